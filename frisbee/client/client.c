@@ -1,5 +1,5 @@
-/* The engine: what begins and ends it, packets of the base protocol that come in, and what can be
- * looked up.  The shell calls it, from one thread at a time: client.h. */
+/* client.c: begins and ends the engine, reads packets of the base protocol, and
+ * answers questions about its state.  The shell calls it, from one thread at a time. */
 #include "frisbee/client/client.h"
 
 #include <assert.h>

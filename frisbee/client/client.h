@@ -47,22 +47,24 @@ struct client_config {
 	uint64_t start_delay_us; /* -r, already drawn */
 	uint64_t silence_us;     /* -T: give up after this silence; 0: never */
 	bool sequential; /* -O */
-	/* Chunk 0 is wanted before all others: the installation waits for what it tells, and
-	 * may keep all buffers but one until then. */
+	/* Chunk 0 is wanted before all others: the installation waits for its
+	 * content, and may keep all buffers except one until then. */
 	bool chunk0_first;
-	/* Chunks that are on the disk already, asked once when the number of chunks is
-	 * known; NULL: none are. */
+	/* Which chunks are on the disk already; called once for each chunk when
+	 * their number is known.  NULL: none are. */
 	bool (*has)(void *arg, uint32_t chunk);
 	void *has_arg;
-	bool resumes; /* some may be there: what is wanted is said chunk by chunk */
-	/* Chunks are given out in order, and only those get a buffer for which it is
-	 * sure that it will be given back.  Implies sequential; not with has. */
+	bool resumes; /* some may be there, so the client names the chunks that it wants
+	               */
+	/* The shell takes chunks in order, and a chunk gets a buffer only if it is
+	 * certain that the buffer will be released.  Implies sequential; cannot be
+	 * combined with has. */
 	bool in_order;
 	/* The number of blocks of each chunk that are needed at first; then client_need() says
 	 * which others are.  0: all are needed at once.  Not for whole files, in_order or
 	 * parity. */
 	uint32_t first_blocks;
-	bool unicast; /* the server answers us alone: send back its cookie */
+	bool unicast; /* unicast: the server's cookie is sent back */
 	bool ext;     /* offer the extension (docs/protocol-rules.md) */
 	bool parity;  /* offer parity, too: the shell can decode it */
 };
@@ -70,8 +72,9 @@ struct client_config {
 enum client_state {
 	CLIENT_JOINING,
 	CLIENT_LOADING,
-	CLIENT_COMPLETE, /* every chunk was taken; waits for client_finish() */
-	CLIENT_LEFT,     /* LEAVE2 has been given out */
+	CLIENT_COMPLETE, /* every chunk was taken; the engine waits for client_finish()
+	                  */
+	CLIENT_LEFT,     /* LEAVE2 has been sent */
 	CLIENT_GAVE_UP,  /* -T */
 	CLIENT_REFUSED,  /* the reply cannot be used; see client_error() */
 };
@@ -104,20 +107,21 @@ struct client;
 /* Packets that wirext_is() recognises go to, and come from, the second port. */
 struct client *client_new(const struct client_config *, uint64_t now_us);
 void client_free(struct client *);
-/* A packet came from this address.  True: the shell must do *store before it calls anything
- * else. */
+/* A packet arrived from this address.  If it returns true, the shell must do *store
+ * before it calls anything else. */
 bool client_input(struct client *, uint64_t now_us, const void *pkt, size_t len,
     const uint8_t from[4], struct client_store *store);
 /* The address that this client sends from has changed. */
 void client_set_address(struct client *, const uint8_t addr[4]);
-/* The length of the packet put into pkt[WIRE_PACKET_MAX], or 0. */
+/* Put the next packet into pkt[WIRE_PACKET_MAX].  Returns its length, or 0 if there
+ * is none. */
 size_t client_output(struct client *, uint64_t now_us, void *pkt);
 uint64_t client_deadline(const struct client *, uint64_t now_us);
 /* One complete chunk that was not taken yet: its number, buffer and length in
  * bytes (short only for the last one of a file that is not an image). */
 bool client_take(struct client *, uint32_t *chunk, uint32_t *buf, uint32_t *bytes);
-/* With first_blocks: is all here that is needed of the chunk in this buffer?  Else
- * client_need() comes next, not client_release(). */
+/* With first_blocks: are all blocks here that are needed of the chunk in this
+ * buffer?  If not, client_need() must be called next, and not client_release(). */
 bool client_is_final(const struct client *, uint32_t buf);
 /* Which blocks of the chunk in this buffer are here. */
 struct blockmap client_here(const struct client *, uint32_t buf);
@@ -135,8 +139,9 @@ const uint8_t *client_parity(const struct client *, uint32_t buf);
  * when the server's own copy is damaged and the load cannot be completed. */
 unsigned client_again(
     struct client *, uint64_t now_us, uint32_t buf, const struct blockmap *bad);
-/* This chunk is needed after all, or once more; not while it is on its way.  Before the
- * last chunk that was taken is released, or client_finish() may come first. */
+/* This chunk is needed after all, or once more.  It must not be on its way.  Call
+ * this before the last chunk that was taken is released; otherwise client_finish()
+ * may come first. */
 void client_want(struct client *, uint64_t now_us, uint32_t chunk);
 /* This chunk is needed now, before all others, also before the reply: it is asked for by a
  * request of the base protocol, which the server serves before its carousel, as soon as
@@ -152,13 +157,13 @@ struct client_image {
 	bool has_identity; /* the server speaks the extension: */
 	uint8_t identity[WIREXT_IDENTITY_BYTES];
 };
-/* False: no server has answered yet. */
+/* Returns false if no server has answered yet. */
 bool client_image(const struct client *, struct client_image *);
-/* The second port, once negotiated; 0: none. */
+/* The second port, if it was negotiated; 0: there is none. */
 uint16_t client_second_port(const struct client *);
-/* The second port cannot be opened: the base protocol must do. */
+/* The second port cannot be opened, so the base protocol is used. */
 void client_no_second_port(struct client *);
-/* Until every chunk was taken; then the group may be left. */
+/* True until every chunk was taken; then the group may be left. */
 bool client_wants_blocks(const struct client *);
 /* The chunk in the buffer was proved, and is where it belongs. */
 void client_release(struct client *, uint64_t now_us, uint32_t buf);
@@ -178,7 +183,7 @@ uint32_t client_images(const struct client *);
 uint32_t client_chunks(const struct client *);      /* 0 before the reply */
 uint64_t client_image_bytes(const struct client *); /* 0 before the reply */
 uint32_t client_chunks_taken(const struct client *);
-/* What has been counted so far. */
+/* The counters so far. */
 struct client_counters client_counters(const struct client *);
 
 #endif /* FRISBEE_CLIENT_CLIENT_H */

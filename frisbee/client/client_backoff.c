@@ -1,5 +1,5 @@
-/* Chance, and how long messages are held back: client_backoff.h.  The files of the
- * engine that have something to say call this, in the engine's only thread. */
+/* client_backoff.c: randomness, and for how long messages are held back.  The files
+ * of the engine that send messages call this, in the engine's only thread. */
 #include "frisbee/client/client_backoff.h"
 
 #include "frisbee/client/client_chunks.h"

@@ -1,6 +1,5 @@
-/* client_backoff.h: how long a message is held back, so that of many clients one says
- * it for all. All that a client does by chance is drawn here, from its seed.
- */
+/* client_backoff.h: for how long a message is held back, so that one of many clients
+ * sends it for all.  All random choices of a client are made here, from its seed. */
 #ifndef FRISBEE_CLIENT_CLIENT_BACKOFF_H
 #define FRISBEE_CLIENT_CLIENT_BACKOFF_H
 
@@ -14,13 +13,14 @@ struct client_backoff {
 void client_backoff_begin(struct client_backoff *, uint64_t seed);
 /* A number below n, which is at least 1; all are equally likely. */
 uint64_t client_backoff_random(struct client_backoff *, uint64_t n);
-/* A time up to most_us, such that few of that many clients draw a short one. */
+/* A random time of up to most_us.  Of this number of clients, only few get a short
+ * one. */
 uint64_t client_backoff_draw_us(
     struct client_backoff *, uint64_t most_us, uint32_t clients);
-/* The time for a message about what is lacking.  Half of it is shorter for the clients
- * that lack most, and half is drawn: of many clients, few speak before the first one is
- * heard. lack is what this client lacks, most_lack the most that any client was heard
- * to lack. */
+/* The time for which a NACK is held back.  Half of it is shorter for the clients
+ * that lack most, and half is random: of many clients, only few send their NACK
+ * before the first one is heard. lack: how many blocks this client lacks; most_lack:
+ * the most that any client was heard to lack. */
 uint64_t client_backoff_lack_us(struct client_backoff *, uint64_t most_us,
     uint32_t clients, uint32_t lack, uint32_t most_lack);
 

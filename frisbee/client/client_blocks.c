@@ -1,8 +1,9 @@
-/* Blocks that come: which of them are stored where, and when a chunk is complete.  The engine calls
- * this for packets of the pinned server, in its only thread. */
+/* client_blocks.c: blocks that arrive: where each is stored, and when a chunk is
+ * complete.  The engine calls this for packets of the pinned server, in its only
+ * thread. */
 #include "frisbee/client/client_impl.h"
 
-/* All that is needed of the buffer's chunk is here. */
+/* All blocks of the buffer's chunk that are needed are here. */
 static void
 note_complete(struct client *c, uint64_t now_us, const struct client_buffer *b)
 {
@@ -12,7 +13,7 @@ note_complete(struct client *c, uint64_t now_us, const struct client_buffer *b)
 	client_schedule_now(&c->schedule, now_us);
 }
 
-/* One block has come; false: it is here already. */
+/* One block has arrived.  Returns false if it is here already. */
 static bool
 take_block(struct client *c, uint64_t now_us, struct client_buffer *b, uint32_t block)
 {
@@ -43,7 +44,8 @@ client_take_parity(struct client *c, uint64_t now_us, struct client_buffer *b,
 	return came != BUFFER_HAD;
 }
 
-/* The first `content` blocks of the chunk are not empty: the others are here now. */
+/* The chunk is empty after its first `content` blocks, so the others count as
+ * received. */
 bool
 client_take_end(struct client *c, uint64_t now_us, struct client_buffer *b,
     uint32_t content, struct client_store *store)
@@ -56,7 +58,7 @@ client_take_end(struct client *c, uint64_t now_us, struct client_buffer *b,
 	struct blockmap end = blockmap_range(content, blocks - content);
 	end = blockmap_and(end, &b->missing);
 	client_buffer_ended(b);
-	/* Parity may do for the last ones, and lies in their places then. */
+	/* Parity may replace the last ones; it lies in their places then. */
 	for (uint32_t i = blockmap_next(&end, 0); i < blocks;
 	     i = blockmap_next(&end, i + 1)) {
 		if (client_chunks_is(&c->chunks, b->chunk, CHUNK_DONE))
@@ -102,7 +104,7 @@ compare_done(struct client *c, const struct client_blocks *in)
 {
 	uint32_t buf = client_chunks_buf(&c->chunks, in->chunk);
 
-	/* Its buffer may be another chunk's by now. */
+	/* The buffer may belong to another chunk by now. */
 	if (buf >= c->bufs.n || c->bufs.at[buf].chunk != in->chunk)
 		return;
 	for (uint32_t i = 0; i < in->count; i++)
@@ -110,7 +112,7 @@ compare_done(struct client *c, const struct client_blocks *in)
 		    in->data + (size_t)i * WIRE_BLOCK_BYTES);
 }
 
-/* It came damaged, and nobody has asked for it since. */
+/* Did the chunk arrive damaged, and has no client requested it since? */
 static bool
 is_closed(struct client *c, uint32_t chunk)
 {

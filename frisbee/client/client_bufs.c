@@ -1,5 +1,6 @@
-/* Chunk buffers and what they lack: client_bufs.h.  The engine tells what comes and what the shell
- * does; the policies read what is lacking.  All in the engine's only thread. */
+/* client_bufs.c: the chunk buffers, and what they lack.  The engine notes what
+ * arrives and what the shell does; the policies read what is lacking.  All of this
+ * happens in the engine's only thread. */
 #include "frisbee/client/client_bufs.h"
 
 #include <assert.h>
@@ -58,7 +59,7 @@ client_lack(const struct client_buffer *b)
 	return blockmap_and(b->missing, &b->need);
 }
 
-/* These blocks are needed, too: count anew what is lacking. */
+/* These blocks are needed, too.  Count again what is lacking. */
 static void
 add_need(struct client_buffer *b, const struct blockmap *need)
 {
@@ -113,7 +114,7 @@ client_buffer_sure(struct client_buffer *b)
 	b->dubious = false;
 }
 
-/* All that is needed of its chunk is here. */
+/* All blocks of its chunk that are needed are here. */
 static void
 complete(struct client_bufs *bufs, struct client_buffer *b)
 {
@@ -125,7 +126,7 @@ complete(struct client_bufs *bufs, struct client_buffer *b)
 	bufs->complete[(bufs->complete_head + bufs->ncomplete++) % bufs->n] = buf;
 }
 
-/* One block of the group is needed less. */
+/* One block less of the group is needed. */
 static enum buffer_came
 one_less(struct client_bufs *bufs, struct client_buffer *b, uint32_t group)
 {
@@ -153,7 +154,8 @@ client_bufs_block(
 	return BUFFER_GOT;
 }
 
-/* A place for a parity block of the group, unless this very one is here. */
+/* A place for a parity block of the group, unless the same parity block is here
+ * already. */
 static bool
 parity_place(
     const struct client_buffer *b, uint32_t group, uint32_t index, uint32_t *place)
@@ -171,8 +173,8 @@ parity_place(
 	return found;
 }
 
-/* The server sends the parity of a group in turns: is this the next, and no packet that
- * came twice, or late? */
+/* The server numbers the parity blocks of a group in order.  Is this the next one,
+ * and not a packet that was doubled or delayed? */
 static bool
 is_newer(struct client_buffer *b, uint32_t group, uint32_t index)
 {
@@ -248,7 +250,7 @@ client_bufs_settled_before(const struct client_bufs *bufs, uint64_t now_us, uint
 	return at;
 }
 
-/* The number of the buffer that is given out next. */
+/* The number of the buffer that the shell takes next. */
 static bool
 next_complete(struct client_bufs *bufs, const struct client_chunks *k, uint32_t *buf)
 {
@@ -281,7 +283,7 @@ client_bufs_take(struct client_bufs *bufs, const struct client_chunks *k)
 	return b;
 }
 
-/* It was taken, and more of its chunk is to come. */
+/* The shell had taken the buffer, and more of its chunk is needed. */
 static void
 refill(struct client_bufs *bufs, struct client_buffer *b, uint64_t settled_us)
 {
@@ -304,7 +306,7 @@ client_bufs_need(struct client_bufs *bufs, struct client_buffer *b,
 	return true;
 }
 
-/* Nothing is known of parity and of the empty end any more. */
+/* Forget the parity, and where the empty end begins. */
 static void
 forget_parity(struct client_buffer *b)
 {

@@ -1,6 +1,6 @@
-/* What is known of every chunk, and the server's queue: client_chunks.h.  The engine tells who
- * asked for what and what is sent, and the policies ask what still waits, all in its only
- * thread. */
+/* client_chunks.c: what is known about every chunk, and the server's queue.  The
+ * engine notes what clients request and what the server sends, and the policies ask
+ * what still waits, all in the engine's only thread. */
 #include "frisbee/client/client_chunks.h"
 
 #include <assert.h>
@@ -8,13 +8,14 @@
 #include <string.h>
 
 enum {
-	/* The unit of stamps: 32 bits of it last five days, and they are compared modulo. */
+	/* The unit of stamps: 32 bits of it last five days, and they are compared
+	   modulo. */
 	STAMP_US = 100,
-	/* Requests that are this close together may reach the server in another order than
-	 * this client. */
+	/* Two requests that arrive here within this time may have reached the server
+	 * in the other order. */
 	SLACK_STAMPS = 5000 / STAMP_US,
-	/* A client that does not know where the server is waits this many times as long: what
-	 * comes was asked for before it joined. */
+	/* A client that does not know the server's position waits this many times as
+	 * long, because the blocks that arrive were requested before it joined. */
 	UNKNOWN_PATIENCE = 4,
 };
 
@@ -238,7 +239,8 @@ in_queue(
 		return false;
 	if (k->serving_known && before(k->serving, asked))
 		return true;
-	/* What is being sent was asked for before we came, most likely. */
+	/* What is being sent now was most likely requested before this client
+	 * joined. */
 	if (!k->serving_known && redo_us < UINT64_MAX / UNKNOWN_PATIENCE)
 		redo_us *= UNKNOWN_PATIENCE;
 	uint32_t now = (uint32_t)((now_us - k->start_us) / STAMP_US);

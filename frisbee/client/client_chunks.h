@@ -14,11 +14,12 @@
 #include <stdint.h>
 
 enum chunk_flag {
-	CHUNK_OPEN = 1,     /* to be loaded, no buffer yet: in the list */
-	CHUNK_DONE = 2,     /* complete */
-	CHUNK_ASKED = 4,    /* somebody asked for it, and it is in the server's queue */
-	CHUNK_COVERED = 8,  /* what is queued of it has what this client needs */
-	CHUNK_MINE = 16,    /* this client asked for it before */
+	CHUNK_OPEN = 1,  /* to be loaded, no buffer yet: in the list */
+	CHUNK_DONE = 2,  /* complete */
+	CHUNK_ASKED = 4, /* a client requested it, and it is in the server's queue */
+	CHUNK_COVERED =
+	    8,           /* the queued blocks of it are those that this client needs */
+	CHUNK_MINE = 16, /* this client asked for it before */
 	CHUNK_LACKED = 32,  /* blocks were dropped for want of a buffer */
 	CHUNK_SKIPPED = 64, /* the pass that goes on is left out */
 };
@@ -58,7 +59,7 @@ uint64_t client_random(uint64_t *state);
 /* All chunks open, in random order from the seed or in sequence.  -1: no memory. */
 int client_chunks_init(struct client_chunks *, uint32_t n, bool sequential,
     uint64_t seed, uint64_t now_us);
-/* Ask for this one first; before anything else was done. */
+/* Request this chunk first.  Must be called before anything else. */
 void client_chunks_prefer(struct client_chunks *, uint32_t chunk);
 void client_chunks_fini(struct client_chunks *);
 
@@ -89,7 +90,7 @@ client_chunks_buf(const struct client_chunks *k, uint32_t chunk)
 void client_chunks_note(struct client_chunks *, uint32_t chunk, unsigned flags);
 void client_chunks_unnote(struct client_chunks *, uint32_t chunk, unsigned flags);
 
-/* All of it is here. */
+/* All of the chunk is here. */
 void client_chunks_done(struct client_chunks *, uint32_t chunk);
 
 /* A complete chunk is damaged: it is not complete any more, and keeps its buffer. */
@@ -97,11 +98,11 @@ void client_chunks_undone(struct client_chunks *, uint32_t chunk);
 
 /* The stamp that a request of now would get; increases strictly. */
 uint32_t client_chunks_stamp(struct client_chunks *, uint64_t now_us);
-/* Somebody asked for blocks of this chunk: those that are needed here, or others.
- * A request that waits already keeps its place. */
+/* A client requested blocks of this chunk: those that are needed here, or others.  A
+ * request that waits already keeps its place. */
 void client_chunks_ask(struct client_chunks *, uint32_t chunk, bool covers,
     uint64_t now_us, uint64_t redo_us);
-/* None of the requests for it is enough any more. */
+/* None of the requests for the chunk covers what is needed any more. */
 void client_chunks_uncover(struct client_chunks *, uint32_t chunk);
 /* Is a request that covers it still to be served?  Not one that is older than
  * redo_us, unless the server is known to be at an older one. */
@@ -112,7 +113,8 @@ void client_chunks_pass_begins(struct client_chunks *, uint32_t chunk);
 /* The server has sent the chunk.  `begun` is a stamp from when it began: later requests still
  * wait. */
 void client_chunks_pass_ends(struct client_chunks *, uint32_t chunk, uint32_t begun);
-/* The queue is empty or lost: no request before now is worth waiting for. */
+/* The queue is empty or lost, so it is no use to wait for any request made before
+ * now. */
 void client_chunks_forget(struct client_chunks *, uint64_t now_us);
 /* Let time pass: what was overtaken for guard_us is lost.  When to call again, or
  * UINT64_MAX. */

@@ -1,5 +1,5 @@
-/* What may end a load: client_claim.h.  The files of the engine call this while they handle a
- * packet or look for one to send, in the engine's only thread. */
+/* client_claim.c: what may end a load.  The files of the engine call this while they
+ * handle a packet or look for one to send, in the engine's only thread. */
 #include "frisbee/client/client_claim.h"
 
 #include <stdio.h>
@@ -13,10 +13,10 @@ enum {
 	 * question and each answer may be lost. */
 	CONFIRM_US = 1000000,
 	ASK_US = 200000,
-	/* While joining nothing is lost when the load ends, and the user waits. */
+	/* While joining, nothing is lost if the load ends, and the user is waiting. */
 	CONFIRM_JOINING_US = 400000,
-	/* A claim that was not repeated for this time is forgotten: two forged packets that
-	 * are minutes apart are no repetition. */
+	/* A claim that was not repeated for this time is forgotten: two forged packets
+	 * that are minutes apart are no repetition. */
 	FORGET_US = 3000000,
 	/* A claim is not considered so shortly after it was contradicted. */
 	CALM_US = 300000,

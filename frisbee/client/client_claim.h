@@ -19,25 +19,25 @@ struct client_claim {
 	uint64_t since_us;  /* when it was claimed for the first time */
 	uint64_t last_us;   /* when it was claimed last */
 	uint64_t ask_us;    /* when the server is to be asked about it */
-	bool denied;        /* a claim was ever contradicted, */
-	uint64_t denied_us; /* and last at this time */
+	bool denied;        /* a claim has been contradicted */
+	uint64_t denied_us; /* when this last happened */
 };
 
 #define CLIENT_OTHER_IMAGE "has another image now than the one that was begun"
 
-/* The pinned sender, or while joining whoever answers, says that the load cannot be done.
- * why is a constant, the end of a sentence that begins with the address.  True: the claim is
- * confirmed. */
+/* The pinned sender, or while joining any sender, says that the load is impossible.
+ * `why` is a constant, the end of a sentence that begins with the address.  Returns
+ * true if the claim is confirmed. */
 bool client_claim_hear(struct client_claim *, uint64_t now_us, const uint8_t from[4],
     const char *why, bool joining);
-/* Something contradicts what was claimed. */
+/* A packet contradicts the claim. */
 void client_claim_deny(struct client_claim *, uint64_t now_us);
-/* Another sender is pinned: what was claimed does not matter any more. */
+/* Another sender is pinned, so the claim does not matter any more. */
 void client_claim_forget(struct client_claim *);
 /* When the server is to be asked by JOIN; UINT64_MAX: nothing is claimed. */
 uint64_t client_claim_ask_at_us(const struct client_claim *);
-/* Is it to be asked now?  Then the next time is later.  A claim that was not repeated for
- * long is forgotten. */
+/* Is the server to be asked now?  If so, it is asked again later.  A claim that was
+ * not repeated for long is forgotten. */
 bool client_claim_asks(struct client_claim *, uint64_t now_us);
 /* The sentence: address and claim.  Returns text[cap]. */
 const char *client_claim_text(const struct client_claim *, char *text, size_t cap);

@@ -1,5 +1,5 @@
-/* Is the network overloaded: client_congestion.h.  The engine calls this when a time
- * signal comes and when it looks for something to say, in its only thread. */
+/* client_congestion.c: measures congestion.  The engine calls this when a time
+ * signal arrives and when it looks for a message to send, in its only thread. */
 #include "frisbee/client/client_congestion.h"
 
 #include <math.h>

@@ -1,9 +1,10 @@
-/* client_congestion.h: is the network overloaded?  From the server's time signals: how
- * long packets queue up, and how many blocks are lost meanwhile, more than are lost
- * when nothing queues up.  Losses without a queue are told, too, when they are many.
+/* client_congestion.h: whether the network is congested.  The server's time signals
+ * show for how long packets wait in queues.  Congestion is reported if blocks are lost
+ * while packets wait, and more of them than are lost otherwise.  Losses without a queue
+ * are reported, too, if they are many.
  *
- * The clocks of the two need not agree: the shortest way that a signal was received to
- * take in the last seconds counts as one without a queue.
+ * The clocks of server and client need not agree: the shortest time that a signal took
+ * in the last seconds counts as the time without a queue.
  */
 #ifndef FRISBEE_CLIENT_CLIENT_CONGESTION_H
 #define FRISBEE_CLIENT_CLIENT_CONGESTION_H
@@ -16,56 +17,61 @@ enum { CLIENT_CONGESTION_DELAYS = 3 };
 /* Only client_congestion.c writes it. */
 struct client_congestion {
 	bool begun;
-	uint32_t clients; /* whose losses are judged like these */
-	uint64_t sent;    /* blocks that were sent until the last signal, */
-	uint64_t of;      /* since the last signal that was judged, */
-	uint64_t last_of; /* and between that one and the one before it */
-	uint64_t
-	    pending_us; /* when the signal was read that is to be judged; 0: none is */
-	uint32_t pending_epoch, epochs[2]; /* of the last two that were judged */
-	int64_t offset;                    /* sent - received, at the first one */
-	int64_t
-	    missing; /* blocks beyond the offset that had not come at the last signal */
-	int64_t lost;       /* those of them that are lost, surely */
-	int64_t base_us[2]; /* shortest way: in this stretch of time, and the last */
+	uint32_t clients;    /* how many clients watch the same losses */
+	uint64_t sent;       /* how many blocks had been sent at the last signal */
+	uint64_t of;         /* blocks sent since the last signal that was judged */
+	uint64_t last_of;    /* blocks sent between that signal and the one before it */
+	uint64_t pending_us; /* when the signal that is to be judged was read; 0: there
+	                        is none */
+	uint32_t pending_epoch,
+	    epochs[2];      /* the epochs of the last two judged signals */
+	int64_t offset;     /* sent - received at the first signal */
+	int64_t missing;    /* blocks beyond the offset that had not arrived at the last
+	                       signal */
+	int64_t lost;       /* how many of them are certainly lost */
+	int64_t base_us[2]; /* the shortest time of a signal: in this period, and in the
+	                       last one */
 	uint64_t base_from_us;
-	uint64_t delay_us[CLIENT_CONGESTION_DELAYS]; /* of the last signals */
+	uint64_t
+	    delay_us[CLIENT_CONGESTION_DELAYS]; /* the delays of the last signals */
 	uint64_t most_delay_us;
-	double share;                /* of blocks lost, over the last signals */
-	uint64_t few_lost, few_of;   /* too few for that so far */
-	double quiet_lost, quiet_of; /* without a queue, lately */
-	double excess; /* losses with one that are more than usual without */
-	/* What there is to complain about. */
+	double share; /* the share of blocks lost over the last signals */
+	uint64_t few_lost,
+	    few_of; /* losses and blocks so far, which are too few for a share */
+	double quiet_lost, quiet_of; /* recent losses and blocks without a queue */
+	double excess; /* losses with a queue beyond those that are usual without one */
+	/* The complaint that is to be sent. */
 	uint32_t say_epoch;        /* of the rate */
-	uint32_t say_lost, say_of; /* without a queue: over the last signals */
-	bool queue;                /* there was one */
-	uint64_t say_at_us;        /* 0: nothing */
-	bool voice;                /* it is said whatever others say */
+	uint32_t say_lost,
+	    say_of; /* its losses; without a queue, those over the last signals */
+	bool queue; /* there was a queue */
+	uint64_t say_at_us; /* when it is to be sent; 0: there is none */
+	bool voice;         /* it is sent even if others complain */
 };
 
-/* A signal of the server's: its time, and how many blocks it has sent so far. */
+/* A time signal of the server arrived: its time, and how many blocks the server has
+ * sent so far. */
 void client_congestion_signal(struct client_congestion *, uint64_t now_us,
     uint64_t time_us, uint32_t epoch, uint64_t sent);
-/* `received` blocks have arrived.  Blocks and signals are read from two sockets: blocks
- * that were sent before a signal are surely counted when, later, all that had arrived
- * was read again.  True: some were lost before the
- * signal before this one, and the server should know. */
+/* Judge the last signal; `received` blocks have arrived so far.  Blocks and signals
+ * are read from two sockets: the blocks sent before a signal are certainly counted
+ * when everything that had arrived by then has been read.  Returns true if blocks
+ * were lost before the signal before the last one, and the server should know. */
 bool client_congestion_judge(
     struct client_congestion *, uint64_t now_us, uint64_t received);
 
-/* This number of clients looks for losses. */
+/* This number of clients watches for losses. */
 void client_congestion_clients(struct client_congestion *, uint32_t clients);
-/* What was judged last is to be said at this time; voice: whatever others say
- * meanwhile. */
+/* Send a complaint about what was judged last, at this time. voice: even if others
+ * complain first. */
 void client_congestion_say(struct client_congestion *, uint64_t at_us, bool voice);
-/* Another client complains about the rate of this epoch: that need not be said twice.
- */
+/* Another client complains about the rate of this epoch, so this client need not. */
 void client_congestion_heard(struct client_congestion *, uint32_t epoch);
-/* When there is a complaint to be said; UINT64_MAX: there is none. */
+/* When a complaint is to be sent; UINT64_MAX: there is none. */
 uint64_t client_congestion_at_us(const struct client_congestion *);
-/* Is it to be said now?  Then it counts as said. */
+/* Is the complaint to be sent now?  If so, it counts as sent. */
 bool client_congestion_says(struct client_congestion *, uint64_t now_us);
-/* The server was started anew. */
+/* The server was restarted. */
 void client_congestion_forget(struct client_congestion *);
 
 #endif /* FRISBEE_CLIENT_CLIENT_CONGESTION_H */

@@ -1,39 +1,41 @@
-/* How many blocks the server may send: client_credit.h.  The engine tells what came and what
- * passes lost, and asks for what there is to say, in its only thread. */
+/* client_credit.c: how many blocks the server may send.  The engine notes what
+ * arrived and what was lost, and asks for messages to send, in its only thread. */
 #include "frisbee/client/client_credit.h"
 
 #include "frisbee/client/client_ext_impl.h"
 
 enum {
-	/* More is granted when fewer chunks than this wait to be written: so the disk
-	 * never waits, and the rest of the buffers is for chunks that lack something.
-	 */
+	/* More credit is granted when fewer chunks than this wait to be written.  So
+	 * the disk never waits, and the other buffers are for chunks that lack
+	 * something. */
 	LOW_WATER = 4,
-	/* Fewer than eight clients are sent no parity proactive, so a chunk that lost
-	 * something comes to its end late, behind what the server has read by then:
-	 * each may be further ahead of its disk.  Not by much more, or the others have
-	 * no buffers left for what it lets come, and that is sent again. */
+	/* With fewer than eight clients there is no proactive parity, so a chunk
+	 * that lost something is repaired late, after the blocks that the server had
+	 * read by then.  Therefore each client may be further ahead of its disk.  It
+	 * must not be much further, or other clients have no buffers left, and
+	 * blocks are sent again for them. */
 	LOW_WATER_FEW = 16,
 	FEW_CLIENTS = 8,
-	/* Granted at a time: eight chunks, which take turns; two where passes lost
-	 * much.  On a fast network the backlog of the base protocol decides, lest the
-	 * socket overflows. */
+	/* How many chunks are granted at a time: eight, which may be interleaved,
+	 * and two if passes lose much.  On a fast network the backlog of the base
+	 * protocol decides, so that the socket does not overflow. */
 	CREDIT_CHUNKS = 8,
 	CREDIT_CHUNKS_LOSSY = 2,
-	/* More is granted when this many blocks are still to come, or half of the grant
-	 * if that is less: a message and its answer take less. */
+	/* More is granted when this many blocks are still to come, or half of the
+	 * grant if that is less.  A message and its effect take less time than these
+	 * blocks. */
 	CREDIT_AHEAD_BLOCKS = 3 * WIRE_CHUNK_BLOCKS / 2,
-	/* Bounds of the window: the least keeps a fast link busy, and the most bounds
-	 * what one overflow of the socket can lose. */
+	/* Limits of the window.  The smallest window keeps a fast link busy; the
+	 * largest limits what an overflow of the socket can lose. */
 	WINDOW_LEAST = 128,
 	WINDOW_MOST = 3 * WIRE_CHUNK_BLOCKS,
 	WINDOW_STEP = 32,
-	/* A pass that lost more blocks of a chunk than this was too much: parity makes
-	 * good what is less. */
+	/* If a pass lost more blocks of a chunk than this, the window was too large.
+	 * Parity repairs smaller losses. */
 	WINDOW_LOSS = 48,
-	/* Without a pace, what was granted comes within a chunk's time and this; a
-	 * grant is repeated then, and after twice, four times ... as long, at most 32
-	 * times. */
+	/* In an unpaced session, granted blocks arrive within the time of a chunk
+	 * and this.  After that the grant is repeated, and again after two, four,
+	 * ... times as long, at most 32 times. */
 	STALL_MIN_US = 2000,
 	STALL_TRIES = 5,
 };
@@ -66,11 +68,11 @@ client_credit_came(struct client_credit *k, uint64_t now_us, uint64_t received)
 	return k->at_us == 0 && received >= k->more_at;
 }
 
-/* Of a grant of this many blocks, the number that are still to come when more is granted. */
+/* How many blocks of a grant are still to come when more is granted. */
 static uint64_t
 more_before(uint32_t blocks, bool unpaced)
 {
-	/* A grant that is lost is followed by another before the server runs dry. */
+	/* If a grant is lost, another one follows before the server has to stop. */
 	if (unpaced)
 		return blocks * UINT64_C(2) / 3;
 	return blocks / 2 < CREDIT_AHEAD_BLOCKS ? blocks / 2 : CREDIT_AHEAD_BLOCKS;
@@ -89,8 +91,8 @@ client_credit_granted(struct client_credit *k, uint64_t now_us, uint64_t receive
 	k->seen_us = now_us;
 }
 
-/* What a pass lost without a pace has overrun our own socket, most likely.  What was
- * on its way by then tells nothing new. */
+/* In an unpaced session, losses most likely mean that this client's socket
+ * overflowed.  Blocks that were on their way by then say nothing new. */
 void
 client_credit_lost(struct client_credit *k, uint64_t received, uint32_t lost)
 {
@@ -122,8 +124,9 @@ low_water(const struct client *c)
 	return c->bufs.n / 4 < most ? c->bufs.n / 4 : most;
 }
 
-/* Chunks that wait for the disk.  In order, what is behind a gap waits for the network; and
- * so does everything while chunk 0, without which nothing is written, is not here. */
+/* How many chunks wait for the disk.  In order, chunks behind a gap wait for the
+ * network; and so do all chunks while chunk 0 is missing, without which nothing is
+ * written. */
 static uint32_t
 to_be_written(const struct client *c)
 {
@@ -133,8 +136,9 @@ to_be_written(const struct client *c)
 	       (c->cfg.in_order ? c->bufs.ncomplete : 0);
 }
 
-/* How many blocks this client can take, and wants now: none while enough waits to be
- * written; then others may set the pace, and what does not fit comes round again. */
+/* How many blocks this client can take and wants now.  It wants none while enough
+ * chunks wait to be written: then other clients may set the pace, and what this
+ * client has no room for is sent again later. */
 static uint32_t
 can_take(const struct client *c)
 {
@@ -146,7 +150,7 @@ can_take(const struct client *c)
 	                      ? CREDIT_CHUNKS_LOSSY
 	                      : CREDIT_CHUNKS;
 
-	/* Too many are incomplete: their repair comes first. */
+	/* Too many chunks are incomplete; they are repaired first. */
 	if (waiting >= low + (low == 0))
 		return 0;
 	if (c->bufs.nfilling > (c->bufs.n + 1) / 2 + 1)
@@ -161,7 +165,7 @@ can_take(const struct client *c)
 	return (chunks + (chunks == 0)) * WIRE_CHUNK_BLOCKS;
 }
 
-/* Is there something that only comes when the server goes on? */
+/* Does this client lack something that only comes if the server goes on sending? */
 static bool
 waits_for_more(struct client *c)
 {
@@ -180,13 +184,13 @@ stall_us(const struct client *c)
 	uint32_t tries = c->credit.tries < STALL_TRIES ? c->credit.tries : STALL_TRIES;
 	uint64_t most = c->position.chunk_us + STALL_MIN_US;
 
-	/* Unpaced, what was said is soon there. */
+	/* In an unpaced session, a grant has its effect soon. */
 	if (!c->session.unpaced || most > EXT_STALL_US)
 		most = EXT_STALL_US;
 	return c->credit.seen_us + (most << tries);
 }
 
-/* Another may say it first, but not so late that the server runs dry. */
+/* Another client may send it first, but not so late that the server has to stop. */
 static uint64_t
 credit_backoff_us(struct client *c, uint32_t blocks)
 {
@@ -224,7 +228,7 @@ client_credit_say(struct client *c, uint64_t now_us, void *pkt)
 	k->tries += stalled;
 	if (stalled)
 		client_mtu_doubt(&c->mtu, now_us);
-	/* After a silence, what was on its way is lost or here. */
+	/* After a silence, everything that was on its way is lost or has arrived. */
 	client_ext_message(
 	    c, &m, c->session.unpaced && !stalled ? WIREXT_CREDIT_AT : WIREXT_CREDIT);
 	m.u.credit.clientid = c->cfg.clientid;

@@ -1,5 +1,6 @@
-/* Chunks that came damaged: client_damage.h.  The shell's digests find the damage; it calls
- * client_again() then, and the engine this, in its only thread. */
+/* client_damage.c: chunks that arrived damaged.  The shell's digests find the
+ * damage, and it calls client_again() then; the engine calls this, in its only
+ * thread. */
 #include "frisbee/client/client_damage.h"
 
 #include <stdlib.h>
@@ -8,13 +9,14 @@
 #include "common/wire/wire.h"
 
 enum {
-	/* A chunk that was damaged this often in a row, for this long, is the server's own
-	 * copy: the time is there because all of them may come within one moment, from one
-	 * forger that was lucky. */
+	/* If a chunk was damaged this often in a row, over at least this time, the
+	 * server's own copy is damaged.  The time is needed because a lucky forger
+	 * may cause all of them within one moment. */
 	TIMES_MAX = 4,
 	LEAST_US = 1000000,
-	/* It is asked for a third time after this rest, then after twice and four times as
-	 * long, so that a forger that answers each request slows down this chunk alone. */
+	/* It is asked for a third time after this rest, then after twice and four times
+	 * as long, so that a forger that answers each request slows down this chunk
+	 * alone. */
 	REST_US = 500000,
 	REST_DOUBLED = 2,
 };

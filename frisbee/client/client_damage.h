@@ -24,20 +24,23 @@ struct client_damage {
 	uint64_t rest_us;  /* the chunk is not asked for before */
 	bool plain;        /* client_damage_suspects() */
 	bool closed;       /* no block is taken before somebody asked for the chunk */
-	bool disputed;  /* since the last time a block came that differed from before */
+	bool disputed;     /* since the last damage, a block arrived that differed from
+	                      before */
 	uint32_t *sums; /* of the blocks that came, 0: not known; NULL: none are kept */
 };
 
-/* A block of the chunk has come, of use or not: WIRE_BLOCK_BYTES. */
+/* A block of the chunk arrived, needed or not; it has WIRE_BLOCK_BYTES. */
 void client_damage_compare(struct client_damage *, uint32_t block, const uint8_t *data);
-/* Somebody asked for the chunk: what comes may be the answer. */
+/* A client requested the chunk, so blocks that arrive may be the answer. */
 void client_damage_asked(struct client_damage *);
-/* The chunk came damaged once more; one_sender: all of it from the sender that is pinned.
- * True: it came as the server sent it, as far as can be told. */
+/* The chunk arrived damaged once more. one_sender: all of it came from the pinned
+ * sender.  Returns true if, as far as can be known, it arrived as the server sent
+ * it. */
 bool client_damage_count(struct client_damage *, uint64_t now_us, bool one_sender);
-/* Is the server's own copy damaged, as far as can be told? */
+/* Is the server's own copy damaged, as far as can be known? */
 bool client_damage_is_servers(const struct client_damage *, uint64_t now_us);
-/* It comes again; plain: others wait for it, so only blocks are taken. */
+/* The chunk is requested again. plain: other chunks wait for it, so only blocks are
+ * accepted, and no parity. */
 void client_damage_begin_anew(struct client_damage *, uint64_t now_us, bool plain);
 /* The buffer belongs to no chunk any more. */
 void client_damage_end(struct client_damage *);

@@ -1,6 +1,7 @@
-/* Messages of the extension, read and written.  What they say belongs to the parts:
- * client_credit.h, client_nack.h, client_congestion.h, client_mtu.h, client_session.h.
- * The engine calls this for packets of the second port, in its only thread. */
+/* client_ext.c: reads and writes the messages of the extension.  Their content
+ * belongs to the parts: client_credit.h, client_nack.h, client_congestion.h,
+ * client_mtu.h, client_session.h.  The engine calls this for packets of the second
+ * port, in its only thread. */
 #include <string.h>
 
 #include "frisbee/client/client_ext_impl.h"
@@ -19,8 +20,8 @@ client_ext_message(struct client *c, struct wirext_msg *m, enum wirext_kind kind
 	client_membership_told(&c->membership);
 }
 
-/* All is here, and is being written: said when that takes long, since nothing else is said
- * then. */
+/* Tell the server that everything has arrived and is being written, if that takes
+ * long: no other message is sent then. */
 size_t
 client_ext_say_flushing(struct client *c, uint64_t now_us, void *pkt)
 {
@@ -42,7 +43,8 @@ client_ext_flushing_at_us(const struct client *c)
 	                        : CLIENT_NEVER;
 }
 
-/* A packet of some length, which some clients are asked about. */
+/* An MTU_PROBE: a packet of a certain length, which names the clients that are to
+ * answer. */
 static void
 hear_mtu_probe(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 {
@@ -90,7 +92,7 @@ is_clients(enum wirext_kind kind)
 	       kind == WIREXT_CONGESTION || kind == WIREXT_NACK || kind == WIREXT_MTU_ACK;
 }
 
-/* Another client of the session speaks. */
+/* A message of another client of the session. */
 static void
 hear_client(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 {
@@ -114,7 +116,8 @@ hear_client(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 	}
 }
 
-/* The pinned server speaks, in our session; STATE may begin another one. */
+/* A message of the pinned server in the current session.  STATE may begin another
+ * session. */
 static bool
 hear_server(struct client *c, uint64_t now_us, const struct wirext_msg *m,
     struct client_store *store)

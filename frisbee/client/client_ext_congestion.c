@@ -1,17 +1,19 @@
-/* Complaints about the rate: when the network is overloaded, one client says so, and
- * some more lest one alone is not believed.  client_output() asks for them, in the
- * engine's only thread. */
+/* client_ext_congestion.c: complaints about the rate.  When the network is
+ * congested, one client sends CONGESTION, and some more do, because the server may
+ * not believe one alone. client_output() asks for them, in the engine's only thread. */
 #include "frisbee/client/client_ext_impl.h"
 
 enum {
-	/* The longest that a complaint is held back: a queue overflows soon. */
+	/* The longest time for which a complaint is held back.  It is short, because
+	 * a queue overflows soon. */
 	CONGESTION_BACKOFF_US = 20000,
-	/* About this many clients complain whatever they hear, since the server does
-	 * not believe what one address says alone. */
+	/* About this many clients complain even if they heard others do so, because
+	 * the server does not believe a single address. */
 	VOICES = 8,
 };
 
-/* When the network is overloaded, one client has to say so. */
+/* Put a complaint into pkt if the network is congested and it is time for one.
+ * Returns its length, or 0. */
 size_t
 client_ext_complain(struct client *c, uint64_t now_us, void *pkt)
 {

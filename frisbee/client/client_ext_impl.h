@@ -1,22 +1,23 @@
-/* client_ext_impl.h: what the parts of the client's side of the extension share. */
+/* client_ext_impl.h: what the files of the client's side of the extension share. */
 #ifndef FRISBEE_CLIENT_CLIENT_EXT_IMPL_H
 #define FRISBEE_CLIENT_CLIENT_EXT_IMPL_H
 
 #include "frisbee/client/client_impl.h"
 
 enum {
-	/* The longest that a message is held back; a quarter of it when the server has
-	 * nothing else to do.  Of 500 clients, one or two speak before the first
-	 * one is heard. */
+	/* The longest time for which a message is held back; a quarter of it if the
+	 * server has nothing else to send.  Of 500 clients, one or two send their
+	 * message before they hear the first one. */
 	EXT_BACKOFF_US = 160000,
 	/* A chunk takes less than this on a fast network: 170 Mbit/s and more. */
 	EXT_FAST_CHUNK_US = 50000,
-	/* Nothing came for this time: what was said may be lost, and is said again. */
+	/* If nothing arrived for this time, a message may have been lost, and is
+	 * repeated. */
 	EXT_STALL_US = 30000,
 };
 
 /* client_ext.c: */
-/* The beginning of a message of ours. */
+/* Fill in the fields that all messages of this client have. */
 void client_ext_message(struct client *, struct wirext_msg *, enum wirext_kind);
 
 /* client_ext_session.c: */

@@ -1,5 +1,6 @@
-/* Parity that comes: each takes the place of any block of its group that is missing.  The engine
- * calls this for packets of the pinned server, in its only thread. */
+/* client_ext_parity.c: parity that arrives.  Each parity block replaces any missing
+ * block of its group.  The engine calls this for packets of the pinned server, in
+ * its only thread. */
 #include "frisbee/client/client_ext_impl.h"
 
 bool
@@ -20,7 +21,8 @@ client_ext_hear_parity(struct client *c, uint64_t now_us, const struct wirext_ms
 		client_follow_stream(c, now_us, chunk);
 		client_ext_pass_begins(c, chunk, 0);
 	}
-	/* A chunk of which nothing else is here is better received in its turn. */
+	/* A chunk of which no block is here is better received when the server sends
+	 * it. */
 	struct client_buffer *b = client_filling(c, chunk);
 	if (b != NULL && client_damage_suspects(&b->damage)) {
 		client_counters_parity(&c->counters, false);

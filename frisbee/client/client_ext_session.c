@@ -1,6 +1,6 @@
-/* The session with a server that speaks the extension: its beginning, another run of the
- * server, its announcements of what comes, and their absence.  The parts are told of these here, in
- * the engine's only thread. */
+/* client_ext_session.c: the session with a server that uses the extension: its
+ * beginning, a restart of the server, its announcements, and what to do if they are
+ * missing.  It notifies the parts, in the engine's only thread. */
 #include <string.h>
 
 #include "frisbee/client/client_ext_impl.h"
@@ -10,7 +10,8 @@ enum { NEAR_BEGIN = 8 }; /* blocks of a chunk; what is before them was lost */
 void
 client_ext_begin(struct client *c, uint64_t now_us, const struct wirext_answer *a)
 {
-	/* Joining wants everything, or it is said soon what is wanted. */
+	/* A JOIN means that everything is wanted; if not, the client soon says which
+	 * chunks it wants. */
 	if (!client_nack_begin(&c->nack, c->chunks.n, client_wants_all(c),
 		c->cfg.resumes && !c->cfg.in_order))
 		return; /* the base protocol needs no more memory */
@@ -18,7 +19,7 @@ client_ext_begin(struct client *c, uint64_t now_us, const struct wirext_answer *
 	client_credit_begin(&c->credit, now_us, c->session.unpaced);
 }
 
-/* Another run of the server: it knows nothing of what this client wants. */
+/* The server was restarted, and does not know what this client wants. */
 static void
 adopt_session(struct client *c, uint32_t session)
 {
@@ -95,7 +96,7 @@ client_ext_listen_for_state(struct client *c, uint64_t now_us)
 	    now_us + client_backoff_random(&c->backoff, c->cfg.join_us));
 }
 
-/* Ask it until it answers. */
+/* Ask the server by JOIN until it answers. */
 size_t
 client_ext_join_again(struct client *c, uint64_t now_us, void *pkt)
 {

@@ -38,8 +38,8 @@
 #include "frisbee/client/client_urgent.h"
 
 enum {
-	/* Chunks take turns only with this many buffers: half of them for chunks that
-	 * come, and as many for those that wait for their repair. */
+	/* Chunks are interleaved only if clients have this many buffers: half of
+	 * them for chunks that arrive, and half for those that wait for repair. */
 	CLIENT_INTERLEAVE_BUFFERS = 6 * WIREXT_INTERLEAVE,
 };
 
@@ -88,8 +88,8 @@ client_filling(struct client *c, uint32_t chunk)
 	return &c->bufs.at[client_chunks_buf(&c->chunks, chunk)];
 }
 
-/* Chunks from this one on have no buffer yet, so that those before it can always
- * have one. */
+/* Chunks from this one on may not have a buffer yet, so that those before it can
+ * always get one. */
 static inline uint64_t
 client_window_end(const struct client *c)
 {
@@ -128,20 +128,22 @@ client_wants_all(const struct client *c)
 }
 
 /* client.c: */
-/* Forget the image, which another one will replace: as before the first answer. */
+/* Forget the image, which another one will replace.  The state is then as before the
+ * first answer. */
 void client_drop_image(struct client *);
 
 /* client_join.c: */
-/* The pinned sender, or while joining whoever answers, says that the load cannot be done:
+/* The pinned sender, or while joining any sender, says that the load is impossible:
  * client_claim.h. */
 void client_hear_claim(
     struct client *, uint64_t now_us, const uint8_t from[4], const char *why);
-/* When to ask by JOIN who else is there; CLIENT_NEVER: it need not be asked. */
+/* When to ask by JOIN which other servers are there; CLIENT_NEVER: this is not
+ * needed. */
 uint64_t client_ask_who_at_us(const struct client *);
-/* An answer to a JOIN, ours or another's. */
+/* An answer to a JOIN, of this client or another, has arrived. */
 void client_hear_reply(struct client *, uint64_t now_us, const struct wire_msg *,
     const struct wirext_answer *, const uint8_t from[4]);
-/* True: a reply that only asks for its cookie back. */
+/* Returns true if the packet is a reply that only asks for its cookie. */
 bool client_hear_cookie(struct client *, uint64_t now_us, const void *pkt, size_t len);
 /* Flags of wirext.h for the offer. */
 size_t client_put_join(struct client *, uint64_t now_us, uint32_t flags, void *pkt);
@@ -151,11 +153,12 @@ size_t client_join_output(struct client *, uint64_t now_us, void *pkt);
 size_t client_put_leave(struct client *, void *pkt);
 
 /* client_blocks.c: */
-/* Blocks or parity came, of use or not. */
+/* Blocks or parity arrived, needed or not. */
 void client_came(struct client *, uint64_t now_us, uint32_t blocks);
 bool client_take_blocks(struct client *, uint64_t now_us, const struct client_blocks *,
     struct client_store *);
-/* Parity has come for the buffer; when it is of use, *place is where it belongs. */
+/* Parity has arrived for the buffer.  Returns true if it is needed; *place is then
+ * where it is stored. */
 bool client_take_parity(struct client *, uint64_t now_us, struct client_buffer *,
     uint32_t group, uint32_t index, uint32_t *place);
 /* Only the first `content` blocks of the buffer's chunk are not empty (0: not known): the
@@ -164,50 +167,54 @@ bool client_take_end(struct client *, uint64_t now_us, struct client_buffer *,
     uint32_t content, struct client_store *);
 
 /* client_pass.c: */
-/* Blocks (or parity) of this chunk come now; the one before it is over. */
+/* Blocks (or parity) of this chunk arrive now, so the pass of the chunk before is
+ * over. */
 void client_follow_stream(struct client *, uint64_t now_us, uint32_t chunk);
-/* The pass that goes on is over, since nothing comes any more. */
+/* The current pass is over, because nothing arrives any more. */
 void client_end_pass(struct client *, uint64_t now_us);
-/* Whatever was asked will not come. */
+/* What was requested will not come. */
 void client_presume_lost(struct client *, uint64_t now_us);
-/* Nothing comes any more, though something should. */
+/* Nothing arrives any more, although something should. */
 void client_go_idle(struct client *, uint64_t now_us);
 
 /* client_place.c: */
-/* Where a block belongs, perhaps a buffer that was free; NULL: nowhere. */
+/* The buffer in which a block is stored, which may have been free.  NULL: it is not
+ * stored. */
 struct client_buffer *client_buffer_for(
     struct client *, uint32_t chunk, uint32_t block);
-/* Is this chunk, which has no buffer, better left to a later turn? */
+/* Should this chunk, which has no buffer, be left out until it is sent again? */
 bool client_leaves_out(const struct client *, uint32_t chunk);
 
 /* client_partial.c: */
-/* Of a chunk that has no buffer yet. */
+/* The first blocks to request of a chunk that has no buffer yet. */
 struct blockmap client_first_blocks(const struct client *, uint32_t chunk);
-/* How many more chunks may be asked for. */
+/* How many more chunks may be requested. */
 uint32_t client_partial_room(const struct client *, uint64_t now_us);
-/* When silence has ended the pass that goes on. */
+/* When silence ends the current pass. */
 uint64_t client_partial_quiet_us(const struct client *);
 
 /* client_ext.c: */
-/* How many blocks in one packet arrive, when it is time to say so, or 0. */
+/* Put an MTU_ACK into pkt if it is time for one.  Returns its length, or 0. */
 size_t client_ext_say_mtu_ack(struct client *, uint64_t now_us, void *pkt);
-/* A message that all is here but not written yet, when it is time for one, or 0. */
+/* Put a message into pkt that everything has arrived but is not written yet, if it
+ * is time for one.  Returns its length, or 0. */
 size_t client_ext_say_flushing(struct client *, uint64_t now_us, void *pkt);
 uint64_t client_ext_flushing_at_us(const struct client *);
 bool client_ext_input(struct client *, uint64_t now_us, const void *pkt, size_t len,
     const uint8_t from[4], struct client_store *);
 
 /* client_ext_session.c: */
-/* The join reply had this behind it. */
+/* The reply to JOIN contained this answer of the extension. */
 void client_ext_begin(struct client *, uint64_t now_us, const struct wirext_answer *);
 /* The pinned server has answered again, or another one that took its place. */
 void client_ext_answered(
     struct client *, uint64_t now_us, const struct wirext_answer *);
-/* Only is it the same image and is the server there? */
+/* Watch the session for messages that show whether the server is there and still
+ * serves the same image. */
 size_t client_ext_listen(struct client *, uint64_t now_us, void *pkt);
 /* A pass of a chunk begins, with this block (parity: 0). */
 void client_ext_pass_begins(struct client *, uint32_t chunk, uint32_t block);
-/* Is it among what the server says that it will send? */
+/* Has the server announced that it will send the chunk? */
 static inline bool
 client_ext_coming(const struct client *c, uint32_t chunk)
 {

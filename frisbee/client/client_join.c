@@ -1,5 +1,6 @@
-/* Joining the server: what it answers about its image, with which loading begins; and leaving it.
- * The engine calls this for such packets, in its only thread. */
+/* client_join.c: joining the server, reading its answer about the image, with which
+ * loading begins, and leaving it.  The engine calls this for such packets, in its
+ * only thread. */
 #include <string.h>
 
 #include "frisbee/client/client_impl.h"
@@ -12,7 +13,8 @@ enum {
 	JOIN_SOON = 4,
 };
 
-/* Chunks of an installation that is gone on with: never asked for. */
+/* Skip the chunks that a continued installation has already: they are never
+ * requested. */
 static void
 leave_out(struct client *c)
 {
@@ -56,7 +58,7 @@ may_extend(const struct client *c)
 
 /* An answer to JOIN, of either kind. */
 struct answer {
-	const char *bad; /* why it is of no use; NULL: it is */
+	const char *bad; /* why it cannot be used; NULL: it can */
 	uint32_t blocks;
 	uint64_t bytes;
 	const struct wirext_answer *ext; /* NULL: none */
@@ -74,7 +76,7 @@ read_join(struct answer *a, uint32_t blocks)
 			 "1 MiB): use -N";
 }
 
-/* The number of blocks follows from that of bytes; the original server says 0. */
+/* Compute the number of blocks from that of bytes, because Emulab's server sends 0. */
 static void
 read_join2(struct answer *a, const struct wire_msg *m)
 {
@@ -92,7 +94,7 @@ read_join2(struct answer *a, const struct wire_msg *m)
 		a->blocks = (uint32_t)((a->bytes - 1) / WIRE_BLOCK_BYTES + 1);
 }
 
-/* False: it is not for us. */
+/* Read an answer.  Returns false if it is not for this client. */
 static bool
 read_answer(const struct client *c, const struct wire_msg *m,
     const struct wirext_answer *ext, struct answer *a)
@@ -119,15 +121,15 @@ begin(struct client *c, uint64_t now_us, const struct answer *a, const uint8_t f
 	client_claim_forget(&c->claim);
 	client_membership_answered(&c->membership, now_us, a->blocks, a->bytes);
 	start_loading(c, now_us, a->blocks);
-	/* Was it the answer to somebody else?  An older JOIN of ours may have come before
-	 * the server did. */
+	/* This may be the answer to the JOIN of another client: an older JOIN of
+	 * this client may have been sent before the server was there. */
 	if (!c->cfg.any_file && !client_membership_is_fresh(&c->membership, now_us))
 		client_membership_join_again(&c->membership);
 	if (c->membership.state == CLIENT_LOADING && a->ext != NULL && may_extend(c))
 		client_ext_begin(c, now_us, a->ext);
 }
 
-/* Is it about what is being loaded, as far as it says? */
+/* Is the answer about the image that is being loaded, as far as it says? */
 static bool
 same_image(const struct client *c, const struct answer *a)
 {
@@ -190,7 +192,7 @@ hear_another(
 		client_membership_heard(&c->membership, now_us);
 		client_ext_answered(c, now_us, a->ext);
 	} else if (a->bad == NULL && !c->pin.proved && !shell_has_chunks(c)) {
-		/* Nothing shows that the first one was the server. */
+		/* Nothing has shown that the first sender was the server. */
 		client_drop_image(c);
 		begin(c, now_us, a, from);
 		client_membership_join_again(&c->membership);
@@ -203,8 +205,8 @@ client_hear_reply(struct client *c, uint64_t now_us, const struct wire_msg *m,
 {
 	struct answer a;
 
-	/* A reply to another client would do, but the server does not count a client that has
-	 * not joined. */
+	/* The reply to another client would suffice, but the server does not count a
+	 * client that has not joined. */
 	if (c->counters.wire.join_attempts == 0 || !read_answer(c, m, ext, &a))
 		return;
 	if (c->membership.state == CLIENT_JOINING && a.bad == NULL) {
@@ -224,8 +226,9 @@ client_hear_reply(struct client *c, uint64_t now_us, const struct wire_msg *m,
 	}
 }
 
-/* A server that answers us alone wants its cookie back before anything else: so it knows
- * that we are where the JOIN said.  The reply that counts has none. */
+/* A unicast server first sends a cookie and waits for it to be returned, to be sure
+ * that the client has the address that its JOIN came from.  The reply that counts
+ * has no cookie. */
 bool
 client_hear_cookie(struct client *c, uint64_t now_us, const void *pkt, size_t len)
 {
@@ -237,8 +240,9 @@ client_hear_cookie(struct client *c, uint64_t now_us, const void *pkt, size_t le
 	return true;
 }
 
-/* Many machines that come together may lose the answer to all of them; what is sent until
- * they ask again comes twice for the others. */
+/* If many machines start together, they may all lose the one answer.  What the
+ * server sends until they ask again is sent twice for the others, so the first
+ * repetitions come soon. */
 static uint64_t
 join_delay_us(const struct client *c)
 {
@@ -309,7 +313,7 @@ client_put_leave(struct client *c, void *pkt)
 	m.u.leave2.stats = c->counters.wire;
 	client_membership_left(&c->membership);
 	size_t len = wire_put(&m, pkt, WIRE_PACKET_MAX);
-	/* Old servers need not know. */
+	/* Older servers need not know this. */
 	return c->session.known || c->membership.cookie != 0
 	           ? wirext_put_outcome(pkt, len, WIRE_PACKET_MAX, c->membership.whole)
 	           : len;

@@ -1,15 +1,16 @@
-/* Joining, hearing and leaving a server: client_membership.h.  The engine calls this when it has
- * read or written such a message, in its only thread. */
+/* client_membership.c: joining, hearing and leaving a server.  The engine calls this
+ * when it has read or written such a message, in its only thread. */
 #include "frisbee/client/client_membership.h"
 
 #include <stdio.h>
 
 enum {
-	/* A JOIN that is younger than this came before its answer, for sure: a round trip
-	 * takes less. */
+	/* If a JOIN was sent within this time, an answer may belong to it: a round
+	 * trip takes less. */
 	FRESH_US = 100000,
-	/* A client that writes for this long after the last chunk says so, since nothing else
-	 * is said then and a server forgets who is silent; and then again. */
+	/* A client that is still writing this long after the last chunk tells the
+	 * server, and repeats it: it sends nothing else then, and a server forgets
+	 * silent clients. */
 	FLUSHING_FIRST_US = 2000000,
 	FLUSHING_EVERY_US = 5000000,
 };

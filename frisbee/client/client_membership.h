@@ -1,6 +1,6 @@
-/* client_membership.h: is there a server: joining it, hearing it, leaving it; and which image it
- * serves.  What a server with the extension says of its session is in client_session.h.
- */
+/* client_membership.h: whether there is a server: joining it, hearing it, leaving
+ * it; and which image it serves.  What a server with the extension announces about
+ * its session is in client_session.h. */
 #ifndef FRISBEE_CLIENT_CLIENT_MEMBERSHIP_H
 #define FRISBEE_CLIENT_CLIENT_MEMBERSHIP_H
 
@@ -15,44 +15,48 @@ struct client_membership {
 	char error[160]; /* why the load has failed; "": it has not */
 	uint64_t start_us;
 	uint64_t heard_us; /* the last packet of the server */
-	uint64_t
-	    complete_us; /* when the last chunk came, or the server was told of it last */
+	uint64_t complete_us; /* when the last chunk arrived, or the server was last
+	                         told so */
 
-	uint64_t joined_us;  /* when JOIN was said last */
-	uint64_t join_at_us; /* when it is to be said next */
-	bool join_again;     /* though loading: the server may not know this client */
-	uint64_t cookie; /* of a server that answers this client alone; 0: not known */
+	uint64_t joined_us;  /* when JOIN was last sent */
+	uint64_t join_at_us; /* when it is to be sent next */
+	bool join_again;     /* send JOIN although loading: the server may not know this
+	                        client */
+	uint64_t cookie;     /* the cookie of a unicast server; 0: not known */
 
 	uint32_t images; /* how often loading has begun */
-	uint32_t blocks; /* of the image; 0: there is none */
+	uint32_t blocks; /* the blocks of the image; 0: it is not known */
 	uint64_t bytes;
 
-	bool starved; /* no chunk buffer was free since the server was told last */
-	bool whole;   /* what the server is told at the end: the image is installed */
-	bool leave_pending; /* LEAVE2 is to be said */
+	bool starved; /* no chunk buffer has been free since the server was last told so
+	               */
+	bool whole;   /* what the server is told at the end: whether the image is
+	                 installed */
+	bool leave_pending; /* LEAVE2 is to be sent */
 };
 
-/* JOIN is said first after the start delay. */
+/* Begin: the first JOIN is sent after the start delay. */
 void client_membership_begin(
     struct client_membership *, uint64_t now_us, uint64_t start_delay_us);
-/* A packet of the server came, or nobody asked it for anything until now. */
+/* A packet of the server arrived, or nothing was requested from it until now. */
 void client_membership_heard(struct client_membership *, uint64_t now_us);
-/* When the server has been silent for silence_us (0: no matter how long), for which only a
- * client that waits for it gives up; UINT64_MAX: never. */
+/* When the server will have been silent for silence_us.  With 0 there is no limit.
+ * UINT64_MAX: the client does not wait for the server, so it does not give up. */
 uint64_t client_membership_silent_at_us(
     const struct client_membership *, uint64_t silence_us, bool waits);
 void client_membership_give_up(struct client_membership *, uint64_t silence_us);
-/* The server cannot be used: why is a sentence. */
+/* The server cannot be used; `why` is the sentence that says so. */
 void client_membership_refuse(struct client_membership *, const char *why);
 
-/* JOIN is said now, and next after this delay. */
+/* JOIN is sent now, and next after this delay. */
 void client_membership_joins(
     struct client_membership *, uint64_t now_us, uint64_t delay_us);
-/* JOIN is said next at this time. */
+/* JOIN is sent next at this time. */
 void client_membership_join_at(struct client_membership *, uint64_t at_us);
-/* Another sender's answer began the load: the server itself is to be joined at once. */
+/* The load began with the answer of another sender, so JOIN is sent to the server
+ * itself at once. */
 void client_membership_join_again(struct client_membership *);
-/* The server wants this cookie back.  While joining, it gets a new one at once. */
+/* The server expects this cookie.  While joining, a JOIN with it is sent at once. */
 void client_membership_cookie(
     struct client_membership *, uint64_t now_us, uint64_t cookie);
 
@@ -72,14 +76,16 @@ void client_membership_forget_image(struct client_membership *);
 uint32_t client_membership_chunk_blocks(
     const struct client_membership *, uint32_t chunk);
 
-/* No buffer was free; and the server was told. */
+/* No buffer was free, or (false) the server has been told so. */
 void client_membership_starved(struct client_membership *, bool starved);
 void client_membership_told(struct client_membership *);
-/* When a client that has everything but still writes says so; UINT64_MAX: it does not. */
+/* When a client that has received everything and is still writing tells the server;
+ * UINT64_MAX: never. */
 uint64_t client_membership_flushing_at_us(const struct client_membership *);
 void client_membership_flushing(struct client_membership *, uint64_t now_us);
 
-/* The client leaves: what it says of the image, that LEAVE2 is due, that it was said. */
+/* The client leaves: note what it reports about the image, that LEAVE2 is to be
+ * sent, and that it was sent. */
 void client_membership_outcome(struct client_membership *, bool whole);
 void client_membership_leave(struct client_membership *);
 void client_membership_left(struct client_membership *);

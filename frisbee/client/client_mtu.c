@@ -1,16 +1,16 @@
-/* How many blocks in one packet reach this client: client_mtu.h.  The engine calls this
- * when packets come or fail to come, and when it looks for something to say, in its
- * only thread. */
+/* client_mtu.c: how many blocks in one packet reach this client.  The engine calls
+ * this when packets arrive or fail to arrive, and when it looks for a message to
+ * send, in its only thread. */
 #include "frisbee/client/client_mtu.h"
 
 enum {
-	/* The other lengths of a round come right behind the first one. */
+	/* The other probes of a round arrive right after the first one. */
 	SETTLE_US = 5000,
-	/* The clients that are asked together answer within this time for each of them,
-	 * lest all answers come at once. */
+	/* The clients that are probed together spread their answers over this time
+	 * per client, so that they do not all arrive at once. */
 	SPREAD_US = 500,
-	/* One silence or one lost chunk has other reasons mostly; this many in a row,
-	 * without a long packet between them, hardly. */
+	/* A single silence or lost chunk mostly has other reasons.  This many in a
+	 * row, without a long packet in between, hardly have. */
 	DOUBTS = 4,
 };
 

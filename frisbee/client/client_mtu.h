@@ -1,8 +1,8 @@
 /* client_mtu.h: how many blocks in one packet reach this client.
  *
- * The server sends MTU_PROBEs, packets of several lengths, and names clients that are
- * to say which is the longest that arrived.  When long packets seem not to arrive any
- * more, the client says so without being asked.  Source: docs/protocol-rules.md,
+ * The server sends MTU_PROBEs, packets of several lengths, and names the clients that
+ * are to report the longest one that arrived.  If long packets seem not to arrive any
+ * more, the client reports this without being asked.  Source: docs/protocol-rules.md,
  * "Several blocks in a packet".
  */
 #ifndef FRISBEE_CLIENT_CLIENT_MTU_H
@@ -17,25 +17,27 @@
 struct client_mtu {
 	uint32_t
 	    round; /* number of the current round of MTU_PROBEs; 0: none, or a doubt */
-	uint32_t blocks; /* in the longest packet of the round that arrived */
-	uint64_t at_us;  /* when that is to be said; 0: it was said */
-	uint32_t said;   /* what was said last */
-	uint32_t doubts; /* since a packet of that length came last */
+	uint32_t blocks; /* the blocks of the longest probe of the round that arrived */
+	uint64_t at_us;  /* when this is to be reported; 0: it was reported */
+	uint32_t said;   /* what was last reported */
+	uint32_t doubts; /* silences and lost chunks since a packet of that length last
+	                    arrived */
 };
 
-/* A MTU_PROBE came with this number of blocks, one of a round in which n clients are
- * asked, of which this client is one. */
+/* An MTU_PROBE with this number of blocks arrived.  It belongs to a round in which
+ * this client and others, n in all, are asked. */
 void client_mtu_probed(struct client_mtu *, uint64_t now_us, struct client_backoff *,
     uint32_t round, uint32_t blocks, uint32_t n);
-/* A packet with this number of blocks came. */
+/* A packet with this number of blocks arrived. */
 void client_mtu_came(struct client_mtu *, uint32_t blocks);
-/* There was a silence, or hardly anything of a chunk came. */
+/* There was a silence, or hardly any block of a chunk arrived. */
 void client_mtu_doubt(struct client_mtu *, uint64_t now_us);
-/* When there is something to say; UINT64_MAX: nothing. */
+/* When an MTU_ACK is to be sent; UINT64_MAX: there is none. */
 uint64_t client_mtu_at_us(const struct client_mtu *);
-/* Is it to be said now?  Then round and blocks are what to say, and count as said. */
+/* Is an MTU_ACK to be sent now?  If so, `round` and `blocks` are its content, and
+ * count as reported. */
 bool client_mtu_says(struct client_mtu *, uint64_t now_us);
-/* The server was started anew. */
+/* The server was restarted. */
 void client_mtu_forget(struct client_mtu *);
 
 #endif /* FRISBEE_CLIENT_CLIENT_MTU_H */

@@ -1,5 +1,5 @@
-/* What a client says that it lacks: client_nack.h.  The engine tells what others said and what
- * happened, and asks for what there is to say, in its only thread. */
+/* client_nack.c: the NACKs and WANTs of a client.  The engine notes what others sent
+ * and what happened, and asks for messages to send, in its only thread. */
 #include "frisbee/client/client_nack.h"
 
 #include <stdlib.h>
@@ -8,36 +8,37 @@
 #include "frisbee/client/client_ext_impl.h"
 
 enum {
-	/* A report that had no effect is repeated: late while the server sends other
-	 * things, behind which the answer waits; soon when nothing comes; at once,
-	 * nearly, by a client that is alone and needs not fear that all others repeat
-	 * theirs, too. */
+	/* A NACK without effect is repeated: late while the server sends other
+	 * things, behind which the answer waits; soon when nothing arrives; and
+	 * almost at once by a client that is alone, because there are no others that
+	 * would repeat theirs, too. */
 	REPEAT_US = 1500000,
 	REPEAT_IDLE_US = 350000,
 	REPEAT_ALONE_US = 50000,
-	/* An idle server answers 25 ms after the first report, and then says again that
-	 * it is idle: with the way, that takes at most this time. */
+	/* An idle server answers 25 ms after the first NACK, and then announces
+	 * again that it is idle.  With the transit times, this takes at most this
+	 * time. */
 	ANSWERED_US = 75000,
-	/* A client that lacks more than this of a group (which has 128 blocks), or of a
-	 * chunk, wants the chunk itself: plain blocks cost no computing, and are of use
-	 * to those who come late. */
+	/* A client that lacks more than this of a group (which has 128 blocks), or
+	 * of a chunk, sends WANT for the chunk: plain blocks need no computing, and
+	 * clients that joined late can use them. */
 	MOST_OF_GROUP = 120,
 	MOST_OF_CHUNK = 3 * WIRE_CHUNK_BLOCKS / 4,
-	/* The same of a chunk with few buffers, which others need meanwhile, and
-	   unpaced. */
+	/* The same for a chunk if there are few buffers, which other chunks need
+	 * meanwhile, and in unpaced sessions. */
 	MOST_OF_CHUNK_FEW = WIRE_CHUNK_BLOCKS / 2,
-	/* For less than this of a chunk, a round of the server is not worth waiting
-	   for. */
+	/* A client that lacks less than this of a chunk does not wait for the
+	 * server's next round. */
 	LITTLE = WIRE_CHUNK_BLOCKS / 16,
-	/* A report of more than this many times as much as this client lacks, and of a
-	 * few blocks more, does not silence it: the server may tell its sender to wait.
-	 */
+	/* If another NACK names more than this many times as much as this client
+	 * lacks, and some blocks more, this client sends its own: the server may
+	 * serve the other one late. */
 	MUCH_MORE = 4,
 	MUCH = 8,
-	/* A client that is alone waits only to say more at once. */
+	/* A client that is alone waits only to put more into one message. */
 	BACKOFF_ALONE_US = 20000,
-	/* Of the most that others were heard to lack, this part is forgotten each
-	   second. */
+	/* The most that others were heard to lack is reduced by one part in this
+	 * many each second. */
 	FORGET = 8,
 };
 
@@ -97,7 +98,7 @@ client_nack_hear_state(struct client_nack *k, const struct wirext_map *map)
 	k->look = true;
 }
 
-/* How long to hold back a message that says that this client lacks `lack` blocks. */
+/* For how long a NACK is held back if this client lacks `lack` blocks. */
 static uint64_t
 hold_us(struct client *c, uint32_t lack)
 {
@@ -125,7 +126,7 @@ client_nack_hear_want(struct client *c, const struct wirext_map *map)
 	}
 }
 
-/* Has somebody reported as much as this one lacks? */
+/* Has another client sent a NACK for at least as much as this one lacks? */
 static bool
 asked_enough(const struct client_buffer *b)
 {
@@ -135,7 +136,8 @@ asked_enough(const struct client_buffer *b)
 	return true;
 }
 
-/* Something of the chunk has passed since: what lacks still was lost, too. */
+/* Blocks of the chunk have passed since; those that are still missing were lost,
+ * too. */
 static bool
 is_answered(const struct client_buffer *b)
 {
@@ -190,8 +192,8 @@ client_nack_hear_reports(struct client *c, uint64_t now_us, const struct wirext_
 		                              : NULL;
 		if (b == NULL)
 			continue;
-		/* Who says the same again and again does not keep us from saying it
-		 * when our time has come. */
+		/* A client that repeats the same NACK does not keep this one from
+		 * sending its own when it is due. */
 		bool known = asked_enough(b);
 		hear_lack(&b->nacked, k->lack, b->lack);
 		if (!known)
@@ -210,13 +212,13 @@ covered(const struct client *c, const struct client_buffer *b, uint64_t now_us)
 
 	if (is_answered(b) && now_us >= b->passed_us + REPEAT_IDLE_US)
 		return false;
-	/* Had the server heard it, it would have answered by now. */
+	/* If the server had received it, it would have answered by now. */
 	if (c->session.idle && c->session.state_us >= b->nacked.at_us + ANSWERED_US)
 		return false;
 	return now_us < b->nacked.at_us + repeat_us && asked_enough(b);
 }
 
-/* Does the chunk lack so much that parity is no help? */
+/* Does the chunk lack so much that parity would not help? */
 static bool
 too_much(const struct client *c, const struct client_buffer *b)
 {
@@ -228,8 +230,8 @@ too_much(const struct client *c, const struct client_buffer *b)
 	return most;
 }
 
-/* The chunk comes again for others that lack much of it, perhaps a whole round later:
- * not worth waiting for when a little parity is enough. */
+/* Is it worth waiting for the chunk, which will be sent again for clients that lack
+ * much of it, perhaps a whole round later?  It is not if a little parity is enough. */
 static bool
 is_worth_waiting(const struct client *c, const struct client_buffer *b, uint64_t now_us)
 {
@@ -240,7 +242,7 @@ is_worth_waiting(const struct client *c, const struct client_buffer *b, uint64_t
 static bool
 may_report(const struct client *c, const struct client_buffer *b, uint64_t now_us)
 {
-	/* What comes with the server's round is early enough, but for chunk 0. */
+	/* What comes with the server's round is early enough, except chunk 0. */
 	bool waits = is_worth_waiting(c, b, now_us) &&
 	             !client_awaits_first(c, b->chunk);
 
@@ -249,7 +251,8 @@ may_report(const struct client *c, const struct client_buffer *b, uint64_t now_u
 	       now_us >= b->settled_us && !waits && !covered(c, b, now_us);
 }
 
-/* What is lacking, of all chunks whose time has come; how many blocks. */
+/* Collect what is missing of all chunks whose time has come.  Returns the number of
+ * blocks. */
 static uint32_t
 collect_reports(struct client *c, uint64_t now_us, struct wirext_msg *m)
 {
@@ -318,8 +321,9 @@ add_want(struct wirext_map *map, uint8_t *bits, uint32_t chunk)
 	return true;
 }
 
-/* Is a chunk open that nobody has said will come?  Mostly not: then the list of open chunks,
- * which is in no order and may be as long as the image, need not be walked. */
+/* Is there an open chunk that the server has not announced?  Mostly there is none,
+ * and then the list of open chunks, which is in no order and may be as long as the
+ * image, need not be searched. */
 static bool
 some_do_not_come(const struct client *c)
 {
@@ -333,8 +337,8 @@ some_do_not_come(const struct client *c)
 	return false;
 }
 
-/* Chunks that are needed and do not come, as many as there is room for; at first all,
- * as joining would have it. */
+/* Collect the chunks that are needed and will not come, as many as fit; at first all
+ * of them, as after a JOIN. */
 static uint32_t
 collect_wants(struct client *c, uint64_t now_us, struct wirext_map *map, uint8_t *bits)
 {

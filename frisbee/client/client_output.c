@@ -1,6 +1,6 @@
-/* What the client says, and when it is to be asked: client_output() asks the parts in a fixed
- * order, and client_deadline() is the least of the times that they name.  The shell calls both, in
- * the engine's only thread. */
+/* client_output.c: what the client sends, and when. client_output() asks the parts
+ * in a fixed order, and client_deadline() is the earliest of the times that they
+ * name.  The shell calls both, in the engine's only thread. */
 #include "frisbee/client/client_ext_impl.h"
 #include "frisbee/client/client_policy.h"
 
@@ -11,14 +11,14 @@ wants_more(const struct client *c)
 	       (c->bufs.nfree > 0 && client_next_open(c, c->chunks.n) != c->chunks.n);
 }
 
-/* Is what is needed asked for by the extension's messages? */
+/* Does the client request what it needs by messages of the extension? */
 static bool
 speaks_ext(const struct client *c)
 {
 	return c->session.on && !client_partial(c);
 }
 
-/* What is said besides asking for blocks. */
+/* Messages that do not request blocks. */
 static size_t
 other_output(struct client *c, uint64_t now_us, void *pkt)
 {
@@ -32,7 +32,7 @@ other_output(struct client *c, uint64_t now_us, void *pkt)
 	return len;
 }
 
-/* By requests of the base protocol; with the extension, for chunks in parts. */
+/* Requests of the base protocol; with the extension, only for chunks in parts. */
 static size_t
 base_output(struct client *c, uint64_t now_us, void *pkt)
 {
@@ -55,7 +55,7 @@ base_output(struct client *c, uint64_t now_us, void *pkt)
 	return client_policy_say(&client_base_policy, c, now_us, pkt);
 }
 
-/* By messages of the extension. */
+/* Messages of the extension that request blocks. */
 static size_t
 ext_output(struct client *c, uint64_t now_us, void *pkt)
 {
@@ -68,7 +68,7 @@ ext_output(struct client *c, uint64_t now_us, void *pkt)
 		client_requests_alive(&c->requests, now_us);
 		return base_output(c, now_us, pkt);
 	}
-	/* A request of the base protocol, or its answer, can be lost whole. */
+	/* A request of the base protocol, or its whole answer, may be lost. */
 	if (now_us >= client_requests_idle_at_us(&c->requests))
 		client_go_idle(c, now_us);
 	client_chunks_settle(&c->chunks, now_us, c->position.guard_us);
@@ -85,7 +85,7 @@ loading_output(struct client *c, uint64_t now_us, void *pkt)
 	return speaks_ext(c) ? ext_output(c, now_us, pkt) : base_output(c, now_us, pkt);
 }
 
-/* When -T runs out. */
+/* When -T ends the load. */
 static uint64_t
 silence_at_us(const struct client *c)
 {
@@ -118,7 +118,7 @@ earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* When there may be something to say, while loading. */
+/* When there may be a message to send, while loading. */
 static uint64_t
 loading_at_us(const struct client *c)
 {

@@ -1,17 +1,19 @@
-/* Chunks of which perhaps not everything is needed: their first blocks are asked for, then what the
- * shell says, by requests of the base protocol, which the server serves before its carousel.
- * Whatever else passes is taken, too.  Policies and wiring ask here what such a client needs. */
+/* client_partial.c: chunks of which perhaps not everything is needed.  Their first
+ * blocks are requested, then those that the shell names, by requests of the base
+ * protocol, which the server serves before its carousel.  Other blocks that arrive
+ * are used, too.  The policies and the wiring call this, in the engine's only
+ * thread. */
 #include "frisbee/client/client_impl.h"
 
 enum {
-	/* This many chunks are asked for at a time: a part of a chunk is little, and the link
-	 * is to be full. */
+	/* How many chunks are requested at a time: a part of a chunk is short, and
+	 * the link should be used fully. */
 	WINDOW = 32,
-	/* Fewer among clients of the base protocol, which believe that a chunk comes when
-	 * somebody else has asked for a part of it. */
+	/* Fewer if there are clients of the base protocol, which believe that a
+	 * whole chunk will come if another client has requested a part of it. */
 	WINDOW_OLD = 4,
-	/* No other chunk ends the pass of the last blocks that were asked for.  Silence for
-	 * this time does. */
+	/* After the last requested blocks no other chunk follows that would end
+	 * their pass.  A silence of this length ends it. */
 	QUIET_US = 10000,
 };
 

@@ -1,6 +1,7 @@
-/* Passes and silence.  The server sends a chunk, and then another one: what the first one lacks
- * then was lost.  When nothing comes for too long, whatever was asked will not come.  The parts are
- * told of both here, in the engine's only thread. */
+/* client_pass.c: passes and silence.  The server sends one chunk after the other;
+ * what a chunk lacks when the next one begins was lost.  If nothing arrives for too
+ * long, what was requested will not come.  This file notifies the parts of both, in
+ * the engine's only thread. */
 #include "frisbee/client/client_ext_impl.h"
 
 /* A pass of the chunk has ended: what it lacks now was lost. */
@@ -36,14 +37,14 @@ client_end_pass(struct client *c, uint64_t now_us)
 		return;
 	client_chunks_pass_ends(&c->chunks, passed.chunk, c->position.begun);
 	settle(c, now_us, passed.chunk);
-	/* All that took turns with it are over, too. */
+	/* The passes of all chunks that were interleaved with it are over, too. */
 	for (uint32_t i = passed.first; i - passed.first < passed.count; i++)
 		if (i < c->chunks.n && i != passed.chunk)
 			settle(c, now_us, i);
 }
 
-/* A block of a chunk that was over: is it late, and not asked for since?  Then wait
- * longer another time. */
+/* A block of a chunk whose pass was over has arrived.  If it is late, and was not
+ * requested since, wait longer for such blocks from now on. */
 static bool
 is_straggler(struct client *c, uint64_t now_us, uint32_t chunk)
 {
@@ -74,7 +75,7 @@ client_follow_stream(struct client *c, uint64_t now_us, uint32_t chunk)
 	client_chunks_pass_begins(&c->chunks, chunk);
 }
 
-/* Whatever was asked will not come. */
+/* What was requested will not come. */
 void
 client_presume_lost(struct client *c, uint64_t now_us)
 {
@@ -83,8 +84,8 @@ client_presume_lost(struct client *c, uint64_t now_us)
 	client_chunks_forget(&c->chunks, now_us);
 }
 
-/* Nothing comes any more, though something should.  With parity, a chunk's pass ends when
- * the server says so; only what was asked for by requests is asked for again. */
+/* Nothing arrives any more, although something should.  With parity, a chunk's pass
+ * ends when the server says so; only what requests asked for is requested again. */
 void
 client_go_idle(struct client *c, uint64_t now_us)
 {

@@ -1,5 +1,6 @@
-/* Whose packets count as the server's: client_pin.h.  The files of the engine call this while
- * they handle a packet or look for one to send, in the engine's only thread. */
+/* client_pin.c: whose packets count as the server's.  The files of the engine call
+ * this while they handle a packet or look for one to send, in the engine's only
+ * thread. */
 #include "frisbee/client/client_pin.h"
 
 #include <string.h>
@@ -9,21 +10,22 @@ enum {
 	 * speaks the extension says STATE at least each second, so two of them in a row
 	 * must have been lost. */
 	LOST_US = 2000000,
-	/* A sender that is not proved may be replaced when no blocks came for this time:
-	 * another one that answers is more likely to be the server by then. */
+	/* A sender that is not proved may be replaced if no blocks arrived for this
+	 * time: another one that answers is then more likely to be the server. */
 	QUIET_US = 300000,
-	/* The client asks who else is there only after this time, since most servers that
-	 * pause go on by themselves. */
+	/* The client asks who else is there only after this time, since most servers
+	 * that pause go on by themselves. */
 	QUIET_ASK_US = 1000000,
-	/* All clients notice a silence at once, and are not to ask at once. */
+	/* All clients notice a silence at the same time, and must not all ask at the
+	 * same time. */
 	SPREAD_US = 100000,
 };
 
 void
 client_pin_begin(struct client_pin *p, bool named, bool any_file, uint64_t seed)
 {
-	/* In a file that is no image nothing proves its sender; who was named by the
-	 * user is believed. */
+	/* Nothing in a file that is no image proves its sender; a server that the
+	 * user named is believed. */
 	*p = (struct client_pin){ .named = named,
 		.believed = named || any_file,
 		.spread_us = seed % SPREAD_US };

@@ -1,8 +1,8 @@
-/* Which chunk gets a buffer when blocks of it come.  The engine asks for each packet with
- * blocks, in its only thread. */
+/* client_place.c: which chunk gets a buffer when blocks of it arrive.  The engine
+ * asks this for each packet with blocks, in its only thread. */
 #include "frisbee/client/client_impl.h"
 
-/* Give up a chunk whose beginning was missed, for one that begins now. */
+/* Drop a chunk whose beginning was missed, in favour of one that begins now. */
 static bool
 drop_dubious(struct client *c)
 {
@@ -42,7 +42,8 @@ last_is_kept(const struct client *c, uint32_t chunk)
 	       !client_urgent_is(&c->urgent, chunk);
 }
 
-/* No room for it now, or what there is, is for other chunks: it comes round again. */
+/* Is there no buffer for the block, or only one that is reserved for other chunks?
+ * The block will be sent again later. */
 static bool
 has_no_place(struct client *c, uint32_t chunk, uint32_t block)
 {

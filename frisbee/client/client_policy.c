@@ -1,4 +1,5 @@
-/* The policies: client_policy.h.  client_output() asks one of them, in the engine's only thread. */
+/* client_policy.c: the policies. client_output() asks one of them, in the engine's
+ * only thread. */
 #include "frisbee/client/client_policy.h"
 
 #include "frisbee/client/client_ext_impl.h"
@@ -57,7 +58,7 @@ want_at_us(const struct client *c, uint64_t now_us)
 }
 
 static const struct client_speaker base_speakers[] = {
-	{ client_urgent_say, NULL }, /* somebody waits for these */
+	{ client_urgent_say, NULL }, /* chunks that somebody waits for */
 	{ client_requests_say_missing, missing_at_us },
 	{ client_requests_say_ahead, ahead_at_us },
 	{ NULL, NULL },
@@ -65,7 +66,7 @@ static const struct client_speaker base_speakers[] = {
 
 static const struct client_speaker ext_speakers[] = {
 	{ client_urgent_say, settled_at_us },
-	{ client_credit_say, credit_at_us }, /* before the server runs dry */
+	{ client_credit_say, credit_at_us }, /* before the server has to stop */
 	{ client_requests_say_first, first_at_us },
 	{ client_requests_say_missing, settled_at_us },
 	{ client_nack_say_report, report_at_us },

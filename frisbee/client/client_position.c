@@ -1,20 +1,21 @@
-/* Where the server is in the image: client_position.h.  The engine tells what comes, and the
- * policies read the position before they speak, all in the engine's only thread. */
+/* client_position.c: where the server is in the image.  The engine notes what
+ * arrives, and the policies read the position, all in the engine's only thread. */
 #include "frisbee/client/client_position.h"
 
 #include "common/wire/blockmap.h"
 #include "common/wire/wirext.h"
 
 enum {
-	/* The least time that stragglers are waited for: switches and interrupts reorder
-	 * packets within it, and a repair that begins 3 ms later delays nobody. */
+	/* The shortest time to wait for stragglers: switches and interrupts reorder
+	 * packets within it, and a repair that begins 3 ms later does not matter. */
 	GUARD_US = 3000,
-	/* The most: a chunk that is behind by more was lost. */
+	/* The longest time: blocks that are later than this were lost. */
 	MAX_GUARD_US = 1000000,
-	/* A guard that stragglers have widened comes back by this part with each pass. */
+	/* With each pass, a time that stragglers have lengthened shrinks by one part
+	 * in this many. */
 	GUARD_DECAY = 64,
-	/* A chunk is taken to last this long before the first one has come: as long as at
-	 * 200 Mbit/s. */
+	/* The assumed time of a chunk before the first one has arrived: that at 200
+	 * Mbit/s. */
 	FIRST_CHUNK_US = 40000,
 };
 

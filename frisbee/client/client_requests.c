@@ -1,5 +1,5 @@
-/* Requests of the base protocol: client_requests.h.  The engine tells what happened, and asks for
- * what there is to say, in its only thread. */
+/* client_requests.c: requests of the base protocol.  The engine notes what happened,
+ * and asks for messages to send, in its only thread. */
 #include "frisbee/client/client_requests.h"
 
 #include <string.h>
@@ -7,30 +7,31 @@
 #include "frisbee/client/client_ext_impl.h"
 
 enum {
-	/* Other clients that were heard this long ago may be gone. */
+	/* A client that was last heard this long ago may be gone. */
 	CROWD_US = 5000000,
-	/* With others about, requests are spread over up to this time, so that one
-	 * speaks and the others hear it. */
+	/* If there are other clients, requests are spread over up to this time, so
+	 * that one client sends its request and the others hear it. */
 	JITTER_US = 20000,
-	/* After silences the next one is noticed later, by one tick for each, up to
-	 * this: a second, with the usual tick, and no storm of requests when a server
-	 * is gone. */
+	/* After each silence the next one is noticed one tick later, up to this many
+	 * ticks (a second with the usual tick).  So there is no storm of requests if
+	 * the server is gone. */
 	MAX_BACKOFF_TICKS = 33,
-	/* More is asked for when fewer blocks than the backlog are still to come.  The
-	 * least is what a round trip on a fast link takes. */
+	/* More is requested when fewer blocks than the backlog are still to come.
+	 * The smallest backlog is what a fast link delivers in a round trip. */
 	MIN_BACKLOG = 128,
 	BACKLOG_STEP = 64,
-	/* A pass that lost more blocks than this of a chunk has overrun somebody's
-	 * buffer, most likely ours. */
+	/* A pass that lost more blocks of a chunk than this has most likely
+	 * overflowed the buffer of this client. */
 	MUCH_LOST = WIRE_CHUNK_BLOCKS / 16,
-	/* A larger readahead counts as this, lest a number of blocks overflows. */
+	/* A larger readahead counts as this, so that no number of blocks overflows. */
 	MOST_AHEAD = 1024,
-	/* A request of others makes ours needless for a while when it brings at least
-	 * this part of what is missing. */
+	/* If the request of another client brings at least one part in this many of
+	 * what is missing, this client waits with its own. */
 	COVER = 4,
-	/* With fewer buffers than this there is no time to lose. */
+	/* With fewer buffers than this, chunk 0 is requested at once. */
 	FIRST_FEW = 16,
-	/* Chunk 0 is asked for after a random time, in which another may do so. */
+	/* Chunk 0 is requested after a random time, in which another client may do
+	 * so. */
 	FIRST_BACKOFF_US = 40000,
 };
 
@@ -84,7 +85,7 @@ client_requests_counts(struct client_requests *r)
 	return r->after > 0 && --r->after == 0;
 }
 
-/* After a pass that lost much, less is let come at a time. */
+/* After a pass that lost much, fewer blocks are requested at a time. */
 void
 client_requests_lost(struct client_requests *r, uint32_t lost)
 {
@@ -115,7 +116,8 @@ client_requests_redo_us(const struct client_requests *r)
 	return r->backoff_ticks > 0 ? UINT64_MAX : r->redo_us;
 }
 
-/* A client that is alone does not wait; no client waits so long that the server runs dry. */
+/* For how long a request is held back.  A client that is alone does not wait, and no
+ * client waits so long that the server has to stop. */
 uint64_t
 client_jitter_us(struct client *c, uint64_t now_us)
 {
@@ -157,7 +159,8 @@ client_ask(struct client *c, uint64_t now_us, uint32_t chunk,
 {
 	bool again = client_chunks_is(&c->chunks, chunk, CHUNK_MINE);
 	bool whole = blockmap_count(want) == client_chunk_blocks(c, chunk);
-	/* Others take one that asks for whole chunks for an old client. */
+	/* Other clients take a client that requests whole chunks for one of the base
+	 * protocol. */
 	bool by_range = whole && !again && !client_partial(c) && !c->session.on;
 	size_t len = by_range ? put_whole(c, chunk, pkt)
 	                      : put_partial(c, chunk, want, pkt);
@@ -173,7 +176,8 @@ client_ask(struct client *c, uint64_t now_us, uint32_t chunk,
 	return len;
 }
 
-/* A block in the place of parity that is here is of no use while others are missing. */
+/* The missing blocks, without those in whose places parity lies: such a block would
+ * not help while others are missing. */
 static struct blockmap
 useful_blocks(const struct client_buffer *b)
 {
@@ -207,7 +211,7 @@ client_requests_say_missing(struct client *c, uint64_t now_us, void *pkt)
 	return 0;
 }
 
-/* How many blocks should still come of what was asked for. */
+/* How many of the requested blocks should still arrive. */
 static uint64_t
 to_come(const struct client *c)
 {
@@ -222,7 +226,7 @@ to_come(const struct client *c)
 	return n;
 }
 
-/* How many chunks may be queued that have not begun to arrive. */
+/* How many chunks that have not begun to arrive may be queued. */
 static uint32_t
 room_ahead(struct client *c, uint64_t now_us)
 {
@@ -244,8 +248,8 @@ room_ahead(struct client *c, uint64_t now_us)
 	return room;
 }
 
-/* Keep `readahead` chunks queued that have not begun to arrive, whoever asked for
- * them, as long as there is a buffer for each. */
+/* Keep `readahead` chunks queued that have not begun to arrive, whichever client
+ * requested them, as long as there is a buffer for each. */
 size_t
 client_requests_say_ahead(struct client *c, uint64_t now_us, void *pkt)
 {
@@ -272,11 +276,13 @@ client_requests_say_ahead(struct client *c, uint64_t now_us, void *pkt)
 	return 0;
 }
 
-/* A client that comes late gets chunk 0 at the end of the server's round, when most of what came
- * before it would have been lost for want of buffers.  So it is asked for as in the base
- * protocol, which is served at once, but only when half of the buffers are in use: what
- * one asks for serves all who came before that.  Where few blocks of it were lost, a
- * report does, unless they are to come with the round: the server does not answer one. */
+/* Should chunk 0 be requested now?  A client that joins late would receive it at the
+ * end of the server's round, when most of what arrived before would have been lost
+ * for lack of buffers.  So chunk 0 is requested as in the base protocol, which is
+ * served at once, but only when half of the buffers are in use: one request then
+ * serves all clients that joined before.  If only few of its blocks were lost, a
+ * NACK is enough, unless these blocks will come with the round, because the server
+ * does not answer such a NACK. */
 static bool
 needs_first(const struct client *c, uint64_t now_us)
 {
@@ -313,7 +319,8 @@ client_requests_say_first(struct client *c, uint64_t now_us, void *pkt)
 	return client_ask(c, now_us, 0, &want, pkt);
 }
 
-/* Is what somebody else asked for of use here, so that we need not ask? */
+/* Does the request of another client bring enough that this one need not send its
+ * own? */
 static bool
 covers(struct client *c, uint32_t chunk, const struct blockmap *asked)
 {
@@ -322,7 +329,7 @@ covers(struct client *c, uint32_t chunk, const struct blockmap *asked)
 	struct blockmap lack = b != NULL ? client_lack(b)
 	                                 : client_first_blocks(c, chunk);
 	struct blockmap useful = blockmap_and(lack, asked);
-	/* Of a chunk that is open, half is not enough to wait for the rest. */
+	/* For an open chunk, half of it is not enough to wait for the rest. */
 	if (b == NULL)
 		return blockmap_count(&useful) >= blockmap_count(&lack) / 2;
 	return blockmap_count(&useful) * COVER >= blockmap_count(&lack);

@@ -1,5 +1,5 @@
-/* When the policies are asked next: client_schedule.h.  The files of the engine call this in its
- * only thread. */
+/* client_schedule.c: when the policies are asked next.  The files of the engine call
+ * this in its only thread. */
 #include "frisbee/client/client_schedule.h"
 
 void

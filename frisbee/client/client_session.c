@@ -1,17 +1,19 @@
-/* The session of a server with the extension: client_session.h.  The engine calls this when it
- * has read such a message, or looks for something to say, in its only thread. */
+/* client_session.c: the session of a server with the extension.  The engine calls
+ * this when it has read a message about it, or looks for one to send, in its only
+ * thread. */
 #include "frisbee/client/client_session.h"
 
 #include <string.h>
 
 enum {
-	/* STATE comes each second.  Without it for this time, two were lost or the server is
-	 * gone: nothing is believed to come. */
+	/* STATE arrives each second.  Without it for this time, two were lost or the
+	 * server is gone, so no chunk is assumed to come. */
 	DOUBT_US = 1600000,
-	/* A server that answers JOIN but says no STATE for this time cannot be heard on the
-	 * second port; a firewall is the usual reason. */
+	/* A server that answers JOIN but has sent no STATE for this time cannot be
+	 * heard on the second port; the usual reason is a firewall. */
 	LOST_US = 4000000,
-	/* If something was heard there before, the port is open and most of it is lost. */
+	/* If something was heard there before, the port is open and most of it is lost.
+	 */
 	LOST_OPEN_US = 15000000,
 };
 

@@ -1,5 +1,6 @@
-/* What the shell does with chunks: it takes complete ones, needs more of them, finds them damaged,
- * and gives their buffers back.  Called by the shell in the engine's only thread. */
+/* client_shell.c: what the shell does with chunks: it takes complete ones, requests
+ * more of their blocks, reports damage, and releases their buffers.  The shell calls
+ * this in the engine's only thread. */
 #include <assert.h>
 
 #include "frisbee/client/client_ext_impl.h"
@@ -39,8 +40,8 @@ client_release(struct client *c, uint64_t now_us, uint32_t buf)
 	client_nack_look(&c->nack);
 	if (!starved || c->membership.state != CLIENT_LOADING)
 		return;
-	/* Nobody was asked meanwhile, so nobody was silent; but what had been asked
-	 * before has gone by. */
+	/* Nothing was requested meanwhile, so the server was not silent; but what
+	 * had been requested before has passed. */
 	if (now_us >= client_requests_idle_at_us(&c->requests))
 		client_presume_lost(c, now_us);
 	client_pin_excuse(&c->pin, now_us);
@@ -48,7 +49,7 @@ client_release(struct client *c, uint64_t now_us, uint32_t buf)
 	client_requests_alive(&c->requests, now_us);
 }
 
-/* More of a chunk that was taken is to come: that is another question than before. */
+/* More blocks are needed of a chunk that was taken, and must be requested anew. */
 static void
 ask_anew(struct client *c, uint64_t now_us, uint32_t chunk, bool starved)
 {
@@ -103,7 +104,7 @@ client_again(
 	bool one_sender = !b->mixed && b->pin == c->pin.number;
 	bool starved = client_bufs_starved(&c->bufs);
 
-	/* Perhaps the sender is no server at all. */
+	/* The sender may be no server at all. */
 	if (client_damage_count(&b->damage, now_us, one_sender))
 		client_pin_doubt(&c->pin);
 	if (client_damage_is_servers(&b->damage, now_us))
@@ -140,7 +141,7 @@ client_want(struct client *c, uint64_t now_us, uint32_t chunk)
 	client_schedule_now(&c->schedule, now_us);
 	if (c->membership.state != CLIENT_COMPLETE)
 		return;
-	/* Nothing was asked for meanwhile, so nobody was silent. */
+	/* Nothing was requested meanwhile, so the server was not silent. */
 	client_membership_goes_on(&c->membership);
 	client_membership_heard(&c->membership, now_us);
 	client_requests_alive(&c->requests, now_us);

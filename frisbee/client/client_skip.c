@@ -1,5 +1,6 @@
-/* Chunks that a slow client leaves out: client_skip.h.  The engine calls this when a buffer
- * comes back, when blocks come, and when a chunk begins, in its only thread. */
+/* client_skip.c: the chunks that a slow client leaves out.  The engine calls this
+ * when a buffer is released, when blocks arrive, and when a chunk begins, in its
+ * only thread. */
 #include "frisbee/client/client_skip.h"
 
 #include <math.h>
@@ -32,7 +33,7 @@ client_skip_forget(struct client_skip *s)
 void
 client_skip_released(struct client_skip *s, uint64_t now_us, bool more)
 {
-	/* A disk that waited for the network says nothing of how fast it is. */
+	/* If the disk waited for the network, this does not show how fast it is. */
 	if (s->busy && s->released_us != 0)
 		average(&s->own_us, now_us - s->released_us);
 	s->busy = more;

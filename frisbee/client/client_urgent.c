@@ -1,5 +1,6 @@
-/* Chunks that are needed now: client_urgent.h.  The shell says which, through client_urgent();
- * the engine asks for them before anything else, in its only thread. */
+/* client_urgent.c: chunks that are needed now.  The shell names them by
+ * client_urgent(), and the engine requests them before anything else, in its only
+ * thread. */
 #include "frisbee/client/client_urgent.h"
 
 #include <string.h>
@@ -60,7 +61,8 @@ client_urgent(struct client *c, uint64_t now_us, uint32_t chunk)
 	client_schedule_now(&c->schedule, now_us);
 }
 
-/* Not what comes just now, nor what was asked for and may still come. */
+/* Must the chunk be requested now?  Not if it is arriving, or was requested and may
+ * still arrive. */
 static bool
 is_to_be_asked(struct client *c, uint64_t now_us, uint32_t chunk)
 {
