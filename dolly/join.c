@@ -252,7 +252,7 @@ report(const struct joining *j, struct err *e)
 	node_stats(j->node, &s);
 	if (!j->o->quiet)
 		say(stderr,
-		    "dolly: %u chunks installed, %llu MB written, %llu MB sent on\n",
+		    "dolly: %u chunks installed, %llu MB written, %llu MB forwarded\n",
 		    s.chunks, (unsigned long long)j->installed.bytes_written / 1000000,
 		    (unsigned long long)s.forwarded / 1000000);
 	if (!j->o->json)
@@ -281,7 +281,7 @@ parse_server(struct joining *j, const char *text, struct err *e)
 	uint64_t port = j->o->port;
 
 	if (n == 0 || n >= sizeof host)
-		return err_set(e, ERR_USAGE, "\"%.60s\" is no HOST[:PORT]", text);
+		return err_set(e, ERR_USAGE, "\"%.60s\" is not HOST[:PORT]", text);
 	memcpy(host, text, n);
 	host[n] = '\0';
 	if (colon != NULL && number_uint(colon + 1, 1, 65535, &port, e) != 0)
@@ -304,7 +304,8 @@ start(struct joining *j, const char *name, struct err *e)
 		return -1;
 	c.port = wires_port(j->wires);
 	if (!j->o->quiet && c.port != j->o->port)
-		say(stderr, "dolly: port %llu is taken, so this node listens at %u\n",
+		say(stderr,
+		    "dolly: port %llu is in use, so this node listens on port %u\n",
 		    (unsigned long long)j->o->port, c.port);
 	if (node_new(&j->node, &c, clock_us(), e) != 0)
 		return -1;

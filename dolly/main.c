@@ -111,7 +111,7 @@ run(void *options, char **operands, int n, struct err *e)
 			    n - 1 < c->min ? "too few" : "too many");
 		return c->run(options, operands + 1, n - 1, e);
 	}
-	return err_misuse(e, "\"%.40s\" is no command", operands[0]);
+	return err_misuse(e, "\"%.40s\" is not a command", operands[0]);
 }
 
 int

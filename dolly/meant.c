@@ -54,7 +54,7 @@ meant_read(struct meant *m, const char *list, struct err *e)
 	if (rc != 0)
 		return -1;
 	if (m->names.n == 0)
-		return err_set(e, ERR_USAGE, "--nodes: %.100s names nobody", list);
+		return err_set(e, ERR_USAGE, "--nodes: %.100s names no node", list);
 	m->addresses = calloc(m->names.n, sizeof *m->addresses);
 	m->taken = calloc(m->names.n, sizeof *m->taken);
 	if (m->addresses == NULL || m->taken == NULL)

@@ -234,9 +234,7 @@ open_image(struct serving *s, const char *path, struct err *e)
 	image_keep_encrypted(s->image);
 	if (!image_seekable(s->image))
 		return err_set(e, ERR_UNSUPPORTED,
-		    "%s: is a pipe, and nodes need its chunks "
-		    "in any order",
-		    path);
+		    "%s: is a pipe, but nodes need the chunks in any order", path);
 	return 0;
 }
 
@@ -244,9 +242,9 @@ static int
 check_options(const struct options *o, struct err *e)
 {
 	if ((o->nodes != NULL) == (o->wait > 0))
-		return err_misuse(e, "serve needs --nodes or --wait, and not both");
+		return err_misuse(e, "serve needs either --nodes or --wait");
 	if (o->chain + o->star + (o->tree > 0) > 1)
-		return err_misuse(e, "--chain, --tree and --star exclude each other");
+		return err_misuse(e, "--chain, --tree and --star cannot be combined");
 	return 0;
 }
 

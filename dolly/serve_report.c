@@ -119,8 +119,9 @@ serve_report(const struct options *o, const struct roster *r, const struct meant
 	struct err failure;
 
 	count(r, meant, &whole, &missing);
-	(void)err_set(
-	    &failure, ERR_IO, "%u of %u nodes are not whole", missing, whole + missing);
+	(void)err_set(&failure, ERR_IO,
+	    "%u of %u nodes have not installed the whole image", missing,
+	    whole + missing);
 	if (!o->json)
 		show_table(r, meant, chunks);
 	else if (show_json(r, meant, chunks, bytes_sent, missing > 0 ? &failure : NULL,

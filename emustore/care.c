@@ -124,7 +124,8 @@ command_gc(const struct options *o, char **operands, int n, struct err *e)
 		    t.fragments, t.packs, human_bytes(t.bytes_freed, a, sizeof a));
 	if (!o->quiet && t.bytes_condemned > 0)
 		say(stderr,
-		    "emustore: %s in packs that go when the grace is over (gc again)\n",
+		    "emustore: %s in packs that the next gc after the grace period "
+		    "removes\n",
 		    human_bytes(t.bytes_condemned, a, sizeof a));
 	return 0;
 }
@@ -195,8 +196,8 @@ judge_repaired(const struct options *o, const struct check *c, struct err *e)
 		return 0;
 	return err_set(e, ERR_FORMAT,
 	    "%s: %" PRIu64 " of %" PRIu64
-	    " images are damaged still: each is whole again when an image with the "
-	    "same data is put, or can be removed",
+	    " images are still damaged: put an image with the same data to repair "
+	    "them, or remove them",
 	    o->store, c->bad_images, c->images);
 }
 
@@ -335,9 +336,11 @@ report_upgrade(const struct options *o, const struct upgrade *u, struct err *e)
 		return json_show(j, e);
 	}
 	if (!o->quiet && u->done_before)
-		say(stderr, "emustore: %s: is of today's format\n", o->store);
+		say(stderr, "emustore: %s: has the current format\n", o->store);
 	else if (!o->quiet)
-		say(stderr, "emustore: %s: %" PRIu64 " images are of today's format\n",
+		say(stderr,
+		    "emustore: %s: %" PRIu64
+		    " images were converted to the current format\n",
 		    o->store, u->images);
 	return 0;
 }
@@ -352,8 +355,6 @@ command_upgrade(const struct options *o, char **operands, int n, struct err *e)
 	(void)operands, (void)n;
 	if (s3_is_url(o->store))
 		return err_set(e, ERR_USAGE,
-		    "%s: a store in a bucket needs no upgrade: its first format is "
-		    "today's",
-		    o->store);
+		    "%s: a store in a bucket always has the current format", o->store);
 	return upgrade_store(&u, o->store, e) == 0 ? report_upgrade(o, &u, e) : -1;
 }

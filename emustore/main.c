@@ -274,7 +274,8 @@ act(void *options, char **operands, int n, struct err *e)
 		o->store = getenv("EMUSTORE");
 	if (o->store == NULL || o->store[0] == '\0')
 		return err_set(e, ERR_USAGE,
-		    "no store is named: --store, or EMUSTORE of the environment");
+		    "no store is given: use --store, or the environment variable "
+		    "EMUSTORE");
 	return c->run(o, operands + 1, n - 1, e);
 }
 

@@ -327,8 +327,8 @@ tell_equivalents(const struct recipe_image *a, uint64_t n)
 	if (n > 0)
 		say(stderr,
 		    "emustore: %s: %" PRIu64
-		    " chunks are not the bytes that were put, but others with the same "
-		    "data: the zlib at hand is another\n",
+		    " chunks have the same data as what was put, in another stream, "
+		    "because this zlib is not the one that made them\n",
 		    stored_title(a).text, n);
 }
 

@@ -92,7 +92,7 @@ hear_ranges(struct skip_sink *sink, uint64_t *left, uint8_t kind, struct rd *pay
 	uint64_t n = rd_left(payload) / RANGE_BYTES;
 
 	if (rd_left(payload) % RANGE_BYTES != 0)
-		return err_set(e, ERR_FORMAT, "a message with half a range");
+		return err_set(e, ERR_FORMAT, "a message with an incomplete range");
 	if (n > *left)
 		return err_set(e, ERR_FORMAT,
 		    "it has more free ranges than there is memory for");

@@ -20,17 +20,18 @@ report_outside(const struct outside *o)
 
 	if (o->tail.n > 0)
 		say(stderr,
-		    "imagezip: of the disk's end, behind all partitions, this is "
+		    "imagezip: of the disk's tail, behind all partitions, this is "
 		    "stored: %s\n",
 		    tail_text(&o->tail, o->stored, text, sizeof text));
 	if (o->left_out > 0)
 		say(stderr,
-		    "imagezip: warning: the disk's end, behind all partitions, is left "
+		    "imagezip: warning: the disk's tail, behind all partitions, is "
+		    "left "
 		    "out: %s\n",
 		    o->left_text);
 	if (o->unreadable > 0)
 		say(stderr,
-		    "imagezip: warning: %s of the disk's end, behind all partitions, "
+		    "imagezip: warning: %s of the disk's tail, behind all partitions, "
 		    "cannot be read and is left out\n",
 		    human_bytes(o->unreadable * SECTOR_BYTES, size, sizeof size));
 	if (o->not_looked_at > 0)

@@ -114,7 +114,7 @@ act(void *opts, char **operands, int n, struct err *e)
 
 	(void)operands;
 	if (n != 0)
-		return err_misuse(e, "there are no operands");
+		return err_misuse(e, "mfrisbeed takes no operands");
 	if (o->config == NULL)
 		return err_misuse(e, "a configuration file is needed (-c)");
 	if (o->json && !o->report)

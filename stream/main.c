@@ -100,7 +100,7 @@ choose_part(const struct opts *o, struct attach_config *c, struct err *e)
 		    k.table.nparts > 0 ? ": it has " : "", numbers);
 	else if (k.table.nparts > 0)
 		rc = err_set(e, ERR_USAGE,
-		    "%s: has partitions: --partition says which of %s is mounted",
+		    "%s: has partitions: select one of %s with --partition",
 		    export_name(k.export), numbers);
 	look_end(&k);
 	return rc;
@@ -113,8 +113,8 @@ choose_way(const struct opts *o, struct attach_config *c, struct err *e)
 	bool root = geteuid() == 0;
 
 	if (!o->read_only)
-		return err_misuse(e, "only --ro is built so far: what is attached cannot be "
-				     "written to");
+		return err_misuse(
+		    e, "--ro is needed: images can only be attached read-only");
 	if (stat(c->target, &st) != 0) {
 		err_os(e, "%s", c->target);
 		e->kind = errno == ENOENT ? ERR_ABSENT : ERR_IO;
@@ -123,7 +123,7 @@ choose_way(const struct opts *o, struct attach_config *c, struct err *e)
 	if (S_ISBLK(st.st_mode) && !root)
 		return err_set(e, ERR_USAGE, "%s: only root can attach block devices", c->target);
 	if (S_ISBLK(st.st_mode) && strncmp(c->target, "/dev/nbd", 8) != 0)
-		return err_set(e, ERR_USAGE, "%s: is no /dev/nbdN", c->target);
+		return err_set(e, ERR_USAGE, "%s: is not /dev/nbdN", c->target);
 	c->as = S_ISBLK(st.st_mode)                          ? ATTACH_NBD
 	        : o->file || !root || !S_ISDIR(st.st_mode) ? ATTACH_FILE
 	                                                     : ATTACH_MOUNT;
@@ -173,7 +173,7 @@ act(void *opts, char **operands, int n, struct err *e)
 	struct sources_config *s = &o->sources;
 
 	if (n < 1 || n > 2)
-		return err_misuse(e, "an image is needed, and perhaps where to attach it");
+		return err_misuse(e, "an image is needed");
 	if (s->n == SOURCES_MAX)
 		return err_set(e, ERR_USAGE, "there are more than %d sources", SOURCES_MAX);
 	memmove(s->places + 1, s->places, s->n * sizeof *s->places);

@@ -110,8 +110,8 @@ hear_frames(struct child *c, struct err *e)
 		if (hear(c, &f, e) != 0)
 			return -1;
 	if (rc < 0)
-		return err_set(
-		    e, ERR_FORMAT, "%s says what is not understood", c->job->who);
+		return err_set(e, ERR_FORMAT,
+		    "%s sent a message that is not understood", c->job->who);
 	c->have = rd_left(&r);
 	memmove(c->bytes, r.base + r.off, c->have);
 	return 0;
@@ -160,7 +160,7 @@ static int
 no_verdict(const struct confined_job *j, int status, struct err *e)
 {
 	if (status == -1 || (WIFEXITED(status) && WEXITSTATUS(status) == 0))
-		return err_set(e, ERR_FORMAT, "%s ended without a verdict", j->who);
+		return err_set(e, ERR_FORMAT, "%s ended without a result", j->who);
 	if (WIFEXITED(status))
 		return err_set(e, ERR_FORMAT, "%s ended with status %d", j->who,
 		    WEXITSTATUS(status));

@@ -55,7 +55,7 @@ keyfile_make_secret(const char *path, enum keyfile_kind kind, struct err *e)
 	char text[PREFIX_MAX + DIGITS + 2];
 
 	if (RAND_priv_bytes(key, sizeof key) != 1)
-		return err_set(e, ERR_IO, "no random numbers");
+		return err_set(e, ERR_IO, "the system gave no random numbers");
 	int n = snprintf(text, sizeof text, "%s", prefixes[kind]);
 	for (size_t i = 0; i < sizeof key; i++)
 		n += snprintf(text + n, sizeof text - (size_t)n, "%02x", key[i]);

@@ -255,7 +255,7 @@ master_verdict_read(struct master_verdict *v, const void *bytes, size_t len, str
 	rd_copy(&r, v->reason, sizeof v->reason - 1);
 	v->reason[sizeof v->reason - 1] = '\0';
 	if (!rd_ok(&r) || memcmp(magic, verdict_magic, sizeof verdict_magic) != 0)
-		return err_set(e, ERR_FORMAT, "is not a word about an upload");
+		return err_set(e, ERR_FORMAT, "is not a message about an upload");
 	return 0;
 }
 

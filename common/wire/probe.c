@@ -25,7 +25,8 @@ probe_get(struct probe *p, const void *pkt, size_t len, struct err *e)
 
 	memset(p, 0, sizeof *p);
 	if (!probe_is(pkt, len) || len < PROBE_BYTES_MIN || len > PROBE_BYTES_MAX)
-		return err_set(e, ERR_FORMAT, "packet of %zu bytes is no probe", len);
+		return err_set(
+		    e, ERR_FORMAT, "packet of %zu bytes is not a probe", len);
 	rd_skip(&r, sizeof magic);
 	p->echo = rd_u8(&r) == PROBE_ECHO_KIND;
 	rd_skip(&r, 3);

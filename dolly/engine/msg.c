@@ -138,8 +138,7 @@ msg_read(struct msg *m, uint8_t type, struct rd body, struct err *e)
 	read_body(m, &body);
 	if (!rd_done(&body))
 		return err_set(e, ERR_FORMAT,
-		    "a message of type %u and %zu bytes makes no sense", type,
-		    body.len);
+		    "a message of type %u and %zu bytes is invalid", type, body.len);
 	return 0;
 }
 

@@ -365,7 +365,8 @@ begin_chunk(struct node *n, uint32_t chunk, struct err *e)
 {
 	forget_arrival(n);
 	if (chunk >= n->image.chunks)
-		return err_set(e, ERR_FORMAT, "chunk %u: the image has %u", chunk,
+		return err_set(e, ERR_FORMAT,
+		    "chunk %u was sent, but the image has only %u chunks", chunk,
 		    n->image.chunks);
 	if (spread_find(n->spread, chunk) != SPREAD_NONE) {
 		chunkmap_take(&n->asked, chunk);
@@ -373,7 +374,8 @@ begin_chunk(struct node *n, uint32_t chunk, struct err *e)
 		return 0;
 	}
 	if (!spread_room(n->spread))
-		return err_set(e, ERR_FORMAT, "chunk %u: no place for it", chunk);
+		return err_set(e, ERR_FORMAT,
+		    "chunk %u was sent, but there is no buffer for it", chunk);
 	n->arriving = spread_begin(n->spread, chunk);
 	return 0;
 }
@@ -390,7 +392,8 @@ on_data(struct node *n, const struct msg *m, struct err *e)
 	    m->offset != spread_have(n->spread, slot) ||
 	    m->piece_bytes > spread_length(n->spread, m->chunk) - m->offset)
 		return err_set(e, ERR_FORMAT,
-		    "chunk %u: a piece at %u that does not fit", m->chunk, m->offset);
+		    "chunk %u: a part at byte %u is outside the chunk", m->chunk,
+		    m->offset);
 	memcpy(spread_bytes(n->spread, slot) + m->offset, m->piece, m->piece_bytes);
 	n->stats.received += m->piece_bytes;
 	if (spread_arrived(n->spread, slot, m->piece_bytes)) {
@@ -480,7 +483,7 @@ on_server(struct node *n, const struct msg *m, struct err *e)
 		return n->whole ? 0 : err_set(e, ERR_REFUSED, "the server has ended");
 	default:
 		return err_set(
-		    e, ERR_FORMAT, "the server sends what is not for a node");
+		    e, ERR_FORMAT, "the server sent a message that is not for nodes");
 	}
 }
 
@@ -504,13 +507,14 @@ static int
 on_want(struct node *n, struct peer *p, const struct msg *m, struct err *e)
 {
 	if (m->type != MSG_WANT)
-		return err_set(e, ERR_FORMAT, "a child sends what is not for a parent");
+		return err_set(
+		    e, ERR_FORMAT, "a child sent a message that is not for parents");
 	for (unsigned i = 0; i < m->nranges; i++) {
 		const struct msg_range *g = &m->ranges[i];
 		for (uint32_t c = g->first; c < g->first + g->count; c++) {
 			if (c >= n->image.chunks)
-				return err_set(
-				    e, ERR_FORMAT, "a child wants chunk %u", c);
+				return err_set(e, ERR_FORMAT,
+				    "a child wants chunk %u, which does not exist", c);
 			if (!spread_want(n->spread, p->child, c))
 				ask_for(n, c);
 		}
@@ -526,7 +530,8 @@ on_message(struct node *n, struct peer *p, const struct msg *m, struct err *e)
 		return on_server(n, m, e);
 	case PEER_PARENT:
 		if (m->type != MSG_DATA)
-			return err_set(e, ERR_FORMAT, "a parent sends what is no data");
+			return err_set(
+			    e, ERR_FORMAT, "a parent sent a message that is not data");
 		return on_data(n, m, e);
 	case PEER_CHILD:
 		return on_want(n, p, m, e);

@@ -62,8 +62,7 @@ peer_next(struct peer *p, struct msg *m, struct err *e)
 	if (!rd_ok(&r))
 		return 0;
 	if (n > longest(p))
-		return err_set(e, ERR_FORMAT,
-		    "a message of %u bytes is longer than any may be", n);
+		return err_set(e, ERR_FORMAT, "a message of %u bytes is too long", n);
 	if (n > rd_left(&r))
 		return 0;
 	p->in_at += MSG_FRAME_BYTES + n;

@@ -494,7 +494,7 @@ dolly_server_closed(struct dolly_server *s, struct peer *p, const char *why)
 		tell_event(s, m, "whole");
 		return;
 	}
-	snprintf(text, sizeof text, "it went away: %.150s", why);
+	snprintf(text, sizeof text, "its connection ended: %.150s", why);
 	cut(s, m, text);
 }
 

@@ -45,8 +45,8 @@ network_rate(const char *text, double *rate, struct err *e)
 			*rate = x * units[i].bytes;
 			return 0;
 		}
-	return err_set(
-	    e, ERR_USAGE, "\"%.40s\" is no rate such as 12.5MB, 4GB or 100Mbit", text);
+	return err_set(e, ERR_USAGE,
+	    "\"%.40s\" is not a rate such as 12.5MB, 4GB or 100Mbit", text);
 }
 
 static int
@@ -97,7 +97,7 @@ add_point(struct network *n, const char *name, const struct network_point *like,
 	if (strlen(name) >= NETWORK_NAME_BYTES)
 		return err_set(e, ERR_USAGE, "%.40s: the name is too long", name);
 	if (network_find(n, name) != NETWORK_NONE)
-		return err_set(e, ERR_USAGE, "%s is there twice", name);
+		return err_set(e, ERR_USAGE, "%s is described twice", name);
 	if (n->npoints == NETWORK_POINTS_MAX)
 		return err_set(e, ERR_USAGE, "more than %d hosts and switches",
 		    NETWORK_POINTS_MAX);
@@ -205,8 +205,8 @@ link_setting(struct network_link *x, const struct statement *l, size_t i, struct
 		return statement_unknown(l, i, e);
 	x->half = strcmp(duplex, "half") == 0;
 	return x->half || strcmp(duplex, "full") == 0
-	    ? 0
-	    : err_set(e, ERR_USAGE, "duplex is half or full");
+	           ? 0
+	           : err_set(e, ERR_USAGE, "duplex must be half or full");
 }
 
 /* From each of the first operand's points to the second. */

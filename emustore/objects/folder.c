@@ -28,8 +28,8 @@ err_key(const struct folder *f, const char *key, struct err *e)
 {
 	if (errno == ELOOP || errno == ENOTDIR)
 		return err_set(e, ERR_REFUSED,
-		    "%.500s/%.200s: is a link, or no regular file: a store has only "
-		    "files of its own",
+		    "%.500s/%.200s: is not a regular file, so it cannot belong to a "
+		    "store",
 		    f->dir, key);
 	return err_os(e, "%.500s/%.200s", f->dir, key);
 }
@@ -137,8 +137,7 @@ load_object(void *ctx, const char *key, size_t max, struct buf *out, struct err 
 		return -1;
 	int rc = fstat(fd, &st) != 0 ? err_key(f, key, e) : 0;
 	if (rc == 0 && (uint64_t)st.st_size > max)
-		rc = err_set(
-		    e, ERR_FORMAT, "%.500s/%s: is longer than it may be", f->dir, key);
+		rc = err_set(e, ERR_FORMAT, "%.500s/%s: is too long", f->dir, key);
 	size_t n = rc == 0 ? (size_t)st.st_size : 0, before = out->len;
 	void *to = rc == 0 ? buf_room(out, n + 1) : NULL;
 	if (rc == 0 && to == NULL)
@@ -223,8 +222,8 @@ put_file(struct folder *f, const char *key, const void *data, size_t bytes, bool
 		if (rc == 0)
 			rc = fsync(parent);
 		if (rc != 0 && errno == EEXIST) {
-			rc = err_set(e, ERR_REFUSED, "%.500s/%s: is there already",
-			    f->dir, key);
+			rc = err_set(
+			    e, ERR_REFUSED, "%.500s/%s: exists already", f->dir, key);
 			e->os = EEXIST;
 		} else if (rc != 0)
 			rc = err_key(f, key, e);

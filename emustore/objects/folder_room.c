@@ -39,9 +39,9 @@ folder_make(const char *dir, bool *made, struct err *e)
 	*made = mkdir(dir, 0777) == 0;
 	if (*made || (errno == EEXIST && is_empty(dir)))
 		return 0;
-	return errno == EEXIST
-	           ? err_set(e, ERR_REFUSED, "%s: is there already, and not empty", dir)
-	           : err_os(e, "%s", dir);
+	return errno == EEXIST ? err_set(e, ERR_REFUSED,
+				     "%s: exists already, and is not empty", dir)
+	                       : err_os(e, "%s", dir);
 }
 
 static const char *const folders[] = { "packs", "tables", "images", "new" };
@@ -137,8 +137,8 @@ folder_lock(struct objects *o, bool wait, struct err *e)
 	if (folder_is_remote(f->real) && locks_are_local(f->real))
 		return err_set(e, ERR_REFUSED,
 		    "%s: is on a network filesystem that was mounted so that other "
-		    "machines do not see its locks (nolock, local_lock): a writer could "
-		    "not know that it is alone",
+		    "machines do not see its locks (nolock, local_lock): a program "
+		    "that writes could not know of others that do",
 		    f->dir);
 	f->lock_fd = folder_open_file(f, "lock", O_RDWR | O_CREAT, e);
 	if (f->lock_fd < 0)

@@ -16,8 +16,7 @@ static int
 err_foreign(const char *title, struct err *e)
 {
 	return err_set(e, ERR_REFUSED,
-	    "%s: is a link, or no regular file: a store has only files of its own",
-	    title);
+	    "%s: is not a regular file, so it cannot belong to a store", title);
 }
 
 /* What root writes to could be somebody else's file, by a second name of it. */

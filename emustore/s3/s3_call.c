@@ -332,8 +332,8 @@ err_call(const struct s3 *s, const struct s3_call *c, CURLcode code, unsigned tr
 	if (cancel_signal() != 0)
 		return err_set(e, ERR_CANCELLED, "%s: stopped by a signal", where);
 	if (c->too_long)
-		return err_set(e, ERR_FORMAT,
-		    "%s: the server's answer is longer than it may be", where);
+		return err_set(
+		    e, ERR_FORMAT, "%s: the server's answer is too long", where);
 	if (code != CURLE_OK)
 		return err_set(e, ERR_IO, "%s: %s (%u tries)", where,
 		    curl_easy_strerror(code), tries);

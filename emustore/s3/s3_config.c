@@ -28,8 +28,8 @@ set(const struct setting *s, const char *value, struct err *e)
 		return err_set(e, ERR_USAGE, "%s: is too long", s->vars[0]);
 	for (size_t i = 0; i < n; i++)
 		if ((unsigned char)value[i] <= ' ' || (unsigned char)value[i] >= 0x7f)
-			return err_set(
-			    e, ERR_USAGE, "%s: has a strange character", s->vars[0]);
+			return err_set(e, ERR_USAGE,
+			    "%s: contains a character that is not allowed", s->vars[0]);
 	memcpy(s->out, value, n + 1);
 	return 0;
 }

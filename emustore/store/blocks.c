@@ -74,8 +74,8 @@ static int
 err_gone(struct objects *objects, const char *id, struct err *e)
 {
 	err_set(e, ERR_IO,
-	    "%s: pack %.12s... is there no more: gc took it since the store was "
-	    "opened, so it has to be opened again",
+	    "%s: pack %.12s... does not exist any more: gc removed it after the store "
+	    "was opened; run the command again",
 	    objects->title, id);
 	e->os = ENOENT;
 	return -1;

@@ -255,8 +255,8 @@ tell_equivalents(struct check *c, const struct recipe_image *a, uint64_t n)
 
 	c->equivalents += n;
 	snprintf(text, sizeof text,
-	    "%s: %" PRIu64 " chunks can only be served as equivalents: the zlib at hand "
-	    "is another",
+	    "%s: %" PRIu64 " chunks are served with the same data in another stream, "
+	    "because this zlib is not the one that made them",
 	    stored_title(a).text, n);
 	if (n > 0 && c->note != NULL)
 		c->note(c->arg, text);
@@ -287,7 +287,7 @@ check_bytes(struct checking *k, struct stored *d, struct err *e)
 	else if (rc == 0 && (EVP_DigestFinal_ex(sha, digest, NULL) != 1 ||
 				memcmp(digest, a->sha256, sizeof digest) != 0))
 		rc = err_set(e, ERR_FORMAT,
-		    "%s: its SHA-256 is not that of the image that was put",
+		    "%s: its SHA-256 differs from that of the image that was put",
 		    stored_title(a).text);
 	EVP_MD_CTX_free(sha);
 	return rc;

@@ -418,7 +418,7 @@ collect(struct collecting *g, struct err *e)
 
 	if (s->unreadable > 0)
 		return err_set(e, ERR_FORMAT,
-		    "nothing is removed while something cannot be read: %s",
+		    "nothing is removed as long as something cannot be read: %s",
 		    s->first_unreadable);
 	if (s->now == 0)
 		return err_set(

@@ -203,8 +203,8 @@ read_about(const struct fetched *f, struct recipe_image *about, struct err *e)
 	if (strcmp(about->name.name, name.name) == 0 &&
 	    about->name.version == name.version)
 		return 0;
-	return err_set(e, ERR_FORMAT, "%s%s: its recipe is another image's", KEYS_IMAGES,
-	    f->listed->key);
+	return err_set(e, ERR_FORMAT, "%s%s: its recipe belongs to another image",
+	    KEYS_IMAGES, f->listed->key);
 }
 
 static int

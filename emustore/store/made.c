@@ -152,7 +152,7 @@ check_data(struct made *m, const struct recipe_chunk *c,
 		return -1;
 	if (s.adler == c->adler && s.bytes == ndz_header_raw_bytes(&m->h))
 		return 0;
-	return err_set(e, ERR_FORMAT, "its data does not come out as it was put");
+	return err_set(e, ERR_FORMAT, "its data is not what was put");
 }
 
 static bool
@@ -193,8 +193,8 @@ make_equivalent(struct made *m, const struct recipe_chunk *c,
 		n = make_stream(m, c, places, &hows[i], out, e);
 	if (n == 0)
 		return err_set(e, ERR_FORMAT,
-		    "zlib %s made it; the zlib at hand does not, nor anything that "
-		    "fits 1 MiB",
+		    "zlib %s made its stream; this zlib makes another one, which does "
+		    "not fit into 1 MiB",
 		    c->how.zlib);
 	if (n < 0)
 		return -1;

@@ -101,7 +101,7 @@ open_file(struct packs *p, struct open_pack *x, struct err *e)
 static int
 err_gone(struct packs *p, uint32_t number, struct err *e)
 {
-	err_set(e, ERR_IO, "%s: pack %" PRIu32 " is not there any more",
+	err_set(e, ERR_IO, "%s: pack %" PRIu32 " does not exist any more",
 	    p->objects->title, number);
 	e->os = ENOENT;
 	return -1;

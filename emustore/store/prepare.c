@@ -216,7 +216,7 @@ check_window(struct preparer *w, const struct pack_fragment *f, const uint8_t *b
 	if (memcmp(w->other, w->raw, n) == 0 && f->head.raw_bytes == n &&
 	    memcmp(f->head.raw_digest, digest, RAW_DIGEST_BYTES) == 0)
 		return 0;
-	return err_set(e, ERR_FORMAT, "a fragment would not give back its data");
+	return err_set(e, ERR_FORMAT, "a fragment does not decompress to its data");
 }
 
 /* A window's data as a fragment. */

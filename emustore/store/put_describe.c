@@ -81,7 +81,7 @@ compare(struct put *p, size_t recipe_at, const struct prepared *x, struct err *e
 		return -1;
 	if (memcmp(p->again, x->bytes, NDZ_CHUNK_BYTES) != 0)
 		return err_set(
-		    e, ERR_FORMAT, "the store would not give back what is put");
+		    e, ERR_FORMAT, "the store would not return what was put");
 	return 0;
 }
 

@@ -105,7 +105,7 @@ get_made(struct recipe_chunk *c, struct rd *r, struct err *e)
 	if (good && rd_ok(r) && c->stream_bytes > 0 &&
 	    c->header_bytes <= NDZ_HEADER_BYTES)
 		return 0;
-	return err_set(e, ERR_FORMAT, "a recipe's zlib parameters make no sense");
+	return err_set(e, ERR_FORMAT, "a recipe has invalid zlib parameters");
 }
 
 void
@@ -146,13 +146,13 @@ get_pieces(struct recipe_chunk *c, struct rd *r, struct err *e)
 
 	c->npieces = 0;
 	if (n == 0 || n > EXT_FRAGMENTS_MAX || !rd_can_hold(r, n, 1))
-		return err_set(e, ERR_FORMAT, "a recipe cannot have so many fragments");
+		return err_set(e, ERR_FORMAT, "a recipe has too many fragments");
 	for (uint64_t i = 0; i < n; i++) {
 		get_piece(&p, r, &expected);
 		if (p.zero && (c->codec == NULL || p.raw_bytes == 0 ||
 				  p.raw_bytes > NDZ_STREAM_MAX * c->codec->ratio_max))
 			return err_set(
-			    e, ERR_FORMAT, "a recipe's run of zeros cannot be");
+			    e, ERR_FORMAT, "a recipe has an invalid run of zeros");
 		if (recipe_add_piece(c, &p, e) != 0)
 			return -1;
 	}
@@ -183,7 +183,7 @@ recipe_get_chunk(struct recipe_chunk *c, struct rd *r, struct err *e)
 	if (!rd_ok(r) || (flags != 0 && c->codec == NULL) ||
 	    (c->made && (c->table || c->codec == NULL)) ||
 	    stream_bytes > NDZ_STREAM_MAX)
-		return err_set(e, ERR_FORMAT, "a recipe's chunk makes no sense");
+		return err_set(e, ERR_FORMAT, "a recipe has an invalid chunk");
 	c->stream_bytes = (uint32_t)stream_bytes;
 	if (get_pieces(c, r, e) != 0)
 		return -1;
@@ -281,7 +281,7 @@ recipe_get_image(struct recipe_image *i, struct rd *r, struct err *e)
 	    i->chunks == 0 || i->chunks > INT32_MAX || strchr(name, ':') != NULL ||
 	    store_name_get(&again, name, e) != 0)
 		return err_set(
-		    e, ERR_FORMAT, "what a recipe says of its image makes no sense");
+		    e, ERR_FORMAT, "a recipe has an invalid description of its image");
 	memcpy(i->name.name, name, sizeof name);
 	return 0;
 }
@@ -319,7 +319,7 @@ recipe_get_block(struct recipe_block *k, struct rd *r, struct err *e)
 	if (!rd_ok(r) || k->chunks == 0 || k->chunks > RECIPE_BLOCK_CHUNKS ||
 	    k->plain_bytes > k->chunks * (uint64_t)CHUNK_PLAIN_MAX ||
 	    k->plain_bytes > (uint64_t)k->packed_bytes * RATIO_MAX)
-		return err_set(e, ERR_FORMAT, "a block of the recipe makes no sense");
+		return err_set(e, ERR_FORMAT, "the recipe has an invalid block");
 	return 1;
 }
 

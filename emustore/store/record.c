@@ -62,8 +62,7 @@ fragment_get_head(struct fragment_head *f, const void *bytes, size_t len, struct
 	if (rd_ok(&r) && len > FRAGMENT_HEAD_BYTES &&
 	    len - FRAGMENT_HEAD_BYTES <= STORE_FRAGMENT_MAX)
 		return 0;
-	return err_set(
-	    e, ERR_FORMAT, "a fragment's record of %zu bytes cannot be", len);
+	return err_set(e, ERR_FORMAT, "a fragment's record cannot have %zu bytes", len);
 }
 
 uint64_t

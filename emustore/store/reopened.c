@@ -42,8 +42,9 @@ open_same(
 		return 0;
 	stored_free(*out);
 	*out = NULL;
-	return err_set(
-	    e, ERR_FORMAT, "%s: is another image meanwhile", stored_title(a).text);
+	return err_set(e, ERR_FORMAT,
+	    "%s: was replaced by another image while it was read",
+	    stored_title(a).text);
 }
 
 static int

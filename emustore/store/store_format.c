@@ -108,7 +108,7 @@ err_no_format(struct store *s, struct err *e)
 		return err_set(e, ERR_FORMAT,
 		    "%s: format: is lost (emustore repair makes it again)",
 		    s->objects->title);
-	return err_set(e, ERR_ABSENT, "%s: is no store (emustore init makes one)",
+	return err_set(e, ERR_ABSENT, "%s: is not a store (emustore init makes one)",
 	    s->objects->title);
 }
 
@@ -141,7 +141,7 @@ store_write_format(struct store *s, struct err *e)
 	    s->objects, s->folder, s->pack_bytes, s->grace_seconds, e);
 }
 
-/* 1 there is a store already, 0, -1. */
+/* 1 is a store already, 0, -1. */
 static int
 is_store(struct objects *o, struct err *e)
 {
@@ -161,7 +161,7 @@ init_bucket(const char *url, uint64_t pack_bytes, uint64_t grace, struct err *e)
 		return -1;
 	int rc = is_store(o, e);
 	if (rc == 1)
-		rc = err_set(e, ERR_REFUSED, "%s: there is a store already", o->title);
+		rc = err_set(e, ERR_REFUSED, "%s: is a store already", o->title);
 	else if (rc == 0)
 		rc = write_format(o, false, pack_bytes,
 		    grace != 0 ? grace : STORE_GRACE_SECONDS, e);

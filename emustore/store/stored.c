@@ -107,8 +107,8 @@ static int
 err_lost(uint64_t number, struct err *e)
 {
 	return err_set(e, ERR_FORMAT,
-	    "fragment %" PRIu64 " of its recipe is not in the store (a put of an image "
-	    "that has it brings it back)",
+	    "fragment %" PRIu64 " of its recipe is not in the store (put an image that "
+	    "has it to repair this)",
 	    number);
 }
 

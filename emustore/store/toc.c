@@ -102,7 +102,7 @@ toc_open(struct toc *t, const char id[PACK_ID_CHARS + 1], const void *bytes, siz
 	t->rest = r;
 	if (fits && fragments_fit(*t))
 		return 0;
-	return err_set(e, ERR_FORMAT, "pack %.12s...: its table cannot be right", id);
+	return err_set(e, ERR_FORMAT, "pack %.12s...: its table is invalid", id);
 }
 
 void

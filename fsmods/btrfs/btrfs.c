@@ -100,7 +100,8 @@ extent(struct scan *s, uint64_t logical, uint64_t len, struct err *e)
 		    "extent %" PRIu64 " overlaps the one before it", logical);
 	if (len == 0 || ((logical | len) & (s->fs.super.sector_bytes - 1)) != 0 ||
 	    !range_within((struct range){ logical - c->logical, len }, c->len))
-		return err_set(e, ERR_FORMAT, "extent %" PRIu64 " cannot be", logical);
+		return err_set(
+		    e, ERR_FORMAT, "extent %" PRIu64 " is impossible", logical);
 	if (report_gap(s, c, s->pos, logical, e) != 0)
 		return -1;
 	s->pos = logical + len;

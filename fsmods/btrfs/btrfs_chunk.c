@@ -61,7 +61,7 @@ check_chunk(const struct btrfs_super *s, const struct btrfs_chunk *c, struct err
 	if (c->len == 0 || ((c->logical | c->len) & mask) != 0 ||
 	    c->len > UINT64_MAX - c->logical || (c->type & GROUP_KINDS) == 0)
 		return err_set(
-		    e, ERR_FORMAT, "chunk %" PRIu64 " cannot be", c->logical);
+		    e, ERR_FORMAT, "chunk %" PRIu64 " is impossible", c->logical);
 	for (unsigned i = 0; i < c->copies; i++)
 		if ((c->at[i] & mask) != 0 ||
 		    !range_within((struct range){ c->at[i], c->len }, s->dev_total))

@@ -140,7 +140,8 @@ check_sizes(const struct btrfs_super *s, const struct doubts *x, struct range pa
 	    s->sector_bytes > BLOCK_MAX || !is_power_of_two(s->node_bytes) ||
 	    s->node_bytes < s->sector_bytes || s->node_bytes > BLOCK_MAX)
 		return err_set(e, ERR_FORMAT,
-		    "sectors of %" PRIu32 " and nodes of %" PRIu32 " bytes cannot be",
+		    "sectors of %" PRIu32 " and nodes of %" PRIu32
+		    " bytes are impossible",
 		    s->sector_bytes, s->node_bytes);
 	if (s->sys_chunks_len > BTRFS_SYS_CHUNKS_CAP)
 		return err_set(

@@ -32,7 +32,7 @@ collect_bad(struct rd r, uint64_t cluster, struct rangeset *bad, struct err *e)
 			return -1;
 		if (bad->n > BAD_RUNS_MAX)
 			return err_set(
-			    e, ERR_FORMAT, "it has more bad clusters than can be");
+			    e, ERR_FORMAT, "it has more bad clusters than clusters");
 		run = 0;
 	}
 	return 0;

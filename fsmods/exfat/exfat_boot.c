@@ -160,7 +160,7 @@ exfat_read_boot(struct exfat *v, struct err *e)
 	if (!is_boot_sector(raw) || b->sector_shift < EXFAT_SECTOR_SHIFT_MIN ||
 	    b->sector_shift > SECTOR_SHIFT_MAX ||
 	    b->cluster_shift > CLUSTER_SHIFT_MAX - b->sector_shift)
-		return err_set(e, ERR_FORMAT, "its boot sector makes no sense");
+		return err_set(e, ERR_FORMAT, "its boot sector is impossible");
 	v->cluster_bytes = UINT64_C(1) << (b->sector_shift + b->cluster_shift);
 	if (check_checksum(v, e) != 0 || check_state(b, e) != 0)
 		return -1;

@@ -148,8 +148,8 @@ take_system(struct rd r, struct exfat_contents *c, struct err *e)
 	c->first = rd_le32(&r);
 	c->bytes = rd_le64(&r);
 	if (c->first == 0)
-		return err_set(
-		    e, ERR_FORMAT, "its allocation bitmap or case table is nowhere");
+		return err_set(e, ERR_FORMAT,
+		    "its allocation bitmap or case table has no cluster");
 	return 0;
 }
 

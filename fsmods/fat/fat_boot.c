@@ -183,8 +183,8 @@ check_boot(const struct fat *v, struct err *e)
 	uint8_t state = v->raw[v->width == 32 ? STATE32_AT : STATE16_AT];
 
 	if (memcmp(v->raw + BITLOCKER_AT, bitlocker, sizeof bitlocker) == 0)
-		return err_set(
-		    e, ERR_UNSUPPORTED, "it is a cover for BitLocker's encryption");
+		return err_set(e, ERR_UNSUPPORTED,
+		    "it is the outside of a volume with BitLocker's encryption");
 	if (v->width == 32 && v->boot.version != 0)
 		return err_set(
 		    e, ERR_UNSUPPORTED, "unknown version (0x%x)", v->boot.version);

@@ -187,7 +187,7 @@ check_super(const struct ffs *f, struct err *e)
 	if (!sizes_can_be(f))
 		return err_set(e, ERR_FORMAT,
 		    "blocks of %" PRIu32 " and fragments of %" PRIu32
-		    " bytes cannot be",
+		    " bytes are impossible",
 		    f->bsize, f->fsize);
 	if (f->size > f->part.len / (f->fsize / SECTOR_BYTES))
 		return err_set(e, ERR_FORMAT,
@@ -203,7 +203,7 @@ check_super(const struct ffs *f, struct err *e)
 	if (f->cgsize < FFS_CG_HEADER_BYTES || f->cgsize > f->bsize ||
 	    f->sblkno >= f->cblkno || f->cblkno >= f->iblkno || f->iblkno > f->dblkno ||
 	    f->dblkno > f->fpg)
-		return err_set(e, ERR_FORMAT, "its cylinder groups cannot be");
+		return err_set(e, ERR_FORMAT, "its cylinder groups are impossible");
 	return 0;
 }
 

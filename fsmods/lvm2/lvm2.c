@@ -90,7 +90,7 @@ find_pv(struct scan *s, struct lvm_text pvs, const struct lvm_pv *label, struct 
 	if (rc < 0)
 		return -1;
 	return found == 1 ? 0
-	                  : err_set(e, ERR_FORMAT, "its volume group does not know it");
+	                  : err_set(e, ERR_FORMAT, "its volume group does not list it");
 }
 
 /* The extents lie in the partition, where the label says, and not on metadata. */
@@ -226,7 +226,7 @@ use_extents(struct volume *v, uint64_t first, uint64_t n, struct err *e)
 	v->here = true;
 	if (!range_within((struct range){ first, n }, s->pe_count))
 		return err_set(
-		    e, ERR_FORMAT, "a volume has extents that its disk has not");
+		    e, ERR_FORMAT, "a volume has extents that its disk does not have");
 	/* Bounds the size of all volumes that are looked into, too. */
 	if (n > s->pe_count - s->used_sum)
 		return err_set(e, ERR_FORMAT, "two volumes have the same extent");

@@ -313,7 +313,7 @@ warn_of_shadows(const struct nt *v, struct skip_sink *sink, struct err *e)
 	if (has)
 		skip_warn(sink,
 		    "has shadow copies (restore points), which need clusters that are "
-		    "free and not stored: they will not be right on the target");
+		    "free and not stored, so they will be damaged on the target");
 	return 0;
 }
 

@@ -238,7 +238,8 @@ check_geometry(const struct super *sb, struct range part, struct err *e)
 	    !is_power_of_2(sb->sector_bytes, sb->sector_log) ||
 	    sb->sector_bytes > sb->block_bytes)
 		return err_set(e, ERR_FORMAT,
-		    "blocks of %" PRIu32 " bytes and sectors of %" PRIu32 " cannot be",
+		    "blocks of %" PRIu32 " bytes and sectors of %" PRIu32
+		    " are impossible",
 		    sb->block_bytes, sb->sector_bytes);
 	uint64_t header = (uint64_t)GROUP_HEADER_SECTORS * sb->sector_bytes;
 	if (sb->groups == 0 || sb->group_log > 31 ||
@@ -248,7 +249,8 @@ check_geometry(const struct super *sb, struct range part, struct err *e)
 	    sb->blocks <= (uint64_t)(sb->groups - 1) * sb->group_blocks ||
 	    (uint64_t)group_length(sb, sb->groups - 1) * sb->block_bytes <= header)
 		return err_set(e, ERR_FORMAT,
-		    "%" PRIu64 " blocks in %" PRIu32 " groups of %" PRIu32 " cannot be",
+		    "%" PRIu64 " blocks in %" PRIu32 " groups of %" PRIu32
+		    " are impossible",
 		    sb->blocks, sb->groups, sb->group_blocks);
 	if (sb->blocks > part.len / (sb->block_bytes / SECTOR_BYTES))
 		return err_set(e, ERR_FORMAT,

@@ -130,7 +130,7 @@ check_tiling(struct install *in, struct err *e)
 		return 0;
 	snprintf(text, sizeof text,
 	    "no chunk of the image covers the sectors %" PRIu64 " to %" PRIu64
-	    ": they are as they were",
+	    ": they are unchanged",
 	    gap.off, range_end(gap) - 1);
 	in->cfg.warn(text);
 	return 0;

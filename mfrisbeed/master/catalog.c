@@ -158,7 +158,7 @@ catalog_upload_path(
     char **path, const struct settings *s, const char *name, struct err *e)
 {
 	if (s->uploads == NULL)
-		return err_set(e, ERR_ABSENT, "no uploads are taken");
+		return err_set(e, ERR_ABSENT, "uploads are not allowed");
 	if (!is_file_name(name))
 		return err_set(
 		    e, ERR_USAGE, "%s: is not the name of a file in a folder", name);

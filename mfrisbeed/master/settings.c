@@ -59,7 +59,7 @@ take_image(void *arg, const struct statement *l, struct err *e)
 	for (size_t i = 0; i < s->nimages; i++)
 		if (strcmp(s->images[i].name, l->words[1]) == 0)
 			return err_set(
-			    e, ERR_USAGE, "image %s is there twice", l->words[1]);
+			    e, ERR_USAGE, "image %s is named twice", l->words[1]);
 	if (grow(&s->images, &s->image_cap, s->nimages, sizeof x, "the settings", e) != 0)
 		return -1;
 	x.in_store = strncmp(place, in_store, sizeof in_store - 1) == 0;
@@ -247,11 +247,12 @@ check_whole(const struct settings *s, const char *name, struct err *e)
 		return err_set(e, ERR_USAGE, "%s: no \"group\" is named", name);
 	if (s->nrules == 0)
 		return err_set(e, ERR_USAGE,
-		    "%s: there is no \"allow\", so nobody may do anything", name);
+		    "%s: there is no \"allow\", so all requests would be refused",
+		    name);
 	if (s->nimages == 0 && s->folder == NULL && s->uploads == NULL &&
 	    s->parent_folder == NULL)
 		return err_set(e, ERR_USAGE,
-		    "%s: there are neither images nor a place for uploads", name);
+		    "%s: it names neither images nor a folder for them", name);
 	return 0;
 }
 

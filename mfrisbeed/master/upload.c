@@ -70,7 +70,7 @@ await(const struct upload *u, int fd, struct err *e)
 			return err_os(e, "the connection");
 		if (clock_us() >= until)
 			return err_set(
-			    e, ERR_IO, "nothing came for %u seconds", limit);
+			    e, ERR_IO, "nothing arrived for %u seconds", limit);
 	}
 }
 

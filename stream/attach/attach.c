@@ -174,7 +174,7 @@ wait_until_ready(struct child *c, const char *pid_file, struct err *e)
 		if (!child_runs(c))
 			return child_result(c, e) != 0
 			           ? -1
-			           : err_set(e, ERR_IO, "it ended before it began");
+			           : err_set(e, ERR_IO, "it ended before it was ready");
 		nanosleep(&(struct timespec){ 0, LOOK_MS * 100000 }, NULL);
 	}
 	return 0;
@@ -380,7 +380,8 @@ unmount(struct attach *t, struct err *e)
 	t->mounted = false;
 	if (rc == 0)
 		return 0;
-	err_os(e, "%s: is not unmounted in order, so whoever uses it gets errors",
+	err_os(e,
+	    "%s: could not be unmounted cleanly, so programs that use it get errors",
 	    t->c->target);
 	umount2(t->c->target, MNT_DETACH);
 	return -1;

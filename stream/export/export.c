@@ -61,8 +61,9 @@ find_size(struct export *x, const struct sectors *top, const struct export_confi
 	if (cfg->size_bytes != 0)
 		return check_size(x, cfg->size_bytes, ERR_USAGE, e);
 	if (said == 0 && total > INT64_MAX / SECTOR_BYTES)
-		return err_set(e, ERR_FORMAT, "%s: is of %" PRIu64 " sectors, which no disk has",
-		    export_name(x), total);
+		return err_set(e, ERR_FORMAT,
+		    "%s: has %" PRIu64 " sectors, more than any disk", export_name(x),
+		    total);
 	if (said > INT64_MAX)
 		return err_set(e, ERR_FORMAT, "%s: is of %" PRIu64 " bytes, which no disk has",
 		    export_name(x), said);

@@ -84,8 +84,9 @@ err_answer(const struct http_call *c, struct err *e)
 	if (c->answer.status == 200 &&
 	    (!h->known || strcmp(c->answer.etag, h->first.etag) == 0))
 		return err_set(e, ERR_UNSUPPORTED,
-		    "%s: the server sends the whole file when a part of it is asked for: "
-		    "only servers that know ranges will do",
+		    "%s: the server sends the whole file when a part of it is "
+		    "requested: "
+		    "it does not support range requests",
 		    h->name);
 	if (c->answer.status == 200 || !is_same_file(h, &c->answer))
 		return err_changed(h, e);
@@ -104,8 +105,8 @@ err_call(struct http_call *c, unsigned tries, struct err *e)
 	if (h->cancelled || cancel_signal() != 0)
 		return err_set(e, ERR_CANCELLED, "%s: is not needed any more", h->name);
 	if (c->too_long)
-		return err_set(e, ERR_FORMAT,
-		    "%s: the server's answer is longer than it may be", h->name);
+		return err_set(
+		    e, ERR_FORMAT, "%s: the server's answer is too long", h->name);
 	if ((status == 200 || status == 206) && http_judge(c) == HTTP_BAD &&
 	    (c->code == CURLE_OK || c->code == CURLE_WRITE_ERROR))
 		return err_answer(c, e);
@@ -113,7 +114,7 @@ err_call(struct http_call *c, unsigned tries, struct err *e)
 		return err_changed(h, e);
 	if (status / 100 == 3)
 		return err_set(
-		    e, ERR_IO, "%s: the server's redirects lead nowhere", h->name);
+		    e, ERR_IO, "%s: the server's redirects lead to no file", h->name);
 	if (status >= 400)
 		return err_set(e, ERR_IO, "%s: the server answers %u (tries: %u)",
 		    h->name, status, tries);

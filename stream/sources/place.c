@@ -35,8 +35,7 @@ place_parse(struct place *p, const char *text, struct err *e)
 	if (text[0] == '\0')
 		return err_set(e, ERR_USAGE, "the image has no name");
 	if (strcmp(text, "-") == 0)
-		return err_set(e, ERR_USAGE,
-		    "the image must be a file, since it is read anywhere, not a pipe");
+		return err_set(e, ERR_USAGE, "the image must be a file, not a pipe");
 	*p = (struct place){ PLACE_FILE, text };
 	if (strncmp(text, STORE_PREFIX, strlen(STORE_PREFIX)) == 0) {
 		*p = (struct place){ PLACE_STORE, text + strlen(STORE_PREFIX) };

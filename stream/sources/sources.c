@@ -38,7 +38,7 @@ check_place(const struct sources_config *cfg, const char *place, struct err *e)
 		return -1;
 	if (p.kind == PLACE_STORE && cfg->store == NULL)
 		return err_set(
-		    e, ERR_USAGE, "\"%s\" is in a store, and no store is named", place);
+		    e, ERR_USAGE, "\"%s\" is in a store, but no store is given", place);
 	return 0;
 }
 

@@ -105,7 +105,7 @@ case $(basename "$(dirname "$BIN")") in *thread*) ;; *)
 	echo "== an end that cannot be read"
 	FAULT=pread:$((SIZE / 512 - 2000)):bad:$T/disk LD_PRELOAD=$shim "$BIN/imagezip" --json "$T/disk" "$T/i.ndz" > "$T/json" 2> "$T/said"
 	check "is no failure" [ $? = 0 ]
-	says "warning: 4.1 kB of the disk's end, behind all partitions, cannot be read and is left out"
+	says "warning: 4.1 kB of the disk's tail, behind all partitions, cannot be read and is left out"
 	check "what is beside it is kept" [ "$(value "$T/json" 'i["outside_unreadable_sectors"], sum(x["stored_sectors"] for x in i["tail"])')" = "(8, 11)" ] ;;
 esac
 

@@ -33,7 +33,7 @@ refused "is a whole image, not a delta" image="$T/mon.ndz" delta="$T/tue.ndz"
 refused "is a delta of" image="$T/mon.ndz" delta="$T/wed.delta"
 refused "is a delta of" image="$T/mon.ndz" delta="$T/tue.delta" delta="$T/tue.delta"
 refused "No such file" image="$T/mon.ndz" delta="$T/nothing"
-refused "no store is named" image="$T/mon.ndz" delta=store:x
+refused "no store is given" image="$T/mon.ndz" delta=store:x
 # Damage in any of them is an error, and only where it is.
 cp "$T/wed.delta" "$T/bad.delta"; spoil_byte "$T/bad.delta" $(($(stat -c %s "$T/bad.delta") / 3))
 if comes_out "$T/wed.out" image="$T/mon.ndz" delta="$T/tue.delta" delta="$T/bad.delta" 2> /dev/null; then fail "a damaged delta"; fi

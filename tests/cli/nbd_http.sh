@@ -49,7 +49,7 @@ check "a changed file is noticed" grep -q "big.ndz: has changed since it was ope
 check "what came before is right" cmp -n "$(($(stat -c %s "$T/first") + $(stat -c %s "$T/rest")))" <(cat "$T/first" "$T/rest") "$T/big/disk"
 
 serve 8081 "$PYTHON" -m http.server -b 127.0.0.1 -d "$T/www" 8081
-refused "sends the whole file when a part of it is asked for" image=http://127.0.0.1:8081/sda.ndz
+refused "sends the whole file when a part of it is requested" image=http://127.0.0.1:8081/sda.ndz
 
 # All that a server can do wrong: what comes is right, or an error.
 serve 8082 "$PYTHON" -E -S "$TOP/tests/helpers/http_hostile.py" "$T/sda.ndz" 8082 "$T/fault"
@@ -68,8 +68,8 @@ wrong whole refused "sends the whole file"
 wrong shifted refused "is not the 1 bytes at 0"
 wrong unsaid refused "is not the 1 bytes at 0"
 wrong zipped refused "is not the 1 bytes at 0"
-wrong longer refused "is longer than it may be"
-wrong head refused "is longer than it may be"
+wrong longer refused "is too long"
+wrong head refused "is too long"
 wrong total refused "has changed\|ends with chunk\|is .* chunks long"
 wrong stuck refused "imeout"
 # In the middle: behind the requests that opening takes.
@@ -85,7 +85,7 @@ later shrunk "has changed since"
 later total "has changed since"
 later whole "sends the whole file"
 later shifted "is not the"
-later longer "is longer than it may be"
+later longer "is too long"
 later gone "answers 404"
 later down "answers 500"
 later lies "is not the\|ends too early\|transfer closed\|artial"

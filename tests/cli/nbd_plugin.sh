@@ -42,7 +42,7 @@ refused "not an ndz image" "$T/sda.fs"
 refused "an image is needed" cache=2M
 refused "which a disk of 1048576 bytes does not have" "$T/sda.ndz" size=1M
 refused "unknown parameter \"imag\"" imag=x
-refused "no store is named" store:x
+refused "no store is given" store:x
 refused "images are read from files" ftp://x/y
 refused "not a pipe" image=-
 check "what the plugin is" grep -q "^ndz_sources=file,store,http,https,nbd" <(nbdkit --dump-plugin "$PLUGIN")

@@ -110,7 +110,7 @@ a_lost_format_is_made_again() {
 		check "put" es -q put c "$T/d2.ndz"
 	done
 	mkdir "$T/empty"; status 2 es -s "$T/empty" list
-	says "is no store"
+	says "is not a store"
 }
 
 gc_gets_quiet() {

@@ -74,7 +74,7 @@ else echo "not root: nobody else is tried"; fi
 # Filesystems, mounted.
 [ "$(id -u)" = 0 ] && [ -n "$(losetup -f 2> /dev/null)" ] || { echo "no loop devices here: mounting is left out"; finish; }
 status 2 "$SD" --ro "$T/sda.ndz" "$T/m"
-check "which partitions there are is said" grep -q "of 1, 2 is mounted" "$T/stderr"
+check "which partitions there are is said" grep -q "select one of 1, 2 with --partition" "$T/stderr"
 status 1 "$SD" --ro -p 1 "$T/sda.ndz" "$T/m"
 begin "$T/m" --ro -p 2 "$T/sda.ndz" "$T/m"
 check "the files are right" diff -r "$T/files" "$T/m" -x lost+found

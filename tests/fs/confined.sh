@@ -11,7 +11,7 @@ imagezip() { LD_PRELOAD=$shim BADLIB=$1 "$BIN/imagezip" "${@:2}" 2> "$T/err"; }
 
 for fs in ext4 ntfs; do
 	check "$fs: its free space is skipped" [ "$(said_of skipped_sectors "$T/$fs")" -gt 5000 ]
-	for what in "crash:crashed (SIGKILL)" "leave:ended without a verdict"; do
+	for what in "crash:crashed (SIGKILL)" "leave:ended without a result"; do
 		imagezip "${what%%:*}" -i --json -F 0 "$T/$fs" > "$T/said"; rc=$?
 		check "$fs, ${what%%:*}: exit status 0" [ $rc = 0 ]
 		check "$fs, ${what%%:*}: nothing is skipped" grep -q '"skipped_sectors": 0,' "$T/said"

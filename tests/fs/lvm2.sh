@@ -196,7 +196,7 @@ changed() {	# WHAT SED-EXPRESSION PART-OF-THE-WARNING
 changed "two volumes on one extent" '0,/"pv0", 8$/s//"pv0", 7/' "the same extent"
 changed "extents behind the end" 's/pe_count = .*/pe_count = 100000/' "outside the partition"
 changed "unknown type on the disk" 's/type = "striped"/type = "strange"/' "unknown type"
-changed "not its volume group" '/pv0 {/,/}/s/id = "....../id = "zzzzzz/' "does not know it"
+changed "not its volume group" '/pv0 {/,/}/s/id = "....../id = "zzzzzz/' "does not list it"
 changed "braces do not match" 's/logical_volumes {/logical_volumes { {/' "damaged"
 cp "$T/pv" "$T/pv2"; printf x | dd of="$T/pv2" bs=1 seek=$((4096 + 65536 + 500)) conv=notrunc status=none
 fs_damaged lvm2 "checksum of the text wrong" "$T/pv2" "$T/free"; check "checksum: stored completely" said_zero "$T/pv2"

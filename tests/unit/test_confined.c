@@ -191,12 +191,12 @@ static void
 test_ends_badly(void)
 {
 	T_CHECK(fails(crash, 60, "the child crashed (SIGKILL)"));
-	T_CHECK(fails(leave, 60, "the child ended without a verdict"));
+	T_CHECK(fails(leave, 60, "the child ended without a result"));
 	T_CHECK(fails(hang, 1, "the child took longer than 1 s"));
 	T_CHECK(fails(spin, 1, "the child took "));
 	T_CHECK(fails(chatter, 1, "the child took "));
 	T_CHECK(fails(reserved, 60, "messages of kind 128 are reserved"));
-	T_CHECK(fails(babble, 60, "the child says what is not understood"));
+	T_CHECK(fails(babble, 60, "the child sent a message that is not understood"));
 }
 
 /* Large, and touched: a page that is not written to is none. */

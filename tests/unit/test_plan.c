@@ -154,11 +154,11 @@ test_what_is_wrong_is_said(void)
 {
 	T_CHECK(refused("", "no \"server\""));
 	T_CHECK(refused("host a\nserver b\n", "line 2: b is not described above"));
-	T_CHECK(refused("host a,a\n", "a is there twice"));
+	T_CHECK(refused("host a,a\n", "a is described twice"));
 	T_CHECK(refused("host a machine=m\n", "machine m is not described"));
 	T_CHECK(refused("host n[3-1]\n", "ends before it begins"));
 	T_CHECK(refused("host n[1\n", "not closed"));
-	T_CHECK(refused("switch s\nhost a\nlink a s rate=7\n", "is no rate"));
+	T_CHECK(refused("switch s\nhost a\nlink a s rate=7\n", "is not a rate"));
 	T_CHECK(refused("switch s\nserver s\n", "s is a switch"));
 	T_CHECK(refused("host a\nlink a a\n", "linked with itself"));
 	T_CHECK(refused("hosts a\n", "is not a statement"));

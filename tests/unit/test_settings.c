@@ -156,7 +156,7 @@ test_what_is_wrong_is_said(void)
 	T_CHECK(refused("group 239.1.1.1\nimage a b\n", "no \"allow\""));
 	T_CHECK(refused("group 239.1.1.1\nallow 10.0.0.1\n", "neither images nor"));
 	T_CHECK(refused("group 10.0.0.1\n", "not a multicast address"));
-	T_CHECK(refused("image a b\nimage a c\n", "line 2: image a is there twice"));
+	T_CHECK(refused("image a b\nimage a c\n", "line 2: image a is named twice"));
 	T_CHECK(refused("image a store:b\ngroup 239.1.1.1\nallow 10.0.0.1\n",
 	    "no \"store\" is named"));
 	T_CHECK(refused("allow 10.0.0.0/33\n", "line 1"));
