@@ -1,6 +1,6 @@
-/* frisbee: load a disk with the image that a frisbeed serves.  What is here runs in the
- * program's first thread, but for what the load calls meanwhile in its own: on_progress(),
- * on_sentence() and on_tick(). */
+/* main.c: frisbee loads an image that a frisbeed serves, and installs it.  The code
+ * here runs in the program's first thread, except on_progress(), on_sentence() and
+ * on_tick(), which the load calls in its own thread. */
 #include <poll.h>
 
 #include "common/base/cancel.h"

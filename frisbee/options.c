@@ -1,3 +1,5 @@
+/* options.c: the table of frisbee's options, and what options mean together.
+ * cli_main() reads it in the first thread. */
 #include "frisbee/options.h"
 
 #include <errno.h>

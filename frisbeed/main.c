@@ -1,4 +1,5 @@
-/* frisbeed: serve images, each to everybody who asks on its multicast group. */
+/* main.c: frisbeed serves images, each to any number of clients in a multicast
+ * group. main() runs in the first thread; each session has threads of its own. */
 #include <stddef.h>
 
 #include "common/base/log.h"

@@ -1,3 +1,5 @@
+/* options.c: the table of frisbeed's options, and what options mean together.
+ * cli_main() reads it in the first thread. */
 #include "frisbeed/options.h"
 
 #include <stddef.h>

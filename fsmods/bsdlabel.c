@@ -1,5 +1,6 @@
-/* bsdlabel.c: a slice with a BSD disklabel: each of its partitions is scanned by
- * the module that recognises it.
+/* bsdlabel.c: a slice with a BSD disklabel: each of its partitions is scanned by the
+ * module that recognises it. fsmods.c calls its functions, in the first thread of
+ * imagezip.
  *
  * The boot area with the label, unused partitions and all space between partitions
  * are kept.  BSD swap has no signature, so it is skipped only when the label proves

@@ -1,4 +1,5 @@
-/* ext.c: ext2, ext3, ext4 through libext2fs.
+/* ext.c: ext2, ext3, ext4 through libext2fs. fsmods.c calls its probe in the first
+ * thread of imagezip, and relay.c its scan, in a confined child process.
  *
  * Skipped is what the block bitmaps call free, less all metadata wherever it
  * is: groups marked BLOCK_UNINIT have no bitmap on the disk, but they may hold

@@ -1,4 +1,5 @@
 /* foreign.c: signatures of what is stored completely whatever else it looks like.
+ * fsmods.c calls its functions, in the first thread of imagezip.
  *
  * Linux RAID: see md.h.
  * ZFS: the first label has a ring of uberblocks at 128 KiB, one each 1 KiB or more,

@@ -1,4 +1,5 @@
 /* luks.c: LUKS1 and LUKS2: encrypted, so that nothing can be told from anything.
+ * fsmods.c calls its functions, in the first thread of imagezip.
  *
  * Recognised, so that the user is told why the image is so large, and so that
  * no other module looks.  Source: the LUKS1 and LUKS2 on-disk format

@@ -1,3 +1,6 @@
+/* sectorsize.c: notices a partition table that counts in sectors of another size
+ * than the disk has.  The layout of imagezip calls this for a disk with partitions,
+ * in the first thread. */
 #include "fsmods/sectorsize.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
 /* swap.c: Linux swap space: its first page says who it is, the rest is nothing.
+ * fsmods.c calls its functions, in the first thread of imagezip.
  *
  * The signature is the last 10 bytes of the first page, whose size (4 to 64
  * KiB) is the machine's that made it.  A suspended system puts another one

@@ -1,5 +1,5 @@
-/* imageunzip: put an image onto a disk, a partition, a file or a pipe.  main() runs in the
- * first thread; the installation has threads of its own. */
+/* main.c: imageunzip installs an image on a disk, on a partition, in a file or into
+ * a pipe. main() runs in the first thread; the installation has threads of its own. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

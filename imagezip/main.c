@@ -1,4 +1,5 @@
-/* imagezip: store the used part of a disk in an image.  main() runs in the first thread. */
+/* main.c: imagezip stores the used part of a disk in an image. main() runs in the
+ * first thread; the capture has threads of its own. */
 #include <stdlib.h>
 #include <string.h>
 

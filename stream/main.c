@@ -1,4 +1,6 @@
-/* streamdisk: an image as a disk of this machine, without installing it. */
+/* main.c: streamdisk lists an image, or attaches it as a disk of this machine,
+ * without installing it. main() and all that it calls run in the first thread,
+ * except the threads that read the output of child processes. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

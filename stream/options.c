@@ -1,4 +1,5 @@
-/* options.c: the command line of streamdisk. */
+/* options.c: the table of streamdisk's options. cli_main() reads it in the first
+ * thread. */
 #include "stream/options.h"
 
 #include <stddef.h>

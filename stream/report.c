@@ -1,4 +1,5 @@
-/* report.c: a disk and its partitions, for people and as JSON.  main() calls this. */
+/* report.c: prints a disk and its partitions, as text or as JSON. main.c calls this
+ * in the first thread. */
 #include "stream/report.h"
 
 #include <inttypes.h>

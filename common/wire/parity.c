@@ -1,3 +1,6 @@
+/* parity.c: parity blocks of a Reed-Solomon code.  ISA-L (libisal) computes them,
+ * and restores missing blocks from them.  The server's shell makes parity, and the
+ * feeder of a load restores blocks, each in its own thread. */
 #include "common/wire/parity.h"
 
 #include <assert.h>

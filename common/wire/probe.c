@@ -1,3 +1,6 @@
+/* probe.c: reads and writes the probes of "frisbee --doctor" and the answers to
+ * them.  The doctor calls this in its only thread, and the server's shell in the
+ * thread of a session; nothing is kept. */
 #include "common/wire/probe.h"
 
 #include <string.h>

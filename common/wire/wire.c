@@ -1,3 +1,5 @@
+/* wire.c: reads and writes the packets of the base protocol.  The engines and their
+ * shells call this, in any thread; nothing is kept. */
 #include "common/wire/wire.h"
 
 #include <string.h>

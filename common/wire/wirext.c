@@ -1,3 +1,5 @@
+/* wirext.c: reads and writes the packets of the extension.  The engines and their
+ * shells call this, in any thread; nothing is kept. */
 #include "common/wire/wirext.h"
 
 #include <string.h>

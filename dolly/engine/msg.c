@@ -1,5 +1,5 @@
-/* msg.c: bytes to messages and back.  The engines call this, and nothing else reads
- * what comes from the network. */
+/* msg.c: reads and writes the messages of the protocol.  The engines call this in
+ * their only thread, and nothing else parses what comes from the network. */
 #include "dolly/engine/msg.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
-/* What the examination asks: JOIN, PROBE, and LEAVE for servers that may have counted us.
- * Called by its other parts, in the program's only thread. */
+/* doctor_ask.c: the messages that the examination sends: JOIN, PROBE, and LEAVE for
+ * servers that may have counted this client.  The other files of the doctor call
+ * this, in the program's only thread. */
 #include <string.h>
 
 #include "common/wire/wirext.h"

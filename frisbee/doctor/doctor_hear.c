@@ -1,5 +1,6 @@
-/* What the examination hears: servers' packets, ECHOs of probes, and who asks for
- * members of the group.  Called by all of its parts, in the program's only thread. */
+/* doctor_hear.c: the packets that the examination hears: packets of servers, ECHOs
+ * of probes, and IGMP queries.  All files of the doctor call this, in the program's
+ * only thread. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
-/* The machines behind the addresses: does the server's live (ICMP echo), and who says by
- * ARP that he has the server's address, or ours?  Called by doctor_probe.c and
- * doctor_hear.c, in the program's only thread. */
+/* doctor_host.c: the machines behind the addresses: whether the server's machine is
+ * up (ICMP echo), and which machines answer ARP requests for the server's address or
+ * that of this machine. doctor_probe.c and doctor_hear.c call this, in the program's
+ * only thread. */
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <linux/if_ether.h>

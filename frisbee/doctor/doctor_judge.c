@@ -1,4 +1,5 @@
-/* All checks in their order, and the first true cause of them.  doctor.c calls this. */
+/* doctor_judge.c: makes all checks in their order, and finds the first cause that
+ * explains them. doctor.c calls this, in the program's only thread. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

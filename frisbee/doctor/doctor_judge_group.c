@@ -1,5 +1,6 @@
-/* The ways between server and client: the group in both directions, directly, and who asks
- * for members.  Called by doctor_judge.c. */
+/* doctor_judge_group.c: the checks of the paths between server and client: the group
+ * in both directions, unicast, and IGMP queries. doctor_judge.c calls this, in the
+ * program's only thread. */
 #include <string.h>
 
 #include "common/wire/addr.h"

@@ -1,5 +1,5 @@
-/* What is wrong with this machine: its interface, its addresses, what it lets out.  Called
- * by doctor_judge.c. */
+/* doctor_judge_here.c: the checks of this machine: its interface, its addresses, and
+ * its firewall. doctor_judge.c calls this, in the program's only thread. */
 #include <string.h>
 
 #include "common/wire/addr.h"

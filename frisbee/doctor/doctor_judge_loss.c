@@ -1,5 +1,6 @@
-/* How well packets pass: their size, how far, how many get lost, one by one and at once.
- * Called by doctor_judge.c. */
+/* doctor_judge_loss.c: the checks of how packets pass: how large they may be, over
+ * how many routers, and how many are lost, one by one and in bursts. doctor_judge.c
+ * calls this, in the program's only thread. */
 #include <stdio.h>
 #include <string.h>
 

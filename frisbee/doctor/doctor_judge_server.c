@@ -1,5 +1,6 @@
-/* Who serves, from where, and what of its machine is known when nobody does.  Called by
- * doctor_judge.c. */
+/* doctor_judge_server.c: the checks of the server: which hosts serve, from which
+ * address, and what is known about the server's machine if none answers.
+ * doctor_judge.c calls this, in the program's only thread. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* The interface that is examined, and whether it can send at all: called first, by
- * doctor_probe.c, in the program's only thread. */
+/* doctor_link.c: the interface that is examined, and whether it can send at all.
+ * doctor_probe.c calls this first, in the program's only thread. */
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <stdio.h>

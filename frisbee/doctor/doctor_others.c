@@ -1,5 +1,6 @@
-/* Nothing came through the group: does a server answer on another interface, directly
- * (--unicast) or by broadcast?  Called by doctor_probe.c, in the program's only thread. */
+/* doctor_others.c: if no packet arrived through the group, finds out whether a
+ * server answers on another interface, by unicast (--unicast) or by broadcast.
+ * doctor_probe.c calls this, in the program's only thread. */
 #include <ifaddrs.h>
 #include <string.h>
 #include <sys/socket.h>

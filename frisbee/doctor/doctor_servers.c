@@ -1,5 +1,5 @@
-/* Who serves the group and port, and what of a session's blocks comes.  Called by
- * doctor_hear.c, in the program's only thread. */
+/* doctor_servers.c: which hosts serve the group and port, and how many blocks of a
+ * session arrive. doctor_hear.c calls this, in the program's only thread. */
 #include <string.h>
 
 #include "common/base/clock.h"

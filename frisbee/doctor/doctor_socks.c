@@ -1,5 +1,6 @@
-/* The examination's sockets: what comes, with its TTL, and what goes out.  Called by all of
- * its parts, in the program's only thread. */
+/* doctor_socks.c: the sockets of the examination: packets that arrive, with their
+ * TTL, and packets that are sent.  All files of the doctor call this, in the
+ * program's only thread. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* What passes the interface, whether or not a firewall lets programs have it, and what the
- * kernel counts.  Called by doctor_probe.c, doctor_hear.c and doctor_loss.c, in the program's
- * only thread. */
+/* doctor_watch.c: the packets that pass the interface, even if a firewall keeps them
+ * from programs, and the counters of the kernel. doctor_probe.c, doctor_hear.c and
+ * doctor_loss.c call this, in the program's only thread. */
 #include "frisbee/doctor/doctor_watch.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,5 @@
-/* btrfs.c: btrfs on a single device.
+/* btrfs.c: btrfs on a single device. fsmods.c calls its functions, in the first
+ * thread of imagezip.
  *
  * Skipped is device space that no chunk has, and what of the chunks the extent
  * tree has no extent for, on every copy.  Kept are the first MiB (boot loaders) and

@@ -1,4 +1,5 @@
-/* The chunk tree: which logical addresses lie where on the device.
+/* btrfs_chunk.c: the chunk tree: which logical addresses lie where on the device.
+ * btrfs.c calls this, in the thread that scans.
  *
  * CHUNK_ITEM, its key's offset is the logical address:
  *

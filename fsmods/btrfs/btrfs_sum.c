@@ -1,7 +1,8 @@
-/* Sources: CRC-32C as in RFC 3720, appendix B.4; XXH64 as in its specification
- * (xxHash fast digest algorithm, version 0.1.1); BLAKE2b as in RFC 7693, with a
- * digest of 32 bytes, which libcrypto 3.0 cannot be asked for.
- */
+/* btrfs_sum.c: the checksums of btrfs.  The other files of this module call it for
+ * each block that they read, in the thread that scans.  Sources: CRC-32C as in RFC
+ * 3720, appendix B.4; XXH64 as in its specification (xxHash fast digest algorithm,
+ * version 0.1.1); BLAKE2b as in RFC 7693, with a digest of 32 bytes, which libcrypto
+ * 3.0 cannot make. */
 #include "fsmods/btrfs/btrfs_sum.h"
 
 #include <openssl/evp.h>

@@ -1,4 +1,5 @@
-/* The superblock of btrfs, and what of it this module does not deal with.
+/* btrfs_super.c: the superblock of btrfs, and what of it this module does not deal
+ * with. btrfs.c calls this, in the thread that scans.
  *
  *	0	checksum[32], fsid[16], le64 own address, le64 flags
  *	64	"_BHRfS_M", le64 generation, le64 root, le64 chunk root, le64 log root

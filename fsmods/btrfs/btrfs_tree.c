@@ -1,10 +1,10 @@
-/* A walk over one tree of btrfs that believes nothing.
+/* btrfs_tree.c: a walk over one tree of btrfs that believes nothing. btrfs.c and
+ * btrfs_chunk.c call this, in the thread that scans.
  *
- *	0	checksum[32], fsid[16], le64 own address, le64 flags, uuid[16] of the chunk tree
- *	80	le64 generation, le64 owner, le32 items, u8 level
- *	101	level 0: items of 25 bytes: key, le32 place of the data behind the header,
- *		le32 its size
- *		other levels: of 33 bytes: key, le64 address of the child, le64 its generation
+ *	0	checksum[32], fsid[16], le64 own address, le64 flags, uuid[16] of the
+ *chunk tree 80	le64 generation, le64 owner, le32 items, u8 level 101	level 0: items
+ *of 25 bytes: key, le32 place of the data behind the header, le32 its size other
+ *levels: of 33 bytes: key, le64 address of the child, le64 its generation
  *
  * A key is le64 objectid, u8 type, le64 offset.
  *

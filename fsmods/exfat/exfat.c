@@ -1,4 +1,4 @@
-/* exfat.c: exFAT.
+/* exfat.c: exFAT. fsmods.c calls its functions, in the first thread of imagezip.
  *
  * Skipped are the clusters that the allocation bitmap calls free, and those
  * that the FAT calls bad (exfat_bad.c).  The bitmap is found through the root

@@ -1,4 +1,5 @@
-/* exfat_bad.c: the bad clusters of exFAT.
+/* exfat_bad.c: the bad clusters of exFAT. exfat.c calls this, in the thread that
+ * scans.
  *
  * The FAT's entry of a cluster means nothing when its file has no chain there,
  * so a cluster is bad only when no file has it; when there are bad ones, every

@@ -1,4 +1,5 @@
-/* exfat_boot.c: the boot sectors of exFAT: geometry and state, and where things are. */
+/* exfat_boot.c: the boot sectors of exFAT: geometry and state, and where things are.
+ * exfat.c calls this, in the thread that scans. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* exfat_dir.c: the directories of exFAT: where the bitmap is, and which clusters
- * somebody has. */
+ * somebody has. exfat.c and exfat_bad.c call this, in the thread that scans. */
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
-/* f2fs.c: F2FS on one device.
+/* f2fs.c: F2FS on one device. fsmods.c calls its functions, in the first thread of
+ * imagezip.
  *
  * Of the superblock there are two copies, of the checkpoint two packs written in
  * turns: the newer one whose two ends have the right checksum and the same

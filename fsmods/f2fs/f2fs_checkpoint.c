@@ -1,5 +1,5 @@
 /* f2fs_checkpoint.c: the checkpoint of F2FS: its state, and what it says of the
- * segment information table (SIT). */
+ * segment information table (SIT). f2fs.c calls this, in the thread that scans. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

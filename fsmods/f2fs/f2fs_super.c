@@ -1,5 +1,5 @@
 /* f2fs_super.c: the superblock of F2FS, of which there are two copies: features, and
- * where the areas are. */
+ * where the areas are. f2fs.c calls this, in the thread that scans. */
 #include <inttypes.h>
 #include <string.h>
 #include <zlib.h>

@@ -1,4 +1,5 @@
-/* fat.c: FAT12, FAT16 and FAT32.
+/* fat.c: FAT12, FAT16 and FAT32. fsmods.c calls its functions, in the first thread
+ * of imagezip.
  *
  * Skipped are the clusters that the file allocation table calls free or bad.
  * The boot sectors, all copies of the table and the root directory of FAT12

@@ -1,5 +1,5 @@
 /* fat_boot.c: the boot sectors of FAT: parameters, state, and the count of free
- * clusters. */
+ * clusters. fat.c calls this, in the thread that scans. */
 #include <inttypes.h>
 #include <string.h>
 

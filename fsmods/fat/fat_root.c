@@ -1,5 +1,5 @@
 /* fat_root.c: the root directory of FAT, which must be where the boot sector's
- * parameters put it. */
+ * parameters put it. fat.c calls this, in the thread that scans. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* ffs.c: the Berkeley fast file system, UFS1 and UFS2, of either byte order.
+ * fsmods.c calls its functions, in the first thread of imagezip.
  *
  * Skipped are the fragments that the bitmaps of the cylinder groups call free, and
  * on UFS2 the inode blocks that were never initialised, which the system writes

@@ -1,4 +1,5 @@
-/* ffs_group.c: a cylinder group of UFS, read and checked. */
+/* ffs_group.c: a cylinder group of UFS, read and checked. ffs.c calls this, in the
+ * thread that scans. */
 #include <inttypes.h>
 #include <string.h>
 

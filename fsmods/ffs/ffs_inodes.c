@@ -1,5 +1,5 @@
 /* ffs_inodes.c: the free inodes of UFS, of which only the generation still means
- * anything. */
+ * anything. ffs.c calls this, in the thread that scans. */
 #include <stdlib.h>
 
 #include "fsmods/ffs/ffs_impl.h"

@@ -1,4 +1,5 @@
-/* ffs_super.c: the superblock of UFS: at 64 KiB (UFS2), 8 KiB (UFS1) or 256 KiB. */
+/* ffs_super.c: the superblock of UFS: at 64 KiB (UFS2), 8 KiB (UFS1) or 256 KiB.
+ * ffs.c calls this, in the thread that scans. */
 #include <inttypes.h>
 
 #include "common/base/rd.h"

@@ -1,5 +1,6 @@
 /* lvm2.c: a physical volume of LVM2: its free extents, and what the filesystem
- * modules find in those logical volumes that lie wholly on it.
+ * modules find in those logical volumes that lie wholly on it. fsmods.c calls its
+ * functions, in the first thread of imagezip.
  *
  * A logical volume is looked into when it is linear or striped, on this PV
  * alone, visible, and when no other volume is made from it: the origin of a

@@ -1,4 +1,5 @@
-/* lvm2_label.c: the label of a PV, and the newest text of its metadata areas.
+/* lvm2_label.c: the label of a PV, and the newest text of its metadata areas. lvm2.c
+ * calls this, in the thread that scans.
  *
  * The label is in one of the first four sectors.  A metadata area is a header of
  * 512 bytes and a ring of texts; the header's first location is the text that

@@ -1,3 +1,5 @@
+/* lvm2_map.c: which extents of the disk belong to which logical volume, and a volume
+ * as a disk of its own. lvm2.c and lvm2_text.c call this, in the thread that scans. */
 #include "fsmods/lvm2/lvm2_map.h"
 
 #include <errno.h>

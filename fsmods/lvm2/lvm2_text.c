@@ -1,4 +1,5 @@
-/* lvm2_text.c: the text format: name = value, name { ... }, [ a, b ], # comment. */
+/* lvm2_text.c: the text format: name = value, name { ... }, [ a, b ], # comment.
+ * lvm2.c calls this, in the thread that scans. */
 #include <string.h>
 
 #include "fsmods/lvm2/lvm2_impl.h"

@@ -1,4 +1,6 @@
-/* ntfs.c: NTFS, which libntfs-3g reads in a confined child (ntfs_impl.h).
+/* ntfs.c: NTFS, which libntfs-3g reads in a confined child (ntfs_impl.h). fsmods.c
+ * calls its probe in the first thread of imagezip, and relay.c its scan, in a
+ * confined child process.
  *
  * Skipped: clusters that $Bitmap calls free, the data of pagefile.sys and
  * swapfile.sys, bad clusters, and hiberfil.sys, of which the first 4 KiB become

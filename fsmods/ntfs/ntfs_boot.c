@@ -1,5 +1,6 @@
-/* ntfs_boot.c: is it NTFS, and what size does its boot sector claim?  The probe, in the
- * program's own process: so it is read here, and not by the library. */
+/* ntfs_boot.c: is it NTFS, and what size does its boot sector claim?  The probe, in
+ * the program's own process: so it is read here, and not by the library. fsmods.c
+ * calls it in the first thread of imagezip. */
 #include <string.h>
 
 #include "common/base/rd.h"

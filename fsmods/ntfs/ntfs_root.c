@@ -1,8 +1,9 @@
-/* ntfs_root.c: find a few files in the root directory.  ntfs_scan() calls this, in the child.
+/* ntfs_root.c: find a few files in the root directory. ntfs_scan() calls this, in
+ * the child.  The child has one thread.
  *
- * The library reads the directory's index from end to end, its root and all its blocks that
- * its bitmap calls in use, in the order of the disk: no wrong order in the tree can hide a
- * name, and no table of upper case is needed. */
+ * The library reads the directory's index from end to end, its root and all its blocks
+ * that its bitmap calls in use, in the order of the disk: no wrong order in the tree
+ * can hide a name, and no table of upper case is needed. */
 #include "fsmods/ntfs/ntfs_impl.h" /* first: the library's headers need it */
 
 #include <stdlib.h>

@@ -1,10 +1,11 @@
-/* ntfs_state.c: may $Bitmap be believed?  ntfs_scan() asks this, in the child.
+/* ntfs_state.c: may $Bitmap be believed? ntfs_scan() asks this, in the child.  The
+ * child has one thread.
  *
- * Not when the volume is marked dirty or $LogFile has something to replay.  When the MFT and
- * its mirror differ, the library has not opened the volume; what else it looks at before it
- * writes, and not when it only reads, is asked for here.  A log of version 2.0 is left by
- * Windows 8 and later while they keep metadata elsewhere for a fast start; a clean shutdown
- * leaves version 1.1.
+ * Not when the volume is marked dirty or $LogFile has something to replay.  When the
+ * MFT and its mirror differ, the library has not opened the volume; what else it looks
+ * at before it writes, and not when it only reads, is asked for here.  A log of
+ * version 2.0 is left by Windows 8 and later while they keep metadata elsewhere for a
+ * fast start; a clean shutdown leaves version 1.1.
  *
  * Shadow copies are another matter.  What they hold of a cluster that was freed since,
  * and not written to again, is only in that free cluster.  Their header is in the last

@@ -1,8 +1,9 @@
 /* ntfs_stream.c: attributes of NTFS as streams: where they are, and what they hold.
+ * ntfs.c and ntfs_state.c call this, in the child, which has one thread.
  *
- * The library decodes each part of a run list.  The parts are put together here: the library
- * does it in a time that grows with the square of their number, and a pagefile can have
- * thousands. */
+ * The library decodes each part of a run list.  The parts are put together here: the
+ * library does it in a time that grows with the square of their number, and a pagefile
+ * can have thousands. */
 #include "fsmods/ntfs/ntfs_impl.h" /* first: the library's headers need it */
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 /* ntfs_volume.c: libntfs-3g over a partition of a struct disk: it reads through the
- * functions here, which never leave the partition and never write, and what it has to
- * complain about becomes the sentence of an error.  ntfs_scan() calls this in the child. */
+ * functions here, which never leave the partition and never write, and what it has
+ * to complain about becomes the sentence of an error. ntfs_scan() calls this in the
+ * child.  The child has one thread. */
 #include "fsmods/ntfs/ntfs_impl.h" /* first: the library's headers need it */
 
 #include <errno.h>

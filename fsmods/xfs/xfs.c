@@ -1,4 +1,5 @@
-/* xfs.c: XFS, versions 4 and 5.
+/* xfs.c: XFS, versions 4 and 5. fsmods.c calls its functions, in the first thread of
+ * imagezip.
  *
  * The data section is cut into allocation groups.  Each has a tree of its free
  * extents in order of block number, and in the header (AGF) says how many blocks

@@ -1,4 +1,5 @@
 /* xfs_log.c: finding the head of an XFS log, and what the last record there is.
+ * xfs.c calls this, in the thread that scans.
  *
  * The log is a ring of sectors of 512 bytes.  The first word of each is the
  * number of the cycle (how often the ring has been written) in which the sector

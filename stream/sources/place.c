@@ -1,4 +1,5 @@
-/* place.c: where an image is, as people write it.  sources.c and programs call this. */
+/* place.c: where an image is, as people write it. sources.c and programs call this.
+ * Any thread may call it; nothing is kept. */
 #include "stream/sources/place.h"
 
 #include <stdbool.h>

@@ -1,5 +1,6 @@
-/* imagedelta: what one image has and another has not, and back again.  main() runs in the
- * first thread; the maker of the delta has threads of its own. */
+/* main.c: imagedelta makes an image of what differs between two images, or a full
+ * image of a base and its deltas. main() runs in the first thread; the maker of the
+ * new image has threads of its own. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* imagedump: what is in an image, and is it whole?  main() runs in the first thread; the
- * checker has threads of its own. */
+/* main.c: imagedump prints what is in an image, and checks it. main() runs in the
+ * first thread; the checker has threads of its own. */
 #include <stdlib.h>
 
 #include "common/base/say.h"

@@ -1,5 +1,5 @@
-/* imagehash: signatures of images, and disks compared with them.  main() and all that it
- * calls run in the first thread. */
+/* main.c: imagehash makes signatures of images, and compares disks with images.
+ * main() and all that it calls run in the first thread. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* imagekey: make the keys that images are signed and encrypted with, those of groups that
- * load together, and tokens for a master server.  It has one thread. */
+/* main.c: imagekey makes the keys that sign and encrypt images, the keys of groups, and
+ * the tokens of master servers.  It has one thread. */
 #include <stddef.h>
 #include <stdio.h>
 

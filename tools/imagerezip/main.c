@@ -1,5 +1,6 @@
-/* imagerezip: the same image in another version or compressed anew.  main() runs in the
- * first thread; the maker of the new image has threads of its own. */
+/* main.c: imagerezip writes an image again, in another version of the format or
+ * compressed in another way. main() runs in the first thread; the maker of the new
+ * image has threads of its own. */
 #include "common/cli/cli.h"
 #include "common/cli/codec_opts.h"
 #include "common/cli/image_opts.h"
