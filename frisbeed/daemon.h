@@ -4,8 +4,8 @@
 
 #include "frisbeed/options.h"
 
-/* Serve the images until each session has ended, or a signal.  -1 when one has
- * failed; the others were served all the same. */
+/* Serve the images until each session has ended or a signal arrives.  Returns -1 if
+ * a session failed; the others were served anyway. */
 int daemon_run(const struct opts *, char **images, unsigned n, struct err *);
 
 /* Of a failure of daemon_run(). */

@@ -119,8 +119,8 @@ run_blocks(const struct opts *o)
 	                                           : RUN_BLOCKS_DEFAULT;
 }
 
-/* Engines know nothing of what --group-key adds to each packet: the rate, as they count it,
- * of which so much is left for them. */
+/* Engines do not count what --group-key adds to each packet, so their rate is what
+ * is left for the packets without it. */
 static uint64_t
 with_headers(const struct opts *o, uint64_t rate)
 {

@@ -11,8 +11,9 @@ struct report_end {
 	int status;
 };
 
-/* The sums in front, then each session with its clients, then what failed; end NULL: it goes
- * on.  Into the file, made anew; path NULL: nothing is to be done.  ERR_IO, ERR_NOMEM. */
+/* Write the sums, each session with its clients, and what failed (end; NULL: the
+ * server is still running) into the file, which is replaced as a whole. path NULL:
+ * do nothing.  ERR_IO, ERR_NOMEM. */
 int report_save_stats(const struct shown_all *, const struct report_end *,
     const char *path, struct err *);
 /* The same on standard output. */

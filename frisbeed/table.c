@@ -73,8 +73,8 @@ line(const struct winsize *w, const char *fmt, ...)
 	drawn++;
 }
 
-/* Who needs the operator most comes first, then who is least far; the order does not change
- * with what was heard last. */
+/* Clients that need attention come first, then those that have received least.  The
+ * order does not depend on which client was heard last. */
 struct seen {
 	struct client_row row;
 	enum client_doing doing;

@@ -1,4 +1,5 @@
-/* table.h: the sessions and their clients on a terminal, drawn anew in its place. */
+/* table.h: the table of sessions and their clients on a terminal, which is redrawn
+ * in place. */
 #ifndef FRISBEED_TABLE_H
 #define FRISBEED_TABLE_H
 

@@ -92,7 +92,7 @@ io_set_blksize(io_channel io, int bytes)
 	return 0;
 }
 
-/* count < 0: so many bytes instead of blocks (libext2fs's convention). */
+/* A negative count is a number of bytes instead of blocks (libext2fs's convention). */
 static errcode_t
 io_read(io_channel io, unsigned long long block, int count, void *buf)
 {

@@ -22,8 +22,8 @@ struct md {
 	uint64_t meta_from; /* it and all else that is not the array's data */
 };
 
-/* The sector of the superblock in a member of so many sectors; UINT64_MAX: it is too
- * small for one. */
+/* The sector of the superblock in a member of this many sectors; UINT64_MAX: the
+ * member is too small. */
 uint64_t md0_place(uint64_t sectors);
 uint64_t md1_place(uint64_t sectors);
 

@@ -13,8 +13,9 @@
 
 enum {
 	RANGE_BYTES = 16,
-	/* A scan reads what grows with the partition: bitmaps, or for each 128 MiB one block,
-	 * after a seek.  So much time for that, on a disk that is slow and has other work. */
+	/* How long a scan may take.  It reads data that grows with the partition:
+	 * bitmaps, or one block for each 128 MiB after a seek.  The time is enough
+	 * for a slow disk that has other work. */
 	SECONDS_LEAST = 120,
 	SECTORS_PER_SECOND = 8 << 20, /* 4 GiB */
 };

@@ -207,7 +207,7 @@ rehearse(struct run *r, const char *name, const char *target, struct proof *proo
 	if (survey_image(&v, r->image, e) != 0)
 		return -1;
 	int rc = settle_delta(&v.first, &cfg, target, e);
-	/* What cannot be read by sector can be installed all the same. */
+	/* An image that cannot be read by sector can be installed anyway. */
 	if (rc == 0 && open_stored(&data, r->o, name, proof, &why) != 0)
 		data = NULL;
 	struct rehearsal_source source = { dry_read, data, &v.first, v.total_sectors,

@@ -14,9 +14,9 @@ struct upload {
  * ERR_REFUSED: the server does not take it; errors of ask.h. */
 int upload_begin(
     struct upload *, const char *to, const char *token_file, struct err *);
-/* What was written was all of it (rc, imagezip's exit status so far, is not -1), or is not to be taken:
- * waits for what the server says, and puts standard output back.  Returns rc, or -1 with the
- * server's reason. */
+/* End the upload. rc is the exit status of imagezip so far; -1 means that the image
+ * is incomplete and must not be accepted.  Waits for the server's answer, and
+ * restores standard output.  Returns rc, or -1 with the server's reason. */
 int upload_end(struct upload *, int rc, struct err *);
 
 #endif /* IMAGEZIP_UPLOAD_H */

@@ -208,7 +208,8 @@ cli_parse(const struct cli_program *prog, int argc, char **argv, void *opts,
 
 	parser_init(&p, prog);
 	opterr = 0;
-	optind = 0; /* glibc: begin anew, also in tests that parse twice */
+	optind =
+	    0; /* glibc: 0 restarts the parser, which tests that parse twice need */
 	while ((c = getopt_long(argc, argv, p.shorts, p.longs, NULL)) != -1) {
 		if (c == ':' || c == '?')
 			one = misuse(c, argv, to);

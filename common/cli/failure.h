@@ -1,10 +1,7 @@
-/* failure.h: what a JSON document says of a run that does not end with status 0.
- *
- * It has the members "ok", which is false, "error", the sentence, "kind", which is one
- * word, and "exit", the status; a report that is printed all the same has them beside
- * its own.  A document of a run that ends with 0 has no "ok", unless there is nothing
- * else to say: then it is true.
- */
+/* failure.h: how a JSON document describes a run whose exit status is not 0.  It has
+ * the members "ok" (false), "error" (the sentence), "kind" (one word) and "exit"
+ * (the status), after those of a report, if one is printed.  The document of a run
+ * whose status is 0 has "ok" (true) only if there is nothing else to report. */
 #ifndef COMMON_CLI_FAILURE_H
 #define COMMON_CLI_FAILURE_H
 

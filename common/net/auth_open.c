@@ -168,7 +168,7 @@ open_sealed(struct auth *a, enum auth_port port, const struct arrival *p, size_t
 	default:
 		break;
 	}
-	/* The packet is of another session, or of another server: it does not concern us. */
+	/* The packet belongs to another session or another server, and is ignored. */
 	if (a->session == 0 || p->h.session != a->session || p->h.port != port ||
 	    (server && a->cfg.server) || !take(a, p, server, a->session))
 		return NULL;

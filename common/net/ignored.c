@@ -10,7 +10,7 @@
 #include "common/wire/addr.h"
 
 enum {
-	/* the first sentence waits so long, so that it can count several packets */
+	/* how long the first message waits, so that it can count several packets */
 	SOON_US = 1000000,
 	AGAIN_US = 60000000,
 	ANSWER_US = 1000000,

@@ -15,7 +15,7 @@
 struct netif {
 	char name[IF_NAMESIZE];
 	unsigned index;
-	uint8_t addr[4];      /* ours on it */
+	uint8_t addr[4];      /* the address of this host on it */
 	uint8_t broadcast[4]; /* of its network; zero when it has none */
 };
 

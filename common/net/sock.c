@@ -161,8 +161,9 @@ choose_interface(struct sock *s, const struct sock_config *cfg, struct err *e)
 	return 0;
 }
 
-/* With `connected` the kernel gives us only what the other side sends.  With `any_sender`
- * many sockets will share our port; nobody else had the port when it was bound. */
+/* With `connected` the kernel delivers only packets of the other side.  With
+ * `any_sender` many sockets share the port; it was free when the first one was
+ * bound. */
 static int
 settle_senders(struct sock *s, const struct sock_config *cfg, struct err *e)
 {

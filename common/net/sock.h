@@ -25,7 +25,7 @@ struct sock_config {
 	bool broadcast;            /* -b */
 	bool loopback;             /* hear senders of this host, share the port */
 	bool share_port;           /* SO_REUSEADDR: clients */
-	uint16_t dest_port;        /* of the other side; 0: the same as ours */
+	uint16_t dest_port; /* the port of the other side; 0: the same as the own one */
 	/* Only what comes from addr and dest_port, also when others share our port. */
 	bool connected;
 	bool any_sender; /* for sock_receive_from(); addr is our own */
@@ -104,9 +104,10 @@ bool sock_was_refused(struct sock *);
  * firewall that refuses.  Sending is no error then: the functions above return 0.  This
  * returns the errno of the first send that failed so; 0: the network is there. */
 int sock_away(const struct sock *);
-/* While it is away: look at the interface again (its address or index may have changed),
- * join the group anew, and let the next send try.  A socket that is bound to an address
- * that is gone is made anew, so that sock_fd() may change.  Never waits. */
+/* While the network is away: look up the interface again (its address or index may
+ * have changed), join the group again, and let the next send try.  A socket that is
+ * bound to an address that does not exist any more is replaced, so sock_fd() may
+ * change.  Never waits. */
 void sock_return(struct sock *);
 /* Was a packet too long for the interface since this was last asked? */
 bool sock_was_too_long(struct sock *);
@@ -119,9 +120,9 @@ int sock_receive(struct sock *,
  * nothing has arrived, -1.  For sockets with any_sender. */
 int sock_receive_from(struct sock *, void *pkt, size_t cap, uint8_t from[4],
     uint16_t *port, struct err *);
-/* Leave the group and join it again: wakes switches that forgot us.  Both sockets (the
- * second may be NULL) do so at once: as long as one of them is a member, the system reports
- * nothing. */
+/* Leave the group and join it again, so that switches that have forgotten this host
+ * learn about it.  Both sockets (the second may be NULL) must do so together: as
+ * long as one of them is a member, the system sends no report. */
 void sock_rejoin(struct sock *, struct sock *);
 /* Leave the group; sending to it goes on. */
 void sock_leave(struct sock *);

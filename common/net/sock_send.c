@@ -74,7 +74,8 @@ bytes_of(const struct sock *s, const struct sock_block *b)
 	return sock_auth_bytes(s) + b->header_bytes + b->data_bytes;
 }
 
-/* How many of the blocks the kernel can cut apart: all have one length, but for the last. */
+/* How many of the blocks the kernel can send as separate packets: all must have one
+ * length, except the last. */
 static unsigned
 segments(const struct sock *s, const struct sock_block *b, unsigned n)
 {

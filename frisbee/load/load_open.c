@@ -31,7 +31,7 @@ fill_in(struct load_config *c)
 		c->redo_us = REDO_US_DEFAULT;
 }
 
-/* For unicast: send from any free port of ours to the server's one port. */
+/* For unicast: send from any free port of this host to the server's port. */
 static int
 aim_at_server(struct sock_config *n, struct err *e)
 {

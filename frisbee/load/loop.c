@@ -274,7 +274,7 @@ wait_for_work(struct loop *l)
 	l->now = clock_us();
 }
 
-/* When nothing comes, perhaps a switch has forgotten us: join again. */
+/* If nothing arrives, a switch may have forgotten this host: join again. */
 static void
 mind_silence(struct loop *l)
 {
@@ -307,8 +307,8 @@ mind_ignored(struct loop *l)
 		tell(l, text);
 }
 
-/* Tell the user that nothing is heard: a group that does not reach us looks like a server
- * that has not begun. */
+/* Tell the user that nothing is heard: a group that does not reach this host looks
+ * like a server that has not begun. */
 static void
 mind_patience(struct loop *l)
 {

@@ -45,7 +45,7 @@ struct client_row {
 	bool aside;                /* the server does not heed its complaints */
 	double share_received; /* with aside: the share of the sent blocks it receives,
 	                          0..1 */
-	/* By its LEAVE2; no old client sends less. */
+	/* The numbers of its LEAVE2, which all clients send. */
 	bool told;
 	uint64_t bytes_written;
 	uint32_t seconds, stalls, dropped, duplicates;
@@ -53,8 +53,8 @@ struct client_row {
 
 struct clients *clients_new(uint32_t rows_max); /* NULL: no memory */
 void clients_free(struct clients *);
-/* A packet that the session heard; what is none of a client's is ignored.
- * sent: blocks that the session has sent so far. */
+/* The session has heard a packet.  Packets that are not from clients are ignored.
+ * sent: how many blocks the session has sent so far. */
 void clients_heard(struct clients *, uint64_t now_us, const void *pkt, size_t len,
     const uint8_t from[4], uint16_t port, uint64_t sent);
 /* How far a client has got that is served alone. */
@@ -74,7 +74,7 @@ uint32_t clients_copy(
     struct clients *, struct client_row *rows, uint32_t max, uint32_t *total);
 /* How many clients are known, and how many of them have said that they are complete. */
 void clients_count(struct clients *, uint32_t *known, uint32_t *done);
-/* sent: blocks that the session has sent so far. */
+/* sent: how many blocks the session has sent so far. */
 enum client_doing client_row_doing(const struct client_row *, uint64_t sent);
 const char *client_doing_name(enum client_doing);
 /* Blocks a second since it came, and seconds until it is complete at that rate; 0: not

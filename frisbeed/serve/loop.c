@@ -258,8 +258,9 @@ wait_for_work(struct loop *l)
 	l->now = clock_us();
 }
 
-/* Requests come through the group, too.  When none come, perhaps no client is there, or a
- * switch has forgotten us: leaving and joining again tells the switch, and costs little. */
+/* Requests arrive through the group, too.  If none arrive, there may be no client,
+ * or a switch has forgotten this host: leaving and joining again informs the switch,
+ * and costs little. */
 static void
 mind_silence(struct loop *l)
 {

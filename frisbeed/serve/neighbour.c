@@ -17,7 +17,8 @@
 
 enum {
 	LOOK_US = 250000,
-	ASK_US = 70000, /* any of the packets may be lost, and switches must learn of us */
+	ASK_US = 70000, /* any of the packets may be lost, and switches must learn about
+	                   this host */
 	WAKE_MS = 10,
 };
 
@@ -25,7 +26,8 @@ enum {
 struct question {
 	struct session *session;
 	struct auth *auth;     /* as a client has it */
-	bool answered, leaves; /* leaves: it may have counted us */
+	bool answered,
+	    leaves; /* LEAVEs: the server may have counted this host as a client */
 	uint8_t from[4];
 };
 

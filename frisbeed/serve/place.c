@@ -64,7 +64,7 @@ point_to_own(struct place *p)
 	p->net.port = p->port[0] != '\0' ? p->port : NULL;
 }
 
-/* *counted: how many took an address of -m so far. */
+/* *counted: how many images have used an address of -m so far. */
 static int
 parse(struct place *p, const char *operand, const struct net_options *common,
     unsigned *counted, struct err *e)

@@ -35,7 +35,7 @@ struct stranger {
 	uint16_t port;
 	uint64_t came, went; /* bytes, with their headers */
 	uint64_t locked_us;  /* until then its requests are ignored */
-	double bits; /* of what it named rightly so far */
+	double bits;         /* of those that it has named correctly so far */
 	bool sampled;
 	uint32_t chunk;
 	struct blockmap asked, sample;

@@ -37,7 +37,7 @@ enum {
 	BITMAP_SECOND = 1,
 };
 
-/* Clusters for so many bytes. */
+/* The number of clusters that this many bytes need. */
 static uint64_t
 clusters_for(const struct exfat *v, uint64_t bytes)
 {
@@ -86,7 +86,8 @@ claim(struct exfat *v, uint32_t first, uint64_t count, struct err *e)
 	return 0;
 }
 
-/* A chain of so many clusters; it ends, as each can be claimed once. */
+/* Claim a chain of n clusters.  The walk ends, because each cluster can be claimed
+ * only once. */
 static int
 claim_chain(struct exfat *v, uint32_t at, uint64_t count, struct err *e)
 {
@@ -284,7 +285,7 @@ exfat_read_root(struct exfat *v, struct err *e)
 	    v, v->case_table.first, clusters_for(v, v->case_table.bytes), e);
 }
 
-/* The directories that are still to be read, and those in them: so many at most. */
+/* The most directories that may wait to be read. */
 int
 exfat_read_dirs(struct exfat *v, size_t max, struct err *e)
 {

@@ -81,7 +81,7 @@ uint64_t exfat_cluster_at(const struct exfat *, uint32_t n);
 
 /* The root directory: where bitmap and case table are; claims their clusters. */
 int exfat_read_root(struct exfat *, struct err *);
-/* The directories that are still to be read, and those in them: so many at most. */
+/* The directories that are still to be read.  Their number is bounded. */
 int exfat_read_dirs(struct exfat *, size_t max, struct err *);
 
 /* exfat_bad.c: what the FAT marks as bad and no file has may be skipped. */

@@ -18,8 +18,8 @@ enum {
 
 enum {
 	FEATURE_SUPER_CRC = 0x800,
-	/* Up to compression, but for zoned devices; neither read-only filesystems,
-	 * nor what came later. */
+	/* The features up to compression, except zoned devices.  Read-only
+	 * filesystems, and features that were added later, are not supported. */
 	FEATURES_KNOWN = 0x3ffd,
 };
 

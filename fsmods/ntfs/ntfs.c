@@ -182,7 +182,7 @@ add_hiberfil(const struct nt *v, const struct nt_stream *s, struct findings *f,
 	return nt_stream_clusters(s, &f->skip, e);
 }
 
-/* A file of one name whose data is of no use elsewhere. */
+/* A file of this name, whose data is useless on another machine. */
 static int
 add_special(struct nt *v, enum nt_special which, ntfs_inode *ni, struct findings *f,
     struct err *e)

@@ -29,7 +29,7 @@ cluster_sectors(uint8_t coded)
 	return shift < 16 ? UINT64_C(1) << shift : 0;
 }
 
-/* One signed byte: so many clusters, or 2^-n bytes. */
+/* A signed byte n: n clusters, or, if it is negative, 2^-n bytes. */
 static bool
 record_sane(uint8_t coded, uint64_t cluster_bytes)
 {

@@ -23,7 +23,7 @@
 #include "fsmods/xfs/xfs_log.h"
 
 enum {
-	SUPER_BYTES = 264, /* what of the superblock is looked at */
+	SUPER_BYTES = 264, /* the part of the superblock that is read */
 	SECTOR_MAX = 32768,
 	BLOCK_MIN = 512,
 	BLOCK_MAX = 65536,
@@ -86,7 +86,7 @@ struct xfs {
 	struct super sb;
 	bool v5;              /* metadata has checksums */
 	bool lazy_count;      /* blocks of the trees count as free */
-	uint64_t free_blocks; /* found so far, as the superblock counts */
+	uint64_t free_blocks; /* what was found so far, in the superblock's terms */
 	uint8_t *blocks;      /* one for each level of a tree */
 };
 

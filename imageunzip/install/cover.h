@@ -28,7 +28,7 @@ struct cover {
 	bool asked;           /* free space is to be filled, and can hold something */
 	bool known;           /* the partitions are, by the image's own table */
 	struct areas areas;
-	struct rangeset stored; /* by the chunks so far */
+	struct rangeset stored; /* what the chunks so far store */
 	struct rangeset owed;   /* free space that is not filled yet */
 };
 
@@ -49,14 +49,16 @@ int cover_note(struct cover *, struct range stored, struct err *);
  * configuration has it.  *owes becomes true when some of it must wait. */
 int cover_fill(struct cover *, struct target *, uint64_t from, uint64_t to, bool *owes,
     struct err *);
-/* When all chunks were written: the partitions by the tables that stand on the disk now,
- * and of which of them the image stores something.  `view` is that disk; grown tells of a
- * partition that is to become larger, or is NULL.  As areas_of_disk().  Seals `stored`. */
+/* When all chunks were written: find the partitions of the tables that are on the
+ * disk now, and those of them in which the image stores something. view: that disk;
+ * grown: a partition that will be enlarged, or NULL.  Errors are those of
+ * areas_of_disk().  Seals `stored`. */
 int cover_areas(struct cover *, const struct target *, struct disk *view,
     unsigned sector_bytes, const struct ptable_change *grown, struct areas *,
     struct err *);
-/* Then fill what is owed, and the target behind the last chunk, but for the sectors of the
- * disk in `left`.  *passed: sectors that are owed and lie in those. */
+/* Then fill the free space that was left out so far, and the target behind the last
+ * chunk, except the sectors of the disk in `left`.  *passed: how many sectors that
+ * were to be filled lie in those. */
 int cover_fill_rest(struct cover *, struct target *, const struct rangeset *left,
     uint64_t *passed, struct err *);
 

@@ -60,7 +60,7 @@ struct install_config {
 	uint64_t state_s;  /* --state-interval: seconds; INSTALL_STATE_S */
 	uint64_t write_mb; /* -W: MiB of raw data in flight; 0: the default */
 	uint64_t jobs;     /* -j: decoders; 0: one a processor */
-	/* Whoever feeds the chunks proves them before. */
+	/* The caller must prove chunks before it feeds them. */
 	struct proof_config proof;
 	/* Not an option: the rest of the disk may be in use.  With slice. */
 	bool shares_disk;
@@ -100,12 +100,12 @@ int install_area(struct disk *, uint64_t slice, struct range *, struct err *);
 struct install_stats {
 	uint64_t chunks;
 	uint64_t bytes_written; /* allocated data */
-	uint64_t bytes_same;    /* of it, what was there already (--skip-same) */
+	uint64_t bytes_same; /* the part of it that was there already (--skip-same) */
 	uint64_t bytes_filled;  /* -z, -p */
 	uint64_t bytes_covered; /* with what was skipped */
 	unsigned stale_wiped;   /* signatures */
 	uint64_t tail_left_out; /* bytes of the image's tail */
-	uint64_t tail_moved;    /* bytes of it, with --tail=move */
+	uint64_t tail_moved;    /* the bytes of it that were moved, with --tail=move */
 	struct lost lost;       /* as the image says; lost_free() */
 };
 

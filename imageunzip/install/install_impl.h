@@ -69,7 +69,7 @@ int install_admit(struct install *, struct job *, struct err *);
 void install_tell_cut(struct install *, uint64_t bytes);
 
 /* install_open.c: */
-/* Is a regular file of that name, if it is one, made anew? */
+/* Is an existing regular file of that name replaced by a new one? */
 bool install_makes_file(const struct install_config *, const char *path);
 /* When the threads are gone and the target is closed. */
 void install_free(struct install *);

@@ -11,7 +11,7 @@
 #include "imageunzip/install/job.h"
 
 enum {
-	BUFFER_BYTES = 16 << 20, /* as much as a chunk of ours holds */
+	BUFFER_BYTES = 16 << 20, /* as much data as a chunk of this suite holds */
 	BUFFER_MIN_BYTES = 1 << 20,
 	SPARE_BUFFERS = 3, /* two being written, one waiting */
 	GENTLE_NICE = 10,

@@ -1,6 +1,6 @@
-/* --skip-same: what of a chunk is on the target already, so that it need be neither
- * decoded nor written.  Called by job.c in the decoders' threads and the writer's, and by
- * frisbee before a chunk is here. */
+/* job_compare.c: --skip-same: finds the parts of a chunk that are on the target
+ * already, so that they need be neither decoded nor written. job.c calls this in the
+ * threads of the decoders and of the writer, and frisbee before a chunk has arrived. */
 #include "imageunzip/install/job_impl.h"
 
 #include <stdlib.h>

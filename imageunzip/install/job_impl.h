@@ -1,6 +1,5 @@
-/* job_impl.h: what the parts of a job share: job.c its way, job_cursor.c where its data
- * goes, job_compare.c what of it is on the target already.
- */
+/* job_impl.h: what the files of a job share: job.c has its steps, job_cursor.c where
+ * its data is written, job_compare.c which of it is on the target already. */
 #ifndef IMAGEUNZIP_INSTALL_JOB_IMPL_H
 #define IMAGEUNZIP_INSTALL_JOB_IMPL_H
 

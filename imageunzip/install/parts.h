@@ -1,7 +1,6 @@
-/* parts.h: some partitions of the image of a disk (--only), each an installation of its
- * own: with its own mark in its own partition, its own free space, its own end.
- *
- * The functions are those of install.h, which hands over to them. */
+/* parts.h: some partitions of the image of a disk (--only).  Each is an installation
+ * of its own, with its own marker in its own partition, its own free space, and its
+ * own end.  The functions are those of install.h, which calls them. */
 #ifndef IMAGEUNZIP_INSTALL_PARTS_H
 #define IMAGEUNZIP_INSTALL_PARTS_H
 

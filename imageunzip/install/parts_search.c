@@ -74,7 +74,7 @@ want(struct parts *x, uint32_t chunk, struct err *e)
 	return 0;
 }
 
-/* A search that knows what the chunks so far have told. */
+/* A search that knows the headers of all chunks so far. */
 static void
 begin(const struct parts *x, struct search *s, struct range sectors)
 {

@@ -22,8 +22,8 @@ struct place {
 	pthread_mutex_t lock;
 	bool known; /* where the partitions are */
 	struct areas areas;
-	/* By the chunks so far, until there is a place: what they store, and what they
-	 * leave free; the latter only what was not tried yet. */
+	/* Until there is a place: what the chunks so far store, and the space that
+	 * they leave free and that was not tried yet. */
 	struct rangeset stored, untried;
 	struct range at; /* the place; len 0: none yet */
 };

@@ -46,7 +46,7 @@ struct rehearsal_found {
 	uint64_t image_bytes;  /* of the disk that the image is of, 0: not known */
 	char filesystems[256]; /* its partitions, as the image describes them, or "" */
 	bool fresh;            /* a file is made, */
-	bool replaces;         /* in the place of one that is there */
+	bool replaces;         /* the file replaces an existing one */
 	uint64_t target_bytes; /* of the disk, or of that partition of it; UINT64_MAX: as
 	                        * many as come */
 	uint64_t stored;       /* sectors, all (whole) */
@@ -70,8 +70,9 @@ int rehearsal_chunk(
 /* End a rehearsal for which only chunk 0 of nchunks is available. */
 int rehearsal_end_early(struct rehearsal *, const void *chunk0, uint32_t nchunks,
     struct rehearsal_found *, struct err *);
-/* All came: what would be done is told to the configuration's say(), but for what is
- * found.  Freed by rehearsal_found_free(). */
+/* All chunks were passed.  Messages about what would be done go to the
+ * configuration's say(), except what is returned in *found, which
+ * rehearsal_found_free() frees. */
 int rehearsal_end(struct rehearsal *, struct rehearsal_found *, struct err *);
 void rehearsal_found_free(struct rehearsal_found *);
 /* NULL is fine. */

@@ -342,7 +342,7 @@ resume_offer(struct resume *r, const void *bytes, uint32_t number, struct err *e
 	return rc;
 }
 
-/* An installation that was begun anew may have found another place. */
+/* An installation that was begun again may have found another place. */
 static int
 wipe_remains(const struct resume *r, struct err *e)
 {

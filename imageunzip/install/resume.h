@@ -27,11 +27,12 @@ int resume_open(struct resume *, const struct install_config *, struct err *);
  * resumed. */
 int resume_attach(struct resume *, struct target *, struct err *);
 void resume_close(struct resume *);
-/* Is there an installation to go on with? */
+/* Is there an installation that can be continued? */
 bool resume_pending(const struct resume *);
 bool resume_has(const struct resume *, uint32_t chunk);
-/* Called with the first chunk that is fed, before anything is written: goes on with the
- * installation, or begins one.  ERR_REFUSED: the state file is of another installation. */
+/* Called with the first chunk that is fed, before anything is written: continues the
+ * installation, or begins one.  ERR_REFUSED: the state file belongs to another
+ * installation. */
 int resume_settle(struct resume *, const struct job *, struct err *);
 /* Called with each chunk that is fed. */
 int resume_fed(struct resume *, const struct job *, struct err *);

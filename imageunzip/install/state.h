@@ -34,8 +34,8 @@ struct state_of {
 
 struct state;
 
-/* Open the file, or make it; state_close() removes one that was made and tells of
- * nothing.  ERR_FORMAT when it is no state file, or both slots are damaged. */
+/* Open the file, or make it. state_close() removes a file that was made and has no
+ * entry.  ERR_FORMAT: it is not a state file, or both slots are damaged. */
 int state_open(struct state **, const char *path, struct err *);
 /* state_open() for a state in bytes [at, at + bytes) of the target, which is borrowed.
  * bytes 0: the state has no place yet, and is in memory only.  Bytes that are no state
@@ -57,7 +57,7 @@ int state_check(const struct state *, const struct state_of *, struct err *);
 /* Chunk 0, which is never among those that are installed, has this digest:
  * ERR_REFUSED when that of the installation had another one. */
 int state_bind(struct state *, const uint8_t digest[EXT_DIGEST_BYTES], struct err *);
-/* Of the installation that it tells of. */
+/* The installation that the state describes. */
 const uint8_t *state_install_id(const struct state *);
 struct state_sums state_sums(const struct state *);
 /* Begin an installation with this mark: nothing is installed.  Written at once; one

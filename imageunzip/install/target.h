@@ -24,13 +24,14 @@ struct target {
 	 * (--only); len 0: all of them, each at its own place. */
 	struct range only;
 	uint8_t only_mbr_type;     /* of these, by the image's table; 0: of a GPT */
-	_Atomic bool warned_moved; /* what of it does not move with it was told */
+	_Atomic bool warned_moved; /* the warning was printed about what is not adapted
+	                              to its new place */
 	uint64_t room;                    /* sectors from sector 0 of the image on;
 	                                   * UINT64_MAX: as many as needed */
 	struct head head;
 	struct flight *flight;      /* direct writes, or NULL */
 	uint32_t *fill;             /* TARGET_FILL_BYTES of the pattern, or NULL */
-	uint64_t stream_at;         /* streams: sectors written so far */
+	uint64_t stream_at;         /* for streams: the sectors written so far */
 	_Atomic uint64_t end_bytes; /* what a fresh file must be long, at least */
 	_Atomic uint64_t short_end; /* exact end of a file by its short sector, or 0 */
 	_Atomic uint64_t

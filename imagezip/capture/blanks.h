@@ -1,4 +1,4 @@
-/* blanks.h: free inodes, which -M stores as zeros but for a field that must stay. */
+/* blanks.h: free inodes, which -M stores as zeros, except a field that must be kept. */
 #ifndef IMAGEZIP_CAPTURE_BLANKS_H
 #define IMAGEZIP_CAPTURE_BLANKS_H
 

@@ -1,5 +1,6 @@
-/* layout.c: what a source is, a disk, a partition or any file, and what of it is stored.
- * imagezip's main.c calls this in the first thread, before it reads data. */
+/* layout.c: finds out what a source is (a disk, a partition or any file), and which
+ * of its sectors are stored. imagezip's main.c calls this in the first thread,
+ * before it reads data. */
 #include "imagezip/capture/layout_impl.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* layout.h: what of a source is stored. */
+/* layout.h: which sectors of a source are stored. */
 #ifndef IMAGEZIP_CAPTURE_LAYOUT_H
 #define IMAGEZIP_CAPTURE_LAYOUT_H
 

@@ -64,8 +64,8 @@ skip_outside(const struct ptable *t, uint64_t total, const struct capture_what *
 	                   : 0;
 }
 
-/* Keep what of that space is always stored: the table's own sectors, wherever they lie, and
- * the disk's tail. */
+/* Keep the parts of that space that are always stored: the table's own sectors,
+ * wherever they are, and the disk's tail. */
 static int
 leave_outside(struct layout *l, struct disk *d, const struct capture_what *o,
     const struct ptable *t, const struct rangeset *own, struct rangeset *skip,

@@ -1,5 +1,6 @@
-/* layout_part.c: what of one partition is stored: what its filesystem's module says, as the
- * options change it.  layout.c calls this in imagezip's first thread. */
+/* layout_part.c: which sectors of one partition are stored: those that its
+ * filesystem module does not call free, changed by the options. layout.c calls this
+ * in imagezip's first thread. */
 #include "imagezip/capture/layout_impl.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
-/* relocs.h: what of a captured partition depends on where it lies: sectors that
- * are stored changed, and the relocations that make them right where they land. */
+/* relocs.h: the data of a captured partition that depends on the partition's place:
+ * sectors that are changed before they are stored, and the relocations that adapt
+ * them at the target's place. */
 #ifndef IMAGEZIP_CAPTURE_RELOCS_H
 #define IMAGEZIP_CAPTURE_RELOCS_H
 

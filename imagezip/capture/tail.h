@@ -1,6 +1,6 @@
-/* tail.h: the end of a disk, behind its last partition: what of it is kept, and what
- * of the space outside of all partitions is not; and the end of a partition, behind its
- * filesystem. */
+/* tail.h: the tail of a disk, behind its last partition: which parts of it are kept,
+ * and which parts of the space outside the partitions are not; and the tail of a
+ * partition, behind its filesystem. */
 #ifndef IMAGEZIP_CAPTURE_TAIL_H
 #define IMAGEZIP_CAPTURE_TAIL_H
 
@@ -39,8 +39,8 @@ int tail_drop_missing_backup(struct rangeset *own, const struct ptable *,
  * outside of partitions.  ERR_NOMEM. */
 int tail_find(struct outside *, struct disk *, const struct tail_search *,
     struct rangeset *skip, struct err *);
-/* When it is settled what is stored: what of it the pieces are, and how large a disk
- * must be for the rest. */
+/* When it is known what is stored: compute how much of it the pieces have, and how
+ * large a disk must be for everything else. */
 void tail_settle(struct outside *, const struct rangeset *store);
 
 /* -x: how many sectors behind a filesystem that ends at sector `from` of its partition

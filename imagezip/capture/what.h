@@ -1,4 +1,4 @@
-/* what.h: what is captured, what of it is left out, and how the image is made. */
+/* what.h: what is captured, which parts are left out, and how the image is made. */
 #ifndef IMAGEZIP_CAPTURE_WHAT_H
 #define IMAGEZIP_CAPTURE_WHAT_H
 
