@@ -14,9 +14,9 @@ struct options {
 	const char *compression;
 	const char *svg;
 	const char *nodes; /* plan: how many; serve: a list, or a file of lists; NULL */
-	uint64_t wait;     /* serve: for so many nodes; 0: not said */
-	uint64_t
-	    start_s; /* serve: begin after so many seconds without the rest; 0: never */
+	uint64_t wait;     /* serve: the number of nodes of --wait; 0: not given */
+	uint64_t start_s;  /* serve: after how many seconds to begin without the missing
+	                      nodes; 0: never */
 	uint64_t port;
 	uint64_t tree; /* serve: children of each node; 0: not said */
 	bool chain, star;

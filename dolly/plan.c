@@ -1,5 +1,5 @@
-/* plan.c: the command `dolly plan`: reads a description of a network, predicts, prints,
- * draws. */
+/* plan.c: the command `dolly plan`: reads the description of a network, predicts
+ * rates and times, and prints or draws them. main.c calls this in the first thread. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,5 +1,6 @@
-/* serve.c: the command `dolly serve`: an image to nodes that join.  All of it, but for
- * the reading of chunks, runs in the program's thread. */
+/* serve.c: the command `dolly serve`: sends an image to nodes that join. main.c
+ * calls it; everything except the reading of chunks runs in the program's first
+ * thread. */
 #include <stdlib.h>
 #include <sys/random.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
-/* serve_report.c: what became of each node, when a server has ended: a table, or JSON.
- */
+/* serve_report.c: prints the result of each node as a table or as JSON. serve.c
+ * calls this in the first thread, when the server has ended. */
 #include "common/base/json.h"
 #include "common/base/say.h"
 #include "common/cli/failure.h"

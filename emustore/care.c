@@ -1,4 +1,5 @@
-/* care.c: what keeps a store whole and small. */
+/* care.c: the commands that maintain a store: rm, gc, verify, repair and upgrade.
+ * main.c calls them in the first thread. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,6 @@
-/* emustore: many images in the room of a few. */
+/* main.c: emustore keeps many images in a store that holds each piece of data once.
+ * This file has the options and the table of commands. main() runs in the first
+ * thread. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* show.c: what is in the store. */
+/* show.c: the commands that list or describe what is in a store. main.c calls them
+ * in the first thread. */
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
-/* transfer.c: images into the store and out of it. */
+/* transfer.c: the commands that put images into the store and get them out of it.
+ * main.c calls them in the first thread. */
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>

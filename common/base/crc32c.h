@@ -7,8 +7,8 @@
 
 /* The CRC of data[n].  The CRC of "123456789" is 0xe3069283. */
 uint32_t crc32c(const void *data, size_t n);
-/* The CRC of all bytes so far, when data[n] follow bytes whose CRC was `crc`.  The first
- * call gets 0. */
+/* The CRC of a sequence of bytes that ends with data[n]; crc is the CRC of the bytes
+ * before, 0 if there are none. */
 uint32_t crc32c_more(uint32_t crc, const void *data, size_t n);
 
 #endif /* COMMON_BASE_CRC32C_H */

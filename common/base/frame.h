@@ -1,9 +1,7 @@
-/* frame.h: what one process tells another through a pipe, message by message.
- *
- * A frame is a kind (1 byte), the length of what follows (le32) and that many bytes.  Who
- * reads it believes none of it: confined.c asks for one frame after the other, and gives
- * its payload as a bounded reader to whoever knows the kind.
- */
+/* frame.h: messages from one process to another through a pipe.  A frame is a kind
+ * (1 byte), the length of the payload (le32), and the payload.  The reader trusts
+ * none of it: confined.c reads one frame after the other, and passes its payload as
+ * a bounded reader to the code that knows the kind. */
 #ifndef COMMON_BASE_FRAME_H
 #define COMMON_BASE_FRAME_H
 

@@ -51,7 +51,8 @@ struct stock_item *stock_get(struct stock *, uint64_t key,
 struct stock_item *stock_add(struct stock *, uint64_t key, struct stocked of);
 void *stock_thing(const struct stock_item *);
 void stock_put_back(struct stock *, struct stock_item *);
-/* stock_put_back() for a thing that turned out to be of no use: nobody finds it any more. */
+/* Like stock_put_back(), for a thing that turned out to be unusable: it is not found
+ * any more. */
 void stock_spoil(struct stock *, struct stock_item *);
 /* The bytes that all things count now, those in use among them. */
 uint64_t stock_bytes(struct stock *);

@@ -129,7 +129,7 @@ write_pmbr(const struct fitted *f, struct disk *d, struct err *e)
 	return disk_write(d, count, sizeof count, PMBR_COUNT, e);
 }
 
-/* Wipe the old backup: it is of no use any more, and other programs would find it. */
+/* Wipe the old backup, which is useless now and would be found by other programs. */
 static int
 drop_old_backup(
     const struct fitted *f, struct disk *d, unsigned from_bytes, struct err *e)

@@ -30,8 +30,8 @@ enum { INUSE_NAME_CAP = 256 };
 enum inuse_purpose { INUSE_TO_WRITE, INUSE_TO_READ };
 
 struct inuse_query {
-	const char *root; /* in front of /proc, /sys and the paths named there: "" but
-	                   * for tests; neither /proc nor /sys need be there */
+	const char *root; /* a prefix of /proc, /sys and the paths that they name: ""
+	                     except in tests; neither /proc nor /sys need exist */
 	const char *path; /* of the device or file: the name for messages */
 	struct stat st;   /* of it */
 	enum inuse_purpose purpose;

@@ -1,7 +1,6 @@
-/* probe.h: PROBE and ECHO of the second port: does a packet reach the server, and its
- * answer us?  Kinds of the extension that stand beside the session: who serves or loads
- * ignores them.  docs/protocol-wire.md describes them to the byte.
- */
+/* probe.h: PROBE and ECHO of the second port, which show whether packets reach the
+ * server and its answers this client.  They belong to no session: servers and
+ * clients of a load ignore them. docs/protocol-wire.md describes them to the byte. */
 #ifndef COMMON_WIRE_PROBE_H
 #define COMMON_WIRE_PROBE_H
 
@@ -32,12 +31,12 @@ struct probe {
 	uint32_t session; /* 0 in a probe: whichever it is */
 	uint32_t id;      /* of who asks, random */
 	uint16_t number, flags;
-	/* Echoes only: of this id, so far, this one included. */
+	/* only in echoes: how many with this id were answered so far, with this one */
 	uint32_t heard, by_group, direct;
 	uint16_t port; /* the first one */
 	uint8_t group[4];
-	/* Blocks and blocks of parity that its session has sent so far (it wraps); of servers
-	 * that do not say it always 0. */
+	/* How many blocks and parity blocks the session has sent so far (the number
+	 * wraps); 0 from servers that do not tell. */
 	uint32_t blocks;
 };
 

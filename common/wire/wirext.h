@@ -1,9 +1,7 @@
-/* wirext.h: what two of ours add to the Frisbee protocol, to the byte.
- *
- * The offer rides behind the body of a JOIN, the answer behind its reply; old peers
- * read neither.  All other messages travel on a second port, which the answer names.
- * docs/protocol-wire.md describes all of it.
- */
+/* wirext.h: the extension of the Frisbee protocol between programs of this suite, to
+ * the byte.  The offer follows the body of a JOIN, and the answer that of its reply;
+ * other programs read neither.  All other messages use a second port, which the
+ * answer names. docs/protocol-wire.md describes all of it. */
 #ifndef COMMON_WIRE_WIREXT_H
 #define COMMON_WIRE_WIREXT_H
 
@@ -20,8 +18,8 @@ enum {
 	WIREXT_ANSWER_BYTES = 32,
 	WIREXT_HEADER_BYTES = 16,
 	WIREXT_PARITY_HEADER_BYTES = 24, /* in front of a parity block's data */
-	WIREXT_MAP_CHUNKS = 8000,        /* a map tells of so many at most */
-	WIREXT_NACKS = 80,                /* chunks in one message */
+	WIREXT_MAP_CHUNKS = 8000,        /* the most chunks that a map describes */
+	WIREXT_NACKS = 80,               /* chunks in one message */
 	/* Groups are interleaved: block b belongs to group b % 8. */
 	WIREXT_GROUPS = 8,
 	WIREXT_GROUP_BLOCKS = WIRE_CHUNK_BLOCKS / WIREXT_GROUPS,
@@ -55,7 +53,7 @@ struct wirext_answer {
 	uint16_t port;
 	uint8_t identity[WIREXT_IDENTITY_BYTES]; /* of the image */
 	uint32_t session;                        /* of the server's run; never 0 */
-	uint32_t clients;                        /* with the extension, so far */
+	uint32_t clients;                        /* clients with the extension so far */
 };
 
 enum wirext_kind {
@@ -124,8 +122,8 @@ struct wirext_msg {
 		} nack;
 		struct {
 			uint32_t clientid, blocks;
-			/* CREDIT_AT: behind the last block that was heard, and so
-			 * much parity after it. */
+			/* CREDIT_AT: the last block that was heard, and how many
+			 * parity blocks came after it. */
 			uint32_t chunk, block, since;
 		} credit; /* and CREDIT_AT */
 		struct {
@@ -153,7 +151,7 @@ struct wirext_msg {
 		} data;
 		struct {
 			uint32_t number;
-			uint32_t blocks; /* as long as a DATA of so many */
+			uint32_t blocks; /* as long as a DATA with this many blocks */
 			uint32_t n, id[WIREXT_MTU_PROBE_IDS]; /* who should answer */
 		} mtu_probe;
 		struct {

@@ -73,7 +73,7 @@ struct msg {
 int msg_read(struct msg *, uint8_t type, struct rd body, struct err *);
 /* Appends a frame; not of DATA. */
 void msg_write(struct buf *, const struct msg *);
-/* The frame of a piece but for its bytes. */
+/* The frame of a part of a chunk, without the part's bytes. */
 void msg_data_header(uint8_t to[MSG_FRAME_BYTES + MSG_DATA_BYTES], uint32_t chunk,
     uint32_t offset, uint32_t piece_bytes);
 

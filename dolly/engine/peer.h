@@ -1,6 +1,6 @@
-/* peer.h: one connection of an engine: bytes that came to messages, messages to bytes
- * that go. Whoever has the socket gives and takes the bytes; the engine owns the peer.
- */
+/* peer.h: one connection of an engine: converts received bytes to messages, and
+ * messages to bytes that are sent.  The owner of the socket passes the bytes; the
+ * engine owns the peer. */
 #ifndef DOLLY_ENGINE_PEER_H
 #define DOLLY_ENGINE_PEER_H
 
@@ -40,7 +40,7 @@ int peer_next(struct peer *, struct msg *, struct err *);
 void peer_say(struct peer *, const struct msg *);
 /* What to send next, in *at; 0: nothing now. */
 size_t peer_output(struct peer *, struct spread *, const void **at);
-/* So much of that was sent. */
+/* n bytes of that were sent. */
 void peer_sent(struct peer *, struct spread *, size_t n);
 
 #endif /* DOLLY_ENGINE_PEER_H */

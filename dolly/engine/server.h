@@ -28,7 +28,7 @@ struct dolly_server_ops {
 struct dolly_server_config {
 	struct spread_config spread;
 	unsigned arity;       /* children of a node: 1 a chain */
-	uint32_t nodes;       /* begin when so many have joined */
+	uint32_t nodes;       /* begin when this many nodes have joined */
 	uint64_t start_us;    /* begin after this time without the rest; 0: never */
 	uint64_t deadline_us; /* for which a node may be silent, or take nothing */
 	uint64_t slow;        /* bytes a second that each takes at least; 0: any */

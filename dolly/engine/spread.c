@@ -406,7 +406,7 @@ spread_stuck(struct spread *s, uint64_t now_us, uint64_t deadline_us, uint64_t s
 			stuck = c->id;
 			continue;
 		}
-		c->busy_us = now_us - deadline_us / 2; /* it still holds us up */
+		c->busy_us = now_us - deadline_us / 2; /* it still holds up this node */
 		c->busy_bytes /= 2;
 	}
 	return stuck;

@@ -42,7 +42,7 @@ struct spread_child {
 	uint8_t header[MSG_FRAME_BYTES + MSG_DATA_BYTES];
 	bool busy; /* it has had something to take since busy_us, */
 	uint64_t busy_us;
-	uint64_t busy_bytes; /* ... and has taken so much of it */
+	uint64_t busy_bytes; /* how many bytes of that chunk it has taken */
 	uint64_t bytes;      /* taken in all */
 	struct spread_child *next;
 };
@@ -66,7 +66,7 @@ uint32_t spread_chunk(const struct spread *, uint32_t slot);
 uint32_t spread_have(const struct spread *, uint32_t slot);
 uint8_t *spread_bytes(struct spread *, uint32_t slot);
 uint32_t spread_length(const struct spread *, uint32_t chunk);
-/* So many bytes more are there.  True: the chunk is here. */
+/* n more bytes have arrived.  Returns true if the chunk is complete. */
 bool spread_arrived(struct spread *, uint32_t slot, uint32_t bytes);
 /* Its bytes do not come, or are wrong: forget it.  Children that have not got all of it
  * want it again. */
@@ -83,7 +83,7 @@ void spread_leave(struct spread *, struct spread_child *);
 bool spread_want(struct spread *, struct spread_child *, uint32_t chunk);
 /* What to send to it next, in *at; 0: nothing now. */
 size_t spread_output(struct spread *, struct spread_child *, const void **at);
-/* So much of that was sent. */
+/* n bytes of that were sent. */
 void spread_sent(struct spread *, struct spread_child *, size_t bytes);
 /* Is it in the middle of a frame? */
 bool spread_in_frame(const struct spread_child *);

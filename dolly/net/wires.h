@@ -34,8 +34,8 @@ uint16_t wires_port(const struct wires *);
 int wires_dial(struct wires *, struct peer *, const uint8_t address[4], uint16_t port,
     struct err *);
 void wires_hang_up(struct wires *, struct peer *);
-/* Sleeps until something happens, or the descriptor `also` (-1: none) can be read, for
- * at most so long, and does what there is to do. */
+/* Sleep until something happens, or the descriptor `also` (-1: none) becomes
+ * readable, for at most this time; then do what there is to do. */
 void wires_step(struct wires *, int also, int timeout_ms);
 /* What is waiting for this peer goes out, within a second. */
 void wires_flush(struct wires *);

@@ -1,4 +1,5 @@
-/* predict.h: what the model says of one image, sent to so many nodes in each way. */
+/* predict.h: what the model predicts for an image that is sent to a number of nodes
+ * in each way. */
 #ifndef DOLLY_PLAN_PREDICT_H
 #define DOLLY_PLAN_PREDICT_H
 

@@ -16,8 +16,8 @@
 int folder_open(struct objects **, const char *dir, struct err *);
 /* A new one, or one that is there and empty: *made says which. */
 int folder_make(const char *dir, bool *made, struct err *);
-/* The folders and the lock that each store has; and what of a store can be removed of one
- * that has just been made. */
+/* The folders and the lock that each store has; and removing a store that has just
+ * been made. */
 int folder_make_parts(struct objects *, struct err *);
 void folder_undo(struct objects *);
 /* To be the only one who writes, until folder_unlock().  ERR_REFUSED: another one
@@ -29,7 +29,7 @@ void folder_unlock(struct objects *);
  * is. */
 int folder_replace(
     struct objects *, const char *key, const void *data, size_t bytes, struct err *);
-/* Set aside so much room, if there is so much; nothing is said when there is not. */
+/* Set aside this much room if there is that much; otherwise do nothing. */
 void folder_reserve(struct objects *, uint64_t bytes);
 /* Give it up.  false: there was none. */
 bool folder_use_reserve(struct objects *);

@@ -153,7 +153,7 @@ remove_index(const struct store *s)
 	}
 }
 
-/* An index of no use is made again: all of it is in the objects. */
+/* An index that cannot be used is rebuilt: all of its content is in the objects. */
 static int
 open_kept(struct store *s, bool again, struct err *e)
 {

@@ -32,7 +32,7 @@ void check_free(struct check *);
  * meanwhile.  -1 only when checking itself failed: when the system or the server refuses
  * something, as a file more, nothing is known, and nothing counts as damaged. */
 int check_store(struct check *, struct store *, struct err *);
-/* Is the fragment in a pack, and in blocks of it, that were found to be whole? */
+/* Is the fragment in undamaged blocks of an undamaged pack? */
 bool check_is_good(const struct check *, const struct index_place *);
 
 #endif /* EMUSTORE_STORE_CHECK_H */

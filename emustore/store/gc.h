@@ -4,7 +4,7 @@
 
 #include "emustore/store/store.h"
 
-/* A pack of which less is of no use is left as it is. */
+/* A pack of which a smaller part is not needed is left unchanged. */
 enum { GC_DEAD_PERCENT = 20 };
 
 struct gc_stats {
@@ -12,10 +12,11 @@ struct gc_stats {
 	uint64_t bytes_condemned; /* in a bucket: they go when the grace is over */
 };
 
-/* Of a store that was opened with STORE_WRITE and STORE_ANEW.  What is in use of packs with
- * more than dead_percent of no use is copied to new ones, no more than one pack at a time;
- * then they go: in a folder at once, in a bucket when a grace has passed.  0 percent: small
- * packs are put together, too. */
+/* Remove what no image needs.  The store must have been opened with STORE_WRITE and
+ * STORE_ANEW.  Packs of which more than dead_percent are not needed are replaced:
+ * what is needed is copied into new packs, one pack at a time, and then the old ones
+ * are removed, in a folder at once, in a bucket when the grace period has passed.
+ * With 0 percent, small packs are combined, too. */
 int gc_run(struct store *, unsigned dead_percent, struct gc_stats *, struct err *);
 
 #endif /* EMUSTORE_STORE_GC_H */

@@ -87,7 +87,8 @@ get_fragment(struct made *m, const struct codec *codec, uint64_t number,
 	return f.raw_bytes;
 }
 
-/* All data in order to fn, until it has enough: 1 all of it, 0 fn stopped, -1. */
+/* Pass all data to fn, in order, until it stops.  Returns 1 if fn got all of it, 0
+ * if it stopped, -1 on failure. */
 static int
 each_data(struct made *m, const struct recipe_chunk *c, const struct place *places,
     bool (*fn)(void *arg, const void *data, size_t n), void *arg, struct err *e)

@@ -6,8 +6,8 @@
 
 #include "common/base/err.h"
 
-/* fn for 0..n-1, in up to so many threads; the first failure ends it and is returned.
- */
+/* Call fn for 0..n-1, in up to this many threads.  The first failure ends all of
+ * them and is returned. */
 int parallel_do(size_t n, unsigned threads,
     int (*fn)(void *arg, size_t i, struct err *), void *arg, struct err *);
 

@@ -1,5 +1,6 @@
-/* The recipe of a chunk: all of it that is not in its pieces; read again and tried at
- * once. */
+/* put_describe.c: writes the recipe of a chunk, which has everything that is not in
+ * its pieces, and tries it out at once. put.c calls this in the thread that owns the
+ * put. */
 #include <string.h>
 
 #include "common/base/crc32c.h"

@@ -1,5 +1,5 @@
-/* The pieces of a chunk: those that the store lacks go to its packs, and where each is
- * is written down. */
+/* put_pieces.c: the pieces of a chunk: adds those that the store lacks to its packs,
+ * and notes where each one is. put.c calls this in the thread that owns the put. */
 #include <stdlib.h>
 
 #include "common/base/sha256.h"

@@ -67,7 +67,8 @@ enum store_access {
 	STORE_WRITE_WAIT = STORE_WRITE | STORE_WAIT,
 };
 
-/* A folder, or s3://BUCKET/PREFIX, and what of it this machine keeps. */
+/* A folder, or s3://BUCKET/PREFIX, and the part of it that this machine has in its
+ * cache. */
 struct store_place {
 	const char *url;
 	const char *cache;    /* folder; NULL: EMUSTORE_CACHE, or XDG's */

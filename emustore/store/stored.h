@@ -23,13 +23,13 @@ void stored_free(struct stored *);
 const struct recipe_image *stored_about(const struct stored *);
 /* Bytes of its recipe, compressed. */
 uint64_t stored_recipe_bytes(const struct stored *);
-/* From now on each fragment of each chunk is compared with its SHA-256 before the chunk is given
- * out, and not only the chunk with its CRC-32C; the rest of a chunk is in the recipe.  Takes 32 bytes
- * of memory a fragment.  `store`: the one that it was opened from, still open.  ERR_FORMAT: the
- * recipe is damaged. */
+/* From now on compare each fragment with its SHA-256 before its chunk is returned, and
+ * not only the chunk with its CRC-32C; the rest of a chunk is in the recipe.  Takes 32
+ * bytes of memory a fragment.  `store`: the one that it was opened from, still open.
+ * ERR_FORMAT: the recipe is damaged. */
 int stored_prove(struct stored *, struct store *, struct err *);
-/* Chunk i < chunks, as it was put, into out[NDZ_CHUNK_BYTES].  ERR_FORMAT when
- * anything of it is damaged; then out is of no use. */
+/* Put chunk i < chunks into out[NDZ_CHUNK_BYTES], with the bytes that were put.
+ * ERR_FORMAT: a part of it is damaged; the content of out is undefined then. */
 int stored_chunk(struct stored *, uint32_t i, void *out, struct err *);
 /* Of the chunks that were asked for until now: how many are not the bytes that were
  * put, but others with the same data for the same sectors, because the zlib at hand

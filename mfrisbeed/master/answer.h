@@ -19,7 +19,8 @@ struct answerer {
 	const struct challenge *challenge;
 };
 
-/* Who asks, and at which of our addresses; both in the order of the network. */
+/* The client that asks, and the own address that it asked; both in network byte
+ * order. */
 struct asker {
 	uint8_t from[4], here[4];
 };

@@ -22,7 +22,7 @@ bool fetch_kept(struct catalog_entry *, const char *folder, const char *name);
 /* Is the whole image here already, as the entry describes it? */
 bool fetch_is_whole(const struct catalog_entry *);
 
-/* Wait so long, in a thread that works for somebody (cancel.h).  ERR_CANCELLED. */
+/* Wait for this time, in a thread that has an owner (cancel.h).  ERR_CANCELLED. */
 int fetch_pause(unsigned seconds, struct err *);
 /* Begin to load it, as a source that grows, into a file beside its place, which `number` keeps apart from
  * those of other loads.  Waits until the parent has said where its session is, in any thread; *bytes and *mtime

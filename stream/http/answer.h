@@ -19,8 +19,8 @@ struct http_answer {
 	char modified[HTTP_DATE_MAX + 1]; /* Last-Modified, as it came; or "" */
 };
 
-/* The next line of the head, with or without its line end.  A status line begins anew, since
- * an answer may follow another one.  Lines that make no sense say nothing. */
+/* Parse the next line of the head, with or without its line end.  A status line
+ * starts over, because another answer may follow.  Invalid lines are ignored. */
 void http_answer_line(struct http_answer *, const char *line, size_t n);
 /* A strong ETag, or the date: what a later request can ask to be the same; "": nothing. */
 const char *http_answer_validator(const struct http_answer *);

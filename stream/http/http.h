@@ -34,7 +34,8 @@ struct http_range {
 /* All of these, several at the same time.  From any thread.  ERR_IO: not now; ERR_FORMAT: the
  * file has changed, which it stays, or the server answers something else; ERR_CANCELLED. */
 int http_fetch(struct http *, const struct http_range *, size_t n, struct err *);
-/* Whoever waits in http_fetch(), and will, gets ERR_CANCELLED.  From any thread. */
+/* All calls of http_fetch(), now and later, return ERR_CANCELLED.  May be called in
+ * any thread. */
 void http_cancel(struct http *);
 
 /* The file as a source.  Errors as http_open(). */

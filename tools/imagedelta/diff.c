@@ -153,7 +153,7 @@ struct contents {
 	bool stored[WINDOW_SECTORS];
 };
 
-/* Read what of r the image stores. */
+/* Read the part of r that the image stores. */
 static int
 read_into(struct sectors *image, struct range r, struct contents *w, struct err *e)
 {

@@ -1,4 +1,5 @@
-/* only.h: imagedump --only: what of an image belongs to some of its partitions. */
+/* only.h: imagedump --only: which parts of an image belong to some of its
+ * partitions. */
 #ifndef TOOLS_IMAGEDUMP_ONLY_H
 #define TOOLS_IMAGEDUMP_ONLY_H
 

@@ -68,9 +68,10 @@ int inflater_stream(struct inflater *, const void *in, size_t in_bytes, void *ou
 /* One fragment into exactly out_bytes.  ERR_FORMAT. */
 int inflater_fragment(struct inflater *, const void *in, size_t in_bytes, void *out,
     size_t out_bytes, struct err *);
-/* A whole stream piece by piece, each of at most 256 KiB and ours until the next
- * call: begin, then more until it returns 0 (the end, everything checked; 1 a
- * piece, -1 ERR_FORMAT).  Pieces come before Adler-32 is known. */
+/* Decode a whole stream in pieces of at most 256 KiB; each is valid until the next
+ * call.  Call begin, then more until it returns 0 (the end; everything was checked).
+ * It returns 1 for a piece, and -1 with ERR_FORMAT.  Pieces are returned before the
+ * Adler-32 is known. */
 int inflater_begin(struct inflater *, const void *in, size_t in_bytes,
     uint64_t out_bytes, struct err *);
 int inflater_more(struct inflater *, void **data, size_t *n, struct err *);

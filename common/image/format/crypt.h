@@ -39,9 +39,9 @@ const uint8_t *crypt_chunk_key_id(const uint8_t *chunk);
 /* Encrypt chunk[NDZ_CHUNK_BYTES] in place: one of this suite's own codecs
  * (ndz_header.codec not 0), its last CRYPT_TAG_BYTES unused. */
 int crypt_seal(struct crypt *, uint8_t *chunk, struct err *);
-/* Decrypt in place; what comes out is what crypt_seal() got, to the byte.
- * ERR_REFUSED: not encrypted, or with another key; ERR_FORMAT: damaged or forged.
- * After a failure the chunk holds nothing of use. */
+/* Decrypt in place, to exactly the bytes that crypt_seal() got.  ERR_REFUSED: the
+ * chunk is not encrypted, or with another key; ERR_FORMAT: it is damaged or forged.
+ * After a failure the content of the chunk is undefined. */
 int crypt_open(struct crypt *, uint8_t *chunk, struct err *);
 
 #endif /* COMMON_IMAGE_FORMAT_CRYPT_H */

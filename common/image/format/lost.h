@@ -36,7 +36,8 @@ struct lostset {
 
 void lostset_init(struct lostset *);
 void lostset_free(struct lostset *);
-/* Add what of a list lies within a set.  None of it may have been added before. */
+/* Add the part of a list that lies within a set.  No sector of it may have been
+ * added before. */
 int lostset_add(
     struct lostset *, const struct lost *, const struct rangeset *within, struct err *);
 

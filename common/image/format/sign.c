@@ -35,7 +35,7 @@ struct verifier {
 	EVP_MD *sha256;
 };
 
-/* A key in a PEM file that wants a password is no key of ours; do not ask. */
+/* A key with a password was not made by imagekey, so no password is asked for. */
 static int
 no_password(char *buf, int size, int rwflag, void *arg)
 {
@@ -178,7 +178,7 @@ write_pem(EVP_PKEY *key, const char *name, bool secret, struct err *e)
 	return rc;
 }
 
-/* Half a pair is of no use. */
+/* One key of a pair alone is useless, so it is removed. */
 static void
 remove_key(const char *name)
 {

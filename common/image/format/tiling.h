@@ -1,8 +1,7 @@
-/* tiling.h: do the chunks of an image answer for every sector of it, each once?
- *
- * Images of all tools do, but for version 1, which does not tell whose a hole is.
- * Where they do not, chunks are missing or come twice.  They may come in any order.
- */
+/* tiling.h: whether the chunks of an image cover every sector of it exactly once.
+ * The images of all tools do, except version 1, in which it is not known to which
+ * chunk a hole belongs.  Otherwise chunks are missing or are there twice.  The
+ * chunks may come in any order. */
 #ifndef COMMON_IMAGE_FORMAT_TILING_H
 #define COMMON_IMAGE_FORMAT_TILING_H
 

@@ -33,7 +33,8 @@ int imgtable_learn(struct imgtable *, uint32_t number, const struct chunk *,
 /* The partition of that number, while the table stays as it is; NULL: there is none, or
  * it is not known yet. */
 const struct partition *imgtable_find(const struct imgtable *, unsigned number);
-/* A sector of the image that may tell of more partitions; false: no sector does. */
+/* A sector of the image that may describe more partitions.  Returns false if there
+ * is none. */
 bool imgtable_needs(struct imgtable *, uint64_t *sector);
 /* No chunk has this sector: imgtable_needs() will not ask for it again. */
 int imgtable_cannot(struct imgtable *, uint64_t sector, struct err *);

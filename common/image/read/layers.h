@@ -1,5 +1,5 @@
-/* layers.h: an image and deltas of it, seen as the one image that they amount
- * to.  A single image is one layer. */
+/* layers.h: an image and deltas of it, read as the image that results from them.  A
+ * single image is one layer. */
 #ifndef COMMON_IMAGE_READ_LAYERS_H
 #define COMMON_IMAGE_READ_LAYERS_H
 

@@ -1,5 +1,5 @@
-/* only.h: which partitions of an image are meant (--only), and what of a chunk belongs
- * to one of them. */
+/* only.h: the partitions of an image that --only selects, and the parts of a chunk
+ * that belong to them. */
 #ifndef COMMON_IMAGE_READ_ONLY_H
 #define COMMON_IMAGE_READ_ONLY_H
 

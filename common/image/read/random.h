@@ -17,10 +17,10 @@
 struct random;
 struct sectors;
 
-/* The image is taken over, also on failure; what it stores may still be asked of it, but not
- * its data.  cache_bytes: for
- * decoded pieces and for what is known of chunks; besides, each thread has what it is working
- * on, some MiB at most and a quarter of the cache.  ERR_NOMEM. */
+/* Takes over the image, even on failure; its description may still be read, but not
+ * its data. cache_bytes: memory for decoded pieces and for what is known about
+ * chunks.  In addition, each thread uses memory for what it is working on: at most
+ * some MiB, and a quarter of the cache.  ERR_NOMEM. */
 int random_open(struct random **, struct sectors *, uint64_t cache_bytes, struct err *);
 /* random_open() for a base, images[0], and its deltas, each a delta of what is below it, as
  * the one disk that they amount to (layers.h).  All images are taken over, also on failure,

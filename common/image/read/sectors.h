@@ -46,8 +46,8 @@ const struct rangeset *sectors_stored(const struct sectors *);
 int sectors_drop_tail(struct sectors *, struct err *);
 /* Of a delta, all that it calls free by now. */
 const struct rangeset *sectors_freed(const struct sectors *);
-/* Of a delta, what it says of the data of its base, for a delta that is made of it;
- * NULL: nothing. */
+/* The samples of its base that a delta has, for a delta that is made from it.  NULL:
+ * it has none. */
 struct basis *sectors_basis(struct sectors *);
 /* Size of the disk; before version 2 the end of what is stored. */
 uint64_t sectors_total(const struct sectors *);

@@ -27,8 +27,9 @@ struct sink_info {
 	/* the sink takes all chunks, in the order of their numbers; sink_has() is always
 	 * false */
 	bool in_order;
-	bool chunk0_first; /* chunk 0 first, if that can be had.  Until it has come the sink
-	                    * may keep what it gets, so one buffer must be left for it */
+	bool
+	    chunk0_first;  /* chunk 0 first, if possible. Until it has arrived the sink
+	                      may keep what it gets, so one buffer must be left for it */
 	bool has_some;     /* sink_has() is true of some */
 	bool takes_parts;  /* sink_compare() says which parts of a chunk are enough */
 	bool writes_nothing; /* it only looks at what it gets */
@@ -60,7 +61,7 @@ struct sink_part {
 /* A chunk that is put. */
 struct sink_chunk {
 	uint32_t number;
-	uint32_t length; /* bytes; all 1 MiB of it, but at the end of a file */
+	uint32_t length; /* its bytes: 1 MiB, except at the end of a file */
 	void *bytes;     /* the sink's until released() */
 	/* A part of a chunk: what sink_compare() said last, final, and what is here of it.
 	 * They stay until released().  NULL: the whole chunk is here. */
@@ -101,9 +102,9 @@ struct sink {
 /* From any thread. */
 void sink_info(const struct sink *, struct sink_info *);
 /* Called before the first sink_put(): the image has nchunks chunks (or
- * SOURCE_CHUNKS_UNKNOWN).  It is called again when it turns out to be another image and
- * nothing has been put.  giver is copied; NULL: nothing is told, and chunks come as the
- * image has them. */
+ * SOURCE_CHUNKS_UNKNOWN).  It is called again if the image turns out to be another
+ * one and nothing has been put. giver is copied; NULL: there are no notifications,
+ * and chunks come in the order of the image. */
 void sink_begin(struct sink *, uint32_t nchunks, const struct sink_giver *);
 /* True: this chunk need not be put, because the sink has it, or will ask for it by
  * sink_giver.wants.  Called before the first sink_put(). */

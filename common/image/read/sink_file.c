@@ -1,5 +1,6 @@
-/* sink_file.c: chunks as they are, each in its place of a file, or one behind the other in a
- * pipe.  Whoever has the sink calls this; what is put is written in that thread. */
+/* sink_file.c: writes chunks unchanged, each to its place in a file, or one after
+ * the other to a pipe.  The owner of the sink calls this, and chunks are written in
+ * that thread. */
 #include <stdlib.h>
 #include <string.h>
 

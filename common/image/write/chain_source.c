@@ -1,8 +1,7 @@
-/* chain_source.c: the whole image that a base and its deltas amount to, as a source: a thread
- * makes its chunks, in order, and no more of them than are soon needed.
- *
- * Whoever has the source calls its functions, source_next() in one thread at a time; take() and
- * make() are the source's own thread. */
+/* chain_source.c: the full image that results from a base and its deltas, as a
+ * source.  A thread makes its chunks in order, and no more of them than are needed
+ * soon.  The owner of the source calls its functions, source_next() in one thread at
+ * a time; take() and make() run in the source's own thread. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,7 +108,7 @@ next(void *self, uint32_t *chunk, void *to, size_t *bytes, struct err *e)
 	return 1;
 }
 
-/* Whoever waits for a chunk sees the queue closed by the thread. */
+/* A thread that waits for a chunk sees that this thread has closed the queue. */
 static void
 cancel(void *self)
 {

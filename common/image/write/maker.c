@@ -1,8 +1,10 @@
-/* maker.c: what every new image goes through, whatever it is made of: which version and
- * UUID it has, what chunk 0 says of it, and the way from windows to the output.
+/* maker.c: makes every new image, whatever it is made from: it decides its version and
+ * UUID and what chunk 0 says about it, and passes windows on until they are in the
+ * output.
  *
- * Called by imagezip/capture/capture.c for a disk and by rewrite.c and chain_source.c for
- * other images, in the thread that makes the image. */
+ * imagezip/capture/capture.c calls this for a disk, rewrite.c and chain_source.c for
+ * other images, in the thread that makes the image.
+ */
 #include "common/image/write/maker.h"
 
 #include <stdio.h>

@@ -108,7 +108,7 @@ int maker_end(struct maker *, const struct maker_ending *, struct err *);
 /* Forget everything but the output, and wipe the keys.  NULL is fine. */
 void maker_free(struct maker *);
 
-/* What went in and came out so far; nothing of NULL. */
+/* How much was read and written so far; zeros for NULL. */
 struct maker_totals {
 	uint64_t data_bytes; /* stored, before compression */
 	uint32_t chunks;     /* of NDZ_CHUNK_BYTES each */

@@ -102,7 +102,7 @@ int packer_note_lost(struct packer *, struct lostset *, struct err *);
 /* Close the image; `total` is the size of the imaged area in sectors.  An
  * image without any fragment is ERR_FORMAT ("nothing to store"). */
 int packer_finish(struct packer *, uint64_t total, struct err *);
-/* Chunks closed so far; the last of them may not be emitted yet. */
+/* How many chunks were closed so far; the last one may not have been written yet. */
 uint32_t packer_chunks(const struct packer *);
 
 #endif /* COMMON_IMAGE_WRITE_PACKER_H */
