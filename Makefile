@@ -52,10 +52,10 @@ else
 LIBS    += -lzstd
 endif
 
-PROGRAMS := imagezip imageunzip imagedump imagehash imagedelta imagerezip imagekey frisbeed frisbee emustore dolly mfrisbeed streamdisk
+PROGRAMS := imagezip imageunzip imagedump imagehash imagedelta imagerezip imagekey frisbeed frisbee emustore dolly mfrisbeed streamdisk dmextract dmmerge dsync
 # Rooms: the folders at the top are programs, those below them libraries; fsmods is all
 # library.  Every library is in one archive, so tests use them without a command line.
-ROOMS   := common fsmods imagezip imageunzip frisbee frisbeed emustore dolly mfrisbeed stream
+ROOMS   := common fsmods imagezip imageunzip frisbee frisbeed emustore dolly mfrisbeed stream dsync
 # What is linked into other programs, and calls them.
 PLUGINS := nbdkit-ndz-plugin
 PLUGIN_SRC := $(wildcard stream/plugin/*.c)
@@ -152,7 +152,7 @@ help:
 	@echo "make sim           the protocol in virtual time, with SEEDS=100 from FIRST=1 on"
 	@echo "make fuzz          each fuzz target guided by coverage, SECONDS=60 each; fuzz-long: an hour in all, or MINUTES each; TARGETS=ext,chunk"
 	@echo "make bench         against other programs, on a machine that does nothing else"
-	@echo "make paper         the tables of the Frisbee paper; paper-store, paper-dolly: those of EmuStore and Dolly"
+	@echo "make paper         the tables of the Frisbee paper; paper-store, paper-dolly, paper-dsync: those of EmuStore, Dolly and dsync"
 	@echo "make demo          a network of four nodes on this machine, loaded"
 	@echo "make netboot       kernel and ramdisk for machines that boot from the network"
 	@echo "make install       into DESTDIR and PREFIX (/usr/local); uninstall takes it away again"
@@ -206,6 +206,11 @@ paper-dolly:
 	@scripts/deps build
 	@$(MAKE) --no-print-directory all
 	@BIN=$(abspath $(BIN)) bench/paper_dolly
+# The evaluation of the dsync paper with ours beside it, into build/paper-dsync.
+paper-dsync:
+	@scripts/deps build bench
+	@$(MAKE) --no-print-directory all
+	@BIN=$(abspath $(BIN)) bench/paper_dsync
 # The simulator with the seeds FIRST (1) to FIRST + SEEDS - 1; tables of the Frisbee paper.
 SEEDS ?= 100
 FIRST ?= 1
@@ -248,7 +253,7 @@ fuzz-long:
 fuzz-run: $(FUZZ:%=$(B)/tests/fuzz/%)
 	@tests/fuzz/guided $(B)/tests/fuzz $(EACH) $(FUZZ)
 # What administrators run, since it writes disks or serves them, goes to sbin; the rest to bin.
-ADMIN   := imagezip imageunzip frisbee frisbeed mfrisbeed
+ADMIN   := imagezip imageunzip frisbee frisbeed mfrisbeed dmextract dmmerge dsync
 USERS   := $(filter-out $(ADMIN),$(PROGRAMS))
 DOCS    := LICENSE README.md $(wildcard docs/*.md docs/examples/*)
 DOCDIR  := share/doc/frisbee-suite
@@ -280,6 +285,6 @@ format:
 clean:
 	rm -rf build
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
-.PHONY: all help house sim paper paper-store paper-dolly tests deps check check-long fuzz fuzz-long fuzz-run check-vm check-s3 demo netboot bench install uninstall hdr-check format clean FORCE
+.PHONY: all help house sim paper paper-store paper-dolly paper-dsync tests deps check check-long fuzz fuzz-long fuzz-run check-vm check-s3 demo netboot bench install uninstall hdr-check format clean FORCE
 .SECONDARY:
 -include $(shell find build -name '*.d' 2>/dev/null)

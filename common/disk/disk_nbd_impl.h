@@ -1,4 +1,4 @@
-/* disk_nbd_impl.h: what the files of disk_nbd.h share.
+/* disk_nbd_impl.h: what the files of disk_nbd.h share, and others that ask NBD servers.
  *
  * disk_nbd.c is the disk, with a pool of connections; disk_nbd_conn.c is one connection;
  * disk_nbd_lib.c loads libnbd. */
@@ -18,7 +18,8 @@
 	X(create) X(close) X(get_error) X(get_errno) X(add_meta_context)                  \
 	X(can_meta_context) X(can_multi_conn) X(get_size) X(get_block_size) X(poll)       \
 	X(aio_connect_uri) X(aio_pread) X(aio_block_status) X(aio_command_completed)      \
-	X(aio_is_connecting) X(aio_is_negotiating) X(aio_is_ready) X(aio_is_processing)
+	X(aio_is_connecting) X(aio_is_negotiating) X(aio_is_ready) X(aio_is_processing) \
+	X(connect_uri) X(block_status)
 
 struct nbd_lib {
 #define X(name) __typeof__(&nbd_##name) name;

@@ -1,0 +1,276 @@
+/* bases.c: the file of what a device's targets are known to have.  dmextract and dsync call
+ * this, each file in one thread.  Its lines:
+ *
+ *	dsync-source 1
+ *	kind NAME
+ *	bytes N
+ *	lineage ID
+ *	base ID TOKEN		at most one
+ *	pending ID TOKEN	oldest first
+ */
+#include "dsync/change/bases.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/number.h"
+#include "common/base/statements.h"
+#include "common/disk/output.h"
+
+static int
+take_version(void *arg, const struct statement *s, struct err *e)
+{
+	(void)arg;
+	if (strcmp(s->words[1], "1") != 0)
+		return err_set(e, ERR_UNSUPPORTED, "version %.20s is not known", s->words[1]);
+	return 0;
+}
+
+static int
+take_kind(void *arg, const struct statement *s, struct err *e)
+{
+	struct bases *b = arg;
+
+	if (strcmp(s->words[1], b->kind) != 0)
+		return err_set(e, ERR_REFUSED,
+		    "it is of the source of change \"%.15s\", not of \"%s\"", s->words[1],
+		    b->kind);
+	return 0;
+}
+
+static int
+take_bytes(void *arg, const struct statement *s, struct err *e)
+{
+	struct bases *b = arg;
+
+	return number_uint(s->words[1], 1, INT64_MAX, &b->device_bytes, e);
+}
+
+static int
+take_lineage(void *arg, const struct statement *s, struct err *e)
+{
+	struct bases *b = arg;
+
+	return stream_id_get(&b->lineage, s->words[1], e);
+}
+
+static int
+take_base(void *arg, const struct statement *s, struct err *e)
+{
+	struct bases *b = arg;
+	bool is_base = s->words[0][0] == 'b';
+
+	if (b->n == STREAM_BASES_MAX || (is_base && b->n > 0))
+		return err_set(e, ERR_FORMAT, "a state too many");
+	if (strlen(s->words[2]) >= BASE_TOKEN_BYTES)
+		return err_set(e, ERR_FORMAT, "the last word is too long");
+	b->confirmed |= is_base;
+	strcpy(b->all[b->n].token, s->words[2]);
+	return stream_id_get(&b->all[b->n++].id, s->words[1], e);
+}
+
+static const struct statement_kind statements[] = {
+	{ "dsync-source", 2, 2, take_version },
+	{ "kind", 2, 2, take_kind },
+	{ "bytes", 2, 2, take_bytes },
+	{ "lineage", 2, 2, take_lineage },
+	{ "base", 3, 3, take_base },
+	{ "pending", 3, 3, take_base },
+	{ 0 },
+};
+
+/* A lock file stands beside it, since the file itself is replaced. */
+static int
+lock(struct bases *b, struct err *e)
+{
+	char *name = NULL;
+
+	if (asprintf(&name, "%s.lock", b->path) < 0)
+		return err_nomem(e, b->path);
+	b->lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	int rc = 0;
+	if (b->lock < 0)
+		rc = err_os(e, "%s", name);
+	else if (flock(b->lock, LOCK_EX | LOCK_NB) != 0)
+		rc = err_set(e, ERR_REFUSED, "%s: another program extracts from this device",
+		    b->path);
+	free(name);
+	return rc;
+}
+
+static int
+read_file(struct bases *b, struct err *e)
+{
+	if (access(b->path, F_OK) != 0 && errno == ENOENT)
+		return 0;
+	if (statements_read(statements, b, b->path, e) == 0)
+		return 0;
+	if (e->kind == ERR_USAGE)
+		e->kind = ERR_FORMAT; /* people do not write this file */
+	return -1;
+}
+
+int
+bases_open(struct bases *b, const char *path, const char *kind, struct err *e)
+{
+	memset(b, 0, sizeof *b);
+	b->lock = -1;
+	snprintf(b->kind, sizeof b->kind, "%s", kind);
+	b->path = strdup(path);
+	if (b->path == NULL)
+		return err_nomem(e, path);
+	if (lock(b, e) == 0 && read_file(b, e) == 0)
+		return 0;
+	bases_close(b);
+	return -1;
+}
+
+static bool
+begins_as_ours(const uint8_t *head)
+{
+	return memcmp(head, "dsync-source", 12) == 0;
+}
+
+static int
+write_lines(const struct bases *b, struct output *o, struct err *e)
+{
+	char line[BASE_TOKEN_BYTES + STREAM_ID_TEXT + 200], id[STREAM_ID_TEXT];
+	int n = snprintf(line, sizeof line, "dsync-source 1\nkind %s\nbytes %" PRIu64
+		"\nlineage %s\n", b->kind, b->device_bytes, stream_id_text(&b->lineage, id));
+	int rc = output_write(o, line, (size_t)n, e);
+
+	for (unsigned i = 0; rc == 0 && i < b->n; i++) {
+		n = snprintf(line, sizeof line, "%s %s %s\n",
+		    i == 0 && b->confirmed ? "base" : "pending",
+		    stream_id_text(&b->all[i].id, id), b->all[i].token);
+		rc = output_write(o, line, (size_t)n, e);
+	}
+	return rc;
+}
+
+int
+bases_save(const struct bases *b, struct err *e)
+{
+	static const struct output_kind kind = { "a state of dmextract", 12, begins_as_ours };
+	struct output o;
+
+	if (output_open(&o, b->path, &kind, false, e) != 0)
+		return -1;
+	if (write_lines(b, &o, e) == 0)
+		return output_commit(&o, false, e);
+	output_abort(&o);
+	return -1;
+}
+
+void
+bases_close(struct bases *b)
+{
+	if (b->path == NULL)
+		return;
+	if (b->lock >= 0)
+		close(b->lock);
+	free(b->path);
+	b->path = NULL;
+}
+
+int
+bases_forget(struct bases *b, struct err *e)
+{
+	b->n = 0;
+	b->confirmed = false;
+	b->device_bytes = 0;
+	return stream_id_make(&b->lineage, e);
+}
+
+bool
+bases_known(const struct bases *b)
+{
+	return b->confirmed;
+}
+
+/* Take the i-th out. */
+static void
+drop(struct bases *b, unsigned i, void (*dropped)(void *arg, const struct base *), void *arg)
+{
+	struct base gone = b->all[i];
+
+	memmove(b->all + i, b->all + i + 1, (--b->n - i) * sizeof *b->all);
+	if (dropped != NULL)
+		dropped(arg, &gone);
+}
+
+void
+bases_add(struct bases *b, const struct base *one,
+    void (*dropped)(void *arg, const struct base *), void *arg)
+{
+	if (b->n == STREAM_BASES_MAX - (unsigned)!b->confirmed)
+		drop(b, b->confirmed, dropped, arg);
+	b->all[b->n++] = *one;
+}
+
+int
+bases_confirm(struct bases *b, const struct stream_id *id,
+    void (*dropped)(void *arg, const struct base *), void *arg, struct err *e)
+{
+	char text[STREAM_ID_TEXT];
+	unsigned i = b->n;
+
+	if (id == NULL && b->n == (b->confirmed ? 1 : 0))
+		return err_set(e, ERR_ABSENT, "%s: nothing was sent that is not confirmed",
+		    b->path);
+	if (id == NULL)
+		i = b->n - 1;
+	else
+		for (i = 0; i < b->n && !stream_id_same(&b->all[i].id, id);)
+			i++;
+	if (i == b->n)
+		return err_set(e, ERR_ABSENT, "%s: no state %s was sent, or it is too long ago",
+		    b->path, stream_id_text(id, text));
+	b->confirmed = true;
+	for (; i > 0; i--)
+		drop(b, 0, dropped, arg);
+	return 0;
+}
+
+/* Make the folder of a path, and that above it. */
+static int
+make_folders(const char *folder, const char *below, struct err *e)
+{
+	if (mkdir(folder, 0755) != 0 && errno != EEXIST)
+		return err_os(e, "%s", folder);
+	if (mkdir(below, 0755) != 0 && errno != EEXIST)
+		return err_os(e, "%s", below);
+	return 0;
+}
+
+char *
+bases_path(const char *folder, const char *device, const char *target, struct err *e)
+{
+	char *below = NULL, *path = NULL;
+	char *real = realpath(device, NULL);
+	const char *name = real != NULL ? real : device;
+
+	if (asprintf(&below, "%s/source", folder) < 0)
+		below = NULL;
+	if (below == NULL || asprintf(&path, "%s/%s%s%s", below, name + (name[0] == '/'),
+				 target != NULL ? "." : "", target != NULL ? target : "") < 0)
+		path = NULL;
+	if (path == NULL)
+		err_nomem(e, "a name");
+	else if (make_folders(folder, below, e) != 0)
+		free(path), path = NULL;
+	/* What is in the folder has one name, without slashes. */
+	for (char *p = path != NULL ? path + strlen(below) + 1 : NULL; p != NULL && *p != '\0'; p++)
+		if (*p == '/' || *p == ' ')
+			*p = '-';
+	free(below);
+	free(real);
+	return path;
+}

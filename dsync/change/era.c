@@ -1,0 +1,278 @@
+/* era.c: the source of change "era": the device mapper's target of that name notes for each
+ * block in which era it was written last.  The extract calls this, in its first thread.
+ *
+ * A checkpoint begins a new era, and a state remembers which one was the first after it.  What
+ * was written since is read by era_invalidate(8) from a snapshot of the metadata, while
+ * the device is in use.  (The kernel's document device-mapper/era.)
+ *
+ * What is written past the target cannot be seen.  So a state also remembers which activation
+ * of the device it belongs to: after another one everything counts as changed.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/base/cancel.h"
+#include "common/base/log.h"
+#include "common/base/number.h"
+#include "dsync/change/change.h"
+#include "dsync/change/mapper.h"
+#include "dsync/run/command.h"
+
+enum {
+	CHECKPOINTS_MAX = 200,
+	NAP_MS = 20,
+	ANSWER_BYTES = 1 << 30,
+	STATUS_ERA = 2, /* of the words of the status: the era, and */
+	STATUS_HELD = 3, /* the block of the metadata's snapshot, or "-" */
+};
+
+struct era {
+	const struct change_job *job; /* borrowed */
+	char generation[MAPPED_WORD_BYTES];
+	uint64_t first; /* the era that began with open() */
+	uint64_t block_bytes;
+	bool held; /* a snapshot of the metadata is ours */
+};
+
+static int
+get_era(const struct era *s, uint64_t *era, bool *held, struct err *e)
+{
+	struct mapped m;
+
+	if (mapper_status(&m, s->job->device, e) != 0)
+		return -1;
+	if (strcmp(m.target, "era") != 0 || m.n <= STATUS_HELD)
+		return err_set(e, ERR_UNSUPPORTED, "%s: is not tracked by dm-era: it is a \"%s\" "
+			"device, or its metadata has failed", s->job->device, m.target);
+	*held = strcmp(m.args[STATUS_HELD], "-") != 0;
+	return number_uint(m.args[STATUS_ERA], 0, UINT32_MAX, era, e);
+}
+
+/* A message only asks for a new era. */
+static int
+checkpoint(struct era *s, struct err *e)
+{
+	uint64_t before, now;
+	bool held;
+
+	if (get_era(s, &before, &held, e) != 0)
+		return -1;
+	/* Of a run that was killed. */
+	if (held && mapper_message(s->job->device, "drop_metadata_snap", e) != 0)
+		return -1;
+	for (unsigned i = 0; i < CHECKPOINTS_MAX; i++) {
+		if (cancel_check(e) != 0 ||
+		    mapper_message(s->job->device, "checkpoint", e) != 0 ||
+		    get_era(s, &now, &held, e) != 0)
+			return -1;
+		if (now > before) {
+			s->first = now;
+			return 0;
+		}
+		nanosleep(&(struct timespec){ 0, NAP_MS * 1000000 }, NULL);
+	}
+	return err_set(e, ERR_IO, "%s: dm-era does not begin a new era", s->job->device);
+}
+
+static int
+look(struct era *s, struct err *e)
+{
+	struct mapped m;
+	uint64_t sectors;
+
+	if (mapper_table(&m, s->job->device, e) != 0)
+		return -1;
+	if (strcmp(m.target, "era") != 0 || m.n < 3)
+		return err_set(e, ERR_USAGE, "%s: is not tracked by dm-era", s->job->device);
+	if (number_uint(m.args[2], 1, STREAM_BLOCK_MAX / SECTOR_BYTES, &sectors, e) != 0)
+		return -1;
+	s->block_bytes = sectors * SECTOR_BYTES;
+	if (m.sectors * SECTOR_BYTES != s->job->device_bytes)
+		return err_set(e, ERR_UNSUPPORTED, "%s: is tracked in part", s->job->device);
+	return mapper_generation(s->job->device, s->generation, e);
+}
+
+/* The largest power of two that the blocks consist of. */
+static uint32_t
+unit_of(uint64_t block_bytes)
+{
+	return (uint32_t)(block_bytes & -block_bytes);
+}
+
+static int
+era_open(void **self, const struct change_job *job, struct change_about *about, struct err *e)
+{
+	struct era *s = calloc(1, sizeof *s);
+
+	if (s == NULL)
+		return err_nomem(e, "era");
+	s->job = job;
+	if (job->args[0] == '\0') {
+		free(s);
+		return err_set(e, ERR_USAGE, "--since=era: names no metadata device");
+	}
+	if (look(s, e) != 0 || checkpoint(s, e) != 0) {
+		free(s);
+		return -1;
+	}
+	about->block_bytes = unit_of(s->block_bytes);
+	about->cumulative = true;
+	*self = s;
+	return 0;
+}
+
+static void
+drop_snapshot(struct era *s)
+{
+	struct err e;
+
+	if (s->held && mapper_message(s->job->device, "drop_metadata_snap", &e) != 0)
+		log_tell("%s: the snapshot of its metadata stays: %s", s->job->device, e.text);
+	s->held = false;
+}
+
+static void
+era_close(void *self)
+{
+	drop_snapshot(self);
+	free(self);
+}
+
+/* One element: <block block="N"/> or <range begin="N" end="N"/>, without the end. */
+static int
+take_element(const struct era *s, const char *text, size_t n, struct rangeset *to,
+    struct err *e)
+{
+	uint64_t from, end, blocks = s->job->device_bytes / s->block_bytes + 1;
+
+	if (n >= 6 && memcmp(text, "blocks", 6) == 0)
+		return 0;
+	if (n > 5 && memcmp(text, "block", 5) == 0 && mapper_xml_number(text, n, "block", &from))
+		end = from + 1;
+	else if (n < 5 || memcmp(text, "range", 5) != 0 ||
+	         !mapper_xml_number(text, n, "begin", &from) ||
+	         !mapper_xml_number(text, n, "end", &end))
+		return err_set(e, ERR_FORMAT, "era_invalidate: says what is not understood");
+	if (from >= end || from > blocks || end > blocks)
+		return err_set(e, ERR_FORMAT, "era_invalidate: names blocks that are not there");
+	return rangeset_add(
+	    to, (struct range){ from * s->block_bytes, (end - from) * s->block_bytes }, e);
+}
+
+/* The answer must be whole: it begins with <blocks> and ends with </blocks>. */
+static int
+take_answer(const struct era *s, const char *text, struct rangeset *to, struct err *e)
+{
+	bool whole = false;
+	int rc = strncmp(text, "<blocks", 7) == 0
+	             ? 0
+	             : err_set(e, ERR_FORMAT, "era_invalidate: says what is not understood");
+
+	for (const char *at = text; rc == 0 && (at = strchr(at, '<')) != NULL; at++) {
+		size_t n = strcspn(at, ">");
+		if (strncmp(at, "</blocks", 8) == 0)
+			whole = true;
+		else
+			rc = take_element(s, at + 1, n - 1, to, e);
+	}
+	if (rc == 0 && !whole)
+		rc = err_set(e, ERR_FORMAT, "era_invalidate: its answer is cut short");
+	return rc;
+}
+
+static int
+ask(struct era *s, uint64_t since, struct rangeset *changed, struct err *e)
+{
+	char number[24], *answer;
+	const char *const argv[] = { "era_invalidate", "--metadata-snapshot", "--written-since",
+		number, s->job->args, NULL };
+
+	snprintf(number, sizeof number, "%" PRIu64, since);
+	if (mapper_message(s->job->device, "take_metadata_snap", e) != 0)
+		return -1;
+	s->held = true;
+	int rc = command_answer(argv, ANSWER_BYTES, &answer, e);
+	drop_snapshot(s);
+	if (rc == 0)
+		rc = take_answer(s, answer, changed, e);
+	free(answer);
+	return rc;
+}
+
+/* A token is ERA:GENERATION. */
+static int
+read_token(const struct era *s, const struct base *base, uint64_t *since, struct err *e)
+{
+	char number[MAPPED_WORD_BYTES];
+	size_t n = strcspn(base->token, ":");
+
+	snprintf(number, sizeof number, "%.*s", (int)n, base->token);
+	if (base->token[n] != ':' || strcmp(base->token + n + 1, s->generation) != 0)
+		return err_set(e, ERR_REFUSED,
+		    "%s was activated anew since the last extract, and what was written "
+		    "while it was not is not known", s->job->device);
+	if (number_uint(number, 0, UINT32_MAX, since, e) != 0)
+		return -1;
+	if (*since > s->first)
+		return err_set(e, ERR_REFUSED, "%s: its metadata is older than the last extract",
+		    s->job->device);
+	return 0;
+}
+
+static int
+era_same(void *self, const struct base *base, struct same_sink *sink, struct err *e)
+{
+	struct era *s = self;
+	struct rangeset changed;
+	uint64_t since = 0;
+
+	rangeset_init(&changed);
+	int rc = read_token(s, base, &since, e);
+	if (rc == 0)
+		rc = ask(s, since, &changed, e);
+	rangeset_seal(&changed);
+	if (rc == 0)
+		rc = same_but(sink, &changed, e);
+	rangeset_free(&changed);
+	return rc;
+}
+
+/* Quiet is a device of which nothing was written in the eras since open(). */
+static int
+era_quiet(void *self, struct err *e)
+{
+	struct era *s = self;
+	struct rangeset written;
+
+	rangeset_init(&written);
+	int rc = ask(s, s->first, &written, e);
+	rangeset_seal(&written);
+	bool none = rangeset_count(&written) == 0;
+	rangeset_free(&written);
+	return rc == 0 ? none : -1;
+}
+
+static int
+era_keep(void *self, const struct stream_id *id, char token[BASE_TOKEN_BYTES], struct err *e)
+{
+	const struct era *s = self;
+
+	(void)id, (void)e;
+	snprintf(token, BASE_TOKEN_BYTES, "%" PRIu64 ":%s", s->first, s->generation);
+	return 0;
+}
+
+const struct change_kind change_era = {
+	.name = "era",
+	.args = "METADATA",
+	.about = "what dm-era has noted; METADATA is its metadata device",
+	.has_bases = true,
+	.open = era_open,
+	.same = era_same,
+	.quiet = era_quiet,
+	.keep = era_keep,
+	.close = era_close,
+};

@@ -1,0 +1,117 @@
+/* sig.c: the source of change "sig": the device is compared with a signature of an image,
+ * block by block.  What the signature has no record of has changed.  The extract calls this,
+ * in its first thread. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/cancel.h"
+#include "common/image/write/sighash.h"
+#include "dsync/change/change.h"
+#include "dsync/read/past.h"
+
+enum { BUF_BYTES = 1 << 20 };
+
+struct sig_source {
+	const struct change_job *job; /* borrowed */
+	struct sig sig;
+	struct past *reader;
+	struct past_buf *buf;
+};
+
+static void
+sig_close(void *self)
+{
+	struct sig_source *s = self;
+
+	sig_free(&s->sig);
+	past_buf_free(s->buf);
+	past_free(s->reader);
+	free(s);
+}
+
+static int
+prepare(struct sig_source *s, struct change_about *about, struct err *e)
+{
+	struct ext_state state;
+
+	if (s->job->args[0] == '\0')
+		return err_set(e, ERR_USAGE, "--since=sig: names no signature");
+	if (sig_read(&s->sig, s->job->args, e) != 0 ||
+	    past_new(&s->reader, s->job->disk, e) != 0)
+		return -1;
+	s->buf = past_buf_new(BUF_BYTES);
+	if (s->buf == NULL)
+		return err_nomem(e, "a signature");
+	sig_state(&s->sig, &state);
+	memcpy(&about->base, state.id, sizeof about->base);
+	about->block_bytes = SECTOR_BYTES;
+	return 0;
+}
+
+static int
+sig_open(void **self, const struct change_job *job, struct change_about *about,
+    struct err *e)
+{
+	struct sig_source *s = calloc(1, sizeof *s);
+
+	if (s == NULL)
+		return err_nomem(e, "a signature");
+	s->job = job;
+	if (prepare(s, about, e) == 0) {
+		*self = s;
+		return 0;
+	}
+	sig_close(s);
+	return -1;
+}
+
+/* For sig_hash_range(), which may ask for more than the buffer holds. */
+static int
+read_sectors(void *arg, struct range sectors, void *to, struct err *e)
+{
+	struct sig_source *s = arg;
+	uint64_t at = sectors.off * SECTOR_BYTES, left = sectors.len * SECTOR_BYTES;
+	uint8_t *data, *out = to;
+	int rc = cancel_check(e);
+
+	while (rc == 0 && left > 0) {
+		size_t n = left < BUF_BYTES ? (size_t)left : BUF_BYTES;
+		rc = past_read(s->reader, s->buf, at, n, &data, e);
+		if (rc == 0)
+			memcpy(out, data, n);
+		at += n, out += n, left -= n;
+	}
+	return rc;
+}
+
+static int
+sig_same(void *self, const struct base *base, struct same_sink *sink, struct err *e)
+{
+	struct sig_source *s = self;
+	uint8_t hash[SIG_HASH_MAX];
+	uint64_t sectors = s->job->device_bytes / SECTOR_BYTES;
+	int rc = 0;
+
+	(void)base;
+	for (size_t i = 0; rc == 0 && i < s->sig.n; i++) {
+		const struct sig_record *r = &s->sig.records[i];
+		struct range at = { r->start, r->count };
+		if (!range_within(at, sectors))
+			break;
+		rc = sig_hash_range(s->sig.hash, at, read_sectors, s, hash, e);
+		if (rc == 0 && memcmp(hash, r->hash, sig_hash_bytes(s->sig.hash)) == 0)
+			rc = same_add(sink,
+			    (struct range){ at.off * SECTOR_BYTES, at.len * SECTOR_BYTES },
+			    e);
+	}
+	return rc;
+}
+
+const struct change_kind change_sig = {
+	.name = "sig",
+	.args = "FILE",
+	.about = "compare with a signature, as imagehash -c writes it",
+	.open = sig_open,
+	.same = sig_same,
+	.close = sig_close,
+};

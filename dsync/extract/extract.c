@@ -1,0 +1,348 @@
+/* extract.c: one extract from its beginning to its end.  dmextract and dsync call this, in
+ * their first thread. */
+#include "dsync/extract/extract.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/madeat.h"
+#include "dsync/change/change.h"
+#include "dsync/extract/moment.h"
+#include "dsync/extract/send.h"
+#include "dsync/extract/snapshot.h"
+#include "dsync/read/device.h"
+
+/* All that is open during an extract. */
+struct work {
+	const struct extract_config *cfg;
+	const struct change_kind *kind;
+	struct change_job job;
+	struct change_about about;
+	void *self; /* the kind's */
+	char *state_path;
+	struct bases bases;
+	struct rangeset changed;
+	struct snapshot snapshot;
+	struct disk *from; /* what data is read from; the job's disk, or the snapshot */
+	struct moment moment;
+};
+
+static void
+work_end(struct work *w)
+{
+	struct err ignored; /* all that counts was written before */
+
+	if (w->from != w->job.disk)
+		disk_close(w->from, &ignored);
+	snapshot_drop(&w->snapshot);
+	if (w->self != NULL)
+		w->kind->close(w->self);
+	rangeset_free(&w->changed);
+	bases_close(&w->bases);
+	disk_close(w->job.disk, &ignored);
+	free(w->state_path);
+}
+
+/* Where the kind keeps what it remembers; NULL for a kind that remembers nothing. */
+static int
+find_state(struct work *w, struct err *e)
+{
+	const struct extract_config *c = w->cfg;
+	const char *path = c->state != NULL                        ? c->state
+	                   : w->kind->path_is_args && w->job.args[0] ? w->job.args
+	                                                             : NULL;
+
+	if (!w->kind->has_bases)
+		return 0;
+	if (w->kind->path_is_args && path == NULL)
+		return err_set(e, ERR_USAGE, "--since=%s: names no %s", w->kind->name,
+		    w->kind->args);
+	if (path == NULL)
+		w->state_path = bases_path(c->folder, c->device, c->target, e);
+	else if (asprintf(&w->state_path, "%s%s%s", path, c->target != NULL ? "." : "",
+		     c->target != NULL ? c->target : "") < 0)
+		w->state_path = NULL, err_nomem(e, "a name");
+	return w->state_path != NULL ? 0 : -1;
+}
+
+static int
+work_state(struct work *w, const struct extract_config *cfg, struct err *e)
+{
+	memset(w, 0, sizeof *w);
+	w->cfg = cfg;
+	w->bases.lock = -1;
+	rangeset_init(&w->changed);
+	w->kind = change_find(cfg->since, &w->job.args, e);
+	if (w->kind == NULL || find_state(w, e) != 0)
+		return -1;
+	w->job.device = cfg->device;
+	w->job.state_path = w->state_path;
+	return w->kind->has_bases ? bases_open(&w->bases, w->state_path, w->kind->name, e) : 0;
+}
+
+/* A device that has another size now was made anew: nothing that is known of it counts. */
+static int
+check_size(struct work *w, struct extract_report *r, struct err *e)
+{
+	struct bases *b = &w->bases;
+
+	if (!w->kind->has_bases || b->device_bytes == w->job.device_bytes)
+		return 0;
+	if (b->device_bytes != 0)
+		snprintf(r->warning, sizeof r->warning,
+		    "everything is taken as changed: %s had %" PRIu64 " bytes, and has %" PRIu64
+		    " now", w->cfg->device, b->device_bytes, w->job.device_bytes);
+	struct stream_id lineage = b->lineage;
+	for (unsigned i = 0; i < b->n && w->kind->dropped != NULL; i++)
+		w->kind->dropped(&w->job, &b->all[i]);
+	if (bases_forget(b, e) != 0)
+		return -1;
+	if (stream_id_set(&lineage))
+		b->lineage = lineage;
+	b->device_bytes = w->job.device_bytes;
+	return 0;
+}
+
+static int
+work_begin(struct work *w, const struct extract_config *cfg, struct extract_report *r,
+    struct err *e)
+{
+	memset(r, 0, sizeof *r);
+	if (work_state(w, cfg, e) != 0 || device_open(&w->job.disk, cfg->device, e) != 0)
+		return -1;
+	w->job.device_bytes = disk_size_bytes(w->job.disk);
+	if (w->job.device_bytes == 0 || w->job.device_bytes == UINT64_MAX)
+		return err_set(e, ERR_USAGE, "%s: is no device and no file that can be copied",
+		    cfg->device);
+	if (check_size(w, r, e) != 0)
+		return -1;
+	return w->kind->open(&w->self, &w->job, &w->about, e);
+}
+
+static int
+find_changes(struct work *w, struct extract_report *r, struct err *e)
+{
+	char warning[512];
+	unsigned n = w->kind->has_bases && bases_known(&w->bases) ? w->bases.n : 0;
+
+	if (w->cfg->full) {
+		int rc = rangeset_add(
+		    &w->changed, (struct range){ 0, w->job.device_bytes }, e);
+		rangeset_seal(&w->changed);
+		return rc;
+	}
+	if (change_since(w->kind, w->self, &w->job, &w->about, w->bases.all, n, &w->changed,
+		warning, e) != 0)
+		return -1;
+	if (warning[0] != '\0')
+		memcpy(r->warning, warning, sizeof warning);
+	return 0;
+}
+
+/* Where data is read from, if not from the device. */
+static int
+open_from(struct work *w, struct err *e)
+{
+	const char *path = w->cfg->from;
+
+	w->from = w->job.disk;
+	if (w->cfg->snapshot != NULL) {
+		if (snapshot_take(&w->snapshot, w->cfg->snapshot, w->cfg->device, e) != 0)
+			return -1;
+		path = w->snapshot.path;
+	}
+	if (path == NULL && w->about.from[0] != '\0')
+		path = w->about.from;
+	if (path == NULL)
+		return 0;
+	if (device_open(&w->from, path, e) != 0)
+		return w->from = NULL, -1;
+	if (disk_size_bytes(w->from) == w->job.device_bytes)
+		return 0;
+	return err_set(e, ERR_REFUSED, "%s: is no snapshot of %s, since it has another size",
+	    path, w->cfg->device);
+}
+
+static int
+make_head(struct work *w, struct stream_head *h, struct err *e)
+{
+	bool full = rangeset_total(&w->changed) == w->job.device_bytes;
+
+	memset(h, 0, sizeof *h);
+	h->device_bytes = w->job.device_bytes;
+	h->block_bytes = w->about.block_bytes;
+	h->flags = (full ? STREAM_FULL : 0u) | (w->about.cumulative ? STREAM_CUMULATIVE : 0u);
+	h->made_at = made_at();
+	snprintf(h->kind, sizeof h->kind, "%s", w->kind->name);
+	if (w->kind->has_bases) {
+		h->lineage = w->bases.lineage;
+		for (unsigned i = 0; bases_known(&w->bases) && i < w->bases.n; i++)
+			h->bases[h->nbases++] = w->bases.all[i].id;
+	} else if (stream_id_set(&w->about.base)) {
+		h->bases[h->nbases++] = w->about.base;
+	}
+	return stream_id_make(&h->id, e);
+}
+
+static int
+tell_sent(void *arg, struct range bytes, const void *data, struct err *e)
+{
+	struct work *w = arg;
+
+	return w->kind->sent != NULL ? w->kind->sent(w->self, bytes, data, e) : 0;
+}
+
+static void
+tell_dropped(void *arg, const struct base *base)
+{
+	struct work *w = arg;
+
+	if (w->kind->dropped != NULL)
+		w->kind->dropped(&w->job, base);
+}
+
+/* Is what was sent one moment?  A kind that sees every write knows best. */
+static int
+judge(struct work *w, struct extract_report *r, struct err *e)
+{
+	int quiet = w->from == w->job.disk && w->kind->quiet != NULL
+	                ? w->kind->quiet(w->self, e)
+	                : 0;
+
+	if (quiet < 0)
+		return -1;
+	r->end.fuzzy = !moment_was_one(&w->moment) && quiet == 0;
+	if (r->end.fuzzy)
+		memcpy(r->why_fuzzy, w->moment.why, sizeof r->why_fuzzy);
+	if (r->end.fuzzy && w->cfg->require_consistent)
+		return err_set(e, ERR_REFUSED,
+		    "%.400s: what was read is not one moment; read a snapshot (--snapshot, --from)",
+		    r->why_fuzzy);
+	return 0;
+}
+
+/* From now on the state that was sent is pending. */
+static int
+remember(struct work *w, const struct stream_id *id, struct err *e)
+{
+	struct base base = { .id = *id };
+
+	if (!w->kind->has_bases)
+		return 0;
+	if (w->kind->keep(w->self, id, base.token, e) != 0)
+		return -1;
+	bases_add(&w->bases, &base, tell_dropped, w);
+	return bases_save(&w->bases, e);
+}
+
+/* The end is written when all that it stands for is remembered. */
+static int
+write_end(struct disk *to, const struct stream_end *end, uint64_t at, struct err *e)
+{
+	uint8_t bytes[STREAM_END_BYTES];
+
+	stream_put_end(end, bytes);
+	return disk_write(to, bytes, sizeof bytes, at, e);
+}
+
+static int
+refuse_early(struct work *w, struct err *e)
+{
+	if (!w->cfg->require_consistent || w->moment.steady || w->kind->quiet != NULL)
+		return 0;
+	return err_set(e, ERR_REFUSED,
+	    "%.400s: what is read would not be one moment; read a snapshot (--snapshot, --from)",
+	    w->moment.why);
+}
+
+static int
+send_it(struct work *w, struct disk *to, struct extract_report *r, struct err *e)
+{
+	struct send_config c = { .from = w->from, .changed = &w->changed, .to = to,
+		.zstd = w->cfg->zstd, .jobs = w->cfg->jobs,
+		.bytes_per_second = w->cfg->bytes_per_second, .sent = tell_sent, .arg = w };
+
+	r->changed_bytes = rangeset_total(&w->changed);
+	if (make_head(w, &r->head, e) != 0 ||
+	    send_changed(&c, &r->head, &r->end.totals, &r->written_bytes, e) != 0 ||
+	    judge(w, r, e) != 0 || remember(w, &r->head.id, e) != 0)
+		return -1;
+	int rc = write_end(to, &r->end, r->written_bytes, e);
+	r->written_bytes += STREAM_END_BYTES;
+	return rc;
+}
+
+int
+extract(const struct extract_config *cfg, struct disk *to, struct extract_report *r,
+    struct err *e)
+{
+	struct work w;
+	int rc = work_begin(&w, cfg, r, e);
+
+	if (rc == 0)
+		rc = open_from(&w, e);
+	if (rc == 0) {
+		moment_begin(&w.moment, w.from);
+		rc = refuse_early(&w, e);
+	}
+	if (rc == 0)
+		rc = find_changes(&w, r, e);
+	if (rc == 0)
+		rc = send_it(&w, to, r, e);
+	work_end(&w);
+	return rc;
+}
+
+int
+extract_list(const struct extract_config *cfg, struct rangeset *changed,
+    struct extract_report *r, struct err *e)
+{
+	struct work w;
+	int rc = work_begin(&w, cfg, r, e);
+
+	w.from = w.job.disk;
+	if (rc == 0)
+		rc = find_changes(&w, r, e);
+	if (rc == 0) {
+		r->head.block_bytes = w.about.block_bytes;
+		r->head.device_bytes = w.job.device_bytes;
+		r->changed_bytes = rangeset_total(&w.changed);
+		*changed = w.changed;
+		rangeset_init(&w.changed);
+	}
+	work_end(&w);
+	return rc;
+}
+
+int
+extract_done(const struct extract_config *cfg, const struct stream_id *id, struct err *e)
+{
+	struct work w;
+	int rc = work_state(&w, cfg, e);
+
+	if (rc == 0 && !w.kind->has_bases)
+		rc = err_set(e, ERR_USAGE, "--since=%s: nothing is remembered of it",
+		    w.kind->name);
+	if (rc == 0)
+		rc = bases_confirm(&w.bases, id, tell_dropped, &w, e);
+	if (rc == 0)
+		rc = bases_save(&w.bases, e);
+	work_end(&w);
+	return rc;
+}
+
+int
+extract_bases(const struct extract_config *cfg, struct bases *out, struct err *e)
+{
+	struct work w;
+	int rc = work_state(&w, cfg, e);
+
+	if (rc == 0) {
+		*out = w.bases;
+		w.bases.path = NULL; /* it went with it */
+	}
+	work_end(&w);
+	return rc;
+}

@@ -1,0 +1,67 @@
+/* moment.c: whether somebody could write a device while it was read.  extract.c calls this, in
+ * its first thread. */
+#include "dsync/extract/moment.h"
+
+#include <linux/fs.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "common/disk/inuse.h"
+
+/* May anybody write it now?  0, or -1 with who. */
+static int
+look(struct moment *m, struct err *e)
+{
+	struct inuse_query q = { .root = "", .path = disk_name(m->disk),
+		.purpose = INUSE_TO_READ };
+	int read_only = 0, fd = disk_fd(m->disk);
+
+	if (fd < 0)
+		return err_set(e, ERR_REFUSED, "%s: nobody can tell whether it is written to",
+		    disk_name(m->disk));
+	if (fstat(fd, &q.st) != 0)
+		return err_os(e, "%s", disk_name(m->disk));
+	if (disk_kind(m->disk) == DISK_BLOCK && ioctl(fd, BLKROGET, &read_only) == 0 &&
+	    read_only != 0)
+		return 0;
+	return inuse_check(&q, e);
+}
+
+void
+moment_begin(struct moment *m, struct disk *d)
+{
+	struct err e;
+
+	memset(m, 0, sizeof *m);
+	m->disk = d;
+	m->steady = look(m, &e) == 0;
+	if (!m->steady)
+		snprintf(m->why, sizeof m->why, "%s", e.text);
+	if (disk_fd(d) < 0 || fstat(disk_fd(d), &m->before) != 0)
+		memset(&m->before, 0, sizeof m->before);
+}
+
+bool
+moment_was_one(struct moment *m)
+{
+	struct stat now;
+	struct err e;
+
+	if (!m->steady)
+		return false;
+	if (look(m, &e) != 0) {
+		snprintf(m->why, sizeof m->why, "%s", e.text);
+		return false;
+	}
+	/* Of a file also a write that has come and gone is seen. */
+	if (disk_kind(m->disk) == DISK_FILE && fstat(disk_fd(m->disk), &now) == 0 &&
+	    (now.st_mtim.tv_sec != m->before.st_mtim.tv_sec ||
+		now.st_mtim.tv_nsec != m->before.st_mtim.tv_nsec ||
+		now.st_size != m->before.st_size)) {
+		snprintf(m->why, sizeof m->why, "%s was written while it was read",
+		    disk_name(m->disk));
+		return false;
+	}
+	return true;
+}

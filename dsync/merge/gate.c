@@ -1,0 +1,64 @@
+/* gate.c: which streams belong to which states of a target.  merge.c calls gate(), in one
+ * thread, before anything is changed. */
+#include "dsync/merge/gate.h"
+
+static bool
+leads_from(const struct stream_head *h, const struct stream_id *id)
+{
+	for (unsigned i = 0; i < h->nbases; i++)
+		if (stream_id_set(id) && stream_id_same(&h->bases[i], id))
+			return true;
+	return false;
+}
+
+/* A full copy replaces whatever is there, but not the copy of another source. */
+static int
+gate_full(const struct target_state *t, const struct stream_head *h, struct err *e)
+{
+	if (!stream_id_set(&t->lineage) || !stream_id_set(&h->lineage) ||
+	    stream_id_same(&t->lineage, &h->lineage))
+		return 0;
+	return err_set(e, ERR_REFUSED,
+	    "the target is the copy of another source, or the source's state was lost; "
+	    "--force replaces it");
+}
+
+/* A target in which some blocks of a stream are, and others not. */
+static int
+gate_incomplete(const struct target_state *t, const struct stream_head *h, struct err *e)
+{
+	/* The same stream once more; or one that has every block that was written, too. */
+	if (stream_id_same(&t->next, &h->id) ||
+	    ((h->flags & STREAM_CUMULATIVE) != 0 && leads_from(h, &t->id)))
+		return 0;
+	return err_set(e, ERR_REFUSED,
+	    "the target is incomplete, since a stream has not ended; it needs the same stream "
+	    "again, or a full copy");
+}
+
+int
+gate(const struct target_state *t, const struct stream_head *h, enum gate_says *says,
+    struct err *e)
+{
+	char has[STREAM_ID_TEXT], wants[STREAM_ID_TEXT];
+	bool incomplete = (t->flags & TARGET_INCOMPLETE) != 0;
+
+	*says = !incomplete && stream_id_same(&t->id, &h->id) ? GATE_SAME : GATE_MERGE;
+	if (*says == GATE_SAME)
+		return 0;
+	if ((h->flags & STREAM_FULL) != 0)
+		return gate_full(t, h, e);
+	if (incomplete)
+		return gate_incomplete(t, h, e);
+	if (h->nbases == 0 || leads_from(h, &t->id))
+		return 0;
+	if (!stream_id_set(&t->id))
+		return err_set(e, ERR_REFUSED,
+		    "nobody knows what the target holds, and the stream has only what was "
+		    "changed since state %s; send a full copy first, or --force",
+		    stream_id_text(&h->bases[0], wants));
+	return err_set(e, ERR_REFUSED,
+	    "the target has state %s, and the stream has what was changed since state %s; "
+	    "send a full copy, or --force",
+	    stream_id_text(&t->id, has), stream_id_text(&h->bases[0], wants));
+}

@@ -1,0 +1,243 @@
+/* journal.c: the slots of a journal are read and written.  merge.c calls this, in one thread.
+ * Each slot has
+ *
+ *	0 magic "DSYNCJNL", 8 u32 version 1, 12 u32 CRC-32C of all that follows,
+ *	16 u64 sequence, 24 u64 bytes of the target, 32 id, 48 lineage, 64 u32 flags,
+ *	68 u32 next is fuzzy, 72 next id, 88 next lineage, 104 u64 bytes of the stream,
+ *	112 u64 next made at, 120 u64 made at, 128 u64 merged at, 136 sample[32],
+ *	168 zeros up to 4096
+ *
+ * All little-endian.  The slot with the higher sequence counts.
+ */
+#include "dsync/merge/journal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/crc32c.h"
+#include "common/base/rd.h"
+#include "common/base/wr.h"
+
+enum { SLOT_BYTES = 4096, VERSION = 1, CRC_AT = 12, CRC_FROM = 16 };
+
+static const char magic[8] = { 'D', 'S', 'Y', 'N', 'C', 'J', 'N', 'L' };
+
+struct journal {
+	struct disk *file;
+	uint64_t sequence; /* 0: nothing was said yet */
+	struct target_state now;
+	bool made;
+};
+
+static void
+put_slot(uint8_t slot[SLOT_BYTES], const struct target_state *s, uint64_t sequence)
+{
+	struct wr w = wr_to(slot, SLOT_BYTES);
+
+	wr_bytes(&w, magic, sizeof magic);
+	wr_le32(&w, VERSION);
+	wr_le32(&w, 0);
+	wr_le64(&w, sequence);
+	wr_le64(&w, s->target_bytes);
+	wr_bytes(&w, &s->id, sizeof s->id);
+	wr_bytes(&w, &s->lineage, sizeof s->lineage);
+	wr_le32(&w, s->flags);
+	wr_le32(&w, s->next_fuzzy);
+	wr_bytes(&w, &s->next, sizeof s->next);
+	wr_bytes(&w, &s->next_lineage, sizeof s->next_lineage);
+	wr_le64(&w, s->stream_bytes);
+	wr_le64(&w, s->next_made_at);
+	wr_le64(&w, s->made_at);
+	wr_le64(&w, s->merged_at);
+	wr_bytes(&w, s->sample, sizeof s->sample);
+	wr_zero(&w, SLOT_BYTES - wr_len(&w));
+	struct wr crc = wr_to(slot + CRC_AT, 4);
+	wr_le32(&crc, crc32c(slot + CRC_FROM, SLOT_BYTES - CRC_FROM));
+}
+
+/* The sequence of a whole slot; 0: it is none. */
+static uint64_t
+get_slot(struct target_state *s, const uint8_t slot[SLOT_BYTES])
+{
+	struct rd r = rd_from(slot, SLOT_BYTES);
+	const void *m = rd_bytes(&r, sizeof magic);
+
+	memset(s, 0, sizeof *s);
+	if (m == NULL || memcmp(m, magic, sizeof magic) != 0 || rd_le32(&r) != VERSION ||
+	    rd_le32(&r) != crc32c(slot + CRC_FROM, SLOT_BYTES - CRC_FROM))
+		return 0;
+	uint64_t sequence = rd_le64(&r);
+	s->target_bytes = rd_le64(&r);
+	rd_copy(&r, &s->id, sizeof s->id);
+	rd_copy(&r, &s->lineage, sizeof s->lineage);
+	s->flags = rd_le32(&r);
+	s->next_fuzzy = rd_le32(&r) != 0;
+	rd_copy(&r, &s->next, sizeof s->next);
+	rd_copy(&r, &s->next_lineage, sizeof s->next_lineage);
+	s->stream_bytes = rd_le64(&r);
+	s->next_made_at = rd_le64(&r);
+	s->made_at = rd_le64(&r);
+	s->merged_at = rd_le64(&r);
+	rd_copy(&r, s->sample, sizeof s->sample);
+	return rd_ok(&r) ? sequence : 0;
+}
+
+/* The better one of two slots.  A file that is cut within them had said nothing yet: both
+ * are written before the first merge begins. */
+static int
+read_slots(struct journal *j, struct err *e)
+{
+	uint8_t both[2 * SLOT_BYTES] = { 0 };
+	ssize_t n = disk_read_upto(j->file, both, sizeof both, 0, e);
+
+	if (n < 0)
+		return -1;
+	for (unsigned i = 0; i < 2; i++) {
+		struct target_state s;
+		uint64_t sequence = get_slot(&s, both + i * SLOT_BYTES);
+		if (sequence > j->sequence) {
+			j->sequence = sequence;
+			j->now = s;
+		}
+	}
+	bool blank = both[0] == 0 && memcmp(both, both + 1, sizeof both - 1) == 0;
+	if (j->sequence == 0 && !blank && memcmp(both, magic, (size_t)n < sizeof magic
+		? (size_t)n : sizeof magic) != 0)
+		return err_set(e, ERR_FORMAT, "%s: is not a journal of dmmerge",
+		    disk_name(j->file));
+	if (j->sequence == 0 && !blank && (size_t)n == sizeof both)
+		return err_set(e, ERR_FORMAT, "%s: is damaged: what the target holds is not "
+		    "known; remove it, and send a full copy", disk_name(j->file));
+	return 0;
+}
+
+int
+journal_open(struct journal **out, const char *path, struct err *e)
+{
+	struct journal *j = calloc(1, sizeof *j);
+
+	*out = NULL;
+	if (j == NULL)
+		return err_nomem(e, path);
+	j->made = access(path, F_OK) != 0;
+	int rc = disk_open(&j->file, path, DISK_READ | DISK_WRITE | DISK_CREATE, e);
+	if (rc == 0 && disk_kind(j->file) != DISK_FILE)
+		rc = err_set(e, ERR_USAGE, "%s: the journal must be a regular file", path);
+	if (rc == 0 && flock(disk_fd(j->file), LOCK_EX | LOCK_NB) != 0) {
+		j->made = false;
+		rc = err_set(e, ERR_REFUSED,
+		    "%s: another program merges into this target", path);
+	}
+	if (rc == 0)
+		rc = read_slots(j, e);
+	if (rc == 0)
+		*out = j;
+	else
+		journal_close(j);
+	return rc;
+}
+
+int
+journal_look(struct target_state *s, const char *path, struct err *e)
+{
+	struct journal j = { 0 };
+	struct err ignored; /* only read */
+
+	if (access(path, F_OK) != 0 && errno == ENOENT)
+		return err_set(e, ERR_ABSENT, "%s: nothing was merged yet", path);
+	int rc = disk_open(&j.file, path, DISK_READ, e);
+	if (rc == 0)
+		rc = read_slots(&j, e);
+	disk_close(j.file, &ignored);
+	*s = j.now;
+	return rc;
+}
+
+void
+journal_close(struct journal *j)
+{
+	struct err ignored; /* what counts was flushed */
+
+	if (j == NULL)
+		return;
+	if (j->file != NULL && j->made && j->sequence == 0)
+		unlink(disk_name(j->file));
+	disk_close(j->file, &ignored);
+	free(j);
+}
+
+const struct target_state *
+journal_state(const struct journal *j)
+{
+	return &j->now;
+}
+
+static int
+write_slot(struct journal *j, const struct target_state *s, struct err *e)
+{
+	uint8_t slot[SLOT_BYTES];
+	uint64_t next = j->sequence + 1;
+
+	put_slot(slot, s, next);
+	if (disk_write(j->file, slot, sizeof slot, next % 2 * SLOT_BYTES, e) != 0 ||
+	    disk_sync(j->file, e) != 0)
+		return -1;
+	j->sequence = next;
+	return 0;
+}
+
+int
+journal_say(struct journal *j, const struct target_state *s, struct err *e)
+{
+	/* The first time both are written, so that a damaged file is told from a new one. */
+	if (j->sequence == 0 && write_slot(j, s, e) != 0)
+		return -1;
+	if (write_slot(j, s, e) != 0)
+		return -1;
+	j->now = *s;
+	return 0;
+}
+
+struct disk *
+journal_disk(struct journal *j)
+{
+	return j->file;
+}
+
+int
+journal_empty(struct journal *j, struct err *e)
+{
+	return disk_truncate(j->file, JOURNAL_STREAM_AT, e);
+}
+
+char *
+journal_path(const char *target, const char *folder, struct err *e)
+{
+	char *path = NULL;
+	struct stat st;
+	bool device = stat(target, &st) == 0 && S_ISBLK(st.st_mode);
+
+	if (!device) {
+		if (asprintf(&path, "%s.dsync", target) < 0)
+			path = NULL, err_nomem(e, "a name");
+		return path;
+	}
+	if (mkdir(folder, 0755) != 0 && errno != EEXIST) {
+		err_os(e, "%s", folder);
+		return NULL;
+	}
+	/* By the name that the user gave it: that of a volume stays, and its number does not. */
+	if (asprintf(&path, "%s/%s.dsync", folder, target + (target[0] == '/')) < 0) {
+		err_nomem(e, "a name");
+		return NULL;
+	}
+	for (char *p = path + strlen(folder) + 1; *p != '\0'; p++)
+		if (*p == '/' || *p == ' ')
+			*p = '-';
+	return path;
+}

@@ -1,0 +1,345 @@
+/* merge.c: one merge from its beginning to its end.  dmmerge calls this, in its first thread. */
+#include "dsync/merge/merge.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/cancel.h"
+#include "dsync/merge/apply.h"
+#include "dsync/merge/gate.h"
+#include "dsync/merge/sample.h"
+
+struct work {
+	const struct merge_config *cfg;
+	char *path; /* of the journal; owned */
+	struct journal *journal;
+	struct disk *target;
+	struct stream_in *in;
+	uint64_t at; /* of the journal's stream: bytes received */
+};
+
+static void
+work_end(struct work *w)
+{
+	struct err ignored; /* what counts was flushed */
+
+	stream_in_close(w->in);
+	disk_close(w->target, &ignored);
+	journal_close(w->journal);
+	free(w->path);
+}
+
+static int
+find_journal(struct work *w, struct err *e)
+{
+	const struct merge_config *c = w->cfg;
+
+	w->path = c->journal != NULL ? strdup(c->journal)
+	                             : journal_path(c->target, c->folder, e);
+	if (w->path == NULL && c->journal != NULL)
+		return err_nomem(e, c->journal);
+	return w->path != NULL ? 0 : -1;
+}
+
+static int
+open_target(struct work *w, bool make, struct err *e)
+{
+	unsigned flags = DISK_READ | DISK_WRITE | (make ? DISK_CREATE : 0u) |
+	                 (w->cfg->force ? DISK_FORCE : 0u);
+
+	if (!make && access(w->cfg->target, F_OK) != 0)
+		return err_set(e, ERR_ABSENT,
+		    "%s: is not there; only a full copy makes a new file", w->cfg->target);
+	if (disk_open(&w->target, w->cfg->target, flags, e) != 0)
+		return -1;
+	if (disk_seekable(w->target))
+		return 0;
+	return err_set(e, ERR_USAGE, "%s: is no device and no file", w->cfg->target);
+}
+
+/* Make the target as long as the device that is copied, if it may be made so. */
+static int
+fit(struct work *w, const struct stream_head *h, bool now, struct err *e)
+{
+	uint64_t has = disk_size_bytes(w->target);
+	const struct target_state *t = journal_state(w->journal);
+	bool known = stream_id_set(&t->lineage) || has == 0 || w->cfg->force;
+
+	if (has == h->device_bytes)
+		return 0;
+	if (disk_kind(w->target) == DISK_FILE && (h->flags & STREAM_FULL) != 0 && known)
+		return now ? disk_truncate(w->target, h->device_bytes, e) : 0;
+	if (disk_kind(w->target) == DISK_BLOCK && has > h->device_bytes && w->cfg->force)
+		return 0;
+	return err_set(e, ERR_REFUSED,
+	    "%s has %" PRIu64 " bytes, and the stream is of a device of %" PRIu64
+	    " bytes; give the target that size first",
+	    w->cfg->target, has, h->device_bytes);
+}
+
+/* Is it still what was merged into?  A full copy does not care. */
+static int
+check_sample(struct work *w, const struct stream_head *h, struct err *e)
+{
+	const struct target_state *t = journal_state(w->journal);
+	uint8_t now[SHA256_BYTES];
+
+	if (!stream_id_set(&t->id) || (t->flags & TARGET_INCOMPLETE) != 0 ||
+	    (h->flags & STREAM_FULL) != 0 || w->cfg->force ||
+	    disk_size_bytes(w->target) < t->target_bytes)
+		return 0;
+	if (sample_of(w->target, t->target_bytes, now, e) != 0)
+		return -1;
+	if (memcmp(now, t->sample, sizeof now) == 0)
+		return 0;
+	return err_set(e, ERR_REFUSED,
+	    "%s: does not hold what was merged into it: it was written since, or is another "
+	    "device; send a full copy, or --force",
+	    w->cfg->target);
+}
+
+/* All records of w->in to the target. */
+static int
+apply_all(struct work *w, struct err *e)
+{
+	struct stream_record r;
+	struct apply *a;
+	int rc = 1;
+
+	if (apply_new(&a, w->target, !w->cfg->no_verify, w->cfg->discard, e) != 0)
+		return -1;
+	while (rc == 1) {
+		rc = stream_in_next(w->in, &r, e);
+		if (rc == 1 && apply_record(a, &r, e) != 0)
+			rc = -1;
+	}
+	if (rc == 0)
+		rc = apply_finish(a, e);
+	apply_free(a);
+	return rc;
+}
+
+/* The target has its next state from now on. */
+static int
+arrive(struct work *w, struct err *e)
+{
+	struct target_state s = *journal_state(w->journal);
+
+	s.id = s.next;
+	s.lineage = s.next_lineage;
+	s.made_at = s.next_made_at;
+	s.merged_at = (uint64_t)time(NULL);
+	s.flags = s.next_fuzzy ? TARGET_FUZZY : 0;
+	memset(&s.next, 0, sizeof s.next);
+	memset(&s.next_lineage, 0, sizeof s.next_lineage);
+	s.next_fuzzy = false;
+	s.stream_bytes = s.next_made_at = 0;
+	if (sample_of(w->target, s.target_bytes, s.sample, e) != 0 ||
+	    journal_say(w->journal, &s, e) != 0)
+		return -1;
+	return journal_empty(w->journal, e);
+}
+
+/* What is to be said of the target while a stream is being applied. */
+static struct target_state
+on_the_way(const struct work *w, const struct stream_head *h, uint32_t flags)
+{
+	struct target_state s = *journal_state(w->journal);
+
+	s.target_bytes = h->device_bytes;
+	s.flags |= flags;
+	s.next = h->id;
+	s.next_lineage = h->lineage;
+	s.next_made_at = h->made_at;
+	s.stream_bytes = w->at;
+	return s;
+}
+
+/* Ranges of which nobody knows what they are changes of leave other blurs as they were. */
+static bool
+stays_fuzzy(const struct work *w, const struct stream_head *h, const struct stream_end *end)
+{
+	bool was = (journal_state(w->journal)->flags & TARGET_FUZZY) != 0;
+
+	return end->fuzzy || (was && h->nbases == 0 && (h->flags & STREAM_FULL) == 0);
+}
+
+static int
+to_journal(void *arg, const void *bytes, size_t n, struct err *e)
+{
+	struct work *w = arg;
+
+	if (cancel_check(e) != 0 || disk_write(journal_disk(w->journal), bytes, n,
+					JOURNAL_STREAM_AT + w->at, e) != 0)
+		return -1;
+	w->at += n;
+	return 0;
+}
+
+/* Receive the stream, and prove it whole. */
+static int
+receive(struct work *w, struct merge_report *r, struct err *e)
+{
+	struct stream_record record;
+	int rc;
+
+	stream_in_copy(w->in, to_journal, w);
+	do
+		rc = stream_in_next(w->in, &record, e);
+	while (rc == 1);
+	if (rc != 0)
+		return -1;
+	r->end = *stream_in_end(w->in);
+	return disk_sync(journal_disk(w->journal), e);
+}
+
+/* The stream in the journal is whole: apply it, now or once more. */
+static int
+roll(struct work *w, struct err *e)
+{
+	const struct target_state *t = journal_state(w->journal);
+
+	stream_in_close(w->in);
+	w->in = NULL;
+	if (stream_in_open(&w->in, journal_disk(w->journal), JOURNAL_STREAM_AT,
+		JOURNAL_STREAM_AT + t->stream_bytes, e) != 0)
+		return -1;
+	if (fit(w, stream_in_head(w->in), true, e) != 0 || apply_all(w, e) != 0)
+		return -1;
+	return arrive(w, e);
+}
+
+static int
+merge_by_journal(struct work *w, struct merge_report *r, struct err *e)
+{
+	struct err late;
+
+	if (receive(w, r, e) != 0) {
+		/* The room is given back; what was received in part is of no use. */
+		if (stream_id_set(&journal_state(w->journal)->id))
+			journal_empty(w->journal, &late);
+		return -1;
+	}
+	struct target_state s = on_the_way(w, &r->head, TARGET_PENDING);
+	s.next_fuzzy = stays_fuzzy(w, &r->head, &r->end);
+	if (journal_say(w->journal, &s, e) != 0)
+		return -1;
+	return roll(w, e);
+}
+
+static int
+merge_in_place(struct work *w, struct merge_report *r, struct err *e)
+{
+	struct target_state s = on_the_way(w, &r->head, TARGET_INCOMPLETE);
+
+	if (journal_say(w->journal, &s, e) != 0 || fit(w, &r->head, true, e) != 0)
+		return -1;
+	if (apply_all(w, e) != 0)
+		return err_ctx(e, "%s is incomplete now", w->cfg->target);
+	r->end = *stream_in_end(w->in);
+	s.next_fuzzy = stays_fuzzy(w, &r->head, &r->end);
+	return journal_say(w->journal, &s, e) == 0 ? arrive(w, e) : -1;
+}
+
+/* The stream brings nothing new, but must be whole all the same. */
+static int
+skip_stream(struct work *w, struct merge_report *r, struct err *e)
+{
+	struct stream_record record;
+	int rc;
+
+	do
+		rc = stream_in_next(w->in, &record, e);
+	while (rc == 1);
+	if (rc == 0)
+		r->end = *stream_in_end(w->in);
+	r->same = rc == 0;
+	return rc;
+}
+
+static int
+begin(struct work *w, const struct merge_config *cfg, struct merge_report *r, struct err *e)
+{
+	memset(w, 0, sizeof *w);
+	memset(r, 0, sizeof *r);
+	w->cfg = cfg;
+	if (find_journal(w, e) != 0 || journal_open(&w->journal, w->path, e) != 0)
+		return -1;
+	if ((journal_state(w->journal)->flags & TARGET_PENDING) == 0)
+		return 0;
+	if (open_target(w, false, e) != 0 || roll(w, e) != 0)
+		return err_ctx(e, "finishing an earlier merge");
+	stream_in_close(w->in);
+	w->in = NULL;
+	r->rolled_forward = true;
+	return 0;
+}
+
+static int
+merge_stream(struct work *w, struct disk *from, struct merge_report *r, struct err *e)
+{
+	enum gate_says says = GATE_MERGE;
+
+	if (stream_in_open(&w->in, from, 0, UINT64_MAX, e) != 0)
+		return -1;
+	r->head = *stream_in_head(w->in);
+	if (w->target == NULL && open_target(w, (r->head.flags & STREAM_FULL) != 0, e) != 0)
+		return -1;
+	if (gate(journal_state(w->journal), &r->head, &says, e) != 0 && !w->cfg->force)
+		return err_ctx(e, "%s", w->cfg->target);
+	if (fit(w, &r->head, false, e) != 0 || check_sample(w, &r->head, e) != 0)
+		return -1;
+	if (says == GATE_SAME)
+		return skip_stream(w, r, e);
+	return w->cfg->in_place ? merge_in_place(w, r, e) : merge_by_journal(w, r, e);
+}
+
+int
+merge(const struct merge_config *cfg, struct disk *from, struct merge_report *r,
+    struct err *e)
+{
+	struct work w;
+	bool there = access(cfg->target, F_OK) == 0;
+	int rc = begin(&w, cfg, r, e);
+
+	if (rc == 0)
+		rc = merge_stream(&w, from, r, e);
+	if (w.journal != NULL)
+		r->state = *journal_state(w.journal);
+	/* A file that was made and got nothing goes away. */
+	if (rc != 0 && !there && w.target != NULL && disk_size_bytes(w.target) == 0)
+		unlink(cfg->target);
+	work_end(&w);
+	return rc;
+}
+
+int
+merge_recover(const struct merge_config *cfg, struct merge_report *r, struct err *e)
+{
+	struct work w;
+	int rc = begin(&w, cfg, r, e);
+
+	if (w.journal != NULL)
+		r->state = *journal_state(w.journal);
+	work_end(&w);
+	return rc;
+}
+
+int
+merge_look(const struct merge_config *cfg, struct target_state *s, struct err *e)
+{
+	struct work w = { .cfg = cfg };
+	int rc = find_journal(&w, e);
+
+	if (rc == 0)
+		rc = journal_look(s, w.path, e);
+	if (rc != 0 && e->kind == ERR_ABSENT) {
+		memset(s, 0, sizeof *s);
+		rc = 0;
+	}
+	free(w.path);
+	return rc;
+}

@@ -1,0 +1,28 @@
+/* readback.h: what was written to a target is read from the medium, and compared. */
+#ifndef DSYNC_MERGE_READBACK_H
+#define DSYNC_MERGE_READBACK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/disk/disk.h"
+#include "common/disk/range.h"
+
+/* Bytes that were written, and where their data is; SIZE_MAX: they are zeros. */
+struct written {
+	struct range bytes;
+	size_t at;
+};
+
+struct readback;
+
+/* The target is borrowed. */
+int readback_new(struct readback **, struct disk *target, struct err *);
+void readback_free(struct readback *); /* NULL is fine */
+/* Compare all of them; `at` counts from `data`.  Several threads read at once.  ERR_IO: the
+ * target does not hold what was written to it. */
+int readback_all(struct readback *, const struct written *, size_t n, const uint8_t *data,
+    struct err *);
+
+#endif /* DSYNC_MERGE_READBACK_H */

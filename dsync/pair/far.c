@@ -1,0 +1,287 @@
+/* far.c: dmmerge is run where the copy is, and its answers are read.  pair.c calls this, in one
+ * thread. */
+#include "dsync/pair/far.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/cancel.h"
+#include "common/base/number.h"
+#include "common/base/statements.h"
+#include "dsync/run/command.h"
+
+enum { WORDS_MAX = 24, LINE_BYTES = 8192, ANSWER_BYTES = 1 << 20, DIGEST_TEXT = 2 * SHA256_BYTES };
+
+/* A command line, and the words that it consists of. */
+struct line {
+	char words[LINE_BYTES], remote[LINE_BYTES];
+	const char *argv[WORDS_MAX + 1];
+	unsigned n;
+};
+
+int
+far_parse(struct far *f, char *text, struct err *e)
+{
+	char *colon = strchr(text, ':'), *slash = strchr(text, '/');
+
+	f->host = NULL;
+	f->target = text;
+	if (colon != NULL && (slash == NULL || colon < slash)) {
+		*colon = '\0';
+		f->host = text;
+		f->target = colon + 1;
+	}
+	if (f->target[0] == '\0' || f->target[0] == '-' ||
+	    (f->host != NULL && (f->host[0] == '\0' || f->host[0] == '-')))
+		return err_misuse(e, "the copy is named as HOST:TARGET, or as TARGET");
+	return 0;
+}
+
+/* Cut words into argv; `room` holds them. */
+static void
+add_words(struct line *l, char *words)
+{
+	char *rest = NULL;
+
+	for (char *w = strtok_r(words, " ", &rest); w != NULL && l->n < WORDS_MAX - 4;
+	     w = strtok_r(NULL, " ", &rest))
+		l->argv[l->n++] = w;
+}
+
+/* A word as a shell reads it: in quotes, with each quote of its own outside of them. */
+static size_t
+quote(char *to, size_t cap, const char *word)
+{
+	size_t n = 0;
+
+	if (cap < 3)
+		return 0;
+	to[n++] = '\'';
+	for (; *word != '\0' && n + 6 < cap; word++)
+		if (*word == '\'')
+			n += (size_t)snprintf(to + n, cap - n, "'\\''");
+		else
+			to[n++] = *word;
+	to[n++] = '\'';
+	to[n] = '\0';
+	return n;
+}
+
+/* dmmerge with an option and a value, here or there. */
+static void
+make_line(struct line *l, const struct far *f, const char *option)
+{
+	memset(l, 0, sizeof *l);
+	if (f->host == NULL) {
+		snprintf(l->words, sizeof l->words, "%s %s %s", f->dmmerge, f->options, option);
+		add_words(l, l->words);
+		l->argv[l->n++] = f->target;
+		return;
+	}
+	snprintf(l->words, sizeof l->words, "%s", f->rsh);
+	add_words(l, l->words);
+	int n = snprintf(l->remote, sizeof l->remote, "%s %s %s ", f->dmmerge, f->options, option);
+	if (n > 0 && (size_t)n < sizeof l->remote)
+		quote(l->remote + n, sizeof l->remote - (size_t)n, f->target);
+	l->argv[l->n++] = f->host;
+	l->argv[l->n++] = l->remote;
+}
+
+static int
+take_condition(void *arg, const struct statement *s, struct err *e)
+{
+	struct far_status *f = arg;
+
+	(void)e;
+	snprintf(f->condition, sizeof f->condition, "%.30s", s->words[1]);
+	return 0;
+}
+
+static int
+take_id(void *arg, const struct statement *s, struct err *e)
+{
+	struct far_status *f = arg;
+
+	return strcmp(s->words[1], "-") == 0 ? 0 : stream_id_get(&f->id, s->words[1], e);
+}
+
+static int
+take_nothing(void *arg, const struct statement *s, struct err *e)
+{
+	(void)arg, (void)s, (void)e;
+	return 0;
+}
+
+static int
+take_number(void *arg, const struct statement *s, struct err *e)
+{
+	struct far_status *f = arg;
+	uint64_t *to = s->words[0][0] == 'b'              ? &f->bytes
+	               : strcmp(s->words[0], "made-at") == 0 ? &f->made_at
+	                                                     : &f->merged_at;
+
+	return number_uint(s->words[1], 0, UINT64_MAX, to, e);
+}
+
+static const struct statement_kind answers[] = {
+	{ "condition", 2, 2, take_condition },
+	{ "id", 2, 2, take_id },
+	{ "lineage", 2, 2, take_nothing },
+	{ "bytes", 2, 2, take_number },
+	{ "made-at", 2, 2, take_number },
+	{ "merged-at", 2, 2, take_number },
+	{ 0 },
+};
+
+int
+far_status(const struct far *f, struct far_status *s, struct err *e)
+{
+	struct line l;
+	char *answer;
+
+	memset(s, 0, sizeof *s);
+	make_line(&l, f, "--status");
+	if (command_answer(l.argv, ANSWER_BYTES, &answer, e) != 0)
+		return -1;
+	int rc = statements_parse(answers, s, answer, strlen(answer), "dmmerge --status", e);
+	free(answer);
+	if (rc == 0 && s->condition[0] == '\0')
+		rc = err_set(e, ERR_FORMAT, "dmmerge --status says nothing");
+	return rc;
+}
+
+int
+far_recover(const struct far *f, struct err *e)
+{
+	struct line l;
+	char *answer;
+
+	make_line(&l, f, "--recover --quiet");
+	if (command_answer(l.argv, ANSWER_BYTES, &answer, e) != 0)
+		return -1;
+	free(answer);
+	return 0;
+}
+
+struct far_merge {
+	struct line line;
+	struct command *command;
+	struct disk *disk;
+};
+
+/* A pipe whose reader has gone is an error like others; the reader says why. */
+static ssize_t
+pipe_write(void *ctx, const void *buf, size_t len, uint64_t off)
+{
+	struct far_merge *m = ctx;
+
+	(void)off;
+	return write(command_to(m->command), buf, len);
+}
+
+int
+far_merge_begin(struct far_merge **out, const struct far *f, struct disk **to, struct err *e)
+{
+	static const struct disk_ops ops = { .pwrite = pipe_write };
+	struct far_merge *m = calloc(1, sizeof *m);
+
+	*out = NULL;
+	if (m == NULL)
+		return err_nomem(e, "a merge");
+	make_line(&m->line, f, "--quiet");
+	if (command_start(&m->command, m->line.argv, COMMAND_IN, e) != 0) {
+		free(m);
+		return -1;
+	}
+	*out = m;
+	if (disk_open_ops(&m->disk, f->target, DISK_STREAM, UINT64_MAX, &ops, m, e) == 0) {
+		*to = m->disk;
+		return 0;
+	}
+	struct err late;
+	far_merge_end(m, &late);
+	*out = NULL;
+	return -1;
+}
+
+int
+far_merge_end(struct far_merge *m, struct err *e)
+{
+	struct err ignored;
+
+	disk_close(m->disk, &ignored);
+	int rc = command_end(m->command, e);
+	free(m);
+	return rc;
+}
+
+static int
+hex_digit(int c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static int
+get_digest(uint8_t digest[SHA256_BYTES], const char *line, struct err *e)
+{
+	for (size_t i = 0; i < SHA256_BYTES; i++) {
+		int high = hex_digit(line[2 * i]);
+		int low = high >= 0 ? hex_digit(line[2 * i + 1]) : -1;
+		if (low < 0)
+			return err_set(e, ERR_FORMAT, "dmmerge --digests says something else");
+		digest[i] = (uint8_t)(high << 4 | low);
+	}
+	return 0;
+}
+
+/* Lines of 64 hex digits, until the pipe ends. */
+static int
+read_digests(struct command *c,
+    int (*take)(void *arg, const uint8_t digest[SHA256_BYTES], struct err *), void *arg,
+    struct err *e)
+{
+	char line[DIGEST_TEXT + 8];
+	uint8_t digest[SHA256_BYTES];
+	int fd = dup(command_from(c)), rc = 0;
+	FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
+
+	if (f == NULL) {
+		if (fd >= 0)
+			close(fd);
+		return err_os(e, "a pipe");
+	}
+	while (rc == 0 && fgets(line, sizeof line, f) != NULL) {
+		rc = cancel_check(e);
+		if (rc == 0)
+			rc = get_digest(digest, line, e);
+		if (rc == 0)
+			rc = take(arg, digest, e);
+	}
+	fclose(f);
+	return rc;
+}
+
+int
+far_digests(const struct far *f, uint64_t piece_bytes,
+    int (*take)(void *arg, const uint8_t digest[SHA256_BYTES], struct err *), void *arg,
+    struct err *e)
+{
+	char option[60];
+	struct command *c;
+	struct err late;
+	struct line l;
+
+	snprintf(option, sizeof option, "--digests=%llu", (unsigned long long)piece_bytes);
+	make_line(&l, f, option);
+	if (command_start(&c, l.argv, COMMAND_OUT, e) != 0)
+		return -1;
+	int rc = read_digests(c, take, arg, e);
+	if (rc != 0)
+		command_kill(c);
+	if (command_end(c, &late) != 0 && rc == 0)
+		*e = late, rc = -1;
+	return rc;
+}

@@ -1,0 +1,193 @@
+/* pair.c: one sync, and one comparison, of a device and its copy.  dsync calls this, in its
+ * first thread. */
+#include "dsync/pair/pair.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/base/cancel.h"
+#include "common/base/clock.h"
+#include "dsync/change/bases.h"
+#include "dsync/read/device.h"
+#include "dsync/read/past.h"
+
+enum { PIECE_BYTES = 1 << 20 };
+
+/* Which of the states that are remembered does the copy have?  The base: 0; one that is
+ * pending: its place; -1: none. */
+static int
+find_state(const struct bases *b, const struct stream_id *id)
+{
+	for (unsigned i = 0; i < b->n; i++)
+		if (stream_id_set(id) && stream_id_same(&b->all[i].id, id))
+			return (int)i;
+	return -1;
+}
+
+/* What the copy has is confirmed, if it is known here and was not. */
+static int
+settle(struct pair *p, const struct far_status *s, bool *known, bool *late, struct err *e)
+{
+	struct bases b;
+
+	if (extract_bases(&p->from, &b, e) != 0)
+		return -1;
+	int at = find_state(&b, &s->id);
+	*known = at >= 0;
+	*late = at > 0 || (at == 0 && !b.confirmed);
+	bases_close(&b);
+	return *late ? extract_done(&p->from, &s->id, e) : 0;
+}
+
+/* Both ends may fail, one because of the other.  The far end's reason is the better one when
+ * this end could not write. */
+static int
+send_to(struct pair *p, struct pair_report *r, struct err *e)
+{
+	struct far_merge *m;
+	struct disk *to;
+	struct err far;
+
+	if (far_merge_begin(&m, &p->to, &to, e) != 0)
+		return -1;
+	int rc = extract(&p->from, to, &r->sent, e);
+	bool broken = rc != 0 && e->kind == ERR_IO;
+	int far_rc = far_merge_end(m, &far);
+	if (far_rc != 0 && (rc == 0 || broken))
+		*e = far;
+	return rc == 0 ? far_rc : rc;
+}
+
+int
+pair_sync(struct pair *p, bool full, struct pair_report *r, struct err *e)
+{
+	uint64_t began = clock_us();
+	bool known;
+
+	memset(r, 0, sizeof *r);
+	if (far_status(&p->to, &r->before, e) != 0)
+		return -1;
+	if (strcmp(r->before.condition, "interrupted") == 0 &&
+	    (far_recover(&p->to, e) != 0 || far_status(&p->to, &r->before, e) != 0))
+		return -1;
+	if (settle(p, &r->before, &known, &r->confirmed_late, e) != 0)
+		return -1;
+	p->from.full = full || !known;
+	if (send_to(p, r, e) != 0)
+		return -1;
+	r->seconds = (double)(clock_us() - began) / 1e6;
+	return extract_done(&p->from, &r->sent.head.id, e);
+}
+
+struct verify {
+	struct disk *disk;
+	struct past *past;
+	struct past_buf *buf;
+	uint64_t at;
+	const struct rangeset *changed;
+	struct pair_difference *out;
+};
+
+static int
+compare_piece(void *arg, const uint8_t digest[SHA256_BYTES], struct err *e)
+{
+	struct verify *v = arg;
+	struct range r = range_clip(
+	    (struct range){ v->at, PIECE_BYTES }, 0, v->out->device_bytes);
+	uint8_t own[SHA256_BYTES], *data;
+
+	if (r.len == 0)
+		return err_set(e, ERR_FORMAT, "the copy is longer than its source");
+	v->at += r.len;
+	if (rangeset_touches(v->changed, r))
+		return 0;
+	if (past_read(v->past, v->buf, r.off, (size_t)r.len, &data, e) != 0)
+		return -1;
+	sha256(data, (size_t)r.len, own);
+	v->out->compared_bytes += r.len;
+	return memcmp(own, digest, sizeof own) == 0 ? 0
+	                                            : rangeset_add(&v->out->differs, r, e);
+}
+
+static int
+compare(struct pair *p, struct verify *v, struct err *e)
+{
+	if (device_open(&v->disk, p->from.device, e) != 0 ||
+	    past_new(&v->past, v->disk, e) != 0)
+		return -1;
+	v->buf = past_buf_new(PIECE_BYTES);
+	if (v->buf == NULL)
+		return err_nomem(e, "comparing");
+	v->out->device_bytes = disk_size_bytes(v->disk);
+	if (far_digests(&p->to, PIECE_BYTES, compare_piece, v, e) != 0)
+		return -1;
+	if (v->at != v->out->device_bytes)
+		return err_set(e, ERR_REFUSED, "the copy is shorter than its source");
+	return 0;
+}
+
+static int
+check_known(struct pair *p, struct err *e)
+{
+	struct far_status s;
+	bool known, late;
+
+	if (far_status(&p->to, &s, e) != 0 || settle(p, &s, &known, &late, e) != 0)
+		return -1;
+	if (known)
+		return 0;
+	return err_set(e, ERR_REFUSED,
+	    "the copy is %s, and not of a state that is known here; sync it first",
+	    s.condition);
+}
+
+/* What was written while both were compared is no difference. */
+static int
+leave_out(struct pair_difference *d, const struct rangeset *changed, struct err *e)
+{
+	struct rangeset all = d->differs;
+	int rc = 0;
+
+	rangeset_init(&d->differs);
+	for (size_t i = 0; rc == 0 && i < rangeset_count(&all); i++) {
+		struct range r = rangeset_get(&all, i), piece;
+		for (; rc == 0 && r.len > 0; r.off += piece.len, r.len -= piece.len) {
+			piece = (struct range){ r.off, r.len < PIECE_BYTES ? r.len : PIECE_BYTES };
+			if (!rangeset_touches(changed, piece))
+				rc = rangeset_add(&d->differs, piece, e);
+		}
+	}
+	rangeset_free(&all);
+	rangeset_seal(&d->differs);
+	return rc;
+}
+
+int
+pair_verify(struct pair *p, struct pair_difference *d, struct err *e)
+{
+	struct extract_report r;
+	struct rangeset changed;
+	struct err ignored;
+
+	memset(d, 0, sizeof *d);
+	rangeset_init(&d->differs);
+	rangeset_init(&changed);
+	struct verify v = { .changed = &changed, .out = d };
+	int rc = check_known(p, e);
+	if (rc == 0)
+		rc = extract_list(&p->from, &changed, &r, e);
+	if (rc == 0)
+		rc = compare(p, &v, e);
+	rangeset_seal(&d->differs);
+	if (rc == 0 && rangeset_count(&d->differs) > 0) {
+		rangeset_free(&changed);
+		rc = extract_list(&p->from, &changed, &r, e);
+		if (rc == 0)
+			rc = leave_out(d, &changed, e);
+	}
+	past_buf_free(v.buf);
+	past_free(v.past);
+	disk_close(v.disk, &ignored);
+	rangeset_free(&changed);
+	return rc;
+}

@@ -1,0 +1,197 @@
+/* past.c: direct reads, and reads that leave no pages behind.  The extract and sources of
+ * change call this, in any thread. */
+#include "dsync/read/past.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum {
+	UNIT_BYTES = 4096, /* no device that Linux knows needs more for direct reads */
+	RESIDENT_PAGES = 1024,
+};
+
+struct past {
+	struct disk *disk;
+	int fd;            /* of the disk; -1: it has none */
+	int direct;        /* the same, opened for direct reads; -1 */
+	atomic_bool plain; /* a direct read was refused */
+	uint64_t size_bytes;
+};
+
+struct past_buf {
+	size_t bytes;
+	uint8_t *base; /* begins at a multiple of UNIT_BYTES */
+};
+
+int
+past_new(struct past **out, struct disk *d, struct err *e)
+{
+	struct past *r = calloc(1, sizeof *r);
+	char name[40];
+
+	*out = r;
+	if (r == NULL)
+		return err_nomem(e, disk_name(d));
+	r->disk = d;
+	r->direct = -1;
+	r->fd = disk_seekable(d) ? disk_fd(d) : -1;
+	r->size_bytes = disk_size_bytes(d);
+	if (r->fd >= 0) {
+		snprintf(name, sizeof name, "/proc/self/fd/%d", r->fd);
+		r->direct = open(name, O_RDONLY | O_DIRECT | O_CLOEXEC);
+	}
+	return 0;
+}
+
+void
+past_free(struct past *r)
+{
+	if (r != NULL && r->direct >= 0)
+		close(r->direct);
+	free(r);
+}
+
+bool
+past_is_direct(const struct past *r)
+{
+	return r->direct >= 0 && !atomic_load(&r->plain);
+}
+
+struct past_buf *
+past_buf_new(size_t bytes)
+{
+	struct past_buf *b = calloc(1, sizeof *b);
+	size_t room = (bytes + UNIT_BYTES - 1) / UNIT_BYTES * UNIT_BYTES + 2 * UNIT_BYTES;
+
+	if (b == NULL)
+		return NULL;
+	b->bytes = bytes;
+	b->base = aligned_alloc(UNIT_BYTES, room);
+	if (b->base != NULL)
+		return b;
+	free(b);
+	return NULL;
+}
+
+uint8_t *
+past_buf_room(struct past_buf *b)
+{
+	return b->base;
+}
+
+void
+past_buf_free(struct past_buf *b)
+{
+	if (b != NULL)
+		free(b->base);
+	free(b);
+}
+
+/* Read the units that have these bytes.  false: the system does not, this way. */
+static bool
+read_direct(struct past *r, struct past_buf *b, uint64_t off, size_t len)
+{
+	uint64_t from = off / UNIT_BYTES * UNIT_BYTES;
+	size_t want = (size_t)(off - from) + len, done = 0;
+	size_t whole = (want + UNIT_BYTES - 1) / UNIT_BYTES * UNIT_BYTES;
+
+	while (done < want) {
+		ssize_t n = pread(
+		    r->direct, b->base + done, whole - done, (off_t)(from + done));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		/* What does not end at a unit is the end, and is read again with it. */
+		done += (size_t)n;
+		if (done < want)
+			done -= done % UNIT_BYTES;
+		if (done < want && (size_t)n < UNIT_BYTES)
+			return false;
+	}
+	return true;
+}
+
+/* Which pages are in the cache, without reading any.  When that cannot be known, all are. */
+static void
+find_cached(struct past *r, uint64_t from, size_t pages, unsigned char *cached)
+{
+	size_t bytes = pages * UNIT_BYTES;
+	void *map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, r->fd, (off_t)from);
+
+	for (size_t i = 0; i < pages; i++)
+		cached[i] = 1;
+	if (map == MAP_FAILED)
+		return;
+	if (mincore(map, bytes, cached) != 0)
+		for (size_t i = 0; i < pages; i++)
+			cached[i] = 1;
+	munmap(map, bytes);
+}
+
+static void
+let_go(struct past *r, uint64_t from, size_t pages, const unsigned char *cached)
+{
+	for (size_t i = 0; i < pages; i++)
+		if ((cached[i] & 1) == 0)
+			posix_fadvise(r->fd, (off_t)(from + i * UNIT_BYTES), UNIT_BYTES,
+			    POSIX_FADV_DONTNEED);
+}
+
+static int
+read_plain(struct past *r, struct past_buf *b, uint64_t off, size_t len, struct err *e)
+{
+	uint64_t from = off / UNIT_BYTES * UNIT_BYTES;
+	size_t before = (size_t)(off - from);
+	size_t pages = (before + len + UNIT_BYTES - 1) / UNIT_BYTES;
+	unsigned char cached[RESIDENT_PAGES];
+	bool known = r->fd >= 0 && pages <= RESIDENT_PAGES;
+
+	if (known)
+		find_cached(r, from, pages, cached);
+	int rc = disk_read(r->disk, b->base + before, len, off, e);
+	if (known)
+		let_go(r, from, pages, cached);
+	return rc;
+}
+
+int
+past_read(struct past *r, struct past_buf *b, uint64_t off, size_t len,
+    uint8_t **data, struct err *e)
+{
+	*data = b->base + off % UNIT_BYTES;
+	if (len == 0)
+		return 0;
+	if (r->direct >= 0 && !atomic_load(&r->plain)) {
+		if (read_direct(r, b, off, len))
+			return 0;
+		/* Whatever is wrong, the usual way says so, or does without. */
+		if (errno == EINVAL && !atomic_exchange(&r->plain, true))
+			posix_fadvise(r->fd, 0, 0, POSIX_FADV_RANDOM); /* nothing ahead */
+	}
+	return read_plain(r, b, off, len, e);
+}
+
+void
+past_holes(struct past *r, uint64_t off, uint64_t *data, uint64_t *hole)
+{
+	*data = off;
+	*hole = r->size_bytes;
+	if (r->fd < 0 || disk_kind(r->disk) != DISK_FILE)
+		return;
+	off_t at = lseek(r->fd, (off_t)off, SEEK_DATA);
+	if (at < 0) {
+		if (errno == ENXIO)
+			*data = *hole;
+		return;
+	}
+	*data = (uint64_t)at;
+	off_t end = lseek(r->fd, at, SEEK_HOLE);
+	if (end > at)
+		*hole = (uint64_t)end;
+}

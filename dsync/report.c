@@ -1,0 +1,169 @@
+/* report.c: what dsync prints.  main.c calls this, in the first thread. */
+#include "dsync/report.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/base/json.h"
+#include "common/base/number.h"
+#include "common/base/say.h"
+#include "common/disk/output.h"
+#include "common/disk/range_json.h"
+
+static int
+sync_json(const struct options *o, const struct pair_report *r, struct err *e)
+{
+	const struct extract_report *s = &r->sent;
+	char id[STREAM_ID_TEXT];
+	struct json *j = json_new();
+
+	if (j == NULL)
+		return err_nomem(e, "the report");
+	json_object(j, NULL);
+	json_string(j, "device", o->pair.from.device);
+	json_string(j, "id", stream_id_text(&s->head.id, id));
+	json_uint(j, "made_at", s->head.made_at);
+	json_uint(j, "device_bytes", s->head.device_bytes);
+	json_uint(j, "changed_bytes", s->changed_bytes);
+	json_uint(j, "stream_bytes", s->written_bytes);
+	json_bool(j, "full", (s->head.flags & STREAM_FULL) != 0);
+	json_bool(j, "fuzzy", s->end.fuzzy);
+	if (s->warning[0] != '\0')
+		json_string(j, "warning", s->warning);
+	json_double(j, "seconds", r->seconds);
+	json_end(j);
+	return json_show(j, e);
+}
+
+int
+report_sync(const struct options *o, const struct pair_report *r, struct err *e)
+{
+	const struct extract_report *s = &r->sent;
+	char changed[32], size[32];
+
+	if (o->json)
+		return sync_json(o, r, e);
+	if (s->warning[0] != '\0')
+		say(stderr, "dsync: %s: %s\n", o->pair.from.device, s->warning);
+	if (!o->quiet)
+		say(stderr, "dsync: %s: %s of %s sent in %.1f s; the copy is %s\n",
+		    o->pair.from.device, human_bytes(s->changed_bytes, changed, sizeof changed),
+		    human_bytes(s->head.device_bytes, size, sizeof size), r->seconds,
+		    s->end.fuzzy ? "fuzzy: not one moment" : "consistent");
+	return 0;
+}
+
+static struct range
+in_sectors(struct range bytes)
+{
+	return (struct range){ bytes.off / SECTOR_BYTES,
+		(bytes.len + SECTOR_BYTES - 1) / SECTOR_BYTES };
+}
+
+static int
+difference_json(const struct pair_difference *d, struct err *e)
+{
+	struct json *j = json_new();
+
+	if (j == NULL)
+		return err_nomem(e, "the report");
+	json_object(j, NULL);
+	json_bool(j, "same", rangeset_count(&d->differs) == 0);
+	json_uint(j, "device_bytes", d->device_bytes);
+	json_uint(j, "compared_bytes", d->compared_bytes);
+	json_array(j, "ranges");
+	for (size_t i = 0; i < rangeset_count(&d->differs); i++) {
+		struct range s = in_sectors(rangeset_get(&d->differs, i));
+		json_object(j, NULL);
+		json_uint(j, "start", s.off);
+		json_uint(j, "sectors", s.len);
+		json_end(j);
+	}
+	json_end(j);
+	json_end(j);
+	return json_show(j, e);
+}
+
+int
+report_verified(const struct options *o, const struct pair_difference *d, struct err *e)
+{
+	char compared[32], size[32];
+
+	if (o->json)
+		return difference_json(d, e);
+	for (size_t i = 0; i < rangeset_count(&d->differs); i++) {
+		struct range s = in_sectors(rangeset_get(&d->differs, i));
+		say(stdout, "%" PRIu64 " %" PRIu64 "\n", s.off, s.len);
+	}
+	if (!o->quiet)
+		say(stderr, "dsync: %s of %s compared, the rest has changed since: %s\n",
+		    human_bytes(d->compared_bytes, compared, sizeof compared),
+		    human_bytes(d->device_bytes, size, sizeof size),
+		    rangeset_count(&d->differs) == 0 ? "no difference"
+		                                     : "the copy differs in these sectors");
+	return 0;
+}
+
+int
+report_status(const struct options *o, const struct far_status *s, struct err *e)
+{
+	char id[STREAM_ID_TEXT];
+	uint64_t now = (uint64_t)time(NULL), age = now > s->made_at ? now - s->made_at : 0;
+	struct json *j = o->json ? json_new() : NULL;
+
+	if (o->json && j == NULL)
+		return err_nomem(e, "the report");
+	if (j == NULL) {
+		say(stdout, "condition %s\n", s->condition);
+		if (stream_id_set(&s->id))
+			say(stdout, "id %s\n", stream_id_text(&s->id, id));
+		if (stream_id_set(&s->id))
+			say(stdout, "age %" PRIu64 " s\n", age);
+		return 0;
+	}
+	json_object(j, NULL);
+	json_string(j, "condition", s->condition);
+	if (stream_id_set(&s->id)) {
+		json_string(j, "id", stream_id_text(&s->id, id));
+		json_uint(j, "age_seconds", age);
+	}
+	json_uint(j, "target_bytes", s->bytes);
+	json_end(j);
+	return json_show(j, e);
+}
+
+static bool
+begins_as_ours(const uint8_t *head)
+{
+	return memcmp(head, "# HELP dsync", 12) == 0;
+}
+
+int
+report_metrics(const char *path, const struct pair_report *r, struct err *e)
+{
+	static const struct output_kind kind = { "a file of metrics", 12, begins_as_ours };
+	char text[1200];
+	struct output out;
+
+	int n = snprintf(text, sizeof text,
+	    "# HELP dsync_state_time_seconds When the state of the copy was extracted.\n"
+	    "# TYPE dsync_state_time_seconds gauge\n"
+	    "dsync_state_time_seconds %" PRIu64 "\n"
+	    "# HELP dsync_changed_bytes Bytes that the last sync has sent.\n"
+	    "# TYPE dsync_changed_bytes gauge\n"
+	    "dsync_changed_bytes %" PRIu64 "\n"
+	    "# HELP dsync_seconds How long the last sync took.\n"
+	    "# TYPE dsync_seconds gauge\n"
+	    "dsync_seconds %.3f\n"
+	    "# HELP dsync_fuzzy Whether the copy is not one moment.\n"
+	    "# TYPE dsync_fuzzy gauge\n"
+	    "dsync_fuzzy %d\n",
+	    r->sent.head.made_at, r->sent.changed_bytes, r->seconds, r->sent.end.fuzzy);
+	if (output_open(&out, path, &kind, false, e) != 0)
+		return -1;
+	if (output_write(&out, text, (size_t)n, e) == 0)
+		return output_commit(&out, true, e);
+	output_abort(&out);
+	return -1;
+}

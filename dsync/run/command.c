@@ -1,0 +1,265 @@
+/* command.c: programs are started, with pipes, and their ends are waited for.  Sources of
+ * change, snapshots and dsync call this, each command in one thread; a thread for each
+ * command reads what it says on standard error. */
+#include "dsync/run/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/buf.h"
+#include "common/base/cancel.h"
+
+enum { LINE_BYTES = 400, ANSWER_BYTES = 64 << 10 };
+
+struct command {
+	const char *name; /* argv[0], borrowed */
+	pid_t pid;
+	int to, from;
+	FILE *said;
+	pthread_t reader;
+	char last[LINE_BYTES]; /* the reader's until it ends */
+};
+
+static void *
+read_lines(void *arg)
+{
+	struct command *c = arg;
+	char line[LINE_BYTES];
+
+	while (fgets(line, sizeof line, c->said) != NULL) {
+		line[strcspn(line, "\n")] = '\0';
+		if (line[0] != '\0')
+			memcpy(c->last, line, sizeof line);
+	}
+	return NULL;
+}
+
+/* Both ends of three pipes; -1 where there is none. */
+struct ends {
+	int in[2], out[2], err[2];
+};
+
+static void
+close_if(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void
+close_ends(struct ends *p)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		close_if(&p->in[i]);
+		close_if(&p->out[i]);
+		close_if(&p->err[i]);
+	}
+}
+
+static int
+make_ends(struct ends *p, unsigned pipes, struct err *e)
+{
+	*p = (struct ends){ { -1, -1 }, { -1, -1 }, { -1, -1 } };
+	if (((pipes & COMMAND_IN) != 0 && pipe2(p->in, O_CLOEXEC) != 0) ||
+	    ((pipes & COMMAND_OUT) != 0 && pipe2(p->out, O_CLOEXEC) != 0) ||
+	    pipe2(p->err, O_CLOEXEC) != 0) {
+		err_os(e, "a pipe");
+		close_ends(p);
+		return -1;
+	}
+	return 0;
+}
+
+static void
+give(posix_spawn_file_actions_t *files, int fd, int as, int mode)
+{
+	if (fd >= 0)
+		posix_spawn_file_actions_adddup2(files, fd, as);
+	else
+		posix_spawn_file_actions_addopen(files, as, "/dev/null", mode, 0);
+}
+
+/* 0, or the error.  The program hears the terminal's signals by itself, as ssh must. */
+static int
+spawn(pid_t *pid, const char *const argv[], const struct ends *p)
+{
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attr;
+	sigset_t none, all;
+
+	sigemptyset(&none);
+	sigfillset(&all);
+	posix_spawn_file_actions_init(&files);
+	give(&files, p->in[0], STDIN_FILENO, O_RDONLY);
+	give(&files, p->out[1], STDOUT_FILENO, O_WRONLY);
+	give(&files, p->err[1], STDERR_FILENO, O_WRONLY);
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setsigdefault(&attr, &all);
+	posix_spawnattr_setsigmask(&attr, &none);
+	int rc = posix_spawnp(
+	    pid, argv[0], &files, &attr, (char *const *)(uintptr_t)argv, environ);
+	posix_spawnattr_destroy(&attr);
+	posix_spawn_file_actions_destroy(&files);
+	return rc;
+}
+
+static int
+begin(struct command *c, const char *const argv[], struct ends *p, struct err *e)
+{
+	c->said = fdopen(p->err[0], "r");
+	if (c->said == NULL)
+		return err_nomem(e, argv[0]);
+	p->err[0] = -1;
+	int rc = spawn(&c->pid, argv, p);
+	if (rc == 0 && pthread_create(&c->reader, NULL, read_lines, c) != 0) {
+		kill(c->pid, SIGKILL);
+		waitpid(c->pid, NULL, 0);
+		rc = EAGAIN;
+	}
+	if (rc != 0) {
+		fclose(c->said);
+		errno = rc;
+		return rc == ENOENT ? err_set(e, ERR_ABSENT, "%s is not installed", argv[0])
+		                    : err_os(e, "%s cannot be started", argv[0]);
+	}
+	c->to = p->in[1];
+	c->from = p->out[0];
+	p->in[1] = p->out[0] = -1;
+	return 0;
+}
+
+int
+command_start(struct command **out, const char *const argv[], unsigned pipes, struct err *e)
+{
+	struct command *c = calloc(1, sizeof *c);
+	struct ends p;
+
+	*out = NULL;
+	if (c == NULL)
+		return err_nomem(e, argv[0]);
+	c->name = argv[0];
+	if (make_ends(&p, pipes, e) != 0) {
+		free(c);
+		return -1;
+	}
+	int rc = begin(c, argv, &p, e);
+	close_ends(&p);
+	if (rc != 0)
+		free(c);
+	else
+		*out = c;
+	return rc;
+}
+
+int
+command_to(const struct command *c)
+{
+	return c->to;
+}
+
+int
+command_from(const struct command *c)
+{
+	return c->from;
+}
+
+void
+command_close_to(struct command *c)
+{
+	close_if(&c->to);
+}
+
+void
+command_kill(struct command *c)
+{
+	kill(c->pid, SIGKILL);
+}
+
+/* The sentence of a program of this suite begins with its name, which is not said twice. */
+static int
+say_why(const struct command *c, int status, struct err *e)
+{
+	size_t n = strlen(c->name);
+
+	if (WIFSIGNALED(status))
+		return err_set(
+		    e, ERR_IO, "%s: was ended by signal %d", c->name, WTERMSIG(status));
+	if (c->last[0] == '\0')
+		return err_set(e, ERR_IO, "%s: failed with status %d, and did not say why",
+		    c->name, WEXITSTATUS(status));
+	if (strncmp(c->last, c->name, n) == 0 && c->last[n] == ':')
+		return err_set(e, ERR_IO, "%s", c->last);
+	return err_set(e, ERR_IO, "%s: %s", c->name, c->last);
+}
+
+int
+command_end(struct command *c, struct err *e)
+{
+	int status = 0, rc = 0;
+
+	if (c == NULL)
+		return 0;
+	close_if(&c->to);
+	close_if(&c->from);
+	while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
+		if (cancel_signal() != 0)
+			kill(c->pid, SIGTERM);
+	pthread_join(c->reader, NULL);
+	fclose(c->said);
+	if (status != 0)
+		rc = say_why(c, status, e);
+	free(c);
+	return rc;
+}
+
+static int
+read_answer(struct command *c, size_t most, struct buf *b, struct err *e)
+{
+	uint8_t piece[ANSWER_BYTES];
+	ssize_t n;
+
+	while ((n = read(c->from, piece, sizeof piece)) != 0) {
+		if (n < 0 && errno == EINTR && cancel_check(e) == 0)
+			continue;
+		if (n < 0)
+			return errno == EINTR ? -1 : err_os(e, "%s", c->name);
+		if ((size_t)n > most - b->len)
+			return err_set(e, ERR_FORMAT, "%s: prints too much", c->name);
+		buf_bytes(b, piece, (size_t)n);
+	}
+	buf_bytes(b, "", 1);
+	return buf_ok(b) ? 0 : err_nomem(e, c->name);
+}
+
+int
+command_answer(const char *const argv[], size_t most, char **out, struct err *e)
+{
+	struct buf b = { 0 };
+	struct command *c;
+	struct err late;
+
+	*out = NULL;
+	if (command_start(&c, argv, COMMAND_OUT, e) != 0)
+		return -1;
+	int rc = read_answer(c, most, &b, e);
+	if (rc != 0)
+		command_kill(c);
+	int ended = command_end(c, &late);
+	if (rc == 0 && ended != 0)
+		*e = late, rc = -1;
+	if (rc == 0)
+		*out = (char *)b.base;
+	else
+		buf_free(&b);
+	return rc;
+}

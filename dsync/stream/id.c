@@ -1,0 +1,41 @@
+/* id.c: names of states are made, printed and read.  Whoever makes or reads a stream calls
+ * this, in any thread. */
+#include <sys/random.h>
+
+#include "common/base/number.h"
+#include "dsync/stream/stream.h"
+
+int
+stream_id_make(struct stream_id *id, struct err *e)
+{
+	if (getrandom(id->bytes, sizeof id->bytes, 0) != sizeof id->bytes)
+		return err_os(e, "random numbers");
+	return 0;
+}
+
+bool
+stream_id_set(const struct stream_id *id)
+{
+	static const struct stream_id none;
+
+	return !stream_id_same(id, &none);
+}
+
+const char *
+stream_id_text(const struct stream_id *id, char out[STREAM_ID_TEXT])
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < sizeof id->bytes; i++) {
+		out[2 * i] = digits[id->bytes[i] >> 4];
+		out[2 * i + 1] = digits[id->bytes[i] & 15];
+	}
+	out[STREAM_ID_TEXT - 1] = '\0';
+	return out;
+}
+
+int
+stream_id_get(struct stream_id *id, const char *text, struct err *e)
+{
+	return number_uuid(text, id->bytes, e);
+}

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# dsync: a device and its copy, by a command that stands in for ssh and as a user's shell would hear it.
+. "$(dirname "$0")/lib.sh"
+requires python3
+cat > "$T/rsh" << 'RSH'
+#!/bin/sh
+# rsh HOST COMMAND: as ssh does, a shell reads the command.
+[ "$1" = far ] || { echo "rsh: no host $1" >&2; exit 255; }
+[ ! -e "${0%/*}/broken" ] || { echo "rsh: the line is cut" >&2; exit 255; }
+exec sh -c "$2"
+RSH
+chmod 755 "$T/rsh"
+COPY="$T/a copy's file"
+d() { local c=$1; shift; "$BIN/dsync" --rsh="$T/rsh" --dmmerge="$BIN/dmmerge" --since=scan:"$T/state" "$@" "$c" "$T/dev" "far:$COPY"; }
+head -c 9000000 /dev/urandom > "$T/dev"
+check "init" quietly d init
+check "equal" cmp "$T/dev" "$COPY"
+check "status" grep -q "^condition consistent" <(d status)
+dd if=/dev/urandom of="$T/dev" bs=4096 seek=100 count=3 conv=notrunc status=none
+d once --json --metrics="$T/m" > "$T/json" || fail "once"
+check "only what has changed" python3 -c 'import json,sys; r=json.load(open(sys.argv[1])); assert r["changed_bytes"] == 12288 and not r["full"], r' "$T/json"
+check "equal" cmp "$T/dev" "$COPY"
+check "metrics" grep -q "^dsync_changed_bytes 12288" "$T/m"
+check "nothing to send" quietly d once --metrics="$T/m"
+check "metrics again" grep -q "^dsync_changed_bytes 0" "$T/m"
+check "verify" quietly d verify
+
+# A line that is cut: it fails, and the next sync sends it.
+dd if=/dev/urandom of="$T/dev" bs=4096 seek=200 count=1 conv=notrunc status=none
+touch "$T/broken"; status 1 d once; check "its reason" grep -q "the line is cut" "$T/stderr"; rm "$T/broken"
+check "the next one" quietly d once
+check "equal" cmp "$T/dev" "$COPY"
+
+# It arrived, and nobody heard: the state is confirmed late, and only what is new is sent.
+dd if=/dev/urandom of="$T/dev" bs=4096 seek=300 count=2 conv=notrunc status=none
+"$BIN/dmextract" -q --since=scan:"$T/state" "$T/dev" | "$BIN/dmmerge" -q "$COPY" || fail "by hand"
+dd if=/dev/urandom of="$T/dev" bs=4096 seek=400 count=1 conv=notrunc status=none
+d once --json > "$T/json" || fail "once"
+check "what was not heard" python3 -c 'import json,sys; r=json.load(open(sys.argv[1])); assert r["changed_bytes"] == 4096, r' "$T/json"
+check "equal" cmp "$T/dev" "$COPY"
+
+# The state is lost: another lineage is refused, init --force replaces it.
+rm "$T"/state*
+status 1 d once
+check "says what to do" grep -q -- "--force" "$T/stderr"
+check "init --force" quietly d init --force
+check "equal" cmp "$T/dev" "$COPY"
+
+# Somebody writes to the copy where no sample looks: verify finds it, and says where.
+printf x | dd of="$COPY" bs=1 seek=3050000 conv=notrunc status=none
+d verify > "$T/found" 2> /dev/null; check "verify finds it" [ $? = 4 ]
+check "where" [ "$(cat "$T/found")" = "4096 2048" ]
+status 2 d nonsense
+status 2 "$BIN/dsync" once "$T/dev" "-x:y"
+
+# run: syncs until it is told to end.
+quietly d init || fail "init"
+"$BIN/dsync" --rsh="$T/rsh" --dmmerge="$BIN/dmmerge" --since=scan:"$T/state" --every=1 -q run "$T/dev" "far:$COPY" & pid=$!
+CLEANUP+=("kill $pid 2> /dev/null")
+dd if=/dev/urandom of="$T/dev" bs=4096 seek=500 count=2 conv=notrunc status=none
+for ((i = 0; i < 600; i++)); do cmp -s "$T/dev" "$COPY" && break; sleep 0.1; done
+check "run brings it" cmp "$T/dev" "$COPY"
+kill $pid; wait $pid; check "and ends" [ $? = 0 ]
+finish

@@ -1,0 +1,91 @@
+/* options.c: the command line of dmextract.  main.c calls this, in the first thread. */
+#include "tools/dmextract/options.h"
+
+#include <stddef.h>
+
+#include "common/cli/cli_rows.h"
+
+#define AT(field) offsetof(struct options, field)
+
+enum {
+	OPT_SINCE = 300, OPT_DONE, OPT_ZSTD, OPT_CONSISTENT, OPT_FROM, OPT_SNAPSHOT, OPT_FULL,
+	OPT_STATE, OPT_STATE_DIR, OPT_BWLIMIT, OPT_JSON, OPT_STATUS,
+};
+
+static const struct cli_opt opts[] = {
+	{ OPT_SINCE, "since", "KIND:ARGS", "the source of change (KIND alone where it needs no more)",
+	    CLI_STR, AT(how.since), 0, 0, NULL },
+	FLAG('l', "list", "print the changed ranges; nothing is sent or remembered", list),
+	FLAG(OPT_DONE, "done", "[ID] DEV: the target has what was sent last, or state ID", done),
+	FLAG(OPT_STATUS, "status", "print which states are remembered", status),
+	{ 't', "target", "NAME", "one of several targets, each with a base of its own", CLI_STR,
+	    AT(how.target), 0, 0, NULL },
+	FLAG(OPT_FULL, "full", "everything counts as changed", how.full),
+	FLAG(OPT_ZSTD, "zstd", "compress the data", how.zstd),
+	FLAG(OPT_CONSISTENT, "require-consistent", "refuse what would not be one moment",
+	    how.require_consistent),
+	{ OPT_FROM, "from", "PATH", "read the data from this snapshot of DEV", CLI_STR,
+	    AT(how.from), 0, 0, NULL },
+	{ OPT_SNAPSHOT, "snapshot", "PROGRAM", "PROGRAM take DEV, and drop DEV PATH afterwards",
+	    CLI_STR, AT(how.snapshot), 0, 0, NULL },
+	{ OPT_STATE, "state", "FILE", "what is remembered of DEV", CLI_STR, AT(how.state), 0, 0,
+	    NULL },
+	{ OPT_STATE_DIR, "state-dir", "DIR", "folder of such files (/var/lib/dsync)", CLI_STR,
+	    AT(how.folder), 0, 0, NULL },
+	{ OPT_BWLIMIT, "bwlimit", "SIZE", "send no more than this many bytes a second", CLI_SIZE,
+	    AT(how.bytes_per_second), 1024, INT64_MAX, NULL },
+	UINT('j', "jobs", "N", "read with N threads (8; of NBD 2)", how.jobs, 1, 64),
+	FLAG('q', "quiet", "print no summary", quiet),
+	FLAG(OPT_JSON, "json", "print JSON, on standard error beside the stream", json),
+	{ 0 },
+};
+
+/* The stream goes to standard output, so reports do not. */
+static FILE *
+report_to(const void *options, char **operands, int n)
+{
+	const struct options *o = options;
+
+	(void)operands, (void)n;
+	return o->list || o->done || o->status ? stdout : stderr;
+}
+
+const struct cli_program dmextract_program = {
+	.name = "dmextract",
+	.report_to = report_to,
+	.synopsis = "[options] DEV > stream  or  --done [options] [ID] DEV",
+	.about = "Write what has changed of a device or file to standard output, as a stream\n"
+		 "for dmmerge.  The sources of change are\n\n"
+		 "  era:METADATA          dm-era's, of a device that it tracks\n"
+		 "  thin:POOL             the differences of dm-thin\n"
+		 "  nbd:BITMAP[,NEXT]     a dirty bitmap of QEMU; DEV is an NBD export\n"
+		 "  ranges:FILE           lines of a first sector and a count\n"
+		 "  sig:FILE              what differs from a signature of an image\n"
+		 "  image:FILE            what differs from an image\n"
+		 "  scan:STATE            what differs from the digests in STATE: reads all",
+	.examples =
+	    "  dmextract mydev | ssh host dmmerge /dev/mapper/mydev && dmextract --done mydev\n"
+	    "  dmextract --since=scan:disk.state disk.img | ssh host dmmerge disk.img\n"
+	    "  dmextract --list --since=image:base.ndz /dev/sdb\n",
+	.tables = { { opts, 0, NULL } },
+	.guarded = true,
+};
+
+int
+dmextract_settle(struct options *o, char **operands, int n, struct err *e)
+{
+	if (o->done && n == 2) {
+		if (stream_id_get(&o->done_id, operands[0], e) != 0)
+			return -1;
+		operands++, n--;
+	}
+	if (n != 1)
+		return err_misuse(e, o->done ? "a device is needed, perhaps behind the id of a state"
+		                             : "one operand is needed: a device or file");
+	if (o->list + o->done + o->status > 1)
+		return err_misuse(e, "only one of --list, --done and --status can be given");
+	if (o->how.from != NULL && o->how.snapshot != NULL)
+		return err_misuse(e, "only one of --from and --snapshot can be given");
+	o->how.device = operands[0];
+	return 0;
+}

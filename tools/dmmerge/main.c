@@ -1,0 +1,155 @@
+/* dmmerge: a stream of dmextract becomes a part of a device or file.  main() and all that it
+ * calls run in the first thread. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/base/clock.h"
+#include "common/base/number.h"
+#include "common/base/say.h"
+#include "common/cli/failure.h"
+#include "tools/dmmerge/options.h"
+
+/* The words of --status. */
+static const char *
+condition(const struct target_state *s)
+{
+	if ((s->flags & TARGET_INCOMPLETE) != 0)
+		return "incomplete";
+	if ((s->flags & TARGET_PENDING) != 0)
+		return "interrupted";
+	if (!stream_id_set(&s->id))
+		return "unknown";
+	return (s->flags & TARGET_FUZZY) != 0 ? "fuzzy" : "consistent";
+}
+
+static void
+put_state(struct json *j, const struct target_state *s)
+{
+	char id[STREAM_ID_TEXT];
+
+	json_string(j, "condition", condition(s));
+	if (stream_id_set(&s->id))
+		json_string(j, "id", stream_id_text(&s->id, id));
+	if (stream_id_set(&s->lineage))
+		json_string(j, "lineage", stream_id_text(&s->lineage, id));
+	json_uint(j, "target_bytes", s->target_bytes);
+	json_uint(j, "made_at", s->made_at);
+	json_uint(j, "merged_at", s->merged_at);
+}
+
+static int
+show_json(const struct options *o, const struct merge_report *r, double seconds,
+    struct err *e)
+{
+	struct json *j = json_new();
+
+	if (j == NULL)
+		return err_nomem(e, "the report");
+	json_object(j, NULL);
+	put_state(j, &r->state);
+	if (!o->status) {
+		json_bool(j, "rolled_forward", r->rolled_forward);
+		json_bool(j, "same", r->same);
+		json_uint(j, "data_bytes", r->end.totals.data_bytes);
+		json_uint(j, "zero_bytes", r->end.totals.zero_bytes);
+		json_double(j, "seconds", seconds);
+	}
+	json_end(j);
+	return json_show(j, e);
+}
+
+/* One word and its value a line, which dsync reads. */
+static int
+show_state(const struct options *o, const struct target_state *s, struct err *e)
+{
+	struct merge_report r = { .state = *s };
+	char id[STREAM_ID_TEXT];
+
+	if (o->json)
+		return show_json(o, &r, 0, e);
+	say(stdout, "condition %s\n", condition(s));
+	say(stdout, "id %s\n", stream_id_set(&s->id) ? stream_id_text(&s->id, id) : "-");
+	say(stdout, "lineage %s\n",
+	    stream_id_set(&s->lineage) ? stream_id_text(&s->lineage, id) : "-");
+	say(stdout, "bytes %" PRIu64 "\n", s->target_bytes);
+	say(stdout, "made-at %" PRIu64 "\n", s->made_at);
+	say(stdout, "merged-at %" PRIu64 "\n", s->merged_at);
+	return 0;
+}
+
+static void
+tell(const struct options *o, const struct merge_report *r, double seconds)
+{
+	char bytes[32], id[STREAM_ID_TEXT];
+	uint64_t n = r->end.totals.data_bytes + r->end.totals.zero_bytes;
+
+	if (r->rolled_forward)
+		say(stderr, "dmmerge: %s: finished a merge that was interrupted\n",
+		    o->how.target);
+	if (o->recover)
+		return;
+	if (r->same)
+		say(stderr, "dmmerge: %s: has state %s already\n", o->how.target,
+		    stream_id_text(&r->state.id, id));
+	else
+		say(stderr, "dmmerge: %s: %s, %.1f s; state %s%s\n", o->how.target,
+		    human_bytes(n, bytes, sizeof bytes), seconds,
+		    stream_id_text(&r->state.id, id),
+		    r->end.fuzzy ? ", fuzzy: not one moment" : "");
+}
+
+static int
+merge_input(const struct options *o, struct merge_report *r, struct err *e)
+{
+	struct disk *from;
+	struct err ignored; /* only read */
+
+	if (disk_open(&from, "-", DISK_READ, e) != 0)
+		return -1;
+	int rc = merge(&o->how, from, r, e);
+	disk_close(from, &ignored);
+	return rc;
+}
+
+static int
+print_digest(void *arg, const uint8_t digest[SHA256_BYTES], struct err *e)
+{
+	char text[2 * SHA256_BYTES + 1];
+
+	(void)arg, (void)e;
+	for (size_t i = 0; i < SHA256_BYTES; i++)
+		snprintf(text + 2 * i, 3, "%02x", digest[i]);
+	say(stdout, "%s\n", text);
+	return 0;
+}
+
+static int
+act(void *options, char **operands, int n, struct err *e)
+{
+	struct options *o = options;
+	struct merge_report r = { .same = false };
+	struct target_state s;
+	uint64_t began = clock_us();
+
+	if (dmmerge_settle(o, operands, n, e) != 0)
+		return -1;
+	if (o->digests != 0)
+		return merge_digests(&o->how, o->digests, print_digest, NULL, e);
+	if (o->status)
+		return merge_look(&o->how, &s, e) == 0 ? show_state(o, &s, e) : -1;
+	int rc = o->recover ? merge_recover(&o->how, &r, e) : merge_input(o, &r, e);
+	double seconds = (double)(clock_us() - began) / 1e6;
+	if (rc == 0 && o->json)
+		return show_json(o, &r, seconds, e);
+	if (rc == 0 && !o->quiet)
+		tell(o, &r, seconds);
+	return rc;
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct options o = { .how.folder = "/var/lib/dsync" };
+
+	return cli_main(&dmmerge_program, argc, argv, &o, act);
+}

@@ -1,0 +1,57 @@
+/* options.c: the command line of dmmerge.  main.c calls this, in the first thread. */
+#include "tools/dmmerge/options.h"
+
+#include <stddef.h>
+
+#include "common/cli/cli_rows.h"
+
+#define AT(field) offsetof(struct options, field)
+
+enum {
+	OPT_JOURNAL = 300, OPT_STATE_DIR, OPT_IN_PLACE, OPT_FORCE, OPT_NO_VERIFY, OPT_DISCARD,
+	OPT_STATUS, OPT_RECOVER, OPT_DIGESTS, OPT_JSON,
+};
+
+static const struct cli_opt opts[] = {
+	{ OPT_JOURNAL, "journal", "FILE", "where the stream is received, and what is known of "
+	    "TARGET", CLI_STR, AT(how.journal), 0, 0, NULL },
+	{ OPT_STATE_DIR, "state-dir", "DIR", "folder of journals of devices (/var/lib/dsync)",
+	    CLI_STR, AT(how.folder), 0, 0, NULL },
+	FLAG(OPT_IN_PLACE, "in-place", "write as it comes; until its end TARGET is incomplete",
+	    how.in_place),
+	FLAG(OPT_DISCARD, "discard", "discard what becomes zeros, too", how.discard),
+	FLAG(OPT_NO_VERIFY, "no-verify", "do not read back what was written", how.no_verify),
+	FLAG(OPT_FORCE, "force", "whatever TARGET holds, and even when it is in use", how.force),
+	FLAG(OPT_STATUS, "status", "print what is known of TARGET", status),
+	FLAG(OPT_RECOVER, "recover", "only finish what a crash has interrupted", recover),
+	{ OPT_DIGESTS, "digests", "SIZE", "print the digest of each SIZE bytes of TARGET", CLI_SIZE,
+	    AT(digests), 4096, 1 << 30, NULL },
+	FLAG('q', "quiet", "print no summary", quiet),
+	FLAG(OPT_JSON, "json", "print JSON", json),
+	{ 0 },
+};
+
+const struct cli_program dmmerge_program = {
+	.name = "dmmerge",
+	.synopsis = "[options] TARGET < stream",
+	.about = "Merge a stream of dmextract, from standard input, into a device or file.  The\n"
+		 "stream is received and proved whole before the first byte of TARGET changes.",
+	.examples =
+	    "  dmextract mydev | ssh host dmmerge /dev/mapper/mydev && dmextract --done mydev\n"
+	    "  dmmerge --status /dev/mapper/mydev     what does it hold?\n"
+	    "  dmmerge --in-place copy.img < stream   without a journal\n",
+	.tables = { { opts, 0, NULL } },
+	.guarded = true,
+};
+
+int
+dmmerge_settle(struct options *o, char **operands, int n, struct err *e)
+{
+	if (n != 1)
+		return err_misuse(e, "one operand is needed: the device or file to merge into");
+	if (o->status + o->recover + (o->digests != 0) > 1)
+		return err_misuse(
+		    e, "only one of --status, --recover and --digests can be given");
+	o->how.target = operands[0];
+	return 0;
+}

@@ -1,0 +1,21 @@
+/* options.h: what the user asked of dmmerge. */
+#ifndef TOOLS_DMMERGE_OPTIONS_H
+#define TOOLS_DMMERGE_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "common/cli/cli.h"
+#include "dsync/merge/merge.h"
+
+struct options {
+	struct merge_config how;
+	bool status, recover, quiet, json;
+	uint64_t digests; /* bytes of a piece; 0: not asked for */
+};
+
+extern const struct cli_program dmmerge_program;
+
+/* Check the options, and take the operand.  ERR_USAGE. */
+int dmmerge_settle(struct options *, char **operands, int n, struct err *);
+
+#endif /* TOOLS_DMMERGE_OPTIONS_H */
