@@ -156,6 +156,9 @@ uint32_t world_content(const struct world *, uint32_t chunk);
  * of a chunk. */
 void world_fill_block(const struct world *, uint8_t image, uint8_t *to, uint32_t chunk,
     uint32_t block);
+/* The same of a block or of parity, whose number is `id`: 9 bytes, little-endian, so that
+ * the hash of a run is the same on every processor. */
+void world_label(uint8_t to[9], uint32_t chunk, uint32_t id, uint8_t image);
 void world_check_store(struct world *, struct node *, const struct client_store *);
 /* Is the chunk all there, and does the engine know where parity lies? */
 bool world_whole(const struct node *, uint32_t buf, uint32_t blocks);

@@ -76,9 +76,8 @@ send_parity(struct world *w, struct host *h, const struct server_out *out)
 	world_check_pace(w, h);
 	wirext_put_parity_header(pkt, h->cfg.srcip, h->cfg.ext.session, out->chunk,
 	    out->group, out->index, out->content);
-	memcpy(pkt + WIRE_BLOCK_HEADER_BYTES, &out->chunk, 4);
-	memcpy(pkt + WIRE_BLOCK_HEADER_BYTES + 4, &id, 4);
-	pkt[WIRE_BLOCK_HEADER_BYTES + 8] = h->image - OWN_IMAGE;
+	world_label(
+	    pkt + WIRE_BLOCK_HEADER_BYTES, out->chunk, id, h->image - OWN_IMAGE);
 	world_trace(w, "%s: parity %u of group %u of chunk %u", world_name(w, h), out->index,
 	    out->group, out->chunk);
 	world_transmit(w, h->port, h->cfg.srcip, pkt, sizeof pkt);

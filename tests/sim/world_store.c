@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include "common/base/rd.h"
+#include "common/base/wr.h"
+
 uint32_t
 world_content(const struct world *w, uint32_t chunk)
 {
@@ -20,9 +23,17 @@ world_fill_block(const struct world *w, uint8_t image, uint8_t *to, uint32_t chu
 {
 	if (block >= world_content(w, chunk))
 		return;
-	memcpy(to, &chunk, 4);
-	memcpy(to + 4, &block, 4);
-	to[8] = image;
+	world_label(to, chunk, block, image);
+}
+
+void
+world_label(uint8_t to[9], uint32_t chunk, uint32_t id, uint8_t image)
+{
+	struct wr w = wr_to(to, 9);
+
+	wr_le32(&w, chunk);
+	wr_le32(&w, id);
+	wr_u8(&w, image);
 }
 
 /* Different ones of the group, and where a block of it is missing. */
@@ -121,8 +132,11 @@ world_check_store(struct world *w, struct node *nd, const struct client_store *s
 		return;
 	}
 	struct shadow *sh = shadow_of(w, nd, st);
-	if (st->which != 0)
-		memcpy(id, st->data, sizeof id);
+	if (st->which != 0) {
+		struct rd label = rd_from(st->data, 8);
+		id[0] = rd_le32(&label);
+		id[1] = rd_le32(&label);
+	}
 	if (st->zeros != NULL)
 		check_zeros(w, sh, st);
 	if (st->which != 0)

@@ -1,4 +1,5 @@
 /* The client's engine: joining, and whom it believes. */
+#include "common/base/rd.h"
 #include "tests/t.h"
 #include "tests/unit/client_talk.h"
 
@@ -124,7 +125,8 @@ test_original_file_server(void)
 	struct client *c = NULL;
 	/* Ethernet, IPv4 without options, UDP. */
 	for (uint32_t n; at + 16 <= len; at += 16 + n) {
-		memcpy(&n, pcap + at + 8, 4);
+		struct rd length = rd_from(pcap + at + 8, 4);
+		n = rd_le32(&length);
 		const uint8_t *ip = pcap + at + 16 + 14, *pkt = ip + 28;
 		if (n < 42 || at + 16 + n > len || pcap[at + 16 + 12] != 8 ||
 		    pcap[at + 16 + 13] != 0 || ip[9] != 17 ||
