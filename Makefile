@@ -147,6 +147,7 @@ help:
 	@echo "make check         every test; tests/run NAME... runs some, after make tests"
 	@echo "make check-vm      machines that boot from the network, load, capture and boot again (root, QEMU)"
 	@echo "make check-s3      stores in a bucket, with a real S3 server"
+	@echo "make check-arch    on arm64 and s390x, which is big-endian, under QEMU; ARCHES=s390x"
 	@echo "make check-long    hundreds of seeds and thousands of faults: a night"
 	@echo "make house         how large each room is, and whether the rules of docs/architecture.md hold"
 	@echo "make sim           the protocol in virtual time, with SEEDS=100 from FIRST=1 on"
@@ -191,6 +192,12 @@ check-s3:
 	@command -v swift-proxy-server > /dev/null || { echo "check-s3: no S3 server to test with (OpenStack Swift: scripts/deps s3)" >&2; exit 1; }
 	@$(MAKE) --no-print-directory all
 	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) LOG=$(abspath $(B))/log-s3 SCRIPTS=s3 LIMIT=600 tests/run s3/
+# Unit, golden and wire tests as other processors run them, under QEMU's user mode emulation.
+ARCHES ?= arm64 s390x
+check-arch:
+	@scripts/deps build arch
+	@$(MAKE) --no-print-directory tests
+	@rc=0; for a in $(ARCHES); do tests/arch/run $$a || rc=1; done; exit $$rc
 # Not part of check: takes minutes, and a quiet machine.
 bench:
 	@scripts/deps build bench
@@ -285,6 +292,6 @@ format:
 clean:
 	rm -rf build
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
-.PHONY: all help house sim paper paper-store paper-dolly paper-dsync tests deps check check-long fuzz fuzz-long fuzz-run check-vm check-s3 demo netboot bench install uninstall hdr-check format clean FORCE
+.PHONY: all help house sim paper paper-store paper-dolly paper-dsync tests deps check check-long fuzz fuzz-long fuzz-run check-vm check-s3 check-arch demo netboot bench install uninstall hdr-check format clean FORCE
 .SECONDARY:
--include $(shell find build -name '*.d' 2>/dev/null)
+-include $(shell find build -path 'build/*/root' -prune -o -name '*.d' -print 2>/dev/null)
