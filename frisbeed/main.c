@@ -1,10 +1,13 @@
 /* main.c: frisbeed serves images, each to any number of clients in a multicast
  * group. main() runs in the first thread; each session has threads of its own. */
+#include <limits.h>
 #include <stddef.h>
 
 #include "common/base/log.h"
+#include "common/base/rights.h"
 #include "common/cli/cli.h"
 #include "common/cli/net_opts.h"
+#include "emustore/store/written.h"
 #include "frisbeed/daemon.h"
 
 static int
@@ -37,6 +40,31 @@ static const struct cli_program prog = {
 	    { own_opts, 0, "Serving" } },
 };
 
+/* What is written from now on is where -A and --stats say, and what a store needs. */
+static int
+give_up(const struct opts *o, struct err *e)
+{
+	char addresses[PATH_MAX], stats[PATH_MAX], cache[STORE_CACHE_FOLDER_BYTES];
+	struct rights rights = { .n = 0 };
+	const char *without;
+
+	if (o->user != NULL && rights_become(o->user, e) != 0)
+		return -1;
+	if (o->addr_file != NULL &&
+	    rights_may_replace(&rights, o->addr_file, addresses, sizeof addresses, e) != 0)
+		return -1;
+	if (o->stats_file != NULL &&
+	    rights_may_replace(&rights, o->stats_file, stats, sizeof stats, e) != 0)
+		return -1;
+	if (o->session.store != NULL)
+		store_written(o->session.store, &rights, cache);
+	if (rights_give_up(&rights, &without, e) != 0)
+		return -1;
+	if (without != NULL)
+		log_debug("%s", without);
+	return 0;
+}
+
 static int
 act(void *opts, char **operands, int n, struct err *e)
 {
@@ -49,6 +77,8 @@ act(void *opts, char **operands, int n, struct err *e)
 	    : o->debug ? LOG_LEVEL_DEBUG
 		       : LOG_LEVEL_INFO);
 	int rc = net_options_read_key(&o->session.net, e);
+	if (rc == 0)
+		rc = give_up(o, e);
 	if (rc == 0)
 		rc = daemon_run(o, operands, (unsigned)n, e);
 	net_options_wipe_key(&o->session.net);

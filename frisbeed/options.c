@@ -31,7 +31,8 @@ enum {
 	OPT_SYSLOG,
 	OPT_WAIT,
 	OPT_UNTIL,
-	OPT_FORCE
+	OPT_FORCE,
+	OPT_USER
 };
 
 const struct opts frisbeed_defaults = { .idle_s = IDLE_S_DEFAULT,
@@ -99,6 +100,8 @@ const struct cli_opt own_opts[] = {
 	{ OPT_FORCE, "force", NULL,
 	    "serve even if another frisbeed answers on this group and port", CLI_FLAG,
 	    AT(force), 0, 0, NULL },
+	{ OPT_USER, "user", "NAME", "become this user before anything is served", CLI_STR,
+	    AT(user), 0, 0, NULL },
 	{ 't', "trace", NULL, "the same as -d", CLI_FLAG, AT(debug), 0, 0, NULL },
 	{ 'L', NULL, "X", "accepted, does nothing", CLI_STR, AT(ignored), 0, 0, NULL },
 	{ 'H', NULL, "S", "not supported: heartbeats", CLI_REFUSED, 0, 0, 0, NULL },

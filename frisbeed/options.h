@@ -10,6 +10,7 @@ struct opts {
 	struct session_config session;
 	const char *addr_file;  /* -A */
 	const char *stats_file; /* NULL: none */
+	const char *user;       /* --user; NULL: who started it */
 	bool debug, dynamic, quiet, json, trace, syslog, force;
 	int64_t idle_s;
 	uint64_t run_blocks; /* 0: as the image is best read */

@@ -3,14 +3,16 @@
 #include <signal.h>
 
 #include "common/base/log.h"
+#include "common/base/rights.h"
 #include "common/base/say.h"
 #include "common/cli/cli.h"
 #include "common/wire/master.h"
+#include "emustore/store/written.h"
 #include "mfrisbeed/master/history.h"
 #include "mfrisbeed/master/master.h"
 
 struct opts {
-	const char *config, *addr;
+	const char *config, *addr, *user;
 	uint64_t port;
 	bool check, report, json, debug, quiet, syslog;
 };
@@ -24,6 +26,8 @@ static const struct cli_opt own_opts[] = {
 	    AT(port), 0, UINT16_MAX, NULL },
 	{ 'i', "address", "ADDR", "listen only on this address of this host", CLI_STR,
 	    AT(addr), 0, 0, NULL },
+	{ 304, "user", "NAME", "become this user before anything is served", CLI_STR,
+	    AT(user), 0, 0, NULL },
 	{ 300, "check", NULL, "check the configuration, and exit", CLI_FLAG, AT(check),
 	    0, 0, NULL },
 	{ 302, "report", NULL,
@@ -90,13 +94,48 @@ report(const struct opts *o, struct err *e)
 	return rc;
 }
 
+/* What is written from now on is in the folders that the settings name. */
+static int
+give_up(const struct opts *o, const struct settings *s, struct err *e)
+{
+	const char *paths[SETTINGS_WRITTEN_MAX], *without;
+	char cache[STORE_CACHE_FOLDER_BYTES];
+	struct rights rights = { .n = 0 };
+
+	if (rights_give_folder(o->user, s->state, e) != 0 ||
+	    (o->user != NULL && rights_become(o->user, e) != 0))
+		return -1;
+	settings_written(s, paths);
+	for (int i = 0; i < SETTINGS_WRITTEN_MAX; i++)
+		rights_may_write(&rights, paths[i]);
+	if (s->store != NULL)
+		store_written(s->store, &rights, cache);
+	if (rights_give_up(&rights, &without, e) != 0)
+		return -1;
+	if (without != NULL)
+		log_warn("%s", without);
+	return 0;
+}
+
+static int
+prepare(const struct opts *o, struct err *e)
+{
+	struct settings s;
+	int rc = settings_read(&s, o->config, e);
+
+	if (rc == 0)
+		rc = give_up(o, &s, e);
+	settings_free(&s);
+	return rc;
+}
+
 static int
 serve(const struct opts *o, struct err *e)
 {
 	struct master_config c = { o->config, o->addr, (uint16_t)o->port };
 	struct sigaction hangup = { .sa_handler = on_hangup };
 
-	if (master_new(&running, &c, e) != 0)
+	if (prepare(o, e) != 0 || master_new(&running, &c, e) != 0)
 		return -1;
 	sigaction(SIGHUP, &hangup, NULL);
 	log_info("listens port=%u", master_port(running));

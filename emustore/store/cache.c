@@ -17,7 +17,9 @@
 #include "common/base/sha256.h"
 #include "emustore/objects/folder.h"
 #include "emustore/objects/own.h"
+#include "emustore/s3/s3.h"
 #include "emustore/store/store_impl.h"
+#include "emustore/store/written.h"
 
 enum { PATH_BYTES = 4096 };
 
@@ -37,25 +39,51 @@ make_folder(const char *path, struct err *e)
 	return mkdir(part, 0700) == 0 || errno == EEXIST ? 0 : err_os(e, "%s", path);
 }
 
-/* CACHE/emustore or what was named, and in it a folder for this store. */
+/* What was named (or NULL), or CACHE/emustore. */
+static int
+name_base(const char *named, char *base, size_t cap, struct err *e)
+{
+	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+
+	if (named == NULL)
+		named = getenv("EMUSTORE_CACHE");
+	if (named != NULL && named[0] != '\0')
+		snprintf(base, cap, "%s", named);
+	else if (xdg != NULL && xdg[0] == '/')
+		snprintf(base, cap, "%s/emustore", xdg);
+	else if (home != NULL && home[0] == '/')
+		snprintf(base, cap, "%s/.cache/emustore", home);
+	else
+		return err_set(e, ERR_USAGE,
+		    "no folder for the cache: --cache, EMUSTORE_CACHE or HOME");
+	return 0;
+}
+
+void
+store_written(
+    const char *url, struct rights *r, char cache[STORE_CACHE_FOLDER_BYTES])
+{
+	struct err ignored; /* without a cache, the index is made for this process alone */
+
+	if (!s3_is_url(url))
+		rights_may_write(r, url);
+	if (name_base(NULL, cache, STORE_CACHE_FOLDER_BYTES, &ignored) != 0 ||
+	    make_folder(cache, &ignored) != 0)
+		return;
+	rights_may_write(r, cache);
+	setenv("SQLITE_TMPDIR", cache, 0);
+}
+
+/* In the folder of the cache, one for this store. */
 static int
 name_folder(struct store *s, const struct store_place *p, struct err *e)
 {
-	const char *named = p->cache != NULL ? p->cache : getenv("EMUSTORE_CACHE");
-	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 	const char *address = s->objects->address;
 	uint8_t digest[SHA256_BYTES];
 	char base[PATH_BYTES - 40];
 
-	if (named != NULL && named[0] != '\0')
-		snprintf(base, sizeof base, "%s", named);
-	else if (xdg != NULL && xdg[0] == '/')
-		snprintf(base, sizeof base, "%s/emustore", xdg);
-	else if (home != NULL && home[0] == '/')
-		snprintf(base, sizeof base, "%s/.cache/emustore", home);
-	else
-		return err_set(e, ERR_USAGE,
-		    "no folder for the cache: --cache, EMUSTORE_CACHE or HOME");
+	if (name_base(p->cache, base, sizeof base, e) != 0)
+		return -1;
 	sha256(address, strlen(address), digest);
 	if (strlen(base) > 400 ||
 	    asprintf(&s->cache, "%s/%02x%02x%02x%02x%02x%02x%02x%02x", base, digest[0],

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/cancel.h"
@@ -55,17 +54,14 @@ listen_at(struct master *m, struct err *e)
 	return 0;
 }
 
-/* The folder of the state.  Images are served without a history, too. */
-static int
-make_state(struct master *m, struct err *e)
+/* Images are served without a history, too. */
+static void
+open_history(struct master *m)
 {
 	struct err why;
 
-	if (mkdir(m->settings.state, 0755) != 0 && errno != EEXIST)
-		return err_os(e, "%s", m->settings.state);
 	if (history_open(&m->history, m->settings.state, &why) != 0)
 		log_warn("no history is kept: %s", why.text);
-	return 0;
 }
 
 int
@@ -83,7 +79,7 @@ master_new(struct master **out, const struct master_config *c, struct err *e)
 	if (rc == 0)
 		rc = listen_at(m, e);
 	if (rc == 0)
-		rc = make_state(m, e);
+		open_history(m);
 	if (rc == 0)
 		rc = conns_new(&m->conns, m->listener, e);
 	if (rc == 0)
@@ -130,6 +126,22 @@ master_reload(struct master *m)
 	atomic_store(&m->reload, true);
 }
 
+/* A server that runs has given up the right to write elsewhere. */
+static int
+check_written(const struct settings *old, const struct settings *new, struct err *e)
+{
+	const char *was[SETTINGS_WRITTEN_MAX], *is[SETTINGS_WRITTEN_MAX];
+
+	settings_written(old, was);
+	settings_written(new, is);
+	for (int i = 0; i < SETTINGS_WRITTEN_MAX; i++)
+		if (is[i] != NULL && (was[i] == NULL || strcmp(was[i], is[i]) != 0))
+			return err_set(e, ERR_USAGE,
+			    "%s: another folder that is written to is taken at a restart alone",
+			    is[i]);
+	return 0;
+}
+
 /* What is wrong with the new settings is said, and the old ones stay. */
 static void
 reload(struct master *m)
@@ -139,7 +151,8 @@ reload(struct master *m)
 
 	if (!atomic_exchange(&m->reload, false))
 		return;
-	if (settings_read(&s, m->config->file, &e) != 0) {
+	if (settings_read(&s, m->config->file, &e) != 0 ||
+	    check_written(&old, &s, &e) != 0) {
 		log_warn("the settings are not changed: %s", e.text);
 		settings_free(&s);
 		return;

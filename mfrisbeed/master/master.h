@@ -14,7 +14,7 @@ struct master_config {
 
 struct master;
 
-/* Reads the settings, listens, and begins again what was served before a restart.  Errors as of
+/* Reads the settings, whose folder for the state exists, listens, and begins again what was served before a restart.  Errors as of
  * settings_read(), ERR_IO. */
 int master_new(struct master **, const struct master_config *, struct err *);
 /* Ends all sessions and uploads.  NULL is allowed. */

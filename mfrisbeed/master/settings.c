@@ -314,6 +314,14 @@ settings_free(struct settings *s)
 	*s = (struct settings){ 0 };
 }
 
+void
+settings_written(const struct settings *s, const char *paths[SETTINGS_WRITTEN_MAX])
+{
+	paths[0] = s->state;
+	paths[1] = s->uploads;
+	paths[2] = s->parent_folder;
+}
+
 static bool
 covers(const struct settings_rule *r, const struct settings_wish *w)
 {

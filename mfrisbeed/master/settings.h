@@ -88,6 +88,11 @@ enum settings_verdict {
 	SETTINGS_YES,
 };
 
+/* The folders that the server writes to, besides what a store needs.  `paths` has room for SETTINGS_WRITTEN_MAX; those that are not said are
+ * NULL. */
+enum { SETTINGS_WRITTEN_MAX = 3 };
+void settings_written(const struct settings *, const char *paths[SETTINGS_WRITTEN_MAX]);
+
 enum settings_verdict settings_may(const struct settings *, const struct settings_wish *);
 
 #endif /* MFRISBEED_MASTER_SETTINGS_H */
