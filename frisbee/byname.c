@@ -28,7 +28,8 @@ static int
 ask(const struct opts *o, const char *name, bool status_only, struct master_get_reply *r,
     struct err *e)
 {
-	struct master_get m = { .methods = MASTER_MULTICAST, .status_only = status_only };
+	struct master_get m = { .methods = o->net.unicast ? MASTER_UNICAST : MASTER_MULTICAST,
+		.status_only = status_only };
 
 	if (o->server == NULL)
 		return err_misuse(e, "-S names the master server that knows %s", name);
@@ -89,7 +90,7 @@ byname_find(struct opts *o, struct err *e)
 	}
 	if (r.error != MASTER_OK)
 		return refusal(o, o->name, r.error, e);
-	if (r.method != MASTER_MULTICAST || r.port == 0)
+	if (r.method != (o->net.unicast ? MASTER_UNICAST : MASTER_MULTICAST) || r.port == 0)
 		return err_set(e, ERR_UNSUPPORTED,
 		    "%s: master server %s serves it in a way that this program does "
 		    "not support",

@@ -143,7 +143,7 @@ is_shared(const struct session *s)
 {
 	const struct sock_config *nc = &s->unicast.net;
 
-	return s->state == SESSION_OPEN && !s->cfg->net.unicast &&
+	return s->state == SESSION_OPEN && !s->place->net.unicast &&
 	       (nc->broadcast || netif_is_group(nc->addr));
 }
 

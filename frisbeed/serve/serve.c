@@ -14,7 +14,8 @@ members_max(const struct serve_config *c)
 {
 	const struct session_config *o = c->session;
 
-	return c->sessions_max * (o->net.unicast ? (unsigned)o->unicast_max : 1);
+	return c->sessions_max *
+	       (o->net.unicast || c->unicast_too ? (unsigned)o->unicast_max : 1);
 }
 
 int

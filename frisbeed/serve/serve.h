@@ -29,6 +29,8 @@ struct serve_config {
 	uint64_t rate;
 	unsigned sessions_max; /* at once, with those that have ended; > 0 */
 	bool force;            /* serve even where another server answers */
+	/* Places say by themselves whether they are for unicast (place.net.unicast). */
+	bool unicast_too;
 };
 
 /* Of one session, all of it as it was at one moment. */

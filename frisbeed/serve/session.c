@@ -30,12 +30,12 @@ open_sock(struct session *s, struct err *e)
 		return -1;
 	nc->keep_to_interface = true;
 	struct sock_config own = *nc;
-	if (s->cfg->net.unicast) {
+	if (s->place->net.unicast) {
 		own.any_sender = true;
 		if (own.iface == NULL)
 			own.iface = s->place->net.addr;
 	}
-	if (!s->cfg->net.unicast && !nc->broadcast && !netif_is_group(nc->addr))
+	if (!s->place->net.unicast && !nc->broadcast && !netif_is_group(nc->addr))
 		log_tell("%s is the address of one machine: only a client there is "
 			 "served; --unicast serves each client that asks this host",
 		    s->place->net.addr);
@@ -49,7 +49,7 @@ name_place(struct session *s)
 	char text[ADDR_TEXT_MAX];
 
 	addr_text(
-	    s->cfg->net.unicast ? sock_netif(sock)->addr : sock_dest(sock), text);
+	    s->place->net.unicast ? sock_netif(sock)->addr : sock_dest(sock), text);
 	snprintf(s->where, sizeof s->where, "%s:%u", text, sock_port(sock));
 }
 
@@ -60,7 +60,7 @@ open_image(struct session *s, const struct disk **file, struct err *e)
 
 	*file = NULL;
 	if (s->image.ops != NULL)
-		return served_source(&s->image, s->cfg->net.unicast, c, e);
+		return served_source(&s->image, s->place->net.unicast, c, e);
 	return served_open(
 	    &s->image, file, s->place->store, &s->cache, s->place->image, c, e);
 }
@@ -153,7 +153,7 @@ session_open_second(struct session *s)
 	struct sock_config nc = s->unicast.net;
 	struct err e;
 
-	if (s->state != SESSION_OPEN || s->cfg->base || s->cfg->net.unicast ||
+	if (s->state != SESSION_OPEN || s->cfg->base || s->place->net.unicast ||
 	    !c->whole_chunks)
 		return;
 	uint16_t port = sock_port(st->sock);
@@ -182,7 +182,7 @@ session_main(void *arg)
 {
 	struct session *s = arg;
 
-	s->rc = s->cfg->net.unicast ? unicast_run(&s->unicast, &s->thread_err)
+	s->rc = s->place->net.unicast ? unicast_run(&s->unicast, &s->thread_err)
 	                             : stream_run(&s->unicast.stream, &s->thread_err);
 	mailbox_put(s->ended, SESSION_HAS_ENDED, s->number);
 	return NULL;

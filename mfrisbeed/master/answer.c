@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/wire/addr.h"
+#include "mfrisbeed/master/fetch.h"
 
 static const uint8_t nobody[4];
 
@@ -128,10 +129,14 @@ static bool
 get_session(const struct answerer *a, const struct asker *who, const struct master_get *m,
     const struct catalog_entry *x, struct master_get_reply *r)
 {
+	bool unicast = (m->methods & MASTER_MULTICAST) == 0;
+	bool arrives = unicast && x->at_parent && !fetch_is_whole(x);
+	/* What still arrives is served by multicast alone: it is fetched so, and the client asks again. */
+	const struct sessions_wish w = { m->name, x, unicast && !arrives ? who->here : NULL };
 	struct sessions_place p;
 	struct err e;
 
-	if (sessions_ask(a->sessions, m->name, x, &p, &e) != 0) {
+	if (sessions_ask(a->sessions, &w, &p, &e) != 0) {
 		log_warn("%s", e.text);
 		r->error = error_of(&e);
 		return true;
@@ -142,7 +147,11 @@ get_session(const struct answerer *a, const struct asker *who, const struct mast
 		r->error = error_of(&p.err);
 		return true;
 	}
-	r->method = MASTER_MULTICAST;
+	if (arrives) {
+		r->error = MASTER_TRY_AGAIN;
+		return true;
+	}
+	r->method = unicast ? MASTER_UNICAST : MASTER_MULTICAST;
 	running_at(r, &p, who);
 	return true;
 }
@@ -167,11 +176,11 @@ get_image(const struct answerer *a, const struct asker *who, const struct master
 		return found < 0;
 	describe(r, &x);
 	if (m->status_only) {
-		r->method = MASTER_MULTICAST;
-		if (sessions_find(a->sessions, m->name, &x, &p) &&
-		    p.state == SESSIONS_RUNNING)
+		const struct sessions_wish w = { m->name, &x, NULL };
+		r->method = MASTER_MULTICAST | MASTER_UNICAST;
+		if (sessions_find(a->sessions, &w, &p) && p.state == SESSIONS_RUNNING)
 			running_at(r, &p, who);
-	} else if ((m->methods & MASTER_MULTICAST) == 0) {
+	} else if ((m->methods & (MASTER_MULTICAST | MASTER_UNICAST)) == 0) {
 		r->error = MASTER_NO_METHOD;
 	} else {
 		now = get_session(a, who, m, &x, r);

@@ -10,6 +10,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/net/netif.h"
 #include "common/wire/addr.h"
 #include "mfrisbeed/master/fetch.h"
 #include "mfrisbeed/master/loads.h"
@@ -19,6 +20,7 @@ enum {
 	RUN_BLOCKS = 32,
 	READ_AHEAD_BYTES = 8 << 20,
 	SLOT_TRIES = 8,
+	UNICAST_CLIENTS = 16, /* of one image at once; others ask again */
 	SECOND_US = 1000000,
 	STORE_CACHE_BYTES_EACH = 16 << 20,
 };
@@ -45,6 +47,7 @@ configure(const struct sessions *x)
 	struct serve_config c = { .session = &x->each,
 		.sessions_max = SLOTS_MAX,
 		.rate = rate_of(x->settings),
+		.unicast_too = true,
 		.engine = { .run_blocks = RUN_BLOCKS,
 		    .ahead = READ_AHEAD_BYTES / WIRE_BLOCK_BYTES / RUN_BLOCKS,
 		    .dynamic = x->settings->rate == 0,
@@ -67,7 +70,8 @@ sessions_new(
 	x->settings = s;
 	x->history = history;
 	x->cancel.whole = cancel_owner();
-	x->each = (struct session_config){ .store_cache = STORE_CACHE_BYTES_EACH };
+	x->each = (struct session_config){ .store_cache = STORE_CACHE_BYTES_EACH,
+		.unicast_max = UNICAST_CLIENTS };
 	for (unsigned i = 0; i < SLOTS_MAX; i++)
 		x->slots[i].of = x;
 	struct serve_config c = configure(x);
@@ -117,21 +121,26 @@ save(const struct sessions *x)
 }
 
 static bool
-is_of(const struct slot *x, const char *name, const struct catalog_entry *entry)
+is_of(const struct slot *x, const struct sessions_wish *w)
 {
-	if (x->not_known && entry->at_parent && strcmp(x->name, name) == 0)
+	const struct catalog_entry *entry = w->entry;
+
+	if (x->name == NULL || strcmp(x->name, w->name) != 0 ||
+	    x->unicast != (w->unicast_at != NULL) ||
+	    (x->unicast && memcmp(x->group, w->unicast_at, sizeof x->group) != 0))
+		return false;
+	if (x->not_known && entry->at_parent)
 		return true;
-	return x->name != NULL && strcmp(x->name, name) == 0 &&
-	       x->entry.device == entry->device && x->entry.inode == entry->inode &&
+	return x->entry.device == entry->device && x->entry.inode == entry->inode &&
 	       x->entry.mtime == entry->mtime && x->entry.bytes == entry->bytes &&
 	       strcmp(x->entry.place, entry->place) == 0;
 }
 
 static struct slot *
-find(struct sessions *x, const char *name, const struct catalog_entry *entry)
+find(struct sessions *x, const struct sessions_wish *w)
 {
 	for (unsigned i = 0; i < SLOTS_MAX; i++)
-		if (is_of(&x->slots[i], name, entry))
+		if (is_of(&x->slots[i], w))
 			return &x->slots[i];
 	return NULL;
 }
@@ -146,10 +155,9 @@ say(const struct slot *x, struct sessions_place *p)
 }
 
 bool
-sessions_find(struct sessions *x, const char *name, const struct catalog_entry *entry,
-    struct sessions_place *p)
+sessions_find(struct sessions *x, const struct sessions_wish *w, struct sessions_place *p)
 {
-	const struct slot *at = find(x, name, entry);
+	const struct slot *at = find(x, w);
 
 	if (at != NULL)
 		say(at, p);
@@ -160,7 +168,7 @@ static bool
 group_is_taken(const struct sessions *x, const uint8_t group[4])
 {
 	for (unsigned i = 0; i < SLOTS_MAX; i++)
-		if (x->slots[i].name != NULL &&
+		if (x->slots[i].name != NULL && !x->slots[i].unicast &&
 		    memcmp(x->slots[i].group, group, sizeof x->slots[i].group) == 0)
 			return true;
 	return false;
@@ -205,11 +213,28 @@ begin(struct slot *at, const char *name, const struct catalog_entry *entry, stru
 	return 0;
 }
 
-int
-sessions_ask(struct sessions *x, const char *name, const struct catalog_entry *entry,
-    struct sessions_place *p, struct err *e)
+/* A slot with a group and a port; NULL: there is none, or no group. */
+static struct slot *
+place_for(struct sessions *x, const struct sessions_wish *w)
 {
-	struct slot *at = find(x, name, entry);
+	struct slot *at = free_slot(x);
+
+	if (at == NULL)
+		return NULL;
+	at->unicast = w->unicast_at != NULL;
+	if (at->unicast)
+		memcpy(at->group, w->unicast_at, sizeof at->group);
+	else if (!choose_group(x, 0, &at->group_index, at->group))
+		return NULL;
+	at->port = at->unicast ? 0 : x->settings->port;
+	return at;
+}
+
+int
+sessions_ask(struct sessions *x, const struct sessions_wish *w, struct sessions_place *p,
+    struct err *e)
+{
+	struct slot *at = find(x, w);
 
 	*e = (struct err){ 0 };
 	if (at != NULL) {
@@ -218,12 +243,11 @@ sessions_ask(struct sessions *x, const char *name, const struct catalog_entry *e
 			slot_clear(at); /* who asks again has another try */
 		return 0;
 	}
-	at = free_slot(x);
-	if (at == NULL || !choose_group(x, 0, &at->group_index, at->group))
+	at = place_for(x, w);
+	if (at == NULL)
 		return err_set(e, ERR_REFUSED, "%s: %u images are served, and no more can be",
-		    name, sessions_count(x));
-	at->port = x->settings->port;
-	if (begin(at, name, entry, e) != 0)
+		    w->name, sessions_count(x));
+	if (begin(at, w->name, w->entry, e) != 0)
 		return -1;
 	say(at, p);
 	return 0;
@@ -243,7 +267,7 @@ try_elsewhere(struct sessions *x, struct slot *at)
 	struct err e = { 0 };
 	bool taken = at->err.kind == ERR_REFUSED || at->err.os == EADDRINUSE;
 
-	if (at->state != SESSIONS_FAILED || !taken ||
+	if (at->state != SESSIONS_FAILED || !taken || at->unicast ||
 	    !choose_group(x, at->group_index + 1, &at->group_index, at->group))
 		return false;
 	at->state = SESSIONS_STARTING;
@@ -386,13 +410,16 @@ resume_one(void *arg, const char *name, const uint8_t group[4], uint16_t port,
 	struct err why;
 	struct slot *at = free_slot(x);
 
-	if (at == NULL || group_is_taken(x, group))
+	bool unicast = !netif_is_group(group);
+
+	if (at == NULL || (!unicast && group_is_taken(x, group)))
 		return 0;
 	if (find_again(&entry, x->settings, name, &why) != 0) {
 		log_warn("is not served any more name=%s: %s", name, why.text);
 		return 0;
 	}
 	memcpy(at->group, group, sizeof at->group);
+	at->unicast = unicast;
 	at->port = port;
 	at->not_known = entry.at_parent && entry.mtime == 0;
 	at->tries = entry.at_parent; /* it has clients, so its parent is asked more than once */

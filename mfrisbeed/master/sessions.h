@@ -38,13 +38,19 @@ void sessions_free(struct sessions *);
  * is logged.  ERR_IO: the folder cannot be made or read. */
 int sessions_resume(struct sessions *, struct err *);
 
+/* What is asked for. */
+struct sessions_wish {
+	const char *name;
+	const struct catalog_entry *entry;
+	const uint8_t *unicast_at; /* by unicast, from this address of ours (4 bytes); NULL: by multicast */
+};
+
 /* Is it served, or will it be?  False: there is no session. */
-bool sessions_find(
-    struct sessions *, const char *name, const struct catalog_entry *, struct sessions_place *);
+bool sessions_find(struct sessions *, const struct sessions_wish *, struct sessions_place *);
 /* As sessions_find(), and begin one where there is none.  One that has failed says so once.
  * ERR_REFUSED: there are too many, or no group is left; ERR_NOMEM. */
-int sessions_ask(struct sessions *, const char *name, const struct catalog_entry *,
-    struct sessions_place *, struct err *);
+int sessions_ask(struct sessions *, const struct sessions_wish *, struct sessions_place *,
+    struct err *);
 
 /* Descriptors for poll(2): when one is readable, sessions_collect() has something to do. */
 void sessions_fds(const struct sessions *, int fds[SESSIONS_FDS]);

@@ -41,7 +41,9 @@ static int
 serve_slot(struct slot *x, struct err *e)
 {
 	char addr[ADDR_TEXT_MAX], port[8];
-	struct net_options net = { .iface = x->iface[0] != '\0' ? x->iface : NULL };
+	struct net_options net = { .iface = x->iface[0] != '\0' && !x->unicast ? x->iface
+									       : NULL,
+		.unicast = x->unicast };
 	struct source source = { NULL, NULL };
 	struct serve_stats st;
 	struct place *p;

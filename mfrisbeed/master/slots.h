@@ -19,7 +19,8 @@ struct slot {
 	struct catalog_entry entry;
 	enum sessions_state state;
 	uint32_t group_index; /* from the first group on */
-	uint8_t group[4];
+	bool unicast;
+	uint8_t group[4]; /* of unicast our own address */
 	uint16_t port; /* asked for; 0: the kernel chooses */
 	/* Copies of what the settings said when it began. */
 	char iface[SETTINGS_IFACE_BYTES]; /* empty: by the route */

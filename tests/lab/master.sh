@@ -84,14 +84,14 @@ elif what == "junk":
     print("nothing")
 PY
 talk() { local n=$1; shift; on "$n" python3 "$T/talk.py" "$@"; }
-check "a status of an image that runs" [ "$(talk 1 first status)" = "2 1 0" ]
+check "a status of an image that runs" [ "$(talk 1 first status)" = "3 1 0" ]
 check "an unknown name is error 3" [ "$(talk 1 nope status)" = "0 0 3" ]
 check "an id of 65,535 bytes is refused" [ "$(talk 1 x long)" = "0 0 6" ]
 read -r group port < <(talk 1 first get)
 check "a client of the base protocol loads from what the reply says" on 2 timeout 60 "$BIN/frisbee" --base -q -m "$group" -p "$port" "$T/out"
 check "it is the disk" cmp "$T/disk1" "$T/out"
 check "no request: no answer" [ "$(talk 1 x junk)" = nothing ]
-check "1,500 connections that say nothing keep nobody out" bash -c "ulimit -n 4096; [ \"\$(ip netns exec ${LAB}3 '$PYTHON' '$T/talk.py' first slow 1500)\" = '2 1 0' ]"
+check "1,500 connections that say nothing keep nobody out" bash -c "ulimit -n 4096; [ \"\$(ip netns exec ${LAB}3 '$PYTHON' '$T/talk.py' first slow 1500)\" = '3 1 0' ]"
 
 echo "== uploads"
 check "who may not" [ "$(talk 1 up.ndz put "$T/images/image2.ndz")" = "error 4" ]
