@@ -262,7 +262,7 @@ fuzz-run: $(FUZZ:%=$(B)/tests/fuzz/%)
 # What administrators run, since it writes disks or serves them, goes to sbin; the rest to bin.
 ADMIN   := imagezip imageunzip frisbee frisbeed mfrisbeed dmextract dmmerge dsync
 USERS   := $(filter-out $(ADMIN),$(PROGRAMS))
-DOCS    := LICENSE README.md $(wildcard docs/*.md docs/examples/*)
+DOCS    := LICENSE README.md SECURITY.md $(wildcard docs/*.md docs/examples/*)
 DOCDIR  := share/doc/frisbee-suite
 COMPLETIONS := share/bash-completion/completions
 # Whatever `install' puts below PREFIX, by its name there.
