@@ -14,6 +14,7 @@
 #include "common/base/log.h"
 #include "common/wire/addr.h"
 #include "mfrisbeed/master/conns.h"
+#include "mfrisbeed/master/slots.h"
 
 enum { WAKE_MS = 200, BACKLOG = 1024, OWN_FDS = SESSIONS_FDS + 1 };
 
@@ -26,7 +27,7 @@ struct master {
 	struct parents *parents;
 	struct challenge challenge;
 	struct conns *conns;
-	int listener;
+	int listener, lock; /* lock: of the state folder */
 	uint16_t port;
 	atomic_bool reload;
 };
@@ -72,12 +73,16 @@ master_new(struct master **out, const struct master_config *c, struct err *e)
 	if (m == NULL)
 		return err_nomem(e, "a master server");
 	m->config = c;
-	m->listener = -1;
+	m->listener = m->lock = -1;
 	int rc = settings_read(&m->settings, c->file, e);
 	if (rc == 0)
 		rc = challenge_init(&m->challenge, e);
 	if (rc == 0)
 		rc = listen_at(m, e);
+	if (rc == 0)
+		m->lock = state_lock(&m->settings, e);
+	if (m->lock < 0)
+		rc = -1;
 	if (rc == 0)
 		open_history(m);
 	if (rc == 0)
@@ -110,6 +115,8 @@ master_free(struct master *m)
 	history_close(m->history);
 	if (m->listener >= 0)
 		close(m->listener);
+	if (m->lock >= 0)
+		close(m->lock);
 	settings_free(&m->settings);
 	free(m);
 }

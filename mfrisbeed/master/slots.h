@@ -63,6 +63,9 @@ void slot_group(const struct settings *, uint32_t index, uint8_t group[4]);
 
 /* The state folder's list of what is served.  ERR_IO names the file. */
 int state_save(const struct sessions *, struct err *);
+/* Take the state folder, so that no other master uses it: a descriptor to be closed.  ERR_REFUSED: another one
+ * has it; ERR_IO. */
+int state_lock(const struct settings *, struct err *);
 /* Calls `each` for every line: name, group, port.  ERR_USAGE: it is not such a list. */
 int state_read(const struct settings *,
     int (*each)(void *arg, const char *name, const uint8_t group[4], uint16_t port,

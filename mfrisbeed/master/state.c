@@ -1,9 +1,11 @@
 /* state.c: which images were served where, in a file that a restarted master reads: a line each,
  * "session NAME GROUP PORT".  Written as a whole and renamed; called in the master's first thread. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "common/base/number.h"
@@ -58,6 +60,26 @@ state_save(const struct sessions *x, struct err *e)
 	if (rc != 0)
 		unlink(new);
 	return rc;
+}
+
+int
+state_lock(const struct settings *s, struct err *e)
+{
+	char path[PATH_BYTES];
+
+	if (path_of(s, "lock", path, e) != 0)
+		return -1;
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return err_os(e, "%s", path);
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return fd;
+	if (errno == EWOULDBLOCK)
+		err_set(e, ERR_REFUSED, "%s: another mfrisbeed uses this folder", s->state);
+	else
+		err_os(e, "%s", path);
+	close(fd);
+	return -1;
 }
 
 struct reading {

@@ -58,6 +58,7 @@ rm "$T/kept/big.ndz"; touch "$T/images/big.ndz"; sleep 6
 get 2 big.ndz "$T/out2" & a=$!; get 3 big.ndz "$T/out3" --base & b=$!
 arrives() { local i; for ((i = 0; i < 200; i++)); do [ "$(find "$T/kept" -name 'big.ndz%arriving-*' -size +1000k | wc -l)" -gt 0 ] && return; sleep 0.05; done; false; }
 check "it comes" arrives
+touch "$T/kept/other%arriving-77"	# of a load that was cut off
 sleep 1; restart_sub; sleep 2; restart_boss
 check "both loads end well" wait $a; check "and the one of the base protocol" wait $b
 check "its data" cmp "$T/bigdisk" "$T/out2"; check "and the other's" cmp "$T/bigdisk" "$T/out3"

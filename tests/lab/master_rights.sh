@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Who may load and upload what: tokens, which are proved and never sent, and links in the folder for uploads.
 . "$(dirname "$0")/master_lib.sh"
-lab_up 3
+lab_up 4
 mkdir "$T/images" "$T/uploads" "$T/outside"
 disk_and_image 400000 "$T/disk" "$T/images/open.ndz"
 cp "$T/images/open.ndz" "$T/images/secret.ndz"
@@ -12,6 +12,7 @@ uploads $T/uploads
 group 239.192.50.1
 allow 10.9.0.0/24 open*
 allow 10.9.0.11 load token=$T/load.token secret*
+allow 10.9.0.12 load token=$T/load.token secret*
 allow 10.9.0.11 upload token=$T/upload.token web*
 allow 10.9.0.13 upload
 allow 10.9.0.13 load
@@ -24,7 +25,7 @@ echo "== tokens"
 check "an image that needs none" get 1 open.ndz "$T/out"
 status 1 get 1 secret.ndz "$T/out"; check "without its token nothing" grep -q "does not allow it" "$T/stderr"
 status 1 get 1 secret.ndz "$T/out" --token "$T/wrong.token"; check "with another one nothing" grep -q "does not allow it" "$T/stderr"
-status 1 get 2 secret.ndz "$T/out" --token "$T/load.token"; check "from another host nothing" grep -q "does not allow it" "$T/stderr"
+status 1 get 4 secret.ndz "$T/out" --token "$T/load.token"; check "from another host nothing" grep -q "does not allow it" "$T/stderr"
 rm -f "$T/out"
 check "with its token it is loaded" get 1 secret.ndz "$T/out" --token "$T/load.token"
 check "it is the disk" cmp "$T/disk" "$T/out"
