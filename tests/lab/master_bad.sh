@@ -45,7 +45,7 @@ check "shorter than it said" grep -q "$n bytes came, 2000000 were announced" <(p
 check "larger than is allowed, as it says" [ "$(put good "$T/small.ndz" 70000000)" = "error 8" ]
 check "the greatest number" [ "$(put good "$T/small.ndz" 18446744073709551615)" = "error 8" ]
 check "chunks that are missing" grep -q . <(put cut "$T/one" 1048576 | grep -v taken)
-check "silence" grep -q "nothing came for 2 seconds" <(put good "$T/small.ndz" $n wait)
+check "silence" grep -q "nothing arrived for 2 seconds" <(put good "$T/small.ndz" $n wait)
 put big "$T/images/web.ndz" 0 > "$T/said"
 check "no room" settled "upload failed name=big: .*No space left"
 check "what is there is what was whole" [ "$(ls "$T/uploads")" = good ]
@@ -85,6 +85,6 @@ if [ -e "$jump" ]; then
 	check "how long it took is right" python3 -c "
 import json, sys, time
 v = [x for x in json.load(open(sys.argv[1]))['events']]; assert len(v) == 2, v
-assert all(0 <= x['seconds'] < 60 for x in v) and all(abs(x['at'] - time.time()) > 86400 for x in v), v" "$T/report.json"
+assert all(0 <= x['seconds'] < 60 for x in v) and all(abs(x['begun_at'] - time.time()) > 86400 for x in v), v" "$T/report.json"
 fi
 finish
