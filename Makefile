@@ -26,7 +26,7 @@ LIBDIR  := $(if $(SAN),$(B)/lib,build/lib)
 # One set of objects, for programs and for plugins of other programs.
 PIC     := -fPIC -fno-semantic-interposition
 FLAGS    = $(STD) $(WARN) $(CFLAGS) $(SANFL)
-LIBS    := -lm -lcurl -lexpat -lz -lcrypto -lsqlite3 -lext2fs -lcom_err -lntfs-3g -lseccomp -luuid -lblkid -luring
+LIBS    := -lm -lcurl -lexpat -lz -lssl -lcrypto -lsqlite3 -lext2fs -lcom_err -lntfs-3g -lseccomp -luuid -lblkid -luring
 
 # LIBDEFLATE=none: zlib alone (vendor/libdeflate/README.md says why there is a copy).
 LIBDEFLATE ?= vendored
@@ -106,7 +106,7 @@ $(B)/%.o: %.c $(B)/flags
 	$(call say,CC,$<) $(CC) $(FLAGS) $(PIC) -MMD -MP -c -o $@ $<
 # Rewritten only when the flags differ, so a new CFLAGS rebuilds everything.  Then it is
 # also looked whether the libraries are here.
-LIBRARIES := zlib.h openssl/evp.h ext2fs/ext2fs.h ntfs-3g/volume.h seccomp.h uuid/uuid.h blkid/blkid.h liburing.h sqlite3.h curl/curl.h expat.h nbdkit-plugin.h libnbd.h \
+LIBRARIES := zlib.h openssl/evp.h openssl/ssl.h ext2fs/ext2fs.h ntfs-3g/volume.h seccomp.h uuid/uuid.h blkid/blkid.h liburing.h sqlite3.h curl/curl.h expat.h nbdkit-plugin.h libnbd.h \
              $(if $(filter none,$(ISAL)),,isa-l.h) $(if $(filter none,$(ZSTD)),,zstd.h)
 $(B)/flags: FORCE
 	@mkdir -p $(@D); echo '$(CC) $(FLAGS) $(PIC)' | cmp -s - $@ || { \

@@ -3,22 +3,28 @@
  * thread. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/json.h"
+#include "common/base/log.h"
 #include "common/base/mailbox.h"
 #include "common/base/number.h"
 #include "common/base/say.h"
 #include "common/cli/cli_guard.h"
 #include "common/cli/progress.h"
+#include "common/disk/disk.h"
 #include "common/disk/output.h"
 #include "dolly/dolly.h"
 #include "dolly/engine/node.h"
-#include "dolly/meant.h"
+#include "dolly/order/meant.h"
 #include "dolly/net/target.h"
+#include "dolly/net/tls.h"
 #include "dolly/net/wires.h"
+#include "dolly/raw/raw.h"
+#include "dolly/relay/relay.h"
 #include "imageunzip/install/install_sink.h"
 
 enum {
@@ -35,10 +41,21 @@ struct joining {
 	uint8_t server[4];
 	uint16_t port;
 	struct node *node;
+	struct tls *key; /* NULL: nothing is encrypted */
 	struct wires *wires;
 	struct target_thread *target; /* NULL: the image is not known yet */
 	struct install_stats installed;
+	struct sink_sum sum; /* when all is where it belongs */
+	uint64_t raw_bytes; /* of raw data */
+	/* --relay: NULL when there is none, or it has failed: */
+	struct relay *relay;
+	struct err relay_failed; /* kind ERR_NONE: it has not */
+	struct {
+		uint32_t chunk;
+		const void *bytes;
+	} put[SLOTS]; /* what is in the slots that the target has */
 	struct progress progress;
+	bool away; /* the server, when it was looked at last */
 	uint64_t ticked_us;
 };
 
@@ -93,6 +110,71 @@ open_sink(void *arg, struct sink *sink, struct err *e)
 	return sink_to_install(sink, &c, e);
 }
 
+/* A disk must be as large as the data. */
+static int
+check_room(const char *path, uint64_t bytes, struct err *e)
+{
+	struct err ignored;
+	struct disk *d;
+
+	if (strcmp(path, "-") == 0 || access(path, F_OK) != 0)
+		return 0;
+	if (disk_open(&d, path, DISK_READ, e) != 0)
+		return -1;
+	uint64_t room = disk_kind(d) == DISK_BLOCK ? disk_size_bytes(d) : UINT64_MAX;
+	(void)disk_close(d, &ignored);
+	if (room >= bytes)
+		return 0;
+	return err_set(e, ERR_REFUSED, "%s: has %llu bytes, and the data needs %llu",
+	    path, (unsigned long long)room, (unsigned long long)bytes);
+}
+
+/* Raw data goes where it belongs as it is. */
+static int
+open_raw(void *arg, struct sink *sink, struct err *e)
+{
+	struct joining *j = arg;
+	const struct sink_file_config c = { .path = j->target_name,
+		.force = j->o->install.force,
+		.guard = cli_guard_set };
+	struct stat st;
+
+	const struct install_config *i = &j->o->install;
+	if (install_check_raw(i, e) != 0 || i->proof.verify_key != NULL ||
+	    i->proof.decrypt != NULL)
+		return err_set(e, ERR_USAGE,
+		    "the server sends raw data, to which options of an installation, "
+		    "and keys of images, mean nothing");
+	if (!c.force && stat(c.path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
+		return err_set(e, ERR_REFUSED,
+		    "%s: is there already; --force replaces it", c.path);
+	if (check_room(c.path, j->raw_bytes, e) != 0)
+		return -1;
+	return sink_to_file(sink, &c, e);
+}
+
+/* Do the numbers of the server fit each other? */
+static int
+check_size(const struct node_image *i, struct err *e)
+{
+	if (i->bytes > 0 && i->chunks == raw_chunks(i->bytes))
+		return 0;
+	return err_set(e, ERR_FORMAT,
+	    "the server's image has a size that does not fit its number of chunks");
+}
+
+static int
+begin_relay(struct joining *j, const struct node_image *image, struct err *e)
+{
+	const struct relay_image i = { image->chunks, image->identity };
+
+	if (image->content != MSG_IMAGE)
+		return err_set(e, ERR_UNSUPPORTED,
+		    "--relay: the server sends raw data, which frisbee does not load");
+	log_open("dolly", true, j->o->quiet ? LOG_LEVEL_WARN : LOG_LEVEL_INFO);
+	return relay_start(&j->relay, j->o->relay, j->o->relay_file, &i, e);
+}
+
 static int
 on_begin(
     void *arg, const struct node_image *image, struct node_target *t, struct err *e)
@@ -100,14 +182,24 @@ on_begin(
 	struct joining *j = arg;
 	struct sink_info info = { 0 };
 
-	if (target_thread_start(&j->target, open_sink, j, &j->o->install.proof,
-		image->chunks, SLOTS, e) != 0)
+	const struct target_config c = {
+		.open = image->content == MSG_RAW ? open_raw : open_sink,
+		.arg = j,
+		.proof = &j->o->install.proof,
+		.raw = image->content == MSG_RAW,
+		.bytes = image->bytes,
+		.chunks = image->chunks,
+		.slots = SLOTS,
+	};
+
+	j->raw_bytes = image->bytes;
+	if (check_size(image, e) != 0 || target_thread_start(&j->target, &c, e) != 0)
 		return -1;
 	target_thread_info(j->target, &info);
 	t->in_order = info.in_order;
 	t->chunk0_first = info.chunk0_first;
 	progress_total(&j->progress, image->bytes);
-	return 0;
+	return j->o->relay != NULL ? begin_relay(j, image, e) : 0;
 }
 
 static bool
@@ -123,7 +215,31 @@ on_put(void *arg, uint32_t slot, uint32_t chunk, const void *bytes, uint32_t len
 {
 	struct joining *j = arg;
 
+	j->put[slot].chunk = chunk;
+	j->put[slot].bytes = bytes;
 	target_thread_put(j->target, slot, chunk, bytes, length);
+}
+
+/* A relay that fails is given up; the node itself, and those behind it, go on. */
+static void
+lose_relay(struct joining *j, const struct err *e)
+{
+	j->relay_failed = *e;
+	relay_stop(j->relay);
+	j->relay = NULL;
+	progress_clear(&j->progress);
+	warn(e->text);
+}
+
+/* What the target has taken was proved before. */
+static void
+relay_slot(struct joining *j, uint32_t slot)
+{
+	struct err e;
+
+	if (j->relay != NULL && j->put[slot].bytes != NULL &&
+	    relay_put(j->relay, j->put[slot].chunk, j->put[slot].bytes, &e) != 0)
+		lose_relay(j, &e);
 }
 
 static void
@@ -186,6 +302,7 @@ on_event(struct joining *j, const struct event *ev)
 	target_thread_why(j->target, &why);
 	switch (ev->what) {
 	case TARGET_RELEASED:
+		relay_slot(j, ev->n);
 		node_put(j->node, ev->n, NODE_PUT_DONE, NULL);
 		break;
 	case TARGET_DAMAGED:
@@ -198,6 +315,7 @@ on_event(struct joining *j, const struct event *ev)
 		node_finished(j->node, &why);
 		break;
 	case TARGET_FINISHED:
+		target_thread_sum(j->target, &j->sum);
 		node_finished(j->node, NULL);
 		break;
 	}
@@ -213,6 +331,19 @@ take_events(struct joining *j)
 }
 
 static void
+watch_server(struct joining *j, const struct node_stats *s)
+{
+	if (s->away == j->away)
+		return;
+	j->away = s->away;
+	if (j->o->quiet)
+		return;
+	progress_clear(&j->progress);
+	tell(s->away ? "the server went away; what is here stays, until it comes back"
+	             : "the server is back");
+}
+
+static void
 tick(struct joining *j)
 {
 	struct node_stats s;
@@ -221,6 +352,7 @@ tick(struct joining *j)
 	node_tick(j->node, j->ticked_us);
 	node_stats(j->node, &s);
 	progress_at(&j->progress, (uint64_t)s.have * CHUNK_BYTES);
+	watch_server(j, &s);
 }
 
 static int
@@ -244,16 +376,45 @@ run(struct joining *j, struct err *e)
 	return rc < 0 ? -1 : 0;
 }
 
+/* Until the relay's clients have all, or nobody has come for as long as --patience. */
+static int
+finish_relay(struct joining *j, struct err *e)
+{
+	uint64_t began_us = clock_us();
+	struct relay_stats s = { 0 };
+
+	while (j->relay != NULL && !s.over) {
+		relay_stats(j->relay, &s);
+		if (s.clients == 0 &&
+		    clock_us() - began_us > j->o->patience_s * 1000000) {
+			warn("nobody has loaded what was relayed");
+			break;
+		}
+		if (cancel_check(e) != 0)
+			return -1;
+		usleep(STEP_MS * 1000);
+	}
+	if (s.err.kind != ERR_NONE)
+		j->relay_failed = s.err;
+	if (j->relay != NULL && !j->o->quiet)
+		say(stderr, "dolly: relayed to %u clients\n", s.clients);
+	*e = j->relay_failed;
+	return e->kind == ERR_NONE ? 0 : err_ctx(e, "--relay");
+}
+
 static int
 report(const struct joining *j, struct err *e)
 {
 	struct node_stats s;
 
 	node_stats(j->node, &s);
+	if (s.alone)
+		warn("the server did not come back, so nobody knows whether the "
+		     "nodes behind this one are whole");
 	if (!j->o->quiet)
 		say(stderr,
 		    "dolly: %u chunks installed, %llu MB written, %llu MB forwarded\n",
-		    s.chunks, (unsigned long long)j->installed.bytes_written / 1000000,
+		    s.chunks, (unsigned long long)j->sum.bytes_written / 1000000,
 		    (unsigned long long)s.forwarded / 1000000);
 	if (!j->o->json)
 		return 0;
@@ -264,7 +425,7 @@ report(const struct joining *j, struct err *e)
 	json_uint(d, "chunks", s.chunks);
 	json_uint(d, "bytes_received", s.received);
 	json_uint(d, "bytes_forwarded", s.forwarded);
-	json_uint(d, "bytes_written", j->installed.bytes_written);
+	json_uint(d, "bytes_written", j->sum.bytes_written);
 	json_uint(d, "chunks_damaged", s.damaged);
 	json_uint(d, "parents", s.parents);
 	json_end(d);
@@ -294,13 +455,16 @@ static int
 start(struct joining *j, const char *name, struct err *e)
 {
 	struct node_config c = { .name = name,
+		.patience_us = j->o->patience_s * 1000000,
 		.spread = { .slots = SLOTS,
-		    .chunk_bytes = CHUNK_BYTES,
+		    .chunk_bytes = RAW_SENT_MAX,
 		    .piece_bytes = MSG_PIECE_MAX },
 		.ops = &ops,
 		.arg = j };
 
-	if (wires_open(&j->wires, &engine, (uint16_t)j->o->port, true, e) != 0)
+	if (j->o->key != NULL && tls_new(&j->key, j->o->key, e) != 0)
+		return -1;
+	if (wires_open(&j->wires, &engine, j->key, (uint16_t)j->o->port, true, e) != 0)
 		return -1;
 	c.port = wires_port(j->wires);
 	if (!j->o->quiet && c.port != j->o->port)
@@ -313,6 +477,15 @@ start(struct joining *j, const char *name, struct err *e)
 	return 0;
 }
 
+static int
+check_relay(const struct options *o, struct err *e)
+{
+	if (o->relay != NULL && (o->install.state != NULL || o->install.only.n > 0))
+		return err_misuse(
+		    e, "--relay needs all chunks, so --state and --only exclude it");
+	return 0;
+}
+
 int
 command_join(const struct options *o, char **operands, int n, struct err *e)
 {
@@ -322,18 +495,24 @@ command_join(const struct options *o, char **operands, int n, struct err *e)
 	(void)n;
 	(void)gethostname(name, sizeof name - 1);
 	progress_begin(&j.progress, "dolly", 0, -1, o->quiet);
-	int rc = parse_server(&j, operands[0], e);
+	int rc = check_relay(o, e);
+	if (rc == 0)
+		rc = parse_server(&j, operands[0], e);
 	if (rc == 0)
 		rc = start(&j, name, e);
 	if (rc == 0)
 		rc = run(&j, e);
 	target_thread_stop(j.target);
+	if (rc == 0)
+		rc = finish_relay(&j, e);
+	relay_stop(j.relay);
 	if (rc == 0) {
-		progress_end(&j.progress, j.installed.bytes_covered);
+		progress_end(&j.progress, j.sum.bytes_covered);
 		rc = report(&j, e);
 	}
 	wires_close(j.wires);
 	node_free(j.node);
+	tls_free(j.key);
 	lost_free(&j.installed.lost);
 	return rc;
 }

@@ -17,9 +17,18 @@ enum {
 	OPT_START,
 	OPT_CHAIN,
 	OPT_STAR,
+	OPT_AUTO,
+	OPT_NETWORK,
+	OPT_RACK_FILE,
+	OPT_KEY,
+	OPT_RAW,
+	OPT_ZSTD,
 	OPT_DEADLINE,
 	OPT_SLOW,
 	OPT_LINGER,
+	OPT_PATIENCE,
+	OPT_RELAY,
+	OPT_RELAY_FILE,
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -39,6 +48,20 @@ static const struct cli_opt opts[] = {
 	UINT('t', "tree", "N", "serve: each node sends to N others", tree, 1,
 	    ROSTER_MAX),
 	FLAG(OPT_STAR, "star", "serve: the server sends to all", star),
+	FLAG(OPT_AUTO, "auto",
+	    "serve: order and way by --network, --rack-file, or addresses", automatic),
+	{ OPT_NETWORK, "network", "FILE",
+	    "serve: a description as of plan: nodes of a switch follow each other",
+	    CLI_STR, AT(network), 0, 0, NULL },
+	{ OPT_RACK_FILE, "rack-file", "FILE",
+	    "serve: lines \"rack NAME HOSTS\": nodes of a rack follow each other",
+	    CLI_STR, AT(rack_file), 0, 0, NULL },
+	{ OPT_KEY, "key", "FILE",
+	    "serve, join: encrypt with this key, which all have",
+	    CLI_STR, AT(key), 0, 0, NULL },
+	FLAG(OPT_RAW, "raw", "serve: the bytes of any file or disk, each MiB with a digest",
+	    raw),
+	FLAG(OPT_ZSTD, "zstd", "serve: pack the bytes of --raw with zstd", zstd),
 	UINT(OPT_DEADLINE, "deadline", "S",
 	    "serve: cut out a node that hangs for S seconds (10)", deadline_s, 1, 3600),
 	{ OPT_SLOW, "slow", "BYTES",
@@ -46,11 +69,20 @@ static const struct cli_opt opts[] = {
 	    CLI_SIZE, AT(slow), 1, 1ull << 40, NULL },
 	UINT(OPT_LINGER, "linger", "S",
 	    "serve: wait S seconds for nodes that come back (5)", linger_s, 0, 1000000),
+	UINT(OPT_PATIENCE, "patience", "S",
+	    "join: wait S seconds for a server that went away (60)", patience_s, 0,
+	    1000000),
+	{ OPT_RELAY, "relay", "GROUP:PORT",
+	    "join: serve the image there, to clients of frisbee, while it comes",
+	    CLI_STR, AT(relay), 0, 0, NULL },
+	{ OPT_RELAY_FILE, "relay-file", "FILE",
+	    "join: keep the image of --relay there as long (a new file in TMPDIR)",
+	    CLI_STR, AT(relay_file), 0, 0, NULL },
 	FLAG('q', "quiet", "no progress, and no sentences about nodes", quiet),
 	{ 'i', "image-size", "BYTES", "plan: raw data of the image, for times",
 	    CLI_SIZE, AT(image_bytes), 1, 1ull << 60, NULL },
 	{ 'c', "compression", "FACTOR",
-	    "plan: bytes of raw data for each byte sent (1: it is sent raw)", CLI_STR,
+	    "plan, serve: bytes of raw data for each byte sent (1: it is sent raw)", CLI_STR,
 	    AT(compression), 0, 0, NULL },
 	{ OPT_SVG, "svg", "FILE",
 	    "plan: draw the network with its streams, and rates (--force: over any "
@@ -78,7 +110,10 @@ static const struct cli_program prog = {
 	         "the fastest",
 	.examples = "  dolly serve --nodes node[01-32] disk.ndz\n"
 		    "  dolly serve --wait 8 --tree 2 disk.ndz\n"
+		    "  dolly serve --wait 64 --auto --network lab.net disk.ndz\n"
+		    "  dolly serve --wait 8 --raw --zstd /dev/vg/root\n"
 		    "  dolly join server /dev/sda\n"
+		    "  dolly join --relay 239.192.1.5:5005 server /dev/sda\n"
 		    "  dolly plan --image-size 20G docs/examples/patagonia.net\n"
 		    "  dolly plan --compression 2.1 --svg plan.svg lab.net\n",
 	.report_to = report_to,
@@ -120,6 +155,7 @@ main(int argc, char **argv)
 	struct options o = { .port = 9998,
 		.deadline_s = 10,
 		.linger_s = 5,
+		.patience_s = 60,
 		.install = { .state_s = INSTALL_STATE_S } };
 
 	return cli_main(&prog, argc, argv, &o, run);

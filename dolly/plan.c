@@ -11,8 +11,8 @@
 
 enum { ARITY_MAX = 5 };
 
-static int
-read_compression(const char *text, double *factor, struct err *e)
+int
+plan_compression(const char *text, double *factor, struct err *e)
 {
 	char *end;
 
@@ -96,7 +96,7 @@ plan(const struct options *o, const struct network *n, const struct route *r,
 	    number_uint(o->nodes, 1, NETWORK_POINTS_MAX, &clients, e) != 0)
 		return err_ctx(e, "--nodes");
 	c.clients = clients;
-	if (read_compression(o->compression, &c.compression, e) != 0 ||
+	if (plan_compression(o->compression, &c.compression, e) != 0 ||
 	    predict(&p, n, r, &c, e) != 0)
 		return -1;
 	if (o->svg != NULL && draw_plan(o->svg, o->install.force, n, r, &c, &p, e) != 0)

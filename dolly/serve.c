@@ -2,8 +2,8 @@
  * calls it; everything except the reading of chunks runs in the program's first
  * thread. */
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
@@ -13,9 +13,11 @@
 #include "common/wire/addr.h"
 #include "dolly/dolly.h"
 #include "dolly/engine/server.h"
-#include "dolly/meant.h"
 #include "dolly/net/reader.h"
+#include "dolly/net/tls.h"
 #include "dolly/net/wires.h"
+#include "dolly/origin.h"
+#include "dolly/way.h"
 
 enum {
 	SLOTS = 32,
@@ -26,23 +28,26 @@ enum {
 
 struct serving {
 	const struct options *o;
-	struct image *image;
+	struct origin origin;
 	struct chunk_reader *reader;
+	struct tls *key; /* NULL: nothing is encrypted */
 	struct wires *wires;
 	struct dolly_server *server;
-	struct meant meant;
+	struct way way;
 	struct progress progress;
 	uint64_t ticked_us;
+	uint64_t began_us, whole_us; /* the first chunk; the last node; 0: not yet */
 };
 
 /* --- for the engine --- */
 
 static void
-on_read(void *arg, uint32_t slot, uint32_t chunk, void *to, uint32_t length)
+on_read(void *arg, uint32_t slot, uint32_t chunk, void *to)
 {
 	struct serving *s = arg;
 
-	(void)length;
+	if (s->began_us == 0)
+		s->began_us = clock_us();
 	chunk_reader_ask(s->reader, slot, chunk, to);
 }
 
@@ -62,12 +67,12 @@ on_random(void *arg, void *to, size_t n)
 		abort(); /* 16 bytes are always to be had (getrandom(2)) */
 }
 
-static uint32_t
-on_order(void *arg, const uint8_t address[4])
+static bool
+on_spot(void *arg, const uint8_t address[4], struct roster_spot *spot)
 {
 	struct serving *s = arg;
 
-	return meant_order(&s->meant, address);
+	return way_spot(&s->way, address, spot);
 }
 
 static void
@@ -76,6 +81,8 @@ on_event(void *arg, const struct member *m, const char *what)
 	struct serving *s = arg;
 	char address[ADDR_TEXT_MAX];
 
+	if (m->state == MEMBER_LEFT)
+		s->whole_us = clock_us();
 	if (s->o->quiet)
 		return;
 	progress_clear(&s->progress);
@@ -83,10 +90,8 @@ on_event(void *arg, const struct member *m, const char *what)
 	    addr_text(m->address, address), m->port, what);
 }
 
-static const struct dolly_server_ops ops = { on_read, on_close, on_random, NULL,
+static const struct dolly_server_ops ops = { on_read, on_close, on_random, on_spot,
 	on_event };
-static const struct dolly_server_ops ops_in_order = { on_read, on_close, on_random,
-	on_order, on_event };
 
 static struct peer *
 e_accept(void *engine, const uint8_t address[4])
@@ -138,8 +143,8 @@ take_events(struct serving *s)
 	while (chunk_reader_take(s->reader, &ev)) {
 		if (ev.what == CHUNK_READER_FAILED)
 			chunk_reader_why(s->reader, &e);
-		dolly_server_read(
-		    s->server, ev.n, ev.what == CHUNK_READER_FAILED ? &e : NULL);
+		dolly_server_read(s->server, ev.n, chunk_reader_length(s->reader, ev.n),
+		    ev.what == CHUNK_READER_FAILED ? &e : NULL);
 	}
 }
 
@@ -179,7 +184,7 @@ run(struct serving *s, struct err *e)
 			s->ticked_us = clock_us();
 			dolly_server_tick(s->server, s->ticked_us);
 			progress_total(&s->progress,
-			    living(s) * image_chunks(s->image) * CHUNK_BYTES);
+			    living(s) * s->origin.chunks * CHUNK_BYTES);
 			progress_at(&s->progress, installed(s));
 		}
 		if (cancel_check(e) != 0) {
@@ -194,49 +199,69 @@ static int
 open_server(struct serving *s, struct err *e)
 {
 	const struct options *o = s->o;
-	const struct dolly_server_config c = {
+	struct dolly_server_config c = {
 		.spread = { .slots = SLOTS,
-		    .chunk_bytes = CHUNK_BYTES,
+		    .chunk_bytes = s->origin.chunk_bytes,
 		    .piece_bytes = MSG_PIECE_MAX,
-		    .chunks = image_chunks(s->image),
-		    .bytes = (uint64_t)image_chunks(s->image) * CHUNK_BYTES },
-		.arity = o->star       ? ROSTER_MAX
-		         : o->tree > 0 ? (unsigned)o->tree
-		                       : 1,
-		.nodes = o->nodes != NULL ? (uint32_t)s->meant.names.n
+		    .chunks = s->origin.chunks },
+		.bytes = s->origin.bytes,
+		.content = s->origin.content,
+		.arity = s->way.arity,
+		.rack = s->way.racks.rack,
+		.nodes = o->nodes != NULL ? (uint32_t)s->way.meant.names.n
 		                          : (uint32_t)o->wait,
 		.start_us = o->start_s * 1000000,
 		.deadline_us = o->deadline_s * 1000000,
 		.slow = o->slow,
 		.linger_us = o->linger_s * 1000000,
-		.ops = o->nodes != NULL ? &ops_in_order : &ops,
+		.ops = &ops,
 		.arg = s,
 	};
 
-	if (c.spread.chunks == 0 || c.spread.chunks > MSG_CHUNKS_MAX)
-		return err_set(
-		    e, ERR_UNSUPPORTED, "an image of %u chunks", c.spread.chunks);
-	if (wires_open(&s->wires, &engine, (uint16_t)o->port, false, e) != 0 ||
-	    chunk_reader_start(&s->reader, s->image, SLOTS, e) != 0 ||
+	memcpy(c.identity, s->origin.identity, sizeof c.identity);
+	if ((o->key != NULL && tls_new(&s->key, o->key, e) != 0) ||
+	    wires_open(&s->wires, &engine, s->key, (uint16_t)o->port, false, e) != 0 ||
+	    chunk_reader_start(&s->reader, origin_read, &s->origin, SLOTS, e) != 0 ||
 	    dolly_server_new(&s->server, &c, clock_us(), e) != 0)
 		return -1;
 	wires_serve(s->wires, s->server);
 	if (!o->quiet)
-		say(stderr, "dolly: serving %s, port %u\n", image_name(s->image),
+		say(stderr, "dolly: serving %s, port %u\n", s->origin.name,
 		    wires_port(s->wires));
+	if (!o->quiet && s->key == NULL)
+		say(stderr, "dolly: without --key nothing is encrypted: the network is "
+			    "trusted\n");
 	return 0;
 }
 
-static int
-open_image(struct serving *s, const char *path, struct err *e)
+static size_t
+whole_nodes(const struct serving *s)
 {
-	if (image_open(&s->image, path, e) != 0)
-		return -1;
-	image_keep_encrypted(s->image);
-	if (!image_seekable(s->image))
-		return err_set(e, ERR_UNSUPPORTED,
-		    "%s: is a pipe, but nodes need the chunks in any order", path);
-	return 0;
+	const struct roster *r = dolly_server_roster(s->server);
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		n += r->members[i]->state == MEMBER_LEFT;
+	return n;
+}
+
+static int
+report(const struct serving *s, struct err *e)
+{
+	struct serve_run run = { .chunks = s->origin.chunks,
+		.bytes = s->origin.bytes,
+		.bytes_sent = dolly_server_bytes_sent(s->server) };
+	size_t whole = whole_nodes(s);
+
+	if (s->began_us > 0 && s->whole_us > s->began_us)
+		run.seconds = (double)(s->whole_us - s->began_us) / 1e6;
+	if (s->way.has_net && whole > 0) {
+		if (way_predict(&s->way, s->o, run.bytes, whole, &run.row, e) != 0)
+			return -1;
+		run.predicted = true;
+	}
+	return serve_report(
+	    s->o, dolly_server_roster(s->server), &s->way.meant, &run, e);
 }
 
 static int
@@ -244,8 +269,13 @@ check_options(const struct options *o, struct err *e)
 {
 	if ((o->nodes != NULL) == (o->wait > 0))
 		return err_misuse(e, "serve needs either --nodes or --wait");
-	if (o->chain + o->star + (o->tree > 0) > 1)
-		return err_misuse(e, "--chain, --tree and --star cannot be combined");
+	if (o->chain + o->star + o->automatic + (o->tree > 0) > 1)
+		return err_misuse(
+		    e, "--auto, --chain, --tree and --star cannot be combined");
+	if (o->zstd && !o->raw)
+		return err_misuse(e, "--zstd is for --raw: images are sent as they are");
+	if (o->network != NULL && o->rack_file != NULL)
+		return err_misuse(e, "--network and --rack-file cannot be combined");
 	return 0;
 }
 
@@ -256,10 +286,10 @@ command_serve(const struct options *o, char **operands, int n, struct err *e)
 
 	(void)n;
 	int rc = check_options(o, e);
-	if (rc == 0 && o->nodes != NULL)
-		rc = meant_read(&s.meant, o->nodes, e);
 	if (rc == 0)
-		rc = open_image(&s, operands[0], e);
+		rc = origin_open(&s.origin, operands[0], o->raw, o->zstd, e);
+	if (rc == 0)
+		rc = way_open(&s.way, o, s.origin.bytes, e);
 	progress_begin(&s.progress, "dolly", 0, -1, o->quiet);
 	if (rc == 0)
 		rc = open_server(&s, e);
@@ -269,14 +299,13 @@ command_serve(const struct options *o, char **operands, int n, struct err *e)
 		progress_end(&s.progress, installed(&s));
 		wires_flush(s.wires);
 		if (rc == 0)
-			rc = serve_report(o, dolly_server_roster(s.server), &s.meant,
-			    image_chunks(s.image), dolly_server_bytes_sent(s.server),
-			    e);
+			rc = report(&s, e);
 	}
 	chunk_reader_stop(s.reader);
 	wires_close(s.wires);
 	dolly_server_free(s.server);
-	image_close(s.image);
-	meant_free(&s.meant);
+	tls_free(s.key);
+	origin_close(&s.origin);
+	way_free(&s.way);
 	return rc;
 }

@@ -1,12 +1,14 @@
 /* serve_report.c: prints the result of each node as a table or as JSON. serve.c
  * calls this in the first thread, when the server has ended. */
+#include <math.h>
+
 #include "common/base/json.h"
 #include "common/base/say.h"
 #include "common/cli/failure.h"
 #include "common/wire/addr.h"
 #include "dolly/dolly.h"
 #include "dolly/engine/roster.h"
-#include "dolly/meant.h"
+#include "dolly/order/meant.h"
 
 /* Somebody who was cut out and came back counts as whole. */
 static bool
@@ -14,7 +16,8 @@ came_back(const struct roster *r, const struct member *m)
 {
 	for (size_t i = m->id; i < r->n; i++) {
 		const struct member *o = r->members[i];
-		if (o->state == MEMBER_LEFT && o->order == m->order)
+		if (o->state == MEMBER_LEFT && m->spot.listed != ROSTER_NOT_LISTED &&
+		    o->spot.listed == m->spot.listed)
 			return true;
 		if (o->state == MEMBER_LEFT && o->port == m->port &&
 		    memcmp(o->address, m->address, sizeof o->address) == 0)
@@ -93,17 +96,58 @@ count(const struct roster *r, const struct meant *meant, unsigned *whole,
 		*missing += !meant->taken[i];
 }
 
+static double
+rate_of(const struct serve_run *run, double seconds)
+{
+	return seconds > 0 && !isinf(seconds) ? (double)run->bytes / seconds : 0;
+}
+
+/* Predicted and actual, one below the other. */
+static void
+show_run(const struct serve_run *run)
+{
+	if (run->predicted && !isinf(run->row.seconds))
+		say(stdout, "%-10s %10.1f s %10.1f MB/s  %s, limited by %s\n",
+		    "predicted", run->row.seconds,
+		    rate_of(run, run->row.seconds) / 1e6, run->row.name,
+		    run->row.reason);
+	if (run->seconds > 0)
+		say(stdout, "%-10s %10.1f s %10.1f MB/s\n", "actual", run->seconds,
+		    rate_of(run, run->seconds) / 1e6);
+}
+
+static void
+put_pace(struct json *j, const char *name, const struct serve_run *run, double seconds)
+{
+	json_object(j, name);
+	json_double(j, "seconds", seconds);
+	json_double(j, "bytes_per_second", rate_of(run, seconds));
+	json_end(j);
+}
+
+static void
+put_run(struct json *j, const struct serve_run *run)
+{
+	json_uint(j, "chunks", run->chunks);
+	json_uint(j, "bytes_sent", run->bytes_sent);
+	if (run->seconds > 0)
+		put_pace(j, "actual", run, run->seconds);
+	if (!run->predicted || isinf(run->row.seconds))
+		return;
+	put_pace(j, "predicted", run, run->row.seconds);
+	json_string(j, "limited_by", run->row.reason);
+}
+
 static int
-show_json(const struct roster *r, const struct meant *meant, uint32_t chunks,
-    uint64_t bytes_sent, const struct err *failure, struct err *e)
+show_json(const struct roster *r, const struct meant *meant, const struct serve_run *run,
+    const struct err *failure, struct err *e)
 {
 	struct json *j = json_new();
 
 	if (j == NULL)
 		return err_nomem(e, "a report");
 	json_object(j, NULL);
-	json_uint(j, "chunks", chunks);
-	json_uint(j, "bytes_sent", bytes_sent);
+	put_run(j, run);
 	put_nodes(j, r, meant);
 	if (failure != NULL)
 		failure_put_err(j, failure, err_exit_status(failure));
@@ -113,7 +157,7 @@ show_json(const struct roster *r, const struct meant *meant, uint32_t chunks,
 
 int
 serve_report(const struct options *o, const struct roster *r, const struct meant *meant,
-    uint32_t chunks, uint64_t bytes_sent, struct err *e)
+    const struct serve_run *run, struct err *e)
 {
 	unsigned whole, missing;
 	struct err failure;
@@ -122,10 +166,10 @@ serve_report(const struct options *o, const struct roster *r, const struct meant
 	(void)err_set(&failure, ERR_IO,
 	    "%u of %u nodes have not installed the whole image", missing,
 	    whole + missing);
-	if (!o->json)
-		show_table(r, meant, chunks);
-	else if (show_json(r, meant, chunks, bytes_sent, missing > 0 ? &failure : NULL,
-		     e) != 0)
+	if (!o->json) {
+		show_table(r, meant, run->chunks);
+		show_run(run);
+	} else if (show_json(r, meant, run, missing > 0 ? &failure : NULL, e) != 0)
 		return -1;
 	if (missing == 0)
 		return 0;

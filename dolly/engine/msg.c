@@ -34,12 +34,14 @@ read_welcome(struct msg *m, struct rd *r)
 	m->version_lo = rd_le16(r);
 	m->id = rd_le32(r);
 	rd_copy(r, m->key, MSG_KEY_BYTES);
+	m->content = rd_u8(r);
+	rd_copy(r, m->identity, MSG_IDENTITY_BYTES);
 	m->chunks = rd_le32(r);
 	m->bytes = rd_le64(r);
 	m->deadline_ms = rd_le32(r);
 	m->slow = rd_le64(r);
 	if (m->chunks == 0 || m->chunks > MSG_CHUNKS_MAX || m->id == 0 ||
-	    m->deadline_ms == 0)
+	    m->deadline_ms == 0 || m->content > MSG_RAW)
 		r->failed = true;
 }
 
@@ -71,6 +73,7 @@ read_data(struct msg *m, struct rd *r)
 {
 	m->chunk = rd_le32(r);
 	m->offset = rd_le32(r);
+	m->length = rd_le32(r);
 	m->piece_bytes = (uint32_t)rd_left(r);
 	if (m->piece_bytes == 0 || m->piece_bytes > MSG_PIECE_MAX)
 		r->failed = true;
@@ -157,6 +160,8 @@ write_welcome(struct buf *b, const struct msg *m)
 	buf_le16(b, m->version_lo);
 	buf_le32(b, m->id);
 	buf_bytes(b, m->key, MSG_KEY_BYTES);
+	buf_bytes(b, &m->content, 1);
+	buf_bytes(b, m->identity, MSG_IDENTITY_BYTES);
 	buf_le32(b, m->chunks);
 	buf_le64(b, m->bytes);
 	buf_le32(b, m->deadline_ms);
@@ -234,7 +239,7 @@ msg_write(struct buf *b, const struct msg *m)
 
 void
 msg_data_header(uint8_t to[MSG_FRAME_BYTES + MSG_DATA_BYTES], uint32_t chunk,
-    uint32_t offset, uint32_t piece_bytes)
+    uint32_t offset, uint32_t length, uint32_t piece_bytes)
 {
 	struct wr w = wr_to(to, MSG_FRAME_BYTES + MSG_DATA_BYTES);
 
@@ -242,4 +247,5 @@ msg_data_header(uint8_t to[MSG_FRAME_BYTES + MSG_DATA_BYTES], uint32_t chunk,
 	wr_u8(&w, MSG_DATA);
 	wr_le32(&w, chunk);
 	wr_le32(&w, offset);
+	wr_le32(&w, length);
 }

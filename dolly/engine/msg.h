@@ -11,14 +11,15 @@
 #include "common/base/rd.h"
 
 enum {
-	MSG_VERSION = 1,
+	MSG_VERSION = 2,
 	MSG_FRAME_BYTES = 5, /* in front of each body */
-	MSG_DATA_BYTES = 8,  /* of a body of DATA, in front of the piece */
+	MSG_DATA_BYTES = 12, /* of a body of DATA, in front of the piece */
 	MSG_PIECE_MAX = 65536,
 	MSG_BODY_MAX = MSG_DATA_BYTES + MSG_PIECE_MAX,
 	MSG_FIRST_MAX = 256,    /* of the first body of a connection */
 	MSG_CONTROL_MAX = 4096, /* of bodies but DATA */
 	MSG_KEY_BYTES = 16,
+	MSG_IDENTITY_BYTES = 16,
 	MSG_TEXT_MAX = 200, /* bytes of a sentence or a name */
 	MSG_RANGES_MAX = 256,
 	MSG_CHUNKS_MAX = 1 << 26,
@@ -26,8 +27,8 @@ enum {
 
 enum msg_type {
 	MSG_JOIN = 1, /* node to server, first: versions, port, text: its name */
-	MSG_WELCOME,  /* server to node: id, key, chunks, bytes, deadline, slow, version
-	               */
+	MSG_WELCOME,  /* server to node: version, id, key, content, identity, chunks,
+	               * bytes, deadline, slow */
 	MSG_REFUSE,   /* server to node: text: why it is not served, or not any more */
 	MSG_PARENT, /* server to node: id, address, port, key: chunks come from there */
 	MSG_DROP,   /* server to node: id: this child is cut out */
@@ -38,7 +39,13 @@ enum msg_type {
 	MSG_FAILED, /* node to server: text: why it gives up */
 	MSG_HELLO,  /* child to parent, first: id of the child, key of the parent */
 	MSG_WANT,   /* child to parent: ranges of chunks */
-	MSG_DATA,   /* parent to child: chunk, offset, a piece */
+	MSG_DATA,   /* parent to child: chunk, offset, length, a piece */
+};
+
+/* What chunks are. */
+enum msg_content {
+	MSG_IMAGE = 0, /* of an image, as they are */
+	MSG_RAW = 1,   /* of any file or disk, packed by dolly/raw */
 };
 
 struct msg_range {
@@ -55,13 +62,16 @@ struct msg {
 	uint8_t key[MSG_KEY_BYTES];
 	uint32_t id;          /* 0: the server */
 	uint32_t chunks;      /* of the image, 1 to MSG_CHUNKS_MAX */
-	uint64_t bytes;       /* of all chunks */
+	uint64_t bytes;       /* of all that is served */
+	uint8_t content;      /* enum msg_content */
+	uint8_t identity[MSG_IDENTITY_BYTES]; /* of what is served */
 	uint32_t deadline_ms; /* for which a child may take nothing */
 	uint64_t slow;        /* bytes a second that a child takes at least */
 	uint32_t have;        /* chunks that are installed */
 	uint32_t stuck;       /* id of a child that takes too little; 0: none */
 	uint32_t waits; /* id of a child that has held the node up for a while; 0 */
 	uint32_t chunk, offset;
+	uint32_t length; /* DATA: bytes of the whole chunk, as it is sent */
 	const void *piece; /* DATA: borrowed from the frame */
 	uint32_t piece_bytes;
 	unsigned nranges;
@@ -73,8 +83,8 @@ struct msg {
 int msg_read(struct msg *, uint8_t type, struct rd body, struct err *);
 /* Appends a frame; not of DATA. */
 void msg_write(struct buf *, const struct msg *);
-/* The frame of a part of a chunk, without the part's bytes. */
+/* The frame of a part of a chunk, without the part's bytes; length: of the whole chunk. */
 void msg_data_header(uint8_t to[MSG_FRAME_BYTES + MSG_DATA_BYTES], uint32_t chunk,
-    uint32_t offset, uint32_t piece_bytes);
+    uint32_t offset, uint32_t length, uint32_t piece_bytes);
 
 #endif /* DOLLY_ENGINE_MSG_H */

@@ -7,6 +7,7 @@
 enum {
 	WINDOW = 8, /* chunks asked for ahead by a target that needs them in order */
 	DAMAGED_MAX = 5,
+	REDIAL_US = 500000, /* a server that is away */
 };
 
 struct node {
@@ -28,6 +29,8 @@ struct node {
 	uint32_t early[WINDOW]; /* ... and slots of those behind it, by number */
 	uint32_t putting, have;
 	bool finishing, whole, ended;
+	uint64_t away_us;   /* the server is away since then; 0: it is not */
+	uint64_t redial_us; /* then it is dialled again */
 	struct err failure; /* kind ERR_NONE: none */
 	struct node_stats stats;
 };
@@ -65,28 +68,34 @@ fail(struct node *n, const struct err *e)
 	peer_say(n->server, &m);
 }
 
-int
-node_new(
-    struct node **out, const struct node_config *cfg, uint64_t now_us, struct err *e)
+static int
+dial_server(struct node *n, struct err *e)
 {
 	struct msg m = { .type = MSG_JOIN,
 		.version_lo = MSG_VERSION,
 		.version_hi = MSG_VERSION,
-		.port = cfg->port };
+		.port = n->cfg.port };
+
+	n->server = peer_new(PEER_SERVER, m.address);
+	if (n->server == NULL)
+		return err_nomem(e, "a connection");
+	snprintf(m.text, sizeof m.text, "%s", n->cfg.name);
+	peer_say(n->server, &m);
+	return n->cfg.ops->dial(n->cfg.arg, n->server, m.address, 0, e);
+}
+
+int
+node_new(
+    struct node **out, const struct node_config *cfg, uint64_t now_us, struct err *e)
+{
 	struct node *n = calloc(1, sizeof *n);
 
-	if (n != NULL)
-		n->server = peer_new(PEER_SERVER, m.address);
-	if (n == NULL || n->server == NULL) {
-		free(n);
+	if (n == NULL)
 		return err_nomem(e, "a node");
-	}
 	n->cfg = *cfg;
 	n->now_us = now_us;
 	n->arriving = n->ignored = SPREAD_NONE;
-	snprintf(m.text, sizeof m.text, "%s", cfg->name);
-	peer_say(n->server, &m);
-	if (cfg->ops->dial(cfg->arg, n->server, m.address, 0, e) != 0) {
+	if (dial_server(n, e) != 0) {
 		node_free(n);
 		return -1;
 	}
@@ -201,7 +210,7 @@ put(struct node *n, uint32_t slot, uint32_t chunk)
 	spread_hold(n->spread, slot);
 	n->putting++;
 	n->cfg.ops->put(n->cfg.arg, slot, chunk, spread_bytes(n->spread, slot),
-	    spread_length(n->spread, chunk));
+	    spread_length(n->spread, slot));
 }
 
 /* The next one, and those that came before it. */
@@ -337,37 +346,44 @@ parent_lost(struct node *n, const char *why)
 		peer_say(n->server, &m);
 }
 
-static void
-on_parent(struct node *n, const struct msg *m)
+static int
+on_parent(struct node *n, const struct msg *m, struct err *e)
 {
 	struct msg hello = { .type = MSG_HELLO, .id = n->id };
-	struct err e;
+	struct err why;
 
 	if (n->spread == NULL)
-		return;
+		return 0;
+	if (m->id == n->id)
+		return err_set(
+		    e, ERR_FORMAT, "the server says that this node is its own parent");
 	hang_up(n, n->parent);
 	orphan(n);
 	n->parent = peer_new(PEER_PARENT, m->address);
 	if (n->parent == NULL)
-		return;
+		return err_nomem(e, "a connection");
 	n->stats.parents++;
 	n->parent->id = m->id;
 	memcpy(hello.key, m->key, sizeof hello.key);
 	peer_say(n->parent, &hello);
 	flush_asks(n);
-	if (n->cfg.ops->dial(n->cfg.arg, n->parent, m->address, m->port, &e) != 0)
-		parent_lost(n, e.text);
+	if (n->cfg.ops->dial(n->cfg.arg, n->parent, m->address, m->port, &why) != 0)
+		parent_lost(n, why.text);
+	return 0;
 }
 
 /* A chunk begins.  -1: there is no place for it, or no such chunk. */
 static int
-begin_chunk(struct node *n, uint32_t chunk, struct err *e)
+begin_chunk(struct node *n, uint32_t chunk, uint32_t length, struct err *e)
 {
 	forget_arrival(n);
 	if (chunk >= n->image.chunks)
 		return err_set(e, ERR_FORMAT,
 		    "chunk %u was sent, but the image has only %u chunks", chunk,
 		    n->image.chunks);
+	if (length == 0 || length > n->cfg.spread.chunk_bytes)
+		return err_set(e, ERR_FORMAT, "chunk %u: %u bytes are more than one has",
+		    chunk, length);
 	if (spread_find(n->spread, chunk) != SPREAD_NONE) {
 		chunkmap_take(&n->asked, chunk);
 		n->ignored = chunk;
@@ -376,21 +392,22 @@ begin_chunk(struct node *n, uint32_t chunk, struct err *e)
 	if (!spread_room(n->spread))
 		return err_set(e, ERR_FORMAT,
 		    "chunk %u was sent, but there is no buffer for it", chunk);
-	n->arriving = spread_begin(n->spread, chunk);
+	n->arriving = spread_begin(n->spread, chunk, length);
 	return 0;
 }
 
 static int
 on_data(struct node *n, const struct msg *m, struct err *e)
 {
-	if (m->offset == 0 && begin_chunk(n, m->chunk, e) != 0)
+	if (m->offset == 0 && begin_chunk(n, m->chunk, m->length, e) != 0)
 		return -1;
 	if (n->ignored == m->chunk)
 		return 0;
 	uint32_t slot = n->arriving;
 	if (slot == SPREAD_NONE || spread_chunk(n->spread, slot) != m->chunk ||
 	    m->offset != spread_have(n->spread, slot) ||
-	    m->piece_bytes > spread_length(n->spread, m->chunk) - m->offset)
+	    m->length != spread_length(n->spread, slot) ||
+	    m->piece_bytes > m->length - m->offset)
 		return err_set(e, ERR_FORMAT,
 		    "chunk %u: a part at byte %u is outside the chunk", m->chunk,
 		    m->offset);
@@ -411,12 +428,6 @@ welcome_maps(struct node *n, const struct msg *m, struct err *e)
 	struct spread_config s = n->cfg.spread;
 
 	s.chunks = m->chunks;
-	s.bytes = m->bytes;
-	if (m->bytes > (uint64_t)m->chunks * s.chunk_bytes ||
-	    m->bytes <= (uint64_t)(m->chunks - 1) * s.chunk_bytes)
-		return err_set(e, ERR_FORMAT,
-		    "the server's image has a size that does not "
-		    "fit its number of chunks");
 	if (spread_new(&n->spread, &s, e) != 0)
 		return -1;
 	if (!chunkmap_make(&n->lacks, m->chunks) ||
@@ -427,10 +438,34 @@ welcome_maps(struct node *n, const struct msg *m, struct err *e)
 	return 0;
 }
 
+/* A server that was away, or another one in its place: it gives new numbers and keys, so
+ * whoever has the old ones comes again. */
+static int
+welcome_again(struct node *n, const struct msg *m, struct err *e)
+{
+	struct spread_child *c;
+
+	if (m->chunks != n->image.chunks || m->bytes != n->image.bytes ||
+	    m->content != n->image.content ||
+	    memcmp(m->identity, n->image.identity, sizeof m->identity) != 0)
+		return err_set(e, ERR_REFUSED,
+		    "the server that came back serves something else");
+	while ((c = spread_children(n->spread)) != NULL)
+		hang_up(n, c->owner);
+	hang_up(n, n->parent);
+	orphan(n);
+	n->away_us = 0;
+	if (n->whole)
+		peer_say(n->server, &(struct msg){ .type = MSG_WHOLE });
+	return 0;
+}
+
 static int
 on_welcome(struct node *n, const struct msg *m, struct err *e)
 {
-	if (n->spread != NULL || m->version_lo != MSG_VERSION)
+	bool again = n->spread != NULL;
+
+	if ((again && n->away_us == 0) || m->version_lo != MSG_VERSION)
 		return err_set(e, ERR_FORMAT,
 		    "the server speaks version %u of the protocol, "
 		    "and not %u",
@@ -439,7 +474,10 @@ on_welcome(struct node *n, const struct msg *m, struct err *e)
 	memcpy(n->key, m->key, sizeof n->key);
 	n->deadline_us = (uint64_t)m->deadline_ms * 1000;
 	n->slow = m->slow;
-	n->image = (struct node_image){ m->chunks, m->bytes };
+	if (again)
+		return welcome_again(n, m, e);
+	n->image = (struct node_image){ m->chunks, m->bytes, m->content, { 0 } };
+	memcpy(n->image.identity, m->identity, sizeof n->image.identity);
 	if (welcome_maps(n, m, e) != 0 ||
 	    n->cfg.ops->begin(n->cfg.arg, &n->image, &n->target, e) != 0)
 		return -1;
@@ -471,8 +509,7 @@ on_server(struct node *n, const struct msg *m, struct err *e)
 	case MSG_WELCOME:
 		return on_welcome(n, m, e);
 	case MSG_PARENT:
-		on_parent(n, m);
-		return 0;
+		return on_parent(n, m, e);
 	case MSG_REFUSE:
 		return err_set(e, ERR_REFUSED, "the server says: %s", m->text);
 	case MSG_DROP:
@@ -602,12 +639,26 @@ node_reads(const struct node *n, const struct peer *p)
 	return !peer_full(p);
 }
 
+/* Is it worth waiting for the server? */
+static bool
+may_come_back(const struct node *n)
+{
+	return n->cfg.patience_us > 0 && n->spread != NULL && !n->ended &&
+	       n->failure.kind == ERR_NONE;
+}
+
 void
 node_closed(struct node *n, struct peer *p, const char *why)
 {
 	struct err e;
 
 	(void)err_set(&e, ERR_IO, "%s%s", p == n->server ? "the server: " : "", why);
+	if (p == n->server && may_come_back(n)) {
+		if (n->away_us == 0)
+			n->away_us = n->redial_us = n->now_us | 1; /* not 0 */
+		hang_up(n, p);
+		return;
+	}
 	if (p == n->server && n->whole) {
 		n->ended = true;
 		hang_up(n, p);
@@ -632,6 +683,28 @@ node_sent(struct node *n, struct peer *p, size_t bytes)
 	peer_sent(p, n->spread, bytes);
 }
 
+/* The server is away: for too long, or time to try again? */
+static void
+seek_server(struct node *n)
+{
+	struct err e;
+
+	if (n->now_us - n->away_us > n->cfg.patience_us) {
+		n->stats.alone = true;
+		(void)err_set(&e, ERR_IO,
+		    "the server went away, and did not come back for %u seconds",
+		    (unsigned)(n->cfg.patience_us / 1000000));
+		if (n->whole)
+			n->ended = true;
+		else
+			fail(n, &e);
+	} else if (n->server == NULL && n->now_us >= n->redial_us) {
+		n->redial_us = n->now_us + REDIAL_US;
+		if (dial_server(n, &e) != 0 && n->server != NULL)
+			hang_up(n, n->server);
+	}
+}
+
 void
 node_tick(struct node *n, uint64_t now_us)
 {
@@ -639,7 +712,9 @@ node_tick(struct node *n, uint64_t now_us)
 	uint32_t c = 0;
 
 	n->now_us = now_us;
-	if (n->spread == NULL || n->server == NULL)
+	if (n->away_us != 0)
+		seek_server(n);
+	if (n->spread == NULL || n->server == NULL || n->away_us != 0)
 		return;
 	if (n->again.count > 0)
 		spread_each_wanted(n->spread, ask_for, n);
@@ -670,4 +745,5 @@ node_stats(const struct node *n, struct node_stats *s)
 	s->chunks = n->image.chunks;
 	s->have = n->have;
 	s->whole = n->whole;
+	s->away = n->away_us != 0;
 }

@@ -2,6 +2,10 @@
  * and sends them to its children.  No sockets, no clock, no disk: whoever has these
  * calls the engine, and is called through struct node_ops, all in one thread.
  *
+ * When the connection to the server ends, the node keeps what it has, goes on with its
+ * parent and its children, and dials the server until it answers.  If that serves the
+ * same image, the node goes on with what it lacks.
+ *
  * A node believes its server, and the parent that the server has named; whoever
  * connects to it must have the key that the server gave out. */
 #ifndef DOLLY_ENGINE_NODE_H
@@ -12,7 +16,9 @@
 /* The image, as the server says. */
 struct node_image {
 	uint32_t chunks;
-	uint64_t bytes;
+	uint64_t bytes;  /* not looked at by the engine */
+	uint8_t content; /* enum msg_content */
+	uint8_t identity[MSG_IDENTITY_BYTES];
 };
 
 /* How the target wants its chunks. */
@@ -28,7 +34,7 @@ struct node_ops {
 	    struct err *);
 	/* Forget the peer, after a try to send what is waiting; it is freed then. */
 	void (*close)(void *arg, struct peer *);
-	/* Open the target. */
+	/* Open the target.  An error when the image makes no sense. */
 	int (*begin)(
 	    void *arg, const struct node_image *, struct node_target *, struct err *);
 	bool (*has)(void *arg, uint32_t chunk); /* it need not be put */
@@ -42,7 +48,8 @@ struct node_ops {
 struct node_config {
 	const char *name;            /* for the server's table */
 	uint16_t port;               /* that children connect to */
-	struct spread_config spread; /* chunks and bytes: set by the engine */
+	uint64_t patience_us; /* for a server that went away; 0: none */
+	struct spread_config spread; /* chunks: set by the engine */
 	const struct node_ops *ops;
 	void *arg;
 };
@@ -56,6 +63,8 @@ enum node_put_rc {
 struct node_stats {
 	uint32_t chunks, have;
 	bool whole;
+	bool away;  /* the server is, and is dialled now and then */
+	bool alone; /* it did not come back for as long as patience_us */
 	uint64_t received, forwarded; /* bytes of chunks */
 	unsigned parents;             /* connections, one behind the other */
 	uint32_t damaged;             /* chunks that came again */
@@ -89,7 +98,8 @@ void node_tick(struct node *, uint64_t now_us);
  * node_put(), when all that can be sent was sent. */
 void node_resume(struct node *);
 
-/* 0: it goes on; 1: it is whole, and so are all behind it; -1: it has failed. */
+/* 0: it goes on; 1: it is whole, and so are all behind it, or nobody is there who would
+ * tell (node_stats.alone); -1: it has failed. */
 int node_over(const struct node *, struct err *);
 void node_stats(const struct node *, struct node_stats *);
 

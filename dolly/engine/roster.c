@@ -38,24 +38,30 @@ roster_find(const struct roster *r, uint32_t id)
 	return id > 0 && id <= r->n ? r->members[id - 1] : NULL;
 }
 
-/* Level after level: the places of one are looked at before those of the next.  `depth`
- * levels are gone down; *any: there was somebody. */
+/* The first place of this rack (ROSTER_NO_RACK: of any), level after level.  The list
+ * of all members that hang on the server, in the order of levels, is in `level`. */
 static struct member *
-free_place(const struct roster *r, struct member *first, unsigned depth, bool *any)
+free_place(const struct roster *r, struct member *const *level, size_t n, uint32_t rack)
 {
-	for (struct member *m = first; m != NULL; m = m->next) {
-		struct member *found = NULL;
-		if (depth == 0) {
-			*any = true;
-			if (m->children < r->arity)
-				found = m;
-		} else {
-			found = free_place(r, m->child, depth - 1, any);
-		}
-		if (found != NULL)
-			return found;
-	}
+	for (size_t i = 0; i < n; i++)
+		if (level[i]->children < r->arity &&
+		    (rack == ROSTER_NO_RACK || level[i]->spot.rack == rack))
+			return level[i];
 	return NULL;
+}
+
+/* Fills level[r->n], and returns how many there are. */
+static size_t
+by_levels(const struct roster *r, struct member **level)
+{
+	size_t n = 0;
+
+	for (struct member *m = r->child; m != NULL; m = m->next)
+		level[n++] = m;
+	for (size_t i = 0; i < n; i++)
+		for (struct member *m = level[i]->child; m != NULL; m = m->next)
+			level[n++] = m;
+	return n;
 }
 
 /* The end of the chain; recursion would be as deep as the chain is long. */
@@ -69,28 +75,32 @@ last_of_chain(const struct roster *r)
 	return m;
 }
 
+/* The parent for a node of this rack; NULL: the server, which is also the answer when
+ * there is no memory to look. */
 static struct member *
-find_parent(const struct roster *r)
+find_parent(const struct roster *r, uint32_t rack)
 {
-	bool any = true;
+	bool room = r->children < r->arity;
 
-	if (r->children < r->arity)
+	if (r->arity == ROSTER_MAX ||
+	    (room && (rack == ROSTER_NO_RACK || rack == r->rack || r->child == NULL)))
 		return NULL;
 	if (r->arity == 1)
 		return last_of_chain(r);
-	for (unsigned depth = 0; any; depth++) {
-		any = false;
-		struct member *m = free_place(r, r->child, depth, &any);
-		if (m != NULL)
-			return m;
-	}
-	return NULL;
+	struct member **level = calloc(r->n, sizeof(struct member *));
+	if (level == NULL)
+		return NULL;
+	size_t n = by_levels(r, level);
+	struct member *m = free_place(r, level, n, rack);
+	if (m == NULL && !room)
+		m = free_place(r, level, n, ROSTER_NO_RACK);
+	free(level);
+	return m;
 }
 
-void
-roster_place(struct roster *r, struct member *m, bool direct)
+static void
+attach(struct roster *r, struct member *m, struct member *p)
 {
-	struct member *p = direct ? NULL : find_parent(r);
 	struct member **list = p != NULL ? &p->child : &r->child;
 
 	m->parent = p;
@@ -103,6 +113,67 @@ roster_place(struct roster *r, struct member *m, bool direct)
 	else
 		r->children++;
 	m->state = MEMBER_TAKES;
+}
+
+void
+roster_place(struct roster *r, struct member *m, bool direct)
+{
+	attach(r, m, direct ? NULL : find_parent(r, m->spot.rack));
+}
+
+static int
+by_order(const void *a, const void *b)
+{
+	const struct member *x = *(struct member *const *)a;
+	const struct member *y = *(struct member *const *)b;
+
+	if (x->spot.order != y->spot.order)
+		return x->spot.order < y->spot.order ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Of members in their order: each goes to the first of its rack that has room, and the
+ * first one of a rack to the one in front of it. */
+static void
+place_racks(struct roster *r, struct member *const *m, size_t n)
+{
+	size_t first = 0; /* of its rack, the first one that may have room */
+	bool server = true; /* the server itself counts as of this rack */
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t before = i > 0 ? m[i - 1]->spot.rack : r->rack;
+		if (m[i]->spot.rack != before) {
+			attach(r, m[i], i > 0 ? m[i - 1] : NULL);
+			first = i;
+			server = false;
+			continue;
+		}
+		server = server && r->children < r->arity;
+		while (!server && m[first]->children >= r->arity)
+			first++;
+		attach(r, m[i], server ? NULL : m[first]);
+	}
+}
+
+int
+roster_place_all(struct roster *r, struct err *e)
+{
+	struct member **waiting = calloc(r->n + 1, sizeof(struct member *));
+	size_t n = 0;
+
+	if (waiting == NULL)
+		return err_nomem(e, "the order of nodes");
+	for (size_t i = 0; i < r->n; i++)
+		if (r->members[i]->state == MEMBER_WAITS)
+			waiting[n++] = r->members[i];
+	qsort(waiting, n, sizeof(struct member *), by_order);
+	if (r->arity == ROSTER_MAX)
+		for (size_t i = 0; i < n; i++)
+			attach(r, waiting[i], NULL);
+	else
+		place_racks(r, waiting, n);
+	free(waiting);
+	return 0;
 }
 
 void

@@ -1,8 +1,12 @@
 /* roster.h: the nodes that have joined a server, and who is whose parent.
  *
- * Each node's place is the first one, from the server on, level after level, where a
- * parent has fewer children than the arity says: with 1 that is a chain, with a large
- * number a star.  What loses its parent takes its children along to its next place. */
+ * Nodes that begin together form the tree rack by rack: the nodes of a rack fill its
+ * places level after level, where a parent has fewer children than the arity says, and
+ * the last of them sends to the first one of the next rack.  So each rack's uplink is
+ * crossed once in each direction, whatever the arity is; with 1 the tree is a chain.
+ *
+ * Who comes later, and who has lost its parent, gets the first free place of its own
+ * rack, or else of all; it takes its children along. */
 #ifndef DOLLY_ENGINE_ROSTER_H
 #define DOLLY_ENGINE_ROSTER_H
 
@@ -14,6 +18,16 @@
 #include "dolly/engine/peer.h"
 
 enum { ROSTER_MAX = 65536 };
+#define ROSTER_NO_RACK UINT32_MAX
+#define ROSTER_NOT_LISTED UINT32_MAX
+
+/* Where a node stands among the others. */
+struct roster_spot {
+	uint64_t order;  /* nodes begin in ascending order; those of a rack follow each
+	                    other */
+	uint32_t rack;   /* or ROSTER_NO_RACK: not known */
+	uint32_t listed; /* its place in --nodes, or ROSTER_NOT_LISTED */
+};
 
 enum member_state {
 	MEMBER_WAITS, /* it has joined, and has no place yet */
@@ -30,7 +44,7 @@ struct member {
 	uint8_t address[4];
 	uint16_t port;
 	uint8_t key[MSG_KEY_BYTES];
-	uint32_t order; /* its place in the order of nodes that was asked for */
+	struct roster_spot spot;
 	uint32_t have, stuck, waits;
 	uint64_t heard_us;
 	unsigned lost;     /* times that it could not reach this parent */
@@ -46,7 +60,8 @@ struct member {
 struct roster {
 	struct member **members; /* owned; [id - 1] */
 	size_t n, cap;
-	unsigned arity;       /* > 0 */
+	unsigned arity;       /* > 0; ROSTER_MAX: a star */
+	uint32_t rack;        /* of the server, or ROSTER_NO_RACK */
 	struct member *child; /* of the server */
 	unsigned children;
 };
@@ -57,6 +72,9 @@ struct member *roster_add(struct roster *, struct err *);
 void roster_free(struct roster *);
 /* The member, or NULL. */
 struct member *roster_find(const struct roster *, uint32_t id);
+/* Gives places to all that wait, in their order; once, before anybody has a place.
+ * ERR_NOMEM. */
+int roster_place_all(struct roster *, struct err *);
 /* Give it a place; with `direct` the server is its parent in any case. */
 void roster_place(struct roster *, struct member *, bool direct);
 /* It has no place any more.  Its children have no parent: each is given a place by the

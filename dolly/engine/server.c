@@ -16,7 +16,8 @@ struct dolly_server {
 	struct roster roster;
 	struct spread *spread;
 	uint8_t key[MSG_KEY_BYTES];
-	uint64_t now_us, made_us, busy_us; /* busy: somebody was not whole */
+	uint64_t now_us, made_us, busy_us; /* busy: somebody was not whole, */
+	bool busy;                         /* ... and somebody still is not */
 	uint32_t cursor;  /* the chunk that is read next, if it is wanted */
 	uint32_t reading; /* chunks */
 	uint64_t sent;
@@ -58,6 +59,7 @@ dolly_server_new(struct dolly_server **out, const struct dolly_server_config *cf
 		return err_nomem(e, "a server");
 	s->cfg = *cfg;
 	s->roster.arity = cfg->arity;
+	s->roster.rack = cfg->rack;
 	s->now_us = s->made_us = s->busy_us = now_us;
 	cfg->ops->random(cfg->arg, s->key, sizeof s->key);
 	if (spread_new(&s->spread, &cfg->spread, e) != 0) {
@@ -100,16 +102,16 @@ read_more(struct dolly_server *s)
 		uint32_t c = spread_next_wanted(s->spread, s->cursor);
 		if (c == SPREAD_NONE)
 			return;
-		uint32_t slot = spread_begin(s->spread, c);
+		uint32_t slot = spread_begin(s->spread, c, s->cfg.spread.chunk_bytes);
 		s->cursor = c + 1;
 		s->reading++;
-		s->cfg.ops->read(s->cfg.arg, slot, c, spread_bytes(s->spread, slot),
-		    spread_length(s->spread, c));
+		s->cfg.ops->read(s->cfg.arg, slot, c, spread_bytes(s->spread, slot));
 	}
 }
 
 void
-dolly_server_read(struct dolly_server *s, uint32_t slot, const struct err *e)
+dolly_server_read(
+    struct dolly_server *s, uint32_t slot, uint32_t length, const struct err *e)
 {
 	s->reading--;
 	if (e != NULL) {
@@ -117,8 +119,8 @@ dolly_server_read(struct dolly_server *s, uint32_t slot, const struct err *e)
 		dolly_server_stop(s, e->text);
 		return;
 	}
-	(void)spread_arrived(
-	    s->spread, slot, spread_length(s->spread, spread_chunk(s->spread, slot)));
+	spread_set_length(s->spread, slot, length);
+	(void)spread_arrived(s->spread, slot, length);
 	read_more(s);
 }
 
@@ -208,6 +210,29 @@ cut(struct dolly_server *s, struct member *m, const char *why)
 	}
 }
 
+static void
+say_end(struct dolly_server *s, struct member *m)
+{
+	if (m->peer == NULL)
+		return;
+	peer_say(m->peer, &(struct msg){ .type = MSG_END });
+	hang_up(s, m->peer);
+}
+
+/* Who has everything before it gets a place needs none. */
+static void
+let_go_whole(struct dolly_server *s)
+{
+	for (size_t i = 0; i < s->roster.n; i++) {
+		struct member *m = s->roster.members[i];
+		if (m->state != MEMBER_WAITS || !m->whole)
+			continue;
+		say_end(s, m);
+		m->state = MEMBER_LEFT;
+		tell_event(s, m, "whole");
+	}
+}
+
 /* A node that is whole, and has nobody behind it, may go; then perhaps its parent, too.
  */
 static void
@@ -215,10 +240,7 @@ settle(struct dolly_server *s, struct member *m)
 {
 	if (!m->whole || m->child != NULL || m->state != MEMBER_TAKES)
 		return;
-	if (m->peer != NULL) {
-		peer_say(m->peer, &(struct msg){ .type = MSG_END });
-		hang_up(s, m->peer);
-	}
+	say_end(s, m);
 	struct member *parent = m->parent;
 	drop_at_parent(s, m);
 	roster_take_out(&s->roster, m);
@@ -230,20 +252,6 @@ settle(struct dolly_server *s, struct member *m)
 
 /* --- the beginning --- */
 
-static struct member *
-next_to_place(const struct dolly_server *s)
-{
-	struct member *best = NULL;
-
-	for (size_t i = 0; i < s->roster.n; i++) {
-		struct member *m = s->roster.members[i];
-		if (m->state == MEMBER_WAITS &&
-		    (best == NULL || m->order < best->order))
-			best = m;
-	}
-	return best;
-}
-
 static uint32_t
 waiting(const struct dolly_server *s)
 {
@@ -254,14 +262,32 @@ waiting(const struct dolly_server *s)
 	return n;
 }
 
+/* All that have joined until now get their places together. */
 static void
 begin(struct dolly_server *s)
 {
-	struct member *m;
-
 	s->begun = true;
-	while ((m = next_to_place(s)) != NULL)
-		place(s, m, false);
+	let_go_whole(s);
+	if (roster_place_all(&s->roster, &s->failure) != 0) {
+		dolly_server_stop(s, s->failure.text);
+		return;
+	}
+	for (size_t i = 0; i < s->roster.n; i++) {
+		struct member *m = s->roster.members[i];
+		m->heard_us = s->now_us;
+		if (m->state == MEMBER_TAKES)
+			say_parent(s, m);
+	}
+	read_more(s);
+}
+
+/* One that comes when others have their places. */
+static void
+place_late(struct dolly_server *s)
+{
+	for (size_t i = 0; i < s->roster.n; i++)
+		if (s->roster.members[i]->state == MEMBER_WAITS)
+			place(s, s->roster.members[i], false);
 	read_more(s);
 }
 
@@ -271,7 +297,9 @@ check_begin(struct dolly_server *s)
 	bool late = s->cfg.start_us > 0 && s->now_us - s->made_us >= s->cfg.start_us;
 	uint32_t n = waiting(s);
 
-	if (s->begun ? n > 0 : n >= s->cfg.nodes || (late && n > 0))
+	if (s->begun && n > 0)
+		place_late(s);
+	else if (!s->begun && (n >= s->cfg.nodes || (late && n > 0)))
 		begin(s);
 }
 
@@ -294,11 +322,13 @@ welcome(struct dolly_server *s, struct member *m)
 		.version_lo = MSG_VERSION,
 		.id = m->id,
 		.chunks = s->cfg.spread.chunks,
-		.bytes = s->cfg.spread.bytes,
+		.bytes = s->cfg.bytes,
+		.content = s->cfg.content,
 		.deadline_ms = (uint32_t)(s->cfg.deadline_us / 1000),
 		.slow = s->cfg.slow };
 
 	memcpy(w.key, m->key, sizeof w.key);
+	memcpy(w.identity, s->cfg.identity, sizeof w.identity);
 	peer_say(m->peer, &w);
 }
 
@@ -306,16 +336,15 @@ welcome(struct dolly_server *s, struct member *m)
 static int
 on_join(struct dolly_server *s, struct peer *p, const struct msg *j)
 {
-	uint32_t order = (uint32_t)s->roster.n;
+	struct roster_spot spot = { s->roster.n, ROSTER_NO_RACK, ROSTER_NOT_LISTED };
 	struct err e;
 
 	if (j->version_lo > MSG_VERSION || j->version_hi < MSG_VERSION) {
-		refuse(s, p, "this server speaks version 1 of the protocol only");
+		refuse(s, p, "this server speaks version 2 of the protocol alone");
 		return 1;
 	}
-	if (s->cfg.ops->order != NULL)
-		order = s->cfg.ops->order(s->cfg.arg, p->address);
-	if (order == SERVER_NOT_MEANT) {
+	if (s->cfg.ops->spot != NULL &&
+	    !s->cfg.ops->spot(s->cfg.arg, p->address, &spot)) {
 		refuse(s, p, "this node is not one of --nodes");
 		return 1;
 	}
@@ -324,9 +353,10 @@ on_join(struct dolly_server *s, struct peer *p, const struct msg *j)
 		refuse(s, p, e.text);
 		return 1;
 	}
-	m->order = order;
+	m->spot = spot;
 	m->port = j->port;
 	m->heard_us = s->busy_us = s->now_us;
+	s->busy = true;
 	m->peer = p;
 	memcpy(m->address, p->address, sizeof m->address);
 	memcpy(m->name, j->text, sizeof m->name);
@@ -336,7 +366,7 @@ on_join(struct dolly_server *s, struct peer *p, const struct msg *j)
 	welcome(s, m);
 	tell_event(s, m, "joined");
 	check_begin(s);
-	return 0;
+	return m->peer == NULL;
 }
 
 static int
@@ -523,6 +553,7 @@ look_at(struct dolly_server *s, struct member *m)
 	if (m->state != MEMBER_TAKES && m->state != MEMBER_WAITS)
 		return;
 	s->busy_us = s->now_us;
+	s->busy = true;
 	/* Who opens a target, or waits for others, holds nobody up. */
 	if (m->state == MEMBER_TAKES && s->now_us - m->heard_us > s->cfg.deadline_us)
 		cut(s, m, "it was silent for longer than --deadline");
@@ -536,6 +567,7 @@ dolly_server_tick(struct dolly_server *s, uint64_t now_us)
 	uint32_t waits;
 
 	s->now_us = now_us;
+	s->busy = false;
 	for (size_t i = 0; i < s->roster.n; i++)
 		look_at(s, s->roster.members[i]);
 	uint32_t stuck = spread_stuck(
@@ -563,7 +595,8 @@ dolly_server_over(const struct dolly_server *s, struct err *e)
 		*e = s->failure;
 		return -1;
 	}
-	return s->begun && s->now_us - s->busy_us >= s->cfg.linger_us ? 1 : 0;
+	return s->begun && !s->busy && s->now_us - s->busy_us >= s->cfg.linger_us ? 1
+	                                                                          : 0;
 }
 
 const struct roster *

@@ -7,27 +7,28 @@
 
 #include "dolly/engine/roster.h"
 
-#define SERVER_NOT_MEANT UINT32_MAX
-
 struct dolly_server_ops {
-	/* Read a chunk to there, and call dolly_server_read(). */
-	void (*read)(
-	    void *arg, uint32_t slot, uint32_t chunk, void *to, uint32_t length);
+	/* Read a chunk to there, where spread.chunk_bytes fit, and call
+	 * dolly_server_read(). */
+	void (*read)(void *arg, uint32_t slot, uint32_t chunk, void *to);
 	/* Forget the peer, after a try to send what is waiting; it is freed then. */
 	void (*close)(void *arg, struct peer *);
 	/* Bytes that nobody can guess. */
 	void (*random)(void *arg, void *to, size_t n);
-	/* Where in the order of nodes somebody at this address stands;
-	 * SERVER_NOT_MEANT: such a node is not served.  NULL: all are served, in the
-	 * order in which they join. */
-	uint32_t (*order)(void *arg, const uint8_t address[4]);
+	/* Where somebody at this address stands; false: such a node is not served.
+	 * NULL: all are served, in the order in which they join, as of one rack. */
+	bool (*spot)(void *arg, const uint8_t address[4], struct roster_spot *);
 	/* Something has happened to a node; for whoever watches.  Or NULL. */
 	void (*event)(void *arg, const struct member *, const char *what);
 };
 
 struct dolly_server_config {
 	struct spread_config spread;
-	unsigned arity;       /* children of a node: 1 a chain */
+	uint64_t bytes;  /* of what is served, */
+	uint8_t content; /* enum msg_content */
+	uint8_t identity[MSG_IDENTITY_BYTES];
+	unsigned arity;       /* children of a node: 1 a chain, ROSTER_MAX a star */
+	uint32_t rack;        /* of the server, or ROSTER_NO_RACK */
 	uint32_t nodes;       /* begin when this many nodes have joined */
 	uint64_t start_us;    /* begin after this time without the rest; 0: never */
 	uint64_t deadline_us; /* for which a node may be silent, or take nothing */
@@ -51,8 +52,10 @@ bool dolly_server_reads(const struct dolly_server *, const struct peer *);
 void dolly_server_closed(struct dolly_server *, struct peer *, const char *why);
 size_t dolly_server_output(struct dolly_server *, struct peer *, const void **at);
 void dolly_server_sent(struct dolly_server *, struct peer *, size_t n);
-/* A chunk was read, or could not be (an error): then everything ends. */
-void dolly_server_read(struct dolly_server *, uint32_t slot, const struct err *);
+/* A chunk was read, and is so many bytes long, as it is sent; or it could not be (an
+ * error): then everything ends. */
+void dolly_server_read(
+    struct dolly_server *, uint32_t slot, uint32_t length, const struct err *);
 /* Several times in each deadline. */
 void dolly_server_tick(struct dolly_server *, uint64_t now_us);
 /* Slots may have become free: more is read.  After dolly_server_sent(). */

@@ -9,7 +9,8 @@ enum { HEADER_BYTES = MSG_FRAME_BYTES + MSG_DATA_BYTES };
 struct slot {
 	uint8_t *bytes;
 	uint32_t chunk; /* SPREAD_NONE: nothing */
-	uint32_t have;  /* bytes of it */
+	uint32_t length; /* bytes of it, */
+	uint32_t have;   /* ... and so many have arrived */
 	uint32_t users; /* children, whoever installs it, and the arrival itself */
 	bool arriving;
 	uint64_t used; /* when it was begun: the oldest one is replaced first */
@@ -95,12 +96,14 @@ enqueue(struct spread *s, struct spread_child *c, uint32_t slot)
 }
 
 uint32_t
-spread_begin(struct spread *s, uint32_t chunk)
+spread_begin(struct spread *s, uint32_t chunk, uint32_t length)
 {
 	uint32_t i = oldest(s);
 
 	assert(i != SPREAD_NONE && spread_find(s, chunk) == SPREAD_NONE);
+	assert(length > 0 && length <= s->cfg.chunk_bytes);
 	s->slots[i].chunk = chunk;
+	s->slots[i].length = length;
 	s->slots[i].have = 0;
 	s->slots[i].users = 1;
 	s->slots[i].arriving = true;
@@ -109,6 +112,13 @@ spread_begin(struct spread *s, uint32_t chunk)
 		if (chunkmap_take(&c->wants, chunk))
 			enqueue(s, c, i);
 	return i;
+}
+
+void
+spread_set_length(struct spread *s, uint32_t slot, uint32_t length)
+{
+	assert(s->slots[slot].have == 0 && length > 0 && length <= s->cfg.chunk_bytes);
+	s->slots[slot].length = length;
 }
 
 bool
@@ -136,11 +146,9 @@ spread_bytes(struct spread *s, uint32_t slot)
 }
 
 uint32_t
-spread_length(const struct spread *s, uint32_t chunk)
+spread_length(const struct spread *s, uint32_t slot)
 {
-	uint64_t left = s->cfg.bytes - (uint64_t)chunk * s->cfg.chunk_bytes;
-
-	return left < s->cfg.chunk_bytes ? (uint32_t)left : s->cfg.chunk_bytes;
+	return s->slots[slot].length;
 }
 
 bool
@@ -148,9 +156,9 @@ spread_arrived(struct spread *s, uint32_t slot, uint32_t bytes)
 {
 	struct slot *t = &s->slots[slot];
 
-	assert(t->arriving && bytes <= spread_length(s, t->chunk) - t->have);
+	assert(t->arriving && bytes <= t->length - t->have);
 	t->have += bytes;
-	if (t->have < spread_length(s, t->chunk))
+	if (t->have < t->length)
 		return false;
 	t->arriving = false;
 	t->users--;
@@ -281,14 +289,14 @@ begin_piece(struct spread *s, struct spread_child *c)
 	if (c->queued == 0)
 		return;
 	const struct slot *t = &s->slots[c->queue[c->head]];
-	uint32_t left = spread_length(s, t->chunk) - c->offset;
+	uint32_t left = t->length - c->offset;
 	uint32_t piece = left < s->cfg.piece_bytes ? left : s->cfg.piece_bytes;
 
 	if (t->have < c->offset + piece)
 		return;
 	c->piece = piece;
 	c->sent = 0;
-	msg_data_header(c->header, t->chunk, c->offset, piece);
+	msg_data_header(c->header, t->chunk, c->offset, t->length, piece);
 }
 
 size_t
@@ -315,7 +323,7 @@ end_piece(struct spread *s, struct spread_child *c)
 
 	c->offset += c->piece;
 	c->piece = 0;
-	if (t->chunk != SPREAD_NONE && c->offset < spread_length(s, t->chunk))
+	if (t->chunk != SPREAD_NONE && c->offset < t->length)
 		return;
 	c->head = (c->head + 1) % s->cfg.slots;
 	c->queued--;

@@ -21,10 +21,9 @@
 
 struct spread_config {
 	uint32_t slots;       /* > 1 */
-	uint32_t chunk_bytes; /* all of a chunk but the last one */
+	uint32_t chunk_bytes; /* the most of one chunk, as it is sent */
 	uint32_t piece_bytes; /* in a frame, at most MSG_PIECE_MAX */
 	uint32_t chunks;
-	uint64_t bytes; /* of all chunks */
 };
 
 struct peer;
@@ -57,15 +56,18 @@ void spread_free(struct spread *); /* its children, too */
 bool spread_room(const struct spread *);
 /* The slot that has this chunk, or into which it arrives, or SPREAD_NONE. */
 uint32_t spread_find(const struct spread *, uint32_t chunk);
-/* The chunk begins to arrive: into this slot.  spread_room() is true. */
-uint32_t spread_begin(struct spread *, uint32_t chunk);
+/* The chunk of so many bytes (at most chunk_bytes) begins to arrive: into this slot.
+ * spread_room() is true. */
+uint32_t spread_begin(struct spread *, uint32_t chunk, uint32_t length);
+/* It has turned out to be that long; nothing of it has arrived yet. */
+void spread_set_length(struct spread *, uint32_t slot, uint32_t length);
 /* Has all of its chunk arrived? */
 bool spread_is_whole(const struct spread *, uint32_t slot);
 uint32_t spread_chunk(const struct spread *, uint32_t slot);
 /* How much of it. */
 uint32_t spread_have(const struct spread *, uint32_t slot);
 uint8_t *spread_bytes(struct spread *, uint32_t slot);
-uint32_t spread_length(const struct spread *, uint32_t chunk);
+uint32_t spread_length(const struct spread *, uint32_t slot); /* of its chunk */
 /* n more bytes have arrived.  Returns true if the chunk is complete. */
 bool spread_arrived(struct spread *, uint32_t slot, uint32_t bytes);
 /* Its bytes do not come, or are wrong: forget it.  Children that have not got all of it

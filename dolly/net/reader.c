@@ -1,4 +1,4 @@
-/* reader.c: one thread that reads chunks of an image (reader.h).  The engine's thread
+/* reader.c: one thread that reads chunks (reader.h).  The engine's thread
  * calls all that is in the header. */
 #include "dolly/net/reader.h"
 
@@ -13,7 +13,9 @@ struct ask {
 };
 
 struct chunk_reader {
-	struct image *image;
+	chunk_reader_fn *read;
+	void *arg;
+	uint32_t *lengths; /* by slot; the thread's until CHUNK_READER_READ */
 	struct mailbox *box;
 	struct queue *queue;
 	pthread_t thread;
@@ -33,7 +35,8 @@ run(void *arg)
 		free(item);
 		if (r->failed)
 			continue;
-		r->failed = image_read(r->image, a.chunk, a.to, &r->why) != 0;
+		r->failed = r->read(r->arg, a.chunk, a.to, &r->lengths[a.slot],
+				&r->why) != 0;
 		mailbox_put(r->box, r->failed ? CHUNK_READER_FAILED : CHUNK_READER_READ,
 		    a.slot);
 	}
@@ -42,15 +45,19 @@ run(void *arg)
 
 int
 chunk_reader_start(
-    struct chunk_reader **out, struct image *image, uint32_t most, struct err *e)
+    struct chunk_reader **out, chunk_reader_fn *read, void *arg, uint32_t slots,
+    struct err *e)
 {
 	struct chunk_reader *r = calloc(1, sizeof *r);
 
 	if (r == NULL)
 		return err_nomem(e, "a reader");
-	r->image = image;
-	r->queue = queue_new(most);
-	if (r->queue == NULL || mailbox_new(&r->box, most, e) != 0) {
+	r->read = read;
+	r->arg = arg;
+	r->lengths = calloc(slots, sizeof *r->lengths);
+	r->queue = queue_new(slots);
+	if (r->lengths == NULL || r->queue == NULL ||
+	    mailbox_new(&r->box, slots, e) != 0) {
 		chunk_reader_stop(r);
 		return err_nomem(e, "a reader");
 	}
@@ -90,6 +97,12 @@ chunk_reader_take(struct chunk_reader *r, struct event *ev)
 	return mailbox_take(r->box, ev);
 }
 
+uint32_t
+chunk_reader_length(const struct chunk_reader *r, uint32_t slot)
+{
+	return r->lengths[slot];
+}
+
 void
 chunk_reader_why(struct chunk_reader *r, struct err *e)
 {
@@ -111,5 +124,6 @@ chunk_reader_stop(struct chunk_reader *r)
 		free(item);
 	mailbox_free(r->box);
 	queue_free(r->queue);
+	free(r->lengths);
 	free(r);
 }

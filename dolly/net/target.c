@@ -10,22 +10,26 @@
 #include "common/base/mailbox.h"
 #include "common/base/queue.h"
 #include "common/image/read/source.h"
+#include "dolly/raw/raw.h"
 
 /* A chunk on its way; `bytes` NULL: all were put. */
 struct put {
 	struct target_thread *target;
 	uint32_t slot, chunk, length;
 	const void *bytes;
-	void *copy; /* decrypted in place; children get what came */
+	void *copy; /* decrypted in place, or unpacked; children get what came */
 };
 
 struct target_thread {
 	struct sink sink;
 	struct prover *prover;
+	struct raw *raw; /* NULL: chunks are those of an image */
+	uint64_t bytes;  /* of all raw data */
 	struct mailbox *box;
 	struct queue *queue;
 	pthread_t thread;
 	bool started, decrypts;
+	struct sink_sum sum; /* the thread's until TARGET_FINISHED */
 	atomic_bool stopping; /* what waits is not put any more */
 	pthread_mutex_t lock; /* of why */
 	struct err why;
@@ -81,33 +85,51 @@ give_up(struct target_thread *t, struct err *e)
 	mailbox_put(t->box, TARGET_FAILED, 0);
 }
 
-/* A copy, if the prover would change what children get. */
+/* A place for what is not what children get: decrypted, or unpacked. */
 static int
 copy_chunk(struct target_thread *t, struct put *p, struct err *e)
 {
-	if (!t->decrypts)
+	if (!t->decrypts && t->raw == NULL)
 		return 0;
 	p->copy = malloc(SOURCE_CHUNK_BYTES);
-	if (p->copy == NULL)
-		return err_nomem(e, "a chunk");
-	memcpy(p->copy, p->bytes, p->length);
+	return p->copy != NULL ? 0 : err_nomem(e, "a chunk");
+}
+
+static int
+prove_image(struct target_thread *t, struct put *p, struct sink_chunk *c, struct err *e)
+{
+	struct blockmap bad;
+
+	if (p->length != SOURCE_CHUNK_BYTES)
+		return err_set(e, ERR_FORMAT, "it has %u bytes", p->length);
+	if (p->copy != NULL)
+		memcpy(p->copy, p->bytes, p->length);
+	if (prover_chunk(t->prover, c, &bad, e) != 0)
+		return err_ctx(e, "chunk %u", p->chunk);
 	return 0;
+}
+
+static int
+prove(struct target_thread *t, struct put *p, struct sink_chunk *c, struct err *e)
+{
+	if (t->raw == NULL)
+		return prove_image(t, p, c, e);
+	c->length = raw_length(t->bytes, p->chunk);
+	return raw_unpack(t->raw, p->chunk, p->bytes, p->length, p->copy, c->length, e);
 }
 
 /* 1: it was damaged. */
 static int
 prove_and_put(struct target_thread *t, struct put *p, struct err *e)
 {
-	struct blockmap bad;
 	struct sink_chunk c = { .number = p->chunk,
 		.length = p->length,
 		.bytes = p->copy != NULL ? p->copy : (void *)(uintptr_t)p->bytes,
 		.released = released,
 		.arg = p };
 
-	if (prover_chunk(t->prover, &c, &bad, e) == 0)
+	if (prove(t, p, &c, e) == 0)
 		return sink_put(&t->sink, &c, e);
-	(void)err_ctx(e, "chunk %u", p->chunk);
 	bool again = prover_blames_chunk(e);
 	set_why(t, e);
 	mailbox_put(t->box, again ? TARGET_DAMAGED : TARGET_RELEASED, p->slot);
@@ -124,7 +146,7 @@ handle(struct target_thread *t, struct put *p)
 
 	if (p->bytes == NULL) {
 		free(p);
-		if (sink_end(&t->sink, NULL, &e) != 0) {
+		if (sink_end(&t->sink, &t->sum, &e) != 0) {
 			give_up(t, &e);
 			return false;
 		}
@@ -161,8 +183,8 @@ run(void *arg)
 }
 
 int
-target_thread_start(struct target_thread **out, target_thread_open_fn *open, void *arg,
-    const struct proof_config *keys, uint32_t chunks, uint32_t slots, struct err *e)
+target_thread_start(
+    struct target_thread **out, const struct target_config *cfg, struct err *e)
 {
 	struct target_thread *t = calloc(1, sizeof *t);
 	const struct sink_giver giver = { on_needs, on_failed, t };
@@ -170,15 +192,18 @@ target_thread_start(struct target_thread **out, target_thread_open_fn *open, voi
 	if (t == NULL)
 		return err_nomem(e, "the target");
 	pthread_mutex_init(&t->lock, NULL);
-	t->decrypts = keys->decrypt != NULL;
-	t->queue = queue_new(slots + 2);
+	t->decrypts = cfg->proof->decrypt != NULL;
+	t->bytes = cfg->bytes;
+	t->queue = queue_new(cfg->slots + 2);
 	*out = t;
 	if (t->queue == NULL)
 		return err_nomem(e, "the target");
-	if (mailbox_new(&t->box, 2 * slots + chunks + 8, e) != 0 ||
-	    prover_new(&t->prover, keys, false, e) != 0 || open(arg, &t->sink, e) != 0)
+	if (mailbox_new(&t->box, 2 * cfg->slots + cfg->chunks + 8, e) != 0 ||
+	    prover_new(&t->prover, cfg->proof, false, e) != 0 ||
+	    (cfg->raw && raw_new(&t->raw, false, e) != 0) ||
+	    cfg->open(cfg->arg, &t->sink, e) != 0)
 		return -1;
-	sink_begin(&t->sink, chunks, &giver);
+	sink_begin(&t->sink, cfg->chunks, &giver);
 	if (thread_start(&t->thread, run, t) != 0)
 		return err_set(e, ERR_IO, "a thread could not be started");
 	t->started = true;
@@ -225,6 +250,12 @@ target_thread_finish(struct target_thread *t)
 }
 
 void
+target_thread_sum(struct target_thread *t, struct sink_sum *sum)
+{
+	*sum = t->sum;
+}
+
+void
 target_thread_stop(struct target_thread *t)
 {
 	void *item;
@@ -240,6 +271,7 @@ target_thread_stop(struct target_thread *t)
 		free(item);
 	sink_close(&t->sink, NULL, NULL);
 	prover_free(t->prover);
+	raw_free(t->raw);
 	mailbox_free(t->box);
 	queue_free(t->queue);
 	pthread_mutex_destroy(&t->lock);

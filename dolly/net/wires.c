@@ -11,11 +11,12 @@
 
 #include "common/base/clock.h"
 #include "common/base/grow.h"
+#include "dolly/net/tls.h"
 
 enum {
 	READ_BYTES = 65536,
 	STRANGERS_MAX = 64,
-	STRANGER_US = 5000000, /* to say what it is */
+	STRANGER_US = 5000000, /* to say what it is, or that it has the key */
 	SILENT_MS =
 	    10000,      /* what was sent is not acknowledged: the other side is gone */
 	SENDS_MAX = 32, /* to one peer, before the others have a turn */
@@ -24,13 +25,17 @@ enum {
 struct wire {
 	int fd;
 	struct peer *peer; /* NULL: the engine has closed it */
-	bool connecting;
+	bool connecting, dialled;
+	bool heard; /* bytes have come */
+	struct tls_wire *tls; /* NULL: nothing is encrypted */
+	bool shaking, writes; /* both sides still prove that they have the key */
 	uint64_t since_us;
 };
 
 struct wires {
 	const struct wires_engine *ops;
 	void *engine;
+	struct tls *key; /* borrowed, or NULL */
 	int listener;
 	uint16_t port;
 	struct wire **wires;
@@ -77,14 +82,15 @@ open_listener(struct wires *w, uint16_t port, bool any, struct err *e)
 }
 
 int
-wires_open(struct wires **out, const struct wires_engine *ops, uint16_t port, bool any,
-    struct err *e)
+wires_open(struct wires **out, const struct wires_engine *ops, struct tls *key,
+    uint16_t port, bool any, struct err *e)
 {
 	struct wires *w = calloc(1, sizeof *w);
 
 	if (w == NULL)
 		return err_nomem(e, "connections");
 	w->ops = ops;
+	w->key = key;
 	if (open_listener(w, port, any, e) != 0) {
 		wires_close(w);
 		return -1;
@@ -99,6 +105,14 @@ wires_serve(struct wires *w, void *engine)
 	w->engine = engine;
 }
 
+static void
+drop(struct wire *x)
+{
+	tls_wire_free(x->tls);
+	close(x->fd);
+	free(x);
+}
+
 void
 wires_close(struct wires *w)
 {
@@ -107,8 +121,7 @@ wires_close(struct wires *w)
 	for (size_t i = 0; i < w->n; i++) {
 		if (w->wires[i]->peer != NULL && w->wires[i]->peer->kind == PEER_NEW)
 			peer_free(w->wires[i]->peer);
-		close(w->wires[i]->fd);
-		free(w->wires[i]);
+		drop(w->wires[i]);
 	}
 	if (w->listener >= 0)
 		close(w->listener);
@@ -125,21 +138,29 @@ wires_port(const struct wires *w)
 
 /* The descriptor is taken over. */
 static int
-add(struct wires *w, int fd, struct peer *p, bool connecting, struct err *e)
+add(struct wires *w, int fd, struct peer *p, bool dialled, struct err *e)
 {
 	int on = 1;
 	unsigned silent = SILENT_MS;
 	struct wire *x = calloc(1, sizeof *x);
 
-	if (x == NULL ||
+	if (x != NULL && w->key != NULL)
+		x->tls = tls_wire_new(w->key, fd, dialled);
+	if (x == NULL || (w->key != NULL && x->tls == NULL) ||
 	    grow(&w->wires, &w->cap, w->n, sizeof *w->wires, "connections", e) != 0) {
 		close(fd);
+		if (x != NULL)
+			tls_wire_free(x->tls);
 		free(x);
 		return err_nomem(e, "a connection");
 	}
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent, sizeof silent);
-	*x = (struct wire){ fd, p, connecting, clock_us() };
+	x->fd = fd;
+	x->peer = p;
+	x->connecting = x->dialled = dialled;
+	x->shaking = x->tls != NULL;
+	x->since_us = clock_us();
 	w->wires[w->n++] = x;
 	p->io = x;
 	return 0;
@@ -209,7 +230,8 @@ send_one(struct wires *w, struct wire *x, bool *again)
 	*again = false;
 	if (n == 0)
 		return true;
-	ssize_t rc = send(x->fd, at, n, MSG_NOSIGNAL);
+	ssize_t rc = x->tls != NULL ? tls_wire_send(x->tls, at, n)
+	                            : send(x->fd, at, n, MSG_NOSIGNAL);
 	if (rc < 0)
 		return errno == EAGAIN || errno == EINTR;
 	w->ops->sent(w->engine, x->peer, (size_t)rc);
@@ -237,7 +259,7 @@ wires_hang_up(struct wires *w, struct peer *p)
 
 	if (x == NULL)
 		return;
-	if (!x->connecting)
+	if (!x->connecting && !x->shaking)
 		while (again && send_one(w, x, &again))
 			;
 	x->peer = NULL;
@@ -246,12 +268,18 @@ wires_hang_up(struct wires *w, struct peer *p)
 static void
 receive(struct wires *w, struct wire *x)
 {
-	ssize_t n = recv(x->fd, w->buf, sizeof w->buf, 0);
+	ssize_t n = x->tls != NULL ? tls_wire_recv(x->tls, w->buf, sizeof w->buf)
+	                           : recv(x->fd, w->buf, sizeof w->buf, 0);
 
+	x->heard = x->heard || n > 0;
 	if (n > 0)
 		w->ops->bytes(w->engine, x->peer, w->buf, (size_t)n);
-	else if (n == 0)
-		lose(w, x, "the connection was closed");
+	else if (n == 0 || errno == ECONNRESET)
+		lose(w, x,
+		    x->heard || !x->dialled || x->tls != NULL
+		        ? "the connection was closed"
+		        : "the connection was closed without an answer; perhaps the "
+			  "other side has a --key");
 	else if (errno != EAGAIN && errno != EINTR)
 		lose(w, x, strerror(errno));
 }
@@ -264,8 +292,19 @@ connected(struct wires *w, struct wire *x)
 
 	(void)getsockopt(x->fd, SOL_SOCKET, SO_ERROR, &error, &len);
 	x->connecting = false;
+	x->since_us = clock_us();
 	if (error != 0)
 		lose(w, x, strerror(error));
+}
+
+static void
+shake(struct wires *w, struct wire *x)
+{
+	int rc = tls_wire_shake(x->tls, &x->writes);
+
+	if (rc < 0)
+		lose(w, x, "the other side has another --key, or none");
+	x->shaking = rc == 0;
 }
 
 static short
@@ -277,6 +316,8 @@ events_of(struct wires *w, const struct wire *x)
 		return 0;
 	if (x->connecting)
 		return POLLOUT;
+	if (x->shaking)
+		return x->writes ? POLLOUT : POLLIN;
 	return (short)((w->ops->reads(w->engine, x->peer) ? POLLIN : 0) |
 		       (w->ops->output(w->engine, x->peer, &at) > 0 ? POLLOUT : 0));
 }
@@ -290,15 +331,14 @@ sweep(struct wires *w)
 
 	for (size_t i = 0; i < w->n; i++) {
 		struct wire *x = w->wires[i];
-		if (x->peer != NULL && x->peer->kind == PEER_NEW &&
-		    now - x->since_us > STRANGER_US)
+		if (x->peer != NULL && now - x->since_us > STRANGER_US &&
+		    (x->peer->kind == PEER_NEW || (x->shaking && !x->connecting)))
 			lose(w, x, "it has not said what it is");
 		if (x->peer != NULL) {
 			w->wires[kept++] = x;
 			continue;
 		}
-		close(x->fd);
-		free(x);
+		drop(x);
 	}
 	w->n = kept;
 }
@@ -327,10 +367,31 @@ serve_one(struct wires *w, struct wire *x, short what)
 {
 	if (x->peer != NULL && x->connecting && what != 0)
 		connected(w, x);
-	else if (x->peer != NULL && (what & (POLLIN | POLLHUP | POLLERR)) != 0)
+	if (x->peer != NULL && x->shaking && !x->connecting && what != 0) {
+		shake(w, x);
+		return;
+	}
+	if (x->peer != NULL && (what & (POLLIN | POLLHUP | POLLERR)) != 0)
 		receive(w, x);
 	if (x->peer != NULL && !x->connecting && (what & POLLOUT) != 0)
 		send_some(w, x);
+}
+
+/* What TLS has read ahead, and the engine can take: no descriptor tells of it. */
+static bool
+has_pending(struct wires *w, const struct wire *x)
+{
+	return x->peer != NULL && x->tls != NULL && !x->shaking &&
+	       tls_wire_pending(x->tls) && w->ops->reads(w->engine, x->peer);
+}
+
+static bool
+any_pending(struct wires *w)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (has_pending(w, w->wires[i]))
+			return true;
+	return false;
 }
 
 void
@@ -338,10 +399,14 @@ wires_step(struct wires *w, int also, int timeout_ms)
 {
 	sweep(w);
 	size_t n = w->n;
-	if (!prepare(w, also) || poll(w->polls, n + 2, timeout_ms) <= 0)
+	bool pending = any_pending(w);
+	if (!prepare(w, also) ||
+	    poll(w->polls, n + 2, pending ? 0 : timeout_ms) < 0)
 		return;
 	for (size_t i = 0; i < n; i++)
-		serve_one(w, w->wires[i], w->polls[i].revents);
+		serve_one(w, w->wires[i],
+		    w->polls[i].revents |
+		        (has_pending(w, w->wires[i]) ? POLLIN : 0));
 	if (w->polls[n].revents != 0)
 		accept_all(w);
 }

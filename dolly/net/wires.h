@@ -22,9 +22,12 @@ struct wires_engine {
 
 struct wires;
 
-/* Listens at this port; where it is taken and `any` is true, at a free one.  ERR_IO. */
-int wires_open(struct wires **, const struct wires_engine *, uint16_t port, bool any,
-    struct err *);
+struct tls;
+
+/* With `key` (borrowed; NULL: nothing is encrypted) only those who have it, too, can
+ * connect and are connected to.  Listens at this port; where it is taken and `any` is true, at a free one.  ERR_IO. */
+int wires_open(struct wires **, const struct wires_engine *, struct tls *key,
+    uint16_t port, bool any, struct err *);
 /* The engine that has the peers, before anything else. */
 void wires_serve(struct wires *, void *engine);
 /* Before the engine is freed, which has the peers that have said what they are. */

@@ -90,12 +90,12 @@ on_finish(void *arg)
 }
 
 static void
-on_read(void *arg, uint32_t slot, uint32_t chunk, void *to, uint32_t length)
+on_read(void *arg, uint32_t slot, uint32_t chunk, void *to)
 {
 	(void)arg;
 	(void)slot;
 	(void)chunk;
-	memset(to, 0, length);
+	memset(to, 0, CHUNK);
 }
 
 static void
@@ -117,7 +117,7 @@ try_node(const uint8_t *data, size_t bytes)
 {
 	const struct node_config c = { .name = "n",
 		.port = 1,
-		.spread = { 2, CHUNK, 64, 0, 0 },
+		.spread = { 2, CHUNK, 64, 0 },
 		.ops = &node_ops };
 	struct node *n;
 	struct err e;
@@ -146,8 +146,10 @@ static void
 try_server(const uint8_t *data, size_t bytes)
 {
 	const struct dolly_server_config c = {
-		.spread = { 4, CHUNK, 64, CHUNKS, CHUNK * CHUNKS },
+		.spread = { 4, CHUNK, 64, CHUNKS },
+		.bytes = CHUNK * CHUNKS,
 		.arity = 2,
+		.rack = ROSTER_NO_RACK,
 		.nodes = 1,
 		.deadline_us = 1000000,
 		.ops = &dolly_server_ops,

@@ -118,7 +118,7 @@ for host, port in ((sys.argv[1], 9998), (sys.argv[2], 9998)):
         except OSError:         # whoever was there is done
             continue
         held.append(s)
-        join = b"doly" + struct.pack("<HHHB", 1, 1, 9998, 1) + b"x"
+        join = b"doly" + struct.pack("<HHHB", 2, 2, 9998, 1) + b"x"
         hello = b"doly" + struct.pack("<I", 1 + i % 8) + r.randbytes(16)
         say = [b"GET / HTTP/1.0\r\n\r\n", r.randbytes(3000), struct.pack("<IB", 0xffffffff, 13), b"",
                struct.pack("<IB", len(hello), 11) + hello, (struct.pack("<IB", len(join), 1) + join)[:i % 15]][i % 6]

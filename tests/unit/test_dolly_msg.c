@@ -16,6 +16,8 @@ sample(enum msg_type type)
 		.id = 77,
 		.chunks = 5,
 		.bytes = 5 << 20,
+		.content = MSG_RAW,
+		.identity = "fedcba987654321",
 		.deadline_ms = 1000,
 		.slow = 12345,
 		.have = 3,
@@ -67,13 +69,13 @@ data(void)
 	struct msg m;
 	struct err e;
 
-	msg_data_header(frame, 9, 65536, 3);
+	msg_data_header(frame, 9, 65536, 70000, 3);
 	memcpy(frame + MSG_FRAME_BYTES + MSG_DATA_BYTES, "abc", 3);
 	T_CHECK(frame[0] == MSG_DATA_BYTES + 3 && frame[4] == MSG_DATA);
 	T_CHECK(msg_read(&m, MSG_DATA,
 		    rd_from(frame + MSG_FRAME_BYTES, MSG_DATA_BYTES + 3), &e) == 0);
 	T_CHECK(m.chunk == 9);
-	T_CHECK(m.offset == 65536);
+	T_CHECK(m.offset == 65536 && m.length == 70000);
 	T_CHECK(m.piece_bytes == 3 && memcmp(m.piece, "abc", 3) == 0);
 	bool refused = true;
 	for (size_t n = 0; n <= MSG_DATA_BYTES;

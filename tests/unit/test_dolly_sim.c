@@ -60,6 +60,7 @@ struct event {
 	int side; /* that it is for */
 	struct packet *packet;
 	uint32_t slot;
+	unsigned life; /* READ: of the server, which it is for */
 };
 
 static struct world {
@@ -69,6 +70,7 @@ static struct world {
 	struct host *hosts; /* [0]: the server */
 	uint32_t nodes, hung;
 	struct dolly_server *server;
+	unsigned life; /* 0: the first server, 1: the one that came back */
 	struct conn *conns;
 } w;
 
@@ -359,12 +361,13 @@ on_finish(void *arg)
 }
 
 static void
-on_read(void *arg, uint32_t slot, uint32_t chunk, void *to, uint32_t length)
+on_read(void *arg, uint32_t slot, uint32_t chunk, void *to)
 {
 	(void)arg;
-	memset(to, (int)(chunk & 0xff), length);
+	memset(to, (int)(chunk & 0xff), CHUNK);
 	push((struct event){
-	    .at_us = w.now_us + 1, .kind = READ, .host = w.hosts, .slot = slot });
+	    .at_us = w.now_us + 1, .kind = READ, .host = w.hosts, .slot = slot,
+	    .life = w.life });
 }
 
 static void
@@ -404,7 +407,9 @@ do_host(const struct event *ev)
 		node_finished(h->node, NULL);
 		break;
 	default:
-		dolly_server_read(w.server, ev->slot, NULL);
+		if (ev->life != w.life)
+			return;
+		dolly_server_read(w.server, ev->slot, CHUNK, NULL);
 	}
 	go_on(h);
 }
@@ -437,27 +442,40 @@ step(void)
 /* --- runs --- */
 
 static void
-start(uint32_t nodes, uint32_t chunks, unsigned arity)
+start_server(uint32_t nodes, uint32_t chunks, unsigned arity, uint64_t start_us)
 {
-	w.hosts = calloc(nodes + 1, sizeof *w.hosts);
-	const struct dolly_server_config sc = { .spread = { 16, CHUNK, CHUNK, chunks,
-						    (uint64_t)chunks * CHUNK },
+	const struct dolly_server_config sc = { .spread = { 16, CHUNK, CHUNK, chunks },
+		.bytes = (uint64_t)chunks * CHUNK,
 		.arity = arity,
+		.rack = ROSTER_NO_RACK,
 		.nodes = nodes,
+		.start_us = start_us,
 		.deadline_us = 3000000,
 		.linger_us = 1000000,
 		.ops = &dolly_server_ops,
 		.arg = w.hosts };
 	struct err e;
 
-	w.nodes = nodes;
-	if (w.hosts == NULL || dolly_server_new(&w.server, &sc, 0, &e) != 0)
+	if (dolly_server_new(&w.server, &sc, w.now_us, &e) != 0)
 		abort();
+}
+
+static void
+start(uint32_t nodes, uint32_t chunks, unsigned arity)
+{
+	struct err e;
+
+	w.nodes = nodes;
+	w.hosts = calloc(nodes + 1, sizeof *w.hosts);
+	if (w.hosts == NULL)
+		abort();
+	start_server(nodes, chunks, arity, 0);
 	for (uint32_t i = 0; i <= nodes; i++) {
 		struct host *h = &w.hosts[i];
 		const struct node_config nc = { .name = "n",
 			.port = 1,
-			.spread = { 16, CHUNK, CHUNK, 0, 0 },
+			.patience_us = 60000000,
+			.spread = { 16, CHUNK, CHUNK, 0 },
 			.ops = &node_ops,
 			.arg = h };
 		h->id = i;
@@ -514,6 +532,17 @@ forget_packets(void)
 	}
 }
 
+static void
+end_run(void)
+{
+	forget_packets();
+	dolly_server_free(w.server);
+	for (uint32_t i = 1; i <= w.nodes; i++)
+		node_free(w.hosts[i].node);
+	free(w.hosts);
+	free(w.heap);
+}
+
 /* Until the server has ended.  `lost` hosts die or hang, by the seed, while chunks are
  * sent.  The time when the last one was whole; *whole: how many; *right: of these have
  * had each chunk, once. */
@@ -541,13 +570,58 @@ run(uint32_t nodes, uint32_t chunks, unsigned arity, uint32_t lost, uint64_t see
 	*right = 0;
 	for (uint32_t i = 1; i <= nodes; i++)
 		*right += !is_gone(&w.hosts[i]) && w.hosts[i].put == chunks;
-	forget_packets();
-	dolly_server_free(w.server);
-	for (uint32_t i = 1; i <= nodes; i++)
-		node_free(w.hosts[i].node);
-	free(w.hosts);
-	free(w.heap);
+	end_run();
 	return last;
+}
+
+/* The server is killed: its connections end, and what it had is gone. */
+static void
+kill_server(void)
+{
+	lose_host(w.hosts, false);
+	for (struct end *x = w.hosts->ends; x != NULL; x = x->next) {
+		struct peer **p = &x->conn->peer[x->side];
+		if (*p != NULL && (*p)->kind == PEER_NEW)
+			peer_free(*p);
+		*p = NULL;
+		x->conn->open = false;
+	}
+	dolly_server_free(w.server);
+	w.life++;
+}
+
+/* A server that dies when half is done, and comes back after three seconds. */
+static void
+server_dies(uint32_t nodes, uint32_t chunks, unsigned arity)
+{
+	struct err e;
+	uint32_t whole, right = 0, before = 0;
+	uint64_t death = (uint64_t)chunks * CHUNK / 1024 * US_A_KB * arity / 2;
+
+	w = (struct world){ .random = 5 };
+	start(nodes, chunks, arity);
+	while (w.now_us < death)
+		step();
+	for (uint32_t i = 1; i <= nodes; i++)
+		before += w.hosts[i].put;
+	kill_server();
+	while (w.now_us < death + 3000000)
+		step();
+	w.hosts->dead = false;
+	start_server(nodes, chunks, arity, 2000000);
+	push((struct event){ .at_us = w.now_us, .kind = TICK, .host = w.hosts });
+	while (dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST)
+		step();
+	uint64_t sent = dolly_server_bytes_sent(w.server);
+	(void)last_done(&whole);
+	for (uint32_t i = 1; i <= nodes; i++)
+		right += w.hosts[i].put == chunks;
+	printf("# %u nodes, the server dies: %u chunks were there, %llu KB came again\n",
+	    nodes, before, (unsigned long long)sent / 1024);
+	T_CHECK(before > chunks / 4);
+	T_CHECK(whole == nodes && right == nodes); /* no chunk was put twice */
+	T_CHECK(sent < (uint64_t)arity * chunks * PACKET * 3 / 4);
+	end_run();
 }
 
 static void
@@ -581,5 +655,7 @@ main(int argc, char **argv)
 	failures(nodes / 3, 1, nodes / 60, seed);
 	failures(nodes / 3, 2, nodes / 60, seed + 1);
 	failures(30, 30, 3, seed + 2);
+	server_dies(8, 200, 1);
+	server_dies(40, 200, 3);
 	return t_done();
 }

@@ -1,6 +1,6 @@
 /* meant.h: the nodes that a server is meant to serve: --nodes. */
-#ifndef DOLLY_MEANT_H
-#define DOLLY_MEANT_H
+#ifndef DOLLY_ORDER_MEANT_H
+#define DOLLY_ORDER_MEANT_H
 
 #include <stdint.h>
 
@@ -23,4 +23,4 @@ uint32_t meant_order(struct meant *, const uint8_t address[4]);
 /* The IPv4 address of a name.  ERR_ABSENT. */
 int meant_resolve(const char *name, uint8_t address[4], struct err *);
 
-#endif /* DOLLY_MEANT_H */
+#endif /* DOLLY_ORDER_MEANT_H */

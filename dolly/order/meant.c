@@ -1,6 +1,6 @@
 /* meant.c: --nodes, and names of machines.  Called by serve.c and join.c before
  * anything begins, and for each node that joins. */
-#include "dolly/meant.h"
+#include "dolly/order/meant.h"
 
 #include <errno.h>
 #include <netdb.h>

@@ -1,0 +1,96 @@
+/* origin.c: what a server serves, and its identity (origin.h).  serve.c opens it in the
+ * program's thread; chunks are read in that of dolly/net/reader.c. */
+#include "dolly/origin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/disk/disk.h"
+#include "frisbeed/serve/identity.h"
+
+static int
+take_identity(struct origin *o, const struct disk *d, bool is_image, struct err *e)
+{
+	struct identity *id;
+
+	if (identity_new(&id, &o->source, d, is_image, e) != 0)
+		return -1;
+	memcpy(o->identity, identity_bytes(id), sizeof o->identity);
+	identity_free(id);
+	return 0;
+}
+
+static int
+open_image(struct origin *o, struct err *e)
+{
+	struct source source = o->source; /* the image's from now on */
+
+	o->source = (struct source){ 0 };
+	o->content = MSG_IMAGE;
+	if (image_open_source(&o->image, &source, NULL, e) != 0)
+		return -1;
+	image_keep_encrypted(o->image);
+	o->chunks = image_chunks(o->image);
+	o->chunk_bytes = SOURCE_CHUNK_BYTES;
+	o->bytes = (uint64_t)o->chunks * SOURCE_CHUNK_BYTES;
+	return 0;
+}
+
+static int
+open_raw(struct origin *o, const struct source_info *info, bool zstd, struct err *e)
+{
+	o->content = MSG_RAW;
+	o->chunks = info->chunks;
+	o->chunk_bytes = RAW_SENT_MAX;
+	o->bytes = info->bytes;
+	o->chunk = malloc(RAW_CHUNK_BYTES);
+	if (o->chunk == NULL)
+		return err_nomem(e, "a chunk");
+	return raw_new(&o->raw, zstd, e);
+}
+
+int
+origin_open(struct origin *o, const char *path, bool raw, bool zstd, struct err *e)
+{
+	struct source_info info;
+	struct disk *d;
+
+	o->name = path;
+	if (disk_open(&d, path, DISK_READ, e) != 0 ||
+	    source_of_disk(&o->source, d, e) != 0 ||
+	    source_info(&o->source, &info, e) != 0)
+		return -1;
+	if (info.in_order)
+		return err_set(e, ERR_UNSUPPORTED,
+		    "%s: is a pipe, but nodes need the chunks in any order", path);
+	if (info.chunks == 0 || info.chunks > MSG_CHUNKS_MAX)
+		return err_set(e, info.chunks == 0 ? ERR_FORMAT : ERR_UNSUPPORTED,
+		    info.chunks == 0 ? "%s: is empty" : "%s: is too large", path);
+	if (take_identity(o, d, !raw, e) != 0)
+		return -1;
+	return raw ? open_raw(o, &info, zstd, e) : open_image(o, e);
+}
+
+void
+origin_close(struct origin *o)
+{
+	image_close(o->image);
+	source_close(&o->source);
+	raw_free(o->raw);
+	free(o->chunk);
+	*o = (struct origin){ 0 };
+}
+
+int
+origin_read(void *arg, uint32_t chunk, void *to, uint32_t *length, struct err *e)
+{
+	struct origin *o = arg;
+
+	*length = o->chunk_bytes;
+	if (o->image != NULL)
+		return image_read(o->image, chunk, to, e);
+	if (source_read(&o->source, chunk, NULL, o->chunk, e) != 0)
+		return -1;
+	*length = raw_pack(o->raw, chunk, o->chunk, raw_length(o->bytes, chunk), to);
+	return 0;
+}

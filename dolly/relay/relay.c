@@ -1,0 +1,191 @@
+/* relay.c: a session of frisbeed/serve, fed by dolly (relay.h).  `dolly join` calls it in
+ * the program's thread; the session reads the file in its own. */
+#include "dolly/relay/relay.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/disk/disk.h"
+#include "common/image/read/source_live.h"
+#include "frisbeed/serve/serve.h"
+
+enum {
+	WHERE_MAX = 64,
+	RUN_BLOCKS = 32,
+	AHEAD = 16,
+	RATE_BITS = 1000000000, /* where the card does not say; -D goes below */
+};
+
+struct relay {
+	char *path;
+	struct disk *disk; /* the file, for writing */
+	struct live *live; /* the session's, until it is stopped */
+	bool *has;         /* by chunk */
+	struct session_config each;
+	struct serve *serve;
+	uint32_t number, chunks, left; /* left: chunks that have not come yet */
+};
+
+/* Makes the file: where the user said, or a new one. */
+static int
+open_file(struct relay *r, const char *file, struct err *e)
+{
+	const char *tmp = getenv("TMPDIR");
+	int fd;
+
+	if (file != NULL) {
+		r->path = strdup(file);
+	} else if (asprintf(&r->path, "%s/dolly-relay-XXXXXX",
+		       tmp != NULL ? tmp : "/tmp") < 0) {
+		r->path = NULL;
+	} else if ((fd = mkstemp(r->path)) >= 0) {
+		close(fd);
+	} else {
+		return err_os(e, "%s", r->path);
+	}
+	if (r->path == NULL)
+		return err_nomem(e, "a relay");
+	return disk_open(&r->disk, r->path, DISK_WRITE | DISK_CREATE | DISK_TRUNC, e);
+}
+
+static int
+open_place(struct place **out, const char *where, struct err *e)
+{
+	const char *colon = strrchr(where, ':');
+	char group[WHERE_MAX];
+	struct net_options net = { 0 };
+
+	if (colon == NULL || colon == where || colon - where >= WHERE_MAX)
+		return err_set(e, ERR_USAGE, "--relay: \"%.60s\" is no GROUP:PORT", where);
+	memcpy(group, where, (size_t)(colon - where));
+	group[colon - where] = '\0';
+	net.addr = group;
+	net.port = colon + 1;
+	return places_one(out, "relay", &net, e);
+}
+
+static void
+configure(struct serve_config *c, const struct relay *r, const struct place *place)
+{
+	*c = (struct serve_config){ .session = &r->each,
+		.engine = { .run_blocks = RUN_BLOCKS,
+		    .ahead = AHEAD,
+		    .dynamic = true,
+		    .idle_us = -1 },
+		.sessions_max = 1 };
+	c->rate = places_card_bits(place, 1);
+	if (c->rate == 0)
+		c->rate = RATE_BITS;
+	server_rate_to_burst(c->rate, &c->engine.burst, &c->engine.gap_us);
+}
+
+/* The source is the session's, also on failure. */
+static int
+open_session(struct relay *r, const struct place *place, struct source *source,
+    struct err *e)
+{
+	struct serve_config c;
+
+	configure(&c, r, place);
+	if (serve_new(&r->serve, &c, e) != 0) {
+		source_close(source);
+		return -1;
+	}
+	return serve_add_source(r->serve, place, source, &r->number, e);
+}
+
+static int
+begin(struct relay *r, const char *where, const struct relay_image *image, struct err *e)
+{
+	const struct live_config g = { .file = r->path, .name = where };
+	struct source_info info = { .chunks = image->chunks,
+		.bytes = (uint64_t)image->chunks * SOURCE_CHUNK_BYTES,
+		.has_identity = true };
+	struct source source;
+	struct place *place;
+
+	memcpy(info.identity, image->identity, sizeof info.identity);
+	if (open_place(&place, where, e) != 0)
+		return -1;
+	int rc = live_new(&r->live, &source, &g, e);
+	if (rc == 0) {
+		live_begin(r->live, &info);
+		rc = open_session(r, place, &source, e);
+	}
+	places_free(place, 1);
+	return rc;
+}
+
+int
+relay_start(struct relay **out, const char *where, const char *file,
+    const struct relay_image *image, struct err *e)
+{
+	struct relay *r = calloc(1, sizeof *r);
+
+	if (r == NULL)
+		return err_nomem(e, "a relay");
+	r->chunks = r->left = image->chunks;
+	r->has = calloc(image->chunks, sizeof *r->has);
+	int rc = r->has != NULL ? open_file(r, file, e) : err_nomem(e, "a relay");
+	if (rc == 0)
+		rc = begin(r, where, image, e);
+	if (rc != 0) {
+		relay_stop(r);
+		return err_ctx(e, "--relay");
+	}
+	*out = r;
+	return 0;
+}
+
+int
+relay_put(struct relay *r, uint32_t chunk, const void *bytes, struct err *e)
+{
+	if (chunk >= r->chunks || r->has[chunk])
+		return 0;
+	if (disk_write(r->disk, bytes, SOURCE_CHUNK_BYTES,
+		(uint64_t)chunk * SOURCE_CHUNK_BYTES, e) != 0)
+		return -1;
+	r->has[chunk] = true;
+	live_has(r->live, chunk);
+	if (--r->left == 0)
+		live_end(r->live, NULL);
+	return 0;
+}
+
+void
+relay_stats(struct relay *r, struct relay_stats *s)
+{
+	struct serve_stats st;
+	struct err ignored;
+	uint32_t number;
+
+	*s = (struct relay_stats){ .over = true };
+	(void)serve_take_ended(r->serve, &number); /* or its state stays the old one */
+	if (serve_stats(r->serve, r->number, &st, &ignored) != 0)
+		return;
+	s->over = st.state == SESSION_ENDED || st.state == SESSION_FAILED;
+	if (st.state == SESSION_FAILED)
+		s->err = st.err;
+	s->clients = st.clients_known;
+	s->done = st.clients_done;
+	s->bytes_sent = st.tally.server.bytes_sent;
+}
+
+void
+relay_stop(struct relay *r)
+{
+	struct err ignored;
+
+	if (r == NULL)
+		return;
+	serve_free(r->serve); /* closes the growing source, which removes the file */
+	if (r->disk != NULL)
+		(void)disk_close(r->disk, &ignored);
+	if (r->disk != NULL && r->path != NULL)
+		(void)unlink(r->path);
+	free(r->path);
+	free(r->has);
+	free(r);
+}

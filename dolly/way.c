@@ -1,0 +1,119 @@
+/* way.c: from options to the order of nodes, and to the kind of tree (way.h).  Called by
+ * serve.c, in the program's thread. */
+#include "dolly/way.h"
+
+#include "common/base/say.h"
+#include "dolly/plan/predict.h"
+
+enum { ARITY_MAX = 5 };
+
+static int
+read_network(struct way *w, const char *path, struct err *e)
+{
+	w->has_net = true;
+	if (network_read(&w->net, path, e) != 0 || route_make(&w->route, &w->net, e) != 0)
+		return -1;
+	w->net.has_streams = false; /* what is sent goes another way */
+	return racks_of_network(&w->racks, &w->net, &w->route, e) == 0
+	           ? 0
+	           : err_ctx(e, "--network");
+}
+
+/* Who is near whom: what says most is asked. */
+static int
+read_racks(struct way *w, const struct options *o, struct err *e)
+{
+	w->has_racks = o->nodes == NULL || o->automatic || o->network != NULL ||
+	               o->rack_file != NULL;
+	w->racks.rack = ROSTER_NO_RACK;
+	if (o->network != NULL)
+		return read_network(w, o->network, e);
+	if (o->rack_file != NULL)
+		return racks_read(&w->racks, o->rack_file, e) == 0
+		           ? 0
+		           : err_ctx(e, "--rack-file");
+	return w->has_racks ? racks_of_addresses(&w->racks, e) : 0;
+}
+
+static unsigned
+arity_of(const struct predict_row *r)
+{
+	return r->kind == TREE_STAR ? ROSTER_MAX : r->kind == TREE_CHAIN ? 1 : r->arity;
+}
+
+/* --auto: what ends first in the network that is described; without a description a
+ * chain, whose nodes send least. */
+static int
+choose(struct way *w, const struct options *o, uint64_t image_bytes, struct err *e)
+{
+	struct predict_config c = {
+		.clients = w->meant.names.n > 0 ? w->meant.names.n : o->wait,
+		.arity_max = ARITY_MAX };
+	struct prediction p;
+
+	w->arity = 1;
+	if (!w->has_net)
+		return 0;
+	if (plan_compression(o->compression, &c.compression, e) != 0)
+		return -1;
+	c.raw_bytes = (double)image_bytes * c.compression;
+	if (predict(&p, &w->net, &w->route, &c, e) != 0)
+		return err_ctx(e, "--auto");
+	const struct predict_row *best = &p.rows[p.best];
+	w->arity = arity_of(best);
+	if (!o->quiet)
+		say(stderr, "dolly: %s is the fastest way; it is limited by %s\n",
+		    best->name, best->reason);
+	return 0;
+}
+
+int
+way_open(struct way *w, const struct options *o, uint64_t image_bytes, struct err *e)
+{
+	w->arity = o->star ? ROSTER_MAX : o->tree > 0 ? (unsigned)o->tree : 1;
+	if (o->nodes != NULL && meant_read(&w->meant, o->nodes, e) != 0)
+		return -1;
+	if (read_racks(w, o, e) != 0)
+		return -1;
+	return o->automatic ? choose(w, o, image_bytes, e) : 0;
+}
+
+void
+way_free(struct way *w)
+{
+	meant_free(&w->meant);
+	racks_free(&w->racks);
+	if (w->has_net) {
+		route_free(&w->route);
+		network_free(&w->net);
+	}
+}
+
+bool
+way_spot(struct way *w, const uint8_t address[4], struct roster_spot *s)
+{
+	if (w->meant.names.n > 0) {
+		s->listed = meant_order(&w->meant, address);
+		if (s->listed == ROSTER_NOT_LISTED)
+			return false;
+		s->order = s->listed;
+	}
+	if (w->has_racks)
+		racks_find(&w->racks, address, s);
+	return true;
+}
+
+int
+way_predict(const struct way *w, const struct options *o, uint64_t bytes, size_t nodes,
+    struct predict_row *row, struct err *e)
+{
+	struct predict_config c = { .clients = nodes };
+	enum tree_kind kind = w->arity == ROSTER_MAX ? TREE_STAR
+	                      : w->arity == 1        ? TREE_CHAIN
+	                                             : TREE_NARY;
+
+	if (plan_compression(o->compression, &c.compression, e) != 0)
+		return -1;
+	c.raw_bytes = (double)bytes * c.compression;
+	return predict_one(row, &w->net, &w->route, &c, kind, w->arity, e);
+}

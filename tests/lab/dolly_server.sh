@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# A server of dolly that is killed and started again: eight nodes keep what they have, and go on without being
+# started again; a server that comes back with another image is refused; one that does not come back is given up.
+. "$(dirname "$0")/lib.sh"
+requires python3 tc
+lab_up 8
+python3 -c "
+import random, sys
+sys.stdout.buffer.write(random.Random(9).randbytes(32 << 20))" > "$T/disk"
+"$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail "imagezip"
+size=$(stat -c %s "$T/disk.ndz")
+on s tc qdisc replace dev eth0 root tbf rate 80mbit burst 128kb latency 50ms || skip "cannot limit rates here"
+
+server() {	# OPTIONS... IMAGE
+	: > "$T/serve.log"
+	ip netns exec "${LAB}s" timeout 120 "$BIN/dolly" serve --json --linger 0 "$@" > "$T/table" 2> "$T/serve.log" &
+	SERVER=$!; PIDS+=($!)
+	until grep -q serving "$T/serve.log" || ! kill -0 $SERVER 2> /dev/null; do sleep 0.02; done
+}
+join() {	# NODE OPTIONS...
+	local n=$1; shift
+	rm -f "$T/d$n"
+	ip netns exec "$LAB$n" "$BIN/dolly" join --json "$@" 10.9.0.1 "$T/d$n" > "$T/join$n.json" 2> "$T/join$n.log" &
+	LOADS[$n]=$!; PIDS+=($!)
+}
+received() { on "$1" cat /sys/class/net/eth0/statistics/rx_bytes; }
+until_received() { until [ "$(received "$1")" -gt "$2" ]; do sleep 0.02; done; }
+killed() {	# it is timeout's child that has the connections
+	kill -KILL $(cat /proc/$SERVER/task/$SERVER/children) 2> /dev/null; wait $SERVER 2> /dev/null
+}
+
+for way in --chain --tree=2; do
+	echo "== $way: the server is killed, and comes back"
+	server --wait 8 $way "$T/disk.ndz"
+	for n in 1 2 3 4 5 6 7 8; do join $n; before[n]=$(received $n); done
+	first=$(received 1)
+	until_received 1 $((first + size / 3))
+	killed
+	check "node 1 was not whole then" [ $(($(received 1) - first)) -lt "$size" ]
+	sleep 1
+	server --wait 8 $way --start-after 5 "$T/disk.ndz"
+	for n in 1 2 3 4 5 6 7 8; do
+		wait "${LOADS[$n]}"; check "node $n is whole" [ $? = 0 ]
+		check "node $n has the disk" cmp "$T/disk" "$T/d$n"
+		grep -q "the server is back" "$T/join$n.log" || fail "node $n: $(cat "$T/join$n.log")"
+		check "node $n got little twice" [ $(($(received $n) - before[n])) -lt $((size * 14 / 10)) ]
+	done
+	wait $SERVER; check "the second server" [ $? = 0 ]
+	check "it sent what was missing" [ "$(stat_of "$T/table" bytes_sent)" -lt $((${way: -1} == 2 ? size * 19 / 10 : size * 95 / 100)) ]
+done
+
+echo "== one that comes back with another image"
+cp "$T/disk" "$T/other"; printf x | dd of="$T/other" bs=1 seek=5000 conv=notrunc status=none
+"$BIN/imagezip" -q -r "$T/other" "$T/other.ndz" || fail "imagezip"
+server --wait 2 "$T/disk.ndz"
+join 1; join 2; first=$(received 2)
+until_received 2 $((first + size / 4))
+killed
+server --wait 2 "$T/other.ndz"
+for n in 1 2; do
+	wait "${LOADS[$n]}"; check "node $n ends" [ $? = 1 ]
+	check "and says why" grep -q "serves something else" "$T/join$n.json" "$T/join$n.log"
+done
+kill $SERVER; wait $SERVER
+
+echo "== one that does not come back"
+server --wait 2 "$T/disk.ndz"
+join 1 --patience 2; join 2 --patience 0; first=$(received 2)
+until_received 2 $((first + size / 4))
+killed
+wait "${LOADS[2]}"; check "node 2 had no patience" [ $? = 1 ]
+wait "${LOADS[1]}"; check "node 1 ends" [ $? = 1 ]
+check "and says why" grep -q "did not come back for 2 seconds" "$T/join1.json" "$T/join1.log"
+finish
