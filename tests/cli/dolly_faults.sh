@@ -1,0 +1,149 @@
+#!/usr/bin/env bash
+# What goes wrong with dolly, on one host: each has its sentence, and the other nodes are unharmed.
+. "$(dirname "$0")/lib.sh"
+requires python3
+own_network "$@"
+PORT=$((20000 + $$ % 20000))
+# Large ones hold more than the server, a node and the network between them keep in memory.
+python3 - "$T" << 'PY'
+import random, sys
+for seed, (name, mib) in enumerate((("disk", 12), ("other", 12), ("large", 80), ("large2", 80))):
+    with open(f"{sys.argv[1]}/{name}", "wb") as f:
+        f.write(random.Random(seed).randbytes(mib << 20))
+PY
+for d in disk other large large2; do "$BIN/imagezip" -q -r "$T/$d" "$T/$d.ndz" || fail "imagezip"; done
+
+serve() {	# OPTIONS... IMAGE
+	: > "$T/serve.log"
+	timeout 120 "$BIN/dolly" serve --json --linger 0 -p $PORT "$@" > "$T/table" 2> "$T/serve.log" &
+	SERVER=$!
+	until grep -q serving "$T/serve.log" || ! kill -0 $SERVER 2> /dev/null; do sleep 0.02; done
+}
+declare -A JOINS
+join() {	# NAME OPTIONS...: onto $T/NAME
+	local n=$1; shift
+	timeout 120 "$BIN/dolly" join "$@" 127.0.0.1:$PORT "$T/$n" > "$T/$n.out" 2> "$T/$n.log" & JOINS[$n]=$!
+}
+DISK=disk
+whole() {	# NAME...
+	local n
+	for n; do
+		wait "${JOINS[$n]}" || { fail "$n: $(cat "$T/$n.log")"; continue; }
+		check "$n is whole" cmp "$T/$DISK" "$T/$n"; rm -f "$T/$n"
+	done
+}
+failed() {	# NAME WORDS [STATUS]
+	wait "${JOINS[$1]}"; local rc=$?
+	check "$1 failed: $(tail -n 1 "$T/$1.log")" [ $rc = "${3:-1}" ]
+	check "it says why" grep -q "$2" "$T/$1.log"
+}
+served() {	# STATUS [WORDS in the table]
+	wait $SERVER; check "the server's status is $1" [ $? = "$1" ]
+	[ -z "${2:-}" ] || check "its table says why" grep -q "$2" "$T/table"
+}
+mkdir "$T/full"
+
+echo "== a disk that is full"
+if mount -t tmpfs -o size=4m none "$T/full" 2> /dev/null; then
+	CLEANUP+=("umount $T/full")
+	serve --wait 4 "$T/disk.ndz"
+	join one; join full/disk; join two; join three
+	whole one two three; failed full/disk "No space left on device"
+	served 1 "No space left on device"
+fi
+
+echo "== a node that is slow, and holds others up"
+mkfifo "$T/slow"
+serve --wait 4 --deadline 2 --slow 4M "$T/large.ndz"
+python3 -c "
+import os, sys, time
+with open(sys.argv[1], 'rb') as f:
+    while f.read(100000): os.path.exists(sys.argv[2]) or time.sleep(0.2)" "$T/slow" "$T/done" & reader=$!
+join slow -W 1; join one; join two; join three
+DISK=large; whole one two three; DISK=disk; touch "$T/done"; failed slow "the server says: it has taken too little for too long"
+served 1 "it has taken too little for too long"
+wait $reader
+
+echo "== another image in the file when half of it was sent"
+cp "$T/large.ndz" "$T/changing.ndz"
+mkfifo "$T/paced"
+serve --wait 1 "$T/changing.ndz"
+python3 -c "
+import sys, time
+with open(sys.argv[1], 'rb') as f, open(sys.argv[2], 'rb') as other, open(sys.argv[3], 'r+b') as image:
+    f.read(2 << 20)
+    image.write(other.read())
+    image.flush()
+    while f.read(1 << 20): pass" "$T/paced" "$T/large2.ndz" "$T/changing.ndz" & reader=$!
+join paced -W 1
+failed paced "belongs to another image" 3
+served 1 "belongs to another image"
+wait $reader
+
+echo "== two servers"
+serve --wait 1 "$T/disk.ndz"
+status 1 "$BIN/dolly" serve --wait 1 -p $PORT "$T/disk.ndz"; check "the port is named" grep -q "port $PORT: Address already in use" "$T/stderr"
+first=$SERVER; PORT=$((PORT + 1)); serve --wait 1 "$T/other.ndz"
+join two; wait "${JOINS[two]}"; check "each node has the image of its server" cmp "$T/other" "$T/two"; rm -f "$T/two"; served 0
+PORT=$((PORT - 1)) SERVER=$first; join one; whole one; served 0
+
+echo "== lists"
+status 2 "$BIN/dolly" serve -p $PORT --nodes "n[1-99999999]" "$T/disk.ndz"; check "an endless one" grep -q "more than 65536 machines" "$T/stderr"
+status 2 "$BIN/dolly" serve -p $PORT --nodes "" "$T/disk.ndz"
+status 2 "$BIN/dolly" serve -p $PORT --nodes "no-such-name.invalid" "$T/disk.ndz"; check "an unknown one" grep -q "no-such-name.invalid" "$T/stderr"
+
+cat > "$T/peer.py" << 'PY'
+import socket, struct, sys, time
+what, port = sys.argv[1], int(sys.argv[2])
+def frame(kind, body): return struct.pack("<IB", len(body), kind) + body
+def text(s): return bytes([len(s)]) + s.encode()
+def receive(s):
+    head = s.recv(5, socket.MSG_WAITALL)
+    return head[4:], s.recv(struct.unpack("<I", head[:4])[0], socket.MSG_WAITALL)
+if what == "old":       # a node of another version
+    s = socket.create_connection(("127.0.0.1", port), timeout=20)
+    s.sendall(frame(1, b"doly" + struct.pack("<HHH", 7, 9, 1) + text("new")))
+    print(receive(s)[1][1:].decode())
+    sys.exit()
+if what == "scan":      # connects, and says nothing
+    for p in list(range(port - 30, port + 30)) * 2 + list(range(9990, 10010)):
+        for keep in range(2):
+            try:
+                socket.create_connection(("127.0.0.1", p), timeout=5).close()
+            except OSError:
+                pass
+    sys.exit()
+l = socket.create_server(("127.0.0.1", port))
+print("listens", flush=True)
+s, _ = l.accept()
+receive(s)
+version, key = (9 if what == "version" else 2), b"k" * 16
+welcome = struct.pack("<HI", version, 1) + key + b"\0" + bytes(16) + struct.pack("<IQIQ", 3, 3 << 20, 1000, 0)
+if what == "size":
+    welcome = welcome[:-20] + struct.pack("<QIQ", 1 << 50, 1000, 0)
+s.sendall(frame(2, welcome))
+if what == "loop":      # the node is its own parent
+    s.sendall(frame(4, struct.pack("<I4sH", 1, bytes([127, 0, 0, 1]), 9998) + key))
+if what == "long":
+    s.sendall(struct.pack("<IB", 1 << 30, 4))
+try:
+    while s.recv(65536): pass
+except OSError:
+    pass
+PY
+echo "== other versions, and servers that are none"
+serve --wait 1 "$T/disk.ndz"
+python3 "$T/peer.py" old $PORT > "$T/said"; check "a node of another version is told so" grep -q "speaks version 2 of the protocol" "$T/said"
+join one; python3 "$T/peer.py" scan $PORT; whole one; served 0
+rogue() {	# WHAT WORDS
+	python3 "$T/peer.py" "$1" $PORT > "$T/rogue" & local pid=$!
+	until grep -q listens "$T/rogue" || ! kill -0 $pid; do sleep 0.02; done
+	rm -f "$T/new"; status 3 timeout 30 "$BIN/dolly" join --patience 0 127.0.0.1:$PORT "$T/new"
+	check "$1" grep -q "$2" "$T/stderr"
+	wait $pid
+}
+rogue version "the server speaks version 9 of the protocol"
+rogue loop "its own parent"
+rogue size "a size that does not fit its number of chunks"
+rogue long "longer than any may be"
+finish

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Three sites of eight machines: one of each site gets the image along a chain of dolly and feeds a Frisbee session
+# in the site's own network, from which the other seven load.  One command each; the long way is taken once a site.
+. "$(dirname "$0")/lib.sh"
+requires python3
+lab_up 24	# 1 to 8, 9 to 16, 17 to 24 are the sites; the first of each has a second card on the long way
+python3 -c "
+import random, sys
+sys.stdout.buffer.write(random.Random(6).randbytes(6 << 20))" > "$T/disk"
+"$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail "imagezip"
+size=$(stat -c %s "$T/disk.ndz")
+ip -n "${LAB}s" addr add 10.8.0.1/24 dev eth0
+for site in 1 2 3; do
+	ip link add "site$site" type bridge forward_delay 0 mcast_snooping 0 && ip link set "site$site" up
+	for ((n = 8 * site - 7; n <= 8 * site; n++)); do ip link set "p$n" master "site$site"; done
+	head=$((8 * site - 7))
+	ip link add "w$site" type veth peer name eth1 netns "$LAB$head" && ip link set "w$site" master br0 up
+	ip -n "$LAB$head" addr add "10.8.0.$((10 + site))/24" dev eth1 && ip -n "$LAB$head" link set eth1 up
+done
+ip netns exec "${LAB}s" timeout 120 "$BIN/dolly" serve --json --linger 0 --wait 3 "$T/disk.ndz" > "$T/table" 2> "$T/serve.log" &
+SERVER=$!; PIDS+=($SERVER)
+until grep -q serving "$T/serve.log" || ! kill -0 $SERVER; do sleep 0.05; done
+for site in 1 2 3; do
+	head=$((8 * site - 7))
+	ip netns exec "$LAB$head" timeout 120 "$BIN/dolly" join --relay $GROUP:$PORT --relay-file "$T/kept$site" 10.8.0.1 "$T/d$head" \
+	    > "$T/client$head.json" 2> "$T/client$head.log" &
+	LOADS[$head]=$!; PIDS+=("${LOADS[$head]}")
+	for ((n = head + 1; n <= 8 * site; n++)); do load $n "$T/d$n"; done
+done
+for ((n = 1; n <= 24; n++)); do
+	loaded $n
+	check "machine $n has the disk" cmp "$T/disk" "$T/d$n"
+done
+wait $SERVER; check "the server" [ $? = 0 ]
+for site in 1 2 3; do
+	got=$(awk -v n="w$site:" '$1 == n { print $10 }' /proc/net/dev)
+	check "the image came to site $site once: $got bytes of $size" [ "$got" -lt $((size * 3 / 2)) ]
+	check "and is not kept" [ ! -e "$T/kept$site" ]
+	check "who has loaded is said" grep -q "relayed to 7 clients" "$T/client$((8 * site - 7)).log"
+done
+echo "== what cannot be relayed"
+status 2 on 1 "$BIN/dolly" join --relay $GROUP:$PORT --state "$T/state" 10.9.0.1 "$T/x"
+finish
