@@ -34,7 +34,5 @@ ssize_t tls_wire_send(struct tls_wire *, const void *, size_t);
 ssize_t tls_wire_recv(struct tls_wire *, void *, size_t);
 /* Are there bytes that poll(2) does not see? */
 bool tls_wire_pending(const struct tls_wire *);
-/* Does the kernel encrypt what is sent? */
-bool tls_wire_in_kernel(const struct tls_wire *);
 
 #endif /* DOLLY_NET_TLS_H */
