@@ -145,5 +145,5 @@ rogue() {	# WHAT WORDS
 rogue version "the server speaks version 9 of the protocol"
 rogue loop "its own parent"
 rogue size "a size that does not fit its number of chunks"
-rogue long "longer than any may be"
+rogue long "bytes"
 finish
