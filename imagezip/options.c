@@ -278,7 +278,7 @@ const struct cli_program imagezip_program = {
 		    "  imagezip -i /dev/sda                 what is on it, and how "
 		    "much would be stored\n",
 	.tables = { { what_opts, 0, "What to store" }, { how_opts, 0, "How" },
-	    { codec_opts, AT(what.how.codec), "Compression" },
+	    { codec_opts, AT(what.how), "Compression" },
 	    { seal_opts, AT(what.how.seal), "Proof" } },
 };
 

@@ -1,13 +1,15 @@
-/* codec_opts.c: the option table for codec and level.  Programs that make images refer to
- * it in their own table; cli.c calls its function in the first thread. */
+/* codec_opts.c: the option table for codec, level and windows.  Programs that make images
+ * refer to it in their own table; cli.c calls its functions in the first thread. */
 #include "common/cli/codec_opts.h"
+
+#include <string.h>
 
 #include "common/base/number.h"
 
 static int
 set_codec(void *at, const char *arg, struct err *e)
 {
-	return codec_parse(at, arg, e);
+	return codec_parse(&((struct maker_choice *)at)->codec, arg, e);
 }
 
 static int
@@ -17,7 +19,7 @@ set_level(void *at, const char *arg, struct err *e)
 
 	if (number_uint(arg, 0, 9, &level, e) != 0)
 		return -1;
-	*(struct codec_choice *)at = (struct codec_choice){ &codec_deflate,
+	((struct maker_choice *)at)->codec = (struct codec_choice){ &codec_deflate,
 		(int)level };
 	return 0;
 }
@@ -26,11 +28,23 @@ static int
 set_fast(void *at, const char *arg, struct err *e)
 {
 	(void)arg;
-	return codec_parse(at, codec_igzip.name, e);
+	return set_codec(at, codec_igzip.name, e);
+}
+
+static int
+set_windows(void *at, const char *arg, struct err *e)
+{
+	struct maker_choice *how = at;
+	bool content = strcmp(arg, "content") == 0;
+
+	how->windows = content ? MAKER_CONTENT : MAKER_ALIGNED;
+	if (content || strcmp(arg, "aligned") == 0)
+		return 0;
+	return err_set(e, ERR_USAGE, "\"%s\": content or aligned", arg);
 }
 
 /* Above the keys of the programs' own tables. */
-enum { OPT_CODEC = 400, OPT_FAST };
+enum { OPT_CODEC = 400, OPT_FAST, OPT_WINDOWS };
 
 const struct cli_opt codec_opts[] = {
 	{ OPT_CODEC, "codec", "CODEC[:LEVEL]",
@@ -40,5 +54,9 @@ const struct cli_opt codec_opts[] = {
 	    set_level },
 	{ OPT_FAST, "fast", NULL, "the same as --codec=igzip", CLI_CALL, 0, 0, 0,
 	    set_fast },
+	{ OPT_WINDOWS, "windows", "WHERE",
+	    "where fragments end: content (as their data says, so that a store finds what "
+	    "moved) or aligned (at multiples of 64 KiB of the disk) (content)",
+	    CLI_CALL, 0, 0, 0, set_windows },
 	{ 0 },
 };

@@ -3,9 +3,9 @@
 #define COMMON_CLI_CODEC_OPTS_H
 
 #include "common/cli/cli.h"
-#include "common/image/codec/codec.h"
+#include "common/image/write/maker.h"
 
-/* --codec, -z and --fast; they fill a struct codec_choice, which begins as this. */
+/* --codec, -z, --fast and --windows; they fill a struct maker_choice. */
 extern const struct cli_opt codec_opts[];
 
 #endif /* COMMON_CLI_CODEC_OPTS_H */

@@ -162,10 +162,6 @@ prepare_fragments(struct preparer *w, struct prepared *p, struct err *e)
 	p->kind = PREPARED_FRAGMENTS;
 	p->adler = adler_of(NULL, 0);
 	while (fragments_next(&f)) {
-		if (f.raw_bytes == 0 ||
-		    (!f.entry->zero && f.raw_bytes > FRAGMENT_BYTES_MAX))
-			return err_set(e, ERR_FORMAT,
-			    "fragment %zu is empty or too large", f.number);
 		struct prepared_piece *x = add_piece(p, e);
 		if (x == NULL ||
 		    (f.entry->zero ? prepare_zeros(p, &f, x, e)
@@ -269,41 +265,83 @@ prepare_window(struct preparer *w, struct prepared *p, size_t n, struct err *e)
 	return compress_window(w, p, x, n, e);
 }
 
-/* The stream can be made again: its data in windows of the disk, like those of this
- * suite's own images. */
+/* The data of a stream that is being inflated. */
+struct inflating {
+	struct inflater *in;
+	void *data; /* inflated, and not taken yet */
+	size_t left;
+};
+
+/* Take the next n bytes. */
+static int
+take_data(struct inflating *i, uint8_t *to, size_t n, struct err *e)
+{
+	while (n > 0) {
+		if (i->left == 0) {
+			int rc = inflater_more(i->in, &i->data, &i->left, e);
+			if (rc <= 0)
+				return rc < 0 ? -1
+				              : err_set(e, ERR_FORMAT,
+						    "its data ends early");
+		}
+		size_t now = n < i->left ? n : i->left;
+		memcpy(to, i->data, now);
+		to += now, n -= now, i->left -= now;
+		i->data = (uint8_t *)i->data + now;
+	}
+	return 0;
+}
+
+/* The window of *have bytes is complete. */
+static int
+end_window(struct preparer *w, struct prepared *p, size_t *have, struct err *e)
+{
+	size_t n = *have;
+
+	if (n == 0)
+		return 0;
+	*have = 0;
+	p->adler = adler_update(p->adler, w->raw, n);
+	return prepare_window(w, p, n, e);
+}
+
+/* The data of one region; *have bytes of the open window are in w->raw. */
+static int
+cut_region(struct preparer *w, struct prepared *p, struct inflating *in,
+    struct cut *cut, struct range r, size_t *have, struct err *e)
+{
+	while (r.len > 0) {
+		struct range piece = cut_piece(cut, r);
+		size_t n = piece.len * SECTOR_BYTES;
+		if (cut_before(cut) != CUT_NONE && end_window(w, p, have, e) != 0)
+			return -1;
+		if (take_data(in, w->raw + *have, n, e) != 0)
+			return -1;
+		cut_add(cut, piece, w->raw + *have);
+		*have += n;
+		r.off += piece.len;
+		r.len -= piece.len;
+	}
+	return 0;
+}
+
+/* The stream can be made again: its data in windows that follow the content, like those of
+ * this suite's own images. */
 static int
 cut_windows(struct preparer *w, struct prepared *p, struct err *e)
 {
-	struct inflater *in = decoder_inflater(w->decoder);
-	struct fragment_windows at = { .h = &p->c.h };
-	const uint8_t *data = NULL;
-	void *more;
-	size_t left = 0, want;
+	struct inflating in = { .in = decoder_inflater(w->decoder) };
+	struct cut cut = { .zones = &w->shared->zones };
+	size_t have = 0;
 
 	p->adler = adler_of(NULL, 0);
-	if (inflater_begin(
-		in, p->bytes + NDZ_HEADER_BYTES, p->c.h.size, p->c.raw_bytes, e) != 0)
+	if (inflater_begin(in.in, p->bytes + NDZ_HEADER_BYTES, p->c.h.size,
+		p->c.raw_bytes, e) != 0)
 		return -1;
-	while ((want = fragment_windows_next(&at, FRAGMENT_WINDOW_BYTES / SECTOR_BYTES) *
-	               SECTOR_BYTES) > 0) {
-		for (size_t have = 0; have < want;) {
-			if (left == 0) {
-				int rc = inflater_more(in, &more, &left, e);
-				if (rc <= 0)
-					return rc < 0 ? -1
-					              : err_set(e, ERR_FORMAT,
-							    "its data ends early");
-				data = more;
-			}
-			size_t n = want - have < left ? want - have : left;
-			memcpy(w->raw + have, data, n);
-			have += n, data += n, left -= n;
-		}
-		p->adler = adler_update(p->adler, w->raw, want);
-		if (prepare_window(w, p, want, e) != 0)
+	for (unsigned i = 0; i < p->c.h.nregions; i++)
+		if (cut_region(w, p, &in, &cut, p->c.h.regions[i], &have, e) != 0)
 			return -1;
-	}
-	return 0;
+	return end_window(w, p, &have, e);
 }
 
 /* Only where nothing is behind the stream: an equivalent could not have it. */

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/image/format/cut.h"
 #include "common/image/read/chunk.h"
 #include "emustore/store/recipe.h"
 #include "emustore/store/store.h"
@@ -49,7 +50,14 @@ struct prepare_shared {
 	pthread_mutex_t lock;
 	struct store *s;
 	bool exact;
+	/* Of the image, as far as its first chunk tells; complete before any chunk is
+	 * prepared. */
+	struct cut_zones zones;
 };
+
+/* Find the zones of an image of another program, whose chunk 0 this is.  Where that cannot be
+ * read, which preparing it will tell, there are none.  ERR_NOMEM. */
+int prepare_zones(struct prepare_shared *, const void *chunk, struct err *);
 
 /* Of one thread. */
 struct preparer;

@@ -213,6 +213,7 @@ put_free(struct put *p)
 	free(p->all);
 	EVP_MD_CTX_free(p->sha);
 	pthread_mutex_destroy(&p->shared.lock);
+	cut_zones_free(&p->shared.zones);
 	rebuilder_free(p->rebuilder);
 	recipe_chunk_free(&p->c);
 	recipe_chunk_free(&p->decoded);
@@ -249,6 +250,9 @@ put_chunk(struct put *p, struct err *e)
 
 	p->filling = NULL;
 	x->rc = -1; /* nothing to be freed yet */
+	if (!p->zones_known && prepare_zones(&p->shared, x->bytes, e) != 0)
+		return -1;
+	p->zones_known = true;
 	EVP_DigestUpdate(p->sha, x->bytes, NDZ_CHUNK_BYTES);
 	return ordered_submit(p->work, x) == QUEUE_OK ? 0 : join(p, e);
 }

@@ -20,8 +20,11 @@ find_table(
 	for (size_t i = 0; p->c.codec != NULL && table <= n && i <= n - table; i++) {
 		bool same = true;
 		for (size_t k = 0; k < p->c.npieces && same; k++) {
-			rebuild_entry(&p->c.pieces[k], c->ext.fragments[k].bytes,
-			    c->ext.fragments[k].digest, entry);
+			const struct ext_fragment *x = &c->ext.fragments[k];
+			const struct ext_fragment f = rebuild_entry(
+			    &p->c.pieces[k], x->bytes,
+			    (uint32_t)(x->sectors * SECTOR_BYTES), x->digest);
+			ext_put_entry(c->ext.table, &f, entry);
 			same = memcmp(rest + i + k * sizeof entry, entry,
 				   sizeof entry) == 0;
 		}
@@ -50,8 +53,9 @@ describe_rest(struct put *p, const struct prepared *x, struct buf *spare, struct
 	p->c.crc = crc32c(bytes, n > 0 ? used : behind);
 	p->c.rest = rest;
 	p->c.rest_bytes = n;
-	p->c.table = find_table(p, c, rest, slack, &p->c.table_at);
-	if (!p->c.table)
+	p->c.table = find_table(p, c, rest, slack, &p->c.table_at) ? c->ext.table
+	                                                           : EXT_TABLE_NONE;
+	if (p->c.table == EXT_TABLE_NONE)
 		return 0;
 	n = n > p->c.table_at + table ? n : p->c.table_at + table;
 	p->c.crc = crc32c(bytes, behind + n);
@@ -123,7 +127,8 @@ put_describe(struct put *p, const struct prepared *x, struct err *e)
 	while (p->c.header_bytes > 0 && x->bytes[p->c.header_bytes - 1] == 0)
 		p->c.header_bytes--;
 	p->c.stream_bytes = x->stream_bytes;
-	p->c.made = p->c.table = false;
+	p->c.made = false;
+	p->c.table = EXT_TABLE_NONE;
 	p->c.codec = NULL;
 	if (x->kind == PREPARED_MADE)
 		describe_made(p, x);

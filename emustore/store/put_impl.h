@@ -24,6 +24,7 @@ struct put {
 	struct put_stats stats;
 	EVP_MD_CTX *sha; /* of the whole image; of the thread that puts */
 	struct prepare_shared shared;
+	bool zones_known; /* those of `shared`, once the first chunk has come */
 	struct rebuilder *rebuilder;
 	uint8_t *again;        /* the chunk put together again */
 	struct recipe_chunk c; /* the chunk at hand */

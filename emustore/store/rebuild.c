@@ -18,6 +18,7 @@ enum {
 	GAP_STRIDE = 96,
 	IOV_MOST = IOV_MAX < 1024 ? IOV_MAX : 1024,
 	RAW_DIGEST_AT = RECORD_HEAD_BYTES + SHA256_BYTES,
+	RAW_BYTES_AT = RAW_DIGEST_AT + RAW_DIGEST_BYTES,
 };
 
 struct rebuilder {
@@ -176,14 +177,22 @@ read_run(struct rebuilder *r, const struct place *places, size_t i, size_t n,
 	return read_vector(r, &places[i], v, end - from, e) == 0 ? (ssize_t)count : -1;
 }
 
+/* Where the head of fragment i says something. */
+static uint8_t *
+head_of(const struct rebuilder *r, size_t i, size_t at)
+{
+	return r->gap[i] + GAP_STRIDE - FRAGMENT_DATA_AT + at;
+}
+
 static void
 take_given(struct rebuilder *r, size_t i, const struct place *p, uint8_t *out)
 {
-	uint8_t *digest = r->gap[i] + GAP_STRIDE - FRAGMENT_DATA_AT + RAW_DIGEST_AT;
-
 	memcpy(out, r->given + p->at, p->bytes);
-	if (r->table != NULL)
-		memcpy(digest, r->table[i].digest, RAW_DIGEST_BYTES);
+	if (r->table == NULL)
+		return;
+	struct wr w = wr_to(head_of(r, i, RAW_DIGEST_AT), RAW_DIGEST_BYTES + 4);
+	wr_bytes(&w, r->table[i].digest, RAW_DIGEST_BYTES);
+	wr_le32(&w, (uint32_t)(r->table[i].sectors * SECTOR_BYTES));
 }
 
 static int
@@ -257,17 +266,30 @@ check_lengths(const struct recipe_chunk *c, const struct place *places, struct e
 	    e, ERR_FORMAT, "the fragments of the recipe do not add up to its stream");
 }
 
-void
-rebuild_entry(const struct recipe_piece *p, uint32_t bytes, const uint8_t *raw_digest,
-    uint8_t out[EXT_ENTRY_BYTES])
+struct ext_fragment
+rebuild_entry(const struct recipe_piece *p, uint32_t bytes, uint32_t raw_bytes,
+    const uint8_t *raw_digest)
 {
-	struct wr w = wr_to(out, EXT_ENTRY_BYTES);
+	struct ext_fragment f = { .bytes = bytes,
+		.zero = p->zero,
+		.windows = p->zero ? p->windows : 1,
+		.sectors = (p->zero ? p->raw_bytes : raw_bytes) / SECTOR_BYTES };
 
-	wr_le32(&w, bytes | (p->zero ? 1u << 31 : 0));
-	if (p->zero)
-		wr_le64(&w, p->windows), wr_zero(&w, RAW_DIGEST_BYTES - 8);
-	else
-		wr_bytes(&w, raw_digest, RAW_DIGEST_BYTES);
+	if (!p->zero)
+		memcpy(f.digest, raw_digest, sizeof f.digest);
+	return f;
+}
+
+/* The entry of piece i, whose fragment was read. */
+static void
+put_entry(const struct rebuilder *r, const struct recipe_chunk *c, size_t i,
+    const struct place *place, uint8_t *out)
+{
+	struct rd head = rd_from(head_of(r, i, RAW_BYTES_AT), 4);
+	const struct ext_fragment f = rebuild_entry(&c->pieces[i], place->bytes,
+	    rd_le32(&head), head_of(r, i, RAW_DIGEST_AT));
+
+	ext_put_entry(c->table, &f, out);
 }
 
 /* What is behind the stream, the fragment table's entries put into it again. */
@@ -275,13 +297,13 @@ static uint8_t *
 fill_rest(const struct rebuilder *r, const struct recipe_chunk *c,
     const struct place *places, uint8_t *out)
 {
-	size_t first = c->table ? c->table_at : c->rest_bytes;
+	bool table = c->table != EXT_TABLE_NONE;
+	size_t first = table ? c->table_at : c->rest_bytes;
 
 	memcpy(out, c->rest, first);
 	out += first;
-	for (size_t i = 0; c->table && i < c->npieces; i++, out += EXT_ENTRY_BYTES)
-		rebuild_entry(&c->pieces[i], places[i].bytes,
-		    r->gap[i] + GAP_STRIDE - FRAGMENT_DATA_AT + RAW_DIGEST_AT, out);
+	for (size_t i = 0; table && i < c->npieces; i++, out += EXT_ENTRY_BYTES)
+		put_entry(r, c, i, &places[i], out);
 	memcpy(out, c->rest + first, c->rest_bytes - first);
 	return out + (c->rest_bytes - first);
 }

@@ -42,8 +42,10 @@ int rebuild_chunk(struct rebuilder *, const struct recipe_chunk *, const struct 
 uint64_t rebuilder_equivalents(const struct rebuilder *);
 /* The bytes of out up to the last one that is not zero. */
 size_t chunk_used_bytes(const uint8_t *chunk);
-/* An entry of the fragment table as image-format.md has it. */
-void rebuild_entry(const struct recipe_piece *, uint32_t bytes,
-    const uint8_t *raw_digest, uint8_t out[EXT_ENTRY_BYTES]);
+/* What a table says of a piece, for ext_put_entry(): its compressed bytes, and of a fragment
+ * its raw bytes, and its raw digest of RAW_DIGEST_BYTES.  In tables of windows a fragment has
+ * one. */
+struct ext_fragment rebuild_entry(const struct recipe_piece *, uint32_t bytes,
+    uint32_t raw_bytes, const uint8_t *raw_digest);
 
 #endif /* EMUSTORE_STORE_REBUILD_H */

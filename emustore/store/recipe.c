@@ -8,6 +8,7 @@
 enum {
 	FLAG_TABLE = 128, /* the rest is the codec, 0: none */
 	FLAG_MADE = 64,
+	FLAG_SECTORS = 32, /* with FLAG_TABLE: the table tells sectors */
 	RATIO_MAX = 1032, /* of zlib, for blocks */
 	IMAGE_VERSION = 1,
 	IMAGE_VERSION_MADE = 2, /* with chunks that are made again */
@@ -113,7 +114,8 @@ recipe_put_chunk(struct buf *b, const struct recipe_chunk *c)
 {
 	uint64_t expected = 0;
 	uint8_t flags = (uint8_t)((c->codec != NULL ? c->codec->id : 0) |
-				  (c->table ? FLAG_TABLE : 0) |
+				  (c->table != EXT_TABLE_NONE ? FLAG_TABLE : 0) |
+				  (c->table == EXT_TABLE_SECTORS ? FLAG_SECTORS : 0) |
 				  (c->made ? FLAG_MADE : 0));
 
 	buf_bytes(b, &flags, 1);
@@ -134,7 +136,7 @@ recipe_put_chunk(struct buf *b, const struct recipe_chunk *c)
 	}
 	buf_number(b, c->rest_bytes);
 	buf_bytes(b, c->rest, c->rest_bytes);
-	if (c->table)
+	if (c->table != EXT_TABLE_NONE)
 		buf_number(b, c->table_at);
 }
 
@@ -173,15 +175,19 @@ recipe_get_chunk(struct recipe_chunk *c, struct rd *r, struct err *e)
 {
 	uint8_t flags = rd_u8(r);
 
-	c->table = (flags & FLAG_TABLE) != 0;
+	bool table = (flags & FLAG_TABLE) != 0, sectors = (flags & FLAG_SECTORS) != 0;
+
+	c->table = !table    ? EXT_TABLE_NONE
+	           : sectors ? EXT_TABLE_SECTORS
+	                     : EXT_TABLE_WINDOWS;
 	c->made = (flags & FLAG_MADE) != 0;
-	flags &= (uint8_t) ~(FLAG_TABLE | FLAG_MADE);
+	flags &= (uint8_t) ~(FLAG_TABLE | FLAG_MADE | FLAG_SECTORS);
 	c->codec = flags != 0 ? codec_by_id(flags) : NULL;
 	c->crc = rd_le32(r);
 	c->header = get_part(r, &c->header_bytes);
 	uint64_t stream_bytes = rd_number(r);
 	if (!rd_ok(r) || (flags != 0 && c->codec == NULL) ||
-	    (c->made && (c->table || c->codec == NULL)) ||
+	    (c->made && (table || c->codec == NULL)) || (sectors && !table) ||
 	    stream_bytes > NDZ_STREAM_MAX)
 		return err_set(e, ERR_FORMAT, "a recipe has an invalid chunk");
 	c->stream_bytes = (uint32_t)stream_bytes;
@@ -194,8 +200,8 @@ recipe_get_chunk(struct recipe_chunk *c, struct rd *r, struct err *e)
 		rd_copy(r, c->stream_tail, c->codec->tail_bytes);
 	}
 	c->rest = get_part(r, &c->rest_bytes);
-	c->table_at = c->table ? rd_number(r) : 0;
-	size_t table_bytes = c->table ? c->npieces * EXT_ENTRY_BYTES : 0;
+	c->table_at = table ? rd_number(r) : 0;
+	size_t table_bytes = table ? c->npieces * EXT_ENTRY_BYTES : 0;
 	if (!rd_ok(r) || c->header_bytes > NDZ_HEADER_BYTES ||
 	    c->table_at > c->rest_bytes ||
 	    c->rest_bytes + table_bytes > (size_t)NDZ_STREAM_MAX - c->stream_bytes)

@@ -38,7 +38,8 @@ struct recipe_chunk {
 	/* Of the pieces, head and tail are apart from them; NULL: the one piece is all
 	 * of the stream. */
 	const struct codec *codec;
-	bool table; /* entries belong into the tail at table_at */
+	/* Entries of such a fragment table belong into the tail at table_at. */
+	enum ext_table table;
 	/* The pieces are the data of a zlib stream of another program, which is made
 	 * again; nothing is behind it.  codec is that of the pieces. */
 	bool made;

@@ -133,6 +133,8 @@ open_maker(struct capture *c, struct disk *d, struct delta *delta, struct err *e
 		.total = c->layout->total,
 		.image = describe(c->layout, d),
 		.tail = c->layout->outside.tail,
+		.zones = &c->layout->zones,
+		.filler = &c->layout->filler,
 		.next = next_window,
 		.packed = packed,
 		.chunk = chunk,

@@ -11,7 +11,7 @@ struct sampler {
 	struct disk *disk;
 	uint64_t base;
 	struct compressor z;
-	uint8_t in[FRAGMENT_WINDOW_BYTES], out[WINDOW_OUT_BYTES];
+	uint8_t in[FRAGMENT_WINDOW_BYTES], out[FRAGMENT_WINDOW_BYTES + WINDOW_SLACK_BYTES];
 };
 
 /* Compress up to a window of the set from its n-th sector on, and add to *in and *out.

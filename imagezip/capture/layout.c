@@ -212,7 +212,11 @@ settle(struct layout *l, const struct capture_what *o, struct rangeset *skip, st
 		if (rangeset_union(&l->zero, skip, e) != 0)
 			return -1;
 	}
+	if (rangeset_union(&l->filler, skip, e) != 0)
+		return -1;
 	rangeset_drop_short(skip, o->min_free);
+	if (rangeset_minus(&l->filler, skip, e) != 0)
+		return -1;
 	if (o->zero_small && rangeset_minus(&l->zero, skip, e) != 0)
 		return -1;
 	for (unsigned i = 0; i < l->nparts; i++) {
@@ -261,6 +265,7 @@ layout_make(struct layout *l, struct disk *d, const struct capture_what *o, stru
 	rangeset_init(&l->store);
 	rangeset_init(&l->zero);
 	rangeset_init(&l->table);
+	rangeset_init(&l->filler);
 	rangeset_init(&skip);
 	if (check_length(d, o, e) != 0)
 		return -1;
@@ -274,7 +279,8 @@ layout_make(struct layout *l, struct disk *d, const struct capture_what *o, stru
 		layout_free(l);
 		return err_set(e, ERR_FORMAT, "%s: nothing to store", disk_name(d));
 	}
-	if (check_limit(l, d, o, e) != 0 || relocate(l, d, o, e) != 0) {
+	if (check_limit(l, d, o, e) != 0 || relocate(l, d, o, e) != 0 ||
+	    layout_zones(l, d, e) != 0) {
 		layout_free(l);
 		return -1;
 	}
@@ -287,6 +293,8 @@ layout_free(struct layout *l)
 	rangeset_free(&l->store);
 	rangeset_free(&l->zero);
 	rangeset_free(&l->table);
+	rangeset_free(&l->filler);
+	cut_zones_free(&l->zones);
 	relocs_free(&l->relocs);
 	blanks_free(&l->blanks);
 }

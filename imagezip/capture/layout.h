@@ -5,6 +5,7 @@
 #include "common/disk/disk.h"
 #include "common/disk/ptable.h"
 #include "common/disk/rangeset.h"
+#include "common/image/format/cut.h"
 #include "common/image/format/ext.h"
 #include "imagezip/capture/blanks.h"
 #include "imagezip/capture/relocs.h"
@@ -31,6 +32,8 @@ struct layout {
 	struct rangeset store; /* image sectors whose data is stored */
 	struct rangeset table; /* image sectors of the partition table */
 	struct rangeset zero;  /* sectors of `store` that are stored as zeros, and not read */
+	struct rangeset filler; /* those of `store` that are free: too short to be left out */
+	struct cut_zones zones; /* of the image: partitions, and what is between them */
 	unsigned nparts;
 	struct layout_part parts[PTABLE_PARTS_MAX];
 	char warning[256];    /* about the partition table */

@@ -1,5 +1,6 @@
 /* layout_impl.h: what the parts of a layout share: layout.c what a source is, and what comes
- * of that; layout_part.c one partition; layout_outside.c the space that none has.
+ * of that; layout_part.c one partition; layout_outside.c the space that none has;
+ * layout_zones.c where blocks lie.
  *
  * What each of them leaves out goes into *skip, whose sectors are those of the image, and
  * which is left open.
@@ -25,5 +26,10 @@ int layout_scan_part(struct layout *, struct disk *, const struct capture_what *
 /* What is stored outside of partitions. */
 int layout_outside(struct layout *, struct disk *, const struct capture_what *,
     const struct ptable *, struct rangeset *skip, struct err *);
+
+/* layout_zones.c */
+
+/* Find the zones of the image, when its partitions are known. */
+int layout_zones(struct layout *, struct disk *, struct err *);
 
 #endif /* IMAGEZIP_CAPTURE_LAYOUT_IMPL_H */

@@ -10,11 +10,7 @@
 #include "common/image/read/window.h"
 #include "imageunzip/install/reloc.h"
 
-enum {
-	LABEL_SECTOR = 1,
-	LABEL_BYTES = 276,
-	MOST_OF_A_WINDOW = 100, /* how many fit into a header of version 5 beside 64 regions */
-};
+enum { LABEL_SECTOR = 1, LABEL_BYTES = 276 };
 
 void
 relocs_free(struct relocs *x)
@@ -87,10 +83,10 @@ relocs_settle(struct relocs *x, struct err *e)
 		if (x->relocs[i].sector / WINDOW_SECTORS !=
 		    x->relocs[first].sector / WINDOW_SECTORS)
 			first = i;
-		if (i - first >= MOST_OF_A_WINDOW)
+		if (i - first >= WINDOW_RELOCS_MAX)
 			return err_set(e, ERR_UNSUPPORTED,
 			    "more than %d relocations near sector %" PRIu64,
-			    MOST_OF_A_WINDOW, x->relocs[i].sector);
+			    WINDOW_RELOCS_MAX, x->relocs[i].sector);
 	}
 	return 0;
 }

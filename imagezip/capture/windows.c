@@ -142,6 +142,7 @@ attach(struct windows *w, struct window *out, struct range part)
 		out->nrelocs++;
 	out->fresh |= x->together.len != 0 && x->together.off >= part.off &&
 	              x->together.off < range_end(part);
+	out->fresh_at = x->together.off;
 }
 
 ssize_t

@@ -23,13 +23,21 @@ static void
 check(const struct ext *x)
 {
 	size_t bytes = STREAM_HEAD_BYTES + STREAM_TAIL_BYTES;
-	uint64_t windows = 0;
+	uint64_t windows = 0, sectors = 0;
 
 	for (size_t i = 0; i < x->nfragments; i++) {
-		bytes += x->fragments[i].bytes;
-		windows += x->fragments[i].windows;
+		const struct ext_fragment *f = &x->fragments[i];
+		bytes += f->bytes;
+		windows += f->windows;
+		sectors += f->sectors;
+		if (f->sectors == 0 ||
+		    (!f->zero && f->sectors * SECTOR_BYTES > EXT_FRAGMENT_RAW_MAX))
+			abort();
 	}
-	if (x->fragments != NULL && (bytes != header.size || windows != 4))
+	if ((x->fragments != NULL) != (x->table != EXT_TABLE_NONE))
+		abort();
+	if (x->fragments != NULL && (bytes != header.size || sectors != 310 ||
+					windows != (x->table == EXT_TABLE_WINDOWS ? 4 : 0)))
 		abort();
 	if (x->samples.n > SAMPLES_MAX || (x->samples.n > 0 && !x->has_samples))
 		abort();
@@ -57,7 +65,10 @@ write_again(const struct ext *x, uint8_t *chunk)
 	if (ext_put(x, &header, chunk, &e) != 0 ||
 	    ext_get(&back, &header, chunk, &e) != 0)
 		abort();
-	if (back.nfragments != x->nfragments || back.last != x->last ||
+	if (back.nfragments != x->nfragments || back.table != x->table ||
+	    (x->nfragments > 0 && memcmp(back.fragments, x->fragments,
+				      x->nfragments * sizeof *x->fragments) != 0) ||
+	    back.last != x->last ||
 	    back.nfreed != x->nfreed || back.has_state != x->has_state ||
 	    ext_is_delta(&back) != ext_is_delta(x) || back.has_uuid != x->has_uuid ||
 	    back.has_digest != x->has_digest ||

@@ -13,7 +13,7 @@ check_chunk(const struct recipe_chunk *c)
 	struct recipe_chunk back = { 0 };
 	struct buf b = { 0 };
 	struct err e;
-	size_t table = c->table ? c->npieces * EXT_ENTRY_BYTES : 0;
+	size_t table = c->table != EXT_TABLE_NONE ? c->npieces * EXT_ENTRY_BYTES : 0;
 
 	if (c->header_bytes > NDZ_HEADER_BYTES || c->npieces == 0 ||
 	    c->table_at > c->rest_bytes ||
@@ -28,7 +28,7 @@ check_chunk(const struct recipe_chunk *c)
 	    back.npieces != c->npieces || back.rest_bytes != c->rest_bytes ||
 	    memcmp(back.pieces, c->pieces, c->npieces * sizeof *c->pieces) != 0 ||
 	    memcmp(back.header, c->header, c->header_bytes) != 0 ||
-	    back.made != c->made ||
+	    back.made != c->made || back.table != c->table ||
 	    (c->made && (memcmp(&back.how, &c->how, sizeof c->how) != 0 ||
 			    back.adler != c->adler ||
 			    memcmp(back.sha256, c->sha256, sizeof c->sha256) != 0)))

@@ -190,7 +190,7 @@ class Store:
 
     def chunk_of(self, r):
         flags = r.u(1)
-        c = dict(codec=flags & 63, table=flags & 128, made=flags & 64, crc=r.u(4), header=r.bytes(r.number()), size=r.number(), pieces=[])
+        c = dict(codec=flags & 31, table=flags & 128, sectors=flags & 32, made=flags & 64, crc=r.u(4), header=r.bytes(r.number()), size=r.number(), pieces=[])
         expected = 0
         for _ in range(r.number()):
             v = r.number()
@@ -225,10 +225,11 @@ class Store:
         for p in c["pieces"]:
             if p[0] is None:
                 data = (deflate_zeros if c["codec"] == 1 else zstd_zeros)(p[2])
-                entries.append(struct.pack("<IQQ", len(data) | 1 << 31, p[1], 0))
+                entries.append(struct.pack("<IQQ", len(data) | 1 << 31, p[2] // 512 if c["sectors"] else p[1], 0))
             else:
-                data, digest, _ = self.fragment(p[0])
-                entries.append(struct.pack("<I16s", len(data), digest))
+                data, digest, raw_bytes = self.fragment(p[0])
+                more = raw_bytes // 512 - 1 << 20 if c["sectors"] else 0
+                entries.append(struct.pack("<I16s", len(data) | more, digest))
             pieces.append(data)
         stream = c["head"] + b"".join(pieces) + c["tail"]
         need(len(stream) == c["size"], "the fragments do not add up to the stream")

@@ -127,7 +127,7 @@ fill(const struct model *m, struct batch *b, uint64_t *w)
 			b->raw_at[++b->n] = at;
 		}
 		++*w;
-	} while (*w % BATCH_WINDOWS != 0 && *w * 128 < SECTORS);
+	} while (*w % CODEC_WINDOWS_MAX != 0 && *w * 128 < SECTORS);
 	return b->n > 0;
 }
 

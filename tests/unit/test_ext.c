@@ -95,7 +95,7 @@ test_round_trip(void)
 		.has_image = true,
 		.image = { EXT_KIND_PARTITION, 123456789012345, 4096, 1700000000,
 		    "imagezip 9", "1:ext4 2:swap", EXT_IMAGE_LIVE | 0x80 },
-		.window_bytes = 65536,
+		.table = EXT_TABLE_WINDOWS,
 		.nfragments = 2,
 		.fragments = table };
 	struct ext back;
@@ -122,7 +122,7 @@ test_round_trip(void)
 	T_CHECK(back.image.flags == (EXT_IMAGE_LIVE | 0x80));
 	T_CHECK(strcmp(back.image.tool, "imagezip 9") == 0);
 	T_CHECK(strcmp(back.image.filesystems, "1:ext4 2:swap") == 0);
-	T_CHECK(back.window_bytes == 65536);
+	T_CHECK(back.table == EXT_TABLE_WINDOWS);
 	T_CHECK(back.nfragments == 2);
 	T_CHECK(back.fragments[0].bytes == 100);
 	T_CHECK(!back.fragments[0].zero);
@@ -130,6 +130,8 @@ test_round_trip(void)
 	T_CHECK(back.fragments[1].bytes == 30);
 	T_CHECK(back.fragments[1].zero);
 	T_CHECK(back.fragments[1].windows == 3);
+	T_CHECK(back.fragments[0].sectors == 128);
+	T_CHECK(back.fragments[1].sectors == 300 - 128 + 10);
 	size_t used = NDZ_CHUNK_BYTES;
 	while (chunk[used - 1] == 0)
 		used--;
@@ -156,7 +158,7 @@ test_room(void)
 		.last = true,
 		.nchunks = 1,
 		.has_image = true,
-		.window_bytes = 65536,
+		.table = EXT_TABLE_WINDOWS,
 		.nfragments = N,
 		.fragments = table };
 	struct ndz_header h = header;
@@ -192,7 +194,7 @@ test_unknown(void)
 	T_CHECK(get(&x) == 0);
 	T_CHECK(x.present);
 	T_CHECK(!x.has_uuid);
-	T_CHECK(x.window_bytes == 0);
+	T_CHECK(x.table == EXT_TABLE_NONE);
 	put_record(&w, 6, "signature", 9);
 	put_record(&w, 999, "", 0);
 	put_record(&w, 2, later, sizeof later);
@@ -203,7 +205,7 @@ test_unknown(void)
 	T_CHECK(x.present);
 	T_CHECK(x.has_uuid);
 	T_CHECK(!x.has_digest);
-	T_CHECK(x.window_bytes == 0);
+	T_CHECK(x.table == EXT_TABLE_NONE);
 	T_CHECK(x.fragments == NULL);
 	ext_free(&x);
 }
@@ -215,7 +217,7 @@ test_short(void)
 	static const uint8_t body[400] = { 1 };
 	bool good = true;
 
-	for (unsigned type = 1; type <= 6; type++)
+	for (unsigned type = 1; type <= 13; type++)
 		for (size_t len = 0; len < sizeof body; len++) {
 			struct wr w = begin_area();
 			struct ext x;
@@ -253,26 +255,112 @@ struct entry {
 	uint64_t windows;
 };
 
+/* A record of type 3 or 13, with the other one's twin behind it when it is to be so. */
 static bool
-table_is_good(uint32_t claimed, const struct entry *entries, unsigned n)
+record_is_good(unsigned type, uint32_t claimed, const struct entry *entries, unsigned n,
+    bool twice)
 {
 	uint8_t body[400];
 	struct wr w = begin_area(), b = wr_to(body, sizeof body);
 	struct ext x;
 
-	wr_bytes(&b, "\1\1\20\20", 4);
+	wr_bytes(&b, type == 3 ? "\1\1\20\20" : "\1\1\20\0", 4);
 	wr_le32(&b, claimed);
 	for (unsigned i = 0; i < n; i++) {
 		wr_le32(&b, entries[i].word);
 		wr_le64(&b, entries[i].windows);
 		wr_zero(&b, 8);
 	}
-	put_record(&w, 3, body, wr_len(&b));
+	put_record(&w, type, body, wr_len(&b));
+	if (twice)
+		put_record(&w, type, body, wr_len(&b));
 	end_area(&w);
 	if (get(&x) != 0)
 		return false;
 	ext_free(&x);
 	return true;
+}
+
+static bool
+table_is_good(uint32_t claimed, const struct entry *entries, unsigned n)
+{
+	return record_is_good(3, claimed, entries, n, false);
+}
+
+/* The header's regions have 310 sectors, and its stream 130 bytes of fragments. */
+static void
+test_sectors(void)
+{
+	const uint32_t zero = 1u << 31;
+	const struct ndz_header before = header;
+	const struct entry two[] = { { 100 | 199u << 20, 0 }, { 30 | 109u << 20, 0 } };
+	const struct entry run[] = { { 100 | 19u << 20, 0 }, { zero | 30, 290 } };
+	const struct entry too_few[] = { { 100 | 198u << 20, 0 }, { 30 | 109u << 20, 0 } };
+	const struct entry too_many[] = { { 100 | 199u << 20, 0 }, { 30 | 110u << 20, 0 } };
+	const struct entry wraps[] = { { 50 | 309u << 20, 0 }, { zero | 40, UINT64_MAX },
+		{ zero | 40, 1 } };
+	const struct entry none[] = { { 100 | 309u << 20, 0 }, { zero | 30, 0 } };
+	const struct entry odd_bits[] = { { 100 | 19u << 20, 0 },
+		{ zero | 30 | 1u << 20, 290 } };
+	const struct entry no_bytes[] = { { 0 | 19u << 20, 0 }, { zero | 130, 290 } };
+	const struct entry wrong_sum[] = { { 101 | 199u << 20, 0 }, { 30 | 109u << 20, 0 } };
+	const struct entry most[] = { { 130 | 2047u << 20, 0 } };
+
+	T_CHECK(record_is_good(13, 2, two, 2, false));
+	T_CHECK(record_is_good(13, 2, run, 2, false));
+	T_CHECK(!record_is_good(13, 2, two, 2, true));
+	T_CHECK(!record_is_good(13, 1, two, 2, false));
+	T_CHECK(!record_is_good(13, 3, two, 2, false));
+	T_CHECK(!record_is_good(13, UINT32_MAX, two, 2, false));
+	T_CHECK(!record_is_good(13, 2, too_few, 2, false));
+	T_CHECK(!record_is_good(13, 2, too_many, 2, false));
+	T_CHECK(!record_is_good(13, 3, wraps, 3, false));
+	T_CHECK(!record_is_good(13, 2, none, 2, false));
+	T_CHECK(!record_is_good(13, 2, odd_bits, 2, false));
+	T_CHECK(!record_is_good(13, 2, no_bytes, 2, false));
+	T_CHECK(!record_is_good(13, 2, wrong_sum, 2, false));
+	header.nregions = 1;
+	header.regions[0].len = 2048;
+	header.lastsect = 3000;
+	T_CHECK(record_is_good(13, 1, most, 1, false));
+	header = before;
+}
+
+/* What is written is what is read, and every other length of the area is refused. */
+static void
+test_sectors_round_trip(void)
+{
+	struct ext_fragment table[] = {
+		{ .bytes = 90, .sectors = 17, .digest = "0123456789abcde" },
+		{ .bytes = 20, .sectors = 200, .zero = true },
+		{ .bytes = 20, .sectors = 93, .digest = "edcba9876543210" },
+	};
+	struct ext x = { .table = EXT_TABLE_SECTORS, .nfragments = 3, .fragments = table };
+	struct ext back;
+	struct err e;
+	bool good = true;
+
+	memset(chunk, 0, sizeof chunk);
+	T_CHECK(ext_put(&x, &header, chunk, &e) == 0);
+	size_t bytes = ext_area_bytes(&header, chunk);
+	if (!T_CHECK(get(&back) == 0))
+		return;
+	T_CHECK(back.table == EXT_TABLE_SECTORS);
+	T_CHECK(back.nfragments == 3);
+	for (size_t i = 0; i < 3; i++)
+		good &= back.fragments[i].bytes == table[i].bytes &&
+		        back.fragments[i].sectors == table[i].sectors &&
+		        back.fragments[i].zero == table[i].zero &&
+		        back.fragments[i].windows == 0 &&
+		        memcmp(back.fragments[i].digest, table[i].digest, 16) == 0;
+	T_CHECK(good);
+	ext_free(&back);
+	for (size_t n = 24; n < bytes; n++) {
+		struct wr cut = { .base = chunk + area_at(), .cap = n, .off = n };
+		end_area(&cut);
+		good &= refused();
+	}
+	T_CHECK(good);
 }
 
 static void
@@ -454,6 +542,8 @@ main(void)
 	test_unknown();
 	test_short();
 	test_tables();
+	test_sectors();
+	test_sectors_round_trip();
 	test_windows();
 	test_texts();
 	return t_done();

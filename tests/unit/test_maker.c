@@ -45,6 +45,7 @@ struct making {
 	uint64_t packed_fails;
 	struct cancel *cancel; /* set with the first window that is packed */
 	uint64_t given, packed, data_bytes;
+	uint64_t sector; /* the next one that packed() is to have */
 	uint32_t chunks;
 	bool in_order, same_data;
 };
@@ -69,11 +70,20 @@ static int
 packed(void *arg, const struct maker_packed *x, struct err *e)
 {
 	struct making *m = arg;
-	uint64_t at = m->packed * WINDOW_SECTORS;
+	const uint8_t *raw = x->raw;
 
-	m->in_order &= x->window->regions[0].off == at;
-	m->same_data &= memcmp(x->raw, disk + at * SECTOR_BYTES,
-			    window_bytes(x->window)) == 0;
+	for (unsigned i = 0; i < x->window->nregions; i++) {
+		struct range r = x->window->regions[i];
+		m->in_order &= r.off == m->sector && range_end(r) <= SECTORS;
+		if (!m->in_order)
+			return err_set(e, ERR_FORMAT, "not in order");
+		m->same_data &= memcmp(raw, disk + r.off * SECTOR_BYTES,
+				    r.len * SECTOR_BYTES) == 0;
+		raw += r.len * SECTOR_BYTES;
+		m->sector = range_end(r);
+		if (m->sector % WINDOW_SECTORS == STORED)
+			m->sector += HOLE;
+	}
 	m->data_bytes = x->data_bytes;
 	if (m->cancel != NULL)
 		m->cancel->signal = SIGINT;
@@ -215,11 +225,17 @@ test_told(void)
 {
 	struct maker_totals totals = { 0 };
 	struct making m;
-	struct maker_config cfg = config(&m, &plain);
+	const struct maker_choice aligned = { .codec = CODEC_DEFAULT,
+		.windows = MAKER_ALIGNED };
+	struct maker_config cfg = config(&m, &aligned);
 	struct err e;
 
 	T_CHECK(make("a.ndz", &cfg, 0, &totals, &e) == 0);
 	T_CHECK(m.packed == WINDOWS);
+	T_CHECK(m.sector == SECTORS);
+	cfg = config(&m, &plain);
+	T_CHECK(make("a.ndz", &cfg, 0, &totals, &e) == 0);
+	T_CHECK(m.sector == SECTORS);
 	T_CHECK(m.in_order);
 	T_CHECK(m.same_data);
 	T_CHECK(m.data_bytes == DATA_BYTES);

@@ -97,13 +97,13 @@ test_numbers(void)
 }
 
 static void
-fill(struct recipe_chunk *c)
+fill(struct recipe_chunk *c, enum ext_table table)
 {
 	static const uint8_t header[40] = { 1, 2, 3 }, rest[100] = { 9, 8, 7 };
 	struct err e;
 
 	*c = (struct recipe_chunk){ .codec = &codec_deflate,
-		.table = true,
+		.table = table,
 		.crc = 5,
 		.stream_bytes = 5000,
 		.header = header,
@@ -121,14 +121,14 @@ fill(struct recipe_chunk *c)
 }
 
 static void
-test_chunk(void)
+test_chunk(enum ext_table table)
 {
 	struct recipe_chunk c, back = { 0 };
 	struct buf b = { 0 };
 	struct err e;
 	bool refused = true;
 
-	fill(&c);
+	fill(&c, table);
 	recipe_put_chunk(&b, &c);
 	struct rd r = rd_from(b.base, b.len);
 	T_CHECK(recipe_get_chunk(&back, &r, &e) == 0);
@@ -136,6 +136,7 @@ test_chunk(void)
 	T_CHECK(back.npieces == 5);
 	T_CHECK(memcmp(back.pieces, c.pieces, 5 * sizeof *c.pieces) == 0);
 	T_CHECK(back.rest_bytes == 100);
+	T_CHECK(back.table == table);
 	T_CHECK(back.table_at == 50);
 	T_CHECK(back.stream_bytes == 5000);
 	T_CHECK(memcmp(back.header, c.header, 40) == 0);
@@ -291,7 +292,8 @@ main(void)
 	test_records();
 	test_names();
 	test_numbers();
-	test_chunk();
+	test_chunk(EXT_TABLE_WINDOWS);
+	test_chunk(EXT_TABLE_SECTORS);
 	test_made();
 	test_image();
 	return t_done();

@@ -344,26 +344,49 @@ stores_just(
 	return k == n;
 }
 
+/* The sector that has byte `at` of what is stored of a window. */
+static uint64_t
+sector_at(const struct range *ranges, uint64_t at)
+{
+	for (; at >= ranges->len * SECTOR_BYTES; ranges++)
+		at -= ranges->len * SECTOR_BYTES;
+	return ranges->off + at / SECTOR_BYTES;
+}
+
+/* Do both images say the same of all data of a window?  1, 0, -1. */
+static int
+same_fragments(struct diff *d, const struct range *ranges, unsigned n, struct err *e)
+{
+	struct sectors_id old, new;
+	size_t bytes = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		bytes += ranges[i].len * SECTOR_BYTES;
+	for (size_t at = 0; at < bytes; at += new.covers) {
+		uint64_t sector = sector_at(ranges, at);
+		int rc = sectors_identify(d->old, sector, bytes - at, &old, e);
+		if (rc == 1)
+			rc = sectors_identify(d->new, sector, bytes - at, &new, e);
+		if (rc != 1)
+			return rc;
+		if (!sectors_id_same(&old, &new))
+			return 0;
+	}
+	return 1;
+}
+
 /* Do both images say that a window holds the same, without decoding it?  1, 0, -1. */
 static int
 surely_same(struct diff *d, const struct range *ranges, unsigned n, uint64_t first,
     struct err *e)
 {
-	size_t bytes = 0, m = rangeset_find(&d->moved, first);
-	struct sectors_id old, new;
+	size_t m = rangeset_find(&d->moved, first);
 
 	if ((m < rangeset_count(&d->moved) &&
 		rangeset_get(&d->moved, m).off < first + WINDOW_SECTORS) ||
 	    !stores_just(d->old, ranges, n, first))
 		return 0;
-	for (unsigned i = 0; i < n; i++)
-		bytes += ranges[i].len * SECTOR_BYTES;
-	int rc = sectors_identify(d->old, ranges[0].off, bytes, &old, e);
-	if (rc == 1)
-		rc = sectors_identify(d->new, ranges[0].off, bytes, &new, e);
-	if (rc != 1)
-		return rc;
-	return sectors_id_same(&old, &new);
+	return same_fragments(d, ranges, n, e);
 }
 
 ssize_t

@@ -45,7 +45,7 @@ static const struct cli_program prog = {
 		    "  imageunzip monday.ndz /dev/sdb && imageunzip week.ndz /dev/sdb\n"
 		    "  imagedelta --onto monday.ndz week.ndz next.ndz whole.ndz\n",
 	.tables = { { own_opts, 0, NULL }, { rewrite_opts, AT(rewrite), "New image" },
-	    { codec_opts, AT(rewrite.how.codec), "Compression" },
+	    { codec_opts, AT(rewrite.how), "Compression" },
 	    { seal_opts, AT(rewrite.how.seal), "Proof" },
 	    { proof_opts, AT(rewrite.proof), NULL } },
 };

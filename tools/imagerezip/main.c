@@ -23,7 +23,7 @@ static const struct cli_program prog = {
 	    "  imagerezip emulab.ndz ours.ndz         with fragments and digests\n"
 	    "  imagerezip --sign lab.key a.ndz b.ndz  signed\n",
 	.tables = { { rewrite_opts, 0, NULL },
-	    { codec_opts, offsetof(struct rewrite_config, how.codec), "Compression" },
+	    { codec_opts, offsetof(struct rewrite_config, how), "Compression" },
 	    { seal_opts, offsetof(struct rewrite_config, how.seal), "Proof" },
 	    { proof_opts, offsetof(struct rewrite_config, proof), NULL } },
 };

@@ -20,57 +20,6 @@ ext_area_at(const struct ndz_header *h)
 	return align8(NDZ_HEADER_BYTES + (size_t)h->size);
 }
 
-static int
-get_entry(struct ext_fragment *f, struct rd *r, struct err *e)
-{
-	uint32_t word = rd_le32(r);
-
-	f->bytes = word & ENTRY_LEN_MASK;
-	f->zero = (word & ZERO_RUN) != 0;
-	f->windows = ((word & ~ZERO_RUN) >> ENTRY_WINDOWS_SHIFT) + 1;
-	bool possible = f->bytes != 0 &&
-	                f->windows <= (f->zero ? 1 : CODEC_WINDOWS_MAX);
-	if (f->zero) {
-		f->windows = rd_le64(r);
-		rd_skip(r, EXT_FRAGMENT_DIGEST_BYTES - 8);
-	} else {
-		rd_copy(r, f->digest, EXT_FRAGMENT_DIGEST_BYTES);
-	}
-	if (!possible || f->windows == 0)
-		return err_set(
-		    e, ERR_FORMAT, "the fragment table has an impossible entry");
-	return 0;
-}
-
-static int
-get_fragments(struct ext *x, const struct ndz_header *h, struct rd *r, struct err *e)
-{
-	uint8_t codec = rd_u8(r), digest = rd_u8(r), digest_bytes = rd_u8(r),
-		log2 = rd_u8(r);
-	uint32_t n = rd_le32(r);
-
-	/* A codec or digest of a later version is passed over: the stream can be read
-	 * without the table. */
-	if (codec != ndz_header_codec(h)->id || digest != DIGEST_SHA256 ||
-	    digest_bytes != EXT_FRAGMENT_DIGEST_BYTES)
-		return 0;
-	if (log2 != 16 || n == 0 || n > EXT_FRAGMENTS_MAX ||
-	    !rd_can_hold(r, n, EXT_ENTRY_BYTES))
-		return err_set(
-		    e, ERR_FORMAT, "the fragment table cannot hold %u entries", n);
-	if (x->fragments != NULL)
-		return err_set(e, ERR_FORMAT, "two fragment tables");
-	x->fragments = calloc(n, sizeof *x->fragments);
-	if (x->fragments == NULL)
-		return err_nomem(e, "a fragment table");
-	x->window_bytes = 1u << log2;
-	x->nfragments = n;
-	for (uint32_t i = 0; i < n; i++)
-		if (get_entry(&x->fragments[i], r, e) != 0)
-			return -1;
-	return 0;
-}
-
 /* It is shown to people, so what is harmful does not come through. */
 static void
 get_string(struct rd *r, char *out, size_t cap)
@@ -176,7 +125,11 @@ get_record(struct ext *x, const struct ndz_header *h, unsigned type, struct rd *
 			rd_copy(r, x->header_digest, sizeof x->header_digest);
 		break;
 	case REC_FRAGMENTS:
-		if (get_fragments(x, h, r, e) != 0)
+		if (ext_get_fragments(x, h, EXT_TABLE_WINDOWS, r, e) != 0)
+			return -1;
+		break;
+	case REC_SECTORS:
+		if (ext_get_fragments(x, h, EXT_TABLE_SECTORS, r, e) != 0)
 			return -1;
 		break;
 	case REC_LAST:
@@ -217,44 +170,6 @@ get_record(struct ext *x, const struct ndz_header *h, unsigned type, struct rd *
 	return rd_ok(r) ? 0
 	                : err_set(e, ERR_FORMAT,
 			      "record %u of the extension area is too short", type);
-}
-
-/* How many windows the regions touch, which is the number that the table must add up to. */
-static uint64_t
-count_windows(const struct ndz_header *h, uint64_t window_sectors)
-{
-	uint64_t n = 0, last = UINT64_MAX;
-
-	for (unsigned i = 0; i < h->nregions; i++) {
-		uint64_t from = h->regions[i].off / window_sectors;
-		uint64_t to = (range_end(h->regions[i]) - 1) / window_sectors;
-		n += to - from + (from != last);
-		last = to;
-	}
-	return n;
-}
-
-static int
-check_fragments(const struct ext *x, const struct ndz_header *h, struct err *e)
-{
-	const struct codec *c = ndz_header_codec(h);
-	uint64_t bytes = c->head_bytes + c->tail_bytes, windows = 0;
-
-	if (x->fragments == NULL)
-		return 0;
-	for (size_t i = 0; i < x->nfragments; i++) {
-		bytes += x->fragments[i].bytes;
-		if (x->fragments[i].windows > UINT64_MAX / 2 - windows)
-			return err_set(e, ERR_FORMAT,
-			    "the fragment table counts too many windows");
-		windows += x->fragments[i].windows;
-	}
-	if (bytes != h->size)
-		return err_set(
-		    e, ERR_FORMAT, "the fragments do not add up to the stream");
-	if (windows != count_windows(h, x->window_bytes / SECTOR_BYTES))
-		return err_set(e, ERR_FORMAT, "the fragments do not match the regions");
-	return 0;
 }
 
 /* Freed ranges must ascend, lie in the chunk's own sectors, and hold none that it stores. */
@@ -366,7 +281,7 @@ ext_get(struct ext *x, const struct ndz_header *h, const void *chunk, struct err
 	if ((uint32_t)crc32(0, r.base, (uInt)r.len) != crc)
 		return err_set(
 		    e, ERR_FORMAT, "the checksum of the extension area is wrong");
-	if (get_records(x, h, r, e) != 0 || check_fragments(x, h, e) != 0 ||
+	if (get_records(x, h, r, e) != 0 || ext_check_fragments(x, h, e) != 0 ||
 	    check_freed(x, h, e) != 0 || check_samples(x, h, e) != 0 ||
 	    check_tail(x, h, e) != 0) {
 		ext_free(x);

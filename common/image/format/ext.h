@@ -30,18 +30,31 @@ enum {
 	EXT_STATE_BYTES = 8 + 80,       /* the record, with its head */
 	EXT_FRAGMENT_DIGEST_BYTES = 16, /* SHA-256, truncated */
 	EXT_FRAGMENTS_MAX = 32768,
-	EXT_ENTRY_BYTES = 20, /* of the fragment table */
+	EXT_FRAGMENT_RAW_MAX = CODEC_WINDOWS_MAX * FRAGMENT_WINDOW_BYTES,
+	EXT_ENTRY_BYTES = 20, /* of the fragment table, whichever it is */
 	EXT_HEAD_BYTES = 16,  /* in front of the records */
 	EXT_KEY_ID_BYTES = 8,
 	EXT_SIGNATURE_RAW_BYTES = 64, /* Ed25519 */
 	EXT_SIGNATURE_BYTES = 8 + 80, /* the record, with its head */
 };
 
+/* How the fragment table says which sectors a fragment has. */
+enum ext_table {
+	EXT_TABLE_NONE,
+	EXT_TABLE_WINDOWS, /* in windows of 64 KiB, at multiples of 64 KiB of the disk */
+	EXT_TABLE_SECTORS, /* as many of the stored sectors as it says */
+};
+
 /* One entry of the fragment table, in stream order. */
 struct ext_fragment {
 	uint32_t bytes;   /* compressed */
-	bool zero;        /* all raw bytes are zero, for `windows` windows */
-	uint64_t windows; /* 1 to CODEC_WINDOWS_MAX unless zero */
+	bool zero;        /* all raw bytes are zero */
+	/* EXT_TABLE_WINDOWS: how many windows, 1 to CODEC_WINDOWS_MAX unless zero; else 0 */
+	uint64_t windows;
+	/* How many of the chunk's stored sectors, which follow one another in its data.
+	 * Unless zero at most EXT_FRAGMENT_RAW_MAX bytes of them.  ext_put() looks at it
+	 * for EXT_TABLE_SECTORS alone. */
+	uint64_t sectors;
 	uint8_t digest[EXT_FRAGMENT_DIGEST_BYTES]; /* of the raw bytes; not for zero */
 };
 
@@ -110,7 +123,7 @@ struct ext {
 	uint8_t signature[EXT_SIGNATURE_RAW_BYTES];
 	/* where in the chunk the records before the signature are, or all */
 	size_t records_at, records_bytes;
-	uint32_t window_bytes; /* of the fragment table; 0 when there is none */
+	enum ext_table table; /* of the fragments below */
 	size_t nfragments;
 	struct ext_fragment *fragments; /* owned; ext_free() */
 	struct lost lost;               /* only in the last chunk; owned */
@@ -119,11 +132,14 @@ struct ext {
 
 /* Read the extension of a whole chunk whose header is h.  0 with present false
  * when there is none; ERR_FORMAT when there is one that is damaged (fragment
- * lengths must add up to the stream, windows to the regions). */
+ * lengths must add up to the stream, their windows or sectors to the regions). */
 int ext_get(struct ext *, const struct ndz_header *h, const void *chunk, struct err *);
 void ext_free(struct ext *);
 /* Write the extension behind the stream of a chunk; ERR_FORMAT when it does not fit. */
 int ext_put(const struct ext *, const struct ndz_header *h, void *chunk, struct err *);
+/* Write one entry of a table of this kind. */
+void ext_put_entry(
+    enum ext_table, const struct ext_fragment *, uint8_t out[EXT_ENTRY_BYTES]);
 /* Add a signature behind all other records of a chunk that has none. */
 int ext_add_signature(const struct ndz_header *h, void *chunk,
     const uint8_t key_id[EXT_KEY_ID_BYTES],

@@ -28,27 +28,45 @@ end_record(struct wr *w, uint8_t *len_at)
 	wr_zero(w, align8(len) - len);
 }
 
+/* What an entry that is not zero has above its length. */
+static uint32_t
+entry_bits(enum ext_table kind, const struct ext_fragment *f)
+{
+	return kind == EXT_TABLE_SECTORS
+	           ? (uint32_t)(f->sectors - 1) << SECTORS_SHIFT
+	           : (uint32_t)(f->windows - 1) << ENTRY_WINDOWS_SHIFT;
+}
+
+void
+ext_put_entry(
+    enum ext_table kind, const struct ext_fragment *f, uint8_t out[EXT_ENTRY_BYTES])
+{
+	struct wr w = wr_to(out, EXT_ENTRY_BYTES);
+
+	wr_le32(&w, f->bytes | (f->zero ? ZERO_RUN : entry_bits(kind, f)));
+	if (f->zero) {
+		wr_le64(&w, kind == EXT_TABLE_SECTORS ? f->sectors : f->windows);
+		wr_zero(&w, EXT_FRAGMENT_DIGEST_BYTES - 8);
+	} else {
+		wr_bytes(&w, f->digest, EXT_FRAGMENT_DIGEST_BYTES);
+	}
+}
+
 static void
 put_fragments(struct wr *w, const struct ext *x, const struct ndz_header *h)
 {
-	uint8_t *at = begin_record(w, REC_FRAGMENTS);
+	bool by_sectors = x->table == EXT_TABLE_SECTORS;
+	uint8_t *at = begin_record(w, by_sectors ? REC_SECTORS : REC_FRAGMENTS);
 
 	wr_u8(w, (uint8_t)ndz_header_codec(h)->id);
 	wr_u8(w, DIGEST_SHA256);
 	wr_u8(w, EXT_FRAGMENT_DIGEST_BYTES);
-	wr_u8(w, 16); /* log2 of the window */
+	wr_u8(w, by_sectors ? 0 : WINDOW_LOG2);
 	wr_le32(w, (uint32_t)x->nfragments);
 	for (size_t i = 0; i < x->nfragments; i++) {
-		const struct ext_fragment *f = &x->fragments[i];
-		if (f->zero) {
-			wr_le32(w, f->bytes | ZERO_RUN);
-			wr_le64(w, f->windows);
-			wr_zero(w, EXT_FRAGMENT_DIGEST_BYTES - 8);
-		} else {
-			wr_le32(w, f->bytes | (uint32_t)(f->windows - 1)
-						  << ENTRY_WINDOWS_SHIFT);
-			wr_bytes(w, f->digest, EXT_FRAGMENT_DIGEST_BYTES);
-		}
+		uint8_t *entry = wr_room(w, EXT_ENTRY_BYTES);
+		if (entry != NULL)
+			ext_put_entry(x->table, &x->fragments[i], entry);
 	}
 	end_record(w, at);
 }

@@ -11,31 +11,7 @@
 struct fragments
 fragments_of(const struct chunk *c)
 {
-	return (struct fragments){ .c = c, .next = { .h = &c->h } };
-}
-
-uint64_t
-fragment_windows_next(struct fragment_windows *f, uint64_t window_sectors)
-{
-	const struct ndz_header *h = f->h;
-	uint64_t n = 0, window = UINT64_MAX;
-
-	while (f->region < h->nregions) {
-		struct range r = h->regions[f->region];
-		uint64_t at = r.off + f->region_at;
-		if (window == UINT64_MAX)
-			window = at / window_sectors;
-		if (at / window_sectors != window)
-			break;
-		struct range part = range_clip(r, at, (window + 1) * window_sectors);
-		n += part.len;
-		f->region_at += part.len;
-		if (f->region_at == r.len) {
-			f->region++;
-			f->region_at = 0;
-		}
-	}
-	return n;
+	return (struct fragments){ .c = c };
 }
 
 bool
@@ -51,10 +27,7 @@ fragments_next(struct fragments *f)
 	if (f->number >= x->nfragments)
 		return false;
 	f->entry = &x->fragments[f->number];
-	for (uint64_t w = 0; w < f->entry->windows; w++)
-		f->raw_bytes += SECTOR_BYTES *
-		                fragment_windows_next(
-		                    &f->next, x->window_bytes / SECTOR_BYTES);
+	f->raw_bytes = f->entry->sectors * SECTOR_BYTES;
 	return true;
 }
 
@@ -118,8 +91,6 @@ check_digest(const struct fragments *f, const void *data, struct err *e)
 static int
 check_one(const struct fragments *f, const uint8_t *stream, struct err *e)
 {
-	if (f->raw_bytes == 0)
-		return err_set(e, ERR_FORMAT, "fragment %zu is empty", f->number);
 	if (f->entry->zero && !f->c->codec->is_zeros(
 				  stream + f->stream_at, f->entry->bytes, f->raw_bytes))
 		return err_set(e, ERR_FORMAT, "fragment %zu is not zero", f->number);

@@ -11,17 +11,7 @@
 #include "common/image/read/chunk.h"
 
 /* The largest fragment that is not zero. */
-enum { FRAGMENT_BYTES_MAX = CODEC_WINDOWS_MAX * FRAGMENT_WINDOW_BYTES };
-
-/* The windows that a chunk's regions touch, in order. */
-struct fragment_windows {
-	const struct ndz_header *h;
-	unsigned region;
-	uint64_t region_at; /* sectors of that region already used */
-};
-
-/* How many sectors of the next window there are; 0: there are no more windows. */
-uint64_t fragment_windows_next(struct fragment_windows *, uint64_t window_sectors);
+enum { FRAGMENT_BYTES_MAX = EXT_FRAGMENT_RAW_MAX };
 
 /* The current fragment of a chunk that has a table (ext.fragments). */
 struct fragments {
@@ -30,8 +20,7 @@ struct fragments {
 	size_t number;
 	size_t stream_at;    /* offset of its bytes in the zlib stream */
 	uint64_t raw_at;     /* offset of its data in the chunk's data */
-	uint64_t raw_bytes;  /* of it; 0 only in a table that counts wrong */
-	struct fragment_windows next; /* behind it */
+	uint64_t raw_bytes;  /* of it */
 };
 
 struct fragments fragments_of(const struct chunk *);

@@ -221,15 +221,16 @@ layers_read(struct layers *l, struct range r, void *buf, struct err *e)
 }
 
 /* LILO's table of 1,024 bytes, whose sum is marked 990 behind its beginning, must not
- * be cut in two; at the beginning of a chunk it is not. */
+ * be cut in two; at the beginning of a chunk it is not.  *first: where it begins. */
 static bool
-begins_table(const struct reloc_walk *w, uint64_t from, uint64_t end)
+begins_table(const struct reloc_walk *w, uint64_t from, uint64_t end, uint64_t *first)
 {
 	for (size_t i = w->at; i < w->n && w->relocs[i].sector <= end + 1; i++) {
 		const struct ndz_reloc *r = &w->relocs[i];
 		uint64_t back = r->offset < 478 ? 2 : 1;
+		*first = r->sector - back;
 		if (r->type == NDZ_RELOC_LILO_CHECKSUM && r->sector >= back &&
-		    r->sector - back >= from && r->sector - back < end)
+		    *first >= from && *first < end)
 			return true;
 	}
 	return false;
@@ -243,7 +244,7 @@ reloc_walk_take(struct reloc_walk *r, struct window *w)
 	while (r->at < r->n && r->relocs[r->at].sector < from)
 		r->at++;
 	w->relocs = &r->relocs[r->at];
-	w->fresh = begins_table(r, from, end);
+	w->fresh = begins_table(r, from, end, &w->fresh_at);
 	for (; r->at < r->n && r->relocs[r->at].sector < end; r->at++)
 		w->nrelocs++;
 }

@@ -11,6 +11,9 @@ enum {
 	/* How many entries of the table are asked for at once: as many as a chunk of
 	 * deflate has, unless most of its windows are zero. */
 	GUESSED_ENTRIES = 256,
+	/* How many windows a fragment of several has on average, where they follow the
+	 * content. */
+	GUESSED_WINDOWS = 4,
 };
 
 static struct blockmap
@@ -45,7 +48,9 @@ guess_area(const struct ndz_header *h)
 		           1;
 	if (windows > GUESSED_ENTRIES)
 		windows = GUESSED_ENTRIES;
-	return ext_need((size_t)windows / ndz_header_codec(h)->windows + 1, false);
+	if (ndz_header_codec(h)->windows > 1)
+		windows /= GUESSED_WINDOWS;
+	return ext_need((size_t)windows + 1, false);
 }
 
 /* Get a table that can be trusted although the stream is not here. */

@@ -269,9 +269,10 @@ sectors_identify(struct sectors *s, uint64_t sector, size_t bytes,
 	if (go_to(s, at, e) != 0)
 		return err_ctx(e, "%s: chunk %u", sectors_name(s), o->number);
 	const struct ext_fragment *f = o->f->entry;
-	if (o->piece_at + o->piece_bytes - at < bytes)
-		return 0;
-	*id = (struct sectors_id){ .zero = f->zero };
+	uint64_t has = o->piece_at + o->piece_bytes - at;
+	*id = (struct sectors_id){
+		.covers = has < bytes ? has : bytes, .zero = f->zero
+	};
 	if (f->zero)
 		return 1;
 	id->at = at - o->piece_at;
@@ -283,7 +284,7 @@ sectors_identify(struct sectors *s, uint64_t sector, size_t bytes,
 bool
 sectors_id_same(const struct sectors_id *a, const struct sectors_id *b)
 {
-	return a->zero == b->zero && a->at == b->at && a->bytes == b->bytes &&
+	return a->covers == b->covers && a->zero == b->zero && a->at == b->at && a->bytes == b->bytes &&
 	       memcmp(a->digest, b->digest, sizeof a->digest) == 0;
 }
 

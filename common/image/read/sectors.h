@@ -64,13 +64,15 @@ int sectors_read(struct sectors *, struct range, void *buf, struct err *);
 /* What the fragment table says of data, without decoding it: what two images say
  * in the same words is the same. */
 struct sectors_id {
-	bool zero;          /* all of it; what follows is 0 then */
-	uint64_t at, bytes; /* it begins at byte `at` of a fragment of `bytes` bytes */
+	uint64_t covers;    /* bytes of the data, from its beginning, that this is said of */
+	bool zero;          /* all of them; what follows is 0 then */
+	uint64_t at, bytes; /* they begin at byte `at` of a fragment of `bytes` bytes */
 	uint8_t digest[EXT_FRAGMENT_DIGEST_BYTES]; /* the digest of that fragment */
 };
 bool sectors_id_same(const struct sectors_id *, const struct sectors_id *);
-/* What the fragment table says of all sectors that the image stores of one window, which
- * begin with `sector` and have `bytes` bytes: 1; 0: no fragment has them; -1. */
+/* What the fragment table says of `bytes` bytes of data that begin with a stored sector and
+ * are of stored sectors that follow one another: 1, of as many of them as one fragment has;
+ * 0: the chunk has no table; -1. */
 int sectors_identify(
     struct sectors *, uint64_t sector, size_t bytes, struct sectors_id *, struct err *);
 /* The chunk that a stored sector is in; *end: the first sector that is not. */

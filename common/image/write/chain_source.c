@@ -19,6 +19,7 @@ struct chain {
 	struct chain_config cfg;
 	struct layers *layers;
 	struct rewrite_source whole;
+	struct cut_zones zones;
 	struct maker *maker;
 	struct queue *chunks; /* closed when no more will come */
 	struct cancel cancel;
@@ -137,6 +138,7 @@ close_chain(void *self)
 		stop_thread(c);
 	queue_free(c->chunks);
 	maker_free(c->maker);
+	cut_zones_free(&c->zones);
 	layers_free(c->layers);
 	for (size_t i = 0; i < c->n; i++)
 		sectors_close(c->images[i]);
@@ -149,7 +151,10 @@ open_maker(struct chain *c, struct err *e)
 {
 	c->whole = chain_whole(c->cfg.program, c->layers, c->images, c->n);
 	c->whole.state = sectors_ext(c->images[c->n - 1])->state;
+	if (rewrite_zones(&c->zones, &c->cfg.how, &c->whole, e) != 0)
+		return -1;
 	struct maker_config cfg = rewrite_as(&c->cfg.how, &c->whole);
+	cfg.zones = &c->zones;
 	cfg.take = take;
 	cfg.taker = c;
 	return maker_new(&c->maker, &cfg, e);

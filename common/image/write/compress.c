@@ -7,13 +7,15 @@
 #include <string.h>
 
 #include "common/base/sha256.h"
+#include "common/image/format/cut.h"
 
 int
 compressor_init(struct compressor *z, const struct codec_choice *choice, struct err *e)
 {
 	*z = (struct compressor){ .codec = choice->codec,
 		.encoder = choice->codec->encoder_new(choice->level) };
-	assert(z->codec->bound(FRAGMENT_WINDOW_BYTES) <= WINDOW_OUT_BYTES);
+	assert(z->codec->bound(CUT_WINDOW_BYTES_MAX) <=
+	       CUT_WINDOW_BYTES_MAX + WINDOW_SLACK_BYTES);
 	return z->encoder != NULL ? 0 : err_nomem(e, "a compressor");
 }
 
@@ -36,10 +38,23 @@ raw_bytes(const struct batch *b, unsigned first, unsigned n)
 	return b->raw_at[first + n] - b->raw_at[first];
 }
 
+bool
+batch_has_room(const struct batch *b, size_t bytes)
+{
+	return b->n < BATCH_WINDOWS && BATCH_BYTES - b->raw_at[b->n] >= bytes;
+}
+
+/* Where a run's bytes begin in out. */
+static size_t
+run_at(const struct batch *b, const struct run *r)
+{
+	return b->raw_at[r->first] + (size_t)r->first * WINDOW_SLACK_BYTES;
+}
+
 static uint8_t *
 run_out(struct batch *b, const struct run *r)
 {
-	return b->out + (size_t)r->first * WINDOW_OUT_BYTES;
+	return b->out + run_at(b, r);
 }
 
 /* The fragment of a run; it borrows from the batch. */
@@ -53,7 +68,7 @@ run_fragment(const struct batch *b, const struct run *r)
 
 	if (r->zero)
 		return f;
-	f.data = b->out + (size_t)r->first * WINDOW_OUT_BYTES;
+	f.data = b->out + run_at(b, r);
 	f.bytes = (uint32_t)b->ends[r->first + r->n - 1];
 	memcpy(f.digest, r->digest, sizeof f.digest);
 	for (unsigned i = r->first; i < r->first + r->n; i++)
@@ -85,7 +100,7 @@ compress_window(struct compressor *z, struct batch *b, const struct run *r, unsi
 
 	b->ends[i] = at + z->codec->window(z->encoder,
 			      k == 0 ? raw_bytes(b, r->first, r->n) : 0, raw, n,
-			      run_out(b, r) + at, WINDOW_OUT_BYTES);
+			      run_out(b, r) + at, n + WINDOW_SLACK_BYTES);
 	b->adlers[i] = adler_of(raw, n);
 }
 
@@ -264,7 +279,7 @@ compress_batch(struct compressor *z, struct batch *b, const struct rooms *rooms)
 	while (at < b->n) {
 		struct run *r = &b->runs[b->nruns++];
 		*r = (struct run){ .first = at,
-			.n = run_length(b, at, z->codec->windows) };
+			.n = run_length(b, at, z->codec->windows > 1 ? b->n : 1) };
 		r->zero = r->n == 0;
 		if (r->zero)
 			r->n = 1;
@@ -287,7 +302,7 @@ take_known(
 	size_t n = run_raw_bytes(&h);
 
 	b->ends[r->first] = k->find(
-	    k->arg, z->codec, r->digest, n, run_out(b, r), WINDOW_OUT_BYTES);
+	    k->arg, z->codec, r->digest, n, run_out(b, r), n + WINDOW_SLACK_BYTES);
 	if (b->ends[r->first] == 0)
 		return false;
 	b->adlers[r->first] = adler_of(run_raw(&h), n);

@@ -1,6 +1,6 @@
 /* compress.h: windows → fragments.
  *
- * A batch is up to 16 windows on their way from the reader to the packer.  A
+ * A batch is some windows on their way from the reader to the packer.  A
  * compressor makes runs of them: windows that are a fragment together.  Where
  * a chunk ends is known only when everything before is packed: by then a run
  * may have too many windows.  It is cut then, and what is behind the cut is
@@ -19,9 +19,12 @@
 #include "common/image/write/packer.h"
 
 enum {
-	BATCH_WINDOWS = CODEC_WINDOWS_MAX,
-	BATCH_BYTES = BATCH_WINDOWS * FRAGMENT_WINDOW_BYTES,
-	WINDOW_OUT_BYTES = FRAGMENT_WINDOW_BYTES + 1024, /* every codec's bound */
+	/* Of raw data, and so the most of a fragment. */
+	BATCH_BYTES = EXT_FRAGMENT_RAW_MAX,
+	/* Windows that follow the content have 16 KiB or more, but for a few. */
+	BATCH_WINDOWS = 64,
+	/* Every codec's bound is no more than that above the length of a window. */
+	WINDOW_SLACK_BYTES = 1024,
 };
 
 /* Windows [first, first + n) of a batch. */
@@ -36,15 +39,15 @@ struct batch {
 	unsigned n;
 	struct window windows[BATCH_WINDOWS]; /* each good for window_check() */
 	size_t raw_at[BATCH_WINDOWS + 1];     /* where each one's data begins in raw */
-	/* The compressor's work: a run's bytes are in out from first *
-	 * WINDOW_OUT_BYTES on; ends: how many with this window. */
+	/* The compressor's work: where a run's bytes are in out is known to run_out();
+	 * ends: how many with this window. */
 	size_t ends[BATCH_WINDOWS];
 	uint32_t adlers[BATCH_WINDOWS];
 	unsigned nruns;
 	struct run runs[BATCH_WINDOWS];
 	uint32_t chunks[BATCH_WINDOWS]; /* the packer's: where each window went */
 	uint8_t raw[BATCH_BYTES];
-	uint8_t out[BATCH_WINDOWS * WINDOW_OUT_BYTES];
+	uint8_t out[BATCH_BYTES + BATCH_WINDOWS * WINDOW_SLACK_BYTES];
 };
 
 /* What one thread needs. */
@@ -64,6 +67,8 @@ struct rooms {
 	void (*tell)(void *arg, const struct packer_room *);
 	void *arg;
 };
+/* Could the batch take one more window of up to so many bytes? */
+bool batch_has_room(const struct batch *, size_t bytes);
 /* Make runs of all windows of the batch; their digests are left to batch_hash(). */
 void compress_batch(struct compressor *, struct batch *, const struct rooms *);
 /* Both for a codec whose fragments are one window each: digests first, and then only what

@@ -11,6 +11,7 @@
 #include "common/base/pipeline.h"
 #include "common/base/pool.h"
 #include "common/image/write/compress.h"
+#include "common/image/write/recut.h"
 
 enum { SPARE_BATCHES = 4 }; /* read ahead, and waiting for the packer */
 
@@ -26,13 +27,14 @@ struct room_board {
 struct held {
 	size_t bytes; /* 0: there is none */
 	struct window window;
-	uint8_t raw[FRAGMENT_WINDOW_BYTES];
+	uint8_t raw[CUT_WINDOW_BYTES_MAX];
 };
 
 struct encode {
 	const struct encode_config *cfg;
 	unsigned version;
-	struct held held; /* the reader's */
+	struct recut *recut; /* the reader's, when windows follow the content; or NULL */
+	struct held held;    /* the reader's */
 	struct packer *packer;
 	struct compressor cutter; /* the packer's own */
 	struct room_board board;
@@ -53,8 +55,9 @@ next_window(struct encode *c, struct window *w, uint8_t *raw, struct err *e)
 		return (ssize_t)held;
 	}
 	w->nregions = w->nrelocs = 0;
-	w->fresh = false;
-	ssize_t n = c->cfg->next(c->cfg->arg, w, raw, e);
+	w->fresh = w->apart = false;
+	ssize_t n = c->recut != NULL ? recut_next(c->recut, w, raw, e)
+	                             : c->cfg->next(c->cfg->arg, w, raw, e);
 	if (n > 0 && window_check(w, c->version, e) != 0)
 		return -1;
 	return n;
@@ -68,24 +71,30 @@ hold(struct held *held, const struct window *w, const uint8_t *raw, size_t n)
 	held->bytes = n;
 }
 
-/* Fragments of several windows begin at multiples of their length, so that the
- * same data at the same place makes the same fragments. */
+/* Fragments of several aligned windows begin at multiples of their length, so that the same
+ * data at the same place makes the same fragments; others begin where the content says so.
+ * No fragment is in two batches. */
 static bool
 ends_batch(const struct encode *c, const struct batch *b, const struct window *next)
 {
 	uint64_t sectors = (uint64_t)c->cfg->codec.codec->windows * WINDOW_SECTORS;
 
-	return b->n > 0 && sectors > WINDOW_SECTORS &&
-	       next->regions[0].off / sectors != b->windows[0].regions[0].off / sectors;
+	if (b->n == 0 || sectors == WINDOW_SECTORS)
+		return false;
+	if (c->recut != NULL)
+		return next->apart;
+	return next->regions[0].off / sectors != b->windows[0].regions[0].off / sectors;
 }
 
 /* Fill a batch: 1 it has windows, 0 the end, -1. */
 static int
 fill_batch(struct encode *c, struct batch *b, struct err *e)
 {
+	size_t most = c->recut != NULL ? CUT_WINDOW_BYTES_MAX : FRAGMENT_WINDOW_BYTES;
+
 	b->n = 0;
 	b->raw_at[0] = 0;
-	while (b->n < BATCH_WINDOWS) {
+	while (batch_has_room(b, most)) {
 		struct window *w = &b->windows[b->n];
 		uint8_t *raw = b->raw + b->raw_at[b->n];
 		ssize_t n = next_window(c, w, raw, e);
@@ -265,6 +274,17 @@ start(struct encode *c, struct err *e)
 	return 0;
 }
 
+static int
+open_recut(struct encode *c, struct err *e)
+{
+	const struct recut_config cfg = { .next = c->cfg->next,
+		.arg = c->cfg->arg,
+		.zones = c->cfg->zones,
+		.filler = c->cfg->filler };
+
+	return c->cfg->content ? recut_new(&c->recut, &cfg, e) : 0;
+}
+
 int
 encode_all(const struct encode_config *cfg, struct packer *packer, struct err *e)
 {
@@ -273,12 +293,15 @@ encode_all(const struct encode_config *cfg, struct packer *packer, struct err *e
 	if (compressor_init(&c.cutter, &cfg->codec, e) != 0)
 		return -1;
 	pthread_mutex_init(&c.board.lock, NULL);
-	int rc = start(&c, e);
+	int rc = open_recut(&c, e);
+	if (rc == 0)
+		rc = start(&c, e);
 	if (rc == 0)
 		rc = pack_all(&c, e);
 	pipeline_free(c.pipe);
 	ordered_free(c.work);
 	pool_free(c.batches);
+	recut_free(c.recut);
 	compressor_free(&c.cutter);
 	pthread_mutex_destroy(&c.board.lock);
 	return rc;

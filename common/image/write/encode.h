@@ -2,8 +2,8 @@
  *
  *	next() → [compressors] → packer
  *
- * One thread asks next() for windows in order and fills batches of up to 16 of them;
- * compressors turn windows into fragments; the calling thread takes the batches back in
+ * One thread asks next() for windows in order, cuts them anew where the content says so, and
+ * fills batches of them; compressors turn windows into fragments; the calling thread takes the batches back in
  * order and packs them.  A fixed set of batches circulates, so memory does not depend on
  * the source.
  */
@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "common/base/err.h"
+#include "common/image/format/cut.h"
 #include "common/image/write/known.h"
 #include "common/image/write/packer.h"
 
@@ -32,6 +33,11 @@ struct encode_config {
 	int (*packed)(void *arg, const struct window *w, const void *raw, size_t n,
 	    uint32_t chunk, struct err *);
 	void *arg;
+	/* Windows follow the content (recut.h, whose zones and filler these are).  Else they
+	 * stay as next() gives them. */
+	bool content;
+	const struct cut_zones *zones;
+	const struct rangeset *filler;
 };
 
 /* Pack all windows; packer_finish() is left to the caller. */

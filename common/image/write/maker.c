@@ -106,6 +106,7 @@ open_packer(struct maker *m, struct err *e)
 		.freed = c->freed,
 		.basis = c->basis,
 		.tail = c->tail,
+		.content = c->how->windows == MAKER_CONTENT,
 		.emit = emit,
 		.arg = m };
 
@@ -172,6 +173,9 @@ maker_run(struct maker *m, struct output *out, struct err *e)
 		.known = m->cfg.known,
 		.next = next,
 		.packed = packed,
+		.content = m->cfg.how->windows == MAKER_CONTENT,
+		.zones = m->cfg.zones,
+		.filler = m->cfg.filler,
 		.arg = m };
 
 	m->output = out;

@@ -21,6 +21,7 @@
 #include "common/disk/rangeset.h"
 #include "common/image/codec/codec.h"
 #include "common/image/format/basis.h"
+#include "common/image/format/cut.h"
 #include "common/image/format/ext.h"
 #include "common/image/format/format.h"
 #include "common/image/format/lost.h"
@@ -28,9 +29,16 @@
 #include "common/image/read/window.h"
 #include "common/image/write/known.h"
 
+/* Where windows end. */
+enum maker_windows {
+	MAKER_CONTENT, /* where the content says so (common/image/format/cut.h) */
+	MAKER_ALIGNED, /* at multiples of 64 KiB of the disk */
+};
+
 /* What the user says of how an image is made.  In brackets, the programs' options. */
 struct maker_choice {
 	struct codec_choice codec; /* --codec, -z, --fast */
+	enum maker_windows windows; /* --windows */
 	struct seal_config seal;   /* --sign, --encrypt */
 	uint64_t jobs;             /* threads that compress (-j); 0: one a processor */
 	bool v3, v5;               /* the version (-3, -5); neither: as it needs */
@@ -61,6 +69,10 @@ struct maker_config {
 	const struct rangeset *freed;       /* of a delta: free by now; or NULL */
 	struct basis *basis;          /* of a delta: samples of its base; or NULL */
 	struct tail tail;             /* of a disk; none: n is 0 */
+	/* For windows that follow the content: the zones of the disk, and the sectors that
+	 * are free and stored nevertheless; each may be NULL. */
+	const struct cut_zones *zones;
+	const struct rangeset *filler;
 	/* NDZ_UUID_BYTES that the new image has, too, unless the user says another UUID,
 	 * or it is signed or encrypted.  NULL: it has a new one. */
 	const uint8_t *keep_uuid;

@@ -59,7 +59,7 @@ chunk_begin(struct packer *p, int32_t index, uint64_t firstsect)
 		.has_digest = true,
 		.has_header_digest = true,
 		.has_image = index == 0,
-		.window_bytes = FRAGMENT_WINDOW_BYTES,
+		.table = p->cfg.content ? EXT_TABLE_SECTORS : EXT_TABLE_WINDOWS,
 		.has_state = p->cfg.state.kind != EXT_STATE_NONE ||
 		             p->cfg.base.kind != EXT_STATE_NONE,
 		.state = p->cfg.state,
@@ -213,7 +213,7 @@ static int
 too_many_relocs(const struct window *w, struct err *e)
 {
 	return err_set(e, ERR_FORMAT,
-	    "no room for the %u relocations of 64 KiB at sector %" PRIu64, w->nrelocs,
+	    "no room for the %u relocations of the window at sector %" PRIu64, w->nrelocs,
 	    w->regions[0].off);
 }
 
@@ -294,7 +294,8 @@ flush_zeros(struct packer *p)
 	c->ext.fragments[c->ext.nfragments++] = (struct ext_fragment){
 		.bytes = (uint32_t)codec->zeros_bytes(n),
 		.zero = true,
-		.windows = c->zero_windows
+		.windows = c->zero_windows,
+		.sectors = n / SECTOR_BYTES
 	};
 	c->zero_windows = 0;
 	room_flush_zeros(&c->room);
@@ -329,7 +330,9 @@ append(struct packer *p, const struct fragment *f)
 		memcpy(stream_end(c), f->data, f->bytes);
 		c->adler = adler_combine(c->adler, f->adler, raw_bytes_of(f));
 		struct ext_fragment *x = &c->ext.fragments[c->ext.nfragments++];
-		*x = (struct ext_fragment){ .bytes = f->bytes, .windows = f->nwindows };
+		*x = (struct ext_fragment){ .bytes = f->bytes,
+			.windows = f->nwindows,
+			.sectors = raw_bytes_of(f) / SECTOR_BYTES };
 		memcpy(x->digest, f->digest, sizeof x->digest);
 	}
 	packer_room_add(&c->room, f);

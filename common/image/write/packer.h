@@ -32,7 +32,7 @@ int window_check(const struct window *, unsigned version, struct err *);
 /* Windows, compressed. */
 struct fragment {
 	const struct window *windows; /* borrowed for the call */
-	unsigned nwindows;            /* 1..CODEC_WINDOWS_MAX */
+	unsigned nwindows;            /* 1.., aligned ones 1..CODEC_WINDOWS_MAX */
 	bool zero;                    /* all zero: what follows is unused */
 	const void *data;             /* borrowed for the call */
 	uint32_t bytes;
@@ -52,6 +52,7 @@ struct packer_config {
 	const struct rangeset *freed;              /* of a delta, or NULL; borrowed */
 	struct basis *basis;                 /* the same */
 	struct tail tail; /* of a disk; into chunk 0 and those that store some of it */
+	bool content; /* windows follow the content: the table tells sectors */
 	bool own_magic; /* version 5, refused by programs of the base format */
 	size_t reserve; /* bytes at the end of each chunk that stay free */
 	/* Takes each finished chunk, in order; -1 stops with its error. */

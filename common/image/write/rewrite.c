@@ -14,6 +14,7 @@
 #include "common/base/say.h"
 #include "common/disk/output.h"
 #include "common/image/format/kind.h"
+#include "common/image/read/sectors_table.h"
 
 const struct rewrite_config rewrite_defaults = { .how.codec = CODEC_DEFAULT };
 
@@ -66,6 +67,15 @@ rewrite_as(const struct maker_choice *how, const struct rewrite_source *src)
 		.tail = src->tail,
 		.next = src->next,
 		.arg = src->arg };
+}
+
+int
+rewrite_zones(struct cut_zones *zones, const struct maker_choice *how,
+    const struct rewrite_source *src, struct err *e)
+{
+	if (how->windows != MAKER_CONTENT)
+		return 0;
+	return sectors_zones(src->like, zones, e);
 }
 
 int
@@ -127,15 +137,22 @@ rewrite(const struct rewrite_config *c, const struct rewrite_source *src,
     const char *output, struct err *e)
 {
 	uint64_t started = clock_us();
-	const struct maker_config cfg = rewrite_as(&c->how, src);
+	struct maker_config cfg = rewrite_as(&c->how, src);
+	struct cut_zones zones = { 0 };
 	struct maker *m;
 
-	if (maker_new(&m, &cfg, e) != 0)
+	if (rewrite_zones(&zones, &c->how, src, e) != 0)
 		return -1;
+	cfg.zones = &zones;
+	if (maker_new(&m, &cfg, e) != 0) {
+		cut_zones_free(&zones);
+		return -1;
+	}
 	int rc = write_file(m, c, src, output, e);
 	const struct maker_totals made = maker_totals(m);
 	if (rc == 0)
 		rc = summary(c, src, &made, (double)(clock_us() - started) / 1e6, e);
 	maker_free(m);
+	cut_zones_free(&zones);
 	return rc;
 }

@@ -38,7 +38,12 @@ struct rewrite_source {
 	void *arg;
 };
 
-/* For maker_new(); it borrows what the source borrows. */
+/* The zones of the new image, from the partition table of the image that it is like, into
+ * *zones, which is empty; none where its windows do not follow the content.  In the thread
+ * that has the images, before they are read otherwise; cut_zones_free(). */
+int rewrite_zones(struct cut_zones *zones, const struct maker_choice *,
+    const struct rewrite_source *, struct err *);
+/* For maker_new(); it borrows what the source borrows, and has no zones. */
 struct maker_config rewrite_as(
     const struct maker_choice *, const struct rewrite_source *);
 /* Make the whole image with a maker of such a config: chunks go to the output, or, where
