@@ -45,6 +45,7 @@ put_counts(struct json *j, const struct tally *t, double seconds)
 	json_uint(j, "nacks", s->nacks);
 	json_uint(j, "credits", s->credits);
 	json_uint(j, "parity_sent", s->parity_sent);
+	json_uint(j, "urgent_sent", s->urgent_sent);
 	json_uint(j, "data_packets_sent", s->data_packets_sent);
 	json_uint(j, "blocks_left_out", s->blocks_left_out);
 	json_uint(j, "congestions", s->congestions);

@@ -410,6 +410,39 @@ put_mtu_ack(const struct wirext_msg *m, struct wr *w)
 	wr_le32(w, m->u.mtu_ack.blocks);
 }
 
+static int
+get_urgent(struct wirext_msg *m, struct rd *r, struct err *e)
+{
+	m->u.urgent.clientid = rd_le32(r);
+	uint32_t n = m->u.urgent.n = rd_le32(r);
+	if (n == 0 || n > WIREXT_URGENT_RUNS)
+		return err_set(e, ERR_FORMAT, "%u runs of blocks in one URGENT", n);
+	for (uint32_t i = 0; i < n; i++) {
+		struct wirext_run *run = &m->u.urgent.at[i];
+		run->chunk = rd_le32(r);
+		run->first = rd_le16(r);
+		run->count = rd_le16(r);
+		if (rd_ok(r) && (run->count == 0 || run->first >= WIRE_CHUNK_BLOCKS ||
+				    run->count > WIRE_CHUNK_BLOCKS - run->first))
+			return err_set(e, ERR_FORMAT,
+			    "%u blocks from block %u of a chunk are impossible", run->count,
+			    run->first);
+	}
+	return 0;
+}
+
+static void
+put_urgent(const struct wirext_msg *m, struct wr *w)
+{
+	wr_le32(w, m->u.urgent.clientid);
+	wr_le32(w, m->u.urgent.n);
+	for (uint32_t i = 0; i < m->u.urgent.n && i < WIREXT_URGENT_RUNS; i++) {
+		wr_le32(w, m->u.urgent.at[i].chunk);
+		wr_le16(w, m->u.urgent.at[i].first);
+		wr_le16(w, m->u.urgent.at[i].count);
+	}
+}
+
 static const struct kind {
 	int (*get)(struct wirext_msg *, struct rd *, struct err *);
 	void (*put)(const struct wirext_msg *, struct wr *);
@@ -425,6 +458,8 @@ static const struct kind {
 	[WIREXT_DATA] = { get_data, put_data },
 	[WIREXT_MTU_PROBE] = { get_mtu_probe, put_mtu_probe },
 	[WIREXT_MTU_ACK] = { get_mtu_ack, put_mtu_ack },
+	[WIREXT_URGENT] = { get_urgent, put_urgent },
+	[WIREXT_URGENT_DATA] = { get_data, put_data },
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
@@ -471,7 +506,8 @@ wirext_get(struct wirext_msg *m, const void *pkt, size_t len, struct err *e)
 		return err_set(e, ERR_FORMAT, "packet of %zu bytes has no header", len);
 	if (kind >= KINDS || kinds[kind].get == NULL)
 		return err_set(e, ERR_UNSUPPORTED, "extension packet of kind %u", kind);
-	if (len > WIRE_PACKET_MAX && kind != WIREXT_DATA && kind != WIREXT_MTU_PROBE)
+	if (len > WIRE_PACKET_MAX && kind != WIREXT_DATA && kind != WIREXT_MTU_PROBE &&
+	    kind != WIREXT_URGENT_DATA)
 		return err_set(e, ERR_FORMAT,
 		    "extension packet of kind %u, %zu bytes: too long", kind, len);
 	m->kind = (enum wirext_kind)kind;
@@ -528,10 +564,11 @@ wirext_put_parity_header(uint8_t hdr[WIREXT_PARITY_HEADER_BYTES],
 }
 
 void
-wirext_put_data_header(uint8_t hdr[WIREXT_DATA_HEADER_BYTES], const uint8_t srcip[4],
-    uint32_t session, uint32_t chunk, uint32_t first, uint32_t count, uint32_t content)
+wirext_put_data_header(uint8_t hdr[WIREXT_DATA_HEADER_BYTES], enum wirext_kind kind,
+    const uint8_t srcip[4], uint32_t session, uint32_t chunk, uint32_t first,
+    uint32_t count, uint32_t content)
 {
-	struct wirext_msg m = { .kind = WIREXT_DATA, .session = session };
+	struct wirext_msg m = { .kind = kind, .session = session };
 
 	memcpy(m.srcip, srcip, 4);
 	m.u.data.chunk = chunk;

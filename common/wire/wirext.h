@@ -20,6 +20,7 @@ enum {
 	WIREXT_PARITY_HEADER_BYTES = 24, /* in front of a parity block's data */
 	WIREXT_MAP_CHUNKS = 8000,        /* the most chunks that a map describes */
 	WIREXT_NACKS = 80,               /* chunks in one message */
+	WIREXT_URGENT_RUNS = 80,         /* runs of blocks in one message */
 	/* Groups are interleaved: block b belongs to group b % 8. */
 	WIREXT_GROUPS = 8,
 	WIREXT_GROUP_BLOCKS = WIRE_CHUNK_BLOCKS / WIREXT_GROUPS,
@@ -30,7 +31,7 @@ enum {
 	/* Blocks of one chunk in one packet, at most, and what is in front of them. */
 	WIREXT_DATA_BLOCKS = 8,
 	WIREXT_DATA_HEADER_BYTES = 24,
-	/* DATA and MTU_PROBE; all others are no longer than WIRE_PACKET_MAX. */
+	/* DATA, URGENT_DATA and MTU_PROBE; all others are no longer than WIRE_PACKET_MAX. */
 	WIREXT_PACKET_MAX = WIREXT_DATA_HEADER_BYTES +
 	                    WIREXT_DATA_BLOCKS * WIRE_BLOCK_BYTES,
 	WIREXT_MTU_PROBE_IDS = 200, /* clients that one MTU_PROBE asks */
@@ -46,6 +47,7 @@ enum wirext_flag {
 	/* Answer: probes (probe.h) are answered.  Offer: who joins only asks for the
 	 * answer, and is no client. */
 	WIREXT_PROBES = 256,
+	WIREXT_CAN_URGENT = 512, /* answer: URGENT is understood */
 };
 
 struct wirext_answer {
@@ -68,6 +70,8 @@ enum wirext_kind {
 	WIREXT_DATA = 12, /* consecutive blocks of a chunk, several in a packet */
 	WIREXT_MTU_PROBE, /* as long as DATA: does it arrive? */
 	WIREXT_MTU_ACK,   /* the longest MTU_PROBE that arrived */
+	WIREXT_URGENT = 18, /* blocks that somebody waits for; 16 and 17: probe.h */
+	WIREXT_URGENT_DATA, /* as DATA, but these blocks go before those of the carousel */
 };
 
 enum wirext_state_flag {
@@ -80,6 +84,12 @@ enum wirext_state_flag {
 struct wirext_map {
 	uint32_t first, count;
 	const uint8_t *bits; /* borrowed */
+};
+
+/* Blocks [first, first + count) of a chunk; count > 0. */
+struct wirext_run {
+	uint32_t chunk;
+	uint16_t first, count;
 };
 
 struct wirext_nack {
@@ -148,7 +158,11 @@ struct wirext_msg {
 			 * 1..1024. */
 			uint32_t content;
 			const uint8_t *data; /* borrowed: count blocks */
-		} data;
+		} data; /* and URGENT_DATA */
+		struct {
+			uint32_t clientid, n;
+			struct wirext_run at[WIREXT_URGENT_RUNS];
+		} urgent;
 		struct {
 			uint32_t number;
 			uint32_t blocks; /* as long as a DATA with this many blocks */
@@ -189,10 +203,10 @@ size_t wirext_put(const struct wirext_msg *, void *pkt, size_t cap);
 void wirext_put_parity_header(uint8_t hdr[WIREXT_PARITY_HEADER_BYTES],
     const uint8_t srcip[4], uint32_t session, uint32_t chunk, uint32_t group,
     uint32_t index, uint32_t content);
-/* ... of a DATA's. */
+/* ... of a DATA's, or an URGENT_DATA's. */
 void wirext_put_data_header(uint8_t hdr[WIREXT_DATA_HEADER_BYTES],
-    const uint8_t srcip[4], uint32_t session, uint32_t chunk, uint32_t first,
-    uint32_t count, uint32_t content);
+    enum wirext_kind kind, const uint8_t srcip[4], uint32_t session, uint32_t chunk,
+    uint32_t first, uint32_t count, uint32_t content);
 
 static inline bool
 wirext_map_test(const struct wirext_map *m, uint32_t chunk)

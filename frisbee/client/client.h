@@ -86,6 +86,10 @@ struct client_store {
 	uint8_t which;       /* those to store: bit i is for block + i */
 	/* These are not in the packet: they are all zero.  NULL: none. */
 	const struct blockmap *zeros;
+	/* So many blocks of the packet, from `block` on, are such as somebody waits for
+	 * (client_read()) or has waited for, here or elsewhere; 0: none.  They are not
+	 * proved, and in no buffer unless `which` says so. */
+	uint32_t beside;
 };
 
 /* Store them in the buffer. */
@@ -143,13 +147,20 @@ unsigned client_again(
  * this before the last chunk that was taken is released; otherwise client_finish()
  * may come first. */
 void client_want(struct client *, uint64_t now_us, uint32_t chunk);
-/* This chunk is needed now, before all others, also before the reply: it is asked for by a
- * request of the base protocol, which the server serves before its carousel, as soon as
- * there is a free buffer, of which the last one is kept for it.  It means nothing for a
+/* This chunk is needed now, before all others, also before the reply: it is asked for by
+ * URGENT, or by a request of the base protocol where the server does not know that, as soon
+ * as there is a free buffer, of which the last one is kept for it.  It means nothing for a
  * chunk that was taken, that is not asked for (cfg.has), or that comes in order.  Of more
  * than CLIENT_URGENT_MAX that are still lacking, the one said first is as others again. */
-enum { CLIENT_URGENT_MAX = 32 };
+enum { CLIENT_URGENT_MAX = 64 };
 void client_urgent(struct client *, uint64_t now_us, uint32_t chunk);
+/* These blocks of a chunk are needed now, before all others, by somebody who can use them
+ * before the chunk is complete: client_store.beside has them as soon as they come.  A server
+ * that knows URGENT is asked for them alone, and they need no buffer; of another one the
+ * chunk is asked for as by client_urgent().  It means nothing for a chunk that was taken.  The
+ * limit is that of client_urgent(). */
+void client_read(
+    struct client *, uint64_t now_us, uint32_t chunk, const struct blockmap *need);
 /* The image that is being loaded, as the server describes it. */
 struct client_image {
 	uint32_t chunks;

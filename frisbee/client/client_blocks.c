@@ -3,6 +3,9 @@
  * thread. */
 #include "frisbee/client/client_impl.h"
 
+/* On a local network what was sent together does not come further apart than this. */
+enum { READER_LOST_US = 10000 };
+
 /* All blocks of the buffer's chunk that are needed are here. */
 static void
 note_complete(struct client *c, uint64_t now_us, const struct client_buffer *b)
@@ -131,16 +134,21 @@ client_came(struct client *c, uint64_t now_us, uint32_t blocks)
 		client_schedule_now(&c->schedule, now_us);
 }
 
-bool
-client_take_blocks(struct client *c, uint64_t now_us, const struct client_blocks *in,
+/* Blocks that somebody waits for: the rest of them was lost if nothing follows for some
+ * blocks' time. */
+static bool
+came_to_reader(struct client *c, uint64_t now_us, const struct client_blocks *in)
+{
+	return client_urgent_came(&c->urgent, in->chunk, in->first, in->count,
+	    now_us + READER_LOST_US + c->position.chunk_us / 8);
+}
+
+static bool
+take_in_order(struct client *c, uint64_t now_us, const struct client_blocks *in,
     struct client_store *store)
 {
 	uint32_t chunk = in->chunk;
 
-	if (chunk >= c->chunks.n ||
-	    in->first + in->count > client_chunk_blocks(c, chunk) ||
-	    is_closed(c, chunk))
-		return false;
 	client_pin_block(&c->pin, now_us);
 	client_membership_heard(&c->membership, now_us);
 	client_requests_block(&c->requests, now_us);
@@ -161,4 +169,58 @@ client_take_blocks(struct client *c, uint64_t now_us, const struct client_blocks
 		return false;
 	store_blocks(c, now_us, b, in, store);
 	return client_take_end(c, now_us, b, in->content, store) || store->which != 0;
+}
+
+static bool
+is_possible(struct client *c, const struct client_blocks *in)
+{
+	return in->chunk < c->chunks.n &&
+	       in->first + in->count <= client_chunk_blocks(c, in->chunk);
+}
+
+/* `stores`: *store has what is to be stored in a buffer. */
+static void
+give_beside(const struct client_blocks *in, bool stores, struct client_store *store)
+{
+	if (!stores)
+		*store = (struct client_store){ .chunk = in->chunk };
+	store->block = in->first;
+	store->data = in->data;
+	store->beside = in->count;
+}
+
+bool
+client_take_blocks(struct client *c, uint64_t now_us, const struct client_blocks *in,
+    struct client_store *store)
+{
+	if (!is_possible(c, in) || is_closed(c, in->chunk))
+		return false;
+	bool awaited = came_to_reader(c, now_us, in);
+	bool stores = take_in_order(c, now_us, in, store);
+	if (awaited)
+		give_beside(in, stores, store);
+	return stores || awaited;
+}
+
+/* Whoever has a buffer for the chunk uses them, and so does who waits for all of it; they are
+ * no sign that a pass of the chunk has begun. */
+bool
+client_take_urgent(struct client *c, uint64_t now_us, const struct client_blocks *in,
+    struct client_store *store)
+{
+	if (!is_possible(c, in) || is_closed(c, in->chunk))
+		return false;
+	client_membership_heard(&c->membership, now_us);
+	client_urgent_flows(&c->urgent, now_us);
+	came_to_reader(c, now_us, in);
+	bool takes = client_filling(c, in->chunk) != NULL ||
+	             (client_urgent_is(&c->urgent, in->chunk) &&
+	                 client_chunks_is(&c->chunks, in->chunk, CHUNK_OPEN));
+	struct client_buffer *b =
+	    takes ? client_buffer_for(c, in->chunk, in->first) : NULL;
+	bool stores = b != NULL && b->state == BUFFER_FILLING;
+	if (stores)
+		store_blocks(c, now_us, b, in, store);
+	give_beside(in, stores, store);
+	return true;
 }

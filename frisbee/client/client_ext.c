@@ -72,24 +72,28 @@ client_ext_say_mtu_ack(struct client *c, uint64_t now_us, void *pkt)
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
 }
 
+/* Of a DATA or an URGENT_DATA. */
 static bool
-handle_data(struct client *c, uint64_t now_us, const struct wirext_msg *m,
+handle_blocks(struct client *c, uint64_t now_us, const struct wirext_msg *m,
+    bool (*take)(struct client *, uint64_t now_us, const struct client_blocks *,
+	struct client_store *),
     struct client_store *store)
 {
-	struct client_blocks in = { .chunk = m->u.data.chunk,
+	const struct client_blocks in = { .chunk = m->u.data.chunk,
 		.first = m->u.data.first,
 		.count = m->u.data.count,
 		.content = m->u.data.content,
 		.data = m->u.data.data };
 
-	return client_take_blocks(c, now_us, &in, store);
+	return take(c, now_us, &in, store);
 }
 
 static bool
 is_clients(enum wirext_kind kind)
 {
 	return kind == WIREXT_WANT || kind == WIREXT_CREDIT || kind == WIREXT_CREDIT_AT ||
-	       kind == WIREXT_CONGESTION || kind == WIREXT_NACK || kind == WIREXT_MTU_ACK;
+	       kind == WIREXT_CONGESTION || kind == WIREXT_NACK || kind == WIREXT_MTU_ACK ||
+	       kind == WIREXT_URGENT;
 }
 
 /* A message of another client of the session. */
@@ -112,7 +116,7 @@ hear_client(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 		client_nack_hear_reports(c, now_us, m);
 		break;
 	default:
-		break; /* MTU_ACK is for the server */
+		break; /* MTU_ACK and URGENT are for the server */
 	}
 }
 
@@ -132,7 +136,9 @@ hear_server(struct client *c, uint64_t now_us, const struct wirext_msg *m,
 	client_claim_deny(&c->claim, now_us);
 	switch (m->kind) {
 	case WIREXT_DATA:
-		return handle_data(c, now_us, m, store);
+		return handle_blocks(c, now_us, m, client_take_blocks, store);
+	case WIREXT_URGENT_DATA:
+		return handle_blocks(c, now_us, m, client_take_urgent, store);
 	case WIREXT_PARITY:
 		return client_ext_hear_parity(c, now_us, m, store);
 	case WIREXT_MTU_PROBE:

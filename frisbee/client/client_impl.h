@@ -157,6 +157,9 @@ size_t client_put_leave(struct client *, void *pkt);
 void client_came(struct client *, uint64_t now_us, uint32_t blocks);
 bool client_take_blocks(struct client *, uint64_t now_us, const struct client_blocks *,
     struct client_store *);
+/* Blocks of an URGENT_DATA, which are outside of the order of the stream. */
+bool client_take_urgent(struct client *, uint64_t now_us, const struct client_blocks *,
+    struct client_store *);
 /* Parity has arrived for the buffer.  Returns true if it is needed; *place is then
  * where it is stored. */
 bool client_take_parity(struct client *, uint64_t now_us, struct client_buffer *,

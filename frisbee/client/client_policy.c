@@ -65,7 +65,7 @@ static const struct client_speaker base_speakers[] = {
 };
 
 static const struct client_speaker ext_speakers[] = {
-	{ client_urgent_say, settled_at_us },
+	{ client_urgent_say, client_urgent_at_us },
 	{ client_credit_say, credit_at_us }, /* before the server has to stop */
 	{ client_requests_say_first, first_at_us },
 	{ client_requests_say_missing, settled_at_us },

@@ -25,6 +25,7 @@ client_session_begin(struct client_session *s, uint64_t now_us,
 		.on = true,
 		.parity = parity && (a->flags & WIREXT_CAN_PARITY) != 0,
 		.unpaced = (a->flags & WIREXT_UNPACED) != 0,
+		.urgent = (a->flags & WIREXT_CAN_URGENT) != 0,
 		.port = a->port,
 		.session = a->session,
 		.clients = a->clients,
@@ -66,6 +67,7 @@ client_session_answered(struct client_session *s, const struct wirext_answer *a)
 	if (!s->known)
 		return false;
 	s->answered = true;
+	s->urgent = a != NULL && (a->flags & WIREXT_CAN_URGENT) != 0;
 	if (a == NULL)
 		s->on &=
 		    !s->doubting; /* a server without the extension has taken over */

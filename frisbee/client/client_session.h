@@ -15,6 +15,7 @@ struct client_session {
 	bool on;      /* it is in use: the server's messages are heard */
 	bool parity;  /* parity was negotiated, too */
 	bool unpaced; /* the server sends at once what it was granted */
+	bool urgent;  /* it understands URGENT */
 	uint16_t port;
 	uint32_t session;
 	uint8_t identity[WIREXT_IDENTITY_BYTES];

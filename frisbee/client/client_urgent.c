@@ -1,35 +1,86 @@
-/* client_urgent.c: chunks that are needed now.  The shell names them by
- * client_urgent(), and the engine requests them before anything else, in its only
+/* Chunks and blocks that are needed now: client_urgent.h.  The shell says which, through
+ * client_urgent() and client_read(); the engine asks for them before anything else, in its only
  * thread. */
 #include "frisbee/client/client_urgent.h"
 
 #include <string.h>
 
-#include "frisbee/client/client_impl.h"
+#include "frisbee/client/client_ext_impl.h"
+
+enum {
+	/* What was asked for and of which nothing has come is asked for again: the request
+	 * was lost, or many others wait.  Twice as late each time, eight times at most. */
+	AGAIN_US = 50000,
+	AGAIN_DOUBLED = 3,
+	/* While the server sends such blocks it may be busy with others, but no longer. */
+	FLOWS_US = 400000,
+	/* Blocks of one message: a server without a pace sends them at once. */
+	BLOCKS_MOST = WIRE_CHUNK_BLOCKS,
+};
 
 static void
 forget(struct client_urgent *u, uint32_t i)
 {
 	u->n--;
-	memmove(u->chunk + i, u->chunk + i + 1, (u->n - i) * sizeof u->chunk[0]);
+	memmove(u->at + i, u->at + i + 1, (u->n - i) * sizeof u->at[0]);
 }
 
 void
 client_urgent_forget_done(struct client_urgent *u, const struct client_chunks *k)
 {
 	for (uint32_t i = u->n; i-- > 0;)
-		if (u->chunk[i] >= k->n || client_chunks_is(k, u->chunk[i], CHUNK_DONE))
+		if (u->at[i].chunk >= k->n ||
+		    client_chunks_is(k, u->at[i].chunk, CHUNK_DONE))
 			forget(u, i);
+}
+
+/* NULL: it is not needed. */
+static struct client_awaited *
+find(struct client_urgent *u, uint32_t chunk)
+{
+	for (uint32_t i = 0; i < u->n; i++)
+		if (u->at[i].chunk == chunk)
+			return &u->at[i];
+	return NULL;
+}
+
+static struct client_awaited *
+find_or_add(struct client_urgent *u, uint32_t chunk)
+{
+	struct client_awaited *a = find(u, chunk);
+
+	if (a != NULL)
+		return a;
+	if (u->n == CLIENT_URGENT_MAX)
+		forget(u, 0);
+	a = &u->at[u->n++];
+	*a = (struct client_awaited){ .chunk = chunk };
+	return a;
 }
 
 bool
 client_urgent_add(struct client_urgent *u, uint32_t chunk)
 {
-	if (client_urgent_is(u, chunk))
+	struct client_awaited *a = find_or_add(u, chunk);
+
+	if (a->whole)
 		return false;
-	if (u->n == CLIENT_URGENT_MAX)
-		forget(u, 0);
-	u->chunk[u->n++] = chunk;
+	a->whole = true;
+	a->next_us = 0;
+	return true;
+}
+
+bool
+client_urgent_add_blocks(
+    struct client_urgent *u, uint32_t chunk, const struct blockmap *need)
+{
+	struct client_awaited *a = find_or_add(u, chunk);
+	struct blockmap fresh = blockmap_minus(*need, &a->lack);
+
+	if (blockmap_empty(&fresh))
+		return false;
+	blockmap_add(&a->lack, &fresh);
+	a->next_us = 0;
 	return true;
 }
 
@@ -37,16 +88,47 @@ bool
 client_urgent_is(const struct client_urgent *u, uint32_t chunk)
 {
 	for (uint32_t i = 0; i < u->n; i++)
-		if (u->chunk[i] == chunk)
-			return true;
+		if (u->at[i].chunk == chunk)
+			return u->at[i].whole;
 	return false;
+}
+
+bool
+client_urgent_came(struct client_urgent *u, uint32_t chunk, uint32_t first,
+    uint32_t count, uint64_t again_us)
+{
+	struct client_awaited *a = find(u, chunk);
+	struct blockmap those = blockmap_range(first, count);
+
+	if (a == NULL)
+		return false;
+	struct blockmap was = blockmap_and(those, &a->lack);
+	a->lack = blockmap_minus(a->lack, &those);
+	a->next_us = again_us;
+	a->comes = true;
+	if (!a->whole && blockmap_empty(&a->lack))
+		forget(u, (uint32_t)(a - u->at));
+	return !blockmap_empty(&was);
+}
+
+void
+client_urgent_flows(struct client_urgent *u, uint64_t now_us)
+{
+	for (uint32_t i = 0; i < u->n; i++) {
+		struct client_awaited *a = &u->at[i];
+		uint64_t next = now_us + AGAIN_US, last = a->asked_us + FLOWS_US;
+		next = next < last ? next : last;
+		if (a->tries > 0 && !a->comes && a->next_us < next)
+			a->next_us = next;
+	}
 }
 
 bool
 client_urgent_lacks_buffer(const struct client_urgent *u, const struct client_chunks *k)
 {
 	for (uint32_t i = 0; i < u->n; i++)
-		if (u->chunk[i] < k->n && client_chunks_is(k, u->chunk[i], CHUNK_OPEN))
+		if (u->at[i].whole && u->at[i].chunk < k->n &&
+		    client_chunks_is(k, u->at[i].chunk, CHUNK_OPEN))
 			return true;
 	return false;
 }
@@ -61,10 +143,25 @@ client_urgent(struct client *c, uint64_t now_us, uint32_t chunk)
 	client_schedule_now(&c->schedule, now_us);
 }
 
-/* Must the chunk be requested now?  Not if it is arriving, or was requested and may
- * still arrive. */
 static bool
-is_to_be_asked(struct client *c, uint64_t now_us, uint32_t chunk)
+server_knows(const struct client *c)
+{
+	return c->session.on && c->session.urgent;
+}
+
+void
+client_read(
+    struct client *c, uint64_t now_us, uint32_t chunk, const struct blockmap *need)
+{
+	if (client_urgent_add_blocks(&c->urgent, chunk, need))
+		client_schedule_now(&c->schedule, now_us);
+	if (c->chunks.n > 0 && !server_knows(c))
+		client_urgent(c, now_us, chunk);
+}
+
+/* Not what comes just now, nor what was asked for and may still come. */
+static bool
+is_to_be_requested(struct client *c, uint64_t now_us, uint32_t chunk)
 {
 	if (client_position_in_pass(&c->position, chunk) ||
 	    client_chunks_waits(
@@ -77,13 +174,13 @@ is_to_be_asked(struct client *c, uint64_t now_us, uint32_t chunk)
 	       now_us >= b->damage.rest_us;
 }
 
-size_t
-client_urgent_say(struct client *c, uint64_t now_us, void *pkt)
+/* A request of the base protocol for one of the chunks. */
+static size_t
+say_request(struct client *c, uint64_t now_us, void *pkt)
 {
-	client_urgent_forget_done(&c->urgent, &c->chunks);
 	for (uint32_t i = 0; i < c->urgent.n; i++) {
-		uint32_t chunk = c->urgent.chunk[i];
-		if (!is_to_be_asked(c, now_us, chunk))
+		uint32_t chunk = c->urgent.at[i].chunk;
+		if (!is_to_be_requested(c, now_us, chunk))
 			continue;
 		struct client_buffer *b = client_filling(c, chunk);
 		struct blockmap want = b != NULL ? client_lack(b)
@@ -93,4 +190,94 @@ client_urgent_say(struct client *c, uint64_t now_us, void *pkt)
 		return client_ask(c, now_us, chunk, &want, pkt);
 	}
 	return 0;
+}
+
+/* What is to be asked for of a chunk now. */
+static struct blockmap
+wanted(struct client *c, const struct client_awaited *a)
+{
+	struct blockmap want = a->lack, more = { { 0 } };
+	struct client_buffer *b = client_filling(c, a->chunk);
+
+	if (!a->whole)
+		return want;
+	if (b != NULL && b->state == BUFFER_FILLING) {
+		more = client_lack(b);
+		client_damage_asked(&b->damage);
+	} else if (b == NULL && c->bufs.nfree > 0) {
+		more = client_first_blocks(c, a->chunk);
+	}
+	blockmap_add(&want, &more);
+	return want;
+}
+
+/* Its runs go into the message, as many as there is room for. */
+static void
+add_runs(struct wirext_msg *m, uint32_t chunk, const struct blockmap *want)
+{
+	uint32_t b = 0, n;
+
+	for (; m->u.urgent.n < WIREXT_URGENT_RUNS; b += n) {
+		b = blockmap_next(want, b);
+		n = blockmap_run(want, b, WIRE_CHUNK_BLOCKS - b);
+		if (n == 0)
+			return;
+		m->u.urgent.at[m->u.urgent.n++] =
+		    (struct wirext_run){ chunk, (uint16_t)b, (uint16_t)n };
+	}
+}
+
+static void
+note_asked(struct client_awaited *a, uint64_t now_us)
+{
+	a->next_us = now_us + (AGAIN_US << (a->tries < AGAIN_DOUBLED ? a->tries : AGAIN_DOUBLED));
+	a->asked_us = now_us;
+	a->comes = false;
+	a->tries++;
+}
+
+/* URGENT for those whose time has come. */
+static size_t
+say_urgent(struct client *c, uint64_t now_us, void *pkt)
+{
+	struct wirext_msg m;
+	uint32_t blocks = 0;
+
+	client_ext_message(c, &m, WIREXT_URGENT);
+	m.u.urgent.clientid = c->cfg.clientid;
+	m.u.urgent.n = 0;
+	for (uint32_t i = 0; i < c->urgent.n && m.u.urgent.n < WIREXT_URGENT_RUNS; i++) {
+		struct client_awaited *a = &c->urgent.at[i];
+		if (now_us < a->next_us)
+			continue;
+		struct blockmap want = wanted(c, a);
+		uint32_t n = blockmap_count(&want);
+		if (blocks > 0 && blocks + n > BLOCKS_MOST)
+			break;
+		blocks += n;
+		note_asked(a, now_us);
+		add_runs(&m, a->chunk, &want);
+	}
+	if (m.u.urgent.n == 0)
+		return 0;
+	client_counters_message(&c->counters);
+	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
+}
+
+size_t
+client_urgent_say(struct client *c, uint64_t now_us, void *pkt)
+{
+	client_urgent_forget_done(&c->urgent, &c->chunks);
+	return server_knows(c) ? say_urgent(c, now_us, pkt) : say_request(c, now_us, pkt);
+}
+
+uint64_t
+client_urgent_at_us(const struct client *c, uint64_t now_us)
+{
+	uint64_t at = client_bufs_settled_before(&c->bufs, now_us, CLIENT_NEVER);
+
+	for (uint32_t i = 0; i < c->urgent.n && server_knows(c); i++)
+		if (c->urgent.at[i].next_us < at)
+			at = c->urgent.at[i].next_us;
+	return at;
 }

@@ -13,7 +13,7 @@ struct asks {
 	pthread_mutex_t lock; /* of these: */
 	bool told;            /* ASKS_EVENT was put, and the loop has not taken all yet */
 	uint32_t n;
-	uint32_t chunks[CLIENT_URGENT_MAX]; /* oldest first */
+	struct asked_chunk chunks[CLIENT_URGENT_MAX]; /* oldest first */
 };
 
 int
@@ -55,12 +55,12 @@ drop_first(struct asks *a)
 }
 
 void
-asks_chunk(struct asks *a, uint32_t chunk)
+asks_chunk(struct asks *a, const struct asked_chunk *c)
 {
 	pthread_mutex_lock(&a->lock);
 	if (a->n == CLIENT_URGENT_MAX)
 		drop_first(a);
-	a->chunks[a->n++] = chunk;
+	a->chunks[a->n++] = *c;
 	tell(a);
 	pthread_mutex_unlock(&a->lock);
 }
@@ -74,12 +74,12 @@ asks_to_look(struct asks *a)
 }
 
 bool
-asks_take(struct asks *a, uint32_t *chunk)
+asks_take(struct asks *a, struct asked_chunk *c)
 {
 	pthread_mutex_lock(&a->lock);
 	bool any = a->n > 0;
 	if (any) {
-		*chunk = a->chunks[0];
+		*c = a->chunks[0];
 		drop_first(a);
 	}
 	a->told = any;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "common/base/mailbox.h"
+#include "common/wire/blockmap.h"
 #include "frisbee/load/feeder.h"
 
 enum {
@@ -22,14 +23,20 @@ int asks_new(struct asks **, struct mailbox *, struct err *);
 /* NULL is allowed. */
 void asks_free(struct asks *);
 
-/* This chunk is needed now.  From any thread.  When the loop has not taken very many of
- * them yet, the oldest are forgotten. */
-void asks_chunk(struct asks *, uint32_t chunk);
+/* What somebody needs now. */
+struct asked_chunk {
+	uint32_t chunk;
+	bool whole;           /* the chunk, proved */
+	struct blockmap need; /* else these blocks, as they come */
+};
+
+/* This is needed now.  From any thread.  When the loop has not taken very many of them yet,
+ * the oldest are forgotten. */
+void asks_chunk(struct asks *, const struct asked_chunk *);
 /* From any thread: the loop is to look at once whether its work is still wanted. */
 void asks_to_look(struct asks *);
 
-/* The loop calls this after ASKS_EVENT until it returns false: the next chunk that is
- * needed. */
-bool asks_take(struct asks *, uint32_t *chunk);
+/* The loop calls this after ASKS_EVENT until it returns false: what is needed next. */
+bool asks_take(struct asks *, struct asked_chunk *);
 
 #endif /* FRISBEE_LOAD_ASKS_H */

@@ -55,6 +55,15 @@ on_image(void *arg, const struct client_image *image)
 		l->cfg.image(l->cfg.arg, image);
 }
 
+static void
+on_blocks(void *arg, uint32_t chunk, uint32_t first, uint32_t count, const uint8_t *data)
+{
+	struct load *l = arg;
+
+	if (l->cfg.blocks != NULL)
+		l->cfg.blocks(l->cfg.arg, chunk, first, count, data);
+}
+
 static void *
 load_main(void *arg)
 {
@@ -69,6 +78,7 @@ load_main(void *arg)
 		.progress = on_progress,
 		.say = on_sentence,
 		.image = on_image,
+		.blocks = on_blocks,
 		.arg = l };
 
 	l->rc = loop_run(
@@ -135,7 +145,17 @@ load_stats(struct load *l, struct load_stats *out)
 void
 load_urgent(struct load *l, uint32_t chunk)
 {
-	asks_chunk(l->asks, chunk);
+	const struct asked_chunk c = { .chunk = chunk, .whole = true };
+
+	asks_chunk(l->asks, &c);
+}
+
+void
+load_read(struct load *l, uint32_t chunk, const struct blockmap *need)
+{
+	const struct asked_chunk c = { .chunk = chunk, .need = *need };
+
+	asks_chunk(l->asks, &c);
 }
 
 int

@@ -4,6 +4,7 @@
  *	load_start()	opens all that it needs, and begins
  *	load_stats()	what it does now
  *	load_urgent()	this chunk of the image is needed now
+ *	load_read()	these blocks of it are, and can be used before they are proved
  *	load_fd()	can be read when it has ended; poll(2) waits for several
  *	load_stop()	it is to end early
  *	load_end()	waits for its end, says how it ended, frees it
@@ -97,6 +98,10 @@ struct load_config {
 	/* A server has answered: this is its image; before any of it is written.  Once more
 	 * when the first one was none: then nothing had been written. */
 	void (*image)(void *arg, const struct client_image *);
+	/* Blocks [first, first + count) of a chunk have come that somebody waits for, here
+	 * (load_read()) or elsewhere.  They are not proved, and may come again. */
+	void (*blocks)(void *arg, uint32_t chunk, uint32_t first, uint32_t count,
+	    const uint8_t *data);
 	/* It has ended, as load_end() will say: 0 or -1 with the error. */
 	void (*ended)(void *arg, int rc, const struct err *);
 	void *arg; /* of these */
@@ -116,6 +121,10 @@ void load_stats(struct load *, struct load_stats *);
  * is remembered when no server has answered yet.  It means nothing for a chunk that has come,
  * that the sink has already, or that comes in order (to a pipe). */
 void load_urgent(struct load *, uint32_t chunk);
+/* Somebody waits for these blocks of a chunk: client_read() (frisbee/client/client.h).  They go
+ * to load_config.blocks when they come.  Forgotten when very many are asked for at once, so
+ * whoever waits for long asks again. */
+void load_read(struct load *, uint32_t chunk, const struct blockmap *need);
 /* A descriptor for poll(2), readable from when the load has ended until load_end(). */
 int load_fd(const struct load *);
 /* Tell the load to end soon, with ERR_CANCELLED as after SIGTERM.  This does not wait.  It

@@ -1,6 +1,6 @@
 /* load_source.c: a load as a source: load_source.h.  The load writes the file of a growing
- * source; on_image() and on_end() come from the load's thread, on_stored() from its feeder's,
- * and the rest from whoever has the source. */
+ * source; on_image(), on_blocks() and on_end() come from the load's thread, on_stored() from its
+ * feeder's, and the rest from whoever has the source. */
 #include "frisbee/load/load_source.h"
 
 #include <stdio.h>
@@ -40,6 +40,14 @@ on_stored(void *arg, uint32_t chunk)
 }
 
 static void
+on_blocks(void *arg, uint32_t chunk, uint32_t first, uint32_t count, const uint8_t *data)
+{
+	struct loading *x = arg;
+
+	live_early(x->file, chunk, first, count, data);
+}
+
+static void
 on_end(void *arg, int rc, const struct err *e)
 {
 	struct loading *x = arg;
@@ -55,6 +63,14 @@ on_urgent(void *arg, uint32_t chunk)
 	struct loading *x = arg;
 
 	load_urgent(x->load, chunk);
+}
+
+static void
+on_reading(void *arg, uint32_t chunk, const struct blockmap *need)
+{
+	struct loading *x = arg;
+
+	load_read(x->load, chunk, need);
 }
 
 static void
@@ -99,6 +115,7 @@ new_source(struct loading **out, struct source *s, const struct load_config *cfg
 	struct live_config g = { .file = file,
 		.name = name,
 		.urgent = on_urgent,
+		.reading = on_reading,
 		.cancelled = on_cancelled,
 		.closed = on_closed,
 		.arg = x };
@@ -135,6 +152,7 @@ source_of_load(struct source *out, const struct load_config *cfg, const char *fi
 	c.progress = NULL;
 	c.say = NULL;
 	c.image = on_image;
+	c.blocks = on_blocks;
 	c.ended = on_end;
 	c.arg = x;
 	if (load_start(&x->load, &c, e) == 0)

@@ -1,8 +1,10 @@
 /* load_source.h: an image that a server sends, as a source of chunks while it comes.
  *
  * A load writes the image's chunks, proved, into a file, from which they are read; what has not
- * come yet is waited for, and asked for before all others.  So a source's reader never waits
- * for more than the network needs for that chunk.
+ * come yet is waited for, and asked for before all others.  A reader who needs some blocks of
+ * a chunk has them as soon as they come, before the chunk is complete and proved, and so do
+ * those who will read what others have waited for.  source_other() means that such blocks
+ * were damaged: the thread's next reads wait for whole chunks.
  */
 #ifndef FRISBEE_LOAD_LOAD_SOURCE_H
 #define FRISBEE_LOAD_LOAD_SOURCE_H

@@ -69,8 +69,11 @@ on_packet(void *arg, const void *pkt, size_t len, const uint8_t from[4])
 
 	note_packet(l);
 	silence_broken(&l->silence, l->now);
-	if (client_input(l->client, l->now, pkt, len, from, &st))
-		client_store_into(&st, feeder_buffer(l->feeder, st.buf));
+	if (!client_input(l->client, l->now, pkt, len, from, &st))
+		return;
+	client_store_into(&st, feeder_buffer(l->feeder, st.buf));
+	if (st.beside > 0)
+		l->cfg->blocks(l->cfg->arg, st.chunk, st.block, st.beside, st.data);
 }
 
 /* Ask for what else is needed of a chunk whose table has come. */
@@ -135,14 +138,17 @@ hear_feeder(struct loop *l, struct event ev, struct err *e)
 	return 0;
 }
 
-/* Take the chunks that somebody waits for. */
+/* Take what somebody waits for. */
 static void
 hear_asks(struct loop *l)
 {
-	uint32_t chunk;
+	struct asked_chunk c;
 
-	while (asks_take(l->cfg->asks, &chunk))
-		client_urgent(l->client, l->now, chunk);
+	while (asks_take(l->cfg->asks, &c))
+		if (c.whole)
+			client_urgent(l->client, l->now, c.chunk);
+		else
+			client_read(l->client, l->now, c.chunk, &c.need);
 }
 
 static int

@@ -20,6 +20,8 @@ struct loop_config {
 	void (*progress)(void *arg, uint64_t done, uint64_t total);
 	void (*say)(void *arg, const char *sentence);
 	void (*image)(void *arg, const struct client_image *);
+	void (*blocks)(void *arg, uint32_t chunk, uint32_t first, uint32_t count,
+	    const uint8_t *data);
 	void *arg; /* of these */
 };
 

@@ -96,6 +96,16 @@ collect_reads(struct loop *l, struct err *e)
 	return 0;
 }
 
+/* What a client waits for is asked of the source before all else. */
+static void
+ask_source(struct loop *l)
+{
+	uint32_t chunk;
+
+	while (server_lacks(l->server, &chunk))
+		source_want(l->image, chunk, NULL, SOURCE_SOON);
+}
+
 /* Take the chunks that have arrived of an image that still comes. */
 static int
 collect_arrivals(struct loop *l, struct err *e)
@@ -148,8 +158,10 @@ add_pack(struct loop *l, const struct server_out *out)
 	struct batch *b = &l->packs;
 	unsigned i = b->n++;
 
-	wirext_put_data_header(b->header[i], sock_netif(l->sock)->addr, l->cfg->session,
-	    out->chunk, out->block, out->count, out->content);
+	wirext_put_data_header(b->header[i],
+	    out->kind == SERVER_OUT_URGENT ? WIREXT_URGENT_DATA : WIREXT_DATA,
+	    sock_netif(l->sock)->addr, l->cfg->session, out->chunk, out->block, out->count,
+	    out->content);
 	b->block[i] = (struct sock_block){ b->header[i],
 		reader_block(l->reader, out->buf, out->at), WIREXT_DATA_HEADER_BYTES,
 		(size_t)out->count * WIRE_BLOCK_BYTES };
@@ -178,7 +190,7 @@ add_output(struct loop *l, const struct server_out *out, struct err *e)
 		add_block(l, out);
 	else if (out->kind == SERVER_OUT_PARITY)
 		add_parity(l, out);
-	else if (out->kind == SERVER_OUT_DATA)
+	else if (out->kind == SERVER_OUT_DATA || out->kind == SERVER_OUT_URGENT)
 		add_pack(l, out);
 	else
 		return sock_send(
@@ -342,7 +354,7 @@ receive(struct loop *l, struct err *e)
 {
 	struct server_stats st = server_stats(l->server);
 
-	probes_session(l->probes, st.blocks_sent + st.parity_sent);
+	probes_session(l->probes, st.blocks_sent + st.parity_sent + st.urgent_sent);
 	probes_receive(l->probes, l->now);
 	if (sock_receive(l->sock, on_packet, l, e) != 0)
 		return -1;
@@ -371,6 +383,7 @@ serve(struct loop *l, struct err *e)
 		    collect_reads(l, e) != 0 || send_some(l, e) != 0 ||
 		    collect_reads(l, e) != 0)
 			return -1;
+		ask_source(l);
 		mind_outage(l);
 		mind_silence(l);
 		mind_ignored(l);
@@ -393,7 +406,8 @@ serve_run(struct server *server, struct sock *sock, struct source *image,
 	l->parity.sock = l->packs.sock = cfg->second;
 	l->cfg = cfg;
 	l->image = image;
-	if (mailbox_new(&l->read_done, cfg->ahead + SERVER_PARITY_BUFFERS + 1, e) ==
+	if (mailbox_new(&l->read_done, cfg->ahead + SERVER_PARITY_BUFFERS + SERVER_URGENT_BUFFERS + 1,
+		e) ==
 	    0) {
 		l->probes = probes_new(sock, cfg->second, cfg->session, clock_us());
 		rc = reader_new(&l->reader, image, cfg->ahead, cfg->run_blocks,

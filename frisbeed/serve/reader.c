@@ -23,7 +23,7 @@ struct reader {
 	struct queue *runs;
 	uint32_t ahead, run_blocks;
 	struct server_run *slots; /* what each buffer is being filled with */
-	uint8_t *blocks;
+	uint8_t *blocks;   /* of ahead + SERVER_URGENT_BUFFERS runs */
 	uint8_t *chunks;   /* for parity: SERVER_PARITY_BUFFERS */
 	uint16_t *content; /* by chunk: blocks before the empty end; 0: not known */
 	pthread_t thread;
@@ -36,9 +36,12 @@ buffer(const struct reader *r, uint32_t buf)
 {
 	size_t each = (size_t)r->run_blocks * WIRE_BLOCK_BYTES;
 	const size_t chunk = (size_t)WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES;
+	uint32_t parity = buf - r->ahead, urgent = parity - SERVER_PARITY_BUFFERS;
 
-	return buf < r->ahead ? r->blocks + buf * each
-	                      : r->chunks + (buf - r->ahead) * chunk;
+	if (buf < r->ahead)
+		return r->blocks + buf * each;
+	return parity < SERVER_PARITY_BUFFERS ? r->chunks + parity * chunk
+	                                      : r->blocks + (r->ahead + urgent) * each;
 }
 
 /* Blocks up to the last one that is not all zero. */
@@ -126,9 +129,10 @@ reader_new(struct reader **out, struct source *source, uint32_t ahead, uint32_t 
 		.ahead = ahead,
 		.run_blocks = run_blocks
 	};
-	r->runs = queue_new(ahead);
-	r->slots = calloc(ahead + SERVER_PARITY_BUFFERS, sizeof *r->slots);
-	r->blocks = malloc((size_t)ahead * run_blocks * WIRE_BLOCK_BYTES);
+	uint32_t urgent = SERVER_URGENT_BUFFERS;
+	r->runs = queue_new(ahead + urgent);
+	r->slots = calloc(ahead + SERVER_PARITY_BUFFERS + urgent, sizeof *r->slots);
+	r->blocks = malloc((size_t)(ahead + urgent) * run_blocks * WIRE_BLOCK_BYTES);
 	r->chunks = malloc(
 	    (size_t)SERVER_PARITY_BUFFERS * WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES);
 	if (content) /* without memory everything is sent */

@@ -18,14 +18,14 @@ enum reader_event {
 
 /* With `content`, also how much of each chunk is not empty is found out.  What the
  * identity (NULL: not asked) does not hold to be the same any more is never given out.
- * `ahead` buffers of run_blocks blocks each, and behind them SERVER_PARITY_BUFFERS of
- * a whole chunk.  What becomes of them comes through the mailbox, as
+ * `ahead` buffers of run_blocks blocks each, behind them SERVER_PARITY_BUFFERS of a whole
+ * chunk, and SERVER_URGENT_BUFFERS of run_blocks blocks.  What becomes of them comes through the mailbox, as
  * enum reader_event has it. */
 int reader_new(struct reader **, struct source *, uint32_t ahead, uint32_t run_blocks,
     bool content, struct identity *, struct mailbox *, struct err *);
 /* Waits for the thread. */
 void reader_free(struct reader *);
-/* Never blocks: no more than `ahead` runs are out at a time. */
+/* Never blocks: no more than `ahead` runs, and SERVER_URGENT_BUFFERS, are out at a time. */
 void reader_ask(struct reader *, const struct server_run *);
 /* Block `at` of a buffer: WIRE_BLOCK_BYTES. */
 const uint8_t *reader_block(const struct reader *, uint32_t buf, uint32_t at);

@@ -154,7 +154,8 @@ static void
 take_share(struct running *r, struct server *server, uint64_t now_us)
 {
 	struct server_stats st = server_stats(server);
-	uint64_t bits = (st.blocks_sent + st.parity_sent) * WIRE_BLOCK_COST_BITS;
+	uint64_t bits = (st.blocks_sent + st.parity_sent + st.urgent_sent) *
+	                WIRE_BLOCK_COST_BITS;
 
 	if (r->member < 0)
 		return;

@@ -39,6 +39,7 @@ add_server(
 	a->nacks += b->nacks - c->nacks;
 	a->credits += b->credits - c->credits;
 	a->parity_sent += b->parity_sent - c->parity_sent;
+	a->urgent_sent += b->urgent_sent - c->urgent_sent;
 	a->data_packets_sent += b->data_packets_sent - c->data_packets_sent;
 	a->blocks_left_out += b->blocks_left_out - c->blocks_left_out;
 	a->mtu_acks += b->mtu_acks - c->mtu_acks;

@@ -22,9 +22,12 @@ init_parts(struct server *s)
 	if (server_queue_init(&s->queue, n) != 0 ||
 	    server_sent_init(&s->sent, &s->image) != 0 ||
 	    server_scheduled_init(&s->scheduled, n) != 0 ||
-	    server_slots_init(&s->slots, s->cfg.ahead) != 0 ||
+	    server_slots_init(&s->slots, s->cfg.ahead, 0) != 0 ||
+	    server_slots_init(&s->urgent_slots, SERVER_URGENT_BUFFERS,
+		s->cfg.ahead + SERVER_PARITY_BUFFERS) != 0 ||
 	    server_clients_init(s) != 0)
 		return -1;
+	server_urgent_init(&s->urgent);
 	if (s->cfg.growing && growing_init(&s->growing, n) != 0)
 		return -1;
 	if (!s->cfg.ext.on)
@@ -75,6 +78,7 @@ server_free(struct server *s)
 	growing_fini(&s->growing);
 	server_scheduled_fini(&s->scheduled);
 	server_slots_fini(&s->slots);
+	server_slots_fini(&s->urgent_slots);
 	server_clients_fini(s);
 	free(s);
 }
@@ -110,6 +114,8 @@ server_stats(const struct server *s)
 		.parity_sent = s->sent.parity,
 		.data_packets_sent = n[COUNT_DATA_PACKETS],
 		.blocks_left_out = n[COUNT_LEFT_OUT],
+		.urgent_asked = n[COUNT_URGENT],
+		.urgent_sent = s->urgent.sent,
 		.mtu_acks = n[COUNT_MTU_ACKS],
 		.proactive = s->repair.proactive,
 		.congestions = n[COUNT_CONGESTIONS],
@@ -225,7 +231,8 @@ server_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
 uint64_t
 server_ends_us(const struct server *s)
 {
-	if (!server_is_quiet(s) || s->growing.wanted > 0 ||
+	if (!server_is_quiet(s) || s->growing.wanted > 0 || s->urgent.n > 0 ||
+	    s->urgent_slots.used > 0 ||
 	    server_replies_at(&s->replies) != SERVER_NEVER)
 		return SERVER_NEVER;
 	return server_life_ends_us(&s->life, server_members_count(&s->members));

@@ -35,6 +35,9 @@ enum {
 	 * before it have been sent, so with few of them repairs would wait for each
 	 * other. */
 	SERVER_PARITY_BUFFERS = 16,
+	/* Of run_blocks each, for blocks that somebody waits for: they are read beside what
+	 * is read ahead. */
+	SERVER_URGENT_BUFFERS = 4,
 };
 #define SERVER_NEVER UINT64_MAX
 
@@ -89,14 +92,17 @@ struct server_stats {
 	uint64_t data_packets_sent;    /* packets of one or several blocks */
 	uint64_t blocks_left_out;      /* blocks of the empty ends of chunks */
 	uint64_t mtu_acks;             /* answers to MTU_PROBEs */
+	uint64_t urgent_asked; /* blocks of URGENTs that were not coming so already */
+	uint64_t urgent_sent;  /* blocks that were sent before others, in addition */
 	double proactive;     /* parity blocks per group that are sent without a NACK */
 	uint64_t congestions; /* complaints about the rate */
 	double rate; /* with -D: the current rate, in blocks a second; 0: unpaced */
 	uint32_t rate_reductions; /* with -D: how often the rate was reduced */
 };
 
-/* A run of consecutive blocks of one chunk, to be read into buffer `buf`.  Buffers
- * from cfg.ahead on hold a whole chunk, of which parity will be made. */
+/* A run of consecutive blocks of one chunk, to be read into buffer `buf`.  Of the buffers
+ * from cfg.ahead on, SERVER_PARITY_BUFFERS hold a whole chunk, of which parity will be made;
+ * the SERVER_URGENT_BUFFERS behind them are for blocks that somebody waits for. */
 struct server_run {
 	uint32_t buf;
 	uint32_t chunk, first, count;
@@ -108,6 +114,7 @@ enum server_out_kind {
 	SERVER_OUT_BLOCK,
 	SERVER_OUT_PARITY, /* for the second port */
 	SERVER_OUT_DATA,   /* for the second port: one or several blocks */
+	SERVER_OUT_URGENT, /* for the second port: an URGENT_DATA of as many */
 };
 
 struct server_out {
@@ -137,6 +144,9 @@ void server_read_done(struct server *, uint32_t buf);
  * then call server_read_next() and server_deadline(). */
 void server_have(
     struct server *, uint64_t now_us, uint32_t chunk, const struct blockmap *blocks);
+/* With cfg.growing: a chunk that is not here, and that somebody has asked for in particular,
+ * not only with all others.  It is told once for each time.  False: there is none now. */
+bool server_lacks(struct server *, uint32_t *chunk);
 /* The chunk is empty after its first `blocks` blocks: the others are all zero.
  * Optional; must be called before server_read_done() of any of the chunk's runs. */
 void server_content(struct server *, uint32_t chunk, uint32_t blocks);

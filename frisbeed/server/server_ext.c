@@ -225,11 +225,35 @@ handle_mtu_ack(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 	    m->u.mtu_ack.number, m->u.mtu_ack.blocks);
 }
 
+/* Somebody waits for these blocks. */
+static void
+handle_urgent(struct server *s, uint64_t now_us, const struct wirext_msg *m)
+{
+	if (server_client_speaks(s, m->srcip, m->u.urgent.clientid) == NULL)
+		return;
+	server_life_asked(&s->life, now_us);
+	for (uint32_t i = 0; i < m->u.urgent.n; i++) {
+		struct wirext_run run = m->u.urgent.at[i];
+		uint32_t blocks =
+		    run.chunk < s->image.chunks ? server_chunk_blocks(s, run.chunk) : 0;
+		if (run.first >= blocks)
+			continue;
+		if (run.count > blocks - run.first)
+			run.count = (uint16_t)(blocks - run.first);
+		if (growing_has(&s->growing, run.chunk))
+			server_count(&s->counters, COUNT_URGENT,
+			    server_urgent_ask(&s->urgent, now_us, m->srcip, &run));
+		else
+			growing_ask(&s->growing, run.chunk);
+	}
+}
+
 static bool
 is_servers(enum wirext_kind kind)
 {
 	return kind == WIREXT_STATE || kind == WIREXT_PARITY || kind == WIREXT_TIME ||
-	       kind == WIREXT_DATA || kind == WIREXT_MTU_PROBE;
+	       kind == WIREXT_DATA || kind == WIREXT_MTU_PROBE ||
+	       kind == WIREXT_URGENT_DATA;
 }
 
 void
@@ -267,6 +291,8 @@ server_ext_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
 		handle_congestion(s, now_us, &m);
 	else if (m.kind == WIREXT_MTU_ACK)
 		handle_mtu_ack(s, now_us, &m);
+	else if (m.kind == WIREXT_URGENT)
+		handle_urgent(s, now_us, &m);
 	else if (m.kind == WIREXT_CREDIT || m.kind == WIREXT_CREDIT_AT)
 		handle_credit(s, now_us, &m);
 }

@@ -40,6 +40,31 @@ growing_want(struct growing *g, uint32_t chunk)
 	g->asked[chunk] = true;
 }
 
+/* Of more than can be remembered, the oldest is left out: it may be asked for again. */
+void
+growing_ask(struct growing *g, uint32_t chunk)
+{
+	growing_want(g, chunk);
+	for (uint32_t i = 0; i < g->nasks; i++)
+		if (g->ask[i] == chunk)
+			return;
+	if (g->nasks == GROWING_ASKS)
+		memmove(g->ask, g->ask + 1, --g->nasks * sizeof g->ask[0]);
+	g->ask[g->nasks++] = chunk;
+}
+
+bool
+growing_next_ask(struct growing *g, uint32_t *chunk)
+{
+	while (g->nasks > 0) {
+		*chunk = g->ask[0];
+		memmove(g->ask, g->ask + 1, --g->nasks * sizeof g->ask[0]);
+		if (!growing_has(g, *chunk))
+			return true;
+	}
+	return false;
+}
+
 bool
 growing_awaits(const struct growing *g, uint32_t chunk)
 {

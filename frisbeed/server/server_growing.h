@@ -15,12 +15,15 @@
 
 #include "common/wire/blockmap.h"
 
+enum { GROWING_ASKS = 64 }; /* chunks that are remembered as asked for in particular */
+
 struct growing {
 	bool on; /* false: the image was complete from the beginning */
 	uint32_t nchunks;
 	uint32_t wanted;        /* how many chunks were requested and are not here */
 	struct blockmap **here; /* by chunk; NULL: no block is here, or all are */
 	bool *whole, *asked;    /* by chunk */
+	uint32_t ask[GROWING_ASKS], nasks; /* in order */
 };
 
 /* Nothing is here at first.  Returns -1 without memory; growing_fini() is needed then,
@@ -31,6 +34,10 @@ void growing_fini(struct growing *);
 bool growing_has(const struct growing *, uint32_t chunk);
 /* A chunk that is not here is requested. */
 void growing_want(struct growing *, uint32_t chunk);
+/* growing_want() by somebody who asks for this chunk in particular. */
+void growing_ask(struct growing *, uint32_t chunk);
+/* The next chunk that was asked for so and is not here; each is told once.  False: none. */
+bool growing_next_ask(struct growing *, uint32_t *chunk);
 /* Was the chunk requested, and is it still not here? */
 bool growing_awaits(const struct growing *, uint32_t chunk);
 /* These blocks of a chunk of n blocks are here from now on.  Returns true if the chunk

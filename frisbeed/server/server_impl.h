@@ -32,6 +32,7 @@
 #include "frisbeed/server/server_shares.h"
 #include "frisbeed/server/server_slots.h"
 #include "frisbeed/server/server_stamps.h"
+#include "frisbeed/server/server_urgent.h"
 #include "frisbeed/server/server_voters.h"
 
 /* The engine is made of parts, each of which only the file of its name writes.  What is
@@ -48,6 +49,8 @@ struct server {
 	struct carousel carousel;  /* which blocks clients with the extension want */
 	struct server_queue queue; /* which blocks will be read */
 	struct server_slots slots; /* which blocks are in memory */
+	struct server_urgent urgent; /* what somebody waits for, before all that */
+	struct server_slots urgent_slots; /* which blocks of it are in memory */
 	struct server_sent sent;   /* which blocks were sent */
 	struct server_scheduled
 	    scheduled;         /* which chunks were scheduled since a client joined */

@@ -39,6 +39,12 @@ server_have(
 	server_life_asked(&s->life, now_us);
 }
 
+bool
+server_lacks(struct server *s, uint32_t *chunk)
+{
+	return s->cfg.growing && growing_next_ask(&s->growing, chunk);
+}
+
 void
 server_chunk_scheduled(struct server *s, uint32_t chunk)
 {

@@ -101,15 +101,55 @@ put_parity(struct server *s, struct server_out *out)
 	server_count(&s->counters, COUNT_BYTES, WIRE_BLOCK_PACKET_BYTES);
 }
 
+/* Blocks that somebody waits for, as many as fit into a packet. */
+static void
+put_urgent(struct server *s, struct server_out *out)
+{
+	const struct server_slot *slot = server_slots_first(&s->urgent_slots);
+	uint32_t most = s->mtu.now > 0 ? s->mtu.now : 1;
+	uint32_t n = slot->run.count - slot->at;
+
+	out->kind = SERVER_OUT_URGENT;
+	out->buf = slot->run.buf;
+	out->at = slot->at;
+	out->chunk = slot->run.chunk;
+	out->block = slot->run.first + slot->at;
+	out->count = pace_spend(&s->pace, s->now_us, n < most ? n : most);
+	/* The empty end of a chunk is sent to whoever asks for it. */
+	out->content = server_mtu_content(&s->mtu, out->chunk);
+	if (out->block + out->count > out->content)
+		out->content = server_chunk_blocks(s, out->chunk);
+	out->run_ends = server_slots_spend(&s->urgent_slots, out->count);
+	server_urgent_went(&s->urgent, s->now_us,
+	    &(struct wirext_run){ out->chunk, (uint16_t)out->block, (uint16_t)out->count });
+	server_count(&s->counters, COUNT_BYTES,
+	    WIREXT_DATA_HEADER_BYTES + out->count * WIRE_BLOCK_BYTES);
+}
+
+/* They go first, as long as others that wait have their half. */
+static bool
+urgent_goes(const struct server *s)
+{
+	return server_slots_ready(&s->urgent_slots) &&
+	       (server_urgent_may(&s->urgent) > 0 || !server_slots_ready(&s->slots));
+}
+
 static uint64_t
 block_at(const struct server *s, uint64_t now_us)
 {
 	uint64_t paced = pace_deadline_us(&s->pace, now_us);
 	uint64_t begins = server_life_begins_us(&s->life);
 
-	if (s->announce.stale || !server_slots_ready(&s->slots))
+	if (s->announce.stale ||
+	    (!server_slots_ready(&s->slots) && !server_slots_ready(&s->urgent_slots)))
 		return SERVER_NEVER;
 	return paced > begins ? paced : begins;
+}
+
+static uint32_t
+slot_blocks(const struct server_out *out)
+{
+	return out->kind == SERVER_OUT_PARITY ? 1 : out->count;
 }
 
 /* Send a block, a parity block, or the time signal that is due before it. */
@@ -125,11 +165,16 @@ say_block(struct server *s, uint64_t now_us, struct server_out *out)
 	server_judge_rate(s, now_us);
 	if (block_at(s, now_us) > now_us)
 		return false;
+	if (urgent_goes(s)) {
+		put_urgent(s, out);
+		return true;
+	}
 	const struct server_slot *slot = server_slots_first(&s->slots);
 	if (slot->parity)
 		put_parity(s, out);
 	else
 		put_blocks(s, data_size(s, slot), out);
+	server_urgent_others_went(&s->urgent, slot_blocks(out));
 	return true;
 }
 

@@ -174,9 +174,25 @@ give_run(struct server *s, const struct server_queue_run *run)
 		give_turns(s);
 }
 
+/* What somebody waits for has buffers of its own. */
+static bool
+read_urgent(struct server *s, struct server_run *run)
+{
+	struct wirext_run next;
+
+	if (server_slots_full(&s->urgent_slots) ||
+	    !server_urgent_next(&s->urgent, s->cfg.run_blocks, &next))
+		return false;
+	*run = *server_slots_add(
+	    &s->urgent_slots, next.chunk, next.first, next.count, false);
+	return true;
+}
+
 bool
 server_read_next(struct server *s, struct server_run *run)
 {
+	if (read_urgent(s, run))
+		return true;
 	if (server_slots_full(&s->slots))
 		return false;
 	bool within = within_chunk(s);
@@ -202,5 +218,7 @@ server_read_next(struct server *s, struct server_run *run)
 void
 server_read_done(struct server *s, uint32_t buf)
 {
-	server_slots_read(&s->slots, buf);
+	bool urgent = buf >= s->urgent_slots.first_buf;
+
+	server_slots_read(urgent ? &s->urgent_slots : &s->slots, buf);
 }

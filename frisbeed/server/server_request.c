@@ -75,7 +75,7 @@ enqueue(struct server *s, uint64_t now_us, const uint8_t from[4], uint32_t chunk
 		server_count(&s->counters, COUNT_LOST, n);
 	bool lost = were_lost(s, chunk, &lacks);
 	if (!growing_has(&s->growing, chunk)) {
-		growing_want(&s->growing, chunk);
+		growing_ask(&s->growing, chunk);
 		return;
 	}
 	if (s->announce.used && !server_is_held(s))

@@ -35,7 +35,8 @@ put_answer(const struct server *s, uint8_t *pkt, size_t len, size_t cap)
 {
 	struct wirext_answer a = {
 		.flags = (s->cfg.ext.parity ? WIREXT_CAN_PARITY : 0) |
-		         (server_unpaced(s) ? WIREXT_UNPACED : 0) | WIREXT_PROBES,
+		         (server_unpaced(s) ? WIREXT_UNPACED : 0) | WIREXT_PROBES |
+		         WIREXT_CAN_URGENT,
 		.port = s->cfg.ext.port,
 		.session = s->cfg.ext.session,
 		.clients = s->members.ext

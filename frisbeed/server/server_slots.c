@@ -10,9 +10,9 @@
 static const uint32_t PARITY_ALL_USED = (1u << SERVER_PARITY_BUFFERS) - 1;
 
 int
-server_slots_init(struct server_slots *t, uint32_t ahead)
+server_slots_init(struct server_slots *t, uint32_t ahead, uint32_t first_buf)
 {
-	*t = (struct server_slots){ .ahead = ahead };
+	*t = (struct server_slots){ .ahead = ahead, .first_buf = first_buf };
 	t->ring = calloc(ahead, sizeof *t->ring);
 	return t->ring != NULL ? 0 : -1;
 }
@@ -48,7 +48,7 @@ server_slots_add(struct server_slots *t, uint32_t chunk, uint32_t first, uint32_
 {
 	assert(!server_slots_full(t) && count > 0);
 	struct server_slot *slot = slot_at(t, t->used++);
-	*slot = (struct server_slot){ .run = { .buf = (uint32_t)(slot - t->ring),
+	*slot = (struct server_slot){ .run = { .buf = t->first_buf + (uint32_t)(slot - t->ring),
 					  .chunk = chunk,
 					  .first = first,
 					  .count = count },

@@ -3,7 +3,8 @@
  *
  * A run of blocks is in the shell's buffer of its slot (0 to ahead - 1).  Parity is
  * made of a whole chunk, for which there are SERVER_PARITY_BUFFERS larger buffers, with
- * the numbers from `ahead` on.
+ * the numbers from `ahead` on.  Blocks that somebody waits for have slots of their
+ * own, without parity, whose buffers have the numbers behind those.
  *
  * Only server_slots.c writes struct server_slots.
  */
@@ -29,13 +30,14 @@ struct server_slot {
 struct server_slots {
 	struct server_slot *ring; /* `ahead` slots */
 	uint32_t ahead, head, used;
+	uint32_t first_buf;   /* the buffer of the first slot */
 	uint32_t parity_used; /* a bit for each of the larger buffers */
 	uint32_t parity_left; /* how many parity blocks of all slots are not sent yet */
 };
 
 /* ahead: 1..SERVER_AHEAD_MAX.  Returns -1 without memory; server_slots_fini() is needed
  * then, too. */
-int server_slots_init(struct server_slots *, uint32_t ahead);
+int server_slots_init(struct server_slots *, uint32_t ahead, uint32_t first_buf);
 void server_slots_fini(struct server_slots *);
 /* Add a run of blocks behind all others.  There must be a free slot. */
 const struct server_run *server_slots_add(struct server_slots *, uint32_t chunk,

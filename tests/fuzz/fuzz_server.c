@@ -15,7 +15,7 @@ pull(struct server *s, uint64_t now, unsigned n)
 	struct server_out out;
 
 	while (server_read_next(s, &run)) {
-		assert(run.buf < AHEAD + SERVER_PARITY_BUFFERS &&
+		assert(run.buf < AHEAD + SERVER_PARITY_BUFFERS + SERVER_URGENT_BUFFERS &&
 		       run.chunk < server_chunks(s));
 		assert(run.count > 0);
 		server_content(s, run.chunk, run.chunk * 300);
@@ -32,8 +32,13 @@ pull(struct server *s, uint64_t now, unsigned n)
 			assert(out.buf < AHEAD && out.count > 0 &&
 			       out.at + out.count <= 8 &&
 			       out.block + out.count <= out.content);
+		else if (out.kind == SERVER_OUT_URGENT)
+			assert(out.buf >= AHEAD + SERVER_PARITY_BUFFERS && out.count > 0 &&
+			       out.at + out.count <= 8 &&
+			       out.block + out.count <= out.content);
 		else
-			assert(out.buf >= AHEAD && out.group < WIREXT_GROUPS &&
+			assert(out.buf >= AHEAD &&
+			       out.buf < AHEAD + SERVER_PARITY_BUFFERS && out.group < WIREXT_GROUPS &&
 			       out.index < WIREXT_PARITY_MAX);
 	}
 }

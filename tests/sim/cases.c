@@ -9,6 +9,10 @@
 #define RELAY(n, share) \
 	.clients = (n), .chunks = 32, QUICK, .relay = true, .max_overlap = (share)
 
+/* Clients that read in one recorded order, and think for 50 ms behind each read. */
+#define READERS(n, each, blocks) \
+	.readers = (n), .reads = (each), .read_blocks = (blocks), .think_us = 50000
+
 const struct scenario cases[] = {
 	{ "one", .clients = 1, .chunks = 32, PAPER, LIMITS(0.001, 1.05, 10) },
 	{ "one-1", .clients = 1, .chunks = 32, PAPER, .net.loss = 0.01 },
@@ -141,6 +145,14 @@ const struct scenario cases[] = {
 	    .net.loss = 0.01 },
 	{ "arriving", .clients = 4, .chunks = 24, QUICK, .arrival_us = 100000,
 	    .net.loss = 0.01 },
+	{ "x-readers", .clients = 80, .chunks = 64, QUICK, EXT, .net.loss = 0.01,
+	    READERS(80, 40, 40), .max_read_median_us = 30000, .max_read_99_us = 250000,
+	    .max_urgent = 3 },
+	{ "x-readers-few", .clients = 8, .chunks = 64, QUICK, EXT, READERS(2, 60, 30),
+	    .max_read_median_us = 20000, .max_read_99_us = 60000, .max_urgent = 1.1 },
+	{ "x-readers-packs", .clients = 16, .chunks = 64, QUICK, PACKS(8), .empty = 0.3,
+	    .net.loss = 0.01, READERS(16, 40, 64), .max_read_median_us = 30000,
+	    .max_read_99_us = 250000, .max_urgent = 3 },
 	{ "x-relay", RELAY(8, 0.6), EXT },
 	{ "x-relay-loss", RELAY(8, 0.7), EXT, .net.loss = 0.01 },
 	{ "x-relay-bursts", RELAY(8, 0.9), EXT, .net.loss = 0.05, .loss_burst = 10 },

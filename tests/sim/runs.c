@@ -27,6 +27,7 @@ alone_us(const struct scenario *sc, uint64_t seed, uint64_t chunk_us)
 	one.bad_clients = one.foes = 0;
 	one.mute_us = one.rival_us = 0;
 	one.relay = false;
+	one.readers = 0;
 	world_run(&one, seed, false, &out);
 	return out.failed[0] == '\0' ? out.median_us : 0;
 }
@@ -86,6 +87,22 @@ compare_sequence(const struct scenario *sc, uint64_t seed, struct outcome *out)
 		verdict_check_relay(sc, out, &sequence);
 }
 
+/* With the same seed, and nobody reads. */
+static void
+compare_readers(const struct scenario *sc, uint64_t seed, struct outcome *out)
+{
+	struct scenario idle = *sc;
+	struct outcome usual;
+
+	idle.readers_idle = true;
+	world_run(&idle, seed, false, &usual);
+	verdict_print_readers(sc, out, &usual);
+	if (out->failed[0] == '\0' && usual.failed[0] != '\0')
+		*out = usual;
+	if (out->failed[0] == '\0')
+		verdict_check_readers(sc, out, &usual);
+}
+
 /* `changes` is how the case differs from the suite's, as --set options. */
 bool
 runs_case(const struct scenario *sc, uint64_t seed, bool traced, const char *changes)
@@ -95,6 +112,8 @@ runs_case(const struct scenario *sc, uint64_t seed, bool traced, const char *cha
 	world_run(sc, seed, traced, &out);
 	if (sc->max_clean > 0) {
 		compare(sc, seed, &out);
+	} else if (sc->readers > 0) {
+		compare_readers(sc, seed, &out);
 	} else if (sc->max_overlap > 0) {
 		compare_sequence(sc, seed, &out);
 	} else {

@@ -182,3 +182,58 @@ verdict_check_relay(
 		    "what is asked for comes to the relay after %.3f s, at most %.3f",
 		    out->mean_wait_us / 1e6, (double)sc->max_wait_us / 1e6);
 }
+
+/* What all wait for that is sent for readers. */
+static double
+urgent_us(const struct scenario *sc, const struct outcome *out)
+{
+	return (double)out->urgent_sent * WIRE_BLOCK_COST_BITS * 1e6 / (double)sc->rate_bits;
+}
+
+static double
+urgent_times(const struct scenario *sc, const struct outcome *out)
+{
+	return (double)out->urgent_sent / ((double)sc->reads * sc->read_blocks);
+}
+
+void
+verdict_print_readers(
+    const struct scenario *sc, const struct outcome *out, const struct outcome *idle)
+{
+	printf("%-16s readers: %u reads, median %.1f ms, of 99 in 100 %.1f ms, slowest %.1f "
+	       "ms; besides %.2f times what one reads; mean time %.2f s, without %.2f s, what "
+	       "was sent besides takes %.2f s\n",
+	    sc->name, out->reads, (double)out->read_median_us / 1e3,
+	    (double)out->read_99_us / 1e3, (double)out->read_worst_us / 1e3,
+	    urgent_times(sc, out), out->mean_us / 1e6, idle->mean_us / 1e6,
+	    urgent_us(sc, out) / 1e6);
+}
+
+/* Two percent: what is lost differs from run to run. */
+static const double READERS_SLACK = 1.02;
+
+void
+verdict_check_readers(
+    const struct scenario *sc, struct outcome *out, const struct outcome *idle)
+{
+	const struct {
+		const char *what;
+		double got, most;
+	} limits[] = {
+		{ "a read, median", (double)out->read_median_us,
+		    (double)sc->max_read_median_us },
+		{ "99 of 100 reads", (double)out->read_99_us, (double)sc->max_read_99_us },
+		{ "sent for readers, in times of what one reads", urgent_times(sc, out),
+		    sc->max_urgent },
+		{ "a load's mean time", out->mean_us,
+		    (idle->mean_us + urgent_us(sc, out)) * READERS_SLACK },
+	};
+
+	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
+		if (limits[i].got > limits[i].most)
+			snprintf(out->failed, sizeof out->failed, "%s: %.3f, at most %.3f",
+			    limits[i].what, limits[i].got, limits[i].most);
+	if (out->failed[0] == '\0' && out->reads < sc->readers * sc->reads)
+		snprintf(out->failed, sizeof out->failed, "%u of %u reads were done",
+		    out->reads, sc->readers * sc->reads);
+}

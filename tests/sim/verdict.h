@@ -22,4 +22,10 @@ void verdict_print_relay(
 void verdict_check_relay(
     const struct scenario *, struct outcome *, const struct outcome *sequence);
 
+/* Of a case with readers, beside the same where nobody reads. */
+void verdict_print_readers(
+    const struct scenario *, const struct outcome *, const struct outcome *idle);
+void verdict_check_readers(
+    const struct scenario *, struct outcome *, const struct outcome *idle);
+
 #endif /* TESTS_SIM_VERDICT_H */

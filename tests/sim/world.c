@@ -97,6 +97,8 @@ setup(struct world *w, uint64_t seed)
 	w->net.arg = w;
 	world_clock_init(w, ports);
 	world_setup_clients(w);
+	if (!sc->readers_idle)
+		world_setup_readers(w, seed);
 	world_setup_server(w);
 	setup_greedy(w);
 	world_setup_rival(w, rival_port);
@@ -118,6 +120,7 @@ teardown(struct world *w)
 		free(nd->writing);
 		free(nd->done);
 	}
+	world_free_readers(w);
 	free(w->nodes);
 	free(w->greedy);
 	free(w->foes);
@@ -257,6 +260,7 @@ sum_up(struct world *w)
 	out->best_us = n > 0 ? times[0] : 0;
 	out->worst_us = n > 0 ? times[n - 1] : 0;
 	free(times);
+	world_sum_readers(w);
 	sum_sent(w, &w->server);
 	sum_sent(w, &w->rival);
 	sum_sent(w, &w->relay);

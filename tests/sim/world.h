@@ -68,6 +68,15 @@ struct scenario {
 	/* The first client is a relay: it serves the others what it loads; or begins to when
 	 * it has all of it, as two loads in sequence do. */
 	bool relay, relay_waits;
+	/* So many clients, the first ones, read the image in one order while it comes: so many
+	 * reads of so many blocks, with such a pause behind each. */
+	uint32_t readers, reads, read_blocks;
+	uint64_t think_us;
+	bool readers_idle; /* they read nothing: what the others' times are compared with */
+	/* How long a read may take in the middle, and for 99 of 100; and what is sent for them
+	 * besides, in times of what one reader reads. */
+	uint64_t max_read_median_us, max_read_99_us;
+	double max_urgent;
 	/* One client alone takes the longer of these: of the network, and this much
 	 * more than its disk.  0: not known. */
 	uint64_t alone_net_us, alone_extra_us;
@@ -108,6 +117,7 @@ struct outcome {
 	uint64_t image_blocks;
 	uint64_t blocks_sent, blocks_resent;
 	uint64_t parity_sent;
+	uint64_t urgent_sent; /* blocks that somebody waited for, in addition */
 	uint64_t data_packets_sent, left_out; /* packets; blocks */
 	uint64_t fits;                 /* messages: what fits */
 	double useless;   /* share of what a client needed, mean: received twice */
@@ -117,6 +127,8 @@ struct outcome {
 	uint64_t busiest; /* of those: in any one second */
 	uint64_t damaged; /* blocks, of all clients */
 	uint32_t refused; /* clients that were told of another image */
+	uint32_t reads;      /* of all readers, and how long they took */
+	uint64_t read_median_us, read_99_us, read_worst_us;
 	uint32_t awaited;    /* chunks that were asked of a relay before it had them */
 	double mean_wait_us; /* ... and have come so long after that */
 	uint64_t rerequests, idle_timeouts, dropped, partial_drops;

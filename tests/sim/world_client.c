@@ -201,7 +201,9 @@ client_hears(struct world *w, struct node *nd, uint32_t port)
 		note_image(w, nd, port);
 		if (stores) {
 			nd->fed_ns = w->now_ns;
-			world_check_store(w, nd, &st);
+			if (st.which != 0 || st.zeros != NULL)
+				world_check_store(w, nd, &st);
+			world_reader_hears(w, nd, &st);
 		}
 		net_drop(pkt);
 	}
@@ -254,6 +256,7 @@ world_step_client(struct world *w, uint32_t port)
 	client_hears(w, nd, port);
 	disk_step(w, nd);
 	take_chunks(w, nd);
+	world_reader_step(w, nd);
 	client_speaks(w, nd, port);
 	check_fed(w, nd, port);
 	world_relay_step(w, port);

@@ -60,7 +60,7 @@ client_next_ns(const struct world *w, const struct node *nd, uint32_t port)
 	    deadline_ns(client_deadline(nd->engine, w->now_ns / US)));
 	if (nd->nwriting > 0)
 		at = earlier(at, nd->writing[nd->writing_head].done_ns);
-	return at;
+	return earlier(at, world_reader_next_ns(w, nd));
 }
 
 static uint64_t

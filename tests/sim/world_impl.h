@@ -59,6 +59,9 @@ struct node {
 	bool lost;          /* cannot hear, or be heard: need not end */
 	double heard_share; /* of what is sent, at most so much can arrive */
 	uint64_t fed_ns;    /* a block came, or it could not take one */
+	struct blockmap *early; /* a reader's, by chunk: blocks that came beside */
+	uint32_t nread;         /* of its reads are done */
+	uint64_t reads_ns, asked_ns; /* the next one begins; it has asked then, 0: not */
 };
 
 /* No more than `most` blocks in any stretch of window_ns. */
@@ -113,6 +116,10 @@ struct world {
 	struct foe *foes; /* ... and behind those, before the other server's */
 	uint32_t nchunks, left;
 	uint64_t image_bytes;
+
+	struct wirext_run *order; /* what readers read */
+	uint64_t *read_us;        /* how long it took, of nread_us reads */
+	uint32_t nread_us;
 
 	/* Heap of ports by their next event. */
 	uint64_t *key;
@@ -192,10 +199,19 @@ void world_setup_relay(struct world *, uint32_t port);
 void world_relay_step(struct world *, uint32_t port);
 /* A client has written a chunk. */
 void world_relay_has(struct world *, const struct node *, uint32_t chunk);
-/* A server hears a message. */
-void world_relay_asked(struct world *, const struct host *, const struct packet *);
+/* A server has heard messages: what it is asked for and has not. */
+void world_relay_lacks(struct world *, struct host *);
 /* The server that the client at this port hears. */
 struct host *world_server_of(struct world *, uint32_t port);
+
+/* world_reader.c */
+void world_setup_readers(struct world *, uint64_t seed);
+void world_free_readers(struct world *);
+/* What its engine hands out. */
+void world_reader_hears(struct world *, struct node *, const struct client_store *);
+void world_reader_step(struct world *, struct node *);
+uint64_t world_reader_next_ns(const struct world *, const struct node *);
+void world_sum_readers(struct world *);
 
 /* world_rival.c */
 void world_setup_rival(struct world *, uint32_t port);

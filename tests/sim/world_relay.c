@@ -4,7 +4,7 @@
  * Its server begins when its client knows the image, and is told of each chunk that the client
  * has written.  A chunk that is asked for by itself before it has come is urgent for the
  * client.  world.c calls this at the beginning of a run, world_client.c at the turns of the
- * first client, world_server.c for each message that the relay's server hears. */
+ * first client, world_server.c when the relay's server has heard something. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,24 +81,18 @@ world_relay_has(struct world *w, const struct node *nd, uint32_t chunk)
 }
 
 void
-world_relay_asked(struct world *w, const struct host *h, const struct packet *pkt)
+world_relay_lacks(struct world *w, struct host *h)
 {
 	struct client *client = w->nodes[RELAY_CLIENT - 1].engine;
-	struct wire_msg m;
-	struct err e;
+	uint32_t chunk;
 
-	if (h != &w->relay || client == NULL || wirext_is(pkt->bytes, pkt->len) ||
-	    wire_get(&m, pkt->bytes, pkt->len, &e) != 0 ||
-	    (m.subtype != WIRE_REQ && m.subtype != WIRE_PREQ))
-		return;
-	uint32_t chunk = m.subtype == WIRE_REQ ? m.u.req.chunk : m.u.preq.chunk;
-	if (chunk >= w->nchunks || world_has_arrived(h, chunk))
-		return;
-	world_trace(w, "relay: chunk %u is urgent", chunk);
-	if (h->asked_ns[chunk] == 0)
-		w->relay.asked_ns[chunk] = w->now_ns;
-	client_urgent(client, w->now_ns / US, chunk);
-	world_reschedule(w, RELAY_CLIENT);
+	while (h == &w->relay && client != NULL && server_lacks(h->engine, &chunk)) {
+		world_trace(w, "relay: chunk %u is urgent", chunk);
+		if (h->asked_ns[chunk] == 0)
+			h->asked_ns[chunk] = w->now_ns;
+		client_urgent(client, w->now_ns / US, chunk);
+		world_reschedule(w, RELAY_CLIENT);
+	}
 }
 
 struct host *

@@ -61,8 +61,29 @@ send_pack(struct world *w, struct host *h, const struct server_out *out)
 		world_fill_block(w, h->image, data + i * WIRE_BLOCK_BYTES, out->chunk,
 		    out->block + i);
 	}
-	wirext_put_data_header(pkt, h->cfg.srcip, h->cfg.ext.session, out->chunk,
+	wirext_put_data_header(pkt, WIREXT_DATA, h->cfg.srcip, h->cfg.ext.session, out->chunk,
 	    out->block, out->count, out->content);
+	world_transmit(w, h->port, h->cfg.srcip, pkt,
+	    WIREXT_DATA_HEADER_BYTES + (size_t)out->count * WIRE_BLOCK_BYTES);
+}
+
+/* Blocks that somebody waits for: of a chunk that is here, in the empty end, too. */
+static void
+send_urgent(struct world *w, struct host *h, const struct server_out *out)
+{
+	uint8_t pkt[WIREXT_PACKET_MAX] = { 0 }, *data = pkt + WIREXT_DATA_HEADER_BYTES;
+
+	if (out->count == 0 || out->count > (w->sc->pack_blocks > 1 ? w->sc->pack_blocks : 1))
+		world_fail(w, "%u blocks of chunk %u in one packet", out->count, out->chunk);
+	world_check_pace(w, h);
+	for (uint32_t i = 0; i < out->count; i++)
+		world_fill_block(w, h->image, data + i * WIRE_BLOCK_BYTES, out->chunk,
+		    out->block + i);
+	world_trace(w, "%s: %u urgent blocks from %u of chunk %u", world_name(w, h),
+	    out->count, out->block, out->chunk);
+	wirext_put_data_header(pkt, WIREXT_URGENT_DATA, h->cfg.srcip, h->cfg.ext.session,
+	    out->chunk, out->block, out->count, out->content);
+	w->out->urgent_sent += out->count;
 	world_transmit(w, h->port, h->cfg.srcip, pkt,
 	    WIREXT_DATA_HEADER_BYTES + (size_t)out->count * WIRE_BLOCK_BYTES);
 }
@@ -204,11 +225,11 @@ server_hears(struct world *w, struct host *h)
 	while (net_next(&w->net, h->port) <= w->now_ns) {
 		struct packet *pkt = net_receive(&w->net, h->port);
 		world_note_asked(w, h, pkt);
-		world_relay_asked(w, h, pkt);
 		server_input(
 		    h->engine, w->now_ns / US, pkt->bytes, pkt->len, pkt->from);
 		net_drop(pkt);
 	}
+	world_relay_lacks(w, h);
 }
 
 static void
@@ -235,6 +256,8 @@ server_speaks(struct world *w, struct host *h)
 			send_parity(w, h, &out);
 		else if (out.kind == SERVER_OUT_DATA)
 			send_pack(w, h, &out);
+		else if (out.kind == SERVER_OUT_URGENT)
+			send_urgent(w, h, &out);
 		else
 			world_transmit(w, h->port, h->cfg.srcip, out.pkt, out.len);
 		if (out.kind != SERVER_OUT_PACKET && out.run_ends)

@@ -16,7 +16,7 @@ add(uint32_t first, uint32_t count)
 static void
 test_order(void)
 {
-	T_CHECK(server_slots_init(&t, AHEAD) == 0);
+	T_CHECK(server_slots_init(&t, AHEAD, 0) == 0);
 	T_CHECK(server_slots_first(&t) == NULL);
 	T_CHECK(!server_slots_ready(&t));
 	uint32_t a = add(0, 2), b = add(2, 5), c = add(7, 1);
@@ -48,7 +48,7 @@ test_parity(void)
 	static const uint8_t counts[WIREXT_GROUPS] = { 0, 2, 0, 0, 1, 0, 0, 0 };
 	bool ends = true;
 
-	T_CHECK(server_slots_init(&t, SERVER_PARITY_BUFFERS + 2) == 0);
+	T_CHECK(server_slots_init(&t, SERVER_PARITY_BUFFERS + 2, 0) == 0);
 	uint32_t first = server_slots_add_parity(&t, CHUNK, counts)->buf;
 	T_CHECK(first >= t.ahead);
 	T_CHECK(server_slots_first(&t)->parity);

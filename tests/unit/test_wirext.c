@@ -80,6 +80,19 @@ sample(enum wirext_kind kind)
 		m.u.mtu_ack.clientid = 83;
 		m.u.mtu_ack.number = 7;
 		m.u.mtu_ack.blocks = 4;
+		break;
+	case WIREXT_URGENT:
+		m.u.urgent.clientid = 84;
+		m.u.urgent.n = WIREXT_URGENT_RUNS;
+		for (uint16_t i = 0; i < WIREXT_URGENT_RUNS; i++)
+			m.u.urgent.at[i] = (struct wirext_run){ i * 70001u, i,
+				(uint16_t)(WIRE_CHUNK_BLOCKS - i) };
+		break;
+	case WIREXT_URGENT_DATA:
+		m.u.data.chunk = 70002;
+		m.u.data.count = 1;
+		m.u.data.content = 1;
+		m.u.data.data = data;
 	}
 	return m;
 }
@@ -87,8 +100,9 @@ sample(enum wirext_kind kind)
 static void
 test_round_trip(void)
 {
-	for (int kind = WIREXT_STATE; kind <= WIREXT_MTU_ACK; kind++) {
-		if (kind > WIREXT_CREDIT_AT && kind < WIREXT_DATA)
+	for (int kind = WIREXT_STATE; kind <= WIREXT_URGENT_DATA; kind++) {
+		if ((kind > WIREXT_CREDIT_AT && kind < WIREXT_DATA) ||
+		    (kind > WIREXT_MTU_ACK && kind < WIREXT_URGENT))
 			continue;
 		struct wirext_msg m = sample((enum wirext_kind)kind), got;
 		uint8_t pkt[WIREXT_PACKET_MAX], again[WIREXT_PACKET_MAX];
@@ -143,13 +157,23 @@ test_packs_to_the_byte(void)
 	struct wirext_msg m = sample(WIREXT_MTU_PROBE);
 	uint8_t pkt[WIREXT_PACKET_MAX];
 
-	wirext_put_data_header(pkt, m.srcip, m.session, 5, 100, 3, 1000);
+	wirext_put_data_header(pkt, WIREXT_DATA, m.srcip, m.session, 5, 100, 3, 1000);
 	T_CHECK(memcmp(pkt, pack, sizeof pack) == 0);
 	m.u.mtu_probe.blocks = 2;
 	m.u.mtu_probe.n = 1;
 	m.u.mtu_probe.id[0] = 77;
 	T_CHECK(wirext_put(&m, pkt, sizeof pkt) == 24 + 2048);
 	T_CHECK(memcmp(pkt, trial, sizeof trial) == 0);
+	static const uint8_t urgent[] = { 'F', 'B', 'X', '1', 18, 0, 0, 0, 10, 0, 0, 2,
+		0xef, 0xbe, 0xad, 0xde, 84, 0, 0, 0, 1, 0, 0, 0, 0x71, 0x11, 1, 0, 1, 0, 0xff,
+		3 };
+	m = sample(WIREXT_URGENT);
+	m.u.urgent.n = 1;
+	m.u.urgent.at[0] = m.u.urgent.at[1];
+	T_CHECK(wirext_put(&m, pkt, sizeof pkt) == sizeof urgent);
+	T_CHECK(memcmp(pkt, urgent, sizeof urgent) == 0);
+	wirext_put_data_header(pkt, WIREXT_URGENT_DATA, m.srcip, m.session, 5, 100, 3, 1000);
+	T_CHECK(pkt[4] == 19 && memcmp(pkt + 5, pack + 5, sizeof pack - 5) == 0);
 }
 
 static bool
@@ -208,6 +232,18 @@ test_impossible(void)
 	m = sample(WIREXT_PARITY);
 	T_CHECK(refused(&m, 23, 8));
 	T_CHECK(!refused(&m, 23, 0));
+	/* No run, too many of them, blocks that no chunk has, and none. */
+	m = sample(WIREXT_URGENT);
+	T_CHECK(refused(&m, 20, 0));
+	T_CHECK(refused(&m, 20, 81));
+	T_CHECK(!refused(&m, 20, 79));
+	T_CHECK(refused(&m, 28, 1));
+	T_CHECK(refused(&m, 29, 4));
+	T_CHECK(refused(&m, 31, 0));
+	T_CHECK(refused(&m, 31, 8));
+	m = sample(WIREXT_URGENT_DATA);
+	T_CHECK(refused(&m, 22, 0));
+	T_CHECK(refused(&m, 21, 0x20));
 	m = sample(WIREXT_WANT);
 	T_CHECK(refused(&m, 27, 0xff));
 	T_CHECK(refused(&m, 24, 200));

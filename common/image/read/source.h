@@ -79,7 +79,7 @@ void source_want(
     struct source *, uint32_t chunk, const struct blockmap *, enum source_when);
 /* What this thread was given turned out to be damaged, for the `attempt`-th time.  True: the
  * source has the chunks from elsewhere, too; what this thread reads next comes from there,
- * if it can. */
+ * if it can.  Attempt 0: it comes from anywhere again. */
 bool source_other(struct source *, unsigned attempt);
 /* Give out a chunk that was not given out yet, whichever is available first, into
  * to[SOURCE_CHUNK_BYTES].  *bytes is its length, less than a chunk only at the end of a

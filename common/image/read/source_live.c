@@ -5,13 +5,26 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "common/base/cancel.h"
+#include "common/base/clock.h"
 #include "common/base/mailbox.h"
 #include "common/disk/disk.h"
+#include "common/image/read/early.h"
 
 /* What is told of chunks: one has come; none will, which is told once. */
 enum { HAS_COME, HAS_FAILED };
+
+enum {
+	/* So often who waits asks again, should what was asked have been forgotten. */
+	ASK_AGAIN_MS = 300,
+	/* Whoever opens an image reads the beginning of each chunk in order: those of some
+	 * chunks are asked for together. */
+	BEGINNING_BLOCKS = 16,
+	CHUNKS_AHEAD = 24,
+};
 
 struct live {
 	struct live_config cfg; /* file and name: its own copies */
@@ -20,7 +33,8 @@ struct live {
 	bool known; /* the image, and with it: */
 	struct source_info image;
 	struct source file;       /* it is read from */
-	bool *here;               /* by chunk */
+	struct early early;       /* blocks that are there before their chunk */
+	bool *here;               /* by chunk: proved, and in the file */
 	uint32_t *order;          /* `nhere` chunks, in the order in which they came */
 	uint32_t nhere, given;    /* how many of them source_next() has given out */
 	struct mailbox *arrivals; /* of chunks, for source_arrived() */
@@ -60,7 +74,11 @@ begin(struct live *g, struct err *e)
 	g->order = calloc(g->image.chunks, sizeof *g->order);
 	if (g->here == NULL || g->order == NULL)
 		return err_nomem(e, "the list of chunks");
-	return mailbox_new(&g->arrivals, g->image.chunks + 1, e) == 0 ? open_file(g, e) : -1;
+	if (mailbox_new(&g->arrivals, g->image.chunks + 1, e) != 0 ||
+	    (g->cfg.reading != NULL &&
+		early_open(&g->early, g->cfg.file, g->image.chunks, e) != 0))
+		return -1;
+	return open_file(g, e);
 }
 
 void
@@ -89,10 +107,22 @@ live_has(struct live *g, uint32_t chunk)
 	pthread_mutex_lock(&g->lock);
 	if (g->known && chunk < g->image.chunks && !g->here[chunk]) {
 		g->here[chunk] = true;
+		early_forget(&g->early, chunk);
 		g->order[g->nhere++] = chunk;
 		mailbox_put(g->arrivals, HAS_COME, chunk);
 		pthread_cond_broadcast(&g->news);
 	}
+	pthread_mutex_unlock(&g->lock);
+}
+
+void
+live_early(
+    struct live *g, uint32_t chunk, uint32_t first, uint32_t count, const uint8_t *data)
+{
+	pthread_mutex_lock(&g->lock);
+	if (g->known && g->cfg.reading != NULL && chunk < g->image.chunks && !g->here[chunk] &&
+	    early_keep(&g->early, chunk, first, count, data))
+		pthread_cond_broadcast(&g->news);
 	pthread_mutex_unlock(&g->lock);
 }
 
@@ -122,10 +152,26 @@ name(void *self)
 	return g->cfg.name;
 }
 
-/* Called with the lock: wait for anything to happen.  -1: nothing will. */
+/* Which file's early blocks this thread has found to be damaged: it takes proved chunks alone. */
+static _Thread_local const struct live *distrusts;
+
+static bool
+other(void *self, unsigned attempt)
+{
+	const struct live *g = self;
+
+	distrusts = attempt > 0 ? g : NULL;
+	return g->cfg.reading != NULL && attempt == 1;
+}
+
+/* Called with the lock: wait for anything to happen, or ASK_AGAIN_MS.  -1: nothing will. */
 static int
 wait_for_news(struct live *g, struct err *e)
 {
+	struct timespec t;
+
+	if (cancel_check(e) != 0)
+		return -1;
 	if (g->cancelled)
 		return err_set(e, ERR_CANCELLED, "%s: is not needed any more", g->cfg.name);
 	if (g->failed) {
@@ -134,7 +180,11 @@ wait_for_news(struct live *g, struct err *e)
 	}
 	if (g->ended)
 		return err_set(e, ERR_IO, "%s: the session ended too early", g->cfg.name);
-	pthread_cond_wait(&g->news, &g->lock);
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	t.tv_nsec += ASK_AGAIN_MS * 1000000L;
+	t.tv_sec += t.tv_nsec / 1000000000;
+	t.tv_nsec %= 1000000000;
+	pthread_cond_timedwait(&g->news, &g->lock, &t);
 	return 0;
 }
 
@@ -163,16 +213,58 @@ is_outside(const struct live *g, uint32_t chunk)
 	return g->known && chunk >= g->image.chunks;
 }
 
+/* Called with the lock: what of these blocks is neither proved nor there early. */
+static struct blockmap
+lacking(const struct live *g, uint32_t chunk, const struct blockmap *need)
+{
+	const struct blockmap none = { { 0 } };
+
+	if (g->known && g->here[chunk])
+		return none;
+	return g->known && distrusts != g ? early_lacks(&g->early, chunk, need) : *need;
+}
+
+/* Is it the beginning of a chunk that is read? */
+static bool
+is_beginning(const struct blockmap *need)
+{
+	return blockmap_test(need, 0) &&
+	       blockmap_next(need, BEGINNING_BLOCKS) == WIRE_CHUNK_BLOCKS;
+}
+
+/* Called with the lock. */
+static void
+ask(struct live *g, uint32_t chunk, const struct blockmap *need)
+{
+	uint32_t end = chunk + (g->known && is_beginning(need) ? CHUNKS_AHEAD : 1);
+
+	if (g->ended)
+		return;
+	if (distrusts == g || g->cfg.reading == NULL) {
+		ask_for(g, chunk);
+		return;
+	}
+	for (uint32_t i = chunk; i < end && (!g->known || i < g->image.chunks); i++) {
+		struct blockmap lack = lacking(g, i, need);
+		if (!blockmap_empty(&lack))
+			g->cfg.reading(g->cfg.arg, i, &lack);
+	}
+}
+
 /* Called with the lock. */
 static int
-wait_for_chunk(struct live *g, uint32_t chunk, struct err *e)
+wait_for_blocks(
+    struct live *g, uint32_t chunk, const struct blockmap *need, struct err *e)
 {
-	bool asked = false;
+	struct blockmap lack;
+	uint64_t asked_us = 0;
 
-	while (!g->known || !g->here[chunk]) {
-		if (!asked && !g->ended)
-			ask_for(g, chunk);
-		asked = true;
+	while (lack = lacking(g, chunk, need), !blockmap_empty(&lack)) {
+		uint64_t now_us = clock_us();
+		if (asked_us == 0 || now_us - asked_us >= ASK_AGAIN_MS * 1000) {
+			ask(g, chunk, need);
+			asked_us = now_us;
+		}
 		if (wait_for_news(g, e) != 0)
 			return -1;
 		if (is_outside(g, chunk))
@@ -191,9 +283,12 @@ read_blocks(void *self, uint32_t chunk, const struct blockmap *need, uint32_t fi
 	pthread_mutex_lock(&g->lock);
 	int rc = is_outside(g, chunk)
 	             ? err_set(e, ERR_FORMAT, "%s: has no chunk %u", g->cfg.name, chunk)
-	             : wait_for_chunk(g, chunk, e);
+	             : wait_for_blocks(g, chunk, need, e);
+	bool here = rc == 0 && g->here[chunk];
+	if (rc == 0 && !here)
+		rc = early_read(&g->early, g->cfg.name, chunk, need, first, to, e);
 	pthread_mutex_unlock(&g->lock);
-	return rc == 0 ? g->file.ops->read(g->file.self, chunk, need, first, to, e) : -1;
+	return here ? g->file.ops->read(g->file.self, chunk, need, first, to, e) : rc;
 }
 
 static void
@@ -273,6 +368,7 @@ static void
 free_live(struct live *g)
 {
 	source_close(&g->file);
+	early_close(&g->early);
 	mailbox_free(g->arrivals);
 	pthread_cond_destroy(&g->news);
 	pthread_mutex_destroy(&g->lock);
@@ -303,17 +399,23 @@ live_new(struct live **out, struct source *source, const struct live_config *cfg
 		.info = info,
 		.read = read_blocks,
 		.want = want,
+		.other = other,
 		.next = next,
 		.arrivals_fd = arrivals_fd,
 		.arrived = arrived,
 		.cancel = cancel,
 		.close = close_live };
 	struct live *g = calloc(1, sizeof *g);
+	pthread_condattr_t attr;
 
 	if (g == NULL)
 		return err_nomem(e, "a file that grows");
+	early_init(&g->early);
 	pthread_mutex_init(&g->lock, NULL);
-	pthread_cond_init(&g->news, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&g->news, &attr);
+	pthread_condattr_destroy(&attr);
 	g->cfg = *cfg;
 	g->cfg.file = strdup(cfg->file);
 	g->cfg.name = strdup(cfg->name);

@@ -1,0 +1,63 @@
+/* server_urgent.h: blocks that somebody waits for, which go before those of the carousel.
+ *
+ * They go in the order in which they were asked for.  What waits already, or has just been
+ * sent to all, is not added again, so one answer serves all who ask for the same.  While
+ * other blocks wait they may have half of what is sent, and BURST blocks before that: the
+ * others are slower by what is sent here, and no more.  One address has a limited number of
+ * runs in here.
+ *
+ * Only server_urgent.c writes struct server_urgent.
+ */
+#ifndef FRISBEED_SERVER_SERVER_URGENT_H
+#define FRISBEED_SERVER_SERVER_URGENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/wire/wirext.h"
+
+enum {
+	SERVER_URGENT_RUNS = 256,      /* that wait, of all addresses */
+	SERVER_URGENT_OF_ADDRESS = 96, /* of one */
+	/* Blocks that may go at once: a chunk's quarter, a few fragments. */
+	SERVER_URGENT_BURST = WIRE_CHUNK_BLOCKS / 4,
+	/* What was sent so long ago is asked for again since it was lost: whoever asked while
+	 * it was on its way has it now. */
+	SERVER_URGENT_AGAIN_US = 15000,
+	SERVER_URGENT_GIVEN = 128, /* runs that are remembered */
+};
+
+struct server_urgent {
+	struct server_urgent_run {
+		struct wirext_run run;
+		uint8_t ip[4];
+	} waiting[SERVER_URGENT_RUNS]; /* in order */
+	uint32_t n;
+	struct {
+		struct wirext_run run;
+		uint64_t sent_us; /* UINT64_MAX: not yet */
+	} given[SERVER_URGENT_GIVEN]; /* a ring */
+	uint64_t ngiven;
+	uint32_t allowed; /* blocks that may go before others */
+	uint64_t sent;    /* blocks, ever */
+};
+
+void server_urgent_init(struct server_urgent *);
+/* This address waits for these blocks.  How many blocks were added. */
+uint32_t server_urgent_ask(struct server_urgent *, uint64_t now_us, const uint8_t ip[4],
+    const struct wirext_run *);
+/* The next blocks, at most `most` (> 0), are given out.  False: none wait. */
+bool server_urgent_next(struct server_urgent *, uint32_t most, struct wirext_run *);
+/* These of them are sent; so many others are. */
+void server_urgent_went(
+    struct server_urgent *, uint64_t now_us, const struct wirext_run *);
+void server_urgent_others_went(struct server_urgent *, uint32_t blocks);
+
+/* How many may go before others that wait? */
+static inline uint32_t
+server_urgent_may(const struct server_urgent *u)
+{
+	return u->allowed;
+}
+
+#endif /* FRISBEED_SERVER_SERVER_URGENT_H */

@@ -1,0 +1,151 @@
+/* world_reader.c: clients that read the image while it comes, all in one recorded order, as
+ * machines do that boot from it at the same time.
+ *
+ * A reader reads some blocks, thinks, and reads the next ones.  What it has, since its chunk is
+ * complete or since the blocks came for itself or for another reader, it reads at once.
+ * world_client.c calls this at the turns of a client and for what its engine hands out. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/world_impl.h"
+
+/* The order is the same for all, and in every run of a seed: no part of w->rng. */
+static void
+draw_order(struct world *w, uint64_t seed)
+{
+	const struct scenario *sc = w->sc;
+	uint64_t rng = seed ^ UINT64_C(0x9e3779b97f4a7c15);
+
+	for (uint32_t i = 0; i < sc->reads; i++) {
+		w->order[i].chunk = (uint32_t)(sim_random(&rng) % w->nchunks);
+		w->order[i].first = (uint16_t)(sim_random(&rng) %
+		                               (WIRE_CHUNK_BLOCKS - sc->read_blocks + 1));
+		w->order[i].count = (uint16_t)sc->read_blocks;
+	}
+}
+
+void
+world_setup_readers(struct world *w, uint64_t seed)
+{
+	const struct scenario *sc = w->sc;
+
+	if (sc->readers == 0)
+		return;
+	w->order = calloc(sc->reads, sizeof *w->order);
+	w->read_us = calloc((size_t)sc->reads * sc->readers, sizeof *w->read_us);
+	assert(w->order != NULL && w->read_us != NULL);
+	draw_order(w, seed);
+	for (uint32_t i = 0; i < sc->readers; i++) {
+		w->nodes[i].early = calloc(w->nchunks, sizeof *w->nodes[i].early);
+		assert(w->nodes[i].early != NULL);
+	}
+}
+
+void
+world_free_readers(struct world *w)
+{
+	free(w->order);
+	free(w->read_us);
+	for (uint32_t i = 0; i < w->sc->clients; i++)
+		free(w->nodes[i].early);
+}
+
+static bool
+reads(const struct world *w, const struct node *nd)
+{
+	return nd->early != NULL && nd->nread < w->sc->reads && nd->engine != NULL &&
+	       client_chunks(nd->engine) > 0;
+}
+
+void
+world_reader_hears(struct world *w, struct node *nd, const struct client_store *st)
+{
+	struct blockmap those = blockmap_range(st->block, st->beside);
+	uint8_t expected[WIRE_BLOCK_BYTES];
+
+	if (st->beside == 0 || nd->early == NULL)
+		return;
+	for (uint32_t i = 0; i < st->beside; i++) {
+		memset(expected, 0, sizeof expected);
+		world_fill_block(w, OWN_IMAGE, expected, st->chunk, st->block + i);
+		if (memcmp(expected, st->data + (size_t)i * WIRE_BLOCK_BYTES,
+			sizeof expected) != 0)
+			world_fail(w, "a reader gets another block than %u of chunk %u",
+			    st->block + i, st->chunk);
+	}
+	blockmap_add(&nd->early[st->chunk], &those);
+}
+
+/* What the next read still lacks. */
+static struct blockmap
+lack(const struct world *w, const struct node *nd)
+{
+	const struct wirext_run *r = &w->order[nd->nread];
+	struct blockmap need = blockmap_range(r->first, r->count);
+
+	if (nd->done[r->chunk])
+		need = blockmap_range(0, 0);
+	return blockmap_minus(need, &nd->early[r->chunk]);
+}
+
+/* It has what it waited for. */
+static void
+end_read(struct world *w, struct node *nd)
+{
+	uint64_t us = nd->asked_ns == 0 ? 0 : (w->now_ns - nd->asked_ns) / US;
+
+	world_trace(w, "client %u: read %u took %.3f ms", (unsigned)(nd - w->nodes) + 1,
+	    nd->nread, (double)us / 1000);
+	w->read_us[w->nread_us++] = us;
+	nd->nread++;
+	nd->asked_ns = 0;
+	nd->reads_ns = w->now_ns + w->sc->think_us * US;
+}
+
+void
+world_reader_step(struct world *w, struct node *nd)
+{
+	while (reads(w, nd) && w->now_ns >= nd->reads_ns) {
+		struct blockmap need = lack(w, nd);
+		if (blockmap_empty(&need)) {
+			end_read(w, nd);
+			continue;
+		}
+		if (nd->asked_ns == 0) {
+			nd->asked_ns = w->now_ns;
+			client_read(nd->engine, w->now_ns / US, w->order[nd->nread].chunk,
+			    &need);
+		}
+		return;
+	}
+}
+
+uint64_t
+world_reader_next_ns(const struct world *w, const struct node *nd)
+{
+	return reads(w, nd) && nd->asked_ns == 0 ? nd->reads_ns : NEVER;
+}
+
+static int
+by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+void
+world_sum_readers(struct world *w)
+{
+	struct outcome *out = w->out;
+	uint32_t n = w->nread_us;
+
+	if (n == 0)
+		return;
+	qsort(w->read_us, n, sizeof *w->read_us, by_value);
+	out->reads = n;
+	out->read_median_us = w->read_us[n / 2];
+	out->read_99_us = w->read_us[(uint64_t)n * 99 / 100];
+	out->read_worst_us = w->read_us[n - 1];
+}
