@@ -10,7 +10,7 @@
 #include "stream/export/export.h"
 
 /* Long-only options from 300 on. */
-enum { OPT_RO = 300, OPT_SOURCE, OPT_DELTA, OPT_STORE, OPT_FILE, OPT_SIZE, OPT_CACHE, OPT_JSON };
+enum { OPT_RO = 300, OPT_SOURCE, OPT_DELTA, OPT_STORE, OPT_WORK, OPT_FILE, OPT_SIZE, OPT_CACHE, OPT_JSON };
 
 #define AT(field) offsetof(struct opts, field)
 
@@ -40,6 +40,8 @@ static const struct cli_opt own_opts[] = {
 	    AT(sources), 0, 0, add_delta },
 	{ OPT_STORE, "store", "DIR", "of images called store:NAME; or s3://BUCKET/PREFIX",
 	    CLI_STR, AT(sources.store), 0, 0, NULL },
+	{ OPT_WORK, "work", "DIR", "for what a session sends (TMPDIR or /var/tmp)", CLI_STR,
+	    AT(sources.work), 0, 0, NULL },
 	{ OPT_SIZE, "size", "SIZE", "of the disk, when its image does not say it", CLI_SIZE,
 	    AT(size_bytes), 1, INT64_MAX, NULL },
 	{ OPT_CACHE, "cache", "SIZE", "memory for what was decoded (64M)", CLI_SIZE,
@@ -62,6 +64,7 @@ const struct cli_program streamdisk_program = {
 	    "  streamdisk --delta tue.ndz --delta wed.ndz monday.ndz  as it was on Wednesday\n"
 	    "  streamdisk --store /srv/store store:ubuntu24:3\n"
 	    "  streamdisk --ro -p 2 nbd://host/ /mnt  what another NBD server exports\n"
+	    "  streamdisk --ro -p 2 frisbee://239.192.1.1:5000 /mnt   while a session sends it\n"
 	    "  streamdisk --ro -p 2 --source https://b/disk.ndz https://a/disk.ndz /mnt\n",
 	.tables = { { own_opts, 0, NULL }, { proof_opts, AT(keys), "Proof" } },
 };

@@ -189,6 +189,8 @@ add_images(struct args *a, const struct attach_config *c)
 		addf(a, "delta=%s", c->sources.deltas[i]);
 	if (c->sources.store != NULL)
 		addf(a, "store=%s", c->sources.store);
+	if (c->sources.work != NULL)
+		addf(a, "work=%s", c->sources.work);
 	if (c->keys.verify_key != NULL)
 		addf(a, "verify-key=%s", c->keys.verify_key);
 	if (c->keys.decrypt != NULL)

@@ -347,11 +347,13 @@ read_anyhow(struct export *x, void *buf, size_t n, uint64_t at, struct err *e)
 	if (read_bytes(x, buf, n, at, e) == 0)
 		return 0;
 	first = *e;
-	for (unsigned i = 1; e->kind == ERR_FORMAT && ask_others(x, i); i++)
-		if (read_bytes(x, buf, n, at, e) == 0)
-			return 0;
-	*e = first;
-	return -1;
+	int rc = -1;
+	for (unsigned i = 1; rc != 0 && e->kind == ERR_FORMAT && ask_others(x, i); i++)
+		rc = read_bytes(x, buf, n, at, e);
+	ask_others(x, 0);
+	if (rc != 0)
+		*e = first;
+	return rc;
 }
 
 int

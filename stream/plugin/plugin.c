@@ -104,6 +104,8 @@ ndz_config(const char *key, const char *value)
 		return add_image(sources_add_delta, value);
 	if (strcmp(key, "store") == 0)
 		return set_store(value);
+	if (strcmp(key, "work") == 0)
+		return set_path(&sources.work, value);
 	if (strcmp(key, "verify-key") == 0)
 		return set_path(&keys.verify_key, value);
 	if (strcmp(key, "decrypt") == 0)
@@ -113,7 +115,7 @@ ndz_config(const char *key, const char *value)
 	if (strcmp(key, "cache") == 0)
 		return set_size(&config.cache_bytes, key, value, EXPORT_CACHE_BYTES_MIN);
 	nbdkit_error("unknown parameter \"%s\"; those of this plugin are image, delta, "
-		     "store, verify-key, decrypt, size and cache",
+		     "store, work, verify-key, decrypt, size and cache",
 	    key);
 	return -1;
 }
@@ -170,12 +172,17 @@ ndz_get_ready(void)
 static int
 ndz_after_fork(void)
 {
-	if (export == NULL && open_export() != 0)
+	int rc = 0;
+
+	if (watch_start(&ending) != 0) {
+		nbdkit_error("no thread can be started");
 		return -1;
-	if (watch_start(&ending) == 0)
-		return 0;
-	nbdkit_error("no thread can be started");
-	return -1;
+	}
+	watch_begin(); /* to open may take as long as to read */
+	if (export == NULL)
+		rc = open_export();
+	watch_end();
+	return rc;
 }
 
 static void
@@ -270,7 +277,7 @@ static void
 ndz_dump_plugin(void)
 {
 	printf("ndz_version=%s\n", SUITE_VERSION);
-	printf("ndz_sources=file,store,http,https,nbd\n");
+	printf("ndz_sources=file,store,http,https,nbd,frisbee\n");
 	printf("ndz_cache_default=%d\n", EXPORT_CACHE_BYTES);
 	printf("ndz_images_max=%d\n", SOURCES_MAX);
 	printf("ndz_deltas_max=%d\n", SOURCES_DELTAS_MAX);
@@ -289,6 +296,7 @@ static struct nbdkit_plugin plugin = {
 	    "                  several of the same image: the next when one fails\n"
 	    "delta=SOURCE      of the image, and the next one of what this makes of it\n"
 	    "store=DIR|s3://.. the store of store:NAME\n"
+	    "work=DIR          for what frisbee://ADDRESS:PORT sends (TMPDIR or /var/tmp)\n"
 	    "verify-key=PUB    only an image signed with this key's other half\n"
 	    "decrypt=KEYFILE   only an image encrypted with this key\n"
 	    "size=N            of the disk, where the image does not say it\n"

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "common/disk/disk_nbd.h"
+#include "stream/session/session.h"
 
 #define STORE_PREFIX "store:"
 
@@ -28,6 +29,12 @@ is_http(const char *text, size_t scheme)
 	       (scheme == 5 && strncasecmp(text, "https", 5) == 0);
 }
 
+static bool
+is_session(const char *text, size_t scheme)
+{
+	return scheme == 7 && strncasecmp(text, "frisbee", 7) == 0;
+}
+
 int
 place_parse(struct place *p, const char *text, struct err *e)
 {
@@ -46,11 +53,15 @@ place_parse(struct place *p, const char *text, struct err *e)
 	}
 	if (scheme == 0)
 		return 0;
-	p->kind = is_http(text, scheme) ? PLACE_HTTP : PLACE_NBD;
+	p->kind = is_http(text, scheme)     ? PLACE_HTTP
+	          : is_session(text, scheme) ? PLACE_SESSION
+	                                      : PLACE_NBD;
+	if (p->kind == PLACE_SESSION)
+		return session_check(text, e);
 	if (p->kind == PLACE_NBD && !disk_nbd_is(text))
 		return err_set(e, ERR_USAGE,
-		    "\"%.200s\": images are read from files, store:NAME, http://, https:// "
-		    "and nbd://, and a file of this name would be \"./%.200s\"",
+		    "\"%.200s\": images are read from files, store:NAME, http://, https://, "
+		    "nbd:// and frisbee://, and a file of this name would be \"./%.200s\"",
 		    text, text);
 	return text[scheme + 3] != '\0' ? 0
 	                                : err_set(e, ERR_USAGE, "\"%s\" names no server", text);

@@ -5,6 +5,7 @@
  *	http://..., https://...	on a web server
  *	nbd://..., nbds://..., nbd+unix://..., nbds+unix://...
  *				what an NBD server exports: an image, or a disk
+ *	frisbee://ADDRESS:PORT	what a running session sends
  *
  * Whatever else looks like a URL is refused: a file of such a name is ./NAME.
  */
@@ -13,7 +14,7 @@
 
 #include "common/base/err.h"
 
-enum place_kind { PLACE_FILE, PLACE_STORE, PLACE_HTTP, PLACE_NBD };
+enum place_kind { PLACE_FILE, PLACE_STORE, PLACE_HTTP, PLACE_NBD, PLACE_SESSION };
 
 struct place {
 	enum place_kind kind;

@@ -7,6 +7,7 @@
 #include "common/image/read/source.h"
 #include "emustore/store/store_disk.h"
 #include "stream/http/http.h"
+#include "stream/session/session.h"
 #include "stream/sources/place.h"
 #include "stream/sources/several.h"
 
@@ -62,7 +63,8 @@ has_threads(const char *place)
 	struct place p;
 	struct err e;
 
-	return place_parse(&p, place, &e) == 0 && p.kind == PLACE_STORE;
+	return place_parse(&p, place, &e) == 0 &&
+	       (p.kind == PLACE_STORE || p.kind == PLACE_SESSION);
 }
 
 bool
@@ -102,7 +104,8 @@ find_nbd(struct found *out, const char *uri, struct err *e)
 }
 
 static int
-find(struct found *out, const char *place, const char *store, struct err *e)
+find(struct found *out, const char *place, const struct sources_config *cfg,
+    struct err *e)
 {
 	struct place p;
 	struct disk *d;
@@ -112,9 +115,11 @@ find(struct found *out, const char *place, const char *store, struct err *e)
 		return -1;
 	if (p.kind == PLACE_NBD)
 		return find_nbd(out, p.what, e);
+	if (p.kind == PLACE_SESSION)
+		return source_of_session(&out->image, p.what, cfg->work, e);
 	if (p.kind == PLACE_HTTP)
 		return source_of_http(&out->image, p.what, e);
-	int rc = p.kind == PLACE_STORE ? store_disk_open(&d, store, p.what, NULL, e)
+	int rc = p.kind == PLACE_STORE ? store_disk_open(&d, cfg->store, p.what, NULL, e)
 	                               : disk_open(&d, p.what, DISK_READ, e);
 
 	return rc == 0 ? source_of_disk(&out->image, d, e) : -1;
@@ -122,13 +127,13 @@ find(struct found *out, const char *place, const char *store, struct err *e)
 
 /* An image, where a disk is not enough. */
 static int
-find_image(struct source *out, const char *place, const char *store, const char *why,
-    struct err *e)
+find_image(struct source *out, const char *place, const struct sources_config *cfg,
+    const char *why, struct err *e)
 {
 	struct found f;
 	struct err ignored;
 
-	if (find(&f, place, store, e) != 0)
+	if (find(&f, place, cfg, e) != 0)
 		return -1;
 	*out = f.image;
 	if (f.disk == NULL)
@@ -146,7 +151,7 @@ find_some(struct source *members, const struct sources_config *cfg,
 	size_t n = 0;
 
 	for (size_t i = 0; i < cfg->n; i++) {
-		if (find_image(&members[n], cfg->places[i], cfg->store,
+		if (find_image(&members[n], cfg->places[i], cfg,
 			"it cannot be one of several sources of an image", &one) == 0) {
 			n++;
 			continue;
@@ -167,7 +172,7 @@ find_base(struct found *out, const struct sources_config *cfg,
 	struct source members[SOURCES_MAX];
 
 	if (cfg->n == 1)
-		return find(out, cfg->places[0], cfg->store, e);
+		return find(out, cfg->places[0], cfg, e);
 	*out = (struct found){ .disk = NULL };
 	size_t n = find_some(members, cfg, warn, e);
 	if (n > 1)
@@ -185,7 +190,7 @@ find_deltas(struct source images[], const struct source *base,
 {
 	images[0] = *base;
 	for (size_t i = 0; i < cfg->ndeltas; i++) {
-		if (find_image(&images[i + 1], cfg->deltas[i], cfg->store, "no delta", e) == 0)
+		if (find_image(&images[i + 1], cfg->deltas[i], cfg, "no delta", e) == 0)
 			continue;
 		for (size_t k = 0; k <= i; k++)
 			source_close(&images[k]);
@@ -211,6 +216,19 @@ export_disk(struct export **out, struct disk *d, const struct sources_config *cf
 	return -1;
 }
 
+/* To look at it would be to join it. */
+static bool
+has_session(const struct sources_config *cfg)
+{
+	struct place p;
+	struct err e;
+
+	for (size_t i = 0; i < cfg->n; i++)
+		if (place_parse(&p, cfg->places[i], &e) == 0 && p.kind == PLACE_SESSION)
+			return true;
+	return false;
+}
+
 int
 sources_look(const struct sources_config *cfg, void (*warn)(const char *sentence),
     struct err *e)
@@ -219,7 +237,11 @@ sources_look(const struct sources_config *cfg, void (*warn)(const char *sentence
 	struct found base;
 	struct err ignored;
 
-	if (sources_check(cfg, e) != 0 || find_base(&base, cfg, warn, e) != 0)
+	if (sources_check(cfg, e) != 0)
+		return -1;
+	if (has_session(cfg))
+		return 0;
+	if (find_base(&base, cfg, warn, e) != 0)
 		return -1;
 	if (base.disk != NULL) {
 		disk_close(base.disk, &ignored);

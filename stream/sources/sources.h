@@ -18,6 +18,7 @@ struct sources_config {
 	const char *deltas[SOURCES_DELTAS_MAX];
 	size_t ndeltas;
 	const char *store; /* of store:NAME: a folder or s3://...; NULL: there is none */
+	const char *work;  /* a folder for what sessions send; NULL: session.h has the usual */
 };
 
 /* Add a place, or a delta.  The text is borrowed.  ERR_USAGE: there are too many. */
@@ -28,7 +29,8 @@ int sources_add_delta(struct sources_config *, const char *place, struct err *);
 int sources_check(const struct sources_config *, struct err *);
 /* Do some need threads as soon as they are open? */
 bool sources_have_threads(const struct sources_config *);
-/* Can they be opened?  Errors as sources_open(). */
+/* Can they be opened?  Nothing is said of those where there is a session.  Errors as
+ * sources_open(). */
 int sources_look(const struct sources_config *, void (*warn)(const char *sentence),
     struct err *);
 /* Open all of them as one disk.  With several places it is enough that one can be opened;

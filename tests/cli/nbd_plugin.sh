@@ -45,5 +45,5 @@ refused "unknown parameter \"imag\"" imag=x
 refused "no store is given" store:x
 refused "images are read from files" ftp://x/y
 refused "not a pipe" image=-
-check "what the plugin is" grep -q "^ndz_sources=file,store,http,https,nbd" <(nbdkit --dump-plugin "$PLUGIN")
+check "what the plugin is" grep -q "^ndz_sources=file,store,http,https,nbd,frisbee" <(nbdkit --dump-plugin "$PLUGIN")
 finish

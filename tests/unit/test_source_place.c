@@ -38,6 +38,18 @@ main(void)
 	T_CHECK(is("nbd://host:10810/disk", PLACE_NBD, "nbd://host:10810/disk"));
 	T_CHECK(is("nbd+unix:///?socket=/s", PLACE_NBD, "nbd+unix:///?socket=/s"));
 	T_CHECK(is("NBDS://host", PLACE_NBD, "NBDS://host"));
+	T_CHECK(is("frisbee://239.1.2.3:5000", PLACE_SESSION, "frisbee://239.1.2.3:5000"));
+	T_CHECK(is("frisbee://10.1.2.3:5000/", PLACE_SESSION, "frisbee://10.1.2.3:5000/"));
+	T_CHECK(is("frisbee://239.1.2.3:5000?interface=eth0", PLACE_SESSION,
+	    "frisbee://239.1.2.3:5000?interface=eth0"));
+	T_CHECK(refused("frisbee://"));
+	T_CHECK(refused("frisbee://239.1.2.3"));
+	T_CHECK(refused("frisbee://:5000"));
+	T_CHECK(refused("frisbee://239.1.2.3:"));
+	T_CHECK(refused("frisbee://239.1.2.3:5000x"));
+	T_CHECK(refused("frisbee://239.1.2.3:5000?interface="));
+	T_CHECK(refused("frisbee://239.1.2.3:5000?other=x"));
+	T_CHECK(refused("frisbee://boss/name"));
 	T_CHECK(refused("nbd://"));
 	T_CHECK(refused("nbdx://host"));
 	T_CHECK(refused(""));

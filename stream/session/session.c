@@ -1,0 +1,150 @@
+/* session.c: a running session as a source.  sources.c calls this, in one thread; the load that
+ * it starts has threads of its own. */
+#include "stream/session/session.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "common/base/number.h"
+#include "common/net/netopts.h"
+#include "frisbee/load/load_source.h"
+
+#define SCHEME "frisbee://"
+#define INTERFACE "interface="
+
+enum {
+	PART_MAX = 64,
+	SILENCE_SECONDS = 60, /* then the session is over, and who reads gets an error */
+};
+
+/* What a name says. */
+struct session {
+	char addr[PART_MAX], port[PART_MAX], iface[PART_MAX];
+};
+
+static int
+no_session(const char *uri, struct err *e)
+{
+	return err_set(e, ERR_USAGE,
+	    "\"%.200s\": a session is frisbee://ADDRESS:PORT or "
+	    "frisbee://ADDRESS:PORT?interface=NAME",
+	    uri);
+}
+
+/* The text up to its end; false: it is empty or too long. */
+static bool
+take(char part[PART_MAX], const char *text, size_t n)
+{
+	if (n == 0 || n >= PART_MAX)
+		return false;
+	memcpy(part, text, n);
+	part[n] = '\0';
+	return true;
+}
+
+static int
+parse(struct session *s, const char *uri, struct err *e)
+{
+	const char *p = uri + strlen(SCHEME);
+
+	*s = (struct session){ .iface = "" };
+	if (strncasecmp(uri, SCHEME, strlen(SCHEME)) != 0)
+		return no_session(uri, e);
+	size_t n = strcspn(p, ":");
+	if (!take(s->addr, p, n) || p[n] != ':')
+		return no_session(uri, e);
+	p += n + 1;
+	n = strspn(p, "0123456789");
+	if (!take(s->port, p, n))
+		return no_session(uri, e);
+	p += n;
+	p += *p == '/';
+	if (*p == '\0')
+		return 0;
+	if (strncmp(p, "?" INTERFACE, strlen("?" INTERFACE)) != 0 ||
+	    !take(s->iface, p + strlen("?" INTERFACE), strlen(p) - strlen("?" INTERFACE)))
+		return no_session(uri, e);
+	return 0;
+}
+
+/* An address that is no group is the server's. */
+static bool
+is_unicast(const char *addr)
+{
+	struct in_addr a;
+
+	return inet_pton(AF_INET, addr, &a) == 1 && !IN_MULTICAST(ntohl(a.s_addr));
+}
+
+static int
+resolve(const struct session *s, struct load_config *c, struct err *e)
+{
+	struct net_options net = { .addr = s->addr,
+		.port = s->port,
+		.iface = s->iface[0] != '\0' ? s->iface : NULL };
+
+	c->unicast = net.unicast = is_unicast(s->addr);
+	return net_options_resolve(&net, &c->net, e);
+}
+
+int
+session_check(const char *uri, struct err *e)
+{
+	struct load_config c = { .unicast = false };
+	struct session s;
+
+	return parse(&s, uri, e) == 0 ? resolve(&s, &c, e) : -1;
+}
+
+/* A name that nobody else has. */
+static int
+make_name(char **path, const char *folder, struct err *e)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	if (folder == NULL)
+		folder = tmp != NULL && tmp[0] != '\0' ? tmp : "/var/tmp";
+	if (asprintf(path, "%s/frisbee-XXXXXX", folder) < 0)
+		return err_nomem(e, folder);
+	int fd = mkstemp(*path);
+	if (fd < 0) {
+		err_os(e, "%s", *path);
+		free(*path);
+		return -1;
+	}
+	close(fd);
+	return 0;
+}
+
+static uint64_t
+silence_us(void)
+{
+	const char *text = getenv("STREAM_SESSION_SECONDS");
+	uint64_t seconds;
+	struct err ignored;
+
+	if (text == NULL || number_uint(text, 1, 86400, &seconds, &ignored) != 0)
+		seconds = SILENCE_SECONDS;
+	return seconds * 1000000;
+}
+
+int
+source_of_session(struct source *out, const char *uri, const char *folder, struct err *e)
+{
+	struct load_config c = { .silence_us = silence_us() };
+	struct session s;
+	char *path;
+
+	if (parse(&s, uri, e) != 0 || resolve(&s, &c, e) != 0 ||
+	    make_name(&path, folder, e) != 0)
+		return -1;
+	int rc = source_of_load(out, &c, path, e);
+	if (rc != 0)
+		unlink(path);
+	free(path);
+	return rc;
+}

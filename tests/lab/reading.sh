@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# A running session as a disk: what is read while it comes is right and comes first, all others load as
+# ever, and the end of the session is told.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../cli/nbd_lib.sh"
+requires python3
+lab_up 4
+python3 -c "
+import random, sys
+sys.stdout.buffer.write(random.Random(11).randbytes(24 << 20))" > "$T/disk"
+"$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail "imagezip"
+READS=$TOP/tests/helpers/nbd_reads.py
+mkdir "$T/work"
+attach() {	# NODE SOCKET: an nbdkit that takes part in the session
+	rm -f "$T/$2.pid"
+	ip netns exec "$LAB$1" nbdkit -f -U "$T/$2" -P "$T/$2.pid" "$PLUGIN" image="frisbee://$GROUP:$PORT" work="$T/work" 2> "$T/$2.log" &
+	NBDKIT=$!; PIDS+=($NBDKIT)
+	local i
+	for ((i = 0; i < 600; i++)); do [ -s "$T/$2.pid" ] && return; kill -0 $NBDKIT 2> /dev/null || break; sleep 0.05; done
+	fail "nbdkit does not start: $(cat "$T/$2.log")"
+}
+
+echo "== reads while it comes"
+serve -T 0 -W 25M "$T/disk.ndz"
+load 2 "$T/d2"; load 3 "$T/d3"; begun 2
+attach 1 one
+sent=$(stat_of "$T/stats" blocks_sent)
+check "it can be read when $sent of 24600 blocks were sent" [ "$sent" -lt 20000 ]
+check "reads of any place and size" python3 "$READS" random "$T/one" "$T/disk" 60
+for i in 2 3; do loaded $i; check "client $i has the disk" cmp "$T/disk" "$T/d$i"; done
+sleep 1.2
+urgent=$(stat_of "$T/stats" urgent_sent)
+check "$urgent blocks were sent since somebody waited for them" [ "$urgent" -gt 100 ]
+check "all of it is right" cmp "$T/disk" <(nbdcopy "nbd+unix:///?socket=$T/one" -)
+echo "== when the session has ended"
+kill "$SERVER"; wait "$SERVER"
+check "what has come is still there" python3 "$READS" random "$T/one" "$T/disk" 60
+kill $NBDKIT; wait $NBDKIT
+check "no complaint: $(cat "$T/one.log")" [ ! -s "$T/one.log" ]
+check "what it kept is gone" [ -z "$(ls -A "$T/work")" ]
+
+echo "== a session that is killed in the middle"
+serve -T 0 -W 8M "$T/disk.ndz"
+attach 1 two
+kill -9 "$SERVER"; wait "$SERVER" 2> /dev/null
+timeout 20 nbdcopy "nbd+unix:///?socket=$T/two" /dev/null 2> /dev/null & reader=$!
+sleep 1; kill $NBDKIT
+for ((i = 0; i < 200; i++)); do kill -0 $NBDKIT 2> /dev/null || break; sleep 0.05; done
+check "nbdkit ends when it is told to, though a reader waits" [ $i -lt 200 ]
+wait $NBDKIT; wait $reader
+check "nothing is left" [ -z "$(ls -A "$T/work")" ]
+echo "== a session that falls silent"
+serve -T 0 -W 8M "$T/disk.ndz"
+export STREAM_SESSION_SECONDS=2
+attach 1 silent
+kill -9 "$SERVER"; wait "$SERVER" 2> /dev/null
+if timeout 30 nbdcopy "nbd+unix:///?socket=$T/silent" /dev/null 2> /dev/null; then fail "all of it was read"; fi
+check "who reads is told: $(tail -n 1 "$T/silent.log")" grep -q "nothing was heard" "$T/silent.log"
+kill $NBDKIT; wait $NBDKIT
+unset STREAM_SESSION_SECONDS
+echo "== one client alone, by unicast"
+ip netns exec "${LAB}s" "$BIN/frisbeed" -d --unicast -m 10.9.0.1 -p $PORT -W 25M "$T/disk.ndz" > /dev/null 2> "$T/unicast.log" & PIDS+=($!); UNICAST=$!
+for ((i = 0; i < 100; i++)); do grep -q serving "$T/unicast.log" && break; sleep 0.05; done
+GROUP=10.9.0.1; attach 4 three
+check "reads of any place and size" python3 "$READS" random "$T/three" "$T/disk" 60
+kill $NBDKIT; wait $NBDKIT; kill $UNICAST; wait $UNICAST
+finish
