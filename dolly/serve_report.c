@@ -121,7 +121,7 @@ put_pace(struct json *j, const char *name, const struct serve_run *run, double s
 {
 	json_object(j, name);
 	json_double(j, "seconds", seconds);
-	json_double(j, "bytes_per_second", rate_of(run, seconds));
+	json_double(j, "bytes_per_s", rate_of(run, seconds));
 	json_end(j);
 }
 

@@ -76,7 +76,7 @@ difference_json(const struct pair_difference *d, struct err *e)
 	for (size_t i = 0; i < rangeset_count(&d->differs); i++) {
 		struct range s = in_sectors(rangeset_get(&d->differs, i));
 		json_object(j, NULL);
-		json_uint(j, "start", s.off);
+		json_uint(j, "first_sector", s.off);
 		json_uint(j, "sectors", s.len);
 		json_end(j);
 	}

@@ -8,7 +8,7 @@
 #include "common/disk/range.h"
 #include "common/disk/rangeset.h"
 
-/* Add an array of objects { "start": , "sectors": }. */
+/* Add an array of objects { "first_sector": , "sectors": }. */
 void json_ranges(struct json *, const char *key, const struct range *, size_t n);
 void json_rangeset(struct json *, const char *key, const struct rangeset *);
 

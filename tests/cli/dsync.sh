@@ -169,7 +169,7 @@ status 1 "$BIN/dmextract" --from="$T/sparse" --since=scan:"$T/tstate" --target=a
 x --json --since=image:"$T/base.ndz" "$T/dev" 2> "$T/json" > /dev/null
 check "JSON of dmextract" python3 -c 'import json,sys; assert json.load(open(sys.argv[1]))["since"] == "image"' "$T/json"
 m --json "$T/im" < "$T/s7" > "$T/json" || fail "dmmerge --json"
-check "JSON of dmmerge" python3 -c 'import json,sys; assert json.load(open(sys.argv[1]))["same"] is True' "$T/json"
+check "JSON of dmmerge" python3 -c 'import json,sys; assert json.load(open(sys.argv[1]))["already_merged"] is True' "$T/json"
 status 2 "$BIN/dmextract" --since=nothing "$T/dev"
 status 2 "$BIN/dmextract" "$T/dev"
 status 2 "$BIN/dmmerge" "$T/missing" < "$T/s4"

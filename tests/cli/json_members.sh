@@ -16,7 +16,7 @@ PAGES = {
     "common/image/write/rewrite.c": ["imagedelta", "imagerezip"],
     "stream/": ["streamdisk"],
 }
-PAGES.update((room + "/", [room]) for room in "imagezip imageunzip frisbee frisbeed emustore dolly mfrisbeed".split())
+PAGES.update((room + "/", [room]) for room in "imagezip imageunzip frisbee frisbeed emustore dolly mfrisbeed dsync".split())
 PAGES.update((f"tools/{os.path.basename(t)}/", [os.path.basename(t)]) for t in glob.glob(top + "/tools/*"))
 
 def words(page):

@@ -101,7 +101,7 @@ list_json(const struct rangeset *changed, const struct extract_report *r, struct
 	for (size_t i = 0; i < rangeset_count(changed); i++) {
 		struct range s = in_sectors(rangeset_get(changed, i));
 		json_object(j, NULL);
-		json_uint(j, "start", s.off);
+		json_uint(j, "first_sector", s.off);
 		json_uint(j, "sectors", s.len);
 		json_end(j);
 	}

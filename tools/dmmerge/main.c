@@ -48,8 +48,8 @@ show_json(const struct options *o, const struct merge_report *r, double seconds,
 	json_object(j, NULL);
 	put_state(j, &r->state);
 	if (!o->status) {
-		json_bool(j, "rolled_forward", r->rolled_forward);
-		json_bool(j, "same", r->same);
+		json_bool(j, "recovered", r->rolled_forward);
+		json_bool(j, "already_merged", r->same);
 		json_uint(j, "data_bytes", r->end.totals.data_bytes);
 		json_uint(j, "zero_bytes", r->end.totals.zero_bytes);
 		json_double(j, "seconds", seconds);
