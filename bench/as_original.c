@@ -2,8 +2,8 @@
  * flushed after each piece, no extension.
  *	as_original IN.ndz OUT.ndz [LEVEL]
  * The chunks hold what those of IN hold, so IN should be compressed a little less than
- * the original does it (imagezip -z 1).  A chunk that does not fit 1 MiB at LEVEL (4) all the
- * same is compressed at the best level. */
+ * the original does it (imagezip -z 1 --windows=aligned).  A chunk that does not fit 1 MiB at
+ * LEVEL (4) all the same is compressed at the best level. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -88,7 +88,7 @@ def six():
 
 def as_original(disk, image, scratch):
     """An image of a disk as the original programs write it."""
-    run(f"{BIN}/imagezip -q -j2 -z 1 {disk} {scratch} && {STUDY}/as_original {scratch} {image} && rm {scratch}")
+    run(f"{BIN}/imagezip -q -j2 -z 1 --windows=aligned {disk} {scratch} && {STUDY}/as_original {scratch} {image} && rm {scratch}")
 
 
 def folder_bytes(folder):

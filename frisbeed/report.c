@@ -12,7 +12,12 @@
 #include "common/cli/json_save.h"
 #include "common/wire/addr.h"
 
-enum { ROWS_MAX = SESSION_CLIENT_ROWS };
+enum {
+	ROWS_MAX = SESSION_CLIENT_ROWS,
+	/* Of more than these a log would be filled by who asks and never loads; the
+	 * statistics have all. */
+	UNFINISHED_MAX = 100,
+};
 
 static const char *
 state_name(enum session_state s)
@@ -216,25 +221,33 @@ report_print_stats(
 	return json_show(j, e);
 }
 
+static void
+report_one_unfinished(const struct client_row *r, enum client_doing doing, const char *image)
+{
+	char text[ADDR_TEXT_MAX];
+	uint64_t now = clock_us();
+
+	log_info("client unfinished addr=%s port=%u state=\"%s\" silence_s=%.0f file=%s",
+	    addr_text(r->ip, text), r->port, client_doing_name(doing),
+	    now > r->heard_us ? (double)(now - r->heard_us) / 1e6 : 0, image);
+}
+
 /* Whoever reads the log sees who is missing without asking for the statistics. */
 static void
 report_unfinished(struct serve *serve, const struct shown *s)
 {
 	struct client_row *rows = calloc(ROWS_MAX, sizeof *rows);
-	uint64_t now = clock_us(), sent = tally_packets(&s->stats.tally);
+	uint64_t sent = tally_packets(&s->stats.tally);
 	uint32_t n = rows != NULL ? serve_clients(serve, s->number, rows, ROWS_MAX) : 0;
-	char text[ADDR_TEXT_MAX];
+	uint32_t unfinished = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct client_row *r = &rows[i];
-		enum client_doing doing = client_row_doing(r, sent);
-		if (doing != CLIENT_DOING_DONE)
-			log_info("client unfinished addr=%s port=%u state=\"%s\" "
-				 "silence_s=%.0f file=%s",
-			    addr_text(r->ip, text), r->port, client_doing_name(doing),
-			    now > r->heard_us ? (double)(now - r->heard_us) / 1e6 : 0,
-			    s->image);
+		enum client_doing doing = client_row_doing(&rows[i], sent);
+		if (doing != CLIENT_DOING_DONE && unfinished++ < UNFINISHED_MAX)
+			report_one_unfinished(&rows[i], doing, s->image);
 	}
+	if (unfinished > UNFINISHED_MAX)
+		log_info("clients unfinished=%u file=%s", unfinished, s->image);
 	free(rows);
 }
 

@@ -22,24 +22,35 @@ dry_read(void *arg, struct range r, void *buf, struct err *e)
 	return sectors_read(arg, r, buf, e);
 }
 
-/* Feed chunk 0 whole, and of the others the headers, which survey_image() has checked. */
 static int
-feed(struct run *r, struct rehearsal *re, struct err *e)
+feed_first(struct run *r, struct rehearsal *re, struct err *e)
 {
 	void *buf = malloc(NDZ_CHUNK_BYTES);
-	struct ndz_header h;
 	int rc = buf != NULL ? image_next(r->image, buf, NULL, e)
 	                     : err_nomem(e, "a chunk");
 
-	if (rc == 1)
-		rc = rehearsal_begin(re, buf, e);
+	if (rc == 1 && (rc = rehearsal_begin(re, buf, e)) != 0)
+		err_ctx(e, "%s", image_name(r->image));
 	free(buf);
-	for (uint32_t i = 1; rc == 0 && i < image_chunks(r->image); i++) {
-		rc = image_header(r->image, i, &h, e);
-		if (rc == 0)
-			rc = rehearsal_chunk(re, i, &h, e);
+	return rc;
+}
+
+/* Feed chunk 0 whole, and of the others the headers, which survey_image() has checked.  The
+ * rehearsal's errors do not name the image. */
+static int
+feed(struct run *r, struct rehearsal *re, struct err *e)
+{
+	struct ndz_header h;
+
+	if (feed_first(r, re, e) != 0)
+		return -1;
+	for (uint32_t i = 1; i < image_chunks(r->image); i++) {
+		if (image_header(r->image, i, &h, e) != 0)
+			return -1;
+		if (rehearsal_chunk(re, i, &h, e) != 0)
+			return err_ctx(e, "%s", image_name(r->image));
 	}
-	return rc == 0 ? 0 : err_ctx(e, "%s", image_name(r->image));
+	return 0;
 }
 
 int

@@ -14,6 +14,26 @@ CLEANUP=()
 bad=0
 at_exit() { local c; for c in "${CLEANUP[@]}"; do eval "$c"; done; rm -rf "$T"; }
 trap at_exit EXIT
+
+# The number of a process that has ended may be another test's by now: only processes of this one are signalled.  They are
+# in its process group, or have the folder of temporary files that tests/run made for it.
+of_this_test() {
+	local own its
+	read -r own < "/proc/$$/stat" && read -r its < "/proc/$1/stat" || return 1
+	own=(${own##*) }) its=(${its##*) })
+	[ "${own[2]}" = "${its[2]}" ] || grep -qzx "TMPDIR=${TMPDIR:--}" "/proc/$1/environ"
+} 2> /dev/null
+kill() {
+	local a args=() dropped=0
+	for a; do
+		case $a in
+		[0-9]*) of_this_test "$a" || { dropped=1; continue; } ;;
+		esac
+		args+=("$a")
+	done
+	case ${args[*]: -1} in ''|-*) [ $dropped = 1 ] && return 1 ;; esac
+	builtin kill "${args[@]}"
+}
 trap 'exit 130' INT TERM HUP
 
 # Without site packages: to look for them takes longer than most scripts here run.

@@ -42,5 +42,5 @@ status 2 es list
 check "there, too" grep -q "NoSuchBucket" "$T/stderr"
 : > "$T/s/fault"
 status 2 es -s s3://bucket/nothing list
-check "a bucket without a store" grep -q "is no store" "$T/stderr"
+check "a bucket without a store" grep -q "is not a store" "$T/stderr"
 finish

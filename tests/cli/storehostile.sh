@@ -125,7 +125,7 @@ check "and is right" cmp "$T/unzip.out" "$T/y"
 slow 7 gone "$BIN/emustore" -q get y -
 check "rm" es rm y; rm -f "$T"/s/objects/*slow%2Fpacks*
 ends 7 gone; check "what is no more there ends in an error" [ $? = 1 ]
-check "in one sentence: $(cat "$T/gone.err")" [ "$(grep -c "is there no more" "$T/gone.err")$(wc -l < "$T/gone.err")" = 11 ]
+check "in one sentence: $(cat "$T/gone.err")" [ "$(grep -c "does not exist any more" "$T/gone.err")$(wc -l < "$T/gone.err")" = 11 ]
 check "until then all was right" cmp -n "$(stat -c %s "$T/gone.out")" "$T/gone.out" "$T/y.ndz"
 export EMUSTORE=s3://bucket/x
 

@@ -41,7 +41,7 @@ head -c 1500000 "$T/a.ndz" > "$T/short.ndz"
 "$study/dedup" 4096 "$T/short.ndz" > /dev/null 2>&1 && fail "dedup takes half an image"
 
 echo "== as the original programs write it"
-"$BIN/imagezip" -q -r -z 1 "$T/a" "$T/a1.ndz"
+"$BIN/imagezip" -q -r -z 1 --windows=aligned "$T/a" "$T/a1.ndz"
 check as_original "$study/as_original" "$T/a1.ndz" "$T/o.ndz"
 "$BIN/imageunzip" -q "$T/o.ndz" "$T/o" && cmp "$T/o" "$T/a" || fail "its data is another"
 es init

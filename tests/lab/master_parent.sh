@@ -62,7 +62,7 @@ touch "$T/kept/other%arriving-77"	# of a load that was cut off
 sleep 1; restart_sub; sleep 2; restart_boss
 check "both loads end well" wait $a; check "and the one of the base protocol" wait $b
 check "its data" cmp "$T/bigdisk" "$T/out2"; check "and the other's" cmp "$T/bigdisk" "$T/out3"
-for ((i = 0; i < 200; i++)); do [ -e "$T/kept/big.ndz" ] && break; sleep 0.05; done
+for ((i = 0; i < 600; i++)); do [ -e "$T/kept/big.ndz" ] && [ -z "$(find "$T/kept" -name "*arriving*")" ] && break; sleep 0.05; done	# each session that was there fetches again
 check "it is kept" cmp "$T/images/big.ndz" "$T/kept/big.ndz"
 check "nothing else is" [ "$(find "$T/kept" -name '*arriving*' | wc -l)" = 0 ]
 
