@@ -136,7 +136,7 @@ drop(struct stock *s, struct stock_item *i)
 static void
 shrink(struct stock *s)
 {
-	struct stock_item *i;
+	struct stock_item *i = NULL;
 
 	while (s->bytes > s->max_bytes && (i = s->oldest) != NULL) {
 		unrest(s, i);
@@ -210,29 +210,22 @@ make_item(struct stock *s, struct stock_item *i,
 	pthread_cond_broadcast(&s->settled);
 }
 
+/* Called with the lock: the item, made by this thread if it is not there, when it is settled.
+ * NULL: no memory. */
 static struct stock_item *
 find_or_make(struct stock *s, uint64_t key,
-    int (*make)(void *arg, struct stocked *, struct err *), void *arg, bool *made,
-    struct err *e)
+    int (*make)(void *arg, struct stocked *, struct err *), void *arg, bool *made)
 {
 	struct stock_item *i = find(s, key);
 
 	*made = i == NULL;
-	if (i != NULL) {
+	if (i != NULL)
 		use(s, i);
-	} else if ((i = add(s, key)) != NULL) {
+	else if ((i = add(s, key)) != NULL)
 		make_item(s, i, make, arg);
-	} else {
-		err_nomem(e, "a cache");
-		return NULL;
-	}
-	while (i->state == MAKING)
+	while (i != NULL && i->state == MAKING)
 		pthread_cond_wait(&s->settled, &s->lock);
-	if (i->state != FAILED)
-		return i;
-	*e = i->err;
-	unuse(s, i);
-	return NULL;
+	return i;
 }
 
 struct stock_item *
@@ -240,8 +233,19 @@ stock_get(struct stock *s, uint64_t key,
     int (*make)(void *arg, struct stocked *, struct err *), void *arg, bool *made,
     struct err *e)
 {
+	struct stock_item *i = NULL;
+	bool again = true;
+
+	err_nomem(e, "a cache");
 	pthread_mutex_lock(&s->lock);
-	struct stock_item *i = find_or_make(s, key, make, arg, made, e);
+	while (again && (i = find_or_make(s, key, make, arg, made)) != NULL) {
+		if (i->state != FAILED)
+			break;
+		again = !*made && i->err.kind == ERR_FORMAT;
+		*e = i->err;
+		unuse(s, i);
+		i = NULL;
+	}
 	pthread_mutex_unlock(&s->lock);
 	return i;
 }

@@ -40,7 +40,9 @@ void stock_free(struct stock *);
 /* The thing with this key, in use until stock_put_back(); NULL: it is not there now. */
 struct stock_item *stock_find(struct stock *, uint64_t key);
 /* stock_find(), but a thing that is not there is made by make(arg); *made: this thread has
- * made it.  NULL with the error of make(), also for the threads that waited for it. */
+ * made it.  NULL with the error of make(), also for the threads that waited for it; but when
+ * that is ERR_FORMAT, each of these makes the thing itself, since it may make it of better
+ * data.  ERR_NOMEM. */
 struct stock_item *stock_get(struct stock *, uint64_t key,
     int (*make)(void *arg, struct stocked *, struct err *), void *arg, bool *made,
     struct err *);

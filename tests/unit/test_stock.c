@@ -219,6 +219,54 @@ test_failure(void)
 	T_CHECK(alive == 0);
 }
 
+/* One thread's data are damaged, another one's, which waits for it, are not. */
+static _Atomic int entered;
+
+static int
+make_of(void *arg, struct stocked *out, struct err *e)
+{
+	const int *good = arg;
+
+	entered++;
+	usleep(100000);
+	return *good != 0 ? make_int(arg, out, e) : err_set(e, ERR_FORMAT, "damaged");
+}
+
+static void *
+want_good(void *arg)
+{
+	int good = 7;
+	struct err e;
+	bool made;
+
+	while (entered == 0)
+		usleep(1000);
+	return stock_get(arg, 1, make_of, &good, &made, &e);
+}
+
+static void
+test_damage_of_another(void)
+{
+	struct stock *s = new_stock(32);
+	pthread_t t;
+	int damaged = 0;
+	struct err e;
+	bool made;
+	void *got;
+
+	if (pthread_create(&t, NULL, want_good, s) != 0)
+		abort();
+	T_CHECK(stock_get(s, 1, make_of, &damaged, &made, &e) == NULL);
+	T_CHECK(e.kind == ERR_FORMAT);
+	pthread_join(t, &got);
+	T_CHECK(got != NULL);
+	if (got != NULL)
+		stock_put_back(s, got);
+	T_CHECK(entered == 2);
+	stock_free(s);
+	T_CHECK(alive == 0);
+}
+
 int
 main(void)
 {
@@ -228,5 +276,6 @@ main(void)
 	test_spoil();
 	test_threads();
 	test_failure();
+	test_damage_of_another();
 	return t_done();
 }
