@@ -208,7 +208,7 @@ paper-store:
 	@scripts/deps build bench
 	@$(MAKE) --no-print-directory all $(STUDIES) $(SIM)
 	@bench/paper_store
-# Table I and the examples of the Dolly paper with ours beside them, into build/paper-dolly.
+# Table I, the examples and figures 10 and 11 of the Dolly paper with ours beside them, into build/paper-dolly.
 paper-dolly:
 	@scripts/deps build
 	@$(MAKE) --no-print-directory all
