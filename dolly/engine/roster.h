@@ -47,6 +47,7 @@ struct member {
 	struct roster_spot spot;
 	uint32_t have, stuck, waits;
 	uint64_t heard_us;
+	uint64_t waited_us; /* it has waited for one of its children then; 0: never */
 	unsigned lost;     /* times that it could not reach this parent */
 	uint64_t retry_us; /* then it is told again; 0: it is not */
 	struct peer *peer; /* its connection; NULL: none */

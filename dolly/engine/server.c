@@ -421,6 +421,15 @@ on_lost(struct dolly_server *s, struct member *m, const struct msg *l)
 	}
 }
 
+/* Has it waited for one of its children within the time of the deadline?  Then it took
+ * little for that reason, even if the child was cut out since. */
+static bool
+has_waited(const struct dolly_server *s, const struct member *m)
+{
+	return m->waits != 0 ||
+	       (m->waited_us != 0 && s->now_us - m->waited_us <= s->cfg.deadline_us);
+}
+
 /* Somebody waits for this child, which waits for nobody itself: it is the one that is
  * slow. */
 static void
@@ -428,7 +437,7 @@ on_stuck(struct dolly_server *s, uint32_t id)
 {
 	struct member *m = roster_find(&s->roster, id);
 
-	if (m != NULL && m->state == MEMBER_TAKES && m->waits == 0)
+	if (m != NULL && m->state == MEMBER_TAKES && !has_waited(s, m))
 		cut(s, m, "it has taken too little for too long");
 }
 
@@ -438,6 +447,8 @@ on_progress(struct dolly_server *s, struct member *m, const struct msg *p)
 	m->have = p->have < s->cfg.spread.chunks ? p->have : s->cfg.spread.chunks;
 	m->stuck = p->stuck;
 	m->waits = p->waits;
+	if (m->waits != 0)
+		m->waited_us = s->now_us;
 	const struct member *child = roster_find(&s->roster, p->stuck);
 	if (child != NULL && child->parent == m)
 		on_stuck(s, p->stuck);

@@ -1,6 +1,8 @@
 /* The engines of dolly in virtual time: a thousand nodes, whose links have a rate and a
- *delay, and some of which die or hang at moments that a seed says. test_dolly_sim [SEED
- *[NODES]]	failures of another seed, among more nodes */
+ *delay, and some of which die or hang at moments that a seed says, or have a slow disk.
+ *
+ *	test_dolly_sim [SEED [NODES]]	failures of another seed, among more nodes
+ *	test_dolly_sim paper		long chains: what bench/paper_dolly prints */
 #include <stdlib.h>
 
 #include "dolly/engine/node.h"
@@ -14,6 +16,7 @@ enum {
 	DELAY_US = 100,
 	US_A_KB = 1250, /* of a link */
 	TICK_US = 100000,
+	DEADLINE_US = 3000000,
 	FAIL_MOST = 100000000,
 };
 
@@ -27,6 +30,8 @@ struct host {
 	struct node *node;
 	bool dead, hung;
 	uint64_t free_us; /* its link */
+	uint64_t disk_us; /* its disk is busy until then; each chunk takes it */
+	uint64_t put_us;
 	uint64_t done_us; /* it is whole since */
 	uint32_t put;     /* chunks */
 	struct end *ends; /* of its connections, the newest one first */
@@ -69,6 +74,7 @@ static struct world {
 	uint64_t now_us, seq, random;
 	struct host *hosts; /* [0]: the server */
 	uint32_t nodes, hung;
+	uint64_t slow; /* bytes a second; who takes fewer is cut out */
 	struct dolly_server *server;
 	unsigned life; /* 0: the first server, 1: the one that came back */
 	struct conn *conns;
@@ -350,8 +356,8 @@ on_put(void *arg, uint32_t slot, uint32_t chunk, const void *bytes, uint32_t len
 
 	(void)length;
 	h->put += ((const uint8_t *)bytes)[0] == (uint8_t)chunk;
-	push((struct event){
-	    .at_us = w.now_us + 1, .kind = PUT, .host = h, .slot = slot });
+	h->disk_us = (h->disk_us > w.now_us ? h->disk_us : w.now_us) + h->put_us;
+	push((struct event){ .at_us = h->disk_us, .kind = PUT, .host = h, .slot = slot });
 }
 
 static void
@@ -435,7 +441,14 @@ step(void)
 		*c->unread_end[ev.side] = ev.packet;
 		c->unread_end[ev.side] = &ev.packet->next;
 	}
-	if (!is_gone(c->host[ev.side]))
+	if (is_gone(c->host[ev.side]))
+		return;
+	/* The server has a connection with each node: its ticks look at them all. */
+	if (ev.kind == PACKET_IN && c->host[ev.side]->id == 0) {
+		take_unread(c, ev.side);
+		dolly_server_resume(w.server);
+		pump(c, ev.side);
+	} else
 		go_on(c->host[ev.side]);
 }
 
@@ -450,7 +463,8 @@ start_server(uint32_t nodes, uint32_t chunks, unsigned arity, uint64_t start_us)
 		.rack = ROSTER_NO_RACK,
 		.nodes = nodes,
 		.start_us = start_us,
-		.deadline_us = 3000000,
+		.deadline_us = DEADLINE_US,
+		.slow = w.slow,
 		.linger_us = 1000000,
 		.ops = &dolly_server_ops,
 		.arg = w.hosts };
@@ -479,6 +493,7 @@ start(uint32_t nodes, uint32_t chunks, unsigned arity)
 			.ops = &node_ops,
 			.arg = h };
 		h->id = i;
+		h->put_us = 1;
 		if (i > 0 && node_new(&h->node, &nc, 0, &e) != 0)
 			abort();
 		push((struct event){ .at_us = i, .kind = TICK, .host = h });
@@ -543,35 +558,78 @@ end_run(void)
 	free(w.heap);
 }
 
-/* Until the server has ended.  `lost` hosts die or hang, by the seed, while chunks are
- * sent.  The time when the last one was whole; *whole: how many; *right: of these have
- * had each chunk, once. */
+struct scene {
+	uint32_t nodes, chunks;
+	unsigned arity;
+	uint64_t seed;
+	uint32_t lost;      /* so many hosts die, or hang, while chunks are sent; */
+	bool none_hangs;    /* they all die */
+	uint32_t slow_node; /* its disk takes slow_put_us for a chunk; 0: none */
+	uint64_t slow_put_us;
+	uint64_t slow; /* as of --slow */
+};
+
+struct outcome {
+	uint64_t us;    /* when the last living node was whole */
+	uint32_t whole; /* living nodes */
+	uint32_t right; /* of these have had each chunk, once */
+	uint32_t out;   /* were cut out, or are gone */
+};
+
+/* The time in which the first chunk passes from one node to the last one. */
 static uint64_t
-run(uint32_t nodes, uint32_t chunks, unsigned arity, uint32_t lost, uint64_t seed,
-    uint32_t *whole, uint32_t *right)
+fill_us(uint32_t nodes)
 {
+	return (uint64_t)(nodes - 1) * (US_A_KB * PACKET / 1024 + DELAY_US);
+}
+
+static uint32_t
+count_out(void)
+{
+	const struct roster *r = dolly_server_roster(w.server);
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		n += r->members[i]->state == MEMBER_OUT;
+	return n;
+}
+
+static void
+lose_some(const struct scene *s)
+{
+	uint64_t span = (uint64_t)s->chunks * CHUNK / 1024 * US_A_KB, next = span / 20;
 	struct err e;
 
-	w = (struct world){ .random = seed };
-	start(nodes, chunks, arity);
-	uint64_t span = (uint64_t)chunks * CHUNK / 1024 * US_A_KB, next = span / 20;
-	for (uint32_t gone = 0;
-	     dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST;) {
+	for (uint32_t gone = 0; dolly_server_over(w.server, &e) == 0 &&
+				w.now_us < FAIL_MOST + 2 * fill_us(s->nodes);) {
 		step();
-		if (gone < lost && w.now_us >= next) {
-			struct host *h = &w.hosts[1 + random_next() % nodes];
-			gone += !is_gone(h);
-			if (!is_gone(h))
-				lose_host(h, random_next() % 4 == 0);
-			next += random_next() % (2 * span / lost);
-		}
+		if (gone == s->lost || w.now_us < next)
+			continue;
+		struct host *h = &w.hosts[1 + random_next() % s->nodes];
+		gone += !is_gone(h);
+		if (!is_gone(h))
+			lose_host(h, !s->none_hangs && random_next() % 4 == 0);
+		next += random_next() % (2 * span / s->lost);
 	}
-	uint64_t last = last_done(whole);
-	*right = 0;
-	for (uint32_t i = 1; i <= nodes; i++)
-		*right += !is_gone(&w.hosts[i]) && w.hosts[i].put == chunks;
+}
+
+/* Until the server has ended. */
+static struct outcome
+run(const struct scene *s)
+{
+	struct outcome o = { 0 };
+
+	w = (struct world){ .random = s->seed, .slow = s->slow };
+	start(s->nodes, s->chunks, s->arity);
+	if (s->slow_node > 0)
+		w.hosts[s->slow_node].put_us = s->slow_put_us;
+	lose_some(s);
+	o.us = last_done(&o.whole);
+	o.out = count_out();
+	for (uint32_t i = 1; i <= s->nodes; i++)
+		o.right += !is_gone(&w.hosts[i]) && w.hosts[i].put == s->chunks;
 	end_run();
-	return last;
+	return o;
 }
 
 /* The server is killed: its connections end, and what it had is gone. */
@@ -627,31 +685,120 @@ server_dies(uint32_t nodes, uint32_t chunks, unsigned arity)
 static void
 failures(uint32_t nodes, unsigned arity, uint32_t lost, uint64_t seed)
 {
-	uint32_t whole, right;
-	uint64_t us = run(nodes, 200, arity, lost, seed, &whole, &right);
-	const uint32_t hung = w.hung;
+	const struct outcome o = run(&(struct scene){ .nodes = nodes,
+	    .chunks = 200,
+	    .arity = arity,
+	    .lost = lost,
+	    .seed = seed });
 
 	printf("# %u nodes, %u lost (%u hung), arity %u, seed %llu: %.3f s\n", nodes,
-	    lost, hung, arity, (unsigned long long)seed, (double)us / 1e6);
-	T_CHECK(whole == nodes - lost);
-	T_CHECK(right == nodes - lost);
+	    lost, w.hung, arity, (unsigned long long)seed, (double)o.us / 1e6);
+	T_CHECK(o.whole == nodes - lost);
+	T_CHECK(o.right == nodes - lost);
+}
+
+/* A chain in which nobody fails: its time, divided by that of one hop and the fill. */
+static double
+chain(uint32_t nodes, uint32_t chunks, uint64_t *us)
+{
+	const struct outcome one =
+	    run(&(struct scene){ .nodes = 1, .chunks = chunks, .arity = 1, .seed = 1 });
+	const struct outcome all = run(
+	    &(struct scene){ .nodes = nodes, .chunks = chunks, .arity = 1, .seed = 1 });
+
+	T_CHECK(one.whole == 1 && one.right == 1);
+	T_CHECK(all.whole == nodes && all.right == nodes);
+	*us = all.us;
+	return (double)all.us / (double)(one.us + fill_us(nodes));
+}
+
+/* One node of twenty dies: the time of the others, divided by that of a chain in which
+ * nobody does. */
+static double
+some_die(uint32_t nodes, uint32_t chunks, uint64_t chain_us, uint64_t seed)
+{
+	const uint32_t lost = nodes / 20;
+	const struct outcome o = run(&(struct scene){ .nodes = nodes,
+	    .chunks = chunks,
+	    .arity = 1,
+	    .lost = lost,
+	    .none_hangs = true,
+	    .seed = seed });
+
+	T_CHECK(o.whole == nodes - lost && o.right == nodes - lost);
+	return (double)o.us / (double)chain_us;
+}
+
+/* The disk of a node in the middle takes ten times as long as the network: the time of
+ * the others beyond that of a chain without it, in deadlines, after one of which the
+ * node is cut out. */
+static double
+one_is_slow(uint32_t nodes, uint32_t chunks, uint64_t chain_us)
+{
+	const uint64_t chunk_us = CHUNK / 1024 * US_A_KB;
+	const struct outcome o = run(&(struct scene){ .nodes = nodes,
+	    .chunks = chunks,
+	    .arity = 1,
+	    .seed = 1,
+	    .slow_node = nodes / 2,
+	    .slow_put_us = 10 * chunk_us,
+	    .slow = CHUNK * 1000000ull / chunk_us / 2 });
+
+	T_CHECK(o.whole == nodes - 1 && o.right == nodes - 1 && o.out == 1);
+	return ((double)o.us - (double)chain_us) / DEADLINE_US;
+}
+
+/* The rows of make paper-dolly: name, figure, the figure of the ideal, its limit. */
+static int
+paper(void)
+{
+	static const struct {
+		uint32_t nodes, chunks;
+		double limit;
+	} chains[] = { { 1000, 2000, 1.03 }, { 10000, 400, 1.05 } };
+	uint64_t us[2];
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+
+	for (size_t i = 0; i < 2; i++) {
+		double x = chain(chains[i].nodes, chains[i].chunks, &us[i]);
+		printf("row\tchain of %u nodes, time over one hop and the fill\t%.4f\t1\t%g\n",
+		    chains[i].nodes, x, chains[i].limit);
+		T_CHECK(x < chains[i].limit);
+	}
+	for (uint64_t seed = 1; seed <= 3; seed++) {
+		double x = some_die(1000, 2000, us[0], seed);
+		printf("row\t5 %% of 1000 nodes die (seed %llu), time over nobody "
+		       "dies\t%.4f\t1\t1.1\n",
+		    (unsigned long long)seed, x);
+		T_CHECK(x < 1.1);
+	}
+	double x = one_is_slow(1000, 2000, us[0]);
+	printf("row\tone slow node of 1000, time lost in deadlines\t%.4f\t1\t1.1\n", x);
+	T_CHECK(x < 1.1);
+	return t_done();
 }
 
 int
 main(int argc, char **argv)
 {
+	if (argc > 1 && strcmp(argv[1], "paper") == 0)
+		return paper();
 	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
-	uint32_t whole, right, chunks = 300;
 	uint32_t nodes = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 300;
+	uint64_t us;
 
-	uint64_t one = run(1, chunks, 1, 0, 1, &whole, &right);
-	T_CHECK(whole == 1 && right == 1);
-	uint64_t all = run(nodes, chunks, 1, 0, 1, &whole, &right);
-	T_CHECK(whole == nodes && right == nodes);
-	uint64_t fill = (uint64_t)(nodes - 1) * (US_A_KB * PACKET / 1024 + DELAY_US);
-	printf("# 1 node %.3f s, %u nodes %.3f s, fill %.3f s\n", (double)one / 1e6,
-	    nodes, (double)all / 1e6, (double)fill / 1e6);
-	T_CHECK((double)all < 1.03 * (double)(one + fill));
+	double x = chain(nodes, 300, &us);
+	printf("# %u nodes in a chain: %.3f of one hop and the fill\n", nodes, x);
+	T_CHECK(x < 1.03);
+	x = chain(100, 1000, &us);
+	T_CHECK(x < 1.03);
+	x = some_die(100, 1000, us, seed);
+	printf("# one node of twenty dies: %.3f of the time\n", x);
+	T_CHECK(x < 1.1);
+	x = one_is_slow(100, 1000, us);
+	printf("# one slow node: %.3f deadlines\n", x);
+	T_CHECK(x < 1.1);
 	failures(nodes / 3, 1, nodes / 60, seed);
 	failures(nodes / 3, 2, nodes / 60, seed + 1);
 	failures(30, 30, 3, seed + 2);
