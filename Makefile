@@ -211,8 +211,8 @@ paper-store:
 # Table I, the examples and figures 10 and 11 of the Dolly paper with ours beside them, into build/paper-dolly.
 paper-dolly:
 	@scripts/deps build
-	@$(MAKE) --no-print-directory all
-	@BIN=$(abspath $(BIN)) bench/paper_dolly
+	@$(MAKE) --no-print-directory all $(B)/tests/unit/test_dolly_sim
+	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) bench/paper_dolly
 # The evaluation of the dsync paper with ours beside it, into build/paper-dsync.
 paper-dsync:
 	@scripts/deps build bench
