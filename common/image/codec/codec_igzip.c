@@ -2,12 +2,13 @@
  * installer reads.  The bytes that it makes for the same data may differ between
  * machines, for it chooses its code by CPU; what they decode to does not.
  *
- * On one machine they are the same whenever they are made.  ISA-L 2.30 needs help with
- * that.  It reads fields of its isal_zstream that its own init leaves alone: here they
- * are zeros.  And its code for levels 1 and 2 enters the position 2 of a window under
- * a hash of bits 16 to 47 of what a register still holds, the stream's address, where
- * the hash of the data at 2 should be.  That matters only when it is the hash of the
- * data at 0, 1 or 2: then the stream is put elsewhere for this window.
+ * On one machine the same data always makes the same bytes.  ISA-L 2.30 does not ensure
+ * this by itself, for two reasons.  It reads fields of its isal_zstream that its own init
+ * does not set: window() sets them to zero.  And its code for levels 1 and 2 enters
+ * position 2 of a window into its hash table under the hash of bits 16 to 47 of the
+ * stream's address, which a register still holds, instead of the hash of the data at
+ * position 2.  That matters only when this hash equals the hash of the data at position 0,
+ * 1 or 2: place() then puts the stream elsewhere for this window.
  *
  * codec.c has this codec in its table; the compressors' threads call it, each with an
  * encoder of its own.
@@ -42,7 +43,7 @@ enum {
 	PLACES = 8,
 	PLACE_SHIFT = 16,
 	HASH_MASK = 0xff, /* no level has fewer bits for any window, most have more */
-	SHUNNED = 3,
+	SHUNNED = 3, /* the positions 0, 1 and 2, whose hashes are avoided */
 	HASHED_BYTES = 4,
 };
 
@@ -117,7 +118,7 @@ address_hash(const uint8_t *place)
 	return hash(word);
 }
 
-/* A place where the stream does not change how this window is compressed. */
+/* Find a place for the stream that does not change how this window is compressed. */
 static struct isal_zstream *
 place(const struct encoder *e, const uint8_t *in, size_t n)
 {

@@ -1,19 +1,20 @@
-/* codec_zlib.h: what the codecs have in common whose fragments make up a zlib
- * stream: the stream, and how it is read. */
+/* codec_zlib.h: what the codecs deflate and igzip share.  The fragments of both make up a
+ * zlib stream, and both are decoded in the same way. */
 #ifndef COMMON_IMAGE_CODEC_CODEC_ZLIB_H
 #define COMMON_IMAGE_CODEC_CODEC_ZLIB_H
 
 #include "common/image/codec/codec.h"
 
+/* decoder_new(), decoder_free() and decode() of struct codec. */
 void *codec_zlib_decoder_new(void);
 void codec_zlib_decoder_free(void *);
 int codec_zlib_decode(
     void *decoder, const void *in, size_t in_bytes, void *out, size_t n, struct err *);
-/* Nothing is to be done: such a fragment ends on a byte anyway. */
+/* end() of struct codec.  It does nothing, since a deflate fragment ends on a byte. */
 void codec_zlib_end(void *fragment, size_t n);
 
-/* The fields that are the same for all of them.  Deflate makes at most 1032
- * bytes out of one. */
+/* The members of struct codec that these codecs share.  ratio_max: one byte of deflate
+ * holds at most 1032 bytes. */
 #define CODEC_ZLIB_STREAM \
 	.id = CODEC_DEFLATE, .windows = 1, .ratio_max = 1032, .end = codec_zlib_end, \
 	.head_bytes = STREAM_HEAD_BYTES, .tail_bytes = STREAM_TAIL_BYTES, \

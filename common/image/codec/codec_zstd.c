@@ -1,9 +1,9 @@
 /* codec_zstd.c: fragments of several windows, each one zstd frame (RFC 8878).
  *
- * A frame is made without content size and checksum, and flushed behind every
- * window, so that it can end behind any of them: the last block gets its bit
- * when that is known.  Frames side by side, and behind them a skippable frame
- * with the Adler-32, are the stream, which every zstd decoder reads.
+ * A frame is made without content size and checksum, and is flushed after every window, so
+ * that it can end after any of them: end() sets the bit of the last block when it is known
+ * which block that is.  The stream consists of the frames side by side and, behind them, a
+ * skippable frame with the Adler-32.  Every zstd decoder reads such a stream.
  *
  * codec.c has this codec in its table; an encoder or decoder is called in the thread that
  * has it.
@@ -31,7 +31,7 @@ enum {
 	LEVEL_DEFAULT = 3,
 };
 
-/* The stream around the frames: nothing in front. */
+/* The stream has nothing in front of its frames. */
 static void
 head(int level, uint8_t *out)
 {
@@ -126,9 +126,9 @@ is_zeros(const void *in, size_t in_bytes, uint64_t n)
 #include <assert.h>
 #include <zstd.h>
 
-/* The default level looks for matches as the library's lower levels do, with a table
- * that leaves the cache of a core to the data: over a quarter less time than the
- * library's level 3 takes, for 3 % more bytes. */
+/* The default level looks for matches as the library's lower levels do, with a table that
+ * leaves the cache of a core to the data.  It takes over a quarter less time than the
+ * library's level 3, and makes 3 % more bytes. */
 enum { DEFAULT_HASH_LOG = 16, DEFAULT_MIN_MATCH = 5 };
 
 static void

@@ -29,7 +29,7 @@ enum {
 struct deflater;
 struct inflater;
 
-/* level 0..9, as -z means it; 0 stores. */
+/* level: 0 to 9, as in the option -z; 0 stores without compressing. */
 struct deflater *deflater_new(int level); /* NULL: out of memory */
 void deflater_free(struct deflater *);
 /* The most bytes that a fragment of raw_bytes can take. */
@@ -39,8 +39,8 @@ size_t deflater_bound(size_t raw_bytes);
 size_t deflater_fragment(
     struct deflater *, const void *in, size_t n, void *out, size_t cap);
 
-/* A fragment of n > 0 zero bytes, made without compressing: its length, and its bytes.  The
- * length is about n / 1032, and under 120 more. */
+/* A fragment of n > 0 zero bytes, made without compressing.  deflate_zeros_bytes() returns
+ * its length, which is about n / 1032 and under 120 more; deflate_zeros() writes it to out. */
 size_t deflate_zeros_bytes(uint64_t n);
 void deflate_zeros(uint64_t n, void *out);
 /* Are in[in_bytes] exactly what deflate_zeros(n) makes? */
@@ -61,24 +61,24 @@ uint32_t adler_zeros(uint64_t n);
 
 struct inflater *inflater_new(void); /* NULL: out of memory */
 void inflater_free(struct inflater *);
-/* A whole zlib stream of in_bytes into exactly out_bytes.  Checks everything:
- * the end at exactly in_bytes, the length, Adler-32.  ERR_FORMAT. */
+/* Decode a whole zlib stream of in_bytes into exactly out_bytes.  Everything is checked:
+ * that the stream ends at exactly in_bytes, its length, its Adler-32.  ERR_FORMAT. */
 int inflater_stream(struct inflater *, const void *in, size_t in_bytes, void *out,
     size_t out_bytes, struct err *);
-/* One fragment into exactly out_bytes.  ERR_FORMAT. */
+/* Decode one fragment into exactly out_bytes.  ERR_FORMAT, ERR_NOMEM. */
 int inflater_fragment(struct inflater *, const void *in, size_t in_bytes, void *out,
     size_t out_bytes, struct err *);
-/* Decode a whole stream in pieces of at most 256 KiB; each is valid until the next
- * call.  Call begin, then more until it returns 0 (the end; everything was checked).
- * It returns 1 for a piece, and -1 with ERR_FORMAT.  Pieces are returned before the
- * Adler-32 is known. */
+/* Decode a whole stream in pieces of at most 256 KiB.  inflater_begin() goes to its start;
+ * ERR_NOMEM.  inflater_more() returns 1 and the next piece in *data and *n, valid until the
+ * next call; 0 at the end, when everything was checked; or -1 with ERR_FORMAT.  Pieces are
+ * returned before the Adler-32 is known. */
 int inflater_begin(struct inflater *, const void *in, size_t in_bytes,
     uint64_t out_bytes, struct err *);
 int inflater_more(struct inflater *, void **data, size_t *n, struct err *);
-/* A whole stream in pieces of at most 256 KiB, in order, for streams that are too
- * large for memory.  fn may change the data, and returns -1 to stop, with its
- * own error.  Pieces begin at multiples of 256 KiB, and are
- * given out before Adler-32 is known: run it once with fn NULL to check. */
+/* Decode a whole stream that is too large for memory, and give it to fn in pieces of at
+ * most 256 KiB, in order.  fn may change the data, and returns -1 to stop, with its own
+ * error.  Pieces begin at multiples of 256 KiB, and are given out before the Adler-32 is
+ * known: a call with fn NULL only checks the stream.  ERR_FORMAT, ERR_NOMEM. */
 int inflater_pieces(struct inflater *, const void *in, size_t in_bytes,
     uint64_t out_bytes, int (*fn)(void *arg, void *data, size_t n, struct err *),
     void *arg, struct err *);

@@ -1,9 +1,9 @@
 /* deflate_zeros.c: a run of zeros of any length as one deflate block.
  *
- * With the literal/length code {285: 0, literal 0: 10, end: 11} and a distance
- * code of one bit, 258 zeros are two bits, both zero: the densest that deflate
- * can be, 1032 to 1.  The block is one literal, as many 258s as fit, and
- * literals for the rest; an empty stored block brings it to a byte.
+ * With the literal/length code {285: 0, literal 0: 10, end: 11} and a distance code of one
+ * bit, 258 zeros are two bits, both zero.  This is the densest that deflate can be, 1032 to
+ * 1.  The block is one literal, as many matches of 258 bytes as fit, and literals for the
+ * rest.  An empty stored block behind it makes the fragment end on a byte.
  *
  * The codecs of zlib streams call this for windows of zeros, in any thread.
  */
@@ -20,7 +20,7 @@ struct bits {
 	uint64_t n;   /* bits so far */
 };
 
-/* `count` bits of v, the lowest first. */
+/* Put `count` bits of v, the lowest first. */
 static void
 put(struct bits *b, unsigned v, unsigned count)
 {
