@@ -1,8 +1,8 @@
-/* basis.h: the samples of a delta's base while the delta is made: those of the whole
- * disk, which go into chunk 0, and those of what the chunks replace.
+/* basis.h: the samples of a delta's base while the delta is made: samples of the whole
+ * disk, which go into chunk 0, and samples of the sectors that the chunks replace.
  *
- * Whoever makes the delta fills it; the packer takes from it what each chunk says.
- * Both may do so at once, from two threads.
+ * Whoever makes the delta fills a basis, and the packer takes the samples of each chunk out
+ * of it.  Both may happen at once, in two threads.
  */
 #ifndef COMMON_IMAGE_FORMAT_BASIS_H
 #define COMMON_IMAGE_FORMAT_BASIS_H
@@ -12,18 +12,19 @@
 #include "common/image/format/samples.h"
 
 struct basis {
-	struct samples spread; /* filled before the packer begins */
+	struct samples spread; /* of the whole disk; filled before the packer begins */
 	pthread_mutex_t lock;
-	struct samples replaced; /* ascending; with the lock */
+	struct samples replaced; /* of replaced sectors, ascending; guarded by the lock */
 };
 
 void basis_init(struct basis *, enum sample_hash);
 void basis_free(struct basis *);
-/* Add one more, which lies behind those that were added before.  ERR_NOMEM. */
+/* Add a sample of replaced sectors, which begins behind all that were added before.
+ * ERR_NOMEM. */
 int basis_add_replaced(struct basis *, const struct sample *, struct err *);
-/* Put the samples for the chunk that answers for the sectors `own` into *out, `most` at
- * most: with `first` those of the whole disk, then the chunk's own, evenly spread when
- * there are too many. */
+/* Put at most `most` samples, for which out->v has room, into *out.  They are for the chunk
+ * that answers for the sectors `own`: with `first` the samples of the whole disk, and then
+ * the chunk's own ones, evenly spread when there are too many. */
 void basis_take(struct basis *, bool first, struct range own, size_t most,
     struct samples *out);
 

@@ -13,7 +13,7 @@
 #include "common/base/wr.h"
 
 enum {
-	KEY_ID_AT = 24, /* of the id of the key in the header, where V5 has zeros */
+	KEY_ID_AT = 24, /* offset of the key's id in the header, where V5 has zeros */
 	NONCE_BYTES = 12,
 	SEALED_BYTES = NDZ_CHUNK_BYTES - NDZ_HEADER_BYTES - CRYPT_TAG_BYTES,
 	TAG_AT = NDZ_CHUNK_BYTES - CRYPT_TAG_BYTES,
@@ -182,7 +182,7 @@ crypt_seal(struct crypt *c, uint8_t *chunk, struct err *e)
 	return 0;
 }
 
-/* 1: the chunk is what was encrypted. */
+/* Returns 1 when the chunk was decrypted and its tag is right, else 0. */
 static int
 decrypt(struct crypt *c, uint8_t *chunk)
 {

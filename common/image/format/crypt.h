@@ -7,7 +7,7 @@
  *
  * Each image is encrypted with a key of its own, made of this one and its UUID, so
  * no nonce (UUID and chunk number) is ever used twice with one key as long as every
- * capture has a fresh UUID.  docs/image-format.md has all to the byte.
+ * capture has a fresh UUID.  docs/image-format.md describes everything to the byte.
  */
 #ifndef COMMON_IMAGE_FORMAT_CRYPT_H
 #define COMMON_IMAGE_FORMAT_CRYPT_H
@@ -25,19 +25,20 @@ enum {
 
 struct crypt;
 
-/* A new key file, mode 0600. */
+/* Make a new key file, mode 0600. */
 int crypt_make_key(const char *path, struct err *);
 /* Read a key file.  ERR_REFUSED when others may read it. */
 int crypt_new(struct crypt **, const char *path, struct err *);
 /* Wipes the key. */
 void crypt_free(struct crypt *);
-/* An id that tells keys apart, and says nothing more about them. */
+/* The id of the key, which tells keys apart and says nothing more about them. */
 const uint8_t *crypt_key_id(const struct crypt *);
 /* The id of the key that a chunk is encrypted with; it points into the chunk. */
 const uint8_t *crypt_chunk_key_id(const uint8_t *chunk);
 
-/* Encrypt chunk[NDZ_CHUNK_BYTES] in place: one of this suite's own codecs
- * (ndz_header.codec not 0), its last CRYPT_TAG_BYTES unused. */
+/* Encrypt chunk[NDZ_CHUNK_BYTES] in place.  Its header has a UUID and the suite's own magic
+ * (ndz_header.codec is not 0), and its last CRYPT_TAG_BYTES are zeros.  ERR_UNSUPPORTED: it
+ * is a chunk of another kind. */
 int crypt_seal(struct crypt *, uint8_t *chunk, struct err *);
 /* Decrypt in place, to exactly the bytes that crypt_seal() got.  ERR_REFUSED: the
  * chunk is not encrypted, or with another key; ERR_FORMAT: it is damaged or forged.

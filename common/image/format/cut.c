@@ -51,7 +51,7 @@ cut_zones_free(struct cut_zones *z)
 	*z = (struct cut_zones){ 0 };
 }
 
-/* Find the zone of a sector: where it begins; *end is where it ends. */
+/* Find the zone of a sector.  Returns where the zone begins; *end is where it ends. */
 static uint64_t
 find_zone(struct cut *c, uint64_t sector, uint64_t *end)
 {
@@ -94,7 +94,7 @@ cut_piece(struct cut *c, struct range r)
 	return range_clip(r, r.off, c->at_end < filler_end ? c->at_end : filler_end);
 }
 
-/* The block that was open is complete. */
+/* Complete the open block, and tell whether a window ends with it. */
 static enum cut_kind
 end_block(struct cut *c)
 {

@@ -1,4 +1,4 @@
-/* cut.h: where windows end that follow the content of a disk.
+/* cut.h: the rule by which windows that follow the content of a disk end.
  *
  * Stored sectors, in ascending order, are seen in blocks of 4 KiB on a grid that begins
  * anew with every zone: a partition, or the space in front of, between or behind
@@ -10,8 +10,8 @@
  * belong to a window like others, but are no part of any block: what lies around
  * allocated blocks does not change where windows end.
  *
- * So data that was moved by a multiple of 4 KiB within its zone, or to another disk, is
- * cut as it was, from the first end on that the content makes.
+ * Data that was moved by a multiple of 4 KiB within its zone, or to another disk, is
+ * therefore cut as before, from the first end on that its content makes.
  * Source: docs/image-format.md, "Fragments".
  */
 #ifndef COMMON_IMAGE_FORMAT_CUT_H
@@ -39,10 +39,10 @@ struct cut_zones {
 	size_t n, cap;
 };
 
-/* Zones begin where these sectors begin and where they end.  In any order.  ERR_NOMEM.
- */
+/* Let zones begin where these sectors begin and where they end.  Zones may be added in any
+ * order.  ERR_NOMEM. */
 int cut_zones_add(struct cut_zones *, struct range sectors, struct err *);
-/* Sort them, before they are used. */
+/* Sort the zones, which must be done before they are used. */
 void cut_zones_settle(struct cut_zones *);
 void cut_zones_free(struct cut_zones *); /* leaves none */
 
@@ -52,30 +52,32 @@ enum cut_kind {
 	CUT_LONG,   /* a window ends, and a long fragment with it */
 };
 
-/* What is known of the open window.  One is filled with zeros but for zones and filler,
- * which are borrowed, and belongs to one thread. */
+/* The open window and its last block.  The caller fills a struct with zeros, except for
+ * `zones` and `filler`, which are borrowed.  It belongs to one thread. */
 struct cut {
 	const struct cut_zones *zones;  /* or NULL */
 	const struct rangeset *filler;  /* or NULL */
-	bool begun;                     /* cut_add() was called */
-	bool counts;                    /* the piece is no filler */
-	bool counted;                   /* the block has sectors that count */
-	uint32_t hash;                  /* of these */
-	unsigned blocks;                /* that count, in the open window */
-	size_t zone, filler_at;         /* where the last piece was found */
-	uint64_t zone_start, block_end; /* of the last piece, in sectors */
-	uint64_t at_start, at_end;      /* the same of the piece that comes next */
+	bool begun;                     /* the open window has a piece */
+	bool counts;                    /* the piece of cut_piece() is no filler */
+	bool counted;                   /* the block has sectors that are no filler */
+	uint32_t hash;                  /* of these sectors */
+	unsigned blocks;                /* complete blocks that have such sectors */
+	size_t zone, filler_at;         /* indices where the last piece was found */
+	uint64_t zone_start, block_end; /* of the piece that was added last, in sectors */
+	uint64_t at_start, at_end;      /* zone_start and block_end of cut_piece()'s piece */
 };
 
-/* The first sectors of r, at least one, that are in one block and one zone and are all
- * filler or all none.  r must not begin before what was added. */
+/* Returns the next piece: the first sectors of r, at least one, that are in one block and
+ * one zone, and are either all filler or all no filler.  r must not begin before the end of
+ * what was added. */
 struct range cut_piece(struct cut *, struct range r);
-/* Does a window end in front of that piece?  When it is asked again: CUT_NONE. */
+/* Does a window end in front of the piece that cut_piece() returned last?  A second call for
+ * the same piece returns CUT_NONE. */
 enum cut_kind cut_before(struct cut *);
-/* The piece goes into the open window; its data. */
+/* Add the piece that cut_piece() returned last, and its data, to the open window. */
 void cut_add(struct cut *, struct range piece, const void *data);
-/* A window ends in front of the piece for another reason, and the rule begins anew with
- * it. */
+/* The window ends in front of that piece for a reason of the caller's: the rule begins anew
+ * with the piece. */
 void cut_anew(struct cut *);
 
 #endif /* COMMON_IMAGE_FORMAT_CUT_H */

@@ -1,6 +1,6 @@
 /* ext.c: the extension area of a chunk is read, and the digests that it holds are
  * computed.  chunk.c and partial.c read areas with it, ext_put.c and packer.c write them,
- * in any thread: nothing is kept. */
+ * in any thread, since nothing is kept here. */
 #include "common/image/format/ext.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ ext_area_at(const struct ndz_header *h)
 	return align8(NDZ_HEADER_BYTES + (size_t)h->size);
 }
 
-/* It is shown to people, so what is harmful does not come through. */
+/* Read a string that is shown to people: what is harmful for a terminal is replaced. */
 static void
 get_string(struct rd *r, char *out, size_t cap)
 {
@@ -89,14 +89,15 @@ get_samples(struct ext *x, struct rd *r, struct err *e)
 	return rc < 0 ? -1 : 0;
 }
 
-/* A signature can be written in one way only, so that it has no bit that nobody checks. */
+/* A signature can be encoded in one way only, so that its record has no bit that nobody
+ * checks. */
 static int
 get_signature(struct ext *x, struct rd *r, struct err *e)
 {
 	bool canonical = rd_left(r) == EXT_SIGNATURE_BYTES - RECORD_HEAD_BYTES;
 
 	if (rd_le32(r) != SIGNATURE_ED25519)
-		return 0; /* of a later version: nobody here can check it */
+		return 0; /* of a later version: this program cannot check it */
 	if (rd_le32(r) != 0 || !canonical)
 		return err_set(e, ERR_FORMAT, "the record of the signature is invalid");
 	rd_copy(r, x->key_id, sizeof x->key_id);

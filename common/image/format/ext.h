@@ -31,7 +31,7 @@ enum {
 	EXT_FRAGMENT_DIGEST_BYTES = 16, /* SHA-256, truncated */
 	EXT_FRAGMENTS_MAX = 32768,
 	EXT_FRAGMENT_RAW_MAX = CODEC_WINDOWS_MAX * FRAGMENT_WINDOW_BYTES,
-	EXT_ENTRY_BYTES = 20, /* of the fragment table, whichever it is */
+	EXT_ENTRY_BYTES = 20, /* of either fragment table */
 	EXT_HEAD_BYTES = 16,  /* in front of the records */
 	EXT_KEY_ID_BYTES = 8,
 	EXT_SIGNATURE_RAW_BYTES = 64, /* Ed25519 */
@@ -42,7 +42,7 @@ enum {
 enum ext_table {
 	EXT_TABLE_NONE,
 	EXT_TABLE_WINDOWS, /* in windows of 64 KiB, at multiples of 64 KiB of the disk */
-	EXT_TABLE_SECTORS, /* as many of the stored sectors as it says */
+	EXT_TABLE_SECTORS, /* in sectors: how many of the stored ones it has */
 };
 
 /* One entry of the fragment table, in stream order. */
@@ -51,19 +51,19 @@ struct ext_fragment {
 	bool zero;        /* all raw bytes are zero */
 	/* EXT_TABLE_WINDOWS: how many windows, 1 to CODEC_WINDOWS_MAX unless zero; else 0 */
 	uint64_t windows;
-	/* How many of the chunk's stored sectors, which follow one another in its data.
-	 * Unless zero at most EXT_FRAGMENT_RAW_MAX bytes of them.  ext_put() looks at it
-	 * for EXT_TABLE_SECTORS alone. */
+	/* How many of the chunk's stored sectors the fragment has.  They follow one another
+	 * in the chunk's data, and unless `zero` they are at most EXT_FRAGMENT_RAW_MAX
+	 * bytes.  ext_put() reads this for EXT_TABLE_SECTORS alone. */
 	uint64_t sectors;
 	uint8_t digest[EXT_FRAGMENT_DIGEST_BYTES]; /* of the raw bytes; not for zero */
 };
 
 enum ext_kind { EXT_KIND_UNKNOWN, EXT_KIND_DISK, EXT_KIND_PARTITION, EXT_KIND_FILE };
 
-/* Bits of ext_image.flags; others are of later versions, and kept. */
+/* Bits of ext_image.flags.  Unknown bits are of later versions, and are kept. */
 enum { EXT_IMAGE_LIVE = 1 }; /* the source was in use while it was captured */
 
-/* Chunk 0 says what the image is. */
+/* What chunk 0 says about the image. */
 struct ext_image {
 	enum ext_kind kind;
 	uint64_t source_bytes;
@@ -74,8 +74,8 @@ struct ext_image {
 	uint8_t flags;
 };
 
-/* What an image amounts to once it is installed, with its bases if it is a
- * delta: the same contents in other chunks are the same state. */
+/* The state of an image: what the image amounts to once it is installed, with its bases if
+ * it is a delta.  The same contents in other chunks are the same state. */
 enum ext_state_kind {
 	EXT_STATE_NONE,
 	EXT_STATE_UUID,      /* the contents of the image with this UUID */
@@ -105,8 +105,8 @@ struct ext {
 	bool has_image;
 	struct ext_image image;
 	bool has_state;
-	struct ext_state state; /* NONE: what its own UUID says */
-	struct ext_state base;  /* not NONE: a delta of this */
+	struct ext_state state; /* NONE: the state is what the image's own UUID says */
+	struct ext_state base;  /* the state that this image is a delta of; NONE: whole */
 	/* Of a delta: sectors that its base stores and that are free by now, as far as
 	 * there was room for them.  They ascend, belong to this chunk, and are in no
 	 * region. */
@@ -121,18 +121,19 @@ struct ext {
 	bool has_signature;
 	uint8_t key_id[EXT_KEY_ID_BYTES];
 	uint8_t signature[EXT_SIGNATURE_RAW_BYTES];
-	/* where in the chunk the records before the signature are, or all */
+	/* place in the chunk of all records but the signature */
 	size_t records_at, records_bytes;
 	enum ext_table table; /* of the fragments below */
 	size_t nfragments;
 	struct ext_fragment *fragments; /* owned; ext_free() */
 	struct lost lost;               /* only in the last chunk; owned */
-	struct tail tail; /* of the image: in chunk 0, and in chunks that store some */
+	struct tail tail; /* the image's; in chunk 0, and in chunks that store some of it */
 };
 
-/* Read the extension of a whole chunk whose header is h.  0 with present false
- * when there is none; ERR_FORMAT when there is one that is damaged (fragment
- * lengths must add up to the stream, their windows or sectors to the regions). */
+/* Read the extension of a whole chunk whose header is h.  Returns 0 with `present` false
+ * when there is none; after success ext_free() is to be called.  ERR_FORMAT: the extension
+ * is damaged (fragment lengths must add up to the stream, their windows or sectors to the
+ * regions).  ERR_NOMEM. */
 int ext_get(struct ext *, const struct ndz_header *h, const void *chunk, struct err *);
 void ext_free(struct ext *);
 /* Write the extension behind the stream of a chunk; ERR_FORMAT when it does not fit. */
@@ -140,26 +141,30 @@ int ext_put(const struct ext *, const struct ndz_header *h, void *chunk, struct 
 /* Write one entry of a table of this kind. */
 void ext_put_entry(
     enum ext_table, const struct ext_fragment *, uint8_t out[EXT_ENTRY_BYTES]);
-/* Add a signature behind all other records of a chunk that has none. */
+/* Add a signature behind all other records of a chunk that has none.  ERR_FORMAT: there is
+ * no room, or the chunk has a signature, or no extension. */
 int ext_add_signature(const struct ndz_header *h, void *chunk,
     const uint8_t key_id[EXT_KEY_ID_BYTES],
     const uint8_t signature[EXT_SIGNATURE_RAW_BYTES], struct err *);
-/* How many bytes ext_put() will need, with room for LOST_RANGES_MIN lost ranges.  A state
- * record takes EXT_STATE_BYTES more, and the record of a tail tail_record_bytes(). */
+/* How many bytes ext_put() will need for a table of nfragments entries and, with `image`,
+ * the record of chunk 0, with room for LOST_RANGES_MIN lost ranges.  A state record takes
+ * EXT_STATE_BYTES more, the record of a tail tail_record_bytes(), and the record of samples
+ * ext_samples_need(). */
 size_t ext_need(size_t nfragments, bool image);
 /* How many ranges of freed sectors fit behind everything else, when `reserve` bytes are
  * left free. */
 size_t ext_freed_room(const struct ext *, const struct ndz_header *h, size_t reserve);
-/* How many samples of the base fit, when `reserve` bytes are left free; and how many bytes
- * the record of n samples takes. */
+/* ext_samples_room(): how many samples of the base fit, when `reserve` bytes are left free.
+ * ext_samples_need(): how many bytes the record of n samples takes, with its head. */
 size_t ext_samples_room(const struct ext *, const struct ndz_header *h, size_t reserve);
 size_t ext_samples_need(size_t n);
 /* Is the chunk a part of a delta, which needs its base? */
 bool ext_is_delta(const struct ext *);
+/* Are the two states the same? */
 bool ext_state_same(const struct ext_state *, const struct ext_state *);
-/* "UUID 0123...", for people. */
+/* Write a state for people, as in "UUID 0123...", to buf[cap].  Returns buf. */
 const char *ext_state_text(const struct ext_state *, char *buf, size_t cap);
-/* Where the area of a chunk begins if it has one. */
+/* The offset in the chunk at which its area begins, if it has one. */
 size_t ext_area_at(const struct ndz_header *);
 /* How long the area is; its first EXT_HEAD_BYTES must be in the chunk.  0: there is no
  * area, or it does not fit. */

@@ -1,10 +1,11 @@
 /* ext_fragments.c: the fragment table of a chunk is read, of either kind, and compared
- * with the chunk's header.  ext.c calls this, in any thread: nothing is kept. */
+ * with the chunk's header.  ext.c calls this, in any thread, since nothing is kept here. */
 #include <stdlib.h>
 
 #include "common/image/format/ext_impl.h"
 
-/* The length and the windows of an entry; false: they are impossible. */
+/* Take the length and the windows of an EXT_TABLE_WINDOWS entry from its first word.  False:
+ * they are impossible. */
 static bool
 windows_entry(struct ext_fragment *f, uint32_t word)
 {
@@ -13,7 +14,8 @@ windows_entry(struct ext_fragment *f, uint32_t word)
 	return f->windows <= (f->zero ? 1 : CODEC_WINDOWS_MAX);
 }
 
-/* The same of an entry that tells its sectors. */
+/* Take the length and the sectors of an EXT_TABLE_SECTORS entry from its first word.  False:
+ * they are impossible. */
 static bool
 sectors_entry(struct ext_fragment *f, uint32_t word)
 {
@@ -120,8 +122,8 @@ next_window(struct window_walk *w)
 	return n;
 }
 
-/* The sectors of fragments that are told in windows.  There are as many windows as the
- * table counts. */
+/* Fill in the sectors of each fragment of an EXT_TABLE_WINDOWS table.  match_regions() has
+ * made sure that there are as many windows as the table counts. */
 static void
 find_sectors(struct ext *x, const struct ndz_header *h)
 {
@@ -132,7 +134,7 @@ find_sectors(struct ext *x, const struct ndz_header *h)
 			x->fragments[i].sectors += next_window(&w);
 }
 
-/* Do the fragments have just what the regions have? */
+/* Do the fragments have exactly as many windows, or sectors, as the regions? */
 static bool
 match_regions(const struct ext *x, const struct ndz_header *h)
 {

@@ -54,10 +54,11 @@ align8(size_t n)
 
 /* ext_fragments.c: */
 /* Read the body of a fragment table of this kind.  A table of a codec or digest that is not
- * known is passed over.  ERR_FORMAT, ERR_NOMEM. */
+ * known is skipped.  ERR_FORMAT, ERR_NOMEM. */
 int ext_get_fragments(struct ext *, const struct ndz_header *, enum ext_table, struct rd *,
     struct err *);
-/* Check the table, if there is one, against the header, and tell each fragment's sectors. */
+/* Check the table, if there is one, against the header, and fill in each fragment's sectors.
+ * ERR_FORMAT. */
 int ext_check_fragments(struct ext *, const struct ndz_header *, struct err *);
 
 #endif /* COMMON_IMAGE_FORMAT_EXT_IMPL_H */

@@ -1,6 +1,6 @@
-/* ext_put.c: the extension area of ext.h is written, and how much room it takes is told.
- * packer.c calls this in the thread that makes the image, sign.c adds the signature, and
- * partial.c guesses sizes with it. */
+/* ext_put.c: the extension area of ext.h is written, and the room that it takes is computed.
+ * packer.c calls this in the thread that makes the image, as sign.c does to add the
+ * signature; partial.c guesses sizes with it, in any thread. */
 #include <string.h>
 #include <zlib.h>
 
@@ -28,7 +28,7 @@ end_record(struct wr *w, uint8_t *len_at)
 	wr_zero(w, align8(len) - len);
 }
 
-/* What an entry that is not zero has above its length. */
+/* The bits above the length in an entry that is not zero: its windows or sectors, less one. */
 static uint32_t
 entry_bits(enum ext_table kind, const struct ext_fragment *f)
 {
@@ -174,7 +174,7 @@ put_records(struct wr *w, const struct ext *x, const struct ndz_header *h)
 		put_freed(w, x);
 }
 
-/* Length and CRC-32 of the area of n bytes. */
+/* Write the length and the CRC-32 of an area of n bytes. */
 static void
 put_sums(uint8_t *base, size_t n)
 {
@@ -247,8 +247,8 @@ ext_need(size_t nfragments, bool image)
 	return n;
 }
 
-/* Bytes up to the end of the last record that the area will have, and the head of one more
- * record. */
+/* How many bytes of the chunk are used up to the end of the last record that the area will
+ * have, with `reserve` and the head of one more record. */
 static size_t
 used_bytes(const struct ext *x, const struct ndz_header *h, size_t reserve)
 {

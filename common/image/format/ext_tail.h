@@ -47,7 +47,7 @@ enum tail_kind {
 enum { TAIL_PIECES_MAX = 32, TAIL_HEAD_BYTES = 24, TAIL_PIECE_BYTES = 24 };
 
 struct tail_piece {
-	struct range sectors; /* of the image; those that are stored are the tail */
+	struct range sectors; /* of the image; the stored ones of them are the tail */
 	uint32_t kind;        /* enum tail_kind, or one of a later version */
 };
 
@@ -55,33 +55,37 @@ struct tail {
 	size_t n; /* 0: the image has no tail */
 	struct tail_piece pieces[TAIL_PIECES_MAX]; /* ascending, apart */
 	uint64_t disk_sectors; /* of the disk whose end this is */
-	uint64_t needed;       /* end of what is stored and is not the tail */
+	uint64_t needed;       /* end of what is stored outside of the tail, in sectors */
 };
 
-/* For people: "a Linux RAID superblock (version 1.0)". */
+/* The name of a kind for people: "a Linux RAID superblock (version 1.0)". */
 const char *tail_kind_name(uint32_t kind);
 
-/* The record's body.  ERR_FORMAT when it makes no sense. */
+/* Read the record's body into a tail that has no pieces yet.  ERR_FORMAT: the record is
+ * invalid, or the second one. */
 int tail_get(struct tail *, struct rd *, struct err *);
+/* Write the record's body. */
 void tail_put(const struct tail *, struct wr *);
 /* Bytes that the record takes in a chunk, with its head; 0 without a tail. */
 size_t tail_record_bytes(const struct tail *);
+/* Are the two tails the same, piece by piece? */
 bool tail_same(const struct tail *, const struct tail *);
 
-/* How many sectors of r (r.len > 0), from its first one on, belong to the same piece, which
- * *piece is then, or to no piece (NULL). */
+/* How many sectors of r (r.len > 0), from its first one on, belong to one and the same
+ * piece, or to no piece.  *piece is that piece, or NULL. */
 uint64_t tail_run(
     const struct tail *, struct range r, const struct tail_piece **piece);
 /* The end of the last sector in regions[n] that belongs to no piece; 0: there is none. */
 uint64_t tail_rest_end(const struct tail *, const struct range *regions, size_t n);
 /* Does any sector of regions[n] belong to a piece? */
 bool tail_touches(const struct tail *, const struct range *regions, size_t n);
-/* Adds to each sum how many sectors of regions[n] belong to that piece. */
+/* Add to sectors[i] how many sectors of regions[n] belong to piece i. */
 void tail_count(const struct tail *, const struct range *regions, size_t n,
     uint64_t sectors[TAIL_PIECES_MAX]);
 
-/* "4 KiB of a Linux RAID superblock (version 1.0), 512 bytes that ...": of each piece
- * that has sectors. */
+/* Write for people how much there is of each kind: "4 KiB of a Linux RAID superblock
+ * (version 1.0), 512 bytes of ...".  sectors[i] is the number of sectors of piece i.
+ * Returns buf. */
 const char *tail_text(const struct tail *, const uint64_t sectors[TAIL_PIECES_MAX],
     char *buf, size_t cap);
 

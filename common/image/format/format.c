@@ -12,13 +12,13 @@
 enum {
 	MAGIC_V1 = 0x69696969, /* the magics of later versions count up from it */
 	MAGIC_LAST = MAGIC_V1 + 5,
-	CODEC_AT = 36, /* of the codec, in images of codecs other than deflate */
+	CODEC_AT = 36, /* offset of the codec, in images of the suite's own format */
 	/* Sectors beyond this cannot be given as bytes in 64 bits. */
 	SECTOR_BITS_MAX = 55,
 	V3_SECTORS_MAX = UINT32_MAX,
 };
 
-/* Where the fields of a version are.  Offset 0: we do not read this version. */
+/* Where the fields of a version are.  Offset 0: the version does not have the field. */
 struct layout {
 	size_t firstsect; /* two numbers; 0: the version has none */
 	size_t uuid;
@@ -123,7 +123,7 @@ get_version(struct ndz_header *h, uint32_t magic, const void *chunk, struct err 
 	return 0;
 }
 
-/* The part that all versions share, up to offset 24. */
+/* Read the part that all versions share, up to offset 24. */
 static int
 get_common(struct ndz_header *h, const void *chunk, struct err *e)
 {
@@ -134,7 +134,7 @@ get_common(struct ndz_header *h, const void *chunk, struct err *e)
 	h->size = rd_le32(&r);
 	h->index = (int32_t)rd_le32(&r);
 	h->total = (int32_t)rd_le32(&r);
-	rd_skip(&r, 4); /* header bytes: 4096, and nobody relies on it */
+	rd_skip(&r, 4); /* the number of header bytes, 4096: no reader relies on it */
 	h->nregions = rd_le32(&r);
 	if (h->size == 0 || h->size > NDZ_STREAM_MAX)
 		return err_set(e, ERR_FORMAT,
@@ -285,7 +285,7 @@ check_numbers(const struct ndz_header *h, uint64_t max, struct err *e)
 {
 	bool fits = h->lastsect <= max;
 
-	/* No region is behind lastsect, so relocations need not be looked for there. */
+	/* No region reaches beyond lastsect, so only relocations are checked besides it. */
 	for (unsigned i = 0; i < h->nrelocs; i++)
 		fits = fits && h->relocs[i].sector <= max && h->relocs[i].size <= max;
 	if (!fits)
@@ -372,7 +372,7 @@ ndz_header_raw_bytes(const struct ndz_header *h)
 struct range
 reloc_sectors(const struct ndz_reloc *r)
 {
-	/* The LILO checksum, at 990 of a table of 1024 bytes, is of all of it. */
+	/* A LILO checksum is at byte 990 of a table of 1024 bytes, and covers all of it. */
 	enum { TABLE_BYTES = 1024, SUM_AT = 990 };
 	uint64_t from = r->sector * SECTOR_BYTES + r->offset,
 		 end = from + (r->size & UINT32_MAX);

@@ -18,9 +18,9 @@
  * follow at once: {u32 type, u32 sector, u32 offset, u32 size}, in V5 {u32
  * type, u32 offset, u64 sector, u64 size}.  Little-endian.
  *
- * Images in a codec of this suite's own are like V5, with another magic, which
- * programs that do not know them refuse, and u32 codec at 36.  So are encrypted
- * images, with one more magic and the id of their key at 24.
+ * Images in the suite's own format are like V5, but have another magic, so that programs
+ * that do not know them refuse them, and u32 codec at 36.  Encrypted images are like these,
+ * but have a magic of their own and the id of their key at 24.
  * Source: the image format specification, sections 1-3; docs/image-format.md.
  */
 #ifndef COMMON_IMAGE_FORMAT_FORMAT_H
@@ -61,13 +61,13 @@ struct ndz_reloc {
 	uint64_t size;   /* bytes */
 };
 
-/* Of images that programs of the base format refuse. */
+/* The magics of images that programs of the base format refuse. */
 #define NDZ_MAGIC_OWN 0x355a444eu       /* "NDZ5" */
 #define NDZ_MAGIC_ENCRYPTED 0x455a444eu /* "NDZE": see crypt.h */
 
 struct ndz_header {
 	unsigned version; /* 1, 2, 3, 5 */
-	bool encrypted;   /* all behind the header */
+	bool encrypted;   /* everything behind the header is encrypted */
 	unsigned codec;   /* enum codec_id; 0: deflate, in the base format */
 	uint32_t size;    /* bytes of the zlib stream: 1..NDZ_STREAM_MAX */
 	int32_t index, total;
@@ -84,11 +84,11 @@ struct ndz_header {
  * beyond 2^55 sectors, lastsect before the last region or firstsect behind the
  * first, more raw data than `size` bytes can hold.  ERR_UNSUPPORTED, by name:
  * V4 and V6 (encrypted or signed images), images of the other byte order, codecs
- * that this build is without. */
+ * that are unknown or that this build lacks. */
 int ndz_header_get(struct ndz_header *, const void *chunk, size_t len, struct err *);
 /* Do these four bytes begin an image, though perhaps one that cannot be read? */
 bool ndz_looks_like_image(const uint8_t magic[4]);
-/* The codec of its stream. */
+/* The codec of the chunk's stream. */
 const struct codec *ndz_header_codec(const struct ndz_header *);
 /* Encode into buf[NDZ_HEADER_BYTES], zero filled.  Versions 3 and 5.
  * ERR_FORMAT when the tables do not fit, or numbers are too large for V3. */

@@ -25,7 +25,7 @@ is_header(const uint8_t *bytes)
 	struct err e;
 
 	if (h == NULL)
-		return true; /* its first bytes say so */
+		return true; /* the magic at least is that of an image */
 	bool is = ndz_header_get(h, bytes, NDZ_HEADER_BYTES, &e) == 0 ||
 	          e.kind == ERR_UNSUPPORTED;
 	free(h);

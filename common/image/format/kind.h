@@ -1,6 +1,7 @@
 /* kind.h: is this file an image, or a signature?
  *
- * Programs that write one ask before they replace a file; imagezip asks of its source.
+ * Programs that write an image or a signature ask before they replace a file; imagezip asks
+ * about its source.
  */
 #ifndef COMMON_IMAGE_FORMAT_KIND_H
 #define COMMON_IMAGE_FORMAT_KIND_H
@@ -9,7 +10,7 @@
 #include "common/disk/disk.h"
 #include "common/disk/output.h"
 
-/* For output_open(). */
+/* The kinds of files that output_open() may replace. */
 extern const struct output_kind kind_image, kind_signature;
 
 /* Does this file or device begin with the header of a chunk, even of a chunk that this

@@ -80,8 +80,8 @@ lost_ranges(const struct lost *l, struct rangeset *set, struct err *e)
 	return 0;
 }
 
-/* A merged list does not say which of its sectors were lost: it counts at most all that are
- * left. */
+/* A merged list does not say which of its sectors were lost, so its count is added, or the
+ * size of the part when that is smaller. */
 int
 lostset_add(
     struct lostset *s, const struct lost *l, const struct rangeset *within, struct err *e)

@@ -22,13 +22,13 @@ enum {
 /* nranges 0: nothing was lost. */
 struct lost {
 	uint64_t sectors; /* all that were lost */
-	bool merged;      /* ranges have readable sectors, too: there was no room */
+	bool merged;      /* ranges also have readable sectors, since room was short */
 	size_t nranges;
 	struct range *ranges; /* image sectors, ascending, apart; owned */
 };
 
-/* A list that is being put together: `sectors` sectors of the set are lost.  That is less
- * than all of them when they come from a list that was merged. */
+/* A list that is being put together: `sectors` of the set's sectors are lost.  These are
+ * not all sectors of the set when some ranges come from a list that was merged. */
 struct lostset {
 	struct rangeset set;
 	uint64_t sectors;
@@ -36,22 +36,25 @@ struct lostset {
 
 void lostset_init(struct lostset *);
 void lostset_free(struct lostset *);
-/* Add the part of a list that lies within a set.  No sector of it may have been
- * added before. */
+/* Add the part of a list that lies within a set.  No sector of that part may have been added
+ * before.  ERR_NOMEM. */
 int lostset_add(
     struct lostset *, const struct lost *, const struct rangeset *within, struct err *);
 
-/* Make a list that fits into `bytes`: ranges near each other are merged until it does.
- * There must be room for LOST_RANGES_MIN. */
+/* Make a list whose record fits into `bytes`: ranges near each other are merged until it
+ * does.  `bytes` must be enough for LOST_RANGES_MIN ranges.  ERR_NOMEM. */
 int lost_make(struct lost *, const struct lostset *, size_t bytes, struct err *);
-void lost_free(struct lost *);
-/* All ranges into a set, which is left open. */
+void lost_free(struct lost *); /* leaves an empty list */
+/* Add all ranges to a set, which is left open.  ERR_NOMEM. */
 int lost_ranges(const struct lost *, struct rangeset *, struct err *);
-/* "3 sectors ...: 5-6, 9-9", for people; what does not fit is counted. */
+/* Write a list for people, as in "3 sectors ...: 5-6, 9-9", to buf[cap]; ranges that do not
+ * fit are counted.  Returns buf. */
 const char *lost_text(const struct lost *, char *buf, size_t cap);
-/* Members of an object: "lost_sectors", "lost_ranges_merged", "lost_ranges". */
+/* Write the members "lost_sectors", "lost_ranges_merged" and "lost_ranges" into the object
+ * that is open. */
 void lost_json(const struct lost *, struct json *);
-/* The record's body; ERR_FORMAT when it cannot be. */
+/* lost_get() reads the record's body, lost_put() writes it.  ERR_FORMAT: the record is
+ * damaged, or the second one.  ERR_NOMEM. */
 int lost_get(struct lost *, struct rd *, struct err *);
 void lost_put(const struct lost *, struct wr *);
 

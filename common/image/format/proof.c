@@ -1,5 +1,5 @@
-/* proof.c: signature and encryption together.  Whoever has chunks calls proof_chunk(), in any
- * thread; the rest is for the thread that has the keys. */
+/* proof.c: the signature of a chunk is verified, and the chunk decrypted.  Whoever has chunks
+ * calls proof_chunk(), in any thread; the thread that has the keys calls the rest. */
 #include "common/image/format/proof.h"
 
 #include <pthread.h>

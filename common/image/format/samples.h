@@ -44,7 +44,7 @@ struct samples {
 void samples_free(struct samples *); /* leaves none */
 /* Append a copy.  ERR_NOMEM. */
 int samples_add(struct samples *, const struct sample *, struct err *);
-/* Keep `most` at most, evenly spread over all. */
+/* Keep at most `most` samples, evenly spread over all of them. */
 void samples_thin(struct samples *, size_t most);
 /* The digest of data[bytes].  ERR_UNSUPPORTED: the hash is not available. */
 int sample_digest(enum sample_hash, const void *data, size_t bytes,
@@ -52,9 +52,10 @@ int sample_digest(enum sample_hash, const void *data, size_t bytes,
 /* Does the delta leave the data of this sample as it is? */
 bool sample_stays(const struct sample *);
 
-/* Read the body of the record.  1; 0: it is of a later version, and says nothing here;
- * ERR_FORMAT: it is damaged. */
+/* Read the body of the record.  Returns 1 when samples were read, 0 when the record is of a
+ * later version, which this program cannot read.  ERR_FORMAT: it is damaged.  ERR_NOMEM. */
 int samples_get(struct samples *, struct rd *, struct err *);
+/* Write the body of the record. */
 void samples_put(const struct samples *, struct wr *);
 /* How many bytes the body of n samples takes. */
 size_t samples_bytes(size_t n);

@@ -18,14 +18,15 @@ struct seal;
 
 /* Read the keys; *out is NULL when none are given. */
 int seal_new(struct seal **, const struct seal_config *, struct err *);
-/* NULL is fine; wipes the keys. */
+/* Free the seal and wipe the keys.  NULL is fine. */
 void seal_free(struct seal *);
-/* ERR_USAGE for an image with a UUID of the user's (-u), or encrypted in version 3. */
+/* ERR_USAGE when a sealed image has a UUID from the user (-u), or when an encrypted one is
+ * of version 3. */
 int seal_check(const struct seal_config *, bool has_uuid, bool v3, struct err *);
-/* A UUID that no image had before. */
+/* Make a random UUID, which no image had before. */
 int seal_uuid(uint8_t uuid[NDZ_UUID_BYTES], struct err *);
-/* *chunk is a finished chunk; instead it becomes a sealed copy, valid until the next
- * call.  seal NULL: it stays as it is. */
+/* *chunk points to a finished chunk, and is made to point to a sealed copy, which is valid
+ * until the next call.  seal NULL: *chunk stays as it is. */
 int seal_chunk(struct seal *, const void **chunk, struct err *);
 
 #endif /* COMMON_IMAGE_FORMAT_SEAL_H */

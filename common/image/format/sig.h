@@ -11,8 +11,8 @@
  *		sector 0), u32 chunk (bit 31: the data goes on in the next one),
  *		u8 hash[20] (MD5: 16, and zeros)
  *
- * Blocks begin at multiples of their size; a record is what is stored in a row
- * in one of them.  Source: the image format specification, section 11.
+ * Blocks begin at multiples of their size; a record describes sectors of one block that are
+ * stored in a row.  Source: the image format specification, section 11.
  */
 #ifndef COMMON_IMAGE_FORMAT_SIG_H
 #define COMMON_IMAGE_FORMAT_SIG_H
@@ -53,7 +53,7 @@ struct sig {
 	struct sig_record *records; /* owned; ascending, apart; sig_free() */
 };
 
-/* "sha1", "md5"; and how many bytes of a record's hash are used. */
+/* The name of a hash, "sha1" or "md5", and how many bytes of a record's hash it uses. */
 const char *sig_hash_name(enum sig_hash);
 size_t sig_hash_bytes(enum sig_hash);
 
@@ -66,10 +66,11 @@ size_t sig_bytes(const struct sig *);
 void sig_put(const struct sig *, void *buf);
 void sig_free(struct sig *);
 
-/* Does a file that begins so begin as a signature does? */
+/* Is `head` the beginning of a signature file? */
 bool sig_begins(const uint8_t head[SIG_MAGIC_BYTES]);
-/* Does this file begin as a signature does?  1, 0, -1. */
+/* Does this file begin as a signature does?  1, 0, or -1 when it cannot be read. */
 int sig_is_file(const char *path, struct err *);
+/* Read and decode a file.  Errors as sig_get(); ERR_USAGE: it is not a regular file. */
 int sig_read(struct sig *, const char *path, struct err *);
 /* Write a file, which gets its name when it is complete.  Where `image` is not NULL, the
  * file gets the time of the image, by which other tools tell that the two belong together.
@@ -79,12 +80,13 @@ int sig_write(const struct sig *, const char *path, const char *image, bool forc
 
 /* Append a record.  ERR_NOMEM. */
 int sig_add(struct sig *, const struct sig_record *, struct err *);
-/* The record with just this start, or NULL. */
+/* The record that begins at exactly this sector, or NULL. */
 struct sig_record *sig_find(const struct sig *, uint32_t start);
-/* Add all sectors that the signature has records of to the set, which is left open. */
+/* Add all sectors that the signature has records of to the set, which is left open.
+ * ERR_NOMEM. */
 int sig_sectors(const struct sig *, struct rangeset *, struct err *);
-/* What the signature stands for, whatever the chunks were: SHA-256 of its
- * records without their chunk numbers. */
+/* The state that the signature stands for, whatever the chunks were: SHA-256 of its records
+ * without their chunk numbers. */
 void sig_state(const struct sig *, struct ext_state *);
 
 #endif /* COMMON_IMAGE_FORMAT_SIG_H */

@@ -16,7 +16,7 @@
 struct signer;
 struct verifier;
 
-/* NAME.key (mode 0600) and NAME.pub. */
+/* Make a pair of key files, NAME.key (private, mode 0600) and NAME.pub. */
 int sign_make_keys(const char *name, struct err *);
 
 /* Read a private key file.  ERR_REFUSED when others may read it. */
@@ -26,11 +26,12 @@ void signer_free(struct signer *); /* wipes the key */
  * of room and whose digest is right. */
 int sign_chunk(struct signer *, uint8_t *chunk, struct err *);
 
+/* Read a public key file. */
 int verifier_new(struct verifier **, const char *path, struct err *);
 void verifier_free(struct verifier *);
-/* SHA-256 of the public key, the first bytes of it. */
+/* The first EXT_KEY_ID_BYTES of the SHA-256 of the public key. */
 const uint8_t *verifier_key_id(const struct verifier *);
-/* Is it chunk `number` of an image that was signed with this key, every bit of it?
+/* Is this chunk `number` of an image that was signed with this key, with every bit as it was?
  * ERR_REFUSED: not signed, or with another key; ERR_FORMAT: damaged or forged. */
 int verify_chunk(
     struct verifier *, uint32_t number, const uint8_t *chunk, struct err *);

@@ -1,6 +1,6 @@
 /* tiling.c: the spans of chunks are collected, and the set is checked at the end.
  * Installations call this in the thread that feeds chunks, sectors_open.c in the thread
- * that opens the image, survey.c in imageunzip's first. */
+ * that opens the image, survey.c in imageunzip's first thread. */
 #include "common/image/format/tiling.h"
 
 #include <inttypes.h>
