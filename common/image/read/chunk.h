@@ -21,17 +21,18 @@ struct chunk {
  * After success, and only then, chunk_free() is to be called. */
 int chunk_parse(struct chunk *, const void *bytes, struct err *);
 void chunk_free(struct chunk *);
-/* Check header and stream against the digest in the extension, where there is one. */
+/* Check header and stream against the digest in the extension, where there is one.
+ * ERR_FORMAT: it is wrong. */
 int chunk_check_digest(const struct chunk *, const void *bytes, struct err *);
 /* Is the header right, by the header's own digest?  False also where there is no such
  * digest. */
 bool chunk_header_proved(const struct chunk *, const void *bytes);
-/* All data into out[raw_bytes], checked against its Adler-32. */
+/* Decode all data into out[raw_bytes], and check its Adler-32.  ERR_FORMAT. */
 int chunk_decode(
     const struct chunk *, const void *bytes, struct decoder *, void *out, struct err *);
 /* Gives out all data in pieces, in order, for data that is too large for memory.  A piece
  * has at most 256 KiB, or is a fragment.  fn may change the data, and returns -1 to stop,
- * with its own error.  No sector is in two pieces.  They are given out before the Adler-32
+ * with its own error.  No sector is in two pieces.  Pieces are given out before the Adler-32
  * is known: a first call with fn NULL only checks it. */
 int chunk_pieces(const struct chunk *, const void *bytes, struct decoder *,
     int (*fn)(void *arg, void *data, size_t n, struct err *), void *arg, struct err *);

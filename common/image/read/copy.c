@@ -1,5 +1,5 @@
-/* copy.c: the chunks of an image into a sink.  imageunzip and emustore call this; all of it runs
- * in the caller's thread. */
+/* copy.c: the chunks of an image are put into a sink.  imageunzip and emustore call this; all of
+ * it runs in the caller's thread. */
 #include "common/image/read/copy.h"
 
 #include <stdlib.h>
@@ -33,7 +33,7 @@ skip_unwanted(struct copy *c)
 	image_go_to(c->image, c->at);
 }
 
-/* The next chunk: 1, 0 the end, -1. */
+/* Fetch the next chunk.  Returns 1, 0 at the end, or -1. */
 static int
 fetch(struct copy *c, struct fetched *f, struct err *e)
 {
@@ -57,7 +57,7 @@ released(void *arg, const void *bytes)
 	free((void *)(uintptr_t)bytes);
 }
 
-/* Put a chunk; its buffer belongs to the sink then. */
+/* Put a chunk; the buffer of a good one belongs to the sink afterwards. */
 static int
 put(struct copy *c, struct fetched *f, bool good, struct err *e)
 {
@@ -79,8 +79,8 @@ put(struct copy *c, struct fetched *f, bool good, struct err *e)
 	return -1;
 }
 
-/* Copy two chunks where digests are checked, else one: 1 put, 0 the end, -1.  An error of
- * the second chunk is returned after the first was put. */
+/* Copy two chunks where digests are checked, else one.  Returns 1 when there may be more, 0
+ * at the end, or -1.  An error of the second chunk is returned after the first was put. */
 static int
 copy_some(struct copy *c, struct err *e)
 {

@@ -1,4 +1,4 @@
-/* copy.h: the chunks of an image into a sink, in the image's order. */
+/* copy.h: puts the chunks of an image into a sink, in the image's order. */
 #ifndef COMMON_IMAGE_READ_COPY_H
 #define COMMON_IMAGE_READ_COPY_H
 
@@ -16,9 +16,9 @@ struct copy_config {
 	void *arg;
 };
 
-/* Puts all chunks; after that the caller ends the sink, or closes it after -1.  Between two
- * chunks cancel_check() is asked.  ERR_FORMAT: a digest is wrong, or as image_next(); else
- * errors of the sink. */
+/* Puts all chunks.  The caller then ends the sink, or, after -1, closes it.  cancel_check()
+ * is asked after every one or two chunks.  Errors: ERR_FORMAT when a digest is wrong, those
+ * of image_next(), of the sink and of the callback, ERR_CANCELLED, ERR_NOMEM. */
 int image_copy(struct image *, struct sink *, const struct copy_config *, struct err *);
 
 #endif /* COMMON_IMAGE_READ_COPY_H */

@@ -1,5 +1,5 @@
-/* early.c: blocks of a growing file that come before their chunk: early.h.  Called by
- * source_live.c, with its lock, in any thread. */
+/* early.c: blocks of a growing file that come before their chunk is proved are kept (early.h).
+ * source_live.c calls this, holding its lock, in any thread. */
 #include "common/image/read/early.h"
 
 #include <errno.h>

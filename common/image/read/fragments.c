@@ -43,8 +43,8 @@ chunk_packed_bytes(const struct chunk *c)
 	return n;
 }
 
-/* Check head and tail of the stream.  The check of the table made sure that head, fragments
- * and tail are all of it. */
+/* Check the tail of the stream, which has the Adler-32.  The check of the table made sure that
+ * head, fragments and tail are all of the stream. */
 static int
 check_ends(const struct chunk *c, const uint8_t *stream, uint32_t adler, struct err *e)
 {
@@ -123,8 +123,8 @@ fragments_decode(const struct fragments *f, const void *bytes, struct decoder *d
 
 /* Where walk() puts the fragments, and what it does with them there. */
 struct walk {
-	/* Where a fragment of n bytes goes.  used() gets data NULL for a fragment that is
-	 * zero, which went nowhere. */
+	/* place() returns where a fragment of n bytes goes.  used() gets data NULL for a
+	 * fragment that is zero, for which place() is not called. */
 	uint8_t *(*place)(struct walk *, uint64_t n);
 	int (*used)(
 	    struct walk *, const struct fragments *, uint8_t *data, struct err *);
@@ -152,7 +152,7 @@ decode_one(const struct fragments *f, const uint8_t *stream, struct decoder *d,
 	return w->used(w, f, out, e);
 }
 
-/* Decode every fragment.  Every byte of the stream is looked at. */
+/* Decode every fragment, and check the Adler-32 of all data. */
 static int
 walk(const struct chunk *c, const void *bytes, struct decoder *d, struct walk *w,
     struct err *e)
@@ -228,7 +228,7 @@ chunk_decode_fragments(const struct chunk *c, const void *bytes, struct decoder 
 	return walk(c, bytes, d, &w, e);
 }
 
-/* Every fragment is decoded to the same place, over the one before. */
+/* Every fragment is decoded to the same place, over the data of the fragment before it. */
 static uint8_t *
 place_again(struct walk *w, uint64_t n)
 {
@@ -261,7 +261,7 @@ hand_on(struct walk *w, const struct fragments *f, uint8_t *data, struct err *e)
 	for (uint64_t left = f->raw_bytes; left > 0;) {
 		size_t n = left < FRAGMENT_BYTES_MAX ? (size_t)left
 		                                     : FRAGMENT_BYTES_MAX;
-		memset(w->out, 0, n); /* fn may have changed the last ones */
+		memset(w->out, 0, n); /* fn may have changed the zeros that it got before */
 		if (w->fn(w->arg, w->out, n, e) != 0)
 			return -1;
 		left -= n;

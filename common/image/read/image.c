@@ -1,6 +1,6 @@
-/* image.c: the image that a source gives out, its chunks checked against each other.  Whoever
- * reads an image calls this, in one thread at a time; image_header(), image_blocks()
- * and image_read() in any. */
+/* image.c: the chunks of an image are read from a source, and checked against each other.
+ * Whoever reads an image calls this, in one thread at a time; image_header(), image_blocks()
+ * and image_read() may be called in any thread. */
 #include "common/image/read/image.h"
 
 #include <assert.h>
@@ -21,7 +21,7 @@ struct image {
 	struct image_identity id;
 	bool ours; /* chunk 0 had an extension */
 	bool last_seen;
-	uint8_t *ahead; /* of a pipe: the first chunk, read and not given out */
+	uint8_t *ahead; /* the first chunk, read and not given out yet; or NULL */
 	size_t ahead_bytes; /* 0: the end */
 	bool keep_encrypted;
 };
@@ -35,7 +35,7 @@ err_truncated(const struct image *img, uint32_t nchunks, struct err *e)
 	    image_name(img), nchunks - 1);
 }
 
-/* What a chunk says of its image; all zeros when it makes no sense at all. */
+/* What a chunk says of its image; `unreadable` alone is set when the chunk makes no sense. */
 struct claims {
 	bool ours;
 	bool unreadable;
@@ -227,7 +227,7 @@ image_identity_check(struct image_identity *id, const struct ndz_header *h,
 	return 0;
 }
 
-/* What an image of this suite promises about the places of its chunks. */
+/* Check what an image of this suite promises about the places of its chunks. */
 static int
 check_place(struct image *img, uint32_t i, const struct ndz_header *h,
     const struct ext *x, struct err *e)
@@ -310,7 +310,7 @@ prove(struct image *img, uint32_t i, void *buf, struct err *e)
 	return 0;
 }
 
-/* Read the next chunk, as much of it as there is: 1, 0 the end, -1. */
+/* Read the next chunk, as much of it as there is.  Returns 1, 0 at the end, or -1. */
 static int
 read_next(struct image *img, void *buf, size_t *bytes, struct err *e)
 {

@@ -1,11 +1,11 @@
-/* imgtable.c: imageunzip, frisbee and imagedump (--only) find a partition of an image
- * by its number with this, in the thread that has the chunks.
+/* imgtable.c: a partition of an image is found by its number.  imageunzip, frisbee and
+ * imagedump (--only) call this in the thread that has the chunks.
  *
- * The table is read by ptable_read(), as of a disk, on a view that knows some sectors.
- * One that is not known yet looks like the record that ends a chain of logical
- * partitions, and is noted as missing: so what is known of the chain is numbered
- * rightly, and the rest is read once the sector is known.  A GPT of which one copy is
- * known needs no other.
+ * ptable_read() reads the table, as it reads that of a disk, on a view that knows some
+ * sectors.  A sector that is not known yet looks like the record that ends a chain of
+ * logical partitions, and is noted as missing.  What is known of the chain therefore gets
+ * the right numbers, and the rest is read once the sector is known.  A GPT of which one
+ * copy is known needs no other copy.
  */
 #include "common/image/read/imgtable.h"
 
@@ -38,12 +38,12 @@ struct imgtable {
 	struct copy *copies;
 	size_t ncopies, cap;
 	bool delta;     /* the image may have only the changed parts of the table */
-	bool has_image; /* chunk 0 said what it is of */
+	bool has_image; /* chunk 0 said what the image is of: */
 	struct ext_image image;
 	bool tried; /* pt and why are up to date with what is known */
 	bool good;  /* pt is a table, perhaps with some of its partitions */
 	struct ptable pt;
-	struct err why;   /* else */
+	struct err why;   /* why it is not good */
 	struct err worse; /* ERR_NOMEM while a sector was looked for */
 };
 
@@ -77,7 +77,7 @@ imgtable_free(struct imgtable *t)
 	free(t);
 }
 
-/* What is known of a sector, or what stands for it. */
+/* Copy what is known of a sector, or what stands for a sector that is not known. */
 static void
 copy_sector(struct imgtable *t, uint64_t sector, uint8_t out[SECTOR_BYTES])
 {
@@ -144,7 +144,7 @@ struct taking {
 	struct imgtable *t;
 	const struct ndz_header *h;
 	unsigned region;
-	uint64_t region_at; /* sectors of it that came */
+	uint64_t region_at; /* sectors of the region that came */
 	const struct rangeset *want;
 };
 
@@ -159,7 +159,7 @@ keep(struct imgtable *t, uint64_t sector, const uint8_t *bytes, struct err *e)
 	return 0;
 }
 
-/* A piece of the chunk's data. */
+/* Keep the wanted sectors of a piece of the chunk's data. */
 static int
 take_piece(void *arg, void *data, size_t n, struct err *e)
 {
@@ -191,7 +191,8 @@ stores_some(const struct ndz_header *h, const struct rangeset *want)
 	return false;
 }
 
-/* All of its data is looked at, so that its checksum is checked. */
+/* Decode a chunk that stores wanted sectors, and keep these.  All of the chunk's data is
+ * looked at, so that its checksum is checked. */
 static int
 decode(struct imgtable *t, const struct chunk *c, const void *bytes,
     const struct rangeset *want, struct err *e)
@@ -246,7 +247,7 @@ imgtable_learn(struct imgtable *t, uint32_t number, const struct chunk *c,
 		t->has_image = true;
 		t->image = c->ext.image;
 	}
-	/* What was learned may ask for more sectors of the same chunk. */
+	/* The sectors that were learned may show that more sectors of the chunk are missing. */
 	while (any) {
 		if (take_missing(t, c, bytes, &any, e) != 0)
 			return err_ctx(e, "chunk %u", number);

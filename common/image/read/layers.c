@@ -1,6 +1,6 @@
-/* layers.c: which sectors of a base and its deltas come from which of them: of each sector
- * the topmost image that stores it, or calls it free, decides.  Programs that make one image
- * of several call this from the thread that reads, random.c from any thread. */
+/* layers.c: finds from which image each sector of a base and its deltas comes: the topmost
+ * image that stores a sector, or calls it free, decides.  Programs that make one image of
+ * several call this from the thread that reads, random.c from any thread. */
 #include "common/image/read/layers.h"
 
 #include <assert.h>
@@ -220,8 +220,9 @@ layers_read(struct layers *l, struct range r, void *buf, struct err *e)
 	return 0;
 }
 
-/* LILO's table of 1,024 bytes, whose sum is marked 990 behind its beginning, must not
- * be cut in two; at the beginning of a chunk it is not.  *first: where it begins. */
+/* LILO's table of 1,024 bytes must not be cut in two, and is not when it begins a chunk.  The
+ * relocation of its checksum is at byte 990 of the table.  Does such a table begin among these
+ * sectors?  *first: the sector where it begins. */
 static bool
 begins_table(const struct reloc_walk *w, uint64_t from, uint64_t end, uint64_t *first)
 {

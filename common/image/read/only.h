@@ -17,20 +17,21 @@ struct only_list {
 	unsigned number[ONLY_MAX];
 };
 
-/* "2" or "1,5" into the struct only_list at `at`: a cli_opt's call.  ERR_USAGE, with
- * what can be done instead, for what are no numbers of partitions. */
+/* Read "2" or "1,5" into the struct only_list at `at`; this is call() of a struct cli_opt.
+ * ERR_USAGE: `arg` is no list of partition numbers; the message says what can be done
+ * instead. */
 int only_list_set(void *at, const char *arg, struct err *);
 
 /* Does the chunk answer for any of these sectors? */
 bool only_touches(const struct ndz_header *, struct range sectors);
-/* The chunk as if the image were of these sectors alone: *out answers for those that
- * the chunk shares with them, and stores what it stores of them, all counted from the
- * first of them.  It has no relocations, and perhaps no regions; with nothing in common
- * it answers for no sector. */
+/* Make the header that the chunk would have if the image were of `sectors` alone.  *out
+ * answers for those of `sectors` for which the chunk does, and stores those that the chunk
+ * stores, all counted from the first of `sectors`.  *out has no relocations, and perhaps no
+ * regions; when chunk and `sectors` have nothing in common, it answers for no sector. */
 void only_header(
     const struct ndz_header *, struct range sectors, struct ndz_header *out);
-/* The end of what the chunk stores of these sectors, counted from the first of them; 0: it
- * stores none of them. */
+/* The end of what the chunk stores of these sectors, counted from the first of them; 0: the
+ * chunk stores none of them. */
 uint64_t only_stored_end(const struct ndz_header *, struct range sectors);
 
 #endif /* COMMON_IMAGE_READ_ONLY_H */

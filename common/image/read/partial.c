@@ -1,6 +1,6 @@
 /* partial.c: which blocks of a chunk are needed first, and which fragments of it differ
  * from the disk.  The installation's sink calls this in any thread that compares,
- * random.c's parts while they read, and prove.c for damaged chunks. */
+ * random_chunk.c and random_piece.c while they read, and prove.c for damaged chunks. */
 #include "common/image/read/partial.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ blocks_of(size_t at, size_t bytes)
 	return blockmap_range((uint32_t)first, (uint32_t)(end - first));
 }
 
-/* True when all these bytes are here; else their blocks are added to *need. */
+/* Are all these bytes here?  *need is set to their blocks. */
 static bool
 are_here(size_t at, size_t bytes, const struct blockmap *here, struct blockmap *need)
 {
@@ -37,7 +37,7 @@ are_here(size_t at, size_t bytes, const struct blockmap *here, struct blockmap *
 	return blockmap_empty(&lack);
 }
 
-/* A guess at how long the extension area is. */
+/* Guess how many bytes the extension area has. */
 static size_t
 guess_area(const struct ndz_header *h)
 {
@@ -57,7 +57,7 @@ guess_area(const struct ndz_header *h)
 static bool
 get_table(struct chunk *c, const void *chunk)
 {
-	struct err ignored; /* the whole chunk will tell */
+	struct err ignored; /* reading the whole chunk will tell what is wrong */
 
 	if (chunk_parse(c, chunk, &ignored) != 0)
 		return false;
@@ -120,8 +120,8 @@ partial_digested(const struct chunk *c)
 	return blocks_of(0, NDZ_HEADER_BYTES + c->h.size);
 }
 
-/* Find the fragments that are what their digests say; those that are the same as on the
- * disk are not looked at.  False: it cannot be known. */
+/* Set good[number] for the fragments that are what their digests say; a fragment that is the
+ * same as on the disk is good, and is not looked at.  False: it cannot be known. */
 static bool
 check_fragments(
     const struct chunk *c, const void *bytes, const bool *same_or_null, bool *good)

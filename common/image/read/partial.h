@@ -1,10 +1,10 @@
 /* partial.h: which blocks of a chunk are worth asking for, when fragments that are on
  * the disk already need not come.
  *
- * First the header, then the extension area with the fragment table, then the bytes
- * of those fragments that differ.  Only blocks that are said to be here are looked
- * at.  A chunk must come whole when its header or table cannot be trusted without
- * the rest: no digests, none of the header alone, damage.
+ * The header is needed first, then the extension area with the fragment table, then the
+ * bytes of those fragments that differ.  Only blocks that are said to be here are looked
+ * at.  A chunk must come whole when its header or table cannot be trusted without the rest:
+ * when there are no digests, or none of the header alone, or when there is damage.
  */
 #ifndef COMMON_IMAGE_READ_PARTIAL_H
 #define COMMON_IMAGE_READ_PARTIAL_H
@@ -25,11 +25,11 @@ enum partial_step {
 	PARTIAL_WHOLE, /* the whole chunk is needed */
 };
 
-/* What is next for chunk[NDZ_CHUNK_BYTES], of which the blocks `here` have come.  With
- * each PARTIAL_MORE at least one block is needed that is not here. */
+/* Tells what to do next with chunk[NDZ_CHUNK_BYTES], of which the blocks `here` have come.
+ * With each PARTIAL_MORE at least one block is needed that is not here. */
 enum partial_step partial_next(const void *chunk, const struct blockmap *here,
     struct blockmap *need, struct chunk *c);
-/* The blocks of one fragment. */
+/* The blocks of the current fragment. */
 struct fragments;
 struct blockmap partial_fragment(const struct fragments *);
 /* The blocks of all fragments that do not have same[number] set. */

@@ -1,5 +1,5 @@
-/* places.c: which region, and which fragment, has a given sector or byte.  Whoever reads an
- * image by sector calls this, in any thread. */
+/* places.c: finds a sector in the data of a chunk, and the fragment that has a given byte.
+ * Whoever reads an image by sector calls this, in any thread. */
 #include "common/image/read/places.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* prove.c: is a chunk what it should be?  A load calls this for each chunk that came, in the
- * thread that puts it into a sink, and image_copy() of two at a time. */
+/* prove.c: a chunk is proved to be what it should be.  A load calls this for each chunk that
+ * came, in the thread that puts it into a sink; image_copy() calls it for two at a time. */
 #include "common/image/read/prove.h"
 
 #include <stdlib.h>
@@ -68,7 +68,7 @@ check_kind(struct prover *p, uint32_t number, const struct chunk *c, bool encryp
 	return 0;
 }
 
-/* A chunk that has no digest must decode at least. */
+/* Check that a chunk without a digest can at least be decoded. */
 static int
 check_stream(struct prover *p, const struct chunk *c, const void *bytes, struct err *e)
 {
@@ -102,7 +102,7 @@ prove_whole(struct prover *p, const struct chunk *c, const void *bytes,
 	return -1;
 }
 
-/* An encrypted chunk that is kept as it is: its header is all that can be looked at. */
+/* Check an encrypted chunk that is kept as it is: only its header can be looked at. */
 static int
 prove_encrypted(struct prover *p, uint32_t number, struct chunk *c, struct err *e)
 {

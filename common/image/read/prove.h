@@ -1,5 +1,5 @@
-/* prove.h: is a chunk what it should be?  Asked before anything is done with it, of chunks that
- * come in any order from a network, and of those of an image file.
+/* prove.h: proves that a chunk is what it should be, before anything is done with it.  Chunks
+ * may come from a network, in any order, or from an image file.
  *
  * A chunk is proved by its signature, by what authenticates its encryption, by its digest, or
  * else by decoding it; and it must be of the same image, and of the same kind (signed,
@@ -17,9 +17,8 @@
 
 struct prover;
 
-/* keys: what is demanded.  keep_encrypted: the image is kept as it is, so a chunk that is
- * encrypted is passed where there is no key, when its header is right.  Reads the keys; errors
- * as proof_new(). */
+/* Reads the keys.  keys: what is demanded.  keep_encrypted: the image is kept as it is, so an
+ * encrypted chunk whose header is right passes where there is no key.  Errors as proof_new(). */
 int prover_new(struct prover **, const struct proof_config *keys, bool keep_encrypted,
     struct err *);
 void prover_free(struct prover *);
@@ -32,9 +31,9 @@ int prover_chunk(
 /* Might the same chunk be proved if it came again? */
 bool prover_blames_chunk(const struct err *);
 
-/* Two chunks of an image that is read in order, or one and NULL: is each what its digest
- * says?  Two take little longer than one.  A chunk that has no digest, or makes no sense,
- * counts as good here. */
+/* Is each of two chunks of an image that is read in order what its digest says?  chunk[1] may
+ * be NULL; two chunks take little longer than one.  A chunk that has no digest, or makes no
+ * sense, counts as good here. */
 void prove_digests(const void *const chunk[2], bool good[2]);
 
 #endif /* COMMON_IMAGE_READ_PROVE_H */

@@ -1,4 +1,4 @@
-/* random.c: reading an image anywhere, from chunks and pieces that all threads share.  Whoever
+/* random.c: an image is read anywhere, from chunks and pieces that all threads share.  Whoever
  * has the image calls this, in any thread. */
 #include "common/image/read/random.h"
 
@@ -18,7 +18,7 @@ close_images(struct sectors *const images[], size_t n)
 		sectors_close(images[i]);
 }
 
-/* NULL: no memory; the images are closed then. */
+/* NULL: it is out of memory, and the images were closed. */
 static struct random *
 new_random(struct sectors *const images[], size_t n)
 {
@@ -156,7 +156,7 @@ copy_piece(const struct random_piece *p, uint64_t at, size_t n, uint8_t *out)
 	return now;
 }
 
-/* Bytes [at, at + n) of the chunk's data, which has them. */
+/* Copy bytes [at, at + n) of the chunk's data, which has them. */
 static int
 copy_data(struct random *r, struct random_chunk *k, uint64_t at, size_t n, uint8_t *out,
     struct err *e)
@@ -174,7 +174,7 @@ copy_data(struct random *r, struct random_chunk *k, uint64_t at, size_t n, uint8
 	return 0;
 }
 
-/* Give back a chunk.  One whose data is damaged is not trusted any more: it will be read
+/* Give back a chunk.  A chunk whose data is damaged is not trusted any more: it will be read
  * again. */
 static void
 put_back_chunk(struct random *r, struct stock_item *i, bool damaged)

@@ -1,10 +1,11 @@
 /* random.h: an image file, or a base and its deltas, as a disk that several threads read
- * anywhere, for whom what was decoded is kept within a limit.
+ * anywhere.  What was decoded is kept for all of them in a cache of limited size.
  *
  * Of a chunk whose fragment table can be trusted without the rest (partial.h), only the blocks
  * of its header, its table and the fragments that are asked for are read from the source; of
- * others all of it.  Data is given out when its fragment was checked, or all of the chunk when
- * it has no table.  Who wants what another thread is decoding waits for it.
+ * other chunks everything is read.  Data is given out when its fragment was checked, or all of
+ * the chunk when it has no table.  A thread that wants data that another thread is decoding
+ * waits for it.
  */
 #ifndef COMMON_IMAGE_READ_RANDOM_H
 #define COMMON_IMAGE_READ_RANDOM_H
@@ -42,8 +43,8 @@ int random_read(struct random *, struct range sectors, void *buf, struct err *);
 void random_close(struct random *);
 
 struct random_stats {
-	uint64_t hits;    /* pieces of data that were there when they were needed, */
-	uint64_t misses;  /* or were made: decoded, or found to be zeros */
+	uint64_t hits;    /* pieces of data that were in the cache when they were needed */
+	uint64_t misses;  /* pieces that had to be made: decoded, or found to be zeros */
 	uint64_t decoded; /* bytes of data that were decoded */
 	uint64_t kept;    /* bytes in the cache now */
 };

@@ -1,6 +1,6 @@
-/* random_chunk.c: what the chunks say of an image that is read anywhere.  Of most chunks
- * only header and table are read, of others everything.  random.c and random_piece.c call
- * this, in any thread. */
+/* random_chunk.c: finds out what the chunks of an image say that is read anywhere.  Of most
+ * chunks only header and table are read, of others everything.  random.c calls this, in any
+ * thread. */
 #include <stdlib.h>
 
 #include "common/image/read/partial.h"
@@ -30,7 +30,7 @@ count_bytes(const struct random_chunk *k)
 	       x->lost.nranges * sizeof *x->lost.ranges;
 }
 
-/* Header and table, as far as they can be trusted without the rest: 1, 0 they cannot, -1. */
+/* Read header and table.  Returns 1, 0 when they cannot be trusted without the rest, or -1. */
 static int
 read_table(struct random_chunk *k, struct random_work *w, struct err *e)
 {
@@ -72,7 +72,7 @@ read_part(struct random *r, struct random_chunk *k, struct err *e)
 	return rc;
 }
 
-/* On failure k->c is nothing that must be freed. */
+/* Read a chunk, as much of it as is needed.  On failure k->c need not be freed. */
 static int
 read_chunk(struct random *r, struct random_chunk *k, struct err *e)
 {
@@ -88,7 +88,7 @@ read_chunk(struct random *r, struct random_chunk *k, struct err *e)
 	return -1;
 }
 
-/* In the stock; keys of pieces are smaller. */
+/* The bit that keys of chunks have in the stock; keys of pieces are smaller. */
 #define CHUNK_KEY (UINT64_C(1) << 63)
 
 struct making {

@@ -1,5 +1,5 @@
-/* random_piece.c: pieces of the data of an image that is read anywhere.  Called by random.c, in
- * any thread.
+/* random_piece.c: makes pieces of the data of an image that is read anywhere.  random.c calls
+ * this, in any thread.
  *
  * A fragment is decoded by itself.  A stream without a table is decoded as a whole, since only
  * its end says whether it is right, and as much of it is kept as has room. */
@@ -55,7 +55,7 @@ struct making {
 	const struct fragments *f;
 };
 
-/* The bytes of the fragment, in their places of the chunk; NULL: they cannot be read. */
+/* Get the bytes of the fragment, in their places of the chunk; NULL: they cannot be read. */
 static const uint8_t *
 fragment_bytes(const struct making *m, struct random_work *w, struct err *e)
 {
@@ -125,8 +125,8 @@ get_fragment(struct random *r, const struct random_chunk *k, uint64_t at, struct
 /* Streams without a table. */
 
 struct decoding {
-	uint64_t room;    /* for what is kept; zeros need none */
-	uint64_t wanted;  /* kept in any case: the piece that has this byte */
+	uint64_t room;    /* bytes that may still be kept; zeros need none */
+	uint64_t wanted;  /* the piece that has this byte is kept in any case */
 	/* there is no room for all pieces, so those before the wanted one are not kept */
 	bool from_wanted;
 	uint64_t at;      /* how many bytes were decoded so far */
@@ -153,7 +153,7 @@ keep(struct decoding *d, const void *data, size_t n, bool zero, struct err *e)
 	return 0;
 }
 
-/* The next piece of the stream. */
+/* Take the next piece of the stream, and keep it if it is wanted or there is room. */
 static int
 take_piece(void *arg, void *data, size_t n, struct err *e)
 {
@@ -227,8 +227,8 @@ make_pieces(struct random *r, struct random_chunk *k, uint64_t at, struct err *e
 	return i;
 }
 
-/* A thread that wants another piece of the same stream waits for this one, and may find its
- * piece then. */
+/* Get a piece of a stream.  While one thread decodes the stream, others that want pieces of
+ * it wait, and may then find their pieces in the stock. */
 static struct stock_item *
 get_stream(struct random *r, struct random_chunk *k, uint64_t at, struct err *e)
 {

@@ -1,5 +1,5 @@
-/* sectors.c: the data of an image by sector, with one chunk open.  Whoever opened the image
- * calls this, in one thread at a time. */
+/* sectors.c: the data of an image is read by sector, with one chunk open.  Whoever opened the
+ * image calls this, in one thread at a time. */
 #include "common/image/read/sectors.h"
 
 #include <openssl/evp.h>
@@ -151,7 +151,7 @@ sectors_done(struct sectors *s, struct err *e)
 	return 0;
 }
 
-/* The chunk that was just read has no piece yet. */
+/* Begin with a chunk that was just read, of which no piece is decoded yet. */
 static int
 start_chunk(struct sectors *s, struct err *e)
 {
@@ -196,7 +196,7 @@ go_to_fragment(struct open_chunk *o, uint64_t at, struct err *e)
 	return 0;
 }
 
-/* The piece that has this byte of the open chunk's data becomes the current one. */
+/* Make the piece that has this byte of the open chunk's data the current one. */
 static int
 go_to(struct sectors *s, uint64_t at, struct err *e)
 {
@@ -212,7 +212,7 @@ go_to(struct sectors *s, uint64_t at, struct err *e)
 	return 0;
 }
 
-/* Bytes [at, at + n) of the open chunk's data, which has them. */
+/* Copy bytes [at, at + n) of the open chunk's data, which has them. */
 static int
 copy_data(struct sectors *s, uint64_t at, size_t n, uint8_t *out, struct err *e)
 {

@@ -1,5 +1,6 @@
-/* sectors_find.c: which chunk of an image has a sector, and where in its data; chunks as a
- * whole.  Whoever reads the image by sector calls this, in any thread once it is open. */
+/* sectors_find.c: finds the chunk of an image that has a sector, and the sector's place in its
+ * data; and reads whole chunks.  Whoever reads the image by sector calls this, in any thread
+ * once the image is open. */
 #include <inttypes.h>
 
 #include "common/image/read/places.h"

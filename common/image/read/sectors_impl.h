@@ -13,12 +13,12 @@ enum { NO_CHUNK = UINT32_MAX };
 
 /* The chunk that is open, and the piece of its data that is decoded. */
 struct open_chunk {
-	uint32_t number; /* NO_CHUNK: none is */
+	uint32_t number; /* NO_CHUNK: no chunk is open */
 	uint8_t *bytes;  /* NDZ_CHUNK_BYTES */
 	struct chunk c;
 	bool pulling;    /* without a table: inflating, not yet at the end */
 	struct fragments *fragments; /* with one: all of them; owned */
-	const struct fragments *f;   /* the piece is this one */
+	const struct fragments *f;   /* the fragment whose data the piece is */
 	uint64_t piece_at, piece_bytes; /* of the chunk's data */
 	uint8_t *piece;                 /* NULL: a fragment that is not decoded yet */
 };
@@ -38,7 +38,7 @@ struct sectors {
 	struct ext ext;
 	struct image_identity id; /* of chunk 0 */
 	struct decoder *dec;
-	uint8_t *fragment; /* a decoded one */
+	uint8_t *fragment; /* room for a decoded one, FRAGMENT_BYTES_MAX */
 	struct open_chunk open;
 };
 

@@ -127,7 +127,7 @@ look_at(struct sectors *s, uint32_t i, struct ndz_header *h, struct err *e)
 	return rc == 0 ? 0 : err_ctx(e, "%s: chunk %u", image_name(s->img), i);
 }
 
-/* Chunk 0 has those of the whole disk. */
+/* Take the samples of a chunk.  Those of chunk 0 are of the whole disk. */
 static int
 take_samples(struct sectors *s, uint32_t i, const struct ext *x, struct err *e)
 {
@@ -154,8 +154,8 @@ take_samples(struct sectors *s, uint32_t i, const struct ext *x, struct err *e)
 	return 0;
 }
 
-/* Read all of a chunk, since what a delta calls free is in the extension of each chunk.
- * Deltas are small. */
+/* Take the freed sectors and the samples of a delta's chunk.  They are in its extension, so
+ * the whole chunk is read; deltas are small. */
 static int
 take_delta(struct sectors *s, uint32_t i, struct err *e)
 {
@@ -182,7 +182,7 @@ scan_chunks(
 
 	for (uint32_t i = 0; i < n; i++) {
 		if (look_at(s, i, h, e) != 0)
-			return -1; /* it names the file and the chunk */
+			return -1; /* the error names the file and the chunk */
 		int rc = take_header(s, i, h, e);
 		if (rc == 0)
 			rc = tiling_add(tiling, i, h, e);
@@ -226,7 +226,7 @@ sectors_open(struct sectors **out, const char *path, struct err *e)
 	return sectors_open_proved(out, path, NULL, e);
 }
 
-/* The image is taken over, also on failure. */
+/* Open `img` by sector; it is taken over, also on failure. */
 static int
 open_image(
     struct sectors **out, struct image *img, const struct proof *proof, struct err *e)

@@ -1,4 +1,5 @@
-/* sink.c: what is common to all sinks.  Called by whoever has one, in any thread. */
+/* sink.c: the calls that all sinks have in common.  Whoever has a sink calls this, in the
+ * threads that sink.h allows. */
 #include "common/image/read/sink.h"
 
 #include <stdlib.h>

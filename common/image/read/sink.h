@@ -1,7 +1,7 @@
 /* sink.h: what becomes of the chunks of one image, or of any file: they are installed, kept in
  * a file (sink_file.c), put into a store, looked at and forgotten, passed on.
  *
- *	sink_to_...()	opens one; the header of its maker has it
+ *	sink_to_...()	opens a sink; the header of the code that makes it declares it
  *	sink_info()	how it wants its chunks
  *	sink_begin()	how many there will be; again when that turns out to be wrong
  *	sink_has()	need this one not be put?
@@ -27,10 +27,10 @@ struct sink_info {
 	/* the sink takes all chunks, in the order of their numbers; sink_has() is always
 	 * false */
 	bool in_order;
-	bool
-	    chunk0_first;  /* chunk 0 first, if possible. Until it has arrived the sink
-	                      may keep what it gets, so one buffer must be left for it */
-	bool has_some;     /* sink_has() is true of some */
+	/* chunk 0 is put first, if possible: until it has arrived, the sink may keep what it
+	 * gets, so one buffer must be left for chunk 0 */
+	bool chunk0_first;
+	bool has_some;     /* sink_has() is true of some chunks */
 	bool takes_parts;  /* sink_compare() says which parts of a chunk are enough */
 	bool writes_nothing; /* it only looks at what it gets */
 };
@@ -79,10 +79,11 @@ struct sink_sum {
 	uint64_t bytes_covered; /* with what needed not be written */
 };
 
-/* What a sink is made of; `self` is passed to each.  NULL slots: info, has: nothing is said;
- * begin: nobody is told anything; compare: it takes no parts.  close() of one that was not
- * ended gives up what it has made; it fills in *sum, replaces *why, and returns true, when the
- * sink itself had failed before.  Neither sum nor why is NULL. */
+/* What a sink is made of; `self` is passed to each function.  A slot may be NULL: without
+ * info() all of sink_info is false, without has() the sink has no chunk, without begin() the
+ * sink tells its caller nothing, and without compare() it takes no parts.  close() of a sink
+ * that was not ended gives up what the sink has made; when the sink itself had failed before,
+ * it fills in *sum, replaces *why, and returns true.  Neither sum nor why is NULL. */
 struct sink_ops {
 	void (*info)(void *self, struct sink_info *);
 	void (*begin)(void *self, uint32_t nchunks, const struct sink_giver *);
@@ -119,10 +120,10 @@ int sink_put(struct sink *, const struct sink_chunk *, struct err *);
 /* All chunks were put.  Returns 0 only when all of them are where they belong.  *sum (NULL:
  * not wanted) is given either way.  sink_close() is still to be called. */
 int sink_end(struct sink *, struct sink_sum *, struct err *);
-/* Frees it.  When it was not ended, what it has made is given up: a new file is removed.  True
- * when the sink itself had failed before the caller ended it so, because of *why: then the
- * sink's own error is put there, and *sum is given (NULL: not wanted).  One that is all
- * zeros, or NULL, is fine. */
+/* Frees a sink.  When it was not ended, what it has made is given up: a new file is removed.
+ * *why is the error because of which the caller closes the sink.  Returns true when the sink
+ * itself had failed before that: *why then becomes the sink's own error, and *sum is given
+ * (either may be NULL: not wanted).  A sink that is all zeros, or NULL, is fine. */
 bool sink_close(struct sink *, struct sink_sum *, struct err *why);
 
 /* For those who make sinks: tell the caller that the chunk's bytes are not needed any more. */
@@ -136,15 +137,15 @@ void sink_part_free(struct sink_part *);
 struct sink_file_config {
 	const char *path; /* "-": standard output; kept for as long as the sink */
 	bool force;       /* also a disk that is in use */
-	/* Told how to remove a new file when the program has to end at once, and NULL when
-	 * there is nothing to remove any more.  Or NULL. */
+	/* Called with the function that removes a new file, for a program that has to end at
+	 * once, and with NULL when there is nothing to remove any more.  Or NULL. */
 	void (*guard)(void (*tidy)(void *arg), void *arg);
 	/* Called when this chunk is in the file, in the thread that puts.  Or NULL. */
 	void (*written)(void *arg, uint32_t chunk);
 	void *arg;
 };
 
-/* Makes the file, or empties it.  At the end it is flushed; one that did not get whole is
+/* Makes the file, or empties it.  sink_end() flushes it; a file that did not become whole is
  * removed.  Errors as disk_open(), ERR_NOMEM. */
 int sink_to_file(struct sink *, const struct sink_file_config *, struct err *);
 

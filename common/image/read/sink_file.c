@@ -11,8 +11,8 @@
 
 struct file_sink {
 	struct sink_file_config cfg;
-	struct disk *disk; /* NULL: it was ended */
-	bool removable;    /* when it does not get whole */
+	struct disk *disk; /* NULL: the sink was ended */
+	bool removable;    /* the file is removed when it does not become whole */
 	uint64_t bytes;
 };
 
@@ -87,7 +87,7 @@ close_sink(void *self, struct sink_sum *sum, struct err *why)
 	struct err ignored;
 
 	(void)sum;
-	(void)why; /* sink_put() has said it */
+	(void)why; /* sink_put() has returned the sink's own error */
 	if (f->disk != NULL)
 		close_file(f, false, &ignored);
 	free(f);

@@ -1,4 +1,5 @@
-/* source.c: what is common to all sources.  Called by whoever has one, in any thread. */
+/* source.c: the calls that all sources have in common.  Whoever has a source calls this, in
+ * the threads that source.h allows. */
 #include "common/image/read/source.h"
 
 const char *

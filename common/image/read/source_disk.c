@@ -96,7 +96,7 @@ want(void *self, uint32_t chunk, const struct blockmap *need, enum source_when w
 		uint64_t off = at + (uint64_t)b * SOURCE_BLOCK_BYTES;
 		uint64_t len = (uint64_t)n * SOURCE_BLOCK_BYTES;
 		disk_want(s->disk, off, len);
-		/* a read that comes at once needs no hint to the kernel */
+		/* A read that comes at once needs no hint to the kernel. */
 		if (when != SOURCE_NOW)
 			disk_will_need(s->disk, off, len);
 	}

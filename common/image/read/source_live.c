@@ -1,5 +1,6 @@
-/* source_live.c: chunks of a file that somebody else still writes (source_live.h).  The
- * lock is held for a moment only; who waits for a chunk sleeps. */
+/* source_live.c: chunks of a file are given out while somebody else still writes it
+ * (source_live.h).  The file's writer and the source's readers call this, in any thread.  The
+ * lock is held for a moment only; a thread that waits for a chunk sleeps without it. */
 #include "common/image/read/source_live.h"
 
 #include <pthread.h>
@@ -14,14 +15,15 @@
 #include "common/disk/disk.h"
 #include "common/image/read/early.h"
 
-/* What is told of chunks: one has come; none will, which is told once. */
+/* The events in `arrivals`: a chunk has come; no more will come, which is told once. */
 enum { HAS_COME, HAS_FAILED };
 
 enum {
-	/* So often who waits asks again, should what was asked have been forgotten. */
+	/* A thread that waits asks again after this time, since its request may have been
+	 * forgotten. */
 	ASK_AGAIN_MS = 300,
-	/* Whoever opens an image reads the beginning of each chunk in order: those of some
-	 * chunks are asked for together. */
+	/* Whoever opens an image reads the beginning of each chunk in order, so the
+	 * beginnings of several chunks are asked for together. */
 	BEGINNING_BLOCKS = 16,
 	CHUNKS_AHEAD = 24,
 };
@@ -30,19 +32,19 @@ struct live {
 	struct live_config cfg; /* file and name: its own copies */
 	pthread_mutex_t lock; /* of all that follows */
 	pthread_cond_t news;
-	bool known; /* the image, and with it: */
+	bool known; /* live_begin() has set the members below */
 	struct source_info image;
-	struct source file;       /* it is read from */
+	struct source file;       /* the growing file, for reading */
 	struct early early;       /* blocks that are there before their chunk */
 	bool *here;               /* by chunk: proved, and in the file */
 	uint32_t *order;          /* `nhere` chunks, in the order in which they came */
 	uint32_t nhere, given;    /* how many of them source_next() has given out */
 	struct mailbox *arrivals; /* of chunks, for source_arrived() */
 	bool cancelled, ended, failed;
-	struct err why; /* failed: for this reason */
+	struct err why; /* the reason why it failed */
 };
 
-/* Called with the lock. */
+/* Note the first failure, and wake everybody.  Called with the lock. */
 static void
 fail(struct live *g, const struct err *e)
 {
@@ -55,7 +57,7 @@ fail(struct live *g, const struct err *e)
 	pthread_cond_broadcast(&g->news);
 }
 
-/* The file is as long as the image from the beginning, so that it can be read like one. */
+/* Make the file as long as the image, so that it can be read like one, and open it. */
 static int
 open_file(struct live *g, struct err *e)
 {
@@ -152,7 +154,8 @@ name(void *self)
 	return g->cfg.name;
 }
 
-/* Which file's early blocks this thread has found to be damaged: it takes proved chunks alone. */
+/* The source whose early blocks this thread has found to be damaged: of that source the thread
+ * takes proved chunks alone. */
 static _Thread_local const struct live *distrusts;
 
 static bool
@@ -164,7 +167,8 @@ other(void *self, unsigned attempt)
 	return g->cfg.reading != NULL && attempt == 1;
 }
 
-/* Called with the lock: wait for anything to happen, or ASK_AGAIN_MS.  -1: nothing will. */
+/* Wait until something happens, for ASK_AGAIN_MS at most.  -1: nothing will happen any more.
+ * Called with the lock. */
 static int
 wait_for_news(struct live *g, struct err *e)
 {
@@ -213,7 +217,8 @@ is_outside(const struct live *g, uint32_t chunk)
 	return g->known && chunk >= g->image.chunks;
 }
 
-/* Called with the lock: what of these blocks is neither proved nor there early. */
+/* The blocks of these that are neither in the file nor there early, as far as this thread
+ * takes early ones.  Called with the lock. */
 static struct blockmap
 lacking(const struct live *g, uint32_t chunk, const struct blockmap *need)
 {
@@ -224,7 +229,7 @@ lacking(const struct live *g, uint32_t chunk, const struct blockmap *need)
 	return g->known && distrusts != g ? early_lacks(&g->early, chunk, need) : *need;
 }
 
-/* Is it the beginning of a chunk that is read? */
+/* Do these blocks lie in the beginning of a chunk, with its first block? */
 static bool
 is_beginning(const struct blockmap *need)
 {
@@ -232,7 +237,7 @@ is_beginning(const struct blockmap *need)
 	       blockmap_next(need, BEGINNING_BLOCKS) == WIRE_CHUNK_BLOCKS;
 }
 
-/* Called with the lock. */
+/* Ask the file's writer for these blocks.  Called with the lock. */
 static void
 ask(struct live *g, uint32_t chunk, const struct blockmap *need)
 {
@@ -251,7 +256,7 @@ ask(struct live *g, uint32_t chunk, const struct blockmap *need)
 	}
 }
 
-/* Called with the lock. */
+/* Wait until these blocks can be read.  Called with the lock. */
 static int
 wait_for_blocks(
     struct live *g, uint32_t chunk, const struct blockmap *need, struct err *e)

@@ -1,8 +1,8 @@
-/* source_live.h: a file that still grows, as a source of its chunks: each can be read as
- * soon as whoever writes the file says that it is there, and is waited for until then.
+/* source_live.h: a file that still grows, as a source of its chunks.  A chunk can be read as
+ * soon as whoever writes the file says that it is there; until then readers wait for it.
  *
- * live_begin(), live_has(), live_early() and live_end() are called by whoever writes the file,
- * from any thread; the source by whoever reads.
+ * Whoever writes the file calls live_begin(), live_has(), live_early() and live_end(), from
+ * any thread; whoever reads it calls the source.
  */
 #ifndef COMMON_IMAGE_READ_SOURCE_LIVE_H
 #define COMMON_IMAGE_READ_SOURCE_LIVE_H
@@ -13,36 +13,36 @@ struct live_config {
 	const char *file; /* made by whoever writes it; source_close() removes it,
 	                   * once live_begin() was called; copied */
 	const char *name; /* for messages; copied */
-	/* This chunk is needed before all others; from any thread.  Or NULL. */
+	/* Told that this chunk is needed before all others; from any thread.  Or NULL. */
 	void (*urgent)(void *arg, uint32_t chunk);
-	/* These blocks of a chunk are waited for: whoever writes the file gives them by
-	 * live_early() when they come, before the chunk is proved.  From any thread, and
-	 * again while they do not come.  NULL: urgent() is called instead. */
+	/* Told that a reader waits for these blocks of a chunk: whoever writes the file gives
+	 * them by live_early() when they come, before the chunk is proved.  It is called from
+	 * any thread, and again while they do not come.  NULL: urgent() is called instead. */
 	void (*reading)(void *arg, uint32_t chunk, const struct blockmap *need);
-	/* The source was cancelled; from any thread.  Or NULL. */
+	/* Told that the source was cancelled; from any thread.  Or NULL. */
 	void (*cancelled)(void *arg);
-	/* The source is closed, and is freed when this returns: nothing may be told it
-	 * afterwards.  Or NULL. */
+	/* Told that the source is closed.  The struct live is freed when this returns, and
+	 * must not be used afterwards.  Or NULL. */
 	void (*closed)(void *arg);
 	void *arg;
 };
 
 struct live;
 
-/* The source has the growing file from now on.  ERR_NOMEM. */
+/* Make a source of a growing file.  source_close() frees *out.  ERR_NOMEM. */
 int live_new(struct live **, struct source *, const struct live_config *,
     struct err *);
-/* Now it is known what the file will be: chunks, bytes and the identity; `live` and
- * `in_order` are not looked at.  It is made as long as that.  A second call fails the
- * source, since readers may have got what was there before. */
+/* Say what the file will be: its chunks, bytes and identity; `live` and `in_order` are not
+ * looked at.  The file is made that long.  A second call makes the source fail, since readers
+ * may have got what was there before. */
 void live_begin(struct live *, const struct source_info *);
-/* This chunk is in the file. */
+/* Say that this chunk is in the file. */
 void live_has(struct live *, uint32_t chunk);
-/* These blocks of a chunk have come, which is not in the file yet and is not proved: whoever
- * reads finds out if they are damaged, and then waits for the chunk.  Only with `reading`. */
+/* Hand in blocks of a chunk that is not in the file yet and is not proved; data is copied.  A
+ * reader finds out if they are damaged, and then waits for the chunk.  Only with reading(). */
 void live_early(struct live *, uint32_t chunk, uint32_t first, uint32_t count,
     const uint8_t *data);
-/* Nothing more will come: all is there (NULL), or this has happened. */
+/* Say that nothing more will come: everything is there (NULL), or this error has happened. */
 void live_end(struct live *, const struct err *);
 
 #endif /* COMMON_IMAGE_READ_SOURCE_LIVE_H */

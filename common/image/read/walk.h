@@ -7,8 +7,8 @@
 
 struct walk {
 	const struct rangeset *set; /* borrowed */
-	size_t at;            /* range of the set */
-	uint64_t used;        /* sectors of it already given out */
+	size_t at;            /* index of the current range of the set */
+	uint64_t used;        /* sectors of that range that were given out */
 };
 
 /* Gives out the sectors of the next window that has any.  Returns how many ranges these

@@ -1,6 +1,6 @@
 /* window.h: a window is a part of the disk of which some sectors are stored.  Data goes from
- * disks and images to the writer in windows.  Sources give out aligned ones, which are 64 KiB
- * at a multiple of 64 KiB; recut.h makes those of them that follow the content.
+ * disks and images to the writer in windows.  Disks and images give out aligned windows, which
+ * are 64 KiB at a multiple of 64 KiB; recut.h makes windows that follow the content of them.
  */
 #ifndef COMMON_IMAGE_READ_WINDOW_H
 #define COMMON_IMAGE_READ_WINDOW_H
@@ -15,7 +15,8 @@
 enum {
 	WINDOW_SECTORS = FRAGMENT_WINDOW_BYTES / SECTOR_BYTES,
 	WINDOW_REGIONS_MAX = WINDOW_SECTORS / 2,
-	/* How many fit into a header of version 5 beside these regions. */
+	/* This number of relocations fits into a header of version 5 beside
+	 * WINDOW_REGIONS_MAX regions. */
 	WINDOW_RELOCS_MAX = 100,
 };
 
@@ -23,15 +24,15 @@ enum {
 struct window {
 	unsigned nregions;                        /* 1..WINDOW_REGIONS_MAX */
 	struct range regions[WINDOW_REGIONS_MAX]; /* sectors, ascending, apart */
-	unsigned nrelocs;                         /* whose sectors are among these */
+	unsigned nrelocs;                         /* those of sectors in these regions */
 	const struct ndz_reloc *relocs;           /* borrowed until it is packed */
-	bool fresh;                               /* begins a chunk */
-	uint64_t fresh_at; /* if so: the sector because of which it does */
-	/* Of windows that follow the content: no fragment goes on into it.  Aligned windows
-	 * have it in their place. */
+	bool fresh;                               /* it must begin a chunk */
+	uint64_t fresh_at; /* if so: the sector because of which it must */
+	/* Of windows that follow the content: no fragment goes on from the window before into
+	 * this one.  Of aligned windows their place on the disk decides that. */
 	bool apart;
 };
 
-uint64_t window_bytes(const struct window *); /* of its data */
+uint64_t window_bytes(const struct window *); /* length of the window's data */
 
 #endif /* COMMON_IMAGE_READ_WINDOW_H */
