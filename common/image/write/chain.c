@@ -1,5 +1,6 @@
-/* chain.c: a delta names what it is a delta of, and so does an image what it is.  Whoever puts
- * several together calls this, in one thread, before their data is read. */
+/* chain.c: the state that each delta names as its base is compared with the state of the image
+ * below it.  Whoever puts several images together calls this, in one thread, before their data
+ * is read. */
 #include "common/image/write/chain.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* chain.h: a base and its deltas: does each belong to what is below it, and what they amount
- * to, as a disk that is read anywhere or as an image.
+/* chain.h: checks that each delta belongs to what is below it, and gives out what a base and
+ * its deltas amount to, as a disk that is read anywhere or as an image.
  *
  * images[0] is the base, and each of the others is a delta of what is below it.
  */
@@ -17,30 +17,30 @@
 #include "common/image/write/maker.h"
 #include "common/image/write/rewrite.h"
 
-/* Told a sentence about a delta that does not say what it belongs to; the image below it
- * then counts as its base.  NULL instead of a function: such a delta is refused. */
+/* Called with a sentence about a delta that does not say what it belongs to; the image below
+ * the delta then counts as its base.  NULL instead of a function: such a delta is refused. */
 typedef void chain_warning(const char *sentence);
 
 /* Reads all of the base when a delta knows it by its signature.  ERR_REFUSED when a delta says
  * that it belongs to something else, images[0] is a delta, or another is none. */
 int chain_check(
     struct sectors *const images[], size_t n, chain_warning *, struct err *);
-/* Only whole images: ERR_REFUSED for a delta. */
+/* Check that an image is whole: ERR_REFUSED for a delta. */
 int chain_check_whole(const struct sectors *, struct err *);
 
 /* chain_check(), then random_open_layers(): all images are taken over, also on failure. */
 int chain_random(struct random **, struct sectors *const images[], size_t n,
     uint64_t cache_bytes, chain_warning *, struct err *);
 
-/* The whole image that the layers of these images amount to, for rewrite().  It does not say which state it is: that of the topmost image is known when
- * chain_check() has been passed. */
+/* The whole image that the layers of these images amount to, for rewrite().  Its state is not
+ * filled in: when chain_check() has been passed, it is the state of the topmost image. */
 struct rewrite_source chain_whole(
     const char *program, struct layers *, struct sectors *const images[], size_t n);
 
 /* How the chunks of that image are made. */
 struct chain_config {
 	const char *program;     /* chunk 0 has it, with the suite's version */
-	struct maker_choice how; /* that maker_check() has passed */
+	struct maker_choice how; /* checked by maker_check() */
 	chain_warning *warn;
 };
 /* chain_check(), then a source that is in_order: each chunk of the whole image is made when it

@@ -1,4 +1,4 @@
-/* chain_source.c: the full image that results from a base and its deltas, as a
+/* chain_source.c: the whole image that results from a base and its deltas, as a
  * source.  A thread makes its chunks in order, and no more of them than are needed
  * soon.  The owner of the source calls its functions, source_next() in one thread at
  * a time; take() and make() run in the source's own thread. */
@@ -10,7 +10,7 @@
 #include "common/base/queue.h"
 #include "common/image/write/chain.h"
 
-/* Chunks of 1 MiB, one of which is made while the others wait. */
+/* How many finished chunks of 1 MiB may wait for source_next(). */
 enum { AHEAD = 4 };
 
 struct chain {
@@ -25,7 +25,7 @@ struct chain {
 	struct cancel cancel;
 	pthread_t thread;
 	bool started;
-	int rc;         /* of the thread, and why; written before the queue is closed */
+	int rc;         /* the thread's result, with `why`; set before the queue is closed */
 	struct err why;
 	uint32_t next; /* chunk that source_next() gives out */
 };

@@ -104,7 +104,7 @@ compress_window(struct compressor *z, struct batch *b, const struct run *r, unsi
 	b->adlers[i] = adler_of(raw, n);
 }
 
-/* The run is to have no more windows. */
+/* End the fragment of a run that gets no more windows. */
 static void
 end_run(struct compressor *z, struct batch *b, struct run *r)
 {
@@ -191,11 +191,11 @@ batch_hash_odd(const struct batch *b)
 struct view {
 	const struct rooms *rooms;
 	bool known;
-	bool lost; /* only the packer will know */
+	bool lost; /* a run does not fit: only the packer will know the room behind it */
 	struct packer_room room;
 };
 
-/* A run whose first window asks for it begins a chunk. */
+/* Let a new chunk begin in front of a run whose first window must begin one. */
 static void
 view_fresh(struct view *v, const struct batch *b, const struct run *r)
 {
@@ -203,7 +203,7 @@ view_fresh(struct view *v, const struct batch *b, const struct run *r)
 		v->room = packer_room_next(&v->room);
 }
 
-/* The run goes in, to a new chunk if need be. */
+/* Take off the room of the run, in a new chunk if need be. */
 static void
 view_add(struct view *v, const struct batch *b, const struct run *r)
 {
@@ -219,8 +219,8 @@ view_add(struct view *v, const struct batch *b, const struct run *r)
 		packer_room_add(&v->room, &f);
 }
 
-/* Look at the room.  What the packer tells is the room at the batch's beginning; the runs
- * before r are added here. */
+/* Look at the room in front of run r.  The packer tells the room at the batch's beginning; the
+ * runs before r are added here.  False: the room is not known. */
 static bool
 view_look(struct view *v, const struct batch *b, const struct run *r)
 {
@@ -232,8 +232,8 @@ view_look(struct view *v, const struct batch *b, const struct run *r)
 	return v->known && !v->lost;
 }
 
-/* The run's windows, until one is known not to fit.  When not even the first
- * one does, all of them are for a new chunk. */
+/* Compress the run's windows, until one is known not to fit.  When even the first one does
+ * not fit, all of them are for a new chunk. */
 static void
 compress_run(struct compressor *z, struct batch *b, struct run *r, struct view *v)
 {
@@ -256,7 +256,7 @@ compress_run(struct compressor *z, struct batch *b, struct run *r, struct view *
 	end_run(z, b, r);
 }
 
-/* How many windows from `first` on can be one run. */
+/* How many windows from `first` on, at most `most`, can be one run; 0: the first one is zero. */
 static unsigned
 run_length(const struct batch *b, unsigned first, unsigned most)
 {
@@ -293,7 +293,7 @@ compress_batch(struct compressor *z, struct batch *b, const struct rooms *rooms)
 		rooms->tell(rooms->arg, &v.room);
 }
 
-/* The run's one window, by whoever knows it. */
+/* Take the fragment of the run's one window from whoever knows it.  False: nobody does. */
 static bool
 take_known(
     const struct compressor *z, struct batch *b, const struct run *r, const struct known *k)
@@ -358,7 +358,7 @@ pack_run(struct packer *p, struct compressor *z, struct batch *b, struct run r,
 		struct fragment f = run_fragment(b, &r);
 		if (packer_add(p, &f, e) != 0)
 			return -1;
-		/* Behind those that are out is the one that it is in. */
+		/* The windows are in the open chunk, which comes behind the closed ones. */
 		for (unsigned i = r.first; i < r.first + r.n; i++)
 			b->chunks[i] = packer_chunks(p);
 		if (r.cut)

@@ -1,12 +1,11 @@
 /* compress.h: windows → fragments.
  *
- * A batch is some windows on their way from the reader to the packer.  A
- * compressor makes runs of them: windows that are a fragment together.  Where
- * a chunk ends is known only when everything before is packed: by then a run
- * may have too many windows.  It is cut then, and what is behind the cut is
- * compressed once more, as the beginning of the next chunk.  A compressor that
- * can be told in time how much room there is cuts right there; the image is the
- * same either way.
+ * A batch is some windows on their way from the reader to the packer.  A compressor makes
+ * runs of them: a run is windows that are one fragment together.  Where a chunk ends is
+ * known only when everything before it is packed, and a run may have too many windows for
+ * its chunk.  Such a run is cut, and what is behind the cut is compressed once more, as the
+ * beginning of the next chunk.  A compressor that is told in time how much room there is
+ * cuts the run itself; the image is the same either way.
  */
 #ifndef COMMON_IMAGE_WRITE_COMPRESS_H
 #define COMMON_IMAGE_WRITE_COMPRESS_H
@@ -19,11 +18,11 @@
 #include "common/image/write/packer.h"
 
 enum {
-	/* Of raw data, and so the most of a fragment. */
+	/* The raw data of a batch, and therefore of a fragment, at most. */
 	BATCH_BYTES = EXT_FRAGMENT_RAW_MAX,
 	/* Windows that follow the content have 16 KiB or more, but for a few. */
 	BATCH_WINDOWS = 64,
-	/* Every codec's bound is no more than that above the length of a window. */
+	/* Every codec's bound() is above the length of a window by no more than this. */
 	WINDOW_SLACK_BYTES = 1024,
 };
 
@@ -39,8 +38,9 @@ struct batch {
 	unsigned n;
 	struct window windows[BATCH_WINDOWS]; /* each good for window_check() */
 	size_t raw_at[BATCH_WINDOWS + 1];     /* where each one's data begins in raw */
-	/* The compressor's work: where a run's bytes are in out is known to run_out();
-	 * ends: how many with this window. */
+	/* The compressor's work.  run_out() says where in `out` the bytes of a run begin;
+	 * ends[i] is how many bytes the run has up to the end of window i, and adlers[i] the
+	 * Adler-32 of the raw data of window i. */
 	size_t ends[BATCH_WINDOWS];
 	uint32_t adlers[BATCH_WINDOWS];
 	unsigned nruns;
@@ -50,12 +50,13 @@ struct batch {
 	uint8_t out[BATCH_BYTES + BATCH_WINDOWS * WINDOW_SLACK_BYTES];
 };
 
-/* What one thread needs. */
+/* What one thread compresses with. */
 struct compressor {
 	const struct codec *codec;
 	void *encoder;
 };
 
+/* ERR_NOMEM. */
 int compressor_init(struct compressor *, const struct codec_choice *, struct err *);
 void compressor_free(struct compressor *);
 
@@ -67,20 +68,21 @@ struct rooms {
 	void (*tell)(void *arg, const struct packer_room *);
 	void *arg;
 };
-/* Could the batch take one more window of up to so many bytes? */
+/* Could the batch take one more window of up to `bytes` bytes? */
 bool batch_has_room(const struct batch *, size_t bytes);
 /* Make runs of all windows of the batch; their digests are left to batch_hash(). */
 void compress_batch(struct compressor *, struct batch *, const struct rooms *);
-/* Both for a codec whose fragments are one window each: digests first, and then only what
- * nobody has is compressed. */
+/* compress_batch() and batch_hash() together, for a codec whose fragments are one window each:
+ * the digests are made first, and then only what `known` does not find is compressed. */
 void compress_unknown(struct compressor *, struct batch *, const struct known *);
-/* Two digests cost little more than one, so a run that would be left over here is hashed
- * together with a run of `other` (or NULL).  batch_hash_odd(): would one be left over? */
+/* batch_hash() makes the digests of all runs of a batch, and of `other` (or NULL).  Two
+ * digests cost little more than one, so a run that would be left over in the first batch is
+ * hashed together with a run of `other`.  batch_hash_odd(): would one be left over? */
 void batch_hash(struct batch *, struct batch *other);
 bool batch_hash_odd(const struct batch *);
 
-/* Pack a batch that was compressed.  The compressor is the packer's own, for what
- * must be cut. */
+/* Pack a batch that was compressed.  The compressor is the packer's own, for runs that must be
+ * cut.  Errors as packer_add(). */
 int batch_pack(struct packer *, struct compressor *, struct batch *, struct err *);
 
 #endif /* COMMON_IMAGE_WRITE_COMPRESS_H */

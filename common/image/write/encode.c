@@ -86,7 +86,7 @@ ends_batch(const struct encode *c, const struct batch *b, const struct window *n
 	return next->regions[0].off / sectors != b->windows[0].regions[0].off / sectors;
 }
 
-/* Fill a batch: 1 it has windows, 0 the end, -1. */
+/* Fill a batch.  Returns 1 when it has windows, 0 at the end, or -1. */
 static int
 fill_batch(struct encode *c, struct batch *b, struct err *e)
 {
@@ -149,7 +149,8 @@ ask_room(void *arg, struct packer_room *room)
 	return known;
 }
 
-/* Note a room.  The packer's word is the last, and always comes. */
+/* Note the room in front of a batch, unless that of a later batch is known.  The packer's word
+ * is the last one, and always comes. */
 static void
 post_room(struct room_board *board, size_t batch, const struct packer_room *room)
 {
@@ -169,8 +170,8 @@ tell_room(void *arg, const struct packer_room *room)
 	post_room(a->board, a->batch + 1, room);
 }
 
-/* Compress one batch, and when it is left with one digest to make, another one that
- * is there already: that digest is made together with one of those. */
+/* Compress one batch.  When it has an odd number of digests to make, compress another batch
+ * that is there already, so that the odd digest is made together with one of that batch. */
 static void
 compress_some(struct encode *c, struct compressor *z, const struct rooms *rooms,
     struct batch *b, struct asker *asker)
@@ -227,7 +228,7 @@ pack_batch(struct encode *c, struct batch *b, struct err *e)
 	return 0;
 }
 
-/* The calling thread's part. */
+/* Pack all batches, in the calling thread, and wait for the other threads. */
 static int
 pack_all(struct encode *c, struct err *e)
 {
@@ -257,7 +258,8 @@ start(struct encode *c, struct err *e)
 	struct packer_room room = packer_room(c->packer);
 	c->version = room.version;
 	post_room(&c->board, 0, &room);
-	/* Fragments of many windows are an odd one in a batch: a compressor has two. */
+	/* With fragments of many windows, a batch may have an odd number of digests to make,
+	 * and a compressor then works on two batches (compress_some()). */
 	size_t each = c->cfg->codec.codec->windows > 1 ? 2 : 1;
 	size_t batches = n * each + SPARE_BATCHES;
 	c->batches = pool_new(batches, sizeof(struct batch));

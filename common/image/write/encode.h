@@ -3,9 +3,9 @@
  *	next() → [compressors] → packer
  *
  * One thread asks next() for windows in order, cuts them anew where the content says so, and
- * fills batches of them; compressors turn windows into fragments; the calling thread takes the batches back in
- * order and packs them.  A fixed set of batches circulates, so memory does not depend on
- * the source.
+ * fills batches of them.  Compressors turn windows into fragments.  The calling thread takes
+ * the batches back in order and packs them.  A fixed set of batches circulates, so memory does
+ * not depend on the source.
  */
 #ifndef COMMON_IMAGE_WRITE_ENCODE_H
 #define COMMON_IMAGE_WRITE_ENCODE_H
@@ -19,28 +19,29 @@
 
 struct encode_config {
 	struct codec_choice codec; /* the packer's, too */
-	uint64_t jobs;             /* compressors; 0: one a processor */
-	/* Asked before a window is compressed, by codecs whose fragments are one window
-	 * each; NULL: nobody is. */
+	uint64_t jobs;             /* compressors; 0: one for each processor */
+	/* It is asked before a window is compressed, with codecs whose fragments are one
+	 * window each; NULL: nobody is asked. */
 	const struct known *known;
-	/* The data of the next window into buf[FRAGMENT_WINDOW_BYTES], its sectors
-	 * and relocations into *w, which is empty.  The number of bytes, 0 at the
-	 * end (however often it is asked), or -1.  Runs in a thread of its own. */
+	/* Puts the data of the next window into buf[FRAGMENT_WINDOW_BYTES], its sectors and
+	 * relocations into *w, which is empty.  Returns the number of bytes, 0 at the end
+	 * (however often it is asked), or -1.  It runs in a thread of its own. */
 	ssize_t (*next)(void *arg, struct window *w, void *buf, struct err *);
-	/* After each window was packed, in order, in the calling thread: its sectors
-	 * and raw bytes, and the number of the chunk that it went into.  NULL: nobody
-	 * wants to know. */
+	/* Called after each window was packed, in order, in the calling thread, with its
+	 * sectors and raw bytes, and the number of the chunk that it went into.  -1 ends the
+	 * work.  NULL: nobody wants to know. */
 	int (*packed)(void *arg, const struct window *w, const void *raw, size_t n,
 	    uint32_t chunk, struct err *);
 	void *arg;
-	/* Windows follow the content (recut.h, whose zones and filler these are).  Else they
-	 * stay as next() gives them. */
+	/* Windows follow the content; zones and filler are those of struct recut_config.  Else
+	 * windows stay as next() gives them. */
 	bool content;
 	const struct cut_zones *zones;
 	const struct rangeset *filler;
 };
 
-/* Pack all windows; packer_finish() is left to the caller. */
+/* Pack all windows; packer_finish() is left to the caller.  Errors of next(), packed() and the
+ * packer; ERR_NOMEM. */
 int encode_all(const struct encode_config *, struct packer *, struct err *);
 
 #endif /* COMMON_IMAGE_WRITE_ENCODE_H */

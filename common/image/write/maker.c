@@ -80,7 +80,7 @@ describe(const struct maker_config *c)
 	return image;
 }
 
-/* The packer has a finished chunk. */
+/* Seal a chunk that the packer has finished, and write it or give it to take(). */
 static int
 emit(void *arg, const void *chunk, struct err *e)
 {

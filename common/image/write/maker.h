@@ -1,5 +1,5 @@
-/* maker.h: makes a new image, and is all that does.  Windows of sectors go in, and chunks
- * come out:
+/* maker.h: makes a new image; every new image is made here.  Windows of sectors go in, and
+ * chunks come out:
  *
  *	next() → [compressors] → packer → signed and encrypted → output
  *
@@ -40,7 +40,7 @@ struct maker_choice {
 	struct codec_choice codec; /* --codec, -z, --fast */
 	enum maker_windows windows; /* --windows */
 	struct seal_config seal;   /* --sign, --encrypt */
-	uint64_t jobs;             /* threads that compress (-j); 0: one a processor */
+	uint64_t jobs;             /* threads that compress (-j); 0: one each processor */
 	bool v3, v5;               /* the version (-3, -5); neither: as it needs */
 	bool has_uuid;             /* the UUID (-u), which makes version 5 */
 	uint8_t uuid[NDZ_UUID_BYTES];
@@ -62,24 +62,24 @@ struct maker_config {
 	const struct maker_choice *how;
 	const char *program; /* "imagezip": chunk 0 has it, with the suite's version */
 	const char *source;  /* what the image is made of, for messages */
-	uint64_t total;      /* sectors of that; UINT64_MAX: the end tells */
+	uint64_t total;      /* sectors of the source; UINT64_MAX: the end tells */
 	bool prefer_v5;      /* version 5 unless the user wants version 3 */
 	struct ext_image image;       /* into chunk 0; made_at and tool need not be set */
 	struct ext_state state, base; /* NONE, or into every chunk */
-	const struct rangeset *freed;       /* of a delta: free by now; or NULL */
+	const struct rangeset *freed; /* of a delta: sectors that are free by now; or NULL */
 	struct basis *basis;          /* of a delta: samples of its base; or NULL */
-	struct tail tail;             /* of a disk; none: n is 0 */
+	struct tail tail;             /* of a disk; n is 0 when there is none */
 	/* For windows that follow the content: the zones of the disk, and the sectors that
 	 * are free and stored nevertheless; each may be NULL. */
 	const struct cut_zones *zones;
 	const struct rangeset *filler;
-	/* NDZ_UUID_BYTES that the new image has, too, unless the user says another UUID,
-	 * or it is signed or encrypted.  NULL: it has a new one. */
+	/* The NDZ_UUID_BYTES of a UUID that the new image keeps, unless the user gives
+	 * another one or the image is signed or encrypted.  NULL: it gets a new UUID. */
 	const uint8_t *keep_uuid;
-	/* The data of the next window into buf[FRAGMENT_WINDOW_BYTES], its sectors and
+	/* Puts the data of the next window into buf[FRAGMENT_WINDOW_BYTES], its sectors and
 	 * relocations into the window, which is empty.  Windows come in ascending order.
-	 * The number of bytes, 0 at the end (however often it is asked), or -1.  It is
-	 * called in a thread of its own, and only during maker_run(). */
+	 * Returns the number of bytes, 0 at the end (however often it is asked), or -1.  It
+	 * is called in a thread of its own, and only during maker_run(). */
 	ssize_t (*next)(void *arg, struct window *, void *buf, struct err *);
 	/* Called for each window in order, in the thread of maker_run(); -1 ends the
 	 * work.  NULL: nobody wants to know. */
@@ -87,7 +87,7 @@ struct maker_config {
 	/* Called in front of each chunk that is written, in the thread of maker_run()
 	 * and maker_end().  NULL: nobody wants to know. */
 	void (*chunk)(void *arg);
-	void *arg; /* of all three */
+	void *arg; /* of next(), packed() and chunk() */
 	/* Takes each chunk, NDZ_CHUNK_BYTES, in order, in the thread of maker_run() and
 	 * maker_end(), when maker_run() is told no output; -1 ends the work.  Else NULL. */
 	int (*take)(void *taker, const void *chunk, struct err *);
@@ -117,7 +117,7 @@ struct maker_ending {
 /* Write the last chunk, after a good maker_run().  ERR_FORMAT "nothing to store" of an
  * image without data, ERR_IO of the output, or ERR_NOMEM. */
 int maker_end(struct maker *, const struct maker_ending *, struct err *);
-/* Forget everything but the output, and wipe the keys.  NULL is fine. */
+/* Free everything but the output, and wipe the keys.  NULL is fine. */
 void maker_free(struct maker *);
 
 /* How much was read and written so far; zeros for NULL. */

@@ -16,19 +16,19 @@ enum { FREED_MAX = NDZ_CHUNK_BYTES / 16 };
 struct open_chunk {
 	uint8_t *bytes; /* NDZ_CHUNK_BYTES */
 	struct ndz_header h;
-	struct ext ext; /* its fragment table has room for all */
+	struct ext ext; /* its fragment table has room for EXT_FRAGMENTS_MAX */
 	struct packer_room room;
 	uint32_t adler;
-	uint64_t zero_windows; /* those of room.zero_bytes */
+	uint64_t zero_windows; /* the windows whose bytes room.zero_bytes counts */
 };
 
 struct packer {
 	struct packer_config cfg;
 	struct open_chunk chunks[2], *open;
-	struct open_chunk *waits; /* NULL, or the one in front of the open one */
-	uint32_t closed;
+	struct open_chunk *waits; /* the closed chunk in front of the open one, or NULL */
+	uint32_t closed;          /* number of closed chunks */
 	bool ended; /* the next fragment begins another chunk */
-	size_t reserve; /* of each chunk: the user's, and room for the tail's record */
+	size_t reserve; /* bytes of each chunk: cfg.reserve and the tail's record */
 };
 
 /* The room that each chunk keeps for samples of the base. */
@@ -174,7 +174,7 @@ packer_room(const struct packer *p)
 	return p->ended ? packer_room_next(&p->open->room) : p->open->room;
 }
 
-/* Entries that windows add to a table whose last region ends at `end`. */
+/* How many entries the windows add to a region table whose last region ends at `end`. */
 static unsigned
 new_regions(const struct fragment *f, uint64_t end)
 {
@@ -198,7 +198,8 @@ relocs_of(const struct fragment *f)
 	return n;
 }
 
-/* Room is always kept for one relocation: it may come after its fragment. */
+/* Does a header with these regions and relocations also hold the fragment's relocations?  Room
+ * is always kept for one relocation, which may come after its fragment. */
 static bool
 header_holds(
     unsigned version, unsigned nregions, unsigned nrelocs, const struct fragment *f)
@@ -353,8 +354,8 @@ list_samples(struct packer *p)
 	c->ext.has_samples = true;
 }
 
-/* List the freed sectors that belong to this chunk, as far as there is room.  The rest is
- * only stored for longer than it need be. */
+/* List the freed sectors that belong to this chunk, as far as there is room.  Sectors that are
+ * not listed are only stored for longer than they need be. */
 static void
 list_freed(struct packer *p)
 {
@@ -395,7 +396,8 @@ emit_both(struct packer *p, struct err *e)
 	return emit(p, first, e) != 0 || emit(p, second, e) != 0 ? -1 : 0;
 }
 
-/* The chunk is full, or the last: it answers for everything up to lastsect. */
+/* Complete the open chunk, which is full or the last one: it answers for everything up to
+ * lastsect. */
 static int
 complete_chunk(struct packer *p, uint64_t lastsect, struct err *e)
 {
@@ -420,8 +422,8 @@ complete_chunk(struct packer *p, uint64_t lastsect, struct err *e)
 	return 0;
 }
 
-/* Two chunks' digests cost little more than one's: every second chunk waits for the
- * next one. */
+/* Complete the open chunk, and emit it or let it wait.  Two chunks' digests cost little more
+ * than one's, so every second chunk waits for the next one. */
 static int
 close_chunk(struct packer *p, uint64_t lastsect, struct err *e)
 {
@@ -483,7 +485,7 @@ packer_add_reloc(struct packer *p, const struct ndz_reloc *r, struct err *e)
 	return 0;
 }
 
-/* Whatever else is put in, ext_need() has room for a short list. */
+/* The list gets the room that is left; ext_need() always includes room for a short list. */
 int
 packer_note_lost(struct packer *p, struct lostset *lost, struct err *e)
 {

@@ -1,12 +1,11 @@
 /* packer.h: fragments in disk order → chunks.
  *
- * Chunks are filled one at a time; their [firstsect, lastsect) tile the image.
- * A chunk is closed when the next fragment would not fit: by bytes, by region
- * entries, or by raw data that is not zero (16 MiB).  A run of zero windows is
- * one entry of the fragment table and costs 1/1000 of its size, or less.
- * A chunk is closed when a fragment comes that does not fit any more, for only
- * then is it known where it ends; the last one at packer_finish().  Chunks are
- * emitted two by two, so that their digests are made together.
+ * Chunks are filled one at a time; their [firstsect, lastsect) tile the image.  A chunk is
+ * closed when a fragment comes that does not fit any more, since only then is it known where
+ * the chunk ends; the last chunk is closed at packer_finish().  A fragment does not fit by
+ * its bytes, by region entries, or by raw data that is not zero (16 MiB).  A run of zero
+ * windows is one entry of the fragment table and costs 1/1000 of its size, or less.  Chunks
+ * are emitted two by two, so that their digests are made together.
  */
 #ifndef COMMON_IMAGE_WRITE_PACKER_H
 #define COMMON_IMAGE_WRITE_PACKER_H
@@ -26,7 +25,7 @@ enum {
 	PACKER_RAW_MAX = 16 << 20, /* bytes of a chunk that are not zero */
 };
 
-/* ERR_FORMAT when it has more relocations than a header holds. */
+/* ERR_FORMAT when a window has more relocations than a header of this version holds. */
 int window_check(const struct window *, unsigned version, struct err *);
 
 /* Windows, compressed. */
@@ -50,8 +49,8 @@ struct packer_config {
 	struct ext_image image;              /* into chunk 0 */
 	struct ext_state state, base;        /* NONE, or into every chunk */
 	const struct rangeset *freed;              /* of a delta, or NULL; borrowed */
-	struct basis *basis;                 /* the same */
-	struct tail tail; /* of a disk; into chunk 0 and those that store some of it */
+	struct basis *basis;                 /* of a delta, or NULL; borrowed */
+	struct tail tail; /* of a disk; into chunk 0 and chunks that store some of it */
 	bool content; /* windows follow the content: the table tells sectors */
 	bool own_magic; /* version 5, refused by programs of the base format */
 	size_t reserve; /* bytes at the end of each chunk that stay free */
@@ -60,8 +59,8 @@ struct packer_config {
 	void *arg;
 };
 
-/* Set what chunks need so that they can be sealed.  The uuid must be set, and be one of
- * seal_uuid(). */
+/* Set the members that chunks need so that they can be sealed.  `uuid` must be set before; of
+ * images that are sealed it comes from seal_uuid(). */
 void packer_config_seal(struct packer_config *, const struct seal_config *);
 
 struct packer;
@@ -83,8 +82,8 @@ struct packer_room {
 	unsigned nregions, nrelocs;
 	uint64_t regions_end; /* sector behind the last region */
 	size_t nfragments, stream_bytes, reserve;
-	size_t samples_bytes; /* of those that there must be room for */
-	uint64_t zero_bytes;  /* not yet in the stream */
+	size_t samples_bytes; /* room that is kept for samples of the base */
+	uint64_t zero_bytes;  /* zeros that are not in the stream yet */
 	uint64_t nonzero_bytes;
 };
 struct packer_room packer_room(const struct packer *);
@@ -92,13 +91,13 @@ struct packer_room packer_room(const struct packer *);
 struct packer_room packer_room_next(const struct packer_room *);
 /* Take off the room of this fragment, which must fit. */
 void packer_room_add(struct packer_room *, const struct fragment *);
-/* Would it still take this fragment?  (Its data and digest are not looked at.) */
+/* Is there room for this fragment?  (Its data and digest are not looked at.) */
 bool packer_room_for(const struct packer_room *, const struct fragment *);
-/* Attach one more relocation to the fragment that was added last.  There is
- * always room for one behind a fragment without any; more can be ERR_FORMAT. */
+/* Attach one more relocation to the fragment that was added last.  There is always room for
+ * one behind a fragment without relocations; ERR_FORMAT: there is no room for more. */
 int packer_add_reloc(struct packer *, const struct ndz_reloc *, struct err *);
-/* These sectors of the image are zeros because they could not be read: the last
- * chunk says so.  Before packer_finish(). */
+/* List in the last chunk the sectors of the image that are zeros because they could not be
+ * read.  To be called before packer_finish().  ERR_NOMEM. */
 int packer_note_lost(struct packer *, struct lostset *, struct err *);
 /* Close the image; `total` is the size of the imaged area in sectors.  An
  * image without any fragment is ERR_FORMAT ("nothing to store"). */

@@ -55,7 +55,7 @@ recut_free(struct recut *r)
 	free(r);
 }
 
-/* Make sure that there is something unused: 1, 0 at the end, -1. */
+/* Make sure that some of r->in is unused.  Returns 1, 0 at the end, or -1. */
 static int
 fill(struct recut *r, struct err *e)
 {
@@ -73,7 +73,7 @@ fill(struct recut *r, struct err *e)
 	return !r->ended;
 }
 
-/* What is unused of the region at hand. */
+/* The unused sectors of the region at hand. */
 static struct range
 rest_of_region(const struct recut *r)
 {

@@ -16,7 +16,7 @@
 struct recut;
 
 struct recut_config {
-	/* As in encode.h, and called in the thread that calls recut_next(). */
+	/* next() of struct encode_config; called in the thread that calls recut_next(). */
 	ssize_t (*next)(void *arg, struct window *w, void *buf, struct err *);
 	void *arg;
 	const struct cut_zones *zones; /* borrowed, or NULL: the disk is one zone */

@@ -1,5 +1,5 @@
-/* rewrite.c: windows of images that are read become a new image in a file, and what came
- * out is said.
+/* rewrite.c: windows of images that are read become a new image in a file, and the result is
+ * reported.
  *
  * Called by imagedelta and imagerezip, in the thread that they begin with, and by
  * chain_source.c in the thread that makes its chunks. */

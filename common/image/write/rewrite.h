@@ -13,7 +13,7 @@
 struct rewrite_config {
 	struct maker_choice how; /* neither -3 nor -5: the version is the source's */
 	bool no_sync, force, quiet, json;
-	struct proof_config proof; /* of those that are read */
+	struct proof_config proof; /* of the images that are read */
 };
 
 extern const struct rewrite_config rewrite_defaults;
@@ -30,20 +30,21 @@ struct rewrite_source {
 	struct ext_state state, base;
 	const struct rangeset *freed; /* or NULL */
 	struct basis *basis;    /* of a delta, or NULL */
-	struct tail tail;       /* of the disk; none: n is 0 */
-	struct lostset *lost;   /* looked at when all is done() */
+	struct tail tail;       /* of the disk; n is 0 when there is none */
+	struct lostset *lost;   /* not looked at before done() was called */
 	ssize_t (*next)(void *arg, struct window *, void *buf, struct err *);
-	/* After the last window: was everything that was read right? */
+	/* Called after the last window: was everything right that was read? */
 	int (*done)(void *arg, struct err *);
 	void *arg;
 };
 
-/* The zones of the new image, from the partition table of the image that it is like, into
- * *zones, which is empty; none where its windows do not follow the content.  In the thread
- * that has the images, before they are read otherwise; cut_zones_free(). */
+/* Put the zones of the new image into *zones, which is empty.  They come from the partition
+ * table of the image that it is like; there are none where its windows do not follow the
+ * content.  To be called in the thread that has the images, before they are read otherwise;
+ * the caller frees *zones with cut_zones_free().  Errors as sectors_zones(). */
 int rewrite_zones(struct cut_zones *zones, const struct maker_choice *,
     const struct rewrite_source *, struct err *);
-/* For maker_new(); it borrows what the source borrows, and has no zones. */
+/* The config for maker_new().  It borrows what the source borrows, and has no zones. */
 struct maker_config rewrite_as(
     const struct maker_choice *, const struct rewrite_source *);
 /* Make the whole image with a maker of such a config: chunks go to the output, or, where
@@ -51,8 +52,8 @@ struct maker_config rewrite_as(
 int rewrite_image(
     struct maker *, const struct rewrite_source *, struct output *, struct err *);
 
-/* Write it to a file, which gets its name when it is whole, or "-"; say what
- * came out, as the options want it. */
+/* Make the image and write it to a file, which gets its name when it is whole, or to standard
+ * output ("-").  Then report the result as the options want it. */
 int rewrite(const struct rewrite_config *, const struct rewrite_source *,
     const char *output, struct err *);
 

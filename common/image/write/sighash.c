@@ -79,7 +79,7 @@ begin_record(struct sigmaker *m, uint32_t start, uint32_t chunk)
 	m->open = (struct sig_record){ .start = start, .chunk = chunk };
 }
 
-/* Sectors that lie in one block. */
+/* Add sectors that lie in one block. */
 static int
 add_piece(struct sigmaker *m, uint32_t start, uint32_t count, const void *data,
     uint32_t chunk, struct err *e)

@@ -8,7 +8,7 @@
 #include "common/image/read/walk.h"
 #include "common/image/write/sighash.h"
 
-/* Sectors that may be in more than one chunk. */
+/* Add sectors that may be in more than one chunk. */
 static int
 add_sectors(struct sigmaker *m, struct sectors *image, struct range r,
     const uint8_t *data, struct err *e)
