@@ -17,6 +17,7 @@ struct basis {
 	struct samples replaced; /* of replaced sectors, ascending; guarded by the lock */
 };
 
+/* Make an empty basis whose samples have this hash; basis_free() frees what it holds. */
 void basis_init(struct basis *, enum sample_hash);
 void basis_free(struct basis *);
 /* Add a sample of replaced sectors, which begins behind all that were added before.

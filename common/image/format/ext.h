@@ -135,6 +135,7 @@ struct ext {
  * is damaged (fragment lengths must add up to the stream, their windows or sectors to the
  * regions).  ERR_NOMEM. */
 int ext_get(struct ext *, const struct ndz_header *h, const void *chunk, struct err *);
+/* Free what ext_get() allocated: fragments, freed sectors, samples and lost sectors. */
 void ext_free(struct ext *);
 /* Write the extension behind the stream of a chunk; ERR_FORMAT when it does not fit. */
 int ext_put(const struct ext *, const struct ndz_header *h, void *chunk, struct err *);

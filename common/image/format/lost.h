@@ -34,6 +34,7 @@ struct lostset {
 	uint64_t sectors;
 };
 
+/* Make an empty list; lostset_free() frees what it holds. */
 void lostset_init(struct lostset *);
 void lostset_free(struct lostset *);
 /* Add the part of a list that lies within a set.  No sector of that part may have been added

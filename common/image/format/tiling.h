@@ -19,6 +19,7 @@ struct tiling {
 	bool misnumbered;      /* a chunk is not at the place that its number says */
 };
 
+/* Begin without chunks; tiling_free() frees what was collected. */
 void tiling_init(struct tiling *);
 void tiling_free(struct tiling *);
 /* Add chunk `number` of the image, which has this header.  ERR_NOMEM. */

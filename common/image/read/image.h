@@ -34,6 +34,7 @@ int image_open_disk(struct image **, struct disk *, struct proof *, struct err *
 void image_close(struct image *); /* NULL is fine */
 /* The name of the image's source, for messages. */
 const char *image_name(const struct image *);
+/* Can its chunks be read in any order?  False for a pipe, and other sources in_order. */
 bool image_seekable(const struct image *);
 /* Is each whole chunk that this image gives out proved to be signed, or encrypted? */
 bool image_is_proved(const struct image *);

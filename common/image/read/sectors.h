@@ -38,7 +38,8 @@ int sectors_open_source(
     struct sectors **, struct source *, struct proof *proof, struct err *);
 int sectors_open_disk(
     struct sectors **, struct disk *, struct proof *proof, struct err *);
-void sectors_close(struct sectors *);
+void sectors_close(struct sectors *); /* closes the image, too; NULL is fine */
+/* The image's name for messages, and its number of chunks. */
 const char *sectors_name(const struct sectors *);
 uint32_t sectors_chunks(const struct sectors *);
 

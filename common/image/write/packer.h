@@ -65,6 +65,7 @@ void packer_config_seal(struct packer_config *, const struct seal_config *);
 
 struct packer;
 
+/* Make a packer with an empty first chunk; the config is copied.  ERR_NOMEM. */
 int packer_new(struct packer **, const struct packer_config *, struct err *);
 void packer_free(struct packer *);
 /* Add a fragment.  One of a single window always fits, or is refused as by window_check();

@@ -19,7 +19,8 @@ int sigmaker_add(struct sigmaker *, struct range sectors, const void *data,
 /* sigmaker_add() for all sectors of a window, whose data is in one piece. */
 int sigmaker_add_window(struct sigmaker *, const struct window *, const void *data,
     uint32_t chunk, struct err *);
-/* Move the finished signature to *s, which the caller frees. */
+/* Move the finished signature to *s, which the caller frees.  The maker is still to be freed.
+ * ERR_NOMEM. */
 int sigmaker_finish(struct sigmaker *, struct sig *s, struct err *);
 
 /* Hash the data that read() puts into buf for these sectors, in ascending pieces.  ERR_NOMEM,
