@@ -1,4 +1,6 @@
-/* bits.h: bitmaps of clusters: bit 0 is the lowest bit of the first byte. */
+/* bits.h: bitmaps of clusters, for the modules of fsmods. Bit 0 is the lowest bit of the
+ * first byte. The functions check no bounds: the caller's map has all the bits that it
+ * names. */
 #ifndef FSMODS_BITS_H
 #define FSMODS_BITS_H
 
@@ -6,18 +8,21 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Is bit i set? */
 static inline bool
 bit_get(const uint8_t *map, uint64_t i)
 {
 	return map[i / 8] >> i % 8 & 1;
 }
 
+/* Set bit i. */
 static inline void
 bit_set(uint8_t *map, uint64_t i)
 {
 	map[i / 8] |= (uint8_t)(1u << i % 8);
 }
 
+/* Set the bits [from, to); nothing happens when `from` is not below `to`. */
 static inline void
 bits_set(uint8_t *map, uint64_t from, uint64_t to)
 {

@@ -2,12 +2,12 @@
  * module that recognises it. fsmods.c calls its functions, in the first thread of
  * imagezip.
  *
- * The boot area with the label, unused partitions and all space between partitions
- * are kept.  BSD swap has no signature, so it is skipped only when the label proves
- * to be alive: some partition of it has a filesystem that was understood, and no
- * one has a filesystem that was not.  A label can outlive its partitions: when a
- * filesystem begins where the slice does, it must be that of a partition, in which
- * it fits, or nothing is skipped.
+ * The boot area with the label, unused partitions and all space between partitions are
+ * kept. BSD swap has no signature, so it is skipped only when the label proves to be
+ * alive: some partition of the label has a filesystem that was understood, and no
+ * partition has a filesystem that was not. A label can outlive its partitions: when a
+ * filesystem begins where the slice does, it must be the filesystem of a partition and
+ * fit into that partition, or nothing is skipped.
  * Swap with a hibernated system or a crash dump in it is kept.
  */
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include "fsmods/recognise.h"
 
 enum {
-	SWAP_KEEP_SECTORS = 64, /* as for the swap of Linux */
+	SWAP_KEEP_SECTORS = 64, /* as many as swap.c keeps of Linux swap */
 	SWAP_TAIL_SECTORS = 16,
 };
 
@@ -31,7 +31,8 @@ struct scanned {
 	unsigned understood, doubtful;
 };
 
-/* Partition-relative sectors of p become the slice's, less the boot area. */
+/* Report sectors of partition p, counted from its start, as sectors of the slice, without
+ * those that lie in the slice's boot area. */
 static int
 skip_part(struct skip_sink *sink, const struct bsdlabel_part *p, struct range r,
     struct err *e)
@@ -64,8 +65,8 @@ scan_parts(struct disk *d, struct range slice, const struct bsdlabel *l,
 	return 0;
 }
 
-/* Makers of filesystems leave the sector of the label alone, so it may be older
- * than a filesystem that has all of the slice. */
+/* Fails when the label may be older than a filesystem that fills the whole slice: mkfs
+ * programs leave the sector of the label alone. */
 static int
 check_alive(struct disk *d, struct range slice, const struct bsdlabel *l,
     const struct scanned *x, struct err *e)
@@ -81,7 +82,8 @@ check_alive(struct disk *d, struct range slice, const struct bsdlabel *l,
 	    mod->title);
 }
 
-/* Is something in this swap that a system will want when it boots? */
+/* Does this swap hold something that a system wants at its next boot: a hibernated system
+ * or a crash dump? */
 static int
 swap_holds(struct disk *d, struct range at, bool *holds, struct err *e)
 {
@@ -122,7 +124,7 @@ skip_swap(struct disk *d, struct range slice, const struct bsdlabel_part *p,
 	    (struct range){ SWAP_KEEP_SECTORS, p->sectors.len - SWAP_KEEP_SECTORS }, e);
 }
 
-/* What of one partition is skipped, and why more is not. */
+/* Report what is skipped in one partition. why: "", or the reason why no more is skipped. */
 static int
 report_part(struct disk *d, struct range slice, const struct bsdlabel_part *p,
     struct scanned *x, struct fs_scan *fs, struct skip_sink *sink, char *why,
@@ -201,7 +203,8 @@ shift(void *arg, const struct fs_records *r, struct err *e)
 	return s->fn(s->arg, &there, e);
 }
 
-/* One partition; what its scan has stored completely stays as it is. */
+/* Report the free inodes of one partition; none when its scan failed, since the partition
+ * is then stored completely. */
 static int
 part_inodes(struct disk *d, struct range at, struct shifted *s, struct err *e)
 {

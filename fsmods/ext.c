@@ -1,12 +1,12 @@
-/* ext.c: ext2, ext3, ext4 through libext2fs. fsmods.c calls its probe in the first
- * thread of imagezip, and relay.c its scan, in a confined child process.
+/* ext.c: ext2, ext3, ext4 through libext2fs. fsmods.c calls its probe() in the first
+ * thread of imagezip, and relay.c its scan(), in a confined child process.
  *
- * Skipped is what the block bitmaps call free, less all metadata wherever it
- * is: groups marked BLOCK_UNINIT have no bitmap on the disk, but they may hold
- * backup superblocks, descriptors, bitmaps and inode tables.
- * When the bitmaps cannot be trusted (journal to be replayed, not cleanly
- * unmounted, errors noted, checksums or counts that do not match, features
- * that are not known here) the scan fails, and the partition is stored completely.
+ * Blocks that the block bitmaps call free are skipped, except those that hold metadata:
+ * groups marked BLOCK_UNINIT have no bitmap on the disk, but they may hold backup
+ * superblocks, descriptors, bitmaps and inode tables.
+ * When the bitmaps cannot be trusted (journal to be replayed, not cleanly unmounted,
+ * errors noted, checksums or counts that do not match, features that are not known here)
+ * the scan fails, and the partition is stored completely.
  */
 #include <ext2fs/ext2fs.h>
 #include <inttypes.h>
@@ -26,8 +26,8 @@ enum {
 	LOG_BLOCK_MAX = 6, /* 64 KiB */
 };
 
-/* Features that may change what "free" means are read-only compatible ones,
- * too; what is not listed here is not understood. */
+/* The read-only compatible features that this module understands. Such a feature may
+ * change what "free" means, so a filesystem with any other is refused. */
 static const unsigned known_ro_compat = EXT2_FEATURE_RO_COMPAT_SPARSE_SUPER |
                                         EXT2_FEATURE_RO_COMPAT_LARGE_FILE |
                                         EXT4_FEATURE_RO_COMPAT_HUGE_FILE |
@@ -48,10 +48,12 @@ struct source {
 	struct range part;
 };
 
-/* The library takes what is behind a "?" in the name for options: no disk's own name will do. */
+/* The library takes what follows a "?" in the name for options, so the name of the disk
+ * itself cannot be used. */
 #define LIBRARY_NAME "disk"
 
-/* io_manager.open() has a name and no argument: what is being opened. */
+/* The partition that is being opened: io_manager.open() is given a name and no other
+ * argument. */
 static _Thread_local struct source *opening;
 
 static io_manager ext_disk_io_manager(void);
@@ -151,7 +153,7 @@ ext_disk_io_manager(void)
 	return &ext_disk_io;
 }
 
-/* 1, or 0 when the partition is too small for one, or -1. */
+/* Returns 1, 0 when the partition is too small for a superblock, or -1. */
 static int
 read_super(struct disk *d, struct range part, uint8_t super[SUPER_BYTES], struct err *e)
 {
@@ -163,7 +165,8 @@ read_super(struct disk *d, struct range part, uint8_t super[SUPER_BYTES], struct
 	           : -1;
 }
 
-/* The external journal of another filesystem has a superblock, and no bitmaps. */
+/* Is this the external journal of another filesystem? Such a journal has a superblock,
+ * but no bitmaps. */
 static bool
 is_journal(struct disk *d, struct range part)
 {
@@ -198,8 +201,9 @@ fail_lib(struct err *e, const char *what, errcode_t rc)
 	return err_set(e, ERR_FORMAT, "%s: %s", what, error_message(rc));
 }
 
-/* With multi-mount protection: does another machine have it, or check it?  Its journal
- * and state may look clean then.  A block: le32 magic, le32 sequence. */
+/* Of a filesystem with multi-mount protection: fails when another machine has it mounted
+ * or checks it, because its journal and state may look clean nevertheless. The
+ * protection's block begins with le32 magic, le32 sequence. */
 static int
 check_mmp(ext2_filsys fs, struct err *e)
 {
@@ -227,7 +231,7 @@ check_mmp(ext2_filsys fs, struct err *e)
 			 e, ERR_FORMAT, "another machine has it mounted, or checks it");
 }
 
-/* May the bitmaps on the disk be believed? */
+/* Fails, with the reason, unless the bitmaps on the disk can be trusted. */
 static int
 check_state(ext2_filsys fs, struct range part, struct err *e)
 {
@@ -271,7 +275,7 @@ for_each_free(ext2_filsys fs,
 		    fs->block_map, free_at, last, &used_at);
 		if (rc != 0 && rc != ENOENT)
 			return fail_lib(e, "block bitmap", rc);
-		/* Clusters are rounded down by the library: never go backwards. */
+		/* The library rounds down to clusters, so free_at may lie before `at`. */
 		free_at = free_at > at ? free_at : at;
 		if (rc == ENOENT || used_at > last + 1)
 			used_at = last + 1;
@@ -294,8 +298,8 @@ count_free(void *arg, uint64_t first, uint64_t count, struct err *e)
 	return 0;
 }
 
-/* The superblock counts whole clusters; a partial one at the end may be
- * counted either way. */
+/* The bitmaps and the superblock must agree. The superblock counts whole clusters; it may
+ * or may not count a partial cluster at the end. */
 static int
 check_free_count(ext2_filsys fs, struct err *e)
 {
@@ -313,6 +317,8 @@ check_free_count(ext2_filsys fs, struct err *e)
 	return 0;
 }
 
+/* Mark the metadata of all groups as used: groups marked BLOCK_UNINIT have no bitmap on
+ * the disk. */
 static void
 mark_metadata(ext2_filsys fs)
 {

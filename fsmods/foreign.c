@@ -1,13 +1,15 @@
-/* foreign.c: signatures of what is stored completely whatever else it looks like.
- * fsmods.c calls its functions, in the first thread of imagezip.
+/* foreign.c: signatures of devices that are stored completely, whatever other signatures
+ * they have. fsmods.c calls its functions, in the first thread of imagezip.
  *
  * Linux RAID: see md.h.
- * ZFS: the first label has a ring of uberblocks at 128 KiB, one each 1 KiB or more,
- * which begin with a u64 magic in the byte order of who wrote it.
- * bcache and bcachefs: magic of 16 bytes, 24 behind the superblock in sector 8.
- * Other filesystems and pools: the magic numbers of the kernel's
- * include/uapi/linux/magic.h and of libblkid, with what follows them where two bytes
- * would be found by chance; GEOM's (FreeBSD): a name in the last sector.
+ * ZFS: the first label has a ring of uberblocks at 128 KiB, one at each multiple of 1 KiB
+ * or more; an uberblock begins with a u64 magic in the byte order of the machine that
+ * wrote it.
+ * bcache and bcachefs: magic of 16 bytes, 24 behind the superblock in sector 8. Other
+ * filesystems and pools: the magic numbers of the kernel's include/uapi/linux/magic.h and
+ * of libblkid, with the bytes that follow a magic of two bytes, which alone would be
+ * found by chance.
+ * GEOM (FreeBSD): a name in the last sector.
  */
 #include "fsmods/foreign.h"
 
@@ -59,7 +61,7 @@ static const struct {
 	{ 512 + 4, 8, "!Stra0ti", "a Stratis pool's device" },
 };
 
-/* Mirrors and labels, whose members begin with the data, are left out. */
+/* GEOM mirrors and labels are not listed, because their members begin with the data. */
 static const struct {
 	const char *magic, *name;
 } geoms[] = {
@@ -70,7 +72,8 @@ static const struct {
 	{ "GEOM::ELI", "a GELI volume" },
 };
 
-/* len bytes at an offset of the partition; false when they are not to be had. */
+/* Read len bytes at byte `at` of the partition. false: they lie outside, or cannot be
+ * read. */
 static bool
 look(struct disk *d, struct range part, uint64_t at, void *buf, size_t len)
 {
@@ -110,7 +113,8 @@ is_zfs(struct disk *d, struct range part)
 	return false;
 }
 
-/* The last sector, of either size, begins with a name that zeros fill up to 16. */
+/* The last sector of a GEOM member, of 512 or 4096 bytes, begins with a name that zeros
+ * fill up to 16 bytes. */
 static const char *
 find_geom(struct disk *d, struct range part)
 {

@@ -1,10 +1,10 @@
-/* foreign.h: what is known to own a partition, but is not understood: members of
- * arrays, pools and caches.
+/* foreign.h: finds owners of a partition that are known, but whose data is not
+ * understood: members of arrays, pools and caches.
  *
- * Making one of these leaves what a former filesystem wrote at places that they do
- * not use: the superblock of ext, the boot sector of FAT, the header of swap and the
- * label of LVM stay readable below a RAID member's superblock.  Such a leftover
- * calls free what holds the data of the array.
+ * Making such a member leaves what a former filesystem wrote at places that the member
+ * does not use: the superblock of ext, the boot sector of FAT, the header of swap and the
+ * label of LVM stay readable below a RAID member's superblock. Such a leftover calls free
+ * what holds the array's data.
  */
 #ifndef FSMODS_FOREIGN_H
 #define FSMODS_FOREIGN_H
@@ -12,8 +12,9 @@
 #include "common/disk/disk.h"
 #include "common/disk/range.h"
 
-/* "ZFS pool", or NULL when nothing is recognised, or could not be read.  A member of
- * a mirror that begins with the data of the mirror is no foreign thing. */
+/* What owns the partition ("a member of a ZFS pool", static), or NULL when nothing is
+ * recognised or the partition could not be read. A member of a mirror that begins with
+ * the data of the mirror is not reported. */
 const char *foreign_find(struct disk *, struct range part);
 
 #endif /* FSMODS_FOREIGN_H */

@@ -1,11 +1,11 @@
 /* fsmod.h: a filesystem module: says which sectors of a partition hold nothing.
  *
- * A module is one file, all static, that ends in its table (a large one has
- * helpers NAME_*.c and NAME_impl.h beside it); fsmods.c lists the tables in the
- * order in which they are tried.  Silence means "keep": a module
- * that understands too little makes a larger image, never a damaged one.  The
- * sink checks bounds for all modules; on any error of scan() the caller stores
- * the partition whole, with a warning that names the reason.
+ * A module is one file, all static, that ends in its table (a large one has helpers
+ * NAME_*.c and NAME_impl.h beside it); fsmods.c lists the tables in the order in which
+ * they are tried. What a module does not report is kept: a module that understands too
+ * little makes a larger image, never a damaged one. The sink checks bounds for all
+ * modules; on any error of scan() the caller stores the partition whole, with a warning
+ * that names the reason.
  */
 #ifndef FSMODS_FSMOD_H
 #define FSMODS_FSMOD_H
@@ -18,20 +18,23 @@
 #include "common/disk/range.h"
 #include "common/disk/rangeset.h"
 
-/* Collects what may be skipped, in sectors relative to the partition. */
+/* Collects what a scan reports, in sectors relative to the partition (sink.h). */
 struct skip_sink;
-/* Ranges in any order.  Outside the partition: ERR_FORMAT, and the scan is void. */
+/* These sectors need not be stored. Ranges may come in any order. A range outside the
+ * partition is ERR_FORMAT, and makes the scan fail. */
 int skip_add(struct skip_sink *, struct range sectors, struct err *);
-/* These sectors are to be zeros on the target, whatever they hold here: stored,
- * but not read.  Stronger than skip_add().  Bounds as there. */
+/* These sectors become zeros on the target, whatever the source holds: they are stored as
+ * zeros and not read. Where it overlaps skip_add(), skip_zero() wins. Errors are those of
+ * skip_add(). */
 int skip_zero(struct skip_sink *, struct range sectors, struct err *);
 /* A warning for the user ("suspended system, stored completely"). */
 void skip_warn(struct skip_sink *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* The filesystem ends here (sectors); behind it is slack of the partition. */
+/* The filesystem ends at this sector of the partition; what follows is slack. */
 void skip_fs_end(struct skip_sink *, uint64_t sectors);
 
-/* Records side by side that are free: of each, only one field still means anything. */
+/* Adjacent free records (inodes). Of each record only the field of keep_bytes at byte
+ * keep_at still has a meaning. */
 struct fs_records {
 	uint64_t at_bytes;     /* in the partition; a multiple of record_bytes */
 	uint32_t count;        /* 1.. */
@@ -41,16 +44,16 @@ struct fs_records {
 typedef int (*fs_records_fn)(void *arg, const struct fs_records *, struct err *);
 
 struct fsmod {
-	const char *name;  /* "ext4": JSON, -i, the image's description */
+	const char *name;  /* "ext4": for JSON, -i and the image's description */
 	const char *title; /* "ext2/3/4 filesystem" */
-	bool container;    /* has partitions of its own; not looked for in one */
-	bool confined;     /* a library reads it: scan() runs in a process of its own */
+	bool container;    /* it has partitions; not looked for inside a container */
+	bool confined;     /* scan() uses a library, and runs in a confined child process */
 	/* Is this filesystem in the partition?  1 yes, 0 no, -1 cannot tell. */
 	int (*probe)(struct disk *, struct range part, struct err *);
 	/* Report what may be skipped. */
 	int (*scan)(struct disk *, struct range part, struct skip_sink *, struct err *);
-	/* Report free inodes, ascending; only after a scan that did not fail.  NULL:
-	 * they are not told from others. */
+	/* Report free inodes in ascending order; called only after a scan that did not
+	 * fail. NULL: this module cannot tell free inodes from others. */
 	int (*free_inodes)(
 	    struct disk *, struct range part, fs_records_fn, void *arg, struct err *);
 };
@@ -61,15 +64,15 @@ struct fs_scan {
 	struct rangeset skip;    /* partition-relative sectors; owned */
 	struct rangeset zero;    /* stored as zeros, none of them in skip; owned */
 	uint64_t fs_end;         /* sectors; the partition's length when unknown */
-	bool failed;             /* recognised, but not to be trusted: stored completely */
-	char warning[512];       /* "" or why more is kept than need be */
-	/* How a module that is confined was run: "was read by ..."; "" for others. */
+	bool failed;             /* recognised, but not trusted: stored completely */
+	char warning[512];       /* "", or why more is kept than necessary */
+	/* How a confined module was run: "was read by ..."; "" for other modules. */
 	char confinement[200];
 };
 
 /* Where a partition lies decides what else may be recognised in it. */
 enum fs_place {
-	FS_ALONE,        /* a whole disk, or what the user calls a filesystem */
+	FS_ALONE,        /* a whole disk, or a partition that the user calls a filesystem */
 	FS_IN_TABLE,     /* a partition of a table, or a logical volume */
 	FS_IN_CONTAINER, /* a partition of a disklabel, in which containers are not looked for */
 };
@@ -77,20 +80,24 @@ enum fs_place {
 /* The module that recognises the partition, or NULL.  Errors while probing are "no": the
  * partition is then stored completely. */
 const struct fsmod *fsmods_probe(struct disk *, struct range part, enum fs_place);
-/* Probe and scan; falls back to keeping everything (skip empty, warning set): also when two
- * modules recognise the partition, for one of the two is a leftover; and FS_IN_TABLE when a
- * partition table is in it, for it was given away as a disk, and the filesystem is a leftover,
- * or the table is.  -1 only for ERR_NOMEM and ERR_CANCELLED. */
+/* Probe and scan the partition into *scan, which the caller frees with fs_scan_free(). On
+ * any doubt everything is kept: skip is empty, and the warning says why. This is also
+ * done when two modules recognise the partition, because one of the two filesystems is a
+ * leftover; and, with FS_IN_TABLE, when the partition begins with a partition table: the
+ * partition was then used as a disk, and either the filesystem or the table is a
+ * leftover. Returns -1 only for ERR_NOMEM and ERR_CANCELLED. */
 int fsmods_scan(
     struct disk *, struct range part, enum fs_place, struct fs_scan *, struct err *);
-/* The same with a module of the caller's choice; NULL keeps everything.  A module that is
- * confined is run in a process of its own; that it crashes, hangs or says what cannot be is
- * a reason to keep everything. */
+/* Like fsmods_scan(), with a module that the caller chooses; NULL keeps everything. A
+ * confined module runs in a child process; if the child crashes, hangs or sends
+ * impossible messages, everything is kept. */
 int fsmods_scan_as(const struct fsmod *, struct disk *, struct range part,
     struct fs_scan *, struct err *);
-/* fsmods_scan_as() in this process, whatever the module: for who looks at what it reads. */
+/* Like fsmods_scan_as(), but always in this process, also for a confined module: for
+ * tests that watch what a module reads. */
 int fsmods_scan_here(const struct fsmod *, struct disk *, struct range part,
     struct fs_scan *, struct err *);
+/* Free the sets of ranges. */
 void fs_scan_free(struct fs_scan *);
 /* The module that an MBR type stands for (-S T), NULL when none does. */
 const struct fsmod *fsmods_for_mbr_type(unsigned mbr_type);

@@ -1,5 +1,6 @@
-/* fsmods.c: which module a partition has, and what may be skipped in it.  imagezip calls this for
- * each partition, in its first thread, and so do modules for what lies in theirs. */
+/* fsmods.c: finds the module that recognises a partition, and runs its scan. imagezip
+ * calls this for each partition, in its first thread; modules of containers call it, in
+ * the same thread, for the partitions and volumes inside. */
 #include "fsmods/fsmod.h"
 
 #include <stdio.h>
@@ -10,7 +11,8 @@
 #include "fsmods/relay.h"
 #include "fsmods/sink.h"
 
-/* The first that recognises a partition has it. */
+/* In the order in which modules are tried: the first one that recognises a partition is
+ * used. */
 static const struct fsmod *const modules[] = {
 	&fsmod_luks,
 	&fsmod_lvm2,
@@ -21,8 +23,8 @@ static const struct fsmod *const modules[] = {
 	&fsmod_f2fs,
 	&fsmod_ext,
 	&fsmod_swap,
-	/* newfs leaves the place of the label alone, and UFS1 that of btrfs; mkfs.btrfs
-	 * clears them all. */
+	/* newfs leaves the sector of a BSD label alone, and newfs for UFS1 also the place
+	 * of the superblock of btrfs; mkfs.btrfs clears the places of all of them. */
 	&fsmod_bsdlabel,
 	&fsmod_ffs,
 	&fsmod_btrfs,
@@ -39,7 +41,7 @@ fits(const struct fsmod *mod, enum fs_place place)
 	return !mod->container || place != FS_IN_CONTAINER;
 }
 
-/* The first module but one (NULL: but none) that recognises the partition. */
+/* The first module, other than `mod`, that recognises the partition. */
 static const struct fsmod *
 first_but(const struct fsmod *mod, struct disk *d, struct range part, enum fs_place place)
 {
@@ -70,8 +72,9 @@ has_table(struct disk *d, struct range part)
 	       ptable_begins(sector0, part.len);
 }
 
-/* Is something else in it, too?  Then one of them looks at what a former use left there, and
- * which is not known.  A container tells by itself. */
+/* What else is recognised in the partition, or NULL. If there is such a rival, either it
+ * or `mod` has recognised what a former use left, and which of them is not known.
+ * Containers check for leftovers in their own scan(). */
 static const char *
 rival(const struct fsmod *mod, struct disk *d, struct range part, enum fs_place place)
 {
@@ -84,7 +87,7 @@ rival(const struct fsmod *mod, struct disk *d, struct range part, enum fs_place 
 	return found;
 }
 
-/* With a rival, or without (NULL). */
+/* Scan the partition; with a rival (`other` is not NULL) keep all of it and warn. */
 static int
 scan_beside(const struct fsmod *mod, const char *other, struct disk *d,
     struct range part, struct fs_scan *f, struct err *e)
@@ -108,7 +111,7 @@ fsmods_scan(struct disk *d, struct range part, enum fs_place place, struct fs_sc
 	return scan_beside(mod, rival(mod, d, part, place), d, part, f, e);
 }
 
-/* scan is the module's, or runs it elsewhere. */
+/* Run scan(), which is scan_here() or relay_scan(), and keep everything if it fails. */
 static int
 scan_with(scan_fn *scan, const struct fsmod *mod, struct disk *d, struct range part,
     struct fs_scan *f, struct err *e)

@@ -1,8 +1,8 @@
-/* luks.c: LUKS1 and LUKS2: encrypted, so that nothing can be told from anything.
- * fsmods.c calls its functions, in the first thread of imagezip.
+/* luks.c: LUKS1 and LUKS2: encrypted volumes, in which free space cannot be told from
+ * data. fsmods.c calls its functions, in the first thread of imagezip.
  *
- * Recognised, so that the user is told why the image is so large, and so that
- * no other module looks.  Source: the LUKS1 and LUKS2 on-disk format
+ * The module exists so that the user is told why the image is so large, and so that no
+ * other module claims the partition. Source: the LUKS1 and LUKS2 on-disk format
  * specifications (the magic and the version only).
  */
 #include <string.h>
@@ -12,7 +12,7 @@
 
 enum { HEADER_BYTES = 512, VERSION_MAX = 2 };
 
-/* The version, 0 when this is not LUKS, -1. */
+/* Returns the version (1 or 2), 0 when this is not LUKS, or -1. */
 static int
 version_of(struct disk *d, struct range part, struct err *e)
 {

@@ -1,8 +1,9 @@
-/* md.c: superblocks of Linux RAID, found and moved.
+/* md.c: finds superblocks of Linux RAID, and makes one right for another place.
  *
- * foreign.c asks whether a partition is a member, ending.c where the metadata at the
- * end of one begins, imageunzip/install/tail.c moves it.  It keeps nothing, so any thread
- * may call it. */
+ * foreign.c asks whether a partition is a member; imagezip/capture/ending.c asks where
+ * the metadata at the end of a member begins; imageunzip/install/tail.c moves a
+ * superblock. The functions have no state, so any thread may call them.
+ */
 #include "fsmods/md.h"
 
 #include <string.h>
@@ -19,9 +20,9 @@ enum {
 	MD1_BITMAP_AT = 96, /* i32 sectors, from the superblock */
 	MD1_DATA_AT = 128,  /* u64 first sector, u64 sectors */
 	MD1_PLACE_AT = 144,
-	MD1_BAD_AT = 186, /* u16 sectors of the list of bad blocks, i32 where */
+	MD1_BAD_AT = 186, /* u16 sectors of the list of bad blocks, i32 its place */
 	MD1_SUM_AT = 216,
-	MD1_ROLES_AT = 220, /* u32 how many, of u16 each, from byte 256 on */
+	MD1_ROLES_AT = 220, /* u32: the number of roles, u16 each, from byte 256 on */
 	MD1_HAS_BITMAP = 1,
 	MD1_FIXED_BYTES = 256,
 };
@@ -51,7 +52,8 @@ u64_at(const uint8_t *b, size_t at)
 	return rd_le64(&r);
 }
 
-/* The 256 bytes that every version has, or more up to the end of the member. */
+/* Read up to MD_BYTES at a sector of the member; what lies beyond its end is zeros.
+ * false: the sector lies outside, or cannot be read. */
 static bool
 look(struct disk *d, struct range member, uint64_t sector, uint8_t b[MD_BYTES])
 {
@@ -98,8 +100,9 @@ md0_find(struct disk *d, struct range member, struct md *md)
 	return true;
 }
 
-/* Bitmap and list of bad blocks may lie in front of the superblock; what lies behind
- * the data is none of it. */
+/* The first sector of the metadata at the end of the member. The bitmap and the list of
+ * bad blocks may lie in front of the superblock; sectors behind the data area do not hold
+ * data either. */
 static uint64_t
 md1_meta_from(const uint8_t *b, uint64_t at)
 {
@@ -122,7 +125,8 @@ md1_meta_from(const uint8_t *b, uint64_t at)
 	return least;
 }
 
-/* Version 1 knows where it lies, so that a copy of a disk in a file is none. */
+/* A superblock of version 1 says in which sector it lies, so the superblock in a copy of
+ * a disk that lies in a file is not mistaken for the member's own. */
 bool
 md1_find(struct disk *d, struct range member, uint64_t sector, struct md *md)
 {
@@ -138,7 +142,8 @@ md1_find(struct disk *d, struct range member, uint64_t sector, struct md *md)
 	return true;
 }
 
-/* The sum of all words, the checksum's own taken as 0, its carries added. */
+/* The checksum of version 1: the sum of all words, with the checksum's own field as 0,
+ * and with the carries added. */
 static uint32_t
 md1_sum(const uint8_t *b, size_t bytes)
 {

@@ -1,8 +1,9 @@
-/* recognise.c: names for what foreign.h knows, and for what libblkid knows besides.
+/* recognise.c: names the content of a partition that no module understands, with
+ * foreign.h and libblkid.
  *
- * Called by imagezip's layout, and by the modules of containers for what is inside, in
- * their thread.  libblkid reads from the file descriptor of the disk; where there is
- * none (a volume that is put together of pieces), it is not asked.
+ * imagezip's layout calls this, and so do the modules of containers for what is inside,
+ * in the thread that scans. libblkid reads from the file descriptor of the disk; a disk
+ * without one (a volume put together from pieces) is not shown to it.
  */
 #include "fsmods/recognise.h"
 
@@ -45,7 +46,7 @@ ask_blkid(struct disk *d, struct range part, char *buf, size_t cap)
 
 	if (pr == NULL)
 		return false;
-	/* Length 0 would be all the rest. */
+	/* libblkid takes a length of 0 for all the rest of the disk. */
 	if (part.len > 0 && range_within(part, size / SECTOR_BYTES) &&
 	    blkid_probe_set_device(pr, disk_fd(d), (blkid_loff_t)at,
 		(blkid_loff_t)(part.len * SECTOR_BYTES)) == 0) {

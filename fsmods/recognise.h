@@ -1,5 +1,5 @@
-/* recognise.h: what is this that no module looks into?  For messages alone: nothing is
- * left out because of the answer. */
+/* recognise.h: names the content of a partition that no module understands. The name is
+ * for messages only: it does not decide what is stored. */
 #ifndef FSMODS_RECOGNISE_H
 #define FSMODS_RECOGNISE_H
 
@@ -10,8 +10,9 @@ struct recognised {
 	char text[128];
 };
 
-/* "a JFS filesystem, which is not looked into"; "no known filesystem" when nothing is
- * recognised, more than one thing is, or it cannot be read. */
+/* Returns "a JFS filesystem, which is not looked into", for example; "no known
+ * filesystem" when nothing is recognised, when libblkid recognises more than one thing,
+ * or when the partition cannot be read. */
 struct recognised recognise(struct disk *, struct range part);
 
 #endif /* FSMODS_RECOGNISE_H */

@@ -1,5 +1,6 @@
-/* relay.c: runs a module's scan in a confined child, and takes what the sink is told there to
- * the parent's sink.  fsmods.c calls relay_scan(), in the thread that scans. */
+/* relay.c: runs a module's scan in a confined child process, and passes what the child's
+ * sink is told on to the parent's sink. fsmods.c calls relay_scan(), in the thread that
+ * scans. */
 #include "fsmods/relay.h"
 
 #include <stdio.h>
@@ -13,9 +14,9 @@
 
 enum {
 	RANGE_BYTES = 16,
-	/* How long a scan may take.  It reads data that grows with the partition:
-	 * bitmaps, or one block for each 128 MiB after a seek.  The time is enough
-	 * for a slow disk that has other work. */
+	/* The time limit of a scan. It reads data that grows with the partition: bitmaps,
+	 * or one block for each 128 MiB after a seek. The time is enough for a slow disk
+	 * that has other work. */
 	SECONDS_LEAST = 120,
 	SECTORS_PER_SECOND = 8 << 20, /* 4 GiB */
 };
@@ -24,7 +25,7 @@ struct relay {
 	struct confined *out;
 	struct wr batch; /* ranges of one kind, not sent yet */
 	enum relay_kind kind;
-	bool failed; /* something could not be sent */
+	bool failed; /* a message could not be sent */
 	struct err why;
 	uint8_t bytes[FRAME_PAYLOAD_MAX];
 };
@@ -37,7 +38,8 @@ struct relayed {
 	uint64_t ranges_left;
 };
 
-/* The first failure is kept: two of the sink's functions return none. */
+/* Send a message. The first failure is remembered for flush(), because skip_warn() and
+ * skip_fs_end() cannot return one. */
 static void
 tell_parent(struct relay *r, enum relay_kind kind, const void *payload, size_t len)
 {
@@ -132,7 +134,7 @@ relay_hear(struct skip_sink *sink, uint64_t *left, uint8_t kind, struct rd *payl
 	return err_set(e, ERR_FORMAT, "a message of kind %u and %zu bytes", kind, n);
 }
 
-/* The child. */
+/* Runs in the child: the module's scan(), with a sink that sends what it is told. */
 static int
 run(void *arg, struct confined *out, struct err *e)
 {
@@ -156,6 +158,7 @@ heard(void *arg, uint8_t kind, struct rd *payload, struct err *e)
 	return relay_hear(x->sink, &x->ranges_left, kind, payload, e);
 }
 
+/* Describe in f->confinement how the child was run. */
 static void
 say_how(struct fs_scan *f, const struct confined_job *j, const char *unfiltered)
 {
@@ -167,7 +170,8 @@ say_how(struct fs_scan *f, const struct confined_job *j, const char *unfiltered)
 	    unfiltered == NULL ? "" : unfiltered);
 }
 
-/* asks_fd: the child's way to a disk that it cannot read itself; 0: it can. */
+/* asks_fd: where the child asks the parent to read for it; 0: the child can read the disk
+ * itself. */
 static int
 scan_in_child(const struct fsmod *mod, struct disk *d, int asks_fd, struct range part,
     struct skip_sink *sink, struct err *e)

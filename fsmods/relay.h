@@ -1,5 +1,5 @@
-/* relay.h: the scan of a module that is confined: what its sink is told in the child is
- * told to the parent's sink, as messages.
+/* relay.h: runs the scan of a confined module in a child process. What the child's sink
+ * is told goes to the parent's sink as messages:
  *
  *	RELAY_SKIP, RELAY_ZERO	le64 first sector, le64 sectors; as many as there are bytes for
  *	RELAY_WARN		the sentence, without an end
@@ -13,19 +13,22 @@
 
 enum relay_kind { RELAY_SKIP = 1, RELAY_ZERO, RELAY_WARN, RELAY_FS_END };
 
-/* Scan in a process of its own; afterwards as after the module's scan().  What it says, or
- * that it crashed or took too long, is the error. */
+/* Run the module's scan() in a child process and return what it returned, with the sink
+ * told the same. Errors are those of scan(), and that the child crashed, took too long or
+ * sent what is no message. */
 int relay_scan(const struct fsmod *, struct disk *, struct range part,
     struct skip_sink *, struct err *);
 
-/* In the child: for sink.c.  A message that cannot be sent makes the scan fail. */
+/* The functions by which sink.c sends in the child. A message that cannot be sent makes
+ * the scan fail. */
 struct relay;
 int relay_range(struct relay *, enum relay_kind, struct range sectors, struct err *);
 void relay_warn(struct relay *, const char *text);
 void relay_fs_end(struct relay *, uint64_t sectors);
 
-/* In the parent: what was said, into the sink.  ranges_left: how many ranges it may still
- * be told.  ERR_FORMAT when the message is none, or too much. */
+/* In the parent: take one message of the child into the sink. ranges_left: how many
+ * ranges the child may still report. ERR_FORMAT when the message is malformed or has more
+ * ranges than are left; also the errors of skip_add(). */
 int relay_hear(struct skip_sink *, uint64_t *ranges_left, uint8_t kind,
     struct rd *payload, struct err *);
 

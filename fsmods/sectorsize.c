@@ -1,6 +1,6 @@
-/* sectorsize.c: notices a partition table that counts in sectors of another size
- * than the disk has.  The layout of imagezip calls this for a disk with partitions,
- * in the first thread. */
+/* sectorsize.c: notices a partition table that counts in sectors of a size that the disk
+ * does not have. The layout of imagezip calls this for a disk with partitions, in the
+ * first thread. */
 #include "fsmods/sectorsize.h"
 
 #include <inttypes.h>
@@ -18,7 +18,7 @@ recognised(struct disk *d, const struct ptable *t, uint64_t factor)
 	for (unsigned i = 0; i < t->nparts; i++) {
 		struct range r = t->parts[i].sectors;
 		if (t->parts[i].logical)
-			continue; /* its boot record would be elsewhere, too */
+			continue; /* its boot record would be in another place, too */
 		r = (struct range){ r.off * factor, r.len * factor };
 		if (range_within(r, sectors) && fsmods_probe(d, r, FS_ALONE) != NULL)
 			return &t->parts[i];

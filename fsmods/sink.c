@@ -1,6 +1,6 @@
-/* sink.c: what a filesystem module reports goes through here, in the thread that scans: bounds
- * are checked, and it is collected, or, in a confined child, sent to the parent, whose sink
- * checks it again. */
+/* sink.c: receives what a filesystem module reports, in the thread that scans. It checks
+ * the bounds of each range and collects it; in a confined child it sends the range to the
+ * parent, whose sink checks it again. */
 #include "fsmods/sink.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
-/* sink.h: what a skip_sink is; for fsmods.c and relay.c.  Modules know fsmod.h alone. */
+/* sink.h: the members of a skip_sink, for sink.c, fsmods.c and relay.c. Modules include
+ * fsmod.h only. */
 #ifndef FSMODS_SINK_H
 #define FSMODS_SINK_H
 
@@ -7,8 +8,8 @@
 struct relay;
 
 struct skip_sink {
-	struct fs_scan *scan; /* collects here ... */
-	struct relay *relay;  /* ... or, when there is one, in the parent process */
+	struct fs_scan *scan; /* where ranges are collected */
+	struct relay *relay;  /* in a child: sends them to the parent instead; NULL otherwise */
 	uint64_t part_sectors;
 };
 

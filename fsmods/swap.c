@@ -1,13 +1,13 @@
-/* swap.c: Linux swap space: its first page says who it is, the rest is nothing.
- * fsmods.c calls its functions, in the first thread of imagezip.
+/* swap.c: Linux swap space: the first page describes it, and the other pages need not be
+ * stored. fsmods.c calls its functions, in the first thread of imagezip.
  *
- * The signature is the last 10 bytes of the first page, whose size (4 to 64
- * KiB) is the machine's that made it.  A suspended system puts another one
- * there: then the swap is the system's memory and must be kept.
- * The header of version 1, u32s at byte 1024 in the byte order of that machine, has
- * the number of the last page: what is behind it is not the swap's.
- * Source: mkswap(8), the Linux kernel's include/linux/swap.h and
- * kernel/power/swap.c (signatures only).
+ * The signature is the last 10 bytes of the first page, whose size (4 to 64 KiB) is the
+ * page size of the machine that made the swap. A suspended system puts another signature
+ * there: the swap then holds the system's memory and must be kept.
+ * The header of version 1, u32 numbers at byte 1024 in the byte order of that machine,
+ * has the number of the last page: what lies behind that page is not part of the swap.
+ * Source: mkswap(8), the Linux kernel's include/linux/swap.h and kernel/power/swap.c
+ * (signatures only).
  */
 #include <inttypes.h>
 #include <string.h>
@@ -48,7 +48,7 @@ match(const uint8_t *at)
 	return SWAP_NONE;
 }
 
-/* The state, and the page size that its signature stands for. */
+/* Find the signature: its state, and the page size that its place stands for. */
 static int
 look(struct disk *d, struct range part, enum swap_state *state, uint64_t *page_bytes,
     struct err *e)
@@ -79,7 +79,8 @@ swap_probe(struct disk *d, struct range part, struct err *e)
 	return look(d, part, &state, &page, e) != 0 ? -1 : state != SWAP_NONE;
 }
 
-/* Sectors of the swap; those of its signature's first version did not tell. */
+/* Get the size of the swap in sectors. The header of the old signature does not tell it;
+ * such a swap is taken to fill the partition. */
 static int
 get_sectors(struct disk *d, struct range part, enum swap_state state, uint64_t page,
     uint64_t *sectors, struct err *e)

@@ -1,12 +1,12 @@
-/* btrfs.c: btrfs on a single device. fsmods.c calls its functions, in the first
- * thread of imagezip.
+/* btrfs.c: btrfs on a single device. fsmods.c calls its functions, in the first thread of
+ * imagezip.
  *
- * Skipped is device space that no chunk has, and what of the chunks the extent
- * tree has no extent for, on every copy.  Kept are the first MiB (boot loaders) and
- * 64 KiB at each mirror of the superblock, which btrfs itself leaves free.
- * The sums must agree: extents with the usage of their block group, block groups
- * with the superblock, chunks with the usage of the device.  Otherwise, and when
- * the log is to be replayed, the scan fails.
+ * Skipped is device space that belongs to no chunk, and, on every copy, the space in
+ * chunks for which the extent tree has no extent. Kept are the first MiB (boot loaders)
+ * and 64 KiB at each mirror of the superblock, which btrfs itself leaves free. The sums
+ * must agree: extents with the usage of their block group, block groups with the
+ * superblock, chunks with the usage of the device. Otherwise, and when the log is to be
+ * replayed, the scan fails.
  * Older trees, which `mount -o usebackuproot` might find, are free space.
  */
 #include <inttypes.h>
@@ -20,9 +20,9 @@ enum {
 	MAGIC_AT = 64,
 	GROUP_ITEM_BYTES = 24,
 	ROOT_ITEM_BYTES_MIN = 239,
-	ROOT_LOGICAL_AT = 176, /* the generation is in front of it, 8 between */
+	ROOT_LOGICAL_AT = 176, /* le64; the generation is 16 bytes in front of it */
 	ROOT_LEVEL_AT = 238,
-	EXTENT_ITEM_BYTES = 24, /* at least; the version before had fewer */
+	EXTENT_ITEM_BYTES = 24, /* the least; items of the version before are shorter */
 };
 
 struct scan {
@@ -33,7 +33,7 @@ struct scan {
 	uint64_t pos;
 };
 
-/* What btrfs does not use although it is free: ordered. */
+/* Space that btrfs itself never uses, although it counts as free: in ascending order. */
 static const struct range reserved[] = {
 	{ 0, 1024 * KIB },
 	{ 64 * KIB * KIB, 64 * KIB },
@@ -42,7 +42,7 @@ static const struct range reserved[] = {
 
 enum { NRESERVED = sizeof reserved / sizeof reserved[0] };
 
-/* Bytes [lo, hi) of the device are free, less what is reserved. */
+/* Report bytes [lo, hi) of the device as free, except those that are reserved. */
 static int
 report_free(struct scan *s, uint64_t lo, uint64_t hi, struct err *e)
 {
@@ -59,7 +59,7 @@ report_free(struct scan *s, uint64_t lo, uint64_t hi, struct err *e)
 	return 0;
 }
 
-/* Logical bytes [lo, hi) of a chunk are free: on each copy. */
+/* Report logical bytes [lo, hi) of a chunk as free, on each copy. */
 static int
 report_gap(struct scan *s, const struct btrfs_chunk *c, uint64_t lo, uint64_t hi,
     struct err *e)
@@ -71,7 +71,7 @@ report_gap(struct scan *s, const struct btrfs_chunk *c, uint64_t lo, uint64_t hi
 	return 0;
 }
 
-/* The rest of the current chunk is free; go to the next one. */
+/* Report the rest of the current chunk as free, and go to the next chunk. */
 static int
 finish_chunk(struct scan *s, struct err *e)
 {
@@ -84,6 +84,7 @@ finish_chunk(struct scan *s, struct err *e)
 	return 0;
 }
 
+/* Take the next extent: the space between it and the extent before it is free. */
 static int
 extent(struct scan *s, uint64_t logical, uint64_t len, struct err *e)
 {
@@ -127,7 +128,7 @@ block_group(struct scan *s, const struct btrfs_key *key, struct rd *item, struct
 	return 0;
 }
 
-/* Items that say more about an extent than that it is there. */
+/* Is this an item that only says who refers to an extent? */
 static bool
 is_reference(uint8_t type)
 {

@@ -41,7 +41,7 @@ enum btrfs_key_type {
 /* Where the superblock and its mirrors are. */
 extern const uint64_t btrfs_super_at[BTRFS_SUPERS];
 
-/* The root of a tree, as what points to it describes it. */
+/* The root of a tree, as the superblock or the ROOT_ITEM that points to it describes it. */
 struct btrfs_root {
 	uint64_t owner;
 	uint64_t logical;
@@ -50,7 +50,7 @@ struct btrfs_root {
 };
 
 struct btrfs_super {
-	uint8_t fsid[BTRFS_UUID_BYTES]; /* as nodes have it */
+	uint8_t fsid[BTRFS_UUID_BYTES]; /* as it stands in the tree nodes */
 	uint64_t generation;
 	struct btrfs_root root, chunk_root;
 	uint64_t bytes_used;
@@ -87,12 +87,15 @@ struct btrfs {
 	struct btrfs_chunks chunks;
 };
 
-/* Read and check the superblock; ERR_UNSUPPORTED for all that this module does
- * not deal with. */
+/* Read and check the superblock of the partition. ERR_UNSUPPORTED: a feature or state
+ * that this module does not handle; ERR_FORMAT: it is damaged, or a mirror is newer; also
+ * errors of reading. */
 int btrfs_super_read(
     struct btrfs_super *, struct disk *, struct range part, struct err *);
 
-/* Read the chunk tree, starting from the superblock's few chunks. */
+/* Read the chunk tree into the filesystem's chunks (the caller frees chunks.c, also after
+ * an error), starting from the system chunks that the superblock holds. ERR_UNSUPPORTED:
+ * several devices, or a profile that is not made of whole copies; ERR_FORMAT: damaged. */
 int btrfs_chunks_read(struct btrfs *, struct err *);
 /* The chunk that this address lies in, or NULL. */
 struct btrfs_chunk *btrfs_chunk_find(struct btrfs_chunks *, uint64_t logical);
@@ -103,16 +106,20 @@ struct btrfs_key {
 	uint64_t offset;
 };
 
+/* Read a key of 17 bytes. */
 struct btrfs_key btrfs_key_get(struct rd *);
+/* Negative, 0 or positive, in the order of keys in a tree. */
 int btrfs_key_cmp(const struct btrfs_key *, const struct btrfs_key *);
 
-/* One item; its bytes are in the reader. */
+/* Called with one item, whose bytes are in the reader. Returns 0, or -1 to end the walk
+ * with an error. */
 typedef int btrfs_item_fn(
     void *arg, const struct btrfs_key *, struct rd *item, struct err *);
-/* Call fn for every item from first to last (inclusive), in order of keys. */
+/* Call fn for every item from first to last (inclusive), in order of keys. ERR_FORMAT
+ * when a node is damaged on every copy; also errors of reading and of fn. */
 int btrfs_walk(struct btrfs *, const struct btrfs_root *, struct btrfs_key first,
     struct btrfs_key last, btrfs_item_fn *, void *arg, struct err *);
-/* Every item of the tree. */
+/* Call fn for every item of the tree; errors as btrfs_walk(). */
 int btrfs_walk_all(struct btrfs *, const struct btrfs_root *, btrfs_item_fn *,
     void *arg, struct err *);
 

@@ -1,14 +1,14 @@
-/* btrfs_chunk.c: the chunk tree: which logical addresses lie where on the device.
- * btrfs.c calls this, in the thread that scans.
+/* btrfs_chunk.c: reads the chunk tree, which maps logical addresses to places on the
+ * device. btrfs.c calls this, in the thread that scans.
  *
- * CHUNK_ITEM, its key's offset is the logical address:
+ * A CHUNK_ITEM, whose key has the logical address as its offset:
  *
  *	0	le64 length, le64 owner, le64 (stripe length), le64 type
  *	32	le32 x 3, le16 stripes, le16 sub-stripes
  *	48	stripes: le64 device, le64 place, uuid[16] of the device
  *
- * The chunk tree itself lies in chunks of type SYSTEM; the superblock holds copies
- * of these.
+ * The chunk tree itself lies in chunks of type SYSTEM; the superblock holds copies of
+ * these.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -35,7 +35,8 @@ enum block_group_type {
 	GROUP_KINDS = GROUP_DATA | GROUP_SYSTEM | GROUP_METADATA,
 };
 
-/* How many stripes a profile has when each is a whole copy; 0: it is another. */
+/* The number of stripes of a profile in which each stripe is a whole copy; 0: it is
+ * another profile. */
 static unsigned
 copies_of(uint64_t type)
 {
@@ -141,7 +142,8 @@ by_logical(const void *a, const void *b)
 	return (x->logical > y->logical) - (x->logical < y->logical);
 }
 
-/* The superblock's chunks are in the order in which they were made. */
+/* Sort the chunks by address (the superblock has them in the order in which they were
+ * made), and fail if two overlap. */
 static int
 sort_chunks(struct btrfs_chunks *m, struct err *e)
 {
@@ -179,7 +181,7 @@ struct reading {
 	unsigned devices;
 };
 
-/* The device as the chunk tree knows it must be the one of the superblock. */
+/* The chunk tree and the superblock must describe the same device. */
 static int
 check_device(const struct btrfs_super *s, const struct btrfs_key *key, struct rd *item,
     struct err *e)
@@ -221,7 +223,7 @@ same_chunk(const struct btrfs_chunk *a, const struct btrfs_chunk *b)
 	       memcmp(a->at, b->at, sizeof a->at) == 0;
 }
 
-/* What the superblock says of the system's chunks must be what the tree says. */
+/* The superblock's copies of system chunks must agree with the chunk tree. */
 static int
 check_system_chunks(
     const struct btrfs_chunks *system, struct btrfs_chunks *all, struct err *e)

@@ -67,7 +67,7 @@ xx_round(uint64_t acc, uint64_t lane)
 	return rotl(acc + lane * xx_prime[2], 31) * xx_prime[1];
 }
 
-/* The part of the input that comes in stripes of four lanes. */
+/* Hash the whole stripes of 32 bytes, of four lanes each. */
 static uint64_t
 xx_stripes(struct rd *r)
 {

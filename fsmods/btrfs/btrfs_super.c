@@ -1,5 +1,5 @@
-/* btrfs_super.c: the superblock of btrfs, and what of it this module does not deal
- * with. btrfs.c calls this, in the thread that scans.
+/* btrfs_super.c: reads the superblock of btrfs, and refuses what this module does not
+ * handle. btrfs.c calls this, in the thread that scans.
  *
  *	0	checksum[32], fsid[16], le64 own address, le64 flags
  *	64	"_BHRfS_M", le64 generation, le64 root, le64 chunk root, le64 log root
@@ -13,8 +13,8 @@
  *	571	metadata_uuid[16]
  *	811	system chunks[2048]
  *
- * The kernel mounts by the first copy, at 64 KiB, so this is the one to follow; a
- * mirror that is newer contradicts it.
+ * The kernel mounts by the first copy, at 64 KiB, so this module uses that copy. If a
+ * mirror is newer than the first copy, the scan fails.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -58,10 +58,10 @@ enum incompat {
 
 enum compat_ro {
 	BLOCK_GROUP_TREE = 1 << 3,
-	KNOWN_COMPAT_RO = 0xf, /* free space tree, it is valid, verity, this one */
+	KNOWN_COMPAT_RO = 0xf, /* free space tree, its "valid" bit, verity, BLOCK_GROUP_TREE */
 };
 
-/* What the checks below need and nobody else. */
+/* Fields of the superblock that only the checks in this file need. */
 struct doubts {
 	uint64_t own_address, flags, log_root, devices, total;
 	uint64_t compat_ro, incompat;
@@ -207,7 +207,7 @@ check_state(const struct btrfs_super *s, const struct doubts *x, struct err *e)
 	return 0;
 }
 
-/* Is there a valid mirror of this filesystem that is newer? */
+/* Fails when a valid mirror of this filesystem is newer than the first copy. */
 static int
 check_mirrors(const struct btrfs_super *s, const uint8_t *fsid, struct disk *d,
     struct range part, struct err *e)

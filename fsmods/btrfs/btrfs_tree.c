@@ -1,16 +1,17 @@
-/* btrfs_tree.c: a walk over one tree of btrfs that believes nothing. btrfs.c and
+/* btrfs_tree.c: walks over one tree of btrfs, and checks every node. btrfs.c and
  * btrfs_chunk.c call this, in the thread that scans.
- *
- *	0	checksum[32], fsid[16], le64 own address, le64 flags, uuid[16] of the
- *chunk tree 80	le64 generation, le64 owner, le32 items, u8 level 101	level 0: items
- *of 25 bytes: key, le32 place of the data behind the header, le32 its size other
- *levels: of 33 bytes: key, le64 address of the child, le64 its generation
+ *	0	checksum[32], fsid[16], le64 own address, le64 flags, uuid[16] of the chunk tree
+ *	80	le64 generation, le64 owner, le32 items, u8 level
+ *	101	level 0: items of 25 bytes: key, le32 place of the data behind the header,
+ *		le32 its size
+ *		other levels: of 33 bytes: key, le64 address of the child,
+ *		le64 its generation
  *
  * A key is le64 objectid, u8 type, le64 offset.
  *
- * A child has the level below its parent's, the generation that its parent says,
- * begins with the key that its parent has for it and ends before the next one.  So
- * keys ascend all the way, no node is seen twice, and a walk always ends.
+ * A child has the level below its parent's and the generation that its parent says; it
+ * begins with the key that its parent has for it, and ends before the parent's next key.
+ * Therefore keys ascend all the way, no node is visited twice, and every walk ends.
  *
  * Leaves are read many at a time, in order of their places on the device.
  */
@@ -29,7 +30,7 @@ enum {
 	BATCH_BYTES = 4 << 20,       /* leaves in memory */
 	BATCH_LEAVES_MAX = BATCH_BYTES / 4096,
 	RUN_BYTES = 1 << 20,   /* one read */
-	GAP_BYTES = 128 << 10, /* worth reading for nothing */
+	GAP_BYTES = 128 << 10, /* gaps up to this size are read and dropped */
 };
 
 static const struct btrfs_key key_min = { 0, 0, 0 };
@@ -37,14 +38,14 @@ static const struct btrfs_key key_max = { UINT64_MAX, UINT8_MAX, UINT64_MAX };
 
 struct child {
 	struct btrfs_key key;
-	struct btrfs_key end; /* of the next child; inclusive only for key_max */
+	struct btrfs_key end; /* key of the next child; inclusive only for key_max */
 	uint64_t logical, generation;
 };
 
 /* What a node must be. */
 struct wanted {
 	const struct child *as;
-	bool first_key; /* the child's key is known: not so for a root */
+	bool first_key; /* the first key must be as->key; unknown for a root */
 	uint8_t level;
 };
 
@@ -90,7 +91,8 @@ node_bad(uint64_t logical, const char *what, struct err *e)
 	return err_set(e, ERR_FORMAT, "tree node %" PRIu64 ": %s", logical, what);
 }
 
-/* Keys ascend, begin as the parent says and end before its next child. */
+/* Keys must ascend, begin with the key that the parent has, and end before the parent's
+ * next key. */
 static int
 check_keys(const struct wanted *want, struct rd r, uint32_t items, struct err *e)
 {
@@ -145,7 +147,8 @@ check_node(
 	return check_keys(want, r, items, e);
 }
 
-/* Where the i-th copy of a node is, in bytes of the disk. */
+/* Find where a copy of a node lies, in bytes of the disk. Returns -1, without an error,
+ * when there is no such copy. */
 static int
 place_of(
     const struct walk *w, uint64_t logical, unsigned copy, uint64_t *at, struct err *e)
@@ -163,7 +166,7 @@ place_of(
 	return 0;
 }
 
-/* Any copy that is right will do. */
+/* Read the first copy of a node that is right. */
 static int
 read_node(const struct walk *w, const struct wanted *want, uint8_t *node, struct err *e)
 {
@@ -186,7 +189,7 @@ node_buffer(struct walk *w, uint8_t level)
 	return w->node[level];
 }
 
-/* The i-th child; end is what its parent's end is when it is the last one. */
+/* The i-th child of a node. end: the end of the node, which is that of its last child. */
 static struct child
 child_get(const struct walk *w, const uint8_t *node, uint32_t i, uint32_t items,
     struct btrfs_key end)
@@ -211,7 +214,7 @@ items_of(const uint8_t *node)
 	return rd_le32(&r);
 }
 
-/* Can items that are asked for be in this child? */
+/* Can this child hold items of the range that is walked? */
 static bool
 child_matters(const struct walk *w, const struct child *c)
 {
@@ -248,8 +251,8 @@ by_place(const void *a, const void *b)
 	return (x->at > y->at) - (x->at < y->at);
 }
 
-/* Read the run of leaves p[0..n) at once; those that cannot be read are read
- * again, one by one and from other copies, by whoever needs them. */
+/* Read the run of leaves p[0..n) at once. If that fails, walk_batch() reads each leaf
+ * alone, and from other copies. */
 static void
 read_run(struct walk *w, const struct leaf_place *p, size_t n)
 {
@@ -325,7 +328,7 @@ walk_batch(struct walk *w, const struct child *c, unsigned n, struct err *e)
 	return 0;
 }
 
-/* The children of a node of level 1. */
+/* Walk the children of a node of level 1, in batches. */
 static int
 walk_leaves(struct walk *w, const uint8_t *node, struct btrfs_key end, struct err *e)
 {

@@ -1,10 +1,10 @@
 /* exfat.c: exFAT. fsmods.c calls its functions, in the first thread of imagezip.
  *
- * Skipped are the clusters that the allocation bitmap calls free, and those
- * that the FAT calls bad (exfat_bad.c).  The bitmap is found through the root
- * directory.  No checksum protects it, so it must call used what others say is:
- * itself, the case table, the root directory, and the files of the first
- * directories found, which are all there are on most disks.
+ * Skipped are the clusters that the allocation bitmap calls free, and those that the FAT
+ * calls bad (exfat_bad.c). The bitmap is found through the root directory. No checksum
+ * protects it, so it is compared with what is known to be in use: the clusters of the
+ * bitmap itself, the case table, the root directory, and the files of the first
+ * DIRS_CHECKED directories, which are all directories of most disks.
  * TexFAT (two FATs, two bitmaps) is stored completely.
  * Source: Microsoft's "exFAT file system specification", revision 1.00.
  */
@@ -14,9 +14,9 @@
 #include "fsmods/bits.h"
 #include "fsmods/exfat/exfat_impl.h"
 
-enum { DIRS_CHECKED = 1000 }; /* some seconds, where each is a seek */
+enum { DIRS_CHECKED = 1000 }; /* some seconds, if each directory needs a seek */
 
-/* Bits [from, to) of the maps. */
+/* Clusters [from, to), counted from 0, may be skipped. */
 int
 exfat_skip(const struct exfat *v, struct skip_sink *sink, uint64_t from, uint64_t to,
     struct err *e)
@@ -44,6 +44,7 @@ report_free(const struct exfat *v, struct skip_sink *sink, uint64_t from, uint64
 	return exfat_skip(v, sink, from, to, e);
 }
 
+/* Mark the pieces of the FAT that have the entries of these clusters, counted from 0. */
 static void
 mark_used(struct exfat *v, uint64_t from, uint64_t to)
 {
@@ -53,8 +54,8 @@ mark_used(struct exfat *v, uint64_t from, uint64_t to)
 			v->used_pieces[i] = true;
 }
 
-/* `bits` of the bitmap from bit `base` on.  *open: where a run of free clusters
- * began that may go on. */
+/* Take a piece of the bitmap: `bits` bits from bit `base` on. *open: where the run of
+ * free clusters began that may go on into the next piece. */
 static int
 take_bitmap_piece(struct exfat *v, struct skip_sink *sink, const uint8_t *piece,
     uint64_t base, uint64_t bits, uint64_t *open, struct err *e)

@@ -1,9 +1,9 @@
-/* exfat_bad.c: the bad clusters of exFAT. exfat.c calls this, in the thread that
- * scans.
+/* exfat_bad.c: finds the bad clusters of exFAT that no file has. exfat.c calls this, in
+ * the thread that scans.
  *
- * The FAT's entry of a cluster means nothing when its file has no chain there,
- * so a cluster is bad only when no file has it; when there are bad ones, every
- * directory is read to know.
+ * The FAT's entry of a cluster means nothing when its file has no chain there, so a
+ * cluster is taken for bad only when no file has it. If the FAT marks any cluster as bad,
+ * every directory is read to find out.
  */
 #include <stdlib.h>
 
@@ -16,7 +16,8 @@ enum { BAD_RUNS_MAX = 1 << 20 };
 
 static const uint32_t CLUSTER_BAD = 0xfffffff7;
 
-/* Clusters from *cluster on whose entries are in the piece; those marked bad. */
+/* Add the clusters that a piece of the FAT marks as bad. cluster: that of the piece's
+ * first entry. */
 static int
 collect_bad(struct rd r, uint64_t cluster, struct rangeset *bad, struct err *e)
 {
@@ -39,7 +40,8 @@ collect_bad(struct rd r, uint64_t cluster, struct rangeset *bad, struct err *e)
 	return 0;
 }
 
-/* A bad cluster that another one leads to, or seems to, is in use. */
+/* Claim bad clusters that an entry of this piece leads to, or seems to lead to: they are
+ * in use. */
 static void
 claim_linked(struct exfat *v, struct rd r, const struct rangeset *bad)
 {
@@ -50,8 +52,8 @@ claim_linked(struct exfat *v, struct rd r, const struct rangeset *bad)
 	}
 }
 
-/* Go through the FAT where clusters are allocated: once to find bad clusters,
- * once, with `linked`, for what leads to them. */
+/* Go through the pieces of the FAT where clusters are allocated. linked: false: collect
+ * bad clusters; true: claim bad clusters that other entries lead to. */
 static int
 scan_fat(struct exfat *v, struct rangeset *bad, bool linked, struct err *e)
 {
@@ -93,7 +95,7 @@ report_bad(struct exfat *v, const struct rangeset *bad, struct skip_sink *sink,
 	return 0;
 }
 
-/* What the FAT marks as bad, and no file has. */
+/* Skip the clusters that the FAT marks as bad and that no file has. */
 int
 exfat_scan_bad(struct exfat *v, struct skip_sink *sink, struct err *e)
 {

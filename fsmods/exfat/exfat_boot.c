@@ -1,5 +1,5 @@
-/* exfat_boot.c: the boot sectors of exFAT: geometry and state, and where things are.
- * exfat.c calls this, in the thread that scans. */
+/* exfat_boot.c: reads the boot sectors of exFAT: geometry and state, and where FAT,
+ * clusters and root directory lie. exfat.c calls this, in the thread that scans. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -24,12 +24,12 @@ enum {
 	FLAG_SECOND_FAT = 1,
 	FLAG_DIRTY = 2,
 	FLAG_MEDIA_FAILURE = 4,
-	FLAG_CLEAR_TO_ZERO = 8, /* means nothing */
+	FLAG_CLEAR_TO_ZERO = 8, /* has no meaning here */
 };
 
 static const uint32_t CLUSTERS_MAX = UINT32_MAX - 10;
 
-/* Bytes of the partition. */
+/* Read len bytes at byte `off` of the partition. */
 int
 exfat_read(const struct exfat *v, void *buf, size_t len, uint64_t off, struct err *e)
 {

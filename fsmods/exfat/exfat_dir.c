@@ -1,5 +1,5 @@
-/* exfat_dir.c: the directories of exFAT: where the bitmap is, and which clusters
- * somebody has. exfat.c and exfat_bad.c call this, in the thread that scans. */
+/* exfat_dir.c: reads the directories of exFAT: where the bitmap is, and which clusters
+ * are in use. exfat.c and exfat_bad.c call this, in the thread that scans. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -44,6 +44,7 @@ clusters_for(const struct exfat *v, uint64_t bytes)
 	return bytes / v->cluster_bytes + (bytes % v->cluster_bytes != 0);
 }
 
+/* Get a cluster's entry of the FAT, of which v->window holds the piece read last. */
 static int
 fat_entry(struct exfat *v, uint32_t cluster, uint32_t *value, struct err *e)
 {
@@ -67,7 +68,7 @@ fat_entry(struct exfat *v, uint32_t cluster, uint32_t *value, struct err *e)
 	return 0;
 }
 
-/* Nobody else may have them. */
+/* Claim `count` clusters from `first` on; fails when one of them is claimed already. */
 static int
 claim(struct exfat *v, uint32_t first, uint64_t count, struct err *e)
 {
@@ -86,8 +87,8 @@ claim(struct exfat *v, uint32_t first, uint64_t count, struct err *e)
 	return 0;
 }
 
-/* Claim a chain of n clusters.  The walk ends, because each cluster can be claimed
- * only once. */
+/* Claim a chain of `count` clusters from `at` on. The walk ends, because each cluster can
+ * be claimed only once. */
 static int
 claim_chain(struct exfat *v, uint32_t at, uint64_t count, struct err *e)
 {
@@ -113,7 +114,7 @@ push_dir(struct exfat *v, struct exfat_pending p, struct err *e)
 	return 0;
 }
 
-/* A secondary entry that has clusters: a file's or directory's contents. */
+/* Take a secondary entry that has clusters, the contents of a file or directory. */
 static int
 take_contents(struct exfat *v, struct rd r, bool directory, struct err *e)
 {
@@ -137,7 +138,7 @@ take_contents(struct exfat *v, struct rd r, bool directory, struct err *e)
 	return push_dir(v, (struct exfat_pending){ first, contiguous, bytes }, e);
 }
 
-/* The bitmap or the case table: one of each. */
+/* Take the entry of the allocation bitmap or the case table; there may be one of each. */
 static int
 take_system(struct rd r, struct exfat_contents *c, struct err *e)
 {
@@ -154,10 +155,11 @@ take_system(struct rd r, struct exfat_contents *c, struct err *e)
 	return 0;
 }
 
-/* What a directory's entry means depends on those in front of it. */
+/* What is known of the directory while its entries are read: the meaning of an entry
+ * depends on those in front of it. */
 struct position {
 	bool root;
-	bool directory; /* the file entry was a directory's */
+	bool directory; /* the last file entry was that of a directory */
 };
 
 static int
@@ -187,7 +189,7 @@ take_primary(struct exfat *v, const uint8_t *raw, struct position *p, struct err
 	return 0;
 }
 
-/* 1 the end of the directory, 0, -1. */
+/* Take one entry: 1 the directory ends here, 0 it goes on, -1 error. */
 static int
 take_entry(struct exfat *v, const uint8_t *raw, struct position *p, struct err *e)
 {
@@ -201,7 +203,8 @@ take_entry(struct exfat *v, const uint8_t *raw, struct position *p, struct err *
 	    v, rd_from(raw, ENTRY_BYTES), p->directory && raw[0] == ENTRY_STREAM, e);
 }
 
-/* Up to `bytes` of one cluster of a directory: 1 its end, 0, -1. */
+/* Take up to `bytes` of one cluster of a directory: 1 the directory ends here, 0 it goes
+ * on, -1 error. */
 static int
 read_dir_cluster(struct exfat *v, uint32_t cluster, uint64_t bytes, struct position *p,
     struct err *e)
@@ -285,7 +288,7 @@ exfat_read_root(struct exfat *v, struct err *e)
 	    v, v->case_table.first, clusters_for(v, v->case_table.bytes), e);
 }
 
-/* The most directories that may wait to be read. */
+/* Read up to `max` of the directories that wait in v->dirs. */
 int
 exfat_read_dirs(struct exfat *v, size_t max, struct err *e)
 {

@@ -27,7 +27,7 @@ enum {
 };
 
 struct exfat_boot {
-	uint64_t total; /* all in sectors of the filesystem */
+	uint64_t total; /* total, fat_at, fat_sectors, heap_at: sectors of the filesystem */
 	uint32_t fat_at, fat_sectors;
 	uint32_t heap_at, clusters;
 	uint32_t root; /* cluster */
@@ -54,37 +54,43 @@ struct exfat {
 	struct range part;
 	struct exfat_boot boot;
 	uint64_t cluster_bytes;
-	uint8_t *claimed;  /* somebody has been seen to have it */
-	bool *used_pieces; /* of the FAT: an allocated cluster is in it */
+	uint8_t *claimed;  /* bit set: a file, directory or table has it */
+	bool *used_pieces; /* of the FAT: has the entry of an allocated cluster */
 	struct exfat_contents bitmap, case_table;
-	bool strangers;             /* entries whose clusters are not known here */
+	bool strangers;             /* entries of unknown types, perhaps with clusters */
 	struct exfat_pending *dirs; /* a stack */
 	size_t ndirs, dirs_cap;
-	uint64_t window_at; /* a piece of the FAT; UINT64_MAX: none */
+	uint64_t window_at; /* byte of the FAT where window begins; UINT64_MAX: empty */
 	uint8_t window[EXFAT_WINDOW_BYTES];
 };
 
 /* exfat_boot.c */
 
-/* Is the partition's first sector one of exFAT?  1, 0, -1. */
+/* Is the partition's first sector a boot sector of exFAT? 1 yes, 0 no, -1 cannot be read. */
 int exfat_is_boot(struct disk *, struct range part, struct err *);
-/* Of a volume whose disk and partition are set: how it is laid out.  Fails, with the
- * reason, unless it is clean and of a known kind. */
+/* Read how a volume, whose disk and part are set, is laid out. Fails, with the reason,
+ * unless the volume is clean and of a known kind: ERR_FORMAT, ERR_UNSUPPORTED, or errors
+ * of reading. */
 int exfat_read_boot(struct exfat *, struct err *);
-/* Bytes of the partition. */
+/* Read len bytes at byte off of the partition; ERR_FORMAT when they lie outside. */
 int exfat_read(const struct exfat *, void *buf, size_t len, uint64_t off, struct err *);
+/* Is n the number of a cluster? */
 bool exfat_is_cluster(const struct exfat *, uint64_t n);
-/* Its first byte in the partition. */
+/* The first byte of cluster n, in the partition. */
 uint64_t exfat_cluster_at(const struct exfat *, uint32_t n);
 
 /* exfat_dir.c */
 
-/* The root directory: where bitmap and case table are; claims their clusters. */
+/* Read the root directory: find bitmap and case table, claim their clusters, and note the
+ * directories in it. ERR_FORMAT, ERR_UNSUPPORTED (TexFAT, a bitmap in pieces), or errors
+ * of reading. */
 int exfat_read_root(struct exfat *, struct err *);
-/* The directories that are still to be read.  Their number is bounded. */
+/* Read up to max of the directories that are still to be read, and claim what they have.
+ * ERR_FORMAT when two files have one cluster. */
 int exfat_read_dirs(struct exfat *, size_t max, struct err *);
 
-/* exfat_bad.c: what the FAT marks as bad and no file has may be skipped. */
+/* exfat_bad.c: skip the clusters that the FAT marks as bad and no file has. Reads all
+ * directories if there are bad clusters, with the errors of exfat_read_dirs(). */
 int exfat_scan_bad(struct exfat *, struct skip_sink *, struct err *);
 
 /* exfat.c: clusters [from, to), counted from 0, may be skipped. */

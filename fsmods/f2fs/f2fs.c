@@ -1,20 +1,21 @@
 /* f2fs.c: F2FS on one device. fsmods.c calls its functions, in the first thread of
  * imagezip.
  *
- * Of the superblock there are two copies, of the checkpoint two packs written in
- * turns: the newer one whose two ends have the right checksum and the same
- * version is valid.  It says which copy of each block of the segment information
- * table (SIT) is valid, and has the few latest changes of it (the journal)
- * in its summaries.  The table has a bitmap of valid blocks for each segment of
- * 512 blocks of the main area: what is not valid is skipped.
+ * There are two copies of the superblock, and two packs of the checkpoint, written in
+ * turns: a pack is valid when its two ends have the right checksum and the same version,
+ * and the newer valid pack counts. It says which copy of each block of the segment
+ * information table (SIT) is valid, and has the few latest changes of the table (the
+ * journal) in its summaries. The table has a bitmap of valid blocks for each segment of
+ * 512 blocks of the main area: blocks that are not valid are skipped.
  *
- * Kept are all the segments being written at the time of the checkpoint: a mount
- * looks for what was synced after it behind the place where the "warm" nodes
- * are written, and old bytes of the target must not be taken for that.  If
- * such a node is there on the source, it is in use since it was unmounted.
+ * Kept are all the segments being written at the time of the checkpoint: a mount looks
+ * for nodes that were synced after the checkpoint, from the place on where "warm" nodes
+ * are written, and old bytes of the target must not be taken for such nodes. If the
+ * source has such a node, the filesystem was written to since it was unmounted, and the
+ * scan fails.
  *
- * Source: the Linux kernel's Documentation/filesystems/f2fs.rst, and the
- * declarations in include/linux/f2fs_fs.h.  All numbers are little-endian.
+ * Source: the Linux kernel's Documentation/filesystems/f2fs.rst, and the declarations in
+ * include/linux/f2fs_fs.h. All numbers are little-endian.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -97,7 +98,7 @@ take_segment(struct f2fs *f, const struct f2fs_sit_entry *s, struct err *e)
 	return 0;
 }
 
-/* One block of the table; the journal knows better. */
+/* Take one block of the table; where the journal has an entry, that entry counts. */
 static int
 take_sit_block(struct f2fs *f, const uint8_t *block, uint32_t first, struct err *e)
 {
@@ -115,8 +116,8 @@ take_sit_block(struct f2fs *f, const uint8_t *block, uint32_t first, struct err 
 	return 0;
 }
 
-/* piece: room for PIECE_BLOCKS of both copies, read whole: which is valid
- * changes from block to block. */
+/* Take the whole table. piece: room for PIECE_BLOCKS blocks of both copies, which are
+ * both read, because the valid copy changes from block to block. */
 static int
 scan_sit(struct f2fs *f, uint8_t *piece, struct err *e)
 {
@@ -142,8 +143,8 @@ scan_sit(struct f2fs *f, uint8_t *piece, struct err *e)
 	return flush_run(f, e);
 }
 
-/* The checkpoint counts as valid also blocks that are promised to files but not
- * placed anywhere yet (fallocate), so it may count more. */
+/* Segments and checkpoint must agree. The checkpoint also counts blocks that are promised
+ * to files but not placed yet (fallocate), so it may have more valid blocks. */
 static int
 check_counts(const struct f2fs *f, struct err *e)
 {

@@ -1,4 +1,4 @@
-/* f2fs_checkpoint.c: the checkpoint of F2FS: its state, and what it says of the
+/* f2fs_checkpoint.c: reads the checkpoint of F2FS: its state, and what it says of the
  * segment information table (SIT). f2fs.c calls this, in the thread that scans. */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ enum {
 	BITMAP_AT = 192, /* in the checkpoint */
 	CRC_AT_MAX = F2FS_BLOCK - 4,
 	SIT_VALID_MASK = 0x3ff,
-	NODE_VERSION_AT = F2FS_BLOCK - 12, /* in a node: the checkpoint's */
+	NODE_VERSION_AT = F2FS_BLOCK - 12, /* in a node: version of the checkpoint */
 };
 
 enum checkpoint_flags {
@@ -72,7 +72,7 @@ checkpoint_crc_is_right(const uint8_t *buf)
 	return crc == rd_le32(&stored);
 }
 
-/* One of the two packs: 1 valid, 0 not, -1 error. */
+/* Read one of the two packs: 1 valid, 0 not valid, -1 error. */
 static int
 read_pack(const struct f2fs *f, struct f2fs_checkpoint *cp, uint64_t at, struct err *e)
 {
@@ -131,7 +131,8 @@ check_state(const struct f2fs *f, struct err *e)
 	return 0;
 }
 
-/* Nodes synced after the checkpoint begin at one known place. */
+/* Fails when a node was synced after the checkpoint: the first such node would be at one
+ * known place. */
 static int
 check_not_used_since(const struct f2fs *f, struct err *e)
 {
@@ -157,7 +158,8 @@ f2fs_read_checkpoint(struct f2fs *f, struct err *e)
 	return check_not_used_since(f, e);
 }
 
-/* In the checkpoint's block, or alone in those behind it. */
+/* Read the bitmap of valid copies, which is in the checkpoint's block or in the blocks
+ * behind it. */
 static int
 read_sit_bitmap(struct f2fs *f, struct err *e)
 {
@@ -218,8 +220,9 @@ get_journal(struct f2fs *f, struct rd r, struct err *e)
 	return 0;
 }
 
-/* The pack ends with summaries of the three logs of data, packed into 1 to 3
- * blocks or a block each, of the three logs of nodes, and its last block. */
+/* Find and read the journal. The pack ends with the summaries of the three data logs (a
+ * block each, or packed into 1 to 3 blocks), those of the three node logs, and the pack's
+ * last block. */
 static int
 find_journal(struct f2fs *f, struct err *e)
 {

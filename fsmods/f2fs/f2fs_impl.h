@@ -20,7 +20,7 @@ enum {
 	F2FS_BLOCK = 4096,
 	F2FS_BLOCK_SECTORS = F2FS_BLOCK / SECTOR_BYTES,
 	F2FS_SEGMENT = 512, /* blocks */
-	F2FS_LOGS = 8,      /* places for nodes, and for data ... */
+	F2FS_LOGS = 8,      /* fields for logs, of nodes and of data */
 	F2FS_LOGS_USED = 3,
 	/* The segment information table. */
 	F2FS_SIT_ENTRY_BYTES = 2 + F2FS_SEGMENT / 8 + 8,
@@ -69,8 +69,8 @@ struct f2fs {
 	struct skip_sink *sink;
 	struct f2fs_super sb;
 	struct f2fs_checkpoint cp;
-	uint8_t *sit_bitmap;         /* which copy of a block is valid */
-	uint8_t summary[F2FS_BLOCK]; /* has the journal */
+	uint8_t *sit_bitmap;         /* a bit for each block: which copy is valid; owned */
+	uint8_t summary[F2FS_BLOCK]; /* the block that holds the journal */
 	struct f2fs_sit_entry journal[F2FS_JOURNAL_MAX];
 	unsigned journal_entries;
 	struct range run; /* free blocks not yet reported */
@@ -80,24 +80,27 @@ struct f2fs {
 
 /* f2fs_super.c */
 
-/* Blocks of the partition. */
+/* Read n blocks from block `first` of the partition on; ERR_FORMAT when they lie outside. */
 int f2fs_read(const struct f2fs *, void *buf, uint64_t first, uint64_t n, struct err *);
-/* CRC-32 without the usual inversions, beginning with the magic number. */
+/* CRC-32 without the usual inversions. crc: F2FS_MAGIC for the first bytes, or the CRC of
+ * the bytes before. */
 uint32_t f2fs_crc(uint32_t crc, const uint8_t *buf, size_t len);
-/* Has it a superblock, or a copy of one?  1, 0, -1. */
+/* Has the partition a superblock, or a copy of one? 1 yes, 0 no, -1 cannot be read. */
 int f2fs_probe(struct disk *, struct range part, struct err *);
-/* Both copies must agree, and the areas be possible. */
+/* Read and check the superblock of f->part. ERR_FORMAT when the two copies differ, or the
+ * areas are impossible; ERR_UNSUPPORTED for unknown features; also errors of reading. */
 int f2fs_read_super(struct f2fs *, struct err *);
 
 /* f2fs_checkpoint.c */
 
-/* The newer valid one.  Fails, with the reason, unless it was written by an unmount
- * and nothing was written since. */
+/* Read the newer valid checkpoint, after f2fs_read_super(). Fails, with the reason,
+ * unless an unmount wrote the checkpoint and nothing was written since. */
 int f2fs_read_checkpoint(struct f2fs *, struct err *);
-/* After that: which copies of the table's blocks are valid (sit_bitmap: to be freed,
- * whatever comes), and its latest changes. */
+/* Read, after f2fs_read_checkpoint(), which copies of the table's blocks are valid, and
+ * the table's latest changes. The caller frees sit_bitmap, also after an error. */
 int f2fs_read_journal(struct f2fs *, struct err *);
-/* An entry of the table, as it is there and in the journal. */
+/* Read an entry of `segment`, which has the same form in the table and in the journal.
+ * Its map points into the reader's bytes. */
 struct f2fs_sit_entry f2fs_get_sit_entry(struct rd *, uint32_t segment);
 
 #endif /* FSMODS_F2FS_F2FS_IMPL_H */

@@ -1,5 +1,5 @@
-/* f2fs_super.c: the superblock of F2FS, of which there are two copies: features, and
- * where the areas are. f2fs.c calls this, in the thread that scans. */
+/* f2fs_super.c: reads the two copies of the superblock of F2FS: features, and where the
+ * areas are. f2fs.c calls this, in the thread that scans. */
 #include <inttypes.h>
 #include <string.h>
 #include <zlib.h>
@@ -10,7 +10,7 @@ enum {
 	SUPER_AT = 1024, /* in each of the first two blocks */
 	SUPER_BYTES = 3072,
 	SUPER_CRC_AT = SUPER_BYTES - 4,
-	SUPER_LAYOUT_BYTES = 124, /* both copies have the same here */
+	SUPER_LAYOUT_BYTES = 124, /* this part must be equal in both copies */
 	DEVICES = 8,
 	DEVICE_PATH_BYTES = 64,
 	ERRORS_BYTES = 16,
@@ -34,7 +34,7 @@ f2fs_read(const struct f2fs *f, void *buf, uint64_t first, uint64_t n, struct er
 	    (f->part.off + first * F2FS_BLOCK_SECTORS) * SECTOR_BYTES, e);
 }
 
-/* CRC-32 without the usual inversions, beginning with the magic number. */
+/* CRC-32 without the usual inversions, which zlib makes. */
 uint32_t
 f2fs_crc(uint32_t crc, const uint8_t *buf, size_t len)
 {

@@ -1,21 +1,20 @@
-/* fat.c: FAT12, FAT16 and FAT32. fsmods.c calls its functions, in the first thread
- * of imagezip.
+/* fat.c: FAT12, FAT16 and FAT32. fsmods.c calls its functions, in the first thread of
+ * imagezip.
  *
- * Skipped are the clusters that the file allocation table calls free or bad.
- * The boot sectors, all copies of the table and the root directory of FAT12
- * and FAT16 lie in front of the first cluster and are kept.
- * Nothing on the disk has a checksum, so the table must agree with whatever
- * else there is: its copies, FSInfo's count of free clusters, the backup of the
- * boot sector, and itself: a cluster that another one leads to is neither free
- * nor bad, and no two lead to the same one.  Directories in the root directory
- * must be where the boot sector's parameters put them.  If not, or when the
- * filesystem was not cleanly unmounted, the scan fails, and the partition is
- * stored completely.
- * Sources: Microsoft's "FAT: General Overview of On-Disk Format", version 1.03;
- * for the dirty bit in the boot sector, for tables of 32 bits on few clusters
- * and for the counts that are read in two ways, mkfs.fat(8) and the Linux
- * kernel's include/uapi/linux/msdos_fs.h; for BitLocker's mark, the format's
- * documentation by libbde.
+ * Clusters that the file allocation table calls free or bad are skipped. The boot
+ * sectors, all copies of the table and the root directory of FAT12 and FAT16 lie in front
+ * of the first cluster and are kept.
+ * Nothing on the disk has a checksum, so the table must agree with whatever else there
+ * is: its copies, FSInfo's count of free clusters, the backup of the boot sector, and
+ * with itself: a cluster that another cluster leads to is neither free nor bad, and no
+ * two clusters lead to the same cluster. Directories in the root directory must be where
+ * the boot sector's parameters put them. If anything disagrees, or when the filesystem
+ * was not cleanly unmounted, the scan fails, and the partition is stored completely.
+ * Sources: Microsoft's "FAT: General Overview of On-Disk Format", version 1.03; for the
+ * dirty bit in the boot sector, for tables of 32 bits on few clusters and for the counts
+ * that are read in two ways, mkfs.fat(8) and the Linux kernel's
+ * include/uapi/linux/msdos_fs.h; for BitLocker's mark, the format's documentation by
+ * libbde.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -26,11 +25,13 @@
 #include "fsmods/fat/fat_impl.h"
 #include "fsmods/fsmod.h"
 
-/* Read at once: whole entries of 12, 16 and 32 bits. */
+/* Bytes of the table that are read at once; they hold whole entries of 12, 16 and 32
+ * bits. */
 enum { PIECE_BYTES = 3 << 18 };
 
-/* Every table begins with the media byte and ones, whatever its width; a master
- * boot record that has kept somebody's parameters is not followed by one. */
+/* A boot sector must be followed by a table, which begins with the media byte and ones,
+ * whatever its width: a master boot record may have kept the parameters of a former boot
+ * sector, but no table follows it. */
 static int
 fat_probe(struct disk *d, struct range part, struct err *e)
 {
@@ -56,7 +57,8 @@ entry_mask(const struct fat *v)
 	return v->width == 32 ? 0x0fffffff : (1u << v->width) - 1;
 }
 
-/* The first two entries stand for no cluster. */
+/* Check one of the first two entries, which stand for no cluster but for the media and
+ * the state. */
 static int
 check_head(const struct fat *v, unsigned number, uint32_t value, struct err *e)
 {
@@ -109,15 +111,16 @@ next_value(const struct fat *v, struct rd *r, uint64_t number)
 		return rd_le32(r) & entry_mask(v);
 	if (v->width == 16)
 		return rd_le16(r);
-	/* Two share three bytes: the odd one begins with the middle one's upper half.
-	 */
+	/* Two entries of 12 bits share three bytes: the odd entry begins with the upper
+	 * half of the middle byte. */
 	if (number % 2 == 0)
 		return rd_le16(r) & entry_mask(v);
 	r->off--;
 	return rd_le16(r) >> 4;
 }
 
-/* Entries from *number on, as many as are in the piece. */
+/* Take the entries in a piece of the table. *number: that of the first entry, and then of
+ * the entry behind the last. */
 static int
 take_piece(const struct fat *v, struct fat_table *t, const uint8_t *piece, size_t len,
     uint64_t *number, struct err *e)
@@ -138,7 +141,7 @@ take_piece(const struct fat *v, struct fat_table *t, const uint8_t *piece, size_
 	return 0;
 }
 
-/* One piece of the first copy, and whether the others have the same. */
+/* Read a piece of the first copy of the table, and fail when another copy differs. */
 static int
 read_piece(const struct fat *v, uint8_t *piece, uint8_t *other, size_t len,
     uint64_t off, struct err *e)
@@ -179,7 +182,8 @@ read_table(const struct fat *v, struct fat_table *t, struct err *e)
 	return rc;
 }
 
-/* mkfs.fat counts the clusters that it has marked bad as free. */
+/* FSInfo must have the table's count of free clusters, with or without the bad clusters:
+ * mkfs.fat counts clusters that it has marked bad as free. */
 static int
 check_free_count(const struct fat *v, const struct fat_table *t, struct err *e)
 {

@@ -1,4 +1,4 @@
-/* fat_boot.c: the boot sectors of FAT: parameters, state, and the count of free
+/* fat_boot.c: reads the boot sectors of FAT: parameters, state, and the count of free
  * clusters. fat.c calls this, in the thread that scans. */
 #include <inttypes.h>
 #include <string.h>
@@ -44,7 +44,7 @@ boot_get(const uint8_t raw[FAT_BOOT_BYTES])
 	rd_skip(&r, 2 + 2 + 4); /* tracks, heads, sectors in front */
 	b.total32 = rd_le32(&r);
 	b.fat_sectors32 = rd_le32(&r);
-	rd_skip(&r, 2); /* which table is active: all are compared */
+	rd_skip(&r, 2); /* which table is active: not needed, all are compared */
 	b.version = rd_le16(&r);
 	b.root_cluster = rd_le32(&r);
 	b.info_sector = rd_le16(&r);
@@ -64,7 +64,7 @@ power_of_two(uint32_t n)
 	return n != 0 && (n & (n - 1)) == 0;
 }
 
-/* Boot sectors of others that look alike. */
+/* Is this the boot sector of another filesystem, which looks like one of FAT? */
 static bool
 is_other(const uint8_t raw[FAT_BOOT_BYTES])
 {
@@ -118,8 +118,8 @@ fat_cluster_at(const struct fat *v, uint64_t cluster)
 	       v->boot.sector_bytes;
 }
 
-/* The number of clusters decides between 12 and 16 bits; 32 bits have their own
- * boot sector, and are used by everybody on few clusters, too. */
+/* The number of clusters decides between 12 and 16 bits. A table of 32 bits has its own
+ * kind of boot sector, and all drivers accept it on few clusters, too. */
 static int
 choose_width(struct fat *v, struct err *e)
 {
@@ -137,7 +137,7 @@ choose_width(struct fat *v, struct err *e)
 	return 0;
 }
 
-/* Bytes of one copy of the table that say anything. */
+/* Bytes of one copy of the table that hold entries. */
 uint64_t
 fat_table_bytes(const struct fat *v)
 {
@@ -195,8 +195,8 @@ check_boot(const struct fat *v, struct err *e)
 	return 0;
 }
 
-/* What says how the volume is laid out, in both boot sectors of FAT32; flags, and
- * the sectors in front of the partition, may differ. */
+/* Do both boot sectors of FAT32 describe the same layout? Flags, and the number of
+ * sectors in front of the partition, may differ. */
 static bool
 same_layout(const uint8_t *a, const uint8_t *b)
 {
@@ -231,7 +231,7 @@ fat_measure(struct fat *v, struct err *e)
 	return check_backup(v, e);
 }
 
-/* FSInfo's count of free clusters, FAT_FREE_UNKNOWN when there is none. */
+/* Get FSInfo's count of free clusters; FAT_FREE_UNKNOWN when there is no FSInfo. */
 int
 fat_read_free(const struct fat *v, uint32_t *free, struct err *e)
 {

@@ -22,7 +22,7 @@ enum {
 
 #define FAT_FREE_UNKNOWN UINT32_MAX
 
-/* The boot sector's own words. */
+/* The parameters, as the boot sector has them. */
 struct fat_boot {
 	uint32_t sector_bytes;
 	uint32_t cluster_sectors;
@@ -32,7 +32,7 @@ struct fat_boot {
 	uint32_t total16, total32;
 	uint32_t media;
 	uint32_t fat_sectors16, fat_sectors32;
-	/* The rest is FAT32's only. */
+	/* The members below exist in FAT32 only. */
 	uint32_t version;
 	uint32_t root_cluster;
 	uint32_t info_sector;
@@ -45,12 +45,12 @@ struct fat {
 	struct fat_boot boot;
 	uint8_t raw[FAT_BOOT_BYTES];
 	unsigned width; /* 12, 16, 32 */
-	/* In the filesystem's sectors. */
+	/* Sectors of the filesystem; data_at is where the first cluster begins. */
 	uint64_t total, fat_sectors, data_at;
 	uint64_t clusters;
 };
 
-/* What the table says; bit and number 0 are cluster 0, which does not exist. */
+/* What the table says. Bit 0 of the maps is cluster 0, which does not exist. */
 struct fat_table {
 	uint8_t *skip;   /* free or bad */
 	uint8_t *linked; /* another cluster leads here */
@@ -59,23 +59,26 @@ struct fat_table {
 
 /* fat_boot.c */
 
-/* Bytes of the partition. */
+/* Read len bytes at byte off of the partition; ERR_FORMAT when they lie outside. */
 int fat_read(const struct fat *, void *buf, size_t len, uint64_t off, struct err *);
-/* Of a volume whose disk and partition are set: its boot sector.  1, 0 it has none of
- * FAT, -1. */
+/* Read the boot sector of a volume whose disk and part are set. Returns 1, 0 when it is
+ * no boot sector of FAT, or -1. */
 int fat_read_boot(struct fat *, struct err *);
-/* After that: how it is laid out.  Fails, with the reason, unless it is clean, of a
- * known kind and like the backup of its boot sector. */
+/* Compute, after fat_read_boot(), how the volume is laid out. Fails, with the reason,
+ * unless the volume is clean, of a known kind, and equal to the backup of its boot
+ * sector. */
 int fat_measure(struct fat *, struct err *);
-/* Bytes of one copy of the table that say anything. */
+/* Bytes of one copy of the table that hold entries. */
 uint64_t fat_table_bytes(const struct fat *);
-/* FSInfo's count of free clusters, FAT_FREE_UNKNOWN when there is none. */
+/* Get FSInfo's count of free clusters into *free; FAT_FREE_UNKNOWN when there is no
+ * FSInfo. ERR_FORMAT when it lies outside the reserved sectors or has no signature. */
 int fat_read_free(const struct fat *, uint32_t *free, struct err *);
-/* Its first byte in the partition. */
+/* The first byte of a cluster, in the partition. */
 uint64_t fat_cluster_at(const struct fat *, uint64_t cluster);
 
-/* fat_root.c: the root directory (of FAT32, its first cluster) proves that clusters
- * are where they are thought to be; marks what it leads to. */
+/* fat_root.c: the root directory (of FAT32, its first cluster) proves that clusters are
+ * where they are thought to be; it also marks, in the table's `linked`, the clusters that
+ * the directory leads to. ERR_FORMAT when something is wrong. */
 int fat_check_root(const struct fat *, struct fat_table *, struct err *);
 
 #endif /* FSMODS_FAT_FAT_IMPL_H */

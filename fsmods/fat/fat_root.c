@@ -1,5 +1,5 @@
-/* fat_root.c: the root directory of FAT, which must be where the boot sector's
- * parameters put it. fat.c calls this, in the thread that scans. */
+/* fat_root.c: checks that the root directory of FAT is where the boot sector's parameters
+ * put it. fat.c calls this, in the thread that scans. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ enum {
 	ROOT_BYTES_MAX = 65536 * FAT_ENTRY_BYTES,
 };
 
-/* FAT32's root directory is led to by the boot sector. */
+/* Mark the first cluster of FAT32's root directory: the boot sector leads to it. */
 static int
 link_root(const struct fat *v, struct fat_table *t, struct err *e)
 {
@@ -53,7 +53,7 @@ entry_get(const uint8_t *at)
 	return n;
 }
 
-/* A directory begins with an entry for itself. */
+/* A directory must begin with an entry for itself. */
 static int
 check_place(const struct fat *v, uint32_t cluster, struct err *e)
 {
@@ -72,7 +72,8 @@ check_place(const struct fat *v, uint32_t cluster, struct err *e)
 	return 0;
 }
 
-/* A file or directory that the root directory leads to. */
+/* Mark the first cluster of a file or directory that the root directory leads to, and
+ * check it. */
 static int
 check_contents(
     const struct fat *v, struct fat_table *t, const struct entry *n, struct err *e)
@@ -84,8 +85,8 @@ check_contents(
 	return n->attr & ATTR_DIRECTORY ? check_place(v, n->cluster, e) : 0;
 }
 
-/* Could this be one at all, and not something else that a wrong parameter has
- * put here? */
+/* Can this be a directory entry? Other bytes mean that a parameter of the boot sector is
+ * wrong. */
 static bool
 is_sound(const struct entry *n)
 {

@@ -1,12 +1,12 @@
-/* ffs.c: the Berkeley fast file system, UFS1 and UFS2, of either byte order.
- * fsmods.c calls its functions, in the first thread of imagezip.
+/* ffs.c: the Berkeley fast file system, UFS1 and UFS2, of either byte order. fsmods.c
+ * calls its functions, in the first thread of imagezip.
  *
- * Skipped are the fragments that the bitmaps of the cylinder groups call free, and
- * on UFS2 the inode blocks that were never initialised, which the system writes
- * before it uses them.  The free counts of bitmaps, groups and superblock must
- * agree, and no bitmap may have its group's own metadata free.  What was not
- * cleanly unmounted is stored completely.  Soft updates and their journal, a file, are
- * right on a clean filesystem.
+ * Skipped are the fragments that the bitmaps of the cylinder groups call free, and on
+ * UFS2 the inode blocks that were never initialised, which the system writes before it
+ * uses them. The free counts of bitmaps, groups and superblock must agree, and no bitmap
+ * may call its group's own metadata free. A filesystem that was not cleanly unmounted is
+ * stored completely. Soft updates, and their journal, which is a file, leave nothing to
+ * do on a clean filesystem.
  *
  * Source: the header sys/ufs/ffs/fs.h of 4.4BSD, FreeBSD and NetBSD, and fs(5).
  */
@@ -23,7 +23,7 @@ skip_frags(const struct ffs *f, uint64_t first, uint64_t count, struct err *e)
 	return skip_add(f->sink, (struct range){ first * sectors, count * sectors }, e);
 }
 
-/* The run ends: report it, unless it is what cannot be free. */
+/* The run of free fragments ends: report it, and fail if it has metadata in it. */
 static int
 end_run(const struct ffs *f, struct ffs_group *g, struct err *e)
 {
@@ -46,7 +46,7 @@ add_to_run(struct ffs_group *g, uint32_t first, uint32_t n)
 	g->run_len += n;
 }
 
-/* One block: all of it free, or some fragments, or none. */
+/* Count the free fragments of one block, or the block, if all of it is free. */
 static int
 count_block(
     const struct ffs *f, struct ffs_group *g, uint32_t at, uint32_t n, struct err *e)
@@ -91,7 +91,7 @@ scan_bitmap(const struct ffs *f, struct ffs_group *g, struct err *e)
 	return end_run(f, g, e);
 }
 
-/* UFS2: the inode blocks behind the last one that was ever used. */
+/* Skip, on UFS2, the inode blocks behind the last one that was ever used. */
 static int
 skip_inodes(const struct ffs *f, const struct ffs_group *g, struct err *e)
 {

@@ -1,5 +1,5 @@
-/* ffs_group.c: a cylinder group of UFS, read and checked. ffs.c calls this, in the
- * thread that scans. */
+/* ffs_group.c: reads and checks a cylinder group of UFS. ffs.c and ffs_inodes.c call
+ * this, in the thread that scans. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -60,7 +60,7 @@ check_group(const struct ffs *f, struct ffs_group *g, uint8_t *block, struct err
 	return 0;
 }
 
-/* Into block[cgsize], which the group borrows. */
+/* Reads the header into block[cgsize], which the group borrows. */
 int
 ffs_read_group(
     const struct ffs *f, struct ffs_group *g, uint32_t c, uint8_t *block, struct err *e)
@@ -70,7 +70,7 @@ ffs_read_group(
 		.rotated = (uint64_t)f->cgoffset * (c & ~f->cgmask) };
 	if (g->rotated > f->fpg - f->dblkno)
 		return ffs_group_bad(g, "it is rotated out of itself", e);
-	/* Boot area and superblock are in front of the first group's. */
+	/* In the first group, boot area and superblock are metadata, too. */
 	uint32_t from = c == 0 ? 0 : f->sblkno;
 	g->metadata = (struct range){ g->rotated + from, f->dblkno - from };
 	uint64_t at = g->base + g->rotated + f->cblkno;

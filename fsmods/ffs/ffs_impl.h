@@ -41,7 +41,7 @@ enum {
 	FFS_CG_MAGIC = 0x090255,
 };
 
-/* Flags of the superblock that are asked for after it was checked. */
+/* Flags of the superblock that other files ask for. */
 enum { FFS_FLAG_LOG = 0x100 }; /* NetBSD: a log, perhaps behind the filesystem */
 
 struct ffs {
@@ -53,7 +53,7 @@ struct ffs {
 	uint32_t bsize, fsize, frag, cgsize, ipg, fpg;
 	uint64_t size;           /* fragments */
 	struct range summary;    /* fragments of the groups' summaries */
-	uint64_t nbfree, nffree; /* as the superblock says */
+	uint64_t nbfree, nffree; /* free blocks and single free fragments, by the superblock */
 	uint64_t seen_nbfree, seen_nffree;
 	uint64_t pending;
 	uint32_t flags;
@@ -64,7 +64,7 @@ struct ffs {
 /* One cylinder group, and the run of free fragments that is being collected. */
 struct ffs_group {
 	uint32_t number;
-	uint64_t base; /* its first fragment */
+	uint64_t base; /* its first fragment; of the filesystem */
 	uint64_t rotated;
 	uint32_t frags;
 	struct range metadata; /* fragments relative to base */
@@ -75,25 +75,26 @@ struct ffs_group {
 
 /* ffs_super.c */
 
-/* A number in b[len], in the filesystem's byte order. */
+/* The number at byte `at` of b[len], in the filesystem's byte order. */
 uint32_t ffs_u32(const struct ffs *, const uint8_t *b, size_t len, size_t at);
-/* Has it a superblock that can be?  1, 0, -1. */
+/* Has the partition a superblock with possible sizes? 1 yes, 0 no, -1 cannot be read. */
 int ffs_probe(struct disk *, struct range part, struct err *);
-/* Of a filesystem whose disk and partition are set.  Fails, with the reason, unless it
- * is clean. */
+/* Read and check the superblock of a filesystem whose disk and part are set. Fails, with
+ * the reason, unless the filesystem is clean. */
 int ffs_open(struct ffs *, struct err *);
 
 /* ffs_group.c */
 
-/* Cylinder group c into block[cgsize], which the group borrows; checked. */
+/* Read cylinder group c into block[cgsize], which the group borrows, and check it.
+ * ERR_FORMAT, with the group's number, when it is damaged. */
 int ffs_read_group(
     const struct ffs *, struct ffs_group *, uint32_t c, uint8_t *block, struct err *);
-/* Sets an error that names the group. */
+/* Set an error that names the group; returns -1. */
 int ffs_group_bad(const struct ffs_group *, const char *what, struct err *);
-/* A number in its header. */
+/* The number at byte `at` of the group's header. */
 uint32_t ffs_group_u32(const struct ffs *, const struct ffs_group *, size_t at);
 
-/* ffs_inodes.c: as fsmod.h says. */
+/* ffs_inodes.c: report free inodes, as fsmod.h says of free_inodes(). */
 int ffs_free_inodes(
     struct disk *, struct range part, fs_records_fn, void *arg, struct err *);
 

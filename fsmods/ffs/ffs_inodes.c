@@ -1,5 +1,6 @@
-/* ffs_inodes.c: the free inodes of UFS, of which only the generation still means
- * anything. ffs.c calls this, in the thread that scans. */
+/* ffs_inodes.c: reports the free inodes of UFS, of which only the generation still has a
+ * meaning. The table of ffs.c names its function, which imagezip and bsdlabel.c call in
+ * the thread that scans. */
 #include <stdlib.h>
 
 #include "fsmods/ffs/ffs_impl.h"
@@ -9,7 +10,7 @@ enum {
 	UFS2_GENERATION_AT = 80,
 };
 
-/* The inode map of a group: one that is not what the group counts is not believed. */
+/* Find the inode map of a group; fails when it does not agree with the group's count. */
 static int
 find_inode_map(
     const struct ffs *f, const struct ffs_group *g, const uint8_t **map, struct err *e)
@@ -31,7 +32,8 @@ find_inode_map(
 	return 0;
 }
 
-/* Of UFS2, those that were never initialised are not stored anyway. */
+/* Report the free inodes of a group. On UFS2, inodes that were never initialised are left
+ * out: they are not stored anyway. */
 static int
 report_inodes(const struct ffs *f, const struct ffs_group *g, fs_records_fn fn,
     void *arg, struct err *e)

@@ -1,5 +1,5 @@
-/* ffs_super.c: the superblock of UFS: at 64 KiB (UFS2), 8 KiB (UFS1) or 256 KiB.
- * ffs.c calls this, in the thread that scans. */
+/* ffs_super.c: finds and checks the superblock of UFS, at 64 KiB (UFS2), 8 KiB (UFS1) or
+ * 256 KiB. ffs.c calls this, in the thread that scans. */
 #include <inttypes.h>
 
 #include "common/base/rd.h"
@@ -52,7 +52,7 @@ enum {
 	FLAG_UNCLEAN = 0x01,
 	FLAG_NEEDS_FSCK = 0x04,
 	FLAG_GJOURNAL = 0x40,
-	FLAG_OLD_MOVED = 0x80, /* in the old flags: the new ones count */
+	FLAG_OLD_MOVED = 0x80, /* in the old flags: the new flags are valid */
 	FLAG_METACKHASH = 0x200,
 	CK_CYLGRP = 0x2,
 };
@@ -100,9 +100,9 @@ know_magic(struct ffs *f, const uint8_t *sb)
 	return false;
 }
 
-/* The first superblock, in the order in which the systems look for it.  Copies of
- * one may be in these places, too: they say where the original is, except that
- * UFS1 says so only since it is not always at 8 KiB. */
+/* Find the first superblock, in the order in which the systems look for it: 1 found, 0
+ * none, -1 error. Copies of a superblock may be in these places, too; a copy says where
+ * the original is, except in an older UFS1, whose superblock is always at 8 KiB. */
 static int
 find_super(struct ffs *f, uint8_t sb[SUPER_BYTES], struct err *e)
 {

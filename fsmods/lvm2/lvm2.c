@@ -1,12 +1,12 @@
-/* lvm2.c: a physical volume of LVM2: its free extents, and what the filesystem
- * modules find in those logical volumes that lie wholly on it. fsmods.c calls its
- * functions, in the first thread of imagezip.
+/* lvm2.c: a physical volume (PV) of LVM2. It skips the free extents, and what the
+ * filesystem modules find in the logical volumes that lie wholly on this PV. fsmods.c
+ * calls its functions, in the first thread of imagezip.
  *
- * A logical volume is looked into when it is linear or striped, on this PV
- * alone, visible, and when no other volume is made from it: the origin of a
- * snapshot, an image of a RAID, the parts of pools and caches have uses for
- * sectors that a filesystem would call free.  All others are kept raw.
- * Kept besides: all in front of the first extent and behind the last one.
+ * A logical volume is looked into when it is linear or striped, on this PV alone,
+ * visible, and when no other volume is made from it: the origin of a snapshot, an image
+ * of a RAID, and the parts of pools and caches have uses for sectors that a filesystem
+ * would call free. All other volumes are stored completely, and so is all that lies in
+ * front of the first extent and behind the last one.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 #include "fsmods/lvm2/lvm2_map.h"
 #include "fsmods/recognise.h"
 
-enum { SAID_VOLUMES_MAX = 6 }; /* named in the warning */
+enum { SAID_VOLUMES_MAX = 6 }; /* so many volumes are named in the warning */
 
 struct scan {
 	struct disk *disk;
@@ -42,7 +42,7 @@ static const char *const lv_states[] = { "VISIBLE", "READ", "WRITE", "FIXED_MINO
 	"ACTIVATION_SKIP", NULL };
 enum { LV_VISIBLE = 1, LV_READ = 2 };
 
-/* Our PV among those of the group: the one with the label's UUID. */
+/* Is this text, without its dashes, the UUID? */
 static int
 uuid_is(struct lvm_text text, const char uuid[LVM_UUID_CHARS])
 {
@@ -94,7 +94,8 @@ find_pv(struct scan *s, struct lvm_text pvs, const struct lvm_pv *label, struct 
 	                  : err_set(e, ERR_FORMAT, "its volume group does not list it");
 }
 
-/* The extents lie in the partition, where the label says, and not on metadata. */
+/* The extents must lie in the partition, begin where the label says, and not overlap
+ * metadata. */
 static int
 check_extents(const struct scan *s, const struct lvm_pv *label, struct err *e)
 {
@@ -168,7 +169,8 @@ add_ref(struct scan *s, struct lvm_text name, struct err *e)
 	return 0;
 }
 
-/* Every string of a segment but its type may name a volume that it uses. */
+/* Note every string of a segment, except its type: it may name a volume that the segment
+ * uses. */
 static int
 note_refs(void *arg, struct lvm_text segment, struct err *e)
 {
@@ -214,11 +216,11 @@ struct volume {
 	struct scan *s;
 	struct lvm_map map;
 	uint64_t extents;     /* so far */
-	bool here, elsewhere; /* has areas on this PV; has others */
+	bool here, elsewhere; /* has areas on this PV; has areas on other PVs */
 	bool plain;           /* nothing but linear and striped */
 };
 
-/* n extents of this PV are a volume's. */
+/* Note that n extents of this PV, from `first` on, belong to the volume. */
 static int
 use_extents(struct volume *v, uint64_t first, uint64_t n, struct err *e)
 {
@@ -228,14 +230,14 @@ use_extents(struct volume *v, uint64_t first, uint64_t n, struct err *e)
 	if (!range_within((struct range){ first, n }, s->pe_count))
 		return err_set(
 		    e, ERR_FORMAT, "a volume has extents that its disk does not have");
-	/* Bounds the size of all volumes that are looked into, too. */
+	/* This also bounds the size of all volumes that are scanned. */
 	if (n > s->pe_count - s->used_sum)
 		return err_set(e, ERR_FORMAT, "two volumes have the same extent");
 	s->used_sum += n;
 	return rangeset_add(&s->used, (struct range){ first, n }, e);
 }
 
-/* A list of pairs, name and first extent, each of n extents. */
+/* Read a list of areas, pairs of a name and a first extent, each of n extents. */
 static int
 read_areas(
     struct volume *v, struct lvm_text list, uint64_t n, uint64_t *count, struct err *e)
@@ -283,7 +285,8 @@ read_striped(struct volume *v, struct lvm_text segment, uint64_t extents, struct
 	           : err_set(e, ERR_FORMAT, "a striped segment is damaged");
 }
 
-/* Segments of other types: mirrors may lie on disks, all others on volumes. */
+/* Read a segment of another type: mirrors may lie on PVs, all other types must lie on
+ * volumes. */
 static int
 read_other(struct volume *v, struct lvm_text segment, bool mirror, uint64_t extents,
     struct err *e)
@@ -323,7 +326,7 @@ read_segment(void *arg, struct lvm_text segment, struct err *e)
 	    read_number(segment, "start_extent", &first, e) != 0 ||
 	    read_number(segment, "extent_count", &extents, e) != 0)
 		return -1;
-	/* Far below an overflow in sectors. */
+	/* These bounds keep all sums, in sectors, far below an overflow. */
 	if (first != v->extents || extents == 0 || extents > UINT32_MAX ||
 	    v->extents > UINT32_MAX || v->s->extent > UINT32_MAX / 2)
 		return err_set(e, ERR_FORMAT, "the segments of a volume are damaged");
@@ -337,7 +340,7 @@ read_segment(void *arg, struct lvm_text segment, struct err *e)
 	return read_other(v, segment, mirror, extents, e);
 }
 
-/* "root (reason), var (reason)" for the warning. */
+/* Add a volume to the warning: "root (reason), var (reason)". */
 static void
 note_kept(struct scan *s, struct lvm_text name, const char *why)
 {
@@ -350,7 +353,7 @@ note_kept(struct scan *s, struct lvm_text name, const char *why)
 		snprintf(s->kept + n, sizeof s->kept - n, ", ...");
 }
 
-/* Why a volume is not looked into, or NULL. */
+/* Why a volume is not scanned, or NULL. */
 static const char *
 why_raw(const struct volume *v, const struct lvm_item *lv, unsigned states)
 {
@@ -387,8 +390,8 @@ pass_on(struct volume *v, const struct rangeset *set,
 	return 0;
 }
 
-/* A volume on this PV alone: by what is inside.  LVM in LVM stays raw, so one
- * level is all there is. */
+/* Scan a volume that is on this PV alone, with the module that recognises it. LVM in LVM
+ * is stored completely, so volumes are not nested. */
 static int
 scan_inside(struct volume *v, struct lvm_text name, struct err *e)
 {
@@ -442,7 +445,7 @@ scan_volume(struct scan *s, const struct lvm_item *lv, struct err *e)
 	return rc;
 }
 
-/* All references first: any volume may be a part of any other. */
+/* Scan all volumes, after noting all references: any volume may be a part of any other. */
 static int
 scan_volumes(struct scan *s, struct err *e)
 {
@@ -465,7 +468,7 @@ scan_volumes(struct scan *s, struct err *e)
 	return rc;
 }
 
-/* The extents that no volume has. */
+/* Skip the extents that no volume has. */
 static int
 skip_unused(struct scan *s, struct err *e)
 {

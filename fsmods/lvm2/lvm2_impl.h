@@ -1,8 +1,8 @@
-/* lvm2_impl.h: LVM2's label, metadata areas and text, for lvm2*.c.
+/* lvm2_impl.h: reads LVM2's label, metadata areas and text; for lvm2*.c only.
  *
- * Layouts: lvm2's headers as described by the libvslvm project ("Logical Volume
- * Manager (LVM) format") and by pvck(8) and vgcfgbackup(5); all numbers are
- * little endian.  The text is what vgcfgbackup writes.
+ * Layouts: lvm2's headers as described by the libvslvm project ("Logical Volume Manager
+ * (LVM) format") and by pvck(8) and vgcfgbackup(5); all numbers are little endian. The
+ * text is what vgcfgbackup writes.
  *
  *	label → metadata areas → the newest text → our PV and the LVs in it
  */
@@ -29,10 +29,12 @@ struct lvm_pv {
 	struct range data[LVM_AREAS_MAX], meta[LVM_AREAS_MAX];
 };
 
-/* 1 a PV, 0 not, -1 cannot read it. */
+/* Decode the label of the PV in a partition: 1 it is a PV, 0 it is not, -1 cannot be
+ * read. */
 int lvm_label(struct disk *, struct range part, struct lvm_pv *, struct err *);
 
-/* A part of the text: what is between quotes, braces or brackets.  Borrowed. */
+/* A part of the text: what stands between quotes, braces or brackets. The characters are
+ * borrowed. */
 struct lvm_text {
 	const char *p;
 	size_t len;
@@ -47,22 +49,25 @@ struct lvm_item {
 	uint64_t number;
 };
 
-/* The newest metadata whose checksum is right: *buf is to be freed, *vg is the
- * body of the volume group's section in it.  ERR_FORMAT when there is none. */
+/* Read the newest metadata whose checksum is right. The caller frees *buf (NULL after an
+ * error); *vg is the body of the volume group's section in it. Errors: ERR_FORMAT,
+ * ERR_UNSUPPORTED (the metadata is on other disks), or those of reading. */
 int lvm_metadata(struct disk *, struct range part, const struct lvm_pv *, char **buf,
     struct lvm_text *vg, struct err *);
 
-/* The next item of a section's or list's body: 1, 0 at the end, -1 damaged.
- * Never recurses; *rest shrinks with each call. */
+/* Take the next item of a section's or list's body: 1, 0 at the end, -1 damaged. The
+ * functions do not recurse, and *rest shrinks with each call. */
 int lvm_next(struct lvm_text *rest, struct lvm_item *, struct err *);
 int lvm_list_next(struct lvm_text *rest, struct lvm_item *, struct err *);
-/* The item of this name and kind: 0, or -1 when it is missing or another kind. */
+/* Get the item of this name and kind: 0, or -1 (ERR_FORMAT) when it is missing or of
+ * another kind. */
 int lvm_get(struct lvm_text body, const char *name, enum lvm_kind, struct lvm_item *,
     struct err *);
+/* Is the text this string, or are two texts equal? */
 bool lvm_text_is(struct lvm_text, const char *);
 bool lvm_text_same(struct lvm_text, struct lvm_text);
-/* Are all strings of a list among `known` (NULL-terminated)?  *seen: a bit for
- * each that is there.  1, 0, -1. */
+/* Are all members of a list strings of `known` (NULL-terminated)? 1 yes, 0 no, -1
+ * damaged. *seen: bit i is set when known[i] is in the list. */
 int lvm_list_known(
     struct lvm_text list, const char *const known[], unsigned *seen, struct err *);
 

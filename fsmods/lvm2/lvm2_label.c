@@ -1,9 +1,9 @@
-/* lvm2_label.c: the label of a PV, and the newest text of its metadata areas. lvm2.c
- * calls this, in the thread that scans.
+/* lvm2_label.c: reads the label of a PV, and the newest text of its metadata areas.
+ * lvm2.c calls this, in the thread that scans.
  *
- * The label is in one of the first four sectors.  A metadata area is a header of
- * 512 bytes and a ring of texts; the header's first location is the text that
- * counts.  Label, headers and texts have a CRC-32 of one kind.
+ * The label is in one of the first four sectors. A metadata area is a header of 512 bytes
+ * and a ring of texts; the header's first location says where the valid text is. Label,
+ * headers and texts have a CRC-32 of one kind.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,14 +23,14 @@ enum {
 #define CRC_START UINT32_C(0xf597a6cf)
 static const char header_magic[16] = " LVM2 x[5A%r0N*>";
 
-/* zlib complements before and after, LVM does not. */
+/* The CRC-32 of LVM: zlib complements before and after, LVM does not. */
 static uint32_t
 crc_of(const void *p, size_t n)
 {
 	return ~(uint32_t)crc32_z(~CRC_START, p, n);
 }
 
-/* Pairs of offset and size until an offset of 0. */
+/* Decode pairs of offset and size, which end with an offset of 0. */
 static int
 areas_decode(struct rd *r, struct range areas[], unsigned *n)
 {
@@ -91,7 +91,7 @@ struct location {
 	uint32_t crc, flags;
 };
 
-/* Where the text of an area is. */
+/* Read the header of a metadata area, which says where the text is. */
 static int
 header_read(struct disk *d, struct range part, struct range area, struct location *l,
     struct err *e)
@@ -131,7 +131,7 @@ header_read(struct disk *d, struct range part, struct range area, struct locatio
 	return 0;
 }
 
-/* The text, which may go on behind the header from the end of the ring. */
+/* Read the text. At the end of the ring it goes on behind the header. */
 static int
 text_read(struct disk *d, struct range part, struct range area,
     const struct location *l, char *text, struct err *e)
@@ -149,7 +149,7 @@ text_read(struct disk *d, struct range part, struct range area,
 	return 0;
 }
 
-/* The one section of the text is the volume group. */
+/* Find the volume group, which is the only section of the text. */
 static int
 find_group(struct lvm_text text, struct lvm_text *vg, uint64_t *seqno, struct err *e)
 {

@@ -1,5 +1,5 @@
-/* lvm2_map.c: which extents of the disk belong to which logical volume, and a volume
- * as a disk of its own. lvm2.c and lvm2_text.c call this, in the thread that scans. */
+/* lvm2_map.c: maps the sectors of a logical volume to sectors of the disk, and opens the
+ * volume as a disk of its own. lvm2.c calls this, in the thread that scans. */
 #include "fsmods/lvm2/lvm2_map.h"
 
 #include <errno.h>
@@ -55,7 +55,7 @@ lvm_map_area(struct lvm_map *m, uint64_t start, struct err *e)
 	return 0;
 }
 
-/* The segment of an LV sector, which there is. */
+/* The segment of a sector of the LV, which must exist. */
 static const struct lvm_segment *
 segment_at(const struct lvm_map *m, uint64_t sector)
 {
@@ -71,7 +71,7 @@ segment_at(const struct lvm_map *m, uint64_t sector)
 	return &m->segments[lo];
 }
 
-/* One read within one stripe. */
+/* Read no further than the end of a stripe; returns the bytes read. */
 static ssize_t
 read_piece(const struct lvm_map *m, void *buf, size_t len, uint64_t off)
 {
@@ -110,7 +110,7 @@ lvm_map_open(struct lvm_map *m, const char *name, struct disk **d, struct err *e
 	return disk_open_ops(d, name, DISK_FILE, m->sectors * SECTOR_BYTES, &ops, m, e);
 }
 
-/* How many of a segment's first x sectors are in its k-th area. */
+/* How many of the first x sectors of a segment are in its k-th area? */
 static uint64_t
 in_area(const struct lvm_segment *s, uint64_t x, size_t k)
 {

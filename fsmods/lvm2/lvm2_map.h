@@ -1,4 +1,4 @@
-/* lvm2_map.h: a logical volume that lies wholly on one PV, as a disk. */
+/* lvm2_map.h: opens a logical volume (LV) that lies wholly on one PV as a disk. */
 #ifndef FSMODS_LVM2_LVM2_MAP_H
 #define FSMODS_LVM2_LVM2_MAP_H
 
@@ -26,13 +26,17 @@ struct lvm_map {
 	uint64_t sectors; /* of the LV */
 };
 
+/* Free the arrays; the map is empty afterwards. */
 void lvm_map_free(struct lvm_map *);
-/* A segment of n areas behind what there is; then one lvm_map_area() for each. */
+/* Append a segment of so many sectors of the LV; stripe: sectors. lvm_map_area() then
+ * appends each of its areas; start: the area's first sector on the PV. ERR_NOMEM. */
 int lvm_map_segment(struct lvm_map *, uint64_t sectors, uint64_t stripe, struct err *);
 int lvm_map_area(struct lvm_map *, uint64_t start, struct err *);
-/* The LV as a disk that reads through the map, which must stay. */
+/* Open the LV as a disk, which the caller closes. It reads through the map, which must
+ * outlive it. */
 int lvm_map_open(struct lvm_map *, const char *name, struct disk **, struct err *);
-/* Call fn with the PV's sectors of a range of the LV: one call for each area. */
+/* Call fn with the sectors of the PV that hold a range of the LV, once for each area of a
+ * segment. Returns -1 as soon as fn does. */
 int lvm_map_each(const struct lvm_map *, struct range lv,
     int (*fn)(void *arg, struct range pv, struct err *), void *arg, struct err *);
 

@@ -1,5 +1,5 @@
-/* lvm2_text.c: the text format: name = value, name { ... }, [ a, b ], # comment.
- * lvm2.c calls this, in the thread that scans. */
+/* lvm2_text.c: parses the text of LVM2's metadata: name = value, name { ... }, [ a, b ],
+ * # comment. lvm2.c and lvm2_label.c call this, in the thread that scans. */
 #include <string.h>
 
 #include "fsmods/lvm2/lvm2_impl.h"
@@ -43,7 +43,7 @@ skip_comment(struct lvm_text *t)
 	advance(t, end != NULL ? (size_t)(end - t->p) : t->len);
 }
 
-/* Over white space, comments, and whatever character is `also` (0: none). */
+/* Skip white space, comments, and the character `also` (0: none). */
 static void
 skip_space(struct lvm_text *t, char also)
 {
@@ -56,7 +56,7 @@ skip_space(struct lvm_text *t, char also)
 			break;
 }
 
-/* A string, whose opening quote is next.  Backslashes stay in it. */
+/* Take a string, whose opening quote is next. Backslashes stay in the text. */
 static int
 take_string(struct lvm_text *t, struct lvm_text *s, struct err *e)
 {
@@ -71,7 +71,7 @@ take_string(struct lvm_text *t, struct lvm_text *s, struct err *e)
 	return 0;
 }
 
-/* What is between an opening bracket, which is next, and its closing one. */
+/* Take what stands between an opening bracket, which is next, and its closing bracket. */
 static int
 take_body(
     struct lvm_text *t, char open, char close, struct lvm_text *body, struct err *e)
@@ -121,7 +121,7 @@ take_word(struct lvm_text *t)
 	return w;
 }
 
-/* Digits only; all other values are of no interest here. */
+/* Take a number of digits only; the module needs no other values, which become LVM_OTHER. */
 static void
 set_number(struct lvm_item *i, struct lvm_text w)
 {

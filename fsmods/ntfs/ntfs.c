@@ -1,12 +1,12 @@
-/* ntfs.c: NTFS, which libntfs-3g reads in a confined child (ntfs_impl.h). fsmods.c
- * calls its probe in the first thread of imagezip, and relay.c its scan, in a
- * confined child process.
+/* ntfs.c: NTFS, which libntfs-3g reads in a confined child (ntfs_impl.h). fsmods.c calls
+ * its probe in the first thread of imagezip, and relay.c its scan, in a confined child
+ * process.
  *
- * Skipped: clusters that $Bitmap calls free, the data of pagefile.sys and
- * swapfile.sys, bad clusters, and hiberfil.sys, of which the first 4 KiB become
- * zeros, so that Windows does not resume from it.  What lies behind the last
- * whole cluster is kept: the backup boot sector is there.
- * Shadow copies are not cared for: the user is told.
+ * Skipped: clusters that $Bitmap calls free, the data of pagefile.sys and swapfile.sys,
+ * bad clusters, and hiberfil.sys, of which the first 4 KiB become zeros, so that Windows
+ * does not resume from it. What lies behind the last whole cluster is kept: the backup
+ * boot sector is there.
+ * Shadow copies are not preserved; the user is warned.
  * Stored completely: a volume that is dirty (ntfs_state.c) or hibernated, and one whose
  * $Bitmap calls free what its own files occupy.
  */
@@ -23,7 +23,7 @@ enum {
 	HIBER_HEADER_SECTORS = HIBER_HEADER_BYTES / SECTOR_BYTES,
 };
 
-/* Everything found, before any of it goes to the sink. */
+/* Everything that is found, collected before any of it goes to the sink. */
 struct findings {
 	struct rangeset free, own, skip; /* clusters */
 	struct rangeset zero;            /* sectors */
@@ -49,7 +49,7 @@ static const struct own_stream {
 	{ FILE_UpCase, AT_DATA, "" },
 };
 
-/* The clusters of a stream of one of NTFS's files, if there is one. */
+/* Add the clusters of a stream of one of NTFS's own files, if it has this stream. */
 static int
 add_clusters(struct nt *v, unsigned record, ATTR_TYPES type, const char *name,
     struct rangeset *set, struct err *e)
@@ -78,7 +78,7 @@ find_own(struct nt *v, struct findings *f, struct err *e)
 	return 0;
 }
 
-/* The runs of clear bits of one piece; `first` is the cluster of its first bit. */
+/* Add the runs of clear bits of one piece; `first` is the cluster of its first bit. */
 static int
 add_clear_bits(const uint8_t *bits, uint64_t first, uint64_t n,
     struct rangeset *free_clusters, struct err *e)
@@ -144,8 +144,8 @@ find_free(struct nt *v, struct findings *f, struct err *e)
 	return rc;
 }
 
-/* A header of zeros or one that says "woken" is of a system that runs or was
- * shut down; whatever else it says, somebody may want to resume. */
+/* Fails unless hiberfil.sys begins with zeros or "wake": such a file belongs to a system
+ * that runs or was shut down. With any other header somebody may want to resume. */
 static int
 check_hibernation(struct nt *v, const struct nt_stream *s, struct err *e)
 {
@@ -162,7 +162,7 @@ check_hibernation(struct nt *v, const struct nt_stream *s, struct err *e)
 	    e, ERR_REFUSED, "Windows is hibernated, or was shut down for a fast start");
 }
 
-/* All of hiberfil.sys; the sectors of its header are to be zeros. */
+/* Skip all of hiberfil.sys; the sectors of its header become zeros. */
 static int
 add_hiberfil(const struct nt *v, const struct nt_stream *s, struct findings *f,
     struct err *e)
@@ -182,7 +182,7 @@ add_hiberfil(const struct nt *v, const struct nt_stream *s, struct findings *f,
 	return nt_stream_clusters(s, &f->skip, e);
 }
 
-/* A file of this name, whose data is useless on another machine. */
+/* Skip the data of one of the special files, which is useless on another machine. */
 static int
 add_special(struct nt *v, enum nt_special which, ntfs_inode *ni, struct findings *f,
     struct err *e)
@@ -226,7 +226,7 @@ find_special(struct nt *v, struct findings *f, struct err *e)
 	return 0;
 }
 
-/* No cluster of a is in b. */
+/* Fails when a cluster of a is in b. */
 static int
 check_disjoint(const struct rangeset *a, const struct rangeset *b, const char *what,
     struct err *e)
@@ -271,7 +271,8 @@ sectors_of(const struct nt *v, struct range clusters)
 	return (struct range){ clusters.off * each, clusters.len * each };
 }
 
-/* What is free and what is skipped lie side by side: in one set they are fewer ranges. */
+/* Report everything. Free and skipped clusters lie side by side, so they make fewer
+ * ranges in one set. */
 static int
 report(const struct nt *v, struct findings *f, struct skip_sink *sink, struct err *e)
 {
@@ -286,7 +287,8 @@ report(const struct nt *v, struct findings *f, struct skip_sink *sink, struct er
 	return 0;
 }
 
-/* The volume ends behind its backup boot sector, if that is where it should be. */
+/* Report the end of the volume, behind its backup boot sector, if that is where it should
+ * be. */
 static int
 find_end(const struct nt *v, struct skip_sink *sink, struct err *e)
 {
@@ -303,8 +305,8 @@ find_end(const struct nt *v, struct skip_sink *sink, struct err *e)
 	return 0;
 }
 
-/* Windows makes them from free clusters, too.  They are no files, and every capture
- * of a Windows disk would be one of all of it. */
+/* Warn of shadow copies. Windows makes them from free clusters, too, and they are not
+ * files; to preserve them, every capture of a Windows disk would have to store all of it. */
 static int
 warn_of_shadows(const struct nt *v, struct skip_sink *sink, struct err *e)
 {
@@ -327,7 +329,7 @@ ntfs_probe(struct disk *d, struct range part, struct err *e)
 	return nt_boot(&b, d, part, e);
 }
 
-/* Everything about an open volume. */
+/* Check an open volume, collect what may be skipped, and report it. */
 static int
 scan_open(struct nt *v, struct skip_sink *sink, struct err *e)
 {

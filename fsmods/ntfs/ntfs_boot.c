@@ -1,6 +1,7 @@
-/* ntfs_boot.c: is it NTFS, and what size does its boot sector claim?  The probe, in
- * the program's own process: so it is read here, and not by the library. fsmods.c
- * calls it in the first thread of imagezip. */
+/* ntfs_boot.c: reads the boot sector: is this NTFS, and what sizes does it claim? The
+ * probe runs in the program's own process, so the boot sector is read here and not by the
+ * library. fsmods.c calls it, through ntfs.c, in the first thread of imagezip, and
+ * ntfs_scan() in the child. */
 #include <string.h>
 
 #include "common/base/rd.h"
@@ -19,7 +20,8 @@ power_of_two(uint64_t n)
 	return n != 0 && (n & (n - 1)) == 0;
 }
 
-/* Sectors a cluster: plain, or 2^-n of them for the largest clusters. */
+/* The sectors of a cluster, which are coded plainly, or, for the largest clusters, as a
+ * negative byte n that stands for 2^-n sectors. */
 static uint64_t
 cluster_sectors(uint8_t coded)
 {
@@ -29,7 +31,8 @@ cluster_sectors(uint8_t coded)
 	return shift < 16 ? UINT64_C(1) << shift : 0;
 }
 
-/* A signed byte n: n clusters, or, if it is negative, 2^-n bytes. */
+/* Is the size of a record sane? It is coded as a signed byte n: n clusters, or, if n is
+ * negative, 2^-n bytes. */
 static bool
 record_sane(uint8_t coded, uint64_t cluster_bytes)
 {
@@ -41,7 +44,7 @@ record_sane(uint8_t coded, uint64_t cluster_bytes)
 	return power_of_two(bytes) && bytes >= RECORD_MIN && bytes <= RECORD_MAX;
 }
 
-/* Numbers that the library may be given: it asks for as much memory as they say. */
+/* May the library be given these numbers? It allocates as much memory as they say. */
 static bool
 sizes_sane(uint64_t sector_bytes, uint64_t cluster_bytes, uint64_t sectors)
 {

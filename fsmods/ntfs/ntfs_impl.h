@@ -1,9 +1,9 @@
-/* ntfs_impl.h: NTFS through libntfs-3g, read-only, for ntfs*.c.
+/* ntfs_impl.h: reads NTFS through libntfs-3g, read-only; for ntfs*.c only.
  *
- * The library finds records, attributes, run lists and names, and reads what they lead to.
- * What it says is checked here: it was made to mount what can be mounted, and takes for
- * granted, or for zeros, what decides about free space.  Names here begin with nt_, since
- * the library's begin with ntfs_.
+ * The library finds records, attributes, run lists and names, and reads what they lead
+ * to. What the library says is checked here: it was made to mount whatever can be
+ * mounted, and it takes for granted, or for zeros, some data that decides about free
+ * space. Names here begin with nt_, since the library's begin with ntfs_.
  *
  * Layouts: the library's layout.h and logfile.h.
  */
@@ -67,49 +67,59 @@ struct nt_stream {
 
 /* ntfs_boot.c */
 
-/* What the boot sector says: 1 NTFS, 0 not, -1 cannot read it. */
+/* Decode the boot sector of a partition: 1 it is NTFS, 0 it is not, -1 cannot be read. */
 int nt_boot(struct nt_boot *, struct disk *, struct range part, struct err *);
 
 /* ntfs_volume.c */
 
-/* Have the library open the volume, after nt_boot(). */
+/* Have the library open the volume of v->disk and v->part, after nt_boot(v->boot). Fails
+ * with the reason: ERR_FORMAT, ERR_UNSUPPORTED, ERR_NOMEM. nt_close() follows in any
+ * case. */
 int nt_open(struct nt *, struct err *);
 void nt_close(struct nt *);
-/* Before the library is asked for something: it has not complained yet. */
+/* Forget the library's last complaint and errno, before the library is asked for
+ * something. */
 void nt_ask(struct nt *);
-/* After it failed: what, and why, in its own words or those of errno.  Returns -1. */
+/* Set an error after the library has failed: `what` it did, and why, in its own words or
+ * those of errno. Returns -1. */
 int nt_fail(const struct nt *, struct err *, const char *what);
 /* Fails when the library has complained of anything, even if it went on. */
 int nt_check_calm(const struct nt *, struct err *);
-/* A file by its number, with its sequence number in the upper 16 bits, or 0 there. */
+/* Open a file by its number, with its sequence number, or 0, in the upper 16 bits. The
+ * caller closes it with ntfs_inode_close(). */
 int nt_file(struct nt *, uint64_t ref, ntfs_inode **, struct err *);
 
 /* ntfs_stream.c */
 
-/* The attribute of this type and ASCII name ("": none): 1, 0 not there, -1.  To be closed
- * whatever comes. */
+/* Open the attribute of this type and ASCII name ("": none), and read its run list: 1, 0
+ * there is none, -1. nt_stream_close() follows in any case. */
 int nt_stream_open(struct nt *, ntfs_inode *, ATTR_TYPES type, const char *name,
     struct nt_stream *, struct err *);
 void nt_stream_close(struct nt_stream *);
-/* Neither compressed, encrypted nor sparse. */
+/* Is the stream neither compressed, encrypted nor sparse? */
 bool nt_stream_plain(const struct nt_stream *);
-/* Bytes that must all be on the disk: a hole is an error. */
+/* Read len bytes at byte off of the stream. All of them must be on the disk: a hole is
+ * ERR_UNSUPPORTED. */
 int nt_stream_read(struct nt *, const struct nt_stream *, void *buf, size_t len,
     uint64_t off, struct err *);
-/* Add the clusters that the stream occupies. */
+/* Add the clusters that the stream occupies to the set. */
 int nt_stream_clusters(const struct nt_stream *, struct rangeset *clusters, struct err *);
 
-/* ntfs_state.c: fails, with the reason, unless the volume is clean. */
+/* ntfs_state.c
+ *
+ * Fails, with the reason, unless the volume is clean and not hibernated (ERR_REFUSED).
+ */
 int nt_check_clean(struct nt *, struct err *);
-/* Does the volume have shadow copies (restore points)? */
+/* Does the volume have shadow copies (restore points)? Fails when they cannot be read. */
 int nt_has_shadows(const struct nt *, bool *has, struct err *);
 
-/* ntfs_root.c: files in the root directory whose data may be left out. */
+/* ntfs_root.c: finds files in the root directory whose data may be left out. */
 enum nt_special { NT_PAGEFILE, NT_SWAPFILE, NT_HIBERFIL, NT_SPECIALS };
 struct nt_found {
 	unsigned n; /* directory entries with that name */
 	uint64_t ref;
 };
+/* Look for all special files by name, without regard to case. */
 int nt_root_find(struct nt *, struct nt_found found[NT_SPECIALS], struct err *);
 
 #endif /* FSMODS_NTFS_NTFS_IMPL_H */

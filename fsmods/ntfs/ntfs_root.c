@@ -1,9 +1,10 @@
-/* ntfs_root.c: find a few files in the root directory. ntfs_scan() calls this, in
- * the child.  The child has one thread.
+/* ntfs_root.c: finds a few files in the root directory. ntfs_scan() calls this, in the
+ * child. The child has one thread.
  *
- * The library reads the directory's index from end to end, its root and all its blocks
- * that its bitmap calls in use, in the order of the disk: no wrong order in the tree
- * can hide a name, and no table of upper case is needed. */
+ * The library reads the directory's index from end to end, that is, the index root and
+ * all blocks that the index's bitmap calls in use, in the order of the disk. A wrong
+ * order in the tree cannot hide a name, and no table of upper case is needed.
+ */
 #include "fsmods/ntfs/ntfs_impl.h" /* first: the library's headers need it */
 
 #include <stdlib.h>
@@ -17,7 +18,7 @@ static const char *const names[NT_SPECIALS] = {
 	[NT_HIBERFIL] = "hiberfil.sys",
 };
 
-/* ASCII names without regard to case, as Windows looks for them. */
+/* Compare with an ASCII name without regard to case, as Windows does. */
 static bool
 name_is(const ntfschar *utf16, int n, const char *want)
 {

@@ -1,16 +1,16 @@
-/* ntfs_state.c: may $Bitmap be believed? ntfs_scan() asks this, in the child.  The
- * child has one thread.
+/* ntfs_state.c: checks whether $Bitmap can be trusted, and looks for shadow copies.
+ * ntfs_scan() calls this in the child. The child has one thread.
  *
- * Not when the volume is marked dirty or $LogFile has something to replay.  When the
- * MFT and its mirror differ, the library has not opened the volume; what else it looks
- * at before it writes, and not when it only reads, is asked for here.  A log of
- * version 2.0 is left by Windows 8 and later while they keep metadata elsewhere for a
- * fast start; a clean shutdown leaves version 1.1.
+ * $Bitmap is not trusted when the volume is marked dirty or $LogFile has something to
+ * replay. When the MFT and its mirror differ, the library does not open the volume; the
+ * checks that the library makes only before it writes are made here. A log of version 2.0
+ * is left by Windows 8 and later while they keep metadata elsewhere for a fast start; a
+ * clean shutdown leaves version 1.1.
  *
- * Shadow copies are another matter.  What they hold of a cluster that was freed since,
- * and not written to again, is only in that free cluster.  Their header is in the last
- * sector of $Boot: a GUID, u32 version, u32 kind, u64 x 3, u64 place of the catalog,
- * or 0 (libvshadow's "Volume Shadow Snapshot (VSS) format").
+ * A shadow copy does not hold a cluster that was freed since and not written to again:
+ * its data is only in that free cluster. Their header is in the last sector of $Boot: a
+ * GUID, u32 version, u32 kind, u64 x 3, u64 place of the catalog, or 0 (libvshadow's
+ * "Volume Shadow Snapshot (VSS) format").
  */
 #include "fsmods/ntfs/ntfs_impl.h" /* first: the library's headers need it */
 
@@ -25,7 +25,7 @@
 enum {
 	VOLUME_DIRTY = 0x0001,
 	VOLUME_CHKDSK_RUNNING = 0x4000,
-	LOG_MAJOR = 1, /* of what is left by a clean shutdown */
+	LOG_MAJOR = 1, /* the version that a clean shutdown leaves */
 	SHADOWS_AT = 0x1e00,
 	SHADOWS_BYTES = 56,
 	SHADOWS_CATALOG_AT = 48,
@@ -64,7 +64,8 @@ ask_log(struct nt *v, ntfs_attr *log, struct err *e)
 	return rc;
 }
 
-/* The library reads its beginning only; what was not written would be zeros. */
+/* Check $LogFile. The library reads its beginning only, and would take a part that was
+ * never written for zeros. */
 static int
 check_log(struct nt *v, struct err *e)
 {
@@ -85,7 +86,8 @@ check_log(struct nt *v, struct err *e)
 	return rc < 0 && e->kind != ERR_NOMEM ? err_ctx(e, "$LogFile") : rc;
 }
 
-/* The library's own opinion; ntfs.c looks at hiberfil.sys more closely. */
+/* Ask the library whether Windows is hibernated; ntfs.c looks at hiberfil.sys more
+ * closely. */
 static int
 check_hibernation(struct nt *v, struct err *e)
 {

@@ -1,9 +1,10 @@
-/* ntfs_stream.c: attributes of NTFS as streams: where they are, and what they hold.
- * ntfs.c and ntfs_state.c call this, in the child, which has one thread.
+/* ntfs_stream.c: opens attributes of NTFS as streams, which say where their data is, and
+ * reads them. ntfs.c and ntfs_state.c call this, in the child, which has one thread.
  *
- * The library decodes each part of a run list.  The parts are put together here: the
- * library does it in a time that grows with the square of their number, and a pagefile
- * can have thousands. */
+ * The library decodes each part of a run list. The parts are put together here, because
+ * the library would take a time that grows with the square of their number, and a
+ * pagefile can have thousands.
+ */
 #include "fsmods/ntfs/ntfs_impl.h" /* first: the library's headers need it */
 
 #include <errno.h>
@@ -15,7 +16,7 @@
 #define VCN_MAX (UINT64_C(1) << 52) /* of a stream, holes and all */
 enum { NAME_MAX_CHARS = 8 };
 
-/* Put clusters behind a stream's others. */
+/* Append a run of clusters to a stream. */
 static int
 append(const struct nt *v, struct nt_stream *s, uint64_t lcn, uint64_t len, struct err *e)
 {
@@ -42,8 +43,8 @@ append(const struct nt *v, struct nt_stream *s, uint64_t lcn, uint64_t len, stru
 	return 0;
 }
 
-/* One part as the library decodes it: elements of no length end it, negative places other
- * than LCN_HOLE are of other parts. */
+/* Append one part as the library decodes it: an element of length 0 ends the part, and
+ * elements with negative places other than LCN_HOLE stand for other parts. */
 static int
 append_part(const struct nt *v, const runlist_element *rl, struct nt_stream *s,
     struct err *e)
@@ -75,8 +76,8 @@ decode_part(struct nt *v, const ATTR_RECORD *a, struct nt_stream *s, struct err 
 	return rc;
 }
 
-/* All parts, each where the one before it ends.  The first says how many clusters there are
- * in all. */
+/* Decode all parts; each must begin where the part before it ends. The first part says
+ * how many clusters there are in all. */
 static int
 decode_parts(struct nt *v, ntfs_attr_search_ctx *ctx, struct nt_stream *s, struct err *e)
 {
@@ -133,7 +134,8 @@ map(struct nt *v, struct nt_stream *s, struct err *e)
 	return rc;
 }
 
-/* Opens the attribute: 1, 0, -1.  Asked for one without a name, the library takes the first. */
+/* Open the attribute: 1, 0 there is none, -1. Asked for an attribute without a name, the
+ * library takes the first attribute of the type, whatever its name. */
 static int
 open_attr(struct nt *v, ntfs_inode *ni, ATTR_TYPES type, const char *name,
     struct nt_stream *s, struct err *e)

@@ -1,7 +1,7 @@
-/* ntfs_volume.c: libntfs-3g over a partition of a struct disk: it reads through the
- * functions here, which never leave the partition and never write, and what it has
- * to complain about becomes the sentence of an error. ntfs_scan() calls this in the
- * child.  The child has one thread. */
+/* ntfs_volume.c: opens a partition of a struct disk with libntfs-3g. The library reads
+ * through the functions here, which never leave the partition and never write, and its
+ * complaints become the sentences of errors. ntfs_scan() calls this in the child. The
+ * child has one thread. */
 #include "fsmods/ntfs/ntfs_impl.h" /* first: the library's headers need it */
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 #define CLUSTERS_MAX UINT32_MAX /* of a volume: Windows's limit */
 
-/* The library's log has no argument: whose volume is it about? */
+/* The volume that complaints are about: the library's log function has no argument. */
 static _Thread_local struct nt *talking;
 
 static struct nt *
@@ -128,7 +128,7 @@ dev_stat(struct ntfs_device *dev, struct stat *st)
 	return 0;
 }
 
-/* Sizes and geometries, which the boot sector has. */
+/* The library asks for sizes and geometries; it uses those of the boot sector instead. */
 static int
 dev_ioctl(struct ntfs_device *dev, unsigned long request, void *argp)
 {
@@ -150,8 +150,8 @@ static struct ntfs_device_operations partition_ops = {
 	.ioctl = dev_ioctl,
 };
 
-/* The first complaint is nearest to the cause.  Of several lines, the first, without a full
- * stop; with errno where the library would print it. */
+/* Keep the first complaint, which is nearest to the cause: the first of several lines,
+ * without a full stop, with errno where the library would print it. */
 static int __attribute__((format(printf, 6, 0)))
 keep_complaint(const char *function, const char *file, int line, u32 level, void *data,
     const char *fmt, va_list ap)
@@ -175,7 +175,8 @@ keep_complaint(const char *function, const char *file, int line, u32 level, void
 	return 0;
 }
 
-/* It reads on, for example, past a record whose fix-ups it could not undo. */
+/* The library goes on after some complaints, for example past a record whose fix-ups it
+ * could not undo. */
 int
 nt_check_calm(const struct nt *v, struct err *e)
 {
@@ -218,7 +219,8 @@ mount_volume(struct nt *v, struct err *e)
 	return -1;
 }
 
-/* The library reads sizes and places from the same boot sector, unless it changes. */
+/* The library has read sizes and places from the same boot sector, so they must agree,
+ * unless the boot sector changes meanwhile. */
 static int
 check_geometry(const struct nt *v, struct err *e)
 {

@@ -1,18 +1,18 @@
 /* xfs.c: XFS, versions 4 and 5. fsmods.c calls its functions, in the first thread of
  * imagezip.
  *
- * The data section is cut into allocation groups.  Each has a tree of its free
- * extents in order of block number, and in the header (AGF) says how many blocks
- * that are; what the tree lists is skipped, if all adds up.  The few blocks that
- * a group has in reserve for its trees (AGFL) are in no tree, and are kept.
- * Nothing is skipped when the log would have to be replayed, or when a feature
- * is set that is not known here.
+ * The data section is cut into allocation groups. Each group has a tree of its free
+ * extents, in order of block number, and its header (AGF) says how many blocks are free.
+ * The extents that the tree lists are skipped if their sums agree with the headers. The
+ * few blocks that a group has in reserve for its trees (AGFL) are in no tree, and are
+ * kept. Nothing is skipped when the log would have to be replayed, or when a feature is
+ * set that this module does not know.
  *
- * Source: "XFS Algorithms & Data Structures" (3rd edition), and the declarations
- * in the Linux kernel's fs/xfs/libxfs/xfs_format.h.  All numbers are big-endian
- * but for the checksums.
+ * Source: "XFS Algorithms & Data Structures" (3rd edition), and the declarations in the
+ * Linux kernel's fs/xfs/libxfs/xfs_format.h. All numbers are big-endian but for the
+ * checksums.
  */
-#include <ext2fs/ext2fs.h> /* a CRC-32C */
+#include <ext2fs/ext2fs.h> /* for ext2fs_crc32c_le() */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static const uint32_t agf_magic = 0x58414746;     /* XAGF */
 static const uint32_t tree_magic_v4 = 0x41425442; /* ABTB */
 static const uint32_t tree_magic_v5 = 0x41423342; /* AB3B */
 
-/* versionnum: the version, and what version 4 had for features. */
+/* Bits of versionnum: the version, and the features of version 4. */
 enum {
 	VERSION_MASK = 0xf,
 	VERSION_SHARED = 0x200,     /* nobody knows what it meant */
@@ -69,7 +69,7 @@ struct super {
 	uint32_t block_bytes, sector_bytes;
 	uint64_t blocks; /* of the data section */
 	uint64_t realtime_blocks;
-	uint64_t log_start; /* group and block in it; 0: elsewhere */
+	uint64_t log_start; /* group, and block in it; 0: the log is on another device */
 	uint32_t log_blocks;
 	uint32_t group_blocks, groups;
 	uint16_t version_bits;
@@ -86,8 +86,8 @@ struct xfs {
 	struct super sb;
 	bool v5;              /* metadata has checksums */
 	bool lazy_count;      /* blocks of the trees count as free */
-	uint64_t free_blocks; /* what was found so far, in the superblock's terms */
-	uint8_t *blocks;      /* one for each level of a tree */
+	uint64_t free_blocks; /* found so far, as the superblock counts */
+	uint8_t *blocks;      /* buffers, one for each level of a tree */
 };
 
 struct group {
@@ -95,7 +95,7 @@ struct group {
 	uint32_t root, levels;
 	uint32_t free_blocks, longest; /* as the AGF says */
 	uint32_t in_reserve, tree_blocks;
-	uint32_t uncounted; /* of free_blocks not yet found */
+	uint32_t uncounted; /* blocks of free_blocks that were not found yet */
 	uint32_t next;      /* free extents may begin here */
 	uint32_t longest_found;
 };
@@ -114,7 +114,7 @@ read_at(const struct xfs *x, void *buf, size_t len, uint64_t at_bytes, struct er
 	return disk_read(x->disk, buf, len, x->part.off * SECTOR_BYTES + at_bytes, e);
 }
 
-/* The checksum is of all bytes, with zeros in its own place. */
+/* Is the checksum right? It is of all bytes, with zeros in its own place. */
 static bool
 crc_is_right(const uint8_t *buf, size_t len, size_t crc_at)
 {
@@ -229,7 +229,7 @@ check_version(const struct super *sb, struct err *e)
 	return 0;
 }
 
-/* Everything that sizes and places are computed from later. */
+/* Check all numbers that sizes and places are computed from later. */
 static int
 check_geometry(const struct super *sb, struct range part, struct err *e)
 {
@@ -371,8 +371,8 @@ tree_block_is_right(const struct xfs *x, const struct group *g, struct rd *r,
 	       crc_is_right(buf, x->sb.block_bytes, TREE_CRC_AT);
 }
 
-/* Free extents come in ascending order and do not touch what is surely used.
- * This also keeps a tree with loops from being walked twice. */
+/* Take a free extent. Free extents must ascend, and must not overlap what is surely in
+ * use. This also prevents a tree with loops from being walked twice. */
 static int
 take_extent(struct xfs *x, struct group *g, struct range extent, struct err *e)
 {
@@ -410,8 +410,8 @@ take_leaf(struct xfs *x, struct group *g, struct rd *r, uint32_t records, struct
 	return 0;
 }
 
-/* The leaves below one node are all over the group: tell the system of all of
- * them before the first is waited for. */
+/* The leaves below one node lie all over the group, so the system is told of all of them
+ * before the first one is read. */
 static void
 prefetch(const struct xfs *x, const struct group *g, struct rd pointers, uint32_t n)
 {
@@ -424,7 +424,8 @@ prefetch(const struct xfs *x, const struct group *g, struct rd pointers, uint32_
 		    x->sb.block_bytes, POSIX_FADV_WILLNEED);
 }
 
-/* Blocks below have a level less: there is an end to it. */
+/* Walk the tree below a block. Each block below has one level less, so the recursion
+ * ends. */
 static int
 walk(struct xfs *x, struct group *g, uint32_t block, uint32_t level, struct err *e)
 {

@@ -1,21 +1,20 @@
-/* xfs_log.c: finding the head of an XFS log, and what the last record there is.
- * xfs.c calls this, in the thread that scans.
+/* xfs_log.c: finds the head of an XFS log, and checks that the last record there is an
+ * unmount. xfs.c calls this, in the thread that scans.
  *
- * The log is a ring of sectors of 512 bytes.  The first word of each is the
- * number of the cycle (how often the ring has been written) in which the sector
- * was written; a sector that begins a record has a magic number there, and the
- * cycle behind it.  All sectors in front of the head are of cycle N, all from
- * the head on of cycle N - 1, or 0 where nothing was written since the log was
- * made or cleared.  The log is clean when the record that ends at the head consists
- * of one operation with the flag "unmount".
+ * The log is a ring of sectors of 512 bytes. The first word of each is the number of the
+ * cycle (how often the ring has been written) in which the sector was written; a sector
+ * that begins a record has a magic number there, and the cycle behind it. All sectors in
+ * front of the head have cycle N; all sectors from the head on have cycle N - 1, or 0
+ * where nothing was written since the log was made or cleared. The log is clean when the
+ * record that ends at the head consists of one operation with the flag "unmount".
  *
- * Writes may be under way to eight buffers of 256 KiB when a machine dies, and
- * arrive in any order.  So wide enough on both sides of the head, and where the
- * ring is closed, every sector must have the cycle that it ought to have: a log
- * with anything else is not clean, or so we say.
+ * When a machine dies, writes of eight buffers of 256 KiB may be under way, and may
+ * arrive in any order. Therefore, within WINDOW_SECTORS on both sides of the head, and of
+ * the place where the ring is closed, every sector must have the cycle that its place
+ * implies. A log with any other cycle there is treated as not clean.
  *
- * Source: "XFS Algorithms & Data Structures", chapter on the journaling log, and
- * the declarations in the Linux kernel's fs/xfs/libxfs/xfs_log_format.h.
+ * Source: "XFS Algorithms & Data Structures", chapter on the journaling log, and the
+ * declarations in the Linux kernel's fs/xfs/libxfs/xfs_log_format.h.
  */
 #include "fsmods/xfs/xfs_log.h"
 
@@ -45,7 +44,7 @@ struct record {
 	uint32_t version;
 	uint32_t cycle;                 /* the header's own */
 	uint64_t lsn;                   /* cycle, sector */
-	uint32_t len_bytes, size_bytes; /* of data; of the buffer it was made in */
+	uint32_t len_bytes, size_bytes; /* of the data; of the buffer it was made in */
 	uint32_t ops;
 	uint8_t uuid[UUID_BYTES];
 };
@@ -78,14 +77,15 @@ cycle_at(const struct xfs_log *log, uint64_t sector, uint32_t *cycle, struct err
 	return 0;
 }
 
+/* in_front: the sector lies in front of the head. */
 static bool
 cycle_is_right(uint32_t cycle, bool in_front, uint32_t newest)
 {
 	return in_front ? cycle == newest : cycle == newest - 1 || cycle == 0;
 }
 
-/* The first sector that is not of cycle N: 1 ... sectors, the latter when the
- * head is where the ring is closed. */
+/* Find the head, the first sector that is not of cycle N (*newest): 1 to log->sectors;
+ * the latter when the head is where the ring is closed. */
 static int
 find_head(const struct xfs_log *log, uint32_t *newest, uint64_t *head, struct err *e)
 {
@@ -179,7 +179,7 @@ get_record(struct record *rec, const uint8_t *sector)
 	return rd_ok(&r) && magic == record_magic;
 }
 
-/* Sectors of header: records made in large buffers have more than one. */
+/* The number of header sectors: records made in large buffers have more than one. */
 static uint64_t
 header_sectors(const struct record *rec)
 {
@@ -188,7 +188,8 @@ header_sectors(const struct record *rec)
 	return (rec->size_bytes + (uint64_t)HEADER_DATA_BYTES - 1) / HEADER_DATA_BYTES;
 }
 
-/* tail: the n sectors in front of the head, around the ring. */
+/* Fails unless the last record is an unmount. tail: the n sectors in front of the head,
+ * around the ring. */
 static int
 check_last_record(const struct xfs_log *log, const uint8_t *tail, uint64_t n,
     uint32_t newest, uint64_t head, struct err *e)

@@ -1,4 +1,5 @@
-/* xfs_log.h: was an XFS filesystem cleanly unmounted?  Its log's head says so. */
+/* xfs_log.h: says whether an XFS filesystem was cleanly unmounted, by the head of its
+ * log. */
 #ifndef FSMODS_XFS_XFS_LOG_H
 #define FSMODS_XFS_XFS_LOG_H
 
@@ -14,9 +15,9 @@ struct xfs_log {
 	const uint8_t *uuid; /* 16 bytes: the filesystem's */
 };
 
-/* 0 when the last thing in the log is an unmount record, and nothing is doubtful
- * about that; otherwise ERR_FORMAT says that the log is not clean, or why it
- * cannot be told. */
+/* Returns 0 when the last record of the log is an unmount record, without any doubt.
+ * Otherwise ERR_FORMAT says that the log is not clean, or why this cannot be told. Also
+ * errors of reading. */
 int xfs_log_check_clean(const struct xfs_log *, struct err *);
 
 #endif /* FSMODS_XFS_XFS_LOG_H */
