@@ -1,5 +1,5 @@
-/* dry.c: a dry run (-n): an installation is rehearsed, and what it would do is said.
- * main.c calls this in the first thread; nothing is written. */
+/* dry.c: a dry run (-n): rehearses an installation and reports what it would do. main.c
+ * calls this in the first thread; nothing is written. */
 #include "imageunzip/dry.h"
 
 #include <stdlib.h>

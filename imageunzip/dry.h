@@ -1,4 +1,4 @@
-/* dry.h: what would an installation do?  (--dry-run) */
+/* dry.h: reports what an installation would do (--dry-run). */
 #ifndef IMAGEUNZIP_DRY_H
 #define IMAGEUNZIP_DRY_H
 
@@ -6,13 +6,14 @@
 #include "imageunzip/install/rehearsal.h"
 #include "imageunzip/run.h"
 
-/* For the configuration: a line of the report. */
+/* Print a line of the report; for the configuration's say(). */
 void dry_say(const char *sentence);
-/* Rehearse it and print what was found.  `source` reads from the image, as
- * dry_read() does of a struct sectors *, or of NULL when it has none.  Fails as the installation would before
- * its first write. */
+/* Rehearse the installation and print what was found. `source` reads from the image, as
+ * dry_read() does. Fails as the installation would before its first write. */
 int dry_run(struct run *, const struct install_config *, const char *target,
     const struct rehearsal_source *, struct err *);
+/* The read() of a rehearsal_source whose arg is a struct sectors *. NULL: the image
+ * cannot be read by sector, and every read fails with ERR_UNSUPPORTED. */
 int dry_read(void *sectors, struct range, void *buf, struct err *);
 
 #endif /* IMAGEUNZIP_DRY_H */

@@ -33,7 +33,7 @@ tell(const char *sentence)
 	say(stderr, "imageunzip: %s\n", sentence);
 }
 
-/* A missing name is not made: there would be no base. */
+/* Refuse a delta onto a target that does not exist, because there would be no base. */
 static int
 check_delta_target(const char *target, struct err *e)
 {
@@ -68,7 +68,7 @@ chunks_fed(void *arg, uint32_t chunks, struct err *e)
 	return 0;
 }
 
-/* After open_target(): put all chunks, and end it one way or the other. */
+/* Put all chunks into the sink of open_target(), and end or close it. */
 static int
 install_image(struct run *r, const struct survey *v, const struct install_stats *s,
     struct err *e)
@@ -79,7 +79,7 @@ install_image(struct run *r, const struct survey *v, const struct install_stats 
 
 	if (put)
 		rc = sink_end(&r->sink, NULL, e);
-	/* What the installation itself says does not name the image yet. */
+	/* Errors of the installation itself do not name the image yet. */
 	if (sink_close(&r->sink, NULL, e) || (put && rc != 0))
 		err_ctx(e, "%s", image_name(r->image));
 	progress_end(&r->progress, rc == 0 ? s->bytes_covered : 0);
@@ -88,7 +88,7 @@ install_image(struct run *r, const struct survey *v, const struct install_stats 
 	return rc;
 }
 
-/* -C: a stream that adds up what passes. */
+/* The stream for -C: it computes the CRC-32 of what is written. */
 static ssize_t
 crc_write(void *ctx, const void *buf, size_t len, uint64_t off)
 {
@@ -113,7 +113,7 @@ open_target(struct run *r, struct install_sink_config *cfg, struct err *e)
 	return 0;
 }
 
-/* What the base of a delta left in a file must stay there. */
+/* Configure the installation of a delta: a file keeps what the base stored in it. */
 static int
 settle_delta(const struct ext *first, struct install_config *cfg, const char *target,
     struct err *e)
@@ -188,7 +188,7 @@ open_stored(struct sectors **out, const struct opts *o, const char *name,
 	return sectors_open_disk(out, d, proof, e);
 }
 
-/* --dry-run; the image is opened a second time, to be read by sector. */
+/* Do a --dry-run. The image is opened a second time, to be read by sector. */
 static int
 rehearse(struct run *r, const char *name, const char *target, struct proof *proof,
     struct err *e)
@@ -243,7 +243,7 @@ unzip(const struct opts *o, const char *image, const char *target, struct err *e
 	return rc;
 }
 
-/* What the operands ask for. */
+/* Check the operands and options, and do what they ask for. */
 static int
 act(void *opts, char **operands, int n, struct err *e)
 {

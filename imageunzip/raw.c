@@ -1,4 +1,4 @@
-/* raw.c: an image is copied into a file as it is (-N).  main.c calls this in the first
+/* raw.c: copies an image into a file as it is (-N). main.c calls this in the first
  * thread. */
 #include "imageunzip/raw.h"
 

@@ -1,5 +1,5 @@
-/* report.c: what imageunzip prints when it has ended, and its dots meanwhile.  main.c
- * calls this in the first thread. */
+/* report.c: prints the summary of imageunzip, and its dots while it runs. main.c calls
+ * this in the first thread. */
 #include "imageunzip/report.h"
 
 

@@ -1,4 +1,4 @@
-/* report.h: what the user sees of a run. */
+/* report.h: prints what the user sees of a run. */
 #ifndef IMAGEUNZIP_REPORT_H
 #define IMAGEUNZIP_REPORT_H
 
@@ -6,9 +6,9 @@
 #include "imageunzip/install/install.h"
 #include "imageunzip/run.h"
 
-/* Those that are due (-o, -O). */
+/* Print the dots that are due (-o, -O). */
 void report_dots(struct run *);
-/* One line, or JSON. */
+/* Print the summary: one line, or JSON. ERR_NOMEM, ERR_IO. */
 int imageunzip_summary(
     const struct run *, const struct install_stats *, double seconds, struct err *);
 

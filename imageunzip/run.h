@@ -20,7 +20,7 @@ struct run {
 	struct install *install; /* the installation that `sink` belongs to */
 	struct progress progress;
 	FILE *report; /* --json goes there */
-	uLong crc;    /* -C */
+	uLong crc;    /* -C: the CRC-32 so far */
 	uint32_t fed, chunk_dots;
 	uint64_t dotted; /* bytes that dots were printed for */
 };

@@ -1,5 +1,5 @@
-/* status.c: --status: whether the installation on a target is complete.  main.c calls this
- * in the first thread. */
+/* status.c: reports whether the installation on a target is complete (--status). main.c
+ * calls this in the first thread. */
 #include "imageunzip/status.h"
 
 #include <stdio.h>

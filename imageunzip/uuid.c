@@ -1,5 +1,5 @@
-/* uuid.c: --uuid: whether an image is the one that the user named.  main.c calls this in
- * the first thread, before the target is opened. */
+/* uuid.c: checks that an image has the UUID that the user named (--uuid). main.c calls
+ * this in the first thread, before the target is opened. */
 #include "imageunzip/uuid.h"
 
 #include <stdlib.h>

@@ -1,13 +1,14 @@
-/* install_opts.h: the options of programs that install. */
+/* install_opts.h: the options of programs that install, for imageunzip and frisbee. */
 #ifndef IMAGEUNZIP_CLI_INSTALL_OPTS_H
 #define IMAGEUNZIP_CLI_INSTALL_OPTS_H
 
 #include "common/cli/cli.h"
 
-/* Offsets into struct install_config. */
+/* The table; its offsets are those of struct install_config. */
 extern const struct cli_opt install_opts[];
-/* For a program's own table, with the offset of its struct install_config:
- * frisbee's -p is the port. */
+/* Sets the pattern that fills free space: a CLI_CALL function for a program's own table,
+ * with the offset of its struct install_config. The option is not in install_opts,
+ * because frisbee's -p is the port. ERR_USAGE. */
 int install_set_pattern(void *config, const char *arg, struct err *);
 
 #endif /* IMAGEUNZIP_CLI_INSTALL_OPTS_H */

@@ -1,6 +1,6 @@
-/* areas.c: where partitions are, by the partition table and the disklabels.  cover.c,
- * place.c, finish.c and rehearsal.c call this: in the thread that feeds, when chunk 0
- * comes, and at the end, when all other threads are gone. */
+/* areas.c: finds where partitions are, by the partition table and the disklabels.
+ * cover.c, place.c, finish.c and rehearsal.c call this: in the thread that feeds, when
+ * chunk 0 comes, and at the end, when all other threads are gone. */
 #include "imageunzip/install/areas.h"
 
 #include <stdio.h>
@@ -99,7 +99,8 @@ look_inside(struct areas *s, size_t at, struct disk *d, bool may_have,
 	return 0;
 }
 
-/* What the image says of partition `number`, as "2:ext4"; the description can be cut. */
+/* Does the image describe partition `number` as a disklabel? The description has items
+ * like "2:ext4" and can be cut, so a partition that is not in it counts as one. */
 static bool
 described_as_label(const char *filesystems, unsigned number)
 {

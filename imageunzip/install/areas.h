@@ -1,9 +1,9 @@
-/* areas.h: the partitions of a disk, and the partitions of a disklabel inside them, each
- * with the answer to one question: does the image store anything of it?
+/* areas.h: the partitions of a disk, and the partitions of a disklabel inside them, and
+ * whether the image stores anything of each.
  *
  * A partition of which an image stores nothing was left out (imagezip -I): it may hold a
- * user's data, although the chunks around it answer for its sectors.  The image's own
- * table tells early where the partitions are; the table on the disk tells it at the end.
+ * user's data, although chunks answer for its sectors. The image's own table tells early
+ * where the partitions are; the table on the disk tells it at the end.
  */
 #ifndef IMAGEUNZIP_INSTALL_AREAS_H
 #define IMAGEUNZIP_INSTALL_AREAS_H
@@ -20,20 +20,21 @@
 
 struct area {
 	struct range sectors;
-	uint64_t more;   /* sectors behind them that it is to get (--grow) */
+	uint64_t more;   /* sectors behind these by which it will grow (--grow) */
 	unsigned number; /* of the partition in the table, or 0 */
-	bool inside;     /* it is one of a disklabel, inside another area */
+	bool inside;     /* a partition of a disklabel, inside another area */
 	bool some;       /* the image stores something of it */
 	bool unsure;     /* it may have a disklabel, which could not be read */
 };
 
 struct areas {
 	size_t n, cap;
-	/* Owned: partitions, each with those inside it behind it.  What has no table is
-	 * one area. */
+	/* Owned: the partitions; the partitions inside a partition follow it. A disk
+	 * without a table is one area. */
 	struct area *a;
 };
 
+/* Make an empty list, and free one, which is empty afterwards. */
 void areas_init(struct areas *);
 void areas_free(struct areas *);
 
@@ -46,10 +47,9 @@ int areas_add(struct areas *, struct area, struct err *);
 int areas_of_disk(struct areas *, struct disk *, struct range within,
     unsigned sector_bytes, const struct rangeset *stored, struct err *);
 /* Find the areas of the disk that an image was made of, in sectors of the image, by the
- * first MiB in the chunk that begins with sector 0.  The chunk is whole, and not yet
- * proved. `whole`: the image is of a whole disk, with a table; disk_bytes: its size, where
- * the image does not say.  Returns as areas_of_disk(); of no area it is known yet that
- * something is stored. */
+ * first MiB in the chunk that begins with sector 0. The chunk is whole, and not yet
+ * proved. `whole`: the image is of a whole disk, with a table; disk_bytes: its size,
+ * where the image does not say. Returns as areas_of_disk(). `some` is false in all areas. */
 int areas_of_image(struct areas *, const struct chunk *, const void *bytes, bool whole,
     uint64_t disk_bytes, struct err *);
 /* May a partition have a disklabel with others inside it?  filesystems: the image's

@@ -1,5 +1,5 @@
-/* beginning.c: the first MiB of a disk is decoded out of one chunk.  areas.c and finish.c
- * read partition tables and disklabels from it, in the thread that feeds chunks. */
+/* beginning.c: decodes the first MiB of a disk from the chunk that stores it. areas.c and
+ * finish.c read partition tables and disklabels from it, in the thread that feeds chunks. */
 #include "imageunzip/install/beginning.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@ enum { BEGINNING_SECTORS = BEGINNING_BYTES / SECTOR_BYTES };
 struct beginning {
 	const struct ndz_header *h;
 	unsigned region;
-	uint64_t region_at; /* sectors of it that came */
+	uint64_t region_at; /* sectors of the region that were taken */
 	bool has[BEGINNING_SECTORS], whole;
 	uint8_t bytes[BEGINNING_BYTES];
 };

@@ -1,6 +1,6 @@
-/* config.c: what a configuration means, before anything is opened.  imageunzip and frisbee
- * check their options with it in the first thread; the sink of the installation asks
- * whether it wants chunk 0 first. */
+/* config.c: answers questions about a configuration before anything is opened. imageunzip
+ * and frisbee check their options with it in the first thread; the sink of the
+ * installation asks whether chunk 0 should come first. */
 #include <string.h>
 
 #include "imageunzip/install/install.h"

@@ -1,7 +1,6 @@
-/* cover.c: what chunks store is noted, and the space that they leave free is filled.
- * install.c notes chunks in the thread that feeds them, job.c fills free space in the
- * writer's, and finish.c fills the rest when all other threads are gone; a lock guards the
- * struct. */
+/* cover.c: notes what chunks store, and fills the space that they leave free. install.c
+ * notes chunks in the thread that feeds them, job.c fills free space in the writer's, and
+ * finish.c fills the rest when all other threads are gone; a lock guards the struct. */
 #include "imageunzip/install/cover.h"
 
 void
@@ -83,7 +82,7 @@ cover_note(struct cover *c, struct range stored, struct err *e)
 	return rc;
 }
 
-/* What of the gap can be filled now stays in it; the rest is owed. */
+/* Divide a gap: what can be filled now stays in it, and the rest is added to c->owed. */
 static int
 divide(struct cover *c, struct rangeset *gap, bool *owes, struct err *e)
 {
@@ -181,7 +180,7 @@ cover_fill_rest(struct cover *c, struct target *t, const struct rangeset *left,
 		return 0;
 	rangeset_init(&there);
 	uint64_t owed = rangeset_total(&c->owed);
-	/* Where they will be filled, in sectors of the disk. */
+	/* The owed sectors, counted as sectors of the disk. */
 	int rc = rangeset_add_shifted(&there, &c->owed, t->slice.off, e);
 	rangeset_seal(&there);
 	if (rc == 0)

@@ -1,12 +1,12 @@
-/* cover.h: which free space may be filled because it belongs to the image.
+/* cover.h: knows which free space may be filled because it belongs to the image.
  *
  * A chunk answers for an interval of sectors, and a partition that was left out of the
- * image lies in such an interval like any free space.  So -z, -p and --discard fill what
- * a chunk leaves free only where it is known that the image stores something of the
- * partition around it; what is doubtful waits until all chunks are there.  Chunks come in
- * any order.
+ * image lies in such an interval like any free space. Therefore -z, -p and --discard fill
+ * what a chunk leaves free only where it is known that the image stores something of the
+ * partition around it; doubtful space waits until all chunks, which come in any order,
+ * are there.
  *
- * A new file, and a pipe, have nothing that could be kept: all is filled there.
+ * A new file and a pipe hold nothing that could be kept, so all free space is filled.
  */
 #ifndef IMAGEUNZIP_INSTALL_COVER_H
 #define IMAGEUNZIP_INSTALL_COVER_H
@@ -24,41 +24,43 @@
 
 /* All in sectors, counted from the image's sector 0. */
 struct cover {
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* guards all members below */
 	bool asked;           /* free space is to be filled, and can hold something */
-	bool known;           /* the partitions are, by the image's own table */
+	bool known;           /* `areas` are known, by the image's own table */
 	struct areas areas;
-	struct rangeset stored; /* what the chunks so far store */
+	struct rangeset stored; /* what the chunks noted so far store */
 	struct rangeset owed;   /* free space that is not filled yet */
 };
 
 void cover_init(struct cover *);
 void cover_free(struct cover *);
-/* The target is known now. */
+/* Tell the cover its target, before the first chunk. */
 void cover_attach(struct cover *, const struct target *);
 /* Is the whole chunk needed that begins with sector 0? */
 bool cover_wants_table(struct cover *, const struct ndz_header *);
+/* Learn the partitions of the image from that chunk. ERR_FORMAT, ERR_NOMEM. */
 int cover_learn(struct cover *, const struct target *, const struct chunk *,
     const void *bytes, struct err *);
-/* Without such a chunk: what is installed is one partition, at sector 0.  Before the first
- * chunk.  ERR_NOMEM. */
+/* Instead of cover_learn(), before the first chunk: what is installed is one partition,
+ * which begins at sector 0. ERR_NOMEM. */
 int cover_learn_one(struct cover *, const struct area *partition, struct err *);
-/* The image stores these sectors of the target, written now or before.  ERR_NOMEM. */
+/* Note that the image stores these sectors of the target, whether they are written now or
+ * were written before. ERR_NOMEM. */
 int cover_note(struct cover *, struct range stored, struct err *);
-/* A chunk that was noted is written: fill its free sectors [from, to) as the target's
- * configuration has it.  *owes becomes true when some of it must wait. */
+/* Fill the free sectors [from, to) of a chunk that was noted and written, as the target's
+ * configuration says. *owes becomes true when some of these sectors must wait. */
 int cover_fill(struct cover *, struct target *, uint64_t from, uint64_t to, bool *owes,
     struct err *);
-/* When all chunks were written: find the partitions of the tables that are on the
- * disk now, and those of them in which the image stores something. view: that disk;
- * grown: a partition that will be enlarged, or NULL.  Errors are those of
- * areas_of_disk().  Seals `stored`. */
+/* Find, when all chunks were written, the partitions of the tables that are on the disk
+ * now, and in which of them the image stores something. view: that disk; grown: a
+ * partition that will be enlarged, or NULL. Errors are those of areas_of_disk(). Seals
+ * `stored`. */
 int cover_areas(struct cover *, const struct target *, struct disk *view,
     unsigned sector_bytes, const struct ptable_change *grown, struct areas *,
     struct err *);
-/* Then fill the free space that was left out so far, and the target behind the last
- * chunk, except the sectors of the disk in `left`.  *passed: how many sectors that
- * were to be filled lie in those. */
+/* Fill, after cover_areas(), the free space that waited, and the target behind the last
+ * chunk, except the sectors of the disk in `left`. *passed: how many sectors that waited
+ * lie in `left`. */
 int cover_fill_rest(struct cover *, struct target *, const struct rangeset *left,
     uint64_t *passed, struct err *);
 

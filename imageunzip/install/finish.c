@@ -1,7 +1,7 @@
-/* finish.c: what makes a target complete when all data is written: the partition table is
- * fitted or its type set, free space is cleared, stale signatures are wiped, and the
- * kernel is told.  install_end.c calls this when all other threads are gone; a rehearsal
- * calls it for what would be done. */
+/* finish.c: makes a target complete when all data is written: it adapts the partition
+ * table or sets a partition's type, fills free space, wipes stale signatures, and tells
+ * the kernel. install_end.c calls this when all other threads are gone; a rehearsal calls
+ * it to learn what would be done. */
 #include "imageunzip/install/finish.h"
 
 #include <errno.h>
@@ -46,7 +46,8 @@ tell_change(const struct target *t, const struct ptable_change *done, bool dry)
 	tell(t, sentence);
 }
 
-/* Is the table to be made to fit?  *from: the size of the sectors that it was made for. */
+/* Is the partition table to be adapted to the disk? *from: the size of the sectors that
+ * the table was made for. */
 static bool
 wants_fit(const struct target *t, unsigned table_sector_bytes, unsigned *from)
 {
@@ -92,7 +93,8 @@ try_fit(const struct target *t, const struct disk_ops *ops, void *ctx, unsigned 
 	return rc;
 }
 
-/* A table that is not in this chunk, or is wrong, is looked at when it is on the disk. */
+/* Fails when ptable_fit() would refuse the table. A table that is not in this chunk, or
+ * is wrong, is left to finish_target(), when it is on the disk. */
 static int
 check_fit(const struct target *t, struct beginning *b, unsigned from, struct err *e)
 {
@@ -138,7 +140,8 @@ finish_check(const struct target *t, const struct chunk *c, const void *bytes,
 	return rc;
 }
 
-/* A GPT without its backup works, until something looks for it. */
+/* Tell the user when the backup of the GPT is not at the disk's end: such a GPT works
+ * until something looks for the backup. */
 static void
 hint_backup(const struct target *t, struct disk *view, unsigned from)
 {
@@ -213,7 +216,8 @@ wipe_stale(const struct finish *f, struct disk *view, struct areas *areas,
 	return rc;
 }
 
-/* Only free space that belongs to the image is filled and searched. */
+/* Fill free space and wipe stale signatures in it, but only in free space that belongs to
+ * the image. */
 static int
 see_to_free_space(
     const struct finish *f, struct disk *view, unsigned *wiped, struct err *e)

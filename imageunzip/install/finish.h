@@ -1,5 +1,5 @@
-/* finish.h: when all data is on the target: its partition table and what was there
- * before. */
+/* finish.h: finishes a target when all data is on it: its partition table, its free
+ * space, and what was there before. */
 #ifndef IMAGEUNZIP_INSTALL_FINISH_H
 #define IMAGEUNZIP_INSTALL_FINISH_H
 
@@ -7,26 +7,28 @@
 #include "imageunzip/install/cover.h"
 #include "imageunzip/install/target.h"
 
-/* Before anything of the chunk that begins with sector 0 is written: can its table be
- * made to fit, if that is wanted?  ERR_UNSUPPORTED, as of ptable_fit(). */
+/* Called before anything of the chunk that begins with sector 0 is written: fails with
+ * the ERR_UNSUPPORTED of ptable_fit() when its table is to be adapted to the disk and
+ * cannot be. table_sector_bytes: as finish.sector_bytes. */
 int finish_check(const struct target *, const struct chunk *, const void *bytes,
     unsigned table_sector_bytes, struct err *);
 /* What is to be finished. */
 struct finish {
 	struct target *target;
 	struct cover *cover; /* what the chunks stored */
-	bool known;          /* `cover` has all that the image stores */
-	/* the image is one of this suite and no delta: what it does not store is free */
+	bool known;          /* `cover` has everything that the image stores */
+	/* the image was made by this suite and is no delta: what it does not store is
+	 * free */
 	bool ours;
-	/* Of the disk that the image is of, as its table counts; 0: not known. */
+	/* Sector size, in bytes, of the disk that the image was made of; 0: not known. */
 	unsigned sector_bytes;
-	bool dry; /* it is only told what would be done */
+	bool dry; /* only report what would be done */
 };
-/* Set the type (-D), fill the free space that waited, wipe stale signatures and make the
- * table fit, as the configuration says, while the incomplete marker stands.  It may be
- * repeated after the program was killed. */
+/* Set the type (-D), fill the free space that waited, wipe stale signatures and adapt the
+ * table, as the configuration says, while the incomplete marker stands. It may be
+ * repeated after the program was killed. *stale_wiped: the number of signatures wiped. */
 int finish_target(const struct finish *, unsigned *stale_wiped, struct err *);
-/* Tell the kernel that there is another table now. */
+/* Have the kernel read the new partition table; a failure is a warning. */
 void finish_tell_kernel(const struct target *);
 
 #endif /* IMAGEUNZIP_INSTALL_FINISH_H */

@@ -1,5 +1,5 @@
-/* from.c: an image is put into the sink of an installation (from.h).  imageunzip calls this
- * in its first thread; all of it runs in the caller's thread. */
+/* from.c: puts an image into the sink of an installation (from.h). imageunzip calls this
+ * in its first thread, and all of it runs in that thread. */
 #include <stdlib.h>
 
 #include "common/image/format/format.h"
@@ -8,7 +8,7 @@
 #include "imageunzip/install/install_sink.h"
 
 enum {
-	PLACE_SECTORS = 32, /* with less free space a chunk is not looked at */
+	PLACE_SECTORS = 32, /* a chunk with less free space is not offered */
 	OFFERS_MAX = 32,    /* chunks that are read only to look for free space */
 };
 
@@ -22,8 +22,8 @@ has_free_space(const struct ndz_header *h)
 	return h->lastsect - h->firstsect >= stored + PLACE_SECTORS;
 }
 
-/* --state=target: free space may come late in the image, but the state must be placed
- * early, so chunks are offered before their turn. */
+/* Offer chunks before their turn (--state=target): free space may come late in the image,
+ * but the state must be placed early. */
 static int
 offer_chunks(struct feed *d, uint32_t from, struct err *e)
 {

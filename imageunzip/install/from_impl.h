@@ -7,14 +7,14 @@
 struct feed {
 	struct install *install;
 	struct image *image;
-	bool *wanted; /* of each chunk, with --only; NULL: all are */
+	bool *wanted; /* for each chunk, with --only; NULL: all are wanted */
 	const struct install_from_watch *watch;
 };
 
 /* Find the partitions of --only in the image, and mark in `wanted` the chunks that have
- * something of them, and the last one.  Of a pipe nothing can be known before: then `wanted`
- * stays NULL.  *sectors: how many are installed.  What does not fit, or is not there, is
- * refused. */
+ * something of them, and the last one. For an image from a pipe nothing can be known
+ * before, and `wanted` stays NULL. *sectors: how many will be installed; 0: not known.
+ * ERR_REFUSED: a partition does not fit; ERR_USAGE: the image does not have it. */
 int feed_choose(struct feed *, uint64_t *sectors, struct err *);
 
 #endif /* IMAGEUNZIP_INSTALL_FROM_IMPL_H */

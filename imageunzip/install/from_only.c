@@ -1,7 +1,7 @@
-/* from_only.c: which chunks of an image are read when only some of its partitions are
- * installed.  install_from() calls this once, in its thread, before the first chunk is fed.
- * Of the image it reads every header, chunk 0, and the chunks with the tables of logical
- * partitions. */
+/* from_only.c: chooses the chunks of an image that are read when only some of its
+ * partitions are installed. install_from() calls this once, in its thread, before the
+ * first chunk is fed. It reads every header of the image, chunk 0, and the chunks with
+ * the tables of logical partitions. */
 #include <stdlib.h>
 
 #include "common/image/read/chunk.h"
@@ -69,7 +69,7 @@ mark_wanted(struct feed *f, struct err *e)
 		if (image_header(f->image, i, &h, e) != 0 ||
 		    install_consider(f->install, &h, &f->wanted[i], e) != 0)
 			return -1;
-	/* It has the list of lost sectors. */
+	/* The last chunk has the list of lost sectors. */
 	f->wanted[n - 1] = true;
 	return install_considered(f->install, e);
 }

@@ -1,5 +1,5 @@
-/* gate.c: an image that was surely not meant for the target is refused before anything is
- * written.  install.c and install_check.c ask when a chunk is fed; the decoders' threads
+/* gate.c: refuses an image that was surely not meant for the target, before anything is
+ * written. install.c and install_check.c ask when a chunk is fed; the decoders' threads
  * ask about what each chunk of a delta replaces. */
 #include "imageunzip/install/gate.h"
 
@@ -86,10 +86,12 @@ gate_check_meant(const struct target *t, const struct ext *x, struct err *e)
 	return 0;
 }
 
-/* What the disk holds where a sample is: the base's data, the delta's, or something else. */
+/* What the disk holds in the place of a sample: the base's data, the delta's, or
+ * something else. */
 enum found { BEFORE, AFTER, OTHER };
 
-/* Zeros that stand there prove nothing. */
+/* Is the sample's data on the disk all zeros? Zeros do not prove that the delta was
+ * installed. */
 static bool
 is_zero(const struct sample *x, const uint8_t *data)
 {
@@ -98,7 +100,7 @@ is_zero(const struct sample *x, const uint8_t *data)
 	return data[0] == 0 && memcmp(data, data + 1, bytes - 1) == 0;
 }
 
-/* Is all of a sample installed?  With --only most of them are not. */
+/* Is all of a sample installed? With --only most samples are not. */
 static bool
 is_installed(const struct target *t, const struct sample *x)
 {
@@ -108,7 +110,7 @@ is_installed(const struct target *t, const struct sample *x)
 	       range_clip(*r, t->only.off, range_end(t->only)).len == r->len;
 }
 
-/* Where a sample that is installed begins, counted from the target's first sector. */
+/* Where a sample lies, in sectors from the target's first sector. */
 static uint64_t
 place_of(const struct target *t, const struct sample *x)
 {
@@ -249,7 +251,7 @@ int
 gate_check_chunk(const struct gate *g, struct target *t, const struct ext *x, bool stores,
     struct err *e)
 {
-	struct gate own = *g; /* what is found of one chunk is for that chunk alone */
+	struct gate own = *g; /* what is found for this chunk does not count for others */
 
 	if (t->cfg->force || !ext_is_delta(x) || !disk_seekable(t->disk))
 		return 0;

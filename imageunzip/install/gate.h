@@ -1,10 +1,10 @@
-/* gate.h: is this image meant for this target?
+/* gate.h: checks that an image is meant for its target.
  *
- * Two things are refused before anything is written, unless --force: an image of
- * something else than what the target is (a whole disk's into a partition, a
- * partition's onto a disk that has a partition table), and a delta onto a disk that
- * does not hold its base.  Chunk 0 tells, so no other chunk may be written before it
- * was looked at.
+ * Two things are refused before anything is written, unless --force: an image of another
+ * kind than the target (the image of a whole disk into a partition, the image of a
+ * partition onto a disk that has a partition table), and a delta onto a disk that does
+ * not hold its base. Chunk 0 says what the image is, so no other chunk may be written
+ * before chunk 0 was checked.
  */
 #ifndef IMAGEUNZIP_INSTALL_GATE_H
 #define IMAGEUNZIP_INSTALL_GATE_H
@@ -18,26 +18,28 @@
 struct gate {
 	/* Something that chunk 0 says of the base was looked for on the target. */
 	bool compared;
-	bool closed; /* chunk 0 was not looked at, and is waited for */
-	/* What this delta writes is on the disk in part: an installation of it was
+	bool closed; /* chunk 0 was not checked yet, so no chunk may be written */
+	/* Part of what this delta writes is on the disk: an installation of it was
 	 * interrupted, perhaps in the middle of a sample. */
 	bool begun;
 };
 
+/* The gate begins closed, unless --force is given or the target holds nothing. */
 void gate_init(struct gate *, const struct target *);
-/* Is an image of which chunk 0 says this meant for the target?  ERR_REFUSED with a sentence
- * that says how it is meant; ERR_IO.  Reads the target's partition table where that
- * matters. */
+/* Is the image whose chunk 0 has this extension area meant for the target? ERR_REFUSED
+ * with a sentence that says how it is meant; ERR_IO. Reads the target's partition table
+ * where that matters. */
 int gate_check_meant(const struct target *, const struct ext *, struct err *);
-/* Look at chunk 0 and open the gate.  An image that is no delta passes.  begun: the target
- * shows that an installation of this delta was interrupted.  ERR_REFUSED: the disk does not
- * hold the base, or the delta does not say what the base held. */
+/* Check the extension area of chunk 0 and open the gate. An image that is no delta
+ * passes. begun: the target shows that an installation of this delta was interrupted.
+ * ERR_REFUSED: the disk does not hold the base, or the delta does not say what the base
+ * held. */
 int gate_open(struct gate *, struct target *, const struct ext *, bool begun,
     struct err *);
-/* Any other chunk: does the disk hold what this chunk replaces, or has it been written
- * before?  stores: it has data for the target; with --only ERR_REFUSED when neither this
- * chunk nor chunk 0 says what the base held in the partition.  From any thread, once the
- * gate is open, before the chunk is written. */
+/* Check any other chunk before it is written, from any thread, once the gate is open:
+ * does the disk hold what this chunk replaces, or was the chunk written before? stores:
+ * it has data for the target. ERR_REFUSED when not, and, with --only, when neither this
+ * chunk nor chunk 0 says what the base held in the partition. */
 int gate_check_chunk(const struct gate *, struct target *, const struct ext *,
     bool stores, struct err *);
 

@@ -1,7 +1,7 @@
-/* head.c: the deferred boot area, and the incomplete marker that stands in its place.
+/* head.c: holds back the boot area, and keeps the incomplete marker in its place.
  * target.c calls this in the threads that write and that end the installation, resume.c
  * when it places the state, status.c in imageunzip's first thread; a lock guards the
- * struct.  The marker is one block:
+ * struct. The marker is one block:
  *
  *	0 magic "NDZ unfinished\n" and a NUL, 16 u32 version 1, 20 u32 CRC-32 of
  *	bytes 24..511, 24 UUID, 40 u64 seconds since 1970, 48 id[16], 64 a
@@ -109,8 +109,8 @@ head_put_mark(struct head *h, struct err *e)
 	if (!h->on)
 		return 0;
 	pthread_mutex_lock(&h->lock);
-	/* The marker is flushed; otherwise what is written behind it may reach the medium
-	 * first. */
+	/* The marker is flushed, because what is written behind it might otherwise reach
+	 * the medium first. */
 	if (!h->marked)
 		rc = write_mark(h, e) == 0 ? disk_sync(h->disk, e) : -1;
 	pthread_mutex_unlock(&h->lock);

@@ -1,8 +1,8 @@
 /* head.h: the deferred boot area: the first 4 KiB of the target area are written last.
  *
- * They hold the partition table, or what lies in front of the superblock: without them
- * nothing takes a half-installed disk for a whole one.  Until then an incomplete marker
- * stands there, which head_read_mark() recognises.
+ * They hold the partition table, or what lies in front of a filesystem's superblock;
+ * without them no system takes a half-installed disk for a complete one. Until they are
+ * written, an incomplete marker stands in their place, which head_read_mark() recognises.
  */
 #ifndef IMAGEUNZIP_INSTALL_HEAD_H
 #define IMAGEUNZIP_INSTALL_HEAD_H
@@ -36,35 +36,36 @@ struct head {
 	_Atomic bool on; /* false: the area is too small, or cannot be read back */
 	struct disk *disk;
 	uint64_t at;               /* byte of the disk where the area begins */
-	uint8_t bytes[HEAD_BYTES]; /* what will stand there */
+	uint8_t bytes[HEAD_BYTES]; /* what will be written there at the end */
 	struct mark mark;          /* of this installation */
-	/* an earlier installation did not end: its marker was there */
+	/* an earlier installation was not completed: its marker was there, and is in
+	 * `old` */
 	bool was_marked;
 	struct mark old;
 	pthread_mutex_t lock;
 	bool marked;
 };
 
-/* Read what stands there now, to be kept where the image has nothing; a mark
- * that was left there counts as zeros.  area_bytes: how long the area is; less than
- * HEAD_BYTES turns it off. */
+/* Read the present boot area at byte `at` of the disk, which is kept where the image
+ * stores nothing; a marker there counts as zeros. area_bytes: the length of the target
+ * area; if it is less than HEAD_BYTES, the boot area is not held back. Errors of reading. */
 int head_init(
     struct head *, struct disk *, uint64_t at, uint64_t area_bytes, struct err *);
 void head_free(struct head *);
-/* Put the marker, before the first byte behind it is written. */
+/* Write and flush the marker, if that was not done; called before any byte behind it is
+ * written. */
 int head_put_mark(struct head *, struct err *);
-/* The state is placed at these bytes: put the marker, or put it again, so that it says
- * where. */
+/* Write the marker, or write it again, with the bytes of the disk where the state is. */
 int head_place_state(struct head *, uint64_t at, uint64_t bytes, struct err *);
-/* Remember those of the `bytes` at the area's byte `at` (data, or NULL: zeros) that belong
- * to the boot area.  Returns how many these are, from the front. */
+/* Take what belongs to the boot area from `bytes` bytes at byte `at` of the target area
+ * (data NULL: zeros). Returns how many bytes, from the front, were taken. */
 size_t head_take(struct head *, uint64_t at, const void *data, uint64_t bytes);
-/* Everything else is on the disk: write the boot area over the marker. */
+/* Write the boot area over the marker; called when everything else is on the disk. */
 int head_commit(struct head *, struct err *);
-/* Write the marker over the boot area again. */
+/* Write the marker over the boot area again, and flush it. */
 int head_mark_again(struct head *, struct err *);
 
-/* 1: there is a marker at byte `at` of the disk; 0: there is none; -1. */
+/* Read the marker at byte `at` of the disk into *mark: 1; 0: there is none; -1. */
 int head_read_mark(struct disk *, uint64_t at, struct mark *, struct err *);
 
 #endif /* IMAGEUNZIP_INSTALL_HEAD_H */

@@ -1,6 +1,7 @@
-/* install.c: an installation takes chunks: each is checked, becomes a job, and goes to
- * the threads.  The sink of the installation, parts.c and the rehearsal call this, in the
- * one thread that feeds chunks; install_bytes_covered() may be called in any. */
+/* install.c: takes the chunks of an installation: each chunk is checked, becomes a job,
+ * and goes to the threads. The sink of the installation, parts.c and the rehearsal call
+ * this, in the one thread that feeds chunks; install_bytes_covered() may be called in
+ * any. */
 #include "imageunzip/install/install.h"
 
 #include <stdio.h>
@@ -78,7 +79,7 @@ note_chunk(struct install *in, uint32_t number, struct chunk *c,
 	install_note_seen(in, number, &c->h, at);
 	in->ours |= c->ext.present;
 	in->delta |= ext_is_delta(&c->ext);
-	/* Looked at when all threads are gone. */
+	/* holds_file is read when all threads are gone. */
 	in->target.holds_file |= c->ext.has_image && c->ext.image.kind == EXT_KIND_FILE;
 	if (c->ext.last)
 		in->promised = c->ext.nchunks;
@@ -102,8 +103,8 @@ install_tell_cut(struct install *in, uint64_t bytes)
 		in->cfg.say(sentence);
 }
 
-/* Called before anything is written.  Where the image stores nothing of the boot area, what
- * stands there is kept. */
+/* Settle, with the first chunk and before anything is written, what the installation is.
+ * Where the image stores nothing of the boot area, the present one is kept. */
 static int
 settle(struct install *in, const struct job *j, struct err *e)
 {
@@ -133,7 +134,7 @@ settle(struct install *in, const struct job *j, struct err *e)
 		head->on = false;
 	if (resume_settle(&in->resume, j, e) != 0)
 		return -1;
-	/* What the file holds turned out to be something else. */
+	/* The file does not hold an interrupted installation of this image. */
 	in->must_empty = in->holds_data && in->resume.had == 0;
 	if (in->must_empty && j->c.ext.has_image)
 		install_tell_cut(in, j->c.ext.image.source_bytes);
@@ -167,7 +168,7 @@ install_admit(struct install *in, struct job *j, struct err *e)
 int
 install_check_meant(struct install *in, const struct ext *x, struct err *e)
 {
-	/* With --only the image of a disk is meant for a partition. */
+	/* With --only, the image of a disk is installed into a partition. */
 	return in->parts != NULL ? 0 : gate_check_meant(&in->target, x, e);
 }
 

@@ -1,15 +1,15 @@
-/* install.h: chunks → disk: the last two stages, for imageunzip and frisbee.
+/* install.h: installs chunks on a target: the last two stages of imageunzip and frisbee.
  *
- * Chunks come in any order.  Each is checked whole before its first byte is
- * written: header, extension, identity with the other chunks, that its regions
- * fit the target, the stream and its Adler-32.
+ * Chunks come in any order. Each chunk is checked whole before its first byte is written:
+ * its header, its extension area, that it belongs to the same image as the other chunks,
+ * that its regions fit the target, and its stream with the Adler-32.
  *
  *	feed → [decoders] → writer → disk
  *
- * Decoders run in parallel; one writer takes the chunks in the order in which
- * they were fed (with no_writer the decoders write).  A fixed set of buffers
- * circulates, so memory is bounded by write_bytes; a chunk that does not fit a
- * buffer is decoded as a stream, twice: to check it, then to write it.
+ * Decoders run in parallel; one writer takes the chunks in the order in which they were
+ * fed (with no_writer the decoders write). A fixed set of buffers circulates, so memory
+ * is bounded by write_bytes; a chunk that does not fit a buffer is decoded as a stream,
+ * twice: to check it, then to write it.
  */
 #ifndef IMAGEUNZIP_INSTALL_INSTALL_H
 #define IMAGEUNZIP_INSTALL_INSTALL_H
@@ -42,104 +42,109 @@ struct install_config {
 	struct only_list only;
 	uint64_t part_type; /* -D: MBR type or GPT code, 0: leave it */
 	bool zero;          /* -z: zero the free space */
-	bool discard;       /* --discard it */
+	bool discard;       /* --discard: discard the free space */
 	bool skip_same;     /* --skip-same: write only what differs */
 	bool read_back;     /* --read-back: compare what was written */
-	bool has_pattern;   /* -p: fill it with this instead */
+	bool has_pattern;   /* -p: fill the free space with `pattern` */
 	uint32_t pattern;
 	bool keep_stale;   /* --keep-stale: do not wipe stale signatures */
-	bool convert;      /* --convert: a table for other sectors */
-	bool fix_gpt;      /* --fix-gpt: the backup to the disk's end */
-	bool grow;         /* --grow: the last partition, too */
+	bool convert;      /* --convert: rewrite the table for other sectors */
+	bool fix_gpt;      /* --fix-gpt: move the GPT's backup to the disk's end */
+	bool grow;         /* --grow: as fix_gpt, and enlarge the last partition */
 	enum install_tail tail; /* --tail */
 	bool direct;       /* -f: direct writes, also to a file */
 	bool no_writer;    /* -n */
 	bool in_place;     /* --in-place: treat a regular file as a device */
-	bool force;        /* --force: write to a disk in use, too, and without gate.h */
+	bool force;        /* --force: write also to a disk in use; skip the checks of gate.h */
 	const char *state; /* --state: a file that survives a crash, or "target" */
 	uint64_t state_s;  /* --state-interval: seconds; INSTALL_STATE_S */
 	uint64_t write_mb; /* -W: MiB of raw data in flight; 0: the default */
-	uint64_t jobs;     /* -j: decoders; 0: one a processor */
+	uint64_t jobs;     /* -j: decoders; 0: one for each processor */
 	/* The caller must prove chunks before it feeds them. */
 	struct proof_config proof;
-	/* Not an option: the rest of the disk may be in use.  With slice. */
+	/* Not an option: the rest of the disk may be in use. Only with slice. */
 	bool shares_disk;
-	/* Not an option: a delta onto a regular file, which becomes as long as the
-	 * image says.  With in_place. */
+	/* Not an option: a delta onto a regular file, which becomes as long as the image
+	 * says. Only with in_place. */
 	bool resize;
 	/* Not an option: the installation's threads run at a lower priority, because the
 	 * program has a network that must not be kept waiting. */
 	bool gentle;
 	/* Not an option; set by install_trust_digests(). */
 	bool digests_checked;
-	/* Told what else was done to the target; NULL: not called. */
+	/* Called with a sentence about what else was done to the target; NULL: not
+	 * called. */
 	void (*say)(const char *sentence);
-	/* Told a warning that does not stop the run; NULL: not called. */
+	/* Called with a warning that does not stop the run; NULL: not called. */
 	void (*warn)(const char *sentence);
-	/* Told a function that removes the target when the program has to end at once,
-	 * while all threads go on, and NULL when there is nothing to remove any more.
-	 * NULL: not called. */
+	/* Called with a function that removes the target when the program has to end at
+	 * once, while all threads go on; called with NULL when there is nothing to remove
+	 * any more. NULL: not called. */
 	void (*guard)(void (*tidy)(void *arg), void *arg);
-	/* Called from another thread when something has failed while nobody was feeding.
-	 * Or NULL. */
+	/* Called from another thread when the installation has failed; NULL: not called. */
 	void (*failed)(void *arg);
 	void *failed_arg;
 };
 
-/* ERR_USAGE when something was chosen that means nothing to bytes that are only
- * copied (-N). */
+/* ERR_USAGE when an option was chosen that has no meaning when an image is only copied
+ * (-N). */
 int install_check_raw(const struct install_config *, struct err *);
 
-/* Does it help to feed chunk 0 first?  The image's partition table is in it: without it
- * there is no place for --state=target, and filling free space waits for the end. */
+/* Does it help to feed chunk 0 first? It has the image's partition table; until it is
+ * known, there is no place for --state=target, and free space is not filled. */
 bool install_wants_table(const struct install_config *);
 
-/* The sectors of partition `slice` of a disk (-s), or len 0 for 0, the whole. */
+/* Get the sectors of partition `slice` of a disk (-s); len 0 when slice is 0, the whole
+ * disk. ERR_USAGE: there is no such partition; also errors of reading the table. */
 int install_area(struct disk *, uint64_t slice, struct range *, struct err *);
 
 struct install_stats {
 	uint64_t chunks;
 	uint64_t bytes_written; /* allocated data */
-	uint64_t bytes_same; /* the part of it that was there already (--skip-same) */
+	uint64_t bytes_same; /* bytes not written, as they were there (--skip-same) */
 	uint64_t bytes_filled;  /* -z, -p */
-	uint64_t bytes_covered; /* with what was skipped */
+	uint64_t bytes_covered; /* of the disk, including skipped space */
 	unsigned stale_wiped;   /* signatures */
 	uint64_t tail_left_out; /* bytes of the image's tail */
-	uint64_t tail_moved;    /* the bytes of it that were moved, with --tail=move */
+	uint64_t tail_moved;    /* bytes of the tail that were moved, with --tail=move */
 	struct lost lost;       /* as the image says; lost_free() */
 };
 
 struct install;
 
-/* Open the target and start the threads.  Nothing is written yet. */
+/* Open the target and start the threads. Nothing is written yet. Strings in the
+ * configuration, and the name, stay the caller's until the end. Errors: ERR_USAGE
+ * (options that exclude one another), ERR_REFUSED (in use), and those of opening the
+ * target. */
 int install_open(
     struct install **, const struct install_config *, const char *target, struct err *);
-/* install_open() for a disk that is open; it is taken over, also on failure.  With `fresh`
- * it is an empty file, which gets its length at the end. */
+/* install_open() for a disk that is open; the disk is taken over, also on failure. fresh:
+ * the disk is an empty file, which gets its length at the end. */
 int install_open_disk(struct install **, const struct install_config *, struct disk *,
     bool fresh, struct err *);
 /* Refuse now (ERR_REFUSED) an image that needs `sectors` sectors when the target has fewer. */
 int install_check_fit(struct install *, uint64_t sectors, struct err *);
-/* Refuse now (ERR_REFUSED) an image of which chunk 0 says this when it was surely not
- * meant for this target; feeding chunk 0 does so, too. */
+/* Refuse now (ERR_REFUSED) an image whose chunk 0 has this extension area when it was
+ * surely not meant for this target; feeding chunk 0 does so, too. */
 int install_check_meant(struct install *, const struct ext *, struct err *);
-/* Must chunk 0 be fed before any other chunk of an image of this suite?  It says
- * whether the image is meant for this target, or is a delta of what it holds. */
+/* Must chunk 0 be fed before any other chunk of an image of this suite? Chunk 0 says
+ * whether the image is meant for this target, or is a delta of what the target holds. */
 bool install_waits(const struct install *);
-/* Before the first chunk: how many there will be.  --state needs it. */
+/* Called before the first chunk with the number of chunks; --state needs it. */
 void install_expect(struct install *, uint32_t nchunks);
 /* The caller has checked the digests of all chunks that it feeds whole, so they are not
  * checked again.  Called before the first chunk. */
 void install_trust_digests(struct install *);
-/* Is this chunk on the disk already, by --state?  Then it need not be fed; what
- * is fed first shows whether that is true (ERR_REFUSED).  Never chunk 0. */
+/* Is this chunk on the disk already, by --state? Such a chunk need not be fed. The first
+ * chunk that is fed shows whether the state belongs to this image (ERR_REFUSED). False
+ * for chunk 0. */
 bool install_has(const struct install *, uint32_t chunk);
 /* Optional: hand in a chunk that install_has() reports.  It is not written, and only its
  * header is checked and recorded, so that stale signatures can be wiped at the end. */
 int install_pass(struct install *, uint32_t number, const void *chunk, struct err *);
-/* --state=target, when chunk 0 was fed: is there no place for the state yet?  Then
- * chunks that have free space can be offered before it is their turn, so that there
- * is one early. */
+/* With --state=target, after chunk 0 was fed: is there no place for the state yet? If so,
+ * chunks that have free space can be offered before it is their turn, with
+ * install_offer(), so that the state has a place early. */
 bool install_lacks_place(struct install *);
 int install_offer(struct install *, uint32_t number, const void *chunk, struct err *);
 /* Does install_has() report any chunk? */
@@ -151,58 +156,61 @@ bool install_in_order(const struct install *);
  * are no longer needed; also when install_feed() itself fails. */
 int install_feed(struct install *, uint32_t number, const void *chunk,
     void (*released)(void *arg, const void *chunk), void *arg, struct err *);
-/* Which fragments of a chunk are on the disk already, in (*same)[nfragments], the
- * caller's to free?  1; 0: the chunk must be fed whole; -1.  From any thread. */
+/* Find which fragments of a chunk are on the disk already, in (*same)[nfragments], which
+ * the caller frees. Returns 1; 0: the chunk must be fed whole; -1. From any thread. */
 int install_compare(struct install *, const struct chunk *, bool **same, struct err *);
-/* install_feed() for a chunk that was compared; same is taken over.  partial: only the
- * fragments that differ are there, and the header has a digest of its own. */
+/* install_feed() for a chunk that was compared; `same` is taken over, also on failure.
+ * partial: the chunk holds only the fragments that differ, and its header has a digest of
+ * its own. */
 int install_feed_compared(struct install *, uint32_t number, const void *chunk,
     bool *same, bool partial, void (*released)(void *arg, const void *chunk), void *arg,
     struct err *);
 
-/* --only (install_config.only).  What may be fed is any chunk: what does not belong to
- * a partition that is wanted is looked at, and left.  How whoever feeds comes by
- * chunks: */
+/* --only (install_config.only). Any chunk may be fed; a chunk that has nothing of the
+ * wanted partitions is only checked. How the caller gets its chunks: */
 enum install_source {
-	INSTALL_STREAM, /* one after the other, each once; if nothing else is said */
-	INSTALL_FILE, /* each is at hand: install_lacks() is asked for, then headers */
+	INSTALL_STREAM, /* one after the other, each once; the default */
+	INSTALL_FILE, /* all can be read: install_lacks(), install_consider() */
 	INSTALL_SEARCH, /* each can be asked for: install_wants() says which */
 };
 /* Are only some partitions installed? */
 bool install_is_only(const struct install *);
-/* Before the first chunk; nchunks: of the image. */
+/* Called before the first chunk; nchunks: the number of chunks of the image. ERR_NOMEM. */
 int install_only_source(
     struct install *, enum install_source, uint32_t nchunks, struct err *);
-/* A chunk, proved and decrypted, that is fed next or not at all: where the partitions
- * are.  ERR_USAGE: the image has not got one of them.  ERR_REFUSED: it does not fit. */
+/* Learn from a chunk, which was proved and decrypted and is fed next or not at all, where
+ * the partitions are. ERR_USAGE: the image does not have one of the partitions.
+ * ERR_REFUSED: a partition does not fit. */
 int install_learn(struct install *, uint32_t number, const void *chunk, struct err *);
-/* INSTALL_FILE: true when install_learn() needs the chunk with this sector, to find the
- * partitions.  install_cannot() says that there is no such chunk.  false: the partitions
- * are known. */
+/* INSTALL_FILE: true when install_learn() needs the chunk with this sector to find the
+ * partitions; if there is no such chunk, install_cannot() is called instead. false: the
+ * partitions are known. */
 bool install_lacks(struct install *, uint64_t *sector);
 int install_cannot(struct install *, uint64_t sector, struct err *);
-/* INSTALL_FILE, then, for each chunk: ERR_REFUSED when what it stores does not fit;
- * *wanted: it is to be fed. */
+/* INSTALL_FILE, after install_lacks() was false, with the header of each chunk. *wanted:
+ * the chunk is to be fed. ERR_REFUSED: what it stores does not fit. */
 int install_consider(
     struct install *, const struct ndz_header *, bool *wanted, struct err *);
-/* INSTALL_FILE, behind all of these: ERR_REFUSED when the image stores nothing of one
- * of them. */
+/* INSTALL_FILE, after install_consider() for all chunks: ERR_REFUSED when the image
+ * stores nothing of one of the partitions. */
 int install_considered(struct install *, struct err *);
 /* How many sectors of the image are installed, once the partitions are known. */
 uint64_t install_only_sectors(const struct install *);
-/* INSTALL_SEARCH, behind each install_learn(): the next chunk to ask for, each once
- * until it was learned from; false: there is nothing to ask for now. */
+/* INSTALL_SEARCH, after each install_learn(): get the next chunk to ask for. A chunk is
+ * not given out again before it was learned from. false: there is nothing to ask for now. */
 bool install_wants(struct install *, uint32_t *chunk);
 
-/* All chunks were fed: wait, fill the rest, set the partition type, size a new
- * file, sync, close.  0 only when every byte is where it belongs.  Frees. */
+/* Called when all chunks were fed: wait for the threads, fill the rest of the free space,
+ * set the partition type, size a new file, sync, close. Returns 0 only when every byte is
+ * where it belongs. Frees the installation, also on failure; s->lost is the caller's
+ * after a success. */
 int install_finish(struct install *, struct install_stats *, struct err *);
-/* Give up: stop the threads, close, free.  A regular file is removed when it was
- * new, or emptied for the first chunk. */
+/* Give up: stop the threads, close, free. A regular file is removed when it was new, or
+ * was emptied for the first chunk. NULL is fine. */
 void install_abort(struct install *);
-/* Has a thread failed?  Then install_finish() will tell why. */
+/* Has a thread failed? If so, install_finish() returns its error. */
 bool install_failed(struct install *);
-/* For progress lines, from any thread. */
+/* Bytes of the disk that are done, for progress lines; from any thread. */
 uint64_t install_bytes_covered(struct install *);
 
 #endif /* IMAGEUNZIP_INSTALL_INSTALL_H */

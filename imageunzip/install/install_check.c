@@ -1,5 +1,5 @@
-/* install_check.c: a chunk is checked before its data is looked at.  install.c calls this
- * in the thread that feeds chunks, rehearsal.c for headers. */
+/* install_check.c: checks a chunk before its data is decoded. install.c calls this in the
+ * thread that feeds chunks, rehearsal.c for headers. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -32,7 +32,7 @@ check_relocs(struct install *in, const struct ndz_header *h, struct err *e)
 	return 0;
 }
 
-/* A delta needs its base, which must be on the disk already. */
+/* Refuse a delta where its base cannot be, or would be lost. */
 static int
 check_delta(const struct install *in, const struct ext *x, struct err *e)
 {
@@ -51,7 +51,8 @@ check_delta(const struct install *in, const struct ext *x, struct err *e)
 	return 0;
 }
 
-/* A partition table counts in sectors of its disk. */
+/* Refuse the image of a disk that has sectors of another size, since its partition table
+ * counts in sectors, unless the table will be converted. */
 static int
 check_sectors(struct install *in, const struct ext_image *i, struct err *e)
 {
@@ -114,7 +115,7 @@ check_only(struct install *in, const struct job *j, struct err *e)
 	    in, at->nregions > 0 ? range_end(at->regions[at->nregions - 1]) : 0, e);
 }
 
-/* Everything that can be known of a chunk before its data is. */
+/* Check everything that can be known of a chunk before its data is decoded. */
 int
 install_check_job(struct install *in, struct job *j, struct err *e)
 {

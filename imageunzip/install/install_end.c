@@ -1,6 +1,6 @@
-/* install_end.c: the end of an installation: have all chunks come, and is the target
- * complete, or is it given up?  The sink of the installation and parts.c call this, in the
- * thread that feeds chunks. */
+/* install_end.c: ends an installation: it checks that all chunks came and completes the
+ * target, or gives the installation up. The sink of the installation and parts.c call
+ * this, in the thread that feeds chunks. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -57,7 +57,7 @@ tell_tail(struct install *in, struct install_stats *s)
 	tell(sentence);
 }
 
-/* A new file is removed, unless a state remembers what it holds. */
+/* Remove a new file, unless a state remembers what it holds. */
 static void
 drop_new_file(const struct install *in)
 {
@@ -92,7 +92,7 @@ complete(struct install *in, struct err *e)
 	    resume_forget(&in->resume, e) != 0 || target_seal(&in->target, e) != 0)
 		return -1;
 	finish_tell_kernel(&in->target);
-	/* Of images that do not say how long they are. */
+	/* This is for images that do not say how long they are. */
 	if (in->target.fresh)
 		install_tell_cut(in, disk_size_bytes(in->target.disk));
 	return 0;

@@ -18,40 +18,40 @@ struct pool;
 
 enum { WARNING_BYTES = 600 }; /* a sentence for the user */
 
-/* The chunks with sectors of target.only that came: is one missing? */
+/* The chunks with sectors of target.only that came, to find out whether one is missing. */
 struct seen {
-	uint32_t count, low, high; /* of them, and their smallest and largest number */
-	uint64_t from;             /* where that of the smallest number begins */
-	uint64_t stored;           /* sectors, of those wanted */
+	uint32_t count, low, high; /* number of these chunks; their smallest and largest number */
+	uint64_t from;             /* sector where chunk `low` begins */
+	uint64_t stored;           /* wanted sectors that these chunks store */
 };
 
 struct install {
-	/* --only: an installation for each partition, and nothing but cfg is used of
-	 * this one; else NULL. */
+	/* --only: an installation for each partition; only cfg of this one is used then.
+	 * Otherwise NULL. */
 	struct parts *parts;
-	struct seen seen; /* of such an installation */
+	struct seen seen; /* in an installation of one partition */
 	unsigned only_number;
 	struct install_config cfg;
 	struct target target;
-	char *unlink_path;       /* a new file, removed when it does not get whole */
-	bool holds_data;         /* the file that is to become a new one, */
-	uint64_t held_bytes;     /* and its length, until the user knows that it is cut */
-	_Atomic bool must_empty; /* of something else, until the first good chunk */
+	char *unlink_path;       /* a new file, removed when it is not completed */
+	bool holds_data;         /* the file that will be replaced by a new one holds data */
+	uint64_t held_bytes;     /* that file's length; 0 once the user was told that it is cut */
+	_Atomic bool must_empty; /* the file is to be emptied with the first good chunk */
 	struct pipeline *pipe;
 	struct ordered *work;
 	struct pool *raws;
 	size_t raw_bytes; /* of each */
 	struct decoder *writer_decoder;
 	struct image_identity id;
-	bool ours; /* chunks say how many they are: of the feeder's thread */
+	bool ours; /* made by this suite: chunks have an extension area (feeder's thread) */
 	bool delta;
 	uint32_t fed, passed, promised;
 	struct gate gate;
 	struct resume resume;
-	struct cover cover;     /* what was fed, and whose the free space is */
-	struct lost lost;       /* of them, when the last one was */
-	struct tail tail;       /* of the image, when a chunk told of it */
-	uint64_t tail_sectors[TAIL_PIECES_MAX]; /* of each piece, that were fed */
+	struct cover cover;     /* what was fed, and which free space is the image's */
+	struct lost lost;       /* lost sectors, known from the last chunk */
+	struct tail tail;       /* of the image; n is 0 until a chunk described it */
+	uint64_t tail_sectors[TAIL_PIECES_MAX]; /* sectors of each piece that were fed */
 	struct tiling tiling;   /* of the chunks that were fed */
 	unsigned sector_bytes;  /* logical, of the image's source; 0: not known */
 	unsigned stale_wiped;
@@ -60,61 +60,65 @@ struct install {
 };
 
 /* install.c: */
-/* What comes before a chunk's own way to the target: it is checked, and if it is the
- * first one, settled what the installation is; then it is noted.  When that fails, the job
- * is freed. */
+/* Check a chunk before it goes to the threads, and note what it stores; the first chunk
+ * also settles what the installation is. The job is freed on failure. */
 int install_admit(struct install *, struct job *, struct err *);
-/* The user may not want the file that is there to become so short; said once, as soon as
- * it is known. */
+/* Tell the user once, as soon as it is known, that the existing file is replaced by a
+ * shorter one of `bytes` bytes. */
 void install_tell_cut(struct install *, uint64_t bytes);
 
 /* install_open.c: */
-/* Is an existing regular file of that name replaced by a new one? */
+/* Is the target, if it is a regular file or does not exist, made as a new file? */
 bool install_makes_file(const struct install_config *, const char *path);
-/* When the threads are gone and the target is closed. */
+/* Free the installation, when the threads are gone and the target is closed. */
 void install_free(struct install *);
 
 /* install_threads.c: */
+/* Make the buffers and start the writer and the decoders. ERR_NOMEM, or errors of
+ * starting threads. */
 int install_threads_start(struct install *, struct err *);
-/* Wait for them, and free what a failure left in the pipeline. */
+/* Wait for the threads, and free what a failure left in the pipeline. Returns their first
+ * error. */
 int install_threads_stop(struct install *, struct err *);
-/* A job on its way; taken over, also on failure. */
+/* Hand a job to the threads; it is taken over, also on failure. Blocks while all buffers
+ * are in use. */
 int install_submit(struct install *, struct job *, struct err *);
-/* Give a job's buffer back, and what else it has. */
+/* Give the job's buffer back, and free the job. */
 void install_retire(struct install *, struct job *);
 
 /* install_only.c, for parts.c: */
-/* Before the first chunk: only this partition of the image.  filesystems: the image's
- * description of its partitions, or NULL. */
+/* Called before the first chunk: install only this partition of the image. filesystems:
+ * the image's description of its partitions, or NULL. */
 int install_set_only(struct install *, const struct partition *, const char *filesystems,
     struct err *);
-/* Then, what chunk 0 says, before any other chunk: ERR_REFUSED when the partition does not
- * hold the base of a delta. */
+/* Called next, with the extension area of chunk 0, before any other chunk: ERR_REFUSED
+ * when the partition does not hold the base of a delta. */
 int install_only_open(struct install *, const struct ext *first, struct err *);
-/* A chunk that has none of them: is it of this image, and what does it say of it? */
+/* Check a chunk that has no wanted sectors: that it belongs to the image, and what it
+ * says of lost sectors and of the number of chunks. */
 int install_look(struct install *, uint32_t number, const void *chunk, struct err *);
-/* Does what ends there, counted from the first of them, fit? */
+/* Does data that ends at this sector, counted from the partition's first, fit?
+ * ERR_REFUSED. */
 int install_only_fits(const struct install *, uint64_t stored_end, struct err *);
-/* ERR_REFUSED: the image stores nothing of them. */
+/* Set ERR_REFUSED: the image stores nothing of the partition. Returns -1. */
 int install_only_nothing(const struct install *, struct err *);
-/* The list of lost sectors of a chunk, as far as it is of the sectors that are wanted.
- */
+/* Take the list of lost sectors of a chunk, as far as it concerns wanted sectors. */
 int install_note_lost(struct install *, struct ext *, struct err *);
-/* With each chunk that has some of them, fed or passed. */
+/* Note a chunk that was fed or passed and has wanted sectors; at: the header cut to them. */
 void install_note_seen(struct install *, uint32_t number, const struct ndz_header *,
     const struct ndz_header *at);
-/* When all came: ERR_FORMAT when one did not. */
+/* Called at the end: ERR_FORMAT when a chunk of the partition did not come. */
 int install_only_all_came(const struct install *, struct err *);
 
 /* install_check.c: */
-/* Everything that can be known of a chunk before its data is. */
+/* Check everything that can be known of a chunk before its data is decoded. */
 int install_check_job(struct install *, struct job *, struct err *);
-/* The part of it that the header alone tells. */
+/* Check what the header alone tells. */
 int install_check_header(struct install *, const struct ndz_header *, struct err *);
-/* What the chunk with this header stores, noted where it is written. */
+/* Note what the chunk with this header stores, at the place where it is written. */
 int install_note_stored(struct install *, const struct ndz_header *, struct err *);
-/* What a chunk's record says of the image's tail: all say the same, and what is wanted
- * can be done. */
+/* Take a chunk's record of the image's tail: all records must be equal (ERR_FORMAT), and
+ * --tail must be possible (ERR_REFUSED). */
 int install_learn_tail(struct install *, const struct tail *, struct err *);
 
 #endif /* IMAGEUNZIP_INSTALL_INSTALL_IMPL_H */

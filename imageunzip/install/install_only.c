@@ -1,6 +1,6 @@
-/* install_only.c: an installation of one partition out of the image of a disk: what is
- * special about it.  parts.c has one of these for each partition that is wanted, and
- * calls this in the thread that feeds the chunks. */
+/* install_only.c: what is special about installing one partition of the image of a disk.
+ * parts.c has such an installation for each wanted partition, and calls this in the
+ * thread that feeds the chunks. */
 #include <inttypes.h>
 
 #include "common/base/number.h"
@@ -49,7 +49,7 @@ install_look(struct install *in, uint32_t number, const void *bytes, struct err 
 	return rc == 0 ? 0 : err_ctx(e, "chunk %u", number);
 }
 
-/* What is lost elsewhere is nobody's loss here. */
+/* Take the lost sectors that lie in the partition. */
 static int
 cut_lost(const struct lost *all, struct range only, struct lost *out, struct err *e)
 {
@@ -127,7 +127,8 @@ install_note_seen(struct install *in, uint32_t number, const struct ndz_header *
 	s->stored += ndz_header_raw_bytes(at) / SECTOR_BYTES;
 }
 
-/* Chunks that were there before and were not passed count as if they had come. */
+/* The chunks that came; chunks of an earlier run that were not passed count as if they
+ * had come. */
 static struct seen
 with_resumed(const struct install *in)
 {
@@ -145,8 +146,8 @@ with_resumed(const struct install *in)
 }
 
 /* Chunks with sectors of one range follow one another, so a number that is missing
- * between two others is a chunk that is missing.  Version 1 does not tell whose a hole
- * is. */
+ * between two others is a chunk that is missing. In version 1 of the format, a chunk does
+ * not tell whose the space between chunks is. */
 int
 install_only_all_came(const struct install *in, struct err *e)
 {

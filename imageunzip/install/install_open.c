@@ -1,6 +1,6 @@
-/* install_open.c: the beginning of an installation: its target is opened, and its threads
- * are started; and what is freed at its end.  The sink of the installation, parts.c and the
- * rehearsal call this, in the thread that feeds chunks. */
+/* install_open.c: begins an installation: it opens the target and starts the threads; and
+ * frees all of it at the end. The sink of the installation, parts.c and the rehearsal
+ * call this, in the thread that feeds chunks. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,8 +13,8 @@
 #include "imageunzip/install/install_impl.h"
 #include "imageunzip/install/parts.h"
 
-/* Remove a new file as drop_new_file() does, while the threads go on.  What a state
- * remembers stays. */
+/* Remove a new file as drop_new_file() does, while the threads go on. A file with a state
+ * stays. */
 static void
 tidy(void *arg)
 {
@@ -99,8 +99,8 @@ install_makes_file(const struct install_config *cfg, const char *path)
 
 	if (cfg->slice != 0 || cfg->in_place || cfg->skip_same)
 		return false;
-	/* With these options, an existing file is the disk that the table is made to fit,
-	 * so it is no new file. */
+	/* With these options, the table is adapted to an existing file, so the file is
+	 * not replaced. */
 	return !(cfg->fix_gpt || cfg->grow) || stat(path, &st) != 0 ||
 	       !S_ISREG(st.st_mode) || st.st_size == 0;
 }
@@ -153,8 +153,8 @@ check_state_file(const struct install_config *cfg, const char *target, struct er
 	    cfg->state);
 }
 
-/* A whole image makes a new file of a regular one; everything else is left as
- * long as it is. */
+/* An installation replaces a regular file by a new one (install_makes_file()); every
+ * other target keeps its length. */
 int
 install_open(struct install **out, const struct install_config *cfg, const char *path,
     struct err *e)
@@ -172,7 +172,7 @@ install_open(struct install **out, const struct install_config *cfg, const char 
 	struct install *in = *out;
 	in->resume.state = r.state;
 	in->resume.in_target = r.in_target;
-	/* Not to be removed as a new file that did not get whole. */
+	/* While this is set, the file is not removed as an incomplete new file. */
 	in->must_empty = in->holds_data;
 	if (resume_attach(&in->resume, &in->target, e) != 0) {
 		install_abort(in);

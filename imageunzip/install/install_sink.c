@@ -1,5 +1,6 @@
-/* install_sink.c: an installation as a sink.  Whoever puts chunks calls this, in the thread in
- * which it puts; compare() in any, and on_failure() comes from the installation's threads. */
+/* install_sink.c: makes a sink of an installation. The functions are called in the thread
+ * that puts chunks, except compare(), which is called in any thread, and on_failure(),
+ * which the installation's threads call. */
 #include "imageunzip/install/install_sink.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@ struct install_sink {
 	struct install_stats unwanted;
 	struct sink_giver giver;
 	uint32_t nchunks;
-	bool only;         /* some partitions are installed, not all, */
+	bool only;         /* only some partitions are installed (--only) */
 	bool searching;    /* the installation was told that any chunk can be asked for */
 	bool chunk0_helps; /* it helps when chunk 0 comes first */
 	bool takes_parts;
@@ -62,7 +63,7 @@ compare_fragments(struct install_sink *s, struct sink_part *p, const struct chun
 		return -1;
 	}
 	if (rc == 0)
-		return 0; /* all of it */
+		return 0; /* the whole chunk is needed */
 	p->need = partial_differing(c, p->same);
 	p->digested = partial_digested(c);
 	return 0;
@@ -90,7 +91,7 @@ compare(void *self, const void *bytes, const struct blockmap *here, struct sink_
 	return rc;
 }
 
-/* Which chunks does this one lead to? */
+/* Learn from a chunk which other chunks are wanted, and tell the giver. */
 static int
 learn(struct install_sink *s, const struct sink_chunk *c, struct err *e)
 {
@@ -117,7 +118,8 @@ feed_part(struct install_sink *s, const struct sink_chunk *c, struct err *e)
 	    sink_is_partial(c), c->released, c->arg, e);
 }
 
-/* Only the first chunk that is fed shows whether a state is of this image. */
+/* Feed a chunk, or pass it when it is on the target by --state. Whether the state belongs
+ * to this image shows only with the first chunk that is fed. */
 static int
 feed(struct install_sink *s, const struct sink_chunk *c, struct err *e)
 {
@@ -236,7 +238,8 @@ open_install(
 	install_trust_digests(s->install);
 	s->only = install_is_only(s->install);
 	s->chunk0_helps = install_wants_table(&c);
-	/* A signature is of the whole chunk, and what is encrypted says nothing by parts. */
+	/* A signature covers the whole chunk, and a part of an encrypted chunk cannot be
+	 * read. */
 	s->takes_parts = c.skip_same && c.state == NULL && !s->only &&
 	                 c.proof.verify_key == NULL && c.proof.decrypt == NULL;
 	return 0;

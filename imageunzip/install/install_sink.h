@@ -7,28 +7,30 @@
 #include "imageunzip/install/rehearsal.h"
 
 struct install_sink_config {
-	/* Strings in it, and the name, stay the caller's for as long as the sink; proof
-	 * says how chunks have been proved, and failed is the sink's own. */
+	/* Strings in it, and the name, are the caller's and must outlive the sink; proof
+	 * says how chunks were proved, and failed is set by the sink. */
 	struct install_config install;
 	const char *target;
-	/* install onto this disk instead; taken over, also on failure; or NULL */
+	/* install onto this disk instead of `target`; taken over, also on failure; or
+	 * NULL */
 	struct disk *disk;
-	/* Given by sink_end(), and by sink_close() when the installation has failed before;
-	 * lost_free() after a success.  NULL: not wanted. */
+	/* Filled by sink_end(), and by sink_close() when the installation has failed
+	 * before; after a success the caller calls lost_free(). NULL: not wanted. */
 	struct install_stats *stats;
 };
 
-/* Onto a disk, a partition, a file or a pipe.  Chunks come in any order, but to a pipe; those
- * that come before chunk 0 are kept until that has said that they may be written.  Of an
- * installation of some partitions (only), all chunks but 0 need not be put until the giver
- * is told that they are wanted; a giver that wants to hear nothing puts them all, or has
- * chosen (install_from()).  Errors as install_open(). */
+/* Make a sink that installs onto a disk, a partition, a file or a pipe. Chunks come in
+ * any order, except to a pipe; chunks that come before chunk 0 are kept until chunk 0 has
+ * shown that they may be written. When only some partitions are installed (only), chunks
+ * other than 0 need not be put until the giver is told that they are wanted; a giver
+ * without a wants() puts all chunks, or has chosen them (install_from()). Errors as
+ * install_open(). */
 int sink_to_install(struct sink *, const struct install_sink_config *, struct err *);
-/* The installation behind a sink of sink_to_install(), until it is ended or closed; the
- * sink's. */
+/* The installation behind a sink of sink_to_install(), until the sink is ended or closed.
+ * It belongs to the sink. */
 struct install *sink_install(const struct sink *);
-/* Nothing is written: chunk 0 is all that need be put, and tells *found, which is the
- * caller's.  Errors as rehearsal_open(). */
+/* Make a sink that writes nothing. Only chunk 0 needs to be put; it fills *found, which
+ * the caller frees with rehearsal_found_free(). Errors as rehearsal_open(). */
 int sink_to_rehearsal(struct sink *, const struct install_config *, const char *target,
     struct rehearsal_found *, struct err *);
 

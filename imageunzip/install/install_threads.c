@@ -17,7 +17,7 @@ enum {
 	GENTLE_NICE = 10,
 };
 
-/* Give a job's buffer back, and what else it has. */
+/* Give a job's buffer back, and free the job. */
 void
 install_retire(struct install *in, struct job *j)
 {
@@ -55,7 +55,7 @@ static void
 give_way(const struct install *in)
 {
 	if (in->cfg.gentle && nice(GENTLE_NICE) == -1)
-		return; /* it competes: slower, not wrong */
+		return; /* the thread keeps its priority */
 }
 
 /* What chunk 0 says of the base was compared before anything was written. */
@@ -97,8 +97,8 @@ decoder_stage(void *arg, struct err *e)
 	return rc;
 }
 
-/* What is being written, the oldest first: while the disk works on it, the next
- * chunk's writes are on their way. */
+/* The jobs that are being written, the oldest first: while the disk works on one job, the
+ * next job's writes are started. */
 struct flying {
 	struct job *first, **end;
 };
@@ -118,7 +118,8 @@ settle_oldest(struct install *in, struct flying *f, struct err *e)
 	return 0;
 }
 
-/* Of two chunks with the same sectors the later one counts. */
+/* Start to write a job. Jobs in flight that overlap it are settled first, because of two
+ * chunks with the same sectors the later one counts. */
 static int
 launch_next(struct install *in, struct flying *f, struct job *j, struct err *e)
 {

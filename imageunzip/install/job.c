@@ -1,6 +1,6 @@
-/* job.c: a chunk's way to the target: it is taken over in the thread that feeds, decoded in
- * one of several threads, and written and settled by the writer (with -n by the decoder).
- * install.c and install_threads.c call this. */
+/* job.c: takes a chunk to the target: the chunk is taken over in the thread that feeds,
+ * decoded in one of several threads, and written and settled by the writer (with -n by
+ * the decoder). install.c and install_threads.c call this. */
 #include "imageunzip/install/job_impl.h"
 
 #include <assert.h>
@@ -21,7 +21,7 @@ relocates(const struct target *t, const struct ndz_header *h)
 	return moved_looks_at(t, h);
 }
 
-/* Does the chunk have data that does not go to its own place? */
+/* Does the chunk have data of a tail that does not go to its own place? */
 bool
 job_goes_elsewhere(const struct chunk *c, const struct target *t)
 {
@@ -36,8 +36,8 @@ job_can_skip(const struct chunk *c, const struct target *t, size_t raw_cap)
 	       !job_goes_elsewhere(c, t) && chunk_packed_bytes(c) <= raw_cap;
 }
 
-/* Zero fragments are neither inflated nor written, unless a relocation changes
- * them. */
+/* Choose how to decode a job. JOB_PACKED neither decodes zero fragments nor keeps them in
+ * memory; a chunk with relocations is decoded whole, because these may change zeros. */
 static void
 choose_how(struct job *j, const struct target *t, size_t raw_cap)
 {
@@ -107,7 +107,7 @@ job_free(struct job *j)
 	free(j);
 }
 
-/* Neighbouring fragments are written at once. */
+/* Write the decoded fragments of a JOB_PACKED, neighbours at once. */
 static int
 put_packed(struct cursor *c, const struct job *j, struct err *e)
 {
@@ -171,8 +171,8 @@ decode(struct job *j, struct target *t, struct decoder *dec, struct err *e)
 	}
 }
 
-/* A streamed chunk is only checked here; its bytes are needed once more.
- * Adler-32 knows nothing of the header: that is the digest's part. */
+/* A streamed chunk is only checked here; its bytes are needed once more. The Adler-32
+ * does not cover the header, which is covered by the digest. */
 int
 job_decode(struct job *j, struct target *t, struct decoder *dec, struct err *e)
 {

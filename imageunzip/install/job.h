@@ -1,4 +1,4 @@
-/* job.h: one chunk on its way to the target: decoded, then written. */
+/* job.h: one chunk on its way to the target: it is decoded, then written. */
 #ifndef IMAGEUNZIP_INSTALL_JOB_H
 #define IMAGEUNZIP_INSTALL_JOB_H
 
@@ -12,8 +12,8 @@
 
 struct job {
 	struct chunk c;
-	/* The chunk as the target has it: the image's header, or what target.only
-	 * leaves of it (then in cut, which is owned). */
+	/* The header of what is written: the chunk's own header, or, with target.only,
+	 * `cut`, which is owned. */
 	const struct ndz_header *at;
 	struct ndz_header *cut;
 	bool apart; /* some of its data is not wanted */
@@ -21,20 +21,21 @@ struct job {
 	const void *bytes;
 	void (*released)(void *arg, const void *chunk);
 	void *arg;
-	void *raw; /* decoded data; the caller's */
+	void *raw; /* decoded data, raw_cap bytes; the caller's */
 	enum {
 		JOB_WHOLE,    /* raw holds all data */
-		JOB_PACKED,   /* all but the zero fragments */
+		JOB_PACKED,   /* raw holds all data but the zero fragments */
 		JOB_STREAMED, /* too large for raw: decoded again while writing */
 	} how;
-	bool *same;       /* JOB_PACKED: fragments that are there, or not wanted */
+	bool *same;       /* JOB_PACKED: fragments that the target has, or that are not wanted */
 	bool partial;     /* with `same`: only the bytes of the other fragments are here */
 	bool owes;        /* some of its free space waits to be filled (cover.h) */
 	uint64_t ticket;  /* the ticket of its last write */
-	struct job *next; /* in flight, behind it */
+	struct job *next; /* the next job in flight */
 };
 
-/* Take a chunk over: parse it and choose how it is decoded into raw_cap bytes. */
+/* Take a chunk over: parse it and choose how it is decoded into raw_cap bytes. released()
+ * is called once, also on failure. ERR_FORMAT, ERR_NOMEM. */
 int job_new(struct job **, uint32_t number, const void *bytes, const struct target *,
     size_t raw_cap, void (*released)(void *arg, const void *chunk), void *arg,
     struct err *);
@@ -43,17 +44,17 @@ bool job_can_skip(const struct chunk *, const struct target *, size_t raw_cap);
 /* Find the fragments that are on the target already.  *same is the caller's to free, also
  * after an error. */
 int job_compare(const struct chunk *, struct target *, bool **same, struct err *);
-/* Releases the chunk's bytes, if that is still owed. */
+/* Free the job; releases the chunk's bytes, if that was not done. */
 void job_free(struct job *);
-/* Check the chunk and decode it into job->raw; releases its bytes as soon as
- * they are not needed any more.  With --skip-same what the target has already
- * is not decoded. */
+/* Check the chunk and decode it into job->raw; releases its bytes as soon as they are not
+ * needed any more. With --skip-same, fragments that the target has already are not
+ * decoded. */
 int job_decode(struct job *, struct target *, struct decoder *, struct err *);
-/* Start to write it: until job_settle() its data must stay, also after a failure.
- * One thread does this. */
+/* Start to write the decoded data, which must not change until job_settle(), also after a
+ * failure. Only one thread calls this. */
 int job_launch(struct job *, struct target *, struct decoder *, struct err *);
-/* Wait until it is written; then compare it, if that is wanted, and see to the free
- * space that it answers for. */
+/* Wait until the data is written; then compare it (--read-back), and fill the free space
+ * that the chunk answers for. */
 int job_settle(struct job *, struct target *, struct decoder *, struct err *);
 /* Do both chunks answer for one sector? */
 bool job_overlaps(const struct job *, const struct job *);

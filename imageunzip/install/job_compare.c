@@ -1,12 +1,13 @@
-/* job_compare.c: --skip-same: finds the parts of a chunk that are on the target
- * already, so that they need be neither decoded nor written. job.c calls this in the
- * threads of the decoders and of the writer, and frisbee before a chunk has arrived. */
+/* job_compare.c: finds the parts of a chunk that are on the target already (--skip-same),
+ * so that they are neither decoded nor written. job.c calls this in the threads of the
+ * decoders and of the writer, and frisbee before a chunk has arrived. */
 #include "imageunzip/install/job_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* How much of the next n bytes is wanted?  The cursor is a copy, and ends behind them. */
+/* How many of the next n bytes are wanted? The cursor is a copy, so the caller's does not
+ * move. */
 static uint64_t
 count_wanted(struct cursor c, uint64_t n)
 {
@@ -22,6 +23,7 @@ count_wanted(struct cursor c, uint64_t n)
 	return wanted;
 }
 
+/* Move the cursor over n bytes. */
 static void
 pass_over(struct cursor *c, uint64_t n)
 {
@@ -31,8 +33,8 @@ pass_over(struct cursor *c, uint64_t n)
 		now = cursor_advance(c, n, &sector);
 }
 
-/* 1 the next n bytes of the disk, all wanted, are there, in buf; 0 it ends before; -1.
- */
+/* Read what the disk has in the place of the next n bytes, all of which are wanted, into
+ * buf: 1; 0: the disk ends before; -1. */
 static int
 gather(struct cursor *c, uint8_t *buf, uint64_t n, struct err *e)
 {
@@ -71,8 +73,8 @@ zeros_are_there(struct cursor *c, uint8_t *buf, uint64_t n, struct err *e)
 	return same;
 }
 
-/* Fragments that were read from the disk and wait for their digests: two take little
- * longer than one. */
+/* Fragments that were read from the disk and wait for their digests, which are computed
+ * in pairs: two take little longer than one. */
 struct comparison {
 	struct job *j;
 	struct cursor at;
@@ -120,8 +122,8 @@ compare_fragment(struct comparison *c, const struct fragments *f, struct err *e)
 	return rc < 0 ? -1 : 0;
 }
 
-/* Which fragments need not be decoded: those that are not wanted, and with --skip-same
- * those that are on the disk already? */
+/* Find the fragments that need not be decoded: those that are not wanted, and with
+ * --skip-same those that are on the disk already. */
 int
 job_find_same(struct job *j, struct target *t, struct err *e)
 {

@@ -1,6 +1,7 @@
-/* job_cursor.c: where the data of a chunk goes: to the sectors that its header names,
- * relocated, cut to what is wanted, or with the tail elsewhere.  job.c and job_compare.c
- * call this in the decoders' threads and the writer's, each cursor in one thread. */
+/* job_cursor.c: finds where the data of a chunk goes and puts it there: to the sectors
+ * that the header names, relocated, cut to the wanted partition, or, for a tail, to
+ * another place. job.c and job_compare.c call this in the decoders' threads and the
+ * writer's, each cursor in one thread. */
 #include "imageunzip/install/job_impl.h"
 
 #include <inttypes.h>
@@ -31,7 +32,8 @@ cursor_relocate(const struct cursor *c, uint8_t *data, size_t n, struct err *e)
 	return 0;
 }
 
-/* How many bytes of a short last sector count; a new file ends there. */
+/* How many of these bytes are data? The last sector of a file may be short
+ * (NDZ_RELOC_SHORT_SECTOR); a new file ends there. */
 static uint64_t
 trim_short(const struct cursor *c, uint64_t sector, uint64_t bytes)
 {
@@ -83,8 +85,8 @@ put_wanted(
 	uint64_t skip = (r.off - sector) * SECTOR_BYTES, n = bytes - skip;
 	if (n > r.len * SECTOR_BYTES)
 		n = r.len * SECTOR_BYTES;
-	/* The digest of a fragment that is cut says nothing about what is left of it.
-	 */
+	/* The digest of a fragment is of no use when only a part of the fragment is
+	 * wanted, so the bytes are compared here. */
 	bool compare = n < bytes && p != NULL && c->t->cfg->skip_same &&
 	               c->put == target_write;
 	return (compare ? job_write_differing : c->put)(
@@ -137,7 +139,8 @@ put_nothing(
 	return 0;
 }
 
-/* Pass over n bytes that the target has already.  While writing they are counted. */
+/* Pass over n bytes that the target has already. They are counted when writing, not when
+ * comparing. */
 int
 cursor_put_same(struct cursor *c, uint64_t n, struct err *e)
 {

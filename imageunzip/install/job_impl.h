@@ -1,5 +1,5 @@
-/* job_impl.h: what the files of a job share: job.c has its steps, job_cursor.c where
- * its data is written, job_compare.c which of it is on the target already. */
+/* job_impl.h: what the files of a job share: job.c has the steps of a job, job_cursor.c
+ * finds where its data is written, job_compare.c finds what the target has already. */
 #ifndef IMAGEUNZIP_INSTALL_JOB_IMPL_H
 #define IMAGEUNZIP_INSTALL_JOB_IMPL_H
 
@@ -7,14 +7,14 @@
 #include "imageunzip/install/job.h"
 #include "imageunzip/install/tail.h"
 
-/* What is read at once to compare: as much as the largest fragment. */
+/* Bytes that are read at once to compare: the size of the largest fragment. */
 enum { COMPARE_BYTES = CODEC_WINDOWS_MAX * FRAGMENT_WINDOW_BYTES };
 
 /* Where the data of a chunk goes, piece by piece, in order. */
 struct cursor {
 	struct target *t;
 	const struct ndz_header *h;
-	/* the tail, if it does not go to its place; NULL: everything does */
+	/* the tail, if it does not go to its place; NULL: all data goes to its place */
 	const struct tail *tail;
 	/* What is done with the data: it is written or compared. */
 	target_put_fn *put;
@@ -25,21 +25,22 @@ struct cursor {
 
 /* job.c */
 
-/* Does the chunk have data that does not go to its own place? */
+/* Does the chunk have data of a tail that does not go to its own place? */
 bool job_goes_elsewhere(const struct chunk *, const struct target *);
 
 /* job_cursor.c */
 
 /* A cursor at the beginning of the job's data. */
 struct cursor cursor_of(const struct job *, struct target *, target_put_fn *put);
-/* Apply the relocations that lie in data[n], which begins at c->raw_at. */
+/* Apply the relocations that lie in data[n], which begins at c->raw_at. ERR_FORMAT: a
+ * relocation lies only partly in it. */
 int cursor_relocate(const struct cursor *c, uint8_t *data, size_t n, struct err *);
 /* Go on by up to n > 0 bytes that lie side by side on the disk.  Returns how many, and puts
  * into *sector where they begin. */
 uint64_t cursor_advance(struct cursor *, uint64_t n, uint64_t *sector);
 /* Put the next n bytes of the chunk's data to their places; p NULL: they are zeros. */
 int cursor_put(struct cursor *, const uint8_t *p, uint64_t n, struct err *);
-/* Pass over n bytes that the target has already.  While writing they are counted. */
+/* Pass over n bytes that the target has already. They are counted when writing. */
 int cursor_put_same(struct cursor *, uint64_t n, struct err *);
 /* For chunk_pieces(), with a cursor as its arg: relocate the next n bytes, and put them. */
 int cursor_put_piece(void *cursor, void *data, size_t n, struct err *);

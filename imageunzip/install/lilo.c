@@ -1,5 +1,6 @@
-/* lilo.c: the addresses in LILO's boot sector and map, and its checksum.  reloc_lilo.c
- * calls this in the decoders' threads, and imagezip when it captures a partition. */
+/* lilo.c: decodes and encodes the addresses in LILO's boot sector and map, and computes
+ * its checksum. reloc_lilo.c calls this in the decoders' threads, and imagezip when it
+ * captures a partition. */
 #include "imageunzip/install/lilo.h"
 
 #include <inttypes.h>

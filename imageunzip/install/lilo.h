@@ -1,9 +1,9 @@
 /* lilo.h: the addresses and tables of LILO 21, as relocations need them.
  *
- * An address is 5 bytes: sector, track, device, head, sectors; its number is
- * sector | track << 8 | head << 16 when device has 0x40 (linear) or 0x20 or 0x10
- * (LBA32; with 0x10 also sectors << 24).  All zero: there is none.  Sources: the
- * image format specification, section 7, and LILO's header common.h.
+ * An address is 5 bytes: sector, track, device, head, sectors; its number is sector |
+ * track << 8 | head << 16 when device has 0x40 (linear) or 0x20 or 0x10 (LBA32; with 0x10
+ * also sectors << 24). Zeros mean that there is no address. Sources: the image format
+ * specification, section 7, and LILO's header common.h.
  */
 #ifndef IMAGEUNZIP_INSTALL_LILO_H
 #define IMAGEUNZIP_INSTALL_LILO_H
@@ -15,13 +15,15 @@
 
 enum {
 	LILO_ADDRESS_BYTES = 5,
-	LILO_MAP_ADDRESSES = 102, /* of a map sector; the last leads to the next one */
+	LILO_MAP_ADDRESSES = 102, /* in a map sector; the last one leads to the next map sector */
 	LILO_TABLE_BYTES = 1024,  /* descriptors: u16 sum, 19 of 52 bytes, 34 more */
 	LILO_TABLE_END = 990,
 };
 
+/* Is there no address? */
 bool lilo_is_none(const uint8_t address[LILO_ADDRESS_BYTES]);
-/* ERR_UNSUPPORTED: cylinders, heads and sectors. */
+/* Get the sector of an address. ERR_UNSUPPORTED: it counts in cylinders, heads and
+ * sectors. */
 int lilo_get(const uint8_t address[LILO_ADDRESS_BYTES], uint64_t *sector, struct err *);
 /* Put a sector into an address that lilo_get() could read.  ERR_UNSUPPORTED: the number is
  * too large for that form. */

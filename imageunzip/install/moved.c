@@ -1,12 +1,14 @@
-/* moved.c: what depends on the place of a partition that is installed alone (--only) is
- * made right where it lands.  job.c and job_cursor.c call this in the threads that decode
- * and write, several at a time, each with the data of its own chunk.
+/* moved.c: adapts what depends on the place of a partition that is installed alone
+ * (--only) to the place where the partition lands. job.c and job_cursor.c call this in
+ * the threads that decode and write, several at a time, each with the data of its own
+ * chunk.
  *
- * An image of a whole disk has no relocations (imageunzip/install/reloc.h), for installed
- * whole it needs none.  A partition of it that lands elsewhere does: a disklabel is
- * found in its second sector by its magic numbers and its sum, and moved here.  LILO in
- * its first sector leads to sectors all over the partition, which are in chunks that
- * came before or come later; that is only told.
+ * An image of a whole disk has no relocations (imageunzip/install/reloc.h), because an
+ * image that is installed whole needs none. A partition that lands elsewhere does need
+ * changes: a disklabel in its second sector is found by its magic numbers and its sum,
+ * and is adapted here. LILO in its first sector leads to sectors all over the partition,
+ * which are in chunks that came before or come later; this is not adapted, and the user
+ * is warned.
  */
 #include "imageunzip/install/moved.h"
 
@@ -42,8 +44,8 @@ moves(const struct target *t)
 	return t->only.len > LABEL_SECTOR && t->only.off != t->slice.off;
 }
 
-/* The n-th sector of the partition within the chunk's data; UINT64_MAX: not there, or
- * the image has a relocation for it. */
+/* The byte of the chunk's data where the n-th sector of the partition begins; UINT64_MAX:
+ * the sector is not in the chunk, or the image has a relocation for it. */
 static uint64_t
 data_of(const struct target *t, const struct ndz_header *h, uint64_t nth)
 {

@@ -1,6 +1,6 @@
-/* moved.h: a partition that is installed alone (--only), perhaps at another place than
- * it had: which of an image's relocations are its own, and what depends on its place
- * though the image, which is of a whole disk, has no relocation for it. */
+/* moved.h: adapts a partition that is installed alone (--only), perhaps at another place
+ * than it had: which of the image's relocations concern the partition, and what depends
+ * on its place although the image, which is of a whole disk, has no relocation for it. */
 #ifndef IMAGEUNZIP_INSTALL_MOVED_H
 #define IMAGEUNZIP_INSTALL_MOVED_H
 
@@ -15,9 +15,9 @@ bool moved_wants(const struct target *, uint64_t sector);
 /* Does the chunk store a sector that may have to be changed because the partition
  * moves? */
 bool moved_looks_at(const struct target *, const struct ndz_header *);
-/* Of the chunk's data, data[n], which begins at byte raw_at of it: a BSD disklabel is
- * made right for the place where it lands.  What cannot be (NetBSD's, LILO) is left as
- * it is, and told once to the configuration's warn(). */
+/* Adapt a BSD disklabel in data[n], which begins at byte raw_at of the chunk's data, to
+ * the place where it lands. What cannot be adapted (NetBSD's label, LILO) stays as it is;
+ * the configuration's warn() is called once. */
 void moved_apply(struct target *, const struct ndz_header *, uint64_t raw_at,
     uint8_t *data, size_t n);
 

@@ -1,10 +1,10 @@
-/* parts.c: imageunzip and frisbee install some partitions of an image with this
- * (--only), in the thread that feeds the chunks; each partition has the threads of an
- * installation of its own (install_threads.c).
+/* parts.c: installs some partitions of an image (--only), for imageunzip and frisbee, in
+ * the thread that feeds the chunks; each partition has the threads of an installation of
+ * its own (install_threads.c).
  *
- * A chunk goes to each partition that it has sectors of: two at a border.  What none
- * has sectors of is looked at, for the list of lost sectors in the last one, and
- * released.
+ * A chunk goes to each partition that it has sectors of; at a border, these are two. A
+ * chunk without such sectors is only checked, since the last chunk has the list of lost
+ * sectors, and released.
  */
 #include "imageunzip/install/parts.h"
 
@@ -41,7 +41,7 @@ check_options(const struct install_config *cfg, struct err *e)
 	return 0;
 }
 
-/* Its sectors on the target: what else is there may be in use. */
+/* Claim the sectors of the partition on the target: the rest of the disk may be in use. */
 static int
 claim_part(
     struct part *p, const struct install_config *cfg, const char *target, struct err *e)
@@ -218,8 +218,7 @@ learn(struct parts *x, uint32_t number, const void *bytes, struct err *e)
 	return rc;
 }
 
-/* A chunk that several installations have: the last one that is done with it gives it
- * back. */
+/* A chunk that several installations use: the last one that is done with it releases it. */
 struct share {
 	_Atomic unsigned left;
 	void (*released)(void *arg, const void *chunk);
@@ -305,7 +304,7 @@ parts_has(const struct parts *x, uint32_t chunk)
 	return has;
 }
 
-/* A state is for one partition. */
+/* A state (--state) exists only for an installation of one partition. */
 bool
 parts_lacks_place(struct parts *x)
 {
@@ -351,7 +350,7 @@ parts_trust_digests(struct parts *x)
 		install_trust_digests(x->part[i].in);
 }
 
-/* Both lists into the first; the second is freed. */
+/* Merge both lists into the first; the second is freed. */
 static int
 merge_lost(struct lost *all, struct lost *more, struct err *e)
 {
@@ -402,7 +401,7 @@ finish_part(struct part *p, struct install_stats *sum, struct err *e)
 	return -1;
 }
 
-/* One that has failed says why, and the others are given up. */
+/* If an installation has failed, its error is returned, and the others are given up. */
 int
 parts_finish(struct install *in, struct install_stats *sum, struct err *e)
 {

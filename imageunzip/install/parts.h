@@ -1,6 +1,7 @@
-/* parts.h: some partitions of the image of a disk (--only).  Each is an installation
- * of its own, with its own marker in its own partition, its own free space, and its
- * own end.  The functions are those of install.h, which calls them. */
+/* parts.h: installs some partitions of the image of a disk (--only). Each partition has
+ * an installation of its own, with its own marker in its own partition, its own free
+ * space, and its own end. The functions do what the functions of install.h with the same
+ * endings do for an installation with `parts`, and are called by them. */
 #ifndef IMAGEUNZIP_INSTALL_PARTS_H
 #define IMAGEUNZIP_INSTALL_PARTS_H
 
@@ -8,15 +9,15 @@
 
 struct parts;
 
-/* ERR_USAGE: an option that has no meaning with --only, or no such partition of the
- * target; ERR_REFUSED: it is in use. */
+/* Open an installation for each partition. ERR_USAGE: an option has no meaning with
+ * --only, or the target does not have the partition; ERR_REFUSED: it is in use. */
 int parts_open(
     struct install **, const struct install_config *, const char *target, struct err *);
-/* Both free the installation. */
+/* parts_finish() and parts_abort() free the installation. */
 int parts_finish(struct install *, struct install_stats *, struct err *);
 void parts_abort(struct install *);
-/* A chunk to whom it concerns; released, which may be NULL, as install_feed() has it.
- */
+/* Feed a chunk to the installations that it has sectors of. released is that of
+ * install_feed(), or NULL. */
 int parts_feed(struct parts *, uint32_t number, const void *chunk,
     void (*released)(void *arg, const void *chunk), void *arg, struct err *);
 bool parts_has(const struct parts *, uint32_t chunk);
@@ -24,7 +25,7 @@ bool parts_lacks_place(struct parts *);
 int parts_offer(struct parts *, uint32_t number, const void *chunk, struct err *);
 bool parts_failed(struct parts *);
 uint64_t parts_bytes_covered(struct parts *);
-/* NULL is fine. */
+/* For parts_expect() and parts_trust_digests(), NULL is fine. */
 void parts_expect(struct parts *, uint32_t nchunks);
 void parts_trust_digests(struct parts *);
 

@@ -8,12 +8,12 @@
 #include "imageunzip/install/parts.h"
 #include "imageunzip/install/search.h"
 
-/* INSTALL_SEARCH: what the chunks that are asked for are to show. */
+/* INSTALL_SEARCH: the purpose of the chunks that are asked for. */
 enum part_phase {
-	PART_WAITS, /* where the partitions are */
-	PART_TAIL,  /* that nothing is stored behind the end of a smaller target */
-	PART_HEAD,  /* how the partition begins, before anything else is installed */
-	PART_ALL,   /* nothing: they are installed */
+	PART_WAITS, /* to find out where the partitions are */
+	PART_TAIL,  /* to show that nothing is stored behind a smaller target */
+	PART_HEAD,  /* to begin the partition before its other chunks */
+	PART_ALL,   /* to install them */
 };
 
 /* One partition. */
@@ -22,15 +22,15 @@ struct part {
 	uint64_t slice;     /* of the target */
 	struct install *in; /* owned */
 	struct claim claim;
-	bool known;           /* where it is: */
+	bool known;           /* `sectors` are known */
 	struct range sectors; /* of the image */
-	uint64_t room;        /* sectors of the target's */
-	uint64_t stored;      /* sectors, of the headers that were considered */
+	uint64_t room;        /* sectors of the target's partition */
+	uint64_t stored;      /* headers with sectors of it that install_consider() has seen */
 	/* INSTALL_SEARCH: */
 	enum part_phase phase;
 	struct search find;
 	uint8_t *done; /* a bit for each chunk that has served the phase */
-	bool takes;    /* the chunk that was learned from last */
+	bool takes;    /* it takes the chunk that was learned from last */
 };
 
 struct parts {
@@ -38,15 +38,15 @@ struct parts {
 	enum install_source source;
 	uint32_t nchunks;
 	struct imgtable *table;
-	bool known; /* where all are */
+	bool known; /* where all partitions are */
 	bool delta;
 	bool has_first;
 	struct ext first; /* what chunk 0 says; owned */
-	uint64_t passed_end; /* INSTALL_STREAM: sectors that went by */
+	uint64_t passed_end; /* INSTALL_STREAM: end of the chunks that went by, sectors */
 	unsigned n;
 	struct part part[ONLY_MAX];
 	/* INSTALL_SEARCH: */
-	struct range *spans; /* of each chunk; len 0: not known */
+	struct range *spans; /* sectors of each chunk; len 0: not known */
 	uint8_t *asked;      /* a bit for each chunk that is to come */
 	bool finding;        /* `find` looks for `sector` of the table */
 	struct search find;
@@ -56,14 +56,16 @@ struct parts {
 };
 
 /* parts.c: */
-/* Where are the partitions, by what the table says now?  ERR_USAGE: one is not there.
- */
+/* Find the partitions, if the table is known far enough. ERR_USAGE: the image does not
+ * have one of them. */
 int parts_settle(struct parts *, struct err *);
 
 /* parts_search.c: */
+/* Make the search, before the first chunk (ERR_NOMEM), and free it. */
 int parts_search_new(struct parts *, struct err *);
 void parts_search_free(struct parts *);
-/* A chunk was learned from: what is to be asked for now? */
+/* Learn from the header of a chunk that came, and add the chunks to ask for now to
+ * `wants`. ERR_FORMAT, ERR_REFUSED (what is stored does not fit), ERR_NOMEM. */
 int parts_search_learn(
     struct parts *, uint32_t number, const struct ndz_header *, struct err *);
 

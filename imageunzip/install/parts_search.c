@@ -1,12 +1,11 @@
-/* parts_search.c: which chunks frisbee asks the server for (--only): it knows what a
- * chunk holds only when it has it.  Called in the sink's thread, with each chunk that
- * came, before the chunk is fed.
+/* parts_search.c: chooses the chunks that frisbee asks the server for (--only): what a
+ * chunk holds is known only when the chunk has come. parts.c calls this in the sink's
+ * thread, with each chunk that came, before the chunk is fed.
  *
- * Chunk 0 is asked for first, then the last one, which has the list of lost sectors,
- * and those with the tables of logical partitions; nothing is installed before all
- * partitions are known.  Then each partition has its search (search.h), perhaps
- * several, one after the other (enum part_phase): so a chunk can be needed once more
- * that was here before.
+ * Chunk 0 is asked for first, then the last one, which has the list of lost sectors, and
+ * those with the tables of logical partitions; nothing is installed before all partitions
+ * are known. Then each partition has its search (search.h), perhaps several searches, one
+ * after the other (enum part_phase), so a chunk that came before can be needed once more.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +59,7 @@ parts_search_free(struct parts *x)
 		free(x->part[i].done);
 }
 
-/* Ask for it, unless it is on its way. */
+/* Ask for a chunk, unless it is on its way. */
 static int
 want(struct parts *x, uint32_t chunk, struct err *e)
 {
@@ -74,7 +73,7 @@ want(struct parts *x, uint32_t chunk, struct err *e)
 	return 0;
 }
 
-/* A search that knows the headers of all chunks so far. */
+/* Begin a search, and note the sectors of all chunks that came so far. */
 static void
 begin(const struct parts *x, struct search *s, struct range sectors)
 {
@@ -96,7 +95,7 @@ want_probes(struct parts *x, const struct search *s, struct err *e)
 	return 0;
 }
 
-/* The chunk with the next sector of the table. */
+/* Ask for the chunk with the next sector of the partition table that is needed. */
 static int
 find_table(struct parts *x, struct err *e)
 {
@@ -133,8 +132,10 @@ enter(const struct parts *x, struct part *p, enum part_phase phase)
 	begin(x, &p->find, s);
 }
 
-/* A state is of what it says it is only if the first chunk that is fed fits to it; and
- * free space is filled only when it is known that the image has the partition. */
+/* The first phase that installs. The beginning of the partition comes first when a state
+ * is used, because the first chunk that is fed shows whether the state belongs to this
+ * image; and when free space is filled, because it must be known that the image has the
+ * partition. */
 static enum part_phase
 first_phase(const struct parts *x)
 {
@@ -144,15 +145,15 @@ first_phase(const struct parts *x)
 	                                                                   : PART_ALL;
 }
 
-/* All partitions are known: what is needed of this one first? */
+/* Enter the first phase of a partition, when all partitions are known. */
 static void
 start(const struct parts *x, struct part *p)
 {
 	enter(x, p, p->room < p->sectors.len ? PART_TAIL : first_phase(x));
 }
 
-/* Is it on the target already?  What a state on the target says is not believed here,
- * for it may turn out to be another image's. */
+/* Is the chunk on the target already? A state on the target does not count here, because
+ * it may turn out to belong to another image. */
 static bool
 is_there(const struct parts *x, const struct part *p, uint32_t chunk)
 {
@@ -160,8 +161,8 @@ is_there(const struct parts *x, const struct part *p, uint32_t chunk)
 	       strcmp(x->cfg.state, "target") != 0 && install_has(p->in, chunk);
 }
 
-/* The next chunks of the phase that goes on; *idle: there are none to ask for or wait
- * for. */
+/* Ask for the next chunks of the present phase; *idle: there are none to ask for or to
+ * wait for. */
 static int
 want_some(struct parts *x, struct part *p, bool *idle, struct err *e)
 {
@@ -177,7 +178,7 @@ want_some(struct parts *x, struct part *p, bool *idle, struct err *e)
 	return want_probes(x, &p->find, e);
 }
 
-/* Until there is something to wait for. */
+/* Go through the phases of a partition until there is a chunk to wait for. */
 static int
 want_of_part(struct parts *x, struct part *p, struct err *e)
 {
@@ -194,7 +195,7 @@ want_of_part(struct parts *x, struct part *p, struct err *e)
 	return 0;
 }
 
-/* What this chunk does for the phase. */
+/* Note what a chunk that came does for the present phase of a partition. */
 static int
 use(struct parts *x, struct part *p, uint32_t number, const struct ndz_header *h,
     struct err *e)
@@ -208,7 +209,7 @@ use(struct parts *x, struct part *p, uint32_t number, const struct ndz_header *h
 	if (!only_touches(h, p->find.want) || has_bit(p->done, number))
 		return 0;
 	p->takes = p->phase != PART_TAIL;
-	/* It is fed at once, so all others may come behind it. */
+	/* This chunk is fed at once, so all others may follow it. */
 	if (p->phase == PART_HEAD)
 		enter(x, p, PART_ALL);
 	set_bit(p->done, number);

@@ -1,6 +1,6 @@
-/* place.c: a place on the target is found where the state slots of the installation can
- * lie.  resume.c calls this: place_learn() in the thread that feeds chunks, place_claim()
- * there or in the writer's, so a lock guards the struct. */
+/* place.c: finds a place on the target for the state slots of the installation. resume.c
+ * calls this: place_learn() in the thread that feeds chunks, place_claim() there or in
+ * the writer's, so a lock guards the struct. */
 #include "imageunzip/install/place.h"
 
 #include <inttypes.h>
@@ -86,8 +86,8 @@ place_at(const struct place *p, struct range r, const struct place_want *w, stru
 	return !rangeset_touches(&p->stored, *at);
 }
 
-/* Look for a place: 1, 0, -1.  gap: free sectors; left: the sectors of areas that may hold
- * other data. */
+/* Look for a place: 1 found, 0 none, -1. gap: free sectors; left: the sectors of areas
+ * that may hold other data. */
 static int
 place_in(struct place *p, struct range gap, const struct place_want *w,
     const struct rangeset *left, struct range *at, struct err *e)

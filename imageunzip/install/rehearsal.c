@@ -1,6 +1,6 @@
-/* rehearsal.c: an installation is rehearsed on a view of the target that takes every write
- * without a trace.  imageunzip's dry.c and the sink of a rehearsal call this.  One thread
- * does all of it; the threads of the installation have nothing to do. */
+/* rehearsal.c: rehearses an installation on a view of the target that drops every write.
+ * imageunzip's dry.c and the sink of a rehearsal call this. One thread does all of it;
+ * the threads of the installation have nothing to do. */
 #include "imageunzip/install/rehearsal.h"
 
 #include <errno.h>
@@ -26,8 +26,8 @@ image_base(const struct rehearsal *r)
 	return r->in != NULL ? r->in->target.slice.off : 0;
 }
 
-/* The range at `sector` of the disk: all of it stored, or nothing.  Its end; `stop` is
- * behind `sector`. */
+/* The end, not behind `stop`, of the range at `sector` of the disk that is stored as a
+ * whole, or of which nothing is stored. */
 static uint64_t
 stretch(struct rehearsal *r, uint64_t sector, uint64_t stop, bool *stored)
 {
@@ -118,7 +118,7 @@ clear_nothing(void *ctx, uint64_t off, uint64_t len)
 	return 0;
 }
 
-/* A file in this folder. */
+/* Can a file be made in the folder of this path? */
 static int
 check_folder(const char *path, struct err *e)
 {
@@ -134,8 +134,8 @@ check_folder(const char *path, struct err *e)
 	return rc;
 }
 
-/* What is there is opened as for the installation, which shows whether it may be written;
- * a pipe would notice, and what is not there would be made. */
+/* Open an existing target as for the installation, which shows whether it may be written.
+ * A pipe is not opened, because its reader would notice, and a missing file is not made. */
 static int
 open_real(struct rehearsal *r, const struct install_config *cfg, const char *path,
     bool whole, struct err *e)
@@ -316,7 +316,7 @@ begin_found(const struct rehearsal *r, struct rehearsal_found *f)
 		                                      : t->room * SECTOR_BYTES };
 }
 
-/* By its own table, whose first MiB is in it. */
+/* The partitions are found by the image's own table, in the first MiB, which chunk 0 has. */
 int
 rehearsal_end_early(struct rehearsal *r, const void *chunk0, uint32_t nchunks,
     struct rehearsal_found *f, struct err *e)
@@ -371,7 +371,7 @@ rehearsal_end(struct rehearsal *r, struct rehearsal_found *found, struct err *e)
 	in->holds_data = in->held_bytes > 0;
 	if (r->fresh)
 		install_tell_cut(in, r->source.sectors * SECTOR_BYTES);
-	/* What cannot be read is not reported. */
+	/* A boot area that cannot be read is not reported. */
 	if (t->head.on)
 		disk_read(t->disk, t->head.bytes, HEAD_BYTES, t->head.at, &none);
 	if (find_parts(r, found, e) != 0 || finish_target(&f, &found->stale, e) != 0) {

@@ -1,9 +1,9 @@
-/* rehearsal.h: an installation without a write (--dry-run).
+/* rehearsal.h: rehearses an installation without writing (--dry-run).
  *
- * The installation's own code runs on a disk that reads as the target would when all were
- * done, and takes every write without a trace: what the image stores comes from the
- * image, all else from the target.  So it refuses what the real run refuses before it
- * writes, and finds the old signatures that the real run would wipe.
+ * The installation's own code runs on a disk that reads as the target would after the
+ * installation, and drops every write: what the image stores is read from the image,
+ * everything else from the target. Therefore a rehearsal refuses what the real run
+ * refuses before it writes, and finds the old signatures that the real run would wipe.
  *
  *	rehearsal_open → rehearsal_begin, rehearsal_chunk... → rehearsal_end
  */
@@ -21,39 +21,38 @@
 
 /* Where the image's data is read from. */
 struct rehearsal_source {
-	/* Sectors that are all stored, counted from the image's sector 0. */
+	/* Read sectors, all of which the image stores, counted from its sector 0. */
 	int (*read)(void *arg, struct range, void *buf, struct err *);
 	void *arg;
 	const struct ext *first; /* what chunk 0 says, for rehearsal_open(); NULL: that is
 	                          * not known yet */
-	uint64_t sectors; /* that the image answers for, */
-	uint64_t needed;  /* and those that the target must have, at least */
+	uint64_t sectors; /* sectors that the image answers for */
+	uint64_t needed;  /* sectors that the target must have, at least */
 };
 
 struct rehearsal_part {
-	unsigned number; /* 0: it is one of a disklabel, or there is no table */
-	bool inside;     /* of a disklabel, in the partition before it */
-	bool left_out;   /* the image stores nothing of it (whole) */
+	unsigned number; /* 0: a partition of a disklabel, or there is no table */
+	bool inside;     /* a partition of a disklabel, in the partition before it */
+	bool left_out;   /* the image stores nothing of it; only with `whole` */
 	struct range sectors;
-	uint64_t stored; /* sectors (whole) */
+	uint64_t stored; /* sectors that the image stores; only with `whole` */
 };
 
 struct rehearsal_found {
 	enum disk_kind kind;
-	bool whole;         /* all chunks were looked at: what is marked so is known */
+	bool whole;         /* all chunks were seen; members marked (whole) are valid */
 	uint32_t chunks;    /* of the image */
 	uint64_t needed;    /* sectors that the target must have, at least (whole) */
 	uint64_t image_bytes;  /* of the disk that the image is of, 0: not known */
 	char filesystems[256]; /* its partitions, as the image describes them, or "" */
-	bool fresh;            /* a file is made, */
+	bool fresh;            /* a file is made */
 	bool replaces;         /* the file replaces an existing one */
-	uint64_t target_bytes; /* of the disk, or of that partition of it; UINT64_MAX: as
-	                        * many as come */
-	uint64_t stored;       /* sectors, all (whole) */
-	bool table;            /* it could be read: */
+	uint64_t target_bytes; /* of the disk, or of the partition; UINT64_MAX: unlimited */
+	uint64_t stored;       /* sectors that the image stores (whole) */
+	bool table;            /* the partition table could be read */
 	size_t nparts;
 	struct rehearsal_part *parts; /* owned */
-	uint64_t outside;             /* sectors that are stored in none (whole) */
+	uint64_t outside;             /* sectors that are stored outside all partitions (whole) */
 	unsigned stale;               /* old signatures that would be wiped (whole) */
 };
 
@@ -63,7 +62,8 @@ struct rehearsal;
  * state (--state) is left alone.  Errors are those of the real run. */
 int rehearsal_open(struct rehearsal **, const struct install_config *,
     const char *target, const struct rehearsal_source *, struct err *);
-/* Chunk 0, whole, checked, then the headers of the others, in any order. */
+/* rehearsal_begin() takes chunk 0, whole, and checks it; rehearsal_chunk() then takes the
+ * headers of the others, in any order. Errors are those of the installation. */
 int rehearsal_begin(struct rehearsal *, const void *chunk, struct err *);
 int rehearsal_chunk(
     struct rehearsal *, uint32_t number, const struct ndz_header *, struct err *);
@@ -74,6 +74,7 @@ int rehearsal_end_early(struct rehearsal *, const void *chunk0, uint32_t nchunks
  * configuration's say(), except what is returned in *found, which
  * rehearsal_found_free() frees. */
 int rehearsal_end(struct rehearsal *, struct rehearsal_found *, struct err *);
+/* Free what was found. */
 void rehearsal_found_free(struct rehearsal_found *);
 /* NULL is fine. */
 void rehearsal_free(struct rehearsal *);

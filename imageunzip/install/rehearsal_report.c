@@ -1,6 +1,6 @@
-/* rehearsal_report.c: what a rehearsal has found is printed.  imageunzip and frisbee call
- * this in their first thread.  When only chunk 0 of an image was available, it is not known
- * what the image stores. */
+/* rehearsal_report.c: prints what a rehearsal has found, as text or JSON. imageunzip and
+ * frisbee call this in their first thread. When only chunk 0 of an image was available,
+ * it is not known what the image stores. */
 #include "imageunzip/install/rehearsal_report.h"
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@ size_text(uint64_t sectors, char *buf, size_t cap)
 	return human_bytes(sectors * SECTOR_BYTES, buf, cap);
 }
 
-/* What becomes of free space there. */
+/* What becomes of free space on the target. */
 static const char *
 free_space(const struct install_config *cfg, const struct rehearsal_found *f)
 {

@@ -1,4 +1,4 @@
-/* rehearsal_report.h: what a rehearsal found, as text or JSON. */
+/* rehearsal_report.h: prints what a rehearsal found, as text or JSON. */
 #ifndef IMAGEUNZIP_INSTALL_REHEARSAL_REPORT_H
 #define IMAGEUNZIP_INSTALL_REHEARSAL_REPORT_H
 
@@ -7,7 +7,7 @@
 #include "common/base/err.h"
 #include "imageunzip/install/rehearsal.h"
 
-/* To standard output. */
+/* Print the report: text goes to standard output, JSON to the stream. ERR_NOMEM, ERR_IO. */
 void rehearsal_print(const struct rehearsal_found *, const struct install_config *,
     const char *image, const char *target);
 int rehearsal_json(const struct rehearsal_found *, FILE *, struct err *);

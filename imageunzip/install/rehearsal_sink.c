@@ -1,5 +1,5 @@
-/* rehearsal_sink.c: a sink that writes nothing: chunk 0 shows what an installation would do.
- * Whoever puts chunks calls this, in the thread in which it puts. */
+/* rehearsal_sink.c: a sink that writes nothing: chunk 0 shows what an installation would
+ * do. The functions are called in the thread that puts chunks. */
 #include <stdlib.h>
 
 #include "imageunzip/install/install_sink.h"
@@ -33,7 +33,7 @@ has(void *self, uint32_t chunk)
 	return chunk != 0;
 }
 
-/* Another chunk than 0 comes by chance. */
+/* Chunks other than 0 are not needed, and are released. */
 static int
 put(void *self, const struct sink_chunk *c, struct err *e)
 {

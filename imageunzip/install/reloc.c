@@ -1,5 +1,5 @@
-/* reloc.c: relocations are applied to the data of a chunk.  job_cursor.c and moved.c call
- * this in the threads that decode, install_check.c asks which relocations are known, and
+/* reloc.c: applies relocations to the data of a chunk. job_cursor.c and moved.c call this
+ * in the threads that decode, install_check.c asks which relocations are known, and
  * imagehash applies them to compare. */
 #include "imageunzip/install/reloc.h"
 
@@ -25,7 +25,8 @@ reloc_known(const struct ndz_reloc *r)
 	return r->type <= NDZ_RELOC_GPT_FIX;
 }
 
-/* LILO's addresses are sectors of the partition: at 0 they are right as they are. */
+/* LILO's addresses count from the beginning of the partition, so they need no change when
+ * the partition begins at sector 0 of the disk. */
 bool
 reloc_changes(const struct ndz_reloc *r, struct range slice)
 {
@@ -48,7 +49,8 @@ reloc_apply(
 	                   : reloc_lilo(r, slice, data, n, e);
 }
 
-/* The first of the bytes that it changes. */
+/* The place of the first byte that the relocation changes or needs; false: an impossible
+ * place. */
 static bool
 first_byte(const struct ndz_reloc *r, uint64_t *sector, uint64_t *offset)
 {

@@ -4,6 +4,7 @@
 
 #include "imageunzip/install/reloc.h"
 
+/* Apply a relocation of a disklabel or of LILO to data[n]; errors as reloc_apply(). */
 int reloc_label(const struct ndz_reloc *, struct range slice, uint8_t *data, size_t n,
     struct err *);
 int reloc_lilo(const struct ndz_reloc *, struct range slice, uint8_t *data, size_t n,

@@ -1,5 +1,5 @@
-/* reloc_label.c: disklabels count from the beginning of the disk, but in an image from the
- * beginning of the slice; here they are converted.  reloc.c and moved.c call this in the
+/* reloc_label.c: converts disklabels, whose offsets count from the beginning of the disk,
+ * but in an image from the beginning of the slice. reloc.c and moved.c call this in the
  * threads that decode, imagezip's relocs.c in its first thread. */
 #include <inttypes.h>
 #include <string.h>
@@ -39,7 +39,7 @@ relocate_entry(uint8_t *entry, bool raw_partition, struct range slice)
 	put_le32(entry + 4, (uint32_t)offset);
 }
 
-/* 0 when the checksum, which is one of the words, is right. */
+/* The sum of a label, 0 when its checksum, which is one of the words, is right. */
 static uint16_t
 label_sum(const uint8_t *label, unsigned entries)
 {
@@ -62,7 +62,8 @@ checksum_label(uint8_t *label, unsigned entries)
 	wr_le16(&w, sum);
 }
 
-/* OpenBSD's label: 'c' stays, and so do the entries from the eighth on. */
+/* Does an entry stay as it is? In OpenBSD's label 'c' does, and so do the entries from
+ * number 8 on. */
 static bool
 is_untouched(uint32_t type, unsigned i)
 {
@@ -131,7 +132,8 @@ check_label(const uint8_t *label, uint32_t type, unsigned entries, struct err *e
 	return 0;
 }
 
-/* Does an offset lie in front of the slice?  Then they count from its beginning. */
+/* Do the offsets count from the beginning of the slice? They do if one of them lies in
+ * front of the slice. */
 static bool
 counts_from_slice(
     const uint8_t *label, uint32_t type, unsigned entries, struct range slice)

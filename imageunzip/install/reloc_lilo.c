@@ -1,5 +1,5 @@
-/* reloc_lilo.c: the addresses in LILO's boot sector and map become those of the place
- * where the partition lands.  reloc.c calls this in the thread that has the chunk's data. */
+/* reloc_lilo.c: adapts the addresses in LILO's boot sector and map to the place where the
+ * partition lands. reloc.c calls this in the thread that has the chunk's data. */
 #include <inttypes.h>
 
 #include "common/base/field.h"

@@ -1,6 +1,6 @@
-/* resume.c: an installation goes on where it stopped.  install_open.c, install.c and
- * install_end.c call this in the threads that open, feed and end the installation,
- * install_threads.c in the thread that writes. */
+/* resume.c: continues an installation where it stopped (--state). install_open.c,
+ * install.c and install_end.c call this in the threads that open, feed and end the
+ * installation, install_threads.c in the thread that writes. */
 #include "imageunzip/install/resume.h"
 
 #include <stdio.h>
@@ -93,7 +93,8 @@ obstacle(const struct resume *r, const struct job *j)
 	return j->c.ext.present ? NULL : "an image of another program may be a delta";
 }
 
-/* When one partition of an image is installed, each partition has another identity. */
+/* Narrow the identity of the image to the partition that is installed alone, so that each
+ * partition of an image has an identity of its own. */
 static void
 narrow(const struct resume *r, uint8_t uuid[NDZ_UUID_BYTES])
 {
@@ -110,7 +111,8 @@ narrow(const struct resume *r, uint8_t uuid[NDZ_UUID_BYTES])
 	memcpy(uuid, digest, NDZ_UUID_BYTES);
 }
 
-/* The identity of an image without a UUID is its first header. */
+/* Get the identity of the image, which is its UUID, or, without one, the digest of its
+ * first header. */
 static int
 identify(
     const struct resume *r, const struct job *j, struct state_of *of, struct err *e)
@@ -136,8 +138,8 @@ identify(
 	return 0;
 }
 
-/* Sectors of the image that hold the state, when what the incomplete marker says is
- * possible. */
+/* Get the sectors of the image that hold the state, by the incomplete marker; false: what
+ * the marker says is impossible. */
 static bool
 old_place(const struct target *t, struct range *at)
 {
@@ -150,8 +152,8 @@ old_place(const struct target *t, struct range *at)
 	return at->len != 0 && range_within(*at, t->room);
 }
 
-/* A state of another installation counts as none when it is on the target; in a file it is
- * refused. */
+/* Does the old state belong to this installation? If it does not, the caller refuses a
+ * state in a file, and ignores one on the target. */
 static int
 check_old(const struct resume *r, const struct state_of *of, struct err *e)
 {
@@ -252,7 +254,8 @@ resume_fed(struct resume *r, const struct job *j, struct err *e)
 	if (j->number != 0 || !j->c.ext.has_digest ||
 	    state_bind(r->state, j->c.ext.digest, e) == 0)
 		return 0;
-	/* Without this every later run would end here. */
+	/* The marker forgets the place of the state; otherwise every later run would end
+	 * here. */
 	if (r->in_target)
 		head_place_state(&r->target->head, 0, 0, &later);
 	return -1;
@@ -296,10 +299,10 @@ sums_now(void *arg)
 		.covered_end = t->covered_end };
 }
 
-/* Some chunks are never noted as installed.  Data of the boot area is in memory only, and
- * chunk 0 shows that the state is of this image.  Free space that waits to be filled would
- * not be filled by the next run.  A tail that does not go to its place could go elsewhere
- * in the next run. */
+/* Some chunks are never noted as installed. Data of the boot area is in memory only, and
+ * chunk 0 shows that the state is of this image. Free space that waits to be filled would
+ * not be filled by the next run, so a chunk that has such space is not noted. A tail that
+ * does not go to its place could go elsewhere in the next run. */
 int
 resume_note(struct resume *r, const struct job *j, struct err *e)
 {
@@ -330,7 +333,7 @@ resume_offer(struct resume *r, const void *bytes, uint32_t number, struct err *e
 	struct chunk c;
 	struct err none;
 
-	/* What is wrong with the chunk will be said when it is fed. */
+	/* An error in the chunk will be reported when the chunk is fed. */
 	if (chunk_parse(&c, bytes, &none) != 0)
 		return 0;
 	int rc = 0;
@@ -342,7 +345,7 @@ resume_offer(struct resume *r, const void *bytes, uint32_t number, struct err *e
 	return rc;
 }
 
-/* An installation that was begun again may have found another place. */
+/* Wipe the state of an earlier run, if this run has found another place for its state. */
 static int
 wipe_remains(const struct resume *r, struct err *e)
 {

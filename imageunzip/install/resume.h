@@ -1,5 +1,5 @@
-/* resume.h: going on with an installation where it stopped (--state): what is on the
- * target is remembered in a file, or on the target itself. */
+/* resume.h: continues an installation where it stopped (--state): the chunks that are on
+ * the target are recorded in a file, or on the target itself. */
 #ifndef IMAGEUNZIP_INSTALL_RESUME_H
 #define IMAGEUNZIP_INSTALL_RESUME_H
 
@@ -14,33 +14,38 @@
 
 struct resume {
 	struct target *target;
-	struct state *state;    /* NULL: nothing is remembered */
+	struct state *state;    /* NULL: nothing is recorded */
 	bool in_target;         /* --state=target */
-	struct place place;     /* then */
-	uint32_t expected, had; /* chunks: of the image; there already */
+	struct place place;     /* used with in_target */
+	uint32_t expected, had; /* chunks: of the image; on the target before this run */
 };
 
-/* Called before the target is opened; sets state and in_target.  A file that is no state is
- * refused. */
+/* Called before the target is opened; sets state and in_target. ERR_FORMAT: the file is
+ * no state; ERR_USAGE: --state was combined with a proof. */
 int resume_open(struct resume *, const struct install_config *, struct err *);
 /* Called when the target is open.  ERR_USAGE: an installation to this target cannot be
  * resumed. */
 int resume_attach(struct resume *, struct target *, struct err *);
+/* Close the state and free the place. */
 void resume_close(struct resume *);
 /* Is there an installation that can be continued? */
 bool resume_pending(const struct resume *);
+/* Is this chunk on the target, by the state? */
 bool resume_has(const struct resume *, uint32_t chunk);
 /* Called with the first chunk that is fed, before anything is written: continues the
  * installation, or begins one.  ERR_REFUSED: the state file belongs to another
  * installation. */
 int resume_settle(struct resume *, const struct job *, struct err *);
-/* Called with each chunk that is fed. */
+/* Called with each chunk that is fed; chunk 0 shows whether the state belongs to this
+ * image (ERR_REFUSED). */
 int resume_fed(struct resume *, const struct job *, struct err *);
-/* Behind chunk 0: is a place on the target still looked for?  Then any other chunk,
- * which is not fed yet, may have one. */
+/* After chunk 0 was fed: does the state still need a place on the target? If so,
+ * resume_offer() looks for one in any chunk that was not fed yet. */
 bool resume_lacks_place(struct resume *);
 int resume_offer(struct resume *, const void *bytes, uint32_t number, struct err *);
-/* Before a chunk is written, and when it was; from any thread. */
+/* resume_claim() is called before a chunk is written, and may place the state in its free
+ * space; resume_note() is called when the chunk was written, and records it. Both may be
+ * called from any thread. */
 int resume_claim(
     struct resume *, const struct ndz_header *, uint32_t number, struct err *);
 int resume_note(struct resume *, const struct job *, struct err *);
@@ -48,7 +53,7 @@ int resume_note(struct resume *, const struct job *, struct err *);
  * outlived the marker would describe a disk that has changed since.  A state on the target
  * becomes free space again. */
 int resume_forget(struct resume *, struct err *);
-/* The installation is complete. */
+/* Called when the installation is complete: removes the state file. */
 int resume_done(struct resume *, struct err *);
 
 #endif /* IMAGEUNZIP_INSTALL_RESUME_H */

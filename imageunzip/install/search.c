@@ -1,7 +1,7 @@
-/* search.c: parts_search.c has a search for each partition that frisbee loads alone
- * (--only), in the thread that learns from the chunks.  Headers that contradict one
- * another end the search early, never late; that chunks are missing then shows at the
- * end of the installation. */
+/* search.c: searches for the chunks that hold a range of sectors. parts_search.c has a
+ * search for each partition that frisbee loads alone (--only), in the thread that learns
+ * from the chunks. Headers that contradict one another end a search early, never late;
+ * the end of the installation then finds that chunks are missing. */
 #include "imageunzip/install/search.h"
 
 void
@@ -30,7 +30,7 @@ search_note(struct search *s, uint32_t chunk, struct range sectors)
 	bool before = range_end(sectors) <= s->want.off;
 	bool behind = sectors.off >= range_end(s->want);
 
-	/* What contradicts what is known already changes nothing. */
+	/* A header that contradicts what is known already changes nothing. */
 	if (at <= s->below || at >= s->above ||
 	    (s->low != 0 && at >= s->low && at <= s->high))
 		return;
@@ -58,7 +58,7 @@ search_next(struct search *s, uint32_t *chunk)
 	return true;
 }
 
-/* The middle of what lies between the two. */
+/* Get the chunk in the middle between the two; returns how many chunks there are, 0 or 1. */
 static unsigned
 middle(uint64_t below, uint64_t above, uint32_t *chunk)
 {

@@ -1,5 +1,5 @@
-/* sight.c: the part of a disk that a search for signatures may see is copied into a file in
- * memory.  stale.c calls this when all threads of the installation are gone. */
+/* sight.c: copies the part of a disk that a search for signatures may see into a file in
+ * memory. stale.c calls this when all threads of the installation are gone. */
 #include "imageunzip/install/sight.h"
 
 #include <stdlib.h>
@@ -7,8 +7,9 @@
 #include <unistd.h>
 
 enum {
-	/* The farthest are some RAID controllers' 1.5 MiB in front of the end, VMFS 1 MiB
-	 * and a ZFS label 0.5 MiB behind the beginning. */
+	/* 4 MiB. The signatures farthest from an end are those of some RAID controllers,
+	 * 1.5 MiB in front of the end, of VMFS, 1 MiB behind the beginning, and of a ZFS
+	 * label, 0.5 MiB behind the beginning. */
 	NEAR_SECTORS = 4 << 11,
 	PIECE_SECTORS = 128,
 };

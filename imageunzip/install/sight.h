@@ -1,7 +1,7 @@
-/* sight.h: what a search for signatures gets to see of a disk: nothing but what it may
- * find something in.
+/* sight.h: makes a view of a disk for a search for signatures, which shows only sectors
+ * in which the search may find something.
  *
- * libblkid reads a file descriptor and looks wherever some kind of signature can be.  It
+ * libblkid reads a file descriptor and looks wherever some kind of signature can be. It
  * is given a file in memory, as long as the area that is searched, which has the bytes of
  * the disk where they may be seen, and zeros everywhere else.
  */
@@ -12,9 +12,10 @@
 #include "common/disk/disk.h"
 #include "common/disk/rangeset.h"
 
-/* Of these sectors of the disk, those in `seen`, as far as they are near one end of the
- * area: no signature of the kinds that libblkid knows is further away.  What cannot be
- * read is not seen.  The descriptor is the caller's to close; -1. */
+/* Copy the sectors of `area` that are in `seen` and near one end of the area into a file
+ * in memory: no signature that libblkid knows is farther from both ends. Sectors that
+ * cannot be read are zeros. Returns the descriptor, which the caller closes, or -1
+ * (ERR_IO, ERR_NOMEM). */
 int sight_open(struct disk *, struct range area, const struct rangeset *seen, struct err *);
 
 #endif /* IMAGEUNZIP_INSTALL_SIGHT_H */

@@ -1,6 +1,6 @@
-/* stale.c: stale signatures are found and wiped.  libblkid knows where signatures are; it
- * sees only sectors that belong to the image, or to no partition.  finish.c calls this when
- * all data is on the disk and all other threads are gone. */
+/* stale.c: finds stale signatures and wipes them. libblkid knows where signatures are; it
+ * sees only sectors that belong to the image, or to no partition. finish.c calls this
+ * when all data is on the disk and all other threads are gone. */
 #include "imageunzip/install/stale.h"
 
 #include <blkid/blkid.h>
@@ -13,9 +13,9 @@
 #include "imageunzip/install/sight.h"
 
 enum {
-	SIGNATURES_MAX = 1000, /* of one place: then something is wrong */
+	SIGNATURES_MAX = 1000, /* in one area; more mean that something is wrong */
 	SIGNATURE_BYTES_MAX = 64,
-	KINDS_MAX = 64, /* what comes behind those counts as the last one */
+	KINDS_MAX = 64, /* further kinds are counted as the last one */
 	SENTENCE_BYTES = 200,
 };
 
@@ -72,7 +72,7 @@ tell(const struct wiper *w)
 }
 
 /* Overwrite `bytes` at `at` of the disk, unless they belong to the image or may not be
- * seen.  1 wiped, 0 they do, -1. */
+ * seen. Returns 1 when they were wiped, 0 when not, -1. */
 static int
 wipe(struct wiper *w, uint64_t at, size_t bytes, const char *what, struct err *e)
 {
@@ -98,7 +98,8 @@ value(blkid_probe pr, const char *name, size_t *len)
 	return blkid_probe_lookup_value(pr, name, &v, len) == 0 ? v : NULL;
 }
 
-/* What the probe has just found in what it sees, fd: as wipe(). */
+/* Wipe what the probe has just found, on the disk and in fd, which the probe reads.
+ * Returns as wipe(). */
 static int
 wipe_found(
     struct wiper *w, blkid_probe pr, int fd, struct range area, struct err *e)
@@ -171,8 +172,9 @@ wipe_by(struct wiper *w, struct range area, struct err *e)
 	return rc;
 }
 
-/* seen = area, or the head, without what is left to others; the head apart: with a table
- * in sight, libblkid passes over what lies in its partitions. */
+/* Set w->seen to the area, or to the head, without the sectors that are left to others.
+ * The head is searched apart, because libblkid, when it sees a table, passes over what
+ * lies in the table's partitions. */
 static int
 look_at(struct wiper *w, struct range area, bool head, struct err *e)
 {
@@ -203,7 +205,7 @@ wipe_area(struct wiper *w, struct range area, struct err *e)
 	       : look_at(w, area, true, e) == 0 ? wipe_by(w, area, e) : -1;
 }
 
-/* Some programs find a backup GPT even when there is no primary. */
+/* Wipe a backup GPT, which some programs find even when there is no primary GPT. */
 static int
 wipe_backup_gpt(struct wiper *w, struct range whole, struct err *e)
 {

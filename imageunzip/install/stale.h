@@ -1,6 +1,6 @@
-/* stale.h: signatures that an earlier use of the disk left in space that the
- * image leaves free: an old backup GPT, RAID, LVM, ZFS or filesystem superblocks.
- * Tools would take them for something that is there. */
+/* stale.h: wipes signatures that an earlier use of the disk left in space that the image
+ * leaves free: an old backup GPT, RAID, LVM, ZFS or filesystem superblocks. Without this,
+ * tools would take them for valid. */
 #ifndef IMAGEUNZIP_INSTALL_STALE_H
 #define IMAGEUNZIP_INSTALL_STALE_H
 
@@ -11,20 +11,21 @@
 
 /* All sectors are the disk's. */
 struct stale {
-	struct disk *disk;       /* as it will stand; read and written */
+	struct disk *disk;       /* as it will be when complete (whole.h); read and written */
 	struct range slice;      /* the target, or of no length: the whole disk */
-	struct range head;       /* what stands there later than all else, or nothing */
-	const struct rangeset *stored; /* by the image */
+	struct range head;       /* the deferred boot area, or of no length */
+	const struct rangeset *stored; /* sectors that the image stores */
 	const struct areas *areas; /* the partitions */
-	const struct rangeset *left; /* somebody's: neither searched nor written */
+	const struct rangeset *left; /* sectors left to others: neither searched nor written */
 	unsigned sector_bytes;   /* of the disk */
 	const char *did;         /* "wiped", for the sentences */
-	void (*say)(const char *sentence); /* a line for each kind; or NULL */
-	unsigned wiped;                    /* how many */
+	void (*say)(const char *sentence); /* called with a line for each kind; or NULL */
+	unsigned wiped;                    /* number of signatures that were wiped */
 };
 
-/* Wipe them, in the target's slice, or, where there is none, on the whole disk and in
- * each of its partitions of which the image has something. */
+/* Wipe stale signatures in the slice, or, without a slice, on the whole disk and in each
+ * of its partitions of which the image stores something. Sets `wiped`. Errors of reading
+ * and writing. */
 int stale_wipe(struct stale *, struct err *);
 
 #endif /* IMAGEUNZIP_INSTALL_STALE_H */

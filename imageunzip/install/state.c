@@ -1,6 +1,6 @@
-/* state.c: the two state slots are read and written.  resume.c calls this in the threads
- * that feed, write and end the installation; a lock guards what is noted.  Both slots have
- * the same length, and each has
+/* state.c: reads and writes the two state slots. resume.c calls this in the threads that
+ * feed, write and end the installation; a lock guards what is noted. Both slots have the
+ * same length, and each has
  *
  *	0 magic "NDZSTATE", 8 u32 version 2, 12 u32 CRC-32 of all that follows,
  *	16 u64 sequence, 24 UUID, 40 u32 chunks of the image, 44 u32 0,
@@ -8,7 +8,7 @@
  *	80 short_end, 88 covered_end, 96 bytes_covered, 104 digest of chunk 0 [32],
  *	136 bitmap, zeros up to a multiple of 4096
  *
- * All little-endian.  The slot with the higher sequence counts.
+ * All little-endian. The slot with the higher sequence counts.
  */
 #include "imageunzip/install/state.h"
 
@@ -40,13 +40,13 @@ struct slot {
 struct state {
 	struct disk *file;
 	bool in_target;  /* the disk is borrowed */
-	bool ours;       /* the file is, and was not removed */
-	bool placed;     /* a file always is */
+	bool ours;       /* this run made the file, and did not remove it */
+	bool placed;     /* the slots have a place; always true for a file */
 	uint64_t at;     /* where the slots begin */
-	struct slot now; /* as it is there */
+	struct slot now; /* as the newer slot has it */
 	pthread_mutex_t lock, flushing;
-	uint8_t *noted; /* with what is not flushed yet, */
-	uint64_t noted_bytes; /* and what those chunks answer for */
+	uint8_t *noted; /* bitmap, including chunks that are not flushed yet */
+	uint64_t noted_bytes; /* bytes that these chunks answer for */
 	bool news;
 	uint64_t flushed_us;
 };
@@ -63,7 +63,7 @@ slot_bytes(const struct slot *s)
 	return (BITMAP_AT + bitmap_bytes(s) + UNIT - 1) / UNIT * UNIT;
 }
 
-/* Is block[len] a whole slot?  Then its bitmap is to be freed. */
+/* Decode block[len]; false: it is no whole slot. The caller frees the slot's bitmap. */
 static bool
 get_slot(struct slot *to, const uint8_t *block, size_t len)
 {
@@ -122,7 +122,7 @@ put_slot(const struct slot *from, uint8_t *block)
 	wr_le32(&crc, (uint32_t)crc32(0, block + CRC_FROM, (uInt)(len - CRC_FROM)));
 }
 
-/* The better one of the two slots, from the whole file. */
+/* Take the newer valid slot of the two in file[bytes]. */
 static int
 read_slots(struct state *s, const uint8_t *file, size_t bytes, struct err *e)
 {
@@ -148,7 +148,7 @@ read_slots(struct state *s, const uint8_t *file, size_t bytes, struct err *e)
 	return 0;
 }
 
-/* Both slots, from the `bytes` where they are. */
+/* Read both slots, which have `bytes` bytes together. */
 static int
 read_both(struct state *s, uint64_t bytes, struct err *e)
 {
@@ -189,7 +189,7 @@ state_new(void)
 	return s;
 }
 
-/* Go on from what the slots say. `s` is freed on failure. */
+/* Begin with what the slots say. s is freed on failure. */
 static int
 go_on(struct state **out, struct state *s, struct err *e)
 {
@@ -261,7 +261,7 @@ state_placed(const struct state *s)
 void
 state_close(struct state *s)
 {
-	struct err ignored; /* what counts was flushed */
+	struct err ignored; /* everything that counts was flushed */
 
 	if (s == NULL)
 		return;
@@ -331,7 +331,7 @@ state_sums(const struct state *s)
 	return s->now.sums;
 }
 
-/* What s->now says goes to the slot that is older, and stays there. */
+/* Write s->now to the older slot, and flush it. */
 static int
 write_slot(struct state *s, struct err *e)
 {
@@ -467,8 +467,8 @@ state_remove(struct state *s, struct err *e)
 	return rc == 0 ? 0 : err_os(e, "%s: removing it", disk_name(s->file));
 }
 
-/* Is the block the rest of a slot of this installation, perhaps a torn one?  The sector
- * with the number is written whole, or it is the one that stood there before. */
+/* Is the block the first sector of a slot of this installation, perhaps of a torn slot? A
+ * disk writes this sector, which has the id, whole or not at all. */
 static bool
 is_remains(const uint8_t block[SECTOR_BYTES], const struct mark *m)
 {

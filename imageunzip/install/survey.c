@@ -1,10 +1,10 @@
-/* survey.c: what is known of an image before its data is read.  imageunzip calls this, in its
- * main thread, before the target is opened. */
+/* survey.c: finds what can be known of an image before its data is read. imageunzip calls
+ * this, in its main thread, before the target is opened. */
 #include "common/image/format/tiling.h"
 #include "imageunzip/install/from.h"
 
-/* A tail needs no room on the target here: whether it goes there is decided, and checked,
- * when chunk 0 is fed. */
+/* Leave the tail out of the sectors that the target must have: whether the tail goes
+ * there is decided, and checked, when chunk 0 is fed. */
 static void
 spare_tail(struct survey *s)
 {
@@ -14,7 +14,8 @@ spare_tail(struct survey *s)
 		s->needed_sectors = t->needed;
 }
 
-/* The size of the installed disk and its last used sector. */
+/* Find the size of the installed disk and the end of what is stored, and check that the
+ * chunks tile the disk. */
 static int
 survey_headers(struct survey *s, struct image *img, struct err *e)
 {

@@ -1,13 +1,14 @@
-/* tail.c: where the sectors of an image's tail go.
+/* tail.c: decides where the sectors of an image's tail go.
  *
  * The feeder's thread checks each record; decoders and the writer ask for the place of
- * sectors.  They all come to the same answer from the record and the target's size
- * alone, so nothing is shared but the place that free space spares.
+ * sectors. All of them compute the same answer from the record and the target's size, so
+ * nothing is shared except the spared sectors of the target.
  *
- * Superblocks of Linux RAID can be moved: version 0.90 does not say where it lies nor
- * how large its disk is, version 1.0 names its own sector, which tail_finish() mends;
- * bitmap and list of bad blocks lie at distances from the superblock, and go with it.
- * Everything else holds numbers of its disk's sectors or its disk's serial number. */
+ * Superblocks of Linux RAID can be moved: version 0.90 does not say where it lies nor how
+ * large its disk is, version 1.0 names its own sector, which tail_finish() mends; bitmap
+ * and list of bad blocks lie at distances from the superblock, and go with it. Everything
+ * else holds numbers of its disk's sectors or its disk's serial number.
+ */
 #include "imageunzip/install/tail.h"
 
 #include <inttypes.h>
@@ -19,7 +20,7 @@ tail_in_place(const struct target *t, const struct tail *x)
 {
 	uint64_t bytes = x->disk_sectors * SECTOR_BYTES;
 
-	/* Of one partition that is installed alone it is no part. */
+	/* A partition that is installed alone has no tail. */
 	if (x->n == 0 || t->only.len != 0)
 		return true;
 	if (t->cfg->tail == INSTALL_TAIL_SKIP || t->slice.len != 0)
@@ -101,7 +102,7 @@ tail_free(struct target *t, const struct tail *x, struct range r, struct err *e)
 	return 0;
 }
 
-/* --tail=move */
+/* Can everything be moved (--tail=move)? The places are then spared. */
 static int
 check_moves(struct target *t, const struct tail *x, struct err *e)
 {
@@ -128,7 +129,7 @@ check_moves(struct target *t, const struct tail *x, struct err *e)
 	return 0;
 }
 
-/* What makes a table fit the disk writes to the disk's end. */
+/* Refuse to adapt the table when the disk's end holds a tail: it would be overwritten. */
 static int
 check_fit(const struct target *t, const struct tail *x, struct err *e)
 {

@@ -1,7 +1,7 @@
-/* target.c: data goes to the target: sectors are written, compared or cleared, and what
- * belongs into the first 4 KiB is held back (head.h).  The writer of the installation
- * calls this while it runs, and its decoders read and compare; what is done at the
- * beginning and at the end is done when no other thread runs. */
+/* target.c: writes, compares and clears sectors of the target, and holds back what
+ * belongs into the first 4 KiB (head.h). The writer of the installation calls this while
+ * it runs, and its decoders read and compare; what is done at the beginning and at the
+ * end is done when no other thread runs. */
 #include "imageunzip/install/target.h"
 
 #include <inttypes.h>
@@ -12,10 +12,10 @@
 #include "common/disk/flight.h"
 
 enum {
-	/* Shorter runs of zeros are written: clearing is a command of its own. */
+	/* Shorter runs of zeros are written, because clearing is a command of its own. */
 	CLEAR_MIN_BYTES = 1 << 20,
 	COMPARE_BYTES = 1 << 20,
-	DIRECT_MIN_BYTES = 64 << 10, /* less is better gathered by the cache */
+	DIRECT_MIN_BYTES = 64 << 10, /* smaller writes go through the cache, which gathers them */
 };
 
 static const uint8_t zeros[TARGET_FILL_BYTES];
@@ -63,7 +63,7 @@ write_twice(struct target *t, const void *data, size_t n, uint64_t at, struct er
 	return -1;
 }
 
-/* Write many bytes of the pattern, or zeros. */
+/* Write `bytes` bytes of the pattern, or of zeros. */
 static int
 write_fill(
     struct target *t, const void *fill, uint64_t at, uint64_t bytes, struct err *e)
@@ -89,7 +89,8 @@ write_zeros(struct target *t, uint64_t at, uint64_t bytes, struct err *e)
 	return write_fill(t, zeros, at, bytes, e);
 }
 
-/* Streams get every byte, so what is free becomes zeros or the pattern. */
+/* Write a stream up to `sector`: a stream gets every byte, so free space becomes zeros or
+ * the pattern. */
 static int
 stream_up_to(struct target *t, uint64_t sector, struct err *e)
 {
@@ -107,7 +108,8 @@ stream_up_to(struct target *t, uint64_t sector, struct err *e)
 	return 0;
 }
 
-/* `at` and `bytes` are of the area. */
+/* Write bytes, of which `at` counts from the beginning of the target area; data NULL:
+ * zeros. */
 static int
 put(struct target *t, uint64_t at, const uint8_t *data, uint64_t bytes, struct err *e)
 {
@@ -266,7 +268,7 @@ discard(struct target *t, uint64_t at, uint64_t bytes)
 			     "not changed");
 }
 
-/* [from, to), which touches nothing that is reserved or spared. */
+/* Handle free sectors [from, to), none of which is reserved or spared. */
 static int
 free_space(struct target *t, uint64_t from, uint64_t to, struct err *e)
 {
@@ -281,7 +283,7 @@ free_space(struct target *t, uint64_t from, uint64_t to, struct err *e)
 	                       : put(t, at, NULL, bytes, e);
 }
 
-/* [from, to) without what is kept. */
+/* Handle free sectors [from, to), except those in kept[n]. */
 static int
 free_around(struct target *t, uint64_t from, uint64_t to, const struct range *kept,
     size_t n, struct err *e)
@@ -349,8 +351,8 @@ target_release(struct target *t, struct err *e)
 	return 0;
 }
 
-/* The length that a file gets; UINT64_MAX: it keeps its own.  A disk that is kept in
- * a file only grows: what is behind the image's end may be somebody else's. */
+/* The length that a file gets, in bytes; UINT64_MAX: it keeps its length. A disk that is
+ * kept in a file only grows: what is behind the image's end may be somebody else's. */
 static uint64_t
 wanted_bytes(const struct target *t)
 {
@@ -368,11 +370,13 @@ wanted_bytes(const struct target *t)
 int
 target_size(struct target *t, struct err *e)
 {
-	/* All that an image of a few sectors has can be in the head. */
+	/* The marker may be missing: all data of an image of a few sectors can be in the
+	 * head. */
 	if (t->end_bytes > 0 && head_put_mark(&t->head, e) != 0)
 		return -1;
 	uint64_t bytes = wanted_bytes(t);
-	/* In a shorter file the marker would be cut. */
+	/* A file shorter than that gets its length in put_head(), because the marker
+	 * would be cut. */
 	return bytes != UINT64_MAX && bytes >= HEAD_BYTES
 	           ? disk_truncate(t->disk, bytes, e)
 	           : 0;
@@ -424,7 +428,7 @@ target_seal(struct target *t, struct err *e)
 		           : 0;
 	if (put_head(t, e) == 0)
 		return 0;
-	/* After a failure it is not known what stands there. */
+	/* After a failure it is not known what the boot area holds. */
 	head_mark_again(&t->head, &worse);
 	return -1;
 }

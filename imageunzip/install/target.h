@@ -23,7 +23,7 @@ struct target {
 	/* The sectors of the image that are installed, at the beginning of the slice
 	 * (--only); len 0: all of them, each at its own place. */
 	struct range only;
-	uint8_t only_mbr_type;     /* of these, by the image's table; 0: of a GPT */
+	uint8_t only_mbr_type;     /* MBR type of the partition `only`; 0: in a GPT */
 	_Atomic bool warned_moved; /* the warning was printed about what is not adapted
 	                              to its new place */
 	uint64_t room;                    /* sectors from sector 0 of the image on;
@@ -32,12 +32,12 @@ struct target {
 	struct flight *flight;      /* direct writes, or NULL */
 	uint32_t *fill;             /* TARGET_FILL_BYTES of the pattern, or NULL */
 	uint64_t stream_at;         /* for streams: the sectors written so far */
-	_Atomic uint64_t end_bytes; /* what a fresh file must be long, at least */
+	_Atomic uint64_t end_bytes; /* bytes that a fresh file must have, at least */
 	_Atomic uint64_t short_end; /* exact end of a file by its short sector, or 0 */
 	_Atomic uint64_t
 	    covered_end; /* sectors of the image that chunks answered for */
 	_Atomic uint64_t bytes_written, bytes_same, bytes_filled, bytes_covered;
-	_Atomic bool no_discard; /* the disk does not take it */
+	_Atomic bool no_discard; /* the disk does not support discard */
 	/* Free sectors of the image that are not to be filled yet; len 0: none. */
 	_Atomic uint64_t reserved_off, reserved_len;
 	struct cover *cover; /* which free space is the image's; borrowed */
@@ -45,22 +45,26 @@ struct target {
 	_Atomic uint64_t spared_off, spared_len;
 };
 
-/* Takes the disk over, also on failure. */
+/* Open a target on a disk, which is taken over, also on failure. fresh: the disk is an
+ * empty file. ERR_USAGE: options that exclude one another, or that a pipe cannot do. */
 int target_init(struct target *, struct disk *, const struct install_config *,
     bool fresh, struct err *);
 /* Close, checking that nothing was lost. */
 int target_close(struct target *, struct err *);
 
-/* Image sectors are counted from the image's sector 0; with `only`, from the first of
- * those that are installed. */
+/* Does an image that needs `sectors` sectors fit (ERR_REFUSED)? In all functions, image
+ * sectors are counted from the image's sector 0; with `only`, from the first sector that
+ * is installed. */
 int target_check_fit(const struct target *, uint64_t sectors, struct err *);
-/* `bytes` (the last sector may be short) at an image sector; data NULL: zeros. */
+/* Write `bytes` bytes (the last sector may be short) at an image sector; data NULL:
+ * zeros. ERR_UNSUPPORTED: a stream is past this sector. */
 int target_write(
     struct target *, uint64_t sector, const void *data, uint64_t bytes, struct err *);
-/* target_write(), or another that does something with the same data. */
+/* target_write(), or another function with the same arguments. */
 typedef int target_put_fn(
     struct target *, uint64_t sector, const void *data, uint64_t bytes, struct err *);
-/* What is there now: up to `bytes`, fewer only at the end of the disk, or -1. */
+/* Read what the target holds at an image sector. Returns the bytes read, fewer than
+ * `bytes` only at the end of the disk, or -1. */
 ssize_t target_read(
     struct target *, uint64_t sector, void *buf, size_t bytes, struct err *);
 /* Compare the disk with this data.  What differs is written once more; -1 when it still
@@ -71,26 +75,26 @@ int target_compare(
 void target_note_same(struct target *, uint64_t sector, uint64_t bytes);
 /* Sectors [from, to) of the image are free: leave, zero, discard or fill them. */
 int target_free_space(struct target *, uint64_t from, uint64_t to, struct err *);
-/* These free sectors hold something for now: they are not filled until
- * target_release(), which makes them what the free space around them is; where that
- * is left as it was, zeros. */
+/* Reserve free sectors, which hold something for now: they are not filled until
+ * target_release(), which treats them like other free space, or zeros them where free
+ * space is left as it was. */
 void target_reserve(struct target *, struct range);
 int target_release(struct target *, struct err *);
-/* These sectors are never filled: something that is not at its place in the image goes
- * there. */
+/* Never fill these sectors as free space: a moved piece of the tail goes there. */
 void target_spare(struct target *, struct range);
-/* Wait for writes in flight: until then buffers must not change.  Those that were
- * started when target_ticket() was that, or all. */
+/* Wait for writes in flight, whose buffers must not change until then: target_land_upto()
+ * waits for the writes that were started when target_ticket() returned `ticket`, and
+ * target_land() for all. */
 uint64_t target_ticket(const struct target *);
 int target_land_upto(struct target *, uint64_t ticket, struct err *);
 int target_land(struct target *, struct err *);
-/* A chunk has answered for sectors [from, to). */
+/* Note that a chunk has answered for sectors [from, to). */
 void target_note_covered(struct target *, uint64_t from, uint64_t to);
 /* After the last chunk: put the incomplete marker, if it was not put yet, and give a new
  * file its length. */
 int target_size(struct target *, struct err *);
-/* Bytes of the disk, behind the head, that are not the image's; read back if that is
- * wanted. */
+/* Write n bytes at byte `at` of the disk, behind the head, that are not data of the
+ * image; they are compared with --read-back. */
 int target_fix(struct target *, uint64_t at, const void *, size_t, struct err *);
 /* Called when nothing else is left to do: flush, write the first 4 KiB, flush.  When that
  * fails, the incomplete marker stands there again, if it can be written. */

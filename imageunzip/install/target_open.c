@@ -1,6 +1,6 @@
-/* target_open.c: a target is opened: where it begins, how much room it has, and what it
- * cannot do.  install_open.c, parts.c and imageunzip's status.c call this, in the thread
- * that opens the installation. */
+/* target_open.c: opens a target: finds where it begins and how much room it has, and
+ * refuses options that it cannot do. install_open.c, parts.c and imageunzip's status.c
+ * call this, in the thread that opens the installation. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -62,7 +62,7 @@ make_pattern(struct target *t, struct err *e)
 	return 0;
 }
 
-/* What a pipe cannot do, by name. */
+/* Refuse options that a pipe cannot do. */
 static int
 check_stream(const struct disk *d, const struct install_config *cfg, struct err *e)
 {

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* The first access that failed is the reason. */
+/* Note a failed access; the first one is reported as the reason. */
 static int
 note(struct whole *w, const struct err *why)
 {
@@ -16,8 +16,8 @@ note(struct whole *w, const struct err *why)
 	return -1;
 }
 
-/* Of [off, off + len): how many bytes, from the front, are all of the head or all
- * not; *in_head where they are there, or NULL. */
+/* How many of the bytes [off, off + len), from the front, are all in the head, or all
+ * outside? *in_head: where they are in the head, or NULL. */
 static size_t
 stretch(struct whole *w, uint64_t off, size_t len, uint8_t **in_head)
 {

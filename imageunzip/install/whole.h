@@ -14,13 +14,15 @@
 struct whole {
 	struct target *target; /* borrowed */
 	struct disk *disk;     /* the view */
-	bool failed;           /* an access did, as `why` says */
+	bool failed;           /* an access has failed, as `why` says */
 	struct err why;
 };
 
-/* With --read-back all that is written through it is compared. */
+/* Open the view of an open target. With --read-back everything that is written through
+ * the view is compared. */
 int whole_open(struct whole *, struct target *, struct err *);
-/* rc is of what was done with it: a failure of the disk is told in its own words. */
+/* Close the view and return rc, the result of what was done with it. If rc is not 0 and
+ * an access to the disk has failed, *e becomes the disk's error. */
 int whole_close(struct whole *, int rc, struct err *);
 
 #endif /* IMAGEUNZIP_INSTALL_WHOLE_H */
