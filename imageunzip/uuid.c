@@ -33,7 +33,8 @@ read_uuid(struct image *img, uint8_t uuid[NDZ_UUID_BYTES], struct err *e)
 	return rc;
 }
 
-/* -u: only where the first header can be seen before anything is written. */
+/* Check -u, which is possible only if the first header can be read before anything is
+ * written. */
 int
 uuid_check(const struct run *r, struct err *e)
 {

@@ -1,5 +1,5 @@
-/* into_store.c: an image that is captured into a store.  main.c calls it, in the program's first
- * thread; put_known() is called by compressors. */
+/* into_store.c: puts an image that is captured into a store. main.c calls it in the first
+ * thread; put_known() is called in the compressors' threads. */
 #include "imagezip/into_store.h"
 
 #include <stdlib.h>

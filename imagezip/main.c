@@ -19,7 +19,7 @@
 #include "imagezip/report.h"
 #include "imagezip/upload.h"
 
-/* Write it where -U says, next to the finished image. */
+/* Write the signature to the file that -U names; the image is complete by then. */
 static int
 write_signature(const struct options *o, const struct sig *s, struct err *e)
 {
@@ -36,7 +36,7 @@ write_signature(const struct options *o, const struct sig *s, struct err *e)
 	return rc;
 }
 
-/* Where the image goes: a file, or what stands for one, or a store. */
+/* Where the image goes: a file, a device, standard output, or a store. */
 struct target {
 	struct output out;
 	struct into_store *store; /* or NULL */
@@ -141,7 +141,8 @@ capture(const struct options *o, struct disk *d, struct layout *l, struct delta 
 	return rc;
 }
 
-/* With -i nothing is hashed: it says what a full image would hold. */
+/* Capture, after comparing with the signature of -H. -i does not come here, since it
+ * reports what a full image would hold. */
 static int
 capture_changes(
     const struct options *o, struct disk *d, struct layout *l, struct err *e)
@@ -162,7 +163,7 @@ info(const struct options *o, struct disk *d, struct layout *l, struct err *e)
 	return estimate(l, d, &o->what, e) == 0 ? report_layout(l, o, e) : -1;
 }
 
-/* May existing files be replaced?  This is asked now, and not when all is read. */
+/* Fails when an existing file may not be replaced, before anything is read. */
 static int
 check_replaced(const struct options *o, struct err *e)
 {
@@ -180,7 +181,7 @@ check_replaced(const struct options *o, struct err *e)
 	return rc;
 }
 
-/* No file that is written may be one that is read, or another one that is written. */
+/* Fails when a file that is written is also read, or is written twice. */
 static int
 check_names(const struct options *o, struct err *e)
 {
@@ -237,7 +238,7 @@ look_and_act(const struct options *o, struct err *e)
 	return rc;
 }
 
-/* Onto a connection in place of standard output. */
+/* Send the image to a master server, through a connection in place of standard output. */
 static int
 send_to_master(const struct options *o, struct err *e)
 {

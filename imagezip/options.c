@@ -14,7 +14,7 @@
 #include "common/disk/output.h"
 #include "imagezip/into_store.h"
 
-/* "2", or "1e": partition e of the disklabel in partition 1. */
+/* Add a partition to a choice: "2", or "1e", partition e of the disklabel in partition 1. */
 static int
 add_partition(struct part_choice *set, const char *arg, struct err *e)
 {
@@ -72,7 +72,7 @@ set_ntfs(void *at, const char *arg, struct err *e)
 	return set_type(at, "7", e);
 }
 
-/* "store" or "skip". */
+/* Parse "store" or "skip". */
 static int
 stores(const char *arg, bool *store, struct err *e)
 {
@@ -249,7 +249,7 @@ static const struct cli_opt how_opts[] = {
 	{ 0 },
 };
 
-/* With -i the last operand is what is read. */
+/* The stream for reports. With -i the last operand is the source, not an image. */
 static FILE *
 report_to(const void *opts, char **operands, int n)
 {
@@ -326,7 +326,7 @@ options_signature(const struct options *o, char **path, struct err *e)
 	return err_nomem(e, "a name");
 }
 
-/* Which store, and as what in it. */
+/* Find the store of --to=store:NAME, and the name of the image in it. */
 static int
 settle_store(struct options *o, struct err *e)
 {

@@ -24,10 +24,12 @@ struct options {
 
 extern const struct cli_program imagezip_program;
 
-/* -U: the name of the signature that is written, to be freed; NULL: none is. */
+/* Get the name of the signature that is written (-U), which the caller frees; NULL: none
+ * is written. ERR_NOMEM. */
 int options_signature(const struct options *, char **path, struct err *);
 
-/* Parse and check what can be checked without looking at the source. */
+/* Take the operands, and check everything that can be checked without looking at the
+ * source. ERR_USAGE. */
 int imagezip_settle(struct options *, char **operands, int n, struct err *);
 
 #endif /* IMAGEZIP_OPTIONS_H */

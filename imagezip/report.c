@@ -12,7 +12,7 @@
 #include "emustore/store/stored.h"
 #include "imagezip/into_store.h"
 
-/* What of the space outside of partitions is in the image, and what is not. */
+/* Say what of the space outside of partitions is in the image, and what is not. */
 static void
 report_outside(const struct outside *o)
 {
@@ -141,7 +141,7 @@ json_layout(const struct layout *l, uint64_t stored, struct err *e)
 	return json_show(j, e);
 }
 
-/* Rows of the table for the disk's end. */
+/* Print the rows of the table for the disk's end. */
 static void
 print_tail(const struct outside *o)
 {

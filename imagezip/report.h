@@ -1,4 +1,4 @@
-/* report.h: what imagezip tells: -i, warnings, the summary. */
+/* report.h: prints what imagezip reports: -i, warnings, the summary. */
 #ifndef IMAGEZIP_REPORT_H
 #define IMAGEZIP_REPORT_H
 
@@ -6,21 +6,22 @@
 #include "imagezip/capture/layout.h"
 #include "imagezip/options.h"
 
-/* What of the layout the user should know, to stderr. */
+/* The exit status when sectors could not be read and were stored as zeros. */
 enum { EXIT_LOST_SECTORS = 4 };
 
+/* Print warnings about the layout to stderr. */
 void report_warnings(const struct layout *);
-/* -d: how filesystems that a library reads were read, to stderr. */
+/* Print to stderr how filesystems that a library reads were read (-d). */
 void report_confinement(const struct layout *);
-/* -i, as text or JSON, to stdout. */
+/* Print the report of -i, as text or JSON, to stdout. ERR_NOMEM, ERR_IO. */
 int report_layout(const struct layout *, const struct options *, struct err *);
-/* What was made: to stderr unless quiet, or as JSON to stdout; with what came of it in a store,
- * or NULL. */
+/* Print what was made: to stderr unless quiet, or as JSON to stdout; also what was stored
+ * in a store (NULL: none). ERR_NOMEM, ERR_IO. */
 struct stored_as;
 int imagezip_summary(const struct options *, const struct layout *,
     const struct capture_stats *, const struct delta *, const struct stored_as *,
     double seconds, struct err *);
-/* The sectors that could not be read, to stderr. */
+/* Print the sectors that could not be read to stderr. */
 void report_lost(const struct options *, const struct capture_stats *);
 
 #endif /* IMAGEZIP_REPORT_H */

@@ -1,4 +1,4 @@
-/* upload.c: the connection to a master server that takes the image.  main.c calls it, in the program's
+/* upload.c: connects to a master server that takes the image. main.c calls it in the
  * first thread. */
 #include "imagezip/upload.h"
 
@@ -70,7 +70,8 @@ upload_begin(struct upload *u, const char *to, const char *token_file, struct er
 	return -1;
 }
 
-/* An image that is not to be taken is not ended in order: the server sees the connection break. */
+/* Have the connection break instead of ending in order, so that the server does not take
+ * the image. */
 static void
 break_off(const struct upload *u)
 {

@@ -1,4 +1,5 @@
-/* upload.h: imagezip --to: the image goes to a master server, in place of standard output. */
+/* upload.h: imagezip --to: sends the image to a master server, in place of standard
+ * output (imagezip --to). */
 #ifndef IMAGEZIP_UPLOAD_H
 #define IMAGEZIP_UPLOAD_H
 
@@ -9,9 +10,10 @@ struct upload {
 	int connection, saved_stdout;
 };
 
-/* Ask the master server of frisbee://HOST[:PORT]/NAME for a place, and connect standard output with it.
- * token_file: of a token that the server wants to be proved; NULL: none.  ERR_USAGE: it is no such address;
- * ERR_REFUSED: the server does not take it; errors of ask.h. */
+/* Ask the master server of frisbee://HOST[:PORT]/NAME for a place, and connect standard
+ * output with it. token_file: the file of a token that is shown to the server; NULL:
+ * none. ERR_USAGE: `to` is no such address; ERR_REFUSED: the server does not take the
+ * image; errors of ask.h. */
 int upload_begin(
     struct upload *, const char *to, const char *token_file, struct err *);
 /* End the upload. rc is the exit status of imagezip so far; -1 means that the image

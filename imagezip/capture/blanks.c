@@ -1,5 +1,5 @@
-/* blanks.c: free inodes of partitions are collected, and blanked in what is read.
- * layout.c and layout_part.c call this in imagezip's first thread, windows.c calls
+/* blanks.c: collects the free inodes of partitions, and blanks them in the data that is
+ * read. layout.c and layout_part.c call this in imagezip's first thread, windows.c calls
  * blanks_apply() in the thread that reads the source. */
 #include "imagezip/capture/blanks.h"
 
@@ -29,7 +29,8 @@ end_of(const struct fs_records *r)
 	return r->at_bytes + (uint64_t)r->count * r->record_bytes;
 }
 
-/* A record is in one sector, so it is never read in two parts. */
+/* Add free records of a partition. A record lies in one sector, so it is never read in
+ * two parts. */
 static int
 add(void *arg, const struct fs_records *r, struct err *e)
 {

@@ -1,5 +1,5 @@
-/* bootimage.c: the partition table of a boot image is made.  The code that changes tables
- * on disks changes it here on a disk that keeps what is written as patches of the source.
+/* bootimage.c: makes the partition table of a boot image (-B). The code that changes
+ * tables on disks is run on a disk that keeps what is written as patches of the source.
  * layout.c and layout_part.c call this in imagezip's first thread. */
 #include "imagezip/capture/bootimage.h"
 

@@ -1,5 +1,5 @@
-/* bootimage.h: an image that boots from one partition: the others are not in it, and
- * not in its partition table. */
+/* bootimage.h: makes an image that boots from one partition (-B): the other partitions
+ * are neither in the image nor in its partition table. */
 #ifndef IMAGEZIP_CAPTURE_BOOTIMAGE_H
 #define IMAGEZIP_CAPTURE_BOOTIMAGE_H
 
@@ -8,10 +8,12 @@
 #include "common/disk/ptable.h"
 #include "imagezip/capture/relocs.h"
 
-/* Is it the root partition, or a partition that starts the machine (EFI system, BIOS boot)? */
+/* Is the partition in a boot image? The root partition is, and so are partitions that
+ * start the machine (EFI system, BIOS boot). */
 bool bootimage_has(const struct partition *, unsigned root);
-/* Patch the sectors of the table: only those partitions are left.  ERR_USAGE when there
- * is no such root, ERR_UNSUPPORTED with logical partitions. */
+/* Patch the sectors of the table, so that only partitions of bootimage_has() are left in
+ * it. ERR_USAGE when there is no such root partition, ERR_UNSUPPORTED with logical
+ * partitions. */
 int bootimage_table(
     struct relocs *, struct disk *, const struct ptable *, unsigned root, struct err *);
 

@@ -1,7 +1,7 @@
-/* bsdparts.c: partitions inside a BSD slice are left out or kept raw (-I, -R).  layout.c
- * and layout_part.c call this in imagezip's first thread.  The label was read when the
- * slice was scanned; it is read again here, because a scan says only which sectors are
- * free. */
+/* bsdparts.c: leaves partitions inside a BSD slice out, or keeps them raw (-I, -R).
+ * layout.c and layout_part.c call this in imagezip's first thread. The label was read
+ * when the slice was scanned; it is read again here, because a scan says only which
+ * sectors are free. */
 #include "imagezip/capture/bsdparts.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* bsdparts.h: what -I and -R say of partitions inside a BSD slice ("1e"). */
+/* bsdparts.h: applies -I and -R to partitions inside a BSD slice ("1e"). */
 #ifndef IMAGEZIP_CAPTURE_BSDPARTS_H
 #define IMAGEZIP_CAPTURE_BSDPARTS_H
 
@@ -6,10 +6,10 @@
 #include "imagezip/capture/layout.h"
 #include "imagezip/capture/what.h"
 
-/* Change what a scan of partition `number` (0: the source has no table) found: partitions
- * that are ignored are skipped; partitions that are raw are not, and are put into the empty
- * set *raw.  ERR_USAGE when it has no such partition, ERR_REFUSED when its disklabel is in
- * doubt. */
+/* Change the result of a scan of partition `number` (0: the source has no table):
+ * partitions inside it that are ignored (-I) are skipped; those that are raw (-R) are
+ * not, and are added to the empty set *raw. ERR_USAGE when the slice has no such
+ * partition, ERR_REFUSED when its disklabel is in doubt. */
 int bsdparts_apply(struct fs_scan *, struct rangeset *raw, struct disk *,
     struct range slice, unsigned number, const struct capture_what *, struct err *);
 /* ERR_USAGE when a partition is named that the layout does not look into. */

@@ -1,5 +1,6 @@
-/* cache.c: which pages of a source were in the page cache before it was read; the others
- * are let go again.  windows.c calls this, in the thread that reads the source. */
+/* cache.c: remembers which pages of a source were in the page cache before they were
+ * read, and drops the others from the cache again. windows.c calls this, in the thread
+ * that reads the source. */
 #include "imagezip/capture/cache.h"
 
 #include <fcntl.h>

@@ -1,8 +1,9 @@
-/* capture.c: a source becomes an image.  windows.h reads the source, and maker.h makes
- * the image; what only a capture has is here: sectors that could not be read, the
- * signature of what is stored, the limit of -A.
+/* capture.c: makes an image of a source. windows.h reads the source, and maker.h makes
+ * the image; this file adds what only a capture has: the list of sectors that could not
+ * be read, the signature of what is stored, and the limit of -A.
  *
- * Called by imagezip/main.c, in the thread that the program begins with. */
+ * imagezip/main.c calls this in the first thread.
+ */
 #include "imagezip/capture/capture.h"
 
 #include <inttypes.h>
@@ -56,7 +57,7 @@ packed(void *arg, const struct maker_packed *x, struct err *e)
 	return 0;
 }
 
-/* The image counts from its own sector 0. */
+/* Convert lost sectors of the source to sectors of the image. */
 static int
 lost_of_image(
     struct lostset *s, const struct layout *l, const struct rangeset *lost, struct err *e)
@@ -98,11 +99,12 @@ finish(struct capture *c, const struct rangeset *lost, struct err *e)
 		    c->o->source);
 	if (end_image(c, lost, e) == 0)
 		return 0;
-	/* Errors of the output name it themselves. */
+	/* Errors of the output name the output themselves. */
 	return e->kind == ERR_IO ? -1 : err_ctx(e, "%s", c->o->source);
 }
 
-/* The size of the source: of a partition its own, wherever it was read from; 0 for a pipe. */
+/* The size of the source, in bytes: for a partition, its own size, also when it was read
+ * from a whole disk; 0 for a pipe. */
 static uint64_t
 source_bytes(const struct layout *l, const struct disk *d)
 {

@@ -1,5 +1,5 @@
-/* capture.h: disk → windows → image: windows.h reads, common/image/write/maker.h makes the
- * image. */
+/* capture.h: captures a source: windows.h reads the stored sectors,
+ * common/image/write/maker.h makes the image. */
 #ifndef IMAGEZIP_CAPTURE_CAPTURE_H
 #define IMAGEZIP_CAPTURE_CAPTURE_H
 
@@ -12,20 +12,20 @@
 #include "imagezip/capture/layout.h"
 #include "imagezip/capture/what.h"
 
-/* Callbacks for what happens meanwhile, in the thread that captures; each may be NULL. */
+/* Callbacks during a capture, in the thread that captures; each may be NULL. */
 struct capture_watch {
 	void (*progress)(void *arg, uint64_t data_bytes); /* data_bytes are packed */
 	void (*chunk)(void *arg);                         /* one more chunk is written */
 	void *arg;
 };
 
-/* Where chunks go: to an output, which is open, or one after the other to take(), in the thread
- * that captures; -1 ends the work. */
+/* Where chunks go: to an open output, or one after the other to take(), which is called
+ * in the thread that captures; its -1 ends the capture. */
 struct capture_to {
 	struct output *output; /* NULL: to take() */
 	int (*take)(void *taker, const void *chunk, struct err *);
 	void *taker;
-	const struct known *known; /* who has data compressed already; NULL: nobody */
+	const struct known *known; /* finds data that was compressed before; NULL: nothing */
 };
 
 struct capture_stats {
@@ -35,7 +35,9 @@ struct capture_stats {
 	struct sig sig;       /* of what was stored, with -U or -H; owned */
 };
 
-/* 0: the image is complete; sectors that could not be read are in stats->lost. */
+/* Capture the source. Returns 0 when the image is complete; sectors that could not be
+ * read and were made zeros are in stats->lost. Members of *stats are the caller's to
+ * free, also on failure. */
 int capture_run(struct disk *, struct layout *, const struct capture_what *, struct delta *,
     const struct capture_to *, const struct capture_watch *, struct capture_stats *,
     struct err *);

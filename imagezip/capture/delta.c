@@ -1,5 +1,5 @@
-/* delta.c: the source is compared with a signature (-H), and only what differs stays in
- * the layout.  main.c calls this in the first thread, between layout and capture. */
+/* delta.c: compares the source with a signature (-H), and leaves only what differs in the
+ * layout. main.c calls this in the first thread, between layout and capture. */
 #include "imagezip/capture/delta.h"
 
 #include <inttypes.h>
@@ -45,9 +45,9 @@ read_sectors(void *arg, struct range r, void *buf, struct err *e)
 	return windows_read(arg, r, buf, e);
 }
 
-/* Does the source differ from a record of the old signature?  Where the same
- * sectors are stored today, their hash is known; else the old ones are read.
- * 1, 0, -1. */
+/* Does the source differ from a record of the old signature? If the new signature has a
+ * record of the same sectors, the hashes are compared; if not, the sectors are read.
+ * Returns 1, 0, or -1. */
 static int
 differs(struct delta *x, const struct sig *old, const struct sig_record *r,
     struct windows *w, struct err *e)

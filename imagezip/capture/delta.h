@@ -1,5 +1,5 @@
-/* delta.h: imagezip -H and -U: what differs from an image that has a signature,
- * and the signature of what there is now. */
+/* delta.h: finds what differs from an image that has a signature (imagezip -H), and makes
+ * the signature of the source (-U). */
 #ifndef IMAGEZIP_CAPTURE_DELTA_H
 #define IMAGEZIP_CAPTURE_DELTA_H
 
@@ -16,18 +16,19 @@ struct delta {
 	bool on;            /* the image is a delta */
 	enum sig_hash hash; /* of the new signature */
 	uint32_t block_sectors;
-	struct sig now;        /* of all that would be stored; owned */
+	struct sig now;        /* of all sectors that a full image would store; owned */
 	struct rangeset freed; /* stored by the base, free now; owned */
 	struct ext_state state, base;
-	struct basis basis;    /* what it says of the base's data; owned */
+	struct basis basis;    /* what the delta says of the base's data; owned */
 	struct rangeset lost;  /* source sectors that could not be read; owned */
-	uint64_t full_sectors; /* what a full image would store */
+	uint64_t full_sectors; /* sectors that a full image would store */
 	uint64_t changed_sectors;
 };
 
-/* With -H: read and hash everything that would be stored, and leave in layout->store
- * only what differs, unless that is more than -P allows.  Without -H only the defaults
- * are set. */
+/* With -H: read and hash everything that would be stored, and leave in layout->store only
+ * what differs, unless that is more than -P allows. Without -H only the defaults are set.
+ * ERR_USAGE: the source is a pipe; ERR_REFUSED: the signature has no records; also errors
+ * of reading. */
 int delta_find(struct delta *, struct disk *, struct layout *, const struct capture_what *,
     struct err *);
 void delta_free(struct delta *);

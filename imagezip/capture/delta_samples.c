@@ -1,9 +1,9 @@
-/* delta_samples.c: samples of a delta's base are made from the base's signature.  With
- * imagezip -H the base itself is not there, so the hashes of its signature become the
- * samples that installers compare with the disk: those of blocks that do not change, evenly
- * spread over the disk, and those of blocks that the delta replaces, whose new hash is in
- * the new signature.  delta.c calls this in imagezip's first thread, when it has compared
- * the source with the old signature. */
+/* delta_samples.c: makes samples of a delta's base from the base's signature. With
+ * imagezip -H the base itself is not available, so the hashes of its signature become the
+ * samples that installers compare with the disk: those of blocks that do not change,
+ * evenly spread over the disk, and those of blocks that the delta replaces, whose new
+ * hash is in the new signature. delta.c calls this in imagezip's first thread, when it
+ * has compared the source with the old signature. */
 #include "imagezip/capture/delta_samples.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "common/image/format/format.h"
 
 enum {
-	/* How many records are looked at for each kind of sample. */
+	/* How many records are candidates for each kind of sample. */
 	CANDIDATES = 4 * SAMPLES_SPREAD_MAX,
 	/* The most sectors that an installer has to read for the samples of the whole disk:
 	 * 32 MiB. */
@@ -25,7 +25,7 @@ enum fate { STAYS, REPLACED, FREED, FATES, UNKNOWN = FATES };
 
 struct finder {
 	const struct delta_samples *in;
-	struct rangeset avoid; /* relocations change these sectors */
+	struct rangeset avoid; /* sectors that relocations change */
 	struct samples kinds[FATES];
 	size_t count[FATES], seen[FATES];
 	/* Blocks of zeros are found on any empty disk. */

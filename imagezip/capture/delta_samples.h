@@ -1,5 +1,5 @@
-/* delta_samples.h: imagezip -H: what the delta says of the data of its base, out of the
- * base's signature. */
+/* delta_samples.h: finds, in the signature of a delta's base, what the delta says of the
+ * base's data (imagezip -H). */
 #ifndef IMAGEZIP_CAPTURE_DELTA_SAMPLES_H
 #define IMAGEZIP_CAPTURE_DELTA_SAMPLES_H
 
@@ -9,7 +9,7 @@
 #include "imagezip/capture/layout.h"
 
 struct delta_samples {
-	const struct sig *old, *now; /* of the base; of all that would be stored */
+	const struct sig *old, *now; /* signatures of the base, and of all that would be stored */
 	/* `same`: sectors of old records whose data has not changed. `stored`: all that a
 	 * full image would store. */
 	const struct rangeset *same, *stored;

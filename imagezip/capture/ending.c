@@ -1,14 +1,14 @@
-/* ending.c: metadata at the end of a disk or partition, recognised.
+/* ending.c: recognises metadata at the end of a disk or partition.
  *
- * imagezip calls it, in its main thread, for a disk's end behind all partitions and
- * for a partition's end behind its filesystem.
+ * tail.c calls it, in imagezip's first thread, for the end of a disk behind all
+ * partitions and for the end of a partition behind its filesystem.
  *
- * What is where was taken from libblkid's probes of fake RAID, from dmraid's and the
- * kernels' headers (Linux: md_p.h, drbd.h, block/partitions/ldm.h; FreeBSD: the GEOM
- * classes), from SNIA's "Common RAID Disk Data Format", Microsoft's "Virtual Hard Disk
- * Image Format", and Android's avb_footer.h.  Places count from the end of the area, in
- * sectors of 512 bytes; the first two of the table are also looked for in sectors of the
- * disk's own size. */
+ * Sources: libblkid's probes of fake RAID, from dmraid's and the kernels' headers (Linux:
+ * md_p.h, drbd.h, block/partitions/ldm.h; FreeBSD: the GEOM classes), from SNIA's "Common
+ * RAID Disk Data Format", Microsoft's "Virtual Hard Disk Image Format", and Android's
+ * avb_footer.h. Places count from the end of the area, in sectors of 512 bytes; the first
+ * two of the table are also looked for in sectors of the disk's own size.
+ */
 #include "imagezip/capture/ending.h"
 
 #include <string.h>
@@ -17,8 +17,8 @@
 #include "fsmods/md.h"
 
 enum {
-	ZFS_LABEL_SECTORS = 512, /* two lie at the end, at multiples of their size */
-	ZFS_RING_SECTORS = 256,  /* their second half, a slot each 1 KiB */
+	ZFS_LABEL_SECTORS = 512, /* two labels lie at the end, at multiples of their size */
+	ZFS_RING_SECTORS = 256,  /* the second half of a label, with a slot for each KiB */
 	ZFS_MAGIC = 0x00bab10c,
 	LDM_PLACE_AT = 0x12b,   /* u64 first sector, u64 sectors, big-endian */
 	LDM_PRIMARY_SECTOR = 6, /* of a disk with an MBR */
@@ -34,7 +34,7 @@ enum {
 	JMICRON_BYTES = 128,
 	AVB_FOOTER_BYTES = 64,
 	AVB_SIZE_AT = 12,       /* u64 bytes in front of it all, big-endian */
-	BEHIND_SECTORS = 2048, /* a tree begins there, or it is not looked for */
+	BEHIND_SECTORS = 2048, /* a hash tree is looked for in so many sectors */
 };
 
 /* A signature at a fixed place, whose metadata reaches from there to the end. */
@@ -63,7 +63,8 @@ static const struct {
 	{ TAIL_AVB, 1, false, SECTOR_BYTES - AVB_FOOTER_BYTES, 4, "AVBf" },
 };
 
-/* Controllers of one maker put it at different places. */
+/* Places of the metadata of Promise, in sectors from the end: its controllers use
+ * different ones. */
 static const unsigned promise_back[] = { 16, 63, 255, 256, 399, 591, 675, 735, 911, 951,
 	974, 991, 3087 };
 
@@ -88,7 +89,8 @@ look(const struct search *s, uint64_t sector, void *buf, size_t n)
 		   &ignored) == 0;
 }
 
-/* Add what was found; of each kind only the first counts. */
+/* Add what was found, from sector `from` of the area to its end; of each kind only the
+ * first find counts. */
 static void
 add(struct search *s, enum tail_kind kind, uint64_t from)
 {
@@ -143,7 +145,8 @@ imsm_from(const uint8_t b[SECTOR_BYTES], uint64_t at)
 	return more > 1 && more - 1 <= at ? at - (more - 1) : at;
 }
 
-/* Numbers of sectors in an anchor's own byte order. */
+/* The first sector of DDF metadata: the anchor at `at` has the numbers of other sectors,
+ * in its own byte order. */
 static uint64_t
 ddf_from(const uint8_t b[SECTOR_BYTES], uint64_t at, uint64_t unit_sectors)
 {
@@ -293,7 +296,8 @@ find_drbd(struct search *s)
 							  : end - DRBD_BACK);
 }
 
-/* The primary copy of the database's head, where the one at the end is gone. */
+/* Find the database of LDM by the primary copy of its head, when the copy at the end is
+ * gone. */
 static void
 find_ldm(struct search *s)
 {

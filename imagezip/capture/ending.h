@@ -1,8 +1,8 @@
-/* ending.h: what is known to lie at the end of a disk or of a partition, behind what
- * is in it: metadata of arrays, mirrors and the like.
+/* ending.h: recognises what lies at the end of a disk or partition, behind its content:
+ * metadata of arrays, mirrors and the like.
  *
- * Not what owns a partition (foreign.h asks that): these leave the beginning alone, so
- * a partition table or a filesystem in front of them is good.
+ * This metadata, unlike what foreign.h recognises, leaves the beginning alone, so a
+ * partition table or a filesystem in front of it is valid.
  */
 #ifndef IMAGEZIP_CAPTURE_ENDING_H
 #define IMAGEZIP_CAPTURE_ENDING_H
@@ -18,8 +18,8 @@ enum { ENDINGS_MAX = TAIL_KINDS };
 
 struct ending {
 	enum tail_kind kind;
-	/* Of the disk, inside the area: from where the metadata begins to its end, as
-	 * far as that is known, else to the end of the area. */
+	/* Sectors of the disk, inside the area: from the beginning of the metadata to its
+	 * end, or, if its end is not known, to the end of the area. */
 	struct range sectors;
 };
 
@@ -28,8 +28,8 @@ struct ending {
  * Returns how many were found.  What cannot be read is not recognised. */
 size_t ending_find(struct disk *, struct range area, uint64_t floor,
     struct ending found[ENDINGS_MAX]);
-/* What lies directly behind a filesystem that ends at sector `from` of the area: as
- * ending_find(), which it includes. */
+/* Find what ending_find() finds, and what lies directly behind a filesystem that ends at
+ * sector `from` of the area. */
 size_t ending_find_behind(struct disk *, struct range area, uint64_t from,
     struct ending found[ENDINGS_MAX]);
 

@@ -1,4 +1,4 @@
-/* estimate.c: the size of an image is estimated from samples of the source.  main.c calls
+/* estimate.c: estimates the size of an image from samples of the source. main.c calls
  * this in the first thread, instead of a capture. */
 #include "imagezip/capture/estimate.h"
 
@@ -14,8 +14,8 @@ struct sampler {
 	uint8_t in[FRAGMENT_WINDOW_BYTES], out[FRAGMENT_WINDOW_BYTES + WINDOW_SLACK_BYTES];
 };
 
-/* Compress up to a window of the set from its n-th sector on, and add to *in and *out.
- * What cannot be read is no sample. */
+/* Compress up to a window of the set from its n-th sector on, and add to *in and *out. A
+ * sample that cannot be read is left out. */
 static void
 sample(struct sampler *s, const struct rangeset *set, uint64_t n, uint64_t *in,
     uint64_t *out)

@@ -1,5 +1,5 @@
-/* estimate.h: how large would the image be?  Some windows of what would be stored
- * are compressed as they would be. */
+/* estimate.h: estimates how large an image would be, by compressing some windows of what
+ * would be stored. */
 #ifndef IMAGEZIP_CAPTURE_ESTIMATE_H
 #define IMAGEZIP_CAPTURE_ESTIMATE_H
 
@@ -7,7 +7,8 @@
 #include "imagezip/capture/layout.h"
 #include "imagezip/capture/what.h"
 
-/* Fill in image_bytes of the layout and of every partition. */
+/* Fill in image_bytes of the layout and of every partition. ERR_USAGE: the source cannot
+ * be read twice. */
 int estimate(struct layout *, struct disk *, const struct capture_what *, struct err *);
 
 #endif /* IMAGEZIP_CAPTURE_ESTIMATE_H */

@@ -66,7 +66,7 @@ layout_slice(struct layout *l, struct disk *d, const struct capture_what *o,
 	return layout_table_part(l, d, o, t, p, skip, e);
 }
 
-/* A bare partition; with -S of a type that no module is for, raw. */
+/* Lay out a source that is a partition without a table. */
 static int
 layout_bare(struct layout *l, struct disk *d, const struct capture_what *o,
     struct rangeset *skip, struct err *e)
@@ -90,7 +90,7 @@ layout_raw(struct layout *l, struct disk *d, const struct capture_what *o)
 	(void)o;
 }
 
-/* Neither -r, -l nor -s: what is it? */
+/* Find out what a source is, when -s and -r do not say it. */
 static int
 layout_detect(struct layout *l, struct disk *d, const struct capture_what *o,
     const struct ptable *t, struct rangeset *skip, struct err *e)
@@ -241,8 +241,8 @@ settle(struct layout *l, const struct capture_what *o, struct rangeset *skip, st
 	return 0;
 }
 
-/* Check -A; not with -i, with which the user wants to see how much it is.  For a pipe it is
- * checked while it is read. */
+/* Check -A; not with -i, with which the user wants to see how much would be stored. A
+ * pipe is checked while it is read. */
 static int
 check_limit(struct layout *l, struct disk *d, const struct capture_what *o, struct err *e)
 {

@@ -1,4 +1,4 @@
-/* layout.h: which sectors of a source are stored. */
+/* layout.h: decides which sectors of a source are stored. */
 #ifndef IMAGEZIP_CAPTURE_LAYOUT_H
 #define IMAGEZIP_CAPTURE_LAYOUT_H
 
@@ -32,20 +32,22 @@ struct layout {
 	struct rangeset store; /* image sectors whose data is stored */
 	struct rangeset table; /* image sectors of the partition table */
 	struct rangeset zero;  /* sectors of `store` that are stored as zeros, and not read */
-	struct rangeset filler; /* those of `store` that are free: too short to be left out */
-	struct cut_zones zones; /* of the image: partitions, and what is between them */
+	struct rangeset filler; /* free sectors of `store`: too short to be left out */
+	struct cut_zones zones; /* zones of the image: partitions, and the space between */
 	unsigned nparts;
 	struct layout_part parts[PTABLE_PARTS_MAX];
 	char warning[256];    /* about the partition table */
 	char in_use[400];     /* who writes to the source (source.h); "": nobody */
 	uint64_t image_bytes; /* a guess, by estimate() */
-	struct outside outside; /* of a disk's partitions */
+	struct outside outside; /* the space outside of a disk's partitions */
 	struct relocs relocs;
 	struct blanks blanks;    /* -M */
 	char reloc_warning[640]; /* why there are no relocations */
 };
 
-/* Look at the source and decide.  ERR_USAGE when it is ambiguous. */
+/* Look at the source and fill in the layout, which layout_free() frees; empty after an
+ * error. ERR_USAGE when it is ambiguous what the source is, or when options do not fit
+ * it; ERR_REFUSED by -A; also errors of reading. */
 int layout_make(struct layout *, struct disk *, const struct capture_what *, struct err *);
 void layout_free(struct layout *);
 /* Does the partition table have some of these sectors of the image? */

@@ -1,9 +1,9 @@
-/* layout_impl.h: what the parts of a layout share: layout.c what a source is, and what comes
- * of that; layout_part.c one partition; layout_outside.c the space that none has;
- * layout_zones.c where blocks lie.
+/* layout_impl.h: what the files of a layout share: layout.c finds out what a source is;
+ * layout_part.c lays out one partition, layout_outside.c the space outside of partitions;
+ * layout_zones.c finds the zones, each with its own grid of blocks.
  *
- * What each of them leaves out goes into *skip, whose sectors are those of the image, and
- * which is left open.
+ * The functions add the sectors that they leave out to *skip, in sectors of the image,
+ * and do not seal it.
  */
 #ifndef IMAGEZIP_CAPTURE_LAYOUT_IMPL_H
 #define IMAGEZIP_CAPTURE_LAYOUT_IMPL_H
@@ -14,7 +14,7 @@
 
 /* Add a part that has these sectors of the source. */
 struct layout_part *layout_add_part(struct layout *, unsigned number, struct range sectors);
-/* One partition of a table: ignored, raw, or scanned. */
+/* Lay out one partition of a table: it is ignored, raw, or scanned. */
 int layout_table_part(struct layout *, struct disk *, const struct capture_what *,
     const struct ptable *, const struct partition *, struct rangeset *skip, struct err *);
 /* Scan one partition into *skip, which is relative to the image. */
@@ -23,7 +23,7 @@ int layout_scan_part(struct layout *, struct disk *, const struct capture_what *
 
 /* layout_outside.c */
 
-/* What is stored outside of partitions. */
+/* Decide what is stored outside of partitions. */
 int layout_outside(struct layout *, struct disk *, const struct capture_what *,
     const struct ptable *, struct rangeset *skip, struct err *);
 

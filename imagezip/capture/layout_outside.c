@@ -1,14 +1,14 @@
-/* layout_outside.c: what is stored of the space that no partition has: the table, boot
- * loaders in front of the first partition, and the disk's tail.  layout.c calls this for
- * whole disks, in imagezip's first thread. */
+/* layout_outside.c: decides what is stored of the space outside of partitions: the table,
+ * boot loaders in front of the first partition, and the disk's tail. layout.c calls this
+ * for whole disks, in imagezip's first thread. */
 #include "imagezip/capture/layout_impl.h"
 
-/* Boot loaders live in front of the first partition: GRUB's up to sector 2048, those
- * of small boards (U-Boot at 8 KiB, 32 KiB, 8 MiB) up to 32768, on disks with a GPT,
- * too.  Zeros there cost next to nothing. */
+/* Boot loaders live in front of the first partition: GRUB up to sector 2048, those of
+ * small boards (U-Boot at 8 KiB, 32 KiB, 8 MiB) up to sector 32768, also on disks with a
+ * GPT. Zeros there cost next to nothing. */
 enum { BOOT_SECTORS = 32768 };
 
-/* What lies between partitions. */
+/* Skip what lies between partitions. */
 static int
 skip_gaps(
     const struct ptable *t, struct range all, struct rangeset *skip, struct err *e)
@@ -91,7 +91,7 @@ leave_outside(struct layout *l, struct disk *d, const struct capture_what *o,
 	return rc;
 }
 
-/* What is stored outside of partitions. */
+/* Decide what is stored outside of partitions. */
 int
 layout_outside(struct layout *l, struct disk *d, const struct capture_what *o,
     const struct ptable *t, struct rangeset *skip, struct err *e)

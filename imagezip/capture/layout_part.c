@@ -1,5 +1,5 @@
-/* layout_part.c: which sectors of one partition are stored: those that its
- * filesystem module does not call free, changed by the options. layout.c calls this
+/* layout_part.c: decides which sectors of one partition are stored: those that its
+ * filesystem module does not call free, unless options say otherwise. layout.c calls this
  * in imagezip's first thread. */
 #include "imagezip/capture/layout_impl.h"
 
@@ -11,8 +11,8 @@
 #include "imagezip/capture/bootimage.h"
 #include "imagezip/capture/bsdparts.h"
 
-/* -M: find free inodes.  Where they cannot be told from others, inodes are stored as they
- * are. */
+/* Find free inodes (-M). Where they cannot be told from others, all inodes are stored as
+ * they are. */
 static int
 find_blanks(struct layout *l, struct disk *d, const struct layout_part *p,
     struct fs_scan *fs, const struct rangeset *raw, struct err *e)
@@ -90,7 +90,7 @@ layout_add_part(struct layout *l, unsigned number, struct range sectors)
 	return p;
 }
 
-/* One partition of a table: ignored, raw, or scanned. */
+/* Lay out one partition of a table: it is ignored, raw, or scanned. */
 int
 layout_table_part(struct layout *l, struct disk *d, const struct capture_what *o,
     const struct ptable *t, const struct partition *p, struct rangeset *skip,

@@ -1,12 +1,12 @@
-/* layout_zones.c: which parts of the image have a grid of blocks of their own: its
- * partitions, and those inside of BSD slices.  layout.c calls this in imagezip's first
- * thread. */
+/* layout_zones.c: finds the parts of the image that have a grid of blocks of their own:
+ * its partitions, and the partitions inside of BSD slices. layout.c calls this in
+ * imagezip's first thread. */
 #include <string.h>
 
 #include "common/disk/bsdlabel.h"
 #include "imagezip/capture/layout_impl.h"
 
-/* A label in doubt leaves the slice as one zone. */
+/* Add the partitions inside a slice. A slice whose label cannot be read stays one zone. */
 static int
 add_slice(struct layout *l, struct disk *d, const struct layout_part *p, struct err *e)
 {

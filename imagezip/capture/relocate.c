@@ -1,5 +1,5 @@
-/* relocate.c: a captured partition is asked for what depends on its place: a disklabel,
- * LILO.  layout.c calls this in imagezip's first thread. */
+/* relocate.c: finds what in a captured partition depends on its place: a disklabel, LILO.
+ * layout.c calls this in imagezip's first thread. */
 #include "imagezip/capture/relocate.h"
 
 #include <inttypes.h>
@@ -10,8 +10,8 @@
 
 enum { MBR_OPENBSD = 0xa6, MBR_NETBSD = 0xa9 };
 
-/* The partition that is captured alone; NULL: it is no image of a single partition, or the
- * partition was not scanned. */
+/* The partition that is captured alone; NULL: the image is not of a single partition, or
+ * the partition was not scanned, or no relocations are wanted. */
 static const struct layout_part *
 only_part(const struct layout *l, const struct capture_what *o)
 {

@@ -1,5 +1,6 @@
-/* relocs.c: the list of relocations, and the sectors that are stored changed.  relocate.c,
- * relocs_lilo.c and bootimage.c call this in imagezip's first thread. */
+/* relocs.c: keeps the list of relocations, and the sectors that are changed before they
+ * are stored. relocate.c, relocs_lilo.c and bootimage.c call this in imagezip's first
+ * thread. */
 #include "imagezip/capture/relocs.h"
 
 #include <inttypes.h>

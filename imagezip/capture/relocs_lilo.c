@@ -1,5 +1,5 @@
-/* relocs_lilo.c: relocations for LILO in a captured partition.  relocate.c calls this in
- * imagezip's first thread.  LILO 21 has in the boot sector of a partition:
+/* relocs_lilo.c: makes relocations for LILO in a captured partition. relocate.c calls
+ * this in imagezip's first thread. LILO 21 has in the boot sector of a partition:
  *
  *	6	"LILO"
  *	10	u16 stage (1)
@@ -9,10 +9,9 @@
  *	47	address of the keyboard table
  *	52	addresses of the second stage, up to one that is none
  *
- * A descriptor has at 0 its name, at 36 and 41 the addresses of the first map
- * sectors of a RAM disk and of a kernel.  Map sectors hold addresses.  Later
- * versions lay this out differently: there the table's sum is not where this one
- * has it.
+ * A descriptor has at 0 its name, at 36 and 41 the addresses of the first map sectors of
+ * a RAM disk and of a kernel. Map sectors hold addresses. Later versions have another
+ * layout, with the table's sum at another place.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -24,7 +23,7 @@
 enum {
 	SIGNATURE_AT = 6,
 	STAGE_AT = 10,
-	TABLE_AT = 24, /* two of these, and the command line */
+	TABLE_AT = 24, /* addresses of two tables, and of the command line */
 	MESSAGE_BYTES_AT = 40,
 	MESSAGE_AT = 42,
 	KEYS_AT = 47,
@@ -42,7 +41,7 @@ struct walk {
 	struct relocs *x;
 	struct disk *d;
 	struct range slice;
-	uint64_t maps[2 * DESCRIPTORS + 1]; /* first sectors, still to be followed */
+	uint64_t maps[2 * DESCRIPTORS + 1]; /* first sectors of maps that are to be followed */
 	unsigned nmaps, maps_done;
 };
 
@@ -65,8 +64,8 @@ make_relative(const struct walk *w, uint8_t *address, uint64_t *sector, struct e
 	return lilo_put(address, *sector, e);
 }
 
-/* An address at `offset` of the image's sector `in`, with a relocation of its own.
- * 1: it leads to *to; 0: it is none. */
+/* Convert an address at byte `offset` of the image's sector `in`, which gets a relocation
+ * of its own. 1: it leads to *to; 0: there is no address; -1. */
 static int
 one_address(const struct walk *w, uint8_t *address, uint64_t in, unsigned offset,
     uint64_t *to, struct err *e)
@@ -80,7 +79,8 @@ one_address(const struct walk *w, uint8_t *address, uint64_t in, unsigned offset
 	return 1;
 }
 
-/* one_address() for the address of a map, whose sectors are to be followed. */
+/* Convert the address of a map as one_address() does, and note the map, which is to be
+ * followed. */
 static int
 map_address(
     struct walk *w, uint8_t *address, uint64_t in, unsigned offset, struct err *e)
@@ -138,7 +138,8 @@ follow_maps(struct walk *w, struct err *e)
 	return 0;
 }
 
-/* The tenth descriptor's kernel is at 511: its address ends in the next sector. */
+/* Convert the addresses of all descriptors. The kernel's address in the tenth descriptor
+ * begins at byte 511 and ends in the next sector. */
 static int
 descriptors(struct walk *w, uint8_t *table, uint64_t sector, struct err *e)
 {

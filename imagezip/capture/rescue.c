@@ -1,7 +1,8 @@
-/* rescue.c: a range that cannot be read is read in pieces.  It is cut in two until what
- * fails is a single sector, so most of it is read with few requests.  The page cache reads
- * whole pages, so good sectors beside a bad one fail with it; a sector is therefore read
- * past the cache.  windows.c calls this in the thread that reads the source. */
+/* rescue.c: reads a range that cannot be read at once in pieces. The range is cut in two
+ * until the part that fails is a single sector, so most of it is read with few requests.
+ * The page cache reads whole pages, so good sectors beside a bad one fail with it; a
+ * sector is therefore read past the cache. windows.c calls this in the thread that reads
+ * the source. */
 #include "imagezip/capture/rescue.h"
 
 #include <errno.h>

@@ -15,11 +15,13 @@ struct rescue {
 	uint64_t retries;      /* how often a sector that failed is read again */
 	bool as_zeros;         /* give up a sector rather than all */
 	struct rangeset *lost; /* source sectors given up; borrowed */
-	int direct_fd;         /* reads past the cache; -1: the disk cannot be opened so */
+	int direct_fd;         /* reads past the cache; -1: not open, or not possible */
 	bool direct_tried;
-	uint8_t *sector; /* aligned as direct_fd wants it */
+	uint8_t *sector; /* buffer, aligned for direct_fd; owned */
 };
 
+/* retries: how often a sector that failed is read again; as_zeros: make it zeros then,
+ * and add it to *lost (sectors of the source). */
 void rescue_init(struct rescue *, struct disk *, uint64_t retries, bool as_zeros,
     struct rangeset *lost);
 void rescue_done(struct rescue *);

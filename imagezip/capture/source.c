@@ -1,4 +1,4 @@
-/* source.c: what must be true of a source, so that its image is worth having.
+/* source.c: opens a source, and checks that an image of it will be valid.
  *
  * main.c calls this in the first thread, before anything is written and again before the
  * image gets its name.
@@ -49,8 +49,8 @@ stores(const void *arg, struct range sectors)
 	       rangeset_get(&l->store, i).off < to;
 }
 
-/* Fills in l->in_use.  -1 only when it cannot be known for want of memory.  Who uses what is
- * read through a network is not known here. */
+/* Fill in l->in_use. -1 only when the use cannot be found out. The use of a source that
+ * is read through a network is not known. */
 static int
 find_use(struct disk *d, struct layout *l, struct err *e)
 {
@@ -63,7 +63,7 @@ find_use(struct disk *d, struct layout *l, struct err *e)
 		return 0;
 	if (fstat(disk_fd(d), &q.st) != 0)
 		return err_os(e, "%s", disk_name(d));
-	/* Where a stream begins is not known, and so neither which sectors it has. */
+	/* It is not known where a stream begins, so it is not known which sectors it has. */
 	if (disk_seekable(d)) {
 		q.wants = stores;
 		q.arg = l;

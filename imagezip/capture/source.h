@@ -1,4 +1,4 @@
-/* source.h: may this source be captured? */
+/* source.h: opens a source, and checks whether it may be captured. */
 #ifndef IMAGEZIP_CAPTURE_SOURCE_H
 #define IMAGEZIP_CAPTURE_SOURCE_H
 
@@ -6,8 +6,8 @@
 #include "imagezip/capture/layout.h"
 #include "imagezip/capture/what.h"
 
-/* A file, a device, a pipe, or what an NBD server exports (disk_nbd.h).  Errors of
- * disk_open() and disk_open_nbd(). */
+/* Open a file, a device, a pipe, or what an NBD server exports (disk_nbd.h), for reading.
+ * Errors of disk_open() and disk_open_nbd(). */
 int source_open(struct disk **, const char *name, struct err *);
 /* ERR_REFUSED for a source that is an image itself, unless --force: the arguments were
  * given the wrong way round, or imagerezip was meant. */
@@ -16,8 +16,8 @@ int source_check_kind(struct disk *, const struct capture_what *, struct err *);
  * ERR_REFUSED when somebody may, unless --live or -i. */
 int source_check_use(
     struct disk *, struct layout *, const struct capture_what *, struct err *);
-/* Look again when all is read: ERR_REFUSED when somebody writes who did not before, because
- * the image does not say so. */
+/* Check the use again when everything was read: ERR_REFUSED when somebody may write to
+ * the source who did not before, because the image does not say that it was in use. */
 int source_check_end(struct disk *, struct layout *, struct err *);
 
 #endif /* IMAGEZIP_CAPTURE_SOURCE_H */

@@ -1,10 +1,11 @@
-/* tail.c: what lies behind the last partition of a disk.
+/* tail.c: decides what is kept of the space behind the last partition of a disk.
  *
- * imagezip calls it, in its main thread, while it decides what of a disk is stored.
- * Metadata of arrays (ending.h) and the environments of boot loaders lie at the very
- * end of a disk, so its last 16 MiB are read and kept where they are not zero; what is
- * recognised is stored completely, also where it begins in front of them.  The rest of the
- * space outside of partitions is not read: on a large disk it would be all that is. */
+ * The layout of imagezip calls it, in the first thread. Metadata of arrays (ending.h) and
+ * the environments of boot loaders lie at the very end of a disk, so the last 16 MiB are
+ * read and kept where they are not zero; metadata that is recognised is stored
+ * completely, also if it begins in front of them. The rest of the space outside of
+ * partitions is not read, because on a large disk it can be most of the disk.
+ */
 #include "imagezip/capture/tail.h"
 
 #include <stdlib.h>
@@ -63,9 +64,9 @@ parts_end(const struct ptable *t)
 	return end;
 }
 
-/* The sectors of r that are in *free become a kind of pieces, and are not free any
- * more.  Pieces for which there is no room are not the tail, but the image's, as if
- * they were anywhere else. */
+/* Make pieces of this kind of the sectors of r that are in *free, and remove them from
+ * *free. Sectors for which there is no room among the pieces are not in the tail; they
+ * are stored like any other sectors of the image. */
 static int
 add_pieces(struct tail *t, uint32_t kind, struct range r, struct rangeset *free,
     struct err *e)
@@ -93,8 +94,8 @@ by_sector(const void *a, const void *b)
 	return x->sectors.off < y->sectors.off ? -1 : x->sectors.off > y->sectors.off;
 }
 
-/* The space behind all partitions, cut into pieces by what is recognised in it, which
- * is added to *whole. */
+/* Cut the space behind all partitions, from sector `floor` on, into pieces by what is
+ * recognised in it. The sectors that are recognised are added to *whole. */
 static int
 cut(struct outside *o, struct disk *d, const struct tail_search *s, uint64_t floor,
     struct rangeset *whole, struct err *e)
@@ -124,16 +125,17 @@ cut(struct outside *o, struct disk *d, const struct tail_search *s, uint64_t flo
 	return rc;
 }
 
-/* Where blocks that are not zero are looked for. */
+/* A search for blocks that are not zero. */
 struct reader {
 	struct disk *d;
-	const struct rangeset *known; /* does not count: the table's own, what is recognised */
+	const struct rangeset *known; /* not searched: the table's sectors, what is recognised */
 	uint8_t *buf;
-	struct rangeset *set; /* of the blocks */
+	struct rangeset *set; /* the blocks that were found */
 	uint64_t unreadable;  /* sectors */
 };
 
-/* Blank what is known in a block, because it says nothing of what is beside it. */
+/* Blank the known sectors in the buffer, so that they do not make a block count as not
+ * zero. */
 static void
 blank_known(const struct reader *k, struct range r)
 {
@@ -148,8 +150,7 @@ blank_known(const struct reader *k, struct range r)
 	}
 }
 
-/* Blocks of r that are not zero are added to the set; those that cannot be read are
- * counted. */
+/* Add the blocks of r that are not zero to the set, and count those that cannot be read. */
 static int
 read_blocks(struct reader *k, struct range r, struct err *e)
 {
@@ -214,7 +215,8 @@ count(const struct tail *t, const struct rangeset *set, uint64_t sectors[TAIL_PI
 	return sum;
 }
 
-/* Keep or count what was looked at; the rest of *skip was not looked at. */
+/* Keep what was found (s->keep), or count it; the sectors of *skip outside of *looked
+ * were not read. */
 static int
 decide(struct outside *o, const struct tail_search *s, struct rangeset *full,
     const struct rangeset *looked, struct rangeset *skip, struct err *e)

@@ -1,6 +1,6 @@
-/* windows.c: the stored sectors of a source are read window by window.  capture.c reads
- * them in the reader's thread of the encoder, delta.c in imagezip's first thread before
- * the capture. */
+/* windows.c: reads the stored sectors of a source window by window. capture.c reads them
+ * in the reader's thread of the encoder, delta.c in imagezip's first thread before the
+ * capture. */
 #include "imagezip/capture/windows.h"
 
 #include <string.h>
@@ -41,7 +41,8 @@ read_range(struct windows *w, struct range r, uint8_t *buf, struct err *e)
 {
 	uint64_t sector = w->layout->base + r.off;
 	size_t bytes = r.len * SECTOR_BYTES;
-	/* A sector beyond the end would be an odd length without -f: refused. */
+	/* Only a file (-r, -f) may end within a sector; without -f such a length is
+	 * refused. */
 	bool file = w->layout->kind == EXT_KIND_FILE;
 	size_t have = file ? readable_bytes(w, sector, bytes) : bytes;
 
@@ -101,7 +102,8 @@ windows_read(struct windows *w, struct range r, void *buf, struct err *e)
 	return 0;
 }
 
-/* The next window of a pipe: everything is stored, until it ends or -c says so. */
+/* Read the next window of a pipe: everything is stored, until the pipe ends or as far as
+ * -c says. */
 static ssize_t
 next_of_stream(struct windows *w, struct window *out, uint8_t *buf, struct err *e)
 {

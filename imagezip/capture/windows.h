@@ -16,23 +16,24 @@ struct windows {
 	struct layout *layout;
 	struct cache cache;
 	struct rescue rescue;
-	size_t reloc;           /* of layout->relocs, the next one */
+	size_t reloc;           /* index of the next one of layout->relocs */
 	struct walk walk;       /* of layout->store */
-	uint64_t stream_sector; /* sources without a size: the next one */
+	uint64_t stream_sector; /* of a pipe: the next sector */
 	uint64_t stream_end;    /* the first sector that is not read; UINT64_MAX: all are */
 	bool ended;
-	uint32_t short_bytes; /* of the last sector; 0: it is whole */
+	uint32_t short_bytes; /* bytes of a short last sector; 0: it is whole */
 };
 
-/* Sectors that were lost, of the source, go into *lost. */
+/* Sectors of the source that cannot be read, and become zeros, are added to *lost. The
+ * disk, the layout and *lost must outlive the windows. */
 void windows_init(struct windows *, struct disk *, struct layout *,
     const struct capture_what *, struct rangeset *lost);
 /* Nothing more will be read. */
 void windows_done(struct windows *);
-/* Any sectors of the image, stored or not, as they would be stored. */
+/* Read any sectors of the image, stored or not, as they would be stored. */
 int windows_read(struct windows *, struct range, void *buf, struct err *);
-/* Data of the next window into buf[FRAGMENT_WINDOW_BYTES], its sectors into
- * *out.  The number of bytes, 0 at the end, or -1. */
+/* Read the data of the next window into buf[FRAGMENT_WINDOW_BYTES], its sectors and
+ * relocations into *out. Returns the number of bytes, 0 at the end, or -1. */
 ssize_t windows_next(struct windows *, struct window *out, void *buf, struct err *);
 
 #endif /* IMAGEZIP_CAPTURE_WINDOWS_H */
