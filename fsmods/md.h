@@ -23,7 +23,7 @@ struct md {
 	uint64_t meta_from; /* first sector of the metadata at the end of the member */
 };
 
-/* Where the superblock of version 0.90 (md0) or 1.0 (md1) lies in a member of so many
+/* Where the superblock of version 0.90 (md0) or 1.0 (md1) lies in a member of `sectors`
  * sectors; UINT64_MAX: the member is too small. */
 uint64_t md0_place(uint64_t sectors);
 uint64_t md1_place(uint64_t sectors);

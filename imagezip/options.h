@@ -17,7 +17,7 @@ struct options {
 	const char *name;    /* of an image that goes into the store; or NULL */
 	const char *sig_new; /* -U: write a signature; "": next to the image */
 	bool no_sync;        /* -D */
-	/* What to say. */
+	/* What to print. */
 	bool debug, dots, quiet, json;
 	uint64_t progress_fd; /* UINT64_MAX: the terminal */
 };

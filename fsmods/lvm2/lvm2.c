@@ -19,7 +19,7 @@
 #include "fsmods/lvm2/lvm2_map.h"
 #include "fsmods/recognise.h"
 
-enum { SAID_VOLUMES_MAX = 6 }; /* so many volumes are named in the warning */
+enum { SAID_VOLUMES_MAX = 6 }; /* the most volumes that the warning names */
 
 struct scan {
 	struct disk *disk;

@@ -28,8 +28,9 @@ struct lvm_map {
 
 /* Free the arrays; the map is empty afterwards. */
 void lvm_map_free(struct lvm_map *);
-/* Append a segment of so many sectors of the LV; stripe: sectors. lvm_map_area() then
- * appends each of its areas; start: the area's first sector on the PV. ERR_NOMEM. */
+/* Append a segment of the LV; sectors: its length; stripe: the length of a stripe, in
+ * sectors. lvm_map_area() then appends each of its areas; start: the area's first sector
+ * on the PV. ERR_NOMEM. */
 int lvm_map_segment(struct lvm_map *, uint64_t sectors, uint64_t stripe, struct err *);
 int lvm_map_area(struct lvm_map *, uint64_t start, struct err *);
 /* Open the LV as a disk, which the caller closes. It reads through the map, which must

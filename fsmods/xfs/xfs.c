@@ -47,7 +47,7 @@ static const uint32_t tree_magic_v5 = 0x41423342; /* AB3B */
 /* Bits of versionnum: the version, and the features of version 4. */
 enum {
 	VERSION_MASK = 0xf,
-	VERSION_SHARED = 0x200,     /* nobody knows what it meant */
+	VERSION_SHARED = 0x200,     /* unknown meaning: refused */
 	VERSION_MORE_BITS = 0x8000, /* there is features2 */
 	FEATURES2_LAZY_COUNT = 0x2,
 	FEATURES2_KNOWN = FEATURES2_LAZY_COUNT | 0x8 /* attr2 */ | 0x80 /* projid32 */ |

@@ -22,7 +22,7 @@
 #include "imageunzip/install/areas.h"
 #include "imageunzip/install/target.h"
 
-/* All in sectors, counted from the image's sector 0. */
+/* All ranges are in sectors, counted from the image's sector 0. */
 struct cover {
 	pthread_mutex_t lock; /* guards all members below */
 	bool asked;           /* free space is to be filled, and can hold something */
@@ -32,6 +32,7 @@ struct cover {
 	struct rangeset owed;   /* free space that is not filled yet */
 };
 
+/* Make an empty cover, and free its members. */
 void cover_init(struct cover *);
 void cover_free(struct cover *);
 /* Tell the cover its target, before the first chunk. */

@@ -239,8 +239,9 @@ see_to_free_space(
 	    !forecast(t, view, from, t->cfg->grow, &grown))
 		grown.grown = 0;
 	int rc = cover_areas(f->cover, t, view, f->sector_bytes, &grown, &areas, e);
-	/* With a table that cannot be read it is not known what was left out; and where
-	 * free space is to be filled, nothing would be left to wipe. */
+	/* Nothing is wiped when the table cannot be read, because it is not known then
+	 * which partitions were left out; and nothing in a rehearsal with -z or -p,
+	 * because the filling would leave nothing to wipe. */
 	wipe &= rc == 1 && !(f->dry && (t->cfg->zero || t->cfg->has_pattern));
 	if (rc == 1)
 		rc = areas_left_out(&areas, true, &left, e);

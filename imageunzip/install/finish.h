@@ -12,7 +12,7 @@
  * cannot be. table_sector_bytes: as finish.sector_bytes. */
 int finish_check(const struct target *, const struct chunk *, const void *bytes,
     unsigned table_sector_bytes, struct err *);
-/* What is to be finished. */
+/* The target to finish, and what is known of the image. */
 struct finish {
 	struct target *target;
 	struct cover *cover; /* what the chunks stored */

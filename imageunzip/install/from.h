@@ -25,7 +25,8 @@ struct survey {
 	uint64_t needed_sectors;  /* the least number of sectors that a target must have */
 };
 
-/* ERR_FORMAT when a header is wrong, or chunks overlap or leave gaps. */
+/* Survey an image before its data is read. ERR_FORMAT when a header is wrong, or chunks
+ * overlap or leave gaps; also errors of reading. */
 int survey_image(struct survey *, struct image *, struct err *);
 /* Frees a survey; a survey of zeros may be freed, too. */
 void survey_free(struct survey *);

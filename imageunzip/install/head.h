@@ -51,6 +51,7 @@ struct head {
  * area; if it is less than HEAD_BYTES, the boot area is not held back. Errors of reading. */
 int head_init(
     struct head *, struct disk *, uint64_t at, uint64_t area_bytes, struct err *);
+/* Free the members of a head that was initialised. */
 void head_free(struct head *);
 /* Write and flush the marker, if that was not done; called before any byte behind it is
  * written. */

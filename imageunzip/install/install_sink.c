@@ -195,8 +195,8 @@ end(void *self, struct sink_sum *sum, struct err *e)
 	return finish(s, sum, e);
 }
 
-/* The first error of the installation's threads is the reason; that the thread which feeds
- * was cancelled is only its consequence. */
+/* Close the sink. If a thread of the installation has failed, its error replaces *why,
+ * because the error of the thread that feeds is only a consequence. */
 static bool
 close_sink(void *self, struct sink_sum *sum, struct err *why)
 {

@@ -58,7 +58,8 @@ give_way(const struct install *in)
 		return; /* the thread keeps its priority */
 }
 
-/* What chunk 0 says of the base was compared before anything was written. */
+/* Check that the disk holds what the chunk of a delta replaces. The samples of chunk 0
+ * were compared before anything was written, and are not compared again. */
 static int
 check_base(struct install *in, const struct job *j, struct err *e)
 {

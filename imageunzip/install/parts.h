@@ -20,10 +20,14 @@ void parts_abort(struct install *);
  * install_feed(), or NULL. */
 int parts_feed(struct parts *, uint32_t number, const void *chunk,
     void (*released)(void *arg, const void *chunk), void *arg, struct err *);
+/* Is the chunk on the target in all partitions? */
 bool parts_has(const struct parts *, uint32_t chunk);
+/* install_lacks_place() and install_offer() of the only partition that has a state. */
 bool parts_lacks_place(struct parts *);
 int parts_offer(struct parts *, uint32_t number, const void *chunk, struct err *);
+/* Has a thread of any partition failed? */
 bool parts_failed(struct parts *);
+/* The sum over all partitions. */
 uint64_t parts_bytes_covered(struct parts *);
 /* For parts_expect() and parts_trust_digests(), NULL is fine. */
 void parts_expect(struct parts *, uint32_t nchunks);

@@ -17,7 +17,7 @@
 #include "common/image/read/chunk.h"
 #include "imageunzip/install/areas.h"
 
-/* All in sectors, counted from the image's sector 0. */
+/* All ranges are in sectors, counted from the image's sector 0. */
 struct place {
 	pthread_mutex_t lock;
 	bool known; /* the partitions are known */
@@ -28,6 +28,7 @@ struct place {
 	struct range at; /* the place; len 0: none yet */
 };
 
+/* Make an empty place, and free its members. */
 void place_init(struct place *);
 void place_free(struct place *);
 /* Learn from chunk 0 where the partitions are; a table that cannot be read counts as one

@@ -76,7 +76,7 @@ int rehearsal_end_early(struct rehearsal *, const void *chunk0, uint32_t nchunks
 int rehearsal_end(struct rehearsal *, struct rehearsal_found *, struct err *);
 /* Free what was found. */
 void rehearsal_found_free(struct rehearsal_found *);
-/* NULL is fine. */
+/* Give up the installation and free the rehearsal; NULL is fine. */
 void rehearsal_free(struct rehearsal *);
 
 #endif /* IMAGEUNZIP_INSTALL_REHEARSAL_H */

@@ -28,7 +28,8 @@ struct state_of {
 	uint8_t uuid[NDZ_UUID_BYTES]; /* of the image */
 	uint32_t nchunks;
 	uint64_t target_bytes; /* the disk's size; UINT64_MAX: a new file */
-	/* Of chunk 0; zeros while it is not known: chunks come in any order. */
+	/* The digest of chunk 0; zeros while it is not known, because chunks come in any
+	 * order. */
 	uint8_t digest[EXT_DIGEST_BYTES];
 };
 

@@ -49,8 +49,8 @@ look(const struct cache *c, struct cache_stretch *s, uint64_t number)
 	munmap(map, n);
 }
 
-/* Let go the pages that were not cached before.  This is only advice: a page that somebody
- * else uses stays. */
+/* Drop the pages that were not cached before. This is only advice: pages that another
+ * process uses stay in the cache. */
 static void
 let_go(const struct cache *c, const struct cache_stretch *s)
 {

@@ -31,6 +31,7 @@ struct cache {
 	struct cache_stretch here, next;
 };
 
+/* Begin for a disk; a disk without a descriptor, or a pipe, is not looked after. */
 void cache_init(struct cache *, struct disk *);
 /* The reader continues at this byte of the source; it never goes back. */
 void cache_reading(struct cache *, uint64_t at);

@@ -34,7 +34,7 @@ enum {
 	JMICRON_BYTES = 128,
 	AVB_FOOTER_BYTES = 64,
 	AVB_SIZE_AT = 12,       /* u64 bytes in front of it all, big-endian */
-	BEHIND_SECTORS = 2048, /* a hash tree is looked for in so many sectors */
+	BEHIND_SECTORS = 2048, /* how far behind `from` a hash tree is looked for */
 };
 
 /* A signature at a fixed place, whose metadata reaches from there to the end. */
@@ -111,8 +111,8 @@ at_byte(const uint8_t sector[SECTOR_BYTES], size_t at)
 	return r;
 }
 
-/* Two bytes of magic can be there by chance; so the sum of the first fifty bytes must be
- * the next one. */
+/* Is the sum of a VIA record right? Two bytes of magic can be found by chance, so the
+ * byte behind the first fifty must be their sum. */
 static bool
 via_is_right(const uint8_t b[SECTOR_BYTES])
 {
@@ -135,7 +135,8 @@ jmicron_is_right(const uint8_t b[SECTOR_BYTES])
 	return sum <= 1;
 }
 
-/* A table that is too long for one sector begins in front of it. */
+/* The first sector of an IMSM table: one that is too long for one sector begins in front
+ * of the sector `at`, which has the signature. */
 static uint64_t
 imsm_from(const uint8_t b[SECTOR_BYTES], uint64_t at)
 {

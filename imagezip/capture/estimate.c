@@ -50,7 +50,7 @@ estimate_set(struct sampler *s, const struct rangeset *set)
 			  (100 + OVERHEAD_PERCENT) / 100);
 }
 
-/* Find the stored data in [lo, hi), without the parts that are not read. */
+/* Find the stored sectors in [lo, hi), without those that are stored as zeros. */
 static int
 stored_in(
     const struct layout *l, uint64_t lo, uint64_t hi, struct rangeset *out,

@@ -25,7 +25,7 @@ source_check_kind(struct disk *d, const struct capture_what *o, struct err *e)
 {
 	int is = o->force ? 0 : kind_is_image(d, e);
 
-	/* What cannot be read is tried again later, or becomes zeros. */
+	/* Sectors that cannot be read now are tried again later, or become zeros. */
 	if (is < 0)
 		return o->retries == 0 && !o->bad_as_zeros ? -1 : 0;
 	if (is == 0)

@@ -14,7 +14,7 @@ struct part_choice {
 	uint32_t letters[PTABLE_PARTS_MAX + 1]; /* bit 0: a; none of slice 0 */
 };
 
-/* In brackets, imagezip's option. */
+/* What to capture, and how; the options of imagezip are in brackets. */
 struct capture_what {
 	const char *source;
 	uint64_t slice;       /* of a disk, this partition alone (-s); 0: all */
