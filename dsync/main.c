@@ -1,4 +1,4 @@
-/* dsync: a copy of a device that is kept up to date.  main() and all that it calls run in the
+/* main.c: dsync keeps a copy of a device up to date.  main() and all that it calls run in the
  * first thread; the threads that read are in dsync/extract. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ init(struct options *o, struct err *e)
 	return sync_once(o, true, e);
 }
 
-/* 0, EXIT_DIFFERS or -1. */
+/* Returns 0, EXIT_DIFFERS or -1. */
 static int
 verify(struct options *o, struct err *e)
 {
@@ -57,7 +57,7 @@ sleep_until(uint64_t us)
 		nanosleep(&(struct timespec){ 0, NAP_NS }, NULL);
 }
 
-/* A failure is logged, and the next time may be better. */
+/* Sync once.  A failure is logged, because the next sync may succeed. */
 static void
 try_sync(struct options *o)
 {
@@ -97,7 +97,7 @@ run_on(struct options *o, struct err *e)
 			next = clock_us();
 		sleep_until(next);
 	}
-	return 0; /* it was told to end */
+	return 0; /* a signal ended it, which is no failure */
 }
 
 static int

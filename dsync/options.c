@@ -1,4 +1,5 @@
-/* options.c: the command line of dsync.  main.c calls this, in the first thread. */
+/* options.c: the command line of dsync.  main.c calls dsync_settle(), and cli_main() reads the
+ * table, in the first thread. */
 #include "dsync/options.h"
 
 #include <stddef.h>
@@ -16,7 +17,7 @@ enum {
 	OPT_FORCE, OPT_JSON,
 };
 
-/* 90, 90s, 5m, 2h, 30d. */
+/* Parse a time, such as 90, 90s, 5m, 2h or 30d, into seconds. */
 static int
 take_time(void *at, const char *arg, struct err *e)
 {

@@ -1,5 +1,5 @@
-/* bases.c: the file of what a device's targets are known to have.  dmextract and dsync call
- * this, each file in one thread.  Its lines:
+/* bases.c: reads and writes the file that remembers which states of a device a target has or
+ * may have.  dmextract and dsync call this; each file is used by one thread.  Its lines are:
  *
  *	dsync-source 1
  *	kind NAME
@@ -86,7 +86,7 @@ static const struct statement_kind statements[] = {
 	{ 0 },
 };
 
-/* A lock file stands beside it, since the file itself is replaced. */
+/* Lock PATH.lock beside the file: a lock on the file itself would not survive its replacement. */
 static int
 lock(struct bases *b, struct err *e)
 {
@@ -113,7 +113,7 @@ read_file(struct bases *b, struct err *e)
 	if (statements_read(statements, b, b->path, e) == 0)
 		return 0;
 	if (e->kind == ERR_USAGE)
-		e->kind = ERR_FORMAT; /* people do not write this file */
+		e->kind = ERR_FORMAT; /* no user writes this file: a mistake in it is damage */
 	return -1;
 }
 
@@ -195,7 +195,7 @@ bases_known(const struct bases *b)
 	return b->confirmed;
 }
 
-/* Take the i-th out. */
+/* Remove the i-th state, and tell dropped() about it. */
 static void
 drop(struct bases *b, unsigned i, void (*dropped)(void *arg, const struct base *), void *arg)
 {
@@ -239,7 +239,7 @@ bases_confirm(struct bases *b, const struct stream_id *id,
 	return 0;
 }
 
-/* Make the folder of a path, and that above it. */
+/* Create `folder`, and the folder `below` that lies in it. */
 static int
 make_folders(const char *folder, const char *below, struct err *e)
 {
@@ -266,7 +266,7 @@ bases_path(const char *folder, const char *device, const char *target, struct er
 		err_nomem(e, "a name");
 	else if (make_folders(folder, below, e) != 0)
 		free(path), path = NULL;
-	/* What is in the folder has one name, without slashes. */
+	/* The name of the file has no slash and no blank. */
 	for (char *p = path != NULL ? path + strlen(below) + 1 : NULL; p != NULL && *p != '\0'; p++)
 		if (*p == '/' || *p == ' ')
 			*p = '-';

@@ -1,10 +1,10 @@
-/* bases.h: what the source of changes remembers of one device for one target: the state that
+/* bases.h: what the source of change remembers of one device for one target: the state that
  * the target is known to have (the base), and the states that were sent and not yet
  * confirmed (pending).
  *
- * It is a text file, replaced as a whole.  Nothing is forgotten until it is confirmed that it
- * has arrived: an extract adds a pending state, and bases_confirm() makes one the base.
- * While the file is open, no other program can open it.
+ * The memory is a text file, which is replaced as a whole.  The base stays until a later state
+ * is confirmed to have arrived: an extract adds a pending state, and bases_confirm() makes one
+ * the base.  While one program has the file open, no other program can open it.
  */
 #ifndef DSYNC_CHANGE_BASES_H
 #define DSYNC_CHANGE_BASES_H
@@ -17,10 +17,10 @@
 
 enum {
 	BASES_PENDING_MAX = STREAM_BASES_MAX - 1,
-	BASE_TOKEN_BYTES = 256, /* with its NUL; one word */
+	BASE_TOKEN_BYTES = 256, /* one word and its NUL */
 };
 
-/* A state of the device, and what its kind needs to tell what has changed since. */
+/* A state of the device, and what the source of change needs to find what has changed since. */
 struct base {
 	struct stream_id id;
 	char token[BASE_TOKEN_BYTES]; /* "-": none */
@@ -28,37 +28,41 @@ struct base {
 
 struct bases {
 	char *path; /* owned */
-	int lock;
-	char kind[STREAM_KIND_BYTES];
+	int lock; /* descriptor of the lock file; -1: not open */
+	char kind[STREAM_KIND_BYTES]; /* name of the source of change */
 	uint64_t device_bytes; /* 0: nothing was extracted yet */
 	struct stream_id lineage;
-	unsigned n;                           /* of all: 0: no base */
+	unsigned n;                           /* states in all[] */
 	bool confirmed;                       /* all[0] is the base */
 	struct base all[STREAM_BASES_MAX];    /* the base, then the pending, oldest first */
 };
 
-/* Open the file, or begin one that is not there.  ERR_REFUSED: another program has it, or it
- * is of another kind.  ERR_FORMAT: it is damaged. */
+/* Open the file at `path`, or begin with no states if there is no such file.  `kind` is the
+ * name of the source of change.  ERR_REFUSED: another program has the file open, or the file
+ * belongs to another kind.  ERR_FORMAT: it is damaged.  ERR_UNSUPPORTED: its version is not
+ * known.  ERR_IO, ERR_NOMEM. */
 int bases_open(struct bases *, const char *path, const char *kind, struct err *);
-/* Write it, so that it survives a crash. */
+/* Replace the file, so that its new contents survive a crash.  ERR_IO, ERR_NOMEM. */
 int bases_save(const struct bases *, struct err *);
-void bases_close(struct bases *); /* all zeros are fine */
-/* Forget all of it: what comes next is a full copy. */
+void bases_close(struct bases *); /* release the lock; a struct of zeros is allowed */
+/* Forget all states and begin a new lineage: the next extract is a full copy.  ERR_IO. */
 int bases_forget(struct bases *, struct err *);
-/* One more pending state; the oldest pending one goes when there is no room, and its place
- * in all[] is told to dropped() before. */
+/* Add a pending state, which is copied.  When there is no room, the oldest pending state is
+ * removed, and dropped() is called with it; dropped may be NULL. */
 void bases_add(struct bases *, const struct base *,
     void (*dropped)(void *arg, const struct base *), void *arg);
-/* The target has this state (NULL: the last one that was sent).  It is the base now; those
- * before it are told to dropped().  ERR_ABSENT: it is not pending.  A state that is the base
- * already is no error. */
+/* Record that the target has this state (NULL: the state that was sent last).  It becomes the
+ * base, and dropped(), which may be NULL, is called with each older state.  A state that is
+ * the base already is no error.  ERR_ABSENT: the state is not remembered, or NULL was given and
+ * no state is pending. */
 int bases_confirm(struct bases *, const struct stream_id *,
     void (*dropped)(void *arg, const struct base *), void *arg, struct err *);
-/* May a change since these bases be asked for?  Only when one is confirmed. */
+/* Whether a base is confirmed: changes since these states can be asked for only then. */
 bool bases_known(const struct bases *);
 
-/* The file of a device when none was named, into a new string: FOLDER/source/NAME, with
- * ".TARGET" behind it unless target is NULL.  The folders are made.  NULL: *e says why. */
+/* The path of a device's file when the user named none: FOLDER/source/NAME, followed by
+ * ".TARGET" unless target is NULL.  Both folders are created.  Returns a new string, which the
+ * caller frees; NULL on failure: ERR_IO, ERR_NOMEM. */
 char *bases_path(const char *folder, const char *device, const char *target, struct err *);
 
 #endif /* DSYNC_CHANGE_BASES_H */

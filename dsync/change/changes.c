@@ -1,5 +1,5 @@
-/* changes.c: which sources of change there are, and what their silence means.  The extract
- * calls this, in its first thread. */
+/* changes.c: the list of all sources of change, and the sink that takes whatever they do not
+ * report as changed.  The extract calls this, in its first thread. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,7 +65,7 @@ same_but(struct same_sink *s, const struct rangeset *changed, struct err *e)
 	return rc == 0 ? same_add(s, (struct range){ at, s->device_bytes - at }, e) : rc;
 }
 
-/* Whole blocks that hold any of these bytes. */
+/* Add the whole blocks that hold any of these bytes to *to. */
 static int
 add_blocks(struct rangeset *to, const struct rangeset *from, uint64_t block,
     uint64_t device_bytes, struct err *e)
@@ -83,7 +83,7 @@ add_blocks(struct rangeset *to, const struct rangeset *from, uint64_t block,
 	return rc;
 }
 
-/* What has changed since one base is added to *changed. */
+/* Add what has changed since one base to *changed. */
 static int
 since_one(const struct change_kind *k, void *self, const struct change_job *job,
     const struct change_about *about, const struct base *base, struct rangeset *changed,

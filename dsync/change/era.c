@@ -1,12 +1,13 @@
 /* era.c: the source of change "era": the device mapper's target of that name notes for each
  * block in which era it was written last.  The extract calls this, in its first thread.
  *
- * A checkpoint begins a new era, and a state remembers which one was the first after it.  What
+ * A checkpoint begins a new era, and the token of a state names the first era after it.  What
  * was written since is read by era_invalidate(8) from a snapshot of the metadata, while
  * the device is in use.  (The kernel's document device-mapper/era.)
  *
- * What is written past the target cannot be seen.  So a state also remembers which activation
- * of the device it belongs to: after another one everything counts as changed.
+ * The era target does not see what is written to the device beneath it.  For this reason a
+ * token also names the activation of the device: after another activation everything counts as
+ * changed.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,11 +23,11 @@
 #include "dsync/run/command.h"
 
 enum {
-	CHECKPOINTS_MAX = 200,
-	NAP_MS = 20,
-	ANSWER_BYTES = 1 << 30,
-	STATUS_ERA = 2, /* of the words of the status: the era, and */
-	STATUS_HELD = 3, /* the block of the metadata's snapshot, or "-" */
+	CHECKPOINTS_MAX = 200, /* times that a new era is asked for, */
+	NAP_MS = 20,           /* with this pause between them: about 4 s in all */
+	ANSWER_BYTES = 1 << 30, /* of era_invalidate, at most */
+	STATUS_ERA = 2, /* index in the words of the status: the era */
+	STATUS_HELD = 3, /* and the block of the metadata's snapshot, or "-" */
 };
 
 struct era {
@@ -34,7 +35,7 @@ struct era {
 	char generation[MAPPED_WORD_BYTES];
 	uint64_t first; /* the era that began with open() */
 	uint64_t block_bytes;
-	bool held; /* a snapshot of the metadata is ours */
+	bool held; /* a metadata snapshot that this program took exists */
 };
 
 static int
@@ -51,7 +52,7 @@ get_era(const struct era *s, uint64_t *era, bool *held, struct err *e)
 	return number_uint(m.args[STATUS_ERA], 0, UINT32_MAX, era, e);
 }
 
-/* A message only asks for a new era. */
+/* Begin a new era.  The message only asks for one, so it is repeated until the era counts up. */
 static int
 checkpoint(struct era *s, struct err *e)
 {
@@ -60,7 +61,7 @@ checkpoint(struct era *s, struct err *e)
 
 	if (get_era(s, &before, &held, e) != 0)
 		return -1;
-	/* Of a run that was killed. */
+	/* A metadata snapshot that exists now is left from a run that was killed. */
 	if (held && mapper_message(s->job->device, "drop_metadata_snap", e) != 0)
 		return -1;
 	for (unsigned i = 0; i < CHECKPOINTS_MAX; i++) {
@@ -95,7 +96,7 @@ look(struct era *s, struct err *e)
 	return mapper_generation(s->job->device, s->generation, e);
 }
 
-/* The largest power of two that the blocks consist of. */
+/* The largest power of two that divides the block size. */
 static uint32_t
 unit_of(uint64_t block_bytes)
 {
@@ -141,7 +142,8 @@ era_close(void *self)
 	free(self);
 }
 
-/* One element: <block block="N"/> or <range begin="N" end="N"/>, without the end. */
+/* Parse one element, <block block="N"/> or <range begin="N" end="N"/>; the block `end` is not
+ * part of the range. */
 static int
 take_element(const struct era *s, const char *text, size_t n, struct rangeset *to,
     struct err *e)
@@ -162,7 +164,7 @@ take_element(const struct era *s, const char *text, size_t n, struct rangeset *t
 	    to, (struct range){ from * s->block_bytes, (end - from) * s->block_bytes }, e);
 }
 
-/* The answer must be whole: it begins with <blocks> and ends with </blocks>. */
+/* Parse the whole answer, which must begin with <blocks> and end with </blocks>. */
 static int
 take_answer(const struct era *s, const char *text, struct rangeset *to, struct err *e)
 {
@@ -202,7 +204,7 @@ ask(struct era *s, uint64_t since, struct rangeset *changed, struct err *e)
 	return rc;
 }
 
-/* A token is ERA:GENERATION. */
+/* Read a token, ERA:GENERATION. */
 static int
 read_token(const struct era *s, const struct base *base, uint64_t *since, struct err *e)
 {
@@ -240,7 +242,7 @@ era_same(void *self, const struct base *base, struct same_sink *sink, struct err
 	return rc;
 }
 
-/* Quiet is a device of which nothing was written in the eras since open(). */
+/* The device was quiet if no block was written in the eras since open(). */
 static int
 era_quiet(void *self, struct err *e)
 {

@@ -1,5 +1,5 @@
-/* find.c: the table of a mapped device says what tracks it.  dmextract and dsync call this, in
- * their first thread, when the user names no source of change. */
+/* find.c: finds the tracker of a mapped device in the device's table.  dmextract and dsync call
+ * this, in their first thread, when the user names no source of change. */
 #include "dsync/change/find.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* image.c: the source of change "image": the device is compared with an image, in blocks of
- * 4 KiB.  What the image does not store has changed.  The extract calls this, in its first
- * thread. */
+ * 4 KiB.  What the image does not store counts as changed.  The extract calls this, in its
+ * first thread. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "dsync/change/change.h"
 #include "dsync/read/past.h"
 
-enum { PIECE_BYTES = 1 << 20, BLOCK_BYTES = 4096 };
+enum { PIECE_BYTES = 1 << 20, /* bytes read at a time */ BLOCK_BYTES = 4096 };
 
 struct image_source {
 	const struct change_job *job; /* borrowed */
@@ -66,7 +66,8 @@ image_open(void **self, const struct change_job *job, struct change_about *about
 	return -1;
 }
 
-/* Parts of the piece, cut at multiples of a block of the device, that are the same. */
+/* Report the blocks of this piece that are the same.  Blocks begin at multiples of BLOCK_BYTES
+ * of the device, so the first and the last of a piece may be short. */
 static int
 compare(const struct image_source *s, uint64_t at, const uint8_t *data, size_t bytes,
     struct same_sink *sink, struct err *e)
@@ -83,7 +84,7 @@ compare(const struct image_source *s, uint64_t at, const uint8_t *data, size_t b
 	return rc;
 }
 
-/* A stored range that is on the device. */
+/* Compare a range that the image stores and that lies on the device. */
 static int
 compare_range(
     struct image_source *s, struct range sectors, struct same_sink *sink, struct err *e)

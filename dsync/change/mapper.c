@@ -1,4 +1,5 @@
-/* mapper.c: dmsetup(8) is asked and told.  Sources of change call this, in one thread. */
+/* mapper.c: asks dmsetup(8) about devices and runs its commands.  Sources of change call this,
+ * in one thread. */
 #include "dsync/change/mapper.h"
 
 #include <inttypes.h>
@@ -31,7 +32,7 @@ run(const char *const argv[], struct err *e)
 	return 0;
 }
 
-/* "0 SECTORS TARGET ARGS...": the line of a device with one target. */
+/* Parse "0 SECTORS TARGET ARGS...", the line of a device with one target. */
 static int
 parse(struct mapped *m, char *line, const char *device, struct err *e)
 {
@@ -136,7 +137,7 @@ mapper_path(const char *word, char path[MAPPED_WORD_BYTES], struct err *e)
 	return 0;
 }
 
-/* The first word of a small file. */
+/* Read the first word of a small file. */
 static int
 read_word(const char *path, char out[MAPPED_WORD_BYTES], struct err *e)
 {
@@ -152,7 +153,7 @@ read_word(const char *path, char out[MAPPED_WORD_BYTES], struct err *e)
 	return 0;
 }
 
-/* The kernel counts the disks that it makes (sysfs: diskseq), anew after each boot. */
+/* The kernel numbers the disks that it makes (sysfs: diskseq), anew after each boot. */
 int
 mapper_generation(const char *device, char out[MAPPED_WORD_BYTES], struct err *e)
 {
@@ -180,7 +181,7 @@ mapper_xml_number(const char *text, size_t n, const char *name, uint64_t *value)
 	uint64_t v = 0;
 	bool any = false;
 
-	/* NAME, blanks, =, blanks, a quote; in front of NAME is a blank. */
+	/* The syntax: a blank, NAME, blanks, =, blanks, a quote, digits, a quote. */
 	for (const char *p = text; p + len < end; p++) {
 		if (*p != ' ' || memcmp(p + 1, name, len) != 0)
 			continue;

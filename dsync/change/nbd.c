@@ -1,11 +1,11 @@
 /* nbd.c: the source of change "nbd": a dirty bitmap that QEMU keeps and serves beside the disk.
  * The extract calls this, in its first thread.
  *
- * QEMU sets a bit for what a guest writes from the moment on in which the bitmap was made, and
+ * From the moment in which the bitmap was made, QEMU sets a bit for what a guest writes, and
  * the export says so in the context "qemu:dirty-bitmap:NAME" (the document interop/bitmaps of
- * QEMU; libnbd's nbd_block_status(3)).  A state remembers the name of the bitmap that has
- * all that was written since.  A bitmap that was made anew must have a new name: an export
- * does not tell one from the other.
+ * QEMU; libnbd's nbd_block_status(3)).  The token of a state is the name of the bitmap that
+ * has all that was written since.  A bitmap that was made anew must have a new name: an export
+ * does not tell whether two bitmaps of one name are the same bitmap.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,15 +18,15 @@
 #include "dsync/change/change.h"
 
 enum {
-	ASK_BYTES = 1 << 30, /* of one question; the protocol's limit is 4 GiB */
-	NAME_BYTES = 200,
-	BLOCK_BYTES = 4096,  /* less than any bitmap's granularity: it says how much more */
+	ASK_BYTES = 1 << 30, /* of one query; the protocol's limit is 4 GiB */
+	NAME_BYTES = 200, /* of a bitmap, with the NUL */
+	BLOCK_BYTES = 4096,  /* less than the granularity of any bitmap */
 };
 
 struct nbd_source {
 	const struct change_job *job; /* borrowed */
 	const struct nbd_lib *lib;
-	char since[NAME_BYTES], next[NAME_BYTES];
+	char since[NAME_BYTES], next[NAME_BYTES]; /* bitmaps of the base and the new state */
 };
 
 static int
@@ -35,7 +35,8 @@ fail_nbd(const struct nbd_source *s, struct err *e)
 	return err_set(e, ERR_IO, "%s: %s", s->job->device, s->lib->get_error());
 }
 
-/* Connect, asking for one bitmap. */
+/* Connect to the export, asking for one bitmap.  The handle in *out is the caller's, also on
+ * failure; NULL: there is none. */
 static int
 connect_for(struct nbd_handle **out, const struct nbd_source *s, const char *bitmap,
     char context[NAME_BYTES + 40], struct err *e)
@@ -58,7 +59,7 @@ connect_for(struct nbd_handle **out, const struct nbd_source *s, const char *bit
 	return 0;
 }
 
-/* NAME, or NAME,NEXT. */
+/* Parse the names of bitmaps: NAME, or NAME,NEXT. */
 static int
 parse(struct nbd_source *s, struct err *e)
 {
@@ -74,7 +75,8 @@ parse(struct nbd_source *s, struct err *e)
 	return 0;
 }
 
-/* Whatever is written from now on must be in the bitmap that the new state names. */
+/* The bitmap that the new state names must exist now: whatever is written from now on must be
+ * in it. */
 static int
 nbd_open(void **self, const struct change_job *job, struct change_about *about, struct err *e)
 {
@@ -107,11 +109,11 @@ nbd_open(void **self, const struct change_job *job, struct change_about *about, 
 	return rc;
 }
 
-/* What the answers to one question are gathered in. */
+/* Gathers the replies to one query of block status. */
 struct answer {
 	const char *context;
 	struct rangeset *dirty;
-	uint64_t at; /* behind what was told */
+	uint64_t at; /* first byte not covered yet */
 	struct err *e;
 	bool failed;
 };

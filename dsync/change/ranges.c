@@ -1,6 +1,6 @@
-/* ranges.c: the source of change "ranges": a file whose lines say which sectors have changed,
- * as somebody else found out.  The extract calls this, in its first thread.  A file that cannot
- * be understood is an error: whoever wrote it meant something else than all of the device.
+/* ranges.c: the source of change "ranges": a file of the user says which sectors have changed.
+ * The extract calls this, in its first thread.  A file that cannot be understood is an error,
+ * because its author did not mean that all of the device has changed.  Each line has:
  *
  *	FIRST COUNT	sectors of 512 bytes; # begins a comment
  */
@@ -19,7 +19,7 @@ struct ranges {
 	struct rangeset changed; /* bytes */
 };
 
-/* One line: the sectors become bytes. */
+/* Parse one line; its sectors are added as bytes. */
 static int
 take_line(char *line, uint64_t device_bytes, struct rangeset *to, struct err *e)
 {

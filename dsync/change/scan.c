@@ -1,14 +1,14 @@
-/* scan.c: the source of change "scan": all of the device is read, and each block's SHA-256 is
- * compared with the one that was kept.  It needs no tracker, and is the truth that trackers
- * are tested against.  The extract calls this, in its first thread.
+/* scan.c: the source of change "scan": all of the device is read, and the SHA-256 of each block
+ * is compared with the digest that was kept.  It needs no tracker, and is the reference that
+ * trackers are tested against.  The extract calls this, in its first thread.
  *
- * Beside the file of bases, PATH, stands a file of digests for each of them, PATH.ID:
+ * Beside the file of bases, PATH, lies a file of digests for each state, PATH.ID:
  *
  *	0 magic "DSHASHES", 8 u32 version 1, 12 u32 bytes of a block, 16 u64 bytes of the
  *	device, 24 id, 40 zeros[24], 64 one SHA-256 for each block; little-endian
  *
- * The digests of a new state are those of the data that is sent, not of what was read before
- * to find out what is to be sent: the device may be written in between.
+ * The digests of a new state are those of the data that is sent, not of the data that was read
+ * before to find what is to be sent: the device may be written in between.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,8 +28,8 @@ enum {
 	VERSION = 1,
 	BLOCK_MIN = 4096, /* a page, the least that filesystems write */
 	BLOCK_MAX = STREAM_DATA_MAX,
-	BLOCKS_MAX = 1 << 24, /* then blocks are larger: 512 MiB of digests at most */
-	PIECE_BYTES = 1 << 20,
+	BLOCKS_MAX = 1 << 24, /* a device with more has larger blocks; 512 MiB of digests */
+	PIECE_BYTES = 1 << 20, /* bytes read at a time */
 	PIECE_DIGESTS = PIECE_BYTES / BLOCK_MIN * SHA256_BYTES,
 };
 
@@ -40,9 +40,9 @@ struct scan {
 	uint32_t block_bytes;
 	struct past *reader;
 	struct past_buf *buf;
-	struct disk *digests; /* of the new state, while it is made */
-	char *new_path;       /* its file, until keep() */
-	bool read;            /* all of the device was, for them */
+	struct disk *digests; /* file of the new state's digests, until keep() */
+	char *new_path;       /* path of that file, which is renamed by keep(); owned */
+	bool read;            /* the whole device was read for the digests */
 	uint8_t zero_digest[SHA256_BYTES];
 };
 
@@ -85,7 +85,7 @@ static void
 scan_close(void *self)
 {
 	struct scan *s = self;
-	struct err ignored; /* what is not kept is made again */
+	struct err ignored; /* a file that keep() did not rename is removed */
 
 	disk_close(s->digests, &ignored);
 	if (s->new_path != NULL)
@@ -125,8 +125,8 @@ scan_open(void **self, const struct change_job *job, struct change_about *about,
 		return err_nomem(e, "scan");
 	s->job = job;
 	s->block_bytes = about->block_bytes = block_for(job->device_bytes);
-	/* Digests of all states that are pending are compared, so what was sent and undone
-	 * is told. */
+	/* The digests of all pending states are compared, so a block that was sent in one of
+	 * them and then written back counts as changed. */
 	about->cumulative = true;
 	if (prepare(s, e) == 0) {
 		*self = s;
@@ -136,7 +136,8 @@ scan_open(void **self, const struct change_job *job, struct change_about *about,
 	return -1;
 }
 
-/* Digests of the blocks of data, whose last block may be short; the number of them. */
+/* Make the digests of the blocks of `data`, whose last block may be short.  Returns their
+ * number. */
 static size_t
 digest_blocks(const struct scan *s, const uint8_t *data, size_t bytes, uint8_t *out)
 {
@@ -157,7 +158,7 @@ place_of(const struct scan *s, uint64_t off)
 	return HEAD_BYTES + off / s->block_bytes * SHA256_BYTES;
 }
 
-/* The digests of all of the device as it is now. */
+/* Write the digests of the whole device, as it is now, into the new file. */
 static int
 read_device(struct scan *s, struct err *e)
 {
@@ -179,7 +180,7 @@ read_device(struct scan *s, struct err *e)
 	return rc;
 }
 
-/* Is this file, from its head, of that base and this device? */
+/* Check that the head of this file names that base and this device. */
 static int
 check_file(const struct scan *s, struct disk *d, const struct base *base, struct err *e)
 {
@@ -195,7 +196,7 @@ check_file(const struct scan *s, struct disk *d, const struct base *base, struct
 	return 0;
 }
 
-/* Runs of blocks whose digests are the same in both files. */
+/* Report the blocks whose digests are the same in both files. */
 static int
 compare(struct scan *s, struct disk *base, struct same_sink *sink, struct err *e)
 {

@@ -1,6 +1,6 @@
 /* sig.c: the source of change "sig": the device is compared with a signature of an image,
- * block by block.  What the signature has no record of has changed.  The extract calls this,
- * in its first thread. */
+ * block by block.  What the signature has no record of counts as changed.  The extract calls
+ * this, in its first thread. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "dsync/change/change.h"
 #include "dsync/read/past.h"
 
-enum { BUF_BYTES = 1 << 20 };
+enum { BUF_BYTES = 1 << 20 /* of one read */ };
 
 struct sig_source {
 	const struct change_job *job; /* borrowed */
@@ -65,7 +65,7 @@ sig_open(void **self, const struct change_job *job, struct change_about *about,
 	return -1;
 }
 
-/* For sig_hash_range(), which may ask for more than the buffer holds. */
+/* Read sectors for sig_hash_range(), which may ask for more than the buffer holds. */
 static int
 read_sectors(void *arg, struct range sectors, void *to, struct err *e)
 {

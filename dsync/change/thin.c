@@ -1,10 +1,10 @@
-/* thin.c: the source of change "thin": a volume of dm-thin shares its blocks with snapshots of
- * it, and thin_delta(8) says which of them are no longer shared.  The extract calls this, in
- * its first thread.
+/* thin.c: the source of change "thin": a volume of dm-thin shares its blocks with its
+ * snapshots, and thin_delta(8) says which of them are no longer shared.  The extract calls
+ * this, in its first thread.
  *
- * Each state is a snapshot, which is taken while the volume is suspended, so it is one moment,
- * and the data is read from it.  It stays until its state is neither pending nor the base.
- * (The kernel's document device-mapper/thin-provisioning.)
+ * Each state is a snapshot.  It is taken while the volume is suspended, so that it is one
+ * moment, and the data is read from it.  A snapshot stays until its state is neither pending
+ * nor the base.  (The kernel's document device-mapper/thin-provisioning.)
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,19 +19,19 @@
 #include "dsync/run/command.h"
 
 enum {
-	ID_MAX = (1 << 24) - 1, /* of a volume in its pool */
-	IDS_TRIED = 16,
-	ANSWER_BYTES = 1 << 30,
+	ID_MAX = (1 << 24) - 1, /* numbers of volumes in a pool have 24 bits */
+	IDS_TRIED = 16,           /* random numbers tried for a snapshot */
+	ANSWER_BYTES = 1 << 30, /* of thin_delta, at most */
 	LINE_BYTES = 600,
 };
 
 struct thin {
 	const struct change_job *job; /* borrowed */
-	char metadata[MAPPED_WORD_BYTES]; /* the pool's */
-	char snapshot[MAPPED_WORD_BYTES]; /* the name of the device that shows it */
-	uint64_t volume, id;              /* the volume, and the snapshot */
-	uint64_t sectors, block_bytes;
-	bool taken, shown, kept;
+	char metadata[MAPPED_WORD_BYTES]; /* path of the pool's metadata device */
+	char snapshot[MAPPED_WORD_BYTES]; /* the mapped device that shows it */
+	uint64_t volume, id;              /* their numbers in the pool */
+	uint64_t sectors, block_bytes;   /* of the volume; of a block of the pool */
+	bool taken, shown, kept;          /* snapshot made; device made; snapshot to stay */
 };
 
 static int
@@ -48,7 +48,7 @@ tell_pool(const struct change_job *job, struct err *e, const char *fmt, uint64_t
 	return mapper_message(job->args, text, e);
 }
 
-/* The volume's number in its pool, and the pool's metadata. */
+/* Find the volume's number in its pool, and the pool's metadata device. */
 static int
 look(struct thin *s, struct err *e)
 {
@@ -73,7 +73,7 @@ look(struct thin *s, struct err *e)
 	return mapper_path(pool.args[0], s->metadata, e);
 }
 
-/* What a run that was killed has left: the device, and the snapshot behind it. */
+/* Remove what a run that was killed has left: the mapped device, and its snapshot. */
 static void
 tidy_up(struct thin *s)
 {
@@ -100,7 +100,7 @@ new_id(uint64_t *id, struct err *e)
 	return 0;
 }
 
-/* Between suspend and resume nothing but the message is done. */
+/* Take the snapshot.  Nothing but the message is done while the volume is suspended. */
 static int
 take(struct thin *s, struct err *e)
 {
@@ -109,7 +109,7 @@ take(struct thin *s, struct err *e)
 
 	if (rc != 0)
 		return -1;
-	/* A number that is taken already is refused. */
+	/* The pool refuses a number that is in use. */
 	for (unsigned i = 0; i < IDS_TRIED && !s->taken; i++) {
 		rc = new_id(&s->id, e);
 		if (rc == 0)
@@ -176,7 +176,7 @@ thin_open(void **self, const struct change_job *job, struct change_about *about,
 	return 0;
 }
 
-/* One element of the answer.  Blocks that neither has are named by none. */
+/* Parse one element of the answer.  Blocks that neither snapshot has appear in no element. */
 static int
 take_element(const struct thin *s, const char *text, size_t n, struct rangeset *to,
     struct err *e)
@@ -199,7 +199,7 @@ take_element(const struct thin *s, const char *text, size_t n, struct rangeset *
 	return 0;
 }
 
-/* The answer must be whole, and of these blocks. */
+/* Parse the whole answer; the blocks must have the size of this pool's. */
 static int
 take_answer(const struct thin *s, const char *text, struct rangeset *to, struct err *e)
 {
@@ -230,7 +230,7 @@ ask(struct thin *s, const char *base, struct rangeset *changed, struct err *e)
 	struct err late;
 
 	snprintf(number, sizeof number, "%" PRIu64, s->id);
-	/* One of a run that was killed is in the way. */
+	/* A metadata snapshot left by a run that was killed would be in the way. */
 	tell_pool(s->job, &late, "release_metadata_snap", 0, 0);
 	if (tell_pool(s->job, e, "reserve_metadata_snap", 0, 0) != 0)
 		return -1;

@@ -1,5 +1,5 @@
-/* extract.c: one extract from its beginning to its end.  dmextract and dsync call this, in
- * their first thread. */
+/* extract.c: one extract, from opening the device to remembering the state that was sent.
+ * dmextract and dsync call this, in their first thread. */
 #include "dsync/extract/extract.h"
 
 #include <inttypes.h>
@@ -20,7 +20,7 @@ struct work {
 	const struct change_kind *kind;
 	struct change_job job;
 	struct change_about about;
-	void *self; /* the kind's */
+	void *self; /* the kind's own data; NULL: not open */
 	char *state_path;
 	struct bases bases;
 	struct rangeset changed;
@@ -32,7 +32,7 @@ struct work {
 static void
 work_end(struct work *w)
 {
-	struct err ignored; /* all that counts was written before */
+	struct err ignored; /* all that matters was written before */
 
 	if (w->from != w->job.disk)
 		disk_close(w->from, &ignored);
@@ -45,7 +45,7 @@ work_end(struct work *w)
 	free(w->state_path);
 }
 
-/* Where the kind keeps what it remembers; NULL for a kind that remembers nothing. */
+/* Find the file in which the kind remembers states; NULL for a kind that remembers nothing. */
 static int
 find_state(struct work *w, struct err *e)
 {
@@ -82,7 +82,8 @@ work_state(struct work *w, const struct extract_config *cfg, struct err *e)
 	return w->kind->has_bases ? bases_open(&w->bases, w->state_path, w->kind->name, e) : 0;
 }
 
-/* A device that has another size now was made anew: nothing that is known of it counts. */
+/* A device whose size has changed was made anew: its states are forgotten, but the lineage
+ * stays. */
 static int
 check_size(struct work *w, struct extract_report *r, struct err *e)
 {
@@ -141,7 +142,7 @@ find_changes(struct work *w, struct extract_report *r, struct err *e)
 	return 0;
 }
 
-/* Where data is read from, if not from the device. */
+/* Open what data is read from, if it is not the device. */
 static int
 open_from(struct work *w, struct err *e)
 {
@@ -203,7 +204,7 @@ tell_dropped(void *arg, const struct base *base)
 		w->kind->dropped(&w->job, base);
 }
 
-/* Is what was sent one moment?  A kind that sees every write knows best. */
+/* Judge whether what was sent is one moment.  A kind that sees every write decides it. */
 static int
 judge(struct work *w, struct extract_report *r, struct err *e)
 {
@@ -223,7 +224,7 @@ judge(struct work *w, struct extract_report *r, struct err *e)
 	return 0;
 }
 
-/* From now on the state that was sent is pending. */
+/* Remember the state that was sent as pending. */
 static int
 remember(struct work *w, const struct stream_id *id, struct err *e)
 {
@@ -237,7 +238,7 @@ remember(struct work *w, const struct stream_id *id, struct err *e)
 	return bases_save(&w->bases, e);
 }
 
-/* The end is written when all that it stands for is remembered. */
+/* Write the end of the stream, after all that it stands for is remembered. */
 static int
 write_end(struct disk *to, const struct stream_end *end, uint64_t at, struct err *e)
 {
@@ -341,7 +342,7 @@ extract_bases(const struct extract_config *cfg, struct bases *out, struct err *e
 
 	if (rc == 0) {
 		*out = w.bases;
-		w.bases.path = NULL; /* it went with it */
+		w.bases.path = NULL; /* the caller owns the bases now */
 	}
 	work_end(&w);
 	return rc;

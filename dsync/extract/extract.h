@@ -1,7 +1,7 @@
-/* extract.h: what has changed of a device becomes a stream.
+/* extract.h: writes what has changed of a device as a stream.
  *
- * The order counts: the source of change fixes the new state, a snapshot is taken if there is
- * to be one, changes are asked for, data is read and written, and only then the new state is
+ * The order matters: the source of change fixes the new state; a snapshot is taken if one is
+ * asked for; changes are asked for; data is read and written; and only then the new state is
  * kept as pending.  The base stays as it is until extract_done().
  */
 #ifndef DSYNC_EXTRACT_EXTRACT_H
@@ -15,39 +15,44 @@
 #include "dsync/stream/stream.h"
 
 struct extract_config {
-	const char *since;    /* KIND:ARGS */
-	const char *device;   /* a device, a file, or what the kind takes for one */
-	const char *from;     /* data is read from this snapshot of it; NULL: from itself */
-	const char *snapshot; /* a program that takes one and drops it; NULL: none */
-	const char *folder;   /* of states that have no other place */
-	const char *target;   /* one of several; NULL */
-	const char *state;    /* the file of bases; NULL: where the kind or the folder says */
+	/* All strings are borrowed. */
+	const char *since;    /* the source of change, as KIND:ARGS */
+	const char *device;   /* a device, a file, or a name that the kind understands */
+	const char *from;     /* snapshot of the device to read data from; NULL: the device */
+	const char *snapshot; /* program that takes and drops a snapshot; NULL: none */
+	const char *folder;   /* for files of bases that have no other place */
+	const char *target;   /* name of one of several targets; NULL: there is one */
+	const char *state;    /* the file of bases; NULL: the kind or the folder decides */
 	bool zstd;
-	bool require_consistent; /* refuse what is not one moment */
+	bool require_consistent; /* fail when the data is not one moment */
 	bool full;               /* everything counts as changed */
-	uint64_t jobs;           /* threads that read; 0: chosen */
-	uint64_t bytes_per_second; /* at most; 0: any */
+	uint64_t jobs;           /* threads that read; 0: chosen by the kind of disk */
+	uint64_t bytes_per_second; /* of the stream, at most; 0: no limit */
 };
 
 struct extract_report {
 	struct stream_head head;
 	struct stream_end end;
 	uint64_t changed_bytes, written_bytes;
-	char why_fuzzy[512]; /* "": it is one moment */
-	char warning[512];   /* "", or why everything is taken as changed */
+	char why_fuzzy[512]; /* why it is not one moment; "": it is */
+	char warning[512];   /* why everything counts as changed; or "" */
 };
 
 /* Write the stream to `to`, a pipe or a new file, which is borrowed.  On failure nothing is
- * remembered, and the stream has no end.  ERR_REFUSED: it would not be one moment. */
+ * remembered, and the stream has no end.  ERR_REFUSED: the data would not be one moment, or a
+ * snapshot has another size than the device; ERR_USAGE; errors of the source of change. */
 int extract(const struct extract_config *, struct disk *to, struct extract_report *,
     struct err *);
-/* Only find what has changed, and remember nothing: bytes, sealed. */
+/* Find what has changed, and remember nothing.  *changed is in bytes, sealed, and the caller's
+ * on success.  Errors as extract(). */
 int extract_list(const struct extract_config *, struct rangeset *changed,
     struct extract_report *, struct err *);
-/* The target has this state (NULL: the one that was sent last): from now on it is the base. */
+/* Record that the target has this state (NULL: the state that was sent last): from now on it is
+ * the base.  ERR_ABSENT: it is not remembered; ERR_USAGE: the kind remembers nothing. */
 int extract_done(
     const struct extract_config *, const struct stream_id *, struct err *);
-/* What is remembered: the states, oldest first; whether the first is confirmed. */
+/* Open what is remembered: the states, oldest first, and whether the first is confirmed.  The
+ * caller ends with bases_close(). */
 struct bases;
 int extract_bases(const struct extract_config *, struct bases *, struct err *);
 

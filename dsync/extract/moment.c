@@ -1,5 +1,5 @@
-/* moment.c: whether somebody could write a device while it was read.  extract.c calls this, in
- * its first thread. */
+/* moment.c: finds whether a device could be written while it was read.  extract.c calls this,
+ * in its first thread. */
 #include "dsync/extract/moment.h"
 
 #include <linux/fs.h>
@@ -9,7 +9,7 @@
 
 #include "common/disk/inuse.h"
 
-/* May anybody write it now?  0, or -1 with who. */
+/* Whether nobody can write the device now: 0, or -1 with an error that names who can. */
 static int
 look(struct moment *m, struct err *e)
 {
@@ -54,7 +54,7 @@ moment_was_one(struct moment *m)
 		snprintf(m->why, sizeof m->why, "%s", e.text);
 		return false;
 	}
-	/* Of a file also a write that has come and gone is seen. */
+	/* The times of a file also show a writer that has closed it again. */
 	if (disk_kind(m->disk) == DISK_FILE && fstat(disk_fd(m->disk), &now) == 0 &&
 	    (now.st_mtim.tv_sec != m->before.st_mtim.tv_sec ||
 		now.st_mtim.tv_nsec != m->before.st_mtim.tv_nsec ||

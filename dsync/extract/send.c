@@ -1,6 +1,6 @@
 /* send.c: the threads of an extract.  One cuts the changed ranges into batches, several read
- * them and make records, and the thread that called writes the records in order.  extract.c
- * calls send_changed(). */
+ * the batches and make records, and the thread that called writes the records in order.
+ * extract.c calls send_changed(), in its first thread. */
 #include "dsync/extract/send.h"
 
 #include <stdlib.h>
@@ -20,20 +20,20 @@
 #include "dsync/read/zeros.h"
 
 enum {
-	READERS = 8,        /* a disk sorts and merges what it is asked for at once */
-	FAR_READERS = 2,    /* of a server, which may have few connections */
-	BATCHES = 20,       /* of 2 MiB: what is read, what is written, and some between */
-	PIECES_MAX = 256,   /* of a batch, each a record */
+	READERS = 8,        /* a disk sorts and merges requests that it has together */
+	FAR_READERS = 2,    /* for a disk on a server, which may allow few connections */
+	BATCHES = 20,       /* of 2 MiB: some are read, some written, some wait */
+	PIECES_MAX = 256,   /* in a batch; each becomes a record */
 	BATCH_BYTES = STREAM_DATA_MAX,
 	OUT_BYTES = BATCH_BYTES + PIECES_MAX * STREAM_RECORD_EXTRA,
-	ZSTD_LEVEL = 1,     /* the network is faster than what more would take */
+	ZSTD_LEVEL = 1,     /* higher levels would be slower than the network */
 };
 
 struct piece {
 	struct range bytes;
 	bool hole;       /* known to be zeros without reading */
 	const void *raw; /* the data; NULL: zeros */
-	const uint8_t *out; /* the record */
+	const uint8_t *out; /* the record, in the batch's out[] */
 	size_t out_bytes;
 };
 
@@ -42,7 +42,7 @@ struct batch {
 	unsigned n;
 	size_t bytes; /* of data */
 	struct piece pieces[PIECES_MAX];
-	uint8_t raw[BATCH_BYTES]; /* for zstd alone: else data is where its record is */
+	uint8_t raw[BATCH_BYTES]; /* data that zstd has compressed; other data is in out[] */
 	uint8_t out[OUT_BYTES];
 };
 
@@ -54,12 +54,12 @@ struct send {
 	struct pool *pool;
 };
 
-/* Where the next piece is cut. */
+/* Cuts the changed ranges into pieces. */
 struct cutter {
 	struct send *s;
 	struct batch *batch;
-	uint64_t data, hole; /* of the file: the next data, and where it ends */
-	bool looked;
+	uint64_t data, hole; /* of the file: where the next data begins and ends */
+	bool looked;        /* data and hole are known */
 };
 
 /* Give the batch to the readers.  ERR_CANCELLED when another thread has failed. */
@@ -94,7 +94,8 @@ add_piece(struct cutter *c, struct range bytes, bool hole, struct err *e)
 	return 0;
 }
 
-/* Cut what begins here: a hole up to its end, or data up to a multiple of a batch. */
+/* Cut the next piece at `at`: a hole up to its end, or data up to the next multiple of
+ * BATCH_BYTES. */
 static struct range
 next_piece(struct cutter *c, uint64_t at, uint64_t end, bool *hole)
 {
@@ -134,7 +135,7 @@ cut_all(void *arg, struct err *e)
 	return rc;
 }
 
-/* What one reader needs. */
+/* What one reader thread owns. */
 struct worker {
 	struct past_buf *buf;
 	void *packer; /* ZSTD_CCtx */
@@ -161,7 +162,7 @@ worker_end(struct worker *w)
 #endif
 }
 
-/* Compress into the record; 0: the data is not smaller then. */
+/* Compress the data into the record.  Returns the stored bytes; 0: compression saves nothing. */
 static size_t
 pack(struct worker *w, const void *data, size_t n, uint8_t *to)
 {
@@ -176,7 +177,7 @@ pack(struct worker *w, const void *data, size_t n, uint8_t *to)
 #endif
 }
 
-/* Read a piece and make its record at b->out + at; raw_at counts data before it. */
+/* Read a piece and make its record at b->out + at; raw_at: bytes of data before it in b->raw. */
 static int
 make_record(const struct send *s, struct worker *w, struct batch *b, struct piece *p,
     size_t at, size_t raw_at, struct err *e)
@@ -233,7 +234,7 @@ read_all(void *arg, struct err *e)
 	return rc;
 }
 
-/* Sleep until `bytes` bytes since the beginning are no more than the rate allows. */
+/* Sleep until the rate allows the `bytes` bytes that were sent since `began_us`. */
 static void
 keep_rate(uint64_t began_us, uint64_t bytes, uint64_t bytes_per_second)
 {

@@ -1,5 +1,5 @@
-/* snapshot.c: the user's program that takes and drops snapshots.  extract.c calls this, in its
- * first thread. */
+/* snapshot.c: runs the user's program that takes and drops snapshots.  extract.c calls this, in
+ * its first thread. */
 #include "dsync/extract/snapshot.h"
 
 #include <stdlib.h>

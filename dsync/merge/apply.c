@@ -1,6 +1,6 @@
-/* apply.c: records are gathered until there are many, are written in one go, and are then read
- * back in one go, so that the target need not turn back for each of them.  merge.c calls
- * this, in one thread. */
+/* apply.c: writes records to a target.  Records are gathered, written together, and then read
+ * back together, so that the target does not alternate between writing and reading for each
+ * record.  merge.c calls this, in one thread. */
 #include "dsync/merge/apply.h"
 
 #include <stdlib.h>
@@ -20,9 +20,9 @@ struct apply {
 	struct flight *flight; /* NULL: the target takes no direct writes */
 	struct readback *back;  /* NULL: nothing is read back */
 	bool discard;
-	size_t used, n;
+	size_t used, n;                       /* bytes in data, and records */
 	struct written records[GATHER_RECORDS];
-	uint8_t *data; /* GATHER_BYTES */
+	uint8_t *data; /* of GATHER_BYTES */
 };
 
 int
@@ -50,7 +50,7 @@ apply_new(struct apply **out, struct disk *target, bool verify, bool discard, st
 void
 apply_free(struct apply *a)
 {
-	struct err ignored; /* a failure is being reported already */
+	struct err ignored; /* either all has landed, or a failure is reported already */
 
 	if (a == NULL)
 		return;
@@ -63,7 +63,7 @@ apply_free(struct apply *a)
 	free(a);
 }
 
-/* A discard is only a wish, so it counts where zeros are read afterwards. */
+/* Make the range read as zeros.  A device may ignore a discard, so disk_zero() follows it. */
 static int
 write_zeros(struct apply *a, struct range r, struct err *e)
 {
@@ -105,7 +105,7 @@ int
 apply_record(struct apply *a, const struct stream_record *r, struct err *e)
 {
 	size_t n = r->type == STREAM_DATA ? (size_t)r->bytes.len : 0;
-	/* Pages of the memory are what direct writes want. */
+	/* Direct writes need data that begins at a page of memory. */
 	size_t room = (n + 4095) / 4096 * 4096;
 
 	if ((a->n == GATHER_RECORDS || a->used + room > GATHER_BYTES) &&

@@ -1,5 +1,5 @@
-/* digests.c: the digests of a target, for whoever compares it with its source.  dmmerge calls
- * this, in its first thread. */
+/* digests.c: makes the digests of a target, which dsync compares with those of the source.
+ * dmmerge calls this, in its first thread. */
 #include <stdlib.h>
 
 #include "common/base/cancel.h"
@@ -37,7 +37,7 @@ merge_digests(const struct merge_config *cfg, uint64_t piece_bytes,
     int (*take)(void *arg, const uint8_t digest[SHA256_BYTES], struct err *), void *arg,
     struct err *e)
 {
-	struct err ignored; /* only read */
+	struct err ignored; /* the disk was only read */
 	struct disk *d;
 
 	if (disk_open(&d, cfg->target, DISK_READ, e) != 0)

@@ -1,5 +1,5 @@
-/* gate.c: which streams belong to which states of a target.  merge.c calls gate(), in one
- * thread, before anything is changed. */
+/* gate.c: decides which streams may be merged into a target, from its state.  merge.c calls
+ * gate(), in one thread, before anything is changed. */
 #include "dsync/merge/gate.h"
 
 static bool
@@ -11,7 +11,7 @@ leads_from(const struct stream_head *h, const struct stream_id *id)
 	return false;
 }
 
-/* A full copy replaces whatever is there, but not the copy of another source. */
+/* A full copy replaces whatever the target holds, unless that is the copy of another source. */
 static int
 gate_full(const struct target_state *t, const struct stream_head *h, struct err *e)
 {
@@ -23,11 +23,11 @@ gate_full(const struct target_state *t, const struct stream_head *h, struct err 
 	    "--force replaces it");
 }
 
-/* A target in which some blocks of a stream are, and others not. */
+/* An incomplete target holds some blocks of a stream and lacks others. */
 static int
 gate_incomplete(const struct target_state *t, const struct stream_head *h, struct err *e)
 {
-	/* The same stream once more; or one that has every block that was written, too. */
+	/* Accept the same stream again, or one that also has every block that was written. */
 	if (stream_id_same(&t->next, &h->id) ||
 	    ((h->flags & STREAM_CUMULATIVE) != 0 && leads_from(h, &t->id)))
 		return 0;

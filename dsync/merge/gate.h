@@ -1,4 +1,4 @@
-/* gate.h: may a stream be merged into a target? */
+/* gate.h: decides whether a stream may be merged into a target. */
 #ifndef DSYNC_MERGE_GATE_H
 #define DSYNC_MERGE_GATE_H
 
@@ -8,11 +8,11 @@
 
 enum gate_says {
 	GATE_MERGE,
-	GATE_SAME, /* the target has this state: there is nothing to do */
+	GATE_SAME, /* the target has this state already: nothing is to be done */
 };
 
-/* Of what is known of a target and what a stream says of itself.  ERR_REFUSED with what to
- * do.  That sizes agree is not looked at here. */
+/* Decide from the target's state and the stream's head.  ERR_REFUSED: the stream does not belong
+ * to this target; the sentence says what to do.  Sizes are not compared here. */
 int gate(const struct target_state *, const struct stream_head *, enum gate_says *,
     struct err *);
 

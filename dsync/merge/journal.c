@@ -1,4 +1,4 @@
-/* journal.c: the slots of a journal are read and written.  merge.c calls this, in one thread.
+/* journal.c: reads and writes the slots of a journal.  merge.c calls this, in one thread.
  * Each slot has
  *
  *	0 magic "DSYNCJNL", 8 u32 version 1, 12 u32 CRC-32C of all that follows,
@@ -7,7 +7,7 @@
  *	112 u64 next made at, 120 u64 made at, 128 u64 merged at, 136 sample[32],
  *	168 zeros up to 4096
  *
- * All little-endian.  The slot with the higher sequence counts.
+ * All numbers are little-endian.  The slot with the higher sequence is valid.
  */
 #include "dsync/merge/journal.h"
 
@@ -29,9 +29,9 @@ static const char magic[8] = { 'D', 'S', 'Y', 'N', 'C', 'J', 'N', 'L' };
 
 struct journal {
 	struct disk *file;
-	uint64_t sequence; /* 0: nothing was said yet */
+	uint64_t sequence; /* 0: nothing was written yet */
 	struct target_state now;
-	bool made;
+	bool made; /* journal_open() made the file */
 };
 
 static void
@@ -60,7 +60,7 @@ put_slot(uint8_t slot[SLOT_BYTES], const struct target_state *s, uint64_t sequen
 	wr_le32(&crc, crc32c(slot + CRC_FROM, SLOT_BYTES - CRC_FROM));
 }
 
-/* The sequence of a whole slot; 0: it is none. */
+/* Decode a slot.  Returns its sequence; 0: it is damaged or empty. */
 static uint64_t
 get_slot(struct target_state *s, const uint8_t slot[SLOT_BYTES])
 {
@@ -87,8 +87,8 @@ get_slot(struct target_state *s, const uint8_t slot[SLOT_BYTES])
 	return rd_ok(&r) ? sequence : 0;
 }
 
-/* The better one of two slots.  A file that is cut within them had said nothing yet: both
- * are written before the first merge begins. */
+/* Read both slots; the valid slot with the higher sequence counts.  A file that is cut within
+ * the slots holds nothing yet: both are written before the first merge begins. */
 static int
 read_slots(struct journal *j, struct err *e)
 {
@@ -146,7 +146,7 @@ int
 journal_look(struct target_state *s, const char *path, struct err *e)
 {
 	struct journal j = { 0 };
-	struct err ignored; /* only read */
+	struct err ignored; /* the file was only read */
 
 	if (access(path, F_OK) != 0 && errno == ENOENT)
 		return err_set(e, ERR_ABSENT, "%s: nothing was merged yet", path);
@@ -161,7 +161,7 @@ journal_look(struct target_state *s, const char *path, struct err *e)
 void
 journal_close(struct journal *j)
 {
-	struct err ignored; /* what counts was flushed */
+	struct err ignored; /* what matters was flushed */
 
 	if (j == NULL)
 		return;
@@ -194,7 +194,7 @@ write_slot(struct journal *j, const struct target_state *s, struct err *e)
 int
 journal_say(struct journal *j, const struct target_state *s, struct err *e)
 {
-	/* The first time both are written, so that a damaged file is told from a new one. */
+	/* The first time both are written, so that a damaged file differs from a new one. */
 	if (j->sequence == 0 && write_slot(j, s, e) != 0)
 		return -1;
 	if (write_slot(j, s, e) != 0)
@@ -231,7 +231,7 @@ journal_path(const char *target, const char *folder, struct err *e)
 		err_os(e, "%s", folder);
 		return NULL;
 	}
-	/* By the name that the user gave it: that of a volume stays, and its number does not. */
+	/* Named as the user names it: a volume keeps its name, but not its number. */
 	if (asprintf(&path, "%s/%s.dsync", folder, target + (target[0] == '/')) < 0) {
 		err_nomem(e, "a name");
 		return NULL;

@@ -1,4 +1,5 @@
-/* merge.c: one merge from its beginning to its end.  dmmerge calls this, in its first thread. */
+/* merge.c: one merge, from opening the journal to recording the new state.  dmmerge calls this,
+ * in its first thread. */
 #include "dsync/merge/merge.h"
 
 #include <inttypes.h>
@@ -18,13 +19,13 @@ struct work {
 	struct journal *journal;
 	struct disk *target;
 	struct stream_in *in;
-	uint64_t at; /* of the journal's stream: bytes received */
+	uint64_t at; /* bytes of the stream received into the journal */
 };
 
 static void
 work_end(struct work *w)
 {
-	struct err ignored; /* what counts was flushed */
+	struct err ignored; /* what matters was flushed */
 
 	stream_in_close(w->in);
 	disk_close(w->target, &ignored);
@@ -60,7 +61,8 @@ open_target(struct work *w, bool make, struct err *e)
 	return err_set(e, ERR_USAGE, "%s: is no device and no file", w->cfg->target);
 }
 
-/* Make the target as long as the device that is copied, if it may be made so. */
+/* Make the target as long as the device that was copied, if that is allowed.  now: change the
+ * length; otherwise it is only checked that this is possible. */
 static int
 fit(struct work *w, const struct stream_head *h, bool now, struct err *e)
 {
@@ -80,7 +82,7 @@ fit(struct work *w, const struct stream_head *h, bool now, struct err *e)
 	    w->cfg->target, has, h->device_bytes);
 }
 
-/* Is it still what was merged into?  A full copy does not care. */
+/* Check that the target still holds what was merged into it.  A full copy needs no check. */
 static int
 check_sample(struct work *w, const struct stream_head *h, struct err *e)
 {
@@ -101,7 +103,7 @@ check_sample(struct work *w, const struct stream_head *h, struct err *e)
 	    w->cfg->target);
 }
 
-/* All records of w->in to the target. */
+/* Apply all records of w->in to the target. */
 static int
 apply_all(struct work *w, struct err *e)
 {
@@ -122,7 +124,7 @@ apply_all(struct work *w, struct err *e)
 	return rc;
 }
 
-/* The target has its next state from now on. */
+/* Record that the target has its next state now. */
 static int
 arrive(struct work *w, struct err *e)
 {
@@ -143,7 +145,7 @@ arrive(struct work *w, struct err *e)
 	return journal_empty(w->journal, e);
 }
 
-/* What is to be said of the target while a stream is being applied. */
+/* The state to record while a stream is being applied. */
 static struct target_state
 on_the_way(const struct work *w, const struct stream_head *h, uint32_t flags)
 {
@@ -158,7 +160,8 @@ on_the_way(const struct work *w, const struct stream_head *h, uint32_t flags)
 	return s;
 }
 
-/* Ranges of which nobody knows what they are changes of leave other blurs as they were. */
+/* Whether the next state is fuzzy.  A stream that names no base and is no full copy does not
+ * replace what was fuzzy before. */
 static bool
 stays_fuzzy(const struct work *w, const struct stream_head *h, const struct stream_end *end)
 {
@@ -179,7 +182,7 @@ to_journal(void *arg, const void *bytes, size_t n, struct err *e)
 	return 0;
 }
 
-/* Receive the stream, and prove it whole. */
+/* Receive the whole stream into the journal, and check it. */
 static int
 receive(struct work *w, struct merge_report *r, struct err *e)
 {
@@ -196,7 +199,7 @@ receive(struct work *w, struct merge_report *r, struct err *e)
 	return disk_sync(journal_disk(w->journal), e);
 }
 
-/* The stream in the journal is whole: apply it, now or once more. */
+/* Apply the stream in the journal, which is whole, for the first time or again. */
 static int
 roll(struct work *w, struct err *e)
 {
@@ -218,7 +221,7 @@ merge_by_journal(struct work *w, struct merge_report *r, struct err *e)
 	struct err late;
 
 	if (receive(w, r, e) != 0) {
-		/* The room is given back; what was received in part is of no use. */
+		/* A part of a stream is of no use: its room is freed. */
 		if (stream_id_set(&journal_state(w->journal)->id))
 			journal_empty(w->journal, &late);
 		return -1;
@@ -244,7 +247,7 @@ merge_in_place(struct work *w, struct merge_report *r, struct err *e)
 	return journal_say(w->journal, &s, e) == 0 ? arrive(w, e) : -1;
 }
 
-/* The stream brings nothing new, but must be whole all the same. */
+/* Read a stream that brings nothing new; it must be whole all the same. */
 static int
 skip_stream(struct work *w, struct merge_report *r, struct err *e)
 {
@@ -309,7 +312,7 @@ merge(const struct merge_config *cfg, struct disk *from, struct merge_report *r,
 		rc = merge_stream(&w, from, r, e);
 	if (w.journal != NULL)
 		r->state = *journal_state(w.journal);
-	/* A file that was made and got nothing goes away. */
+	/* Remove a file that this call made and wrote nothing to. */
 	if (rc != 0 && !there && w.target != NULL && disk_size_bytes(w.target) == 0)
 		unlink(cfg->target);
 	work_end(&w);

@@ -1,9 +1,9 @@
-/* merge.h: a stream becomes a part of a target.
+/* merge.h: merges a stream into a target.
  *
- * With a journal, the stream is received and proved whole before the target's first byte
- * changes; then it is applied, and what a crash interrupts is applied again from its
+ * With a journal, the stream is received and checked as a whole before the target's first byte
+ * changes.  Only afterwards it is applied, and after a crash it is applied again from its
  * beginning.  In place, the target is marked incomplete before its first byte changes, and
- * whole when the end of the stream was right.
+ * complete when the end of the stream was right.
  */
 #ifndef DSYNC_MERGE_MERGE_H
 #define DSYNC_MERGE_MERGE_H
@@ -17,13 +17,13 @@
 #include "dsync/stream/stream.h"
 
 struct merge_config {
-	const char *target;  /* a device or file */
-	const char *journal; /* NULL: journal_path() */
-	const char *folder;  /* of journals of devices */
-	bool in_place;
-	bool force;      /* whatever the target holds; also when it is in use */
-	bool no_verify;  /* what was written is not read back */
-	bool discard;    /* zeros: the device may forget them, if it reads zeros then */
+	const char *target;  /* path of a device or file */
+	const char *journal; /* its path; NULL: journal_path() decides */
+	const char *folder;  /* for the journals of devices */
+	bool in_place;   /* apply the stream as it arrives, without a journal of it */
+	bool force;      /* merge whatever the target holds, also when it is in use */
+	bool no_verify;  /* do not read back what was written */
+	bool discard;    /* also discard ranges of zeros, so that the device may free them */
 };
 
 struct merge_report {
@@ -34,16 +34,17 @@ struct merge_report {
 	bool rolled_forward;       /* an earlier stream was applied first */
 };
 
-/* Merge the stream that `from` has, which is borrowed.  ERR_REFUSED: the stream does not
+/* Merge the stream that `from`, which is borrowed, has.  ERR_REFUSED: the stream does not
  * belong to this target, and nothing was changed.  ERR_FORMAT: the stream is damaged or
- * ends early; with a journal nothing was changed. */
+ * ends early; with a journal nothing was changed.  ERR_ABSENT: there is no target.  ERR_IO. */
 int merge(const struct merge_config *, struct disk *from, struct merge_report *, struct err *);
-/* Only finish what a crash has interrupted, if anything. */
+/* Finish a merge that a crash has interrupted, if there is one.  Errors as merge(). */
 int merge_recover(const struct merge_config *, struct merge_report *, struct err *);
-/* What is known of the target, without changing anything: all zeros when nothing was merged. */
+/* Read what is known of the target, and change nothing.  All zeros: nothing was merged. */
 int merge_look(const struct merge_config *, struct target_state *, struct err *);
 
-/* The digests of all pieces of `piece_bytes` of the target, in order; the last may be short. */
+/* Call take() with the digest of each piece of `piece_bytes` bytes of the target, in order; the
+ * last piece may be short.  Errors: of reading, and of take(). */
 int merge_digests(const struct merge_config *, uint64_t piece_bytes,
     int (*take)(void *arg, const uint8_t digest[SHA256_BYTES], struct err *), void *arg,
     struct err *);

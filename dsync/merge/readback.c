@@ -1,6 +1,6 @@
-/* readback.c: the threads that read back what apply.c has written, which calls this, in one
- * thread.  Direct reads come from the medium; where there are none, pages are first sent
- * there and forgotten. */
+/* readback.c: reads back what apply.c has written, and compares it, in several threads.  apply.c
+ * calls this, in one thread.  Direct reads come from the medium; where they are not possible,
+ * pages are first written to the medium and dropped from the cache. */
 #include "dsync/merge/readback.h"
 
 #include <inttypes.h>
@@ -16,18 +16,18 @@
 
 enum {
 	READERS = 8, /* a disk answers several requests at once faster than one by one */
-	PIECE_BYTES = 1 << 20,
-	WORTH_IT = 4, /* fewer records are read by one thread */
+	PIECE_BYTES = 1 << 20, /* of one read */
+	WORTH_IT = 4, /* fewer records are read by the calling thread alone */
 };
 
 struct readback {
 	struct disk *target;
 	struct past *past;
-	/* What is compared now. */
+	/* What is being compared: set by readback_all(). */
 	const struct written *records;
 	size_t n;
 	const uint8_t *data;
-	atomic_size_t next;
+	atomic_size_t next; /* index of the next record that a thread takes */
 	atomic_bool failed;
 };
 
@@ -55,7 +55,7 @@ readback_free(struct readback *b)
 	free(b);
 }
 
-/* One piece from the medium into the buffer; *got points to it. */
+/* Read one piece from the medium into the buffer; *got points to it. */
 static int
 read_piece(struct readback *b, struct past_buf *buf, struct range r, uint8_t **got,
     struct err *e)

@@ -1,4 +1,4 @@
-/* readback.h: what was written to a target is read from the medium, and compared. */
+/* readback.h: reads what was written to a target from the medium, and compares it. */
 #ifndef DSYNC_MERGE_READBACK_H
 #define DSYNC_MERGE_READBACK_H
 
@@ -9,7 +9,7 @@
 #include "common/disk/disk.h"
 #include "common/disk/range.h"
 
-/* Bytes that were written, and where their data is; SIZE_MAX: they are zeros. */
+/* Bytes that were written, and the offset of their data; SIZE_MAX: they are zeros. */
 struct written {
 	struct range bytes;
 	size_t at;
@@ -17,11 +17,11 @@ struct written {
 
 struct readback;
 
-/* The target is borrowed. */
+/* The target is borrowed.  ERR_NOMEM, ERR_IO. */
 int readback_new(struct readback **, struct disk *target, struct err *);
 void readback_free(struct readback *); /* NULL is fine */
-/* Compare all of them; `at` counts from `data`.  Several threads read at once.  ERR_IO: the
- * target does not hold what was written to it. */
+/* Compare n ranges with the target; their `at` counts from `data`.  Several threads read at
+ * once.  ERR_IO: the target does not hold what was written to it; ERR_CANCELLED. */
 int readback_all(struct readback *, const struct written *, size_t n, const uint8_t *data,
     struct err *);
 

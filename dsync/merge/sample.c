@@ -1,4 +1,4 @@
-/* sample.c: some blocks of a target are read and hashed.  merge.c calls this, in one thread,
+/* sample.c: reads and hashes some blocks of a target.  merge.c calls this, in one thread,
  * before and after a merge. */
 #include "dsync/merge/sample.h"
 

@@ -1,4 +1,4 @@
-/* far.c: dmmerge is run where the copy is, and its answers are read.  pair.c calls this, in one
+/* far.c: runs dmmerge where the copy is, and reads its answers.  pair.c calls this, in one
  * thread. */
 #include "dsync/pair/far.h"
 
@@ -40,7 +40,7 @@ far_parse(struct far *f, char *text, struct err *e)
 	return 0;
 }
 
-/* Cut words into argv; `room` holds them. */
+/* Cut words at blanks and append them to argv, which points into `words`. */
 static void
 add_words(struct line *l, char *words)
 {
@@ -51,7 +51,8 @@ add_words(struct line *l, char *words)
 		l->argv[l->n++] = w;
 }
 
-/* A word as a shell reads it: in quotes, with each quote of its own outside of them. */
+/* Quote a word for a shell: in single quotes, with each single quote of its own outside them.
+ * Returns the bytes written, without the NUL. */
 static size_t
 quote(char *to, size_t cap, const char *word)
 {
@@ -70,7 +71,7 @@ quote(char *to, size_t cap, const char *word)
 	return n;
 }
 
-/* dmmerge with an option and a value, here or there. */
+/* Build the command line of dmmerge with an option, for this host or through rsh. */
 static void
 make_line(struct line *l, const struct far *f, const char *option)
 {
@@ -172,7 +173,8 @@ struct far_merge {
 	struct disk *disk;
 };
 
-/* A pipe whose reader has gone is an error like others; the reader says why. */
+/* Write to the pipe.  A pipe whose reader has ended is an error like others; dmmerge's own
+ * sentence says why. */
 static ssize_t
 pipe_write(void *ctx, const void *buf, size_t len, uint64_t off)
 {
@@ -237,7 +239,7 @@ get_digest(uint8_t digest[SHA256_BYTES], const char *line, struct err *e)
 	return 0;
 }
 
-/* Lines of 64 hex digits, until the pipe ends. */
+/* Read lines of 64 hex digits until the pipe ends. */
 static int
 read_digests(struct command *c,
     int (*take)(void *arg, const uint8_t digest[SHA256_BYTES], struct err *), void *arg,

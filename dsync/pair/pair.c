@@ -13,8 +13,7 @@
 
 enum { PIECE_BYTES = 1 << 20 };
 
-/* Which of the states that are remembered does the copy have?  The base: 0; one that is
- * pending: its place; -1: none. */
+/* Find which of the remembered states the copy has.  Returns its index in all[]; -1: none. */
 static int
 find_state(const struct bases *b, const struct stream_id *id)
 {
@@ -24,7 +23,7 @@ find_state(const struct bases *b, const struct stream_id *id)
 	return -1;
 }
 
-/* What the copy has is confirmed, if it is known here and was not. */
+/* Confirm the state that the copy has, if it is remembered and was not confirmed yet. */
 static int
 settle(struct pair *p, const struct far_status *s, bool *known, bool *late, struct err *e)
 {
@@ -39,8 +38,8 @@ settle(struct pair *p, const struct far_status *s, bool *known, bool *late, stru
 	return *late ? extract_done(&p->from, &s->id, e) : 0;
 }
 
-/* Both ends may fail, one because of the other.  The far end's reason is the better one when
- * this end could not write. */
+/* Send the stream.  Both ends may fail, one because of the other: when this end could not
+ * write, the other end's reason is the better one. */
 static int
 send_to(struct pair *p, struct pair_report *r, struct err *e)
 {
@@ -141,7 +140,7 @@ check_known(struct pair *p, struct err *e)
 	    s.condition);
 }
 
-/* What was written while both were compared is no difference. */
+/* Remove what was written during the comparison from the differences. */
 static int
 leave_out(struct pair_difference *d, const struct rangeset *changed, struct err *e)
 {

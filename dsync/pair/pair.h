@@ -1,4 +1,4 @@
-/* pair.h: a device and its copy, brought to the same state, with an answer back. */
+/* pair.h: brings the copy of a device to the device's state, and compares the two. */
 #ifndef DSYNC_PAIR_PAIR_H
 #define DSYNC_PAIR_PAIR_H
 
@@ -11,27 +11,29 @@
 #include "dsync/pair/far.h"
 
 struct pair {
-	struct extract_config from;
-	struct far to;
+	struct extract_config from; /* the device, and how it is extracted */
+	struct far to;                   /* the copy */
 };
 
 struct pair_report {
-	struct extract_report sent;
-	struct far_status before;
-	bool confirmed_late; /* an earlier stream had arrived, and nobody knew */
+	struct extract_report sent; /* what was sent */
+	struct far_status before; /* the copy before the sync */
+	bool confirmed_late; /* an earlier stream had arrived unconfirmed */
 	double seconds;
 };
 
-/* Send what has changed since the state that the copy has; everything when `full`, or when
- * the copy has a state that is not known here.  It is confirmed when it has arrived. */
+/* Send what has changed since the state that the copy has; everything if `full` is set, or if
+ * the copy has a state that is not remembered here.  The new state is confirmed when it has
+ * arrived.  Errors of far.h and of extract(). */
 int pair_sync(struct pair *, bool full, struct pair_report *, struct err *);
 
 struct pair_difference {
 	uint64_t device_bytes, compared_bytes;
-	struct rangeset differs; /* bytes, in pieces of a mebibyte; owned */
+	struct rangeset differs; /* in bytes, in pieces of a mebibyte; the caller's */
 };
-/* Compare both by digests.  What the source of change calls changed is not compared.
- * ERR_REFUSED: the copy is not of a state that is known here. */
+/* Compare the device and its copy by digests.  What has changed since the copy's state, as the
+ * source of change reports it, is left out.  ERR_REFUSED: the copy has no state that is
+ * remembered here, or is shorter than the device; errors of far.h and of extract_list(). */
 int pair_verify(struct pair *, struct pair_difference *, struct err *);
 
 #endif /* DSYNC_PAIR_PAIR_H */

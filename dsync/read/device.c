@@ -1,5 +1,5 @@
-/* device.c: the source of an extract is opened.  The extract calls device_open() in one
- * thread; what it gives out is read by several. */
+/* device.c: opens the source of an extract.  The extract and dsync call device_open(), in one
+ * thread; several threads read the disk that it returns. */
 #include "dsync/read/device.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* past.c: direct reads, and reads that leave no pages behind.  The extract and sources of
- * change call this, in any thread. */
+/* past.c: direct reads, and reads that leave no pages in the page cache.  The extract, sources
+ * of change, dmmerge and dsync call this, in any thread. */
 #include "dsync/read/past.h"
 
 #include <errno.h>
@@ -12,14 +12,14 @@
 
 enum {
 	UNIT_BYTES = 4096, /* no device that Linux knows needs more for direct reads */
-	RESIDENT_PAGES = 1024,
+	RESIDENT_PAGES = 1024, /* most pages of one read that mincore() is asked for */
 };
 
 struct past {
 	struct disk *disk;
-	int fd;            /* of the disk; -1: it has none */
-	int direct;        /* the same, opened for direct reads; -1 */
-	atomic_bool plain; /* a direct read was refused */
+	int fd;            /* of the disk; -1: the disk has none */
+	int direct;        /* the same file opened for direct reads; -1: not possible */
+	atomic_bool plain; /* the system refused a direct read: none is tried any more */
 	uint64_t size_bytes;
 };
 
@@ -92,7 +92,8 @@ past_buf_free(struct past_buf *b)
 	free(b);
 }
 
-/* Read the units that have these bytes.  false: the system does not, this way. */
+/* Read the units of UNIT_BYTES that hold these bytes.  Returns false if a direct read is not
+ * possible or fails. */
 static bool
 read_direct(struct past *r, struct past_buf *b, uint64_t off, size_t len)
 {
@@ -107,7 +108,7 @@ read_direct(struct past *r, struct past_buf *b, uint64_t off, size_t len)
 			continue;
 		if (n <= 0)
 			return false;
-		/* What does not end at a unit is the end, and is read again with it. */
+		/* A read that ends within a unit is repeated from the beginning of that unit. */
 		done += (size_t)n;
 		if (done < want)
 			done -= done % UNIT_BYTES;
@@ -117,7 +118,8 @@ read_direct(struct past *r, struct past_buf *b, uint64_t off, size_t len)
 	return true;
 }
 
-/* Which pages are in the cache, without reading any.  When that cannot be known, all are. */
+/* Find which pages are in the page cache, without reading any.  Where this cannot be known, all
+ * pages count as cached. */
 static void
 find_cached(struct past *r, uint64_t from, size_t pages, unsigned char *cached)
 {
@@ -170,9 +172,9 @@ past_read(struct past *r, struct past_buf *b, uint64_t off, size_t len,
 	if (r->direct >= 0 && !atomic_load(&r->plain)) {
 		if (read_direct(r, b, off, len))
 			return 0;
-		/* Whatever is wrong, the usual way says so, or does without. */
+		/* A plain read either succeeds or reports what is wrong. */
 		if (errno == EINVAL && !atomic_exchange(&r->plain, true))
-			posix_fadvise(r->fd, 0, 0, POSIX_FADV_RANDOM); /* nothing ahead */
+			posix_fadvise(r->fd, 0, 0, POSIX_FADV_RANDOM); /* no readahead */
 	}
 	return read_plain(r, b, off, len, e);
 }

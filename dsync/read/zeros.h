@@ -1,4 +1,4 @@
-/* zeros.h: is all of this zeros? */
+/* zeros.h: tells whether bytes are all zeros. */
 #ifndef DSYNC_READ_ZEROS_H
 #define DSYNC_READ_ZEROS_H
 
@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* n is 1 or more.  Each byte is compared with the one before it, by the fastest code that the
- * system has. */
+/* Whether the n bytes (1 or more) are all zeros.  Each byte is compared with the byte before it,
+ * by the system's memcmp(). */
 static inline bool
 zeros_only(const uint8_t *p, size_t n)
 {

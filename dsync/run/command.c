@@ -1,6 +1,6 @@
-/* command.c: programs are started, with pipes, and their ends are waited for.  Sources of
- * change, snapshots and dsync call this, each command in one thread; a thread for each
- * command reads what it says on standard error. */
+/* command.c: starts programs with pipes, and waits for their end.  Sources of change, snapshots
+ * and dsync call this, each command in one thread; a thread for each command reads what the
+ * program writes to standard error. */
 #include "dsync/run/command.h"
 
 #include <errno.h>
@@ -17,15 +17,15 @@
 #include "common/base/buf.h"
 #include "common/base/cancel.h"
 
-enum { LINE_BYTES = 400, ANSWER_BYTES = 64 << 10 };
+enum { LINE_BYTES = 400, ANSWER_BYTES = 64 << 10 /* of one read */ };
 
 struct command {
 	const char *name; /* argv[0], borrowed */
 	pid_t pid;
-	int to, from;
-	FILE *said;
+	int to, from;     /* our ends of its pipes; -1: none */
+	FILE *said;       /* what it writes to standard error */
 	pthread_t reader;
-	char last[LINE_BYTES]; /* the reader's until it ends */
+	char last[LINE_BYTES]; /* last line that it wrote; the reader's until that ends */
 };
 
 static void *
@@ -42,7 +42,7 @@ read_lines(void *arg)
 	return NULL;
 }
 
-/* Both ends of three pipes; -1 where there is none. */
+/* Both ends of three pipes; -1: there is none. */
 struct ends {
 	int in[2], out[2], err[2];
 };
@@ -88,7 +88,8 @@ give(posix_spawn_file_actions_t *files, int fd, int as, int mode)
 		posix_spawn_file_actions_addopen(files, as, "/dev/null", mode, 0);
 }
 
-/* 0, or the error.  The program hears the terminal's signals by itself, as ssh must. */
+/* Start the program.  Returns 0 or an errno value.  The program stays in the process group, so
+ * it receives the terminal's signals by itself, as ssh must. */
 static int
 spawn(pid_t *pid, const char *const argv[], const struct ends *p)
 {
@@ -185,7 +186,8 @@ command_kill(struct command *c)
 	kill(c->pid, SIGKILL);
 }
 
-/* The sentence of a program of this suite begins with its name, which is not said twice. */
+/* Say why the program failed.  The message of a program of this suite begins with its own name,
+ * which is not repeated. */
 static int
 say_why(const struct command *c, int status, struct err *e)
 {

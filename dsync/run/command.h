@@ -1,4 +1,4 @@
-/* command.h: another program, what is written to it and what it answers. */
+/* command.h: another program: what is written to it, and what it answers. */
 #ifndef DSYNC_RUN_COMMAND_H
 #define DSYNC_RUN_COMMAND_H
 
@@ -6,28 +6,32 @@
 
 #include "common/base/err.h"
 
+/* Pipes to the program's standard input, and from its standard output. */
 enum command_pipes { COMMAND_IN = 1, COMMAND_OUT = 2 };
 
 struct command;
 
-/* argv[0] is looked for in PATH; argv is NULL-terminated.  Without COMMAND_IN it reads
- * nothing, without COMMAND_OUT what it prints is dropped.  What it writes to standard error
- * is kept for command_end().  ERR_ABSENT: it is not installed; ERR_IO. */
+/* Start a program.  argv[0] is looked for in PATH; argv is NULL-terminated, and argv[0] is
+ * borrowed until the end.  Without COMMAND_IN in `pipes` it has an empty standard input, and
+ * without COMMAND_OUT its output is dropped.  What it writes to standard error is kept for
+ * command_end().  ERR_ABSENT: it is not installed; ERR_IO, ERR_NOMEM. */
 int command_start(struct command **, const char *const argv[], unsigned pipes, struct err *);
-/* The ends of its pipes that are here; -1: there is none. */
+/* The descriptors to write to the program and to read from it; -1: there is none.  They stay the
+ * command's. */
 int command_to(const struct command *);
 int command_from(const struct command *);
-/* Nothing more is written to it. */
+/* Close the pipe to the program: its standard input ends. */
 void command_close_to(struct command *);
-/* Close the pipes, wait for its end, and free it.  0: it ended with status 0.  Else -1 with
- * the last line that it wrote to standard error; ERR_IO, or ERR_ABSENT, ERR_FORMAT and
- * ERR_REFUSED are not told apart.  NULL is fine. */
+/* Close the pipes, wait for the program's end, and free *c.  Returns 0 if it ended with status
+ * 0, or -1 with ERR_IO and the last line that it wrote to standard error, whatever the kind of
+ * its error was.  NULL is fine. */
 int command_end(struct command *, struct err *);
-/* Make it end at once, whatever it does; command_end() is still to be called. */
+/* Kill the program at once; command_end() is still to be called. */
 void command_kill(struct command *);
 
-/* Run a program to its end and take all that it prints, with a NUL behind it, up to `most`
- * bytes.  *out is the caller's.  ERR_FORMAT: it prints more. */
+/* Run a program to its end and take all that it prints, up to `most` bytes.  *out is the text
+ * with a NUL behind it; the caller frees it.  ERR_FORMAT: it prints more; other errors as
+ * command_start() and command_end(). */
 int command_answer(const char *const argv[], size_t most, char **out, struct err *);
 
 #endif /* DSYNC_RUN_COMMAND_H */

@@ -1,13 +1,13 @@
-/* format.c: heads, records and ends of a stream become bytes, and bytes become them.  The
- * writers of a stream and stream_in.c call this, in any thread.  The layout is in
- * docs/dsync-format.md; all numbers are little-endian.
+/* format.c: encodes and decodes heads, records and ends of a stream.  The writers of a stream
+ * and in.c call this, in any thread.  The layout is in docs/dsync-format.md; all numbers are
+ * little-endian.
  *
  *	head	0 magic, 8 u32 version, 12 u32 flags, 16 u64 bytes of the device,
  *		24 u32 bytes of a block, 28 u32 number of bases, 32 id, 48 lineage,
  *		64 u64 seconds since 1970, 72 kind[16], 88 bases[8][16], 216 zeros[40],
  *		256 SHA-256 of bytes 0 to 255
  *	record	0 u32 type, 4 u32 encoding, 8 u64 first byte, 16 u64 bytes,
- *		24 u32 stored bytes, 28 u32 0, 32 stored bytes, then SHA-256 of all before
+ *		24 u32 stored bytes, 28 u32 0, 32 stored data, then SHA-256 of all before
  *	end	a record of type 3 that stores: 0 u64 data records, 8 u64 zero records,
  *		16 u64 data bytes, 24 u64 zero bytes, 32 u32 fuzzy, 36 u32 0, 40 chain
  */
@@ -21,7 +21,7 @@ enum { HEAD_DIGEST_AT = STREAM_TOP_BYTES - SHA256_BYTES, HEAD_ZEROS = 40 };
 const uint8_t stream_magic[STREAM_MAGIC_BYTES] = { 0xd5, 'y', 'n', 'c', '\r', '\n', 0x1a,
 	'\n' };
 
-/* The chain is SHA-256 of what it was and of the next digest. */
+/* Extend the chain: SHA-256 of the chain so far and of the next digest. */
 static void
 chain_on(uint8_t chain[SHA256_BYTES], const uint8_t digest[SHA256_BYTES])
 {
@@ -144,7 +144,8 @@ stream_count(struct stream_totals *t, const uint8_t *at, size_t bytes)
 	chain_on(t->chain, at + bytes - SHA256_BYTES);
 }
 
-/* What a record stores must be of use: data that is packed is smaller than the data. */
+/* Whether a record stores a possible number of bytes: compressed data is smaller than the data
+ * itself. */
 static bool
 stored_fits(const struct stream_record_head *h)
 {

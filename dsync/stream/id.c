@@ -1,5 +1,5 @@
-/* id.c: names of states are made, printed and read.  Whoever makes or reads a stream calls
- * this, in any thread. */
+/* id.c: makes, prints and reads names of states.  Writers and readers of streams call this, in
+ * any thread. */
 #include <sys/random.h>
 
 #include "common/base/number.h"

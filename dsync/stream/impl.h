@@ -6,7 +6,7 @@
 
 enum { STREAM_VERSION = 1, STREAM_MAGIC_BYTES = 8 };
 
-/* The line ends are changed by whatever takes the stream for text. */
+/* The magic number holds line ends, which a program that takes the stream for text changes. */
 extern const uint8_t stream_magic[STREAM_MAGIC_BYTES];
 
 /* The first STREAM_RECORD_HEAD bytes of a record. */
@@ -17,15 +17,15 @@ struct stream_record_head {
 	uint32_t stored;
 };
 
-/* Decode and check what can be known of a head, and of a record, alone.  ERR_FORMAT,
- * ERR_UNSUPPORTED. */
+/* Decode a head, or the head of a record, and check what it alone can show.  Ranges must lie on
+ * the device.  ERR_FORMAT, ERR_UNSUPPORTED. */
 int stream_get_head(
     struct stream_head *, const uint8_t in[STREAM_TOP_BYTES], struct err *);
 int stream_get_record(struct stream_record_head *,
     const uint8_t in[STREAM_RECORD_HEAD], uint64_t device_bytes, struct err *);
-/* The payload of an end. */
+/* Decode the payload of an end. */
 void stream_get_end(struct stream_end *, const uint8_t in[STREAM_END_PAYLOAD]);
-/* The first `n` bytes that a record's digest is behind. */
+/* Whether the digest behind the first n bytes of a record is theirs. */
 bool stream_proves(const uint8_t *at, size_t n);
 
 #endif /* DSYNC_STREAM_IMPL_H */

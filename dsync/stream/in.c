@@ -1,6 +1,6 @@
-/* in.c: a stream is read record by record, and nothing of it is believed before its digest
- * was right.  dsync/merge calls this for what arrives and for its journal; one reader belongs
- * to one thread. */
+/* in.c: reads a stream record by record; no data is given out before its digest was right.
+ * dsync/merge calls this for the stream that arrives and for its journal; one reader belongs to
+ * one thread. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -12,15 +12,15 @@
 
 struct stream_in {
 	struct disk *from; /* borrowed */
-	uint64_t at, end;  /* the next byte; what is behind `end` is not read */
-	uint64_t past;     /* the first byte of the device behind the last record */
+	uint64_t at, end;  /* the next byte to read; reading stops at `end` */
+	uint64_t past;     /* byte of the device behind the last record */
 	struct stream_head head;
 	struct stream_totals totals;
-	struct stream_end said;
+	struct stream_end said;          /* what the end of the stream says */
 	bool ended;
 	int (*copy)(void *arg, const void *bytes, size_t n, struct err *);
 	void *copy_arg;
-	uint8_t first[STREAM_TOP_BYTES];
+	uint8_t first[STREAM_TOP_BYTES];    /* the head, for copy() */
 	uint8_t record[STREAM_RECORD_EXTRA + STREAM_DATA_MAX];
 	uint8_t data[STREAM_DATA_MAX];
 };
@@ -92,7 +92,7 @@ stream_in_copy(struct stream_in *s,
 	s->copy_arg = arg;
 }
 
-/* The head goes out with the first record. */
+/* Give a record to copy(), and the head before the first record. */
 static int
 pass_on(struct stream_in *s, size_t n, struct err *e)
 {
@@ -127,7 +127,7 @@ unpack(struct stream_in *s, const struct stream_record_head *h, struct stream_re
 #endif
 }
 
-/* All that was counted must be what the end says, and nothing may follow. */
+/* The end must agree with all that was counted, and nothing may follow it. */
 static int
 finish(struct stream_in *s, struct err *e)
 {
