@@ -1,5 +1,5 @@
 /* main.c: streamdisk lists an image, or attaches it as a disk of this machine,
- * without installing it. main() and all that it calls run in the first thread,
+ * without installing it.  main() and all that it calls run in the first thread,
  * except the threads that read the output of child processes. */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,7 +22,7 @@ tell(const char *sentence)
 	say(stderr, "streamdisk: %s\n", sentence);
 }
 
-/* The disk that the image is of, and its partitions, as this process reads them. */
+/* The disk that the image holds, and its partitions, as this process reads them. */
 struct look {
 	struct proof *proof;
 	struct export *export;
@@ -80,7 +80,7 @@ list(const struct opts *o, struct err *e)
 	return rc;
 }
 
-/* The partition that was asked for; of a disk that is mounted one must be. */
+/* Find the partition that was asked for.  A disk that is mounted and has partitions needs one. */
 static int
 choose_part(const struct opts *o, struct attach_config *c, struct err *e)
 {

@@ -1,4 +1,4 @@
-/* options.c: the table of streamdisk's options. cli_main() reads it in the first
+/* options.c: the table of streamdisk's options.  cli_main() reads it in the first
  * thread. */
 #include "stream/options.h"
 

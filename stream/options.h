@@ -13,8 +13,8 @@ struct opts {
 	struct sources_config sources; /* the first place is the operand */
 	struct proof_config keys;
 	uint64_t partition; /* 0: the whole disk */
-	uint64_t size_bytes, cache_bytes;
-	const char *mount_options;
+	uint64_t size_bytes, cache_bytes; /* 0: not given */
+	const char *mount_options; /* of mount(8); NULL: none */
 	bool read_only, file, quiet, json;
 };
 

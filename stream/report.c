@@ -1,4 +1,4 @@
-/* report.c: prints a disk and its partitions, as text or as JSON. main.c calls this
+/* report.c: prints a disk and its partitions, as text or as JSON.  main.c calls this
  * in the first thread. */
 #include "stream/report.h"
 
@@ -79,7 +79,7 @@ report_attached(const struct opts *o, const char *where, struct err *e)
 		json_end(j);
 		if (json_show(j, e) != 0)
 			return -1;
-		fflush(stdout); /* whoever reads it waits for it */
+		fflush(stdout); /* a program that reads the report waits for it */
 	} else if (!o->quiet)
 		say(stderr, "streamdisk: %s is at %s, read-only, until Ctrl-C\n",
 		    o->sources.places[0], where);

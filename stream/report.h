@@ -6,9 +6,10 @@
 #include "stream/export/export.h"
 #include "stream/options.h"
 
-/* To standard output: the disk and its partitions. */
+/* Print the disk and its partitions to standard output.  ERR_IO, ERR_NOMEM. */
 int report_disk(const struct opts *, struct export *, const struct ptable *, struct err *);
-/* It is attached there, and stays so until a signal comes. */
+/* Report that the image is attached at `where`, and stays so until a signal comes.  Errors as
+ * report_disk(). */
 int report_attached(const struct opts *, const char *where, struct err *);
 
 #endif /* STREAM_REPORT_H */

@@ -1,5 +1,5 @@
-/* attach.c: an image as a file, a mounted filesystem or a block device.  streamdisk calls this,
- * in its one thread.
+/* attach.c: attaches an image as a file, a mounted filesystem or a block device.  streamdisk
+ * calls this, in its one thread.
  *
  *	nbdkit -- socket --+-- nbd-client: /dev/nbdN
  *	                   +-- nbdfuse: a file --+-- the file that was asked for
@@ -24,23 +24,23 @@
 
 enum {
 	ARGS_MAX = 32 + SOURCES_MAX + SOURCES_DELTAS_MAX,
-	PATH_BYTES = 200, /* of what is in the folder; a socket's may have 107 */
-	UNMOUNT_US = 2 * 1000000, /* for whoever still uses it */
-	LOOK_MS = 100,
+	PATH_BYTES = 200, /* of a path in the folder; a socket's has 107 at most */
+	UNMOUNT_US = 2 * 1000000, /* how long programs may still use the mount */
+	LOOK_MS = 100, /* between two looks at the children */
 };
 
 struct attach {
 	const struct attach_config *c;
-	char folder[100]; /* of its own: */
+	char folder[100]; /* temporary, with the files of the next two lines */
 	char socket[PATH_BYTES], server_pid[PATH_BYTES], fuse_pid[PATH_BYTES];
 	char fuse[PATH_BYTES], fuse_disk[PATH_BYTES];
-	char *where;
+	char *where; /* the file or folder that shows the disk; owned */
 	struct child *server, *fuse_server;
 	bool mounted, on_nbd;
-	dev_t device; /* of what is mounted */
+	dev_t device; /* device number of the mounted filesystem */
 };
 
-/* A command line that is put together.  What does not fit is not run. */
+/* A command line that is being built.  If an argument does not fit, the command is not run. */
 struct args {
 	const char *v[ARGS_MAX + 1];
 	size_t n;
@@ -141,7 +141,8 @@ remove_folder(struct attach *t)
 
 /* Programs. */
 
-/* Beside this program, as it was built or installed; else where nbdkit looks for it. */
+/* Find the plugin beside this program, as it was built or installed; otherwise nbdkit looks for
+ * it by its name "ndz". */
 static char *
 find_plugin(void)
 {
@@ -162,7 +163,7 @@ find_plugin(void)
 	return strdup("ndz");
 }
 
-/* It says that it is ready with a file. */
+/* Wait until the child has written its pid file, which shows that it is ready. */
 static int
 wait_until_ready(struct child *c, const char *pid_file, struct err *e)
 {
@@ -370,7 +371,7 @@ attach_wait(struct attach *t, struct err *e)
 	return 0;
 }
 
-/* Whoever is about to leave it has some time. */
+/* Unmount.  Programs that still use the mount have UNMOUNT_US to end. */
 static int
 unmount(struct attach *t, struct err *e)
 {

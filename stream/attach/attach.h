@@ -1,5 +1,5 @@
-/* attach.h: an image as a file, a mounted filesystem or a block device of this machine, by
- * nbdkit with the plugin, and nbdfuse or nbd-client. */
+/* attach.h: attaches an image as a file, a mounted filesystem or a block device of this machine,
+ * by nbdkit with the plugin, and nbdfuse or nbd-client. */
 #ifndef STREAM_ATTACH_ATTACH_H
 #define STREAM_ATTACH_ATTACH_H
 
@@ -17,31 +17,33 @@ enum attach_as {
 	ATTACH_NBD,   /* TARGET, which is /dev/nbdN; root alone */
 };
 
-/* All strings are the caller's, until attach_end(). */
+/* All strings belong to the caller, and must stay valid until attach_end(). */
 struct attach_config {
 	struct sources_config sources;
 	struct proof_config keys;
-	uint64_t size_bytes, cache_bytes; /* 0: the plugin's own */
+	uint64_t size_bytes, cache_bytes; /* 0: the plugin's default */
 	struct range part;                /* in sectors; length 0: the whole disk */
 	enum attach_as as;
 	const char *target;
-	const char *name;    /* ATTACH_FILE: in the folder */
-	const char *options; /* ATTACH_MOUNT: for mount(8); NULL: none */
-	/* What nbdkit has to say while it serves; from another thread. */
+	const char *name;    /* ATTACH_FILE: name of the file in the folder TARGET */
+	const char *options; /* ATTACH_MOUNT: further options of mount(8); NULL: none */
+	/* Called with what nbdkit prints while it serves, from another thread. */
 	void (*tell)(const char *sentence);
 };
 
 struct attach;
 
-/* When it returns 0, the target can be used.  ERR_ABSENT: a program or the plugin is not here;
- * ERR_IO: one of them failed, with its own words. */
+/* Attach the image.  When this returns 0, the target can be used; end with attach_end().  The
+ * configuration is borrowed until then.  ERR_ABSENT: a program or the plugin is not installed;
+ * ERR_IO: one of them failed, and the sentence is its own; ERR_CANCELLED. */
 int attach_start(struct attach **, const struct attach_config *, struct err *);
-/* Where the disk, or its filesystem, is. */
+/* The path of the disk, or of its mounted filesystem; valid until attach_end(). */
 const char *attach_where(const struct attach *);
-/* Until the calling thread's work is to end, or somebody else has detached it: 0.  -1: the
- * server has ended. */
+/* Wait.  0: the calling thread's work was cancelled, or another program has detached the disk.
+ * -1 with ERR_IO: the server has ended. */
 int attach_wait(struct attach *, struct err *);
-/* Detach it.  -1: it was in use, and whoever uses it gets errors from now on. */
+/* Detach the disk and free *t.  -1: it was in use, and programs that use it get errors from now
+ * on. */
 int attach_end(struct attach *, struct err *);
 
 #endif /* STREAM_ATTACH_ATTACH_H */

@@ -1,5 +1,5 @@
-/* child.c: another program that runs beside this one.  attach.c calls this, in one thread; a
- * thread for each child reads what it says. */
+/* child.c: runs another program beside this one.  attach.c calls this, in one thread; a
+ * thread for each child reads what the program prints. */
 #include "stream/attach/child.h"
 
 #include <errno.h>
@@ -18,23 +18,23 @@
 
 enum {
 	LINE_BYTES = 400,
-	ENDING_US = 3 * 1000000, /* before it is made to */
-	LOOK_MS = 10,
+	ENDING_US = 3 * 1000000, /* from SIGTERM to SIGKILL */
+	LOOK_MS = 10, /* between two looks whether it runs */
 };
 
 struct child {
-	const char *name; /* argv[0]'s copy */
+	const char *name; /* argv[0], borrowed */
 	pid_t pid;
 	bool ended;
-	int status; /* ended: of waitpid(2) */
+	int status; /* as waitpid(2) has it, when `ended` */
 	pthread_t reader;
-	FILE *said;
-	pthread_mutex_t lock; /* of both: */
-	char last[LINE_BYTES];
+	FILE *said;            /* what it prints */
+	pthread_mutex_t lock; /* guards the next two */
+	char last[LINE_BYTES]; /* last line that it printed */
 	void (*tell)(const char *line);
 };
 
-/* "nbdkit: ndz.3: error: sentence": the sentence. */
+/* The sentence of "nbdkit: ndz.3: error: sentence". */
 static const char *
 without_names(const char *line)
 {
@@ -52,7 +52,7 @@ read_lines(void *arg)
 	while (fgets(line, sizeof line, c->said) != NULL) {
 		line[strcspn(line, "\n")] = '\0';
 		if (line[0] == '\0' || line[0] == ' ')
-			continue; /* goes on with the line before */
+			continue; /* a line of continuation is left out */
 		pthread_mutex_lock(&c->lock);
 		snprintf(c->last, sizeof c->last, "%s", without_names(line));
 		void (*tell)(const char *) = c->tell;
@@ -63,7 +63,7 @@ read_lines(void *arg)
 	return NULL;
 }
 
-/* 0, or the error. */
+/* Start the program.  Returns 0 or an errno value. */
 static int
 spawn(pid_t *pid, const char *const argv[], int said)
 {
@@ -150,7 +150,7 @@ child_runs(struct child *c)
 	return !c->ended;
 }
 
-/* All that it said was read. */
+/* Wait until the reader has read all that the child printed. */
 static void
 join(struct child *c)
 {

@@ -1,4 +1,4 @@
-/* child.h: another program that runs beside this one, and what it says. */
+/* child.h: runs another program beside this one, and reads what it prints. */
 #ifndef STREAM_ATTACH_CHILD_H
 #define STREAM_ATTACH_CHILD_H
 
@@ -8,18 +8,22 @@
 
 struct child;
 
-/* argv[0] is looked for in PATH; argv is NULL-terminated.  The program has no standard input,
- * and terminal signals do not reach it.  What it writes to standard error is kept, and from
- * child_tell() on given to tell(), line by line, in another thread.  ERR_IO: it cannot be
- * started. */
+/* Start a program.  argv[0] is looked for in PATH and borrowed; argv is NULL-terminated.  The
+ * program has no standard input, and terminal signals do not reach it.  The last line that it
+ * prints, to standard output or standard error, is kept.  ERR_ABSENT: it is not installed;
+ * ERR_IO: it cannot be started; ERR_NOMEM. */
 int child_start(struct child **, const char *const argv[], struct err *);
+/* From now on, call tell() with each line that the program prints, in another thread. */
 void child_tell(struct child *, void (*tell)(const char *line));
+/* Whether the program still runs. */
 bool child_runs(struct child *);
-/* It has ended: 0 with status 0, else ERR_IO with the last line that it wrote. */
+/* The result of a child that has ended: 0 for status 0, else ERR_IO with the last line that it
+ * printed. */
 int child_result(struct child *, struct err *);
-/* It is told to end, and made to after some seconds; freed.  NULL is fine. */
+/* Ask the program to end, kill it after some seconds, and free *c.  NULL is allowed. */
 void child_stop(struct child *);
-/* All of a program that ends by itself. */
+/* Run a program that ends by itself, and wait for its end.  Errors of child_start() and
+ * child_result(). */
 int child_run(const char *const argv[], struct err *);
 
 #endif /* STREAM_ATTACH_CHILD_H */

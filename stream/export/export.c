@@ -1,5 +1,5 @@
-/* export.c: images as the disk that they were made of.  The plugin and streamdisk call this;
- * export_read() and export_run() come from any thread. */
+/* export.c: shows images as the disk that they were made of.  The plugin and streamdisk call
+ * this; export_read() and export_run() are called in any thread. */
 #include "stream/export/export.h"
 
 #include <errno.h>
@@ -12,25 +12,25 @@
 #include "common/image/read/sectors.h"
 #include "common/image/write/chain.h"
 
-/* Threads that read at the same time: each needs some memory for what it decodes. */
+/* Threads that may read at the same time: each needs memory for what it decodes. */
 enum { READERS_MAX = 32 };
 
 struct export {
-	struct random *random;   /* NULL: it is no image, but `disk` */
-	struct source *sources;  /* n of them, which belong to `random` */
+	struct random *random;   /* NULL: the export is `disk`, which is no image */
+	struct source *sources;  /* n copies; `random` owns what they refer to */
 	size_t n;
 	struct disk *disk;
-	struct rangeset of_disk; /* what `disk` stores */
+	struct rangeset of_disk; /* sectors that `disk` stores */
 	const struct rangeset *stored; /* of_disk, or random's */
 	char *name;
 	uint64_t bytes, lost_sectors;
-	unsigned sector_bytes; /* of the disk that the image was made of */
-	pthread_mutex_t lock;  /* of `readers` */
-	pthread_cond_t ended;  /* one has */
+	unsigned sector_bytes; /* sector size of the disk that was captured; 0: not known */
+	pthread_mutex_t lock;  /* guards `readers` */
+	pthread_cond_t ended;  /* a reader has ended */
 	unsigned readers;
 };
 
-/* What the image stores must lie on its disk. */
+/* Set the disk's size.  What the image stores must lie on the disk. */
 static int
 check_size(struct export *x, uint64_t bytes, enum err_kind kind, struct err *e)
 {
@@ -47,7 +47,7 @@ check_size(struct export *x, uint64_t bytes, enum err_kind kind, struct err *e)
 	return 0;
 }
 
-/* `top` is the image that says what the disk is like. */
+/* Find the size of the disk.  `top` is the last image, which describes the disk. */
 static int
 find_size(struct export *x, const struct sectors *top, const struct export_config *cfg,
     struct err *e)
@@ -77,7 +77,7 @@ close_images(struct sectors *images[], size_t n)
 		sectors_close(images[i]);
 }
 
-/* All of the sources become images; none is open after a failure. */
+/* Open all sources as images.  After a failure all of them are closed. */
 static int
 open_images(struct sectors *images[], struct source sources[], size_t n,
     struct proof *proof, struct err *e)
@@ -94,7 +94,7 @@ open_images(struct sectors *images[], struct source sources[], size_t n,
 	return -1;
 }
 
-/* A delta alone is no disk. */
+/* Refuse a delta as the first image: a delta alone is no disk. */
 static int
 check_base(const struct sectors *base, struct err *e)
 {
@@ -249,7 +249,7 @@ export_lost_sectors(const struct export *x)
 	return x->lost_sectors;
 }
 
-/* How many sectors from this one on are stored, or are not. */
+/* How many sectors from this one on are stored, or are not stored. */
 static uint64_t
 run_of(const struct export *x, uint64_t sector, bool *stored)
 {
@@ -273,7 +273,8 @@ export_run(const struct export *x, uint64_t at, bool *stored)
 	return (sector + n) * SECTOR_BYTES;
 }
 
-/* Sectors that are stored.  The last one of a disk that is no image may be a part of one. */
+/* Read sectors that are stored.  The last sector of a disk that is no image may be incomplete;
+ * its rest is read as zeros. */
 static int
 read_stored(struct export *x, struct range r, uint8_t *out, struct err *e)
 {
@@ -327,7 +328,8 @@ read_bytes(struct export *x, uint8_t *out, size_t n, uint64_t at, struct err *e)
 	return 0;
 }
 
-/* What this thread reads next comes from elsewhere, if an image is there, too. */
+/* Let the sources read from elsewhere in this thread, where several have the image.  Returns
+ * whether any source can. */
 static bool
 ask_others(struct export *x, unsigned attempt)
 {
@@ -338,7 +340,7 @@ ask_others(struct export *x, unsigned attempt)
 	return any;
 }
 
-/* Where there are several sources, damage may be in one of them alone. */
+/* Read; after damage try again from other sources, since only one of them may be damaged. */
 static int
 read_anyhow(struct export *x, void *buf, size_t n, uint64_t at, struct err *e)
 {
@@ -375,7 +377,7 @@ export_read(struct export *x, void *buf, size_t n, uint64_t at, struct err *e)
 	return rc;
 }
 
-/* As a disk.  A failure is told to the thread that asked. */
+/* The export as a disk.  disk_why() gives a failure to the thread that asked. */
 
 static _Thread_local struct err disk_err;
 

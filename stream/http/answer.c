@@ -1,11 +1,11 @@
-/* answer.c: the head of an HTTP answer, line by line, from a server that is not believed.
- * http_call.c calls this, in any thread. */
+/* answer.c: parses the head of an HTTP answer, line by line; nothing that the server sends is
+ * believed.  http_call.c calls this, in any thread. */
 #include "stream/http/answer.h"
 
 #include <string.h>
 #include <strings.h>
 
-/* What is left of a line. */
+/* The rest of a line. */
 struct text {
 	const char *at, *end;
 };
@@ -44,8 +44,8 @@ take_number(struct text *t, uint64_t *out)
 	return t->at > from;
 }
 
-/* RFC 9110, 14.4: "bytes 0-4095/10485760", or with "*" for what is not known, or in front of
- * the slash for what cannot be had. */
+/* Parse Content-Range (RFC 9110, 14.4): "bytes 0-4095/10485760", with "*" in place of a length
+ * that is not known, or in place of a range that cannot be sent. */
 static void
 take_content_range(struct http_answer *a, struct text t)
 {
@@ -69,7 +69,7 @@ take_content_range(struct http_answer *a, struct text t)
 	a->total = total;
 }
 
-/* Nothing, when it is longer. */
+/* Copy a text; a text longer than `max` bytes becomes "". */
 static void
 take_text(char *out, size_t max, struct text t)
 {

@@ -1,5 +1,5 @@
-/* http.c: a file on a web server: what was known of it at the beginning, and whether each
- * answer is about that file.  http_source.c calls this, in any thread. */
+/* http.c: a file on a web server: keeps what was known of the file when it was opened, and checks
+ * whether each answer is about that file.  http_source.c calls this, in any thread. */
 #include "stream/http/http.h"
 
 #include <inttypes.h>
@@ -10,8 +10,8 @@
 #include "stream/http/http_impl.h"
 
 enum {
-	TRY_SECONDS = 60,  /* all tries of one range; STREAM_HTTP_SECONDS */
-	OPEN_SECONDS = 10, /* of the first one */
+	TRY_SECONDS = 60,  /* for all tries of one range, without STREAM_HTTP_SECONDS */
+	OPEN_SECONDS = 10, /* for all tries of the first range */
 };
 
 static void
@@ -20,7 +20,7 @@ init_curl(void)
 	curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
-/* What was asked for came, of the file that was there. */
+/* Whether the answer is about the file that was opened. */
 static bool
 is_same_file(const struct http *h, const struct http_answer *a)
 {
@@ -57,7 +57,7 @@ http_judge(const struct http_call *c)
 	    c->code == CURLE_PEER_FAILED_VERIFICATION || c->too_long ||
 	    c->code == CURLE_UNSUPPORTED_PROTOCOL || c->code == CURLE_TOO_MANY_REDIRECTS)
 		return HTTP_BAD;
-	/* Perhaps its name is wrong. */
+	/* A server that was never reached may be misspelled: no further try. */
 	if (!c->h->known && (c->code == CURLE_COULDNT_CONNECT ||
 				c->code == CURLE_COULDNT_RESOLVE_HOST))
 		return HTTP_BAD;
@@ -75,7 +75,7 @@ err_changed(struct http *h, struct err *e)
 	return err_set(e, ERR_FORMAT, "%s: has changed since it was opened", h->name);
 }
 
-/* A success that is none. */
+/* The error of a successful status whose content is not what was asked for. */
 static int
 err_answer(const struct http_call *c, struct err *e)
 {
@@ -151,7 +151,8 @@ http_fetch(struct http *h, const struct http_range *ranges, size_t n, struct err
 	return rc;
 }
 
-/* Of an empty file there is no first byte to be had: the answer says so, or is all of it. */
+/* Whether the file is empty: no first byte can be requested, and the answer says so, or is the
+ * whole file. */
 static bool
 is_empty(const struct http_call *c)
 {
@@ -161,7 +162,7 @@ is_empty(const struct http_call *c)
 	       (a->status == 200 && c->code == CURLE_OK);
 }
 
-/* Its first byte, and what the answer says of the whole. */
+/* Request the first byte, and take the file's length and validators from the answer. */
 static int
 look(struct http *h, struct err *e)
 {
@@ -179,7 +180,7 @@ look(struct http *h, struct err *e)
 	return 0;
 }
 
-/* Without "user:password@" and "?query". */
+/* The URL without "user:password@" and "?query". */
 static char *
 harmless_name(const char *url)
 {

@@ -1,10 +1,10 @@
 /* http.h: a file on a web server, read by ranges (RFC 9110, section 14) over connections that
  * are kept.
  *
- * Answers are not believed: a range must be the one that was asked for, as long as it says, of
- * the file that was there at the beginning: its length, and its ETag or date, stay as they
- * were.  What may pass by itself (a connection that breaks or says nothing, 5xx, 429) is tried
- * again, with growing pauses, for a minute.
+ * Answers are not believed: an answer must have the range that was asked for, with as many bytes
+ * as it states, and be of the file that was opened: the file's length, and its ETag or date, must
+ * stay as they were.  A failure that may pass (a broken or silent connection, 5xx, 429, 408) is
+ * tried again, with growing pauses, for a minute.
  */
 #ifndef STREAM_HTTP_HTTP_H
 #define STREAM_HTTP_HTTP_H
@@ -17,28 +17,32 @@
 
 struct http;
 
-/* Asks for its first byte, so that its length is known.  ERR_IO; ERR_UNSUPPORTED: the server
- * does not know ranges; ERR_FORMAT: what it says makes no sense. */
+/* Open the file: its first byte is requested, to learn the length.  ERR_IO; ERR_UNSUPPORTED: the
+ * server does not support ranges; ERR_FORMAT: the answer makes no sense; ERR_CANCELLED,
+ * ERR_NOMEM. */
 int http_open(struct http **, const char *url, struct err *);
+/* Close the file, when no thread uses it any more.  NULL is allowed. */
 void http_close(struct http *);
-/* The URL without passwords and what follows a "?", for messages. */
+/* The URL without a password and without the query behind "?", for messages. */
 const char *http_name(const struct http *);
+/* The length of the file in bytes. */
 uint64_t http_bytes(const struct http *);
 
 struct http_range {
-	uint64_t at; /* of the file, and all of it there */
+	uint64_t at; /* first byte; the whole range lies in the file */
 	size_t bytes; /* not 0 */
-	uint8_t *to;
+	uint8_t *to; /* where the bytes go */
 };
 
-/* All of these, several at the same time.  From any thread.  ERR_IO: not now; ERR_FORMAT: the
- * file has changed, which it stays, or the server answers something else; ERR_CANCELLED. */
+/* Fetch n ranges, several at the same time.  May be called in any thread.  ERR_IO: the server
+ * cannot be reached or refuses; ERR_FORMAT: the file has changed, which fails all later calls
+ * too, or the answer is something else; ERR_CANCELLED, ERR_NOMEM. */
 int http_fetch(struct http *, const struct http_range *, size_t n, struct err *);
-/* All calls of http_fetch(), now and later, return ERR_CANCELLED.  May be called in
+/* Make all calls of http_fetch(), now and later, return ERR_CANCELLED.  May be called in
  * any thread. */
 void http_cancel(struct http *);
 
-/* The file as a source.  Errors as http_open(). */
+/* Open the file as a source.  Errors as http_open(); ERR_UNSUPPORTED: it is too long. */
 int source_of_http(struct source *, const char *url, struct err *);
 
 #endif /* STREAM_HTTP_HTTP_H */

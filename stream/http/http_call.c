@@ -1,5 +1,5 @@
-/* http_call.c: requests for ranges of one file, several at a time, tried again while that may
- * help.  http.c calls this, in any thread. */
+/* http_call.c: requests ranges of one file, several at a time, and tries again as long as that
+ * may help.  http.c calls this, in any thread. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,12 +11,12 @@
 #include "stream/http/http_impl.h"
 
 enum {
-	HEAD_BYTES_MAX = 64 << 10,
+	HEAD_BYTES_MAX = 64 << 10, /* of all header lines of an answer */
 	CONNECT_SECONDS = 10,
-	STALL_SECONDS = 15, /* below a kilobyte a second */
+	STALL_SECONDS = 15, /* time below 1000 bytes a second that ends a try */
 	REDIRECTS_MAX = 5,
-	LOOK_MS = 100, /* whether the work is still wanted */
-	PAUSE_MS = 100,
+	LOOK_MS = 100, /* between two looks whether the work is still wanted */
+	PAUSE_MS = 100, /* after the first try; each further pause is twice as long */
 	PAUSE_MS_MAX = 5000,
 };
 
@@ -100,7 +100,7 @@ on_head(char *p, size_t size, size_t n, void *arg)
 	return size * n;
 }
 
-/* Only what was asked for is wanted: whatever else comes ends the transfer. */
+/* Take a part of the body.  Anything but the range that was asked for ends the transfer. */
 static size_t
 on_body(char *p, size_t size, size_t n, void *arg)
 {
@@ -133,7 +133,7 @@ set_common(CURL *easy, const struct http *h)
 	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 1L);
 	curl_easy_setopt(easy, CURLOPT_MAXREDIRS, (long)REDIRECTS_MAX);
-	/* What was asked for in secret does not come in the open. */
+	/* A redirect must not lead from https to http. */
 	curl_easy_setopt(
 	    easy, CURLOPT_REDIR_PROTOCOLS_STR, secure ? "https" : "http,https");
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
@@ -144,7 +144,8 @@ set_common(CURL *easy, const struct http *h)
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(h->seconds * 1000) + 1);
 }
 
-/* The header that makes a server send another file whole, which is noticed. */
+/* The header If-Range: if the file has changed, the server sends the whole new file, and the
+ * change is noticed. */
 static struct curl_slist *
 if_range(const struct http *h)
 {
@@ -169,7 +170,7 @@ start(struct http_call *c, CURL *easy, CURLM *multi, struct curl_slist *headers)
 	c->code = CURLE_FAILED_INIT;
 	snprintf(range, sizeof range, "%" PRIu64 "-%" PRIu64, c->range.at,
 	    c->range.at + c->range.bytes - 1);
-	curl_easy_reset(easy); /* its connection stays */
+	curl_easy_reset(easy); /* keeps the connection open */
 	set_common(easy, c->h);
 	curl_easy_setopt(easy, CURLOPT_RANGE, range);
 	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
@@ -187,7 +188,7 @@ struct batch {
 	struct http_worker *w;
 	struct curl_slist *headers;
 	struct http_call *calls;
-	size_t n, next; /* calls; the first that was not started */
+	size_t n, next; /* number of calls; the next call to start */
 	CURL *free[HTTP_PARALLEL];
 	size_t nfree;
 };
@@ -226,7 +227,7 @@ end_some(struct batch *b)
 		}
 }
 
-/* Each call that is not done, once. */
+/* Try each call that is not done once. */
 static void
 try_all(struct http *h, struct batch *b)
 {
@@ -247,7 +248,8 @@ try_all(struct http *h, struct batch *b)
 			end_call(b, &b->calls[i], CURLE_ABORTED_BY_CALLBACK);
 }
 
-/* Half of it by chance, so that many that failed together do not come together. */
+/* Sleep between half of `ms` and `ms`, at random, so that clients that failed together do not
+ * return together. */
 static void
 pause_ms(struct http *h, unsigned ms)
 {
@@ -257,7 +259,7 @@ pause_ms(struct http *h, unsigned ms)
 		nanosleep(&(struct timespec){ 0, LOOK_MS * 1000000 / 4 }, NULL);
 }
 
-/* The first that is not done; one that will not pass before others. */
+/* The first call that is not done; a call that cannot succeed goes before others. */
 static struct http_call *
 find_failed(struct http_call *calls, size_t n)
 {

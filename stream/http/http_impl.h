@@ -1,5 +1,5 @@
-/* http_impl.h: a file on a web server: for http.c, which knows the file, and http_call.c,
- * which asks for ranges of it. */
+/* http_impl.h: a file on a web server: what http.c, which knows the file, and http_call.c,
+ * which requests ranges of the file, share. */
 #ifndef STREAM_HTTP_HTTP_IMPL_H
 #define STREAM_HTTP_HTTP_IMPL_H
 
@@ -12,11 +12,11 @@
 #include "stream/http/http.h"
 
 enum {
-	HTTP_PARALLEL = 8, /* requests of one thread at the same time */
-	HTTP_WORKERS = 16, /* threads that ask at the same time; others wait */
+	HTTP_PARALLEL = 8, /* requests of one thread that run at the same time */
+	HTTP_WORKERS = 16, /* threads that request at the same time; others wait */
 };
 
-/* What one thread asks with: connections, which are kept. */
+/* The connections of one thread while it requests; they are kept for the next thread. */
 struct http_worker {
 	struct http_worker *next;
 	CURLM *multi;
@@ -26,22 +26,22 @@ struct http_worker {
 struct http {
 	char *url, *name;
 	double seconds; /* for all tries of one range */
-	/* Of the file, when it was opened. */
+	/* The file as it was when it was opened. */
 	bool known;
 	struct http_answer first;
 	uint64_t bytes;
 	atomic_bool cancelled, changed;
-	pthread_mutex_t lock; /* of the workers */
+	pthread_mutex_t lock; /* guards the workers */
 	pthread_cond_t idle_again;
 	struct http_worker *idle;
 	unsigned workers;
 };
 
-/* One range, until it is here. */
+/* One range that is fetched. */
 struct http_call {
 	struct http *h;
 	struct http_range range;
-	CURL *easy; /* while it runs */
+	CURL *easy; /* the running request; NULL: none */
 	struct http_answer answer;
 	size_t got, head_bytes;
 	bool too_long; /* the answer had more than was asked for, or a head without end */
@@ -49,14 +49,15 @@ struct http_call {
 	bool done;
 };
 
-/* All that are not done, HTTP_PARALLEL at a time, tried until they are, until trying again
- * does not help, or until the seconds are over.  -1: *failed is one that is not done, with the
- * answer to its last try, for http.c to say why. */
+/* Try all calls that are not done, HTTP_PARALLEL at a time, until all are done, until another
+ * try does not help, or until h->seconds are over.  Returns 0; *failed is NULL, or a call that is
+ * not done, with the answer to its last try, from which http.c makes the error.  *tries counts
+ * the tries.  -1: ERR_NOMEM. */
 int http_perform(struct http *, struct http_call *, size_t n, struct http_call **failed,
     unsigned *tries, struct err *);
 void http_workers_free(struct http *);
 
-/* What became of the last try of a call. */
+/* The result of the last try of a call. */
 enum http_verdict {
 	HTTP_GOOD,  /* all bytes are here */
 	HTTP_AGAIN, /* it may pass */

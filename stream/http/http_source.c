@@ -1,8 +1,9 @@
-/* http_source.c: a file on a web server as a source.  Whoever has the source calls this, in any
+/* http_source.c: a file on a web server as a source.  Readers of the source call this, in any
  * thread.
  *
- * Whoever opens an image reads the first blocks of each chunk in order, which would take as
- * many round trips as there are chunks; so those of some chunks are fetched ahead together. */
+ * A reader that opens an image reads the first blocks of each chunk in order, which would take
+ * one round trip for each chunk.  For this reason the first blocks of HEADS_AHEAD chunks are
+ * fetched together. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "stream/http/http.h"
 
 enum {
-	HEAD_BLOCKS = 4, /* of a chunk: its header */
+	HEAD_BLOCKS = 4, /* at the beginning of a chunk: its header */
 	HEAD_BYTES = HEAD_BLOCKS * SOURCE_BLOCK_BYTES,
 	HEADS_AHEAD = 64,
 	RUNS_MAX = WIRE_CHUNK_BLOCKS / 2,
@@ -20,8 +21,8 @@ enum {
 struct http_source {
 	struct http *http;
 	uint32_t chunks;
-	pthread_mutex_t lock;     /* of all that follows */
-	uint32_t first, n;        /* these chunks' heads are here: */
+	pthread_mutex_t lock;     /* guards the next two lines */
+	uint32_t first, n;        /* heads of chunks first to first + n - 1 are in heads[] */
 	uint8_t (*heads)[HEAD_BYTES]; /* HEADS_AHEAD */
 };
 
@@ -44,7 +45,8 @@ info(void *self, struct source_info *out, struct err *e)
 	return 0;
 }
 
-/* What is behind the end of the file is zeros.  False: nothing must be fetched. */
+/* Cut the range at the end of the file; bytes behind the end are zeros.  Returns false if nothing
+ * is to be fetched. */
 static bool
 cut(const struct http_source *s, struct http_range *r)
 {
@@ -63,7 +65,7 @@ head_of(const struct http_source *s, uint32_t chunk)
 		s->heads[chunk - s->first] };
 }
 
-/* With the lock: the heads of this chunk and of those behind it. */
+/* Fetch the heads of this chunk and of the chunks behind it.  The caller holds the lock. */
 static int
 fetch_heads(struct http_source *s, uint32_t chunk, struct err *e)
 {
@@ -83,7 +85,8 @@ fetch_heads(struct http_source *s, uint32_t chunk, struct err *e)
 	return 0;
 }
 
-/* 1, 0 nobody asks in order, so it is fetched alone, -1. */
+/* Read the head of a chunk.  Returns 1; 0: the reads are not in order, so the head must be
+ * fetched alone; -1. */
 static int
 read_head(struct http_source *s, uint32_t chunk, void *to, struct err *e)
 {
@@ -164,7 +167,7 @@ close_http(void *self)
 	free(s);
 }
 
-/* Whoever reads in order reads by number. */
+/* A source over HTTP is read by chunk number only. */
 static int
 next(void *self, uint32_t *chunk, void *to, size_t *bytes, struct err *e)
 {

@@ -1,4 +1,5 @@
-/* plugin.c: nbdkit ndz: an image as a disk for NBD clients; nbdkit-ndz-plugin(1).
+/* plugin.c: the nbdkit plugin ndz, which serves an image as a disk to NBD clients;
+ * nbdkit-ndz-plugin(1).
  *
  * nbdkit calls these functions: those that configure and open in its first thread, one after
  * the other; pread and extents in any thread, several at a time.  All connections read one
@@ -22,14 +23,14 @@
 
 #define THREAD_MODEL NBDKIT_THREAD_MODEL_PARALLEL
 
-/* A client that reads more of a fragment at once has it decoded once. */
+/* A client that reads more of a fragment in one request has the fragment decoded only once. */
 enum { PREFERRED_BYTES = 64 << 10, MOST_BYTES = 32 << 20 };
 
 static struct sources_config sources;
 static struct proof_config keys;
 static struct export_config config;
 static struct export *export;
-static struct cancel ending; /* of whatever is done for nbdkit */
+static struct cancel ending; /* ends all work that is done for nbdkit */
 
 static int
 fail(const struct err *e)
@@ -43,7 +44,7 @@ fail(const struct err *e)
 
 /* Configuration. */
 
-/* nbdkit may leave the folder that it was started in. */
+/* Keep an absolute path: nbdkit may leave the folder that it was started in. */
 static int
 set_path(const char **out, const char *value)
 {
@@ -56,7 +57,7 @@ set_path(const char **out, const char *value)
 	return *out != NULL ? 0 : -1;
 }
 
-/* An image, or a delta. */
+/* Add an image or a delta. */
 static int
 add_image(int (*add)(struct sources_config *, const char *, struct err *), const char *value)
 {
@@ -136,7 +137,7 @@ warn(const char *sentence)
 	nbdkit_error("warning: %s", sentence);
 }
 
-/* Only whether they are there. */
+/* Check whether the sources are there, and read nothing more. */
 static int
 look_at_sources(void)
 {
@@ -162,7 +163,8 @@ open_export(void)
 	return 0;
 }
 
-/* Threads do not survive that nbdkit goes into the background. */
+/* Sources that need threads are opened after the fork, since threads do not survive that nbdkit
+ * goes into the background. */
 static int
 ndz_get_ready(void)
 {
@@ -178,7 +180,7 @@ ndz_after_fork(void)
 		nbdkit_error("no thread can be started");
 		return -1;
 	}
-	watch_begin(); /* to open may take as long as to read */
+	watch_begin(); /* opening may take as long as reading */
 	if (export == NULL)
 		rc = open_export();
 	watch_end();
@@ -233,7 +235,7 @@ yes(void *handle)
 	return 1;
 }
 
-/* A client's request to cache reads the bytes, and what was decoded is kept. */
+/* A client's request to cache is done as a read: what was decoded stays in memory. */
 static int
 ndz_can_cache(void *handle)
 {

@@ -1,5 +1,7 @@
-/* watch.c: does nbdkit want to end?  It says so only to threads that ask it to sleep, and
- * then prints that, so a thread asks while requests take long, and only then. */
+/* watch.c: finds out whether nbdkit is about to end.  nbdkit tells this only to a thread that
+ * calls nbdkit_nanosleep(), and prints a message at the same time.  For this reason a thread of
+ * its own calls it, and only while requests take long.  plugin.c calls these functions:
+ * watch_start() and watch_stop() in one thread, the others in any thread. */
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-plugin.h>
 
@@ -10,7 +12,7 @@
 
 #include "stream/plugin/watch.h"
 
-enum { LOOK_MS = 250 };
+enum { LOOK_MS = 250 /* between two questions to nbdkit */ };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t news = PTHREAD_COND_INITIALIZER;
@@ -19,7 +21,7 @@ static struct cancel *ending;
 static unsigned requests;
 static bool watching, stopped;
 
-/* With the lock. */
+/* Wait LOOK_MS, or until news.  The caller holds the lock. */
 static void
 wait_some_time(void)
 {

@@ -1,15 +1,16 @@
-/* watch.h: nbdkit waits for requests before it ends; those that wait for a network are told
- * that it wants to end. */
+/* watch.h: nbdkit waits for requests before it ends; requests that wait for a network are
+ * cancelled when nbdkit is about to end. */
 #ifndef STREAM_PLUGIN_WATCH_H
 #define STREAM_PLUGIN_WATCH_H
 
 #include "common/base/cancel.h"
 
-/* Start the thread that watches: 0, or the error. */
+/* Start the thread that watches; it sets *c, which is borrowed, when nbdkit is about to end.
+ * Returns 0 or an errno value. */
 int watch_start(struct cancel *);
-/* No request is there any more; also when nothing was started. */
+/* Stop the thread, when no request runs any more.  Does nothing if no thread was started. */
 void watch_stop(void);
-/* Around each request, in any thread. */
+/* Call these before and after each request, in any thread. */
 void watch_begin(void);
 void watch_end(void);
 

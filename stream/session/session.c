@@ -17,11 +17,11 @@
 #define INTERFACE "interface="
 
 enum {
-	PART_MAX = 64,
-	SILENCE_SECONDS = 60, /* then the session is over, and who reads gets an error */
+	PART_MAX = 64, /* of a part of the name, with the NUL */
+	SILENCE_SECONDS = 60, /* after which the session counts as over: reads fail */
 };
 
-/* What a name says. */
+/* The parts of a session's name. */
 struct session {
 	char addr[PART_MAX], port[PART_MAX], iface[PART_MAX];
 };
@@ -35,7 +35,7 @@ no_session(const char *uri, struct err *e)
 	    uri);
 }
 
-/* The text up to its end; false: it is empty or too long. */
+/* Copy n bytes of text into a part.  Returns false if they are none or too many. */
 static bool
 take(char part[PART_MAX], const char *text, size_t n)
 {
@@ -71,7 +71,7 @@ parse(struct session *s, const char *uri, struct err *e)
 	return 0;
 }
 
-/* An address that is no group is the server's. */
+/* Whether the address is the server's own: not that of a multicast group. */
 static bool
 is_unicast(const char *addr)
 {
@@ -100,7 +100,7 @@ session_check(const char *uri, struct err *e)
 	return parse(&s, uri, e) == 0 ? resolve(&s, &c, e) : -1;
 }
 
-/* A name that nobody else has. */
+/* Make a file with a name that no other process uses. */
 static int
 make_name(char **path, const char *folder, struct err *e)
 {

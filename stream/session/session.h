@@ -1,10 +1,10 @@
-/* session.h: a running session of frisbeed as a source: the image comes by the session as to
- * every client of it, into a file, and what a reader waits for is asked for before all else.
+/* session.h: a running session of frisbeed as a source.  The image is received like by every
+ * client of the session, into a file; chunks that a reader waits for are requested first.
  *
  *	frisbee://ADDRESS:PORT[?interface=NAME]
  *
- * ADDRESS is the group of the session, or the server's own address where it serves clients one
- * by one (frisbeed --unicast).
+ * ADDRESS is the multicast group of the session, or the server's own address if it serves each
+ * client by unicast (frisbeed --unicast).
  */
 #ifndef STREAM_SESSION_SESSION_H
 #define STREAM_SESSION_SESSION_H
@@ -12,11 +12,11 @@
 #include "common/base/err.h"
 #include "common/image/read/source.h"
 
-/* Is it such a name?  ERR_USAGE. */
+/* Check that `uri` is the name of a session, and that its parts can be resolved.  ERR_USAGE. */
 int session_check(const char *uri, struct err *);
-/* folder: where the file is kept, with room for the image; NULL: TMPDIR or /var/tmp.  The file
- * is gone after source_close().  Waits for no server: whoever reads does.  ERR_USAGE, and
- * errors of load_start(). */
+/* Join the session as a source.  `folder` is where the file is kept, with room for the image;
+ * NULL: TMPDIR or /var/tmp.  The file is removed by source_close().  This call does not wait for
+ * the server: reads of the source do.  ERR_USAGE, ERR_IO, and errors of load_start(). */
 int source_of_session(
     struct source *, const char *uri, const char *folder, struct err *);
 

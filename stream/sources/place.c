@@ -1,5 +1,5 @@
-/* place.c: where an image is, as people write it. sources.c and programs call this.
- * Any thread may call it; nothing is kept. */
+/* place.c: parses the place of an image, as users write it.  sources.c and programs call this,
+ * in any thread; nothing is kept. */
 #include "stream/sources/place.h"
 
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 
 #define STORE_PREFIX "store:"
 
-/* Bytes of the scheme in front of "://"; 0: there is none. */
+/* The length of the scheme in front of "://"; 0: there is none. */
 static size_t
 scheme_bytes(const char *text)
 {

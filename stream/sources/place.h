@@ -1,4 +1,4 @@
-/* place.h: where an image is, as people write it:
+/* place.h: the place of an image, as users write it:
  *
  *	PATH			a file
  *	store:NAME[:VERSION]	in a store, which is named elsewhere
@@ -7,7 +7,7 @@
  *				what an NBD server exports: an image, or a disk
  *	frisbee://ADDRESS:PORT	what a running session sends
  *
- * Whatever else looks like a URL is refused: a file of such a name is ./NAME.
+ * Any other text that looks like a URL is refused; a file of such a name is ./NAME.
  */
 #ifndef STREAM_SOURCES_PLACE_H
 #define STREAM_SOURCES_PLACE_H
@@ -18,10 +18,10 @@ enum place_kind { PLACE_FILE, PLACE_STORE, PLACE_HTTP, PLACE_NBD, PLACE_SESSION 
 
 struct place {
 	enum place_kind kind;
-	const char *what; /* the path, the name in the store, the URL: a part of the text */
+	const char *what; /* the path, the name in the store, the URL: points into the text */
 };
 
-/* ERR_USAGE. */
+/* Parse `text`, which must live as long as *p.  ERR_USAGE: it names no place. */
 int place_parse(struct place *, const char *text, struct err *);
 
 #endif /* STREAM_SOURCES_PLACE_H */

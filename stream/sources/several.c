@@ -1,9 +1,9 @@
-/* several.c: several sources of the same image as one.  Whoever has the source calls this, in
+/* several.c: several sources of the same image as one.  Readers of the source call this, in
  * any thread.
  *
- * Each question to a member is asked in a thread of its own, since the member may not answer:
- * then the next one is asked beside it, and whoever answers first counts.  A member that failed
- * or was slow is asked last for some time. */
+ * Each request to a member runs in a thread of its own, since the member may not answer.  When
+ * a member takes too long, the next one is asked as well, and the first answer counts.  A member
+ * that failed or was slow is asked last for some time. */
 #include "stream/sources/several.h"
 
 #include <errno.h>
@@ -16,35 +16,35 @@
 #include "common/base/clock.h"
 
 enum {
-	PATIENCE_MS = 700,       /* before the next member is asked, too */
-	AVOIDED_US = 10 * 1000000, /* a member that failed or was slow */
-	CLOSING_US = 2 * 1000000,  /* for threads whose members do not answer at all */
+	PATIENCE_MS = 700,       /* until the next member is asked as well */
+	AVOIDED_US = 10 * 1000000, /* how long a failed or slow member is asked last */
+	CLOSING_US = 2 * 1000000,  /* how long close waits for members that do not answer */
 };
 
 struct member {
 	struct source source;
-	uint64_t avoid_until_us;
+	uint64_t avoid_until_us; /* until then it is asked last */
 };
 
 struct several {
 	struct member *members;
 	size_t n;
 	struct source_info info;
-	pthread_mutex_t lock; /* of members' times, `running`, and all races */
+	pthread_mutex_t lock; /* guards the members' times, `running`, and all races */
 	pthread_cond_t news;
-	unsigned running; /* threads */
+	unsigned running; /* threads that ask a member */
 };
 
-/* One question, to some members.  It ends when nobody has to do with it any more. */
+/* One request, given to one or more members.  The last user frees it. */
 struct race {
 	struct several *of;
 	uint32_t chunk;
 	struct blockmap need;
-	unsigned users;   /* the one who asks, and the threads */
+	unsigned users;   /* the reader, and the threads */
 	unsigned running; /* threads that have no answer yet */
-	uint8_t *won;     /* the chunk, of the first that had it */
-	struct err why;   /* of the first that failed */
-	bool failed;
+	uint8_t *won;     /* the chunk from the first member that had it */
+	struct err why;   /* error of the first member that failed */
+	bool failed; /* a member failed */
 };
 
 struct try {
@@ -52,7 +52,7 @@ struct try {
 	size_t member;
 };
 
-/* Where this thread begins to ask: what it got elsewhere was damaged. */
+/* The member that this thread asks first, because the data of others was damaged. */
 static _Thread_local struct {
 	const struct several *of;
 	size_t first;
@@ -67,7 +67,7 @@ leave(struct race *r)
 	free(r);
 }
 
-/* With the lock. */
+/* Record the result of a member.  The caller holds the lock. */
 static void
 end_try(struct race *r, size_t member, int rc, uint8_t *bytes, const struct err *e)
 {
@@ -107,7 +107,7 @@ run_try(void *arg)
 	return NULL;
 }
 
-/* With the lock. */
+/* Ask a member in a new thread.  The caller holds the lock. */
 static int
 ask(struct race *r, size_t member)
 {
@@ -131,7 +131,7 @@ ask(struct race *r, size_t member)
 	return -1;
 }
 
-/* With the lock: news, or PATIENCE_MS are over. */
+/* Wait for news, or until `until_us`.  The caller holds the lock. */
 static void
 wait_for_news(struct several *s, uint64_t until_us)
 {
@@ -146,8 +146,9 @@ wait_for_news(struct several *s, uint64_t until_us)
 	pthread_cond_timedwait(&s->news, &s->lock, &t);
 }
 
-/* With the lock: the next to be asked of those that were not; s->n: all were.  Behind the one
- * that this thread begins with, those that are not avoided come first. */
+/* Choose the next member among those that were not asked; s->n: all were.  The order begins with
+ * the member that this thread asks first; members that are not avoided come before others.  The
+ * caller holds the lock. */
 static size_t
 choose(const struct several *s, const bool *asked)
 {
@@ -167,7 +168,7 @@ choose(const struct several *s, const bool *asked)
 	return best;
 }
 
-/* With the lock: until one has answered, or all have failed. */
+/* Ask members until one has answered, or all have failed.  The caller holds the lock. */
 static void
 run_race(struct race *r, bool *asked)
 {
@@ -291,7 +292,7 @@ close_all(void *self)
 	bool used = s->running > 0;
 	pthread_mutex_unlock(&s->lock);
 	if (used)
-		return; /* it stays theirs */
+		return; /* threads that still run use *s: it is never freed */
 	for (size_t i = 0; i < s->n; i++)
 		source_close(&s->members[i].source);
 	pthread_cond_destroy(&s->news);
@@ -300,7 +301,7 @@ close_all(void *self)
 	free(s);
 }
 
-/* What the chunk is in each member. */
+/* Compare this chunk in all members. */
 static int
 compare_chunk(struct several *s, uint32_t chunk, uint8_t *a, uint8_t *b, struct err *e)
 {

@@ -1,5 +1,5 @@
-/* several.h: several sources of the same image as one: when one fails or is slow, the next is
- * asked. */
+/* several.h: several sources of the same image as one.  When one fails or is slow, the next one
+ * is asked. */
 #ifndef STREAM_SOURCES_SEVERAL_H
 #define STREAM_SOURCES_SEVERAL_H
 
@@ -8,8 +8,9 @@
 #include "common/base/err.h"
 #include "common/image/read/source.h"
 
-/* The n sources are taken over, also on failure; they can be read in any order.  ERR_FORMAT:
- * their lengths differ, or their first or last chunks do. */
+/* Make one source of n, which are taken over, also on failure; each must be readable by chunk
+ * number.  ERR_FORMAT: their lengths differ, or their first or last chunks; ERR_UNSUPPORTED: they
+ * can be read in order only; errors of reading them. */
 int source_of_several(struct source *, struct source *members, size_t n, struct err *);
 
 #endif /* STREAM_SOURCES_SEVERAL_H */

@@ -79,7 +79,7 @@ sources_have_threads(const struct sources_config *cfg)
 	return false;
 }
 
-/* What a place turns out to have: an image, or a disk that is none. */
+/* What a place holds: an image, or a disk that is no image. */
 struct found {
 	struct source image;
 	struct disk *disk; /* NULL: it is an image */
@@ -125,7 +125,7 @@ find(struct found *out, const char *place, const struct sources_config *cfg,
 	return rc == 0 ? source_of_disk(&out->image, d, e) : -1;
 }
 
-/* An image, where a disk is not enough. */
+/* Find an image.  A disk that is no image is refused, and `why` ends the sentence. */
 static int
 find_image(struct source *out, const char *place, const struct sources_config *cfg,
     const char *why, struct err *e)
@@ -142,7 +142,8 @@ find_image(struct source *out, const char *place, const struct sources_config *c
 	return err_set(e, ERR_USAGE, "%s: is a disk, not an image, and so %s", place, why);
 }
 
-/* Those that can be opened: how many; *e is of the first that cannot. */
+/* Open the places that can be opened.  Returns how many; *e is the error of the first place if
+ * the first cannot be opened. */
 static size_t
 find_some(struct source *members, const struct sources_config *cfg,
     void (*warn)(const char *sentence), struct err *e)
@@ -164,7 +165,7 @@ find_some(struct source *members, const struct sources_config *cfg,
 	return n;
 }
 
-/* What the places have. */
+/* Open the places: one image from one or several of them, or a disk. */
 static int
 find_base(struct found *out, const struct sources_config *cfg,
     void (*warn)(const char *sentence), struct err *e)
@@ -183,7 +184,7 @@ find_base(struct found *out, const struct sources_config *cfg,
 	return 0;
 }
 
-/* A base and all of its deltas; images[] has room for them.  None is open after a failure. */
+/* Open the deltas behind their base; images[] has room for all.  A failure closes all. */
 static int
 find_deltas(struct source images[], const struct source *base,
     const struct sources_config *cfg, struct err *e)
@@ -216,7 +217,7 @@ export_disk(struct export **out, struct disk *d, const struct sources_config *cf
 	return -1;
 }
 
-/* To look at it would be to join it. */
+/* Whether a place is a session: looking at a session would mean to join it. */
 static bool
 has_session(const struct sources_config *cfg)
 {
