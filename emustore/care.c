@@ -14,7 +14,7 @@
 #include "emustore/store/repair.h"
 #include "emustore/upgrade/upgrade.h"
 
-/* Which versions of a name there are. */
+/* The versions that a name has. */
 struct versions {
 	const struct store_name *name;
 	struct buf list; /* uint32_t */
@@ -83,8 +83,8 @@ command_rm(const struct options *o, char **operands, int n, struct err *e)
 	return rc == 0 && o->json ? failure_none_show(e) : rc;
 }
 
-/* What goes, goes for all machines: not because of what one of them has in its cache, but
- * of what the objects say now. */
+/* What is removed is removed for all machines.  For this reason the index is made anew from the
+ * objects, and the cache of this machine is not used. */
 static unsigned
 access_for_care(const struct options *o)
 {
@@ -131,7 +131,7 @@ command_gc(const struct options *o, char **operands, int n, struct err *e)
 	return 0;
 }
 
-/* What a check finds, on its way to people or programs. */
+/* Where the findings of a check go: to text or to JSON. */
 struct findings {
 	struct json *j;
 	struct json *images;
@@ -175,7 +175,7 @@ report_json(struct json *j, const struct check *c)
 	json_bool(j, "data_read", c->data);
 }
 
-/* Are there problems?  -1 with *e then. */
+/* Whether the store is without problems; -1 with *e: it has some. */
 static int
 judge(const struct options *o, const struct check *c, struct err *e)
 {
@@ -202,7 +202,7 @@ judge_repaired(const struct options *o, const struct check *c, struct err *e)
 	    o->store, c->bad_images, c->images);
 }
 
-/* The findings in the order of the document, what came of them behind. */
+/* Print the findings in the order of the document, and the result behind them. */
 static int
 show_findings(struct json *j, const struct check *c, struct err *failure, struct err *e)
 {
@@ -266,7 +266,7 @@ report(const struct options *o, const struct check *c)
 		    c->data ? ", all data read" : "", c->problems, c->bad_images);
 }
 
-/* A check, or a repair, of a store that is open, and what comes of it. */
+/* Check or repair an open store, and report the result. */
 static int
 examine_and_report(const struct options *o, struct store *s, bool repair, struct err *e)
 {

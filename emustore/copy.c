@@ -1,4 +1,5 @@
-/* copy.c: emustore copy: images from store to store. */
+/* copy.c: the command copy, which copies images from store to store.  main.c calls it in the
+ * first thread. */
 #include "emustore/store/copy.h"
 
 #include <inttypes.h>
@@ -58,7 +59,7 @@ copy_version(void *arg, const struct index_image *i, struct err *e)
 	return strcmp(i->about.name.name, c->name->name) == 0 ? copy_one(c, i, e) : 0;
 }
 
-/* The version that is named, or the latest; with --all every one. */
+/* Copy the version that is named, or the latest; with --all every version. */
 static int
 copy_named(struct copies *c, const char *text, struct err *e)
 {

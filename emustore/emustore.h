@@ -24,7 +24,7 @@ struct options {
 	struct recipe_label labels[RECIPE_LABELS_MAX];
 };
 
-/* Operands are counted before. */
+/* The commands.  The caller has checked the number of operands.  They return 0 or -1. */
 int command_init(const struct options *, char **operands, int n, struct err *);
 int command_put(const struct options *, char **operands, int n, struct err *);
 int command_import(const struct options *, char **operands, int n, struct err *);
@@ -40,14 +40,14 @@ int command_verify(const struct options *, char **operands, int n, struct err *)
 int command_repair(const struct options *, char **operands, int n, struct err *);
 int command_upgrade(const struct options *, char **operands, int n, struct err *);
 
-/* The store for reading, or for writing as --wait says. */
+/* Open the store for reading or writing; --wait says whether to wait for another writer. */
 int open_store(struct store *, const struct options *, bool writing, struct err *);
 /* access: enum store_access. */
 int open_store_for(
     struct store *, const struct options *, unsigned access, struct err *);
-/* Name, version, sizes, digest, times, without an object around them. */
+/* Add name, version, sizes, digest and times to the JSON object that is open. */
 void json_image(struct json *, const struct recipe_image *);
-/* "2026-11-21 03:31:54 UTC" */
+/* Format a time in seconds since 1970 as "2026-11-21 03:31:54 UTC". */
 void time_text(uint64_t seconds, char out[32]);
 
 #endif /* EMUSTORE_EMUSTORE_H */

@@ -1,4 +1,5 @@
-/* forget.c: emustore forget: of each name the versions go that no rule keeps. */
+/* forget.c: the command forget, which removes the versions of each name that no rule keeps.
+ * main.c calls it in the first thread. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,7 +101,7 @@ forget_all(struct forgetting *f, struct store *s, struct err *e)
 	return rc;
 }
 
-/* A name that nothing has is a mistake, before anything goes. */
+/* Check all names before anything is removed: a name that no image has is a mistake. */
 static int
 check_names(char **names, int n, struct store *s, struct err *e)
 {

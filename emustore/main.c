@@ -112,7 +112,7 @@ static const struct cli_opt opts[] = {
 	{ 0 },
 };
 
-/* Of get the last operand is written. */
+/* The last operand of get is an output: if it is "-", reports do not go to standard output. */
 static FILE *
 report_to(const void *options, char **operands, int n)
 {
@@ -234,7 +234,7 @@ given(const struct options *o)
 	       (o->parent != NULL || o->nlabels > 0 ? TAKES_ABOUT : 0u);
 }
 
-/* By bit of enum takes. */
+/* Names of options, indexed by bit of enum takes. */
 static const char *const takes_names[] = { "--wait", "--data", "--index", "--all",
 	"--chunk", "--pack-size", "--label or --parent", "--exact", "--jobs",
 	"--grace", "--force", "--to", "--keep-...", "--dry-run" };

@@ -46,8 +46,8 @@ make_and_open(int at, const char *name)
 	return fsync(at) == 0 ? openat(at, name, FOLDER_FLAGS) : -1;
 }
 
-/* The folder that the object of that key is in, made when it is not there; *name becomes
- * what it is called there. */
+/* Open the folder that holds the object of this key, creating folders if `make` is set; *name
+ * becomes the object's name in that folder. */
 static int
 open_parent(
     struct folder *f, const char *key, bool make, const char **name, struct err *e)
@@ -89,7 +89,7 @@ open_object(void *ctx, const char *key, struct err *e)
 	return folder_open_file(ctx, key, O_RDONLY, e);
 }
 
-/* How many bytes, or -1. */
+/* Read up to n bytes.  Returns how many, or -1 with errno. */
 static ssize_t
 read_all(int fd, void *out, size_t n, uint64_t from)
 {
@@ -165,7 +165,7 @@ write_all(int fd, const void *data, size_t n)
 	return fsync(fd);
 }
 
-/* A synced file below new/ in the folder `at`: its name there. */
+/* Write a synced file into new/, the folder `at`; `name` becomes its name there. */
 static int
 write_new(struct folder *f, int at, const char *key, const void *data, size_t bytes,
     char name[FOLDER_NEW_BYTES], struct err *e)
@@ -188,7 +188,7 @@ write_new(struct folder *f, int at, const char *key, const void *data, size_t by
 	return err_key(f, key, e);
 }
 
-/* Filesystems without a second name for a file: whoever holds the lock is alone. */
+/* Name a file on a filesystem without hard links.  The holder of the lock is the only writer. */
 static int
 name_without_link(int from_at, const char *from, int to_at, const char *to)
 {
@@ -249,7 +249,7 @@ folder_replace(
 	return put_file(o->ctx, key, data, bytes, true, e);
 }
 
-/* Folders of names that no image has any more; a folder at the top stays. */
+/* Remove folders that have become empty; a folder at the top of the store stays. */
 static void
 remove_empty(struct folder *f, const char *key)
 {
@@ -336,7 +336,7 @@ tell_entry(struct walk *w, int at, const struct dirent *d, struct err *e)
 	return rc;
 }
 
-/* fd is closed then. */
+/* Walk the folder; fd is closed. */
 static int
 walk_folder(struct walk *w, int fd, struct err *e)
 {

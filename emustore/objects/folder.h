@@ -12,9 +12,9 @@
 
 #include "emustore/objects/objects.h"
 
-/* A folder that is there.  ERR_IO with errno. */
+/* Open an existing folder.  ERR_IO with errno; ERR_USAGE: its path is too long; ERR_NOMEM. */
 int folder_open(struct objects **, const char *dir, struct err *);
-/* A new one, or one that is there and empty: *made says which. */
+/* Make a folder, or take an empty one; *made: it was made.  ERR_REFUSED: it is not empty. */
 int folder_make(const char *dir, bool *made, struct err *);
 /* The folders and the lock that each store has; and removing a store that has just
  * been made. */
@@ -29,16 +29,16 @@ void folder_unlock(struct objects *);
  * is. */
 int folder_replace(
     struct objects *, const char *key, const void *data, size_t bytes, struct err *);
-/* Set aside this much room if there is that much; otherwise do nothing. */
+/* Reserve `bytes` of room; nothing is done if there is a reserve, or not enough room. */
 void folder_reserve(struct objects *, uint64_t bytes);
-/* Give it up.  false: there was none. */
+/* Give up the reserve.  Returns false if there was none. */
 bool folder_use_reserve(struct objects *);
-/* Is path, which need not be there, in it? */
+/* Whether `path`, which need not exist, lies in the folder. */
 bool folder_holds(const struct objects *, const char *path);
 /* May this process make files in it, and does SQLite's log work there: is it no network
  * filesystem? */
 bool folder_may_cache(const struct objects *);
-/* Is dir on a filesystem of another machine, which has no memory in common with others? */
+/* Whether `dir` is on a network filesystem, where memory is not shared with other machines. */
 bool folder_is_remote(const char *dir);
 
 #endif /* EMUSTORE_OBJECTS_FOLDER_H */

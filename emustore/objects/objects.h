@@ -63,7 +63,7 @@ struct objects {
 	atomic_uint refs;
 };
 
-/* With one holder.  NULL: out of memory. */
+/* Make objects with one holder; the strings are borrowed.  NULL: out of memory. */
 struct objects *objects_new(const struct object_ops *, void *ctx, const char *title,
     const char *address);
 struct objects *objects_hold(struct objects *);

@@ -13,7 +13,7 @@
  * must belong to root or to the folder's owner: ERR_REFUSED.  ERR_IO with errno. */
 int own_open(int dirfd, const char *name, int flags, mode_t mode, const char *title,
     struct err *);
-/* The same without opening it; what is not there is right. */
+/* Check the file like own_open(), without opening it; a file that does not exist passes. */
 int own_check(
     int dirfd, const char *name, bool writing, const char *title, struct err *);
 

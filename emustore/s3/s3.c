@@ -1,3 +1,4 @@
+/* s3.c: the requests for objects in a bucket.  s3_objects.c calls this, in any thread. */
 #include "emustore/s3/s3.h"
 
 #include <pthread.h>

@@ -1,4 +1,5 @@
-/* One request of S3: signed, tried again while that may help, its answer bounded. */
+/* s3_call.c: performs one request of S3: signs it, tries again as long as that may help, and
+ * limits the answer.  s3.c calls this, in any thread. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -122,7 +123,7 @@ on_body(char *p, size_t size, size_t n, void *arg)
 	return buf_ok(&c->got) ? bytes : 0;
 }
 
-/* The status is needed before the first byte of the body. */
+/* on_body() needs the status before the first byte of the body. */
 struct body {
 	struct s3_call *c;
 	CURL *h;
@@ -254,7 +255,7 @@ set_call(CURL *h, struct s3_call *c, struct body *b, char range[64])
 	}
 }
 
-/* One try: curl's word on it; the rest is in *c. */
+/* Try once.  Returns curl's result; the rest of the answer is in *c. */
 static CURLcode
 try_once(struct s3 *s, struct s3_call *c, double seconds)
 {
@@ -297,7 +298,8 @@ try_once(struct s3 *s, struct s3_call *c, double seconds)
 	return code;
 }
 
-/* Half of it by chance, so that many that failed together do not come together. */
+/* Sleep between half of `ms` and `ms`, at random, so that clients that failed together do not
+ * return together. */
 static void
 pause_ms(unsigned ms)
 {

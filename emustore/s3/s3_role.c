@@ -89,7 +89,7 @@ field(sqlite3_stmt *s, int i, char *out, size_t cap)
 	return n > 0;
 }
 
-/* SQLite reads JSON, and is here anyway. */
+/* Read the fields by SQLite, which parses JSON and is linked for the index anyway. */
 static int
 read_fields(struct s3_config *c, sqlite3_stmt *s)
 {

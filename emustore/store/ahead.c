@@ -52,7 +52,7 @@ forget(struct ahead *a, struct slot *s)
 	s->state = EMPTY;
 }
 
-/* A slot for it, in place of what was not used for longest; NULL: all are needed. */
+/* Find a slot for the chunk: the idle slot that was not used for longest.  NULL: none is idle. */
 static struct slot *
 claim(struct ahead *a, uint32_t chunk)
 {
@@ -77,7 +77,7 @@ claim(struct ahead *a, uint32_t chunk)
 	return best;
 }
 
-/* No more than half of the room, so that what was read stays for a while. */
+/* Request a chunk ahead, in no more than half of the room, so that chunks that were read stay. */
 static void
 want(struct ahead *a, uint32_t chunk)
 {
@@ -94,7 +94,7 @@ ahead_want(struct ahead *a, uint32_t i)
 	pthread_mutex_unlock(&a->lock);
 }
 
-/* Who reads one behind the other goes on so. */
+/* After two reads in order, request the following chunks. */
 static void
 guess(struct ahead *a, uint32_t chunk)
 {

@@ -17,11 +17,11 @@ struct ahead;
 int ahead_new(struct ahead **, const char *store, const char *name,
     const struct reopened *, struct store_cache *, uint32_t room, unsigned jobs,
     struct err *);
-/* Waits for its threads. */
+/* Stop the threads, wait for them, and free *a.  NULL is allowed. */
 void ahead_free(struct ahead *);
-/* Chunk i will be asked for.  Nothing is promised. */
+/* Announce that chunk i will be read; it may be ignored. */
 void ahead_want(struct ahead *, uint32_t i);
-/* n bytes of chunk i from byte `at` on. */
+/* Read n bytes of chunk i from byte `at` on. */
 int ahead_read(
     struct ahead *, uint32_t i, void *out, size_t n, size_t at, struct err *);
 

@@ -43,7 +43,7 @@ file_name(const char *id, uint32_t block, char out[NAME_BYTES])
 	snprintf(out, NAME_BYTES, "%.64s.%" PRIu32, id, block);
 }
 
-/* What a process that died was writing goes when it is old. */
+/* A file that a process left when it died is removed when it is old. */
 static bool
 is_stale(const char *name, const struct stat *st)
 {
@@ -105,7 +105,7 @@ older(const void *a, const void *b)
 	return (x->tv_nsec > y->tv_nsec) - (x->tv_nsec < y->tv_nsec);
 }
 
-/* Down to nine tenths of the limit, so that it is not done for each block. */
+/* Remove the oldest files down to nine tenths of the limit, so that this is done rarely. */
 static void
 make_room(struct blockfiles *b)
 {

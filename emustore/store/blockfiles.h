@@ -14,7 +14,7 @@ struct blockfiles;
 int blockfiles_new(
     struct blockfiles **, const char *dir, uint64_t max_bytes, struct err *);
 void blockfiles_free(struct blockfiles *);
-/* n bytes, or false. */
+/* Read the n bytes of a block.  Returns false if the folder does not have them. */
 bool blockfiles_get(
     struct blockfiles *, const char *id, uint32_t block, void *out, size_t n);
 /* Those that were not used for longest make room.  Failing does no harm. */

@@ -177,7 +177,7 @@ find_slot(struct blocks *b, const struct pack *p, uint32_t block)
 	return NULL;
 }
 
-/* The one that was not used for longest and that nobody waits for; NULL: none. */
+/* The slot that was not used for longest and that no reader waits for; NULL: there is none. */
 static struct slot *
 free_slot(struct blocks *b)
 {
@@ -289,7 +289,7 @@ blocks_read(
 	return rc == 0 ? (ssize_t)n : -1;
 }
 
-/* How many are still to come. */
+/* How many blocks are still to be loaded. */
 static unsigned
 count_coming(const struct blocks *b)
 {
