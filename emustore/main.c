@@ -112,7 +112,7 @@ static const struct cli_opt opts[] = {
 	{ 0 },
 };
 
-/* The last operand of get is an output: if it is "-", reports do not go to standard output. */
+/* get writes to its last operand: reports go to standard error if that is standard output. */
 static FILE *
 report_to(const void *options, char **operands, int n)
 {

@@ -39,7 +39,7 @@ make_folder(const char *path, struct err *e)
 	return mkdir(part, 0700) == 0 || errno == EEXIST ? 0 : err_os(e, "%s", path);
 }
 
-/* What was named (or NULL), or CACHE/emustore. */
+/* Name the base folder of caches: `named` (or NULL), EMUSTORE_CACHE, or the user's own. */
 static int
 name_base(const char *named, char *base, size_t cap, struct err *e)
 {
@@ -110,7 +110,7 @@ cache_limit(const struct store_place *p, uint64_t *bytes, struct err *e)
 	return 0;
 }
 
-/* Of a folder it can do without. */
+/* Find the place of the cache.  A store in a folder can do without one. */
 static int
 find_place(struct store *s, const struct store_place *p, struct err *e)
 {

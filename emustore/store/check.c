@@ -143,7 +143,7 @@ check_data(struct checking *k, struct pack_state *t, struct err *e)
 	return !any;
 }
 
-/* The last that is done with it: is it a pack of the store still?  1, 0, -1. */
+/* Whether the pack still belongs to the store, which is asked last: 1, 0, -1. */
 static int
 is_there_still(struct checking *k, const struct pack_state *t, struct err *e)
 {
@@ -216,7 +216,7 @@ add_state(void *arg, const struct index_pack *p, struct err *e)
 	return 0;
 }
 
-/* Those that were not looked at yet: new ones have higher numbers. */
+/* Check the packs that were not checked yet: new packs have higher numbers. */
 static int
 check_packs(struct checking *k, struct err *e)
 {
@@ -349,7 +349,7 @@ check_named(struct checking *k, const struct store_name *name, struct err *e)
 	return there < 0 ? -1 : 0;
 }
 
-/* By the list that was there at first, since the index changes meanwhile. */
+/* Note the names first, since the index changes while images are checked. */
 static int
 note_name(void *arg, const struct index_image *i, struct err *e)
 {

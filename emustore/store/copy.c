@@ -66,7 +66,7 @@ copy_fragment(struct copying *c, const uint8_t *digest, struct err *e)
 	return 0;
 }
 
-/* What it needs, and then the image. */
+/* Copy what the image needs, and then the image itself. */
 static int
 copy_object(struct copying *c, const struct index_image *i, struct err *e)
 {

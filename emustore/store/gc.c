@@ -193,7 +193,7 @@ compare_use(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Is this the place where the index has that fragment, and is it needed?  1, 0, -1. */
+/* Whether the index has the fragment at this place, and it is needed: 1, 0, -1. */
 static int
 is_live(struct collecting *g, const struct pack_use *u, const struct pack_fragment *f,
     struct err *e)
@@ -226,7 +226,7 @@ copy_fragment(struct collecting *g, struct writer *w, const struct pack_use *u,
 	return writer_add(w, f, data, e) == 0 ? 1 : -1;
 }
 
-/* What is in use of a pack. */
+/* Copy what is in use of a pack. */
 static int
 copy_live(
     struct collecting *g, struct writer *w, const struct pack_use *u, struct err *e)
@@ -373,7 +373,7 @@ is_orphan(const struct collecting *g, const char *folder, const char *key)
 	return pack_id_ok(id) && table_of(g, id) == NULL;
 }
 
-/* What puts that were cut short, or gc, have left. */
+/* Remove what puts that were cut short, or gc, have left. */
 static int
 remove_old(struct collecting *g, const char *folder, struct err *e)
 {
