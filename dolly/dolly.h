@@ -10,53 +10,57 @@
 #include "imageunzip/install/install.h"
 
 struct options {
-	uint64_t image_bytes; /* plan: of the raw data; 0: not said */
+	uint64_t image_bytes; /* plan: size of the raw data; 0: not given */
 	const char *compression;
 	const char *svg;
-	const char *nodes; /* plan: how many; serve: a list, or a file of lists; NULL */
+	const char *nodes; /* plan: a number of nodes; serve: a list, or a file of lists;
+	                      NULL: not given */
 	uint64_t wait;     /* serve: the number of nodes of --wait; 0: not given */
-	uint64_t start_s;  /* serve: after how many seconds to begin without the missing
-	                      nodes; 0: never */
+	uint64_t start_s;  /* serve: seconds after which the server begins without the
+	                      missing nodes; 0: never */
 	uint64_t port;
-	uint64_t tree; /* serve: children of each node; 0: not said */
+	uint64_t tree; /* serve: children of each node; 0: not given */
 	bool chain, star, automatic;
-	const char *network; /* serve: a description of the network; NULL */
-	const char *rack_file; /* serve: who is in which rack; NULL */
+	const char *network; /* serve: file with a description of the network; NULL: none */
+	const char *rack_file; /* serve: file that names the nodes of each rack; NULL: none */
 	uint64_t deadline_s;
-	uint64_t slow; /* serve: bytes a second */
+	uint64_t slow; /* serve: bytes a second that a node must take; 0: any rate */
 	uint64_t linger_s;
-	const char *relay;      /* join: GROUP:PORT of a session, or NULL */
-	const char *relay_file; /* ... which keeps the image there; NULL: in TMPDIR */
-	uint64_t patience_s; /* join: for a server that went away */
-	const char *key; /* a file, or NULL */
-	bool raw, zstd; /* serve: any file or disk, packed */
+	const char *relay;      /* join: GROUP:PORT of the session to open; NULL: none */
+	const char *relay_file; /* join: file for the image of --relay; NULL: in TMPDIR */
+	uint64_t patience_s; /* join: seconds to wait for a server that went away */
+	const char *key; /* path of the key file; NULL: no encryption */
+	bool raw, zstd; /* serve: send any file or disk; compress it with zstd */
 	bool quiet, json;
 	struct install_config install; /* join */
 };
 
-/* Commands: operands without the command's name; the exit status, or -1 with the error.
- */
+/* The commands.  Each takes its `n` operands, without the command's own name, and returns
+ * the exit status, or -1 with the error. */
 int command_plan(const struct options *, char **operands, int n, struct err *);
 int command_serve(const struct options *, char **operands, int n, struct err *);
 int command_join(const struct options *, char **operands, int n, struct err *);
 
-/* The prediction, for people or as JSON, on standard output. */
+/* Prints the prediction on standard output, as a table or with --json as JSON.  Returns 0,
+ * or -1 with the error. */
 int plan_print(const struct options *, const struct network *,
     const struct prediction *, struct err *);
-/* The number of --compression; 1 for NULL.  ERR_USAGE. */
+/* Converts the operand of --compression (1 to 1000) to *factor; NULL means 1.
+ * ERR_USAGE: the text is not such a number. */
 int plan_compression(const char *text, double *factor, struct err *);
-/* How a server's run went. */
+/* What serve_report() prints about the run as a whole. */
 struct serve_run {
 	uint32_t chunks;
-	uint64_t bytes;       /* of what each node gets, as it is sent but for --zstd */
+	uint64_t bytes;       /* that each node gets, before the compression of --zstd */
 	uint64_t bytes_sent;  /* by the server itself */
 	double seconds;       /* from the first chunk until the last node was whole */
-	bool predicted;       /* with --network, by the model: */
-	struct predict_row row;
+	bool predicted;       /* `row` is valid; only with --network */
+	struct predict_row row; /* what the model predicts for this run */
 };
-/* What became of each node of a server that has ended; -1 when one is not whole. */
 struct roster;
 struct meant;
+/* Prints the fate of each node, when the server has ended.  Returns 0; -1: a node is not
+ * whole, or the report could not be written. */
 int serve_report(const struct options *, const struct roster *, const struct meant *,
     const struct serve_run *, struct err *);
 

@@ -1,6 +1,7 @@
-/* join.c: the command `dolly join`: an image from a server or another node, onto a
- * disk, while it is sent on.  All of it but the installation runs in the program's
- * thread. */
+/* join.c: the command `dolly join`: installs the image that a server or another node sends,
+ * and sends it on to other nodes meanwhile.  main.c calls it.  Everything runs in the
+ * program's first thread, except the target (net/target.c) and the relay, which have threads
+ * of their own. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -29,7 +30,7 @@
 
 enum {
 	SLOTS = 16,
-	WRITE_MB = 16, /* of the installation, if nothing else is said */
+	WRITE_MB = 16, /* memory of the installation, where the options do not say */
 	TICK_US = 100000,
 	STEP_MS = 50,
 	CHUNK_BYTES = 1 << 20,
@@ -45,17 +46,16 @@ struct joining {
 	struct wires *wires;
 	struct target_thread *target; /* NULL: the image is not known yet */
 	struct install_stats installed;
-	struct sink_sum sum; /* when all is where it belongs */
-	uint64_t raw_bytes; /* of raw data */
-	/* --relay: NULL when there is none, or it has failed: */
-	struct relay *relay;
+	struct sink_sum sum; /* valid when the target is complete */
+	uint64_t raw_bytes; /* size of what is served */
+	struct relay *relay; /* NULL: no --relay, or it has failed */
 	struct err relay_failed; /* kind ERR_NONE: it has not */
 	struct {
 		uint32_t chunk;
 		const void *bytes;
-	} put[SLOTS]; /* what is in the slots that the target has */
+	} put[SLOTS]; /* the chunks that the target was given, by slot */
 	struct progress progress;
-	bool away; /* the server, when it was looked at last */
+	bool away; /* the server was away at the last tick */
 	uint64_t ticked_us;
 };
 
@@ -110,7 +110,7 @@ open_sink(void *arg, struct sink *sink, struct err *e)
 	return sink_to_install(sink, &c, e);
 }
 
-/* A disk must be as large as the data. */
+/* A disk must have room for all of the data. */
 static int
 check_room(const char *path, uint64_t bytes, struct err *e)
 {
@@ -129,7 +129,7 @@ check_room(const char *path, uint64_t bytes, struct err *e)
 	    path, (unsigned long long)room, (unsigned long long)bytes);
 }
 
-/* Raw data goes where it belongs as it is. */
+/* Raw data is written unchanged, to a disk or file. */
 static int
 open_raw(void *arg, struct sink *sink, struct err *e)
 {
@@ -153,7 +153,7 @@ open_raw(void *arg, struct sink *sink, struct err *e)
 	return sink_to_file(sink, &c, e);
 }
 
-/* Do the numbers of the server fit each other? */
+/* Does the size that the server names fit its number of chunks? */
 static int
 check_size(const struct node_image *i, struct err *e)
 {
@@ -220,7 +220,7 @@ on_put(void *arg, uint32_t slot, uint32_t chunk, const void *bytes, uint32_t len
 	target_thread_put(j->target, slot, chunk, bytes, length);
 }
 
-/* A relay that fails is given up; the node itself, and those behind it, go on. */
+/* A relay that fails is given up; this node and the nodes behind it go on. */
 static void
 lose_relay(struct joining *j, const struct err *e)
 {
@@ -231,7 +231,7 @@ lose_relay(struct joining *j, const struct err *e)
 	warn(e->text);
 }
 
-/* What the target has taken was proved before. */
+/* Gives the relay a chunk that the target has taken, and that was proved before. */
 static void
 relay_slot(struct joining *j, uint32_t slot)
 {
@@ -376,7 +376,8 @@ run(struct joining *j, struct err *e)
 	return rc < 0 ? -1 : 0;
 }
 
-/* Until the relay's clients have all, or nobody has come for as long as --patience. */
+/* Waits until the relay's clients have the whole image, or no client has come within the
+ * time of --patience. */
 static int
 finish_relay(struct joining *j, struct err *e)
 {
@@ -432,7 +433,7 @@ report(const struct joining *j, struct err *e)
 	return json_show_on(d, output_report(j->target_name), e);
 }
 
-/* HOST[:PORT] */
+/* Takes server and port from the operand HOST[:PORT]. */
 static int
 parse_server(struct joining *j, const char *text, struct err *e)
 {

@@ -1,5 +1,5 @@
 /* main.c: dolly sends images from node to node where multicast does not reach.  This
- * file has the options and the table of commands. main() runs in the first thread. */
+ * file has the options and the table of commands.  main() runs in the first thread. */
 #include <string.h>
 
 #include "common/cli/cli.h"

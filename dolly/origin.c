@@ -1,5 +1,5 @@
 /* origin.c: what a server serves, and its identity (origin.h).  serve.c opens it in the
- * program's thread; chunks are read in that of dolly/net/reader.c. */
+ * program's first thread; dolly/net/reader.c reads chunks in its own thread. */
 #include "dolly/origin.h"
 
 #include <stdlib.h>

@@ -13,25 +13,28 @@
 
 /* Begins as all zeros. */
 struct origin {
-	struct source source; /* of raw data; an image has its own */
+	struct source source; /* of raw data; the source of an image belongs to `image` */
 	struct image *image;  /* NULL: raw data */
 	struct raw *raw;
-	uint8_t *chunk; /* of raw data, before it is packed */
+	uint8_t *chunk; /* room for a chunk of raw data, before it is packed */
 	const char *name;
 	enum msg_content content;
 	uint32_t chunks;
-	uint32_t chunk_bytes; /* the most that is sent of one */
-	uint64_t bytes;
+	uint32_t chunk_bytes; /* the longest chunk, as it is sent */
+	uint64_t bytes;       /* size of the image's chunks, or of the raw data */
 	uint8_t identity[MSG_IDENTITY_BYTES];
 };
 
-/* Opens an image, or with `raw` anything that can be read in any order; `zstd` packs its
- * chunks.  ERR_IO, ERR_FORMAT: it is no image, or empty; ERR_UNSUPPORTED: a pipe. */
+/* Opens an image, or with `raw` any file or disk that can be read in any order; `zstd`
+ * compresses the chunks of raw data.  The path is borrowed.  Also after an error
+ * origin_close() is to be called.  ERR_IO; ERR_FORMAT: it is no image, or empty;
+ * ERR_UNSUPPORTED: it is a pipe, or too large; ERR_NOMEM. */
 int origin_open(
     struct origin *, const char *path, bool raw, bool zstd, struct err *);
+/* Closes what was opened. */
 void origin_close(struct origin *);
-/* Reads a chunk, as it is sent, into to[chunk_bytes]; *length: how much that is.  From one
- * thread at a time. */
+/* Reads a chunk, in the form in which it is sent, into to[chunk_bytes], and sets *length to its
+ * bytes.  One thread at a time may call it.  Returns 0, or -1 with the error. */
 int origin_read(
     void *origin, uint32_t chunk, void *to, uint32_t *length, struct err *);
 

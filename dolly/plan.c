@@ -1,5 +1,6 @@
 /* plan.c: the command `dolly plan`: reads the description of a network, predicts
- * rates and times, and prints or draws them. main.c calls this in the first thread. */
+ * rates and times, and prints or draws them.  main.c calls it, in the program's first
+ * thread. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -36,7 +36,8 @@ struct serving {
 	struct way way;
 	struct progress progress;
 	uint64_t ticked_us;
-	uint64_t began_us, whole_us; /* the first chunk; the last node; 0: not yet */
+	uint64_t began_us, whole_us; /* when the first chunk was read; when the last node was
+	                                whole; 0: not yet */
 };
 
 /* --- for the engine --- */
@@ -64,7 +65,7 @@ on_random(void *arg, void *to, size_t n)
 {
 	(void)arg;
 	if (getrandom(to, n, 0) != (ssize_t)n)
-		abort(); /* 16 bytes are always to be had (getrandom(2)) */
+		abort(); /* getrandom(2) never fails for so few bytes (16) */
 }
 
 static bool
@@ -148,7 +149,7 @@ take_events(struct serving *s)
 	}
 }
 
-/* All that all nodes have. */
+/* The bytes that all nodes together have installed. */
 static uint64_t
 installed(const struct serving *s)
 {

@@ -1,5 +1,5 @@
-/* serve_report.c: prints the result of each node as a table or as JSON. serve.c
- * calls this in the first thread, when the server has ended. */
+/* serve_report.c: prints the result of each node as a table or as JSON.  serve.c
+ * calls it in the program's first thread, when the server has ended. */
 #include <math.h>
 
 #include "common/base/json.h"
@@ -10,7 +10,8 @@
 #include "dolly/engine/roster.h"
 #include "dolly/order/meant.h"
 
-/* Somebody who was cut out and came back counts as whole. */
+/* Has a node that was cut out joined again, and become whole?  It is the same node when it has
+ * the same place in --nodes, or the same address and port. */
 static bool
 came_back(const struct roster *r, const struct member *m)
 {
@@ -102,7 +103,7 @@ rate_of(const struct serve_run *run, double seconds)
 	return seconds > 0 && !isinf(seconds) ? (double)run->bytes / seconds : 0;
 }
 
-/* Predicted and actual, one below the other. */
+/* Prints the predicted time and rate, and below them the actual ones. */
 static void
 show_run(const struct serve_run *run)
 {

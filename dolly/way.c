@@ -1,5 +1,5 @@
-/* way.c: from options to the order of nodes, and to the kind of tree (way.h).  Called by
- * serve.c, in the program's thread. */
+/* way.c: finds the order of nodes and the kind of tree that the options ask for (way.h).  serve.c
+ * calls it, in the program's first thread. */
 #include "dolly/way.h"
 
 #include "common/base/say.h"
@@ -13,13 +13,13 @@ read_network(struct way *w, const char *path, struct err *e)
 	w->has_net = true;
 	if (network_read(&w->net, path, e) != 0 || route_make(&w->route, &w->net, e) != 0)
 		return -1;
-	w->net.has_streams = false; /* what is sent goes another way */
+	w->net.has_streams = false; /* the streams of the description are not used */
 	return racks_of_network(&w->racks, &w->net, &w->route, e) == 0
 	           ? 0
 	           : err_ctx(e, "--network");
 }
 
-/* Who is near whom: what says most is asked. */
+/* Finds out which nodes are near each other, from the most exact source that the options name. */
 static int
 read_racks(struct way *w, const struct options *o, struct err *e)
 {
@@ -41,8 +41,8 @@ arity_of(const struct predict_row *r)
 	return r->kind == TREE_STAR ? ROSTER_MAX : r->kind == TREE_CHAIN ? 1 : r->arity;
 }
 
-/* --auto: what ends first in the network that is described; without a description a
- * chain, whose nodes send least. */
+/* --auto: chooses the way that ends first in the network that is described.  Without a
+ * description it is a chain, whose nodes send least. */
 static int
 choose(struct way *w, const struct options *o, uint64_t image_bytes, struct err *e)
 {

@@ -1,5 +1,5 @@
-/* way.h: which nodes a server serves, in which order, and along what: the options --nodes,
- * --network, --rack-file, --auto, --chain, --tree and --star, put together. */
+/* way.h: which nodes a server serves, in which order, and with which kind of tree.  It combines
+ * the options --nodes, --network, --rack-file, --auto, --chain, --tree and --star. */
 #ifndef DOLLY_WAY_H
 #define DOLLY_WAY_H
 
@@ -12,22 +12,25 @@
 struct way {
 	struct meant meant;
 	struct racks racks;
-	bool has_racks;     /* the order is theirs, and not that of --nodes */
-	struct network net; /* --network, */
-	struct route route;
-	bool has_net;
-	unsigned arity;
+	bool has_racks;     /* the order is that of `racks`, and not that of --nodes */
+	struct network net; /* --network */
+	struct route route; /* of `net` */
+	bool has_net;       /* `net` and `route` are valid */
+	unsigned arity;     /* children of a node: 1 a chain, ROSTER_MAX a star */
 };
 
-/* Reads what the options name.  image_bytes: what is sent to each node.  ERR_USAGE,
- * ERR_ABSENT, ERR_IO, ERR_NOMEM. */
+/* Reads what the options name.  image_bytes: bytes that each node gets.  Also after an error
+ * way_free() is to be called.  ERR_USAGE; ERR_ABSENT: a name cannot be resolved; ERR_IO;
+ * ERR_NOMEM. */
 int way_open(struct way *, const struct options *, uint64_t image_bytes, struct err *);
+/* Releases what way_open() has read. */
 void way_free(struct way *);
-/* For the engine: where somebody at this address stands; false: it is not to be served. */
+/* For the engine: the position of a node with this address.  False: the node is not to be
+ * served. */
 bool way_spot(struct way *, const uint8_t address[4], struct roster_spot *);
 
-/* What the model says of sending so many bytes to so many nodes so; has_net is true.
- * ERR_USAGE, ERR_NOMEM. */
+/* What the model predicts for sending `bytes` bytes to `nodes` nodes this way; has_net must be
+ * true.  ERR_USAGE: --compression is wrong; ERR_NOMEM. */
 int way_predict(const struct way *, const struct options *, uint64_t bytes,
     size_t nodes, struct predict_row *, struct err *);
 

@@ -9,14 +9,14 @@
 
 #define CHUNKMAP_NONE UINT32_MAX
 
-/* Begins as all zeros: of no chunks. */
+/* A set with all members zero is empty and belongs to an image of no chunks. */
 struct chunkmap {
-	uint64_t *words; /* owned; chunkmap_free() */
+	uint64_t *words; /* one bit a chunk; owned, chunkmap_free() releases it */
 	uint32_t n;      /* chunks of the image */
-	uint32_t count;  /* of them in the set */
+	uint32_t count;  /* chunks in the set */
 };
 
-/* An empty set of n chunks; false: no memory. */
+/* Makes an empty set for an image of n chunks.  False: no memory. */
 static inline bool
 chunkmap_make(struct chunkmap *m, uint32_t n)
 {
@@ -24,6 +24,7 @@ chunkmap_make(struct chunkmap *m, uint32_t n)
 	return m->words != NULL;
 }
 
+/* Releases the set.  A set of all zeros is allowed. */
 static inline void
 chunkmap_free(struct chunkmap *m)
 {
@@ -31,12 +32,14 @@ chunkmap_free(struct chunkmap *m)
 	*m = (struct chunkmap){ 0 };
 }
 
+/* Is the chunk in the set?  False for numbers beyond the image. */
 static inline bool
 chunkmap_has(const struct chunkmap *m, uint32_t c)
 {
 	return c < m->n && (m->words[c / 64] >> c % 64 & 1) != 0;
 }
 
+/* Adds the chunk; numbers beyond the image are ignored. */
 static inline void
 chunkmap_add(struct chunkmap *m, uint32_t c)
 {
@@ -46,7 +49,7 @@ chunkmap_add(struct chunkmap *m, uint32_t c)
 	m->count++;
 }
 
-/* Was it in the set? */
+/* Removes the chunk, and returns whether it was in the set. */
 static inline bool
 chunkmap_take(struct chunkmap *m, uint32_t c)
 {
@@ -57,6 +60,7 @@ chunkmap_take(struct chunkmap *m, uint32_t c)
 	return true;
 }
 
+/* Removes all chunks. */
 static inline void
 chunkmap_clear(struct chunkmap *m)
 {
@@ -65,7 +69,7 @@ chunkmap_clear(struct chunkmap *m)
 	m->count = 0;
 }
 
-/* The first one from `from` on, or CHUNKMAP_NONE. */
+/* The lowest chunk of the set that is not below `from`, or CHUNKMAP_NONE. */
 static inline uint32_t
 chunkmap_next(const struct chunkmap *m, uint32_t from)
 {

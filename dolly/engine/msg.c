@@ -218,7 +218,7 @@ write_body(struct buf *b, const struct msg *m)
 		break;
 	case MSG_END:
 	case MSG_WHOLE:
-	case MSG_DATA: /* msg_data_header() */
+	case MSG_DATA: /* DATA is written by msg_data_header() */
 		break;
 	}
 }

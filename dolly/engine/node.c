@@ -6,8 +6,8 @@
 
 enum {
 	WINDOW = 8, /* chunks asked for ahead by a target that needs them in order */
-	DAMAGED_MAX = 5,
-	REDIAL_US = 500000, /* a server that is away */
+	DAMAGED_MAX = 5, /* damaged chunks that are asked for again; with one more it fails */
+	REDIAL_US = 500000, /* between two attempts to dial a server that is away */
 };
 
 struct node {
@@ -18,20 +18,20 @@ struct node {
 	uint64_t deadline_us, slow, now_us;
 	struct node_image image;
 	struct node_target target;
-	struct spread *spread;  /* NULL: not welcomed yet */
-	struct chunkmap lacks;  /* to be put yet */
-	struct chunkmap ask;    /* to be asked for, */
-	struct chunkmap asked;  /* asked for, not come */
-	struct chunkmap again;  /* asked for again with the next tick */
-	uint32_t arriving;      /* the slot of the chunk that comes, or SPREAD_NONE */
-	uint32_t ignored;       /* a chunk that comes, but is here already */
-	uint32_t next;          /* in_order: to be put next, */
-	uint32_t early[WINDOW]; /* ... and slots of those behind it, by number */
-	uint32_t putting, have;
+	struct spread *spread;  /* NULL: the server has not sent WELCOME yet */
+	struct chunkmap lacks;  /* chunks that were not put yet */
+	struct chunkmap ask;    /* chunks to ask the parent for */
+	struct chunkmap asked;  /* chunks that the parent was asked for, and has not sent */
+	struct chunkmap again;  /* chunks to ask for again at the next tick */
+	uint32_t arriving;      /* slot of the chunk that is arriving, or SPREAD_NONE */
+	uint32_t ignored;       /* chunk that arrives, but is in memory; or SPREAD_NONE */
+	uint32_t next;          /* in_order: the chunk to put next */
+	uint32_t early[WINDOW]; /* in_order: slots of chunks from `next` on, at chunk % WINDOW */
+	uint32_t putting, have; /* chunks given to the target; installed */
 	bool finishing, whole, ended;
-	uint64_t away_us;   /* the server is away since then; 0: it is not */
-	uint64_t redial_us; /* then it is dialled again */
-	struct err failure; /* kind ERR_NONE: none */
+	uint64_t away_us;   /* when the server went away; 0: it is there */
+	uint64_t redial_us; /* when the server is dialled again */
+	struct err failure; /* kind ERR_NONE: the node has not failed */
 	struct node_stats stats;
 };
 
@@ -130,7 +130,8 @@ node_accept(struct node *n, const uint8_t address[4])
 
 /* --- asking --- */
 
-/* It is to come from the parent, unless it is here or was asked for. */
+/* Notes that the parent is to be asked for a chunk, unless the chunk is in memory or was
+ * asked for. */
 static void
 ask_for(void *arg, uint32_t chunk)
 {
@@ -141,7 +142,7 @@ ask_for(void *arg, uint32_t chunk)
 		chunkmap_add(&n->ask, chunk);
 }
 
-/* What is to be asked for goes out, in as few messages as it fits in. */
+/* Asks the parent for all chunks of `ask`, in as few messages as possible. */
 static void
 flush_asks(struct node *n)
 {
@@ -171,7 +172,8 @@ waits_for_0(const struct node *n)
 	return n->target.chunk0_first && chunkmap_has(&n->lacks, 0);
 }
 
-/* What the target itself can take is put, if it is here, and asked for if not. */
+/* Puts the chunks that the target can take now and that are in memory, and asks for the
+ * others. */
 static void
 ask_own(struct node *n)
 {
@@ -213,7 +215,7 @@ put(struct node *n, uint32_t slot, uint32_t chunk)
 	    spread_length(n->spread, slot));
 }
 
-/* The next one, and those that came before it. */
+/* Keeps a chunk until it is its turn, and puts all chunks whose turn has come. */
 static void
 put_in_order(struct node *n, uint32_t slot, uint32_t chunk)
 {
@@ -231,7 +233,7 @@ put_in_order(struct node *n, uint32_t slot, uint32_t chunk)
 	}
 }
 
-/* A chunk is here: is it for the target, and can that take it now? */
+/* Puts a complete chunk into the target, if the target lacks it and can take it now. */
 static void
 offer(struct node *n, uint32_t chunk)
 {
@@ -319,7 +321,7 @@ forget_arrival(struct node *n)
 	spread_each_wanted(n->spread, ask_for, n);
 }
 
-/* There is no parent any more: what it was asked for is to be asked for again. */
+/* The parent is gone: the chunks that it was asked for have to be asked for again. */
 static void
 orphan(struct node *n)
 {
@@ -372,7 +374,8 @@ on_parent(struct node *n, const struct msg *m, struct err *e)
 	return 0;
 }
 
-/* A chunk begins.  -1: there is no place for it, or no such chunk. */
+/* The first piece of a chunk has come.  -1: there is no slot for the chunk, the image has no
+ * such chunk, or its length is impossible. */
 static int
 begin_chunk(struct node *n, uint32_t chunk, uint32_t length, struct err *e)
 {
@@ -438,8 +441,9 @@ welcome_maps(struct node *n, const struct msg *m, struct err *e)
 	return 0;
 }
 
-/* A server that was away, or another one in its place: it gives new numbers and keys, so
- * whoever has the old ones comes again. */
+/* A server that was away has welcomed the node again, or another server in its place.  It
+ * gives out new ids and keys, so the children and the parent, which have the old ones, are
+ * disconnected. */
 static int
 welcome_again(struct node *n, const struct msg *m, struct err *e)
 {
@@ -501,7 +505,7 @@ drop_child(struct node *n, uint32_t id)
 		hang_up(n, c->owner);
 }
 
-/* The server's. */
+/* Handles a message of the server. */
 static int
 on_server(struct node *n, const struct msg *m, struct err *e)
 {
@@ -524,7 +528,8 @@ on_server(struct node *n, const struct msg *m, struct err *e)
 	}
 }
 
-/* Whoever connects must have the key; a child that comes again replaces itself. */
+/* A new connection must present the key.  When a child connects again, its old connection is
+ * closed. */
 static int
 on_hello(struct node *n, struct peer *p, const struct msg *m, struct err *e)
 {
@@ -577,7 +582,7 @@ on_message(struct node *n, struct peer *p, const struct msg *m, struct err *e)
 	}
 }
 
-/* With no slot free, a parent's messages wait. */
+/* Without a free slot the parent's messages have to wait. */
 static bool
 must_wait(const struct node *n, const struct peer *p)
 {
@@ -655,7 +660,7 @@ node_closed(struct node *n, struct peer *p, const char *why)
 	(void)err_set(&e, ERR_IO, "%s%s", p == n->server ? "the server: " : "", why);
 	if (p == n->server && may_come_back(n)) {
 		if (n->away_us == 0)
-			n->away_us = n->redial_us = n->now_us | 1; /* not 0 */
+			n->away_us = n->redial_us = n->now_us | 1; /* 0 has a meaning */
 		hang_up(n, p);
 		return;
 	}
@@ -683,7 +688,8 @@ node_sent(struct node *n, struct peer *p, size_t bytes)
 	peer_sent(p, n->spread, bytes);
 }
 
-/* The server is away: for too long, or time to try again? */
+/* While the server is away: ends or fails after patience_us, and dials the server from time
+ * to time before. */
 static void
 seek_server(struct node *n)
 {

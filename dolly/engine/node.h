@@ -1,106 +1,121 @@
-/* node.h: a node: it joins a server, gets chunks from its parent, has them installed,
- * and sends them to its children.  No sockets, no clock, no disk: whoever has these
- * calls the engine, and is called through struct node_ops, all in one thread.
+/* node.h: the engine of a node.  The node joins a server, gets chunks from its parent, has
+ * them installed, and sends them to its children.  The engine has no sockets, clock or
+ * disk: their owner calls the engine, and the engine calls the owner through struct
+ * node_ops, all in one thread.
  *
- * When the connection to the server ends, the node keeps what it has, goes on with its
- * parent and its children, and dials the server until it answers.  If that serves the
- * same image, the node goes on with what it lacks.
+ * When the connection to the server ends, the node keeps its chunks, goes on with its
+ * parent and its children, and dials the server until it answers.  If the server still
+ * serves the same image, the node gets the chunks that it lacks.
  *
- * A node believes its server, and the parent that the server has named; whoever
- * connects to it must have the key that the server gave out. */
+ * A node trusts its server, and the parent that the server has named.  A child that
+ * connects to the node must have the key that the server gave out. */
 #ifndef DOLLY_ENGINE_NODE_H
 #define DOLLY_ENGINE_NODE_H
 
 #include "dolly/engine/peer.h"
 
-/* The image, as the server says. */
+/* The image, as the server describes it. */
 struct node_image {
 	uint32_t chunks;
-	uint64_t bytes;  /* not looked at by the engine */
+	uint64_t bytes;  /* size; the engine compares it when a server comes back */
 	uint8_t content; /* enum msg_content */
 	uint8_t identity[MSG_IDENTITY_BYTES];
 };
 
-/* How the target wants its chunks. */
+/* The order in which the target takes chunks. */
 struct node_target {
-	bool in_order;
-	bool chunk0_first;
+	bool in_order;     /* ascending, without gaps */
+	bool chunk0_first; /* chunk 0 before all others, which may follow in any order */
 };
 
 struct node_ops {
-	/* Connect the peer.  What is to be sent is taken when that is done; -1, or
-	 * node_closed(), when it fails.  `parent` zeros and port 0: the server. */
+	/* Begins to connect the peer.  Once it is connected, node_output() gives the bytes
+	 * to send.  Returns -1 with the error, or calls node_closed() later, when the
+	 * connection fails.  An address of zeros with port 0 stands for the server. */
 	int (*dial)(void *arg, struct peer *, const uint8_t address[4], uint16_t port,
 	    struct err *);
-	/* Forget the peer, after a try to send what is waiting; it is freed then. */
+	/* Makes one attempt to send the peer's waiting bytes, and forgets the peer.  The
+	 * engine frees it afterwards. */
 	void (*close)(void *arg, struct peer *);
-	/* Open the target.  An error when the image makes no sense. */
+	/* Opens the target for this image, and fills in its order.  -1 with the error:
+	 * the image is impossible, or the target cannot be opened. */
 	int (*begin)(
 	    void *arg, const struct node_image *, struct node_target *, struct err *);
-	bool (*has)(void *arg, uint32_t chunk); /* it need not be put */
-	/* Check and install it; the bytes stay until node_put(). */
+	/* Does the target have this chunk already, so that it need not be put? */
+	bool (*has)(void *arg, uint32_t chunk);
+	/* Checks and installs a chunk of `length` bytes.  The bytes stay valid until the
+	 * owner calls node_put() for the slot. */
 	void (*put)(void *arg, uint32_t slot, uint32_t chunk, const void *bytes,
 	    uint32_t length);
-	/* All were put: complete the target, and call node_finished(). */
+	/* All chunks were put: the owner completes the target, and calls node_finished(). */
 	void (*finish)(void *arg);
 };
 
 struct node_config {
 	const char *name;            /* for the server's table */
-	uint16_t port;               /* that children connect to */
-	uint64_t patience_us; /* for a server that went away; 0: none */
-	struct spread_config spread; /* chunks: set by the engine */
+	uint16_t port;               /* to which children connect */
+	uint64_t patience_us; /* time to wait for a server that went away; 0: none */
+	struct spread_config spread; /* the engine sets its member `chunks` */
 	const struct node_ops *ops;
 	void *arg;
 };
 
 enum node_put_rc {
 	NODE_PUT_DONE,
-	NODE_PUT_DAMAGED, /* it has to come again */
+	NODE_PUT_DAMAGED, /* the chunk has to be sent again */
 	NODE_PUT_FAILED,
 };
 
 struct node_stats {
-	uint32_t chunks, have;
-	bool whole;
-	bool away;  /* the server is, and is dialled now and then */
-	bool alone; /* it did not come back for as long as patience_us */
+	uint32_t chunks, have; /* of the image; installed */
+	bool whole;            /* the target is complete */
+	bool away;  /* the server is away, and is dialled again and again */
+	bool alone; /* the server did not come back within patience_us */
 	uint64_t received, forwarded; /* bytes of chunks */
-	unsigned parents;             /* connections, one behind the other */
-	uint32_t damaged;             /* chunks that came again */
+	unsigned parents;             /* connections to parents, one after another */
+	uint32_t damaged;             /* chunks that arrived damaged and were asked for again */
 };
 
 struct node;
 
-/* Dials the server.  ERR_NOMEM, or why it cannot be dialled. */
+/* Makes a node, which dials the server.  node_free() releases it.  ERR_NOMEM; or the error
+ * of node_ops.dial(). */
 int node_new(struct node **, const struct node_config *, uint64_t now_us, struct err *);
-void node_free(struct node *); /* its peers, too, without a call of close() */
+/* Releases the node and its peers, without a call of close().  NULL is allowed. */
+void node_free(struct node *);
 
-/* Somebody has connected.  NULL: no memory. */
+/* A connection from this IPv4 address was accepted: returns its peer, which is the
+ * engine's.  NULL: no memory. */
 struct peer *node_accept(struct node *, const uint8_t address[4]);
-/* Bytes have come.  Afterwards the peer may be closed. */
+/* These bytes were received from the peer.  The engine may close and free the peer
+ * meanwhile. */
 void node_bytes(struct node *, struct peer *, const void *, size_t);
-/* Is its socket to be read? */
+/* Is the peer's socket to be read now? */
 bool node_reads(const struct node *, const struct peer *);
-/* The connection has ended, for this reason; the peer is freed. */
+/* The connection has ended for the reason `why`; the engine frees the peer. */
 void node_closed(struct node *, struct peer *, const char *why);
+/* The bytes to send to the peer next are at *at; returns how many, 0: none now. */
 size_t node_output(struct node *, struct peer *, const void **at);
+/* The first n bytes of the last node_output() were sent to the peer. */
 void node_sent(struct node *, struct peer *, size_t n);
-/* What became of a chunk that was put. */
+/* The answer to node_ops.put(): the target is done with the chunk in this slot.  The error
+ * says why it was not installed. */
 void node_put(struct node *, uint32_t slot, enum node_put_rc, const struct err *);
-/* The target needs this chunk after all. */
+/* The target needs this chunk, although it had it before. */
 void node_needs(struct node *, uint32_t chunk);
-/* The target is complete, or not (an error). */
+/* The answer to node_ops.finish(): the target is complete (NULL), or has failed. */
 void node_finished(struct node *, const struct err *);
-/* Several times in each deadline: every 100 ms or so. */
+/* Tells the time.  The owner calls it several times in each deadline: about every 100 ms. */
 void node_tick(struct node *, uint64_t now_us);
-/* Slots may have become free: messages that wait are looked at.  After node_sent() and
- * node_put(), when all that can be sent was sent. */
+/* Handles the parent's messages that wait for a free slot.  The owner calls it after
+ * node_sent() and node_put(), when it has sent all that can be sent. */
 void node_resume(struct node *);
 
-/* 0: it goes on; 1: it is whole, and so are all behind it, or nobody is there who would
- * tell (node_stats.alone); -1: it has failed. */
+/* Has the node ended?  0: no.  1: it is whole, and either all nodes behind it are whole, or
+ * the server is gone, so that nobody tells (node_stats.alone).  -1: it has failed, with the
+ * error. */
 int node_over(const struct node *, struct err *);
+/* Fills in the node's counters and state. */
 void node_stats(const struct node *, struct node_stats *);
 
 #endif /* DOLLY_ENGINE_NODE_H */

@@ -1,5 +1,5 @@
-/* peer.c: frames of one connection.  Called by node.c and server.c, and for its bytes
- * by whoever has the sockets. */
+/* peer.c: splits the bytes of one connection into frames, and collects frames to send
+ * (peer.h).  node.c and server.c call it, in the engine's thread. */
 #include "dolly/engine/peer.h"
 
 struct peer *
@@ -25,7 +25,7 @@ peer_free(struct peer *p)
 	free(p);
 }
 
-/* Longer bodies are not believed. */
+/* The longest body that a peer of this kind may send; a longer one is an error. */
 static size_t
 longest(const struct peer *p)
 {

@@ -1,46 +1,50 @@
-/* peer.h: one connection of an engine: converts received bytes to messages, and
- * messages to bytes that are sent.  The owner of the socket passes the bytes; the
- * engine owns the peer. */
+/* peer.h: one connection of an engine.  A peer converts received bytes to messages, and
+ * messages to bytes to send.  The owner of the socket passes the bytes; the engine owns the
+ * peer.  All functions are called in the engine's thread. */
 #ifndef DOLLY_ENGINE_PEER_H
 #define DOLLY_ENGINE_PEER_H
 
 #include "dolly/engine/spread.h"
 
 enum peer_kind {
-	PEER_NEW,    /* it has not said yet what it is */
-	PEER_SERVER, /* of a node: its server */
-	PEER_PARENT, /* of a node: chunks come from there */
-	PEER_CHILD,  /* chunks go there */
-	PEER_NODE,   /* of the server: a node that has joined */
+	PEER_NEW,    /* an accepted connection that has not said what it is */
+	PEER_SERVER, /* at a node: its server */
+	PEER_PARENT, /* at a node: the node or server that sends it chunks */
+	PEER_CHILD,  /* at a node or server: a node that gets chunks from it */
+	PEER_NODE,   /* at the server: a node that has joined */
 };
 
 struct peer {
 	enum peer_kind kind;
-	void *io;  /* of whoever has the socket; the engine does not look at it */
-	bool open; /* false: the engine has closed it, and it is freed soon */
+	void *io;  /* for the owner of the socket; the engine does not use it */
+	bool open; /* false: the engine has closed the peer, and frees it soon */
 	uint8_t address[4];
-	uint32_t id;                /* of the parent, child or node */
-	struct spread_child *child; /* of a child */
-	struct buf in, out;
-	size_t in_at, out_at;
+	uint32_t id;                /* of the parent, child or node; 0: the server */
+	struct spread_child *child; /* PEER_CHILD: its queue of chunks; else NULL */
+	struct buf in, out;         /* received bytes; messages to send */
+	size_t in_at, out_at;       /* bytes of `in` that were parsed, of `out` that were sent */
 };
 
-/* NULL: no memory. */
+/* Makes a peer, which peer_free() releases.  NULL: no memory. */
 struct peer *peer_new(enum peer_kind, const uint8_t address[4]);
+/* NULL is allowed. */
 void peer_free(struct peer *);
 
-/* These bytes have come.  ERR_NOMEM. */
+/* Appends n received bytes.  ERR_NOMEM. */
 int peer_put(struct peer *, const void *bytes, size_t n, struct err *);
-/* Is there enough that was not looked at yet?  Then its socket is not read for now. */
+/* Does the peer hold at least one longest message that was not parsed?  Its socket should
+ * not be read meanwhile. */
 bool peer_full(const struct peer *);
-/* The next message that is here; what it borrows stays until the next call.  1, 0:
- * none, -1. */
+/* Parses the next message.  What the message borrows stays valid until peer_put() or
+ * peer_free().  1: there is a message; 0: none is complete; -1: ERR_FORMAT. */
 int peer_next(struct peer *, struct msg *, struct err *);
 
+/* Queues a message for sending. */
 void peer_say(struct peer *, const struct msg *);
-/* What to send next, in *at; 0: nothing now. */
+/* The bytes to send next are at *at: queued messages, and for a child its chunks.  Returns
+ * how many; 0: none now. */
 size_t peer_output(struct peer *, struct spread *, const void **at);
-/* n bytes of that were sent. */
+/* The first n bytes of the last peer_output() were sent. */
 void peer_sent(struct peer *, struct spread *, size_t n);
 
 #endif /* DOLLY_ENGINE_PEER_H */

@@ -1,4 +1,4 @@
-/* roster.c: the tree of nodes.  Called by server.c. */
+/* roster.c: the tree of nodes (roster.h).  server.c calls it, in the engine's thread. */
 #include "dolly/engine/roster.h"
 
 #include "common/base/grow.h"
@@ -38,8 +38,8 @@ roster_find(const struct roster *r, uint32_t id)
 	return id > 0 && id <= r->n ? r->members[id - 1] : NULL;
 }
 
-/* The first place of this rack (ROSTER_NO_RACK: of any), level after level.  The list
- * of all members that hang on the server, in the order of levels, is in `level`. */
+/* The first member of this rack (ROSTER_NO_RACK: of any rack) that can have one more child,
+ * or NULL.  `level` has the n members of the tree, level after level. */
 static struct member *
 free_place(const struct roster *r, struct member *const *level, size_t n, uint32_t rack)
 {
@@ -50,7 +50,8 @@ free_place(const struct roster *r, struct member *const *level, size_t n, uint32
 	return NULL;
 }
 
-/* Fills level[r->n], and returns how many there are. */
+/* Fills level[r->n] with the members of the tree, level after level, and returns their
+ * number. */
 static size_t
 by_levels(const struct roster *r, struct member **level)
 {
@@ -64,7 +65,7 @@ by_levels(const struct roster *r, struct member **level)
 	return n;
 }
 
-/* The end of the chain; recursion would be as deep as the chain is long. */
+/* The last member of a chain, or NULL.  A recursion would be as deep as the chain is long. */
 static struct member *
 last_of_chain(const struct roster *r)
 {
@@ -75,8 +76,8 @@ last_of_chain(const struct roster *r)
 	return m;
 }
 
-/* The parent for a node of this rack; NULL: the server, which is also the answer when
- * there is no memory to look. */
+/* The parent for a node of this rack.  NULL: the server, also when there is no memory for
+ * the search. */
 static struct member *
 find_parent(const struct roster *r, uint32_t rack)
 {
@@ -132,13 +133,14 @@ by_order(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Of members in their order: each goes to the first of its rack that has room, and the
- * first one of a rack to the one in front of it. */
+/* Places n members, which are in their order.  The parent of a member is the first member of
+ * its rack with fewer children than the arity; the parent of the first member of a rack is
+ * the last member of the rack before. */
 static void
 place_racks(struct roster *r, struct member *const *m, size_t n)
 {
-	size_t first = 0; /* of its rack, the first one that may have room */
-	bool server = true; /* the server itself counts as of this rack */
+	size_t first = 0; /* the first member of the present rack that may have room */
+	bool server = true; /* the server is in the present rack, and may have room */
 
 	for (size_t i = 0; i < n; i++) {
 		uint32_t before = i > 0 ? m[i - 1]->spot.rack : r->rack;

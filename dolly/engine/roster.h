@@ -1,12 +1,12 @@
-/* roster.h: the nodes that have joined a server, and who is whose parent.
+/* roster.h: the nodes that have joined a server, and the tree that they form.
  *
- * Nodes that begin together form the tree rack by rack: the nodes of a rack fill its
- * places level after level, where a parent has fewer children than the arity says, and
- * the last of them sends to the first one of the next rack.  So each rack's uplink is
- * crossed once in each direction, whatever the arity is; with 1 the tree is a chain.
+ * Nodes that begin together form the tree rack by rack: the nodes of a rack fill it level
+ * after level, each parent with as many children as the arity says, and the last node of a
+ * rack also sends to the first node of the next rack.  Each rack's uplink is crossed once in
+ * each direction, whatever the arity is; with arity 1 the tree is a chain.
  *
- * Who comes later, and who has lost its parent, gets the first free place of its own
- * rack, or else of all; it takes its children along. */
+ * A node that joins later, or has lost its parent, gets the first free place in its own
+ * rack, or else the first free place of all.  It keeps its own children. */
 #ifndef DOLLY_ENGINE_ROSTER_H
 #define DOLLY_ENGINE_ROSTER_H
 
@@ -21,19 +21,19 @@ enum { ROSTER_MAX = 65536 };
 #define ROSTER_NO_RACK UINT32_MAX
 #define ROSTER_NOT_LISTED UINT32_MAX
 
-/* Where a node stands among the others. */
+/* The position of a node among the others. */
 struct roster_spot {
-	uint64_t order;  /* nodes begin in ascending order; those of a rack follow each
-	                    other */
+	uint64_t order;  /* nodes are placed in ascending order; the nodes of a rack have
+	                    adjacent numbers */
 	uint32_t rack;   /* or ROSTER_NO_RACK: not known */
-	uint32_t listed; /* its place in --nodes, or ROSTER_NOT_LISTED */
+	uint32_t listed; /* index in the list of --nodes, or ROSTER_NOT_LISTED */
 };
 
 enum member_state {
-	MEMBER_WAITS, /* it has joined, and has no place yet */
-	MEMBER_TAKES, /* it has a place */
-	MEMBER_LEFT,  /* it was whole, and so were all behind it */
-	MEMBER_OUT,   /* it has failed, was cut out, or went away: `why` */
+	MEMBER_WAITS, /* the node has joined, and has no place in the tree yet */
+	MEMBER_TAKES, /* the node has a place */
+	MEMBER_LEFT,  /* the node was whole when it left */
+	MEMBER_OUT,   /* the node has failed, was cut out, or went away: see `why` */
 };
 
 struct member {
@@ -52,35 +52,37 @@ struct member {
 	uint64_t retry_us; /* then it is told again; 0: it is not */
 	struct peer *peer; /* its connection; NULL: none */
 	char why[MSG_TEXT_MAX + 1];
-	/* The tree, which only roster.c writes. */
+	/* The tree, which only roster.c writes: */
 	struct member *parent; /* NULL: the server */
-	struct member *child, *next;
+	struct member *child, *next; /* its first child; the next child of its parent */
 	unsigned children;
 };
 
 struct roster {
-	struct member **members; /* owned; [id - 1] */
+	struct member **members; /* owned; member `id` is at [id - 1] */
 	size_t n, cap;
-	unsigned arity;       /* > 0; ROSTER_MAX: a star */
+	unsigned arity;       /* children of a node, > 0; ROSTER_MAX: a star */
 	uint32_t rack;        /* of the server, or ROSTER_NO_RACK */
-	struct member *child; /* of the server */
-	unsigned children;
+	struct member *child; /* the server's first child */
+	unsigned children;    /* of the server */
 };
 
-/* A new member, without a place; the roster's.  ERR_NOMEM; ERR_REFUSED: there are too
- * many. */
+/* Adds a member without a place; the roster owns it.  NULL with the error: ERR_NOMEM;
+ * ERR_REFUSED: ROSTER_MAX nodes have joined. */
 struct member *roster_add(struct roster *, struct err *);
+/* Releases all members; the roster is empty afterwards. */
 void roster_free(struct roster *);
-/* The member, or NULL. */
+/* The member with this id, or NULL. */
 struct member *roster_find(const struct roster *, uint32_t id);
-/* Gives places to all that wait, in their order; once, before anybody has a place.
- * ERR_NOMEM. */
+/* Gives places to all members that wait, in their order.  It is called once, before any
+ * member has a place.  ERR_NOMEM. */
 int roster_place_all(struct roster *, struct err *);
-/* Give it a place; with `direct` the server is its parent in any case. */
+/* Gives the member a place; with `direct` its parent is the server in any case. */
 void roster_place(struct roster *, struct member *, bool direct);
-/* It has no place any more.  Its children have no parent: each is given a place by the
- * caller, while roster_orphan() has one. */
+/* Takes the member out of the tree.  The caller removes the member's children with
+ * roster_orphan() and gives each of them another place. */
 void roster_take_out(struct roster *, struct member *);
+/* Detaches the first child of a member, and returns it; NULL: there are no children. */
 struct member *roster_orphan(struct member *);
 
 #endif /* DOLLY_ENGINE_ROSTER_H */

@@ -6,9 +6,9 @@
 
 enum {
 	READ_AHEAD = 4,      /* chunks that are being read at a time */
-	LOST_MAX = 3,        /* a node cannot reach its parent: then the server is */
-	LOST_SERVER_MAX = 8, /* ... and if it was the server, it is cut out */
-	RETRY_US = 300000,
+	LOST_MAX = 3,        /* LOST messages after which the server itself is the parent */
+	LOST_SERVER_MAX = 8, /* LOST messages about the server after which a node is cut out */
+	RETRY_US = 300000,   /* after LOST, until the node is told its parent again */
 };
 
 struct dolly_server {
@@ -16,12 +16,12 @@ struct dolly_server {
 	struct roster roster;
 	struct spread *spread;
 	uint8_t key[MSG_KEY_BYTES];
-	uint64_t now_us, made_us, busy_us; /* busy: somebody was not whole, */
-	bool busy;                         /* ... and somebody still is not */
-	uint32_t cursor;  /* the chunk that is read next, if it is wanted */
-	uint32_t reading; /* chunks */
-	uint64_t sent;
-	bool begun;
+	uint64_t now_us, made_us, busy_us; /* busy_us: when a node last waited or took chunks */
+	bool busy;                         /* a node waits or takes chunks now */
+	uint32_t cursor;  /* the search for the next wanted chunk begins here */
+	uint32_t reading; /* chunks that are being read */
+	uint64_t sent;    /* bytes, to all peers */
+	bool begun;       /* the first nodes have their places */
 	struct err failure;
 };
 
@@ -176,7 +176,7 @@ drop_at_parent(struct dolly_server *s, struct member *m)
 	drop_child(s, m->id);
 }
 
-/* It leaves the tree, and those behind it get other parents. */
+/* Takes a member out of the tree, and gives its children other parents. */
 static void
 leave_tree(struct dolly_server *s, struct member *m)
 {
@@ -219,7 +219,7 @@ say_end(struct dolly_server *s, struct member *m)
 	hang_up(s, m->peer);
 }
 
-/* Who has everything before it gets a place needs none. */
+/* A node that is whole before it gets a place needs none. */
 static void
 let_go_whole(struct dolly_server *s)
 {
@@ -233,8 +233,7 @@ let_go_whole(struct dolly_server *s)
 	}
 }
 
-/* A node that is whole, and has nobody behind it, may go; then perhaps its parent, too.
- */
+/* A node that is whole and has no children may go.  Its parent may be the next one. */
 static void
 settle(struct dolly_server *s, struct member *m)
 {
@@ -262,7 +261,7 @@ waiting(const struct dolly_server *s)
 	return n;
 }
 
-/* All that have joined until now get their places together. */
+/* All nodes that have joined until now get their places together. */
 static void
 begin(struct dolly_server *s)
 {
@@ -281,7 +280,7 @@ begin(struct dolly_server *s)
 	read_more(s);
 }
 
-/* One that comes when others have their places. */
+/* Gives places to nodes that join when others have their places. */
 static void
 place_late(struct dolly_server *s)
 {
@@ -332,7 +331,7 @@ welcome(struct dolly_server *s, struct member *m)
 	peer_say(m->peer, &w);
 }
 
-/* 1: the peer is gone. */
+/* Handles JOIN.  1: the peer is gone. */
 static int
 on_join(struct dolly_server *s, struct peer *p, const struct msg *j)
 {
@@ -455,7 +454,7 @@ on_progress(struct dolly_server *s, struct member *m, const struct msg *p)
 	return m->peer == NULL;
 }
 
-/* 1: the peer is gone. */
+/* Handles a message of a node that has joined.  1: the peer is gone. */
 static int
 on_node(struct dolly_server *s, struct peer *p, const struct msg *m)
 {
@@ -482,7 +481,7 @@ on_node(struct dolly_server *s, struct peer *p, const struct msg *m)
 	}
 }
 
-/* 1: the peer is gone. */
+/* Handles any message.  1: the peer is gone. */
 static int
 on_message(struct dolly_server *s, struct peer *p, const struct msg *m)
 {
@@ -529,7 +528,7 @@ dolly_server_closed(struct dolly_server *s, struct peer *p, const char *why)
 	hang_up(s, p);
 	if (m == NULL)
 		return;
-	if (m->whole) { /* it has all; it just does not stay for those behind it */
+	if (m->whole) { /* the node has all chunks, and only does not stay for its children */
 		leave_tree(s, m);
 		m->state = MEMBER_LEFT;
 		tell_event(s, m, "whole");
@@ -565,7 +564,7 @@ look_at(struct dolly_server *s, struct member *m)
 		return;
 	s->busy_us = s->now_us;
 	s->busy = true;
-	/* Who opens a target, or waits for others, holds nobody up. */
+	/* A node that waits for its place delays nobody, so only others have a deadline. */
 	if (m->state == MEMBER_TAKES && s->now_us - m->heard_us > s->cfg.deadline_us)
 		cut(s, m, "it was silent for longer than --deadline");
 	else if (m->retry_us > 0 && m->retry_us <= s->now_us)

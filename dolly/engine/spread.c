@@ -1,5 +1,5 @@
-/* spread.c: slots of chunks, and the queues of children.  Called by node.c and
- * server.c, in whichever thread has the engine. */
+/* spread.c: the slots of chunks, and the queues of children (spread.h).  node.c, server.c
+ * and peer.c call it, in the engine's thread. */
 #include "dolly/engine/spread.h"
 
 #include <assert.h>
@@ -8,18 +8,18 @@ enum { HEADER_BYTES = MSG_FRAME_BYTES + MSG_DATA_BYTES };
 
 struct slot {
 	uint8_t *bytes;
-	uint32_t chunk; /* SPREAD_NONE: nothing */
-	uint32_t length; /* bytes of it, */
-	uint32_t have;   /* ... and so many have arrived */
-	uint32_t users; /* children, whoever installs it, and the arrival itself */
+	uint32_t chunk; /* SPREAD_NONE: the slot is empty */
+	uint32_t length; /* bytes of the chunk */
+	uint32_t have;   /* bytes that have arrived */
+	uint32_t users; /* queues it is in, holds, and 1 while the chunk arrives */
 	bool arriving;
-	uint64_t used; /* when it was begun: the oldest one is replaced first */
+	uint64_t used; /* `begun` when the chunk began: the oldest chunk is replaced first */
 };
 
 struct spread {
 	struct spread_config cfg;
 	struct slot *slots;
-	uint64_t begun; /* chunks */
+	uint64_t begun; /* chunks that were begun until now */
 	struct spread_child *children;
 };
 
@@ -165,8 +165,8 @@ spread_arrived(struct spread *s, uint32_t slot, uint32_t bytes)
 	return true;
 }
 
-/* Takes a slot out of a child's queue, unless the child is in the middle of a frame of
- * it: that frame goes on, and until its end the child is a user of the slot. */
+/* Takes a slot out of a child's queue, unless a frame of its chunk is being sent: the frame
+ * has to be completed, and until its end the child is a user of the slot. */
 static void
 unqueue(struct spread *s, struct spread_child *c, uint32_t slot)
 {
@@ -197,8 +197,8 @@ spread_forget(struct spread *s, uint32_t slot)
 	if (t->arriving)
 		t->users--;
 	t->arriving = false;
-	/* A child in the middle of a frame gets its end, and then finds that the chunk
-	 * is gone (spread_sent()). */
+	/* A child in the middle of a frame of this chunk is sent the end of the frame;
+	 * spread_sent() notices then that the chunk is gone. */
 	for (struct spread_child *c = s->children; c != NULL; c = c->next)
 		if (c->queued > 0 && c->queue[c->head] == slot)
 			chunkmap_add(&c->wants, t->chunk);
@@ -282,7 +282,7 @@ spread_in_frame(const struct spread_child *c)
 	return c->piece > 0;
 }
 
-/* Begins the next frame, if there is a piece. */
+/* Begins the next frame, if all bytes of the next piece have arrived. */
 static void
 begin_piece(struct spread *s, struct spread_child *c)
 {
@@ -382,7 +382,7 @@ spread_find_child(const struct spread *s, uint32_t id)
 	return c;
 }
 
-/* Is there something that it could take now? */
+/* Is there something to send to the child now? */
 static bool
 can_take(struct spread *s, struct spread_child *c)
 {
@@ -414,7 +414,7 @@ spread_stuck(struct spread *s, uint64_t now_us, uint64_t deadline_us, uint64_t s
 			stuck = c->id;
 			continue;
 		}
-		c->busy_us = now_us - deadline_us / 2; /* it still holds up this node */
+		c->busy_us = now_us - deadline_us / 2; /* the child still delays this node */
 		c->busy_bytes /= 2;
 	}
 	return stuck;

@@ -1,10 +1,10 @@
-/* spread.h: chunks in memory, and the children that they are sent to.
+/* spread.h: chunks in memory, and the children to which they are sent.  All functions are
+ * called in the engine's thread.
  *
- * There are so many slots of one chunk each as the configuration says.  A chunk gets a
- * slot when its first byte arrives, and is sent to every child that wants it while it
- * still arrives.  A slot that nobody uses any more keeps its chunk until another one
- * needs the place, so that a child that comes from a broken connection often finds here
- * what it lacks.
+ * There are spread_config.slots slots of one chunk each.  A chunk gets a slot when its first
+ * byte arrives, and is sent to every child that wants it while the rest still arrives.  A
+ * slot without users keeps its chunk until another chunk needs the slot, so that a child
+ * that connects again often finds here what it lacks.
  */
 #ifndef DOLLY_ENGINE_SPREAD_H
 #define DOLLY_ENGINE_SPREAD_H
@@ -21,86 +21,92 @@
 
 struct spread_config {
 	uint32_t slots;       /* > 1 */
-	uint32_t chunk_bytes; /* the most of one chunk, as it is sent */
-	uint32_t piece_bytes; /* in a frame, at most MSG_PIECE_MAX */
-	uint32_t chunks;
+	uint32_t chunk_bytes; /* the longest chunk, as it is sent */
+	uint32_t piece_bytes; /* of a chunk in one frame, at most MSG_PIECE_MAX */
+	uint32_t chunks;      /* of the image */
 };
 
 struct peer;
 
-/* A child; only spread.c writes it. */
+/* A child.  Only spread.c writes its fields. */
 struct spread_child {
 	uint32_t id;
-	struct peer *owner;    /* whose it is; borrowed */
-	struct chunkmap wants; /* not in memory yet */
+	struct peer *owner;    /* its connection; borrowed */
+	struct chunkmap wants; /* chunks that it wants and that are not in memory */
 	uint32_t *queue; /* a ring of slots, in the order in which they are sent */
-	uint32_t head, queued;
-	uint32_t offset; /* of the first one in the queue: pieces sent before */
+	uint32_t head, queued; /* first entry of the ring; number of entries */
+	uint32_t offset; /* bytes of the first queued chunk in frames that were sent */
 	uint32_t piece;  /* bytes of the piece that is being sent; 0: none */
-	uint32_t sent;   /* of its frame */
-	uint8_t header[MSG_FRAME_BYTES + MSG_DATA_BYTES];
-	bool busy; /* it has had something to take since busy_us, */
+	uint32_t sent;   /* bytes of that piece's frame that were sent, header included */
+	uint8_t header[MSG_FRAME_BYTES + MSG_DATA_BYTES]; /* of that frame */
+	bool busy; /* there has always been something to send since busy_us */
 	uint64_t busy_us;
-	uint64_t busy_bytes; /* how many bytes of that chunk it has taken */
+	uint64_t busy_bytes; /* taken since busy_us */
 	uint64_t bytes;      /* taken in all */
 	struct spread_child *next;
 };
 
 struct spread;
 
-/* ERR_NOMEM. */
+/* Makes the slots, which spread_free() releases.  ERR_NOMEM. */
 int spread_new(struct spread **, const struct spread_config *, struct err *);
-void spread_free(struct spread *); /* its children, too */
+/* Releases the slots and all children.  NULL is allowed. */
+void spread_free(struct spread *);
 
 /* Is there a slot for one more chunk? */
 bool spread_room(const struct spread *);
-/* The slot that has this chunk, or into which it arrives, or SPREAD_NONE. */
+/* The slot that has this chunk, or into which it arrives; or SPREAD_NONE. */
 uint32_t spread_find(const struct spread *, uint32_t chunk);
-/* The chunk of so many bytes (at most chunk_bytes) begins to arrive: into this slot.
- * spread_room() is true. */
+/* A chunk of `length` bytes (1 to chunk_bytes), which is in no slot, begins to arrive.
+ * Returns its slot.  spread_room() must be true. */
 uint32_t spread_begin(struct spread *, uint32_t chunk, uint32_t length);
-/* It has turned out to be that long; nothing of it has arrived yet. */
+/* Changes the length of a slot's chunk, of which no byte has arrived. */
 void spread_set_length(struct spread *, uint32_t slot, uint32_t length);
-/* Has all of its chunk arrived? */
+/* Has the slot's whole chunk arrived? */
 bool spread_is_whole(const struct spread *, uint32_t slot);
+/* Of the chunk in a slot: its number, the bytes that have arrived, where they are, and its
+ * length in bytes. */
 uint32_t spread_chunk(const struct spread *, uint32_t slot);
-/* How much of it. */
 uint32_t spread_have(const struct spread *, uint32_t slot);
 uint8_t *spread_bytes(struct spread *, uint32_t slot);
-uint32_t spread_length(const struct spread *, uint32_t slot); /* of its chunk */
-/* n more bytes have arrived.  Returns true if the chunk is complete. */
+uint32_t spread_length(const struct spread *, uint32_t slot);
+/* More bytes of the slot's chunk have arrived.  True: the chunk is complete. */
 bool spread_arrived(struct spread *, uint32_t slot, uint32_t bytes);
-/* Its bytes do not come, or are wrong: forget it.  Children that have not got all of it
- * want it again. */
+/* Removes the chunk of a slot, because its bytes do not come or are wrong.  Children that
+ * were not sent all of it want it again. */
 void spread_forget(struct spread *, uint32_t slot);
-/* The slot stays until it is let go as often as it was held. */
+/* Makes the caller a user of the slot, whose chunk is not replaced until spread_let_go() was
+ * called as often as spread_hold(). */
 void spread_hold(struct spread *, uint32_t slot);
 void spread_let_go(struct spread *, uint32_t slot);
 
-/* A child, the spread's until spread_leave().  NULL: no memory. */
+/* Adds a child, which is the spread's until spread_leave().  NULL: no memory. */
 struct spread_child *spread_join(struct spread *, uint32_t id, struct peer *owner);
+/* Removes and releases the child. */
 void spread_leave(struct spread *, struct spread_child *);
-/* The child wants this chunk.  False: it has to be asked for, since it is not in
- * memory. */
+/* The child wants this chunk.  False: the chunk is not in memory, and has to be asked for. */
 bool spread_want(struct spread *, struct spread_child *, uint32_t chunk);
-/* What to send to it next, in *at; 0: nothing now. */
+/* The bytes to send to the child next are at *at.  Returns how many; 0: none now. */
 size_t spread_output(struct spread *, struct spread_child *, const void **at);
-/* n bytes of that were sent. */
+/* The first `bytes` bytes of the last spread_output() were sent. */
 void spread_sent(struct spread *, struct spread_child *, size_t bytes);
-/* Is it in the middle of a frame? */
+/* Was a part of a frame sent to the child, and not its end? */
 bool spread_in_frame(const struct spread_child *);
-/* The next chunk from `from` on, and around, that a child wants; SPREAD_NONE. */
+/* The lowest chunk not below `from` that any child wants and that is not in memory; when
+ * there is none, the lowest of all; or SPREAD_NONE. */
 uint32_t spread_next_wanted(const struct spread *, uint32_t from);
-/* Calls fn for each chunk that any child wants. */
+/* Calls fn for each chunk that a child wants and that is not in memory: once for each such
+ * child. */
 void spread_each_wanted(
     const struct spread *, void (*fn)(void *arg, uint32_t chunk), void *arg);
-/* All of them, by `next`. */
+/* The first child; `next` leads to the others. */
 struct spread_child *spread_children(const struct spread *);
-/* The child of this number, or NULL. */
+/* The child with this id, or NULL. */
 struct spread_child *spread_find_child(const struct spread *, uint32_t id);
-/* Looks at all children: the id of one that has taken less than `slow` bytes a second
- * for the time of the deadline while it was sent something, or 0.  *waits: the one that
- * the children's slots have waited for since half that time, or 0. */
+/* Looks at all children.  Returns the id of a child that has taken nothing, or fewer than
+ * `slow` bytes a second, for deadline_us while there was always something to send to it; or
+ * 0.  *waits is the id of a child to which there has been something to send for half that
+ * time, or 0. */
 uint32_t spread_stuck(struct spread *, uint64_t now_us, uint64_t deadline_us,
     uint64_t slow, uint32_t *waits);
 

@@ -1,5 +1,5 @@
-/* reader.c: one thread that reads chunks (reader.h).  The engine's thread
- * calls all that is in the header. */
+/* reader.c: one thread that reads chunks (reader.h).  run() is that thread; serve.c calls
+ * the functions of the header, in the engine's thread. */
 #include "dolly/net/reader.h"
 
 #include <stdlib.h>
@@ -15,13 +15,13 @@ struct ask {
 struct chunk_reader {
 	chunk_reader_fn *read;
 	void *arg;
-	uint32_t *lengths; /* by slot; the thread's until CHUNK_READER_READ */
+	uint32_t *lengths; /* by slot; run() writes an entry before CHUNK_READER_READ */
 	struct mailbox *box;
 	struct queue *queue;
 	pthread_t thread;
 	bool started;
-	struct err why; /* written before CHUNK_READER_FAILED, and then no more */
-	bool failed;    /* the thread's */
+	struct err why; /* written before CHUNK_READER_FAILED, and not changed afterwards */
+	bool failed;    /* used by run() alone */
 };
 
 static void *

@@ -1,4 +1,4 @@
-/* reader.h: the chunks of what a server serves, read by a thread of their own. */
+/* reader.h: reads the chunks of what a server serves, in a thread of its own. */
 #ifndef DOLLY_NET_READER_H
 #define DOLLY_NET_READER_H
 
@@ -8,27 +8,33 @@
 #include "common/base/mailbox.h"
 
 enum chunk_reader_event {
-	CHUNK_READER_READ = 1, /* n: a slot */
-	CHUNK_READER_FAILED,   /* n: a slot; chunk_reader_why() */
+	CHUNK_READER_READ = 1, /* n: the slot whose chunk was read */
+	CHUNK_READER_FAILED,   /* n: the slot; chunk_reader_why() says why */
 };
 
 struct chunk_reader;
 
-/* Reads a chunk, as it is sent, to there; *length: its bytes. */
+/* Reads a chunk, in the form in which it is sent, into `to`, and sets *length to its bytes.
+ * Returns 0, or -1 with the error. */
 typedef int chunk_reader_fn(
     void *arg, uint32_t chunk, void *to, uint32_t *length, struct err *);
 
-/* read(arg) is called by the thread alone.  At most `slots` chunks are asked for at a
- * time, each into a slot with a number below that. */
+/* Starts the thread, which alone calls the function with `arg`.  At most `slots` chunks may
+ * be asked for at a time, each with a slot number below `slots`.  ERR_NOMEM; ERR_IO: no
+ * thread. */
 int chunk_reader_start(struct chunk_reader **, chunk_reader_fn *, void *arg,
     uint32_t slots, struct err *);
+/* A descriptor for poll(2), readable while there are events. */
 int chunk_reader_fd(const struct chunk_reader *);
+/* Asks for a chunk; `to` stays valid until its event comes. */
 void chunk_reader_ask(struct chunk_reader *, uint32_t slot, uint32_t chunk, void *to);
-/* As mailbox_take(). */
+/* Takes the next event, as mailbox_take() does.  False: there is none. */
 bool chunk_reader_take(struct chunk_reader *, struct event *);
-/* Of the chunk that was read into this slot last. */
+/* The bytes of the chunk that was read into this slot last. */
 uint32_t chunk_reader_length(const struct chunk_reader *, uint32_t slot);
+/* After CHUNK_READER_FAILED: the error. */
 void chunk_reader_why(struct chunk_reader *, struct err *);
-void chunk_reader_stop(struct chunk_reader *); /* also NULL */
+/* Ends the thread, and releases the reader.  NULL is allowed. */
+void chunk_reader_stop(struct chunk_reader *);
 
 #endif /* DOLLY_NET_READER_H */

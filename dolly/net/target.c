@@ -1,5 +1,7 @@
-/* target.c: the thread that proves and puts chunks (target.h).  It alone has the sink
- * after target_thread_start(); the engine's thread calls all that is in the header. */
+/* target.c: the thread that proves chunks and puts them into the sink (target.h).  run() is
+ * that thread, and calls the sink from target_thread_start() on, except for
+ * target_thread_info() and target_thread_has().  join.c calls the functions of the header,
+ * in the engine's thread. */
 #include "dolly/net/target.h"
 
 #include <stdatomic.h>
@@ -12,26 +14,27 @@
 #include "common/image/read/source.h"
 #include "dolly/raw/raw.h"
 
-/* A chunk on its way; `bytes` NULL: all were put. */
+/* A chunk on its way to the sink.  `bytes` NULL: there are no more chunks. */
 struct put {
 	struct target_thread *target;
 	uint32_t slot, chunk, length;
 	const void *bytes;
-	void *copy; /* decrypted in place, or unpacked; children get what came */
+	void *copy; /* the decrypted or unpacked chunk, since `bytes` are sent to children as
+	             * they came; or NULL */
 };
 
 struct target_thread {
 	struct sink sink;
 	struct prover *prover;
 	struct raw *raw; /* NULL: chunks are those of an image */
-	uint64_t bytes;  /* of all raw data */
+	uint64_t bytes;  /* size of all raw data */
 	struct mailbox *box;
 	struct queue *queue;
 	pthread_t thread;
 	bool started, decrypts;
-	struct sink_sum sum; /* the thread's until TARGET_FINISHED */
-	atomic_bool stopping; /* what waits is not put any more */
-	pthread_mutex_t lock; /* of why */
+	struct sink_sum sum; /* written by run() before TARGET_FINISHED */
+	atomic_bool stopping; /* chunks that wait are not put any more */
+	pthread_mutex_t lock; /* of `why` */
 	struct err why;
 };
 
@@ -59,7 +62,8 @@ on_needs(void *arg, uint32_t chunk)
 	mailbox_put(t->box, TARGET_NEEDS, chunk);
 }
 
-/* The next chunk that is put tells what has failed. */
+/* The sink has failed in another thread.  There is nothing to do: the next sink_put() returns
+ * the error. */
 static void
 on_failed(void *arg)
 {
@@ -85,7 +89,8 @@ give_up(struct target_thread *t, struct err *e)
 	mailbox_put(t->box, TARGET_FAILED, 0);
 }
 
-/* A place for what is not what children get: decrypted, or unpacked. */
+/* Makes room for the decrypted or unpacked chunk, where it differs from the bytes that are
+ * sent to children. */
 static int
 copy_chunk(struct target_thread *t, struct put *p, struct err *e)
 {
@@ -118,7 +123,7 @@ prove(struct target_thread *t, struct put *p, struct sink_chunk *c, struct err *
 	return raw_unpack(t->raw, p->chunk, p->bytes, p->length, p->copy, c->length, e);
 }
 
-/* 1: it was damaged. */
+/* Proves a chunk, and puts it.  1: the chunk was damaged, and is to be sent again. */
 static int
 prove_and_put(struct target_thread *t, struct put *p, struct err *e)
 {
@@ -138,7 +143,7 @@ prove_and_put(struct target_thread *t, struct put *p, struct err *e)
 	return again ? 1 : -1;
 }
 
-/* False: the thread has nothing more to do. */
+/* Handles one item of the queue.  False: the thread has nothing more to do. */
 static bool
 handle(struct target_thread *t, struct put *p)
 {
@@ -235,7 +240,7 @@ target_thread_put(struct target_thread *t, uint32_t slot, uint32_t chunk,
 	struct put *p = malloc(sizeof *p);
 
 	if (p == NULL) {
-		mailbox_put(t->box, TARGET_DAMAGED, slot); /* it comes again */
+		mailbox_put(t->box, TARGET_DAMAGED, slot); /* it is asked for again */
 		return;
 	}
 	*p = (struct put){ t, slot, chunk, length, bytes, NULL };

@@ -1,5 +1,5 @@
-/* tls.c: TLS of OpenSSL, for wires.c, in the thread that has the engine (tls.h).  There are
- * no certificates: a handshake succeeds when both sides have the key, and never else. */
+/* tls.c: encrypted connections, by OpenSSL (tls.h).  wires.c calls it, in the engine's thread.
+ * There are no certificates: a handshake succeeds only when both sides have the key. */
 #include "dolly/net/tls.h"
 
 #include <errno.h>
@@ -11,7 +11,8 @@
 
 #include "common/base/keyfile.h"
 
-/* With the cipher that the kernel and all processors have; its hash is that of the key. */
+/* The only cipher: the kernel and all processors support it, and its hash is the one that
+ * belongs to the key. */
 #define CIPHER "TLS_AES_128_GCM_SHA256"
 static const unsigned char cipher_id[] = { 0x13, 0x01 };
 static const char identity[] = "dolly";
@@ -25,7 +26,7 @@ struct tls_wire {
 	SSL *ssl;
 };
 
-/* The key, as OpenSSL wants it; NULL: no memory. */
+/* The key as a session of OpenSSL; NULL: no memory. */
 static SSL_SESSION *
 session_of(SSL *ssl)
 {
@@ -42,25 +43,26 @@ session_of(SSL *ssl)
 	return NULL;
 }
 
-/* Who has dialled offers the key. */
+/* OpenSSL calls this at the side that has dialled, which offers the key. */
 static int
 on_offer(SSL *ssl, const EVP_MD *md, const unsigned char **id, size_t *id_bytes,
     SSL_SESSION **session)
 {
-	(void)md; /* the only cipher has the right one */
+	(void)md; /* the only cipher has the right hash */
 	*id = (const unsigned char *)identity;
 	*id_bytes = sizeof identity - 1;
 	*session = session_of(ssl);
 	return *session != NULL;
 }
 
-/* What is offered is compared by the handshake; here is only its name. */
+/* OpenSSL calls this at the other side, with the name of the key that is offered.  The
+ * handshake compares the keys themselves. */
 static int
 on_find(SSL *ssl, const unsigned char *id, size_t id_bytes, SSL_SESSION **session)
 {
 	*session = NULL;
 	if (id_bytes != sizeof identity - 1 || memcmp(id, identity, id_bytes) != 0)
-		return 1; /* no such key; without a certificate that is the end */
+		return 1; /* no such key: without a certificate the handshake fails */
 	*session = session_of(ssl);
 	return *session != NULL;
 }
@@ -148,11 +150,12 @@ tls_wire_shake(struct tls_wire *w, bool *writes)
 
 	*writes = why == SSL_ERROR_WANT_WRITE;
 	if (rc == 1)
-		return SSL_session_reused(w->ssl) ? 1 : -1; /* by the key, or not at all */
+		return SSL_session_reused(w->ssl) ? 1 : -1; /* false: the key was not used */
 	return why == SSL_ERROR_WANT_READ || *writes ? 0 : -1;
 }
 
-/* What a call that has not succeeded means, as recv(2) and send(2) say it. */
+/* Converts the failure of an OpenSSL call to what recv(2) and send(2) return: 0 at the end
+ * of the connection, or -1 with errno. */
 static ssize_t
 failed(struct tls_wire *w, int rc)
 {
@@ -165,7 +168,7 @@ failed(struct tls_wire *w, int rc)
 	else if (why == SSL_ERROR_SYSCALL && was != 0)
 		errno = was;
 	else if (ERR_GET_REASON(ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING)
-		return 0; /* a process that was killed */
+		return 0; /* the other process was killed */
 	else
 		errno = EPROTO;
 	return -1;

@@ -1,7 +1,7 @@
-/* tls.h: connections that only those who have one key can read or make: TLS 1.3 with a
+/* tls.h: connections that can be made and read only with a common key: TLS 1.3 with a
  * pre-shared key (RFC 8446, section 4.2.11), by OpenSSL.  The kernel encrypts where it can.
  *
- * Used by one thread. */
+ * All functions are called in one thread. */
 #ifndef DOLLY_NET_TLS_H
 #define DOLLY_NET_TLS_H
 
@@ -14,25 +14,29 @@
 /* The key. */
 struct tls;
 
-/* A key of `imagekey --group-key`.  Errors as keyfile_read_secret(); ERR_NOMEM. */
+/* Reads a key that `imagekey --group-key` has made.  Errors of keyfile_read_secret();
+ * ERR_NOMEM. */
 int tls_new(struct tls **, const char *keyfile, struct err *);
-void tls_free(struct tls *); /* also NULL */
+/* Wipes and releases the key.  NULL is allowed. */
+void tls_free(struct tls *);
 
 /* One connection. */
 struct tls_wire;
 
-/* For a connected socket that does not block, and stays the caller's; dialled: this side
- * has made the connection.  NULL: no memory. */
+/* Makes a connection from a non-blocking socket, which stays the caller's; dialled: this side
+ * has opened the connection.  NULL: no memory. */
 struct tls_wire *tls_wire_new(struct tls *, int fd, bool dialled);
-void tls_wire_free(struct tls_wire *); /* also NULL */
-/* Before anything else, until it returns 1.  0: call again when the socket can be read, or
- * with *writes written.  -1: the other side has another key, or none. */
+/* Releases the connection, but not the socket.  NULL is allowed. */
+void tls_wire_free(struct tls_wire *);
+/* Makes the handshake.  It is called before anything else, until it returns 1.  0: it is to
+ * be called again when the socket can be read, or, with *writes set, written.  -1: the other
+ * side has another key, or none. */
 int tls_wire_shake(struct tls_wire *, bool *writes);
-/* As send(2) and recv(2), with -1 and errno EAGAIN when they would block; another -1 has
- * an errno, too.  After EAGAIN of a send the same bytes are to be sent next. */
+/* Send and receive as send(2) and recv(2) do, with -1 and errno EAGAIN when they would block,
+ * or -1 and another errno.  After EAGAIN of a send the same bytes are to be sent next. */
 ssize_t tls_wire_send(struct tls_wire *, const void *, size_t);
 ssize_t tls_wire_recv(struct tls_wire *, void *, size_t);
-/* Are there bytes that poll(2) does not see? */
+/* Are there decrypted bytes, of which poll(2) does not know? */
 bool tls_wire_pending(const struct tls_wire *);
 
 #endif /* DOLLY_NET_TLS_H */

@@ -1,5 +1,5 @@
-/* wires.c: sockets of an engine (wires.h).  All of it runs in the thread that has the
- * engine. */
+/* wires.c: the sockets of an engine (wires.h).  serve.c and join.c call it, in the engine's
+ * thread. */
 #include "dolly/net/wires.h"
 
 #include <arpa/inet.h>
@@ -15,21 +15,21 @@
 
 enum {
 	READ_BYTES = 65536,
-	STRANGERS_MAX = 64,
-	STRANGER_US = 5000000, /* to say what it is, or that it has the key */
+	STRANGERS_MAX = 64, /* connections that have not said what they are */
+	STRANGER_US = 5000000, /* time to say what it is, or to prove that it has the key */
 	SILENT_MS =
-	    10000,      /* what was sent is not acknowledged: the other side is gone */
-	SENDS_MAX = 32, /* to one peer, before the others have a turn */
+	    10000,      /* without an acknowledgement the other side counts as gone */
+	SENDS_MAX = 32, /* sends to one peer before the others have a turn */
 };
 
 struct wire {
 	int fd;
 	struct peer *peer; /* NULL: the engine has closed it */
 	bool connecting, dialled;
-	bool heard; /* bytes have come */
+	bool heard; /* bytes were received */
 	struct tls_wire *tls; /* NULL: nothing is encrypted */
-	bool shaking, writes; /* both sides still prove that they have the key */
-	uint64_t since_us;
+	bool shaking, writes; /* the handshake goes on; it waits for a chance to write */
+	uint64_t since_us;    /* when the connection began, or was completed */
 };
 
 struct wires {
@@ -136,7 +136,7 @@ wires_port(const struct wires *w)
 	return w->port;
 }
 
-/* The descriptor is taken over. */
+/* Adds a connection.  The descriptor is taken over, also after an error. */
 static int
 add(struct wires *w, int fd, struct peer *p, bool dialled, struct err *e)
 {
@@ -220,7 +220,8 @@ lose(struct wires *w, struct wire *x, const char *why)
 		w->ops->closed(w->engine, x->peer, why);
 }
 
-/* False: the connection has ended. */
+/* Sends what one call of send(2) takes; *again: there may be more.  False: the connection has
+ * ended. */
 static bool
 send_one(struct wires *w, struct wire *x, bool *again)
 {
@@ -322,7 +323,8 @@ events_of(struct wires *w, const struct wire *x)
 		       (w->ops->output(w->engine, x->peer, &at) > 0 ? POLLOUT : 0));
 }
 
-/* Those that the engine has closed are gone; strangers that say nothing go, too. */
+/* Removes connections that the engine has closed, and closes those that have not said in time
+ * what they are. */
 static void
 sweep(struct wires *w)
 {
@@ -377,7 +379,7 @@ serve_one(struct wires *w, struct wire *x, short what)
 		send_some(w, x);
 }
 
-/* What TLS has read ahead, and the engine can take: no descriptor tells of it. */
+/* Has TLS read bytes ahead that the engine can take?  poll(2) does not know of them. */
 static bool
 has_pending(struct wires *w, const struct wire *x)
 {

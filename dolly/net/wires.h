@@ -1,8 +1,8 @@
-/* wires.h: the TCP connections of an engine: one port, and one thread that sleeps in
- * poll(2).
+/* wires.h: the TCP connections of an engine, at one port.  All functions are called in the
+ * engine's thread, which sleeps in wires_step().
  *
- * Whoever connects has a few seconds to say what it is, and there is place for few of
- * those who have not, so that strangers cost little. */
+ * A new connection has a few seconds to say what it is, and only a few connections that have
+ * not done so are kept, so that strangers cost little. */
 #ifndef DOLLY_NET_WIRES_H
 #define DOLLY_NET_WIRES_H
 
@@ -10,7 +10,7 @@
 
 #include "dolly/engine/peer.h"
 
-/* The engine, as node.h and server.h have it. */
+/* The functions of the engine, as node.h and server.h describe them. */
 struct wires_engine {
 	struct peer *(*accept)(void *engine, const uint8_t address[4]);
 	void (*bytes)(void *engine, struct peer *, const void *, size_t);
@@ -24,23 +24,29 @@ struct wires;
 
 struct tls;
 
-/* With `key` (borrowed; NULL: nothing is encrypted) only those who have it, too, can
- * connect and are connected to.  Listens at this port; where it is taken and `any` is true, at a free one.  ERR_IO. */
+/* Listens at this port, or, where the port is taken and `any` is true, at a free one.  With
+ * `key` (borrowed; NULL: nothing is encrypted) connections succeed only when the other side
+ * has the key, too.  ERR_IO; ERR_NOMEM. */
 int wires_open(struct wires **, const struct wires_engine *, struct tls *key,
     uint16_t port, bool any, struct err *);
-/* The engine that has the peers, before anything else. */
+/* Names the engine that owns the peers.  It is called before the first wires_step(). */
 void wires_serve(struct wires *, void *engine);
-/* Before the engine is freed, which has the peers that have said what they are. */
+/* Closes all connections, and frees the peers that have not said what they are.  The engine
+ * owns the other peers, and is freed afterwards.  NULL is allowed. */
 void wires_close(struct wires *);
+/* The port at which it listens. */
 uint16_t wires_port(const struct wires *);
-/* For the operations of engines that have these names. */
+/* For the engine's operations dial() and close().  wires_dial() begins to connect the peer:
+ * ERR_IO, ERR_NOMEM.  wires_hang_up() makes one attempt to send the waiting bytes, and ends
+ * the connection at the next wires_step(). */
 int wires_dial(struct wires *, struct peer *, const uint8_t address[4], uint16_t port,
     struct err *);
 void wires_hang_up(struct wires *, struct peer *);
-/* Sleep until something happens, or the descriptor `also` (-1: none) becomes
- * readable, for at most this time; then do what there is to do. */
+/* Sleeps until something happens or the descriptor `also` (-1: none) becomes readable, at most
+ * timeout_ms milliseconds, and serves all connections. */
 void wires_step(struct wires *, int also, int timeout_ms);
-/* What is waiting for this peer goes out, within a second. */
+/* Sends, for at most a second, the messages that wait for servers and nodes; chunks for
+ * children are not waited for. */
 void wires_flush(struct wires *);
 
 #endif /* DOLLY_NET_WIRES_H */

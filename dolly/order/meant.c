@@ -1,5 +1,6 @@
-/* meant.c: --nodes, and names of machines.  Called by serve.c and join.c before
- * anything begins, and for each node that joins. */
+/* meant.c: reads the list of --nodes, and resolves names of machines (meant.h).  way.c,
+ * racks.c and join.c call it before anything begins, and way.c for each node that joins, in
+ * the program's first thread. */
 #include "dolly/order/meant.h"
 
 #include <errno.h>
@@ -28,7 +29,7 @@ meant_resolve(const char *name, uint8_t address[4], struct err *e)
 	return 0;
 }
 
-/* The text of a file, or NULL: there is none of that name. */
+/* The text of a file, which the caller frees; NULL: the file cannot be read. */
 static char *
 read_file(const char *path)
 {

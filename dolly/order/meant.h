@@ -1,4 +1,4 @@
-/* meant.h: the nodes that a server is meant to serve: --nodes. */
+/* meant.h: the nodes that a server is meant to serve (--nodes).  Used by one thread. */
 #ifndef DOLLY_ORDER_MEANT_H
 #define DOLLY_ORDER_MEANT_H
 
@@ -6,21 +6,23 @@
 
 #include "common/base/hostlist.h"
 
-/* Begins as all zeros: anybody is served. */
+/* Begins as all zeros, which means that all nodes are served. */
 struct meant {
 	struct hostlist names;
 	uint8_t (*addresses)[4]; /* of each name */
-	bool *taken;             /* somebody at this place of the list has joined */
+	bool *taken;             /* by name: a node has joined as this one */
 };
 
-/* A list such as node[01-32], or a file with such lists.  Errors as hostlist_add(),
- * ERR_ABSENT: a name that nobody knows. */
+/* Reads a list such as node[01-32], or a file with such lists, and resolves the names.  Also
+ * after an error meant_free() is to be called.  Errors of hostlist_add(); ERR_USAGE: no node
+ * is named; ERR_ABSENT: a name cannot be resolved; ERR_NOMEM. */
 int meant_read(struct meant *, const char *list_or_file, struct err *);
+/* Releases the list. */
 void meant_free(struct meant *);
-/* The place in the list of a node at this address, one that was not given out yet if
- * there is one; UINT32_MAX: it is not in the list. */
+/* The index in the list of a node with this address, which is marked as taken; of several,
+ * one that was not taken yet, if there is one.  UINT32_MAX: the list has no such address. */
 uint32_t meant_order(struct meant *, const uint8_t address[4]);
-/* The IPv4 address of a name.  ERR_ABSENT. */
+/* Resolves a name to an IPv4 address.  ERR_ABSENT: it cannot be resolved. */
 int meant_resolve(const char *name, uint8_t address[4], struct err *);
 
 #endif /* DOLLY_ORDER_MEANT_H */

@@ -1,5 +1,5 @@
-/* racks.c: the order of nodes by their places in the network (racks.h).  Called by serve.c
- * before anything begins, and for each node that joins, in the program's thread. */
+/* racks.c: the order of nodes by their places in the network (racks.h).  way.c calls it before
+ * anything begins, and for each node that joins, in the program's first thread. */
 #include "dolly/order/racks.h"
 
 #include <ifaddrs.h>
@@ -96,7 +96,7 @@ racks_of_network(
 	r->rack = ROSTER_NO_RACK;
 	for (size_t i = 0; i < n->npoints; i++)
 		if (!n->points[i].host && way->steps[i].up == n->server)
-			r->rack = (uint32_t)i; /* with several, any of them */
+			r->rack = (uint32_t)i; /* of several switches, the last one */
 	for (size_t i = 0; i < way->nhosts; i++) {
 		uint32_t host = way->hosts[i];
 		if (host != n->server &&
@@ -175,8 +175,9 @@ racks_of_addresses(struct racks *r, struct err *e)
 	return 0;
 }
 
-/* With an own address, the distance of two addresses is their difference as bits: what
- * shares a longer prefix is nearer, and what shares a prefix stays together. */
+/* The distance of two addresses is their exclusive or: the longer their common prefix, the
+ * smaller it is.  Nodes are ordered by the nearest address of this machine and by their
+ * distance from it, so that nodes with a common prefix stay together. */
 static void
 by_distance(const struct racks *r, uint32_t a, struct roster_spot *s)
 {

@@ -1,6 +1,7 @@
-/* draw.c: the picture of a prediction: links in grey, streams in colour, and below them a chart of the
- * rate over the number of nodes.  `dolly plan --svg` calls it, in its only thread.  Names need no
- * escaping: hostlist.h lets nothing into them that means something to SVG. */
+/* draw.c: the picture of a prediction: links in grey, streams in colour, and below them a chart
+ * of the rate over the number of nodes.  plan.c calls it for `dolly plan --svg`, in the
+ * program's only thread.  Names need no escaping: hostlist.h admits no character into them that
+ * means something to SVG. */
 #include "dolly/plan/draw.h"
 
 #include <math.h>
@@ -12,11 +13,12 @@
 enum {
 	HOSTS_MAX = 64,
 	WIDTH = 960,
-	SLOT_MIN = 56,   /* between two hosts */
-	LEVEL = 100,     /* between two levels of the network */
+	/* Lengths are units of the picture. */
+	SLOT_MIN = 56,   /* width for a host, at least */
+	LEVEL = 100,     /* height of a level of the network */
 	MARGIN = 40,
 	CHART_HEIGHT = 260,
-	CHART_STEPS = 24, /* points of a curve, at most */
+	CHART_STEPS = 24, /* steps of a curve */
 };
 
 static const char *const colours[] = { "#4c72b0", "#dd8452", "#55a868", "#c44e52",
@@ -36,7 +38,8 @@ struct drawing {
 	double width, net_height;
 };
 
-/* A host has a slot of its own; a switch stands above the middle of what is behind it. */
+/* Places the hosts that are drawn: the server at the top, the others side by side at the
+ * bottom. */
 static void
 place_points(struct drawing *d)
 {
@@ -57,7 +60,8 @@ place_points(struct drawing *d)
 	d->places[d->r->hosts[0]].y = MARGIN;
 }
 
-/* Each switch from below to above; sums first. */
+/* Places each switch above the mean position of the hosts behind it, at the height of its
+ * level. */
 static void
 place_switches(struct drawing *d)
 {
@@ -138,7 +142,7 @@ draw_streams(const struct drawing *d, const struct predict_row *row, struct err 
 	return rc;
 }
 
-/* Where a value of the chart is drawn. */
+/* The scale of the chart. */
 struct chart {
 	double top, clients_max, rate_max;
 };
@@ -207,7 +211,7 @@ draw_chart(const struct drawing *d, const struct prediction *p, struct err *e)
 	for (size_t i = 0; i < p->n; i++)
 		if (!isinf(p->rows[i].rate))
 			c.rate_max = fmax(c.rate_max, p->rows[i].rate * 1.1);
-	/* With few nodes trees and stars are faster. */
+	/* The rates with one node count, too: with few nodes trees and stars are faster. */
 	for (size_t i = 0; i < p->n; i++) {
 		struct predict_config one = *d->c;
 		struct predict_row row;

@@ -1,5 +1,5 @@
-/* model.c: the inequalities of the capacity model, and their least solution.  `dolly plan` calls
- * it, in its only thread. */
+/* model.c: the inequalities of the capacity model, and the largest rate that all of them allow
+ * (model.h).  predict.c calls it, in the program's first thread. */
 #include "dolly/plan/model.h"
 
 #include <math.h>
@@ -14,7 +14,8 @@ at_most(struct model_limit *l, double rate, enum model_resource resource)
 	}
 }
 
-/* load: what one byte of raw data costs of a capacity.  0 capacity: no limit. */
+/* Limits the rate by a capacity in bytes a second (0: no limit), of which one byte of raw data
+ * takes `load` bytes. */
 static void
 capacity(struct model_limit *l, double capacity, double load, enum model_resource resource)
 {
@@ -22,8 +23,8 @@ capacity(struct model_limit *l, double capacity, double load, enum model_resourc
 		at_most(l, capacity / load, resource);
 }
 
-/* Crossings of the I/O bus and copies are counted for each byte of raw data.  The disk has raw data
- * where it is decompressed. */
+/* All loads are bytes for each byte of raw data.  The disk holds raw data where the node
+ * decompresses, and else the compressed image. */
 static double
 disk_load(const struct model_node *n)
 {
@@ -59,8 +60,8 @@ share(double load, double speed)
 	return speed > 0 ? load / speed : 0;
 }
 
-/* The share of a processor that one byte of raw data a second takes.  That of decompressing grows
- * with the compression, as the inequality of section 2.7 has it. */
+/* The share of a processor that one byte of raw data a second takes.  The share of decompression
+ * grows with the compression, as the inequality of section 2.7 has it. */
 static double
 processor_load(const struct network_machine *m, const struct model_node *n)
 {
@@ -86,8 +87,8 @@ model_of_node(const struct network_machine *m, const struct model_node *n)
 
 /* What each link and switch carries, for each byte of the network's data. */
 struct loads {
-	double *links;    /* in the direction a to b; those of b to a follow */
-	double *switches; /* of each point */
+	double *links;    /* by link, from a to b; behind them by link, from b to a */
+	double *switches; /* by point */
 	const struct network *n;
 	const struct route *r;
 };
@@ -102,7 +103,7 @@ add_step(void *arg, uint32_t link, uint32_t leaves, uint32_t enters)
 	x->switches[enters] += 1;
 }
 
-/* One stream along the links that lead to a node, but not along those that carry it already. */
+/* Adds the multicast stream to the links that lead to a node and do not carry it yet. */
 static void
 add_multicast(struct loads *x, uint32_t node)
 {
@@ -126,7 +127,7 @@ add_streams(struct loads *x, const struct tree *t)
 			    x->r, t->nodes[t->parents[i]], t->nodes[i], add_step, x);
 }
 
-/* Of a half-duplex link both directions share the rate. */
+/* The two directions of a half-duplex link share its rate. */
 static void
 limit_links(struct model_limit *l, const struct loads *x, double compression)
 {
@@ -159,7 +160,8 @@ limit_switches(struct model_limit *l, const struct loads *x, double compression)
 	}
 }
 
-/* The server sends what it has as it is, unless it counts as a node. */
+/* What passes through node i of the tree.  The server does not receive or decompress, unless the
+ * description says that it receives. */
 static struct model_node
 place_of(const struct network *n, const struct tree *t, size_t i, double compression)
 {

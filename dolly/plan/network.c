@@ -1,5 +1,5 @@
-/* network.c: what a network consists of, and finding its points by name.  network_parse.c fills
- * it; the model reads it.  Used by one thread. */
+/* network.c: finds the points of a network by name, and releases it (network.h).  The parser and
+ * the commands call it, in the program's first thread. */
 #include "dolly/plan/network.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* network.h: a network as the model sees it: machines and switches, what they can do, and the
- * links between them.  It is read from a text file that docs/dolly.md describes.
+/* network.h: a network as the model sees it: machines and switches, their rates, and the links
+ * between them.  It is read from a text file, whose format docs/dolly.md describes.
  *
  * Rates are bytes a second; 0 stands for no limit.  The terms and the numbers that matter are
  * those of Rauch, Kurmann and Stricker, "Optimizing the distribution of large data sets in
@@ -20,14 +20,14 @@ enum {
 };
 #define NETWORK_NONE UINT32_MAX
 
-/* What a kind of machine can do (section 2.6). */
+/* The rates of a kind of machine (section 2.6). */
 struct network_machine {
 	char name[NETWORK_NAME_BYTES];
 	double switching;  /* streams in, out and to the disk together (section 2.3) */
 	double disk;       /* the disk alone */
 	double iobus;      /* the bus of disks and network cards */
 	double memory;     /* to and from memory */
-	/* With the whole processor for itself: */
+	/* Rates of the processor when it does nothing else: */
 	double scsi;       /* handing data to the disk, or taking it from there */
 	double tcp;        /* sending, or receiving, one stream */
 	double copy;       /* from memory to memory */
@@ -39,14 +39,15 @@ struct network_machine {
 struct network_point {
 	char *name;
 	bool host;
-	uint32_t machine; /* of a host: which kind; NETWORK_NONE: no limits */
+	uint32_t machine; /* of a host: index of its kind; NETWORK_NONE: no limits */
 	double capacity;  /* of a switch: all streams in and out together */
-	uint32_t parent;  /* of a host: who sends to it (`stream`); NETWORK_NONE: not said */
+	uint32_t parent;  /* of a host: the point that sends to it (`stream`); NETWORK_NONE: not
+	                     given */
 };
 
 struct network_link {
 	uint32_t a, b; /* points */
-	double rate;   /* in each direction, or of both together: */
+	double rate;   /* of each direction; half duplex: of both together */
 	bool half;     /* half duplex */
 };
 
@@ -57,8 +58,8 @@ struct network {
 	struct network_link *links;
 	size_t nmachines, npoints, nlinks, machine_cap, point_cap, link_cap;
 	uint32_t server;      /* the host that has the image */
-	bool server_receives; /* it counts as one that also receives (equation 4) */
-	bool has_streams;     /* the file says who sends to whom */
+	bool server_receives; /* the server also counts as a node that receives (equation 4) */
+	bool has_streams;     /* the file has `stream` lines */
 	uint64_t piece_bytes; /* a node forwards data in pieces of this size */
 	struct hsearch_data by_name; /* of points; network.c's own */
 };
@@ -66,16 +67,18 @@ struct network {
 /* The point of this name, or NETWORK_NONE. */
 uint32_t network_find(const struct network *, const char *name);
 
-/* Reads a description.  `name` is for messages, which say the line.  ERR_USAGE: what is wrong
- * with it.  Also after an error it is freed by network_free(). */
+/* Parses a description of `bytes` bytes.  `name` is for messages, which also name the line.
+ * ERR_USAGE: what is wrong with the text; ERR_NOMEM.  Also after an error the network is freed
+ * by network_free(). */
 int network_parse(
     struct network *, const char *text, size_t bytes, const char *name, struct err *);
-/* The same of a file. */
+/* Reads a description from a file, as network_parse() does.  ERR_IO, too. */
 int network_read(struct network *, const char *path, struct err *);
+/* Releases the network, which is all zeros afterwards. */
 void network_free(struct network *);
 
-/* A rate such as 12.5MB, 4GB, 100Mbit, 1Gbit (powers of 1000; "/s" may follow), in bytes a
- * second.  ERR_USAGE. */
+/* Converts a rate such as 12.5MB, 4GB, 100Mbit, 1Gbit (powers of 1000; "/s" may follow) to
+ * *rate, in bytes a second.  ERR_USAGE: the text is not a rate. */
 int network_rate(const char *text, double *rate, struct err *);
 
 #endif /* DOLLY_PLAN_NETWORK_H */

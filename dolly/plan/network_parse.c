@@ -1,5 +1,6 @@
-/* network_parse.c: the text of a network description into a struct network.  One statement a
- * line; each is a function in a table.  `dolly plan` calls it, in its only thread. */
+/* network_parse.c: parses the text of a network description into a struct network.  A line is a
+ * statement, and the table statements[] has a function for each kind.  plan.c and way.c call it,
+ * in the program's first thread. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -209,7 +210,7 @@ link_setting(struct network_link *x, const struct statement *l, size_t i, struct
 	           : err_set(e, ERR_USAGE, "duplex must be half or full");
 }
 
-/* From each of the first operand's points to the second. */
+/* Links each of the first operand's points with the point of the second operand. */
 static int
 add_link(void *arg, const struct statement *l, struct err *e)
 {
@@ -289,7 +290,7 @@ static const struct statement_kind statements[] = {
 	{ 0 },
 };
 
-/* What only the whole can show. */
+/* Errors that show only when the whole text was read. */
 static int
 check_whole(const struct network *n, const char *name, struct err *e)
 {

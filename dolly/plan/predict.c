@@ -1,5 +1,5 @@
-/* predict.c: each way of sending, evaluated with the model, and the best of them.  `dolly plan` calls
- * it, in its only thread. */
+/* predict.c: evaluates each way of sending with the model, and finds the best one (predict.h).
+ * plan.c, draw.c and way.c call it, in the program's first thread. */
 #include "dolly/plan/predict.h"
 
 #include <math.h>
@@ -73,7 +73,7 @@ predict_one(struct predict_row *row, const struct network *n, const struct route
 	return rc;
 }
 
-/* By time, where that is known; else by rate. */
+/* Ways are compared by their times, where these are known, and else by their rates. */
 static bool
 better(const struct predict_row *a, const struct predict_row *b)
 {

@@ -1,5 +1,4 @@
-/* predict.h: what the model predicts for an image that is sent to a number of nodes
- * in each way. */
+/* predict.h: what the model predicts for each way of sending an image to a number of nodes. */
 #ifndef DOLLY_PLAN_PREDICT_H
 #define DOLLY_PLAN_PREDICT_H
 
@@ -11,10 +10,10 @@ enum {
 };
 
 struct predict_config {
-	double raw_bytes;   /* of the image's data; 0: times are not known */
-	double compression; /* raw bytes to bytes of the network, >= 1 */
-	size_t clients;     /* 0: all hosts but the server */
-	unsigned arity_max; /* trees of 2 to this many children; < 2: none */
+	double raw_bytes;   /* size of the image's raw data; 0: not known, so no times */
+	double compression; /* bytes of raw data for each byte sent, >= 1 */
+	size_t clients;     /* nodes; 0: all hosts except the server */
+	unsigned arity_max; /* trees with 2 to arity_max children a node; < 2: no trees */
 };
 
 /* One way of sending. */
@@ -22,8 +21,8 @@ struct predict_row {
 	char name[16]; /* "chain", "tree=3" */
 	enum tree_kind kind;
 	unsigned arity;
-	size_t clients; /* that it reaches */
-	uint32_t depth;
+	size_t clients; /* nodes that are reached */
+	uint32_t depth; /* streams one behind the other, at most */
 	double rate;    /* raw data, bytes a second; INFINITY: nothing limits it */
 	double seconds; /* INFINITY: not known */
 	enum model_resource resource;
@@ -33,13 +32,14 @@ struct predict_row {
 struct prediction {
 	struct predict_row rows[PREDICT_ROWS_MAX];
 	size_t n;
-	size_t best; /* of chains, trees and star: the one that ends first */
+	size_t best; /* the row, not of multicast, that ends first */
 };
 
-/* ERR_USAGE: no host can be reached; ERR_NOMEM.  The route is that of this network. */
+/* Predicts multicast, the chain, the trees, the star, and the streams that the description
+ * gives.  The route is that of this network.  ERR_USAGE: no host can be reached; ERR_NOMEM. */
 int predict(struct prediction *, const struct network *, const struct route *,
     const struct predict_config *, struct err *);
-/* One row of its own. */
+/* Predicts one way of sending.  `arity` counts for TREE_NARY.  Errors as predict(). */
 int predict_one(struct predict_row *, const struct network *, const struct route *,
     const struct predict_config *, enum tree_kind, unsigned arity, struct err *);
 

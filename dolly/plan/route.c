@@ -1,12 +1,12 @@
 /* route.c: the spanning tree of a network from its server, the order of its hosts, and the ways
- * between them.  The model calls it, in its only thread. */
+ * between them (route.h).  plan.c, way.c and model.c call it, in the program's first thread. */
 #include "dolly/plan/route.h"
 
 #include <stdlib.h>
 
-/* The links of each point, as one array cut into pieces. */
+/* The links of each point: those of point p are links[first[p]] to links[first[p + 1] - 1]. */
 struct ends {
-	uint32_t *first; /* of each point, and one behind */
+	uint32_t *first; /* by point, and one more */
 	uint32_t *links;
 };
 
@@ -17,7 +17,8 @@ ends_make(struct ends *x, const struct network *n, struct err *e)
 	x->links = calloc(2 * n->nlinks + 1, sizeof *x->links);
 	if (x->first == NULL || x->links == NULL)
 		return err_nomem(e, "the ways of a network");
-	/* Counted one place further on than they begin: filling moves each back. */
+	/* The counts of a point stand two places behind it; filling moves the beginning of
+	 * each point to its own place. */
 	for (size_t i = 0; i < n->nlinks; i++) {
 		x->first[n->links[i].a + 2]++;
 		x->first[n->links[i].b + 2]++;
@@ -37,7 +38,8 @@ other_end(const struct network_link *l, uint32_t point)
 	return l->a == point ? l->b : l->a;
 }
 
-/* Breadth first: the fewest links.  `queue` has room for all points. */
+/* Makes the spanning tree with the fewest links to each point, breadth first.  `queue` has room
+ * for all points. */
 static void
 span(struct route *r, const struct network *n, const struct ends *x, uint32_t *queue)
 {
@@ -61,8 +63,8 @@ span(struct route *r, const struct network *n, const struct ends *x, uint32_t *q
 	}
 }
 
-/* Depth first along the spanning tree, hosts of a point before its switches.  `stack` has room
- * for all points. */
+/* Lists the hosts, depth first along the spanning tree, the hosts of a point before its switches.
+ * `stack` has room for all points. */
 static void
 visit(struct route *r, const struct network *n, const struct ends *x, uint32_t *stack)
 {

@@ -1,12 +1,12 @@
-/* tree.c: chains, trees and stars over the hosts of a network.  Neighbours in the order of hosts
- * stay together, so that a link between switches carries as few streams as it can.  The model
- * calls it, in its only thread. */
+/* tree.c: chains, trees and stars over the hosts of a network (tree.h).  Neighbours in the order
+ * of hosts stay together, so that a link between switches carries as few streams as possible.
+ * predict.c and draw.c call it, in the program's first thread. */
 #include "dolly/plan/tree.h"
 
 #include <stdlib.h>
 
-/* The children of `parent` share the nodes [from, to): each gets a consecutive piece of them,
- * is the first of its piece itself, and parent of the rest. */
+/* Divides the nodes [from, to) among the children of `parent`: each child gets consecutive nodes,
+ * is the first of them itself, and is an ancestor of the rest. */
 static void
 share_out(struct tree *t, size_t parent, size_t from, size_t to, unsigned arity)
 {
@@ -26,7 +26,7 @@ chain(struct tree *t)
 		t->parents[i] = (uint32_t)i - 1;
 }
 
-/* The tree that the description gives: parents before their children. */
+/* Makes the tree that the description gives, with parents before their children. */
 static int
 given(struct tree *t, const struct network *n, const struct route *r, struct err *e)
 {
@@ -55,7 +55,7 @@ given(struct tree *t, const struct network *n, const struct route *r, struct err
 static void
 count(struct tree *t)
 {
-	uint32_t *depth = t->streams; /* first depths, then streams: the same room */
+	uint32_t *depth = t->streams; /* the array holds depths first, and streams at the end */
 
 	for (size_t i = 1; i < t->n; i++) {
 		depth[i] = depth[t->parents[i]] + 1;
@@ -91,7 +91,7 @@ tree_make(struct tree *t, const struct network *n, const struct route *r,
 		share_out(t, 0, 1, t->n, arity);
 	else if (kind == TREE_NARY)
 		chain(t);
-	count(t); /* of a star all parents are 0 already */
+	count(t); /* the parents of a star are all 0 already */
 	if (kind == TREE_MULTICAST)
 		t->streams[0] = 1;
 	return 0;

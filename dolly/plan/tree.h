@@ -1,5 +1,5 @@
-/* tree.h: a logical network: who sends to whom (section 2.2 of the paper that network.h
- * names). */
+/* tree.h: a logical network, which says which node sends to which (section 2.2 of the paper
+ * that network.h names). */
 #ifndef DOLLY_PLAN_TREE_H
 #define DOLLY_PLAN_TREE_H
 
@@ -17,15 +17,16 @@ enum tree_kind {
 struct tree {
 	enum tree_kind kind;
 	uint32_t *nodes;   /* points; nodes[0] is the server */
-	uint32_t *parents; /* of each node, as an index of nodes[]; parents[0] is 0 */
-	uint32_t *streams; /* out of each node */
-	size_t n;          /* with the server */
+	uint32_t *parents; /* by node: its parent's index in nodes[]; parents[0] is 0 */
+	uint32_t *streams; /* by node: streams that it sends */
+	size_t n;          /* nodes, the server included */
 	uint32_t depth;    /* streams one behind the other, at most */
 };
 
-/* A tree of the server and the first `clients` hosts of the route's order (all, if there are
- * fewer).  arity counts for TREE_NARY alone; it is > 0.  ERR_USAGE: the description names no
- * streams, or a host that cannot be reached; ERR_NOMEM. */
+/* Makes a tree of the server and the first `clients` hosts of the route's order (all, if there
+ * are fewer).  `arity` counts for TREE_NARY alone; it is > 0.  Also after an error tree_free()
+ * is to be called.  ERR_USAGE: the description names no streams, or a host that cannot be
+ * reached; ERR_NOMEM. */
 int tree_make(struct tree *, const struct network *, const struct route *, enum tree_kind,
     unsigned arity, size_t clients, struct err *);
 void tree_free(struct tree *);

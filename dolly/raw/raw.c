@@ -1,5 +1,5 @@
-/* raw.c: chunks with digests (raw.h).  A server's reader packs them in its thread, and a
- * node's target unpacks them in its own. */
+/* raw.c: packs and unpacks chunks of raw data (raw.h).  origin.c packs them in the thread of the
+ * server's reader, net/target.c unpacks them in the thread of the node's target. */
 #include "dolly/raw/raw.h"
 
 #include <stdlib.h>
@@ -38,7 +38,7 @@ close_zstd(struct raw *r)
 	ZSTD_freeDCtx(r->unpacker);
 }
 
-/* The length; 0: it does not become smaller. */
+/* The compressed length; 0: the bytes do not become fewer. */
 static uint32_t
 compress(struct raw *r, const void *bytes, uint32_t n, uint8_t *to)
 {

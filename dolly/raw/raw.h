@@ -1,12 +1,11 @@
-/* raw.h: chunks of a file or disk that is no image, as they are sent: a digest, how the
- * bytes are packed, and the bytes.
+/* raw.h: chunks of a file or disk that is no image, in the form in which they are sent:
  *
  *	digest[32]   SHA-256 of all that follows
  *	u8           packing: 0 the bytes as they are, 1 one zstd frame (RFC 8878)
  *	le32         number of the chunk
- *	the bytes of the chunk, 1 MiB but for the last one
+ *	the bytes of the chunk, packed so: 1 MiB, fewer only in the last chunk
  *
- * The digest is looked at before anything else is believed. */
+ * The digest is checked before anything else of a chunk is used. */
 #ifndef DOLLY_RAW_RAW_H
 #define DOLLY_RAW_RAW_H
 
@@ -22,25 +21,26 @@ enum {
 	RAW_SENT_MAX = RAW_HEAD_BYTES + RAW_CHUNK_BYTES,
 };
 
-/* Packs and unpacks; of one thread. */
+/* State for packing and unpacking, used by one thread. */
 struct raw;
 
-/* compress: pack with zstd what becomes smaller.  ERR_NOMEM; ERR_UNSUPPORTED: this build
- * lacks zstd. */
+/* Makes the state.  compress: raw_pack() compresses chunks that become smaller with zstd.
+ * ERR_NOMEM; ERR_UNSUPPORTED: this build lacks zstd. */
 int raw_new(struct raw **, bool compress, struct err *);
-void raw_free(struct raw *); /* also NULL */
+/* NULL is allowed. */
+void raw_free(struct raw *);
 
-/* Chunks of so many bytes. */
+/* The number of chunks of `bytes` bytes of raw data. */
 uint32_t raw_chunks(uint64_t bytes);
-/* The length of this one of them. */
+/* The length in bytes of one of these chunks, before it is packed. */
 uint32_t raw_length(uint64_t bytes, uint32_t chunk);
 
-/* The bytes[n] of a chunk (0 < n <= RAW_CHUNK_BYTES), as they are sent, into
- * to[RAW_HEAD_BYTES + n]: how many. */
+/* Packs the n bytes of a chunk (0 < n <= RAW_CHUNK_BYTES) into to[RAW_HEAD_BYTES + n].  Returns
+ * the number of bytes to send. */
 uint32_t raw_pack(
     struct raw *, uint32_t chunk, const void *bytes, uint32_t n, uint8_t *to);
-/* Back, into to[n].  ERR_FORMAT: it is not that chunk, or not as long as that, or its
- * digest is another one. */
+/* Unpacks the sent_bytes bytes of a chunk into to[n].  ERR_FORMAT: the digest is wrong, it is
+ * another chunk, or its length is not n. */
 int raw_unpack(struct raw *, uint32_t chunk, const uint8_t *sent, uint32_t sent_bytes,
     void *to, uint32_t n, struct err *);
 

@@ -1,5 +1,5 @@
-/* relay.c: a session of frisbeed/serve, fed by dolly (relay.h).  `dolly join` calls it in
- * the program's thread; the session reads the file in its own. */
+/* relay.c: a session of frisbeed/serve whose image comes from dolly (relay.h).  join.c calls it
+ * in the program's first thread; the session reads the file in threads of its own. */
 #include "dolly/relay/relay.h"
 
 #include <stdio.h>
@@ -15,20 +15,21 @@ enum {
 	WHERE_MAX = 64,
 	RUN_BLOCKS = 32,
 	AHEAD = 16,
-	RATE_BITS = 1000000000, /* where the card does not say; -D goes below */
+	RATE_BITS = 1000000000, /* a second, where the card names no rate; the session may send
+	                           more slowly, since its rate is dynamic */
 };
 
 struct relay {
 	char *path;
 	struct disk *disk; /* the file, for writing */
 	struct live *live; /* the session's, until it is stopped */
-	bool *has;         /* by chunk */
+	bool *has;         /* by chunk: it was put */
 	struct session_config each;
 	struct serve *serve;
-	uint32_t number, chunks, left; /* left: chunks that have not come yet */
+	uint32_t number, chunks, left; /* of the session; of the image; that were not put yet */
 };
 
-/* Makes the file: where the user said, or a new one. */
+/* Makes the file: `file`, or a new one in TMPDIR when it is NULL. */
 static int
 open_file(struct relay *r, const char *file, struct err *e)
 {
@@ -81,7 +82,7 @@ configure(struct serve_config *c, const struct relay *r, const struct place *pla
 	server_rate_to_burst(c->rate, &c->engine.burst, &c->engine.gap_us);
 }
 
-/* The source is the session's, also on failure. */
+/* The session takes the source over, also on failure. */
 static int
 open_session(struct relay *r, const struct place *place, struct source *source,
     struct err *e)
@@ -162,7 +163,8 @@ relay_stats(struct relay *r, struct relay_stats *s)
 	uint32_t number;
 
 	*s = (struct relay_stats){ .over = true };
-	(void)serve_take_ended(r->serve, &number); /* or its state stays the old one */
+	/* serve_stats() notices the end of a session only after this call. */
+	(void)serve_take_ended(r->serve, &number);
 	if (serve_stats(r->serve, r->number, &st, &ignored) != 0)
 		return;
 	s->over = st.state == SESSION_ENDED || st.state == SESSION_FAILED;

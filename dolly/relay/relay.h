@@ -1,7 +1,7 @@
-/* relay.h: what a node gets, served by multicast in its own network: a Frisbee session
- * whose image is a file that grows.
+/* relay.h: serves the image that a node receives by multicast in the node's own network, as a
+ * Frisbee session whose image is a file that grows.
  *
- * A chunk is served as soon as it is here.  The functions are called by one thread; the
+ * A chunk is served as soon as it was put.  All functions are called by one thread; the
  * session has threads of its own. */
 #ifndef DOLLY_RELAY_RELAY_H
 #define DOLLY_RELAY_RELAY_H
@@ -13,27 +13,30 @@
 
 struct relay;
 
-/* What is to be relayed. */
+/* The image that is relayed. */
 struct relay_image {
 	uint32_t chunks;
-	const uint8_t *identity; /* 16 bytes, of the caller */
+	const uint8_t *identity; /* 16 bytes, borrowed */
 };
 
-/* Opens the session at "GROUP:PORT".  The image is kept in `file` (NULL: one in TMPDIR),
- * which is gone when the relay is.  ERR_USAGE: no such group or port; ERR_IO. */
+/* Opens the session at `where`, "GROUP:PORT".  The image is kept in `file` (NULL: a new file in
+ * TMPDIR), which relay_stop() removes.  ERR_USAGE: no such group or port; ERR_IO; ERR_NOMEM;
+ * errors of serve.h. */
 int relay_start(struct relay **, const char *where, const char *file,
     const struct relay_image *, struct err *);
-/* Takes a whole chunk, in any order; one that is here already is fine. */
+/* Takes a whole proved chunk, in any order; a chunk that was put before is ignored.  ERR_IO:
+ * the file cannot be written. */
 int relay_put(struct relay *, uint32_t chunk, const void *bytes, struct err *);
-/* What has become of the session? */
+/* The state of the session. */
 struct relay_stats {
-	bool over;               /* its clients have left, or it has failed: */
-	struct err err;          /* kind ERR_NONE: it has not */
-	uint32_t clients, done;  /* that were there; that said they have all */
+	bool over;               /* its clients have left, or it has failed */
+	struct err err;          /* why it has failed; kind ERR_NONE: it has not */
+	uint32_t clients, done;  /* clients that came; clients that said they are complete */
 	uint64_t bytes_sent;
 };
+/* Fills in the state as it is now. */
 void relay_stats(struct relay *, struct relay_stats *);
-/* Ends the session, and frees everything.  Also NULL. */
+/* Ends the session, removes the file, and frees everything.  NULL is allowed. */
 void relay_stop(struct relay *);
 
 #endif /* DOLLY_RELAY_RELAY_H */
