@@ -1,5 +1,6 @@
-/* main.c: mfrisbeed, which clients ask for images by name.  Options, signals and the log; the rest is
- * mfrisbeed/master. */
+/* main.c: mfrisbeed, the server that clients ask for images by name.  This file has the options,
+ * the signals and the log; mfrisbeed/master has the rest.  It runs in the program's first
+ * thread. */
 #include <signal.h>
 
 #include "common/base/log.h"
@@ -94,7 +95,8 @@ report(const struct opts *o, struct err *e)
 	return rc;
 }
 
-/* What is written from now on is in the folders that the settings name. */
+/* Gives up the rights that serving does not need.  From now on the program can write only to the
+ * folders that the settings name. */
 static int
 give_up(const struct opts *o, const struct settings *s, struct err *e)
 {

@@ -1,5 +1,5 @@
-/* answer.c: requests to replies, by the settings, the sessions and the uploads.  The master's first
- * thread calls it. */
+/* answer.c: answers requests by the settings, the sessions, the uploads and the parent
+ * (answer.h).  conns.c calls it, in the master's first thread. */
 #include "mfrisbeed/master/answer.h"
 
 #include <arpa/inet.h>
@@ -13,7 +13,7 @@
 
 static const uint8_t nobody[4];
 
-/* A whole request, as it came. */
+/* A whole request, as it was received. */
 struct request {
 	const void *bytes;
 	size_t n;
@@ -27,7 +27,8 @@ proved(const void *arg, const uint8_t token[MASTER_TOKEN_BYTES])
 	return master_proof_is_by(q->bytes, q->n, token);
 }
 
-/* A request on behalf of another host is heard only where that host may do it, and the asker, too. */
+/* A request on behalf of another host is allowed only when both that host and the asker may do
+ * what it asks for. */
 static enum settings_verdict
 may(const struct answerer *a, const struct asker *who, const uint8_t host[4],
     struct settings_wish w)
@@ -41,8 +42,8 @@ may(const struct answerer *a, const struct asker *who, const uint8_t host[4],
 	return own < other ? own : other;
 }
 
-/* MASTER_OK, or MASTER_NO_ACCESS, with a challenge in the signature for a client that has said that it has
- * a token, where a token is what it lacks. */
+/* Returns MASTER_OK or MASTER_NO_ACCESS.  When the client lacks only the proof of a token,
+ * and has said that it has one, the signature gets a challenge. */
 static uint16_t
 check_access(const struct answerer *a, const struct asker *who, const uint8_t host[4],
     struct settings_wish w, const struct request *q, struct master_signature *s)
@@ -103,7 +104,8 @@ describe(struct master_get_reply *r, const struct catalog_entry *x)
 		sign(&r->signature, x->mtime);
 }
 
-/* Here, or at the parent: 1; 0: the parent is being asked; -1: nowhere. */
+/* Finds the image here or at the parent.  1: it is in *x; 0: the parent is being asked; -1: with
+ * the error, it was not found. */
 static int
 find_image(const struct answerer *a, const char *name, struct catalog_entry *x, struct err *e)
 {
@@ -131,7 +133,9 @@ get_session(const struct answerer *a, const struct asker *who, const struct mast
 {
 	bool unicast = (m->methods & MASTER_MULTICAST) == 0;
 	bool arrives = unicast && x->at_parent && !fetch_is_whole(x);
-	/* What still arrives is served by multicast alone: it is fetched so, and the client asks again. */
+	/* An image that still arrives is served by multicast alone.  For a client that wants
+	 * unicast a multicast session is begun, which fetches the image, and the client is told
+	 * to ask again. */
 	const struct sessions_wish w = { m->name, x, unicast && !arrives ? who->here : NULL };
 	struct sessions_place p;
 	struct err e;
@@ -219,7 +223,7 @@ answer_get(const struct answerer *a, const struct asker *who, const void *reques
 	return MASTER_GET_REPLY_BYTES;
 }
 
-/* What is there now. */
+/* Describes the image that has this name now, if there is one. */
 static void
 look(const struct answerer *a, const struct master_put *m, struct master_put_reply *r)
 {

@@ -1,4 +1,4 @@
-/* answer.h: what the master says to one request. */
+/* answer.h: the master's reply to one request. */
 #ifndef MFRISBEED_MASTER_ANSWER_H
 #define MFRISBEED_MASTER_ANSWER_H
 
@@ -10,7 +10,7 @@
 #include "mfrisbeed/master/sessions.h"
 #include "mfrisbeed/master/upload.h"
 
-/* What answers are made of; borrowed. */
+/* The sources of answers; all are borrowed. */
 struct answerer {
 	const struct settings *settings;
 	struct sessions *sessions;
@@ -19,16 +19,17 @@ struct answerer {
 	const struct challenge *challenge;
 };
 
-/* The client that asks, and the own address that it asked; both in network byte
- * order. */
+/* The address of the client that asks, and the address of this host that it has connected to;
+ * both in network byte order. */
 struct asker {
 	uint8_t from[4], here[4];
 };
 
-/* Of these MASTER_HEADER_BYTES and what follows, a whole request: fills out[] with the reply and
- * returns its length; 0: it is given later, since the image's session is starting, or the parent is being
- * asked, and the same request is to be asked again then; -1: it is no request, and the connection ends.
- * last: in place of 0, the client is told to try again. */
+/* Answers a whole request of `bytes` bytes, header included: fills out[] with the reply, and
+ * returns its length.  0: the image's session is starting, or the parent is being asked, and the
+ * function is to be called again with the same request when that is done; with `last` the reply
+ * tells the client to try again instead.  -1: ERR_FORMAT: it is no request, and the connection
+ * is to be closed. */
 ssize_t answer_make(const struct answerer *, const struct asker *, const void *request,
     size_t bytes, bool last, uint8_t out[MASTER_PUT_REPLY_BYTES], struct err *);
 

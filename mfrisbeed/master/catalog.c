@@ -1,5 +1,6 @@
-/* catalog.c: names that strangers send, to files that the settings give away and to no others.  The
- * master's first thread calls it. */
+/* catalog.c: finds the files that stand behind names (catalog.h).  The names come from strangers,
+ * so only files that the settings give away are found.  answer.c and sessions.c call it, in the
+ * master's first thread. */
 #include "mfrisbeed/master/catalog.h"
 
 #include <errno.h>
@@ -11,7 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A name that may stand for a file in a folder: relative, and no part of it hidden, empty or "..". */
+/* May the name stand for a file in a folder?  It must be relative, and no part of it may be empty
+ * or begin with a dot. */
 static bool
 is_file_name(const char *name)
 {
@@ -31,7 +33,7 @@ join(char **path, const char *folder, const char *name, struct err *e)
 	return asprintf(path, "%s/%s", folder, name) < 0 ? err_nomem(e, name) : 0;
 }
 
-/* Links may lead anywhere but out of the folder. */
+/* Opens a file below a folder.  Links in the name may not lead out of the folder. */
 static int
 open_beneath(const char *folder, const char *name)
 {
@@ -64,7 +66,7 @@ describe(struct catalog_entry *x, int fd, const char *name, struct err *e)
 	return 0;
 }
 
-/* fd < 0: it could not be opened, as errno says. */
+/* Describes an open file, and closes it.  fd < 0: it could not be opened, and errno says why. */
 static int
 describe_and_close(struct catalog_entry *x, int fd, const char *name, struct err *e)
 {
@@ -97,7 +99,7 @@ find_named(struct catalog_entry *x, const struct settings *s,
 		x->store = strdup(s->store);
 		if (x->store == NULL)
 			return err_nomem(e, image->name);
-		return 0; /* whether the store has it is seen when it is opened */
+		return 0; /* the store is asked for it when it is opened */
 	}
 	return describe_and_close(x,
 	    open(image->place, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY),

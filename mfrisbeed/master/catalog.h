@@ -1,4 +1,5 @@
-/* catalog.h: which file, or which image of a store, a name stands for. */
+/* catalog.h: finds the file, or the image of a store, for which a name stands.  Used by one
+ * thread. */
 #ifndef MFRISBEED_MASTER_CATALOG_H
 #define MFRISBEED_MASTER_CATALOG_H
 
@@ -9,24 +10,26 @@
 struct catalog_entry {
 	char *place;       /* a path, or a name in the store */
 	char *store;       /* NULL: a file */
-	bool at_parent;    /* the parent has it; the path is where it is kept here (fetch.h) */
-	/* Of a file, or as the parent says; of a store's image zeros. */
+	bool at_parent;    /* the parent has it; `place`: the file that keeps it here (fetch.h) */
+	/* Of a file, or as the parent says; zeros for an image of a store. */
 	uint64_t bytes;
 	int64_t mtime;     /* seconds since 1970; 0: not known */
 	dev_t device;
 	ino_t inode;
 };
 
-/* Find the image of this name.  A name that `images` or `uploads` is to hold stays in its folder,
- * whatever dots and links are in it.  ERR_ABSENT: there is none; ERR_IO. */
+/* Finds the image with this name; catalog_entry_free() releases the entry.  A name of a file
+ * below `images` or `uploads` cannot lead out of that folder, whatever dots and links are in
+ * it.  ERR_ABSENT: there is no such image; ERR_IO; ERR_NOMEM. */
 int catalog_find(
     struct catalog_entry *, const struct settings *, const char *name, struct err *);
+/* Releases the strings; the entry is all zeros afterwards. */
 void catalog_entry_free(struct catalog_entry *);
-/* A copy that belongs to itself.  ERR_NOMEM. */
+/* Makes a copy with strings of its own.  ERR_NOMEM. */
 int catalog_entry_copy(
     struct catalog_entry *, const struct catalog_entry *, struct err *);
-/* The path of an upload of this name, which is made by malloc().  ERR_ABSENT: no uploads are taken;
- * ERR_USAGE: no file in a folder could have this name. */
+/* Sets *path to the path of an upload with this name; the caller frees it.  ERR_ABSENT: no
+ * uploads are taken; ERR_USAGE: no file in a folder can have this name; ERR_NOMEM. */
 int catalog_upload_path(
     char **path, const struct settings *, const char *name, struct err *);
 

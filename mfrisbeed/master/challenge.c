@@ -1,4 +1,5 @@
-/* challenge.c: challenges are made and recognised again.  The master's first thread calls it. */
+/* challenge.c: makes challenges, and recognises them again (challenge.h).  master.c and answer.c
+ * call it, in the master's first thread. */
 #include "mfrisbeed/master/challenge.h"
 
 #include <openssl/crypto.h>
@@ -9,7 +10,7 @@
 #include "common/base/sha256.h"
 #include "common/base/wr.h"
 
-/* A client answers at once; its network may be slow. */
+/* How long a challenge is valid.  A client answers at once, but its network may be slow. */
 #define LIFE_US UINT64_C(60000000)
 
 enum { TIME_BYTES = 8, MARK_BYTES = MASTER_CHALLENGE_BYTES - TIME_BYTES };
@@ -22,8 +23,9 @@ challenge_init(struct challenge *c, struct err *e)
 	           : err_os(e, "no random numbers");
 }
 
-/* What nobody else can make: a digest of the secret, the time and the address.  All inputs have a
- * fixed length, and the digest is cut, so nobody can continue it. */
+/* The authentication of a challenge, which needs the secret: a digest of the secret, the
+ * time and the address.  All inputs have a fixed length, and the digest is cut, so nobody
+ * can extend it. */
 static void
 mark(const struct challenge *c, uint64_t made_us, const uint8_t from[4],
     uint8_t out[MARK_BYTES])

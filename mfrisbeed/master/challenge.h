@@ -1,5 +1,6 @@
-/* challenge.h: challenges that clients with a token answer.  The server remembers none of them: each says
- * when and to which address it was given, and is authenticated with a secret of this run. */
+/* challenge.h: challenges that clients answer to prove that they have a token.  The server
+ * does not remember them: a challenge contains the time at which it was made, and is
+ * authenticated with a secret of this run and the address of the client. */
 #ifndef MFRISBEED_MASTER_CHALLENGE_H
 #define MFRISBEED_MASTER_CHALLENGE_H
 
@@ -11,12 +12,12 @@ struct challenge {
 	uint8_t secret[CHALLENGE_SECRET_BYTES];
 };
 
-/* A new secret.  ERR_IO: there are no random numbers. */
+/* Draws a new secret.  ERR_IO: there are no random numbers. */
 int challenge_init(struct challenge *, struct err *);
-/* One for the client of this address.  now_us: of a clock that nobody sets (clock_us()). */
+/* Makes a challenge for the client with this address.  now_us: the time of clock_us(). */
 void challenge_make(const struct challenge *, uint64_t now_us, const uint8_t from[4],
     uint8_t out[MASTER_CHALLENGE_BYTES]);
-/* Was it given to this address, not longer than a minute ago? */
+/* Was the challenge made for this address, not longer than a minute ago? */
 bool challenge_holds(const struct challenge *, uint64_t now_us, const uint8_t from[4],
     const uint8_t in[MASTER_CHALLENGE_BYTES]);
 

@@ -1,6 +1,7 @@
-/* conns.c: connections without threads: each has a small buffer, a deadline, and one of three things to
- * do.  When the table is full, the oldest one that has not asked yet gives way to a newcomer, so
- * connections that say nothing keep nobody out.  The master's first thread calls it. */
+/* conns.c: connections without threads (conns.h).  Each connection reads its request, waits for
+ * the answer, or writes it, and has a small buffer and a deadline.  When the table is full, the
+ * oldest connection that has not asked yet is closed for a new one, so that silent connections
+ * keep nobody out.  master.c calls it, in the master's first thread. */
 #include "mfrisbeed/master/conns.h"
 
 #include <arpa/inet.h>
@@ -15,10 +16,10 @@
 #include "common/wire/addr.h"
 
 enum {
-	ACCEPT_MAX = 64, /* at once */
-	/* A request is one packet.  A session needs a second to start, and longer when the parent is slow; then
-	 * the client is told to try again. */
-	READ_US = 10000000,
+	ACCEPT_MAX = 64, /* connections accepted in one turn */
+	READ_US = 10000000, /* for a request, which is one packet, and for a reply */
+	/* A session needs a second to start, and longer when the parent is slow.  After this
+	 * time the client is told to try again. */
 	WAIT_US = 20000000,
 	REQUEST_BYTES_MAX = MASTER_PUT_BYTES,
 };
@@ -39,7 +40,7 @@ struct conn {
 struct conns {
 	int listener;
 	struct conn each[CONNS_MAX];
-	unsigned polled[CONNS_MAX]; /* which one each of poll's descriptors is */
+	unsigned polled[CONNS_MAX]; /* by descriptor of poll(2): the index of its connection */
 	unsigned npolled;
 };
 
@@ -81,7 +82,7 @@ conns_poll(struct conns *x, struct pollfd fds[CONNS_MAX + 1])
 		if (c->state == CONN_FREE)
 			continue;
 		x->polled[n] = i;
-		/* Of one that waits only its end is of interest. */
+		/* A connection that waits for its answer has nothing to tell but its end. */
 		fds[n++] = (struct pollfd){ .fd = c->fd,
 			.events = c->state == CONN_READS    ? POLLIN
 			          : c->state == CONN_WRITES ? POLLOUT
@@ -92,7 +93,8 @@ conns_poll(struct conns *x, struct pollfd fds[CONNS_MAX + 1])
 	return n + 1;
 }
 
-/* A free place, or the one that has said nothing for longest. */
+/* A free place, or the place of the connection that has been silent for the longest time,
+ * which is closed; NULL: all connections wait for answers or write them. */
 static struct conn *
 place_for_one(struct conns *x)
 {
@@ -164,7 +166,7 @@ answer(struct conn *c, const struct answerer *a, bool last)
 	}
 }
 
-/* How long the whole request is, when its header is here.  False: it is none. */
+/* Learns the length of the whole request from its header.  False: it is no request. */
 static bool
 learn_length(struct conn *c)
 {
@@ -223,7 +225,7 @@ serve_one(struct conn *c, const struct answerer *a, short what, uint64_t now, bo
 	if (c->state == CONN_READS && what != 0)
 		read_some(c, a);
 	else if (c->state == CONN_WAITS && what != 0)
-		end(c); /* nobody waits any more */
+		end(c); /* the client has closed the connection */
 	else if (c->state == CONN_WAITS && (again || now >= c->until_us))
 		answer(c, a, now >= c->until_us);
 	if (c->state == CONN_WRITES)

@@ -1,5 +1,6 @@
-/* conns.h: the connections of a master: each carries one request and one reply, and none of them can
- * hold up another one, or stay for long. */
+/* conns.h: the connections of a master.  Each carries one request and one reply, and no
+ * connection can delay another one or stay for long.  All functions are called in one
+ * thread. */
 #ifndef MFRISBEED_MASTER_CONNS_H
 #define MFRISBEED_MASTER_CONNS_H
 
@@ -11,12 +12,16 @@ enum { CONNS_MAX = 1024 };
 
 struct conns;
 
+/* Makes an empty table.  The listening socket, which does not block, stays the caller's.
+ * ERR_NOMEM. */
 int conns_new(struct conns **, int listener, struct err *);
+/* Closes all connections.  NULL is allowed. */
 void conns_free(struct conns *);
-/* Fills fds[CONNS_MAX + 1] for poll(2), and returns how many. */
+/* Fills in descriptors for poll(2), and returns their number. */
 unsigned conns_poll(struct conns *, struct pollfd fds[CONNS_MAX + 1]);
-/* After poll(2), with the same array: accept, read, answer, write, close.  again: sessions have
- * changed, so those that wait for one are answered now. */
+/* After poll(2), with the same array: accepts connections, reads requests, answers them, writes
+ * replies, and closes connections.  again: sessions or answers of the parent have changed, so
+ * waiting requests are answered anew. */
 void conns_serve(
     struct conns *, const struct answerer *, const struct pollfd *fds, bool again);
 

@@ -1,5 +1,6 @@
-/* fetch.c: images of the parent master.  parents.c asks in threads of its own, slots.c fetches in the thread
- * that starts a session; keep() runs in the thread of the load. */
+/* fetch.c: fetches images of the parent master (fetch.h).  parents.c asks in threads of its own,
+ * slots.c fetches in the thread that starts a session, and sessions.c calls the rest in the
+ * master's first thread; keep() runs in the thread of the load. */
 #include "mfrisbeed/master/fetch.h"
 
 #include <dirent.h>
@@ -25,11 +26,13 @@
 enum {
 	TRY_AGAIN_S = 2,
 	WAKE_US = 200000,
-	SILENCE_S = 30, /* then the parent is asked again, which may serve it elsewhere by now */
+	/* After this silence a load ends, and the parent is asked again, since it may serve the
+	 * image elsewhere by now. */
+	SILENCE_S = 30,
 };
-/* How long a parent may put us off, whose own parent may just be sending it. */
+/* How long a parent may tell us to try again: its own parent may just be sending the image. */
 #define PATIENCE_US UINT64_C(60000000)
-/* No name of an image is encoded so (names.h). */
+/* Part of the name of a file that still arrives.  No encoded name has it (names.h). */
 static const char arriving[] = "%arriving-";
 enum { NUMBER_DIGITS = 10 };
 
@@ -100,7 +103,8 @@ fetch_kept(struct catalog_entry *x, const char *folder, const char *name)
 	return true;
 }
 
-/* An image without a time, as those of stores are, may be another one each time. */
+/* An image of which the time is not known, as an image of a store, may change without notice, and
+ * never counts as whole. */
 bool
 fetch_is_whole(const struct catalog_entry *x)
 {
@@ -110,7 +114,7 @@ fetch_is_whole(const struct catalog_entry *x)
 	       (uint64_t)st.st_size == x->bytes && st.st_mtim.tv_sec == x->mtime;
 }
 
-/* What the load needs to know when it ends. */
+/* What keep() needs to know when the load ends. */
 struct fetched {
 	char *name, *arriving, *place;
 	int64_t mtime;
@@ -145,7 +149,7 @@ new_fetched(const char *name, const char *place, unsigned number, int64_t mtime)
 	return NULL;
 }
 
-/* The load has ended. */
+/* The load has ended: a whole image gets its time and its name. */
 static void
 keep(void *arg, int rc, const struct err *why)
 {
@@ -175,7 +179,7 @@ fetch_pause(unsigned seconds, struct err *e)
 	return 0;
 }
 
-/* Where the parent serves it. */
+/* Asks the parent, again while it says so, at which group and port it serves the image. */
 static int
 locate(const struct settings_parent *p, const char *name, struct master_get_reply *r,
     struct err *e)
@@ -221,7 +225,7 @@ fetch_begin(struct source *s, const struct settings_parent *p, const char *name,
 	if (f == NULL)
 		return err_nomem(e, name);
 	c.arg = f;
-	char *path = strdup(f->arriving); /* the load may end, and free the rest, at any time */
+	char *path = strdup(f->arriving); /* the load may end, and free `f`, at any time */
 	int rc = path != NULL ? source_of_load(s, &c, path, e) : err_nomem(e, name);
 	if (rc != 0)
 		free_fetched(f);

@@ -1,6 +1,7 @@
-/* history.c: events are handed to a thread that writes them into the database, those that have come meanwhile in
- * one transaction, so that nobody who serves waits for a disk.  write_all() is that thread; all else runs in
- * the master's first thread. */
+/* history.c: hands events to a thread that writes them into the database, so that serving
+ * does not wait for a disk (history.h).  Events that come while the thread writes are
+ * written in one transaction.  write_all() is that thread; everything else runs in the
+ * master's first thread. */
 #include "mfrisbeed/master/history.h"
 
 #include <pthread.h>
@@ -25,13 +26,13 @@ enum {
 struct history {
 	sqlite3 *db;
 	sqlite3_stmt *add;
-	int64_t run; /* random: what began in another run is another event */
+	int64_t run; /* random, so that events of other runs are not taken for the same */
 	struct queue *waiting;
 	atomic_uint nwaiting;
 	pthread_t thread;
 	bool full;       /* the last event was left out */
-	bool failed;     /* the last transaction was not written (the thread's) */
-	unsigned unpruned; /* events since the oldest were removed (the thread's) */
+	bool failed;     /* used by write_all(): the last transaction was not written */
+	unsigned unpruned; /* used by write_all(): events since the oldest were removed */
 };
 
 static const char *const kinds[] = {
@@ -58,11 +59,11 @@ static const char add_text[] =
     "INSERT OR REPLACE INTO event "
     "(kind, outcome, image, host, at, seconds, bytes, why, run, began_us) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
-/* The last million stays. */
+/* The last million events stay. */
 static const char prune_text[] =
     "DELETE FROM event WHERE id <= (SELECT max(id) FROM event) - 1000000";
 
-/* Only the time of day is of a clock that may be set. */
+/* Converts a time of clock_us() to seconds since 1970, by a clock that may be set. */
 static int64_t
 wall_seconds(uint64_t at_us)
 {
@@ -101,7 +102,7 @@ add(struct history *h, const struct history_event *v)
 	return ok;
 }
 
-/* This event and all that wait behind it. */
+/* Adds this event and all events that wait behind it, and frees them. */
 static bool
 add_waiting(struct history *h, struct history_event *v)
 {

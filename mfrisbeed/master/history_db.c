@@ -1,5 +1,5 @@
-/* history_db.c: the database of events is opened.  The master's first thread calls it when it starts, and the
- * program when it reports. */
+/* history_db.c: opens the database of events (history_db.h).  history.c calls it when the master
+ * starts, history_report.c when the program reports; both in the program's first thread. */
 #include "mfrisbeed/master/history_db.h"
 
 #include <errno.h>
@@ -9,7 +9,8 @@
 
 enum { WAIT_MS = 5000 };
 
-/* at: seconds since 1970.  run and began_us name an event that is replaced when more is known of it. */
+/* at: seconds since 1970.  An event with the same kind, image, host, run and began_us is replaced
+ * when more is known of it. */
 static const char schema[] =
     "CREATE TABLE IF NOT EXISTS event (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, outcome TEXT NOT NULL, "
     "image TEXT NOT NULL, host TEXT NOT NULL, at INTEGER NOT NULL, seconds REAL NOT NULL, "
@@ -27,7 +28,7 @@ history_db_err(sqlite3 *db, struct err *e)
 	    db != NULL ? sqlite3_errmsg(db) : "out of memory");
 }
 
-/* 0: it has no tables yet. */
+/* Reads the version of the database; 0: it has no tables yet. */
 static int
 read_version(sqlite3 *db, int *version, struct err *e)
 {
@@ -41,7 +42,8 @@ read_version(sqlite3 *db, int *version, struct err *e)
 	return rc;
 }
 
-/* A stranger's database is to run nothing that it says. */
+/* Sets the database up so that SQLite runs no code that a stranger may have put into it,
+ * makes its tables where `write` is set and there are none, and checks its version. */
 static int
 set_up(sqlite3 *db, bool write, struct err *e)
 {

@@ -1,4 +1,5 @@
-/* history_db.h: what history.c, which writes the database, and history_report.c, which reads it, share. */
+/* history_db.h: opens the database, for history.c, which writes it, and history_report.c, which
+ * reads it. */
 #ifndef MFRISBEED_MASTER_HISTORY_DB_H
 #define MFRISBEED_MASTER_HISTORY_DB_H
 
@@ -8,10 +9,11 @@
 
 enum { HISTORY_PATH_BYTES = 4096, HISTORY_VERSION = 1 };
 
-/* Open FOLDER/history.db.  ERR_ABSENT: to be read, and not there; ERR_IO; ERR_FORMAT: of another version, or no
- * such database. */
+/* Opens FOLDER/history.db; with `write` it is made where it is missing.  The caller closes
+ * it with sqlite3_close().  ERR_ABSENT: without `write`, it is missing; ERR_IO; ERR_FORMAT:
+ * it has another version, or is no such database; ERR_USAGE: the path is too long. */
 int history_db_open(sqlite3 **, const char *folder, bool write, struct err *);
-/* What SQLite complained of last. */
+/* Sets the error to the last one of SQLite (NULL: no memory), and returns -1. */
 int history_db_err(sqlite3 *, struct err *);
 
 #endif /* MFRISBEED_MASTER_HISTORY_DB_H */

@@ -1,5 +1,5 @@
-/* history_report.c: what the database of events says, for people and for programs.  The program calls it in its
- * first thread, while a server may be writing. */
+/* history_report.c: prints what the database of events holds, for people and for programs.
+ * main.c calls it in the program's first thread, while a server may be writing the database. */
 #include <stdio.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ number_of(sqlite3_stmt *s, int column)
 	return (uint64_t)sqlite3_column_int64(s, column);
 }
 
-/* Call `row` for each row of the answer. */
+/* Calls `row` for each row of the answer to a query. */
 static int
 each(sqlite3 *db, const char *question, void (*row)(void *arg, sqlite3_stmt *), void *arg,
     struct err *e)

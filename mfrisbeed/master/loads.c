@@ -1,5 +1,5 @@
-/* loads.c: which clients of a session have ended a load, out of the session's table of clients.  sessions.c calls
- * it once a second, in the master's first thread. */
+/* loads.c: finds the loads that have ended in a session's table of clients (loads.h).  sessions.c
+ * calls it once a second and when a session ends, in the master's first thread. */
 #include "mfrisbeed/master/loads.h"
 
 #include <string.h>
@@ -9,7 +9,9 @@ static const enum history_outcome outcomes[] = { [CLIENT_DOING_DONE] = HISTORY_D
 	[CLIENT_DOING_LEFT] = HISTORY_LEFT,
 	[CLIENT_DOING_GONE] = HISTORY_GONE };
 
-/* Clients say in whole seconds how long they took, and what a restarted server has not seen. */
+/* Notes one load.  A client that leaves says in whole seconds how long it took.  When that
+ * is longer than this server has seen the client, the server was restarted, and the client's
+ * number counts. */
 static void
 note(const struct slot *x, const struct client_row *r)
 {

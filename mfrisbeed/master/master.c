@@ -1,5 +1,6 @@
-/* master.c: the loop of a master server: connections, sessions, uploads and the settings.  Runs in the
- * thread that calls master_run(). */
+/* master.c: the loop of a master server, around connections, sessions, uploads and the settings
+ * (master.h).  main.c calls it in the program's first thread, which the files of this folder call
+ * the master's first thread. */
 #include "mfrisbeed/master/master.h"
 
 #include <arpa/inet.h>
@@ -22,7 +23,7 @@ struct master {
 	const struct master_config *config;
 	struct settings settings;
 	struct sessions *sessions;
-	struct history *history; /* NULL: it cannot be kept */
+	struct history *history; /* NULL: it could not be opened */
 	struct uploads *uploads;
 	struct parents *parents;
 	struct challenge challenge;
@@ -55,7 +56,7 @@ listen_at(struct master *m, struct err *e)
 	return 0;
 }
 
-/* Images are served without a history, too. */
+/* Opens the history.  Without one images are served, too. */
 static void
 open_history(struct master *m)
 {
@@ -133,7 +134,8 @@ master_reload(struct master *m)
 	atomic_store(&m->reload, true);
 }
 
-/* A server that runs has given up the right to write elsewhere. */
+/* New settings may not name other folders that are written to, because the running server
+ * has given up the right to write elsewhere. */
 static int
 check_written(const struct settings *old, const struct settings *new, struct err *e)
 {
@@ -149,7 +151,8 @@ check_written(const struct settings *old, const struct settings *new, struct err
 	return 0;
 }
 
-/* What is wrong with the new settings is said, and the old ones stay. */
+/* Reads the settings again, when master_reload() was called.  When they are wrong, the log
+ * says so, and the old ones stay. */
 static void
 reload(struct master *m)
 {

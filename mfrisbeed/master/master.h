@@ -7,23 +7,26 @@
 #include "mfrisbeed/master/settings.h"
 
 struct master_config {
-	const char *file; /* settings.h; read again when master_reload() says so */
-	const char *addr; /* that it listens at; NULL: all */
-	uint16_t port;
+	const char *file; /* configuration (settings.h), which master_reload() reads again */
+	const char *addr; /* address at which it listens; NULL: all */
+	uint16_t port;    /* 0: any free one */
 };
 
 struct master;
 
-/* Reads the settings, whose folder for the state exists, listens, and begins again what was served before a restart.  Errors as of
- * settings_read(), ERR_IO. */
+/* Reads the settings, whose state folder must exist, listens, and begins again the sessions
+ * that ran before a restart.  The configuration stays the caller's until master_free().
+ * Errors of settings_read(); ERR_REFUSED: another master uses the state folder; ERR_IO;
+ * ERR_NOMEM. */
 int master_new(struct master **, const struct master_config *, struct err *);
 /* Ends all sessions and uploads.  NULL is allowed. */
 void master_free(struct master *);
-/* The port that it listens at. */
+/* The port at which it listens. */
 uint16_t master_port(const struct master *);
-/* Serves until this thread's work is to end (cancel.h): 0; -1 with the error. */
+/* Serves until a signal ends this thread's work (cancel.h), and returns 0; -1 with the error. */
 int master_run(struct master *, struct err *);
-/* Read the settings again, soon.  From any thread, and from a signal handler. */
+/* Makes master_run() read the settings again, soon.  It may be called in any thread and in a
+ * signal handler. */
 void master_reload(struct master *);
 
 #endif /* MFRISBEED_MASTER_MASTER_H */

@@ -1,5 +1,5 @@
-/* names.c: names are encoded and decoded.  Called in the master's first thread, for its state and for what
- * it fetches from a parent. */
+/* names.c: encodes and decodes the names of images (names.h).  state.c calls it for the list of
+ * sessions and fetch.c for files of the parent's images, in the master's first thread. */
 #include "mfrisbeed/master/names.h"
 
 #include <ctype.h>

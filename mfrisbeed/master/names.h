@@ -1,4 +1,5 @@
-/* names.h: the names of images as words of a file of statements, and as names of files in one folder. */
+/* names.h: the names of images as words of a file of statements, and as names of files in
+ * one folder. */
 #ifndef MFRISBEED_MASTER_NAMES_H
 #define MFRISBEED_MASTER_NAMES_H
 
@@ -7,10 +8,11 @@
 
 enum { NAMES_ENCODED_BYTES = 3 * MASTER_NAME_MAX + 1 };
 
-/* Letters, digits and most signs stay; everything else becomes % and two hexadecimal digits: blanks, "%", "#",
- * "/", and a dot at the beginning.  Different names have different results. */
+/* Encodes a name.  Letters, digits and most signs stay; all other bytes become % and two
+ * hexadecimal digits: blanks, "%", "#", "/", and a dot at the beginning.  Different names
+ * have different results. */
 void names_encode(const char *name, char out[NAMES_ENCODED_BYTES]);
-/* The name that was encoded, in place.  ERR_USAGE: a % without two digits follows. */
+/* Decodes a name in place.  ERR_USAGE: two digits do not follow a %. */
 int names_decode(char *, struct err *);
 
 #endif /* MFRISBEED_MASTER_NAMES_H */

@@ -1,5 +1,6 @@
-/* parents.c: questions to the parent master, each in a thread of its own (ask()), and what was answered.  All
- * else runs in the master's first thread. */
+/* parents.c: questions to the parent master and their answers (parents.h).  Each question is
+ * asked in a thread of its own (ask()); answer.c and master.c call the rest, in the master's
+ * first thread. */
 #include "mfrisbeed/master/parents.h"
 
 #include <errno.h>
@@ -15,21 +16,21 @@
 #include "common/net/ask.h"
 #include "mfrisbeed/master/fetch.h"
 
-/* Clients that come together are answered with one question. */
+/* How long an answer is used.  Clients that come together are answered with one question. */
 #define FRESH_US UINT64_C(5000000)
 
 enum { QUESTIONS_MAX = 32 };
 enum question_state { QUESTION_FREE, QUESTION_ASKED, QUESTION_ANSWERED };
 enum { QUESTION_ENDED };
 
-/* While it is asked, its thread has it, but for the name and the state. */
+/* In the state QUESTION_ASKED it belongs to its thread, except name and state. */
 struct question {
 	enum question_state state;
 	char name[MASTER_NAME_MAX + 1];
 	struct settings_parent parent; /* a copy */
 	pthread_t thread;
 	struct parents *of;
-	/* What came of it: */
+	/* The outcome: */
 	int rc;
 	struct err err;
 	struct master_get_reply reply;
@@ -37,7 +38,7 @@ struct question {
 };
 
 struct parents {
-	struct cancel cancel; /* of all their threads */
+	struct cancel cancel; /* of the threads of all questions */
 	struct mailbox *ended;
 	struct question each[QUESTIONS_MAX];
 };
@@ -96,7 +97,7 @@ find(struct parents *x, const struct settings *s, const char *name)
 	return NULL;
 }
 
-/* A free place, or the one whose answer is the oldest; NULL: all are being asked. */
+/* A free place, or the place of the oldest answer; NULL: all questions are being asked. */
 static struct question *
 place_for_one(struct parents *x)
 {
@@ -131,8 +132,8 @@ begin(struct parents *x, struct question *q, const struct settings *s, const cha
 	return err_set(e, ERR_IO, "%s: cannot start a thread: %s", name, strerror(rc));
 }
 
-/* What the answer comes to.  A parent that cannot be asked is missed only by those who ask for something
- * that was never fetched. */
+/* Makes an entry from an answer.  Also when the parent gives no image, an image that was fetched
+ * before is found. */
 static int
 judge(const struct question *q, const struct settings *s, struct catalog_entry *x,
     struct err *e)

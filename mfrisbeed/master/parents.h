@@ -1,7 +1,7 @@
-/* parents.h: what the parent of this master says of the images that it has and this one has not.
+/* parents.h: asks the parent of this master for images that this master does not have.
  *
- * Each question runs in a thread of its own; what was answered is remembered for some seconds.  All functions
- * are called in one thread. */
+ * Each question runs in a thread of its own; answers are remembered for some seconds.  All
+ * functions are called in one thread. */
 #ifndef MFRISBEED_MASTER_PARENTS_H
 #define MFRISBEED_MASTER_PARENTS_H
 
@@ -9,21 +9,23 @@
 
 struct parents;
 
+/* Makes a table without questions.  ERR_NOMEM; errors of mailbox.h. */
 int parents_new(struct parents **, struct err *);
-/* Ends the questions that run.  NULL is allowed. */
+/* Ends the questions that run, and releases the table.  NULL is allowed. */
 void parents_free(struct parents *);
 
-/* Find the image of this name at the parent that the settings name.  1: it is there, and the entry belongs to
- * catalog_entry_free(); 0: the parent is being asked, and the same question is to be put again when
- * parents_collect() says so; -1: ERR_ABSENT: it has no such image; ERR_REFUSED: it asks to try again;
- * else it does not give the image away, or cannot be asked.  When it cannot be asked, an image that was
- * fetched before is found all the same. */
+/* Finds the image with this name at the parent that the settings name.  1: the parent has
+ * it, and catalog_entry_free() releases the entry.  0: the parent is being asked, and the
+ * function is to be called again when parents_collect() has returned true.  -1: ERR_ABSENT:
+ * the parent has no such image; ERR_REFUSED: it says to try again, or too many questions are
+ * being asked; other errors: it does not give the image away, or cannot be asked.  An image
+ * that was fetched before is found also when the parent does not give it. */
 int parents_find(struct parents *, const struct settings *, const char *name,
     struct catalog_entry *, struct err *);
 
 /* A descriptor for poll(2), readable when parents_collect() has something to do. */
 int parents_fd(const struct parents *);
-/* True: something was answered. */
+/* Takes the answers that have come.  True: there was one. */
 bool parents_collect(struct parents *);
 
 #endif /* MFRISBEED_MASTER_PARENTS_H */

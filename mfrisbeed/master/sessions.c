@@ -1,5 +1,6 @@
-/* sessions.c: the table of what is served.  The master's first thread calls it; each start of a session
- * runs in a thread of its own (slots.c), and each session in others (serve.h). */
+/* sessions.c: the table of sessions (sessions.h).  master.c and answer.c call it, in the
+ * master's first thread; each start of a session runs in a thread of its own (slots.c), and
+ * each session in others (serve.h). */
 #include "mfrisbeed/master/sessions.h"
 
 #include <errno.h>
@@ -20,11 +21,12 @@ enum {
 	RUN_BLOCKS = 32,
 	READ_AHEAD_BYTES = 8 << 20,
 	SLOT_TRIES = 8,
-	UNICAST_CLIENTS = 16, /* of one image at once; others ask again */
+	UNICAST_CLIENTS = 16, /* unicast clients of one image at once; others ask again */
 	SECOND_US = 1000000,
 	STORE_CACHE_BYTES_EACH = 16 << 20,
 };
-/* Where neither settings nor card say what is right; as of frisbeed. */
+/* Bits a second, where neither the settings nor the card name a rate.  frisbeed has the same
+ * default. */
 #define RATE_DEFAULT UINT64_C(10000000000)
 
 static uint64_t
@@ -174,7 +176,7 @@ group_is_taken(const struct sessions *x, const uint8_t group[4])
 	return false;
 }
 
-/* The next free group from `from` on.  False: there is none. */
+/* Chooses the next free group from index `from` on.  False: there is none. */
 static bool
 choose_group(const struct sessions *x, uint32_t from, uint32_t *index, uint8_t group[4])
 {
@@ -195,7 +197,7 @@ free_slot(struct sessions *x)
 	return NULL;
 }
 
-/* In a slot whose group and port are chosen. */
+/* Begins a session in a slot whose group and port are chosen. */
 static int
 begin(struct slot *at, const char *name, const struct catalog_entry *entry, struct err *e)
 {
@@ -213,7 +215,7 @@ begin(struct slot *at, const char *name, const struct catalog_entry *entry, stru
 	return 0;
 }
 
-/* A slot with a group and a port; NULL: there is none, or no group. */
+/* A free slot, with a group and a port; NULL: no slot or no group is free. */
 static struct slot *
 place_for(struct sessions *x, const struct sessions_wish *w)
 {
@@ -240,7 +242,7 @@ sessions_ask(struct sessions *x, const struct sessions_wish *w, struct sessions_
 	if (at != NULL) {
 		say(at, p);
 		if (at->state == SESSIONS_FAILED)
-			slot_clear(at); /* who asks again has another try */
+			slot_clear(at); /* the next request begins it anew */
 		return 0;
 	}
 	at = place_for(x, w);
@@ -260,7 +262,8 @@ sessions_fds(const struct sessions *x, int fds[SESSIONS_FDS])
 	fds[1] = serve_fd(x->serve);
 }
 
-/* Another server has the group, or another program its port: the next group is tried. */
+/* Tries the next group, when a start has failed because another server has the group, or another
+ * program its port.  False: there is nothing to try. */
 static bool
 try_elsewhere(struct sessions *x, struct slot *at)
 {
@@ -278,7 +281,8 @@ try_elsewhere(struct sessions *x, struct slot *at)
 	return false;
 }
 
-/* A session whose image did not all come from the parent begins again where it is, and its clients go on. */
+/* Begins a session again, at its group and port, when its image did not arrive whole from
+ * the parent; its clients go on.  False: it is not begun. */
 static bool
 begin_again(struct slot *at)
 {
@@ -326,7 +330,7 @@ end(struct sessions *x, struct slot *at)
 		slot_clear(at);
 }
 
-/* Once a second. */
+/* Notes ended loads, once a second. */
 static void
 look_at_loads(struct sessions *x)
 {
@@ -384,7 +388,8 @@ sessions_count(const struct sessions *x)
 	return n;
 }
 
-/* What was at the parent is kept here, or has to be fetched: how long it is, its session will find out. */
+/* Finds the image of a session that ran before a restart.  An image of the parent is kept
+ * here, or has to be fetched; its session finds out how long it is. */
 static int
 find_again(
     struct catalog_entry *x, const struct settings *s, const char *name, struct err *e)
@@ -400,7 +405,7 @@ find_again(
 	           : fetch_entry(x, s->parent_folder, name, &not_known, e);
 }
 
-/* One line of the state. */
+/* Begins the session of one line of the state. */
 static int
 resume_one(void *arg, const char *name, const uint8_t group[4], uint16_t port,
     struct err *e)
@@ -422,7 +427,7 @@ resume_one(void *arg, const char *name, const uint8_t group[4], uint16_t port,
 	at->unicast = unicast;
 	at->port = port;
 	at->not_known = entry.at_parent && entry.mtime == 0;
-	at->tries = entry.at_parent; /* it has clients, so its parent is asked more than once */
+	at->tries = entry.at_parent; /* > 0: it has clients, so a failed start is repeated */
 	int rc = begin(at, name, &entry, e);
 	catalog_entry_free(&entry);
 	return rc;

@@ -1,5 +1,6 @@
-/* settings.c: the configuration file of a master server, and who may do what by it.  The program reads
- * it when it starts and at SIGHUP, in its first thread. */
+/* settings.c: reads the configuration file of a master server, and decides who may do what
+ * (settings.h).  main.c and master.c read the file when the program starts and at SIGHUP, and
+ * answer.c asks for decisions, in the program's first thread. */
 #include "mfrisbeed/master/settings.h"
 
 #include <fnmatch.h>
@@ -16,10 +17,10 @@
 enum {
 	GROUPS_DEFAULT = 256,
 	GROUPS_MAX = 65536,
-	IDLE_S_DEFAULT = 180, /* as the original's lingers */
+	IDLE_S_DEFAULT = 180, /* the time for which sessions of Emulab's master linger */
 	RATE_MIN = 10000,
 };
-#define UPLOAD_MAX_DEFAULT UINT64_C(20000000000) /* as the original's */
+#define UPLOAD_MAX_DEFAULT UINT64_C(20000000000) /* as that of Emulab's master */
 #define RATE_MAX UINT64_C(1000000000000)
 static const char state_default[] = "/var/lib/mfrisbeed";
 static const char in_store[] = "store:";
@@ -36,7 +37,7 @@ set_text(char **to, const char *text, struct err *e)
 	return 0;
 }
 
-/* Of an option whose only operand is a text. */
+/* Defines the function of a statement whose only operand is a text. */
 #define TEXT_STATEMENT(field) \
 	static int take_##field( \
 	    void *arg, const struct statement *l, struct err *e) \
@@ -105,7 +106,7 @@ take_rights(struct settings_rule *r, const char *word)
 	return r->load || r->upload ? 0 : -1;
 }
 
-/* Words from the `first` one on: a token and patterns. */
+/* Takes the words from the `first` one on: a token and patterns of names. */
 static int
 take_names(struct settings_rule *r, const struct statement *l, size_t first, struct err *e)
 {
@@ -229,7 +230,7 @@ begin(struct settings *s, struct err *e)
 	return set_text(&s->state, state_default, e);
 }
 
-/* What only the whole can show. */
+/* Errors that show only when the whole file was read. */
 static int
 check_whole(const struct settings *s, const char *name, struct err *e)
 {

@@ -4,7 +4,7 @@
  *	images FOLDER				every file below it, by its path there
  *	store DIR				where images of `store:` are
  *	group ADDRESS [count=N] [port=N]	sessions are at this group and the next ones
- *	interface NAME				that they use
+ *	interface NAME				the interface that sessions use
  *	allow NET [load|upload|all] [token=FILE] [NAMES...]	who may do what with which images
  *	parent HOST[:PORT] FOLDER [token=FILE] [interface=NAME]	whom to ask for what is not here
  *	uploads FOLDER [max=BYTES]		where images that clients send are put
@@ -31,10 +31,10 @@ struct settings_image {
 
 struct settings_rule {
 	struct allow net;
-	bool load, upload;
-	char *token_file; /* NULL: the address is enough */
+	bool load, upload; /* what the rule allows */
+	char *token_file; /* NULL: no token is needed */
 	uint8_t token[MASTER_TOKEN_BYTES];
-	char **names; /* patterns (glob(7)); none: all */
+	char **names; /* patterns of image names (glob(7)); none: all images */
 	size_t nnames;
 };
 
@@ -42,8 +42,8 @@ enum { SETTINGS_HOST_BYTES = 256, SETTINGS_IFACE_BYTES = 64 };
 
 /* The master server that is asked for images that are not here. */
 struct settings_parent {
-	char host[SETTINGS_HOST_BYTES];   /* empty: none */
-	char iface[SETTINGS_IFACE_BYTES]; /* that its sessions are heard at; empty: by the route */
+	char host[SETTINGS_HOST_BYTES];   /* empty: there is no parent */
+	char iface[SETTINGS_IFACE_BYTES]; /* interface for its sessions; empty: by the route */
 	bool has_token;
 	uint8_t token[MASTER_TOKEN_BYTES];
 };
@@ -52,47 +52,51 @@ struct settings {
 	struct settings_image *images;
 	struct settings_rule *rules;
 	size_t nimages, nrules, image_cap, rule_cap;
-	char *folder, *store, *uploads, *state; /* NULL: not said */
-	char iface[SETTINGS_IFACE_BYTES]; /* empty: not said */
+	char *folder, *store, *uploads, *state; /* NULL: not given */
+	char iface[SETTINGS_IFACE_BYTES]; /* empty: not given */
 	struct settings_parent parent;
 	char *parent_folder, *parent_token_file; /* NULL: none */
-	uint64_t upload_max; /* bytes */
-	uint8_t group[4];    /* the first one; zeros: not said */
-	uint32_t groups;     /* how many there are */
-	uint16_t port;       /* 0: the kernel chooses */
+	uint64_t upload_max; /* bytes of one upload */
+	uint8_t group[4];    /* the first group; zeros: not given */
+	uint32_t groups;     /* number of groups */
+	uint16_t port;       /* of sessions; 0: the kernel chooses */
 	uint64_t rate;       /* bits a second; 0: as the card allows */
-	uint64_t idle_s;
+	uint64_t idle_s;     /* seconds without a request after which a session ends */
 };
 
-/* Reads a configuration file, and the tokens that it names.  ERR_IO; ERR_USAGE: what is wrong, in which
- * line; errors of keyfile.h.  Also after an error it belongs to settings_free(). */
+/* Reads a configuration file, and the tokens that it names.  Also after an error
+ * settings_free() is to be called.  ERR_IO; ERR_USAGE: what is wrong, in which line;
+ * ERR_NOMEM; errors of keyfile.h. */
 int settings_read(struct settings *, const char *path, struct err *);
-/* As settings_read() for a text; the tokens are not read. */
+/* Parses the text of a configuration file as settings_read() does, but does not read
+ * tokens.  `name` is for messages. */
 int settings_parse(
     struct settings *, const char *text, size_t bytes, const char *name, struct err *);
+/* Releases the settings, and wipes the tokens. */
 void settings_free(struct settings *);
 
-/* What somebody wants to do. */
+/* What a client wants to do. */
 struct settings_wish {
-	bool upload;         /* else: load */
-	const uint8_t *host; /* 4 bytes, in the order of the network */
+	bool upload;         /* false: load */
+	const uint8_t *host; /* its address: 4 bytes, in network byte order */
 	const char *name;    /* of the image */
-	/* Has it proved that it has this token?  NULL: it has proved nothing. */
+	/* Has the client proved that it has this token?  NULL: it has proved nothing. */
 	bool (*proved)(const void *arg, const uint8_t token[MASTER_TOKEN_BYTES]);
 	const void *arg;
 };
 
 enum settings_verdict {
 	SETTINGS_NO,
-	SETTINGS_WITH_TOKEN, /* no, but with the right token yes */
+	SETTINGS_WITH_TOKEN, /* only with the right token, which was not proved */
 	SETTINGS_YES,
 };
 
-/* The folders that the server writes to, besides what a store needs.  `paths` has room for SETTINGS_WRITTEN_MAX; those that are not said are
- * NULL. */
+/* The folders that the server writes to, besides those of a store.  The paths stay the settings';
+ * those that are not given are NULL. */
 enum { SETTINGS_WRITTEN_MAX = 3 };
 void settings_written(const struct settings *, const char *paths[SETTINGS_WRITTEN_MAX]);
 
+/* May the client do what it wants, by the `allow` lines? */
 enum settings_verdict settings_may(const struct settings *, const struct settings_wish *);
 
 #endif /* MFRISBEED_MASTER_SETTINGS_H */

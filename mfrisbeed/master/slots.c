@@ -1,6 +1,7 @@
-/* slots.c: one session, from its start to its end.  slot_start() has a thread of its own, since opening an
- * image, and asking whether another server has its group, takes a quarter of a second and more.
- * Everything else runs in the master's first thread. */
+/* slots.c: one session, from its start to its end (slots.h).  start() runs in a thread of
+ * its own for each start, because opening an image, and asking whether another server has
+ * its group, takes a quarter of a second and more.  sessions.c calls the rest, in the
+ * master's first thread. */
 #include "mfrisbeed/master/slots.h"
 
 #include <arpa/inet.h>
@@ -23,7 +24,8 @@ slot_group(const struct settings *s, uint32_t index, uint8_t group[4])
 	memcpy(group, &first, sizeof first);
 }
 
-/* Begin to load an image that is only at the parent; source stays empty when it is here. */
+/* Begins to load an image that only the parent has; the source stays empty when the image is
+ * here. */
 static int
 fetch(struct slot *x, struct source *source, struct err *e)
 {

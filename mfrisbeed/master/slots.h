@@ -1,4 +1,4 @@
-/* slots.h: what sessions.c, slots.c and state.c know of each session. */
+/* slots.h: the sessions, as sessions.c, slots.c, loads.c and state.c share them. */
 #ifndef MFRISBEED_MASTER_SLOTS_H
 #define MFRISBEED_MASTER_SLOTS_H
 
@@ -12,27 +12,27 @@
 
 enum { SLOTS_MAX = 256 };
 
-/* One session.  While it is starting, its thread has it, and the others read its name, entry and state
- * alone, which that thread does not change. */
+/* One session.  While it starts it belongs to its thread; the first thread reads only name,
+ * entry and state, which the session's thread does not change. */
 struct slot {
-	char *name; /* NULL: free */
+	char *name; /* NULL: the slot is free */
 	struct catalog_entry entry;
 	enum sessions_state state;
-	uint32_t group_index; /* from the first group on */
+	uint32_t group_index; /* counted from the first group of the settings */
 	bool unicast;
-	uint8_t group[4]; /* of unicast our own address */
-	uint16_t port; /* asked for; 0: the kernel chooses */
+	uint8_t group[4]; /* unicast: the address of this host */
+	uint16_t port; /* before the start: the one to use, 0: the kernel chooses */
 	/* Copies of what the settings said when it began. */
 	char iface[SETTINGS_IFACE_BYTES]; /* empty: by the route */
 	struct settings_parent parent;
-	bool not_known; /* how long an image of the parent is, and from when, until it has started */
-	unsigned tries; /* how often it has begun again, since the parent had failed it */
-	/* What the start came to: */
-	uint32_t number; /* the session's */
-	uint32_t noted;  /* endings of its loads that the history has */
+	bool not_known; /* size and time of the parent's image are not known before the start */
+	unsigned tries; /* how often it was begun again because the image did not arrive whole */
+	/* The outcome of the start: */
+	uint32_t number; /* of the session (serve.h) */
+	uint32_t noted;  /* `ending` of the last load that the history has */
 	uint16_t port_got;
-	uint64_t bytes;  /* of an image of the parent, */
-	int64_t mtime;   /* ... as it says now */
+	uint64_t bytes;  /* size of the image; of a parent's image, as the parent says */
+	int64_t mtime;   /* its time, likewise */
 	struct err err;
 	pthread_t thread;
 	struct sessions *of;
@@ -45,28 +45,30 @@ struct sessions {
 	struct serve *serve;
 	struct history *history; /* NULL: none is kept */
 	struct client_row *rows; /* SESSION_CLIENT_ROWS, for loads.c */
-	uint64_t look_us;        /* when it is looked at loads again */
-	struct mailbox *started; /* SLOT_STARTED, of slot n */
+	uint64_t look_us;        /* when ended loads are noted next */
+	struct mailbox *started; /* SLOT_STARTED, n: the index of the slot */
 	struct slot slots[SLOTS_MAX];
 };
 
 enum { SLOT_STARTED };
 
-/* Begin to serve a slot's image in a thread.  ERR_IO: there is no thread. */
+/* Begins to serve a slot's image, in a thread of its own.  ERR_IO: there is no thread. */
 int slot_start(struct slot *, struct err *);
-/* Its thread has ended: take over what it did. */
+/* Takes over what the thread of slot_start() did, after SLOT_STARTED. */
 void slot_started(struct slot *);
-/* It is free; its session has ended. */
+/* Frees a slot whose session has ended. */
 void slot_clear(struct slot *);
-/* The group with this index. */
+/* The group with this index, counted from the first group of the settings. */
 void slot_group(const struct settings *, uint32_t index, uint8_t group[4]);
 
-/* The state folder's list of what is served.  ERR_IO names the file. */
+/* Writes the list of running sessions into the state folder.  ERR_IO names the file. */
 int state_save(const struct sessions *, struct err *);
-/* Take the state folder, so that no other master uses it: a descriptor to be closed.  ERR_REFUSED: another one
- * has it; ERR_IO. */
+/* Locks the state folder, so that no other master uses it.  Returns a descriptor, which the
+ * caller closes; -1: ERR_REFUSED: another master uses the folder; ERR_IO. */
 int state_lock(const struct settings *, struct err *);
-/* Calls `each` for every line: name, group, port.  ERR_USAGE: it is not such a list. */
+/* Reads the list that state_save() has written, and calls `each` for every session; where
+ * there is no list nothing is done.  ERR_USAGE: the file is no such list; ERR_IO; errors of
+ * `each`. */
 int state_read(const struct settings *,
     int (*each)(void *arg, const char *name, const uint8_t group[4], uint16_t port,
 	struct err *),

@@ -1,5 +1,6 @@
-/* state.c: which images were served where, in a file that a restarted master reads: a line each,
- * "session NAME GROUP PORT".  Written as a whole and renamed; called in the master's first thread. */
+/* state.c: keeps the list of running sessions in a file for a restarted master, with a line
+ * "session NAME GROUP PORT" for each (slots.h).  The file is written as a whole and
+ * renamed.  sessions.c and master.c call it, in the master's first thread. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
-/* upload.c: take one image from a connection, prove it, and put it in its place.  The functions of the
- * header run in the master's first thread; receive() and what it calls in a thread of each upload. */
+/* upload.c: takes images from connections, proves them, and puts them in their places
+ * (upload.h).  answer.c and master.c call the functions of the header, in the master's first
+ * thread; receive() runs in a thread of each upload. */
 #include "mfrisbeed/master/upload.h"
 
 #include <arpa/inet.h>
@@ -32,14 +33,14 @@ enum {
 	PIECE_BYTES = 256 << 10,
 };
 
-/* Its thread has it, but for `ended` and the name, which does not change. */
+/* Until `ended` it belongs to its thread, except the name, which does not change. */
 struct upload {
-	char *name, *path; /* name NULL: free */
+	char *name, *path; /* name NULL: the place is free */
 	struct upload_request asked;
 	int listener;
 	pthread_t thread;
 	uint64_t began_us;
-	/* What came of it: */
+	/* The outcome: */
 	int rc;
 	struct err err;
 	uint64_t bytes, ended_us;
@@ -47,12 +48,12 @@ struct upload {
 };
 
 struct uploads {
-	struct cancel cancel; /* of all their threads */
+	struct cancel cancel; /* of the threads of all uploads */
 	struct history *history;
 	struct upload each[UPLOADS_MAX];
 };
 
-/* Wait for the descriptor: 1; 0: too long, -1. */
+/* Waits until the descriptor can be read: 1; -1 with the error, also when it takes too long. */
 static int
 await(const struct upload *u, int fd, struct err *e)
 {
@@ -74,7 +75,7 @@ await(const struct upload *u, int fd, struct err *e)
 	}
 }
 
-/* The connection of the host that asked; others are closed. */
+/* Accepts the connection of the host that asked, and closes those of others. */
 static int
 accept_one(const struct upload *u, struct err *e)
 {
@@ -123,7 +124,7 @@ verify_chunk(
 	return chunk_verify(c, bytes, arg, e);
 }
 
-/* Every chunk of what was written. */
+/* Verifies every chunk of the file that was written. */
 static int
 verify(const char *path, struct err *e)
 {
@@ -179,7 +180,7 @@ take_into_place(struct upload *u, int fd, struct err *e)
 	return output_commit(&out, false, e);
 }
 
-/* To whoever still listens: it was taken, or why not. */
+/* Tells the client, if it still listens, that the image was taken, or why not. */
 static void
 tell(int fd, int rc, const struct err *why)
 {
@@ -204,7 +205,7 @@ receive(void *arg)
 		log_info("image was uploaded name=%s", u->name);
 	else
 		log_warn("upload failed name=%s: %s", u->name, u->err.text);
-	int rc = u->rc; /* when it has ended, all of it may be gone */
+	int rc = u->rc; /* copied, because `u` may be freed once `ended` is set */
 	struct err e = u->err;
 	u->ended_us = clock_us();
 	atomic_store(&u->ended, true);
@@ -279,8 +280,8 @@ uploads_has(struct uploads *x, const char *name)
 	return false;
 }
 
-/* Make the folder if it is missing, and go into it.  Who can write to the uploads must not be able to lead
- * this program elsewhere with a link. */
+/* Makes the folder if it is missing, and goes into it.  A link is refused, so that nobody
+ * who can write to the folder of uploads leads this program elsewhere. */
 static int
 enter(int *dir, const char *folder, struct err *e)
 {
@@ -294,7 +295,7 @@ enter(int *dir, const char *folder, struct err *e)
 	return 0;
 }
 
-/* What has the name now is replaced: it is a file, or nothing. */
+/* The upload replaces what has its name now, which must be a file or nothing. */
 static int
 check_replaced(int dir, const char *file, struct err *e)
 {
@@ -305,7 +306,7 @@ check_replaced(int dir, const char *file, struct err *e)
 	return 0;
 }
 
-/* Folders in an upload's name, which begins at `from` of the path, are made. */
+/* Makes the folders in an upload's name, which begins at path[from]. */
 static int
 make_folders(char *path, size_t from, struct err *e)
 {

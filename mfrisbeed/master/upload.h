@@ -1,9 +1,10 @@
-/* upload.h: images that clients send: each over a connection of its own, whose bytes are the image and
- * whose end is its end.
+/* upload.h: images that clients send, each over a connection of its own that carries the
+ * image and nothing else.
  *
- * An upload is written beside its name, looked at as a whole when it has ended, and gets its name
- * only when it is an image, undamaged, and as long as was announced.  Whatever stops it leaves nothing.
- * All functions are called in one thread; each upload has a thread of its own. */
+ * An upload is written into a temporary file, checked as a whole when it has ended, and gets
+ * its name only when it is an undamaged image of the announced length.  An upload that fails
+ * leaves no file.  All functions are called in one thread; each upload has a thread of its
+ * own. */
 #ifndef MFRISBEED_MASTER_UPLOAD_H
 #define MFRISBEED_MASTER_UPLOAD_H
 
@@ -18,25 +19,27 @@ struct uploads;
 
 struct upload_request {
 	const char *name;
-	const char *path;     /* where it will be */
-	uint8_t from[4];      /* the only host that is heard */
-	uint8_t here[4];      /* our address, at which it is awaited */
-	uint64_t bytes;       /* announced; 0: not */
-	uint64_t bytes_max;
-	uint32_t timeout_s;   /* without a byte; 0: the usual */
+	const char *path;     /* where the image will be; it ends with the name */
+	uint8_t from[4];      /* address of the only host that may send it */
+	uint8_t here[4];      /* address of this host at which it is awaited */
+	uint64_t bytes;       /* announced length; 0: not announced */
+	uint64_t bytes_max;   /* longest upload that is allowed */
+	uint32_t timeout_s;   /* seconds without a byte; 0: the default */
 };
 
-/* history: of what was uploaded; NULL: none. */
+/* Makes a table without uploads.  Uploads are noted in the history, which is borrowed; NULL:
+ * in none.  ERR_NOMEM. */
 int uploads_new(struct uploads **, struct history *, struct err *);
-/* Ends those that run.  NULL is allowed. */
+/* Ends the uploads that run.  NULL is allowed. */
 void uploads_free(struct uploads *);
-/* Await an upload at *port.  ERR_REFUSED: too many run, or one of this name does (then the client may
- * try again later); ERR_IO. */
+/* Awaits an upload at *port; the request is copied.  ERR_REFUSED: too many uploads run, or
+ * one with this name, and the client may try again later; ERR_USAGE: the name leads through
+ * a link or a file; ERR_IO; ERR_NOMEM. */
 int uploads_begin(
     struct uploads *, const struct upload_request *, uint16_t *port, struct err *);
-/* Take over those that have ended. */
+/* Takes over the uploads that have ended, and notes them in the history. */
 void uploads_collect(struct uploads *);
-/* Does one of this name run? */
+/* Is an image with this name being uploaded? */
 bool uploads_has(struct uploads *, const char *name);
 
 #endif /* MFRISBEED_MASTER_UPLOAD_H */
