@@ -8,7 +8,7 @@
 
 #include "common/disk/disk.h"
 
-/* NULL: no memory. */
+/* The line of a session, with its image unless it is the only one.  NULL: no memory. */
 static char *
 text_of(const struct shown *s, bool alone)
 {

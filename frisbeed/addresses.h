@@ -4,8 +4,9 @@
 
 #include "frisbeed/shown.h"
 
-/* Of one session "ADDR:PORT\n" and a NUL, as the original writes it; of several, a line each
- * with the image.  Those that have failed are left out.  path NULL: nothing is to be done. */
+/* Writes the file.  For a single session it has "ADDR:PORT\n" and a NUL, as the original writes
+ * it; for several, a line "ADDR:PORT IMAGE" for each.  Sessions that have failed are left out.
+ * path NULL: nothing is done.  ERR_IO; ERR_NOMEM. */
 int addresses_write(const struct shown_all *, const char *path, struct err *);
 
 #endif /* FRISBEED_ADDRESSES_H */

@@ -31,7 +31,8 @@ struct whole {
 	bool table, stats_failed;
 };
 
-/* One alone: its failure is the program's. */
+/* Logs the failure of a session.  The failure of a single session is that of the program, which
+ * reports it at the end. */
 static void
 say_failure(const struct whole *d, const struct shown *s)
 {
@@ -39,7 +40,8 @@ say_failure(const struct whole *d, const struct shown *s)
 		log_err("session failed file=%s: %s", s->image, s->stats.err.text);
 }
 
-/* A session that could not be opened is shown, too.  -1: none of them can be served. */
+/* Opens all sessions.  A session that cannot be opened is shown, too.  -1: no session can be
+ * served. */
 static int
 open_sessions(struct whole *d, const struct place *places, uint32_t *numbers,
     struct err *e)
@@ -118,7 +120,7 @@ collect(struct whole *d)
 	}
 }
 
-/* Sessions see signals by themselves. */
+/* Shows the sessions until all have ended.  Sessions notice signals by themselves. */
 static void
 watch(struct whole *d)
 {
@@ -139,7 +141,7 @@ watch(struct whole *d)
 static void
 start(struct whole *d)
 {
-	struct err ignored; /* the statistics say it */
+	struct err ignored; /* the statistics have it */
 
 	for (unsigned i = 0; i < d->all.n; i++) {
 		const struct shown *s = &d->all.session[i];
@@ -154,7 +156,7 @@ start(struct whole *d)
 	}
 }
 
-/* The first failure, and how many there were. */
+/* Returns -1 when a session has failed, with the first failure and the number of failures. */
 static int
 outcome(const struct whole *d, struct err *e)
 {
@@ -180,7 +182,7 @@ daemon_exit_status(const struct err *e)
 	return e->os == EADDRINUSE ? EXIT_ADDRINUSE : err_exit_status(e);
 }
 
-/* How it ended; -1 when it failed, with *e. */
+/* Fills in how the program ends; -1 with the error when a session has failed. */
 static int
 ending(const struct whole *d, struct report_end *end, struct err *e)
 {
@@ -219,7 +221,7 @@ serve_all(struct whole *d, struct err *e)
 	return rc;
 }
 
-/* As long as one can be served, it is. */
+/* Serves the sessions that could be opened; fails only when there is none. */
 static int
 open_and_serve(struct whole *d, const struct place *places, struct err *e)
 {

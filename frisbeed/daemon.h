@@ -8,7 +8,7 @@
  * a session failed; the others were served anyway. */
 int daemon_run(const struct opts *, char **images, unsigned n, struct err *);
 
-/* Of a failure of daemon_run(). */
+/* The exit status of the program for an error of daemon_run(). */
 int daemon_exit_status(const struct err *);
 
 #endif /* FRISBEED_DAEMON_H */

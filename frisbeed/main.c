@@ -1,5 +1,5 @@
 /* main.c: frisbeed serves images, each to any number of clients in a multicast
- * group. main() runs in the first thread; each session has threads of its own. */
+ * group.  main() runs in the first thread; each session has threads of its own. */
 #include <limits.h>
 #include <stddef.h>
 
@@ -40,7 +40,8 @@ static const struct cli_program prog = {
 	    { own_opts, 0, "Serving" } },
 };
 
-/* What is written from now on is where -A and --stats say, and what a store needs. */
+/* Gives up the rights that serving does not need.  From now on the program can write only the
+ * files of -A and --stats, and what a store needs. */
 static int
 give_up(const struct opts *o, struct err *e)
 {

@@ -1,5 +1,5 @@
-/* options.c: the table of frisbeed's options, and what options mean together.
- * cli_main() reads it in the first thread. */
+/* options.c: the table of frisbeed's options, which cli_main() reads, and what options mean
+ * together.  daemon.c calls opts_configure(); all of it in the program's first thread. */
 #include "frisbeed/options.h"
 
 #include <stddef.h>
@@ -15,8 +15,8 @@ enum {
 	IDLE_S_DEFAULT = 1800,
 	UNICAST_DEFAULT = 64,
 };
-/* In bits a second, with neither -W nor -B nor -G: the most, where the card does not
- * say what it can do. */
+/* The highest rate, in bits a second, without -W, -B and -G, where the card does not name its
+ * own. */
 #define RATE_DEFAULT UINT64_C(10000000000)
 #define GAP_NOT_SET UINT64_MAX
 
@@ -110,9 +110,9 @@ const struct cli_opt own_opts[] = {
 	{ 0 },
 };
 
-/* Out of a store a chunk is put together as a whole: into the buffer that it is sent
- * from, when that is asked for at once.  Each unicast client has buffers of its own,
- * so those stay small. */
+/* The number of blocks that are read at a time.  A store puts a chunk together as a whole, and
+ * does so in the buffer from which it is sent when the whole chunk is read at once.  Each unicast
+ * client has buffers of its own, which therefore stay small. */
 static uint32_t
 run_blocks(const struct opts *o)
 {
@@ -122,8 +122,8 @@ run_blocks(const struct opts *o)
 	                                           : RUN_BLOCKS_DEFAULT;
 }
 
-/* Engines do not count what --group-key adds to each packet, so their rate is what
- * is left for the packets without it. */
+/* Engines do not count the header that --group-key adds to each packet, so their rate is the
+ * part of `rate` that is left for packets without it. */
 static uint64_t
 with_headers(const struct opts *o, uint64_t rate)
 {
@@ -145,7 +145,7 @@ opts_configure(const struct opts *o, uint64_t card_bits, struct server_config *c
 	bool chosen = o->rate != NULL || o->burst != 0 || o->gap_us != GAP_NOT_SET;
 	c->burst = o->burst != 0 ? (uint32_t)o->burst : BURST_DEFAULT;
 	c->gap_us = o->gap_us != GAP_NOT_SET ? o->gap_us : GAP_US_DEFAULT;
-	/* A rate that somebody has chosen is kept to. */
+	/* A rate that the user has chosen is kept. */
 	c->dynamic = o->dynamic || !chosen || (o->rate == NULL && c->gap_us == 0);
 	c->idle_us = o->idle_s * 1000000;
 	c->wait_clients = (uint32_t)o->wait_clients;

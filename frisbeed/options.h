@@ -1,4 +1,4 @@
-/* options.h: what frisbeed's command line says. */
+/* options.h: the options of frisbeed's command line. */
 #ifndef FRISBEED_OPTIONS_H
 #define FRISBEED_OPTIONS_H
 
@@ -10,10 +10,10 @@ struct opts {
 	struct session_config session;
 	const char *addr_file;  /* -A */
 	const char *stats_file; /* NULL: none */
-	const char *user;       /* --user; NULL: who started it */
+	const char *user;       /* --user; NULL: the user who has started it */
 	bool debug, dynamic, quiet, json, trace, syslog, force;
 	int64_t idle_s;
-	uint64_t run_blocks; /* 0: as the image is best read */
+	uint64_t run_blocks; /* -R; 0: as the image is best read */
 	uint64_t burst, gap_us;
 	uint64_t wait_clients; /* --wait; 0: not given */
 	const char *rate;     /* -W */
@@ -23,9 +23,9 @@ struct opts {
 extern const struct cli_opt own_opts[];
 extern const struct opts frisbeed_defaults;
 
-/* What of the engine's configuration the command line decides, and the rate in bits a
- * second that follows from it; 0: none.  card_bits: what the interface can do, 0: not
- * known. */
+/* Fills in the part of the engine's configuration that the command line decides, and *rate, in
+ * bits a second (0: no limit).  card_bits: the rate of the interface in bits a second; 0: not
+ * known.  ERR_USAGE. */
 int opts_configure(const struct opts *, uint64_t card_bits, struct server_config *,
     uint64_t *rate, struct err *);
 

@@ -104,7 +104,7 @@ put_clients(struct json *j, struct serve *serve, const struct shown *s,
     struct client_row *rows)
 {
 	const struct serve_stats *st = &s->stats;
-	/* Before the copy is made nobody is heard later than now. */
+	/* The time is taken after the copy, so that no client was heard later. */
 	uint32_t n = serve_clients(serve, s->number, rows, ROWS_MAX);
 	uint64_t now = clock_us();
 
@@ -116,7 +116,7 @@ put_clients(struct json *j, struct serve *serve, const struct shown *s,
 	json_end(j);
 }
 
-/* Of chunks out of a store. */
+/* The counters of the cache, for an image of a store. */
 static void
 put_cache(struct json *j, const struct serve_stats *s)
 {
@@ -147,7 +147,7 @@ put_session(struct json *j, struct serve *serve, const struct shown *s,
 	json_end(j);
 }
 
-/* Of all sessions together, which serve from files or from one store. */
+/* The sums over all sessions, which serve from files or from one store. */
 static void
 put_sums(struct json *j, const struct shown_all *all)
 {
@@ -171,7 +171,7 @@ put_sums(struct json *j, const struct shown_all *all)
 	put_cache(j, &sum);
 }
 
-/* NULL: no memory. */
+/* The whole document.  NULL: no memory. */
 static struct json *
 make_json(const struct shown_all *all, const struct report_end *end)
 {

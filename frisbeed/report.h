@@ -5,24 +5,24 @@
 #include "common/base/err.h"
 #include "frisbeed/shown.h"
 
-/* How it ended: status 0, or why not. */
+/* How the program ends. */
 struct report_end {
-	struct err failure;
-	int status;
+	struct err failure; /* valid when status is not 0 */
+	int status;         /* exit status; 0: nothing has failed */
 };
 
-/* Write the sums, each session with its clients, and what failed (end; NULL: the
- * server is still running) into the file, which is replaced as a whole. path NULL:
- * do nothing.  ERR_IO, ERR_NOMEM. */
+/* Writes the sums, each session with its clients, and the failure (of `end`; NULL: the server
+ * is still running) into the file, which is replaced as a whole.  path NULL: nothing is done.
+ * ERR_IO; ERR_NOMEM. */
 int report_save_stats(const struct shown_all *, const struct report_end *,
     const char *path, struct err *);
-/* The same on standard output. */
+/* Prints what report_save_stats() writes on standard output.  ERR_IO; ERR_NOMEM. */
 int report_print_stats(
     const struct shown_all *, const struct report_end *, struct err *);
-/* What was done, at the end of a session, and which clients have not said that they have the
- * whole image: a line for each. */
+/* Logs, at the end of a session, what it has done, and a line for each client that has not said
+ * that it has the whole image. */
 void report_done(const struct shown_all *, const struct shown *);
-/* What is being done: only of those that have sent something since the last time. */
+/* Logs a line for each session that has sent something since the last call. */
 void report_progress(const struct shown_all *);
 
 #endif /* FRISBEED_REPORT_H */

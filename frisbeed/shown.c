@@ -1,11 +1,11 @@
-/* shown.c: looks at the statistics of sessions for whoever shows them.  daemon.c calls this, in
- * the program's first thread. */
+/* shown.c: copies the statistics of sessions for the reports and the table (shown.h).  daemon.c
+ * calls it, in the program's first thread. */
 #include "frisbeed/shown.h"
 
 static void
 look(const struct shown_all *all, struct shown *s)
 {
-	struct err ignored; /* what is shown is never removed */
+	struct err ignored; /* there is none: sessions that are shown are never removed */
 
 	(void)serve_stats(all->serve, s->number, &s->stats, &ignored);
 }

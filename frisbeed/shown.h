@@ -5,22 +5,23 @@
 #include "frisbeed/serve/serve.h"
 
 struct shown {
-	const char *image; /* the operand's */
-	uint32_t number;   /* of serve.h */
+	const char *image; /* of the operand */
+	uint32_t number;   /* of the session (serve.h) */
 	struct serve_stats stats;
-	uint64_t said; /* packets that it had sent when a line said so last */
+	uint64_t said; /* packets that it had sent when report_progress() last said so */
 };
 
-/* All of them, in the order of the operands. */
+/* All sessions, in the order of the operands. */
 struct shown_all {
 	struct serve *serve;
 	struct shown *session;
 	unsigned n;
 };
 
-/* Their statistics, as they are now. */
+/* Copies the present statistics of all sessions. */
 void shown_look(const struct shown_all *);
-/* The same for the one of this number, which is there. */
+/* Copies the present statistics of the session with this number, which must exist, and returns
+ * it. */
 struct shown *shown_look_at(const struct shown_all *, uint32_t number);
 
 #endif /* FRISBEED_SHOWN_H */

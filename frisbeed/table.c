@@ -25,10 +25,11 @@ enum {
 	LINE_MAX_BYTES = 512,
 };
 
-/* There is one terminal.  Between log_hold() and log_release(). */
+/* Lines of the table that are on the terminal.  It is used between log_hold() and
+ * log_release(). */
 static unsigned drawn;
 
-/* With the cursor below the table. */
+/* Erases the table; the cursor is below it. */
 static void
 erase(void)
 {
@@ -66,7 +67,7 @@ line(const struct winsize *w, const char *fmt, ...)
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
 	size_t len = strlen(plain_text(text));
-	/* What is cut is cut between characters. */
+	/* A line that is too long is cut between characters. */
 	while ((n = plain_char(text + at, len - at, &code)) > 0 && at + n <= room)
 		at += n;
 	say(stderr, "%.*s\n", (int)at, text);
@@ -111,7 +112,7 @@ draw_client(const struct winsize *w, const struct seen *c, uint64_t now_us, uint
 	const struct client_row *r = &c->row;
 	char text[ADDR_TEXT_MAX], name[32], done[8] = "-", rate[32] = "", left[32] = "";
 	bool aside = c->doing == CLIENT_DOING_ASIDE;
-	/* It was heard after the time was taken, perhaps. */
+	/* The client may have been heard after the time was taken. */
 	double silent = now_us > r->heard_us ? (double)(now_us - r->heard_us) / 1e6 : 0;
 
 	snprintf(name, sizeof name, r->port != 0 ? "%s:%u" : "%s", addr_text(r->ip, text),
@@ -129,7 +130,7 @@ draw_client(const struct winsize *w, const struct seen *c, uint64_t now_us, uint
 	    100 * (aside ? r->share_received : client_row_loss(r, sent)), silent);
 }
 
-/* What has no room on the terminal: how many of each kind. */
+/* Prints how many clients of each kind have no room on the terminal. */
 static void
 draw_rest(const struct winsize *w, const struct seen *c, uint32_t n)
 {

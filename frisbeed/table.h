@@ -5,7 +5,8 @@
 
 #include "frisbeed/shown.h"
 
-/* Log lines make the table go away until it is drawn again. */
+/* Begin to draw the table, draw it with the present statistics, and remove it at the end.  A line
+ * of the log erases the table until it is drawn again. */
 void table_begin(void);
 void table_draw(const struct shown_all *);
 void table_end(void);

@@ -18,8 +18,8 @@ static const uint64_t ALL = UINT64_MAX;
 struct member {
 	bool used;
 	uint64_t grant, demand; /* bits a second */
-	uint64_t at_us, sent;   /* when it was judged last, and had sent */
-	uint64_t rate;          /* what it really sent until then, bits a second */
+	uint64_t at_us, sent;   /* when it was judged last; bits it had sent by then */
+	uint64_t rate;          /* at which it really sent before, bits a second */
 };
 
 struct budget {
@@ -84,7 +84,7 @@ fair_share(const struct budget *b, uint64_t demand)
 		n = b->n - small;
 		left = b->total > sum ? b->total - sum : 0;
 	}
-	/* No member wants more: what is left is shared equally, too. */
+	/* When all members get what they want, the rest is shared equally, too. */
 	if (n == 0)
 		return demand + left / b->n;
 	return demand < level ? demand : level;

@@ -15,19 +15,20 @@
 
 struct budget;
 
-/* What each member may always send. */
+/* Bits a second that each member may always send. */
 enum { SHARE_LEAST_BITS = 20000 };
 
-/* NULL: no memory. */
+/* Makes a budget of this rate for at most members_max members.  NULL: no memory. */
 struct budget *budget_new(uint64_t bits_per_s, unsigned members_max);
 void budget_free(struct budget *);
-/* A number for the other calls, or -1: there are members_max. */
+/* Adds a member, and returns its number for the other calls; -1: there are members_max. */
 int budget_enter(struct budget *, uint64_t now_us);
 void budget_leave(struct budget *, int member);
-/* sent_bits: since it entered.  Its rate from now on, in bits a second. */
+/* The member has sent sent_bits bits since it entered.  Returns its rate from now on, in bits a
+ * second. */
 uint64_t budget_share(struct budget *, int member, uint64_t now_us, uint64_t sent_bits);
-/* An equal part of what all of them have sent lately, in bits a second: the network has
- * carried that. */
+/* An equal part of the rate at which all members have sent lately, in bits a second: a rate that
+ * the network has carried. */
 uint64_t budget_carried(struct budget *, int member);
 
 #endif /* FRISBEED_SERVE_BUDGET_H */

@@ -20,7 +20,7 @@ struct clients {
 	pthread_mutex_t lock;
 	uint32_t chunks; /* of the image; 0: not known */
 	uint32_t done;   /* clients that left with the whole image */
-	uint32_t endings; /* of loads */
+	uint32_t endings; /* loads that have ended */
 	struct lru order;
 	struct client_row *row;
 };
@@ -75,7 +75,8 @@ find(const struct clients *c, const uint8_t ip[4], uint16_t port)
 	return i;
 }
 
-/* asks: the client wants something; clients that only join or leave give way first. */
+/* The row of a client, which is made where there is none.  asks: the client wants something; the
+ * rows of clients that only join or leave are replaced first. */
 static struct client_row *
 row_of(struct clients *c, uint64_t now_us, const uint8_t ip[4], uint16_t port,
     uint64_t sent, bool asks)
@@ -266,7 +267,7 @@ clients_count(struct clients *c, uint32_t *known, uint32_t *done)
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* Of the two that come next, the one heard later. */
+/* The one of two rows that was heard later. */
 static uint32_t
 later(const struct clients *c, const uint32_t at[2])
 {

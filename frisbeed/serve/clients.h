@@ -23,7 +23,7 @@ enum client_doing {
 	CLIENT_DOING_SLOW_LINK, /* it lacks much of what is sent */
 	CLIENT_DOING_SLOW_DISK, /* its memory for chunks is full */
 	CLIENT_DOING_LOADING,
-	CLIENT_DOING_FLUSHING, /* all is there, and is being written */
+	CLIENT_DOING_FLUSHING, /* it has received everything, and is writing it */
 	CLIENT_DOING_LEFT,     /* a base-protocol client, which does not say how it ended */
 	CLIENT_DOING_DONE,
 };
@@ -32,16 +32,16 @@ struct client_row {
 	uint8_t ip[4];
 	uint16_t port; /* 0: the session's */
 	uint64_t first_us, heard_us;
-	uint64_t began_us; /* its load: when it came, or joined again after the last one had ended */
-	uint32_t ending;   /* the session's endings of loads are counted; of its last one; 0: none */
+	uint64_t began_us; /* its load: when it came, or joined again after a load had ended */
+	uint32_t ending;   /* number of its last ended load among those of the session; 0: none */
 	uint64_t messages, joins, blocks_lost;
-	uint64_t sent_before; /* blocks of the session, before it came */
-	uint64_t blocks, of;  /* how far it is; of 0: not known */
-	uint64_t told_us;     /* when that was said */
-	uint8_t doing;        /* enum wirext_doing, as it said; 0: it did not */
+	uint64_t sent_before; /* blocks that the session had sent before it came */
+	uint64_t blocks, of;  /* blocks that it has, of the image's; of 0: not known */
+	uint64_t told_us;     /* when it said how far it is */
+	uint8_t doing;        /* enum wirext_doing, as it said; 0: it did not say */
 	bool extension, left, gone;
 	bool lapsed; /* it was gone, and has not joined again since */
-	bool outcome_known, whole; /* by its LEAVE2 */
+	bool outcome_known, whole; /* its LEAVE2 says how it ended; with the whole image */
 	bool aside;                /* the server does not heed its complaints */
 	double share_received; /* with aside: the share of the sent blocks it receives,
 	                          0..1 */
@@ -57,10 +57,10 @@ void clients_free(struct clients *);
  * sent: how many blocks the session has sent so far. */
 void clients_heard(struct clients *, uint64_t now_us, const void *pkt, size_t len,
     const uint8_t from[4], uint16_t port, uint64_t sent);
-/* How far a client has got that is served alone. */
+/* A client that is served alone has `blocks` of the `of` blocks of the image. */
 void clients_progress(
     struct clients *, const uint8_t ip[4], uint16_t port, uint64_t blocks, uint64_t of);
-/* How many chunks the image has, for clients that say how many they have. */
+/* The image has this number of chunks; clients say how many of them they have. */
 void clients_image(struct clients *, uint32_t chunks);
 /* The engine has forgotten the clients of this address, which were silent. */
 void clients_gone(struct clients *, const uint8_t ip[4]);
@@ -68,20 +68,20 @@ void clients_gone(struct clients *, const uint8_t ip[4]);
  * what share of what is sent it gets. */
 void clients_aside(struct clients *,
     bool (*is)(void *arg, const uint8_t ip[4], double *share_received), void *arg);
-/* Copy up to max rows, those heard last first.  Returns how many; *total is how many there
- * are. */
+/* Copies up to max rows, the clients heard last first.  Returns the number of copied rows; *total
+ * is the number of all rows. */
 uint32_t clients_copy(
     struct clients *, struct client_row *rows, uint32_t max, uint32_t *total);
 /* How many clients are known, and how many of them have said that they are complete. */
 void clients_count(struct clients *, uint32_t *known, uint32_t *done);
-/* sent: how many blocks the session has sent so far. */
+/* What the client does now.  sent: the number of blocks that the session has sent so far. */
 enum client_doing client_row_doing(const struct client_row *, uint64_t sent);
 const char *client_doing_name(enum client_doing);
 /* Blocks a second since it came, and seconds until it is complete at that rate; 0: not
  * known. */
 double client_row_rate(const struct client_row *);
 double client_row_seconds_left(const struct client_row *);
-/* Lost of what was sent since it came: 0..1. */
+/* The share of the blocks sent since it came that it has lost: 0..1. */
 double client_row_loss(const struct client_row *, uint64_t sent);
 
 #endif /* FRISBEED_SERVE_CLIENTS_H */

@@ -1,6 +1,6 @@
-/* Which image is being served: see identity.h.  A session makes it before its threads
- * begin; their loops call identity_look() once a second and identity_changed() in each
- * turn, the readers identity_holds() for each run of blocks. */
+/* identity.c: the identity of the image that is served (identity.h).  session.c makes it before
+ * the session's threads begin.  Loops of streams call identity_look() once a second and
+ * identity_changed() in each turn; readers call identity_holds() for each run of blocks. */
 #include "frisbeed/serve/identity.h"
 
 #include <errno.h>
@@ -49,7 +49,7 @@ sampled(const struct identity *d, uint32_t i)
 					    (d->nsamples - 1));
 }
 
-/* Is the chunk one of them?  Its number among them, or nsamples. */
+/* The number of a chunk among the samples, or nsamples when it is none of them. */
 static uint32_t
 sample_of(const struct identity *d, uint32_t chunk)
 {
@@ -60,7 +60,8 @@ sample_of(const struct identity *d, uint32_t chunk)
 	return i;
 }
 
-/* Bytes of a chunk; fewer only at the end of a file that is no image. */
+/* Reads a chunk and sets *n to its bytes, which are fewer only at the end of a file that is no
+ * image. */
 static int
 read_chunk(const struct identity *d, uint32_t chunk, uint8_t *to, size_t *n,
     struct err *e)
@@ -72,7 +73,7 @@ read_chunk(const struct identity *d, uint32_t chunk, uint8_t *to, size_t *n,
 	    to, e);
 }
 
-/* What all chunks of the image have in common; nothing when it cannot be told. */
+/* Notes what all chunks of the image have in common, where the first chunk tells it. */
 static void
 note_image(struct identity *d, const uint8_t *first)
 {
@@ -225,8 +226,8 @@ is_same(const struct identity *d, uint32_t chunk)
 	return same;
 }
 
-/* Called with the lock, which is released meanwhile: look at the chunk, unless that was
- * done since the file was last touched. */
+/* Looks at a chunk, unless that was done since the file was last touched.  The caller holds the
+ * lock, which is released meanwhile. */
 static void
 look_at(struct identity *d, uint32_t chunk)
 {
@@ -265,7 +266,7 @@ identity_main(void *arg)
 	return NULL;
 }
 
-/* Called with the lock: all chunks are to be looked at. */
+/* Makes all chunks be looked at again.  The caller holds the lock. */
 static void
 begin(struct identity *d)
 {
@@ -274,7 +275,7 @@ begin(struct identity *d)
 	if (d->good == NULL)
 		d->good = malloc(d->nchunks);
 	if (d->good == NULL || !provable) {
-		d->changed = true; /* nothing shows that it is not */
+		d->changed = true; /* nothing can show that it is the same */
 		return;
 	}
 	memset(d->good, 0, d->nchunks);

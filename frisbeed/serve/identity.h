@@ -1,9 +1,9 @@
-/* identity.h: which image is being served, by its content, and whether it still is that.
+/* identity.h: identifies the image that is served by its content, and notices changes.
  *
  * The identity is a hash over the size and up to sixteen whole chunks, the first and the
- * last among them: a copy of the file on another host has the same one, and so has a
- * file whose time of change alone is another.  Of an image in a store, it is that of all
- * its bytes.
+ * last among them.  A copy of the file on another host has the same identity, and so has a
+ * file of which only the time of change differs.  The identity of an image in a store is a
+ * hash of all its bytes.
  *
  * When the size of the open file changes, it is another file.  When only its time of
  * change does, each chunk is looked at again: one that belongs to the identity by its
@@ -37,7 +37,7 @@ void identity_free(struct identity *);
 const uint8_t *identity_bytes(const struct identity *); /* WIREXT_IDENTITY_BYTES */
 /* Look at the open file's size and time, now and then.  ERR_IO. */
 int identity_look(struct identity *, struct err *);
-/* Is it known that the content is another one? */
+/* Is it known that the content has changed? */
 bool identity_changed(struct identity *);
 /* Before bytes of this chunk are sent: are they still what they were, as far as the last
  * look tells?  May read the chunk. */

@@ -22,10 +22,10 @@
 
 enum {
 	WAKE_US = 200000,        /* the loop looks at -T and for signals at least this often */
-	RESEND_US = 1000,        /* after the kernel had no room */
-	BATCHES_A_TURN = 8,      /* then requests are looked at again */
-	FILE_CHECK_US = 1000000, /* is it still the same file? */
-	FAREWELL_US = 2000000,   /* if not, clients are told so for this time */
+	RESEND_US = 1000,        /* until sending is tried again when the kernel had no room */
+	BATCHES_A_TURN = 8,      /* batches that are sent before requests are handled again */
+	FILE_CHECK_US = 1000000, /* between two checks that the file has not changed */
+	FAREWELL_US = 2000000,   /* for which clients are told that the file has changed */
 	/* after this time without a word of any client, the group is joined again */
 	PATIENCE_US = 2000000,
 };
@@ -96,7 +96,7 @@ collect_reads(struct loop *l, struct err *e)
 	return 0;
 }
 
-/* What a client waits for is asked of the source before all else. */
+/* Asks the source for the chunks that a client waits for, before all others. */
 static void
 ask_source(struct loop *l)
 {
@@ -119,7 +119,7 @@ collect_arrivals(struct loop *l, struct err *e)
 	return rc;
 }
 
-/* Send a batch: 1 it is empty now, 0 it has to wait, -1. */
+/* Sends a batch.  1: it is empty now; 0: the rest has to wait; -1: error. */
 static int
 flush_batch(struct loop *l, struct batch *b, struct err *e)
 {
@@ -220,7 +220,8 @@ is_full(const struct loop *l)
 	       l->packs.n == SOCK_BATCH_MAX;
 }
 
-/* Fill and send one batch of each: 1 there may be more, 0 not now, -1. */
+/* Fills and sends one batch of each kind.  1: there may be more; 0: there is no more now; -1:
+ * error. */
 static int
 send_batch(struct loop *l, struct err *e)
 {
@@ -243,7 +244,7 @@ send_some(struct loop *l, struct err *e)
 
 	for (int i = 0; rc == 1 && i < BATCHES_A_TURN; i++) {
 		rc = send_batch(l, e);
-		l->now = clock_us(); /* time signals tell it */
+		l->now = clock_us(); /* time signals contain it */
 	}
 	return rc < 0 ? -1 : 0;
 }
@@ -326,8 +327,8 @@ look_at_file(struct loop *l, struct err *e)
 	return identity_look(l->cfg->identity, e);
 }
 
-/* A file that was written to or cut is no image any more.  One that only lost its name
- * is still whole: it is served to the end. */
+/* Checks the file.  A file that was written to or cut is no image any more.  A file that only
+ * has lost its name is still whole, and is served to the end. */
 static int
 check_file(struct loop *l, struct err *e)
 {
@@ -362,7 +363,7 @@ receive(struct loop *l, struct err *e)
 	                              : 0;
 }
 
-/* False: the session is to end. */
+/* Lets the stream look at the engine.  False: the session is to end. */
 static bool
 tick(struct loop *l)
 {

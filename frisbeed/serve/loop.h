@@ -24,8 +24,8 @@ struct loop_config {
 	uint64_t tick_us;
 };
 
-/* Serve until a signal, until server_done(), or an error: one is that the file changes
- * under the session. */
+/* Serves until a signal, until server_done(), or until an error.  It is an error when the file
+ * changes under the session.  All arguments stay the caller's. */
 int serve_run(struct server *, struct sock *, struct source *,
     const struct loop_config *, struct err *);
 

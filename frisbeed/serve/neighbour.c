@@ -1,8 +1,8 @@
-/* neighbour.c: two servers on one group and port confuse everybody, so before a session
- * begins it is asked whether another server is there.  It is asked as "frisbee --doctor"
- * asks: by a JOIN that new servers do not count, and that a LEAVE follows for base-protocol
- * servers.  A server that was killed does not answer.  serve.c calls this, in the thread
- * that opens sessions. */
+/* neighbour.c: asks, before a session begins, whether another server is at its group and port
+ * (neighbour.h), because two servers there would confuse all clients.  The question is that of
+ * "frisbee --doctor": a JOIN that new servers do not count, followed by a LEAVE for base-protocol
+ * servers.  A server that was killed does not answer.  serve.c calls it, in the thread that opens
+ * sessions. */
 #include "frisbeed/serve/neighbour.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ enum {
 	WAKE_MS = 10,
 };
 
-/* One session's question, and what came. */
+/* The question of one session, and what has come of it. */
 struct question {
 	struct session *session;
 	struct auth *auth;     /* as a client has it */
@@ -115,7 +115,8 @@ conclude(const struct question *q, uint32_t id)
 	s->unicast.stream.sock = NULL;
 }
 
-/* As a client asks, so that a session with the same --group-key answers. */
+/* Begins the question.  It is authenticated as that of a client, so that a session with the same
+ * --group-key answers. */
 static int
 begin(struct question *q, struct err *e)
 {

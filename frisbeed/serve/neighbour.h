@@ -4,9 +4,9 @@
 
 #include "frisbeed/serve/session.h"
 
-/* Ask on all sessions' sockets, for a quarter of a second in all; a session that is
- * answered fails (os EADDRINUSE), with the address in its error.  Those that serve a
- * single address are not asked.  ERR_IO. */
+/* Asks on the sockets of all n sessions, for a quarter of a second in all.  A session that
+ * gets an answer fails (os EADDRINUSE), with the address in its error.  Sessions that serve
+ * a single address do not ask.  ERR_IO; ERR_CANCELLED. */
 int neighbours_look(struct session **, unsigned n, struct err *);
 
 #endif /* FRISBEED_SERVE_NEIGHBOUR_H */

@@ -8,8 +8,8 @@
 #include "common/base/err.h"
 #include "common/image/read/source.h"
 
-/* source_read_run(), tried again for ten seconds, with a line in the log, when it fails in a way
- * that may pass.  Ends early by a signal.  From any thread. */
+/* Calls source_read_run(), and again for ten seconds, with a line in the log, when it fails in a
+ * way that may pass.  A signal ends it early.  It may be called in any thread. */
 int patient_read(struct source *, uint32_t chunk, uint32_t first, uint32_t count, void *to,
     struct err *);
 

@@ -1,5 +1,6 @@
-/* place.c: reads which image goes to which group and port.  frisbeed/daemon.c calls this for
- * its operands, and session.c for a copy of its own; in any thread. */
+/* place.c: reads which image goes to which group and port (place.h).  frisbeed/daemon.c calls it
+ * for its operands, session.c for a copy of its own, and other servers for single places; in any
+ * thread. */
 #include "frisbeed/serve/place.h"
 
 #include <stdio.h>
@@ -11,7 +12,7 @@
 #include "common/net/netif_speed.h"
 #include "common/wire/addr.h"
 
-/* Split "ADDR:PORT", "ADDR" or ":PORT"; false: it is none of them. */
+/* Splits "ADDR:PORT", "ADDR" or ":PORT".  False: the text is none of them. */
 static bool
 split(const char *s, char addr[16], char port[16])
 {
@@ -64,7 +65,7 @@ point_to_own(struct place *p)
 	p->net.port = p->port[0] != '\0' ? p->port : NULL;
 }
 
-/* *counted: how many images have used an address of -m so far. */
+/* Parses one operand.  *counted: the number of images that have used the address of -m so far. */
 static int
 parse(struct place *p, const char *operand, const struct net_options *common,
     unsigned *counted, struct err *e)

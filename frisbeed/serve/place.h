@@ -19,18 +19,20 @@ struct place {
 	struct net_options net;
 };
 
-/* All of them; ERR_USAGE, also when two are at the same place. */
+/* Parses n operands into an array, which places_free() releases.  ERR_USAGE, also when two images
+ * are at the same place; ERR_NOMEM. */
 int places_parse(struct place **, char **operands, unsigned n,
     const struct net_options *common, struct err *);
-/* One, by itself: this image at the address and the port that `net` names.  Image, address,
+/* Makes a single place: this image at the address and the port that `net` names.  Image, address,
  * port and interface are copied; what else `net` points to stays the caller's.  ERR_USAGE when
  * one of them is too long to be an address or a port; ERR_NOMEM. */
 int places_one(
     struct place **, const char *image, const struct net_options *net, struct err *);
-/* The bits a second of the fastest card that an image is sent by; 0: not known.  What is wrong
- * with a place is told when it is opened. */
+/* The rate, in bits a second, of the fastest card by which an image of the n places is sent; 0:
+ * not known.  Errors in a place are found when it is opened. */
 uint64_t places_card_bits(const struct place *, unsigned n);
-/* The array itself, too; a key that was copied with its options is wiped.  NULL is allowed. */
+/* Releases n places and the array, and wipes a key that was copied with the options.  NULL is
+ * allowed. */
 void places_free(struct place *, unsigned n);
 
 #endif /* FRISBEED_SERVE_PLACE_H */

@@ -1,5 +1,5 @@
-/* probes.c: packets of "frisbee --doctor" are told from others and answered.  loop.c calls
- * this in the thread of its stream. */
+/* probes.c: recognises packets of "frisbee --doctor" and answers them (probes.h).  loop.c
+ * calls it in the thread of its stream. */
 #include "frisbeed/serve/probes.h"
 
 #include <netinet/in.h>
@@ -11,9 +11,9 @@
 #include "frisbeed/server/server_probe.h"
 
 enum {
-	/* how many packets are looked at before it is the session's turn */
+	/* packets that are handled before it is the session's turn */
 	TURN = 16,
-	BUFFER_BYTES = 262144, /* of the socket: what is too much is dropped there */
+	BUFFER_BYTES = 262144, /* of the socket, which drops what has no room */
 };
 
 struct probes {

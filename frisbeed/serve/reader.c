@@ -1,5 +1,5 @@
-/* reader.c: runs of blocks are read in a thread of their own, as loop.c asks for them in
- * the stream's thread. */
+/* reader.c: reads runs of blocks in a thread of its own (reader.h).  loop.c asks for them in the
+ * stream's thread. */
 #include "frisbeed/serve/reader.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "frisbeed/serve/identity.h"
 #include "frisbeed/serve/patient.h"
 
-/* The end of a chunk is looked at in pieces of this many blocks. */
+/* The empty end of a chunk is searched in pieces of this many blocks. */
 enum { LOOK_BLOCKS = 16 };
 
 struct reader {
@@ -44,7 +44,7 @@ buffer(const struct reader *r, uint32_t buf)
 	                                      : r->blocks + (r->ahead + urgent) * each;
 }
 
-/* Blocks up to the last one that is not all zero. */
+/* The number of blocks up to the last one that is not all zero. */
 static uint32_t
 used_blocks(const uint8_t *bytes, uint32_t n)
 {
@@ -56,7 +56,8 @@ used_blocks(const uint8_t *bytes, uint32_t n)
 	return n;
 }
 
-/* Every byte of the end is looked at: nothing is believed of what the image says. */
+/* Finds the blocks before the empty end of a chunk.  Every byte of the end is read: what the
+ * image says of itself is not trusted. */
 static int
 find_content(struct reader *r, const struct server_run *run)
 {

@@ -12,25 +12,26 @@ struct reader;
 struct identity;
 
 enum reader_event {
-	READER_READ,   /* buffer n has what it was asked for */
-	READER_FAILED, /* the last event: see reader_error() */
+	READER_READ,   /* n: a buffer, which holds the run that was asked for */
+	READER_FAILED, /* the last event; reader_error() says why */
 };
 
-/* With `content`, also how much of each chunk is not empty is found out.  What the
- * identity (NULL: not asked) does not hold to be the same any more is never given out.
- * `ahead` buffers of run_blocks blocks each, behind them SERVER_PARITY_BUFFERS of a whole
- * chunk, and SERVER_URGENT_BUFFERS of run_blocks blocks.  What becomes of them comes through the mailbox, as
- * enum reader_event has it. */
+/* Makes a reader and its thread.  It has `ahead` buffers of run_blocks blocks each, behind them
+ * SERVER_PARITY_BUFFERS of a whole chunk, and SERVER_URGENT_BUFFERS of run_blocks blocks.  Runs
+ * that were read are told through the mailbox, by enum reader_event.  content: the reader also
+ * finds the empty end of each chunk.  Chunks that the identity (NULL: not asked) does not hold
+ * to be the same any more are never given out.  ERR_NOMEM, ERR_IO. */
 int reader_new(struct reader **, struct source *, uint32_t ahead, uint32_t run_blocks,
     bool content, struct identity *, struct mailbox *, struct err *);
 /* Waits for the thread. */
 void reader_free(struct reader *);
-/* Never blocks: no more than `ahead` runs, and SERVER_URGENT_BUFFERS, are out at a time. */
+/* Asks for a run.  It never blocks: at most `ahead` runs, and SERVER_URGENT_BUFFERS urgent ones,
+ * may be asked for at a time. */
 void reader_ask(struct reader *, const struct server_run *);
 /* Block `at` of a buffer: WIRE_BLOCK_BYTES. */
 const uint8_t *reader_block(const struct reader *, uint32_t buf, uint32_t at);
-/* Of the run that was read into this buffer: its chunk, and how many blocks that has
- * before those that are all zero.  False: that is not known. */
+/* Tells of the run that was read into this buffer its chunk, and the number of blocks of the
+ * chunk before its empty end.  False: the number is not known. */
 bool reader_content(
     const struct reader *, uint32_t buf, uint32_t *chunk, uint32_t *blocks);
 /* Why reading failed. */

@@ -8,7 +8,7 @@
 
 #include "frisbeed/serve/neighbour.h"
 
-/* Streams that may share the rate. */
+/* The number of streams that may share the rate. */
 static unsigned
 members_max(const struct serve_config *c)
 {
@@ -75,7 +75,7 @@ free_place(struct serve *s)
 	return at;
 }
 
-/* Room for n sessions, and numbers for them. */
+/* Reserves room and numbers for n sessions. */
 static int
 reserve(struct serve *s, unsigned n, uint32_t *numbers, struct err *e)
 {
@@ -136,7 +136,8 @@ put_into_table(struct serve *s, struct session **sessions, unsigned n)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* Nobody else sees the sessions until they are in the table: others need not wait. */
+/* Opens n sessions.  Other threads do not see them until they are in the table, and need not
+ * wait. */
 static int
 open_sessions(struct serve *s, const struct place *places, unsigned n, uint32_t *numbers,
     struct source *image, struct err *e)

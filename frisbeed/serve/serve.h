@@ -33,7 +33,7 @@ struct serve_config {
 	bool unicast_too;
 };
 
-/* Of one session, all of it as it was at one moment. */
+/* The statistics of one session, all taken at one moment. */
 struct serve_stats {
 	enum session_state state;
 	struct err err;      /* SESSION_FAILED: why */
@@ -48,7 +48,7 @@ struct serve_stats {
 
 struct serve;
 
-/* ERR_NOMEM, ERR_IO. */
+/* Makes a server without sessions, which serve_free() releases.  ERR_NOMEM, ERR_IO. */
 int serve_new(struct serve **, const struct serve_config *, struct err *);
 /* Ends all sessions that still run, and waits for them.  NULL is allowed. */
 void serve_free(struct serve *);
@@ -82,14 +82,14 @@ int serve_remove(struct serve *, uint32_t number, struct err *);
 
 /* A descriptor for poll(2): it is readable when serve_take_ended() may have something. */
 int serve_fd(const struct serve *);
-/* Which session has ended or failed since it was started?  Each is named once, but those that
- * are removed before that.  False: none has. */
+/* Sets *number to a session that has ended or failed since it was started.  Each session is named
+ * once, unless it is removed before.  False: there is none. */
 bool serve_take_ended(struct serve *, uint32_t *number);
 
 /* To be called once a second by one of the caller's threads: the rate in the statistics is that
  * between the last two calls. */
 void serve_sample(struct serve *);
-/* ERR_ABSENT when there is none of this number. */
+/* Copies the statistics of a session.  ERR_ABSENT: there is no session with this number. */
 int serve_stats(struct serve *, uint32_t number, struct serve_stats *, struct err *);
 /* Copies up to max rows, those heard last first: how many.  0: there is no such session. */
 uint32_t serve_clients(

@@ -1,5 +1,5 @@
-/* serve_stats.c: what is told of the sessions of one process.  Who serves images calls this, in
- * any thread; the engines put what they have done into the session's tally meanwhile. */
+/* serve_stats.c: the statistics of the sessions of one process (serve.h).  Programs that serve
+ * images call it, in any thread; engines add to the tally of their session meanwhile. */
 #include "frisbeed/serve/serve_impl.h"
 
 #include <string.h>

@@ -1,12 +1,13 @@
-/* served.c: the file or source of an image is opened, and asked whether it can be served.
- * session.c calls this before the session's thread is started. */
+/* served.c: opens the file or source of an image, and checks that it can be served (served.h).
+ * session.c calls it before the session's thread is started. */
 #include "frisbeed/serve/served.h"
 
 #include "common/base/log.h"
 #include "common/image/read/image.h"
 #include "emustore/store/store_disk.h"
 
-/* Is it an image?  One that looks like it but cannot be read is refused. */
+/* Checks whether a file is an image.  A file that looks like an image, but cannot be read as one,
+ * is refused. */
 static int
 inspect(const char *path, struct disk *d, bool *whole_chunks, struct err *e)
 {

@@ -59,13 +59,13 @@ void session_open_second(struct session *);
 /* In a thread, which works for the caller's owner (cancel.h); SESSION_HAS_ENDED comes through
  * the mailbox when it is over.  -1: the session has failed, its err says why. */
 int session_start(struct session *, struct budget *, struct mailbox *ended);
-/* Its thread is to end soon, as it does after a signal. */
+/* Makes the session's thread end soon, as after a signal. */
 void session_stop(struct session *);
-/* Waits for its thread, and takes over how it ended. */
+/* Waits for the session's thread, and takes over how it ended. */
 void session_join(struct session *);
-/* It has no thread any more.  NULL is allowed. */
+/* Releases a session that has no thread any more.  NULL is allowed. */
 void session_free(struct session *);
-/* Since it was started, and until it ended; 0: it was not started. */
+/* The seconds from its start until its end, or until now; 0: it was not started. */
 double session_seconds(const struct session *);
 
 #endif /* FRISBEED_SERVE_SESSION_H */

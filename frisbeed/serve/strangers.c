@@ -156,7 +156,7 @@ stranger_of(struct strangers *s, const uint8_t ip[4], uint16_t port, uint32_t *e
 	return &s->at[i];
 }
 
-/* May `bytes` more be sent to this address? */
+/* May this number of bytes be sent to the address, besides those that were sent? */
 static bool
 may_send(const struct stranger *g, uint64_t bytes)
 {
@@ -270,7 +270,8 @@ guess_bits(uint32_t n, uint32_t k, uint32_t r)
 	return bits;
 }
 
-/* It asks for a chunk of which it got a sample: does it know what came? */
+/* Hears an address that asks for a chunk of which it got a sample, and judges whether it knows
+ * which blocks came. */
 static enum strangers_verdict
 hear_again(struct strangers *s, uint64_t now_us, uint32_t entry, const struct blockmap *lacks,
     struct strangers_answer *a)

@@ -1,5 +1,5 @@
-/* stream.c: one engine with its reader and its part of the budget is made, run and freed.
- * session.c and unicast.c call stream_run() in the stream's own thread. */
+/* stream.c: makes, runs and frees one engine with its reader and its part of the budget
+ * (stream.h).  session.c and unicast.c call stream_run() in the stream's own thread. */
 #include "frisbeed/serve/stream.h"
 
 #include <inttypes.h>
@@ -17,7 +17,7 @@ enum {
 	ASIDE_EVERY_US = 1000000,
 };
 
-/* While it runs. */
+/* The state of a stream while it runs. */
 struct running {
 	const struct stream *s;
 	struct tally last;

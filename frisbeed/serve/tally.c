@@ -1,4 +1,4 @@
-/* tally.c: what the engines of a session have done is summed.  Streams add to it in their
+/* tally.c: sums the statistics of a session's engines (tally.h).  Streams add to a tally in their
  * own threads, serve_stats.c reads it in any; a lock keeps the sums together. */
 #include "frisbeed/serve/tally.h"
 

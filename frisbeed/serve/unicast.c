@@ -192,7 +192,7 @@ let_in(struct hall *h, const uint8_t *pkt, size_t len, const uint8_t from[4],
 	welcome(h, g, a->join_bytes, same ? 0 : len);
 }
 
-/* A few blocks to an address of which it is not known whether it receives. */
+/* Sends a few blocks to an address of which it is not known whether it receives. */
 static void
 send_sample(struct hall *h, const struct strangers_answer *a, const uint8_t to[4],
     uint16_t port)
