@@ -1,5 +1,5 @@
-/* byname.c: asks a master server for an image by its name.  main.c calls it, in the program's first
- * thread, before the load. */
+/* byname.c: asks a master server for an image by its name.  main.c calls it, in the
+ * program's first thread, before the load. */
 #include "frisbee/byname.h"
 
 #include <inttypes.h>
@@ -60,7 +60,7 @@ pause_for(uint64_t seconds, struct err *e)
 	return 0;
 }
 
-/* What it says goes where the command line would have gone. */
+/* Sets group, port and server of the options to those of the reply. */
 static void
 take_place(struct opts *o, const struct master_get_reply *r)
 {

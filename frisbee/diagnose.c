@@ -1,5 +1,5 @@
-/* "frisbee --doctor" as a whole: check the options, examine, judge, print.  main.c calls it, in
- * the program's first thread, which is the only one. */
+/* diagnose.c: "frisbee --doctor" as a whole: checks the options, examines, judges, and prints.
+ * main.c calls it, in the program's first thread, which is the only one. */
 #include "frisbee/diagnose.h"
 
 #include "common/base/say.h"

@@ -4,7 +4,8 @@
 
 #include "frisbee/doctor/doctor.h"
 
-/* All of it; 0 all is well, 1 it is not, -1. */
+/* Examines the network and prints the report.  0: all is well; 1: it is not; -1: with the error,
+ * the examination has failed.  ERR_USAGE; errors of doctor_probe(); ERR_NOMEM. */
 int diagnose(const struct doctor_config *, struct err *);
 
 #endif /* FRISBEE_DIAGNOSE_H */

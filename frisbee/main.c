@@ -52,11 +52,11 @@ save(struct opts *o, const struct load_stats *r, const struct install_stats *i)
 
 	if (o->stats_file == NULL || report_save(r, i, o->stats_file, &e) == 0)
 		return;
-	o->stats_file = NULL; /* a load is not worth less without */
+	o->stats_file = NULL; /* a load is as good without statistics */
 	warn(e.text);
 }
 
-/* What is installed is known at the end. */
+/* Saves the statistics while the load runs; those of the installation are known at the end. */
 static void
 on_tick(void *arg, const struct load_stats *r)
 {
@@ -77,7 +77,7 @@ aim(struct opts *o, const char *name, struct rehearsal_found *found)
 	o->target.install.say = o->quiet ? NULL : tell;
 }
 
-/* What was asked for, without the key. */
+/* Fills in the load's configuration from the options, without the key. */
 static int
 configure(struct opts *o, struct load_config *c, struct err *e)
 {
@@ -115,7 +115,8 @@ start(struct opts *o, struct load_config *c, struct load **l, struct err *e)
 	return rc;
 }
 
-/* A signal wakes this up; that its work is over the load finds out by itself, if later. */
+/* Waits for the end of the load.  A signal wakes this thread, which stops the load at once; the
+ * load would notice the signal by itself, but later. */
 static void
 wait_for_end(struct load *l)
 {

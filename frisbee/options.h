@@ -37,8 +37,8 @@ struct opts {
 extern const struct opts frisbee_defaults;
 extern const struct cli_program frisbee_program;
 
-/* The sizes of memory, with what they are by default; -N with what means nothing to it
- * is refused. */
+/* Fills in the sizes of memory that were not given.  ERR_USAGE: -N is combined with options that
+ * mean nothing to it. */
 int opts_settle(struct opts *, struct err *);
 
 #endif /* FRISBEE_OPTIONS_H */

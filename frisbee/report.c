@@ -8,7 +8,8 @@
 #include "common/base/say.h"
 #include "common/cli/json_save.h"
 
-/* What came of the image, as it is sent. */
+/* The rate at which chunks of the image came, in the form in which they are sent, in bits a
+ * second. */
 static double
 rate(const struct load_stats *r)
 {
@@ -83,7 +84,8 @@ to_json(const struct load_stats *r, const struct install_stats *i)
 	return j;
 }
 
-/* What was saved, or what had to be said twice. */
+/* Writes the end of the summary: the blocks that need not be requested, or else those that were
+ * received or requested twice. */
 static void
 put_requests(const struct load_stats *r, uint64_t bytes_same, char *buf, size_t cap)
 {

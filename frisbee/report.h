@@ -8,12 +8,12 @@
 #include "frisbee/load/load.h"
 #include "imageunzip/install/install.h"
 
-/* The summary, to stderr. */
+/* Prints a line of summary on stderr. */
 void report_line(const struct load_stats *, const struct install_stats *);
-/* As JSON. */
+/* Prints the statistics as JSON.  ERR_IO; ERR_NOMEM. */
 int report_print(const struct load_stats *, const struct install_stats *, FILE *,
     struct err *);
-/* The same into a file that is always whole. */
+/* Writes the statistics as JSON into a file, which is replaced as a whole.  ERR_IO; ERR_NOMEM. */
 int report_save(const struct load_stats *, const struct install_stats *,
     const char *path, struct err *);
 

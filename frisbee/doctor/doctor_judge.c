@@ -1,5 +1,5 @@
 /* doctor_judge.c: makes all checks in their order, and finds the first cause that
- * explains them. doctor.c calls this, in the program's only thread. */
+ * explains them.  frisbee/diagnose.c calls it, in the program's only thread. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,7 @@
-/* Many probes: 100 one by one tell what is lost in each direction; 100 short ones at once
- * whether something counts packets; 100 at once that are as long as packets with blocks
- * whether such get lost where others do not.  An answer is as long as its probe and goes to
+/* doctor_loss.c: sends many probes.  100 probes one by one tell what is lost in each direction;
+ * 100 short probes at once tell whether something limits the number of packets; 100 probes at
+ * once that are as long as packets with blocks tell whether long packets get lost where short
+ * ones do not.  An answer is as long as its probe and goes to
  * the group, as blocks do.  Called by doctor_probe.c and doctor_hear.c, in the program's
  * only thread. */
 #include <string.h>

@@ -1,6 +1,6 @@
-/* Finding the facts out, in a few seconds: ask for the server's answer, probe with
- * small, large and many packets, try other ways, leave the group and listen who asks.
- * doctor.c calls this, in the program's only thread. */
+/* doctor_probe.c: finds the facts out, in a few seconds.  It asks for the server's answer, probes
+ * with small, large and many packets, tries other ways, leaves the group, and listens for IGMP
+ * queries.  frisbee/diagnose.c calls it, in the program's only thread. */
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -103,7 +103,7 @@ open_second(struct exam *x, struct err *e)
 	return x->direct >= 0 ? 0 : -1;
 }
 
-/* Its answers to probes came. */
+/* Measures the way to a server whose answers to probes came. */
 static int
 examine_way(struct exam *x, struct err *e)
 {
@@ -116,7 +116,7 @@ examine_way(struct exam *x, struct err *e)
 	return exam_loss(x, e) == 0 ? exam_bursts(x, e) : -1;
 }
 
-/* Nothing did. */
+/* Looks for the reason when nothing came through the group. */
 static int
 examine_silence(struct exam *x, struct err *e)
 {

@@ -1,6 +1,6 @@
-/* feeder_pass.c: chunks that are proved are put into the sink, and what the sink tells is
- * passed on.  feeder.c calls this in the feeder's thread; the loop calls feeder_wants() in
- * its own. */
+/* feeder_pass.c: puts chunks that are proved into the sink, and passes on what the sink
+ * tells.  feeder.c calls this in the feeder's thread; the loop calls feeder_wants() in its
+ * own. */
 #include "common/base/grow.h"
 #include "frisbee/load/feeder_impl.h"
 

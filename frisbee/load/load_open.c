@@ -1,6 +1,5 @@
-/* load_open.c: what a load needs is opened: the socket, with what authenticates its
- * packets, the sink, and the engine.  load.c calls this in the thread that starts the
- * load. */
+/* load_open.c: opens what a load needs: the socket, with what authenticates its packets, the
+ * sink, and the engine.  load.c calls it in the thread that starts the load. */
 #include "frisbee/load/load_impl.h"
 
 #include <string.h>

@@ -13,9 +13,9 @@
 #include "frisbee/load/load.h"
 
 /* Begins the load.  The file is made, or emptied, and is gone after source_close().  Of the
- * configuration, open, any_file, keep_encrypted and all callbacks but `ended` are the source's own.  When
- * that is called with 0, the file is whole; a name that it is given then stays.
- * Errors as load_start(). */
+ * configuration, open, any_file, keep_encrypted and all callbacks but `ended` are the
+ * source's own.  When that is called with 0, the file is whole; a name that it is given then
+ * stays.  Errors as load_start(). */
 int source_of_load(struct source *, const struct load_config *, const char *file,
     struct err *);
 
