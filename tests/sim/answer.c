@@ -1,3 +1,5 @@
+/* answer.c: prints what came of a run as JSON (answer.h).  runs.c and shares.c call it, in the
+ * program's only thread. */
 #include "tests/sim/answer.h"
 
 #include <assert.h>

@@ -5,7 +5,7 @@
 #include "tests/sim/share.h"
 #include "tests/sim/world.h"
 
-/* alone_us: one client with the usual disk. */
+/* Prints the outcome of a run.  alone_us: the time of one client alone with the usual disk. */
 void answer_case(
     const struct scenario *, uint64_t seed, const struct outcome *, uint64_t alone_us);
 void answer_share(const struct share *, uint64_t seed, const struct share_outcome *);

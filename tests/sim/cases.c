@@ -1,3 +1,4 @@
+/* cases.c: the cases of the suite (cases.h).  The simulator reads them, in its only thread. */
 #include "tests/sim/cases.h"
 
 #include <string.h>

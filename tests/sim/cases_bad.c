@@ -1,6 +1,6 @@
-/* The suite's cases in which one client is worse than the others, or strangers do harm.
- * Each is compared with the same seed without them: the others may take so much longer.
- * They are small, and run with many seeds. */
+/* cases_bad.c: the suite's cases in which one client is worse than the others, or strangers
+ * do harm.  Each is compared with the same seed without them: the others may take so much
+ * longer.  They are small, and run with many seeds. */
 #include "tests/sim/cases.h"
 #include "tests/sim/foe.h"
 #include "tests/sim/machines.h"

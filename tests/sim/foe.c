@@ -1,4 +1,4 @@
-/* Strangers on the group that want to harm: what they say.  The simulator's world asks
+/* foe.c: what strangers on the group that want to harm say (foe.h).  The simulated world asks
  * each of them for its next packet when its time has come. */
 #include "tests/sim/foe.h"
 
@@ -68,7 +68,7 @@ foe_hears(struct foe *f, const void *pkt, size_t len)
 
 	if (wirext_is(pkt, len) && wirext_get(&m, pkt, len, &e) == 0 &&
 	    (m.kind == WIREXT_STATE || m.kind == WIREXT_TIME)) {
-		/* Not what another stranger makes up. */
+		/* The first session is kept, because another stranger may make up later ones. */
 		if (f->session == 0)
 			f->session = m.session;
 		if (m.kind == WIREXT_TIME && m.session == f->session)
@@ -194,7 +194,7 @@ floods(struct foe *f, void *pkt)
 	}
 }
 
-/* As if it had been its own, or just as it was. */
+/* Sends a packet that was heard again, with its own address or unchanged. */
 static size_t
 replays(struct foe *f, void *pkt)
 {

@@ -41,7 +41,7 @@ void foe_init(struct foe *, enum foe_does, uint64_t seed, uint64_t link_bits);
 void foe_hears(struct foe *, const void *pkt, size_t len);
 /* The next packet, into pkt[WIREXT_PACKET_MAX]: its length; 0: it has nothing to say. */
 size_t foe_speaks(struct foe *, void *pkt);
-/* How long it is silent after a packet of so many bytes. */
+/* How long it is silent after a packet of `len` bytes, in nanoseconds. */
 uint64_t foe_rests_ns(const struct foe *, size_t len);
 
 #endif /* TESTS_SIM_FOE_H */

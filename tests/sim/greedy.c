@@ -1,3 +1,5 @@
+/* greedy.c: what greedy peers say (greedy.h).  The simulated world calls it, in the program's
+ * only thread. */
 #include "tests/sim/greedy.h"
 
 #include <string.h>

@@ -1,9 +1,11 @@
+/* knobs.c: changes cases by the options --set (knobs.h).  sim.c and runs.c call it, in the
+ * program's only thread. */
 #include "tests/sim/knobs.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What --set knows. */
+/* A key of --set, and the member that it changes. */
 struct knob {
 	const char *name;
 	size_t off;
@@ -84,7 +86,7 @@ static const struct knob knobs[] = {
 	{ "mute-for-us", offsetof(struct scenario, mute_for_us), U64 },
 	{ NULL, 0, U32 },
 };
-/* ... and with --share. */
+/* The keys of --set together with --share. */
 static const struct knob share_knobs[] = {
 	{ "rate", offsetof(struct share, rate_bits), U64 },
 	{ "link-bits", offsetof(struct share, link_bits), U64 },

@@ -1,3 +1,5 @@
+/* net.c: the simulated switch and the links of its hosts (net.h).  The simulated world calls it,
+ * in the program's only thread. */
 #include "tests/sim/net.h"
 
 #include <assert.h>

@@ -1,3 +1,5 @@
+/* paper.c: runs the tables of the Frisbee paper, and prints them beside the published numbers
+ * (paper.h).  sim.c calls it, in the program's only thread. */
 #include "tests/sim/paper.h"
 
 #include <stdio.h>

@@ -1,3 +1,5 @@
+/* runs.c: runs cases, compares them, and reports (runs.h).  sim.c calls it, in the program's only
+ * thread. */
 #include "tests/sim/runs.h"
 
 #include <stdio.h>
@@ -55,7 +57,7 @@ runs_tell(struct scenario sc, uint64_t seed)
 	return out.failed[0] != '\0';
 }
 
-/* With the same seed without those that are bad. */
+/* Compares the run with one of the same seed without bad clients and strangers. */
 static void
 compare(const struct scenario *sc, uint64_t seed, struct outcome *out)
 {
@@ -71,7 +73,7 @@ compare(const struct scenario *sc, uint64_t seed, struct outcome *out)
 		verdict_check_bad(sc, out, &usual);
 }
 
-/* With the same seed as two loads in sequence. */
+/* Compares the run of a relay with two loads in sequence, with the same seed. */
 static void
 compare_sequence(const struct scenario *sc, uint64_t seed, struct outcome *out)
 {
@@ -87,7 +89,7 @@ compare_sequence(const struct scenario *sc, uint64_t seed, struct outcome *out)
 		verdict_check_relay(sc, out, &sequence);
 }
 
-/* With the same seed, and nobody reads. */
+/* Compares the run with one of the same seed in which nobody reads. */
 static void
 compare_readers(const struct scenario *sc, uint64_t seed, struct outcome *out)
 {

@@ -1,3 +1,5 @@
+/* share.c: simulates several servers on one link (share.h).  shares.c calls it, in the program's
+ * only thread. */
 #include "tests/sim/share.h"
 
 #include <assert.h>

@@ -1,3 +1,5 @@
+/* shares.c: runs of servers that share a link, and their limits (shares.h).  sim.c calls it, in
+ * the program's only thread. */
 #include "tests/sim/shares.h"
 
 #include <stdio.h>

@@ -1,3 +1,5 @@
+/* verdict.c: prints and judges what came of a run (verdict.h).  runs.c and sim.c call it, in the
+ * program's only thread. */
 #include "tests/sim/verdict.h"
 
 #include <stdio.h>

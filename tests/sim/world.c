@@ -1,3 +1,5 @@
+/* world.c: begins, ends and sums up a run (world.h, world_impl.h).  runs.c and paper.c call
+ * it, in the program's only thread. */
 #include "tests/sim/world.h"
 
 #include <assert.h>

@@ -1,4 +1,5 @@
-/* A client's machine: its disk, its start, its end. */
+/* world_client.c: the machine of a client: its disk, its start, and its end.  The other files of
+ * the world call it, in the program's only thread. */
 #include "tests/sim/world_impl.h"
 
 #include <assert.h>

@@ -1,4 +1,5 @@
-/* Whose turn it is: a heap of ports by their next event. */
+/* world_clock.c: whose turn it is: a heap of ports by their next event (world_impl.h).  The other
+ * files of the world call it, in the program's only thread. */
 #include "tests/sim/world_impl.h"
 
 #include <assert.h>

@@ -1,4 +1,5 @@
-/* Strangers' machines: each hears what passes, and speaks when it may. */
+/* world_foes.c: the machines of strangers: each hears what passes, and speaks when it may.  The
+ * other files of the world call it, in the program's only thread. */
 #include "tests/sim/world_impl.h"
 
 #include <assert.h>

@@ -139,7 +139,7 @@ void world_clock_init(struct world *, uint32_t ports);
 void world_clock_fini(struct world *);
 /* This port's turn comes then. */
 void world_clock_set(struct world *, uint32_t port, uint64_t ns);
-/* ... when it has something to do. */
+/* This port's turn comes when it has something to do next. */
 void world_reschedule(struct world *, uint32_t port);
 /* Something arrives at a port: it may be sooner than what it waited for. */
 void world_touched(void *world, unsigned port);

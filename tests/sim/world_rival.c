@@ -1,6 +1,6 @@
-/* The other server of two on one group: it begins later, at a port of its own with an
- * address, a session and an identity of its own, hears everything, and serves who asks
- * it. */
+/* world_rival.c: the other server of two on one group: it begins later, at a port of its own
+ * with an address, a session and an identity of its own, hears everything, and serves who
+ * asks it. */
 #include <string.h>
 
 #include "tests/sim/world_impl.h"

@@ -1,4 +1,5 @@
-/* A server's machine: its disk, its link, its deaths. */
+/* world_server.c: the machine of a server: its disk, its link, and its deaths.  world.c
+ * calls it, in the program's only thread. */
 #include "tests/sim/world_impl.h"
 
 #include <assert.h>

@@ -1,4 +1,6 @@
-/* What a client may store, and when a chunk is complete, by our own book-keeping. */
+/* world_store.c: the rules of what a client may store, and of when a chunk is complete, by
+ * the simulator's own book-keeping.  The other files of the world call it, in the program's
+ * only thread. */
 #include "tests/sim/world_impl.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* What may be said, and when: nobody speaks before he joins, the server sends what was
- * asked for and no faster than it may. */
+/* world_wire.c: the rules of what may be said, and when: no client speaks before it has
+ * joined, the server sends what was asked for and no faster than it may. */
 #include "tests/sim/world_impl.h"
 
 #include <assert.h>

@@ -1,5 +1,6 @@
-/* client_bare.h: the parts of a client's engine put together by hand: there is no session, nothing
- * was joined, and no packet comes.  A test changes one part and looks at what a policy says. */
+/* client_bare.h: the parts of a client's engine put together by hand: there is no session,
+ * nothing was joined, and no packet comes.  A test changes one part and looks at what a
+ * policy says. */
 #ifndef TESTS_UNIT_CLIENT_BARE_H
 #define TESTS_UNIT_CLIENT_BARE_H
 

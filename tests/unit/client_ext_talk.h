@@ -100,7 +100,7 @@ struct asked {
 	unsigned others; /* messages that ask for other chunks */
 };
 
-/* ... of this chunk, and others, in so long. */
+/* Counts what the client asks for of this chunk and of others within `us` microseconds. */
 static inline struct asked
 count_asked(struct client *c, uint64_t *now, uint64_t us, uint32_t chunk)
 {
@@ -124,7 +124,7 @@ count_asked(struct client *c, uint64_t *now, uint64_t us, uint32_t chunk)
 	return a;
 }
 
-/* The next message of this kind within so long. */
+/* Waits for the next message of this kind, for at most `us` microseconds. */
 static inline bool
 says(struct client *c, uint64_t *now, uint64_t us, enum wirext_kind kind,
     struct wirext_msg *m)

@@ -98,7 +98,7 @@ feed_next(void *arg, struct window *w, void *buf, struct err *e)
 	return (ssize_t)n;
 }
 
-/* Of the images that are written. */
+/* The codec of the images that are written. */
 static struct codec_choice codec;
 
 /* What their chunks have room for. */
@@ -141,7 +141,7 @@ write_image(const char *name, const struct model *m, bool delta, struct rangeset
 	fclose(f);
 }
 
-/* Is it what the model stores? */
+/* Does the set contain what the model stores? */
 static inline bool
 same_set(const struct rangeset *set, const struct model *m)
 {

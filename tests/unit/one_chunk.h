@@ -45,7 +45,7 @@ add_window(struct packer *p, const struct codec_choice *z, void *encoder, unsign
 	T_CHECK(packer_add(p, &f, &e) == 0);
 }
 
-/* Into good[]; what it holds into raw[]. */
+/* Makes the chunk in good[], and its contents in raw[]. */
 static inline void
 make_chunk(void)
 {

@@ -101,7 +101,7 @@ send_now(struct server *s, uint64_t now)
 	return n;
 }
 
-/* Blocks that go out in so many milliseconds, asked for every one of them. */
+/* The number of blocks that go out in `ms` milliseconds; the engine is asked in each of them. */
 static inline uint32_t
 sent_in(struct server *s, uint64_t *now, unsigned ms)
 {
