@@ -1,7 +1,7 @@
 /* doctor.h: "frisbee --doctor": why does multicast not arrive here?
  *
  * doctor_probe.c finds facts out (doctor_exam.h says where each part is), doctor_judge.c
- * says in words what they mean, doctor.c prints it.  Nothing is loaded, and no session
+ * says in words what they mean, frisbee/diagnose.c prints it.  Nothing is loaded, and no session
  * notices: the server is only asked for its answer to JOIN, and for ECHOs
  * (docs/protocol-wire.md).
  */

@@ -120,7 +120,8 @@ mask_bits(const uint8_t mask[4])
 	return n;
 }
 
-/* Through the group that does not matter; all else does not work, unless there is a route. */
+/* Is the server in the network of the interface?  For packets through the group that does not
+ * matter; nothing else works, unless there is a route. */
 void
 judge_subnet(const struct doctor_facts *f, struct doctor_report *r)
 {
