@@ -30,10 +30,10 @@ struct asked_chunk {
 	struct blockmap need; /* else these blocks, as they come */
 };
 
-/* This is needed now.  From any thread.  When the loop has not taken very many of them yet,
- * the oldest are forgotten. */
+/* Asks for a chunk, which is needed now; it is copied.  Any thread may call it.  When the
+ * loop has not taken CLIENT_URGENT_MAX of them yet, the oldest is forgotten. */
 void asks_chunk(struct asks *, const struct asked_chunk *);
-/* From any thread: the loop is to look at once whether its work is still wanted. */
+/* Makes the loop look at once whether its work is still wanted.  Any thread may call it. */
 void asks_to_look(struct asks *);
 
 /* The loop calls this after ASKS_EVENT until it returns false: what is needed next. */

@@ -25,7 +25,8 @@ struct loop_config {
 	void *arg; /* of these */
 };
 
-/* Load the image into the feeder's sink, leave the session.  Takes the feeder over. */
+/* Loads the image into the feeder's sink, and leaves the session.  The feeder is taken over; the
+ * other arguments stay the caller's.  0: all is installed; -1 with the error. */
 int loop_run(struct client *, struct sock *, struct feeder *, struct mailbox *,
     const struct loop_config *, struct load_stats *, struct err *);
 

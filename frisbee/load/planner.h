@@ -12,8 +12,8 @@
 
 /* What is known of the chunk in a buffer. */
 struct plan {
-	struct blockmap here;  /* when it was handed over */
-	struct sink_part part; /* what else; if it is not final, ask again */
+	struct blockmap here;  /* blocks that were here when it was handed over */
+	struct sink_part part; /* blocks that are needed; if not final, ask again */
 };
 
 struct planner_config {
@@ -28,9 +28,11 @@ struct planner_config {
 
 struct planner;
 
+/* Starts the threads; planner_free() ends them.  ERR_NOMEM; ERR_IO: no thread. */
 int planner_new(struct planner **, const struct planner_config *, struct err *);
+/* Hands over the chunk in a buffer, of which these blocks are here; planned() tells the end. */
 void planner_put(struct planner *, uint32_t buf, const struct blockmap *here);
-/* The caller's, between planned() and the next planner_put() of the buffer. */
+/* The plan of a buffer, which is valid between planned() and the next planner_put(). */
 struct plan *planner_plan(struct planner *, uint32_t buf);
 /* Stop the threads; from any thread, but one at a time.  NULL is fine. */
 void planner_stop(struct planner *);

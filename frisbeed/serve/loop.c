@@ -54,7 +54,7 @@ struct loop {
 	struct outage outage;
 	struct probes *probes;
 	bool congested;  /* the kernel had no room */
-	uint64_t stalls; /* how often */
+	uint64_t stalls; /* how often it had none */
 	uint64_t tick_at;
 };
 
