@@ -21,6 +21,7 @@ struct buf {
 	bool failed;
 };
 
+/* Frees the bytes.  The buffer is empty then, and can be filled again. */
 static inline void
 buf_free(struct buf *b)
 {
@@ -28,13 +29,15 @@ buf_free(struct buf *b)
 	*b = (struct buf){ 0 };
 }
 
+/* Was there memory for all puts?  False: the bytes are incomplete. */
 static inline bool
 buf_ok(const struct buf *b)
 {
 	return !b->failed;
 }
 
-/* Room for n more bytes, to be filled by the caller; NULL: no memory. */
+/* Appends n bytes that the caller fills, and returns where they are, until the next put.
+ * NULL: there is no memory. */
 static inline uint8_t *
 buf_room(struct buf *b, size_t n)
 {
@@ -52,6 +55,7 @@ buf_room(struct buf *b, size_t n)
 	return b->base + b->len - n;
 }
 
+/* Appends a copy of src[n]. */
 static inline void
 buf_bytes(struct buf *b, const void *src, size_t n)
 {
@@ -61,6 +65,7 @@ buf_bytes(struct buf *b, const void *src, size_t n)
 		memcpy(p, src, n);
 }
 
+/* Appends a number in little-endian order, as the two functions below do. */
 static inline void
 buf_le16(struct buf *b, uint16_t v)
 {
@@ -81,6 +86,7 @@ buf_le64(struct buf *b, uint64_t v)
 	buf_le32(b, (uint32_t)(v >> 32));
 }
 
+/* Appends a number in base 128, in 1 to 10 bytes. */
 static inline void
 buf_number(struct buf *b, uint64_t v)
 {

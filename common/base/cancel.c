@@ -1,4 +1,5 @@
-/* cancel.c: whose work a thread does, and whether it is still wanted; any thread calls this. */
+/* cancel.c: keeps for each thread whose work it does, and tells whether that work is still
+ * wanted.  Any thread calls this. */
 #include "common/base/cancel.h"
 
 #include <errno.h>
@@ -25,7 +26,8 @@ cancel_owner(void)
 	return owner;
 }
 
-/* A signal that ends the whole also ends all of its parts. */
+/* The signal that ends the work of c, or 0.  A signal that ends the whole also ends all of
+ * its parts. */
 static int
 signal_of(const struct cancel *c)
 {

@@ -1,11 +1,10 @@
-/* cancel.h: work that is to end early.
+/* cancel.h: ends work early.
  *
  * Whoever has work done owns a struct cancel, and calls cancel_work_for() with it in the
  * thread that does the work.  Threads that this one starts with thread_start() have the
- * same owner.  Libraries look, wherever something may take long, whether the work is still
- * wanted.  So a program ends by a signal, and one session of several by itself; a
- * thread that works for nobody is never told to end.
- */
+ * same owner.  Wherever something may take long, libraries ask whether the work is still
+ * wanted.  With this, a signal ends a whole program, and a program can end one of several
+ * sessions alone.  A thread that works for nobody is never told to end. */
 #ifndef COMMON_BASE_CANCEL_H
 #define COMMON_BASE_CANCEL_H
 
@@ -15,9 +14,10 @@
 #include "common/base/err.h"
 
 struct cancel {
-	atomic_int signal; /* 0: go on; else the signal that says why not */
-	/* The work that this work is a part of: when that is to end, this is to end, too.
-	 * It outlives this struct.  NULL: this work is no part of another. */
+	atomic_int signal; /* 0: go on; else the signal because of which the work ends */
+	/* The work that this work is a part of: when the whole is to end, its parts are to
+	 * end, too.  The whole must outlive this struct.  NULL: this work is no part of
+	 * another. */
 	const struct cancel *whole;
 };
 
@@ -31,7 +31,8 @@ int cancel_signal(void);
 /* ERR_CANCELLED "interrupted by SIGINT" when the work is to end, else 0. */
 int cancel_check(struct err *);
 
-/* As pthread_create(3) without attributes: 0, or the error. */
+/* Starts a thread, as pthread_create(3) without attributes does.  The new thread works for
+ * the owner of the calling thread.  Returns 0, or the errno of what failed. */
 int thread_start(pthread_t *, void *(*run)(void *), void *arg);
 
 #endif /* COMMON_BASE_CANCEL_H */

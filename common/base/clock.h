@@ -1,5 +1,5 @@
-/* clock.h: a monotonic clock for those who measure or wait.  Engines do not call it: they
- * are told the time. */
+/* clock.h: a monotonic clock for code that measures or waits.  Engines do not call it:
+ * their callers tell them the time. */
 #ifndef COMMON_BASE_CLOCK_H
 #define COMMON_BASE_CLOCK_H
 

@@ -1,5 +1,6 @@
-/* confined.c: starts a confined child, hears what it says until its verdict, and sees to
- * its end.  Called in any thread of the parent; confined_child.c is the other side. */
+/* confined.c: starts a confined child, hears its messages until its verdict, and sees to
+ * its end.  confined_run() may be called in any thread of the parent; confined_child.c is
+ * the child's side. */
 #include "common/base/confined.h"
 
 #include <errno.h>
@@ -18,8 +19,8 @@
 #include "common/base/frame.h"
 
 enum {
-	LOOK_MS = 200,   /* how soon it is noticed that the work is to end */
-	ENDING_MS = 5000, /* between the end of the pipe and that of the process */
+	LOOK_MS = 200,   /* how soon the parent notices that the work is to end */
+	ENDING_MS = 5000, /* how long a child may live after it closed its pipe */
 };
 #define MEMORY_MAX (UINT64_C(4) << 30)
 
@@ -28,9 +29,10 @@ struct child {
 	pid_t pid;
 	int pipe;
 	uint64_t ends_us;
-	uint8_t bytes[FRAME_BYTES_MAX]; /* the first `have`: heard, not yet understood */
+	/* the first `have` bytes were received, and are not parsed yet */
+	uint8_t bytes[FRAME_BYTES_MAX];
 	size_t have;
-	bool verdict; /* it has said how it went: 0, or -1 with *e */
+	bool verdict; /* the child has told its result: rc is 0, or -1 with *e */
 	int rc;
 	const char *unfiltered;
 };
@@ -53,7 +55,8 @@ too_much_memory(const struct confined_job *j, struct err *e)
 	    (unsigned long long)(j->memory_bytes >> 20));
 }
 
-/* The child's own sentence.  That its memory does not do is no failure of this process. */
+/* Makes an error of a CONFINED_FAILED message, whose sentence is the child's own.  A child
+ * that lacks memory has met its limit: ERR_NOMEM would say that this process lacks memory. */
 static int
 failed(const struct confined_job *j, struct rd *payload, struct err *e)
 {
@@ -98,7 +101,7 @@ hear(struct child *c, struct frame *f, struct err *e)
 	}
 }
 
-/* All whole frames that are there. */
+/* Hears every frame that has been received whole, and keeps the bytes behind the last one. */
 static int
 hear_frames(struct child *c, struct err *e)
 {
@@ -117,7 +120,8 @@ hear_frames(struct child *c, struct err *e)
 	return 0;
 }
 
-/* Bytes are there (or the end): 0.  Not before its time is over, or the work is to end: -1. */
+/* Waits for bytes in the pipe, or its end.  Returns 0; -1 when the child's time is over, or
+ * when the work is to end. */
 static int
 wait_for_bytes(const struct child *c, struct err *e)
 {
@@ -134,7 +138,7 @@ wait_for_bytes(const struct child *c, struct err *e)
 	}
 }
 
-/* Until its verdict, or until it says nothing more. */
+/* Hears the child until its verdict, or until it has closed its pipe. */
 static int
 listen_to(struct child *c, struct err *e)
 {
@@ -155,7 +159,8 @@ listen_to(struct child *c, struct err *e)
 	return 0;
 }
 
-/* Why there is no verdict, from how the child ended; status -1 is not known. */
+/* Says why there is no verdict, judging by how the child ended.  A status of -1 means that
+ * its end is unknown. */
 static int
 no_verdict(const struct confined_job *j, int status, struct err *e)
 {
@@ -171,8 +176,10 @@ no_verdict(const struct confined_job *j, int status, struct err *e)
 	return err_set(e, ERR_FORMAT, "%s crashed (SIG%s)", j->who, sigabbrev_np(sig));
 }
 
-/* A child that said all, or too much, is not waited for; one that crashed has told the end
- * of its pipe a moment before. */
+/* Ends the child and returns its status, or -1 when the status cannot be had.  With
+ * at_once, the child has told its result, or was stopped from telling it, and is killed.
+ * Without, it has closed its pipe, which a crash does a moment before the process ends, so
+ * it is given ENDING_MS. */
 static int
 end_of(struct child *c, bool at_once)
 {
@@ -187,14 +194,14 @@ end_of(struct child *c, bool at_once)
 		if (pid > 0)
 			return status;
 		if (pid < 0 && errno != EINTR)
-			return -1; /* this program does not want to know of its children */
+			return -1; /* this program ignores its children's ends (SIGCHLD) */
 		if (pid == 0)
 			poll(NULL, 0, 1);
 	}
 }
 
-/* Signals that end programs wait meanwhile: the child, which is to end by this process
- * alone, never takes them, nor a handler of this program's. */
+/* Forks with the signals blocked that end programs.  In the child they stay blocked: it is
+ * to end by this process alone, and must not run this program's handlers. */
 static pid_t
 fork_blocked(const struct confined_job *j, const int pipe[2])
 {

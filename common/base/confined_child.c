@@ -1,5 +1,5 @@
-/* confined_child.c: what the child of confined_run() is: its limits, its way to the parent,
- * its end.  It runs in one thread, the copy of the one that forked. */
+/* confined_child.c: the child of confined_run(): its limits, its messages to the parent,
+ * its end.  It runs in the child's only thread, the copy of the one that forked. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ write_all(int fd, const uint8_t *p, size_t len)
 	return 0;
 }
 
-/* A frame of any kind. */
+/* Sends a frame of any kind, those of confined_impl.h included. */
 static int
 tell(struct confined *c, uint8_t kind, const void *payload, size_t len, struct err *e)
 {
@@ -63,8 +63,9 @@ limit(int resource, rlim_t most)
 		setrlimit(resource, &(struct rlimit){ most, most });
 }
 
-/* There is no core, which would have what was read from the disk.  Where one of the others
- * cannot be set, the parent's clock still ends the child. */
+/* Limits what the child may use.  It leaves no core file, which would hold what was read
+ * from the disk.  Where another limit cannot be set, the parent's clock still ends the
+ * child. */
 static void
 set_limits(const struct confined_job *j)
 {
@@ -103,7 +104,8 @@ confined_child(const struct confined_job *j, int pipe)
 	struct confined c = { pipe };
 	struct err e;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* with the parent's thread, which waits */
+	/* the child dies with the parent's thread, which waits for it */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	set_limits(j);
 	int rc = tell_filter(&c, confined_filter(pipe, j->asks_fd), &e);
 	if (rc == 0 && (rc = j->run(j->arg, &c, &e)) == 0)

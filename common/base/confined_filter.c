@@ -1,9 +1,10 @@
-/* confined_filter.c: the system calls that a confined child may make.  confined_child()
+/* confined_filter.c: the system calls that a confined child may make. confined_child()
  * calls this in the child, before it looks at any byte of a stranger's.
  *
- * All others fail with EPERM, so that a library that tries what it does not need goes on
- * without it.  Descriptors that the program has open stay readable, since nobody knows
- * which of them the source is; but what is read can go nowhere but to the parent. */
+ * All other system calls fail with EPERM, so that a library which tries something that it
+ * can do without goes on without it.  Descriptors that the program has open stay readable,
+ * since nothing here knows which of them is the source; but what is read can be written
+ * only to the parent, or to the descriptor that the caller allows. */
 #include <errno.h>
 #include <seccomp.h>
 #include <unistd.h>
@@ -29,7 +30,7 @@ static const int allowed[] = {
 	SCMP_SYS(getpid),
 	SCMP_SYS(gettid),
 	SCMP_SYS(sched_yield),
-	/* A crash: abort(), and the handlers of sanitizers. */
+	/* what a crash needs: abort(), and the handlers of sanitizers */
 	SCMP_SYS(rt_sigaction),
 	SCMP_SYS(rt_sigprocmask),
 	SCMP_SYS(rt_sigreturn),
@@ -39,7 +40,8 @@ static const int allowed[] = {
 	SCMP_SYS(exit_group),
 };
 
-/* With this first argument only: 0 or a negative errno, as libseccomp has it. */
+/* Allows a call only with this first argument.  Returns 0 or a negative errno, as
+ * libseccomp does. */
 static int
 allow_for(scmp_filter_ctx f, int call, int first)
 {

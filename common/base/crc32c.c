@@ -65,9 +65,9 @@ update(uint32_t c, const uint8_t *p, size_t n)
 
 #else
 
-/* ISA-L's code for AVX-512 leaves something in the upper halves of vector registers.  All code
- * that knows nothing of those halves, as that of SHA-256, then takes 2.4 times as long, up to the
- * next instruction of this kind. */
+/* ISA-L's code for AVX-512 leaves something in the upper halves of vector registers.  Code
+ * that knows nothing of those halves, as that of SHA-256, then takes 2.4 times as long, up
+ * to the next vzeroupper. */
 #if defined(__x86_64__)
 __attribute__((target("avx"))) static void
 zero_upper_halves(void)
@@ -88,8 +88,9 @@ leave_wide_registers(void)
 }
 #endif
 
-/* ISA-L has several chains of the instruction under way at once, or multiplies without
- * carries.  It takes 19 us for 1 MiB; one chain of the instruction takes 110 us. */
+/* Updates a CRC by ISA-L, which has several chains of the instruction under way at once, or
+ * multiplies without carries.  It takes 19 us for 1 MiB; one chain of the instruction takes
+ * 110 us. */
 static uint32_t
 update(uint32_t c, const uint8_t *p, size_t n)
 {

@@ -1,5 +1,6 @@
-/* err.c: the sentence of a struct err is made and given its context.  Every function that
- * can fail calls this, in any thread; a struct err belongs to one thread at a time. */
+/* err.c: makes the sentence of a struct err, and puts context in front of it.  Every
+ * function that can fail calls this, in any thread; a struct err belongs to one thread at a
+ * time. */
 #include "common/base/err.h"
 
 #include <errno.h>
@@ -74,7 +75,7 @@ err_ctx(struct err *e, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(ctx, sizeof ctx, fmt, ap);
 	va_end(ap);
-	/* A text that is too long loses the far end of its sentence. */
+	/* When both do not fit, the end of the old text is cut. */
 	int n = snprintf(e->text, sizeof e->text, "%.*s: ", 250, ctx);
 	if (n > 0 && (size_t)n < sizeof e->text)
 		snprintf(e->text + n, sizeof e->text - (size_t)n, "%.*s",

@@ -23,8 +23,8 @@ enum err_kind {
 
 struct err {
 	enum err_kind kind;
-	int os;         /* errno behind it, or 0 */
-	bool told;      /* a report has it: failure.h */
+	int os;         /* the errno that was the cause, or 0 */
+	bool told;      /* a report has the sentence already (failure_told()) */
 	bool misuse;    /* the command line has not the form that it must have */
 	char text[512]; /* lower case, no full stop: "/dev/sda: short read" */
 };
@@ -38,9 +38,10 @@ int err_misuse(struct err *e, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* err_set() for ERR_IO, with errno and its text appended. */
 int err_os(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Out of memory while doing `what`. */
+/* ERR_NOMEM: there is no memory for `what`.  Returns -1. */
 int err_nomem(struct err *e, const char *what);
-/* Put context in front of what is already there: "sda1: superblock: bad magic". */
+/* Put context and ": " in front of the sentence: "sda1: superblock: bad magic".  Keeps the
+ * kind, and returns -1. */
 int err_ctx(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* The exit status that every program documents: 2 for usage and for what is not there, 3

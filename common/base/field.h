@@ -1,6 +1,6 @@
-/* field.h: one number at a place whose length the caller has checked already.  It serves to
- * change a table in place, where rd.h and wr.h would need a new reader or writer for each
- * field. */
+/* field.h: reads or writes one number of 2, 4 or 8 bytes, little-endian, at a place whose
+ * length the caller has checked already.  It serves to change a table in place, where rd.h
+ * and wr.h would need a new reader or writer for each field. */
 #ifndef COMMON_BASE_FIELD_H
 #define COMMON_BASE_FIELD_H
 

@@ -1,7 +1,7 @@
-/* frame.h: messages from one process to another through a pipe.  A frame is a kind
- * (1 byte), the length of the payload (le32), and the payload.  The reader trusts
- * none of it: confined.c reads one frame after the other, and passes its payload as
- * a bounded reader to the code that knows the kind. */
+/* frame.h: messages from one process to another through a pipe.  A frame is a kind (1
+ * byte), the length of the payload (le32), and the payload.  The reader trusts none of it:
+ * confined.c reads one frame after the other, and passes its payload as a bounded reader to
+ * the code that knows the kind. */
 #ifndef COMMON_BASE_FRAME_H
 #define COMMON_BASE_FRAME_H
 
@@ -33,8 +33,8 @@ frame_put(struct wr *w, uint8_t kind, const void *payload, size_t len)
 	w->failed = w->failed || len > FRAME_PAYLOAD_MAX;
 }
 
-/* Take one frame out of r: 1; 0 when it is not all there yet, and r is as before; -1 when
- * it claims to be longer than any. */
+/* Take one frame out of r.  Returns 1; 0 when the frame is not complete yet, and r is
+ * unchanged; -1 when its length is above FRAME_PAYLOAD_MAX. */
 static inline int
 frame_get(struct rd *r, struct frame *f)
 {

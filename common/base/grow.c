@@ -1,5 +1,5 @@
-/* grow.c: an array gets room for one more element.  Whoever owns the array calls this, in
- * the thread that changes it. */
+/* grow.c: makes room in an array for one more element.  Whoever owns the array calls this,
+ * in the thread that changes it. */
 #include "common/base/grow.h"
 
 #include <stdint.h>

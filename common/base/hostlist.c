@@ -1,5 +1,5 @@
-/* hostlist.c: expand "node[01-32,40]" into names.  Programs call it with what stands in
- * options and files of their user, in any thread. */
+/* hostlist.c: expands "node[01-32,40]" into names.  Programs call this with the texts of
+ * options and of files that their user wrote, in any thread. */
 #include "common/base/hostlist.h"
 
 #include <ctype.h>
@@ -59,7 +59,7 @@ take_number(const char **p, struct number *x, struct err *e)
 	return 0;
 }
 
-/* The names of one number or range of a bracket. */
+/* Adds the names of one number or range of a bracket, and moves *p behind it. */
 static int
 add_range(struct hostlist *l, const char *before, int before_len, const char *after,
     int after_len, const char **p, struct err *e)
@@ -90,7 +90,8 @@ add_range(struct hostlist *l, const char *before, int before_len, const char *af
 	return 0;
 }
 
-/* One name with a bracket at `open`. */
+/* Adds the names of one word that has its bracket at `open`.  *end becomes the end of the
+ * word. */
 static int
 add_bracket(struct hostlist *l, const char *start, const char *open, const char **end,
     struct err *e)

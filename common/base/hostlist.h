@@ -12,7 +12,7 @@
 
 enum {
 	HOSTLIST_MAX = 65536,     /* names */
-	HOSTLIST_NAME_BYTES = 254 /* of one, with its final NUL (RFC 1035: 253) */
+	HOSTLIST_NAME_BYTES = 254 /* one name with its final NUL (RFC 1035: 253 characters) */
 };
 
 /* Begins as all zeros. */
@@ -22,9 +22,10 @@ struct hostlist {
 };
 
 /* Append the names that `text` stands for, in its order; a name may come twice.  ERR_USAGE
- * says what cannot be understood, or that there are too many; ERR_NOMEM.  After an error the
- * list still belongs to hostlist_free(). */
+ * says what cannot be understood, or that there are too many names; ERR_NOMEM.  After an
+ * error, too, the list must be freed with hostlist_free(). */
 int hostlist_add(struct hostlist *, const char *text, struct err *);
+/* Frees the names.  The list is empty then. */
 void hostlist_free(struct hostlist *);
 
 #endif /* COMMON_BASE_HOSTLIST_H */

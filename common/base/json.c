@@ -1,4 +1,4 @@
-/* json.c: a JSON document is built in memory and printed whole.  Programs call this for
+/* json.c: builds a JSON document in memory and prints it whole.  Programs call this for
  * --json, and libraries add their members to the program's document.  One document belongs
  * to one thread at a time. */
 #include "common/base/json.h"

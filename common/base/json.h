@@ -1,8 +1,8 @@
-/* json.h: one JSON document, spooled in memory and written only when whole.
+/* json.h: one JSON document, kept in memory until it is complete, and written as a whole.
  *
- * The writer owns commas, nesting, indentation and escaping; errors stick and
- * are reported once, by json_print().  key NULL inside arrays.
- */
+ * The writer sees to commas, nesting, indentation and escaping.  Errors are kept and
+ * reported once, by json_print().  `key` is NULL inside arrays and for the outermost
+ * object.  Objects and arrays are at most 32 deep (asserted). */
 #ifndef COMMON_BASE_JSON_H
 #define COMMON_BASE_JSON_H
 
@@ -16,19 +16,26 @@
 struct json;
 
 struct json *json_new(void); /* NULL: out of memory */
+/* Frees the document; NULL is allowed. */
 void json_free(struct json *);
+/* Open an object or array; json_end() closes it. */
 void json_object(struct json *, const char *key);
 void json_array(struct json *, const char *key);
 void json_end(struct json *); /* closes the innermost object or array */
+/* Add one member or element.  Characters that are harmful to a terminal are escaped, and
+ * bytes that are not UTF-8 become U+FFFD.  A double that is not finite becomes null.
+ * json_hex() adds bytes[n] as a string of lower-case hex digits. */
 void json_string(struct json *, const char *key, const char *value);
 void json_uint(struct json *, const char *key, uint64_t value);
 void json_int(struct json *, const char *key, int64_t value);
 void json_double(struct json *, const char *key, double value);
 void json_bool(struct json *, const char *key, bool value);
 void json_hex(struct json *, const char *key, const void *bytes, size_t n);
-/* Everything must be closed (asserted).  Adds a newline. */
+/* Write the document and a newline.  Everything must be closed (asserted).  ERR_NOMEM when
+ * the document did not fit into memory, ERR_IO when it cannot be written. */
 int json_print(struct json *, FILE *, struct err *);
-/* Print the document to standard output, or to the given file, and free it. */
+/* json_print() to standard output, or to the given file; frees the document also on
+ * failure. */
 int json_show(struct json *, struct err *);
 int json_show_on(struct json *, FILE *, struct err *);
 

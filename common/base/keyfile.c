@@ -1,6 +1,6 @@
-/* keyfile.c: key files are read and written: one line that names the kind of key, and its
- * bytes.  sign.c calls this for signature keys, keyfile_secret.c for all others; both do
- * so in the thread that makes or opens keys, before other threads use them. */
+/* keyfile.c: reads and writes key files: small files whose beginning names the kind of key.
+ * sign.c calls this for signature keys, keyfile_secret.c for all others; both do so in the
+ * thread that makes or opens keys, before other threads use them. */
 #include "common/base/keyfile.h"
 
 #include <errno.h>

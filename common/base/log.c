@@ -1,6 +1,6 @@
-/* log.c: a line of a daemon's log goes to syslog or to stderr.  frisbeed and mfrisbeed
- * open the log in their first thread; the threads of sessions write lines, and a lock
- * keeps lines apart. */
+/* log.c: writes the lines of a daemon's log to syslog or to stderr.  frisbeed and mfrisbeed
+ * open the log in their first thread; the threads of sessions write lines, and a lock keeps
+ * lines apart. */
 #include "common/base/log.h"
 
 #include <errno.h>

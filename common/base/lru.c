@@ -1,6 +1,7 @@
-/* lru.c: slots of an array in the order of use, found by a hash of their key.  Its owners
- * are the store's disk, the server's engine, and the lists of clients, senders and
- * strangers; each calls it in one thread at a time, under the owner's lock if it has one. */
+/* lru.c: keeps slots of an array in the order of use, and finds them by a hash of their
+ * key.  The users of this are the store's disk, the server's engine, and the lists of
+ * clients, senders and strangers; each calls its table in one thread at a time, under its
+ * lock if it has one. */
 #include "common/base/lru.h"
 
 #include <assert.h>

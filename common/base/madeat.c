@@ -1,5 +1,5 @@
-/* madeat.c: the time that is written into an image that is made.  maker.c calls this once
- * for each image, in the thread that makes it. */
+/* madeat.c: tells the time that is written into a new image.  maker.c calls this once for
+ * each image, in the thread that makes it. */
 #include "common/base/madeat.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* madeat.h: the time that is written into what is made. */
+/* madeat.h: the time that is written into new images. */
 #ifndef COMMON_BASE_MADEAT_H
 #define COMMON_BASE_MADEAT_H
 

@@ -1,5 +1,5 @@
-/* mailbox.c: events go from any thread to one thread that sleeps in poll(2).  The loops of
- * loads, sessions and the master take events, each from a mailbox of its own; any thread
+/* mailbox.c: passes events from any thread to one thread that sleeps in poll(2).  The loops
+ * of loads, sessions and the master take events, each from a mailbox of its own; any thread
  * puts them. */
 #include "common/base/mailbox.h"
 
@@ -59,7 +59,8 @@ mailbox_put(struct mailbox *m, uint32_t what, uint32_t n)
 	pthread_mutex_lock(&m->lock);
 	assert(m->count < m->cap);
 	m->events[(m->head + m->count++) % m->cap] = (struct event){ what, n };
-	if (!m->rung) { /* an eventfd that holds 1 could take another 1 */
+	/* the eventfd holds 1 until the mailbox is found empty; no further write is needed */
+	if (!m->rung) {
 		m->rung = true;
 		ssize_t wrote = write(m->fd, &one, sizeof one);
 		assert(wrote == sizeof one);

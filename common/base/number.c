@@ -1,4 +1,4 @@
-/* number.c: numbers as people write them; any thread calls this. */
+/* number.c: reads and writes numbers as people write them; any thread calls this. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 
 #include "common/base/number.h"
 
-/* Digits only, decimal or 0x; *rest is what follows them. */
+/* Reads digits, decimal or after 0x; *rest is what follows them. */
 static int
 parse_digits(const char *s, uint64_t *out, char **rest, struct err *e)
 {
@@ -66,8 +66,8 @@ number_int(const char *s, int64_t min, int64_t max, int64_t *out, struct err *e)
 	return 0;
 }
 
-/* A number with an optional k, M, G, T of the given base, and then any of the
- * accepted endings. */
+/* Reads a number with an optional k, M, G or T, which are powers of the base, and then one
+ * of the accepted endings. */
 static int
 parse_scaled(const char *s, uint64_t base, const char *const *endings, uint64_t *out,
     struct err *e)

@@ -1,6 +1,6 @@
-/* ordered.c: items are worked on in parallel and taken in the order in which they were
- * submitted.  Stages of a pipeline call this: one thread submits, several begin and finish
- * items, and one takes them. */
+/* ordered.c: lets items be worked on in parallel, and gives them out in the order in which
+ * they were submitted.  Stages of a pipeline call this: one thread submits, several begin
+ * and finish items, and one takes them. */
 #include "common/base/ordered.h"
 
 #include <assert.h>
@@ -13,8 +13,8 @@ struct slot {
 	bool done;
 };
 
-/* Item numbers count up for ever; number n lives in slot n % cap.
- * taken <= begun <= submitted <= taken + cap. */
+/* Item numbers are never used again; item n is in slot n % cap. taken <= begun <= submitted
+ * <= taken + cap. */
 struct ordered {
 	pthread_mutex_t lock;
 	pthread_cond_t room;  /* the producer waits here */

@@ -21,18 +21,22 @@ struct ordered;
 
 struct ordered *ordered_new(size_t cap); /* NULL: out of memory */
 void ordered_free(struct ordered *);     /* items are the caller's */
+/* For the producer: adds an item, and waits while there is no room.  QUEUE_OK or
+ * QUEUE_CANCEL. */
 enum queue_rc ordered_submit(struct ordered *, void *item);
-/* For a worker: the next item that nobody has begun, and its ticket. */
+/* For a worker: takes the oldest item that no worker has begun, and its ticket.  Waits for
+ * one. */
 enum queue_rc ordered_begin(struct ordered *, void **item, size_t *ticket);
 /* ordered_begin() without waiting: QUEUE_END when there is no such item now. */
 enum queue_rc ordered_try_begin(struct ordered *, void **item, size_t *ticket);
+/* For a worker: the item with this ticket is done. */
 void ordered_done(struct ordered *, size_t ticket);
-/* For the consumer: the oldest item, once it is done. */
+/* For the consumer: takes the oldest item; waits until it is done. */
 enum queue_rc ordered_take(struct ordered *, void **item);
-/* For the consumer: is an item done, so that ordered_take() does not wait? */
+/* For the consumer: is the oldest item done, so that ordered_take() does not wait? */
 bool ordered_ready(struct ordered *);
-/* When all threads are gone, each call gives out one of the items that a cancel left
- * inside. */
+/* For the owner, when all threads have ended: each call gives out one of the items that a
+ * cancel left inside, in any state.  False: there is none. */
 bool ordered_drain(struct ordered *, void **item);
 void ordered_close(struct ordered *);
 void ordered_cancel(struct ordered *);

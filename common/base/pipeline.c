@@ -1,6 +1,6 @@
-/* pipeline.c: the threads of one piece of work are started, fail together, and are
- * joined.  The thread that owns the work starts and joins them; pipeline_fail() may be
- * called by any of them. */
+/* pipeline.c: starts the threads of one piece of work, lets them fail together, and joins
+ * them.  The thread that owns the work starts and joins them; any of the threads may call
+ * pipeline_fail(). */
 #include "common/base/pipeline.h"
 
 #include <assert.h>

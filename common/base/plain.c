@@ -1,6 +1,6 @@
-/* What is harmful to a terminal is replaced.  Called by say.c, log.c and json.c for all
- * that is printed, and by those who read short texts out of images and tables; in any
- * thread, since nothing is kept. */
+/* plain.c: replaces what is harmful to a terminal. say.c, log.c and json.c call this for
+ * all that is printed, and so does code that reads short texts out of images and tables; in
+ * any thread, since nothing is kept. */
 #include "common/base/plain.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* pool.c: a fixed number of buffers that go around between threads.  The stages of a
- * pipeline call this, each in its own thread. */
+/* pool.c: lends a fixed number of buffers to threads.  The stages of a pipeline call this,
+ * each in its own thread. */
 #include "common/base/pool.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
-/* queue.c: a bounded queue between threads.  Any number of threads put and get; each call
- * takes the queue's lock. */
+/* queue.c: a bounded queue between threads.  Any number of threads may put and get; each
+ * call takes the queue's lock. */
 #include "common/base/queue.h"
 
 #include <assert.h>

@@ -1,9 +1,9 @@
-/* rd.h: bounded reader for bytes we did not write.
+/* rd.h: a bounded reader for bytes from elsewhere.
  *
- * Every getter returns 0 once any earlier getter has failed, so a decoder
- * reads all its fields in a straight line and asks rd_ok() once, before it
- * trusts any of them.  A reader never allocates and never moves backwards.
- */
+ * After a read that went beyond the end, it and every later one return 0.  A decoder reads
+ * all its fields in a straight line and asks rd_ok() once, before it trusts any of them.  A
+ * reader never allocates and never moves backwards.  The bytes stay the caller's, and must
+ * outlive the reader. */
 #ifndef COMMON_BASE_RD_H
 #define COMMON_BASE_RD_H
 
@@ -19,22 +19,25 @@ struct rd {
 	bool failed;
 };
 
+/* A reader of base[len]. */
 static inline struct rd
 rd_from(const void *base, size_t len)
 {
-	/* NULL becomes an empty string: there is no arithmetic on NULL, which also stands
-	 * for failure. */
+	/* NULL is what rd_bytes() returns for failure, and arithmetic on it is undefined,
+	 * so an empty string takes its place. */
 	return (
 	    struct rd){ .base = base != NULL ? base : (const void *)"", .len = len };
 }
 
+/* How many bytes have not been read; 0 after a failure. */
 static inline size_t
 rd_left(const struct rd *r)
 {
 	return r->failed ? 0 : r->len - r->off;
 }
 
-/* Borrow n bytes in place; NULL on failure (then r has failed). */
+/* Reads n bytes in place: they belong to the owner of the reader's bytes.  NULL: fewer are
+ * left, and r has failed. */
 static inline const void *
 rd_bytes(struct rd *r, size_t n)
 {
@@ -127,7 +130,7 @@ rd_be64(struct rd *r)
 	return hi << 32 | rd_be32(r);
 }
 
-/* A reader over the next n bytes only: nested records cannot overrun. */
+/* A reader of the next n bytes alone: what reads a nested record cannot leave the record. */
 static inline struct rd
 rd_sub(struct rd *r, size_t n)
 {
@@ -138,19 +141,21 @@ rd_sub(struct rd *r, size_t n)
 	return sub;
 }
 
-/* True when n records of size `each` can still be here (no overflow). */
+/* Can n records of `each` bytes still be here?  The product cannot overflow. */
 static inline bool
 rd_can_hold(const struct rd *r, uint64_t n, size_t each)
 {
 	return each != 0 && n <= rd_left(r) / each;
 }
 
+/* Have all reads so far been within the bytes? */
 static inline bool
 rd_ok(const struct rd *r)
 {
 	return !r->failed;
 }
 
+/* rd_ok(), and no byte is left. */
 static inline bool
 rd_done(const struct rd *r)
 {

@@ -1,5 +1,5 @@
-/* rights.c: a server becomes another user, and gives up what it does not need.  mfrisbeed and frisbeed call this
- * in their first thread, before they start others. */
+/* rights.c: a server becomes another user, and gives up what it does not need.  mfrisbeed
+ * and frisbeed call this in their first thread, before they start others. */
 #include "common/base/rights.h"
 
 #include <errno.h>

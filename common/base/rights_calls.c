@@ -1,9 +1,10 @@
-/* rights_calls.c: the system calls that a server may make.  rights_give_up() calls this in the process's first
- * thread.
+/* rights_calls.c: the system calls that a server may make.  rights_give_up() calls this in
+ * the process's first thread.
  *
- * All others fail with EPERM, so that what a library tries and can do without does not end the server, and
- * what it cannot do without becomes an error with a sentence.  clone3 fails with ENOSYS: the C library then
- * starts threads with clone, whose flags a filter can see. */
+ * All other system calls fail with EPERM: a library that tries one and can do without does
+ * not end the server, and for one that cannot do without there is an error with a sentence.
+ * clone3 fails with ENOSYS: the C library then starts threads with clone, whose flags a
+ * filter can see. */
 #include <errno.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -71,7 +72,8 @@ static const int allowed[] = {
 	SCMP_SYS(geteuid32), SCMP_SYS(getgid32), SCMP_SYS(getegid32),
 };
 
-/* With such a first argument only. */
+/* Allows a call only when its first argument compares so with a and b.  Returns 0 or a
+ * negative errno, as libseccomp does. */
 static int
 allow_first(scmp_filter_ctx f, int call, enum scmp_compare how, uint64_t a, uint64_t b)
 {
@@ -80,7 +82,7 @@ allow_first(scmp_filter_ctx f, int call, enum scmp_compare how, uint64_t a, uint
 	return seccomp_rule_add_array(f, SCMP_ACT_ALLOW, call, 1, &same);
 }
 
-/* Threads, but no processes. */
+/* Allows new threads, but no new processes. */
 static int
 add_clone(scmp_filter_ctx f)
 {
@@ -90,7 +92,8 @@ add_clone(scmp_filter_ctx f)
 	               : seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 }
 
-/* TCP and UDP, routes and interfaces, the log and the resolver; none is raw. */
+/* Allows sockets for TCP and UDP, for routes and interfaces (netlink), and for the log and
+ * the resolver (AF_UNIX); raw IP sockets are not among them. */
 static int
 add_socket(scmp_filter_ctx f)
 {
@@ -112,7 +115,7 @@ add_socket(scmp_filter_ctx f)
 	return rc;
 }
 
-/* Any ioctl(2) but those that type into a terminal. */
+/* Allows every ioctl(2) except the one that puts input into a terminal. */
 static int
 add_ioctl(scmp_filter_ctx f)
 {
@@ -121,7 +124,8 @@ add_ioctl(scmp_filter_ctx f)
 	return seccomp_rule_add_array(f, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, other);
 }
 
-/* Of and to this process: signals of its own threads, limits. */
+/* Allows signals to threads of this process, prlimit(2) of this process, and setpriority(2)
+ * of single processes (PRIO_PROCESS). */
 static int
 add_own(scmp_filter_ctx f)
 {
@@ -157,7 +161,8 @@ rights_limit_calls(void)
 		return ENOMEM;
 	int rc = add_rules(f);
 	if (rc == 0) {
-		/* As a tree: a server that sends packets makes many calls. */
+		/* The filter becomes a tree, which is faster: a server that sends packets
+		 * makes many calls. */
 		(void)seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 		rc = seccomp_load(f);
 	}

@@ -1,5 +1,5 @@
-/* rights_files.c: which files a process may write, by Landlock (landlock(7)), which needs no privilege.
- * rights_give_up() calls this in the process's first thread. */
+/* rights_files.c: which files a process may write, by Landlock (landlock(7)), which needs
+ * no privilege.  rights_give_up() calls this in the process's first thread. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/landlock.h>
@@ -11,7 +11,7 @@
 
 #include "common/base/rights_impl.h"
 
-/* Newer than some headers. */
+/* These flags are newer than some systems' headers. */
 #ifndef LANDLOCK_ACCESS_FS_REFER
 #define LANDLOCK_ACCESS_FS_REFER (1ULL << 13)
 #endif
@@ -21,20 +21,20 @@
 
 enum { ABI_REFER = 2, ABI_TRUNCATE = 3 };
 
-/* Of a file itself; of a folder and all that is below it, in which nothing is made that is not a file, a folder
- * or a link. */
+/* What is allowed on a file, and on a folder with all that is below it.  In a folder,
+ * nothing can be made but files, folders and symbolic links. */
 static const uint64_t on_file = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_TRUNCATE;
 static const uint64_t on_folder = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_TRUNCATE |
                                   LANDLOCK_ACCESS_FS_REFER | LANDLOCK_ACCESS_FS_MAKE_REG |
                                   LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_SYM |
                                   LANDLOCK_ACCESS_FS_REMOVE_FILE |
                                   LANDLOCK_ACCESS_FS_REMOVE_DIR;
-/* Nobody gets these. */
+/* What is allowed nowhere. */
 static const uint64_t on_nothing =
     LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_SOCK |
     LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK;
 
-/* What this system knows of them. */
+/* Those of the flags that this version of Landlock knows. */
 static uint64_t
 known(int abi, uint64_t access)
 {

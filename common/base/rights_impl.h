@@ -4,9 +4,11 @@
 
 #include "common/base/rights.h"
 
-/* Files, by Landlock.  1: this system has it not. */
+/* Limits which files can be written, by Landlock.  Returns 0; 1: this system has no
+ * Landlock; -1 with ERR_IO. */
 int rights_limit_files(const struct rights *, struct err *);
-/* System calls, by seccomp: 0, or the errno of why there is no filter. */
+/* Limits which system calls can be made, by seccomp.  Returns 0, or the errno of why there
+ * is no filter. */
 int rights_limit_calls(void);
 
 #endif /* COMMON_BASE_RIGHTS_IMPL_H */

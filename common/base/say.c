@@ -1,5 +1,5 @@
 /* say.c: the one place through which reports, warnings and errors reach a terminal.  All
- * programs and libraries call this, in any thread. */
+ * programs and libraries call say(), in any thread. */
 #include "common/base/say.h"
 
 #include <stdarg.h>
@@ -11,8 +11,8 @@
 
 enum { USUAL_BYTES = 1024 };
 
-/* Formats the text and says how long it is; *own is to be freed.  When there is no memory
- * for a long text, its beginning is given out, and says that it was cut. */
+/* Formats the text and returns it; *len is its length, and *own must be freed.  When there
+ * is no memory for a long text, its beginning is returned, which ends in "...". */
 static char *__attribute__((format(printf, 4, 0)))
 format(char usual[USUAL_BYTES], char **own, size_t *len, const char *fmt, va_list ap)
 {

@@ -1,8 +1,8 @@
-/* sha256_pair.c: SHA-256 of messages, two at once.  On processors with the SHA
- * instructions a round waits for the round before it; the rounds of the other message
- * fill that wait.  Source: FIPS 180-4; the instructions are as in Intel's manual, volume
- * 2.  ext.c, fragments.c, compress.c and rebuild.c call this for digests of which several
- * are needed, in any thread. */
+/* sha256_pair.c: computes SHA-256 of several messages, two at once.  On processors with the
+ * SHA instructions a round waits for the round before it; the rounds of the other message
+ * fill that wait.  Sources: FIPS 180-4, and Intel's manual, volume 2, for the instructions.
+ * ext.c, fragments.c, compress.c and rebuild.c call this where they need several digests,
+ * in any thread. */
 #include "common/base/sha256.h"
 
 #include <stdbool.h>
@@ -30,12 +30,12 @@ static const uint32_t constants[4 * GROUPS]
 	    0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3, 0x748f82ee, 0x78a5636f,
 	    0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2 };
 
-/* The eight words of a hash, as the instructions want them. */
+/* The eight words of a hash, in the order that the instructions need. */
 struct state {
 	__m128i abef, cdgh;
 };
 
-/* Four rounds.  w[] has the last sixteen words of the message schedule. */
+/* The next four words of the message schedule. w[] has the last sixteen. */
 #define SCHEDULE(w, i) \
 	_mm_sha256msg2_epu32( \
 	    _mm_add_epi32(_mm_sha256msg1_epu32(w[i % 4], w[(i + 1) % 4]), \
@@ -96,7 +96,8 @@ put_digest(const struct state *s, uint8_t digest[SHA256_BYTES])
 	    _mm_shuffle_epi8(_mm_alignr_epi8(dchg, feba, 8), swap));
 }
 
-/* The last bytes of a message with its padding: one block or two. */
+/* Writes the last bytes of a message and its padding; returns how many blocks they are, 1
+ * or 2. */
 static size_t
 pad(uint8_t last[2 * BLOCK_BYTES], const uint8_t *data, size_t n)
 {
@@ -111,22 +112,23 @@ pad(uint8_t last[2 * BLOCK_BYTES], const uint8_t *data, size_t n)
 	return count;
 }
 
-/* A message on its way: its whole blocks, and then those of its end. */
+/* A message that is being hashed: first its whole blocks, then those of its end. */
 struct lane {
 	struct sha256_message *message; /* NULL: none */
 	struct state state;
 	const uint8_t *at;
-	size_t nblocks; /* there, still to be hashed */
-	bool ended;     /* they are those of `last` */
+	size_t nblocks; /* blocks at `at` that are still to be hashed */
+	bool ended;     /* the blocks at `at` are those of `last` */
 	uint8_t last[2 * BLOCK_BYTES];
 };
 
-/* Messages that no lane has yet. */
+/* The messages that no lane has taken yet. */
 struct waiting {
 	struct sha256_message *next, *end;
 };
 
-/* The lane's next blocks; false: it has none, nor has anybody else. */
+/* Gives the lane blocks to hash, from its message or from the next one.  False: there are
+ * no more. */
 SHA_CODE static bool
 fill(struct lane *l, struct waiting *w)
 {
@@ -160,7 +162,7 @@ advance(struct lane *l, size_t n)
 	l->nblocks -= n;
 }
 
-/* Two lanes, of which each takes the next message when it is done with one. */
+/* Hashes n messages in two lanes; a lane that has finished its message takes the next one. */
 SHA_CODE static void
 many(struct sha256_message *v, size_t n)
 {

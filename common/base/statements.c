@@ -1,5 +1,5 @@
-/* statements.c: files of statements are read, and each line is given to the function of its
- * kind.  dolly and mfrisbeed call this for their settings, in any thread. */
+/* statements.c: reads files of statements, and gives each line to the function of its kind.
+ * dolly and mfrisbeed call this for their settings, in any thread. */
 #include "common/base/statements.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-/* statements.h: text files that people write: one statement a line, a word that names it and then its
- * operands, separated by blanks; # begins a comment. */
+/* statements.h: text files that people write: one statement a line, a word that names it
+ * and then its operands, separated by blanks; # begins a comment. */
 #ifndef COMMON_BASE_STATEMENTS_H
 #define COMMON_BASE_STATEMENTS_H
 
@@ -9,8 +9,8 @@
 
 enum {
 	STATEMENT_WORDS_MAX = 24,
-	STATEMENT_BYTES_MAX = 4096, /* of a line, with its end */
-	STATEMENTS_BYTES_MAX = 4 << 20, /* of a file */
+	STATEMENT_BYTES_MAX = 4096, /* longest line, with its newline */
+	STATEMENTS_BYTES_MAX = 4 << 20, /* longest file */
 };
 
 /* One line, cut into words; the first one names the statement. */
@@ -23,21 +23,22 @@ struct statement {
 /* What a kind of statement does.  An array of these ends with a name of NULL. */
 struct statement_kind {
 	const char *name;
-	size_t min, max; /* words, with the name */
+	size_t min, max; /* number of words, the name included */
 	int (*take)(void *arg, const struct statement *, struct err *);
 };
 
-/* Calls take() for each line of the text, in its order, until one fails.  ERR_USAGE, and errors of
- * take(); `name` is put in front of them, with the number of the line. */
+/* Calls take() of its kind for each line of text[bytes], in order, until one fails.
+ * ERR_USAGE, and errors of take(); `name` and the number of the line are put in front of
+ * them. */
 int statements_parse(const struct statement_kind *, void *arg, const char *text,
     size_t bytes, const char *name, struct err *);
 /* statements_parse() for a file.  ERR_IO names it; ERR_USAGE when it is too long. */
 int statements_read(
     const struct statement_kind *, void *arg, const char *path, struct err *);
 
-/* The value of an operand "key=value"; NULL: it has another key. */
+/* The value of an operand "key=value", in place; NULL: the operand has another key. */
 const char *statement_value(const char *word, const char *key);
-/* Says that operand i is not known to its statement.  Returns -1. */
+/* Reports that operand i is not known to its statement (ERR_USAGE).  Returns -1. */
 int statement_unknown(const struct statement *, size_t i, struct err *);
 
 #endif /* COMMON_BASE_STATEMENTS_H */

@@ -1,9 +1,9 @@
 /* stock.c: things that several threads share are made once and kept within a limit.  The
  * parts of random.c call this, in any thread that reads an image.
  *
- * Items that nobody uses are in a list by age, and can be forgotten.  An item whose making has
- * failed, or that was spoilt, is forgotten at once, and freed by the last of those who have
- * it. */
+ * Items that nobody uses are in a list by age, and can be forgotten.  An item whose making
+ * has failed, or that was spoilt, is forgotten at once, and freed by the last thread that
+ * uses it. */
 #include "common/base/stock.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@
 enum {
 	BUCKETS_MIN = 64,
 	BUCKETS_MAX = 1 << 16,
-	/* of things for each bucket: a guess at how large one thing is */
+	/* one bucket for this many bytes: a guess at how large one thing is */
 	BYTES_OF_BUCKET = 1 << 16,
 };
 
@@ -25,15 +25,15 @@ struct stock_item {
 	unsigned users;
 	struct stocked of;
 	struct stock_item *chain;         /* the next of its bucket */
-	struct stock_item *older, *newer; /* of those that nobody uses */
+	struct stock_item *older, *newer; /* neighbours in the list of unused items */
 	struct err err;                   /* FAILED: why */
 };
 
 struct stock {
 	pthread_mutex_t lock;
-	pthread_cond_t settled; /* something was made, or not */
+	pthread_cond_t settled; /* the making of an item has succeeded or failed */
 	uint64_t max_bytes, bytes;
-	struct stock_item *oldest, *newest; /* of those that nobody uses */
+	struct stock_item *oldest, *newest; /* ends of the list of unused items */
 	size_t nbuckets;                    /* a power of two */
 	struct stock_item *buckets[];
 };
@@ -160,7 +160,7 @@ unuse(struct stock *s, struct stock_item *i)
 	}
 }
 
-/* A new item, in use; NULL: no memory. */
+/* Adds a new item, which is in use.  NULL: no memory. */
 static struct stock_item *
 add(struct stock *s, uint64_t key)
 {
@@ -188,7 +188,7 @@ stock_find(struct stock *s, uint64_t key)
 	return i;
 }
 
-/* Called with the lock, which is released while the item is made. */
+/* Makes the thing of a new item.  The caller holds the lock, which is released meanwhile. */
 static void
 make_item(struct stock *s, struct stock_item *i,
     int (*make)(void *arg, struct stocked *, struct err *), void *arg)

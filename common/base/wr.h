@@ -18,13 +18,15 @@ struct wr {
 	bool failed;
 };
 
+/* A writer into base[cap], which stays the caller's. */
 static inline struct wr
 wr_to(void *base, size_t cap)
 {
 	return (struct wr){ .base = base, .cap = cap };
 }
 
-/* Room for n bytes to be filled by the caller; NULL when there is none. */
+/* Appends n bytes that the caller fills, and returns where they are.  NULL: there is no
+ * room. */
 static inline uint8_t *
 wr_room(struct wr *w, size_t n)
 {
