@@ -154,8 +154,10 @@ runs_shrink(struct scenario *sc, char *changes, size_t cap)
 	sc->chunks = sc->chunks < MOST_CHUNKS ? sc->chunks : MOST_CHUNKS;
 	sc->old_clients = sc->old_clients < sc->clients ? sc->old_clients : 1;
 	sc->crashes = sc->crashes < sc->clients ? sc->crashes : sc->clients - 1;
-	snprintf(changes, cap, " --set clients=%u --set chunks=%u --set crashes=%u",
-	    sc->clients, sc->chunks, sc->crashes);
+	sc->readers = sc->readers < sc->clients ? sc->readers : sc->clients;
+	snprintf(changes, cap,
+	    " --set clients=%u --set chunks=%u --set crashes=%u --set readers=%u",
+	    sc->clients, sc->chunks, sc->crashes, sc->readers);
 }
 
 /* The same seed twice must be the same run. */
