@@ -1,4 +1,4 @@
-/* s3_list.h: what an object store says about its objects, and about its errors. */
+/* s3_list.h: reads what an object store says about its objects, and about errors. */
 #ifndef EMUSTORE_S3_S3_LIST_H
 #define EMUSTORE_S3_S3_LIST_H
 
@@ -10,16 +10,18 @@
 
 struct s3_page {
 	bool more;
-	char token[OBJECT_KEY_MAX + 1]; /* for the next page */
-	char last[OBJECT_KEY_MAX + 1];  /* keys must come behind it; is moved on */
+	char token[OBJECT_KEY_MAX + 1]; /* asks for the next page */
+	/* the last key until now; further keys must come after it */
+	char last[OBJECT_KEY_MAX + 1];
 };
 
-/* The answer to ListObjectsV2: fn for each object.  Keys must begin with `prefix` and
- * ascend, also from page to page: an answer without end, or the same one again and
- * again, is found.  ERR_FORMAT. */
+/* Read an answer to ListObjectsV2, and call the function for each object.  Keys must begin
+ * with `prefix` and ascend, also from page to page, so that an answer without end, or the
+ * same answer again and again, is detected.  ERR_FORMAT. */
 int s3_list_page(const void *xml, size_t bytes, const char *prefix, struct s3_page *,
     object_fn *, void *arg, struct err *);
-/* "Code: message" of an error's answer, as far as it can be read; may be "". */
+/* Write "Code: message" of an error's answer to out[cap], as far as it can be read; it may
+ * be "". */
 void s3_error_text(const void *xml, size_t bytes, char *out, size_t cap);
 
 #endif /* EMUSTORE_S3_S3_LIST_H */
