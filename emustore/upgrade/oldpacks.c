@@ -1,4 +1,5 @@
-/* oldpacks.c: reads the packs of a store of format 1 or 2.  Called by upgrade.c. */
+/* oldpacks.c: reads the packs of a store of format 1 or 2.  Called by upgrade.c, in its
+ * thread. */
 #include "emustore/upgrade/oldpacks.h"
 
 #include <dirent.h>
@@ -21,8 +22,10 @@ enum { RECORD_REMOVED = 4, RECORD_REPLACES = 5, NAME_BYTES = 24, TITLE_BYTES = 6
 
 struct reading {
 	struct old_packs *p;
-	struct buf replaced, removed; /* uint32_t, uint64_t; sorted after the first pass */
-	struct buf fragments, images; /* struct old_record */
+	/* uint32_t numbers of packs, uint64_t numbers of images; sorted after the first
+	 * pass */
+	struct buf replaced, removed;
+	struct buf fragments, images; /* struct old_record each */
 };
 
 static void
@@ -141,7 +144,7 @@ open_files(struct old_packs *p, const char *dir, struct err *e)
 	return rc;
 }
 
-/* The first pass: what counts no longer. */
+/* The first pass: note the packs and images that no longer count. */
 static int
 note_gone(void *arg, uint64_t at, const struct record_head *h, const uint8_t *body,
     struct err *e)
@@ -159,7 +162,7 @@ note_gone(void *arg, uint64_t at, const struct record_head *h, const uint8_t *bo
 	return buf_ok(&x->replaced) && buf_ok(&x->removed) ? 0 : err_nomem(e, "a list");
 }
 
-/* The second. */
+/* The second pass: note the fragments and images that count. */
 static int
 note_record(void *arg, uint64_t at, const struct record_head *h, const uint8_t *body,
     struct err *e)
@@ -194,7 +197,7 @@ walk_files(struct reading *x, bool all, struct err *e)
 	return 0;
 }
 
-/* Sorted; the memory goes over to the caller. */
+/* Sort the records; their memory becomes the caller's. */
 static struct old_record *
 take_records(struct buf *b, size_t *n)
 {

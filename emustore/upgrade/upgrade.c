@@ -1,5 +1,6 @@
-/* upgrade.c: a store of format 1 or 2 becomes one of today's.  Called by the program, in its
- * thread.  What differs is how recipes name fragments: by numbers then, by digests now. */
+/* upgrade.c: makes a store of format 1 or 2 one of today's format.  Called by emustore
+ * upgrade, in its thread.  The formats differ in how recipes name fragments: the old ones
+ * by numbers, today's by digests. */
 #include "emustore/upgrade/upgrade.h"
 
 #include <errno.h>
@@ -22,13 +23,14 @@ struct upgrading {
 	struct upgrade *u;
 	struct store *s;
 	struct old_packs old;
-	/* Of the image at hand: */
+	/* Of the image that is being taken over: */
 	struct buf blocks, digests;
 	struct recipe_chunk c;
 	struct buf plain, block;
 };
 
-/* Its digest, behind the others; its data to the packs, if they are not there yet. */
+/* Take over a fragment: append its digest to x->digests, and write its data to the packs
+ * if the store lacks it.  Of several copies the first undamaged one is used. */
 static int
 take_fragment(struct upgrading *x, uint64_t number, struct err *e)
 {
@@ -93,7 +95,7 @@ take_blocks(struct upgrading *x, struct rd r, struct err *e)
 	return rc;
 }
 
-/* 1 there already, 0, -1. */
+/* Is the image in the new store already?  1, 0, -1. */
 static int
 is_taken(struct upgrading *x, const struct store_name *name, struct err *e)
 {
@@ -122,7 +124,7 @@ take_image(
 	if (rc == 0)
 		rc = writer_put_image(
 		    x->s->putting, a, &x->blocks, &x->digests, &ignored, e);
-	/* What was put by two records of one name is the first of them, as it was. */
+	/* Where two records have the same name, the first one counts, as before. */
 	if (rc != 0 && e->os == EEXIST)
 		rc = 0;
 	return rc == 0 ? 0 : err_ctx(e, "%s", stored_title(a).text);
@@ -165,7 +167,8 @@ take_images(struct upgrading *x, struct err *e)
 	return rc;
 }
 
-/* What is there of a store of today's format, from an upgrade that was cut short, counts. */
+/* Take over everything, write the format, and remove the old packs.  What an earlier
+ * upgrade that was cut short has written is used. */
 static int
 take_all(struct upgrading *x, const char *dir, struct err *e)
 {
@@ -191,7 +194,8 @@ take_all(struct upgrading *x, const char *dir, struct err *e)
 	return rc;
 }
 
-/* 3 is today's; *e: it is none that is known. */
+/* Read the version of the format; STORE_FORMAT is today's.  ERR_UNSUPPORTED: the format is
+ * not known. */
 static int
 read_version(struct objects *o, unsigned *version, struct err *e)
 {
@@ -208,7 +212,8 @@ read_version(struct objects *o, unsigned *version, struct err *e)
 	return rc;
 }
 
-/* What was left of the old store by an upgrade that was cut short at its end. */
+/* Remove the packs of the old format that an upgrade left because it was cut short at its
+ * end. */
 static int
 remove_rest(const char *dir, struct err *e)
 {

@@ -1,4 +1,4 @@
-/* upgrade.h: stores of older formats, which this program does not write any more. */
+/* upgrade.h: upgrades stores of older formats, which this program no longer writes. */
 #ifndef EMUSTORE_UPGRADE_UPGRADE_H
 #define EMUSTORE_UPGRADE_UPGRADE_H
 
@@ -8,22 +8,25 @@
 #include "common/base/err.h"
 
 struct upgrade {
-	bool wait;  /* while another program writes to it */
-	bool force; /* images that cannot be read are left out */
-	/* For each image that was taken over. */
+	bool wait;  /* wait while another program writes to the store */
+	bool force; /* leave out images that cannot be read */
+	/* Called after each image, with the number of images until now, those left out
+	 * included.  NULL: not called. */
 	void (*progress)(void *arg, uint64_t images);
-	/* For each that was left out, a sentence. */
+	/* Called with a sentence for each image that was left out.  NULL: not called. */
 	void (*left_out)(void *arg, const char *sentence);
 	void *arg;
-	/* Results. */
+	/* Results: images that are in the new store, and images that were left out. */
 	uint64_t images, lost;
-	bool done_before; /* it was of today's format */
+	bool done_before; /* the store had today's format already */
 };
 
-/* A folder of format 1 or 2 becomes one of today's: all of it is written anew beside what is
- * there, then `format` is replaced, then what was there goes.  Needs as much room again.
- * When it is cut short, it is still a store of the old format; it can be begun again, and
- * goes on.  ERR_FORMAT: an image cannot be read, and force is not set. */
+/* Make the store in folder `dir`, which has format 1 or 2, one of today's format:
+ * everything is written anew beside the old packs, after that `format` is replaced, and at
+ * the end the old packs are removed.  This needs as much room again.  If it is cut short,
+ * the store still has the old format; the upgrade can be started again, and goes on.
+ * ERR_FORMAT: an image cannot be read, and `force` is not set.  ERR_UNSUPPORTED: the
+ * format is not known.  ERR_REFUSED: another program writes, and `wait` is not set. */
 int upgrade_store(struct upgrade *, const char *dir, struct err *);
 
 #endif /* EMUSTORE_UPGRADE_UPGRADE_H */
