@@ -1,7 +1,8 @@
-/* blocks.h: packs of a bucket, read in blocks of 1 MiB: the last ones in memory, more
- * in a folder of the cache, the next ones fetched before they are asked for.  Each
- * block has the SHA-256 that its pack's table says, or nobody sees it; one of the cache
- * that has not is fetched again.  For several threads at once. */
+/* blocks.h: packs of a bucket, read in blocks of 1 MiB.  The last blocks are kept in
+ * memory, more of them in a folder of the cache, and the next ones are fetched before they
+ * are asked for.  A block is returned only if it has the SHA-256 that the table of its
+ * pack says; a block of the cache that has another one is fetched again.  Several threads
+ * may use it at once. */
 #ifndef EMUSTORE_STORE_BLOCKS_H
 #define EMUSTORE_STORE_BLOCKS_H
 
@@ -10,24 +11,30 @@
 
 struct blocks;
 
-/* dir: for the files, made when it is not there; at most max_bytes of them.  The objects
- * are held. */
+/* dir: the folder for the files of the cache, made if it does not exist; the files have at
+ * most max_bytes.  The objects are held until blocks_release(). */
 int blocks_new(
     struct blocks **, struct objects *, const char *dir, uint64_t max_bytes, struct err *);
+/* Count one more user of the blocks; the last blocks_release() frees them. */
 struct blocks *blocks_hold(struct blocks *);
 void blocks_release(struct blocks *); /* NULL: nothing */
-/* A pack that may be read, if it is not known yet; its number is the caller's.  digests,
- * SHA-256 of its blocks, are taken over.  ERR_FORMAT: they are not as many as it has. */
+/* Add a pack that may be read, if it is not known yet; its number is chosen by the caller.
+ * digests: the SHA-256 of each of its blocks, whose memory is taken over if the pack is
+ * new.  ERR_FORMAT: there are not as many digests as blocks. */
 int blocks_add_pack(struct blocks *, uint32_t number, const char *id, uint64_t bytes,
     struct buf *digests, struct err *);
+/* Was a pack of this number added? */
 bool blocks_has_pack(struct blocks *, uint32_t number);
-/* Fewer bytes only at the end of the pack. */
+/* Read n bytes from byte `at` of a pack.  Returns how many bytes were read: fewer than n
+ * only at the end of the pack; -1 on failure. */
 ssize_t blocks_read(
     struct blocks *, uint32_t number, void *buf, size_t n, uint64_t at, struct err *);
-/* These bytes will be read: fetched meanwhile, unless enough is on its way. */
+/* Announce that these bytes will be read: their blocks are fetched meanwhile, unless
+ * enough blocks are on their way. */
 void blocks_want(struct blocks *, uint32_t number, uint64_t at, size_t n);
 
-/* A block from the bucket, checked, past all caches. */
+/* Fetch one block of a pack from the bucket, past all caches, into out[TOC_BLOCK_BYTES];
+ * it is compared with its SHA-256 in `digests`, which has those of all blocks. */
 int blocks_fetch(struct objects *, const char *id, uint64_t pack_bytes,
     const uint8_t *digests, uint32_t block, uint8_t *out, struct err *);
 

@@ -1,19 +1,21 @@
-/* cache.h: how much of an image that is read stays in memory, and what came of it. */
+/* cache.h: how many chunks of an image that is read stay in memory, and how often that
+ * helped. */
 #ifndef EMUSTORE_STORE_CACHE_H
 #define EMUSTORE_STORE_CACHE_H
 
 #include <stdatomic.h>
 #include <stdint.h>
 
-enum { STORE_CACHE_BYTES = 16 << 20 }; /* what is usual */
+enum { STORE_CACHE_BYTES = 16 << 20 }; /* the usual max_bytes */
 
-/* Of reads of parts of chunks: whole ones do not need it, and heads are in the recipe.
- * The counts may be read while others read the image. */
+/* Only reads of parts of chunks use the cache: whole chunks do not need it, and headers
+ * are in the recipe.  The counts may be read while other threads read the image. */
 struct store_cache {
-	uint64_t max_bytes; /* of chunks; never less than what is being worked on */
+	/* limit for chunks; the chunks that are being worked on are kept in any case */
+	uint64_t max_bytes;
 	_Atomic uint64_t hits;
-	_Atomic uint64_t misses; /* the chunk was put together, or waited for */
-	_Atomic uint64_t bytes;  /* allocated until now */
+	_Atomic uint64_t misses; /* the chunk was put together, or was waited for */
+	_Atomic uint64_t bytes;  /* bytes allocated until now */
 };
 
 #endif /* EMUSTORE_STORE_CACHE_H */

@@ -1,12 +1,16 @@
-/* claim.c: one writer for one name, whatever the server: not all refuse to
- * overwrite when they are asked to, and some only say so.
+/* claim.c: lets only one writer make an image of one name and version, with any server:
+ * some servers overwrite an object although they are asked not to, and some only say that
+ * they refuse.
  *
- * A writer makes an object of its own, claims/NAME/VERSION/ID, and then looks who else
- * has.  If nobody has, and there is no such image, it is the only one: another one that
- * came later sees its claim, or its image, since the claim goes only when the image is
- * there.  If somebody has, it takes its claim back; both may do so, and try the next
- * version.  gc removes claims of writers that died.  Called by writer.c,
- * for buckets alone. */
+ * A writer makes an object of its own, claims/NAME/VERSION/ID, and lists the claims of
+ * this version afterwards.  If there is no other claim, and no such image, this writer is
+ * the only one: a writer that comes later sees the claim, or the image, since a claim is
+ * removed only when the image is there.  If there is another claim, the writer removes its
+ * own; both writers may do so, and try the next version.  gc removes the claims of writers
+ * that died.
+ *
+ * Called by writer.c, only for buckets, in the thread of the writer.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/random.h>
@@ -29,7 +33,7 @@ make_key(
 	return 0;
 }
 
-/* Are we alone?  1, 0, -1. */
+/* Is this writer's claim the only one, and is there no image?  1, 0, -1. */
 static int
 is_alone(struct store *s, const struct store_name *n, struct err *e)
 {

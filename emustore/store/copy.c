@@ -1,5 +1,6 @@
-/* copy.c: images of one store into another one.  A recipe names fragments by their digests, so it
- * is the same in both; packs are the other store's own.  Called by the program, in its thread. */
+/* copy.c: copies images of one store into another one.  A recipe names fragments by their
+ * digests, so it is the same in both stores; each store has packs of its own.  Called by
+ * the program, in its thread. */
 #include "emustore/store/copy.h"
 
 #include <inttypes.h>
@@ -24,7 +25,7 @@ err_fragment(const uint8_t *digest, const char *what, struct err *e)
 	    digest[2], digest[3], what);
 }
 
-/* Of `from`: the record into c->record, and its head. */
+/* Read the record of a fragment of `from` into c->record, and its head into f->head. */
 static int
 read_fragment(struct copying *c, const uint8_t *digest, struct pack_fragment *f,
     struct err *e)

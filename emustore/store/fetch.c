@@ -1,5 +1,5 @@
-/* fetch.c: chunks in order, for whoever gets an image.  Called in the thread of its caller; has
- * threads of its own. */
+/* fetch.c: puts the chunks of an image together, in order, for emustore get and the check
+ * of a store.  Called in the thread of its caller; it has threads of its own. */
 #include "emustore/store/fetch.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ struct fetching {
 	struct ordered *work;
 	struct pipeline *pipe;
 	size_t jobs;
-	struct worker *workers; /* jobs; the first has the caller's image */
+	struct worker *workers; /* `jobs` of them; the first uses the caller's image */
 };
 
 static int
@@ -65,7 +65,7 @@ worker_stage(void *arg, struct err *e)
 	return 0;
 }
 
-/* The same image once more for each thread. */
+/* Open the image once more for each further thread. */
 static int
 open_images(struct fetching *f, struct err *e)
 {
@@ -90,7 +90,7 @@ static int
 prepare(struct fetching *f, struct err *e)
 {
 	f->jobs = pipeline_jobs(f->cfg->jobs);
-	/* Without streams to be made one thread reads faster than most disks write. */
+	/* Where no streams are made again, one thread reads faster than most disks write. */
 	if (!stored_about(f->cfg->image)->made)
 		f->jobs = 1;
 	if (f->jobs > f->cfg->to - f->cfg->from)
@@ -113,7 +113,7 @@ run(struct fetching *f, struct err *e)
 	void *p;
 	int rc = 0;
 
-	/* A thread that cannot be started cancels all; joining tells why. */
+	/* A thread that cannot be started ends all; pipeline_join() says why. */
 	if (pipeline_start(f->pipe, submit_stage, f) == 0)
 		for (size_t i = 0; i < f->jobs; i++)
 			if (pipeline_start(f->pipe, worker_stage, &f->workers[i]) != 0)

@@ -1,4 +1,4 @@
-/* fetch.h: chunks of a stored image in order, put together by several threads where
+/* fetch.h: the chunks of a stored image in order.  Several threads put them together where
  * that is much work: where zlib streams are made again. */
 #ifndef EMUSTORE_STORE_FETCH_H
 #define EMUSTORE_STORE_FETCH_H
@@ -7,16 +7,19 @@
 
 struct fetch {
 	struct store *s;      /* open for reading */
-	struct stored *image; /* opened from it */
-	uint32_t from, to;    /* chunks */
-	uint64_t jobs;        /* 0: one a processor */
-	bool prove;           /* each fragment by its SHA-256: stored_prove() */
-	/* For each chunk in order, in the calling thread; -1 stops. */
+	struct stored *image; /* opened from s */
+	uint32_t from, to;    /* chunks from..to-1 */
+	uint64_t jobs;        /* threads; 0: one for each processor */
+	bool prove;           /* compare each fragment with its SHA-256: stored_prove() */
+	/* Called for each chunk in order, in the calling thread; the chunk is borrowed.
+	 * 0, or -1 to stop. */
 	int (*fn)(void *arg, const void *chunk, struct err *);
 	void *arg;
 };
 
-/* *equivalents: as stored_equivalents() has it. */
+/* Call fn for each chunk.  *equivalents: how many of them were equivalents, as
+ * stored_equivalents() counts them.  Returns 0, or -1 with the error of fn, of
+ * stored_chunk() or of stored_prove(). */
 int fetch_chunks(const struct fetch *, uint64_t *equivalents, struct err *);
 
 #endif /* EMUSTORE_STORE_FETCH_H */

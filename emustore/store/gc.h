@@ -1,22 +1,22 @@
-/* gc.h: remove what no image refers to. */
+/* gc.h: removes what no image refers to. */
 #ifndef EMUSTORE_STORE_GC_H
 #define EMUSTORE_STORE_GC_H
 
 #include "emustore/store/store.h"
 
-/* A pack of which a smaller part is not needed is left unchanged. */
+/* The usual dead_percent: a pack of which a smaller part is not needed is left unchanged. */
 enum { GC_DEAD_PERCENT = 20 };
 
 struct gc_stats {
 	uint64_t fragments, packs, bytes_freed;
-	uint64_t bytes_condemned; /* in a bucket: they go when the grace is over */
+	uint64_t bytes_condemned; /* in a bucket: removed when the grace is over */
 };
 
 /* Remove what no image needs.  The store must have been opened with STORE_WRITE and
- * STORE_ANEW.  Packs of which more than dead_percent are not needed are replaced:
- * what is needed is copied into new packs, one pack at a time, and then the old ones
- * are removed, in a folder at once, in a bucket when the grace period has passed.
- * With 0 percent, small packs are combined, too. */
+ * STORE_ANEW.  Packs of which more than dead_percent are not needed are replaced: what is
+ * needed is copied into new packs, one pack at a time, and after that the old packs are
+ * removed, in a folder at once, in a bucket when the grace period has passed.  With
+ * dead_percent 0, small packs are combined, too. */
 int gc_run(struct store *, unsigned dead_percent, struct gc_stats *, struct err *);
 
 #endif /* EMUSTORE_STORE_GC_H */

@@ -1,5 +1,5 @@
-/* index.c: an index is opened, its transactions, and its sums.  Called by the store, in one
- * thread at a time. */
+/* index.c: opens an index, and has its transactions and its sums.  Called by the store and
+ * its writers, in one thread at a time. */
 #include "emustore/store/index.h"
 
 #include <fcntl.h>
@@ -13,11 +13,12 @@
 #include "emustore/objects/own.h"
 #include "emustore/store/index_impl.h"
 
-/* A signal is looked for after SIGNAL_STEPS steps of SQLite's machine, which take about a
- * millisecond. */
+/* SQLite looks for a signal after each SIGNAL_STEPS steps of its virtual machine, which
+ * take about a millisecond.  WAIT_MS is how long it waits for a lock. */
 enum { SIGNAL_STEPS = 20000, WAIT_MS = 20000 };
 
-/* SQLITE_FULL and the like are the system's; SQLITE_CORRUPT is damage. */
+/* Fill in the error from SQLite's last one, and return -1.  SQLITE_FULL and similar codes
+ * are failures of the system; SQLITE_CORRUPT and similar codes are damage. */
 int
 err_index(struct index *x, struct err *e)
 {
@@ -32,7 +33,7 @@ err_index(struct index *x, struct err *e)
 	int os = code == SQLITE_IOERR || code == SQLITE_CANTOPEN
 	             ? sqlite3_system_errno(x->db)
 	             : 0;
-	if (os != 0) /* says more than "disk I/O error" */
+	if (os != 0) /* this says more than "disk I/O error" */
 		return err_set(e, ERR_IO, "%s: %s", x->path, strerror(os));
 	return err_set(e, damage ? ERR_FORMAT : ERR_IO, "%s: %s%s", x->path,
 	    x->db != NULL ? sqlite3_errmsg(x->db) : "out of memory",
@@ -60,7 +61,7 @@ get_number(struct index *x, const char *sql, int *out, struct err *e)
 	return rc;
 }
 
-/* What takes long ends when a signal came. */
+/* Called by SQLite in long statements: true ends the statement, because a signal came. */
 static int
 is_told_to_end(void *unused)
 {
@@ -68,7 +69,8 @@ is_told_to_end(void *unused)
 	return cancel_signal() != 0;
 }
 
-/* The file may be somebody else's work: SQLite is to run nothing that it says. */
+/* Let SQLite run nothing that the file says, because somebody else may have written the
+ * file. */
 static int
 guard(struct index *x, struct err *e)
 {
@@ -89,7 +91,8 @@ guard(struct index *x, struct err *e)
 	return 0;
 }
 
-/* The file and what SQLite keeps beside it are no links, and not somebody else's. */
+/* Check that the file and those that SQLite keeps beside it are no links, and belong to
+ * the user. */
 static int
 check_files(const char *path, struct err *e)
 {
@@ -117,12 +120,13 @@ open_file(struct index *x, const char *path, struct err *e)
 	char real[INDEX_PATH_BYTES];
 
 	snprintf(x->path, sizeof x->path, "%s", path != NULL ? path : "the index");
-	if (path == NULL) /* in memory, and what is too much in TMPDIR without a name */
+	/* in memory; SQLite puts what is too much into a file without a name in TMPDIR */
+	if (path == NULL)
 		return sqlite3_open("", &x->db) == SQLITE_OK ? 0 : err_index(x, e);
 	if (check_files(path, e) != 0)
 		return -1;
-	/* SQLITE_OPEN_NOFOLLOW refuses links in the way there, too, which are the
-	 * caller's. */
+	/* SQLITE_OPEN_NOFOLLOW also refuses links in the path of the folder, which are the
+	 * user's own, so resolve these before. */
 	char copy[INDEX_PATH_BYTES], *folder;
 	snprintf(copy, sizeof copy, "%s", path);
 	folder = realpath(dirname(copy), NULL);
@@ -153,7 +157,7 @@ make_content(struct index *x, bool log, struct err *e)
 		return -1;
 	if (index_begin(x, true, e) != 0)
 		return -1;
-	/* Another process may have made it meanwhile. */
+	/* Another process may have made the tables meanwhile. */
 	if (index_schema_make(x, e) != 0 || index_run(x, marks, e) != 0)
 		return -1;
 	return index_commit(x, e);
@@ -227,13 +231,13 @@ index_commit(struct index *x, struct err *e)
 void
 index_rollback(struct index *x)
 {
-	/* What was begun is undone to the end, whatever signal came. */
+	/* The transaction is undone completely, whatever signal came. */
 	if (cancel_signal() != 0)
 		sqlite3_progress_handler(x->db, 0, NULL, NULL);
 	sqlite3_exec(x->db, "ROLLBACK", NULL, NULL, NULL);
 }
 
-/* One row of numbers. */
+/* Read the one row of numbers that query q gives. */
 static int
 sums(struct index *x, enum query q, uint64_t *const out[], int n, struct err *e)
 {

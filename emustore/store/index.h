@@ -1,8 +1,12 @@
-/* index.h: what the objects of a store say, as an SQLite database: which fragments there are,
- * in which packs, and which images.  It is a cache: all of it can be made again from the
- * objects, and nothing of it is believed where something would be taken away.
+/* index.h: what the objects of a store say, as an SQLite database: which fragments there
+ * are, in which packs, and which images.  The index is a cache: all of it can be made
+ * again from the objects, and it is not relied on where something would be removed.
  *
- * Numbers are the index's own; nobody else knows them, and another index has others.
+ * Numbers of fragments, packs and images are those of one index; another index of the same
+ * store has other numbers.
+ *
+ * An index belongs to one thread at a time.  Unless said otherwise, functions return 0, or
+ * -1 with ERR_FORMAT (the index is damaged), ERR_IO, ERR_NOMEM or ERR_CANCELLED.
  */
 #ifndef EMUSTORE_STORE_INDEX_H
 #define EMUSTORE_STORE_INDEX_H
@@ -18,15 +22,17 @@
 
 struct index;
 
-/* path: made when it is not there; NULL: for this process alone, gone when it is closed.
- * log: SQLite's write-ahead log, for which all who use it must be of one machine.
- * ERR_FORMAT: what is there is damaged, or no index that this program makes: it can be
- * removed, and made again.  ERR_REFUSED: it is a link, or somebody else's. */
+/* Open the index in file `path`, which is made if it does not exist; NULL: an index of
+ * this process alone, which is gone when it is closed.  log: use SQLite's write-ahead log,
+ * for which all processes that use the file must be on one machine.  ERR_FORMAT: the file
+ * is damaged, or no index that this program makes; it can be removed and made again.
+ * ERR_REFUSED: the file is a link, or belongs to somebody else. */
 int index_open(struct index **, const char *path, bool log, struct err *);
-void index_close(struct index *); /* what is not committed is undone */
-/* Was an error the index's own, which another index may not have? */
+void index_close(struct index *); /* what is not committed is undone; NULL: nothing */
+/* Did the index itself fail, so that another index may work? */
 bool index_failed(const struct index *);
-/* To write, or only to see one state of all things. */
+/* Begin a transaction: to write, or only to see one state of everything.  It ends with
+ * index_commit() or index_rollback(). */
 int index_begin(struct index *, bool writing, struct err *);
 int index_commit(struct index *, struct err *);
 void index_rollback(struct index *);
@@ -37,26 +43,29 @@ struct index_fragment {
 	struct pack_fragment f;
 };
 
+/* Add a fragment; its number is chosen by the index. */
 int index_add_fragment(struct index *, const struct index_fragment *, struct err *);
-/* 1 found, 0 not, -1. */
+/* Find a fragment by its SHA-256.  1: found, and filled in; 0: not found; -1. */
 int index_find_fragment(struct index *, const uint8_t sha256[SHA256_BYTES],
     struct index_fragment *, struct err *);
-/* Is there one whose data has this raw digest and length, whatever it is compressed with?
- * 1, 0, -1. */
+/* Is there a fragment whose data have this raw digest and length, whatever they are
+ * compressed with?  1, 0, -1. */
 int index_has_raw(struct index *, const struct fragment_head *, struct err *);
-/* Up to `most` of those, in packs that are not condemned, into out; *n: how many. */
+/* Find up to `most` fragments whose data have this raw digest and length, in packs that
+ * are not condemned, and write them to out; *n: how many. */
 int index_find_raw(struct index *, const uint8_t raw_digest[RAW_DIGEST_BYTES],
     uint64_t raw_bytes, struct index_fragment *out, size_t most, size_t *n, struct err *);
-/* How many there are in each pack that has any. */
+/* Call fn for each pack that has fragments, with their number n.  If fn does not return 0,
+ * this ends, and its value is returned. */
 int index_count_fragments(struct index *,
     int (*fn)(void *arg, uint32_t pack, uint64_t n, struct err *), void *arg,
     struct err *);
-/* No fragment has a higher number. */
+/* The highest number of a fragment; 0: there are none. */
 int index_last_fragment(struct index *, uint64_t *number, struct err *);
 
-/* Where fragments are, looked for one after the other: cheap where each is the one behind
- * the one before, as those of an image mostly are.  One walk at a time, and nothing is
- * written before it has ended. */
+/* A walk finds where fragments are, one after the other.  It is cheap where each fragment
+ * is the one behind the last, as those of an image mostly are.  Only one walk at a time,
+ * and nothing is written to the index before it has ended. */
 struct index_place {
 	uint64_t number, at;
 	uint32_t pack, bytes;
@@ -64,70 +73,81 @@ struct index_place {
 
 struct index_walk {
 	struct index *x;
-	bool at_row; /* of the statement of the walk */
+	bool at_row; /* the statement of the walk is at a row */
 };
 
+/* Begin a walk over an index. */
 struct index_walk index_walk_of(struct index *);
-/* 1 found, 0 not, -1. */
+/* Find where the fragment with this SHA-256 is.  1: found, and the place is filled in; 0: not
+ * found; -1. */
 int index_walk_to(struct index_walk *, const uint8_t sha256[SHA256_BYTES],
     struct index_place *, struct err *);
+/* End a walk; the index may be written again. */
 void index_walk_end(struct index_walk *);
 
 struct index_pack {
-	uint32_t number; /* never given twice by one index */
-	bool condemned;  /* nothing new may refer to it */
+	uint32_t number; /* an index never uses a number twice */
+	bool condemned;  /* nothing new may refer to this pack */
 	char id[PACK_ID_CHARS + 1];
 	uint64_t bytes;
 };
 
-/* A pack, with all that its table says.  A fragment that another pack has, too, is kept
- * as a spare. */
+/* Add a pack, with all fragments of its table, which is read to its end.  A fragment that
+ * another pack has already is kept as a spare. */
 int index_add_pack(struct index *, const char *id, struct toc *, struct err *);
-/* 1, 0, -1. */
+/* Find a pack by its id.  1: found, and filled in; 0: not found; -1. */
 int index_find_pack(struct index *, const char *id, struct index_pack *, struct err *);
-/* digests (NULL: not wanted) of its blocks, behind what is there. */
+/* Find a pack by its number.  digests: the SHA-256 of each of its blocks is appended;
+ * NULL: not wanted.  1: found; 0: not found; -1. */
 int index_get_pack(struct index *, uint32_t number, struct index_pack *,
     struct buf *digests, struct err *);
-/* In the order of their numbers. */
+/* Call fn for each pack, in the order of their numbers.  If fn does not return 0, this
+ * ends, and its value is returned. */
 int index_each_pack(struct index *,
     int (*fn)(void *arg, const struct index_pack *, struct err *), void *arg,
     struct err *);
+/* Mark a pack as condemned, or remove it.  Fragments stay as they are until
+ * index_settle(). */
 int index_condemn(struct index *, uint32_t pack, struct err *);
 int index_drop_pack(struct index *, uint32_t pack, struct err *);
-/* After some of these: fragments move to packs that are there and not condemned, if
- * there are such; those that no pack has any more go. */
+/* To be called after packs were added, condemned or dropped: fragments move to packs that
+ * exist and are not condemned, where there are such packs; fragments that no pack has any
+ * more are removed. */
 int index_settle(struct index *, struct err *);
 
 struct index_image {
 	uint64_t number;
-	char key[300], etag[80]; /* of its object */
-	uint64_t bytes;          /* of the object */
-	struct recipe_image about; /* without labels: the object has them */
+	char key[300], etag[80]; /* of the image's object */
+	uint64_t bytes;          /* length of the object */
+	struct recipe_image about; /* without labels, which only the object has */
 };
 
-/* i->number is filled in. */
+/* Add an image; i->number is filled in. */
 int index_add_image(struct index *, struct index_image *i, struct err *);
-/* name->version 0: the latest.  1, 0, -1. */
+/* Find an image by its name and version (0: the latest), or by the key of its object.  1:
+ * found, and filled in; 0: not found; -1. */
 int index_find_image(
     struct index *, const struct store_name *, struct index_image *, struct err *);
 int index_find_key(struct index *, const char *key, struct index_image *, struct err *);
-/* All images by name and version. */
+/* Call fn for each image, ordered by name and version.  If fn does not return 0, this
+ * ends, and its value is returned. */
 int index_each_image(struct index *,
     int (*fn)(void *arg, const struct index_image *, struct err *), void *arg,
     struct err *);
+/* Remove an image. */
 int index_drop_image(struct index *, uint64_t number, struct err *);
-/* How many versions of a name there are. */
+/* Count the versions of a name. */
 int index_count_versions(struct index *, const char *name, uint64_t *n, struct err *);
 
-/* How many packs, condemned ones among them, and images. */
+/* Count all packs, the condemned packs among them, and the images. */
 int index_counts(struct index *, uint64_t *packs, uint64_t *condemned,
     uint64_t *images, struct err *);
 struct index_totals {
 	uint64_t fragments, fragment_bytes, images, image_chunks, data_bytes, packs,
 	    pack_bytes;
-	uint64_t raw_unique; /* different raw digests */
+	uint64_t raw_unique; /* how many different raw digests there are */
 };
-/* Reads the whole index. */
+/* Compute all sums, for which the whole index is read. */
 int index_totals(struct index *, struct index_totals *, struct err *);
 
 #endif /* EMUSTORE_STORE_INDEX_H */

@@ -1,5 +1,5 @@
-/* index_fragments.c: the fragments that the index knows, and the walk over them.  Called by
- * whoever has the index. */
+/* index_fragments.c: the fragments that the index knows, and the walk over them.  Called
+ * by the other files of the store, in the thread that has the index. */
 #include <string.h>
 
 #include "emustore/store/index_impl.h"
@@ -120,7 +120,7 @@ is_at(const struct index_walk *w, sqlite3_stmt *s, const uint8_t *sha256)
 	       memcmp(sqlite3_column_blob(s, 4), sha256, SHA256_BYTES) == 0;
 }
 
-/* To the row behind the one at hand. */
+/* Go to the next row of the walk. */
 static int
 step_on(struct index_walk *w, sqlite3_stmt *s, struct err *e)
 {
@@ -130,7 +130,7 @@ step_on(struct index_walk *w, sqlite3_stmt *s, struct err *e)
 	return rc < 0 ? -1 : 0;
 }
 
-/* To the row of that digest, by the index of digests. */
+/* Go to the row that has this digest, by SQLite's index of digests. */
 static int
 go_to(struct index_walk *w, const uint8_t *sha256, struct err *e)
 {

@@ -1,4 +1,5 @@
-/* index_images.c: the images that the index knows.  Called by whoever has the index. */
+/* index_images.c: the images that the index knows.  Called by the other files of the store
+ * and by the program, in the thread that has the index. */
 #include <stdlib.h>
 
 #include "emustore/store/index_impl.h"
@@ -29,7 +30,7 @@ image_row(sqlite3_stmt *s, struct index_image *i)
 {
 	struct recipe_image *a = &i->about;
 
-	a->nlabels = 0; /* not all of its room is cleared, for lists of thousands */
+	a->nlabels = 0; /* the labels are not cleared: that would be slow in lists of thousands */
 	i->number = index_column(s, 0);
 	index_column_text(s, 1, i->key, sizeof i->key);
 	index_column_text(s, 2, i->etag, sizeof i->etag);
@@ -43,7 +44,7 @@ image_row(sqlite3_stmt *s, struct index_image *i)
 	index_column_text(s, 10, a->parent, sizeof a->parent);
 }
 
-/* The row that s is to give. */
+/* Read the one row that s gives, if there is one. */
 static int
 one_image(struct index *x, sqlite3_stmt *s, struct index_image *i, struct err *e)
 {

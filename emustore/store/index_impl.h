@@ -1,7 +1,8 @@
 /* index_impl.h: what the files of the index share.
  *
- * index.c opens it; index_schema.c says which tables it has; index_query.c asks;
- * index_fragments.c, index_packs.c and index_images.c are its tables.
+ * index.c opens the index; index_schema.c says which tables it has; index_query.c has its
+ * statements; index_fragments.c, index_packs.c and index_images.c each have the functions
+ * of a table.
  */
 #ifndef EMUSTORE_STORE_INDEX_IMPL_H
 #define EMUSTORE_STORE_INDEX_IMPL_H
@@ -48,29 +49,31 @@ struct index {
 	sqlite3_stmt *stmt[QUERIES];
 };
 
-/* What SQLite complained of last. */
+/* Fill in the error from SQLite's last one, and return -1. */
 int err_index(struct index *, struct err *);
-/* Statements that give no rows. */
+/* Run statements that give no rows. */
 int index_run(struct index *, const char *sql, struct err *);
 
 /* index_schema.c */
 
-/* Those tables that are not there yet. */
+/* Make the tables that do not exist yet. */
 int index_schema_make(struct index *, struct err *);
-/* ERR_FORMAT: there is anything else, or one is not there. */
+/* Check the tables.  ERR_FORMAT: a table is missing, or there is anything else. */
 int index_schema_check(struct index *, struct err *);
 
 /* index_query.c */
 
-/* A query with its first parameters, all numbers; more are bound by the caller.  NULL:
- * *e says why. */
+/* Prepare a query, and bind the n numbers v to its first parameters; the caller binds the
+ * others.  NULL: failed, and *e says why. */
 sqlite3_stmt *index_ask(
     struct index *, enum query, size_t n, const uint64_t *v, struct err *);
-/* 1 a row, 0 done, -1.  After the last row that is wanted the caller resets it. */
+/* Go to the next row.  1: there is one; 0: there are no more; -1.  A caller that wants no
+ * further rows resets the statement. */
 int index_step(struct index *, sqlite3_stmt *, struct err *);
-/* A statement of numbers that gives no rows. */
+/* Run a statement whose parameters are all numbers, and which gives no rows. */
 int index_tell(struct index *, enum query, size_t n, const uint64_t *v, struct err *);
-/* What is in a row: a number; n bytes, zeros unless there are as many; a text, cut. */
+/* Column i of the current row: as a number; as n bytes, which are zeros unless the column
+ * has just as many; as a text, which is cut to cap - 1 bytes. */
 uint64_t index_column(sqlite3_stmt *, int i);
 void index_column_bytes(sqlite3_stmt *, int i, uint8_t *out, size_t n);
 void index_column_text(sqlite3_stmt *, int i, char *out, size_t cap);

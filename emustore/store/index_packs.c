@@ -1,5 +1,6 @@
-/* index_packs.c: the packs that the index knows, and which of several that have a fragment
- * is read.  Called by whoever has the index. */
+/* index_packs.c: the packs that the index knows, and the choice of the pack that is read
+ * where several have a fragment.  Called by the other files of the store, in the thread
+ * that has the index. */
 #include "emustore/store/index_impl.h"
 
 #define GOOD "(SELECT number FROM packs WHERE condemned = 0)"
@@ -128,7 +129,10 @@ int
 index_settle(struct index *x, struct err *e)
 {
 	return index_run(x,
-	    /* Condemned places become spares where there is a better one. */
+	    /* A fragment whose pack is condemned moves to a spare in a pack that is not; a
+	     * fragment whose pack is gone moves to any spare there is.  The old place
+	     * becomes a spare if its pack exists.  Fragments without a pack are removed at
+	     * the end. */
 	    "CREATE TEMP TABLE IF NOT EXISTS moves (number INTEGER PRIMARY KEY, "
 	    "pack INTEGER, at INTEGER);"
 	    "DELETE FROM moves;"

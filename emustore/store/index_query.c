@@ -1,5 +1,6 @@
-/* index_query.c: the statements by which the index is asked and told, prepared once.
- * Called by the other files of the index. */
+/* index_query.c: holds the SQL statements of the index, prepares each one when it is first
+ * used, and runs them.  Called by the other files of the index, in the thread that uses
+ * the index. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,9 +1,9 @@
-/* index_schema.c: what an index consists of: its tables are made here, and an index
- * that has anything else is refused.
+/* index_schema.c: makes the tables of an index, and refuses an index that has anything
+ * else.
  *
- * Called by index.c when an index is opened.  Whoever can write to the folder that it is in
- * can write to it, and SQLite runs what the schema says: a view in the place of a table,
- * for one, may be a query that never ends.
+ * Called by index.c when an index is opened, in the thread that opens it.  Anyone who can
+ * write to the folder of the index can change the index, and SQLite runs what the schema
+ * says: a view in the place of a table, for example, may be a query that never ends.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 enum { SQL_BYTES = 600 };
 
-/* "CREATE" and the kind go before the rest. */
+/* The statement that makes a part is "CREATE", the kind, and the rest. */
 static const struct {
 	const char *kind, *rest;
 } parts[] = {
@@ -36,7 +36,7 @@ static const struct {
 	{ "INDEX", "fragments_raw ON fragments (raw_digest)" },
 };
 
-/* What SQLite makes by itself, for AUTOINCREMENT. */
+/* SQLite makes this table by itself for AUTOINCREMENT. */
 static const char sequence[] = "CREATE TABLE sqlite_sequence(name,seq)";
 
 enum { PARTS = sizeof parts / sizeof *parts };
@@ -55,8 +55,9 @@ index_schema_make(struct index *x, struct err *e)
 	return 0;
 }
 
-/* SQLite keeps the statement that made a part, without IF NOT EXISTS; what it makes
- * by itself for UNIQUE has none.  1 a part, 0 SQLite's own, -1 somebody else's. */
+/* The schema has the statement that made each part, without IF NOT EXISTS; an index that
+ * SQLite makes by itself for UNIQUE has no statement there.  Returns 1 for one of the
+ * parts, 0 for what SQLite makes by itself, -1 for anything else. */
 static int
 whose(const char *sql, const char *name)
 {

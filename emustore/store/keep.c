@@ -1,9 +1,11 @@
-/* keep.c: which versions stay.  Called by the program; nothing but arithmetic. */
+/* keep.c: chooses which versions of an image stay.  Called by emustore forget, in its
+ * thread; it is nothing but arithmetic. */
 #include "emustore/store/keep.h"
 
 #include <time.h>
 
-enum { HOUR = 3600, DAY = 24 * HOUR, THURSDAY = 3 /* 1970 began on one; weeks on Monday */ };
+/* 1970 began on a Thursday; weeks begin on Monday */
+enum { HOUR = 3600, DAY = 24 * HOUR, THURSDAY = 3 };
 
 static uint64_t
 by_hour(uint64_t t)
@@ -47,7 +49,8 @@ by_year(uint64_t t)
 	return (uint64_t)date(t).tm_year;
 }
 
-/* The newest version of each span of time, until there are `most`. */
+/* Keep the newest version of each span of time that has any, until `most` are kept.  The
+ * oldest version of all is kept, too, when `most` is not reached before it. */
 static void
 keep_by(uint64_t (*span)(uint64_t), uint64_t most, const uint64_t *put_at, size_t n, bool *keep)
 {

@@ -1,5 +1,5 @@
-/* keys.c: keys of objects from what they are of, and back.  Called by the store, in any
- * thread. */
+/* keys.c: makes the keys of a store's objects, and reads them back.  Called by all parts
+ * of the store, in any thread. */
 #include "emustore/store/keys.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* keys.h: how the objects of a store are called. */
+/* keys.h: the keys (names) of the objects of a store. */
 #ifndef EMUSTORE_STORE_KEYS_H
 #define EMUSTORE_STORE_KEYS_H
 
@@ -15,13 +15,17 @@ enum { KEY_BYTES = 300 };
 #define KEYS_PACKS "packs/"
 #define KEYS_CONDEMNED "condemned/"
 #define KEYS_CLAIMS "claims/"
-#define KEYS_NEW "new/" /* of a folder: files that have no name yet */
+#define KEYS_NEW "new/" /* only in a folder: files that have no name yet */
 
+/* Write the key of an object to out.  An id is that of a pack: PACK_ID_CHARS hexadecimal
+ * digits; the name of an image has a version from 1. */
 void key_of_pack(const char *id, char out[KEY_BYTES]);
 void key_of_table(const char *id, char out[KEY_BYTES]);
 void key_of_condemned(const char *id, char out[KEY_BYTES]);
 void key_of_image(const struct store_name *, char out[KEY_BYTES]);
-/* The mirror, of what follows KEYS_IMAGES, KEYS_TABLES or KEYS_PACKS. */
+/* Is this the key of an image, a table or a pack, without KEYS_IMAGES, KEYS_TABLES or
+ * KEYS_PACKS before it?  If it is, the image's name and version, or the pack's id, is
+ * filled in. */
 bool key_is_image(const char *key, struct store_name *);
 bool key_is_table(const char *key, char id[PACK_ID_CHARS + 1]);
 bool key_is_pack(const char *key, char id[PACK_ID_CHARS + 1]);

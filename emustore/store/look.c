@@ -1,7 +1,8 @@
-/* look.c: the index follows the objects.  Whenever a store is opened the lists of images,
- * tables and condemned packs are asked for, in this order, and what is new is fetched; what
- * an image needs was there before it, so it is in the lists that follow.  Called by store.c,
- * and again by gc, verify and repair, in the thread of whoever has the store. */
+/* look.c: brings the index up to date with the objects.  Whenever a store is opened, the
+ * lists of images, tables and condemned packs are asked for, in this order, and the
+ * objects that are new are fetched.  What an image needs was there before the image, so it
+ * is in the lists that are asked for later.  Called by store.c, and again by gc, verify
+ * and repair, in the thread that has the store open. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,12 +15,13 @@
 #include "emustore/store/store_impl.h"
 
 enum {
-	BATCH = 64, /* fetched together */
+	BATCH = 64, /* objects that are fetched together */
 	ABOUT_BYTES_MAX = 64 << 10,
 	TABLE_TRIES = 3,
 };
 
-/* One object is of no use: the others are. */
+/* Count an object that cannot be read, and note why the first one cannot; the other
+ * objects are used all the same. */
 static void
 note_unreadable(struct store *s, const struct err *why)
 {
@@ -31,15 +33,15 @@ note_unreadable(struct store *s, const struct err *why)
 struct fetched {
 	const struct listed *listed;
 	struct buf bytes;
-	bool bad; /* why is in err */
+	bool bad; /* the object cannot be used; err says why */
 	struct err err;
 };
 
 struct batch {
 	struct store *s;
 	const char *folder;
-	size_t n, most; /* of each object */
-	/* Is it one?  ERR_FORMAT is of that object only. */
+	size_t n, most; /* most: bytes that are fetched of each object */
+	/* Is the object what its key says?  ERR_FORMAT concerns this object only. */
 	int (*check)(const struct fetched *, struct err *);
 	struct fetched items[BATCH];
 };
@@ -62,8 +64,10 @@ fetch_once(struct batch *b, struct fetched *f, const char *key, struct err *e)
 	return b->check(f, e);
 }
 
-/* ERR_FORMAT and ENOENT are of this object; other failures are of the store.  What one
- * answer says may have been altered on its way, so it is asked for again. */
+/* Fetch one object.  ERR_FORMAT, ERR_UNSUPPORTED and ENOENT concern this object only, and
+ * are noted in it; other failures are those of the store, and are returned.  An answer may
+ * have been altered on its way, so a damaged object is fetched again, TABLE_TRIES times in
+ * all. */
 static int
 fetch_one(void *arg, size_t i, struct err *e)
 {
@@ -85,7 +89,8 @@ fetch_one(void *arg, size_t i, struct err *e)
 	return f->bad ? 0 : rc;
 }
 
-/* What is fetched goes into the index one by one. */
+/* Adds one fetched object to the index.  The objects of a batch are added one after the
+ * other. */
 typedef int add_fn(struct store *, const struct fetched *, struct err *);
 
 static int
@@ -98,14 +103,17 @@ end_batch(struct batch *b, add_fn *add, struct err *e)
 		struct fetched *f = &b->items[i];
 		if (!f->bad)
 			rc = add(b->s, f, e);
-		else if (f->err.os != ENOENT) /* gone since: not there */
+		/* removed since it was listed: as if it had not been listed */
+		else if (f->err.os != ENOENT)
 			note_unreadable(b->s, &f->err);
 	}
 	b->n = 0;
 	return rc;
 }
 
-/* What of a listing the index has not: known() 1, 0 or -1; 2: no object of ours. */
+/* One kind of object: how its listing is compared with the index.  known() returns 1 when
+ * the index has the object, 0 when it does not, 2 when the key is not that of such an
+ * object, -1 on failure. */
 struct kind {
 	const char *folder;
 	size_t most;
@@ -239,7 +247,8 @@ static const struct kind kind_table = { KEYS_TABLES, TOC_BYTES_MAX, knows_table,
 			 kind_image = { KEYS_IMAGES, ABOUT_BYTES_MAX, knows_image,
 				 check_image, add_image };
 
-/* Rows of the index whose objects are not there any more, or others. */
+/* The numbers of rows of the index whose objects are no longer there, or have been
+ * replaced by others. */
 struct gone {
 	struct store *s;
 	struct buf numbers; /* u64 */
@@ -335,7 +344,7 @@ update(struct store *s, struct err *e)
 	    fetch_new(s, &s->tables, &kind_table, e) != 0 ||
 	    condemn_listed(s, &settle, e) != 0)
 		return -1;
-	/* What is new may have what only condemned ones had. */
+	/* A new pack may have fragments that only condemned packs had. */
 	settle = settle || (s->changes > before && s->condemned.n > 0);
 	if (settle && index_settle(s->index, e) != 0)
 		return -1;
@@ -367,7 +376,7 @@ is_same(void *arg, const struct index_image *i, struct err *e)
 	return rc;
 }
 
-/* Does the index say what the lists do, so that nothing has to be written?  1, 0, -1. */
+/* Does the index agree with the lists, so that nothing has to be written?  1, 0, -1. */
 static int
 is_fresh(struct store *s, struct err *e)
 {
@@ -393,7 +402,8 @@ is_fresh(struct store *s, struct err *e)
 	return rc < 0 ? -1 : rc == 0;
 }
 
-/* In one transaction, by one process at a time. */
+/* Bring the index up to date, in one transaction, while no other process does
+ * (cache_lock()). */
 static int
 follow(struct store *s, struct err *e)
 {
@@ -426,7 +436,8 @@ store_look(struct store *s, struct err *e)
 	    listing_get(&s->condemned, s->objects, KEYS_CONDEMNED, &s->now, e) != 0)
 		return -1;
 	int rc = follow(s, e);
-	/* What is kept of the index is of no use, or there is no room for more of it. */
+	/* The index in the cache is damaged, or there is no room for it to grow: go on
+	 * without it. */
 	if (rc != 0 && s->cache != NULL && index_failed(s->index)) {
 		if (e->kind == ERR_CANCELLED)
 			return -1;

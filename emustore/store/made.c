@@ -1,5 +1,6 @@
-/* made.c: puts chunks of other programs together.  Called by rebuild.c, and by prepare.c for
- * fragments at hand. */
+/* made.c: puts together the chunks of images that other programs made, by compressing
+ * their data again.  Called by rebuild.c, and by prepare.c for single fragments
+ * (made_data()), in the thread to which the struct made belongs. */
 #include "emustore/store/made.h"
 
 #include <inttypes.h>
@@ -58,8 +59,8 @@ made_data(struct made *m, const struct codec *codec, const uint8_t *bytes, size_
 	return decoder_fragment(m->decoder, codec, bytes, n, raw, raw_bytes, e);
 }
 
-/* The data of one fragment, of the record at p, checked against its digest: its length, or
- * -1. */
+/* Read fragment `number`, whose record is at p, and decompress it to raw; its raw digest
+ * is checked.  Returns the length of the data in bytes, or -1. */
 static int64_t
 get_fragment(struct made *m, const struct codec *codec, uint64_t number,
     const struct place *p, uint8_t *raw, struct err *e)
@@ -87,8 +88,8 @@ get_fragment(struct made *m, const struct codec *codec, uint64_t number,
 	return f.raw_bytes;
 }
 
-/* Pass all data to fn, in order, until it stops.  Returns 1 if fn got all of it, 0
- * if it stopped, -1 on failure. */
+/* Pass all data of the chunk to fn, in order, until fn returns false.  Returns 1 if fn got
+ * all of it, 0 if fn stopped, -1 on failure. */
 static int
 each_data(struct made *m, const struct recipe_chunk *c, const struct place *places,
     bool (*fn)(void *arg, const void *data, size_t n), void *arg, struct err *e)
@@ -140,7 +141,8 @@ get_header(struct made *m, const struct recipe_chunk *c, uint8_t *header, struct
 	           : err_set(e, ERR_FORMAT, "the recipe and its header do not agree");
 }
 
-/* Every fragment's digest, and the Adler-32 of all. */
+/* Check the raw digest of every fragment, and the Adler-32 and the length of all data
+ * together. */
 static int
 check_data(struct made *m, const struct recipe_chunk *c,
     const struct place *places, struct err *e)
@@ -162,7 +164,8 @@ feed(void *arg, const void *data, size_t n)
 	return remake_data(arg, data, n);
 }
 
-/* The stream into the chunk: its length, 0 when it does not fit, or -1. */
+/* Make the zlib stream of the chunk in out, behind the header.  Returns its length in
+ * bytes, 0 when it does not fit, or -1. */
 static int64_t
 make_stream(struct made *m, const struct recipe_chunk *c, const struct place *places,
     const struct remake_how *how, uint8_t *out, struct err *e)
@@ -177,8 +180,9 @@ make_stream(struct made *m, const struct recipe_chunk *c, const struct place *pl
 	return (int64_t)n;
 }
 
-/* Another zlib makes other bytes.  With the same parameters first, so that the length
- * is much the same. */
+/* This zlib makes other bytes than the zlib that made the chunk, so make an equivalent
+ * stream.  The parameters of the original come first, because they give about the same
+ * length. */
 static int
 make_equivalent(struct made *m, const struct recipe_chunk *c,
     const struct place *places, uint8_t *out, struct err *e)
@@ -187,7 +191,8 @@ make_equivalent(struct made *m, const struct recipe_chunk *c,
 		{ REMAKE_PLAIN, LEVEL_BEST, MEMORY_BEST, "" } };
 	int64_t n = 0;
 
-	/* Its own digests may all be right, and the data not that of this chunk. */
+	/* Each fragment may agree with its own digest and still not be the data of this
+	 * chunk. */
 	if (check_data(m, c, places, e) != 0)
 		return -1;
 	for (size_t i = 0; i < sizeof hows / sizeof *hows && n == 0; i++)

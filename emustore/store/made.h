@@ -1,5 +1,5 @@
-/* made.h: a chunk of another program from the data of its fragments, its zlib stream
- * made again. */
+/* made.h: puts a chunk of another program together from the data of its fragments: its
+ * zlib stream is made again. */
 #ifndef EMUSTORE_STORE_MADE_H
 #define EMUSTORE_STORE_MADE_H
 
@@ -13,16 +13,19 @@
 /* Belongs to one thread at a time. */
 struct made;
 
-/* packs NULL: only for made_data().  NULL: out of memory. */
+/* packs (borrowed until made_free()) is where fragments are read; NULL: only made_data()
+ * will be called.  Returns NULL when out of memory. */
 struct made *made_new(struct packs *);
 void made_free(struct made *);
-/* The chunk into out[NDZ_CHUNK_BYTES]: 0 as it was put, by its SHA-256; 1 an equivalent
- * one, which has the same header but for the length of its stream, and the same data;
- * -1, ERR_FORMAT: damaged, or it does not fit 1 MiB any more. */
+/* Make the chunk in out[NDZ_CHUNK_BYTES]; there is one place for each of its pieces.
+ * Returns 0 when it has the SHA-256 of the chunk that was put; 1 when it is an equivalent
+ * chunk, with the same data and the same header except for the length of its stream; -1 on
+ * failure.  ERR_FORMAT: it is damaged, or the stream does not fit into 1 MiB. */
 int made_chunk(struct made *, const struct recipe_chunk *, const struct place *,
     uint8_t *out, struct err *);
 
-/* The data of a fragment at hand: `raw_bytes`, which are not checked. */
+/* Decompress the n bytes of a fragment to raw, which gets raw_bytes bytes.  The data are
+ * not compared with a digest. */
 int made_data(struct made *, const struct codec *, const uint8_t *bytes, size_t n,
     uint8_t *raw, size_t raw_bytes, struct err *);
 

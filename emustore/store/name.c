@@ -1,4 +1,5 @@
-/* name.c: names of images, read.  Called by whoever gets one from a person or an object. */
+/* name.c: reads names of images.  Called by the program for names that a user gives, and
+ * by the store for names in objects, in any thread. */
 #include "emustore/store/name.h"
 
 #include <ctype.h>

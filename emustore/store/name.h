@@ -1,4 +1,4 @@
-/* name.h: how images in a store are called: "ubuntu24", "lab/web:3", "x:latest". */
+/* name.h: names of images in a store: "ubuntu24", "lab/web:3", "x:latest". */
 #ifndef EMUSTORE_STORE_NAME_H
 #define EMUSTORE_STORE_NAME_H
 
@@ -10,11 +10,13 @@ enum { STORE_NAME_MAX = 128 };
 
 struct store_name {
 	char name[STORE_NAME_MAX + 1];
-	uint32_t version; /* from 1; 0: the latest, or a new one */
+	uint32_t version; /* from 1; 0: the latest version, or a new one */
 };
 
-/* Parts of letters, digits and "._+-", divided by "/"; none is empty or begins
- * with a dot or a minus sign, so that none leads anywhere.  ERR_USAGE. */
+/* Read a name with an optional version (":3" or ":latest").  A name consists of parts of
+ * letters, digits and "._+-", divided by "/".  No part is empty or begins with one of
+ * "._+-", so that no name leads out of its folder.  ERR_USAGE: the text is not such a
+ * name, or its version is not from 1 to INT32_MAX. */
 int store_name_get(struct store_name *, const char *text, struct err *);
 
 #endif /* EMUSTORE_STORE_NAME_H */

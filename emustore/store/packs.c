@@ -1,5 +1,6 @@
-/* packs.c: reads packs, which are files (objects.h, open) or come in blocks (blocks.h).
- * Called by whoever puts chunks together, in its thread. */
+/* packs.c: reads packs: as files (objects.h, open), or in blocks from a bucket (blocks.h).
+ * Called by made.c, rebuild.c, copy.c, put_known.c and stored.c, in the thread to which
+ * the struct packs belongs. */
 #include "emustore/store/packs.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@
 
 struct open_pack {
 	uint32_t number;
-	int fd; /* -1: closed, or it is no file */
+	int fd; /* -1: the file is closed, or the pack is not a file */
 	uint64_t bytes, used;
 	char id[PACK_ID_CHARS + 1];
 };
@@ -136,7 +137,7 @@ int
 packs_slot(
     struct packs *p, struct index *x, uint32_t number, uint32_t *slot, struct err *e)
 {
-	/* The one asked for last is asked for again, mostly. */
+	/* Mostly the pack that was added last is asked for again. */
 	for (size_t i = p->n; i-- > 0;)
 		if (p->open[i].number == number)
 			return *slot = (uint32_t)i, 0;
@@ -151,7 +152,7 @@ packs_slot(
 	return 0;
 }
 
-/* In blocks: what the vector says, or what there is up to the end of the pack. */
+/* Fill the vector from blocks; fewer bytes only at the end of the pack. */
 static ssize_t
 read_blocks(struct packs *p, uint32_t slot, const struct iovec *iov, int n, uint64_t at,
     struct err *e)
@@ -197,7 +198,7 @@ packs_want(struct packs *p, uint32_t slot, uint64_t at, size_t n)
 		blocks_want(p->blocks, p->open[slot].number, at, n);
 }
 
-/* Up to n bytes, fewer at the end of the pack. */
+/* Read n bytes, or fewer at the end of the pack. */
 static ssize_t
 read_at(struct packs *p, uint32_t slot, void *buf, size_t n, uint64_t at, struct err *e)
 {

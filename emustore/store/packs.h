@@ -1,5 +1,5 @@
-/* packs.h: the packs of a store, for one reader: found by the numbers that the index has for
- * them, and read in place. */
+/* packs.h: the packs of a store for one reader: they are found by their numbers in the
+ * index, and read in place. */
 #ifndef EMUSTORE_STORE_PACKS_H
 #define EMUSTORE_STORE_PACKS_H
 
@@ -15,33 +15,36 @@
 #include "emustore/store/index.h"
 #include "emustore/store/record.h"
 
-/* Belongs to one thread at a time.  Packs that are files stay open once they are, so that
- * what they hold can be read even after gc has removed them; when too many are open, those
- * that were not read for longest are closed. */
+/* Belongs to one thread at a time.  A pack that is a file stays open after its first use,
+ * so that it can be read even after gc has removed it.  When too many files are open, the
+ * packs that have not been read for the longest time are closed. */
 struct packs;
 
-/* blocks: where the packs of a bucket are read; NULL: they are files.  Both are held until
- * packs_free().  NULL: out of memory. */
+/* blocks: through which the packs of a bucket are read; NULL: packs are files.  Both
+ * arguments are held until packs_free().  Returns NULL when out of memory. */
 struct packs *packs_new(struct objects *, struct blocks *);
 void packs_free(struct packs *);
-/* A small number for the pack that this index has under that one.  ERR_IO with ENOENT:
- * there is no such pack any more. */
+/* Find the pack that has this number in the index; *slot becomes its number among the
+ * packs of this reader.  ERR_IO with ENOENT: the pack no longer exists. */
 int packs_slot(
     struct packs *, struct index *, uint32_t number, uint32_t *slot, struct err *);
-/* As preadv(); fewer bytes only at the end of the pack. */
+/* Reads as preadv() does, from byte `at` of the pack.  Returns how many bytes were read:
+ * fewer than asked for only at the end of the pack; -1 on failure. */
 ssize_t packs_readv(struct packs *, uint32_t slot, const struct iovec *, int n,
     uint64_t at, struct err *);
-/* These bytes will be read soon: out of a bucket they are fetched meanwhile. */
+/* Announce that these n bytes will be read soon: from a bucket they are fetched meanwhile.
+ * Does nothing for files. */
 void packs_want(struct packs *, uint32_t slot, uint64_t at, size_t n);
+/* Are the packs files, and not objects in a bucket? */
 bool packs_are_files(const struct packs *);
 enum { PACKS_NAME_BYTES = 600 };
-/* "DIR: pack 0123456789ab...". */
+/* The name of a pack in messages: "DIR: pack 0123456789ab...". */
 struct packs_name {
 	char text[PACKS_NAME_BYTES];
 };
 struct packs_name packs_name(const struct packs *, uint32_t slot);
-/* One whole record at `at`: its head, and its body into `body`, both checked.
- * ERR_FORMAT when there is none, or it is damaged. */
+/* Read the whole record at byte `at`: its head to *h, its body to `body`; the checksums of
+ * both are checked.  ERR_FORMAT: there is no record, or it is damaged. */
 int packs_read_record(struct packs *, uint32_t slot, uint64_t at, struct record_head *,
     struct buf *body, struct err *);
 

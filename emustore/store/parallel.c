@@ -1,4 +1,5 @@
-/* parallel.c: the same done several times at once.  Called by look.c and check.c. */
+/* parallel.c: calls one function for many items, in several threads at once.  Called by
+ * look.c and check.c; the calling thread takes part. */
 #include "emustore/store/parallel.h"
 
 #include <pthread.h>
@@ -50,7 +51,7 @@ parallel_do(size_t n, unsigned threads, int (*fn)(void *, size_t, struct err *),
 	while (started < THREADS_MAX && started + 1 < threads && started + 1 < n &&
 	       thread_start(&ids[started], run, &w) == 0)
 		started++;
-	run(&w); /* this thread, too: so it goes on when there are no others */
+	run(&w); /* this thread works, too, also when no other could be started */
 	while (started > 0)
 		pthread_join(ids[--started], NULL);
 	pthread_mutex_destroy(&w.lock);

@@ -1,5 +1,6 @@
-/* prepare.c: looks at chunks: checks them, and finds what of them the store has.  Called by
- * the workers of put.c, each with a struct preparer of its own. */
+/* prepare.c: looks at the chunks that are put: checks them, and finds which of their
+ * pieces the store has already.  Called by the worker threads of put.c, each with a struct
+ * preparer of its own. */
 #include "emustore/store/prepare.h"
 
 #include <stdlib.h>
@@ -15,12 +16,12 @@ struct preparer {
 	struct remaker *remaker;
 	struct made *made;
 	void *encoder;
-	struct remake_how last; /* what made the last stream */
+	struct remake_how last; /* the parameters that made the last stream */
 	uint8_t raw[FRAGMENT_BYTES_MAX], other[FRAGMENT_BYTES_MAX];
 };
 
-/* What raw data is compressed with: as imagezip does it unless told otherwise, so that
- * its images share these fragments. */
+/* The codec that compresses raw data here: the default of imagezip, so that the fragments
+ * are shared with images of imagezip. */
 static const struct codec *const own = &codec_deflate;
 
 struct preparer *
@@ -88,7 +89,8 @@ err_digest(const struct fragments *f, struct err *e)
 	return err_set(e, ERR_FORMAT, "the digest of fragment %zu is wrong", f->number);
 }
 
-/* 1 the store has it, 0, -1. */
+/* Look up a fragment of f->bytes bytes at data by its SHA-256.  1: the store has it, and
+ * *f is filled in; 0: it does not; -1. */
 static int
 look_up(struct preparer *w, const void *data, struct pack_fragment *f, struct err *e)
 {
@@ -106,7 +108,7 @@ look_up(struct preparer *w, const void *data, struct pack_fragment *f, struct er
 	return rc;
 }
 
-/* A fragment that is not zero. */
+/* Prepare a fragment whose data are not all zero. */
 static int
 prepare_fragment(struct preparer *w, struct prepared *p, const struct fragments *f,
     struct prepared_piece *x, struct err *e)
@@ -118,7 +120,8 @@ prepare_fragment(struct preparer *w, struct prepared *p, const struct fragments 
 	int known = look_up(w, p->bytes + x->data_at, &x->f, e);
 	if (known < 0)
 		return -1;
-	/* The same bytes are the same data, so the table must say so. */
+	/* The store has the same bytes, which have the same data; the fragment table must
+	 * say the same of them. */
 	if (known == 1 &&
 	    (x->f.head.raw_bytes != f->raw_bytes || x->f.bytes != entry->bytes ||
 		memcmp(x->f.head.raw_digest, entry->digest,
@@ -176,7 +179,7 @@ prepare_fragments(struct preparer *w, struct prepared *p, struct err *e)
 	return chunk_check_digest(c, p->bytes, e);
 }
 
-/* Bytes of the chunk behind its header as they are. */
+/* Make one piece of the first `bytes` bytes behind the chunk's header, as they are. */
 static int
 prepare_whole(struct preparer *w, struct prepared *p, uint32_t bytes, struct err *e)
 {
@@ -198,8 +201,8 @@ all_zero(const uint8_t *p, size_t n)
 	return p[0] == 0 && memcmp(p, p + 1, n - 1) == 0;
 }
 
-/* A new fragment is not read back: do these bytes give the data again, and has
- * the store said the same of them, if it knows them? */
+/* Check a fragment that was compressed here: its bytes must decompress to the data again,
+ * and what the store says of these bytes, if it has them, must be true. */
 static int
 check_window(struct preparer *w, const struct pack_fragment *f, const uint8_t *bytes,
     size_t n, struct err *e)
@@ -215,7 +218,7 @@ check_window(struct preparer *w, const struct pack_fragment *f, const uint8_t *b
 	return err_set(e, ERR_FORMAT, "a fragment does not decompress to its data");
 }
 
-/* A window's data as a fragment. */
+/* Compress the n bytes of a window in w->raw to a fragment in p->spare, and look it up. */
 static int
 compress_window(struct preparer *w, struct prepared *p, struct prepared_piece *x,
     size_t n, struct err *e)
@@ -240,7 +243,8 @@ compress_window(struct preparer *w, struct prepared *p, struct prepared_piece *x
 	return known < 0 ? -1 : check_window(w, &x->f, out, n, e);
 }
 
-/* One window's data. */
+/* Make a piece of the n bytes of a window in w->raw.  Windows of zeros in a row become one
+ * run. */
 static int
 prepare_window(struct preparer *w, struct prepared *p, size_t n, struct err *e)
 {
@@ -268,11 +272,11 @@ prepare_window(struct preparer *w, struct prepared *p, size_t n, struct err *e)
 /* The data of a stream that is being inflated. */
 struct inflating {
 	struct inflater *in;
-	void *data; /* inflated, and not taken yet */
+	void *data; /* inflated bytes that were not taken yet */
 	size_t left;
 };
 
-/* Take the next n bytes. */
+/* Copy the next n bytes of the data to `to`. */
 static int
 take_data(struct inflating *i, uint8_t *to, size_t n, struct err *e)
 {
@@ -292,7 +296,7 @@ take_data(struct inflating *i, uint8_t *to, size_t n, struct err *e)
 	return 0;
 }
 
-/* The window of *have bytes is complete. */
+/* End the window of *have bytes in w->raw, if it has any. */
 static int
 end_window(struct preparer *w, struct prepared *p, size_t *have, struct err *e)
 {
@@ -305,7 +309,7 @@ end_window(struct preparer *w, struct prepared *p, size_t *have, struct err *e)
 	return prepare_window(w, p, n, e);
 }
 
-/* The data of one region; *have bytes of the open window are in w->raw. */
+/* Cut the data of one region into windows; *have bytes of the open window are in w->raw. */
 static int
 cut_region(struct preparer *w, struct prepared *p, struct inflating *in,
     struct cut *cut, struct range r, size_t *have, struct err *e)
@@ -325,8 +329,8 @@ cut_region(struct preparer *w, struct prepared *p, struct inflating *in,
 	return 0;
 }
 
-/* The stream can be made again: its data in windows that follow the content, like those of
- * this suite's own images. */
+/* Cut the data of a stream that can be made again into windows that follow the content,
+ * like those of this suite's own images. */
 static int
 cut_windows(struct preparer *w, struct prepared *p, struct err *e)
 {
@@ -344,7 +348,8 @@ cut_windows(struct preparer *w, struct prepared *p, struct err *e)
 	return end_window(w, p, &have, e);
 }
 
-/* Only where nothing is behind the stream: an equivalent could not have it. */
+/* May the stream be made again?  Only where nothing but zeros is behind it: an equivalent
+ * chunk could not have what is there. */
 static bool
 may_be_made(const struct preparer *w, const struct prepared *p)
 {
@@ -355,7 +360,7 @@ may_be_made(const struct preparer *w, const struct prepared *p)
 		   all_zero(p->bytes + end, NDZ_CHUNK_BYTES - end));
 }
 
-/* A chunk without a fragment table. */
+/* Prepare a chunk without a fragment table. */
 static int
 prepare_stream(struct preparer *w, struct prepared *p, struct err *e)
 {
@@ -379,7 +384,8 @@ prepare_stream(struct preparer *w, struct prepared *p, struct err *e)
 	return prepare_whole(w, p, p->c.h.size, e);
 }
 
-/* Nobody can look into it; its own check is the key's holder's. */
+/* Prepare an encrypted chunk.  Its content cannot be read without the key, so it is
+ * checked only by the programs that have the key. */
 static int
 prepare_encrypted(struct preparer *w, struct prepared *p, struct err *e)
 {

@@ -1,5 +1,5 @@
-/* prepare.h: what a chunk consists of, found out apart from the store: by many threads
- * at the same time, before one of them writes. */
+/* prepare.h: finds out what a chunk consists of, apart from writing it to the store:
+ * several threads do this at the same time, before one thread writes. */
 #ifndef EMUSTORE_STORE_PREPARE_H
 #define EMUSTORE_STORE_PREPARE_H
 
@@ -13,58 +13,62 @@
 #include "emustore/store/store.h"
 
 enum prepared_kind {
-	PREPARED_FRAGMENTS, /* it has a fragment table */
-	PREPARED_MADE,      /* its stream can be made again from its data */
-	PREPARED_WHOLE,     /* its stream is one piece */
-	PREPARED_ENCRYPTED, /* all behind its header is */
+	PREPARED_FRAGMENTS, /* the chunk has a fragment table */
+	PREPARED_MADE,      /* the stream can be made again from its data */
+	PREPARED_WHOLE,     /* the stream is one piece */
+	PREPARED_ENCRYPTED, /* all bytes behind the header are one piece */
 };
 
 struct prepared_piece {
-	struct recipe_piece zero; /* .zero: a run of them; else the fragment below */
-	struct pack_fragment f;        /* all but its place */
-	bool known;               /* the store has it */
-	size_t data_at; /* in the chunk, or in spare */
+	struct recipe_piece zero; /* .zero: a run of zeros; else the fragment f */
+	struct pack_fragment f;        /* all except where it is */
+	bool known;               /* the store has the fragment */
+	size_t data_at; /* byte offset in the chunk; PREPARED_MADE: in spare */
 	uint32_t adler;
 };
 
 struct prepared {
 	uint8_t *bytes; /* the chunk */
-	struct chunk c; /* when rc is 0 */
+	struct chunk c; /* valid when rc is 0 */
 	enum prepared_kind kind;
-	uint32_t stream_bytes; /* that its pieces describe */
+	uint32_t stream_bytes; /* bytes behind the header that the pieces describe */
 	size_t npieces, cap;
 	struct prepared_piece *pieces;
-	struct buf spare; /* fragments that were compressed here */
-	/* Of a chunk that is made again. */
+	struct buf spare; /* fragments that prepare.c compressed */
+	/* Only of PREPARED_MADE: how its stream is made.  adler is that of the data (also
+	 * of PREPARED_FRAGMENTS). */
 	struct remake_how how;
 	uint32_t adler;
 	int rc;
 	struct err err;
 };
 
+/* Free what prepare_chunk() allocated, and p->bytes. */
 void prepared_free(struct prepared *);
 
-/* What all threads ask.  Whoever asks the store's index, or changes what this put has
- * added, holds the lock. */
+/* What the worker threads share.  The lock is held by every thread that asks the store's
+ * index, or changes what this put has added. */
 struct prepare_shared {
 	pthread_mutex_t lock;
 	struct store *s;
 	bool exact;
-	/* Of the image, as far as its first chunk tells; complete before any chunk is
-	 * prepared. */
+	/* The zones of the image, as far as its first chunk tells them; complete before
+	 * any chunk is prepared. */
 	struct cut_zones zones;
 };
 
-/* Find the zones of an image of another program, whose chunk 0 this is.  Where that cannot be
- * read, which preparing it will tell, there are none.  ERR_NOMEM. */
+/* Find the zones of an image of another program, given its chunk 0 of NDZ_CHUNK_BYTES.  If
+ * the chunk cannot be read, there are no zones, and prepare_chunk() reports the failure.
+ * ERR_NOMEM. */
 int prepare_zones(struct prepare_shared *, const void *chunk, struct err *);
 
-/* Of one thread. */
+/* The working memory of one thread. */
 struct preparer;
 
 struct preparer *preparer_new(struct prepare_shared *); /* NULL: out of memory */
 void preparer_free(struct preparer *);
-/* p->bytes is there; everything else is found out.  Failures are in p->rc, p->err. */
+/* Check the chunk in p->bytes (NDZ_CHUNK_BYTES), and fill in all other members of *p.
+ * Failures are in p->rc and p->err. */
 void prepare_chunk(struct preparer *, struct prepared *p);
 
 #endif /* EMUSTORE_STORE_PREPARE_H */

@@ -1,8 +1,9 @@
-/* prepare_zones.c: where the partitions of an image of another program lie, so that its
- * windows end where those of this suite's own images do.  put.c calls this once for
- * each image, in the thread that reads its chunks.
+/* prepare_zones.c: finds where the partitions of an image of another program lie, so that
+ * its windows end where those of this suite's own images do.  put.c calls this once for
+ * each image, in the thread that has its chunks.
  *
- * Only chunk 0 is there to be asked, so logical partitions are one zone, mostly. */
+ * Only chunk 0 is available, so logical partitions are mostly one zone.
+ */
 #include "common/image/read/imgtable.h"
 #include "common/image/read/sectors_table.h"
 #include "emustore/store/prepare.h"

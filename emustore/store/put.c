@@ -1,6 +1,6 @@
-/* put.c: an image into a store.  The thread that has the chunks calls put_room() and
- * put_chunk(); several threads look at them (prepare.c), and one makes packs and the recipe of
- * them. */
+/* put.c: puts an image into a store.  The thread that has the chunks calls put_room() and
+ * put_chunk(); several worker threads look at the chunks (prepare.c), and one writer
+ * thread makes packs and the recipe of them. */
 #include "emustore/store/put.h"
 
 #include <inttypes.h>
@@ -12,9 +12,10 @@
 #include "emustore/store/put_impl.h"
 #include "emustore/store/writer.h"
 
-enum { SPARE_CHUNKS = 3 }; /* read ahead, and waiting for the writer */
+enum { SPARE_CHUNKS = 3 }; /* chunks that were read ahead, or wait for the writer */
 
-/* A version that was asked for must not be there; it is looked for again at the end. */
+/* The version that was asked for must not be in the store.  writer_put_image() checks this
+ * again at the end. */
 static int
 check_version(struct put *p, struct err *e)
 {
@@ -87,7 +88,7 @@ count_kind(struct put *p, const struct prepared *x)
 	p->stats.encrypted_chunks += x->kind == PREPARED_ENCRYPTED;
 }
 
-/* The next chunk in order, as far as it got. */
+/* Write the next chunk in order, or return the failure that it was prepared with. */
 static int
 write_chunk(struct put *p, struct prepared *x, struct err *e)
 {
@@ -128,7 +129,7 @@ writer_stage(void *arg, struct err *e)
 	return rc;
 }
 
-/* -1: the pipeline has failed, and join() tells why. */
+/* Start all threads.  -1: the pipeline has failed, and join() tells why. */
 static int
 start(struct put *p)
 {
@@ -139,7 +140,8 @@ start(struct put *p)
 	return rc;
 }
 
-/* Once: later calls say the same. */
+/* End the threads, and free what chunks on their way own.  Later calls only return the
+ * same result again. */
 static int
 join(struct put *p, struct err *e)
 {
@@ -249,7 +251,7 @@ put_chunk(struct put *p, struct err *e)
 	struct prepared *x = p->filling;
 
 	p->filling = NULL;
-	x->rc = -1; /* nothing to be freed yet */
+	x->rc = -1; /* x->c owns nothing yet */
 	if (!p->zones_known && prepare_zones(&p->shared, x->bytes, e) != 0)
 		return -1;
 	p->zones_known = true;

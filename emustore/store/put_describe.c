@@ -1,6 +1,6 @@
-/* put_describe.c: writes the recipe of a chunk, which has everything that is not in
- * its pieces, and tries it out at once. put.c calls this in the thread that owns the
- * put. */
+/* put_describe.c: writes the recipe of a chunk, which has everything that is not in the
+ * pieces of the chunk, and tries the recipe at once.  put.c calls this in its writer
+ * thread. */
 #include <string.h>
 
 #include "common/base/crc32c.h"
@@ -8,8 +8,8 @@
 #include "common/base/sha256.h"
 #include "emustore/store/put_impl.h"
 
-/* Where the entries of the fragment table are in what is behind the stream, when
- * they are what the fragments say. */
+/* Find the entries of the fragment table in the n bytes behind the stream: *at is the
+ * offset where they are exactly what the fragments give.  false: they are nowhere. */
 static bool
 find_table(
     struct put *p, const struct chunk *c, const uint8_t *rest, size_t n, size_t *at)
@@ -34,8 +34,8 @@ find_table(
 	return false;
 }
 
-/* What is not in fragments; `spare` takes what is behind the stream without its table.
- */
+/* Describe what is not in fragments.  `spare` takes the bytes behind the stream without
+ * the fragment table, if there is one. */
 static int
 describe_rest(struct put *p, const struct prepared *x, struct buf *spare, struct err *e)
 {
@@ -46,7 +46,8 @@ describe_rest(struct put *p, const struct prepared *x, struct buf *spare, struct
 	       behind = NDZ_HEADER_BYTES + (size_t)x->stream_bytes;
 	size_t n = used > behind ? used - behind : 0,
 	       table = p->c.npieces * EXT_ENTRY_BYTES;
-	/* Zeros at the table's end are the table's. */
+	/* Zeros at the end of the fragment table belong to it, although they look like the
+	 * zeros behind the last used byte. */
 	size_t most = NDZ_CHUNK_BYTES - behind;
 	size_t slack = n + EXT_ENTRY_BYTES < most ? n + EXT_ENTRY_BYTES : most;
 
@@ -66,7 +67,7 @@ describe_rest(struct put *p, const struct prepared *x, struct buf *spare, struct
 	return buf_ok(spare) ? 0 : err_nomem(e, "a recipe");
 }
 
-/* Does what was written down make the chunk again? */
+/* Does the recipe that was written make the chunk again? */
 static int
 compare(struct put *p, size_t recipe_at, const struct prepared *x, struct err *e)
 {
@@ -77,8 +78,8 @@ compare(struct put *p, size_t recipe_at, const struct prepared *x, struct err *e
 		return -1;
 	if (!rd_done(&r) || p->decoded.npieces != p->c.npieces)
 		return err_set(e, ERR_FORMAT, "its recipe cannot be read again");
-	/* That its stream can be made of the data was found out before, and that the
-	 * fragments have these data. */
+	/* prepare.c has found out already that the stream can be made from the data, and
+	 * that the fragments have these data. */
 	if (p->decoded.made)
 		return 0;
 	rebuilder_give(p->rebuilder, x->bytes, x->c.ext.nfragments > 0 ? table : NULL);
@@ -102,7 +103,7 @@ describe_made(struct put *p, const struct prepared *x)
 	p->about.made = true;
 }
 
-/* The ends of a stream with fragments are apart from them. */
+/* The head and the tail of a stream with fragments are in the recipe, not in fragments. */
 static void
 describe_ends(struct put *p, const struct prepared *x)
 {

@@ -1,4 +1,4 @@
-/* put_impl.h: what the parts of putting an image share. */
+/* put_impl.h: what the files that put an image share. */
 #ifndef EMUSTORE_STORE_PUT_IMPL_H
 #define EMUSTORE_STORE_PUT_IMPL_H
 
@@ -22,40 +22,44 @@ struct put {
 	struct put_config cfg;
 	struct recipe_image about;
 	struct put_stats stats;
-	EVP_MD_CTX *sha; /* of the whole image; of the thread that puts */
+	EVP_MD_CTX *sha; /* SHA-256 of the whole image; used by the thread that puts */
 	struct prepare_shared shared;
-	bool zones_known; /* those of `shared`, once the first chunk has come */
+	bool zones_known; /* the zones of `shared` are known: the first chunk has come */
 	struct rebuilder *rebuilder;
-	uint8_t *again;        /* the chunk put together again */
-	struct recipe_chunk c; /* the chunk at hand */
+	uint8_t *again;        /* a chunk put together again; NDZ_CHUNK_BYTES */
+	struct recipe_chunk c; /* the chunk that is being written */
 	struct recipe_chunk decoded;
 	struct place *places;
 	size_t places_cap;
-	struct buf digests;       /* of all fragments, in their order */
-	struct buf block, record; /* chunks not yet compressed; the recipe's blocks */
+	struct buf digests;       /* SHA-256 of all fragments, in the order of the recipe */
+	/* block: recipes of chunks, not compressed yet; record: the finished blocks of the
+	 * recipe */
+	struct buf block, record;
 	uint32_t block_chunks;
-	struct known_reader *readers; /* put_known.c's, that nobody has just now */
-	/* Chunks on their way. */
+	struct known_reader *readers; /* readers of put_known.c that no thread uses now */
+	/* Chunks on their way: `n` in all, for `jobs` workers. */
 	size_t jobs, n;
 	struct prepared *all; /* n */
-	struct prepared *filling; /* of them, what put_room() gave out; or NULL */
+	struct prepared *filling; /* the one of `all` that put_room() gave out; or NULL */
 	struct queue *idle;
 	struct ordered *work;
 	struct pipeline *pipe;
-	bool joined;    /* then rc, and why it is -1 */
+	bool joined;    /* the threads have ended: rc is their result, and `why` its error */
 	int rc;
 	struct err why;
 };
 
 /* put_pieces.c: */
-/* Into p->c and p->places; under the lock of p->shared. */
+/* Add the pieces of a chunk to p->c and p->places, and those that the store lacks to its
+ * packs.  The caller holds the lock of p->shared. */
 int put_use_pieces(struct put *, struct prepared *, struct err *);
 
 /* put_describe.c: */
-/* The rest of p->c, and the recipe to p->block. */
+/* Fill in the rest of p->c, append the recipe of the chunk to p->block, and try it.
+ * ERR_FORMAT: the store would not return what was put. */
 int put_describe(struct put *, const struct prepared *, struct err *);
 
-/* put_known.c: */
+/* put_known.c: frees the readers; no thread uses one any more. */
 void put_known_free(struct put *);
 
 #endif /* EMUSTORE_STORE_PUT_IMPL_H */

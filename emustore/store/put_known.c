@@ -1,5 +1,6 @@
-/* put_known.c: data that a store has compressed already, for whoever would compress it to put it.
- * Called in the threads of compressors, through known.h, while the put's own threads go on. */
+/* put_known.c: returns data that a store has in compressed form already, so that a program
+ * that puts an image need not compress them.  Called in the threads of compressors,
+ * through known.h, while the put's own threads go on. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,11 +9,12 @@
 #include "emustore/store/put_impl.h"
 
 enum {
-	CANDIDATES = 4,              /* the same data by several codecs, at several levels */
-	FRAME_MAGIC = 0xfd2fb528u, /* of zstd; no deflate stream begins so */
+	/* fragments of the same data, by several codecs and at several levels */
+	CANDIDATES = 4,
+	FRAME_MAGIC = 0xfd2fb528u, /* magic number of zstd; no deflate stream begins with it */
 };
 
-/* Packs belong to one thread at a time. */
+/* The packs that one thread reads: a struct packs belongs to one thread at a time. */
 struct known_reader {
 	struct packs *packs;
 	struct known_reader *next;
@@ -23,7 +25,7 @@ struct candidate {
 	uint32_t slot;
 };
 
-/* With the lock. */
+/* Called with the lock of p->shared held. */
 static struct known_reader *
 take_reader(struct put *p)
 {
@@ -52,13 +54,14 @@ put_known_free(struct put *p)
 	}
 }
 
-/* What the index has of these data, in packs that are there. */
+/* Find the fragments of these data that the index has, in packs that exist.  Called with
+ * the lock of p->shared held. */
 static size_t
 look_up(struct put *p, struct known_reader *r, const uint8_t *digest, size_t raw_bytes,
     struct candidate *out)
 {
 	struct index_fragment found[CANDIDATES];
-	struct err ignored; /* it is compressed, then */
+	struct err ignored; /* the caller compresses the data instead */
 	size_t n = 0, all = 0;
 
 	if (index_find_raw(p->s->index, digest, raw_bytes, found, CANDIDATES, &all,
@@ -82,7 +85,8 @@ is_by(const struct codec *codec, const uint8_t *data, size_t n)
 	return zstd == (codec->id == CODEC_ZSTD);
 }
 
-/* Its data, when it is what its digest says: how many bytes, or 0. */
+/* Copy the bytes of a candidate to out, if they have their SHA-256 and are of this codec.
+ * Returns how many bytes there are, or 0. */
 static size_t
 read_candidate(struct known_reader *r, const struct candidate *c,
     const struct codec *codec, void *out, size_t cap, struct buf *body)

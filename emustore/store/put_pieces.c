@@ -1,5 +1,5 @@
-/* put_pieces.c: the pieces of a chunk: adds those that the store lacks to its packs,
- * and notes where each one is. put.c calls this in the thread that owns the put. */
+/* put_pieces.c: takes the pieces of a chunk: adds those that the store lacks to its packs,
+ * and notes where each one is.  put.c calls this in its writer thread. */
 #include <stdlib.h>
 
 #include "common/base/sha256.h"
@@ -24,7 +24,8 @@ add_piece(struct put *p, const struct recipe_piece *piece, const struct place *p
 	return recipe_add_piece(&p->c, piece, e);
 }
 
-/* Is the data there already, compressed by another codec or at another level? */
+/* Count f if the store has its data already, compressed by another codec or at another
+ * level. */
 static int
 count_same_data(struct put *p, const struct pack_fragment *f, struct err *e)
 {
@@ -46,9 +47,9 @@ keep_fragment(struct put *p, const struct pack_fragment *f, const void *data, st
 	return 0;
 }
 
-/* A recipe has the digests of its fragments, and numbers those.  What is there already is
- * not read to be compared: the SHA-256 of the data at hand, which are at byte `at`, is that
- * of what is there. */
+/* Add a fragment to the recipe, by its digest and the number of this digest.  A fragment
+ * that the store has already is not read to be compared: the SHA-256 of the data at hand,
+ * which are at byte `at`, is that of the fragment in the store. */
 static int
 use_digest(struct put *p, const struct pack_fragment *f, size_t at, struct err *e)
 {
@@ -63,8 +64,8 @@ use_digest(struct put *p, const struct pack_fragment *f, size_t at, struct err *
 	return add_piece(p, &piece, &place, e);
 }
 
-/* What the store had when the chunk was prepared it has still; other pieces may have
- * come with the chunks before. */
+/* Use a fragment.  A fragment that the store had when the chunk was prepared is still
+ * there; another one may have come with an earlier chunk in the meantime. */
 static int
 use_fragment(struct put *p, const struct prepared *x, struct prepared_piece *piece,
     struct err *e)

@@ -1,5 +1,5 @@
-/* put_sink.c: an image of a store as a sink.  Called through sink.h, in the thread that puts; the
- * threads are those of the put. */
+/* put_sink.c: makes an image of a store a sink of chunks.  Called through sink.h, in the
+ * thread that puts; all further threads are those of the put (put.c). */
 #include "emustore/store/put_sink.h"
 
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 struct put_sink {
 	struct put_sink_config cfg;
 	struct put *put;
-	uint32_t next; /* the chunk that must be put */
-	bool failed;   /* in the put, not in what was asked of it */
+	uint32_t next; /* number of the chunk that must be put next */
+	bool failed;   /* the put has failed, not only a wrong call */
 	struct err err;
 };
 

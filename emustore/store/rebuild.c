@@ -1,4 +1,5 @@
-/* rebuild.c: puts chunks together.  Called by stored.c, and by put to try a recipe. */
+/* rebuild.c: puts chunks together from their recipes.  Called by stored.c, in the thread
+ * that reads an image, and by put_describe.c to try a recipe, in the put's writer thread. */
 #include "emustore/store/rebuild.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@
 #include "emustore/store/made.h"
 
 enum {
-	/* Padding of the record before, this one's head. */
+	/* The padding of the record before, and the two heads of this record. */
 	GAP_MAX = RECORD_ALIGN - 1 + FRAGMENT_DATA_AT,
 	GAP_STRIDE = 96,
 	IOV_MOST = IOV_MAX < 1024 ? IOV_MAX : 1024,
@@ -25,13 +26,13 @@ struct rebuilder {
 	struct packs *packs;
 	const uint8_t *given;
 	const struct ext_fragment *table;
-	struct rd digests; /* none: fragments are not proved */
-	struct sha256_message *messages; /* as many as gaps */
-	struct made *made; /* when it is first needed */
+	struct rd digests; /* empty: fragments are not compared with their SHA-256 */
+	struct sha256_message *messages; /* `cap` of them */
+	struct made *made; /* allocated when it is first needed */
 	uint64_t equivalents;
 	size_t cap;
-	/* In front of each fragment's data: the last FRAGMENT_DATA_AT bytes of its
-	 * slot are its record's and its own head. */
+	/* What is read in front of each fragment's data: the last FRAGMENT_DATA_AT bytes
+	 * of its slot are the head of its record and its own head. */
 	uint8_t (*gap)[GAP_STRIDE];
 	struct iovec iov[IOV_MOST];
 };
@@ -131,7 +132,7 @@ data_end(const struct place *p)
 	return p->at + FRAGMENT_DATA_AT + p->bytes;
 }
 
-/* Does b's record follow a's at once? */
+/* Does the record of b follow that of a, with nothing but padding between them? */
 static bool
 follows(const struct place *a, const struct place *b)
 {
@@ -154,7 +155,8 @@ read_vector(
 	return 0;
 }
 
-/* Fragments that lie one behind the other in a pack, with one call: how many, or -1. */
+/* Read fragments that lie one behind the other in a pack, with one call.  Returns how many
+ * fragments were read, or -1. */
 static ssize_t
 read_run(struct rebuilder *r, const struct place *places, size_t i, size_t n,
     uint8_t *out, struct err *e)
@@ -177,7 +179,7 @@ read_run(struct rebuilder *r, const struct place *places, size_t i, size_t n,
 	return read_vector(r, &places[i], v, end - from, e) == 0 ? (ssize_t)count : -1;
 }
 
-/* Where the head of fragment i says something. */
+/* Byte `at` of the record of fragment i, within its two heads. */
 static uint8_t *
 head_of(const struct rebuilder *r, size_t i, size_t at)
 {
@@ -228,7 +230,7 @@ err_digest(const struct rebuilder *r, const struct recipe_piece *piece, const st
 	    packs_name(r->packs, at->slot).text, piece->number, at->at);
 }
 
-/* Each fragment by its own digest; `data` is the first one's. */
+/* Compare each fragment with its own SHA-256; `data` is where the first one is. */
 static int
 prove_pieces(struct rebuilder *r, const struct recipe_chunk *c, const struct place *places,
     const uint8_t *data, struct err *e)
@@ -280,7 +282,7 @@ rebuild_entry(const struct recipe_piece *p, uint32_t bytes, uint32_t raw_bytes,
 	return f;
 }
 
-/* The entry of piece i, whose fragment was read. */
+/* Write the entry of the fragment table for piece i, whose fragment was read. */
 static void
 put_entry(const struct rebuilder *r, const struct recipe_chunk *c, size_t i,
     const struct place *place, uint8_t *out)
@@ -292,7 +294,8 @@ put_entry(const struct rebuilder *r, const struct recipe_chunk *c, size_t i,
 	ext_put_entry(c->table, &f, out);
 }
 
-/* What is behind the stream, the fragment table's entries put into it again. */
+/* Write what is behind the stream, and the entries of the fragment table at their place in
+ * it.  Returns the end. */
 static uint8_t *
 fill_rest(const struct rebuilder *r, const struct recipe_chunk *c,
     const struct place *places, uint8_t *out)
@@ -308,7 +311,7 @@ fill_rest(const struct rebuilder *r, const struct recipe_chunk *c,
 	return out + (c->rest_bytes - first);
 }
 
-/* The chunk is wrong: which fragment made it so? */
+/* The chunk has a wrong checksum: find the fragment that is damaged, and report it. */
 static int
 blame(struct rebuilder *r, const struct recipe_chunk *c, const struct place *places,
     struct err *e)

@@ -1,4 +1,5 @@
-/* recipe.c: recipes, made and read.  Called by put, and by whoever reads an image. */
+/* recipe.c: makes and reads recipes.  Called by put, upgrade and look.c, and by all that
+ * read an image (stored.c), each in its own thread. */
 #include "emustore/store/recipe.h"
 
 #include <stdlib.h>
@@ -6,15 +7,15 @@
 #include <zlib.h>
 
 enum {
-	FLAG_TABLE = 128, /* the rest is the codec, 0: none */
+	FLAG_TABLE = 128, /* the flags below 32 are the codec; 0: none */
 	FLAG_MADE = 64,
-	FLAG_SECTORS = 32, /* with FLAG_TABLE: the table tells sectors */
-	RATIO_MAX = 1032, /* of zlib, for blocks */
+	FLAG_SECTORS = 32, /* with FLAG_TABLE: the table counts sectors */
+	RATIO_MAX = 1032, /* the most that zlib compresses; bounds the blocks */
 	IMAGE_VERSION = 1,
-	IMAGE_VERSION_MADE = 2, /* with chunks that are made again */
+	IMAGE_VERSION_MADE = 2, /* the image has chunks that are made again */
 	BLOCK_LEVEL = 6,
-	/* No chunk has more pieces than fragments, nor a recipe larger than itself
-	 * with so many numbers. */
+	/* The most that the recipe of one chunk can have: no chunk has more pieces than
+	 * EXT_FRAGMENTS_MAX, and its other bytes are part of the chunk itself. */
 	CHUNK_PLAIN_MAX = NDZ_CHUNK_BYTES + 20 * EXT_FRAGMENTS_MAX + 64,
 };
 
@@ -40,8 +41,8 @@ recipe_add_piece(struct recipe_chunk *c, const struct recipe_piece *p, struct er
 	return 0;
 }
 
-/* A fragment is told by how far its number is from the one expected, which is the
- * one behind the last: mostly 0. */
+/* Write one piece.  A fragment is written as the difference between its number and the
+ * expected number, which is the one after the last fragment's: mostly 0. */
 static void
 put_piece(struct buf *b, const struct recipe_piece *p, uint64_t *expected)
 {
@@ -216,7 +217,8 @@ put_text(struct buf *b, const char *s)
 	buf_bytes(b, s, strlen(s));
 }
 
-/* Control characters and what is too long are damage: nothing here writes them. */
+/* Read a text into out[cap].  Control characters, and a text that is too long, are damage:
+ * this program never writes them. */
 static void
 get_text(struct rd *r, char *out, size_t cap)
 {

@@ -1,4 +1,5 @@
-/* record.c: records, made and read.  Called by whoever makes or reads packs and recipes. */
+/* record.c: makes and reads records.  Called by all that make or read packs and recipes,
+ * in any thread. */
 #include "emustore/store/record.h"
 
 #include "common/base/crc32c.h"

@@ -1,4 +1,5 @@
-/* record.h: what packs and recipes consist of, to the byte; docs/store-format.md.
+/* record.h: the records that packs and recipes consist of; docs/store-format.md describes
+ * them to the byte.
  *
  *	record: u32 magic, u8 type, u8 0 0 0, u64 number, u32 bytes of the body,
  *	u32 CRC-32C of the body, u32 0, u32 CRC-32C of these 28 bytes; the body;
@@ -36,38 +37,45 @@ enum record_type {
 
 struct record_head {
 	enum record_type type; /* may be one that this version does not know */
-	uint64_t number; /* by chance, or 0 */
+	uint64_t number; /* random, or 0 */
 	uint32_t body_bytes, body_crc;
 };
 
-/* What stands in front of a fragment's data. */
+/* The head of a fragment, which stands in front of its data. */
 struct fragment_head {
-	uint8_t sha256[SHA256_BYTES];         /* of the data: its identity */
+	/* of the compressed data: the identity of the fragment */
+	uint8_t sha256[SHA256_BYTES];
 	uint8_t raw_digest[RAW_DIGEST_BYTES]; /* as in the fragment table of images */
-	uint32_t raw_bytes; /* 0: a whole zlib stream; no raw digest */
+	uint32_t raw_bytes; /* 0: the fragment is a whole zlib stream, and has no raw digest */
 	uint32_t adler;     /* Adler-32 of the raw bytes */
 };
 
 /* A fragment and where it is in its pack. */
 struct pack_fragment {
-	uint64_t at;    /* of its record */
-	uint32_t bytes; /* of its data */
+	uint64_t at;    /* byte offset of its record in the pack */
+	uint32_t bytes; /* length of its data */
 	struct fragment_head head;
 };
 
+/* Write the head of a record, with its checksum, to out. */
 void record_put_head(const struct record_head *, uint8_t out[RECORD_HEAD_BYTES]);
-/* false: not one, or a damaged one. */
+/* Read the head of a record from len bytes.  false: this is no head, or a damaged one.
+ * The body is not checked. */
 bool record_get_head(struct record_head *, const void *bytes, size_t len);
+/* Write the head of a fragment to out. */
 void fragment_put_head(const struct fragment_head *, uint8_t out[FRAGMENT_HEAD_BYTES]);
-/* ERR_FORMAT when it is too short. */
+/* Read the head of a fragment from the body of its record, which has len bytes.
+ * ERR_FORMAT: the body is too short, or too long for a fragment. */
 int fragment_get_head(
     struct fragment_head *, const void *bytes, size_t len, struct err *);
-/* A whole record with its padding behind b; body in two parts. */
+/* Append a whole record and its padding to b; its body is given in two parts, a and c.
+ * buf_ok() of b tells a failure. */
 void record_append(struct buf *b, enum record_type, uint64_t number, const void *a,
     size_t a_bytes, const void *c, size_t c_bytes);
-/* The next record, whole and checked, as *body; false: none, or a damaged one. */
+/* Read the next record; *body borrows its body.  Head and body are checked.  false: there
+ * is no record, or it is damaged. */
 bool record_next(struct rd *, struct record_head *, struct rd *body);
-/* With head and padding. */
+/* The length of a record with a body of this length: head, body and padding. */
 uint64_t record_whole_bytes(uint64_t body_bytes);
 
 #endif /* EMUSTORE_STORE_RECORD_H */

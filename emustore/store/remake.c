@@ -1,5 +1,5 @@
-/* remake.c: finds the parameters of a zlib stream, and makes it again.  Called by prepare.c and
- * made.c, in their threads. */
+/* remake.c: finds the parameters of a zlib stream, and makes the stream again.  Called by
+ * prepare.c and made.c, in their threads. */
 #include "emustore/store/remake.h"
 
 #include <stdio.h>
@@ -11,7 +11,8 @@
 
 enum {
 	PIECE_BYTES = 128 * 1024,
-	RESERVE_BYTES = 1024, /* a piece is cut where no more than this would be left */
+	/* a piece is made shorter where less room than this would be left */
+	RESERVE_BYTES = 1024,
 	SECTOR = 512,
 	PROBE_PIECES = 2,
 	MEMORY_DEFAULT = 8,
@@ -22,16 +23,16 @@ struct remaker {
 	bool ready;
 	struct remake_how how;
 	const struct ndz_header *h;
-	unsigned region;      /* the next one */
-	uint64_t region_left; /* bytes of the one before it */
+	unsigned region;      /* number of the next region */
+	uint64_t region_left; /* bytes that are left of the region before it */
 	uint8_t *out;
 	size_t out_bytes;
-	/* What the stream must begin with, up to here; NULL: nobody knows. */
+	/* The stream that must come out, when it is known; NULL: it is not known. */
 	const uint8_t *expect;
 	unsigned pieces;
-	size_t want, have; /* of the piece */
+	size_t want, have; /* bytes of the current piece: its length, and how many are there */
 	uint8_t piece[PIECE_BYTES];
-	uint8_t scratch[NDZ_STREAM_MAX]; /* what remake_find() makes */
+	uint8_t scratch[NDZ_STREAM_MAX]; /* streams that remake_find() tries */
 };
 
 struct remaker *
@@ -89,7 +90,7 @@ remake_begin(struct remaker *r, const struct remake_how *how,
 	return 0;
 }
 
-/* How long the next piece is; 0: there is none, or no room for one. */
+/* The length of the next piece in bytes; 0: there is none, or no room for one. */
 static size_t
 next_piece(struct remaker *r)
 {
@@ -107,7 +108,8 @@ next_piece(struct remaker *r)
 	return n;
 }
 
-/* What came out must be what is expected. */
+/* Compress the current piece.  false: it does not fit, or is not the stream that is
+ * expected. */
 static bool
 run_zlib(struct remaker *r, int flush)
 {
@@ -161,7 +163,8 @@ remake_end(struct remaker *r)
 	return r->out_bytes;
 }
 
-/* 1 the same as far as was tried, 0 not, -1. */
+/* Try the parameters `how` on the first `pieces` pieces of the stream.  1: the stream is
+ * the same as far as it was tried; 0: it is not; -1. */
 static int
 try(struct remaker *r, struct inflater *in, const struct ndz_header *h,
     const uint8_t *stream, const struct remake_how *how, unsigned pieces, struct err *e)
@@ -183,7 +186,7 @@ try(struct remaker *r, struct inflater *in, const struct ndz_header *h,
 	return rc == 0 ? remake_end(r) == h->size : -1;
 }
 
-/* A probe, then the whole. */
+/* Try PROBE_PIECES pieces first, and the whole stream only if these are the same. */
 static int
 try_both(struct remaker *r, struct inflater *in, const struct ndz_header *h,
     const uint8_t *stream, const struct remake_how *how, struct err *e)
@@ -193,8 +196,8 @@ try_both(struct remaker *r, struct inflater *in, const struct ndz_header *h,
 	return rc == 1 ? try(r, in, h, stream, how, UINT32_MAX, e) : rc;
 }
 
-/* The second byte of the stream tells the levels apart, a little; the original's
- * default comes first. */
+/* The levels to try, in order.  The two top bits of the stream's second byte tell some
+ * levels apart.  The default level of the original imagezip comes first. */
 static const char *
 levels_of(uint8_t second)
 {

@@ -1,5 +1,6 @@
-/* reopened.c: opens an image again when the store has changed under it, or when what this
- * machine keeps of its index may be wrong.  Called by store_disk.c and ahead.c. */
+/* reopened.c: opens an image again when the store has changed while the image was read, or
+ * when this machine's copy of the index may be wrong.  Called by store_disk.c and ahead.c,
+ * in the thread to which the struct reopened belongs. */
 #include "emustore/store/reopened.h"
 
 #include <errno.h>
@@ -9,8 +10,8 @@
 struct reopened {
 	const char *store, *name;
 	struct stored *image;
-	struct recipe_image about; /* as it was opened first */
-	bool anew; /* by an index that was made for it */
+	struct recipe_image about; /* of the image that was opened first */
+	bool anew; /* opened with an index that was made from the objects for this */
 };
 
 static int
@@ -28,7 +29,7 @@ open_image(struct stored **out, const char *store, const char *name, unsigned ac
 	return rc;
 }
 
-/* The same image, not another that has got its name meanwhile. */
+/* Open the same image again.  ERR_FORMAT: another image has its name now. */
 static int
 open_same(
     struct stored **out, const struct reopened *s, unsigned access, struct err *e)
@@ -102,13 +103,14 @@ reopened_header(
 	return stored_header(s->image, i, out, e);
 }
 
-/* gc takes packs away from readers, and copies what is in use before.  And what looks like
- * damage may be the index's, once. */
+/* Read a chunk.  gc may remove packs that readers use; it has copied what is in use to
+ * other packs before, so the image is opened again.  What looks like damage may be an
+ * error of the index, so an index is made anew, once. */
 int
 reopened_chunk(struct reopened *s, uint32_t i, void *out, struct err *e)
 {
 	struct stored *again;
-	struct err ignored; /* why it is needed says more */
+	struct err ignored; /* the first error says more */
 	int rc = stored_chunk(s->image, i, out, e);
 	bool damaged = rc != 0 && e->kind == ERR_FORMAT && !s->anew;
 

@@ -1,4 +1,5 @@
-/* repair.c: saves what is whole of damaged packs.  Called by the program, in its thread. */
+/* repair.c: saves the undamaged fragments of damaged packs.  Called by emustore repair, in
+ * its thread. */
 #include "emustore/store/repair.h"
 
 #include <errno.h>
@@ -15,10 +16,11 @@ struct repairing {
 	struct check *c;
 	struct store *s;
 	struct writer *w;
-	struct buf bad; /* ids of packs that are to count no longer, each with its zero */
+	struct buf bad; /* ids of packs that shall no longer count, each with its '\0' */
 };
 
-/* Has the store this fragment, whole, in a pack that stays, or in a new one?  1, 0, -1. */
+/* Does the store have this fragment undamaged, in a pack that stays, or in a new one?  1,
+ * 0, -1. */
 static int
 is_kept(struct repairing *r, const struct fragment_head *h, struct err *e)
 {
@@ -46,7 +48,7 @@ save_fragment(void *arg, uint64_t at, const struct record_head *h, const uint8_t
 {
 	struct repairing *r = arg;
 	struct pack_fragment f = { .at = at };
-	struct err why; /* then it is of no use to anybody */
+	struct err why; /* a fragment with a damaged head is not saved */
 	uint8_t digest[SHA256_BYTES];
 
 	if (h->type != RECORD_FRAGMENT ||
@@ -62,7 +64,8 @@ save_fragment(void *arg, uint64_t at, const struct record_head *h, const uint8_t
 	return writer_add(r->w, &f, body + FRAGMENT_HEAD_BYTES, e);
 }
 
-/* What is whole of a pack, whatever its table says of it. */
+/* Save the undamaged fragments of a pack, whatever its table says of it.  A pack that does
+ * not exist has none. */
 static int
 save_pack(struct repairing *r, const char *id, struct err *e)
 {
@@ -88,8 +91,9 @@ add_bad(struct repairing *r, const char *id, struct err *e)
 	return buf_ok(&r->bad) ? 0 : err_nomem(e, "the list of packs");
 }
 
-/* 1: the table cannot be read, however often it is asked for: what one answer says may
- * have been altered on its way.  0: it can, or it is gone, or it is a newer program's. */
+/* Is a table damaged?  It is asked for up to TABLE_TRIES times, because an answer may have
+ * been altered on its way.  1: it cannot be read; 0: it can be read, or it is gone, or a
+ * newer program made it; -1. */
 static int
 is_bad_table(struct store *s, const char *id, struct err *e)
 {
@@ -112,7 +116,7 @@ is_bad_table(struct store *s, const char *id, struct err *e)
 	return rc;
 }
 
-/* Tables that say nothing that can be read. */
+/* Add the packs whose tables cannot be read to r->bad. */
 static int
 find_bad_tables(struct repairing *r, struct err *e)
 {
@@ -141,7 +145,8 @@ find_bad_packs(struct repairing *r, struct err *e)
 	return 0;
 }
 
-/* Where an image lacks something, a pack that has lost its table may have it. */
+/* Save the fragments of packs that have lost their tables: an image that lacks something
+ * may find it there. */
 static int
 save_orphans(struct repairing *r, struct err *e)
 {
@@ -160,7 +165,8 @@ save_orphans(struct repairing *r, struct err *e)
 	return rc;
 }
 
-/* The table goes: then the pack counts no longer, and gc removes it. */
+/* Remove the tables of the damaged packs.  A pack without a table does not count, and gc
+ * removes it. */
 static int
 forget_bad(struct repairing *r, struct err *e)
 {
@@ -189,7 +195,8 @@ save_all(struct repairing *r, struct err *e)
 	return writer_commit(r->w, e) == 0 ? forget_bad(r, e) : -1;
 }
 
-/* What is left is told by whoever called; the sentences were. */
+/* Check the store again, without data.  The problems were reported by the first check; the
+ * caller reports the counts of what is left. */
 static int
 check_again(struct repairing *r, struct err *e)
 {

@@ -1,5 +1,6 @@
-/* store.c: a store is made, opened and closed, by one thread of whoever has it.  Readers in
- * other threads have packs of their own, by store_packs(). */
+/* store.c: makes, opens and closes a store.  Called by the programs and the other files of
+ * the store, in the one thread that has the store.  Readers in other threads have packs of
+ * their own, by store_packs(). */
 #include "emustore/store/store.h"
 
 #include <errno.h>
@@ -23,7 +24,7 @@ clock_seconds(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_BOOTTIME, &t); /* also counts while it sleeps */
+	clock_gettime(CLOCK_BOOTTIME, &t); /* also counts while the machine sleeps */
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
@@ -44,7 +45,8 @@ store_title(const struct store *s)
 	return s->objects->title;
 }
 
-/* Each pack that is read from is an open file. */
+/* Each pack that is read from a folder is an open file, so allow as many open files as the
+ * system does. */
 static void
 allow_many_files(void)
 {
@@ -67,7 +69,8 @@ open_objects(struct store *s, const char *url, struct err *e)
 	return folder_open(&s->objects, url, e);
 }
 
-/* A folder is locked when it is known to be a store. */
+/* Open what belongs to a store.  A folder is locked only after its format was read: it is
+ * known to be a store then. */
 static int
 open_parts(
     struct store *s, const struct store_place *p, unsigned access, struct err *e)
@@ -123,7 +126,7 @@ store_close(struct store *s)
 	listing_free(&s->condemned);
 	listing_free(&s->images);
 	if (s->locked)
-		folder_unlock(s->objects); /* the last: nobody else may write before */
+		folder_unlock(s->objects); /* last of all: nobody else may write before */
 	objects_release(s->objects);
 	*s = closed;
 }

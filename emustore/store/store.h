@@ -1,15 +1,15 @@
-/* store.h: a store of images, in a folder or in a bucket: the same objects (objects.h), and
- * the same for all that is done with them; docs/store-format.md.
+/* store.h: a store of images, in a folder or in a bucket.  Both hold the same objects
+ * (objects.h), and are used in the same way; docs/store-format.md describes them.
  *
- *	format			how it was made
+ *	format			how the store was made
  *	packs/ID.pack		fragments; never changed
- *	tables/ID.toc		what such a pack holds (toc.h); made after it
+ *	tables/ID.toc		what a pack holds (toc.h); made after the pack
  *	images/NAME/VERSION	recipes; made only where none is
  *	condemned/ID		in a bucket: nothing new may refer to that pack
  *
- * An image is there wholly or not at all: its recipe is made when all that it needs is
- * there.  What differs is how writers keep apart: in a folder one holds a lock, in a bucket
- * they make claims, and what goes waits for a grace.
+ * An image is in the store wholly or not at all: its recipe is made when all that it needs
+ * is there.  Folder and bucket differ in how writers keep apart: in a folder a writer
+ * holds a lock; in a bucket writers make claims, and what is removed waits for a grace.
  *
  * The index is a cache: it follows the objects whenever a store is opened.
  */
@@ -28,84 +28,101 @@
 
 enum {
 	STORE_FORMAT = 3,
-	STORE_PACK_BYTES = 32 << 20, /* in memory while it is made */
+	/* default size of a pack, which is in memory while it is made */
+	STORE_PACK_BYTES = 32 << 20,
 	STORE_PACK_BYTES_MAX = 256 << 20,
 	STORE_GRACE_SECONDS = 24 * 60 * 60,
-	STORE_REQUESTS = 8, /* under way at once */
+	STORE_REQUESTS = 8, /* requests to a server that are under way at once */
 };
 
 struct writer;
 
 struct store {
 	struct objects *objects;
-	bool folder, locked; /* locked: nobody else writes */
+	bool folder, locked; /* locked: this process holds the lock of the folder */
 	uint64_t pack_bytes, grace_seconds;
-	struct blocks *blocks; /* of a bucket; NULL: packs are files */
-	/* The index, and where it is kept: NULL, it is this process's alone. */
+	struct blocks *blocks; /* only of a bucket; NULL: packs are files */
+	/* The index, and the folder in which it is kept; cache NULL: the index belongs to
+	 * this process alone. */
 	struct index *index;
 	char *cache;
-	bool cache_log; /* SQLite may have a write-ahead log there */
-	int cache_lock; /* for the one who brings the index up to date */
-	/* Of the last look at the objects: */
-	double looked_at; /* CLOCK_BOOTTIME, before it */
-	uint64_t now;     /* by the clock of the objects */
+	bool cache_log; /* SQLite may have a write-ahead log in the cache */
+	/* file descriptor that is locked while a process brings the index up to date; -1:
+	 * none */
+	int cache_lock;
+	/* Results of the last store_look(): */
+	double looked_at; /* seconds of CLOCK_BOOTTIME when it began */
+	uint64_t now;     /* seconds since 1970, by the clock of the objects */
 	struct listing tables, condemned, images;
-	uint64_t changes; /* of the index: what came and went */
+	uint64_t changes; /* rows of the index that were added and removed */
 	uint64_t unreadable;
 	char first_unreadable[512];
-	struct writer *putting; /* between store_begin() and the end */
+	struct writer *putting; /* between store_begin() and store_commit() or store_close() */
 };
 
-/* What a store is opened for: bits. */
+/* What a store is opened for.  The values are bits. */
 enum store_access {
 	STORE_READ = 0,
-	STORE_WRITE = 1,  /* in a folder: alone; ERR_REFUSED while another one writes */
-	STORE_WAIT = 2,   /* then that is waited for */
-	STORE_ANEW = 4,   /* with an index of its own, made from the objects alone */
-	STORE_REMAKE = 8, /* what is kept of the index is made again */
+	STORE_WRITE = 1,  /* to write; in a folder: ERR_REFUSED while another one writes */
+	STORE_WAIT = 2,   /* with STORE_WRITE: wait while another one writes */
+	STORE_ANEW = 4,   /* with an index of this process alone, made from the objects */
+	STORE_REMAKE = 8, /* the index in the cache is made again */
 	STORE_MEND = 16,  /* a format that is lost or damaged is made again */
 	STORE_WRITE_WAIT = STORE_WRITE | STORE_WAIT,
 };
 
-/* A folder, or s3://BUCKET/PREFIX, and the part of it that this machine has in its
+/* Where a store is (url: a folder, or s3://BUCKET/PREFIX), and where this machine has its
  * cache. */
 struct store_place {
 	const char *url;
-	const char *cache;    /* folder; NULL: EMUSTORE_CACHE, or XDG's */
-	uint64_t cache_bytes; /* of packs of a bucket; 0: EMUSTORE_CACHE_SIZE, or 10 GiB */
+	const char *cache;    /* folder of the cache; NULL: EMUSTORE_CACHE, or XDG's */
+	uint64_t cache_bytes; /* for packs of a bucket; 0: EMUSTORE_CACHE_SIZE, or 10 GiB */
 };
 
-/* A new store, in a folder that is not there yet, or empty, or in a bucket.  0: as usual.
- * ERR_USAGE: packs would be too large, or there is no grace in a folder. */
+/* Make a new store, in a bucket, or in a folder that does not exist yet or is empty.
+ * pack_bytes: the largest pack; 0: STORE_PACK_BYTES.  grace_seconds: only for a bucket; 0:
+ * STORE_GRACE_SECONDS.  ERR_USAGE: packs would be too large, or a grace was given for a
+ * folder.  ERR_REFUSED: there is a store in the bucket already, or the folder is not
+ * empty. */
 int store_init(
     const char *url, uint64_t pack_bytes, uint64_t grace_seconds, struct err *);
-/* ERR_ABSENT: there is none.  ERR_UNSUPPORTED: of an older or newer format. */
+/* Open a store with access bits of enum store_access, and bring its index up to date.  The
+ * caller closes it with store_close(); after a failure it is closed already.  url and
+ * place are needed only during the call.  ERR_ABSENT: there is no store.  ERR_UNSUPPORTED:
+ * it has an older or newer format.  ERR_FORMAT: its format is damaged or lost. */
 int store_open(struct store *, const char *url, unsigned access, struct err *);
 int store_open_at(
     struct store *, const struct store_place *, unsigned access, struct err *);
-/* For an upgrade: a folder that is locked, and has no format of today's yet; the objects are
- * taken over, also when it fails.  store_write_format() makes it a store. */
+/* For an upgrade: open a locked folder that does not have today's format yet.  The objects
+ * are taken over, also when this fails; the caller calls store_close() in any case.
+ * store_write_format() makes the folder a store of today's format afterwards. */
 int store_adopt(struct store *, struct objects *, struct err *);
 int store_write_format(struct store *, struct err *);
 void store_close(struct store *); /* what is not committed is undone */
+/* The name of the store for messages; valid until it is closed. */
 const char *store_title(const struct store *);
-/* Is it a file of the store's own, which nobody else may write to? */
+/* Is the path a file of the store's own, to which no other program may write?  Always
+ * false for a bucket. */
 bool store_holds(const struct store *, const char *path);
 /* Look at the objects again, and bring the index up to date. */
 int store_look(struct store *, struct err *);
-/* A put, or a gc, that has looked at the objects of a bucket may count on them no longer. */
+/* May a put or a gc still count on the objects that it saw at the last look?  ERR_REFUSED:
+ * in a bucket, half the grace has passed since. */
 int store_check_age(const struct store *, struct err *);
-/* Its packs for one more reader, who frees them; NULL: out of memory. */
+/* The packs of the store for one more reader, who frees them with packs_free().  NULL: out
+ * of memory. */
 struct packs *store_packs(struct store *);
 
-/* A writer's transaction. */
+/* A writer's transaction.  store_begin() starts it; store_commit() ends it, also when it
+ * fails.  Before that, what was written may be undone. */
 int store_begin(struct store *, struct err *);
 int store_commit(struct store *, struct err *);
-/* Is a fragment of these data there, or on its way, so that a new image may count on it?
- * 1, 0, -1. */
+/* In a transaction: is a fragment with this SHA-256 in the store, or on its way, so that a
+ * new image may count on it?  1, and *f is filled in; 0; -1. */
 int store_find_fragment(struct store *, const uint8_t sha256[SHA256_BYTES],
     struct pack_fragment *, struct err *);
-/* An image goes: in its place, by a key of the index or a name. */
+/* Remove the object of an image, given by name and version.  ERR_ABSENT: the last look
+ * found no such image. */
 int store_remove_image(struct store *, const struct store_name *, struct err *);
 
 #endif /* EMUSTORE_STORE_STORE_H */

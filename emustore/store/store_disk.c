@@ -10,7 +10,8 @@
 #include "common/base/pipeline.h"
 #include "emustore/store/ahead.h"
 
-/* Each thread has the places of all fragments once more. */
+/* Threads that make chunks of an image again.  Each has its own copy of the places of all
+ * fragments. */
 enum { MAKERS_MAX = 4 };
 
 struct cached {
@@ -21,12 +22,12 @@ struct cached {
 struct store_disk {
 	struct reopened *image;
 	char *store, *name;
-	struct ahead *ahead; /* of an image whose chunks are made again */
+	struct ahead *ahead; /* only for an image whose chunks are made again; else NULL */
 	uint32_t chunks;
 	uint8_t sha256[SHA256_BYTES];
 	pthread_mutex_t lock;
 	struct store_cache *cache, least;
-	struct lru lru; /* which of `cached` goes */
+	struct lru lru; /* chooses which of `cached` is replaced */
 	struct cached *cached;
 	struct err err; /* why the last read failed */
 };
@@ -55,7 +56,8 @@ fill(struct store_disk *d, struct cached *c, uint32_t chunk)
 	return reopened_chunk(d->image, chunk, c->bytes, &d->err);
 }
 
-/* The chunk in the place of the one that was not used for longest. */
+/* Read a chunk into the slot that was not used for the longest time.  Returns the slot, or
+ * LRU_NONE with d->err. */
 static uint32_t
 fetch(struct store_disk *d, uint32_t chunk)
 {
@@ -69,14 +71,15 @@ fetch(struct store_disk *d, uint32_t chunk)
 	return LRU_NONE;
 }
 
-/* Within one chunk: 0, or -1 with d->err. */
+/* Read n bytes from byte `at` of one chunk.  0, or -1 with d->err. */
 static int
 read_part(struct store_disk *d, uint32_t chunk, void *buf, size_t n, size_t at)
 {
 	uint8_t header[NDZ_HEADER_BYTES];
 	uint32_t i = find(d, chunk);
 
-	/* Surveys read only headers, and installers whole chunks, once. */
+	/* Surveys read only headers, and installers read whole chunks, once: neither needs
+	 * the cache. */
 	if (i == LRU_NONE && at + n <= sizeof header) {
 		int rc = reopened_header(d->image, chunk, header, &d->err);
 		memcpy(buf, header + at, rc == 0 ? n : 0);
@@ -95,7 +98,8 @@ read_part(struct store_disk *d, uint32_t chunk, void *buf, size_t n, size_t at)
 	return 0;
 }
 
-/* The same of chunks that are made by other threads, without holding up readers. */
+/* Read n bytes from byte `at` of a chunk that other threads (ahead.c) make again, without
+ * holding up other readers. */
 static int
 read_made(
     struct store_disk *d, uint32_t chunk, void *buf, size_t n, size_t at, struct err *e)
@@ -122,7 +126,8 @@ read_any(struct store_disk *d, uint32_t chunk, void *buf, size_t n, size_t at)
 		rc = read_part(d, chunk, buf, n, at);
 	else if (rc != 0)
 		d->err = e;
-	/* Damage does not pass by itself: no EIO, which is tried again. */
+	/* Damage does not pass by itself, so it is not reported as EIO, which is tried
+	 * again. */
 	int os = rc == 0 ? 0 : d->err.os != 0 ? d->err.os : EBADMSG;
 	pthread_mutex_unlock(&d->lock);
 	errno = os;
@@ -188,7 +193,8 @@ close_image(void *ctx)
 	return 0;
 }
 
-/* Our own images need no threads. */
+/* Allocate the cache.  Images of this suite need no threads; for images whose chunks are
+ * made again, ahead.c starts some. */
 static int
 make_room(struct store_disk *d, struct err *e)
 {

@@ -1,5 +1,6 @@
-/* store_format.c: a new store, and its object "format", by which programs know what they may
- * do with it.  Called by store.c, in the thread of whoever opens a store. */
+/* store_format.c: makes a new store, and reads and writes its object "format", which tells
+ * programs whether they may use the store.  Called by store.c, upgrade.c and the program,
+ * in the thread that makes or opens the store. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -55,7 +56,8 @@ err_version(const struct store *s, unsigned version, struct err *e)
 	    s->objects->title, version, STORE_FORMAT);
 }
 
-/* In a bucket the first format has another name, and is the same. */
+/* Read the text of the format.  In a bucket its first line may also be "emustore-s3 1",
+ * which means the same as "emustore 3". */
 static int
 parse_format(struct store *s, const char *text, struct err *e)
 {
@@ -84,7 +86,8 @@ parse_format(struct store *s, const char *text, struct err *e)
 	    s->objects->title);
 }
 
-/* Without its format, is it a store nevertheless?  1, 0, -1. */
+/* Does a place without the object "format" have tables or images, so that it is a store
+ * nevertheless?  1, 0, -1. */
 static int
 has_tables(struct store *s, struct err *e)
 {
@@ -100,7 +103,8 @@ err_no_format(struct store *s, struct err *e)
 	struct err why = *e;
 	int rc = 0;
 
-	/* Not that object, but the bucket or whoever asks is unknown to the server. */
+	/* The server does not know the bucket, or the keys: it is not only the object that
+	 * is missing. */
 	if (strstr(e->text, " 404, ") != NULL && strstr(e->text, "NoSuchKey") == NULL)
 		return e->kind = ERR_ABSENT, -1;
 	rc = has_tables(s, &why);
@@ -141,7 +145,7 @@ store_write_format(struct store *s, struct err *e)
 	    s->objects, s->folder, s->pack_bytes, s->grace_seconds, e);
 }
 
-/* 1 is a store already, 0, -1. */
+/* 1: it is a store already; 0: it is not; -1. */
 static int
 is_store(struct objects *o, struct err *e)
 {
@@ -189,7 +193,7 @@ init_folder(const char *dir, uint64_t pack_bytes, struct err *e)
 		objects_release(o);
 	}
 	if (rc != 0 && made)
-		rmdir(dir); /* unless somebody else has put something there */
+		rmdir(dir); /* fails if something else was put there meanwhile */
 	return rc;
 }
 

@@ -1,7 +1,6 @@
-/* store_impl.h: what the parts of a store share: store.c opens and closes one, store_format.c
- * has the object "format", cache.c knows where the index is kept, look.c brings it up to
- * date, claim.c keeps the writers of a bucket apart.
- */
+/* store_impl.h: what the files of a store share.  store.c opens and closes a store,
+ * store_format.c has the object "format", cache.c knows where the index is kept, look.c
+ * brings the index up to date, and claim.c keeps the writers of a bucket apart. */
 #ifndef EMUSTORE_STORE_STORE_IMPL_H
 #define EMUSTORE_STORE_STORE_IMPL_H
 
@@ -9,24 +8,29 @@
 
 /* store_format.c */
 
-/* s->pack_bytes and s->grace_seconds; mend: made again, when it cannot be read. */
+/* Read s->pack_bytes and s->grace_seconds from the format.  mend: a format that cannot be
+ * read is made again.  ERR_ABSENT: this is no store; ERR_FORMAT, ERR_UNSUPPORTED: the
+ * format is damaged, or another one. */
 int store_read_format(struct store *, bool mend, struct err *);
 
 /* cache.c */
 
-/* s->index, and s->blocks of a bucket. */
+/* Open s->index, and s->blocks of a bucket.  access: bits of enum store_access. */
 int cache_open(
     struct store *, const struct store_place *, unsigned access, struct err *);
-/* Go on with an index of this process alone, and without what is kept: it is damaged
- * (then it is removed), or there is no room for it. */
+/* Go on with an index of this process alone, because the one in the cache is damaged
+ * (`damaged`: it is removed), or there is no room for it. */
 int cache_leave(struct store *, bool damaged, struct err *);
+/* Keep other processes from bringing the index in the cache up to date at the same time.
+ * Without a cache these do nothing. */
 void cache_lock(struct store *);
 void cache_unlock(struct store *);
 
 /* claim.c */
 
-/* To be the only one who makes that image: 1, with the claim's key, which is to be
- * deleted when the image is there; 0 somebody else may be; -1. */
+/* Try to be the only writer that makes this image, in a bucket.  1: it is; key is that of
+ * its claim, which the caller removes when the image is there.  0: another writer may make
+ * this image, or it exists.  -1. */
 int claim_image(
     struct store *, const struct store_name *, char key[KEY_BYTES], struct err *);
 

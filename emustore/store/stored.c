@@ -1,5 +1,5 @@
-/* stored.c: opens images of a store, and gives out their chunks.  Called by whoever reads one,
- * in its thread. */
+/* stored.c: opens images of a store, and returns their chunks.  Called by all that read an
+ * image, each in its own thread. */
 #include "emustore/store/stored.h"
 
 #include <errno.h>
@@ -14,11 +14,11 @@ enum { NO_BLOCK = (int)UINT32_MAX, AHEAD_CHUNKS = 16, LOOKS = 5 };
 
 struct stored {
 	struct store *s;
-	struct packs *packs; /* its own, so that they stay open */
+	struct packs *packs; /* of this image alone, so that its files stay open */
 	struct recipe_image about;
-	struct buf record;  /* the recipe, compressed */
-	/* While places are looked for, or fragments are proved: what the numbers of pieces
-	 * mean. */
+	struct buf record;  /* the recipe: its blocks are compressed */
+	/* The image's object, while places are looked for or fragments are proved;
+	 * digests: the SHA-256 of each fragment, by the numbers of pieces. */
 	struct buf object;
 	struct rd digests;
 	uint64_t nfragments;
@@ -27,12 +27,12 @@ struct stored {
 	uint32_t nblocks;
 	struct place *places; /* of all pieces of all chunks */
 	size_t nplaces, cap;
-	struct index_walk walk; /* while places are looked for */
-	size_t *first;   /* each chunk's first one; chunks + 1 */
+	struct index_walk walk; /* used while places are looked for */
+	size_t *first;   /* each chunk's first place; chunks + 1 of them */
 	uint32_t placed; /* chunks whose places are known */
-	uint32_t wanted; /* up to this chunk its bytes were asked for, in a bucket */
+	uint32_t wanted; /* in a bucket: the bytes of the chunks before this one were asked for */
 	struct rebuilder *rebuilder;
-	/* The block that was used last, and where its chunks begin. */
+	/* The block that was used last, unpacked, and where its chunks begin in it. */
 	uint32_t block;
 	struct buf plain;
 	size_t chunk_at[RECIPE_BLOCK_CHUNKS];
@@ -133,7 +133,7 @@ stored_each_fragment(struct store *s, const struct index_image *i,
 	return rc == 0 ? 0 : err_ctx(e, "%s", stored_title(&i->about).text);
 }
 
-/* The recipe, and that it is the one that the index means. */
+/* Read the recipe, and check that it is the one that the index means. */
 static int
 read_recipe(
     struct stored *d, const struct index_image *i, struct rd *rest, struct err *e)
@@ -185,7 +185,8 @@ read_blocks(struct stored *d, struct rd r, struct err *e)
 	return 0;
 }
 
-/* Decompressed, and each of its chunks found (and looked at by fn). */
+/* Decompress block k, and find each of its chunks; fn (if not NULL) is called for each
+ * chunk, which is in d->c. */
 static int
 load_block(struct stored *d, uint32_t k, int (*fn)(struct stored *, struct err *),
     struct err *e)
@@ -301,7 +302,7 @@ err_absent(const struct store_name *n, struct err *e)
 	    n->version);
 }
 
-/* In one transaction of the index, so that what is found fits together. */
+/* Open the image in one transaction of the index, so that all that is found fits together. */
 static int
 open_once(
     struct stored **out, struct store *s, const struct store_name *n, struct err *e)
@@ -323,7 +324,8 @@ open_once(
 	return rc;
 }
 
-/* What is not in the index may be what could not be read. */
+/* Add to the error that some objects could not be read: what the index lacks may be in one
+ * of them. */
 static int
 blame_unreadable(struct store *s, struct err *e)
 {
@@ -342,7 +344,7 @@ stored_open(
 {
 	int rc = open_once(out, s, n, e);
 
-	/* What the index has may be gone since the last look. */
+	/* Something that the index has may have been removed since the last look. */
 	for (int tries = 0; tries < LOOKS && rc != 0 && e->os == ENOENT; tries++)
 		rc = store_look(s, e) == 0 ? open_once(out, s, n, e) : -1;
 	return rc == 0 ? 0 : blame_unreadable(s, e);
@@ -369,7 +371,7 @@ stored_prove(struct stored *d, struct store *s, struct err *e)
 	return rc == 0 ? 0 : err_ctx(e, "%s", stored_title(&d->about).text);
 }
 
-/* The recipe of chunk i into d->c. */
+/* Read the recipe of chunk i into d->c. */
 static int
 get_recipe(struct stored *d, uint32_t i, struct err *e)
 {
@@ -393,7 +395,8 @@ want_chunk(struct stored *d, uint32_t i)
 	}
 }
 
-/* Chunks are asked for in order, mostly; what a bucket sends takes its time. */
+/* Announce the next AHEAD_CHUNKS chunks.  Chunks are mostly asked for in order, and an
+ * answer of a bucket takes its time. */
 static void
 want_ahead(struct stored *d, uint32_t i)
 {

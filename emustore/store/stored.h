@@ -1,8 +1,9 @@
 /* stored.h: an image in a store, opened for reading: any chunk, in any order.
  *
- * All that is needed of the index is read when it is opened.  A pack that gc takes away
- * meanwhile is read on when it is an open file; else reading fails with ENOENT, and the image
- * has to be opened again (reopened.h).  Belongs to one thread at a time.
+ * All that is needed of the index is read when the image is opened.  A pack that gc
+ * removes meanwhile can still be read when it is an open file; otherwise reading fails
+ * with ENOENT, and the image has to be opened again (reopened.h).  A struct stored belongs
+ * to one thread at a time.
  */
 #ifndef EMUSTORE_STORE_STORED_H
 #define EMUSTORE_STORE_STORED_H
@@ -13,43 +14,54 @@
 
 struct stored;
 
-/* ERR_ABSENT: no image of that name.  The store may be closed then. */
+/* Open an image; version 0: the latest.  The caller frees it with stored_free().  The
+ * store may be closed before that.  ERR_ABSENT: there is no such image.  ERR_FORMAT: its
+ * recipe is damaged, or a fragment is not in the store. */
 int stored_open(
     struct stored **, struct store *, const struct store_name *, struct err *);
-/* The same for an image whose entry of the index is at hand. */
+/* Open the image of this entry of the index, which is needed only during the call.  The
+ * store may be closed afterwards.  ERR_FORMAT as above; ERR_IO with ENOENT: its object, or
+ * a pack, is gone. */
 int stored_open_image(
     struct stored **, struct store *, const struct index_image *, struct err *);
 void stored_free(struct stored *);
+/* The description of the image; valid until stored_free(). */
 const struct recipe_image *stored_about(const struct stored *);
-/* Bytes of its recipe, compressed. */
+/* The bytes of the image's recipe, compressed. */
 uint64_t stored_recipe_bytes(const struct stored *);
-/* From now on compare each fragment with its SHA-256 before its chunk is returned, and
- * not only the chunk with its CRC-32C; the rest of a chunk is in the recipe.  Takes 32
- * bytes of memory a fragment.  `store`: the one that it was opened from, still open.
- * ERR_FORMAT: the recipe is damaged. */
+/* From now on compare each fragment with its SHA-256 before its chunk is returned, and not
+ * only the chunk with its CRC-32C; the rest of a chunk is in the recipe.  This takes 32
+ * bytes of memory for each fragment.  The store is the one from which the image was
+ * opened, still open.  ERR_FORMAT: the recipe is damaged, or the store has another image
+ * of this name now. */
 int stored_prove(struct stored *, struct store *, struct err *);
-/* Put chunk i < chunks into out[NDZ_CHUNK_BYTES], with the bytes that were put.
- * ERR_FORMAT: a part of it is damaged; the content of out is undefined then. */
+/* Put chunk i < chunks into out[NDZ_CHUNK_BYTES], with the bytes that were put, or an
+ * equivalent (stored_equivalents()).  ERR_FORMAT: a part of it is damaged; ENOENT: gc has
+ * removed a pack.  The content of out is undefined after a failure. */
 int stored_chunk(struct stored *, uint32_t i, void *out, struct err *);
-/* Of the chunks that were asked for until now: how many are not the bytes that were
- * put, but others with the same data for the same sectors, because the zlib at hand
- * does not make those. */
+/* Of the chunks that were asked for until now: how many do not have the bytes that were
+ * put, but others with the same data for the same sectors, because the zlib at hand does
+ * not make the original bytes. */
 uint64_t stored_equivalents(const struct stored *);
-/* Only its header area, without touching any pack. */
+/* Write the header area of chunk i < chunks to out; no pack is read.  ERR_FORMAT: the
+ * recipe is damaged. */
 int stored_header(
     struct stored *, uint32_t i, uint8_t out[NDZ_HEADER_BYTES], struct err *);
-/* How many fragments its recipe refers to, those counted again that come again. */
+/* How many fragments the recipe refers to.  A fragment that occurs several times is
+ * counted each time. */
 uint64_t stored_fragments(const struct stored *);
-/* The object of an image of the index: its recipe, and the digests of its fragments; both borrow from
- * *object, which the caller frees.  ERR_FORMAT: it is damaged. */
+/* Load the object of an image of the index: its recipe, and the SHA-256 digests of its
+ * fragments.  Both borrow from *object, which the caller frees.  ERR_FORMAT: the object is
+ * damaged. */
 int stored_load(struct store *, const struct index_image *, struct buf *object,
     struct rd *recipe, struct rd *digests, struct err *);
-/* fn for each of them, of an image of the index, without opening it.  ERR_FORMAT: the recipe
- * is damaged, or one is not in the store. */
+/* Call fn for the place of each fragment of an image of the index, without opening the
+ * image; fn returns 0, or another value to stop.  ERR_FORMAT: the recipe is damaged, or a
+ * fragment is not in the store. */
 int stored_each_fragment(struct store *, const struct index_image *,
     int (*fn)(void *arg, const struct index_place *, struct err *), void *arg,
     struct err *);
-/* "name:3". */
+/* The name of an image with its version, for messages: "name:3". */
 struct stored_title {
 	char text[STORE_NAME_MAX + 16];
 };

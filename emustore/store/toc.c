@@ -1,5 +1,5 @@
-/* toc.c: tables of packs, made and read.  Called by whoever makes a pack, or brings an index
- * up to date, in any thread. */
+/* toc.c: makes and reads tables of packs.  Called by writer.c, which makes packs, and by
+ * look.c, gc.c and repair.c, which read tables, in any thread. */
 #include "emustore/store/toc.h"
 
 #include <stdio.h>
@@ -58,7 +58,7 @@ toc_next(struct toc *t, struct pack_fragment *f)
 	return true;
 }
 
-/* One behind the other, and within the pack? */
+/* Are the fragments one behind the other, and within the pack? */
 static bool
 fragments_fit(struct toc t)
 {
@@ -122,8 +122,8 @@ toc_make(struct buf *out, const void *pack, size_t bytes, const struct buf *frag
 {
 	uint8_t chance[NONCE_BYTES], digest[SHA256_BYTES];
 
-	/* Two packs never have one name: a pack may be about to be removed while the
-	 * same fragments are put again. */
+	/* The random bytes keep two packs from having the same name: a pack may be about
+	 * to be removed while the same fragments are put again. */
 	if (getrandom(chance, sizeof chance, 0) != (ssize_t)sizeof chance)
 		return err_os(e, "random bytes");
 	buf_le32(out, MAGIC);

@@ -1,11 +1,12 @@
-/* walk.c: the walk over a pack.  Behind what is damaged the next record is looked for at
- * multiples of RECORD_ALIGN; where only a body is damaged, behind it.  Called by repair, and
- * by whoever reads packs of the older format. */
+/* walk.c: walks over the records of a pack.  Behind damage the next record is looked for
+ * at multiples of RECORD_ALIGN; where only a body is damaged, the walk goes on behind this
+ * body.  Called by repair.c, and by oldpacks.c for packs of older formats, in their
+ * threads. */
 #include "emustore/store/walk.h"
 
 #include "common/base/crc32c.h"
 
-/* 1 a record is there whole, 2 only its head is good, 0 nothing is. */
+/* 1: there is an undamaged record; 2: only its head is good; 0: there is none. */
 static int
 look(const uint8_t *p, uint64_t left, struct record_head *h)
 {

@@ -10,15 +10,18 @@
 #include "emustore/store/record.h"
 
 struct pack_walk {
-	/* Both head and body are checked. */
+	/* Called for each record, `at` bytes into the pack; head and body are checked.
+	 * body has h->body_bytes bytes, which are borrowed.  Returns 0, or another value
+	 * to stop. */
 	int (*record)(void *arg, uint64_t at, const struct record_head *,
 	    const uint8_t *body, struct err *);
-	/* NULL: nobody wants to know what is damaged. */
+	/* Called for each damaged stretch of `bytes` bytes; NULL: damage is passed over. */
 	int (*bad)(void *arg, uint64_t at, uint64_t bytes, struct err *);
 	void *arg;
 };
 
-/* Of a pack in memory.  0, or -1 when one of the functions says so. */
+/* Walk over a pack of len bytes in memory.  Returns 0, or what one of the functions
+ * returned when it stopped the walk. */
 int pack_walk(
     const struct pack_walk *, const uint8_t *bytes, uint64_t len, struct err *);
 

@@ -1,5 +1,6 @@
-/* writer.c: packs, tables and recipes are made and become objects.  Called by put, gc and
- * repair, in one thread; up to SENDERS threads of its own write packs. */
+/* writer.c: makes packs, tables and recipes, and puts them as objects.  Called by put,
+ * copy, upgrade, gc and repair, in one thread; up to SENDERS threads of its own write
+ * packs. */
 #include "emustore/store/writer.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@
 
 enum { SENDERS = 3, VERSION_TRIES = 20, RECIPE_BYTES_MAX = 1 << 30 };
 
-/* A pack on its way. */
+/* A pack that is being written. */
 struct sending {
 	pthread_t thread;
 	bool running;
@@ -28,10 +29,11 @@ struct sending {
 
 struct writer {
 	struct store *s;
-	struct index *own;          /* the fragments that this writer has added */
-	struct buf pack, fragments; /* the pack at hand, and what goes to its table */
-	uint64_t chance; /* so that no two writers make the same object */
-	struct buf ids;  /* of packs that count for nothing yet, each with its zero */
+	struct index *own;          /* an index of the fragments that this writer has added */
+	/* the pack that is being filled, and the entries of its table */
+	struct buf pack, fragments;
+	uint64_t chance; /* random, so that no two writers make the same object */
+	struct buf ids;  /* ids of packs that no image refers to yet, each with its '\0' */
 	struct sending sending[SENDERS];
 	unsigned turn;
 };
@@ -59,7 +61,7 @@ writer_new(struct writer **out, struct store *s, struct err *e)
 	return 0;
 }
 
-/* The pack, then its table, which makes it count. */
+/* Put the pack, and after it its table, which makes the pack count. */
 static int
 send_pack(struct sending *x, struct err *e)
 {
@@ -89,7 +91,7 @@ run(void *arg)
 	return NULL;
 }
 
-/* Of one that is done, or that could not be begun. */
+/* Note the result of a pack that was sent, in a thread or not. */
 static int
 end_sending(struct writer *w, struct sending *x, struct err *e)
 {
@@ -111,12 +113,13 @@ wait_for(struct writer *w, struct sending *x, struct err *e)
 	return end_sending(w, x, e);
 }
 
-/* In a folder nobody else writes, so nobody counts on them.  The table goes first. */
+/* Remove packs that no image refers to.  Only in a folder: nobody else writes there, so
+ * nobody counts on them.  The table is removed before its pack. */
 static void
 remove_unused(struct writer *w)
 {
 	struct objects *o = w->s->objects;
-	struct err ignored; /* gc does it, then */
+	struct err ignored; /* gc removes what stays */
 	char key[KEY_BYTES];
 
 	for (size_t i = 0; i < w->ids.len; i += PACK_ID_CHARS + 1) {
@@ -149,7 +152,7 @@ writer_free(struct writer *w)
 	free(w);
 }
 
-/* What was gathered goes to the next sender, when that one is free. */
+/* Give the pack that was filled to the next sender, once that is free. */
 static int
 end_pack(struct writer *w, struct err *e)
 {
@@ -212,7 +215,7 @@ writer_find(struct writer *w, const uint8_t sha256[SHA256_BYTES], struct pack_fr
 		rc = index_find_fragment(w->s->index, sha256, &i, e);
 		if (rc != 1)
 			return rc;
-		/* One that is to go may be gone before this image is there. */
+		/* A condemned pack may be gone before this image is made. */
 		rc = index_get_pack(w->s->index, i.pack, &p, NULL, e);
 		if (rc == 1)
 			rc = !p.condemned;
@@ -266,15 +269,15 @@ make_object(struct buf *out, const struct recipe_image *about, const struct buf 
 	return ok ? 0 : err_nomem(e, "a recipe");
 }
 
-/* Where objects can be made only if they are not there: 1 it is made, 0 another one is
- * there, -1. */
+/* Put the image's object where `put` refuses to replace an object.  1: it is made; 0:
+ * another one is there; -1. */
 static int
 put_exclusive(
     struct writer *w, const char *key, const struct buf *object, struct err *e)
 {
 	struct objects *o = w->s->objects;
 
-	w->ids.len = 0; /* an image that fails may be there all the same */
+	w->ids.len = 0; /* the image may be there even if this fails, so its packs stay */
 	if (o->ops->put(o->ctx, key, object->base, object->len, e) == 0)
 		return 1;
 	return e->os == EEXIST ? 0 : -1;
@@ -295,15 +298,15 @@ put_claimed(struct writer *w, const struct store_name *name, const char *key,
 		o->ops->remove(o->ctx, claim, &ignored);
 		return -1;
 	}
-	/* A request whose answer did not come may still do its work, so the claim stays
-	 * until gc finds it old. */
+	/* A request without an answer may still do its work later, so the claim stays
+	 * until gc finds that it is old. */
 	if (o->ops->put(o->ctx, key, object->base, object->len, e) != 0)
 		return -1;
-	o->ops->remove(o->ctx, claim, &ignored); /* else gc does it */
+	o->ops->remove(o->ctx, claim, &ignored); /* if this fails, gc removes the claim */
 	return 1;
 }
 
-/* The number that the image will have among those of its name, as far as is known. */
+/* Choose the version after the latest one of this name that the index has. */
 static int
 choose_version(struct writer *w, struct store_name *name, struct err *e)
 {
@@ -345,7 +348,7 @@ writer_put_image(struct writer *w, struct recipe_image *about, const struct buf 
 		rc = put_version(w, about, blocks, digests, &object, e);
 		if (rc != 0 || !any)
 			break;
-		about->name.version++; /* another writer was faster */
+		about->name.version++; /* another writer has made this version */
 	}
 	if (rc == 0)
 		err_set(e, ERR_REFUSED, "%s:%" PRIu32 " is in the store already",

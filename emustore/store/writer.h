@@ -1,8 +1,9 @@
-/* writer.h: how what is new comes into a store.
+/* writer.h: how new fragments and images come into a store.
  *
- * New fragments are gathered in packs in memory; each that is full is made an object in the
- * background.  When all are there, with their tables, the recipe is made: only then is there
- * a new image. */
+ * New fragments are gathered in packs in memory.  Each full pack is put as an object in
+ * the background.  When all packs are there, with their tables, the recipe is put, which
+ * makes the image exist.
+ */
 #ifndef EMUSTORE_STORE_WRITER_H
 #define EMUSTORE_STORE_WRITER_H
 
@@ -10,25 +11,31 @@
 
 struct writer;
 
+/* Make a writer for a store, which must outlive it.  ERR_NOMEM, or an error of the system. */
 int writer_new(struct writer **, struct store *, struct err *);
-/* What is being written is waited for.  What was written and counts for nothing goes again
- * where nobody else can have seen it: in a folder. */
+/* Wait for what is being written, and free the writer.  In a folder, packs that were
+ * neither committed nor put with an image are removed, since nobody else can have used
+ * them.  NULL is allowed. */
 void writer_free(struct writer *);
-/* Is a fragment of these data there, or on its way?  1 and all of *f, 0, -1. */
+/* Is a fragment with this SHA-256 in a pack of the store that is not condemned, or was it
+ * added to this writer?  1, and *f is filled in; 0; -1. */
 int writer_find(struct writer *, const uint8_t sha256[SHA256_BYTES], struct pack_fragment *f,
     struct err *);
-/* Was one of these data added to this writer?  1, 0, -1. */
+/* Was a fragment with this SHA-256 added to this writer?  1, 0, -1. */
 int writer_added(struct writer *, const uint8_t sha256[SHA256_BYTES], struct err *);
-/* One that was not found; f: its head and bytes. */
+/* Add a fragment that writer_find() did not find.  f: its head and the number of its
+ * bytes; data: these bytes, which are copied.  Also reports failures of earlier packs. */
 int writer_add(
     struct writer *, const struct pack_fragment *f, const void *data, struct err *);
-/* All packs are objects; nothing is put into the last one any more. */
+/* Put the pack that is being filled, and wait until all packs and tables are objects. */
 int writer_flush(struct writer *, struct err *);
-/* The same, and they are to stay, whatever comes of the rest. */
+/* Flush as writer_flush() does; the packs stay after that, also when nothing refers to
+ * them. */
 int writer_commit(struct writer *, struct err *);
-/* blocks: those of the recipe; digests: what the numbers of its pieces mean.
- * about->name.version 0: the next one.  ERR_REFUSED: that version is there.  *bytes: of the
- * recipe. */
+/* Put an image.  blocks: the blocks of its recipe; digests: the SHA-256 of each fragment,
+ * by the numbers of its pieces.  about->name.version 0: the next version, which is filled
+ * in.  *bytes: length of the image's object.  ERR_REFUSED: this version is in the store
+ * already. */
 int writer_put_image(struct writer *, struct recipe_image *about,
     const struct buf *blocks, const struct buf *digests, uint64_t *bytes, struct err *);
 
