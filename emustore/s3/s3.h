@@ -18,8 +18,11 @@
 
 struct s3;
 
-/* s3_open() takes a url s3://BUCKET[/PREFIX]; endpoint, region and keys are those of
- * s3_config.h.  It asks the server nothing.  ERR_USAGE: the url or a setting is invalid. */
+/* s3_is_url(): does a text begin with "s3://"?  s3_open() takes a url
+ * s3://BUCKET[/PREFIX]; endpoint, region and keys are those of s3_config_get(), whose
+ * errors it returns.  It does not ask the S3 server anything.  ERR_USAGE: the url is
+ * invalid.  s3_close() frees everything; NULL is allowed.  The two texts are valid until
+ * s3_close(). */
 bool s3_is_url(const char *);
 int s3_open(struct s3 **, const char *url, struct err *);
 void s3_close(struct s3 *);

@@ -14,13 +14,15 @@
 struct s3_config {
 	char endpoint[300]; /* without a slash at its end */
 	char region[64];
+	/* the access key */
 	char id[200], secret[200];
 	char token[2500]; /* or "" */
 	int64_t expires;  /* when these keys expire, in seconds since 1970; 0: never */
 };
 
-/* Fill in all settings.  ERR_USAGE: a setting is missing, too long or invalid; other
- * errors are those of s3_role_get(). */
+/* Fill in all settings.  Without a region it is us-east-1; without an endpoint it is
+ * Amazon's of the region.  ERR_USAGE: there are no keys, or a setting is too long or
+ * invalid; other errors are those of s3_role_get(), and of reading the files. */
 int s3_config_get(struct s3_config *, struct err *);
 
 #endif /* EMUSTORE_S3_S3_CONFIG_H */

@@ -19,7 +19,9 @@ struct s3 {
 	struct s3_config c;  /* its keys are read by s3_keys(), which may replace them */
 	int64_t asked_at;    /* when newer keys were asked for last, in seconds since 1970 */
 	char *title, *address, *bucket, *prefix; /* prefix: "", or with a slash at its end */
+	/* what curl signs requests with, from the region */
 	char *signing;
+	/* how many seconds without a moving byte a request may take in all its tries */
 	double seconds;
 	pthread_mutex_t lock;
 	CURL **idle; /* connections that can be used again */
@@ -31,11 +33,13 @@ struct s3_call {
 	const char *method, *key, *query; /* query NULL: there is none */
 	const void *body;
 	size_t body_bytes, sent;
+	/* Only a range is wanted, which begins at byte `from`. */
 	bool ranged;
 	uint64_t from;
 	/* length of the range; without a range: the most that the answer may have */
 	size_t bytes;
-	/* The answer. */
+	/* The answer.  status: of HTTP; first, last: the range that it says; date: the
+	 * server's time, in seconds since 1970, or 0. */
 	long status;
 	struct buf got;
 	bool too_long, has_range;
