@@ -18,7 +18,9 @@ struct check {
 	void (*note)(void *arg, const char *sentence);
 	void (*progress)(void *arg, uint64_t bytes);
 	void *arg;
-	/* Results. */
+	/* Results: how many sentences `problem` got, how many images there are, how many
+	 * of them are not whole, how many fragments the index has, how many bytes were
+	 * read, and how many chunks are equivalents. */
 	uint64_t problems, images, bad_images, fragments, bytes, equivalents;
 	/* What was found of each pack, ascending by number; owned, freed by check_free(). */
 	struct pack_state {

@@ -5,7 +5,7 @@
 #include "emustore/store/store.h"
 
 struct copy_stats {
-	/* fragments of the image; one that occurs several times is counted each time */
+	/* of the image; a fragment that occurs several times is counted each time */
 	uint64_t fragments;
 	uint64_t new_fragments, new_bytes;     /* what the other store lacked */
 	uint64_t recipe_bytes;

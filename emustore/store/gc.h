@@ -7,6 +7,7 @@
 /* The usual dead_percent: a pack of which a smaller part is not needed is left unchanged. */
 enum { GC_DEAD_PERCENT = 20 };
 
+/* What was removed: fragments, packs, and bytes that are free now. */
 struct gc_stats {
 	uint64_t fragments, packs, bytes_freed;
 	uint64_t bytes_condemned; /* in a bucket: removed when the grace is over */

@@ -13,8 +13,9 @@
 #include "emustore/objects/own.h"
 #include "emustore/store/index_impl.h"
 
-/* SQLite looks for a signal after each SIGNAL_STEPS steps of its virtual machine, which
- * take about a millisecond.  WAIT_MS is how long it waits for a lock. */
+/* SQLite calls is_told_to_end() after each SIGNAL_STEPS steps of its virtual machine,
+ * which take about a millisecond.  WAIT_MS is how long it waits while another process has
+ * the database locked. */
 enum { SIGNAL_STEPS = 20000, WAIT_MS = 20000 };
 
 /* Fill in the error from SQLite's last one, and return -1.  SQLITE_FULL and similar codes

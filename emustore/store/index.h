@@ -34,9 +34,12 @@ bool index_failed(const struct index *);
 /* Begin a transaction: to write, or only to see one state of everything.  It ends with
  * index_commit() or index_rollback(). */
 int index_begin(struct index *, bool writing, struct err *);
+/* End a transaction, and keep what was written. */
 int index_commit(struct index *, struct err *);
+/* Undo a transaction. */
 void index_rollback(struct index *);
 
+/* A fragment, its number in the index, and the number of the pack from which it is read. */
 struct index_fragment {
 	uint64_t number;
 	uint32_t pack;
@@ -65,7 +68,9 @@ int index_last_fragment(struct index *, uint64_t *number, struct err *);
 
 /* A walk finds where fragments are, one after the other.  It is cheap where each fragment
  * is the one behind the last, as those of an image mostly are.  Only one walk at a time,
- * and nothing is written to the index before it has ended. */
+ * and nothing is written to the index before it has ended.  A place: the fragment's
+ * number, the byte offset `at` of its record, the number of its pack, and the length of
+ * its data. */
 struct index_place {
 	uint64_t number, at;
 	uint32_t pack, bytes;

@@ -16,6 +16,7 @@ struct made;
 /* packs (borrowed until made_free()) is where fragments are read; NULL: only made_data()
  * will be called.  Returns NULL when out of memory. */
 struct made *made_new(struct packs *);
+/* Free it; the packs stay the caller's.  NULL is allowed. */
 void made_free(struct made *);
 /* Make the chunk in out[NDZ_CHUNK_BYTES]; there is one place for each of its pieces.
  * Returns 0 when it has the SHA-256 of the chunk that was put; 1 when it is an equivalent

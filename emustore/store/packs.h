@@ -23,6 +23,7 @@ struct packs;
 /* blocks: through which the packs of a bucket are read; NULL: packs are files.  Both
  * arguments are held until packs_free().  Returns NULL when out of memory. */
 struct packs *packs_new(struct objects *, struct blocks *);
+/* Close all packs, and release what packs_new() holds.  NULL is allowed. */
 void packs_free(struct packs *);
 /* Find the pack that has this number in the index; *slot becomes its number among the
  * packs of this reader.  ERR_IO with ENOENT: the pack no longer exists. */
@@ -38,7 +39,8 @@ void packs_want(struct packs *, uint32_t slot, uint64_t at, size_t n);
 /* Are the packs files, and not objects in a bucket? */
 bool packs_are_files(const struct packs *);
 enum { PACKS_NAME_BYTES = 600 };
-/* The name of a pack in messages: "DIR: pack 0123456789ab...". */
+/* The name of a pack for messages: "DIR: pack 0123456789ab...".  `slot` is that of
+ * packs_slot(). */
 struct packs_name {
 	char text[PACKS_NAME_BYTES];
 };

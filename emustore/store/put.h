@@ -11,6 +11,8 @@
 #include "common/image/format/ext.h"
 #include "emustore/store/store.h"
 
+/* What was put.  fragments: of all chunks; new_fragments, new_bytes: those that the store
+ * lacked, and their compressed bytes; recipe_bytes: length of the image's object. */
 struct put_stats {
 	uint64_t chunks, fragments, new_fragments, new_bytes;
 	/* Of the new fragments: those whose data the store has already, compressed to
@@ -23,6 +25,7 @@ struct put_stats {
 	uint64_t known_bytes; /* raw data that put_known() gave out compressed */
 };
 
+/* An image that is being put. */
 struct put;
 
 struct put_config {

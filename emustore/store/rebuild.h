@@ -26,6 +26,7 @@ struct rebuilder;
 /* packs (borrowed until rebuilder_free()) is where fragments are read; NULL: every piece
  * is PLACE_GIVEN or PLACE_ZEROS.  Returns NULL when out of memory. */
 struct rebuilder *rebuilder_new(struct packs *);
+/* Free it; the packs stay the caller's.  NULL is allowed. */
 void rebuilder_free(struct rebuilder *);
 /* Set the bytes for PLACE_GIVEN, and the fragment table that has an entry for each piece
  * (NULL: there is none).  Both stay the caller's. */

@@ -27,9 +27,10 @@ enum {
 };
 
 struct recipe_piece {
+	/* a run of zeros, not a fragment */
 	bool zero;
 	uint64_t number;  /* of a fragment: which digest of the image's recipe is its own */
-	uint64_t windows; /* only of a run of zeros */
+	uint64_t windows; /* windows and raw_bytes: only of a run of zeros */
 	uint64_t raw_bytes;
 };
 
@@ -95,6 +96,7 @@ int recipe_get_image(struct recipe_image *, struct rd *, struct err *);
  * stream of `plain`, which has the recipes of `chunks` chunks.  ERR_NOMEM. */
 int recipe_put_block(
     struct buf *, uint32_t chunks, const struct buf *plain, struct err *);
+/* A block of a recipe.  The compressed bytes are borrowed. */
 struct recipe_block {
 	uint32_t chunks, plain_bytes, packed_bytes;
 	const uint8_t *packed;

@@ -38,6 +38,7 @@ enum record_type {
 struct record_head {
 	enum record_type type; /* may be one that this version does not know */
 	uint64_t number; /* random, or 0 */
+	/* length of the body, and its CRC-32C */
 	uint32_t body_bytes, body_crc;
 };
 

@@ -30,6 +30,7 @@ struct remake_how {
 struct remaker;
 
 struct remaker *remaker_new(void); /* NULL: out of memory */
+/* Free it.  NULL is allowed. */
 void remaker_free(struct remaker *);
 /* Write the version of the zlib at hand. */
 void remake_version(char out[REMAKE_VERSION_MAX + 1]);

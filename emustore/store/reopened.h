@@ -13,6 +13,7 @@ struct reopened;
  * image.  Other errors are those of store_open() and stored_open(). */
 int reopened_open(struct reopened **, const char *store, const char *name,
     const struct reopened *like, struct err *);
+/* Close the image.  NULL is allowed. */
 void reopened_free(struct reopened *);
 /* The description of the image; valid until reopened_free(). */
 const struct recipe_image *reopened_about(const struct reopened *);

@@ -30,7 +30,9 @@ enum {
 	STORE_FORMAT = 3,
 	/* default size of a pack, which is in memory while it is made */
 	STORE_PACK_BYTES = 32 << 20,
+	/* a pack is made in memory */
 	STORE_PACK_BYTES_MAX = 256 << 20,
+	/* default grace of a bucket; docs/store-format.md says what it has to cover */
 	STORE_GRACE_SECONDS = 24 * 60 * 60,
 	STORE_REQUESTS = 8, /* requests to a server that are under way at once */
 };
@@ -55,6 +57,7 @@ struct store {
 	uint64_t now;     /* seconds since 1970, by the clock of the objects */
 	struct listing tables, condemned, images;
 	uint64_t changes; /* rows of the index that were added and removed */
+	/* Objects that could not be read, and why the first one could not. */
 	uint64_t unreadable;
 	char first_unreadable[512];
 	struct writer *putting; /* between store_begin() and store_commit() or store_close() */
@@ -86,10 +89,12 @@ struct store_place {
  * empty. */
 int store_init(
     const char *url, uint64_t pack_bytes, uint64_t grace_seconds, struct err *);
-/* Open a store with access bits of enum store_access, and bring its index up to date.  The
- * caller closes it with store_close(); after a failure it is closed already.  url and
- * place are needed only during the call.  ERR_ABSENT: there is no store.  ERR_UNSUPPORTED:
- * it has an older or newer format.  ERR_FORMAT: its format is damaged or lost. */
+/* Open a store with access bits of enum store_access, and bring its index up to date.
+ * store_open() uses the usual cache.  The caller closes the store with store_close();
+ * after a failure it is closed already.  url and place are needed only during the call.
+ * ERR_ABSENT: there is no store.  ERR_UNSUPPORTED: it has an older or newer format.
+ * ERR_FORMAT: its format is damaged or lost.  ERR_REFUSED: STORE_WRITE while another
+ * program writes. */
 int store_open(struct store *, const char *url, unsigned access, struct err *);
 int store_open_at(
     struct store *, const struct store_place *, unsigned access, struct err *);
@@ -113,8 +118,9 @@ int store_check_age(const struct store *, struct err *);
  * of memory. */
 struct packs *store_packs(struct store *);
 
-/* A writer's transaction.  store_begin() starts it; store_commit() ends it, also when it
- * fails.  Before that, what was written may be undone. */
+/* A writer's transaction.  store_begin() starts it; store_commit() waits until all packs
+ * are written, and ends it, also when it fails.  Without store_commit(), store_close()
+ * undoes in a folder what no image refers to. */
 int store_begin(struct store *, struct err *);
 int store_commit(struct store *, struct err *);
 /* In a transaction: is a fragment with this SHA-256 in the store, or on its way, so that a

@@ -21,8 +21,8 @@ int cache_open(
 /* Go on with an index of this process alone, because the one in the cache is damaged
  * (`damaged`: it is removed), or there is no room for it. */
 int cache_leave(struct store *, bool damaged, struct err *);
-/* Keep other processes from bringing the index in the cache up to date at the same time.
- * Without a cache these do nothing. */
+/* Keep other processes from bringing the index in the cache up to date at the same time,
+ * and let them again.  Without a cache these functions do nothing. */
 void cache_lock(struct store *);
 void cache_unlock(struct store *);
 

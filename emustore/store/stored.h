@@ -24,6 +24,7 @@ int stored_open(
  * a pack, is gone. */
 int stored_open_image(
     struct stored **, struct store *, const struct index_image *, struct err *);
+/* Close the image.  NULL is allowed. */
 void stored_free(struct stored *);
 /* The description of the image; valid until stored_free(). */
 const struct recipe_image *stored_about(const struct stored *);

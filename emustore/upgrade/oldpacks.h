@@ -37,6 +37,7 @@ struct old_packs {
  * them with old_packs_close(); after a failure they are closed already.  An error of the
  * system, or ERR_NOMEM. */
 int old_packs_open(struct old_packs *, const char *dir, struct err *);
+/* Unmap and close all packs, and free the records. */
 void old_packs_close(struct old_packs *);
 /* The first copy of a fragment; the other copies follow it in the array.  NULL: there is
  * none. */
