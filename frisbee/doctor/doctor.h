@@ -1,9 +1,9 @@
 /* doctor.h: "frisbee --doctor": why does multicast not arrive here?
  *
- * doctor_probe.c finds facts out (doctor_exam.h says where each part is), doctor_judge.c
- * says in words what they mean, frisbee/diagnose.c prints it.  Nothing is loaded, and no session
- * notices: the server is only asked for its answer to JOIN, and for ECHOs
- * (docs/protocol-wire.md).
+ * doctor_probe.c finds the facts (doctor_exam.h says which file does which part of it),
+ * doctor_judge.c says in words what the facts mean, and frisbee/diagnose.c prints these words.
+ * Nothing is loaded, and no session is disturbed: the server is only asked for its answer to
+ * JOIN, and for ECHOs (docs/protocol-wire.md).
  */
 #ifndef FRISBEE_DOCTOR_DOCTOR_H
 #define FRISBEE_DOCTOR_DOCTOR_H
@@ -18,9 +18,9 @@
 #include "common/wire/wirext.h"
 
 enum {
-	DOCTOR_LOSS_PROBES = 100, /* one by one, and so many at once */
-	DOCTOR_TTL = 5,           /* of our group packets */
-	DOCTOR_SERVERS = 4,       /* that are told apart */
+	DOCTOR_LOSS_PROBES = 100, /* in each of the three measurements of loss */
+	DOCTOR_TTL = 5,           /* of packets that the doctor sends to the group */
+	DOCTOR_SERVERS = 4,       /* the most servers that are told apart */
 };
 
 struct doctor_config {
@@ -33,35 +33,38 @@ struct doctor_config {
 /* Whether the interface can send and hear at all. */
 enum doctor_link {
 	DOCTOR_LINK_OK,
-	DOCTOR_LINK_NO_ROUTE, /* but it has a carrier and an address */
+	DOCTOR_LINK_NO_ROUTE, /* it has a carrier and an address, but no route to the group */
 	DOCTOR_LINK_NO_ADDRESS,
 	DOCTOR_LINK_NO_CARRIER,
 	DOCTOR_LINK_DOWN,
 	DOCTOR_LINK_NONE, /* no interface but the loopback */
 };
 
-/* Cards that say that they have an address. */
+/* The network cards that answered an ARP request for one address. */
 struct doctor_arp {
-	bool asked; /* only root may */
+	bool asked; /* an ARP request was sent, which only root may */
 	unsigned n;
 	uint8_t mac[2][ARP_MAC_BYTES];
 };
 
-/* Packets of the group at one of the two ports, from the server once it is known: at the
- * interface, and at our socket. */
+/* Packets to the group at one of the two ports.  As soon as the server is known, only its
+ * packets count. */
 struct doctor_port {
-	bool open; /* the socket is */
-	unsigned seen, took;
+	bool open; /* the socket of this port is open */
+	unsigned seen, took; /* packets at the interface; packets that the socket received */
 };
 
-/* Probes, and what came of them. */
+/* One measurement of loss: the number of probes, and how many of them got how far. */
 struct doctor_loss {
+	/* Probes sent; probes that the server received; ECHOs that it sent; ECHOs that came. */
 	unsigned sent, heard, answered, got;
-	uint64_t sent_us, got_us; /* from the first to the last one */
-	bool dropped_here; /* our own socket's buffer was full */
+	/* sent_us: time from the first to the last probe sent; got_us: from the first to the last
+	 * ECHO that came */
+	uint64_t sent_us, got_us;
+	bool dropped_here; /* a socket buffer of this machine was full */
 };
 
-/* Who serves the group and port. */
+/* A host that serves the group and port. */
 struct doctor_server {
 	uint8_t addr[4];
 	bool any_file, has_identity;
@@ -74,57 +77,60 @@ struct doctor_facts {
 	enum doctor_link link;
 	char iface[IF_NAMESIZE];
 	uint8_t addr[4], mask[4], group[4];
-	uint16_t port, second; /* second: the usual one until it is known */
+	uint16_t port, second; /* second: port + 1 until the server names it */
 	uint32_t mtu;
-	struct doctor_arp own; /* other machines with our address */
-	bool refused_out;      /* the system does not let our packets out */
+	struct doctor_arp own; /* other machines that have the address of this one */
+	bool refused_out;      /* the system does not let packets of the doctor out */
 	bool member_before;    /* another program here is in the group */
 	bool watched;          /* packets could be seen at the interface (root) */
-	unsigned reports_out;  /* seen there */
+	unsigned reports_out;  /* IGMP reports of this machine seen at the interface */
 	struct doctor_port at[2];
 	bool query;
 	uint8_t querier[4];
-	uint64_t rpf_drops;   /* while we looked */
-	uint64_t iface_drops; /* errors and drops of the interface meanwhile */
+	uint64_t rpf_drops;   /* packets that rp_filter dropped during the examination */
+	uint64_t iface_drops; /* errors and overruns of the interface in that time */
 	/* The server. */
-	bool named; /* by -S */
+	bool named; /* the server was named by -S */
 	bool server_known, replied, answers_probes;
-	bool any_file; /* what it serves is no image */
+	bool any_file; /* the server serves a file that is no image */
 	bool authenticated;     /* --group-key */
-	const char *other_keys; /* what was ignored means this; NULL: nothing was */
+	const char *other_keys; /* why packets were ignored; NULL: none were */
 	uint8_t server[4];
 	uint32_t chunks;
 	struct doctor_server servers[DOCTOR_SERVERS];
 	unsigned nservers;
-	unsigned group_heard; /* packets of its that reached us through the group */
-	bool second_heard;    /* at the second port, too */
-	uint16_t odd_port;    /* they came from this port; 0: from the right one */
-	bool odd_source; /* they came from `seen`, and name `server` as the sender */
+	unsigned group_heard; /* packets of the server that came through the group */
+	bool second_heard;    /* such packets came at the second port, too */
+	uint16_t odd_port;    /* its packets came from this port; 0: from the right one */
+	bool odd_source; /* its packets came from `seen`, but name `server` as the sender */
 	uint8_t seen[4];
-	char other_iface[IF_NAMESIZE]; /* it answers there; "" not */
-	bool by_unicast;               /* it serves each client by itself */
+	char other_iface[IF_NAMESIZE]; /* the server answers on this interface; "": on none */
+	bool by_unicast;               /* the server serves each client by unicast */
 	bool by_broadcast;
-	uint8_t broadcast[4]; /* ... to there */
-	/* A frisbeed there answers for another group or port; other_port 0: none does. */
+	uint8_t broadcast[4]; /* with by_broadcast: the address it sends to */
+	/* A frisbeed at the server's address answers for this other group and port;
+	 * other_port 0: none does. */
 	uint8_t other_group[4];
 	uint16_t other_port;
-	/* Its machine. */
-	struct doctor_arp its; /* who has its address */
-	bool refused;          /* ICMP: no such port */
-	bool pinged;           /* ICMP: an echo, or of its first port */
-	bool unreachable;      /* ICMP, or our own system: no such host */
-	/* Answers to probes: asked through the group or directly, answered so. */
+	/* The server's machine. */
+	struct doctor_arp its; /* machines that have the server's address */
+	bool refused;          /* ICMP: the second port is closed */
+	bool pinged;           /* an ICMP echo reply, or ICMP: the first port is closed */
+	bool unreachable;      /* ICMP, or this system: host unreachable */
+	/* ECHOs that came.  The first word says how the probe reached the server, the second one
+	 * how the ECHO came: through the group, or directly (by unicast). */
 	unsigned group_group, group_direct, direct_group, direct_direct;
-	bool mute; /* it says that its own machine keeps in what goes to the group */
-	int hops;  /* routers between; -1 unknown */
+	bool mute; /* the server says that its machine lets no packet to the group out */
+	int hops;  /* routers between the server and this machine; -1: unknown */
 	unsigned large_sent;
-	uint32_t largest; /* packet that came back, bytes of IP */
-	/* One by one; at once, short ones; at once, as long as packets with blocks. */
+	uint32_t largest; /* the largest ECHO to a large probe, in bytes of the IP packet */
+	/* Loss of probes sent one by one; of short probes sent at once; of probes sent at once
+	 * that are as long as packets with blocks. */
 	struct doctor_loss loss, burst_short, burst;
-	/* What a session sent between the first and the last ECHO, and what of it came. */
+	/* What a session sent between the first and the last ECHO, and how much of it came. */
 	struct doctor_session {
 		uint32_t sent, heard; /* blocks, parity included */
-		uint64_t us;
+		uint64_t us;          /* time between these two ECHOs */
 	} session;
 };
 
@@ -133,7 +139,7 @@ enum doctor_status { DOCTOR_OK, DOCTOR_BAD, DOCTOR_UNKNOWN };
 struct doctor_check {
 	const char *name;
 	enum doctor_status status;
-	char text[400]; /* and what to do about it */
+	char text[400]; /* what was found, and what to do about it */
 };
 
 enum { DOCTOR_CHECKS_MAX = 20 };
@@ -145,8 +151,11 @@ struct doctor_report {
 	char summary[500];
 };
 
-/* ERR_USAGE: there is no such interface.  ERR_IO: not even a socket can be had. */
+/* Examines the network for some seconds, and fills in the facts.  ERR_USAGE: there is no such
+ * interface.  ERR_IO: not even a socket can be made. */
 int doctor_probe(const struct doctor_config *, struct doctor_facts *, struct err *);
+/* Says in the report, which it overwrites, what the facts mean: one sentence for each check, and
+ * a summary. */
 void doctor_judge(const struct doctor_facts *, struct doctor_report *);
 
 #endif /* FRISBEE_DOCTOR_DOCTOR_H */

@@ -6,7 +6,8 @@
 #include "common/wire/wirext.h"
 #include "frisbee/doctor/doctor_exam.h"
 
-/* A JOIN that new servers do not count, and others let LEAVE follow. */
+/* Sends a JOIN whose WIREXT_PROBES flag tells a new server that this client only asks, so that it
+ * is not counted.  For other servers a LEAVE must follow. */
 void
 exam_send_join(struct exam *x, int fd, const uint8_t from[4], const uint8_t to[4])
 {

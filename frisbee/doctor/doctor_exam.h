@@ -1,14 +1,14 @@
-/* doctor_exam.h: one examination, in one thread:
+/* doctor_exam.h: one examination, which runs in one thread, and the files that do it:
  *
- *	doctor_probe.c	its parts in order
- *	doctor_link.c	the interface: can it send at all?
- *	doctor_ask.c	JOIN, PROBE and LEAVE
- *	doctor_loss.c	many probes, one by one and at once
+ *	doctor_probe.c	the parts of the examination, in order
+ *	doctor_link.c	the interface, and whether it can send at all
+ *	doctor_ask.c	sends JOIN, PROBE and LEAVE
+ *	doctor_loss.c	sends many probes, one by one and at once
  *	doctor_others.c	other interfaces, and other ways of serving
- *	doctor_host.c	the server's machine, and whose the addresses are
- *	doctor_hear.c	what comes
- *	doctor_servers.c	who serves, and the blocks that pass
- *	doctor_watch.c	what passes the interface, and what the kernel counts
+ *	doctor_host.c	the server's machine, and which machines have the addresses
+ *	doctor_hear.c	the packets that come
+ *	doctor_servers.c	which hosts serve, and how many blocks come
+ *	doctor_watch.c	packets that pass the interface, and counters of the kernel
  *	doctor_socks.c	the sockets
  */
 #ifndef FRISBEE_DOCTOR_DOCTOR_EXAM_H
@@ -26,14 +26,15 @@
 #include "frisbee/doctor/doctor.h"
 
 enum {
-	EXAM_OTHERS = 8, /* interfaces that are tried */
+	EXAM_OTHERS = 8, /* the most other interfaces that are tried */
 	EXAM_TTL_DIRECT = 64,
-	/* Numbers of probes say what for. */
+	/* The number of a probe says its purpose: large probes begin at the first of these,
+	 * probes that measure loss at the second. */
 	EXAM_NUMBER_LARGE = 100,
 	EXAM_NUMBER_LOSS = 200,
 	EXAM_JOINS = 4,
-	EXAM_REPLY_US = 500000, /* a JOIN is given so long */
-	EXAM_ECHO_US = 700000,  /* probes are given so long at the end */
+	EXAM_REPLY_US = 500000, /* the answer to a JOIN is waited for this long */
+	EXAM_ECHO_US = 700000,  /* ECHOs are waited for half of this after the last probe */
 };
 
 struct exam {
@@ -41,18 +42,20 @@ struct exam {
 	struct doctor_facts *f;
 	struct netif netif;
 	int first, second, direct, watch; /* sockets */
-	int plain;                        /* first port, no group */
-	int arp, ping;
-	bool ping_whole; /* it gives IP headers, too */
+	int plain;                        /* a socket at the first port, in no group */
+	int arp, ping;   /* sockets for ARP and for ICMP echo; -1: none */
+	bool ping_whole; /* the ping socket gives IP headers, too */
 	struct auth *auth;
 	uint8_t mac[ARP_MAC_BYTES];
 	uint32_t id;
-	/* Which of many probes are measured now, and which came back. */
+	/* The measurement that runs now (NULL: none), the probes that an ECHO came for (one bit
+	 * each), and when the first ECHO came. */
 	struct doctor_loss *measured;
 	uint64_t got[(DOCTOR_LOSS_PROBES + 63) / 64], first_got_us;
-	/* Blocks that came, and what was so when the first ECHO came. */
+	/* Blocks that came so far; at the first ECHO: blocks that the server had sent, blocks
+	 * that had come, and the time. */
 	uint32_t blocks, sent_then, blocks_then;
-	uint64_t echo_us; /* 0: none did */
+	uint64_t echo_us; /* 0: no ECHO came yet */
 	int others[EXAM_OTHERS];
 	struct netif other[EXAM_OTHERS];
 	unsigned nothers;
@@ -60,63 +63,84 @@ struct exam {
 
 struct heard {
 	uint8_t buf[AUTH_HEADER_BYTES + WIREXT_PACKET_MAX + 1];
-	const uint8_t *pkt;   /* what of it is for us, */
-	size_t len, ip_bytes; /* ... and how long it is; ip_bytes: of the whole packet */
-	uint8_t from[4], to[4]; /* to: of the plain socket only */
+	const uint8_t *pkt;   /* the message in buf, without the header of authentication */
+	size_t len, ip_bytes; /* bytes of the message, and of the whole IP packet */
+	uint8_t from[4], to[4]; /* to: known for the plain socket only, else 0 */
 	uint16_t port;
 	int ttl; /* -1 unknown */
 };
 
 /* doctor_socks.c: */
-/* Bound to the address and port, with the TTL of what comes; -1. */
+/* Opens a socket bound to the address and port, which sends unicast with this TTL and tells the
+ * TTL of packets that come.  Returns a descriptor; -1: ERR_IO. */
 int exam_open_at(const uint8_t addr[4], uint16_t port, int ttl, struct err *);
+/* Opens a socket at the port that is a member of the group on this interface.  Returns a
+ * descriptor; -1: ERR_IO. */
 int exam_open_group(
     const struct exam *, const struct netif *, uint16_t port, struct err *);
-/* Bound to the port alone, on our interface, and allowed to broadcast; -1. */
+/* Opens a socket bound to the first port and no address, in no group, which may broadcast and
+ * tells the address that packets were sent to.  Returns a descriptor; -1: ERR_IO. */
 int exam_open_plain(const struct exam *, struct err *);
+/* Sends a packet, authenticated when there is a key; fd -1 sends nothing.  A refusal by the
+ * system is noted in the facts. */
 void exam_send(struct exam *, int fd, const uint8_t addr[4], uint16_t port,
     const void *pkt, size_t len);
-/* One packet, if any has come. */
+/* Takes one packet, without waiting, and opens it when packets are authenticated.  False: none
+ * has come.  fd -1 has none. */
 bool exam_receive(struct exam *, int fd, struct heard *);
 
 /* doctor_link.c: */
-/* Which interface, and in what state; f->link says whether there is more to examine. */
+/* Finds the interface and its state.  There is more to examine only when f->link is
+ * DOCTOR_LINK_OK.  -1: the interface that the user named does not exist. */
 int exam_find_interface(struct exam *, struct err *);
 
 /* doctor_ask.c: */
+/* JOIN and LEAVE go to the first port, LEAVE to the group.  from: the address that the message
+ * names as its sender. */
 void exam_send_join(struct exam *, int fd, const uint8_t from[4], const uint8_t to[4]);
 void exam_send_leave(struct exam *, int fd, const uint8_t from[4]);
+/* Sends a PROBE of len bytes to the second port, through the group or to the server's address.
+ * flags: PROBE_GROUP, PROBE_DIRECT: how the ECHO is to come. */
 void exam_send_probe(
     struct exam *, bool to_group, unsigned number, unsigned flags, size_t len);
 
 /* doctor_loss.c: */
-int exam_loss(struct exam *, struct err *);   /* one by one */
-int exam_bursts(struct exam *, struct err *); /* at once */
-/* An ECHO of one of them. */
+int exam_loss(struct exam *, struct err *);   /* sends probes one by one */
+int exam_bursts(struct exam *, struct err *); /* sends probes at once */
+/* Counts the ECHO of one of these probes. */
 void exam_count_loss(struct exam *, const struct probe *);
 
 /* doctor_others.c: */
+/* Asks for a server on other interfaces, by unicast and by broadcast.  -1: cancelled. */
 int exam_try_others(struct exam *, struct err *);
 void exam_close_others(struct exam *);
 
 /* doctor_host.c: */
+/* Open and close the sockets for ARP and ICMP; without permission there are none. */
 void exam_open_host(struct exam *);
 void exam_close_host(struct exam *);
+/* Sends ARP requests for this machine's address, and for the server's when it is a neighbour. */
 void exam_ask_addresses(struct exam *);
-/* Is the server's machine there? */
+/* Finds out whether the server's machine is there.  -1: cancelled. */
 int exam_host(struct exam *, struct err *);
+/* Takes the answers to ARP requests and pings that have come. */
 void exam_hear_host(struct exam *);
 
 /* doctor_hear.c: */
-/* Listen for so long, or until *enough (NULL: no matter what comes). */
+/* Takes all packets that come for this time, or until *enough is true (NULL: for the whole time).
+ * -1: cancelled. */
 int exam_listen(struct exam *, uint64_t us, const bool *enough, struct err *);
+/* Notes that this packet came from the server, which sent it with this TTL. */
 void exam_note_server(struct exam *, const struct heard *, int ttl);
+/* Is this the server's address?  True for any address until the server is known. */
 bool exam_is_server(const struct exam *, const uint8_t addr[4]);
 
 /* doctor_servers.c: */
+/* Notes the answer to JOIN, m, which the packet contains. */
 void exam_note_reply(struct exam *, const struct heard *, const struct wire_msg *);
+/* Notes a message of the extension. */
 void exam_note_state(struct exam *, const struct heard *);
-/* By an ECHO: so many blocks were sent so far. */
+/* An ECHO says that the server has sent this number of blocks so far. */
 void exam_note_session(struct exam *, uint32_t sent);
 
 #endif /* FRISBEE_DOCTOR_DOCTOR_EXAM_H */

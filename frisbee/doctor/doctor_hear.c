@@ -12,7 +12,7 @@
 #include "frisbee/doctor/doctor_exam.h"
 #include "frisbee/doctor/doctor_watch.h"
 
-enum { TURN_US = 10000 }; /* sockets that are not waited for are looked at so often */
+enum { TURN_US = 10000 }; /* sockets that poll() does not wait for are looked at this often */
 
 bool
 exam_is_server(const struct exam *x, const uint8_t addr[4])
@@ -36,7 +36,8 @@ exam_note_server(struct exam *x, const struct heard *h, int ttl)
 		f->hops = ttl - h->ttl;
 }
 
-/* A server's packet at the first port: a reply, or a block.  Is it one, and sound? */
+/* Is this packet at the first port a server's, a reply or a block, with the right port and
+ * address as its source?  If one of these is wrong, the facts say so afterwards. */
 static bool
 is_servers(struct exam *x, const struct heard *h, struct wire_msg *m)
 {
@@ -82,7 +83,7 @@ hear_first(struct exam *x, const struct heard *h)
 	x->blocks += m.subtype == WIRE_BLOCK;
 }
 
-/* An ECHO for us, through the group or not. */
+/* Notes an ECHO to a probe of this examination, which came through the group or directly. */
 static void
 hear_echo(struct exam *x, const struct heard *h, bool by_group)
 {
@@ -93,8 +94,8 @@ hear_echo(struct exam *x, const struct heard *h, bool by_group)
 	if (probe_get(&p, h->pkt, h->len, &e) != 0 || !p.echo || p.id != x->id ||
 	    !exam_is_server(x, h->from))
 		return;
-	/* Several sessions of a host may have the same second port; one of them has its
-	 * address there. */
+	/* Several sessions of a host may have the same second port, so the ECHO may come from a
+	 * session of another group or port. */
 	if (memcmp(p.group, f->group, 4) != 0 || p.port != f->port) {
 		memcpy(f->other_group, p.group, 4);
 		f->other_port = p.port;
@@ -127,7 +128,7 @@ hear_second(struct exam *x, const struct heard *h)
 		exam_note_state(x, h);
 }
 
-/* At the first port, but not through the group. */
+/* Notes a reply at the first port that did not come through the group. */
 static void
 hear_plain(struct exam *x, const struct heard *h)
 {

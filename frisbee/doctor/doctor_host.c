@@ -19,10 +19,10 @@ enum {
 	PING_US = 400000,
 	/* The system gives up looking for a neighbour's card after three seconds. */
 	UNREACHABLE_US = 3300000,
-	PACKET_MAX = 256, /* of ARP and ICMP: what is longer is cut */
+	PACKET_MAX = 256, /* of ARP and ICMP; longer packets are cut off */
 };
 
-/* Cards of this machine: some answer for each other. */
+/* Is this a card of this machine?  A card may answer ARP requests for another card's address. */
 static bool
 is_own_card(const uint8_t mac[ARP_MAC_BYTES])
 {
@@ -99,7 +99,7 @@ ask_arp(struct exam *x, const uint8_t addr[4], struct doctor_arp *a)
 			sizeof to) == (ssize_t)sizeof pkt;
 }
 
-/* A neighbour, as far as the mask tells. */
+/* Is the server a neighbour, as far as the mask tells? */
 static bool
 is_on_link(const struct doctor_facts *f)
 {
@@ -113,7 +113,6 @@ is_on_link(const struct doctor_facts *f)
 	return f->server_known;
 }
 
-/* Of our own address, and of the server's when it is a neighbour's. */
 void
 exam_ask_addresses(struct exam *x)
 {
@@ -180,7 +179,8 @@ exam_host(struct exam *x, struct err *e)
 		if (exam_listen(x, PING_US, &f->pinged, e) != 0)
 			return -1;
 	}
-	/* Our own ARP probes were quicker to tell, if they were allowed. */
+	/* Where ARP requests were allowed, their answers have told whether the machine is there.
+	 * Otherwise the system looks for the machine when it sends a packet there. */
 	if (f->pinged || f->refused || f->its.asked)
 		return 0;
 	exam_send_probe(x, false, 0, PROBE_DIRECT, PROBE_BYTES_MIN);

@@ -55,7 +55,8 @@ judge_same_subnet(const struct doctor_facts *f)
 	return true;
 }
 
-/* One that explains the most: what comes first makes the others follow. */
+/* The bad check that explains the most: what one check in `order` finds may cause what later ones
+ * find.  NULL: no check is bad. */
 static const struct doctor_check *
 worst(const struct doctor_report *r)
 {
@@ -84,7 +85,7 @@ run_checks(const struct doctor_facts *f, struct doctor_report *r)
 		judge_to_server, judge_direct, judge_second_port, judge_querier,
 		judge_mtu, judge_routers, judge_loss, judge_session,
 		judge_burst };
-	/* Where nothing can be sent, the rest would be guesses. */
+	/* Where nothing can be sent, all checks after the first would be guesses. */
 	unsigned n = f->link == DOCTOR_LINK_OK ? sizeof checks / sizeof checks[0] : 1;
 
 	for (unsigned i = 0; i < n; i++)

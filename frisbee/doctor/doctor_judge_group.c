@@ -6,14 +6,14 @@
 #include "common/wire/addr.h"
 #include "frisbee/doctor/doctor_judge.h"
 
-/* What arrives at the interface, and does not reach a socket. */
+/* Do packets arrive at the interface that do not reach the socket of this port? */
 static bool
 is_kept_from_us(const struct doctor_port *p)
 {
 	return p->seen > 0 && p->took == 0;
 }
 
-/* Unicast works, multicast does not: what is between? */
+/* Unicast works and multicast does not: says what between server and client may be the reason. */
 static void
 judge_way(const struct doctor_facts *f, struct doctor_report *r)
 {
@@ -50,7 +50,7 @@ judge_way(const struct doctor_facts *f, struct doctor_report *r)
 				 "root to know)");
 }
 
-/* The first reason that the facts know. */
+/* No packet came through the group: says the first reason that the facts give. */
 static void
 judge_absence(const struct doctor_facts *f, struct doctor_report *r)
 {
@@ -86,7 +86,8 @@ judge_multicast(const struct doctor_facts *f, struct doctor_report *r)
 		judge_absence(f, r);
 }
 
-/* It answers, but only what it was asked directly. */
+/* A server that answers only what it was asked directly does not hear this machine through the
+ * group. */
 void
 judge_to_server(const struct doctor_facts *f, struct doctor_report *r)
 {
@@ -162,7 +163,7 @@ judge_querier(const struct doctor_facts *f, struct doctor_report *r)
 	static const uint8_t none[4];
 	char a[ADDR_TEXT_MAX];
 
-	/* Switches without an address of their own ask from 0.0.0.0. */
+	/* Switches without an address of their own send queries from 0.0.0.0. */
 	if (f->query)
 		judge_say(r, "querier", DOCTOR_OK, "%s asks who is a member",
 		    memcmp(f->querier, none, 4) == 0 ? "a switch"

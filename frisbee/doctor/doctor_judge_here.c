@@ -85,7 +85,8 @@ judge_membership(const struct doctor_facts *f, struct doctor_report *r)
 		    "ruleset; iptables -S OUTPUT): allow IP protocol 2");
 }
 
-/* Two cards are two machines, or a machine with two cards in one network. */
+/* Does another machine have the address of this one, or do two have the server's?  Two cards
+ * may be two machines, or one machine with two cards in one network. */
 void
 judge_address(const struct doctor_facts *f, struct doctor_report *r)
 {
@@ -120,8 +121,8 @@ mask_bits(const uint8_t mask[4])
 	return n;
 }
 
-/* Is the server in the network of the interface?  For packets through the group that does not
- * matter; nothing else works, unless there is a route. */
+/* Is the server in the network of the interface?  If not, packets through the group may still
+ * pass, but packets by unicast only where there is a route. */
 void
 judge_subnet(const struct doctor_facts *f, struct doctor_report *r)
 {

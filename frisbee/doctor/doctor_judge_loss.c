@@ -7,11 +7,11 @@
 #include "frisbee/doctor/doctor_judge.h"
 
 enum {
-	LOSS_BAD = 3,    /* of 100: more than chance on a clean network */
-	LOSS_HEAVY = 20, /* of 100: what it costs is told */
-	BURST_BAD = 10,  /* of 100 */
-	BURST_LEAST = 20, /* answers that tell anything */
-	SESSION_LEAST = 100, /* blocks that do */
+	LOSS_BAD = 3,    /* percent: more than chance explains on a clean network */
+	LOSS_HEAVY = 20, /* percent: from here on the sentence tells the cost */
+	BURST_BAD = 10,  /* percent */
+	BURST_LEAST = 20, /* fewer answers than these tell nothing */
+	SESSION_LEAST = 100, /* fewer blocks than these tell nothing */
 };
 
 void
@@ -52,7 +52,8 @@ percent(unsigned lost, unsigned of)
 	return of == 0 || lost > of ? 0 : (200 * lost + of) / (2 * of);
 }
 
-/* Blocks are sent until all have them: of p lost, each 1 / (1 - p) times. */
+/* Says how much is lost, and what that costs.  Blocks are sent until all clients have them, so
+ * with a share p lost each block is sent 1 / (1 - p) times. */
 static void
 say_loss(struct doctor_report *r, const struct doctor_loss *l, unsigned out, unsigned in)
 {
@@ -99,7 +100,7 @@ lost_of(const struct doctor_loss *l)
 	return percent(l->answered - l->got, l->answered);
 }
 
-/* More than what is lost of any packets anyway, and more than chance. */
+/* Is more lost than chance explains, and more than twice the usual loss (percent)? */
 static bool
 is_lossy(const struct doctor_loss *l, unsigned usual)
 {
@@ -107,7 +108,8 @@ is_lossy(const struct doctor_loss *l, unsigned usual)
 	       lost_of(l) > 2 * usual;
 }
 
-/* About as many short ones get lost, too: something counts packets.  If not: bytes. */
+/* Says how many packets of a burst get lost.  If about as many short packets get lost as long
+ * ones, something limits the number of packets; if not, the number of bytes. */
 static void
 say_burst(const struct doctor_facts *f, struct doctor_report *r)
 {
@@ -156,7 +158,8 @@ judge_burst(const struct doctor_facts *f, struct doctor_report *r)
 			(double)(b->sent_us > 0 ? b->sent_us : 1));
 }
 
-/* Blocks come in clumps, and are lost where probes between them are not. */
+/* Judges the loss of a session's blocks.  Blocks come in clumps, so they may be lost where probes
+ * between them are not. */
 void
 judge_session(const struct doctor_facts *f, struct doctor_report *r)
 {

@@ -27,7 +27,7 @@ elsewhere(const struct doctor_facts *f, struct doctor_report *r)
 	return true;
 }
 
-/* Nothing answers, but its address is known: what is at that address? */
+/* No server answers, but its address is known: says what is at that address. */
 static void
 judge_host(const struct doctor_facts *f, struct doctor_report *r)
 {

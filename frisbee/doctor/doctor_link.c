@@ -10,7 +10,8 @@
 
 #include "frisbee/doctor/doctor_exam.h"
 
-/* Of an interface, whatever it has; false: there is none, or it is the loopback. */
+/* The flags of an interface, which need not have an address.  False: there is no such
+ * interface. */
 static bool
 flags_of(const char *iface, short *flags)
 {
@@ -26,7 +27,7 @@ flags_of(const char *iface, short *flags)
 	return rc == 0;
 }
 
-/* An interface that has an address, or not. */
+/* The state of an interface with these flags, with or without an address. */
 static enum doctor_link
 state_of(short flags, bool has_address)
 {
@@ -37,7 +38,8 @@ state_of(short flags, bool has_address)
 	return has_address ? DOCTOR_LINK_OK : DOCTOR_LINK_NO_ADDRESS;
 }
 
-/* There is no route: the interface that lacks the least is the one that was meant. */
+/* There is no route to the group: takes the interface that lacks the least for the one that was
+ * meant. */
 static void
 guess(struct exam *x)
 {

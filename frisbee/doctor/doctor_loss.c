@@ -11,8 +11,9 @@
 #include "frisbee/doctor/doctor_watch.h"
 
 enum {
-	SPACE_US = 20000, /* one by one */
-	BURST_US = 500,   /* at once: 2000 a second, 17 Mbit/s when they are long */
+	SPACE_US = 20000, /* between probes sent one by one */
+	/* between probes sent at once: 2000 a second, 17 Mbit/s when they are long */
+	BURST_US = 500,
 };
 
 static int
@@ -21,7 +22,7 @@ measure(struct exam *x, struct doctor_loss *l, bool by_group, size_t bytes,
 {
 	uint64_t dropped = watch_buffer_drops(), began = clock_us();
 
-	x->id++; /* the server counts each one's from the beginning */
+	x->id++; /* for a new id the server counts probes and ECHOs from 0 */
 	x->measured = l;
 	memset(x->got, 0, sizeof x->got);
 	for (unsigned i = 0; i < DOCTOR_LOSS_PROBES; i++) {
@@ -36,7 +37,7 @@ measure(struct exam *x, struct doctor_loss *l, bool by_group, size_t bytes,
 	return rc;
 }
 
-/* Asked through the group, if that works: then both directions are measured. */
+/* The probes go through the group where that works, so that both directions are measured. */
 int
 exam_loss(struct exam *x, struct err *e)
 {
@@ -45,7 +46,8 @@ exam_loss(struct exam *x, struct err *e)
 	return measure(x, &x->f->loss, by_group, PROBE_BYTES_MIN, SPACE_US, e);
 }
 
-/* Asked directly if that works, so that only the way to us is full. */
+/* The probes go directly to the server where ECHOs to such probes come through the group, so that
+ * only the path from the server is full. */
 int
 exam_bursts(struct exam *x, struct err *e)
 {

@@ -56,7 +56,8 @@ ask_otherwise(struct exam *x)
 		exam_send_join(x, x->plain, f->addr, x->netif.broadcast);
 }
 
-/* The first answer may come before the switch knows us. */
+/* Several rounds are needed: the first answer may come before the switch knows that this
+ * machine is a member. */
 int
 exam_try_others(struct exam *x, struct err *e)
 {

@@ -1,4 +1,4 @@
-/* doctor_probe.c: finds the facts out, in a few seconds.  It asks for the server's answer, probes
+/* doctor_probe.c: finds the facts in a few seconds.  It asks for the server's answer, probes
  * with small, large and many packets, tries other ways, leaves the group, and listens for IGMP
  * queries.  frisbee/diagnose.c calls it, in the program's only thread. */
 #include <string.h>
@@ -10,16 +10,18 @@
 #include "frisbee/doctor/doctor_watch.h"
 
 enum {
-	SECOND_REPLY_US = 300000, /* another server's answer is waited for so long */
-	QUERY_US = 2000000,       /* who is asked whether there are other members */
-	REPORT_US = 1200000,      /* a report is said twice in this time */
+	SECOND_REPLY_US = 300000, /* the answer of a second server is waited for this long */
+	/* an IGMP query is waited for this long after leaving the group */
+	QUERY_US = 2000000,
+	REPORT_US = 1200000,      /* the system sends an IGMP report twice in this time */
 	SPACE_US = 40000,         /* between large probes */
 	TRIES = 4,
 };
 
-static const uint16_t sizes[] = { 1056, 972, 548 }; /* MTU 1084, 1000, 576 */
+static const uint16_t sizes[] = { 1056, 972, 548 }; /* of PROBE: for MTUs of 1084, 1000 and 576 */
 
-/* Twice at least: a second server may not have heard the first one. */
+/* Sends JOIN until a server answers, and once more, because a second server may not have heard
+ * the first JOIN. */
 static int
 ask_for_answer(struct exam *x, struct err *e)
 {
@@ -42,8 +44,8 @@ ask_for_answer(struct exam *x, struct err *e)
 	return 0;
 }
 
-/* Both ways to ask, both ways to answer; longer when the group seems to be silent, for many
- * may get lost. */
+/* Sends small probes through the group and directly, and asks for ECHOs both ways.  It sends
+ * twice as many when no ECHO has come through the group, because many may get lost. */
 static int
 probe_small(struct exam *x, struct err *e)
 {
@@ -80,7 +82,7 @@ probe_large(struct exam *x, struct err *e)
 static void
 close_group(struct exam *x)
 {
-	/* What comes after this is nobody's fault. */
+	/* Packets that come after this cannot reach the sockets, and must not be counted. */
 	watch_collect(x->watch, x->f);
 	x->f->at[0].open = x->f->at[1].open = false;
 	if (x->first >= 0)
@@ -147,7 +149,7 @@ examine(struct exam *x, struct err *e)
 		return 0;
 	if (f->reports_out == 0 && exam_listen(x, REPORT_US, NULL, e) != 0)
 		return -1;
-	/* Whoever asks for members does it at once when one leaves. */
+	/* A querier asks for other members at once when one leaves. */
 	close_group(x);
 	return exam_listen(x, QUERY_US, &f->query, e);
 }

@@ -86,7 +86,8 @@ exam_note_session(struct exam *x, uint32_t sent)
 	struct doctor_session *s = &x->f->session;
 	uint64_t now = clock_us();
 
-	/* Another run of the server begins anew. */
+	/* The first ECHO begins the measurement, and so does one of a server that was started
+	 * again and counts from 0. */
 	if (x->echo_us == 0 || sent - x->sent_then > INT32_MAX) {
 		x->echo_us = now;
 		x->sent_then = sent;

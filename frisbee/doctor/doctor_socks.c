@@ -1,5 +1,5 @@
-/* doctor_socks.c: the sockets of the examination: packets that arrive, with their
- * TTL, and packets that are sent.  All files of the doctor call this, in the
+/* doctor_socks.c: the sockets of the examination: opens them, sends packets, and
+ * receives packets with their TTL.  All files of the doctor call this, in the
  * program's only thread. */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "frisbee/doctor/doctor_exam.h"
 
 enum {
-	BUFFER_BYTES = 1 << 20, /* a burst, and a session beside it */
+	BUFFER_BYTES = 1 << 20, /* room for a burst, and for the packets of a session beside it */
 	UDP_IP_BYTES = 28,
 };
 
@@ -23,7 +23,6 @@ address(const uint8_t addr[4], uint16_t port)
 	return sin;
 }
 
-/* Bound to the address and port, with the TTL of what comes. */
 int
 exam_open_at(const uint8_t addr[4], uint16_t port, int ttl, struct err *e)
 {
@@ -34,7 +33,7 @@ exam_open_at(const uint8_t addr[4], uint16_t port, int ttl, struct err *e)
 	if (fd < 0)
 		return err_os(e, "cannot make a socket");
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-	/* Root may have it whole. */
+	/* Only root may exceed the limit of the system. */
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
 	setsockopt(fd, IPPROTO_IP, IP_RECVTTL, &on, sizeof on);
@@ -90,7 +89,7 @@ exam_open_plain(const struct exam *x, struct err *e)
 static void
 send_raw(struct exam *x, int fd, const struct sockaddr_in *to, const void *pkt, size_t len)
 {
-	/* It may be an earlier packet's error that is told now. */
+	/* An error may be that of an earlier packet, so a second try follows. */
 	for (int i = 0; i < 2 && fd >= 0; i++) {
 		if (sendto(fd, pkt, len, 0, (const struct sockaddr *)to, sizeof *to) >=
 		    0)
@@ -103,7 +102,8 @@ send_raw(struct exam *x, int fd, const struct sockaddr_in *to, const void *pkt, 
 	}
 }
 
-/* As sock_auth.c does it; what is asked before a server has welcomed us is asked again. */
+/* Seals a packet as sock_auth.c does, and sends it.  Before a server has answered HELLO
+ * nothing can be sealed: the packet is dropped, and the examination asks again later. */
 static void
 send_sealed(struct exam *x, int fd, const struct sockaddr_in *to, bool first,
     const void *pkt, size_t len)
@@ -134,7 +134,8 @@ exam_send(struct exam *x, int fd, const uint8_t addr[4], uint16_t port, const vo
 		send_raw(x, fd, &to, pkt, len);
 }
 
-/* One packet, where it came from and went to, and its TTL; -1: there is none. */
+/* Takes one packet, with the addresses it came from and went to and its TTL.  Returns its
+ * bytes; -1: there is none. */
 static ssize_t
 receive(int fd, struct heard *h)
 {
@@ -182,7 +183,7 @@ exam_receive(struct exam *x, int fd, struct heard *h)
 		n = receive(fd, h);
 		if (n < 0)
 			return false;
-		/* No firewall kept it back, whatever it is. */
+		/* Any packet that came here was not dropped by a firewall. */
 		if (first || second)
 			x->f->at[second].took += exam_is_server(x, h->from);
 		h->ip_bytes = (size_t)n + UDP_IP_BYTES;

@@ -15,10 +15,10 @@
 
 #include "common/net/sniff.h"
 
-enum { SEEN_BYTES = 256 }; /* of a packet: enough for an IGMP report of many groups */
+enum { SEEN_BYTES = 256 }; /* kept of each packet: enough for an IGMP report of many groups */
 
-/* IGMP, and UDP to the group: a session beside us may send much else.  A program for
- * the kernel, over the packet from its IP header on. */
+/* Lets only IGMP packets and UDP packets to the group come to the socket, because other
+ * traffic may be much.  The kernel runs this program over each packet, from its IP header on. */
 static int
 set_filter(int fd, const uint8_t group[4])
 {
@@ -46,7 +46,7 @@ watch_open(unsigned ifindex, const uint8_t group[4])
 		.sll_ifindex = (int)ifindex };
 	struct packet_mreq all = { .mr_ifindex = (int)ifindex,
 		.mr_type = PACKET_MR_ALLMULTI };
-	/* Protocol 0: nothing comes before the filter is in place. */
+	/* With protocol 0 nothing comes before bind(), when the filter is in place. */
 	int fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0)
@@ -99,7 +99,8 @@ watch_collect(int fd, struct doctor_facts *f)
 	}
 }
 
-/* A line of names and one of numbers in the same order begin with the same word. */
+/* Reads a counter from a file of pairs of lines: a line of names, and a line of numbers in the
+ * same order.  Both lines of a pair begin with the same word, `group`.  0: not found. */
 static uint64_t
 counter(const char *path, const char *group, const char *which)
 {
@@ -140,8 +141,9 @@ watch_buffer_drops(void)
 	return counter("/proc/net/snmp", "Udp:", "RcvbufErrors");
 }
 
-/* "  eth0: bytes packets errs drop fifo frame ..." of what was received.  What the system
- * has no use for counts as dropped, too, so only the others tell of the card. */
+/* A line of the file is "  eth0: bytes packets errs drop fifo frame ...", of what was
+ * received.  "drop" is not added, because it also counts packets that the system has no use
+ * for. */
 uint64_t
 watch_iface_drops(const char *iface)
 {
@@ -166,8 +168,8 @@ line_of(const char *path, const char *iface, const char *word)
 	char line[256], name[32];
 	bool here = false, found = false;
 
-	/* "2  eth0 : 2 V3" begins an interface, "\t\t\t0707C0EF ..." is a group on it.
-	 */
+	/* "2  eth0 : 2 V3" begins an interface, "\t\t\t0707C0EF ..." is a group on
+	 * that interface. */
 	while (file != NULL && fgets(line, sizeof line, file) != NULL) {
 		if (sscanf(line, "%*d %31s", name) == 1 && line[0] != '\t') {
 			name[strcspn(name, ":")] = 0;
@@ -186,7 +188,7 @@ watch_is_member(const char *iface, const uint8_t group[4])
 	uint32_t g;
 	char word[16];
 
-	memcpy(&g, group, 4); /* the kernel prints it as it lies in memory */
+	memcpy(&g, group, 4); /* the kernel prints the address as it lies in memory */
 	snprintf(word, sizeof word, "%08X", g);
 	return line_of("/proc/net/igmp", iface, word);
 }
