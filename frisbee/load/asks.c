@@ -10,7 +10,7 @@
 
 struct asks {
 	struct mailbox *box;
-	pthread_mutex_t lock; /* of these: */
+	pthread_mutex_t lock; /* of all members below */
 	bool told;            /* ASKS_EVENT was put, and the loop has not taken all yet */
 	uint32_t n;
 	struct asked_chunk chunks[CLIENT_URGENT_MAX]; /* oldest first */
@@ -38,7 +38,7 @@ asks_free(struct asks *a)
 	free(a);
 }
 
-/* With the lock. */
+/* Sends ASKS_EVENT if none is on its way.  The caller holds the lock. */
 static void
 tell(struct asks *a)
 {

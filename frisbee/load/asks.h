@@ -18,16 +18,17 @@ enum {
 
 struct asks;
 
-/* The mailbox is the loop's, and stays as long as this.  ERR_NOMEM. */
+/* Makes an empty list of requests.  The mailbox is the loop's, and must exist until asks_free().
+ * ERR_NOMEM. */
 int asks_new(struct asks **, struct mailbox *, struct err *);
-/* NULL is allowed. */
+/* Releases the list.  NULL is allowed. */
 void asks_free(struct asks *);
 
-/* What somebody needs now. */
+/* A chunk, or blocks of it, that somebody needs now. */
 struct asked_chunk {
 	uint32_t chunk;
-	bool whole;           /* the chunk, proved */
-	struct blockmap need; /* else these blocks, as they come */
+	bool whole;           /* the whole chunk is needed, proved */
+	struct blockmap need; /* not whole: these blocks are needed, as they come */
 };
 
 /* Asks for a chunk, which is needed now; it is copied.  Any thread may call it.  When the
@@ -36,7 +37,8 @@ void asks_chunk(struct asks *, const struct asked_chunk *);
 /* Makes the loop look at once whether its work is still wanted.  Any thread may call it. */
 void asks_to_look(struct asks *);
 
-/* The loop calls this after ASKS_EVENT until it returns false: what is needed next. */
+/* Takes the oldest request.  The loop calls this after ASKS_EVENT until it returns false:
+ * there is no request any more. */
 bool asks_take(struct asks *, struct asked_chunk *);
 
 #endif /* FRISBEE_LOAD_ASKS_H */

@@ -1,7 +1,7 @@
-/* feeder_impl.h: the parts of the feeder, which only they include.
+/* feeder_impl.h: what the three files of the feeder share; no other file includes it.
  *
- * feeder.c the thread, and what the loop calls; feeder_prove.c whether a chunk is what the
- * server has; feeder_pass.c chunks that are proved, into the sink.
+ * feeder.c has the thread and the functions that the loop calls; feeder_prove.c finds out
+ * whether a chunk is what the server has; feeder_pass.c puts proved chunks into the sink.
  */
 #ifndef FRISBEE_LOAD_FEEDER_IMPL_H
 #define FRISBEE_LOAD_FEEDER_IMPL_H
@@ -14,10 +14,11 @@
 #include "frisbee/load/feeder.h"
 #include "frisbee/load/planner.h"
 
+/* A buffer with a chunk that the loop has handed over. */
 struct filled {
 	uint32_t chunk, bytes;
 	bool parity;
-	bool planned; /* compared before, and perhaps not all of it is here */
+	bool planned; /* the chunk was compared before; perhaps not all of its blocks are here */
 	uint8_t parity_at[WIRE_CHUNK_BLOCKS];
 	struct blockmap here; /* when planned: the blocks that are here */
 	struct blockmap bad;  /* damaged blocks */
@@ -36,34 +37,35 @@ struct feeder {
 	bool started;
 	struct planner *planner; /* or NULL */
 	struct prover *prover;   /* the thread's; NULL: any file */
-	/* For a sink in order: the chunks that wait for one that came damaged, by number
-	 * modulo the buffers.  NULL: any order will do. */
+	/* For a sink that wants chunks in order: the chunks that wait for one that came
+	 * damaged, by number modulo `buffers`.  NULL: the sink takes any order. */
 	struct filled **waiting;
-	uint32_t next;
-	bool *damaged; /* by chunk: it came so before; NULL: not known */
+	uint32_t next; /* the chunk that such a sink takes next */
+	bool *damaged; /* by chunk: it came damaged before; NULL: not known */
 	uint32_t nchunks;
-	pthread_mutex_t lock; /* of these: */
+	pthread_mutex_t lock; /* of wants, nwants, wants_cap and told */
 	uint32_t *wants;      /* chunks that feeder_wants() has not given out */
 	size_t nwants, wants_cap;
-	bool told;      /* the loop was told that there are some, and has not taken all yet */
-	bool wants_lost; /* there was no memory for one of them */
-	_Atomic bool sink_failed; /* in a thread of its own */
-	bool done;                /* the sink was ended; read after the join, as: */
+	bool told;      /* FEEDER_WANTS was sent, and the loop has not taken all yet */
+	bool wants_lost; /* there was no memory for a chunk of `wants` */
+	_Atomic bool sink_failed; /* a thread of the sink has failed */
+	/* These are read after the thread was joined. */
+	bool done; /* the sink was ended */
 	struct sink_sum sum;
 	bool failed; /* with err */
 	struct err err;
 };
 
-/* The thread's: */
+/* These functions are called in the feeder's thread. */
 
-/* The chunk in a buffer, as it is put. */
+/* The chunk in a buffer, as sink_put() takes it. */
 struct sink_chunk feeder_chunk(struct feeder *, struct filled *);
-/* The chunk is what the server has, as far as anything can tell, and was decrypted; or it
- * is damaged in the blocks f->bad. */
+/* Decrypts the chunk, and proves that it is what the server has, as far as anything can tell. 
+ * -1: the chunk is damaged in the blocks f->bad. */
 int feeder_prove(struct feeder *, struct filled *, struct err *);
-/* Send back a damaged chunk: its blocks are to come again.  -1: that would not help. */
+/* Sends back a damaged chunk, whose blocks are to come again.  -1: that would not help. */
 int feeder_send_back(struct feeder *, struct filled *, struct err *);
-/* Put a chunk that is proved into the sink. */
+/* Puts a chunk that is proved into the sink.  Errors are those of sink_put(), and ERR_NOMEM. */
 int feeder_pass_on(struct feeder *, struct filled *, struct err *);
 /* The callbacks by which the sink tells what it finds out. */
 struct sink_giver feeder_giver(struct feeder *);

@@ -4,7 +4,7 @@
 #include "common/base/grow.h"
 #include "frisbee/load/feeder_impl.h"
 
-/* Called by the sink, in any thread, once for each chunk. */
+/* The sink calls this, in any thread, once for each chunk that it does not need any more. */
 static void
 released(void *arg, const void *bytes)
 {
@@ -38,12 +38,12 @@ feeder_pass_on(struct feeder *s, struct filled *f, struct err *e)
 	return s->wants_lost ? err_nomem(e, "the list of chunks") : 0;
 }
 
-/* In the feeder's thread, while it puts a chunk. */
+/* The sink calls this in the feeder's thread, while that thread puts a chunk. */
 static void
 on_wants(void *arg, uint32_t chunk)
 {
 	struct feeder *s = arg;
-	struct err ignored; /* feeder_pass_on() says it */
+	struct err ignored; /* feeder_pass_on() reports it */
 
 	pthread_mutex_lock(&s->lock);
 	bool kept = grow(&s->wants, &s->wants_cap, s->nwants, sizeof *s->wants,
@@ -60,7 +60,7 @@ on_wants(void *arg, uint32_t chunk)
 }
 
 /* A write in the background has failed.  The queue is cancelled, because perhaps no
- * other chunk will come that would find it out: a client without free buffers asks for
+ * other chunk will come that would meet the failure: a client without free buffers asks for
  * nothing. */
 static void
 on_failed(void *arg)

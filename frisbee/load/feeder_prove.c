@@ -1,6 +1,6 @@
-/* feeder_prove.c: is a chunk what the server has?  If not, which blocks of it should come
- * again?  feeder.c calls this in the feeder's thread for each chunk, before anything is
- * done with it. */
+/* feeder_prove.c: finds out whether a chunk is what the server has, and if not, which blocks
+ * of it should come again.  feeder.c calls this in the feeder's thread for each chunk, before
+ * anything is done with it. */
 #include "common/wire/parity.h"
 #include "frisbee/load/feeder_impl.h"
 
@@ -15,8 +15,8 @@ feeder_prove(struct feeder *s, struct filled *f, struct err *e)
 	return s->prover != NULL ? prover_chunk(s->prover, &c, &f->bad, e) : 0;
 }
 
-/* The first time only the damaged blocks come again; the second time all of them, because
- * no digest covers every block (padding), and parity spreads an error of one block to
+/* After a first failure only the damaged blocks come again; after a second one all of them,
+ * because no digest covers every block (padding), and parity spreads an error of one block to
  * others. */
 int
 feeder_send_back(struct feeder *s, struct filled *f, struct err *e)

@@ -1,15 +1,15 @@
-/* load.c: a load as a value.  Any program calls this, in any thread; load_main() and what it
- * calls run in the load's own. */
+/* load.c: a load as a value: starts its thread, and passes on what it reports (load.h).  Any
+ * program calls this, in any thread; load_main() and what it calls run in the load's own. */
 #include "frisbee/load/load_impl.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 
-/* Nobody takes this event, so that the descriptor stays readable. */
+/* The event of a load that has ended.  Nobody takes it, so that the descriptor stays readable. */
 enum { HAS_ENDED };
 
-/* From now on load_stats() gives this. */
+/* Keeps the statistics that load_stats() gives from now on. */
 static void
 note(struct load *l, const struct load_stats *r)
 {
@@ -99,7 +99,7 @@ free_load(struct load *l)
 	free(l);
 }
 
-/* Open the load for an owner of its own, which is a part of the caller's.  The threads of
+/* Opens the load for an owner of its own, which is a part of the caller's owner.  The threads of
  * the feeder and the sink get the same owner. */
 static int
 begin(struct load *l, struct err *e)

@@ -1,7 +1,8 @@
-/* load_impl.h: the parts of a load, which only they include.
+/* load_impl.h: what load.c and load_open.c share; no other file includes it.
  *
- * load.c its thread, and what others call; load_open.c what is opened before there is a
- * thread; loop.c what the thread does; asks.c what others ask of it meanwhile. */
+ * load.c has the load's thread and the public functions; load_open.c opens what the load needs
+ * before there is a thread.  loop.c does the work of the thread; asks.c keeps what other threads
+ * ask of it. */
 #ifndef FRISBEE_LOAD_LOAD_IMPL_H
 #define FRISBEE_LOAD_LOAD_IMPL_H
 
@@ -13,14 +14,14 @@
 #include "frisbee/load/loop.h"
 
 struct load {
-	struct load_config cfg; /* without the key; net is as the socket has it */
-	struct cancel cancel;   /* of the thread, and of the feeder's and the sink's */
+	struct load_config cfg; /* without the key; `net` is what the socket was opened with */
+	struct cancel cancel;   /* owner of the threads of load, feeder and sink */
 	struct sock *sock;
 	struct auth *auth;
-	struct mailbox *box; /* the loop's events */
+	struct mailbox *box; /* events for the loop */
 	struct asks *asks;   /* puts events into `box` */
 	struct feeder *feeder; /* puts events into `box`, too; NULL: the loop has closed it */
-	bool writes_nothing;   /* its sink */
+	bool writes_nothing;   /* the sink writes nothing */
 	struct client *client;
 	struct mailbox *ended; /* holds one event from when the load has ended */
 	pthread_t thread;
@@ -29,11 +30,12 @@ struct load {
 	int rc;
 	struct err err;
 	struct load_stats result;
-	pthread_mutex_t lock; /* of this: */
-	struct load_stats noted;
+	pthread_mutex_t lock; /* of `noted` */
+	struct load_stats noted; /* what load_stats() gives */
 };
 
-/* Fills in what is 0, and opens all but the thread.  -1: load_close() is to be called. */
+/* Replaces zeros of the configuration by defaults, and opens everything that the thread needs.
+ * -1: the caller calls load_close(). */
 int load_open(struct load *, struct err *);
 /* Closes what was opened; the thread, if there was one, has ended. */
 void load_close(struct load *);

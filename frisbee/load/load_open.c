@@ -1,4 +1,4 @@
-/* load_open.c: opens what a load needs: the socket, with what authenticates its packets, the
+/* load_open.c: opens what a load needs: the socket and the authentication of its packets, the
  * sink, and the engine.  load.c calls it in the thread that starts the load. */
 #include "frisbee/load/load_impl.h"
 
@@ -42,8 +42,8 @@ aim_at_server(struct sock_config *n, struct err *e)
 	return 0;
 }
 
-/* Open the socket with its struct auth, which authenticates packets, or, without a key,
- * counts those that are authenticated. */
+/* Opens the socket with its struct auth, which authenticates packets, or, without a key,
+ * counts the packets that are authenticated. */
 static int
 open_sock(struct load *l, struct err *e)
 {

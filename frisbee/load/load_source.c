@@ -1,6 +1,6 @@
-/* load_source.c: a load as a source: load_source.h.  The load writes the file of a growing
- * source; on_image(), on_blocks() and on_end() come from the load's thread, on_stored() from its
- * feeder's, and the rest from whoever has the source. */
+/* load_source.c: a load as a source of chunks (load_source.h).  The load writes the file of a
+ * growing source; on_image(), on_blocks() and on_end() come from the load's thread,
+ * on_stored() from its feeder's, and the other callbacks from the threads that use the source. */
 #include "frisbee/load/load_source.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ struct loading {
 	struct load *load;
 	struct live *file;
 	char *path;
-	/* The caller's. */
+	/* The callback `ended` of the caller's configuration, and its argument. */
 	void (*told)(void *arg, int rc, const struct err *);
 	void *told_arg;
 };
@@ -85,7 +85,7 @@ static void
 on_closed(void *arg)
 {
 	struct loading *x = arg;
-	struct err ignored; /* whoever read has heard of it */
+	struct err ignored; /* the readers were told of it */
 
 	if (x->load != NULL) {
 		load_stop(x->load);

@@ -1,10 +1,11 @@
 /* load_source.h: an image that a server sends, as a source of chunks while it comes.
  *
- * A load writes the image's chunks, proved, into a file, from which they are read; what has not
- * come yet is waited for, and asked for before all others.  A reader who needs some blocks of
- * a chunk has them as soon as they come, before the chunk is complete and proved, and so do
- * those who will read what others have waited for.  source_other() means that such blocks
- * were damaged: the thread's next reads wait for whole chunks.
+ * A load writes the image's chunks, proved, into a file, from which they are read.  A chunk
+ * that has not come yet is waited for, and asked for before all others.  A reader who needs
+ * some blocks of a chunk gets them as soon as they come, before the chunk is complete and
+ * proved; blocks that came because another reader waited for them are given in the same way. 
+ * source_other() means that such blocks were damaged: the calling thread's next reads wait for
+ * whole chunks.
  */
 #ifndef FRISBEE_LOAD_LOAD_SOURCE_H
 #define FRISBEE_LOAD_LOAD_SOURCE_H
@@ -12,10 +13,10 @@
 #include "common/image/read/source.h"
 #include "frisbee/load/load.h"
 
-/* Begins the load.  The file is made, or emptied, and is gone after source_close().  Of the
- * configuration, open, any_file, keep_encrypted and all callbacks but `ended` are the
- * source's own.  When that is called with 0, the file is whole; a name that it is given then
- * stays.  Errors as load_start(). */
+/* Begins the load.  The file is made, or emptied, and is removed by source_close().  Of the
+ * configuration, open, any_file, keep_encrypted and all callbacks but `ended` are replaced by the
+ * source's own.  When `ended` is called with 0, the file is complete; another name that is given
+ * to the file then stays.  Errors are those of load_start(). */
 int source_of_load(struct source *, const struct load_config *, const char *file,
     struct err *);
 

@@ -1,5 +1,6 @@
-/* load_target.c: where a load usually goes.  The program that starts a load calls
- * load_into() before, and the load calls open_target() in the same thread. */
+/* load_target.c: makes a disk, a file or a rehearsal the sink of a load (load_target.h).  The
+ * program that starts a load calls load_into() before, and load_start() calls open_target() in
+ * the same thread. */
 #include "frisbee/load/load_target.h"
 
 #include "imageunzip/install/install_sink.h"

@@ -7,18 +7,19 @@
 #include "imageunzip/install/rehearsal.h"
 
 struct load_target {
-	const char *name; /* of a disk, a partition or a file */
-	bool any_file;    /* it gets the bytes as they are, which are no image */
+	const char *name; /* the name of a disk, a partition or a file */
+	bool any_file;    /* the target gets the bytes as they are, which are no image */
 	struct install_config install;
-	/* Nothing is written, chunk 0 is all that is asked for, and this says what was
-	 * found; or NULL. */
+	/* Not NULL: nothing is written, only chunk 0 is asked for, and this says what was
+	 * found. */
 	struct rehearsal_found *dry;
-	/* Given by load_end(): lost_free().  All zeros where nothing is installed. */
+	/* Filled in by load_end(); the caller releases its list with lost_free().  All zeros
+	 * where nothing is installed. */
 	struct install_stats stats;
 };
 
-/* Fills in what a load's configuration says of its sink: this target, which stays the caller's
- * until load_end().  ERR_USAGE: a key was chosen for any file. */
+/* Makes this target the sink of a load's configuration.  The target stays the caller's, and
+ * must exist until load_end().  ERR_USAGE: any_file is set and a key was chosen. */
 int load_into(struct load_config *, struct load_target *, struct err *);
 
 #endif /* FRISBEE_LOAD_LOAD_TARGET_H */

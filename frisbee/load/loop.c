@@ -1,5 +1,5 @@
-/* loop.c: what a load's thread does until the end: packets to the engine and from it, complete
- * chunks to the feeder.  load.c calls it, in that thread. */
+/* loop.c: what a load's thread does until the end: it passes packets to the engine and from
+ * it, and complete chunks to the feeder.  load.c calls loop_run(), in that thread. */
 #include "frisbee/load/loop.h"
 
 #include <inttypes.h>
@@ -25,7 +25,8 @@ enum {
 	PATIENCE_EXT_US = 1200000,
 	PATIENCE_US = 2000000,
 	PATIENCE_SPREAD_US = 300000,
-	/* A user who waits in vain is told so: soon, and then every minute. */
+	/* A user who waits in vain is told so after the first of these times, and then at
+	 * intervals of the second. */
 	TELL_SOON_US = 5000000,
 	TELL_AGAIN_US = 60000000,
 };
@@ -38,14 +39,14 @@ struct loop {
 	const struct loop_config *cfg;
 	uint64_t began_us, now, spread_us;
 	uint64_t tell_at; /* when the user is told that nothing is heard */
-	uint64_t tick_at, packet_us; /* packet_us: the last one; 0: none yet */
+	uint64_t tick_at, packet_us; /* packet_us: when the last packet came; 0: none yet */
 	struct load_stats *r;
 	struct silence silence;
 	struct outage outage;
 	uint32_t held;    /* chunk buffers that the feeder has */
-	uint32_t rejoins; /* of the group, because of silence */
+	uint32_t rejoins; /* how often the group was joined again, because of silence */
 	uint32_t images;  /* how many images the feeder was told to expect */
-	bool ending;      /* the feeder was told that all is there */
+	bool ending;      /* the feeder was told that no more chunks come */
 	bool left;        /* the group was left */
 	bool feeder_failed, feeder_done;
 };
@@ -102,7 +103,7 @@ mend(struct loop *l, uint32_t buf, struct err *e)
 	return err_ctx(e, "chunk %u, which came %u times", chunk, times);
 }
 
-/* --only: ask for chunks that others have led to. */
+/* With --only: asks for chunks that the sink needs because of what it found in other chunks. */
 static void
 follow_wants(struct loop *l)
 {
@@ -112,7 +113,7 @@ follow_wants(struct loop *l)
 		client_want(l->client, l->now, chunk);
 }
 
-/* Take an event that says what became of a buffer of the feeder's. */
+/* Takes an event of the feeder. */
 static int
 hear_feeder(struct loop *l, struct event ev, struct err *e)
 {
@@ -138,7 +139,7 @@ hear_feeder(struct loop *l, struct event ev, struct err *e)
 	return 0;
 }
 
-/* Take what somebody waits for. */
+/* Passes on to the engine the requests of other threads. */
 static void
 hear_asks(struct loop *l)
 {
@@ -183,7 +184,8 @@ hand_over_one(struct loop *l, uint32_t chunk, uint32_t buf, uint32_t bytes)
 	feeder_put_planned(l->feeder, chunk, buf, bytes, &here);
 }
 
-/* A server has answered, or another one after the first turned out to be none. */
+/* Tells feeder and caller of the image, when a server has answered, or another one has after
+ * the first answer turned out to be wrong. */
 static void
 begin_image(struct loop *l)
 {
@@ -207,7 +209,8 @@ hand_over(struct loop *l)
 	const uint64_t chunk_bytes = WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES;
 	l->cfg->progress(l->cfg->arg, client_chunks_taken(l->client) * chunk_bytes,
 	    client_chunks(l->client) * chunk_bytes);
-	/* The end waits until the feeder has no buffer: what it still has may be damaged. */
+	/* The feeder is ended only when it holds no buffer, because a chunk in one may be
+	 * damaged, and must come again. */
 	if (client_state(l->client) == CLIENT_COMPLETE && l->held == 0 && !l->ending) {
 		l->ending = true;
 		feeder_end(l->feeder);
@@ -336,8 +339,8 @@ mind_patience(struct loop *l)
 	tell(l, text);
 }
 
-/* Without a network the load stands still; only -T ends it.  The address may be another one
- * afterwards. */
+/* Without a network the load stands still, and only -T ends it.  This host may have another
+ * address when the network is back. */
 static void
 mind_outage(struct loop *l)
 {
@@ -430,7 +433,7 @@ load(struct loop *l, struct err *e)
 	return 0;
 }
 
-/* Tell the server, with the statistics, also after a failure. */
+/* Tells the server, also after a failure, that this client leaves, with the statistics. */
 static void
 leave(struct loop *l, const struct sink_sum *s)
 {

@@ -1,5 +1,5 @@
-/* planner.c: threads that compare chunks with what the sink has.  feeder.c starts them, and hands
- * chunks over in the loop's thread. */
+/* planner.c: threads that compare chunks with what the sink has (planner.h).  feeder.c starts
+ * them, and hands chunks over in the loop's thread. */
 #include "frisbee/load/planner.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ struct planner {
 	struct queue *queue; /* of &plans[buf] */
 	struct plan *plans;  /* by buffer */
 	struct pipeline *pipe;
-	bool has_failed; /* known when the threads are stopped */
+	bool has_failed; /* known when the threads have been stopped */
 	struct err err;
 };
 
@@ -40,7 +40,8 @@ compare_stage(void *arg, struct err *e)
 	 * Linux nice(2) changes this thread alone. */
 	errno = 0;
 	if (nice(GENTLE_NICE) == -1 && errno != 0)
-		/* the thread competes with the network then, which is slower, not wrong */
+		/* without nice() the thread competes with the network, which is slower, not
+		 * wrong */
 		errno = 0;
 	while (queue_get(pl->queue, &p) == QUEUE_OK) {
 		if (plan(pl, p, e) != 0)
@@ -50,8 +51,8 @@ compare_stage(void *arg, struct err *e)
 	return 0;
 }
 
-/* Where a thread cannot be started, the error tells, and failed() is not called.  No chunk
- * comes before this has returned. */
+/* Starts the threads.  When a thread cannot be started, the error says so, and failed() is not
+ * called. No chunk comes before this has returned. */
 static int
 start(struct planner *pl, struct err *e)
 {
