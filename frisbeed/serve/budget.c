@@ -1,5 +1,5 @@
-/* budget.c: the shares of one rate.  serve.c makes the budget; streams call it in their
- * own threads, and a lock keeps the sums together. */
+/* budget.c: the shares of one rate (budget.h).  serve.c makes the budget; streams ask for their
+ * shares in their own threads, and a lock keeps the sums consistent. */
 #include "frisbeed/serve/budget.h"
 
 #include <assert.h>
@@ -8,7 +8,7 @@
 
 enum {
 	EPOCH_US = 80000,      /* a member's demand is judged over at least this time */
-	RESERVED_PERCENT = 5,  /* kept for members that begin to send, all together */
+	RESERVED_PERCENT = 5,  /* kept for all members together that begin to send */
 	/* a member that sends at least this part of its share could use more */
 	GREEDY_PERCENT = 75,
 	SLACK_BITS = 2 * 9000, /* a block more or less is no sign of anything */
@@ -18,8 +18,8 @@ static const uint64_t ALL = UINT64_MAX;
 struct member {
 	bool used;
 	uint64_t grant, demand; /* bits a second */
-	uint64_t at_us, sent;   /* when it was judged last; bits it had sent by then */
-	uint64_t rate;          /* at which it really sent before, bits a second */
+	uint64_t at_us, sent;   /* when the member was judged last; bits it had sent by then */
+	uint64_t rate;          /* at which it really sent until then, bits a second */
 };
 
 struct budget {

@@ -1,11 +1,11 @@
-/* budget.h: one rate that all streams share, by max-min fairness.
+/* budget.h: divides one rate among all streams, by max-min fairness.
  *
  * Each member says now and then how much it has sent, and is told how fast it may go
  * from now on.  A member that does not use its share leaves it to the others.  The
- * shares in use never add up to more than the whole: a member gets more only of what
- * others have given back (but for SHARE_LEAST_BITS, without which none could begin).  A
- * member that asks every 50 ms has its share 0.1 s after it began to send.  May be
- * called from several threads.
+ * shares in use never add up to more than the whole rate: a member gets more only of what
+ * others have given back.  The exception is SHARE_LEAST_BITS, without which no member could
+ * begin.  A member that asks every 50 ms has its share 0.1 s after it began to send.  Any
+ * thread may call these functions.
  */
 #ifndef FRISBEED_SERVE_BUDGET_H
 #define FRISBEED_SERVE_BUDGET_H
@@ -20,9 +20,12 @@ enum { SHARE_LEAST_BITS = 20000 };
 
 /* Makes a budget of this rate for at most members_max members.  NULL: no memory. */
 struct budget *budget_new(uint64_t bits_per_s, unsigned members_max);
+/* Releases the budget.  NULL is allowed. */
 void budget_free(struct budget *);
-/* Adds a member, and returns its number for the other calls; -1: there are members_max. */
+/* Adds a member, and returns its number for the other calls; -1: there are members_max
+ * already. */
 int budget_enter(struct budget *, uint64_t now_us);
+/* Removes a member; its share is free for others. */
 void budget_leave(struct budget *, int member);
 /* The member has sent sent_bits bits since it entered.  Returns its rate from now on, in bits a
  * second. */

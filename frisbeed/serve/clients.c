@@ -75,7 +75,7 @@ find(const struct clients *c, const uint8_t ip[4], uint16_t port)
 	return i;
 }
 
-/* The row of a client, which is made where there is none.  asks: the client wants something; the
+/* The row of a client; if there is none, it is made.  asks: the client wants something; the
  * rows of clients that only join or leave are replaced first. */
 static struct client_row *
 row_of(struct clients *c, uint64_t now_us, const uint8_t ip[4], uint16_t port,

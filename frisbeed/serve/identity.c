@@ -24,7 +24,7 @@ struct identity {
 	struct source *source;
 	const struct disk *file; /* NULL when fixed */
 	uint8_t bytes[WIREXT_IDENTITY_BYTES];
-	bool fixed; /* it never changes */
+	bool fixed; /* the image never changes */
 	uint64_t size;
 	uint32_t nchunks, nsamples;
 	uint8_t sample[SAMPLES][SHA256_BYTES];
@@ -35,9 +35,9 @@ struct identity {
 	pthread_t thread;
 	bool started, stop, changed;
 	struct timespec mtime;
-	unsigned looks;  /* times that it was found touched */
-	uint32_t to_do;  /* chunks that were not looked at since */
-	uint8_t *good;   /* by chunk: it was, and is the same; NULL: never touched */
+	unsigned looks;  /* times that the file was found touched */
+	uint32_t to_do;  /* chunks that were not looked at since the last time */
+	uint8_t *good;   /* by chunk: it was looked at, and is the same; NULL: never touched */
 };
 
 /* The number of the chunk that is sample i. */
@@ -78,7 +78,7 @@ static void
 note_image(struct identity *d, const uint8_t *first)
 {
 	struct chunk c;
-	struct err ignored; /* an encrypted one, above all */
+	struct err ignored; /* above all, an encrypted chunk cannot be parsed */
 
 	if (chunk_parse(&c, first, &ignored) != 0)
 		return;
@@ -183,7 +183,8 @@ identity_bytes(const struct identity *d)
 	return d->bytes;
 }
 
-/* Does the chunk belong to the image, by what the image says of itself? */
+/* Does the chunk belong to the image, as far as the image's own UUID, numbers and digests
+ * tell? */
 static bool
 proves_itself(const struct identity *d, uint32_t number, const uint8_t *bytes)
 {
@@ -206,7 +207,7 @@ proves_itself(const struct identity *d, uint32_t number, const uint8_t *bytes)
 	return good;
 }
 
-/* Read the chunk and compare it. */
+/* Reads the chunk, and finds out whether it is the same as when the identity was made. */
 static bool
 is_same(const struct identity *d, uint32_t chunk)
 {
@@ -226,8 +227,8 @@ is_same(const struct identity *d, uint32_t chunk)
 	return same;
 }
 
-/* Looks at a chunk, unless that was done since the file was last touched.  The caller holds the
- * lock, which is released meanwhile. */
+/* Looks at a chunk, unless that was already done since the file was last touched.  The caller
+ * holds the lock, which is released meanwhile. */
 static void
 look_at(struct identity *d, uint32_t chunk)
 {

@@ -5,12 +5,13 @@
  * file of which only the time of change differs.  The identity of an image in a store is a
  * hash of all its bytes.
  *
- * When the size of the open file changes, it is another file.  When only its time of
- * change does, each chunk is looked at again: one that belongs to the identity by its
- * hash, any other one by what the image says of itself (its place, the image's UUID, its
- * digest, or, without one, that it decodes).  A thread does it for all chunks; no chunk
- * is read for sending before that.  An encrypted image, and a file that is no image, say
- * nothing of the kind: with more than sixteen chunks, another time means another content.
+ * When the size of the open file changes, it counts as another file.  When only its time of
+ * change differs, each chunk is looked at again: a chunk that the identity covers by its
+ * hash, any other chunk by what the image says of itself (the chunk's number, the image's
+ * UUID, the chunk's digest, or, without a digest, that the chunk decodes).  A thread looks
+ * at all chunks; no chunk is sent before it was looked at.  An encrypted image, and a file
+ * that is no image, say nothing of the kind: if they have more than sixteen chunks, another
+ * time of change counts as another content.
  *
  * A struct identity may be used by several threads.
  */
@@ -32,17 +33,19 @@ struct identity;
  * that of an image.  ERR_IO, ERR_FORMAT, ERR_NOMEM. */
 int identity_new(struct identity **, struct source *, const struct disk *file, bool is_image,
     struct err *);
-/* NULL is fine.  Waits for its thread. */
+/* Waits for the thread, and releases the identity.  NULL is allowed. */
 void identity_free(struct identity *);
-const uint8_t *identity_bytes(const struct identity *); /* WIREXT_IDENTITY_BYTES */
-/* Look at the open file's size and time, now and then.  ERR_IO. */
+/* The identity: WIREXT_IDENTITY_BYTES, valid until identity_free(). */
+const uint8_t *identity_bytes(const struct identity *);
+/* Compares the open file's size and time with those of the last look.  To be called now and then.
+ * ERR_IO. */
 int identity_look(struct identity *, struct err *);
 /* Is it known that the content has changed? */
 bool identity_changed(struct identity *);
-/* Before bytes of this chunk are sent: are they still what they were, as far as the last
- * look tells?  May read the chunk. */
+/* To be called before bytes of this chunk are sent: is the chunk still the same, as far as the
+ * last identity_look() tells?  This may read the chunk. */
 bool identity_holds(struct identity *, uint32_t chunk);
-/* Does its name still lead to the open file? */
+/* Does the name of the file still lead to the open file? */
 bool identity_named(const struct identity *);
 
 #endif /* FRISBEED_SERVE_IDENTITY_H */

@@ -1,5 +1,5 @@
-/* loop.c: what a stream does until its end: packets go to the engine and from it, and the
- * reader is asked for blocks ahead of sending.  stream.c calls serve_run(), in the
+/* loop.c: what a stream does until its end: it passes packets to the engine and from it, and asks
+ * the reader for blocks ahead of sending.  stream.c calls serve_run(), in the
  * stream's thread. */
 #include "frisbeed/serve/loop.h"
 
@@ -25,12 +25,13 @@ enum {
 	RESEND_US = 1000,        /* until sending is tried again when the kernel had no room */
 	BATCHES_A_TURN = 8,      /* batches that are sent before requests are handled again */
 	FILE_CHECK_US = 1000000, /* between two checks that the file has not changed */
-	FAREWELL_US = 2000000,   /* for which clients are told that the file has changed */
+	FAREWELL_US = 2000000,   /* how long clients are told that the file has changed */
 	/* after this time without a word of any client, the group is joined again */
 	PATIENCE_US = 2000000,
 };
 
-/* Blocks on their way out.  Headers live here until they are sent. */
+/* Packets with blocks that are sent together.  Their headers are kept here until they are
+ * sent. */
 struct batch {
 	struct sock *sock;
 	unsigned n, sent;
@@ -45,8 +46,8 @@ struct loop {
 	struct mailbox *read_done;
 	const struct loop_config *cfg;
 	struct source *image;
-	uint64_t check_at, stale_us; /* 0: it is the same */
-	bool renamed;
+	uint64_t check_at, stale_us; /* stale_us: found changed then; 0: it is the same */
+	bool renamed; /* the name was found to belong to another file */
 	struct batch batch, parity, packs;
 	uint8_t parity_data[SOCK_BATCH_MAX][WIRE_BLOCK_BYTES];
 	uint64_t now;
@@ -54,7 +55,7 @@ struct loop {
 	struct outage outage;
 	struct probes *probes;
 	bool congested;  /* the kernel had no room */
-	uint64_t stalls; /* how often it had none */
+	uint64_t stalls; /* how often the kernel had no room */
 	uint64_t tick_at;
 };
 
@@ -89,8 +90,8 @@ collect_reads(struct loop *l, struct err *e)
 			server_content(l->server, chunk, content);
 		server_read_done(l->server, ev.n);
 	}
-	/* No run is asked for while blocks wait in a batch: their buffers must not be
-	 * filled again. */
+	/* No run is asked for while blocks wait in a batch, because the buffers of these blocks
+	 * must not be filled again before they are sent. */
 	while (l->batch.n + l->packs.n == 0 && server_read_next(l->server, &run))
 		reader_ask(l->reader, &run);
 	return 0;
@@ -106,7 +107,7 @@ ask_source(struct loop *l)
 		source_want(l->image, chunk, NULL, SOURCE_SOON);
 }
 
-/* Take the chunks that have arrived of an image that still comes. */
+/* Tells the engine which chunks have arrived of an image that still comes. */
 static int
 collect_arrivals(struct loop *l, struct err *e)
 {
@@ -207,7 +208,7 @@ flush_all(struct loop *l, struct err *e)
 
 	for (unsigned i = 0; i < sizeof all / sizeof all[0] && rc == 1; i++)
 		rc = flush_batch(l, all[i], e);
-	/* The interface was changed meanwhile. */
+	/* The kernel refused a packet as too long: the interface was changed meanwhile. */
 	if (l->packs.sock != NULL && sock_was_too_long(l->packs.sock))
 		server_data_limit(l->server, 1);
 	return rc;
@@ -244,7 +245,7 @@ send_some(struct loop *l, struct err *e)
 
 	for (int i = 0; rc == 1 && i < BATCHES_A_TURN; i++) {
 		rc = send_batch(l, e);
-		l->now = clock_us(); /* time signals contain it */
+		l->now = clock_us(); /* time signals contain the time of sending */
 	}
 	return rc < 0 ? -1 : 0;
 }
@@ -271,9 +272,9 @@ wait_for_work(struct loop *l)
 	l->now = clock_us();
 }
 
-/* Requests arrive through the group, too.  If none arrive, there may be no client,
- * or a switch has forgotten this host: leaving and joining again informs the switch,
- * and costs little. */
+/* Joins the group again after a silence.  Requests arrive through the group, too: if none arrive,
+ * there may be no client, or a switch has forgotten this host.  Leaving and joining again informs
+ * the switch, and costs little. */
 static void
 mind_silence(struct loop *l)
 {
@@ -283,8 +284,8 @@ mind_silence(struct loop *l)
 	sock_rejoin(l->sock, l->cfg->second);
 }
 
-/* Without a network the session stands still; only -T ends it.  The address may be another
- * one afterwards. */
+/* Without a network the session stands still, and only -T ends it.  This host may have another
+ * address when the network is back. */
 static void
 mind_outage(struct loop *l)
 {
@@ -302,7 +303,7 @@ mind_outage(struct loop *l)
 	silence_broken(&l->silence, l->now);
 }
 
-/* Tell clients that do not have the right key, and write so into the log. */
+/* Tells clients that they do not have the right key, and writes so into the log. */
 static void
 mind_ignored(struct loop *l)
 {
@@ -327,8 +328,8 @@ look_at_file(struct loop *l, struct err *e)
 	return identity_look(l->cfg->identity, e);
 }
 
-/* Checks the file.  A file that was written to or cut is no image any more.  A file that only
- * has lost its name is still whole, and is served to the end. */
+/* Checks the file.  A file that was written to or cut off is no longer the image that is
+ * served.  A file that has only lost its name is still whole, and is served to the end. */
 static int
 check_file(struct loop *l, struct err *e)
 {

@@ -1,4 +1,4 @@
-/* loop.h: sockets and time around the server's engine. */
+/* loop.h: what a stream's thread does: sockets and time around the server's engine. */
 #ifndef FRISBEED_SERVE_LOOP_H
 #define FRISBEED_SERVE_LOOP_H
 
@@ -10,13 +10,14 @@
 
 struct loop_config {
 	uint32_t ahead, run_blocks; /* as the engine's */
-	uint64_t keepalive_us;      /* 0: the usual */
-	struct sock *second;        /* of the extension; NULL: none */
-	uint32_t session;
+	uint64_t keepalive_us;      /* 0: the default */
+	struct sock *second;        /* the socket of the extension's port; NULL: none */
+	uint32_t session; /* the session's number in messages of the extension */
 	const struct allow *allow;  /* whose packets are heard; NULL: anybody's */
 	struct identity *identity; /* of the image */
-	/* All optional.  What arrives; and, now and then, a chance to look at the
-	 * engine: true ends the session.  stalls: how often the kernel had no room. */
+	/* Both callbacks are optional.  heard: called with each packet that arrives.  tick:
+	 * called every tick_us with the engine; true ends the session.  stalls: how often the
+	 * kernel had no room for a packet. */
 	void (*heard)(void *arg, uint64_t now_us, const void *pkt, size_t len,
 	    const uint8_t from[4]);
 	bool (*tick)(void *arg, struct server *, uint64_t now_us, uint64_t stalls);
@@ -24,8 +25,8 @@ struct loop_config {
 	uint64_t tick_us;
 };
 
-/* Serves until a signal, until server_done(), or until an error.  It is an error when the file
- * changes under the session.  All arguments stay the caller's. */
+/* Serves until a signal, until server_done() or tick() is true, or until an error.  It is an
+ * error when the file changes under the session.  All arguments stay the caller's. */
 int serve_run(struct server *, struct sock *, struct source *,
     const struct loop_config *, struct err *);
 

@@ -22,12 +22,12 @@ enum {
 	WAKE_MS = 10,
 };
 
-/* The question of one session, and what has come of it. */
+/* The question of one session, and its answer. */
 struct question {
 	struct session *session;
 	struct auth *auth;     /* as a client has it */
 	bool answered,
-	    leaves; /* LEAVEs: the server may have counted this host as a client */
+	    leaves; /* a LEAVE is due: the server may have counted this host as a client */
 	uint8_t from[4];
 };
 

@@ -1,4 +1,4 @@
-/* patient.c: a read that fails may succeed a moment later, so it is tried again.
+/* patient.c: tries a read that has failed again, because it may succeed a moment later.
  * identity.c calls this when a session begins, reader.c in the thread that reads what is
  * sent. */
 #include "frisbeed/serve/patient.h"

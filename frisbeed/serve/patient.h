@@ -1,4 +1,5 @@
-/* patient.h: reading an image that a network or a failing disk does not give at once. */
+/* patient.h: reads an image from a network or a failing disk, where a read may succeed only
+ * later. */
 #ifndef FRISBEED_SERVE_PATIENT_H
 #define FRISBEED_SERVE_PATIENT_H
 
@@ -8,8 +9,9 @@
 #include "common/base/err.h"
 #include "common/image/read/source.h"
 
-/* Calls source_read_run(), and again for ten seconds, with a line in the log, when it fails in a
- * way that may pass.  A signal ends it early.  It may be called in any thread. */
+/* Calls source_read_run(), and when that fails in a way that may pass (EIO, ESTALE,
+ * ETIMEDOUT), again for ten seconds, with a line in the log each time.  A signal ends this
+ * early.  Errors are those of source_read_run().  Any thread may call it. */
 int patient_read(struct source *, uint32_t chunk, uint32_t first, uint32_t count, void *to,
     struct err *);
 

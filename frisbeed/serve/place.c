@@ -1,5 +1,5 @@
-/* place.c: reads which image goes to which group and port (place.h).  frisbeed/daemon.c calls it
- * for its operands, session.c for a copy of its own, and other servers for single places; in any
+/* place.c: parses which image goes to which group and port (place.h).  frisbeed/daemon.c calls it
+ * for its operands, session.c for a copy of its own, and other servers for single places, in any
  * thread. */
 #include "frisbeed/serve/place.h"
 
@@ -30,7 +30,7 @@ split(const char *s, char addr[16], char port[16])
 	return addr_parse(addr, ip, &e) == 0;
 }
 
-/* The nth address from "ADDR+" on. */
+/* Writes into addr the nth address from ADDR on, if `from` is "ADDR+"; else `from` itself. */
 static int
 count_up(char addr[16], const char *from, unsigned nth, struct err *e)
 {

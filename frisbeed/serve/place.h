@@ -1,9 +1,9 @@
-/* place.h: which image goes to which group and port.  Operands say it so:
+/* place.h: which image goes to which group and port.  An operand has one of these forms:
  *
- *	IMAGE			-m and -p; -m ADDR+ counts up from image to image
- *	IMAGE@ADDR:PORT		there; ADDR or PORT alone: the other one is -m's or -p's
+ *	IMAGE			goes to -m and -p; -m ADDR+ counts up from image to image
+ *	IMAGE@ADDR:PORT		goes there; if ADDR or PORT is missing, -m or -p says it
  *
- * What stands behind the last @ and is no address belongs to the name.
+ * Text behind the last @ that is no address belongs to the name of the image.
  */
 #ifndef FRISBEED_SERVE_PLACE_H
 #define FRISBEED_SERVE_PLACE_H
@@ -15,7 +15,7 @@ struct place {
 	/* the store that the image is in, the caller's; NULL: the store of all places */
 	const char *store;
 	char *iface;             /* NULL, or a copy that `net` points to */
-	char addr[16], port[16]; /* what `net` points to */
+	char addr[16], port[16]; /* text that `net` points to */
 	struct net_options net;
 };
 
@@ -23,13 +23,13 @@ struct place {
  * are at the same place; ERR_NOMEM. */
 int places_parse(struct place **, char **operands, unsigned n,
     const struct net_options *common, struct err *);
-/* Makes a single place: this image at the address and the port that `net` names.  Image, address,
- * port and interface are copied; what else `net` points to stays the caller's.  ERR_USAGE when
- * one of them is too long to be an address or a port; ERR_NOMEM. */
+/* Makes a single place: this image at the address and the port that `net` names.  Image,
+ * address, port and interface are copied; everything else that `net` points to stays the
+ * caller's.  ERR_USAGE when one of them is too long to be an address or a port; ERR_NOMEM. */
 int places_one(
     struct place **, const char *image, const struct net_options *net, struct err *);
 /* The rate, in bits a second, of the fastest card by which an image of the n places is sent; 0:
- * not known.  Errors in a place are found when it is opened. */
+ * not known.  An error in a place is reported only when the place is opened. */
 uint64_t places_card_bits(const struct place *, unsigned n);
 /* Releases n places and the array, and wipes a key that was copied with the options.  NULL is
  * allowed. */

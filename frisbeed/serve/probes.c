@@ -13,7 +13,7 @@
 enum {
 	/* packets that are handled before it is the session's turn */
 	TURN = 16,
-	BUFFER_BYTES = 262144, /* of the socket, which drops what has no room */
+	BUFFER_BYTES = 262144, /* of the socket, which drops packets that have no room */
 };
 
 struct probes {
@@ -22,8 +22,8 @@ struct probes {
 	struct server_probe engine;
 };
 
-/* Probes must not be fragmented on the way: whether a packet of this size passes is what is
- * asked. */
+/* Opens the socket for direct probes.  Its packets are never fragmented, because a probe asks
+ * whether a packet of its size passes. */
 static void
 open_direct(struct probes *p, const uint8_t addr[4])
 {
@@ -134,7 +134,7 @@ probes_input(struct probes *p, uint64_t now_us, const void *pkt, size_t len,
 
 	if (p == NULL || !probe_is(pkt, len))
 		return false;
-	/* sock_receive() lets only the second port's own packets through. */
+	/* sock_receive() gives only packets that come from the second port. */
 	to.sin_port = htons(sock_port(p->second));
 	memcpy(&to.sin_addr, from, 4);
 	answer(p, now_us, pkt, len, &to, true);

@@ -22,9 +22,9 @@ struct reader {
 	struct mailbox *done;
 	struct queue *runs;
 	uint32_t ahead, run_blocks;
-	struct server_run *slots; /* what each buffer is being filled with */
-	uint8_t *blocks;   /* of ahead + SERVER_URGENT_BUFFERS runs */
-	uint8_t *chunks;   /* for parity: SERVER_PARITY_BUFFERS */
+	struct server_run *slots; /* by buffer: the run that it is filled with */
+	uint8_t *blocks;   /* buffers of ahead + SERVER_URGENT_BUFFERS runs */
+	uint8_t *chunks;   /* SERVER_PARITY_BUFFERS whole chunks, for parity */
 	uint16_t *content; /* by chunk: blocks before the empty end; 0: not known */
 	pthread_t thread;
 	bool started;
@@ -56,8 +56,8 @@ used_blocks(const uint8_t *bytes, uint32_t n)
 	return n;
 }
 
-/* Finds the blocks before the empty end of a chunk.  Every byte of the end is read: what the
- * image says of itself is not trusted. */
+/* Finds the blocks before the empty end of a chunk.  Every byte of the end is read,
+ * because what the image says of itself is not trusted. */
 static int
 find_content(struct reader *r, const struct server_run *run)
 {
@@ -104,8 +104,8 @@ reader_main(void *arg)
 			mailbox_put(r->done, READER_FAILED, 0);
 			break;
 		}
-		/* This is asked after the read, so that what was looked at is not older
-		 * than what was read. */
+		/* The identity is asked after the read, so that it does not judge bytes that are
+		 * older than those that were read. */
 		if (r->identity == NULL || identity_holds(r->identity, run->chunk))
 			mailbox_put(r->done, READER_READ, run->buf);
 	}

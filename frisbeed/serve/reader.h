@@ -23,18 +23,18 @@ enum reader_event {
  * to be the same any more are never given out.  ERR_NOMEM, ERR_IO. */
 int reader_new(struct reader **, struct source *, uint32_t ahead, uint32_t run_blocks,
     bool content, struct identity *, struct mailbox *, struct err *);
-/* Waits for the thread. */
+/* Waits for the thread, and releases the reader.  NULL is allowed. */
 void reader_free(struct reader *);
 /* Asks for a run.  It never blocks: at most `ahead` runs, and SERVER_URGENT_BUFFERS urgent ones,
  * may be asked for at a time. */
 void reader_ask(struct reader *, const struct server_run *);
-/* Block `at` of a buffer: WIRE_BLOCK_BYTES. */
+/* Block `at` of a buffer: WIRE_BLOCK_BYTES, which stay the reader's. */
 const uint8_t *reader_block(const struct reader *, uint32_t buf, uint32_t at);
 /* Tells of the run that was read into this buffer its chunk, and the number of blocks of the
  * chunk before its empty end.  False: the number is not known. */
 bool reader_content(
     const struct reader *, uint32_t buf, uint32_t *chunk, uint32_t *blocks);
-/* Why reading failed. */
+/* Why reading failed, after READER_FAILED. */
 const struct err *reader_error(struct reader *);
 
 #endif /* FRISBEED_SERVE_READER_H */

@@ -1,6 +1,6 @@
-/* serve.c: how the sessions of one process come and go, and what they share.  Who serves images
- * calls this (frisbeed/daemon.c, tests), in any thread.  A session's own thread never comes
- * here: it puts its last word into the mailbox. */
+/* serve.c: how the sessions of one process come and go, and what they share (serve.h). 
+ * Programs that serve images call this (frisbeed/daemon.c, tests), in any thread.  A session's
+ * own thread never calls it: its last action is to put SESSION_HAS_ENDED into the mailbox. */
 #include "frisbeed/serve/serve_impl.h"
 
 #include <stdlib.h>
@@ -69,7 +69,7 @@ free_place(struct serve *s)
 {
 	struct session **at = s->session;
 
-	/* There is one for each session that is counted. */
+	/* There is a free entry for each session that `taken` counts. */
 	while (*at != NULL)
 		at++;
 	return at;
@@ -94,8 +94,8 @@ reserve(struct serve *s, unsigned n, uint32_t *numbers, struct err *e)
 	return rc;
 }
 
-/* Free sessions that nobody else knows of and that have no thread; NULL: a session was not
- * made. */
+/* Frees sessions that no other thread can find and that have no thread; NULL: this session was
+ * not made. */
 static void
 let_go(struct serve *s, struct session **sessions, unsigned n)
 {
@@ -106,7 +106,7 @@ let_go(struct serve *s, struct session **sessions, unsigned n)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* Make all sessions, or none; then all numbers are 0. */
+/* Makes all sessions, or none; after an error all numbers are 0. */
 static int
 make(struct serve *s, const struct place *places, unsigned n, uint32_t *numbers,
     struct source *image, struct session **sessions, struct err *e)
@@ -211,8 +211,8 @@ serve_add_source(struct serve *s, const struct place *place, struct source *imag
 	return -1;
 }
 
-/* Remove a session's last word from the mailbox, if nobody has taken it.  All other words
- * are taken and put back once. */
+/* Removes the last event of a session from the mailbox, if nobody has taken it.  All other
+ * events are taken and put back once. */
 static void
 forget_word(struct serve *s, uint32_t number)
 {
@@ -254,8 +254,8 @@ serve_fd(const struct serve *s)
 	return mailbox_fd(s->ended);
 }
 
-/* A session whose thread has said its last word is joined at once.  One that is not in the
- * table is being removed. */
+/* The thread of a session whose last event has come ends at once, so it is joined here.  A
+ * session that is not in the table is being removed, and is left out. */
 bool
 serve_take_ended(struct serve *s, uint32_t *number)
 {

@@ -38,8 +38,8 @@ inspect(const char *path, struct disk *d, bool *whole_chunks, struct err *e)
 	return 0;
 }
 
-/* This is checked before the engine is made, which relies on it: another server may say
- * anything of its image. */
+/* Checks the size before the engine is made, because the engine relies on it, and another
+ * server may say anything of its image. */
 static int
 check_size(uint64_t bytes, const char *name, struct err *e)
 {

@@ -1,4 +1,4 @@
-/* served.h: open what is to be served: an image, any other file, or a store's image. */
+/* served.h: opens what is to be served: an image, any other file, or an image in a store. */
 #ifndef FRISBEED_SERVE_SERVED_H
 #define FRISBEED_SERVE_SERVED_H
 
@@ -7,13 +7,17 @@
 #include "emustore/store/cache.h"
 #include "frisbeed/server/server.h"
 
-/* Fills what the engine needs to know of it.  An image that is damaged or cut short is
- * refused.  store NULL: path is a file; else the cache is needed until the source is
- * closed.  *file: what the source reads, as long as it is open. */
+/* Opens an image as a source, and fills in what the engine needs to know of it.  store NULL:
+ * `path` is a file; else it is a name in the store, and the cache must exist until the source
+ * is closed. *file: the file that the source reads, valid as long as the source is open.  An
+ * image that is damaged or cut short is refused: ERR_FORMAT.  An empty file: ERR_USAGE; one
+ * that is too large: ERR_UNSUPPORTED.  Other errors are those of disk_open() and
+ * store_disk_open(). */
 int served_open(struct source *, const struct disk **file, const char *store,
     struct store_cache *, const char *path, struct server_config *, struct err *);
-/* served_open() for a source that is open: waits until it knows its image.  ERR_UNSUPPORTED
- * when it is live and each client would have an engine of its own (unicast). */
+/* served_open() for a source that is open already: waits until the source knows its image.
+ * ERR_UNSUPPORTED when the source is live and each client would have an engine of its own
+ * (unicast). */
 int served_source(
     struct source *, bool unicast, struct server_config *, struct err *);
 

@@ -1,5 +1,5 @@
 /* session.c: opens an image and its sockets, and serves it in a thread of its own.  serve.c
- * calls this, in its caller's threads; session_main() is the session's. */
+ * calls this, in its caller's threads; session_main() runs in the session's thread. */
 #include "frisbeed/serve/session.h"
 
 #include <errno.h>
@@ -131,7 +131,7 @@ session_new(const struct session_config *o, const struct place *p, struct source
 	return s;
 }
 
-/* Blocks in a packet that the interface sends whole. */
+/* How many blocks fit into one packet that the interface sends without fragmenting it. */
 static uint32_t
 pack_blocks(const struct netif *n, bool authenticated)
 {
@@ -217,7 +217,7 @@ session_join(struct session *s)
 	s->state = s->rc == 0 ? SESSION_ENDED : SESSION_FAILED;
 	if (s->rc != 0)
 		s->err = s->thread_err;
-	/* Its address is free for others from now on. */
+	/* The address and port are free for other sessions from now on. */
 	sock_close(s->unicast.stream.second);
 	sock_close(s->unicast.stream.sock);
 	s->unicast.stream.sock = s->unicast.stream.second = NULL;

@@ -1,5 +1,5 @@
-/* session.h: one image at one place, in a thread of its own.  serve.h has several of them, and
- * a lock around the functions here, which know of none. */
+/* session.h: one image at one place, served in a thread of its own.  serve.c has several
+ * sessions, and protects them by a lock; the functions here take no lock. */
 #ifndef FRISBEED_SERVE_SESSION_H
 #define FRISBEED_SERVE_SESSION_H
 
@@ -10,6 +10,7 @@
 #include "frisbeed/serve/place.h"
 #include "frisbeed/serve/unicast.h"
 
+/* Rows of the table of clients. */
 enum { SESSION_CLIENT_ROWS = 4096 };
 
 enum session_event { SESSION_HAS_ENDED /* number n */ };
@@ -17,25 +18,25 @@ enum session_state { SESSION_FAILED, SESSION_OPEN, SESSION_SERVING, SESSION_ENDE
 
 /* What all sessions of one process have in common, besides the engine's configuration. */
 struct session_config {
-	struct net_options net; /* where no place says otherwise */
-	struct allow allow;
-	bool base;            /* without the extension */
-	const char *store;    /* the images are names in it; NULL: files */
-	uint64_t store_cache; /* bytes of each image */
-	uint64_t unicast_max; /* clients at once, of each image */
-	/* end when this number of clients have installed it; 0: never */
+	struct net_options net; /* what holds where a place does not say otherwise */
+	struct allow allow;     /* whose packets are heard */
+	bool base;            /* the base protocol only, without the extension */
+	const char *store;    /* images are names in this store; NULL: files */
+	uint64_t store_cache; /* bytes of memory for the chunks of each image */
+	uint64_t unicast_max; /* clients that each image is served to at once */
+	/* a session ends when this number of clients have installed its image; 0: never */
 	uint64_t until_clients;
 };
 
 struct session {
 	const struct session_config *cfg;
-	struct place *place; /* its own */
+	struct place *place; /* the session's own copy */
 	uint32_t number;
 	enum session_state state;
 	char where[32];         /* "ADDR:PORT", empty when it was never open */
 	struct err err;         /* FAILED: why */
 	struct source image;
-	struct unicast unicast; /* its .stream is the session's */
+	struct unicast unicast; /* unicast.stream is the session's stream, also for a group */
 	struct clients *clients;
 	struct store_cache cache; /* with --store */
 	struct tally_box tally;
@@ -44,20 +45,22 @@ struct session {
 	pthread_t thread;
 	int rc;
 	struct err thread_err;
-	struct mailbox *ended; /* told its number */
+	struct mailbox *ended; /* gets SESSION_HAS_ENDED with the session's number */
 };
 
-/* With its image (NULL: the file, or store's image, that the place names; else it is taken over,
- * also on failure) and its socket open.  When they cannot be opened, its state is
- * SESSION_FAILED and its err says why; NULL: not even this could be made, with *err.  The
- * configuration stays the caller's until session_free(). */
+/* Makes a session, and opens its image and its socket.  image: taken over, also on failure;
+ * NULL: the session opens the file, or the image in the store, that the place names.  When
+ * image or socket cannot be opened, the session's state is SESSION_FAILED and its err says
+ * why.  NULL: not even the session could be made, and *err says why.  The configuration stays
+ * the caller's, and must exist until session_free(). */
 struct session *session_new(const struct session_config *, const struct place *,
     struct source *image, uint32_t number, const struct server_config *, struct err *);
-/* Open the second port, if one is free; called when the first ports of all sessions are
+/* Opens the second port, if one is free.  To be called when the first ports of all sessions are
  * open. */
 void session_open_second(struct session *);
-/* In a thread, which works for the caller's owner (cancel.h); SESSION_HAS_ENDED comes through
- * the mailbox when it is over.  -1: the session has failed, its err says why. */
+/* Serves in a thread, which works for the caller's owner (cancel.h).  SESSION_HAS_ENDED comes
+ * through the mailbox when the thread ends.  budget: NULL: the session keeps its own pace. 
+ * -1: the session has failed, and its err says why. */
 int session_start(struct session *, struct budget *, struct mailbox *ended);
 /* Makes the session's thread end soon, as after a signal. */
 void session_stop(struct session *);

@@ -14,15 +14,15 @@
 enum {
 	STRANGERS_MAX = 1024, /* addresses and ports that are remembered */
 	UDP_IP_BYTES = 28,    /* around each packet */
-	JOIN_BYTES_MAX = 64,  /* with what stands behind its body */
+	JOIN_BYTES_MAX = 64,  /* of a JOIN, with what stands behind its body */
 	FREE_BLOCKS = 8,      /* what an address may get at once */
 	/* how many bytes an address may get for each byte that came from it */
 	TIMES = 3,
 	ALL_BLOCKS_A_SECOND = 512,
 	LOCKED_US = 5000000, /* after a wrong guess */
 	SAMPLE_BLOCKS = 4,   /* two samples are free */
-	/* How unlikely it must be that somebody guessed what came, as a power of two; with
-	 * a file so small that a stream of it does no harm, less. */
+	/* How unlikely it must be that the blocks that came were guessed, in bits.  Fewer bits
+	 * are enough for a file of at most SMALL_BLOCKS, because a stream of it does no harm. */
 	PROOF_BITS = 32,
 	SMALL_PROOF_BITS = 6,
 	SMALL_BLOCKS = 64,
@@ -33,9 +33,9 @@ enum {
 struct stranger {
 	uint8_t ip[4];
 	uint16_t port;
-	uint64_t came, went; /* bytes, with their headers */
+	uint64_t came, went; /* bytes from it and to it, with the headers of IP and UDP */
 	uint64_t locked_us;  /* until then its requests are ignored */
-	double bits;         /* of those that it has named correctly so far */
+	double bits;         /* how unlikely a guess of the blocks that it named so far is */
 	bool sampled;
 	uint32_t chunk;
 	struct blockmap asked, sample;
@@ -47,8 +47,8 @@ struct strangers {
 	struct strangers_config cfg;
 	uint32_t nblocks;
 	uint64_t draws;     /* random numbers that were drawn */
-	uint64_t second_us; /* the second in which blocks to all of them are counted: */
-	uint32_t in_second;
+	uint64_t second_us; /* the beginning of the current second */
+	uint32_t in_second; /* blocks sent to all strangers in this second */
 	struct lru order;
 	struct stranger at[STRANGERS_MAX];
 };
@@ -79,8 +79,8 @@ strangers_free(struct strangers *s)
 	free(s);
 }
 
-/* SHA-256 of the secret and 8 bytes.  The inputs of cookies and of draws differ in the last
- * one. */
+/* SHA-256 of the secret and 8 bytes.  Cookies and draws never have the same input: their last
+ * bytes differ. */
 static void
 keyed(const struct strangers *s, const uint8_t what[8], uint8_t out[SHA256_BYTES])
 {
@@ -104,7 +104,7 @@ cookie_of(const struct strangers *s, const uint8_t ip[4], uint16_t port)
 	return cookie != 0 ? cookie : 1;
 }
 
-/* A random number below n.  Those who see some of these numbers cannot tell the others. */
+/* A random number below n.  Who knows some of these numbers cannot tell any other. */
 static uint32_t
 draw(struct strangers *s, uint32_t n)
 {
@@ -167,8 +167,8 @@ may_send(const struct stranger *g, uint64_t bytes)
 	return g->went + bytes <= most;
 }
 
-/* How many blocks may be sent to this address now, at most k, within what all strangers may
- * get. */
+/* Takes from the credit of this address, and from that of all strangers in this second, up to
+ * k blocks that are sent to it now.  Returns the number of blocks. */
 static uint32_t
 blocks_now(struct strangers *s, uint64_t now_us, struct stranger *g, uint32_t k)
 {
@@ -291,7 +291,8 @@ hear_again(struct strangers *s, uint64_t now_us, uint32_t entry, const struct bl
 	g->bits += guess_bits(n, k, r);
 	if (g->bits >= (s->nblocks <= SMALL_BLOCKS ? SMALL_PROOF_BITS : PROOF_BITS))
 		return proved(s, entry, a);
-	/* The chunk has few blocks, or few of the sample arrived. */
+	/* The proof is not complete yet: the chunk has few blocks, or few of the sample
+	 * arrived. */
 	return begin_sample(s, now_us, g, g->chunk, lacks, a);
 }
 

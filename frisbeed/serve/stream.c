@@ -13,7 +13,7 @@
 enum {
 	TICK_US = 50000,
 	LINES_A_SECOND = 20, /* log lines about clients; more are only counted */
-	LINGER_US = 1000000, /* served alone, after it has left */
+	LINGER_US = 1000000, /* a stream goes on this long after its clients are done */
 	ASIDE_EVERY_US = 1000000,
 };
 
@@ -21,13 +21,13 @@ enum {
 struct running {
 	const struct stream *s;
 	struct tally last;
-	int member; /* of the budget; -1: none */
-	uint64_t share;
+	int member; /* number in the budget; -1: none */
+	uint64_t share; /* of the budget, bits a second */
 	uint64_t lines_us;
 	unsigned lines, left_out;
-	uint64_t left_us;   /* 0: it has not left */
+	uint64_t left_us;   /* when a client left last; 0: none has left */
 	uint64_t enough_us; /* when --until came true; 0: not yet */
-	uint64_t aside_us;  /* when the table of clients was told who is set aside */
+	uint64_t aside_us;  /* when the table of clients was last told who is set aside */
 };
 
 /* May one more line be written?  Strangers must not fill the log. */

@@ -1,5 +1,5 @@
 /* tally.c: sums the statistics of a session's engines (tally.h).  Streams add to a tally in their
- * own threads, serve_stats.c reads it in any; a lock keeps the sums together. */
+ * own threads, serve_stats.c reads it in any; a lock keeps the sums consistent. */
 #include "frisbeed/serve/tally.h"
 
 #include <string.h>
@@ -46,7 +46,7 @@ add_server(
 	a->proactive += b->proactive - c->proactive;
 	a->congestions += b->congestions - c->congestions;
 	a->rate_reductions += b->rate_reductions - c->rate_reductions;
-	/* Those of one engine may have come and gone between two of its calls. */
+	/* The clients of one engine may have come and gone between two of its calls. */
 	if (a->clients_max < b->clients_max)
 		a->clients_max = b->clients_max;
 	if (a->clients_max < a->clients)

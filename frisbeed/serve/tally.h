@@ -1,6 +1,7 @@
-/* tally.h: the statistics of a session, summed over whatever serves it.
+/* tally.h: the statistics of a session, summed over all its engines.
  *
- * Engines add what has changed since they did so last.  Several threads. */
+ * Each stream adds what has changed in its engine since it did so last.  Any thread may call
+ * these functions. */
 #ifndef FRISBEED_SERVE_TALLY_H
 #define FRISBEED_SERVE_TALLY_H
 
@@ -10,9 +11,9 @@
 
 struct tally {
 	struct server_stats server;
-	uint64_t stalls; /* the kernel had no room */
-	uint64_t rate;   /* bits a second, blocks on the wire: lately */
-	uint64_t limit;  /* the sum of what its senders may send; 0: no limit */
+	uint64_t stalls; /* how often the kernel had no room for a packet */
+	uint64_t rate;   /* of blocks on the wire between the last two samples, bits a second */
+	uint64_t limit;  /* the sum of what its streams may send, bits a second; 0: no limit */
 };
 
 struct tally_box {
@@ -21,22 +22,26 @@ struct tally_box {
 	uint64_t rate_us, rate_blocks; /* of the last sample */
 };
 
+/* Make a tally of zeros, and release what it holds. */
 void tally_init(struct tally_box *);
 void tally_fini(struct tally_box *);
-/* Add the difference of two statistics of one engine. */
+/* Adds the difference between two statistics of one engine. */
 void tally_add(struct tally_box *, const struct tally *now, const struct tally *before);
+/* Copies the sums. */
 struct tally tally_get(struct tally_box *);
-/* To be called once a second: `rate` is that since the last sample. */
+/* Computes `rate` since the last sample, and copies the sums.  To be called once a second. */
 struct tally tally_sample(struct tally_box *, uint64_t now_us);
-/* a += b, for a sum over sessions. */
+/* Adds a tally to the first one, for a sum over sessions. */
 void tally_sum(struct tally *, const struct tally *);
 
+/* The number of blocks and parity blocks that were sent. */
 static inline uint64_t
 tally_packets(const struct tally *t)
 {
 	return t->server.blocks_sent + t->server.parity_sent;
 }
 
+/* The number of messages of clients that were heard. */
 static inline uint64_t
 tally_control(const struct server_stats *s)
 {

@@ -20,20 +20,21 @@
 enum {
 	WAKE_MS = 200,
 	PACKETS_A_TURN = 256,
-	CHECK_US = 1000000,       /* is it still the same file? */
+	CHECK_US = 1000000,       /* between two checks that the file has not changed */
 	/* after this silence a client's stream ends; the client may ask for a new one */
 	SILENT_US = 10000000,
-	LINGER_US = 2000000,      /* -T < 0, after the last stream */
+	/* with -T < 0, the session goes on this long after the last stream */
+	LINGER_US = 2000000,
 	AHEAD = 64,               /* runs read ahead for one client */
-	FULL_EVERY_US = 10000000, /* that there is no room is logged at most this often */
+	FULL_EVERY_US = 10000000, /* the log says at most this often that there is no room */
 	/* One address may have this part of all streams, but at least ADDRESS_LEAST. */
 	ADDRESS_PART = 8,
 	ADDRESS_LEAST = 4,
 };
 
-/* One client and its thread. */
 enum guest_event { GUEST_HAS_ENDED /* number n */ };
 
+/* One client and its thread. */
 struct guest {
 	bool used, served;
 	unsigned number;
@@ -46,6 +47,7 @@ struct guest {
 	struct mailbox *ended;
 };
 
+/* The session with all its clients. */
 struct hall {
 	const struct unicast *u;
 	atomic_bool stop;
@@ -54,7 +56,7 @@ struct hall {
 	struct strangers *strangers;
 	struct outage outage;
 	unsigned n;
-	bool any; /* one was served, ever */
+	bool any; /* at least one client was served */
 	uint64_t now, heard_us, check_at, full_us;
 };
 
@@ -216,8 +218,8 @@ send_sample(struct hall *h, const struct strangers_answer *a, const uint8_t to[4
 	}
 }
 
-/* A packet here from a client that has a stream came before the stream's socket was
- * connected; the client will ask again. */
+/* Answers a packet at the session's own socket.  If its sender has a stream, the packet came
+ * before the stream's socket was connected and is ignored; the client will ask again. */
 static void
 answer(struct hall *h, const uint8_t *pkt, size_t len, const uint8_t from[4],
     uint16_t port)
@@ -312,7 +314,7 @@ over(const struct hall *h)
 	return h->now > h->heard_us + (idle > 0 ? (uint64_t)idle : LINGER_US);
 }
 
-/* Mind the network as loop.c does for a session of a group. */
+/* Watches for an outage of the network as loop.c does for a session of a group. */
 static void
 mind_outage(struct hall *h)
 {
