@@ -5,12 +5,12 @@
 
 #include "tests/sim/machines.h"
 
-/* A relay and those behind it, on two networks of the same rate: it may take this share of the
- * time of two loads in sequence. */
+/* A relay and the clients behind it, on two networks of the same rate.  The run may take this
+ * share of the time of two loads in sequence. */
 #define RELAY(n, share) \
 	.clients = (n), .chunks = 32, QUICK, .relay = true, .max_overlap = (share)
 
-/* Clients that read in one recorded order, and think for 50 ms behind each read. */
+/* Clients that read in one recorded order, with a pause of 50 ms behind each read. */
 #define READERS(n, each, blocks) \
 	.readers = (n), .reads = (each), .read_blocks = (blocks), .think_us = 50000
 
@@ -170,7 +170,8 @@ const struct scenario cases[] = {
 	{ "x-relay-alone", RELAY(8, 1.05), EXT, SKEWED(START_GROUPS, 9),
 	    .restart_us = 5600000, .down_us = UINT64_C(1000000000000),
 	    .net.loss = 0.01 },
-	/* What its one client asks for comes next but two, at 0.13 s a chunk. */
+	/* A chunk that the one client behind the relay asks for comes next but two, at 0.13 s a
+	 * chunk. */
 	{ "relay-asked", RELAY(2, 0.85), .max_wait_us = 650000 },
 	{ "relay", RELAY(8, 0.9), .net.loss = 0.01 },
 	{ "relay-outage", RELAY(4, 0.9), .restart_us = 2000000, .down_us = 2000000,

@@ -11,7 +11,7 @@ enum {
 	/* UDP, IP, Ethernet, preamble and gap */
 	ENVELOPE_BYTES = 8 + 20 + 18 + 20,
 	PREFETCH_PORTS = 16,
-	SHORT_QUEUE = 64, /* packets */
+	SHORT_QUEUE = 64, /* packets that a short queue holds */
 };
 
 uint64_t
@@ -30,7 +30,8 @@ sim_fraction(uint64_t *rng)
 	return (double)(sim_random(rng) >> 11) / (double)(UINT64_C(1) << 53);
 }
 
-/* Each port has its own: what happens at one does not depend on the others. */
+/* True with probability p.  Each port has its own random numbers, so that what happens at one
+ * port does not depend on the others. */
 static bool
 chance(struct port *port, double p)
 {
@@ -52,7 +53,7 @@ link_bits(const struct net *net, unsigned port)
 	return p->own ? p->link.bits : usual_bits(net, port);
 }
 
-/* How long a state lasts in which nothing is remembered. */
+/* How long a state lasts whose end does not depend on its age: an exponential distribution. */
 static uint64_t
 lasts_ns(struct port *p, double mean_us)
 {
@@ -199,7 +200,8 @@ serial_ns(uint64_t bits, size_t len)
 	return (len + ENVELOPE_BYTES) * 8 * UINT64_C(1000000000) / bits;
 }
 
-/* Bursts pass in time, whether or not somebody sends meanwhile. */
+/* Is a packet lost that arrives now?  Bursts of losses begin and end at their times, whether
+ * or not a packet comes. */
 static bool
 is_lost(struct net *net, struct port *p, uint64_t at_ns)
 {
@@ -216,7 +218,7 @@ is_lost(struct net *net, struct port *p, uint64_t at_ns)
 	return p->bad;
 }
 
-/* When its card tells the host of what comes then. */
+/* When the card of a port tells its host of a packet that comes at this time. */
 static uint64_t
 told_ns(const struct net *net, unsigned port, uint64_t at_ns)
 {
@@ -269,12 +271,12 @@ deliver(struct net *net, unsigned port, const struct passage *way, struct packet
 		net->stats.socket_drops++;
 		return;
 	}
-	/* Nobody listens there. */
+	/* No socket listens to the second port. */
 	if (!p->second && wirext_is(pkt->bytes, pkt->len))
 		return;
 	if (net->cfg.read_ns > 0)
 		there = p->read_free_ns = there + unread + net->cfg.read_ns;
-	/* Behind the socket's queue: a late packet delays no other. */
+	/* The delay is added behind the socket's queue, so that a late packet delays no other. */
 	if (chance(p, net->cfg.late))
 		there += sim_random(&p->rng) % (net->cfg.late_us * UINT64_C(1000));
 	insert(p, told_ns(net, port, there), pkt);
@@ -282,7 +284,7 @@ deliver(struct net *net, unsigned port, const struct passage *way, struct packet
 		net->touched(net->arg, port);
 }
 
-/* There are thousands of queues, and the next packet goes behind the last of each. */
+/* Prefetches the end of a queue, where the next packet goes: there are thousands of queues. */
 static void
 prefetch_queue(const struct net *net, unsigned port)
 {

@@ -1,5 +1,5 @@
-/* net.h: a simulated switch: hosts with one port each; what one sends, all others
- * get.  A packet is serialised on its sender's link and again on each receiver's
+/* net.h: a simulated switch: each host has one port, and all other hosts get what a host
+ * sends.  A packet is serialised on its sender's link and again on each receiver's
  * (whose queue is bounded), travels for the latency, may be lost, doubled or late,
  * and is read by a host that takes its time and has a bounded socket buffer.
  * All times are nanoseconds of virtual time; all chance comes from one seed.
@@ -14,29 +14,29 @@
 #include "common/wire/wirext.h"
 
 struct net_config {
-	uint64_t port_bits;      /* a second, each way */
-	uint64_t client_bits;    /* clients' ports; 0: the same */
+	uint64_t port_bits;      /* bits a second of a port, each way */
+	uint64_t client_bits;    /* bits a second of clients' ports; 0: as port_bits */
 	uint32_t queue_bytes;    /* of a switch port */
 	uint32_t latency_us;     /* host to host */
-	double loss;             /* 0..1, for each receiver on its own */
+	double loss;             /* share lost, 0..1, for each receiver on its own */
 	double burst_us;         /* mean time of a run of losses; 0: one by one */
-	double late;             /* share of packets delayed ... */
-	uint32_t late_us;        /* ... by up to so much */
+	double late;             /* share of packets that are delayed */
+	uint32_t late_us;        /* largest delay */
 	double twice;            /* share of packets doubled */
-	uint32_t socket_packets; /* a receive buffer holds so many */
-	uint32_t read_ns;        /* a host reads one in so long */
-	/* Clients' cards tell of what came so often only, each at its own time; 0: at
-	 * once.  Great crowds take a fifth of the time with it. */
+	uint32_t socket_packets; /* packets that a receive buffer holds */
+	uint32_t read_ns;        /* time in which a host reads a packet */
+	/* Clients' network cards report packets only at this interval, each card at its own time;
+	 * 0: at once.  With it, runs with very many clients take a fifth of the time. */
 	uint32_t gather_us;
 };
 
-/* One port's own link; what is 0 is as everybody's. */
+/* One port's own link; a member that is 0 is as for all other ports. */
 struct net_link {
-	uint64_t bits;        /* a second, each way */
+	uint64_t bits;        /* bits a second, each way */
 	uint32_t queue_bytes; /* of the switch port */
-	double loss;          /* of what comes, besides: 1: it hears nothing ... */
-	double burst_us;      /* ... in runs that take so long on average */
-	double loss_up;       /* of what it sends; 1: nobody hears it */
+	double loss;          /* share lost of what comes to it; 1: it hears nothing */
+	double burst_us;      /* mean time of a run of these losses */
+	double loss_up;       /* share lost of what it sends; 1: nobody hears it */
 };
 
 struct packet {
@@ -53,14 +53,14 @@ struct arrival {
 
 struct port {
 	bool up;
-	bool bad;       /* in a burst of losses ... */
-	bool own;       /* its link is not as everybody's */
+	bool bad;       /* it is in a burst of losses */
+	bool own;       /* it has a link of its own */
 	bool mute;      /* what it sends is lost for now */
-	bool second;    /* listens to the second port, too */
-	bool deaf;      /* has left the group */
-	uint8_t network; /* its switch: others do not hear it */
-	size_t longest; /* what is longer does not pass; 0: all does */
-	uint64_t turns_ns; /* ... or not, until then */
+	bool second;    /* it listens to the second port, too */
+	bool deaf;      /* it has left the group */
+	uint8_t network; /* number of its switch; ports of other switches do not hear it */
+	size_t longest; /* bytes of the longest packet that passes; 0: all pass */
+	uint64_t turns_ns; /* when `bad` changes */
 	uint64_t rng;
 	struct net_link link;
 	uint64_t tx_free_ns, rx_free_ns, read_free_ns, told_ns;
@@ -76,28 +76,30 @@ struct net {
 	struct net_config cfg;
 	uint64_t rng;
 	struct port *ports;
-	struct arrival *queues; /* short ones, all in one place */
+	struct arrival *queues; /* the short queues of all ports, in one allocation */
 	unsigned nports;
 	struct net_stats stats;
 	/* Called for each port whose first arrival may have changed. */
 	void (*touched)(void *arg, unsigned port);
-	void *arg;
+	void *arg; /* of touched() */
 };
 
+/* The next random number, of all 64 bits. */
 uint64_t sim_random(uint64_t *rng);
-/* 0 <= x < 1 */
+/* The next random number x, 0 <= x < 1. */
 double sim_fraction(uint64_t *rng);
 
+/* Makes a network of this number of ports, and releases it. */
 void net_init(struct net *, const struct net_config *, unsigned nports, uint64_t seed);
 void net_fini(struct net *);
-/* This port has a link of its own. */
+/* Gives this port a link of its own. */
 void net_set_link(struct net *, unsigned port, const struct net_link *);
-/* A packet of `len` bytes from a port to all others of its network that are up. */
+/* Sends a packet of `len` bytes from a port to all others of its network that are up. */
 void net_send(struct net *, unsigned from, const uint8_t ip[4], const void *bytes,
     size_t len, uint64_t now_ns);
 /* When the next packet can be read; UINT64_MAX: none is under way. */
 uint64_t net_next(const struct net *, unsigned port);
-/* Read it; the caller drops it with net_drop(). */
+/* Reads the next packet of the port; the caller releases it with net_drop(). */
 struct packet *net_receive(struct net *, unsigned port);
 void net_drop(struct packet *);
 /* A port goes down: what was on its way to it is lost. */

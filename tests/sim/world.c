@@ -10,7 +10,7 @@
 
 #include "tests/sim/world_impl.h"
 
-enum { GREEDY_US = 5000 }; /* a message of each so often */
+enum { GREEDY_US = 5000 }; /* between two messages of each greedy machine */
 
 void
 world_fail(struct world *w, const char *fmt, ...)
@@ -67,7 +67,7 @@ setup_greedy(struct world *w)
 			.nchunks = w->nchunks };
 }
 
-/* What a block takes at the rate that is allowed. */
+/* The time that a block takes at the allowed rate. */
 static double
 block_us(const struct scenario *sc)
 {
@@ -148,7 +148,7 @@ note_multiple(struct multiples *m, double times)
 	m->worst = times > m->worst ? times : m->worst;
 }
 
-/* How long it took, of what it takes alone. */
+/* Sums up the clients' times as multiples of the time that each takes alone. */
 static void
 sum_multiples(const struct world *w, struct outcome *out)
 {
@@ -175,7 +175,7 @@ sum_multiples(const struct world *w, struct outcome *out)
 		all[k]->mean /= n[k] > 0 ? n[k] : 1;
 }
 
-/* Sorts the times. */
+/* Sums up the clients' times, sorts them, and returns their number. */
 static uint32_t
 sum_times(const struct world *w, struct outcome *out, uint64_t *times)
 {
@@ -198,7 +198,7 @@ sum_times(const struct world *w, struct outcome *out, uint64_t *times)
 	return n;
 }
 
-/* Those with which nothing is wrong. */
+/* Sums up the times of clients with which nothing is wrong. */
 static void
 sum_clean(const struct world *w, struct outcome *out)
 {
@@ -221,7 +221,7 @@ sum_clean(const struct world *w, struct outcome *out)
 			out->least_heard = w->nodes[i].heard_share;
 }
 
-/* How many must end, and end well. */
+/* How many clients must end, and end well. */
 static uint32_t
 clients_due(const struct world *w)
 {
@@ -290,7 +290,8 @@ void
 world_run(const struct scenario *sc, uint64_t seed, bool traced, struct outcome *out)
 {
 	struct world w = { .sc = sc, .out = out, .trace = traced };
-	/* Long enough for the worst of the cases; who is not done then hangs. */
+	/* This is long enough for the worst of the cases: a client that is not done by then
+	 * hangs. */
 	uint64_t limit_ns = (UINT64_C(600) + sc->chunks * UINT64_C(20)) * 1000000000;
 
 	memset(out, 0, sizeof *out);

@@ -1,6 +1,7 @@
-/* world_arrival.c: an image that still comes to its server: to the first one a chunk each
- * arrival_us, in an order that is drawn, and to a relay's as its client has them.
- * world_server.c calls this at each of the server's turns, world_relay.c for a relay. */
+/* world_arrival.c: an image that still comes to its server.  To the first server a chunk comes
+ * each arrival_us, in an order that is drawn; to a relay's server each chunk comes when its
+ * client has it. world_server.c calls this at each of the server's turns, world_relay.c for a
+ * relay, in the program's only thread. */
 #include <assert.h>
 #include <stdlib.h>
 

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DAMAGED_MOST = 3 }; /* four times, and the server's own copy would be the reason */
-/* Clients that can take blocks get one so often.  Of more than that, a link loses too
- * much for a load to end in the time that a run may take. */
+/* A chunk damaged four times would mean that the server's own copy is damaged. */
+enum { DAMAGED_MOST = 3 };
+/* FED_NS: a client that can take blocks must get one at least this often.  HOPELESS: a link
+ * that loses a larger share than this loses too much for a load to end in the time that a run
+ * may take. */
 #define FED_NS (UINT64_C(5000000000))
 static const double HOPELESS = 0.8;
 
@@ -41,7 +43,7 @@ damage(struct world *w, struct node *nd, uint32_t buf, uint32_t blocks)
 	memset(sh->parity, 0, sizeof sh->parity);
 	struct blockmap all = blockmap_range(0, blocks);
 	sh->have = blockmap_minus(all, &bad);
-	/* world_check_store() sees that only those are stored again. */
+	/* world_check_store() checks that only these blocks are stored again. */
 	w->out->damaged += blockmap_count(&bad);
 	if (client_again(nd->engine, w->now_ns / US, buf, &bad) != 0)
 		world_fail(w, "chunk %u was given up", sh->chunk);
@@ -169,7 +171,8 @@ client_begin(struct world *w, struct node *nd, uint32_t port)
 		w->net.ports[port].longest = WIRE_PACKET_MAX;
 }
 
-/* It begins to load, or to load what another server has: then nothing was written. */
+/* Notes that a client begins to load, and checks that it had written nothing if it begins
+ * again, with the image of another server. */
 static void
 note_image(struct world *w, struct node *nd, uint32_t port)
 {
@@ -228,9 +231,10 @@ client_speaks(struct world *w, struct node *nd, uint32_t port)
 		world_fail(w, "client %u has a deadline and nothing to say", port);
 }
 
-/* Who hears more than half of what is sent, and has room for it, gets something, when
- * at least half of what it says is heard: a JOIN is said some 13 times in 5 s, and of
- * ten links that lose 0.9 of that two or three lose all of them. */
+/* Checks that a client gets something at least every FED_NS, if it hears more than half of
+ * what is sent and has room for it, and if at least half of what it sends is heard.  The last
+ * condition is needed because a JOIN is sent some 13 times in 5 s, and of ten links that lose
+ * 0.9 of what is sent, two or three lose all of these. */
 static void
 check_fed(struct world *w, struct node *nd, uint32_t port)
 {
@@ -297,7 +301,7 @@ world_is_clean(const struct world *w, uint32_t client)
 	return client >= w->sc->bad_clients && client >= w->sc->crashes;
 }
 
-/* Something of all that can be wrong with a machine's link. */
+/* Draws what is wrong with the link of a bad client. */
 static struct net_link
 draw_link(struct world *w)
 {

@@ -98,7 +98,7 @@ world_reschedule(struct world *w, uint32_t port)
 	else if (port <= w->sc->clients)
 		world_clock_set(
 		    w, port, client_next_ns(w, &w->nodes[port - 1], port));
-	/* The others say themselves when. */
+	/* The machines at all other ports set their next turns themselves. */
 }
 
 void
@@ -107,7 +107,7 @@ world_touched(void *arg, unsigned port)
 	struct world *w = arg;
 	uint64_t at = net_next(&w->net, port);
 
-	/* Strangers look at what came when they speak. */
+	/* Strangers take what came at the turns when they send. */
 	if (at < w->key[port] && !world_is_foe(w, port))
 		world_clock_set(w, port, at);
 }

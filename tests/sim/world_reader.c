@@ -1,16 +1,18 @@
 /* world_reader.c: clients that read the image while it comes, all in one recorded order, as
  * machines do that boot from it at the same time.
  *
- * A reader reads some blocks, thinks, and reads the next ones.  What it has, since its chunk is
- * complete or since the blocks came for itself or for another reader, it reads at once.
- * world_client.c calls this at the turns of a client and for what its engine hands out. */
+ * A reader reads some blocks, thinks, and reads the next ones.  Blocks that it has, because
+ * their chunk is complete or because they came for itself or for another reader, it reads at
+ * once. world_client.c calls this at the turns of a client and for what its engine hands out,
+ * in the program's only thread. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/sim/world_impl.h"
 
-/* The order is the same for all, and in every run of a seed: no part of w->rng. */
+/* Draws the order in which readers read.  It is the same for all readers and in every run of a
+ * seed, because it does not use w->rng. */
 static void
 draw_order(struct world *w, uint64_t seed)
 {
@@ -77,7 +79,7 @@ world_reader_hears(struct world *w, struct node *nd, const struct client_store *
 	blockmap_add(&nd->early[st->chunk], &those);
 }
 
-/* What the next read still lacks. */
+/* The blocks that the next read still lacks. */
 static struct blockmap
 lack(const struct world *w, const struct node *nd)
 {
@@ -89,7 +91,7 @@ lack(const struct world *w, const struct node *nd)
 	return blockmap_minus(need, &nd->early[r->chunk]);
 }
 
-/* It has what it waited for. */
+/* A reader has what it waited for: notes the time of the read. */
 static void
 end_read(struct world *w, struct node *nd)
 {

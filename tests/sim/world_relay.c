@@ -4,7 +4,8 @@
  * Its server begins when its client knows the image, and is told of each chunk that the client
  * has written.  A chunk that is asked for by itself before it has come is urgent for the
  * client.  world.c calls this at the beginning of a run, world_client.c at the turns of the
- * first client, world_server.c when the relay's server has heard something. */
+ * first client, world_server.c when the relay's server has heard something; all in the
+ * program's only thread. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +13,9 @@
 #include "tests/sim/world_impl.h"
 
 enum {
-	RELAY_CLIENT = 1,     /* port of its client */
-	BEHIND_RELAY = 1,     /* the other network */
-	RELAY_SESSION = 2000, /* far from those of the other servers */
+	RELAY_CLIENT = 1,     /* port of the relay's client */
+	BEHIND_RELAY = 1,     /* number of the network behind the relay */
+	RELAY_SESSION = 2000, /* far from the sessions of the other servers */
 };
 
 void
@@ -57,7 +58,7 @@ world_relay_step(struct world *w, uint32_t port)
 	world_reschedule(w, w->relay.port);
 }
 
-/* For a chunk that was asked for then; 0: nobody has. */
+/* A chunk has come that was asked for at this time (0: it was not): adds its waiting time. */
 static void
 note_wait(struct world *w, uint64_t asked_ns)
 {

@@ -1,11 +1,11 @@
-/* world_rival.c: the other server of two on one group: it begins later, at a port of its own
- * with an address, a session and an identity of its own, hears everything, and serves who
- * asks it. */
+/* world_rival.c: the second of two servers on one group: it begins later, at a port of its own
+ * with an address, a session and an identity of its own, hears everything, and serves every
+ * client that asks it.  The other files of the world call it, in the program's only thread. */
 #include <string.h>
 
 #include "tests/sim/world_impl.h"
 
-/* Far from those of the first one's runs. */
+/* The session is far from those of the first server's runs. */
 enum { OTHER_IMAGE = OWN_IMAGE + 1, RIVAL_SESSION = 1000 };
 
 void

@@ -14,7 +14,7 @@ world_name(const struct world *w, const struct host *h)
 	return h == &w->server ? "server" : h == &w->rival ? "rival" : "relay";
 }
 
-/* Has the server heard of one? */
+/* Has the server heard of a client that does not know the extension? */
 static bool
 old_client_is_there(const struct world *w, const struct host *h)
 {
@@ -68,7 +68,8 @@ send_pack(struct world *w, struct host *h, const struct server_out *out)
 	    WIREXT_DATA_HEADER_BYTES + (size_t)out->count * WIRE_BLOCK_BYTES);
 }
 
-/* Blocks that somebody waits for: of a chunk that is here, in the empty end, too. */
+/* Sends blocks that somebody waits for, of a chunk that is here; they may lie in its empty
+ * end, too. */
 static void
 send_urgent(struct world *w, struct host *h, const struct server_out *out)
 {
@@ -199,7 +200,7 @@ server_returns(struct world *w, struct host *h)
 	h->restart_ns = 0;
 }
 
-/* It dies, comes back, or its file is replaced; false: it is down. */
+/* Lets the server die or come back, or replaces its file, when it is time.  False: it is down. */
 static bool
 server_fate(struct world *w, struct host *h)
 {

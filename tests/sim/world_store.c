@@ -38,7 +38,8 @@ world_label(uint8_t to[9], uint32_t chunk, uint32_t id, uint8_t image)
 	wr_u8(&w, image);
 }
 
-/* Different ones of the group, and where a block of it is missing. */
+/* Checks that the parities of a group are different ones, and that each lies where a block of the
+ * group is missing. */
 static void
 check_parity(
     struct world *w, struct shadow *sh, const struct client_store *st, uint32_t id)
@@ -95,7 +96,7 @@ store_one(struct world *w, struct shadow *sh, uint32_t chunk, uint32_t block)
 	blockmap_set(&sh->have, block);
 }
 
-/* Those that did not come must be empty. */
+/* Checks that blocks which the engine says are zeros, and which did not come, are empty. */
 static void
 check_zeros(struct world *w, struct shadow *sh, const struct client_store *st)
 {
@@ -108,8 +109,8 @@ check_zeros(struct world *w, struct shadow *sh, const struct client_store *st)
 	}
 }
 
-/* Of two servers, the client loads what one of them has; which one shows in the first
- * data that it stores, when it could choose. */
+/* With two servers, the client loads the image of one of them.  If it could choose, the first
+ * data that it stores shows which one. */
 static void
 check_image(struct world *w, struct node *nd, const uint8_t *data, bool is_parity)
 {
@@ -157,7 +158,6 @@ world_check_store(struct world *w, struct node *nd, const struct client_store *s
 	}
 }
 
-/* Is the chunk all there, and does the engine know where parity lies? */
 bool
 world_whole(const struct node *nd, uint32_t buf, uint32_t blocks)
 {

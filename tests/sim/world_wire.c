@@ -1,12 +1,14 @@
-/* world_wire.c: the rules of what may be said, and when: no client speaks before it has
- * joined, the server sends what was asked for and no faster than it may. */
+/* world_wire.c: the rules of what may be sent, and when: a client sends nothing before it has
+ * joined, and the server sends only what was asked for, and no faster than it may.  The other
+ * files of the world call it, in the program's only thread. */
 #include "tests/sim/world_impl.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Who asks, or leaves, has joined: the server counts its clients. */
+/* Checks that a client that asks for something, or leaves, has joined: the server counts its
+ * clients. */
 static void
 check_joined(struct world *w, uint32_t port, const struct wire_msg *m)
 {
@@ -63,7 +65,7 @@ world_transmit(
 	net_send(&w->net, port, ip, pkt, len, w->now_ns);
 }
 
-/* Every message but joins and leaves. */
+/* Counts every message but joins and leaves. */
 static void
 count_chatter(struct world *w)
 {
@@ -94,7 +96,7 @@ note_asked_ext(struct world *w, struct host *h, const struct packet *pkt)
 
 	if (wirext_get(&m, pkt->bytes, pkt->len, &e) != 0)
 		world_fail(w, "the server got a bad packet: %s", e.text);
-	/* These belong to joining. */
+	/* Messages that acknowledge MTU probes belong to joining. */
 	if (m.kind == WIREXT_MTU_ACK)
 		w->out->fits++;
 	else
@@ -103,7 +105,7 @@ note_asked_ext(struct world *w, struct host *h, const struct packet *pkt)
 		note_wanted(w, h, &m.u.want.map);
 }
 
-/* What a stranger may have asked for: not worth a look at the details. */
+/* Notes that a stranger may have asked for any block, without a look at its message. */
 static void
 note_foe_asked(struct world *w, struct host *h, const struct packet *pkt)
 {
@@ -188,8 +190,8 @@ setup_pace(const struct host *h, struct pace *p, uint64_t window_us)
 	const struct server_config *cfg = &h->cfg;
 
 	p->window_ns = window_us * US;
-	/* Those on the grid, one more at its end, one that began a gap late, and before
-	 * that the rest of one that had nothing to send for a while. */
+	/* Bursts in the window: those on the grid, one more at its end, one that began a gap
+	 * late, and before it the rest of a burst that had nothing to send for a while. */
 	p->most = (window_us / cfg->gap_us + 3) * cfg->burst;
 	p->sent_ns = calloc(p->most, sizeof *p->sent_ns);
 	assert(p->sent_ns != NULL);
