@@ -9,7 +9,7 @@
 
 enum { MS = 1000, S = 1000 * MS, BARE_CHUNKS = 64, BARE_BUFFERS = 32 };
 
-/* Loading 64 chunks in order into 32 buffers; of a server with the extension. */
+/* A client that loads 64 chunks in order into 32 buffers.  ext: its server has the extension. */
 static inline struct client *
 bare_client(bool ext, bool unpaced, uint32_t clients)
 {
@@ -45,7 +45,7 @@ bare_client(bool ext, bool unpaced, uint32_t clients)
 	return c;
 }
 
-/* This chunk has begun: blocks [0, blocks) are here, and its pass is over. */
+/* Begins this chunk: blocks [0, blocks) of it are here, and its pass is over. */
 static inline struct client_buffer *
 bare_begin(struct client *c, uint32_t chunk, uint32_t blocks)
 {

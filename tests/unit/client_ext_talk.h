@@ -1,5 +1,5 @@
-/* client_ext_talk.h: a client's engine that has been answered by a server with the
- * extension; what it hears and says then, in time that we set. */
+/* client_ext_talk.h: a client's engine that a server with the extension has answered, what
+ * the engine hears, and what it says.  The test sets the time. */
 #ifndef TESTS_UNIT_CLIENT_EXT_TALK_H
 #define TESTS_UNIT_CLIENT_EXT_TALK_H
 
@@ -26,7 +26,8 @@ hears(struct client *c, uint64_t now, struct wirext_msg m, struct client_store *
 	    c, now, pkt, wirext_put(&m, pkt, sizeof pkt), server_ip, st);
 }
 
-/* A client that was answered: CHUNKS chunks; with cfg.ext, and these flags of wirext.h. */
+/* A client whose JOIN was answered: the image has CHUNKS chunks.  With cfg.ext the answer has
+ * these flags (wirext.h). */
 static inline struct client *
 join(const struct client_config *cfg, uint32_t flags)
 {
@@ -72,7 +73,7 @@ make_client(bool parity)
 	return join(&cfg, WIREXT_CAN_PARITY);
 }
 
-/* A block of the base protocol comes from this address: is it stored? */
+/* Gives the client a block of the base protocol from this address.  True: it is to be stored. */
 static inline bool
 block_from(struct client *c, uint64_t now, uint32_t chunk, uint32_t block,
     const uint8_t from[4])
@@ -93,9 +94,9 @@ block_comes(struct client *c, uint64_t now, uint32_t chunk, uint32_t block)
 	return block_from(c, now, chunk, block, server_ip);
 }
 
-/* What is asked for by requests of the base protocol. */
+/* What a client asks for by requests of the base protocol. */
 struct asked {
-	uint32_t blocks; /* of one chunk, */
+	uint32_t blocks; /* of one chunk, in `messages` messages */
 	unsigned messages;
 	unsigned others; /* messages that ask for other chunks */
 };

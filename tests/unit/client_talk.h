@@ -1,5 +1,5 @@
-/* client_talk.h: a client's engine for tests in which time is a number that we set,
- * what is said to it, and what it says. */
+/* client_talk.h: a client's engine, what it hears, and what it says.  Time is a number that the
+ * test sets. */
 #ifndef TESTS_UNIT_CLIENT_TALK_H
 #define TESTS_UNIT_CLIENT_TALK_H
 
@@ -77,7 +77,8 @@ block_from(struct client *c, uint64_t now, uint32_t chunk, uint32_t block,
 	return input(c, now, &m, from, st);
 }
 
-/* Blocks [first, last] of a chunk; how many of them were to be stored. */
+/* Gives the client blocks [first, last] of a chunk.  Returns how many of them are to be
+ * stored. */
 static inline uint32_t
 blocks(struct client *c, uint64_t now, uint32_t chunk, uint32_t first, uint32_t last)
 {
@@ -101,7 +102,7 @@ heard_request(struct client *c, uint64_t now, uint32_t chunk)
 	input(c, now, &m, other, &st);
 }
 
-/* The next packet; false: there is none. */
+/* Takes the next packet that the client sends.  False: there is none. */
 static inline bool
 says(struct client *c, uint64_t now, struct wire_msg *m)
 {
@@ -131,7 +132,8 @@ is_silent(struct client *c, uint64_t now)
 	return !says(c, now, &m) && client_deadline(c, now) > now;
 }
 
-/* The server is named, so a silence is no reason to ask who else is there. */
+/* A client that loads an image.  Its server is named, so that silence is no reason to ask for
+ * other servers. */
 static inline struct client *
 loading(uint32_t buffers, uint32_t chunks)
 {

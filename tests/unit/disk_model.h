@@ -1,5 +1,5 @@
 /* disk_model.h: a disk that is an array, with runs of noise and of zeros, and images of it in the
- * temporary directory of scratch.h; and what deltas make of it. */
+ * temporary directory of scratch.h; and what deltas change on it. */
 #ifndef TESTS_UNIT_DISK_MODEL_H
 #define TESTS_UNIT_DISK_MODEL_H
 
@@ -41,7 +41,7 @@ fill(struct model *m, uint64_t from, uint64_t n, bool zero)
 	}
 }
 
-/* Runs of any length, every fifth one zeros. */
+/* Fills the model with runs of any length, every fifth of zeros. */
 static inline void
 make_model(struct model *m, unsigned runs)
 {
@@ -101,10 +101,11 @@ feed_next(void *arg, struct window *w, void *buf, struct err *e)
 /* The codec of the images that are written. */
 static struct codec_choice codec;
 
-/* What their chunks have room for. */
+/* The seal that the chunks of these images have room for. */
 static struct seal_config sealing;
 
-/* What the next one says that it is, by UUID, and, when it is a delta, is one of. */
+/* The states that the next image names by UUID: its own, and, when it is a delta, that of its
+ * base. */
 static struct ext_state model_state, model_base;
 
 static inline void
@@ -141,7 +142,7 @@ write_image(const char *name, const struct model *m, bool delta, struct rangeset
 	fclose(f);
 }
 
-/* Does the set contain what the model stores? */
+/* Does the set contain exactly the sectors that the model stores? */
 static inline bool
 same_set(const struct rangeset *set, const struct model *m)
 {
@@ -157,7 +158,7 @@ same_set(const struct rangeset *set, const struct model *m)
 	return true;
 }
 
-/* What a delta does to the model. */
+/* Applies a delta to the model. */
 static inline void
 apply(struct model *m, const struct model *delta, const struct rangeset *freed)
 {
@@ -173,7 +174,7 @@ apply(struct model *m, const struct model *delta, const struct rangeset *freed)
 	}
 }
 
-/* Ranges of what the delta does not store. */
+/* Makes a set of ranges that the delta does not store. */
 static inline void
 free_some(struct rangeset *freed, const struct model *delta)
 {

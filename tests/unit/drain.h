@@ -1,10 +1,10 @@
-/* drain.h: all that a server engine has to send now. */
+/* drain.h: takes all blocks that a server's engine has to send now. */
 #ifndef TESTS_UNIT_DRAIN_H
 #define TESTS_UNIT_DRAIN_H
 
 #include "frisbeed/server/server.h"
 
-/* Read at once all that may be read. */
+/* Tells the engine that all runs that it may read have been read. */
 static inline void
 read_all(struct server *s)
 {
@@ -14,7 +14,8 @@ read_all(struct server *s)
 		server_read_done(s, run.buf);
 }
 
-/* The blocks that go out, as chunk * 1024 + block; the first `max` are kept. */
+/* Takes the blocks that the engine sends now, as chunk * 1024 + block.  Keeps the first `max`,
+ * and returns the number of kept ones. */
 static inline uint32_t
 drain(struct server *s, uint64_t now, uint32_t *blocks, uint32_t max)
 {

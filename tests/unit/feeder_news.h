@@ -1,4 +1,4 @@
-/* feeder_news.h: what a client's feeder says through its mailbox. */
+/* feeder_news.h: takes the events of a client's feeder from its mailbox. */
 #ifndef TESTS_UNIT_FEEDER_NEWS_H
 #define TESTS_UNIT_FEEDER_NEWS_H
 
@@ -10,14 +10,14 @@
 
 static struct mailbox *box;
 
-/* What the feeder says next; what == UINT32_MAX: nothing. */
+/* Waits for the next event of the feeder.  `what` is UINT32_MAX when none comes. */
 static inline struct event
 news(void)
 {
 	struct pollfd fd = { .fd = mailbox_fd(box), .events = POLLIN };
 	struct event ev;
 
-	/* What was taken before may still make it readable. */
+	/* An event that was taken before may still make the descriptor readable. */
 	while (!mailbox_take(box, &ev))
 		if (poll(&fd, 1, 20000) != 1)
 			return (struct event){ UINT32_MAX, 0 };

@@ -1,4 +1,4 @@
-/* feeder_onto.h: a client's feeder with a target behind it, as a load has them. */
+/* feeder_onto.h: makes a client's feeder with a target behind it, as a load does. */
 #ifndef TESTS_UNIT_FEEDER_ONTO_H
 #define TESTS_UNIT_FEEDER_ONTO_H
 

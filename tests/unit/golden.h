@@ -8,7 +8,7 @@
 
 enum { GOLDEN_MAX_BYTES = 8 << 20 };
 
-/* The whole image, to be freed; NULL when it is missing. */
+/* Reads a whole image, which the caller frees.  NULL: it is missing. */
 static inline uint8_t *
 golden_load(const char *name, size_t *len)
 {

@@ -1,5 +1,5 @@
-/* memdisk.h: a disk in memory, with a sector that cannot be read if wanted; and
- * a few ways to make and mend partition tables on it. */
+/* memdisk.h: a disk in memory, which may have a sector that cannot be read, and functions that
+ * make and mend partition tables on it. */
 #ifndef TESTS_UNIT_MEMDISK_H
 #define TESTS_UNIT_MEMDISK_H
 
@@ -78,7 +78,7 @@ poke(uint8_t *p, uint64_t v, size_t bytes)
 		p[i] = (uint8_t)(v >> 8 * i);
 }
 
-/* Give the GPT header at lba, and its array, the checksums that they need. */
+/* Gives the GPT header at lba, and its array of entries, the right checksums. */
 static inline void
 gpt_mend(struct mem *m, unsigned ss, uint64_t lba)
 {
@@ -96,7 +96,7 @@ gpt_mend(struct mem *m, unsigned ss, uint64_t lba)
 	poke(h + 16, crc32(0, h, (uInt)len), 4);
 }
 
-/* The i-th entry of the MBR or EBR at lba, with the signature. */
+/* Writes the i-th entry of the MBR or EBR at lba, and its signature. */
 static inline void
 mbr_put(
     struct mem *m, uint64_t lba, int i, uint8_t type, uint32_t first, uint32_t count)

@@ -1,5 +1,5 @@
-/* one_chunk.h: a chunk of a small image, with digests, zero windows among the others.
- */
+/* one_chunk.h: makes a chunk of a small image, with digests, and with windows of zeros among the
+ * others. */
 #ifndef TESTS_UNIT_ONE_CHUNK_H
 #define TESTS_UNIT_ONE_CHUNK_H
 

@@ -1,5 +1,5 @@
 /* ptables.h: disks with partition tables that sfdisk and sgdisk made, for the tests of
- * partition tables, and what is read from them. */
+ * partition tables, and functions that read them. */
 #ifndef TESTS_UNIT_PTABLES_H
 #define TESTS_UNIT_PTABLES_H
 
@@ -11,7 +11,7 @@
 enum { MBR_SECTORS = 20000, GPT_SECTORS = 20000 };
 
 static struct err e;
-static struct ptable t; /* of the last read */
+static struct ptable t; /* the table that was read last */
 
 static inline bool
 have(const char *tool)
@@ -22,7 +22,7 @@ have(const char *tool)
 	return false;
 }
 
-/* Read the table of a disk, which is closed. */
+/* Reads the table of a disk, and closes the disk. */
 static inline int
 read_disk(struct disk *d)
 {
@@ -49,7 +49,7 @@ read_mem(struct mem *m)
 	return read_disk(mem_disk(m, DISK_FILE, 512));
 }
 
-/* ERR_FORMAT with these words in it? */
+/* Is the result ERR_FORMAT, with these words in its error and an empty table? */
 static inline bool
 is_bad(int rc, const char *words)
 {
@@ -61,7 +61,7 @@ is_bad(int rc, const char *words)
 	return ok;
 }
 
-/* A whole file in memory. */
+/* Reads a whole file into memory. */
 static inline struct mem
 load(const char *name)
 {
@@ -84,7 +84,7 @@ overlap(struct range a, struct range b)
 	return a.off < b.off + b.len && b.off < a.off + a.len;
 }
 
-/* What ptable.h promises of every table. */
+/* Does the table hold what ptable.h promises of every table? */
 static inline bool
 is_sound(uint64_t bytes)
 {
@@ -108,7 +108,7 @@ is_sound(uint64_t bytes)
 	return range_within(t.usable, sectors) && rangeset_contains(&t.own, 0);
 }
 
-/* What ptable_set_type() says. */
+/* Calls ptable_set_type() for a partition of this disk, and returns its result. */
 static inline int
 try_type(const char *name, unsigned number, unsigned code)
 {
@@ -127,7 +127,8 @@ set_type(const char *name, unsigned number, unsigned code)
 	return try_type(name, number, code) == 0;
 }
 
-/* Three primary partitions, of which the second is active, and three logical. */
+/* Makes a disk with three primary partitions, of which the second is active, and three logical
+ * ones. */
 static inline bool
 make_mbr(const char *name, char type)
 {
@@ -142,8 +143,8 @@ make_mbr(const char *name, char type)
 		   MBR_SECTORS * 512u, name, type, name) == 0;
 }
 
-/* sgdisk sleeps for a second whenever it has written: all disks at once.  The
- * disk "all" has a partition of every type that we know. */
+/* Makes all disks with a GPT at the same time, because sgdisk sleeps for a second whenever it has
+ * written.  The disk "all" has a partition of every known type. */
 static inline bool
 make_gpt(void)
 {

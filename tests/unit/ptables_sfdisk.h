@@ -1,4 +1,5 @@
-/* ptables_sfdisk.h: does sfdisk see the partitions that we saw? */
+/* ptables_sfdisk.h: compares the partitions that were read into `t` with those that sfdisk
+ * sees. */
 #ifndef TESTS_UNIT_PTABLES_SFDISK_H
 #define TESTS_UNIT_PTABLES_SFDISK_H
 
@@ -6,8 +7,8 @@
 
 enum { FIELD_CAP = 256 };
 
-/* The value after "key=" in a line of sfdisk -d, up to a comma, into the buffer, which is
- * returned; "" if none. */
+/* Copies the value after "key=" in a line of sfdisk -d, up to a comma, into the buffer, and
+ * returns the buffer; "": there is no such key. */
 static inline const char *
 field(const char *line, const char *key, char value[FIELD_CAP])
 {
@@ -56,7 +57,7 @@ is_extended_line(const char *line)
 	return t.kind == PTABLE_MBR && (type == 5 || type == 15 || type == 0x85);
 }
 
-/* Does sfdisk see what we saw? */
+/* Does sfdisk see the partitions that are in t? */
 static inline bool
 sfdisk_agrees(const char *path)
 {

@@ -1,4 +1,4 @@
-/* sample.h: bytes of many kinds, always the same. */
+/* sample.h: bytes of several kinds, which are the same in every run. */
 #ifndef TESTS_UNIT_SAMPLE_H
 #define TESTS_UNIT_SAMPLE_H
 
@@ -16,8 +16,9 @@ rnd(unsigned n)
 	return (unsigned)((rng >> 16) % n);
 }
 
-/* Noise, few letters, steps, repeats from near and far, zeros, zeros with a
- * spot, pointers, all noise but a run, noise and text by turns. */
+/* Byte i of a sample, whose bytes before are at p.  Kinds from 0 on: noise, few letters,
+ * steps, repeats from near, zeros, zeros with rare spots, pointers, runs and noise by turns;
+ * any other kind: noise and repeats from far by turns. */
 static inline uint8_t
 sample_byte(const uint8_t *p, size_t i, unsigned kind)
 {

@@ -1,6 +1,6 @@
 /* scratch.h: a temporary directory, shell commands and loop devices for tests.
  *
- * The directory goes away when the program ends, loop devices with it.
+ * The directory and the loop devices are removed when the program ends.
  */
 #ifndef TESTS_UNIT_SCRATCH_H
 #define TESTS_UNIT_SCRATCH_H
@@ -18,7 +18,7 @@
 #include "tests/tmp.h"
 
 static char scratch_dir[128];
-static char scratch_undo[4096] = ":"; /* shell commands for the end */
+static char scratch_undo[4096] = ":"; /* shell commands that run at the end */
 
 static inline void
 skip(const char *what, const char *why)
@@ -26,7 +26,7 @@ skip(const char *what, const char *why)
 	printf("ok %d - %s # SKIP %s\n", ++t_run, what, why);
 }
 
-/* Run a shell command in the directory, without its output: its exit status. */
+/* Runs a shell command in the directory, without its output.  Returns its exit status. */
 static inline int __attribute__((format(printf, 1, 2))) sh(const char *fmt, ...)
 {
 	char cmd[4096], all[4300];
@@ -47,7 +47,7 @@ scratch_done(void)
 	sh("(%s); cd / && rm -rf %s", scratch_undo, scratch_dir);
 }
 
-/* A runner that loses its patience must not leave loop devices behind. */
+/* Cleans up when the runner ends the test by a signal, so that no loop device is left. */
 static inline void
 scratch_signal(int sig)
 {
@@ -68,7 +68,7 @@ scratch_init(void)
 	signal(SIGHUP, scratch_signal);
 }
 
-/* Do this before the directory is removed, last things first. */
+/* Adds a shell command that runs before the directory is removed.  The last one runs first. */
 static inline void
 at_end(const char *cmd)
 {
@@ -78,7 +78,7 @@ at_end(const char *cmd)
 	snprintf(scratch_undo, sizeof scratch_undo, "%.200s; %.3800s", cmd, rest);
 }
 
-/* "dir/name"; the result lasts for eight more calls. */
+/* The path of this name in the directory; it is valid for eight more calls. */
 static inline const char *
 in_scratch(const char *name)
 {
@@ -105,7 +105,8 @@ scratch_holds(const char *name, const void *bytes, size_t n)
 	return same;
 }
 
-/* Attach a loop device to a file in the directory; false when that cannot be. */
+/* Attaches a loop device to a file in the directory, and writes its name to dev.  False: this
+ * is not possible. */
 static inline bool
 loop_attach(const char *file, const char *options, char *dev, size_t cap)
 {

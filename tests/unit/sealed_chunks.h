@@ -26,7 +26,7 @@ keep(void *arg, const void *chunk, struct err *err)
 	return 0;
 }
 
-/* Chunks of zero windows: small streams. */
+/* Makes the plain chunks, of windows of zeros, so that their streams are small. */
 static inline void
 make_plain(const struct seal_config *s, uint8_t id)
 {

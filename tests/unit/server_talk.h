@@ -1,5 +1,5 @@
-/* server_talk.h: a server's engine for tests in which time is a number that we set, and
- * what clients say to it. */
+/* server_talk.h: a server's engine, and what clients say to it.  Time is a number that the test
+ * sets. */
 #ifndef TESTS_UNIT_SERVER_TALK_H
 #define TESTS_UNIT_SERVER_TALK_H
 
