@@ -48,7 +48,7 @@ claim_part(
 {
 	struct range area;
 	struct disk *d;
-	struct err ignored; /* it was only read */
+	struct err ignored; /* nothing was written to the disk */
 
 	if (disk_open(&d, target, DISK_READ, e) != 0)
 		return -1;
@@ -155,7 +155,8 @@ settle_part(struct parts *x, struct part *p, struct err *e)
 
 	if (p->known)
 		return 0;
-	/* It is refused when all is known that could be had instead. */
+	/* parts_settle() refuses the partition when all partitions that could be had instead
+	 * are known. */
 	if (found == NULL || imgtable_left_out(x->table, p->number))
 		return 0;
 	p->sectors = found->sectors;
@@ -165,7 +166,8 @@ settle_part(struct parts *x, struct part *p, struct err *e)
 	if (check_stream(x, p, e) != 0 ||
 	    install_set_only(p->in, found, described, e) != 0)
 		return -1;
-	/* Chunk 0 may have nothing of the partition, and not be fed to it. */
+	/* A partition that chunk 0 has nothing of is not fed chunk 0, and gets what its header
+	 * says here. */
 	return x->has_first ? install_only_open(p->in, &x->first, e) : 0;
 }
 
@@ -186,7 +188,8 @@ parts_settle(struct parts *x, struct err *e)
 	return 0;
 }
 
-/* A partition may become known only behind it. */
+/* Keeps what the header of the first chunk says, because a partition may become known only
+ * behind this chunk. */
 static void
 keep_first(struct parts *x, struct ext *first)
 {
