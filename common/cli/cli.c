@@ -13,17 +13,17 @@
 
 enum {
 	OPTS_MAX = 96,
-	KEY_HELP = 1000, /* when -h is the program's own */
+	KEY_HELP = 1000, /* --help; -h may be the program's own option */
 	KEY_VERSION,
 	HELP_COLUMN = 30,
 };
 
-/* All tables in one list, with what getopt_long() wants. */
+/* The options of all tables in one list, and the arguments of getopt_long() made of them. */
 struct parser {
 	const struct cli_program *prog;
 	size_t n;
 	const struct cli_opt *opt[OPTS_MAX];
-	size_t base[OPTS_MAX];
+	size_t base[OPTS_MAX]; /* bytes: where the structure that opt[i] fills begins */
 	struct option longs[OPTS_MAX + 3];
 	char shorts[2 * OPTS_MAX + 4];
 };
@@ -44,7 +44,7 @@ parser_init(struct parser *p, const struct cli_program *prog)
 
 	memset(p, 0, sizeof *p);
 	p->prog = prog;
-	p->shorts[nshort++] = ':'; /* we say what is wrong ourselves */
+	p->shorts[nshort++] = ':'; /* a missing argument makes getopt_long() return ':' */
 	for (size_t t = 0; t < CLI_TABLES_MAX && prog->tables[t].opts != NULL; t++) {
 		const struct cli_opt *o = prog->tables[t].opts;
 		for (; o->help != NULL && p->n < OPTS_MAX; o++) {
@@ -159,7 +159,7 @@ set_option(const struct cli_opt *o, void *at, const char *arg, struct err *e)
 		return 0;
 	case CLI_CALL:
 		return o->call(at, arg, e);
-	case CLI_VERSION: /* cli_parse() ends with it */
+	case CLI_VERSION: /* cli_parse() prints the version and returns */
 	case CLI_REFUSED:
 		break;
 	}
@@ -202,7 +202,7 @@ cli_parse(const struct cli_program *prog, int argc, char **argv, void *opts,
     int *operand, struct err *e)
 {
 	struct parser p;
-	struct err later, *to = e; /* the first mistake is the one that is told */
+	struct err later, *to = e; /* only the first mistake is reported */
 	enum cli_rc rc = CLI_GO, one;
 	int c;
 

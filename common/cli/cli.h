@@ -21,24 +21,25 @@ enum cli_kind {
 	CLI_SIZE,    /* uint64_t bytes at off: 64M, 1G, 512k; min..max */
 	CLI_STR,     /* const char * at off, borrowed from argv */
 	CLI_CALL,    /* call(at off, arg) */
-	CLI_VERSION, /* the same as --version */
+	CLI_VERSION, /* prints the version, as --version does */
 	CLI_REFUSED, /* known, but not available: help says why; always ERR_USAGE */
 };
 
 struct cli_opt {
-	int key;          /* its letter, or 256 and up for long names only */
+	int key;          /* the option's letter; 256 or more: it has a long name only */
 	const char *name; /* long name, NULL: none */
 	const char *arg;  /* metavariable, NULL: takes none */
 	const char *help; /* one line, lower case; NULL ends a table */
 	enum cli_kind kind;
-	size_t off; /* into the structure of this table */
-	uint64_t min, max;
+	size_t off;        /* bytes: place of the value in the structure of this table */
+	uint64_t min, max; /* range of a number; see enum cli_kind */
+	/* CLI_CALL: takes the argument into `at`; -1 with *err when the argument is wrong. */
 	int (*call)(void *at, const char *arg, struct err *);
 };
 
 struct cli_table {
 	const struct cli_opt *opts;
-	size_t base;         /* offset of its structure in the whole */
+	size_t base;         /* bytes: place of this table's structure in the one at `opts` */
 	const char *heading; /* in --help; NULL: "Options" */
 };
 
@@ -49,7 +50,7 @@ struct cli_program {
 	const char *synopsis;                    /* "[options] input output|-" */
 	const char *about;                       /* a sentence or two */
 	const char *examples;                    /* lines, each ended with \n */
-	struct cli_table tables[CLI_TABLES_MAX]; /* the first NULL opts ends them */
+	struct cli_table tables[CLI_TABLES_MAX]; /* a table whose opts is NULL ends the list */
 	/* The exit status of a failure.  When it returns 0, or is NULL, the kind of the
 	 * error decides (err_exit_status()). */
 	int (*exit_status)(const void *opts, const struct err *);
@@ -63,6 +64,7 @@ struct cli_program {
 	bool ignores_hangup;
 };
 
+/* What cli_parse() returns. */
 enum cli_rc { CLI_GO, CLI_EXIT, CLI_ERROR };
 
 /* Parse into the structure at opts.  CLI_GO: operands begin at argv[*operand].  CLI_EXIT:
@@ -72,23 +74,24 @@ enum cli_rc { CLI_GO, CLI_EXIT, CLI_ERROR };
 enum cli_rc cli_parse(const struct cli_program *, int argc, char **argv, void *opts,
     int *operand, struct err *);
 
-/* All of a main(): parse into opts, catch signals, run, close stdout, say what went
- * wrong: as "NAME: sentence" on stderr, and where there is an option --json (a
- * CLI_FLAG) that was given, as a document (failure.h); on stderr as that alone.  run()
- * gets the n operands and returns the exit status, or -1 with *err.  Returns the exit
- * status. */
+/* Do all that a main() does: parse into opts, catch signals, call run(), close stdout and
+ * report a failure.  A failure is printed as "NAME: sentence" on stderr.  If the program has
+ * an option --json (a CLI_FLAG) and it was given, the failure is also printed as a document
+ * (failure.h); a document that goes to stderr replaces the sentence.  run() gets the n
+ * operands and returns the exit status, or -1 with *err.  Returns the exit status. */
 int cli_main(const struct cli_program *, int argc, char **argv, void *opts,
     int (*run)(void *opts, char **operands, int n, struct err *));
 
-/* Occupy the descriptors 0 to 2 that are closed: no disk that is opened later becomes
- * standard error, and gets warnings written to it.  Using them fails as before. */
+/* Occupy those of the descriptors 0 to 2 that are closed, so that no disk that is opened
+ * later becomes standard error and gets warnings written to it.  Using these descriptors
+ * fails as before.  -1 (ERR_IO): /dev/null cannot be opened. */
 int cli_hold_standard(struct err *);
-/* Flush and close stdout: -1 when what was printed did not arrive. */
+/* Flush and close stdout.  -1 (ERR_IO): what was printed did not arrive. */
 int cli_close_stdout(struct err *);
-/* From now on SIGINT and SIGTERM, and SIGHUP where `hangup` says so, end the work of this
- * thread, and of those that it starts (cancel.h). */
+/* From now on SIGINT and SIGTERM end the work of this thread and of the threads that it
+ * starts (cancel.h).  hangup: SIGHUP does so, too; without it SIGHUP is ignored. */
 void cli_catch_signals(bool hangup);
-/* The owner of the work that those signals end. */
+/* The owner of the work that the signals of cli_catch_signals() end; it is static. */
 struct cancel *cli_cancel(void);
 
 #endif /* COMMON_CLI_CLI_H */

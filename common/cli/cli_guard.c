@@ -21,17 +21,17 @@
 enum {
 	GRACE_S = 3,
 	/* timeout(1) and terminals send a signal to the process and to its group, so it
-	 * arrives twice.  What comes within this time of the first signal is taken for the
-	 * same one. */
+	 * arrives twice.  A signal that comes within this time of the first one is taken for
+	 * the same signal. */
 	SAME_NS = 500000000,
 };
 
 static struct {
-	sem_t signals;
-	bool on;
+	sem_t signals; /* one for each signal that has come */
+	bool on;       /* the thread runs */
 	const char *program;
-	int report_fd;
-	pthread_mutex_t lock;
+	int report_fd;        /* -1: no JSON is wanted */
+	pthread_mutex_t lock; /* of tidy and arg */
 	void (*tidy)(void *arg);
 	void *arg;
 } guard = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -86,11 +86,11 @@ guard_main(void *arg)
 	int n;
 
 	(void)arg;
-	/* the thread was started before the program named its owner */
+	/* This thread was started before cli_catch_signals() set the owner of the work. */
 	cancel_work_for(cli_cancel());
 	wait_for_signal();
 	wait_for_grace();
-	pthread_mutex_lock(&guard.lock); /* never unlocked: nobody else may tidy up any more */
+	pthread_mutex_lock(&guard.lock); /* never unlocked: tidy() cannot be changed any more */
 	if (guard.tidy != NULL)
 		guard.tidy(guard.arg);
 	cancel_check(&e);
@@ -117,7 +117,7 @@ cli_guard_start(const char *program, int report_fd)
 	guard.report_fd = report_fd;
 	if (sem_init(&guard.signals, 0, 0) != 0)
 		return;
-	/* Other threads get the signals. */
+	/* The guard's thread inherits this mask, so other threads get the signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	guard.on = pthread_create(&thread, NULL, guard_main, NULL) == 0;

@@ -1,5 +1,5 @@
-/* cli_guard.h: a run that was told to end ends, whatever it waits for: a pipe that nobody
- * reads, a disk that does not answer.  The program has a few seconds to end in order, by
+/* cli_guard.h: a run that was told to end does end, even if it waits for a pipe that nobody
+ * reads, or for a disk that does not answer.  The program has a few seconds to end in order, by
  * cancel_check(); a second signal cuts them short.  Then the guard tidies up, says so, and
  * ends the program with status 1, without any more cleaning up, as a kill -9 would. */
 #ifndef COMMON_CLI_CLI_GUARD_H
@@ -10,7 +10,7 @@
  * guard says goes as JSON to report_fd, too, if that can be written without waiting; -1: to
  * none. */
 void cli_guard_start(const char *program, int report_fd);
-/* To be called by the handler of a signal. */
+/* The handler of a signal calls this, to tell the guard that a signal has come. */
 void cli_guard_wake(void);
 /* tidy(arg) is called before the guard ends the program, in the guard's thread and while
  * all other threads go on, so it may do little.  NULL: nothing is to be tidied up.  Returns

@@ -42,7 +42,7 @@ tell(const struct cli_program *prog, const struct err *e)
 		say(stderr, "usage: %s %s (see --help)\n", prog->name, prog->synopsis);
 }
 
-/* Returns the exit status. */
+/* Report a failure, as cli_main() promises.  Returns the exit status. */
 static int
 fail(
     const struct cli_program *prog, const void *opts, FILE *report, const struct err *e)

@@ -1,5 +1,5 @@
 /* cli_signal.c: the signals that end a program early set its struct cancel.  cli_main() calls
- * this, in the first thread; the handler runs in any. */
+ * cli_catch_signals() in the first thread; the handler runs in any thread. */
 #include <errno.h>
 #include <signal.h>
 
@@ -7,7 +7,7 @@
 #include "common/cli/cli.h"
 #include "common/cli/cli_guard.h"
 
-static struct cancel caught; /* one for all threads, whichever got the signal */
+static struct cancel caught; /* of all threads: any of them may get the signal */
 
 static void
 on_signal(int sig)
@@ -29,7 +29,8 @@ void
 cli_catch_signals(bool hangup)
 {
 	static const int signals[] = { SIGINT, SIGTERM };
-	struct sigaction sa = { .sa_handler = on_signal }; /* no SA_RESTART: wake up */
+	/* Without SA_RESTART, calls that wait end with EINTR. */
+	struct sigaction sa = { .sa_handler = on_signal };
 
 	for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
 		sigaction(signals[i], &sa, NULL);

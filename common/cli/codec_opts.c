@@ -43,7 +43,7 @@ set_windows(void *at, const char *arg, struct err *e)
 	return err_set(e, ERR_USAGE, "\"%s\": content or aligned", arg);
 }
 
-/* Above the keys of the programs' own tables. */
+/* These keys are above those of the programs' own tables. */
 enum { OPT_CODEC = 400, OPT_FAST, OPT_WINDOWS };
 
 const struct cli_opt codec_opts[] = {

@@ -5,7 +5,7 @@
 #include "common/cli/cli.h"
 #include "common/image/write/maker.h"
 
-/* --codec, -z, --fast and --windows; they fill a struct maker_choice. */
+/* --codec, -z, --fast and --windows; these options fill a struct maker_choice. */
 extern const struct cli_opt codec_opts[];
 
 #endif /* COMMON_CLI_CODEC_OPTS_H */

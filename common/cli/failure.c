@@ -1,6 +1,6 @@
 /* failure.c: a failure as JSON.  cli_main() and the programs that print reports call this
- * in the first thread; cli_guard.c calls failure_text() in its own, because it allocates
- * nothing. */
+ * in the first thread; cli_guard.c calls failure_text() in its own thread, because that
+ * function allocates nothing. */
 #include "common/cli/failure.h"
 
 const char *
@@ -53,7 +53,7 @@ int
 failure_show(const struct err *failure, int exit_status, FILE *f)
 {
 	struct json *j = json_new();
-	struct err ignored; /* there is no other place to say it */
+	struct err ignored; /* there is no other place to report it */
 
 	if (j == NULL)
 		return -1;

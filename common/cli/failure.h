@@ -9,21 +9,25 @@
 
 #include "common/base/json.h"
 
-/* "usage", "io", "damaged", "unsupported", "refused", "memory", "interrupted". */
+/* The word for a kind of error: "usage", "io", "damaged", "unsupported", "refused", "memory",
+ * "interrupted" or "absent". */
 const char *failure_kind(enum err_kind);
-/* Put these members into an object that is open. */
+/* Put the four members into an object that is open. */
 void failure_put(struct json *, const char *error, const char *kind, int exit_status);
+/* failure_put() with the sentence and the kind of this error. */
 void failure_put_err(struct json *, const struct err *, int exit_status);
-/* The members of an error are in a report that was printed: cli_main() prints no
- * document then. */
+/* To be called when a report that contains the members of this error was printed, so that
+ * cli_main() prints no second document. */
 void failure_told(struct err *);
-/* Print a document that has these members alone.  -1: it could not be written. */
+/* Print a document that has the four members alone.  -1: it could not be written, or there
+ * is no memory. */
 int failure_show(const struct err *, int exit_status, FILE *);
 /* Write the document of failure_show() into buf, without asking for memory.  The sentence
  * may have no character that JSON escapes.  Returns what snprintf() does. */
 int failure_text(
     char *buf, size_t cap, const char *error, enum err_kind, int exit_status);
-/* Print the document of a run that has nothing to say but that it succeeded. */
+/* Print the document of a run that succeeded and has nothing else to report: "ok" (true), on
+ * standard output.  Errors of json_show(), and ERR_NOMEM. */
 int failure_none_show(struct err *);
 
 #endif /* COMMON_CLI_FAILURE_H */

@@ -7,7 +7,7 @@
 #include "common/image/format/proof.h"
 #include "common/image/format/seal.h"
 
-/* Above the keys of the programs' own tables. */
+/* These keys are above those of the programs' own tables. */
 enum { OPT_SIGN = 410, OPT_ENCRYPT };
 
 const struct cli_opt seal_opts[] = {

@@ -5,9 +5,9 @@
 
 #include "common/cli/cli.h"
 
-/* --verify-key and --decrypt; offsets into struct proof_config. */
+/* --verify-key and --decrypt; the offsets are into struct proof_config. */
 extern const struct cli_opt proof_opts[];
-/* --sign and --encrypt; offsets into struct seal_config. */
+/* --sign and --encrypt; the offsets are into struct seal_config. */
 extern const struct cli_opt seal_opts[];
 
 #endif /* COMMON_CLI_IMAGE_OPTS_H */

@@ -4,7 +4,7 @@
 
 #include "common/cli/cli.h"
 
-/* Offsets into struct net_options. */
+/* The table's offsets are into struct net_options (netopts.h). */
 extern const struct cli_opt net_opts[];
 
 #endif /* COMMON_CLI_NET_OPTS_H */

@@ -48,7 +48,7 @@ show(struct progress *p, uint64_t done, uint64_t now)
 	if (p->fd < 0) {
 		terminal_line(p, done, now);
 	} else if (dprintf(p->fd, "%" PRIu64 " %" PRIu64 "\n", done, p->total) < 0) {
-		p->shown = 0; /* nobody listens any more: no reason to fail the run */
+		p->shown = 0; /* nobody reads it any more; the run does not fail */
 	}
 }
 

@@ -1,5 +1,5 @@
-/* rewrite_opts.c: the option table for images made of images.  imagedelta and imagerezip
- * refer to it in their own tables, and cli.c reads it in the first thread. */
+/* rewrite_opts.c: the option table for programs that make an image of other images.  imagedelta
+ * and imagerezip refer to it in their own tables, and cli.c reads it in the first thread. */
 #include "common/cli/rewrite_opts.h"
 
 #include <stddef.h>

@@ -4,7 +4,7 @@
 
 #include "common/cli/cli.h"
 
-/* Offsets into struct rewrite_config. */
+/* The table's offsets are into struct rewrite_config (rewrite.h). */
 extern const struct cli_opt rewrite_opts[];
 
 #endif /* COMMON_CLI_REWRITE_OPTS_H */
