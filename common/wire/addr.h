@@ -1,4 +1,4 @@
-/* addr.h: IPv4 addresses, four bytes in the order of the network, as people write them. */
+/* addr.h: IPv4 addresses (four bytes in network order), to and from text. */
 #ifndef COMMON_WIRE_ADDR_H
 #define COMMON_WIRE_ADDR_H
 
@@ -8,9 +8,9 @@
 
 enum { ADDR_TEXT_MAX = 16 };
 
-/* "10.0.0.1" to four bytes.  ERR_USAGE. */
+/* Convert "10.0.0.1" to four bytes.  ERR_USAGE: the text is no IPv4 address. */
 int addr_parse(const char *s, uint8_t addr[4], struct err *);
-/* Back, into buf. */
+/* Write the address into buf as text.  Returns buf. */
 const char *addr_text(const uint8_t addr[4], char buf[ADDR_TEXT_MAX]);
 
 #endif /* COMMON_WIRE_ADDR_H */

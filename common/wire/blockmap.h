@@ -1,4 +1,5 @@
-/* blockmap.h: a set of blocks of one chunk, a bit each. */
+/* blockmap.h: a set of blocks of one chunk, with a bit for each block.  Block numbers are 0 to
+ * WIRE_CHUNK_BLOCKS - 1. */
 #ifndef COMMON_WIRE_BLOCKMAP_H
 #define COMMON_WIRE_BLOCKMAP_H
 
@@ -15,7 +16,7 @@ struct blockmap {
 	uint64_t w[BLOCKMAP_WORDS]; /* block b: bit b % 64 of word b / 64 */
 };
 
-/* The wire's form: block b is bit b % 8 of byte b / 8. */
+/* Read the form on the wire: block b is bit b % 8 of byte b / 8. */
 static inline struct blockmap
 blockmap_get(const uint8_t bytes[WIRE_MAP_BYTES])
 {
@@ -27,6 +28,7 @@ blockmap_get(const uint8_t bytes[WIRE_MAP_BYTES])
 	return m;
 }
 
+/* Write the form on the wire. */
 static inline void
 blockmap_put(const struct blockmap *m, uint8_t bytes[WIRE_MAP_BYTES])
 {
@@ -54,7 +56,7 @@ blockmap_clear(struct blockmap *m, uint32_t b)
 	m->w[b / 64] &= ~(UINT64_C(1) << b % 64);
 }
 
-/* Blocks [first, first + count), which must lie within the chunk. */
+/* The set of blocks [first, first + count), which must lie within the chunk. */
 static inline struct blockmap
 blockmap_range(uint32_t first, uint32_t count)
 {
@@ -70,6 +72,7 @@ blockmap_range(uint32_t first, uint32_t count)
 	return m;
 }
 
+/* The blocks that are in both sets. */
 static inline struct blockmap
 blockmap_and(struct blockmap a, const struct blockmap *b)
 {
@@ -78,6 +81,7 @@ blockmap_and(struct blockmap a, const struct blockmap *b)
 	return a;
 }
 
+/* The blocks of a that are not in b. */
 static inline struct blockmap
 blockmap_minus(struct blockmap a, const struct blockmap *b)
 {
@@ -86,6 +90,7 @@ blockmap_minus(struct blockmap a, const struct blockmap *b)
 	return a;
 }
 
+/* Add the blocks of b to a. */
 static inline void
 blockmap_add(struct blockmap *a, const struct blockmap *b)
 {

@@ -1,5 +1,5 @@
-/* master.c: the four messages of the master server, to and from bytes.  mfrisbeed and clients call
- * it, in any thread. */
+/* master.c: the four messages of the master server and the verdict about an upload, to and from
+ * bytes.  mfrisbeed and clients call this, in any thread. */
 #include "common/wire/master.h"
 
 #include <string.h>
@@ -31,7 +31,7 @@ master_message_bytes(
 	return 0;
 }
 
-/* The body of a message that must be of this type. */
+/* Let r read the body of a message, which must be of the type `wanted`.  ERR_FORMAT. */
 static int
 begin_read(
     struct rd *r, const void *msg, size_t len, enum master_type wanted, struct err *e)

@@ -1,5 +1,5 @@
-/* master_proof.c: proofs in requests to a master server are made and checked.  Clients call this before
- * they ask (ask.c), mfrisbeed when it answers, each in its first thread. */
+/* master_proof.c: proofs in requests to a master server are made and checked.  Clients call this
+ * before they ask (ask.c), and mfrisbeed when it answers, each in its first thread. */
 #include "common/wire/master_proof.h"
 
 #include <openssl/crypto.h>
@@ -12,10 +12,11 @@
 
 static const uint8_t magic[4] = { 'F', 'B', 'X', 'T' };
 
-/* Where the length of the name stands; the name follows it. */
+/* The byte of a request at which the length of the name stands; the name follows the length. */
 enum { GET_NAME_LENGTH_AT = 14, PUT_NAME_LENGTH_AT = 13, LENGTH_BYTES = 2 };
 
-/* Where the proof stands in this request; 0: there is no room for one, or it is no request. */
+/* The byte at which the proof stands in this request; 0: the message is no request, or its name
+ * leaves no room for a proof. */
 static size_t
 proof_at(const void *request, size_t bytes)
 {
@@ -32,7 +33,7 @@ proof_at(const void *request, size_t bytes)
 	return length_at + LENGTH_BYTES + MASTER_PROVED_NAME_MAX;
 }
 
-/* Over the message as it is, with zeros in place of the proof itself. */
+/* Compute the HMAC over the message, with zeros in place of the HMAC itself. */
 static bool
 compute(const void *request, size_t bytes, size_t at,
     const uint8_t token[MASTER_TOKEN_BYTES], uint8_t mac[SHA256_BYTES])

@@ -20,7 +20,7 @@ parity_make(
     const uint8_t *chunk, uint32_t group, uint32_t index, uint8_t out[WIRE_BLOCK_BYTES])
 {
 	(void)chunk, (void)group, (void)index, (void)out;
-	abort(); /* nobody offers what is not there */
+	abort(); /* parity that is not available is never offered */
 }
 
 int
@@ -36,7 +36,7 @@ parity_decode(uint8_t *chunk, const uint8_t at[WIRE_CHUNK_BLOCKS], struct err *e
 
 enum {
 	K = WIREXT_GROUP_BLOCKS,
-	TABLE_BYTES = 32, /* ISA-L's, for each factor */
+	TABLE_BYTES = 32, /* of ISA-L's table for each factor */
 };
 
 bool
@@ -45,7 +45,8 @@ parity_available(void)
 	return true;
 }
 
-/* Row `index` of the code: a Cauchy matrix, so that every part of it is regular. */
+/* The factor of block j in parity block `index`.  The factors are a Cauchy matrix, all of whose
+ * square parts are regular. */
 static uint8_t
 factor(uint32_t index, uint32_t j)
 {
@@ -66,20 +67,20 @@ parity_make(
 
 	for (uint32_t j = 0; j < K; j++) {
 		row[j] = factor(index, j);
-		/* ISA-L only reads them. */
+		/* ISA-L only reads the blocks. */
 		data[j] = block_at((uint8_t *)(uintptr_t)chunk, group, j);
 	}
 	ec_init_tables(K, 1, row, tables);
 	ec_encode_data(WIRE_BLOCK_BYTES, K, 1, tables, data, to);
 }
 
-/* One group's: n blocks are missing, in whose places parity lies. */
+/* The repair of one group: n blocks are missing, and parity blocks lie in their places. */
 struct repair {
 	uint32_t n;
 	uint32_t missing[K];
-	uint8_t index[K]; /* of the parity there */
-	uint8_t *have[K]; /* the other K - n blocks ... */
-	uint32_t have_j[K];
+	uint8_t index[K]; /* of the parity block in the place of missing[i] */
+	uint8_t *have[K]; /* the other K - n blocks of the group */
+	uint32_t have_j[K]; /* the number of have[i] in the group */
 	uint8_t matrix[K * K], inverse[K * K];
 	uint8_t tables[(size_t)K * K * TABLE_BYTES];
 	uint8_t sums[K][WIRE_BLOCK_BYTES];
@@ -104,7 +105,7 @@ find_missing(struct repair *r, uint8_t *chunk, uint32_t group, const uint8_t *at
 	}
 }
 
-/* Parity less what the blocks that are here contribute to it. */
+/* Subtract from each parity block what the blocks that are here contribute to it. */
 static void
 subtract_known(struct repair *r, uint8_t *chunk, uint32_t group)
 {

@@ -9,7 +9,7 @@
 
 enum {
 	STATS_VERSION = 1,
-	STATS_PAD_BYTES = 900, /* behind the fields, zero */
+	STATS_PAD_BYTES = 900, /* zeros behind the fields */
 };
 
 static bool
@@ -47,7 +47,7 @@ get_join2(struct wire_msg *m, struct rd *r, struct err *e)
 	m->u.join2.chunk_blocks = rd_le32(r);
 	m->u.join2.block_bytes = rd_le32(r);
 	uint64_t bytes = rd_le64(r);
-	/* In a request both are whatever was in the sender's memory. */
+	/* In a request, blocks and bytes are whatever was in the sender's memory. */
 	if (m->type == WIRE_REQUEST)
 		return 0;
 	m->u.join2.blocks = blocks;
@@ -234,7 +234,7 @@ get_leave2(struct wire_msg *m, struct rd *r, struct err *e)
 	(void)e;
 	m->u.leave2.clientid = rd_le32(r);
 	m->u.leave2.elapsed_s = (int32_t)rd_le32(r);
-	/* Of another version: still a client that leaves. */
+	/* With statistics of another version, the client still leaves. */
 	if (rd_le32(r) == STATS_VERSION)
 		get_stats(&m->u.leave2.stats, r);
 	return 0;
@@ -250,7 +250,7 @@ put_leave2(const struct wire_msg *m, struct wr *w)
 	wr_zero(w, STATS_PAD_BYTES);
 }
 
-/* By subtype; a getter may read exactly body_bytes. */
+/* The bodies by subtype.  body_bytes is the least length, and all that get() may read. */
 static const struct wire_kind {
 	uint32_t body_bytes;
 	int (*get)(struct wire_msg *, struct rd *, struct err *);

@@ -22,7 +22,7 @@ enum wire_type { WIRE_REQUEST = 1, WIRE_REPLY = 2 };
 enum wire_subtype {
 	WIRE_JOIN = 1,
 	WIRE_LEAVE = 2,
-	WIRE_BLOCK = 3, /* its type is WIRE_REQUEST, too */
+	WIRE_BLOCK = 3, /* the server's, but of the type WIRE_REQUEST */
 	WIRE_REQ = 4,
 	WIRE_LEAVE2 = 5,
 	WIRE_PREQ = 6,
@@ -33,21 +33,21 @@ enum wire_subtype {
 enum {
 	WIRE_HEADER_BYTES = 16,
 	WIRE_BLOCK_BYTES = 1024,      /* payload of a block */
-	WIRE_BLOCK_HEADER_BYTES = 24, /* in front of it */
+	WIRE_BLOCK_HEADER_BYTES = 24, /* in front of the payload */
 	WIRE_BLOCK_PACKET_BYTES = WIRE_BLOCK_HEADER_BYTES + WIRE_BLOCK_BYTES,
-	WIRE_PACKET_MAX = 1056, /* the most that peers read */
+	WIRE_PACKET_MAX = 1056, /* the longest packet that peers read */
 	WIRE_CHUNK_BLOCKS = 1024,
 	WIRE_MAP_BYTES = WIRE_CHUNK_BLOCKS / 8,
-	/* What a block costs on the wire, for -W: 1056 + 28 + 38 bytes. */
+	/* The cost of a block on the wire, for option -W: 1056 + 28 + 38 bytes. */
 	WIRE_BLOCK_COST_BITS = 8976,
 };
 
-/* LEAVE2's statistics, spec section 2. */
+/* The statistics in a LEAVE2 (protocol specification, section 2). */
 struct wire_stats {
 	int32_t run_s, run_ms;
 	int32_t start_delay_ms;
-	uint64_t bytes_written; /* really written */
-	uint64_t bytes_covered; /* with what was skipped */
+	uint64_t bytes_written; /* bytes that were written */
+	uint64_t bytes_covered; /* bytes that were written or skipped */
 	int32_t chunk_buffers, readahead, max_in_progress;
 	int32_t packet_timeout_us, start_delay_s, idle_ticks, idle_delay_us,
 	    redo_delay_us;
@@ -105,13 +105,13 @@ struct wire_msg {
  * against INT32_MAX: the engines know how many there are.  Bytes behind the
  * body are ignored. */
 int wire_get(struct wire_msg *, const void *pkt, size_t len, struct err *);
-/* Does the header name the address the packet came from?  One that seems to come
- * from a multicast group is believed. */
+/* Does the header name the address that the packet came from?  A header is believed if the
+ * packet seems to come from a multicast group. */
 bool wire_source_is(const struct wire_msg *, const uint8_t from[4]);
-/* Encode into pkt[cap]; the length, or 0 when it does not fit.  Fields that
+/* Encode into pkt[cap].  Returns the length, or 0 when the packet does not fit.  Fields that
  * the protocol leaves undefined are zero. */
 size_t wire_put(const struct wire_msg *, void *pkt, size_t cap);
-/* Only the 24 bytes in front of a block's data (gathered writes). */
+/* Encode only the 24 bytes in front of a block's data, for gathered writes. */
 void wire_put_block_header(uint8_t hdr[WIRE_BLOCK_HEADER_BYTES], const uint8_t srcip[4],
     uint32_t chunk, uint32_t block);
 

@@ -12,11 +12,12 @@ static const uint8_t cookie_magic[4] = { 'F', 'B', 'X', 'C' },
 		     whole_magic[4] = { 'F', 'B', 'X', 'W' },
 		     failed_magic[4] = { 'F', 'B', 'X', 'F' };
 
-enum { TOLD_BYTES = 8 };
+enum { TOLD_BYTES = 8 }; /* of a struct wirext_told on the wire */
 
 /* --- behind a JOIN or LEAVE2 --- */
 
-/* What follows the body that the header claims, behind this magic; false: it is not there. */
+/* Let r read what follows the magic `want` behind the body, whose length the header claims.
+ * False: the magic is not there. */
 static bool
 tail_behind(const uint8_t want[4], const void *pkt, size_t len, struct rd *r)
 {
@@ -322,7 +323,7 @@ put_congestion(const struct wirext_msg *m, struct wr *w)
 	wr_le32(w, m->u.congestion.queue);
 }
 
-/* Blocks and how many they are share 16 bits. */
+/* The first block and the number of blocks share 16 bits. */
 static int
 get_data(struct wirext_msg *m, struct rd *r, struct err *e)
 {
@@ -357,7 +358,7 @@ is_pack_size(uint32_t blocks)
 	return blocks > 0 && blocks <= WIREXT_DATA_BLOCKS;
 }
 
-/* Behind the clients there are zeros. */
+/* The bytes of zeros behind the ids of the clients. */
 static size_t
 mtu_probe_padding(uint32_t blocks, uint32_t n)
 {
@@ -476,7 +477,7 @@ tells(enum wirext_kind kind)
 	       kind == WIREXT_CREDIT_AT;
 }
 
-/* Clients made before there was such a thing say nothing. */
+/* Read how far the client is.  Older clients do not send it. */
 static void
 get_told(struct wirext_msg *m, struct rd *r)
 {
