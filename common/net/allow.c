@@ -1,5 +1,5 @@
-/* allow.c: networks out of option --allow, and whether an address is in one.  The option
- * parser calls allow_add() in the first thread, the threads of sessions call
+/* allow.c: the networks of option --allow, and whether an address is in one of them.  The
+ * option parser calls allow_add() in the first thread; the threads of sessions call
  * allow_has(). */
 #include "common/net/allow.h"
 

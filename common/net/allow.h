@@ -16,8 +16,8 @@ struct allow {
 	} net[ALLOW_MAX];
 };
 
-/* Add "10.1.0.0/16", or an address.  ERR_USAGE when it is none, has bits behind its prefix, or
- * there are too many. */
+/* Add a network ("10.1.0.0/16"), or an address.  ERR_USAGE: the text is neither, the address has
+ * bits behind the prefix, or there are ALLOW_MAX networks already. */
 int allow_add(struct allow *, const char *net, struct err *);
 /* Is the address in one of the networks?  With NULL or an empty list, every address is. */
 bool allow_has(const struct allow *, const uint8_t addr[4]);

@@ -1,5 +1,6 @@
-/* ask.c: one request to a master server, and its reply.  frisbee calls it before a load, imagezip before
- * an upload, in their first thread. */
+/* ask.c: one request to a master server, and its reply.  frisbee calls this before a load, and
+ * imagezip before an upload, in their first thread.  mfrisbeed's fetch.c asks a parent master
+ * server. */
 #include "common/net/ask.h"
 
 #include <arpa/inet.h>
@@ -19,7 +20,8 @@
 
 enum { WAKE_MS = 200, HOST_BYTES = 256 };
 #define STEP_US UINT64_C(60000000)
-/* An image is looked at as a whole before something is said of it: at 100 MB/s, 360 GB. */
+/* A server reads the whole image before it sends its verdict.  In this time it reads 360 GB at
+ * 100 MB/s. */
 #define VERDICT_US UINT64_C(3600000000)
 
 static int
@@ -53,7 +55,7 @@ resolve(const char *host, uint8_t addr[4], struct err *e)
 	return 0;
 }
 
-/* Wait until the socket is ready to be read or written, as `what` says. */
+/* Wait until the socket is ready for `what` (POLLIN, POLLOUT), at most limit_us. */
 static int
 await(int fd, short what, uint64_t limit_us, struct err *e)
 {
@@ -154,7 +156,7 @@ exchange(const char *master, const uint8_t *request, size_t n, uint8_t *reply,
 	return rc == 0 ? 0 : err_ctx(e, "master server %s", master);
 }
 
-/* A request with or without a token, as ask_get() and ask_put() make it. */
+/* A request of ask_get() or ask_put(), and the room for its reply. */
 struct question {
 	const char *master;
 	uint8_t *request;
@@ -164,7 +166,8 @@ struct question {
 	const uint8_t *token; /* NULL: none */
 };
 
-/* Ask, with a proof that answers the challenge; NULL: there is none yet. */
+/* Ask once.  With a token, the request has a proof that answers the challenge; NULL: there is no
+ * challenge yet. */
 static int
 ask_once(const struct question *q, const uint8_t *challenge, struct err *e)
 {
@@ -181,7 +184,7 @@ wants_proof(const struct question *q, uint16_t error, const struct master_signat
 	       s->type == MASTER_SIGNATURE_CHALLENGE;
 }
 
-/* Ask, and hear the answer. */
+/* Ask once, and decode the reply. */
 static int
 get_once(const struct question *q, const uint8_t *challenge, struct master_get_reply *r,
     struct err *e)

@@ -1,25 +1,30 @@
-/* ask.h: ask a master server, as a client. */
+/* ask.h: a client's questions to a master server (master.h).
+ *
+ * A master server is named by a host name or an IPv4 address; "HOST:PORT" names another port
+ * than MASTER_PORT. */
 #ifndef COMMON_NET_ASK_H
 #define COMMON_NET_ASK_H
 
 #include "common/wire/master_proof.h"
 
-/* Where a master is: a name or an address, and "HOST:PORT" for another port than MASTER_PORT. */
-
-/* One request, one reply; with a token (MASTER_TOKEN_BYTES; NULL: none) once more, when the server wants it
- * proved.  Waits at most 60 s for each step; a signal ends it (cancel.h).  The reply's
- * error is for the caller to look at.  ERR_USAGE: the host has no address; ERR_IO: it cannot be
- * reached, or does not answer; ERR_FORMAT: it answers with something else. */
+/* Send a request and receive the reply.  token: MASTER_TOKEN_BYTES, or NULL for none; with a
+ * token, the request is sent once more when the server asks for a proof.  Each step may take
+ * 60 s; a signal ends the wait (cancel.h).  The caller looks at the reply's error.  ERR_USAGE:
+ * the host has no address, or with a token the name is too long; ERR_IO: the server cannot be
+ * reached or does not answer; ERR_FORMAT: the answer is not one of a master server. */
 int ask_get(const char *master, const struct master_get *, const uint8_t *token,
     struct master_get_reply *, struct err *);
 int ask_put(const char *master, const struct master_put *, const uint8_t *token,
     struct master_put_reply *, struct err *);
-/* Read a token for these from a file that imagekey made.  Errors of keyfile.h.  Wipe it after use. */
+/* Read a token for ask_get() and ask_put() from a file that imagekey made.  The caller wipes the
+ * token after use.  Errors of keyfile.h. */
 int ask_read_token(const char *path, uint8_t token[MASTER_TOKEN_BYTES], struct err *);
-/* After the last byte of an image was sent to `fd`: what has become of it.  1: it was taken; 0: the server
- * says nothing about it, as original ones do; -1: it was refused (ERR_REFUSED, with the reason). */
+/* Receive the verdict about an upload, after the last byte of the image was sent to `fd`.  1: the
+ * image was taken; 0: the server sends no verdict, as original servers do; -1: the image was
+ * refused (ERR_REFUSED, with the reason), a signal came (ERR_CANCELLED), or ERR_IO. */
 int ask_verdict(int fd, struct err *);
-/* A connection to the place that a reply to PUT names, for the bytes of an image. */
+/* Connect to the address and TCP port that a reply to PUT names, for the bytes of an image.  The
+ * caller closes *fd, which does not block.  ERR_IO, ERR_CANCELLED. */
 int ask_connect(const uint8_t addr[4], uint16_t port, int *fd, struct err *);
 
 #endif /* COMMON_NET_ASK_H */

@@ -1,4 +1,4 @@
-/* auth.c: keys are derived, and packets that are sent get their header.  sock_auth.c calls
+/* auth.c: keys are derived, and a packet that is to be sent gets its header.  sock_auth.c calls
  * this, in the thread that has the session's sockets. */
 #include "common/net/auth.h"
 
@@ -17,7 +17,8 @@
 static const char sender_label[] = "frisbee group key 1 sender";
 static const char id_label[] = "frisbee group key 1 id";
 
-/* HKDF with SHA-256 (RFC 5869) of the group's key. */
+/* Derive n bytes from the group's key by HKDF with SHA-256 (RFC 5869).  False: libcrypto
+ * fails. */
 static bool
 hkdf(const struct auth *a, const void *salt, size_t salt_bytes, const void *info,
     size_t info_bytes, uint8_t *out, size_t n)
@@ -155,7 +156,8 @@ put_header(const struct auth *a, enum auth_kind kind, enum auth_port port,
 	wr_zero(&w, GMAC_TAG_BYTES);
 }
 
-/* Every packet gets another number, also one that is not sent in the end. */
+/* Make the header of a packet.  Every packet gets a new number, even if it is not sent
+ * afterwards. */
 static int
 seal(struct auth *a, enum auth_kind kind, enum auth_port port, uint64_t session,
     const struct gmac_part *part, unsigned n, uint8_t header[AUTH_HEADER_BYTES])

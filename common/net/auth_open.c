@@ -1,6 +1,6 @@
-/* auth_open.c: packets that come: does a packet belong to the server's session, is it from
- * somebody who has the key, and is it new?  sock_auth.c calls this for each packet before
- * it is handed on, in the thread that has the socket. */
+/* auth_open.c: packets that come are checked: does a packet belong to the session, does its
+ * sender have the key, and is it new?  sock_auth.c calls this for each packet before it is
+ * handed on, in the thread that has the socket. */
 #include <openssl/crypto.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ tag_is_right(struct auth *a, const struct auth_header *h,
 	       CRYPTO_memcmp(tag, h->tag, sizeof tag) == 0;
 }
 
-/* The packet that is looked at. */
+/* The packet that is being checked. */
 struct arrival {
 	struct auth_header h;
 	const uint8_t *pkt;
@@ -59,8 +59,7 @@ ignore(struct auth *a, const struct arrival *p, enum ignored_why why)
 	ignored_add(&a->ignored, why, p->from, p->from_port);
 }
 
-/* Is the packet new, and really its sender's?  Then it is taken, and the sender is
- * remembered. */
+/* Take the packet if it is new and really its sender's, and remember the sender. */
 static bool
 take(struct auth *a, const struct arrival *p, bool server, uint64_t session)
 {
@@ -85,7 +84,8 @@ take(struct auth *a, const struct arrival *p, bool server, uint64_t session)
 	return true;
 }
 
-/* A HELLO makes no state but its place among those that are answered next. */
+/* A HELLO only puts its sender among the clients that are answered next; no other state is kept
+ * for it. */
 static void
 hear_hello(struct auth *a, const struct arrival *p)
 {
@@ -101,13 +101,13 @@ hear_hello(struct auth *a, const struct arrival *p)
 	while (i < a->nwaiting && a->waiting[i].id != p->h.id)
 		i++;
 	if (i == AUTH_WAITING_MAX)
-		return; /* it will ask again */
+		return; /* the client will send another HELLO */
 	a->nwaiting += i == a->nwaiting;
 	a->waiting[i] = (struct auth_asker){ p->h.id, p->h.number };
 }
 
-/* Does this WELCOME answer a HELLO that we have said since we were last welcomed?  Then it
- * is newer, and no recording. */
+/* Does this WELCOME answer a HELLO that we have sent since we were last welcomed?  If it does,
+ * it is new, and no recording. */
 static bool
 answers_us(const struct auth *a, const struct arrival *p)
 {
@@ -186,7 +186,7 @@ auth_open(struct auth *a, enum auth_port port, const uint8_t *pkt, size_t len,
 
 	*n = len;
 	if (!auth_is_on(a)) {
-		/* Two servers without a key need not tell each other. */
+		/* Two servers without a key need not answer each other's NONE. */
 		if (sealed && !(whole && p.h.kind == AUTH_NONE))
 			ignore(a, &p, IGNORED_SEALED);
 		return sealed ? NULL : pkt;

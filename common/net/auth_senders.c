@@ -1,6 +1,6 @@
 /* auth_senders.c: what is remembered of senders: their keys, and which of their packets
- * were taken.  When there is no room, the sender heard longest ago gives way, and a server
- * last.  auth_open.c calls this for packets that are right, in the thread that has the
+ * were taken.  When there is no room, the sender heard longest ago is forgotten, and servers
+ * last of all.  auth_open.c calls this for packets that are right, in the thread that has the
  * socket. */
 #include <openssl/crypto.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ int
 auth_senders_init(struct auth *a, struct err *e)
 {
 	a->last = LRU_NONE;
-	/* The table is large, but its pages take memory only when they are used. */
+	/* The table is large, but a page of it takes memory only when it is used. */
 	a->sender = calloc(a->cfg.senders, sizeof *a->sender);
 	if (a->sender == NULL ||
 	    lru_init(&a->order, a->cfg.senders, a->cfg.seed) != 0)

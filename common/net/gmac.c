@@ -29,7 +29,8 @@ gmac_fini(struct gmac *g)
 	OPENSSL_cleanse(g, sizeof *g);
 }
 
-/* A key that is set already is not set again: making its tables costs as much as a tag. */
+/* Set the key and the nonce.  A key that is set already is not set again, because making its
+ * tables costs as much as a tag. */
 static bool
 begin(struct gmac *g, const uint8_t key[GMAC_KEY_BYTES], uint64_t number)
 {

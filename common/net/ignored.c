@@ -1,6 +1,6 @@
-/* ignored.c: somebody who means well and does not have the right key is told so.  The loops
- * of server and client call this, and auth_open.c for each packet that is not taken, in the
- * same thread. */
+/* ignored.c: a sender that means well and does not have the right key is told so.  The loops
+ * of server and client call this, and auth_open.c calls it for each packet that is not taken,
+ * in the same thread. */
 #include "common/net/ignored.h"
 
 #include <inttypes.h>
@@ -10,10 +10,10 @@
 #include "common/wire/addr.h"
 
 enum {
-	/* how long the first message waits, so that it can count several packets */
+	/* The first sentence waits so long, so that it can count several packets. */
 	SOON_US = 1000000,
-	AGAIN_US = 60000000,
-	ANSWER_US = 1000000,
+	AGAIN_US = 60000000, /* the least time between two sentences of one kind */
+	ANSWER_US = 1000000, /* the least time between two answers */
 };
 
 void
@@ -32,7 +32,8 @@ ignored_add(struct ignored *g, enum ignored_why why, const uint8_t from[4], uint
 	g->asker_port = port;
 }
 
-/* "5 packets without authentication were ignored, the first from 10.0.0.1" */
+/* Parts of sentences such as "5 packets without authentication were ignored, the first from
+ * 10.0.0.1". */
 static const char *const what[IGNORED_WHYS] = {
 	[IGNORED_PLAIN] = "packets without authentication were ignored",
 	[IGNORED_KEY] = "packets of another --group-key were ignored",
@@ -40,7 +41,7 @@ static const char *const what[IGNORED_WHYS] = {
 	[IGNORED_SEALED] = "authenticated packets were ignored",
 };
 
-/* What that means for a client that waits for a server. */
+/* What the ignored packets mean for a client that waits for a server. */
 static const char *const meaning[IGNORED_WHYS] = {
 	[IGNORED_PLAIN] = "; no session that is heard here has a --group-key",
 	[IGNORED_KEY] = "; the --group-key is not the one of the session there",

@@ -1,8 +1,8 @@
-/* ignored.h: packets that were not taken because of their authentication, counted, and said in
- * a sentence once a minute at most.
+/* ignored.h: packets that were not taken because of their authentication are counted, and
+ * reported in a sentence once a minute at most.
  *
- * They may be a stranger's, or of somebody who means well and has not the right key: one who
- * waits in vain should be told why.
+ * The sender may be a stranger, or somebody who means well and does not have the right key.  A
+ * user who waits in vain should be told why.
  */
 #ifndef COMMON_NET_IGNORED_H
 #define COMMON_NET_IGNORED_H
@@ -21,29 +21,29 @@ enum ignored_why {
 enum { IGNORED_TEXT_MAX = 256 };
 
 struct ignored {
-	bool ever; /* a packet was right: keys are not the reason for waiting in vain */
+	bool ever; /* a packet was right, so keys are not why a client waits */
 	struct ignored_count {
-		uint64_t n;     /* since it was last said */
-		uint64_t all;
+		uint64_t n;     /* packets since the last sentence */
+		uint64_t all;   /* packets since the beginning */
 		uint8_t first[4]; /* the sender of the first of n */
 		uint64_t at_us; /* the earliest time for the next sentence; 0: not set yet */
 	} of[IGNORED_WHYS];
-	/* Somebody may not know whether the session is authenticated.  One of them is told
-	 * once a second at most; with several, it is not always the same one. */
-	bool asks;
-	uint64_t told_us;
-	uint8_t asker[4];
-	uint16_t asker_port;
-	uint8_t told[4];
+	/* Senders may not know whether the session is authenticated.  One of them is told
+	 * once a second at most; if there are several, it is not always the same one. */
+	bool asks;           /* `asker` is to be told */
+	uint64_t told_us;    /* when a sender was last told; 0: never */
+	uint8_t asker[4];    /* its address */
+	uint16_t asker_port; /* its port */
+	uint8_t told[4];     /* the address of the sender that was told last */
 };
 
+/* Count a packet that was not taken, from this address and port. */
 void ignored_add(struct ignored *, enum ignored_why, const uint8_t from[4], uint16_t port);
-/* True: text has a sentence to be printed.  To be called again until it returns false.
- * waits: the caller is a client that waits for a server. */
+/* True: text has a sentence to be printed, and ignored_say() is to be called again until it
+ * returns false.  waits: the caller is a client that waits for a server. */
 bool ignored_say(
     struct ignored *, uint64_t now_us, bool waits, char text[IGNORED_TEXT_MAX]);
-/* True, once a second at most: the sender that asks is to be told whether the session is
- * authenticated. */
+/* True, once a second at most: `asker` is to be told now whether the session is authenticated. */
 bool ignored_answer(struct ignored *, uint64_t now_us);
 /* Why a client has waited for a server in vain, if keys can be the reason: the end of a
  * sentence, or NULL. */

@@ -23,8 +23,8 @@ copy_addr(uint8_t dst[4], const struct sockaddr *sa)
 		memcpy(dst, &((const struct sockaddr_in *)sa)->sin_addr, 4);
 }
 
-/* Look for an interface by name, or by address when that is given.  1: found; 0: not found;
- * -1. */
+/* Look for an interface by its address, or by its name when addr is NULL.  1: found; 0: not
+ * found; -1: the system cannot list the interfaces. */
 static int
 search(struct netif *n, const char *name, const uint8_t *addr, struct err *e)
 {
@@ -85,7 +85,8 @@ netif_again(struct netif *n)
 	return 0;
 }
 
-/* Connecting a UDP socket sends nothing, but chooses a route. */
+/* Find the address from which the system would send to `to`.  Connecting a UDP socket sends
+ * nothing, but chooses a route. */
 static int
 route_source(const uint8_t to[4], uint8_t from[4], struct err *e)
 {

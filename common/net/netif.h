@@ -1,7 +1,7 @@
 /* netif.h: which of the machine's interfaces the packets leave by.
  *
- * Only IPv4 addresses count.  Addresses are four bytes in network order, as
- * the protocol's srcip.
+ * Only IPv4 is supported.  Addresses are four bytes in network order, like the protocol's
+ * srcip.
  */
 #ifndef COMMON_NET_NETIF_H
 #define COMMON_NET_NETIF_H
@@ -15,24 +15,26 @@
 struct netif {
 	char name[IF_NAMESIZE];
 	unsigned index;
-	uint8_t addr[4];      /* the address of this host on it */
-	uint8_t broadcast[4]; /* of its network; zero when it has none */
+	uint8_t addr[4];      /* of this host on the interface */
+	uint8_t broadcast[4]; /* of the interface's network; zeros: it has none */
 };
 
-/* Find the interface with the name or the address `spec`.  ERR_USAGE. */
+/* Find the interface with the name or the address `spec`.  ERR_USAGE: there is none, or it has
+ * no IPv4 address; ERR_IO: the system cannot list the interfaces. */
 int netif_find(struct netif *, const char *spec, struct err *);
 /* Find the interface by which the system would send to `to`.  ERR_IO when there is no
  * route, with a sentence that says what to do. */
 int netif_of_route(struct netif *, const uint8_t to[4], struct err *);
 
-/* Look at the interface again, by its name: its address, and its index if it was taken away
- * and came back.  The address stays the one it had while it still has it.  -1, and nothing
- * is changed, when there is no such interface or it has no address. */
+/* Look up the interface again, by its name: its address, and its index if the interface was
+ * removed and came back.  The address stays the same as long as the interface has it.  -1: there
+ * is no such interface or it has no address, and nothing is changed. */
 int netif_again(struct netif *);
 
-/* The longest IP packet that it sends whole, in bytes; 0: not known. */
+/* The length in bytes of the longest IP packet that the interface sends whole; 0: not known. */
 uint32_t netif_mtu(const struct netif *);
 
+/* Is this the address of a multicast group? */
 static inline bool
 netif_is_group(const uint8_t addr[4])
 {

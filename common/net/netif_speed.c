@@ -1,7 +1,7 @@
 /* netif_speed.c: how fast an interface's card is.  frisbeed asks this for each place before
  * it serves, in the thread that opens sessions, to know the most that it may send.
- * /sys/class/net/NAME/speed tells it in Mbit/s; for a virtual interface that number means
- * nothing.  Virtual interfaces have no `device`, but links to the interfaces below them. */
+ * /sys/class/net/NAME/speed has the speed in Mbit/s; for a virtual interface this number
+ * means nothing.  Virtual interfaces have no `device`, but links to the interfaces below them. */
 #include "common/net/netif_speed.h"
 
 #include <dirent.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum {
-	LEVELS = 4, /* a VLAN of a bridge of a bond of cards */
+	LEVELS = 4, /* as in a VLAN on a bridge on a bond of cards */
 	MBIT = 1000000,
 	SPEED_MOST = 1000000, /* Mbit/s; a larger number is no speed */
 };

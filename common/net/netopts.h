@@ -1,4 +1,4 @@
-/* netopts.h: how the network of a session is chosen, by frisbeed and frisbee alike. */
+/* netopts.h: the options of the network that frisbeed and frisbee share. */
 #ifndef COMMON_NET_NETOPTS_H
 #define COMMON_NET_NETOPTS_H
 
@@ -9,23 +9,24 @@ struct net_options {
 	const char *port;  /* -p: N, LO-HI, 0 */
 	const char *iface; /* -i */
 	bool broadcast;    /* -b */
-	bool loopback;
-	bool unicast; /* the server's -m is its own, the client's the server's */
-	bool no_gso;
-	uint64_t buffer_kb;   /* -k */
-	uint64_t keepalive_s; /* -K; 0: the usual */
+	bool loopback;     /* --loopback */
+	bool unicast;      /* --unicast: -m is the address of the server */
+	bool no_gso;       /* --no-gso */
+	uint64_t buffer_kb;   /* -k; 0: 8192 */
+	uint64_t keepalive_s; /* -K; 0: not given */
 	const char *group_key; /* --group-key: a file, or NULL */
-	uint8_t key[AUTH_KEY_BYTES]; /* the key that was read from it */
+	uint8_t key[AUTH_KEY_BYTES]; /* the key that was read from the file */
 };
 
-/* Check -m and -p, fill the configuration.  ERR_USAGE. */
+/* Check -m and -p, and fill in the configuration, which borrows `iface`.  ERR_USAGE: an option is
+ * missing or wrong, or two of them contradict each other. */
 int net_options_resolve(const struct net_options *, struct sock_config *, struct err *);
 
-/* Read the key, if there is one.  Errors as of keyfile.h. */
+/* Read the group key, if there is one.  Errors of keyfile.h. */
 int net_options_read_key(struct net_options *, struct err *);
-/* The key; NULL: none is to be used. */
+/* The group key; NULL: none is to be used. */
 const uint8_t *net_options_key(const struct net_options *);
-/* To be called when the key is not needed any more. */
+/* Wipe the group key.  To be called when the key is not needed any more. */
 void net_options_wipe_key(struct net_options *);
 
 #endif /* COMMON_NET_NETOPTS_H */

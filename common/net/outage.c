@@ -1,5 +1,5 @@
-/* outage.c: the times at which a session tries its network again, and the sentences about
- * it.  The loops of frisbee and frisbeed call it in their own threads. */
+/* outage.c: the times at which a session tries its network again, and the sentences about an
+ * outage.  The loops of frisbee and frisbeed call this in their own threads. */
 #include "common/net/outage.h"
 
 #include <stdio.h>
@@ -35,7 +35,7 @@ end(struct outage *o, uint64_t now_us, const struct netif *n, char *text)
 	return OUTAGE_ENDED;
 }
 
-/* Both sockets share the interface: what one found out holds for the other. */
+/* Both sockets share the interface, so what one has found out holds for the other. */
 static void
 set_both(struct sock *first, struct sock *second, int away_os, bool trying)
 {
@@ -70,7 +70,7 @@ outage_mind(struct outage *o, uint64_t now_us, struct sock *first, struct sock *
 		return look_for_beginning(o, now_us, first, second, text);
 	if (sock_away(first) == 0 || (second != NULL && sock_away(second) == 0)) {
 		set_both(first, second, 0, false);
-		sock_rejoin(first, second); /* switches learn of both at once */
+		sock_rejoin(first, second); /* one report tells switches about both sockets */
 		return end(o, now_us, sock_netif(first), text);
 	}
 	if (now_us >= o->again_us) {

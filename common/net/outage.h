@@ -14,18 +14,20 @@
 
 struct outage {
 	uint64_t since_us; /* 0: the network is there */
-	uint64_t again_us; /* when it is tried again */
+	uint64_t again_us; /* when the network is tried again */
 };
 
+/* What outage_mind() has found. */
 enum outage_news { OUTAGE_NOTHING, OUTAGE_BEGAN, OUTAGE_ENDED };
 
 enum { OUTAGE_TEXT_MAX = 200 };
 
 /* Look after both sockets of a session (the second may be NULL).  When something has
- * changed, text gets a sentence about it.  After OUTAGE_ENDED our address may be another
- * one, and the group was joined again. */
+ * changed, a sentence about the change is written into text.  After OUTAGE_ENDED this host's
+ * address may be another one, and the group was joined again. */
 enum outage_news outage_mind(struct outage *, uint64_t now_us, struct sock *first,
     struct sock *second, char text[OUTAGE_TEXT_MAX]);
+/* Is the network away? */
 static inline bool
 outage_goes_on(const struct outage *o)
 {

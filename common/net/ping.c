@@ -18,7 +18,7 @@ void
 ping_put(uint8_t pkt[PING_BYTES], uint16_t id, uint16_t number)
 {
 	struct wr w = wr_to(pkt, PING_BYTES);
-	/* Only type, id and number are not zero, so they alone make the checksum. */
+	/* All fields but type, id and number are zero, so these three make the checksum. */
 	uint32_t sum = (ECHO_REQUEST << 8) + (uint32_t)id + number;
 
 	sum = (sum >> 16) + (sum & 0xffff);

@@ -1,9 +1,9 @@
 /* replay.h: was a packet with this number taken before?
  *
- * A sender numbers its packets; they may come in another order than they were sent in, but
- * none counts twice.  The numbers of the last REPLAY_WINDOW are remembered, a bit each; what
- * is older counts as taken.  The bits lie in a ring of words, of which a whole one is cleared
- * when the numbers get to it (RFC 6479), so that nothing is ever shifted.
+ * A sender numbers its packets.  Packets may come in another order than they were sent in, but
+ * none is taken twice.  A bit for each of the last REPLAY_WINDOW numbers tells whether it was
+ * taken; older numbers count as taken.  The bits lie in a ring of words.  When the numbers reach
+ * a word, the whole word is cleared (RFC 6479), so that bits are never shifted.
  */
 #ifndef COMMON_NET_REPLAY_H
 #define COMMON_NET_REPLAY_H
@@ -13,7 +13,7 @@
 
 enum {
 	REPLAY_WORDS = 32,
-	/* One word is not counted: it always has old and new numbers. */
+	/* One word is not counted, because it has bits of old and of new numbers. */
 	REPLAY_WINDOW = (REPLAY_WORDS - 1) * 64,
 };
 
@@ -32,8 +32,8 @@ replay_is_new(const struct replay *r, uint64_t number)
 	       (r->bits[number / 64 % REPLAY_WORDS] >> number % 64 & 1) == 0;
 }
 
-/* A packet with this number is taken.  replay_is_new() must have said true, and the number
- * is below UINT64_MAX. */
+/* Remember that the packet with this number is taken.  replay_is_new() must have returned true,
+ * and the number must be below UINT64_MAX. */
 static inline void
 replay_take(struct replay *r, uint64_t number)
 {

@@ -1,8 +1,8 @@
-/* silence.c: when a group is joined again.  The loops of loads and sessions call this in
- * their own threads. */
+/* silence.c: the times at which a group is joined again.  The loops of loads and sessions call
+ * this in their own threads. */
 #include "common/net/silence.h"
 
-enum { MOST_US = 30000000 };
+enum { MOST_US = 30000000 }; /* the usual longest time between two joins */
 
 static uint64_t
 least(uint64_t a, uint64_t b)

@@ -1,5 +1,5 @@
-/* sniff.c: IP packets that were captured on an interface are taken apart: IGMP, and the
- * group's UDP.  frisbee --doctor calls this, in the thread that watches. */
+/* sniff.c: IP packets that were captured on an interface are decoded: IGMP, and UDP to the
+ * group.  frisbee --doctor calls this, in the thread that watches. */
 #include "common/net/sniff.h"
 
 #include <string.h>

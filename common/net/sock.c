@@ -1,6 +1,6 @@
 /* sock.c: a socket for a group, a broadcast address or one host is opened and closed.
- * Loads and sessions call this, each socket in one thread at a time.  What is sent and
- * received with it is in sock_send.c and sock_receive.c. */
+ * Loads and sessions call this, each socket in one thread at a time.  Sending is in
+ * sock_send.c, and receiving in sock_receive.c. */
 #include "common/net/sock.h"
 
 #include <arpa/inet.h>
@@ -24,8 +24,8 @@ option(int fd, int level, int name, const void *value, socklen_t len, const char
 	return setsockopt(fd, level, name, value, len) == 0 ? 0 : err_os(e, "%s", what);
 }
 
-/* Make the kernel's buffers as large as the system allows.  Smaller ones are slower, not
- * wrong. */
+/* Make the kernel's buffers this large, or as large as the system allows.  Smaller buffers are
+ * slower, but no error. */
 static void
 set_buffers(int fd, uint32_t bytes)
 {
@@ -102,8 +102,8 @@ sock_leave(struct sock *s)
 	s->group = false;
 }
 
-/* Two sockets with the same group and port do not collide when each keeps to its own
- * interface.  Kernels before 5.7 want CAP_NET_RAW for it. */
+/* Two sockets with the same group and port do not collide when each is bound to its own
+ * interface.  Kernels before 5.7 want CAP_NET_RAW for this. */
 static void
 keep_to_interface(const struct sock *s)
 {
@@ -112,8 +112,9 @@ keep_to_interface(const struct sock *s)
 		    (socklen_t)strlen(s->netif.name));
 }
 
-/* A group's socket hears only that group; broadcasts come only to sockets
- * without an address; unicast ones have the interface's. */
+/* The socket of a group is bound to the group's address, so that it receives nothing else.  A
+ * broadcast socket is bound to no address, since otherwise it would receive no broadcasts.  A
+ * unicast socket is bound to the interface's address. */
 static int
 bind_port(struct sock *s, struct err *e)
 {
@@ -161,9 +162,8 @@ choose_interface(struct sock *s, const struct sock_config *cfg, struct err *e)
 	return 0;
 }
 
-/* With `connected` the kernel delivers only packets of the other side.  With
- * `any_sender` many sockets share the port; it was free when the first one was
- * bound. */
+/* With `connected`, the kernel delivers only packets of the other side.  With `any_sender`, many
+ * sockets share the port, which was free when the first of them was bound. */
 static int
 settle_senders(struct sock *s, const struct sock_config *cfg, struct err *e)
 {
@@ -194,7 +194,7 @@ sock_configure(struct sock *s, struct err *e)
 	if (cfg->broadcast && option(s->fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof on,
 				  "broadcasting", e) != 0)
 		return -1;
-	/* On old kernels without UDP_GRO, every datagram comes by itself. */
+	/* An old kernel without UDP_GRO does not join datagrams. */
 	if (!cfg->any_sender)
 		setsockopt(s->fd, IPPROTO_UDP, UDP_GRO, &on, sizeof on);
 	keep_to_interface(s);

@@ -1,5 +1,5 @@
-/* sock_auth.c: what stands between a socket and its caller: a packet that is sent gets its
- * header, a packet that comes loses it, and HELLO and WELCOME are said when it is time.
+/* sock_auth.c: authentication between a socket and its caller.  A packet that is sent gets its
+ * header, a packet that comes loses it, and HELLO and WELCOME are sent when it is time.
  * sock_send.c and sock_receive.c call this, in the thread that has the socket. */
 #include <errno.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "common/wire/wirext.h"
 
 enum {
-	/* As many as a server counts clients.  The pages of the table take memory only when
-	 * they are used. */
+	/* As many as the clients that a server counts.  A page of the table takes memory only
+	 * when it is used. */
 	SENDERS = 16384,
 };
 

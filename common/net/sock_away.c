@@ -11,7 +11,8 @@
 
 #include "common/net/sock_impl.h"
 
-/* The kernel has no room, or a host is not there (unicast): the send is tried again later. */
+/* Is it an error that passes?  The kernel has no room, or a host is not there (unicast): the
+ * packet is sent again later. */
 static bool
 is_transient(int os)
 {
@@ -19,7 +20,8 @@ is_transient(int os)
 	       os == EHOSTUNREACH;
 }
 
-/* An address that is gone makes the kernel call the packet invalid. */
+/* Does the error mean that the network is away?  If the socket's address is gone, the kernel says
+ * EINVAL. */
 static bool
 is_away(const struct sock *s, int os)
 {
@@ -85,7 +87,7 @@ sock_away(const struct sock *s)
 	return s->away_os;
 }
 
-/* For a socket that is bound to an address that is gone, or to an interface that has
+/* Replace a socket that is bound to an address that is gone, or to an interface that has
  * another index now. */
 static void
 make_anew(struct sock *s)
@@ -109,7 +111,7 @@ sock_return(struct sock *s)
 	struct err ignored;
 
 	if (netif_again(&now) != 0)
-		return; /* it has no address yet */
+		return; /* the interface has no address yet */
 	bool rebind = s->fd < 0 || now.index != s->netif.index ||
 	              (memcmp(now.addr, s->netif.addr, 4) != 0 && !s->group);
 	if (s->cfg.broadcast && memcmp(&s->dest.sin_addr, s->netif.broadcast, 4) == 0)
@@ -118,6 +120,6 @@ sock_return(struct sock *s)
 	if (rebind)
 		make_anew(s);
 	else if (s->group)
-		sock_aim(s, &ignored); /* if it fails, the next send does, too */
+		sock_aim(s, &ignored); /* if this fails, the next send fails, too */
 	s->trying = s->fd >= 0;
 }

@@ -1,6 +1,6 @@
-/* sock_receive.c: all datagrams that have arrived are received, joined by the kernel, and
- * taken apart here.  The loops of loads, sessions and neighbour.c call this, in the thread
- * that has the socket. */
+/* sock_receive.c: all datagrams that have arrived are received.  The kernel joins datagrams, and
+ * they are taken apart here.  The loops of loads, sessions and neighbour.c call this, in the
+ * thread that has the socket. */
 #include <errno.h>
 #include <netinet/udp.h>
 #include <string.h>
@@ -10,6 +10,7 @@
 
 enum { RECEIVE_ROUNDS = 8 };
 
+/* The length of each datagram that the kernel has joined; 0: it has joined none. */
 static size_t
 segment_bytes(struct msghdr *m)
 {
@@ -40,7 +41,7 @@ give_out(struct sock *s, struct mmsghdr *m, const struct receive_slot *slot,
 	size_t left = m->msg_len, each = segment_bytes(&m->msg_hdr);
 
 	if (slot->from.sin_port != s->dest.sin_port)
-		return; /* not of this protocol: rule 3 */
+		return; /* the packet is not of this protocol: rule 3 */
 	if (each == 0)
 		each = left;
 	while (left > 0) {

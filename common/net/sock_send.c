@@ -1,6 +1,6 @@
-/* sock_send.c: many datagrams are sent in one call, which the kernel cuts apart where it
- * can; long ones go whole or not at all.  The loops of loads, sessions and neighbour.c call
- * this, in the thread that has the socket. */
+/* sock_send.c: many datagrams are sent with one call; where it can, the kernel cuts them from
+ * one long send.  A long datagram is sent whole or not at all.  The loops of loads, sessions
+ * and neighbour.c call this, in the thread that has the socket. */
 #include <assert.h>
 #include <errno.h>
 #include <netinet/udp.h>
@@ -9,9 +9,10 @@
 
 #include "common/net/sock_impl.h"
 
-/* in one call; the kernel takes no more than a datagram's 65507 */
+/* The most bytes of one long send.  The kernel takes no more than a datagram's 65507 bytes. */
 enum { SEGMENTED_BYTES = 65000 };
 
+/* Forbid fragments for a packet of this length, or allow them. */
 static void
 keep_whole(struct sock *s, size_t bytes)
 {
@@ -74,8 +75,8 @@ bytes_of(const struct sock *s, const struct sock_block *b)
 	return sock_auth_bytes(s) + b->header_bytes + b->data_bytes;
 }
 
-/* How many of the blocks the kernel can send as separate packets: all must have one
- * length, except the last. */
+/* How many of the blocks the kernel can cut from one long send: all must have the same length,
+ * except the last, which may be shorter. */
 static unsigned
 segments(const struct sock *s, const struct sock_block *b, unsigned n)
 {
@@ -158,8 +159,8 @@ send_separate(struct sock *s, struct pieces *p, unsigned n)
 	return sendmmsg(s->fd, m, n, 0);
 }
 
-/* Send the blocks up to the next one of another kind: those that must not be fragmented, or
- * those for which it does not matter. */
+/* How many of the blocks, from the first on, are of one kind: either they must not be fragmented,
+ * or they may be. */
 static unsigned
 alike(const struct sock *s, const struct sock_block *b, unsigned n)
 {
@@ -188,7 +189,7 @@ sock_send_blocks(struct sock *s, const struct sock_block *b, unsigned n, struct 
 	if (s->gso && n > 1) {
 		sent = send_segmented(s, b, &p, n);
 		if (sent < 0 && !sock_forgives(s, errno))
-			s->gso = false; /* not for this kernel or device */
+			s->gso = false; /* this kernel or device cannot do it */
 		else if (sent < 0)
 			return 0;
 	}
