@@ -13,8 +13,7 @@
  * Offsets count from the beginning of the disk or, in old FreeBSD, of the slice.
  * Partition c tells which: it begins where the slice does (FreeBSD, NetBSD), or is the
  * whole disk (OpenBSD).  Where c begins at 0 and is no longer than the slice, the label
- * is one of old FreeBSD, or one of OpenBSD with a wrong c; then the other partitions
- * tell.
+ * is one of old FreeBSD, or one of OpenBSD with a wrong c; the other partitions tell which.
  */
 #include "common/disk/bsdlabel.h"
 
@@ -72,7 +71,7 @@ decode_part(struct raw_part *p, struct rd *r, bool high_parts)
 	rd_skip(r, 3);
 }
 
-/* False when these bytes are no label. */
+/* Decode a label.  False: these bytes are no label. */
 static bool
 decode(struct raw_label *l, const uint8_t block[LABEL_BYTES])
 {
@@ -119,7 +118,7 @@ bsdlabel_found(struct disk *d, struct range slice, struct err *e)
 	return read_raw(&l, d, slice, e);
 }
 
-/* Convert the label to sectors of 512 bytes, whatever it counts in. */
+/* Convert the label to sectors of 512 bytes, whatever sectors it counts in. */
 static int
 scale(struct raw_label *l, struct err *e)
 {
@@ -154,10 +153,11 @@ fits(const struct raw_label *l, uint64_t base, struct range slice)
 	return true;
 }
 
-/* Asked of a label whose c begins at 0 and is no longer than the slice.  Old FreeBSD counts
- * from the slice.  OpenBSD counts from the disk, and its c may be another disk's, or as
- * long as the slice: then a begins where the slice does, everything fits, and the label is
- * of version 1 or would not fit otherwise. */
+/* For a label whose c begins at 0 and is no longer than the slice: do its offsets count from the
+ * beginning of the disk?  Old FreeBSD counts from the slice.  OpenBSD counts from the disk, and
+ * its c may be another disk's, or as long as the slice.  In a label of OpenBSD, partition a
+ * begins where the slice does, all partitions fit, and the label is of version 1 or would not fit
+ * if it counted from the slice. */
 static bool
 counts_from_disk(const struct raw_label *l, struct range slice)
 {
@@ -167,8 +167,8 @@ counts_from_disk(const struct raw_label *l, struct range slice)
 	       (l->version == 1 || !fits(l, 0, slice));
 }
 
-/* What the offsets count from: the sector that the slice begins at, or 0.  A label
- * that was moved with its slice still has the c of its old place. */
+/* Find *base, the offset in the label at which the slice begins.  False: the label does not
+ * tell.  A label that was moved with its slice still has the c of its old place. */
 static bool
 find_base(const struct raw_label *l, struct range slice, uint64_t *base)
 {

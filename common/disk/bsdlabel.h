@@ -27,19 +27,21 @@ struct bsdlabel_part {
 	struct range sectors; /* of 512 bytes, relative to the slice */
 };
 
-/* In order of place; they lie inside the slice and do not overlap.  Left out are
- * the raw partitions (c, and any that holds all of the slice), empty ones, and
- * those that lie outside, where other slices are. */
+/* The partitions of a label, in order of place; they lie inside the slice and do not overlap.
+ * Left out are the raw partitions (c, and any that holds all of the slice unless it is the only
+ * one), empty ones, and those that lie outside, where other slices are. */
 struct bsdlabel {
 	unsigned version; /* 1: OpenBSD */
 	unsigned nparts;
 	struct bsdlabel_part parts[BSDLABEL_PARTS_MAX];
 };
 
-/* 1: there is a label, by its two magic numbers and its checksum; 0: none. */
+/* Has the slice (in sectors of the disk) a label, by its two magic numbers and its checksum?
+ * 1: yes; 0: no; -1: it cannot be read. */
 int bsdlabel_found(struct disk *, struct range slice, struct err *);
-/* ERR_FORMAT when there is no label, or it is impossible: partitions overlap or lie partly
- * outside.  ERR_UNSUPPORTED when it does not say what its offsets count from. */
+/* Read the label of a slice (in sectors of the disk).  ERR_FORMAT: there is no label, or it is
+ * impossible: partitions overlap or lie partly outside.  ERR_UNSUPPORTED: the label does not say
+ * what its offsets count from.  Errors of disk_read(). */
 int bsdlabel_read(struct bsdlabel *, struct disk *, struct range slice, struct err *);
 
 #endif /* COMMON_DISK_BSDLABEL_H */

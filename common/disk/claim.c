@@ -1,7 +1,7 @@
 /* claim.c: an installation into one partition of a disk (--only) has a claim while it runs.
  * The disk itself cannot be opened exclusively while one of its partitions is mounted, so
- * the partitions concerned are opened so.  parts.c calls this, in the thread that opens and
- * ends the installation. */
+ * the partitions concerned are opened exclusively.  parts.c calls this, in the thread that
+ * opens and ends the installation. */
 #include "common/disk/claim.h"
 
 #include <errno.h>

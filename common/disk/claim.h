@@ -10,14 +10,15 @@ enum { CLAIM_MAX = 16 };
 
 struct claim {
 	unsigned n;
-	int fd[CLAIM_MAX]; /* the kernel's partitions that have these sectors */
+	int fd[CLAIM_MAX]; /* the kernel's partitions that have some of the sectors */
 };
 
 /* Claim sectors of the device or file `path`.  ERR_REFUSED: they are in use, as inuse.h
  * defines it, or another program holds a partition that has some of them.  From now on
- * nobody else gets these partitions exclusively, and they are not mounted. */
+ * nobody else can mount these partitions or open them exclusively.  ERR_IO: `path` cannot be
+ * looked at; ERR_NOMEM. */
 int claim_sectors(struct claim *, const char *path, struct range sectors, struct err *);
-/* A claim that is all zeros may be released, too. */
+/* End a claim.  A claim that is all zeros is fine. */
 void claim_release(struct claim *);
 
 #endif /* COMMON_DISK_CLAIM_H */

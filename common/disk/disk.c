@@ -16,7 +16,7 @@
 
 enum { ZEROS_BYTES = 256 << 10 };
 
-static uint8_t zeros[ZEROS_BYTES]; /* not const, so as not to fill the program file */
+static uint8_t zeros[ZEROS_BYTES]; /* not const, so as to take no space in the program */
 
 int
 disk_open_ops(struct disk **out, const char *name, enum disk_kind kind,

@@ -1,5 +1,5 @@
-/* disk.h: what an image is read from and written to: a regular file, a block
- * device, a pipe, /dev/null.
+/* disk.h: what images are read from and written to: a regular file, a block device, a pipe,
+ * /dev/null.
  *
  * Reads and writes are complete or an error: short transfers and EINTR are
  * handled here.  Errors name the path and the sector (or byte, for pipes).
@@ -23,6 +23,7 @@ enum disk_kind {
 	DISK_NULL,   /* /dev/null and other character devices that eat all */
 };
 
+/* For disk_open(). */
 enum disk_flags {
 	DISK_READ = 1 << 0,
 	DISK_WRITE = 1 << 1,
@@ -56,22 +57,25 @@ struct disk_ops {
 	/* SHA-256 of all bytes of the disk, if it is known and they never change. */
 	const uint8_t *(*digest)(void *ctx);
 	int (*close)(void *ctx);
-	/* A child of fork(2) cannot read it: disk_lent.h. */
+	/* A child of fork(2) cannot read the disk (disk_lent.h). */
 	bool one_process;
 };
 
-/* path "-" is stdin or stdout: a stream even where it leads to a file.  Opening
+/* Open a path with enum disk_flags.  "-" is stdin or stdout: a stream even where it leads to a
+ * file.  Opening
  * for writing is refused (ERR_REFUSED) without DISK_FORCE when the device or
  * file is in use as inuse.h defines it, or a terminal; block devices are then
  * opened O_EXCL.  A missing name in /dev is never made. */
 int disk_open(struct disk **, const char *path, unsigned flags, struct err *);
-/* A disk with a back end of the caller's, for what is no file.  size_bytes: UINT64_MAX when
- * unknown. */
+/* Make a disk with a back end of the caller's, for what is no file.  The name and the ops are
+ * copied; ctx is passed to the ops, and ops->close() frees it.  size_bytes: UINT64_MAX when
+ * unknown.  ERR_NOMEM; ctx is still the caller's then. */
 int disk_open_ops(struct disk **, const char *name, enum disk_kind kind,
     uint64_t size_bytes, const struct disk_ops *, void *ctx, struct err *);
 /* Set the logical sector size of a disk from disk_open_ops(). */
 void disk_set_sector_bytes(struct disk *, unsigned);
-/* NULL is fine.  -1 when closing fails (then writes may be lost). */
+/* Close and free a disk.  NULL is fine.  -1 (ERR_IO): closing has failed, and writes may be
+ * lost. */
 int disk_close(struct disk *, struct err *);
 
 /* From now on errors call the disk `name`, and count bytes instead of sectors.  The name
@@ -80,28 +84,30 @@ void disk_call_data(struct disk *, const char *name);
 
 const char *disk_name(const struct disk *);
 enum disk_kind disk_kind(const struct disk *);
-bool disk_seekable(const struct disk *); /* FILE, BLOCK */
-/* UINT64_MAX for streams and null.  Grows with writes behind the end of a file. */
+bool disk_seekable(const struct disk *); /* is it a DISK_FILE or DISK_BLOCK? */
+/* The size in bytes; UINT64_MAX for streams and null.  It grows with writes behind the end of a
+ * file. */
 uint64_t disk_size_bytes(const struct disk *);
-/* Logical sector size: 512 or 4096 for devices, 512 for all else. */
+/* The logical sector size in bytes: 512 or 4096 for devices, 512 for all else. */
 unsigned disk_sector_bytes(const struct disk *);
-int disk_fd(const struct disk *); /* -1 when there is none */
-/* Can a child of fork(2) read it, too? */
+int disk_fd(const struct disk *); /* the descriptor; -1 when there is none */
+/* Can a child of fork(2) read the disk, too? */
 bool disk_child_reads(const struct disk *);
-/* SHA-256 of all bytes, which never change; NULL: it is not known, or they may change. */
+/* The SHA-256 of all bytes of a disk that never changes; NULL: it is not known, or the disk may
+ * change. */
 const uint8_t *disk_digest(const struct disk *);
 
-/* Exactly len bytes at off.  ERR_IO; reading past the end is ERR_FORMAT. */
+/* Read exactly len bytes at byte off.  ERR_IO; ERR_FORMAT: the disk ends before. */
 int disk_read(struct disk *, void *buf, size_t len, uint64_t off, struct err *);
 /* A hint that [off, off+len) will be read soon, for back ends that take time to make what
  * is read. */
 void disk_want(struct disk *, uint64_t off, uint64_t len);
-/* Up to len bytes at off, fewer only at the end: the count, or -1.  On a
- * stream, off must be where the last read ended. */
+/* Read up to len bytes at byte off, fewer only at the end.  Returns the count, or -1.  On a
+ * stream, off must be where the last read ended (ERR_UNSUPPORTED). */
 ssize_t disk_read_upto(
     struct disk *, void *buf, size_t len, uint64_t off, struct err *);
-/* Exactly len bytes at off.  On a stream, off must be where the last write
- * ended. */
+/* Write exactly len bytes at byte off.  ERR_IO.  On a stream, off must be where the last write
+ * ended (ERR_UNSUPPORTED). */
 int disk_write(struct disk *, const void *buf, size_t len, uint64_t off, struct err *);
 /* Make [off, off+len) read as zeros: by punching a hole or BLKZEROOUT where that is
  * available, else by writing. */
@@ -113,9 +119,12 @@ bool disk_discard(struct disk *, uint64_t off, uint64_t len);
 void disk_will_need(struct disk *, uint64_t off, uint64_t len);
 /* disk_read() from the medium instead of the page cache, as far as the system allows that. */
 int disk_read_back(struct disk *, void *buf, size_t len, uint64_t off, struct err *);
-int disk_truncate(struct disk *, uint64_t size, struct err *); /* regular files */
+/* Set the size in bytes of a regular file; ERR_UNSUPPORTED for all else.  ERR_IO. */
+int disk_truncate(struct disk *, uint64_t size, struct err *);
+/* Flush what was written to the medium.  ERR_IO; 0 where there is nothing to flush. */
 int disk_sync(struct disk *, struct err *);
-/* Tell the kernel that the partition table changed (block devices). */
+/* Tell the kernel that the partition table of a block device has changed; for all else, do
+ * nothing.  ERR_IO: the kernel still uses the old table. */
 int disk_reread_partitions(struct disk *, struct err *);
 
 #endif /* COMMON_DISK_DISK_H */

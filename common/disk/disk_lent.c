@@ -1,9 +1,9 @@
-/* disk_lent.c: a disk lent to a child of fork(2): disk_lent.h.  Whoever forks calls disk_lend()
- * and disk_lent_end(), in one thread; borrowed_pread() runs in the child, lend() in a thread of
+/* disk_lent.c: a disk is lent to a child of fork(2).  Code that forks calls disk_lend() and
+ * disk_lent_end(), in one thread; borrowed_pread() runs in the child, lend() in a thread of
  * the parent.
  *
- * A question is two numbers, where and how many bytes (le64 each).  The answer is how many
- * there are (le64; NO_BYTES: they cannot be read), and the bytes. */
+ * A question is two numbers (le64): the offset and the number of bytes.  The answer is the number
+ * of bytes that follow (le64; NO_BYTES: they cannot be read), and these bytes. */
 #include "common/disk/disk_lent.h"
 
 #include <errno.h>
@@ -28,8 +28,8 @@ struct disk_lent {
 	uint8_t answer[ANSWER_BYTES + PIECE_BYTES];
 };
 
-/* 0; -1: the other side is gone.  send(2) with these flags; 0: write(2), since the child may
- * call nothing else. */
+/* Send n bytes, by send(2) with these flags, or by write(2) when flags is 0: the child may not
+ * call send(2).  -1: the other side is gone. */
 static int
 send_all(int fd, const void *buf, size_t n, int flags)
 {
@@ -64,7 +64,7 @@ receive_all(int fd, void *buf, size_t n)
 	return 0;
 }
 
-/* The parent. */
+/* --- in the parent --- */
 
 static int
 answer(struct disk_lent *l, const uint8_t question[QUESTION_BYTES])
@@ -94,7 +94,7 @@ lend(void *arg)
 	return NULL;
 }
 
-/* The child. */
+/* --- in the child --- */
 
 static ssize_t
 borrowed_pread(void *ctx, void *buf, size_t len, uint64_t off)

@@ -1,4 +1,4 @@
-/* disk_nbd.c: an NBD export as a disk.  Whoever reads the disk calls this, in any thread.
+/* disk_nbd.c: an NBD export as a disk.  Code that reads the disk calls this, in any thread.
  *
  * A thread that reads takes a connection that nobody uses, opens another one where the server
  * allows several, or waits for one. */
@@ -27,11 +27,11 @@ struct nbd_disk {
 	uint64_t bytes;
 	uint32_t align;
 	uint64_t patience_us;
-	struct rangeset stored; /* sectors that are no holes */
-	pthread_mutex_t lock;   /* of all that follows */
+	struct rangeset stored; /* the sectors that are no holes; sealed */
+	pthread_mutex_t lock;   /* of idle and open */
 	pthread_cond_t given;   /* a connection was given back */
 	struct nbd_conn *idle;
-	unsigned open, most;
+	unsigned open, most; /* connections, and the most that may be open */
 };
 
 static _Thread_local struct err disk_err; /* of the read that failed last */
@@ -48,8 +48,9 @@ disk_nbd_is(const char *text)
 	return false;
 }
 
-/* Connections. */
+/* --- connections --- */
 
+/* Take an idle connection, or wait for one.  NULL: the caller may open another one. */
 static struct nbd_conn *
 take(struct nbd_disk *d)
 {
@@ -67,7 +68,7 @@ take(struct nbd_disk *d)
 	return c;
 }
 
-/* NULL: it was closed. */
+/* Give back a connection of take().  NULL: it was closed. */
 static void
 give_back(struct nbd_disk *d, struct nbd_conn *c)
 {
@@ -96,7 +97,8 @@ connect_again(struct nbd_disk *d, struct nbd_conn **c, struct err *e)
 	return -1;
 }
 
-/* On a connection that is ours; *c becomes NULL when it is closed. */
+/* Read on a connection of take().  *c NULL: open it first.  *c becomes NULL when the connection
+ * breaks and is closed. */
 static int
 try_read(struct nbd_disk *d, struct nbd_conn **c, void *buf, size_t n, uint64_t at,
     bool *broken, struct err *e)
@@ -127,7 +129,7 @@ read_aligned(struct nbd_disk *d, void *buf, size_t n, uint64_t at, struct err *e
 	return rc;
 }
 
-/* A part of one aligned block. */
+/* Read a part of one aligned block. */
 static int
 read_part(struct nbd_disk *d, void *buf, size_t n, uint64_t at, struct err *e)
 {
@@ -162,7 +164,7 @@ read_stored(struct nbd_disk *d, uint8_t *buf, size_t n, uint64_t at, struct err 
 	return 0;
 }
 
-/* How far on from this byte all is stored, or all is a hole. */
+/* Where the run of stored bytes, or the hole, ends in which byte `at` is. */
 static uint64_t
 run_end(const struct nbd_disk *d, uint64_t at, bool *stored)
 {
@@ -196,7 +198,7 @@ read_range(struct nbd_disk *d, uint8_t *buf, size_t n, uint64_t at, struct err *
 	return 0;
 }
 
-/* As a disk. */
+/* --- the disk --- */
 
 static ssize_t
 nbd_disk_pread(void *ctx, void *buf, size_t len, uint64_t off)
@@ -253,7 +255,7 @@ patience_us(void)
 	return seconds * 1000000;
 }
 
-/* The first connection says what the others have to be like. */
+/* Open the first connection.  The others must have the same size and alignment. */
 static int
 begin(struct nbd_disk *d, struct err *e)
 {

@@ -1,9 +1,9 @@
 /* disk_nbd_conn.c: one connection to an NBD server.  disk_nbd.c calls this, in any thread, but
  * for each connection in one at a time.
  *
- * libnbd's calls that wait for an answer wait for ever; so requests are begun here, and
- * nbd_poll() is asked for a short time again and again, until they are done, the caller's
- * work is to end, or nothing has come for too long. */
+ * libnbd's calls that wait for an answer may wait for ever.  Therefore requests are begun here
+ * without waiting, and nbd_poll() is called for a short time again and again, until the requests
+ * are done, the caller's work is to end, or nothing has come for too long. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,11 +15,11 @@
 
 enum {
 	LOOK_MS = 200, /* how often it is seen whether the work is to end */
-	PIECE_BYTES = 256 << 10, /* of a large read: a request */
-	PIECES_MAX = 16,         /* of them in flight */
-	/* Without an answer about it, the rest counts as stored: 16 MiB of ranges. */
+	PIECE_BYTES = 256 << 10, /* the length of a request in a large read */
+	PIECES_MAX = 16,         /* the most requests in flight */
+	/* Behind this number of ranges (16 MiB of memory), all counts as stored. */
 	RANGES_MAX = 1 << 20,
-	STATUS_BYTES = 1 << 30, /* asked about at once */
+	STATUS_BYTES = 1 << 30, /* the server is asked about so many at once */
 };
 
 static int
@@ -31,7 +31,8 @@ fail(const struct nbd_conn *c, const char *doing, struct err *e)
 	    why != NULL ? why : "the connection has ended");
 }
 
-/* A little time for libnbd.  *until_us: when nothing has come for too long. */
+/* Let libnbd work for at most LOOK_MS.  *until_us: the time when nothing has come for too long;
+ * it moves on when something comes. */
 static int
 turn(struct nbd_conn *c, uint64_t *until_us, const char *doing, struct err *e)
 {
@@ -62,7 +63,7 @@ connect_to(struct nbd_conn *c, struct err *e)
 	return c->lib->aio_is_ready(c->handle) > 0 ? 0 : fail(c, "connecting", e);
 }
 
-/* What the server says of its export. */
+/* Note what the server says of its export. */
 static int
 learn(struct nbd_conn *c, struct err *e)
 {
@@ -127,7 +128,7 @@ is_broken(struct nbd_conn *c)
 	       c->lib->aio_is_processing(c->handle) <= 0;
 }
 
-/* Until the request is done: 0; -1: it failed, or the wait did. */
+/* Wait until a request is done.  -1: the request or the wait has failed. */
 static int
 await(struct nbd_conn *c, int64_t cookie, bool *broken, struct err *e)
 {
@@ -147,8 +148,8 @@ await(struct nbd_conn *c, int64_t cookie, bool *broken, struct err *e)
 	return -1;
 }
 
-/* No more than PIECES_MAX pieces.  All that were begun are awaited, since each has a part
- * of the buffer. */
+/* Read no more than PIECES_MAX pieces.  All requests that were begun are awaited, since each
+ * writes into a part of the buffer. */
 static int
 read_pieces(struct nbd_conn *c, uint8_t *buf, size_t n, uint64_t at, bool *broken,
     struct err *e)
@@ -194,15 +195,15 @@ nbd_conn_read(struct nbd_conn *c, void *buf, size_t n, uint64_t at, bool *broken
 	return 0;
 }
 
-/* What the server says of the bytes from `at` on. */
+/* The answer to a question about the bytes from `at` to `end`. */
 struct status {
 	struct rangeset *stored;
-	uint64_t at, end; /* of the question */
+	uint64_t at, end; /* bytes; `at` moves on with the answer */
 	struct err *e;
 	int rc;
 };
 
-/* Bytes become the sectors that have any of them. */
+/* Add the sectors that have any of the bytes [from, to). */
 static int
 add_stored(struct status *s, uint64_t from, uint64_t to)
 {
@@ -231,7 +232,8 @@ on_status(void *user_data, const char *context, uint64_t offset, uint32_t *entri
 	return 0;
 }
 
-/* From *at on; where the server says nothing, or what makes no sense, *at stays. */
+/* Ask about the bytes from *at on, and move *at behind those that the server has described.  If
+ * the server says nothing, or nothing that makes sense, *at stays. */
 static int
 ask_status(struct nbd_conn *c, struct rangeset *stored, uint64_t *at, struct err *e)
 {

@@ -27,34 +27,36 @@ struct nbd_lib {
 #undef X
 };
 
-/* From any thread; the library stays loaded.  NULL: ERR_ABSENT. */
+/* The functions of libnbd, which is loaded at the first call and stays loaded; for any thread.
+ * NULL: ERR_ABSENT. */
 const struct nbd_lib *nbd_lib(struct err *);
 
 /* A connection, which one thread uses at a time. */
 struct nbd_conn {
 	const struct nbd_lib *lib;
 	struct nbd_handle *handle;
-	const char *uri; /* borrowed; for messages, too */
+	const char *uri; /* borrowed; sentences name it, too */
 	uint64_t patience_us;
 	uint64_t bytes;  /* of the export */
-	uint32_t align;  /* what is read begins and ends at multiples of this; a power of 2 */
+	uint32_t align;  /* reads begin and end at multiples of this; a power of 2 */
 	size_t most_bytes; /* of one request, a multiple of align */
 	bool several;    /* the server allows more than one connection */
-	bool map;        /* it says what is a hole */
-	struct nbd_conn *next; /* for whoever keeps it */
+	bool map;        /* the server can say which ranges are holes */
+	struct nbd_conn *next; /* for the caller's list */
 };
 
-/* ERR_IO: it cannot be reached, or did not answer for patience_us; ERR_ABSENT, ERR_NOMEM,
- * ERR_CANCELLED. */
+/* Connect to an export.  ERR_IO: the server cannot be reached, or did not answer for
+ * patience_us; ERR_ABSENT, ERR_NOMEM, ERR_CANCELLED. */
 int nbd_conn_open(
     struct nbd_conn **, const char *uri, uint64_t patience_us, struct err *);
 /* NULL is fine. */
 void nbd_conn_close(struct nbd_conn *);
-/* Bytes [at, at + n), aligned, all of the export.  *broken: the connection can only be
- * closed; else the server has refused. */
+/* Read the bytes [at, at + n), which are aligned and inside the export.  After a failure, *broken
+ * says that the connection can only be closed; otherwise the server has refused the request. */
 int nbd_conn_read(struct nbd_conn *, void *buf, size_t n, uint64_t at, bool *broken,
     struct err *);
-/* Add the sectors of [0, bytes) that are no holes, and seal the set. */
+/* Add the sectors of the export that are no holes, and seal the set.  Errors of
+ * nbd_conn_open(). */
 int nbd_conn_stored(struct nbd_conn *, struct rangeset *, struct err *);
 
 #endif /* COMMON_DISK_DISK_NBD_IMPL_H */

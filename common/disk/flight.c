@@ -22,7 +22,7 @@ enum {
 	 * request, and io_uring hands such a write to a thread of its own. */
 	PIECE_BYTES = 512 << 10,
 	PAGE_BYTES = 4096,
-	MEMORY_ALIGN = 512, /* what devices ask of a buffer's address */
+	MEMORY_ALIGN = 512, /* devices want a buffer's address to be a multiple */
 };
 
 struct piece {
@@ -35,7 +35,7 @@ struct piece {
 
 struct flight {
 	struct disk *disk;
-	int fd; /* the same disk, opened with O_DIRECT */
+	int fd; /* the disk, opened with O_DIRECT */
 	bool uring;
 	struct io_uring ring;
 	/* Without io_uring: pieces go to the threads in `out`, and come back in `back`. */
@@ -146,7 +146,7 @@ flight_means(const struct flight *f)
 	return f->uring ? "io_uring" : "threads";
 }
 
-/* Wait until one piece is done, and return it: it is idle again. */
+/* Wait until one piece is done, and return it; it is idle again. */
 static struct piece *
 next_done(struct flight *f)
 {

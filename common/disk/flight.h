@@ -2,7 +2,7 @@
  *
  * A flight belongs to one thread.  Whole pages (4 KiB) of a write go to the disk
  * directly, by io_uring where the kernel has it, by threads where not; the odd ends,
- * which share their page with other data, go through the page cache at once.  Buffers
+ * which share a page with other data, go through the page cache at once.  Buffers
  * must stay as they are until flight_land().
  */
 #ifndef COMMON_DISK_FLIGHT_H
@@ -17,10 +17,11 @@
 
 struct flight;
 
-/* When the disk does not take direct writes, *out is NULL and 0 is returned; with `must` it
- * is ERR_UNSUPPORTED. */
+/* Make a flight for a disk, which stays the caller's.  If the disk does not take direct writes,
+ * *out is NULL and 0 is returned, or with `must` ERR_UNSUPPORTED.  ERR_NOMEM; ERR_IO: no thread
+ * can be started. */
 int flight_new(struct flight **out, struct disk *, bool must, struct err *);
-/* All writes must have landed. */
+/* Free a flight.  All its writes must have landed.  NULL is fine. */
 void flight_free(struct flight *);
 /* Start a write; this may wait for earlier ones.  An error can be that of an earlier write. */
 int flight_write(
@@ -32,7 +33,7 @@ int flight_land(struct flight *, struct err *);
  * these, while later writes may go on.  The error can be that of a later write. */
 uint64_t flight_ticket(const struct flight *);
 int flight_land_upto(struct flight *, uint64_t ticket, struct err *);
-/* "io_uring" or "threads" */
+/* By which means the flight writes: "io_uring" or "threads". */
 const char *flight_means(const struct flight *);
 
 #endif /* COMMON_DISK_FLIGHT_H */

@@ -1,5 +1,5 @@
-/* gpt_fit.c: a GPT that was made for a smaller disk, or for one with other sectors, is made
- * right for the disk that it is on.  ptable.c calls this, in its caller's thread. */
+/* gpt_fit.c: a GPT that was made for a smaller disk, or for a disk with other sectors, is fitted
+ * to the disk that it is on.  ptable.c calls this, in its caller's thread. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +89,7 @@ grow_last(const struct fitted *f, uint8_t *entry, struct ptable_change *done)
 	done->is_sectors = (end - first) * factor;
 }
 
-/* Write one copy.  Its header names its own place and that of the other. */
+/* Write one copy.  Its header names its own LBA and that of the other copy. */
 static int
 write_copy(const struct fitted *f, struct disk *d, bool backup, struct err *e)
 {
@@ -129,7 +129,7 @@ write_pmbr(const struct fitted *f, struct disk *d, struct err *e)
 	return disk_write(d, count, sizeof count, PMBR_COUNT, e);
 }
 
-/* Wipe the old backup, which is useless now and would be found by other programs. */
+/* Wipe the old backup header, so that other programs do not find it. */
 static int
 drop_old_backup(
     const struct fitted *f, struct disk *d, unsigned from_bytes, struct err *e)

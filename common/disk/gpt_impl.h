@@ -18,10 +18,11 @@ enum {
 
 static const char gpt_magic[8] = "EFI PART";
 
+/* One copy of the table, in LBAs of the table's own size. */
 struct gpt_copy {
-	bool found, whole;
-	struct err why; /* when the copy is not whole: why */
-	uint64_t lba;
+	bool found, whole; /* there is a header; header, array and entries are right */
+	struct err why; /* why the copy is not whole */
+	uint64_t lba;   /* of the header */
 	uint8_t sector[LBA_BYTES_MAX]; /* the sector of the header */
 	uint32_t header_bytes, crc, nentries, entry_bytes, array_crc;
 	uint64_t alternate, first_usable, last_usable, array_lba;
@@ -50,8 +51,9 @@ gpt_array_lbas(const struct gpt_copy *c, unsigned lba_bytes)
 /* The CRC of a header, computed as if the field of the CRC were zero. */
 uint32_t gpt_header_crc(const struct gpt_copy *);
 /* Read both copies, whole or not, from a disk whose table counts in sectors of
- * t->sector_bytes.  NULL when there is no memory. */
+ * t->sector_bytes.  To be freed with gpt_free().  NULL: ERR_NOMEM. */
 struct gpt *gpt_load(const struct ptable *t, struct disk *, struct err *);
+/* NULL is fine. */
 void gpt_free(struct gpt *);
 
 #endif /* COMMON_DISK_GPT_IMPL_H */

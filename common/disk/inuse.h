@@ -33,7 +33,7 @@ struct inuse_query {
 	const char *root; /* a prefix of /proc, /sys and the paths that they name: ""
 	                     except in tests; neither /proc nor /sys need exist */
 	const char *path; /* of the device or file: the name for messages */
-	struct stat st;   /* of it */
+	struct stat st;   /* of the device or file */
 	enum inuse_purpose purpose;
 	/* Are any of these sectors of the device or file of interest?  A partition or
 	 * loop device of other sectors does not matter.  NULL: all of them are. */
@@ -41,18 +41,20 @@ struct inuse_query {
 	const void *arg;
 };
 
-/* 0 when nothing is known to use it; -1 with ERR_REFUSED and a sentence that says
- * what does: "/dev/sdb is in use: /dev/sdb1 is mounted on /home"; or ERR_NOMEM. */
+/* Is the device or file in use?  0: nothing is known to use it; -1 with ERR_REFUSED and a
+ * sentence that says what uses it: "/dev/sdb is in use: /dev/sdb1 is mounted on /home"; or
+ * ERR_NOMEM. */
 int inuse_check(const struct inuse_query *, struct err *);
 /* inuse_check() for writing these sectors alone: partitions that have none of them, nor
  * share a page of 4 KiB with them, may be in use. */
 int inuse_check_area(const char *root, const char *path, const struct stat *,
     struct range area, struct err *);
 /* The names of the kernel's partitions of a block device that have some of these
- * sectors, `most` of them at most: how many.  root: as above. */
+ * sectors, `most` names at most.  Returns the number of names.  root: see struct inuse_query. */
 unsigned inuse_partitions(const char *root, const struct stat *, struct range area,
     char names[][INUSE_NAME_CAP], unsigned most);
-/* Is it a block device that sysfs calls a partition of another one?  root: as above. */
+/* Is this a block device that sysfs calls a partition of another device?  root: see struct
+ * inuse_query. */
 bool inuse_is_partition(const char *root, const struct stat *);
 
 #endif /* COMMON_DISK_INUSE_H */

@@ -36,25 +36,26 @@ struct inuse_places {
 	char rebuilt[3 * INUSE_NAME_BYTES]; /* "" or why the member of an array changes */
 };
 
-/* ERR_NOMEM.  To be freed in any case. */
+/* Find all places of a query.  The list is to be freed even after a failure.  ERR_NOMEM. */
 int inuse_places_find(struct inuse_places *, const struct inuse_query *, struct err *);
 void inuse_places_free(struct inuse_places *);
 /* The place that is this device, or NULL. */
 struct inuse_place *inuse_place_of_device(struct inuse_places *, dev_t);
 /* The place that is what st describes, or NULL. */
 struct inuse_place *inuse_place_of(struct inuse_places *, const struct stat *st);
-/* The place that a path is, as the kernel prints it, or NULL. */
+/* The place with this path, as the kernel prints it, or NULL. */
 struct inuse_place *inuse_place_of_path(
     struct inuse_places *, const char *root, const char *path);
 /* The place that is in the same btrfs as the device at this path, or NULL. */
 struct inuse_place *inuse_place_of_btrfs(
     struct inuse_places *, const char *root, const char *path);
 
-/* The first line of a small file below root, without its end; false if none. */
+/* The first line of a small file below root, without the newline.  False: there is no
+ * such file, or it is empty. */
 bool inuse_line(const char *root, char *buf, size_t cap, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-/* Call each(arg, name) for the entries of a directory below root until it returns
- * nonzero, which is returned. */
+/* Call each(arg, name) for the entries of a directory below root, until a call returns nonzero.
+ * Returns what the last call returned; 0: there is no such directory, or it is empty. */
 int inuse_entries(const char *root, const char *dir,
     int (*each)(void *arg, const char *name), void *arg);
 

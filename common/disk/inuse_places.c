@@ -1,8 +1,8 @@
-/* inuse_places.c: all block devices and files that share bytes with one.
+/* inuse_places.c: finds all block devices and files that share bytes with a given one.
  *
  * Called by inuse.c alone, in its caller's thread.  The list of places grows while it
  * is gone through: each place adds its partitions, what holds it, and the loop
- * devices on it, and each is in the list once, so that it ends.
+ * devices on it.  Each place is in the list once, so the search ends.
  */
 #include <dirent.h>
 #include <inttypes.h>
@@ -63,7 +63,7 @@ inuse_entries(const char *root, const char *dir,
 	return rc;
 }
 
-/* A device number as sysfs prints it, in the file that the arguments name. */
+/* Read a device number from the file of sysfs that the arguments name. */
 static bool __attribute__((format(printf, 3, 4)))
 read_number(const char *root, dev_t *dev, const char *fmt, ...)
 {
@@ -265,7 +265,7 @@ part_at(const struct finder *f, uint64_t sector)
 	return (struct inuse_place){ .mapped = p->mapped, .base = p->base + sector };
 }
 
-/* A number in a file of sysfs; `none` when it is not there. */
+/* Read a number from a file of sysfs; `none` when there is no such file. */
 static uint64_t
 read_uint(const struct finder *f, const char *entry, const char *file, uint64_t none)
 {
@@ -297,7 +297,7 @@ add_partition(void *arg, const char *entry)
 	return add_device(f, dev, p);
 }
 
-/* md writes to the members of an array while it makes them alike. */
+/* Note it if md is writing to the members of an array, to make them alike. */
 static void
 look_at_array(struct finder *f, const char *holder)
 {

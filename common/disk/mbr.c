@@ -17,7 +17,7 @@
 
 enum {
 	ENTRIES = 4,
-	EBR_ENTRIES = 2, /* the others are undefined there */
+	EBR_ENTRIES = 2, /* the other entries of an EBR are undefined */
 	ENTRIES_OFFSET = 446,
 	ENTRY_BYTES = 16,
 	TYPE_OFFSET = 4,
@@ -109,12 +109,12 @@ ptable_begins(const void *sector0, uint64_t sectors)
 struct walk {
 	struct ptable *t;
 	struct disk *d;
-	uint64_t *entry_at;
-	/* how many of t->parts are primary; logical ones follow */
+	uint64_t *entry_at; /* see mbr_read() */
+	/* how many of t->parts are primary; logical partitions follow */
 	unsigned nprimary;
 	struct partition ext[ENTRIES]; /* extended partitions */
 	struct range ext_lbas[ENTRIES];
-	unsigned next; /* index of the next extended one */
+	unsigned next; /* the number of extended partitions */
 };
 
 /* Add a partition whose entry is the i-th of the boot record at `lba`. */

@@ -1,5 +1,5 @@
-/* output.h: where the image is written: a file that gets its name only when it
- * is whole, or a pipe or device. */
+/* output.h: what a program writes its data to: a file that gets its name only when it is
+ * complete, or a pipe or device. */
 #ifndef COMMON_DISK_OUTPUT_H
 #define COMMON_DISK_OUTPUT_H
 
@@ -17,11 +17,12 @@ struct output {
 
 enum { OUTPUT_HEAD_BYTES = 16 };
 
-/* What a program writes: only a file of the same kind is replaced without force. */
+/* The kind of file that a program writes.  Without force, only a file of the same kind is
+ * replaced. */
 struct output_kind {
 	const char *name;  /* "an ndz image" */
 	size_t head_bytes; /* how many bytes begins() looks at; up to OUTPUT_HEAD_BYTES */
-	bool (*begins)(const uint8_t *head); /* does such a file begin so? */
+	bool (*begins)(const uint8_t *head); /* does a file of this kind begin so? */
 };
 
 /* Are output and input the same existing file or block device, under whatever names?  "-"
@@ -49,12 +50,12 @@ int output_check_replace(
  * Errors name `path`. */
 int output_open(struct output *, const char *path, const struct output_kind *,
     bool force, struct err *);
-/* Append n bytes. */
+/* Append n bytes.  Errors of disk_write(). */
 int output_write(struct output *, const void *data, size_t n, struct err *);
 /* Sync unless told not to, close, and give the file its name.  -1: no file is left, unless
  * only its directory could not be flushed. */
 int output_commit(struct output *, bool no_sync, struct err *);
-/* Close and remove what was written. */
+/* Close the output, and remove the partial file. */
 void output_abort(struct output *);
 
 #endif /* COMMON_DISK_OUTPUT_H */

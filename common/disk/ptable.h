@@ -73,13 +73,14 @@ void ptable_free(struct ptable *);
 /* Does this sector 0, of something with `sectors` sectors, begin a table that has
  * partitions, by the rules of ptable_read()?  What the table says is not checked. */
 bool ptable_begins(const void *sector0, uint64_t sectors);
-/* NULL when there is no such partition. */
+/* The partition with this number, or NULL. */
 const struct partition *ptable_find(const struct ptable *, unsigned number);
 
 /* The numbers of all partitions for a person: "1, 2, 5"; "" when there are none. */
 const char *ptable_numbers(const struct ptable *, char *buf, size_t cap);
 
-/* A word for a person: "Linux filesystem", "0x83 Linux", "0x7b". */
+/* The type of a partition for a person: "Linux filesystem", "0x83 Linux", "0x7b".  It is written
+ * into buf, which is returned. */
 const char *ptable_type_name(
     const struct ptable *, const struct partition *, char *buf, size_t cap);
 
@@ -92,8 +93,8 @@ const char *ptable_type_name(
  * (extended, 0xEE), and for a partition that does not exist. */
 int ptable_set_type(struct disk *, unsigned number, unsigned code, struct err *);
 
-/* Take a partition out of the table: of a GPT, of both copies.  ERR_USAGE when there is
- * no such one, ERR_UNSUPPORTED for logical ones. */
+/* Remove a partition from the table (of a GPT, from both copies).  ERR_USAGE: there is no such
+ * partition; ERR_UNSUPPORTED: it is a logical partition. */
 int ptable_remove(struct disk *, unsigned number, struct err *);
 
 /* What ptable_fit() did. */
@@ -103,7 +104,7 @@ struct ptable_change {
 	uint64_t was_sectors, is_sectors; /* the length of that partition before and now */
 };
 
-/* Make the table that is on the disk right for it.  It was made for sectors of
+/* Fit the table that is on the disk to the disk.  The table was made for sectors of
  * from_bytes (512 or 4096), and perhaps for a smaller disk: a GPT gets its backup
  * at the end, entries count in the disk's own sectors.  With grow, the last
  * partition reaches to the end of the disk.  ERR_UNSUPPORTED when a partition

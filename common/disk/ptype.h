@@ -17,16 +17,19 @@ struct ptype_gpt {
 	const char *name; /* ASCII, at most 36 characters */
 };
 
-/* NULL when unknown.  An MBR type finds the GPT type of the same meaning, where that is
- * clear: 131, 130, 165, 166, 7, those of FAT, of LVM, RAID and EFI and some more. */
+/* The GPT type with this code; NULL: it is not known.  An MBR type finds the GPT type of the
+ * same meaning, where that is clear: 131, 130, 165, 166, 7, the types of FAT, of LVM, RAID and
+ * EFI, and some more. */
 const struct ptype_gpt *ptype_gpt_by_code(unsigned code);
+/* The GPT type with this GUID; NULL: it is not known. */
 const struct ptype_gpt *ptype_gpt_by_guid(const uint8_t guid[GUID_BYTES]);
 /* The i-th type, NULL behind the last. */
 const struct ptype_gpt *ptype_gpt_at(size_t i);
-/* "Linux", "FAT32"; NULL when unknown. */
+/* The name of an MBR type ("Linux", "FAT32"); NULL: it is not known. */
 const char *ptype_mbr_name(uint8_t type);
 
-/* Between text and the bytes on the disk (the first three fields little-endian). */
+/* Convert a GUID between text and the bytes on the disk (the first three fields little-endian).
+ * The text must be right (asserted). */
 void ptype_guid_bytes(const char *text, uint8_t guid[GUID_BYTES]);
 void ptype_guid_text(const uint8_t guid[GUID_BYTES], char text[GUID_TEXT_CAP]);
 

@@ -22,7 +22,7 @@ range_within(struct range r, uint64_t size)
 	return r.off <= size && r.len <= size - r.off;
 }
 
-/* One past the last; only for ranges that range_within() has accepted. */
+/* The number behind the last one of a range; only for ranges that range_within() has accepted. */
 static inline uint64_t
 range_end(struct range r)
 {

@@ -10,6 +10,7 @@
 
 /* Add an array of objects { "first_sector": , "sectors": }. */
 void json_ranges(struct json *, const char *key, const struct range *, size_t n);
+/* json_ranges() of a sealed set. */
 void json_rangeset(struct json *, const char *key, const struct rangeset *);
 
 #endif /* COMMON_DISK_RANGE_JSON_H */

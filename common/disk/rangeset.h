@@ -7,8 +7,8 @@
  * nothing, so several threads may read one set at once.  What changes a sealed set other
  * than by rangeset_add() and rangeset_add_shifted() leaves it sealed.
  *
- * 16 bytes a range.  Ranges must not reach beyond UINT64_MAX (asserted: check what comes
- * from outside with range_within() first).
+ * A range takes 16 bytes.  Ranges must not reach beyond UINT64_MAX (asserted: ranges from
+ * outside are to be checked with range_within() first).
  */
 #ifndef COMMON_DISK_RANGESET_H
 #define COMMON_DISK_RANGESET_H
@@ -35,7 +35,7 @@ void rangeset_seal(struct rangeset *);
 
 /* Readers. */
 
-/* Number of ranges, the i-th range, the sum of all lengths. */
+/* The number of ranges, the i-th range, the sum of all lengths. */
 size_t rangeset_count(const struct rangeset *);
 struct range rangeset_get(const struct rangeset *, size_t i);
 uint64_t rangeset_total(const struct rangeset *);
@@ -58,7 +58,8 @@ int rangeset_minus(struct rangeset *a, const struct rangeset *b, struct err *);
 int rangeset_intersect(struct rangeset *a, const struct rangeset *b, struct err *);
 /* Keep what lies in [lo, hi). */
 void rangeset_clip(struct rangeset *, uint64_t lo, uint64_t hi);
-/* The set becomes what was not in it of [lo, hi).  It needs memory for one range more. */
+/* The set becomes the numbers of [lo, hi) that were not in it.  ERR_NOMEM: there is no memory for
+ * one more range. */
 int rangeset_invert(struct rangeset *, uint64_t lo, uint64_t hi, struct err *);
 /* Drop ranges shorter than min. */
 void rangeset_drop_short(struct rangeset *, uint64_t min);

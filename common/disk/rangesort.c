@@ -70,7 +70,7 @@ heapsort(struct sorter *s, size_t lo, size_t hi)
 	}
 }
 
-/* The middle value of the first, middle and last. */
+/* The median of the first, the middle and the last value. */
 static uint64_t
 pivot(struct sorter *s, size_t lo, size_t hi)
 {
