@@ -1,5 +1,5 @@
-/* dmextract: what has changed of a device, as a stream.  main() and all that it calls run in
- * the first thread; the threads that read are in dsync/extract. */
+/* main.c: dmextract writes what has changed on a device as a stream, or lists it.  main() and
+ * all that it calls run in the first thread; the threads that read are in dsync/extract. */
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -48,6 +48,7 @@ show_json(const struct extract_report *r, double seconds, struct err *e)
 	return json_show_on(j, stderr, e);
 }
 
+/* Write the stream to standard output, and the report to standard error. */
 static int
 send_stream(const struct options *o, struct err *e)
 {
@@ -77,7 +78,8 @@ send_stream(const struct options *o, struct err *e)
 	return 0;
 }
 
-/* Sectors; a device that does not end with one ends in the last one. */
+/* The sectors that a range of bytes lies in.  The last one may reach beyond the end of a
+ * device whose size is not a multiple of 512 bytes. */
 static struct range
 in_sectors(struct range bytes)
 {

@@ -1,4 +1,5 @@
-/* options.c: the command line of dmextract.  main.c calls this, in the first thread. */
+/* options.c: the command line of dmextract.  cli_main() reads the table of options, and main.c
+ * calls dmextract_settle(), in the first thread. */
 #include "tools/dmextract/options.h"
 
 #include <stddef.h>
@@ -40,7 +41,7 @@ static const struct cli_opt opts[] = {
 	{ 0 },
 };
 
-/* The stream goes to standard output, so reports do not. */
+/* Reports go to standard error when the stream goes to standard output. */
 static FILE *
 report_to(const void *options, char **operands, int n)
 {

@@ -11,12 +11,13 @@
 struct options {
 	struct extract_config how;
 	bool list, done, status, quiet, json;
-	struct stream_id done_id; /* of --done ID; none: the last one */
+	struct stream_id done_id; /* --done ID; not set: the state that was sent last */
 };
 
 extern const struct cli_program dmextract_program;
 
-/* Check the options, and take the operands: [ID] DEV with --done, else DEV.  ERR_USAGE. */
+/* Check the options, and take the n operands: [ID] DEV with --done, otherwise DEV.  They are
+ * borrowed.  ERR_USAGE. */
 int dmextract_settle(struct options *, char **operands, int n, struct err *);
 
 #endif /* TOOLS_DMEXTRACT_OPTIONS_H */

@@ -1,5 +1,6 @@
-/* dmmerge: a stream of dmextract becomes a part of a device or file.  main() and all that it
- * calls run in the first thread. */
+/* main.c: dmmerge merges a stream of dmextract into a target, which is a device or file.  It
+ * also prints the target's state or digests, and finishes a merge that was interrupted.
+ * main() and all that it calls run in the first thread. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -9,7 +10,7 @@
 #include "common/cli/failure.h"
 #include "tools/dmmerge/options.h"
 
-/* The words of --status. */
+/* The condition of the target in one word, for --status and the JSON. */
 static const char *
 condition(const struct target_state *s)
 {
@@ -58,7 +59,8 @@ show_json(const struct options *o, const struct merge_report *r, double seconds,
 	return json_show(j, e);
 }
 
-/* One word and its value a line, which dsync reads. */
+/* --status: print the state of the target, one name and its value on each line, which dsync
+ * reads (dsync/pair/far.c); or as JSON. */
 static int
 show_state(const struct options *o, const struct target_state *s, struct err *e)
 {
@@ -102,7 +104,7 @@ static int
 merge_input(const struct options *o, struct merge_report *r, struct err *e)
 {
 	struct disk *from;
-	struct err ignored; /* only read */
+	struct err ignored; /* standard input was only read, so no data can be lost */
 
 	if (disk_open(&from, "-", DISK_READ, e) != 0)
 		return -1;

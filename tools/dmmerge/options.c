@@ -1,4 +1,5 @@
-/* options.c: the command line of dmmerge.  main.c calls this, in the first thread. */
+/* options.c: the command line of dmmerge.  cli_main() reads the table of options, and main.c
+ * calls dmmerge_settle(), in the first thread. */
 #include "tools/dmmerge/options.h"
 
 #include <stddef.h>

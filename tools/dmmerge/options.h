@@ -10,12 +10,12 @@
 struct options {
 	struct merge_config how;
 	bool status, recover, quiet, json;
-	uint64_t digests; /* bytes of a piece; 0: not asked for */
+	uint64_t digests; /* --digests: bytes of each piece; 0: not given */
 };
 
 extern const struct cli_program dmmerge_program;
 
-/* Check the options, and take the operand.  ERR_USAGE. */
+/* Check the options, and take the operand, TARGET, which is borrowed.  ERR_USAGE. */
 int dmmerge_settle(struct options *, char **operands, int n, struct err *);
 
 #endif /* TOOLS_DMMERGE_OPTIONS_H */

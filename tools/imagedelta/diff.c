@@ -1,5 +1,7 @@
-/* diff.c: what one image has and another has not, as windows of a delta.  main.c makes the
- * struct diff; the encoder's reader thread calls diff_next(). */
+/* diff.c: two images are compared, and what the second one stores and the first one does not
+ * have is given out in windows of a delta.  main.c makes and frees the struct diff, and
+ * rewrite.c calls diff_done(), in the first thread; diff_next() is called in the maker's
+ * reader thread. */
 #include "tools/imagedelta/diff.h"
 
 #include <stdlib.h>
@@ -8,31 +10,31 @@
 #include "common/image/read/walk.h"
 #include "tools/imagedelta/table.h"
 
-/* Blocks of a filesystem change as a whole, and a region costs 8 or 16 bytes of
- * a header that has 4096. */
+/* What differs is given out in blocks of 4 KiB, not in sectors: blocks of a filesystem change
+ * as a whole, and a region costs 8 or 16 bytes of a header that has 4096. */
 enum { BLOCK_SECTORS = 8, WINDOW_BLOCKS = WINDOW_SECTORS / BLOCK_SECTORS };
 
 struct diff {
-	struct sectors *old, *new;
-	struct rangeset freed;
-	/* Sectors that always count as different: those with relocations that the other
-	 * image does not have, or has otherwise, because an installed disk differs from the
-	 * image there; the short sector of a file; what only one of the images has lost;
-	 * and the partition table. */
+	struct sectors *old, *new; /* borrowed */
+	struct rangeset freed;     /* sectors that only the old image stores */
+	/* Sectors that always count as different: those of relocations that only one of the
+	 * images has, because an installed disk differs from the image there; the short
+	 * sector of a file; what only one of the images has lost; and the partition table. */
 	struct rangeset moved;
-	struct rangeset given; /* sectors that are the delta's */
-	struct lostset lost;
-	struct basis *basis;
-	const struct rangeset *avoid; /* no sample has these sectors */
+	struct rangeset given; /* sectors that were given out; noted if `new` lost any */
+	struct lostset lost;   /* of the sectors given out; filled by diff_done() */
+	struct basis *basis;   /* borrowed */
+	const struct rangeset *avoid; /* no sample has these sectors; borrowed */
 	struct walk walk;
 	const struct ndz_reloc *relocs; /* of the new image, by sector */
-	size_t nrelocs, reloc_at;
-	struct ndz_reloc *kept; /* those that were given out */
+	size_t nrelocs, reloc_at; /* reloc_at: index of the next one to look at */
+	struct ndz_reloc *kept; /* the relocations that were given out; owned */
 	size_t nkept;
-	bool any;
+	bool any; /* a window was given out */
 	uint8_t new_data[FRAGMENT_WINDOW_BYTES], old_data[FRAGMENT_WINDOW_BYTES];
 };
 
+/* Does the image have a relocation of the same type for the same bytes? */
 static bool
 has_reloc(struct sectors *image, const struct ndz_reloc *r)
 {
@@ -46,8 +48,8 @@ has_reloc(struct sectors *image, const struct ndz_reloc *r)
 	return false;
 }
 
-/* Sectors of relocations that only `image` has.  Where a file ends is told by
- * its short sector, so that is always stored. */
+/* Add the sectors of the relocations that only `image` has to d->moved.  A short sector is
+ * always added, so that the delta stores it: it tells where a file ends. */
 static int
 find_moved(struct diff *d, struct sectors *image, struct sectors *other, struct err *e)
 {
@@ -61,7 +63,8 @@ find_moved(struct diff *d, struct sectors *image, struct sectors *other, struct 
 	return 0;
 }
 
-/* What is zeros because it was lost, and what is zeros, are different. */
+/* Add the sectors that only `image` has lost to d->moved.  Both images may store zeros there,
+ * but zeros that stand for lost data differ from zeros that were read. */
 static int
 find_lost(struct diff *d, struct sectors *image, struct sectors *other, struct err *e)
 {
@@ -148,12 +151,12 @@ diff_lost(struct diff *d)
 
 /* What an image stores of a window, by sector. */
 struct contents {
-	uint64_t first; /* sector */
-	uint8_t *data;
+	uint64_t first; /* sector with which the window begins */
+	uint8_t *data;  /* FRAGMENT_WINDOW_BYTES, of which those of stored sectors count */
 	bool stored[WINDOW_SECTORS];
 };
 
-/* Read the part of r that the image stores. */
+/* Read the sectors of r that the image stores into w, and mark them there as stored. */
 static int
 read_into(struct sectors *image, struct range r, struct contents *w, struct err *e)
 {
@@ -172,6 +175,7 @@ read_into(struct sectors *image, struct range r, struct contents *w, struct err 
 	return 0;
 }
 
+/* Does the new image store sector i of the window, and does that sector count as different? */
 static bool
 sector_differs(
     struct diff *d, const struct contents *old, const struct contents *new, unsigned i)
@@ -185,7 +189,8 @@ sector_differs(
 		   rangeset_contains(&d->moved, new->first + i));
 }
 
-/* A relocation is applied to all of its bytes at once, so they stay together. */
+/* Mark all blocks that a relocation has in this window when one of them is marked, because a
+ * relocation is applied to all of its bytes at once. */
 static void
 keep_relocs_whole(struct diff *d, bool block[WINDOW_BLOCKS], uint64_t first)
 {
@@ -206,6 +211,7 @@ keep_relocs_whole(struct diff *d, bool block[WINDOW_BLOCKS], uint64_t first)
 	}
 }
 
+/* Mark the blocks of the window that differ.  Returns whether there are any. */
 static bool
 compare(struct diff *d, const struct contents *old, const struct contents *new,
     bool block[WINDOW_BLOCKS])
@@ -222,7 +228,8 @@ compare(struct diff *d, const struct contents *old, const struct contents *new,
 	return any;
 }
 
-/* The stored sectors of the blocks, as a window. */
+/* Put the stored sectors of the marked blocks into the window, and their data into out.
+ * Returns the number of bytes. */
 static size_t
 collect(const struct contents *w, const bool block[WINDOW_BLOCKS], struct window *f,
     uint8_t *out)
@@ -244,7 +251,7 @@ collect(const struct contents *w, const bool block[WINDOW_BLOCKS], struct window
 	return bytes;
 }
 
-/* The relocations of the sectors that are given out. */
+/* Give the window the relocations that begin in the marked blocks. */
 static void
 take_relocs(struct diff *d, const struct contents *w, const bool block[WINDOW_BLOCKS],
     struct window *f)
@@ -264,8 +271,9 @@ take_relocs(struct diff *d, const struct contents *w, const bool block[WINDOW_BL
 	}
 }
 
-/* Make a sample of the first sectors in a row that are replaced, with their digests before
- * and after. */
+/* Add a sample to the basis: the digests before and after of the first run of sectors in
+ * marked blocks that both images store.  No sample is made when there is no such run, or when
+ * one of its sectors is to be avoided. */
 static int
 note_replaced(struct diff *d, const struct contents *old, const struct contents *new,
     const bool block[WINDOW_BLOCKS], struct err *e)
@@ -290,6 +298,7 @@ note_replaced(struct diff *d, const struct contents *old, const struct contents 
 	return basis_add_replaced(d->basis, &x, e);
 }
 
+/* Fill the window f with the marked blocks of w.  Returns the number of bytes, or -1. */
 static ssize_t
 emit(struct diff *d, const struct contents *w, const bool block[WINDOW_BLOCKS],
     struct window *f, uint8_t *out, struct err *e)
@@ -304,7 +313,9 @@ emit(struct diff *d, const struct contents *w, const bool block[WINDOW_BLOCKS],
 	return (ssize_t)bytes;
 }
 
-/* Give out the first block of the second image, although it is the same. */
+/* When no window was given out, give out the first stored block of the new image, although it
+ * is the same in the old one.  Returns the number of bytes, 0 when a window was given out, or
+ * -1. */
 static ssize_t
 nothing_new(struct diff *d, struct window *f, uint8_t *out, struct err *e)
 {
@@ -324,7 +335,7 @@ nothing_new(struct diff *d, struct window *f, uint8_t *out, struct err *e)
 	return emit(d, &new, block, f, out, e);
 }
 
-/* The sectors of a window that the old image stores, as ranges: are they these? */
+/* Does the image store exactly these n ranges of the window that begins with sector `first`? */
 static bool
 stores_just(
     struct sectors *image, const struct range *ranges, unsigned n, uint64_t first)
@@ -344,7 +355,7 @@ stores_just(
 	return k == n;
 }
 
-/* The sector that has byte `at` of what is stored of a window. */
+/* The sector that byte `at` of the data of these ranges belongs to. */
 static uint64_t
 sector_at(const struct range *ranges, uint64_t at)
 {
@@ -353,7 +364,8 @@ sector_at(const struct range *ranges, uint64_t at)
 	return ranges->off + at / SECTOR_BYTES;
 }
 
-/* Do both images say the same of all data of a window?  1, 0, -1. */
+/* Do the fragment tables of both images describe the data of these ranges, which both store,
+ * as the same?  Returns 1, 0 (also where a chunk has no fragment table), or -1. */
 static int
 same_fragments(struct diff *d, const struct range *ranges, unsigned n, struct err *e)
 {
@@ -375,7 +387,9 @@ same_fragments(struct diff *d, const struct range *ranges, unsigned n, struct er
 	return 1;
 }
 
-/* Do both images say that a window holds the same, without decoding it?  1, 0, -1. */
+/* Is it known without decoding that both images have the same in the window that begins with
+ * sector `first`, of which the new image stores these n ranges?  Returns 1, 0 (its data must
+ * be compared), or -1. */
 static int
 surely_same(struct diff *d, const struct range *ranges, unsigned n, uint64_t first,
     struct err *e)

@@ -1,5 +1,5 @@
-/* main.c: imagedelta makes an image of what differs between two images, or a full
- * image of a base and its deltas. main() runs in the first thread; the maker of the
+/* main.c: imagedelta makes an image of what differs between two images, or a whole
+ * image of a base and its deltas.  main() runs in the first thread; the maker of the
  * new image has threads of its own. */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@
 
 struct opts {
 	struct rewrite_config rewrite;
-	const char *onto; /* --onto: the base */
-	bool any_base;
+	const char *onto; /* --onto: the base; NULL: a delta is made */
+	bool any_base;    /* do not check that the deltas belong to the base */
 };
 
 #define AT(field) offsetof(struct opts, field)
@@ -56,6 +56,7 @@ warn(const char *sentence)
 	say(stderr, "imagedelta: warning: %s\n", sentence);
 }
 
+/* Write the delta of the images v[0], the old one, and v[1], the new one. */
 static int
 write_delta(const struct opts *o, struct sectors *const v[2], struct diff *d,
     struct basis *basis, const char *output, struct err *e)
@@ -115,7 +116,8 @@ make_whole(const struct opts *o, struct sectors *const v[], size_t n,
 	if (layers_new(&l, v, n, e) != 0)
 		return -1;
 	struct rewrite_source src = chain_whole("imagedelta", l, v, n);
-	/* A base that was not checked may make something else. */
+	/* With a base that was not checked, the result may be another state than the one
+	 * that the last delta names. */
 	if (!o->any_base)
 		src.state = sectors_ext(v[n - 1])->state;
 	int rc = rewrite(&o->rewrite, &src, output, e);
@@ -123,7 +125,8 @@ make_whole(const struct opts *o, struct sectors *const v[], size_t n,
 	return rc;
 }
 
-/* inputs[n] → output */
+/* Open and prove the images inputs[n], and make the output of them: with --onto a whole image,
+ * otherwise a delta. */
 static int
 run(const struct opts *o, char *const inputs[], size_t n, const char *output,
     struct err *e)
@@ -172,7 +175,8 @@ act(void *opts, char **operands, int n, struct err *e)
 	const char *output = operands[n - 1];
 	char **inputs = operands;
 	size_t ninputs = (size_t)n - 1;
-	/* The base comes first, like the old image. */
+	/* The base becomes the first of the inputs.  Its pointer is stored in front of the
+	 * operands, where argv has an option. */
 	if (o->onto != NULL) {
 		*--inputs = (char *)(uintptr_t)o->onto;
 		ninputs++;

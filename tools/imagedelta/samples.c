@@ -1,7 +1,8 @@
 /* samples.c: a delta carries digests of what its base stores at places all over the disk,
  * so that an installer can tell the base's disk from any other.  main.c asks for them in
  * the first thread before the delta is made, because chunk 0 carries them and is written
- * first; so only some places are looked at, not all of the disk. */
+ * first.  The images have not been compared by then; therefore only some places are looked
+ * at, not the whole disk. */
 #include "tools/imagedelta/samples.h"
 
 #include <string.h>
@@ -10,18 +11,18 @@
 #include "common/image/read/window.h"
 
 enum {
-	PLACES = 2 * SAMPLES_SPREAD_MAX, /* that are looked at */
-	PLACE_SECTORS = 32,
+	PLACES = 2 * SAMPLES_SPREAD_MAX, /* looked at, roughly; fewer of a small image */
+	PLACE_SECTORS = 32,              /* length of a place, at most */
 	PLACE_BYTES = PLACE_SECTORS * SECTOR_BYTES,
 };
 
-/* What the delta does to the data of a place. */
+/* What the delta does to the data of a place.  UNKNOWN: no sample is made of the place. */
 enum fate { STAYS, REPLACED, FREED, FATES, UNKNOWN = FATES };
 
 struct finder {
 	struct sectors *old, *new;
 	const struct rangeset *avoid;
-	struct samples kinds[FATES], zeros;
+	struct samples kinds[FATES], zeros; /* owned; zeros: of places that hold only zeros */
 };
 
 int
@@ -41,6 +42,9 @@ samples_avoid(
 	return 0;
 }
 
+/* Compare the images at the place r: *x is its sample, *fate what the delta does to it, and
+ * *zero whether the old image has only zeros there.  With UNKNOWN, *zero is not set: r has
+ * sectors to avoid, ends behind the new image's disk, or is partly stored by the new image. */
 static int
 compare(struct finder *f, struct range r, struct sample *x, enum fate *fate,
     bool *zero, struct err *e)
@@ -69,7 +73,8 @@ compare(struct finder *f, struct range r, struct sample *x, enum fate *fate,
 	return 0;
 }
 
-/* Zeros are found on any empty disk, so they come last. */
+/* Add the sample of the place r to the list that it belongs to.  Places of zeros have a list
+ * of their own, which is used last, because zeros are found on any empty disk. */
 static int
 look_at(struct finder *f, struct range r, struct err *e)
 {
@@ -84,8 +89,8 @@ look_at(struct finder *f, struct range r, struct err *e)
 	return samples_add(zero ? &f->zeros : &f->kinds[fate], &x, e);
 }
 
-/* The place that begins with sector number `at` of those that the old image stores, of
- * which `before` come before range r. */
+/* The place in the stored range r that begins with sector number `at` of all sectors that the
+ * old image stores; `before` of these sectors come before r. */
 static struct range
 place_at(struct range r, uint64_t before, uint64_t at)
 {
@@ -95,6 +100,7 @@ place_at(struct range r, uint64_t before, uint64_t at)
 		left < PLACE_SECTORS ? left : PLACE_SECTORS };
 }
 
+/* Look at places that are evenly spread over the sectors that the old image stores. */
 static int
 look_around(struct finder *f, struct err *e)
 {
@@ -113,6 +119,7 @@ look_around(struct finder *f, struct err *e)
 	return 0;
 }
 
+/* Add as many of the samples to the basis as it has room for, evenly spread over them. */
 static int
 add_all(struct basis *b, struct samples *s, struct err *e)
 {
@@ -123,8 +130,8 @@ add_all(struct basis *b, struct samples *s, struct err *e)
 	return 0;
 }
 
-/* Samples that stay count most: they are right whatever part of the delta was installed
- * before. */
+/* Samples of data that stays are added first, because an installer finds that data whatever
+ * part of the delta was installed before; samples of replaced and of freed data follow. */
 int
 samples_spread(struct basis *b, struct sectors *old, struct sectors *new,
     const struct rangeset *avoid, struct err *e)

@@ -1,4 +1,5 @@
-/* samples.h: what a delta of two images says of the data of the first one, its base. */
+/* samples.h: the samples that a delta of two images has of the data of the old one, its
+ * base. */
 #ifndef TOOLS_IMAGEDELTA_SAMPLES_H
 #define TOOLS_IMAGEDELTA_SAMPLES_H
 
@@ -6,11 +7,13 @@
 #include "common/image/format/basis.h"
 #include "common/image/read/sectors.h"
 
-/* All sectors that relocations of either image change: no samples lie there. */
+/* Add all sectors that relocations of either image look at or change to the set, and seal it:
+ * no sample may have one of them.  ERR_NOMEM. */
 int samples_avoid(struct rangeset *, struct sectors *old, struct sectors *new,
     struct err *);
-/* The samples of the whole disk, into a basis that has none: both images are read at
- * places that are evenly spread over what the old one stores. */
+/* Put the samples of the whole disk, at most SAMPLES_SPREAD_MAX, into a basis that has none.
+ * Both images are read at places that are evenly spread over what the old one stores.  All
+ * arguments are borrowed for the call.  Errors as sectors_read(); ERR_NOMEM; ERR_CANCELLED. */
 int samples_spread(struct basis *, struct sectors *old, struct sectors *new,
     const struct rangeset *avoid, struct err *);
 

@@ -1,6 +1,7 @@
-/* table.c: a delta has the partition table of its disk whether it changed or not, so that
- * one partition of it can be installed (imageunzip --only).  diff.c calls this once, in the
- * first thread, before the images are compared. */
+/* table.c: a delta stores the partition table of its disk whether the table changed or not,
+ * so that a single partition can be installed from the delta (imageunzip --only).  This file
+ * finds the sectors of the table.  diff.c calls it once, in the first thread, before the
+ * images are compared. */
 #include "tools/imagedelta/table.h"
 
 #include "common/image/read/sectors_table.h"

@@ -5,8 +5,8 @@
 #include "common/disk/rangeset.h"
 #include "common/image/read/sectors.h"
 
-/* Its sectors, as far as the image stores them, into the set; none if it has no table.
- */
+/* Add the sectors of the partition table to the set, which is left open; none when the image
+ * is not of a disk, or has no table that can be trusted.  -1: errors as sectors_table(). */
 int table_sectors(struct sectors *, struct rangeset *, struct err *);
 
 #endif /* TOOLS_IMAGEDELTA_TABLE_H */

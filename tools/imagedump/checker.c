@@ -12,15 +12,17 @@
 #include "common/image/read/chunk.h"
 
 struct checker {
-	struct ordered *work;
+	struct ordered *work; /* of struct item */
 	struct pipeline *pipe;
 };
 
+/* A chunk that is to be checked. */
 struct item {
-	uint32_t number;
+	uint32_t number; /* of the chunk */
 	uint8_t bytes[NDZ_CHUNK_BYTES];
 };
 
+/* A stage: decode and verify chunks until there are no more, or one is wrong. */
 static int
 check_stage(void *arg, struct err *e)
 {
@@ -48,6 +50,7 @@ check_stage(void *arg, struct err *e)
 	return rc;
 }
 
+/* A stage: free the chunks that were checked. */
 static int
 free_stage(void *arg, struct err *e)
 {

@@ -15,13 +15,15 @@
 #include "tools/imagedump/report.h"
 #include "tools/imagedump/totals.h"
 
+/* What the headers of all chunks tell. */
 struct headers {
 	struct totals totals;
 	uint8_t uuid[NDZ_UUID_BYTES];
 	uint8_t key_id[CRYPT_ID_BYTES]; /* of the first chunk */
 };
 
-/* All headers; -1 unless the first chunk is encrypted and all can be read. */
+/* Read all headers.  Returns 0 when the first chunk is encrypted and all headers could be read,
+ * otherwise -1.  buf has room for a chunk; *c is scratch space. */
 static int
 read_headers(struct image *image, struct headers *s, void *buf, struct chunk *c)
 {
@@ -63,7 +65,8 @@ read_image(const char *path, struct headers *s)
 	return rc;
 }
 
-/* Only what headers tell: whether it is a delta, for example, is not known. */
+/* Put the members that headers tell; whether the image is a delta, for example, is not known
+ * without the key. */
 static void
 put_json(struct json *j, const struct headers *s)
 {

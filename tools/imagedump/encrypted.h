@@ -5,9 +5,10 @@
 #include "common/base/json.h"
 #include "tools/imagedump/options.h"
 
-/* Report it: into the object j that is open, or to standard output when j is NULL.
- * Nothing is said of an image that is not encrypted, or cannot be read, or is a pipe,
- * whose beginning is gone. */
+/* Report what the headers of the image at `path` say: as members of the object j that is
+ * open, or to standard output, unless quiet, when j is NULL.  Nothing is reported when
+ * --decrypt was given, when the image is not encrypted or cannot be read, or when it is a
+ * pipe, whose beginning cannot be read again. */
 void encrypted_report(const struct options *, const char *path, struct json *j);
 
 #endif /* TOOLS_IMAGEDUMP_ENCRYPTED_H */

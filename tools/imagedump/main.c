@@ -1,4 +1,4 @@
-/* main.c: imagedump prints what is in an image, and checks it. main() runs in the
+/* main.c: imagedump prints what is in an image, and checks it.  main() runs in the
  * first thread; the checker has threads of its own. */
 #include <stdlib.h>
 
@@ -12,14 +12,14 @@
 #include "tools/imagedump/report.h"
 #include "tools/imagedump/totals.h"
 
-/* What is being read. */
+/* The image that is being read, and what is reported of it. */
 struct run {
 	const struct options *o;
 	struct image *image;
 	struct json *j;          /* NULL: text */
-	struct checker *checker; /* or NULL */
+	struct checker *checker; /* NULL: without --verify */
 	struct totals totals;
-	struct only_view *only; /* or NULL */
+	struct only_view *only; /* NULL: without --only */
 };
 
 static void
@@ -35,6 +35,7 @@ show_chunk(const struct run *r, const struct chunk *c)
 		report_chunk(c, r->totals.chunks, o->detail);
 }
 
+/* each() of image_each(): report and check chunk i, and add it to the totals. */
 static int
 take_chunk(void *arg, struct chunk *c, uint32_t i, const void *bytes, struct err *e)
 {
@@ -121,7 +122,7 @@ dump(const struct options *o, const char *path, struct json *j, struct err *e)
 	return rc;
 }
 
-/* Its exit status. */
+/* Dump one image, and report its failure.  Returns the exit status for the image. */
 static int
 dump_one(const struct options *o, const char *path, struct json *j)
 {
@@ -145,7 +146,8 @@ dump_one(const struct options *o, const char *path, struct json *j)
 	return status;
 }
 
-/* The worst of their exit statuses: each image that fails is said, and passed over. */
+/* Dump each image; one that fails is reported, and the next one follows.  Returns the highest
+ * of their exit statuses. */
 static int
 dump_each(const struct options *o, char **paths, int n, struct json *j)
 {

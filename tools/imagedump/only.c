@@ -1,7 +1,7 @@
-/* only.c: while the chunks of an image come by, in order, it is noted which sectors each
- * answers for and what is stored; what belongs to a partition is added up at the end, for
- * the tables of logical partitions may be in any chunk.  main.c calls this in the first
- * thread. */
+/* only.c: while the chunks of an image are read in order, it is noted which sectors each chunk
+ * answers for and which it stores.  What belongs to a partition is added up at the end,
+ * because the tables of logical partitions may be in any chunk.  main.c calls this in the
+ * first thread. */
 #include "tools/imagedump/only.h"
 
 #include <inttypes.h>
@@ -15,9 +15,9 @@
 struct only_view {
 	struct only_list list;
 	struct imgtable *table;
-	struct range *spans; /* of each chunk */
+	struct range *spans; /* the sectors that each chunk answers for; owned */
 	size_t nspans, cap;
-	struct rangeset stored;
+	struct rangeset stored; /* all sectors that the image stores */
 };
 
 /* What belongs to one partition. */
@@ -26,7 +26,7 @@ struct share {
 	struct range sectors;
 	char type[64];
 	uint64_t stored; /* sectors */
-	uint32_t chunks, first, last;
+	uint32_t chunks, first, last; /* how many chunks, and the first and last one's number */
 };
 
 int
@@ -69,7 +69,8 @@ only_view_take(struct only_view *v, uint32_t number, const struct chunk *c,
 	return imgtable_learn(v->table, number, c, bytes, e);
 }
 
-/* A chunk that came by before it was known that something of it is needed. */
+/* Read chunk i once more, and learn from it: it was read before it was known that the
+ * partition table has a sector in it. */
 static int
 learn_again(struct only_view *v, struct image *img, uint32_t i, struct err *e)
 {
@@ -108,6 +109,7 @@ only_view_settle(struct only_view *v, struct image *img, struct err *e)
 	return rc == 0 ? 0 : err_ctx(e, "%s", image_name(img));
 }
 
+/* Find out what belongs to the partition with this number, which the table has. */
 static int
 add_up(struct only_view *v, unsigned number, struct share *s, struct err *e)
 {

@@ -10,14 +10,19 @@
 
 struct only_view;
 
+/* Make a view of these partitions; the list is copied.  only_view_free() frees it.  ERR_NOMEM. */
 int only_view_new(struct only_view **, const struct only_list *, struct err *);
 void only_view_free(struct only_view *); /* NULL is fine */
-/* Every chunk of the image, in order; its bytes are looked at for the call. */
+/* Take the next chunk.  Every chunk of the image is to be given, in order, with its number and
+ * its bytes, which are borrowed for the call.  Errors as imgtable_learn(). */
 int only_view_take(struct only_view *, uint32_t number, const struct chunk *,
     const void *bytes, struct err *);
-/* Behind the last one: find the partitions.  ERR_USAGE: one is not there. */
+/* After the last chunk: find the partitions.  Chunks may be read again where the image is
+ * seekable.  Errors as imgtable_refuse() when one of the partitions is not there, and as
+ * image_read(), chunk_parse() and imgtable_learn(). */
 int only_view_settle(struct only_view *, struct image *, struct err *);
-/* Then: a line for each on standard output; or into an object that is open. */
+/* After only_view_settle(): print a line for each partition to standard output, or put the
+ * member "only" into the object that is open.  ERR_NOMEM. */
 int only_view_print(struct only_view *, struct err *);
 int only_view_json(struct only_view *, struct json *, struct err *);
 

@@ -10,12 +10,12 @@
 #include "common/image/read/only.h"
 
 struct options {
-	uint64_t detail; /* 1: chunks, 2: regions and relocations, too */
+	uint64_t detail; /* how often -d: 1 lists chunks, 2 also regions and relocations */
 	bool quiet, json, verify;
 	struct proof_config proof_files;
-	struct proof *proof; /* made of them, or NULL; owned by main() */
+	struct proof *proof; /* made of proof_files, or NULL; main.c frees it */
 	struct only_list only; /* --only: what belongs to these partitions */
-	uint64_t jobs;       /* -j; 0: one a processor */
+	uint64_t jobs;       /* -j, threads for --verify; 0: one for each processor */
 };
 
 extern const struct cli_program imagedump_program;

@@ -267,7 +267,7 @@ const char *
 imagedump_signature(const struct options *o, const struct totals *t)
 {
 	if (o->proof_files.verify_key != NULL)
-		return "good"; /* or no chunk had come so far */
+		return "good"; /* image.c gives out only chunks that are proved */
 	return t->signed_chunks == 0           ? "none"
 	       : t->signed_chunks == t->chunks ? "unchecked"
 	                                       : "partial";

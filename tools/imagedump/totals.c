@@ -1,5 +1,5 @@
-/* totals.c: numbers of an image's chunks are added up.  main.c and encrypted.c call this
- * for each chunk, in the first thread. */
+/* totals.c: the numbers that describe an image's chunks are added up.  main.c and encrypted.c
+ * call this for each chunk, in the first thread. */
 #include "tools/imagedump/totals.h"
 
 #include <inttypes.h>

@@ -9,6 +9,7 @@
 #include "common/image/write/sighash.h"
 #include "fsmods/sectorsize.h"
 
+/* Set t->slice to the sectors of the partition with this number. */
 static int
 find_slice(struct target *t, uint64_t number, struct err *e)
 {
@@ -54,13 +55,14 @@ compare_open(
 void
 compare_close(struct target *t)
 {
-	struct err ignored; /* only read */
+	struct err ignored; /* the disk was only read, so no data can be lost */
 
 	disk_close(t->disk, &ignored);
 	t->disk = NULL;
 }
 
-/* A short last sector is followed by zeros, as in images. */
+/* read() of sig_hash_range(): read sectors r of the slice.  In a file of any length, a short
+ * last sector is followed by zeros, as in images. */
 static int
 read_sectors(void *arg, struct range r, void *buf, struct err *e)
 {

@@ -1,4 +1,4 @@
-/* compare.h: a signature against a disk. */
+/* compare.h: compares a disk with the records of a signature. */
 #ifndef TOOLS_IMAGEHASH_COMPARE_H
 #define TOOLS_IMAGEHASH_COMPARE_H
 
@@ -7,18 +7,21 @@
 #include "common/image/format/sig.h"
 
 struct target {
-	struct disk *disk;
-	struct range slice; /* sectors of the disk; what is compared */
-	bool any_length;
+	struct disk *disk;  /* owned; compare_close() */
+	struct range slice; /* sectors of the disk that are compared */
+	bool any_length;    /* the disk's length need not be a multiple of 512 bytes */
 };
 
-/* Open it, find the partition if one is named (0: the whole disk).  ERR_USAGE
- * when there is none, or the length is odd and not any_length. */
+/* Open the disk at `path`, and find partition number `slice` of it (0: the whole disk).  On
+ * success compare_close() is to be called.  ERR_USAGE: it is a pipe, it has no such partition,
+ * or its length is not a multiple of 512 bytes and any_length is false.  Otherwise errors as
+ * disk_open(), ptable_read() and sectorsize_check(). */
 int compare_open(
     struct target *, const char *path, uint64_t slice, bool any_length, struct err *);
 void compare_close(struct target *);
-/* Does a record differ from what is on the disk?  1, 0, -1; what is behind the
- * end of the disk differs. */
+/* Does the record's hash differ from the hash of these sectors of the slice?  Returns 1, 0, or
+ * -1 with the error of disk_read() or sig_hash_range().  A record with sectors behind the end
+ * of the slice differs. */
 int target_differs(
     struct target *, const struct sig *, const struct sig_record *, struct err *);
 

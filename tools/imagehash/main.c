@@ -14,12 +14,13 @@
 #include "tools/imagehash/options.h"
 #include "tools/imagehash/report.h"
 
-/* What an installation into a partition does to the data. */
+/* What fix() needs to change data as an installation into a partition does. */
 struct fixer {
 	struct sectors *image;
-	struct range slice;
+	struct range slice; /* sectors of the disk: the partition */
 };
 
+/* fix() of sig_of_image(): apply the relocations of sectors r to their data. */
 static int
 fix(void *arg, struct range r, void *data, struct err *e)
 {
@@ -42,8 +43,9 @@ fix(void *arg, struct range r, void *data, struct err *e)
 	return 0;
 }
 
-/* The signature of an image, as it would be in a partition or on a disk (or NULL).  The
- * tail is of a disk of its own size alone. */
+/* Make the signature of the image as it would be after an installation onto the target t
+ * (NULL: as it is stored).  In a partition, relocations are applied.  The tail counts only on
+ * a whole disk that is as large as the one that the tail comes from. */
 static int
 hash_image(struct sig *s, const struct options *o, enum sig_hash hash,
     uint32_t block_sectors, const struct target *t, struct err *e)
@@ -66,7 +68,7 @@ hash_image(struct sig *s, const struct options *o, enum sig_hash hash,
 	return rc;
 }
 
-/* A signature file, or that of an image. */
+/* Read the signature file o->image, or make the signature of the image of that name. */
 static int
 get_signature(
     struct sig *s, const struct options *o, const struct target *t, struct err *e)
@@ -81,6 +83,7 @@ get_signature(
 	    s, o, o->hash, (uint32_t)(o->block_bytes / SECTOR_BYTES), t, e);
 }
 
+/* The name of the signature file, in memory that the caller frees; NULL: ERR_NOMEM. */
 static char *
 sig_path(const struct options *o, struct err *e)
 {
@@ -127,7 +130,8 @@ report(const struct options *o, struct err *e)
 	return rc;
 }
 
-/* Chunk numbers are for people: images that were written again have others. */
+/* ERR_FORMAT unless both signatures have the same sectors and hashes.  Chunk numbers are not
+ * compared: they only inform people, and an image that was written again has other ones. */
 static int
 check_same(
     const struct sig *file, const struct sig *image, const char *path, struct err *e)
@@ -202,7 +206,7 @@ compare_records(
 	return 0;
 }
 
-/* 0, EXIT_DIFFERS or -1. */
+/* Compare the disk with the signature, and report.  Returns 0, EXIT_DIFFERS or -1. */
 static int
 compare(const struct options *o, struct err *e)
 {

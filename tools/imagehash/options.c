@@ -1,4 +1,4 @@
-/* options.c: the table of imagehash's options, and what they mean together.  cli_main()
+/* options.c: the table of imagehash's options, and which of them go together.  cli_main()
  * reads the table, and main.c calls imagehash_settle(), in the first thread. */
 #include "tools/imagehash/options.h"
 

@@ -1,5 +1,5 @@
-/* report.c: what imagehash prints: signatures and differences.  main.c calls this in the
- * first thread. */
+/* report.c: signatures, and the differences between a disk and a signature, are printed as text
+ * or as JSON.  main.c calls this in the first thread. */
 #include "tools/imagehash/report.h"
 
 #include <inttypes.h>
@@ -18,8 +18,8 @@ print_hash(const struct sig_record *r, size_t bytes)
 	say(stdout, "\n");
 }
 
-/* Report ranges without their blocks, and without a hash, since no hash is that of several
- * blocks. */
+/* -X: print the ranges that the records cover, with neighbouring records as one range.  No hash
+ * is printed, because no hash covers several blocks. */
 static int
 report_spans(const struct sig *s, struct json *j, struct err *e)
 {
@@ -128,7 +128,7 @@ difference_free(struct difference *d)
 	*d = (struct difference){ 0 };
 }
 
-/* -X */
+/* -X: neighbouring blocks that differ become one range. */
 static void
 merge_ranges(struct difference *d)
 {
@@ -143,7 +143,7 @@ merge_ranges(struct difference *d)
 	d->nranges = n;
 }
 
-/* In one sentence. */
+/* Put the sentence that says how many blocks differ into *e. */
 static void
 tell_difference(
     const struct options *o, const struct difference *d, size_t blocks, struct err *e)

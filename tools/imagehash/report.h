@@ -1,4 +1,4 @@
-/* report.h: what imagehash tells. */
+/* report.h: what imagehash prints: signatures, and how a disk differs from one. */
 #ifndef TOOLS_IMAGEHASH_REPORT_H
 #define TOOLS_IMAGEHASH_REPORT_H
 
@@ -6,22 +6,26 @@
 #include "common/image/format/sig.h"
 #include "tools/imagehash/options.h"
 
-/* -R, or JSON of it: to standard output.  ERR_IO when it does not arrive. */
+/* The exit status when the disk differs from the image. */
 enum { EXIT_DIFFERS = 4 };
 
+/* -R: print the signature to standard output, as text or as JSON.  ERR_NOMEM; ERR_IO: the JSON
+ * cannot be written. */
 int imagehash_signature(const struct options *, const struct sig *, struct err *);
-/* Blocks and sectors that were compared, and those that differ. */
+/* Blocks and sectors that were compared, and those that differ.  Zeros to begin with. */
 struct difference {
-	size_t blocks;
-	uint64_t sectors;
+	size_t blocks;    /* that were compared */
+	uint64_t sectors; /* that were compared */
 	size_t nranges, cap;
-	struct range *ranges; /* one a block, ascending; owned */
-	uint64_t different;   /* sectors of them */
+	struct range *ranges; /* sectors of each block that differs, ascending; owned */
+	uint64_t different;   /* number of sectors in the ranges */
 };
-/* One more block that differs; they come ascending. */
+/* Add the sectors of a block that differs, which lie behind those that were added before.
+ * ERR_NOMEM. */
 int difference_add(struct difference *, struct range, struct err *);
-void difference_free(struct difference *); /* leaves none */
-/* To standard output, unless quiet; with -X neighbours become one, for good. */
+void difference_free(struct difference *); /* leaves an empty one */
+/* Print the difference to standard output, as JSON, or as text unless quiet.  With -X, ranges
+ * that touch are joined in the struct.  ERR_NOMEM; ERR_IO: the JSON cannot be written. */
 int report_difference(
     const struct options *, const struct sig *, struct difference *, struct err *);
 

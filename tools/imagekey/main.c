@@ -1,5 +1,5 @@
 /* main.c: imagekey makes the keys that sign and encrypt images, the keys of groups, and
- * the tokens of master servers.  It has one thread. */
+ * the tokens of master servers.  The program has one thread. */
 #include <stddef.h>
 #include <stdio.h>
 
@@ -11,7 +11,7 @@
 #include "common/image/format/sign.h"
 
 struct opts {
-	const char *sign_key, *encrypt_key, *group_key, *token;
+	const char *sign_key, *encrypt_key, *group_key, *token; /* names; NULL: not given */
 	bool quiet;
 };
 

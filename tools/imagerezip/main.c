@@ -1,5 +1,5 @@
 /* main.c: imagerezip writes an image again, in another version of the format or
- * compressed in another way. main() runs in the first thread; the maker of the new
+ * compressed in another way.  main() runs in the first thread; the maker of the new
  * image has threads of its own. */
 #include "common/cli/cli.h"
 #include "common/cli/codec_opts.h"
@@ -28,6 +28,7 @@ static const struct cli_program prog = {
 	    { proof_opts, offsetof(struct rewrite_config, proof), NULL } },
 };
 
+/* done() of struct rewrite_source. */
 static int
 done(void *arg, struct err *e)
 {
