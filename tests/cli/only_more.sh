@@ -12,12 +12,21 @@ only_disk
 whole "$T/disk.ndz"
 
 echo "== killed, and gone on with"
+written() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))["bytes_written"])' "$1"; }
+# interrupted AT: killed at that fsync of the target.  How many there are by the time that the first chunks were noted
+# depends on the machine, so who goes on with a copy must find some.
+interrupted() {
+	local copy=target
+	cp "$T/before" "$T/t"; rm -f "$T/fired" "$T/state"
+	FAULT="fsync:$1:kill:$T/t" FAULT_FIRED="$T/fired" LD_PRELOAD="$shim" \
+	    "$BIN/imageunzip" -q --only 6 --state="$state" --state-interval 0 "$T/disk.ndz" "$T/t" 2> "$T/quiet"
+	[ -e "$T/fired" ] || return
+	cp "$T/t" "$T/t3"; [ "$state" = target ] || { copy=$T/state3; cp "$state" "$copy" || return; }
+	"$BIN/imageunzip" -q --json --only 6 --state="$copy" "$T/disk.ndz" "$T/t3" > "$T/json" && [ "$(written "$T/json")" -lt 3700000 ]
+}
 case $BIN in *thread*) echo "another library cannot come before the thread sanitizer's: left out" ;; *)
 for state in "$T/state" target; do
-	cp "$T/before" "$T/t"; rm -f "$T/fired"
-	at=6; [ "$state" != target ] || at=8	# by then some chunks were noted: in the target, the mark and the place come first
-	FAULT="fsync:$at:kill:$T/t" FAULT_FIRED="$T/fired" LD_PRELOAD="$shim" \
-	    "$BIN/imageunzip" -q --only 6 --state="$state" --state-interval 0 "$T/disk.ndz" "$T/t" 2> "$T/quiet"
+	for at in 8 6 7 10 5 9 12 14; do interrupted $at && break; done
 	check "$state: it was killed" [ -e "$T/fired" ]
 	status 1 "$BIN/imageunzip" --status -s 6 "$T/t"
 	status 1 "$BIN/imageunzip" --status --only 6 "$T/t"
@@ -29,7 +38,7 @@ for state in "$T/state" target; do
 		status 1 "$BIN/imageunzip" -q --only 5 -s 6 --state="$T/state2" "$T/disk.ndz" "$T/t2"; says "$T/state2"
 	fi
 	check "gone on with" sh -c "'$BIN/imageunzip' -q --json --only 6 --state='$state' '$T/disk.ndz' '$T/t' > '$T/json'"
-	check "less is written than all" [ "$(python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))["bytes_written"])' "$T/json")" -lt 3700000 ]
+	check "less is written than all" [ "$(written "$T/json")" -lt 3700000 ]
 	cmp -s "$T/t" "$T/before" && fail "nothing happened"
 	[ "$state" = target ] || expect "$T/t" 6
 	check "no mark is left" "$BIN/imageunzip" -q --status -s 6 "$T/t"
