@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/cancel.h"
+#include "common/base/spawn.h"
 
 enum { LINE_BYTES = 400, ANSWER_BYTES = 64 << 10 /* of one read */ };
 
@@ -79,59 +79,25 @@ make_ends(struct ends *p, unsigned pipes, struct err *e)
 	return 0;
 }
 
-static void
-give(posix_spawn_file_actions_t *files, int fd, int as, int mode)
-{
-	if (fd >= 0)
-		posix_spawn_file_actions_adddup2(files, fd, as);
-	else
-		posix_spawn_file_actions_addopen(files, as, "/dev/null", mode, 0);
-}
-
-/* Start the program.  Returns 0 or an errno value.  The program stays in the process group, so
- * it receives the terminal's signals by itself, as ssh must. */
-static int
-spawn(pid_t *pid, const char *const argv[], const struct ends *p)
-{
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attr;
-	sigset_t none, all;
-
-	sigemptyset(&none);
-	sigfillset(&all);
-	posix_spawn_file_actions_init(&files);
-	give(&files, p->in[0], STDIN_FILENO, O_RDONLY);
-	give(&files, p->out[1], STDOUT_FILENO, O_WRONLY);
-	give(&files, p->err[1], STDERR_FILENO, O_WRONLY);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-	posix_spawnattr_setsigdefault(&attr, &all);
-	posix_spawnattr_setsigmask(&attr, &none);
-	int rc = posix_spawnp(
-	    pid, argv[0], &files, &attr, (char *const *)(uintptr_t)argv, environ);
-	posix_spawnattr_destroy(&attr);
-	posix_spawn_file_actions_destroy(&files);
-	return rc;
-}
-
+/* The program stays in the process group, so it receives the terminal's signals by itself, as
+ * ssh must. */
 static int
 begin(struct command *c, const char *const argv[], struct ends *p, struct err *e)
 {
+	const struct spawn_files files = { p->in[0], p->out[1], p->err[1] };
+
 	c->said = fdopen(p->err[0], "r");
 	if (c->said == NULL)
 		return err_nomem(e, argv[0]);
 	p->err[0] = -1;
-	int rc = spawn(&c->pid, argv, p);
-	if (rc == 0 && pthread_create(&c->reader, NULL, read_lines, c) != 0) {
-		kill(c->pid, SIGKILL);
-		waitpid(c->pid, NULL, 0);
-		rc = EAGAIN;
+	int rc = spawn_program(&c->pid, argv, files, false, e);
+	if (rc == 0 && (errno = pthread_create(&c->reader, NULL, read_lines, c)) != 0) {
+		spawn_undo(c->pid);
+		rc = err_os(e, "%s: a thread for what it writes", argv[0]);
 	}
 	if (rc != 0) {
 		fclose(c->said);
-		errno = rc;
-		return rc == ENOENT ? err_set(e, ERR_ABSENT, "%s is not installed", argv[0])
-		                    : err_os(e, "%s cannot be started", argv[0]);
+		return -1;
 	}
 	c->to = p->in[1];
 	c->from = p->out[0];

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/spawn.h"
 
 enum {
 	LINE_BYTES = 400,
@@ -63,33 +63,6 @@ read_lines(void *arg)
 	return NULL;
 }
 
-/* Start the program.  Returns 0 or an errno value. */
-static int
-spawn(pid_t *pid, const char *const argv[], int said)
-{
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attr;
-	sigset_t none, all;
-
-	sigemptyset(&none);
-	sigfillset(&all);
-	posix_spawn_file_actions_init(&files);
-	posix_spawn_file_actions_addopen(
-	    &files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_adddup2(&files, said, STDOUT_FILENO);
-	posix_spawn_file_actions_adddup2(&files, said, STDERR_FILENO);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setflags(&attr,
-	    POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-	posix_spawnattr_setsigmask(&attr, &none);
-	posix_spawnattr_setsigdefault(&attr, &all);
-	int rc = posix_spawnp(
-	    pid, argv[0], &files, &attr, (char *const *)(uintptr_t)argv, environ);
-	posix_spawnattr_destroy(&attr);
-	posix_spawn_file_actions_destroy(&files);
-	return rc;
-}
-
 static int
 begin(struct child *c, const char *const argv[], struct err *e)
 {
@@ -98,22 +71,21 @@ begin(struct child *c, const char *const argv[], struct err *e)
 	if (pipe2(fds, O_CLOEXEC) != 0)
 		return err_os(e, "a pipe");
 	c->said = fdopen(fds[0], "r");
-	int rc = c->said != NULL ? spawn(&c->pid, argv, fds[1]) : ENOMEM;
+	int rc = c->said == NULL ? err_nomem(e, argv[0])
+	                         : spawn_program(&c->pid, argv,
+	                               (struct spawn_files){ -1, fds[1], fds[1] }, true, e);
 	close(fds[1]);
-	if (rc == 0) {
-		rc = pthread_create(&c->reader, NULL, read_lines, c);
-		if (rc == 0)
-			return 0;
-		kill(c->pid, SIGKILL);
-		waitpid(c->pid, NULL, 0);
+	if (rc == 0 && (errno = pthread_create(&c->reader, NULL, read_lines, c)) != 0) {
+		spawn_undo(c->pid);
+		rc = err_os(e, "%s: a thread for what it prints", argv[0]);
 	}
+	if (rc == 0)
+		return 0;
 	if (c->said != NULL)
 		fclose(c->said);
 	else
 		close(fds[0]);
-	errno = rc;
-	return rc == ENOENT ? err_set(e, ERR_ABSENT, "%s is not installed", argv[0])
-	                    : err_os(e, "%s cannot be started", argv[0]);
+	return -1;
 }
 
 int
