@@ -21,33 +21,33 @@ judge_way(const struct doctor_facts *f, struct doctor_report *r)
 
 	if (f->mute)
 		judge_say(r, "multicast", DOCTOR_BAD,
-		    "frisbeed runs at %s, but its own firewall or network does not let "
-		    "its packets to the group out (nft list ruleset; iptables -S OUTPUT; "
-		    "its log says more)",
+		    "frisbeed runs at %s, but the firewall or the network of that "
+		    "machine blocks its packets to the group (look there at nft list "
+		    "ruleset, iptables -S OUTPUT and frisbeed's log)",
 		    addr_text(f->server, a));
 	else if (f->hops >= DOCTOR_TTL)
 		judge_say(r, "multicast", DOCTOR_BAD,
-		    "unicast works, multicast does not: %d routers are between, and "
-		    "the packets' TTL of %d ends before; place a server nearer",
+		    "unicast works, multicast does not: %d routers are on the way, and "
+		    "packets with a TTL of %d do not get so far; place a server nearer",
 		    f->hops, DOCTOR_TTL);
 	else if (f->hops > 0)
 		judge_say(r, "multicast", DOCTOR_BAD,
-		    "unicast works, multicast does not: %d router%s between do%s not "
-		    "route this group (PIM or an IGMP proxy is needed), or a switch "
-		    "does not forward it",
+		    "unicast works, multicast does not: %d router%s on the way do%s "
+		    "not route this group (PIM or an IGMP proxy is needed), or a "
+		    "switch does not forward it",
 		    f->hops, f->hops == 1 ? "" : "s", f->hops == 1 ? "es" : "");
 	else if (f->watched && f->reports_out == 0 && !f->member_before)
 		judge_say(r, "multicast", DOCTOR_BAD,
 		    "unicast works, multicast does not: the switch does not know that "
-		    "this machine is a member, for no IGMP report leaves it");
+		    "this machine is a member, because no IGMP report leaves it");
 	else
 		judge_say(r, "multicast", DOCTOR_BAD,
 		    "unicast works, multicast does not: the switch does not forward "
-		    "the group to this port; let it snoop IGMP with a querier in this "
-		    "network, or not at all%s",
+		    "the group to this port; if it snoops IGMP, this network needs a "
+		    "querier, or snooping must be switched off%s",
 		    f->watched ? ""
-			       : " (a firewall here may also be the cause: run as "
-				 "root to know)");
+			       : " (a firewall of this machine may also be the cause: "
+		                 "run frisbee --doctor as root to find out)");
 }
 
 /* No packet came through the group: says the first reason that the facts give. */
@@ -56,9 +56,9 @@ judge_absence(const struct doctor_facts *f, struct doctor_report *r)
 {
 	if (f->rpf_drops > 0)
 		judge_say(r, "multicast", DOCTOR_BAD,
-		    "rp_filter drops what arrives at %s, for the way back to the "
-		    "sender leads elsewhere: mend the routes, or "
-		    "sysctl net.ipv4.conf.%s.rp_filter=2 (and .all)",
+		    "rp_filter drops what arrives at %s, because the route to its "
+		    "sender uses another interface: correct the routes, or set "
+		    "net.ipv4.conf.%s.rp_filter=2 with sysctl (and the same for all)",
 		    f->iface, f->iface);
 	else if (is_kept_from_us(&f->at[0]) || is_kept_from_us(&f->at[1]))
 		judge_say(r, "multicast", DOCTOR_BAD,
@@ -67,8 +67,8 @@ judge_absence(const struct doctor_facts *f, struct doctor_report *r)
 		    "%u and %u",
 		    f->iface, f->port, f->second);
 	else if (!judge_answers(f))
-		judge_say(
-		    r, "multicast", DOCTOR_UNKNOWN, "no packet to the group was sent");
+		judge_say(r, "multicast", DOCTOR_UNKNOWN,
+		    "no server that sends to the group is known");
 	else
 		judge_way(f, r);
 }
@@ -100,9 +100,9 @@ judge_to_server(const struct doctor_facts *f, struct doctor_report *r)
 	else if (judge_answers(f))
 		judge_say(r, "to server", DOCTOR_BAD,
 		    "what this machine sends to the group does not reach %s, where "
-		    "frisbeed runs: the switch does not forward the group to the server's "
-		    "port (its IGMP reports get lost), or takes no multicast from this "
-		    "machine's port",
+		    "frisbeed runs: the switch does not forward the group to the "
+		    "server's port (its IGMP reports get lost), or does not accept "
+		    "multicast from this machine's port",
 		    a);
 }
 
@@ -117,18 +117,19 @@ judge_direct(const struct doctor_facts *f, struct doctor_report *r)
 		judge_say(r, "unicast", DOCTOR_OK, "the server answers each client");
 	else if (f->group_direct > 0)
 		judge_say(r, "unicast", DOCTOR_UNKNOWN,
-		    "it answers directly, but was not asked directly");
+		    "the server answers by unicast what it was asked through the "
+		    "group, but answered no question by unicast");
 	else if (!f->answers_probes)
-		judge_say(r, "unicast", DOCTOR_UNKNOWN, "no server that answers probes");
+		judge_say(r, "unicast", DOCTOR_UNKNOWN, "no server answers probes");
 	else if (!judge_same_subnet(f))
 		judge_say(r, "unicast", DOCTOR_UNKNOWN,
-		    "no direct answer: there is no way between %s and %s (a load through "
-		    "the group needs none)",
+		    "no direct answer: packets do not pass between %s and %s by "
+		    "unicast (a load through the group does not need that)",
 		    addr_text(f->addr, a), addr_text(f->server, s));
 	else
 		judge_say(r, "unicast", DOCTOR_UNKNOWN,
-		    "no direct answer: a firewall drops UDP port %u (nothing needs it "
-		    "but this check)",
+		    "no direct answer: a firewall blocks UDP port %u for unicast (only "
+		    "this check needs it)",
 		    f->second);
 }
 
@@ -143,14 +144,14 @@ judge_second_port(const struct doctor_facts *f, struct doctor_report *r)
 	if (!in)
 		judge_say(r, "second port", DOCTOR_BAD,
 		    "nothing comes through the group at UDP port %u, which the "
-		    "extension uses: a firewall here or at the server drops it; loads work, "
-		    "more slowly",
+		    "extension uses: a firewall of this machine or of the server "
+		    "blocks it; loads work, but more slowly",
 		    f->second);
 	else if (f->replied && !out)
 		judge_say(r, "second port", DOCTOR_BAD,
 		    "what this machine sends to the group at UDP port %u, which the "
-		    "extension uses, does not reach the server: a firewall drops it; loads "
-		    "work, more slowly",
+		    "extension uses, does not reach the server: a firewall blocks it; "
+		    "loads work, but more slowly",
 		    f->second);
 	else
 		judge_say(r, "second port", DOCTOR_OK, "packets to port %u arrive",
@@ -165,18 +166,19 @@ judge_querier(const struct doctor_facts *f, struct doctor_report *r)
 
 	/* Switches without an address of their own send queries from 0.0.0.0. */
 	if (f->query)
-		judge_say(r, "querier", DOCTOR_OK, "%s asks who is a member",
+		judge_say(r, "querier", DOCTOR_OK, "%s sends IGMP queries",
 		    memcmp(f->querier, none, 4) == 0 ? "a switch"
 						     : addr_text(f->querier, a));
 	else if (!f->watched)
 		judge_say(r, "querier", DOCTOR_UNKNOWN, "only root can see IGMP queries");
 	else if (f->member_before)
 		judge_say(r, "querier", DOCTOR_UNKNOWN,
-		    "no query was seen; another program here stays a member, so none "
-		    "was due");
+		    "no IGMP query was seen; none was due, because another program of "
+		    "this machine stays a member of the group");
 	else
 		judge_say(r, "querier", judge_arrives(f) ? DOCTOR_UNKNOWN : DOCTOR_BAD,
-		    "no querier on the segment: nobody asked when we left the group; "
-		    "a switch that snoops forgets its members after minutes: switch a "
-		    "querier on in a switch or router, or snooping off");
+		    "no querier on the segment: nobody sent an IGMP query when this "
+		    "machine left the group, and a switch that snoops IGMP forgets "
+		    "members that are not asked for some minutes; switch a querier on "
+		    "in a switch or router, or switch snooping off");
 }

@@ -14,8 +14,8 @@ judge_link(const struct doctor_facts *f, struct doctor_report *r)
 	addr_text(f->group, g);
 	if (f->link == DOCTOR_LINK_NONE)
 		judge_say(r, "interface", DOCTOR_BAD,
-		    "this machine has no network interface but the loopback: there is no "
-		    "network card, or no driver for it");
+		    "this machine has no network interface except the loopback: there "
+		    "is no network card, or no driver for it");
 	else if (f->link == DOCTOR_LINK_DOWN)
 		judge_say(r, "interface", DOCTOR_BAD,
 		    "%s is down: switch it on (ip link set %s up)", i, i);
@@ -45,8 +45,8 @@ judge_interface(const struct doctor_facts *f, struct doctor_report *r)
 		judge_link(f, r);
 	else if (f->other_iface[0] != 0)
 		judge_say(r, "interface", DOCTOR_BAD,
-		    "the server answers on %s, not on %s: use -i %s, or send the group "
-		    "there (ip route replace %s/32 dev %s)",
+		    "the server answers on %s, not on %s: use -i %s, or route the "
+		    "group to that interface (ip route replace %s/32 dev %s)",
 		    f->other_iface, f->iface, f->other_iface, g, f->other_iface);
 	else
 		judge_say(r, "interface", DOCTOR_OK, "%s, address %s, MTU %u", f->iface, a,
@@ -76,8 +76,8 @@ judge_membership(const struct doctor_facts *f, struct doctor_report *r)
 		    "this machine reports by IGMP that it is a member of the group");
 	else if (f->member_before)
 		judge_say(r, "membership", DOCTOR_UNKNOWN,
-		    "another program here is a member already, so there was nothing "
-		    "to report");
+		    "another program of this machine is a member of the group already, "
+		    "so there was nothing to report");
 	else
 		judge_say(r, "membership", DOCTOR_BAD,
 		    "no IGMP report leaves this machine, so no switch learns that it "
@@ -94,21 +94,24 @@ judge_address(const struct doctor_facts *f, struct doctor_report *r)
 
 	if (f->own.n > 0)
 		judge_say(r, "address", DOCTOR_BAD,
-		    "another machine, %s, has the address %s, too: answers to one of them "
-		    "reach the other; give one of them another address",
+		    "another machine, with the MAC address %s, has the address %s, "
+		    "too, so that answers to one machine may reach the other; give one "
+		    "of them another address",
 		    arp_mac_text(f->own.mac[0], one), addr_text(f->addr, a));
 	else if (f->its.n > 1)
 		judge_say(r, "address", DOCTOR_BAD,
-		    "two machines, %s and %s, have the server's address, %s (or it has "
-		    "two cards in this network): give one of them another address",
+		    "two machines, with the MAC addresses %s and %s, have the server's "
+		    "address, %s: give one of them another address (unless these are "
+		    "two cards of one machine in this network)",
 		    arp_mac_text(f->its.mac[0], one), arp_mac_text(f->its.mac[1], two),
 		    addr_text(f->server, a));
 	else if (!f->own.asked)
 		judge_say(r, "address", DOCTOR_UNKNOWN,
 		    "only root can ask whether two machines have the same address");
 	else
-		judge_say(r, "address", DOCTOR_OK, "no other machine has the address %s%s",
-		    addr_text(f->addr, a), f->its.asked ? ", or the server's" : "");
+		judge_say(r, "address", DOCTOR_OK,
+		    "no other machine has the address %s%s", addr_text(f->addr, a),
+		    f->its.asked ? ", or that of the server" : "");
 }
 
 static unsigned
@@ -133,23 +136,26 @@ judge_subnet(const struct doctor_facts *f, struct doctor_report *r)
 	addr_text(f->server, s);
 	if (!f->server_known || mask_bits(f->mask) == 0)
 		judge_say(r, "subnet", DOCTOR_UNKNOWN,
-		    "%s/%u is the address of %s; no server is known", a,
+		    "%s/%u is the address of %s; the server's address is not known", a,
 		    mask_bits(f->mask), f->iface);
 	else if (judge_same_subnet(f))
-		judge_say(r, "subnet", DOCTOR_OK, "the server is in %s/%u, that of %s", a,
-		    mask_bits(f->mask), f->iface);
+		judge_say(r, "subnet", DOCTOR_OK,
+		    "the server is in the network %s/%u of %s", a, mask_bits(f->mask),
+		    f->iface);
 	else if (reached || f->hops > 0)
 		judge_say(r, "subnet", DOCTOR_OK,
-		    "the server is not in %s/%u, that of %s, but there is a way to it", a,
-		    mask_bits(f->mask), f->iface);
+		    "the server is not in the network %s/%u of %s, but packets pass "
+		    "between them",
+		    a, mask_bits(f->mask), f->iface);
 	else if (judge_arrives(f))
 		judge_say(r, "subnet", DOCTOR_BAD,
-		    "%s is in this network, but not in %s/%u of %s: one of the addresses "
-		    "or masks is wrong; loads through the group work, nothing else does",
+		    "packets of %s arrive, although it is not in the network %s/%u of "
+		    "%s: one of the addresses or masks is wrong; loads through the "
+		    "group work, but nothing else does",
 		    s, a, mask_bits(f->mask), f->iface);
 	else
 		judge_say(r, "subnet", DOCTOR_UNKNOWN,
-		    "%s is not in %s/%u, that of %s: routers must be between, or one of "
-		    "the addresses or masks is wrong",
+		    "%s is not in the network %s/%u of %s: there must be routers on "
+		    "the way, or one of the addresses or masks is wrong",
 		    s, a, mask_bits(f->mask), f->iface);
 }

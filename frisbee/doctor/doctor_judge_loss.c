@@ -19,18 +19,18 @@ judge_mtu(const struct doctor_facts *f, struct doctor_report *r)
 {
 	if (f->mtu < judge_block_bytes(f))
 		judge_say(r, "mtu", DOCTOR_BAD,
-		    "the MTU of %s is %u, packets with blocks have %u bytes: raise it "
-		    "(ip link set %s mtu 1500)",
+		    "the MTU of %s is %u, but packets with blocks have %u bytes: raise "
+		    "the MTU (ip link set %s mtu 1500)",
 		    f->iface, f->mtu, judge_block_bytes(f), f->iface);
 	else if (f->large_sent == 0)
-		judge_say(r, "mtu", DOCTOR_UNKNOWN, "no server that answers probes");
+		judge_say(r, "mtu", DOCTOR_UNKNOWN, "no server answers probes");
 	else if (f->largest >= judge_block_bytes(f))
 		judge_say(r, "mtu", DOCTOR_OK, "packets of %u bytes pass", f->largest);
 	else
 		judge_say(r, "mtu", DOCTOR_BAD,
-		    "packets with blocks have %u bytes, and such do not pass, only "
-		    "those of up to %u: raise the MTU on the way between the server "
-		    "and here",
+		    "packets with blocks have %u bytes, but only packets of up to %u "
+		    "bytes pass: raise the MTU on the way between the server and this "
+		    "machine",
 		    judge_block_bytes(f), f->largest);
 }
 
@@ -42,8 +42,8 @@ judge_routers(const struct doctor_facts *f, struct doctor_report *r)
 		    r, "ttl", DOCTOR_UNKNOWN, "the distance to the server is unknown");
 	else
 		judge_say(r, "ttl", f->hops < DOCTOR_TTL ? DOCTOR_OK : DOCTOR_BAD,
-		    "%d router%s between, %d at most", f->hops, f->hops == 1 ? "" : "s",
-		    DOCTOR_TTL - 1);
+		    "%d router%s on the way; there may be %d", f->hops,
+		    f->hops == 1 ? "" : "s", DOCTOR_TTL - 1);
 }
 
 static unsigned
@@ -57,11 +57,12 @@ percent(unsigned lost, unsigned of)
 static void
 say_loss(struct doctor_report *r, const struct doctor_loss *l, unsigned out, unsigned in)
 {
-	static const char look[] = "look at cables, duplex, Wi-Fi, full queues";
+	static const char look[] =
+	    "check cables, duplex settings, Wi-Fi and full queues";
 	char cost[96];
 
 	if (in < LOSS_HEAVY && out < LOSS_HEAVY)
-		snprintf(cost, sizeof cost, "loads work, with more packets");
+		snprintf(cost, sizeof cost, "loads work, but with more packets");
 	else if (in >= 100 || out >= 100)
 		snprintf(cost, sizeof cost, "no load can complete");
 	else if (in >= LOSS_HEAVY)
@@ -70,7 +71,7 @@ say_loss(struct doctor_report *r, const struct doctor_loss *l, unsigned out, uns
 		    100.0 / (100 - in));
 	else
 		snprintf(cost, sizeof cost,
-		    "what a load asks for often comes late, and it takes longer");
+		    "a load takes longer, because what it asks for often comes late");
 	judge_say(r, "loss", DOCTOR_BAD,
 	    "%u %% of %u packets to the server are lost, %u %% of %u from it: %s; %s", out,
 	    l->sent, in, l->answered, cost, look);
@@ -121,13 +122,13 @@ say_burst(const struct doctor_facts *f, struct doctor_report *r)
 	                  3 * lost_of(&f->burst_short) >= 2 * lost_of(b);
 
 	judge_say(r, "burst", DOCTOR_BAD,
-	    "%u %% of %u packets as large as blocks are lost when they come at once, %u %% of "
-	    "short ones, %u %% one by one: about %.0f packets (%.1f Mbit/s) a second pass: "
-	    "%s%s",
-	    lost_of(b), b->answered, lost_of(&f->burst_short), lost_of(&f->loss), packets,
-	    mbits,
-	    short_ones ? "a limit of packets in a switch (storm control?)"
-		       : "a slow link, or one that something else fills",
+	    "%u %% of %u packets as large as blocks are lost when they come in a "
+	    "burst, and %u %% of short packets; %u %% are lost when they come one by "
+	    "one; about %.0f packets (%.1f Mbit/s) pass in a second: %s%s",
+	    lost_of(b), b->answered, lost_of(&f->burst_short), lost_of(&f->loss),
+	    packets, mbits,
+	    short_ones ? "a switch may limit the number of packets (storm control)"
+		       : "the cause is a slow link, or one that other traffic fills",
 	    f->iface_drops > 0 ? "; the interface itself drops packets" : "");
 }
 
@@ -141,18 +142,19 @@ judge_burst(const struct doctor_facts *f, struct doctor_report *r)
 		    "not measured: no answers to probes through the group");
 	else if (b->dropped_here)
 		judge_say(r, "burst", DOCTOR_UNKNOWN,
-		    "this machine is too busy to take 100 packets at once");
+		    "not measured: this machine was too busy to receive 100 packets in "
+		    "a burst");
 	else if (b->answered < BURST_LEAST)
 		judge_say(r, "burst", DOCTOR_UNKNOWN,
-		    "not measured: the server has answered only %u of 100 probes, for "
-		    "others ask, too, or they get lost",
+		    "not measured: the server answered only %u of 100 probes, because "
+		    "other machines ask as well, or because probes get lost",
 		    b->answered);
 	else if (is_lossy(b, lost_of(&f->loss)))
 		say_burst(f, r);
 	else
 		judge_say(r, "burst", DOCTOR_OK,
-		    "of %u packets as large as blocks %u %% are lost when they come at once, "
-		    "%.1f Mbit/s",
+		    "of %u packets as large as blocks, %u %% are lost when they come "
+		    "in a burst (%.1f Mbit/s)",
 		    b->answered, lost_of(b),
 		    b->answered * judge_block_bytes(f) * 8.0 /
 			(double)(b->sent_us > 0 ? b->sent_us : 1));
@@ -174,14 +176,14 @@ judge_session(const struct doctor_facts *f, struct doctor_report *r)
 	lost = percent(lost, s->sent);
 	if (lost >= BURST_BAD && lost > 2 * lost_of(&f->loss))
 		judge_say(r, "session", DOCTOR_BAD,
-		    "%u %% of the blocks that a session sends just now, %.1f Mbit/s, get lost "
-		    "on the way to this machine, %u %% of short probes: about %.1f Mbit/s "
-		    "pass; a slow link, a port that something else fills, or a limit in a "
-		    "switch",
+		    "%u %% of the blocks that a session sends just now (%.1f Mbit/s) "
+		    "get lost on the way to this machine, and %u %% of short probes; "
+		    "about %.1f Mbit/s pass: the cause is a slow link, a port that "
+		    "other traffic fills, or a limit in a switch",
 		    lost, sent, lost_of(&f->loss), heard);
 	else
 		judge_say(r, "session", DOCTOR_OK,
-		    "of the blocks that a session sends just now, %.1f Mbit/s, %u %% get "
-		    "lost",
+		    "of the blocks that a session sends just now (%.1f Mbit/s), %u %% "
+		    "get lost",
 		    sent, lost);
 }

@@ -21,7 +21,8 @@ elsewhere(const struct doctor_facts *f, struct doctor_report *r)
 		    "%s serves by broadcast: use -b -m %s", a,
 		    addr_text(f->broadcast, b));
 	else if (f->other_iface[0] != 0)
-		judge_say(r, "server", DOCTOR_OK, "there is a server, but elsewhere");
+		judge_say(r, "server", DOCTOR_OK,
+		    "a server answers, but on another interface");
 	else
 		return false;
 	return true;
@@ -38,21 +39,22 @@ judge_host(const struct doctor_facts *f, struct doctor_report *r)
 	addr_text(f->other_group, g);
 	if (f->other_port != 0)
 		judge_say(r, "server", DOCTOR_BAD,
-		    "nothing answers, but %s serves %s at port %u: is that the server? "
-		    "(-m %s -p %u)",
+		    "nothing answers, but %s serves the group %s at port %u: is that "
+		    "the session you want? (-m %s -p %u)",
 		    a, g, f->other_port, g, f->other_port);
 	else if (f->refused)
 		judge_say(r, "server", DOCTOR_BAD,
 		    "%s is up, but no frisbeed answers there: its UDP port %u is "
-		    "closed; "
-		    "none serves this group and port, or only by another interface "
-		    "(frisbeed -i), or it is an old one, or any file's, and not heard",
+		    "closed; either no frisbeed serves this group and port, or it uses "
+		    "another interface (frisbeed -i), or its packets do not arrive and "
+		    "it does not use that port (an old frisbeed, or one that serves a "
+		    "file)",
 		    a, f->second);
 	else if (f->pinged || f->its.n > 0)
 		judge_say(r, "server", DOCTOR_BAD,
 		    "%s is up, but nothing at its UDP port %u answers: frisbeed hangs, "
-		    "or "
-		    "a firewall there or on the way drops UDP ports %u and %u",
+		    "or a firewall of that machine or on the way blocks UDP ports %u "
+		    "and %u",
 		    a, f->second, f->port, f->second);
 	else if (gone)
 		judge_say(r, "server", DOCTOR_BAD,
@@ -61,8 +63,9 @@ judge_host(const struct doctor_facts *f, struct doctor_report *r)
 		    a, f->unreachable ? "host unreachable" : "no answer to ARP");
 	else
 		judge_say(r, "server", DOCTOR_BAD,
-		    "nothing answers: no frisbeed serves this group and port, or nothing "
-		    "of ours reaches it; %s does not answer a ping, either",
+		    "nothing answers: no frisbeed serves this group and port, or no "
+		    "packet of this machine reaches it; %s does not answer a ping, "
+		    "either",
 		    a);
 }
 
@@ -84,9 +87,10 @@ judge_server(const struct doctor_facts *f, struct doctor_report *r)
 		return;
 	else if (judge_arrives(f))
 		judge_say(r, "server", DOCTOR_BAD,
-		    "packets of a server arrive, but it does not answer: what we send "
-		    "to the group does not reach it; look at the switches' memberships "
-		    "of its port, and at its firewall");
+		    "packets of a server arrive, but it does not answer: what this "
+		    "machine sends to the group does not reach the server; check its "
+		    "firewall, and whether the switch knows its port as a member of "
+		    "the group");
 	else if (f->named && f->nservers > 0)
 		judge_say(r, "server", DOCTOR_BAD,
 		    "%s serves this group and port, not %s",
@@ -95,8 +99,9 @@ judge_server(const struct doctor_facts *f, struct doctor_report *r)
 		judge_host(f, r);
 	else
 		judge_say(r, "server", DOCTOR_BAD,
-		    "nothing answers: no frisbeed serves this group and port, or nothing "
-		    "of ours reaches it; -S ADDR would try it directly");
+		    "nothing answers: no frisbeed serves this group and port, or no "
+		    "packet of this machine reaches it; with -S ADDR the server is "
+		    "also asked directly");
 }
 
 static bool
@@ -123,8 +128,9 @@ judge_servers(const struct doctor_facts *f, struct doctor_report *r)
 	addr_text(f->servers[other].addr, b);
 	if (bad)
 		judge_say(r, "servers", DOCTOR_BAD,
-		    "%s and %s serve different images on this group and port: it is "
-		    "chance which one a load uses (-S selects one); stop one of them",
+		    "%s and %s serve different images on this group and port: which of "
+		    "them a load uses is left to chance (-S selects one); stop one of "
+		    "them",
 		    a, b);
 	else
 		judge_say(r, "servers", DOCTOR_OK,
@@ -143,13 +149,13 @@ judge_source(const struct doctor_facts *f, struct doctor_report *r)
 	if (f->odd_port != 0)
 		judge_say(r, "source", DOCTOR_BAD,
 		    "the server's packets come from port %u instead of %u, and are "
-		    "not taken: something between (address translation?) changes them",
+		    "ignored: something on the way changes them (address translation?)",
 		    f->odd_port, f->port);
 	else if (f->odd_source)
 		judge_say(r, "source", DOCTOR_BAD,
 		    "the server's packets come from %s but say that they are from %s, "
-		    "and are not taken: start frisbeed with -i of the right interface, "
-		    "and without address translation between",
+		    "and are ignored: start frisbeed with -i and the right interface, "
+		    "and remove address translation on the way",
 		    a, b);
 	else if (judge_arrives(f))
 		judge_say(r, "source", DOCTOR_OK,

@@ -31,7 +31,7 @@ examine 10 -p 5100
 rules 6 <<< 'table ip f { chain o { type filter hook output priority 0; ip protocol igmp drop; }; }'
 examine 6
 told 1 8
-says "not ok" subnet "10.9.0.1 is in this network, but not in 10.8.0.18/24 of eth0"
+says "not ok" subnet "packets of 10.9.0.1 arrive, although it is not in the network 10.8.0.18/24 of eth0"
 says ok multicast arrive
 never firewall
 told 1 10; says "not ok" address "another machine, .*, has the address 10.9.0.20, too"; summed "has the address 10.9.0.20"

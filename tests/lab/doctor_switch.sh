@@ -35,17 +35,17 @@ told 1 2
 says ok multicast arrive
 says "not ok" "to server" "the switch does not forward the group to the server's port"
 summed "what this machine sends to the group does not reach 10.9.0.19"
-told 1 3; says "not ok" mtu "have 1076 bytes, and such do not pass, only those of up to 1000"
+told 1 3; says "not ok" mtu "have 1076 bytes, but only packets of up to 1000 bytes pass"
 for i in 4 5; do
 	told 1 $i
-	says "not ok" "to server" "takes no multicast from this machine"
+	says "not ok" "to server" "does not accept multicast from this machine"
 	summed "what this machine sends to the group does not reach 10.9.0.1"
 	never firewall; never "no frisbeed"
 done
-told 1 6; says "not ok" multicast "7 routers are between, and the packets' TTL of 5 ends before"
-told 1 7; says "not ok" multicast "1 router between does not route this group"
+told 1 6; says "not ok" multicast "7 routers are on the way, and packets with a TTL of 5 do not get so far"
+told 1 7; says "not ok" multicast "1 router on the way does not route this group"
 for i in 8 9; do told 1 $i; says "not ok" server "nothing answers: no frisbeed serves this group and port"; done
-told 1 s; summed "10.9.0.19 serves 239.192.9.9 at port 5090: is that the server"
+told 1 s; summed "10.9.0.19 serves the group 239.192.9.9 at port 5090: is that the session"
 
 echo "== nobody asks for members: still known, and forgotten"
 ip link set br0 type bridge mcast_querier 0

@@ -116,11 +116,12 @@ test_deaf(void)
 	T_CHECK(says(&f, "multicast", DOCTOR_BAD, "does not forward the group"));
 	T_CHECK(sums_up(&f, false, "unicast works, multicast does not"));
 	f.hops = 1;
-	T_CHECK(says(&f, "multicast", DOCTOR_BAD, "1 router between does not route"));
+	T_CHECK(
+	    says(&f, "multicast", DOCTOR_BAD, "1 router on the way does not route"));
 	f.hops = 4;
-	T_CHECK(says(&f, "multicast", DOCTOR_BAD, "4 routers between do not route"));
+	T_CHECK(says(&f, "multicast", DOCTOR_BAD, "4 routers on the way do not route"));
 	f.hops = 5;
-	T_CHECK(says(&f, "multicast", DOCTOR_BAD, "TTL of 5 ends"));
+	T_CHECK(says(&f, "multicast", DOCTOR_BAD, "TTL of 5 do not get so far"));
 	T_CHECK(says(&f, "ttl", DOCTOR_BAD, "5 routers"));
 	f = deaf();
 	f.reports_out = 0;
@@ -151,8 +152,9 @@ test_link(void)
 		{ DOCTOR_LINK_DOWN, "eth0 is down" },
 		{ DOCTOR_LINK_NO_CARRIER, "eth0 has no carrier: is the cable in" },
 		{ DOCTOR_LINK_NO_ADDRESS, "eth0 has no IPv4 address" },
-		{ DOCTOR_LINK_NO_ROUTE, "no route to 239.1.2.3: name the interface (-i eth0)" },
-		{ DOCTOR_LINK_NONE, "no network interface but the loopback" },
+		{ DOCTOR_LINK_NO_ROUTE,
+		    "no route to 239.1.2.3: name the interface (-i eth0)" },
+		{ DOCTOR_LINK_NONE, "no network interface except the loopback" },
 	};
 	struct doctor_report r;
 
@@ -175,28 +177,32 @@ test_addresses(void)
 	f.own.n = 1;
 	memcpy(f.own.mac[0], "\2\0\0\0\0\7", ARP_MAC_BYTES);
 	T_CHECK(sums_up(&f, false,
-	    "another machine, 02:00:00:00:00:07, has the address 10.0.0.9, too"));
+	    "another machine, with the MAC address 02:00:00:00:00:07, has the address "
+	    "10.0.0.9, too"));
 	f = healthy();
 	f.its.n = 2;
 	memcpy(f.its.mac[1], "\2\0\0\0\0\7", ARP_MAC_BYTES);
 	T_CHECK(sums_up(&f, false,
-	    "two machines, 02:00:00:00:00:01 and 02:00:00:00:00:07, have the server's "
-	    "address, 10.0.0.1"));
+	    "two machines, with the MAC addresses 02:00:00:00:00:01 and "
+	    "02:00:00:00:00:07, have the server's address, 10.0.0.1"));
 	/* The server is elsewhere: reached; behind a router; not reached, but heard. */
 	f = healthy();
 	f.addr[2] = 8;
 	T_CHECK(sums_up(&f, true, "all is well"));
-	T_CHECK(says(&f, "subnet", DOCTOR_OK, "not in 10.0.8.9/24"));
+	T_CHECK(says(&f, "subnet", DOCTOR_OK, "not in the network 10.0.8.9/24"));
 	f.direct_direct = f.group_direct = f.direct_group = 0;
 	f.hops = 1;
-	T_CHECK(says(&f, "subnet", DOCTOR_OK, "there is a way to it"));
+	T_CHECK(says(&f, "subnet", DOCTOR_OK, "packets pass between them"));
 	f.hops = 0;
-	T_CHECK(sums_up(&f, false, "10.0.0.1 is in this network, but not in 10.0.8.9/24"));
-	T_CHECK(says(&f, "unicast", DOCTOR_UNKNOWN, "no way between"));
+	T_CHECK(sums_up(&f, false,
+	    "packets of 10.0.0.1 arrive, although it is not in the network "
+	    "10.0.8.9/24"));
+	T_CHECK(says(&f, "unicast", DOCTOR_UNKNOWN, "packets do not pass between"));
 	f.group_heard = f.group_group = 0;
-	T_CHECK(says(&f, "subnet", DOCTOR_UNKNOWN, "routers must be between"));
+	T_CHECK(says(&f, "subnet", DOCTOR_UNKNOWN, "there must be routers on the way"));
 	f.server_known = false;
-	T_CHECK(says(&f, "subnet", DOCTOR_UNKNOWN, "no server is known"));
+	T_CHECK(
+	    says(&f, "subnet", DOCTOR_UNKNOWN, "the server's address is not known"));
 }
 
 /* Nothing at all came from the server. */
@@ -219,8 +225,8 @@ test_nobody(void)
 
 	T_CHECK(says(&f, "server", DOCTOR_BAD, "nothing answers"));
 	T_CHECK(says(&f, "server", DOCTOR_BAD, "-S ADDR"));
-	T_CHECK(
-	    says(&f, "multicast", DOCTOR_UNKNOWN, "no packet to the group was sent"));
+	T_CHECK(says(&f, "multicast", DOCTOR_UNKNOWN,
+	    "no server that sends to the group is known"));
 	/* What others say to the group arrives at our sockets: no firewall. */
 	f.at[0] = (struct doctor_port){ true, 7, 7 };
 	T_CHECK(sums_up(&f, false, "nothing answers"));
@@ -230,7 +236,7 @@ test_nobody(void)
 	f = deaf();
 	f.group_direct = f.direct_direct = 0;
 	f.group_heard = 50;
-	T_CHECK(says(&f, "server", DOCTOR_BAD, "does not reach it"));
+	T_CHECK(says(&f, "server", DOCTOR_BAD, "does not reach the server"));
 }
 
 /* The server's machine, when its address is known. */
@@ -255,7 +261,7 @@ test_host(void)
 	T_CHECK(sums_up(&f, false, "10.0.0.1 is up, but no frisbeed answers there"));
 	f.other_port = 5010;
 	memcpy(f.other_group, "\357\1\2\4", 4);
-	T_CHECK(sums_up(&f, false, "10.0.0.1 serves 239.1.2.4 at port 5010"));
+	T_CHECK(sums_up(&f, false, "10.0.0.1 serves the group 239.1.2.4 at port 5010"));
 	f.by_unicast = true;
 	T_CHECK(sums_up(&f, false, "serves by unicast: use -m 10.0.0.1"));
 	T_CHECK(says(&f, "unicast", DOCTOR_OK, "each client"));
@@ -284,7 +290,8 @@ test_directions(void)
 	T_CHECK(says(&f, "second port", DOCTOR_OK, "arrive"));
 	f = deaf();
 	f.mute = true;
-	T_CHECK(sums_up(&f, false, "frisbeed runs at 10.0.0.1, but its own firewall"));
+	T_CHECK(sums_up(
+	    &f, false, "frisbeed runs at 10.0.0.1, but the firewall or the network"));
 	T_CHECK(says(&f, "to server", DOCTOR_OK, "reaches the server"));
 	/* STATE comes at the second port, our probes do not go there. */
 	f = healthy();
@@ -325,12 +332,14 @@ test_bursts(void)
 
 	f.burst.got = 20;
 	T_CHECK(says(&f, "burst", DOCTOR_BAD, "80 % of 100 packets as large as blocks"));
-	T_CHECK(sums_up(&f, false, "a slow link, or one that something else fills"));
-	T_CHECK(says(&f, "burst", DOCTOR_BAD, "380 packets (3.3 Mbit/s) a second pass"));
+	T_CHECK(sums_up(&f, false, "a slow link, or one that other traffic fills"));
+	T_CHECK(
+	    says(&f, "burst", DOCTOR_BAD, "380 packets (3.3 Mbit/s) pass in a second"));
 	f.burst_short.got = 60;
 	T_CHECK(says(&f, "burst", DOCTOR_BAD, "a slow link"));
 	f.burst_short.got = 30;
-	T_CHECK(sums_up(&f, false, "a limit of packets in a switch (storm control?)"));
+	T_CHECK(sums_up(
+	    &f, false, "a switch may limit the number of packets (storm control)"));
 	f.iface_drops = 3;
 	T_CHECK(says(&f, "burst", DOCTOR_BAD, "the interface itself drops"));
 	f.burst.dropped_here = true;
@@ -346,7 +355,7 @@ test_bursts(void)
 	f = healthy();
 	f.session.heard = 2000;
 	T_CHECK(sums_up(&f, false, "60 % of the blocks that a session sends just now"));
-	T_CHECK(says(&f, "session", DOCTOR_BAD, "43.0 Mbit/s, get lost"));
+	T_CHECK(says(&f, "session", DOCTOR_BAD, "(43.0 Mbit/s) get lost"));
 	T_CHECK(says(&f, "session", DOCTOR_BAD, "about 17.2 Mbit/s pass"));
 	f.loss.got = 60;
 	T_CHECK(says(&f, "session", DOCTOR_OK, "60 %"));
@@ -358,7 +367,7 @@ test_quality(void)
 	struct doctor_facts f = healthy();
 
 	f.largest = 1000;
-	T_CHECK(says(&f, "mtu", DOCTOR_BAD, "only those of up to 1000"));
+	T_CHECK(says(&f, "mtu", DOCTOR_BAD, "only packets of up to 1000"));
 	f.mtu = 900;
 	T_CHECK(says(&f, "mtu", DOCTOR_BAD, "the MTU of eth0 is 900"));
 	f = healthy();
