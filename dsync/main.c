@@ -76,7 +76,8 @@ try_verify(struct options *o)
 	if (rc < 0 && e.kind != ERR_CANCELLED)
 		log_err("verify: %s", e.text);
 	else if (rc == EXIT_DIFFERS)
-		log_err("verify: the copy differs where nothing was seen to change");
+		log_err("verify: the copy differs in sectors that have not changed "
+		        "since the last sync");
 }
 
 static int

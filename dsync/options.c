@@ -28,7 +28,8 @@ take_time(void *at, const char *arg, struct err *e)
 	char number[24];
 
 	if (n == 0 || n >= sizeof number)
-		return err_set(e, ERR_USAGE, "\"%.40s\" is no time", arg);
+		return err_set(e, ERR_USAGE,
+		    "\"%.40s\" is not a time such as 90s, 5m, 2h or 1d", arg);
 	memcpy(number, arg, n + 1);
 	if (unit != NULL)
 		number[n - 1] = '\0';
@@ -39,33 +40,42 @@ take_time(void *at, const char *arg, struct err *e)
 }
 
 static const struct cli_opt opts[] = {
-	{ OPT_SINCE, "since", "KIND:ARGS", "the source of change, as of dmextract", CLI_STR,
-	    AT(pair.from.since), 0, 0, NULL },
-	{ OPT_EVERY, "every", "TIME", "run: from sync to sync (5m; 90s, 2h, 1d)", CLI_CALL,
+	{ OPT_SINCE, "since", "KIND:ARGS", "the source of change: see man dmextract",
+	    CLI_STR, AT(pair.from.since), 0, 0, NULL },
+	{ OPT_EVERY, "every", "TIME",
+	    "run: sync once in this time, such as 90s, 2h or 1d (5m)", CLI_CALL,
 	    AT(every_s), 0, 0, take_time },
-	{ OPT_VERIFY_EVERY, "verify-every", "TIME", "run: and compare all of both (never)",
-	    CLI_CALL, AT(verify_every_s), 0, 0, take_time },
-	{ 't', "target", "NAME", "one of several targets, each with a base of its own", CLI_STR,
+	{ OPT_VERIFY_EVERY, "verify-every", "TIME",
+	    "run: compare all data once in this time (never)", CLI_CALL,
+	    AT(verify_every_s), 0, 0, take_time },
+	{ 't', "target", "NAME",
+	    "name the target, if DEV has several; each has a base of its own", CLI_STR,
 	    AT(pair.from.target), 0, 0, NULL },
 	FLAG(OPT_ZSTD, "zstd", "compress the data", pair.from.zstd),
-	FLAG(OPT_CONSISTENT, "require-consistent", "refuse what would not be one moment",
+	FLAG(OPT_CONSISTENT, "require-consistent",
+	    "fail if the blocks could be of different moments",
 	    pair.from.require_consistent),
-	{ OPT_SNAPSHOT, "snapshot", "PROGRAM", "PROGRAM take DEV, and drop DEV PATH afterwards",
+	{ OPT_SNAPSHOT, "snapshot", "PROGRAM",
+	    "read a snapshot: run PROGRAM take DEV before, and PROGRAM drop DEV PATH "
+	    "afterwards",
 	    CLI_STR, AT(pair.from.snapshot), 0, 0, NULL },
-	{ OPT_BWLIMIT, "bwlimit", "SIZE", "send no more than this many bytes a second", CLI_SIZE,
-	    AT(pair.from.bytes_per_second), 1024, INT64_MAX, NULL },
-	{ OPT_STATE, "state", "FILE", "what is remembered of DEV", CLI_STR, AT(pair.from.state),
-	    0, 0, NULL },
-	{ OPT_STATE_DIR, "state-dir", "DIR", "folder of such files (/var/lib/dsync)", CLI_STR,
+	{ OPT_BWLIMIT, "bwlimit", "SIZE", "send no more than this many bytes a second",
+	    CLI_SIZE, AT(pair.from.bytes_per_second), 1024, INT64_MAX, NULL },
+	{ OPT_STATE, "state", "FILE", "the file with the states of DEV", CLI_STR,
+	    AT(pair.from.state), 0, 0, NULL },
+	{ OPT_STATE_DIR, "state-dir", "DIR",
+	    "the folder for files with states (/var/lib/dsync)", CLI_STR,
 	    AT(pair.from.folder), 0, 0, NULL },
-	{ OPT_RSH, "rsh", "COMMAND", "reaches the host (ssh)", CLI_STR, AT(pair.to.rsh), 0, 0,
-	    NULL },
-	{ OPT_DMMERGE, "dmmerge", "PATH", "the program there (dmmerge)", CLI_STR,
-	    AT(pair.to.dmmerge), 0, 0, NULL },
-	{ OPT_FAR, "dmmerge-options", "OPTIONS", "its options, such as --in-place", CLI_STR,
-	    AT(pair.to.options), 0, 0, NULL },
-	{ OPT_METRICS, "metrics", "FILE", "write age, bytes and time here after each sync",
-	    CLI_STR, AT(metrics), 0, 0, NULL },
+	{ OPT_RSH, "rsh", "COMMAND", "the command that reaches the host (ssh)", CLI_STR,
+	    AT(pair.to.rsh), 0, 0, NULL },
+	{ OPT_DMMERGE, "dmmerge", "PATH", "the path of dmmerge on the host (dmmerge)",
+	    CLI_STR, AT(pair.to.dmmerge), 0, 0, NULL },
+	{ OPT_FAR, "dmmerge-options", "OPTIONS",
+	    "options for dmmerge, such as --in-place", CLI_STR, AT(pair.to.options), 0,
+	    0, NULL },
+	{ OPT_METRICS, "metrics", "FILE",
+	    "write the metrics of each sync to this file, for Prometheus", CLI_STR,
+	    AT(metrics), 0, 0, NULL },
 	FLAG(OPT_FORCE, "force", "init: replace whatever the copy holds", force),
 	FLAG('q', "quiet", "print no summary", quiet),
 	FLAG(OPT_JSON, "json", "print JSON", json),
@@ -75,12 +85,11 @@ static const struct cli_opt opts[] = {
 const struct cli_program dsync_program = {
 	.name = "dsync",
 	.synopsis = "[options] command DEV [HOST:]TARGET",
-	.about = "Keep a copy of a device up to date, here or on another host.\n\n"
-		 "  init       copy all of it\n"
-		 "  once       send what has changed\n"
-		 "  run        send what has changed, again and again\n"
-		 "  status     what does the copy hold, and how old is it?\n"
-		 "  verify     compare both, by digests",
+	.about =
+	    "Keep a copy of a device up to date, here or on another host.\n\n  init    "
+	    "   copy all of it\n  once       send what has changed\n  run        send "
+	    "what has changed, again and again\n  status     print the state and the "
+	    "age of the copy\n  verify     compare device and copy, by digests",
 	.examples =
 	    "  dsync init mydev backup:/dev/mapper/mydev\n"
 	    "  dsync run --every=5m --verify-every=30d mydev backup:/dev/mapper/mydev\n"

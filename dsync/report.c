@@ -48,9 +48,12 @@ report_sync(const struct options *o, const struct pair_report *r, struct err *e)
 		say(stderr, "dsync: %s: %s\n", o->pair.from.device, s->warning);
 	if (!o->quiet)
 		say(stderr, "dsync: %s: %s of %s sent in %.1f s; the copy is %s\n",
-		    o->pair.from.device, human_bytes(s->changed_bytes, changed, sizeof changed),
+		    o->pair.from.device,
+		    human_bytes(s->changed_bytes, changed, sizeof changed),
 		    human_bytes(s->head.device_bytes, size, sizeof size), r->seconds,
-		    s->end.fuzzy ? "fuzzy: not one moment" : "consistent");
+		    s->end.fuzzy
+			? "fuzzy, because its blocks may be of different moments"
+			: "consistent");
 	return 0;
 }
 
@@ -97,11 +100,14 @@ report_verified(const struct options *o, const struct pair_difference *d, struct
 		say(stdout, "%" PRIu64 " %" PRIu64 "\n", s.off, s.len);
 	}
 	if (!o->quiet)
-		say(stderr, "dsync: %s of %s compared, the rest has changed since: %s\n",
+		say(stderr,
+		    "dsync: %s of %s were compared, and the rest has changed since the "
+		    "last sync: %s\n",
 		    human_bytes(d->compared_bytes, compared, sizeof compared),
 		    human_bytes(d->device_bytes, size, sizeof size),
-		    rangeset_count(&d->differs) == 0 ? "no difference"
-		                                     : "the copy differs in these sectors");
+		    rangeset_count(&d->differs) == 0
+			? "no difference"
+			: "the copy differs in these sectors");
 	return 0;
 }
 
@@ -147,18 +153,15 @@ report_metrics(const char *path, const struct pair_report *r, struct err *e)
 	struct output out;
 
 	int n = snprintf(text, sizeof text,
-	    "# HELP dsync_state_time_seconds When the state of the copy was extracted.\n"
-	    "# TYPE dsync_state_time_seconds gauge\n"
-	    "dsync_state_time_seconds %" PRIu64 "\n"
-	    "# HELP dsync_changed_bytes Bytes that the last sync has sent.\n"
-	    "# TYPE dsync_changed_bytes gauge\n"
-	    "dsync_changed_bytes %" PRIu64 "\n"
-	    "# HELP dsync_seconds How long the last sync took.\n"
-	    "# TYPE dsync_seconds gauge\n"
-	    "dsync_seconds %.3f\n"
-	    "# HELP dsync_fuzzy Whether the copy is not one moment.\n"
-	    "# TYPE dsync_fuzzy gauge\n"
-	    "dsync_fuzzy %d\n",
+	    "# HELP dsync_state_time_seconds When the state of the copy was "
+	    "extracted.\n# TYPE dsync_state_time_seconds "
+	    "gauge\ndsync_state_time_seconds %" PRIu64
+	    "\n# HELP dsync_changed_bytes How many bytes had changed at the last "
+	    "sync.\n# TYPE dsync_changed_bytes gauge\ndsync_changed_bytes %" PRIu64
+	    "\n# HELP dsync_seconds How long the last sync took.\n# TYPE dsync_seconds "
+	    "gauge\ndsync_seconds %.3f\n# HELP dsync_fuzzy Whether the blocks of the "
+	    "copy may be of different moments.\n# TYPE dsync_fuzzy gauge\ndsync_fuzzy "
+	    "%d\n",
 	    r->sent.head.made_at, r->sent.changed_bytes, r->seconds, r->sent.end.fuzzy);
 	if (output_open(&out, path, &kind, false, e) != 0)
 		return -1;

@@ -40,8 +40,8 @@ take_kind(void *arg, const struct statement *s, struct err *e)
 
 	if (strcmp(s->words[1], b->kind) != 0)
 		return err_set(e, ERR_REFUSED,
-		    "it is of the source of change \"%.15s\", not of \"%s\"", s->words[1],
-		    b->kind);
+		    "it belongs to the source of change \"%.15s\", not to \"%s\"",
+		    s->words[1], b->kind);
 	return 0;
 }
 
@@ -68,7 +68,7 @@ take_base(void *arg, const struct statement *s, struct err *e)
 	bool is_base = s->words[0][0] == 'b';
 
 	if (b->n == STREAM_BASES_MAX || (is_base && b->n > 0))
-		return err_set(e, ERR_FORMAT, "a state too many");
+		return err_set(e, ERR_FORMAT, "there are too many states");
 	if (strlen(s->words[2]) >= BASE_TOKEN_BYTES)
 		return err_set(e, ERR_FORMAT, "the last word is too long");
 	b->confirmed |= is_base;
@@ -223,15 +223,17 @@ bases_confirm(struct bases *b, const struct stream_id *id,
 	unsigned i = b->n;
 
 	if (id == NULL && b->n == (b->confirmed ? 1 : 0))
-		return err_set(e, ERR_ABSENT, "%s: nothing was sent that is not confirmed",
-		    b->path);
+		return err_set(e, ERR_ABSENT,
+		    "%s: all states that were sent are confirmed", b->path);
 	if (id == NULL)
 		i = b->n - 1;
 	else
 		for (i = 0; i < b->n && !stream_id_same(&b->all[i].id, id);)
 			i++;
 	if (i == b->n)
-		return err_set(e, ERR_ABSENT, "%s: no state %s was sent, or it is too long ago",
+		return err_set(e, ERR_ABSENT,
+		    "%s: the state %s is not remembered: it was not sent, or too long "
+		    "ago",
 		    b->path, stream_id_text(id, text));
 	b->confirmed = true;
 	for (; i > 0; i--)

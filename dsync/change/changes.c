@@ -45,7 +45,8 @@ same_add(struct same_sink *s, struct range bytes, struct err *e)
 {
 	if (!range_within(bytes, s->device_bytes))
 		return err_set(e, ERR_FORMAT,
-		    "bytes from %" PRIu64 " on are beyond the end of the device", bytes.off);
+		    "the bytes from %" PRIu64 " on are beyond the end of the device",
+		    bytes.off);
 	return bytes.len > 0 ? rangeset_add(&s->same, bytes, e) : 0;
 }
 
@@ -94,7 +95,7 @@ since_one(const struct change_kind *k, void *self, const struct change_job *job,
 	rangeset_init(&sink.same);
 	int rc = k->same(self, base, &sink, e);
 	if (rc != 0 && e->kind != ERR_NOMEM && e->kind != ERR_CANCELLED) {
-		snprintf(warning, 512, "everything is taken as changed: %.470s", e->text);
+		snprintf(warning, 512, "everything counts as changed: %.470s", e->text);
 		rangeset_free(&sink.same);
 		rc = 0;
 	}

@@ -75,7 +75,8 @@ checkpoint(struct era *s, struct err *e)
 		}
 		nanosleep(&(struct timespec){ 0, NAP_MS * 1000000 }, NULL);
 	}
-	return err_set(e, ERR_IO, "%s: dm-era does not begin a new era", s->job->device);
+	return err_set(e, ERR_IO,
+	    "%s: dm-era did not begin a new era when it was asked to", s->job->device);
 }
 
 static int
@@ -92,7 +93,8 @@ look(struct era *s, struct err *e)
 		return -1;
 	s->block_bytes = sectors * SECTOR_BYTES;
 	if (m.sectors * SECTOR_BYTES != s->job->device_bytes)
-		return err_set(e, ERR_UNSUPPORTED, "%s: is tracked in part", s->job->device);
+		return err_set(e, ERR_UNSUPPORTED,
+		    "%s: is only partly tracked by dm-era", s->job->device);
 	return mapper_generation(s->job->device, s->generation, e);
 }
 
@@ -113,7 +115,8 @@ era_open(void **self, const struct change_job *job, struct change_about *about, 
 	s->job = job;
 	if (job->args[0] == '\0') {
 		free(s);
-		return err_set(e, ERR_USAGE, "--since=era: names no metadata device");
+		return err_set(
+		    e, ERR_USAGE, "--since=era: the metadata device is missing");
 	}
 	if (look(s, e) != 0 || checkpoint(s, e) != 0) {
 		free(s);
@@ -131,7 +134,8 @@ drop_snapshot(struct era *s)
 	struct err e;
 
 	if (s->held && mapper_message(s->job->device, "drop_metadata_snap", &e) != 0)
-		log_tell("%s: the snapshot of its metadata stays: %s", s->job->device, e.text);
+		log_tell("%s: the snapshot of its metadata cannot be removed: %s",
+		    s->job->device, e.text);
 	s->held = false;
 }
 
@@ -157,9 +161,11 @@ take_element(const struct era *s, const char *text, size_t n, struct rangeset *t
 	else if (n < 5 || memcmp(text, "range", 5) != 0 ||
 	         !mapper_xml_number(text, n, "begin", &from) ||
 	         !mapper_xml_number(text, n, "end", &end))
-		return err_set(e, ERR_FORMAT, "era_invalidate: says what is not understood");
+		return err_set(
+		    e, ERR_FORMAT, "era_invalidate: its output is not understood");
 	if (from >= end || from > blocks || end > blocks)
-		return err_set(e, ERR_FORMAT, "era_invalidate: names blocks that are not there");
+		return err_set(e, ERR_FORMAT,
+		    "era_invalidate: it prints blocks beyond the end of the device");
 	return rangeset_add(
 	    to, (struct range){ from * s->block_bytes, (end - from) * s->block_bytes }, e);
 }
@@ -171,7 +177,8 @@ take_answer(const struct era *s, const char *text, struct rangeset *to, struct e
 	bool whole = false;
 	int rc = strncmp(text, "<blocks", 7) == 0
 	             ? 0
-	             : err_set(e, ERR_FORMAT, "era_invalidate: says what is not understood");
+	             : err_set(e, ERR_FORMAT,
+			   "era_invalidate: its output is not understood");
 
 	for (const char *at = text; rc == 0 && (at = strchr(at, '<')) != NULL; at++) {
 		size_t n = strcspn(at, ">");
@@ -181,7 +188,7 @@ take_answer(const struct era *s, const char *text, struct rangeset *to, struct e
 			rc = take_element(s, at + 1, n - 1, to, e);
 	}
 	if (rc == 0 && !whole)
-		rc = err_set(e, ERR_FORMAT, "era_invalidate: its answer is cut short");
+		rc = err_set(e, ERR_FORMAT, "era_invalidate: its output is cut short");
 	return rc;
 }
 
@@ -214,8 +221,9 @@ read_token(const struct era *s, const struct base *base, uint64_t *since, struct
 	snprintf(number, sizeof number, "%.*s", (int)n, base->token);
 	if (base->token[n] != ':' || strcmp(base->token + n + 1, s->generation) != 0)
 		return err_set(e, ERR_REFUSED,
-		    "%s was activated anew since the last extract, and what was written "
-		    "while it was not is not known", s->job->device);
+		    "%s was activated again since the last extract, and it is not "
+		    "known what was written while it was inactive",
+		    s->job->device);
 	if (number_uint(number, 0, UINT32_MAX, since, e) != 0)
 		return -1;
 	if (*since > s->first)

@@ -15,15 +15,15 @@ find_tracker(const char *device, char since[FIND_SINCE_BYTES], struct err *e)
 	struct err why;
 
 	if (!mapper_is_name(device))
-		return err_set(e, ERR_USAGE,
-		    "%s: --since must say how it is known what has changed", device);
+		return err_set(
+		    e, ERR_USAGE, "%s: --since must name a source of change", device);
 	if (mapper_table(&m, device, &why) != 0)
 		return err_set(e, ERR_USAGE,
-		    "--since must say how it is known what has changed: %.400s", why.text);
+		    "--since must name a source of change: %.400s", why.text);
 	if (strcmp(m.target, "era") != 0 && strcmp(m.target, "thin") != 0)
 		return err_set(e, ERR_USAGE,
-		    "%s: is a \"%s\" device, which tracks nothing; --since must say how it is "
-		    "known what has changed",
+		    "%s: is a \"%s\" device, which does not track changes; --since "
+		    "must name a source of change",
 		    device, m.target);
 	char path[MAPPED_WORD_BYTES];
 	if (mapper_path(m.args[0], path, e) != 0)

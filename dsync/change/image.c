@@ -36,7 +36,7 @@ prepare(struct image_source *s, struct change_about *about, struct err *e)
 	struct ext_state state;
 
 	if (s->job->args[0] == '\0')
-		return err_set(e, ERR_USAGE, "--since=image: names no image");
+		return err_set(e, ERR_USAGE, "--since=image: the image is missing");
 	if (sectors_open(&s->image, s->job->args, e) != 0 ||
 	    sectors_state(s->image, &state, e) != 0 ||
 	    past_new(&s->reader, s->job->disk, e) != 0)

@@ -42,10 +42,13 @@ parse(struct mapped *m, char *line, const char *device, struct err *e)
 
 	memset(m, 0, sizeof *m);
 	if (end != NULL && end[1] != '\0')
-		return err_set(e, ERR_UNSUPPORTED, "%s: consists of several parts", device);
+		return err_set(e, ERR_UNSUPPORTED,
+		    "%s: has more than one line in its table, which is not supported",
+		    device);
 	if (target == NULL || strcmp(first, "0") != 0 ||
 	    number_uint(len, 1, INT64_MAX / 512, &m->sectors, e) != 0)
-		return err_set(e, ERR_FORMAT, "%s: dmsetup says nothing of it", device);
+		return err_set(e, ERR_FORMAT,
+		    "%s: the output of dmsetup is not understood", device);
 	snprintf(m->target, sizeof m->target, "%s", target);
 	while (m->n < MAPPED_ARGS_MAX && (word = strtok_r(NULL, " \n", &rest)) != NULL)
 		snprintf(m->args[m->n++], MAPPED_WORD_BYTES, "%s", word);

@@ -69,7 +69,9 @@ parse(struct nbd_source *s, struct err *e)
 
 	if (n == 0 || n >= NAME_BYTES || strlen(next) >= NAME_BYTES ||
 	    strpbrk(args, " \t\n#") != NULL)
-		return err_set(e, ERR_USAGE, "--since=nbd: names no bitmap");
+		return err_set(e, ERR_USAGE,
+		    "--since=nbd: the name of a bitmap is missing or too long, or has "
+		    "a space or #");
 	memcpy(s->since, args, n);
 	strcpy(s->next, next[0] != '\0' ? next : s->since);
 	return 0;
@@ -89,7 +91,9 @@ nbd_open(void **self, const struct change_job *job, struct change_about *about, 
 	s->job = job;
 	int rc = 0;
 	if (!disk_nbd_is(job->device))
-		rc = err_set(e, ERR_USAGE, "--since=nbd: %s is no NBD export: nbd://, nbd+unix://",
+		rc = err_set(e, ERR_USAGE,
+		    "--since=nbd: %s is not an NBD export, which begins with nbd:// or "
+		    "nbd+unix://",
 		    job->device);
 	if (rc == 0)
 		rc = parse(s, e);
@@ -157,8 +161,10 @@ ask_all(struct nbd_handle *h, struct nbd_source *s, const char *context,
 		if (rc != 0)
 			return fail_nbd(s, e);
 		if (a.at <= at)
-			return err_set(e, ERR_FORMAT, "%s: says nothing of what is behind byte %"
-				PRIu64, s->job->device, at);
+			return err_set(e, ERR_FORMAT,
+			    "%s: the server does not say what has changed behind byte "
+			    "%" PRIu64,
+			    s->job->device, at);
 		at = a.at;
 	}
 	return 0;

@@ -31,13 +31,14 @@ take_line(char *line, uint64_t device_bytes, struct rangeset *to, struct err *e)
 	if (word == NULL)
 		return 0;
 	if (second == NULL || strtok_r(NULL, " \t\r", &rest) != NULL)
-		return err_set(e, ERR_FORMAT, "is not a first sector and a count");
+		return err_set(
+		    e, ERR_FORMAT, "must have a first sector and a number of sectors");
 	if (number_uint(word, 0, INT64_MAX, &first, e) != 0 ||
 	    number_uint(second, 1, INT64_MAX, &count, e) != 0)
 		return -1;
 	uint64_t sectors = (device_bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
 	if (!range_within((struct range){ first, count }, sectors))
-		return err_set(e, ERR_FORMAT, "leads beyond the end of the device");
+		return err_set(e, ERR_FORMAT, "reaches beyond the end of the device");
 	return rangeset_add(
 	    to, (struct range){ first * SECTOR_BYTES, count * SECTOR_BYTES }, e);
 }
@@ -66,7 +67,7 @@ static int
 read_file(struct ranges *r, struct err *e)
 {
 	if (r->path[0] == '\0')
-		return err_set(e, ERR_USAGE, "--since=ranges: names no file");
+		return err_set(e, ERR_USAGE, "--since=ranges: the file is missing");
 	FILE *f = fopen(r->path, "re");
 	if (f == NULL)
 		return err_os(e, "%s", r->path);

@@ -191,7 +191,8 @@ check_file(const struct scan *s, struct disk *d, const struct base *base, struct
 	put_head(want, s, &base->id);
 	if (memcmp(head, want, sizeof head) != 0)
 		return err_set(e, ERR_FORMAT,
-		    "%s: is not of this state of this device, or the device has another size",
+		    "%s: does not belong to this state of this device, or the device "
+		    "has another size now",
 		    disk_name(d));
 	return 0;
 }
@@ -324,7 +325,8 @@ scan_dropped(const struct change_job *job, const struct base *base)
 const struct change_kind change_scan = {
 	.name = "scan",
 	.args = "STATE",
-	.about = "compare the digests of all blocks; they are kept beside the file STATE",
+	.about = "a comparison of all blocks with digests, which are kept beside the "
+	         "file STATE",
 	.has_bases = true,
 	.path_is_args = true,
 	.open = scan_open,

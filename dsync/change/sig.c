@@ -35,7 +35,7 @@ prepare(struct sig_source *s, struct change_about *about, struct err *e)
 	struct ext_state state;
 
 	if (s->job->args[0] == '\0')
-		return err_set(e, ERR_USAGE, "--since=sig: names no signature");
+		return err_set(e, ERR_USAGE, "--since=sig: the signature is missing");
 	if (sig_read(&s->sig, s->job->args, e) != 0 ||
 	    past_new(&s->reader, s->job->disk, e) != 0)
 		return -1;

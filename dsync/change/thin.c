@@ -60,7 +60,7 @@ look(struct thin *s, struct err *e)
 		return -1;
 	if (strcmp(volume.target, "thin") != 0 || volume.n < 2 ||
 	    strcmp(pool.target, "thin-pool") != 0 || pool.n < 3)
-		return err_set(e, ERR_USAGE, "%s: is no thin volume of the pool %s",
+		return err_set(e, ERR_USAGE, "%s: is not a thin volume of the pool %s",
 		    s->job->device, s->job->args);
 	if (number_uint(volume.args[1], 0, ID_MAX, &s->volume, e) != 0 ||
 	    number_uint(pool.args[2], 1, STREAM_BLOCK_MAX / SECTOR_BYTES, &block, e) != 0)
@@ -158,7 +158,7 @@ thin_open(void **self, const struct change_job *job, struct change_about *about,
 	s->job = job;
 	int rc = job->args[0] != '\0'
 	             ? look(s, e)
-	             : err_set(e, ERR_USAGE, "--since=thin: names no pool");
+	             : err_set(e, ERR_USAGE, "--since=thin: the pool is missing");
 	if (rc == 0) {
 		tidy_up(s);
 		rc = take(s, e);
@@ -191,8 +191,9 @@ take_element(const struct thin *s, const char *text, size_t n, struct rangeset *
 		if (!mapper_xml_number(text, n, "begin", &begin) ||
 		    !mapper_xml_number(text, n, "length", &length) ||
 		    !range_within((struct range){ begin, length }, blocks))
-			return err_set(
-			    e, ERR_FORMAT, "thin_delta: names blocks that are not there");
+			return err_set(e, ERR_FORMAT,
+			    "thin_delta: it prints blocks beyond the end of the "
+			    "device");
 		return rangeset_add(to,
 		    (struct range){ begin * s->block_bytes, length * s->block_bytes }, e);
 	}
@@ -217,7 +218,7 @@ take_answer(const struct thin *s, const char *text, struct rangeset *to, struct 
 			rc = take_element(s, at + 1, n - 1, to, e);
 	}
 	if (rc == 0 && (!whole || block * SECTOR_BYTES != s->block_bytes))
-		rc = err_set(e, ERR_FORMAT, "thin_delta: says what is not understood");
+		rc = err_set(e, ERR_FORMAT, "thin_delta: its output is not understood");
 	return rc;
 }
 

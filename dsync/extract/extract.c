@@ -57,7 +57,7 @@ find_state(struct work *w, struct err *e)
 	if (!w->kind->has_bases)
 		return 0;
 	if (w->kind->path_is_args && path == NULL)
-		return err_set(e, ERR_USAGE, "--since=%s: names no %s", w->kind->name,
+		return err_set(e, ERR_USAGE, "--since=%s: %s is missing", w->kind->name,
 		    w->kind->args);
 	if (path == NULL)
 		w->state_path = bases_path(c->folder, c->device, c->target, e);
@@ -93,8 +93,9 @@ check_size(struct work *w, struct extract_report *r, struct err *e)
 		return 0;
 	if (b->device_bytes != 0)
 		snprintf(r->warning, sizeof r->warning,
-		    "everything is taken as changed: %s had %" PRIu64 " bytes, and has %" PRIu64
-		    " now", w->cfg->device, b->device_bytes, w->job.device_bytes);
+		    "everything counts as changed: %s had %" PRIu64
+		    " bytes, and has %" PRIu64 " now",
+		    w->cfg->device, b->device_bytes, w->job.device_bytes);
 	struct stream_id lineage = b->lineage;
 	for (unsigned i = 0; i < b->n && w->kind->dropped != NULL; i++)
 		w->kind->dropped(&w->job, &b->all[i]);
@@ -115,8 +116,8 @@ work_begin(struct work *w, const struct extract_config *cfg, struct extract_repo
 		return -1;
 	w->job.device_bytes = disk_size_bytes(w->job.disk);
 	if (w->job.device_bytes == 0 || w->job.device_bytes == UINT64_MAX)
-		return err_set(e, ERR_USAGE, "%s: is no device and no file that can be copied",
-		    cfg->device);
+		return err_set(e, ERR_USAGE,
+		    "%s: is neither a device nor a file with a size", cfg->device);
 	if (check_size(w, r, e) != 0)
 		return -1;
 	return w->kind->open(&w->self, &w->job, &w->about, e);
@@ -162,8 +163,9 @@ open_from(struct work *w, struct err *e)
 		return w->from = NULL, -1;
 	if (disk_size_bytes(w->from) == w->job.device_bytes)
 		return 0;
-	return err_set(e, ERR_REFUSED, "%s: is no snapshot of %s, since it has another size",
-	    path, w->cfg->device);
+	return err_set(e, ERR_REFUSED,
+	    "%s: has another size than %s, so it cannot be its snapshot", path,
+	    w->cfg->device);
 }
 
 static int
@@ -219,7 +221,8 @@ judge(struct work *w, struct extract_report *r, struct err *e)
 		memcpy(r->why_fuzzy, w->moment.why, sizeof r->why_fuzzy);
 	if (r->end.fuzzy && w->cfg->require_consistent)
 		return err_set(e, ERR_REFUSED,
-		    "%.400s: what was read is not one moment; read a snapshot (--snapshot, --from)",
+		    "%.400s: the blocks may be of different moments; read a snapshot "
+		    "instead (--snapshot, --from)",
 		    r->why_fuzzy);
 	return 0;
 }
@@ -254,7 +257,8 @@ refuse_early(struct work *w, struct err *e)
 	if (!w->cfg->require_consistent || w->moment.steady || w->kind->quiet != NULL)
 		return 0;
 	return err_set(e, ERR_REFUSED,
-	    "%.400s: what is read would not be one moment; read a snapshot (--snapshot, --from)",
+	    "%.400s: the blocks could be of different moments; read a snapshot instead "
+	    "(--snapshot, --from)",
 	    w->moment.why);
 }
 
@@ -324,8 +328,8 @@ extract_done(const struct extract_config *cfg, const struct stream_id *id, struc
 	int rc = work_state(&w, cfg, e);
 
 	if (rc == 0 && !w.kind->has_bases)
-		rc = err_set(e, ERR_USAGE, "--since=%s: nothing is remembered of it",
-		    w.kind->name);
+		rc = err_set(e, ERR_USAGE,
+		    "--since=%s: this source of change has no states", w.kind->name);
 	if (rc == 0)
 		rc = bases_confirm(&w.bases, id, tell_dropped, &w, e);
 	if (rc == 0)

@@ -18,7 +18,8 @@ look(struct moment *m, struct err *e)
 	int read_only = 0, fd = disk_fd(m->disk);
 
 	if (fd < 0)
-		return err_set(e, ERR_REFUSED, "%s: nobody can tell whether it is written to",
+		return err_set(e, ERR_REFUSED,
+		    "%s: whether something writes to it cannot be found out",
 		    disk_name(m->disk));
 	if (fstat(fd, &q.st) != 0)
 		return err_os(e, "%s", disk_name(m->disk));

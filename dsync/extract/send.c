@@ -318,7 +318,8 @@ send_changed(const struct send_config *cfg, const struct stream_head *head,
 
 #ifdef NO_ZSTD
 	if (cfg->zstd)
-		return err_set(e, ERR_UNSUPPORTED, "this build has no zstd");
+		return err_set(
+		    e, ERR_UNSUPPORTED, "this program was built without zstd");
 #endif
 	stream_put_head(head, bytes, totals);
 	if (disk_write(cfg->to, bytes, sizeof bytes, 0, e) != 0 ||

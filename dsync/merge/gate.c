@@ -19,8 +19,8 @@ gate_full(const struct target_state *t, const struct stream_head *h, struct err 
 	    stream_id_same(&t->lineage, &h->lineage))
 		return 0;
 	return err_set(e, ERR_REFUSED,
-	    "the target is the copy of another source, or the source's state was lost; "
-	    "--force replaces it");
+	    "the target is the copy of another source, or the states of the source "
+	    "were lost; use --force to replace it");
 }
 
 /* An incomplete target holds some blocks of a stream and lacks others. */
@@ -32,8 +32,8 @@ gate_incomplete(const struct target_state *t, const struct stream_head *h, struc
 	    ((h->flags & STREAM_CUMULATIVE) != 0 && leads_from(h, &t->id)))
 		return 0;
 	return err_set(e, ERR_REFUSED,
-	    "the target is incomplete, since a stream has not ended; it needs the same stream "
-	    "again, or a full copy");
+	    "the target is incomplete, because a stream was merged only in part; it "
+	    "needs the same stream again, or a full copy");
 }
 
 int
@@ -54,11 +54,12 @@ gate(const struct target_state *t, const struct stream_head *h, enum gate_says *
 		return 0;
 	if (!stream_id_set(&t->id))
 		return err_set(e, ERR_REFUSED,
-		    "nobody knows what the target holds, and the stream has only what was "
-		    "changed since state %s; send a full copy first, or --force",
+		    "it is not known what the target holds, and the stream has only "
+		    "what has changed since state %s; send a full copy first, or use "
+		    "--force",
 		    stream_id_text(&h->bases[0], wants));
 	return err_set(e, ERR_REFUSED,
-	    "the target has state %s, and the stream has what was changed since state %s; "
-	    "send a full copy, or --force",
+	    "the target has state %s, and the stream has only what has changed since "
+	    "state %s; send a full copy, or use --force",
 	    stream_id_text(&t->id, has), stream_id_text(&h->bases[0], wants));
 }

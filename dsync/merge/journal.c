@@ -111,8 +111,10 @@ read_slots(struct journal *j, struct err *e)
 		return err_set(e, ERR_FORMAT, "%s: is not a journal of dmmerge",
 		    disk_name(j->file));
 	if (j->sequence == 0 && !blank && (size_t)n == sizeof both)
-		return err_set(e, ERR_FORMAT, "%s: is damaged: what the target holds is not "
-		    "known; remove it, and send a full copy", disk_name(j->file));
+		return err_set(e, ERR_FORMAT,
+		    "%s: this journal is damaged, so it is not known what the target "
+		    "holds; remove the journal, and send a full copy",
+		    disk_name(j->file));
 	return 0;
 }
 
@@ -149,7 +151,7 @@ journal_look(struct target_state *s, const char *path, struct err *e)
 	struct err ignored; /* the file was only read */
 
 	if (access(path, F_OK) != 0 && errno == ENOENT)
-		return err_set(e, ERR_ABSENT, "%s: nothing was merged yet", path);
+		return err_set(e, ERR_ABSENT, "%s: no stream was merged yet", path);
 	int rc = disk_open(&j.file, path, DISK_READ, e);
 	if (rc == 0)
 		rc = read_slots(&j, e);

@@ -53,12 +53,14 @@ open_target(struct work *w, bool make, struct err *e)
 
 	if (!make && access(w->cfg->target, F_OK) != 0)
 		return err_set(e, ERR_ABSENT,
-		    "%s: is not there; only a full copy makes a new file", w->cfg->target);
+		    "%s: does not exist, and only a full copy makes a new file",
+		    w->cfg->target);
 	if (disk_open(&w->target, w->cfg->target, flags, e) != 0)
 		return -1;
 	if (disk_seekable(w->target))
 		return 0;
-	return err_set(e, ERR_USAGE, "%s: is no device and no file", w->cfg->target);
+	return err_set(
+	    e, ERR_USAGE, "%s: is neither a device nor a file", w->cfg->target);
 }
 
 /* Make the target as long as the device that was copied, if that is allowed.  now: change the
@@ -98,8 +100,8 @@ check_sample(struct work *w, const struct stream_head *h, struct err *e)
 	if (memcmp(now, t->sample, sizeof now) == 0)
 		return 0;
 	return err_set(e, ERR_REFUSED,
-	    "%s: does not hold what was merged into it: it was written since, or is another "
-	    "device; send a full copy, or --force",
+	    "%s: does not hold what was merged into it: it was written since, or is "
+	    "another device; send a full copy, or use --force",
 	    w->cfg->target);
 }
 
@@ -274,7 +276,7 @@ begin(struct work *w, const struct merge_config *cfg, struct merge_report *r, st
 	if ((journal_state(w->journal)->flags & TARGET_PENDING) == 0)
 		return 0;
 	if (open_target(w, false, e) != 0 || roll(w, e) != 0)
-		return err_ctx(e, "finishing an earlier merge");
+		return err_ctx(e, "an interrupted merge cannot be finished");
 	stream_in_close(w->in);
 	w->in = NULL;
 	r->rolled_forward = true;

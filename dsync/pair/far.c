@@ -36,7 +36,7 @@ far_parse(struct far *f, char *text, struct err *e)
 	}
 	if (f->target[0] == '\0' || f->target[0] == '-' ||
 	    (f->host != NULL && (f->host[0] == '\0' || f->host[0] == '-')))
-		return err_misuse(e, "the copy is named as HOST:TARGET, or as TARGET");
+		return err_misuse(e, "the copy must be given as HOST:TARGET or TARGET");
 	return 0;
 }
 
@@ -150,7 +150,7 @@ far_status(const struct far *f, struct far_status *s, struct err *e)
 	int rc = statements_parse(answers, s, answer, strlen(answer), "dmmerge --status", e);
 	free(answer);
 	if (rc == 0 && s->condition[0] == '\0')
-		rc = err_set(e, ERR_FORMAT, "dmmerge --status says nothing");
+		rc = err_set(e, ERR_FORMAT, "dmmerge --status prints no condition");
 	return rc;
 }
 
@@ -233,7 +233,8 @@ get_digest(uint8_t digest[SHA256_BYTES], const char *line, struct err *e)
 		int high = hex_digit(line[2 * i]);
 		int low = high >= 0 ? hex_digit(line[2 * i + 1]) : -1;
 		if (low < 0)
-			return err_set(e, ERR_FORMAT, "dmmerge --digests says something else");
+			return err_set(e, ERR_FORMAT,
+			    "dmmerge --digests prints something that is not a digest");
 		digest[i] = (uint8_t)(high << 4 | low);
 	}
 	return 0;

@@ -136,7 +136,7 @@ check_known(struct pair *p, struct err *e)
 	if (known)
 		return 0;
 	return err_set(e, ERR_REFUSED,
-	    "the copy is %s, and not of a state that is known here; sync it first",
+	    "the copy is %s, and its state is not known here; sync it first",
 	    s.condition);
 }
 

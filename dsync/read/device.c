@@ -18,8 +18,8 @@ device_open(struct disk **out, const char *name, struct err *e)
 	if (strchr(name, '/') == NULL && access(name, F_OK) != 0) {
 		snprintf(path, sizeof path, "/dev/mapper/%.250s", name);
 		if (access(path, F_OK) != 0)
-			return err_set(e, ERR_ABSENT, "%s: is no file, and %s is not there",
-			    name, path);
+			return err_set(e, ERR_ABSENT,
+			    "%s: is not a file, and %s does not exist", name, path);
 		name = path;
 	}
 	int rc = disk_open(out, name, DISK_READ, e);
@@ -27,7 +27,7 @@ device_open(struct disk **out, const char *name, struct err *e)
 		struct err ignored;
 		disk_close(*out, &ignored);
 		*out = NULL;
-		rc = err_set(e, ERR_USAGE, "%s: is no device and no file", name);
+		rc = err_set(e, ERR_USAGE, "%s: is neither a device nor a file", name);
 	}
 	return rc;
 }

@@ -65,16 +65,19 @@ check_head(const struct stream_head *h, struct err *e)
 	uint32_t b = h->block_bytes;
 
 	if (b == 0 || (b & (b - 1)) != 0 || b > STREAM_BLOCK_MAX)
-		return err_set(e, ERR_FORMAT, "its head claims blocks of %u bytes", b);
-	if (h->device_bytes == 0 || h->device_bytes > INT64_MAX)
-		return err_set(e, ERR_FORMAT, "its head claims a device of no possible size");
-	if (h->nbases > STREAM_BASES_MAX)
-		return err_set(e, ERR_FORMAT, "its head claims %u bases", h->nbases);
-	if (!stream_id_set(&h->id))
-		return err_set(e, ERR_FORMAT, "its head names no state");
-	if ((h->flags & ~(uint32_t)(STREAM_FULL | STREAM_CUMULATIVE)) != 0)
 		return err_set(
-		    e, ERR_UNSUPPORTED, "its head has flags that are not known here");
+		    e, ERR_FORMAT, "its header says that blocks have %u bytes", b);
+	if (h->device_bytes == 0 || h->device_bytes > INT64_MAX)
+		return err_set(
+		    e, ERR_FORMAT, "its header gives the device an impossible size");
+	if (h->nbases > STREAM_BASES_MAX)
+		return err_set(
+		    e, ERR_FORMAT, "its header says that it has %u bases", h->nbases);
+	if (!stream_id_set(&h->id))
+		return err_set(e, ERR_FORMAT, "its header names no state");
+	if ((h->flags & ~(uint32_t)(STREAM_FULL | STREAM_CUMULATIVE)) != 0)
+		return err_set(e, ERR_UNSUPPORTED,
+		    "its header has flags that this program does not know");
 	return 0;
 }
 
@@ -92,8 +95,8 @@ stream_get_head(
 		return err_set(e, ERR_FORMAT, "is not a stream of dmextract");
 	if (version != STREAM_VERSION)
 		return err_set(e, ERR_UNSUPPORTED,
-		    "is a stream of version %u, and only %d is known here", version,
-		    STREAM_VERSION);
+		    "is a stream of version %u, and this program knows only version %d",
+		    version, STREAM_VERSION);
 	h->flags = rd_le32(&r);
 	h->device_bytes = rd_le64(&r);
 	h->block_bytes = rd_le32(&r);
@@ -107,7 +110,7 @@ stream_get_head(
 	bool zeros = rest != NULL && zeros_only(rest, HEAD_ZEROS);
 	sha256(in, HEAD_DIGEST_AT, digest);
 	if (memcmp(in + HEAD_DIGEST_AT, digest, sizeof digest) != 0)
-		return err_set(e, ERR_FORMAT, "its head is damaged");
+		return err_set(e, ERR_FORMAT, "its header is damaged");
 	if (!zeros || h->kind[sizeof h->kind - 1] != '\0')
 		return err_set(e, ERR_FORMAT, "its head is not one");
 	return check_head(h, e);
@@ -172,13 +175,14 @@ stream_get_record(struct stream_record_head *h, const uint8_t in[STREAM_RECORD_H
 	h->stored = rd_le32(&r);
 	uint32_t zero = rd_le32(&r);
 	if (type < STREAM_DATA || type > STREAM_END || encoding > STREAM_ZSTD || zero != 0)
-		return err_set(e, ERR_FORMAT, "a record of no known kind");
+		return err_set(e, ERR_FORMAT, "the kind of a record is not known");
 	h->type = (enum stream_type)type;
 	h->encoding = (enum stream_encoding)encoding;
 	if (!stored_fits(h))
-		return err_set(e, ERR_FORMAT, "a record of no possible length");
+		return err_set(e, ERR_FORMAT, "a record has an impossible length");
 	if (!range_within(h->bytes, device_bytes))
-		return err_set(e, ERR_FORMAT, "a record beyond the end of the device");
+		return err_set(
+		    e, ERR_FORMAT, "a record is beyond the end of the device");
 	return 0;
 }
 

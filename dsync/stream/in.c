@@ -117,12 +117,12 @@ unpack(struct stream_in *s, const struct stream_record_head *h, struct stream_re
 		return 0;
 #ifdef NO_ZSTD
 	return err_set(e, ERR_UNSUPPORTED,
-	    "the stream is compressed by zstd, which this build does not have");
+	    "the stream is compressed with zstd, which this program was built without");
 #else
 	size_t n = ZSTD_decompress(s->data, sizeof s->data, r->data, h->stored);
 	r->data = s->data;
 	if (ZSTD_isError(n) || n != h->bytes.len)
-		return err_set(e, ERR_FORMAT, "a record that does not decompress");
+		return err_set(e, ERR_FORMAT, "a record cannot be decompressed");
 	return 0;
 #endif
 }
@@ -135,11 +135,13 @@ finish(struct stream_in *s, struct err *e)
 
 	stream_get_end(&s->said, s->record + STREAM_RECORD_HEAD);
 	if (memcmp(&s->said.totals, &s->totals, sizeof s->totals) != 0)
-		return err_set(e, ERR_FORMAT, "records are missing, or in another order");
+		return err_set(
+		    e, ERR_FORMAT, "records are missing, or are in another order");
 	if ((s->head.flags & STREAM_FULL) != 0 &&
 	    s->totals.data_bytes + s->totals.zero_bytes != s->head.device_bytes)
 		return err_set(e, ERR_FORMAT,
-		    "it calls itself a full copy, and does not cover the device");
+		    "the stream says that it is a full copy, but does not cover the "
+		    "whole device");
 	ssize_t n = s->at == s->end ? 0 : disk_read_upto(s->from, &more, 1, s->at, e);
 	if (n > 0)
 		return err_set(e, ERR_FORMAT, "something follows the end of the stream");

@@ -114,7 +114,7 @@ truncate -s 70000001 "$T/sparse"
 x --since=scan:"$T/zstate" "$T/sparse" > "$T/z" 2> "$T/warned"
 check "resized" m "$T/zt" < "$T/z"
 check "equal" cmp "$T/sparse" "$T/zt"
-check "it is said" grep -q "everything is taken as changed" <("$BIN/dmextract" --list --since=scan:"$T/zstate2" "$T/sparse" 2>&1; cat "$T/warned")
+check "it is said" grep -q "everything counts as changed" <("$BIN/dmextract" --list --since=scan:"$T/zstate2" "$T/sparse" 2>&1; cat "$T/warned")
 
 # A device that is written while it is read: fuzzy, merged all the same, or refused.
 exec 7>> "$T/sparse"

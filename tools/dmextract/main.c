@@ -19,7 +19,9 @@ tell_warning(const struct options *o, const struct extract_report *r)
 	if (r->warning[0] != '\0')
 		say(stderr, "dmextract: %s: %s\n", o->how.device, r->warning);
 	if (r->end.fuzzy && !o->quiet)
-		say(stderr, "dmextract: the copy will be fuzzy, not one moment: %s\n",
+		say(stderr,
+		    "dmextract: the copy will be fuzzy, because its blocks may be of "
+		    "different moments: %s\n",
 		    r->why_fuzzy);
 }
 

@@ -14,30 +14,38 @@ enum {
 };
 
 static const struct cli_opt opts[] = {
-	{ OPT_SINCE, "since", "KIND:ARGS", "the source of change (KIND alone where it needs no more)",
+	{ OPT_SINCE, "since", "KIND:ARGS", "the source of change, from the list above",
 	    CLI_STR, AT(how.since), 0, 0, NULL },
-	FLAG('l', "list", "print the changed ranges; nothing is sent or remembered", list),
-	FLAG(OPT_DONE, "done", "[ID] DEV: the target has what was sent last, or state ID", done),
-	FLAG(OPT_STATUS, "status", "print which states are remembered", status),
-	{ 't', "target", "NAME", "one of several targets, each with a base of its own", CLI_STR,
+	FLAG('l', "list", "print the changed ranges; send and remember nothing", list),
+	FLAG(OPT_DONE, "done",
+	    "[ID] DEV: note that the target has state ID, or what was sent last", done),
+	FLAG(OPT_STATUS, "status", "print the states that are remembered", status),
+	{ 't', "target", "NAME",
+	    "name the target, if DEV has several; each has a base of its own", CLI_STR,
 	    AT(how.target), 0, 0, NULL },
-	FLAG(OPT_FULL, "full", "everything counts as changed", how.full),
+	FLAG(
+	    OPT_FULL, "full", "send everything, as if all of it had changed", how.full),
 	FLAG(OPT_ZSTD, "zstd", "compress the data", how.zstd),
-	FLAG(OPT_CONSISTENT, "require-consistent", "refuse what would not be one moment",
-	    how.require_consistent),
+	FLAG(OPT_CONSISTENT, "require-consistent",
+	    "fail if the blocks could be of different moments", how.require_consistent),
 	{ OPT_FROM, "from", "PATH", "read the data from this snapshot of DEV", CLI_STR,
 	    AT(how.from), 0, 0, NULL },
-	{ OPT_SNAPSHOT, "snapshot", "PROGRAM", "PROGRAM take DEV, and drop DEV PATH afterwards",
+	{ OPT_SNAPSHOT, "snapshot", "PROGRAM",
+	    "read a snapshot: run PROGRAM take DEV before, and PROGRAM drop DEV PATH "
+	    "afterwards",
 	    CLI_STR, AT(how.snapshot), 0, 0, NULL },
-	{ OPT_STATE, "state", "FILE", "what is remembered of DEV", CLI_STR, AT(how.state), 0, 0,
-	    NULL },
-	{ OPT_STATE_DIR, "state-dir", "DIR", "folder of such files (/var/lib/dsync)", CLI_STR,
+	{ OPT_STATE, "state", "FILE", "the file with the states of DEV", CLI_STR,
+	    AT(how.state), 0, 0, NULL },
+	{ OPT_STATE_DIR, "state-dir", "DIR",
+	    "the folder for files with states (/var/lib/dsync)", CLI_STR,
 	    AT(how.folder), 0, 0, NULL },
-	{ OPT_BWLIMIT, "bwlimit", "SIZE", "send no more than this many bytes a second", CLI_SIZE,
-	    AT(how.bytes_per_second), 1024, INT64_MAX, NULL },
-	UINT('j', "jobs", "N", "read with N threads (8; of NBD 2)", how.jobs, 1, 64),
+	{ OPT_BWLIMIT, "bwlimit", "SIZE", "send no more than this many bytes a second",
+	    CLI_SIZE, AT(how.bytes_per_second), 1024, INT64_MAX, NULL },
+	UINT('j', "jobs", "N", "read with N threads (8, or 2 from an NBD server)",
+	    how.jobs, 1, 64),
 	FLAG('q', "quiet", "print no summary", quiet),
-	FLAG(OPT_JSON, "json", "print JSON, on standard error beside the stream", json),
+	FLAG(OPT_JSON, "json",
+	    "print a report as JSON, beside the stream on standard error", json),
 	{ 0 },
 };
 
@@ -55,17 +63,19 @@ const struct cli_program dmextract_program = {
 	.name = "dmextract",
 	.report_to = report_to,
 	.synopsis = "[options] DEV > stream  or  --done [options] [ID] DEV",
-	.about = "Write what has changed of a device or file to standard output, as a stream\n"
-		 "for dmmerge.  The sources of change are\n\n"
-		 "  era:METADATA          dm-era's, of a device that it tracks\n"
-		 "  thin:POOL             the differences of dm-thin\n"
-		 "  nbd:BITMAP[,NEXT]     a dirty bitmap of QEMU; DEV is an NBD export\n"
-		 "  ranges:FILE           lines of a first sector and a count\n"
-		 "  sig:FILE              what differs from a signature of an image\n"
-		 "  image:FILE            what differs from an image\n"
-		 "  scan:STATE            what differs from the digests in STATE: reads all",
+	.about =
+	    "Write what has changed on a device or in a file to standard output, as a "
+	    "stream\nfor dmmerge.  The sources of change are\n\n  era:METADATA         "
+	    " the tracker dm-era, with this metadata device\n  thin:POOL             "
+	    "snapshots of DEV, a thin volume in this pool\n  nbd:BITMAP[,NEXT]     a "
+	    "dirty bitmap of QEMU; DEV is an NBD export\n  ranges:FILE           a "
+	    "list: lines with a first sector and a number of sectors\n  sig:FILE       "
+	    "       a comparison with a signature of an image\n  image:FILE            "
+	    "a comparison with an image\n  scan:STATE            a comparison with "
+	    "digests, which reads all of DEV",
 	.examples =
-	    "  dmextract mydev | ssh host dmmerge /dev/mapper/mydev && dmextract --done mydev\n"
+	    "  dmextract mydev | ssh host dmmerge /dev/mapper/mydev && dmextract "
+	    "--done mydev\n"
 	    "  dmextract --since=scan:disk.state disk.img | ssh host dmmerge disk.img\n"
 	    "  dmextract --list --since=image:base.ndz /dev/sdb\n",
 	.tables = { { opts, 0, NULL } },
@@ -81,8 +91,10 @@ dmextract_settle(struct options *o, char **operands, int n, struct err *e)
 		operands++, n--;
 	}
 	if (n != 1)
-		return err_misuse(e, o->done ? "a device is needed, perhaps behind the id of a state"
-		                             : "one operand is needed: a device or file");
+		return err_misuse(e, o->done
+					 ? "a device is needed; before it, there may "
+		                           "be the id of a state"
+					 : "one operand is needed: a device or file");
 	if (o->list + o->done + o->status > 1)
 		return err_misuse(e, "only one of --list, --done and --status can be given");
 	if (o->how.from != NULL && o->how.snapshot != NULL)

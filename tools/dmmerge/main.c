@@ -97,7 +97,9 @@ tell(const struct options *o, const struct merge_report *r, double seconds)
 		say(stderr, "dmmerge: %s: %s, %.1f s; state %s%s\n", o->how.target,
 		    human_bytes(n, bytes, sizeof bytes), seconds,
 		    stream_id_text(&r->state.id, id),
-		    r->end.fuzzy ? ", fuzzy: not one moment" : "");
+		    r->end.fuzzy
+			? ", which is fuzzy: its blocks may be of different moments"
+			: "");
 }
 
 static int

@@ -14,19 +14,27 @@ enum {
 };
 
 static const struct cli_opt opts[] = {
-	{ OPT_JOURNAL, "journal", "FILE", "where the stream is received, and what is known of "
-	    "TARGET", CLI_STR, AT(how.journal), 0, 0, NULL },
-	{ OPT_STATE_DIR, "state-dir", "DIR", "folder of journals of devices (/var/lib/dsync)",
-	    CLI_STR, AT(how.folder), 0, 0, NULL },
-	FLAG(OPT_IN_PLACE, "in-place", "write as it comes; until its end TARGET is incomplete",
+	{ OPT_JOURNAL, "journal", "FILE",
+	    "the journal: it receives the stream, and records the state of TARGET",
+	    CLI_STR, AT(how.journal), 0, 0, NULL },
+	{ OPT_STATE_DIR, "state-dir", "DIR",
+	    "the folder for the journals of devices (/var/lib/dsync)", CLI_STR,
+	    AT(how.folder), 0, 0, NULL },
+	FLAG(OPT_IN_PLACE, "in-place",
+	    "write blocks as they come; TARGET is incomplete until the stream ends",
 	    how.in_place),
-	FLAG(OPT_DISCARD, "discard", "discard what becomes zeros, too", how.discard),
-	FLAG(OPT_NO_VERIFY, "no-verify", "do not read back what was written", how.no_verify),
-	FLAG(OPT_FORCE, "force", "whatever TARGET holds, and even when it is in use", how.force),
-	FLAG(OPT_STATUS, "status", "print what is known of TARGET", status),
-	FLAG(OPT_RECOVER, "recover", "only finish what a crash has interrupted", recover),
-	{ OPT_DIGESTS, "digests", "SIZE", "print the digest of each SIZE bytes of TARGET", CLI_SIZE,
-	    AT(digests), 4096, 1 << 30, NULL },
+	FLAG(OPT_DISCARD, "discard", "discard ranges before zeros are written to them",
+	    how.discard),
+	FLAG(OPT_NO_VERIFY, "no-verify", "do not read back what was written",
+	    how.no_verify),
+	FLAG(OPT_FORCE, "force",
+	    "merge whatever TARGET holds, and even if it is in use", how.force),
+	FLAG(OPT_STATUS, "status", "print the state of TARGET", status),
+	FLAG(OPT_RECOVER, "recover", "only finish a merge that was interrupted",
+	    recover),
+	{ OPT_DIGESTS, "digests", "SIZE",
+	    "print the digest of each SIZE bytes of TARGET", CLI_SIZE, AT(digests),
+	    4096, 1 << 30, NULL },
 	FLAG('q', "quiet", "print no summary", quiet),
 	FLAG(OPT_JSON, "json", "print JSON", json),
 	{ 0 },
@@ -35,12 +43,13 @@ static const struct cli_opt opts[] = {
 const struct cli_program dmmerge_program = {
 	.name = "dmmerge",
 	.synopsis = "[options] TARGET < stream",
-	.about = "Merge a stream of dmextract, from standard input, into a device or file.  The\n"
-		 "stream is received and proved whole before the first byte of TARGET changes.",
+	.about = "Merge a stream of dmextract, from standard input, into a device or "
+	         "file.  The\nwhole stream is received and checked before the first "
+	         "byte of TARGET changes.",
 	.examples =
-	    "  dmextract mydev | ssh host dmmerge /dev/mapper/mydev && dmextract --done mydev\n"
-	    "  dmmerge --status /dev/mapper/mydev     what does it hold?\n"
-	    "  dmmerge --in-place copy.img < stream   without a journal\n",
+	    "  dmextract mydev | ssh host dmmerge /dev/mapper/mydev && dmextract "
+	    "--done mydev\n  dmmerge --status /dev/mapper/mydev     which state the "
+	    "copy has\n  dmmerge --in-place copy.img < stream   without a journal\n",
 	.tables = { { opts, 0, NULL } },
 	.guarded = true,
 };
