@@ -77,7 +77,7 @@ try_verify(struct options *o)
 		log_err("verify: %s", e.text);
 	else if (rc == EXIT_DIFFERS)
 		log_err("verify: the copy differs in sectors that have not changed "
-		        "since the last sync");
+			"since the last sync");
 }
 
 static int

@@ -85,11 +85,13 @@ static const struct cli_opt opts[] = {
 const struct cli_program dsync_program = {
 	.name = "dsync",
 	.synopsis = "[options] command DEV [HOST:]TARGET",
-	.about =
-	    "Keep a copy of a device up to date, here or on another host.\n\n  init    "
-	    "   copy all of it\n  once       send what has changed\n  run        send "
-	    "what has changed, again and again\n  status     print the state and the "
-	    "age of the copy\n  verify     compare device and copy, by digests",
+	.about = "Keep a copy of a device up to date, here or on another host.\n"
+		 "\n"
+		 "  init       copy all of it\n"
+		 "  once       send what has changed\n"
+		 "  run        send what has changed, again and again\n"
+		 "  status     print the state and the age of the copy\n"
+		 "  verify     compare device and copy, by digests",
 	.examples =
 	    "  dsync init mydev backup:/dev/mapper/mydev\n"
 	    "  dsync run --every=5m --verify-every=30d mydev backup:/dev/mapper/mydev\n"

@@ -154,14 +154,19 @@ report_metrics(const char *path, const struct pair_report *r, struct err *e)
 
 	int n = snprintf(text, sizeof text,
 	    "# HELP dsync_state_time_seconds When the state of the copy was "
-	    "extracted.\n# TYPE dsync_state_time_seconds "
-	    "gauge\ndsync_state_time_seconds %" PRIu64
-	    "\n# HELP dsync_changed_bytes How many bytes had changed at the last "
-	    "sync.\n# TYPE dsync_changed_bytes gauge\ndsync_changed_bytes %" PRIu64
-	    "\n# HELP dsync_seconds How long the last sync took.\n# TYPE dsync_seconds "
-	    "gauge\ndsync_seconds %.3f\n# HELP dsync_fuzzy Whether the blocks of the "
-	    "copy may be of different moments.\n# TYPE dsync_fuzzy gauge\ndsync_fuzzy "
-	    "%d\n",
+	    "extracted.\n"
+	    "# TYPE dsync_state_time_seconds gauge\n"
+	    "dsync_state_time_seconds %" PRIu64 "\n"
+	    "# HELP dsync_changed_bytes How many bytes had changed at the last sync.\n"
+	    "# TYPE dsync_changed_bytes gauge\n"
+	    "dsync_changed_bytes %" PRIu64 "\n"
+	    "# HELP dsync_seconds How long the last sync took.\n"
+	    "# TYPE dsync_seconds gauge\n"
+	    "dsync_seconds %.3f\n"
+	    "# HELP dsync_fuzzy Whether the blocks of the copy may be of different "
+	    "moments.\n"
+	    "# TYPE dsync_fuzzy gauge\n"
+	    "dsync_fuzzy %d\n",
 	    r->sent.head.made_at, r->sent.changed_bytes, r->seconds, r->sent.end.fuzzy);
 	if (output_open(&out, path, &kind, false, e) != 0)
 		return -1;

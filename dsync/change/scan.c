@@ -326,7 +326,7 @@ const struct change_kind change_scan = {
 	.name = "scan",
 	.args = "STATE",
 	.about = "a comparison of all blocks with digests, which are kept beside the "
-	         "file STATE",
+		 "file STATE",
 	.has_bases = true,
 	.path_is_args = true,
 	.open = scan_open,

@@ -47,7 +47,7 @@ judge_way(const struct doctor_facts *f, struct doctor_report *r)
 		    "querier, or snooping must be switched off%s",
 		    f->watched ? ""
 			       : " (a firewall of this machine may also be the cause: "
-		                 "run frisbee --doctor as root to find out)");
+				 "run frisbee --doctor as root to find out)");
 }
 
 /* No packet came through the group: says the first reason that the facts give. */

@@ -65,14 +65,17 @@ const struct cli_program dmextract_program = {
 	.synopsis = "[options] DEV > stream  or  --done [options] [ID] DEV",
 	.about =
 	    "Write what has changed on a device or in a file to standard output, as a "
-	    "stream\nfor dmmerge.  The sources of change are\n\n  era:METADATA         "
-	    " the tracker dm-era, with this metadata device\n  thin:POOL             "
-	    "snapshots of DEV, a thin volume in this pool\n  nbd:BITMAP[,NEXT]     a "
-	    "dirty bitmap of QEMU; DEV is an NBD export\n  ranges:FILE           a "
-	    "list: lines with a first sector and a number of sectors\n  sig:FILE       "
-	    "       a comparison with a signature of an image\n  image:FILE            "
-	    "a comparison with an image\n  scan:STATE            a comparison with "
-	    "digests, which reads all of DEV",
+	    "stream\n"
+	    "for dmmerge.  The sources of change are\n"
+	    "\n"
+	    "  era:METADATA          the tracker dm-era, with this metadata device\n"
+	    "  thin:POOL             snapshots of DEV, a thin volume in this pool\n"
+	    "  nbd:BITMAP[,NEXT]     a dirty bitmap of QEMU; DEV is an NBD export\n"
+	    "  ranges:FILE           a list: lines with a first sector and a number of "
+	    "sectors\n"
+	    "  sig:FILE              a comparison with a signature of an image\n"
+	    "  image:FILE            a comparison with an image\n"
+	    "  scan:STATE            a comparison with digests, which reads all of DEV",
 	.examples =
 	    "  dmextract mydev | ssh host dmmerge /dev/mapper/mydev && dmextract "
 	    "--done mydev\n"
@@ -93,7 +96,7 @@ dmextract_settle(struct options *o, char **operands, int n, struct err *e)
 	if (n != 1)
 		return err_misuse(e, o->done
 					 ? "a device is needed; before it, there may "
-		                           "be the id of a state"
+					   "be the id of a state"
 					 : "one operand is needed: a device or file");
 	if (o->list + o->done + o->status > 1)
 		return err_misuse(e, "only one of --list, --done and --status can be given");

@@ -44,12 +44,14 @@ const struct cli_program dmmerge_program = {
 	.name = "dmmerge",
 	.synopsis = "[options] TARGET < stream",
 	.about = "Merge a stream of dmextract, from standard input, into a device or "
-	         "file.  The\nwhole stream is received and checked before the first "
-	         "byte of TARGET changes.",
+	         "file.  The\n"
+		 "whole stream is received and checked before the first byte of TARGET "
+	         "changes.",
 	.examples =
 	    "  dmextract mydev | ssh host dmmerge /dev/mapper/mydev && dmextract "
-	    "--done mydev\n  dmmerge --status /dev/mapper/mydev     which state the "
-	    "copy has\n  dmmerge --in-place copy.img < stream   without a journal\n",
+	    "--done mydev\n"
+	    "  dmmerge --status /dev/mapper/mydev     which state the copy has\n"
+	    "  dmmerge --in-place copy.img < stream   without a journal\n",
 	.tables = { { opts, 0, NULL } },
 	.guarded = true,
 };

@@ -92,7 +92,7 @@ diff_new(struct diff **out, struct sectors *old, struct sectors *new,
 	struct diff *d = calloc(1, sizeof *d);
 
 	if (d == NULL)
-		return err_nomem(e, "a comparison");
+		return err_nomem(e, "the comparison");
 	d->old = old;
 	d->new = new;
 	d->basis = basis;

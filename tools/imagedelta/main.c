@@ -28,9 +28,10 @@ struct opts {
 
 static const struct cli_opt own_opts[] = {
 	{ 300, "onto", "BASE",
-	    "apply deltas to this image; the result is a whole image", CLI_STR,
+	    "apply deltas to the image BASE; the result is a whole image", CLI_STR,
 	    AT(onto), 0, 0, NULL },
-	FLAG(301, "any-base", "do not check that the deltas belong to it", any_base),
+	FLAG(301, "any-base",
+	    "with --onto, do not check that the deltas belong to the base", any_base),
 	{ 0 },
 };
 
@@ -38,16 +39,16 @@ static const struct cli_program prog = {
 	.report_to = output_report_last,
 	.name = "imagedelta",
 	.synopsis = "[options] old new delta|-  or  --onto base delta... whole|-",
-	.about = "Make a delta image of two images, without a disk; or apply deltas to "
-		 "their base.\nInstalling the old image and then the delta installs "
-		 "the new image.",
+	.about = "Make a delta of two images, or apply deltas to their base; no disk "
+	         "is needed.\n"
+		 "Installing the old image and then the delta installs the new image.",
 	.examples = "  imagedelta monday.ndz friday.ndz week.ndz\n"
 		    "  imageunzip monday.ndz /dev/sdb && imageunzip week.ndz /dev/sdb\n"
 		    "  imagedelta --onto monday.ndz week.ndz next.ndz whole.ndz\n",
 	.tables = { { own_opts, 0, NULL }, { rewrite_opts, AT(rewrite), "New image" },
 	    { codec_opts, AT(rewrite.how), "Compression" },
 	    { seal_opts, AT(rewrite.how.seal), "Proof" },
-	    { proof_opts, AT(rewrite.proof), NULL } },
+	    { proof_opts, AT(rewrite.proof), "Images that are read" } },
 };
 
 static void

@@ -103,7 +103,7 @@ encrypted_report(const struct options *o, const char *path, struct json *j)
 			report_totals(&s.totals, path);
 			print_hex("  uuid ", s.uuid, sizeof s.uuid);
 			print_hex("; encrypted with key ", s.key_id, sizeof s.key_id);
-			say(stdout, ": nothing else can be read without the key\n");
+			say(stdout, "; the rest cannot be read without this key\n");
 		}
 	}
 	totals_free(&s.totals);

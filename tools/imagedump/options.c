@@ -24,18 +24,20 @@ ignored_letter(void *at, const char *arg, struct err *e)
 #define AT(field) offsetof(struct options, field)
 
 static const struct cli_opt opts_table[] = {
-	{ 'd', "detail", NULL, "list each chunk; twice: its regions and relocations",
+	{ 'd', "detail", NULL,
+	    "list all chunks; if given twice, also their regions and relocations",
 	    CLI_CALL, 0, 0, 0, more_detail },
-	FLAG('q', "quiet", "print nothing; only the exit status tells", quiet),
+	FLAG('q', "quiet", "print nothing; the exit status is the result", quiet),
 	FLAG(300, "json", "print JSON", json),
-	FLAG(301, "verify", "decode and check everything", verify),
-	{ 'j', "jobs", "N", "threads for --verify (default: one for each processor)",
+	FLAG(301, "verify", "decode everything and check it", verify),
+	{ 'j', "jobs", "N", "verify with N threads (default: one for each processor)",
 	    CLI_UINT, AT(jobs), 1, 256, NULL },
 	{ 302, "only", "N[,M]", "also show what belongs to these partitions", CLI_CALL,
 	    AT(only), 0, 0, only_list_set },
-	{ 'i', NULL, NULL, "accepted; the index fields of version 1 are ignored",
+	{ 'i', NULL, NULL,
+	    "accepted, does nothing: the index fields of version 1 are ignored",
 	    CLI_CALL, 0, 0, 0, ignored_letter },
-	REFUSED('m', NULL, "not supported: a map"),
+	REFUSED('m', NULL, "not supported: printing a map of the image"),
 	REFUSED('c', NULL, "not supported: Emulab's signatures; see --verify-key"),
 	{ 0 },
 };

@@ -73,12 +73,12 @@ void
 report_oddities(const char *name, const struct totals *t, const struct ndz_header *h)
 {
 	if (h->index != (int32_t)t->chunks)
-		say(stderr, "imagedump: %s: chunk %u says that it is number %d\n", name,
-		    t->chunks, h->index);
+		say(stderr, "imagedump: %s: the header of chunk %u has the number %d\n",
+		    name, t->chunks, h->index);
 	if (h->version > 1 && h->firstsect != t->next_sector)
 		say(stderr,
 		    "imagedump: %s: chunk %u begins at sector %" PRIu64
-		    ", the one before it ends at %" PRIu64 "\n",
+		    ", but the chunk before it ends at %" PRIu64 "\n",
 		    name, t->chunks, h->firstsect, t->next_sector);
 }
 
@@ -95,8 +95,9 @@ print_lost(const struct lost *l)
 {
 	if (l->nranges == 0)
 		return;
-	say(stdout, "  %" PRIu64 " sectors could not be read and are zeros, %s",
-	    l->sectors, l->merged ? "all of them among" : "namely");
+	say(stdout,
+	    "  %" PRIu64 " sectors could not be read and are stored as zeros: %s",
+	    l->sectors, l->merged ? "all of them are among" : "namely");
 	for (size_t i = 0; i < l->nranges; i++)
 		say(stdout, "%s %" PRIu64 "-%" PRIu64, i > 0 ? "," : "",
 		    l->ranges[i].off, range_end(l->ranges[i]) - 1);
@@ -123,8 +124,8 @@ print_tail(const struct totals *t)
 	if (x->n == 0)
 		return;
 	say(stdout,
-	    "  the disk's end, which is left out on disks that do not have %" PRIu64
-	    " sectors; the rest needs %" PRIu64 "\n",
+	    "  the tail of the disk, which is installed only on disks of %" PRIu64
+	    " sectors; the rest needs %" PRIu64 " sectors\n",
 	    x->disk_sectors, x->needed);
 	for (size_t i = 0; i < x->n; i++)
 		say(stdout, "    %s at %" PRIu64 "-%" PRIu64 ": %" PRIu64 " sectors\n",
@@ -161,13 +162,13 @@ print_state(const struct totals *t)
 
 	if (ext_is_delta(&t->first))
 		say(stdout,
-		    "  a delta of %s; %" PRIu64
-		    " sectors of that are free now; %" PRIu64
-		    " samples of its data, which are compared with the disk\n",
+		    "  a delta of %s, of which %" PRIu64
+		    " sectors are free now; before an installation %" PRIu64
+		    " samples of the base are compared with the disk\n",
 		    ext_state_text(&t->first.base, what, sizeof what), t->freed,
 		    t->samples);
 	if (t->first.state.kind != EXT_STATE_NONE)
-		say(stdout, "  installs what %s does\n",
+		say(stdout, "  has the same contents as %s\n",
 		    ext_state_text(&t->first.state, what, sizeof what));
 }
 
@@ -181,8 +182,7 @@ report_totals(const struct totals *t, const char *name)
 	    t->version, t->codec->name, t->chunks, t->sectors - 1);
 	say(stdout,
 	    "  %s of data in %s (%.2fx), %" PRIu64 " regions, %" PRIu64
-	    " relocations, %.1f %% of "
-	    "the file is padding and headers\n",
+	    " relocations, %.1f %% of the file are padding and headers\n",
 	    human_bytes(t->raw_bytes, a, sizeof a),
 	    human_bytes(t->stream_bytes, b, sizeof b),
 	    (double)t->raw_bytes / (double)t->stream_bytes, t->regions, t->relocs,
@@ -282,7 +282,7 @@ report_verdict(const struct options *o, const struct totals *t)
 	say(stdout, "  verified: %s: every chunk is whole, %s; ",
 	    ext_is_delta(&t->first) ? "can be restored onto its base"
 				    : "can be restored",
-	    whole ? "every sector covered once, the last chunk there"
+	    whole ? "every sector is covered once, and the last chunk is there"
 		  : "but the format does not say whether all chunks are there");
 	if (key[0] != '\0')
 		say(stdout, "signed with key %s", key);

@@ -14,7 +14,7 @@ totals_check_tiling(struct totals *t, const struct chunk *c, struct err *e)
 	if (h->version > 1 && !follows)
 		return err_set(e, ERR_FORMAT,
 		    "chunk %u begins at sector %" PRIu64
-		    ", and the one before it ends at %" PRIu64
+		    ", but the chunk before it ends at %" PRIu64
 		    ": sectors are missing or stored twice",
 		    t->chunks, h->firstsect, t->next_sector);
 	return 0;

@@ -37,7 +37,8 @@ fix(void *arg, struct range r, void *data, struct err *e)
 		if (at > bytes || reloc_apply(&x[i], f->slice, (uint8_t *)data + at,
 				      bytes - at, e) != 0)
 			return at > bytes ? err_set(e, ERR_FORMAT,
-						"a relocation leaves its sector")
+						"a relocation reaches beyond the end "
+						"of its sector")
 			                  : -1;
 	}
 	return 0;
@@ -147,8 +148,8 @@ check_same(
 	if (i == file->n && i == image->n)
 		return 0;
 	return err_set(e, ERR_FORMAT,
-	    "%s: is not the image's signature: they differ from sector %u on", path,
-	    i < file->n ? file->records[i].start : image->records[i].start);
+	    "%s: is not the signature of the image: both differ from sector %u on",
+	    path, i < file->n ? file->records[i].start : image->records[i].start);
 }
 
 static int
@@ -184,7 +185,8 @@ sanity(const struct options *o, struct err *e)
 		return failure_none_show(e);
 	if (rc == 0 && !o->quiet)
 		say(stdout, "%s: %s\n", o->image,
-		    is == 1 ? "a good signature" : "its signature is right");
+		    is == 1 ? "the signature is consistent"
+			    : "the signature file belongs to this image");
 	return rc;
 }
 

@@ -11,10 +11,10 @@ set_hash(void *at, const char *arg, struct err *e)
 {
 	struct options *o = at;
 
-	o->has_hash = true;
 	o->hash = strcmp(arg, "md5") == 0 ? SIG_MD5 : SIG_SHA1;
 	if (o->hash == SIG_SHA1 && strcmp(arg, "sha1") != 0)
-		return err_set(e, ERR_USAGE, "\"%s\": hashes are sha1 and md5", arg);
+		return err_set(
+		    e, ERR_USAGE, "\"%s\": the hash must be sha1 or md5", arg);
 	return 0;
 }
 
@@ -22,23 +22,25 @@ set_hash(void *at, const char *arg, struct err *e)
 
 static const struct cli_opt opts[] = {
 	FLAG('c', "create", "write the image's signature", create),
-	FLAG('R', "report", "print the signature of an image, or a signature", report),
+	FLAG('R', "report", "print a signature, or the one that an image would have",
+	    report),
 	FLAG('S', "sanity", "check a signature, and whether it belongs to an image",
 	    sanity),
 	{ 'o', "signature", "SIG",
-	    "the signature file, for -c and -S (the image's name with .sig)", CLI_STR,
+	    "the signature file of -c and -S (the image's name with .sig)", CLI_STR,
 	    AT(sig), 0, 0, NULL },
-	{ 'D', "digest", "HASH", "sha1 (the default) or md5", CLI_CALL, 0, 0, 0,
+	{ 'D', "digest", "HASH", "the hash: sha1 or md5 (sha1)", CLI_CALL, 0, 0, 0,
 	    set_hash },
 	{ 'b', "block", "SIZE", "the size of a hashed block in bytes (64k)", CLI_SIZE,
 	    AT(block_bytes), SECTOR_BYTES, (uint64_t)SIG_BLOCK_MAX *SECTOR_BYTES,
 	    NULL },
 	{ 's', "slice", "N", "compare partition N of the disk", CLI_UINT, AT(slice), 1,
 	    128, NULL },
-	FLAG('r', "regular", "the disk may be a file of any length", any_length),
+	FLAG('r', "regular", "the disk is a file of any length", any_length),
 	FLAG('X', "merge", "report neighbouring blocks as one", merge),
-	FLAG(301, "force", "-c: replace even a file that is not a signature", force),
-	FLAG('q', "quiet", "print nothing; only the exit status tells", quiet),
+	FLAG(301, "force", "with -c, replace even a file that is not a signature",
+	    force),
+	FLAG('q', "quiet", "print nothing; the exit status is the result", quiet),
 	FLAG(300, "json", "print JSON", json),
 	{ 0 },
 };
@@ -49,10 +51,9 @@ const struct cli_program imagehash_program = {
 	.about =
 	    "Compare a disk with an image.  Only what the image stores is compared.",
 	.examples =
-	    "  imagehash disk.ndz /dev/sdb            exit status 0: the same; 4: it "
-	    "differs\n"
-	    "  imagehash -s 2 root.sig /dev/sdb       a partition, by the signature "
-	    "alone\n"
+	    "  imagehash disk.ndz /dev/sdb            exit status 0 if they are equal, "
+	    "4 if not\n"
+	    "  imagehash -s 2 root.sig /dev/sdb       a partition with a signature\n"
 	    "  imagehash -c disk.ndz                  write disk.ndz.sig, for imagezip "
 	    "-H\n"
 	    "  imagehash -S disk.ndz                  check that disk.ndz.sig is its "
@@ -76,7 +77,8 @@ check(const struct options *o, struct err *e)
 	if (o->force && !o->create)
 		return err_set(e, ERR_USAGE, "--force can only be used with -c");
 	if (o->create && o->json)
-		return err_set(e, ERR_USAGE, "-c has no report for --json; use -R");
+		return err_set(e, ERR_USAGE,
+		    "-c prints nothing, so --json needs another form, such as -R");
 	if (o->block_bytes % SECTOR_BYTES != 0)
 		return err_set(
 		    e, ERR_USAGE, "-b: the size of a block must be a multiple of 512");

@@ -12,7 +12,6 @@ struct options {
 	const char *image;           /* an image, or a signature (not with -c) */
 	const char *disk;            /* the disk to compare with, or NULL */
 	bool create, report, sanity; /* -c, -R, -S; none: compare */
-	bool has_hash;        /* -D was given */
 	enum sig_hash hash;   /* -D */
 	uint64_t block_bytes; /* -b; a multiple of 512 */
 	const char *sig;      /* -o; NULL: the image's name with .sig */

@@ -92,7 +92,7 @@ imagehash_signature(const struct options *o, const struct sig *s, struct err *e)
 		json_uint(j, "sectors", total_sectors(s));
 	} else {
 		say(stdout,
-		    "version %u, %s of blocks of %u sectors, %zu records, %" PRIu64
+		    "version %u, %s, blocks of %u sectors, %zu records, %" PRIu64
 		    " sectors\n",
 		    s->version, sig_hash_name(s->hash), s->block_sectors, s->n,
 		    total_sectors(s));
@@ -194,7 +194,7 @@ report_difference(
 		say(stdout, "sectors %" PRIu64 "-%" PRIu64 " differ\n",
 		    d->ranges[i].off, range_end(d->ranges[i]) - 1);
 	if (blocks == 0) {
-		say(stdout, "%s: all %" PRIu64 " sectors that %s stores are the same\n",
+		say(stdout, "%s: all %" PRIu64 " sectors that %s stores are equal\n",
 		    o->disk, d->sectors, o->image);
 	} else {
 		tell_difference(o, d, blocks, &differs);

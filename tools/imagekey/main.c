@@ -28,8 +28,8 @@ static const struct cli_opt opts_table[] = {
 	{ OPT_GROUP_KEY, "group-key", "FILE", "a group key, for frisbeed and frisbee",
 	    CLI_STR, AT(group_key), 0, 0, NULL },
 	{ OPT_TOKEN, "token", "FILE",
-	    "a token, for mfrisbeed and those who may load or upload", CLI_STR, AT(token),
-	    0, 0, NULL },
+	    "a token, for mfrisbeed and for whoever may load or upload", CLI_STR,
+	    AT(token), 0, 0, NULL },
 	FLAG('q', "quiet", "print nothing", quiet),
 	{ 0 },
 };
@@ -37,20 +37,20 @@ static const struct cli_opt opts_table[] = {
 static const struct cli_program prog = {
 	.name = "imagekey",
 	.synopsis = "[options]",
-	.about = "Make the keys that images are signed and encrypted with, the one "
-		 "that authenticates the packets of a group, and tokens for a master "
-		 "server.  An existing key is never "
-		 "replaced.",
+	.about = "Make keys that sign or encrypt images, keys that authenticate the "
+	         "packets of a\n"
+		 "group, and tokens for a master server.  An existing key is never "
+	         "replaced.",
 	.examples = "  imagekey --sign-key lab              keep lab.key secret, give "
-		    "lab.pub to all\n"
+	            "lab.pub to all\n"
 		    "  imagezip --sign lab.key /dev/sda sda.ndz\n"
 		    "  imageunzip --verify-key lab.pub sda.ndz /dev/sdb\n"
 		    "  imagekey --encrypt-key secret.key    for imagezip --encrypt, "
-		    "imageunzip --decrypt\n"
+	            "imageunzip --decrypt\n"
 		    "  imagekey --group-key lab.group       for frisbeed and frisbee "
-		    "--group-key\n"
-		    "  imagekey --token ci.token            for mfrisbeed, frisbee -F and "
-		    "imagezip --to\n",
+	            "--group-key\n"
+		    "  imagekey --token ci.token            for mfrisbeed, frisbee -F "
+	            "and imagezip --to\n",
 	.tables = { { opts_table, 0, NULL } },
 };
 
@@ -62,30 +62,36 @@ make_keys(void *opts, char **operands, int n, struct err *e)
 	(void)operands;
 	if (n != 0 || (o->sign_key == NULL && o->encrypt_key == NULL &&
 			  o->group_key == NULL && o->token == NULL))
-		return err_misuse(e,
-		    "--sign-key, --encrypt-key, --group-key or --token is needed, "
-		    "and nothing else");
+		return err_misuse(e, "--sign-key, --encrypt-key, --group-key or "
+				     "--token is needed, and no operand");
 	if (o->sign_key != NULL && sign_make_keys(o->sign_key, e) != 0)
 		return -1;
 	if (o->sign_key != NULL && !o->quiet)
-		say(stdout, "%s.key signs: keep it secret; %s.pub verifies\n",
+		say(stdout,
+		    "%s.key signs images: keep it secret; %s.pub verifies their "
+		    "signatures\n",
 		    o->sign_key, o->sign_key);
 	if (o->encrypt_key != NULL && crypt_make_key(o->encrypt_key, e) != 0)
 		return -1;
 	if (o->encrypt_key != NULL && !o->quiet)
-		say(stdout, "%s encrypts and decrypts: keep it secret, and keep it\n",
+		say(stdout,
+		    "%s encrypts and decrypts images: keep it secret, and do not lose "
+		    "it\n",
 		    o->encrypt_key);
 	if (o->group_key != NULL &&
 	    keyfile_make_secret(o->group_key, KEYFILE_GROUP, e) != 0)
 		return -1;
 	if (o->group_key != NULL && !o->quiet)
-		say(stdout, "%s is for the server and all its clients: keep it secret\n",
+		say(stdout,
+		    "%s is the key of the server and of all its clients: keep it "
+		    "secret\n",
 		    o->group_key);
 	if (o->token != NULL && keyfile_make_secret(o->token, KEYFILE_TOKEN, e) != 0)
 		return -1;
 	if (o->token != NULL && !o->quiet)
 		say(stdout,
-		    "%s is for the master server and those who may ask it: keep it secret\n",
+		    "%s is the token of the master server and of those that it serves: "
+		    "keep it secret\n",
 		    o->token);
 	return 0;
 }

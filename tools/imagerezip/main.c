@@ -13,19 +13,21 @@ static const struct cli_program prog = {
 	.report_to = output_report_last,
 	.name = "imagerezip",
 	.synopsis = "[options] image new|-",
-	.about = "Convert an image: to another version, with other compression, with "
-		 "fragments.  It still installs the same bytes.",
-	.examples =
-	    "  imagerezip -z 9 disk.ndz small.ndz     for an image that is sent often\n"
-	    "  imagerezip --codec=zstd a.ndz b.ndz    smaller, not for Emulab's "
-	    "programs\n"
-	    "  imagerezip -5 old.ndz new.ndz          version 5\n"
-	    "  imagerezip emulab.ndz ours.ndz         with fragments and digests\n"
-	    "  imagerezip --sign lab.key a.ndz b.ndz  signed\n",
+	.about = "Convert an image to another version or compression, sign it, or "
+	         "encrypt it.\n"
+		 "The new image has the same contents.",
+	.examples = "  imagerezip -z 9 disk.ndz small.ndz     smaller, for an image "
+	            "that is sent often\n"
+		    "  imagerezip --codec=zstd a.ndz b.ndz    smaller still, but "
+	            "Emulab's programs cannot read it\n"
+		    "  imagerezip -5 old.ndz new.ndz          version 5\n"
+		    "  imagerezip emulab.ndz new.ndz          add fragments and "
+	            "digests to Emulab's image\n"
+		    "  imagerezip --sign lab.key a.ndz b.ndz  signed\n",
 	.tables = { { rewrite_opts, 0, NULL },
 	    { codec_opts, offsetof(struct rewrite_config, how), "Compression" },
 	    { seal_opts, offsetof(struct rewrite_config, how.seal), "Proof" },
-	    { proof_opts, offsetof(struct rewrite_config, proof), NULL } },
+	    { proof_opts, offsetof(struct rewrite_config, proof), "The old image" } },
 };
 
 /* done() of struct rewrite_source. */
