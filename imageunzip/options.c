@@ -27,7 +27,7 @@ static const struct cli_opt own_opts[] = {
 	    CLI_STR, AT(store), 0, 0, NULL },
 	FLAG('q', "quiet", "print neither progress nor a summary", quiet),
 	FLAG(OPT_STATUS, "status",
-	    "only report whether an installation of the disk is incomplete", status),
+	    "only report whether an installation on the disk is incomplete", status),
 	FLAG(OPT_DRY_RUN, "dry-run", "write nothing; report what would be done",
 	    dry_run),
 	FLAG(OPT_JSON, "json", "print the summary as JSON", json),
@@ -40,12 +40,10 @@ static const struct cli_opt own_opts[] = {
 	REFUSED('E', NULL, "not supported: discarding free space"),
 	REFUSED('F', NULL, "not supported: random order of chunks"),
 	REFUSED('c', NULL, "not supported: Emulab's signed images; see --verify-key"),
-	REFUSED(
-	    'a', "KEY", "not supported: Emulab's signed images; see --verify-key"),
+	REFUSED('a', "KEY", "not supported: Emulab's signed images; see --verify-key"),
 	REFUSED(
 	    'e', "CIPHER", "not supported: Emulab's encrypted images; see --decrypt"),
-	REFUSED(
-	    'k', "KEY", "not supported: Emulab's encrypted images; see --decrypt"),
+	REFUSED('k', "KEY", "not supported: Emulab's encrypted images; see --decrypt"),
 	{ 0 },
 };
 

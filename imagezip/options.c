@@ -79,7 +79,7 @@ stores(const char *arg, bool *store, struct err *e)
 	*store = strcmp(arg, "store") == 0;
 	if (*store || strcmp(arg, "skip") == 0)
 		return 0;
-	return err_set(e, ERR_USAGE, "\"%s\": store or skip", arg);
+	return err_set(e, ERR_USAGE, "\"%s\": must be store or skip", arg);
 }
 
 static int
@@ -91,7 +91,7 @@ set_outside(void *at, const char *arg, struct err *e)
 	o->what.skip_outside = strcmp(arg, "skip") == 0;
 	if (o->what.store_outside || o->what.skip_outside || strcmp(arg, "tail") == 0)
 		return 0;
-	return err_set(e, ERR_USAGE, "\"%s\": tail, store or skip", arg);
+	return err_set(e, ERR_USAGE, "\"%s\": must be tail, store or skip", arg);
 }
 
 static int
@@ -166,7 +166,7 @@ static const struct cli_opt what_opts[] = {
 	    CLI_CALL, 0, 0, 0, add_raw },
 	{ 'F', "min-free", "N", "store free ranges shorter than N sectors (64)",
 	    CLI_UINT, AT(what.min_free), 0, UINT32_MAX, NULL },
-	FLAG('Z', "zero-small", "store these short free ranges as zeros",
+	FLAG('Z', "zero-small", "store free ranges that are shorter than -F as zeros",
 	    what.zero_small),
 	FLAG('M', "blank-inodes",
 	    "store free inodes of UFS as zeros, except their generation",
@@ -185,12 +185,12 @@ static const struct cli_opt what_opts[] = {
 	{ 'B', "boot", "N", "make a boot image: partition N and what boots it",
 	    CLI_UINT, AT(what.boot_root), 1, PTABLE_PARTS_MAX, NULL },
 	FLAG('X', "bad-as-zeros",
-	    "store unreadable sectors as zeros, list them; exit status 4",
+	    "store unreadable sectors as zeros, and list them (exit status 4)",
 	    what.bad_as_zeros),
 	FLAG('N', "no-relocations", "store disklabels and LILO unchanged",
 	    what.no_relocs),
 	FLAG('L', "relocations",
-	    "make them relocatable even if the source begins at sector 0",
+	    "make both relocatable even if the source begins at sector 0",
 	    what.force_relocs),
 	FLAG(OPT_LIVE, "live", "capture a source that is in use; the image says so",
 	    what.live),
@@ -200,8 +200,8 @@ static const struct cli_opt what_opts[] = {
 };
 
 static const struct cli_opt how_opts[] = {
-	{ 'j', "jobs", "N", "compress with N threads (one a processor)", CLI_UINT,
-	    AT(what.how.jobs), 1, 256, NULL },
+	{ 'j', "jobs", "N", "compress with N threads (default: one for each processor)",
+	    CLI_UINT, AT(what.how.jobs), 1, 256, NULL },
 	{ 'u', "uuid", "HEX32", "set the UUID of the image; makes version 5", CLI_CALL,
 	    0, 0, 0, set_uuid },
 	FLAG('3', "v3", "insist on version 3", what.how.v3),
@@ -210,25 +210,26 @@ static const struct cli_opt how_opts[] = {
 	    "store only what differs from the image with this signature", CLI_STR,
 	    AT(what.sig_old), 0, 0, NULL },
 	{ 'U', "signature", "SIG",
-	    "write a signature (\"\": next to the image, with .sig)", CLI_STR,
+	    "write a signature to SIG (\"\": the name of the image with .sig)", CLI_STR,
 	    AT(sig_new), 0, 0, NULL },
 	{ 'P', "delta-max", "PCT",
 	    "make a full image if a delta would store over PCT % of it (100)", CLI_UINT,
 	    AT(what.delta_percent), 0, 100, NULL },
 	{ OPT_TO, "to", "frisbee://HOST/NAME|store:NAME",
-	    "send the image to a master server, or put it into a store, as NAME; no image is "
+	    "send the image to a master server, or put it into a store, as NAME; no "
+	    "image is "
 	    "named then",
 	    CLI_STR, AT(to), 0, 0, NULL },
 	{ OPT_TOKEN, "token", "FILE",
 	    "with --to: show the master server that you have this token", CLI_STR,
 	    AT(token), 0, 0, NULL },
 	{ OPT_STORE, "store", "DIR|URL",
-	    "the store of --to=store:NAME (default: EMUSTORE of the environment)", CLI_STR,
-	    AT(store), 0, 0, NULL },
+	    "the store of --to=store:NAME (default: EMUSTORE of the environment)",
+	    CLI_STR, AT(store), 0, 0, NULL },
 	FLAG('D', "no-sync", "do not wait until the image has reached the disk",
 	    no_sync),
 	FLAG(OPT_FORCE, "force",
-	    "capture an image; write to a terminal, a disk, or over any file",
+	    "capture even an image; write even to a terminal, a disk, or over any file",
 	    what.force),
 	FLAG('i', "info", "report what would be stored, and store nothing",
 	    what.look_only),
@@ -243,8 +244,7 @@ static const struct cli_opt how_opts[] = {
 	REFUSED('a', "SHA1", "not supported: Emulab's signed images; see --sign"),
 	REFUSED(
 	    'e', "CIPHER", "not supported: Emulab's encrypted images; see --encrypt"),
-	REFUSED(
-	    'k', "FILE", "not supported: Emulab's encrypted images; see --encrypt"),
+	REFUSED('k', "FILE", "not supported: Emulab's encrypted images; see --encrypt"),
 	REFUSED('1', NULL, "version 1 images are no longer written"),
 	{ 0 },
 };
@@ -332,15 +332,18 @@ settle_store(struct options *o, struct err *e)
 {
 	o->name = into_store_name(o->to);
 	if (o->name == NULL)
-		return o->store == NULL ? 0
-		                        : err_set(e, ERR_USAGE,
-		                              "--store goes with --to=store:NAME alone");
+		return o->store == NULL
+		           ? 0
+		           : err_set(e, ERR_USAGE,
+				 "--store can only be used with --to=store:NAME");
 	if (o->store == NULL)
 		o->store = getenv("EMUSTORE");
 	if (o->store != NULL && o->store[0] != '\0')
 		return 0;
 	return err_set(e, ERR_USAGE,
-	    "--to=%s: no store is named: --store, or EMUSTORE of the environment", o->to);
+	    "--to=%s: no store is named: use --store or the environment variable "
+	    "EMUSTORE",
+	    o->to);
 }
 
 int
@@ -353,7 +356,8 @@ imagezip_settle(struct options *o, char **operands, int n, struct err *e)
 		       : o->to != NULL   ? "--to needs one operand, the source"
 					 : "a source and an image are needed");
 	if (o->token != NULL && (o->to == NULL || into_store_name(o->to) != NULL))
-		return err_misuse(e, "--token is for --to=frisbee://HOST/NAME");
+		return err_misuse(
+		    e, "--token can only be used with --to=frisbee://HOST/NAME");
 	o->what.source = operands[0];
 	o->what.make_sig = o->sig_new != NULL;
 	if (settle_store(o, e) != 0)

@@ -20,14 +20,13 @@ report_outside(const struct outside *o)
 
 	if (o->tail.n > 0)
 		say(stderr,
-		    "imagezip: of the disk's tail, behind all partitions, this is "
-		    "stored: %s\n",
+		    "imagezip: these parts of the disk's tail, behind all partitions, "
+		    "are stored: %s\n",
 		    tail_text(&o->tail, o->stored, text, sizeof text));
 	if (o->left_out > 0)
 		say(stderr,
-		    "imagezip: warning: the disk's tail, behind all partitions, is "
-		    "left "
-		    "out: %s\n",
+		    "imagezip: warning: these parts of the disk's tail, behind all "
+		    "partitions, are left out: %s\n",
 		    o->left_text);
 	if (o->unreadable > 0)
 		say(stderr,
@@ -179,7 +178,9 @@ report_layout(const struct layout *l, const struct options *o, struct err *e)
 		    p->type);
 	}
 	print_tail(&l->outside);
-	say(stdout, "in all %s of %s in %zu ranges, an image of about %s\n",
+	say(stdout,
+	    "in all, %s of %s would be stored, in %zu ranges; the image would have "
+	    "about %s\n",
 	    human_bytes(stored * SECTOR_BYTES, used, sizeof used),
 	    human_bytes(l->total * SECTOR_BYTES, size, sizeof size),
 	    rangeset_count(&l->store),

@@ -40,7 +40,7 @@ set_windows(void *at, const char *arg, struct err *e)
 	how->windows = content ? MAKER_CONTENT : MAKER_ALIGNED;
 	if (content || strcmp(arg, "aligned") == 0)
 		return 0;
-	return err_set(e, ERR_USAGE, "\"%s\": content or aligned", arg);
+	return err_set(e, ERR_USAGE, "\"%s\": must be content or aligned", arg);
 }
 
 /* These keys are above those of the programs' own tables. */
@@ -55,8 +55,8 @@ const struct cli_opt codec_opts[] = {
 	{ OPT_FAST, "fast", NULL, "the same as --codec=igzip", CLI_CALL, 0, 0, 0,
 	    set_fast },
 	{ OPT_WINDOWS, "windows", "WHERE",
-	    "where fragments end: content (as their data says, so that a store finds what "
-	    "moved) or aligned (at multiples of 64 KiB of the disk) (content)",
+	    "where fragments end: content (the data decides, so that a store finds "
+	    "moved data) or aligned (at multiples of 64 KiB of the disk) (content)",
 	    CLI_CALL, 0, 0, 0, set_windows },
 	{ 0 },
 };

@@ -33,20 +33,20 @@ set_tail(void *at, const char *arg, struct err *e)
 			c->tail = i;
 			return 0;
 		}
-	return err_set(e, ERR_USAGE, "\"%s\": same, move or skip", arg);
+	return err_set(e, ERR_USAGE, "\"%s\": must be same, move or skip", arg);
 }
 
 #define AT(field) offsetof(struct install_config, field)
 
 const struct cli_opt install_opts[] = {
-	{ 's', "slice", "N", "install into partition N of the target", CLI_UINT,
+	{ 's', "slice", "N", "install in partition N of the target", CLI_UINT,
 	    AT(slice), 1, PTABLE_PARTS_MAX, NULL },
 	{ 267, "only", "N[,M]",
-	    "install only these partitions of a disk image, into those of the target "
-	    "(-s: one into another)",
+	    "install only these partitions of the image of a disk, each in that of the "
+	    "target (-s: one in another)",
 	    CLI_CALL, AT(only), 0, 0, only_list_set },
 	{ 'D', "part-type", "TYPE",
-	    "set the type of that partition: MBR (131) or gdisk code (0x8300)",
+	    "set the type of the partition of -s: MBR (131) or gdisk code (0x8300)",
 	    CLI_UINT, AT(part_type), 1, 0xffff, NULL },
 	{ 'z', "zero", NULL, "fill the free space with zeros", CLI_FLAG, AT(zero), 0, 0,
 	    NULL },
@@ -68,19 +68,20 @@ const struct cli_opt install_opts[] = {
 	{ 264, "fix-gpt", NULL,
 	    "move the backup of the GPT to the end of a larger disk", CLI_FLAG,
 	    AT(fix_gpt), 0, 0, NULL },
-	{ 265, "grow", NULL, "do the same, and extend the last partition to the end",
+	{ 265, "grow", NULL, "like --fix-gpt, and extend the last partition to the end",
 	    CLI_FLAG, AT(grow), 0, 0, NULL },
 	{ 266, "convert", NULL,
 	    "rewrite the partition table for a disk with another sector size", CLI_FLAG,
 	    AT(convert), 0, 0, NULL },
 	{ 270, "tail", "POLICY",
-	    "the end of the image's disk: write it to a disk of the same size (same), "
-	    "also to the end of a larger one (move), or not (skip)",
+	    "write the end of the image's disk to a disk of the same size (same), also "
+	    "to the end of a larger one (move), or never (skip)",
 	    CLI_CALL, 0, 0, 0, set_tail },
-	{ 'f', "direct", NULL, "bypass the cache for a file, too (for a device always)",
+	{ 'f', "direct", NULL,
+	    "bypass the cache for a file, too (it is always bypassed for a device)",
 	    CLI_FLAG, AT(direct), 0, 0, NULL },
-	{ 'n', "no-writer", NULL, "no writer thread: the decoders write", CLI_FLAG,
-	    AT(no_writer), 0, 0, NULL },
+	{ 'n', "no-writer", NULL, "start no writer thread: the decoders write",
+	    CLI_FLAG, AT(no_writer), 0, 0, NULL },
 	{ 'W', "write-mem", "MB",
 	    "memory for decoded data, MiB (16 for each thread; frisbee: 64)", CLI_UINT,
 	    AT(write_mb), 0, 1 << 20, NULL },

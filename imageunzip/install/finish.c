@@ -182,8 +182,9 @@ warn_passed(const struct target *t, uint64_t passed)
 	if (passed == 0 || t->cfg->warn == NULL)
 		return;
 	snprintf(sentence, sizeof sentence,
-	    "%s of free space keep their old bytes: they lie in partitions of which the "
-	    "chunks of this run store nothing, and those of the run before are not known",
+	    "%s of free space keep their old bytes: they lie in partitions of which "
+	    "the chunks of this run store nothing, and what the chunks of the "
+	    "interrupted run stored is not known",
 	    human_bytes(passed * SECTOR_BYTES, size, sizeof size));
 	t->cfg->warn(sentence);
 }

@@ -25,8 +25,8 @@ check_relocs(struct install *in, const struct ndz_header *h, struct err *e)
 		if (known && r->type != NDZ_RELOC_NONE &&
 		    r->type != NDZ_RELOC_GPT_FIX && reloc_at(h, r) == UINT64_MAX)
 			return err_set(e, ERR_FORMAT,
-			    "a relocation at sector %" PRIu64 ", whose data is "
-			    "not in the chunk",
+			    "the data of the relocation at sector %" PRIu64
+			    " is not in the chunk",
 			    r->sector);
 	}
 	return 0;

@@ -42,7 +42,8 @@ tell_tail(struct install *in, struct install_stats *s)
 		known |= to == UINT64_MAX && in->tail.pieces[i].kind != TAIL_UNKNOWN;
 	}
 	if (s->tail_moved > 0 && in->cfg.say != NULL) {
-		snprintf(sentence, sizeof sentence, "moved to the disk's end: %s",
+		snprintf(sentence, sizeof sentence,
+		    "these parts of the tail were moved to the end of the disk: %s",
 		    tail_text(&in->tail, moved, what, sizeof what));
 		in->cfg.say(sentence);
 	}
@@ -51,8 +52,8 @@ tell_tail(struct install *in, struct install_stats *s)
 	if (s->tail_left_out == 0 || tell == NULL)
 		return;
 	snprintf(sentence, sizeof sentence,
-	    "left out is the end of the image's disk, which had %" PRIu64
-	    " sectors (--tail): %s",
+	    "the end of the image's disk, which had %" PRIu64
+	    " sectors, is left out (see --tail): %s",
 	    in->tail.disk_sectors, tail_text(&in->tail, left, what, sizeof what));
 	tell(sentence);
 }
@@ -111,7 +112,7 @@ check_all_came(const struct install *in, struct err *e)
 		return 0;
 	return err_set(e, ERR_FORMAT,
 	    "truncated: %u chunks came, and the image's last one %s", in->fed,
-	    in->promised == 0 ? "is missing" : "counts others");
+	    in->promised == 0 ? "is missing" : "gives another number");
 }
 
 static int

@@ -38,8 +38,9 @@ int
 lilo_get(const uint8_t address[LILO_ADDRESS_BYTES], uint64_t *sector, struct err *e)
 {
 	if ((address[DEVICE] & (LINEAR | LBA32)) == 0)
-		return err_set(
-		    e, ERR_UNSUPPORTED, "LILO counts in cylinders, heads and sectors");
+		return err_set(e, ERR_UNSUPPORTED,
+		    "LILO uses addresses of cylinders, heads and sectors, which cannot "
+		    "be adapted");
 	*sector = (uint64_t)address[SECTOR] | (uint64_t)address[TRACK] << 8 |
 	          (uint64_t)address[HEAD] << 16;
 	if (has_high_byte(address))

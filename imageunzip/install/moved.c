@@ -75,7 +75,8 @@ tell(struct target *t, const char *what)
 	if (t->cfg->warn == NULL || atomic_exchange(&t->warned_moved, true))
 		return;
 	snprintf(text, sizeof text,
-	    "%.100s: the partition does not begin where it did, and %.400s",
+	    "%.100s: the partition begins at another sector than it did in the image, "
+	    "and %.400s",
 	    disk_name(t->disk), what);
 	t->cfg->warn(text);
 }
@@ -91,8 +92,8 @@ move_label(struct target *t, uint8_t *label)
 	if (!reloc_is_label(label))
 		return;
 	if (t->only_mbr_type == MBR_NETBSD) {
-		tell(t,
-		    "its disklabel, of NetBSD, is right only there: it is as it was");
+		tell(t, "its NetBSD disklabel, which is valid only for the old place, "
+		        "was not adapted");
 		return;
 	}
 	if (reloc_label_follow(label,
@@ -100,7 +101,8 @@ move_label(struct target *t, uint8_t *label)
 		t->slice, &why) >= 0)
 		return;
 	snprintf(what, sizeof what,
-	    "its disklabel is right only there: it is as it was, since %.300s",
+	    "its disklabel, which is valid only for the old place, was not adapted: "
+	    "%.300s",
 	    why.text);
 	tell(t, what);
 }
@@ -110,8 +112,8 @@ look_for_lilo(struct target *t, const uint8_t *boot)
 {
 	if (memcmp(boot + LILO_SIGNATURE_AT, "LILO", 4) == 0 &&
 	    get_le16(boot + LILO_STAGE_AT) == 1)
-		tell(t, "LILO in its boot sector looks for its files there: run lilo "
-		        "again");
+		tell(t, "LILO in its boot sector looks for files at the old place: run "
+		        "lilo again");
 }
 
 /* The sector that begins at byte `at` of the chunk's data, if it is in data[n]. */

@@ -135,15 +135,15 @@ check_stream(const struct parts *x, const struct part *p, struct err *e)
 		return 0;
 	if (p->sectors.off < x->passed_end)
 		return err_set(e, ERR_UNSUPPORTED,
-		    "the image's table tells of partition %u only behind its data: "
-		    "--only needs the image as a file, not through a pipe",
+		    "the image describes partition %u only behind its data, so --only "
+		    "needs the image as a file, not through a pipe",
 		    p->number);
 	if (p->room < p->sectors.len)
 		return err_set(e, ERR_REFUSED,
 		    "partition %" PRIu64
-		    " of the target is smaller than partition %u of "
-		    "the image: whether all that is stored fits shows only in a file, "
-		    "not through a pipe",
+		    " of the target is smaller than partition %u of the image, so the "
+		    "image must be a file, not a pipe, to find out whether its data "
+		    "fits",
 		    p->slice, p->number);
 	return 0;
 }

@@ -84,11 +84,12 @@ rehearsal_print(const struct rehearsal_found *f, const struct install_config *cf
 	else
 		say(stdout, "%s: %s\n", target,
 		    f->replaces ? "the existing file is replaced by a new one"
-		    : f->fresh  ? "a new file"
-				: "receives every byte in order");
+		    : f->fresh  ? "a new file is made"
+				: "the target receives every byte in order");
 	if (!f->whole && f->target_bytes < f->image_bytes)
-		say(stdout, "it is smaller than the source of the image: it is refused "
-			    "if the image stores anything behind its end\n");
+		say(stdout,
+		    "the target is smaller than the source of the image: it is refused "
+		    "if the image stores anything behind the end of the target\n");
 	if (!f->table)
 		say(stdout, "the partition table %s\n",
 		    f->whole ? "cannot be read" : "is not known from chunk 0 alone");

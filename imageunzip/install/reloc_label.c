@@ -162,8 +162,8 @@ reloc_label_relative(
 	if (entries == 0 || get_le32(entry_of(label, 0)) == 0 ||
 	    first != (relative ? 0 : slice.off))
 		return err_set(e, ERR_UNSUPPORTED,
-		    "partition a of its disklabel does not begin where "
-		    "it does");
+		    "partition a of its disklabel does not begin at the beginning of "
+		    "the partition");
 	for (unsigned i = 0; i < entries && !relative; i++) {
 		uint8_t *p = entry_of(label, i);
 		if (!is_untouched(type, i) && get_le32(p) != 0)

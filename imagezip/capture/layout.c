@@ -186,7 +186,7 @@ check_named(const struct layout *l, const struct capture_what *o, struct err *e)
 	for (unsigned n = 1; n <= PTABLE_PARTS_MAX; n++)
 		if (o->ignore.whole[n] || o->force_raw.whole[n])
 			return err_set(e, ERR_USAGE,
-			    "%s %u: %s is not taken as a disk with partitions",
+			    "%s %u: %s is not treated as a disk with partitions",
 			    o->ignore.whole[n] ? "-I" : "-R", n, o->source);
 	return 0;
 }

@@ -33,7 +33,9 @@ check_stored(const struct layout *l, struct err *e)
 		if (!rangeset_contains(&l->store, sector) ||
 		    rangeset_contains(&l->zero, sector))
 			return err_set(e, ERR_UNSUPPORTED,
-			    "sector %" PRIu64 " is used, but free", sector);
+			    "the data that is adapted is in sector %" PRIu64
+			    ", which is marked as free",
+			    sector);
 	}
 	return 0;
 }

@@ -59,7 +59,7 @@ make_relative(const struct walk *w, uint8_t *address, uint64_t *sector, struct e
 		return -1;
 	if (*sector < w->slice.off || *sector - w->slice.off >= w->slice.len)
 		return err_set(e, ERR_UNSUPPORTED,
-		    "LILO leads out of the partition, to sector %" PRIu64, *sector);
+		    "LILO refers to a sector outside the partition, %" PRIu64, *sector);
 	*sector -= w->slice.off;
 	return lilo_put(address, *sector, e);
 }

@@ -58,11 +58,11 @@ KINDS
 
 echo "== disks of other sizes"
 cp "$T/plain" "$T/disk"; endings make "$T/disk" imsm; endings make "$T/disk" uboot
-"$BIN/imagezip" "$T/disk" "$T/i.ndz" 2> "$T/said"; says "this is stored: 4.1 kB of unknown data, 1.5 kB of Intel RAID metadata"
+"$BIN/imagezip" "$T/disk" "$T/i.ndz" 2> "$T/said"; says "are stored: 4.1 kB of unknown data, 1.5 kB of Intel RAID metadata"
 onto $SIZE
 check "the same size: U-Boot's environment, too" cmp -s -i $((SIZE - 131072)) -n 4096 "$T/disk" "$T/target"
 onto $((SIZE + MB)); check "a larger one" [ $? = 0 ]
-says "warning: left out is the end .* 4.1 kB of unknown data, 1.5 kB of Intel RAID metadata"
+says "warning: the end of the image's disk.* is left out .* 4.1 kB of unknown data, 1.5 kB of Intel RAID metadata"
 check "it is left out" same_end "$T/target" <(tail -c $((MB + 131072)) "$T/target" | tr -c '\245' '\245') $((MB + 131072))
 check "and counted" [ "$(value "$T/json" 'i["tail_bytes_left_out"], i["tail_bytes_moved"]')" = "(5632, 0)" ]
 check "imagehash passes it over" "$BIN/imagehash" -q "$T/i.ndz" "$T/target"
@@ -71,7 +71,7 @@ poison "$T/target2" $SIZE; "$BIN/imageunzip" -q --in-place --tail=skip "$T/i.ndz
 onto $((SIZE + MB)) -z
 check "with -z its place is zeros" cmp -s -n $((SIZE + MB - PART)) -i $PART:0 "$T/target" /dev/zero
 onto $((PART + MB)); check "a smaller one is not too small" [ $? = 0 ]
-says "warning: left out"
+says "warning: the end of the image.s disk.* is left out"
 check "nothing behind the partition" cmp -s -i $PART:0 -n $MB "$T/target" "$T/.poison"
 onto $((PART + MB)) --skip-same -W 1; check "a smaller one, with --skip-same" [ $? = 0 ]
 cat "$T/i.ndz" | "$BIN/imageunzip" -q --in-place - "$T/target" 2> "$T/said"; check "from a pipe" [ $? = 0 ]
@@ -94,7 +94,7 @@ check "nothing is written" cmp -s -n $MB "$T/target" "$T/.poison"
 status 2 "$BIN/imageunzip" -q --tail=move -s 1 "$T/i.ndz" "$T/target"
 status 2 "$BIN/imageunzip" -q --tail=elsewhere "$T/i.ndz" "$T/target"
 "$BIN/imagezip" --json --outside=skip "$T/disk" "$T/skip.ndz" > "$T/json" 2> "$T/said"
-says "is left out: 4.1 kB of unknown data, 1.5 kB of Intel RAID metadata"
+says "are left out: 4.1 kB of unknown data, 1.5 kB of Intel RAID metadata"
 check "--outside=skip: counted" [ "$(value "$T/json" 'i["outside_left_out_sectors"], i["tail"]')" = "(11, [])" ]
 check "--outside=skip: no tail" [ "$(value <("$BIN/imagedump" --json "$T/skip.ndz") '"tail" in i')" = False ]
 check "--outside=store: no tail" [ "$(value <("$BIN/imagezip" -q -i --json --outside=store "$T/disk") 'i["tail"], i["stored_sectors"] > 36000')" = "([], True)" ]
@@ -152,7 +152,7 @@ for kind in md0 md1; do
 	for how in "-z -n" "--skip-same --read-back" "--state=$T/state"; do
 		onto $((SIZE + 3 * MB + 5 * 512)) --tail=move $how; check "$kind: moved, with $how" [ $? = 0 ]
 		check "$kind: counted" [ "$(value "$T/json" 'i["tail_bytes_left_out"] == 0 and i["tail_bytes_moved"] > 60000')" = True ]
-		says "moved to the disk's end: .* RAID superblock"
+		says "moved to the end of the disk: .* RAID superblock"
 		if [ $kind = md1 ]; then check "md1: right there: $(endings md1 "$T/target")" [ "$(endings md1 "$T/target")" = good ]
 		else
 			at=$(((SIZE + 3 * MB + 5 * 512) / 65536 * 65536 - 65536))

@@ -21,7 +21,7 @@ for kind in gpt dos; do
 	# The table's backup is its own, wherever it lies: that a larger disk needs.
 	rm -f "$T/target"; truncate -s 40M "$T/target"; "$BIN/imageunzip" --in-place "$T/x.ndz" "$T/target" 2> "$T/said"
 	check "$kind: a disk that is large enough for the table" [ $? = 0 ]
-	check "$kind: is told what is left out" grep -q "left out is the end of the image's disk, which had 6291456 sectors" "$T/said"
+	check "$kind: is told what is left out" grep -q "the end of the image's disk, which had 6291456 sectors, is left out" "$T/said"
 	check "$kind: its table is whole" cmp -s -n 32M "$T/disk" "$T/target"
 done
 finish

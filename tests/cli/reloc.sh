@@ -60,7 +60,7 @@ make_disk "$T/src" 48640 2048 netbsd a:7:0:16384
 check "and why" grep -q "disklabel of NetBSD, for which there is no relocation: stored unchanged" "$T/stderr"
 make_disk "$T/src" 48640 2048 absolute a:7:64:16384
 "$BIN/imagezip" -s 1 "$T/src" "$T/x.ndz" 2> "$T/stderr"; check "a begins elsewhere: none" [ -z "$(relocs "$T/x.ndz")" ]
-check "and why" grep -q "partition a of its disklabel does not begin where it does: stored unchanged" "$T/stderr"
+check "and why" grep -q "partition a of its disklabel does not begin at the beginning of the partition: stored unchanged" "$T/stderr"
 
 echo "== a delta"
 make_disk "$T/src" 48640 2048 absolute a:7:0:16384 b:1:16384:8192
@@ -147,12 +147,12 @@ as_it_is() {	# WHAT CLAUSE
 	check "$1: the boot sector is as it was" cmp -n 512 -i $((2048 * 512)):0 "$T/src" "$T/part"
 }
 put_in "$T/src" "$T/ext" 2048; lilo "$T/src" 2048 2048 "$first" "$((first + 2))" 0
-as_it_is "CHS" "LILO counts in cylinders"
+as_it_is "CHS" "LILO uses addresses of cylinders"
 put_in "$T/src" "$T/ext" 2048; lilo "$T/src" 2048 90000 "$first" "$((first + 2))"
-as_it_is "addresses of another partition" "LILO leads out of the partition"
+as_it_is "addresses of another partition" "LILO refers to a sector outside the partition"
 put_in "$T/src" "$T/ext" 2048; lilo "$T/src" 2048 2048 "$first" "$((first + 2))"
 printf x | dd of="$T/src" bs=1 seek=$(((2048 + first + 2) * 512 + 900)) conv=notrunc status=none
 as_it_is "a sum that is wrong" "wrong sum"
 put_in "$T/src" "$T/ext" 2048; lilo "$T/src" 2048 2048 60000 60002
-as_it_is "in free space" "is used, but free"
+as_it_is "in free space" "which is marked as free"
 finish
