@@ -44,8 +44,8 @@ remove_versions(struct store *s, const struct options *o, const struct store_nam
 	if (n == 0)
 		return err_set(e, ERR_ABSENT, "%s: is not in the store", name->name);
 	if (n > 1 && !o->all)
-		return err_set(e, ERR_USAGE, "%s has %zu versions: name one, or --all",
-		    name->name, n);
+		return err_set(e, ERR_USAGE,
+		    "%s has %zu versions: name one, or use --all", name->name, n);
 	for (size_t i = 0; i < n; i++) {
 		memcpy(&one.version, v->list.base + i * sizeof one.version,
 		    sizeof one.version);
@@ -186,7 +186,7 @@ judge(const struct options *o, const struct check *c, struct err *e)
 	    " images damaged (%semustore repair%s)",
 	    o->store, c->problems, c->bad_images, c->images,
 	    c->bad_images == 0 ? "no image needs what is damaged: " : "",
-	    c->bad_images == 0 ? " takes it away" : "");
+	    c->bad_images == 0 ? " removes it" : "");
 }
 
 /* After a repair. */

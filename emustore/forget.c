@@ -128,7 +128,8 @@ command_forget(const struct options *o, char **operands, int n, struct err *e)
 	struct store s;
 
 	if (!keeps_some(&o->keep))
-		return err_misuse(e, "forget needs a rule, as --keep-last: what none keeps goes");
+		return err_misuse(e, "forget needs a rule, such as --keep-last: "
+		                     "versions that no rule keeps are removed");
 	f.j = o->json ? json_new() : NULL;
 	if (o->json && f.j == NULL)
 		return err_nomem(e, "the list of versions");

@@ -48,7 +48,8 @@ add_label(void *at, const char *arg, struct err *e)
 		    RECIPE_TEXT_MAX);
 	for (const char *p = arg; *p != '\0'; p++)
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
-			return err_set(e, ERR_USAGE, "a control character in a label");
+			return err_set(
+			    e, ERR_USAGE, "a label must not have a control character");
 	memcpy(l->key, arg, key);
 	l->key[key] = '\0';
 	strcpy(l->value, value);
@@ -64,51 +65,59 @@ add_label(void *at, const char *arg, struct err *e)
 
 static const struct cli_opt opts[] = {
 	{ 's', "store", "DIR|URL",
-	    "folder, or s3://BUCKET/PREFIX (default: EMUSTORE of the environment)",
+	    "the store: a folder, or s3://BUCKET/PREFIX (default: the environment "
+	    "variable EMUSTORE)",
 	    CLI_STR, AT(store), 0, 0, NULL },
 	{ 300, "json", NULL, "print JSON", CLI_FLAG, AT(json), 0, 0, NULL },
 	{ 'q', "quiet", NULL, "print neither progress nor a summary", CLI_FLAG,
 	    AT(quiet), 0, 0, NULL },
 	{ 'w', "wait", NULL, "wait while another program writes to the store", CLI_FLAG,
 	    AT(wait), 0, 0, NULL },
-	{ 'l', "label", "KEY=VALUE", "put, import: a label; repeatable", CLI_CALL, 0, 0,
-	    0, add_label },
+	{ 'l', "label", "KEY=VALUE", "put, import: give the image a label; repeatable",
+	    CLI_CALL, 0, 0, 0, add_label },
 	{ 'p', "parent", "NAME", "put, import: the image that this one derives from",
 	    CLI_STR, AT(parent), 0, 0, NULL },
-	{ 'e', "exact", NULL, "put, import: compressed data of other programs as it is",
+	{ 'e', "exact", NULL,
+	    "put, import: keep the compressed data of other programs as it is",
 	    CLI_FLAG, AT(exact), 0, 0, NULL },
-	{ 'j', "jobs", "N", "put, import, get, verify: use N threads (one a processor)",
+	{ 'j', "jobs", "N",
+	    "put, import, get, verify: use N threads (default: one for each processor)",
 	    CLI_UINT, AT(jobs), 1, 256, NULL },
-	{ 'f', "force", NULL, "get: also onto a disk, or over any file; upgrade: leave out what "
-	    "cannot be read", CLI_FLAG,
-	    AT(force), 0, 0, NULL },
-	{ 'c', "chunk", "N", "get: only this chunk", CLI_UINT, AT(chunk), 0, INT32_MAX,
-	    NULL },
+	{ 'f', "force", NULL,
+	    "get: write even to a disk, or over any file; upgrade: leave out what "
+	    "cannot be read",
+	    CLI_FLAG, AT(force), 0, 0, NULL },
+	{ 'c', "chunk", "N", "get: write only this chunk", CLI_UINT, AT(chunk), 0,
+	    INT32_MAX, NULL },
 	{ 301, "data", NULL, "verify: read all data, and check every digest", CLI_FLAG,
 	    AT(data), 0, 0, NULL },
-	{ 302, "index", NULL, "repair: make the cache's index again", CLI_FLAG,
-	    AT(index), 0, 0, NULL },
-	{ 'a', "all", NULL, "rm, copy: every version; gc: packs with little to gain, too",
+	{ 302, "index", NULL, "repair: only rebuild the index", CLI_FLAG, AT(index), 0,
+	    0, NULL },
+	{ 'a', "all", NULL,
+	    "rm, copy: take every version; gc: replace packs with little to gain, too",
 	    CLI_FLAG, AT(all), 0, 0, NULL },
-	{ 303, "pack-size", "BYTES", "init: how large a pack becomes (32M)",
-	    CLI_SIZE, AT(pack_bytes), PACK_BYTES_MIN, 1ull << 40, NULL },
+	{ 303, "pack-size", "BYTES", "init: the size of a pack (32M)", CLI_SIZE,
+	    AT(pack_bytes), PACK_BYTES_MIN, 1ull << 40, NULL },
 	{ 304, "grace", "SECONDS",
-	    "init, in a bucket: unused data is kept for S seconds (86400)", CLI_UINT,
+	    "init, in a bucket: keep unused data for S seconds (86400)", CLI_UINT,
 	    AT(grace), 2, 1u << 30, NULL },
-	{ 305, "cache", "DIR", "of a store in a bucket (~/.cache/emustore)", CLI_STR,
-	    AT(cache), 0, 0, NULL },
-	{ 306, "cache-size", "BYTES", "the most that the cache keeps of packs (10G)",
-	    CLI_SIZE, AT(cache_bytes), 1, INT64_MAX, NULL },
-	{ 307, "to", "DIR|URL", "copy: the store that the images go to", CLI_STR, AT(to), 0, 0,
-	    NULL },
+	{ 305, "cache", "DIR",
+	    "the folder for the index, and for data from a bucket (~/.cache/emustore)",
+	    CLI_STR, AT(cache), 0, 0, NULL },
+	{ 306, "cache-size", "BYTES",
+	    "the most data of packs that the cache keeps (10G)", CLI_SIZE,
+	    AT(cache_bytes), 1, INT64_MAX, NULL },
+	{ 307, "to", "DIR|URL", "copy: the store that the images go to", CLI_STR,
+	    AT(to), 0, 0, NULL },
 	KEEP(308, "keep-last", "forget: keep the N newest versions", last),
 	KEEP(309, "keep-hourly", "forget: keep the newest version of N hours", hourly),
 	KEEP(310, "keep-daily", "forget: keep the newest version of N days", daily),
 	KEEP(311, "keep-weekly", "forget: keep the newest version of N weeks", weekly),
-	KEEP(312, "keep-monthly", "forget: keep the newest version of N months", monthly),
+	KEEP(312, "keep-monthly", "forget: keep the newest version of N months",
+	    monthly),
 	KEEP(313, "keep-yearly", "forget: keep the newest version of N years", yearly),
-	{ 'n', "dry-run", NULL, "forget: only say what would go", CLI_FLAG, AT(dry_run), 0, 0,
-	    NULL },
+	{ 'n', "dry-run", NULL, "forget: only print what would be removed", CLI_FLAG,
+	    AT(dry_run), 0, 0, NULL },
 	{ 0 },
 };
 
@@ -126,22 +135,26 @@ static const struct cli_program prog = {
 	.name = "emustore",
 	.synopsis = "[options] command [operands]",
 	.about =
-	    "Keep many images in one store, each piece of them once.\n\n"
-	    "  init                  a new store\n"
-	    "  put NAME IMAGE|-      an image into it, checked\n"
-	    "  get NAME IMAGE|-      the same bytes out of it\n"
-	    "  list                  all images\n"
-	    "  info NAME             what is known of one\n"
-	    "  stats                 how much is saved\n"
-	    "  rm NAME               an image is no more; gc gives its room back\n"
-	    "  gc                    remove what no image needs\n"
-	    "  verify                is everything there and whole?\n"
-	    "  repair                find what is damaged, so that a put brings it "
-	    "back\n"
-	    "  import FOLDER         put all its images, named like their files\n"
-	    "  copy NAME...          images into another store, --to\n"
-	    "  forget [NAME...]      remove versions that no rule keeps, as --keep-daily=7\n"
-	    "  upgrade               a store of an older format becomes one of today's\n\n"
+	    "Keep many images in one store, which holds each piece of data once.\n"
+	    "\n"
+	    "  init                  make a new store\n"
+	    "  put NAME IMAGE|-      check an image, and put it into the store\n"
+	    "  get NAME IMAGE|-      write an image, with the same bytes that were "
+	    "put\n"
+	    "  list                  list all images\n"
+	    "  info NAME             describe an image\n"
+	    "  stats                 print how much room the store saves\n"
+	    "  rm NAME               remove an image; gc then frees its room\n"
+	    "  gc                    remove data that no image needs\n"
+	    "  verify                check that all data is there and undamaged\n"
+	    "  repair                find damaged data, so that a put can replace it\n"
+	    "  import FOLDER         put all images of a folder, named like their "
+	    "files\n"
+	    "  copy NAME...          copy images into another store (--to)\n"
+	    "  forget [NAME...]      remove versions that no rule keeps "
+	    "(--keep-daily=7)\n"
+	    "  upgrade               convert a store of an older format\n"
+	    "\n"
 	    "NAME is like ubuntu24, lab/web:3 or web:latest.",
 	.examples = "  emustore -s /srv/store init\n"
 		    "  imagezip /dev/sda - | emustore -s /srv/store put ubuntu24 -\n"

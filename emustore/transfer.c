@@ -328,8 +328,8 @@ tell_equivalents(const struct recipe_image *a, uint64_t n)
 	if (n > 0)
 		say(stderr,
 		    "emustore: %s: %" PRIu64
-		    " chunks have the same data as what was put, in another stream, "
-		    "because this zlib is not the one that made them\n",
+		    " chunks have the data that was put, but in other compressed "
+		    "bytes, because this zlib is not the one that made them\n",
 		    stored_title(a).text, n);
 }
 

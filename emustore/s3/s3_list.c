@@ -110,7 +110,8 @@ end_object(struct parse *p, struct err *e)
 	if (!p->has_key || !p->has_size || !p->has_time)
 		return err_list(e, "an object lacks its key, size or time");
 	if (strncmp(p->o.key, p->prefix, n) != 0)
-		return err_list(e, "it has an object that was not asked for");
+		return err_list(
+		    e, "it has an object with another prefix than was asked for");
 	if (strcmp(p->o.key, p->page->last) <= 0)
 		return err_list(e, "its keys do not ascend");
 	strcpy(p->page->last, p->o.key);
@@ -131,8 +132,8 @@ static int
 list_opens(struct parse *p, const struct xml *x)
 {
 	return x->depth == 1 && strcmp(xml_name(x), "ListBucketResult") != 0
-		   ? err_list(p->e, "the answer is something else")
-		   : 0;
+	           ? err_list(p->e, "the answer is not a list of objects")
+	           : 0;
 }
 
 static int
@@ -145,8 +146,8 @@ list_closes(struct parse *p, const struct xml *x)
 	if (in_object(x))
 		return end_object(p, p->e);
 	return page_field(p, xml_name(x), x->text)
-		   ? 0
-		   : err_list(p->e, "its token is too long");
+	           ? 0
+	           : err_list(p->e, "its continuation token is too long");
 }
 
 static bool
@@ -171,12 +172,12 @@ s3_list_page(const void *xml, size_t bytes, const char *prefix, struct s3_page *
 	case XML_STOPPED:
 		return -1;
 	case XML_MALFORMED:
-		return err_list(e, "the answer is no XML that can be read");
+		return err_list(e, "the answer is not valid XML");
 	case XML_NO_MEMORY:
 		return err_nomem(e, "a list of objects");
 	}
 	if (page->more && page->token[0] == '\0')
-		return err_list(e, "it has more, but does not say where");
+		return err_list(e, "it is incomplete, but has no continuation token");
 	return 0;
 }
 

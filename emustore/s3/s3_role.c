@@ -120,7 +120,8 @@ s3_role_parse(struct s3_config *c, const void *text, size_t n, struct err *e)
 	if (rc == 0)
 		return 0;
 	c->id[0] = c->secret[0] = c->token[0] = '\0';
-	return err_set(e, ERR_FORMAT, "the keys of this machine's role cannot be read");
+	return err_set(e, ERR_FORMAT,
+	    "the answer with the keys of this machine's role cannot be understood");
 }
 
 static int
@@ -173,7 +174,7 @@ ask_instance(struct s3_config *c, const char *base, struct err *e)
 	snprintf(url, sizeof url, "%.300s/latest/api/token", base);
 	int rc = ask(url, "PUT", "X-aws-ec2-metadata-token-ttl-seconds: 300", &answer, e);
 	if (rc == 1 && !put_line(word, sizeof word, "X-aws-ec2-metadata-token: ", &answer))
-		rc = err_set(e, ERR_FORMAT, "%.200s: answers with no word", url);
+		rc = err_set(e, ERR_FORMAT, "%.200s: the answer has no token", url);
 	snprintf(path, sizeof path, "%.300s/%s", base, folder);
 	if (rc == 1)
 		rc = ask(path, "GET", word, &answer, e);

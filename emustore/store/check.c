@@ -255,8 +255,8 @@ tell_equivalents(struct check *c, const struct recipe_image *a, uint64_t n)
 
 	c->equivalents += n;
 	snprintf(text, sizeof text,
-	    "%s: %" PRIu64 " chunks are served with the same data in another stream, "
-	    "because this zlib is not the one that made them",
+	    "%s: %" PRIu64 " chunks are served with their data in other compressed "
+	                   "bytes, because this zlib is not the one that made them",
 	    stored_title(a).text, n);
 	if (n > 0 && c->note != NULL)
 		c->note(c->arg, text);

@@ -47,7 +47,7 @@ read_fragment(struct copying *c, const uint8_t *digest, struct pack_fragment *f,
 	if (h.type == RECORD_FRAGMENT && memcmp(found, digest, sizeof found) == 0 &&
 	    memcmp(f->head.sha256, digest, sizeof found) == 0)
 		return 0;
-	return err_fragment(digest, "is damaged: its SHA-256 is another", e);
+	return err_fragment(digest, "is damaged: its SHA-256 is wrong", e);
 }
 
 static int
@@ -104,7 +104,8 @@ is_there(struct store *to, const struct index_image *i, struct err *e)
 	                       : index_find_image(to->index, &i->about.name, found, e);
 
 	if (rc == 1 && memcmp(found->about.sha256, i->about.sha256, SHA256_BYTES) != 0)
-		rc = err_set(e, ERR_REFUSED, "%s: is another image there",
+		rc = err_set(e, ERR_REFUSED,
+		    "%s: the other store has another image of this name and version",
 		    stored_title(&i->about).text);
 	free(found);
 	return rc;

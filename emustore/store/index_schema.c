@@ -94,7 +94,7 @@ index_schema_check(struct index *x, struct err *e)
 	int result = rc != SQLITE_DONE ? err_index(x, e) : 0;
 	if (result == 0 && (foreign || found != PARTS))
 		result = err_set(e, ERR_FORMAT,
-		    "%s: its tables are not those of an index of a store", x->path);
+		    "%s: has other tables than the index of a store", x->path);
 	sqlite3_finalize(s);
 	return result;
 }

@@ -35,7 +35,8 @@ take(struct put_sink *s, const struct sink_chunk *c, struct err *e)
 {
 	if (c->number != s->next || c->length != NDZ_CHUNK_BYTES)
 		return err_set(e, ERR_FORMAT,
-		    "chunk %u: chunk %u of an image was expected", c->number, s->next);
+		    "chunk %u came, and chunk %u of the image was expected", c->number,
+		    s->next);
 	void *room = put_room(s->put, e);
 	if (room == NULL)
 		return fail(s, e);

@@ -333,7 +333,7 @@ blame(struct rebuilder *r, const struct recipe_chunk *c, const struct place *pla
 			    packs_name(r->packs, p->slot).text, c->pieces[i].number, p->at);
 	}
 	buf_free(&body);
-	return rc != 0 ? rc : err_set(e, ERR_FORMAT, "it is not what was put");
+	return rc != 0 ? rc : err_set(e, ERR_FORMAT, "the chunk is not what was put");
 }
 
 size_t

@@ -34,8 +34,9 @@ store_check_age(const struct store *s, struct err *e)
 	if (s->locked || clock_seconds() - s->looked_at < (double)s->grace_seconds / 2)
 		return 0;
 	return err_set(e, ERR_REFUSED,
-	    "%s: this takes longer than half the store's grace of %" PRIu64
-	    " seconds, so what it counts on may be gone: nothing was changed",
+	    "%s: this takes longer than half the store's grace period of %" PRIu64
+	    " seconds, so data that it relies on may be gone by now; nothing was "
+	    "changed",
 	    s->objects->title, s->grace_seconds);
 }
 

@@ -38,8 +38,8 @@ static int
 err_writers(const struct store *s, const char *writers, struct err *e)
 {
 	return err_set(e, ERR_UNSUPPORTED,
-	    "%s: its writers keep apart by \"%.15s\"; this program's, here, only by "
-	    "\"%s\"",
+	    "%s: the writers of this store exclude each other by \"%.15s\", but here "
+	    "this program can only do so by \"%s\"",
 	    s->objects->title, writers, writers_of(s->folder));
 }
 
@@ -48,11 +48,11 @@ err_version(const struct store *s, unsigned version, struct err *e)
 {
 	if (s->folder && version < STORE_FORMAT)
 		return err_set(e, ERR_UNSUPPORTED,
-		    "%s: a store of format %u, of an older program; emustore upgrade "
-		    "makes it one of format %d",
+		    "%s: the store has format %u, of an older program; emustore "
+		    "upgrade converts it to format %d",
 		    s->objects->title, version, STORE_FORMAT);
 	return err_set(e, ERR_UNSUPPORTED,
-	    "%s: a store of format %u; this program knows only format %d",
+	    "%s: the store has format %u, and this program knows only format %d",
 	    s->objects->title, version, STORE_FORMAT);
 }
 
@@ -82,7 +82,8 @@ parse_format(struct store *s, const char *text, struct err *e)
 	if (n == 3 && s->pack_bytes > 0 && s->pack_bytes <= STORE_PACK_BYTES_MAX)
 		return 0;
 	return err_set(e, ERR_FORMAT,
-	    "%s: format: is not that of a store (emustore repair makes it again)",
+	    "%s: its object \"format\" is not that of a store (emustore repair writes "
+	    "it again)",
 	    s->objects->title);
 }
 
@@ -110,7 +111,8 @@ err_no_format(struct store *s, struct err *e)
 	rc = has_tables(s, &why);
 	if (rc == 1)
 		return err_set(e, ERR_FORMAT,
-		    "%s: format: is lost (emustore repair makes it again)",
+		    "%s: its object \"format\" is lost (emustore repair writes it "
+		    "again)",
 		    s->objects->title);
 	return err_set(e, ERR_ABSENT, "%s: is not a store (emustore init makes one)",
 	    s->objects->title);
@@ -165,7 +167,7 @@ init_bucket(const char *url, uint64_t pack_bytes, uint64_t grace, struct err *e)
 		return -1;
 	int rc = is_store(o, e);
 	if (rc == 1)
-		rc = err_set(e, ERR_REFUSED, "%s: is a store already", o->title);
+		rc = err_set(e, ERR_REFUSED, "%s: is already a store", o->title);
 	else if (rc == 0)
 		rc = write_format(o, false, pack_bytes,
 		    grace != 0 ? grace : STORE_GRACE_SECONDS, e);

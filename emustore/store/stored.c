@@ -364,7 +364,8 @@ stored_prove(struct stored *d, struct store *s, struct err *e)
 		rc = stored_load(s, i, &d->object, &recipe, &d->digests, e);
 	if (rc == 0 && (memcmp(i->about.sha256, d->about.sha256, SHA256_BYTES) != 0 ||
 			   d->digests.len != d->nfragments * SHA256_BYTES))
-		rc = err_set(e, ERR_FORMAT, "is another image meanwhile");
+		rc = err_set(
+		    e, ERR_FORMAT, "was replaced by another image while it was read");
 	if (rc == 0)
 		rebuilder_prove(d->rebuilder, d->digests);
 	free(i);

@@ -206,8 +206,8 @@ read_version(struct objects *o, unsigned *version, struct err *e)
 	buf_bytes(&b, "", 1);
 	if (rc == 0 && (!buf_ok(&b) || sscanf((char *)b.base, "emustore %u", version) != 1 ||
 			   *version < 1 || *version > STORE_FORMAT))
-		rc = err_set(e, ERR_UNSUPPORTED,
-		    "%s: format: is not one that can be upgraded", o->title);
+		rc = err_set(
+		    e, ERR_UNSUPPORTED, "%s: its format cannot be upgraded", o->title);
 	buf_free(&b);
 	return rc;
 }

@@ -37,7 +37,7 @@ status 2 es -q copy a:9 --to "$T/U"
 status 2 es list --to "$T/U"
 es -s "$T/U" -q put a "$T/c.ndz"; es -q put a "$T/a.ndz"
 status 1 es -q copy a --to "$T/U"
-check "another image has that version" grep -q "a:3: is another image there" "$T/stderr"
+check "another image has that version" grep -q "a:3: the other store has another image" "$T/stderr"
 check "it stays" bash -c '"$0" -s "$1" -q get a:3 - | cmp - "$2"' "$BIN/emustore" "$T/U" "$T/c.ndz"
 
 echo "== a damaged fragment is not copied"

@@ -60,7 +60,7 @@ echo "== said wrongly, or not at all"
 for says in '' '{}' '<html>' '{"AccessKeyId": "x y", "SecretAccessKey": "z"}' "$(printf '{"AccessKeyId": "x", "SecretAccessKey": "%03000d"}' 7)"; do
 	printf '%s' "$says" > "$T/says"
 	status 3 es list
-	check "says what" grep -q "the keys of this machine's role cannot be read" "$T/stderr"
+	check "says what" grep -q "the answer with the keys of this machine's role" "$T/stderr"
 done
 rm "$T/says"
 AWS_EC2_METADATA_SERVICE_ENDPOINT=$here/nothing status 1 es list
