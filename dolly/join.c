@@ -143,11 +143,11 @@ open_raw(void *arg, struct sink *sink, struct err *e)
 	if (install_check_raw(i, e) != 0 || i->proof.verify_key != NULL ||
 	    i->proof.decrypt != NULL)
 		return err_set(e, ERR_USAGE,
-		    "the server sends raw data, to which options of an installation, "
-		    "and keys of images, mean nothing");
+		    "the server sends raw data: options for an installation, "
+		    "--verify-key and --decrypt cannot be used");
 	if (!c.force && stat(c.path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
-		return err_set(e, ERR_REFUSED,
-		    "%s: is there already; --force replaces it", c.path);
+		return err_set(
+		    e, ERR_REFUSED, "%s: exists already; --force replaces it", c.path);
 	if (check_room(c.path, j->raw_bytes, e) != 0)
 		return -1;
 	return sink_to_file(sink, &c, e);
@@ -339,8 +339,9 @@ watch_server(struct joining *j, const struct node_stats *s)
 	if (j->o->quiet)
 		return;
 	progress_clear(&j->progress);
-	tell(s->away ? "the server went away; what is here stays, until it comes back"
-	             : "the server is back");
+	tell(s->away ? "the server went away; this node keeps what it has and waits "
+	               "for the server"
+		     : "the server is back");
 }
 
 static void
@@ -388,7 +389,7 @@ finish_relay(struct joining *j, struct err *e)
 		relay_stats(j->relay, &s);
 		if (s.clients == 0 &&
 		    clock_us() - began_us > j->o->patience_s * 1000000) {
-			warn("nobody has loaded what was relayed");
+			warn("no client has loaded the relayed image");
 			break;
 		}
 		if (cancel_check(e) != 0)

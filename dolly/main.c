@@ -36,56 +36,63 @@ enum {
 static const struct cli_opt opts[] = {
 	UINT('p', "port", "P", "serve, join: TCP port (9998)", port, 1, 65535),
 	{ OPT_NODES, "nodes", "LIST|FILE|N",
-	    "serve: these nodes alone, in this order; plan: N clients", CLI_STR,
-	    AT(nodes), 0, 0, NULL },
+	    "serve: serve only these nodes, in this order; plan: the number of clients",
+	    CLI_STR, AT(nodes), 0, 0, NULL },
 	UINT('w', "wait", "N", "serve: begin when N nodes have joined", wait, 1,
 	    ROSTER_MAX),
 	UINT(OPT_START, "start-after", "S",
-	    "serve: begin after S seconds without those that are missing", start_s, 1,
-	    1000000),
+	    "serve: after S seconds, begin without the nodes that have not joined",
+	    start_s, 1, 1000000),
 	FLAG(OPT_CHAIN, "chain", "serve: each node sends to one other (the default)",
 	    chain),
 	UINT('t', "tree", "N", "serve: each node sends to N others", tree, 1,
 	    ROSTER_MAX),
 	FLAG(OPT_STAR, "star", "serve: the server sends to all", star),
 	FLAG(OPT_AUTO, "auto",
-	    "serve: order and way by --network, --rack-file, or addresses", automatic),
+	    "serve: choose the order of nodes by --network, --rack-file or addresses",
+	    automatic),
 	{ OPT_NETWORK, "network", "FILE",
-	    "serve: a description as of plan: nodes of a switch follow each other",
+	    "serve: order the nodes by this description (see plan), switch by switch",
 	    CLI_STR, AT(network), 0, 0, NULL },
 	{ OPT_RACK_FILE, "rack-file", "FILE",
-	    "serve: lines \"rack NAME HOSTS\": nodes of a rack follow each other",
+	    "serve: order the nodes by lines \"rack NAME HOSTS\", rack by rack",
 	    CLI_STR, AT(rack_file), 0, 0, NULL },
 	{ OPT_KEY, "key", "FILE",
-	    "serve, join: encrypt with this key, which all have",
-	    CLI_STR, AT(key), 0, 0, NULL },
-	FLAG(OPT_RAW, "raw", "serve: the bytes of any file or disk, each MiB with a digest",
+	    "serve, join: encrypt with this key, which server and nodes need", CLI_STR,
+	    AT(key), 0, 0, NULL },
+	FLAG(OPT_RAW, "raw",
+	    "serve: send the bytes of any file or disk, with a digest for each MiB",
 	    raw),
-	FLAG(OPT_ZSTD, "zstd", "serve: pack the bytes of --raw with zstd", zstd),
+	FLAG(OPT_ZSTD, "zstd", "serve: compress the bytes of --raw with zstd", zstd),
 	UINT(OPT_DEADLINE, "deadline", "S",
-	    "serve: cut out a node that hangs for S seconds (10)", deadline_s, 1, 3600),
+	    "serve: remove a node that hangs for S seconds (10)", deadline_s, 1, 3600),
 	{ OPT_SLOW, "slow", "BYTES",
-	    "serve: cut out a node that takes fewer a second, and holds others up",
+	    "serve: remove a node that accepts fewer bytes a second and holds up "
+	    "others",
 	    CLI_SIZE, AT(slow), 1, 1ull << 40, NULL },
 	UINT(OPT_LINGER, "linger", "S",
-	    "serve: wait S seconds for nodes that come back (5)", linger_s, 0, 1000000),
+	    "serve: at the end, wait S seconds for nodes that join again (5)", linger_s,
+	    0, 1000000),
 	UINT(OPT_PATIENCE, "patience", "S",
 	    "join: wait S seconds for a server that went away (60)", patience_s, 0,
 	    1000000),
 	{ OPT_RELAY, "relay", "GROUP:PORT",
-	    "join: serve the image there, to clients of frisbee, while it comes",
+	    "join: serve the image there by multicast, to clients of frisbee, while it "
+	    "comes",
 	    CLI_STR, AT(relay), 0, 0, NULL },
 	{ OPT_RELAY_FILE, "relay-file", "FILE",
-	    "join: keep the image of --relay there as long (a new file in TMPDIR)",
+	    "join: keep the image for --relay in this file (a new one in TMPDIR)",
 	    CLI_STR, AT(relay_file), 0, 0, NULL },
-	FLAG('q', "quiet", "no progress, and no sentences about nodes", quiet),
-	{ 'i', "image-size", "BYTES", "plan: raw data of the image, for times",
-	    CLI_SIZE, AT(image_bytes), 1, 1ull << 60, NULL },
+	FLAG('q', "quiet", "print neither progress nor messages about nodes", quiet),
+	{ 'i', "image-size", "BYTES",
+	    "plan: the size of the uncompressed image, to predict times", CLI_SIZE,
+	    AT(image_bytes), 1, 1ull << 60, NULL },
 	{ 'c', "compression", "FACTOR",
-	    "plan, serve: bytes of raw data for each byte sent (1: it is sent raw)", CLI_STR,
-	    AT(compression), 0, 0, NULL },
+	    "plan, serve: the size of the uncompressed data divided by that of the "
+	    "sent (1)",
+	    CLI_STR, AT(compression), 0, 0, NULL },
 	{ OPT_SVG, "svg", "FILE",
-	    "plan: draw the network with its streams, and rates (--force: over any "
+	    "plan: draw the network, its streams and the rates (--force: over any "
 	    "file)",
 	    CLI_STR, AT(svg), 0, 0, NULL },
 	FLAG(OPT_JSON, "json", "print JSON", json),
@@ -103,11 +110,13 @@ report_to(const void *options, char **operands, int n)
 static const struct cli_program prog = {
 	.name = "dolly",
 	.synopsis = "[options] command [operands]",
-	.about = "Send images along chains and trees of machines.\n\n"
-		 "  serve IMAGE                        send it to nodes that join\n"
-		 "  join HOST[:PORT] DISK|FILE|-       install what a server sends\n"
-		 "  plan NETWORK                       predict which way of sending is "
-	         "the fastest",
+	.about =
+	    "Send images along chains and trees of machines.\n"
+	    "\n"
+	    "  serve IMAGE                        send an image to nodes that join\n"
+	    "  join HOST[:PORT] DISK|FILE|-       install what a server sends\n"
+	    "  plan NETWORK                       predict which way of sending is the "
+	    "fastest",
 	.examples = "  dolly serve --nodes node[01-32] disk.ndz\n"
 		    "  dolly serve --wait 8 --tree 2 disk.ndz\n"
 		    "  dolly serve --wait 64 --auto --network lab.net disk.ndz\n"

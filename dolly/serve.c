@@ -274,7 +274,8 @@ check_options(const struct options *o, struct err *e)
 		return err_misuse(
 		    e, "--auto, --chain, --tree and --star cannot be combined");
 	if (o->zstd && !o->raw)
-		return err_misuse(e, "--zstd is for --raw: images are sent as they are");
+		return err_misuse(e,
+		    "--zstd can only be used with --raw: images are sent as they are");
 	if (o->network != NULL && o->rack_file != NULL)
 		return err_misuse(e, "--network and --rack-file cannot be combined");
 	return 0;

@@ -27,26 +27,30 @@ add_delta(void *at, const char *arg, struct err *e)
 }
 
 static const struct cli_opt own_opts[] = {
-	FLAG(OPT_RO, "ro", "nobody can write to what is attached", read_only),
-	UINT('p', "partition", "N", "this partition, not the whole disk", partition, 1,
+	FLAG(OPT_RO, "ro", "attach read-only", read_only),
+	UINT('p', "partition", "N", "attach only partition N", partition, 1,
 	    PTABLE_PARTS_MAX),
-	FLAG(OPT_FILE, "file", "as a file, also for root", file),
+	FLAG(OPT_FILE, "file", "attach as a file, even as root", file),
 	{ 'o', "options", "LIST", "further options of mount(8)", CLI_STR,
 	    AT(mount_options), 0, 0, NULL },
-	{ OPT_SOURCE, "source", "SOURCE", "has the same image; may be given several times",
-	    CLI_CALL, AT(sources), 0, 0, add_source },
+	{ OPT_SOURCE, "source", "SOURCE",
+	    "another source of the same image; repeatable", CLI_CALL, AT(sources), 0, 0,
+	    add_source },
 	{ OPT_DELTA, "delta", "SOURCE",
-	    "a delta of it; the next one is of what this makes of it", CLI_CALL,
+	    "a delta of the source or, if repeated, of the delta before it", CLI_CALL,
 	    AT(sources), 0, 0, add_delta },
-	{ OPT_STORE, "store", "DIR", "of images called store:NAME; or s3://BUCKET/PREFIX",
-	    CLI_STR, AT(sources.store), 0, 0, NULL },
-	{ OPT_WORK, "work", "DIR", "for what a session sends (TMPDIR or /var/tmp)", CLI_STR,
+	{ OPT_STORE, "store", "DIR",
+	    "the store of store:NAME: a folder, or s3://BUCKET/PREFIX", CLI_STR,
+	    AT(sources.store), 0, 0, NULL },
+	{ OPT_WORK, "work", "DIR",
+	    "the folder for what a session sends (TMPDIR or /var/tmp)", CLI_STR,
 	    AT(sources.work), 0, 0, NULL },
-	{ OPT_SIZE, "size", "SIZE", "of the disk, when its image does not say it", CLI_SIZE,
+	{ OPT_SIZE, "size", "SIZE",
+	    "the size of the disk, if the image does not say it", CLI_SIZE,
 	    AT(size_bytes), 1, INT64_MAX, NULL },
-	{ OPT_CACHE, "cache", "SIZE", "memory for what was decoded (64M)", CLI_SIZE,
+	{ OPT_CACHE, "cache", "SIZE", "memory for decoded data (64M)", CLI_SIZE,
 	    AT(cache_bytes), EXPORT_CACHE_BYTES_MIN, INT64_MAX, NULL },
-	FLAG('q', "quiet", "say nothing while all is well", quiet),
+	FLAG('q', "quiet", "print nothing except errors", quiet),
 	FLAG(OPT_JSON, "json", "print JSON", json),
 	{ 0 },
 };
@@ -54,17 +58,22 @@ static const struct cli_opt own_opts[] = {
 const struct cli_program streamdisk_program = {
 	.name = "streamdisk",
 	.synopsis = "[options] source [folder|file|/dev/nbdN]",
-	.about = "Look into an image without installing it: list its partitions, mount one, "
-		 "or attach it as a disk.  Only what is read is decoded, or fetched.",
+	.about = "Read an image as a disk without installing it: list its partitions, "
+	         "mount one of\n"
+		 "them, or attach the disk.  Only the data that is read is fetched and "
+	         "decoded.",
 	.examples =
-	    "  streamdisk disk.ndz                    which partitions has it?\n"
-	    "  streamdisk --ro -p 2 disk.ndz /mnt     mount its partition 2, until Ctrl-C\n"
+	    "  streamdisk disk.ndz                    list the partitions\n"
+	    "  streamdisk --ro -p 2 disk.ndz /mnt     mount partition 2 until Ctrl-C\n"
 	    "  streamdisk --ro --file disk.ndz dir    the disk as dir/disk\n"
 	    "  streamdisk --ro disk.ndz /dev/nbd0     as a block device\n"
-	    "  streamdisk --delta tue.ndz --delta wed.ndz monday.ndz  as it was on Wednesday\n"
+	    "  streamdisk --delta tue.ndz --delta wed.ndz monday.ndz  as it was on "
+	    "Wednesday\n"
 	    "  streamdisk --store /srv/store store:ubuntu24:3\n"
 	    "  streamdisk --ro -p 2 nbd://host/ /mnt  what another NBD server exports\n"
-	    "  streamdisk --ro -p 2 frisbee://239.192.1.1:5000 /mnt   while a session sends it\n"
-	    "  streamdisk --ro -p 2 --source https://b/disk.ndz https://a/disk.ndz /mnt\n",
+	    "  streamdisk --ro -p 2 frisbee://239.192.1.1:5000 /mnt   while a session "
+	    "sends it\n"
+	    "  streamdisk --ro -p 2 --source https://b/disk.ndz https://a/disk.ndz "
+	    "/mnt\n",
 	.tables = { { own_opts, 0, NULL }, { proof_opts, AT(keys), "Proof" } },
 };

@@ -385,8 +385,8 @@ begin_chunk(struct node *n, uint32_t chunk, uint32_t length, struct err *e)
 		    "chunk %u was sent, but the image has only %u chunks", chunk,
 		    n->image.chunks);
 	if (length == 0 || length > n->cfg.spread.chunk_bytes)
-		return err_set(e, ERR_FORMAT, "chunk %u: %u bytes are more than one has",
-		    chunk, length);
+		return err_set(e, ERR_FORMAT,
+		    "chunk %u: %u bytes are too many for a chunk", chunk, length);
 	if (spread_find(n->spread, chunk) != SPREAD_NONE) {
 		chunkmap_take(&n->asked, chunk);
 		n->ignored = chunk;
@@ -412,7 +412,7 @@ on_data(struct node *n, const struct msg *m, struct err *e)
 	    m->length != spread_length(n->spread, slot) ||
 	    m->piece_bytes > m->length - m->offset)
 		return err_set(e, ERR_FORMAT,
-		    "chunk %u: a part at byte %u is outside the chunk", m->chunk,
+		    "chunk %u: the part at byte %u is outside the chunk", m->chunk,
 		    m->offset);
 	memcpy(spread_bytes(n->spread, slot) + m->offset, m->piece, m->piece_bytes);
 	n->stats.received += m->piece_bytes;
@@ -452,8 +452,8 @@ welcome_again(struct node *n, const struct msg *m, struct err *e)
 	if (m->chunks != n->image.chunks || m->bytes != n->image.bytes ||
 	    m->content != n->image.content ||
 	    memcmp(m->identity, n->image.identity, sizeof m->identity) != 0)
-		return err_set(e, ERR_REFUSED,
-		    "the server that came back serves something else");
+		return err_set(
+		    e, ERR_REFUSED, "the server that came back serves another image");
 	while ((c = spread_children(n->spread)) != NULL)
 		hang_up(n, c->owner);
 	hang_up(n, n->parent);

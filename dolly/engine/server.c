@@ -437,7 +437,7 @@ on_stuck(struct dolly_server *s, uint32_t id)
 	struct member *m = roster_find(&s->roster, id);
 
 	if (m != NULL && m->state == MEMBER_TAKES && !has_waited(s, m))
-		cut(s, m, "it has taken too little for too long");
+		cut(s, m, "it has held up other nodes for too long");
 }
 
 static int
@@ -476,7 +476,7 @@ on_node(struct dolly_server *s, struct peer *p, const struct msg *m)
 		cut(s, n, m->text);
 		return 1;
 	default:
-		cut(s, n, "it sent what is not for a server");
+		cut(s, n, "it sent a message that is not for servers");
 		return 1;
 	}
 }

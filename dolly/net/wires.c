@@ -335,7 +335,7 @@ sweep(struct wires *w)
 		struct wire *x = w->wires[i];
 		if (x->peer != NULL && now - x->since_us > STRANGER_US &&
 		    (x->peer->kind == PEER_NEW || (x->shaking && !x->connecting)))
-			lose(w, x, "it has not said what it is");
+			lose(w, x, "it has not sent its first message");
 		if (x->peer != NULL) {
 			w->wires[kept++] = x;
 			continue;

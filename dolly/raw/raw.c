@@ -99,7 +99,8 @@ raw_new(struct raw **out, bool compressing, struct err *e)
 #ifdef NO_ZSTD
 	if (compressing) {
 		free(r);
-		return err_set(e, ERR_UNSUPPORTED, "this build lacks zstd");
+		return err_set(
+		    e, ERR_UNSUPPORTED, "this program was built without zstd");
 	}
 #endif
 	if (!open_zstd(r)) {
@@ -175,8 +176,7 @@ raw_unpack(struct raw *r, uint32_t chunk, const uint8_t *sent, uint32_t sent_byt
 	if (digest != NULL)
 		sha256(sent + SHA256_BYTES, sent_bytes - SHA256_BYTES, is);
 	if (digest == NULL || memcmp(digest, is, sizeof is) != 0)
-		return err_set(e, ERR_FORMAT,
-		    "chunk %u: its bytes are not those of its digest", chunk);
+		return err_set(e, ERR_FORMAT, "chunk %u: its digest is wrong", chunk);
 	uint8_t packing = rd_u8(&x);
 	uint32_t number = rd_le32(&x);
 	if (!rd_ok(&x) || number != chunk || open_body(r, packing, x, to, n) != 0)

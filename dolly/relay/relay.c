@@ -59,7 +59,8 @@ open_place(struct place **out, const char *where, struct err *e)
 	struct net_options net = { 0 };
 
 	if (colon == NULL || colon == where || colon - where >= WHERE_MAX)
-		return err_set(e, ERR_USAGE, "--relay: \"%.60s\" is no GROUP:PORT", where);
+		return err_set(
+		    e, ERR_USAGE, "--relay: \"%.60s\" is not GROUP:PORT", where);
 	memcpy(group, where, (size_t)(colon - where));
 	group[colon - where] = '\0';
 	net.addr = group;

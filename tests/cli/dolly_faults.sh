@@ -60,8 +60,8 @@ import os, sys, time
 with open(sys.argv[1], 'rb') as f:
     while f.read(100000): os.path.exists(sys.argv[2]) or time.sleep(0.2)" "$T/slow" "$T/done" & reader=$!
 join slow -W 1; join one; join two; join three
-DISK=large; whole one two three; DISK=disk; touch "$T/done"; failed slow "the server says: it has taken too little for too long"
-served 1 "it has taken too little for too long"
+DISK=large; whole one two three; DISK=disk; touch "$T/done"; failed slow "the server says: it has held up other nodes for too long"
+served 1 "it has held up other nodes for too long"
 wait $reader
 
 echo "== another image in the file when half of it was sent"

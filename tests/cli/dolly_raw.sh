@@ -46,7 +46,7 @@ echo "== what is there already stays"
 echo mine > "$T/got"
 serve --wait 1 --raw "$T/data"
 status 1 join 127.0.0.1:$PORT "$T/got"
-check "it says so" grep -q "is there already; --force replaces it" "$T/stderr"
+check "it says so" grep -q "exists already; --force replaces it" "$T/stderr"
 check "it stays" grep -q mine "$T/got"
 wait $SERVER; check "the server knows that nobody is whole" [ $? = 1 ]
 check "and why" grep -q "is there already" "$T/table"

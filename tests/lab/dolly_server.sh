@@ -59,7 +59,7 @@ killed
 server --wait 2 "$T/other.ndz"
 for n in 1 2; do
 	wait "${LOADS[$n]}"; check "node $n ends" [ $? = 1 ]
-	check "and says why" grep -q "serves something else" "$T/join$n.json" "$T/join$n.log"
+	check "and says why" grep -q "serves another image" "$T/join$n.json" "$T/join$n.log"
 done
 kill $SERVER; wait $SERVER
 
