@@ -1,5 +1,6 @@
-/* foe.c: what strangers on the group that want to harm say (foe.h).  The simulated world asks
- * each of them for its next packet when its time has come. */
+/* foe.c: makes the packets of hostile strangers in the group (foe.h).  The simulated
+ * world asks each stranger for its next packet when the stranger may send again, in the
+ * program's only thread. */
 #include "tests/sim/foe.h"
 
 #include <math.h>
@@ -10,8 +11,8 @@
 
 enum {
 	PACKETS_A_SECOND = 1000,
-	LINK_SHARE = 20, /* one so many-th of the link */
-	ENVELOPE_BYTES = 8 + 20 + 18 + 20,
+	LINK_SHARE = 20, /* a stranger may use 1 / LINK_SHARE of the link */
+	ENVELOPE_BYTES = 8 + 20 + 18 + 20, /* UDP, IP, Ethernet, preamble and gap */
 	NONSENSE_BYTES = 200,
 };
 
@@ -30,7 +31,8 @@ foe_init(struct foe *f, enum foe_does does, uint64_t seed, uint64_t link_bits)
 	f->does = does != FOE_DRAWN
 	              ? does
 	              : (enum foe_does)(1 + sim_random(&f->rng) % (FOE_KINDS - 1));
-	/* One a second is sometimes enough to do harm: all orders of magnitude. */
+	/* A low rate may do as much harm as a high one, so the rate is drawn from all
+	 * orders of magnitude between 1 and PACKETS_A_SECOND. */
 	double per_s = pow(PACKETS_A_SECOND, sim_fraction(&f->rng));
 	f->gap_ns = (uint64_t)(1e9 / per_s);
 	f->wire_ns = LINK_SHARE * UINT64_C(8000000000) / link_bits;
@@ -44,6 +46,7 @@ foe_rests_ns(const struct foe *f, size_t len)
 	return wire > f->gap_ns ? wire : f->gap_ns;
 }
 
+/* Is this a packet that only a server sends? */
 static bool
 is_servers(const void *pkt, size_t len)
 {
@@ -68,7 +71,8 @@ foe_hears(struct foe *f, const void *pkt, size_t len)
 
 	if (wirext_is(pkt, len) && wirext_get(&m, pkt, len, &e) == 0 &&
 	    (m.kind == WIREXT_STATE || m.kind == WIREXT_TIME)) {
-		/* The first session is kept, because another stranger may make up later ones. */
+		/* Keep the first session that was heard: later ones may be forged by
+		 * another stranger. */
 		if (f->session == 0)
 			f->session = m.session;
 		if (m.kind == WIREXT_TIME && m.session == f->session)
@@ -116,7 +120,8 @@ complains(struct foe *f, void *pkt)
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
 }
 
-/* Of many chunks much, or just as much as a server believes. */
+/* A NACK that says that much is lacking of many chunks: whole groups of 128 blocks, or
+ * 120 and fewer, which is the most that a server believes. */
 static size_t
 lies(struct foe *f, void *pkt)
 {
@@ -194,7 +199,7 @@ floods(struct foe *f, void *pkt)
 	}
 }
 
-/* Sends a packet that was heard again, with its own address or unchanged. */
+/* A packet that was heard, again: unchanged, or as if the stranger had sent it. */
 static size_t
 replays(struct foe *f, void *pkt)
 {
@@ -272,7 +277,7 @@ forges(struct foe *f, void *pkt)
 size_t
 foe_speaks(struct foe *f, void *pkt)
 {
-	/* Who joins is told the session, and counted. */
+	/* A host that joins learns the session, and is counted as a client. */
 	if (f->session == 0 || f->said++ % 1000 == 0)
 		return joins(f, pkt, f->id);
 	switch (f->does) {

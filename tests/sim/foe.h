@@ -1,6 +1,6 @@
-/* foe.h: strangers on the group that want to harm, each from its own address: what
- * they say.  They hear everything, and may send a small share of what the link takes.
- */
+/* foe.h: hostile strangers in the group, and the packets that they send, each from its
+ * own address.  A stranger receives all packets of the group, and may send a small
+ * share of what the link carries. */
 #ifndef TESTS_SIM_FOE_H
 #define TESTS_SIM_FOE_H
 
@@ -11,12 +11,12 @@
 #include "common/wire/wirext.h"
 
 enum foe_does {
-	FOE_DRAWN,    /* by the seed */
-	FOE_COMPLAIN, /* about the rate, in every epoch */
-	FOE_LIE,      /* reports of what it does not lack */
-	FOE_FLOOD,    /* joins, requests, wants, goes on, nonsense */
-	FOE_REPLAY,   /* what others have said, with its own address */
-	FOE_FORGE,    /* what only a server says, made up or said before */
+	FOE_DRAWN,    /* one of the others, drawn with the seed */
+	FOE_COMPLAIN, /* reports congestion in every epoch */
+	FOE_LIE,      /* reports by NACK that it lacks blocks */
+	FOE_FLOOD,    /* sends JOIN, REQUEST, WANT, CREDIT and random bytes */
+	FOE_REPLAY,   /* repeats messages of clients, most with its own address */
+	FOE_FORGE,    /* sends forged and repeated messages of a server */
 	FOE_KINDS,
 };
 enum { FOE_KEPT = 64 };
@@ -25,23 +25,27 @@ struct foe {
 	enum foe_does does;
 	uint8_t ip[4];
 	uint32_t id, nchunks;
-	uint32_t session, epoch; /* as it heard lastly */
-	uint64_t rng, said;
-	uint64_t gap_ns;  /* between two of its packets, at least */
-	uint64_t wire_ns; /* ... for each byte of them */
-	uint32_t kept;    /* packets that it may send again */
+	uint32_t session, epoch; /* of the server, as heard; 0: not heard yet */
+	uint64_t rng, said;      /* state of the random numbers; packets sent */
+	uint64_t gap_ns;         /* the least time between two of its packets */
+	uint64_t wire_ns;        /* the least time for each byte of a packet */
+	uint32_t kept;           /* number of packets in heard[] */
 	struct {
 		size_t len;
 		uint8_t bytes[WIREXT_PACKET_MAX];
-	} heard[FOE_KEPT];
+	} heard[FOE_KEPT]; /* packets that it may repeat */
 };
 
-/* May send 1,000 packets a second, and a twentieth of the link, at most. */
+/* Prepares a stranger, whose ip and nchunks the caller has set.  It sends at most 1,000
+ * packets a second, and uses at most a twentieth of a link of link_bits bits a second.
+ */
 void foe_init(struct foe *, enum foe_does, uint64_t seed, uint64_t link_bits);
+/* Hands a packet of the group to the stranger, which may keep a copy. */
 void foe_hears(struct foe *, const void *pkt, size_t len);
-/* The next packet, into pkt[WIREXT_PACKET_MAX]: its length; 0: it has nothing to say. */
+/* Writes the next packet into pkt[WIREXT_PACKET_MAX], and returns its length; 0: there
+ * is none. */
 size_t foe_speaks(struct foe *, void *pkt);
-/* How long it is silent after a packet of `len` bytes, in nanoseconds. */
+/* For how many nanoseconds the stranger is silent after a packet of len bytes. */
 uint64_t foe_rests_ns(const struct foe *, size_t len);
 
 #endif /* TESTS_SIM_FOE_H */

@@ -1,5 +1,5 @@
-/* greedy.c: what greedy peers say (greedy.h).  The simulated world calls it, in the program's
- * only thread. */
+/* greedy.c: makes the messages of greedy clients (greedy.h).  The simulated world calls
+ * it, in the program's only thread. */
 #include "tests/sim/greedy.h"
 
 #include <string.h>
@@ -18,7 +18,8 @@ joins(const struct greedy *g, void *pkt)
 	return g->old ? n : wirext_put_offer(pkt, n, WIRE_PACKET_MAX, 1);
 }
 
-/* Whole chunks, one after the other, for ever. */
+/* A request for a whole chunk; each message is for the next chunk, and after the last
+ * one for the first. */
 static size_t
 requests(const struct greedy *g, void *pkt)
 {
@@ -51,7 +52,8 @@ goes_on(struct wirext_msg *m, const struct greedy *g, void *pkt)
 	return wirext_put(m, pkt, WIRE_PACKET_MAX);
 }
 
-/* As if all of it had been lost, and parity were to replace it. */
+/* A NACK that says that all blocks of many chunks are lacking, so that parity is sent.
+ */
 static size_t
 reports(struct wirext_msg *m, const struct greedy *g, void *pkt)
 {

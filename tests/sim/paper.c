@@ -8,16 +8,18 @@
 #include "tests/sim/world.h"
 
 enum {
-	SMALL_CHUNKS = 180, /* the paper's images */
+	SMALL_CHUNKS =
+	    180, /* chunks of the paper's small image, and of its large one */
 	LARGE_CHUNKS = 655,
-	SMALL_CHUNK_US = 183000, /* what its machines' disks take for a chunk */
+	SMALL_CHUNK_US =
+	    183000, /* microseconds in which its machines' disks write a chunk */
 	LARGE_CHUNK_US = 131000,
 	PC2000_CHUNK_US = 88000,
 	PC600_CHUNK_US = 144000,
 	SPREAD_US = 30000000,
 	TABLE_4_CLIENTS = 4,
 };
-/* Its "70" and "90 Mbit/s", as its own times imply. */
+/* Bits a second that the paper calls 70 and 90 Mbit/s, as its own times imply. */
 static const uint64_t RATE_70 = 64100000, RATE_90 = 83400000;
 
 static const struct scenario machines = {

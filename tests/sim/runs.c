@@ -9,8 +9,9 @@
 #include "tests/sim/most.h"
 #include "tests/sim/verdict.h"
 
-/* One client without anybody else, loss or mishap, with such a disk: what times are
- * compared with.  0: it failed. */
+/* How long one client takes that is alone, without loss and faults, and whose disk
+ * takes chunk_us for a chunk.  The times of a run are compared with this.  0: the run
+ * failed. */
 static uint64_t
 alone_us(const struct scenario *sc, uint64_t seed, uint64_t chunk_us)
 {
@@ -34,8 +35,8 @@ alone_us(const struct scenario *sc, uint64_t seed, uint64_t chunk_us)
 	return out.failed[0] == '\0' ? out.median_us : 0;
 }
 
-/* What one alone takes whose disk nobody waits for, and how much longer than its disk
- * one takes that waits for it. */
+/* Measure a client that is alone: how long it takes with a disk that is always fast
+ * enough, and with a slow disk how much longer than that disk needs. */
 static void
 measure_alone(struct scenario *sc, uint64_t seed)
 {
@@ -45,7 +46,7 @@ measure_alone(struct scenario *sc, uint64_t seed)
 	sc->alone_extra_us = alone_us(sc, seed, slow_us) - sc->chunks * slow_us;
 }
 
-/* For programs: one run, whatever it may cost. */
+/* See runs.h.  The limits of the case are not checked. */
 int
 runs_tell(struct scenario sc, uint64_t seed)
 {
@@ -105,7 +106,6 @@ compare_readers(const struct scenario *sc, uint64_t seed, struct outcome *out)
 		verdict_check_readers(sc, out, &usual);
 }
 
-/* `changes` is how the case differs from the suite's, as --set options. */
 bool
 runs_case(const struct scenario *sc, uint64_t seed, bool traced, const char *changes)
 {
@@ -160,7 +160,6 @@ runs_shrink(struct scenario *sc, char *changes, size_t cap)
 	    sc->clients, sc->chunks, sc->crashes, sc->readers);
 }
 
-/* The same seed twice must be the same run. */
 bool
 runs_twice(const struct scenario *sc)
 {

@@ -1,4 +1,5 @@
-/* runs.h: runs of the simulator's cases, told to people or to programs. */
+/* runs.h: runs cases of the simulator, and prints their results for people or programs.
+ */
 #ifndef TESTS_SIM_RUNS_H
 #define TESTS_SIM_RUNS_H
 
@@ -8,17 +9,23 @@
 
 #include "tests/sim/world.h"
 
-/* `changes` is how the case differs from the suite's, as --set options. */
+/* Runs the case with one seed, prints its line, and says whether it kept its limits.
+ * changes: the
+ * --set options that change the case, as text for the command that repeats a failed
+ * run. */
 bool runs_case(
     const struct scenario *, uint64_t seed, bool traced, const char *changes);
-/* With as many seeds from the first one on: the exit status. */
+/* Runs the case with each of the seeds first to first + seeds - 1, and returns the exit
+ * status. */
 int runs_seeds(const struct scenario *, uint64_t first, uint64_t seeds, bool traced,
     const char *changes);
-/* For programs: one run as JSON, whatever it may cost; the exit status. */
+/* Runs the case once and prints the result as JSON, without limits; returns the exit
+ * status. */
 int runs_tell(struct scenario, uint64_t seed);
-/* To what instrumented code can do (most.h); changes[cap] as above. */
+/* Makes the case small enough for instrumented code (most.h), and writes the changes as
+ * --set options into changes[cap]. */
 void runs_shrink(struct scenario *, char *changes, size_t cap);
-/* The same seed twice must be the same run. */
+/* Are two runs with the same seed equal, and one with another seed different? */
 bool runs_twice(const struct scenario *);
 
 #endif /* TESTS_SIM_RUNS_H */

@@ -14,7 +14,8 @@ verdict_print_head(void)
 	    "mean x", "worst x", "", "parity", "use% -", "par% -", "ctl/s", "busiest");
 }
 
-/* With the extension what counts is what the clients received in vain. */
+/* The share of blocks that were sent more than once; with the extension, the share of
+ * blocks that clients received without needing them. */
 static double
 duplicates(const struct scenario *sc, const struct outcome *out)
 {
@@ -80,13 +81,13 @@ verdict_check(const struct scenario *sc, struct outcome *out, uint64_t alone)
 		double got, most;
 	} limits[] = {
 		{ "duplicates", duplicates(sc, out), sc->max_duplicates },
-		{ "the time of one alone", times_alone(out, alone),
-		    sc->max_times_alone },
-		{ "the mean time, of one alone", ratio(out->mean_us, alone),
-		    sc->max_mean_alone },
-		{ "the slowest, of one alone", ratio((double)out->worst_us, alone),
-		    sc->max_worst_alone },
-		{ "sent, in images", images_sent(out), sc->max_sent },
+		{ "the median time, in times of a client that is alone",
+		    times_alone(out, alone), sc->max_times_alone },
+		{ "the mean time, in times of a client that is alone",
+		    ratio(out->mean_us, alone), sc->max_mean_alone },
+		{ "the longest time, in times of a client that is alone",
+		    ratio((double)out->worst_us, alone), sc->max_worst_alone },
+		{ "blocks sent, in images", images_sent(out), sc->max_sent },
 		{ "control messages a second", control_rate(sc, out), sc->max_control },
 	};
 
@@ -125,8 +126,8 @@ verdict_check_bad(
     const struct scenario *sc, struct outcome *out, const struct outcome *without)
 {
 	double extra = (double)sc->clean_extra_us;
-	/* At a fixed rate, who gets a third of what is sent needs three times as much.
-	 */
+	/* At a fixed rate, a client that receives a third of what is sent needs three
+	 * times as many blocks to be sent. */
 	double times = SENT_SLACK / out->least_heard;
 
 	times = times > SENT_MOST ? times : SENT_MOST;
@@ -134,9 +135,9 @@ verdict_check_bad(
 		const char *what;
 		double got, most;
 	} limits[] = {
-		{ "the others' mean time", out->clean_mean_us,
+		{ "the mean time of the other clients", out->clean_mean_us,
 		    without->clean_mean_us * sc->max_clean + extra },
-		{ "the slowest other's time", (double)out->clean_worst_us,
+		{ "the longest time of the other clients", (double)out->clean_worst_us,
 		    (double)without->clean_worst_us * sc->max_clean + extra +
 			(double)sc->clean_tail_us },
 		{ "blocks sent", blocks_sent(out), times * blocks_sent(without) },
@@ -174,18 +175,21 @@ verdict_check_relay(
 
 	if (overlap(out, sequence) > sc->max_overlap)
 		snprintf(out->failed, sizeof out->failed,
-		    "a relay takes %.3f of two loads in sequence, at most %.3f",
+		    "with a relay the time is %.3f of two loads in sequence, at most "
+		    "%.3f",
 		    overlap(out, sequence), sc->max_overlap);
 	else if (asks_by_chunk && out->awaited == 0)
 		snprintf(out->failed, sizeof out->failed,
-		    "nobody has asked the relay for a chunk that had not come");
+		    "no client asked the relay for a chunk that had not come");
 	else if (sc->max_wait_us > 0 && out->mean_wait_us > (double)sc->max_wait_us)
 		snprintf(out->failed, sizeof out->failed,
-		    "what is asked for comes to the relay after %.3f s, at most %.3f",
+		    "a chunk that is asked for reaches the relay after %.3f s, at most "
+		    "%.3f",
 		    out->mean_wait_us / 1e6, (double)sc->max_wait_us / 1e6);
 }
 
-/* What all wait for that is sent for readers. */
+/* Microseconds that the blocks for readers take on the link, for which all clients
+ * wait. */
 static double
 urgent_us(const struct scenario *sc, const struct outcome *out)
 {
@@ -202,16 +206,18 @@ void
 verdict_print_readers(
     const struct scenario *sc, const struct outcome *out, const struct outcome *idle)
 {
-	printf("%-16s readers: %u reads, median %.1f ms, of 99 in 100 %.1f ms, slowest %.1f "
-	       "ms; besides %.2f times what one reads; mean time %.2f s, without %.2f s, what "
-	       "was sent besides takes %.2f s\n",
+	printf("%-16s readers: %u reads, median %.1f ms, 99 of 100 within %.1f ms, "
+	       "slowest %.1f "
+	       "ms; sent for them: %.2f times what one reads, in %.2f s; mean time of "
+	       "a load "
+	       "%.2f s, without readers %.2f s\n",
 	    sc->name, out->reads, (double)out->read_median_us / 1e3,
 	    (double)out->read_99_us / 1e3, (double)out->read_worst_us / 1e3,
-	    urgent_times(sc, out), out->mean_us / 1e6, idle->mean_us / 1e6,
-	    urgent_us(sc, out) / 1e6);
+	    urgent_times(sc, out), urgent_us(sc, out) / 1e6, out->mean_us / 1e6,
+	    idle->mean_us / 1e6);
 }
 
-/* Two percent: what is lost differs from run to run. */
+/* Two percent, because other packets are lost in each run. */
 static const double READERS_SLACK = 1.02;
 
 void
@@ -222,12 +228,13 @@ verdict_check_readers(
 		const char *what;
 		double got, most;
 	} limits[] = {
-		{ "a read, median", (double)out->read_median_us,
+		{ "the median time of a read", (double)out->read_median_us,
 		    (double)sc->max_read_median_us },
-		{ "99 of 100 reads", (double)out->read_99_us, (double)sc->max_read_99_us },
-		{ "sent for readers, in times of what one reads", urgent_times(sc, out),
-		    sc->max_urgent },
-		{ "a load's mean time", out->mean_us,
+		{ "the time of 99 of 100 reads", (double)out->read_99_us,
+		    (double)sc->max_read_99_us },
+		{ "blocks sent for readers, in times of what one reads",
+		    urgent_times(sc, out), sc->max_urgent },
+		{ "the mean time of a load", out->mean_us,
 		    (idle->mean_us + urgent_us(sc, out)) * READERS_SLACK },
 	};
 

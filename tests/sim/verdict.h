@@ -1,28 +1,32 @@
-/* verdict.h: what came of a run of a case: a line of the table, and whether it cost
- * more than it may.  alone_us: what one client takes alone. */
+/* verdict.h: prints the outcome of a run as a line of the table, and checks it against
+ * the limits of its case.  alone_us: how long one client takes that is alone, in
+ * microseconds. */
 #ifndef TESTS_SIM_VERDICT_H
 #define TESTS_SIM_VERDICT_H
 
 #include "tests/sim/world.h"
 
+/* Prints the headings of the table. */
 void verdict_print_head(void);
 void verdict_print(const struct scenario *, const struct outcome *, uint64_t alone_us);
-/* Says in failed[] which limit was broken. */
+/* Writes into failed[] of the outcome which limit was exceeded. */
 void verdict_check(const struct scenario *, struct outcome *, uint64_t alone_us);
 
-/* Of a case with bad clients or strangers, beside the same without them. */
+/* The same for a case with bad clients or strangers, which is compared with a run
+ * without them. */
 void verdict_print_bad(
     const struct scenario *, const struct outcome *, const struct outcome *without);
 void verdict_check_bad(
     const struct scenario *, struct outcome *, const struct outcome *without);
 
-/* Of a case with a relay, beside two loads in sequence. */
+/* The same for a case with a relay, which is compared with two loads in sequence. */
 void verdict_print_relay(
     const struct scenario *, const struct outcome *, const struct outcome *sequence);
 void verdict_check_relay(
     const struct scenario *, struct outcome *, const struct outcome *sequence);
 
-/* Of a case with readers, beside the same where nobody reads. */
+/* The same for a case with readers, which is compared with a run in which nobody reads.
+ */
 void verdict_print_readers(
     const struct scenario *, const struct outcome *, const struct outcome *idle);
 void verdict_check_readers(
