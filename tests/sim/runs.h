@@ -10,9 +10,8 @@
 #include "tests/sim/world.h"
 
 /* Runs the case with one seed, prints its line, and says whether it kept its limits.
- * changes: the
- * --set options that change the case, as text for the command that repeats a failed
- * run. */
+ * `changes` has the --set options that change the case: they are printed in the command
+ * that repeats a failed run. */
 bool runs_case(
     const struct scenario *, uint64_t seed, bool traced, const char *changes);
 /* Runs the case with each of the seeds first to first + seeds - 1, and returns the exit
