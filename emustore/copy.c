@@ -36,7 +36,8 @@ tell(const struct copies *c, const struct index_image *i, bool copied, const str
 		say(stderr, "emustore: %s: copied, %s of it new\n", stored_title(&i->about).text,
 		    human_bytes(t->new_bytes + t->recipe_bytes, kept, sizeof kept));
 	else if (!c->o->quiet)
-		say(stderr, "emustore: %s: is there already\n", stored_title(&i->about).text);
+		say(stderr, "emustore: %s: the other store has it already\n",
+		    stored_title(&i->about).text);
 }
 
 static int

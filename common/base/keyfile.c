@@ -48,9 +48,9 @@ static const struct {
 	const char *begins, *name;
 } kinds[KEYFILE_KINDS] = {
 	[KEYFILE_PRIVATE] = { "-----BEGIN PRIVATE KEY-----",
-	    "a private key, the half that signs" },
+	    "a private key (which signs)" },
 	[KEYFILE_PUBLIC] = { "-----BEGIN PUBLIC KEY-----",
-	    "a public key, the half that verifies signatures" },
+	    "a public key (which verifies signatures)" },
 	[KEYFILE_ENCRYPTION] = { "NDZ-KEY-", "a key for encryption" },
 	[KEYFILE_GROUP] = { "FRISBEE-GROUP-KEY-", "a group's key" },
 	[KEYFILE_TOKEN] = { "FRISBEE-TOKEN-", "a token for a master server" },

@@ -90,8 +90,8 @@ output_check_replace(
 	if (is > 0)
 		return 0;
 	return err_set(e, ERR_REFUSED,
-	    "%s: is there already, and %s %s; --force replaces it", path,
-	    is < 0 ? "nobody can tell whether it is" : "is not", kind->name);
+	    "%s: exists already, and %s %s; --force replaces it", path,
+	    is < 0 ? "it cannot be found out whether it is" : "is not", kind->name);
 }
 
 FILE *

@@ -49,7 +49,7 @@ status 1 join 127.0.0.1:$PORT "$T/got"
 check "it says so" grep -q "exists already; --force replaces it" "$T/stderr"
 check "it stays" grep -q mine "$T/got"
 wait $SERVER; check "the server knows that nobody is whole" [ $? = 1 ]
-check "and why" grep -q "is there already" "$T/table"
+check "and why" grep -q "exists already" "$T/table"
 serve --wait 1 --raw "$T/data"
 check "--force" quietly join --force 127.0.0.1:$PORT "$T/got"
 wait $SERVER; check "the data is there" cmp "$T/data" "$T/got"

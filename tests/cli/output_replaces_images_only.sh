@@ -8,7 +8,7 @@ again() { echo "years of work" > out; echo image > out.ndz.sig; }
 replaces() {	# KIND COMMAND... (its output comes last)
 	local kind=$1; shift
 	again; status 1 "$@" out
-	check "it says why" grep -q "out: is there already, and is not $kind; --force replaces it" stderr
+	check "it says why" grep -q "out: exists already, and is not $kind; --force replaces it" stderr
 	check "the file is what it was" [ "$(cat out)" = "years of work" ]
 	check "nothing is beside it" [ ! -e out.partial ]
 	check "--force" quietly "$1" --force "${@:2}" out; check "it is replaced" [ "$(head -c 5 out)" != years ]
