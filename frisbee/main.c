@@ -215,7 +215,7 @@ act(void *opts, char **operands, int n, struct err *e)
 	if (n != 1)
 		return err_misuse(e, "one target is needed");
 	if (o->token != NULL && o->name == NULL)
-		return err_misuse(e, "--token is for -F and -Q");
+		return err_misuse(e, "--token can only be used with -F and -Q");
 	if (o->dry_run && o->install.only.n > 0)
 		return err_misuse(e,
 		    "--dry-run describes whole images and cannot be used with --only");

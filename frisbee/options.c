@@ -55,7 +55,8 @@ static const struct cli_opt own_opts[] = {
 	    "request missing blocks again after MS milliseconds (1000)", redo_ms, 1,
 	    600000),
 	UINT('C', "chunk-mem", "MB",
-	    "memory for chunks (a 64th of the machine, 64 to 128; 0: all of the image)",
+	    "memory for chunks (a 64th of the machine's, 64 to 128 MB; 0: for the "
+	    "whole image)",
 	    chunk_mb, 0, CHUNK_MB_MAX),
 	UINT('M', "memory", "MB", "memory for -C and -W together, half for each",
 	    both_mb, 4, 2 * CHUNK_MB_MAX),
@@ -81,15 +82,12 @@ static const struct cli_opt own_opts[] = {
 	    1 << 20),
 	{ OPT_PATTERN, "pattern", "N", "fill the free space with this 32-bit number",
 	    CLI_CALL, AT(install), 0, 0, install_set_pattern },
-	REFUSED(
-	    'P', "HOST", "not supported: asking a master server for another host"),
+	REFUSED('P', "HOST", "not supported: asking a master server for another host"),
 	REFUSED(
 	    'X', "METHODS", "not supported: a master server's other ways of serving"),
 	REFUSED('u', "UUID", "not supported: checking the image's UUID"),
-	REFUSED(
-	    'c', "KEY", "not supported: Emulab's signed images; see --verify-key"),
-	REFUSED(
-	    'e', "KEY", "not supported: Emulab's encrypted images; see --decrypt"),
+	REFUSED('c', "KEY", "not supported: Emulab's signed images; see --verify-key"),
+	REFUSED('e', "KEY", "not supported: Emulab's encrypted images; see --decrypt"),
 	REFUSED('U', NULL, "not supported: prefixed output"),
 	REFUSED('H', "N", "not supported: heartbeats"),
 	{ 0 },

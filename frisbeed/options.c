@@ -58,11 +58,11 @@ const struct cli_opt own_opts[] = {
 	    "microseconds between bursts (2000); 0: as fast as possible", CLI_UINT,
 	    AT(gap_us), 0, 10000000, NULL },
 	{ 'D', "dynamic", NULL,
-	    "adapt the rate, up to that of -W, or of -B and -G (without these: of the "
-	    "card)",
+	    "adapt the rate, up to that of -W, or of -B and -G (without these: up to "
+	    "that of the card)",
 	    CLI_FLAG, AT(dynamic), 0, 0, NULL },
 	{ 'R', "readsize", "N",
-	    "read N blocks at a time (32; from a store a whole chunk)", CLI_UINT,
+	    "read N blocks at a time (32; from a store: a whole chunk)", CLI_UINT,
 	    AT(run_blocks), 1, 1024, NULL },
 	{ 'T', "timeout", "S",
 	    "end after S seconds without requests (1800; 0: never; < 0: when the last "
@@ -100,8 +100,8 @@ const struct cli_opt own_opts[] = {
 	{ OPT_FORCE, "force", NULL,
 	    "serve even if another frisbeed answers on this group and port", CLI_FLAG,
 	    AT(force), 0, 0, NULL },
-	{ OPT_USER, "user", "NAME", "become this user before anything is served", CLI_STR,
-	    AT(user), 0, 0, NULL },
+	{ OPT_USER, "user", "NAME", "become this user before anything is served",
+	    CLI_STR, AT(user), 0, 0, NULL },
 	{ 't', "trace", NULL, "the same as -d", CLI_FLAG, AT(debug), 0, 0, NULL },
 	{ 'L', NULL, "X", "accepted, does nothing", CLI_STR, AT(ignored), 0, 0, NULL },
 	{ 'H', NULL, "S", "not supported: heartbeats", CLI_REFUSED, 0, 0, 0, NULL },

@@ -140,7 +140,8 @@ report_part(struct disk *d, struct range slice, const struct bsdlabel_part *p,
 	if (p->type == BSDLABEL_SWAP && x->understood > 0 && x->doubtful == 0)
 		return skip_swap(d, slice, p, sink, why, cap, e);
 	if (p->type == BSDLABEL_SWAP)
-		snprintf(why, cap, "swap, but the label is in doubt");
+		snprintf(why, cap,
+		    "swap, which is stored because the disklabel is in doubt");
 	else if (p->type != BSDLABEL_UNUSED)
 		snprintf(why, cap, "%s", recognise(d, place_of(slice, p)).text);
 	return 0;

@@ -228,7 +228,7 @@ check_mmp(ext2_filsys fs, struct err *e)
 	return sequence == EXT4_MMP_SEQ_CLEAN
 	           ? 0
 	           : err_set(
-			 e, ERR_FORMAT, "another machine has it mounted, or checks it");
+			 e, ERR_FORMAT, "another machine has mounted it, or checks it");
 }
 
 /* Fails, with the reason, unless the bitmaps on the disk can be trusted. */

@@ -159,7 +159,7 @@ act(void *opts, char **operands, int n, struct err *e)
 	if (o->config == NULL)
 		return err_misuse(e, "a configuration file is needed (-c)");
 	if (o->json && !o->report)
-		return err_misuse(e, "--json is for --report");
+		return err_misuse(e, "--json can only be used with --report");
 	if (o->check)
 		return check(o, e);
 	if (o->report)

@@ -42,7 +42,8 @@ nbd_lib(struct err *e)
 	pthread_once(&once, load);
 	if (missing == NULL)
 		return &functions;
-	err_set(e, ERR_ABSENT, "%s: is not on this machine, and NBD needs it (libnbd)",
+	err_set(e, ERR_ABSENT,
+	    "%s: this library is not installed, and sources of NBD need it (libnbd)",
 	    missing);
 	return NULL;
 }

@@ -52,8 +52,8 @@ count_up(char addr[16], const char *from, unsigned nth, struct err *e)
 	for (int i = 0; i < 4; i++)
 		ip[i] = (uint8_t)(at >> (24 - 8 * i));
 	if (!netif_is_group(ip) || at > UINT32_MAX)
-		return err_set(
-		    e, ERR_USAGE, "-m %s: counts up only within the groups", from);
+		return err_set(e, ERR_USAGE,
+		    "-m %s: not enough multicast groups follow this one", from);
 	addr_text(ip, addr);
 	return 0;
 }

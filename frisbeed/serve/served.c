@@ -47,7 +47,7 @@ check_size(uint64_t bytes, const char *name, struct err *e)
 		return err_set(e, ERR_USAGE, "%s: is empty, or not a file", name);
 	if (bytes / NDZ_CHUNK_BYTES >= INT32_MAX / WIRE_CHUNK_BLOCKS)
 		return err_set(e, ERR_UNSUPPORTED,
-		    "%s: the protocol counts no more than 2^31 blocks", name);
+		    "%s: is too long: the protocol has no more than 2^31 blocks", name);
 	return 0;
 }
 
@@ -87,7 +87,7 @@ served_source(struct source *s, bool unicast, struct server_config *c, struct er
 		return -1;
 	if (info.live && unicast)
 		return err_set(e, ERR_UNSUPPORTED,
-		    "%s: an image that still arrives is served to a group alone",
+		    "%s: an image that is still arriving can only be served to a group",
 		    source_name(s));
 	c->image_bytes = info.bytes;
 	c->whole_chunks = info.bytes % NDZ_CHUNK_BYTES == 0;

@@ -76,7 +76,7 @@ claim(struct exfat *v, uint32_t first, uint64_t count, struct err *e)
 
 	if (!exfat_is_cluster(v, first) || count > v->boot.clusters - from)
 		return err_set(e, ERR_FORMAT,
-		    "something has %" PRIu64 " clusters from %" PRIu32
+		    "a file or table has %" PRIu64 " clusters from cluster %" PRIu32
 		    " on, which do not all exist",
 		    count, first);
 	uint64_t twice = bits_find(v->claimed, from, from + count, true);
@@ -256,7 +256,7 @@ check_bitmap(struct exfat *v, struct err *e)
 
 	if (first == 0 || v->bitmap.bytes < need)
 		return err_set(
-		    e, ERR_FORMAT, "it has no allocation bitmap, or too short a one");
+		    e, ERR_FORMAT, "its allocation bitmap is missing or too short");
 	if (claim(v, first, clusters_for(v, v->bitmap.bytes), e) != 0)
 		return -1;
 	for (uint64_t i = 1; i < clusters_for(v, need); i++) {
@@ -278,12 +278,12 @@ exfat_read_root(struct exfat *v, struct err *e)
 	if (fat_entry(v, 0, &media, e) != 0 || fat_entry(v, 1, &second, e) != 0)
 		return -1;
 	if ((media | 0xff) != UINT32_MAX || second != UINT32_MAX)
-		return err_set(e, ERR_FORMAT, "its FAT does not begin as one");
+		return err_set(
+		    e, ERR_FORMAT, "the first two entries of its FAT are wrong");
 	if (read_dir(v, root, true, e) != 0 || check_bitmap(v, e) != 0)
 		return -1;
 	if (v->case_table.first == 0 || v->case_table.bytes > CASE_TABLE_BYTES_MAX)
-		return err_set(
-		    e, ERR_FORMAT, "it has no case table, or too long a one");
+		return err_set(e, ERR_FORMAT, "its case table is missing or too long");
 	return claim_chain(
 	    v, v->case_table.first, clusters_for(v, v->case_table.bytes), e);
 }

@@ -137,8 +137,8 @@ check_super(const struct f2fs_super *sb, struct range part, struct err *e)
 		return err_set(e, ERR_FORMAT, "errors were noted in it");
 	if (!layout_is_right(sb) || sit_blocks * F2FS_SIT_ENTRIES < sb->main_segments ||
 	    sb->cp_payload >= F2FS_SEGMENT)
-		return err_set(
-		    e, ERR_FORMAT, "its superblock has impossible places of its areas");
+		return err_set(e, ERR_FORMAT,
+		    "its superblock puts its areas at impossible places");
 	if (sb->blocks > part.len / F2FS_BLOCK_SECTORS)
 		return err_set(e, ERR_FORMAT,
 		    "it has %" PRIu64 " blocks of %d bytes, more "

@@ -34,7 +34,7 @@ end_run(const struct ffs *f, struct ffs_group *g, struct err *e)
 		return 0;
 	if (range_clip(g->metadata, first, (uint64_t)first + n).len != 0 ||
 	    range_clip(f->summary, g->base + first, g->base + first + n).len != 0)
-		return ffs_group_bad(g, "its bitmap has metadata free", e);
+		return ffs_group_bad(g, "its bitmap marks metadata as free", e);
 	return skip_frags(f, g->base + first, n, e);
 }
 
@@ -106,7 +106,8 @@ skip_inodes(const struct ffs *f, const struct ffs_group *g, struct err *e)
 	if (inited > f->ipg || end > f->dblkno || used_at < FFS_CG_HEADER_BYTES ||
 	    !range_within(
 		(struct range){ used_at, ((uint64_t)f->ipg + 7) / 8 }, f->cgsize))
-		return ffs_group_bad(g, "its inodes cannot be", e);
+		return ffs_group_bad(
+		    g, "its table of inodes has an impossible place or size", e);
 	for (uint32_t i = inited; i < f->ipg; i++)
 		if (g->block[used_at + i / 8] >> i % 8 & 1)
 			return ffs_group_bad(

@@ -69,7 +69,7 @@ ffs_read_group(
 		.base = (uint64_t)c * f->fpg,
 		.rotated = (uint64_t)f->cgoffset * (c & ~f->cgmask) };
 	if (g->rotated > f->fpg - f->dblkno)
-		return ffs_group_bad(g, "it is rotated out of itself", e);
+		return ffs_group_bad(g, "its metadata lies at an impossible place", e);
 	/* In the first group, boot area and superblock are metadata, too. */
 	uint32_t from = c == 0 ? 0 : f->sblkno;
 	g->metadata = (struct range){ g->rotated + from, f->dblkno - from };

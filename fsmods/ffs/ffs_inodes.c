@@ -23,7 +23,8 @@ find_inode_map(
 	    !range_within(
 		(struct range){ at, ((uint64_t)f->ipg + 7) / 8 }, f->cgsize) ||
 	    bytes > (uint64_t)(f->dblkno - f->iblkno) * f->fsize)
-		return ffs_group_bad(g, "its inodes cannot be", e);
+		return ffs_group_bad(
+		    g, "its table of inodes has an impossible place or size", e);
 	*map = g->block + at;
 	for (uint32_t i = 0; i < f->ipg; i++)
 		free += ~(*map)[i / 8] >> i % 8 & 1;

@@ -202,7 +202,7 @@ lvm_get(struct lvm_text body, const char *name, enum lvm_kind kind, struct lvm_i
 		return -1;
 	if (rc == 0 || i->kind != kind)
 		return err_set(
-		    e, ERR_FORMAT, "the metadata text has no good \"%s\"", name);
+		    e, ERR_FORMAT, "the metadata text has no valid \"%s\"", name);
 	return 0;
 }
 

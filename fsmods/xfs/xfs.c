@@ -326,7 +326,8 @@ get_agf(const struct xfs *x, struct group *g, const uint8_t *buf, struct err *e)
 	uint8_t uuid[UUID_BYTES];
 
 	if (rd_be32(&r) != agf_magic || rd_be32(&r) != 1)
-		return fail_group(e, g, "its header is not one");
+		return fail_group(
+		    e, g, "its header has a wrong magic number or version");
 	if (x->v5 && !crc_is_right(buf, x->sb.sector_bytes, AGF_CRC_AT))
 		return fail_group(e, g, "the checksum of its header is wrong");
 	uint32_t number = rd_be32(&r), length = rd_be32(&r);
@@ -341,7 +342,8 @@ get_agf(const struct xfs *x, struct group *g, const uint8_t *buf, struct err *e)
 	rd_copy(&r, uuid, sizeof uuid);
 	if (number != g->number || length != g->length ||
 	    (x->v5 && memcmp(uuid, x->sb.meta_uuid, sizeof uuid) != 0))
-		return fail_group(e, g, "its header is that of another");
+		return fail_group(
+		    e, g, "its header belongs to another group or filesystem");
 	if (g->levels == 0 || g->levels > LEVELS_MAX || g->free_blocks > g->length)
 		return fail_group(e, g, "its header is damaged");
 	return 0;

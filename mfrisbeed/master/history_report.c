@@ -81,7 +81,7 @@ print_failure(void *arg, sqlite3_stmt *s)
 	const char *why = text_of(s, E_WHY);
 
 	if ((*rows)++ == 0)
-		say(stdout, "what did not end well, the last first:\n");
+		say(stdout, "what did not end well, the latest first:\n");
 	human_time(number_of(s, E_AT), when, sizeof when);
 	say(stdout, "%s  %s of %s%s%s: %s after %.1f s%s%s\n", when, text_of(s, E_KIND),
 	    text_of(s, E_IMAGE), text_of(s, E_HOST)[0] != '\0' ? ", host " : "",

@@ -146,7 +146,8 @@ check_written(const struct settings *old, const struct settings *new, struct err
 	for (int i = 0; i < SETTINGS_WRITTEN_MAX; i++)
 		if (is[i] != NULL && (was[i] == NULL || strcmp(was[i], is[i]) != 0))
 			return err_set(e, ERR_USAGE,
-			    "%s: another folder that is written to is taken at a restart alone",
+			    "%s: another folder to write to takes effect only after a "
+			    "restart",
 			    is[i]);
 	return 0;
 }

@@ -141,7 +141,8 @@ judge(const struct question *q, const struct settings *s, struct catalog_entry *
 	if (q->rc == 0)
 		return fetch_entry(x, s->parent_folder, q->name, &q->reply, e);
 	if (fetch_kept(x, s->parent_folder, q->name)) {
-		log_warn("as it was fetched before name=%s: %s", q->name, q->err.text);
+		log_warn("serving what was fetched before name=%s: %s", q->name,
+		    q->err.text);
 		return 0;
 	}
 	*e = q->err;
@@ -161,8 +162,9 @@ parents_find(struct parents *x, const struct settings *s, const char *name,
 	if (q == NULL)
 		q = place_for_one(x);
 	if (q == NULL)
-		return err_set(e, ERR_REFUSED, "%s: %d names are being asked for at the parent",
-		    name, QUESTIONS_MAX);
+		return err_set(e, ERR_REFUSED,
+		    "%s: the parent is already asked for %d names", name,
+		    QUESTIONS_MAX);
 	return begin(x, q, s, name, e) == 0 ? 0 : -1;
 }
 

@@ -112,7 +112,7 @@ damaged "synced after the checkpoint" "after its last checkpoint" synced
 damaged "zoned device" "unknown features" super 2180 4 2
 damaged "unknown feature" "unknown features" super 2180 4 0x100000
 damaged "a second device" "more than one device" super 2201 4 0x7665642f
-damaged "checkpoint's place" "impossible places of its areas" super 80 4 4096
+damaged "checkpoint's place" "areas at impossible places" super 80 4 4096
 cp "$T/base" "$T/fs3"; edit "$T/fs3" torn; edit "$T/fs3" only
 kept_whole "no checkpoint" "$T/fs3" "no valid checkpoint"
 cp "$T/base" "$T/fs3"; edit "$T/fs3" cp 132 4 0x180

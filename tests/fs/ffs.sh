@@ -97,9 +97,9 @@ changed "wrong count of a group" "free counts differ" group 0 28 0000
 changed "wrong size of a group" "not as large" group 0 20 0000
 changed "bitmap outside" "bitmap lies outside" group 0 96 ffffff7f
 changed "inodes beyond the initialised ones" "never initialised" group 0 120 00000000
-changed "inodes that cannot be" "inodes cannot be" group 0 120 ffffff7f
+changed "inodes that cannot be" "table of inodes has an impossible" group 0 120 ffffff7f
 free_at=$(python3 -c 'import struct,sys; f=open(sys.argv[1],"rb"); f.seek(8192+12); c=struct.unpack("<I",f.read(4))[0]; f.seek(c*512+96); print(struct.unpack("<I",f.read(4))[0])' "$T/fs2")
-changed "metadata free" "has metadata free" group 0 $((free_at + 4)) ff
+changed "metadata free" "marks metadata as free" group 0 $((free_at + 4)) ff
 cp "$T/fs2" "$T/fs3"; ffs sums "$T/fs3"; ffs group "$T/fs3" 0 140 55
 fs_damaged ufs "wrong check hash" "$T/fs3" "$T/free"
 kept "wrong check hash" "checksum is wrong" "$T/fs3"

@@ -45,7 +45,7 @@ settled "session has ended name=web.ndz"
 check "its history" grep -q "^web.ndz  *1  *1 " "$T/report"
 check "sessions are in its state" grep -q "^session " "$T/state/sessions"
 sed -i "s,^uploads.*,uploads $T/outside," "$T/conf"; kill -HUP $MASTER
-settled "are not changed: $T/outside: another folder"; check "another folder to write to is refused while it runs" grep -q "at a restart alone" "$T/master.log"
+settled "are not changed: $T/outside: another folder"; check "another folder to write to is refused while it runs" grep -q "only after a restart" "$T/master.log"
 kill $MASTER; wait $MASTER; check "SIGTERM ends it with 0" [ $? = 0 ]
 chown -R root "$T/state" "$T/uploads"; chmod 755 "$T/uploads"; sed -i "s,^uploads.*,uploads $T/uploads," "$T/conf"
 status 1 on s "$BIN/mfrisbeed" --user nobody -c "$T/conf"; check "a state that it may not write is said" grep -q "state/lock: Permission denied" "$T/stderr"

@@ -399,6 +399,6 @@ main(void)
 	test_rounds();
 	test_source(UINT64_C(1) << 42, "no more than 2^31 blocks");
 	test_source(0, "is empty");
-	test_source(8 * SOURCE_CHUNK_BYTES, "to a group alone");
+	test_source(8 * SOURCE_CHUNK_BYTES, "can only be served to a group");
 	return t_done();
 }

@@ -107,7 +107,7 @@ lost_text(const struct lost *l, char *buf, size_t cap)
 	size_t n = (size_t)snprintf(buf, cap,
 	    "%" PRIu64 " sectors could not be read when the image was made, and are "
 	    "zeros%s:",
-	    l->sectors, l->merged ? ", all of them among" : "");
+	    l->sectors, l->merged ? ", and all of them are among" : "");
 
 	for (size_t i = 0; i < l->nranges && n < cap; i++) {
 		if (cap - n < ROOM_BYTES) {

@@ -58,7 +58,7 @@ int
 seal_check(const struct seal_config *c, bool has_uuid, bool v3, struct err *e)
 {
 	if (v3 && c->encrypt != NULL)
-		return err_set(e, ERR_USAGE, "-3 excludes --encrypt");
+		return err_set(e, ERR_USAGE, "-3 cannot be combined with --encrypt");
 	if (has_uuid && (c->encrypt != NULL || c->sign != NULL))
 		return err_set(e, ERR_USAGE,
 		    "-u cannot be combined with --sign or --encrypt: these need a new "

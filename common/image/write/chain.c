@@ -48,7 +48,7 @@ cannot_tell(const struct sectors *delta, const struct sectors *below,
 {
 	char text[512];
 
-	snprintf(text, sizeof text, "%s does not tell whether it is a delta of %s",
+	snprintf(text, sizeof text, "%s does not say whether it is a delta of %s",
 	    sectors_name(delta), sectors_name(below));
 	if (warn == NULL)
 		return err_set(e, ERR_REFUSED, "%s", text);

@@ -31,8 +31,8 @@ maker_check(const struct maker_choice *c, struct err *e)
 		return err_set(e, ERR_USAGE,
 		    "-3 cannot be combined with -5 or -u: version 3 has no UUID");
 	if (c->v3 && c->codec.codec->id != CODEC_DEFLATE)
-		return err_set(
-		    e, ERR_USAGE, "-3 excludes --codec=%s", c->codec.codec->name);
+		return err_set(e, ERR_USAGE, "-3 cannot be combined with --codec=%s",
+		    c->codec.codec->name);
 	return seal_check(&c->seal, c->has_uuid, c->v3, e);
 }
 
