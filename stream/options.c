@@ -50,7 +50,7 @@ static const struct cli_opt own_opts[] = {
 	    AT(size_bytes), 1, INT64_MAX, NULL },
 	{ OPT_CACHE, "cache", "SIZE", "memory for decoded data (64M)", CLI_SIZE,
 	    AT(cache_bytes), EXPORT_CACHE_BYTES_MIN, INT64_MAX, NULL },
-	FLAG('q', "quiet", "print nothing except errors", quiet),
+	FLAG('q', "quiet", "print only warnings and errors", quiet),
 	FLAG(OPT_JSON, "json", "print JSON", json),
 	{ 0 },
 };
