@@ -52,7 +52,7 @@ else
 LIBS    += -lzstd
 endif
 
-PROGRAMS := imagezip imageunzip imagedump imagehash imagedelta imagerezip imagekey frisbeed frisbee emustore dolly mfrisbeed streamdisk dmextract dmmerge dsync
+PROGRAMS := imagezip imageunzip imagedump imagehash imagedelta imagerezip imagekey frisbeed frisbee emustore dolly mfrisbeed streamdisk streamswitch dmextract dmmerge dsync
 # Rooms: the folders at the top are programs, those below them libraries; fsmods is all
 # library.  Every library is in one archive, so tests use them without a command line.
 ROOMS   := common fsmods imagezip imageunzip frisbee frisbeed emustore dolly mfrisbeed stream dsync
@@ -85,6 +85,8 @@ $(BIN)/$(1): $(patsubst %.c,$(B)/%.o,$(call PROG_SRC,$(1))) $(LIB)
 endef
 $(foreach p,$(PROGRAMS),$(eval $(call program,$(p))))
 
+# Its memory is locked, so it is linked with what it needs alone.
+$(BIN)/streamswitch: LDFLAGS += -Wl,--as-needed
 # nbdkit finds one name in it.
 $(LIBDIR)/nbdkit-ndz-plugin.so: $(PLUGIN_SRC:%.c=$(B)/%.o) stream/plugin/plugin.syms $(LIB)
 	@mkdir -p $(@D)
@@ -260,7 +262,7 @@ fuzz-long:
 fuzz-run: $(FUZZ:%=$(B)/tests/fuzz/%)
 	@tests/fuzz/guided $(B)/tests/fuzz $(EACH) $(FUZZ)
 # What administrators run, since it writes disks or serves them, goes to sbin; the rest to bin.
-ADMIN   := imagezip imageunzip frisbee frisbeed mfrisbeed dmextract dmmerge dsync
+ADMIN   := imagezip imageunzip frisbee frisbeed mfrisbeed streamswitch dmextract dmmerge dsync
 USERS   := $(filter-out $(ADMIN),$(PROGRAMS))
 DOCS    := LICENSE README.md SECURITY.md $(wildcard docs/*.md docs/examples/*)
 DOCDIR  := share/doc/frisbee-suite

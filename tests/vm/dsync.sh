@@ -8,15 +8,8 @@ mkdir -p "$root"/{bin,sbin,dev,proc,sys,lib}
 printf '%s\n' drivers/md/dm-era.ko drivers/md/dm-thin-pool.ko drivers/block/virtio_blk.ko drivers/virtio fs/ext4 \
     crypto/crc32c_generic.ko > "$T/modules"
 "$TOP/netboot/copy-modules" "$NETBOOT/kernel" "$root" < "$T/modules" || fail "modules"
-with_libraries() {	# PROGRAM: and what it is linked with
-	local lib
-	cp -L "$1" "$root/bin/$(basename "$1")"; strip "$root/bin/$(basename "$1")"
-	ldd "$1" | awk '$2 == "=>" { print $3 } $1 ~ /^\// { print $1 }' | while read -r lib; do
-		mkdir -p "$root$(dirname "$lib")"; cp -Lu "$lib" "$root$lib"
-	done
-}
 for p in "$BIN/dmextract" "$BIN/dmmerge" "$(command -v dmsetup)" "$(command -v era_invalidate)" "$(command -v thin_delta)" "$(command -v busybox)"; do
-	with_libraries "$p"
+	vm_program "$root" "$p"
 done
 sed "s/\${ROUNDS:-10}/${ROUNDS:-10}/; s/\$ROUNDS rounds/${ROUNDS:-10} rounds/" "$(dirname "$0")/dsync_guest" > "$root/init"; chmod 755 "$root/init"
 (cd "$root" && find . -mindepth 1 | cpio --quiet -o -H newc -R 0:0) > "$T/initrd" || fail "cpio"

@@ -3,6 +3,7 @@
 # is touched, and whatever happens, nothing is left running.
 #	vm_start NAME QEMU-OPTIONS...	its console goes to build/vm/NAME.log
 #	vm_sees NAME SECONDS PATTERN	wait until the console shows it
+#	vm_program FOLDER PROGRAM	for a ramdisk or a disk
 #	vm_types NAME TEXT		into its console
 #	vm_ends NAME SECONDS		wait until it is switched off
 # VM_ACCEL=kvm or tcg says how to run them; without it KVM is taken where it works.
@@ -73,6 +74,14 @@ vm_tap() {	# NAME
 	ip link set "$1" master lan0 up
 }
 
+vm_program() {	# FOLDER PROGRAM: into its bin/, with what it is linked with
+	local lib
+	mkdir -p "$1/bin"
+	cp -L "$2" "$1/bin/$(basename "$2")"; strip "$1/bin/$(basename "$2")"
+	ldd "$2" | awk '$2 == "=>" { print $3 } $1 ~ /^\// { print $1 }' | while read -r lib; do
+		mkdir -p "$1$(dirname "$lib")"; cp -Lu "$lib" "$1$lib"
+	done
+}
 vm_start() {	# NAME QEMU-OPTIONS...
 	local name=$1 keys=$T/$1.keys fd; shift
 	[ -e "$keys" ] || mkfifo "$keys"

@@ -1,0 +1,362 @@
+/* switch.c: makes a device of the device mapper, with its partitions, and exchanges the table
+ * under a mounted filesystem.  streamswitch calls this, in its one thread. */
+#include "stream/switch/switch.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/nbd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/disk/ptable.h"
+#include "stream/switch/block.h"
+#include "stream/switch/devmap.h"
+
+#ifndef PR_SET_IO_FLUSHER
+#define PR_SET_IO_FLUSHER 57 /* linux/prctl.h, since Linux 5.6 */
+#endif
+
+/* Names. */
+
+static int
+check_name(const char *name, struct err *e)
+{
+	if (strlen(name) > SWITCH_NAME_MAX)
+		return err_set(e, ERR_USAGE, "%s: has more than %d characters", name,
+		    SWITCH_NAME_MAX);
+	return 0;
+}
+
+static void
+part_name(char out[DEVMAP_NAME_CAP], const char *name, unsigned number)
+{
+	size_t n = strlen(name);
+	bool digit = n > 0 && name[n - 1] >= '0' && name[n - 1] <= '9';
+
+	snprintf(out, DEVMAP_NAME_CAP, "%s%s%u", name, digit ? "p" : "", number);
+}
+
+static void
+node_path(char out[PATH_MAX], const char *name)
+{
+	snprintf(out, PATH_MAX, "/dev/mapper/%s", name);
+}
+
+/* /dev/mapper/NAME, as udev would make it; where udev runs it makes the same. */
+static int
+link_node(const char *name, dev_t number, struct err *e)
+{
+	char path[PATH_MAX], to[32];
+
+	node_path(path, name);
+	snprintf(to, sizeof to, "../dm-%u", minor(number));
+	if (symlink(to, path) != 0 && errno != EEXIST)
+		return err_os(e, "%s", path);
+	return 0;
+}
+
+/* Making and removing. */
+
+static int
+remove_one(int fd, const char *name, struct err *e)
+{
+	char path[PATH_MAX];
+
+	if (devmap_remove(fd, name, e) != 0)
+		return -1;
+	node_path(path, name);
+	unlink(path);
+	return 0;
+}
+
+static int
+fill_new(int fd, const char *name, dev_t number, const struct linear *t, struct err *e)
+{
+	if (devmap_load(fd, name, t, e) != 0 || devmap_resume(fd, name, e) != 0)
+		return -1;
+	return link_node(name, number, e);
+}
+
+static int
+make_one(int fd, const char *name, const char *uuid, const struct linear *t, dev_t *number,
+    struct err *e)
+{
+	struct err ignored;
+
+	if (devmap_create(fd, name, uuid, number, e) != 0)
+		return -1;
+	if (fill_new(fd, name, *number, t, e) == 0)
+		return 0;
+	remove_one(fd, name, &ignored);
+	return -1;
+}
+
+static int
+make_part(int fd, const char *name, dev_t onto, const struct partition *p, struct err *e)
+{
+	struct linear t = { .sectors = p->sectors.len, .first = p->sectors.off, .onto = onto };
+	char own[DEVMAP_NAME_CAP], uuid[DEVMAP_UUID_CAP];
+	dev_t number;
+
+	part_name(own, name, p->number);
+	snprintf(uuid, sizeof uuid, "part%u-frisbee-%s", p->number, name);
+	return make_one(fd, own, uuid, &t, &number, e);
+}
+
+static int
+read_table(struct ptable *t, const char *name, struct err *e)
+{
+	char path[PATH_MAX];
+	struct disk *d;
+	struct err ignored; /* it is only read */
+
+	node_path(path, name);
+	if (disk_open(&d, path, DISK_READ, e) != 0)
+		return -1;
+	int rc = ptable_read(t, d, e);
+	disk_close(d, &ignored);
+	return rc;
+}
+
+static int
+make_parts(int fd, const char *name, dev_t onto, unsigned *made, struct err *e)
+{
+	struct ptable t;
+	int rc = 0;
+
+	if (read_table(&t, name, e) != 0)
+		return -1;
+	for (unsigned i = 0; i < t.nparts && rc == 0; i++)
+		rc = make_part(fd, name, onto, &t.parts[i], e);
+	*made = t.nparts;
+	ptable_free(&t);
+	return rc;
+}
+
+/* Remove the partitions of NAME that are there.  The first error counts, and the others are
+ * removed. */
+static int
+remove_parts(int fd, const char *name, struct err *e)
+{
+	char own[DEVMAP_NAME_CAP];
+	struct linear t;
+	struct err why;
+	int rc = 0;
+
+	for (unsigned i = 1; i <= PTABLE_PARTS_MAX; i++) {
+		part_name(own, name, i);
+		if (devmap_table(fd, own, &t, NULL, &why) != 0 && why.kind == ERR_ABSENT)
+			continue;
+		if (remove_one(fd, own, &why) != 0 && rc == 0) {
+			*e = why;
+			rc = -1;
+		}
+	}
+	return rc;
+}
+
+static int
+remove_all(int fd, const char *name, struct err *e)
+{
+	if (remove_parts(fd, name, e) != 0)
+		return -1;
+	return remove_one(fd, name, e);
+}
+
+static int
+make(int fd, const char *name, const struct block *b, bool parts, unsigned *made, struct err *e)
+{
+	struct linear t = { .sectors = b->sectors, .onto = b->number };
+	char uuid[DEVMAP_UUID_CAP];
+	struct err ignored;
+	dev_t number;
+
+	*made = 0;
+	snprintf(uuid, sizeof uuid, "frisbee-%s", name);
+	if (make_one(fd, name, uuid, &t, &number, e) != 0)
+		return -1;
+	if (!parts || make_parts(fd, name, number, made, e) == 0)
+		return 0;
+	remove_all(fd, name, &ignored);
+	return -1;
+}
+
+int
+switch_make(const char *name, const char *device, bool parts, unsigned *made, struct err *e)
+{
+	struct block b;
+	int rc = -1;
+
+	if (check_name(name, e) != 0 || block_open(&b, device, e) != 0)
+		return -1;
+	int fd = devmap_open(e);
+	if (fd >= 0) {
+		rc = make(fd, name, &b, parts, made, e);
+		close(fd);
+	}
+	block_close(&b);
+	return rc;
+}
+
+int
+switch_remove(const char *name, struct err *e)
+{
+	if (check_name(name, e) != 0)
+		return -1;
+	int fd = devmap_open(e);
+	if (fd < 0)
+		return -1;
+	int rc = remove_all(fd, name, e);
+	close(fd);
+	return rc;
+}
+
+/* Moving. */
+
+struct mover {
+	const struct switch_move *m;
+	int fd;              /* of the device mapper */
+	struct block to, nbd; /* nbd.fd is -1 when none is to be disconnected */
+	struct linear table; /* of NAME, before */
+	int sector_bytes;    /* of NAME */
+};
+
+static void
+mover_close(struct mover *v)
+{
+	block_close(&v->to);
+	block_close(&v->nbd);
+	if (v->fd >= 0)
+		close(v->fd);
+}
+
+static int
+sector_bytes_of(const char *name, int *bytes, struct err *e)
+{
+	char path[PATH_MAX];
+	struct block b;
+
+	node_path(path, name);
+	if (block_open(&b, path, e) != 0)
+		return -1;
+	*bytes = b.sector_bytes;
+	block_close(&b);
+	return 0;
+}
+
+static int
+mover_open(struct mover *v, const struct switch_move *m, struct err *e)
+{
+	*v = (struct mover){ .m = m, .fd = -1, .to.fd = -1, .nbd.fd = -1 };
+	if (check_name(m->name, e) != 0)
+		return -1;
+	v->fd = devmap_open(e);
+	if (v->fd >= 0 && devmap_table(v->fd, m->name, &v->table, NULL, e) == 0 &&
+	    sector_bytes_of(m->name, &v->sector_bytes, e) == 0 &&
+	    block_open(&v->to, m->device, e) == 0 &&
+	    (m->nbd == NULL || block_open(&v->nbd, m->nbd, e) == 0))
+		return 0;
+	mover_close(v);
+	return -1;
+}
+
+static int
+check_fits(const struct mover *v, struct err *e)
+{
+	const struct switch_move *m = v->m;
+
+	if (v->to.sectors < v->table.sectors)
+		return err_set(e, ERR_REFUSED,
+		    "%s: has %" PRIu64 " sectors, fewer than the %" PRIu64 " of /dev/mapper/%s",
+		    m->device, v->to.sectors, v->table.sectors, m->name);
+	if (v->to.sector_bytes > v->sector_bytes)
+		return err_set(e, ERR_REFUSED,
+		    "%s: has sectors of %d bytes, larger than those of /dev/mapper/%s (%d)",
+		    m->device, v->to.sector_bytes, m->name, v->sector_bytes);
+	return 0;
+}
+
+/* From here on the process needs no page that is not in memory, and the kernel does not make it
+ * wait for room in memory that would have to be written to the root filesystem first. */
+static int
+lock_memory(struct err *e)
+{
+	if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
+		return err_os(e, "the memory of the process cannot be locked");
+	if (prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0) != 0 && errno != EINVAL)
+		return err_os(e, "the process cannot be made one that writes memory back");
+	return 0;
+}
+
+/* The new device is flushed, so that what was written to it in other ways is on its medium. */
+static int
+exchange(struct mover *v, struct switch_moved *r, struct err *e)
+{
+	struct linear t = { .sectors = v->table.sectors, .onto = v->to.number };
+
+	if (devmap_load(v->fd, v->m->name, &t, e) != 0)
+		return -1;
+	if (fsync(v->to.fd) != 0) {
+		err_os(e, "%s", v->m->device);
+		devmap_unload(v->fd, v->m->name);
+		return -1;
+	}
+	uint64_t began = clock_us();
+	if (devmap_resume(v->fd, v->m->name, e) != 0) {
+		devmap_unload(v->fd, v->m->name);
+		return -1;
+	}
+	r->pause_us = clock_us() - began;
+	r->moved = true;
+	return 0;
+}
+
+/* The kernel has answered the last request to the NBD device, or it would not have exchanged the
+ * table. */
+static int
+disconnect(struct mover *v, struct switch_moved *r, struct err *e)
+{
+	if (v->nbd.fd < 0)
+		return 0;
+	if (ioctl(v->nbd.fd, NBD_DISCONNECT) != 0)
+		return err_os(e, "%s: cannot be disconnected", v->m->nbd);
+	ioctl(v->nbd.fd, NBD_CLEAR_SOCK);
+	r->disconnected = true;
+	return 0;
+}
+
+int
+switch_move(const struct switch_move *m, struct switch_moved *r, struct err *e)
+{
+	struct mover v;
+
+	*r = (struct switch_moved){ .moved = false };
+	if (mover_open(&v, m, e) != 0)
+		return -1;
+	int rc = -1;
+	if (check_fits(&v, e) == 0 && lock_memory(e) == 0 && exchange(&v, r, e) == 0)
+		rc = disconnect(&v, r, e);
+	mover_close(&v);
+	return rc;
+}
+
+int
+switch_below(const char *name, char buf[BLOCK_NAME_CAP], struct err *e)
+{
+	struct linear t;
+	int fd = devmap_open(e);
+
+	if (fd < 0)
+		return -1;
+	int rc = devmap_table(fd, name, &t, NULL, e);
+	close(fd);
+	return rc == 0 ? block_name(t.onto, buf, e) : -1;
+}

@@ -1,0 +1,103 @@
+/* whole.c: reads the status of the disk that the plugin fills.  streamswitch calls this, in its
+ * one thread. */
+#include "stream/switch/whole.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/cancel.h"
+
+enum {
+	DOCUMENT_BYTES = 4096, /* several times a document */
+	ANSWER_S = 10,         /* after which a plugin that does not answer counts as ended */
+};
+
+int
+whole_read(const char *document)
+{
+	static const char member[] = "\"complete\"";
+	const char *p = strstr(document, member);
+
+	if (p == NULL)
+		return -1;
+	p += strlen(member);
+	p += strspn(p, ": \t\n");
+	return strncmp(p, "true", 4) == 0 ? 1 : strncmp(p, "false", 5) == 0 ? 0 : -1;
+}
+
+static int
+open_socket(const char *path, struct err *e)
+{
+	const struct timeval most = { .tv_sec = ANSWER_S };
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+
+	if (strlen(path) >= sizeof a.sun_path)
+		return err_set(e, ERR_USAGE, "%s: is too long for a socket", path);
+	strcpy(a.sun_path, path);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return err_os(e, "a socket");
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
+	if (connect(fd, (const struct sockaddr *)&a, sizeof a) == 0)
+		return fd;
+	err_os(e, "%s", path);
+	if (e->os == ENOENT || e->os == ECONNREFUSED)
+		e->kind = ERR_ABSENT;
+	close(fd);
+	return -1;
+}
+
+/* Read until the other side closes the connection. */
+static int
+read_document(int fd, char out[DOCUMENT_BYTES], const char *path, struct err *e)
+{
+	size_t len = 0;
+	ssize_t n = 1;
+
+	while (n > 0 && len < DOCUMENT_BYTES - 1) {
+		n = recv(fd, out + len, DOCUMENT_BYTES - 1 - len, 0);
+		if (n < 0 && errno != EINTR)
+			return err_os(e, "%s", path);
+		len += n > 0 ? (size_t)n : 0;
+	}
+	out[len] = '\0';
+	return 0;
+}
+
+int
+whole_ask(const char *path, bool *whole, struct err *e)
+{
+	char document[DOCUMENT_BYTES];
+	int fd = open_socket(path, e);
+
+	if (fd < 0)
+		return -1;
+	int rc = read_document(fd, document, path, e);
+	close(fd);
+	if (rc != 0)
+		return -1;
+	int answer = whole_read(document);
+	*whole = answer == 1;
+	return answer >= 0 ? 0
+	                   : err_set(e, ERR_FORMAT, "%s: the answer is no status of a disk", path);
+}
+
+int
+whole_wait(const char *path, struct err *e)
+{
+	bool whole = false;
+
+	while (whole_ask(path, &whole, e) == 0) {
+		if (whole)
+			return 0;
+		nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
+		if (cancel_check(e) != 0)
+			return -1;
+	}
+	return -1;
+}

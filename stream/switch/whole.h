@@ -1,0 +1,18 @@
+/* whole.h: asks nbdkit-ndz-plugin whether the disk that it fills is whole. */
+#ifndef STREAM_SWITCH_WHOLE_H
+#define STREAM_SWITCH_WHOLE_H
+
+#include <stdbool.h>
+
+#include "common/base/err.h"
+
+/* Ask at the socket of the plugin's parameter status=SOCKET, whose answer is described in
+ * nbdkit-ndz-plugin(1).  ERR_ABSENT: nobody answers there; ERR_USAGE: the path is too long;
+ * ERR_FORMAT: the answer does not say it; ERR_IO. */
+int whole_ask(const char *socket, bool *whole, struct err *);
+/* Ask each second until the disk is whole.  Errors of whole_ask(); ERR_CANCELLED. */
+int whole_wait(const char *socket, struct err *);
+/* What a status document says: 1: the disk is whole; 0: it is not; -1: neither. */
+int whole_read(const char *document);
+
+#endif /* STREAM_SWITCH_WHOLE_H */
