@@ -85,6 +85,8 @@ $(BIN)/$(1): $(patsubst %.c,$(B)/%.o,$(call PROG_SRC,$(1))) $(LIB)
 endef
 $(foreach p,$(PROGRAMS),$(eval $(call program,$(p))))
 
+# It has that list in itself.
+$(B)/stream/boot/drivers.o: netboot/modules
 # Its memory is locked, so it is linked with what it needs alone.
 $(BIN)/streamswitch: LDFLAGS += -Wl,--as-needed
 # nbdkit finds one name in it.

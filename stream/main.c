@@ -12,6 +12,8 @@
 #include "common/base/say.h"
 #include "common/disk/ptable.h"
 #include "stream/attach/attach.h"
+#include "stream/boot/boot.h"
+#include "stream/boot/start.h"
 #include "stream/export/export.h"
 #include "stream/options.h"
 #include "stream/report.h"
@@ -168,14 +170,60 @@ attach(const struct opts *o, const char *target, struct err *e)
 	return stay_attached(o, &c, e);
 }
 
+/* bootimage SOURCE FOLDER: what a machine is started from whose disk streams. */
+static int
+make_boot_image(const struct opts *o, const char *folder, struct err *e)
+{
+	struct err ignored; /* the image is only read */
+	struct boot_made made;
+	struct disk *d;
+	struct look k;
+
+	if (look_begin(&k, o, e) != 0)
+		return -1;
+	int rc = export_as_disk(&d, k.export, e);
+	if (rc == 0) {
+		struct boot_config c = { .image = d,
+			.table = &k.table,
+			.drivers = o->drivers,
+			.programs = o->programs,
+			.folder = folder };
+		rc = boot_make(&c, &made, e);
+		disk_close(d, &ignored);
+	}
+	if (rc == 0)
+		rc = report_boot(o, &made, folder, e);
+	look_end(&k);
+	return rc;
+}
+
+/* boot FOLDER: start what bootimage has made. */
+static int
+start_boot_image(const struct opts *o, char **operands, int n, struct err *e)
+{
+	if (n != 1)
+		return err_misuse(e, "boot needs a folder that bootimage has made");
+	return boot_start(operands[0], o->append, e);
+}
+
 static int
 act(void *opts, char **operands, int n, struct err *e)
 {
 	struct opts *o = opts;
 	struct sources_config *s = &o->sources;
+	bool boot = n > 0 && strcmp(operands[0], "bootimage") == 0;
 
+	if (n > 0 && strcmp(operands[0], "boot") == 0)
+		return start_boot_image(o, operands + 1, n - 1, e);
+	if (boot)
+		operands++, n--;
+	if (boot && n != 2)
+		return err_misuse(e, "bootimage needs an image and a folder");
 	if (n < 1 || n > 2)
 		return err_misuse(e, "an image is needed");
+	if (o->append != NULL || (!boot && (o->drivers != NULL || o->programs != NULL)))
+		return err_set(e, ERR_USAGE,
+		    "--append is for boot, --drivers and --programs are for bootimage");
 	if (s->n == SOURCES_MAX)
 		return err_set(e, ERR_USAGE, "there are more than %d sources", SOURCES_MAX);
 	memmove(s->places + 1, s->places, s->n * sizeof *s->places);
@@ -183,7 +231,9 @@ act(void *opts, char **operands, int n, struct err *e)
 	s->n++;
 	if (sources_check(s, e) != 0)
 		return -1;
-	return n == 1 ? list(o, e) : attach(o, operands[1], e);
+	return boot     ? make_boot_image(o, operands[1], e)
+	       : n == 1 ? list(o, e)
+	                : attach(o, operands[1], e);
 }
 
 int

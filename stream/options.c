@@ -10,7 +10,7 @@
 #include "stream/export/export.h"
 
 /* Long-only options from 300 on. */
-enum { OPT_RO = 300, OPT_SOURCE, OPT_DELTA, OPT_STORE, OPT_WORK, OPT_FILE, OPT_SIZE, OPT_CACHE, OPT_JSON };
+enum { OPT_RO = 300, OPT_SOURCE, OPT_DELTA, OPT_STORE, OPT_WORK, OPT_FILE, OPT_SIZE, OPT_CACHE, OPT_DRIVERS, OPT_PROGRAMS, OPT_APPEND, OPT_JSON };
 
 #define AT(field) offsetof(struct opts, field)
 
@@ -50,6 +50,12 @@ static const struct cli_opt own_opts[] = {
 	    AT(size_bytes), 1, INT64_MAX, NULL },
 	{ OPT_CACHE, "cache", "SIZE", "memory for decoded data (64M)", CLI_SIZE,
 	    AT(cache_bytes), EXPORT_CACHE_BYTES_MIN, INT64_MAX, NULL },
+	{ OPT_DRIVERS, "drivers", "LIST", "bootimage: modules by name, with commas (those of the "
+	    "memory-root environment)", CLI_STR, AT(drivers), 0, 0, NULL },
+	{ OPT_PROGRAMS, "programs", "FILE", "bootimage: an archive that is appended to the ramdisk",
+	    CLI_STR, AT(programs), 0, 0, NULL },
+	{ OPT_APPEND, "append", "WORDS", "boot: for the command line of the kernel", CLI_STR,
+	    AT(append), 0, 0, NULL },
 	FLAG('q', "quiet", "print only warnings and errors", quiet),
 	FLAG(OPT_JSON, "json", "print JSON", json),
 	{ 0 },
@@ -57,7 +63,7 @@ static const struct cli_opt own_opts[] = {
 
 const struct cli_program streamdisk_program = {
 	.name = "streamdisk",
-	.synopsis = "[options] source [folder|file|/dev/nbdN]",
+	.synopsis = "[options] [bootimage] source [folder|file|/dev/nbdN]",
 	.about = "Read an image as a disk without installing it: list its partitions, "
 	         "mount one of\n"
 		 "them, or attach the disk.  Only the data that is read is fetched and "
@@ -73,6 +79,7 @@ const struct cli_program streamdisk_program = {
 	    "  streamdisk --ro -p 2 nbd://host/ /mnt  what another NBD server exports\n"
 	    "  streamdisk --ro -p 2 frisbee://239.192.1.1:5000 /mnt   while a session "
 	    "sends it\n"
+	    "  streamdisk bootimage disk.ndz dir      its kernel, and a ramdisk to stream with\n"
 	    "  streamdisk --ro -p 2 --source https://b/disk.ndz https://a/disk.ndz "
 	    "/mnt\n",
 	.tables = { { own_opts, 0, NULL }, { proof_opts, AT(keys), "Proof" } },

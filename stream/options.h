@@ -15,6 +15,9 @@ struct opts {
 	uint64_t partition; /* 0: the whole disk */
 	uint64_t size_bytes, cache_bytes; /* 0: not given */
 	const char *mount_options; /* of mount(8); NULL: none */
+	/* bootimage: as in boot.h; NULL: not given */
+	const char *drivers, *programs;
+	const char *append; /* boot: words for the kernel; NULL: none */
 	bool read_only, file, quiet, json;
 };
 

@@ -85,3 +85,29 @@ report_attached(const struct opts *o, const char *where, struct err *e)
 		    o->sources.places[0], where);
 	return 0;
 }
+
+int
+report_boot(
+    const struct opts *o, const struct boot_made *m, const char *folder, struct err *e)
+{
+	char bytes[32];
+
+	if (o->json) {
+		struct json *j = json_new();
+		if (j == NULL)
+			return err_nomem(e, "the report");
+		json_object(j, NULL);
+		json_string(j, "image", o->sources.places[0]);
+		json_string(j, "kernel", m->version);
+		json_uint(j, "root_partition", m->partition);
+		json_uint(j, "modules", m->modules);
+		json_uint(j, "ramdisk_bytes", m->ramdisk_bytes);
+		json_end(j);
+		return json_show(j, e);
+	}
+	if (!o->quiet)
+		say(stderr, "streamdisk: kernel %s, a ramdisk with %zu modules, %s, in %s\n",
+		    m->version, m->modules,
+		    human_bytes(m->ramdisk_bytes, bytes, sizeof bytes), folder);
+	return 0;
+}

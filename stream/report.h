@@ -3,6 +3,7 @@
 #define STREAM_REPORT_H
 
 #include "common/disk/ptable.h"
+#include "stream/boot/boot.h"
 #include "stream/export/export.h"
 #include "stream/options.h"
 
@@ -11,5 +12,8 @@ int report_disk(const struct opts *, struct export *, const struct ptable *, str
 /* Report that the image is attached at `where`, and stays so until a signal comes.  Errors as
  * report_disk(). */
 int report_attached(const struct opts *, const char *where, struct err *);
+/* Report what bootimage has made in this folder.  Errors as report_disk(). */
+int report_boot(
+    const struct opts *, const struct boot_made *, const char *folder, struct err *);
 
 #endif /* STREAM_REPORT_H */

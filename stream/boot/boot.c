@@ -1,0 +1,401 @@
+/* boot.c: takes the kernel and its modules out of an image.  streamdisk calls this, in the first
+ * thread. */
+#include "stream/boot/boot.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/disk/output.h"
+#include "stream/boot/cpio.h"
+#include "stream/boot/drivers.h"
+#include "stream/boot/modules.h"
+#include "stream/boot/tree.h"
+
+enum {
+	PATH_CAP = 512,
+	/* More than any of these has: a kernel 20 MB, a module 40 MB, a list 5 MB. */
+	KERNEL_BYTES_MAX = 256 << 20,
+	FILE_BYTES_MAX = 64 << 20,
+	ARCHIVE_BYTES_MAX = 512 << 20,
+};
+
+static const char modules_folder[] = "lib/modules";
+
+/* Where the kernel and its modules are. */
+struct kernel {
+	struct tree *root; /* has the modules */
+	struct tree *boot; /* has the kernel: root, or another partition; owned where it is another */
+	char path[PATH_CAP]; /* of the kernel in `boot` */
+	char version[BOOT_VERSION_CAP];
+	unsigned partition; /* of `root` */
+};
+
+static void
+kernel_close(struct kernel *k)
+{
+	if (k->boot != k->root)
+		tree_close(k->boot);
+	tree_close(k->root);
+	k->root = k->boot = NULL;
+}
+
+/* Finding. */
+
+/* The newest version in a folder of modules of which this tree has the kernel. */
+struct search {
+	struct tree *boot;
+	const char *const *patterns;
+	struct kernel *found;
+};
+
+/* In the root filesystem, and in one that is mounted at /boot. */
+static const char *const in_root[] = { "boot/vmlinuz-%s", "lib/modules/%s/vmlinuz", NULL };
+static const char *const in_boot[] = { "vmlinuz-%s", NULL };
+
+static void
+put_version(char out[PATH_CAP], const char *pattern, const char *version)
+{
+	const char *at = strstr(pattern, "%s");
+
+	snprintf(out, PATH_CAP, "%.*s%s%s", (int)(at - pattern), pattern, version, at + 2);
+}
+
+static bool
+look_at_version(void *arg, const char *version)
+{
+	struct search *s = arg;
+	char path[PATH_CAP];
+
+	if (strlen(version) >= BOOT_VERSION_CAP || strverscmp(version, s->found->version) <= 0)
+		return true;
+	for (size_t i = 0; s->patterns[i] != NULL; i++) {
+		put_version(path, s->patterns[i], version);
+		if (!tree_has(s->boot, path))
+			continue;
+		snprintf(s->found->version, BOOT_VERSION_CAP, "%s", version);
+		snprintf(s->found->path, PATH_CAP, "%s", path);
+		break;
+	}
+	return true;
+}
+
+static int
+search_versions(struct kernel *k, struct tree *boot, const char *const *patterns, struct err *e)
+{
+	struct search s = { boot, patterns, k };
+
+	return tree_list(k->root, modules_folder, look_at_version, &s, e);
+}
+
+/* Open the filesystem of the first partition that has modules, as k->root. */
+static int
+find_root(struct kernel *k, const struct boot_config *c, struct err *e)
+{
+	struct err why;
+
+	for (unsigned i = 0; i < c->table->nparts; i++) {
+		const struct partition *p = &c->table->parts[i];
+		if (tree_open(&k->root, c->image, p->sectors, &why) != 0)
+			continue;
+		k->partition = p->number;
+		if (tree_has(k->root, modules_folder))
+			return 0;
+		tree_close(k->root);
+		k->root = NULL;
+	}
+	return err_set(e, ERR_UNSUPPORTED,
+	    "%s: has no ext2, ext3 or ext4 filesystem with the modules of a kernel",
+	    disk_name(c->image));
+}
+
+/* Look for the kernel in partitions other than that of the root filesystem. */
+static int
+search_others(struct kernel *k, const struct boot_config *c, struct err *e)
+{
+	struct err why;
+
+	for (unsigned i = 0; i < c->table->nparts && k->boot == NULL; i++) {
+		const struct partition *p = &c->table->parts[i];
+		struct tree *other;
+		if (p->number == k->partition ||
+		    tree_open(&other, c->image, p->sectors, &why) != 0)
+			continue;
+		if (search_versions(k, other, in_boot, e) != 0) {
+			tree_close(other);
+			return -1;
+		}
+		if (k->version[0] != '\0')
+			k->boot = other;
+		else
+			tree_close(other);
+	}
+	return 0;
+}
+
+static int
+find_kernel(struct kernel *k, const struct boot_config *c, struct err *e)
+{
+	if (find_root(k, c, e) != 0 || search_versions(k, k->root, in_root, e) != 0)
+		return -1;
+	if (k->version[0] != '\0') {
+		k->boot = k->root;
+		return 0;
+	}
+	if (search_others(k, c, e) != 0)
+		return -1;
+	if (k->boot != NULL)
+		return 0;
+	return err_set(e, ERR_UNSUPPORTED, "%s: has modules, but no kernel that they belong to",
+	    disk_name(c->image));
+}
+
+/* Writing. */
+
+static int
+write_file(const struct boot_config *c, const char *name, const struct buf parts[], size_t n,
+    struct err *e)
+{
+	struct output_kind any = { .name = "a file of bootimage" };
+	char path[PATH_MAX];
+	struct output out;
+
+	snprintf(path, sizeof path, "%.4000s/%s", c->folder, name);
+	if (output_open(&out, path, &any, true, e) != 0)
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		if (output_write(&out, parts[i].base, parts[i].len, e) != 0) {
+			output_abort(&out);
+			return -1;
+		}
+	return output_commit(&out, false, e);
+}
+
+static int
+write_kernel(const struct kernel *k, const struct boot_config *c, struct err *e)
+{
+	struct buf b = { 0 };
+	int rc = tree_read(k->boot, k->path, KERNEL_BYTES_MAX, &b, e);
+
+	if (rc == 0)
+		rc = write_file(c, "vmlinuz", &b, 1, e);
+	buf_free(&b);
+	return rc;
+}
+
+/* Copy a file of the kernel's folder of modules into the archive. */
+static int
+copy_module_file(const struct kernel *k, struct cpio *to, const char *name, struct err *e)
+{
+	char path[PATH_CAP];
+	struct buf b = { 0 };
+
+	snprintf(path, sizeof path, "%s/%s/%.300s", modules_folder, k->version, name);
+	int rc = tree_read(k->root, path, FILE_BYTES_MAX, &b, e);
+	if (rc == 0)
+		cpio_file(to, path, 0644, b.base, b.len);
+	buf_free(&b);
+	return rc;
+}
+
+/* The lists by which modprobe finds modules; a kernel need not have all of them. */
+static int
+copy_lists(const struct kernel *k, struct cpio *to, struct err *e)
+{
+	static const char *const lists[] = { "modules.dep", "modules.alias", "modules.softdep",
+		"modules.symbols", "modules.builtin", "modules.order" };
+
+	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+		if (copy_module_file(k, to, lists[i], e) != 0 && e->kind != ERR_ABSENT)
+			return -1;
+	return 0;
+}
+
+static int
+copy_modules(const struct kernel *k, const struct modules *m, struct cpio *to, struct err *e)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (m->list[i].chosen && copy_module_file(k, to, m->list[i].path, e) != 0)
+			return -1;
+	if (copy_lists(k, to, e) != 0)
+		return -1;
+	cpio_end(to);
+	return buf_ok(&to->out) ? 0 : err_nomem(e, "the ramdisk");
+}
+
+static int
+read_programs(const char *path, struct buf *b, struct err *e)
+{
+	struct err ignored; /* it was only read */
+	struct disk *d;
+
+	if (path == NULL)
+		return 0;
+	if (disk_open(&d, path, DISK_READ, e) != 0)
+		return -1;
+	uint64_t n = disk_size_bytes(d);
+	uint8_t *to = n <= ARCHIVE_BYTES_MAX ? buf_room(b, n) : NULL;
+	int rc = to != NULL ? disk_read(d, to, n, 0, e)
+	                    : err_set(e, ERR_UNSUPPORTED, "%s: is too large for a ramdisk", path);
+	disk_close(d, &ignored);
+	return rc;
+}
+
+static int
+write_ramdisk(const struct kernel *k, const struct boot_config *c, const struct modules *m,
+    struct boot_made *made, struct err *e)
+{
+	struct buf parts[2] = { { 0 }, { 0 } };
+	struct cpio modules = { .next_ino = 1 };
+
+	int rc = copy_modules(k, m, &modules, e);
+	parts[0] = modules.out;
+	if (rc == 0)
+		rc = read_programs(c->programs, &parts[1], e);
+	if (rc == 0)
+		rc = write_file(c, "initrd.img", parts, 2, e);
+	made->modules = modules_chosen(m);
+	made->ramdisk_bytes = parts[0].len + parts[1].len;
+	buf_free(&parts[0]);
+	buf_free(&parts[1]);
+	return rc;
+}
+
+/* Modules. */
+
+static int
+choose(struct modules *m, const struct boot_config *c, struct err *e)
+{
+	if (drivers_need(m, "ext4", e) != 0)
+		return -1;
+	if (c->drivers != NULL)
+		return drivers_listed(m, c->drivers, e);
+	drivers_all(m);
+	return 0;
+}
+
+static int
+read_list(const struct kernel *k, const char *name, struct buf *b, struct err *e)
+{
+	char path[PATH_CAP];
+
+	snprintf(path, sizeof path, "%s/%s/%s", modules_folder, k->version, name);
+	return tree_read(k->root, path, FILE_BYTES_MAX, b, e);
+}
+
+static int
+choose_modules(
+    struct modules *m, const struct kernel *k, const struct boot_config *c, struct err *e)
+{
+	struct buf dep = { 0 }, builtin = { 0 };
+
+	int rc = read_list(k, "modules.dep", &dep, e);
+	if (rc == 0)
+		rc = read_list(k, "modules.builtin", &builtin, e);
+	if (rc == 0)
+		rc = modules_read(m, &dep, &builtin, e);
+	buf_free(&dep);
+	buf_free(&builtin);
+	if (rc != 0)
+		return -1;
+	if (choose(m, c, e) == 0)
+		return 0;
+	modules_free(m);
+	return err_ctx(e, "%s: its kernel %s", disk_name(c->image), k->version);
+}
+
+/* The command line. */
+
+/* If this line of a grub.cfg starts the kernel, return its words, else NULL. */
+static const char *
+words_for(const char *line, const char *version)
+{
+	const char *p = line + strspn(line, " \t");
+	size_t n = strlen(version);
+
+	if (strncmp(p, "linux", 5) != 0)
+		return NULL;
+	p += strcspn(p, " \t");
+	p += strspn(p, " \t");
+	size_t path = strcspn(p, " \t");
+	if (path < n || strncmp(p + path - n, version, n) != 0)
+		return NULL;
+	p += path;
+	return p + strspn(p, " \t");
+}
+
+/* Put the words of the first entry for this kernel into out. */
+static void
+find_words(struct buf *grub, const char *version, char *out, size_t cap)
+{
+	char *rest, *line;
+
+	buf_bytes(grub, "", 1);
+	snprintf(out, cap, "ro");
+	if (!buf_ok(grub))
+		return;
+	line = strtok_r((char *)grub->base, "\n", &rest);
+	for (; line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+		const char *words = words_for(line, version);
+		if (words != NULL) {
+			snprintf(out, cap, "%s", words);
+			return;
+		}
+	}
+}
+
+static int
+write_words(const struct kernel *k, const struct boot_config *c, struct err *e)
+{
+	static const char *const places[] = { "boot/grub/grub.cfg", "grub/grub.cfg",
+		"boot/grub2/grub.cfg", "grub2/grub.cfg" };
+	char words[2048], text[2200];
+	struct buf grub = { 0 };
+	struct err ignored; /* a system without GRUB gets the words that every one needs */
+
+	for (size_t i = 0; i < sizeof places / sizeof *places && grub.len == 0; i++)
+		tree_read(k->boot, places[i], FILE_BYTES_MAX, &grub, &ignored);
+	find_words(&grub, k->version, words, sizeof words);
+	buf_free(&grub);
+	int n = snprintf(text, sizeof text, "%s frisbee.root=%u\n", words, k->partition);
+	struct buf all = { .base = (uint8_t *)text, .len = (size_t)n };
+	return write_file(c, "cmdline", &all, 1, e);
+}
+
+static int
+make(const struct kernel *k, const struct boot_config *c, struct boot_made *made, struct err *e)
+{
+	struct modules m;
+
+	if (choose_modules(&m, k, c, e) != 0)
+		return -1;
+	int rc = mkdir(c->folder, 0777) == 0 || errno == EEXIST ? 0 : err_os(e, "%s", c->folder);
+	if (rc == 0)
+		rc = write_ramdisk(k, c, &m, made, e);
+	if (rc == 0)
+		rc = write_kernel(k, c, e);
+	if (rc == 0)
+		rc = write_words(k, c, e);
+	modules_free(&m);
+	return rc;
+}
+
+int
+boot_make(const struct boot_config *c, struct boot_made *made, struct err *e)
+{
+	struct kernel k = { .root = NULL };
+
+	*made = (struct boot_made){ .modules = 0 };
+	int rc = find_kernel(&k, c, e);
+	if (rc == 0) {
+		snprintf(made->version, sizeof made->version, "%s", k.version);
+		made->partition = k.partition;
+		rc = make(&k, c, made, e);
+	}
+	kernel_close(&k);
+	return rc;
+}

@@ -1,0 +1,42 @@
+/* boot.h: makes what a machine starts an image from while its disk is still empty: the image's own
+ * newest kernel, and a ramdisk with the modules that it needs for that. */
+#ifndef STREAM_BOOT_BOOT_H
+#define STREAM_BOOT_BOOT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/disk/disk.h"
+#include "common/disk/ptable.h"
+
+enum { BOOT_VERSION_CAP = 128 };
+
+struct boot_config {
+	struct disk *image;         /* the disk that the image holds; borrowed */
+	const struct ptable *table; /* of that disk */
+	/* Names of drivers with commas between them; NULL: those of the memory-root environment,
+	 * for any machine. */
+	const char *drivers;
+	/* An archive for the initial ramdisk, that is appended to the modules, with /init and the
+	 * programs; NULL: none. */
+	const char *programs;
+	/* The folder, which is made, for the files vmlinuz, initrd.img and cmdline. */
+	const char *folder;
+};
+
+struct boot_made {
+	char version[BOOT_VERSION_CAP]; /* of the kernel */
+	unsigned partition;             /* the number of the one that has the root filesystem */
+	size_t modules;                 /* how many are in the ramdisk */
+	uint64_t ramdisk_bytes;
+};
+
+/* Make the files.  cmdline has the words that the image's GRUB gives to this kernel ("ro" if it
+ * has none of that), and "frisbee.root=N" with the number of the partition of the root
+ * filesystem.  ERR_UNSUPPORTED: no partition has an ext2, ext3 or ext4 filesystem with a kernel
+ * and its modules, or the kernel lacks a module; ERR_FORMAT: what is there is damaged; ERR_IO;
+ * ERR_NOMEM. */
+int boot_make(const struct boot_config *, struct boot_made *, struct err *);
+
+#endif /* STREAM_BOOT_BOOT_H */

@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# streamdisk bootimage: the kernel and its modules out of an image, on MBR and GPT, with and
+# without a partition for /boot; images that cannot be started so are refused.
+. "$(dirname "$0")/lib.sh"
+requires sfdisk mke2fs cpio python3
+SD=$BIN/streamdisk
+module() { mkdir -p "$T/root/lib/modules/$1/$(dirname "$2")"; echo "module $2 of $1" > "$T/root/lib/modules/$1/$2"; }
+# version VERSION: with the modules that are needed, and a driver for a network and for a disk.
+version() {
+	local v=$1 m
+	mkdir -p "$T/root/boot"
+	for m in drivers/block/nbd drivers/md/dm-mod drivers/net/virtio_net drivers/net/net_failover drivers/ata/ahci fs/ext4/ext4 fs/jbd2/jbd2 sound/pci/noise; do
+		module "$v" kernel/$m.ko
+	done
+	cat > "$T/root/lib/modules/$v/modules.dep" <<- 'I'
+		kernel/drivers/block/nbd.ko:
+		kernel/drivers/md/dm-mod.ko:
+		kernel/drivers/net/virtio_net.ko: kernel/drivers/net/net_failover.ko
+		kernel/drivers/net/net_failover.ko:
+		kernel/drivers/ata/ahci.ko:
+		kernel/fs/ext4/ext4.ko: kernel/fs/jbd2/jbd2.ko
+		kernel/fs/jbd2/jbd2.ko:
+		kernel/sound/pci/noise.ko:
+	I
+	echo "alias pci:v00001AF4 virtio_net" > "$T/root/lib/modules/$v/modules.alias"
+	echo kernel/lib/crc32c_generic.ko > "$T/root/lib/modules/$v/modules.builtin"
+	head -c 300000 /dev/urandom > "$T/root/boot/vmlinuz-$v"
+}
+# disk NAME LABEL PARTITION FOLDER...: a filesystem in each of these partitions, of 16 MB each; its image.
+disk() {
+	local name=$1 label=$2 n; shift 2
+	rm -f "$T/$name"*; truncate -s 64M "$T/$name"
+	printf 'label: %s\nstart=2048,size=32768\nstart=34816,size=32768\nstart=67584,size=32768\n' "$label" | sfdisk -q "$T/$name"
+	while [ $# -gt 0 ]; do
+		n=$1
+		truncate -s 16M "$T/fs"; mke2fs -q -F -t ext4 -d "$2" "$T/fs" || fail "mke2fs"
+		dd if="$T/fs" of="$T/$name" bs=1M seek=$((1 + (n - 1) * 16)) conv=notrunc status=none; rm "$T/fs"
+		shift 2
+	done
+	"$BIN/imagezip" -q "$T/$name" "$T/$name.ndz" || fail "imagezip"
+}
+boot() { rm -rf "$T/out" "$T/there"; "$SD" bootimage "$@" "$T/out" 2> "$T/said" || return; mkdir "$T/there"; (cd "$T/there" && cpio --quiet -i -d < "$T/out/initrd.img"); }
+in_ramdisk() { (cd "$T/there" && find . -name '*.ko' | sed 's|.*/||' | LC_ALL=C sort | tr '\n' ' '); }
+
+version 6.1.0-9-amd64; version 6.1.0-10-amd64
+mkdir -p "$T/root/lib/modules/7.0-without-a-kernel" "$T/root/boot/grub" "$T/other"
+cat > "$T/root/boot/grub/grub.cfg" << 'I'
+menuentry 'other' {
+	linux	/boot/vmlinuz-6.1.0-9-amd64 root=UUID=1 ro old
+}
+menuentry 'this' {
+	linux	/boot/vmlinuz-6.1.0-10-amd64 root=UUID=1 ro quiet console=ttyS0
+}
+I
+disk sda dos 1 "$T/other" 2 "$T/root"
+check "MBR" boot --json "$T/sda.ndz"
+check "the newest kernel" cmp "$T/out/vmlinuz" "$T/root/boot/vmlinuz-6.1.0-10-amd64"
+check "what is needed, what that needs, and drivers" [ "$(in_ramdisk)" = "ahci.ko dm-mod.ko ext4.ko jbd2.ko nbd.ko net_failover.ko virtio_net.ko " ]
+check "the same bytes" diff -r -x noise.ko -x sound -x modules.builtin "$T/root/lib/modules/6.1.0-10-amd64" "$T/there/lib/modules/6.1.0-10-amd64"
+check "its words" [ "$(cat "$T/out/cmdline")" = "root=UUID=1 ro quiet console=ttyS0 frisbee.root=2" ]
+check "a report" python3 -c 'import json, sys
+d = json.load(sys.stdin); assert (d["kernel"], d["root_partition"], d["modules"]) == ("6.1.0-10-amd64", 2, 7), d
+assert d["ramdisk_bytes"] == int(sys.argv[1]), d' "$(stat -c %s "$T/out/initrd.img")" < <("$SD" --json bootimage "$T/sda.ndz" "$T/out")
+check "drivers of a machine" boot --drivers=virtio_net,not_there "$T/sda.ndz"
+check "no others" [ "$(in_ramdisk)" = "dm-mod.ko ext4.ko jbd2.ko nbd.ko net_failover.ko virtio_net.ko " ]
+(cd "$T/other" && echo program > init && echo init | cpio --quiet -o -H newc > "$T/programs")
+rm -rf "$T/out"; check "with programs" quietly "$SD" bootimage --programs="$T/programs" "$T/sda.ndz" "$T/out"
+check "behind the modules" cmp <(tail -c "$(stat -c %s "$T/programs")" "$T/out/initrd.img") "$T/programs"
+
+mkdir "$T/boot"; mv "$T/root/boot"/* "$T/boot"
+disk gpt gpt 1 "$T/boot" 3 "$T/root"
+check "GPT, with a partition for /boot" boot "$T/gpt.ndz"
+check "its kernel" cmp "$T/out/vmlinuz" "$T/boot/vmlinuz-6.1.0-10-amd64"
+check "its words" grep -q "console=ttyS0 frisbee.root=3$" "$T/out/cmdline"
+rm -r "$T/boot/grub"
+for v in 6.1.0-9-amd64 6.1.0-10-amd64; do mv "$T/boot/vmlinuz-$v" "$T/root/lib/modules/$v/vmlinuz"; done
+disk lib gpt 3 "$T/root"
+check "a kernel beside its modules" boot "$T/lib.ndz"
+check "without GRUB" [ "$(cat "$T/out/cmdline")" = "ro frisbee.root=3" ]
+
+refused() {	# WORDS IMAGE
+	rm -rf "$T/out"; status 1 "$SD" bootimage "$2" "$T/out"
+	check "it says why" grep -q "$1" "$T/stderr"
+	check "nothing is made" [ ! -e "$T/out" ]
+}
+sed -i /nbd/d "$T/root/lib/modules/6.1.0-10-amd64/modules.dep"
+disk nonbd dos 2 "$T/root"
+refused "its kernel 6.1.0-10-amd64: has no module nbd" "$T/nonbd.ndz"
+echo kernel/drivers/block/nbd.ko >> "$T/root/lib/modules/6.1.0-10-amd64/modules.builtin"
+disk builtin dos 2 "$T/root"; check "in the kernel itself is fine" boot "$T/builtin.ndz"
+rm -f "$T/root/lib/modules"/*/vmlinuz
+disk nokernel dos 2 "$T/root"; refused "has modules, but no kernel" "$T/nokernel.ndz"
+disk nosystem dos 1 "$T/other"; refused "has no ext2, ext3 or ext4 filesystem with the modules" "$T/nosystem.ndz"
+status 2 "$SD" bootimage "$T/sda.ndz"
+status 2 "$SD" --drivers=x "$T/sda.ndz"
+status 2 "$SD" bootimage --programs="$T" "$T/sda.ndz" "$T/out"
+finish

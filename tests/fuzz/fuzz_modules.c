@@ -1,0 +1,32 @@
+/* Any bytes as modules.dep and modules.builtin: nothing is read behind them, and what is chosen
+ * is among what there is.  The first byte says where the second list begins. */
+#include <assert.h>
+#include <string.h>
+
+#include "stream/boot/drivers.h"
+#include "stream/boot/modules.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	struct modules m;
+	struct err e;
+
+	if (len == 0)
+		return 0;
+	size_t cut = data[0] * (len - 1) / 255;
+	struct buf dep = { .base = (uint8_t *)(uintptr_t)(data + 1), .len = cut };
+	struct buf builtin = { .base = (uint8_t *)(uintptr_t)(data + 1 + cut),
+		.len = len - 1 - cut };
+	if (modules_read(&m, &dep, &builtin, &e) != 0) {
+		assert(e.kind == ERR_FORMAT && m.list == NULL);
+		return 0;
+	}
+	drivers_need(&m, "ext4", &e);
+	drivers_all(&m);
+	assert(modules_chosen(&m) <= m.n);
+	modules_free(&m);
+	return 0;
+}
