@@ -37,7 +37,7 @@ fresh() {	# EXAMPLE: but for what it makes
 ssh() { shift; sh -c "$*"; }; export -f ssh
 run() {	# PROGRAM EXAMPLE
 	local line=$2
-	case $line in frisbee*|*frisbee://*|*s3://*|*nbd://*|*"| ..."|"streamdisk --ro"*) return ;; esac	# streamdisk.sh attaches
+	case $line in frisbee*|*frisbee://*|*s3://*|*nbd://*|*"| ..."|"streamdisk --ro"*|"streamdisk bootimage"*) return ;; esac	# streamdisk.sh attaches, bootimage.sh needs a kernel
 	line=${line//\/dev\/sd/sd}; line=${line//\/srv\//}; line=${line//\/mnt\//}; line=${line/tar xf -/cat > tarred}
 	fresh "$line"
 	check "$1: $2" quietly bash -c "set -o pipefail; $line"
