@@ -4,6 +4,7 @@
 
 #include "common/base/json.h"
 #include "common/cli/progress.h"
+#include "common/image/write/maker.h"
 #include "emustore/store/keep.h"
 #include "emustore/store/store.h"
 #include "emustore/store/stored.h"
@@ -11,6 +12,7 @@
 struct options {
 	const char *store;
 	bool json, quiet, wait, data, index, all, exact, force;
+	struct maker_choice how;    /* put, import: how.codec.codec NULL: as the image is */
 	uint64_t jobs;              /* 0: one a processor */
 	uint64_t chunk;             /* UINT64_MAX: all of them */
 	uint64_t pack_bytes, grace; /* seconds */
@@ -40,6 +42,11 @@ int command_verify(const struct options *, char **operands, int n, struct err *)
 int command_repair(const struct options *, char **operands, int n, struct err *);
 int command_upgrade(const struct options *, char **operands, int n, struct err *);
 
+/* Put the image in a file, made again in the codec of the options, into what was begun.  Its
+ * data that the store has in this codec is neither decoded again nor kept twice.
+ * ERR_REFUSED: it is signed or encrypted, which the new image would not be. */
+struct put;
+int recode(const struct options *, struct put *, const char *path, struct err *);
 /* Open the store for reading or writing; --wait says whether to wait for another writer. */
 int open_store(struct store *, const struct options *, bool writing, struct err *);
 /* access: enum store_access. */

@@ -29,6 +29,7 @@ enum takes {
 	TAKES_TO = 2048,
 	TAKES_KEEP = 4096,
 	TAKES_DRY_RUN = 8192,
+	TAKES_CODEC = 16384,
 };
 
 static int
@@ -57,6 +58,12 @@ add_label(void *at, const char *arg, struct err *e)
 	return 0;
 }
 
+static int
+set_codec(void *at, const char *arg, struct err *e)
+{
+	return codec_parse(&((struct options *)at)->how.codec, arg, e);
+}
+
 #define AT(field) offsetof(struct options, field)
 #define KEEP(key, name, help, field) \
 	{ \
@@ -80,6 +87,9 @@ static const struct cli_opt opts[] = {
 	{ 'e', "exact", NULL,
 	    "put, import: keep the compressed data of other programs as it is",
 	    CLI_FLAG, AT(exact), 0, 0, NULL },
+	{ 314, "codec", "CODEC[:LEVEL]",
+	    "put, import: make the image again in this codec, deflate, igzip or zstd", CLI_CALL,
+	    0, 0, 0, set_codec },
 	{ 'j', "jobs", "N",
 	    "put, import, get, verify: use N threads (default: one for each processor)",
 	    CLI_UINT, AT(jobs), 1, 256, NULL },
@@ -173,9 +183,9 @@ static const struct command {
 	int (*run)(const struct options *, char **, int, struct err *);
 } commands[] = {
 	{ "init", 0, 0, TAKES_WAIT | TAKES_PACK | TAKES_GRACE, command_init },
-	{ "put", 2, 2, TAKES_WAIT | TAKES_ABOUT | TAKES_EXACT | TAKES_JOBS,
+	{ "put", 2, 2, TAKES_WAIT | TAKES_ABOUT | TAKES_EXACT | TAKES_JOBS | TAKES_CODEC,
 	    command_put },
-	{ "import", 1, 1, TAKES_WAIT | TAKES_ABOUT | TAKES_EXACT | TAKES_JOBS,
+	{ "import", 1, 1, TAKES_WAIT | TAKES_ABOUT | TAKES_EXACT | TAKES_JOBS | TAKES_CODEC,
 	    command_import },
 	{ "get", 2, 2, TAKES_WAIT | TAKES_CHUNK | TAKES_JOBS | TAKES_FORCE, command_get },
 	{ "list", 0, 0, TAKES_WAIT, command_list },
@@ -244,13 +254,14 @@ given(const struct options *o)
 	       (o->jobs != 0 ? TAKES_JOBS : 0u) | (o->force ? TAKES_FORCE : 0u) |
 	       (o->to != NULL ? TAKES_TO : 0u) | (keeps_some(&o->keep) ? TAKES_KEEP : 0u) |
 	       (o->dry_run ? TAKES_DRY_RUN : 0u) |
+	       (o->how.codec.codec != NULL ? TAKES_CODEC : 0u) |
 	       (o->parent != NULL || o->nlabels > 0 ? TAKES_ABOUT : 0u);
 }
 
 /* Names of options, indexed by bit of enum takes. */
 static const char *const takes_names[] = { "--wait", "--data", "--index", "--all",
 	"--chunk", "--pack-size", "--label or --parent", "--exact", "--jobs",
-	"--grace", "--force", "--to", "--keep-...", "--dry-run" };
+	"--grace", "--force", "--to", "--keep-...", "--dry-run", "--codec" };
 
 static int
 err_no_command(const char *given, struct err *e)
@@ -285,6 +296,10 @@ act(void *options, char **operands, int n, struct err *e)
 	if ((given(o) & ~c->takes) != 0)
 		return err_set(e, ERR_USAGE, "%s does not take %s", c->name,
 		    takes_names[__builtin_ctz(given(o) & ~c->takes)]);
+	if (o->exact && o->how.codec.codec != NULL)
+		return err_set(e, ERR_USAGE,
+		    "--exact and --codec contradict each other: an image that is made "
+		    "again is another one");
 	if (o->store == NULL)
 		o->store = getenv("EMUSTORE");
 	if (o->store == NULL || o->store[0] == '\0')

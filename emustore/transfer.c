@@ -83,6 +83,7 @@ summary_json(struct json *j, const struct recipe_image *a, const struct put_stat
 	json_uint(j, "new_fragments", t->new_fragments);
 	json_uint(j, "new_bytes", t->new_bytes);
 	json_uint(j, "same_data_fragments", t->same_data_fragments);
+	json_uint(j, "known_data_bytes", t->known_bytes);
 	json_uint(j, "recompressed_chunks", t->made_chunks);
 	json_uint(j, "unsplit_chunks", t->whole_chunks);
 	json_uint(j, "encrypted_chunks", t->encrypted_chunks);
@@ -101,8 +102,24 @@ tell_other_encoding(const struct recipe_image *a, const struct put_stats *t)
 		    " of its %" PRIu64
 		    " fragments already, compressed by another codec or at another "
 		    "level; it keeps them once more, since only fragments with the "
-		    "same compressed bytes are shared\n",
+		    "same compressed bytes are shared; put --codec=CODEC would share "
+		    "them, where the image need not come out byte for byte\n",
 		    stored_title(a).text, t->same_data_fragments, t->fragments);
+}
+
+/* The image was made again in another codec. */
+static void
+tell_recoded(const struct options *o, const struct recipe_image *a, const struct put_stats *t)
+{
+	char known[32];
+
+	if (o->how.codec.codec != NULL)
+		say(stderr,
+		    "emustore: %s: was made again in %s, and will not come out byte for "
+		    "byte; %s of its data was in the store in this codec, and is kept "
+		    "once\n",
+		    stored_title(a).text, o->how.codec.codec->name,
+		    human_bytes(t->known_bytes, known, sizeof known));
 }
 
 /* Into j, where that is not NULL. */
@@ -124,6 +141,7 @@ summary(const struct options *o, const struct recipe_image *a,
 		(uint64_t)((double)a->data_bytes / (seconds > 0 ? seconds : 1)), rate,
 		sizeof rate));
 	tell_other_encoding(a, t);
+	tell_recoded(o, a, t);
 }
 
 /* image_next() says the name by itself. */
@@ -134,17 +152,31 @@ add_name(const struct image *img, struct err *e)
 		err_ctx(e, "%s", image_name(img));
 }
 
-/* In a transaction of its own. */
+/* The chunks of the image as they are, or those of an image that is made of it. */
 static int
-put_image(const struct options *o, struct store *s, const char *name, struct image *img,
-    struct json *j, struct err *e)
+put_content(const struct options *o, struct put *p, const char *path, struct image *img,
+    struct err *e)
+{
+	uint64_t chunks = img != NULL ? image_chunks(img) : UINT32_MAX;
+	struct progress bar;
+
+	progress_begin(&bar, "emustore",
+	    chunks == UINT32_MAX ? 0 : chunks * NDZ_CHUNK_BYTES, -1, o->quiet);
+	int rc = img != NULL ? put_chunks(p, img, &bar, e) : recode(o, p, path, e);
+	progress_end(&bar, 0);
+	return rc;
+}
+
+/* In a transaction of its own.  img NULL: the image in the file is made again. */
+static int
+put_image(const struct options *o, struct store *s, const char *name, const char *path,
+    struct image *img, struct json *j, struct err *e)
 {
 	struct recipe_image *about = malloc(sizeof *about);
 	struct put_stats stats = { 0 };
 	struct put_config cfg = { .exact = o->exact, .jobs = o->jobs };
-	struct progress bar;
 	struct put *p = NULL;
-	uint64_t started = clock_us(), chunks = image_chunks(img);
+	uint64_t started = clock_us();
 
 	if (about == NULL)
 		return err_nomem(e, "an image");
@@ -154,13 +186,10 @@ put_image(const struct options *o, struct store *s, const char *name, struct ima
 	if (rc == 0)
 		rc = put_begin(&p, s, about, &cfg, e);
 	if (rc == 0) {
-		progress_begin(&bar, "emustore",
-		    chunks == UINT32_MAX ? 0 : chunks * NDZ_CHUNK_BYTES, -1, o->quiet);
-		rc = put_chunks(p, img, &bar, e);
+		rc = put_content(o, p, path, img, e);
 		if (rc == 0)
 			rc = put_end(p, about, &stats, e);
-		progress_end(&bar, 0);
-		if (rc != 0 && e->kind != ERR_CANCELLED)
+		if (rc != 0 && e->kind != ERR_CANCELLED && img != NULL)
 			add_name(img, e);
 	}
 	if (rc == 0)
@@ -178,14 +207,18 @@ put_file(const struct options *o, const char *name, const char *path, struct jso
 {
 	struct store_name checked; /* before a pipe is begun */
 	struct store s;
-	struct image *img;
+	struct image *img = NULL;
 
-	if (store_name_get(&checked, name, e) != 0 || image_open(&img, path, e) != 0)
+	if (store_name_get(&checked, name, e) != 0)
 		return -1;
-	image_keep_encrypted(img);
+	if (o->how.codec.codec == NULL) {
+		if (image_open(&img, path, e) != 0)
+			return -1;
+		image_keep_encrypted(img);
+	}
 	int rc = open_store(&s, o, true, e);
 	if (rc == 0) {
-		rc = put_image(o, &s, name, img, j, e);
+		rc = put_image(o, &s, name, path, img, j, e);
 		store_close(&s);
 	}
 	image_close(img);

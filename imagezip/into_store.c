@@ -27,18 +27,6 @@ into_store_name(const char *to)
 }
 
 static int
-take(void *taker, const void *chunk, struct err *e)
-{
-	struct into_store *s = taker;
-	void *room = put_room(s->put, e);
-
-	if (room == NULL)
-		return -1;
-	memcpy(room, chunk, NDZ_CHUNK_BYTES);
-	return put_chunk(s->put, e);
-}
-
-static int
 begin(struct into_store *s, const char *url, uint64_t jobs, struct err *e)
 {
 	const struct put_config cfg = { .jobs = jobs };
@@ -66,7 +54,7 @@ into_store_open(struct into_store **out, const char *store, const char *name,
 		return -1;
 	}
 	s->known = (struct known){ .find = put_known, .arg = s->put };
-	*to = (struct capture_to){ .take = take, .taker = s, .known = &s->known };
+	*to = (struct capture_to){ .take = put_copy, .taker = s->put, .known = &s->known };
 	*out = s;
 	return 0;
 }

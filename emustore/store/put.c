@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/cancel.h"
 #include "common/base/ordered.h"
@@ -257,6 +258,17 @@ put_chunk(struct put *p, struct err *e)
 	p->zones_known = true;
 	EVP_DigestUpdate(p->sha, x->bytes, NDZ_CHUNK_BYTES);
 	return ordered_submit(p->work, x) == QUEUE_OK ? 0 : join(p, e);
+}
+
+int
+put_copy(void *put, const void *chunk, struct err *e)
+{
+	void *room = put_room(put, e);
+
+	if (room == NULL)
+		return -1;
+	memcpy(room, chunk, NDZ_CHUNK_BYTES);
+	return put_chunk(put, e);
 }
 
 int

@@ -46,6 +46,9 @@ void *put_room(struct put *, struct err *);
  * recipe is tried: the chunk is put together again and compared.  A failure may be
  * reported only by a later call. */
 int put_chunk(struct put *, struct err *);
+/* put_room() and put_chunk() for a chunk of NDZ_CHUNK_BYTES that is elsewhere.  `put` is a
+ * struct put, since this is take() of struct maker_config. */
+int put_copy(void *put, const void *chunk, struct err *);
 /* Copy a fragment of this codec that the store has, and whose raw_bytes of data have this
  * digest, to out[cap]; the level at which it was compressed does not matter.  Returns the
  * bytes of the fragment; 0: there is none, or it cannot be read.  `put` is a struct put,

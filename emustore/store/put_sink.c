@@ -37,12 +37,8 @@ take(struct put_sink *s, const struct sink_chunk *c, struct err *e)
 		return err_set(e, ERR_FORMAT,
 		    "chunk %u came, and chunk %u of the image was expected", c->number,
 		    s->next);
-	void *room = put_room(s->put, e);
-	if (room == NULL)
-		return fail(s, e);
-	memcpy(room, c->bytes, NDZ_CHUNK_BYTES);
 	s->next++;
-	return put_chunk(s->put, e) == 0 ? 0 : fail(s, e);
+	return put_copy(s->put, c->bytes, e) == 0 ? 0 : fail(s, e);
 }
 
 static int

@@ -112,4 +112,33 @@ for folder, _, names in os.walk(sys.argv[1] + "/S"):
         assert not any(s in data for s in secrets), n
 PY
 check "verify --data" es -q verify --data
+
+echo "== put --codec: an image in another codec is made again, and what the store has is kept once"
+export EMUSTORE=$T/C
+es init && es -q put a "$T/a.ndz" || fail "a store"
+"$BIN/imagezip" -q -z 1 -r "$T/a" "$T/other.ndz" || fail imagezip
+cp -r "$T/C" "$T/keep2"
+check "as it is, it is kept twice" [ "$(es put --json other "$T/other.ndz" | field same_data_fragments)" -gt 20 ]
+rm -rf "$T/C"; cp -r "$T/keep2" "$T/C"
+"$BIN/imagezip" -q --codec=zstd -r -f "$T/a" "$T/other.ndz" 2> /dev/null	# where there is zstd
+es put --codec=deflate other "$T/other.ndz" 2> "$T/stderr" || fail "put --codec: $(cat "$T/stderr")"
+check "people are told what became of it" grep -q "was made again in deflate, and will not come out byte for byte; 11.8 MB of its data was in the store" "$T/stderr"
+put=$(es put --json --codec=deflate other "$T/other.ndz")
+check "nothing of it is new" [ "$(field new_bytes <<< "$put")" = 0 ]
+check "known by its data: $(field known_data_bytes <<< "$put")" [ "$(field known_data_bytes <<< "$put")" -gt $((10 << 20)) ]
+rm -f "$T/out"
+check "it installs the same disk" "$BIN/imageunzip" -q --store "$T/C" other "$T/out"
+check "to the byte" cmp "$T/out" "$T/a"
+es -q get other "$T/out.ndz" -f && "$BIN/imagedump" --verify "$T/out.ndz" > /dev/null || fail "imagedump --verify"
+mkdir "$T/many"; cp "$T/other.ndz" "$T/many/x.ndz"
+check "import" [ "$(es -q import --json --codec=deflate "$T/many" | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["new_bytes"])')" = 0 ]
+status 2 es put --exact --codec=deflate other "$T/other.ndz"
+status 2 es get --codec=deflate other "$T/out.ndz"
+"$BIN/imagezip" -q -r --sign "$T/a.key" "$T/b" "$T/sealed.ndz" -f || fail "imagezip --sign"
+status 1 es put --codec=deflate signed "$T/sealed.ndz"
+check "says why" grep -q "would not be signed any more" "$T/stderr"
+"$BIN/imagezip" -q -r --encrypt "$T/e" "$T/b" "$T/sealed.ndz" -f || fail "imagezip --encrypt"
+quietly es put --codec=deflate sealed "$T/sealed.ndz" 2> /dev/null && fail "an encrypted image was made again"
+check "neither is in the store" [ "$(all_names)" = "a:1 other:1 other:2 x:1" ]
+check "verify --data" es -q verify --data
 finish

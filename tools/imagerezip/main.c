@@ -30,31 +30,13 @@ static const struct cli_program prog = {
 	    { proof_opts, offsetof(struct rewrite_config, proof), "The old image" } },
 };
 
-/* done() of struct rewrite_source. */
-static int
-done(void *arg, struct err *e)
-{
-	return layers_done(arg, e);
-}
-
 static int
 rezip_layers(const struct rewrite_config *c, struct sectors *image, struct layers *l,
     const char *output, struct err *e)
 {
-	struct rewrite_source src = { .program = "imagerezip",
-		.like = image,
-		.same_image = true,
-		.total = sectors_total(image),
-		.base = sectors_ext(image)->base,
-		.freed = ext_is_delta(sectors_ext(image)) ? sectors_freed(image) : NULL,
-		.basis = sectors_basis(image),
-		.tail = sectors_ext(image)->tail,
-		.lost = layers_lost(l),
-		.next = layers_next,
-		.done = done,
-		.arg = l };
+	struct rewrite_source src = { .program = "imagerezip" };
 
-	if (sectors_state(image, &src.state, e) != 0)
+	if (rewrite_same(&src, image, l, e) != 0)
 		return -1;
 	return rewrite(c, &src, output, e);
 }

@@ -14,6 +14,7 @@
 #include "common/base/say.h"
 #include "common/disk/output.h"
 #include "common/image/format/kind.h"
+#include "common/image/read/layers.h"
 #include "common/image/read/sectors_table.h"
 
 const struct rewrite_config rewrite_defaults = { .how.codec = CODEC_DEFAULT };
@@ -48,6 +49,34 @@ describe(const struct rewrite_source *src)
 		return x->image;
 	return (struct ext_image){ .sector_bytes = SECTOR_BYTES,
 		.source_bytes = src->total * SECTOR_BYTES };
+}
+
+/* done() of struct rewrite_source. */
+static int
+same_done(void *layers, struct err *e)
+{
+	return layers_done(layers, e);
+}
+
+int
+rewrite_same(struct rewrite_source *src, struct sectors *image, struct layers *l,
+    struct err *e)
+{
+	const struct ext *x = sectors_ext(image);
+
+	*src = (struct rewrite_source){ .program = src->program,
+		.like = image,
+		.same_image = true,
+		.total = sectors_total(image),
+		.base = x->base,
+		.freed = ext_is_delta(x) ? sectors_freed(image) : NULL,
+		.basis = sectors_basis(image),
+		.tail = x->tail,
+		.lost = layers_lost(l),
+		.next = layers_next,
+		.done = same_done,
+		.arg = l };
+	return sectors_state(image, &src->state, e);
 }
 
 struct maker_config

@@ -38,6 +38,11 @@ struct rewrite_source {
 	void *arg;
 };
 
+/* Describe one image that is written again, with the same content: all of *src except
+ * `program`.  The layers are those of this image alone.  Errors as sectors_state(). */
+struct layers;
+int rewrite_same(struct rewrite_source *src, struct sectors *image, struct layers *,
+    struct err *);
 /* Put the zones of the new image into *zones, which is empty.  They come from the partition
  * table of the image that it is like; there are none where its windows do not follow the
  * content.  To be called in the thread that has the images, before they are read otherwise;
