@@ -124,8 +124,63 @@ command_info(const struct options *o, char **operands, int n, struct err *e)
 	return rc;
 }
 
+enum { LOADED_SHOWN = 5 };
+
 static int
-stats_json(const struct index_totals *t, struct err *e)
+load_json(void *arg, const struct index_load *l, struct err *e)
+{
+	struct json *j = arg;
+
+	(void)e;
+	json_object(j, NULL);
+	json_string(j, "name", l->name.name);
+	json_uint(j, "version", l->name.version);
+	json_uint(j, "loads", l->loads);
+	json_uint(j, "loaded_at", l->loaded_at);
+	json_end(j);
+	return 0;
+}
+
+static int
+loads_json(struct json *j, struct index *x, struct err *e)
+{
+	static const char *const names[] = { "loaded_most", "loaded_last" };
+	int rc = 0;
+
+	for (int last = 0; last < 2 && rc == 0; last++) {
+		json_array(j, names[last]);
+		rc = index_each_load(x, last != 0, LOADED_SHOWN, load_json, j, e);
+		json_end(j);
+	}
+	return rc;
+}
+
+static int
+load_text(void *arg, const struct index_load *l, struct err *e)
+{
+	const char **title = arg;
+	char when[32];
+
+	(void)e;
+	time_text(l->loaded_at, when);
+	say(stdout, "%-12s %s:%" PRIu32 ", loaded %" PRIu64 " time%s, the last time at %s\n",
+	    *title, l->name.name, l->name.version, l->loads, l->loads == 1 ? "" : "s",
+	    when);
+	*title = "";
+	return 0;
+}
+
+static int
+loads_text(struct index *x, struct err *e)
+{
+	const char *most = "loaded most", *last = "loaded last";
+	int rc = index_each_load(x, false, LOADED_SHOWN, load_text, &most, e);
+
+	return rc == 0 ? index_each_load(x, true, LOADED_SHOWN, load_text, &last, e) : rc;
+}
+
+static int
+stats_json(const struct index_totals *t, struct index *x, struct err *e)
 {
 	struct json *j = json_new();
 
@@ -140,8 +195,31 @@ stats_json(const struct index_totals *t, struct err *e)
 	json_uint(j, "different_data_fragments", t->raw_unique);
 	json_uint(j, "packs", t->packs);
 	json_uint(j, "pack_bytes", t->pack_bytes);
+	if (loads_json(j, x, e) != 0) {
+		json_free(j);
+		return -1;
+	}
 	json_end(j);
 	return json_show(j, e);
+}
+
+static void
+stats_text(const struct index_totals *t)
+{
+	uint64_t images = t->image_chunks * NDZ_CHUNK_BYTES;
+	char a[32], b[32], c[32];
+
+	say(stdout, "%" PRIu64 " images of %s, with %s of data, in %s of packs",
+	    t->images, human_bytes(images, a, sizeof a),
+	    human_bytes(t->data_bytes, b, sizeof b),
+	    human_bytes(t->pack_bytes, c, sizeof c));
+	if (images > 0)
+		say(stdout, " (%.3f of the images)",
+		    (double)t->pack_bytes / (double)images);
+	say(stdout, "\n");
+	say(stdout,
+	    "%" PRIu64 " fragments of %s, %" PRIu64 " different by their data\n",
+	    t->fragments, human_bytes(t->fragment_bytes, a, sizeof a), t->raw_unique);
 }
 
 int
@@ -149,26 +227,17 @@ command_stats(const struct options *o, char **operands, int n, struct err *e)
 {
 	struct store s;
 	struct index_totals t;
-	char a[32], b[32], c[32];
 
 	(void)operands, (void)n;
 	if (open_store(&s, o, false, e) != 0)
 		return -1;
 	int rc = index_totals(s.index, &t, e);
+	if (rc == 0 && o->json)
+		rc = stats_json(&t, s.index, e);
+	else if (rc == 0) {
+		stats_text(&t);
+		rc = loads_text(s.index, e);
+	}
 	store_close(&s);
-	if (rc != 0 || o->json)
-		return rc != 0 ? rc : stats_json(&t, e);
-	uint64_t images = t.image_chunks * NDZ_CHUNK_BYTES;
-	say(stdout, "%" PRIu64 " images of %s, with %s of data, in %s of packs",
-	    t.images, human_bytes(images, a, sizeof a),
-	    human_bytes(t.data_bytes, b, sizeof b),
-	    human_bytes(t.pack_bytes, c, sizeof c));
-	if (images > 0)
-		say(stdout, " (%.3f of the images)",
-		    (double)t.pack_bytes / (double)images);
-	say(stdout, "\n");
-	say(stdout,
-	    "%" PRIu64 " fragments of %s, %" PRIu64 " different by their data\n",
-	    t.fragments, human_bytes(t.fragment_bytes, a, sizeof a), t.raw_unique);
-	return 0;
+	return rc;
 }

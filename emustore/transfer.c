@@ -527,6 +527,7 @@ command_get(const struct options *o, char **operands, int n, struct err *e)
 	if (store_name_get(&name, operands[0], e) != 0 ||
 	    open_named(&x, o, &name, e) != 0)
 		return -1;
+	stored_note_load(x->image, &x->s);
 	/* Before the file is replaced that standard output may be. */
 	FILE *report = output_report(operands[1]);
 	int rc = get_to(o, &x, operands[1], e);

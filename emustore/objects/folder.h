@@ -1,7 +1,7 @@
 /* folder.h: objects that are files of a folder, called like their keys; and what only a
  * folder has: a lock for the one who writes, and a reserve of room.
  *
- *	DIR/lock	held, by flock(2), by the one who writes
+ *	DIR/lock	held, by flock(2), by the one who writes; it has the mark
  *	DIR/new/	files that have no name of their own yet
  *	DIR/reserve	room that gc gives up when the disk is full
  *
@@ -11,6 +11,8 @@
 #define EMUSTORE_OBJECTS_FOLDER_H
 
 #include "emustore/objects/objects.h"
+
+enum { FOLDER_MARK_BYTES = 35 };
 
 /* Open an existing folder.  ERR_IO with errno; ERR_USAGE: its path is too long; ERR_NOMEM. */
 int folder_open(struct objects **, const char *dir, struct err *);
@@ -25,10 +27,20 @@ void folder_undo(struct objects *);
  * not seen by other machines. */
 int folder_lock(struct objects *, bool wait, struct err *);
 void folder_unlock(struct objects *);
+/* The mark of a folder is FOLDER_MARK_BYTES - 1 characters that whoever has the lock writes
+ * into the file of the lock.  folder_read_mark() reads it, and needs no lock; it is empty
+ * where nothing, or something else, was written.  folder_write_mark() replaces it; sync:
+ * it is on the disk when this returns. */
+void folder_read_mark(struct objects *, char mark[FOLDER_MARK_BYTES]);
+int folder_write_mark(
+    struct objects *, const char mark[FOLDER_MARK_BYTES], bool sync, struct err *);
 /* For whoever holds the lock: an object of that key in place of what is there, if anything
  * is. */
 int folder_replace(
     struct objects *, const char *key, const void *data, size_t bytes, struct err *);
+/* When the folder `name` in it was changed last, in nanoseconds since 1970; 0: there is no
+ * such folder. */
+uint64_t folder_changed_ns(const struct objects *, const char *name);
 /* Reserve `bytes` of room; nothing is done if there is a reserve, or not enough room. */
 void folder_reserve(struct objects *, uint64_t bytes);
 /* Give up the reserve.  Returns false if there was none. */

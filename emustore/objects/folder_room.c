@@ -162,6 +162,45 @@ folder_unlock(struct objects *o)
 }
 
 void
+folder_read_mark(struct objects *o, char mark[FOLDER_MARK_BYTES])
+{
+	struct err ignored; /* a folder without a mark can be used all the same */
+	int fd = folder_open_file(o->ctx, "lock", O_RDONLY, &ignored);
+	ssize_t n = fd >= 0 ? pread(fd, mark, FOLDER_MARK_BYTES, 0) : -1;
+
+	if (fd >= 0)
+		close(fd);
+	mark[n == FOLDER_MARK_BYTES - 1 ? n : 0] = '\0';
+}
+
+/* A full disk has no room for a first mark, but an empty file takes none. */
+int
+folder_write_mark(
+    struct objects *o, const char mark[FOLDER_MARK_BYTES], bool sync, struct err *e)
+{
+	struct folder *f = o->ctx;
+	const ssize_t bytes = FOLDER_MARK_BYTES - 1;
+	bool ok = pwrite(f->lock_fd, mark, (size_t)bytes, 0) == bytes;
+
+	if (!ok)
+		ok = ftruncate(f->lock_fd, 0) == 0;
+	if (ok && sync)
+		ok = fdatasync(f->lock_fd) == 0;
+	return ok ? 0 : err_os(e, "%s/lock", f->dir);
+}
+
+uint64_t
+folder_changed_ns(const struct objects *o, const char *name)
+{
+	const struct folder *f = o->ctx;
+	struct stat st;
+
+	if (fstatat(f->dirfd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return 0;
+	return (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+}
+
+void
 folder_reserve(struct objects *o, uint64_t bytes)
 {
 	struct folder *f = o->ctx;

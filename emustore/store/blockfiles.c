@@ -15,7 +15,13 @@
 
 #include "emustore/objects/own.h"
 
-enum { NAME_BYTES = 100, STALE_SECONDS = 3600 };
+enum {
+	NAME_BYTES = 100,
+	STALE_SECONDS = 3600,
+	/* How much longer the blocks of an image stay that is loaded twice as often: as long
+	 * as what is loaded once a day should outlive what was loaded once. */
+	TWICE_SECONDS = 24 * 3600,
+};
 
 struct blockfiles {
 	int dirfd;
@@ -23,6 +29,7 @@ struct blockfiles {
 	pthread_mutex_t lock;
 	uint64_t bytes, at_scan; /* all of them, as far as known; when last counted */
 	unsigned serial;
+	_Atomic time_t bonus; /* seconds that are added to the time of a use */
 };
 
 struct file {
@@ -157,6 +164,31 @@ blockfiles_free(struct blockfiles *b)
 	free(b);
 }
 
+void
+blockfiles_note_loads(struct blockfiles *b, uint64_t loads)
+{
+	time_t doublings = 0;
+
+	for (; loads > 1; loads /= 2)
+		doublings++;
+	b->bonus = doublings * TWICE_SECONDS;
+}
+
+/* Note in the file's time that it is used now.  A time that is later already stays: another
+ * image, which is loaded more often, has the same block. */
+static void
+note_use(struct blockfiles *b, int fd)
+{
+	struct timespec t[2];
+	struct stat st;
+
+	clock_gettime(CLOCK_REALTIME, &t[1]);
+	t[1].tv_sec += b->bonus;
+	t[0] = t[1];
+	if (fstat(fd, &st) == 0 && st.st_mtim.tv_sec < t[1].tv_sec)
+		futimens(fd, t);
+}
+
 bool
 blockfiles_get(
     struct blockfiles *b, const char *id, uint32_t block, void *out, size_t n)
@@ -177,7 +209,7 @@ blockfiles_get(
 			break;
 		done += (size_t)got;
 	}
-	futimens(fd, NULL); /* used now */
+	note_use(b, fd);
 	close(fd);
 	return done == n;
 }
@@ -212,6 +244,7 @@ blockfiles_put(
 	if (fd < 0)
 		return;
 	bool ok = write(fd, bytes, n) == (ssize_t)n;
+	note_use(b, fd);
 	ok = close(fd) == 0 && ok;
 	if (!ok || renameat(b->dirfd, temp, b->dirfd, name) != 0)
 		unlinkat(b->dirfd, temp, 0);

@@ -324,6 +324,12 @@ blocks_want(struct blocks *b, uint32_t number, uint64_t at, size_t n)
 	pthread_mutex_unlock(&b->lock);
 }
 
+void
+blocks_note_loads(struct blocks *b, uint64_t loads)
+{
+	blockfiles_note_loads(b->files, loads);
+}
+
 bool
 blocks_has_pack(struct blocks *b, uint32_t number)
 {

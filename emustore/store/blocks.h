@@ -33,6 +33,10 @@ ssize_t blocks_read(
  * enough blocks are on their way. */
 void blocks_want(struct blocks *, uint32_t number, uint64_t at, size_t n);
 
+/* The image that is read was loaded so often until now, which says how long its blocks stay
+ * in the folder of the cache. */
+void blocks_note_loads(struct blocks *, uint64_t loads);
+
 /* Fetch one block of a pack from the bucket, past all caches, into out[TOC_BLOCK_BYTES];
  * it is compared with its SHA-256 in `digests`, which has those of all blocks. */
 int blocks_fetch(struct objects *, const char *id, uint64_t pack_bytes,

@@ -49,6 +49,7 @@ remove_key(struct collecting *g, const char *key, bool *gone, struct err *e)
 	if (store_check_age(g->s, e) != 0)
 		return -1;
 	*gone = o->ops->remove(o->ctx, key, e) == 0;
+	changes_note(g->s, key, *gone);
 	if (*gone)
 		return 0;
 	if (e->kind == ERR_CANCELLED)
@@ -268,7 +269,9 @@ condemn(struct collecting *g, const struct pack_use *u, struct err *e)
 
 	key_of_condemned(u->p.id, key);
 	g->stats->bytes_condemned += u->p.bytes;
-	return o->ops->put(o->ctx, key, "condemned\n", 10, e);
+	int rc = o->ops->put(o->ctx, key, "condemned\n", 10, e);
+	changes_note(g->s, key, rc == 0);
+	return rc;
 }
 
 /* The marker goes last: until then nobody uses what is left of the pack. */
@@ -364,6 +367,9 @@ is_orphan(const struct collecting *g, const char *folder, const char *key)
 {
 	char id[PACK_ID_CHARS + 1];
 
+	/* Of writers that have died: who ends takes it away. */
+	if (strcmp(folder, KEYS_CHANGES) == 0)
+		return strncmp(key, CHANGES_OPEN, strlen(CHANGES_OPEN)) == 0;
 	/* Of puts that have ended. */
 	if (strcmp(folder, KEYS_CLAIMS) == 0 || strcmp(folder, KEYS_NEW) == 0)
 		return true;
@@ -411,8 +417,8 @@ note_count(void *arg, uint32_t pack, uint64_t fragments, struct err *e)
 static int
 collect(struct collecting *g, struct err *e)
 {
-	static const char *const folders[] = { KEYS_CLAIMS, KEYS_NEW, KEYS_CONDEMNED,
-		KEYS_PACKS };
+	static const char *const folders[] = { KEYS_CLAIMS, KEYS_CHANGES, KEYS_NEW,
+		KEYS_CONDEMNED, KEYS_PACKS };
 	struct store *s = g->s;
 	int rc = 0;
 

@@ -14,9 +14,8 @@
 #include "emustore/store/index_impl.h"
 
 /* SQLite calls is_told_to_end() after each SIGNAL_STEPS steps of its virtual machine,
- * which take about a millisecond.  WAIT_MS is how long it waits while another process has
- * the database locked. */
-enum { SIGNAL_STEPS = 20000, WAIT_MS = 20000 };
+ * which take about a millisecond. */
+enum { SIGNAL_STEPS = 20000 };
 
 /* Fill in the error from SQLite's last one, and return -1.  SQLITE_FULL and similar codes
  * are failures of the system; SQLITE_CORRUPT and similar codes are damage. */
@@ -142,7 +141,7 @@ open_file(struct index *x, const char *path, struct err *e)
 		SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW,
 		NULL) != SQLITE_OK)
 		return err_index(x, e);
-	sqlite3_busy_timeout(x->db, WAIT_MS);
+	sqlite3_busy_timeout(x->db, INDEX_WAIT_MS);
 	return 0;
 }
 
@@ -273,4 +272,29 @@ int
 index_last_fragment(struct index *x, uint64_t *number, struct err *e)
 {
 	return sums(x, Q_LAST_FRAGMENT, &number, 1, e);
+}
+
+int
+index_get_mark(struct index *x, char *mark, size_t cap, struct err *e)
+{
+	sqlite3_stmt *s = index_ask(x, Q_GET_MARK, 0, NULL, e);
+	int rc = index_step(x, s, e);
+
+	mark[0] = '\0';
+	if (rc != 1)
+		return rc;
+	index_column_text(s, 0, mark, cap);
+	sqlite3_reset(s);
+	return 0;
+}
+
+int
+index_set_mark(struct index *x, const char *mark, struct err *e)
+{
+	sqlite3_stmt *s = index_ask(x, Q_SET_MARK, 0, NULL, e);
+
+	if (s == NULL)
+		return -1;
+	sqlite3_bind_text(s, 1, mark, -1, SQLITE_STATIC);
+	return index_step(x, s, e);
 }

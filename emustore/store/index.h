@@ -144,6 +144,29 @@ int index_drop_image(struct index *, uint64_t number, struct err *);
 /* Count the versions of a name. */
 int index_count_versions(struct index *, const char *name, uint64_t *n, struct err *);
 
+/* How often an image was loaded by whoever uses this index, and when for the last time, in
+ * seconds since 1970.  The counts begin anew when the index is made again. */
+struct index_load {
+	struct store_name name;
+	uint64_t loads, loaded_at;
+};
+
+/* Count one more load of an image, at `now`.  *loads: how many there are with this one; 0:
+ * they cannot be counted, since the index cannot be written now. */
+void index_note_load(
+    struct index *, const struct store_name *, uint64_t now, uint64_t *loads);
+/* Call fn for the images that were loaded most (last: not the longest ago), at most `most`
+ * of them.  If fn does not return 0, this ends, and its value is returned. */
+int index_each_load(struct index *, bool last, uint64_t most,
+    int (*fn)(void *arg, const struct index_load *, struct err *), void *arg,
+    struct err *);
+
+/* Which state of the store's objects the index has: the mark (changes.h) that was set with
+ * index_set_mark(), in the same transaction as what it stands for.  index_get_mark() gives
+ * an empty text where none was set. */
+int index_get_mark(struct index *, char *mark, size_t cap, struct err *);
+int index_set_mark(struct index *, const char *mark, struct err *);
+
 /* Count all packs, the condemned packs among them, and the images. */
 int index_counts(struct index *, uint64_t *packs, uint64_t *condemned,
     uint64_t *images, struct err *);

@@ -122,3 +122,62 @@ index_count_versions(struct index *x, const char *name, uint64_t *n, struct err 
 	sqlite3_reset(s);
 	return 0;
 }
+
+/* Ask about an image of this name and version; v: the numbers that come before the name. */
+static sqlite3_stmt *
+ask_named(struct index *x, enum query q, const char *name, size_t n, const uint64_t *v)
+{
+	struct err ignored;
+	sqlite3_stmt *s = index_ask(x, q, n, v, &ignored);
+
+	if (s != NULL)
+		sqlite3_bind_text(s, (int)n + 1, name, -1, SQLITE_STATIC);
+	return s;
+}
+
+/* A load does not wait for its count, and a count that fails says nothing about the index. */
+void
+index_note_load(
+    struct index *x, const struct store_name *n, uint64_t now, uint64_t *loads)
+{
+	const bool failed = x->failed;
+	struct err ignored;
+
+	*loads = 0;
+	sqlite3_busy_timeout(x->db, 0);
+	sqlite3_stmt *s = ask_named(
+	    x, Q_NOTE_LOAD, n->name, 2, (uint64_t[]){ now, n->version });
+	if (index_step(x, s, &ignored) == 0) {
+		s = ask_named(
+		    x, Q_GET_LOADS, n->name, 1, (uint64_t[]){ n->version });
+		if (index_step(x, s, &ignored) == 1)
+			*loads = index_column(s, 0);
+		if (s != NULL)
+			sqlite3_reset(s);
+	}
+	sqlite3_busy_timeout(x->db, INDEX_WAIT_MS);
+	x->failed = failed;
+}
+
+int
+index_each_load(struct index *x, bool last, uint64_t most,
+    int (*fn)(void *, const struct index_load *, struct err *), void *arg, struct err *e)
+{
+	sqlite3_stmt *s = index_ask(
+	    x, last ? Q_LOADED_LAST : Q_LOADED_MOST, 1, &most, e);
+	struct index_load l;
+	int rc;
+
+	while ((rc = index_step(x, s, e)) == 1) {
+		index_column_text(s, 0, l.name.name, sizeof l.name.name);
+		l.name.version = (uint32_t)index_column(s, 1);
+		l.loads = index_column(s, 2);
+		l.loaded_at = index_column(s, 3);
+		rc = fn(arg, &l, e);
+		if (rc != 0)
+			break;
+	}
+	if (s != NULL)
+		sqlite3_reset(s);
+	return rc;
+}

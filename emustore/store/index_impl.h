@@ -11,7 +11,11 @@
 
 #include "emustore/store/index.h"
 
-enum { INDEX_PATH_BYTES = 4096, INDEX_VERSION = 3 };
+enum {
+	INDEX_PATH_BYTES = 4096,
+	INDEX_VERSION = 4,
+	INDEX_WAIT_MS = 20000, /* while another process has the database locked */
+};
 
 enum query {
 	Q_ADD_FRAGMENT,
@@ -37,8 +41,14 @@ enum query {
 	Q_EACH_IMAGE,
 	Q_DROP_IMAGE,
 	Q_COUNT_VERSIONS,
+	Q_NOTE_LOAD,
+	Q_GET_LOADS,
+	Q_LOADED_MOST,
+	Q_LOADED_LAST,
 	Q_COUNTS,
 	Q_TOTALS,
+	Q_GET_MARK,
+	Q_SET_MARK,
 	QUERIES
 };
 

@@ -48,6 +48,13 @@ static const char *const sql[QUERIES] = {
 	[Q_EACH_IMAGE] = "SELECT " IMAGE_COLUMNS " FROM images ORDER BY name, version",
 	[Q_DROP_IMAGE] = "DELETE FROM images WHERE number = ?1",
 	[Q_COUNT_VERSIONS] = "SELECT count(*) FROM images WHERE name = ?1",
+	[Q_NOTE_LOAD] = "UPDATE images SET loads = loads + 1, loaded_at = ?1 "
+			"WHERE name = ?3 AND version = ?2",
+	[Q_GET_LOADS] = "SELECT loads FROM images WHERE name = ?2 AND version = ?1",
+	[Q_LOADED_MOST] = "SELECT name, version, loads, loaded_at FROM images "
+			  "WHERE loads > 0 ORDER BY loads DESC, loaded_at DESC LIMIT ?1",
+	[Q_LOADED_LAST] = "SELECT name, version, loads, loaded_at FROM images "
+			  "WHERE loads > 0 ORDER BY loaded_at DESC, loads DESC LIMIT ?1",
 	[Q_COUNTS] = "SELECT count(*), total(condemned), (SELECT count(*) FROM images) "
 		     "FROM packs",
 	[Q_TOTALS] =
@@ -55,6 +62,8 @@ static const char *const sql[QUERIES] = {
 	    "(SELECT count(*), total(bytes), count(DISTINCT raw_digest) FROM fragments) f, "
 	    "(SELECT count(*), total(chunks), total(data_bytes) FROM images) i, "
 	    "(SELECT count(*), total(bytes) FROM packs) p",
+	[Q_GET_MARK] = "SELECT mark FROM state WHERE number = 1",
+	[Q_SET_MARK] = "INSERT OR REPLACE INTO state (number, mark) VALUES (1, ?1)",
 };
 
 sqlite3_stmt *

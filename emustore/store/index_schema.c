@@ -10,7 +10,7 @@
 
 #include "emustore/store/index_impl.h"
 
-enum { SQL_BYTES = 600 };
+enum { SQL_BYTES = 800 };
 
 /* The statement that makes a part is "CREATE", the kind, and the rest. */
 static const struct {
@@ -32,7 +32,10 @@ static const struct {
 	    "etag TEXT NOT NULL, bytes INTEGER NOT NULL, name TEXT NOT NULL, "
 	    "version INTEGER NOT NULL, chunks INTEGER NOT NULL, "
 	    "data_bytes INTEGER NOT NULL, put_at INTEGER NOT NULL, "
-	    "sha256 BLOB NOT NULL, parent TEXT NOT NULL, UNIQUE (name, version))" },
+	    "sha256 BLOB NOT NULL, parent TEXT NOT NULL, "
+	    "loads INTEGER NOT NULL DEFAULT 0, loaded_at INTEGER NOT NULL DEFAULT 0, "
+	    "UNIQUE (name, version))" },
+	{ "TABLE", "state (number INTEGER PRIMARY KEY, mark TEXT NOT NULL)" },
 	{ "INDEX", "fragments_raw ON fragments (raw_digest)" },
 };
 

@@ -15,6 +15,9 @@ enum { KEY_BYTES = 300 };
 #define KEYS_PACKS "packs/"
 #define KEYS_CONDEMNED "condemned/"
 #define KEYS_CLAIMS "claims/"
+#define KEYS_CHANGES "changes/" /* only in a bucket: changes.h */
+#define CHANGES_OPEN "open-" /* behind KEYS_CHANGES, before the id of a writer */
+#define CHANGES_DONE "done-"
 #define KEYS_NEW "new/" /* only in a folder: files that have no name yet */
 
 /* Write the key of an object to out.  An id is that of a pack: PACK_ID_CHARS hexadecimal

@@ -1,8 +1,12 @@
-/* look.c: brings the index up to date with the objects.  Whenever a store is opened, the
- * lists of images, tables and condemned packs are asked for, in this order, and the
- * objects that are new are fetched.  What an image needs was there before the image, so it
- * is in the lists that are asked for later.  Called by store.c, and again by gc, verify
- * and repair, in the thread that has the store open. */
+/* look.c: brings the index up to date with the objects.  When a store is opened whose mark
+ * (changes.h) is not that of the index, the lists of images, tables and condemned packs are
+ * asked for, in this order, and the objects that are new are fetched.  What an image needs
+ * was there before the image, so it is in the lists that are asked for later.  Called by
+ * store.c, and again by gc, verify and repair, in the thread that has the store open.
+ *
+ * The mark is always read before the lists are asked for, and written to the index in the
+ * transaction that brings it up to date: the index has all that was there when the store
+ * got this mark. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,6 +22,9 @@ enum {
 	BATCH = 64, /* objects that are fetched together */
 	ABOUT_BYTES_MAX = 64 << 10,
 	TABLE_TRIES = 3,
+	/* Changes in a bucket that a writer looks up one by one, with two requests each.  For
+	 * more of them, the lists that the next one asks for are no more work. */
+	OWN_MAX = 50,
 };
 
 /* Count an object that cannot be read, and note why the first one cannot; the other
@@ -176,7 +183,7 @@ add_table(struct store *s, const struct fetched *f, struct err *e)
 	struct toc t;
 
 	key_is_table(f->listed->key, id);
-	s->changes++;
+	s->rows_changed++;
 	if (toc_open(&t, id, f->bytes.base, f->bytes.len, e) != 0)
 		return -1;
 	return index_add_pack(s->index, id, &t, e);
@@ -236,7 +243,7 @@ add_image(struct store *s, const struct fetched *f, struct err *e)
 		snprintf(i->etag, sizeof i->etag, "%s", f->listed->etag);
 		i->bytes = f->listed->bytes;
 		rc = index_add_image(s->index, i, e);
-		s->changes++;
+		s->rows_changed++;
 	}
 	free(i);
 	return rc;
@@ -286,7 +293,7 @@ drop_gone(struct gone *g, bool packs, struct err *e)
 
 	for (size_t i = 0; i < g->numbers.len; i += sizeof number) {
 		memcpy(&number, g->numbers.base + i, sizeof number);
-		g->s->changes++;
+		g->s->rows_changed++;
 		if ((packs ? index_drop_pack(g->s->index, (uint32_t)number, e)
 			   : index_drop_image(g->s->index, number, e)) != 0)
 			return -1;
@@ -335,7 +342,7 @@ condemn_listed(struct store *s, bool *settle, struct err *e)
 static int
 update(struct store *s, struct err *e)
 {
-	uint64_t before = s->changes;
+	uint64_t before = s->rows_changed;
 	bool settle;
 
 	s->unreadable = 0;
@@ -345,7 +352,7 @@ update(struct store *s, struct err *e)
 	    condemn_listed(s, &settle, e) != 0)
 		return -1;
 	/* A new pack may have fragments that only condemned packs had. */
-	settle = settle || (s->changes > before && s->condemned.n > 0);
+	settle = settle || (s->rows_changed > before && s->condemned.n > 0);
 	if (settle && index_settle(s->index, e) != 0)
 		return -1;
 	return fetch_new(s, &s->images, &kind_image, e);
@@ -402,19 +409,15 @@ is_fresh(struct store *s, struct err *e)
 	return rc < 0 ? -1 : rc == 0;
 }
 
-/* Bring the index up to date, in one transaction, while no other process does
+/* Run one change of the index in a transaction, while no other process brings it up to date
  * (cache_lock()). */
 static int
-follow(struct store *s, struct err *e)
+in_transaction(struct store *s, int (*fn)(struct store *, struct err *), struct err *e)
 {
-	int rc = is_fresh(s, e);
-
-	if (rc != 0)
-		return rc == 1 ? 0 : -1;
 	cache_lock(s);
-	rc = index_begin(s->index, true, e);
+	int rc = index_begin(s->index, true, e);
 	if (rc == 0) {
-		rc = update(s, e);
+		rc = fn(s, e);
 		if (rc == 0)
 			rc = index_commit(s->index, e);
 		if (rc != 0)
@@ -424,13 +427,53 @@ follow(struct store *s, struct err *e)
 	return rc;
 }
 
-int
-store_look(struct store *s, struct err *e)
+/* What cannot be read is looked at again by whoever opens the store next. */
+static int
+update_and_mark(struct store *s, struct err *e)
+{
+	if (update(s, e) != 0)
+		return -1;
+	return index_set_mark(s->index, s->unreadable == 0 ? s->mark : "", e);
+}
+
+/* Is nothing to be written to the index?  1, 0, -1. */
+static int
+is_up_to_date(struct store *s, struct err *e)
+{
+	char mark[MARK_BYTES];
+	int rc = is_fresh(s, e);
+
+	if (rc != 1 || s->cache == NULL || s->mark[0] == '\0')
+		return rc;
+	rc = index_get_mark(s->index, mark, sizeof mark, e);
+	return rc < 0 ? -1 : strcmp(mark, s->mark) == 0;
+}
+
+static int
+follow(struct store *s, struct err *e)
+{
+	int rc = is_up_to_date(s, e);
+
+	if (rc == 0)
+		rc = in_transaction(s, update_and_mark, e);
+	return rc < 0 ? -1 : 0;
+}
+
+/* Begin to look: note the time, which is before that of anything that is seen. */
+static void
+begin_to_look(struct store *s)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_BOOTTIME, &t);
 	s->looked_at = (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* List all objects; s->mark is the mark that was read before. */
+static int
+list_all(struct store *s, struct err *e)
+{
+	s->trusted = false;
 	if (listing_get(&s->images, s->objects, KEYS_IMAGES, NULL, e) != 0 ||
 	    listing_get(&s->tables, s->objects, KEYS_TABLES, NULL, e) != 0 ||
 	    listing_get(&s->condemned, s->objects, KEYS_CONDEMNED, &s->now, e) != 0)
@@ -446,4 +489,116 @@ store_look(struct store *s, struct err *e)
 			rc = follow(s, e);
 	}
 	return rc;
+}
+
+/* A writer marks the index with its own id, which no reader takes for a mark. */
+static void
+mark_as_own(struct store *s)
+{
+	if (s->changes.id[0] != '\0')
+		snprintf(s->mark, sizeof s->mark, "%s", s->changes.id);
+}
+
+int
+store_look(struct store *s, struct err *e)
+{
+	begin_to_look(s);
+	if (changes_read(s, s->mark, e) != 0)
+		return -1;
+	mark_as_own(s);
+	return list_all(s, e);
+}
+
+int
+look_first(struct store *s, bool writing, struct err *e)
+{
+	char mark[MARK_BYTES];
+
+	begin_to_look(s);
+	if ((writing ? changes_begin(s, s->mark, e) : changes_read(s, s->mark, e)) != 0)
+		return -1;
+	s->trusted = s->cache != NULL && s->mark[0] != '\0' &&
+	             index_get_mark(s->index, mark, sizeof mark, e) == 0 &&
+	             strcmp(mark, s->mark) == 0;
+	if (s->trusted)
+		return 0;
+	mark_as_own(s);
+	return list_all(s, e);
+}
+
+/* Bring the index up to date with one object, if this is one of its folder `kind`: as a
+ * list says of it that has nothing else. */
+static int
+look_at(struct store *s, char *key, const struct kind *kind, struct err *e)
+{
+	const size_t n = strlen(kind->folder);
+	struct listing l = { 0 };
+	struct index_image i;
+
+	if (strncmp(key, kind->folder, n) != 0)
+		return 0;
+	int rc = listing_get(&l, s->objects, key, NULL, e);
+	const struct listed *found = rc == 0 ? listing_find(&l, "") : NULL;
+	struct listed one = { .key = key + n };
+	if (found != NULL) {
+		one.etag = found->etag, one.bytes = found->bytes;
+		one.modified = found->modified;
+	}
+	if (rc == 0 && kind == &kind_image) {
+		rc = index_find_key(s->index, key, &i, e);
+		rc = rc == 1 ? index_drop_image(s->index, i.number, e) : rc;
+	}
+	if (rc == 0 && found != NULL)
+		rc = fetch_new(s, &(struct listing){ .n = 1, .v = &one }, kind, e);
+	listing_free(&l);
+	return rc;
+}
+
+/* Look at what this writer has changed, and give the index the mark that the store has now.
+ * ERR_ABSENT: another process has changed the index since it was opened. */
+static int
+look_at_own(struct store *s, struct err *e)
+{
+	const struct kind *const kinds[] = { &kind_table, &kind_image };
+	const struct buf *keys = &s->changes.keys;
+	char mark[MARK_BYTES];
+	uint64_t packs, condemned, images;
+	int rc = index_get_mark(s->index, mark, sizeof mark, e);
+
+	if (rc == 0 && strcmp(mark, s->mark) != 0)
+		return err_set(e, ERR_ABSENT, "the index has changed");
+	for (size_t k = 0; k < 2; k++)
+		for (size_t at = 0; rc == 0 && at < keys->len;
+		     at += strlen((char *)keys->base + at) + 1)
+			rc = look_at(s, (char *)keys->base + at, kinds[k], e);
+	if (rc == 0)
+		rc = index_counts(s->index, &packs, &condemned, &images, e);
+	if (rc == 0 && condemned > 0)
+		rc = index_settle(s->index, e);
+	if (rc == 0 && s->unreadable > 0)
+		rc = err_set(e, ERR_FORMAT, "%s", s->first_unreadable);
+	return rc == 0 ? index_set_mark(s->index, s->changes.mark, e) : -1;
+}
+
+static size_t
+count_keys(const struct buf *keys)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < keys->len; i++)
+		n += keys->base[i] == '\0';
+	return n;
+}
+
+void
+look_last(struct store *s)
+{
+	struct changes *c = &s->changes;
+	struct err ignored; /* whoever opens the store next lists its objects */
+
+	changes_end(s);
+	bool few = s->folder || count_keys(&c->keys) <= OWN_MAX;
+	if (c->mark[0] != '\0' && s->cache != NULL && s->mark[0] != '\0' && few)
+		in_transaction(s, look_at_own, &ignored);
+	changes_free(s);
 }

@@ -14,9 +14,10 @@ struct reopened {
 	bool anew; /* opened with an index that was made from the objects for this */
 };
 
+/* load: the image is opened to be loaded, for the first time. */
 static int
 open_image(struct stored **out, const char *store, const char *name, unsigned access,
-    struct err *e)
+    bool load, struct err *e)
 {
 	struct store_name parsed;
 	struct store s;
@@ -25,6 +26,8 @@ open_image(struct stored **out, const char *store, const char *name, unsigned ac
 	    store_open(&s, store, access, e) != 0)
 		return -1;
 	int rc = stored_open(out, &s, &parsed, e);
+	if (rc == 0 && load)
+		stored_note_load(*out, &s);
 	store_close(&s);
 	return rc;
 }
@@ -36,7 +39,7 @@ open_same(
 {
 	const struct recipe_image *a = &s->about;
 
-	if (open_image(out, s->store, stored_title(a).text, access, e) != 0)
+	if (open_image(out, s->store, stored_title(a).text, access, false, e) != 0)
 		return -1;
 	const struct recipe_image *b = stored_about(*out);
 	if (a->chunks == b->chunks && memcmp(a->sha256, b->sha256, SHA256_BYTES) == 0)
@@ -52,7 +55,7 @@ static int
 open_first(struct reopened *s, bool same, unsigned access, struct err *e)
 {
 	return same ? open_same(&s->image, s, access, e)
-	            : open_image(&s->image, s->store, s->name, access, e);
+	            : open_image(&s->image, s->store, s->name, access, true, e);
 }
 
 int

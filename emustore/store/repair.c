@@ -175,7 +175,9 @@ forget_bad(struct repairing *r, struct err *e)
 
 	for (size_t at = 0; at < r->bad.len; at += PACK_ID_CHARS + 1) {
 		key_of_table((const char *)r->bad.base + at, key);
-		if (o->ops->remove(o->ctx, key, e) != 0)
+		int rc = o->ops->remove(o->ctx, key, e);
+		changes_note(r->s, key, rc == 0);
+		if (rc != 0)
 			return -1;
 	}
 	return 0;

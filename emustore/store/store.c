@@ -85,7 +85,7 @@ open_parts(
 	s->locked = lock;
 	if (cache_open(s, p, access, e) != 0)
 		return -1;
-	return store_look(s, e);
+	return look_first(s, (access & STORE_WRITE) != 0, e);
 }
 
 int
@@ -111,13 +111,14 @@ store_adopt(struct store *s, struct objects *o, struct err *e)
 	s->objects = o;
 	s->folder = s->locked = true;
 	s->pack_bytes = STORE_PACK_BYTES;
-	return cache_leave(s, false, e) == 0 ? store_look(s, e) : -1;
+	return cache_leave(s, false, e) == 0 ? look_first(s, true, e) : -1;
 }
 
 void
 store_close(struct store *s)
 {
 	writer_free(s->putting);
+	look_last(s);
 	index_close(s->index);
 	blocks_release(s->blocks);
 	if (s->cache_lock >= 0)
@@ -171,10 +172,17 @@ int
 store_remove_image(struct store *s, const struct store_name *n, struct err *e)
 {
 	char key[KEY_BYTES];
+	struct listing l = { 0 };
 
 	key_of_image(n, key);
-	if (listing_find(&s->images, key + strlen(KEYS_IMAGES)) == NULL)
-		return err_set(e, ERR_ABSENT, "%s:%" PRIu32 ": is not in the store",
-		    n->name, n->version);
-	return s->objects->ops->remove(s->objects->ctx, key, e);
+	int rc = listing_get(&l, s->objects, key, NULL, e);
+	if (rc == 0 && listing_find(&l, "") == NULL)
+		rc = err_set(e, ERR_ABSENT, "%s:%" PRIu32 ": is not in the store", n->name,
+		    n->version);
+	if (rc == 0) {
+		rc = s->objects->ops->remove(s->objects->ctx, key, e);
+		changes_note(s, key, rc == 0);
+	}
+	listing_free(&l);
+	return rc;
 }

@@ -6,12 +6,14 @@
  *	tables/ID.toc		what a pack holds (toc.h); made after the pack
  *	images/NAME/VERSION	recipes; made only where none is
  *	condemned/ID		in a bucket: nothing new may refer to that pack
+ *	changes/...		in a bucket: who writes, and the mark (changes.h)
  *
  * An image is in the store wholly or not at all: its recipe is made when all that it needs
  * is there.  Folder and bucket differ in how writers keep apart: in a folder a writer
  * holds a lock; in a bucket writers make claims, and what is removed waits for a grace.
  *
- * The index is a cache: it follows the objects whenever a store is opened.
+ * The index is a cache: it follows the objects whenever a store is opened.  Where the mark
+ * says that they have not changed, they are not listed.
  */
 #ifndef EMUSTORE_STORE_STORE_H
 #define EMUSTORE_STORE_STORE_H
@@ -22,6 +24,7 @@
 #include "common/base/err.h"
 #include "emustore/objects/objects.h"
 #include "emustore/store/blocks.h"
+#include "emustore/store/changes.h"
 #include "emustore/store/index.h"
 #include "emustore/store/keys.h"
 #include "emustore/store/packs.h"
@@ -43,6 +46,7 @@ struct store {
 	struct objects *objects;
 	bool folder, locked; /* locked: this process holds the lock of the folder */
 	uint64_t pack_bytes, grace_seconds;
+	bool unmarked; /* programs may write here that make no marks (changes.h) */
 	struct blocks *blocks; /* only of a bucket; NULL: packs are files */
 	/* The index, and the folder in which it is kept; cache NULL: the index belongs to
 	 * this process alone. */
@@ -52,11 +56,15 @@ struct store {
 	/* file descriptor that is locked while a process brings the index up to date; -1:
 	 * none */
 	int cache_lock;
+	struct changes changes; /* what this process says and notes as a writer */
+	/* The mark that the index has for what it has; empty: it has another content now */
+	char mark[MARK_BYTES];
+	bool trusted; /* the index was believed because of its mark: nothing was listed */
+	double looked_at; /* seconds of CLOCK_BOOTTIME when the mark or lists were asked for */
 	/* Results of the last store_look(): */
-	double looked_at; /* seconds of CLOCK_BOOTTIME when it began */
 	uint64_t now;     /* seconds since 1970, by the clock of the objects */
 	struct listing tables, condemned, images;
-	uint64_t changes; /* rows of the index that were added and removed */
+	uint64_t rows_changed; /* rows of the index that were added and removed */
 	/* Objects that could not be read, and why the first one could not. */
 	uint64_t unreadable;
 	char first_unreadable[512];
@@ -109,7 +117,7 @@ const char *store_title(const struct store *);
 /* Is the path a file of the store's own, to which no other program may write?  Always
  * false for a bucket. */
 bool store_holds(const struct store *, const char *path);
-/* Look at the objects again, and bring the index up to date. */
+/* List the objects, and bring the index up to date. */
 int store_look(struct store *, struct err *);
 /* May a put or a gc still count on the objects that it saw at the last look?  ERR_REFUSED:
  * in a bucket, half the grace has passed since. */
@@ -127,8 +135,8 @@ int store_commit(struct store *, struct err *);
  * new image may count on it?  1, and *f is filled in; 0; -1. */
 int store_find_fragment(struct store *, const uint8_t sha256[SHA256_BYTES],
     struct pack_fragment *, struct err *);
-/* Remove the object of an image, given by name and version.  ERR_ABSENT: the last look
- * found no such image. */
+/* Remove the object of an image, given by name and version.  ERR_ABSENT: there is no such
+ * image. */
 int store_remove_image(struct store *, const struct store_name *, struct err *);
 
 #endif /* EMUSTORE_STORE_STORE_H */

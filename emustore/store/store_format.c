@@ -65,7 +65,8 @@ parse_format(struct store *s, const char *text, struct err *e)
 	const char *rest = strchr(text, '\n');
 	unsigned version = 0;
 
-	if (!s->folder && sscanf(text, "emustore-s3 %u", &version) == 1)
+	s->unmarked = !s->folder && sscanf(text, "emustore-s3 %u", &version) == 1;
+	if (s->unmarked)
 		version = version == 1 ? STORE_FORMAT : version + STORE_FORMAT;
 	else if (sscanf(text, "emustore %u", &version) != 1)
 		version = 0;

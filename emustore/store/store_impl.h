@@ -26,6 +26,15 @@ int cache_leave(struct store *, bool damaged, struct err *);
 void cache_lock(struct store *);
 void cache_unlock(struct store *);
 
+/* look.c */
+
+/* Bring the index up to date when the store is opened, unless its mark is that of the
+ * objects.  writing: say first in the store that this process writes. */
+int look_first(struct store *, bool writing, struct err *);
+/* A writer has ended: say so in the store, and bring the kept index up to date with what
+ * this writer has changed, if nobody else has changed anything. */
+void look_last(struct store *);
+
 /* claim.c */
 
 /* Try to be the only writer that makes this image, in a bucket.  1: it is; key is that of

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "emustore/store/rebuild.h"
 
@@ -344,10 +345,25 @@ stored_open(
 {
 	int rc = open_once(out, s, n, e);
 
-	/* Something that the index has may have been removed since the last look. */
-	for (int tries = 0; tries < LOOKS && rc != 0 && e->os == ENOENT; tries++)
+	/* Something that the index has may have been removed since the last look, and what an
+	 * index lacks that was believed may have been copied there by hand. */
+	for (int tries = 0; tries < LOOKS && rc != 0 &&
+	     (e->os == ENOENT || (e->kind == ERR_ABSENT && s->trusted));
+	     tries++)
 		rc = store_look(s, e) == 0 ? open_once(out, s, n, e) : -1;
 	return rc == 0 ? 0 : blame_unreadable(s, e);
+}
+
+void
+stored_note_load(const struct stored *d, struct store *s)
+{
+	uint64_t loads;
+
+	if (s->cache == NULL)
+		return;
+	index_note_load(s->index, &d->about.name, (uint64_t)time(NULL), &loads);
+	if (s->blocks != NULL)
+		blocks_note_loads(s->blocks, loads);
 }
 
 int

@@ -95,6 +95,10 @@ run(void *arg)
 static int
 end_sending(struct writer *w, struct sending *x, struct err *e)
 {
+	char key[KEY_BYTES];
+
+	key_of_table(x->id, key);
+	changes_note(w->s, key, x->rc == 0);
 	buf_bytes(&w->ids, x->id, sizeof x->id);
 	buf_free(&x->pack);
 	buf_free(&x->fragments);
@@ -278,9 +282,9 @@ put_exclusive(
 	struct objects *o = w->s->objects;
 
 	w->ids.len = 0; /* the image may be there even if this fails, so its packs stay */
-	if (o->ops->put(o->ctx, key, object->base, object->len, e) == 0)
-		return 1;
-	return e->os == EEXIST ? 0 : -1;
+	int rc = o->ops->put(o->ctx, key, object->base, object->len, e);
+	changes_note(w->s, key, rc == 0);
+	return rc == 0 ? 1 : e->os == EEXIST ? 0 : -1;
 }
 
 static int
@@ -300,7 +304,9 @@ put_claimed(struct writer *w, const struct store_name *name, const char *key,
 	}
 	/* A request without an answer may still do its work later, so the claim stays
 	 * until gc finds that it is old. */
-	if (o->ops->put(o->ctx, key, object->base, object->len, e) != 0)
+	rc = o->ops->put(o->ctx, key, object->base, object->len, e);
+	changes_note(w->s, key, rc == 0);
+	if (rc != 0)
 		return -1;
 	o->ops->remove(o->ctx, claim, &ignored); /* if this fails, gc removes the claim */
 	return 1;

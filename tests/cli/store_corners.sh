@@ -250,7 +250,7 @@ index_of_a_stranger() {
 		python3 -c 'import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.executescript(sys.argv[2])' "$T/S/index.db" "$sql" || fail "$sql"
 		timeout -k 5 20 "$BIN/emustore" list > /dev/null || fail "list: $sql"
 		check "both images" [ "$(all_names)" = "a:1 b:1" ]
-		check "another index" python3 -c 'import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); assert [r[0] for r in c.execute("SELECT count(*) FROM sqlite_schema WHERE sql IS NOT NULL")] == [6]' "$T/S/index.db"
+		check "another index" python3 -c 'import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); assert [r[0] for r in c.execute("SELECT count(*) FROM sqlite_schema WHERE sql IS NOT NULL")] == [7]' "$T/S/index.db"
 	done
 }
 

@@ -2,7 +2,7 @@
 """An S3 server for tests that lies on demand: s3_hostile.py FOLDER
 Objects are files of FOLDER/objects, as request paths with %2F for slashes; FOLDER/port gets the port; FOLDER/fault
 has lines "FAULT PART [N]": requests whose path has PART suffer the FAULT, the first N of them (all without N).
-Signatures are not checked: that needs the real one."""
+FOLDER/requests, if it is there, gets a line for each request.  Signatures are not checked: that needs the real one."""
 import hashlib, http.server, os, socketserver, sys, threading, time, urllib.parse
 folder = sys.argv[1]
 objects = os.path.join(folder, "objects")
@@ -15,6 +15,8 @@ def started_at(folder):
     return os.stat(os.path.join(folder, "fault")).st_mtime_ns
 
 def fault(path):
+    if os.path.exists(os.path.join(folder, "requests")):
+        with open(os.path.join(folder, "requests"), "a") as f: f.write(path + "\n")
     try: lines = open(os.path.join(folder, "fault")).read().split("\n")
     except OSError: return None
     for line in lines:
