@@ -247,6 +247,7 @@ check-long:
 	@FAULTS=all BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run cli/storehostile
 	@FLIPS=1000 BIN=$(abspath $(BIN)) B=$(abspath $(B)) LIMIT=7200 tests/run cli/store_bucket
 	@FLIPS=4000 LIMIT=7200 BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run cli/store_flips
+	@KILLS=775 DAMAGES=100 STEP=1 SEEDS=6 LIMIT=7200 BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run cli/store_torture cli/store_power
 # Guided by coverage: SECONDS (60) for each target, or MINUTES for each (an hour in all), of
 # all or of TARGETS=ext,chunk,...; tests/fuzz/guided says what becomes of what is found.
 SECONDS ?= 60

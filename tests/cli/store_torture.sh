@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# WRITERS (4) programs at one store in a folder, KILLS (40) of them killed at any moment, while verify runs: nothing is lost, nothing comes
+# back, verify is right at every moment, and repair finds nothing.  Then DAMAGES (10) times something is damaged by lot, and repaired.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/store_lib.sh"
+requires python3
+export BIN EMUSTORE=$T/S
+many=40; instrumented && many=8
+KILLS=${KILLS:-$many} WRITERS=${WRITERS:-4} SEED=${SEED:-1} DAMAGES=${DAMAGES:-10}
+python3 - "$T" << 'PY'
+import random, sys
+r = random.Random(3)
+data = bytearray(r.randbytes(900000 // 512 * 512))
+for n in "abcdef":
+    open(sys.argv[1] + "/" + n, "wb").write(data)
+    at = r.randrange(len(data) - 70000)
+    data[at:at + 65536] = r.randbytes(65536)
+PY
+zip_all a b c d e f
+mkdir "$T/w"
+es init --pack-size 300k && es -q put always "$T/a.ndz" || fail "a store"
+check "writers that are killed" "$PYTHON" "$TOP/tests/helpers/store_torture.py" "$WRITERS" "$KILLS" "$SEED" "$T/w" "$T"/[a-f].ndz
+check "verify --data" es -q verify --data
+check "gc" es -q gc --all
+check "nothing is left below new/" [ -z "$(ls "$T/S/new")" ]
+
+echo "== damage by lot, and repair"
+for i in a b c d e f; do es -q put last-$i "$T/$i.ndz" || fail "put last-$i"; done
+RANDOM=$SEED
+for ((n = 0; n < DAMAGES; n++)); do
+	# packs without a table are no part of the store
+	mapfile -t files < <(for t in "$T"/S/tables/*.toc; do t=${t##*/}; echo "$T/S/tables/$t"; ls "$T/S/packs/${t%.toc}.pack"; done 2> /dev/null)
+	f=${files[RANDOM % ${#files[@]}]}
+	case $((RANDOM % 4)) in
+	0) rm "$f" ;;
+	1) truncate -s $((RANDOM * 32768 % $(stat -c %s "$f"))) "$f" ;;
+	*) printf 'XXXXXXXX' | dd of="$f" bs=1 seek=$(((RANDOM * 32768 + RANDOM) % $(stat -c %s "$f"))) conv=notrunc status=none ;;
+	esac
+	es -q verify --data > /dev/null 2>&1 && fail "damage $n of ${f#"$T/S/"}: verify --data says nothing"
+	es -q repair > /dev/null 2> "$T/stderr"; rc=$?
+	[ $rc = 0 ] || [ $rc = 3 ] || fail "damage $n of ${f#"$T/S/"}: repair: exit $rc: $(cat "$T/stderr")"
+	for i in a b c d e f; do	# right, or refused; a put brings back what was lost
+		if es -q get last-$i "$T/out" 2> /dev/null; then cmp -s "$T/out" "$T/$i.ndz" || fail "damage $n: wrong bytes of last-$i"; fi
+		es -q put again "$T/$i.ndz" && es -q rm again || fail "damage $n: put"
+	done
+	check "damage $n of ${f#"$T/S/"}: whole again" es -q verify --data
+	for i in a b c d e f; do gets last-$i "$T/$i.ndz" || fail "damage $n: last-$i"; done
+done
+finish
