@@ -528,11 +528,25 @@ on_server(struct node *n, const struct msg *m, struct err *e)
 	}
 }
 
+/* Somebody takes this node for a server, perhaps a node that this one takes for its server. */
+static int
+refuse_join(struct peer *p, struct err *e)
+{
+	struct msg refuse = { .type = MSG_REFUSE };
+
+	snprintf(refuse.text, sizeof refuse.text,
+	    "this is a node, and no server: join the server that it has joined");
+	peer_say(p, &refuse);
+	return err_set(e, ERR_REFUSED, "a node that has joined a node");
+}
+
 /* A new connection must present the key.  When a child connects again, its old connection is
  * closed. */
 static int
 on_hello(struct node *n, struct peer *p, const struct msg *m, struct err *e)
 {
+	if (m->type == MSG_JOIN)
+		return refuse_join(p, e);
 	if (m->type != MSG_HELLO || n->spread == NULL ||
 	    memcmp(m->key, n->key, MSG_KEY_BYTES) != 0)
 		return err_set(e, ERR_REFUSED, "a stranger");

@@ -105,6 +105,8 @@ attach(struct roster *r, struct member *m, struct member *p)
 	struct member **list = p != NULL ? &p->child : &r->child;
 
 	m->parent = p;
+	m->placed = true;
+	m->from = p != NULL ? p->id : 0;
 	while (*list != NULL)
 		list = &(*list)->next;
 	*list = m;

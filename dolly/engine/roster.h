@@ -47,12 +47,16 @@ struct member {
 	struct roster_spot spot;
 	uint32_t have, stuck, waits;
 	uint64_t heard_us;
+	bool aside;         /* it is silent, and waits without a place until it is heard again */
+	unsigned asides;    /* times that it was set aside */
 	uint64_t waited_us; /* it has waited for one of its children then; 0: never */
 	unsigned lost;     /* times that it could not reach this parent */
 	uint64_t retry_us; /* then it is told again; 0: it is not */
 	struct peer *peer; /* its connection; NULL: none */
 	char why[MSG_TEXT_MAX + 1];
 	/* The tree, which only roster.c writes: */
+	bool placed;   /* the node has had a place */
+	uint32_t from; /* the id of its last parent, also after the node has left; 0: the server */
 	struct member *parent; /* NULL: the server */
 	struct member *child, *next; /* its first child; the next child of its parent */
 	unsigned children;

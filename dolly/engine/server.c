@@ -9,6 +9,11 @@ enum {
 	LOST_MAX = 3,        /* LOST messages after which the server itself is the parent */
 	LOST_SERVER_MAX = 8, /* LOST messages about the server after which a node is cut out */
 	RETRY_US = 300000,   /* after LOST, until the node is told its parent again */
+	/* A node is set aside when it has been silent for a part of the deadline.  It speaks ten
+	 * times a second, so that a second without a word is more than a late message. */
+	ASIDE_PART = 5,
+	ASIDE_MIN_US = 1000000,
+	ASIDE_DOUBLINGS = 4, /* of the time, by one each time that the node is set aside */
 };
 
 struct dolly_server {
@@ -192,6 +197,27 @@ leave_tree(struct dolly_server *s, struct member *m)
 		settle(s, parent);
 }
 
+/* Takes a silent node out of the tree, so that it holds nobody up, but keeps its connection.  It
+ * gets a place again when it is heard, and is cut out at the deadline. */
+static void
+set_aside(struct dolly_server *s, struct member *m)
+{
+	leave_tree(s, m);
+	m->state = MEMBER_WAITS;
+	m->aside = true;
+	m->asides++;
+	tell_event(s, m, "silent: the nodes behind it get another parent");
+}
+
+static uint64_t
+aside_us(const struct dolly_server *s, const struct member *m)
+{
+	uint64_t us = s->cfg.deadline_us / ASIDE_PART;
+	unsigned doublings = m->asides < ASIDE_DOUBLINGS ? m->asides : ASIDE_DOUBLINGS;
+
+	return (us > ASIDE_MIN_US ? us : ASIDE_MIN_US) << doublings;
+}
+
 static void
 cut(struct dolly_server *s, struct member *m, const char *why)
 {
@@ -251,13 +277,19 @@ settle(struct dolly_server *s, struct member *m)
 
 /* --- the beginning --- */
 
+static bool
+waits_for_place(const struct member *m)
+{
+	return m->state == MEMBER_WAITS && !m->aside;
+}
+
 static uint32_t
 waiting(const struct dolly_server *s)
 {
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < s->roster.n; i++)
-		n += s->roster.members[i]->state == MEMBER_WAITS;
+		n += waits_for_place(s->roster.members[i]);
 	return n;
 }
 
@@ -280,12 +312,13 @@ begin(struct dolly_server *s)
 	read_more(s);
 }
 
-/* Gives places to nodes that join when others have their places. */
+/* Gives places to nodes that join when others have their places, or that were set aside. */
 static void
 place_late(struct dolly_server *s)
 {
+	let_go_whole(s);
 	for (size_t i = 0; i < s->roster.n; i++)
-		if (s->roster.members[i]->state == MEMBER_WAITS)
+		if (waits_for_place(s->roster.members[i]))
 			place(s, s->roster.members[i], false);
 	read_more(s);
 }
@@ -461,6 +494,7 @@ on_node(struct dolly_server *s, struct peer *p, const struct msg *m)
 	struct member *n = roster_find(&s->roster, p->id);
 
 	n->heard_us = s->now_us;
+	n->aside = false;
 	switch (m->type) {
 	case MSG_PROGRESS:
 		return on_progress(s, n, m);
@@ -560,13 +594,18 @@ dolly_server_resume(struct dolly_server *s)
 static void
 look_at(struct dolly_server *s, struct member *m)
 {
+	uint64_t silent_us = s->now_us - m->heard_us;
+
 	if (m->state != MEMBER_TAKES && m->state != MEMBER_WAITS)
 		return;
 	s->busy_us = s->now_us;
 	s->busy = true;
-	/* A node that waits for its place delays nobody, so only others have a deadline. */
-	if (m->state == MEMBER_TAKES && s->now_us - m->heard_us > s->cfg.deadline_us)
+	/* A node that waits for its first place delays nobody, and has no deadline. */
+	bool counts = m->state == MEMBER_TAKES || m->aside;
+	if (counts && silent_us > s->cfg.deadline_us)
 		cut(s, m, "it was silent for longer than --deadline");
+	else if (m->state == MEMBER_TAKES && silent_us > aside_us(s, m))
+		set_aside(s, m);
 	else if (m->retry_us > 0 && m->retry_us <= s->now_us)
 		say_parent(s, m);
 }

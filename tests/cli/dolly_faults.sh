@@ -115,6 +115,30 @@ if what == "scan":      # connects, and says nothing
     sys.exit()
 l = socket.create_server(("127.0.0.1", port))
 print("listens", flush=True)
+def welcome_of(version, number, key, bytes_=3 << 20):
+    return frame(2, struct.pack("<HI", version, number) + key + b"\0" + bytes(16) + struct.pack("<IQIQ", 3, bytes_, 1000, 0))
+if what == "circle":    # three nodes, each the parent of the next one
+    nodes = []
+    for number in range(1, 4):
+        s, _ = l.accept()
+        kind, body = receive(s)
+        assert kind == b"\1" and body[:4] == b"doly"
+        nodes.append((s, struct.unpack("<H", body[8:10])[0]))
+        s.sendall(welcome_of(2, number, b"%016d" % number))
+    for number in range(1, 4):
+        parent = number % 3 + 1
+        nodes[number - 1][0].sendall(frame(4, struct.pack("<I4sH", parent, bytes([127, 0, 0, 1]), nodes[parent - 1][1]) + b"%016d" % parent))
+    end = time.monotonic() + 2
+    said = [0, 0, 0]
+    while time.monotonic() < end:
+        for i, (s, _) in enumerate(nodes):
+            s.settimeout(5)
+            kind, body = receive(s)         # ten times a second: it is there
+            said[i] += kind == b"\7"
+    print("heard", min(said) > 3 and max(said) < 60, said, flush=True)
+    for s, _ in nodes:
+        s.sendall(frame(3, text("they are in a circle")))
+    sys.exit()
 s, _ = l.accept()
 receive(s)
 version, key = (9 if what == "version" else 2), b"k" * 16
@@ -146,4 +170,18 @@ rogue version "the server speaks version 9 of the protocol"
 rogue loop "its own parent"
 rogue size "a size that does not fit its number of chunks"
 rogue long "bytes"
+
+echo "== circles"
+python3 "$T/peer.py" circle $PORT > "$T/rogue" & rogue=$!
+until grep -q listens "$T/rogue" || ! kill -0 $rogue; do sleep 0.02; done
+for n in a b c; do join $n --patience 0; done
+for n in a b c; do failed $n "the server says: they are in a circle"; done
+wait $rogue; check "they were there, and not busy: $(cat "$T/rogue")" grep -q "heard True" "$T/rogue"
+serve --wait 2 "$T/disk.ndz"
+join one -p $((PORT + 1)); until grep -q joined "$T/serve.log"; do sleep 0.02; done
+rm -f "$T/new"; status 1 timeout 30 "$BIN/dolly" join 127.0.0.1:$((PORT + 1)) "$T/new"
+check "a node is no server, and says so" grep -q "the server says: this is a node, and no server" "$T/stderr"
+status 1 timeout 30 "$BIN/dolly" join -p $((PORT + 2)) 127.0.0.1:$((PORT + 2)) "$T/new"
+check "not even its own" grep -q "the server says: this is a node, and no server" "$T/stderr"
+join two; whole one two; served 0
 finish

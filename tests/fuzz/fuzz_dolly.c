@@ -151,7 +151,7 @@ try_server(const uint8_t *data, size_t bytes)
 		.arity = 2,
 		.rack = ROSTER_NO_RACK,
 		.nodes = 1,
-		.deadline_us = 1000000,
+		.deadline_us = 4000000,
 		.ops = &dolly_server_ops,
 	};
 	struct dolly_server *s;
@@ -168,7 +168,8 @@ try_server(const uint8_t *data, size_t bytes)
 			peer_free(p);
 	}
 	dolly_server_tick(s, 100);
-	dolly_server_tick(s, 5000000);
+	dolly_server_tick(s, 2000000); /* who is silent is set aside, */
+	dolly_server_tick(s, 9000000); /* and cut out */
 	dolly_server_free(s);
 }
 

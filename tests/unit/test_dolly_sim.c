@@ -15,6 +15,7 @@ enum {
 	WINDOW_BYTES = 4 * PACKET, /* of a connection: what is under way */
 	DELAY_US = 100,
 	US_A_KB = 1250, /* of a link */
+	US_A_KB_SLOW = 10 * US_A_KB,
 	TICK_US = 100000,
 	DEADLINE_US = 3000000,
 	FAIL_MOST = 100000000,
@@ -74,6 +75,7 @@ static struct world {
 	uint64_t now_us, seq, random;
 	struct host *hosts; /* [0]: the server */
 	uint32_t nodes, hung;
+	uint64_t us_a_kb; /* of each link */
 	uint64_t slow; /* bytes a second; who takes fewer is cut out */
 	struct dolly_server *server;
 	unsigned life; /* 0: the first server, 1: the one that came back */
@@ -187,7 +189,7 @@ pump(struct conn *c, int side)
 		return;
 	while ((k = gather(c, side)) != NULL) {
 		uint64_t start = h->free_us > w.now_us ? h->free_us : w.now_us;
-		h->free_us = start + k->n * US_A_KB / 1024;
+		h->free_us = start + k->n * w.us_a_kb / 1024;
 		c->under_way[side] += k->n;
 		push((struct event){ .at_us = h->free_us + DELAY_US,
 		    .kind = PACKET_IN,
@@ -321,6 +323,9 @@ do_closed(struct conn *c, int side)
 
 	take_unread(c, side);
 	p = c->peer[side];
+	if (p != NULL && h->hung) /* it hears of it when it goes on, if it does */
+		push((struct event){
+		    .at_us = w.now_us + TICK_US, .kind = CLOSED, .conn = c, .side = side });
 	if (p == NULL || is_gone(h))
 		return;
 	if (h->id == 0)
@@ -567,6 +572,7 @@ struct scene {
 	uint32_t slow_node; /* its disk takes slow_put_us for a chunk; 0: none */
 	uint64_t slow_put_us;
 	uint64_t slow; /* as of --slow */
+	uint64_t us_a_kb; /* of each link; 0: US_A_KB */
 };
 
 struct outcome {
@@ -578,9 +584,9 @@ struct outcome {
 
 /* The time in which the first chunk passes from one node to the last one. */
 static uint64_t
-fill_us(uint32_t nodes)
+fill_us(uint32_t nodes, uint64_t us_a_kb)
 {
-	return (uint64_t)(nodes - 1) * (US_A_KB * PACKET / 1024 + DELAY_US);
+	return (uint64_t)(nodes - 1) * (us_a_kb * PACKET / 1024 + DELAY_US);
 }
 
 static uint32_t
@@ -597,11 +603,11 @@ count_out(void)
 static void
 lose_some(const struct scene *s)
 {
-	uint64_t span = (uint64_t)s->chunks * CHUNK / 1024 * US_A_KB, next = span / 20;
+	uint64_t span = (uint64_t)s->chunks * CHUNK / 1024 * w.us_a_kb, next = span / 20;
+	uint64_t end = FAIL_MOST + 2 * fill_us(s->nodes, w.us_a_kb) + 2 * span;
 	struct err e;
 
-	for (uint32_t gone = 0; dolly_server_over(w.server, &e) == 0 &&
-				w.now_us < FAIL_MOST + 2 * fill_us(s->nodes);) {
+	for (uint32_t gone = 0; dolly_server_over(w.server, &e) == 0 && w.now_us < end;) {
 		step();
 		if (gone == s->lost || w.now_us < next)
 			continue;
@@ -619,7 +625,8 @@ run(const struct scene *s)
 {
 	struct outcome o = { 0 };
 
-	w = (struct world){ .random = s->seed, .slow = s->slow };
+	w = (struct world){ .random = s->seed, .slow = s->slow,
+		.us_a_kb = s->us_a_kb > 0 ? s->us_a_kb : US_A_KB };
 	start(s->nodes, s->chunks, s->arity);
 	if (s->slow_node > 0)
 		w.hosts[s->slow_node].put_us = s->slow_put_us;
@@ -656,7 +663,7 @@ server_dies(uint32_t nodes, uint32_t chunks, unsigned arity)
 	uint32_t whole, right = 0, before = 0;
 	uint64_t death = (uint64_t)chunks * CHUNK / 1024 * US_A_KB * arity / 2;
 
-	w = (struct world){ .random = 5 };
+	w = (struct world){ .random = 5, .us_a_kb = US_A_KB };
 	start(nodes, chunks, arity);
 	while (w.now_us < death)
 		step();
@@ -682,6 +689,105 @@ server_dies(uint32_t nodes, uint32_t chunks, unsigned arity)
 	end_run();
 }
 
+/* A node that says nothing for longer than it takes to be set aside, and goes on before the
+ * deadline: it is not cut out, the others lose little, and all become whole. */
+static void
+wakes_up(uint32_t nodes, uint32_t chunks)
+{
+	uint64_t span = (uint64_t)chunks * CHUNK / 1024 * US_A_KB;
+	struct err e;
+	uint32_t whole;
+
+	w = (struct world){ .random = 6, .us_a_kb = US_A_KB };
+	start(nodes, chunks, 1);
+	struct host *h = &w.hosts[nodes / 2];
+	uint32_t second = nodes / 2 + 1; /* of the chain: behind it */
+	while (w.now_us < span / 2)
+		step();
+	h->hung = true;
+	while (w.now_us < span / 2 + DEADLINE_US / 2)
+		step();
+	uint32_t then = w.hosts[second].put;
+	while (w.now_us < span / 2 + DEADLINE_US * 3 / 4)
+		step();
+	T_CHECK(w.hosts[second].put > then);
+	h->hung = false;
+	push((struct event){ .at_us = w.now_us, .kind = TICK, .host = h });
+	go_on(h);
+	while (dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST)
+		step();
+	uint64_t us = last_done(&whole);
+	printf("# a node of %u hangs for a while: %.3f s\n", nodes, (double)us / 1e6);
+	T_CHECK(whole == nodes && count_out() == 0);
+	end_run();
+}
+
+/* The connection of a node with its server, on the node's side. */
+static struct peer *
+server_of(const struct host *h)
+{
+	for (const struct end *x = h->ends; x != NULL; x = x->next)
+		if (x->conn->host[!x->side]->id == 0 && x->conn->peer[x->side] != NULL &&
+		    x->conn->peer[x->side]->kind == PEER_SERVER)
+			return x->conn->peer[x->side];
+	return NULL;
+}
+
+/* Tells a node that another one is its parent, as a server would that lies. */
+static void
+say_parent_of(struct host *h, uint32_t parent)
+{
+	const struct member *m = dolly_server_roster(w.server)->members[parent - 1];
+	struct msg p = { .type = MSG_PARENT,
+		.id = parent,
+		.port = m->port };
+	struct buf b = { 0 };
+
+	memcpy(p.address, m->address, sizeof p.address);
+	memcpy(p.key, m->key, sizeof p.key);
+	msg_write(&b, &p);
+	node_bytes(h->node, server_of(h), b.base, b.len);
+	buf_free(&b);
+}
+
+/* A server that makes each node the parent of another one, in a circle without itself: nothing
+ * passes, nobody is busy with it, and after a server that is right all are whole. */
+static void
+ring(uint32_t nodes, uint32_t chunks)
+{
+	uint64_t begin_us = (uint64_t)chunks * CHUNK / 1024 * US_A_KB / 2, steps = 0;
+	struct err e;
+	uint32_t whole, right = 0;
+
+	w = (struct world){ .random = 7, .us_a_kb = US_A_KB };
+	start(nodes, chunks, 1);
+	while (w.now_us < begin_us)
+		step();
+	for (uint32_t i = 1; i <= nodes; i++)
+		say_parent_of(&w.hosts[i], i % nodes + 1);
+	while (w.now_us < begin_us + 1000000)
+		step();
+	for (; w.now_us < begin_us + 2000000; steps++)
+		step();
+	printf("# %u nodes in a circle: %llu events a second\n", nodes,
+	    (unsigned long long)steps);
+	/* A tick, its PROGRESS, and what answers it, ten times a second each. */
+	T_CHECK(steps < 60 * (uint64_t)(nodes + 1));
+	kill_server();
+	while (w.now_us < begin_us + 4000000)
+		step();
+	w.hosts->dead = false;
+	start_server(nodes, chunks, 1, 2000000);
+	push((struct event){ .at_us = w.now_us, .kind = TICK, .host = w.hosts });
+	while (dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST)
+		step();
+	(void)last_done(&whole);
+	for (uint32_t i = 1; i <= nodes; i++)
+		right += w.hosts[i].put == chunks;
+	T_CHECK(whole == nodes && right == nodes);
+	end_run();
+}
+
 static void
 failures(uint32_t nodes, unsigned arity, uint32_t lost, uint64_t seed)
 {
@@ -699,31 +805,36 @@ failures(uint32_t nodes, unsigned arity, uint32_t lost, uint64_t seed)
 
 /* A chain in which nobody fails: its time, divided by that of one hop and the fill. */
 static double
-chain(uint32_t nodes, uint32_t chunks, uint64_t *us)
+chain(uint32_t nodes, uint32_t chunks, uint64_t us_a_kb, uint64_t *us)
 {
-	const struct outcome one =
-	    run(&(struct scene){ .nodes = 1, .chunks = chunks, .arity = 1, .seed = 1 });
-	const struct outcome all = run(
-	    &(struct scene){ .nodes = nodes, .chunks = chunks, .arity = 1, .seed = 1 });
+	const struct outcome one = run(&(struct scene){
+	    .nodes = 1, .chunks = chunks, .arity = 1, .seed = 1, .us_a_kb = us_a_kb });
+	const struct outcome all = run(&(struct scene){ .nodes = nodes,
+	    .chunks = chunks,
+	    .arity = 1,
+	    .seed = 1,
+	    .us_a_kb = us_a_kb });
 
 	T_CHECK(one.whole == 1 && one.right == 1);
 	T_CHECK(all.whole == nodes && all.right == nodes);
 	*us = all.us;
-	return (double)all.us / (double)(one.us + fill_us(nodes));
+	return (double)all.us / (double)(one.us + fill_us(nodes, us_a_kb));
 }
 
-/* One node of twenty dies: the time of the others, divided by that of a chain in which
- * nobody does. */
+/* One node of twenty dies, or with `hang` dies or, of four one, hangs: the time of the others,
+ * divided by that of a chain of the same links in which nobody does. */
 static double
-some_die(uint32_t nodes, uint32_t chunks, uint64_t chain_us, uint64_t seed)
+some_fail(uint32_t nodes, uint32_t chunks, uint64_t us_a_kb, bool hang, uint64_t chain_us,
+    uint64_t seed)
 {
 	const uint32_t lost = nodes / 20;
 	const struct outcome o = run(&(struct scene){ .nodes = nodes,
 	    .chunks = chunks,
 	    .arity = 1,
 	    .lost = lost,
-	    .none_hangs = true,
-	    .seed = seed });
+	    .none_hangs = !hang,
+	    .seed = seed,
+	    .us_a_kb = us_a_kb });
 
 	T_CHECK(o.whole == nodes - lost && o.right == nodes - lost);
 	return (double)o.us / (double)chain_us;
@@ -761,17 +872,25 @@ paper(void)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 
 	for (size_t i = 0; i < 2; i++) {
-		double x = chain(chains[i].nodes, chains[i].chunks, &us[i]);
+		double x = chain(chains[i].nodes, chains[i].chunks, US_A_KB, &us[i]);
 		printf("row\tchain of %u nodes, time over one hop and the fill\t%.4f\t1\t%g\n",
 		    chains[i].nodes, x, chains[i].limit);
 		T_CHECK(x < chains[i].limit);
 	}
 	for (uint64_t seed = 1; seed <= 3; seed++) {
-		double x = some_die(1000, 2000, us[0], seed);
+		double x = some_fail(1000, 2000, US_A_KB, false, us[0], seed);
 		printf("row\t5 %% of 1000 nodes die (seed %llu), time over nobody "
 		       "dies\t%.4f\t1\t1.1\n",
 		    (unsigned long long)seed, x);
 		T_CHECK(x < 1.1);
+	}
+	(void)chain(1000, 2000, US_A_KB_SLOW, &us[1]);
+	for (uint64_t seed = 1; seed <= 3; seed++) {
+		double x = some_fail(1000, 2000, US_A_KB_SLOW, true, us[1], seed);
+		printf("row\t5 %% of 1000 nodes die or hang (%u hang, seed %llu), time over "
+		       "nobody does\t%.4f\t1\t1.1\n",
+		    w.hung, (unsigned long long)seed, x);
+		T_CHECK(w.hung > 0 && x < 1.1);
 	}
 	double x = one_is_slow(1000, 2000, us[0]);
 	printf("row\tone slow node of 1000, time lost in deadlines\t%.4f\t1\t1.1\n", x);
@@ -788,17 +907,24 @@ main(int argc, char **argv)
 	uint32_t nodes = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 300;
 	uint64_t us;
 
-	double x = chain(nodes, 300, &us);
+	double x = chain(nodes, 300, US_A_KB, &us);
 	printf("# %u nodes in a chain: %.3f of one hop and the fill\n", nodes, x);
 	T_CHECK(x < 1.03);
-	x = chain(100, 1000, &us);
+	x = chain(100, 1000, US_A_KB, &us);
 	T_CHECK(x < 1.03);
-	x = some_die(100, 1000, us, seed);
+	x = some_fail(100, 1000, US_A_KB, false, us, seed);
 	printf("# one node of twenty dies: %.3f of the time\n", x);
 	T_CHECK(x < 1.1);
 	x = one_is_slow(100, 1000, us);
 	printf("# one slow node: %.3f deadlines\n", x);
 	T_CHECK(x < 1.1);
+	(void)chain(100, 1000, US_A_KB_SLOW, &us);
+	x = some_fail(100, 1000, US_A_KB_SLOW, true, us, seed);
+	printf("# one node of twenty dies or hangs (%u hang): %.3f of the time\n", w.hung, x);
+	T_CHECK(x < 1.1);
+	wakes_up(20, 200);
+	ring(3, 200);
+	ring(9, 200);
 	failures(nodes / 3, 1, nodes / 60, seed);
 	failures(nodes / 3, 2, nodes / 60, seed + 1);
 	failures(30, 30, 3, seed + 2);
