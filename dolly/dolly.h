@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "dolly/net/wires.h"
 #include "dolly/plan/predict.h"
 #include "imageunzip/install/install.h"
 
@@ -13,8 +14,8 @@ struct options {
 	uint64_t image_bytes; /* plan: size of the raw data; 0: not given */
 	const char *compression;
 	const char *svg;
-	const char *nodes; /* plan: a number of nodes; serve: a list, or a file of lists;
-	                      NULL: not given */
+	const char *nodes; /* plan: a number of nodes; calibrate: a list; serve: a list, or a
+	                      file of lists; NULL: not given */
 	uint64_t wait;     /* serve: the number of nodes of --wait; 0: not given */
 	uint64_t start_s;  /* serve: seconds after which the server begins without the
 	                      missing nodes; 0: never */
@@ -31,6 +32,10 @@ struct options {
 	uint64_t patience_s; /* join: seconds to wait for a server that went away */
 	const char *key; /* path of the key file; NULL: no encryption */
 	bool raw, zstd; /* serve: send any file or disk; compress it with zstd */
+	uint64_t seconds; /* calibrate: for all measurements together */
+	const char *with; /* calibrate: HOST[:PORT] of a peer whose link is measured, or NULL */
+	bool listen;      /* calibrate: be such a peer */
+	const char *plan; /* serve: description for the prediction alone; NULL: none */
 	bool quiet, json;
 	struct install_config install; /* join */
 };
@@ -40,6 +45,7 @@ struct options {
 int command_plan(const struct options *, char **operands, int n, struct err *);
 int command_serve(const struct options *, char **operands, int n, struct err *);
 int command_join(const struct options *, char **operands, int n, struct err *);
+int command_calibrate(const struct options *, char **operands, int n, struct err *);
 
 /* Prints the prediction on standard output, as a table or with --json as JSON.  Returns 0,
  * or -1 with the error. */
@@ -48,14 +54,18 @@ int plan_print(const struct options *, const struct network *,
 /* Converts the operand of --compression (1 to 1000) to *factor; NULL means 1.
  * ERR_USAGE: the text is not such a number. */
 int plan_compression(const char *text, double *factor, struct err *);
+/* Adds to the open object how many connections were encrypted, when there was a key. */
+struct json;
+void report_encrypted(struct json *, bool key, const struct wires_encrypted *);
 /* What serve_report() prints about the run as a whole. */
 struct serve_run {
 	uint32_t chunks;
 	uint64_t bytes;       /* that each node gets, before the compression of --zstd */
 	uint64_t bytes_sent;  /* by the server itself */
+	struct wires_encrypted encrypted; /* connections; all zeros without --key */
 	double seconds;       /* from the first chunk until the last node was whole */
-	bool predicted;       /* `row` is valid; only with --network */
-	struct predict_row row; /* what the model predicts for this run */
+	bool predicted;       /* `row` is valid; only with --network or --plan */
+	struct predict_row row; /* what the model predicts for the tree of this run */
 };
 struct roster;
 struct meant;

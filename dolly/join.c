@@ -12,7 +12,6 @@
 #include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mailbox.h"
-#include "common/base/number.h"
 #include "common/base/say.h"
 #include "common/cli/cli_guard.h"
 #include "common/cli/progress.h"
@@ -430,27 +429,10 @@ report(const struct joining *j, struct err *e)
 	json_uint(d, "bytes_written", j->sum.bytes_written);
 	json_uint(d, "chunks_damaged", s.damaged);
 	json_uint(d, "parents", s.parents);
+	const struct wires_encrypted encrypted = wires_encrypted(j->wires);
+	report_encrypted(d, j->o->key != NULL, &encrypted);
 	json_end(d);
 	return json_show_on(d, output_report(j->target_name), e);
-}
-
-/* Takes server and port from the operand HOST[:PORT]. */
-static int
-parse_server(struct joining *j, const char *text, struct err *e)
-{
-	char host[HOSTLIST_NAME_BYTES];
-	const char *colon = strrchr(text, ':');
-	size_t n = colon != NULL ? (size_t)(colon - text) : strlen(text);
-	uint64_t port = j->o->port;
-
-	if (n == 0 || n >= sizeof host)
-		return err_set(e, ERR_USAGE, "\"%.60s\" is not HOST[:PORT]", text);
-	memcpy(host, text, n);
-	host[n] = '\0';
-	if (colon != NULL && number_uint(colon + 1, 1, 65535, &port, e) != 0)
-		return -1;
-	j->port = (uint16_t)port;
-	return meant_resolve(host, j->server, e);
 }
 
 static int
@@ -499,7 +481,7 @@ command_join(const struct options *o, char **operands, int n, struct err *e)
 	progress_begin(&j.progress, "dolly", 0, -1, o->quiet);
 	int rc = check_relay(o, e);
 	if (rc == 0)
-		rc = parse_server(&j, operands[0], e);
+		rc = meant_resolve_port(operands[0], (uint16_t)o->port, j.server, &j.port, e);
 	if (rc == 0)
 		rc = start(&j, name, e);
 	if (rc == 0)

@@ -29,14 +29,19 @@ enum {
 	OPT_PATIENCE,
 	OPT_RELAY,
 	OPT_RELAY_FILE,
+	OPT_SECONDS,
+	OPT_WITH,
+	OPT_LISTEN,
+	OPT_PLAN,
 };
 
 #define AT(field) offsetof(struct options, field)
 
 static const struct cli_opt opts[] = {
-	UINT('p', "port", "P", "serve, join: TCP port (9998)", port, 1, 65535),
+	UINT('p', "port", "P", "serve, join, calibrate: TCP port (9998)", port, 1, 65535),
 	{ OPT_NODES, "nodes", "LIST|FILE|N",
-	    "serve: serve only these nodes, in this order; plan: the number of clients",
+	    "serve: serve only these nodes, in this order; plan: the number of clients; "
+	    "calibrate: the number of machines of this kind",
 	    CLI_STR, AT(nodes), 0, 0, NULL },
 	UINT('w', "wait", "N", "serve: begin when N nodes have joined", wait, 1,
 	    ROSTER_MAX),
@@ -54,6 +59,9 @@ static const struct cli_opt opts[] = {
 	{ OPT_NETWORK, "network", "FILE",
 	    "serve: order the nodes by this description (see plan), switch by switch",
 	    CLI_STR, AT(network), 0, 0, NULL },
+	{ OPT_PLAN, "plan", "FILE",
+	    "serve: a description, also of calibrate: predict the time of the run by it",
+	    CLI_STR, AT(plan), 0, 0, NULL },
 	{ OPT_RACK_FILE, "rack-file", "FILE",
 	    "serve: order the nodes by lines \"rack NAME HOSTS\", rack by rack",
 	    CLI_STR, AT(rack_file), 0, 0, NULL },
@@ -74,8 +82,9 @@ static const struct cli_opt opts[] = {
 	    "serve: at the end, wait S seconds for nodes that join again (5)", linger_s,
 	    0, 1000000),
 	UINT(OPT_PATIENCE, "patience", "S",
-	    "join: wait S seconds for a server that went away (60)", patience_s, 0,
-	    1000000),
+	    "join: wait S seconds for a server that went away; calibrate --listen: for "
+	    "others (60)",
+	    patience_s, 0, 1000000),
 	{ OPT_RELAY, "relay", "GROUP:PORT",
 	    "join: serve the image there by multicast, to clients of frisbee, while it "
 	    "comes",
@@ -83,6 +92,13 @@ static const struct cli_opt opts[] = {
 	{ OPT_RELAY_FILE, "relay-file", "FILE",
 	    "join: keep the image for --relay in this file (a new one in TMPDIR)",
 	    CLI_STR, AT(relay_file), 0, 0, NULL },
+	UINT(OPT_SECONDS, "seconds", "S",
+	    "calibrate: measure for S seconds in all (12)", seconds, 1, 3600),
+	{ OPT_WITH, "with", "HOST[:PORT]",
+	    "calibrate: measure the link to a machine with calibrate --listen, too",
+	    CLI_STR, AT(with), 0, 0, NULL },
+	FLAG(OPT_LISTEN, "listen", "calibrate: let others measure the link to this machine",
+	    listen),
 	FLAG('q', "quiet", "print neither progress nor messages about nodes", quiet),
 	{ 'i', "image-size", "BYTES",
 	    "plan: the size of the uncompressed image, to predict times", CLI_SIZE,
@@ -116,15 +132,18 @@ static const struct cli_program prog = {
 	    "  serve IMAGE                        send an image to nodes that join\n"
 	    "  join HOST[:PORT] DISK|FILE|-       install what a server sends\n"
 	    "  plan NETWORK                       predict which way of sending is the "
-	    "fastest",
+	    "fastest\n"
+	    "  calibrate [FOLDER]                 measure this machine, for plan",
 	.examples = "  dolly serve --nodes node[01-32] disk.ndz\n"
 		    "  dolly serve --wait 8 --tree 2 disk.ndz\n"
 		    "  dolly serve --wait 64 --auto --network lab.net disk.ndz\n"
+		    "  dolly serve --wait 8 --plan lab.net disk.ndz\n"
 		    "  dolly serve --wait 8 --raw --zstd /dev/vg/root\n"
 		    "  dolly join server /dev/sda\n"
 		    "  dolly join --relay 239.192.1.5:5005 server /dev/sda\n"
 		    "  dolly plan --image-size 20G docs/examples/patagonia.net\n"
-		    "  dolly plan --compression 2.1 --svg plan.svg lab.net\n",
+		    "  dolly plan --compression 2.1 --svg plan.svg lab.net\n"
+		    "  dolly calibrate --with node01 --nodes node[01-32] /mnt > lab.net\n",
 	.report_to = report_to,
 	.guarded = true,
 	.tables = { { opts, 0, NULL }, { install_opts, AT(install), "Joining" },
@@ -139,6 +158,7 @@ static const struct command {
 	{ "plan", 1, 1, command_plan },
 	{ "serve", 1, 1, command_serve },
 	{ "join", 2, 2, command_join },
+	{ "calibrate", 0, 1, command_calibrate },
 };
 
 static int
@@ -165,6 +185,7 @@ main(int argc, char **argv)
 		.deadline_s = 10,
 		.linger_s = 5,
 		.patience_s = 60,
+		.seconds = 12,
 		.install = { .state_s = INSTALL_STATE_S } };
 
 	return cli_main(&prog, argc, argv, &o, run);

@@ -86,17 +86,13 @@ plan_print(const struct options *o, const struct network *n, const struct predic
 
 static int
 plan(const struct options *o, const struct network *n, const struct route *r,
-    struct err *e)
+    size_t clients, struct err *e)
 {
 	struct predict_config c = { .raw_bytes = (double)o->image_bytes,
+		.clients = clients,
 		.arity_max = ARITY_MAX };
 	struct prediction p;
-	uint64_t clients = 0;
 
-	if (o->nodes != NULL &&
-	    number_uint(o->nodes, 1, NETWORK_POINTS_MAX, &clients, e) != 0)
-		return err_ctx(e, "--nodes");
-	c.clients = clients;
 	if (plan_compression(o->compression, &c.compression, e) != 0 ||
 	    predict(&p, n, r, &c, e) != 0)
 		return -1;
@@ -105,18 +101,44 @@ plan(const struct options *o, const struct network *n, const struct route *r,
 	return plan_print(o, n, &p, e);
 }
 
+/* A description that has no host but the server, as calibrate prints it: --nodes N adds N hosts
+ * like the server. */
+static int
+add_nodes(struct network *net, struct route *r, uint64_t nodes, struct err *e)
+{
+	uint32_t point;
+	char name[NETWORK_NAME_BYTES];
+
+	if (r->nhosts > 1 || nodes == 0)
+		return 0;
+	for (uint64_t i = 1; i <= nodes; i++) {
+		snprintf(name, sizeof name, "node %llu", (unsigned long long)i);
+		if (network_add_like_server(net, name, &point, e) != 0)
+			return -1;
+	}
+	route_free(r);
+	return route_make(r, net, e);
+}
+
 int
 command_plan(const struct options *o, char **operands, int n, struct err *e)
 {
-	struct network net;
+	struct network net = { 0 };
 	struct route r = { 0 };
+	uint64_t nodes = 0;
+	int rc = 0;
 
 	(void)n;
-	int rc = network_read(&net, operands[0], e);
+	if (o->nodes != NULL && number_uint(o->nodes, 1, NETWORK_POINTS_MAX, &nodes, e) != 0)
+		rc = err_ctx(e, "--nodes");
+	if (rc == 0)
+		rc = network_read(&net, operands[0], e);
 	if (rc == 0)
 		rc = route_make(&r, &net, e);
 	if (rc == 0)
-		rc = plan(o, &net, &r, e);
+		rc = add_nodes(&net, &r, nodes, e);
+	if (rc == 0)
+		rc = plan(o, &net, &r, nodes, e);
 	route_free(&r);
 	network_free(&net);
 	return rc;

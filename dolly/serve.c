@@ -235,34 +235,23 @@ open_server(struct serving *s, struct err *e)
 	return 0;
 }
 
-static size_t
-whole_nodes(const struct serving *s)
-{
-	const struct roster *r = dolly_server_roster(s->server);
-	size_t n = 0;
-
-	for (size_t i = 0; i < r->n; i++)
-		n += r->members[i]->state == MEMBER_LEFT;
-	return n;
-}
-
 static int
-report(const struct serving *s, struct err *e)
+report(struct serving *s, struct err *e)
 {
 	struct serve_run run = { .chunks = s->origin.chunks,
 		.bytes = s->origin.bytes,
-		.bytes_sent = dolly_server_bytes_sent(s->server) };
-	size_t whole = whole_nodes(s);
+		.bytes_sent = dolly_server_bytes_sent(s->server),
+		.encrypted = wires_encrypted(s->wires) };
+	const struct roster *r = dolly_server_roster(s->server);
 
 	if (s->began_us > 0 && s->whole_us > s->began_us)
 		run.seconds = (double)(s->whole_us - s->began_us) / 1e6;
-	if (s->way.has_net && whole > 0) {
-		if (way_predict(&s->way, s->o, run.bytes, whole, &run.row, e) != 0)
+	if (s->way.has_net && s->whole_us > 0) {
+		if (way_predict(&s->way, s->o, run.bytes, r, &run.row, e) != 0)
 			return -1;
-		run.predicted = true;
+		run.predicted = run.row.clients > 0;
 	}
-	return serve_report(
-	    s->o, dolly_server_roster(s->server), &s->way.meant, &run, e);
+	return serve_report(s->o, r, &s->way.meant, &run, e);
 }
 
 static int
@@ -278,6 +267,9 @@ check_options(const struct options *o, struct err *e)
 		    "--zstd can only be used with --raw: images are sent as they are");
 	if (o->network != NULL && o->rack_file != NULL)
 		return err_misuse(e, "--network and --rack-file cannot be combined");
+	if (o->network != NULL && o->plan != NULL)
+		return err_misuse(
+		    e, "--network and --plan cannot be combined: both predict");
 	return 0;
 }
 

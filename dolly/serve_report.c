@@ -103,52 +103,89 @@ rate_of(const struct serve_run *run, double seconds)
 	return seconds > 0 && !isinf(seconds) ? (double)run->bytes / seconds : 0;
 }
 
+static bool
+has_prediction(const struct serve_run *run)
+{
+	return run->predicted && !isinf(run->row.seconds);
+}
+
 /* Prints the predicted time and rate, and below them the actual ones. */
 static void
 show_run(const struct serve_run *run)
 {
-	if (run->predicted && !isinf(run->row.seconds))
-		say(stdout, "%-10s %10.1f s %10.1f MB/s  %s, limited by %s\n",
-		    "predicted", run->row.seconds,
-		    rate_of(run, run->row.seconds) / 1e6, run->row.name,
-		    run->row.reason);
-	if (run->seconds > 0)
-		say(stdout, "%-10s %10.1f s %10.1f MB/s\n", "actual", run->seconds,
-		    rate_of(run, run->seconds) / 1e6);
+	const struct predict_row *p = &run->row;
+
+	if (has_prediction(run))
+		say(stdout,
+		    "%-10s %10.1f s %10.1f MB/s  %s, %zu nodes, depth %u, limited by %s\n",
+		    "predicted", p->seconds, rate_of(run, p->seconds) / 1e6, p->name,
+		    p->clients, p->depth, p->reason);
+	if (run->seconds <= 0)
+		return;
+	say(stdout, "%-10s %10.1f s %10.1f MB/s", "actual", run->seconds,
+	    rate_of(run, run->seconds) / 1e6);
+	if (has_prediction(run))
+		say(stdout, "  %.2f of the predicted time", run->seconds / p->seconds);
+	say(stdout, "\n");
 }
 
 static void
-put_pace(struct json *j, const char *name, const struct serve_run *run, double seconds)
+put_pace(struct json *j, const struct serve_run *run, double seconds)
 {
-	json_object(j, name);
 	json_double(j, "seconds", seconds);
 	json_double(j, "bytes_per_s", rate_of(run, seconds));
-	json_end(j);
 }
 
 static void
-put_run(struct json *j, const struct serve_run *run)
+put_prediction(struct json *j, const struct serve_run *run)
+{
+	const struct predict_row *p = &run->row;
+
+	json_object(j, "predicted");
+	put_pace(j, run, p->seconds);
+	json_string(j, "topology", p->name);
+	json_uint(j, "clients", p->clients);
+	json_uint(j, "depth", p->depth);
+	json_end(j);
+	json_string(j, "limited_by", p->reason);
+	if (run->seconds > 0)
+		json_double(j, "actual_over_predicted", run->seconds / p->seconds);
+}
+
+void
+report_encrypted(struct json *j, bool key, const struct wires_encrypted *encrypted)
+{
+	if (!key)
+		return;
+	json_uint(j, "connections_encrypted", encrypted->all);
+	json_uint(j, "connections_encrypted_by_kernel", encrypted->in_kernel);
+}
+
+static void
+put_run(struct json *j, const struct serve_run *run, bool key)
 {
 	json_uint(j, "chunks", run->chunks);
 	json_uint(j, "bytes_sent", run->bytes_sent);
-	if (run->seconds > 0)
-		put_pace(j, "actual", run, run->seconds);
-	if (!run->predicted || isinf(run->row.seconds))
-		return;
-	put_pace(j, "predicted", run, run->row.seconds);
-	json_string(j, "limited_by", run->row.reason);
+	report_encrypted(j, key, &run->encrypted);
+	if (run->seconds > 0) {
+		json_object(j, "actual");
+		put_pace(j, run, run->seconds);
+		json_end(j);
+	}
+	if (has_prediction(run))
+		put_prediction(j, run);
 }
 
 static int
-show_json(const struct roster *r, const struct meant *meant, const struct serve_run *run,
-    const struct err *failure, struct err *e)
+show_json(const struct options *o, const struct roster *r, const struct meant *meant,
+    const struct serve_run *run, const struct err *failure, struct err *e)
 {
 	struct json *j = json_new();
 
 	if (j == NULL)
 		return err_nomem(e, "a report");
 	json_object(j, NULL);
-	put_run(j, run);
+	put_run(j, run, o->key != NULL);
 	put_nodes(j, r, meant);
 	if (failure != NULL)
 		failure_put_err(j, failure, err_exit_status(failure));
@@ -170,7 +207,7 @@ serve_report(const struct options *o, const struct roster *r, const struct meant
 	if (!o->json) {
 		show_table(r, meant, run->chunks);
 		show_run(run);
-	} else if (show_json(r, meant, run, missing > 0 ? &failure : NULL, e) != 0)
+	} else if (show_json(o, r, meant, run, missing > 0 ? &failure : NULL, e) != 0)
 		return -1;
 	if (missing == 0)
 		return 0;

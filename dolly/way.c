@@ -3,20 +3,22 @@
 #include "dolly/way.h"
 
 #include "common/base/say.h"
+#include "dolly/order/shape.h"
 #include "dolly/plan/predict.h"
 
 enum { ARITY_MAX = 5 };
 
+/* Reads a description; *places are the positions of its hosts. */
 static int
-read_network(struct way *w, const char *path, struct err *e)
+read_network(struct way *w, const char *path, struct racks *places, struct err *e)
 {
 	w->has_net = true;
 	if (network_read(&w->net, path, e) != 0 || route_make(&w->route, &w->net, e) != 0)
 		return -1;
+	if (!network_is_linked(&w->net))
+		return err_set(e, ERR_USAGE, "%s: the server has no link", path);
 	w->net.has_streams = false; /* the streams of the description are not used */
-	return racks_of_network(&w->racks, &w->net, &w->route, e) == 0
-	           ? 0
-	           : err_ctx(e, "--network");
+	return racks_of_network(places, &w->net, &w->route, e);
 }
 
 /* Finds out which nodes are near each other, from the most exact source that the options name. */
@@ -27,7 +29,9 @@ read_racks(struct way *w, const struct options *o, struct err *e)
 	               o->rack_file != NULL;
 	w->racks.rack = ROSTER_NO_RACK;
 	if (o->network != NULL)
-		return read_network(w, o->network, e);
+		return read_network(w, o->network, &w->racks, e) == 0
+		           ? 0
+		           : err_ctx(e, "--network");
 	if (o->rack_file != NULL)
 		return racks_read(&w->racks, o->rack_file, e) == 0
 		           ? 0
@@ -52,7 +56,7 @@ choose(struct way *w, const struct options *o, uint64_t image_bytes, struct err 
 	struct prediction p;
 
 	w->arity = 1;
-	if (!w->has_net)
+	if (o->network == NULL)
 		return 0;
 	if (plan_compression(o->compression, &c.compression, e) != 0)
 		return -1;
@@ -75,6 +79,8 @@ way_open(struct way *w, const struct options *o, uint64_t image_bytes, struct er
 		return -1;
 	if (read_racks(w, o, e) != 0)
 		return -1;
+	if (o->plan != NULL && read_network(w, o->plan, &w->places, e) != 0)
+		return err_ctx(e, "--plan");
 	return o->automatic ? choose(w, o, image_bytes, e) : 0;
 }
 
@@ -83,6 +89,7 @@ way_free(struct way *w)
 {
 	meant_free(&w->meant);
 	racks_free(&w->racks);
+	racks_free(&w->places);
 	if (w->has_net) {
 		route_free(&w->route);
 		network_free(&w->net);
@@ -104,16 +111,19 @@ way_spot(struct way *w, const uint8_t address[4], struct roster_spot *s)
 }
 
 int
-way_predict(const struct way *w, const struct options *o, uint64_t bytes, size_t nodes,
-    struct predict_row *row, struct err *e)
+way_predict(struct way *w, const struct options *o, uint64_t bytes,
+    const struct roster *r, struct predict_row *row, struct err *e)
 {
-	struct predict_config c = { .clients = nodes };
-	enum tree_kind kind = w->arity == ROSTER_MAX ? TREE_STAR
-	                      : w->arity == 1        ? TREE_CHAIN
-	                                             : TREE_NARY;
+	struct predict_config c = { 0 };
+	struct tree t = { 0 };
 
 	if (plan_compression(o->compression, &c.compression, e) != 0)
 		return -1;
 	c.raw_bytes = (double)bytes * c.compression;
-	return predict_one(row, &w->net, &w->route, &c, kind, w->arity, e);
+	int rc = shape_of_run(
+	    &t, &w->net, &w->route, o->plan != NULL ? &w->places : &w->racks, r, e);
+	if (rc == 0)
+		rc = predict_tree(row, &w->net, &w->route, &c, &t, e);
+	tree_free(&t);
+	return rc;
 }

@@ -1,5 +1,5 @@
 /* way.h: which nodes a server serves, in which order, and with which kind of tree.  It combines
- * the options --nodes, --network, --rack-file, --auto, --chain, --tree and --star. */
+ * the options --nodes, --network, --plan, --rack-file, --auto, --chain, --tree and --star. */
 #ifndef DOLLY_WAY_H
 #define DOLLY_WAY_H
 
@@ -13,9 +13,10 @@ struct way {
 	struct meant meant;
 	struct racks racks;
 	bool has_racks;     /* the order is that of `racks`, and not that of --nodes */
-	struct network net; /* --network */
+	struct network net; /* --network, or --plan */
 	struct route route; /* of `net` */
 	bool has_net;       /* `net` and `route` are valid */
+	struct racks places; /* with --plan: where the hosts of `net` are */
 	unsigned arity;     /* children of a node: 1 a chain, ROSTER_MAX a star */
 };
 
@@ -29,9 +30,10 @@ void way_free(struct way *);
  * served. */
 bool way_spot(struct way *, const uint8_t address[4], struct roster_spot *);
 
-/* What the model predicts for sending `bytes` bytes to `nodes` nodes this way; has_net must be
- * true.  ERR_USAGE: --compression is wrong; ERR_NOMEM. */
-int way_predict(const struct way *, const struct options *, uint64_t bytes,
-    size_t nodes, struct predict_row *, struct err *);
+/* What the model predicts for sending `bytes` bytes along the tree of this roster, whose run is
+ * over; has_net must be true.  Nodes that the description does not name are added to it.
+ * ERR_USAGE: --compression is wrong, or the network is too large; ERR_NOMEM. */
+int way_predict(struct way *, const struct options *, uint64_t bytes,
+    const struct roster *, struct predict_row *, struct err *);
 
 #endif /* DOLLY_WAY_H */

@@ -197,6 +197,12 @@ tls_wire_recv(struct tls_wire *w, void *to, size_t n)
 }
 
 bool
+tls_wire_in_kernel(const struct tls_wire *w)
+{
+	return BIO_get_ktls_send(SSL_get_wbio(w->ssl)) != 0;
+}
+
+bool
 tls_wire_pending(const struct tls_wire *w)
 {
 	return SSL_pending(w->ssl) > 0;

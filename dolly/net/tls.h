@@ -36,6 +36,8 @@ int tls_wire_shake(struct tls_wire *, bool *writes);
  * or -1 and another errno.  After EAGAIN of a send the same bytes are to be sent next. */
 ssize_t tls_wire_send(struct tls_wire *, const void *, size_t);
 ssize_t tls_wire_recv(struct tls_wire *, void *, size_t);
+/* Does the kernel encrypt what is sent?  Known when the handshake was made. */
+bool tls_wire_in_kernel(const struct tls_wire *);
 /* Are there decrypted bytes, of which poll(2) does not know? */
 bool tls_wire_pending(const struct tls_wire *);
 

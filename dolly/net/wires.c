@@ -42,6 +42,7 @@ struct wires {
 	size_t n, cap;
 	struct pollfd *polls;
 	size_t polls_cap;
+	struct wires_encrypted encrypted;
 	uint8_t buf[READ_BYTES];
 };
 
@@ -306,6 +307,14 @@ shake(struct wires *w, struct wire *x)
 	if (rc < 0)
 		lose(w, x, "the other side has another --key, or none");
 	x->shaking = rc == 0;
+	w->encrypted.all += rc > 0;
+	w->encrypted.in_kernel += rc > 0 && tls_wire_in_kernel(x->tls);
+}
+
+struct wires_encrypted
+wires_encrypted(const struct wires *w)
+{
+	return w->encrypted;
 }
 
 static short

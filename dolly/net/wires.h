@@ -45,6 +45,12 @@ void wires_hang_up(struct wires *, struct peer *);
 /* Sleeps until something happens or the descriptor `also` (-1: none) becomes readable, at most
  * timeout_ms milliseconds, and serves all connections. */
 void wires_step(struct wires *, int also, int timeout_ms);
+/* Connections that were made with the key, also those that have ended. */
+struct wires_encrypted {
+	unsigned all;
+	unsigned in_kernel; /* of these, the kernel encrypts what is sent */
+};
+struct wires_encrypted wires_encrypted(const struct wires *);
 /* Sends, for at most a second, the messages that wait for servers and nodes; chunks for
  * children are not waited for. */
 void wires_flush(struct wires *);

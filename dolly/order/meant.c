@@ -1,6 +1,6 @@
 /* meant.c: reads the list of --nodes, and resolves names of machines (meant.h).  way.c,
- * racks.c and join.c call it before anything begins, and way.c for each node that joins, in
- * the program's first thread. */
+ * racks.c and the commands call it before anything begins, and way.c for each node that
+ * joins, in the program's first thread. */
 #include "dolly/order/meant.h"
 
 #include <errno.h>
@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "common/base/number.h"
 
 enum { FILE_MAX = 4 << 20 };
 
@@ -27,6 +29,25 @@ meant_resolve(const char *name, uint8_t address[4], struct err *e)
 	memcpy(address, &a->sin_addr, 4);
 	freeaddrinfo(found);
 	return 0;
+}
+
+int
+meant_resolve_port(const char *text, uint16_t usual, uint8_t address[4], uint16_t *port,
+    struct err *e)
+{
+	char host[HOSTLIST_NAME_BYTES];
+	const char *colon = strrchr(text, ':');
+	size_t n = colon != NULL ? (size_t)(colon - text) : strlen(text);
+	uint64_t number = usual;
+
+	if (n == 0 || n >= sizeof host)
+		return err_set(e, ERR_USAGE, "\"%.60s\" is not HOST[:PORT]", text);
+	memcpy(host, text, n);
+	host[n] = '\0';
+	if (colon != NULL && number_uint(colon + 1, 1, 65535, &number, e) != 0)
+		return -1;
+	*port = (uint16_t)number;
+	return meant_resolve(host, address, e);
 }
 
 /* The text of a file, which the caller frees; NULL: the file cannot be read. */

@@ -24,5 +24,9 @@ void meant_free(struct meant *);
 uint32_t meant_order(struct meant *, const uint8_t address[4]);
 /* Resolves a name to an IPv4 address.  ERR_ABSENT: it cannot be resolved. */
 int meant_resolve(const char *name, uint8_t address[4], struct err *);
+/* Resolves HOST or HOST:PORT; without a port *port becomes `usual`.  ERR_USAGE: the text is
+ * neither; ERR_ABSENT: the name cannot be resolved. */
+int meant_resolve_port(const char *text, uint16_t usual, uint8_t address[4],
+    uint16_t *port, struct err *);
 
 #endif /* DOLLY_ORDER_MEANT_H */

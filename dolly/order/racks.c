@@ -192,18 +192,33 @@ by_distance(const struct racks *r, uint32_t a, struct roster_spot *s)
 	s->rack = a >> (32 - SUBNET_BITS);
 }
 
+static const struct racks_node *
+find(const struct racks *r, const uint8_t address[4])
+{
+	struct racks_node wanted = { 0 };
+
+	memcpy(wanted.address, address, 4);
+	return r->n == 0 ? NULL
+	                 : bsearch(&wanted, r->nodes, r->n, sizeof wanted, by_address);
+}
+
+uint32_t
+racks_point(const struct racks *r, const struct route *way, const uint8_t address[4])
+{
+	const struct racks_node *found = find(r, address);
+
+	return found != NULL ? way->hosts[found->spot.order] : NETWORK_NONE;
+}
+
 void
 racks_find(const struct racks *r, const uint8_t address[4], struct roster_spot *s)
 {
-	struct racks_node wanted = { 0 };
-	const struct racks_node *found = NULL;
+	const struct racks_node *found = find(r, address);
 
-	memcpy(wanted.address, address, 4);
 	if (r->n == 0) {
 		by_distance(r, number_of(address), s);
 		return;
 	}
-	found = bsearch(&wanted, r->nodes, r->n, sizeof wanted, by_address);
 	s->order = found != NULL ? found->spot.order : ORDER_UNKNOWN;
 	s->rack = found != NULL ? found->spot.rack : ROSTER_NO_RACK;
 }

@@ -61,13 +61,15 @@ share(double load, double speed)
 }
 
 /* The share of a processor that one byte of raw data a second takes.  The share of decompression
- * grows with the compression, as the inequality of section 2.7 has it. */
+ * grows with the compression, as the inequality of section 2.7 has it.  The paper's machines
+ * compute no digests. */
 static double
 processor_load(const struct network_machine *m, const struct model_node *n)
 {
 	return share(net_load(n), m->tcp) + share(disk_load(n), m->scsi) +
 	       share(copies(n), m->copy) +
 	       (n->decompresses ? share(n->compression, m->decompress) : 0) +
+	       share(n->in / n->compression, m->digest) +
 	       (n->multicast ? share(1 / n->compression, m->multicast) : 0);
 }
 
@@ -81,7 +83,9 @@ model_of_node(const struct network_machine *m, const struct model_node *n)
 	capacity(&l, m->disk, disk_load(n), MODEL_DISK);
 	capacity(&l, m->iobus, streams, MODEL_IOBUS);
 	capacity(&l, m->memory, memory_load(n), MODEL_MEMORY);
-	capacity(&l, 1, processor_load(m, n), MODEL_PROCESSOR);
+	capacity(&l, m->cores > 0 ? m->cores : 1, processor_load(m, n), MODEL_PROCESSOR);
+	/* One thread has all connections, however many processors there are. */
+	capacity(&l, m->tcp, net_load(n), MODEL_PROCESSOR);
 	return l;
 }
 

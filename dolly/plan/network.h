@@ -27,11 +27,13 @@ struct network_machine {
 	double disk;       /* the disk alone */
 	double iobus;      /* the bus of disks and network cards */
 	double memory;     /* to and from memory */
-	/* Rates of the processor when it does nothing else: */
+	double cores;      /* processors; 0: not given, which counts as one */
+	/* Rates of one processor when it does nothing else: */
 	double scsi;       /* handing data to the disk, or taking it from there */
 	double tcp;        /* sending, or receiving, one stream */
 	double copy;       /* from memory to memory */
 	double decompress; /* of compressed data, as section 2.7 counts it */
+	double digest;     /* the digests by which a node checks what it receives */
 	double multicast;  /* keeping order in a multicast stream (section 2.8) */
 };
 
@@ -76,6 +78,13 @@ int network_parse(
 int network_read(struct network *, const char *path, struct err *);
 /* Releases the network, which is all zeros afterwards. */
 void network_free(struct network *);
+/* Has the server a link? */
+bool network_is_linked(const struct network *);
+/* Adds a host of the server's kind, with links like the server's, that cannot be found by name.
+ * The name is copied.  *point: the new point.  Routes of this network are to be made again.
+ * ERR_USAGE: there are too many points, or the server has no link; ERR_NOMEM. */
+int network_add_like_server(
+    struct network *, const char *name, uint32_t *point, struct err *);
 
 /* Converts a rate such as 12.5MB, 4GB, 100Mbit, 1Gbit (powers of 1000; "/s" may follow) to
  * *rate, in bytes a second.  ERR_USAGE: the text is not a rate. */

@@ -10,7 +10,7 @@
 #include "common/base/statements.h"
 #include "dolly/plan/network.h"
 
-enum { PIECE_BYTES = 1 << 20 };
+enum { PIECE_BYTES = 1 << 20, CORES_MAX = 65536 };
 
 static const struct {
 	const char *name;
@@ -24,6 +24,7 @@ static const struct {
 	{ "tcp", offsetof(struct network_machine, tcp) },
 	{ "copy", offsetof(struct network_machine, copy) },
 	{ "decompress", offsetof(struct network_machine, decompress) },
+	{ "digest", offsetof(struct network_machine, digest) },
 	{ "multicast", offsetof(struct network_machine, multicast) },
 };
 
@@ -60,8 +61,23 @@ take_name(char out[NETWORK_NAME_BYTES], const char *word, struct err *e)
 }
 
 static int
-machine_rate(struct network_machine *m, const struct statement *l, size_t i, struct err *e)
+machine_cores(struct network_machine *m, const char *text, struct err *e)
 {
+	uint64_t n;
+
+	if (number_uint(text, 1, CORES_MAX, &n, e) != 0)
+		return err_ctx(e, "cores");
+	m->cores = (double)n;
+	return 0;
+}
+
+static int
+machine_value(struct network_machine *m, const struct statement *l, size_t i, struct err *e)
+{
+	const char *cores = statement_value(l->words[i], "cores");
+
+	if (cores != NULL)
+		return machine_cores(m, cores, e);
 	for (size_t k = 0; k < sizeof machine_rates / sizeof machine_rates[0]; k++) {
 		const char *v = statement_value(l->words[i], machine_rates[k].name);
 		if (v != NULL)
@@ -80,7 +96,7 @@ add_machine(void *arg, const struct statement *l, struct err *e)
 	if (take_name(m.name, l->words[1], e) != 0)
 		return -1;
 	for (size_t i = 2; i < l->n; i++)
-		if (machine_rate(&m, l, i, e) != 0)
+		if (machine_value(&m, l, i, e) != 0)
 			return -1;
 	if (grow(&n->machines, &n->machine_cap, n->nmachines, sizeof m, "kinds of machines",
 		e) != 0)

@@ -47,30 +47,52 @@ name_reason(
 	}
 }
 
+/* Fills in everything except kind and arity. */
+static int
+solve(struct predict_row *row, const struct network *n, const struct route *r,
+    const struct predict_config *c, const struct tree *t, struct err *e)
+{
+	struct model_limit l;
+
+	if (model_solve(&l, n, r, t, c->compression, e) != 0)
+		return -1;
+	row->clients = t->n - 1;
+	row->depth = t->depth;
+	row->rate = l.rate;
+	row->resource = l.resource;
+	row->seconds =
+	    c->raw_bytes > 0 ? model_seconds(n, t, &l, c->raw_bytes) : INFINITY;
+	name_row(row);
+	name_reason(row, n, &l);
+	return 0;
+}
+
 int
 predict_one(struct predict_row *row, const struct network *n, const struct route *r,
     const struct predict_config *c, enum tree_kind kind, unsigned arity, struct err *e)
 {
 	struct tree t = { 0 };
-	struct model_limit l;
 
 	*row = (struct predict_row){ .kind = kind, .arity = arity };
 	int rc = tree_make(
 	    &t, n, r, kind, arity, c->clients > 0 ? c->clients : r->nhosts, e);
 	if (rc == 0)
-		rc = model_solve(&l, n, r, &t, c->compression, e);
-	if (rc == 0) {
-		row->clients = t.n - 1;
-		row->depth = t.depth;
-		row->rate = l.rate;
-		row->resource = l.resource;
-		row->seconds =
-		    c->raw_bytes > 0 ? model_seconds(n, &t, &l, c->raw_bytes) : INFINITY;
-		name_row(row);
-		name_reason(row, n, &l);
-	}
+		rc = solve(row, n, r, c, &t, e);
 	tree_free(&t);
 	return rc;
+}
+
+int
+predict_tree(struct predict_row *row, const struct network *n, const struct route *r,
+    const struct predict_config *c, const struct tree *t, struct err *e)
+{
+	uint32_t width = tree_width(t);
+
+	*row = (struct predict_row){ .kind = width <= 1      ? TREE_CHAIN
+		                             : t->depth <= 1 ? TREE_STAR
+		                                             : TREE_NARY,
+		.arity = width };
+	return solve(row, n, r, c, t, e);
 }
 
 /* Ways are compared by their times, where these are known, and else by their rates. */

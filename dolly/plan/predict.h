@@ -43,4 +43,9 @@ int predict(struct prediction *, const struct network *, const struct route *,
 int predict_one(struct predict_row *, const struct network *, const struct route *,
     const struct predict_config *, enum tree_kind, unsigned arity, struct err *);
 
+/* Predicts sending along this tree; the number of clients is the tree's, and the row's kind is
+ * what the tree looks like.  ERR_NOMEM. */
+int predict_tree(struct predict_row *, const struct network *, const struct route *,
+    const struct predict_config *, const struct tree *, struct err *);
+
 #endif /* DOLLY_PLAN_PREDICT_H */

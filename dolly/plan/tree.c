@@ -4,6 +4,7 @@
 #include "dolly/plan/tree.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Divides the nodes [from, to) among the children of `parent`: each child gets consecutive nodes,
  * is the first of them itself, and is an ancestor of the rest. */
@@ -68,19 +69,50 @@ count(struct tree *t)
 		t->streams[t->parents[i]]++;
 }
 
+/* Begins a tree of n nodes, all of them children of the server, with room for `room` nodes. */
+static int
+begin(struct tree *t, enum tree_kind kind, size_t n, size_t room, struct err *e)
+{
+	*t = (struct tree){ .kind = kind,
+		.n = n,
+		.nodes = calloc(room, sizeof *t->nodes),
+		.parents = calloc(room, sizeof *t->parents),
+		.streams = calloc(room, sizeof *t->streams) };
+	if (t->nodes == NULL || t->parents == NULL || t->streams == NULL)
+		return err_nomem(e, "a logical network");
+	return 0;
+}
+
+int
+tree_copy(struct tree *t, enum tree_kind kind, const uint32_t *nodes,
+    const uint32_t *parents, size_t n, struct err *e)
+{
+	if (begin(t, kind, n, n, e) != 0)
+		return -1;
+	memcpy(t->nodes, nodes, n * sizeof *nodes);
+	memcpy(t->parents, parents, n * sizeof *parents);
+	count(t);
+	return 0;
+}
+
+uint32_t
+tree_width(const struct tree *t)
+{
+	uint32_t most = 0;
+
+	for (size_t i = 0; i < t->n; i++)
+		most = t->streams[i] > most ? t->streams[i] : most;
+	return most;
+}
+
 int
 tree_make(struct tree *t, const struct network *n, const struct route *r,
     enum tree_kind kind, unsigned arity, size_t clients, struct err *e)
 {
 	size_t hosts = r->nhosts;
 
-	*t = (struct tree){ .kind = kind,
-		.n = clients + 1 < hosts ? clients + 1 : hosts,
-		.nodes = calloc(hosts, sizeof *t->nodes),
-		.parents = calloc(hosts, sizeof *t->parents),
-		.streams = calloc(hosts, sizeof *t->streams) };
-	if (t->nodes == NULL || t->parents == NULL || t->streams == NULL)
-		return err_nomem(e, "a logical network");
+	if (begin(t, kind, clients + 1 < hosts ? clients + 1 : hosts, hosts, e) != 0)
+		return -1;
 	for (size_t i = 0; i < t->n; i++)
 		t->nodes[i] = r->hosts[i];
 	if (kind == TREE_GIVEN && given(t, n, r, e) != 0)

@@ -29,6 +29,14 @@ struct tree {
  * reached; ERR_NOMEM. */
 int tree_make(struct tree *, const struct network *, const struct route *, enum tree_kind,
     unsigned arity, size_t clients, struct err *);
+/* Makes a tree whose kind the caller says: nodes[0] is the server's point, and the parent of node i
+ * is node parents[i], which is below i.  Both arrays have n > 0 elements, and are copied.
+ * ERR_NOMEM, after which tree_free() is to be called, too. */
+int tree_copy(struct tree *, enum tree_kind kind, const uint32_t *nodes,
+    const uint32_t *parents, size_t n, struct err *);
+/* The most streams that one node sends. */
+uint32_t tree_width(const struct tree *);
+/* Releases the tree, which is all zeros afterwards. */
 void tree_free(struct tree *);
 
 #endif /* DOLLY_PLAN_TREE_H */

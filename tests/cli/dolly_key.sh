@@ -55,6 +55,16 @@ check "it is said" grep -q "without --key nothing is encrypted: the network is t
 [ -z "$SEEN" ] || check "a sniffer sees the data" [ "$SEEN" -gt 20 ]
 echo "== with one"
 three --key "$T/key"
+member() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$T/table" "$1"; }
+# Three nodes speak with the server, and the first of the chain also gets its data from there.
+check "the table counts the encrypted connections" [ "$(member connections_encrypted)" -ge 4 ]
+modprobe tls 2> "$T/quiet"
+if grep -qw tls /proc/sys/net/ipv4/tcp_available_ulp; then
+	check "the kernel encrypts all of them" [ "$(member connections_encrypted_by_kernel)" = "$(member connections_encrypted)" ]
+else
+	echo "this kernel has no TLS ($(tail -n 1 "$T/quiet")): the program encrypts"
+	check "... and says so" [ "$(member connections_encrypted_by_kernel)" = 0 ]
+fi
 check "nothing is said of trust" [ "$(grep -c trusted "$T/serve.log")" = 0 ]
 [ -z "$SEEN" ] || check "a sniffer sees packets" [ "$PACKETS" -gt 20 ] && check "... but nothing of the data" [ "${SEEN:-0}" = 0 ]
 

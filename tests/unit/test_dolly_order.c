@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "dolly/order/racks.h"
+#include "dolly/order/shape.h"
+#include "dolly/plan/predict.h"
 #include "tests/t.h"
 #include "tests/tmp.h"
 
@@ -239,6 +241,102 @@ test_a_network(void)
 	network_free(&n);
 }
 
+/* A roster of members at 10.0.0.ID, whose fate is left open. */
+static void
+join_n(struct roster *r, uint32_t n)
+{
+	struct err e;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct member *m = roster_add(r, &e);
+		const uint8_t address[4] = { 10, 0, 0, (uint8_t)m->id };
+		memcpy(m->address, address, sizeof address);
+		snprintf(m->name, sizeof m->name, "n%u", m->id);
+		m->spot = (struct roster_spot){ i, ROSTER_NO_RACK, ROSTER_NOT_LISTED };
+	}
+	T_CHECK(roster_place_all(r, &e) == 0);
+}
+
+static void
+leaves(struct roster *r, uint32_t id, enum member_state state)
+{
+	struct member *m = roster_find(r, id), *c;
+
+	roster_take_out(r, m);
+	m->state = state;
+	while ((c = roster_orphan(m)) != NULL)
+		roster_place(r, c, false);
+}
+
+/* Five nodes of a chain, of which the description names the first two; the third dies after the
+ * fourth has become whole behind it. */
+static void
+test_the_tree_of_a_run(void)
+{
+	static const char text[] =
+	    "switch x\nhost s,10.0.0.[1-2]\nlink s,10.0.0.[1-2] x rate=10MB\nserver s\n";
+	struct network n = { 0 };
+	struct route way = { 0 };
+	struct racks places = { 0 };
+	struct roster r = { .arity = 1, .rack = ROSTER_NO_RACK };
+	struct tree t;
+	struct predict_row row;
+	const struct predict_config c = { .raw_bytes = 1e8, .compression = 1 };
+	struct err e;
+
+	T_CHECK(network_parse(&n, text, sizeof text - 1, "text", &e) == 0);
+	T_CHECK(route_make(&way, &n, &e) == 0);
+	T_CHECK(racks_of_network(&places, &n, &way, &e) == 0);
+	join_n(&r, 5);
+	leaves(&r, 5, MEMBER_OUT);
+	leaves(&r, 4, MEMBER_LEFT);
+	leaves(&r, 3, MEMBER_OUT);
+	leaves(&r, 2, MEMBER_LEFT);
+	leaves(&r, 1, MEMBER_LEFT);
+	T_CHECK(shape_of_run(&t, &n, &way, &places, &r, &e) == 0);
+	T_CHECK(t.n == 4 && t.depth == 3 && tree_width(&t) == 1);
+	T_CHECK(t.nodes[0] == n.server);
+	T_CHECK(strcmp(n.points[t.nodes[1]].name, "10.0.0.1") == 0);
+	T_CHECK(strcmp(n.points[t.nodes[2]].name, "10.0.0.2") == 0);
+	T_CHECK(strcmp(n.points[t.nodes[3]].name, "n4") == 0);
+	T_CHECK(predict_tree(&row, &n, &way, &c, &t, &e) == 0);
+	T_CHECK(strcmp(row.name, "chain") == 0 && row.clients == 3);
+	T_CHECK(row.rate > 9.99e6 && row.rate < 10.01e6);
+	tree_free(&t);
+	roster_free(&r);
+	racks_free(&places);
+	route_free(&way);
+	network_free(&n);
+}
+
+/* A tree of two children a node, and a run in which nobody became whole. */
+static void
+test_other_shapes(void)
+{
+	static const char text[] = "switch x\nhost s\nlink s x\nserver s\n";
+	struct network n = { 0 };
+	struct route way = { 0 };
+	const struct racks nobody = { 0 };
+	struct roster r = { .arity = 2, .rack = ROSTER_NO_RACK };
+	struct tree t;
+	struct err e;
+
+	T_CHECK(network_parse(&n, text, sizeof text - 1, "text", &e) == 0);
+	T_CHECK(route_make(&way, &n, &e) == 0);
+	join_n(&r, 14);
+	T_CHECK(shape_of_run(&t, &n, &way, &nobody, &r, &e) == 0);
+	T_CHECK(t.n == 1 && t.depth == 0);
+	tree_free(&t);
+	for (uint32_t id = 14; id > 0; id--)
+		leaves(&r, id, MEMBER_LEFT);
+	T_CHECK(shape_of_run(&t, &n, &way, &nobody, &r, &e) == 0);
+	T_CHECK(t.n == 15 && t.depth == 3 && tree_width(&t) == 2);
+	tree_free(&t);
+	roster_free(&r);
+	route_free(&way);
+	network_free(&n);
+}
+
 /* Subnets stay together, and the own one is the first, whatever their prefixes are. */
 static void
 test_addresses(void)
@@ -264,5 +362,7 @@ main(void)
 	test_bad_files_of_racks();
 	test_a_network();
 	test_addresses();
+	test_the_tree_of_a_run();
+	test_other_shapes();
 	return t_done();
 }

@@ -80,6 +80,23 @@ test_a_node_that_decompresses(void)
 	T_CHECK(model_of_node(&memory, &place).resource == MODEL_MEMORY);
 }
 
+/* Processors share the work, but one thread has all connections; a node that receives computes
+ * digests. */
+static void
+test_processors(void)
+{
+	struct network_machine m = { .tcp = 100, .copy = 300, .digest = 200, .cores = 1 };
+	struct model_node place = { 1, 1, 1, false, false };
+
+	/* 2 / 100 for streams, 3 / 300 for copies, 1 / 200 for digests */
+	T_CHECK(fabs(model_of_node(&m, &place).rate - 1 / 0.035) < 1e-9);
+	m.cores = 0;
+	T_CHECK(fabs(model_of_node(&m, &place).rate - 1 / 0.035) < 1e-9);
+	m.cores = 4;
+	T_CHECK(fabs(model_of_node(&m, &place).rate - 50) < 1e-9);
+	T_CHECK(model_of_node(&m, &place).resource == MODEL_PROCESSOR);
+}
+
 static struct network
 parsed(const char *text)
 {
@@ -163,6 +180,9 @@ test_what_is_wrong_is_said(void)
 	T_CHECK(refused("host a\nlink a a\n", "linked with itself"));
 	T_CHECK(refused("hosts a\n", "is not a statement"));
 	T_CHECK(refused("host a,b\nserver a\nstream b a\n", "the server receives"));
+	T_CHECK(refused("machine m cores=0\n", "cores: "));
+	T_CHECK(refused("machine m cores=2MB\n", "cores: "));
+	T_CHECK(refused("machine m digest=2\n", "is not a rate"));
 }
 
 /* Streams in a circle that the server's does not reach. */
@@ -183,9 +203,39 @@ test_streams_in_a_circle(void)
 	network_free(&n);
 }
 
+/* Hosts that are added are of the server's kind, and have its links. */
+static void
+test_hosts_like_the_server(void)
+{
+	struct network n = parsed("machine m disk=50MB\nswitch x\nhost s machine=m\n"
+				  "link s x rate=80MB\nserver s\n");
+	struct network alone = parsed("host s\nserver s\n");
+	struct predict_config c = { .raw_bytes = 1e9, .compression = 1 };
+	struct predict_row row;
+	struct route r;
+	struct err e;
+	uint32_t point;
+
+	for (uint32_t i = 0; i < 3; i++)
+		T_CHECK(network_add_like_server(&n, "more", &point, &e) == 0 &&
+			point == 2 + i);
+	T_CHECK(route_make(&r, &n, &e) == 0 && r.nhosts == 4);
+	T_CHECK(predict_one(&row, &n, &r, &c, TREE_STAR, 0, &e) == 0);
+	T_CHECK(fabs(row.rate - 80 * MB / 3) < 1 && row.clients == 3);
+	T_CHECK(predict_one(&row, &n, &r, &c, TREE_CHAIN, 1, &e) == 0);
+	T_CHECK(fabs(row.rate - 50 * MB) < 1 && row.resource == MODEL_DISK);
+	T_CHECK(!network_is_linked(&alone));
+	T_CHECK(network_add_like_server(&alone, "more", &point, &e) != 0);
+	route_free(&r);
+	network_free(&n);
+	network_free(&alone);
+}
+
 int
 main(void)
 {
+	test_processors();
+	test_hosts_like_the_server();
 	test_table_1();
 	test_worked_examples();
 	test_a_node_that_decompresses();

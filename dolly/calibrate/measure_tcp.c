@@ -1,0 +1,363 @@
+/* measure_tcp.c: TCP over the loopback interface and over a link (measure_tcp.h).
+ * calibrate.c and the command call it, in the program's first thread; over the loopback
+ * interface a thread of its own receives. */
+#include "dolly/calibrate/measure_tcp.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/cancel.h"
+#include "common/base/clock.h"
+#include "common/base/pipeline.h"
+#include "dolly/calibrate/measure_cpu.h"
+
+enum {
+	PIECE_BYTES = 64
+	              << 10, /* of one call: what the program's own connections use */
+	SILENT_S = 5,        /* the longest time without a byte on a connection */
+	POLL_MS = 200,       /* how often a wait looks whether the work is to end */
+	/* A connection is slow at first, and its first bytes are in buffers: a third of
+	 * the time passes before bytes are counted. */
+	WARM_PART = 3,
+};
+
+/* One end of a connection, and the bytes that it sends or takes. */
+struct end {
+	int fd;
+	uint8_t *piece; /* PIECE_BYTES */
+};
+
+static int
+end_new(struct end *x, int fd, struct err *e)
+{
+	const struct timeval silent = { SILENT_S, 0 };
+
+	*x = (struct end){ fd, malloc(PIECE_BYTES) };
+	if (x->piece == NULL)
+		return err_nomem(e, "a connection");
+	fill_with_noise(x->piece, PIECE_BYTES);
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &silent, sizeof silent);
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &silent, sizeof silent);
+	return 0;
+}
+
+static void
+end_free(struct end *x)
+{
+	if (x->fd >= 0)
+		close(x->fd);
+	free(x->piece);
+}
+
+static int
+failed(const char *what, struct err *e)
+{
+	if (errno == EAGAIN)
+		return err_set(
+		    e, ERR_IO, "%s: no byte has passed for %d seconds", what, SILENT_S);
+	return err_os(e, "%s", what);
+}
+
+static int
+send_piece(void *arg, double *bytes, struct err *e)
+{
+	struct end *x = arg;
+	ssize_t n = send(x->fd, x->piece, PIECE_BYTES, MSG_NOSIGNAL);
+
+	if (n < 0 && errno != EINTR)
+		return failed("sending to measure TCP", e);
+	*bytes += n > 0 ? (double)n : 0;
+	return 0;
+}
+
+static int
+take_piece(void *arg, double *bytes, struct err *e)
+{
+	struct end *x = arg;
+	ssize_t n = recv(x->fd, x->piece, PIECE_BYTES, 0);
+
+	if (n == 0)
+		return err_set(e, ERR_IO, "the other side has closed the connection");
+	if (n < 0 && errno != EINTR)
+		return failed("receiving to measure TCP", e);
+	*bytes += n > 0 ? (double)n : 0;
+	return 0;
+}
+
+/* A socket that listens; *port: 0 for any free one, which is set then. */
+static int
+listen_at(uint32_t address, uint16_t *port, struct err *e)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(*port) };
+	socklen_t len = sizeof a;
+	int on = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	a.sin_addr.s_addr = htonl(address);
+	if (fd < 0)
+		return err_os(e, "a socket");
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	if (bind(fd, (const struct sockaddr *)&a, sizeof a) != 0 ||
+	    listen(fd, 8) != 0 || getsockname(fd, (struct sockaddr *)&a, &len) != 0) {
+		(void)err_os(e, "port %u", *port);
+		close(fd);
+		return -1;
+	}
+	*port = ntohs(a.sin_port);
+	return fd;
+}
+
+/* Waits until the descriptor is ready, for at most so many milliseconds.  1: it is; 0:
+ * it is not; -1: the work is to end. */
+static int
+wait_for(int fd, short events, uint64_t ms, struct err *e)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+	uint64_t end_us = clock_us() + ms * 1000;
+
+	do {
+		if (cancel_check(e) != 0)
+			return -1;
+		if (poll(&p, 1, POLL_MS) > 0)
+			return 1;
+	} while (clock_us() < end_us);
+	return 0;
+}
+
+static int
+finish_connect(int fd, struct err *e)
+{
+	int error = 0;
+	socklen_t len = sizeof error;
+
+	int ready = wait_for(fd, POLLOUT, SILENT_S * 1000, e);
+	if (ready < 0)
+		return -1;
+	if (ready == 0)
+		return err_set(e, ERR_IO, "no answer within %d seconds", SILENT_S);
+	(void)getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len);
+	errno = error;
+	return error == 0 ? 0 : err_os(e, "connecting");
+}
+
+static int
+connect_to(const uint8_t address[4], uint16_t port, struct err *e)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(port) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
+	    off = 0;
+
+	memcpy(&a.sin_addr, address, sizeof a.sin_addr);
+	if (fd < 0)
+		return err_os(e, "a socket");
+	int rc = connect(fd, (const struct sockaddr *)&a, sizeof a);
+	if (rc != 0)
+		rc = errno == EINPROGRESS ? finish_connect(fd, e)
+		                          : err_os(e, "connecting");
+	if (rc == 0 && ioctl(fd, FIONBIO, &off) != 0)
+		rc = err_os(e, "a socket");
+	if (rc == 0)
+		return fd;
+	close(fd);
+	return err_ctx(e, "%s, port %u", inet_ntoa(a.sin_addr), port);
+}
+
+/* --- over the loopback interface --- */
+
+struct receiver {
+	struct end end;
+	double cpu_s;
+};
+
+/* Takes all that comes, in a thread of its own. */
+static int
+take_all(void *arg, struct err *e)
+{
+	struct receiver *r = arg;
+	double start_s = measure_cpu_s();
+	ssize_t n;
+
+	(void)e;
+	while ((n = recv(r->end.fd, r->end.piece, PIECE_BYTES, 0)) > 0)
+		;
+	r->cpu_s = measure_cpu_s() - start_s;
+	return 0;
+}
+
+static int
+send_and_take(struct measured *m, struct end *from, struct receiver *to, double seconds,
+    struct err *e)
+{
+	struct pipeline *p = pipeline_new();
+
+	if (p == NULL)
+		return err_nomem(e, "a thread");
+	int rc = pipeline_start(p, take_all, to);
+	if (rc == 0)
+		rc = measure(m, seconds, send_piece, from, e);
+	(void)shutdown(from->fd, SHUT_RDWR);
+	if (pipeline_join(p, rc == 0 ? e : &(struct err){ 0 }) != 0)
+		rc = -1;
+	pipeline_free(p);
+	m->cpu_s = (m->cpu_s + to->cpu_s) / 2;
+	return rc;
+}
+
+int
+measure_loopback(struct measured *m, double seconds, struct err *e)
+{
+	static const uint8_t here[4] = { 127, 0, 0, 1 };
+	struct end from = { .fd = -1 };
+	struct receiver to = { .end = { .fd = -1 } };
+	uint16_t port = 0;
+	int listener = listen_at(INADDR_LOOPBACK, &port, e);
+	int rc = listener < 0 ? -1 : 0, fd = -1;
+
+	if (rc == 0) {
+		fd = connect_to(here, port, e);
+		rc = fd < 0 ? -1 : end_new(&from, fd, e);
+	}
+	if (rc == 0) {
+		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+		rc = fd < 0 ? err_os(e, "a connection") : end_new(&to.end, fd, e);
+	}
+	if (rc == 0)
+		rc = send_and_take(m, &from, &to, seconds, e);
+	end_free(&from);
+	end_free(&to.end);
+	if (listener >= 0)
+		close(listener);
+	return rc;
+}
+
+/* --- over a link --- */
+
+static int
+open_link(struct end *x, const uint8_t address[4], uint16_t port, const char *word,
+    struct err *e)
+{
+	int fd = connect_to(address, port, e);
+
+	x->fd = -1;
+	x->piece = NULL;
+	if (fd < 0 || end_new(x, fd, e) != 0)
+		return -1;
+	if (send(fd, word, LINK_WORD_BYTES, MSG_NOSIGNAL) != LINK_WORD_BYTES)
+		return err_os(e, "the connection");
+	return 0;
+}
+
+/* Bytes that were sent and that the other side has not acknowledged. */
+static double
+under_way(const struct end *x)
+{
+	int n = 0;
+
+	return ioctl(x->fd, SIOCOUTQ, &n) == 0 ? n : 0;
+}
+
+static int
+measure_out(struct measured *m, struct end *x, double seconds, struct err *e)
+{
+	struct measured warm;
+
+	if (measure(&warm, seconds / WARM_PART, send_piece, x, e) != 0)
+		return -1;
+	double before = under_way(x);
+	if (measure(m, seconds - seconds / WARM_PART, send_piece, x, e) != 0)
+		return -1;
+	m->bytes += before - under_way(x);
+	return 0;
+}
+
+static int
+measure_in(struct measured *m, struct end *x, double seconds, struct err *e)
+{
+	struct measured warm;
+
+	if (measure(&warm, seconds / WARM_PART, take_piece, x, e) != 0)
+		return -1;
+	return measure(m, seconds - seconds / WARM_PART, take_piece, x, e);
+}
+
+int
+measure_link(struct measured *out, struct measured *in, const uint8_t address[4],
+    uint16_t port, double seconds, struct err *e)
+{
+	struct end x;
+	int rc = open_link(&x, address, port, LINK_TAKE, e);
+
+	if (rc == 0)
+		rc = measure_out(out, &x, seconds / 2, e);
+	end_free(&x);
+	if (rc != 0)
+		return -1;
+	rc = open_link(&x, address, port, LINK_SEND, e);
+	if (rc == 0)
+		rc = measure_in(in, &x, seconds / 2, e);
+	end_free(&x);
+	return rc;
+}
+
+/* What the other side asks for with its first bytes, or NULL. */
+static measure_step_fn *
+asked_for(const struct end *x)
+{
+	char word[LINK_WORD_BYTES];
+
+	if (recv(x->fd, word, sizeof word, MSG_WAITALL) != sizeof word)
+		return NULL;
+	if (memcmp(word, LINK_SEND, sizeof word) == 0)
+		return send_piece;
+	return memcmp(word, LINK_TAKE, sizeof word) == 0 ? take_piece : NULL;
+}
+
+/* Serves a connection until the other side closes it. */
+static int
+serve_one(int fd, unsigned *served, struct err *e)
+{
+	struct measured m;
+	struct err closed;
+	struct end x;
+
+	if (end_new(&x, fd, e) != 0) {
+		end_free(&x);
+		return -1;
+	}
+	measure_step_fn *step = asked_for(&x);
+	if (step != NULL) {
+		(void)measure(&m, LINK_SERVE_S, step, &x, &closed);
+		*served += m.bytes > 0;
+	}
+	end_free(&x);
+	return cancel_check(e);
+}
+
+int
+link_serve(uint16_t port, uint64_t idle_s, unsigned *served,
+    void (*told)(void *arg, uint16_t port), void *arg, struct err *e)
+{
+	int listener = listen_at(INADDR_ANY, &port, e), rc;
+
+	*served = 0;
+	if (listener < 0)
+		return -1;
+	if (told != NULL)
+		told(arg, port);
+	while ((rc = wait_for(listener, POLLIN, idle_s * 1000, e)) == 1) {
+		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+		if (fd >= 0 && serve_one(fd, served, e) != 0) {
+			rc = -1;
+			break;
+		}
+	}
+	close(listener);
+	return rc;
+}
