@@ -41,8 +41,8 @@ queue_free(struct queue *q)
 	free(q);
 }
 
-enum queue_rc
-queue_put(struct queue *q, void *item)
+static enum queue_rc
+queue_insert(struct queue *q, void *item, bool first)
 {
 	enum queue_rc rc = QUEUE_CANCEL;
 
@@ -51,12 +51,27 @@ queue_put(struct queue *q, void *item)
 		pthread_cond_wait(&q->not_full, &q->lock);
 	if (!q->cancelled) {
 		assert(!q->closed);
-		q->items[(q->head + q->count++) % q->cap] = item;
+		if (first)
+			q->head = (q->head + q->cap - 1) % q->cap;
+		q->items[(q->head + (first ? 0 : q->count)) % q->cap] = item;
+		q->count++;
 		pthread_cond_signal(&q->not_empty);
 		rc = QUEUE_OK;
 	}
 	pthread_mutex_unlock(&q->lock);
 	return rc;
+}
+
+enum queue_rc
+queue_put(struct queue *q, void *item)
+{
+	return queue_insert(q, item, false);
+}
+
+enum queue_rc
+queue_put_first(struct queue *q, void *item)
+{
+	return queue_insert(q, item, true);
 }
 
 static enum queue_rc

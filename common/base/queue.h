@@ -16,6 +16,8 @@ struct queue;
 struct queue *queue_new(size_t cap);                  /* NULL: out of memory */
 void queue_free(struct queue *);                      /* items are the caller's */
 enum queue_rc queue_put(struct queue *, void *item);  /* blocks while full */
+/* queue_put() before all items that are in the queue, for what is urgent. */
+enum queue_rc queue_put_first(struct queue *, void *item);
 enum queue_rc queue_get(struct queue *, void **item); /* blocks while empty */
 /* queue_get() without waiting: QUEUE_END also when the queue is empty at the moment. */
 enum queue_rc queue_try_get(struct queue *, void **item);

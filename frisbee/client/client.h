@@ -129,6 +129,10 @@ bool client_take(struct client *, uint32_t *chunk, uint32_t *buf, uint32_t *byte
 bool client_is_final(const struct client *, uint32_t buf);
 /* Which blocks of the chunk in this buffer are here. */
 struct blockmap client_here(const struct client *, uint32_t buf);
+/* Is there a buffer, not released yet, with blocks of this chunk?  Then *buf is its number, and
+ * *here has the blocks that lie in their places there; parity may lie in other places. */
+bool client_has_some(
+    const struct client *, uint32_t chunk, uint32_t *buf, struct blockmap *here);
 /* These blocks are needed, too, of a chunk that was taken; final: no others will be.  The chunk
  * is taken again when they are here.  Meanwhile other blocks of it may be stored. */
 void client_need(struct client *, uint64_t now_us, uint32_t buf,

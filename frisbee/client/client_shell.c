@@ -78,6 +78,21 @@ client_here(const struct client *c, uint32_t buf)
 	return blockmap_minus(all, &b->missing);
 }
 
+bool
+client_has_some(
+    const struct client *c, uint32_t chunk, uint32_t *buf, struct blockmap *here)
+{
+	if (chunk >= c->chunks.n || client_chunks_is(&c->chunks, chunk, CHUNK_OPEN))
+		return false;
+	*buf = client_chunks_buf(&c->chunks, chunk);
+	/* The buffer may be free, or another chunk's, by now. */
+	if (*buf >= c->bufs.n || c->bufs.at[*buf].chunk != chunk ||
+	    c->bufs.at[*buf].state == BUFFER_FREE)
+		return false;
+	*here = client_here(c, *buf);
+	return true;
+}
+
 void
 client_need(struct client *c, uint64_t now_us, uint32_t buf,
     const struct blockmap *need, bool final)

@@ -100,7 +100,7 @@ struct load_config {
 	 * image is written.  Called once more when the first answer turned out to be wrong,
 	 * before anything was written. */
 	void (*image)(void *arg, const struct client_image *);
-	/* Called when blocks [first, first + count) of a chunk have come that somebody waits for,
+	/* Called when blocks [first, first + count) of a chunk are here that somebody waits for,
 	 * here (load_read()) or at another client.  They are not proved, and may come again. */
 	void (*blocks)(void *arg, uint32_t chunk, uint32_t first, uint32_t count,
 	    const uint8_t *data);
@@ -124,8 +124,9 @@ void load_stats(struct load *, struct load_stats *);
  * come, that the sink has already, or when chunks come in order (to a pipe). */
 void load_urgent(struct load *, uint32_t chunk);
 /* Somebody waits for these blocks of a chunk, as client_read() says (frisbee/client/client.h).
- * load_config.blocks is called when they come.  Requests are forgotten when very many are made at
- * once, so a caller that waits for long asks again. */
+ * load_config.blocks is called when they come, and at once for those that are in a chunk buffer.
+ * Not for a load that decrypts chunks (`proof`), which it does in the buffer.  Requests are
+ * forgotten when very many are made at once, so a caller that waits for long asks again. */
 void load_read(struct load *, uint32_t chunk, const struct blockmap *need);
 /* A descriptor for poll(2), readable from when the load has ended until load_end(). */
 int load_fd(const struct load *);

@@ -139,17 +139,44 @@ hear_feeder(struct loop *l, struct event ev, struct err *e)
 	return 0;
 }
 
+/* Gives to the caller those of the blocks that are in a buffer, and removes them from `need`.  The
+ * feeder may have the buffer; it changes nothing but the places where parity lies. */
+static void
+give_what_is_here(struct loop *l, uint32_t chunk, struct blockmap *need)
+{
+	struct blockmap here;
+	uint32_t buf;
+
+	if (!client_has_some(l->client, chunk, &buf, &here))
+		return;
+	here = blockmap_and(here, need);
+	*need = blockmap_minus(*need, &here);
+	const uint8_t *bytes = feeder_buffer(l->feeder, buf);
+	for (uint32_t b = 0, n;; b += n) {
+		b = blockmap_next(&here, b);
+		n = blockmap_run(&here, b, WIRE_CHUNK_BLOCKS - b);
+		if (n == 0)
+			return;
+		l->cfg->blocks(
+		    l->cfg->arg, chunk, b, n, bytes + (size_t)b * WIRE_BLOCK_BYTES);
+	}
+}
+
 /* Passes on to the engine the requests of other threads. */
 static void
 hear_asks(struct loop *l)
 {
 	struct asked_chunk c;
 
-	while (asks_take(l->cfg->asks, &c))
-		if (c.whole)
+	while (asks_take(l->cfg->asks, &c)) {
+		if (c.whole) {
 			client_urgent(l->client, l->now, c.chunk);
-		else
+			continue;
+		}
+		give_what_is_here(l, c.chunk, &c.need);
+		if (!blockmap_empty(&c.need))
 			client_read(l->client, l->now, c.chunk, &c.need);
+	}
 }
 
 static int

@@ -178,7 +178,10 @@ reader_ask(struct reader *r, const struct server_run *run)
 
 	source_want(r->source, run->chunk, &need, SOURCE_NOW);
 	r->slots[run->buf] = *run;
-	queue_put(r->runs, &r->slots[run->buf]);
+	if (run->buf >= r->ahead + SERVER_PARITY_BUFFERS)
+		queue_put_first(r->runs, &r->slots[run->buf]);
+	else
+		queue_put(r->runs, &r->slots[run->buf]);
 }
 
 const uint8_t *

@@ -26,7 +26,8 @@ int reader_new(struct reader **, struct source *, uint32_t ahead, uint32_t run_b
 /* Waits for the thread, and releases the reader.  NULL is allowed. */
 void reader_free(struct reader *);
 /* Asks for a run.  It never blocks: at most `ahead` runs, and SERVER_URGENT_BUFFERS urgent ones,
- * may be asked for at a time. */
+ * may be asked for at a time.  Urgent ones are read before all others that are not being read
+ * already. */
 void reader_ask(struct reader *, const struct server_run *);
 /* Block `at` of a buffer: WIRE_BLOCK_BYTES, which stay the reader's. */
 const uint8_t *reader_block(const struct reader *, uint32_t buf, uint32_t at);

@@ -22,6 +22,7 @@ on_goes(void *arg, const struct server_client *c)
 	struct server *s = arg;
 
 	voters_go(&s->voters, c->ip, c->ext);
+	server_urgent_forget(&s->urgent, c->ip);
 	server_mtu_drop(&s->mtu, server_members_index(&s->members, c));
 }
 

@@ -21,6 +21,105 @@ take_away(struct blockmap *from, uint32_t chunk, const struct wirext_run *run)
 		*from = blockmap_minus(*from, &those);
 }
 
+static bool
+is_of(const struct server_urgent_run *w, const uint8_t ip[4])
+{
+	return memcmp(w->ip, ip, sizeof w->ip) == 0;
+}
+
+static uint32_t
+runs_of(const struct server_urgent *u, const uint8_t ip[4])
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < u->n; i++)
+		n += is_of(&u->waiting[i], ip);
+	return n;
+}
+
+static void
+drop(struct server_urgent *u, uint32_t i)
+{
+	u->n--;
+	memmove(u->waiting + i, u->waiting + i + 1, (u->n - i) * sizeof u->waiting[0]);
+}
+
+/* Is there room for one more run of an address that has `own`?  If there is none, the last run
+ * of the address that has the most makes room, unless nobody has more than this one would. */
+static bool
+make_room(struct server_urgent *u, uint32_t own)
+{
+	uint32_t last = 0, most = 0;
+
+	if (own >= SERVER_URGENT_OF_ADDRESS)
+		return false;
+	if (u->n < SERVER_URGENT_RUNS)
+		return true;
+	for (uint32_t i = 0; i < u->n; i++) {
+		uint32_t n = runs_of(u, u->waiting[i].ip);
+		if (n >= most) {
+			most = n;
+			last = i;
+		}
+	}
+	if (most <= own + 1)
+		return false;
+	drop(u, last);
+	return true;
+}
+
+/* How many blocks of this address wait in the first `end` runs? */
+static uint32_t
+blocks_of(const struct server_urgent *u, const uint8_t ip[4], uint32_t end)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < end; i++)
+		if (is_of(&u->waiting[i], ip))
+			n += u->waiting[i].run.count;
+	return n;
+}
+
+/* Remove blocks [from, end), which the run has, from it. */
+static void
+cut(struct server_urgent *u, uint32_t i, uint32_t from, uint32_t end)
+{
+	struct server_urgent_run before = u->waiting[i], behind = before;
+
+	before.run.count = (uint16_t)(from - before.run.first);
+	behind.run.first = (uint16_t)end;
+	behind.run.count = (uint16_t)(u->waiting[i].run.first + u->waiting[i].run.count - end);
+	drop(u, i);
+	const struct server_urgent_run *parts[] = { &behind, &before };
+	for (unsigned k = 0; k < 2; k++) {
+		if (parts[k]->run.count == 0 || u->n == SERVER_URGENT_RUNS)
+			continue;
+		memmove(u->waiting + i + 1, u->waiting + i, (u->n - i) * sizeof u->waiting[0]);
+		u->waiting[i] = *parts[k];
+		u->n++;
+	}
+}
+
+/* Blocks that wait for another address, far behind what else that one waits for, are taken out of
+ * its runs: this address gets them sooner. */
+static void
+take_over(struct server_urgent *u, const uint8_t ip[4], const struct wirext_run *run)
+{
+	uint32_t own = blocks_of(u, ip, u->n), end = run->first + run->count;
+
+	for (uint32_t i = u->n; i-- > 0;) {
+		const struct server_urgent_run *w = &u->waiting[i];
+		uint32_t w_end = w->run.first + w->run.count;
+		uint32_t from = run->first > w->run.first ? run->first : w->run.first;
+		uint32_t till = end < w_end ? end : w_end;
+		if (w->run.chunk != run->chunk || from >= till || is_of(w, ip))
+			continue;
+		uint32_t ahead = blocks_of(u, w->ip, i) + from - w->run.first;
+		if (ahead > own + SERVER_URGENT_BURST)
+			cut(u, i, from, till);
+	}
+}
+
 /* Of the blocks, those that neither wait nor were given out just now. */
 static struct blockmap
 not_coming(const struct server_urgent *u, uint64_t now_us, const struct wirext_run *run)
@@ -37,30 +136,34 @@ not_coming(const struct server_urgent *u, uint64_t now_us, const struct wirext_r
 	return fresh;
 }
 
-static uint32_t
-runs_of(const struct server_urgent *u, const uint8_t ip[4])
+static void
+add(struct server_urgent *u, const uint8_t ip[4], const struct wirext_run *run)
 {
-	uint32_t n = 0;
+	struct server_urgent_run *to = &u->waiting[u->n];
+	uint64_t turn = 0;
 
 	for (uint32_t i = 0; i < u->n; i++)
-		n += memcmp(u->waiting[i].ip, ip, 4) == 0;
-	return n;
+		if (is_of(&u->waiting[i], ip))
+			turn = u->waiting[i].turn;
+	*to = (struct server_urgent_run){ .run = *run, .turn = turn };
+	memcpy(to->ip, ip, sizeof to->ip);
+	u->n++;
 }
 
 uint32_t
 server_urgent_ask(struct server_urgent *u, uint64_t now_us, const uint8_t ip[4],
     const struct wirext_run *run)
 {
-	struct blockmap fresh = not_coming(u, now_us, run);
 	uint32_t own = runs_of(u, ip), added = 0;
+
+	if (own < SERVER_URGENT_OF_ADDRESS)
+		take_over(u, ip, run);
+	struct blockmap fresh = not_coming(u, now_us, run);
 	uint32_t b = blockmap_next(&fresh, 0);
 
-	while (b < WIRE_CHUNK_BLOCKS && u->n < SERVER_URGENT_RUNS &&
-	       own < SERVER_URGENT_OF_ADDRESS) {
+	while (b < WIRE_CHUNK_BLOCKS && make_room(u, own)) {
 		uint32_t n = blockmap_run(&fresh, b, WIRE_CHUNK_BLOCKS - b);
-		struct server_urgent_run *to = &u->waiting[u->n++];
-		to->run = (struct wirext_run){ run->chunk, (uint16_t)b, (uint16_t)n };
-		memcpy(to->ip, ip, 4);
+		add(u, ip, &(struct wirext_run){ run->chunk, (uint16_t)b, (uint16_t)n });
 		own++;
 		added += n;
 		b = blockmap_next(&fresh, b + n);
@@ -68,19 +171,49 @@ server_urgent_ask(struct server_urgent *u, uint64_t now_us, const uint8_t ip[4],
 	return added;
 }
 
+void
+server_urgent_forget(struct server_urgent *u, const uint8_t ip[4])
+{
+	for (uint32_t i = u->n; i-- > 0;)
+		if (is_of(&u->waiting[i], ip))
+			drop(u, i);
+}
+
+/* The first run of the address whose turn is the longest ago. */
+static uint32_t
+whose_turn(const struct server_urgent *u)
+{
+	uint32_t first = 0;
+
+	for (uint32_t i = 1; i < u->n; i++)
+		if (u->waiting[i].turn < u->waiting[first].turn)
+			first = i;
+	return first;
+}
+
+static void
+note_turn(struct server_urgent *u, const uint8_t ip[4])
+{
+	u->turns++;
+	for (uint32_t i = 0; i < u->n; i++)
+		if (is_of(&u->waiting[i], ip))
+			u->waiting[i].turn = u->turns;
+}
+
 bool
 server_urgent_next(struct server_urgent *u, uint32_t most, struct wirext_run *out)
 {
-	struct wirext_run *first = &u->waiting[0].run;
-
 	if (u->n == 0)
 		return false;
-	*out = *first;
-	out->count = (uint16_t)(first->count < most ? first->count : most);
-	first->first = (uint16_t)(first->first + out->count);
-	first->count = (uint16_t)(first->count - out->count);
-	if (first->count == 0)
-		memmove(u->waiting, u->waiting + 1, --u->n * sizeof u->waiting[0]);
+	uint32_t which = whose_turn(u);
+	struct wirext_run *run = &u->waiting[which].run;
+	note_turn(u, u->waiting[which].ip);
+	*out = *run;
+	out->count = (uint16_t)(run->count < most ? run->count : most);
+	run->first = (uint16_t)(run->first + out->count);
+	run->count = (uint16_t)(run->count - out->count);
+	if (run->count == 0)
+		drop(u, which);
 	uint64_t i = u->ngiven++ % SERVER_URGENT_GIVEN;
 	u->given[i].run = *out;
 	u->given[i].sent_us = UINT64_MAX;

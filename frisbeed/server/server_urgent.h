@@ -1,10 +1,12 @@
 /* server_urgent.h: blocks that somebody waits for, which go before those of the carousel.
  *
- * They go in the order in which they were asked for.  What waits already, or has just been
- * sent to all, is not added again, so one answer serves all who ask for the same.  While
+ * Addresses take turns, so one that asks for much delays others by a run at a time; the runs of
+ * one address go in the order in which it asked.  What waits already, or has just been
+ * sent to all, is not added again, so one answer serves all who ask for the same; but what waits
+ * behind more than BURST other blocks of its address goes with whoever asks for it later.  While
  * other blocks wait they may have half of what is sent, and BURST blocks before that: the
  * others are slower by what is sent here, and no more.  One address has a limited number of
- * runs in here.
+ * runs in here, and when there is no room, the address with the most runs loses its last one.
  *
  * Only server_urgent.c writes struct server_urgent.
  */
@@ -31,8 +33,10 @@ struct server_urgent {
 	struct server_urgent_run {
 		struct wirext_run run;
 		uint8_t ip[4];
+		uint64_t turn; /* the last turn of its address; 0: it had none since it asked */
 	} waiting[SERVER_URGENT_RUNS]; /* in order */
 	uint32_t n;
+	uint64_t turns;
 	struct {
 		struct wirext_run run;
 		uint64_t sent_us; /* UINT64_MAX: not yet */
@@ -46,7 +50,11 @@ void server_urgent_init(struct server_urgent *);
 /* This address waits for these blocks.  How many blocks were added. */
 uint32_t server_urgent_ask(struct server_urgent *, uint64_t now_us, const uint8_t ip[4],
     const struct wirext_run *);
-/* The next blocks, at most `most` (> 0), are given out.  False: none wait. */
+/* This address waits for nothing any more, since its client has gone.  What another address asked
+ * for, too, that one asks for again. */
+void server_urgent_forget(struct server_urgent *, const uint8_t ip[4]);
+/* The next blocks, at most `most` (> 0), of the address whose turn it is, are given out.  False:
+ * none wait. */
 bool server_urgent_next(struct server_urgent *, uint32_t most, struct wirext_run *);
 /* These of them are sent; so many others are. */
 void server_urgent_went(

@@ -33,6 +33,11 @@ static void
 store(struct held *held, const struct client_store *st, const struct script_step *step)
 {
 	assert(st->buf < BUFFERS && st->block < WIRE_CHUNK_BLOCKS);
+	const uint8_t *end = step->pkt + step->arg;
+	assert(st->beside == 0 || (st->data >= step->pkt &&
+	                              st->data + (size_t)st->beside * WIRE_BLOCK_BYTES <= end));
+	if (st->beside > 0 && st->which == 0 && st->zeros == NULL)
+		return; /* only for a reader */
 	assert(!held[st->buf].mine && (st->which != 0 || st->zeros != NULL));
 	struct held *h = &held[st->buf];
 	if (h->chunk != st->chunk)
@@ -42,8 +47,7 @@ store(struct held *held, const struct client_store *st, const struct script_step
 		if (!(st->which >> i & 1))
 			continue;
 		const uint8_t *data = st->data + (size_t)i * WIRE_BLOCK_BYTES;
-		assert(data >= step->pkt &&
-		       data + WIRE_BLOCK_BYTES <= step->pkt + step->arg);
+		assert(data >= step->pkt && data + WIRE_BLOCK_BYTES <= end);
 		store_one(h, st->block + i, parity);
 	}
 	for (uint32_t b = st->zeros != NULL ? blockmap_next(st->zeros, 0)
@@ -71,6 +75,24 @@ forget_all(struct held held[BUFFERS])
 		held[i] = (struct held){ .chunk = UINT32_MAX };
 }
 
+/* What a reader may read in a buffer is there, and no parity. */
+static void
+read_some(struct client *c, uint64_t now, const struct held *held)
+{
+	uint32_t first = (uint32_t)(now / 7000 % 1000), buf;
+	struct blockmap need = blockmap_range(first, WIRE_CHUNK_BLOCKS - first), here;
+
+	for (uint32_t chunk = 0; chunk < 5; chunk++) {
+		if (!client_has_some(c, chunk, &buf, &here))
+			continue;
+		assert(buf < BUFFERS && held[buf].chunk == chunk);
+		for (uint32_t b = 0; b < WIRE_CHUNK_BLOCKS; b++)
+			assert(!blockmap_test(&here, b) ||
+			       (blockmap_test(&held[buf].have, b) && !held[buf].parity[b]));
+	}
+	client_read(c, now, (uint32_t)(now / 1000 % 5), &need);
+}
+
 static void
 pull(struct client *c, uint64_t now, struct held *held)
 {
@@ -94,6 +116,8 @@ pull(struct client *c, uint64_t now, struct held *held)
 	}
 	if (now / 1000 % 8 == 3)
 		client_urgent(c, now, (uint32_t)(now / 1000 % 5));
+	if (now / 1000 % 4 == 2)
+		read_some(c, now, held);
 	for (unsigned n = 0; client_output(c, now, pkt) > 0; n++)
 		assert(n < 100000);
 	assert(client_deadline(c, now) > now);

@@ -16,12 +16,13 @@ own, group, port, seconds, image = sys.argv[1], sys.argv[2], int(sys.argv[3]), f
 spoofs, lies = sys.argv[6] == "server", sys.argv[7:]
 CHUNK, BLOCK, AUTH = 1 << 20, 1024, 48
 chunk_bytes = b""
+client = random.getrandbits(31)
 if image != "-":
     chunks = os.path.getsize(image) // CHUNK
     victim = max(chunks - 3, 0)
     with open(image, "rb") as f:
-        f.seek(victim * CHUNK)
-        chunk_bytes = f.read(CHUNK)
+        everything = f.read()
+    chunk_bytes = everything[victim * CHUNK:(victim + 1) * CHUNK]
 
 
 def listen(at):
@@ -41,7 +42,7 @@ def head(kind, subtype, length, source):
 def who_serves(s):
     s.settimeout(0.2)
     for _ in range(50):
-        ask = head(1, 1, 4, own) + struct.pack("<I", random.getrandbits(31)) + b"FBX1" + struct.pack("<I", 256 | 2)
+        ask = head(1, 1, 4, own) + struct.pack("<I", client) + b"FBX1" + struct.pack("<I", 256 | 2)
         s.sendto(ask, (group, port))
         try:
             while True:
@@ -101,6 +102,20 @@ def spoiled(at, with_):
     return block(at // BLOCK, bytes(data))
 
 
+def flipped():
+    """A block of any place with one bit flipped, as what somebody waits for."""
+    chunk, number = random.randrange(chunks), random.randrange(BLOCK)
+    data = bytearray(everything[chunk * CHUNK + number * BLOCK:][:BLOCK])
+    data[random.randrange(BLOCK)] ^= 1 << random.randrange(8)
+    return ext(19, session, struct.pack("<IHH", chunk, number, BLOCK) + bytes(data))
+
+
+def asks_all():
+    """Every block of chunks drawn at random: as many as go into one message."""
+    runs = b"".join(struct.pack("<IHH", random.randrange(chunks), 0, BLOCK) for _ in range(80))
+    return ext(18, session, struct.pack("<II", client, 80) + runs)
+
+
 wrong_block = b"\x55" * BLOCK
 tell = {
     "stale": lambda: (state(session, identity, 2), second_port),
@@ -111,6 +126,8 @@ tell = {
     "wrong-parity": lambda: (ext(4, session, struct.pack("<IBBH", victim, random.randrange(8), random.randrange(127), 0) + wrong_block), second_port),
     "wrong-end": lambda: (ext(12, session, struct.pack("<IHH", victim, 0, 1) + wrong_block), second_port),
     "no-extension": lambda: (spoiled(chunk_bytes.find(b"NDZ-EXT1"), bytes(8)), port),
+    "flipped": lambda: (flipped(), second_port),
+    "asks-all": lambda: (asks_all(), second_port),
     "encrypted": lambda: (spoiled(0, b"NDZE"), port),
 }
 # What passes, to be sent again or made use of.

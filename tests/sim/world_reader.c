@@ -91,6 +91,26 @@ lack(const struct world *w, const struct node *nd)
 	return blockmap_minus(need, &nd->early[r->chunk]);
 }
 
+/* What lies in a chunk buffer is read there, as the program does it when a reader asks. */
+static void
+take_from_buffer(struct world *w, struct node *nd)
+{
+	uint32_t chunk = w->order[nd->nread].chunk, buf;
+	struct blockmap here;
+
+	if (!client_has_some(nd->engine, chunk, &buf, &here))
+		return;
+	const struct shadow *sh = &nd->shadow[buf];
+	struct blockmap wrong = blockmap_minus(here, &sh->have);
+	for (uint32_t b = blockmap_next(&here, 0); b < WIRE_CHUNK_BLOCKS;
+	     b = blockmap_next(&here, b + 1))
+		if (sh->parity[b] != 0)
+			blockmap_set(&wrong, b);
+	if (!sh->used || sh->chunk != chunk || !blockmap_empty(&wrong))
+		world_fail(w, "a reader gets what is not there of chunk %u", chunk);
+	blockmap_add(&nd->early[chunk], &here);
+}
+
 /* A reader has what it waited for: notes the time of the read. */
 static void
 end_read(struct world *w, struct node *nd)
@@ -109,6 +129,8 @@ void
 world_reader_step(struct world *w, struct node *nd)
 {
 	while (reads(w, nd) && w->now_ns >= nd->reads_ns) {
+		if (nd->asked_ns == 0)
+			take_from_buffer(w, nd);
 		struct blockmap need = lack(w, nd);
 		if (blockmap_empty(&need)) {
 			end_read(w, nd);

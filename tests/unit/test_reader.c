@@ -1,5 +1,7 @@
-/* The server's reader: what of a chunk it finds empty. */
+/* The server's reader: what of a chunk it finds empty, and that urgent runs are read first. */
 #include <poll.h>
+#include <semaphore.h>
+#include <string.h>
 
 #include "frisbeed/serve/reader.h"
 #include "tests/t.h"
@@ -60,9 +62,71 @@ test_reader(void)
 	source_close(&s);
 }
 
+/* A slow disk: each read begins when the test allows it, and notes its chunk. */
+struct slow {
+	sem_t begins;
+	uint32_t order[5], n;
+};
+
+static int
+slow_info(void *self, struct source_info *out, struct err *e)
+{
+	(void)self;
+	(void)e;
+	*out = (struct source_info){ .chunks = 8, .bytes = 8 * MIB };
+	return 0;
+}
+
+static int
+slow_read(void *self, uint32_t chunk, const struct blockmap *need, uint32_t first,
+    void *to, struct err *e)
+{
+	struct slow *d = self;
+
+	(void)need;
+	(void)first;
+	(void)to;
+	(void)e;
+	d->order[d->n++] = chunk;
+	sem_wait(&d->begins);
+	return 0;
+}
+
+/* The thread has begun with chunk 0 when the others are asked for, or has slept until then. */
+static void
+test_urgent_first(void)
+{
+	enum { AHEAD = 4, URGENT = AHEAD + SERVER_PARITY_BUFFERS, RUNS = 5 };
+	static const struct source_ops ops = { .info = slow_info, .read = slow_read };
+	const uint32_t buf[RUNS] = { 0, 1, AHEAD, 2, URGENT };
+	const uint32_t order[2][RUNS] = { { 0, 4, 1, 2, 3 }, { 4, 0, 1, 2, 3 } };
+	struct slow d = { .n = 0 };
+	struct source s = { &ops, &d };
+	struct mailbox *box = NULL;
+	struct reader *r = NULL;
+	struct event ev;
+	struct err e;
+
+	sem_init(&d.begins, 0, 0);
+	T_CHECK(mailbox_new(&box, 64, &e) == 0);
+	T_CHECK(reader_new(&r, &s, AHEAD, 32, false, NULL, box, &e) == 0);
+	for (uint32_t i = 0; i < RUNS; i++)
+		reader_ask(r, &(struct server_run){ .buf = buf[i], .chunk = i, .count = 1 });
+	for (unsigned i = 0; i < RUNS; i++)
+		sem_post(&d.begins);
+	struct pollfd fd = { .fd = mailbox_fd(box), .events = POLLIN };
+	for (unsigned n = 0; n < RUNS; n += mailbox_take(box, &ev))
+		poll(&fd, 1, 1000);
+	T_CHECK(memcmp(d.order, order[d.order[0] == 4], sizeof order[0]) == 0);
+	reader_free(r);
+	mailbox_free(box);
+	sem_destroy(&d.begins);
+}
+
 int
 main(void)
 {
 	test_reader();
+	test_urgent_first();
 	return t_done();
 }

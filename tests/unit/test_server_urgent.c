@@ -39,8 +39,8 @@ test_merged(void)
 	T_CHECK(ask(0, b, 8, 1023, 1) == 1);
 	T_CHECK(next_is(32, 7, 10, 32));
 	T_CHECK(ask(0, a, 7, 10, 40) == 0); /* a part is on its way */
+	T_CHECK(next_is(32, 7, 0, 10)); /* the other one's turn */
 	T_CHECK(next_is(32, 7, 42, 8));
-	T_CHECK(next_is(32, 7, 0, 10));
 	T_CHECK(next_is(1024, 7, 50, 50));
 	T_CHECK(next_is(1024, 8, 1023, 1));
 	T_CHECK(!server_urgent_next(&u, 32, &r));
@@ -61,6 +61,94 @@ test_again(void)
 	T_CHECK(ask(later - 1, b, 3, 5, 1) == 0);
 	T_CHECK(ask(later, b, 3, 5, 1) == 1);
 	T_CHECK(u.sent == 20);
+}
+
+/* One that asks for everything delays one who reads by a run, each time; two of them by two. */
+static void
+test_turns(void)
+{
+	static const uint8_t greedy[2][4] = { { 10, 0, 0, 8 }, { 10, 0, 0, 9 } };
+	struct wirext_run r;
+
+	server_urgent_init(&u);
+	for (uint32_t chunk = 0; chunk < 80; chunk++)
+		for (uint32_t g = 0; g < 2; g++)
+			ask(0, greedy[g], 100 * g + chunk, 0, 1024);
+	for (uint32_t i = 0; i < 20; i++) {
+		uint32_t before = 0;
+		T_CHECK(ask(0, a, 500 + i, 0, 64) == 64);
+		for (uint32_t came = 0; came < 64; came += r.chunk == 500 + i ? r.count : 0) {
+			T_CHECK(server_urgent_next(&u, 32, &r));
+			before += r.chunk != 500 + i;
+		}
+		T_CHECK(before <= 4);
+	}
+	/* They take turns with one another, too. */
+	uint32_t of_first = 0;
+	for (uint32_t i = 0; i < 100; i++) {
+		T_CHECK(server_urgent_next(&u, 32, &r));
+		of_first += r.chunk < 100;
+	}
+	T_CHECK(of_first == 50);
+}
+
+/* What one that asks for everything waits for comes to a reader no later for that, and once. */
+static void
+test_taken_over(void)
+{
+	static const uint8_t greedy[4] = { 10, 0, 0, 8 };
+	struct wirext_run r;
+	uint32_t before = 0, of_chunk = 0, n = 0;
+
+	server_urgent_init(&u);
+	for (uint32_t chunk = 0; chunk < 90; chunk++)
+		ask(0, greedy, chunk, 0, 1024);
+	T_CHECK(ask(0, a, 80, 100, 64) == 64);
+	T_CHECK(ask(0, b, 80, 100, 64) == 0);
+	T_CHECK(ask(0, b, 0, 0, 64) == 0); /* it comes next */
+	T_CHECK(ask(0, b, 70, 0, 32) == 32);
+	T_CHECK(ask(0, b, 71, 1000, 24) == 24);
+	for (uint32_t came = 0; came < 64; before++) {
+		T_CHECK(server_urgent_next(&u, 32, &r));
+		came += r.chunk == 80 && r.first >= 100 && r.first < 164 ? r.count : 0;
+	}
+	T_CHECK(before <= 8);
+	of_chunk = 64;
+	for (; server_urgent_next(&u, 32, &r); n += r.count)
+		of_chunk += r.chunk == 80 ? r.count : 0;
+	T_CHECK(of_chunk == 1024);
+	T_CHECK(n > 89 * 1024);
+	T_CHECK(n <= 90 * 1024 - 64);
+}
+
+static void
+test_gone(void)
+{
+	server_urgent_init(&u);
+	for (uint32_t i = 0; i < 10; i++)
+		ask(0, i % 2 == 0 ? a : b, i, 0, 8);
+	server_urgent_forget(&u, a);
+	T_CHECK(next_is(32, 1, 0, 8));
+	T_CHECK(next_is(32, 3, 0, 8));
+	server_urgent_forget(&u, b);
+	T_CHECK(u.n == 0);
+}
+
+/* When three have taken all the room, a fourth one still gets some. */
+static void
+test_room(void)
+{
+	server_urgent_init(&u);
+	for (uint32_t i = 0; i < SERVER_URGENT_OF_ADDRESS; i++)
+		for (uint8_t g = 0; g < 3; g++)
+			ask(0, (uint8_t[4]){ 10, 0, 1, g }, 100 * g + i, 0, 1);
+	T_CHECK(u.n == SERVER_URGENT_RUNS);
+	for (uint32_t i = 0; i < 20; i++)
+		T_CHECK(ask(0, a, 500 + i, 0, 1) == 1);
+	T_CHECK(u.n == SERVER_URGENT_RUNS);
+	for (uint32_t i = 0; i < 3; i++)
+		T_CHECK(next_is(32, 100 * i, 0, 1));
+	T_CHECK(next_is(32, 500, 0, 1));
 }
 
 static void
@@ -204,14 +292,39 @@ test_engine_share(void)
 	server_free(s);
 }
 
+/* What a client waits for that leaves is sent to nobody. */
+static void
+test_engine_leave(void)
+{
+	struct wire_msg leave = from_a(WIRE_LEAVE);
+	uint8_t pkt[WIRE_PACKET_MAX];
+	uint64_t now;
+	struct server *s = begin(&now);
+
+	for (uint32_t chunk = 0; chunk < 3; chunk++)
+		say_urgent(s, now, chunk, 0, 1024);
+	uint32_t went = run(s, &now, 20).urgent;
+	T_CHECK(went > 0);
+	leave.u.leave.clientid = 7;
+	server_input(s, now, pkt, wire_put(&leave, pkt, sizeof pkt), ip_a);
+	went += run(s, &now, 2000).urgent;
+	T_CHECK(went < 1024);
+	server_free(s);
+}
+
 int
 main(void)
 {
 	test_merged();
 	test_again();
+	test_turns();
+	test_taken_over();
+	test_gone();
+	test_room();
 	test_bounds();
 	test_share();
 	test_engine();
 	test_engine_share();
+	test_engine_leave();
 	return t_done();
 }

@@ -78,7 +78,7 @@ begin(struct live *g, struct err *e)
 		return err_nomem(e, "the list of chunks");
 	if (mailbox_new(&g->arrivals, g->image.chunks + 1, e) != 0 ||
 	    (g->cfg.reading != NULL &&
-		early_open(&g->early, g->cfg.file, g->image.chunks, e) != 0))
+		early_open(&g->early, g->image.chunks, 0, e) != 0))
 		return -1;
 	return open_file(g, e);
 }
@@ -291,7 +291,7 @@ read_blocks(void *self, uint32_t chunk, const struct blockmap *need, uint32_t fi
 	             : wait_for_blocks(g, chunk, need, e);
 	bool here = rc == 0 && g->here[chunk];
 	if (rc == 0 && !here)
-		rc = early_read(&g->early, g->cfg.name, chunk, need, first, to, e);
+		early_read(&g->early, chunk, need, first, to);
 	pthread_mutex_unlock(&g->lock);
 	return here ? g->file.ops->read(g->file.self, chunk, need, first, to, e) : rc;
 }
