@@ -319,4 +319,6 @@ static struct nbdkit_plugin plugin = {
 	.extents = ndz_extents,
 };
 
+/* nbdkit calls this function, which the macro defines. */
+struct nbdkit_plugin *plugin_init(void);
 NBDKIT_REGISTER_PLUGIN(plugin)

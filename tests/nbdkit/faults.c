@@ -274,4 +274,6 @@ static struct nbdkit_filter filter = {
 	.flush = faults_flush,
 };
 
+/* nbdkit calls this function, which the macro defines. */
+struct nbdkit_filter *filter_init(void);
 NBDKIT_REGISTER_FILTER(filter)

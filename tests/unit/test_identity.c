@@ -62,7 +62,9 @@ static void
 touch(const char *name)
 {
 	static time_t at = 1000000000;
-	struct timespec times[2] = { { ++at, 0 }, { at, 0 } };
+
+	at++;
+	struct timespec times[2] = { { at, 0 }, { at, 0 } };
 
 	T_CHECK(utimensat(AT_FDCWD, name, times, 0) == 0);
 }
