@@ -1,0 +1,180 @@
+/* frames.c: the frames of a sector table that are in memory.  The other files of this folder
+ * call these functions with the table's lock, in any thread. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stream/table/table_impl.h"
+
+void *
+frames_buffer(size_t n)
+{
+	return aligned_alloc(FRAME_BYTES, n * FRAME_BYTES);
+}
+
+static int
+damaged(const struct table *t, uint64_t piece, struct err *e)
+{
+	return err_set(e, ERR_FORMAT,
+	    "%s: the sector table is damaged: piece %" PRIu64
+	    ", of sectors %" PRIu64 " and following, cannot be read, and data that was written "
+	    "locally may be among them",
+	    disk_name(t->on), piece, piece * PIECE_BITS);
+}
+
+int
+frame_decode(
+    struct table *t, struct frame *f, uint64_t number, const uint8_t *block, struct err *e)
+{
+	struct piece p;
+
+	f->number = number;
+	for (unsigned i = 0; i < FRAME_PIECES; i++) {
+		uint64_t index = number * FRAME_PIECES + i;
+		bool whole = piece_get(&p, t->header.id, block + i * PIECE_BYTES, PIECE_BYTES);
+		if (!whole || p.kind != PIECE_OF_SECTORS || p.index != index) {
+			if (bit_is_set(t->summary, index))
+				return damaged(t, index, e);
+			continue;
+		}
+		memcpy(f->bits + i * PIECE_BITS_BYTES, p.bits, PIECE_BITS_BYTES);
+		f->local |= (uint8_t)(p.local << i);
+		if (p.sequence > t->header.sequence)
+			t->header.sequence = p.sequence;
+	}
+	return 0;
+}
+
+void
+frame_encode(const struct table *t, const struct frame *f, uint8_t *block)
+{
+	for (unsigned i = 0; i < FRAME_PIECES; i++) {
+		struct piece p = { .kind = PIECE_OF_SECTORS,
+			.local = f->local >> i & 1,
+			.sequence = t->header.sequence,
+			.index = f->number * FRAME_PIECES + i };
+		memcpy(p.bits, f->bits + i * PIECE_BITS_BYTES, PIECE_BITS_BYTES);
+		piece_put(&p, t->header.id, block + i * PIECE_BYTES);
+	}
+}
+
+void
+summary_encode(const struct table *t, uint64_t number, uint8_t *block)
+{
+	const uint8_t *bits = t->summary + number * FRAME_BITS_BYTES;
+
+	for (unsigned i = 0; i < FRAME_PIECES; i++) {
+		struct piece p = { .kind = PIECE_OF_PIECES,
+			.sequence = t->header.sequence,
+			.index = number * FRAME_PIECES + i };
+		memcpy(p.bits, bits + i * PIECE_BITS_BYTES, PIECE_BITS_BYTES);
+		piece_put(&p, t->header.id, block + i * PIECE_BYTES);
+	}
+}
+
+void
+summary_decode(struct table *t, uint64_t number, const uint8_t *block)
+{
+	uint8_t *bits = t->summary + number * FRAME_BITS_BYTES;
+	struct piece p;
+
+	for (unsigned i = 0; i < FRAME_PIECES; i++) {
+		bool whole = piece_get(&p, t->header.id, block + i * PIECE_BYTES, PIECE_BYTES);
+		whole = whole && p.kind == PIECE_OF_PIECES &&
+		        p.index == number * FRAME_PIECES + i;
+		if (whole)
+			memcpy(bits + i * PIECE_BITS_BYTES, p.bits, PIECE_BITS_BYTES);
+		else
+			memset(bits + i * PIECE_BITS_BYTES, 0xff, PIECE_BITS_BYTES);
+		if (whole && p.sequence > t->header.sequence)
+			t->header.sequence = p.sequence;
+	}
+}
+
+static int
+load(struct table *t, struct frame *f, uint64_t number, struct err *e)
+{
+	memset(f, 0, sizeof *f);
+	f->number = number;
+	if (t->on == NULL)
+		return 0;
+	uint8_t *block = frames_buffer(1);
+	if (block == NULL)
+		return err_nomem(e, "a part of the sector table");
+	uint64_t at = frame_place(t, frame_of_sectors(t, number));
+	int rc = disk_read(t->on, block, FRAME_BYTES, at, e);
+	if (rc == 0)
+		rc = frame_decode(t, f, number, block, e);
+	free(block);
+	return rc;
+}
+
+static bool
+is_protected(const struct frame *f)
+{
+	return f->dirty || f->writing;
+}
+
+struct frame *
+frame_get(struct table *t, uint64_t number, struct err *e)
+{
+	uint32_t i = lru_first(&t->recent, number);
+	bool old;
+
+	while (i != LRU_NONE && t->frames[i].number != number)
+		i = lru_next(&t->recent, i);
+	if (i != LRU_NONE) {
+		lru_touch(&t->recent, i, is_protected(&t->frames[i]));
+		return &t->frames[i];
+	}
+	if (t->ndirty == t->max) {
+		err_nomem(e, "marks in the sector table");
+		return NULL;
+	}
+	i = lru_add(&t->recent, number, &old);
+	if (load(t, &t->frames[i], number, e) == 0)
+		return &t->frames[i];
+	lru_remove(&t->recent, i);
+	return NULL;
+}
+
+static uint32_t
+entry_of(const struct table *t, const struct frame *f)
+{
+	return (uint32_t)(f - t->frames);
+}
+
+void
+frame_dirty(struct table *t, struct frame *f, bool local)
+{
+	if (!is_protected(f)) {
+		t->ndirty++;
+		lru_touch(&t->recent, entry_of(t, f), true);
+	}
+	f->dirty = true;
+	f->dirty_local |= local;
+}
+
+void
+frame_taken(struct frame *f)
+{
+	f->writing = true;
+	f->dirty = f->dirty_local = false;
+}
+
+/* The entry is protected no more when it is removed and added again: the table of recent frames
+ * uses the entry that was removed last. */
+void
+frame_written(struct table *t, struct frame *f)
+{
+	bool old;
+
+	f->writing = false;
+	if (f->dirty)
+		return;
+	t->ndirty--;
+	lru_remove(&t->recent, entry_of(t, f));
+	uint32_t i = lru_add(&t->recent, f->number, &old);
+	assert(i == entry_of(t, f) && !old);
+}

@@ -1,0 +1,124 @@
+/* piece.c: encodes and decodes the pieces of a sector table, and its header.  table.c calls
+ * this, and streamed_open.c for the pointer in a disk's marker, in any thread.  A piece is
+ *
+ *	0 u32 CRC-32C of the table's id and of bytes 4..511, 4 u8 kind, 5 u8 flags (1: local),
+ *	6 u16 0, 8 u64 sequence, 16 u64 index, 24 u64 0, 32 bits[480]
+ *
+ * and a header is
+ *
+ *	0 magic "NDZTABLE", 8 u32 version 1, 12 u32 CRC-32C of bytes 16..511, 16 u64 sequence,
+ *	24 id[16], 40 image[32], 72 u64 sectors, 80 u64 bytes of the disk, 88 u64 place,
+ *	96 u32 flags (1: begun), zeros
+ *
+ * All numbers are little-endian. */
+#include "stream/table/piece.h"
+
+#include <string.h>
+
+#include "common/base/crc32c.h"
+#include "common/base/rd.h"
+#include "common/base/wr.h"
+#include "common/disk/range.h"
+
+enum { VERSION = 1, CRC_FROM = 4, HEADER_CRC_FROM = 16, FLAG_LOCAL = 1, FLAG_BEGUN = 1 };
+
+static const char magic[8] = { 'N', 'D', 'Z', 'T', 'A', 'B', 'L', 'E' };
+
+static uint32_t
+checksum(const uint8_t id[TABLE_ID_BYTES], const uint8_t *block)
+{
+	return crc32c_more(
+	    crc32c(id, TABLE_ID_BYTES), block + CRC_FROM, PIECE_BYTES - CRC_FROM);
+}
+
+void
+piece_put(const struct piece *p, const uint8_t id[TABLE_ID_BYTES], uint8_t *out)
+{
+	struct wr w = wr_to(out, PIECE_BYTES), crc = wr_to(out, CRC_FROM);
+
+	wr_le32(&w, 0);
+	wr_u8(&w, (uint8_t)p->kind);
+	wr_u8(&w, p->local ? FLAG_LOCAL : 0);
+	wr_le16(&w, 0);
+	wr_le64(&w, p->sequence);
+	wr_le64(&w, p->index);
+	wr_le64(&w, 0);
+	wr_bytes(&w, p->bits, sizeof p->bits);
+	wr_le32(&crc, checksum(id, out));
+}
+
+bool
+piece_get(struct piece *p, const uint8_t id[TABLE_ID_BYTES], const void *block, size_t len)
+{
+	struct rd r = rd_from(block, len < PIECE_BYTES ? len : PIECE_BYTES);
+	struct piece got = { .sequence = 0 };
+
+	uint32_t crc = rd_le32(&r);
+	uint8_t kind = rd_u8(&r);
+	got.local = (rd_u8(&r) & FLAG_LOCAL) != 0;
+	rd_skip(&r, 2);
+	got.sequence = rd_le64(&r);
+	got.index = rd_le64(&r);
+	rd_skip(&r, 8);
+	rd_copy(&r, got.bits, sizeof got.bits);
+	if (!rd_done(&r) || crc != checksum(id, block) || got.sequence == 0 ||
+	    (kind != PIECE_OF_SECTORS && kind != PIECE_OF_PIECES))
+		return false;
+	got.kind = kind;
+	*p = got;
+	return true;
+}
+
+void
+table_header_put(const struct table_header *h, uint8_t *out)
+{
+	struct wr w = wr_to(out, PIECE_BYTES), crc = wr_to(out + HEADER_CRC_FROM - 4, 4);
+
+	wr_bytes(&w, magic, sizeof magic);
+	wr_le32(&w, VERSION);
+	wr_le32(&w, 0);
+	wr_le64(&w, h->sequence);
+	wr_bytes(&w, h->id, sizeof h->id);
+	wr_bytes(&w, h->image, sizeof h->image);
+	wr_le64(&w, h->sectors);
+	wr_le64(&w, h->disk_bytes);
+	wr_le64(&w, h->at_bytes);
+	wr_le32(&w, h->begun ? FLAG_BEGUN : 0);
+	wr_zero(&w, PIECE_BYTES - wr_len(&w));
+	wr_le32(&crc, crc32c(out + HEADER_CRC_FROM, PIECE_BYTES - HEADER_CRC_FROM));
+}
+
+/* Do the sizes fit each other? */
+static bool
+is_possible(const struct table_header *h)
+{
+	return h->sequence != 0 && h->disk_bytes <= INT64_MAX &&
+	       h->sectors <= h->disk_bytes / SECTOR_BYTES + 1 &&
+	       (h->at_bytes == TABLE_ELSEWHERE || h->at_bytes <= INT64_MAX);
+}
+
+bool
+table_header_get(struct table_header *h, const void *block, size_t len)
+{
+	struct rd r = rd_from(block, len < PIECE_BYTES ? len : PIECE_BYTES);
+	const void *m = rd_bytes(&r, sizeof magic);
+	struct table_header got = { .sequence = 0 };
+
+	if (m == NULL || memcmp(m, magic, sizeof magic) != 0 || rd_le32(&r) != VERSION)
+		return false;
+	uint32_t crc = rd_le32(&r);
+	got.sequence = rd_le64(&r);
+	rd_copy(&r, got.id, sizeof got.id);
+	rd_copy(&r, got.image, sizeof got.image);
+	got.sectors = rd_le64(&r);
+	got.disk_bytes = rd_le64(&r);
+	got.at_bytes = rd_le64(&r);
+	got.begun = (rd_le32(&r) & FLAG_BEGUN) != 0;
+	if (rd_left(&r) == 0 || len < PIECE_BYTES ||
+	    crc != crc32c((const uint8_t *)block + HEADER_CRC_FROM, PIECE_BYTES - HEADER_CRC_FROM))
+		return false;
+	if (!is_possible(&got))
+		return false;
+	*h = got;
+	return true;
+}

@@ -1,0 +1,466 @@
+/* table.c: opens and makes sector tables, reads and sets their bits.  The engine of a streaming
+ * disk (stream/disk) calls this: opening and making in one thread, the rest in any. */
+#include "stream/table/table.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "stream/table/table_impl.h"
+
+static uint64_t
+divide_up(uint64_t n, uint64_t by)
+{
+	return n / by + (n % by != 0);
+}
+
+/* Frames of sectors for this many sectors; a table has one at least. */
+static uint64_t
+frames_for(uint64_t sectors)
+{
+	return sectors > 0 ? divide_up(sectors, FRAME_SECTORS) : 1;
+}
+
+static uint64_t
+summary_for(uint64_t nframes)
+{
+	return divide_up(nframes * FRAME_PIECES, FRAME_SECTORS);
+}
+
+uint64_t
+table_bytes(uint64_t sectors)
+{
+	uint64_t n = frames_for(sectors);
+
+	return (SUMMARY_FRAME + summary_for(n) + n) * FRAME_BYTES;
+}
+
+/* Allocate the part that is in memory. */
+static int
+make_room(struct table *t, uint64_t memory_bytes, struct err *e)
+{
+	uint64_t most = memory_bytes / sizeof(struct frame), seed = 0;
+
+	if (t->on == NULL && t->nframes > most)
+		return err_set(e, ERR_NOMEM,
+		    "the sector table needs %" PRIu64 " bytes of memory, and may have %" PRIu64
+		    ": name a file or a device for it instead",
+		    t->nframes * sizeof(struct frame), memory_bytes);
+	t->max = (uint32_t)(most < t->nframes ? most : t->nframes);
+	if (getrandom(&seed, sizeof seed, 0) != sizeof seed)
+		return err_os(e, "no random numbers");
+	t->frames = calloc(t->max, sizeof *t->frames);
+	t->summary = calloc(t->nsummary, FRAME_BITS_BYTES);
+	t->summary_dirty = calloc(t->nsummary, sizeof *t->summary_dirty);
+	if (t->frames == NULL || t->summary == NULL || t->summary_dirty == NULL ||
+	    lru_init(&t->recent, t->max, seed) != 0)
+		return err_nomem(e, "the sector table");
+	return 0;
+}
+
+static struct table *
+new_table(const struct table_config *cfg, const struct table_header *h, struct err *e)
+{
+	struct table *t = calloc(1, sizeof *t);
+	struct range place = { cfg->at_bytes, table_bytes(h->sectors) };
+
+	if (cfg->on != NULL && !range_within(place, disk_size_bytes(cfg->on))) {
+		err_set(e, ERR_USAGE,
+		    "%s: has no room for the sector table, which needs %" PRIu64 " bytes",
+		    disk_name(cfg->on), place.len);
+		free(t);
+		return NULL;
+	}
+	if (t == NULL) {
+		err_nomem(e, "the sector table");
+		return NULL;
+	}
+	pthread_mutex_init(&t->lock, NULL);
+	t->on = cfg->on;
+	t->at_bytes = cfg->at_bytes;
+	t->header = *h;
+	t->nframes = frames_for(h->sectors);
+	t->nsummary = summary_for(t->nframes);
+	if (make_room(t, cfg->memory_bytes, e) == 0)
+		return t;
+	table_close(t);
+	return NULL;
+}
+
+void
+table_close(struct table *t)
+{
+	if (t == NULL)
+		return;
+	lru_fini(&t->recent);
+	pthread_mutex_destroy(&t->lock);
+	free(t->frames);
+	free(t->summary);
+	free(t->summary_dirty);
+	free(t);
+}
+
+/* Write one frame's worth of bytes. */
+static int
+write_block(struct table *t, uint64_t frame, const void *bytes, size_t n, struct err *e)
+{
+	uint8_t *block = frames_buffer(1);
+
+	if (block == NULL)
+		return err_nomem(e, "a part of the sector table");
+	memset(block, 0, FRAME_BYTES);
+	if (n > 0)
+		memcpy(block, bytes, n);
+	int rc = disk_write(t->on, block, FRAME_BYTES, frame_place(t, frame), e);
+	free(block);
+	return rc;
+}
+
+/* Write both headers and flush them.  The second is written when the first is on the medium, so
+ * that one of them is whole at any time. */
+static int
+write_headers(struct table *t, struct err *e)
+{
+	uint8_t h[PIECE_BYTES];
+
+	table_header_put(&t->header, h);
+	for (unsigned i = 0; i < HEADER_FRAMES; i++)
+		if (write_block(t, i, h, sizeof h, e) != 0 || disk_sync(t->on, e) != 0)
+			return -1;
+	return 0;
+}
+
+/* Write a summary without local data. */
+static int
+write_first(struct table *t, struct err *e)
+{
+	uint8_t *block = frames_buffer(1);
+	int rc = 0;
+
+	if (block == NULL)
+		return err_nomem(e, "the sector table");
+	for (uint64_t i = 0; rc == 0 && i < t->nsummary; i++) {
+		summary_encode(t, i, block);
+		rc = disk_write(
+		    t->on, block, FRAME_BYTES, frame_place(t, SUMMARY_FRAME + i), e);
+	}
+	free(block);
+	if (rc != 0 || write_block(t, BOOT_FRAME, NULL, 0, e) != 0 || disk_sync(t->on, e) != 0)
+		return -1;
+	return write_headers(t, e);
+}
+
+int
+table_create(struct table **out, const struct table_config *cfg,
+    const struct table_header *header, struct err *e)
+{
+	struct table_header h = *header;
+
+	h.sequence = 1;
+	struct table *t = new_table(cfg, &h, e);
+	if (t == NULL)
+		return -1;
+	if (t->on != NULL && write_first(t, e) != 0) {
+		table_close(t);
+		return -1;
+	}
+	*out = t;
+	return 0;
+}
+
+int
+table_is_there(struct disk *d, uint64_t at_bytes, struct table_header *h, struct err *e)
+{
+	uint8_t *block = frames_buffer(1);
+	struct table_header got;
+	bool found = false;
+	ssize_t n = 0;
+
+	if (block == NULL)
+		return err_nomem(e, "the sector table");
+	for (unsigned i = 0; n >= 0 && i < HEADER_FRAMES; i++) {
+		n = disk_read_upto(d, block, FRAME_BYTES, at_bytes + i * FRAME_BYTES, e);
+		if (n < PIECE_BYTES || !table_header_get(&got, block, PIECE_BYTES))
+			continue;
+		if (!found || got.sequence > h->sequence || (got.begun && !h->begun))
+			*h = got;
+		found = true;
+	}
+	free(block);
+	return n < 0 ? -1 : found;
+}
+
+/* Note that the piece which has bit `in` of a frame has local data. */
+static void
+mark_local(struct table *t, struct frame *f, uint64_t in)
+{
+	uint64_t piece = in / PIECE_BITS, index = f->number * FRAME_PIECES + piece;
+
+	f->local |= (uint8_t)(1 << piece);
+	if (bit_is_set(t->summary, index))
+		return;
+	bit_set(t->summary, index);
+	t->summary_dirty[index / FRAME_SECTORS] = true;
+}
+
+/* Count the bits of a frame that is on the disk, and look whether it is whole.  A piece that has
+ * local data says so itself, and the summary may not know it yet. */
+static int
+scan_frame(struct table *t, uint64_t number, const uint8_t *block, struct err *e)
+{
+	struct frame f = { .number = 0 };
+
+	if (frame_decode(t, &f, number, block, e) != 0)
+		return -1;
+	for (unsigned i = 0; i < FRAME_BITS_BYTES; i++)
+		t->present += (unsigned)__builtin_popcount(f.bits[i]);
+	for (unsigned i = 0; i < FRAME_PIECES; i++)
+		if (f.local >> i & 1)
+			mark_local(t, &f, i * PIECE_BITS);
+	return 0;
+}
+
+enum { SCAN_FRAMES = 256 };
+
+/* Read the frames [from, to), at most SCAN_FRAMES, that concern `stored`. */
+static int
+scan_some(struct table *t, uint64_t from, uint64_t to, const struct rangeset *stored,
+    uint8_t *blocks, struct err *e)
+{
+	struct range all = { from * FRAME_SECTORS, (to - from) * FRAME_SECTORS };
+	uint64_t at = frame_place(t, frame_of_sectors(t, from));
+
+	if (!rangeset_touches(stored, all))
+		return 0;
+	if (disk_read(t->on, blocks, (to - from) * FRAME_BYTES, at, e) != 0)
+		return -1;
+	for (uint64_t i = from; i < to; i++)
+		if (scan_frame(t, i, blocks + (i - from) * FRAME_BYTES, e) != 0)
+			return -1;
+	return 0;
+}
+
+static int
+read_summary(struct table *t, uint8_t *block, struct err *e)
+{
+	for (uint64_t i = 0; i < t->nsummary; i++) {
+		uint64_t at = frame_place(t, SUMMARY_FRAME + i);
+		if (disk_read(t->on, block, FRAME_BYTES, at, e) != 0)
+			return -1;
+		summary_decode(t, i, block);
+	}
+	return 0;
+}
+
+static int
+scan(struct table *t, const struct rangeset *stored, struct err *e)
+{
+	uint8_t *blocks = frames_buffer(SCAN_FRAMES);
+	int rc = blocks == NULL ? err_nomem(e, "the sector table") : read_summary(t, blocks, e);
+
+	for (uint64_t from = 0, to; rc == 0 && from < t->nframes; from = to) {
+		to = from + SCAN_FRAMES < t->nframes ? from + SCAN_FRAMES : t->nframes;
+		rc = scan_some(t, from, to, stored, blocks, e);
+	}
+	if (rc == 0)
+		rc = summary_write(t, blocks, e);
+	free(blocks);
+	return rc;
+}
+
+int
+table_open(struct table **out, const struct table_config *cfg,
+    const struct rangeset *stored, struct err *e)
+{
+	struct table_header h = { .sequence = 0 };
+	int there = table_is_there(cfg->on, cfg->at_bytes, &h, e);
+
+	if (there < 0)
+		return -1;
+	if (there == 0)
+		return err_set(e, ERR_FORMAT, "%s: no sector table begins at byte %" PRIu64,
+		    disk_name(cfg->on), cfg->at_bytes);
+	struct table *t = new_table(cfg, &h, e);
+	if (t == NULL)
+		return -1;
+	if (scan(t, stored, e) != 0) {
+		table_close(t);
+		return -1;
+	}
+	*out = t;
+	return 0;
+}
+
+const struct table_header *
+table_header(const struct table *t)
+{
+	return &t->header;
+}
+
+int
+table_set_begun(struct table *t, struct err *e)
+{
+	t->header.begun = true;
+	if (t->on == NULL)
+		return 0;
+	t->header.sequence++;
+	return write_headers(t, e);
+}
+
+int
+table_erase(struct table *t, struct err *e)
+{
+	uint64_t headers = (uint64_t)HEADER_FRAMES * FRAME_BYTES;
+	uint64_t rest = table_bytes(t->header.sectors) - headers;
+
+	if (t->on == NULL)
+		return 0;
+	if (disk_zero(t->on, t->at_bytes, headers, e) != 0 || disk_sync(t->on, e) != 0)
+		return -1;
+	return disk_zero(t->on, t->at_bytes + headers, rest, e);
+}
+
+int
+table_read_boot(struct table *t, void *buf, struct err *e)
+{
+	uint8_t *block;
+
+	if (t->on == NULL) {
+		memcpy(buf, t->boot, TABLE_BOOT_BYTES);
+		return 0;
+	}
+	block = frames_buffer(1);
+	if (block == NULL)
+		return err_nomem(e, "a part of the sector table");
+	int rc = disk_read(t->on, block, FRAME_BYTES, frame_place(t, BOOT_FRAME), e);
+	memcpy(buf, block, TABLE_BOOT_BYTES);
+	free(block);
+	return rc;
+}
+
+int
+table_write_boot(struct table *t, const void *buf, struct err *e)
+{
+	if (t->on != NULL)
+		return write_block(t, BOOT_FRAME, buf, TABLE_BOOT_BYTES, e);
+	memcpy(t->boot, buf, TABLE_BOOT_BYTES);
+	return 0;
+}
+
+int
+table_sync(struct table *t, struct err *e)
+{
+	return t->on != NULL ? disk_sync(t->on, e) : 0;
+}
+
+/* How many bits from `at` on, `most` at most, are the same? */
+static uint64_t
+same_bits(const uint8_t *bits, uint64_t at, uint64_t most)
+{
+	bool first = bit_is_set(bits, at);
+	uint8_t whole = first ? 0xff : 0;
+	uint64_t n = 0;
+
+	while (n < most && bit_is_set(bits, at + n) == first) {
+		n++;
+		while ((at + n) % 8 == 0 && most - n >= 8 && bits[(at + n) / 8] == whole)
+			n += 8;
+	}
+	return n;
+}
+
+int
+table_run(struct table *t, struct range r, bool *present, uint64_t *n, struct err *e)
+{
+	uint64_t in = r.off % FRAME_SECTORS, most = FRAME_SECTORS - in;
+
+	pthread_mutex_lock(&t->lock);
+	struct frame *f = frame_get(t, r.off / FRAME_SECTORS, e);
+	if (f != NULL) {
+		*present = bit_is_set(f->bits, in);
+		*n = same_bits(f->bits, in, r.len < most ? r.len : most);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return f != NULL ? 0 : -1;
+}
+
+/* Set the bits [in, in + n) of a frame. */
+static void
+set_bits(struct table *t, struct frame *f, uint64_t in, uint64_t n, bool local)
+{
+	bool changed = false;
+
+	for (uint64_t i = in; i < in + n; i++) {
+		if (bit_is_set(f->bits, i))
+			continue;
+		bit_set(f->bits, i);
+		t->present++;
+		changed = true;
+		if (local)
+			mark_local(t, f, i);
+	}
+	if (changed)
+		frame_dirty(t, f, local);
+}
+
+/* Note that there is local data among these bits.  The bits may have been set before, by what was
+ * fetched, and not be written yet: they are then as urgent as those of local data. */
+static void
+set_local(struct table *t, struct frame *f, uint64_t in, uint64_t n)
+{
+	f->dirty_local |= f->dirty;
+	for (uint64_t piece = in / PIECE_BITS; piece <= (in + n - 1) / PIECE_BITS; piece++) {
+		if (f->local >> piece & 1)
+			continue;
+		mark_local(t, f, piece * PIECE_BITS);
+		frame_dirty(t, f, true);
+	}
+}
+
+int
+table_mark(struct table *t, struct range r, bool local, struct err *e)
+{
+	struct frame *f = NULL;
+
+	pthread_mutex_lock(&t->lock);
+	for (uint64_t n; r.len > 0; r = (struct range){ r.off + n, r.len - n }) {
+		uint64_t in = r.off % FRAME_SECTORS;
+		n = r.len < FRAME_SECTORS - in ? r.len : FRAME_SECTORS - in;
+		f = frame_get(t, r.off / FRAME_SECTORS, e);
+		if (f == NULL)
+			break;
+		set_bits(t, f, in, n, local);
+		if (local)
+			set_local(t, f, in, n);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return r.len == 0 ? 0 : -1;
+}
+
+uint64_t
+table_present(struct table *t)
+{
+	pthread_mutex_lock(&t->lock);
+	uint64_t n = t->present;
+	pthread_mutex_unlock(&t->lock);
+	return n;
+}
+
+bool
+table_is_crowded(struct table *t)
+{
+	pthread_mutex_lock(&t->lock);
+	bool crowded = t->on != NULL && t->ndirty > t->max / 2 && t->max < t->nframes;
+	pthread_mutex_unlock(&t->lock);
+	return crowded;
+}
+
+bool
+table_is_dirty(struct table *t)
+{
+	pthread_mutex_lock(&t->lock);
+	bool dirty = t->on != NULL && t->ndirty > 0;
+	pthread_mutex_unlock(&t->lock);
+	return dirty;
+}

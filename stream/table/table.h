@@ -1,0 +1,90 @@
+/* table.h: the sector table: which sectors of a disk are present, kept through power cuts.
+ *
+ * The table has a bit for each sector that the image may store; the others are always present,
+ * and have no bit that anybody asks for.  It lies on a disk or in a file, and only as much of it
+ * is in memory as fits into a given size; or all of it is in memory, and it ends with the
+ * process.  docs/stream-format.md is its format.
+ *
+ * Marks reach the medium by table_flush() alone.  What it writes describes only data that was
+ * flushed before.  All functions from table_run() on may be called from any thread.
+ */
+#ifndef STREAM_TABLE_TABLE_H
+#define STREAM_TABLE_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/disk/disk.h"
+#include "common/disk/rangeset.h"
+#include "stream/table/piece.h"
+
+enum {
+	TABLE_BOOT_BYTES = 4096, /* room in the table for the first bytes of the disk */
+	TABLE_MEMORY_BYTES = 64 << 20,
+	TABLE_MEMORY_BYTES_MIN = 1 << 20,
+};
+
+struct table;
+
+struct table_config {
+	struct disk *on;   /* borrowed; NULL: the table is in memory alone */
+	uint64_t at_bytes; /* byte of `on` where it begins, a multiple of 4096 */
+	uint64_t memory_bytes; /* for the part that is in memory; TABLE_MEMORY_BYTES_MIN at least */
+};
+
+/* The size in bytes of a table of this many sectors, a multiple of 4096. */
+uint64_t table_bytes(uint64_t sectors);
+
+/* Make a table in which no sector is present, write it, and flush it.  Of the header `sequence`
+ * is not used.  ERR_NOMEM, also when a table in memory alone does not fit into memory_bytes;
+ * ERR_USAGE: there is no room for it on the disk; ERR_IO. */
+int table_create(struct table **, const struct table_config *, const struct table_header *,
+    struct err *);
+/* Open a table that is on cfg->on, and read all of it that concerns `stored` sectors.
+ * ERR_FORMAT: it is no table, or so damaged that data which was written locally might be lost;
+ * ERR_IO; ERR_NOMEM. */
+int table_open(struct table **, const struct table_config *, const struct rangeset *stored,
+    struct err *);
+/* Does a table begin at byte at_bytes of this disk?  1, 0, or -1: errors of reading. */
+int table_is_there(struct disk *, uint64_t at_bytes, struct table_header *, struct err *);
+/* Free the table.  What was not flushed is forgotten.  NULL is allowed. */
+void table_close(struct table *);
+const struct table_header *table_header(const struct table *);
+/* Note that the disk has its marker: what is on the disk counts from now on.  The header is
+ * written and flushed. */
+int table_set_begun(struct table *, struct err *);
+/* Write zeros over the headers, and flush them, so that nobody opens the table any more; then over
+ * the rest. */
+int table_erase(struct table *, struct err *);
+
+/* Read or write the TABLE_BOOT_BYTES that the table has room for.  A table in memory alone has
+ * them in memory. */
+int table_read_boot(struct table *, void *buf, struct err *);
+int table_write_boot(struct table *, const void *buf, struct err *);
+/* Flush what table_write_boot() has written. */
+int table_sync(struct table *, struct err *);
+
+/* Are the first sectors of r (r.len > 0, inside the table) present?  *n: how many of them have
+ * the same answer.  ERR_IO, ERR_FORMAT: a part of the table cannot be read. */
+int table_run(struct table *, struct range r, bool *present, uint64_t *n, struct err *);
+/* From now on these sectors, which are inside the table, are present.  local: they were written
+ * locally, and are not what the source has.  Errors as of table_run(); ERR_NOMEM: too much was
+ * marked since the last flush. */
+int table_mark(struct table *, struct range, bool local, struct err *);
+/* How many sectors are present. */
+uint64_t table_present(struct table *);
+/* Is so much marked since the last flush that table_flush() should be called soon? */
+bool table_is_crowded(struct table *);
+/* Is anything marked that no flush has written? */
+bool table_is_dirty(struct table *);
+
+/* Call sync(arg), which flushes the disk that the table describes; then write what was marked
+ * before the call, and flush it.  With all unset, parts of the table are left out in which
+ * nothing was marked as local since they were written.  When nothing is to be written, sync() is
+ * all that is done.  One thread at a time may call this.  Errors of sync() and of writing; the
+ * table may then not be flushed any more (asserted). */
+int table_flush(struct table *, bool all, int (*sync)(void *arg, struct err *), void *arg,
+    struct err *);
+
+#endif /* STREAM_TABLE_TABLE_H */

@@ -1,0 +1,106 @@
+/* table_impl.h: what a struct table is made of; for the files of this folder only.
+ *
+ * The table on its disk is a sequence of frames of 4 KiB:
+ *
+ *	header, header, boot area, summary frames, frames of sectors
+ *
+ * A frame has eight pieces (piece.h).  The summary is in memory as a whole; frames of sectors
+ * are read when they are needed, and the one that was not needed for the longest time is
+ * forgotten.  A frame with marks that are not written stays in memory: it is protected in the
+ * table of recent frames. */
+#ifndef STREAM_TABLE_TABLE_IMPL_H
+#define STREAM_TABLE_TABLE_IMPL_H
+
+#include <pthread.h>
+
+#include "common/base/lru.h"
+#include "stream/table/table.h"
+
+enum {
+	FRAME_BYTES = 4096,
+	FRAME_PIECES = FRAME_BYTES / PIECE_BYTES,
+	FRAME_BITS_BYTES = FRAME_PIECES * PIECE_BITS_BYTES,
+	FRAME_SECTORS = FRAME_BITS_BYTES * 8,
+	HEADER_FRAMES = 2,
+	BOOT_FRAME = HEADER_FRAMES,
+	SUMMARY_FRAME = BOOT_FRAME + 1, /* the first one */
+};
+
+struct frame {
+	uint64_t number; /* among the frames of sectors */
+	bool dirty;      /* has marks that no flush has taken */
+	bool dirty_local; /* some of these are of data that was written locally */
+	bool writing;    /* a flush has taken its marks, and has not written them yet */
+	uint8_t local;   /* a bit for each piece: has local data */
+	uint8_t bits[FRAME_BITS_BYTES];
+};
+
+struct table {
+	struct disk *on; /* NULL: in memory alone */
+	uint64_t at_bytes;
+	struct table_header header; /* its sequence is that of the last flush */
+	uint64_t nframes, nsummary; /* frames of sectors, and of the summary */
+	bool failed;                /* a flush has failed */
+	pthread_mutex_t lock;       /* guards all that follows */
+	struct lru recent;          /* of the frames in memory, by number */
+	struct frame *frames;
+	uint32_t max, ndirty; /* frames that fit into memory, and that are protected */
+	uint64_t present;
+	uint8_t *summary;     /* FRAME_BITS_BYTES for each of its frames */
+	bool *summary_dirty;  /* for each of its frames */
+	uint8_t boot[TABLE_BOOT_BYTES]; /* of a table in memory alone */
+};
+
+/* Byte of the disk where a frame begins, counted from the table's first frame. */
+static inline uint64_t
+frame_place(const struct table *t, uint64_t frame)
+{
+	return t->at_bytes + frame * FRAME_BYTES;
+}
+
+static inline uint64_t
+frame_of_sectors(const struct table *t, uint64_t number)
+{
+	return SUMMARY_FRAME + t->nsummary + number;
+}
+
+static inline bool
+bit_is_set(const uint8_t *bits, uint64_t i)
+{
+	return bits[i / 8] >> i % 8 & 1;
+}
+
+static inline void
+bit_set(uint8_t *bits, uint64_t i)
+{
+	bits[i / 8] |= (uint8_t)(1 << i % 8);
+}
+
+/* An aligned buffer for n frames; NULL: no memory.  free() frees it. */
+void *frames_buffer(size_t n);
+
+/* frames.c.  The callers hold the lock. */
+
+/* The frame with this number, read from the disk if it is not in memory.  It stays in memory
+ * until the next call, or as long as it is protected. */
+struct frame *frame_get(struct table *, uint64_t number, struct err *);
+/* Decode what is on the disk for this frame, into an otherwise empty frame.  ERR_FORMAT: a piece
+ * is damaged of which the summary says that it has local data. */
+int frame_decode(struct table *, struct frame *, uint64_t number, const uint8_t *block,
+    struct err *);
+/* Encode a frame of sectors, or of the summary. */
+void frame_encode(const struct table *, const struct frame *, uint8_t *block);
+void summary_encode(const struct table *, uint64_t number, uint8_t *block);
+/* Read one frame of the summary.  Where a piece is damaged, there may be local data. */
+void summary_decode(struct table *, uint64_t number, const uint8_t *block);
+/* Note a change of the frame, which is protected from now on. */
+void frame_dirty(struct table *, struct frame *, bool local);
+/* A flush has taken the frame's marks; a flush has written them. */
+void frame_taken(struct frame *);
+void frame_written(struct table *, struct frame *);
+
+/* table_flush.c: write the frames of the summary that have changed.  block: a buffer of one frame.
+ * The caller does not hold the lock.  ERR_IO. */
+int summary_write(struct table *, uint8_t *block, struct err *);
+
+#endif /* STREAM_TABLE_TABLE_IMPL_H */

@@ -1,0 +1,374 @@
+/* Sector tables: pieces and headers; marks that survive a flush; damage; paging; against a plain
+ * array of bits. */
+#include "stream/table/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/disk/disk.h"
+#include "tests/t.h"
+#include "tests/tmp.h"
+
+static const uint8_t id[TABLE_ID_BYTES] = "sixteen bytes id";
+static uint64_t rng = 88172645463325252u;
+
+static uint64_t
+draw(uint64_t n)
+{
+	rng ^= rng << 13;
+	rng ^= rng >> 7;
+	rng ^= rng << 17;
+	return (rng >> 11) % n;
+}
+
+static struct piece
+some_piece(void)
+{
+	struct piece p = { .kind = PIECE_OF_SECTORS,
+		.local = true,
+		.sequence = UINT64_C(0x123456789abcdef0),
+		.index = UINT64_C(0xfedcba9876543210) };
+
+	for (unsigned i = 0; i < PIECE_BITS_BYTES; i++)
+		p.bits[i] = (uint8_t)draw(256);
+	return p;
+}
+
+static void
+pieces(void)
+{
+	struct piece p = some_piece(), got;
+	uint8_t block[PIECE_BYTES], other[TABLE_ID_BYTES] = "another table";
+	bool right = true;
+
+	piece_put(&p, id, block);
+	T_CHECK(piece_get(&got, id, block, sizeof block));
+	T_CHECK(got.kind == p.kind && got.local && got.sequence == p.sequence &&
+	        got.index == p.index && memcmp(got.bits, p.bits, sizeof p.bits) == 0);
+	T_CHECK(!piece_get(&got, other, block, sizeof block));
+	for (size_t n = 0; n < sizeof block; n++)
+		right &= !piece_get(&got, id, block, n);
+	T_CHECK(right); /* every truncation */
+	for (size_t i = 0; i < sizeof block * 8; i++) {
+		block[i / 8] ^= (uint8_t)(1 << i % 8);
+		right &= !piece_get(&got, id, block, sizeof block);
+		block[i / 8] ^= (uint8_t)(1 << i % 8);
+	}
+	T_CHECK(right); /* every flipped bit */
+	p.sequence = 0;
+	piece_put(&p, id, block);
+	T_CHECK(!piece_get(&got, id, block, sizeof block));
+}
+
+static struct table_header
+some_header(uint64_t sectors)
+{
+	struct table_header h = { .sequence = 7,
+		.sectors = sectors,
+		.disk_bytes = (sectors + 100) * SECTOR_BYTES,
+		.at_bytes = TABLE_ELSEWHERE,
+		.begun = true };
+
+	memcpy(h.id, id, sizeof h.id);
+	memset(h.image, 0x42, sizeof h.image);
+	return h;
+}
+
+static void
+headers(void)
+{
+	struct table_header h = some_header(123456), got;
+	uint8_t block[PIECE_BYTES];
+	bool right = true;
+
+	table_header_put(&h, block);
+	T_CHECK(table_header_get(&got, block, sizeof block));
+	T_CHECK(got.sequence == 7 && got.sectors == h.sectors && got.begun &&
+	        got.disk_bytes == h.disk_bytes && got.at_bytes == TABLE_ELSEWHERE &&
+	        memcmp(got.id, id, sizeof got.id) == 0 &&
+	        memcmp(got.image, h.image, sizeof got.image) == 0);
+	for (size_t n = 0; n < sizeof block; n++)
+		right &= !table_header_get(&got, block, n);
+	T_CHECK(right); /* every truncation */
+	for (size_t i = 0; i < sizeof block * 8; i++) {
+		block[i / 8] ^= (uint8_t)(1 << i % 8);
+		right &= !table_header_get(&got, block, sizeof block);
+		block[i / 8] ^= (uint8_t)(1 << i % 8);
+	}
+	T_CHECK(right); /* every flipped bit */
+	h.sectors = UINT64_MAX / 2;
+	table_header_put(&h, block);
+	T_CHECK(!table_header_get(&got, block, sizeof block));
+}
+
+/* Tables in files. */
+
+enum {
+	SECTORS = 1000000,
+	FRAME_SECTORS = 8 * PIECE_BITS,
+	FIRST_FRAME = 4, /* headers, boot area, summary */
+	FRAMES_IN_MEMORY = 6,
+	MEMORY_BYTES = FRAMES_IN_MEMORY * 4000,
+};
+
+static struct disk *file;
+static struct table *table;
+static struct rangeset stored;
+static uint8_t *model;    /* a byte for each sector */
+static unsigned syncs;
+
+static int
+sync_nothing(void *arg, struct err *e)
+{
+	(void)arg, (void)e;
+	syncs++;
+	return 0;
+}
+
+static struct table_config
+config(void)
+{
+	return (struct table_config){ .on = file, .memory_bytes = MEMORY_BYTES };
+}
+
+static int
+open_again(struct err *e)
+{
+	struct table_config cfg = config();
+
+	table_close(table);
+	table = NULL;
+	return table_open(&table, &cfg, &stored, e);
+}
+
+static void
+mark_some(struct err *e)
+{
+	struct range r = { draw(SECTORS), 0 };
+
+	r.len = 1 + draw(draw(20) == 0 ? 40000 : 300);
+	r.len = r.len < SECTORS - r.off ? r.len : SECTORS - r.off;
+	if (table_is_crowded(table) && table_flush(table, true, sync_nothing, NULL, e) != 0)
+		abort();
+	if (table_mark(table, r, draw(2) == 0, e) != 0)
+		abort();
+	memset(model + r.off, 1, r.len);
+}
+
+/* Does the table say of each sector what the model says? */
+static bool
+is_right(void)
+{
+	uint64_t present = 0, n;
+	struct err e;
+	bool is;
+
+	for (uint64_t at = 0; at < SECTORS; at += n) {
+		if (table_run(table, (struct range){ at, SECTORS - at }, &is, &n, &e) != 0)
+			return false;
+		for (uint64_t i = at; i < at + n; i++)
+			if (model[i] != is)
+				return false;
+		present += is ? n : 0;
+	}
+	return present == table_present(table);
+}
+
+static void
+paging(void)
+{
+	struct err e;
+	bool right = true;
+
+	for (unsigned i = 0; i < 40; i++) {
+		for (unsigned j = 0; j < 20; j++)
+			mark_some(&e);
+		right &= is_right();
+		right &= table_flush(table, true, sync_nothing, NULL, &e) == 0;
+		right &= open_again(&e) == 0 && is_right();
+	}
+	T_CHECK(right);
+	T_CHECK(table_header(table)->sequence > 40);
+}
+
+/* What is not flushed is forgotten; a flush of local marks leaves others out. */
+static void
+flushes(void)
+{
+	struct range a = { 10, 5 }, b = { 10 * FRAME_SECTORS, 5 };
+	uint64_t n;
+	struct err e;
+	bool is;
+
+	T_CHECK(table_mark(table, a, true, &e) == 0 && table_is_dirty(table));
+	T_CHECK(open_again(&e) == 0 && table_present(table) == 0 && !table_is_dirty(table));
+	T_CHECK(table_mark(table, a, true, &e) == 0 && table_mark(table, b, false, &e) == 0);
+	syncs = 0;
+	T_CHECK(table_flush(table, false, sync_nothing, NULL, &e) == 0 && syncs == 1);
+	T_CHECK(table_is_dirty(table));
+	T_CHECK(open_again(&e) == 0 && table_present(table) == 5);
+	T_CHECK(table_run(table, a, &is, &n, &e) == 0 && is && n == 5);
+	T_CHECK(table_run(table, b, &is, &n, &e) == 0 && !is && n == 5);
+	T_CHECK(table_flush(table, true, sync_nothing, NULL, &e) == 0 && syncs == 2);
+}
+
+static void
+spoil(uint64_t at)
+{
+	uint8_t byte;
+
+	if (pread(disk_fd(file), &byte, 1, (off_t)at) != 1)
+		abort();
+	byte ^= 0x10;
+	if (pwrite(disk_fd(file), &byte, 1, (off_t)at) != 1)
+		abort();
+}
+
+/* Piece 0 has local data, and the first piece of frame 3 has not. */
+static void
+damage(void)
+{
+	const uint64_t filled = 3 * FRAME_SECTORS;
+	uint8_t boot[TABLE_BOOT_BYTES], got[TABLE_BOOT_BYTES];
+	struct err e;
+
+	memset(boot, 0x77, sizeof boot);
+	T_CHECK(table_write_boot(table, boot, &e) == 0);
+	T_CHECK(table_mark(table, (struct range){ 10, 5 }, true, &e) == 0);
+	T_CHECK(table_mark(table, (struct range){ filled, 7 }, false, &e) == 0);
+	T_CHECK(table_flush(table, true, sync_nothing, NULL, &e) == 0);
+	T_CHECK(open_again(&e) == 0 && table_present(table) == 12);
+	spoil((FIRST_FRAME + 3) * 4096 + 100);
+	T_CHECK(open_again(&e) == 0 && table_present(table) == 5);
+	T_CHECK(table_read_boot(table, got, &e) == 0 && memcmp(got, boot, sizeof got) == 0);
+	spoil(FIRST_FRAME * 4096 + 100);
+	T_CHECK(open_again(&e) != 0 && e.kind == ERR_FORMAT &&
+	        strstr(e.text, "written locally") != NULL);
+	spoil(FIRST_FRAME * 4096 + 100);
+	T_CHECK(open_again(&e) == 0);
+	spoil(4096); /* one of two headers */
+	T_CHECK(open_again(&e) == 0);
+	spoil(0);
+	T_CHECK(open_again(&e) != 0 && e.kind == ERR_FORMAT);
+	spoil(0);
+	T_CHECK(open_again(&e) == 0);
+	spoil(3 * 4096 + 40); /* the summary: every piece may have local data now */
+	T_CHECK(open_again(&e) != 0);
+	spoil(3 * 4096 + 40);
+	T_CHECK(open_again(&e) == 0 && table_erase(table, &e) == 0);
+	T_CHECK(open_again(&e) != 0);
+}
+
+/* A piece says itself that it has local data, when a power cut came before its summary was
+ * written. */
+static void
+summary_is_late(void)
+{
+	uint8_t before[4096];
+	struct err e;
+
+	if (pread(disk_fd(file), before, sizeof before, 3 * 4096) != sizeof before)
+		abort();
+	T_CHECK(table_mark(table, (struct range){ 10, 5 }, true, &e) == 0);
+	T_CHECK(table_flush(table, true, sync_nothing, NULL, &e) == 0);
+	if (pwrite(disk_fd(file), before, sizeof before, 3 * 4096) != sizeof before)
+		abort();
+	T_CHECK(open_again(&e) == 0 && table_present(table) == 5);
+	T_CHECK(table_mark(table, (struct range){ 100, 5 }, true, &e) == 0);
+	T_CHECK(table_flush(table, true, sync_nothing, NULL, &e) == 0);
+	spoil(FIRST_FRAME * 4096 + 100);
+	T_CHECK(open_again(&e) != 0);
+}
+
+static void
+with_table(void (*test)(void), const char *path)
+{
+	struct table_header h = some_header(SECTORS);
+	struct table_config cfg;
+	struct err e;
+
+	if (disk_open(&file, path, DISK_READ | DISK_WRITE | DISK_CREATE | DISK_TRUNC, &e) != 0 ||
+	    disk_truncate(file, table_bytes(SECTORS), &e) != 0)
+		abort();
+	memset(model, 0, SECTORS);
+	cfg = config();
+	T_CHECK(table_create(&table, &cfg, &h, &e) == 0);
+	T_CHECK(is_right());
+	test();
+	table_close(table);
+	table = NULL;
+	disk_close(file, &e);
+	unlink(path);
+}
+
+static void
+in_memory(void)
+{
+	struct table_header h = some_header(SECTORS);
+	struct table_config cfg = { .memory_bytes = 1 << 20 };
+	struct err e;
+
+	memset(model, 0, SECTORS);
+	T_CHECK(table_create(&table, &cfg, &h, &e) == 0);
+	for (unsigned i = 0; i < 200; i++)
+		mark_some(&e);
+	T_CHECK(is_right() && !table_is_crowded(table) && !table_is_dirty(table));
+	table_close(table);
+	table = NULL;
+	cfg.memory_bytes = 4000;
+	T_CHECK(table_create(&table, &cfg, &h, &e) != 0 && e.kind == ERR_NOMEM);
+}
+
+/* 16 TB are described with little memory. */
+static void
+sixteen_terabytes(const char *path)
+{
+	struct table_header h = some_header(UINT64_C(16000000000000) / SECTOR_BYTES);
+	struct table_config cfg;
+	struct range last = { h.sectors - 3, 3 };
+	uint64_t n;
+	struct err e;
+	bool is = false;
+
+	if (disk_open(&file, path, DISK_READ | DISK_WRITE | DISK_CREATE | DISK_TRUNC, &e) != 0)
+		abort();
+	if (disk_truncate(file, table_bytes(h.sectors), &e) == 0) {
+		cfg = (struct table_config){ .on = file, .memory_bytes = TABLE_MEMORY_BYTES };
+		T_CHECK(table_create(&table, &cfg, &h, &e) == 0);
+		T_CHECK(table_mark(table, last, true, &e) == 0);
+		T_CHECK(table_run(table, last, &is, &n, &e) == 0 && is && n == 3);
+		T_CHECK(table_flush(table, false, sync_nothing, NULL, &e) == 0);
+		table_close(table);
+		table = NULL;
+	}
+	disk_close(file, &e);
+	unlink(path);
+}
+
+int
+main(void)
+{
+	char folder[200], path[220];
+	struct err e;
+
+	if (!tmp_folder(folder, sizeof folder, "table"))
+		return 1;
+	snprintf(path, sizeof path, "%s/table", folder);
+	model = calloc(SECTORS, 1);
+	rangeset_init(&stored);
+	rangeset_add(&stored, (struct range){ 0, SECTORS }, &e);
+	rangeset_seal(&stored);
+	pieces();
+	headers();
+	with_table(paging, path);
+	with_table(flushes, path);
+	with_table(damage, path);
+	with_table(summary_is_late, path);
+	in_memory();
+	sixteen_terabytes(path);
+	rangeset_free(&stored);
+	free(model);
+	rmdir(folder);
+	return t_done();
+}
