@@ -16,7 +16,9 @@
 
 enum { ZEROS_BYTES = 256 << 10 };
 
-static uint8_t zeros[ZEROS_BYTES]; /* not const, so as to take no space in the program */
+/* Not const, so as to take no space in the program; aligned for disks that are written past the
+ * page cache. */
+static _Alignas(4096) uint8_t zeros[ZEROS_BYTES];
 
 int
 disk_open_ops(struct disk **out, const char *name, enum disk_kind kind,

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/sha256.h"
+#include "common/base/wr.h"
 #include "common/image/read/random.h"
 #include "common/image/read/sectors.h"
 #include "common/image/write/chain.h"
@@ -24,6 +26,9 @@ struct export {
 	const struct rangeset *stored; /* of_disk, or random's */
 	char *name;
 	uint64_t bytes, lost_sectors;
+	struct tail tail; /* of the last image */
+	uint8_t said_id[SHA256_BYTES]; /* digest of what the images say of themselves */
+	bool says_nothing; /* one of the images, or the disk, says nothing */
 	unsigned sector_bytes; /* sector size of the disk that was captured; 0: not known */
 	pthread_mutex_t lock;  /* guards `readers` */
 	pthread_cond_t ended;  /* a reader has ended */
@@ -106,6 +111,30 @@ check_base(const struct sectors *base, struct err *e)
 	    sectors_name(base));
 }
 
+enum { SAID_BYTES = SHA256_BYTES + 64 };
+
+/* Put what an image says of itself into the digest of what those below it say.  Images of the
+ * same contents say the same if they have a state. */
+static void
+note_said(struct export *x, const struct ext *ext)
+{
+	uint8_t said[SAID_BYTES];
+	struct wr w = wr_to(said, sizeof said);
+
+	wr_bytes(&w, x->said_id, sizeof x->said_id);
+	wr_u8(&w, ext->has_state);
+	if (ext->has_state) {
+		wr_u8(&w, ext->state.kind);
+		wr_u8(&w, ext->state.hash);
+		wr_le32(&w, ext->state.block_sectors);
+		wr_bytes(&w, ext->state.id, sizeof ext->state.id);
+	} else if (ext->has_uuid) {
+		wr_bytes(&w, ext->uuid, sizeof ext->uuid);
+	}
+	x->says_nothing |= !ext->has_state && !ext->has_uuid;
+	sha256(said, wr_len(&w), x->said_id);
+}
+
 static int
 open_random(struct export *x, struct sectors *images[], const struct export_config *cfg,
     struct err *e)
@@ -119,6 +148,9 @@ open_random(struct export *x, struct sectors *images[], const struct export_conf
 		close_images(images, x->n);
 		return -1;
 	}
+	for (size_t i = 0; i < x->n; i++)
+		note_said(x, sectors_ext(images[i]));
+	x->tail = sectors_ext(images[x->n - 1])->tail;
 	if (chain_random(&x->random, images, x->n, cache, cfg->warn, e) != 0)
 		return -1;
 	x->stored = random_stored(x->random);
@@ -197,6 +229,7 @@ export_open_disk(struct export **out, struct disk *d, struct rangeset *stored,
 		return err_nomem(e, "a disk");
 	}
 	x->disk = d;
+	x->says_nothing = true;
 	x->of_disk = *stored;
 	x->stored = &x->of_disk;
 	rangeset_init(stored);
@@ -375,6 +408,71 @@ export_read(struct export *x, void *buf, size_t n, uint64_t at, struct err *e)
 	pthread_cond_signal(&x->ended);
 	pthread_mutex_unlock(&x->lock);
 	return rc;
+}
+
+const struct rangeset *
+export_stored(const struct export *x)
+{
+	return x->stored;
+}
+
+const struct tail *
+export_tail(const struct export *x)
+{
+	return &x->tail;
+}
+
+/* Digest of the size, and of which sectors are stored. */
+static int
+digest_layout(const struct export *x, uint8_t digest[SHA256_BYTES], struct err *e)
+{
+	size_t n = rangeset_count(x->stored), room = (2 * n + 1) * sizeof(uint64_t);
+	uint8_t *all = malloc(room);
+	struct wr w = wr_to(all, all != NULL ? room : 0);
+
+	if (all == NULL)
+		return err_nomem(e, x->name);
+	wr_le64(&w, x->bytes);
+	for (size_t i = 0; i < n; i++) {
+		wr_le64(&w, rangeset_get(x->stored, i).off);
+		wr_le64(&w, rangeset_get(x->stored, i).len);
+	}
+	sha256(all, wr_len(&w), digest);
+	free(all);
+	return 0;
+}
+
+enum { SAMPLE_SECTORS = 128 };
+
+/* Digest of the first stored data. */
+static int
+digest_sample(struct export *x, uint8_t digest[SHA256_BYTES], struct err *e)
+{
+	static const struct range none = { 0, 0 };
+	struct range r = rangeset_count(x->stored) > 0 ? rangeset_get(x->stored, 0) : none;
+	uint8_t data[SAMPLE_SECTORS * SECTOR_BYTES];
+	uint64_t n = (r.len < SAMPLE_SECTORS ? r.len : SAMPLE_SECTORS) * SECTOR_BYTES;
+	uint64_t left = x->bytes - r.off * SECTOR_BYTES;
+
+	n = n < left ? n : left;
+	if (export_read(x, data, n, r.off * SECTOR_BYTES, e) != 0)
+		return -1;
+	sha256(data, n, digest);
+	return 0;
+}
+
+int
+export_identity(struct export *x, uint8_t id[EXPORT_ID_BYTES], struct err *e)
+{
+	uint8_t all[3 * SHA256_BYTES] = { 0 };
+
+	memcpy(all, x->said_id, SHA256_BYTES);
+	if (digest_layout(x, all + SHA256_BYTES, e) != 0)
+		return -1;
+	if (x->says_nothing && digest_sample(x, all + 2 * SHA256_BYTES, e) != 0)
+		return -1;
+	sha256(all, sizeof all, id);
+	return 0;
 }
 
 /* The export as a disk.  disk_why() gives a failure to the thread that asked. */

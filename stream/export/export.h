@@ -16,10 +16,15 @@
 #include "common/base/err.h"
 #include "common/disk/disk.h"
 #include "common/disk/rangeset.h"
+#include "common/image/format/ext_tail.h"
 #include "common/image/format/proof.h"
 #include "common/image/read/source.h"
 
-enum { EXPORT_CACHE_BYTES = 64 << 20, EXPORT_CACHE_BYTES_MIN = 1 << 20 };
+enum {
+	EXPORT_CACHE_BYTES = 64 << 20,
+	EXPORT_CACHE_BYTES_MIN = 1 << 20,
+	EXPORT_ID_BYTES = 32,
+};
 
 struct export;
 
@@ -57,6 +62,16 @@ uint64_t export_bytes(const struct export *);
 uint64_t export_stored_bytes(const struct export *);
 /* How many sectors could not be read when the image was made; these read as zeros. */
 uint64_t export_lost_sectors(const struct export *);
+/* The sectors that are stored, sealed; valid until export_close(). */
+const struct rangeset *export_stored(const struct export *);
+/* Which of the sectors belong to a disk of exactly the image's size alone, such as a RAID's
+ * superblock at its end (ext_tail.h); n is 0 when there are none. */
+const struct tail *export_tail(const struct export *);
+/* A digest that is the same whenever the same images are opened, and another one for other
+ * images: of what they say of themselves, and of which sectors they store; for old images and
+ * disks that say nothing of themselves, also of the first data that they store.  Errors of
+ * reading. */
+int export_identity(struct export *, uint8_t id[EXPORT_ID_BYTES], struct err *);
 /* Read bytes [at, at + n) of the disk.  ERR_USAGE: they are not all on the disk; ERR_FORMAT:
  * the image is damaged; errors of the source. */
 int export_read(struct export *, void *buf, size_t n, uint64_t at, struct err *);

@@ -1,0 +1,294 @@
+/* below.c: reads and writes the disk below a streaming disk.  streamed.c and others of stream/disk
+ * call this, in any thread.
+ *
+ * The page cache is passed by: a daemon whose disk is the root of its own machine would
+ * otherwise wait for memory that only its own writes can free.  O_DIRECT asks for transfers of
+ * whole blocks from aligned memory, so all data goes through a buffer that is aligned. */
+#include "stream/disk/below.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PAGE = 4096, BUFFER_BYTES = 1 << 20 };
+
+/* Can blocks of this size be read past the page cache? */
+static bool
+can_read(int fd, size_t grain, void *buf)
+{
+	return pread(fd, buf, grain, (off_t)grain) >= 0;
+}
+
+/* Set O_DIRECT, and find the smallest transfer.  Where it is not to be had, as on some
+ * filesystems, the page cache is used. */
+static void
+go_direct(struct below *b, uint8_t *buf)
+{
+	int fd = disk_fd(b->disk), flags = fd >= 0 ? fcntl(fd, F_GETFL) : -1;
+
+	b->grain = disk_sector_bytes(b->disk);
+	if (flags < 0 || disk_size_bytes(b->disk) % PAGE != 0 || fcntl(fd, F_SETFL, flags | O_DIRECT) != 0)
+		return;
+	b->direct = can_read(fd, b->grain, buf);
+	if (!b->direct && can_read(fd, PAGE, buf)) {
+		b->direct = true;
+		b->grain = PAGE;
+	}
+	if (!b->direct)
+		fcntl(fd, F_SETFL, flags);
+}
+
+int
+below_init(struct below *b, struct disk *d, struct table *t, struct err *e)
+{
+	uint8_t *buf = aligned_alloc(PAGE, PAGE);
+
+	*b = (struct below){ .disk = d, .table = t };
+	if (buf == NULL)
+		return err_nomem(e, disk_name(d));
+	pthread_mutex_init(&b->lock, NULL);
+	go_direct(b, buf);
+	free(buf);
+	return table_read_boot(t, b->boot, e);
+}
+
+void
+below_free(struct below *b)
+{
+	if (b->disk == NULL)
+		return;
+	if (b->direct)
+		fcntl(disk_fd(b->disk), F_SETFL, fcntl(disk_fd(b->disk), F_GETFL) & ~O_DIRECT);
+	pthread_mutex_destroy(&b->lock);
+}
+
+/* The boot area. */
+
+/* How many bytes of [at, at + n) are in the boot area?  They are the first ones. */
+static size_t
+in_boot(struct below *b, uint64_t at, uint64_t n)
+{
+	pthread_mutex_lock(&b->lock);
+	bool placed = b->boot_placed;
+	pthread_mutex_unlock(&b->lock);
+	if (placed || at >= BELOW_BOOT_BYTES)
+		return 0;
+	return n < BELOW_BOOT_BYTES - at ? n : BELOW_BOOT_BYTES - at;
+}
+
+static void
+read_boot(struct below *b, void *buf, size_t n, uint64_t at)
+{
+	pthread_mutex_lock(&b->lock);
+	memcpy(buf, b->boot + at, n);
+	pthread_mutex_unlock(&b->lock);
+}
+
+/* buf NULL: zeros. */
+static int
+write_boot(struct below *b, const void *buf, size_t n, uint64_t at, struct err *e)
+{
+	pthread_mutex_lock(&b->lock);
+	if (buf != NULL)
+		memcpy(b->boot + at, buf, n);
+	else
+		memset(b->boot + at, 0, n);
+	b->boot_written = true;
+	int rc = table_write_boot(b->table, b->boot, e);
+	pthread_mutex_unlock(&b->lock);
+	return rc;
+}
+
+/* Transfers. */
+
+/* One transfer of the buffer: bytes [from, to) of the disk, in whole grains. */
+struct transfer {
+	uint64_t from, to;
+	size_t skip, n; /* bytes of the caller's in it */
+};
+
+/* The first transfer for [at, at + n). */
+static struct transfer
+next_transfer(const struct below *b, uint64_t at, uint64_t n)
+{
+	struct transfer t = { .from = at / b->grain * b->grain };
+	uint64_t end = (at + n + b->grain - 1) / b->grain * b->grain;
+
+	t.to = end - t.from > BUFFER_BYTES ? t.from + BUFFER_BYTES : end;
+	t.skip = at - t.from;
+	t.n = t.to - t.from - t.skip < n ? t.to - t.from - t.skip : n;
+	return t;
+}
+
+/* A file whose size is no multiple of the grain ends within the last transfer. */
+static size_t
+whole_bytes(const struct below *b, const struct transfer *t)
+{
+	uint64_t size = disk_size_bytes(b->disk);
+
+	return (t->to < size ? t->to : size) - t->from;
+}
+
+static void *
+new_buffer(struct below *b, uint64_t n, struct err *e)
+{
+	size_t bytes = n + 2 * b->grain < BUFFER_BYTES ? n + 2 * b->grain : BUFFER_BYTES;
+	void *buf = aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE);
+
+	if (buf == NULL)
+		err_nomem(e, disk_name(b->disk));
+	return buf;
+}
+
+int
+below_read(struct below *b, void *to, size_t n, uint64_t at, struct err *e)
+{
+	size_t boot = in_boot(b, at, n);
+	uint8_t *out = to, *buf;
+	int rc = 0;
+
+	if (boot > 0)
+		read_boot(b, out, boot, at);
+	out += boot;
+	at += boot;
+	n -= boot;
+	if (n == 0)
+		return 0;
+	buf = new_buffer(b, n, e);
+	if (buf == NULL)
+		return -1;
+	while (rc == 0 && n > 0) {
+		struct transfer t = next_transfer(b, at, n);
+		rc = disk_read(b->disk, buf, whole_bytes(b, &t), t.from, e);
+		memcpy(out, buf + t.skip, t.n);
+		out += t.n;
+		at += t.n;
+		n -= t.n;
+	}
+	free(buf);
+	return rc;
+}
+
+/* Write the caller's bytes of one transfer; the others of its grains stay as they are. */
+static int
+write_transfer(struct below *b, const struct transfer *t, const void *from, uint8_t *buf,
+    struct err *e)
+{
+	size_t whole = whole_bytes(b, t);
+
+	if (t->n < whole && disk_read(b->disk, buf, whole, t->from, e) != 0)
+		return -1;
+	memcpy(buf + t->skip, from, t->n);
+	return disk_write(b->disk, buf, whole, t->from, e);
+}
+
+int
+below_write(struct below *b, const void *from, size_t n, uint64_t at, struct err *e)
+{
+	size_t boot = in_boot(b, at, n);
+	const uint8_t *p = from;
+	int rc = 0;
+
+	if (boot > 0 && write_boot(b, p, boot, at, e) != 0)
+		return -1;
+	p += boot;
+	at += boot;
+	n -= boot;
+	if (n == 0)
+		return 0;
+	uint8_t *buf = new_buffer(b, n, e);
+	if (buf == NULL)
+		return -1;
+	while (rc == 0 && n > 0) {
+		struct transfer t = next_transfer(b, at, n);
+		rc = write_transfer(b, &t, p, buf, e);
+		p += t.n;
+		at += t.n;
+		n -= t.n;
+	}
+	free(buf);
+	return rc;
+}
+
+/* Zero the odd ends of [*at, *at + *n) by writing, so that whole grains remain. */
+static int
+zero_ends(struct below *b, uint64_t *at, uint64_t *n, struct err *e)
+{
+	static const uint8_t zeros[PAGE];
+	uint64_t front = (b->grain - *at % b->grain) % b->grain;
+
+	front = front < *n ? front : *n;
+	if (front > 0 && below_write(b, zeros, front, *at, e) != 0)
+		return -1;
+	*at += front;
+	*n -= front;
+	uint64_t back = *n % b->grain;
+	if (back > 0 && below_write(b, zeros, back, *at + *n - back, e) != 0)
+		return -1;
+	*n -= back;
+	return 0;
+}
+
+int
+below_zero(struct below *b, uint64_t at, uint64_t n, struct err *e)
+{
+	size_t boot = in_boot(b, at, n);
+
+	if (boot > 0 && write_boot(b, NULL, boot, at, e) != 0)
+		return -1;
+	at += boot;
+	n -= boot;
+	if (zero_ends(b, &at, &n, e) != 0)
+		return -1;
+	return n > 0 ? disk_zero(b->disk, at, n, e) : 0;
+}
+
+void
+below_discard(struct below *b, uint64_t at, uint64_t n)
+{
+	uint64_t from = (at + PAGE - 1) / PAGE * PAGE, to = (at + n) / PAGE * PAGE;
+
+	if (from < BELOW_BOOT_BYTES)
+		from = BELOW_BOOT_BYTES;
+	if (from < to)
+		disk_discard(b->disk, from, to - from);
+}
+
+/* Returns whether the boot area was written since it was flushed, and takes note of the flush. */
+static bool
+take_boot(struct below *b)
+{
+	pthread_mutex_lock(&b->lock);
+	bool written = b->boot_written;
+	b->boot_written = false;
+	pthread_mutex_unlock(&b->lock);
+	return written;
+}
+
+int
+below_sync(struct below *b, struct err *e)
+{
+	if (take_boot(b) && table_sync(b->table, e) != 0)
+		return -1;
+	return disk_sync(b->disk, e);
+}
+
+int
+below_put_boot(struct below *b, struct err *e)
+{
+	uint8_t *buf = new_buffer(b, BELOW_BOOT_BYTES, e);
+
+	if (buf == NULL)
+		return -1;
+	read_boot(b, buf, BELOW_BOOT_BYTES, 0);
+	int rc = disk_write(b->disk, buf, BELOW_BOOT_BYTES, 0, e);
+	free(buf);
+	if (rc != 0 || disk_sync(b->disk, e) != 0)
+		return -1;
+	pthread_mutex_lock(&b->lock);
+	b->boot_placed = true;
+	pthread_mutex_unlock(&b->lock);
+	return 0;
+}

@@ -1,0 +1,81 @@
+/* fetch.c: reads what is absent from the source of a streaming disk.  streamed.c calls this for
+ * clients, and fill.c for the background; in any thread.
+ *
+ * A source that does not answer is asked again until it does: a machine whose root disk is being
+ * streamed must not get errors because a server is started anew. */
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/base/cancel.h"
+#include "common/base/clock.h"
+#include "stream/disk/streamed_impl.h"
+
+enum {
+	AGAIN_US = 1000000, /* between two questions to a source that does not answer */
+	LOOK_US = 50000, /* between two looks whether the work is to end */
+};
+
+/* Read from the source; what is behind its end reads as zeros. */
+static int
+read_source(struct streamed *d, uint8_t *buf, size_t n, uint64_t at, struct err *e)
+{
+	uint64_t end = export_bytes(d->source);
+	uint64_t here = at >= end ? 0 : end - at < n ? end - at : n;
+
+	memset(buf + here, 0, n - here);
+	return here > 0 ? export_read(d->source, buf, here, at, e) : 0;
+}
+
+/* Wait for a while.  -1: the work is to end. */
+static int
+wait_some_time(struct err *e)
+{
+	uint64_t until = clock_us() + AGAIN_US;
+
+	while (clock_us() < until) {
+		if (cancel_check(e) != 0)
+			return -1;
+		nanosleep(&(struct timespec){ 0, LOOK_US * 1000 }, NULL);
+	}
+	return 0;
+}
+
+/* Does it make sense to ask again after this error? */
+static bool
+may_pass(const struct streamed *d, const struct err *e, uint64_t began_us)
+{
+	uint64_t most = d->cfg.timeout_ms * 1000;
+
+	if (e->kind != ERR_IO && e->kind != ERR_NOMEM && e->kind != ERR_ABSENT)
+		return false;
+	return most == 0 || clock_us() - began_us < most;
+}
+
+/* Ask again and again, after a first failure. */
+static int
+ask_again(struct streamed *d, void *buf, size_t n, uint64_t at, struct err *e)
+{
+	uint64_t began = clock_us();
+	int rc = -1;
+
+	if (atomic_fetch_add(&d->waiting, 1) == 0)
+		streamed_tell(d, "%s; the source is asked again until it answers", e->text);
+	while (rc != 0 && may_pass(d, e, began)) {
+		if (wait_some_time(e) != 0)
+			break;
+		rc = read_source(d, buf, n, at, e);
+	}
+	if (atomic_fetch_sub(&d->waiting, 1) == 1 && rc == 0)
+		streamed_tell(d, "%s: the source answers again after %" PRIu64 " s",
+		    d->cfg.disk, (clock_us() - began) / 1000000);
+	return rc;
+}
+
+int
+streamed_fetch(struct streamed *d, void *buf, size_t n, uint64_t at, struct err *e)
+{
+	if (read_source(d, buf, n, at, e) == 0)
+		return 0;
+	return may_pass(d, e, clock_us()) ? ask_again(d, buf, n, at, e) : -1;
+}

@@ -1,0 +1,116 @@
+/* streamed_impl.h: what a struct streamed is made of; for the files of this folder only. */
+#ifndef STREAM_DISK_STREAMED_IMPL_H
+#define STREAM_DISK_STREAMED_IMPL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "common/base/cancel.h"
+#include "common/disk/rangeset.h"
+#include "stream/disk/below.h"
+#include "stream/disk/streamed.h"
+#include "stream/disk/holds.h"
+#include "stream/table/table.h"
+
+/* Data that was fetched for a client, and is not on the disk yet. */
+struct fetched {
+	struct fetched *next;
+	struct range sectors;
+	uint8_t data[];
+};
+
+/* What waits to be written behind the answers (behind.c). */
+struct behind {
+	pthread_t thread;
+	bool running, ending;
+	pthread_mutex_t lock; /* guards all but `thread` and `running` */
+	pthread_cond_t news;
+	struct fetched *first, **last;
+	size_t bytes; /* of all that waits */
+};
+
+enum { FILL_HINTS = 16 };
+
+/* What fills the disk (fill.c). */
+struct fill {
+	pthread_t thread;
+	bool running;
+	struct cancel cancel; /* ends the thread */
+	pthread_mutex_t lock; /* guards the next two */
+	uint64_t hints[FILL_HINTS]; /* sectors behind which the machine read; UINT64_MAX: none */
+	unsigned next_hint;
+	uint64_t cursor; /* the sector from which disk order goes on */
+};
+
+struct streamed {
+	struct streamed_config cfg;
+	struct export *source;  /* borrowed */
+	struct disk *disk;      /* owned */
+	struct disk *table_on;  /* owned; NULL: the table is on the disk, or in memory */
+	struct table *table;
+	struct range table_at;  /* sectors of the disk that the table has; length 0: none */
+	struct rangeset stored; /* sectors that the image stores, and that belong to this disk */
+	uint64_t stored_sectors, bytes;
+	struct below below;
+	struct holds holds;
+	struct behind behind;
+	struct fill fill;
+	pthread_mutex_t flush_lock; /* guards the next four */
+	pthread_cond_t flush_ended;
+	bool flushing, flush_failed;
+	uint64_t flushes_begun, flushes_done;
+	atomic_uint requests;        /* of clients, now */
+	_Atomic uint64_t last_request_us; /* when the last one ended */
+	atomic_uint waiting;         /* fetches that are being tried again */
+	atomic_bool finished;
+	_Atomic uint64_t read_bytes, written_bytes, fetched_bytes, filled_bytes;
+};
+
+/* streamed.c */
+/* Are the first sectors of r (r.len > 0) absent?  *n: how many of them have the same answer. */
+int streamed_absent_run(
+    struct streamed *, struct range r, bool *absent, uint64_t *n, struct err *);
+/* Write those of these sectors that are absent, with data of the source, and mark them.
+ * *written: how many. */
+int streamed_put(struct streamed *, struct range, const uint8_t *data, uint64_t *written,
+    struct err *);
+void streamed_tell(struct streamed *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* streamed_flush(), which with all set also writes marks of what was fetched. */
+int streamed_flush_some(struct streamed *, bool all, struct err *);
+
+/* streamed_open.c: streamed_open() with disks that are open, which are taken over, also on failure; NULL:
+ * they are opened by their names.  Tests use it. */
+int streamed_open_on(struct streamed **, struct export *source, const struct streamed_config *,
+    struct disk *disk, struct disk *table_on, struct err *);
+
+/* clear.c: clear what the image does not store, in front of the table's making; wipe signatures of
+ * an earlier use, when the disk can be used.  Errors of reading and writing. */
+int clear_free(struct streamed *, struct err *);
+int clear_stale(struct streamed *, struct err *);
+
+/* fetch.c */
+/* Read bytes [at, at + n) of the source; again and again while it does not answer.  Errors as of
+ * streamed_read(). */
+int streamed_fetch(struct streamed *, void *buf, size_t n, uint64_t at, struct err *);
+
+/* behind.c: streamed_start() and streamed_close() call the first two. */
+int behind_start(struct streamed *, struct err *);
+void behind_end(struct streamed *);
+/* Have data written that was fetched, some time.  If too much waits already, it is not
+ * written. */
+void behind_put(struct streamed *, struct range sectors, const uint8_t *data);
+
+/* fill.c */
+int fill_start(struct streamed *, struct err *);
+void fill_end(struct streamed *);
+/* A client has read what begins with this sector, and it was absent. */
+void fill_hint(struct streamed *, uint64_t sector);
+
+/* room.c: find the place for a table of this many bytes on the disk.  The sectors of the image's
+ * partitions, of `stored`, and of all that belongs to a partition table are left alone.
+ * ERR_USAGE: there is no place. */
+int room_find(struct export *source, const struct rangeset *stored, uint64_t disk_bytes,
+    uint64_t bytes, uint64_t *at_bytes, struct err *);
+
+#endif /* STREAM_DISK_STREAMED_IMPL_H */

@@ -1,0 +1,477 @@
+/* streamed_open.c: opens a streaming disk: begins one, or goes on with one that was begun.  The plugin
+ * calls streamed_open(), streamed_start() and streamed_close() in one thread.
+ *
+ * Behind the installer's marker, at byte POINTER_AT, stands a copy of the table's header, which
+ * says where the table is.  A disk begins in this order, each step flushed:
+ *
+ *	marker; free space cleared, if asked for; table, with the boot area; signatures of an
+ *	earlier use wiped; pointer; table begun
+ *
+ * A disk without a pointer begins anew; one with a pointer goes on with the table that it
+ * names. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "imageunzip/install/head.h"
+#include "stream/disk/streamed_impl.h"
+
+enum { POINTER_AT = 512, LEAST_BYTES = 64 << 10 };
+
+_Static_assert((int)HEAD_ID_BYTES == (int)TABLE_ID_BYTES, "the marker's id is the table's");
+_Static_assert((int)HEAD_BYTES == (int)BELOW_BOOT_BYTES, "the marker takes the boot area");
+_Static_assert((int)EXPORT_ID_BYTES == (int)TABLE_IMAGE_BYTES, "the table names the image");
+
+/* What is found out before anything is written. */
+struct opening {
+	struct streamed *d;
+	struct head head; /* the marker, and what belongs into its place */
+	uint8_t pointer_bytes[PIECE_BYTES];
+	struct table_header pointer; /* its sequence is 0 if there is none */
+	struct table_header there; /* of the table in a file; its sequence is 0 if there is none */
+	uint8_t image[EXPORT_ID_BYTES];
+	struct table_config table;
+};
+
+static bool
+in_memory(const struct streamed *d)
+{
+	return d->cfg.table != NULL && strcmp(d->cfg.table, "memory") == 0;
+}
+
+static bool
+in_file(const struct streamed *d)
+{
+	return d->cfg.table != NULL && !in_memory(d);
+}
+
+/* What the image stores. */
+
+/* Leave out what belongs to a disk of another size. */
+static int
+drop_tail(struct streamed *d, struct err *e)
+{
+	const struct tail *tail = export_tail(d->source);
+	struct rangeset pieces;
+	int rc = 0;
+
+	if (tail->n == 0 || tail->disk_sectors == d->bytes / SECTOR_BYTES)
+		return 0;
+	rangeset_init(&pieces);
+	for (size_t i = 0; rc == 0 && i < tail->n; i++)
+		rc = rangeset_add(&pieces, tail->pieces[i].sectors, e);
+	rangeset_seal(&pieces);
+	if (rc == 0)
+		rc = rangeset_minus(&d->stored, &pieces, e);
+	rangeset_free(&pieces);
+	return rc;
+}
+
+/* Sectors 0 to this number - 1 have all that is stored. */
+static uint64_t
+end_of_stored(const struct streamed *d)
+{
+	size_t n = rangeset_count(&d->stored);
+
+	return n > 0 ? range_end(rangeset_get(&d->stored, n - 1)) : 0;
+}
+
+static int
+find_stored(struct streamed *d, struct err *e)
+{
+	if (rangeset_union(&d->stored, export_stored(d->source), e) != 0 ||
+	    drop_tail(d, e) != 0)
+		return -1;
+	uint64_t end = end_of_stored(d), sectors = d->bytes / SECTOR_BYTES;
+	if (end > sectors)
+		return err_set(e, ERR_USAGE,
+		    "%s: is too small: %s stores sector %" PRIu64 ", and it has %" PRIu64
+		    " sectors",
+		    d->cfg.disk, export_name(d->source), end - 1, sectors);
+	d->stored_sectors = rangeset_total(&d->stored);
+	return 0;
+}
+
+/* What is on the disk. */
+
+static bool
+is_zero(const uint8_t *p, size_t n)
+{
+	return p[0] == 0 && memcmp(p, p + 1, n - 1) == 0;
+}
+
+/* Read the marker, and the pointer behind it. */
+static int
+read_marker(struct opening *o, struct err *e)
+{
+	struct streamed *d = o->d;
+
+	if (head_init(&o->head, d->disk, 0, d->bytes, e) != 0)
+		return -1;
+	if (!o->head.was_marked)
+		return 0;
+	if (disk_read(d->disk, o->pointer_bytes, PIECE_BYTES, POINTER_AT, e) != 0)
+		return -1;
+	if (is_zero(o->pointer_bytes, PIECE_BYTES))
+		return 0;
+	bool whole = table_header_get(&o->pointer, o->pointer_bytes, PIECE_BYTES);
+	if (!whole || memcmp(o->pointer.id, o->head.old.id, TABLE_ID_BYTES) != 0)
+		return err_set(e, ERR_FORMAT,
+		    "%s: has begun to be streamed, and sector 1, which says where its sector "
+		    "table is, is damaged",
+		    d->cfg.disk);
+	return 0;
+}
+
+/* Is this a disk that was begun, with what was written locally on it? */
+static bool
+was_begun(const struct opening *o)
+{
+	return o->pointer.sequence != 0 && o->pointer.begun;
+}
+
+static int
+look_at_file(struct opening *o, struct err *e)
+{
+	struct streamed *d = o->d;
+	uint8_t first[HEAD_BYTES] = { 0 };
+	int there = table_is_there(d->table_on, 0, &o->there, e);
+
+	if (there != 0)
+		return there < 0 ? -1 : 0;
+	if (disk_read_upto(d->table_on, first, sizeof first, 0, e) < 0)
+		return -1;
+	if (!is_zero(first, sizeof first))
+		return err_set(e, ERR_REFUSED,
+		    "%s: is no sector table, and is not empty, so it is not written over",
+		    d->cfg.table);
+	return 0;
+}
+
+static int
+open_file(struct opening *o, struct err *e)
+{
+	struct streamed *d = o->d;
+
+	if (!in_file(d))
+		return 0;
+	if (d->table_on == NULL &&
+	    disk_open(&d->table_on, d->cfg.table, DISK_READ | DISK_WRITE | DISK_CREATE, e) !=
+	        0)
+		return -1;
+	if (!disk_seekable(d->table_on))
+		return err_set(e, ERR_USAGE, "%s: is neither a file nor a block device",
+		    d->cfg.table);
+	return look_at_file(o, e);
+}
+
+/* A disk that was begun, and a table that was, belong to each other, or nothing is written. */
+static int
+check_pair(const struct opening *o, struct err *e)
+{
+	const struct streamed *d = o->d;
+	const char *disk = d->cfg.disk;
+
+	if (was_begun(o) && o->pointer.at_bytes == TABLE_ELSEWHERE && !in_file(d))
+		return err_set(e, ERR_REFUSED,
+		    "%s: is being streamed, and its sector table is not on it: name the file "
+		    "or device where the table is",
+		    disk);
+	if (was_begun(o) && o->pointer.at_bytes != TABLE_ELSEWHERE && d->cfg.table != NULL)
+		return err_set(e, ERR_REFUSED,
+		    "%s: is being streamed, and its sector table is on it, so no other place "
+		    "can be named for it",
+		    disk);
+	if (!in_file(d))
+		return 0;
+	bool same = o->there.sequence != 0 && o->pointer.sequence != 0 &&
+	            memcmp(o->there.id, o->pointer.id, TABLE_ID_BYTES) == 0;
+	if ((was_begun(o) || (o->there.sequence != 0 && o->there.begun)) && !same)
+		return err_set(e, ERR_REFUSED,
+		    "%s: is not the sector table of %s, so nothing is known about what was "
+		    "written there",
+		    d->cfg.table, disk);
+	return 0;
+}
+
+static int
+check_image(const struct opening *o, struct err *e)
+{
+	const struct streamed *d = o->d;
+
+	if (memcmp(o->pointer.image, o->image, EXPORT_ID_BYTES) != 0)
+		return err_set(e, ERR_REFUSED,
+		    "%s: has begun to be streamed from another image than %s", d->cfg.disk,
+		    export_name(d->source));
+	if (o->pointer.disk_bytes != d->bytes)
+		return err_set(e, ERR_REFUSED,
+		    "%s: had %" PRIu64 " bytes when it began to be streamed, and has %" PRIu64,
+		    d->cfg.disk, o->pointer.disk_bytes, d->bytes);
+	return 0;
+}
+
+/* Beginning. */
+
+static struct table_header
+new_header(const struct opening *o)
+{
+	const struct streamed *d = o->d;
+	struct table_header h = { .sequence = 1,
+		.sectors = end_of_stored(d),
+		.disk_bytes = d->bytes,
+		.at_bytes = d->cfg.table == NULL ? o->table.at_bytes : TABLE_ELSEWHERE,
+		.begun = !in_memory(d) };
+
+	memcpy(h.id, o->head.mark.id, sizeof h.id);
+	memcpy(h.image, o->image, sizeof h.image);
+	return h;
+}
+
+/* Say where the table will be, before anything is written. */
+static int
+choose_place(struct opening *o, struct err *e)
+{
+	struct streamed *d = o->d;
+	uint64_t bytes = table_bytes(end_of_stored(d));
+
+	if (in_memory(d)) {
+		streamed_tell(d,
+		    "%s: the sector table is in memory: when this program ends before all is on "
+		    "the disk, what was written is lost, and the disk begins anew",
+		    d->cfg.disk);
+		return 0;
+	}
+	o->table.on = in_file(d) ? d->table_on : d->disk;
+	if (in_file(d) && disk_kind(d->table_on) == DISK_FILE)
+		return disk_size_bytes(d->table_on) >= bytes
+		           ? 0
+		           : disk_truncate(d->table_on, bytes, e);
+	if (in_file(d))
+		return 0;
+	if (room_find(d->source, &d->stored, d->bytes, bytes, &o->table.at_bytes, e) != 0) {
+		err_ctx(e, "%s", d->cfg.disk);
+		return -1;
+	}
+	streamed_tell(d,
+	    "%s: the sector table is at sectors %" PRIu64 " to %" PRIu64
+	    ", which cannot be written until the disk is complete",
+	    d->cfg.disk, o->table.at_bytes / SECTOR_BYTES,
+	    (o->table.at_bytes + bytes) / SECTOR_BYTES - 1);
+	return 0;
+}
+
+/* Write the pointer, with what is around it, since the disk may take whole pages alone. */
+static int
+write_pointer(struct opening *o, const struct table_header *h, struct err *e)
+{
+	struct disk *disk = o->d->disk;
+	uint8_t *page = aligned_alloc(HEAD_BYTES, HEAD_BYTES);
+
+	if (page == NULL)
+		return err_nomem(e, disk_name(disk));
+	int rc = disk_read(disk, page, HEAD_BYTES, 0, e);
+	if (rc == 0) {
+		table_header_put(h, page + POINTER_AT);
+		rc = disk_write(disk, page, HEAD_BYTES, 0, e);
+	}
+	free(page);
+	return rc == 0 ? disk_sync(disk, e) : -1;
+}
+
+/* The sectors of the disk that the table has. */
+static void
+note_place(struct opening *o)
+{
+	struct streamed *d = o->d;
+
+	if (o->table.on == d->disk)
+		d->table_at = (struct range){ o->table.at_bytes / SECTOR_BYTES,
+			table_bytes(end_of_stored(d)) / SECTOR_BYTES };
+}
+
+/* Write the marker.  The pointer's place is cleared before it: after a power cut there is no marker
+ * with something else behind it. */
+static int
+put_marker(struct opening *o, struct err *e)
+{
+	static const uint8_t none[PIECE_BYTES];
+	struct disk *disk = o->d->disk;
+
+	if (disk_write(disk, none, sizeof none, POINTER_AT, e) != 0 || disk_sync(disk, e) != 0)
+		return -1;
+	return head_put_mark(&o->head, e);
+}
+
+static int
+clear(struct opening *o, struct err *e)
+{
+	struct streamed *d = o->d;
+
+	if (!d->cfg.zero && !d->cfg.discard)
+		return 0;
+	memset(o->head.bytes, 0, sizeof o->head.bytes);
+	return clear_free(d, e);
+}
+
+static int
+make_table(struct opening *o, const struct table_header *h, struct err *e)
+{
+	struct streamed *d = o->d;
+
+	if (table_create(&d->table, &o->table, h, e) != 0 ||
+	    table_write_boot(d->table, o->head.bytes, e) != 0)
+		return -1;
+	note_place(o);
+	return table_sync(d->table, e);
+}
+
+static int
+begin(struct opening *o, struct err *e)
+{
+	struct streamed *d = o->d;
+
+	if (choose_place(o, e) != 0)
+		return -1;
+	struct table_header h = new_header(o), unbegun = h;
+	unbegun.begun = false;
+	if (put_marker(o, e) != 0 || clear(o, e) != 0 || make_table(o, &unbegun, e) != 0 ||
+	    below_init(&d->below, d->disk, d->table, e) != 0)
+		return -1;
+	if (clear_stale(d, e) != 0 || streamed_flush_some(d, true, e) != 0)
+		return -1;
+	if (write_pointer(o, &h, e) != 0)
+		return -1;
+	return h.begun ? table_set_begun(d->table, e) : 0;
+}
+
+static int
+go_on(struct opening *o, struct err *e)
+{
+	struct streamed *d = o->d;
+
+	if (check_image(o, e) != 0)
+		return -1;
+	o->table.on = in_file(d) ? d->table_on : d->disk;
+	o->table.at_bytes = in_file(d) ? 0 : o->pointer.at_bytes;
+	if (table_open(&d->table, &o->table, &d->stored, e) != 0)
+		return -1;
+	const struct table_header *h = table_header(d->table);
+	if (memcmp(h->id, o->pointer.id, TABLE_ID_BYTES) != 0 ||
+	    h->sectors != end_of_stored(d))
+		return err_set(e, ERR_FORMAT,
+		    "%s: what is at byte %" PRIu64 " is not its sector table",
+		    disk_name(o->table.on), o->table.at_bytes);
+	note_place(o);
+	if (!h->begun && table_set_begun(d->table, e) != 0)
+		return -1;
+	return below_init(&d->below, d->disk, d->table, e);
+}
+
+static int
+open_all(struct opening *o, struct err *e)
+{
+	struct streamed *d = o->d;
+
+	if (d->disk == NULL &&
+	    disk_open(&d->disk, d->cfg.disk, DISK_READ | DISK_WRITE, e) != 0)
+		return -1;
+	if (!disk_seekable(d->disk) || disk_size_bytes(d->disk) < LEAST_BYTES)
+		return err_set(e, ERR_USAGE, "%s: is no disk of at least %d bytes", d->cfg.disk,
+		    LEAST_BYTES);
+	d->bytes = disk_size_bytes(d->disk) / SECTOR_BYTES * SECTOR_BYTES;
+	if (find_stored(d, e) != 0 || export_identity(d->source, o->image, e) != 0 ||
+	    read_marker(o, e) != 0 || open_file(o, e) != 0 || check_pair(o, e) != 0)
+		return -1;
+	return was_begun(o) ? go_on(o, e) : begin(o, e);
+}
+
+static struct streamed *
+new_device(struct export *source, const struct streamed_config *cfg)
+{
+	struct streamed *d = calloc(1, sizeof *d);
+
+	if (d == NULL)
+		return NULL;
+	d->cfg = *cfg;
+	d->source = source;
+	rangeset_init(&d->stored);
+	holds_init(&d->holds);
+	pthread_mutex_init(&d->flush_lock, NULL);
+	pthread_cond_init(&d->flush_ended, NULL);
+	d->last_request_us = clock_us();
+	return d;
+}
+
+int
+streamed_open_on(struct streamed **out, struct export *source, const struct streamed_config *cfg,
+    struct disk *disk, struct disk *table_on, struct err *e)
+{
+	struct opening o = { .d = new_device(source, cfg) };
+	struct err ignored;
+
+	if (o.d == NULL) {
+		disk_close(disk, &ignored);
+		disk_close(table_on, &ignored);
+		return err_nomem(e, cfg->disk);
+	}
+	o.d->disk = disk;
+	o.d->table_on = table_on;
+	o.table.memory_bytes =
+	    cfg->table_memory_bytes != 0 ? cfg->table_memory_bytes : TABLE_MEMORY_BYTES;
+	int rc = open_all(&o, e);
+	head_free(&o.head);
+	if (rc != 0) {
+		streamed_close(o.d, &ignored);
+		return -1;
+	}
+	*out = o.d;
+	return 0;
+}
+
+int
+streamed_open(struct streamed **out, struct export *source, const struct streamed_config *cfg,
+    struct err *e)
+{
+	return streamed_open_on(out, source, cfg, NULL, NULL, e);
+}
+
+int
+streamed_start(struct streamed *d, struct err *e)
+{
+	return behind_start(d, e) == 0 ? fill_start(d, e) : -1;
+}
+
+/* Flush all marks, too, if the device was opened; finish a disk on which nothing is absent. */
+static int
+last_flush(struct streamed *d, struct err *e)
+{
+	if (d->below.disk == NULL)
+		return 0;
+	if (table_present(d->table) == d->stored_sectors)
+		return streamed_finish(d, e);
+	return streamed_flush_some(d, true, e);
+}
+
+int
+streamed_close(struct streamed *d, struct err *e)
+{
+	struct err ignored;
+
+	if (d == NULL)
+		return 0;
+	fill_end(d);
+	behind_end(d);
+	int rc = last_flush(d, e);
+	below_free(&d->below);
+	table_close(d->table);
+	disk_close(d->table_on, &ignored);
+	if (disk_close(d->disk, rc == 0 ? e : &ignored) != 0)
+		rc = -1;
+	rangeset_free(&d->stored);
+	holds_free(&d->holds);
+	pthread_cond_destroy(&d->flush_ended);
+	pthread_mutex_destroy(&d->flush_lock);
+	free(d);
+	return rc;
+}

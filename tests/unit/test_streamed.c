@@ -1,0 +1,596 @@
+/* A streaming disk in virtual order: by a seed, clients write, read, zero and trim, fetched data
+ * arrives late, flushes happen, and power is lost; what was flushed must be there afterwards, and
+ * nothing may be there that nobody has written.
+ *
+ *	test_streamed [SEEDS [FIRST]] */
+#include "stream/disk/streamed_impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/t.h"
+
+enum {
+	FRAME_SECTORS = 8 * PIECE_BITS,
+	END_OF_IMAGE = 2 * FRAME_SECTORS + 500, /* the table is behind it */
+	TABLE_SECTORS = 1024,
+	DISK_SECTORS = END_OF_IMAGE + TABLE_SECTORS,
+	PLACES = 3,
+	PLACE_SECTORS = 40, /* where things happen, around the borders of frames */
+	HOT = PLACES * PLACE_SECTORS,
+	VERSIONS_MAX = 64,
+	LATE_MAX = 8,
+	LATE_SECTORS_MAX = 30,
+	STEPS = 400,
+};
+
+static uint64_t rng;
+
+static uint64_t
+draw(uint64_t n)
+{
+	rng ^= rng << 13;
+	rng ^= rng >> 7;
+	rng ^= rng << 17;
+	return (rng >> 11) % n;
+}
+
+/* A disk that loses what was not flushed. */
+
+struct write {
+	struct write *next;
+	uint64_t at;
+	size_t n;
+	uint8_t data[];
+};
+
+struct vdisk {
+	uint8_t *now, *durable;
+	uint64_t bytes;
+	struct write *first, **last;
+	bool fails; /* the next flush does */
+};
+
+static void
+vdisk_init(struct vdisk *v, uint64_t bytes)
+{
+	*v = (struct vdisk){
+		.now = calloc(1, bytes), .durable = calloc(1, bytes), .bytes = bytes
+	};
+	v->last = &v->first;
+}
+
+static void
+forget(struct vdisk *v)
+{
+	struct write *w;
+
+	while ((w = v->first) != NULL) {
+		v->first = w->next;
+		free(w);
+	}
+	v->last = &v->first;
+}
+
+static void
+vdisk_free(struct vdisk *v)
+{
+	forget(v);
+	free(v->now);
+	free(v->durable);
+}
+
+static ssize_t
+vdisk_pread(void *ctx, void *buf, size_t len, uint64_t off)
+{
+	struct vdisk *v = ctx;
+
+	if (off >= v->bytes)
+		return 0;
+	len = len < v->bytes - off ? len : v->bytes - off;
+	memcpy(buf, v->now + off, len);
+	return (ssize_t)len;
+}
+
+static ssize_t
+vdisk_pwrite(void *ctx, const void *buf, size_t len, uint64_t off)
+{
+	struct vdisk *v = ctx;
+	struct write *w = malloc(sizeof *w + len);
+
+	*w = (struct write){ .at = off, .n = len };
+	memcpy(w->data, buf, len);
+	*v->last = w;
+	v->last = &w->next;
+	memcpy(v->now + off, buf, len);
+	return (ssize_t)len;
+}
+
+static int
+vdisk_sync(void *ctx)
+{
+	struct vdisk *v = ctx;
+
+	if (v->fails) {
+		v->fails = false;
+		errno = EIO;
+		return -1;
+	}
+	for (const struct write *w = v->first; w != NULL; w = w->next)
+		memcpy(v->durable + w->at, w->data, w->n);
+	forget(v);
+	return 0;
+}
+
+/* Of each write that was not flushed, each sector is kept or lost. */
+static void
+lose_power(struct vdisk *v)
+{
+	for (const struct write *w = v->first; w != NULL; w = w->next) {
+		uint64_t fate = draw(3);
+		for (size_t i = 0, n; i < w->n; i += n) {
+			n = SECTOR_BYTES - (w->at + i) % SECTOR_BYTES;
+			n = n < w->n - i ? n : w->n - i;
+			if (fate == 0 || (fate == 1 && draw(2) == 0))
+				memcpy(v->durable + w->at + i, w->data + i, n);
+		}
+	}
+	for (const struct write *w = v->first; w != NULL; w = w->next)
+		memcpy(v->now + w->at, v->durable + w->at, w->n);
+	forget(v);
+}
+
+static const struct disk_ops ops = {
+	.pread = vdisk_pread, .pwrite = vdisk_pwrite, .sync = vdisk_sync
+};
+
+static struct disk *
+as_disk(struct vdisk *v, const char *name)
+{
+	struct disk *d;
+	struct err e;
+
+	if (disk_open_ops(&d, name, DISK_BLOCK, v->bytes, &ops, v, &e) != 0)
+		abort();
+	return d;
+}
+
+/* What is tested, and what must be true of it. */
+
+/* What a hot sector may hold after a power cut: what was flushed last, and all that was written
+ * since.  The last version is what it holds now. */
+struct hot {
+	unsigned n;
+	uint8_t *version[VERSIONS_MAX];
+	bool any; /* it was trimmed: what it holds is not known until it is flushed and read */
+};
+
+static struct vdisk below, table_disk, image;
+static struct export *source;
+static struct streamed *device;
+static struct hot hot[HOT];
+static bool apart; /* the table is on table_disk */
+static const char *problem;
+
+/* Data that was fetched, and is not written yet. */
+static struct late {
+	struct range sectors;
+	uint8_t data[LATE_SECTORS_MAX * SECTOR_BYTES];
+} late[LATE_MAX];
+static unsigned nlate;
+
+static uint64_t
+sector_of(unsigned i)
+{
+	uint64_t place = i / PLACE_SECTORS;
+
+	return place * FRAME_SECTORS + i % PLACE_SECTORS -
+	       (place > 0 ? PLACE_SECTORS / 2 : 0);
+}
+
+static void
+add_version(struct hot *h, const uint8_t *data)
+{
+	if (h->n == VERSIONS_MAX) {
+		free(h->version[1]); /* the last of so many is enough */
+		memmove(h->version + 1, h->version + 2, (VERSIONS_MAX - 2) * sizeof *h->version);
+		h->n--;
+	}
+	h->version[h->n] = malloc(SECTOR_BYTES);
+	memcpy(h->version[h->n++], data, SECTOR_BYTES);
+}
+
+/* Of the versions, only the last may be there. */
+static void
+settle(struct hot *h)
+{
+	for (unsigned i = 0; i + 1 < h->n; i++)
+		free(h->version[i]);
+	h->version[0] = h->version[h->n - 1];
+	h->n = 1;
+}
+
+static void
+forget_versions(void)
+{
+	for (unsigned i = 0; i < HOT; i++) {
+		while (hot[i].n > 0)
+			free(hot[i].version[--hot[i].n]);
+		hot[i].any = false;
+	}
+}
+
+static void
+tell(void *arg, const char *sentence)
+{
+	(void)arg, (void)sentence;
+}
+
+static void
+open_device(void)
+{
+	struct streamed_config cfg = { .disk = "disk",
+		.table = apart ? "table" : NULL,
+		.no_fill = true,
+		.tell = tell };
+	struct err e;
+
+	if (streamed_open_on(&device, source, &cfg, as_disk(&below, "disk"),
+		apart ? as_disk(&table_disk, "table") : NULL, &e) != 0) {
+		printf("# %s\n", e.text);
+		problem = "the disk cannot be opened";
+	}
+}
+
+/* The image stores some sectors at each place. */
+static bool
+is_stored(uint64_t sector)
+{
+	uint64_t near = (sector + PLACE_SECTORS) % FRAME_SECTORS;
+
+	return sector < END_OF_IMAGE && near < 3 * PLACE_SECTORS && sector % 13 < 7;
+}
+
+static void
+make_source(void)
+{
+	struct export_config cfg = { .cache_bytes = 0 };
+	struct rangeset set;
+	struct err e;
+
+	rangeset_init(&set);
+	for (uint64_t at = 0; at < END_OF_IMAGE; at++)
+		if (is_stored(at))
+			rangeset_add(&set, (struct range){ at, 1 }, &e);
+	rangeset_seal(&set);
+	if (export_open_disk(&source, as_disk(&image, "image"), &set, &cfg, &e) != 0)
+		abort();
+}
+
+/* What the image, and the disk before, have in a hot sector. */
+static void
+fill_hot(unsigned i)
+{
+	uint64_t sector = sector_of(i), at = sector * SECTOR_BYTES;
+
+	memset(below.now + at, 0xa0 + (int)(sector % 50), SECTOR_BYTES);
+	memcpy(below.durable + at, below.now + at, SECTOR_BYTES);
+	memset(image.now + at, 0x40 + (int)(sector % 60), SECTOR_BYTES);
+	add_version(&hot[i], (is_stored(sector) ? image.now : below.now) + at);
+}
+
+static void
+begin(uint64_t seed)
+{
+	rng = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+	apart = draw(2) == 0;
+	problem = NULL;
+	nlate = 0;
+	vdisk_init(&below, (uint64_t)DISK_SECTORS * SECTOR_BYTES);
+	vdisk_init(&table_disk, (uint64_t)TABLE_SECTORS * SECTOR_BYTES);
+	vdisk_init(&image, (uint64_t)END_OF_IMAGE * SECTOR_BYTES);
+	for (unsigned i = 0; i < HOT; i++)
+		fill_hot(i);
+	make_source();
+	open_device();
+}
+
+static void
+end(void)
+{
+	struct err e;
+
+	streamed_close(device, &e);
+	device = NULL;
+	export_close(source);
+	vdisk_free(&below);
+	vdisk_free(&table_disk);
+	vdisk_free(&image);
+	forget_versions();
+}
+
+/* Steps. */
+
+/* Some bytes of one place. */
+static uint64_t
+some_bytes(unsigned *first, size_t *n)
+{
+	unsigned place = (unsigned)draw(PLACES);
+	size_t in = draw(PLACE_SECTORS * SECTOR_BYTES), most = PLACE_SECTORS * SECTOR_BYTES - in;
+
+	*n = 1 + draw(draw(3) == 0 ? most : most < 3000 ? most : 3000);
+	if (draw(2) == 0) {
+		in = in / SECTOR_BYTES * SECTOR_BYTES;
+		*n = (*n + SECTOR_BYTES - 1) / SECTOR_BYTES * SECTOR_BYTES;
+		*n = *n < PLACE_SECTORS * SECTOR_BYTES - in ? *n
+							    : PLACE_SECTORS * SECTOR_BYTES - in;
+	}
+	*first = place * PLACE_SECTORS + (unsigned)(in / SECTOR_BYTES);
+	return sector_of(*first) * SECTOR_BYTES + in % SECTOR_BYTES;
+}
+
+/* Note that bytes were written; data NULL: zeros. */
+static void
+note_write(unsigned first, uint64_t at, size_t n, const uint8_t *data)
+{
+	uint8_t sector[SECTOR_BYTES];
+
+	for (unsigned i = first; n > 0; i++) {
+		size_t in = at % SECTOR_BYTES, now = SECTOR_BYTES - in < n ? SECTOR_BYTES - in : n;
+		memcpy(sector, hot[i].version[hot[i].n - 1], sizeof sector);
+		if (data != NULL)
+			memcpy(sector + in, data, now);
+		else
+			memset(sector + in, 0, now);
+		if (now == SECTOR_BYTES || !hot[i].any)
+			add_version(&hot[i], sector);
+		data = data != NULL ? data + now : NULL;
+		at += now;
+		n -= now;
+	}
+}
+
+static void
+step_write(bool zero)
+{
+	static uint8_t data[PLACE_SECTORS * SECTOR_BYTES];
+	unsigned first;
+	size_t n;
+	uint64_t at = some_bytes(&first, &n);
+	struct err e;
+
+	for (size_t i = 0; i < n; i++)
+		data[i] = (uint8_t)draw(256);
+	if ((zero ? streamed_zero(device, n, at, &e) : streamed_write(device, data, n, at, &e)) != 0)
+		problem = "a write fails";
+	note_write(first, at, n, zero ? NULL : data);
+}
+
+static void
+step_trim(void)
+{
+	unsigned first;
+	size_t n;
+	uint64_t at = some_bytes(&first, &n);
+	struct err e;
+
+	if (streamed_trim(device, n, at, &e) != 0)
+		problem = "a trim fails";
+	uint64_t from = (at + SECTOR_BYTES - 1) / SECTOR_BYTES, to = (at + n) / SECTOR_BYTES;
+	for (unsigned i = first; i < HOT; i++)
+		if (sector_of(i) >= from && sector_of(i) < to)
+			hot[i].any = true;
+}
+
+static void
+step_read(void)
+{
+	static uint8_t data[PLACE_SECTORS * SECTOR_BYTES];
+	unsigned first;
+	size_t n;
+	uint64_t at = some_bytes(&first, &n);
+	struct err e;
+
+	if (streamed_read(device, data, n, at, &e) != 0)
+		problem = "a read fails";
+	const uint8_t *p = data;
+	for (unsigned i = first; n > 0 && problem == NULL; i++) {
+		size_t in = at % SECTOR_BYTES, now = SECTOR_BYTES - in < n ? SECTOR_BYTES - in : n;
+		if (!hot[i].any && memcmp(p, hot[i].version[hot[i].n - 1] + in, now) != 0)
+			problem = "a read returns something else";
+		p += now;
+		at += now;
+		n -= now;
+	}
+}
+
+/* Fetch what the fill or a client would: it is written later. */
+static void
+step_fetch(void)
+{
+	unsigned place = (unsigned)draw(PLACES), in = (unsigned)draw(PLACE_SECTORS);
+	unsigned n = 1 + (unsigned)draw(LATE_SECTORS_MAX);
+	struct err e;
+
+	if (nlate == LATE_MAX)
+		return;
+	n = n < PLACE_SECTORS - in ? n : PLACE_SECTORS - in;
+	struct late *l = &late[nlate++];
+	l->sectors = (struct range){ sector_of(place * PLACE_SECTORS + in), n };
+	if (streamed_fetch(device, l->data, n * SECTOR_BYTES, l->sectors.off * SECTOR_BYTES, &e) !=
+	    0)
+		problem = "a fetch fails";
+}
+
+static void
+step_put(void)
+{
+	unsigned i = nlate > 0 ? (unsigned)draw(nlate) : 0;
+	uint64_t written;
+	struct err e;
+
+	if (nlate == 0)
+		return;
+	if (streamed_put(device, late[i].sectors, late[i].data, &written, &e) != 0)
+		problem = "fetched data cannot be written";
+	late[i] = late[--nlate];
+}
+
+/* What a trimmed sector holds is known when it was flushed and read. */
+static void
+learn(unsigned i)
+{
+	uint8_t data[SECTOR_BYTES];
+	struct err e;
+
+	if (streamed_read(device, data, sizeof data, sector_of(i) * SECTOR_BYTES, &e) != 0)
+		problem = "a read fails";
+	add_version(&hot[i], data);
+	hot[i].any = false;
+}
+
+static void
+step_flush(void)
+{
+	struct err e;
+
+	if (streamed_flush_some(device, draw(3) == 0, &e) != 0)
+		problem = "a flush fails";
+	for (unsigned i = 0; i < HOT; i++) {
+		if (hot[i].any)
+			learn(i);
+		settle(&hot[i]);
+	}
+}
+
+/* After a power cut: which version is it? */
+static bool
+is_possible(struct hot *h, const uint8_t *data)
+{
+	bool found = h->any;
+
+	for (unsigned i = 0; i < h->n && !found; i++)
+		found = memcmp(h->version[i], data, SECTOR_BYTES) == 0;
+	add_version(h, data);
+	settle(h);
+	h->any = false;
+	return found;
+}
+
+static void
+step_crash(void)
+{
+	uint8_t data[SECTOR_BYTES];
+	struct err e;
+
+	lose_power(&below);
+	lose_power(&table_disk);
+	below.fails = table_disk.fails = true; /* so that closing writes nothing */
+	streamed_close(device, &e);
+	lose_power(&below);
+	lose_power(&table_disk);
+	below.fails = table_disk.fails = false;
+	device = NULL;
+	nlate = 0;
+	open_device();
+	for (unsigned i = 0; i < HOT && problem == NULL; i++) {
+		if (streamed_read(device, data, sizeof data, sector_of(i) * SECTOR_BYTES, &e) != 0)
+			problem = "a read after a power cut fails";
+		else if (!is_possible(&hot[i], data))
+			problem = "after a power cut a sector holds what it may not";
+	}
+}
+
+static void
+step(void)
+{
+	uint64_t kind = draw(100);
+
+	if (kind < 25)
+		step_write(false);
+	else if (kind < 32)
+		step_write(true);
+	else if (kind < 37)
+		step_trim();
+	else if (kind < 60)
+		step_read();
+	else if (kind < 75)
+		step_fetch();
+	else if (kind < 90)
+		step_put();
+	else if (kind < 98)
+		step_flush();
+	else
+		step_crash();
+}
+
+/* Everything that is absent is fetched; then the disk itself is what it showed. */
+static void
+become_whole(void)
+{
+	static uint8_t data[64 * SECTOR_BYTES];
+	uint64_t n, written;
+	struct err e;
+	bool absent;
+
+	step_flush();
+	for (uint64_t at = 0; at < END_OF_IMAGE && problem == NULL; at += n) {
+		struct range r = { at, END_OF_IMAGE - at < 64 ? END_OF_IMAGE - at : 64 };
+		if (streamed_absent_run(device, r, &absent, &n, &e) != 0)
+			problem = "the table cannot be asked";
+		r.len = n;
+		if (absent && (streamed_fetch(device, data, n * SECTOR_BYTES, at * SECTOR_BYTES, &e) !=
+				      0 ||
+				  streamed_put(device, r, data, &written, &e) != 0))
+			problem = "the disk cannot be filled";
+	}
+	if (problem == NULL && streamed_finish(device, &e) != 0)
+		problem = "the disk cannot be finished";
+	for (unsigned i = 0; i < HOT && problem == NULL; i++)
+		if (memcmp(below.durable + sector_of(i) * SECTOR_BYTES,
+			hot[i].version[hot[i].n - 1], SECTOR_BYTES) != 0)
+			problem = "the finished disk is not what it showed";
+}
+
+static bool
+run(uint64_t seed)
+{
+	begin(seed);
+	for (unsigned i = 0; i < STEPS && problem == NULL; i++)
+		step();
+	if (problem == NULL)
+		become_whole();
+	if (problem != NULL)
+		printf("# seed %llu: %s\n", (unsigned long long)seed, problem);
+	end();
+	return problem == NULL;
+}
+
+/* After a flush that failed, none succeeds. */
+static void
+failed_flush(void)
+{
+	struct err e;
+
+	begin(1);
+	T_CHECK(streamed_write(device, "x", 1, 0, &e) == 0);
+	below.fails = true;
+	T_CHECK(streamed_flush(device, &e) != 0 && e.kind == ERR_IO);
+	T_CHECK(streamed_flush(device, &e) != 0 && e.kind == ERR_IO);
+	end();
+}
+
+int
+main(int argc, char **argv)
+{
+	uint64_t n = argc > 1 ? strtoull(argv[1], NULL, 10) : 40;
+	uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+	bool right = true;
+
+	for (uint64_t seed = first; seed < first + n; seed++)
+		right &= run(seed);
+	T_CHECK(right);
+	failed_flush();
+	return t_done();
+}
