@@ -1,9 +1,9 @@
-/* plugin.c: the nbdkit plugin ndz, which serves an image as a disk to NBD clients;
- * nbdkit-ndz-plugin(1).
+/* plugin.c: the nbdkit plugin ndz, which serves an image as a disk to NBD clients, or a disk of this
+ * machine that becomes what the image holds (stream/disk); nbdkit-ndz-plugin(1).
  *
  * nbdkit calls these functions: those that configure and open in its first thread, one after
- * the other; pread and extents in any thread, several at a time.  All connections read one
- * export. */
+ * the other; those that read and write in any thread, several at a time.  All connections use one
+ * export, or one disk. */
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-plugin.h>
 
@@ -17,14 +17,21 @@
 #include "common/base/number.h"
 #include "common/image/format/proof.h"
 #include "stream/export/export.h"
+#include "stream/plugin/said.h"
+#include "stream/plugin/streaming.h"
 #include "stream/plugin/watch.h"
 #include "stream/sources/place.h"
 #include "stream/sources/sources.h"
 
 #define THREAD_MODEL NBDKIT_THREAD_MODEL_PARALLEL
 
-/* A client that reads more of a fragment in one request has the fragment decoded only once. */
-enum { PREFERRED_BYTES = 64 << 10, MOST_BYTES = 32 << 20 };
+enum {
+	/* A client that reads more of a fragment in one request has the fragment decoded only
+	 * once. */
+	PREFERRED_BYTES = 64 << 10,
+	PREFERRED_DISK_BYTES = 4096, /* of a disk that is written, too */
+	MOST_BYTES = 32 << 20,
+};
 
 static struct sources_config sources;
 static struct proof_config keys;
@@ -35,9 +42,10 @@ static struct cancel ending; /* ends all work that is done for nbdkit */
 static int
 fail(const struct err *e)
 {
-	nbdkit_error("%s", e->text);
+	said(e->text);
 	nbdkit_set_error(e->kind == ERR_NOMEM       ? ENOMEM
 	                 : e->kind == ERR_CANCELLED ? ESHUTDOWN
+	                 : e->kind == ERR_REFUSED   ? EPERM
 	                                            : EIO);
 	return -1;
 }
@@ -115,10 +123,13 @@ ndz_config(const char *key, const char *value)
 		return set_size(&config.size_bytes, key, value, 1);
 	if (strcmp(key, "cache") == 0)
 		return set_size(&config.cache_bytes, key, value, EXPORT_CACHE_BYTES_MIN);
-	nbdkit_error("unknown parameter \"%s\"; those of this plugin are image, delta, "
-		     "store, work, verify-key, decrypt, size and cache",
-	    key);
-	return -1;
+	int rc = streaming_config(key, value);
+	if (rc == 0)
+		nbdkit_error("unknown parameter \"%s\"; those of this plugin are image, delta, "
+			     "store, work, verify-key, decrypt, size and cache; and disk, table, "
+			     "table-memory, status, fill, rate, when-idle, timeout, zero and discard",
+		    key);
+	return rc == 1 ? 0 : -1;
 }
 
 static int
@@ -126,7 +137,9 @@ ndz_config_complete(void)
 {
 	struct err e;
 
-	return sources_check(&sources, &e) == 0 ? 0 : fail(&e);
+	if (sources_check(&sources, &e) != 0)
+		return fail(&e);
+	return streaming_check();
 }
 
 /* Opening. */
@@ -160,7 +173,9 @@ open_export(void)
 		nbdkit_error("warning: %s: %" PRIu64 " sectors could not be read when the "
 			     "image was made, and read as zeros",
 		    export_name(export), export_lost_sectors(export));
-	return 0;
+	if (!streaming_wanted())
+		return 0;
+	return streaming_open(export, &e) == 0 ? 0 : fail(&e);
 }
 
 /* Sources that need threads are opened after the fork, since threads do not survive that nbdkit
@@ -169,6 +184,15 @@ static int
 ndz_get_ready(void)
 {
 	return sources_have_threads(&sources) ? look_at_sources() : open_export();
+}
+
+static int
+start_streaming(void)
+{
+	struct err e;
+
+	cancel_work_for(&ending);
+	return streaming_start(&e) == 0 ? 0 : fail(&e);
 }
 
 static int
@@ -184,12 +208,21 @@ ndz_after_fork(void)
 	if (export == NULL)
 		rc = open_export();
 	watch_end();
-	return rc;
+	return rc == 0 && streaming_wanted() ? start_streaming() : rc;
+}
+
+/* Called when no request runs any more. */
+static void
+ndz_cleanup(void)
+{
+	watch_stop();
+	streaming_stop();
 }
 
 static void
 ndz_unload(void)
 {
+	streaming_close();
 	export_close(export);
 	proof_free(config.proof);
 }
@@ -206,8 +239,10 @@ ndz_open(int readonly)
 static int64_t
 ndz_get_size(void *handle)
 {
+	struct streamed *d = streaming_device();
+
 	(void)handle;
-	return (int64_t)export_bytes(export);
+	return (int64_t)(d != NULL ? streamed_bytes(d) : export_bytes(export));
 }
 
 static const char *
@@ -223,7 +258,7 @@ ndz_block_size(
 {
 	(void)handle;
 	*minimum = 1;
-	*preferred = PREFERRED_BYTES;
+	*preferred = streaming_wanted() ? PREFERRED_DISK_BYTES : PREFERRED_BYTES;
 	*maximum = MOST_BYTES;
 	return 0;
 }
@@ -235,6 +270,28 @@ yes(void *handle)
 	return 1;
 }
 
+static int
+is_streaming(void *handle)
+{
+	(void)handle;
+	return streaming_wanted();
+}
+
+/* A disk has data everywhere. */
+static int
+ndz_can_extents(void *handle)
+{
+	(void)handle;
+	return !streaming_wanted();
+}
+
+static int
+ndz_can_fua(void *handle)
+{
+	(void)handle;
+	return streaming_wanted() ? NBDKIT_FUA_NATIVE : NBDKIT_FUA_NONE;
+}
+
 /* A client's request to cache is done as a read: what was decoded stays in memory. */
 static int
 ndz_can_cache(void *handle)
@@ -243,17 +300,85 @@ ndz_can_cache(void *handle)
 	return NBDKIT_CACHE_EMULATE;
 }
 
+/* Each request is between these two. */
+static void
+begin_request(void)
+{
+	cancel_work_for(&ending);
+	watch_begin();
+}
+
+static int
+end_request(int rc, const struct err *e)
+{
+	watch_end();
+	return rc == 0 ? 0 : fail(e);
+}
+
 static int
 ndz_pread(void *handle, void *buf, uint32_t count, uint64_t offset, uint32_t flags)
+{
+	struct streamed *d = streaming_device();
+	struct err e;
+
+	(void)handle, (void)flags;
+	begin_request();
+	int rc = d != NULL ? streamed_read(d, buf, count, offset, &e)
+	                   : export_read(export, buf, count, offset, &e);
+	return end_request(rc, &e);
+}
+
+/* With the flag FUA, a request that changes something ends with a flush. */
+static int
+flush_if(uint32_t flags, int rc, struct err *e)
+{
+	if (rc != 0 || (flags & NBDKIT_FLAG_FUA) == 0)
+		return rc;
+	return streamed_flush(streaming_device(), e);
+}
+
+static int
+ndz_pwrite(
+    void *handle, const void *buf, uint32_t count, uint64_t offset, uint32_t flags)
+{
+	struct err e;
+
+	(void)handle;
+	begin_request();
+	int rc = streamed_write(streaming_device(), buf, count, offset, &e);
+	return end_request(flush_if(flags, rc, &e), &e);
+}
+
+static int
+ndz_zero(void *handle, uint32_t count, uint64_t offset, uint32_t flags)
+{
+	struct err e;
+
+	(void)handle;
+	begin_request();
+	int rc = streamed_zero(streaming_device(), count, offset, &e);
+	return end_request(flush_if(flags, rc, &e), &e);
+}
+
+static int
+ndz_trim(void *handle, uint32_t count, uint64_t offset, uint32_t flags)
+{
+	struct err e;
+
+	(void)handle;
+	begin_request();
+	int rc = streamed_trim(streaming_device(), count, offset, &e);
+	return end_request(flush_if(flags, rc, &e), &e);
+}
+
+static int
+ndz_flush(void *handle, uint32_t flags)
 {
 	struct err e;
 
 	(void)handle, (void)flags;
-	cancel_work_for(&ending);
-	watch_begin();
-	int rc = export_read(export, buf, count, offset, &e);
-	watch_end();
-	return rc == 0 ? 0 : fail(&e);
+	begin_request();
+	return end_request(streamed_flush(streaming_device(), &e), &e);
 }
 
 static int
@@ -302,10 +427,20 @@ static struct nbdkit_plugin plugin = {
 	    "verify-key=PUB    only an image signed with this key's other half\n"
 	    "decrypt=KEYFILE   only an image encrypted with this key\n"
 	    "size=N            of the disk, where the image does not say it\n"
-	    "cache=N           for what was decoded (64M)",
+	    "cache=N           for what was decoded (64M)\n"
+	    "disk=DISK         becomes what the image holds, and is served meanwhile\n"
+	    "table=FILE        for the sector table, or memory; else it is on the disk\n"
+	    "table-memory=N    for the part of the table that is in memory (64M)\n"
+	    "status=SOCKET     where the disk's status can be asked for, as JSON\n"
+	    "fill=no           fetch only what is read\n"
+	    "rate=N            of what is fetched in the background, in bits a second\n"
+	    "when-idle=MS      fetch when nobody has asked for so long (20)\n"
+	    "timeout=MS        after which reads fail that cannot be fetched (0: never)\n"
+	    "zero=yes          clear what the image does not store, at the beginning\n"
+	    "discard=yes       tell the disk that it is free, at the beginning",
 	.get_ready = ndz_get_ready,
 	.after_fork = ndz_after_fork,
-	.cleanup = watch_stop,
+	.cleanup = ndz_cleanup,
 	.unload = ndz_unload,
 	.dump_plugin = ndz_dump_plugin,
 	.open = ndz_open,
@@ -313,9 +448,18 @@ static struct nbdkit_plugin plugin = {
 	.export_description = ndz_export_description,
 	.block_size = ndz_block_size,
 	.can_multi_conn = yes,
-	.can_extents = yes,
+	.can_write = is_streaming,
+	.can_flush = is_streaming,
+	.can_trim = is_streaming,
+	.can_zero = is_streaming,
+	.can_fua = ndz_can_fua,
+	.can_extents = ndz_can_extents,
 	.can_cache = ndz_can_cache,
 	.pread = ndz_pread,
+	.pwrite = ndz_pwrite,
+	.zero = ndz_zero,
+	.trim = ndz_trim,
+	.flush = ndz_flush,
 	.extents = ndz_extents,
 };
 

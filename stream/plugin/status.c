@@ -1,0 +1,141 @@
+/* status.c: answers on a socket with the status of a streaming disk.  streaming.c calls
+ * status_start() and status_stop() in nbdkit's first thread; a thread of its own answers. */
+#include "stream/plugin/status.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/base/cancel.h"
+#include "common/base/json.h"
+
+/* A program that connects and does not read is left behind after so long. */
+enum { ANSWER_S = 2 };
+
+static struct streamed *device;
+static const char *socket_path; /* NULL: no thread was started */
+static int listener = -1, ending = -1;
+static pthread_t thread;
+
+static struct json *
+document(void)
+{
+	struct streamed_status s = streamed_status(device);
+	struct json *j = json_new();
+
+	if (j == NULL)
+		return NULL;
+	json_object(j, NULL);
+	json_uint(j, "disk_bytes", streamed_bytes(device));
+	json_uint(j, "stored_bytes", s.stored_bytes);
+	json_uint(j, "present_bytes", s.present_bytes);
+	json_uint(j, "read_bytes", s.read_bytes);
+	json_uint(j, "written_bytes", s.written_bytes);
+	json_uint(j, "fetched_bytes", s.fetched_bytes);
+	json_uint(j, "filled_bytes", s.filled_bytes);
+	json_bool(j, "waiting_for_source", s.waiting);
+	json_bool(j, "complete", s.finished);
+	json_end(j);
+	return j;
+}
+
+static void
+answer(int fd)
+{
+	const struct timeval most = { .tv_sec = ANSWER_S };
+	struct json *j = document();
+	struct err ignored;
+
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most);
+	FILE *f = fdopen(fd, "w");
+	if (j != NULL && f != NULL)
+		json_show_on(j, f, &ignored);
+	else
+		json_free(j);
+	if (f != NULL)
+		fclose(f);
+	else
+		close(fd);
+}
+
+static void *
+serve(void *arg)
+{
+	struct pollfd p[] = { { .fd = listener, .events = POLLIN },
+		{ .fd = ending, .events = POLLIN } };
+
+	(void)arg;
+	while (poll(p, 2, -1) >= 0 || errno == EINTR) {
+		if (p[1].revents != 0)
+			break;
+		int fd = p[0].revents != 0 ? accept4(listener, NULL, NULL, SOCK_CLOEXEC) : -1;
+		if (fd >= 0)
+			answer(fd);
+	}
+	return NULL;
+}
+
+static int
+make_socket(const char *path, struct err *e)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+
+	if (strlen(path) >= sizeof a.sun_path)
+		return err_set(e, ERR_USAGE, "%s: is too long for a socket", path);
+	strcpy(a.sun_path, path);
+	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	ending = eventfd(0, EFD_CLOEXEC);
+	unlink(path);
+	if (listener < 0 || ending < 0 ||
+	    bind(listener, (const struct sockaddr *)&a, sizeof a) != 0 ||
+	    listen(listener, 8) != 0)
+		return err_os(e, "%s", path);
+	return 0;
+}
+
+static void
+close_all(void)
+{
+	if (listener >= 0)
+		close(listener);
+	if (ending >= 0)
+		close(ending);
+	listener = ending = -1;
+}
+
+int
+status_start(const char *path, struct streamed *d, struct err *e)
+{
+	int rc = make_socket(path, e);
+
+	device = d;
+	if (rc == 0 && thread_start(&thread, serve, NULL) != 0)
+		rc = err_set(e, ERR_IO, "%s: no thread can be started", path);
+	if (rc == 0)
+		socket_path = path;
+	else
+		close_all();
+	return rc;
+}
+
+void
+status_stop(void)
+{
+	const uint64_t one = 1;
+
+	if (socket_path == NULL)
+		return;
+	if (write(ending, &one, sizeof one) != sizeof one)
+		return;
+	pthread_join(thread, NULL);
+	unlink(socket_path);
+	socket_path = NULL;
+	close_all();
+}

@@ -1,0 +1,198 @@
+/* streaming.c: the plugin's parameters of a streaming disk.  plugin.c calls this, in nbdkit's first
+ * thread. */
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-plugin.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "common/base/number.h"
+#include "stream/plugin/said.h"
+#include "stream/plugin/status.h"
+#include "stream/plugin/streaming.h"
+#include "stream/table/table.h"
+
+enum { MS_MAX = 24 * 3600 * 1000 };
+
+static void
+tell(void *arg, const char *sentence)
+{
+	(void)arg;
+	said(sentence);
+}
+
+static struct streamed_config config = { .idle_ms = STREAMED_IDLE_MS, .tell = tell };
+static struct streamed *device;
+static const char *status_path; /* NULL: no socket for the status */
+static const char *first_key; /* the first parameter that was given; NULL: none */
+
+static int
+set_path(const char **out, const char *value)
+{
+	char *path = nbdkit_absolute_path(value);
+
+	*out = path != NULL ? nbdkit_strdup_intern(path) : NULL;
+	free(path);
+	return *out != NULL ? 1 : -1;
+}
+
+static int
+set_table(const char *value)
+{
+	if (strcmp(value, "memory") != 0)
+		return set_path(&config.table, value);
+	config.table = "memory";
+	return 1;
+}
+
+static int
+set_bool(bool *out, const char *value, bool when)
+{
+	int yes = nbdkit_parse_bool(value);
+
+	if (yes < 0)
+		return -1;
+	*out = (yes == 1) == when;
+	return 1;
+}
+
+static int
+said_wrong(struct err *e, const char *key)
+{
+	err_ctx(e, "%s", key);
+	nbdkit_error("%s", e->text);
+	return -1;
+}
+
+static int
+set_ms(uint64_t *out, const char *key, const char *value)
+{
+	struct err e;
+
+	return number_uint(value, 0, MS_MAX, out, &e) == 0 ? 1 : said_wrong(&e, key);
+}
+
+static int
+set_size(uint64_t *out, const char *key, const char *value, uint64_t min)
+{
+	struct err e;
+
+	return number_size(value, min, INT64_MAX, out, &e) == 0 ? 1 : said_wrong(&e, key);
+}
+
+/* A rate is given in bits a second. */
+static int
+set_rate(const char *key, const char *value)
+{
+	uint64_t bits;
+	struct err e;
+
+	if (number_rate(value, 8, INT64_MAX, &bits, &e) != 0)
+		return said_wrong(&e, key);
+	config.fill_rate = bits / 8;
+	return 1;
+}
+
+static int
+set(const char *key, const char *value)
+{
+	if (strcmp(key, "disk") == 0)
+		return set_path(&config.disk, value);
+	if (strcmp(key, "table") == 0)
+		return set_table(value);
+	if (strcmp(key, "status") == 0)
+		return set_path(&status_path, value);
+	if (strcmp(key, "table-memory") == 0)
+		return set_size(
+		    &config.table_memory_bytes, key, value, TABLE_MEMORY_BYTES_MIN);
+	if (strcmp(key, "fill") == 0)
+		return set_bool(&config.no_fill, value, false);
+	if (strcmp(key, "rate") == 0)
+		return set_rate(key, value);
+	if (strcmp(key, "when-idle") == 0)
+		return set_ms(&config.idle_ms, key, value);
+	if (strcmp(key, "timeout") == 0)
+		return set_ms(&config.timeout_ms, key, value);
+	if (strcmp(key, "zero") == 0)
+		return set_bool(&config.zero, value, true);
+	if (strcmp(key, "discard") == 0)
+		return set_bool(&config.discard, value, true);
+	return 0;
+}
+
+int
+streaming_config(const char *key, const char *value)
+{
+	int rc = set(key, value);
+
+	if (rc == 1 && first_key == NULL)
+		first_key = nbdkit_strdup_intern(key);
+	return rc;
+}
+
+int
+streaming_check(void)
+{
+	if (first_key == NULL || config.disk != NULL)
+		return 0;
+	nbdkit_error("%s is for a disk that is streamed to, which disk=DISK names", first_key);
+	return -1;
+}
+
+bool
+streaming_wanted(void)
+{
+	return config.disk != NULL;
+}
+
+/* The kernel waits for this process when it writes dirty pages to the disk, so this process must
+ * not wait for the same pages when it needs memory.  Only a privileged process can say so, and
+ * others can do no harm. */
+static void
+be_io_flusher(void)
+{
+	prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0);
+}
+
+int
+streaming_open(struct export *source, struct err *e)
+{
+	return streamed_open(&device, source, &config, e);
+}
+
+int
+streaming_start(struct err *e)
+{
+	be_io_flusher();
+	if (status_path != NULL && status_start(status_path, device, e) != 0)
+		return -1;
+	if (streamed_start(device, e) != 0)
+		return -1;
+	return said_start() == 0 ? 0 : err_set(e, ERR_IO, "no thread can be started");
+}
+
+struct streamed *
+streaming_device(void)
+{
+	return device;
+}
+
+void
+streaming_close(void)
+{
+	struct err e;
+
+	if (device != NULL && streamed_close(device, &e) != 0)
+		said(e.text);
+	device = NULL;
+}
+
+void
+streaming_stop(void)
+{
+	status_stop();
+	streaming_close();
+	said_stop();
+}

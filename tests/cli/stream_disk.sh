@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# nbdkit ndz disk=: a disk that can be used while it arrives shows what an ordinary installation and its own writes make of
+# it, before and after the end, and through restarts.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/nbd_lib.sh"
+. "$(dirname "$0")/stream_lib.sh"
+requires sfdisk mke2fs
+a_disk sda
+U=$TOP/tests/helpers/nbd_stream.py
+# The table: in memory, in a file, on the disk.
+for where in memory "$T/table" disk; do
+	new_target "$where"
+	[ "$where" = disk ] && export AVOID=$TABLE_AT-$((TABLE_AT + TABLE_BYTES)) || unset AVOID
+	serve "$where" fill=no; check "$where: served" [ -s "$T/pid" ]
+	check "written by four clients" python3 "$U" use "$T/sock" "$T/model" 1 300 4
+	marked
+	if [ "$where" = disk ]; then
+		if python3 "$U" write "$T/sock" $((TABLE_AT + 600)) x 2> "$T/stderr"; then fail "the table can be written over"; fi
+		check "which is said" grep -q "^PermissionError" "$T/stderr"
+	fi
+	if [ "$where" != memory ]; then
+		stop; marked; serve "$where" fill=no
+		check "after a restart" python3 "$U" same "$T/sock" "$T/model"
+		stop; check "all was read, so it is a plain disk" cmp "$T/disk" "$T/model"
+	else stop; fi
+	new_target "$where"; serve "$where" fill=no
+	check "as an ordinary installation" python3 "$U" same "$T/sock" "$T/model"
+	stop
+	new_target "$where"
+	serve "$where" when-idle=0 rate=200M status="$T/status"
+	check "written while it is filled" python3 "$U" use "$T/sock" "$T/model" 2 400 4
+	check "complete" python3 "$U" wait "$T/status" 60
+	check "as it was" python3 "$U" same "$T/sock" "$T/model"
+	unset AVOID
+	check "written when it is complete" python3 "$U" use "$T/sock" "$T/model" 3 100 4
+	stop
+	check "a plain disk" cmp "$T/disk" "$T/model"
+	check "its end is said: $(tail -n 1 "$T/nbd.log")" grep -q "is complete" "$T/nbd.log"
+done
+
+# Only what is read is fetched, and nothing of what is free.
+new_target memory
+serve memory fill=no status="$T/status"
+check "free space" python3 - "$T/sock" "$T/model" << 'PY'
+import os, sys
+sys.path.insert(0, os.environ["TOP"] + "/tests/helpers")
+from nbd_stream import Client
+nbd, model = Client(sys.argv[1]), open(sys.argv[2], "rb").read()
+assert nbd.read(22 << 20, 1 << 20) == model[22 << 20:23 << 20] == b"\xa5" * (1 << 20)
+nbd.read(5 << 20, 4096)
+PY
+check "4 KiB were fetched: $(python3 "$U" status "$T/status")" python3 -c "
+import json, sys; s = json.load(sys.stdin); assert s['fetched_bytes'] == 4096 and s['filled_bytes'] == 0, s" < <(python3 "$U" status "$T/status")
+stop
+for clear in zero discard; do
+	new_target memory; poison "$T/disk" $DISK_BYTES
+	serve memory fill=no $clear=yes
+	rm -f "$T/zeros"; truncate -s $DISK_BYTES "$T/zeros"; installed_on "$T/zeros" "$T/zeroed"
+	check "$clear: free space is cleared first" python3 "$U" same "$T/sock" "$T/zeroed"
+	stop
+done
+
+# A signature of an earlier use, in free space: an installation wipes it.
+new_target memory
+truncate -s 16M "$T/old"; mke2fs -q -F "$T/old"
+dd if="$T/old" of="$T/disk" bs=1k skip=1 seek=$((22 * 1024 + 1)) count=1 conv=notrunc status=none
+mkswap -q "$T/old" 2> /dev/null || mkswap "$T/old" > /dev/null; dd if="$T/old" of="$T/disk" bs=4k count=1 conv=notrunc status=none
+installed_on "$T/disk" "$T/model"
+serve memory fill=no status="$T/status"
+check "stale signatures" python3 "$U" same "$T/sock" "$T/model"
+stop
+
+# What is refused is said, and nothing is written.
+truncate -s 8M "$T/small"; cp "$T/small" "$T/small.was"
+refused "is too small" "$T/sda.ndz" disk="$T/small" table=memory
+truncate -s 16M "$T/exact"; cp "$T/exact" "$T/exact.was"; "$BIN/imagezip" -q "$T/sda.fs" "$T/fs.ndz"
+refused "no place for the sector table" "$T/fs.ndz" disk="$T/exact"
+check "nothing was written" eval 'cmp "$T/small" "$T/small.was" && cmp "$T/exact" "$T/exact.was"'
+refused "which disk=DISK names" "$T/sda.ndz" table=memory
+refused "is no sector table" "$T/sda.ndz" disk="$T/disk" table="$T/sda.out"
+new_target "$T/table"; serve "$T/table" fill=no; python3 "$U" write "$T/sock" 9000 kept; stop
+head -c 1M /dev/urandom > "$T/other"; "$BIN/imagezip" -q "$T/other" "$T/other.ndz" 2> /dev/null
+refused "from another image" "$T/other.ndz" disk="$T/disk" table="$T/table"
+refused "its sector table is not on it" "$T/sda.ndz" disk="$T/disk"
+refused "its sector table is not on it" "$T/sda.ndz" disk="$T/disk" table=memory
+refused "is not the sector table of" "$T/sda.ndz" disk="$T/disk" table="$T/new"
+cp "$T/disk" "$T/copy"; head -c 4096 /dev/zero | dd of="$T/copy" conv=notrunc status=none
+refused "is not the sector table of" "$T/sda.ndz" disk="$T/copy" table="$T/table"
+cp "$T/table" "$T/table.was"; spoil_byte "$T/table" 16500
+refused "data that was written locally may be among them" "$T/sda.ndz" disk="$T/disk" table="$T/table"
+cp "$T/table.was" "$T/table"; serve "$T/table" fill=no
+check "what was written is there" [ "$(python3 -c "
+import sys; sys.path.insert(0, '$TOP/tests/helpers')
+from nbd_stream import Client
+print(Client('$T/sock').read(9000, 4).decode())")" = kept ]
+stop
+finish

@@ -1,0 +1,30 @@
+# stream_lib.sh: what the tests of streaming disks share; after nbd_lib.sh and a_disk sda.
+export TOP
+DISK_BYTES=$((26 << 20))	# 2 MiB more than the image's
+# new_target TABLE: a disk full of 0xa5, and in $T/model what an ordinary installation makes of it.
+new_target() {
+	poison "$T/disk" $DISK_BYTES
+	installed_on "$T/disk" "$T/model"
+	rm -f "$T/table"
+	[ "$1" != disk ] || hide_table "$T/model"
+}
+# installed_on DISK MODEL: what an ordinary installation makes of such a disk.
+installed_on() { cp "$1" "$2" && "$BIN/imageunzip" -q --in-place "$T/sda.ndz" "$2" || fail "imageunzip"; }
+# hide_table FILE: where the table is while a disk is streamed, it shows zeros.
+hide_table() { python3 -c "
+import sys; f = open(sys.argv[1], 'r+b'); f.seek($TABLE_AT); f.write(bytes($TABLE_BYTES))" "$1"; }
+# The table of a_disk's image has 5 frames of 4 KiB, in front of the last 64 sectors.
+TABLE_BYTES=$((5 * 4096)); TABLE_AT=$((DISK_BYTES - 64 * 512 - TABLE_BYTES))
+# serve TABLE KEY=VALUE...: the disk at $T/sock, with nbdkit's number in $server.
+serve() {
+	local table=(table="$1") i; shift
+	[ "${table[0]}" != table=disk ] || table=()
+	rm -f "$T/pid" "$T/sock"
+	nbdkit -f -t 16 -U "$T/sock" -P "$T/pid" "$PLUGIN" "$T/sda.ndz" disk="$T/disk" "${table[@]}" "$@" 2> "$T/nbd.log" & server=$!
+	CLEANUP+=("kill -9 $server 2> /dev/null; wait $server 2> /dev/null")
+	for ((i = 0; i < 600; i++)); do [ -s "$T/pid" ] && return; builtin kill -0 $server 2> /dev/null || break; sleep 0.05; done
+	fail "not served: $(cat "$T/nbd.log")"
+}
+stop() { kill $server; wait $server; }
+# The first 4 KiB of a disk that is not complete are the installer's marker.
+marked() { check "the marker" [ "$(head -c 14 "$T/disk")" = "NDZ unfinished" ]; }
