@@ -159,7 +159,8 @@ help:
 	@echo "make bench         against other programs, on a machine that does nothing else"
 	@echo "make paper         the tables of the Frisbee paper; paper-store, paper-dolly, paper-dsync: those of EmuStore, Dolly and dsync"
 	@echo "make demo          a network of four nodes on this machine, loaded"
-	@echo "make netboot       kernel and ramdisk for machines that boot from the network"
+	@echo "make netboot       kernel and ramdisk for machines that boot from the network; KEYS, HOOKS, FIRMWARE: netboot/README.md"
+	@echo "make iso           a disc or USB stick with them and a menu; WORDS='frisbee.server=...' for all of its entries"
 	@echo "make install       into DESTDIR and PREFIX (/usr/local); uninstall takes it away again"
 	@echo "make format        as clang-format says; clean: without what was built"
 # How the house is laid out, and whether its rules hold.
@@ -185,9 +186,13 @@ netboot:
 	@scripts/deps build netboot
 	@$(MAKE) --no-print-directory all
 	@BIN=$(abspath $(BIN)) netboot/build
+# A disc, also for a USB stick, with a menu: for machines that cannot boot from the network.
+iso: netboot
+	@scripts/deps iso
+	@netboot/iso $(WORDS)
 # The whole path in virtual machines; needs root.  Console logs stay in build/vm/.
 check-vm:
-	@scripts/deps build netboot vm || echo "check-vm: going on with what is here" >&2
+	@scripts/deps build netboot iso vm || echo "check-vm: going on with what is here" >&2
 	@$(MAKE) --no-print-directory all
 	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) LOG=$(abspath $(B))/log-vm SCRIPTS=vm LIMIT=900 JOBS=1 tests/run vm/
 # Stores in a bucket, with a real S3 server that is started for it on loopback.
@@ -297,6 +302,6 @@ format:
 clean:
 	rm -rf build
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
-.PHONY: all help house sim paper paper-store paper-dolly paper-dsync tests deps check check-long fuzz fuzz-long fuzz-run check-vm check-s3 check-arch demo netboot bench install uninstall hdr-check format clean FORCE
+.PHONY: all help house sim paper paper-store paper-dolly paper-dsync tests deps check check-long fuzz fuzz-long fuzz-run check-vm check-s3 check-arch demo netboot iso bench install uninstall hdr-check format clean FORCE
 .SECONDARY:
 -include $(shell find build -path 'build/*/root' -prune -o -name '*.d' -print 2>/dev/null)

@@ -3,13 +3,13 @@
 # and what netboot/receive takes and refuses.
 . "$(dirname "$0")/lib.sh"
 sh=sh; command -v busybox > /dev/null && sh="busybox sh"
-export SYS=$T/sys PROC=$T/proc DISK_WAIT=20
-mkdir -p "$SYS/block" "$SYS/class/net" "$SYS/devices" "$PROC"
+export SYS=$T/sys PROC=$T/proc RUN=$T/run LIB=$TOP/netboot/node DISK_WAIT=20
+mkdir -p "$SYS/block" "$SYS/class/net" "$SYS/devices" "$PROC" "$RUN"
 
 # init SAYS: run a piece of it; say and fail print.
 init() {
 	$sh -c '. "$1"; say() { echo "say $*"; }; fail() { echo "fail $*"; exit 1; }
-		load_drivers() { :; }; sleep() { command sleep 0.2; }; eval "$2"' sh "$TOP/netboot/init" "$1"
+		load_drivers() { :; }; sleep() { command sleep 0.2; }; uptime_s() { date +%s; }; eval "$2"' sh "$TOP/netboot/init" "$1"
 }
 says() {	# WHAT WANTED CODE
 	local got
@@ -41,13 +41,45 @@ says "the only one" nvme0n1 'choose_disk ""; echo $disk'
 disk sda 2000
 echo "A  model " > "$SYS/block/sda/device/model"; echo 1234 > "$SYS/block/sda/device/serial"
 says "of two none" "say   nvme0n1: 2097 MB, no model, serial unknown
-say   sda: 1 MB, A model , serial 1234
+say   sda: 1 MB, A model, serial 1234
 fail 2 disks: say which with frisbee.disk=" 'choose_disk ""'
 says "the one that is named" sda 'choose_disk sda; echo $disk'
 says "by its path" sda 'choose_disk /dev/sda; echo $disk'
 says "even one that can be pulled out" sdz 'choose_disk sdz; echo $disk'
 says "never another one" "fail there is no disk sdb" 'DISK_WAIT=1; choose_disk sdb | grep fail'
 says "a partition is no disk" "fail there is no disk sda1" 'mkdir -p $SYS/block/sda/sda1; DISK_WAIT=1; choose_disk sda1 | grep fail'
+
+echo "== which disk, by what it is"
+disk sdb 976773168; echo "Samsung SSD 970 EVO" > "$SYS/block/sdb/device/model"
+printf '\0\200\0\010  S4EV01' > "$SYS/block/sdb/device/vpd_pg80"
+disk sdc 937703088; echo "INTEL SSDSC2KB48" > "$SYS/block/sdc/device/model"; echo "BTYF9" > "$SYS/block/sdc/device/serial"
+echo "naa.55cd2e4151" > "$SYS/block/sdc/device/wwid"
+chosen() {	# CONDITIONS NAME
+	says "$1" "$2" "choose_disk '$1'; echo \$disk"
+}
+chosen serial:1234 sda
+chosen 'serial:S4E*' sdb
+chosen model:A_model sda
+chosen 'model:Samsung*' sdb
+chosen 'model:*[Ss][Ss][Dd]*,size:smallest' sdc
+chosen size:largest sdb
+chosen size:smallest sda
+chosen size:2097M nvme0n1
+chosen size:490G-510G sdb
+chosen size:480G sdc
+chosen 'wwn:naa.55*' sdc
+chosen size:1G-3G,model:* nvme0n1
+refuses() { says "$1" "fail $2" "choose_disk '$1' | grep fail"; }
+refuses size:1T "frisbee.disk=size:1T: 0 disks are like this"
+refuses 'model:*SSD*' "frisbee.disk=model:*SSD*: 2 disks are like this"
+refuses serial:123 "frisbee.disk=serial:123: 0 disks are like this"
+refuses size:large 'frisbee.disk=: "size:large" is none of size:, serial:, model: and wwn:, or its value is wrong'
+refuses size:1G-x 'frisbee.disk=: "size:1G-x" is none of size:, serial:, model: and wwn:, or its value is wrong'
+refuses vendor:x 'frisbee.disk=: "vendor:x" is none of size:, serial:, model: and wwn:, or its value is wrong'
+refuses serial: 'frisbee.disk=: "serial:" is none of size:, serial:, model: and wwn:, or its value is wrong'
+disk sdd 2000
+refuses size:smallest "frisbee.disk=size:smallest: 2 disks are like this"
+rm -r "$SYS/block"/sd[bcd]
 rm -r "$SYS/block/sda"
 (sleep 0.4; disk sda 2000) &
 says "a second disk that comes late is seen" "fail 2 disks: say which with frisbee.disk=" 'choose_disk "" | grep fail'
@@ -62,28 +94,71 @@ says "the one booted from" eth1 interfaces
 cmdline 'BOOTIF=01-52-54-00-00-00-0c'
 says "or all" "eth0 eth1" interfaces
 
+says "the one that is named" eth1 'arg() { echo eth1; }; interfaces'
+says "the one with this address" eth1 'arg() { echo 52:54:00:00:00:0B; }; interfaces'
+says "one that is named and not there: none" "" 'arg() { echo eth7; }; interfaces'
+
 echo "== a load with a group's key"
-mkdir "$T/keys"; : > "$T/keys/lab.group"
-with="disk=sda KEYS=$T/keys; frisbee() { echo frisbee \"\$@\"; };"
-cmdline 'frisbee.group=239.1.2.3 frisbee.port=7 frisbee.group-key=lab.group'
-says "it is given to frisbee" "say loading an image onto sda from 239.1.2.3:7
-frisbee -m 239.1.2.3 -p 7 --group-key $T/keys/lab.group -T 300 /dev/sda" "$with load"
-cmdline 'frisbee.group=239.1.2.3 frisbee.port=7'
-says "without the word there is none" "say loading an image onto sda from 239.1.2.3:7
-frisbee -m 239.1.2.3 -p 7 -T 300 /dev/sda" "$with load"
+mkdir "$T/keys"; : > "$T/keys/lab.group"; : > "$T/keys/lab.pub"
+with="disk=sda; KEYS=$T/keys; frisbee() { echo frisbee \"\$@\"; };"
+cmdline 'frisbee.group=239.1.2.3 frisbee.port=7 frisbee.group-key=lab.group frisbee.verify-key=lab.pub'
+says "it is given to frisbee" "say loading an image onto sda from 239.1.2.3
+say frisbee -m 239.1.2.3 -p 7 --group-key $T/keys/lab.group --verify-key $T/keys/lab.pub -T 43200 --progress=3 /dev/sda" "$with load"
+cmdline 'frisbee.group=239.1.2.3 frisbee.port=7 frisbee.server=10.1.1.1 frisbee.retry=10m'
+says "without the word there is none" "say loading an image onto sda from 239.1.2.3
+say frisbee -m 239.1.2.3 -p 7 -S 10.1.1.1 -T 600 --progress=3 /dev/sda" "$with load"
+cmdline 'frisbee.server=boss frisbee.image=ubuntu frisbee.options=-T,9'
+says "from a master server" "say loading ubuntu onto sda from boss
+say frisbee -S boss -F ubuntu -T 43200 --progress=3 -T 9 /dev/sda" "$with load"
 cmdline 'frisbee.group=239.1.2.3 frisbee.port=7 frisbee.group-key=other'
 says "nothing is loaded without the key that is wanted" "fail there is no key other in this ramdisk: netboot/build puts it there" "$with load"
+cmdline 'frisbee.group=239.1.2.3 frisbee.port=7'
+says "a load that fails" "say loading an image onto sda from 239.1.2.3
+say frisbee: no luck
+fail sda is not loaded: frisbee's exit status is 3" "disk=sda; frisbee() { echo 'frisbee: no luck' >&2; return 3; }; load"
+
+echo "== progress for a slow line"
+numbers='printf "%s\\n" "0 0" "0 0"; for i in 1 2 3; do echo "$((i * 100000000)) 1000000000"; done'
+says "a line now and then, with what is left" "say loading: 30 %, 300 MB, 10 MB/s, 1:10 left" \
+    "uptime_s() { wc -l < $T/asked | awk '{ print \$1 * 10 }'; echo >> $T/asked; }; : > $T/asked; PROGRESS_S=20; { $numbers; } | show_progress loading"
+says "no words of others" "" 'printf "%s\n" x "1 y" "" | show_progress loading'
+says "without room for pipes, a load all the same" "done" 'RUN=/dev/null/full; with_progress loading echo done'
+
+echo "== times"
+says "hours, minutes, seconds" "43200 900 7 7" 'echo $(seconds_of 12h) $(seconds_of 15m) $(seconds_of 7) $(seconds_of 7s)'
+says "and nothing else" "" 'for t in "" h 1d -1 1.5h x; do seconds_of "$t"; done'
+cmdline 'frisbee.retry=12x'
+says "a wrong one is named" "fail frisbee.retry=12x: a time is a number and s, m or h" 'persist 1 2 true'
+cmdline 'frisbee.retry=2s'
+says "again and again, until the time is over" "75" "persist 2 4 sh -c 'exit 75' > $T/again; echo \$?"
+check "with what is missing" grep -q '^say .*; trying again in [12] s$' "$T/again"
+says "what succeeds ends it" "0" "n=0; twice() { n=\$((n + 1)); [ \$n = 2 ] || return 75; }; persist 2 4 twice > /dev/null; echo \$?"
+
+echo "== hooks"
+mkdir -p "$T/hooks/before"
+printf '#!/bin/sh\necho "$FRISBEE_ACTION $FRISBEE_DISK"\n' > "$T/hooks/before/10-a"
+printf '#!/bin/sh\nexit 4\n' > "$T/hooks/before/20-b"
+chmod 755 "$T/hooks/before"/*
+says "in their order; one that fails ends it" "say running before/10-a
+say load /dev/sda
+say running before/20-b
+fail the hook before/20-b ended with status 4" "HOOKS=$T/hooks action=load disk=sda; run_hooks before"
+says "none" "" "HOOKS=$T/hooks; run_hooks after"
+
 if command -v cpio > /dev/null && command -v zstd > /dev/null; then
 	"$BIN/imagekey" -q --group-key "$T/lab.group" || fail "imagekey"
 	KEYS=$T/lab.group OUT=$T/netboot "$TOP/netboot/build" keys || fail "netboot/build keys"
+	HOOKS=$T/hooks OUT=$T/netboot "$TOP/netboot/build" hooks || fail "netboot/build hooks"
 	mkdir "$T/ramdisk"
 	check "the ramdisk has it" eval 'zstd -q -d -c "$T/netboot/keys.zst" | (cd "$T/ramdisk" && cpio --quiet -i -d)'
 	check "as it is" cmp "$T/lab.group" "$T/ramdisk/etc/keys/lab.group"
+	check "and the hooks" eval 'zstd -q -d -c "$T/netboot/hooks.zst" | cpio --quiet -t | grep -qx etc/hooks/before/20-b'
+	status 1 env HOOKS="$T/keys" OUT="$T/netboot" "$TOP/netboot/build" hooks
 	check "for root alone" [ "$(stat -c %a "$T/ramdisk/etc/keys/lab.group")" = 600 ]
 fi
 
 echo "== a capture"
-cmdline 'frisbee.server=10.9.0.1 frisbee.port=51 frisbee.image=a.ndz'
+cmdline 'frisbee.server=10.9.0.1 frisbee.port=51 frisbee.image=a.ndz frisbee.retry=0'
 heading='say capturing sda to 10.9.0.1:51 as a.ndz'
 with='disk=sda; imagezip() { echo data; };'
 says "nobody takes it" "$heading

@@ -6,6 +6,8 @@
 #	vm_program FOLDER PROGRAM	for a ramdisk or a disk
 #	vm_types NAME TEXT		into its console
 #	vm_ends NAME SECONDS		wait until it is switched off
+#	vm_server [OPTIONS]		the server of netboot/setup, in /srv/netboot, on lan0
+#	vm_order MAC WORDS...		for this machine's next boot
 # VM_ACCEL=kvm or tcg says how to run them; without it KVM is taken where it works.
 . "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
@@ -22,7 +24,7 @@ PAYLOAD=drivers/net/ethernet/intel	# of the kernel's modules: files to fill a di
 vm_environment() {
 	"$TOP/netboot/build"
 	case $? in
-	0) ;;
+	0) "$TOP/netboot/build" signed || echo "going on without signed boot loaders" ;;
 	77) skip "the kernel's package cannot be fetched" ;;
 	*) fail "netboot/build"; finish ;;
 	esac
@@ -68,6 +70,21 @@ vm_lan() {
 	ip addr add fd88::1/64 dev lan0 nodad
 	ip link set lan0 up
 	ip route add 224.0.0.0/4 dev lan0
+}
+# /srv is this test's own.  KEYS: files for the ramdisk.
+vm_server() {
+	[ -e /usr/lib/ipxe/ipxe.efi ] || skip "needs the package ipxe"
+	mount -t tmpfs none /srv
+	OUT=$NETBOOT quietly "$TOP/netboot/setup" "$@" lan0 || { fail "netboot/setup"; finish; }
+	if [ -n "${KEYS:-}" ]; then
+		OUT=$T/keys "$TOP/netboot/build" keys && cat "$T/keys/keys.zst" >> /srv/netboot/boot/initrd.img || fail "the keys' archive"
+	fi
+	/srv/netboot/serve > "$LOGS/server.log" 2>&1 &
+	PIDS+=($!)
+}
+vm_order() { quietly /srv/netboot/order "$@" || fail "order $*"; }
+vm_reported() {	# MAC PHASE TEXT: there is this line in the reports
+	grep -q -x -F "${1//:/-} $2 $3" <(cut -d ' ' -f 2- /srv/netboot/reports)
 }
 vm_tap() {	# NAME
 	ip tuntap add "$1" mode tap || skip "no TAP devices here"

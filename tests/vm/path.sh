@@ -1,38 +1,20 @@
 #!/usr/bin/env bash
 # The whole path: two machines boot from the network, load their blank disks
 # from one frisbeed with a group's key, and boot from them; one is captured, and its image installs.
-# The server's files are those of netboot/server, as they are.
+# The server is the one of netboot/setup, on a network where no other gives addresses.
 . "$(dirname "$0")/lib.sh"
 vm_accel
 vm_lan
 A=52:54:00:00:00:0a B=52:54:00:00:00:0b
-GROUP=239.192.7.7 PORT=5007 INBOX=5100
+GROUP=239.192.7.7 PORT=5007
 OFFSET=$((2048 * 512))
 
-server() {	# /srv is this test's own
-	mount -t tmpfs none /srv
-	mkdir -p /srv/tftp/orders /srv/netboot /srv/images
-	cp "$NETBOOT"/vmlinuz "$TOP"/netboot/server/*.ipxe /srv/tftp
-	"$BIN/imagekey" -q --group-key "$T/lab.group" && KEYS="$T/lab.group" "$TOP/netboot/build" keys > /dev/null || fail "the keys' archive"
-	cat "$NETBOOT"/{initrd.img,keys.zst} > /srv/tftp/initrd.img
-	cp "$TOP"/netboot/server/{dnsmasq.conf,order-done} /srv/netboot
-	[ ! -e /usr/lib/ipxe/ipxe.efi ] || cp /usr/lib/ipxe/{ipxe.efi,undionly.kpxe} /srv/tftp
-	dnsmasq --keep-in-foreground --conf-file=/srv/netboot/dnsmasq.conf --dhcp-leasefile="$T/leases" \
-	    --pid-file="$T/dnsmasq.pid" --log-facility="$LOGS/dnsmasq.log" &
-	PIDS+=($!)
-	PATH=$BIN:$PATH busybox nc -ll -p $INBOX -e "$TOP/netboot/receive" /srv/images 2> "$LOGS/receive.log" &
-	PIDS+=($!)
-}
-vm_log_more() { echo "--- frisbeed:"; cat "$LOGS/frisbeed.log" "$T/frisbeed.stats"; }
+vm_log_more() { echo "--- frisbeed:"; cat "$LOGS/frisbeed.log" "$T/frisbeed.stats"; echo "--- server:"; tail -n 30 "$LOGS/server.log"; cat /srv/netboot/reports; }
 frisbeed() {
 	"$BIN/frisbeed" -i lan0 -m $GROUP -p $PORT --group-key "$T/lab.group" -W 60M -T 0 -d --json --stats "$T/frisbeed.stats" "$T/disk.ndz" > "$T/frisbeed.json" 2> "$LOGS/frisbeed.log" &
 	PIDS+=($!); FRISBEED=$!
 }
 frisbeed_said() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$T/frisbeed.json" "$1"; }
-order() {	# MAC WORDS...: for its next boot
-	local file=/srv/tftp/orders/${1//:/-}.ipxe; shift
-	printf '#!ipxe\nset order %s\nchain /environment.ipxe\n' "$*" > "$file"
-}
 bios() { echo -machine "$1",graphics=off; }
 tree_of() {	# DISK OUT: its files, its filesystem checked
 	quietly e2fsck -fn "$1?offset=$OFFSET" || fail "$1: e2fsck"
@@ -47,16 +29,16 @@ log_in_and_halt() {	# NAME COMMAND
 }
 
 rm -f "$LOGS"/*.log
-: > "$LOGS/dnsmasq.log"
 echo "== a disk that boots, and its image"
 "$TOP/tests/vm/make-disk" "$NETBOOT/kernel" $PAYLOAD "$T/disk" "$T/files" || { fail make-disk; finish; }
 "$BIN/imagezip" "$T/disk" "$T/disk.ndz" || { fail imagezip; finish; }
-server
+"$BIN/imagekey" -q --group-key "$T/lab.group" || fail "imagekey"
+KEYS=$T/lab.group vm_server --own-network
 truncate -s 200M "$T/a" "$T/b"
 vm_tap tapa; vm_tap tapb
 WORDS="frisbee.action=load frisbee.group=$GROUP frisbee.port=$PORT frisbee.group-key=lab.group frisbee.image=disk.ndz"
-order $A $WORDS frisbee.server=10.9.0.1
-order $B $WORDS frisbee.disk=sda
+vm_order $A $WORDS frisbee.server=10.9.0.1
+vm_order $B $WORDS frisbee.disk=sda
 
 echo "== two blank machines, switched on"
 vm_start a $(bios pc) -netdev tap,id=n,ifname=tapa,script=no,downscript=no \
@@ -69,9 +51,10 @@ for m in a b; do vm_sees $m 300 'frisbee: loading'; done
 frisbeed	# only now, so that both take the same packets
 vm_sees a 120 'frisbee: DONE: vda is loaded'
 vm_sees b 120 'frisbee: DONE: sda is loaded'
-check "the orders are put away" [ -z "$(ls /srv/tftp/orders/*.ipxe 2> /dev/null)" ]
 echo "== they boot from their disks"
 for m in a b; do vm_sees $m 300 'node login:'; done
+check "the orders are put away" [ -z "$(/srv/netboot/order)" ]
+check "both have reported it" eval 'vm_reported $A done "vda is loaded" && vm_reported $B done "sda is loaded"'
 log_in_and_halt a 'echo "written by a" > /made-here'
 log_in_and_halt b true
 vm_ends a 120; vm_ends b 120
@@ -90,8 +73,8 @@ for m in a b; do
 done
 
 echo "== a is captured"
-order $A frisbee.action=capture frisbee.server=10.9.0.1 frisbee.port=$INBOX frisbee.image=a.ndz frisbee.after=poweroff
-if [ -e $OVMF ] && [ -e /srv/tftp/ipxe.efi ]; then	# this time with UEFI firmware and an NVMe disk
+vm_order $A frisbee.action=capture frisbee.server=10.9.0.1 frisbee.port=5100 frisbee.image=a.ndz frisbee.after=poweroff
+if [ -e $OVMF ]; then	# this time with UEFI firmware and an NVMe disk
 	cp "${OVMF/CODE/VARS}" "$T/vars"
 	firmware="-machine q35 -drive if=pflash,format=raw,readonly=on,file=$OVMF -drive if=pflash,format=raw,file=$T/vars"
 	rom=romfile=,	# the firmware's own network boot, which is given ipxe.efi
@@ -105,8 +88,8 @@ vm_start capture $firmware -netdev tap,id=n,ifname=tapa,script=no,downscript=no 
 vm_sees capture 300 'frisbee: capturing nvme0n1'
 vm_sees capture 120 'frisbee: DONE: nvme0n1 is captured: a.ndz'
 vm_ends capture 30
-check "the image is whole" quietly "$BIN/imagedump" --verify /srv/images/a.ndz
-"$BIN/imageunzip" -q /srv/images/a.ndz "$T/copy" || fail "imageunzip"
+check "the image is whole" quietly "$BIN/imagedump" --verify /srv/netboot/images/a.ndz
+"$BIN/imageunzip" -q /srv/netboot/images/a.ndz "$T/copy" || fail "imageunzip"
 tree_of "$T/copy" "$T/tree-copy"
 check "the copy is a, file by file" same_tree "$T/tree-a" "$T/tree-copy"
 check "with what a wrote" grep -qx "written by a" "$T/tree-copy/made-here"

@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# The server for network boot: what netboot/setup makes for an interface, what dnsmasq says to it,
+# orders, and reports, which put away the order that was done and no other.
+. "$(dirname "$0")/lib.sh"
+requires busybox
+own_network
+[ -n "${NETWORK_INSIDE:-}" ] || skip "needs root and namespaces"
+ip link add lan7 type bridge && ip addr add 10.7.0.9/24 dev lan7 && ip link set lan7 up || skip "no bridges here"
+ip link add wide7 type bridge && ip addr add 10.8.0.9/16 dev wide7 && ip link set wide7 up
+
+chmod 755 "$T"	# dnsmasq gives up root
+mkdir -p "$T/netboot" "$T/ipxe"
+for f in netboot/vmlinuz netboot/initrd.img ipxe/ipxe.efi ipxe/undionly.kpxe; do echo $f > "$T/$f"; done
+export OUT=$T/netboot IPXE=$T/ipxe
+setup() { "$TOP/netboot/setup" "$@"; }
+understood() {	# FOLDER: dnsmasq reads the file
+	command -v dnsmasq > /dev/null || return 0
+	quietly dnsmasq --test --conf-file="$1/dnsmasq.conf"
+}
+complete() { ! grep -q '@' "$1/dnsmasq.conf" "$1/serve" "$1/boot/environment.ipxe" "$1/boot/boot.ipxe"; }
+
+echo "== what setup makes"
+check "beside another DHCP server" quietly setup lan7 "$T/a"
+check "nothing is left to fill in" complete "$T/a"
+check "no addresses are given" eval '[ "$(grep ^dhcp-range= "$T/a/dnsmasq.conf")" = dhcp-range=10.7.0.9,proxy ]'
+check "dnsmasq understands it" understood "$T/a"
+check "kernel and ramdisk by HTTP" grep -q '^pxe-service=tag:ipxe,x86PC,.*,http://10.7.0.9/boot.ipxe$' "$T/a/dnsmasq.conf"
+check "the files are there" eval 'for f in vmlinuz initrd.img ipxe.efi undionly.kpxe; do [ -s "$T/a/boot/$f" ] || exit 1; done'
+check "on an own network" quietly setup --own-network lan7 "$T/b"
+check "nothing is left to fill in" complete "$T/b"
+check "dnsmasq understands it" understood "$T/b"
+check "addresses of the network" grep -qx 'dhcp-range=10.7.0.100,10.7.0.199,12h' "$T/b/dnsmasq.conf"
+check "a range is taken" quietly setup --own-network --range 10.8.1.1,10.8.2.1 --tftp wide7 "$T/c"
+check "as it is" grep -qx 'dhcp-range=10.8.1.1,10.8.2.1,12h' "$T/c/dnsmasq.conf"
+check "by TFTP" grep -qx 'dhcp-boot=tag:ipxe,boot.ipxe' "$T/c/dnsmasq.conf"
+status 1 setup --own-network wide7 "$T/d"
+check "and says what is missing" grep -q 'range FIRST,LAST' "$T/stderr"
+status 1 setup nothere7 "$T/d"
+OUT=$T/none status 1 setup lan7 "$T/d"
+setup 2> /dev/null; check "without arguments: usage" [ $? = 2 ]
+echo old > "$T/a/images/old.ndz"
+check "again" quietly setup lan7 "$T/a"
+check "images stay" [ "$(cat "$T/a/images/old.ndz")" = old ]
+
+echo "== orders"
+order() { "$T/a/order" "$@"; }
+O=$T/a/boot/orders
+check "two machines" order 52:54:00:00:00:0A,52-54-00-00-00-0b frisbee.action=load frisbee.disk=model:A*,size:1G
+check "for iPXE" grep -Eqx 'set order frisbee.order=[0-9]+-[0-9]+ frisbee.action=load frisbee.disk=model:A\*,size:1G' "$O/52-54-00-00-00-0a.ipxe"
+check "for GRUB" grep -Eqx 'set order="frisbee.order=[0-9]+-[0-9]+ frisbee.action=load frisbee.disk=model:A\*,size:1G"' "$O/52:54:00:00:00:0b.cfg"
+check "they are listed" [ "$(order | grep -c 'frisbee.action=load')" = 2 ]
+status 2 order 52:54:00:00:00 frisbee.action=load
+status 2 order 52:54:00:00:00:0a
+status 2 order 52:54:00:00:00:0a 'frisbee.action=${x}'
+status 2 order 52:54:00:00:00:0a 'a" b'
+check "no other file" [ "$(ls -A "$O" | wc -l)" = 4 ]
+check "taken back" order 52:54:00:00:00:0b cancel
+check "it is gone" [ "$(ls -A "$O" | wc -l)" = 2 ]
+
+echo "== reports"
+reports() {	# WANTED LINE
+	local got
+	got=$(printf '%s\n' "$2" | "$T/a/receive" "$T/a/images" "$O" "$T/a/reports" 2> /dev/null)
+	case $got in $1) echo "ok: \"$2\": $got" ;; *) fail "\"$2\": $got, not $1" ;; esac
+}
+number=$(sed -n 's/.*frisbee.order=\([0-9-]*\) .*/\1/p' "$O/52-54-00-00-00-0a.ipxe")
+here() { [ -e "$O/52-54-00-00-00-0a.ipxe" ] && [ -e "$O/52:54:00:00:00:0a.cfg" ]; }
+reports "ok [0-9]*" "report 52-54-00-00-00-0a $number loading disk.ndz onto sda"
+check "an order that is not done stays" here
+reports "ok [0-9]*" "report 52-54-00-00-00-0a $number failed 2 disks: say which"
+check "also after a failure" here
+reports "ok [0-9]*" "report 52-54-00-00-00-0b $number done sda is loaded"
+reports "ok [0-9]*" "report 52-54-00-00-00-0a 7-7 done sda is loaded"
+check "another one's, or an older one's report leaves it" here
+reports "ok [0-9]*" "report 52-54-00-00-00-0a $number done sda is loaded"
+check "done: it is put away" eval '! here && [ -z "$(order)" ]'
+check "all are noted" [ "$(cut -d ' ' -f 2-3 "$T/a/reports" | tr '\n' ';')" = "52-54-00-00-00-0a loading;52-54-00-00-00-0a failed;52-54-00-00-00-0b done;52-54-00-00-00-0a done;52-54-00-00-00-0a done;" ]
+reports "failed: that is no machine's address" "report ../../../x $number done x"
+reports "failed: that is no report" "report 52-54-00-00-00-0a a/b done x"
+reports "failed: that is no report" "report 52-54-00-00-00-0a"
+reports "failed: the first line is too long" "report 52-54-00-00-00-0a - done $(printf %01000d 0)"
+reports "ok [0-9]*" "report 52-54-00-00-00-0a - failed $(printf 'a\033[2Jb')"
+check "no terminal is told what to do" eval 'tail -n 1 "$T/a/reports" | grep -q "failed a?\[2Jb$"'
+got=$(printf 'report 52-54-00-00-00-0a - done x\n' | "$T/a/receive" "$T/a/images" 2> /dev/null)
+check "who takes no reports says so" [ "$got" = "failed: reports are not taken here" ]
+truncate -s 16M "$T/a/reports"
+reports "ok [0-9]*" "report 52-54-00-00-00-0a - failed y"
+check "the file of reports does not grow for ever" eval '[ "$(wc -l < "$T/a/reports")" = 1 ] && [ -s "$T/a/reports.before" ]'
+
+if command -v dnsmasq > /dev/null; then
+	echo "== it serves"
+	"$T/a/serve" > "$T/log" 2>&1 & pid=$!
+	CLEANUP+=("kill $pid 2> /dev/null; wait $pid 2> /dev/null")
+	for ((i = 0; i < 100; i++)); do busybox wget -q -O "$T/got" http://10.7.0.9/vmlinuz 2> /dev/null && break; sleep 0.1; done
+	check "the kernel by HTTP" cmp "$T/netboot/vmlinuz" "$T/got"
+	check "iPXE by TFTP" eval 'busybox tftp -g -r ipxe.efi -l "$T/got" 10.7.0.9 && cmp "$T/ipxe/ipxe.efi" "$T/got"'
+	got=$(printf 'report 52-54-00-00-00-0c - booted x\n' | busybox nc 10.7.0.9 5100)
+	case $got in "ok "*) echo "ok: reports are taken" ;; *) fail "the report: $got" ;; esac
+	kill $pid; wait $pid
+	[ "$bad" = 0 ] || cat "$T/log"
+	check "all of it ends" eval '! busybox nc -w 1 10.7.0.9 5100 < /dev/null 2> /dev/null'
+fi
+finish
