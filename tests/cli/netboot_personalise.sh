@@ -1,0 +1,143 @@
+#!/usr/bin/env bash
+# A loaded disk becomes a machine of its own: the memory-root environment finds the system on a
+# real ext4, with another disk of the same UUID beside it, and changes what has to be.
+. "$(dirname "$0")/lib.sh"
+requires busybox mke2fs e2fsck tune2fs blkid losetup mkswap swaplabel
+[ "$(id -u)" = 0 ] || skip "needs root"
+[ -n "${MOUNTS_ARE_OWN:-}" ] || skip "needs a namespace of mounts"
+LOOPS=()
+CLEANUP+=('for m in /boot /dev /proc /sys ""; do umount -l "$T/run/system$m" 2> /dev/null; done' 'for l in "${LOOPS[@]}"; do losetup -d "$l"; done')
+mkdir -p "$T"/{bin,run,dev,proc/sys/kernel/random,keys} "$T"/sys/class/net/eth0 "$T"/sys/block/sda/sda{1,2,3} "$T"/sys/block/sdb/sdb1
+busybox --install -s "$T/bin"
+for p in blkid tune2fs e2fsck swaplabel; do ln -sf "$(command -v $p)" "$T/bin/$p"; done
+cp "$TOP/netboot/personalise" "$T/bin"
+touch "$T"/sys/block/sda/sda{1,2,3}/partition "$T/sys/block/sdb/sdb1/partition"
+echo 52:54:00:00:00:0a > "$T/sys/class/net/eth0/address"
+echo node7 > "$T/run/hostname.eth0"
+cat /proc/sys/kernel/random/uuid > "$T/proc/sys/kernel/random/uuid"
+: > "$T/proc/cmdline"
+ln -s /proc/self/mounts "$T/proc/mounts"
+OLD=11111111-2222-3333-4444-555555555555 BOOT=66666666-2222-3333-4444-555555555555 SWAP=77777777-2222-3333-4444-555555555555
+
+tree() {	# FOLDER
+	mkdir -p "$1"/{etc/ssh,etc/network,bin,usr/bin,boot/grub,proc,sys,dev,var/lib/dbus,var/lib/systemd,etc/udev/rules.d,root}
+	cp "$(command -v busybox)" "$1/bin/busybox"; ln -s busybox "$1/bin/sh"
+	printf '#!/bin/sh\n[ "$1" = -A ] && [ ! -e /etc/ssh/ssh_host_rsa_key ] && [ -c /dev/null ] && echo new > /etc/ssh/ssh_host_ed25519_key\n' > "$1/usr/bin/ssh-keygen"
+	chmod 755 "$1/usr/bin/ssh-keygen"
+	echo golden > "$1/etc/hostname"; chmod 640 "$1/etc/hostname"
+	printf '# golden is written here\n127.0.0.1\tlocalhost\n127.0.1.1\tgolden.lab golden\n10.0.0.1 boss golden\n' > "$1/etc/hosts"
+	echo 0123456789abcdef0123456789abcdef > "$1/etc/machine-id"
+	cp "$1/etc/machine-id" "$1/var/lib/dbus/machine-id"
+	echo seed > "$1/var/lib/systemd/random-seed"
+	echo old > "$1/etc/ssh/ssh_host_rsa_key"; echo conf > "$1/etc/ssh/sshd_config"
+	echo 'iface enp1s0 inet dhcp' > "$1/etc/network/interfaces"
+	echo 'root:x:0:0:root:/root:/bin/sh' > "$1/etc/passwd"
+	printf 'UUID=%s / ext4 defaults 0 1\nUUID=%s /boot ext4 defaults 0 2\nUUID=%s none swap sw 0 0\n' $OLD $BOOT $SWAP > "$1/etc/fstab"
+}
+loop() {	# FILE NAME
+	local l
+	l=$(losetup --show -f "$1") || skip "no loop devices here"
+	LOOPS+=("$l"); ln -sfn "$l" "$T/dev/$2"
+}
+node() {
+	PERSONAL=$T/personal SYS=$T/sys PROC=$T/proc RUN=$T/run DEV=$T/dev LIB=$TOP/netboot/node PATH=$T/bin:$PATH busybox sh -c '. "$1"; netif=eth0 disk=sda
+		say() { echo "say $*"; }; fail() { echo "fail $*"; exit 1; }; load_drivers() { :; }; eval "$2"' sh "$TOP/netboot/init" "$1"
+}
+words() { echo "$*" > "$T/proc/cmdline"; }
+
+echo "== a disk of three partitions, and another one with the UUID of its system"
+tree "$T/tree"
+mkdir -p "$T/boot/grub"; printf 'search --fs-uuid %s\nlinux /vmlinuz root=UUID=%s ro\n' $BOOT $OLD > "$T/boot/grub/grub.cfg"
+truncate -s 24M "$T/root.img"; mke2fs -q -F -t ext4 -U $OLD -d "$T/tree" "$T/root.img" || fail mke2fs
+truncate -s 8M "$T/boot.img"; mke2fs -q -F -t ext4 -U $BOOT -d "$T/boot" "$T/boot.img" || fail mke2fs
+truncate -s 4M "$T/swap.img"; quietly mkswap -U $SWAP "$T/swap.img" || fail mkswap
+truncate -s 8M "$T/other.img"; mke2fs -q -F -t ext4 -U $OLD "$T/other.img" || fail mke2fs
+loop "$T/boot.img" sda1; loop "$T/root.img" sda2; loop "$T/swap.img" sda3; loop "$T/other.img" sdb1
+cp -a "$T/tree" "$T/was"
+
+echo "== without a word nothing is done"
+before=$(sha256sum "$T"/*.img)
+check "nothing" [ -z "$(node personalise_disk)" ]
+check "not a byte" [ "$before" = "$(sha256sum "$T"/*.img)" ]
+
+echo "== all of it"
+mkdir -p "$T/personal/files/root"; echo mine > "$T/personal/files/root/mine"
+printf '#!/bin/sh\necho "$(busybox cat /etc/hostname)" > /root/script-ran\n[ ! -e /personal ]\n' > "$T/personal/script"
+words frisbee.hostname=dhcp frisbee.personalise=machine-id,ssh-keys,uuids frisbee.network=10.1.0.7/16,10.1.0.1,10.1.0.2
+node personalise_disk > "$T/said" || fail "personalise_disk"
+check "the UUID that is there twice" grep -qx "say sda2 has a new UUID, since another disk has $OLD" "$T/said"
+check "no other word of failure" eval '! grep -q ^fail "$T/said"'
+check "nothing is mounted any more" eval '! grep -q " $T/run/system" /proc/self/mounts'
+check "the filesystem is whole" quietly e2fsck -fn "$T/root.img"
+new=$(blkid -p -o value -s UUID "$T/root.img")
+check "it has another UUID" [ "$new" != $OLD ]
+check "those that are there once stay" [ "$(blkid -p -o value -s UUID "$T/boot.img") $(blkid -p -o value -s UUID "$T/swap.img")" = "$BOOT $SWAP" ]
+mkdir "$T/m" "$T/b"
+mount -o ro "$T/dev/sda2" "$T/m" && CLEANUP=('umount "$T/m"' "${CLEANUP[@]}")
+is() { check "$1" [ "$(cat "$T/m/$2")" = "$3" ]; }
+is "its name" etc/hostname node7
+check "the file's mode stays" [ "$(stat -c %a "$T/m/etc/hostname")" = 640 ]
+is "hosts" etc/hosts "# golden is written here
+127.0.0.1	localhost
+127.0.1.1	node7
+10.0.0.1 boss node7"
+is "fstab" etc/fstab "UUID=$new / ext4 defaults 0 1
+UUID=$BOOT /boot ext4 defaults 0 2
+UUID=$SWAP none swap sw 0 0"
+check "a machine-id is still to be made" eval '[ -e "$T/m/etc/machine-id" ] && [ ! -s "$T/m/etc/machine-id" ]'
+check "everywhere" [ ! -e "$T/m/var/lib/dbus/machine-id" ]
+check "no random seed of another" [ ! -e "$T/m/var/lib/systemd/random-seed" ]
+check "the old host key is gone" [ ! -e "$T/m/etc/ssh/ssh_host_rsa_key" ]
+is "a new one is there" etc/ssh/ssh_host_ed25519_key new
+is "the rest of ssh stays" etc/ssh/sshd_config conf
+is "the address" etc/network/interfaces "auto lo
+iface lo inet loopback
+
+auto lan0
+iface lan0 inet static
+	address 10.1.0.7/16
+	gateway 10.1.0.1
+	dns-nameservers 10.1.0.2"
+is "of this card" etc/systemd/network/10-frisbee.link "[Match]
+MACAddress=52:54:00:00:00:0a
+[Link]
+Name=lan0"
+is "files" root/mine mine
+is "the script ran in the system" root/script-ran node7
+check "and left nothing" [ ! -e "$T/m/personalise.script" ]
+check "everything else as it was" eval 'for f in bin/busybox usr/bin/ssh-keygen etc/passwd; do cmp "$T/was/$f" "$T/m/$f" || exit 1; done'
+mount -o ro "$T/dev/sda1" "$T/b" && CLEANUP=('umount "$T/b"' "${CLEANUP[@]}")
+check "GRUB boots the new UUID" [ "$(cat "$T/b/grub/grub.cfg")" = "search --fs-uuid $BOOT
+linux /vmlinuz root=UUID=$new ro" ]
+umount "$T/m" "$T/b"; CLEANUP=("${CLEANUP[@]:2}")
+
+echo "== what fails is said"
+words frisbee.hostname=bad_name
+node personalise_disk > "$T/said"
+check "a wrong name" grep -qx 'say personalise: "bad_name" is no name of a host' "$T/said"
+check "is a failure" grep -qx 'fail sda is loaded, but not a machine of its own' "$T/said"
+words frisbee.hostname=good
+printf '#!/bin/sh\nexit 5\n' > "$T/personal/script"
+node personalise_disk > "$T/said"
+check "a script that fails" grep -qx 'say personalise: the script ended with status 5' "$T/said"
+check "nothing is mounted any more" eval '! grep -q " $T/run/system" /proc/self/mounts'
+rm -r "$T/personal"; rm "$T/sys/block/sda/sda2/partition"
+node personalise_disk > "$T/said"
+check "no system" grep -q '^fail sda is loaded, but no Linux system was found' "$T/said"
+
+echo "== the files of other systems"
+personalise() { PATH=$T/bin:$PATH busybox sh "$TOP/netboot/personalise" "$@"; }
+for kind in etc/netplan etc/NetworkManager/system-connections etc/systemd/system/multi-user.target.wants; do
+	r=$T/root-${kind##*/}; tree "$r"; mkdir -p "$r/$kind" "$r/etc/systemd/network"
+done
+ln -s /lib/systemd/system/systemd-networkd.service "$T/root-multi-user.target.wants/etc/systemd/system/multi-user.target.wants/systemd-networkd.service"
+for r in "$T"/root-*; do check "${r##*/}" personalise "$r" network=52:54:00:00:00:0b,dhcp; done
+check "netplan" grep -q 'macaddress: "52:54:00:00:00:0b"' "$T/root-netplan/etc/netplan/99-frisbee.yaml"
+check "NetworkManager, for root alone" eval 'f=$T/root-system-connections/etc/NetworkManager/system-connections/frisbee.nmconnection; grep -qx "mac-address=52:54:00:00:00:0b" "$f" && [ "$(stat -c %a "$f")" = 600 ]'
+check "systemd-networkd" grep -qx 'DHCP=yes' "$T/root-multi-user.target.wants/etc/systemd/network/05-frisbee.network"
+r=$T/root-netplan
+echo outside > "$T/outside"; ln -sf "$T/outside" "$r/etc/hostname"
+check "a link that leads out is not followed" eval '! personalise "$r" hostname=x 2> /dev/null && [ "$(cat "$T/outside")" = outside ]'
+check "an unknown word" eval '! personalise "$r" colour=red 2> /dev/null'
+check "no system" eval '! personalise "$T/keys" machine-id 2> /dev/null'
+finish
