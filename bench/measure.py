@@ -57,7 +57,7 @@ def study(name, *arguments):
 def net(kind, clients, folder, file, *options, **env):
     """One run of bench/net: the figures that it prints as JSON.  A rival that fails may try twice more: udpcast
     waits for ever when the packets that begin a session are lost."""
-    tries = 1 if kind == "frisbee" else 3
+    tries = 1 if kind in ("frisbee", "dolly") else 3
     for i in range(tries):
         out = subprocess.run([TOP + "/bench/net", kind, str(clients), folder, file, *options],
                              capture_output=True, text=True, env={**os.environ, **env})
