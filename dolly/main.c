@@ -41,7 +41,7 @@ static const struct cli_opt opts[] = {
 	UINT('p', "port", "P", "serve, join, calibrate: TCP port (9998)", port, 1, 65535),
 	{ OPT_NODES, "nodes", "LIST|FILE|N",
 	    "serve: serve only these nodes, in this order; plan: the number of clients; "
-	    "calibrate: the number of machines of this kind",
+	    "calibrate: others of this kind",
 	    CLI_STR, AT(nodes), 0, 0, NULL },
 	UINT('w', "wait", "N", "serve: begin when N nodes have joined", wait, 1,
 	    ROSTER_MAX),
