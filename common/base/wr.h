@@ -44,7 +44,7 @@ wr_bytes(struct wr *w, const void *src, size_t n)
 {
 	uint8_t *p = wr_room(w, n);
 
-	if (p != NULL && n != 0)
+	if (!w->failed && n != 0)
 		memcpy(p, src, n);
 }
 
