@@ -98,9 +98,11 @@ both network_between
 echo "== the protocol in virtual time"
 # Without parity, which not every processor has a library for.
 if [ -x "${NATIVE_B:-}/tests/sim/sim" ]; then
-	for c in one stall x-all-old relay-outage; do
-		"$NATIVE_B/tests/sim/sim" --case "$c" --json --set parity=0 > "$T/here.json"
-		${EMULATOR:-} "$B/tests/sim/sim" --case "$c" --json --set parity=0 > "$T/there.json"
+	for c in one stall x-all-old relay-outage "x-crowd --set clients=20 --set chunks=4"; do
+		# shellcheck disable=SC2086
+		"$NATIVE_B/tests/sim/sim" --case $c --json --set parity=0 > "$T/here.json"
+		# shellcheck disable=SC2086
+		${EMULATOR:-} "$B/tests/sim/sim" --case $c --json --set parity=0 > "$T/there.json"
 		check "the same packets: $c" cmp "$T/here.json" "$T/there.json"
 	done
 fi
