@@ -41,10 +41,15 @@ vm_server
 check "a server without --own-network gives no addresses" eval '! grep -q "^dhcp-range=[^,]*,[0-9]" /srv/netboot/dnsmasq.conf'
 "$BIN/frisbeed" -i lan0 -m $GROUP -p $PORT -W 60M -T 0 -q "$T/disk.ndz" > "$LOGS/frisbeed.log" 2>&1 &
 PIDS+=($!)
+# A host that takes syslog: one datagram a line.
+python3 -c 'import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(("10.9.0.1", 514))
+while True: print(s.recv(2000).decode("utf-8", "replace"), flush=True)' > "$T/syslog" &
+PIDS+=($!)
 truncate -s 16000000 "$T/a" "$T/b"
 vm_tap tapa; vm_tap tapb
 MACS=$A; [ ! -e $OVMF ] || MACS=$A,$B
-vm_order $MACS frisbee.action=load frisbee.group=$GROUP frisbee.port=$PORT frisbee.after=poweroff
+vm_order $MACS frisbee.action=load frisbee.group=$GROUP frisbee.port=$PORT frisbee.syslog=10.9.0.1 frisbee.after=poweroff
 vm_start a -machine pc,graphics=off -netdev tap,id=n,ifname=tapa,script=no,downscript=no \
     -device virtio-net-pci,netdev=n,mac=$A,bootindex=1 \
     -drive file="$T/a",format=raw,if=none,id=d,cache=unsafe -device virtio-blk-pci,drive=d
@@ -62,5 +67,6 @@ for m in "${!VM_PID[@]}"; do
 	vm_ends $m 60
 	check "$m has the disk" cmp "$T/disk" "$T/$m"
 done
+check "syslog has what they said, also from before there was a network" eval 'grep -q "frisbee: DONE: vda is loaded" "$T/syslog" && grep -q "frisbee: eth0 has 10.9.0.5" "$T/syslog"'
 check "all orders are put away" [ -z "$(/srv/netboot/order)" ]
 finish
