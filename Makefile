@@ -156,7 +156,7 @@ help:
 	@echo "make check-vm      machines that boot from the network, load, capture and boot again (root, QEMU)"
 	@echo "make check-s3      stores in a bucket, with a real S3 server"
 	@echo "make check-arch    on arm64 and s390x, which is big-endian, under QEMU; ARCHES=s390x"
-	@echo "make check-long    hundreds of seeds and thousands of faults: a night"
+	@echo "make check-long    hundreds of seeds and thousands of faults: a night; PARTS=neighbours SEEDS=23 FROM=1 (tests/long)"
 	@echo "make house         how large each room is, and whether the rules of docs/architecture.md hold"
 	@echo "make sim           the protocol in virtual time, with SEEDS=100 from FIRST=1 on"
 	@echo "make fuzz          each fuzz target guided by coverage, SECONDS=60 each; fuzz-long: an hour in all, or MINUTES each; TARGETS=ext,chunk"
@@ -248,15 +248,12 @@ TRAIN    = $(CC) $(STD) $(EVEN) -O3 -flto=auto -w -o $@ \
 $(TRAINED): $(SIM)
 	@rm -rf $(@D); mkdir -p $(@D)
 	$(call say,LD,$@) { $(TRAIN) -fprofile-generate && tests/sim/train $@ && $(TRAIN) -fprofile-use; } || cp $(SIM) $@
+# What takes hours: all of it, or PARTS="neighbours fuzz"; seeds FROM on, SEEDS of them (tests/long).
+PARTS ?=
+FROM  ?=
 check-long:
 	@$(MAKE) --no-print-directory tests
-	@tests/sim/seeds $(SIM) 100
-	@FUZZ_ROUNDS=200000 LIMIT=3600 BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run fuzz/
-	@POINTS=100 STEP=1 LIMIT=3600 BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run cli/install_faults
-	@FAULTS=all BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run cli/storehostile
-	@FLIPS=1000 BIN=$(abspath $(BIN)) B=$(abspath $(B)) LIMIT=7200 tests/run cli/store_bucket
-	@FLIPS=4000 LIMIT=7200 BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run cli/store_flips
-	@KILLS=775 DAMAGES=100 STEP=1 SEEDS=6 LIMIT=7200 BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run cli/store_torture cli/store_power
+	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) SIM=$(abspath $(SIM)) tests/long $(FROM:%=--from %) $(if $(filter file,$(origin SEEDS)),,--seeds $(SEEDS)) $(PARTS)
 # Guided by coverage: SECONDS (60) for each target, or MINUTES for each (an hour in all), of
 # all or of TARGETS=ext,chunk,...; tests/fuzz/guided says what becomes of what is found.
 SECONDS ?= 60
