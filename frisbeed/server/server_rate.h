@@ -34,7 +34,9 @@ struct rate_again {
 
 /* How the rate rises, depending on what the clients can report. */
 struct rate_growth {
-	double first; /* the lowest first rate, blocks a second */
+	double share; /* the first rate, as a share of the cap, or of 1 Gbit/s if that is
+	                 less; */
+	double first; /* but at least so many blocks a second */
 	double step;  /* each epoch adds this share of the mean of rate and cap */
 	double climb; /* the factor of each epoch before the first complaint */
 };
@@ -43,7 +45,6 @@ struct rate_growth {
  * otherwise. */
 struct rate_policy {
 	uint64_t epoch_us; /* there is one decision in each epoch */
-	double first;      /* the first rate, as a share of the cap */
 	struct rate_growth ext,
 	    old;        /* with the extension; with clients of the base protocol only */
 	double floor;   /* the lowest rate, as a share of the cap */

@@ -10,6 +10,12 @@
 #define RELAY(n, share) \
 	.clients = (n), .chunks = 32, QUICK, .relay = true, .max_overlap = (share)
 
+/* Clients on ports of this rate; the server has a card of 10 Gbit/s, and is told no rate. */
+#define FOUND_ON(bits) \
+	.net.port_bits = 10000000000, .net.client_bits = (bits), .net.queue_bytes = 1 << 19, \
+	.net.latency_us = 60, .net.socket_packets = 4000, .net.read_ns = 1000, CLIENT(64), \
+	.rate_bits = 10000000000, .dynamic = true
+
 /* Clients that read in one recorded order, with a pause of 50 ms behind each read. */
 #define READERS(n, each, blocks) \
 	.readers = (n), .reads = (each), .read_blocks = (blocks), .think_us = 50000
@@ -228,6 +234,10 @@ const struct scenario cases[] = {
 	    .dynamic = true, .old_clients = 4, .net.loss = 0.01 },
 	{ "x-adaptive-slow", .clients = 8, .chunks = 48, PAPER, EXT, .dynamic = true,
 	    .slow_clients = 2, .slow_chunk_us = 300000 },
+	{ "x-found-link", .clients = 4, .chunks = 400, FOUND_ON(1000000000), EXT,
+	    .chunk_us = 1000, .max_of_best = 1.1, .best_bits = 960000000, .max_sent = 1.1 },
+	{ "x-found-disk", .clients = 4, .chunks = 400, FOUND_ON(10000000000), EXT,
+	    .chunk_us = 10000, .max_of_best = 1.1, .best_bits = 2000000000, .max_sent = 1.1 },
 	{ "x-packs", .clients = 8, .chunks = 48, QUICK, PACKS(8), .net.loss = 0.01,
 	    .empty = 0.3 },
 	{ "x-packs-crowd", .clients = 80, .chunks = 48, QUICK, PACKS(8), .empty = 0.05,

@@ -144,7 +144,7 @@ knobs_drop_limits(struct scenario *sc)
 {
 	sc->max_duplicates = sc->max_times_alone = sc->max_control = 0;
 	sc->max_mean_alone = sc->max_worst_alone = sc->max_sent = 0;
-	sc->max_clean = sc->max_overlap = 0;
+	sc->max_clean = sc->max_overlap = sc->max_of_best = 0;
 	sc->max_wait_us = 0;
 	sc->max_read_median_us = sc->max_read_99_us = 0;
 	sc->max_urgent = 0;

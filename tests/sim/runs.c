@@ -90,6 +90,23 @@ compare_sequence(const struct scenario *sc, uint64_t seed, struct outcome *out)
 		verdict_check_relay(sc, out, &sequence);
 }
 
+/* Compares the run with one of the same seed at the best fixed rate. */
+static void
+compare_rate(const struct scenario *sc, uint64_t seed, struct outcome *out)
+{
+	struct scenario fixed = *sc;
+	struct outcome best;
+
+	fixed.dynamic = false;
+	fixed.rate_bits = sc->best_bits;
+	world_run(&fixed, seed, false, &best);
+	verdict_print_rate(sc, out, &best);
+	if (out->failed[0] == '\0' && best.failed[0] != '\0')
+		*out = best;
+	if (out->failed[0] == '\0')
+		verdict_check_rate(sc, out, &best);
+}
+
 /* Compares the run with one of the same seed in which nobody reads. */
 static void
 compare_readers(const struct scenario *sc, uint64_t seed, struct outcome *out)
@@ -118,6 +135,8 @@ runs_case(const struct scenario *sc, uint64_t seed, bool traced, const char *cha
 		compare_readers(sc, seed, &out);
 	} else if (sc->max_overlap > 0) {
 		compare_sequence(sc, seed, &out);
+	} else if (sc->max_of_best > 0) {
+		compare_rate(sc, seed, &out);
 	} else {
 		uint64_t alone = alone_us(sc, seed, sc->chunk_us);
 		verdict_print(sc, &out, alone);

@@ -188,6 +188,36 @@ verdict_check_relay(
 		    out->mean_wait_us / 1e6, (double)sc->max_wait_us / 1e6);
 }
 
+static double
+of_best(const struct outcome *out, const struct outcome *best)
+{
+	return out->mean_us / best->mean_us;
+}
+
+void
+verdict_print_rate(
+    const struct scenario *sc, const struct outcome *out, const struct outcome *best)
+{
+	printf("%-16s rate: mean %.2f s, %.3f times as long as at the best rate; sent %.3f images, "
+	       "there %.3f; dropped %llu, there %llu\n",
+	    sc->name, out->mean_us / 1e6, of_best(out, best), images_sent(out),
+	    images_sent(best), (unsigned long long)out->dropped,
+	    (unsigned long long)best->dropped);
+}
+
+void
+verdict_check_rate(
+    const struct scenario *sc, struct outcome *out, const struct outcome *best)
+{
+	if (of_best(out, best) > sc->max_of_best)
+		snprintf(out->failed, sizeof out->failed,
+		    "%.3f times as long as at the best rate, at most %.3f", of_best(out, best),
+		    sc->max_of_best);
+	else if (sc->max_sent > 0 && images_sent(out) > sc->max_sent)
+		snprintf(out->failed, sizeof out->failed, "sent, in images: %.3f, at most %.3f",
+		    images_sent(out), sc->max_sent);
+}
+
 /* Microseconds that the blocks for readers take on the link, for which all clients
  * wait. */
 static double

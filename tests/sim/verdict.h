@@ -25,6 +25,12 @@ void verdict_print_relay(
 void verdict_check_relay(
     const struct scenario *, struct outcome *, const struct outcome *sequence);
 
+/* Of a case whose rate adapts, beside the same at the best fixed rate. */
+void verdict_print_rate(
+    const struct scenario *, const struct outcome *, const struct outcome *best);
+void verdict_check_rate(
+    const struct scenario *, struct outcome *, const struct outcome *best);
+
 /* The same for a case with readers, which is compared with a run in which nobody reads.
  */
 void verdict_print_readers(

@@ -95,6 +95,10 @@ struct scenario {
 	 * time that a chunk takes to come to the relay after it was asked for there. */
 	double max_overlap;
 	uint64_t max_wait_us;
+	/* Limit of a rate that adapts: a multiple of the clients' mean time at this fixed rate,
+	 * which is the best one. */
+	double max_of_best;
+	uint64_t best_bits;
 };
 
 /* Times of clients as multiples of the time that each takes alone. */
