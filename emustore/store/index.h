@@ -170,6 +170,8 @@ int index_set_mark(struct index *, const char *mark, struct err *);
 /* Count all packs, the condemned packs among them, and the images. */
 int index_counts(struct index *, uint64_t *packs, uint64_t *condemned,
     uint64_t *images, struct err *);
+/* Is any pack condemned?  1, 0, -1. */
+int index_any_condemned(struct index *, struct err *);
 struct index_totals {
 	uint64_t fragments, fragment_bytes, images, image_chunks, data_bytes, packs,
 	    pack_bytes;

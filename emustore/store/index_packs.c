@@ -118,6 +118,17 @@ index_condemn(struct index *x, uint32_t pack, struct err *e)
 }
 
 int
+index_any_condemned(struct index *x, struct err *e)
+{
+	sqlite3_stmt *s = index_ask(x, Q_ANY_CONDEMNED, 0, NULL, e);
+	int rc = index_step(x, s, e);
+
+	if (s != NULL)
+		sqlite3_reset(s);
+	return rc;
+}
+
+int
 index_drop_pack(struct index *x, uint32_t pack, struct err *e)
 {
 	return index_tell(x, Q_DROP_SPARES, 1, (uint64_t[]){ pack }, e) == 0

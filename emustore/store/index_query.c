@@ -35,6 +35,7 @@ static const char *const sql[QUERIES] = {
 	[Q_GET_PACK] = "SELECT " PACK_COLUMNS " FROM packs WHERE number = ?1",
 	[Q_EACH_PACK] = "SELECT " PACK_COLUMNS " FROM packs ORDER BY number",
 	[Q_CONDEMN] = "UPDATE packs SET condemned = 1 WHERE number = ?1",
+	[Q_ANY_CONDEMNED] = "SELECT 1 FROM packs WHERE condemned != 0 LIMIT 1",
 	[Q_DROP_SPARES] = "DELETE FROM spares WHERE pack = ?1",
 	[Q_DROP_PACK] = "DELETE FROM packs WHERE number = ?1",
 	[Q_ADD_IMAGE] = "INSERT INTO images (bytes, version, chunks, data_bytes, put_at, "

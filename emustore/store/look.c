@@ -562,7 +562,6 @@ look_at_own(struct store *s, struct err *e)
 	const struct kind *const kinds[] = { &kind_table, &kind_image };
 	const struct buf *keys = &s->changes.keys;
 	char mark[MARK_BYTES];
-	uint64_t packs, condemned, images;
 	int rc = index_get_mark(s->index, mark, sizeof mark, e);
 
 	if (rc == 0 && strcmp(mark, s->mark) != 0)
@@ -572,8 +571,8 @@ look_at_own(struct store *s, struct err *e)
 		     at += strlen((char *)keys->base + at) + 1)
 			rc = look_at(s, (char *)keys->base + at, kinds[k], e);
 	if (rc == 0)
-		rc = index_counts(s->index, &packs, &condemned, &images, e);
-	if (rc == 0 && condemned > 0)
+		rc = index_any_condemned(s->index, e);
+	if (rc == 1)
 		rc = index_settle(s->index, e);
 	if (rc == 0 && s->unreadable > 0)
 		rc = err_set(e, ERR_FORMAT, "%s", s->first_unreadable);
