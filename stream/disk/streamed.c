@@ -37,7 +37,7 @@ streamed_bytes(const struct streamed *d)
 static bool
 is_whole(struct streamed *d)
 {
-	return table_present(d->table) == d->stored_sectors;
+	return atomic_load(&d->finished) || table_present(d->table) == d->stored_sectors;
 }
 
 int
@@ -68,7 +68,7 @@ streamed_absent_run(
 static int
 mark(struct streamed *d, struct range r, bool local, struct err *e)
 {
-	size_t n = rangeset_count(&d->stored);
+	size_t n = atomic_load(&d->finished) ? 0 : rangeset_count(&d->stored);
 
 	for (size_t i = rangeset_find(&d->stored, r.off); i < n; i++) {
 		struct range s = range_clip(rangeset_get(&d->stored, i), r.off, range_end(r));
@@ -431,14 +431,14 @@ put_boot(struct streamed *d, struct err *e)
 	return rc;
 }
 
-/* The marks are flushed first: after a power cut before the boot area is in its place, the disk
- * goes on as one that is being streamed; afterwards it is a disk like any other, and a table that
- * was not erased belongs to no disk. */
+/* After a power cut before the boot area is in its place, the disk goes on as one that is being
+ * streamed; afterwards the headers say that it is complete, so that it does not begin anew. */
 static int
 finish(struct streamed *d, struct err *e)
 {
-	if (table_flush(d->table, true, sync_below, d, e) != 0 || put_boot(d, e) != 0 ||
-	    table_erase(d->table, e) != 0)
+	if (table_flush(d->table, true, sync_below, d, e) != 0 ||
+	    table_set_complete(d->table, e) != 0 || put_boot(d, e) != 0 ||
+	    table_clear(d->table, e) != 0)
 		return -1;
 	atomic_store(&d->finished, true);
 	return 0;
@@ -470,7 +470,8 @@ struct streamed_status
 streamed_status(struct streamed *d)
 {
 	return (struct streamed_status){ .stored_bytes = d->stored_sectors * SECTOR_BYTES,
-		.present_bytes = table_present(d->table) * SECTOR_BYTES,
+		.present_bytes = (is_whole(d) ? d->stored_sectors : table_present(d->table)) *
+		                 SECTOR_BYTES,
 		.read_bytes = atomic_load(&d->read_bytes),
 		.written_bytes = atomic_load(&d->written_bytes),
 		.fetched_bytes = atomic_load(&d->fetched_bytes),

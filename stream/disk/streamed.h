@@ -34,6 +34,9 @@ struct streamed_config {
 	 * is. */
 	const char *table;
 	uint64_t table_memory_bytes; /* 0: TABLE_MEMORY_BYTES */
+	/* Begin anew, whatever is on the disk; else a disk that was begun goes on, and one that is
+	 * complete stays as it is. */
+	bool anew;
 	bool zero, discard; /* clear what the image does not store, when the disk begins */
 	bool no_fill;       /* fetch only what is read */
 	uint64_t fill_rate;  /* bytes a second; 0: no limit */
@@ -85,8 +88,8 @@ struct streamed_status {
 };
 
 struct streamed_status streamed_status(struct streamed *);
-/* Everything is present: flush, put the first 4 KiB into their place, and erase the sector table,
- * so that the disk is a disk like any other.  What the disk shows does not change, and it can be
+/* Everything is present: flush, put the first 4 KiB into their place, and clear the sector table
+ * but for its headers, so that the disk is a disk like any other.  What the disk shows does not change, and it can be
  * used further.  The thread that fills the disk calls this when nothing is absent any more, and so
  * does streamed_close().  ERR_USAGE: something is absent; ERR_IO. */
 int streamed_finish(struct streamed *, struct err *);

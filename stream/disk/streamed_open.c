@@ -7,8 +7,8 @@
  *	marker; free space cleared, if asked for; table, with the boot area; signatures of an
  *	earlier use wiped; pointer; table begun
  *
- * A disk without a pointer begins anew; one with a pointer goes on with the table that it
- * names. */
+ * A disk without a pointer begins anew, unless the table's header says that it is complete; one
+ * with a pointer goes on with the table that it names. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,7 +113,7 @@ read_marker(struct opening *o, struct err *e)
 		return 0;
 	if (disk_read(d->disk, o->pointer_bytes, PIECE_BYTES, POINTER_AT, e) != 0)
 		return -1;
-	if (is_zero(o->pointer_bytes, PIECE_BYTES))
+	if (d->cfg.anew || is_zero(o->pointer_bytes, PIECE_BYTES))
 		return 0;
 	bool whole = table_header_get(&o->pointer, o->pointer_bytes, PIECE_BYTES);
 	if (!whole || memcmp(o->pointer.id, o->head.old.id, TABLE_ID_BYTES) != 0)
@@ -128,7 +128,7 @@ read_marker(struct opening *o, struct err *e)
 static bool
 was_begun(const struct opening *o)
 {
-	return o->pointer.sequence != 0 && o->pointer.begun;
+	return o->pointer.sequence != 0 && o->pointer.begun && !o->d->cfg.anew;
 }
 
 static int
@@ -187,7 +187,8 @@ check_pair(const struct opening *o, struct err *e)
 		return 0;
 	bool same = o->there.sequence != 0 && o->pointer.sequence != 0 &&
 	            memcmp(o->there.id, o->pointer.id, TABLE_ID_BYTES) == 0;
-	if ((was_begun(o) || (o->there.sequence != 0 && o->there.begun)) && !same)
+	bool begun = o->there.sequence != 0 && o->there.begun && !o->there.complete;
+	if ((was_begun(o) || (begun && !d->cfg.anew)) && !same)
 		return err_set(e, ERR_REFUSED,
 		    "%s: is not the sector table of %s, so nothing is known about what was "
 		    "written there",
@@ -228,6 +229,18 @@ new_header(const struct opening *o)
 	return h;
 }
 
+/* Find the place on the disk. */
+static int
+find_place(struct opening *o, struct err *e)
+{
+	struct streamed *d = o->d;
+	uint64_t bytes = table_bytes(end_of_stored(d));
+
+	if (room_find(d->source, &d->stored, d->bytes, bytes, &o->table.at_bytes, e) == 0)
+		return 0;
+	return err_ctx(e, "%s", d->cfg.disk);
+}
+
 /* Say where the table will be, before anything is written. */
 static int
 choose_place(struct opening *o, struct err *e)
@@ -237,8 +250,8 @@ choose_place(struct opening *o, struct err *e)
 
 	if (in_memory(d)) {
 		streamed_tell(d,
-		    "%s: the sector table is in memory: when this program ends before all is on "
-		    "the disk, what was written is lost, and the disk begins anew",
+		    "%s: the sector table is in memory: when this program ends and is started "
+		    "again, what was written is lost, and the disk begins anew",
 		    d->cfg.disk);
 		return 0;
 	}
@@ -249,10 +262,8 @@ choose_place(struct opening *o, struct err *e)
 		           : disk_truncate(d->table_on, bytes, e);
 	if (in_file(d))
 		return 0;
-	if (room_find(d->source, &d->stored, d->bytes, bytes, &o->table.at_bytes, e) != 0) {
-		err_ctx(e, "%s", d->cfg.disk);
+	if (find_place(o, e) != 0)
 		return -1;
-	}
 	streamed_tell(d,
 	    "%s: the sector table is at sectors %" PRIu64 " to %" PRIu64
 	    ", which cannot be written until the disk is complete",
@@ -277,6 +288,45 @@ write_pointer(struct opening *o, const struct table_header *h, struct err *e)
 	}
 	free(page);
 	return rc == 0 ? disk_sync(disk, e) : -1;
+}
+
+/* Is this a disk without a marker whose table says that this image is complete on it?  1, 0, or
+ * -1. */
+static int
+is_complete(struct opening *o, struct err *e)
+{
+	struct streamed *d = o->d;
+	struct table_header h = o->there;
+	int there = h.sequence != 0;
+
+	if (d->cfg.anew || o->head.was_marked || in_memory(d))
+		return 0;
+	if (!in_file(d)) {
+		if (find_place(o, e) != 0)
+			return -1;
+		there = table_is_there(d->disk, o->table.at_bytes, &h, e);
+	}
+	if (there <= 0)
+		return there;
+	return h.complete && h.disk_bytes == d->bytes &&
+	       memcmp(h.image, o->image, sizeof h.image) == 0;
+}
+
+/* Serve a disk on which nothing is absent, and whose first bytes are in their place. */
+static int
+open_complete(struct opening *o, struct err *e)
+{
+	struct streamed *d = o->d;
+	struct table_header none = { .disk_bytes = d->bytes, .at_bytes = TABLE_ELSEWHERE };
+
+	streamed_tell(d, "%s: is complete already, and is served as it is", d->cfg.disk);
+	o->table.on = NULL;
+	if (table_create(&d->table, &o->table, &none, e) != 0 ||
+	    below_init(&d->below, d->disk, d->table, e) != 0)
+		return -1;
+	d->below.boot_placed = true;
+	atomic_store(&d->finished, true);
+	return 0;
 }
 
 /* The sectors of the disk that the table has. */
@@ -383,7 +433,12 @@ open_all(struct opening *o, struct err *e)
 	if (find_stored(d, e) != 0 || export_identity(d->source, o->image, e) != 0 ||
 	    read_marker(o, e) != 0 || open_file(o, e) != 0 || check_pair(o, e) != 0)
 		return -1;
-	return was_begun(o) ? go_on(o, e) : begin(o, e);
+	if (was_begun(o))
+		return go_on(o, e);
+	int complete = is_complete(o, e);
+	if (complete < 0)
+		return -1;
+	return complete ? open_complete(o, e) : begin(o, e);
 }
 
 static struct streamed *
@@ -448,7 +503,7 @@ last_flush(struct streamed *d, struct err *e)
 {
 	if (d->below.disk == NULL)
 		return 0;
-	if (table_present(d->table) == d->stored_sectors)
+	if (atomic_load(&d->finished) || table_present(d->table) == d->stored_sectors)
 		return streamed_finish(d, e);
 	return streamed_flush_some(d, true, e);
 }

@@ -127,7 +127,7 @@ ndz_config(const char *key, const char *value)
 	if (rc == 0)
 		nbdkit_error("unknown parameter \"%s\"; those of this plugin are image, delta, "
 			     "store, work, verify-key, decrypt, size and cache; and disk, table, "
-			     "table-memory, status, fill, rate, when-idle, timeout, zero and discard",
+			     "table-memory, status, fill, rate, when-idle, timeout, anew, zero and discard",
 		    key);
 	return rc == 1 ? 0 : -1;
 }
@@ -436,6 +436,7 @@ static struct nbdkit_plugin plugin = {
 	    "rate=N            of what is fetched in the background, in bits a second\n"
 	    "when-idle=MS      fetch when nobody has asked for so long (20)\n"
 	    "timeout=MS        after which reads fail that cannot be fetched (0: never)\n"
+	    "anew=yes          begin anew, whatever is on the disk\n"
 	    "zero=yes          clear what the image does not store, at the beginning\n"
 	    "discard=yes       tell the disk that it is free, at the beginning",
 	.get_ready = ndz_get_ready,

@@ -115,6 +115,8 @@ set(const char *key, const char *value)
 		return set_ms(&config.idle_ms, key, value);
 	if (strcmp(key, "timeout") == 0)
 		return set_ms(&config.timeout_ms, key, value);
+	if (strcmp(key, "anew") == 0)
+		return set_bool(&config.anew, value, true);
 	if (strcmp(key, "zero") == 0)
 		return set_bool(&config.zero, value, true);
 	if (strcmp(key, "discard") == 0)

@@ -47,6 +47,7 @@ struct table_header {
 	/* Byte of the disk where the table begins; TABLE_ELSEWHERE: it is not on the disk. */
 	uint64_t at_bytes;
 	bool begun; /* the disk has the marker; what is on it counts */
+	bool complete; /* nothing is absent any more */
 };
 
 #define TABLE_ELSEWHERE UINT64_MAX

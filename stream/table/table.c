@@ -298,10 +298,9 @@ table_header(const struct table *t)
 	return &t->header;
 }
 
-int
-table_set_begun(struct table *t, struct err *e)
+static int
+write_changed_headers(struct table *t, struct err *e)
 {
-	t->header.begun = true;
 	if (t->on == NULL)
 		return 0;
 	t->header.sequence++;
@@ -309,16 +308,28 @@ table_set_begun(struct table *t, struct err *e)
 }
 
 int
-table_erase(struct table *t, struct err *e)
+table_set_begun(struct table *t, struct err *e)
+{
+	t->header.begun = true;
+	return write_changed_headers(t, e);
+}
+
+int
+table_set_complete(struct table *t, struct err *e)
+{
+	t->header.complete = true;
+	return write_changed_headers(t, e);
+}
+
+int
+table_clear(struct table *t, struct err *e)
 {
 	uint64_t headers = (uint64_t)HEADER_FRAMES * FRAME_BYTES;
-	uint64_t rest = table_bytes(t->header.sectors) - headers;
 
 	if (t->on == NULL)
 		return 0;
-	if (disk_zero(t->on, t->at_bytes, headers, e) != 0 || disk_sync(t->on, e) != 0)
-		return -1;
-	return disk_zero(t->on, t->at_bytes + headers, rest, e);
+	return disk_zero(t->on, t->at_bytes + headers,
+	    table_bytes(t->header.sectors) - headers, e);
 }
 
 int

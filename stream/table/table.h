@@ -54,9 +54,10 @@ const struct table_header *table_header(const struct table *);
 /* Note that the disk has its marker: what is on the disk counts from now on.  The header is
  * written and flushed. */
 int table_set_begun(struct table *, struct err *);
-/* Write zeros over the headers, and flush them, so that nobody opens the table any more; then over
- * the rest. */
-int table_erase(struct table *, struct err *);
+/* Note that nothing is absent any more; the header is written and flushed. */
+int table_set_complete(struct table *, struct err *);
+/* Write zeros over all but the headers, which say that the disk is complete. */
+int table_clear(struct table *, struct err *);
 
 /* Read or write the TABLE_BOOT_BYTES that the table has room for.  A table in memory alone has
  * them in memory. */

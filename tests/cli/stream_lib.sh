@@ -29,3 +29,8 @@ begin_to_serve() {
 stop() { kill $server; wait $server; }
 # The first 4 KiB of a disk that is not complete are the installer's marker.
 marked() { check "the marker" [ "$(head -c 14 "$T/disk")" = "NDZ unfinished" ]; }
+# same_but_header TABLE: the disk below is the model.  Where the table was, two headers are left.
+same_but_header() {
+	[ "$1" != disk ] || { hide_table "$T/disk"; hide_table "$T/model"; }
+	cmp "$T/disk" "$T/model"
+}

@@ -256,8 +256,13 @@ damage(void)
 	spoil(3 * 4096 + 40); /* the summary: every piece may have local data now */
 	T_CHECK(open_again(&e) != 0);
 	spoil(3 * 4096 + 40);
-	T_CHECK(open_again(&e) == 0 && table_erase(table, &e) == 0);
-	T_CHECK(open_again(&e) != 0);
+	T_CHECK(open_again(&e) == 0 && !table_header(table)->complete);
+	T_CHECK(table_set_complete(table, &e) == 0);
+	T_CHECK(open_again(&e) == 0 && table_header(table)->complete && table_present(table) == 5);
+	struct table_header h;
+	T_CHECK(table_clear(table, &e) == 0);
+	T_CHECK(table_is_there(file, 0, &h, &e) == 1 && h.complete);
+	T_CHECK(open_again(&e) != 0); /* it is not a table any more */
 }
 
 /* A piece says itself that it has local data, when a power cut came before its summary was
