@@ -1,5 +1,5 @@
-/* main.c: streamdisk lists an image, or attaches it as a disk of this machine,
- * without installing it.  main() and all that it calls run in the first thread,
+/* main.c: streamdisk lists an image, attaches it as a disk of this machine without
+ * installing it, or streams it to a disk.  main() and all that it calls run in the first thread,
  * except the threads that read the output of child processes. */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,6 +14,7 @@
 #include "stream/attach/attach.h"
 #include "stream/boot/boot.h"
 #include "stream/boot/start.h"
+#include "stream/disk/streamed.h"
 #include "stream/export/export.h"
 #include "stream/options.h"
 #include "stream/report.h"
@@ -116,9 +117,6 @@ choose_way(const struct opts *o, struct attach_config *c, struct err *e)
 	struct stat st;
 	bool root = geteuid() == 0;
 
-	if (!o->read_only)
-		return err_misuse(
-		    e, "--ro is needed: images can only be attached read-only");
 	if (stat(c->target, &st) != 0) {
 		err_os(e, "%s", c->target);
 		e->kind = errno == ENOENT ? ERR_ABSENT : ERR_IO;
@@ -142,7 +140,7 @@ stay_attached(const struct opts *o, const struct attach_config *c, struct err *e
 
 	if (attach_start(&t, c, e) != 0)
 		return -1;
-	int rc = report_attached(o, attach_where(t), e);
+	int rc = report_attached(o, c->stream.disk, attach_where(t), e);
 	if (rc == 0)
 		rc = attach_wait(t, e);
 	if (attach_end(t, &ending) == 0 || rc != 0)
@@ -164,9 +162,76 @@ attach(const struct opts *o, const char *target, struct err *e)
 		.options = o->mount_options,
 		.tell = tell };
 
+	if (o->socket != NULL || o->stream.table != NULL || o->stream.status != NULL)
+		return err_set(e, ERR_USAGE,
+		    "--socket, --table and --status are for a disk that is streamed to, without --ro");
 	snprintf(name, sizeof name, o->partition != 0 ? "part%" PRIu64 : "disk", o->partition);
 	if (choose_way(o, &c, e) != 0 || choose_part(o, &c, e) != 0)
 		return -1;
+	return stay_attached(o, &c, e);
+}
+
+/* Where is a disk that is streamed to attached? */
+static int
+choose_stream_way(struct attach_config *c, struct err *e)
+{
+	struct stat st;
+
+	if (c->target == NULL)
+		return 0;
+	if (stat(c->target, &st) != 0) {
+		err_os(e, "%s", c->target);
+		e->kind = errno == ENOENT ? ERR_ABSENT : ERR_IO;
+		return -1;
+	}
+	c->as = S_ISBLK(st.st_mode) ? ATTACH_NBD : ATTACH_FILE;
+	if (c->as == ATTACH_NBD && strncmp(c->target, "/dev/nbd", 8) != 0)
+		return err_set(e, ERR_USAGE, "%s: is not /dev/nbdN", c->target);
+	return 0;
+}
+
+/* The disk is looked at here already, so that its errors are those of the command line. */
+static int
+check_disk(const char *disk, struct err *e)
+{
+	struct stat st;
+
+	if (stat(disk, &st) != 0) {
+		err_os(e, "%s", disk);
+		e->kind = errno == ENOENT ? ERR_ABSENT : ERR_IO;
+		return -1;
+	}
+	if (S_ISBLK(st.st_mode) || S_ISREG(st.st_mode))
+		return 0;
+	return err_misuse(e,
+	    "%s: is neither a block device nor a file, so nothing can be streamed to it; to "
+	    "attach the image, use --ro",
+	    disk);
+}
+
+/* SOURCE DISK [TARGET]: the disk becomes what the image holds, and can be used meanwhile. */
+static int
+stream_to(const struct opts *o, const char *disk, const char *target, struct err *e)
+{
+	struct attach_config c = { .sources = o->sources,
+		.keys = o->keys,
+		.size_bytes = o->size_bytes,
+		.cache_bytes = o->cache_bytes,
+		.stream = o->stream,
+		.as = ATTACH_SOCKET,
+		.target = target,
+		.name = "disk",
+		.tell = tell };
+
+	c.stream.disk = disk;
+	if (o->partition != 0)
+		return err_set(e, ERR_USAGE, "--partition is for images that are attached with --ro");
+	if (o->socket != NULL && target != NULL)
+		return err_set(e, ERR_USAGE, "--socket and %s exclude each other", target);
+	if (check_disk(disk, e) != 0 || choose_stream_way(&c, e) != 0)
+		return -1;
+	if (target == NULL)
+		c.target = o->socket;
 	return stay_attached(o, &c, e);
 }
 
@@ -197,6 +262,14 @@ make_boot_image(const struct opts *o, const char *folder, struct err *e)
 	return rc;
 }
 
+/* status SOCKET: what the disk behind this socket says of itself. */
+static int
+show_status(char **operands, int n, struct err *e)
+{
+	return n == 1 ? report_streaming(operands[0], e)
+	              : err_misuse(e, "status needs the socket that --status has named");
+}
+
 /* boot FOLDER: start what bootimage has made. */
 static int
 start_boot_image(const struct opts *o, char **operands, int n, struct err *e)
@@ -215,11 +288,13 @@ act(void *opts, char **operands, int n, struct err *e)
 
 	if (n > 0 && strcmp(operands[0], "boot") == 0)
 		return start_boot_image(o, operands + 1, n - 1, e);
+	if (n > 0 && strcmp(operands[0], "status") == 0)
+		return show_status(operands + 1, n - 1, e);
 	if (boot)
 		operands++, n--;
 	if (boot && n != 2)
 		return err_misuse(e, "bootimage needs an image and a folder");
-	if (n < 1 || n > 2)
+	if (n < 1 || n > 3 || (o->read_only && n > 2))
 		return err_misuse(e, "an image is needed");
 	if (o->append != NULL || (!boot && (o->drivers != NULL || o->programs != NULL)))
 		return err_set(e, ERR_USAGE,
@@ -233,13 +308,15 @@ act(void *opts, char **operands, int n, struct err *e)
 		return -1;
 	return boot     ? make_boot_image(o, operands[1], e)
 	       : n == 1 ? list(o, e)
-	                : attach(o, operands[1], e);
+	       : o->read_only
+	           ? attach(o, operands[1], e)
+	           : stream_to(o, operands[1], n == 3 ? operands[2] : NULL, e);
 }
 
 int
 main(int argc, char **argv)
 {
-	struct opts o = { .partition = 0 };
+	struct opts o = { .stream.idle_ms = STREAMED_IDLE_MS };
 
 	return cli_main(&streamdisk_program, argc, argv, &o, act);
 }

@@ -4,13 +4,18 @@
 
 #include <stddef.h>
 
+#include "common/base/number.h"
 #include "common/cli/cli_rows.h"
 #include "common/cli/image_opts.h"
 #include "common/disk/ptable.h"
 #include "stream/export/export.h"
 
 /* Long-only options from 300 on. */
-enum { OPT_RO = 300, OPT_SOURCE, OPT_DELTA, OPT_STORE, OPT_WORK, OPT_FILE, OPT_SIZE, OPT_CACHE, OPT_DRIVERS, OPT_PROGRAMS, OPT_APPEND, OPT_JSON };
+enum {
+	OPT_RO = 300, OPT_SOURCE, OPT_DELTA, OPT_STORE, OPT_WORK, OPT_FILE, OPT_SIZE, OPT_CACHE,
+	OPT_DRIVERS, OPT_PROGRAMS, OPT_APPEND, OPT_TABLE, OPT_SOCKET, OPT_STATUS, OPT_RATE,
+	OPT_IDLE, OPT_TIMEOUT, OPT_NO_FILL, OPT_ANEW, OPT_DISCARD, OPT_JSON
+};
 
 #define AT(field) offsetof(struct opts, field)
 
@@ -25,6 +30,35 @@ add_delta(void *at, const char *arg, struct err *e)
 {
 	return sources_add_delta(at, arg, e);
 }
+
+static int
+set_rate(void *at, const char *arg, struct err *e)
+{
+	return number_rate(arg, 8, INT64_MAX, at, e);
+}
+
+enum { MS_MAX = 24 * 3600 * 1000 };
+
+/* Of a disk that becomes what the image holds. */
+static const struct cli_opt stream_opts[] = {
+	{ OPT_TABLE, "table", "FILE", "the sector table; or memory; else it is on the disk",
+	    CLI_STR, AT(stream.table), 0, 0, NULL },
+	FLAG(OPT_ANEW, "anew", "begin anew, whatever is on the disk", stream.anew),
+	FLAG('z', "zero", "fill the free space with zeros first", stream.zero),
+	FLAG(OPT_DISCARD, "discard", "discard the free space first", stream.discard),
+	FLAG(OPT_NO_FILL, "no-fill", "fetch only what is read", stream.no_fill),
+	{ OPT_RATE, "rate", "BITS", "fetch what is not read yet at this rate at most", CLI_CALL,
+	    AT(stream.rate_bits), 0, 0, set_rate },
+	UINT(OPT_IDLE, "when-idle", "MS", "and only when nobody has asked for so long (20)",
+	    stream.idle_ms, 0, MS_MAX),
+	UINT(OPT_TIMEOUT, "timeout", "MS", "let reads fail when the source is silent (0: never)",
+	    stream.timeout_ms, 0, MS_MAX),
+	{ OPT_SOCKET, "socket", "PATH", "the NBD server's Unix socket", CLI_STR, AT(socket), 0,
+	    0, NULL },
+	{ OPT_STATUS, "status", "PATH", "a Unix socket that tells how far the disk is", CLI_STR,
+	    AT(stream.status), 0, 0, NULL },
+	{ 0 },
+};
 
 static const struct cli_opt own_opts[] = {
 	FLAG(OPT_RO, "ro", "attach read-only", read_only),
@@ -73,6 +107,8 @@ const struct cli_program streamdisk_program = {
 	    "  streamdisk --ro -p 2 disk.ndz /mnt     mount partition 2 until Ctrl-C\n"
 	    "  streamdisk --ro --file disk.ndz dir    the disk as dir/disk\n"
 	    "  streamdisk --ro disk.ndz /dev/nbd0     as a block device\n"
+	    "  streamdisk https://a/disk.ndz /dev/sda /dev/nbd0   sda becomes it, and is used meanwhile\n"
+	    "  streamdisk --table=file.table disk.ndz file        a file does, behind a socket\n"
 	    "  streamdisk --delta tue.ndz --delta wed.ndz monday.ndz  as it was on "
 	    "Wednesday\n"
 	    "  streamdisk --store /srv/store store:ubuntu24:3\n"
@@ -82,5 +118,5 @@ const struct cli_program streamdisk_program = {
 	    "  streamdisk bootimage disk.ndz dir      its kernel, and a ramdisk to stream with\n"
 	    "  streamdisk --ro -p 2 --source https://b/disk.ndz https://a/disk.ndz "
 	    "/mnt\n",
-	.tables = { { own_opts, 0, NULL }, { proof_opts, AT(keys), "Proof" } },
+	.tables = { { own_opts, 0, NULL }, { stream_opts, 0, "Streaming" }, { proof_opts, AT(keys), "Proof" } },
 };

@@ -7,11 +7,14 @@
 
 #include "common/cli/cli.h"
 #include "common/image/format/proof.h"
+#include "stream/attach/attach.h"
 #include "stream/sources/sources.h"
 
 struct opts {
 	struct sources_config sources; /* the first place is the operand */
 	struct proof_config keys;
+	struct attach_stream stream; /* its disk is an operand */
+	const char *socket; /* of the NBD server; NULL: one is made */
 	uint64_t partition; /* 0: the whole disk */
 	uint64_t size_bytes, cache_bytes; /* 0: not given */
 	const char *mount_options; /* of mount(8); NULL: none */

@@ -2,8 +2,13 @@
  * in the first thread. */
 #include "stream/report.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "common/base/json.h"
 #include "common/base/number.h"
@@ -67,7 +72,7 @@ report_disk(
 }
 
 int
-report_attached(const struct opts *o, const char *where, struct err *e)
+report_attached(const struct opts *o, const char *disk, const char *where, struct err *e)
 {
 	if (o->json) {
 		struct json *j = json_new();
@@ -75,14 +80,20 @@ report_attached(const struct opts *o, const char *where, struct err *e)
 			return err_nomem(e, "the report");
 		json_object(j, NULL);
 		json_string(j, "image", o->sources.places[0]);
+		if (disk != NULL)
+			json_string(j, "disk", disk);
 		json_string(j, "attached_at", where);
 		json_end(j);
 		if (json_show(j, e) != 0)
 			return -1;
 		fflush(stdout); /* a program that reads the report waits for it */
-	} else if (!o->quiet)
+	} else if (!o->quiet && disk == NULL) {
 		say(stderr, "streamdisk: %s is at %s, read-only, until Ctrl-C\n",
 		    o->sources.places[0], where);
+	} else if (!o->quiet) {
+		say(stderr, "streamdisk: %s, which becomes %s, is at %s, until Ctrl-C\n", disk,
+		    o->sources.places[0], where);
+	}
 	return 0;
 }
 
@@ -110,4 +121,44 @@ report_boot(
 		    m->version, m->modules,
 		    human_bytes(m->ramdisk_bytes, bytes, sizeof bytes), folder);
 	return 0;
+}
+
+/* A stream of what the socket sends; NULL with an error. */
+static FILE *
+listen_to(const char *path, struct err *e)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	size_t n = strlen(path);
+
+	if (n >= sizeof a.sun_path) {
+		err_set(e, ERR_USAGE, "%s: is too long for a socket", path);
+		return NULL;
+	}
+	memcpy(a.sun_path, path, n);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && connect(fd, (const struct sockaddr *)&a, sizeof a) == 0)
+		return fdopen(fd, "r");
+	err_os(e, "%s", path);
+	if (errno == ENOENT || errno == ECONNREFUSED)
+		e->kind = ERR_ABSENT;
+	if (fd >= 0)
+		close(fd);
+	return NULL;
+}
+
+int
+report_streaming(const char *socket_path, struct err *e)
+{
+	FILE *f = listen_to(socket_path, e);
+	char line[256];
+	size_t lines = 0;
+
+	if (f == NULL)
+		return -1;
+	for (; fgets(line, sizeof line, f) != NULL; lines++) {
+		line[strcspn(line, "\n")] = '\0';
+		say(stdout, "%s\n", line);
+	}
+	fclose(f);
+	return lines > 0 ? 0 : err_set(e, ERR_IO, "%s: no answer came", socket_path);
 }

@@ -9,11 +9,16 @@
 
 /* Print the disk and its partitions to standard output.  ERR_IO, ERR_NOMEM. */
 int report_disk(const struct opts *, struct export *, const struct ptable *, struct err *);
-/* Report that the image is attached at `where`, and stays so until a signal comes.  Errors as
- * report_disk(). */
-int report_attached(const struct opts *, const char *where, struct err *);
+/* Report that the image is attached at `where`, or with `disk` that this disk is, which becomes
+ * what the image holds, and stays so until a signal comes.  Errors as report_disk(). */
+int report_attached(
+    const struct opts *, const char *disk, const char *where, struct err *);
 /* Report what bootimage has made in this folder.  Errors as report_disk(). */
 int report_boot(
     const struct opts *, const struct boot_made *, const char *folder, struct err *);
+
+/* Print the JSON document that a streaming disk gives out on this socket.  ERR_ABSENT: nobody
+ * listens there; ERR_IO; ERR_USAGE: the path is too long for a socket. */
+int report_streaming(const char *socket_path, struct err *);
 
 #endif /* STREAM_REPORT_H */

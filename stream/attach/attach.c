@@ -1,5 +1,5 @@
-/* attach.c: attaches an image as a file, a mounted filesystem or a block device.  streamdisk
- * calls this, in its one thread.
+/* attach.c: attaches an image, or a disk that becomes what the image holds, as a file, a mounted
+ * filesystem or a block device.  streamdisk calls this, in its one thread.
  *
  *	nbdkit -- socket --+-- nbd-client: /dev/nbdN
  *	                   +-- nbdfuse: a file --+-- the file that was asked for
@@ -119,7 +119,10 @@ make_folder(struct attach *t, struct err *e)
 		t->folder[0] = '\0';
 		return -1;
 	}
-	snprintf(t->socket, sizeof t->socket, "%s/nbd", t->folder);
+	if (t->c->as == ATTACH_SOCKET && t->c->target != NULL)
+		snprintf(t->socket, sizeof t->socket, "%s", t->c->target);
+	else
+		snprintf(t->socket, sizeof t->socket, "%s/nbd", t->folder);
 	snprintf(t->server_pid, sizeof t->server_pid, "%s/nbdkit.pid", t->folder);
 	snprintf(t->fuse_pid, sizeof t->fuse_pid, "%s/nbdfuse.pid", t->folder);
 	snprintf(t->fuse, sizeof t->fuse, "%s/fuse", t->folder);
@@ -202,6 +205,34 @@ add_images(struct args *a, const struct attach_config *c)
 		addf(a, "cache=%" PRIu64, c->cache_bytes);
 }
 
+static bool
+is_streaming(const struct attach *t)
+{
+	return t->c->stream.disk != NULL;
+}
+
+static void
+add_stream(struct args *a, const struct attach_stream *s)
+{
+	addf(a, "disk=%s", s->disk);
+	if (s->table != NULL)
+		addf(a, "table=%s", s->table);
+	if (s->status != NULL)
+		addf(a, "status=%s", s->status);
+	if (s->rate_bits != 0)
+		addf(a, "rate=%" PRIu64, s->rate_bits);
+	addf(a, "when-idle=%" PRIu64, s->idle_ms);
+	addf(a, "timeout=%" PRIu64, s->timeout_ms);
+	if (s->anew)
+		add(a, "anew=yes");
+	if (s->zero)
+		add(a, "zero=yes");
+	if (s->discard)
+		add(a, "discard=yes");
+	if (s->no_fill)
+		add(a, "fill=no");
+}
+
 static int
 start_server(struct attach *t, struct err *e)
 {
@@ -212,13 +243,18 @@ start_server(struct attach *t, struct err *e)
 	add(&a, "nbdkit");
 	add(&a, "--foreground");
 	add(&a, "--exit-with-parent");
-	add(&a, "--readonly");
+	if (!is_streaming(t))
+		add(&a, "--readonly");
+	if (is_streaming(t) && c->as == ATTACH_NBD)
+		add(&a, "--swap"); /* the kernel may wait for it when it needs memory */
 	addf(&a, "--unix=%s", t->socket);
 	addf(&a, "--pidfile=%s", t->server_pid);
 	if (c->part.len != 0)
 		add(&a, "--filter=offset");
 	add(&a, plugin);
 	add_images(&a, c);
+	if (is_streaming(t))
+		add_stream(&a, &c->stream);
 	if (c->part.len != 0) {
 		addf(&a, "offset=%" PRIu64, c->part.off * SECTOR_BYTES);
 		addf(&a, "range=%" PRIu64, c->part.len * SECTOR_BYTES);
@@ -234,7 +270,8 @@ start_fuse(struct attach *t, const char *file, struct err *e)
 	struct args a = { .n = 0 };
 
 	add(&a, "nbdfuse");
-	add(&a, "--readonly");
+	if (!is_streaming(t))
+		add(&a, "--readonly");
 	add(&a, "--pidfile");
 	add(&a, t->fuse_pid);
 	add(&a, file);
@@ -302,7 +339,7 @@ as_nbd(struct attach *t, struct err *e)
 	add(&a, "-unix");
 	add(&a, t->socket);
 	add(&a, t->c->target);
-	add(&a, "-readonly");
+	add(&a, is_streaming(t) ? "-swap" : "-readonly");
 	t->on_nbd = args_run(&a, e) == 0;
 	return t->on_nbd ? 0 : -1;
 }
@@ -314,9 +351,11 @@ start(struct attach *t, struct err *e)
 		return -1;
 	if (t->c->as == ATTACH_FILE)
 		return as_file(t, e);
-	t->where = strdup(t->c->target);
+	t->where = strdup(t->c->as == ATTACH_SOCKET ? t->socket : t->c->target);
 	if (t->where == NULL)
-		return err_nomem(e, t->c->target);
+		return err_nomem(e, "attaching");
+	if (t->c->as == ATTACH_SOCKET)
+		return 0;
 	return t->c->as == ATTACH_NBD ? as_nbd(t, e) : as_mount(t, e);
 }
 
@@ -327,7 +366,7 @@ attach_start(struct attach **out, const struct attach_config *c, struct err *e)
 	struct err ignored;
 
 	if (t == NULL)
-		return err_nomem(e, c->target);
+		return err_nomem(e, "attaching");
 	t->c = c;
 	if (start(t, e) != 0) {
 		attach_end(t, &ignored);

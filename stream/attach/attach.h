@@ -1,5 +1,5 @@
-/* attach.h: attaches an image as a file, a mounted filesystem or a block device of this machine,
- * by nbdkit with the plugin, and nbdfuse or nbd-client. */
+/* attach.h: attaches an image, or a disk that becomes what the image holds, as a file, a mounted
+ * filesystem or a block device of this machine, by nbdkit with the plugin, and nbdfuse or nbd-client. */
 #ifndef STREAM_ATTACH_ATTACH_H
 #define STREAM_ATTACH_ATTACH_H
 
@@ -12,9 +12,20 @@
 #include "stream/sources/sources.h"
 
 enum attach_as {
+	ATTACH_SOCKET, /* nothing but the NBD server's Unix socket TARGET; NULL: one is made */
 	ATTACH_FILE,  /* TARGET/NAME, or TARGET itself where that is a file; by FUSE */
 	ATTACH_MOUNT, /* its filesystem at TARGET; root alone */
 	ATTACH_NBD,   /* TARGET, which is /dev/nbdN; root alone */
+};
+
+/* A disk that becomes what the image holds, as the plugin's parameters say (nbdkit-ndz-plugin(1)).
+ * Strings may be NULL. */
+struct attach_stream {
+	const char *disk; /* NULL: the image is attached, and nothing is written */
+	const char *table, *status;
+	uint64_t rate_bits; /* a second; 0: no limit */
+	uint64_t idle_ms, timeout_ms;
+	bool anew, zero, discard, no_fill;
 };
 
 /* All strings belong to the caller, and must stay valid until attach_end(). */
@@ -22,6 +33,7 @@ struct attach_config {
 	struct sources_config sources;
 	struct proof_config keys;
 	uint64_t size_bytes, cache_bytes; /* 0: the plugin's default */
+	struct attach_stream stream; /* not for ATTACH_MOUNT, and without `part` */
 	struct range part;                /* in sectors; length 0: the whole disk */
 	enum attach_as as;
 	const char *target;

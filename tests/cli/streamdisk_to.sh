@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# streamdisk SOURCE DISK: by a socket and as a file; qemu-io and nbdcopy as clients; the status; the end.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/nbd_lib.sh"
+. "$(dirname "$0")/stream_lib.sh"
+requires sfdisk mke2fs qemu-io
+a_disk sda
+export XDG_RUNTIME_DIR=$T/run; mkdir -p "$T/run" "$T/m"
+SD=$BIN/streamdisk U=$TOP/tests/helpers/nbd_stream.py URI="nbd+unix:///?socket=$T/sock"
+new_target "$T/table"
+begin() {	# OPERAND OR OPTION...: in the background, until it says where the disk is
+	rm -f "$T/attached"
+	"$SD" --json --table="$T/table" --status="$T/status" "$@" > "$T/attached" 2> "$T/sd.log" & sd=$!
+	CLEANUP+=("kill $sd 2> /dev/null; wait $sd 2> /dev/null")
+	for ((i = 0; i < 400; i++)); do [ -s "$T/attached" ] && return; builtin kill -0 $sd 2> /dev/null || break; sleep 0.05; done
+	fail "not attached: $(cat "$T/sd.log")"
+}
+ends() { local got; kill -TERM $sd; wait $sd; got=$?; check "$1: exit 0" [ $got = 0 ]; check "nothing is left" [ -z "$(ls -A "$T/run")" ]; }
+begin --no-fill --socket="$T/sock" "$T/sda.ndz" "$T/disk"
+check "as JSON" python3 -c 'import json, sys; d = json.load(sys.stdin); assert d["disk"] == sys.argv[1] and d["attached_at"] == sys.argv[2], d' "$T/disk" "$T/sock" < "$T/attached"
+check "the status" python3 -c 'import json, sys; d = json.load(sys.stdin); assert d["present_bytes"] < d["stored_bytes"] < d["disk_bytes"] and not d["complete"], d' < <("$SD" status "$T/status")
+qemu() { qemu-io -f raw "$@" "$URI" > "$T/qemu" 2>&1 && ! grep -qi "fail\|error" "$T/qemu" || { cat "$T/qemu"; return 1; }; }
+check "qemu-io writes, part of a sector too" qemu -c "write -P 0x31 6M 70000" -c "write -z 7M 128k" -c "write -f -P 0x32 6300100 1000" -c "discard 8M 64k" -c flush
+check "and reads" qemu -c "read -P 0x31 6M 8000" -c "read -P 0 7M 128k" -c "read -P 0x32 6300100 1000"
+ends "SIGTERM"
+check "not complete: imageunzip --status says so" grep -qi "not complete\|incomplete\|interrupted\|unfinished" <("$BIN/imageunzip" --status "$T/disk" 2>&1)
+begin --rate 400M --when-idle 0 --socket="$T/sock" "$T/sda.ndz" "$T/disk"
+check "what was written is there" qemu -c "read -P 0x31 6M 8000" -c "read -P 0 7M 128k" -c "read -P 0x32 6300100 1000"
+check "complete" python3 "$U" wait "$T/status" 60
+rm -f "$T/copied"; check "nbdcopy" nbdcopy "$URI" "$T/copied"
+ends "complete"
+check "the disk is what it showed" cmp "$T/disk" "$T/copied"
+check "imageunzip --status finds no marker" quietly "$BIN/imageunzip" --status "$T/disk"
+status 2 "$SD" status
+status 2 "$SD" status "$T/nobody"
+status 2 "$SD" "$T/sda.ndz" "$T/m"
+status 2 "$SD" "$T/sda.ndz" "$T/nothing"
+status 2 "$SD" -p 2 "$T/sda.ndz" "$T/disk"
+status 2 "$SD" --ro --table=memory "$T/sda.ndz" "$T/m"
+status 2 "$SD" --rate x "$T/sda.ndz" "$T/disk"
+[ -c /dev/fuse ] && { : < /dev/fuse; } 2> /dev/null && command -v nbdfuse > /dev/null || { echo "no FUSE here: the file is left out"; finish; }
+new_target "$T/table"
+begin --no-fill "$T/sda.ndz" "$T/disk" "$T/m"
+check "a file" cmp "$T/m/disk" "$T/model"
+check "can be written" dd if=/dev/zero of="$T/m/disk" bs=4096 seek=1500 count=3 conv=notrunc,fsync status=none
+dd if=/dev/zero of="$T/model" bs=4096 seek=1500 count=3 conv=notrunc status=none
+check "and has it" cmp "$T/m/disk" "$T/model"
+ends "SIGTERM, as a file"
+check "all was read: a plain disk" cmp "$T/disk" "$T/model"
+finish
