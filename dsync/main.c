@@ -14,7 +14,7 @@
 #include "dsync/options.h"
 #include "dsync/report.h"
 
-enum { EVERY_S = 300, US = 1000000, NAP_NS = 200000000, EXIT_DIFFERS = 4 };
+enum { EVERY_S = 300, US = 1000000, NAP_NS = 200000000, EXIT_DIFFERS = 4, EXIT_UNTRACKED = 4 };
 
 static int
 sync_once(struct options *o, bool full, struct err *e)
@@ -64,7 +64,7 @@ try_sync(struct options *o)
 	struct err e;
 
 	if (sync_once(o, false, &e) != 0 && e.kind != ERR_CANCELLED)
-		log_err("%s", e.text);
+		report_failed(o, "sync", &e);
 }
 
 static void
@@ -74,8 +74,8 @@ try_verify(struct options *o)
 	int rc = verify(o, &e);
 
 	if (rc < 0 && e.kind != ERR_CANCELLED)
-		log_err("verify: %s", e.text);
-	else if (rc == EXIT_DIFFERS)
+		report_failed(o, "verify", &e);
+	else if (rc == EXIT_DIFFERS && !o->json)
 		log_err("verify: the copy differs in sectors that have not changed "
 			"since the last sync");
 }
@@ -93,6 +93,8 @@ run_on(struct options *o, struct err *e)
 			try_verify(o);
 			check += o->verify_every_s * US;
 		}
+		if (fflush(stdout) != 0)
+			return err_os(e, "standard output");
 		next += every;
 		if (next < clock_us())
 			next = clock_us();
@@ -109,26 +111,63 @@ status(struct options *o, struct err *e)
 	return far_status(&o->pair.to, &s, e) == 0 ? report_status(o, &s, e) : -1;
 }
 
+/* Returns 0, EXIT_UNTRACKED when the device is there without a tracker, or -1. */
 static int
-act(void *options, char **operands, int n, struct err *e)
+begin_tracking(struct options *o, struct err *e)
 {
-	struct options *o = options;
+	struct track_report r;
+	int rc = o->command == DSYNC_TRACK
+	             ? track_new(&o->track, &r, e)
+	             : track_start(o->track.folder, o->track.device, &r, e);
+
+	if (rc == 0)
+		rc = report_tracked(o, &r, e);
+	return rc == 0 && r.there && !r.tracked ? EXIT_UNTRACKED : rc;
+}
+
+static int
+end_tracking(struct options *o, struct err *e)
+{
+	int rc = o->command == DSYNC_STOP ? track_stop(o->track.folder, o->track.device, e)
+	                                  : track_forget(o->track.folder, o->track.device, e);
+
+	return rc == 0 && o->json ? failure_none_show(e) : rc;
+}
+
+/* The commands that need to know what has changed. */
+static int
+act_on_pair(struct options *o, struct err *e)
+{
 	char found[FIND_SINCE_BYTES];
 
-	if (dsync_settle(o, operands, n, e) != 0)
-		return -1;
-	if (strcmp(o->command, "status") == 0)
-		return status(o, e);
 	if (o->pair.from.since == NULL) {
 		if (find_tracker(o->pair.from.device, found, e) != 0)
 			return -1;
 		o->pair.from.since = found;
 	}
-	if (strcmp(o->command, "init") == 0)
-		return init(o, e);
-	if (strcmp(o->command, "once") == 0)
-		return sync_once(o, false, e);
-	return strcmp(o->command, "run") == 0 ? run_on(o, e) : verify(o, e);
+	switch (o->command) {
+	case DSYNC_INIT: return init(o, e);
+	case DSYNC_ONCE: return sync_once(o, false, e);
+	case DSYNC_RUN: return run_on(o, e);
+	default: return verify(o, e);
+	}
+}
+
+static int
+act(void *options, char **operands, int n, struct err *e)
+{
+	struct options *o = options;
+
+	if (dsync_settle(o, operands, n, e) != 0)
+		return -1;
+	switch (o->command) {
+	case DSYNC_STATUS: return status(o, e);
+	case DSYNC_TRACK:
+	case DSYNC_START: return begin_tracking(o, e);
+	case DSYNC_STOP:
+	case DSYNC_UNTRACK: return end_tracking(o, e);
+	default: return act_on_pair(o, e);
+	}
 }
 
 int

@@ -14,7 +14,7 @@
 enum {
 	OPT_SINCE = 300, OPT_EVERY, OPT_VERIFY_EVERY, OPT_ZSTD, OPT_CONSISTENT, OPT_SNAPSHOT,
 	OPT_STATE, OPT_STATE_DIR, OPT_BWLIMIT, OPT_RSH, OPT_DMMERGE, OPT_FAR, OPT_METRICS,
-	OPT_FORCE, OPT_JSON,
+	OPT_FORCE, OPT_JSON, OPT_METADATA, OPT_BLOCK, OPT_WHOLE,
 };
 
 /* Parse a time, such as 90, 90s, 5m, 2h or 30d, into seconds. */
@@ -51,13 +51,12 @@ static const struct cli_opt opts[] = {
 	{ 't', "target", "NAME",
 	    "name the target, if DEV has several; each has a base of its own", CLI_STR,
 	    AT(pair.from.target), 0, 0, NULL },
+	FLAG(OPT_WHOLE, "whole", "send also what no filesystem uses", whole),
 	FLAG(OPT_ZSTD, "zstd", "compress the data", pair.from.zstd),
 	FLAG(OPT_CONSISTENT, "require-consistent",
 	    "fail if the blocks could be of different moments",
 	    pair.from.require_consistent),
-	{ OPT_SNAPSHOT, "snapshot", "PROGRAM",
-	    "read a snapshot: run PROGRAM take DEV before, and PROGRAM drop DEV PATH "
-	    "afterwards",
+	{ OPT_SNAPSHOT, "snapshot", "HOW", "read a snapshot: thin, lvm[:SIZE], dm:COW or a program",
 	    CLI_STR, AT(pair.from.snapshot), 0, 0, NULL },
 	{ OPT_BWLIMIT, "bwlimit", "SIZE", "send no more than this many bytes a second",
 	    CLI_SIZE, AT(pair.from.bytes_per_second), 1024, INT64_MAX, NULL },
@@ -76,50 +75,102 @@ static const struct cli_opt opts[] = {
 	{ OPT_METRICS, "metrics", "FILE",
 	    "write the metrics of each sync to this file, for Prometheus", CLI_STR,
 	    AT(metrics), 0, 0, NULL },
-	FLAG(OPT_FORCE, "force", "init: replace whatever the copy holds", force),
+	{ OPT_METADATA, "metadata", "META", "track: a device for what dm-era notes", CLI_STR,
+	    AT(track.metadata), 0, 0, NULL },
+	{ OPT_BLOCK, "block", "SIZE", "track: the blocks whose changes are noted (64k)", CLI_SIZE,
+	    AT(track.block_bytes), 4096, STREAM_BLOCK_MAX, NULL },
+	FLAG(OPT_FORCE, "force", "init, track: replace whatever the copy, or META, holds", force),
 	FLAG('q', "quiet", "print no summary", quiet),
-	FLAG(OPT_JSON, "json", "print JSON", json),
+	FLAG(OPT_JSON, "json", "print JSON; run: an object a line", json),
 	{ 0 },
 };
 
 const struct cli_program dsync_program = {
 	.name = "dsync",
-	.synopsis = "[options] command DEV [HOST:]TARGET",
-	.about = "Keep a copy of a device up to date, here or on another host.\n"
-		 "\n"
+	.synopsis = "[options] init|once|run|status|verify DEV [HOST:]TARGET  or  "
+		    "track --metadata=META DEV [NAME]  or  start|stop|untrack NAME",
+	.about = "Keep a copy of a device up to date, here or on another host.\n\n"
 		 "  init       copy all of it\n"
 		 "  once       send what has changed\n"
 		 "  run        send what has changed, again and again\n"
 		 "  status     print the state and the age of the copy\n"
-		 "  verify     compare device and copy, by digests",
+		 "  verify     compare device and copy, by digests\n\n"
+		 "  track      note what is written to DEV from now on, by dm-era\n"
+		 "  start      activate the tracker NAME, as a unit does\n"
+		 "  stop       end it, so that the next start misses nothing\n"
+		 "  untrack    end it and forget it",
 	.examples =
 	    "  dsync init mydev backup:/dev/mapper/mydev\n"
+	    "  dsync track --metadata=/dev/vg/meta /dev/vg/data mydev\n"
 	    "  dsync run --every=5m --verify-every=30d mydev backup:/dev/mapper/mydev\n"
 	    "  dsync once --since=scan:disk.state disk.img /mnt/usb/disk.img\n",
 	.tables = { { opts, 0, NULL } },
 	.ignores_hangup = true,
 };
 
+static const struct command_kind {
+	const char *name;
+	enum command command;
+	int least, most; /* operands, the command not counted */
+	const char *takes;
+} commands[] = {
+	{ "init", DSYNC_INIT, 2, 2, "a device and its copy" },
+	{ "once", DSYNC_ONCE, 2, 2, "a device and its copy" },
+	{ "run", DSYNC_RUN, 2, 2, "a device and its copy" },
+	{ "status", DSYNC_STATUS, 2, 2, "a device and its copy" },
+	{ "verify", DSYNC_VERIFY, 2, 2, "a device and its copy" },
+	{ "track", DSYNC_TRACK, 1, 2, "a device, and perhaps a name for its tracker" },
+	{ "start", DSYNC_START, 1, 1, "the name of a tracker" },
+	{ "stop", DSYNC_STOP, 1, 1, "the name of a tracker" },
+	{ "untrack", DSYNC_UNTRACK, 1, 1, "the name of a tracker" },
+};
+
+static const struct command_kind *
+find_command(const char *name, struct err *e)
+{
+	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+		if (strcmp(name, commands[i].name) == 0)
+			return &commands[i];
+	err_misuse(e, "there is no command \"%.40s\"", name);
+	return NULL;
+}
+
+/* Refuse options that the command has no use for. */
+static int
+check_options(const struct options *o, const char *name, struct err *e)
+{
+	bool track = o->command == DSYNC_TRACK;
+
+	if (o->command != DSYNC_RUN && (o->every_s != 0 || o->verify_every_s != 0))
+		return err_misuse(e, "%s takes neither --every nor --verify-every", name);
+	if (o->force && o->command != DSYNC_INIT && !track)
+		return err_misuse(e, "%s does not take --force", name);
+	if (!track && (o->track.metadata != NULL || o->track.block_bytes != 0))
+		return err_misuse(e, "%s takes neither --metadata nor --block", name);
+	if (track && o->track.metadata == NULL)
+		return err_misuse(e, "track needs --metadata");
+	if (o->track.block_bytes % 4096 != 0)
+		return err_misuse(e, "--block takes a multiple of 4096 bytes");
+	return 0;
+}
+
 int
 dsync_settle(struct options *o, char **operands, int n, struct err *e)
 {
-	static const char *const commands[] = { "init", "once", "run", "status", "verify" };
-	bool known = false;
-
 	if (n < 1)
-		return err_misuse(e, "a command is needed: init, once, run, status or verify");
-	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-		known |= strcmp(operands[0], commands[i]) == 0;
-	if (!known)
-		return err_misuse(e, "there is no command \"%.40s\"", operands[0]);
-	if (n != 3)
-		return err_misuse(e, "%s takes a device and its copy", operands[0]);
-	o->command = operands[0];
-	bool run = strcmp(o->command, "run") == 0;
-	if (!run && (o->every_s != 0 || o->verify_every_s != 0))
-		return err_misuse(e, "%s takes neither --every nor --verify-every", o->command);
-	if (o->force && strcmp(o->command, "init") != 0)
-		return err_misuse(e, "%s does not take --force", o->command);
-	o->pair.from.device = operands[1];
-	return far_parse(&o->pair.to, operands[2], e);
+		return err_misuse(e, "a command is needed, such as once");
+	const struct command_kind *k = find_command(operands[0], e);
+	if (k == NULL)
+		return -1;
+	if (n - 1 < k->least || n - 1 > k->most)
+		return err_misuse(e, "%s takes %s", k->name, k->takes);
+	o->command = k->command;
+	if (check_options(o, k->name, e) != 0)
+		return -1;
+	o->pair.from.device = o->track.device = operands[1];
+	o->track.name = n > 2 ? operands[2] : NULL;
+	o->track.folder = o->pair.from.folder;
+	o->track.force = o->force;
+	o->pair.from.used = !o->whole;
+	return o->command <= DSYNC_VERIFY ? far_parse(&o->pair.to, operands[2], e) : 0;
 }

@@ -6,31 +6,55 @@
 #include <time.h>
 
 #include "common/base/json.h"
+#include "common/base/log.h"
 #include "common/base/number.h"
 #include "common/base/say.h"
+#include "common/cli/failure.h"
 #include "common/disk/output.h"
 #include "common/disk/range_json.h"
+
+/* Begin a report.  In the log of `run` it is one line, which says what happened and when. */
+static struct json *
+begin_report(const struct options *o, const char *event, struct err *e)
+{
+	struct json *j = json_new();
+
+	if (j == NULL) {
+		err_nomem(e, "the report");
+		return NULL;
+	}
+	if (o->command == DSYNC_RUN)
+		json_one_line(j);
+	json_object(j, NULL);
+	if (o->command == DSYNC_RUN) {
+		json_string(j, "event", event);
+		json_uint(j, "time", (uint64_t)time(NULL));
+	}
+	return j;
+}
 
 static int
 sync_json(const struct options *o, const struct pair_report *r, struct err *e)
 {
 	const struct extract_report *s = &r->sent;
 	char id[STREAM_ID_TEXT];
-	struct json *j = json_new();
+	struct json *j = begin_report(o, "sync", e);
 
 	if (j == NULL)
-		return err_nomem(e, "the report");
-	json_object(j, NULL);
+		return -1;
 	json_string(j, "device", o->pair.from.device);
 	json_string(j, "id", stream_id_text(&s->head.id, id));
 	json_uint(j, "made_at", s->head.made_at);
 	json_uint(j, "device_bytes", s->head.device_bytes);
 	json_uint(j, "changed_bytes", s->changed_bytes);
+	json_uint(j, "unused_bytes", s->unused_bytes);
 	json_uint(j, "stream_bytes", s->written_bytes);
 	json_bool(j, "full", (s->head.flags & STREAM_FULL) != 0);
 	json_bool(j, "fuzzy", s->end.fuzzy);
 	if (s->warning[0] != '\0')
 		json_string(j, "warning", s->warning);
+	if (s->frozen_us > 0)
+		json_double(j, "frozen_seconds", (double)s->frozen_us / 1e6);
 	json_double(j, "seconds", r->seconds);
 	json_end(j);
 	return json_show(j, e);
@@ -65,13 +89,12 @@ in_sectors(struct range bytes)
 }
 
 static int
-difference_json(const struct pair_difference *d, struct err *e)
+difference_json(const struct options *o, const struct pair_difference *d, struct err *e)
 {
-	struct json *j = json_new();
+	struct json *j = begin_report(o, "verify", e);
 
 	if (j == NULL)
-		return err_nomem(e, "the report");
-	json_object(j, NULL);
+		return -1;
 	json_bool(j, "same", rangeset_count(&d->differs) == 0);
 	json_uint(j, "device_bytes", d->device_bytes);
 	json_uint(j, "compared_bytes", d->compared_bytes);
@@ -94,7 +117,7 @@ report_verified(const struct options *o, const struct pair_difference *d, struct
 	char compared[32], size[32];
 
 	if (o->json)
-		return difference_json(d, e);
+		return difference_json(o, d, e);
 	for (size_t i = 0; i < rangeset_count(&d->differs); i++) {
 		struct range s = in_sectors(rangeset_get(&d->differs, i));
 		say(stdout, "%" PRIu64 " %" PRIu64 "\n", s.off, s.len);
@@ -139,6 +162,70 @@ report_status(const struct options *o, const struct far_status *s, struct err *e
 	return json_show(j, e);
 }
 
+static int
+tracked_json(const struct track_report *r, struct err *e)
+{
+	struct json *j = json_new();
+
+	if (j == NULL)
+		return err_nomem(e, "the report");
+	json_object(j, NULL);
+	json_string(j, "name", r->name);
+	json_bool(j, "tracked", r->tracked);
+	json_bool(j, "there", r->there);
+	json_bool(j, "beneath", r->beneath);
+	json_bool(j, "anew", r->anew);
+	if (r->why[0] != '\0')
+		json_string(j, "why", r->why);
+	json_end(j);
+	return json_show(j, e);
+}
+
+/* Say what an administrator has to do so that the tracker is active before each mount. */
+static void
+say_mount(const struct options *o, const struct track_report *r)
+{
+	say(stdout, "Mount %s%s with the option x-systemd.requires=dsync-track@%s.service.\n",
+	    r->beneath ? "" : "/dev/mapper/", r->beneath ? o->track.device : r->name, r->name);
+}
+
+int
+report_tracked(const struct options *o, const struct track_report *r, struct err *e)
+{
+	if (o->json)
+		return tracked_json(r, e);
+	if (!r->there)
+		say(stdout, "%s is not tracked yet: %s.\nIt is tracked from its next mount on.\n",
+		    o->track.device, r->why);
+	else if (!r->tracked)
+		say(stderr, "dsync: /dev/mapper/%s is not tracked: %s\n", r->name, r->why);
+	else if (r->anew && !o->quiet)
+		say(stderr, "dsync: /dev/mapper/%s is tracked; everything counts as changed, since %s\n",
+		    r->name, r->why);
+	else if (!o->quiet)
+		say(stderr, "dsync: /dev/mapper/%s is tracked\n", r->name);
+	if (o->command == DSYNC_TRACK)
+		say_mount(o, r);
+	return 0;
+}
+
+void
+report_failed(const struct options *o, const char *what, const struct err *why)
+{
+	struct err e;
+	struct json *j = o->json ? begin_report(o, "failed", &e) : NULL;
+
+	if (j == NULL) {
+		log_err("%s: %s", what, why->text);
+		return;
+	}
+	json_string(j, "what", what);
+	failure_put_err(j, why, err_exit_status(why));
+	json_end(j);
+	if (json_show(j, &e) != 0 || fflush(stdout) != 0)
+		log_err("%s: %s", what, why->text);
+}
+
 static bool
 begins_as_ours(const uint8_t *head)
 {
@@ -149,7 +236,7 @@ int
 report_metrics(const char *path, const struct pair_report *r, struct err *e)
 {
 	static const struct output_kind kind = { "a file of metrics", 12, begins_as_ours };
-	char text[1200];
+	char text[1600];
 	struct output out;
 
 	int n = snprintf(text, sizeof text,
@@ -160,6 +247,9 @@ report_metrics(const char *path, const struct pair_report *r, struct err *e)
 	    "# HELP dsync_changed_bytes How many bytes had changed at the last sync.\n"
 	    "# TYPE dsync_changed_bytes gauge\n"
 	    "dsync_changed_bytes %" PRIu64 "\n"
+	    "# HELP dsync_stream_bytes Size of the last stream.\n"
+	    "# TYPE dsync_stream_bytes gauge\n"
+	    "dsync_stream_bytes %" PRIu64 "\n"
 	    "# HELP dsync_seconds How long the last sync took.\n"
 	    "# TYPE dsync_seconds gauge\n"
 	    "dsync_seconds %.3f\n"
@@ -167,7 +257,7 @@ report_metrics(const char *path, const struct pair_report *r, struct err *e)
 	    "moments.\n"
 	    "# TYPE dsync_fuzzy gauge\n"
 	    "dsync_fuzzy %d\n",
-	    r->sent.head.made_at, r->sent.changed_bytes, r->seconds, r->sent.end.fuzzy);
+	    r->sent.head.made_at, r->sent.changed_bytes, r->sent.written_bytes, r->seconds, r->sent.end.fuzzy);
 	if (output_open(&out, path, &kind, false, e) != 0)
 		return -1;
 	if (output_write(&out, text, (size_t)n, e) == 0)

@@ -11,6 +11,12 @@ int report_sync(const struct options *, const struct pair_report *, struct err *
  * report_sync(). */
 int report_verified(const struct options *, const struct pair_difference *, struct err *);
 int report_status(const struct options *, const struct far_status *, struct err *);
+/* Print what has become of a tracker that was set up or activated, and what is left to do.  Errors
+ * as report_sync(). */
+int report_tracked(const struct options *, const struct track_report *, struct err *);
+/* Log that `what`, "sync" or "verify", has failed: a line on standard error, or an object on standard
+ * output. */
+void report_failed(const struct options *, const char *what, const struct err *why);
 /* Write the file of metrics, in the text format of Prometheus.  Readers see either the old file
  * or the new one.  ERR_IO. */
 int report_metrics(const char *path, const struct pair_report *, struct err *);

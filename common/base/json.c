@@ -18,6 +18,7 @@ struct json {
 	char *text;
 	size_t len;
 	int depth;
+	bool one_line;
 	bool first; /* nothing was added yet to the innermost object or array */
 	char closers[DEPTH_MAX];
 };
@@ -73,10 +74,17 @@ put_quoted(struct json *j, const char *value)
 	fputc('"', j->mem);
 }
 
+void
+json_one_line(struct json *j)
+{
+	j->one_line = true;
+}
+
 static void
 newline(struct json *j)
 {
-	fprintf(j->mem, "\n%*s", 2 * j->depth, "");
+	if (!j->one_line)
+		fprintf(j->mem, "\n%*s", 2 * j->depth, "");
 }
 
 /* Write what stands in front of any value: comma, newline and key. */

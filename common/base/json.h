@@ -18,6 +18,8 @@ struct json;
 struct json *json_new(void); /* NULL: out of memory */
 /* Frees the document; NULL is allowed. */
 void json_free(struct json *);
+/* Print the document on one line, as in a log.  To be called before anything is added. */
+void json_one_line(struct json *);
 /* Open an object or array; json_end() closes it. */
 void json_object(struct json *, const char *key);
 void json_array(struct json *, const char *key);

@@ -11,18 +11,17 @@
 #include "dsync/change/bases.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/number.h"
 #include "common/base/statements.h"
 #include "common/disk/output.h"
+#include "dsync/run/mapper.h"
+#include "dsync/run/place.h"
 
 static int
 take_version(void *arg, const struct statement *s, struct err *e)
@@ -86,25 +85,6 @@ static const struct statement_kind statements[] = {
 	{ 0 },
 };
 
-/* Lock PATH.lock beside the file: a lock on the file itself would not survive its replacement. */
-static int
-lock(struct bases *b, struct err *e)
-{
-	char *name = NULL;
-
-	if (asprintf(&name, "%s.lock", b->path) < 0)
-		return err_nomem(e, b->path);
-	b->lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	int rc = 0;
-	if (b->lock < 0)
-		rc = err_os(e, "%s", name);
-	else if (flock(b->lock, LOCK_EX | LOCK_NB) != 0)
-		rc = err_set(e, ERR_REFUSED, "%s: another program extracts from this device",
-		    b->path);
-	free(name);
-	return rc;
-}
-
 static int
 read_file(struct bases *b, struct err *e)
 {
@@ -126,7 +106,8 @@ bases_open(struct bases *b, const char *path, const char *kind, struct err *e)
 	b->path = strdup(path);
 	if (b->path == NULL)
 		return err_nomem(e, path);
-	if (lock(b, e) == 0 && read_file(b, e) == 0)
+	if (place_lock(path, "another program extracts from this device", &b->lock, e) == 0 &&
+	    read_file(b, e) == 0)
 		return 0;
 	bases_close(b);
 	return -1;
@@ -241,38 +222,18 @@ bases_confirm(struct bases *b, const struct stream_id *id,
 	return 0;
 }
 
-/* Create `folder`, and the folder `below` that lies in it. */
-static int
-make_folders(const char *folder, const char *below, struct err *e)
-{
-	if (mkdir(folder, 0755) != 0 && errno != EEXIST)
-		return err_os(e, "%s", folder);
-	if (mkdir(below, 0755) != 0 && errno != EEXIST)
-		return err_os(e, "%s", below);
-	return 0;
-}
-
 char *
 bases_path(const char *folder, const char *device, const char *target, struct err *e)
 {
-	char *below = NULL, *path = NULL;
+	char mapped[MAPPED_WORD_BYTES], *name = NULL, *path = NULL;
 	char *real = realpath(device, NULL);
-	const char *name = real != NULL ? real : device;
+	const char *whole = mapper_name(device, mapped) ? mapped : real != NULL ? real : device;
 
-	if (asprintf(&below, "%s/source", folder) < 0)
-		below = NULL;
-	if (below == NULL || asprintf(&path, "%s/%s%s%s", below, name + (name[0] == '/'),
-				 target != NULL ? "." : "", target != NULL ? target : "") < 0)
-		path = NULL;
-	if (path == NULL)
+	if (asprintf(&name, "%s%s%s", whole, target != NULL ? "." : "",
+		target != NULL ? target : "") < 0)
 		err_nomem(e, "a name");
-	else if (make_folders(folder, below, e) != 0)
-		free(path), path = NULL;
-	/* The name of the file has no slash and no blank. */
-	for (char *p = path != NULL ? path + strlen(below) + 1 : NULL; p != NULL && *p != '\0'; p++)
-		if (*p == '/' || *p == ' ')
-			*p = '-';
-	free(below);
+	else
+		path = place_file(folder, "source", name, e), free(name);
 	free(real);
 	return path;
 }

@@ -61,7 +61,8 @@ int bases_confirm(struct bases *, const struct stream_id *,
 bool bases_known(const struct bases *);
 
 /* The path of a device's file when the user named none: FOLDER/source/NAME, followed by
- * ".TARGET" unless target is NULL.  Both folders are created.  Returns a new string, which the
+ * ".TARGET" unless target is NULL; NAME is that of the device mapper where the device has one,
+ * so that /dev/mapper/x and x have one file.  Both folders are created.  Returns a new string, which the
  * caller frees; NULL on failure: ERR_IO, ERR_NOMEM. */
 char *bases_path(const char *folder, const char *device, const char *target, struct err *);
 

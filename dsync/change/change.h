@@ -37,6 +37,7 @@ struct change_job {
 	const char *device;  /* as the user names it */
 	struct disk *disk;   /* the device, for reading */
 	uint64_t device_bytes;
+	const char *folder;  /* of all files of dsync, such as /var/lib/dsync */
 	const char *state_path; /* the file of bases; other files of the kind lie beside it; NULL:
 	                         * the kind has no bases */
 };
@@ -46,6 +47,7 @@ struct change_about {
 	uint32_t block_bytes; /* a power of two: only whole blocks are sent */
 	bool cumulative;      /* whatever was written counts, also when it was written back */
 	struct stream_id base; /* a kind without bases: the state that it compares with */
+	uint64_t frozen_us;    /* how long the device was suspended for a snapshot */
 	char from[300];        /* path that the data is to be read from; "": the device */
 };
 

@@ -6,8 +6,8 @@
  * the device is in use.  (The kernel's document device-mapper/era.)
  *
  * The era target does not see what is written to the device beneath it.  For this reason a
- * token also names the activation of the device: after another activation everything counts as
- * changed.
+ * token also names the history of the device (dsync/track/record.h): an activation of which it is
+ * not known that nothing was missed begins another history, and everything counts as changed.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,8 +19,9 @@
 #include "common/base/log.h"
 #include "common/base/number.h"
 #include "dsync/change/change.h"
-#include "dsync/change/mapper.h"
+#include "dsync/run/mapper.h"
 #include "dsync/run/command.h"
+#include "dsync/track/record.h"
 
 enum {
 	CHECKPOINTS_MAX = 200, /* times that a new era is asked for, */
@@ -32,7 +33,7 @@ enum {
 
 struct era {
 	const struct change_job *job; /* borrowed */
-	char generation[MAPPED_WORD_BYTES];
+	char history[MAPPED_WORD_BYTES]; /* record_identity() */
 	uint64_t first; /* the era that began with open() */
 	uint64_t block_bytes;
 	bool held; /* a metadata snapshot that this program took exists */
@@ -82,6 +83,7 @@ checkpoint(struct era *s, struct err *e)
 static int
 look(struct era *s, struct err *e)
 {
+	char name[MAPPED_WORD_BYTES];
 	struct mapped m;
 	uint64_t sectors;
 
@@ -95,7 +97,9 @@ look(struct era *s, struct err *e)
 	if (m.sectors * SECTOR_BYTES != s->job->device_bytes)
 		return err_set(e, ERR_UNSUPPORTED,
 		    "%s: is only partly tracked by dm-era", s->job->device);
-	return mapper_generation(s->job->device, s->generation, e);
+	if (!mapper_name(s->job->device, name))
+		return err_set(e, ERR_USAGE, "%s: is not there", s->job->device);
+	return record_identity(s->job->folder, name, s->history, e);
 }
 
 /* The largest power of two that divides the block size. */
@@ -219,7 +223,7 @@ read_token(const struct era *s, const struct base *base, uint64_t *since, struct
 	size_t n = strcspn(base->token, ":");
 
 	snprintf(number, sizeof number, "%.*s", (int)n, base->token);
-	if (base->token[n] != ':' || strcmp(base->token + n + 1, s->generation) != 0)
+	if (base->token[n] != ':' || strcmp(base->token + n + 1, s->history) != 0)
 		return err_set(e, ERR_REFUSED,
 		    "%s was activated again since the last extract, and it is not "
 		    "known what was written while it was inactive",
@@ -271,7 +275,7 @@ era_keep(void *self, const struct stream_id *id, char token[BASE_TOKEN_BYTES], s
 	const struct era *s = self;
 
 	(void)id, (void)e;
-	snprintf(token, BASE_TOKEN_BYTES, "%" PRIu64 ":%s", s->first, s->generation);
+	snprintf(token, BASE_TOKEN_BYTES, "%" PRIu64 ":%s", s->first, s->history);
 	return 0;
 }
 

@@ -6,15 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dsync/change/mapper.h"
+#include "dsync/run/mapper.h"
 
 int
 find_tracker(const char *device, char since[FIND_SINCE_BYTES], struct err *e)
 {
+	char name[MAPPED_WORD_BYTES];
 	struct mapped m;
 	struct err why;
 
-	if (!mapper_is_name(device))
+	if (!mapper_is_name(device) && !mapper_name(device, name))
 		return err_set(
 		    e, ERR_USAGE, "%s: --since must name a source of change", device);
 	if (mapper_table(&m, device, &why) != 0)

@@ -6,8 +6,8 @@
 
 enum { FIND_SINCE_BYTES = 300 }; /* a source of change, with its NUL */
 
-/* Set `since` to "era:METADATA" or "thin:POOL" for the device NAME or /dev/mapper/NAME, as
- * "dmsetup table" describes it.  ERR_USAGE: the device has no tracker, or is not a device of
+/* Set `since` to "era:METADATA" or "thin:POOL" for a device of the device mapper, named as NAME
+ * or by a path, as "dmsetup table" describes it.  ERR_USAGE: the device has no tracker, or is not a device of
  * the device mapper.  ERR_IO. */
 int find_tracker(const char *device, char since[FIND_SINCE_BYTES], struct err *);
 

@@ -12,6 +12,7 @@
 #include "dsync/extract/moment.h"
 #include "dsync/extract/send.h"
 #include "dsync/extract/snapshot.h"
+#include "dsync/extract/used.h"
 #include "dsync/read/device.h"
 
 /* All that is open during an extract. */
@@ -24,6 +25,7 @@ struct work {
 	char *state_path;
 	struct bases bases;
 	struct rangeset changed;
+	struct rangeset unused; /* of everything: what no filesystem uses; bytes */
 	struct snapshot snapshot;
 	struct disk *from; /* what data is read from; the job's disk, or the snapshot */
 	struct moment moment;
@@ -40,6 +42,7 @@ work_end(struct work *w)
 	if (w->self != NULL)
 		w->kind->close(w->self);
 	rangeset_free(&w->changed);
+	rangeset_free(&w->unused);
 	bases_close(&w->bases);
 	disk_close(w->job.disk, &ignored);
 	free(w->state_path);
@@ -74,16 +77,35 @@ work_state(struct work *w, const struct extract_config *cfg, struct err *e)
 	w->cfg = cfg;
 	w->bases.lock = -1;
 	rangeset_init(&w->changed);
+	rangeset_init(&w->unused);
 	w->kind = change_find(cfg->since, &w->job.args, e);
 	if (w->kind == NULL || find_state(w, e) != 0)
 		return -1;
 	w->job.device = cfg->device;
+	w->job.folder = cfg->folder;
 	w->job.state_path = w->state_path;
 	return w->kind->has_bases ? bases_open(&w->bases, w->state_path, w->kind->name, e) : 0;
 }
 
-/* A device whose size has changed was made anew: its states are forgotten, but the lineage
- * stays. */
+/* Forget all states, but not the lineage. */
+static int
+forget_states(struct work *w, struct err *e)
+{
+	struct bases *b = &w->bases;
+	struct stream_id lineage = b->lineage;
+	uint64_t bytes = b->device_bytes;
+
+	for (unsigned i = 0; i < b->n && w->kind->dropped != NULL; i++)
+		w->kind->dropped(&w->job, &b->all[i]);
+	if (bases_forget(b, e) != 0)
+		return -1;
+	if (stream_id_set(&lineage))
+		b->lineage = lineage;
+	b->device_bytes = bytes;
+	return 0;
+}
+
+/* A device whose size has changed was made anew. */
 static int
 check_size(struct work *w, struct extract_report *r, struct err *e)
 {
@@ -96,15 +118,8 @@ check_size(struct work *w, struct extract_report *r, struct err *e)
 		    "everything counts as changed: %s had %" PRIu64
 		    " bytes, and has %" PRIu64 " now",
 		    w->cfg->device, b->device_bytes, w->job.device_bytes);
-	struct stream_id lineage = b->lineage;
-	for (unsigned i = 0; i < b->n && w->kind->dropped != NULL; i++)
-		w->kind->dropped(&w->job, &b->all[i]);
-	if (bases_forget(b, e) != 0)
-		return -1;
-	if (stream_id_set(&lineage))
-		b->lineage = lineage;
 	b->device_bytes = w->job.device_bytes;
-	return 0;
+	return forget_states(w, e);
 }
 
 static int
@@ -143,17 +158,68 @@ find_changes(struct work *w, struct extract_report *r, struct err *e)
 	return 0;
 }
 
+/* Whether everything is sent, and what is free can be left out: the source knows all writes, so
+ * that nothing is missed that is used later, and nobody writes while the filesystem is read. */
+static bool
+may_leave_out(const struct work *w)
+{
+	return w->cfg->used && w->about.cumulative && w->kind->has_bases && w->moment.steady &&
+	       rangeset_total(&w->changed) == w->job.device_bytes;
+}
+
+/* Find what no filesystem uses.  When that cannot be known, everything is used. */
+static int
+find_unused(struct work *w, struct err *e)
+{
+	struct err reason;
+
+	if (!may_leave_out(w))
+		return 0;
+	if (used_find(w->from, &w->unused, &reason) != 0) {
+		if (reason.kind != ERR_NOMEM && reason.kind != ERR_CANCELLED)
+			return 0;
+		*e = reason;
+		return -1;
+	}
+	return rangeset_invert(&w->unused, 0, w->job.device_bytes, e);
+}
+
+/* Remember what was never sent: what is left out now, or, of what was left out before, what has not
+ * changed since. */
+static int
+remember_unsent(struct work *w, struct err *e)
+{
+	struct rangeset before;
+
+	if (rangeset_total(&w->changed) == w->job.device_bytes)
+		return used_write_unsent(w->state_path, &w->unused, e);
+	rangeset_init(&before);
+	int rc = used_read_unsent(w->state_path, w->job.device_bytes, &before, e);
+	if (rc == 0 && rangeset_count(&before) > 0) {
+		rc = rangeset_minus(&before, &w->changed, e);
+		if (rc == 0)
+			rc = used_write_unsent(w->state_path, &before, e);
+	}
+	rangeset_free(&before);
+	return rc;
+}
+
 /* Open what data is read from, if it is not the device. */
 static int
-open_from(struct work *w, struct err *e)
+open_from(struct work *w, struct extract_report *r, struct err *e)
 {
 	const char *path = w->cfg->from;
 
 	w->from = w->job.disk;
+	r->frozen_us = w->about.frozen_us;
+	if (w->cfg->snapshot != NULL && w->about.from[0] != '\0')
+		return err_set(e, ERR_USAGE, "--since=%s reads a snapshot of its own",
+		    w->kind->name);
 	if (w->cfg->snapshot != NULL) {
 		if (snapshot_take(&w->snapshot, w->cfg->snapshot, w->cfg->device, e) != 0)
 			return -1;
 		path = w->snapshot.path;
+		r->frozen_us = w->snapshot.frozen_us;
 	}
 	if (path == NULL && w->about.from[0] != '\0')
 		path = w->about.from;
@@ -235,7 +301,11 @@ remember(struct work *w, const struct stream_id *id, struct err *e)
 
 	if (!w->kind->has_bases)
 		return 0;
-	if (w->kind->keep(w->self, id, base.token, e) != 0)
+	if (w->kind->keep(w->self, id, base.token, e) != 0 || remember_unsent(w, e) != 0)
+		return -1;
+	/* What was never sent is known of one state alone: until a copy without free blocks has
+	 * arrived, there is no other. */
+	if (rangeset_count(&w->unused) > 0 && forget_states(w, e) != 0)
 		return -1;
 	bases_add(&w->bases, &base, tell_dropped, w);
 	return bases_save(&w->bases, e);
@@ -265,11 +335,13 @@ refuse_early(struct work *w, struct err *e)
 static int
 send_it(struct work *w, struct disk *to, struct extract_report *r, struct err *e)
 {
-	struct send_config c = { .from = w->from, .changed = &w->changed, .to = to,
+	struct send_config c = { .from = w->from, .changed = &w->changed,
+		.unused = &w->unused, .to = to,
 		.zstd = w->cfg->zstd, .jobs = w->cfg->jobs,
 		.bytes_per_second = w->cfg->bytes_per_second, .sent = tell_sent, .arg = w };
 
 	r->changed_bytes = rangeset_total(&w->changed);
+	r->unused_bytes = rangeset_total(&w->unused);
 	if (make_head(w, &r->head, e) != 0 ||
 	    send_changed(&c, &r->head, &r->end.totals, &r->written_bytes, e) != 0 ||
 	    judge(w, r, e) != 0 || remember(w, &r->head.id, e) != 0)
@@ -287,13 +359,15 @@ extract(const struct extract_config *cfg, struct disk *to, struct extract_report
 	int rc = work_begin(&w, cfg, r, e);
 
 	if (rc == 0)
-		rc = open_from(&w, e);
+		rc = open_from(&w, r, e);
 	if (rc == 0) {
 		moment_begin(&w.moment, w.from);
 		rc = refuse_early(&w, e);
 	}
 	if (rc == 0)
 		rc = find_changes(&w, r, e);
+	if (rc == 0)
+		rc = find_unused(&w, e);
 	if (rc == 0)
 		rc = send_it(&w, to, r, e);
 	work_end(&w);
@@ -349,5 +423,21 @@ extract_bases(const struct extract_config *cfg, struct bases *out, struct err *e
 		w.bases.path = NULL; /* the caller owns the bases now */
 	}
 	work_end(&w);
+	return rc;
+}
+
+int
+extract_unsent(const struct extract_config *cfg, uint64_t device_bytes,
+    struct rangeset *unsent, struct err *e)
+{
+	struct work w;
+	int rc = work_state(&w, cfg, e);
+
+	rangeset_init(unsent);
+	if (rc == 0 && w.state_path != NULL)
+		rc = used_read_unsent(w.state_path, device_bytes, unsent, e);
+	work_end(&w);
+	if (rc != 0)
+		rangeset_free(unsent);
 	return rc;
 }

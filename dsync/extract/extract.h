@@ -19,13 +19,14 @@ struct extract_config {
 	const char *since;    /* the source of change, as KIND:ARGS */
 	const char *device;   /* a device, a file, or a name that the kind understands */
 	const char *from;     /* snapshot of the device to read data from; NULL: the device */
-	const char *snapshot; /* program that takes and drops a snapshot; NULL: none */
+	const char *snapshot; /* how a snapshot is taken (snapshot.h); NULL: none is */
 	const char *folder;   /* for files of bases that have no other place */
 	const char *target;   /* name of one of several targets; NULL: there is one */
 	const char *state;    /* the file of bases; NULL: the kind or the folder decides */
 	bool zstd;
 	bool require_consistent; /* fail when the data is not one moment */
 	bool full;               /* everything counts as changed */
+	bool used; /* of everything, send as zeros what no filesystem uses, if that is known */
 	uint64_t jobs;           /* threads that read; 0: chosen by the kind of disk */
 	uint64_t bytes_per_second; /* of the stream, at most; 0: no limit */
 };
@@ -34,6 +35,8 @@ struct extract_report {
 	struct stream_head head;
 	struct stream_end end;
 	uint64_t changed_bytes, written_bytes;
+	uint64_t unused_bytes; /* of the changed ones: sent as zeros, since nobody uses them */
+	uint64_t frozen_us;    /* how long the device was frozen for a snapshot */
 	char why_fuzzy[512]; /* why it is not one moment; "": it is */
 	char warning[512];   /* why everything counts as changed; or "" */
 };
@@ -55,5 +58,10 @@ int extract_done(
  * caller ends with bases_close(). */
 struct bases;
 int extract_bases(const struct extract_config *, struct bases *, struct err *);
+/* Find the bytes that were never sent, because no filesystem used them when the first copy was made,
+ * and nobody has written them since.  They are zeros in the copy.  *unsent is sealed, and the
+ * caller's.  ERR_IO, ERR_FORMAT, ERR_NOMEM. */
+int extract_unsent(const struct extract_config *, uint64_t device_bytes,
+    struct rangeset *unsent_bytes, struct err *);
 
 #endif /* DSYNC_EXTRACT_EXTRACT_H */

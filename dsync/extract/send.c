@@ -60,6 +60,7 @@ struct cutter {
 	struct batch *batch;
 	uint64_t data, hole; /* of the file: where the next data begins and ends */
 	bool looked;        /* data and hole are known */
+	size_t unused;      /* index of the next range that nobody uses */
 };
 
 /* Give the batch to the readers.  ERR_CANCELLED when another thread has failed. */
@@ -94,11 +95,35 @@ add_piece(struct cutter *c, struct range bytes, bool hole, struct err *e)
 	return 0;
 }
 
-/* Cut the next piece at `at`: a hole up to its end, or data up to the next multiple of
+/* Find the first byte from `at` on that somebody uses, and whether `at` itself is used; *end is
+ * lowered to where the used bytes end. */
+static bool
+is_used(struct cutter *c, uint64_t at, uint64_t *end, uint64_t *used_from)
+{
+	const struct rangeset *unused = c->s->cfg->unused;
+
+	while (c->unused < rangeset_count(unused) &&
+	       range_end(rangeset_get(unused, c->unused)) <= at)
+		c->unused++;
+	if (c->unused == rangeset_count(unused))
+		return true;
+	struct range r = rangeset_get(unused, c->unused);
+	*used_from = range_end(r);
+	if (r.off > at && r.off < *end)
+		*end = r.off;
+	return r.off > at;
+}
+
+/* Cut the next piece at `at`: a hole, or what nobody uses, up to its end, or data up to the next multiple of
  * BATCH_BYTES. */
 static struct range
 next_piece(struct cutter *c, uint64_t at, uint64_t end, bool *hole)
 {
+	uint64_t used_from = 0;
+
+	*hole = !is_used(c, at, &end, &used_from);
+	if (*hole)
+		return (struct range){ at, (used_from < end ? used_from : end) - at };
 	if (!c->looked || at >= c->hole) {
 		past_holes(c->s->reader, at, &c->data, &c->hole);
 		c->looked = true;

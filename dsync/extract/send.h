@@ -13,6 +13,7 @@
 struct send_config {
 	struct disk *from;              /* borrowed, as all pointers here */
 	const struct rangeset *changed; /* bytes; sealed */
+	const struct rangeset *unused;  /* bytes; sealed: of these zeros are sent */
 	struct disk *to; /* where the stream goes */
 	bool zstd;
 	uint64_t jobs;             /* 0: chosen by the kind of disk */

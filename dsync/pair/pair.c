@@ -2,6 +2,7 @@
  * first thread. */
 #include "dsync/pair/pair.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -39,7 +40,7 @@ settle(struct pair *p, const struct far_status *s, bool *known, bool *late, stru
 }
 
 /* Send the stream.  Both ends may fail, one because of the other: when this end could not
- * write, the other end's reason is the better one. */
+ * write because the pipe is broken, the other end's reason is the better one. */
 static int
 send_to(struct pair *p, struct pair_report *r, struct err *e)
 {
@@ -50,7 +51,7 @@ send_to(struct pair *p, struct pair_report *r, struct err *e)
 	if (far_merge_begin(&m, &p->to, &to, e) != 0)
 		return -1;
 	int rc = extract(&p->from, to, &r->sent, e);
-	bool broken = rc != 0 && e->kind == ERR_IO;
+	bool broken = rc != 0 && e->os == EPIPE;
 	int far_rc = far_merge_end(m, &far);
 	if (far_rc != 0 && (rc == 0 || broken))
 		*e = far;
@@ -84,8 +85,21 @@ struct verify {
 	struct past_buf *buf;
 	uint64_t at;
 	const struct rangeset *changed;
+	struct rangeset unsent; /* bytes that are zeros in the copy; owned */
 	struct pair_difference *out;
 };
+
+/* Make zeros of those bytes of the piece that were never sent. */
+static void
+blank_unsent(const struct verify *v, struct range piece, uint8_t *data)
+{
+	for (size_t i = rangeset_find(&v->unsent, piece.off); i < rangeset_count(&v->unsent); i++) {
+		struct range r = range_clip(rangeset_get(&v->unsent, i), piece.off, range_end(piece));
+		if (r.len == 0)
+			break;
+		memset(data + (r.off - piece.off), 0, (size_t)r.len);
+	}
+}
 
 static int
 compare_piece(void *arg, const uint8_t digest[SHA256_BYTES], struct err *e)
@@ -102,6 +116,7 @@ compare_piece(void *arg, const uint8_t digest[SHA256_BYTES], struct err *e)
 		return 0;
 	if (past_read(v->past, v->buf, r.off, (size_t)r.len, &data, e) != 0)
 		return -1;
+	blank_unsent(v, r, data);
 	sha256(data, (size_t)r.len, own);
 	v->out->compared_bytes += r.len;
 	return memcmp(own, digest, sizeof own) == 0 ? 0
@@ -118,6 +133,8 @@ compare(struct pair *p, struct verify *v, struct err *e)
 	if (v->buf == NULL)
 		return err_nomem(e, "comparing");
 	v->out->device_bytes = disk_size_bytes(v->disk);
+	if (extract_unsent(&p->from, v->out->device_bytes, &v->unsent, e) != 0)
+		return -1;
 	if (far_digests(&p->to, PIECE_BYTES, compare_piece, v, e) != 0)
 		return -1;
 	if (v->at != v->out->device_bytes)
@@ -184,6 +201,7 @@ pair_verify(struct pair *p, struct pair_difference *d, struct err *e)
 		if (rc == 0)
 			rc = leave_out(d, &changed, e);
 	}
+	rangeset_free(&v.unsent);
 	past_buf_free(v.buf);
 	past_free(v.past);
 	disk_close(v.disk, &ignored);

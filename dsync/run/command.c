@@ -35,7 +35,7 @@ read_lines(void *arg)
 	char line[LINE_BYTES];
 
 	while (fgets(line, sizeof line, c->said) != NULL) {
-		line[strcspn(line, "\n")] = '\0';
+		line[strcspn(line, "\r\n")] = '\0';
 		if (line[0] != '\0')
 			memcpy(c->last, line, sizeof line);
 	}

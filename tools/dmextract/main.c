@@ -38,6 +38,7 @@ show_json(const struct extract_report *r, double seconds, struct err *e)
 	json_string(j, "since", r->head.kind);
 	json_uint(j, "device_bytes", r->head.device_bytes);
 	json_uint(j, "changed_bytes", r->changed_bytes);
+	json_uint(j, "unused_bytes", r->unused_bytes);
 	json_uint(j, "data_bytes", r->end.totals.data_bytes);
 	json_uint(j, "zero_bytes", r->end.totals.zero_bytes);
 	json_uint(j, "stream_bytes", r->written_bytes);
@@ -45,6 +46,8 @@ show_json(const struct extract_report *r, double seconds, struct err *e)
 	json_bool(j, "fuzzy", r->end.fuzzy);
 	if (r->warning[0] != '\0')
 		json_string(j, "warning", r->warning);
+	if (r->frozen_us > 0)
+		json_double(j, "frozen_seconds", (double)r->frozen_us / 1e6);
 	json_double(j, "seconds", seconds);
 	json_end(j);
 	return json_show_on(j, stderr, e);

@@ -10,7 +10,7 @@
 
 enum {
 	OPT_SINCE = 300, OPT_DONE, OPT_ZSTD, OPT_CONSISTENT, OPT_FROM, OPT_SNAPSHOT, OPT_FULL,
-	OPT_STATE, OPT_STATE_DIR, OPT_BWLIMIT, OPT_JSON, OPT_STATUS,
+	OPT_STATE, OPT_STATE_DIR, OPT_BWLIMIT, OPT_JSON, OPT_STATUS, OPT_USED,
 };
 
 static const struct cli_opt opts[] = {
@@ -25,14 +25,13 @@ static const struct cli_opt opts[] = {
 	    AT(how.target), 0, 0, NULL },
 	FLAG(
 	    OPT_FULL, "full", "send everything, as if all of it had changed", how.full),
+	FLAG(OPT_USED, "used", "of everything, send as zeros what no filesystem uses", how.used),
 	FLAG(OPT_ZSTD, "zstd", "compress the data", how.zstd),
 	FLAG(OPT_CONSISTENT, "require-consistent",
 	    "fail if the blocks could be of different moments", how.require_consistent),
 	{ OPT_FROM, "from", "PATH", "read the data from this snapshot of DEV", CLI_STR,
 	    AT(how.from), 0, 0, NULL },
-	{ OPT_SNAPSHOT, "snapshot", "PROGRAM",
-	    "read a snapshot: run PROGRAM take DEV before, and PROGRAM drop DEV PATH "
-	    "afterwards",
+	{ OPT_SNAPSHOT, "snapshot", "HOW", "read a snapshot: thin, lvm[:SIZE], dm:COW or a program",
 	    CLI_STR, AT(how.snapshot), 0, 0, NULL },
 	{ OPT_STATE, "state", "FILE", "the file with the states of DEV", CLI_STR,
 	    AT(how.state), 0, 0, NULL },

@@ -1,7 +1,8 @@
 /* mapper.c: asks dmsetup(8) about devices and runs its commands.  Sources of change call this,
  * in one thread. */
-#include "dsync/change/mapper.h"
+#include "dsync/run/mapper.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,22 @@ bool
 mapper_is_name(const char *device)
 {
 	return strncmp(device, "/dev/mapper/", 12) == 0 || strchr(device, '/') == NULL;
+}
+
+/* Read the first word of a small file. */
+static int
+read_word(const char *path, char out[MAPPED_WORD_BYTES], struct err *e)
+{
+	FILE *f = fopen(path, "re");
+
+	if (f == NULL)
+		return err_os(e, "%s", path);
+	bool got = fgets(out, MAPPED_WORD_BYTES, f) != NULL;
+	fclose(f);
+	if (!got)
+		return err_set(e, ERR_FORMAT, "%s: is empty", path);
+	out[strcspn(out, " \n")] = '\0';
+	return 0;
 }
 
 static int
@@ -81,6 +98,32 @@ mapper_status(struct mapped *m, const char *device, struct err *e)
 }
 
 int
+mapper_text(const char *device, char **table, struct err *e)
+{
+	const char *const argv[] = { "dmsetup", "table", device, NULL };
+
+	return command_answer(argv, ANSWER_BYTES, table, e);
+}
+
+int
+mapper_size(const char *device, uint64_t *sectors, struct err *e)
+{
+	char *table;
+	uint64_t first, n;
+	int used;
+
+	if (mapper_text(device, &table, e) != 0)
+		return -1;
+	*sectors = 0;
+	for (const char *line = table; line[0] != '\0'; line += strcspn(line, "\n") + (strchr(line, '\n') != NULL))
+		if (sscanf(line, "%" SCNu64 " %" SCNu64 "%n", &first, &n, &used) == 2 &&
+		    first == *sectors)
+			*sectors += n;
+	free(table);
+	return *sectors > 0 ? 0 : err_set(e, ERR_FORMAT, "%s: dmsetup says nothing of it", device);
+}
+
+int
 mapper_message(const char *device, const char *message, struct err *e)
 {
 	const char *const argv[] = { "dmsetup", "message", device, "0", message, NULL };
@@ -104,13 +147,37 @@ mapper_resume(const char *device, struct err *e)
 	return run(argv, e);
 }
 
+/* Run dmsetup, which reads the table from its standard input. */
+static int
+run_with(const char *const argv[], const char *table, struct err *e)
+{
+	struct command *c;
+	struct err late;
+	size_t n = strlen(table), done = 0;
+	int rc = 0;
+
+	if (command_start(&c, argv, COMMAND_IN, e) != 0)
+		return -1;
+	while (rc == 0 && done < n) {
+		ssize_t got = write(command_to(c), table + done, n - done);
+		if (got > 0)
+			done += (size_t)got;
+		else if (errno != EINTR)
+			rc = err_os(e, "%s", argv[0]);
+	}
+	if (command_end(c, &late) == 0)
+		return rc;
+	*e = late; /* says why the table could not be written */
+	return -1;
+}
+
 int
 mapper_create(const char *name, const char *table, bool read_only, struct err *e)
 {
-	const char *const argv[] = { "dmsetup", "create", name, "--table", table,
+	const char *const argv[] = { "dmsetup", "create", name,
 		read_only ? "--readonly" : NULL, NULL };
 
-	return run(argv, e);
+	return run_with(argv, table, e);
 }
 
 int
@@ -119,6 +186,52 @@ mapper_remove(const char *name, struct err *e)
 	const char *const argv[] = { "dmsetup", "remove", "--retry", name, NULL };
 
 	return run(argv, e);
+}
+
+int
+mapper_load(const char *name, const char *table, struct err *e)
+{
+	const char *const argv[] = { "dmsetup", "load", name, NULL };
+
+	return run_with(argv, table, e);
+}
+
+void
+mapper_unload(const char *name)
+{
+	const char *const argv[] = { "dmsetup", "clear", name, NULL };
+	struct err ignored;
+
+	run(argv, &ignored);
+}
+
+/* The table is loaded while the device still works: nothing that is frozen is needed to start
+ * a program in between. */
+int
+mapper_replace(const char *name, const char *table, struct err *e)
+{
+	if (mapper_load(name, table, e) != 0)
+		return -1;
+	if (mapper_resume(name, e) == 0)
+		return 0;
+	mapper_unload(name);
+	return -1;
+}
+
+bool
+mapper_name(const char *device, char name[MAPPED_WORD_BYTES])
+{
+	char path[300];
+	struct err e;
+	struct stat st;
+
+	snprintf(path, sizeof path, "%s%.250s",
+	    strchr(device, '/') == NULL ? "/dev/mapper/" : "", device);
+	if (stat(path, &st) != 0 || !S_ISBLK(st.st_mode))
+		return false;
+	snprintf(path, sizeof path, "/sys/dev/block/%u:%u/dm/name", major(st.st_rdev),
+	    minor(st.st_rdev));
+	return read_word(path, name, &e) == 0;
 }
 
 int
@@ -140,22 +253,6 @@ mapper_path(const char *word, char path[MAPPED_WORD_BYTES], struct err *e)
 	return 0;
 }
 
-/* Read the first word of a small file. */
-static int
-read_word(const char *path, char out[MAPPED_WORD_BYTES], struct err *e)
-{
-	FILE *f = fopen(path, "re");
-
-	if (f == NULL)
-		return err_os(e, "%s", path);
-	bool got = fgets(out, MAPPED_WORD_BYTES, f) != NULL;
-	fclose(f);
-	if (!got)
-		return err_set(e, ERR_FORMAT, "%s: is empty", path);
-	out[strcspn(out, " \n")] = '\0';
-	return 0;
-}
-
 /* The kernel numbers the disks that it makes (sysfs: diskseq), anew after each boot. */
 int
 mapper_generation(const char *device, char out[MAPPED_WORD_BYTES], struct err *e)
@@ -174,6 +271,27 @@ mapper_generation(const char *device, char out[MAPPED_WORD_BYTES], struct err *e
 		return -1;
 	snprintf(out, MAPPED_WORD_BYTES, "%.40s.%.40s", boot, seq);
 	return 0;
+}
+
+int
+mapper_stack(struct mapped_stack *s, const char *device, struct err *e)
+{
+	char path[MAPPED_WORD_BYTES];
+	struct mapped m;
+
+	if (!mapper_name(device, s->top))
+		return err_set(e, ERR_UNSUPPORTED, "%s: is no device of the device mapper", device);
+	if (mapper_table(&m, s->top, e) != 0 && e->kind != ERR_UNSUPPORTED)
+		return -1;
+	memcpy(s->below, s->top, sizeof s->below);
+	if (strcmp(m.target, "era") != 0 || m.n < 2)
+		return 0;
+	if (mapper_path(m.args[1], path, e) != 0)
+		return -1;
+	if (mapper_name(path, s->below))
+		return 0;
+	return err_set(e, ERR_UNSUPPORTED, "%s stands on %s, which is no device of the device mapper",
+	    device, path);
 }
 
 bool

@@ -1,0 +1,16 @@
+/* place.h: the files in which dsync remembers things, and their locks. */
+#ifndef DSYNC_RUN_PLACE_H
+#define DSYNC_RUN_PLACE_H
+
+#include "common/base/err.h"
+
+/* The path FOLDER/KIND/NAME, without a slash at the beginning of `name`; other slashes and blanks
+ * in `name` become "-".  Both folders are created.  Returns a new string, which the caller
+ * frees; NULL on failure: ERR_IO, ERR_NOMEM. */
+char *place_file(const char *folder, const char *kind, const char *name, struct err *);
+/* Lock PATH.lock, which is created.  A lock on the file itself would not survive that the file is
+ * replaced.  *fd is the descriptor, and closing it ends the lock.  ERR_REFUSED with the sentence
+ * "PATH: why": another program has the lock.  ERR_IO, ERR_NOMEM. */
+int place_lock(const char *path, const char *why, int *fd, struct err *);
+
+#endif /* DSYNC_RUN_PLACE_H */

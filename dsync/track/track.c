@@ -1,0 +1,478 @@
+/* track.c: activates and ends dm-era on a device, and judges at each activation whether what was
+ * noted before still tells all that was written.  dsync calls this, in its first thread.
+ *
+ * The record says "no clean end" from before an activation until after the end, so a crash in
+ * between, at any point, makes everything count as changed.
+ */
+#include "dsync/track/track.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/disk/disk.h"
+#include "common/disk/inuse.h"
+#include "dsync/track/superblock.h"
+
+enum { BLOCK_BYTES = 64 << 10 }; /* smaller ones cost more at first writes, larger ones send more */
+
+/* Whether somebody uses the device: ERR_REFUSED with who does, or ERR_IO. */
+static int
+check_unused(const char *path, struct err *e)
+{
+	struct inuse_query q = { .root = "", .path = path, .purpose = INUSE_TO_WRITE };
+
+	if (stat(path, &q.st) != 0)
+		return err_os(e, "%s", path);
+	return inuse_check(&q, e);
+}
+
+static int
+size_of(const char *path, uint64_t *bytes, struct err *e)
+{
+	struct disk *d;
+	struct err ignored;
+
+	if (disk_open(&d, path, DISK_READ, e) != 0)
+		return -1;
+	bool block = disk_kind(d) == DISK_BLOCK;
+	*bytes = disk_size_bytes(d) / SECTOR_BYTES * SECTOR_BYTES;
+	disk_close(d, &ignored);
+	return block ? 0 : err_set(e, ERR_USAGE, "%s: is no block device", path);
+}
+
+static void
+mapped_path(const char *name, char path[RECORD_PATH_BYTES])
+{
+	snprintf(path, RECORD_PATH_BYTES, "/dev/mapper/%.128s", name);
+}
+
+/* The name of the device that has the table of a device whose name the tracker has taken. */
+static void
+below_name(const char *name, char below[MAPPED_WORD_BYTES])
+{
+	snprintf(below, MAPPED_WORD_BYTES, "%.100s-below", name);
+}
+
+/* Decide whether what was noted counts: the metadata has the generation of the last clean end, and
+ * the device its size.  Otherwise the history begins anew. */
+static int
+judge(struct record *r, const struct superblock *s, uint64_t bytes, struct track_report *out,
+    struct err *e)
+{
+	const char *why = NULL;
+
+	if (!stream_id_set(&r->identity))
+		why = "it is tracked for the first time";
+	else if (s->empty)
+		why = "the metadata is empty";
+	else if (!stream_id_set(&r->generation))
+		why = "the tracker was not ended cleanly";
+	else if (!stream_id_same(&s->generation, &r->generation))
+		why = "the metadata was activated by somebody else, or is an older copy";
+	else if (bytes != r->device_bytes)
+		why = "the device has another size";
+	out->anew = why != NULL;
+	snprintf(out->why, sizeof out->why, "%s", why != NULL ? why : "");
+	r->device_bytes = bytes;
+	return why != NULL ? stream_id_make(&r->identity, e) : 0;
+}
+
+/* Begin a new history because of `why`. */
+static int
+begin_anew(struct record *r, struct track_report *out, const char *why, struct err *e)
+{
+	out->anew = true;
+	snprintf(out->why, sizeof out->why, "%s", why);
+	return stream_id_make(&r->identity, e);
+}
+
+/* Save the record as it must be while the tracker is active: without a clean end. */
+static int
+mark_active(struct record *r, const char *active, struct err *e)
+{
+	memset(&r->generation, 0, sizeof r->generation);
+	snprintf(r->active, sizeof r->active, "%s", active);
+	return record_save(r, e);
+}
+
+static void
+era_table(const struct record *r, const char *origin, char line[MAPPED_LINE_BYTES])
+{
+	snprintf(line, MAPPED_LINE_BYTES, "0 %" PRIu64 " era %s %s %" PRIu64,
+	    r->device_bytes / SECTOR_BYTES, r->metadata, origin, r->block_sectors);
+}
+
+/* The table of a device that is the tracked one as it is. */
+static void
+linear_table(const struct record *r, char line[MAPPED_LINE_BYTES])
+{
+	snprintf(line, MAPPED_LINE_BYTES, "0 %" PRIu64 " linear %s 0",
+	    r->device_bytes / SECTOR_BYTES, r->device);
+}
+
+/* Remove the device beneath, if nothing uses it. */
+static void
+remove_below(const char *name)
+{
+	char below[MAPPED_WORD_BYTES];
+	struct err ignored;
+
+	below_name(name, below);
+	mapper_remove(below, &ignored);
+}
+
+/* Make the device beneath the tracker with this table, and the tracker's table. */
+static int
+make_below(const struct record *r, const char *name, const char *table,
+    char line[MAPPED_LINE_BYTES], struct err *e)
+{
+	char below[MAPPED_WORD_BYTES], path[RECORD_PATH_BYTES];
+
+	below_name(name, below);
+	mapped_path(below, path);
+	era_table(r, path, line);
+	remove_below(name); /* left from a start that was killed */
+	return mapper_create(below, table, false, e);
+}
+
+/* Make the tracker on the device, under a name of its own.  Between the two is a device that a
+ * snapshot can be taken of. */
+static int
+stand_on(const struct record *r, const char *name, struct err *e)
+{
+	char own[MAPPED_LINE_BYTES], line[MAPPED_LINE_BYTES];
+
+	linear_table(r, own);
+	if (make_below(r, name, own, line, e) != 0)
+		return -1;
+	if (mapper_create(name, line, false, e) == 0)
+		return 0;
+	remove_below(name);
+	return -1;
+}
+
+/* Give the device's name to the tracker, and its table to a device beneath. */
+static int
+go_beneath(const struct record *r, const char *name, struct err *e)
+{
+	char line[MAPPED_LINE_BYTES], *table;
+
+	if (mapper_text(name, &table, e) != 0)
+		return -1;
+	int rc = make_below(r, name, table, line, e);
+	free(table);
+	if (rc != 0)
+		return -1;
+	if (mapper_replace(name, line, e) == 0)
+		return 0;
+	remove_below(name);
+	return -1;
+}
+
+/* The mapped device is there without a tracker, so that what is on it can be used. */
+static int
+without_tracker(const struct record *r, struct track_report *out, const struct err *reason,
+    struct err *e)
+{
+	char line[MAPPED_LINE_BYTES];
+
+	snprintf(out->why, sizeof out->why, "%s", reason->text);
+	out->tracked = false;
+	if (r->beneath)
+		return 0;
+	linear_table(r, line);
+	return mapper_create(out->name, line, false, e);
+}
+
+static bool
+is_era(const char *name)
+{
+	struct mapped m;
+	struct err e;
+
+	return mapper_table(&m, name, &e) == 0 && strcmp(m.target, "era") == 0;
+}
+
+/* Put the device's own table back. */
+static int
+leave_beneath(const char *name, struct err *e)
+{
+	char below[MAPPED_WORD_BYTES], *table;
+
+	below_name(name, below);
+	if (mapper_text(below, &table, e) != 0)
+		return -1;
+	int rc = mapper_replace(name, table, e);
+	free(table);
+	return rc;
+}
+
+/* Remove the tracker, or the device that stands in for it. */
+static int
+take_down(const struct record *r, const char *name, struct err *e)
+{
+	bool era = is_era(name);
+	int rc = !r->beneath ? mapper_remove(name, e) : era ? leave_beneath(name, e) : 0;
+
+	if (rc == 0 && era)
+		remove_below(name);
+	return rc;
+}
+
+/* Activate the tracker, after it was decided whether what was noted counts. */
+static int
+activate(struct record *r, struct track_report *out, struct err *e)
+{
+	char word[MAPPED_WORD_BYTES];
+	struct err reason, late;
+
+	if (mark_active(r, "-", e) != 0)
+		return -1;
+	int rc = r->beneath ? go_beneath(r, out->name, &reason) : stand_on(r, out->name, &reason);
+	if (rc != 0)
+		return without_tracker(r, out, &reason, e);
+	out->tracked = true;
+	if (mapper_generation(out->name, word, e) == 0 && mark_active(r, word, e) == 0)
+		return 0;
+	take_down(r, out->name, &late);
+	return -1;
+}
+
+/* A tracker that is active already: it counts as ours if it is the activation of the record. */
+static int
+adopt(struct record *r, struct track_report *out, struct err *e)
+{
+	char word[MAPPED_WORD_BYTES];
+
+	out->tracked = true;
+	if (mapper_generation(out->name, word, e) != 0)
+		return -1;
+	if (strcmp(word, r->active) == 0 && stream_id_set(&r->identity))
+		return 0;
+	if (begin_anew(r, out, "the tracker was activated by somebody else", e) != 0)
+		return -1;
+	return mark_active(r, word, e);
+}
+
+/* Judge and activate a tracker that is not active. */
+static int
+start_inactive(struct record *r, struct track_report *out, struct err *e)
+{
+	char path[RECORD_PATH_BYTES];
+	struct superblock s;
+	struct err reason;
+	uint64_t bytes;
+	int rc;
+
+	mapped_path(out->name, path);
+	bool in_use = r->beneath && check_unused(path, &reason) != 0;
+	if ((!r->beneath && check_unused(r->device, e) != 0) ||
+	    size_of(r->device, &bytes, e) != 0)
+		return -1;
+	if (superblock_read(&s, r->metadata, &reason) != 0) {
+		r->device_bytes = bytes;
+		rc = begin_anew(r, out, reason.text, e);
+		if (rc == 0)
+			rc = mark_active(r, "-", e);
+		return rc == 0 ? without_tracker(r, out, &reason, e) : rc;
+	}
+	rc = judge(r, &s, bytes, out, e);
+	if (rc == 0 && in_use && !out->anew)
+		rc = begin_anew(r, out, "the device was in use before the tracker began", e);
+	return rc == 0 ? activate(r, out, e) : rc;
+}
+
+static int
+start(struct record *r, struct track_report *out, struct err *e)
+{
+	char mapped[MAPPED_WORD_BYTES];
+
+	out->beneath = r->beneath;
+	bool there = mapper_name(out->name, mapped);
+	if (there && is_era(out->name)) {
+		out->there = true;
+		return adopt(r, out, e);
+	}
+	if (there && !r->beneath)
+		return err_set(e, ERR_REFUSED, "/dev/mapper/%s is there, and is not the tracker",
+		    out->name);
+	if (start_inactive(r, out, e) != 0)
+		return -1;
+	out->there = true;
+	return 0;
+}
+
+int
+track_start(const char *folder, const char *name, struct track_report *out, struct err *e)
+{
+	struct record r;
+
+	memset(out, 0, sizeof *out);
+	snprintf(out->name, sizeof out->name, "%s", name);
+	int rc = record_begin(&r, folder, name, e);
+	if (rc == 0)
+		rc = record_read(&r, e);
+	if (rc == 0)
+		rc = start(&r, out, e);
+	record_close(&r);
+	return rc;
+}
+
+/* End the tracker; with `clean`, the next activation continues where this one has ended. */
+static int
+stop(struct record *r, const char *name, bool clean, struct err *e)
+{
+	struct stream_id generation;
+	char path[RECORD_PATH_BYTES], word[MAPPED_WORD_BYTES];
+
+	mapped_path(name, path);
+	if (check_unused(path, e) != 0 || mapper_generation(name, word, e) != 0)
+		return -1;
+	bool ours = is_era(name) && strcmp(word, r->active) == 0;
+	if (take_down(r, name, e) != 0)
+		return -1;
+	memset(&r->generation, 0, sizeof r->generation);
+	strcpy(r->active, "-");
+	if (!clean || !ours)
+		return record_save(r, e);
+	if (stream_id_make(&generation, e) != 0 ||
+	    superblock_write(r->metadata, &generation, e) != 0)
+		return -1;
+	r->generation = generation;
+	return record_save(r, e);
+}
+
+int
+track_stop(const char *folder, const char *name, struct err *e)
+{
+	struct record r;
+	int rc = record_begin(&r, folder, name, e);
+
+	if (rc == 0)
+		rc = record_read(&r, e);
+	if (rc == 0)
+		rc = stop(&r, name, true, e);
+	record_close(&r);
+	return rc;
+}
+
+int
+track_forget(const char *folder, const char *name, struct err *e)
+{
+	char mapped[MAPPED_WORD_BYTES];
+	struct record r;
+	int rc = record_begin(&r, folder, name, e);
+
+	if (rc == 0)
+		rc = record_read(&r, e);
+	if (rc == 0 && mapper_name(name, mapped) && is_era(name))
+		rc = stop(&r, name, false, e);
+	if (rc == 0)
+		rc = record_remove(&r, e);
+	record_close(&r);
+	return rc;
+}
+
+static int
+take_path(char to[RECORD_PATH_BYTES], const char *path, struct err *e)
+{
+	if (path[0] != '/' || strpbrk(path, " \t\n#") != NULL || strlen(path) >= RECORD_PATH_BYTES)
+		return err_set(e, ERR_USAGE, "\"%.100s\": is no path of a device, such as /dev/sdb",
+		    path);
+	strcpy(to, path);
+	return 0;
+}
+
+static int
+take_name(char to[MAPPED_WORD_BYTES], const char *name, struct err *e)
+{
+	if (name[0] == '\0' || strpbrk(name, "/ \t\n#") != NULL || strlen(name) > 60)
+		return err_set(e, ERR_USAGE, "\"%.60s\": is no name for a device", name);
+	strcpy(to, name);
+	return 0;
+}
+
+/* Choose the mapped device's name: that of a mapped device which is in use, or one of its own. */
+static int
+choose_name(const struct track_config *c, struct track_report *out, struct err *e)
+{
+	char mapped[MAPPED_WORD_BYTES], own[MAPPED_WORD_BYTES];
+	const char *last = strrchr(c->device, '/');
+	struct err reason;
+
+	out->beneath = mapper_name(c->device, mapped) && check_unused(c->device, &reason) != 0;
+	if (out->beneath && c->name != NULL && strcmp(c->name, mapped) != 0)
+		return err_set(e, ERR_USAGE,
+		    "%s is in use as %s: the tracker takes this name, and needs no other", c->device,
+		    mapped);
+	snprintf(own, sizeof own, "%.50s-tracked", last != NULL ? last + 1 : c->device);
+	return take_name(out->name, out->beneath ? mapped : c->name != NULL ? c->name : own, e);
+}
+
+/* A new tracker needs metadata that nobody else has. */
+static int
+prepare_metadata(const struct track_config *c, struct err *e)
+{
+	struct superblock s;
+
+	if (superblock_read(&s, c->metadata, e) != 0) {
+		if (e->kind != ERR_FORMAT && e->kind != ERR_UNSUPPORTED)
+			return -1;
+		s.empty = false;
+	}
+	if (s.empty || c->force)
+		return superblock_clear(c->metadata, e);
+	return err_set(e, ERR_REFUSED,
+	    "%s: does not begin with 4096 zeros; --force replaces what it holds", c->metadata);
+}
+
+/* Whether the record that is there, if any, may be replaced: the tracker is not active. */
+static int
+check_new(const char *name, const struct record *r, struct err *e)
+{
+	if (is_era(name))
+		return err_set(e, ERR_USAGE, "%s is tracked already", name);
+	if (r->device[0] != '\0')
+		return err_set(e, ERR_USAGE,
+		    "%s has a record already: \"dsync start %s\" activates it", r->path, name);
+	return 0;
+}
+
+static int
+set_up(const struct track_config *c, struct record *r, struct track_report *out, struct err *e)
+{
+	struct err reason;
+	int rc = record_read(r, &reason);
+
+	if (rc != 0 && reason.kind != ERR_ABSENT)
+		return *e = reason, -1;
+	if (check_new(out->name, r, e) != 0 || take_path(r->device, c->device, e) != 0 ||
+	    take_path(r->metadata, c->metadata, e) != 0 || prepare_metadata(c, e) != 0)
+		return -1;
+	r->beneath = out->beneath;
+	r->block_sectors = (c->block_bytes != 0 ? c->block_bytes : BLOCK_BYTES) / SECTOR_BYTES;
+	if (record_save(r, e) != 0)
+		return -1;
+	if (r->beneath || check_unused(r->device, &reason) == 0)
+		return start(r, out, e);
+	snprintf(out->why, sizeof out->why, "%s", reason.text);
+	return 0;
+}
+
+int
+track_new(const struct track_config *c, struct track_report *out, struct err *e)
+{
+	struct record r;
+
+	memset(out, 0, sizeof *out);
+	if (choose_name(c, out, e) != 0)
+		return -1;
+	int rc = record_begin(&r, c->folder, out->name, e);
+	if (rc == 0)
+		rc = set_up(c, &r, out, e);
+	record_close(&r);
+	return rc;
+}
