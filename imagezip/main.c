@@ -17,6 +17,7 @@
 #include "imagezip/into_store.h"
 #include "imagezip/options.h"
 #include "imagezip/report.h"
+#include "imagezip/since.h"
 #include "imagezip/upload.h"
 
 /* Write the signature to the file that -U names; the image is complete by then. */
@@ -83,6 +84,8 @@ complete(const struct options *o, struct disk *d, struct layout *l, struct targe
 	}
 	if (commit_target(t, o, e) != 0)
 		return -1;
+	if (o->since_state != NULL && since_keep(o->since_state, &s->sig, e) != 0)
+		return err_ctx(e, "the image is complete, and the next one will not know of it");
 	return write_signature(o, &s->sig, e);
 }
 
@@ -251,15 +254,36 @@ send_to_master(const struct options *o, struct err *e)
 }
 
 static int
+make_image(const struct options *o, struct err *e)
+{
+	return o->to != NULL && o->name == NULL && !o->what.look_only
+	           ? send_to_master(o, e)
+	           : look_and_act(o, e);
+}
+
+/* make_image() of what has changed since the last one, as a source of change knows it. */
+static int
+make_delta(struct options *o, struct err *e)
+{
+	char warning[512];
+	int rc = since_begin(&o->since_state, o, warning, e);
+
+	if (rc == 0 && warning[0] != '\0')
+		say(stderr, "imagezip: %s: %s\n", o->what.source, warning);
+	if (rc == 0)
+		rc = make_image(o, e);
+	since_end(o->since_state);
+	return rc;
+}
+
+static int
 run(void *opts, char **operands, int n, struct err *e)
 {
 	struct options *o = opts;
 
 	if (imagezip_settle(o, operands, n, e) != 0 || check_names(o, e) != 0)
 		return -1;
-	return o->to != NULL && o->name == NULL && !o->what.look_only
-	           ? send_to_master(o, e)
-	           : look_and_act(o, e);
+	return o->changed_since != NULL ? make_delta(o, e) : make_image(o, e);
 }
 
 int

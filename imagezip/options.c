@@ -136,6 +136,8 @@ enum {
 	OPT_TO,
 	OPT_TOKEN,
 	OPT_STORE,
+	OPT_CHANGED,
+	OPT_SINCE,
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -209,6 +211,13 @@ static const struct cli_opt how_opts[] = {
 	{ 'H', "delta", "SIG",
 	    "store only what differs from the image with this signature", CLI_STR,
 	    AT(what.sig_old), 0, 0, NULL },
+	{ OPT_CHANGED, "changed-since", "STATE",
+	    "store only what has changed since the last image with this STATE, and do not "
+	    "read the rest",
+	    CLI_STR, AT(changed_since), 0, 0, NULL },
+	{ OPT_SINCE, "since", "KIND:ARGS",
+	    "with --changed-since: the source of change, as of dmextract", CLI_STR,
+	    AT(since), 0, 0, NULL },
 	{ 'U', "signature", "SIG",
 	    "write a signature to SIG (\"\": the name of the image with .sig)", CLI_STR,
 	    AT(sig_new), 0, 0, NULL },
@@ -275,6 +284,8 @@ const struct cli_program imagezip_program = {
 		    "  imagezip nbd://host/disk disk.ndz    what an NBD server exports\n"
 		    "  imagezip --to=frisbee://boss/web /dev/sda   to a master server\n"
 		    "  imagezip --to=store:web --store /srv/store /dev/sda   into a store\n"
+		    "  imagezip --changed-since=mydev.state /dev/mapper/mydev tuesday.ndz   "
+		    "what changed since monday\n"
 		    "  imagezip -i /dev/sda                 what is on it, and how "
 		    "much would be stored\n",
 	.tables = { { what_opts, 0, "What to store" }, { how_opts, 0, "How" },
@@ -282,12 +293,32 @@ const struct cli_program imagezip_program = {
 	    { seal_opts, AT(what.how.seal), "Proof" } },
 };
 
+/* The sectors of the image must be those of the source, and what is stored of a block must depend
+ * on this block alone. */
+static int
+check_since(const struct options *o, struct err *e)
+{
+	const struct capture_what *w = &o->what;
+
+	if (o->changed_since == NULL)
+		return o->since == NULL ? 0 : err_misuse(e, "--since is for --changed-since");
+	if (w->slice != 0 || w->count != 0 || w->boot_root != 0 || w->zero_small ||
+	    w->blank_inodes || w->bad_as_zeros || w->live || w->look_only ||
+	    w->sig_old != NULL || strcmp(w->source, "-") == 0)
+		return err_set(e, ERR_USAGE,
+		    "--changed-since cannot be combined with -s, -c, -B, -Z, -M, -X, -H, -i, "
+		    "--live or a pipe");
+	return 0;
+}
+
 static int
 check(const struct options *o, struct err *e)
 {
 	int modes = (o->what.slice != 0) + (o->what.linux_partition || o->what.has_type) +
 	            o->what.whole_disk + o->what.raw;
 
+	if (check_since(o, e) != 0)
+		return -1;
 	if (modes > 1)
 		return err_set(e, ERR_USAGE,
 		    "only one of these can be given: -s, -l or -S, --disk, -r or -f");

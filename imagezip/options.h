@@ -8,6 +8,8 @@
 #include "common/cli/cli.h"
 #include "imagezip/capture/what.h"
 
+struct since;
+
 struct options {
 	struct capture_what what;
 	const char *output;  /* NULL with -i, and when the image goes into a store; "-" with a master server */
@@ -16,6 +18,9 @@ struct options {
 	const char *store;   /* --store, or EMUSTORE */
 	const char *name;    /* of an image that goes into the store; or NULL */
 	const char *sig_new; /* -U: write a signature; "": next to the image */
+	const char *changed_since; /* --changed-since: the file of states; NULL: none */
+	const char *since;   /* --since: a source of change; NULL: the source's tracker */
+	struct since *since_state; /* of since_begin(); NULL: without --changed-since */
 	bool no_sync;        /* -D */
 	/* What to print. */
 	bool debug, dots, quiet, json;

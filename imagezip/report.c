@@ -259,6 +259,7 @@ imagezip_summary(const struct options *o, const struct layout *l,
 			json_uint(j, "full_data_bytes", x->full_sectors * SECTOR_BYTES);
 			json_uint(
 			    j, "changed_data_bytes", x->changed_sectors * SECTOR_BYTES);
+			json_uint(j, "compared_data_bytes", x->read_sectors * SECTOR_BYTES);
 		}
 		json_double(j, "seconds", seconds);
 		if (in != NULL)

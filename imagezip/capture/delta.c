@@ -11,6 +11,7 @@
 #include "common/disk/output.h"
 #include "common/image/write/sighash.h"
 #include "imagezip/capture/delta_samples.h"
+#include "imagezip/capture/kept.h"
 #include "imagezip/capture/windows.h"
 
 /* Make the signature of all that would be stored, by reading it. */
@@ -36,6 +37,65 @@ hash_now(struct delta *x, struct windows *source, struct err *e)
 	sigmaker_free(m);
 	free(buf);
 	free(w);
+	return rc;
+}
+
+/* Has any sector of the partition table changed? Other blocks may then be made of the same data. */
+static bool
+table_changed(const struct layout *l, const struct rangeset *changed)
+{
+	for (size_t i = 0; i < rangeset_count(changed); i++)
+		if (layout_has_table(l, rangeset_get(changed, i)))
+			return true;
+	return false;
+}
+
+/* Hash what is stored, but not in `same`, of which the signature has the records already. */
+static int
+hash_rest(struct delta *x, struct disk *d, struct layout *l, const struct rangeset *same,
+    const struct capture_what *o, struct err *e)
+{
+	struct rangeset rest, all = l->store;
+	struct windows w;
+
+	rangeset_init(&rest);
+	int rc = rangeset_union(&rest, &all, e);
+	if (rc == 0)
+		rc = rangeset_minus(&rest, same, e);
+	x->read_sectors = rangeset_total(&rest);
+	l->store = rest;
+	if (rc == 0) {
+		windows_init(&w, d, l, o, &x->lost);
+		rc = hash_now(x, &w, e);
+		windows_done(&w);
+	}
+	rangeset_free(&l->store);
+	l->store = all;
+	return rc;
+}
+
+/* Make the signature without reading blocks of which it is known that they have not changed. */
+static int
+hash_changed(struct delta *x, struct disk *d, struct layout *l, const struct sig *old,
+    const struct capture_what *o, struct err *e)
+{
+	struct sig kept = { .version = old->version, .hash = old->hash,
+		.block_sectors = old->block_sectors };
+	struct rangeset same;
+	int rc = 0;
+
+	rangeset_init(&same);
+	if (!table_changed(l, o->changed))
+		rc = kept_find(&kept, old, l, o->changed, e);
+	if (rc == 0)
+		rc = sig_sectors(&kept, &same, e);
+	rangeset_seal(&same);
+	if (rc == 0)
+		rc = hash_rest(x, d, l, &same, o, e);
+	if (rc == 0)
+		rc = kept_merge(&x->now, &kept, e);
+	rangeset_free(&same);
+	sig_free(&kept);
 	return rc;
 }
 
@@ -139,7 +199,7 @@ find_samples(struct delta *x, const struct sig *old, struct windows *w,
 }
 
 static int
-compare(struct delta *x, const struct sig *old, struct windows *w,
+compare(struct delta *x, const struct sig *old, struct disk *d, struct windows *w,
     const struct capture_what *o, struct err *e)
 {
 	struct layout *l = w->layout;
@@ -148,7 +208,8 @@ compare(struct delta *x, const struct sig *old, struct windows *w,
 	rangeset_init(&same);
 	rangeset_init(&changed);
 	x->full_sectors = rangeset_total(&l->store);
-	int rc = hash_now(x, w, e);
+	x->read_sectors = x->full_sectors;
+	int rc = o->changed != NULL ? hash_changed(x, d, l, old, o, e) : hash_now(x, w, e);
 	if (rc == 0)
 		rc = find_same(x, old, w, &same, e);
 	rangeset_seal(&same);
@@ -202,7 +263,7 @@ delta_find(struct delta *x, struct disk *d, struct layout *l, const struct captu
 	x->hash = old.hash;
 	x->block_sectors = old.block_sectors;
 	windows_init(&w, d, l, o, &x->lost);
-	int rc = compare(x, &old, &w, o, e);
+	int rc = compare(x, &old, d, &w, o, e);
 	rangeset_seal(&x->lost);
 	windows_done(&w);
 	sig_free(&old);

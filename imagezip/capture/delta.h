@@ -23,6 +23,7 @@ struct delta {
 	struct rangeset lost;  /* source sectors that could not be read; owned */
 	uint64_t full_sectors; /* sectors that a full image would store */
 	uint64_t changed_sectors;
+	uint64_t read_sectors; /* that were read and hashed to find this out */
 };
 
 /* With -H: read and hash everything that would be stored, and leave in layout->store only

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "common/disk/ptable.h"
+#include "common/disk/rangeset.h"
 #include "common/image/write/maker.h"
 
 /* Partitions of a disk by number, and those inside of its BSD slices. */
@@ -40,6 +41,9 @@ struct capture_what {
 	struct maker_choice how;
 	const char *sig_old;    /* a delta against this signature (-H), or NULL */
 	uint64_t delta_percent; /* -P */
+	/* With -H: all sectors of the source that may have changed since the image of the
+	 * signature; sealed; borrowed.  Others are not read.  NULL: all are. */
+	const struct rangeset *changed;
 	bool make_sig;          /* a signature of what is stored (-U) */
 	bool look_only;         /* nothing will be stored (-i) */
 	bool force;             /* also what is in use in an unknown way (--force) */

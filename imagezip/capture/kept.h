@@ -1,0 +1,20 @@
+/* kept.h: finds which blocks need not be read for a delta, because somebody knows that they have not
+ * changed since the base (imagezip --changed-since). */
+#ifndef IMAGEZIP_CAPTURE_KEPT_H
+#define IMAGEZIP_CAPTURE_KEPT_H
+
+#include "common/disk/rangeset.h"
+#include "common/image/format/sig.h"
+#include "imagezip/capture/layout.h"
+
+/* Put into *kept, which is empty and becomes the caller's, the records of the base's signature that
+ * the new signature has, too: the same sectors would be stored in a row in this block, none of
+ * them has changed, and none becomes zeros now or may have been stored as zeros before.
+ * `changed` is in sectors of the image.  Chunk numbers become 0.  ERR_NOMEM. */
+int kept_find(struct sig *kept, const struct sig *base, const struct layout *,
+    const struct rangeset *changed, struct err *);
+/* Merge the records of two signatures of the same kind, which have no sector in common, into *to.
+ * `from` is left empty.  ERR_NOMEM. */
+int kept_merge(struct sig *to, struct sig *from, struct err *);
+
+#endif /* IMAGEZIP_CAPTURE_KEPT_H */
