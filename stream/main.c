@@ -290,6 +290,7 @@ act(void *opts, char **operands, int n, struct err *e)
 		return start_boot_image(o, operands + 1, n - 1, e);
 	if (n > 0 && strcmp(operands[0], "status") == 0)
 		return show_status(operands + 1, n - 1, e);
+	o->boot = boot;
 	if (boot)
 		operands++, n--;
 	if (boot && n != 2)

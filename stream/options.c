@@ -95,6 +95,15 @@ static const struct cli_opt own_opts[] = {
 	{ 0 },
 };
 
+/* A program that starts machines does something else with an image that cannot be started so. */
+static int
+exit_status(const void *opts, const struct err *e)
+{
+	const struct opts *o = opts;
+
+	return o->boot && e->kind == ERR_UNSUPPORTED ? 4 : 0;
+}
+
 const struct cli_program streamdisk_program = {
 	.name = "streamdisk",
 	.synopsis = "[options] [bootimage] source [folder|file|/dev/nbdN]",
@@ -118,5 +127,6 @@ const struct cli_program streamdisk_program = {
 	    "  streamdisk bootimage disk.ndz dir      its kernel, and a ramdisk to stream with\n"
 	    "  streamdisk --ro -p 2 --source https://b/disk.ndz https://a/disk.ndz "
 	    "/mnt\n",
+	.exit_status = exit_status,
 	.tables = { { own_opts, 0, NULL }, { stream_opts, 0, "Streaming" }, { proof_opts, AT(keys), "Proof" } },
 };

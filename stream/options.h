@@ -20,6 +20,7 @@ struct opts {
 	const char *mount_options; /* of mount(8); NULL: none */
 	/* bootimage: as in boot.h; NULL: not given */
 	const char *drivers, *programs;
+	bool boot; /* bootimage was asked for */
 	const char *append; /* boot: words for the kernel; NULL: none */
 	bool read_only, file, quiet, json;
 };

@@ -219,13 +219,23 @@ keep_take(const char *disk, const char *name, const char *rules, struct err *e)
 }
 
 int
+keep_remove(const char *name, const char *rules, struct err *e)
+{
+	char kernel[BLOCK_NAME_CAP], file[2 * BLOCK_NAME_CAP], path[PATH_MAX];
+
+	/* The rule has the kernel's name in it, which is gone with the device. */
+	mapped_path(path, name);
+	if (names_of(path, kernel, file, e) != 0 || switch_remove(name, e) != 0)
+		return -1;
+	snprintf(path, sizeof path, "%s/%s", rules, file);
+	unlink(path);
+	return 0;
+}
+
+int
 keep_drop(const char *disk, const char *name, const char *rules, struct err *e)
 {
-	char mapped[PATH_MAX];
-
-	mapped_path(mapped, name);
-	keep_show(mapped, rules);
-	if (switch_remove(name, e) != 0)
+	if (keep_remove(name, rules, e) != 0)
 		return -1;
 	keep_show(disk, rules);
 	return 0;

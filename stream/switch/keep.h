@@ -25,6 +25,10 @@ int keep_take(const char *disk, const char *name, const char *rules, struct err 
  * is in use. */
 int keep_drop(const char *disk, const char *name, const char *rules, struct err *);
 
+/* Remove NAME and its partitions, as switch_remove() does, and the rule that hides NAME, if there is
+ * one.  Errors of switch_remove(). */
+int keep_remove(const char *name, const char *rules, struct err *);
+
 /* Write a rule for udev that hides this block device, and take the nodes of its partitions away.
  * ERR_IO, also when a partition is in use; ERR_ABSENT, ERR_USAGE: as block_open(). */
 int keep_hide(const char *device, const char *rules, struct err *);

@@ -79,7 +79,7 @@ check "a kernel beside its modules" boot "$T/lib.ndz"
 check "without GRUB" [ "$(cat "$T/out/cmdline")" = "ro frisbee.root=3" ]
 
 refused() {	# WORDS IMAGE
-	rm -rf "$T/out"; status 1 "$SD" bootimage "$2" "$T/out"
+	rm -rf "$T/out"; status 4 "$SD" bootimage "$2" "$T/out"
 	check "it says why" grep -q "$1" "$T/stderr"
 	check "nothing is made" [ ! -e "$T/out" ]
 }

@@ -157,6 +157,27 @@ if command -v cpio > /dev/null && command -v zstd > /dev/null; then
 	check "for root alone" [ "$(stat -c %a "$T/ramdisk/etc/keys/lab.group")" = 600 ]
 fi
 
+echo "== a disk that streams"
+with='disk=sda;'
+printf 'virtio_net 1 0\nahci 2 1\n' > "$PROC/modules"
+says "the drivers of this machine" "virtio_net,ahci" "$with loaded_drivers"
+cmdline 'quiet frisbee.action=stream frisbee.source=nbd://a/ BOOTIF=01-2 console=ttyS0,115200 frisbee.stream=rate=1M,fill=no splash'
+says "words for the image's kernel" "frisbee.source=nbd://a/ BOOTIF=01-2 console=ttyS0,115200 frisbee.stream=rate=1M,fill=no frisbee.action=stream-root frisbee.disk=sda" "$with stream_words"
+says "parameters of the plugin" "rate=1M fill=no" "$with stream_options"
+with="$with STREAM_BOOT=$T/boot; pack_programs() { :; }; start_daemon() { echo daemon \$1; }; wait_until_whole() { echo wait; }; end_daemon() { :; };"
+says "an image that cannot be started so is loaded first, which is said before" "say sda is going to be filled from nbd://a/ while its system runs
+say its kernel 1: has no module nbd
+say so sda is loaded first, and its system is started from it then
+daemon nbd://a/
+wait
+sda is loaded" "$with streamdisk() { echo 'its kernel 1: has no module nbd'; return 4; }; stream; echo \$done_line"
+says "another failure is one" "say sda is going to be filled from nbd://a/ while its system runs
+fail nbd://a/: no route" "$with streamdisk() { echo 'nbd://a/: no route'; return 1; }; stream"
+says "one that can is started" "say sda is going to be filled from nbd://a/ while its system runs
+say starting the kernel of the image
+streamdisk boot --append=frisbee.source=nbd://a/ BOOTIF=01-2 console=ttyS0,115200 frisbee.stream=rate=1M,fill=no frisbee.action=stream-root frisbee.disk=sda $T/boot
+fail the kernel of nbd://a/ does not start" "$with streamdisk() { case \$1 in boot) echo streamdisk \$*;; esac; }; stream"
+
 echo "== a capture"
 cmdline 'frisbee.server=10.9.0.1 frisbee.port=51 frisbee.image=a.ndz frisbee.retry=0'
 heading='say capturing sda to 10.9.0.1:51 as a.ndz'

@@ -19,7 +19,7 @@ install -m 755 "$(dirname "$0")/streamswitch_guest" "$root/init"
 truncate -s 160M "$T/fio"; mke2fs -q -F -t ext4 -O ^has_journal -d "$T/tools" "$T/fio" || fail "mke2fs"
 # The smallest journal that there is, so that it is always full.
 truncate -s 128M "$T/disk"
-printf 'label: dos\nstart=2048, size=112M, type=83\nsize=8M, type=83\n' | sfdisk -q "$T/disk"
+printf 'label: gpt\nstart=2048, size=112M\nsize=8M\n' | sfdisk -q "$T/disk"
 mke2fs -q -F -t ext4 -b 1024 -J size=1 -U 11111111-2222-3333-4444-555555555555 -E offset=$((2048 * 512)) "$T/disk" 112m || fail "mke2fs"
 ip link set lo up
 # The machine's disk and what nbdkit serves are one file, and both use its pages in this machine's memory.

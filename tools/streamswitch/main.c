@@ -157,8 +157,7 @@ where(const struct options *o, char **operands, struct err *e)
 static int
 take_away(const struct options *o, char **operands, struct err *e)
 {
-	(void)o;
-	return switch_remove(operands[0], e);
+	return keep_remove(operands[0], o->rules, e);
 }
 
 static int

@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""A web server that answers requests for ranges of one file at a rate that may change.
+
+	http_slow.py FILE PORT RATE
+
+RATE is a file that has the bytes in a second of all connections together.
+"""
+import http.server, os, re, sys, threading, time
+
+path, port, rate_path = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+size, lock, free_at = os.path.getsize(path), threading.Lock(), time.monotonic()
+
+
+def wait_for(n):
+    """Return when n more bytes may go."""
+    global free_at
+    with lock:
+        now = time.monotonic()
+        free_at = max(free_at, now) + n / int(open(rate_path).read() or 1)
+        pause = free_at - now
+    time.sleep(pause)
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args):
+        pass
+
+    def do_GET(self):
+        asked = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+        first, last = (int(asked[1]), min(int(asked[2]), size - 1)) if asked else (0, size - 1)
+        self.send_response_only(206 if asked else 200)
+        self.send_header("Content-Length", str(last - first + 1))
+        self.send_header("Content-Range", f"bytes {first}-{last}/{size}")
+        self.send_header("ETag", '"one"')
+        self.end_headers()
+        with open(path, "rb") as f:
+            f.seek(first)
+            left = last - first + 1
+            while left > 0:
+                piece = f.read(min(left, 16384))
+                wait_for(len(piece))
+                self.wfile.write(piece)
+                left -= len(piece)
+
+
+http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler).serve_forever()

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# A machine whose image has no modules for streaming says so, is loaded first, and its disk is as an
+# installation leaves it.
+. "$(dirname "$0")/stream_lib.sh"
+"$TOP/tests/vm/make-disk" "$NETBOOT/kernel" $PAYLOAD "$T/disk" "$T/files" || { fail make-disk; finish; }
+"$BIN/imagezip" -q "$T/disk" "$T/disk.ndz" || { fail imagezip; finish; }
+serve 1000000000
+poison "$T/a" $((200 << 20))
+streams loaded frisbee.after=poweroff
+vm_sees loaded 300 'has no ext2, ext3 or ext4 filesystem with the modules of a kernel'
+vm_sees loaded 10 'so vda is loaded first, and its system is started from it then'
+vm_sees loaded 300 'frisbee: DONE: vda is loaded'
+vm_ends loaded 60
+check "it is whole" quietly "$BIN/imageunzip" --status "$T/a"
+"$BIN/imageunzip" -q "$T/disk.ndz" "$T/copy" || fail "imageunzip"
+# What the image stores is there, and the rest, which is zeros in the copy, has the disk's old bytes.
+as_installed() {
+	python3 - "$T/copy" "$T/a" << 'PY'
+import sys
+copy, disk, old = open(sys.argv[1], "rb"), open(sys.argv[2], "rb"), 0
+while True:
+    x = copy.read(512)
+    y = disk.read(len(x))
+    if not x: break
+    if x != y:
+        if x.strip(b"\0") or y.strip(b"\xa5"): sys.exit(f"a difference in front of byte {copy.tell()}")
+        old += 1
+sys.exit(old == 0)
+PY
+}
+check "as an installation leaves it" as_installed
+finish
