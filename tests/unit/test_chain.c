@@ -284,7 +284,7 @@ static unsigned warnings;
 static void
 warn(const char *sentence)
 {
-	warnings += strstr(sentence, "does not tell") != NULL;
+	warnings += strstr(sentence, "does not say") != NULL;
 }
 
 /* A delta that does not say what state it makes: whether another one belongs on top of it
@@ -303,7 +303,7 @@ test_cannot_tell(void)
 	make_model(&delta, 6);
 	rangeset_init(&none);
 	write_image(names[1], &delta, true, &none);
-	check_refused(all, IMAGES, "does not tell");
+	check_refused(all, IMAGES, "does not say");
 	open_all(v);
 	T_CHECK(chain_random(&r, v, IMAGES, PLENTY, warn, &e) == 0);
 	T_CHECK(warnings == 1);
