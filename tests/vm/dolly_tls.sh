@@ -6,7 +6,6 @@ root=$T/root
 mkdir -p "$root"/{bin,sbin,dev,proc,sys,lib,tmp}
 echo net/tls > "$T/modules"
 "$TOP/netboot/copy-modules" "$NETBOOT/kernel" "$root" < "$T/modules" || fail "modules"
-mkdir -p "$root"
 for p in "$BIN/dolly" "$BIN/imagekey" "$(command -v busybox)"; do vm_program "$root" "$p"; done
 cp "$(dirname "$0")/dolly_tls_guest" "$root/init"; chmod 755 "$root/init"
 (cd "$root" && find . -mindepth 1 | cpio --quiet -o -H newc -R 0:0) > "$T/initrd" || fail "cpio"
