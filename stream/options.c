@@ -106,11 +106,17 @@ exit_status(const void *opts, const struct err *e)
 
 const struct cli_program streamdisk_program = {
 	.name = "streamdisk",
-	.synopsis = "[options] [bootimage] source [folder|file|/dev/nbdN]",
+	.synopsis = "[options] source [folder|file|/dev/nbdN]\n"
+		    "       streamdisk [options] source disk [folder|file|/dev/nbdN]\n"
+		    "       streamdisk status socket\n"
+		    "       streamdisk [options] bootimage source folder\n"
+		    "       streamdisk [--append=WORDS] boot folder",
 	.about = "Read an image as a disk without installing it: list its partitions, "
 	         "mount one of\n"
 		 "them, or attach the disk.  Only the data that is read is fetched and "
-	         "decoded.",
+	         "decoded.\n"
+		 "With a disk, the disk is usable at once, and its contents arrive while it "
+	         "is used.",
 	.examples =
 	    "  streamdisk disk.ndz                    list the partitions\n"
 	    "  streamdisk --ro -p 2 disk.ndz /mnt     mount partition 2 until Ctrl-C\n"

@@ -68,7 +68,7 @@ write_file(const char *folder, const char *file, const char *text, struct err *e
 		return -1;
 	snprintf(path, sizeof path, "%s/%s", folder, file);
 	FILE *f = fopen(path, "we");
-	bool ok = f != NULL && fputs(text, f) >= 0;
+	bool ok = f != NULL && fwrite(text, 1, strlen(text), f) == strlen(text);
 	if (f != NULL && fclose(f) != 0)
 		ok = false;
 	return ok ? 0 : err_os(e, "%s", path);

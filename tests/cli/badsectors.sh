@@ -32,7 +32,7 @@ lost 100-400 100 301
 lost 127-128 127 2 --retries 0
 lost 5000-5003 5000 4 --codec=zstd
 lost 11718 11718 1
-check "imagedump says it in words" grep -q "1 sectors could not be read and are zeros, namely 11718-11718" <("$BIN/imagedump" "$T/x.ndz")
+check "imagedump says it in words" grep -q "1 sectors could not be read and are stored as zeros, namely 11718-11718" <("$BIN/imagedump" "$T/x.ndz")
 bad_at 9-10 "$BIN/imagezip" -X --json -f "$T/src" "$T/x.ndz" > "$T/json" 2> /dev/null
 check "--json" python3 -c 'import json,sys
 i = json.load(open(sys.argv[1])); sys.exit(i["lost_ranges"] != [{"first_sector": 9, "sectors": 2}] or i["lost_sectors"] != 2)' "$T/json"

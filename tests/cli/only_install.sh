@@ -46,7 +46,7 @@ only 5 -s 6; expect "$T/t" 5 6
 cp "$T/before" "$T/t"
 status 1 "$BIN/imageunzip" -q --only 6 -s 3 "$T/disk.ndz" "$T/t"; says "partition 3 is too small: it has 2.1 MB, and partition 6 of the image stores something as far as"
 untouched
-status 1 sh -c "exec '$BIN/imageunzip' -q --only 6 -s 3 - '$T/t' < '$T/disk.ndz'"; says "not through a pipe"; untouched
+status 1 sh -c "exec '$BIN/imageunzip' -q --only 6 -s 3 - '$T/t' < '$T/disk.ndz'"; says "the image must be a file, not a pipe"; untouched
 # Only its first 2 MB are used: partition 3, which is smaller, has room for that.
 truncate -s $DISK_BYTES "$T/roomy"; sfdisk -q "$T/roomy" <<< "$TABLE" 2> "$T/quiet"
 small_fs "$T/fs" 4096 300000; put "$T/fs" "$T/roomy" ${AT[6]}

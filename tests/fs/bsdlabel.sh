@@ -42,7 +42,7 @@ kept "half outside" "half outside"
 make_disk 48640 2048 none "a:7:0:16384:$T/ufs1" "b:1:20000:8192"
 kept "no c" "what its offsets count from"
 make_disk 48640 2048 freebsd "a:7:64:16384" "b:1:20000:8192"
-kept "swap, but nothing that is understood" "b: swap, but the label is in doubt"
+kept "swap, but nothing that is understood" "b: swap, which is stored because the disklabel is in doubt"
 make_disk 48640 2048 freebsd "a:7:64:16384:$T/ufs1:bad"
 kept "wrong checksum" "no known filesystem"
 # The filesystem has all of the slice, the label is of before.
@@ -59,7 +59,7 @@ partly() {	# WHAT CLAUSE FREE
 cp "$T/ufs1" "$T/dirty"; ffs set "$T/dirty" 209 00
 make_disk 48640 2048 freebsd "a:7:64:16384:$T/dirty" "b:1:20000:8192" "f:7:30000:16400:$T/ufs2"
 shifted "$T/free2" 32048 > "$T/free"
-partly "a dirty filesystem" "a: stored completely: it was not cleanly unmounted; b: swap, but" "$T/free"
+partly "a dirty filesystem" "a: stored completely: it was not cleanly unmounted; b: swap, which" "$T/free"
 make_disk 48640 2048 freebsd "a:7:64:16384:$T/ufs1" "b:1:20000:8192"
 shifted "$T/free1" 2112 > "$T/free"
 printf '\x5d\x0b\x5d\x0b' | dd of="$T/fs" bs=1 seek=$(((22048 + 8190) * 512)) conv=notrunc status=none

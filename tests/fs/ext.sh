@@ -93,7 +93,7 @@ check "multi-mount block clean: looked into" [ "$(said_of skipped_sectors "$T/pl
 mmp=$(dumpe2fs -h "$T/plain" 2> /dev/null | sed -n 's/^MMP block number: *//p')
 for what in 'mounted by another:\5\0\0\0' 'being checked:\x50\x4d\x4d\xe2'; do
 	cp "$T/plain" "$T/fs3"; printf "${what#*:}" | dd of="$T/fs3" bs=1 seek=$((mmp * $(dumpe2fs -h "$T/plain" 2> /dev/null | sed -n 's/^Block size: *//p') + 4)) conv=notrunc status=none
-	fs_damaged ext4 "${what%%:*}" "$T/fs3" "$T/free"; check "${what%%:*}: says so" grep -q "another machine has it" <(said_of warning "$T/fs3")
+	fs_damaged ext4 "${what%%:*}" "$T/fs3" "$T/free"; check "${what%%:*}: says so" grep -q "another machine has mounted it" <(said_of warning "$T/fs3")
 done
 # A journal for others is no filesystem.
 rm -f "$T/fs3"; truncate -s 8M "$T/fs3"; mke2fs -q -F -O journal_dev -b 4096 "$T/fs3"; : > "$T/free"

@@ -69,7 +69,7 @@ check "nothing else is" [ "$(find "$T/kept" -name '*arriving*' | wc -l)" = 0 ]
 echo "== the parent is away"
 kill $BOSS; wait $BOSS; sleep 6; rm -f "$T/out"
 check "what was fetched is served" get 4 big.ndz "$T/out"; check "its data" cmp "$T/bigdisk" "$T/out"
-check "the log says so" grep -q "as it was fetched before name=big.ndz" "$T/master1.log"
+check "the log says so" grep -q "serving what was fetched before name=big.ndz" "$T/master1.log"
 status 1 get 4 other "$T/out"; check "nothing else is" grep -q "could not do it" "$T/stderr"
 
 echo "== a full disk"

@@ -96,8 +96,8 @@ print_lost(const struct lost *l)
 	if (l->nranges == 0)
 		return;
 	say(stdout,
-	    "  %" PRIu64 " sectors could not be read and are stored as zeros: %s",
-	    l->sectors, l->merged ? "all of them are among" : "namely");
+	    "  %" PRIu64 " sectors could not be read and are stored as zeros, %s",
+	    l->sectors, l->merged ? "all of them among" : "namely");
 	for (size_t i = 0; i < l->nranges; i++)
 		say(stdout, "%s %" PRIu64 "-%" PRIu64, i > 0 ? "," : "",
 		    l->ranges[i].off, range_end(l->ranges[i]) - 1);
