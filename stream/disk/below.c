@@ -45,9 +45,9 @@ below_init(struct below *b, struct disk *d, struct table *t, struct err *e)
 {
 	uint8_t *buf = aligned_alloc(PAGE, PAGE);
 
-	*b = (struct below){ .disk = d, .table = t };
 	if (buf == NULL)
 		return err_nomem(e, disk_name(d));
+	*b = (struct below){ .disk = d, .table = t };
 	pthread_mutex_init(&b->lock, NULL);
 	go_direct(b, buf);
 	free(buf);
@@ -275,17 +275,33 @@ below_sync(struct below *b, struct err *e)
 	return disk_sync(b->disk, e);
 }
 
+/* Write and flush the boot area from byte `from` on.  In front of it, page[] has what is on the
+ * disk. */
+static int
+put_boot_from(struct below *b, uint8_t page[BELOW_BOOT_BYTES], size_t from, struct err *e)
+{
+	read_boot(b, page + from, BELOW_BOOT_BYTES - from, from);
+	if (disk_write(b->disk, page, BELOW_BOOT_BYTES, 0, e) != 0)
+		return -1;
+	return disk_sync(b->disk, e);
+}
+
+/* The first sector, which has the marker, comes last, because a power cut may let some of the
+ * sectors be written and others not. */
 int
 below_put_boot(struct below *b, struct err *e)
 {
-	uint8_t *buf = new_buffer(b, BELOW_BOOT_BYTES, e);
+	uint8_t *page = new_buffer(b, BELOW_BOOT_BYTES, e);
 
-	if (buf == NULL)
+	if (page == NULL)
 		return -1;
-	read_boot(b, buf, BELOW_BOOT_BYTES, 0);
-	int rc = disk_write(b->disk, buf, BELOW_BOOT_BYTES, 0, e);
-	free(buf);
-	if (rc != 0 || disk_sync(b->disk, e) != 0)
+	int rc = disk_read(b->disk, page, BELOW_BOOT_BYTES, 0, e);
+	if (rc == 0)
+		rc = put_boot_from(b, page, SECTOR_BYTES, e);
+	if (rc == 0)
+		rc = put_boot_from(b, page, 0, e);
+	free(page);
+	if (rc != 0)
 		return -1;
 	pthread_mutex_lock(&b->lock);
 	b->boot_placed = true;

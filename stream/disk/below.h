@@ -46,7 +46,8 @@ int below_zero(struct below *, uint64_t at, uint64_t n, struct err *);
 void below_discard(struct below *, uint64_t at, uint64_t n);
 /* Flush what was written to the medium. */
 int below_sync(struct below *, struct err *);
-/* Write the first bytes into their place, over the marker, and flush them. */
+/* Write the first bytes into their place, over the marker, and flush them.  After a power cut
+ * meanwhile, the marker is there, or all of them are. */
 int below_put_boot(struct below *, struct err *);
 
 #endif /* STREAM_DISK_BELOW_H */

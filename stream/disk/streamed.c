@@ -265,24 +265,45 @@ trim_held(struct streamed *d, const void *unused, uint64_t n, uint64_t at, struc
 	return mark(d, whole, true, e);
 }
 
-/* Do something with [at, at + n) while its pages are held. */
+/* A request to clear may have 4 GB, and mark more than the memory of the table has room for, so it
+ * is done in pieces, which mark six frames at most. */
+enum { CHANGE_MAX_BYTES = 64 << 20 };
+
+typedef int change_fn(struct streamed *, const void *, uint64_t, uint64_t, struct err *);
+
+/* Do something with [at, at + n), n > 0, while its pages are held. */
 static int
-change(struct streamed *d, const void *buf, uint64_t n, uint64_t at,
-    int (*held)(struct streamed *, const void *, uint64_t, uint64_t, struct err *),
+change_some(struct streamed *d, const void *buf, uint64_t n, uint64_t at, change_fn *held,
     struct err *e)
 {
 	struct hold hold;
+
+	if (make_room(d, e) != 0)
+		return -1;
+	hold_take(&d->holds, &hold, at, n);
+	int rc = held(d, buf, n, at, e);
+	hold_release(&d->holds, &hold);
+	if (rc == 0)
+		atomic_fetch_add(&d->written_bytes, n);
+	return rc;
+}
+
+static int
+change(struct streamed *d, const void *buf, uint64_t n, uint64_t at, change_fn *held,
+    struct err *e)
+{
+	const uint8_t *p = buf;
 	int rc = 0;
 
 	if (begin_request(d, n, at, e) != 0)
 		return -1;
-	if (n > 0 && (check_place(d, at, n, e) != 0 || make_room(d, e) != 0)) {
-		rc = -1;
-	} else if (n > 0) {
-		hold_take(&d->holds, &hold, at, n);
-		rc = held(d, buf, n, at, e);
-		hold_release(&d->holds, &hold);
-		atomic_fetch_add(&d->written_bytes, n);
+	if (n > 0)
+		rc = check_place(d, at, n, e);
+	for (uint64_t some; rc == 0 && n > 0; at += some, n -= some) {
+		some = CHANGE_MAX_BYTES - at % CHANGE_MAX_BYTES;
+		some = some < n ? some : n;
+		rc = change_some(d, p, some, at, held, e);
+		p = p != NULL ? p + some : NULL;
 	}
 	end_request(d);
 	return rc;
@@ -352,12 +373,10 @@ sync_below(void *arg, struct err *e)
 	return below_sync(&d->below, e);
 }
 
-/* Wait until no flush runs, and begin one.  Called with flush_lock. */
+/* Called with flush_lock, which is released, while no flush runs. */
 static void
 begin_flush(struct streamed *d)
 {
-	while (d->flushing)
-		pthread_cond_wait(&d->flush_ended, &d->flush_lock);
 	d->flushing = true;
 	d->flushes_begun++;
 	pthread_mutex_unlock(&d->flush_lock);
@@ -455,6 +474,8 @@ streamed_finish(struct streamed *d, struct err *e)
 		    "%s: is not complete: %" PRIu64 " sectors are absent", d->cfg.disk,
 		    d->stored_sectors - table_present(d->table));
 	pthread_mutex_lock(&d->flush_lock);
+	while (d->flushing)
+		pthread_cond_wait(&d->flush_ended, &d->flush_lock);
 	if (d->flush_failed)
 		rc = fail_flush(d, e);
 	if (rc == 0) {

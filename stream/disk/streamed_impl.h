@@ -51,6 +51,7 @@ struct streamed {
 	struct range table_at;  /* sectors of the disk that the table has; length 0: none */
 	struct rangeset stored; /* sectors that the image stores, and that belong to this disk */
 	uint64_t stored_sectors, bytes;
+	bool opened; /* streamed_open() has succeeded */
 	struct below below;
 	struct holds holds;
 	struct behind behind;

@@ -8,7 +8,8 @@
  *	earlier use wiped; pointer; table begun
  *
  * A disk without a pointer begins anew, unless the table's header says that it is complete; one
- * with a pointer goes on with the table that it names. */
+ * with a pointer goes on with the table that it names.  At the end the pointer is overwritten
+ * before the marker is. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,14 +114,10 @@ read_marker(struct opening *o, struct err *e)
 		return 0;
 	if (disk_read(d->disk, o->pointer_bytes, PIECE_BYTES, POINTER_AT, e) != 0)
 		return -1;
-	if (d->cfg.anew || is_zero(o->pointer_bytes, PIECE_BYTES))
+	if (d->cfg.anew || !table_header_get(&o->pointer, o->pointer_bytes, PIECE_BYTES))
 		return 0;
-	bool whole = table_header_get(&o->pointer, o->pointer_bytes, PIECE_BYTES);
-	if (!whole || memcmp(o->pointer.id, o->head.old.id, TABLE_ID_BYTES) != 0)
-		return err_set(e, ERR_FORMAT,
-		    "%s: has begun to be streamed, and sector 1, which says where its sector "
-		    "table is, is damaged",
-		    d->cfg.disk);
+	if (memcmp(o->pointer.id, o->head.old.id, TABLE_ID_BYTES) != 0)
+		o->pointer.sequence = 0;
 	return 0;
 }
 
@@ -164,6 +161,58 @@ open_file(struct opening *o, struct err *e)
 		return err_set(e, ERR_USAGE, "%s: is neither a file nor a block device",
 		    d->cfg.table);
 	return look_at_file(o, e);
+}
+
+/* Find the place for a table on the disk. */
+static int
+find_place(struct opening *o, struct err *e)
+{
+	struct streamed *d = o->d;
+	uint64_t bytes = table_bytes(end_of_stored(d));
+
+	if (room_find(d->source, &d->stored, d->bytes, bytes, &o->table.at_bytes, e) == 0)
+		return 0;
+	return err_ctx(e, "%s", d->cfg.disk);
+}
+
+/* Where the table of a disk without a pointer may be: in the file, or where a new one would be.
+ * 1: it is there, and *h is its header; 0; -1. */
+static int
+look_for_table(struct opening *o, struct table_header *h, struct err *e)
+{
+	struct streamed *d = o->d;
+	struct err no_place;
+
+	*h = o->there;
+	if (in_memory(d))
+		return 0;
+	if (in_file(d))
+		return h->sequence != 0;
+	if (find_place(o, &no_place) != 0)
+		return 0;
+	return table_is_there(d->disk, o->table.at_bytes, h, e);
+}
+
+/* A marker without a pointer: power was lost while the boot area was put into its place, or before
+ * the disk had begun, or sector 1 is damaged. */
+static int
+find_lost_pointer(struct opening *o, struct err *e)
+{
+	struct table_header h;
+
+	if (!o->head.was_marked || o->pointer.sequence != 0 || o->d->cfg.anew)
+		return 0;
+	int there = look_for_table(o, &h, e);
+	if (there < 0)
+		return -1;
+	if (there && h.complete && memcmp(h.id, o->head.old.id, TABLE_ID_BYTES) == 0)
+		o->pointer = h;
+	else if (!is_zero(o->pointer_bytes, PIECE_BYTES))
+		return err_set(e, ERR_FORMAT,
+		    "%s: has begun to be streamed, and sector 1, which says where its sector "
+		    "table is, is damaged",
+		    o->d->cfg.disk);
+	return 0;
 }
 
 /* A disk that was begun, and a table that was, belong to each other, or nothing is written. */
@@ -229,18 +278,6 @@ new_header(const struct opening *o)
 	return h;
 }
 
-/* Find the place on the disk. */
-static int
-find_place(struct opening *o, struct err *e)
-{
-	struct streamed *d = o->d;
-	uint64_t bytes = table_bytes(end_of_stored(d));
-
-	if (room_find(d->source, &d->stored, d->bytes, bytes, &o->table.at_bytes, e) == 0)
-		return 0;
-	return err_ctx(e, "%s", d->cfg.disk);
-}
-
 /* Say where the table will be, before anything is written. */
 static int
 choose_place(struct opening *o, struct err *e)
@@ -296,16 +333,11 @@ static int
 is_complete(struct opening *o, struct err *e)
 {
 	struct streamed *d = o->d;
-	struct table_header h = o->there;
-	int there = h.sequence != 0;
+	struct table_header h;
 
-	if (d->cfg.anew || o->head.was_marked || in_memory(d))
+	if (d->cfg.anew || o->head.was_marked)
 		return 0;
-	if (!in_file(d)) {
-		if (find_place(o, e) != 0)
-			return -1;
-		there = table_is_there(d->disk, o->table.at_bytes, &h, e);
-	}
+	int there = look_for_table(o, &h, e);
 	if (there <= 0)
 		return there;
 	return h.complete && h.disk_bytes == d->bytes &&
@@ -431,7 +463,8 @@ open_all(struct opening *o, struct err *e)
 		    LEAST_BYTES);
 	d->bytes = disk_size_bytes(d->disk) / SECTOR_BYTES * SECTOR_BYTES;
 	if (find_stored(d, e) != 0 || export_identity(d->source, o->image, e) != 0 ||
-	    read_marker(o, e) != 0 || open_file(o, e) != 0 || check_pair(o, e) != 0)
+	    read_marker(o, e) != 0 || open_file(o, e) != 0 || find_lost_pointer(o, e) != 0 ||
+	    check_pair(o, e) != 0)
 		return -1;
 	if (was_begun(o))
 		return go_on(o, e);
@@ -480,6 +513,7 @@ streamed_open_on(struct streamed **out, struct export *source, const struct stre
 		streamed_close(o.d, &ignored);
 		return -1;
 	}
+	o.d->opened = true;
 	*out = o.d;
 	return 0;
 }
@@ -497,11 +531,12 @@ streamed_start(struct streamed *d, struct err *e)
 	return behind_start(d, e) == 0 ? fill_start(d, e) : -1;
 }
 
-/* Flush all marks, too, if the device was opened; finish a disk on which nothing is absent. */
+/* Flush all marks, too; finish a disk on which nothing is absent.  What could not be opened stays
+ * as it is: not all that this needs was read. */
 static int
 last_flush(struct streamed *d, struct err *e)
 {
-	if (d->below.disk == NULL)
+	if (!d->opened)
 		return 0;
 	if (atomic_load(&d->finished) || table_present(d->table) == d->stored_sectors)
 		return streamed_finish(d, e);

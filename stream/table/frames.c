@@ -92,6 +92,18 @@ summary_decode(struct table *t, uint64_t number, const uint8_t *block)
 	}
 }
 
+void
+summary_note(struct table *t, uint64_t number, uint8_t local)
+{
+	for (unsigned i = 0; i < FRAME_PIECES; i++) {
+		uint64_t index = number * FRAME_PIECES + i;
+		if (!(local >> i & 1) || bit_is_set(t->summary, index))
+			continue;
+		bit_set(t->summary, index);
+		t->summary_dirty[index / FRAME_SECTORS] = true;
+	}
+}
+
 static int
 load(struct table *t, struct frame *f, uint64_t number, struct err *e)
 {

@@ -191,19 +191,6 @@ table_is_there(struct disk *d, uint64_t at_bytes, struct table_header *h, struct
 	return n < 0 ? -1 : found;
 }
 
-/* Note that the piece which has bit `in` of a frame has local data. */
-static void
-mark_local(struct table *t, struct frame *f, uint64_t in)
-{
-	uint64_t piece = in / PIECE_BITS, index = f->number * FRAME_PIECES + piece;
-
-	f->local |= (uint8_t)(1 << piece);
-	if (bit_is_set(t->summary, index))
-		return;
-	bit_set(t->summary, index);
-	t->summary_dirty[index / FRAME_SECTORS] = true;
-}
-
 /* Count the bits of a frame that is on the disk, and look whether it is whole.  A piece that has
  * local data says so itself, and the summary may not know it yet. */
 static int
@@ -215,9 +202,7 @@ scan_frame(struct table *t, uint64_t number, const uint8_t *block, struct err *e
 		return -1;
 	for (unsigned i = 0; i < FRAME_BITS_BYTES; i++)
 		t->present += (unsigned)__builtin_popcount(f.bits[i]);
-	for (unsigned i = 0; i < FRAME_PIECES; i++)
-		if (f.local >> i & 1)
-			mark_local(t, &f, i * PIECE_BITS);
+	summary_note(t, number, f.local);
 	return 0;
 }
 
@@ -263,8 +248,8 @@ scan(struct table *t, const struct rangeset *stored, struct err *e)
 		to = from + SCAN_FRAMES < t->nframes ? from + SCAN_FRAMES : t->nframes;
 		rc = scan_some(t, from, to, stored, blocks, e);
 	}
-	if (rc == 0)
-		rc = summary_write(t, blocks, e);
+	if (rc == 0 && summary_write(t, blocks, e) < 0)
+		rc = -1;
 	free(blocks);
 	return rc;
 }
@@ -345,7 +330,8 @@ table_read_boot(struct table *t, void *buf, struct err *e)
 	if (block == NULL)
 		return err_nomem(e, "a part of the sector table");
 	int rc = disk_read(t->on, block, FRAME_BYTES, frame_place(t, BOOT_FRAME), e);
-	memcpy(buf, block, TABLE_BOOT_BYTES);
+	if (rc == 0)
+		memcpy(buf, block, TABLE_BOOT_BYTES);
 	free(block);
 	return rc;
 }
@@ -408,8 +394,6 @@ set_bits(struct table *t, struct frame *f, uint64_t in, uint64_t n, bool local)
 		bit_set(f->bits, i);
 		t->present++;
 		changed = true;
-		if (local)
-			mark_local(t, f, i);
 	}
 	if (changed)
 		frame_dirty(t, f, local);
@@ -424,7 +408,7 @@ set_local(struct table *t, struct frame *f, uint64_t in, uint64_t n)
 	for (uint64_t piece = in / PIECE_BITS; piece <= (in + n - 1) / PIECE_BITS; piece++) {
 		if (f->local >> piece & 1)
 			continue;
-		mark_local(t, f, piece * PIECE_BITS);
+		f->local |= (uint8_t)(1 << piece);
 		frame_dirty(t, f, true);
 	}
 }

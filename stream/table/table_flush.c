@@ -2,7 +2,9 @@
  * streaming disk calls table_flush(), in one thread at a time, while others mark.
  *
  * Marks are set when their data was written, and a flush copies them before it flushes the
- * disk: for this reason no mark reaches the medium before its data. */
+ * disk: for this reason no mark reaches the medium before its data.  The summary is written when
+ * the pieces are on the medium: a bit of the summary whose piece had never been written would look
+ * like a piece with local data that is damaged. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -16,6 +18,7 @@ struct flush {
 	size_t n;
 	uint8_t *blocks; /* for the frames of one batch */
 	uint64_t batch[BATCH_FRAMES]; /* their numbers */
+	uint8_t local[BATCH_FRAMES];  /* which of their pieces have local data, a bit for each */
 	size_t nbatch;
 	uint8_t *summary; /* for a frame of the summary */
 };
@@ -64,6 +67,7 @@ take_batch(struct flush *f, size_t i)
 		assert(frame != NULL);
 		frame_encode(f->t, frame, f->blocks + f->nbatch * FRAME_BYTES);
 		frame_taken(frame);
+		f->local[f->nbatch] = frame->local;
 		f->batch[f->nbatch++] = frame->number;
 	}
 	pthread_mutex_unlock(&f->t->lock);
@@ -86,12 +90,17 @@ take_summary(struct table *t, uint64_t i, uint8_t *block)
 int
 summary_write(struct table *t, uint8_t *block, struct err *e)
 {
+	int n = 0;
+
 	for (uint64_t i = 0; i < t->nsummary; i++) {
 		uint64_t at = frame_place(t, SUMMARY_FRAME + i);
-		if (take_summary(t, i, block) && disk_write(t->on, block, FRAME_BYTES, at, e) != 0)
+		if (!take_summary(t, i, block))
+			continue;
+		if (disk_write(t->on, block, FRAME_BYTES, at, e) != 0)
 			return -1;
+		n++;
 	}
-	return 0;
+	return n;
 }
 
 static int
@@ -99,16 +108,16 @@ write_batch(struct flush *f, struct err *e)
 {
 	struct err ignored;
 
-	if (summary_write(f->t, f->summary, e) != 0)
-		return -1;
 	for (size_t i = 0; i < f->nbatch; i++) {
 		uint64_t at = frame_place(f->t, frame_of_sectors(f->t, f->batch[i]));
 		if (disk_write(f->t->on, f->blocks + i * FRAME_BYTES, FRAME_BYTES, at, e) != 0)
 			return -1;
 	}
 	pthread_mutex_lock(&f->t->lock);
-	for (size_t i = 0; i < f->nbatch; i++)
+	for (size_t i = 0; i < f->nbatch; i++) {
 		frame_written(f->t, frame_get(f->t, f->batch[i], &ignored));
+		summary_note(f->t, f->batch[i], f->local[i]);
+	}
 	pthread_mutex_unlock(&f->t->lock);
 	return 0;
 }
@@ -121,7 +130,10 @@ write_all(struct flush *f, int (*sync)(void *, struct err *), void *arg, struct 
 		if (sync(arg, e) != 0 || write_batch(f, e) != 0)
 			return -1;
 	}
-	return disk_sync(f->t->on, e);
+	if (disk_sync(f->t->on, e) != 0)
+		return -1;
+	int written = summary_write(f->t, f->summary, e);
+	return written > 0 ? disk_sync(f->t->on, e) : written;
 }
 
 int

@@ -46,7 +46,8 @@ struct table {
 	struct frame *frames;
 	uint32_t max, ndirty; /* frames that fit into memory, and that are protected */
 	uint64_t present;
-	uint8_t *summary;     /* FRAME_BITS_BYTES for each of its frames */
+	/* FRAME_BITS_BYTES for each of its frames: which pieces on the medium have local data */
+	uint8_t *summary;
 	bool *summary_dirty;  /* for each of its frames */
 	uint8_t boot[TABLE_BOOT_BYTES]; /* of a table in memory alone */
 };
@@ -93,6 +94,8 @@ void frame_encode(const struct table *, const struct frame *, uint8_t *block);
 void summary_encode(const struct table *, uint64_t number, uint8_t *block);
 /* Read one frame of the summary.  Where a piece is damaged, there may be local data. */
 void summary_decode(struct table *, uint64_t number, const uint8_t *block);
+/* Note which pieces of this frame, as it is on the medium, have local data: a bit for each. */
+void summary_note(struct table *, uint64_t number, uint8_t local);
 /* Note a change of the frame, which is protected from now on. */
 void frame_dirty(struct table *, struct frame *, bool local);
 /* A flush has taken the frame's marks; a flush has written them. */
@@ -100,7 +103,7 @@ void frame_taken(struct frame *);
 void frame_written(struct table *, struct frame *);
 
 /* table_flush.c: write the frames of the summary that have changed.  block: a buffer of one frame.
- * The caller does not hold the lock.  ERR_IO. */
+ * The caller does not hold the lock.  Returns how many were written, or -1: ERR_IO. */
 int summary_write(struct table *, uint8_t *block, struct err *);
 
 #endif /* STREAM_TABLE_TABLE_IMPL_H */

@@ -6,8 +6,10 @@
 #include "stream/disk/streamed_impl.h"
 
 #include <errno.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/t.h"
 
@@ -50,7 +52,12 @@ struct vdisk {
 	uint64_t bytes;
 	struct write *first, **last;
 	bool fails; /* the next flush does */
+	sem_t *in_sync; /* posted by the next flush, which takes a while; NULL: not */
+	uint64_t bad; /* the sector that cannot be read; 0: all can */
 };
+
+/* So many flushes of any disk until the power ends, and they fail; -1: it does not. */
+static int syncs_left = -1;
 
 static void
 vdisk_init(struct vdisk *v, uint64_t bytes)
@@ -89,6 +96,10 @@ vdisk_pread(void *ctx, void *buf, size_t len, uint64_t off)
 	if (off >= v->bytes)
 		return 0;
 	len = len < v->bytes - off ? len : v->bytes - off;
+	if (v->bad != 0 && off <= v->bad * SECTOR_BYTES && v->bad * SECTOR_BYTES < off + len) {
+		errno = EIO;
+		return -1;
+	}
 	memcpy(buf, v->now + off, len);
 	return (ssize_t)len;
 }
@@ -112,11 +123,17 @@ vdisk_sync(void *ctx)
 {
 	struct vdisk *v = ctx;
 
-	if (v->fails) {
+	if (v->in_sync != NULL) {
+		sem_post(v->in_sync);
+		v->in_sync = NULL;
+		usleep(200000);
+	}
+	if (v->fails || syncs_left == 0) {
 		v->fails = false;
 		errno = EIO;
 		return -1;
 	}
+	syncs_left -= syncs_left > 0;
 	for (const struct write *w = v->first; w != NULL; w = w->next)
 		memcpy(v->durable + w->at, w->data, w->n);
 	forget(v);
@@ -478,19 +495,20 @@ is_possible(struct hot *h, const uint8_t *data)
 	return found;
 }
 
+/* Lose the power, and open the disk again. */
 static void
-step_crash(void)
+crash(void)
 {
 	uint8_t data[SECTOR_BYTES];
 	struct err e;
 
 	lose_power(&below);
 	lose_power(&table_disk);
-	below.fails = table_disk.fails = true; /* so that closing writes nothing */
+	syncs_left = 0; /* so that closing writes nothing */
 	streamed_close(device, &e);
 	lose_power(&below);
 	lose_power(&table_disk);
-	below.fails = table_disk.fails = false;
+	syncs_left = -1;
 	device = NULL;
 	nlate = 0;
 	open_device();
@@ -500,6 +518,17 @@ step_crash(void)
 		else if (!is_possible(&hot[i], data))
 			problem = "after a power cut a sector holds what it may not";
 	}
+}
+
+/* The power ends amid a flush, or behind one. */
+static void
+step_crash(void)
+{
+	struct err ignored;
+
+	syncs_left = (int)draw(5);
+	streamed_flush_some(device, draw(2) == 0, &ignored);
+	crash();
 }
 
 static void
@@ -525,9 +554,9 @@ step(void)
 		step_crash();
 }
 
-/* Everything that is absent is fetched; then the disk itself is what it showed. */
+/* Everything that is absent is fetched. */
 static void
-become_whole(void)
+fetch_all(void)
 {
 	static uint8_t data[64 * SECTOR_BYTES];
 	uint64_t n, written;
@@ -545,6 +574,15 @@ become_whole(void)
 				  streamed_put(device, r, data, &written, &e) != 0))
 			problem = "the disk cannot be filled";
 	}
+}
+
+/* When nothing is absent any more, the disk itself is what it showed. */
+static void
+become_whole(void)
+{
+	struct err e;
+
+	fetch_all();
 	if (problem == NULL && streamed_finish(device, &e) != 0)
 		problem = "the disk cannot be finished";
 	for (unsigned i = 0; i < HOT && problem == NULL; i++)
@@ -565,6 +603,193 @@ run(uint64_t seed)
 		printf("# seed %llu: %s\n", (unsigned long long)seed, problem);
 	end();
 	return problem == NULL;
+}
+
+static bool
+show_problem(const char *what, uint64_t seed)
+{
+	if (problem != NULL)
+		printf("# %s, seed %llu: %s\n", what, (unsigned long long)seed, problem);
+	return problem == NULL;
+}
+
+/* The power ends amid the first flush of local data. */
+static bool
+first_flush(uint64_t seed)
+{
+	begin(seed);
+	for (unsigned i = 0; i < 4; i++)
+		step_write(false);
+	step_crash();
+	bool right = show_problem("the first flush", seed);
+	end();
+	return right;
+}
+
+/* The power ends at the n-th flush amid the end, which then happens again.  *ended: there were
+ * fewer. */
+static bool
+cut_amid_the_end(uint64_t seed, int n, bool *ended)
+{
+	struct err e;
+
+	begin(seed);
+	for (unsigned i = 0; i < 10; i++)
+		step_write(draw(4) == 0);
+	fetch_all();
+	syncs_left = n;
+	*ended = streamed_finish(device, &e) == 0;
+	crash();
+	if (problem == NULL)
+		become_whole();
+	bool right = show_problem("the end", seed);
+	end();
+	return right;
+}
+
+static bool
+all_cuts_amid_the_end(uint64_t seed)
+{
+	bool ended = false, right = true;
+
+	for (int n = 0; !ended && right; n++)
+		right = cut_amid_the_end(seed, n, &ended);
+	return right;
+}
+
+/* A disk that is whole, and whose boot area cannot be read from the table, is not opened, and not
+ * finished either. */
+static void
+bad_boot_area(void)
+{
+	struct err e;
+
+	for (uint64_t seed = 1; seed == 1 || !apart; seed++) {
+		if (seed > 1)
+			end();
+		begin(seed);
+	}
+	fetch_all();
+	T_CHECK(problem == NULL && streamed_flush_some(device, true, &e) == 0);
+	crash();
+	syncs_left = 0;
+	streamed_close(device, &e);
+	device = NULL;
+	syncs_left = -1;
+	table_disk.bad = 2 * 4096 / SECTOR_BYTES;
+	open_device();
+	T_CHECK(problem != NULL && device == NULL);
+	T_CHECK(memcmp(below.now, "NDZ unfinished", 14) == 0);
+	table_disk.bad = 0;
+	problem = NULL;
+	open_device();
+	T_CHECK(problem == NULL);
+	become_whole();
+	T_CHECK(problem == NULL);
+	end();
+}
+
+static void *
+flush_once(void *arg)
+{
+	struct err e;
+
+	*(int *)arg = streamed_flush(device, &e);
+	return NULL;
+}
+
+/* The end comes while a flush runs, which fails. */
+static void
+end_behind_failing_flush(void)
+{
+	pthread_t thread;
+	sem_t in_sync;
+	struct err e;
+	int rc;
+
+	begin(1);
+	fetch_all();
+	sem_init(&in_sync, 0, 0);
+	below.in_sync = &in_sync;
+	below.fails = true;
+	if (pthread_create(&thread, NULL, flush_once, &rc) != 0)
+		abort();
+	sem_wait(&in_sync);
+	T_CHECK(streamed_finish(device, &e) != 0 && e.kind == ERR_IO);
+	pthread_join(thread, NULL);
+	T_CHECK(rc != 0);
+	sem_destroy(&in_sync);
+	end();
+}
+
+/* A disk of any size, which has zeros. */
+
+static ssize_t
+zeros_pread(void *ctx, void *buf, size_t len, uint64_t off)
+{
+	(void)ctx, (void)off;
+	memset(buf, 0, len);
+	return (ssize_t)len;
+}
+
+static ssize_t
+zeros_pwrite(void *ctx, const void *buf, size_t len, uint64_t off)
+{
+	(void)ctx, (void)buf, (void)off;
+	return (ssize_t)len;
+}
+
+static int
+zeros_zero(void *ctx, uint64_t off, uint64_t len)
+{
+	(void)ctx, (void)off, (void)len;
+	return 0;
+}
+
+static struct disk *
+zeros_disk(const char *name, uint64_t bytes)
+{
+	static const struct disk_ops zeros = {
+		.pread = zeros_pread, .pwrite = zeros_pwrite, .zero = zeros_zero
+	};
+	struct disk *d;
+	struct err e;
+
+	if (disk_open_ops(&d, name, DISK_BLOCK, bytes, &zeros, NULL, &e) != 0)
+		abort();
+	return d;
+}
+
+/* The longest request to clear marks more than a small table has room for. */
+static void
+long_request(void)
+{
+	const uint64_t bytes = UINT64_C(5) << 30, most = UINT32_MAX;
+	struct streamed_config cfg = { .disk = "disk",
+		.table = "table",
+		.table_memory_bytes = TABLE_MEMORY_BYTES_MIN,
+		.no_fill = true,
+		.tell = tell };
+	struct export_config export_cfg = { .cache_bytes = 0 };
+	struct rangeset set;
+	struct err e;
+
+	rangeset_init(&set);
+	rangeset_add(&set, (struct range){ 0, bytes / SECTOR_BYTES }, &e);
+	rangeset_seal(&set);
+	vdisk_init(&table_disk, table_bytes(bytes / SECTOR_BYTES));
+	if (export_open_disk(&source, zeros_disk("image", bytes), &set, &export_cfg, &e) != 0 ||
+	    streamed_open_on(&device, source, &cfg, zeros_disk("disk", bytes),
+		as_disk(&table_disk, "table"), &e) != 0)
+		abort();
+	T_CHECK(streamed_zero(device, most, 1000, &e) == 0);
+	T_CHECK(streamed_status(device).written_bytes == most);
+	/* Two sectors were cleared in part, and fetched. */
+	T_CHECK(streamed_status(device).present_bytes == (most / SECTOR_BYTES + 2) * SECTOR_BYTES);
+	streamed_close(device, &e);
+	export_close(source);
+	vdisk_free(&table_disk);
+	device = NULL;
 }
 
 /* After a flush that failed, none succeeds. */
@@ -591,6 +816,12 @@ main(int argc, char **argv)
 	for (uint64_t seed = first; seed < first + n; seed++)
 		right &= run(seed);
 	T_CHECK(right);
+	for (uint64_t seed = first; seed < first + n; seed++)
+		right &= first_flush(seed) && all_cuts_amid_the_end(seed);
+	T_CHECK(right);
+	bad_boot_area();
+	end_behind_failing_flush();
+	long_request();
 	failed_flush();
 	return t_done();
 }
