@@ -27,6 +27,9 @@ enum {
 	PATH_BYTES = 200, /* of a path in the folder; a socket's has 107 at most */
 	UNMOUNT_US = 2 * 1000000, /* how long programs may still use the mount */
 	LOOK_MS = 100, /* between two looks at the children */
+	/* How long a disk that is streamed to may take for its last flush: longer than a disk
+	 * takes for what its cache holds, and a reason to look at it when it passes. */
+	FLUSH_US = 600 * 1000000,
 };
 
 struct attach {
@@ -429,10 +432,22 @@ unmount(struct attach *t, struct err *e)
 	return -1;
 }
 
+/* End the server.  With a disk that is streamed to, its result says whether all that was written
+ * is on the disk. */
+static int
+end_server(struct attach *t, struct err *e)
+{
+	if (is_streaming(t))
+		return child_end(t->server, FLUSH_US, e);
+	child_stop(t->server);
+	return 0;
+}
+
 int
 attach_end(struct attach *t, struct err *e)
 {
 	struct args a = { .n = 0 };
+	struct err why;
 	int rc = 0;
 
 	if (t->mounted)
@@ -444,7 +459,10 @@ attach_end(struct attach *t, struct err *e)
 		rc = args_run(&a, e);
 	}
 	child_stop(t->fuse_server);
-	child_stop(t->server);
+	if (end_server(t, &why) != 0 && rc == 0) {
+		*e = why;
+		rc = -1;
+	}
 	remove_folder(t);
 	free(t->where);
 	free(t);

@@ -55,7 +55,7 @@ const char *attach_where(const struct attach *);
  * -1 with ERR_IO: the server has ended. */
 int attach_wait(struct attach *, struct err *);
 /* Detach the disk and free *t.  -1: it was in use, and programs that use it get errors from now
- * on. */
+ * on; or a disk that is streamed to could not be flushed. */
 int attach_end(struct attach *, struct err *);
 
 #endif /* STREAM_ATTACH_ATTACH_H */

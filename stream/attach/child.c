@@ -156,23 +156,32 @@ wait_for(struct child *c, uint64_t us)
 		nanosleep(&(struct timespec){ 0, LOOK_MS * 1000000 }, NULL);
 }
 
-void
-child_stop(struct child *c)
+int
+child_end(struct child *c, uint64_t most_us, struct err *e)
 {
 	if (c == NULL)
-		return;
+		return 0;
 	if (child_runs(c)) {
 		kill(c->pid, SIGTERM);
-		wait_for(c, ENDING_US);
+		wait_for(c, most_us);
 	}
 	if (child_runs(c)) {
 		kill(c->pid, SIGKILL);
 		waitpid(c->pid, &c->status, 0);
 		c->ended = true;
 	}
-	join(c);
+	int rc = child_result(c, e);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
+	return rc;
+}
+
+void
+child_stop(struct child *c)
+{
+	struct err ignored;
+
+	child_end(c, ENDING_US, &ignored);
 }
 
 int

@@ -3,6 +3,7 @@
 #define STREAM_ATTACH_CHILD_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/base/err.h"
 
@@ -20,7 +21,10 @@ bool child_runs(struct child *);
 /* The result of a child that has ended: 0 for status 0, else ERR_IO with the last line that it
  * printed. */
 int child_result(struct child *, struct err *);
-/* Ask the program to end, kill it after some seconds, and free *c.  NULL is allowed. */
+/* Ask the program to end, kill it after most_us microseconds, and free *c.  Returns what
+ * child_result() does.  NULL is allowed, and gives 0. */
+int child_end(struct child *, uint64_t most_us, struct err *);
+/* child_end() after some seconds, of a program whose result does not matter. */
 void child_stop(struct child *);
 /* Run a program that ends by itself, and wait for its end.  Errors of child_start() and
  * child_result(). */

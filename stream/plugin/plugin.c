@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/cancel.h"
 #include "common/base/number.h"
@@ -144,10 +145,14 @@ ndz_config_complete(void)
 
 /* Opening. */
 
+/* Called while sources are opened, and by threads that read. */
 static void
 warn(const char *sentence)
 {
-	nbdkit_error("warning: %s", sentence);
+	char text[600];
+
+	snprintf(text, sizeof text, "warning: %s", sentence);
+	said(text);
 }
 
 /* Check whether the sources are there, and read nothing more. */
@@ -200,6 +205,8 @@ ndz_after_fork(void)
 {
 	int rc = 0;
 
+	if (streaming_wanted())
+		streaming_be_io_flusher();
 	if (watch_start(&ending) != 0) {
 		nbdkit_error("no thread can be started");
 		return -1;
@@ -219,12 +226,15 @@ ndz_cleanup(void)
 	streaming_stop();
 }
 
+/* nbdkit would end with status 0 now, also when the disk has lost what was written to it. */
 static void
 ndz_unload(void)
 {
-	streaming_close();
+	streaming_stop();
 	export_close(export);
 	proof_free(config.proof);
+	if (streaming_has_failed())
+		_exit(EXIT_FAILURE);
 }
 
 /* Connections. */

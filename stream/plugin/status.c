@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -82,6 +83,16 @@ serve(void *arg)
 	return NULL;
 }
 
+/* Remove a socket that an earlier process has left; nothing else. */
+static void
+remove_socket(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))
+		unlink(path);
+}
+
 static int
 make_socket(const char *path, struct err *e)
 {
@@ -90,9 +101,10 @@ make_socket(const char *path, struct err *e)
 	if (strlen(path) >= sizeof a.sun_path)
 		return err_set(e, ERR_USAGE, "%s: is too long for a socket", path);
 	strcpy(a.sun_path, path);
-	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	/* The thread waits in poll(2) alone, where it can be told to end. */
+	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	ending = eventfd(0, EFD_CLOEXEC);
-	unlink(path);
+	remove_socket(path);
 	if (listener < 0 || ending < 0 ||
 	    bind(listener, (const struct sockaddr *)&a, sizeof a) != 0 ||
 	    listen(listener, 8) != 0)

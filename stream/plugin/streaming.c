@@ -27,6 +27,7 @@ static struct streamed_config config = { .idle_ms = STREAMED_IDLE_MS, .tell = te
 static struct streamed *device;
 static const char *status_path; /* NULL: no socket for the status */
 static const char *first_key; /* the first parameter that was given; NULL: none */
+static bool failed; /* the last flush has */
 
 static int
 set_path(const char **out, const char *value)
@@ -152,8 +153,8 @@ streaming_wanted(void)
 /* The kernel waits for this process when it writes dirty pages to the disk, so this process must
  * not wait for the same pages when it needs memory.  Only a privileged process can say so, and
  * others can do no harm. */
-static void
-be_io_flusher(void)
+void
+streaming_be_io_flusher(void)
 {
 	prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0);
 }
@@ -167,12 +168,11 @@ streaming_open(struct export *source, struct err *e)
 int
 streaming_start(struct err *e)
 {
-	be_io_flusher();
-	if (status_path != NULL && status_start(status_path, device, e) != 0)
-		return -1;
+	if (said_start() != 0)
+		return err_set(e, ERR_IO, "no thread can be started");
 	if (streamed_start(device, e) != 0)
 		return -1;
-	return said_start() == 0 ? 0 : err_set(e, ERR_IO, "no thread can be started");
+	return status_path != NULL ? status_start(status_path, device, e) : 0;
 }
 
 struct streamed *
@@ -181,13 +181,15 @@ streaming_device(void)
 	return device;
 }
 
-void
-streaming_close(void)
+static void
+close_device(void)
 {
 	struct err e;
 
-	if (device != NULL && streamed_close(device, &e) != 0)
+	if (device != NULL && streamed_close(device, &e) != 0) {
 		said(e.text);
+		failed = true;
+	}
 	device = NULL;
 }
 
@@ -195,6 +197,12 @@ void
 streaming_stop(void)
 {
 	status_stop();
-	streaming_close();
+	close_device();
 	said_stop();
+}
+
+bool
+streaming_has_failed(void)
+{
+	return failed;
 }

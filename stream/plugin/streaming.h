@@ -12,16 +12,21 @@ int streaming_config(const char *key, const char *value);
 int streaming_check(void);
 /* Was disk= given? */
 bool streaming_wanted(void);
-/* Open the disk.  *source is borrowed until streaming_close().  Errors of streamed_open(). */
+/* Open the disk.  *source is borrowed until streaming_stop().  Errors of streamed_open(). */
 int streaming_open(struct export *source, struct err *);
+/* This thread, and all threads that begin later, belong to a disk from now on: the kernel does not
+ * make them wait for room in memory that they would have to make.  Called after nbdkit's fork,
+ * before any thread is started. */
+void streaming_be_io_flusher(void);
 /* Start the threads of the disk, its log and its status, after nbdkit's fork.  ERR_IO; what
  * status.h says. */
 int streaming_start(struct err *);
-/* End the threads, flush and close the disk, when no request runs any more. */
+/* End the threads that were started, flush and close the disk, when no request runs any more.
+ * Called a second time, it does nothing. */
 void streaming_stop(void);
+/* Has the last flush failed, so that what was written may be lost? */
+bool streaming_has_failed(void);
 /* The disk, from streaming_open() on; NULL: there is none. */
 struct streamed *streaming_device(void);
-/* Close the disk if it is still open, because nbdkit ends before it has served anything. */
-void streaming_close(void);
 
 #endif /* STREAM_PLUGIN_STREAMING_H */
