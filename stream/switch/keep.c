@@ -199,12 +199,16 @@ static int
 take(const char *disk, const char *name, const char *rules, struct err *e)
 {
 	char mapped[PATH_MAX];
+	struct err ignored; /* the first error counts */
 	unsigned none;
 
 	if (keep_hide(disk, rules, e) != 0 || switch_make(name, disk, false, &none, e) != 0)
 		return -1;
 	mapped_path(mapped, name);
-	return write_hiding_rule(mapped, rules, e);
+	if (write_hiding_rule(mapped, rules, e) == 0)
+		return 0;
+	switch_remove(name, &ignored);
+	return -1;
 }
 
 int

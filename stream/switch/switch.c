@@ -58,6 +58,8 @@ link_node(const char *name, dev_t number, struct err *e)
 
 	node_path(path, name);
 	snprintf(to, sizeof to, "../dm-%u", minor(number));
+	/* What an earlier device of this name has left may lead to another device. */
+	unlink(path);
 	if (symlink(to, path) != 0 && errno != EEXIST)
 		return err_os(e, "%s", path);
 	return 0;
@@ -273,6 +275,11 @@ check_fits(const struct mover *v, struct err *e)
 {
 	const struct switch_move *m = v->m;
 
+	if (v->table.first != 0)
+		return err_set(e, ERR_UNSUPPORTED,
+		    "/dev/mapper/%s: begins at sector %" PRIu64
+		    " of the device below it, so it is a partition",
+		    m->name, v->table.first);
 	if (v->to.sectors < v->table.sectors)
 		return err_set(e, ERR_REFUSED,
 		    "%s: has %" PRIu64 " sectors, fewer than the %" PRIu64 " of /dev/mapper/%s",
