@@ -526,14 +526,34 @@ look_first(struct store *s, bool writing, struct err *e)
 	return list_all(s, e);
 }
 
-/* Bring the index up to date with one object, if this is one of its folder `kind`: as a
- * list says of it that has nothing else. */
+/* Take what the index has of this object out of it.  *settle is set if that was a pack. */
 static int
-look_at(struct store *s, char *key, const struct kind *kind, struct err *e)
+drop_known(struct store *s, char *key, const struct kind *kind, bool *settle, struct err *e)
+{
+	char id[PACK_ID_CHARS + 1];
+	struct index_image i;
+	struct index_pack p;
+
+	if (kind == &kind_image) {
+		int rc = index_find_key(s->index, key, &i, e);
+		return rc == 1 ? index_drop_image(s->index, i.number, e) : rc;
+	}
+	if (!key_is_table(key + strlen(kind->folder), id))
+		return 0;
+	int rc = index_find_pack(s->index, id, &p, e);
+	if (rc != 1)
+		return rc;
+	*settle = true;
+	return index_drop_pack(s->index, p.number, e);
+}
+
+/* Bring the index up to date with one object, if this is one of its folder `kind`: as a
+ * list says of it that has nothing else.  *settle is set if a pack has gone. */
+static int
+look_at(struct store *s, char *key, const struct kind *kind, bool *settle, struct err *e)
 {
 	const size_t n = strlen(kind->folder);
 	struct listing l = { 0 };
-	struct index_image i;
 
 	if (strncmp(key, kind->folder, n) != 0)
 		return 0;
@@ -544,13 +564,25 @@ look_at(struct store *s, char *key, const struct kind *kind, struct err *e)
 		one.etag = found->etag, one.bytes = found->bytes;
 		one.modified = found->modified;
 	}
-	if (rc == 0 && kind == &kind_image) {
-		rc = index_find_key(s->index, key, &i, e);
-		rc = rc == 1 ? index_drop_image(s->index, i.number, e) : rc;
-	}
+	/* An image may have been replaced by another one, but a pack stays what it is. */
+	if (rc == 0 && (found == NULL || kind == &kind_image))
+		rc = drop_known(s, key, kind, settle, e);
 	if (rc == 0 && found != NULL)
 		rc = fetch_new(s, &(struct listing){ .n = 1, .v = &one }, kind, e);
 	listing_free(&l);
+	return rc;
+}
+
+/* Look at all objects of a kind that this writer has changed. */
+static int
+look_at_all(struct store *s, const struct kind *kind, bool *settle, struct err *e)
+{
+	const struct buf *keys = &s->changes.keys;
+	int rc = 0;
+
+	for (size_t at = 0; rc == 0 && at < keys->len;
+	     at += strlen((char *)keys->base + at) + 1)
+		rc = look_at(s, (char *)keys->base + at, kind, settle, e);
 	return rc;
 }
 
@@ -559,19 +591,18 @@ look_at(struct store *s, char *key, const struct kind *kind, struct err *e)
 static int
 look_at_own(struct store *s, struct err *e)
 {
-	const struct kind *const kinds[] = { &kind_table, &kind_image };
-	const struct buf *keys = &s->changes.keys;
 	char mark[MARK_BYTES];
+	bool settle = false;
 	int rc = index_get_mark(s->index, mark, sizeof mark, e);
 
 	if (rc == 0 && strcmp(mark, s->mark) != 0)
 		return err_set(e, ERR_ABSENT, "the index has changed");
-	for (size_t k = 0; k < 2; k++)
-		for (size_t at = 0; rc == 0 && at < keys->len;
-		     at += strlen((char *)keys->base + at) + 1)
-			rc = look_at(s, (char *)keys->base + at, kinds[k], e);
 	if (rc == 0)
-		rc = index_any_condemned(s->index, e);
+		rc = look_at_all(s, &kind_table, &settle, e);
+	if (rc == 0)
+		rc = look_at_all(s, &kind_image, &settle, e);
+	if (rc == 0)
+		rc = settle ? 1 : index_any_condemned(s->index, e);
 	if (rc == 1)
 		rc = index_settle(s->index, e);
 	if (rc == 0 && s->unreadable > 0)

@@ -1,0 +1,105 @@
+/* The mark of a store: what a writer has put and taken back is in no index that is believed,
+ * also if a reader had seen it in the meantime. */
+#include <stdio.h>
+#include <string.h>
+
+#include "emustore/store/store.h"
+#include "emustore/store/writer.h"
+#include "tests/unit/scratch.h"
+
+static char path[200];
+static uint8_t digest[SHA256_BYTES];
+
+/* Put a pack that has one fragment, and no image. */
+static bool
+put_pack(struct store *s)
+{
+	static const uint8_t data[5000] = { 1, 2, 3 };
+	struct pack_fragment f = { .bytes = sizeof data };
+	struct err e;
+
+	sha256(data, sizeof data, digest);
+	memcpy(f.head.sha256, digest, sizeof digest);
+	return store_begin(s, &e) == 0 && writer_add(s->putting, &f, data, &e) == 0 &&
+	       writer_flush(s->putting, &e) == 0;
+}
+
+static uint64_t
+packs_of(struct store *s)
+{
+	uint64_t packs = 0, condemned, images;
+	struct err e;
+
+	T_CHECK(index_counts(s->index, &packs, &condemned, &images, &e) == 0);
+	return packs;
+}
+
+/* A reader that has read the mark before a writer began, and lists the objects while it writes: it
+ * gives the index the old mark. */
+static void
+look_meanwhile(const struct store *writer)
+{
+	struct store s;
+	struct err e;
+
+	T_CHECK(store_open(&s, path, STORE_READ, &e) == 0);
+	T_CHECK(!s.trusted);
+	T_CHECK(packs_of(&s) == 1);
+	T_CHECK(index_set_mark(s.index, writer->mark, &e) == 0);
+	store_close(&s);
+}
+
+static void
+test_taken_back(void)
+{
+	struct index_fragment f;
+	struct store s;
+	struct err e;
+
+	T_CHECK(store_open(&s, path, STORE_WRITE, &e) == 0);
+	T_CHECK(s.trusted);
+	T_CHECK(put_pack(&s));
+	look_meanwhile(&s);
+	store_close(&s); /* nothing was committed */
+	T_CHECK(store_open(&s, path, STORE_READ, &e) == 0);
+	T_CHECK(s.trusted);
+	T_CHECK(packs_of(&s) == 0);
+	T_CHECK(index_find_fragment(s.index, digest, &f, &e) == 0);
+	store_close(&s);
+}
+
+static void
+test_committed(void)
+{
+	struct index_fragment f;
+	struct store s;
+	struct err e;
+
+	T_CHECK(store_open(&s, path, STORE_WRITE, &e) == 0);
+	T_CHECK(put_pack(&s));
+	look_meanwhile(&s);
+	T_CHECK(store_commit(&s, &e) == 0);
+	store_close(&s);
+	T_CHECK(store_open(&s, path, STORE_READ, &e) == 0);
+	T_CHECK(s.trusted);
+	T_CHECK(packs_of(&s) == 1);
+	T_CHECK(index_find_fragment(s.index, digest, &f, &e) == 1);
+	store_close(&s);
+}
+
+int
+main(void)
+{
+	struct store s;
+	struct err e;
+
+	scratch_init();
+	snprintf(path, sizeof path, "%s/store", scratch_dir);
+	T_CHECK(store_init(path, 0, 0, &e) == 0);
+	T_CHECK(store_open(&s, path, STORE_WRITE, &e) == 0);
+	store_close(&s); /* the index has the mark of the empty store */
+	test_taken_back();
+	test_committed();
+	scratch_done();
+	return t_done();
+}
