@@ -78,6 +78,25 @@ for op in fsync fdatasync pwrite; do
 done 2> "$T/shell"
 check "killed $died times" [ $died -gt 12 ]
 
+echo "== a writer that died after a reader had looked"
+# It makes another version of a name that is there, of data that are there: the times of the folders, which are a part of
+# the mark, stay as they are.
+died=0 made=0
+for ((n = 1; n < 20; n++)); do
+	rm -rf "$EMUSTORE" "$T/fired" "$T/late"; cp -r "$T/base" "$EMUSTORE"; mkfifo "$T/late"
+	es list > /dev/null; cp "$EMUSTORE/lock" "$T/lock"
+	FAULT=fsync:$n:kill:$EMUSTORE FAULT_FIRED=$T/fired LD_PRELOAD=$shim "$BIN/emustore" -q put d - < "$T/late" > /dev/null 2>&1 & pid=$!
+	exec 9> "$T/late"
+	for ((i = 0; i < 1000; i++)); do cmp -s "$EMUSTORE/lock" "$T/lock" || break; sleep 0.02; done
+	es list > /dev/null; cat "$T/b.ndz" >&9; exec 9>&-
+	wait $pid
+	[ -e "$T/fired" ] || break
+	died=$((died + 1))
+	[ ! -e "$EMUSTORE/images/d/0000000002" ] || made=$((made + 1))
+	same_list || fail "killed at fsync $n after a reader had looked: the list is another than that of the objects"
+done 2> "$T/shell"
+check "killed $died times, $made times with the image in place" [ $made -gt 0 ]
+
 echo "== a bucket"
 hostile_server
 export EMUSTORE=s3://bucket/opened
