@@ -18,8 +18,8 @@
 enum {
 	NAME_BYTES = 100,
 	STALE_SECONDS = 3600,
-	/* How much longer the blocks of an image stay that is loaded twice as often: as long
-	 * as what is loaded once a day should outlive what was loaded once. */
+	/* How much longer the blocks of an image stay if it was loaded twice as often.  With a
+	 * day, what was loaded twice outlives for a day what was loaded once since. */
 	TWICE_SECONDS = 24 * 3600,
 };
 
