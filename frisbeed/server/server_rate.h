@@ -34,9 +34,9 @@ struct rate_again {
 
 /* How the rate rises, depending on what the clients can report. */
 struct rate_growth {
-	double share; /* the first rate, as a share of the cap, or of 1 Gbit/s if that is
-	                 less; */
-	double first; /* but at least so many blocks a second */
+	/* The first rate is this share of the cap, or of 1 Gbit/s if the cap is higher, but
+	 * at least `first` blocks a second. */
+	double share, first;
 	double step;  /* each epoch adds this share of the mean of rate and cap */
 	double climb; /* the factor of each epoch before the first complaint */
 };

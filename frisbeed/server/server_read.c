@@ -174,13 +174,16 @@ give_run(struct server *s, const struct server_queue_run *run)
 		give_turns(s);
 }
 
-/* What somebody waits for has buffers of its own. */
+/* What somebody waits for has buffers of its own.  It is read first, but while others wait for a
+ * disk it may not have more than its share of what is sent. */
 static bool
 read_urgent(struct server *s, struct server_run *run)
 {
 	struct wirext_run next;
+	bool others_wait = s->slots.used > 0;
 
 	if (server_slots_full(&s->urgent_slots) ||
+	    (others_wait && server_urgent_may(&s->urgent) <= server_slots_left(&s->urgent_slots)) ||
 	    !server_urgent_next(&s->urgent, s->cfg.run_blocks, &next))
 		return false;
 	*run = *server_slots_add(

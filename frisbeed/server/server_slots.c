@@ -30,6 +30,18 @@ slot_at(const struct server_slots *t, uint32_t n)
 	return &t->ring[(t->head + n) % t->ahead];
 }
 
+uint32_t
+server_slots_left(const struct server_slots *t)
+{
+	uint32_t left = 0;
+
+	for (uint32_t i = 0; i < t->used; i++) {
+		const struct server_slot *slot = slot_at(t, i);
+		left += slot->parity ? slot->left : slot->run.count - slot->at;
+	}
+	return left;
+}
+
 bool
 server_slots_full(const struct server_slots *t)
 {

@@ -54,6 +54,8 @@ bool server_slots_spend(struct server_slots *, uint32_t n);
 /* The group of the first slot whose parity block is sent now; the groups alternate.
  * *ends: it was the slot's last block, and the slot is free. */
 uint32_t server_slots_spend_parity(struct server_slots *, bool *ends);
+/* How many blocks of all slots are not sent yet. */
+uint32_t server_slots_left(const struct server_slots *);
 bool server_slots_full(const struct server_slots *);
 /* Are a slot and one of the larger buffers free? */
 bool server_slots_takes_parity(const struct server_slots *);

@@ -6,6 +6,12 @@
 
 #include "common/wire/blockmap.h"
 
+enum {
+	/* Runs of others with the same blocks that are looked at for one request.  A request has
+	 * 80 runs, and none of them may take long. */
+	LOOKS_MAX = 16,
+};
+
 void
 server_urgent_init(struct server_urgent *u)
 {
@@ -30,18 +36,42 @@ is_of(const struct server_urgent_run *w, const uint8_t ip[4])
 static uint32_t
 runs_of(const struct server_urgent *u, const uint8_t ip[4])
 {
-	uint32_t n = 0;
+	for (uint32_t i = 0; i < u->n; i++)
+		if (is_of(&u->waiting[i], ip))
+			return u->waiting[i].runs;
+	return 0;
+}
+
+/* Note in all runs of this address that it has `more` runs more. */
+static void
+note_runs(struct server_urgent *u, const uint8_t ip[4], int more)
+{
+	uint32_t runs = (uint32_t)((int)runs_of(u, ip) + more);
 
 	for (uint32_t i = 0; i < u->n; i++)
-		n += is_of(&u->waiting[i], ip);
-	return n;
+		if (is_of(&u->waiting[i], ip))
+			u->waiting[i].runs = runs;
 }
 
 static void
 drop(struct server_urgent *u, uint32_t i)
 {
+	note_runs(u, u->waiting[i].ip, -1);
 	u->n--;
 	memmove(u->waiting + i, u->waiting + i + 1, (u->n - i) * sizeof u->waiting[0]);
+}
+
+/* Add a run in front of waiting[at].  There must be room. */
+static void
+insert(struct server_urgent *u, uint32_t at, const struct server_urgent_run *run)
+{
+	uint32_t runs = runs_of(u, run->ip);
+
+	memmove(u->waiting + at + 1, u->waiting + at, (u->n - at) * sizeof u->waiting[0]);
+	u->waiting[at] = *run;
+	u->waiting[at].runs = runs;
+	u->n++;
+	note_runs(u, run->ip, 1);
 }
 
 /* Is there room for one more run of an address that has `own`?  If there is none, the last run
@@ -55,13 +85,11 @@ make_room(struct server_urgent *u, uint32_t own)
 		return false;
 	if (u->n < SERVER_URGENT_RUNS)
 		return true;
-	for (uint32_t i = 0; i < u->n; i++) {
-		uint32_t n = runs_of(u, u->waiting[i].ip);
-		if (n >= most) {
-			most = n;
+	for (uint32_t i = 0; i < u->n; i++)
+		if (u->waiting[i].runs >= most) {
+			most = u->waiting[i].runs;
 			last = i;
 		}
-	}
 	if (most <= own + 1)
 		return false;
 	drop(u, last);
@@ -80,7 +108,8 @@ blocks_of(const struct server_urgent *u, const uint8_t ip[4], uint32_t end)
 	return n;
 }
 
-/* Remove blocks [from, end), which the run has, from it. */
+/* Remove blocks [from, end), which the run has, from it.  If that makes two of it, and there is no
+ * room for both, the second one is lost. */
 static void
 cut(struct server_urgent *u, uint32_t i, uint32_t from, uint32_t end)
 {
@@ -90,14 +119,10 @@ cut(struct server_urgent *u, uint32_t i, uint32_t from, uint32_t end)
 	behind.run.first = (uint16_t)end;
 	behind.run.count = (uint16_t)(u->waiting[i].run.first + u->waiting[i].run.count - end);
 	drop(u, i);
-	const struct server_urgent_run *parts[] = { &behind, &before };
-	for (unsigned k = 0; k < 2; k++) {
-		if (parts[k]->run.count == 0 || u->n == SERVER_URGENT_RUNS)
-			continue;
-		memmove(u->waiting + i + 1, u->waiting + i, (u->n - i) * sizeof u->waiting[0]);
-		u->waiting[i] = *parts[k];
-		u->n++;
-	}
+	const struct server_urgent_run *parts[] = { &before, &behind };
+	for (unsigned k = 0; k < 2; k++)
+		if (parts[k]->run.count > 0 && u->n < SERVER_URGENT_RUNS)
+			insert(u, i++, parts[k]);
 }
 
 /* Blocks that wait for another address, far behind what else that one waits for, are taken out of
@@ -105,15 +130,16 @@ cut(struct server_urgent *u, uint32_t i, uint32_t from, uint32_t end)
 static void
 take_over(struct server_urgent *u, const uint8_t ip[4], const struct wirext_run *run)
 {
-	uint32_t own = blocks_of(u, ip, u->n), end = run->first + run->count;
+	uint32_t own = blocks_of(u, ip, u->n), end = run->first + run->count, looks = 0;
 
-	for (uint32_t i = u->n; i-- > 0;) {
+	for (uint32_t i = u->n; i-- > 0 && looks < LOOKS_MAX;) {
 		const struct server_urgent_run *w = &u->waiting[i];
 		uint32_t w_end = w->run.first + w->run.count;
 		uint32_t from = run->first > w->run.first ? run->first : w->run.first;
 		uint32_t till = end < w_end ? end : w_end;
 		if (w->run.chunk != run->chunk || from >= till || is_of(w, ip))
 			continue;
+		looks++;
 		uint32_t ahead = blocks_of(u, w->ip, i) + from - w->run.first;
 		if (ahead > own + SERVER_URGENT_BURST)
 			cut(u, i, from, till);
@@ -136,18 +162,20 @@ not_coming(const struct server_urgent *u, uint64_t now_us, const struct wirext_r
 	return fresh;
 }
 
+/* An address that waits for nothing else goes before the one that had the last turn, but not before
+ * those whose last turn is longer ago: otherwise a few that ask again and again would keep all
+ * others waiting for ever. */
 static void
 add(struct server_urgent *u, const uint8_t ip[4], const struct wirext_run *run)
 {
-	struct server_urgent_run *to = &u->waiting[u->n];
-	uint64_t turn = 0;
+	struct server_urgent_run last = { .run = *run,
+		.turn = u->turns > 0 ? u->turns - 1 : 0 };
 
 	for (uint32_t i = 0; i < u->n; i++)
 		if (is_of(&u->waiting[i], ip))
-			turn = u->waiting[i].turn;
-	*to = (struct server_urgent_run){ .run = *run, .turn = turn };
-	memcpy(to->ip, ip, sizeof to->ip);
-	u->n++;
+			last.turn = u->waiting[i].turn;
+	memcpy(last.ip, ip, sizeof last.ip);
+	insert(u, u->n, &last);
 }
 
 uint32_t

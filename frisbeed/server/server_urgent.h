@@ -33,7 +33,10 @@ struct server_urgent {
 	struct server_urgent_run {
 		struct wirext_run run;
 		uint8_t ip[4];
-		uint64_t turn; /* the last turn of its address; 0: it had none since it asked */
+		/* the last turn of its address, or, if it has had none since it asked, the last
+		 * but one of all */
+		uint64_t turn;
+		uint32_t runs; /* of its address, this one included */
 	} waiting[SERVER_URGENT_RUNS]; /* in order */
 	uint32_t n;
 	uint64_t turns;

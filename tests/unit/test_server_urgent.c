@@ -92,6 +92,29 @@ test_turns(void)
 	T_CHECK(of_first == 50);
 }
 
+/* Two that ask for a run whenever they have got one do not keep a third one waiting. */
+static void
+test_nobody_starves(void)
+{
+	static const uint8_t third[4] = { 10, 0, 0, 8 };
+	struct wirext_run r;
+	uint32_t of_third = 0;
+
+	server_urgent_init(&u);
+	for (uint32_t chunk = 0; chunk < 90; chunk++)
+		ask(0, third, chunk, 0, 32);
+	ask(0, a, 1000, 0, 32);
+	ask(0, b, 2000, 0, 32);
+	for (uint32_t i = 1; i <= 240; i++) {
+		T_CHECK(server_urgent_next(&u, 32, &r));
+		if (r.chunk < 1000)
+			of_third++;
+		else
+			T_CHECK(ask(0, r.chunk < 2000 ? a : b, r.chunk + 1, 0, 32) == 32);
+	}
+	T_CHECK(of_third == 80);
+}
+
 /* What one that asks for everything waits for comes to a reader no later for that, and once. */
 static void
 test_taken_over(void)
@@ -146,6 +169,12 @@ test_room(void)
 	for (uint32_t i = 0; i < 20; i++)
 		T_CHECK(ask(0, a, 500 + i, 0, 1) == 1);
 	T_CHECK(u.n == SERVER_URGENT_RUNS);
+	for (uint32_t i = 0; i < u.n; i++) {
+		uint32_t runs = 0;
+		for (uint32_t k = 0; k < u.n; k++)
+			runs += memcmp(u.waiting[k].ip, u.waiting[i].ip, 4) == 0;
+		T_CHECK(u.waiting[i].runs == runs);
+	}
 	for (uint32_t i = 0; i < 3; i++)
 		T_CHECK(next_is(32, 100 * i, 0, 1));
 	T_CHECK(next_is(32, 500, 0, 1));
@@ -292,6 +321,53 @@ test_engine_share(void)
 	server_free(s);
 }
 
+/* A disk that reads a run in eight milliseconds, and urgent ones first, as the shell does. */
+static struct went
+run_slow_disk(struct server *s, uint64_t *now, unsigned ms)
+{
+	uint32_t bufs[4 + SERVER_PARITY_BUFFERS + SERVER_URGENT_BUFFERS], n = 0;
+	struct server_run r;
+	struct server_out out;
+	struct went w = { 0 };
+
+	for (unsigned i = 0; i < ms; i++) {
+		*now += 1000;
+		if (i % 20 == 0)
+			for (uint32_t chunk = 0; chunk < 3; chunk++)
+				say_urgent(s, *now, chunk, 0, 1024);
+		while (server_read_next(s, &r)) {
+			bool first = r.buf >= 4 + SERVER_PARITY_BUFFERS;
+			memmove(bufs + 1, bufs, first ? n * sizeof *bufs : 0);
+			bufs[first ? 0 : n] = r.buf;
+			n++;
+		}
+		if (i % 8 == 0 && n > 0) {
+			server_read_done(s, bufs[0]);
+			memmove(bufs, bufs + 1, --n * sizeof *bufs);
+		}
+		while (server_output(s, *now, &out)) {
+			w.urgent += out.kind == SERVER_OUT_URGENT ? out.count : 0;
+			w.others += out.kind == SERVER_OUT_BLOCK || out.kind == SERVER_OUT_DATA
+			                ? out.count
+			                : 0;
+		}
+	}
+	return w;
+}
+
+/* The others have their half also if the disk is slower than the network. */
+static void
+test_engine_disk(void)
+{
+	uint64_t now;
+	struct server *s = begin(&now);
+	struct went w = run_slow_disk(s, &now, 400);
+
+	T_CHECK(w.urgent >= w.others);
+	T_CHECK(w.urgent <= w.others + SERVER_URGENT_BURST + 32 * SERVER_URGENT_BUFFERS);
+	server_free(s);
+}
+
 /* What a client waits for that leaves is sent to nobody. */
 static void
 test_engine_leave(void)
@@ -318,6 +394,7 @@ main(void)
 	test_merged();
 	test_again();
 	test_turns();
+	test_nobody_starves();
 	test_taken_over();
 	test_gone();
 	test_room();
@@ -325,6 +402,7 @@ main(void)
 	test_share();
 	test_engine();
 	test_engine_share();
+	test_engine_disk();
 	test_engine_leave();
 	return t_done();
 }
