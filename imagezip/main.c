@@ -84,8 +84,6 @@ complete(const struct options *o, struct disk *d, struct layout *l, struct targe
 	}
 	if (commit_target(t, o, e) != 0)
 		return -1;
-	if (o->since_state != NULL && since_keep(o->since_state, &s->sig, e) != 0)
-		return err_ctx(e, "the image is complete, and the next one will not know of it");
 	return write_signature(o, &s->sig, e);
 }
 
@@ -140,6 +138,8 @@ capture(const struct options *o, struct disk *d, struct layout *l, struct delta 
 	if (rc == 0 && rangeset_count(&s.lost) > 0)
 		rc = EXIT_LOST_SECTORS;
 	rangeset_free(&s.lost);
+	if (rc >= 0 && o->since_state != NULL)
+		since_note(o->since_state, &s.sig);
 	sig_free(&s.sig);
 	return rc;
 }
@@ -272,6 +272,10 @@ make_delta(struct options *o, struct err *e)
 		say(stderr, "imagezip: %s: %s\n", o->what.source, warning);
 	if (rc == 0)
 		rc = make_image(o, e);
+	/* Only now has a master server said that it has taken the image. */
+	if (rc >= 0 && since_keep(o->since_state, e) != 0)
+		rc = err_ctx(
+		    e, "the image is complete, but the next one will not be a delta to it");
 	since_end(o->since_state);
 	return rc;
 }

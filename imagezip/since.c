@@ -22,6 +22,7 @@ struct since {
 	struct rangeset changed; /* sectors of the source */
 	char found[FIND_SINCE_BYTES];
 	char *sig; /* path of the signature */
+	struct sig made; /* the signature of the image that was made; owned */
 };
 
 /* Turn bytes into the sectors that they lie in. */
@@ -128,14 +129,22 @@ tell_dropped(void *arg, const struct base *base)
 		s->kind->dropped(&s->job, base);
 }
 
+void
+since_note(struct since *s, struct sig *sig)
+{
+	sig_free(&s->made);
+	s->made = *sig;
+	*sig = (struct sig){ 0 };
+}
+
 int
-since_keep(struct since *s, const struct sig *sig, struct err *e)
+since_keep(struct since *s, struct err *e)
 {
 	struct base base;
 
 	/* A signature that is newer than the state does no harm: what has changed since the
 	 * older state has all that differs. */
-	if (sig_write(sig, s->sig, NULL, false, e) != 0)
+	if (sig_write(&s->made, s->sig, NULL, false, e) != 0)
 		return -1;
 	if (!s->kind->has_bases)
 		return bases_save(&s->bases, e);
@@ -160,6 +169,7 @@ since_end(struct since *s)
 	rangeset_free(&s->changed);
 	bases_close(&s->bases);
 	disk_close(s->job.disk, &ignored);
+	sig_free(&s->made);
 	free(s->sig);
 	free(s);
 }

@@ -18,8 +18,11 @@ struct since;
  * everything counts as changed.  What is set is valid until since_end().  Errors of the source of
  * change; ERR_REFUSED: another program uses STATE. */
 int since_begin(struct since **, struct options *, char warning[512], struct err *);
-/* The image is complete, and this is its signature: from now on it is the base.  ERR_IO. */
-int since_keep(struct since *, const struct sig *, struct err *);
+/* Note the signature of the image, which is taken over: *sig is left empty. */
+void since_note(struct since *, struct sig *sig);
+/* The image whose signature was noted last is complete, and where it is to be: from now on it is the
+ * base.  ERR_IO. */
+int since_keep(struct since *, struct err *);
 void since_end(struct since *); /* NULL is fine */
 
 #endif /* IMAGEZIP_SINCE_H */

@@ -118,6 +118,17 @@ status 1 to 4 upzip "$T/large"
 check "one that is too long replaces nothing" get 1 upzip "$T/out"; check "its data" cmp "$T/disk7" "$T/out"
 status 2 on 4 "$BIN/imagezip" --to=boss/x "$T/disk7"
 
+echo "== a disk that fails when the whole image has come: the next image is no delta to it"
+shim=${B:-$TOP/build/plain}/tests/preload/faulty.so
+[ -e "$shim" ] || fail "no $shim"
+kill -9 $MASTER; wait $MASTER 2> /dev/null; : > "$T/none"
+FAULT=fsync:1:eio:$T/uploads LD_PRELOAD=$shim ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0 master
+since() { on 4 timeout 60 "$BIN/imagezip" -q -r --changed-since="$T/since" --since=ranges:"$T/none" --to=frisbee://10.9.0.1/upsince "$T/disk7"; }
+status 1 since
+check "no state is kept" [ ! -e "$T/since" -a ! -e "$T/since.sig" ]
+check "the next one is taken" since; check "and its state is kept" [ -e "$T/since" -a -e "$T/since.sig" ]
+check "it is a whole image" get 1 upsince "$T/out"; check "its data" cmp "$T/disk7" "$T/out"
+
 echo "== killed in the middle of a load, and started again"
 disk_and_image 30000000 "$T/big" "$T/images/big.ndz"
 sed -i 's/^idle.*/&\nrate 60M/' "$T/conf"
