@@ -101,6 +101,11 @@ status 1 quick "$T/none"; check "the folder is named" grep -q "$T/none: a scratc
 status 2 quick --nodes "a,$(uname -n)" "$T/disk"; check "this machine is not one of the others" grep -q "is this machine" "$T/stderr"
 status 1 quick --with 127.0.0.1:$((PORT + 1)) "$T/disk"; check "nobody listens" grep -q "^dolly: --with: 127.0.0.1, port $((PORT + 1)): connecting: Connection refused" "$T/stderr"
 status 1 timeout 20 "$BIN/dolly" calibrate -q --listen --patience 1 -p $PORT; check "nobody has come" grep -q "nobody has measured the link for 1 seconds" "$T/stderr"
+# Somebody who comes again and again, and measures nothing, does not keep the port open.
+(while sleep 0.2; do : 2> /dev/null < /dev/tcp/127.0.0.1/$PORT; done) 2> /dev/null & knocks=$!
+CLEANUP+=("kill $knocks 2> /dev/null")
+status 1 timeout 60 "$BIN/dolly" calibrate -q --listen --patience 2 -p $PORT; check "it ends all the same" grep -q "nobody has measured the link for 2 seconds" "$T/stderr"
+kill $knocks; wait $knocks 2> /dev/null
 status 2 quick --listen --with 127.0.0.1
 printf 'host s,a\nserver s\n' > "$T/unlinked"
 status 2 "$BIN/dolly" serve --wait 1 --plan "$T/unlinked" --raw "$T/data"; check "a server without a link" grep -q "the server has no link" "$T/stderr"
