@@ -153,7 +153,7 @@ help:
 	@echo "make               the programs, into build/bin (SAN=address,undefined or thread: instrumented, into build/VARIANT/bin)"
 	@echo "make deps          install what is missing to build and test (Debian)"
 	@echo "make check         every test; tests/run NAME... runs some, after make tests"
-	@echo "make check-vm      machines that boot from the network, load, capture and boot again (root, QEMU)"
+	@echo "make check-vm      machines that boot from the network, load, capture and boot again (root, QEMU); MACHINES=\"path dsync\""
 	@echo "make check-s3      stores in a bucket, with a real S3 server"
 	@echo "make check-arch    on arm64 and s390x, which is big-endian, under QEMU; ARCHES=s390x"
 	@echo "make check-long    hundreds of seeds and thousands of faults: a night; PARTS=neighbours SEEDS=23 FROM=1 (tests/long)"
@@ -198,7 +198,7 @@ iso: netboot
 check-vm:
 	@scripts/deps build netboot iso vm || echo "check-vm: going on with what is here" >&2
 	@$(MAKE) --no-print-directory all
-	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) LOG=$(abspath $(B))/log-vm SCRIPTS=vm LIMIT=900 JOBS=1 tests/run vm/
+	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) LOG=$(abspath $(B))/log-vm SCRIPTS=vm LIMIT=900 JOBS=1 tests/run $(or $(MACHINES:%=vm/%),vm/)
 # Stores in a bucket, with a real S3 server that is started for it on loopback.
 check-s3:
 	@scripts/deps build s3 || echo "check-s3: going on with what is here" >&2
