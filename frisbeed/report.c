@@ -141,6 +141,7 @@ put_session(struct json *j, struct serve *serve, const struct shown *s,
 		json_string(j, "error", st->err.text);
 	json_double(j, "seconds", st->seconds);
 	json_uint(j, "chunks", st->chunks);
+	json_string(j, "chunk_map", st->chunk_map);
 	put_counts(j, &st->tally, st->seconds);
 	put_cache(j, st);
 	put_clients(j, serve, s, rows);

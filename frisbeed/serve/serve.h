@@ -41,6 +41,7 @@ struct serve_stats {
 	double seconds;      /* from its start until its end, or until now */
 	uint32_t chunks;     /* of the image; 0: it could not be opened */
 	struct tally tally;
+	char chunk_map[SENTMAP_CELLS + 1]; /* sentmap_text() */
 	uint32_t clients_known, clients_done; /* done: have said that they are complete */
 	bool from_store; /* the image is in a store, and its chunks are cached in memory */
 	uint64_t cache_hits, cache_misses, cache_bytes;

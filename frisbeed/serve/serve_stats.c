@@ -50,6 +50,7 @@ look(struct session *x, struct serve_stats *out)
 		.cache_misses = x->cache.misses,
 		.cache_bytes = x->cache.bytes };
 	memcpy(out->where, x->where, sizeof out->where);
+	sentmap_text(&x->sentmap, out->chunk_map);
 	if (x->clients != NULL)
 		clients_count(x->clients, &out->clients_known, &out->clients_done);
 }

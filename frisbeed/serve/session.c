@@ -94,12 +94,14 @@ static void
 set_up(struct session *s, const struct server_config *c)
 {
 	tally_init(&s->tally);
+	sentmap_init(&s->sentmap);
 	s->unicast.clients_max = (unsigned)s->cfg->unicast_max;
 	s->unicast.idle_us = c->idle_us;
 	s->unicast.stream = (struct stream){ .name = s->place->image,
 		.server = *c,
 		.keepalive_us = s->cfg->net.keepalive_s * 1000000,
 		.tally = &s->tally,
+		.sentmap = &s->sentmap,
 		.allow = &s->cfg->allow,
 		.until_clients = (uint32_t)s->cfg->until_clients,
 		.stop = &s->stop };
@@ -235,6 +237,7 @@ session_free(struct session *s)
 	source_close(&s->image);
 	clients_free(s->clients);
 	tally_fini(&s->tally);
+	sentmap_fini(&s->sentmap);
 	places_free(s->place, 1);
 	free(s);
 }

@@ -40,6 +40,7 @@ struct session {
 	struct clients *clients;
 	struct store_cache cache; /* with --store */
 	struct tally_box tally;
+	struct sentmap sentmap;
 	uint64_t started_us, ended_us;
 	atomic_bool stop;
 	pthread_t thread;

@@ -14,7 +14,7 @@ enum {
 	TICK_US = 50000,
 	LINES_A_SECOND = 20, /* log lines about clients; more are only counted */
 	LINGER_US = 1000000, /* a stream goes on this long after its clients are done */
-	ASIDE_EVERY_US = 1000000,
+	LOOKS_EVERY_US = 1000000,
 };
 
 /* The state of a stream while it runs. */
@@ -27,7 +27,7 @@ struct running {
 	unsigned lines, left_out;
 	uint64_t left_us;   /* when a client left last; 0: none has left */
 	uint64_t enough_us; /* when --until came true; 0: not yet */
-	uint64_t aside_us;  /* when the table of clients was last told who is set aside */
+	uint64_t looks_us;  /* when give_looks() last told something */
 };
 
 /* May one more line be written?  Strangers must not fill the log. */
@@ -173,15 +173,16 @@ is_aside(void *arg, const uint8_t ip[4], double *share_received)
 	return server_is_aside(arg, ip, share_received);
 }
 
-/* Tell the table of clients now and then which of them are set aside, so that statistics
- * and the table on the terminal show it. */
+/* Tell the statistics and the table on the terminal, now and then, which clients are set aside
+ * and what was sent of the image. */
 static void
-give_aside(struct running *r, struct server *server, uint64_t now_us)
+give_looks(struct running *r, struct server *server, uint64_t now_us)
 {
-	if (now_us - r->aside_us < ASIDE_EVERY_US)
+	if (now_us - r->looks_us < LOOKS_EVERY_US)
 		return;
-	r->aside_us = now_us;
+	r->looks_us = now_us;
 	clients_aside(r->s->clients, is_aside, server);
+	sentmap_draw(r->s->sentmap, server);
 }
 
 bool
@@ -203,7 +204,7 @@ on_tick(void *arg, struct server *server, uint64_t now_us, uint64_t stalls)
 	take_share(r, server, now_us);
 	give_tally(r, server, stalls);
 	if (s->client_port == 0)
-		give_aside(r, server, now_us);
+		give_looks(r, server, now_us);
 	else
 		clients_progress(s->clients, sock_dest(s->sock), s->client_port,
 		    r->last.server.blocks_sent - r->last.server.blocks_resent,
@@ -258,6 +259,8 @@ run(struct running *r, struct server *server, struct err *e)
 	int rc = serve_run(server, s->sock, s->image, &lc, e);
 	r->share = 0;
 	give_tally(r, server, r->last.stalls);
+	if (s->client_port == 0)
+		sentmap_draw(s->sentmap, server);
 	if (r->member >= 0)
 		budget_leave(s->budget, r->member);
 	return rc;

@@ -11,6 +11,7 @@
 #include "frisbeed/serve/budget.h"
 #include "frisbeed/serve/clients.h"
 #include "frisbeed/serve/identity.h"
+#include "frisbeed/serve/sentmap.h"
 #include "frisbeed/serve/tally.h"
 
 /* Everything that pointers here lead to belongs to the caller. */
@@ -24,6 +25,7 @@ struct stream {
 	struct budget *budget; /* NULL: the configuration's own rate */
 	struct clients *clients;
 	struct tally_box *tally;
+	struct sentmap *sentmap; /* of a group */
 	atomic_bool *stop;
 	const struct allow *allow; /* whose packets are heard */
 	/* the stream ends when this number of clients is complete; 0: no number ends it */

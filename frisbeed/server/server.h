@@ -38,6 +38,7 @@ enum {
 	/* Of run_blocks each, for blocks that somebody waits for: they are read beside what
 	 * is read ahead. */
 	SERVER_URGENT_BUFFERS = 4,
+	SERVER_MAP_FULL = 15, /* of server_map(): all blocks of the cell */
 };
 #define SERVER_NEVER UINT64_MAX
 
@@ -170,6 +171,10 @@ void server_image_changed(struct server *);
 bool server_done(const struct server *, uint64_t now_us);
 /* The counters so far. */
 struct server_stats server_stats(const struct server *);
+/* Fill in a map of what was sent at least once: n cells (1 to the number of chunks) of about the
+ * same number of chunks each.  0: nothing of the cell's chunks; SERVER_MAP_FULL: all of them;
+ * between these by the share of blocks. */
+void server_map(const struct server *, uint8_t *cells, uint32_t n);
 /* Is this address set aside, because it alone complains about the rate?  If so,
  * *share_received is the share of the sent blocks that it receives, 0..1. */
 bool server_is_aside(

@@ -92,3 +92,13 @@ server_sent_since(const struct server_sent *t, uint32_t chunk, uint32_t ms)
 {
 	return t->ever[chunk] != NULL && (int32_t)(t->ms[chunk] - ms) >= 0;
 }
+
+uint32_t
+server_sent_blocks(const struct server_sent *t, uint32_t chunk)
+{
+	if (t->ever[chunk] == NULL)
+		return 0;
+	if (t->ever[chunk] == &t->whole)
+		return server_image_chunk(&t->image, chunk);
+	return blockmap_count(t->ever[chunk]);
+}

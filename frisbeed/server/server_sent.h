@@ -50,6 +50,8 @@ void server_sent_parity(struct server_sent *, uint64_t now_us);
  * Returns false if that is not remembered, or the block was never sent. */
 bool server_sent_upto(
     const struct server_sent *, uint32_t chunk, uint32_t block, uint64_t *sent);
+/* How many blocks of the chunk were sent at least once. */
+uint32_t server_sent_blocks(const struct server_sent *, uint32_t chunk);
 /* Was a block of the chunk sent in this millisecond or later? */
 bool server_sent_since(const struct server_sent *, uint32_t chunk, uint32_t ms);
 
