@@ -52,7 +52,7 @@ else
 LIBS    += -lzstd
 endif
 
-PROGRAMS := imagezip imageunzip imagedump imagehash imagedelta imagerezip imagekey frisbeed frisbee emustore dolly mfrisbeed streamdisk streamswitch dmextract dmmerge dsync
+PROGRAMS := imagezip imageunzip growfs imagedump imagehash imagedelta imagerezip imagekey frisbeed frisbee emustore dolly mfrisbeed streamdisk streamswitch dmextract dmmerge dsync
 # Rooms: the folders at the top are programs, those below them libraries; fsmods is all
 # library.  Every library is in one archive, so tests use them without a command line.
 ROOMS   := common fsmods imagezip imageunzip frisbee frisbeed emustore dolly mfrisbeed stream dsync
@@ -271,7 +271,7 @@ fuzz-long:
 fuzz-run: $(FUZZ:%=$(B)/tests/fuzz/%)
 	@tests/fuzz/guided $(B)/tests/fuzz $(EACH) $(FUZZ)
 # What administrators run, since it writes disks or serves them, goes to sbin; the rest to bin.
-ADMIN   := imagezip imageunzip frisbee frisbeed mfrisbeed streamswitch dmextract dmmerge dsync
+ADMIN   := imagezip imageunzip growfs frisbee frisbeed mfrisbeed streamswitch dmextract dmmerge dsync
 USERS   := $(filter-out $(ADMIN),$(PROGRAMS))
 DOCS    := LICENSE README.md SECURITY.md $(wildcard docs/*.md docs/examples/*)
 DOCDIR  := share/doc/frisbee-suite

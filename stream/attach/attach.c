@@ -18,12 +18,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/args.h"
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
-#include "stream/attach/child.h"
 
 enum {
-	ARGS_MAX = 32 + SOURCES_MAX + SOURCES_DELTAS_MAX,
 	PATH_BYTES = 200, /* of a path in the folder; a socket's has 107 at most */
 	UNMOUNT_US = 2 * 1000000, /* how long programs may still use the mount */
 	LOOK_MS = 100, /* between two looks at the children */
@@ -43,68 +42,13 @@ struct attach {
 	dev_t device; /* device number of the mounted filesystem */
 };
 
-/* A command line that is being built.  If an argument does not fit, the command is not run. */
-struct args {
-	const char *v[ARGS_MAX + 1];
-	size_t n;
-	char *owned[ARGS_MAX];
-	size_t nowned;
-	bool failed;
-};
-
+/* A line that nbdkit prints, for who attaches. */
 static void
-add(struct args *a, const char *arg)
+tell_line(void *attach, const char *line)
 {
-	if (a->n == ARGS_MAX || arg == NULL)
-		a->failed = true;
-	else
-		a->v[a->n++] = arg;
-}
+	const struct attach *t = attach;
 
-__attribute__((format(printf, 2, 3))) static void
-addf(struct args *a, const char *fmt, ...)
-{
-	char *arg = NULL;
-	va_list ap;
-
-	va_start(ap, fmt);
-	if (a->nowned < ARGS_MAX && vasprintf(&arg, fmt, ap) >= 0)
-		a->owned[a->nowned++] = arg;
-	else
-		arg = NULL;
-	va_end(ap);
-	add(a, arg);
-}
-
-static void
-args_free(struct args *a)
-{
-	for (size_t i = 0; i < a->nowned; i++)
-		free(a->owned[i]);
-}
-
-static int
-args_check(const struct args *a, struct err *e)
-{
-	return a->failed ? err_nomem(e, "a command line") : 0;
-}
-
-static int
-args_start(struct child **out, struct args *a, struct err *e)
-{
-	int rc = args_check(a, e) == 0 ? child_start(out, a->v, e) : -1;
-
-	args_free(a);
-	return rc;
-}
-
-static int
-args_run(struct args *a, struct err *e)
-{
-	int rc = args_check(a, e) == 0 ? child_run(a->v, e) : -1;
-
-	args_free(a);
-	return rc;
+	t->c->tell(line);
 }
 
 /* The folder. */
@@ -191,21 +135,21 @@ static void
 add_images(struct args *a, const struct attach_config *c)
 {
 	for (size_t i = 0; i < c->sources.n; i++)
-		addf(a, "image=%s", c->sources.places[i]);
+		args_addf(a, "image=%s", c->sources.places[i]);
 	for (size_t i = 0; i < c->sources.ndeltas; i++)
-		addf(a, "delta=%s", c->sources.deltas[i]);
+		args_addf(a, "delta=%s", c->sources.deltas[i]);
 	if (c->sources.store != NULL)
-		addf(a, "store=%s", c->sources.store);
+		args_addf(a, "store=%s", c->sources.store);
 	if (c->sources.work != NULL)
-		addf(a, "work=%s", c->sources.work);
+		args_addf(a, "work=%s", c->sources.work);
 	if (c->keys.verify_key != NULL)
-		addf(a, "verify-key=%s", c->keys.verify_key);
+		args_addf(a, "verify-key=%s", c->keys.verify_key);
 	if (c->keys.decrypt != NULL)
-		addf(a, "decrypt=%s", c->keys.decrypt);
+		args_addf(a, "decrypt=%s", c->keys.decrypt);
 	if (c->size_bytes != 0)
-		addf(a, "size=%" PRIu64, c->size_bytes);
+		args_addf(a, "size=%" PRIu64, c->size_bytes);
 	if (c->cache_bytes != 0)
-		addf(a, "cache=%" PRIu64, c->cache_bytes);
+		args_addf(a, "cache=%" PRIu64, c->cache_bytes);
 }
 
 static bool
@@ -217,23 +161,23 @@ is_streaming(const struct attach *t)
 static void
 add_stream(struct args *a, const struct attach_stream *s)
 {
-	addf(a, "disk=%s", s->disk);
+	args_addf(a, "disk=%s", s->disk);
 	if (s->table != NULL)
-		addf(a, "table=%s", s->table);
+		args_addf(a, "table=%s", s->table);
 	if (s->status != NULL)
-		addf(a, "status=%s", s->status);
+		args_addf(a, "status=%s", s->status);
 	if (s->rate_bits != 0)
-		addf(a, "rate=%" PRIu64, s->rate_bits);
-	addf(a, "when-idle=%" PRIu64, s->idle_ms);
-	addf(a, "timeout=%" PRIu64, s->timeout_ms);
+		args_addf(a, "rate=%" PRIu64, s->rate_bits);
+	args_addf(a, "when-idle=%" PRIu64, s->idle_ms);
+	args_addf(a, "timeout=%" PRIu64, s->timeout_ms);
 	if (s->anew)
-		add(a, "anew=yes");
+		args_add(a, "anew=yes");
 	if (s->zero)
-		add(a, "zero=yes");
+		args_add(a, "zero=yes");
 	if (s->discard)
-		add(a, "discard=yes");
+		args_add(a, "discard=yes");
 	if (s->no_fill)
-		add(a, "fill=no");
+		args_add(a, "fill=no");
 }
 
 static int
@@ -241,26 +185,26 @@ start_server(struct attach *t, struct err *e)
 {
 	const struct attach_config *c = t->c;
 	char *plugin = find_plugin();
-	struct args a = { .n = 0 };
+	struct args a = { 0 };
 
-	add(&a, "nbdkit");
-	add(&a, "--foreground");
-	add(&a, "--exit-with-parent");
+	args_add(&a, "nbdkit");
+	args_add(&a, "--foreground");
+	args_add(&a, "--exit-with-parent");
 	if (!is_streaming(t))
-		add(&a, "--readonly");
+		args_add(&a, "--readonly");
 	if (is_streaming(t) && c->as == ATTACH_NBD)
-		add(&a, "--swap"); /* the kernel may wait for it when it needs memory */
-	addf(&a, "--unix=%s", t->socket);
-	addf(&a, "--pidfile=%s", t->server_pid);
+		args_add(&a, "--swap"); /* the kernel may wait for it when it needs memory */
+	args_addf(&a, "--unix=%s", t->socket);
+	args_addf(&a, "--pidfile=%s", t->server_pid);
 	if (c->part.len != 0)
-		add(&a, "--filter=offset");
-	add(&a, plugin);
+		args_add(&a, "--filter=offset");
+	args_add(&a, plugin);
 	add_images(&a, c);
 	if (is_streaming(t))
 		add_stream(&a, &c->stream);
 	if (c->part.len != 0) {
-		addf(&a, "offset=%" PRIu64, c->part.off * SECTOR_BYTES);
-		addf(&a, "range=%" PRIu64, c->part.len * SECTOR_BYTES);
+		args_addf(&a, "offset=%" PRIu64, c->part.off * SECTOR_BYTES);
+		args_addf(&a, "range=%" PRIu64, c->part.len * SECTOR_BYTES);
 	}
 	int rc = args_start(&t->server, &a, e);
 	free(plugin);
@@ -270,16 +214,16 @@ start_server(struct attach *t, struct err *e)
 static int
 start_fuse(struct attach *t, const char *file, struct err *e)
 {
-	struct args a = { .n = 0 };
+	struct args a = { 0 };
 
-	add(&a, "nbdfuse");
+	args_add(&a, "nbdfuse");
 	if (!is_streaming(t))
-		add(&a, "--readonly");
-	add(&a, "--pidfile");
-	add(&a, t->fuse_pid);
-	add(&a, file);
-	add(&a, "--unix");
-	add(&a, t->socket);
+		args_add(&a, "--readonly");
+	args_add(&a, "--pidfile");
+	args_add(&a, t->fuse_pid);
+	args_add(&a, file);
+	args_add(&a, "--unix");
+	args_add(&a, t->socket);
 	return args_start(&t->fuse_server, &a, e) == 0
 	           ? wait_until_ready(t->fuse_server, t->fuse_pid, e)
 	           : -1;
@@ -306,14 +250,14 @@ static int
 mount_disk(struct attach *t, struct err *e)
 {
 	const char *options = t->c->options;
-	struct args a = { .n = 0 };
+	struct args a = { 0 };
 	struct stat st;
 
-	add(&a, "mount");
-	add(&a, "-o");
-	addf(&a, "ro,loop%s%s", options != NULL ? "," : "", options != NULL ? options : "");
-	add(&a, t->fuse_disk);
-	add(&a, t->c->target);
+	args_add(&a, "mount");
+	args_add(&a, "-o");
+	args_addf(&a, "ro,loop%s%s", options != NULL ? "," : "", options != NULL ? options : "");
+	args_add(&a, t->fuse_disk);
+	args_add(&a, t->c->target);
 	if (args_run(&a, e) != 0)
 		return -1;
 	t->mounted = true;
@@ -336,13 +280,13 @@ as_mount(struct attach *t, struct err *e)
 static int
 as_nbd(struct attach *t, struct err *e)
 {
-	struct args a = { .n = 0 };
+	struct args a = { 0 };
 
-	add(&a, "nbd-client");
-	add(&a, "-unix");
-	add(&a, t->socket);
-	add(&a, t->c->target);
-	add(&a, is_streaming(t) ? "-swap" : "-readonly");
+	args_add(&a, "nbd-client");
+	args_add(&a, "-unix");
+	args_add(&a, t->socket);
+	args_add(&a, t->c->target);
+	args_add(&a, is_streaming(t) ? "-swap" : "-readonly");
 	t->on_nbd = args_run(&a, e) == 0;
 	return t->on_nbd ? 0 : -1;
 }
@@ -375,7 +319,8 @@ attach_start(struct attach **out, const struct attach_config *c, struct err *e)
 		attach_end(t, &ignored);
 		return -1;
 	}
-	child_tell(t->server, c->tell);
+	if (c->tell != NULL)
+		child_tell(t->server, tell_line, t);
 	*out = t;
 	return 0;
 }
@@ -446,16 +391,16 @@ end_server(struct attach *t, struct err *e)
 int
 attach_end(struct attach *t, struct err *e)
 {
-	struct args a = { .n = 0 };
+	struct args a = { 0 };
 	struct err why;
 	int rc = 0;
 
 	if (t->mounted)
 		rc = unmount(t, e);
 	if (t->on_nbd) {
-		add(&a, "nbd-client");
-		add(&a, "-d");
-		add(&a, t->c->target);
+		args_add(&a, "nbd-client");
+		args_add(&a, "-d");
+		args_add(&a, t->c->target);
 		rc = args_run(&a, e);
 	}
 	child_stop(t->fuse_server);

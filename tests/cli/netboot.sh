@@ -117,6 +117,17 @@ says "a load that fails" "say loading an image onto sda from 239.1.2.3
 say frisbee: no luck
 fail sda is not loaded: frisbee's exit status is 3" "disk=sda; frisbee() { echo 'frisbee: no luck' >&2; return 3; }; load"
 
+echo "== a larger disk"
+with='disk=sda;'
+cmdline 'frisbee.group=239.1.2.3'
+says "not grown unless that is asked for" "" "$with growfs() { echo grown; }; grow_disk"
+cmdline 'frisbee.grow=yes'
+says "what growfs says" "say /dev/sda: partition 2: ext4 grew from 1 GB to 2 GB" "$with growfs() { echo \"\$1: partition 2: ext4 grew from 1 GB to 2 GB\"; }; grow_disk"
+says "left alone is no failure" "say left alone: swap
+0" "$with growfs() { echo 'left alone: swap'; return 4; }; grow_disk; echo \$?"
+says "a tool that fails is one" "say growfs: /dev/sda2: no
+fail sda is loaded, but its last filesystem is not grown: growfs's exit status is 1" "$with growfs() { echo 'growfs: /dev/sda2: no' >&2; return 1; }; grow_disk"
+
 echo "== progress for a slow line"
 numbers='printf "%s\\n" "0 0" "0 0"; for i in 1 2 3; do echo "$((i * 100000000)) 1000000000"; done'
 says "a line now and then, with what is left" "say loading: 30 %, 300 MB, 10 MB/s, 1:10 left" \

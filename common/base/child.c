@@ -1,6 +1,6 @@
-/* child.c: runs another program beside this one.  attach.c calls this, in one thread; a
- * thread for each child reads what the program prints. */
-#include "stream/attach/child.h"
+/* child.c: runs another program beside this one.  stream/attach and common/resize call this,
+ * each in one thread; a thread for each child reads what the program prints. */
+#include "common/base/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/spawn.h"
 
@@ -20,6 +21,7 @@ enum {
 	LINE_BYTES = 400,
 	ENDING_US = 3 * 1000000, /* from SIGTERM to SIGKILL */
 	LOOK_MS = 10, /* between two looks whether it runs */
+	ASK_US = 100 * 1000, /* between two looks whether the work is still wanted */
 };
 
 struct child {
@@ -29,9 +31,10 @@ struct child {
 	int status; /* as waitpid(2) has it, when `ended` */
 	pthread_t reader;
 	FILE *said;            /* what it prints */
-	pthread_mutex_t lock; /* guards the next two */
+	pthread_mutex_t lock; /* guards the next three */
 	char last[LINE_BYTES]; /* last line that it printed */
-	void (*tell)(const char *line);
+	child_line_fn tell;
+	void *tell_arg;
 };
 
 /* The sentence of "nbdkit: ndz.3: error: sentence". */
@@ -51,14 +54,15 @@ read_lines(void *arg)
 
 	while (fgets(line, sizeof line, c->said) != NULL) {
 		line[strcspn(line, "\n")] = '\0';
-		if (line[0] == '\0' || line[0] == ' ')
+		if (line[0] == '\0' || line[0] == ' ' || line[0] == '\t')
 			continue; /* a line of continuation is left out */
 		pthread_mutex_lock(&c->lock);
 		snprintf(c->last, sizeof c->last, "%s", without_names(line));
-		void (*tell)(const char *) = c->tell;
+		child_line_fn tell = c->tell;
+		void *tell_arg = c->tell_arg;
 		pthread_mutex_unlock(&c->lock);
 		if (tell != NULL)
-			tell(without_names(line));
+			tell(tell_arg, without_names(line));
 	}
 	return NULL;
 }
@@ -88,8 +92,9 @@ begin(struct child *c, const char *const argv[], struct err *e)
 	return -1;
 }
 
-int
-child_start(struct child **out, const char *const argv[], struct err *e)
+static int
+start(struct child **out, const char *const argv[], child_line_fn tell, void *arg,
+    struct err *e)
 {
 	struct child *c = calloc(1, sizeof *c);
 
@@ -97,6 +102,8 @@ child_start(struct child **out, const char *const argv[], struct err *e)
 		return err_nomem(e, argv[0]);
 	pthread_mutex_init(&c->lock, NULL);
 	c->name = argv[0];
+	c->tell = tell;
+	c->tell_arg = arg;
 	if (begin(c, argv, e) != 0) {
 		pthread_mutex_destroy(&c->lock);
 		free(c);
@@ -106,11 +113,18 @@ child_start(struct child **out, const char *const argv[], struct err *e)
 	return 0;
 }
 
+int
+child_start(struct child **out, const char *const argv[], struct err *e)
+{
+	return start(out, argv, NULL, NULL, e);
+}
+
 void
-child_tell(struct child *c, void (*tell)(const char *line))
+child_tell(struct child *c, child_line_fn tell, void *arg)
 {
 	pthread_mutex_lock(&c->lock);
 	c->tell = tell;
+	c->tell_arg = arg;
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -194,6 +208,20 @@ child_run(const char *const argv[], struct err *e)
 	while (child_runs(c))
 		wait_for(c, ENDING_US);
 	int rc = child_result(c, e);
+	child_stop(c);
+	return rc;
+}
+
+int
+child_run_telling(const char *const argv[], child_line_fn tell, void *arg, struct err *e)
+{
+	struct child *c;
+
+	if (start(&c, argv, tell, arg, e) != 0)
+		return -1;
+	while (child_runs(c) && cancel_signal() == 0)
+		wait_for(c, ASK_US);
+	int rc = child_runs(c) ? cancel_check(e) : child_result(c, e);
 	child_stop(c);
 	return rc;
 }

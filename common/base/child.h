@@ -1,6 +1,6 @@
 /* child.h: runs another program beside this one, and reads what it prints. */
-#ifndef STREAM_ATTACH_CHILD_H
-#define STREAM_ATTACH_CHILD_H
+#ifndef COMMON_BASE_CHILD_H
+#define COMMON_BASE_CHILD_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,8 +14,10 @@ struct child;
  * prints, to standard output or standard error, is kept.  ERR_ABSENT: it is not installed;
  * ERR_IO: it cannot be started; ERR_NOMEM. */
 int child_start(struct child **, const char *const argv[], struct err *);
-/* From now on, call tell() with each line that the program prints, in another thread. */
-void child_tell(struct child *, void (*tell)(const char *line));
+/* Is called with each line that a program prints, in a thread that reads them. */
+typedef void (*child_line_fn)(void *arg, const char *line);
+/* From now on, call tell() with arg and each line that the program prints. */
+void child_tell(struct child *, child_line_fn tell, void *arg);
 /* Whether the program still runs. */
 bool child_runs(struct child *);
 /* The result of a child that has ended: 0 for status 0, else ERR_IO with the last line that it
@@ -29,5 +31,9 @@ void child_stop(struct child *);
 /* Run a program that ends by itself, and wait for its end.  Errors of child_start() and
  * child_result(). */
 int child_run(const char *const argv[], struct err *);
+/* child_run(), with tell(arg, line) for every line that the program prints.  ERR_CANCELLED: the
+ * work of this thread is to end (cancel.h), so the program was told to end, too. */
+int child_run_telling(
+    const char *const argv[], child_line_fn tell, void *arg, struct err *);
 
-#endif /* STREAM_ATTACH_CHILD_H */
+#endif /* COMMON_BASE_CHILD_H */

@@ -1,0 +1,271 @@
+/* resize.c: filesystems are made larger and smaller by their own tools.  tools/growfs and
+ * imagezip/shrink call this, in one thread.  The tools run one after the other, in scripts of
+ * the shell, which need nothing that busybox does not have. */
+#include "common/resize/resize.h"
+
+#include <blkid/blkid.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/args.h"
+#include "common/disk/disk.h"
+#include "common/resize/super.h"
+
+/* Each script gets $1, the partition; $2, an empty folder to mount it on; $3, the bytes to
+ * spare; $4, the bytes of the filesystem; $5, those of a block.  It ends at the first failure,
+ * and the last line that was printed is the reason. */
+#define MOUNTED(type, options, work) \
+	"options=" options "; [ -b \"$1\" ] || options=loop,$options\n" \
+	"mount -t " type " -o \"$options\" \"$1\" \"$2\"\n" \
+	"trap 'umount \"$2\"' EXIT\n" work "umount \"$2\"; trap - EXIT\n"
+
+#define CHECK_EXT "e2fsck -f -p \"$1\" || [ $? = 1 ]\n"
+static const char grow_ext[] = CHECK_EXT "resize2fs \"$1\"\n" CHECK_EXT;
+static const char grow_xfs[] = MOUNTED("xfs", "nouuid", "xfs_growfs \"$2\"\n");
+static const char grow_btrfs[] =
+    MOUNTED("btrfs", "rw", "btrfs filesystem resize max \"$2\"\n");
+/* Without -f, a volume that is not clean is refused. */
+static const char grow_ntfs[] = "ntfsresize -i \"$1\"\n"
+				"ntfsresize -f \"$1\"\n";
+
+static const char shrink_ext[] =
+    CHECK_EXT
+    "blocks=$(resize2fs -P \"$1\" 2> /dev/null | sed -n 's/.*: \\([0-9]*\\)$/\\1/p')\n"
+    "kib=$(((blocks * $5 + $3 + 1023) / 1024))\n"
+    "[ $((kib * 1024)) -lt $4 ] || exit 0\n"
+    "resize2fs \"$1\" ${kib}K\n"
+    "e2fsck -f -n \"$1\"\n";
+/* ntfsresize wants Windows to check the volume, and marks it as not clean.  It has checked the
+ * volume itself, before; ntfsfix takes the mark away, without which free space is known. */
+static const char shrink_ntfs[] =
+    "ntfsresize -i \"$1\" > \"$2/said\" || { cat \"$2/said\"; exit 1; }\n"
+    "least=$(sed -n 's/^You might resize at \\([0-9]*\\) bytes.*/\\1/p' \"$2/said\")\n"
+    "rm \"$2/said\"\n"
+    "[ -n \"$least\" ] && [ $((least + $3)) -lt $4 ] || exit 0\n"
+    "ntfsresize -f -s $((least + $3)) \"$1\"\n"
+    "ntfsfix -d \"$1\"\n"
+    "ntfsresize -i \"$1\"\n";
+/* What btrfs calls the least may be too little: then half of the way to it is tried. */
+static const char shrink_btrfs[] =
+    MOUNTED("btrfs", "rw",
+	"least=$(btrfs inspect-internal min-dev-size \"$2\" | sed 's/ .*//')\n"
+	"size=$(((least + $3 + 1048575) / 1048576 * 1048576))\n"
+	"until [ $size -ge $(($4 - 1048576)) ] || btrfs filesystem resize $size \"$2\"; do\n"
+	"	size=$(((size + $4) / 2 / 1048576 * 1048576))\n"
+	"done\n")
+    "btrfs check --readonly \"$1\"\n";
+
+struct kind {
+	const char *type; /* as blkid calls it */
+	const char *grow, *shrink; /* the scripts; NULL: why_not */
+	const char *why_not;
+};
+
+static const struct kind kinds[] = {
+	{ "ext2", grow_ext, shrink_ext, NULL },
+	{ "ext3", grow_ext, shrink_ext, NULL },
+	{ "ext4", grow_ext, shrink_ext, NULL },
+	{ "ntfs", grow_ntfs, shrink_ntfs, NULL },
+	{ "btrfs", grow_btrfs, shrink_btrfs, NULL },
+	{ "xfs", grow_xfs, NULL, "XFS cannot be made smaller" },
+	{ "swap", NULL, NULL,
+	    "it is swap space, and the filesystem before it cannot use the space behind it" },
+	{ "LVM2_member", NULL, NULL,
+	    "it belongs to LVM, of which pvresize, lvextend and lvreduce change the size" },
+	{ "crypto_LUKS", NULL, NULL,
+	    "it is encrypted (LUKS), so the filesystem in it cannot be reached without its key" },
+	{ "BitLocker", NULL, NULL,
+	    "it is encrypted (BitLocker), so only Windows can change its size" },
+	{ "linux_raid_member", NULL, NULL,
+	    "it belongs to an array, of which mdadm changes the size" },
+};
+
+static const struct kind *
+find_kind(const char *type)
+{
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+		if (strcmp(kinds[i].type, type) == 0)
+			return &kinds[i];
+	return NULL;
+}
+
+/* Put the type into `type`; "" when nothing is recognised. */
+static int
+find_type(const char *path, char *type, size_t cap, struct err *e)
+{
+	const char *value = "";
+	blkid_probe p = blkid_new_probe_from_filename(path);
+
+	if (p == NULL)
+		return err_os(e, "%s", path);
+	blkid_probe_enable_superblocks(p, 1);
+	blkid_probe_set_superblocks_flags(p, BLKID_SUBLKS_TYPE);
+	int rc = blkid_do_safeprobe(p);
+	if (rc == 0 && blkid_probe_lookup_value(p, "TYPE", &value, NULL) != 0)
+		value = "";
+	snprintf(type, cap, "%s", value);
+	blkid_free_probe(p);
+	if (rc == -2)
+		return err_set(e, ERR_FORMAT,
+		    "%s: looks like more than one filesystem at once: wipefs shows which",
+		    path);
+	return rc >= 0 ? 0 : err_set(e, ERR_IO, "%s: cannot be read", path);
+}
+
+/* Read the superblock, and the length of the partition. */
+static int
+read_super(const char *path, const char *type, struct super *s, uint64_t *part_bytes,
+    struct err *e)
+{
+	struct disk *d;
+	struct err closing;
+	uint8_t *head = malloc(SUPER_BYTES);
+
+	*s = (struct super){ 0 };
+	if (head == NULL)
+		return err_nomem(e, "a superblock");
+	int rc = disk_open(&d, path, DISK_READ, e);
+	if (rc == 0) {
+		ssize_t n = disk_read_upto(d, head, SUPER_BYTES, 0, e);
+		rc = n < 0 ? -1 : 0;
+		if (n >= 0 && !super_get(type, head, (size_t)n, s))
+			s->bytes = 0;
+		*part_bytes = disk_size_bytes(d);
+		disk_close(d, &closing); /* only read: nothing to lose */
+	}
+	free(head);
+	return rc;
+}
+
+static void
+leave_alone(struct resize *r, const struct kind *k, const struct super *s, bool grow)
+{
+	r->left_alone[0] = '\0';
+	if (k == NULL && r->type[0] == '\0')
+		snprintf(r->left_alone, sizeof r->left_alone,
+		    "no filesystem was recognised in it");
+	else if (k == NULL)
+		snprintf(r->left_alone, sizeof r->left_alone,
+		    "no tool is known here that changes the size of %s", r->type);
+	else if ((grow ? k->grow : k->shrink) == NULL)
+		snprintf(r->left_alone, sizeof r->left_alone, "%s", k->why_not);
+	else if (s->devices != 1)
+		snprintf(r->left_alone, sizeof r->left_alone,
+		    "it is one of %" PRIu64 " partitions of a btrfs", s->devices);
+}
+
+/* What a script has said. */
+struct said {
+	char last[300];
+};
+
+static void
+note_line(void *arg, const char *line)
+{
+	struct said *s = arg;
+
+	snprintf(s->last, sizeof s->last, "%.299s", line);
+}
+
+static int
+run_script(const char *script, const char *path, const char *folder, uint64_t spare_bytes,
+    const struct super *s, struct err *e)
+{
+	struct args a = { 0 };
+	struct said said = { "" };
+
+	args_add(&a, "unshare"); /* a mount ends with the script, however that ends */
+	if (geteuid() == 0)
+		args_add(&a, "-m");
+	args_add(&a, "sh");
+	args_add(&a, "-ec");
+	args_add(&a, script);
+	args_add(&a, "resize");
+	args_add(&a, path);
+	args_add(&a, folder);
+	args_addf(&a, "%" PRIu64, spare_bytes);
+	args_addf(&a, "%" PRIu64, s->bytes);
+	args_addf(&a, "%" PRIu32, s->block_bytes);
+	if (args_run_telling(&a, note_line, &said, e) == 0)
+		return 0;
+	return said.last[0] == '\0' ? -1 : err_set(e, ERR_IO, "%s: %s", path, said.last);
+}
+
+/* Run the script with an empty folder, and look at the filesystem again. */
+static int
+apply(const char *script, const char *path, uint64_t spare_bytes, struct super *s,
+    struct resize *r, struct err *e)
+{
+	char folder[] = "/tmp/resize-XXXXXX";
+	uint64_t part_bytes;
+
+	if (mkdtemp(folder) == NULL)
+		return err_os(e, "%s", folder);
+	int rc = run_script(script, path, folder, spare_bytes, s, e);
+	rmdir(folder);
+	if (rc == 0)
+		rc = read_super(path, r->type, s, &part_bytes, e);
+	r->is_bytes = s->bytes;
+	return rc;
+}
+
+/* What is there; *k is NULL, or what may be done with it. */
+static int
+look(const char *path, bool grow, struct resize *r, const struct kind **k,
+    struct super *s, uint64_t *part_bytes, struct err *e)
+{
+	*r = (struct resize){ .was_bytes = 0 };
+	if (find_type(path, r->type, sizeof r->type, e) != 0 ||
+	    read_super(path, r->type, s, part_bytes, e) != 0)
+		return -1;
+	r->was_bytes = r->is_bytes = s->bytes;
+	*k = find_kind(r->type);
+	leave_alone(r, *k, s, grow);
+	if (r->left_alone[0] != '\0')
+		return 0;
+	return s->bytes != 0 ? 0
+	                     : err_set(e, ERR_FORMAT,
+				   "%s: the superblock of its %s says no length", path,
+				   r->type);
+}
+
+int
+resize_look(const char *path, struct resize *r, struct err *e)
+{
+	const struct kind *k;
+	struct super s;
+	uint64_t part_bytes;
+
+	return look(path, true, r, &k, &s, &part_bytes, e);
+}
+
+int
+resize_grow(const char *path, struct resize *r, struct err *e)
+{
+	enum { NOTHING_BYTES = 64 * 1024 }; /* less than that is no block for any of them */
+	const struct kind *k;
+	struct super s;
+	uint64_t part_bytes;
+
+	if (look(path, true, r, &k, &s, &part_bytes, e) != 0)
+		return -1;
+	if (r->left_alone[0] != '\0' || part_bytes < s.bytes + NOTHING_BYTES)
+		return 0;
+	return apply(k->grow, path, 0, &s, r, e);
+}
+
+int
+resize_shrink(const char *path, uint64_t spare_bytes, struct resize *r, struct err *e)
+{
+	const struct kind *k;
+	struct super s;
+	uint64_t part_bytes;
+
+	if (look(path, false, r, &k, &s, &part_bytes, e) != 0)
+		return -1;
+	return r->left_alone[0] != '\0' ? 0 : apply(k->shrink, path, spare_bytes, &s, r, e);
+}

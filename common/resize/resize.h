@@ -1,0 +1,34 @@
+/* resize.h: a filesystem is made as large as its partition, or as small as its files allow, by
+ * its own tools. */
+#ifndef COMMON_RESIZE_RESIZE_H
+#define COMMON_RESIZE_RESIZE_H
+
+#include <stdint.h>
+
+#include "common/base/err.h"
+
+struct resize {
+	char type[32]; /* as blkid(8) calls it: "ext4", "swap"; "": nothing was recognised */
+	uint64_t was_bytes, is_bytes; /* its length before and now; 0: not known */
+	/* Why nothing was done: "swap space is not grown"; "": it was done, or the filesystem
+	 * has the right length already. */
+	char left_alone[256];
+};
+
+/* Say what is in a partition, and whether resize_grow() can grow it (left_alone); nothing is
+ * changed.  `path` is a block device or a file that has the partition, and nothing else.
+ * ERR_FORMAT: it looks like two filesystems at once; ERR_IO. */
+int resize_look(const char *path, struct resize *, struct err *);
+/* Let the filesystem reach to the end of its partition, which must not be in use.  ext2, ext3,
+ * ext4 and NTFS may be in a file; XFS and btrfs are mounted for it, in a mount namespace of
+ * its own, so root must do it.  The filesystem is checked before (e2fsck, ntfsresize) and by
+ * mounting it.  ERR_ABSENT: a tool is not installed; ERR_IO: a tool failed, with the last line
+ * that it said; and errors of resize_look(). */
+int resize_grow(const char *path, struct resize *, struct err *);
+/* Make the filesystem as short as its own tool can, and spare_bytes longer.  left_alone says
+ * why that is not possible; ext2, ext3, ext4, NTFS and btrfs can.  It is checked afterwards.
+ * Errors of resize_grow(). */
+int resize_shrink(
+    const char *path, uint64_t spare_bytes, struct resize *, struct err *);
+
+#endif /* COMMON_RESIZE_RESIZE_H */

@@ -1,0 +1,26 @@
+/* super.h: how large a filesystem says it is. */
+#ifndef COMMON_RESIZE_SUPER_H
+#define COMMON_RESIZE_SUPER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* So much of the beginning of a partition is enough for super_get(). */
+enum { SUPER_BYTES = 68 * 1024 };
+
+struct super {
+	uint64_t bytes;       /* the length of the filesystem */
+	uint32_t block_bytes; /* of a block or cluster's sector: the unit of its length */
+	uint64_t devices;     /* 1; btrfs: the partitions that the filesystem has */
+};
+
+/* Read the length of a filesystem out of the first len bytes of its partition.  `type` is its
+ * name as blkid(8) has it.  false: the type is none of ext2, ext3, ext4, xfs, btrfs and ntfs,
+ * or these bytes are not its superblock.  Nothing else of the superblock is checked.
+ * Sources: the kernel's documentation of ext4 (Documentation/filesystems/ext4), the XFS
+ * Algorithms & Data Structures of the XFS developers, the on-disk format page of the btrfs
+ * documentation, and the layout of the NTFS boot sector as Microsoft documents it. */
+bool super_get(const char *type, const void *head, size_t len, struct super *);
+
+#endif /* COMMON_RESIZE_SUPER_H */

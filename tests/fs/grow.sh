@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# A loaded disk that is larger than its image: growfs lets the last partition and its filesystem
+# reach to the end, by the filesystem's own tools, and its own fsck has nothing to say.
+. "$(dirname "$0")/lib.sh"
+requires sfdisk mke2fs resize2fs e2fsck mkfs.xfs xfs_growfs xfs_repair mkfs.btrfs btrfs mkntfs ntfsresize ntfsfix mkswap losetup python3
+[ "$(id -u)" = 0 ] || skip "needs root"
+[ -n "${MOUNTS_ARE_OWN:-}" ] || skip "needs a namespace of mounts"
+for m in xfs btrfs loop; do modprobe $m 2> /dev/null; done
+CLEANUP+=('umount "$T/m" 2> /dev/null')
+mkdir "$T/files" "$T/m"
+make_files "$T/files" 3 40
+(cd "$T/files" && find . -type f -exec sha256sum {} + | sort -k 2) > "$T/sums"
+
+table() {	# FILE gpt|mbr END-MIB: a small partition, and one from 4 MiB on
+	printf 'label: %s\nstart=2048, size=4096\nstart=8192, size=%d\n' "${2/mbr/dos}" $((($3 - 4) * 2048)) | sfdisk -q "$1"
+}
+put() {	# FILE: the filesystem $T/fs, at 4 MiB
+	dd if="$T/fs" of="$1" bs=1M seek=4 conv=notrunc,sparse status=none
+}
+taken() {	# FILE: what is in its last partition now, as $T/fs
+	local start size
+	read -r start size < <(sfdisk -J "$1" | python3 -c 'import json,sys; p = json.load(sys.stdin)["partitiontable"]["partitions"][-1]; print(p["start"], p["size"])')
+	rm -f "$T/fs"
+	dd if="$1" of="$T/fs" bs=512 iflag=skip_bytes,count_bytes skip=$((start * 512)) count=$((size * 512)) conv=sparse status=none
+	truncate -s $((size * 512)) "$T/fs"
+}
+mounted() {	# TYPE OPTIONS COMMAND...
+	local type=$1 options=$2; shift 2
+	mount -t "$type" -o "loop,$options" "$T/fs" "$T/m" || { fail "mount $type"; return 1; }
+	"$@"; local rc=$?
+	umount "$T/m"
+	return $rc
+}
+fill() { cp -r "$T/files/." "$T/m"; }
+same_files() { (cd "$T/m" && sha256sum --quiet -c "$T/sums"); }
+room_of() { df -B1 --output=size "$T/m" | tail -n 1; }
+make_fs() {	# TYPE BYTES
+	rm -f "$T/fs"; truncate -s "$2" "$T/fs"
+	case $1 in
+	ext4) mke2fs -q -F -t ext4 -d "$T/files" "$T/fs" ;;
+	xfs) mkfs.xfs -q "$T/fs" && mounted xfs rw fill ;;
+	btrfs) mkfs.btrfs -q "$T/fs" && mounted btrfs rw fill ;;
+	ntfs) mkntfs -q -F -Q "$T/fs" > /dev/null 2>&1 && mounted ntfs-3g rw fill ;;
+	esac || fail "$1: mkfs"
+}
+whole() {	# TYPE: its own fsck has nothing to say about $T/fs
+	case $1 in
+	ext4) e2fsck -f -n "$T/fs" ;;
+	xfs) xfs_repair -n "$T/fs" ;;
+	btrfs) btrfs check --readonly "$T/fs" ;;
+	ntfs) ntfsfix -n "$T/fs" ;;
+	esac
+}
+member() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$T/report" "$1"; }
+
+grows() {	# TYPE gpt|mbr END-MIB: loaded onto a disk of twice that
+	local type=$1 kind=$2 mib=$3 mount=$1
+	[ "$type" != ntfs ] || mount=ntfs-3g
+	echo "== $type, $kind"
+	make_fs "$type" $((mib - 4))M
+	rm -f "$T/disk"; truncate -s $((mib + 1))M "$T/disk"; table "$T/disk" "$kind" "$mib"; put "$T/disk"
+	"$BIN/imagezip" -q "$T/disk" "$T/disk.ndz" || fail imagezip
+	rm -f "$T/big"; truncate -s $((2 * mib))M "$T/big"
+	if [ "$kind" = gpt ]; then "$BIN/imageunzip" -q --grow "$T/disk.ndz" "$T/big"; else "$BIN/imageunzip" -q --in-place "$T/disk.ndz" "$T/big"; fi || fail imageunzip
+	before=$(sha256sum < "$T/big")
+	check "growfs -n says what is there: $("$BIN/growfs" -n "$T/big")" grep -q "partition 2: $type of [0-9.]* MB in a partition of [0-9.]* MB can be grown" <("$BIN/growfs" -n "$T/big")
+	check "and writes nothing" [ "$before" = "$(sha256sum < "$T/big")" ]
+	"$BIN/growfs" --json "$T/big" > "$T/report" || fail "$type: growfs"
+	check "it says how much: $(member filesystem_was_bytes) to $(member filesystem_is_bytes)" [ "$(member filesystem_is_bytes)" -gt $(((2 * mib - 7) << 20)) ]
+	check "no loop device is left" eval '! losetup -a | grep -q "$T/big"'
+	taken "$T/big"
+	check "its own fsck finds nothing" quietly whole "$type"
+	check "it is larger when it is mounted" [ "$(mounted "$mount" ro room_of)" -gt $(((mib + mib / 4) << 20)) ]
+	check "the files are the same" mounted "$mount" ro same_files
+	check "once more: nothing is to do" grep -q "fills its partition already" <("$BIN/growfs" "$T/big")
+}
+grows ext4 gpt 40
+grows ext4 mbr 40
+grows ntfs gpt 40
+grows xfs gpt 340
+grows btrfs mbr 160
+
+echo "== left alone, and why"
+alone() {	# WHAT CLAUSE
+	rm -f "$T/disk"; truncate -s 40M "$T/disk"; table "$T/disk" gpt 20; put "$T/disk"
+	before=$(sha256sum < "$T/disk")
+	"$BIN/growfs" "$T/disk" > "$T/said" 2>&1
+	check "$1: exit status 4" [ $? = 4 ]
+	check "$1: $(cat "$T/said")" grep -q "partition 2: left alone: .*$2" "$T/said"
+	check "$1: not a byte, not even of the table" [ "$before" = "$(sha256sum < "$T/disk")" ]
+}
+rm "$T/fs"; truncate -s 8M "$T/fs"; quietly mkswap "$T/fs"; alone swap "swap space"
+rm "$T/fs"; truncate -s 8M "$T/fs"; alone nothing "no filesystem was recognised"
+mkfs.vfat "$T/fs" > /dev/null 2>&1 && alone vfat "no tool is known here that changes the size of vfat"
+rm "$T/fs"; truncate -s 8M "$T/fs"; printf 'LUKS\272\276\0\001' | dd of="$T/fs" conv=notrunc status=none
+printf 'aes' | dd of="$T/fs" bs=1 seek=8 conv=notrunc status=none; printf '11111111-2222-3333-4444-555555555555' | dd of="$T/fs" bs=1 seek=168 conv=notrunc status=none
+alone LUKS "encrypted (LUKS)"
+rm "$T/fs"; truncate -s 8M "$T/fs"
+l=$(losetup --show -f "$T/fs"); CLEANUP+=("losetup -d $l 2> /dev/null")
+if command -v pvcreate > /dev/null && quietly pvcreate -qq --devices "$l" "$l" 2> /dev/null; then sync "$l"; losetup -d "$l"; alone LVM "belongs to LVM"
+else echo "   (no LVM here)"; losetup -d "$l"; fi
+
+echo "== refused"
+make_fs ext4 16M; rm -f "$T/disk"; truncate -s 40M "$T/disk"; table "$T/disk" gpt 20; put "$T/disk"
+l=$(losetup --show -f -o 4M --sizelimit 16M "$T/disk"); CLEANUP+=("losetup -d $l 2> /dev/null")
+mount "$l" "$T/m"
+status 1 "$BIN/growfs" "$T/disk"
+check "what is mounted: $(cat "$T/stderr")" grep -q "is in use" "$T/stderr"
+umount "$T/m"; losetup -d "$l"
+# A filesystem that e2fsck does not repair by itself: a directory's block belongs to a file, too.
+debugfs -w -R "sif /many block[0] 1" "$T/fs" > /dev/null 2>&1
+dd if=/dev/urandom of="$T/fs" bs=1024 seek=3 count=40 conv=notrunc status=none
+put "$T/disk"
+status 1 "$BIN/growfs" "$T/disk"
+check "what is damaged: $(cat "$T/stderr")" grep -q "growfs: .*: " "$T/stderr"
+check "no loop device is left" eval '! losetup -a | grep -q "$T/disk"'
+
+echo "== a filesystem without a table"
+make_fs ext4 16M; truncate -s 32M "$T/fs"
+check "growfs" grep -q "fs: ext4 grew from 16.* to 33" <("$BIN/growfs" "$T/fs")
+check "its own fsck finds nothing" quietly whole ext4
+check "the files are the same" mounted ext4 ro same_files
+finish
