@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <mntent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,34 +99,37 @@ folder_may_cache(const struct objects *o)
 	       !folder_is_remote(f->real);
 }
 
-/* The options of the mount that dir is on: does it keep locks to this machine?  The last
- * line of mountinfo (proc(5)) whose mount point dir is below counts. */
+static bool
+is_below(const char *path, const char *folder)
+{
+	size_t n = strlen(folder);
+
+	return path != NULL && strncmp(path, folder, n) == 0 &&
+	       (path[n] == '/' || path[n] == '\0');
+}
+
+/* Does the mount that dir is on keep locks to this machine?  Of the mounts above dir the one
+ * that is nearest counts, and of several at one place the last (proc(5), nfs(5)). */
 static bool
 locks_are_local(const char *dir)
 {
-	FILE *in = fopen("/proc/self/mountinfo", "re");
-	char *line = NULL, point[4097], options[4097];
-	size_t cap = 0, longest = 0;
+	FILE *in = setmntent("/proc/self/mounts", "re");
+	char text[16384];
+	struct mntent m;
+	size_t nearest = 0;
 	bool local = false;
 
-	while (in != NULL && getline(&line, &cap, in) > 0) {
-		const char *behind = strstr(line, " - ");
-		if (behind == NULL ||
-		    sscanf(line, "%*s %*s %*s %*s %4096s", point) != 1 ||
-		    sscanf(behind, " - %*s %*s %4096s", options) != 1)
+	while (in != NULL && getmntent_r(in, &m, text, sizeof text) != NULL) {
+		const char *at = strcmp(m.mnt_dir, "/") == 0 ? "" : m.mnt_dir;
+		if (strlen(at) < nearest || !is_below(dir, at))
 			continue;
-		size_t n = strcmp(point, "/") == 0 ? 0 : strlen(point);
-		if (n < longest || strncmp(dir, point, n) != 0 ||
-		    (dir[n] != '/' && dir[n] != '\0'))
-			continue;
-		longest = n;
-		local = strstr(options, "nolock") != NULL ||
-		        strstr(options, "local_lock=all") != NULL ||
-		        strstr(options, "local_lock=flock") != NULL;
+		nearest = strlen(at);
+		local = hasmntopt(&m, "nolock") != NULL ||
+		        strstr(m.mnt_opts, "local_lock=all") != NULL ||
+		        strstr(m.mnt_opts, "local_lock=flock") != NULL;
 	}
-	free(line);
 	if (in != NULL)
-		fclose(in);
+		endmntent(in);
 	return local;
 }
 
@@ -223,15 +227,6 @@ folder_use_reserve(struct objects *o)
 	struct folder *f = o->ctx;
 
 	return unlinkat(f->dirfd, reserve, 0) == 0;
-}
-
-static bool
-is_below(const char *path, const char *folder)
-{
-	size_t n = strlen(folder);
-
-	return path != NULL && strncmp(path, folder, n) == 0 &&
-	       (path[n] == '/' || path[n] == '\0');
 }
 
 bool
