@@ -1,28 +1,26 @@
-/* ahead.h: chunks that take long to make, made by several threads, some before they are
- * asked for; the last ones stay.  As many as there is room for, of 1 MiB each.
- *
- * May be used by several threads at once.
- */
+/* ahead.h: threads that get what will soon be asked for.  What is wanted has a number, whose
+ * meaning is the caller's; a function of the caller's gets it, into a stock (stock.h) for
+ * example.  What is wanted already is not wanted twice. */
 #ifndef EMUSTORE_STORE_AHEAD_H
 #define EMUSTORE_STORE_AHEAD_H
 
-#include "emustore/store/cache.h"
-#include "emustore/store/reopened.h"
+#include <stdint.h>
+
+enum { AHEAD_THREADS_MAX = 8, AHEAD_MOST = 32 };
 
 struct ahead;
 
-/* The source's image is opened once more by each of `jobs` threads, when there is
- * something to do for it.  room: of chunks; there are always a few more than jobs.
- * store, name, source and cache, in which is counted, stay the caller's. */
-int ahead_new(struct ahead **, const char *store, const char *name,
-    const struct reopened *, struct store_cache *, uint32_t room, unsigned jobs,
-    struct err *);
-/* Stop the threads, wait for them, and free *a.  NULL is allowed. */
+/* Start up to `threads` (at most AHEAD_THREADS_MAX) threads that call get(arg, number), each
+ * for one number at a time.  most: how many numbers may be wanted at once, those included that
+ * are being got; AHEAD_MOST at most.  NULL: out of memory.  Where no thread can be started,
+ * nothing is got ahead. */
+struct ahead *ahead_new(
+    unsigned threads, unsigned most, void (*get)(void *arg, uint64_t number), void *arg);
+/* Wait until the threads have ended, which finish what they are getting, and free *a.  NULL is
+ * allowed. */
 void ahead_free(struct ahead *);
-/* Announce that chunk i will be read; it may be ignored. */
-void ahead_want(struct ahead *, uint32_t i);
-/* Read n bytes of chunk i from byte `at` on. */
-int ahead_read(
-    struct ahead *, uint32_t i, void *out, size_t n, size_t at, struct err *);
+/* Have a number got, the first wanted first.  It is ignored where it is wanted already, or too
+ * many are.  May be called by several threads at once. */
+void ahead_want(struct ahead *, uint64_t number);
 
 #endif /* EMUSTORE_STORE_AHEAD_H */

@@ -1,5 +1,5 @@
-/* blocks.c: blocks of packs that are far away, in memory.  Called by packs.c, in any thread;
- * threads of its own fetch ahead. */
+/* blocks.c: reads packs that are far away, in blocks that are kept in memory (stock.h).  Called
+ * by packs.c, in any thread; the threads of ahead.c fetch blocks before they are read. */
 #include "emustore/store/blocks.h"
 
 #include <errno.h>
@@ -9,12 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/cancel.h"
 #include "common/base/sha256.h"
+#include "common/base/stock.h"
+#include "emustore/store/ahead.h"
 #include "emustore/store/blockfiles.h"
 #include "emustore/store/keys.h"
 
-enum { SLOTS = 32, AHEAD = 4, THREADS = 8, TRIES = 3 };
+enum {
+	KEPT_BYTES = 32 << 20, /* blocks in memory */
+	COMING = 16,           /* blocks that are on their way at once, */
+	THREADS = 8,           /* and how many threads fetch them */
+	NEXT = 4,              /* blocks behind the one that is read */
+	TRIES = 3,
+};
 
 struct pack {
 	uint32_t number;
@@ -23,31 +30,22 @@ struct pack {
 	uint8_t *digests;
 };
 
-enum state { EMPTY, WANTED, LOADING, READY, FAILED };
-
-struct slot {
-	enum state state;
-	const struct pack *pack;
-	uint32_t block;
-	unsigned readers; /* who wait for it */
-	uint64_t used;
-	uint8_t *bytes;
-	struct err err;
-};
-
 struct blocks {
 	struct objects *objects;
 	struct blockfiles *files;
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
+	struct stock *kept; /* by block_key() */
+	struct ahead *ahead;
+	pthread_mutex_t lock; /* of the members below */
 	unsigned refs;
-	bool stopping;
 	struct pack **packs; /* ascending; each stays where it is */
 	size_t npacks;
-	struct slot slots[SLOTS];
-	uint64_t clock;
-	pthread_t threads[THREADS];
-	unsigned nthreads;
+};
+
+/* A block, for those who make it. */
+struct block {
+	struct blocks *b;
+	const struct pack *pack;
+	uint32_t number;
 };
 
 static size_t
@@ -110,143 +108,51 @@ blocks_fetch(struct objects *objects, const char *id, uint64_t pack_bytes, const
 	return -1;
 }
 
-/* From the cache's folder, or from the bucket and then into it. */
+/* Load a block from the cache's folder, or from the bucket and then into that folder. */
 static int
-load(
-    struct blocks *b, const struct pack *p, uint32_t block, uint8_t *out, struct err *e)
+load(const struct block *x, uint8_t *out, struct err *e)
 {
-	size_t n = block_bytes(p->bytes, block);
+	struct blocks *b = x->b;
+	const struct pack *p = x->pack;
+	size_t n = block_bytes(p->bytes, x->number);
 
-	if (blockfiles_get(b->files, p->id, block, out, n) &&
-	    is_right(p->digests, block, out, n))
+	if (blockfiles_get(b->files, p->id, x->number, out, n) &&
+	    is_right(p->digests, x->number, out, n))
 		return 0;
-	if (blocks_fetch(b->objects, p->id, p->bytes, p->digests, block, out, e) != 0)
+	if (blocks_fetch(b->objects, p->id, p->bytes, p->digests, x->number, out, e) != 0)
 		return -1;
-	blockfiles_put(b->files, p->id, block, out, n);
+	blockfiles_put(b->files, p->id, x->number, out, n);
 	return 0;
 }
 
-/* With the lock, which is let go meanwhile. */
-static void
-load_slot(struct blocks *b, struct slot *s)
-{
-	struct err e = { 0 };
-	const struct pack *p = s->pack;
-	uint32_t block = s->block;
-
-	s->state = LOADING;
-	pthread_mutex_unlock(&b->lock);
-	if (s->bytes == NULL)
-		s->bytes = malloc(TOC_BLOCK_BYTES);
-	int rc = s->bytes == NULL ? err_nomem(&e, "a block")
-	                          : load(b, p, block, s->bytes, &e);
-	pthread_mutex_lock(&b->lock);
-	s->state = rc == 0 ? READY : FAILED;
-	s->err = e;
-	pthread_cond_broadcast(&b->changed);
-}
-
-static void *
-fetch_ahead(void *arg)
-{
-	struct blocks *b = arg;
-
-	pthread_mutex_lock(&b->lock);
-	while (!b->stopping) {
-		struct slot *oldest = NULL;
-		for (int i = 0; i < SLOTS; i++)
-			if (b->slots[i].state == WANTED &&
-			    (oldest == NULL || b->slots[i].used < oldest->used))
-				oldest = &b->slots[i];
-		if (oldest != NULL)
-			load_slot(b, oldest);
-		else
-			pthread_cond_wait(&b->changed, &b->lock);
-	}
-	pthread_mutex_unlock(&b->lock);
-	return NULL;
-}
-
-static struct slot *
-find_slot(struct blocks *b, const struct pack *p, uint32_t block)
-{
-	for (int i = 0; i < SLOTS; i++)
-		if (b->slots[i].state != EMPTY && b->slots[i].pack == p &&
-		    b->slots[i].block == block)
-			return &b->slots[i];
-	return NULL;
-}
-
-/* The slot that was not used for longest and that no reader waits for; NULL: there is none. */
-static struct slot *
-free_slot(struct blocks *b)
-{
-	struct slot *best = NULL;
-
-	for (int i = 0; i < SLOTS; i++) {
-		struct slot *s = &b->slots[i];
-		if (s->state == LOADING || s->readers > 0)
-			continue;
-		if (best == NULL || s->used < best->used)
-			best = s;
-	}
-	return best;
-}
-
-static struct slot *
-want(struct blocks *b, const struct pack *p, uint32_t block)
-{
-	struct slot *s = find_slot(b, p, block);
-
-	if (s != NULL && s->state != FAILED)
-		return s;
-	if (s == NULL)
-		s = free_slot(b);
-	if (s == NULL || s->readers > 0)
-		return NULL;
-	s->state = WANTED;
-	s->pack = p;
-	s->block = block;
-	s->used = ++b->clock;
-	return s;
-}
-
-static void
-want_ahead(struct blocks *b, const struct pack *p, uint32_t block)
-{
-	bool any = false;
-
-	for (uint32_t i = block + 1; i <= block + AHEAD; i++)
-		if (block_bytes(p->bytes, i) > 0 && find_slot(b, p, i) == NULL)
-			any = want(b, p, i) != NULL || any;
-	if (any)
-		pthread_cond_broadcast(&b->changed);
-}
-
-/* A part of one block. */
 static int
-read_part(struct blocks *b, const struct pack *p, uint32_t block, void *out, size_t n,
-    size_t at, struct err *e)
+make_block(void *arg, struct stocked *out, struct err *e)
 {
-	struct slot *s;
+	uint8_t *bytes = malloc(TOC_BLOCK_BYTES);
 
-	while ((s = want(b, p, block)) == NULL)
-		pthread_cond_wait(&b->changed, &b->lock);
-	s->readers++;
-	s->used = ++b->clock;
-	if (s->state == WANTED)
-		load_slot(b, s);
-	want_ahead(b, p, block);
-	while (s->state == LOADING)
-		pthread_cond_wait(&b->changed, &b->lock);
-	s->readers--;
-	pthread_cond_broadcast(&b->changed);
-	if (s->state == READY) {
-		memcpy(out, s->bytes + at, n);
-		return 0;
+	if (bytes == NULL)
+		return err_nomem(e, "a block");
+	if (load(arg, bytes, e) != 0) {
+		free(bytes);
+		return -1;
 	}
-	*e = s->err;
-	return -1;
+	*out = (struct stocked){ bytes, TOC_BLOCK_BYTES, free };
+	return 0;
+}
+
+static uint64_t
+block_key(const struct pack *p, uint32_t block)
+{
+	return (uint64_t)p->number << 32 | block;
+}
+
+static struct stock_item *
+get_block(struct blocks *b, const struct pack *p, uint32_t block, struct err *e)
+{
+	struct block x = { b, p, block };
+	bool made;
+
+	return stock_get(b->kept, block_key(p, block), make_block, &x, &made, e);
 }
 
 static struct pack *
@@ -264,64 +170,85 @@ find_pack(struct blocks *b, uint32_t number)
 	return NULL;
 }
 
+static struct pack *
+find_known(struct blocks *b, uint32_t number)
+{
+	pthread_mutex_lock(&b->lock);
+	struct pack *p = find_pack(b, number);
+	pthread_mutex_unlock(&b->lock);
+	return p;
+}
+
+/* Called by the threads of ahead.c.  Whoever reads a block that could not be had learns why. */
+static void
+get_ahead(void *arg, uint64_t key)
+{
+	struct blocks *b = arg;
+	struct err ignored;
+	struct stock_item *i = get_block(
+	    b, find_known(b, (uint32_t)(key >> 32)), (uint32_t)key, &ignored);
+
+	if (i != NULL)
+		stock_put_back(b->kept, i);
+}
+
+static void
+want(struct blocks *b, const struct pack *p, uint32_t block)
+{
+	struct stock_item *i = stock_find(b->kept, block_key(p, block));
+
+	if (i != NULL)
+		stock_put_back(b->kept, i);
+	else if (block_bytes(p->bytes, block) > 0)
+		ahead_want(b->ahead, block_key(p, block));
+}
+
+/* Copy a part of one block. */
+static int
+read_part(struct blocks *b, const struct pack *p, uint32_t block, void *out, size_t n,
+    size_t at, struct err *e)
+{
+	struct stock_item *i = get_block(b, p, block, e);
+
+	if (i == NULL)
+		return -1;
+	for (uint32_t k = 1; k <= NEXT; k++)
+		want(b, p, block + k);
+	memcpy(out, (const uint8_t *)stock_thing(i) + at, n);
+	stock_put_back(b->kept, i);
+	return 0;
+}
+
 ssize_t
 blocks_read(
     struct blocks *b, uint32_t number, void *buf, size_t n, uint64_t at, struct err *e)
 {
+	const struct pack *p = find_known(b, number);
 	size_t done = 0;
-	int rc = 0;
 
-	pthread_mutex_lock(&b->lock);
-	const struct pack *p = find_pack(b, number);
 	if (at >= p->bytes)
-		n = 0;
-	else if (n > p->bytes - at)
-		n = (size_t)(p->bytes - at);
-	while (done < n && rc == 0) {
+		return 0;
+	n = n < p->bytes - at ? n : (size_t)(p->bytes - at);
+	while (done < n) {
 		uint32_t block = (uint32_t)((at + done) / TOC_BLOCK_BYTES);
 		size_t in = (size_t)((at + done) % TOC_BLOCK_BYTES);
 		size_t part = TOC_BLOCK_BYTES - in < n - done ? TOC_BLOCK_BYTES - in
 		                                              : n - done;
-		rc = read_part(b, p, block, (uint8_t *)buf + done, part, in, e);
+		if (read_part(b, p, block, (uint8_t *)buf + done, part, in, e) != 0)
+			return -1;
 		done += part;
 	}
-	pthread_mutex_unlock(&b->lock);
-	return rc == 0 ? (ssize_t)n : -1;
-}
-
-/* How many blocks are still to be loaded. */
-static unsigned
-count_coming(const struct blocks *b)
-{
-	unsigned n = 0;
-
-	for (int i = 0; i < SLOTS; i++)
-		n += b->slots[i].state == WANTED || b->slots[i].state == LOADING;
-	return n;
+	return (ssize_t)n;
 }
 
 void
 blocks_want(struct blocks *b, uint32_t number, uint64_t at, size_t n)
 {
-	bool any = false;
+	const struct pack *p = find_known(b, number);
 
-	pthread_mutex_lock(&b->lock);
-	const struct pack *p = find_pack(b, number);
-	unsigned coming = count_coming(b);
 	for (uint64_t i = at / TOC_BLOCK_BYTES;
-	     p != NULL && coming < SLOTS / 2 && at < p->bytes &&
-	     i <= (at + n - 1) / TOC_BLOCK_BYTES;
-	     i++) {
-		uint32_t block = (uint32_t)i;
-		if (block_bytes(p->bytes, block) > 0 &&
-		    find_slot(b, p, block) == NULL && want(b, p, block) != NULL) {
-			coming++;
-			any = true;
-		}
-	}
-	if (any)
-		pthread_cond_broadcast(&b->changed);
-	pthread_mutex_unlock(&b->lock);
+	     p != NULL && i <= (at + n - 1) / TOC_BLOCK_BYTES; i++)
+		want(b, p, (uint32_t)i);
 }
 
 void
@@ -333,10 +260,7 @@ blocks_note_loads(struct blocks *b, uint64_t loads)
 bool
 blocks_has_pack(struct blocks *b, uint32_t number)
 {
-	pthread_mutex_lock(&b->lock);
-	bool has = find_pack(b, number) != NULL;
-	pthread_mutex_unlock(&b->lock);
-	return has;
+	return find_known(b, number) != NULL;
 }
 
 /* Where it belongs among the others; whoever reads keeps its pack, which stays. */
@@ -378,6 +302,20 @@ blocks_add_pack(struct blocks *b, uint32_t number, const char *id, uint64_t byte
 	return ok ? 0 : err_nomem(e, "the list of packs");
 }
 
+static void
+free_blocks(struct blocks *b)
+{
+	ahead_free(b->ahead);
+	stock_free(b->kept);
+	for (size_t i = 0; i < b->npacks; i++)
+		free(b->packs[i]->digests), free(b->packs[i]);
+	free(b->packs);
+	blockfiles_free(b->files);
+	pthread_mutex_destroy(&b->lock);
+	objects_release(b->objects);
+	free(b);
+}
+
 int
 blocks_new(struct blocks **out, struct objects *objects, const char *dir, uint64_t max_bytes,
     struct err *e)
@@ -386,18 +324,18 @@ blocks_new(struct blocks **out, struct objects *objects, const char *dir, uint64
 
 	if (b == NULL)
 		return err_nomem(e, "blocks");
-	if (blockfiles_new(&b->files, dir, max_bytes, e) != 0) {
-		free(b);
+	b->refs = 1;
+	pthread_mutex_init(&b->lock, NULL);
+	int rc = blockfiles_new(&b->files, dir, max_bytes, e);
+	if (rc == 0)
+		rc = stock_new(&b->kept, KEPT_BYTES, e);
+	if (rc == 0 && (b->ahead = ahead_new(THREADS, COMING, get_ahead, b)) == NULL)
+		rc = err_nomem(e, "blocks");
+	if (rc != 0) {
+		free_blocks(b);
 		return -1;
 	}
 	b->objects = objects_hold(objects);
-	b->refs = 1;
-	pthread_mutex_init(&b->lock, NULL);
-	pthread_cond_init(&b->changed, NULL);
-	/* Without threads it works as well, only slower. */
-	while (b->nthreads < THREADS &&
-	       thread_start(&b->threads[b->nthreads], fetch_ahead, b) == 0)
-		b->nthreads++;
 	*out = b;
 	return 0;
 }
@@ -418,21 +356,7 @@ blocks_release(struct blocks *b)
 		return;
 	pthread_mutex_lock(&b->lock);
 	bool last = --b->refs == 0;
-	b->stopping = last;
-	pthread_cond_broadcast(&b->changed);
 	pthread_mutex_unlock(&b->lock);
-	if (!last)
-		return;
-	while (b->nthreads > 0)
-		pthread_join(b->threads[--b->nthreads], NULL);
-	for (int i = 0; i < SLOTS; i++)
-		free(b->slots[i].bytes);
-	for (size_t i = 0; i < b->npacks; i++)
-		free(b->packs[i]->digests), free(b->packs[i]);
-	free(b->packs);
-	blockfiles_free(b->files);
-	pthread_cond_destroy(&b->changed);
-	pthread_mutex_destroy(&b->lock);
-	objects_release(b->objects);
-	free(b);
+	if (last)
+		free_blocks(b);
 }

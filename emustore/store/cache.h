@@ -13,9 +13,9 @@ enum { STORE_CACHE_BYTES = 16 << 20 }; /* the usual max_bytes */
 struct store_cache {
 	/* limit for chunks; the chunks that are being worked on are kept in any case */
 	uint64_t max_bytes;
-	_Atomic uint64_t hits;
-	_Atomic uint64_t misses; /* the chunk was put together, or was waited for */
-	_Atomic uint64_t bytes;  /* bytes allocated until now */
+	_Atomic uint64_t hits;   /* the chunk was there, or another thread put it together */
+	_Atomic uint64_t misses; /* who read it had to put the chunk together */
+	_Atomic uint64_t bytes;  /* the most that the chunks had at the same time */
 };
 
 #endif /* EMUSTORE_STORE_CACHE_H */

@@ -1,5 +1,5 @@
 /* reopened.c: opens an image again when the store has changed while the image was read, or
- * when this machine's copy of the index may be wrong.  Called by store_disk.c and ahead.c,
+ * when this machine's copy of the index may be wrong.  Called by store_disk.c,
  * in the thread to which the struct reopened belongs. */
 #include "emustore/store/reopened.h"
 

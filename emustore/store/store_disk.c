@@ -6,132 +6,202 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/lru.h"
 #include "common/base/pipeline.h"
+#include "common/base/stock.h"
 #include "emustore/store/ahead.h"
+#include "emustore/store/reopened.h"
 
-/* Threads that make chunks of an image again.  Each has its own copy of the places of all
- * fragments. */
-enum { MAKERS_MAX = 4 };
-
-struct cached {
-	uint32_t chunk;
-	uint8_t *bytes;
-};
+enum { MAKERS_MAX = 4 }; /* threads that make chunks again, and the openings that they need */
 
 struct store_disk {
-	struct reopened *image;
 	char *store, *name;
-	struct ahead *ahead; /* only for an image whose chunks are made again; else NULL */
+	struct reopened *image; /* the first of its openings */
 	uint32_t chunks;
+	bool made; /* its chunks are made again, which takes long */
 	uint8_t sha256[SHA256_BYTES];
-	pthread_mutex_t lock;
 	struct store_cache *cache, least;
-	struct lru lru; /* chooses which of `cached` is replaced */
-	struct cached *cached;
+	struct stock *stock; /* chunks that were put together, by their numbers */
+	struct ahead *ahead; /* only where chunks are made again; else NULL */
+	unsigned makers;
+	pthread_mutex_t lock; /* of the members below */
+	pthread_cond_t given;
+	/* Openings of the image, each for one thread at a time, since each has its own copy of
+	 * the places of all fragments: how many there are and may be, and those not in use. */
+	unsigned nopen, most, nidle;
+	struct reopened *idle[MAKERS_MAX];
+	uint32_t last; /* chunk that was read last */
 	struct err err; /* why the last read failed */
 };
 
-static uint32_t
-find(const struct store_disk *d, uint32_t chunk)
+/* Take an opening of the image; NULL: there is none, and another one cannot be opened. */
+static struct reopened *
+take_opening(struct store_disk *d, struct err *e)
 {
-	if (d->cached == NULL)
-		return LRU_NONE;
-	uint32_t i = lru_first(&d->lru, chunk);
-	while (i != LRU_NONE && d->cached[i].chunk != chunk)
-		i = lru_next(&d->lru, i);
-	return i;
-}
+	struct reopened *r = NULL;
 
-static int
-fill(struct store_disk *d, struct cached *c, uint32_t chunk)
-{
-	if (c->bytes == NULL) {
-		c->bytes = malloc(NDZ_CHUNK_BYTES);
-		if (c->bytes == NULL)
-			return err_nomem(&d->err, "a chunk");
-		d->cache->bytes += NDZ_CHUNK_BYTES;
-	}
-	c->chunk = chunk;
-	return reopened_chunk(d->image, chunk, c->bytes, &d->err);
-}
-
-/* Read a chunk into the slot that was not used for the longest time.  Returns the slot, or
- * LRU_NONE with d->err. */
-static uint32_t
-fetch(struct store_disk *d, uint32_t chunk)
-{
-	bool old;
-	uint32_t i = lru_add(&d->lru, chunk, &old);
-
-	d->cache->misses++;
-	if (fill(d, &d->cached[i], chunk) == 0)
-		return i;
-	lru_remove(&d->lru, i);
-	return LRU_NONE;
-}
-
-/* Read n bytes from byte `at` of one chunk.  0, or -1 with d->err. */
-static int
-read_part(struct store_disk *d, uint32_t chunk, void *buf, size_t n, size_t at)
-{
-	uint8_t header[NDZ_HEADER_BYTES];
-	uint32_t i = find(d, chunk);
-
-	/* Surveys read only headers, and installers read whole chunks, once: neither needs
-	 * the cache. */
-	if (i == LRU_NONE && at + n <= sizeof header) {
-		int rc = reopened_header(d->image, chunk, header, &d->err);
-		memcpy(buf, header + at, rc == 0 ? n : 0);
-		return rc;
-	}
-	if (i == LRU_NONE && n == NDZ_CHUNK_BYTES)
-		return reopened_chunk(d->image, chunk, buf, &d->err);
-	if (i == LRU_NONE)
-		i = fetch(d, chunk);
+	pthread_mutex_lock(&d->lock);
+	while (d->nidle == 0 && d->nopen == d->most)
+		pthread_cond_wait(&d->given, &d->lock);
+	if (d->nidle > 0)
+		r = d->idle[--d->nidle];
 	else
-		d->cache->hits++;
-	if (i == LRU_NONE)
+		d->nopen++;
+	pthread_mutex_unlock(&d->lock);
+	if (r != NULL || reopened_open(&r, d->store, d->name, d->image, e) == 0)
+		return r;
+	pthread_mutex_lock(&d->lock);
+	d->nopen--;
+	pthread_cond_signal(&d->given);
+	pthread_mutex_unlock(&d->lock);
+	return NULL;
+}
+
+static void
+give_opening(struct store_disk *d, struct reopened *r)
+{
+	pthread_mutex_lock(&d->lock);
+	d->idle[d->nidle++] = r;
+	pthread_cond_signal(&d->given);
+	pthread_mutex_unlock(&d->lock);
+}
+
+/* Put a chunk together, or only its header. */
+static int
+make(struct store_disk *d, uint32_t chunk, bool header, void *out, struct err *e)
+{
+	struct reopened *r = take_opening(d, e);
+
+	if (r == NULL)
 		return -1;
-	lru_touch(&d->lru, i, false);
-	memcpy(buf, d->cached[i].bytes + at, n);
+	int rc = header ? reopened_header(r, chunk, out, e) : reopened_chunk(r, chunk, out, e);
+	give_opening(d, r);
+	return rc;
+}
+
+/* A chunk, for whoever makes it. */
+struct wanted {
+	struct store_disk *d;
+	uint32_t chunk;
+};
+
+static int
+make_kept(void *arg, struct stocked *out, struct err *e)
+{
+	struct wanted *w = arg;
+	void *bytes = malloc(NDZ_CHUNK_BYTES);
+
+	if (bytes == NULL)
+		return err_nomem(e, "a chunk");
+	if (make(w->d, w->chunk, false, bytes, e) != 0) {
+		free(bytes);
+		return -1;
+	}
+	*out = (struct stocked){ bytes, NDZ_CHUNK_BYTES, free };
 	return 0;
 }
 
-/* Read n bytes from byte `at` of a chunk that other threads (ahead.c) make again, without
- * holding up other readers. */
+/* The chunk out of the stock, into which it is put if it is not there. */
+static struct stock_item *
+get_kept(struct store_disk *d, uint32_t chunk, bool *made, struct err *e)
+{
+	struct wanted w = { d, chunk };
+	struct stock_item *i = stock_get(d->stock, chunk, make_kept, &w, made, e);
+	uint64_t bytes = stock_bytes(d->stock), most = d->cache->bytes;
+
+	while (bytes > most &&
+	       !atomic_compare_exchange_weak(&d->cache->bytes, &most, bytes))
+		;
+	return i;
+}
+
+/* Called by the threads of ahead.c.  Whoever reads a chunk that cannot be made learns why. */
+static void
+get_ahead(void *arg, uint64_t chunk)
+{
+	struct store_disk *d = arg;
+	struct err ignored;
+	bool made;
+	struct stock_item *i = get_kept(d, (uint32_t)chunk, &made, &ignored);
+
+	if (i != NULL)
+		stock_put_back(d->stock, i);
+}
+
+static void
+want(struct store_disk *d, uint64_t chunk)
+{
+	struct stock_item *i = chunk < d->chunks ? stock_find(d->stock, chunk) : NULL;
+
+	if (i != NULL)
+		stock_put_back(d->stock, i);
+	else if (chunk < d->chunks)
+		ahead_want(d->ahead, chunk);
+}
+
+/* After two reads in order, have the following chunks made. */
+static void
+guess(struct store_disk *d, uint32_t chunk)
+{
+	pthread_mutex_lock(&d->lock);
+	bool in_order = chunk == d->last + 1;
+	d->last = chunk;
+	pthread_mutex_unlock(&d->lock);
+	for (unsigned k = 1; in_order && d->ahead != NULL && k <= d->makers; k++)
+		want(d, (uint64_t)chunk + k);
+}
+
+/* Read n bytes from byte `at` of a chunk past the stock, if nobody needs the chunk there:
+ * surveys read only headers, and installers read whole chunks, once.  1: not done. */
 static int
-read_made(
-    struct store_disk *d, uint32_t chunk, void *buf, size_t n, size_t at, struct err *e)
+read_past(struct store_disk *d, uint32_t chunk, void *buf, size_t n, size_t at,
+    struct err *e)
 {
 	uint8_t header[NDZ_HEADER_BYTES];
 
+	if (n == NDZ_CHUNK_BYTES && !d->made)
+		return make(d, chunk, false, buf, e);
 	if (at + n > sizeof header)
-		return ahead_read(d->ahead, chunk, buf, n, at, e);
-	pthread_mutex_lock(&d->lock);
-	int rc = reopened_header(d->image, chunk, header, e);
-	pthread_mutex_unlock(&d->lock);
+		return 1;
+	int rc = make(d, chunk, true, header, e);
 	memcpy(buf, header + at, rc == 0 ? n : 0);
 	return rc;
 }
 
+/* Read n bytes from byte `at` of one chunk. */
+static int
+read_part(struct store_disk *d, uint32_t chunk, void *buf, size_t n, size_t at,
+    struct err *e)
+{
+	struct stock_item *i = stock_find(d->stock, chunk);
+	bool made = false;
+	int rc = i == NULL ? read_past(d, chunk, buf, n, at, e) : 1;
+
+	if (rc <= 0)
+		return rc;
+	if (i == NULL)
+		i = get_kept(d, chunk, &made, e);
+	*(made ? &d->cache->misses : &d->cache->hits) += 1;
+	guess(d, chunk);
+	if (i == NULL)
+		return -1;
+	memcpy(buf, (const uint8_t *)stock_thing(i) + at, n);
+	stock_put_back(d->stock, i);
+	return 0;
+}
+
+/* Damage does not pass by itself, so it is not reported as EIO, which is tried again. */
 static int
 read_any(struct store_disk *d, uint32_t chunk, void *buf, size_t n, size_t at)
 {
 	struct err e;
-	int rc = d->ahead != NULL ? read_made(d, chunk, buf, n, at, &e) : 0;
 
+	if (read_part(d, chunk, buf, n, at, &e) == 0)
+		return 0;
 	pthread_mutex_lock(&d->lock);
-	if (d->ahead == NULL)
-		rc = read_part(d, chunk, buf, n, at);
-	else if (rc != 0)
-		d->err = e;
-	/* Damage does not pass by itself, so it is not reported as EIO, which is tried
-	 * again. */
-	int os = rc == 0 ? 0 : d->err.os != 0 ? d->err.os : EBADMSG;
+	d->err = e;
 	pthread_mutex_unlock(&d->lock);
-	errno = os;
-	return rc;
+	errno = e.os != 0 ? e.os : EBADMSG;
+	return -1;
 }
 
 static ssize_t
@@ -154,7 +224,7 @@ want_chunks(void *ctx, uint64_t off, uint64_t len)
 
 	for (uint64_t c = off / NDZ_CHUNK_BYTES;
 	     d->ahead != NULL && c < d->chunks && c * NDZ_CHUNK_BYTES < off + len; c++)
-		ahead_want(d->ahead, (uint32_t)c);
+		want(d, c);
 }
 
 static void
@@ -181,36 +251,45 @@ close_image(void *ctx)
 	struct store_disk *d = ctx;
 
 	ahead_free(d->ahead);
-	for (uint32_t i = 0; i < d->lru.max && d->cached != NULL; i++)
-		free(d->cached[i].bytes);
-	free(d->cached);
-	lru_fini(&d->lru);
-	reopened_free(d->image);
+	stock_free(d->stock);
+	for (unsigned i = 0; i < d->nidle; i++)
+		reopened_free(d->idle[i]);
 	free(d->store);
 	free(d->name);
+	pthread_cond_destroy(&d->given);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
 	return 0;
 }
 
-/* Allocate the cache.  Images of this suite need no threads; for images whose chunks are
- * made again, ahead.c starts some. */
+/* Open the image, and make what its chunks are kept in.  Only chunks that are made again are
+ * worth threads, and several openings. */
 static int
-make_room(struct store_disk *d, struct err *e)
+open_image(struct store_disk *d, struct err *e)
 {
 	size_t cpus = pipeline_jobs(0);
-	unsigned jobs = cpus > MAKERS_MAX ? MAKERS_MAX : (unsigned)cpus;
-	uint64_t bound = d->cache->max_bytes / NDZ_CHUNK_BYTES;
-	uint32_t room = (uint32_t)(bound < d->chunks ? bound : d->chunks);
 
-	if (reopened_about(d->image)->made)
-		return ahead_new(
-		    &d->ahead, d->store, d->name, d->image, d->cache, room, jobs, e);
-	room += room == 0;
-	d->cached = calloc(room, sizeof *d->cached);
-	return d->cached != NULL && lru_init(&d->lru, room, 0) == 0
-	           ? 0
-	           : err_nomem(e, d->name);
+	if (reopened_open(&d->image, d->store, d->name, NULL, e) != 0)
+		return -1;
+	const struct recipe_image *a = reopened_about(d->image);
+	d->idle[d->nidle++] = d->image;
+	d->nopen = d->most = 1;
+	d->chunks = a->chunks;
+	d->last = UINT32_MAX;
+	memcpy(d->sha256, a->sha256, sizeof d->sha256);
+	uint64_t bytes = d->cache->max_bytes, least;
+	if (a->made) {
+		d->made = true;
+		d->makers = d->most = cpus < MAKERS_MAX ? (unsigned)cpus : MAKERS_MAX;
+		least = (2 * d->makers + 1) * (uint64_t)NDZ_CHUNK_BYTES;
+		bytes = bytes > least ? bytes : least;
+		/* What is wanted fills half of the room, so that chunks that were read stay. */
+		d->ahead = ahead_new(
+		    d->makers, (unsigned)(bytes / 2 / NDZ_CHUNK_BYTES), get_ahead, d);
+		if (d->ahead == NULL)
+			return err_nomem(e, d->name);
+	}
+	return stock_new(&d->stock, bytes, e);
 }
 
 int
@@ -227,22 +306,15 @@ store_disk_open(struct disk **out, const char *store, const char *name,
 	if (d == NULL)
 		return err_nomem(e, name);
 	pthread_mutex_init(&d->lock, NULL);
+	pthread_cond_init(&d->given, NULL);
 	d->store = strdup(store);
 	d->name = strdup(name);
 	d->cache = cache != NULL ? cache : &d->least;
-	int rc = d->store == NULL || d->name == NULL
-	             ? err_nomem(e, name)
-	             : reopened_open(&d->image, d->store, d->name, NULL, e);
-	const struct recipe_image *a = rc == 0 ? reopened_about(d->image) : NULL;
-	if (rc == 0) {
-		d->chunks = a->chunks;
-		rc = make_room(d, e);
-	}
-	if (rc == 0) {
-		memcpy(d->sha256, a->sha256, sizeof d->sha256);
-		rc = disk_open_ops(out, stored_title(a).text, DISK_FILE,
-		    (uint64_t)a->chunks * NDZ_CHUNK_BYTES, &ops, d, e);
-	}
+	int rc = d->store == NULL || d->name == NULL ? err_nomem(e, name)
+	                                             : open_image(d, e);
+	if (rc == 0)
+		rc = disk_open_ops(out, stored_title(reopened_about(d->image)).text, DISK_FILE,
+		    (uint64_t)d->chunks * NDZ_CHUNK_BYTES, &ops, d, e);
 	if (rc != 0)
 		close_image(d);
 	return rc;
