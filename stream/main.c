@@ -16,6 +16,7 @@
 #include "stream/boot/start.h"
 #include "stream/disk/streamed.h"
 #include "stream/export/export.h"
+#include "stream/merging.h"
 #include "stream/options.h"
 #include "stream/report.h"
 
@@ -162,9 +163,10 @@ attach(const struct opts *o, const char *target, struct err *e)
 		.options = o->mount_options,
 		.tell = tell };
 
-	if (o->socket != NULL || o->stream.table != NULL || o->stream.status != NULL)
+	if (o->socket != NULL || o->stream.table != NULL || o->stream.status != NULL ||
+	    o->stream.order != NULL || o->stream.record != NULL)
 		return err_set(e, ERR_USAGE,
-		    "--socket, --table and --status are for a disk that is streamed to, without --ro");
+		    "--socket, --table, --status, --order and --record are for a disk that is streamed to, without --ro");
 	snprintf(name, sizeof name, o->partition != 0 ? "part%" PRIu64 : "disk", o->partition);
 	if (choose_way(o, &c, e) != 0 || choose_part(o, &c, e) != 0)
 		return -1;
@@ -290,6 +292,8 @@ act(void *opts, char **operands, int n, struct err *e)
 		return start_boot_image(o, operands + 1, n - 1, e);
 	if (n > 0 && strcmp(operands[0], "status") == 0)
 		return show_status(operands + 1, n - 1, e);
+	if (n > 0 && strcmp(operands[0], "merge-records") == 0)
+		return merging(o, operands + 1, n - 1, e);
 	o->boot = boot;
 	if (boot)
 		operands++, n--;

@@ -14,7 +14,8 @@
 enum {
 	OPT_RO = 300, OPT_SOURCE, OPT_DELTA, OPT_STORE, OPT_WORK, OPT_FILE, OPT_SIZE, OPT_CACHE,
 	OPT_DRIVERS, OPT_PROGRAMS, OPT_APPEND, OPT_TABLE, OPT_SOCKET, OPT_STATUS, OPT_RATE,
-	OPT_IDLE, OPT_TIMEOUT, OPT_NO_FILL, OPT_ANEW, OPT_DISCARD, OPT_JSON
+	OPT_IDLE, OPT_TIMEOUT, OPT_NO_FILL, OPT_ANEW, OPT_DISCARD, OPT_ORDER,
+	OPT_RECORD, OPT_JSON
 };
 
 #define AT(field) offsetof(struct opts, field)
@@ -47,6 +48,11 @@ static const struct cli_opt stream_opts[] = {
 	FLAG('z', "zero", "fill the free space with zeros first", stream.zero),
 	FLAG(OPT_DISCARD, "discard", "discard the free space first", stream.discard),
 	FLAG(OPT_NO_FILL, "no-fill", "fetch only what is read", stream.no_fill),
+	{ OPT_ORDER, "order", "FILE",
+	    "what is fetched first; none; else SOURCE.order (merge-records: what is made)",
+	    CLI_STR, AT(stream.order), 0, 0, NULL },
+	{ OPT_RECORD, "record", "FILE", "a record of what is read first, and when", CLI_STR,
+	    AT(stream.record), 0, 0, NULL },
 	{ OPT_RATE, "rate", "BITS", "fetch what is not read yet at this rate at most", CLI_CALL,
 	    AT(stream.rate_bits), 0, 0, set_rate },
 	UINT(OPT_IDLE, "when-idle", "MS", "and only when nobody has asked for so long (20)",
@@ -110,7 +116,8 @@ const struct cli_program streamdisk_program = {
 		    "       streamdisk [options] source disk [folder|file|/dev/nbdN]\n"
 		    "       streamdisk status socket\n"
 		    "       streamdisk [options] bootimage source folder\n"
-		    "       streamdisk [--append=WORDS] boot folder",
+		    "       streamdisk [--append=WORDS] boot folder\n"
+		    "       streamdisk --order=FILE merge-records record...",
 	.about = "Read an image as a disk without installing it: list its partitions, "
 	         "mount one of\n"
 		 "them, or attach the disk.  Only the data that is read is fetched and "
@@ -131,6 +138,7 @@ const struct cli_program streamdisk_program = {
 	    "  streamdisk --ro -p 2 frisbee://239.192.1.1:5000 /mnt   while a session "
 	    "sends it\n"
 	    "  streamdisk bootimage disk.ndz dir      its kernel, and a ramdisk to stream with\n"
+	    "  streamdisk --order=disk.ndz.order merge-records a.record b.record c.record\n"
 	    "  streamdisk --ro -p 2 --source https://b/disk.ndz https://a/disk.ndz "
 	    "/mnt\n",
 	.exit_status = exit_status,

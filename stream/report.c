@@ -123,6 +123,30 @@ report_boot(
 	return 0;
 }
 
+int
+report_merged(const struct opts *o, const struct order *m, struct err *e)
+{
+	char bytes[32];
+
+	if (o->json) {
+		struct json *j = json_new();
+		if (j == NULL)
+			return err_nomem(e, "the report");
+		json_object(j, NULL);
+		json_string(j, "order", o->stream.order);
+		json_uint(j, "machines", m->machines);
+		json_uint(j, "runs", m->n);
+		json_uint(j, "bytes", m->sectors * SECTOR_BYTES);
+		json_end(j);
+		return json_show(j, e);
+	}
+	if (!o->quiet)
+		say(stderr, "streamdisk: %s: what %" PRIu32 " machines read, %s\n",
+		    o->stream.order, m->machines,
+		    human_bytes(m->sectors * SECTOR_BYTES, bytes, sizeof bytes));
+	return 0;
+}
+
 /* A stream of what the socket sends; NULL with an error. */
 static FILE *
 listen_to(const char *path, struct err *e)

@@ -6,6 +6,7 @@
 #include "stream/boot/boot.h"
 #include "stream/export/export.h"
 #include "stream/options.h"
+#include "stream/record/order.h"
 
 /* Print the disk and its partitions to standard output.  ERR_IO, ERR_NOMEM. */
 int report_disk(const struct opts *, struct export *, const struct ptable *, struct err *);
@@ -16,6 +17,8 @@ int report_attached(
 /* Report what bootimage has made in this folder.  Errors as report_disk(). */
 int report_boot(
     const struct opts *, const struct boot_made *, const char *folder, struct err *);
+/* Report what merge-records has made.  Errors as report_disk(). */
+int report_merged(const struct opts *, const struct order *, struct err *);
 
 /* Print the JSON document that a streaming disk gives out on this socket.  ERR_ABSENT: nobody
  * listens there; ERR_IO; ERR_USAGE: the path is too long for a socket. */

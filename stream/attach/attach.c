@@ -166,6 +166,10 @@ add_stream(struct args *a, const struct attach_stream *s)
 		args_addf(a, "table=%s", s->table);
 	if (s->status != NULL)
 		args_addf(a, "status=%s", s->status);
+	if (s->order != NULL)
+		args_addf(a, "order=%s", s->order);
+	if (s->record != NULL)
+		args_addf(a, "record=%s", s->record);
 	if (s->rate_bits != 0)
 		args_addf(a, "rate=%" PRIu64, s->rate_bits);
 	args_addf(a, "when-idle=%" PRIu64, s->idle_ms);

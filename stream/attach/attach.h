@@ -22,7 +22,7 @@ enum attach_as {
  * Strings may be NULL. */
 struct attach_stream {
 	const char *disk; /* NULL: the image is attached, and nothing is written */
-	const char *table, *status;
+	const char *table, *status, *order, *record;
 	uint64_t rate_bits; /* a second; 0: no limit */
 	uint64_t idle_ms, timeout_ms;
 	bool anew, zero, discard, no_fill;

@@ -3,7 +3,8 @@
  * clients read.
  *
  * What lies behind a place where the machine has just read comes first, since it will probably be
- * read next; then the rest, in the order of the disk. */
+ * read next; then what an order of reads names (fill_order.c); then the rest, in the order of the
+ * disk. */
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
@@ -90,6 +91,7 @@ choose(struct streamed *d, struct range *r, struct err *e)
 {
 	uint64_t end = end_of_stored(d), hint = take_hint(&d->fill);
 
+	d->fill.in_order = false;
 	if (hint < end) {
 		uint64_t to = end - hint < AHEAD_SECTORS ? end : hint + AHEAD_SECTORS;
 		if (find_absent(d, hint, to, r, e) != 0)
@@ -99,6 +101,11 @@ choose(struct streamed *d, struct range *r, struct err *e)
 			return 0;
 		}
 	}
+	if (fill_order_next(&d->fill.order, d, r, e) != 0)
+		return -1;
+	d->fill.in_order = r->len > 0;
+	if (r->len > 0)
+		return 0;
 	if (find_absent(d, d->fill.cursor, end, r, e) != 0)
 		return -1;
 	d->fill.cursor = r->off;
@@ -149,6 +156,8 @@ step(struct streamed *d, struct range r, uint8_t *buf, struct err *e)
 	    streamed_put(d, r, buf, &written, e) != 0)
 		return -1;
 	atomic_fetch_add(&d->filled_bytes, written * SECTOR_BYTES);
+	if (d->fill.in_order)
+		atomic_fetch_add(&d->ordered_bytes, written * SECTOR_BYTES);
 	return 0;
 }
 
@@ -169,7 +178,10 @@ after_failure(struct streamed *d, struct range r, const struct err *e)
 		return;
 	streamed_tell(d, "%s; the disk is filled further in %d s", e->text,
 	    FAILED_US / 1000000);
-	d->fill.cursor = range_end(r);
+	if (d->fill.in_order)
+		d->fill.order.next++;
+	else
+		d->fill.cursor = range_end(r);
 	sleep_until(clock_us() + FAILED_US);
 }
 
@@ -206,7 +218,9 @@ fill_with(struct streamed *d, uint8_t *buf)
 
 	while (cancel_signal() == 0 && r.len > 0) {
 		sleep_until(next);
-		wait_until_idle(d, began);
+		/* The machine will ask for what the order names, so it does not wait for a pause. */
+		if (!fill_order_left(&d->fill.order))
+			wait_until_idle(d, began);
 		if (cancel_signal() != 0)
 			break;
 		began = clock_us();
@@ -244,6 +258,7 @@ fill_start(struct streamed *d, struct err *e)
 		return 0;
 	pthread_mutex_init(&f->lock, NULL);
 	f->cancel.whole = cancel_owner();
+	f->order = (struct fill_order){ .order = d->cfg.order };
 	for (unsigned i = 0; i < FILL_HINTS; i++)
 		f->hints[i] = UINT64_MAX;
 	if (thread_start(&f->thread, fill_disk, d) != 0)

@@ -140,6 +140,22 @@ whole_sectors_of(uint64_t at, uint64_t n)
 	return (struct range){ from, to > from ? to - from : 0 };
 }
 
+/* Recording. */
+
+/* Tell the recorder which of these sectors are the image's. */
+static void
+record(struct streamed *d, struct range r, void (*seen)(struct recorder *, struct range))
+{
+	size_t n = d->recorder != NULL ? rangeset_count(&d->stored) : 0;
+
+	for (size_t i = n > 0 ? rangeset_find(&d->stored, r.off) : 0; i < n; i++) {
+		struct range s = range_clip(rangeset_get(&d->stored, i), r.off, range_end(r));
+		if (s.len == 0)
+			break;
+		seen(d->recorder, s);
+	}
+}
+
 /* Reading. */
 
 static int
@@ -188,6 +204,7 @@ streamed_read(struct streamed *d, void *buf, size_t n, uint64_t at, struct err *
 	if (begin_request(d, n, at, e) != 0)
 		return -1;
 	atomic_fetch_add(&d->read_bytes, n);
+	record(d, sectors_of(at, n), recorder_read);
 	for (; rc == 0 && n > 0; out += done, at += done, n -= done)
 		rc = read_some(d, out, n, at, &done, e);
 	end_request(d);
@@ -283,6 +300,8 @@ change_some(struct streamed *d, const void *buf, uint64_t n, uint64_t at, change
 	hold_take(&d->holds, &hold, at, n);
 	int rc = held(d, buf, n, at, e);
 	hold_release(&d->holds, &hold);
+	if (rc == 0)
+		record(d, whole_sectors_of(at, n), recorder_written);
 	if (rc == 0)
 		atomic_fetch_add(&d->written_bytes, n);
 	return rc;
@@ -497,6 +516,7 @@ streamed_status(struct streamed *d)
 		.written_bytes = atomic_load(&d->written_bytes),
 		.fetched_bytes = atomic_load(&d->fetched_bytes),
 		.filled_bytes = atomic_load(&d->filled_bytes),
+		.ordered_bytes = atomic_load(&d->ordered_bytes),
 		.waiting = atomic_load(&d->waiting) > 0,
 		.finished = atomic_load(&d->finished) };
 }

@@ -19,6 +19,7 @@
 
 #include "common/base/err.h"
 #include "stream/export/export.h"
+#include "stream/record/order.h"
 
 enum {
 	/* How long nobody may have asked for anything before the disk is filled.  20 ms are more
@@ -41,6 +42,10 @@ struct streamed_config {
 	bool no_fill;       /* fetch only what is read */
 	uint64_t fill_rate;  /* bytes a second; 0: no limit */
 	uint64_t idle_ms;    /* before the disk is filled; 0: it is always filled */
+	/* What is fetched before the rest, without waiting until the disk is idle; NULL: nothing.
+	 * Borrowed until streamed_close(). */
+	const struct order *order;
+	const char *record;  /* the file for a record of what is read first; NULL: none */
 	uint64_t timeout_ms; /* after which a read fails that cannot be fetched; 0: never */
 	/* Called in any thread with a sentence for the log.  It must not wait for the disk. */
 	void (*tell)(void *arg, const char *sentence);
@@ -83,6 +88,7 @@ struct streamed_status {
 	uint64_t read_bytes, written_bytes; /* by clients */
 	uint64_t fetched_bytes; /* of the source, for clients that waited */
 	uint64_t filled_bytes;  /* of the source, in the background */
+	uint64_t ordered_bytes; /* of those, what the order has named */
 	bool waiting;  /* the source does not answer at the moment */
 	bool finished; /* streamed_finish() was called */
 };

@@ -8,8 +8,10 @@
 #include "common/base/cancel.h"
 #include "common/disk/rangeset.h"
 #include "stream/disk/below.h"
+#include "stream/disk/fill_order.h"
 #include "stream/disk/streamed.h"
 #include "stream/disk/holds.h"
+#include "stream/record/recorder.h"
 #include "stream/table/table.h"
 
 /* Data that was fetched for a client, and is not on the disk yet. */
@@ -39,6 +41,9 @@ struct fill {
 	pthread_mutex_t lock; /* guards the next two */
 	uint64_t hints[FILL_HINTS]; /* sectors behind which the machine read; UINT64_MAX: none */
 	unsigned next_hint;
+	/* Only the thread uses what follows. */
+	struct fill_order order;
+	bool in_order;   /* the order has named what is being fetched */
 	uint64_t cursor; /* the sector from which disk order goes on */
 };
 
@@ -56,6 +61,7 @@ struct streamed {
 	struct holds holds;
 	struct behind behind;
 	struct fill fill;
+	struct recorder *recorder; /* NULL: nothing is recorded */
 	pthread_mutex_t flush_lock; /* guards the next four */
 	pthread_cond_t flush_ended;
 	bool flushing, flush_failed;
@@ -64,7 +70,7 @@ struct streamed {
 	_Atomic uint64_t last_request_us; /* when the last one ended */
 	atomic_uint waiting;         /* fetches that are being tried again */
 	atomic_bool finished;
-	_Atomic uint64_t read_bytes, written_bytes, fetched_bytes, filled_bytes;
+	_Atomic uint64_t read_bytes, written_bytes, fetched_bytes, filled_bytes, ordered_bytes;
 };
 
 /* streamed.c */

@@ -528,6 +528,10 @@ streamed_open(struct streamed **out, struct export *source, const struct streame
 int
 streamed_start(struct streamed *d, struct err *e)
 {
+	if (d->cfg.record != NULL &&
+	    recorder_start(&d->recorder, d->cfg.record, export_bytes(d->source) / SECTOR_BYTES,
+		d->cfg.tell, d->cfg.arg, e) != 0)
+		return -1;
 	return behind_start(d, e) == 0 ? fill_start(d, e) : -1;
 }
 
@@ -552,6 +556,7 @@ streamed_close(struct streamed *d, struct err *e)
 		return 0;
 	fill_end(d);
 	behind_end(d);
+	recorder_end(d->recorder);
 	int rc = last_flush(d, e);
 	below_free(&d->below);
 	table_close(d->table);

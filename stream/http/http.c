@@ -116,8 +116,8 @@ err_call(struct http_call *c, unsigned tries, struct err *e)
 		return err_set(
 		    e, ERR_IO, "%s: the server's redirects lead to no file", h->name);
 	if (status >= 400)
-		return err_set(e, ERR_IO, "%s: the server answers %u (tries: %u)",
-		    h->name, status, tries);
+		return err_set(e, !h->known && (status == 404 || status == 410) ? ERR_ABSENT : ERR_IO,
+		    "%s: the server answers %u (tries: %u)", h->name, status, tries);
 	return err_set(e, ERR_IO, "%s: %s (tries: %u)", h->name,
 	    c->code == CURLE_OK ? "the server's answer ends too early"
 	                        : curl_easy_strerror(c->code),

@@ -17,7 +17,8 @@
 
 struct http;
 
-/* Open the file: its first byte is requested, to learn the length.  ERR_IO; ERR_UNSUPPORTED: the
+/* Open the file: its first byte is requested, to learn the length.  ERR_IO; ERR_ABSENT: the
+ * server has no such file; ERR_UNSUPPORTED: the
  * server does not support ranges; ERR_FORMAT: the answer makes no sense; ERR_CANCELLED,
  * ERR_NOMEM. */
 int http_open(struct http **, const char *url, struct err *);

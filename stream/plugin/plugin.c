@@ -128,7 +128,8 @@ ndz_config(const char *key, const char *value)
 	if (rc == 0)
 		nbdkit_error("unknown parameter \"%s\"; those of this plugin are image, delta, "
 			     "store, work, verify-key, decrypt, size and cache; and disk, table, "
-			     "table-memory, status, fill, rate, when-idle, timeout, anew, zero and discard",
+			     "table-memory, status, fill, rate, when-idle, timeout, anew, zero, discard, "
+			     "order and record",
 		    key);
 	return rc == 1 ? 0 : -1;
 }
@@ -180,7 +181,7 @@ open_export(void)
 		    export_name(export), export_lost_sectors(export));
 	if (!streaming_wanted())
 		return 0;
-	return streaming_open(export, &e) == 0 ? 0 : fail(&e);
+	return streaming_open(export, sources.places[0], &e) == 0 ? 0 : fail(&e);
 }
 
 /* Sources that need threads are opened after the fork, since threads do not survive that nbdkit
@@ -448,7 +449,10 @@ static struct nbdkit_plugin plugin = {
 	    "timeout=MS        after which reads fail that cannot be fetched (0: never)\n"
 	    "anew=yes          begin anew, whatever is on the disk\n"
 	    "zero=yes          clear what the image does not store, at the beginning\n"
-	    "discard=yes       tell the disk that it is free, at the beginning",
+	    "discard=yes       tell the disk that it is free, at the beginning\n"
+	    "order=FILE        what is fetched before the rest: a file, http(s)://... or none;\n"
+	    "                  else SOURCE.order, where there is one\n"
+	    "record=FILE       gets a record of what is read first, and when",
 	.get_ready = ndz_get_ready,
 	.after_fork = ndz_after_fork,
 	.cleanup = ndz_cleanup,

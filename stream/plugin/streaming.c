@@ -4,6 +4,8 @@
 #include <nbdkit-plugin.h>
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -12,6 +14,8 @@
 #include "stream/plugin/said.h"
 #include "stream/plugin/status.h"
 #include "stream/plugin/streaming.h"
+#include "stream/record/order_find.h"
+#include "stream/sources/place.h"
 #include "stream/table/table.h"
 
 enum { MS_MAX = 24 * 3600 * 1000 };
@@ -26,6 +30,8 @@ tell(void *arg, const char *sentence)
 static struct streamed_config config = { .idle_ms = STREAMED_IDLE_MS, .tell = tell };
 static struct streamed *device;
 static const char *status_path; /* NULL: no socket for the status */
+static const char *order_place; /* NULL: beside the image; "none": no order is used */
+static struct order order; /* what is there */
 static const char *first_key; /* the first parameter that was given; NULL: none */
 static bool failed; /* the last flush has */
 
@@ -96,6 +102,21 @@ set_rate(const char *key, const char *value)
 	return 1;
 }
 
+/* A file, none, or a URL. */
+static int
+set_order(const char *value)
+{
+	struct place p;
+	struct err e;
+
+	if (strcmp(value, "none") != 0 && place_parse(&p, value, &e) != 0)
+		return said_wrong(&e, "order");
+	if (strcmp(value, "none") != 0 && p.kind == PLACE_FILE)
+		return set_path(&order_place, value);
+	order_place = nbdkit_strdup_intern(value);
+	return order_place != NULL ? 1 : -1;
+}
+
 static int
 set(const char *key, const char *value)
 {
@@ -116,6 +137,10 @@ set(const char *key, const char *value)
 		return set_ms(&config.idle_ms, key, value);
 	if (strcmp(key, "timeout") == 0)
 		return set_ms(&config.timeout_ms, key, value);
+	if (strcmp(key, "order") == 0)
+		return set_order(value);
+	if (strcmp(key, "record") == 0)
+		return set_path(&config.record, value);
 	if (strcmp(key, "anew") == 0)
 		return set_bool(&config.anew, value, true);
 	if (strcmp(key, "zero") == 0)
@@ -159,9 +184,56 @@ streaming_be_io_flusher(void)
 	prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0);
 }
 
-int
-streaming_open(struct export *source, struct err *e)
+/* Read the order beside the image, if there is one.  Without it the disk is filled all the same, so no
+ * failure counts. */
+static void
+look_beside(const char *image)
 {
+	char text[600];
+	struct err e;
+
+	if (order_beside(&order, image, &e) == 0 || e.kind == ERR_ABSENT)
+		return;
+	snprintf(text, sizeof text, "warning: %s; the disk is filled without an order of reads",
+	    e.text);
+	said(text);
+}
+
+/* Use the order, if it is of this image. */
+static void
+use_order(const struct export *source)
+{
+	char text[200];
+
+	if (order.n > 0 && order.disk_sectors == export_bytes(source) / SECTOR_BYTES) {
+		config.order = &order;
+		snprintf(text, sizeof text,
+		    "%" PRIu64 " kB are fetched first, as an order of %" PRIu32
+		    " machines' reads says", order.sectors * SECTOR_BYTES / 1000, order.machines);
+		said(text);
+	} else if (order.n > 0) {
+		said("warning: the order of reads is of a disk of another size, and is not used");
+	}
+}
+
+static int
+find_order(const struct export *source, const char *image, struct err *e)
+{
+	if (config.no_fill)
+		return 0;
+	if (order_place == NULL)
+		look_beside(image);
+	else if (strcmp(order_place, "none") != 0 && order_at(&order, order_place, e) != 0)
+		return -1;
+	use_order(source);
+	return 0;
+}
+
+int
+streaming_open(struct export *source, const char *image, struct err *e)
+{
+	if (find_order(source, image, e) != 0)
+		return -1;
 	return streamed_open(&device, source, &config, e);
 }
 
@@ -198,6 +270,7 @@ streaming_stop(void)
 {
 	status_stop();
 	close_device();
+	order_free(&order);
 	said_stop();
 }
 

@@ -12,8 +12,9 @@ int streaming_config(const char *key, const char *value);
 int streaming_check(void);
 /* Was disk= given? */
 bool streaming_wanted(void);
-/* Open the disk.  *source is borrowed until streaming_stop().  Errors of streamed_open(). */
-int streaming_open(struct export *source, struct err *);
+/* Open the disk.  *source is borrowed until streaming_stop().  image: the place of the image, beside
+ * which an order of reads may be.  Errors of streamed_open() and order_at(). */
+int streaming_open(struct export *source, const char *image, struct err *);
 /* This thread, and all threads that begin later, belong to a disk from now on: the kernel does not
  * make them wait for room in memory that they would have to make.  Called after nbdkit's fork,
  * before any thread is started. */

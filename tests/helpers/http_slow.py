@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A web server that answers requests for ranges of one file at a rate that may change.
+"""A web server that answers requests for ranges of one file, and of FILE.order where there is one, at a rate that may change.
 
 	http_slow.py FILE PORT RATE
 
@@ -8,7 +8,7 @@ RATE is a file that has the bytes in a second of all connections together.
 import http.server, os, re, sys, threading, time
 
 path, port, rate_path = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-size, lock, free_at = os.path.getsize(path), threading.Lock(), time.monotonic()
+lock, free_at = threading.Lock(), time.monotonic()
 
 
 def wait_for(n):
@@ -28,14 +28,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
     def do_GET(self):
+        name = os.path.join(os.path.dirname(path), os.path.basename(self.path))
+        if name not in (path, path + ".order") or not os.path.exists(name):
+            self.send_response_only(404)
+            self.send_header("Content-Length", "0")
+            return self.end_headers()
+        size = os.path.getsize(name)
         asked = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
         first, last = (int(asked[1]), min(int(asked[2]), size - 1)) if asked else (0, size - 1)
         self.send_response_only(206 if asked else 200)
         self.send_header("Content-Length", str(last - first + 1))
         self.send_header("Content-Range", f"bytes {first}-{last}/{size}")
-        self.send_header("ETag", '"one"')
+        self.send_header("ETag", f'"{size}"')
         self.end_headers()
-        with open(path, "rb") as f:
+        with open(name, "rb") as f:
             f.seek(first)
             left = last - first + 1
             while left > 0:
