@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/grow.h"
+
 enum { LISTED_MAX = 10000000 }; /* a list without end must end */
 
 struct objects *
@@ -46,14 +48,8 @@ add_listed(void *arg, const struct object *o, struct err *e)
 
 	if (l->n == LISTED_MAX)
 		return err_set(e, ERR_FORMAT, "the list of objects does not end");
-	if (l->n == l->cap) {
-		size_t cap = 2 * l->cap + 64;
-		struct listed *v = realloc(l->v, cap * sizeof *v);
-		if (v == NULL)
-			return err_nomem(e, "a list of objects");
-		l->v = v;
-		l->cap = cap;
-	}
+	if (grow(&l->v, &l->cap, l->n, sizeof *l->v, "a list of objects", e) != 0)
+		return -1;
 	struct listed *x = &l->v[l->n++];
 	*x = (struct listed){ strdup(o->key), strdup(o->etag), o->bytes, o->modified };
 	return x->key != NULL && x->etag != NULL ? 0

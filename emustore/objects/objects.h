@@ -2,7 +2,7 @@
  * parts, listed and removed, and never changed in place.
  *
  * Two places are implemented: a folder, whose files they are (folder.h), and a bucket of an
- * object store (emustore/s3/s3_objects.h).  All else that a store does is done on this
+ * object store (emustore/s3/s3.h).  All else that a store does is done on this
  * interface.  A key is made of letters, digits and "._+-/".  All functions may be called by
  * several threads at once.
  */

@@ -1,4 +1,5 @@
-/* s3.c: the requests for objects in a bucket.  s3_objects.c calls this, in any thread. */
+/* s3.c: a bucket as a place of objects: the calls of objects.h as requests of S3.  Called by the
+ * store, in any thread. */
 #include "emustore/s3/s3.h"
 
 #include <pthread.h>
@@ -8,6 +9,7 @@
 #include <time.h>
 
 #include "emustore/s3/s3_impl.h"
+#include "emustore/s3/s3_list.h"
 #include "emustore/s3/s3_role.h"
 
 enum {
@@ -21,18 +23,6 @@ bool
 s3_is_url(const char *s)
 {
 	return strncmp(s, "s3://", 5) == 0;
-}
-
-const char *
-s3_title(const struct s3 *s)
-{
-	return s->title;
-}
-
-const char *
-s3_address(const struct s3 *s)
-{
-	return s->address;
 }
 
 static void
@@ -68,28 +58,6 @@ name_parts(struct s3 *s, const char *url, struct err *e)
 	return 0;
 }
 
-int
-s3_open(struct s3 **out, const char *url, struct err *e)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	struct s3 *s = calloc(1, sizeof *s);
-	const char *seconds = getenv("EMUSTORE_S3_SECONDS");
-
-	if (s == NULL)
-		return err_nomem(e, url);
-	pthread_once(&once, init_curl);
-	pthread_mutex_init(&s->lock, NULL);
-	s->seconds = seconds != NULL ? atof(seconds) : 0;
-	if (s->seconds <= 0)
-		s->seconds = TRY_SECONDS;
-	if (s3_config_get(&s->c, e) != 0 || name_parts(s, url, e) != 0) {
-		s3_close(s);
-		return -1;
-	}
-	*out = s;
-	return 0;
-}
-
 /* All else is read without the lock. */
 static void
 take_keys(struct s3_config *to, const struct s3_config *from)
@@ -119,24 +87,6 @@ s3_keys(struct s3 *s, struct s3_config *out)
 	pthread_mutex_unlock(&s->lock);
 }
 
-void
-s3_close(struct s3 *s)
-{
-	if (s == NULL)
-		return;
-	for (size_t i = 0; i < s->nidle; i++)
-		curl_easy_cleanup(s->idle[i]);
-	free(s->idle);
-	pthread_mutex_destroy(&s->lock);
-	free(s->title);
-	free(s->address);
-	free(s->bucket);
-	free(s->prefix);
-	free(s->signing);
-	explicit_bzero(&s->c, sizeof s->c);
-	free(s);
-}
-
 static int
 check_range(const struct s3 *s, const struct s3_call *c, struct err *e)
 {
@@ -155,10 +105,10 @@ check_range(const struct s3 *s, const struct s3_call *c, struct err *e)
 	    e, ERR_FORMAT, "%.150s: %.140s: the server %s", s->title, c->key, why);
 }
 
-int
-s3_get_range(struct s3 *s, const char *key, uint64_t from, size_t bytes, void *out,
-    struct err *e)
+static int
+get_range(void *ctx, const char *key, uint64_t from, size_t bytes, void *out, struct err *e)
 {
+	struct s3 *s = ctx;
 	struct s3_call c = { .method = "GET",
 		.key = key,
 		.ranged = true,
@@ -174,9 +124,10 @@ s3_get_range(struct s3 *s, const char *key, uint64_t from, size_t bytes, void *o
 	return rc;
 }
 
-int
-s3_get(struct s3 *s, const char *key, size_t max, struct buf *out, struct err *e)
+static int
+load(void *ctx, const char *key, size_t max, struct buf *out, struct err *e)
 {
+	struct s3 *s = ctx;
 	struct s3_call c = { .method = "GET", .key = key, .bytes = max, .got = *out };
 	int rc = s3_perform(s, &c, e);
 
@@ -187,8 +138,8 @@ s3_get(struct s3 *s, const char *key, size_t max, struct buf *out, struct err *e
 	return rc;
 }
 
-int
-s3_put(struct s3 *s, const char *key, const void *data, size_t bytes, struct err *e)
+static int
+put(void *s, const char *key, const void *data, size_t bytes, struct err *e)
 {
 	struct s3_call c = { .method = "PUT",
 		.key = key,
@@ -201,8 +152,8 @@ s3_put(struct s3 *s, const char *key, const void *data, size_t bytes, struct err
 	return rc;
 }
 
-int
-s3_delete(struct s3 *s, const char *key, struct err *e)
+static int
+remove_key(void *s, const char *key, struct err *e)
 {
 	struct s3_call c = {
 		.method = "DELETE", .key = key, .bytes = S3_ERROR_BYTES_MAX
@@ -213,10 +164,10 @@ s3_delete(struct s3 *s, const char *key, struct err *e)
 	return rc != 0 && c.status == 404 ? 0 : rc;
 }
 
-int
-s3_list(struct s3 *s, const char *folder, object_fn *fn, void *arg, uint64_t *now,
-    struct err *e)
+static int
+list(void *ctx, const char *folder, object_fn *fn, void *arg, uint64_t *now, struct err *e)
 {
+	struct s3 *s = ctx;
 	char query[3 * 2 * OBJECT_KEY_MAX + 100], prefix[OBJECT_KEY_MAX];
 	struct s3_page *page = calloc(1, sizeof *page);
 	int rc = page == NULL ? err_nomem(e, "a list of objects") : 0;
@@ -248,5 +199,59 @@ s3_list(struct s3 *s, const char *folder, object_fn *fn, void *arg, uint64_t *no
 		first = false;
 	}
 	free(page);
+	return rc;
+}
+
+static void
+close_bucket(void *ctx)
+{
+	struct s3 *s = ctx;
+
+	for (size_t i = 0; i < s->nidle; i++)
+		curl_easy_cleanup(s->idle[i]);
+	free(s->idle);
+	pthread_mutex_destroy(&s->lock);
+	free(s->title);
+	free(s->address);
+	free(s->bucket);
+	free(s->prefix);
+	free(s->signing);
+	explicit_bzero(&s->c, sizeof s->c);
+	free(s);
+}
+
+/* Fill in what a url and the environment say. */
+static int
+fill(struct s3 *s, const char *url, struct err *e)
+{
+	const char *seconds = getenv("EMUSTORE_S3_SECONDS");
+
+	s->seconds = seconds != NULL ? atof(seconds) : 0;
+	if (s->seconds <= 0)
+		s->seconds = TRY_SECONDS;
+	return s3_config_get(&s->c, e) == 0 ? name_parts(s, url, e) : -1;
+}
+
+int
+s3_open(struct objects **out, const char *url, struct err *e)
+{
+	static const struct object_ops ops = { .put = put,
+		.get = get_range,
+		.load = load,
+		.list = list,
+		.remove = remove_key,
+		.close = close_bucket };
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct s3 *s = calloc(1, sizeof *s);
+
+	if (s == NULL)
+		return err_nomem(e, url);
+	pthread_once(&once, init_curl);
+	pthread_mutex_init(&s->lock, NULL);
+	int rc = fill(s, url, e);
+	if (rc == 0 && (*out = objects_new(&ops, s, s->title, s->address)) == NULL)
+		rc = err_nomem(e, url);
+	if (rc != 0)
+		close_bucket(s);
 	return rc;
 }

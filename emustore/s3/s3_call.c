@@ -10,6 +10,7 @@
 #include "common/base/cancel.h"
 #include "common/base/sha256.h"
 #include "emustore/s3/s3_impl.h"
+#include "emustore/s3/s3_list.h"
 
 enum {
 	URL_BYTES = 3 * OBJECT_KEY_MAX + 600,

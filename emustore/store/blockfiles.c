@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/grow.h"
 #include "emustore/objects/own.h"
 
 enum {
@@ -61,14 +62,10 @@ is_stale(const char *name, const struct stat *st)
 static void
 add_file(struct files *f, const char *name, const struct stat *st)
 {
-	if (f->n == f->cap) {
-		size_t cap = 2 * f->cap + 64;
-		struct file *v = realloc(f->v, cap * sizeof *v);
-		if (v == NULL)
-			return;
-		f->v = v;
-		f->cap = cap;
-	}
+	struct err ignored; /* a file that is not listed stays */
+
+	if (grow(&f->v, &f->cap, f->n, sizeof *f->v, "a list of files", &ignored) != 0)
+		return;
 	struct file *x = &f->v[f->n++];
 	snprintf(x->name, sizeof x->name, "%.99s", name);
 	x->used = st->st_mtim;

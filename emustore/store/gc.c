@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/grow.h"
 #include "common/base/sha256.h"
 #include "emustore/objects/folder.h"
 #include "emustore/store/stored.h"
@@ -33,7 +34,7 @@ struct collecting {
 	unsigned dead_percent;
 	uint8_t *used; /* a bit for each fragment's number; owned */
 	struct pack_use *v; /* ascending by number, until they are sorted by use */
-	size_t n;
+	size_t n, cap;
 	/* What could not be removed holds up nothing else. */
 	uint64_t refused;
 	struct err why; /* the first of them */
@@ -63,11 +64,9 @@ static int
 add_use(void *arg, const struct index_pack *p, struct err *e)
 {
 	struct collecting *g = arg;
-	struct pack_use *v = realloc(g->v, (g->n + 1) * sizeof *v);
 
-	if (v == NULL)
-		return err_nomem(e, "the list of packs");
-	g->v = v;
+	if (grow(&g->v, &g->cap, g->n, sizeof *g->v, "the list of packs", e) != 0)
+		return -1;
 	g->v[g->n++] = (struct pack_use){ .p = *p };
 	return 0;
 }

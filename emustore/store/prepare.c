@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/grow.h"
 #include "common/base/sha256.h"
 #include "common/image/read/fragments.h"
 #include "emustore/store/made.h"
@@ -67,17 +68,8 @@ prepared_free(struct prepared *p)
 static struct prepared_piece *
 add_piece(struct prepared *p, struct err *e)
 {
-	if (p->npieces == p->cap) {
-		size_t cap = p->cap == 0 ? 64 : 2 * p->cap;
-		struct prepared_piece *pieces = realloc(
-		    p->pieces, cap * sizeof *pieces);
-		if (pieces == NULL) {
-			err_nomem(e, "a recipe");
-			return NULL;
-		}
-		p->pieces = pieces;
-		p->cap = cap;
-	}
+	if (grow(&p->pieces, &p->cap, p->npieces, sizeof *p->pieces, "a recipe", e) != 0)
+		return NULL;
 	struct prepared_piece *x = &p->pieces[p->npieces++];
 	memset(x, 0, sizeof *x);
 	return x;

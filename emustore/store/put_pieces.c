@@ -1,7 +1,6 @@
 /* put_pieces.c: takes the pieces of a chunk: adds those that the store lacks to its packs,
  * and notes where each one is.  put.c calls this in its writer thread. */
-#include <stdlib.h>
-
+#include "common/base/grow.h"
 #include "common/base/sha256.h"
 #include "emustore/store/put_impl.h"
 #include "emustore/store/writer.h"
@@ -12,14 +11,8 @@ add_piece(struct put *p, const struct recipe_piece *piece, const struct place *p
 {
 	size_t i = p->c.npieces;
 
-	if (i == p->places_cap) {
-		size_t cap = i == 0 ? 64 : 2 * i;
-		struct place *places = realloc(p->places, cap * sizeof *places);
-		if (places == NULL)
-			return err_nomem(e, "a recipe");
-		p->places = places;
-		p->places_cap = cap;
-	}
+	if (grow(&p->places, &p->places_cap, i, sizeof *p->places, "a recipe", e) != 0)
+		return -1;
 	p->places[i] = *place;
 	return recipe_add_piece(&p->c, piece, e);
 }

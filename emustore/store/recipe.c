@@ -6,6 +6,8 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "common/base/grow.h"
+
 enum {
 	FLAG_TABLE = 128, /* the flags below 32 are the codec; 0: none */
 	FLAG_MADE = 64,
@@ -29,14 +31,8 @@ recipe_chunk_free(struct recipe_chunk *c)
 int
 recipe_add_piece(struct recipe_chunk *c, const struct recipe_piece *p, struct err *e)
 {
-	if (c->npieces == c->cap) {
-		size_t cap = c->cap == 0 ? 64 : 2 * c->cap;
-		struct recipe_piece *pieces = realloc(c->pieces, cap * sizeof *pieces);
-		if (pieces == NULL)
-			return err_nomem(e, "a recipe");
-		c->pieces = pieces;
-		c->cap = cap;
-	}
+	if (grow(&c->pieces, &c->cap, c->npieces, sizeof *c->pieces, "a recipe", e) != 0)
+		return -1;
 	c->pieces[c->npieces++] = *p;
 	return 0;
 }

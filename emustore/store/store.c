@@ -13,7 +13,6 @@
 
 #include "emustore/objects/folder.h"
 #include "emustore/s3/s3.h"
-#include "emustore/s3/s3_objects.h"
 #include "emustore/store/store_impl.h"
 #include "emustore/store/writer.h"
 
@@ -64,7 +63,7 @@ open_objects(struct store *s, const char *url, struct err *e)
 {
 	*s = closed;
 	if (s3_is_url(url))
-		return s3_objects_open(&s->objects, url, e);
+		return s3_open(&s->objects, url, e);
 	s->folder = true;
 	allow_many_files();
 	return folder_open(&s->objects, url, e);

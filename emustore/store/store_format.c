@@ -9,7 +9,6 @@
 
 #include "emustore/objects/folder.h"
 #include "emustore/s3/s3.h"
-#include "emustore/s3/s3_objects.h"
 #include "emustore/store/store_impl.h"
 
 enum { FORMAT_BYTES_MAX = 1000, TABLE_ROOM = 1 << 20 };
@@ -164,7 +163,7 @@ init_bucket(const char *url, uint64_t pack_bytes, uint64_t grace, struct err *e)
 {
 	struct objects *o;
 
-	if (s3_objects_open(&o, url, e) != 0)
+	if (s3_open(&o, url, e) != 0)
 		return -1;
 	int rc = is_store(o, e);
 	if (rc == 1)
