@@ -44,6 +44,23 @@ check "and the next put goes on" es -q put new "$T/a.ndz"
 check "get" gets new "$T/a.ndz"
 check "verify --data" es -q verify --data
 
+echo "== an image that another machine removes while gc and verify read it"
+es init -s s3://bucket/beside --pack-size 300k --grace 60 && export EMUSTORE=s3://bucket/beside && es -q put b "$T/b.ndz" || fail "a store"
+for c in "gc --all" verify; do
+	for n in 1 2; do	# the first time the image is asked for, and when what it needs is looked at
+		es -q put x "$T/c.ndz" || fail "put x"
+		echo "pause /images/x/ $n" > "$T/s/fault"; : > "$T/s/paused"
+		# shellcheck disable=SC2086
+		"$BIN/emustore" -q --cache "$T/other" $c 2> "$T/stderr" & pid=$!
+		for ((i = 0; i < 600; i++)); do [ ! -s "$T/s/paused" ] || break; sleep 0.02; done
+		[ -s "$T/s/paused" ] || fail "$c has not asked for x $n times"
+		check "rm" es -q rm x --all
+		: > "$T/s/fault"
+		check "$c, which had asked $n times" wait $pid; cat "$T/stderr"
+	done
+done
+check "b is there" gets b "$T/b.ndz"
+check "verify --data" es -q verify --data
 
 echo "== a damaged cache"
 export EMUSTORE=s3://bucket/cache

@@ -61,7 +61,7 @@ for f in loop cut entities foreign size bigsize notoken deep html empty endless 
 for f in loop cut entities foreign names nul rawnul long deep html; do wrong $f "prefix=x%2Fimages"; done
 
 echo "== what passes by itself"
-for f in "503 / 3" "close / 2" "short /packs/ 1" "digest /packs/ 1" "otherrange /packs/ 1" "late /"; do
+for f in "503 / 3" "close / 2" "short /packs/ 1" "digest /packs/ 1" "digest /tables/ 1" "digest /images/a/ 1" "otherrange /packs/ 1" "late /"; do
 	echo "$f" > "$T/s/fault"; rm -rf "$T/cache"
 	EMUSTORE_S3_SECONDS=20 check "$f" gets a "$T/a.ndz"
 done
