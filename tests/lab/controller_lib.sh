@@ -1,0 +1,86 @@
+# controller_lib.sh: a controller at "s" and machines that it loads, each in a network of its own.
+#	controller_lab N	the nodes node1..nodeN, switched off, and images/lab.ndz
+#	controller_up OPTIONS...	the controller runs, and answers at $URL
+#	controller_again	it is killed by SIGKILL and started anew
+#	api METHOD PATH [BODY]	prints what it answers; the status is in $T/status
+#	machine_off NODE	somebody pulls its plug
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+requires busybox python3
+[ "$(id -u)" = 0 ] || skip "needs root"
+NET=$T/netboot STATE=$T/netboot/controller URL=http://127.0.0.1:8484
+CLEANUP+=(controller_end)
+
+mac_of() { printf '52:54:00:00:%02x:%02x' $(($1 / 256)) $(($1 % 256)); }
+controller_lab() {	# NODES [MEGABYTES]
+	local i
+	lab_up "$1"
+	mkdir -p "$NET/boot/orders" "$NET/images" "$T/machines"
+	for ((i = 1; i <= $1; i++)); do
+		echo "node node$i $(mac_of "$i")"
+		mkdir "$T/machines/node$i"
+	done > "$NET/nodes"
+	head -c "$((${2:-24} << 20))" /dev/urandom > "$T/disk"
+	"$BIN/imagezip" -q -r "$T/disk" "$NET/images/lab.ndz" || fail "imagezip"
+	cat > "$T/power" << POWER
+#!/bin/bash
+# NODE cycle MAC: the machine is switched off, and on again.
+exec > /dev/null 2>&1 < /dev/null
+m=$T/machines/\$1
+[ ! -e "\$m/pid" ] || kill -9 -- "-\$(cat "\$m/pid")"
+[ ! -e "\$m/unplugged" ] || exit 0
+BIN=$BIN setsid ip netns exec "$LAB\${1#node}" "$TOP/tests/helpers/machine" "$NET/boot/orders" "\$3" "\$m/disk" "\$m" &
+echo \$! > "\$m/pid"
+POWER
+	chmod +x "$T/power"
+}
+machine_off() {	# NODE
+	[ ! -e "$T/machines/$1/pid" ] || kill -9 -- "-$(cat "$T/machines/$1/pid")" 2> /dev/null
+	rm -f "$T/machines/$1/pid"
+}
+controller_up() {	# OPTIONS...
+	local i
+	printf '%q ' ip netns exec "${LAB}s" "$BIN/controllerd" --power="$T/power" "$@" "$NET" > "$T/controller.command"
+	controller_start
+}
+controller_start() {
+	bash -c "exec $(cat "$T/controller.command")" >> "$T/controller.log" 2>&1 < /dev/null &
+	CONTROLLER=$!
+	echo $CONTROLLER > "$T/controller.pid"
+	for ((i = 0; i < 100; i++)); do
+		[ "$(api GET /api/v1/sessions > /dev/null; cat "$T/status")" = 200 ] && return
+		kill -0 $CONTROLLER 2> /dev/null || break
+		sleep 0.1
+	done
+	fail "the controller did not start: $(tail -n 3 "$T/controller.log")"
+}
+controller_again() {
+	kill -9 $CONTROLLER; wait $CONTROLLER 2> /dev/null
+	controller_start
+}
+controller_end() {
+	local n p
+	[ -z "${CONTROLLER:-}" ] || kill "$CONTROLLER" 2> /dev/null
+	for n in "$T"/machines/*; do machine_off "${n##*/}"; done
+	# What the controller has started goes on without it.
+	for p in $(ip netns pids "${LAB}s" 2> /dev/null); do kill "$p" 2> /dev/null; done
+}
+api() {	# METHOD PATH [BODY]
+	on s "$PYTHON" -E -S - "$URL" "$STATE/token" "$T/status" "$@" << 'PY'
+import sys, urllib.error, urllib.request
+url, token, status, method, path = sys.argv[1:6]
+r = urllib.request.Request(url + path, method=method, data=sys.argv[6].encode() if len(sys.argv) > 6 else None)
+if method != "GET":
+    r.add_header("Content-Type", "application/json")
+    r.add_header("Authorization", "Bearer " + open(token).readline().strip())
+try:
+    answer = urllib.request.build_opener(urllib.request.ProxyHandler({})).open(r, timeout=20)
+    code = answer.status
+except urllib.error.HTTPError as e:
+    answer, code = e, e.code
+except OSError as e:
+    open(status, "w").write("0")
+    sys.exit(str(e))
+open(status, "w").write(str(code))
+sys.stdout.write(answer.read().decode())
+PY
+}
