@@ -17,6 +17,7 @@
 #include "imagezip/into_store.h"
 #include "imagezip/options.h"
 #include "imagezip/report.h"
+#include "imagezip/shrink/shrink.h"
 #include "imagezip/since.h"
 #include "imagezip/upload.h"
 
@@ -69,16 +70,27 @@ commit_target(struct target *t, const struct options *o, struct err *e)
 	                        : output_commit(&t->out, o->no_sync, e);
 }
 
+/* What is captured, and the source that must not be in use meanwhile: the same, but for
+ * --shrink. */
+struct job {
+	const struct options *o;
+	struct disk *source, *d;
+	struct layout *source_layout, *l;
+	const struct shrink_result *shrunk; /* NULL: without --shrink */
+};
+
 /* The image gets its name only when its signature is right, too. */
 static int
-complete(const struct options *o, struct disk *d, struct layout *l, struct target *t,
-    struct delta *delta, struct capture_stats *s, struct err *e)
+complete(const struct job *j, struct target *t, struct delta *delta,
+    struct capture_stats *s, struct err *e)
 {
+	const struct options *o = j->o;
+
 	if (delta_merge(delta, &s->sig, e) != 0) {
 		abort_target(t);
 		return err_ctx(e, "%s", o->what.source);
 	}
-	if (source_check_end(d, l, e) != 0) {
+	if (source_check_end(j->source, j->source_layout, e) != 0) {
 		abort_target(t);
 		return -1;
 	}
@@ -102,9 +114,10 @@ on_chunk(void *arg)
 
 /* 0, EXIT_LOST_SECTORS with a whole image, or -1. */
 static int
-capture(const struct options *o, struct disk *d, struct layout *l, struct delta *delta,
-    uint64_t started, struct err *e)
+capture(const struct job *j, struct delta *delta, uint64_t started, struct err *e)
 {
+	const struct options *o = j->o;
+	struct layout *l = j->l;
 	struct capture_stats s;
 	struct target target;
 	struct progress progress;
@@ -119,18 +132,18 @@ capture(const struct options *o, struct disk *d, struct layout *l, struct delta 
 	    endless ? 0 : rangeset_total(&l->store) * SECTOR_BYTES,
 	    o->progress_fd == UINT64_MAX ? -1 : (int)o->progress_fd,
 	    o->quiet || o->dots);
-	int rc = capture_run(d, l, &o->what, delta, &target.to, &watch, &s, e);
+	int rc = capture_run(j->d, l, &o->what, delta, &target.to, &watch, &s, e);
 	progress_end(&progress, s.made.data_bytes);
 	if (o->dots)
 		say(stderr, "\n");
 	if (rc == 0)
-		rc = complete(o, d, l, &target, delta, &s, e);
+		rc = complete(j, &target, delta, &s, e);
 	else
 		abort_target(&target);
 	if (rc == 0)
 		rc = rangeset_union(&s.lost, &delta->lost, e);
 	if (rc == 0)
-		rc = imagezip_summary(o, l, &s, delta,
+		rc = imagezip_summary(o, l, &s, delta, j->shrunk,
 		    target.store != NULL ? &target.stored : NULL,
 		    (double)(clock_us() - started) / 1e6, e);
 	into_store_close(target.store);
@@ -147,15 +160,14 @@ capture(const struct options *o, struct disk *d, struct layout *l, struct delta 
 /* Capture, after comparing with the signature of -H. -i does not come here, since it
  * reports what a full image would hold. */
 static int
-capture_changes(
-    const struct options *o, struct disk *d, struct layout *l, struct err *e)
+capture_changes(const struct job *j, struct err *e)
 {
 	uint64_t started = clock_us();
 	struct delta delta;
 
-	if (delta_find(&delta, d, l, &o->what, e) != 0)
+	if (delta_find(&delta, j->d, j->l, &j->o->what, e) != 0)
 		return -1;
-	int rc = capture(o, d, l, &delta, started, e);
+	int rc = capture(j, &delta, started, e);
 	delta_free(&delta);
 	return rc;
 }
@@ -204,15 +216,55 @@ check_names(const struct options *o, struct err *e)
 
 /* Report or capture what the layout says. */
 static int
-act(const struct options *o, struct disk *d, struct layout *l, struct err *e)
+act(const struct job *j, struct err *e)
 {
+	const struct options *o = j->o;
+
+	if (!o->quiet)
+		report_warnings(j->l);
+	if (o->debug && !o->quiet)
+		report_confinement(j->l);
+	return o->what.look_only ? info(o, j->d, j->l, e) : capture_changes(j, e);
+}
+
+/* The same for the disk as it would be if it were smaller. */
+static int
+act_on_smaller(struct job j, struct err *e)
+{
+	struct shrink *s;
+	struct layout *l = calloc(1, sizeof *l);
+
+	if (l == NULL)
+		return err_nomem(e, "the layout");
+	int rc = shrink_begin(&s, j.source, j.o->margin_bytes, e);
+	if (rc == 0) {
+		j.d = shrink_disk(s);
+		j.shrunk = shrink_result(s);
+		if (!j.o->quiet)
+			report_shrunk(j.o, j.shrunk);
+		rc = layout_make(l, j.d, &j.o->what, e);
+		if (rc == 0) {
+			j.l = l;
+			rc = act(&j, e);
+			layout_free(l);
+		}
+		shrink_end(s);
+	}
+	free(l);
+	return rc;
+}
+
+static int
+check_and_act(
+    const struct options *o, struct disk *d, struct layout *l, struct err *e)
+{
+	const struct job j = {
+		.o = o, .source = d, .source_layout = l, .d = d, .l = l
+	};
+
 	if (source_check_use(d, l, &o->what, e) != 0)
 		return -1;
-	if (!o->quiet)
-		report_warnings(l);
-	if (o->debug && !o->quiet)
-		report_confinement(l);
-	return o->what.look_only ? info(o, d, l, e) : capture_changes(o, d, l, e);
+	return o->shrink ? act_on_smaller(j, e) : act(&j, e);
 }
 
 static int
@@ -232,7 +284,7 @@ look_and_act(const struct options *o, struct err *e)
 		if (rc == 0)
 			rc = layout_make(l, d, &o->what, e);
 		if (rc == 0) {
-			rc = act(o, d, l, e);
+			rc = check_and_act(o, d, l, e);
 			layout_free(l);
 		}
 		disk_close(d, &closing); /* only read: nothing to lose */

@@ -138,6 +138,8 @@ enum {
 	OPT_STORE,
 	OPT_CHANGED,
 	OPT_SINCE,
+	OPT_SHRINK,
+	OPT_MARGIN,
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -194,6 +196,13 @@ static const struct cli_opt what_opts[] = {
 	FLAG('L', "relocations",
 	    "make both relocatable even if the source begins at sector 0",
 	    what.force_relocs),
+	FLAG(OPT_SHRINK, "shrink",
+	    "make the image of the smallest disk that has the files; the source stays "
+	    "as it is",
+	    shrink),
+	{ OPT_MARGIN, "margin", "SIZE",
+	    "with --shrink: leave so much more space in the filesystem (0)", CLI_SIZE,
+	    AT(margin_bytes), 0, UINT64_C(1) << 50, NULL },
 	FLAG(OPT_LIVE, "live", "capture a source that is in use; the image says so",
 	    what.live),
 	{ OPT_RETRIES, "retries", "N", "read a bad sector up to N times more (3)",
@@ -286,6 +295,7 @@ const struct cli_program imagezip_program = {
 		    "  imagezip --to=store:web --store /srv/store /dev/sda   into a store\n"
 		    "  imagezip --changed-since=mydev.state /dev/mapper/mydev tuesday.ndz   "
 		    "what changed since monday\n"
+		    "  imagezip --shrink /dev/sda small.ndz   also for smaller disks\n"
 		    "  imagezip -i /dev/sda                 what is on it, and how "
 		    "much would be stored\n",
 	.tables = { { what_opts, 0, "What to store" }, { how_opts, 0, "How" },
@@ -311,13 +321,29 @@ check_since(const struct options *o, struct err *e)
 	return 0;
 }
 
+/* The tools need the last filesystem of a disk as it is, and nobody who changes it. */
+static int
+check_shrink(const struct options *o, struct err *e)
+{
+	const struct capture_what *w = &o->what;
+
+	if (!o->shrink)
+		return o->margin_bytes == 0 ? 0 : err_misuse(e, "--margin is for --shrink");
+	if (w->slice != 0 || w->count != 0 || w->boot_root != 0 || w->live ||
+	    o->changed_since != NULL || strcmp(w->source, "-") == 0)
+		return err_set(e, ERR_USAGE,
+		    "--shrink cannot be combined with -s, -c, -B, --changed-since, --live or a "
+		    "pipe");
+	return 0;
+}
+
 static int
 check(const struct options *o, struct err *e)
 {
 	int modes = (o->what.slice != 0) + (o->what.linux_partition || o->what.has_type) +
 	            o->what.whole_disk + o->what.raw;
 
-	if (check_since(o, e) != 0)
+	if (check_since(o, e) != 0 || check_shrink(o, e) != 0)
 		return -1;
 	if (modes > 1)
 		return err_set(e, ERR_USAGE,

@@ -22,6 +22,8 @@ struct options {
 	const char *since;   /* --since: a source of change; NULL: the source's tracker */
 	struct since *since_state; /* of since_begin(); NULL: without --changed-since */
 	bool no_sync;        /* -D */
+	bool shrink;         /* --shrink */
+	uint64_t margin_bytes; /* --margin; 0: none */
 	/* What to print. */
 	bool debug, dots, quiet, json;
 	uint64_t progress_fd; /* UINT64_MAX: the terminal */

@@ -236,10 +236,45 @@ say_stored(const struct stored_as *in)
 	    human_bytes(in->stats->new_bytes + in->stats->recipe_bytes, kept, sizeof kept));
 }
 
+static void
+json_shrunk(struct json *j, const struct shrink_result *r)
+{
+	json_object(j, "shrunk");
+	json_uint(j, "source_sectors", r->was_sectors);
+	json_uint(j, "partition", r->partition);
+	json_string(j, "filesystem", r->fs.type);
+	json_uint(j, "filesystem_was_bytes", r->fs.was_bytes);
+	json_uint(j, "filesystem_is_bytes", r->fs.is_bytes);
+	json_string(j, "left_alone", r->fs.left_alone);
+	json_end(j);
+}
+
+void
+report_shrunk(const struct options *o, const struct shrink_result *r)
+{
+	char was[32], is[32], fs_was[32], fs_is[32], part[32] = "";
+
+	human_bytes(r->was_sectors * SECTOR_BYTES, was, sizeof was);
+	human_bytes(r->is_sectors * SECTOR_BYTES, is, sizeof is);
+	human_bytes(r->fs.was_bytes, fs_was, sizeof fs_was);
+	human_bytes(r->fs.is_bytes, fs_is, sizeof fs_is);
+	if (r->partition != 0)
+		snprintf(part, sizeof part, "partition %u: ", r->partition);
+	if (r->fs.left_alone[0] != '\0')
+		say(stderr, "imagezip: %s: %sis not made smaller: %s\n", o->what.source,
+		    part, r->fs.left_alone);
+	else
+		say(stderr, "imagezip: %s: %s%s is made smaller, from %s to %s\n",
+		    o->what.source, part, r->fs.type, fs_was, fs_is);
+	say(stderr, "imagezip: %s: the image is that of a disk of %s (the source has %s)\n",
+	    o->what.source, is, was);
+}
+
 int
 imagezip_summary(const struct options *o, const struct layout *l,
-    const struct capture_stats *s, const struct delta *x, const struct stored_as *in,
-    double seconds, struct err *e)
+    const struct capture_stats *s, const struct delta *x,
+    const struct shrink_result *shrunk, const struct stored_as *in, double seconds,
+    struct err *e)
 {
 	uint64_t image_bytes = (uint64_t)s->made.chunks * NDZ_CHUNK_BYTES;
 	char data[32], image[32], rate[32];
@@ -262,6 +297,8 @@ imagezip_summary(const struct options *o, const struct layout *l,
 			json_uint(j, "compared_data_bytes", x->read_sectors * SECTOR_BYTES);
 		}
 		json_double(j, "seconds", seconds);
+		if (shrunk != NULL)
+			json_shrunk(j, shrunk);
 		if (in != NULL)
 			json_stored(j, in);
 		json_use(j, l);

@@ -5,6 +5,7 @@
 #include "imagezip/capture/capture.h"
 #include "imagezip/capture/layout.h"
 #include "imagezip/options.h"
+#include "imagezip/shrink/shrink.h"
 
 /* The exit status when sectors could not be read and were stored as zeros. */
 enum { EXIT_LOST_SECTORS = 4 };
@@ -15,12 +16,14 @@ void report_warnings(const struct layout *);
 void report_confinement(const struct layout *);
 /* Print the report of -i, as text or JSON, to stdout. ERR_NOMEM, ERR_IO. */
 int report_layout(const struct layout *, const struct options *, struct err *);
-/* Print what was made: to stderr unless quiet, or as JSON to stdout; also what was stored
- * in a store (NULL: none). ERR_NOMEM, ERR_IO. */
+/* Print to stderr for which disk the image is made (--shrink). */
+void report_shrunk(const struct options *, const struct shrink_result *);
+/* Print what was made: to stderr unless quiet, or as JSON to stdout; also what --shrink has
+ * done (NULL: nothing), and what was stored in a store (NULL: none). ERR_NOMEM, ERR_IO. */
 struct stored_as;
 int imagezip_summary(const struct options *, const struct layout *,
-    const struct capture_stats *, const struct delta *, const struct stored_as *,
-    double seconds, struct err *);
+    const struct capture_stats *, const struct delta *, const struct shrink_result *,
+    const struct stored_as *, double seconds, struct err *);
 /* Print the sectors that could not be read to stderr. */
 void report_lost(const struct options *, const struct capture_stats *);
 

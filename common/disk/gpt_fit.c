@@ -207,3 +207,68 @@ gpt_fit(struct disk *d, unsigned from_bytes, bool grow, struct ptable_change *do
 	gpt_free(g);
 	return rc;
 }
+
+/* Shorten an entry, and find the end of the last partition in LBAs. */
+static uint64_t
+shorten(struct fitted *f, unsigned number, uint64_t part_lbas)
+{
+	uint64_t end = f->first_usable;
+
+	for (uint32_t i = 0; i < f->from->nentries; i++) {
+		uint8_t *entry = f->array + (size_t)i * f->from->entry_bytes;
+		if (!is_used(entry))
+			continue;
+		if (i + 1 == number)
+			put_le64(entry + ENTRY_LAST,
+			    get_le64(entry + ENTRY_FIRST) + part_lbas - 1);
+		if (get_le64(entry + ENTRY_LAST) + 1 > end)
+			end = get_le64(entry + ENTRY_LAST) + 1;
+	}
+	return end;
+}
+
+static int
+cut(struct fitted *f, struct disk *d, unsigned number, uint64_t part_lbas, struct err *e)
+{
+	size_t n = gpt_array_bytes(f->from);
+	uint64_t unit = 4096 / f->lba_bytes;
+
+	f->array_lbas = (n + f->lba_bytes - 1) / f->lba_bytes;
+	f->first_usable = 2 + f->array_lbas;
+	f->array = malloc(n);
+	if (f->array == NULL)
+		return err_nomem(e, "GPT");
+	memcpy(f->array, f->from->array, n);
+	uint64_t end = shorten(f, number, part_lbas) + f->array_lbas + 1;
+	f->disk_lbas = (end + unit - 1) / unit * unit;
+	/* A partition may end where the table belongs: then the disk stays as it is. */
+	if (f->disk_lbas > disk_size_bytes(d) / f->lba_bytes)
+		f->disk_lbas = disk_size_bytes(d) / f->lba_bytes;
+	f->last_usable = f->disk_lbas - 2 - f->array_lbas;
+	return write_copy(f, d, true, e) != 0 || write_copy(f, d, false, e) != 0
+	           ? -1
+	           : write_pmbr(f, d, e);
+}
+
+int
+gpt_cut(struct disk *d, const struct ptable *t, unsigned number, uint64_t part_sectors,
+    uint64_t *disk_sectors, struct err *e)
+{
+	uint64_t factor = t->sector_bytes / SECTOR_BYTES;
+	struct fitted f = { .lba_bytes = t->sector_bytes };
+	struct gpt *g = gpt_load(t, d, e);
+	int rc = -1;
+
+	if (g == NULL)
+		return -1;
+	f.from = &g->primary;
+	if (!g->primary.whole)
+		err_set(e, ERR_UNSUPPORTED, "%s: the primary GPT is damaged: %.200s",
+		    disk_name(d), g->primary.why.text);
+	else
+		rc = cut(&f, d, number, part_sectors / factor, e);
+	*disk_sectors = f.disk_lbas * factor;
+	free(f.array);
+	gpt_free(g);
+	return rc;
+}

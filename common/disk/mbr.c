@@ -444,3 +444,28 @@ mbr_fit(struct disk *d, unsigned from_bytes, bool grow, struct ptable_change *do
 			entry_put(sector0, i, &b.entry[i]);
 	return disk_write(d, sector0, sizeof sector0, 0, e);
 }
+
+int
+mbr_cut(struct disk *d, const struct ptable *t, unsigned number, uint64_t part_sectors,
+    uint64_t *disk_sectors, struct err *e)
+{
+	uint8_t sector0[MBR_BYTES];
+	uint64_t end = 1, factor = t->sector_bytes / SECTOR_BYTES, unit = 4096 / SECTOR_BYTES;
+
+	if (disk_read(d, sector0, sizeof sector0, 0, e) != 0)
+		return -1;
+	struct boot_record b = boot_record_get(sector0);
+	for (unsigned i = 0; i < ENTRIES; i++) {
+		struct entry *n = &b.entry[i];
+		if (!is_used(n))
+			continue;
+		if (i + 1 == number) {
+			n->count = (uint32_t)(part_sectors / factor);
+			entry_put(sector0, i, n);
+		}
+		if ((uint64_t)n->first + n->count > end)
+			end = (uint64_t)n->first + n->count;
+	}
+	*disk_sectors = (end * factor + unit - 1) / unit * unit;
+	return number == 0 ? 0 : disk_write(d, sector0, sizeof sector0, 0, e);
+}

@@ -199,3 +199,27 @@ ptable_fit(struct disk *d, unsigned from_bytes, bool grow, struct ptable_change 
 		return 0;
 	}
 }
+
+int
+ptable_cut(struct disk *d, const struct ptable *t, unsigned number, uint64_t part_sectors,
+    uint64_t *disk_sectors, struct err *e)
+{
+	const struct partition *p = ptable_find(t, number);
+
+	if (number != 0 && (p == NULL || part_sectors == 0 || part_sectors > p->sectors.len))
+		return err_set(e, ERR_USAGE, "%s: partition %u cannot be that long",
+		    disk_name(d), number);
+	if (p != NULL && (p->logical || part_sectors % (t->sector_bytes / SECTOR_BYTES) != 0))
+		return err_set(e, ERR_UNSUPPORTED,
+		    "%s: partition %u is logical, or would not be whole sectors",
+		    disk_name(d), number);
+	switch (t->kind) {
+	case PTABLE_GPT:
+		return gpt_cut(d, t, number, part_sectors, disk_sectors, e);
+	case PTABLE_MBR:
+		return mbr_cut(d, t, number, part_sectors, disk_sectors, e);
+	default:
+		*disk_sectors = disk_size_bytes(d) / SECTOR_BYTES;
+		return 0;
+	}
+}

@@ -40,4 +40,10 @@ int mbr_fit(struct disk *, unsigned from_bytes, bool grow, struct ptable_change 
 int gpt_fit(struct disk *, unsigned from_bytes, bool grow, struct ptable_change *,
     struct err *);
 
+/* ptable_cut() for each kind of table. */
+int mbr_cut(struct disk *, const struct ptable *, unsigned number, uint64_t part_sectors,
+    uint64_t *disk_sectors, struct err *);
+int gpt_cut(struct disk *, const struct ptable *, unsigned number, uint64_t part_sectors,
+    uint64_t *disk_sectors, struct err *);
+
 #endif /* COMMON_DISK_PTABLE_IMPL_H */

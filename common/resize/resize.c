@@ -29,7 +29,7 @@ static const char grow_xfs[] = MOUNTED("xfs", "nouuid", "xfs_growfs \"$2\"\n");
 static const char grow_btrfs[] =
     MOUNTED("btrfs", "rw", "btrfs filesystem resize max \"$2\"\n");
 /* Without -f, a volume that is not clean is refused. */
-static const char grow_ntfs[] = "ntfsresize -i \"$1\"\n"
+static const char grow_ntfs[] = "ntfsresize -c \"$1\"\n"
 				"ntfsresize -f \"$1\"\n";
 
 static const char shrink_ext[] =
@@ -39,16 +39,20 @@ static const char shrink_ext[] =
     "[ $((kib * 1024)) -lt $4 ] || exit 0\n"
     "resize2fs \"$1\" ${kib}K\n"
     "e2fsck -f -n \"$1\"\n";
-/* ntfsresize wants Windows to check the volume, and marks it as not clean.  It has checked the
- * volume itself, before; ntfsfix takes the mark away, without which free space is known. */
 static const char shrink_ntfs[] =
-    "ntfsresize -i \"$1\" > \"$2/said\" || { cat \"$2/said\"; exit 1; }\n"
+    "ntfsresize -i \"$1\" > \"$2/said\" || {\n"
+    "	cat \"$2/said\"\n"
+    "	grep -q 'Volume is full' \"$2/said\" || exit 1\n"
+    "}\n"
     "least=$(sed -n 's/^You might resize at \\([0-9]*\\) bytes.*/\\1/p' \"$2/said\")\n"
     "rm \"$2/said\"\n"
     "[ -n \"$least\" ] && [ $((least + $3)) -lt $4 ] || exit 0\n"
-    "ntfsresize -f -s $((least + $3)) \"$1\"\n"
-    "ntfsfix -d \"$1\"\n"
-    "ntfsresize -i \"$1\"\n";
+    "ntfsresize -f -s $((least + $3)) \"$1\"\n";
+/* The copy of the boot sector belongs into the last sector of the partition.  ntfsresize has
+ * marked the volume as not clean, so that Windows checks it; it has checked the volume itself,
+ * and without the mark it is known what of it is free. */
+static const char settle_ntfs[] = "ntfsfix -d \"$1\"\n"
+				  "ntfsresize -c \"$1\"\n";
 /* What btrfs calls the least may be too little: then half of the way to it is tried. */
 static const char shrink_btrfs[] =
     MOUNTED("btrfs", "rw",
@@ -62,25 +66,26 @@ static const char shrink_btrfs[] =
 struct kind {
 	const char *type; /* as blkid calls it */
 	const char *grow, *shrink; /* the scripts; NULL: why_not */
+	const char *settle; /* the script behind a cut; NULL: nothing is to be done */
 	const char *why_not;
 };
 
 static const struct kind kinds[] = {
-	{ "ext2", grow_ext, shrink_ext, NULL },
-	{ "ext3", grow_ext, shrink_ext, NULL },
-	{ "ext4", grow_ext, shrink_ext, NULL },
-	{ "ntfs", grow_ntfs, shrink_ntfs, NULL },
-	{ "btrfs", grow_btrfs, shrink_btrfs, NULL },
-	{ "xfs", grow_xfs, NULL, "XFS cannot be made smaller" },
-	{ "swap", NULL, NULL,
+	{ "ext2", grow_ext, shrink_ext, NULL, NULL },
+	{ "ext3", grow_ext, shrink_ext, NULL, NULL },
+	{ "ext4", grow_ext, shrink_ext, NULL, NULL },
+	{ "ntfs", grow_ntfs, shrink_ntfs, settle_ntfs, NULL },
+	{ "btrfs", grow_btrfs, shrink_btrfs, NULL, NULL },
+	{ "xfs", grow_xfs, NULL, NULL, "XFS cannot be made smaller" },
+	{ "swap", NULL, NULL, NULL,
 	    "it is swap space, and the filesystem before it cannot use the space behind it" },
-	{ "LVM2_member", NULL, NULL,
+	{ "LVM2_member", NULL, NULL, NULL,
 	    "it belongs to LVM, of which pvresize, lvextend and lvreduce change the size" },
-	{ "crypto_LUKS", NULL, NULL,
+	{ "crypto_LUKS", NULL, NULL, NULL,
 	    "it is encrypted (LUKS), so the filesystem in it cannot be reached without its key" },
-	{ "BitLocker", NULL, NULL,
+	{ "BitLocker", NULL, NULL, NULL,
 	    "it is encrypted (BitLocker), so only Windows can change its size" },
-	{ "linux_raid_member", NULL, NULL,
+	{ "linux_raid_member", NULL, NULL, NULL,
 	    "it belongs to an array, of which mdadm changes the size" },
 };
 
@@ -268,4 +273,15 @@ resize_shrink(const char *path, uint64_t spare_bytes, struct resize *r, struct e
 	if (look(path, false, r, &k, &s, &part_bytes, e) != 0)
 		return -1;
 	return r->left_alone[0] != '\0' ? 0 : apply(k->shrink, path, spare_bytes, &s, r, e);
+}
+
+int
+resize_settle(const char *path, struct resize *r, struct err *e)
+{
+	const struct kind *k = find_kind(r->type);
+	struct super s = { 0 };
+
+	if (r->left_alone[0] != '\0' || k == NULL || k->settle == NULL)
+		return 0;
+	return apply(k->settle, path, 0, &s, r, e);
 }

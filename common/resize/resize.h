@@ -30,5 +30,8 @@ int resize_grow(const char *path, struct resize *, struct err *);
  * Errors of resize_grow(). */
 int resize_shrink(
     const char *path, uint64_t spare_bytes, struct resize *, struct err *);
+/* After resize_shrink(), when the partition was made shorter, too: put to its new end what the
+ * filesystem keeps there.  `path` has the shorter partition.  Errors of resize_grow(). */
+int resize_settle(const char *path, struct resize *, struct err *);
 
 #endif /* COMMON_RESIZE_RESIZE_H */

@@ -1,0 +1,193 @@
+/* shrink.c: a disk as it would be if it were smaller.  imagezip/main.c calls this before the
+ * capture, in the first thread; the capture reads the smaller disk in its own threads. */
+#include "imagezip/shrink/shrink.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/disk/ptable.h"
+#include "imagezip/shrink/view.h"
+
+/* What the ends of partitions, and of a source without partitions, are multiples of. */
+enum { ALIGN_BYTES = 1 << 20, UNIT_BYTES = 4096 };
+
+struct shrink {
+	struct view *view;
+	struct disk *shown; /* all of the view; NULL: not open */
+	struct disk *smaller; /* the beginning of it; NULL: not open */
+	struct shrink_result result;
+};
+
+static ssize_t
+read_shown(void *ctx, void *buf, size_t len, uint64_t off)
+{
+	struct shrink *s = ctx;
+	uint64_t end = s->result.is_sectors * SECTOR_BYTES;
+	struct err e;
+
+	if (off >= end)
+		return 0;
+	if (len > end - off)
+		len = (size_t)(end - off);
+	return disk_read_upto(s->shown, buf, len, off, &e);
+}
+
+/* The last partition, as it lies on the disk; all of the disk when there is none. */
+static struct partition
+last_partition(const struct ptable *t, uint64_t disk_sectors)
+{
+	struct partition last = { .number = 0, .sectors = { 0, disk_sectors } };
+
+	for (unsigned i = 0; i < t->nparts; i++)
+		if (last.number == 0 || t->parts[i].sectors.off > last.sectors.off)
+			last = t->parts[i];
+	return last;
+}
+
+static struct range
+in_bytes(struct range sectors)
+{
+	return (struct range){ sectors.off * SECTOR_BYTES, sectors.len * SECTOR_BYTES };
+}
+
+/* How many sectors the partition needs now; no more than it has. */
+static uint64_t
+sectors_needed(const struct shrink *s, struct range sectors, uint64_t align_bytes)
+{
+	uint64_t bytes = s->result.fs.is_bytes;
+
+	if (s->result.fs.left_alone[0] != '\0' || bytes > sectors.len * SECTOR_BYTES)
+		return sectors.len;
+	uint64_t needed =
+	    (bytes + align_bytes - 1) / align_bytes * (align_bytes / SECTOR_BYTES);
+	return needed < sectors.len ? needed : sectors.len;
+}
+
+/* Let the filesystem's tool work on the partition in the view, and then on what becomes of the
+ * partition, which is *sectors afterwards. */
+static int
+shrink_fs(struct shrink *s, struct range *sectors, uint64_t align_bytes,
+    uint64_t spare_bytes, struct err *e)
+{
+	const char *file;
+	int rc = view_show(s->view, in_bytes(*sectors), &file, e);
+
+	if (rc == 0)
+		rc = resize_shrink(file, spare_bytes, &s->result.fs, e);
+	view_hide(s->view);
+	if (rc != 0)
+		return -1;
+	sectors->len = sectors_needed(s, *sectors, align_bytes);
+	rc = view_show(s->view, in_bytes(*sectors), &file, e);
+	if (rc == 0)
+		rc = resize_settle(file, &s->result.fs, e);
+	view_hide(s->view);
+	return rc;
+}
+
+/* End the partition behind the filesystem, and the disk behind the partition. */
+static int
+cut(struct shrink *s, const struct ptable *t, const struct partition *p, struct err *e)
+{
+	const struct partition *was = ptable_find(t, p->number);
+
+	if (t->kind == PTABLE_NONE) {
+		s->result.is_sectors = p->sectors.len;
+		return 0;
+	}
+	bool shorter = was != NULL && p->sectors.len < was->sectors.len;
+	if (ptable_cut(s->shown, t, shorter ? p->number : 0, p->sectors.len,
+		&s->result.is_sectors, e) != 0)
+		return -1;
+	if (s->result.is_sectors > s->result.was_sectors)
+		s->result.is_sectors = s->result.was_sectors;
+	return 0;
+}
+
+static int
+show_smaller(struct shrink *s, struct disk *source, const struct ptable *t,
+    const struct partition *p, struct err *e)
+{
+	static const struct disk_ops ops = { .pread = read_shown };
+	const char *file;
+
+	if (view_show(s->view, in_bytes((struct range){ 0, s->result.was_sectors }), &file,
+		e) != 0 ||
+	    disk_open(&s->shown, file, DISK_READ | DISK_WRITE, e) != 0 ||
+	    cut(s, t, p, e) != 0 || disk_sync(s->shown, e) != 0)
+		return -1;
+	if (disk_open_ops(&s->smaller, disk_name(source), DISK_FILE,
+		s->result.is_sectors * SECTOR_BYTES, &ops, s, e) != 0)
+		return -1;
+	disk_set_sector_bytes(s->smaller, disk_sector_bytes(source));
+	return 0;
+}
+
+static int
+make(struct shrink *s, struct disk *source, uint64_t spare_bytes, struct err *e)
+{
+	struct ptable t;
+
+	if (ptable_read(&t, source, e) != 0)
+		return -1;
+	struct partition p = last_partition(&t, s->result.was_sectors);
+	s->result.partition = p.number;
+	/* A table without a partition has nothing to make smaller: only the disk is cut. */
+	bool has_fs = p.number != 0 || t.kind == PTABLE_NONE;
+	int rc = view_open(&s->view, disk_name(source), e);
+	if (rc == 0 && has_fs && !p.logical)
+		rc = shrink_fs(s, &p.sectors,
+		    t.kind == PTABLE_NONE ? UNIT_BYTES : ALIGN_BYTES, spare_bytes, e);
+	else if (rc == 0)
+		snprintf(s->result.fs.left_alone, sizeof s->result.fs.left_alone,
+		    has_fs ? "it is a logical partition" : "there is no partition");
+	if (rc == 0)
+		rc = show_smaller(s, source, &t, &p, e);
+	ptable_free(&t);
+	return rc;
+}
+
+int
+shrink_begin(struct shrink **out, struct disk *source, uint64_t spare_bytes, struct err *e)
+{
+	if (!disk_seekable(source) || disk_fd(source) < 0)
+		return err_set(e, ERR_UNSUPPORTED,
+		    "%s: --shrink needs a file or a block device", disk_name(source));
+	struct shrink *s = calloc(1, sizeof *s);
+	if (s == NULL)
+		return err_nomem(e, "--shrink");
+	s->result.was_sectors = disk_size_bytes(source) / SECTOR_BYTES;
+	if (make(s, source, spare_bytes, e) != 0) {
+		shrink_end(s);
+		return -1;
+	}
+	*out = s;
+	return 0;
+}
+
+struct disk *
+shrink_disk(struct shrink *s)
+{
+	return s->smaller;
+}
+
+const struct shrink_result *
+shrink_result(const struct shrink *s)
+{
+	return &s->result;
+}
+
+void
+shrink_end(struct shrink *s)
+{
+	struct err ignored; /* the view is not kept, so no write to it matters */
+
+	if (s == NULL)
+		return;
+	if (s->smaller != NULL)
+		disk_close(s->smaller, &ignored);
+	if (s->shown != NULL)
+		disk_close(s->shown, &ignored);
+	view_close(s->view);
+	free(s);
+}

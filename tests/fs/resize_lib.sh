@@ -1,0 +1,52 @@
+# resize_lib.sh: what the tests share that make filesystems larger and smaller; root and mounts.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+requires sfdisk mke2fs resize2fs e2fsck mkfs.xfs xfs_growfs xfs_repair mkfs.btrfs btrfs mkntfs ntfsresize ntfsfix mkswap losetup python3
+[ "$(id -u)" = 0 ] || skip "needs root"
+[ -n "${MOUNTS_ARE_OWN:-}" ] || skip "needs a namespace of mounts"
+for m in xfs btrfs loop; do modprobe $m 2> /dev/null; done
+CLEANUP+=('umount "$T/m" 2> /dev/null')
+mkdir "$T/files" "$T/m"
+make_files "$T/files" 3 40
+(cd "$T/files" && find . -type f -exec sha256sum {} + | sort -k 2) > "$T/sums"
+
+table() {	# FILE gpt|mbr END-MIB: a small partition, and one from 4 MiB on
+	printf 'label: %s\nstart=2048, size=4096\nstart=8192, size=%d\n' "${2/mbr/dos}" $((($3 - 4) * 2048)) | sfdisk -q "$1"
+}
+put() {	# FILE: the filesystem $T/fs, at 4 MiB
+	dd if="$T/fs" of="$1" bs=1M seek=4 conv=notrunc,sparse status=none
+}
+taken() {	# FILE: what is in its last partition now, as $T/fs
+	local start size
+	read -r start size < <(sfdisk -J "$1" | python3 -c 'import json,sys; p = json.load(sys.stdin)["partitiontable"]["partitions"][-1]; print(p["start"], p["size"])')
+	rm -f "$T/fs"
+	dd if="$1" of="$T/fs" bs=512 iflag=skip_bytes,count_bytes skip=$((start * 512)) count=$((size * 512)) conv=sparse status=none
+	truncate -s $((size * 512)) "$T/fs"
+}
+mounted() {	# TYPE OPTIONS COMMAND...
+	local type=$1 options=$2; shift 2
+	mount -t "$type" -o "loop,$options" "$T/fs" "$T/m" || { fail "mount $type"; return 1; }
+	"$@"; local rc=$?
+	umount "$T/m"
+	return $rc
+}
+fill() { cp -r "$T/files/." "$T/m"; }
+same_files() { (cd "$T/m" && sha256sum --quiet -c "$T/sums"); }
+room_of() { df -B1 --output=size "$T/m" | tail -n 1; }
+make_fs() {	# TYPE BYTES
+	rm -f "$T/fs"; truncate -s "$2" "$T/fs"
+	case $1 in
+	ext4) mke2fs -q -F -t ext4 -d "$T/files" "$T/fs" ;;
+	xfs) mkfs.xfs -q "$T/fs" && mounted xfs rw fill ;;
+	btrfs) mkfs.btrfs -q -m single "$T/fs" 2> /dev/null && mounted btrfs rw fill ;;
+	ntfs) mkntfs -q -F -Q "$T/fs" > /dev/null 2>&1 && mounted ntfs-3g rw fill ;;
+	esac || fail "$1: mkfs"
+}
+whole() {	# TYPE: its own fsck has nothing to say about $T/fs
+	case $1 in
+	ext4) e2fsck -f -n "$T/fs" ;;
+	xfs) xfs_repair -n "$T/fs" ;;
+	btrfs) btrfs check --readonly "$T/fs" ;;
+	ntfs) ntfsfix -n "$T/fs" ;;
+	esac
+}
+member() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$T/report" "$1"; }

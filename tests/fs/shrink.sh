@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# imagezip --shrink: the image of the smallest disk that has the files, made without a write to the
+# source.  It installs on a smaller disk, is whole there, and grows again on a larger one.
+. "$(dirname "$0")/resize_lib.sh"
+requires nbdkit nbdfuse setpriv unshare
+[ -c /dev/fuse ] || skip "needs FUSE"
+sectors() { "$BIN/imagedump" --json "$1" | python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["sectors"])'; }
+nothing_left() { ! ls -d /tmp/imagezip-?????? /tmp/resize-?????? 2> /dev/null | grep -vxF "$before_tmp" | grep -q . && ! losetup -a | grep -q "$T/"; }
+before_tmp=$(ls -d /tmp/imagezip-?????? /tmp/resize-?????? 2> /dev/null; echo none)
+
+shrinks() {	# TYPE gpt|mbr END-MIB MOST-MIB: made smaller than that
+	local type=$1 kind=$2 mib=$3 most=$4 mount=$1 n
+	[ "$type" != ntfs ] || mount=ntfs-3g
+	echo "== $type, $kind"
+	make_fs "$type" $((mib - 4))M
+	rm -f "$T/disk"; truncate -s $((mib + 8))M "$T/disk"; table "$T/disk" "$kind" "$mib"; put "$T/disk"
+	chmod 444 "$T/disk"
+	before=$(sha256sum < "$T/disk")
+	"$BIN/imagezip" --json --shrink "$T/disk" "$T/small.ndz" > "$T/summary" 2> "$T/said" || fail "$type: imagezip: $(cat "$T/said")"
+	check "the source is as it was" [ "$before" = "$(sha256sum < "$T/disk")" ]
+	check "nothing is left of the view" nothing_left
+	n=$(sectors "$T/small.ndz")
+	check "the image's disk has $((n / 2048)) MiB instead of $((mib + 8))" [ "$n" -lt $((most * 2048)) ]
+	check "it is said: $(head -n 2 "$T/said" | tr '\n' ' ')" grep -q "partition 2: $type is made smaller, from [0-9.]* MB to [0-9.]* [kM]B" "$T/said"
+	check "and in the summary" python3 -c 'import json,sys; s = json.load(open(sys.argv[1])); x = s["shrunk"]; sys.exit(not (s["sectors"] == int(sys.argv[2]) and x["partition"] == 2 and x["filesystem_is_bytes"] < x["filesystem_was_bytes"]))' "$T/summary" "$n"
+	echo "- on a disk of just that size"
+	rm -f "$T/new"; truncate -s $((n * 512)) "$T/new"
+	check "it installs" quietly "$BIN/imageunzip" -q --in-place "$T/small.ndz" "$T/new"
+	check "the table is right: $(sfdisk --verify "$T/new" 2>&1 | tail -n 1)" eval '! sfdisk --verify "$T/new" 2>&1 | grep -iq "corrupt\|mismatch\|beyond\|overlap\|invalid"'
+	check "the first partition is where it was" cmp -n $((3 << 20)) -i 1048576 "$T/disk" "$T/new"
+	taken "$T/new"
+	check "its own fsck finds nothing" quietly whole "$type"
+	check "the files are the same" mounted "$mount" ro same_files
+	echo "- on a smaller one"
+	rm -f "$T/less"; truncate -s $(((n - 1) * 512)) "$T/less"; chmod 644 "$T/less"
+	status 1 "$BIN/imageunzip" -q --in-place "$T/small.ndz" "$T/less"
+	check "nothing was written" cmp -n $(((n - 1) * 512)) "$T/less" /dev/zero
+	echo "- on a larger one"
+	rm -f "$T/big"; truncate -s $((mib * 3 / 2))M "$T/big"
+	check "it installs" quietly "$BIN/imageunzip" -q --in-place "$T/small.ndz" "$T/big"
+	check "growfs" quietly "$BIN/growfs" "$T/big"
+	taken "$T/big"
+	check "its own fsck finds nothing" quietly whole "$type"
+	check "it is as large as the disk" [ "$(mounted "$mount" ro room_of)" -gt $(((mib * 5 / 4) << 20)) ]
+	check "the files are the same" mounted "$mount" ro same_files
+}
+shrinks ext4 gpt 80 40
+shrinks ntfs mbr 80 40
+shrinks btrfs gpt 400 330
+
+echo "== a margin"
+make_fs ext4 60M; rm -f "$T/disk"; truncate -s 70M "$T/disk"; table "$T/disk" gpt 64; put "$T/disk"
+"$BIN/imagezip" -q --shrink "$T/disk" "$T/none.ndz" && "$BIN/imagezip" -q --shrink --margin=16M "$T/disk" "$T/some.ndz" || fail "imagezip --margin"
+more=$(($(sectors "$T/some.ndz") - $(sectors "$T/none.ndz")))
+check "$((more / 2048)) MiB more for 16M" [ $more -ge $((15 * 2048)) -a $more -le $((18 * 2048)) ]
+status 2 "$BIN/imagezip" --margin=1M "$T/disk" "$T/x.ndz"
+status 2 "$BIN/imagezip" --shrink -s 2 "$T/disk" "$T/x.ndz"
+
+echo "== one filesystem"
+"$BIN/imagezip" -q --shrink "$T/fs" "$T/fs.ndz" || fail "imagezip of a filesystem"
+check "$(($(sectors "$T/fs.ndz") / 2048)) MiB of 60" [ "$(sectors "$T/fs.ndz")" -lt $((40 * 2048)) ]
+rm -f "$T/fs"; "$BIN/imageunzip" -q "$T/fs.ndz" "$T/fs" || fail imageunzip
+check "its own fsck finds nothing" quietly whole ext4
+check "the files are the same" mounted ext4 ro same_files
+
+echo "== what cannot be made smaller is said, and the disk ends behind it"
+keeps() {	# WHAT CLAUSE: $T/fs is last on a disk of 80 MiB more
+	local mib=$(($(stat -c %s "$T/fs") / 1048576 + 4))
+	rm -f "$T/disk"; truncate -s $((mib + 80))M "$T/disk"; table "$T/disk" gpt "$mib"; put "$T/disk"
+	"$BIN/imagezip" --shrink "$T/disk" "$T/keep.ndz" 2> "$T/said" || fail "$1: $(cat "$T/said")"
+	check "$1: $(head -n 1 "$T/said")" grep -q "partition 2: is not made smaller: .*$2" "$T/said"
+	check "$1: the disk ends behind it" [ "$(sectors "$T/keep.ndz")" -le $(((mib + 1) * 2048)) ]
+	rm -f "$T/new"; "$BIN/imageunzip" -q "$T/keep.ndz" "$T/new" || fail imageunzip
+	[ "$mib" -gt 100 ] || check "$1: it is the same" cmp -i 4194304 -n $(((mib - 4) << 20)) "$T/disk" "$T/new"
+}
+rm -f "$T/fs"; truncate -s 8M "$T/fs"; quietly mkswap "$T/fs"; keeps swap "swap space"
+make_fs xfs 320M; keeps xfs "XFS cannot be made smaller"
+
+echo "== what fails"
+make_fs ext4 16M
+dd if=/dev/urandom of="$T/fs" bs=1024 seek=3 count=40 conv=notrunc status=none
+rm -f "$T/disk"; truncate -s 40M "$T/disk"; table "$T/disk" gpt 20; put "$T/disk"
+status 1 "$BIN/imagezip" -q --shrink "$T/disk" "$T/bad.ndz"
+check "a damaged filesystem is no image" [ ! -e "$T/bad.ndz" ]
+status 2 env PATH=/nowhere "$BIN/imagezip" -q --shrink "$T/disk" "$T/bad.ndz"
+check "without nbdkit: $(cat "$T/stderr")" grep -q "nbdkit is not installed" "$T/stderr"
+check "nothing is left of the view" nothing_left
+make_fs ext4 60M
+"$BIN/imagezip" -q --shrink "$T/fs" "$T/ended.ndz" 2> "$T/said" & p=$!
+until ls -d /tmp/imagezip-?????? 2> /dev/null | grep -vxF "$before_tmp" | grep -q . || ! kill -0 $p 2> /dev/null; do sleep 0.01; done
+kill -INT $p 2> /dev/null; wait $p
+case $? in 0) echo "   (it was faster than the signal)" ;; *) check "a signal ends it: $(cat "$T/said")" grep -q "interrupted by SIGINT" "$T/said" ;; esac
+check "nothing is left of the view then" nothing_left
+finish
