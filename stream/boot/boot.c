@@ -18,6 +18,8 @@
 
 enum {
 	PATH_CAP = 512,
+	/* Kernels take 2047 characters (COMMAND_LINE_SIZE of x86); a few are put behind these. */
+	WORDS_BYTES_MAX = 2000,
 	/* More than any of these has: a kernel 20 MB, a module 40 MB, a list 5 MB. */
 	KERNEL_BYTES_MAX = 256 << 20,
 	FILE_BYTES_MAX = 64 << 20,
@@ -328,58 +330,79 @@ words_for(const char *line, const char *version)
 	return p + strspn(p, " \t");
 }
 
-/* Put the words of the first entry for this kernel into out. */
-static void
-find_words(struct buf *grub, const char *version, char *out, size_t cap)
+/* The words of the first entry for this kernel; NULL: there is none. */
+static const char *
+find_words(struct buf *grub, const char *version)
 {
+	const char *words = NULL;
 	char *rest, *line;
 
 	buf_bytes(grub, "", 1);
-	snprintf(out, cap, "ro");
 	if (!buf_ok(grub))
-		return;
+		return NULL;
 	line = strtok_r((char *)grub->base, "\n", &rest);
-	for (; line != NULL; line = strtok_r(NULL, "\n", &rest)) {
-		const char *words = words_for(line, version);
-		if (words != NULL) {
-			snprintf(out, cap, "%s", words);
-			return;
-		}
-	}
+	for (; line != NULL && words == NULL; line = strtok_r(NULL, "\n", &rest))
+		words = words_for(line, version);
+	return words;
+}
+
+/* What the file cmdline gets.  Words that the kernel would cut off are an error: the last one may be
+ * the one that counts. */
+static int
+make_line(struct buf *line, const struct kernel *k, const char *words, const struct boot_config *c,
+    struct err *e)
+{
+	char text[WORDS_BYTES_MAX + 40];
+
+	if (strlen(words) > WORDS_BYTES_MAX)
+		return err_set(e, ERR_UNSUPPORTED,
+		    "%s: its boot loader gives the kernel a command line of %zu characters, and %d "
+		    "of them could be used",
+		    disk_name(c->image), strlen(words), WORDS_BYTES_MAX);
+	int n = snprintf(text, sizeof text, "%s frisbee.root=%u\n", words, k->partition);
+	buf_bytes(line, text, (size_t)n);
+	return buf_ok(line) ? 0 : err_nomem(e, disk_name(c->image));
 }
 
 static int
-write_words(const struct kernel *k, const struct boot_config *c, struct err *e)
+read_line(struct buf *line, const struct kernel *k, const struct boot_config *c, struct err *e)
 {
 	static const char *const places[] = { "boot/grub/grub.cfg", "grub/grub.cfg",
 		"boot/grub2/grub.cfg", "grub2/grub.cfg" };
-	char words[2048], text[2200];
 	struct buf grub = { 0 };
 	struct err ignored; /* a system without GRUB gets the words that every one needs */
 
 	for (size_t i = 0; i < sizeof places / sizeof *places && grub.len == 0; i++)
 		tree_read(k->boot, places[i], FILE_BYTES_MAX, &grub, &ignored);
-	find_words(&grub, k->version, words, sizeof words);
+	const char *words = find_words(&grub, k->version);
+	int rc = make_line(line, k, words != NULL ? words : "ro", c, e);
 	buf_free(&grub);
-	int n = snprintf(text, sizeof text, "%s frisbee.root=%u\n", words, k->partition);
-	struct buf all = { .base = (uint8_t *)text, .len = (size_t)n };
-	return write_file(c, "cmdline", &all, 1, e);
+	return rc;
+}
+
+static int
+write_files(const struct kernel *k, const struct boot_config *c, const struct modules *m,
+    const struct buf *line, struct boot_made *made, struct err *e)
+{
+	if (mkdir(c->folder, 0777) != 0 && errno != EEXIST)
+		return err_os(e, "%s", c->folder);
+	if (write_ramdisk(k, c, m, made, e) != 0 || write_kernel(k, c, e) != 0)
+		return -1;
+	return write_file(c, "cmdline", line, 1, e);
 }
 
 static int
 make(const struct kernel *k, const struct boot_config *c, struct boot_made *made, struct err *e)
 {
+	struct buf line = { 0 };
 	struct modules m;
 
 	if (choose_modules(&m, k, c, e) != 0)
 		return -1;
-	int rc = mkdir(c->folder, 0777) == 0 || errno == EEXIST ? 0 : err_os(e, "%s", c->folder);
+	int rc = read_line(&line, k, c, e);
 	if (rc == 0)
-		rc = write_ramdisk(k, c, &m, made, e);
-	if (rc == 0)
-		rc = write_kernel(k, c, e);
-	if (rc == 0)
-		rc = write_words(k, c, e);
+		rc = write_files(k, c, &m, &line, made, e);
+	buf_free(&line);
 	modules_free(&m);
 	return rc;
 }

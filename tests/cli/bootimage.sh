@@ -83,6 +83,10 @@ refused() {	# WORDS IMAGE
 	check "it says why" grep -q "$1" "$T/stderr"
 	check "nothing is made" [ ! -e "$T/out" ]
 }
+words=$(printf 'word%.0s ' {1..500}); mkdir -p "$T/root/boot/grub"
+echo "linux /boot/vmlinuz-6.1.0-10-amd64 ${words}last" > "$T/root/boot/grub/grub.cfg"
+disk long dos 2 "$T/root"; refused "a command line of 2504 characters" "$T/long.ndz"
+rm -r "$T/root/boot/grub"
 sed -i /nbd/d "$T/root/lib/modules/6.1.0-10-amd64/modules.dep"
 disk nonbd dos 2 "$T/root"
 refused "its kernel 6.1.0-10-amd64: has no module nbd" "$T/nonbd.ndz"
