@@ -150,6 +150,40 @@ stay_attached(const struct opts *o, const struct attach_config *c, struct err *e
 	return -1;
 }
 
+/* The first option that was given of those for a disk that is streamed to; NULL: none. */
+static const char *
+stream_option(const struct opts *o)
+{
+	const struct attach_stream *s = &o->stream;
+
+	return o->socket != NULL                   ? "--socket"
+	       : s->table != NULL                  ? "--table"
+	       : s->status != NULL                 ? "--status"
+	       : s->order != NULL                  ? "--order"
+	       : s->record != NULL                 ? "--record"
+	       : s->anew                           ? "--anew"
+	       : s->zero                           ? "--zero"
+	       : s->discard                        ? "--discard"
+	       : s->no_fill                        ? "--no-fill"
+	       : s->rate_bits != 0                 ? "--rate"
+	       : s->idle_ms != STREAMED_IDLE_MS    ? "--when-idle"
+	       : s->timeout_ms != 0                ? "--timeout"
+	                                           : NULL;
+}
+
+/* An option that has no effect is refused: whoever gives it expects one. */
+static int
+check_not_streaming(const struct opts *o, struct err *e)
+{
+	const char *option = stream_option(o);
+
+	if (option == NULL)
+		return 0;
+	return err_misuse(e,
+	    "%s is for a disk that is streamed to: streamdisk [options] source disk, without --ro",
+	    option);
+}
+
 static int
 attach(const struct opts *o, const char *target, struct err *e)
 {
@@ -163,10 +197,6 @@ attach(const struct opts *o, const char *target, struct err *e)
 		.options = o->mount_options,
 		.tell = tell };
 
-	if (o->socket != NULL || o->stream.table != NULL || o->stream.status != NULL ||
-	    o->stream.order != NULL || o->stream.record != NULL)
-		return err_set(e, ERR_USAGE,
-		    "--socket, --table, --status, --order and --record are for a disk that is streamed to, without --ro");
 	snprintf(name, sizeof name, o->partition != 0 ? "part%" PRIu64 : "disk", o->partition);
 	if (choose_way(o, &c, e) != 0 || choose_part(o, &c, e) != 0)
 		return -1;
@@ -309,7 +339,8 @@ act(void *opts, char **operands, int n, struct err *e)
 	memmove(s->places + 1, s->places, s->n * sizeof *s->places);
 	s->places[0] = operands[0];
 	s->n++;
-	if (sources_check(s, e) != 0)
+	bool streaming = !boot && n > 1 && !o->read_only;
+	if (sources_check(s, e) != 0 || (!streaming && check_not_streaming(o, e) != 0))
 		return -1;
 	return boot     ? make_boot_image(o, operands[1], e)
 	       : n == 1 ? list(o, e)

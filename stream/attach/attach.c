@@ -7,6 +7,7 @@
 #include "stream/attach/attach.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -113,13 +114,28 @@ find_plugin(void)
 	return strdup("ndz");
 }
 
-/* Wait until the child has written its pid file, which shows that it is ready. */
-static int
-wait_until_ready(struct child *c, const char *pid_file, struct err *e)
+static bool
+is_written(const char *file)
 {
 	struct stat st;
 
-	while (stat(pid_file, &st) != 0 || st.st_size == 0) {
+	return stat(file, &st) == 0 && st.st_size > 0;
+}
+
+static bool
+is_socket(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+/* Wait until the child has written its pid file, which shows that it is ready, and has made a
+ * socket, if it is to make one, which nbdkit does a little later. */
+static int
+wait_until_ready(struct child *c, const char *pid_file, const char *socket, struct err *e)
+{
+	while (!is_written(pid_file) || (socket != NULL && !is_socket(socket))) {
 		if (cancel_check(e) != 0)
 			return -1;
 		if (!child_runs(c))
@@ -210,9 +226,12 @@ start_server(struct attach *t, struct err *e)
 		args_addf(&a, "offset=%" PRIu64, c->part.off * SECTOR_BYTES);
 		args_addf(&a, "range=%" PRIu64, c->part.len * SECTOR_BYTES);
 	}
+	/* What an earlier server has left would be taken for that of this one. */
+	if (c->stream.status != NULL && is_socket(c->stream.status))
+		unlink(c->stream.status);
 	int rc = args_start(&t->server, &a, e);
 	free(plugin);
-	return rc == 0 ? wait_until_ready(t->server, t->server_pid, e) : -1;
+	return rc == 0 ? wait_until_ready(t->server, t->server_pid, c->stream.status, e) : -1;
 }
 
 static int
@@ -229,7 +248,7 @@ start_fuse(struct attach *t, const char *file, struct err *e)
 	args_add(&a, "--unix");
 	args_add(&a, t->socket);
 	return args_start(&t->fuse_server, &a, e) == 0
-	           ? wait_until_ready(t->fuse_server, t->fuse_pid, e)
+	           ? wait_until_ready(t->fuse_server, t->fuse_pid, NULL, e)
 	           : -1;
 }
 
@@ -392,21 +411,52 @@ end_server(struct attach *t, struct err *e)
 	return 0;
 }
 
+/* Write to the server what programs have written to the device, and is only in this machine's
+ * memory: the kernel does not do so when the device is disconnected.  A filesystem that is mounted
+ * has more of that kind, which cannot be written from here. */
+static int
+flush_device(const char *path, struct err *e)
+{
+	int fd = open(path, O_RDWR | O_EXCL | O_CLOEXEC), rc = 0;
+
+	if (fd < 0 && errno == EBUSY)
+		rc = err_set(e, ERR_IO,
+		    "%s: is still in use, so programs that use it get errors, and what they have "
+		    "written and not flushed is lost",
+		    path);
+	else if (fd < 0 || fsync(fd) != 0)
+		rc = err_os(e, "%s: what was written to it cannot be flushed", path);
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+static int
+disconnect(struct attach *t, struct err *e)
+{
+	int rc = is_streaming(t) ? flush_device(t->c->target, e) : 0;
+	struct args a = { 0 };
+	struct err why;
+
+	args_add(&a, "nbd-client");
+	args_add(&a, "-d");
+	args_add(&a, t->c->target);
+	if (args_run(&a, &why) == 0 || rc != 0)
+		return rc;
+	*e = why;
+	return -1;
+}
+
 int
 attach_end(struct attach *t, struct err *e)
 {
-	struct args a = { 0 };
 	struct err why;
 	int rc = 0;
 
 	if (t->mounted)
 		rc = unmount(t, e);
-	if (t->on_nbd) {
-		args_add(&a, "nbd-client");
-		args_add(&a, "-d");
-		args_add(&a, t->c->target);
-		rc = args_run(&a, e);
-	}
+	if (t->on_nbd)
+		rc = disconnect(t, e);
 	child_stop(t->fuse_server);
 	if (end_server(t, &why) != 0 && rc == 0) {
 		*e = why;

@@ -36,7 +36,12 @@ status 2 "$SD" status "$T/nobody"
 status 2 "$SD" "$T/sda.ndz" "$T/m"
 status 2 "$SD" "$T/sda.ndz" "$T/nothing"
 status 2 "$SD" -p 2 "$T/sda.ndz" "$T/disk"
-status 2 "$SD" --ro --table=memory "$T/sda.ndz" "$T/m"
+for o in --table=memory --status="$T/s" --socket="$T/s" --anew -z --discard --no-fill --rate=1M --when-idle=7 --timeout=7; do
+	status 2 "$SD" --ro $o "$T/sda.ndz" "$T/m"
+	check "it is named" grep -q -e "${o%%=*} is for a disk" -e "--zero is for a disk" "$T/stderr"
+done
+status 2 "$SD" --anew "$T/sda.ndz"
+status 2 "$SD" --anew bootimage "$T/sda.ndz" "$T/m"
 status 2 "$SD" --rate x "$T/sda.ndz" "$T/disk"
 [ -c /dev/fuse ] && { : < /dev/fuse; } 2> /dev/null && command -v nbdfuse > /dev/null || { echo "no FUSE here: the file is left out"; finish; }
 new_target "$T/table"
