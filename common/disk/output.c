@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,26 +226,6 @@ output_write(struct output *o, const void *data, size_t n, struct err *e)
 	return 0;
 }
 
-/* A name lasts only when its directory was flushed. */
-static int
-sync_name(const char *path, struct err *e)
-{
-	char *copy = strdup(path);
-
-	if (copy == NULL)
-		return err_nomem(e, path);
-	const char *dir = dirname(copy);
-	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
-	/* Not every directory can be opened, and not every filesystem can flush one; only a
-	 * failure of the disk counts. */
-	if (fd >= 0 && fsync(fd) != 0 && errno == EIO)
-		rc = err_os(e, "%s: flushing the directory", dir);
-	if (fd >= 0)
-		close(fd);
-	free(copy);
-	return rc;
-}
-
 /* The file is renamed before its lock is released; otherwise another program would take the
  * partial file for its own. */
 static int
@@ -262,7 +241,7 @@ close_named(struct output *o, bool no_sync, struct err *e)
 	o->disk = NULL;
 	if (rc != 0 && named)
 		unlink(o->path); /* writes may be lost, so the file must not look complete */
-	return rc == 0 && named && !no_sync ? sync_name(o->path, e) : rc;
+	return rc == 0 && named && !no_sync ? disk_sync_name(o->path, e) : rc;
 }
 
 int

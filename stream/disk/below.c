@@ -12,6 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "stream/disk/identity.h"
+
+_Static_assert((int)BELOW_BOOT_BYTES == (int)IDENTITY_BOOT_BYTES, "the boot area has the identity");
+
 enum { PAGE = 4096, BUFFER_BYTES = 1 << 20 };
 
 /* Can blocks of this size be read past the page cache? */
@@ -273,6 +277,14 @@ below_sync(struct below *b, struct err *e)
 	if (take_boot(b) && table_sync(b->table, e) != 0)
 		return -1;
 	return disk_sync(b->disk, e);
+}
+
+void
+below_identity(struct below *b, uint8_t out[TABLE_DISK_BYTES])
+{
+	pthread_mutex_lock(&b->lock);
+	identity_of(b->boot, out);
+	pthread_mutex_unlock(&b->lock);
 }
 
 /* Write and flush the boot area from byte `from` on.  In front of it, page[] has what is on the

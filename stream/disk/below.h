@@ -46,6 +46,8 @@ int below_zero(struct below *, uint64_t at, uint64_t n, struct err *);
 void below_discard(struct below *, uint64_t at, uint64_t n);
 /* Flush what was written to the medium. */
 int below_sync(struct below *, struct err *);
+/* The identity of the disk (identity.h), with the boot area as it is now. */
+void below_identity(struct below *, uint8_t out[TABLE_DISK_BYTES]);
 /* Write the first bytes into their place, over the marker, and flush them.  After a power cut
  * meanwhile, the marker is there, or all of them are. */
 int below_put_boot(struct below *, struct err *);

@@ -18,8 +18,8 @@ enum {
 	                                          * than for one of them */
 	AHEAD_SECTORS = (2 << 20) / SECTOR_BYTES, /* behind a place where was read */
 	LOOK_US = 5000, /* between two looks whether the disk is idle */
-	/* A machine that is never idle gets a step this often nevertheless, or it would depend
-	 * on its server for ever. */
+	/* A machine that is never idle gets STEP_SECTORS this often nevertheless, or it would
+	 * depend on its server for ever. */
 	BUSY_US = 250000,
 	FLUSH_US = 5000000, /* after so long what was fetched survives a power cut */
 	FAILED_US = 10000000, /* until the next attempt after a failure of the source or disk */
@@ -139,11 +139,31 @@ is_idle(struct streamed *d)
 	       clock_us() - atomic_load(&d->last_request_us) >= idle_us;
 }
 
-static void
-wait_until_idle(struct streamed *d, uint64_t last_step)
+/* What a machine gets that is never idle.  The image may store many short runs, each of which is a
+ * step: together they are a share. */
+struct share {
+	uint64_t began;  /* when it began */
+	uint64_t sectors; /* that were fetched of it */
+};
+
+static struct share
+used_share(void)
 {
-	while (!is_idle(d) && clock_us() < last_step + BUSY_US && cancel_signal() == 0)
-		sleep_us(LOOK_US);
+	return (struct share){ .began = clock_us(), .sectors = STEP_SECTORS };
+}
+
+/* Wait until the disk is idle, or there is something left of a share. */
+static void
+wait_until_idle(struct streamed *d, struct share *s)
+{
+	while (!is_idle(d) && s->sectors >= STEP_SECTORS && cancel_signal() == 0) {
+		if (clock_us() >= s->began + BUSY_US)
+			*s = (struct share){ .began = clock_us() };
+		else
+			sleep_us(LOOK_US);
+	}
+	if (is_idle(d))
+		*s = used_share();
 }
 
 /* Fetch and write these sectors. */
@@ -213,6 +233,7 @@ static void
 fill_with(struct streamed *d, uint8_t *buf)
 {
 	uint64_t began = clock_us(), flushed = began, next = 0;
+	struct share share = used_share();
 	struct range r = { 0, 1 };
 	struct err e;
 
@@ -220,13 +241,14 @@ fill_with(struct streamed *d, uint8_t *buf)
 		sleep_until(next);
 		/* The machine will ask for what the order names, so it does not wait for a pause. */
 		if (!fill_order_left(&d->fill.order))
-			wait_until_idle(d, began);
+			wait_until_idle(d, &share);
 		if (cancel_signal() != 0)
 			break;
 		began = clock_us();
 		r = (struct range){ 0, 1 };
 		if (choose(d, &r, &e) != 0 || (r.len > 0 && step(d, r, buf, &e) != 0))
 			after_failure(d, r, &e);
+		share.sectors += r.len;
 		next = next_time(d, began, r);
 		flush_now_and_then(d, &flushed, r.len == 0);
 	}

@@ -21,13 +21,25 @@ holds_free(struct holds *h)
 	pthread_mutex_destroy(&h->lock);
 }
 
+/* Has nobody who asked earlier one of the wanted pages? */
 static bool
 is_free(const struct holds *h, const struct hold *wanted)
 {
-	for (const struct hold *p = h->first; p != NULL; p = p->next)
+	for (const struct hold *p = h->first; p != wanted; p = p->next)
 		if (p->from < wanted->to && wanted->from < p->to)
 			return false;
 	return true;
+}
+
+static void
+append(struct holds *h, struct hold *own)
+{
+	struct hold **p = &h->first;
+
+	while (*p != NULL)
+		p = &(*p)->next;
+	own->next = NULL;
+	*p = own;
 }
 
 void
@@ -36,10 +48,9 @@ hold_take(struct holds *h, struct hold *own, uint64_t at_bytes, uint64_t bytes)
 	own->from = at_bytes / HOLD_PAGE_BYTES;
 	own->to = (at_bytes + bytes - 1) / HOLD_PAGE_BYTES + 1;
 	pthread_mutex_lock(&h->lock);
+	append(h, own);
 	while (!is_free(h, own))
 		pthread_cond_wait(&h->released, &h->lock);
-	own->next = h->first;
-	h->first = own;
 	pthread_mutex_unlock(&h->lock);
 }
 

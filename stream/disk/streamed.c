@@ -458,13 +458,18 @@ streamed_flush(struct streamed *d, struct err *e)
 
 /* The end. */
 
+/* The headers name the disk by what is in the boot area, so nobody writes there meanwhile. */
 static int
 put_boot(struct streamed *d, struct err *e)
 {
+	uint8_t identity[TABLE_DISK_BYTES];
 	struct hold hold;
 
 	hold_take(&d->holds, &hold, 0, BELOW_BOOT_BYTES);
-	int rc = below_put_boot(&d->below, e);
+	below_identity(&d->below, identity);
+	int rc = table_set_complete(d->table, identity, e);
+	if (rc == 0)
+		rc = below_put_boot(&d->below, e);
 	hold_release(&d->holds, &hold);
 	return rc;
 }
@@ -474,8 +479,7 @@ put_boot(struct streamed *d, struct err *e)
 static int
 finish(struct streamed *d, struct err *e)
 {
-	if (table_flush(d->table, true, sync_below, d, e) != 0 ||
-	    table_set_complete(d->table, e) != 0 || put_boot(d, e) != 0 ||
+	if (table_flush(d->table, true, sync_below, d, e) != 0 || put_boot(d, e) != 0 ||
 	    table_clear(d->table, e) != 0)
 		return -1;
 	atomic_store(&d->finished, true);

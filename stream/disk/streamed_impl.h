@@ -96,6 +96,17 @@ int streamed_open_on(struct streamed **, struct export *source, const struct str
 int clear_free(struct streamed *, struct err *);
 int clear_stale(struct streamed *, struct err *);
 
+/* earlier.c: what was on a disk that has no marker?  boot: its boot area.  Both return 0, or
+ * ERR_REFUSED; the second one also errors of reading. */
+
+/* This header says that a disk of this size is complete.  ERR_REFUSED: that was another disk. */
+int earlier_check_disk(
+    struct streamed *, const uint8_t *boot, const struct table_header *, struct err *);
+/* There is no header at byte table_at of the disk, where a complete disk has one.  ERR_REFUSED: a
+ * partition is there now, and the disk is one that became what the image holds, or a copy of it. */
+int earlier_check_place(
+    struct streamed *, const uint8_t *boot, uint64_t table_at, struct err *);
+
 /* fetch.c */
 /* Read bytes [at, at + n) of the source; again and again while it does not answer.  Errors as of
  * streamed_read(). */

@@ -160,6 +160,8 @@ open_file(struct opening *o, struct err *e)
 	if (!disk_seekable(d->table_on))
 		return err_set(e, ERR_USAGE, "%s: is neither a file nor a block device",
 		    d->cfg.table);
+	if (disk_kind(d->table_on) == DISK_FILE && disk_sync_name(d->cfg.table, e) != 0)
+		return -1;
 	return look_at_file(o, e);
 }
 
@@ -338,10 +340,14 @@ is_complete(struct opening *o, struct err *e)
 	if (d->cfg.anew || o->head.was_marked)
 		return 0;
 	int there = look_for_table(o, &h, e);
-	if (there <= 0)
-		return there;
-	return h.complete && h.disk_bytes == d->bytes &&
-	       memcmp(h.image, o->image, sizeof h.image) == 0;
+	if (there < 0)
+		return -1;
+	if (!there && d->cfg.table == NULL)
+		return earlier_check_place(d, o->head.bytes, o->table.at_bytes, e);
+	if (!there || !h.complete || h.disk_bytes != d->bytes ||
+	    memcmp(h.image, o->image, sizeof h.image) != 0)
+		return 0;
+	return earlier_check_disk(d, o->head.bytes, &h, e) == 0 ? 1 : -1;
 }
 
 /* Serve a disk on which nothing is absent, and whose first bytes are in their place. */
@@ -450,6 +456,18 @@ go_on(struct opening *o, struct err *e)
 	return below_init(&d->below, d->disk, d->table, e);
 }
 
+/* A machine whose own root is on this disk should know. */
+static void
+tell_cached(struct streamed *d)
+{
+	if (disk_fd(d->disk) >= 0 && !d->below.direct)
+		streamed_tell(d,
+		    "%s: is read and written through the page cache, since it cannot be passed by "
+		    "here: a machine whose root filesystem is on this disk may have to wait for "
+		    "itself when its memory is full",
+		    d->cfg.disk);
+}
+
 static int
 open_all(struct opening *o, struct err *e)
 {
@@ -514,6 +532,7 @@ streamed_open_on(struct streamed **out, struct export *source, const struct stre
 		return -1;
 	}
 	o.d->opened = true;
+	tell_cached(o.d);
 	*out = o.d;
 	return 0;
 }

@@ -206,8 +206,10 @@ ndz_after_fork(void)
 {
 	int rc = 0;
 
-	if (streaming_wanted())
+	if (streaming_wanted()) {
 		streaming_be_io_flusher();
+		streaming_keep_memory();
+	}
 	if (watch_start(&ending) != 0) {
 		nbdkit_error("no thread can be started");
 		return -1;

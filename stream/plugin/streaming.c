@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,6 +183,22 @@ void
 streaming_be_io_flusher(void)
 {
 	prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0);
+}
+
+/* What requests need at a time, beside the cache: the data that waits to be written, and a buffer
+ * for each of 16 requests. */
+enum { REQUESTS_BYTES = (32 + 16) << 20 };
+
+void
+streaming_keep_memory(void)
+{
+	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_MMAP_MAX, 0);
+	mallopt(M_TRIM_THRESHOLD, -1);
+	void *p = calloc(1, REQUESTS_BYTES);
+	if (p != NULL)
+		explicit_bzero(p, REQUESTS_BYTES);
+	free(p);
 }
 
 /* Read the order beside the image, if there is one.  Without it the disk is filled all the same, so no

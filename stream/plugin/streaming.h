@@ -19,6 +19,10 @@ int streaming_open(struct export *source, const char *image, struct err *);
  * make them wait for room in memory that they would have to make.  Called after nbdkit's fork,
  * before any thread is started. */
 void streaming_be_io_flusher(void);
+/* From now on the heap keeps what is freed, and begins with what requests need at a time: a request
+ * for which memory had to be found might wait for pages that only this disk can take.  Called once,
+ * before requests run. */
+void streaming_keep_memory(void);
 /* Start the threads of the disk, its log and its status, after nbdkit's fork.  ERR_IO; what
  * status.h says. */
 int streaming_start(struct err *);

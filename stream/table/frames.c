@@ -1,5 +1,10 @@
 /* frames.c: the frames of a sector table that are in memory.  The other files of this folder
- * call these functions with the table's lock, in any thread. */
+ * call these functions with the table's lock, in any thread.
+ *
+ * A frame is read from the disk without the lock, so that nobody who needs another frame waits for
+ * that.  While it is not in memory, no flush writes it; but between the beginning and the end of
+ * the read it may have been in memory, been written, and been forgotten again.  The number of
+ * frames that flushes have written tells, and the frame is read again then. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -104,22 +109,23 @@ summary_note(struct table *t, uint64_t number, uint8_t local)
 	}
 }
 
-static int
-load(struct table *t, struct frame *f, uint64_t number, struct err *e)
+/* Put a frame into memory.  block: what is on the disk for it; NULL: the table is in memory alone. */
+static struct frame *
+add(struct table *t, uint64_t number, const uint8_t *block, struct err *e)
 {
-	memset(f, 0, sizeof *f);
-	f->number = number;
-	if (t->on == NULL)
-		return 0;
-	uint8_t *block = frames_buffer(1);
-	if (block == NULL)
-		return err_nomem(e, "a part of the sector table");
-	uint64_t at = frame_place(t, frame_of_sectors(t, number));
-	int rc = disk_read(t->on, block, FRAME_BYTES, at, e);
-	if (rc == 0)
-		rc = frame_decode(t, f, number, block, e);
-	free(block);
-	return rc;
+	bool old;
+
+	if (t->ndirty == t->max) {
+		err_nomem(e, "marks in the sector table");
+		return NULL;
+	}
+	uint32_t i = lru_add(&t->recent, number, &old);
+	struct frame *f = &t->frames[i];
+	*f = (struct frame){ .number = number };
+	if (block == NULL || frame_decode(t, f, number, block, e) == 0)
+		return f;
+	lru_remove(&t->recent, i);
+	return NULL;
 }
 
 static bool
@@ -128,27 +134,62 @@ is_protected(const struct frame *f)
 	return f->dirty || f->writing;
 }
 
-struct frame *
-frame_get(struct table *t, uint64_t number, struct err *e)
+/* The frame, if it is in memory, else NULL. */
+static struct frame *
+find(struct table *t, uint64_t number)
 {
 	uint32_t i = lru_first(&t->recent, number);
-	bool old;
 
 	while (i != LRU_NONE && t->frames[i].number != number)
 		i = lru_next(&t->recent, i);
-	if (i != LRU_NONE) {
-		lru_touch(&t->recent, i, is_protected(&t->frames[i]));
-		return &t->frames[i];
-	}
-	if (t->ndirty == t->max) {
-		err_nomem(e, "marks in the sector table");
+	if (i == LRU_NONE)
+		return NULL;
+	lru_touch(&t->recent, i, is_protected(&t->frames[i]));
+	return &t->frames[i];
+}
+
+/* Read a frame from the disk.  The lock is released meanwhile. */
+static int
+read_unlocked(struct table *t, uint64_t number, uint8_t *block, struct err *e)
+{
+	uint64_t at = frame_place(t, frame_of_sectors(t, number));
+
+	pthread_mutex_unlock(&t->lock);
+	int rc = disk_read(t->on, block, FRAME_BYTES, at, e);
+	pthread_mutex_lock(&t->lock);
+	return rc;
+}
+
+static struct frame *
+load(struct table *t, uint64_t number, struct err *e)
+{
+	uint8_t *block = frames_buffer(1);
+	struct frame *f = NULL;
+	uint64_t written;
+	int rc;
+
+	if (block == NULL) {
+		err_nomem(e, "a part of the sector table");
 		return NULL;
 	}
-	i = lru_add(&t->recent, number, &old);
-	if (load(t, &t->frames[i], number, e) == 0)
-		return &t->frames[i];
-	lru_remove(&t->recent, i);
-	return NULL;
+	do {
+		written = t->written;
+		rc = read_unlocked(t, number, block, e);
+	} while (rc == 0 && (f = find(t, number)) == NULL && t->written != written);
+	if (rc == 0 && f == NULL)
+		f = add(t, number, block, e);
+	free(block);
+	return f;
+}
+
+struct frame *
+frame_get(struct table *t, uint64_t number, struct err *e)
+{
+	struct frame *f = find(t, number);
+
+	if (f != NULL)
+		return f;
+	return t->on != NULL ? load(t, number, e) : add(t, number, NULL, e);
 }
 
 static uint32_t
@@ -182,6 +223,7 @@ frame_written(struct table *t, struct frame *f)
 {
 	bool old;
 
+	t->written++;
 	f->writing = false;
 	if (f->dirty)
 		return;

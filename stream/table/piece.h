@@ -19,6 +19,7 @@ enum {
 	PIECE_BITS = PIECE_BITS_BYTES * 8,
 	TABLE_ID_BYTES = 16,
 	TABLE_IMAGE_BYTES = 32,
+	TABLE_DISK_BYTES = 32,
 };
 
 enum piece_kind { PIECE_OF_SECTORS = 1, PIECE_OF_PIECES = 2 };
@@ -48,6 +49,8 @@ struct table_header {
 	uint64_t at_bytes;
 	bool begun; /* the disk has the marker; what is on it counts */
 	bool complete; /* nothing is absent any more */
+	/* identity_of() of the disk when it became complete; zeros before */
+	uint8_t disk[TABLE_DISK_BYTES];
 };
 
 #define TABLE_ELSEWHERE UINT64_MAX

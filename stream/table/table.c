@@ -300,9 +300,10 @@ table_set_begun(struct table *t, struct err *e)
 }
 
 int
-table_set_complete(struct table *t, struct err *e)
+table_set_complete(struct table *t, const uint8_t disk[TABLE_DISK_BYTES], struct err *e)
 {
 	t->header.complete = true;
+	memcpy(t->header.disk, disk, TABLE_DISK_BYTES);
 	return write_changed_headers(t, e);
 }
 

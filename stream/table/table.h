@@ -54,8 +54,8 @@ const struct table_header *table_header(const struct table *);
 /* Note that the disk has its marker: what is on the disk counts from now on.  The header is
  * written and flushed. */
 int table_set_begun(struct table *, struct err *);
-/* Note that nothing is absent any more; the header is written and flushed. */
-int table_set_complete(struct table *, struct err *);
+/* Note that nothing is absent any more, and on which disk; the header is written and flushed. */
+int table_set_complete(struct table *, const uint8_t disk[TABLE_DISK_BYTES], struct err *);
 /* Write zeros over all but the headers, which say that the disk is complete. */
 int table_clear(struct table *, struct err *);
 

@@ -46,6 +46,7 @@ struct table {
 	struct frame *frames;
 	uint32_t max, ndirty; /* frames that fit into memory, and that are protected */
 	uint64_t present;
+	uint64_t written; /* frames of sectors, by all flushes */
 	/* FRAME_BITS_BYTES for each of its frames: which pieces on the medium have local data */
 	uint8_t *summary;
 	bool *summary_dirty;  /* for each of its frames */
@@ -82,8 +83,9 @@ void *frames_buffer(size_t n);
 
 /* frames.c.  The callers hold the lock. */
 
-/* The frame with this number, read from the disk if it is not in memory.  It stays in memory
- * until the next call, or as long as it is protected. */
+/* The frame with this number, read from the disk if it is not in memory; the lock is released while
+ * it is read.  It stays in memory until the next call, until the lock is released, or as long as it
+ * is protected. */
 struct frame *frame_get(struct table *, uint64_t number, struct err *);
 /* Decode what is on the disk for this frame, into an otherwise empty frame.  ERR_FORMAT: a piece
  * is damaged of which the summary says that it has local data. */

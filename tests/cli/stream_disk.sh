@@ -7,6 +7,7 @@
 requires sfdisk mke2fs
 a_disk sda
 U=$TOP/tests/helpers/nbd_stream.py
+faulty=$B/tests/preload/faulty.so
 # The table: in memory, in a file, on the disk.
 for where in memory "$T/table" disk; do
 	new_target "$where"
@@ -98,8 +99,50 @@ from nbd_stream import Client
 print(Client('$T/sock').read(9000, 4).decode())")" = kept ]
 stop
 
+# A disk that is complete is told from others of its size, and does not begin anew when a partition was enlarged.
+filled() { new_target "$1"; serve "$1" when-idle=0 status="$T/status"; python3 "$U" wait "$T/status" 60; stop; }
+grown() { echo ", +" | sfdisk -q --no-reread -N 2 "$T/disk" 2> /dev/null; }
+filled "$T/table"; grown; cp "$T/disk" "$T/disk.was"
+serve "$T/table" fill=no; stop
+check "it is known, also with a larger partition" grep -q "is complete already" "$T/nbd.log"
+poison "$T/disk" $DISK_BYTES
+refused "with another signature" "$T/sda.ndz" disk="$T/disk" table="$T/table"
+filled disk; dd if=/dev/urandom of="$T/disk" bs=4k seek=$((TABLE_AT / 4096)) count=5 conv=notrunc status=none; grown; cp "$T/disk" "$T/disk.was"
+refused "a partition was enlarged over" "$T/sda.ndz" disk="$T/disk"
+check "nothing was written" cmp "$T/disk" "$T/disk.was"
+serve disk fill=no anew=yes; marked; stop
+
+# The name of a new table is flushed before the disk begins.
+new_target "$T/table"; mkdir "$T/fresh"; cp "$T/disk" "$T/disk.was"
+FAULT=fsync:1:eio:$T/fresh LD_PRELOAD=$faulty begin_to_serve "$T/fresh/table" fill=no
+check "its folder fails: $(tail -n 1 "$T/nbd.log")" grep -q "fresh: flushing the directory" "$T/nbd.log"
+check "nothing was written" cmp "$T/disk" "$T/disk.was"
+
+# Where the page cache cannot be passed by, that is said.
+new_target memory; truncate -s $((DISK_BYTES + 512)) "$T/disk"; serve memory fill=no
+check "the page cache: $(tail -n 1 "$T/nbd.log")" grep -q "through the page cache" "$T/nbd.log"
+stop
+
+# Requests get no new memory from the kernel: it might have to be freed by writing to this disk.
+new_target memory; serve memory fill=no
+check "no page fault for each request" python3 - "$T/sock" $server << 'PY'
+import os, sys
+sys.path.insert(0, os.environ["TOP"] + "/tests/helpers")
+from nbd_stream import Client, WRITE
+nbd, faults = Client(sys.argv[1]), lambda: int(open(f"/proc/{sys.argv[2]}/stat").read().rpartition(")")[2].split()[7])
+def requests():
+    for i in range(40):
+        nbd.change(WRITE, 6 << 20, 1 << 20, bytes(1 << 20))
+        nbd.read(6 << 20, 1 << 20)
+requests()
+before = faults()
+requests()
+print(faults() - before, "page faults")
+assert faults() - before < 2000
+PY
+stop
+
 # The last flush fails.
-faulty=$B/tests/preload/faulty.so
 with_fault() { local fsync=$1; shift; FAULT=fsync:$fsync:eio:$T/disk FAULT_CALLS=$T/calls LD_PRELOAD=$faulty "$@"; }
 new_target disk; with_fault 1000000 begin_to_serve disk fill=no
 python3 "$U" write "$T/sock" 9000 kept; stop

@@ -792,6 +792,37 @@ long_request(void)
 	device = NULL;
 }
 
+/* A machine that is never idle gets its share, also if the image stores many short runs. */
+static void
+short_runs(void)
+{
+	enum { RUNS = 400, RUN_SECTORS = 16 };
+	const uint64_t bytes = (uint64_t)RUNS * RUN_SECTORS * SECTOR_BYTES + (1 << 20);
+	struct streamed_config cfg = { .disk = "disk",
+		.table = "memory",
+		.idle_ms = UINT64_C(24) * 3600 * 1000,
+		.tell = tell };
+	struct export_config export_cfg = { .cache_bytes = 0 };
+	struct rangeset set;
+	struct err e;
+
+	rangeset_init(&set);
+	for (unsigned i = 0; i < RUNS; i++)
+		rangeset_add(&set, (struct range){ (uint64_t)i * RUN_SECTORS, 1 }, &e);
+	rangeset_seal(&set);
+	if (export_open_disk(&source, zeros_disk("image", bytes), &set, &export_cfg, &e) != 0 ||
+	    streamed_open_on(&device, source, &cfg, zeros_disk("disk", bytes), NULL, &e) != 0 ||
+	    streamed_start(device, &e) != 0)
+		abort();
+	/* They have less than one share, and 400 shares last 100 s. */
+	for (unsigned i = 0; i < 6000 && !streamed_status(device).finished; i++)
+		usleep(5000);
+	T_CHECK(streamed_status(device).finished);
+	streamed_close(device, &e);
+	export_close(source);
+	device = NULL;
+}
+
 /* After a flush that failed, none succeeds. */
 static void
 failed_flush(void)
@@ -823,5 +854,6 @@ main(int argc, char **argv)
 	end_behind_failing_flush();
 	long_request();
 	failed_flush();
+	short_runs();
 	return t_done();
 }

@@ -2,6 +2,8 @@
  * array of bits. */
 #include "stream/table/table.h"
 
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -72,6 +74,7 @@ some_header(uint64_t sectors)
 
 	memcpy(h.id, id, sizeof h.id);
 	memset(h.image, 0x42, sizeof h.image);
+	memset(h.disk, 0x43, sizeof h.disk);
 	return h;
 }
 
@@ -87,7 +90,8 @@ headers(void)
 	T_CHECK(got.sequence == 7 && got.sectors == h.sectors && got.begun &&
 	        got.disk_bytes == h.disk_bytes && got.at_bytes == TABLE_ELSEWHERE &&
 	        memcmp(got.id, id, sizeof got.id) == 0 &&
-	        memcmp(got.image, h.image, sizeof got.image) == 0);
+	        memcmp(got.image, h.image, sizeof got.image) == 0 &&
+	        memcmp(got.disk, h.disk, sizeof got.disk) == 0);
 	for (size_t n = 0; n < sizeof block; n++)
 		right &= !table_header_get(&got, block, n);
 	T_CHECK(right); /* every truncation */
@@ -257,8 +261,10 @@ damage(void)
 	T_CHECK(open_again(&e) != 0);
 	spoil(3 * 4096 + 40);
 	T_CHECK(open_again(&e) == 0 && !table_header(table)->complete);
-	T_CHECK(table_set_complete(table, &e) == 0);
+	memset(boot, 0x99, sizeof boot);
+	T_CHECK(table_set_complete(table, boot, &e) == 0);
 	T_CHECK(open_again(&e) == 0 && table_header(table)->complete && table_present(table) == 5);
+	T_CHECK(memcmp(table_header(table)->disk, boot, TABLE_DISK_BYTES) == 0);
 	struct table_header h;
 	T_CHECK(table_clear(table, &e) == 0);
 	T_CHECK(table_is_there(file, 0, &h, &e) == 1 && h.complete);
@@ -284,6 +290,89 @@ summary_is_late(void)
 	T_CHECK(table_flush(table, true, sync_nothing, NULL, &e) == 0);
 	spoil(FIRST_FRAME * 4096 + 100);
 	T_CHECK(open_again(&e) != 0);
+}
+
+/* Frames that are read from the disk at the same time as others are asked for. */
+
+static sem_t in_read, may_read;
+static _Atomic uint64_t slow_at = UINT64_MAX; /* byte of the file; UINT64_MAX: none */
+static _Atomic bool found;
+
+static ssize_t
+slow_pread(void *ctx, void *buf, size_t len, uint64_t off)
+{
+	ssize_t n = pread(disk_fd(ctx), buf, len, (off_t)off);
+
+	if (off == slow_at) {
+		slow_at = UINT64_MAX;
+		sem_post(&in_read);
+		sem_wait(&may_read);
+	}
+	return n;
+}
+
+static ssize_t
+slow_pwrite(void *ctx, const void *buf, size_t len, uint64_t off)
+{
+	return pwrite(disk_fd(ctx), buf, len, (off_t)off);
+}
+
+static void *
+ask_slow_frame(void *arg)
+{
+	struct range r = { 5 * FRAME_SECTORS + 7, 3 };
+	uint64_t n;
+	struct err e;
+	bool is = false;
+
+	(void)arg;
+	found = table_run(table, r, &is, &n, &e) == 0 && is && n == 3;
+	return NULL;
+}
+
+/* Make all that is in memory be forgotten. */
+static void
+ask_other_frames(void)
+{
+	uint64_t n;
+	struct err e;
+	bool is;
+
+	for (unsigned i = 10; i < 10 + 2 * FRAMES_IN_MEMORY; i++)
+		if (table_run(table, (struct range){ i * FRAME_SECTORS, 1 }, &is, &n, &e) != 0)
+			abort();
+}
+
+/* While one thread reads a frame from the disk, others ask for other frames, and mark sectors of
+ * this one, which are written and forgotten meanwhile: the thread must see the marks. */
+static void
+slow_frame(void)
+{
+	static const struct disk_ops ops = { .pread = slow_pread, .pwrite = slow_pwrite };
+	struct disk *plain = file;
+	pthread_t thread;
+	struct err e;
+
+	if (disk_open_ops(&file, "table", DISK_BLOCK, disk_size_bytes(plain), &ops, plain, &e) != 0)
+		abort();
+	T_CHECK(open_again(&e) == 0);
+	sem_init(&in_read, 0, 0);
+	sem_init(&may_read, 0, 0);
+	slow_at = (FIRST_FRAME + 5) * UINT64_C(4096);
+	if (pthread_create(&thread, NULL, ask_slow_frame, NULL) != 0)
+		abort();
+	sem_wait(&in_read);
+	ask_other_frames();
+	T_CHECK(table_mark(table, (struct range){ 5 * FRAME_SECTORS + 7, 3 }, true, &e) == 0);
+	T_CHECK(table_flush(table, true, sync_nothing, NULL, &e) == 0);
+	ask_other_frames();
+	sem_post(&may_read);
+	pthread_join(thread, NULL);
+	T_CHECK(found);
+	sem_destroy(&in_read);
+	sem_destroy(&may_read);
+	disk_close(file, &e);
+	file = plain;
 }
 
 static void
@@ -370,6 +459,7 @@ main(void)
 	with_table(flushes, path);
 	with_table(damage, path);
 	with_table(summary_is_late, path);
+	with_table(slow_frame, path);
 	in_memory();
 	sixteen_terabytes(path);
 	rangeset_free(&stored);
