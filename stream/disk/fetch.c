@@ -54,9 +54,8 @@ may_pass(const struct streamed *d, const struct err *e, uint64_t began_us)
 
 /* Ask again and again, after a first failure. */
 static int
-ask_again(struct streamed *d, void *buf, size_t n, uint64_t at, struct err *e)
+ask_again(struct streamed *d, void *buf, size_t n, uint64_t at, uint64_t began, struct err *e)
 {
-	uint64_t began = clock_us();
 	int rc = -1;
 
 	if (atomic_fetch_add(&d->waiting, 1) == 0)
@@ -75,7 +74,9 @@ ask_again(struct streamed *d, void *buf, size_t n, uint64_t at, struct err *e)
 int
 streamed_fetch(struct streamed *d, void *buf, size_t n, uint64_t at, struct err *e)
 {
+	uint64_t began = clock_us();
+
 	if (read_source(d, buf, n, at, e) == 0)
 		return 0;
-	return may_pass(d, e, clock_us()) ? ask_again(d, buf, n, at, e) : -1;
+	return may_pass(d, e, began) ? ask_again(d, buf, n, at, began, e) : -1;
 }

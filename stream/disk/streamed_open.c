@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/disk/partitions.h"
 #include "imageunzip/install/head.h"
 #include "stream/disk/streamed_impl.h"
 
@@ -456,6 +457,16 @@ go_on(struct opening *o, struct err *e)
 	return below_init(&d->below, d->disk, d->table, e);
 }
 
+/* The kernel's devices for partitions would show filesystems that are not whole, by names and UUIDs
+ * of the image.  They come back when the disk is whole and is closed. */
+static int
+hide_partitions(struct streamed *d, struct err *e)
+{
+	if (disk_kind(d->disk) != DISK_BLOCK || disk_fd(d->disk) < 0)
+		return 0;
+	return partitions_remove(disk_fd(d->disk), d->cfg.disk, e);
+}
+
 /* A machine whose own root is on this disk should know. */
 static void
 tell_cached(struct streamed *d)
@@ -485,9 +496,11 @@ open_all(struct opening *o, struct err *e)
 	    check_pair(o, e) != 0)
 		return -1;
 	if (was_begun(o))
-		return go_on(o, e);
+		return hide_partitions(d, e) == 0 ? go_on(o, e) : -1;
 	int complete = is_complete(o, e);
 	if (complete < 0)
+		return -1;
+	if (hide_partitions(d, e) != 0)
 		return -1;
 	return complete ? open_complete(o, e) : begin(o, e);
 }
@@ -578,6 +591,8 @@ streamed_close(struct streamed *d, struct err *e)
 	recorder_end(d->recorder);
 	int rc = last_flush(d, e);
 	below_free(&d->below);
+	if (d->opened && atomic_load(&d->finished))
+		disk_reread_partitions(d->disk, &ignored);
 	table_close(d->table);
 	disk_close(d->table_on, &ignored);
 	if (disk_close(d->disk, rc == 0 ? e : &ignored) != 0)

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/blkpg.h>
 #include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +17,7 @@
 #include <unistd.h>
 
 #include "common/disk/disk.h"
-#include "common/disk/ptable.h"
+#include "common/disk/partitions.h"
 #include "stream/switch/block.h"
 #include "stream/switch/switch.h"
 
@@ -102,20 +101,14 @@ names_of(const char *device, char kernel[BLOCK_NAME_CAP], char file[2 * BLOCK_NA
 	return 0;
 }
 
-/* The kernel answers ENXIO for partitions that are not there. */
 static int
 remove_partitions(const char *disk, struct err *e)
 {
-	struct blkpg_partition p = { .pno = 0 };
-	struct blkpg_ioctl_arg arg = { .op = BLKPG_DEL_PARTITION, .datalen = sizeof p, .data = &p };
 	struct block b;
-	int rc = 0;
 
 	if (block_open(&b, disk, e) != 0)
 		return -1;
-	for (p.pno = 1; p.pno <= PTABLE_PARTS_MAX && rc == 0; p.pno++)
-		if (ioctl(b.fd, BLKPG, &arg) != 0 && errno != ENXIO)
-			rc = err_os(e, "%s: partition %d cannot be taken away", disk, p.pno);
+	int rc = partitions_remove(b.fd, disk, e);
 	block_close(&b);
 	return rc;
 }
