@@ -20,8 +20,9 @@ static pthread_t watcher;
 static struct cancel *ending;
 static unsigned requests;
 static bool watching, stopped;
+static bool idle; /* the watcher waits for a request, and has to be woken for one */
 
-/* Wait LOOK_MS, or until news.  The caller holds the lock. */
+/* Wait LOOK_MS, or until watch_stop().  The caller holds the lock. */
 static void
 wait_some_time(void)
 {
@@ -41,7 +42,9 @@ watch(void *arg)
 	pthread_mutex_lock(&lock);
 	while (!stopped) {
 		if (requests == 0) {
+			idle = true;
 			pthread_cond_wait(&news, &lock);
+			idle = false;
 			continue;
 		}
 		wait_some_time();
@@ -82,11 +85,14 @@ watch_stop(void)
 	watching = false;
 }
 
+/* While requests follow one another, the watcher looks every LOOK_MS, and is not woken for each of
+ * them. */
 void
 watch_begin(void)
 {
 	pthread_mutex_lock(&lock);
-	if (requests++ == 0)
+	requests++;
+	if (idle)
 		tell();
 	else
 		pthread_mutex_unlock(&lock);
