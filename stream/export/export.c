@@ -13,9 +13,13 @@
 #include "common/image/read/random.h"
 #include "common/image/read/sectors.h"
 #include "common/image/write/chain.h"
+#include "stream/export/tables.h"
 
 /* Threads that may read at the same time: each needs memory for what it decodes. */
 enum { READERS_MAX = 32 };
+
+/* Of the cache, this share at most is for fragment tables that nobody has asked for. */
+enum { TABLES_SHARE = 2 };
 
 struct export {
 	struct random *random;   /* NULL: the export is `disk`, which is no image */
@@ -25,14 +29,18 @@ struct export {
 	struct rangeset of_disk; /* sectors that `disk` stores */
 	const struct rangeset *stored; /* of_disk, or random's */
 	char *name;
-	uint64_t bytes, lost_sectors;
+	uint64_t bytes, lost_sectors, cache_bytes;
+	bool proved; /* all of the images was read when they were opened */
 	struct tail tail; /* of the last image */
 	uint8_t said_id[SHA256_BYTES]; /* digest of what the images say of themselves */
 	bool says_nothing; /* one of the images, or the disk, says nothing */
 	unsigned sector_bytes; /* sector size of the disk that was captured; 0: not known */
 	pthread_mutex_t lock;  /* guards `readers` */
 	pthread_cond_t ended;  /* a reader has ended */
+	pthread_cond_t idle;   /* no reader is there any more */
 	unsigned readers;
+	struct tables *tables; /* NULL: they are fetched when they are needed */
+	export_learnt_fn *learnt;
 };
 
 /* Set the disk's size.  What the image stores must lie on the disk. */
@@ -139,8 +147,8 @@ static int
 open_random(struct export *x, struct sectors *images[], const struct export_config *cfg,
     struct err *e)
 {
-	uint64_t cache = cfg->cache_bytes != 0 ? cfg->cache_bytes : EXPORT_CACHE_BYTES;
-
+	x->cache_bytes = cfg->cache_bytes != 0 ? cfg->cache_bytes : EXPORT_CACHE_BYTES;
+	x->proved = cfg->proof != NULL;
 	x->name = strdup(sectors_name(images[0]));
 	if (x->name == NULL || check_base(images[0], e) != 0) {
 		if (x->name == NULL)
@@ -151,7 +159,7 @@ open_random(struct export *x, struct sectors *images[], const struct export_conf
 	for (size_t i = 0; i < x->n; i++)
 		note_said(x, sectors_ext(images[i]));
 	x->tail = sectors_ext(images[x->n - 1])->tail;
-	if (chain_random(&x->random, images, x->n, cache, cfg->warn, e) != 0)
+	if (chain_random(&x->random, images, x->n, x->cache_bytes, cfg->warn, e) != 0)
 		return -1;
 	x->stored = random_stored(x->random);
 	x->lost_sectors = random_lost(x->random);
@@ -167,6 +175,7 @@ new_export(void)
 		return NULL;
 	pthread_mutex_init(&x->lock, NULL);
 	pthread_cond_init(&x->ended, NULL);
+	pthread_cond_init(&x->idle, NULL);
 	rangeset_init(&x->of_disk);
 	return x;
 }
@@ -248,10 +257,12 @@ export_close(struct export *x)
 
 	if (x == NULL)
 		return;
+	tables_end(x->tables);
 	random_close(x->random);
 	disk_close(x->disk, &ignored);
 	rangeset_free(&x->of_disk);
 	pthread_cond_destroy(&x->ended);
+	pthread_cond_destroy(&x->idle);
 	pthread_mutex_destroy(&x->lock);
 	free(x->sources);
 	free(x->name);
@@ -406,8 +417,63 @@ export_read(struct export *x, void *buf, size_t n, uint64_t at, struct err *e)
 	pthread_mutex_lock(&x->lock);
 	x->readers--;
 	pthread_cond_signal(&x->ended);
+	if (x->readers == 0 && x->tables != NULL)
+		pthread_cond_broadcast(&x->idle);
 	pthread_mutex_unlock(&x->lock);
 	return rc;
+}
+
+/* Fragment tables. */
+
+static void
+wait_for_idleness(void *arg)
+{
+	struct export *x = arg;
+
+	pthread_mutex_lock(&x->lock);
+	while (x->readers > 0)
+		pthread_cond_wait(&x->idle, &x->lock);
+	pthread_mutex_unlock(&x->lock);
+}
+
+static void
+tell_learnt(void *arg, uint64_t chunks, uint64_t took_us)
+{
+	struct export *x = arg;
+
+	if (x->learnt != NULL)
+		x->learnt(export_name(x), chunks, took_us);
+}
+
+/* Does one of the sources still grow? */
+static int
+is_live(struct export *x, bool *live, struct err *e)
+{
+	struct source_info info;
+
+	*live = false;
+	for (size_t i = 0; i < x->n; i++) {
+		if (source_info(&x->sources[i], &info, e) != 0)
+			return -1;
+		*live |= info.live;
+	}
+	return 0;
+}
+
+int
+export_learn(struct export *x, export_learnt_fn *learnt, struct err *e)
+{
+	struct tables_config c = { .random = x->random,
+		.most_bytes = x->cache_bytes / TABLES_SHARE,
+		.wait_for_turn = wait_for_idleness,
+		.done = tell_learnt,
+		.arg = x };
+	bool live;
+
+	if (is_live(x, &live, e) != 0)
+		return -1;
+	x->learnt = learnt;
+	return live && !x->proved ? tables_start(&x->tables, &c, e) : 0;
 }
 
 const struct rangeset *

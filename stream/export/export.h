@@ -51,6 +51,13 @@ int export_open(struct export **, struct source images[], size_t n,
  * is asked for, which such a disk does not have. */
 int export_open_disk(struct export **, struct disk *, struct rangeset *stored,
     const struct export_config *, struct err *);
+/* Where a source is a running session, begin to fetch the headers and fragment tables of all
+ * chunks in the background, as many as fit into half of the cache: a read then waits for its data
+ * alone.  Whoever reads comes first.  learnt(), which may be NULL, is called once at the end, in a
+ * thread of its own, with the number of chunks and how long it took.  Other sources are left
+ * alone.  Threads end with export_close().  ERR_NOMEM, and errors of the source. */
+typedef void export_learnt_fn(const char *name, uint64_t chunks, uint64_t took_us);
+int export_learn(struct export *, export_learnt_fn *learnt, struct err *);
 /* Close the export, when no thread reads it any more.  NULL is allowed. */
 void export_close(struct export *);
 

@@ -40,6 +40,10 @@ static struct export_config config;
 static struct export *export;
 static struct cancel ending; /* ends all work that is done for nbdkit */
 
+/* nbdkit sets this for -D ndz.tables=1, which tells when all fragment tables are here. */
+extern int ndz_debug_tables;
+int ndz_debug_tables;
+
 static int
 fail(const struct err *e)
 {
@@ -184,6 +188,28 @@ open_export(void)
 	return streaming_open(export, sources.places[0], &e) == 0 ? 0 : fail(&e);
 }
 
+static void
+tell_learnt(const char *name, uint64_t chunks, uint64_t took_us)
+{
+	char text[600];
+
+	if (ndz_debug_tables == 0)
+		return;
+	snprintf(text, sizeof text, "%s: the fragment tables of %" PRIu64 " chunks came in %.3f s",
+	    name, chunks, (double)took_us / 1e6);
+	said(text);
+}
+
+/* Called when threads can be started. */
+static int
+learn(void)
+{
+	struct err e;
+
+	cancel_work_for(&ending);
+	return export_learn(export, tell_learnt, &e) == 0 ? 0 : fail(&e);
+}
+
 /* Sources that need threads are opened after the fork, since threads do not survive that nbdkit
  * goes into the background. */
 static int
@@ -217,6 +243,8 @@ ndz_after_fork(void)
 	watch_begin(); /* opening may take as long as reading */
 	if (export == NULL)
 		rc = open_export();
+	if (rc == 0)
+		rc = learn();
 	watch_end();
 	return rc == 0 && streaming_wanted() ? start_streaming() : rc;
 }

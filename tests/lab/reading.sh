@@ -11,9 +11,9 @@ sys.stdout.buffer.write(random.Random(11).randbytes(24 << 20))" > "$T/disk"
 "$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail "imagezip"
 READS=$TOP/tests/helpers/nbd_reads.py
 mkdir "$T/work"
-attach() {	# NODE SOCKET: an nbdkit that takes part in the session
+attach() {	# NODE SOCKET [OPTION...]: an nbdkit that takes part in the session
 	rm -f "$T/$2.pid"
-	ip netns exec "$LAB$1" nbdkit -f -U "$T/$2" -P "$T/$2.pid" "$PLUGIN" image="frisbee://$GROUP:$PORT" work="$T/work" 2> "$T/$2.log" &
+	ip netns exec "$LAB$1" nbdkit "${@:3}" -f -U "$T/$2" -P "$T/$2.pid" "$PLUGIN" image="frisbee://$GROUP:$PORT" work="$T/work" 2> "$T/$2.log" &
 	NBDKIT=$!; PIDS+=($NBDKIT)
 	local i
 	for ((i = 0; i < 600; i++)); do [ -s "$T/$2.pid" ] && return; kill -0 $NBDKIT 2> /dev/null || break; sleep 0.05; done
@@ -38,6 +38,18 @@ check "what has come is still there" python3 "$READS" random "$T/one" "$T/disk" 
 kill $NBDKIT; wait $NBDKIT
 check "no complaint: $(cat "$T/one.log")" [ ! -s "$T/one.log" ]
 check "what it kept is gone" [ -z "$(ls -A "$T/work")" ]
+
+echo "== what the chunks say comes in the background"
+serve -T 0 -W 20M "$T/disk.ndz"
+attach 1 tables -D ndz.tables=1
+check "reads meanwhile" python3 "$READS" random "$T/tables" "$T/disk" 5
+for ((i = 0; i < 400; i++)); do grep -q "the fragment tables of" "$T/tables.log" && break; sleep 0.05; done
+sleep 0.1
+check "$(cat "$T/tables.log")" grep -q "the fragment tables of $(($(stat -c %s "$T/disk.ndz") >> 20)) chunks came in [0-9.]* s" "$T/tables.log"
+sent=$(stat_of "$T/stats" blocks_sent)
+check "long before the image: $sent of 24600 blocks were sent" [ "$sent" -lt 15000 ]
+kill $NBDKIT; wait $NBDKIT
+kill "$SERVER"; wait "$SERVER"
 
 echo "== a session that is killed in the middle"
 serve -T 0 -W 8M "$T/disk.ndz"

@@ -2,6 +2,7 @@
  * has the image calls this, in any thread. */
 #include "common/image/read/random.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -235,6 +236,31 @@ random_read(struct random *r, struct range sectors, void *buf, struct err *e)
 		sectors.off += n;
 		sectors.len -= n;
 	}
+	return 0;
+}
+
+uint64_t
+random_chunks(const struct random *r)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < r->nimages; i++)
+		n += sectors_chunks(r->images[i]);
+	return n;
+}
+
+int
+random_learn(struct random *r, uint64_t n, struct err *e)
+{
+	size_t image = 0;
+
+	assert(n < random_chunks(r));
+	for (; n >= sectors_chunks(r->images[image]); image++)
+		n -= sectors_chunks(r->images[image]);
+	struct stock_item *i = random_chunk_get(r, image, (uint32_t)n, e);
+	if (i == NULL)
+		return -1;
+	stock_put_back(r->stock, i);
 	return 0;
 }
 

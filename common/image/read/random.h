@@ -39,6 +39,11 @@ uint64_t random_lost(const struct random *);
  * failure is not kept, so the read can be tried again.  ERR_FORMAT: damaged; and errors of
  * the source.  Errors name image and chunk. */
 int random_read(struct random *, struct range sectors, void *buf, struct err *);
+/* The number of chunks of all images together. */
+uint64_t random_chunks(const struct random *);
+/* Read what chunk `n` of them says, so that reading its data needs no more than the data.  It is
+ * kept as long as the cache has room.  From any thread.  Errors as of random_read(). */
+int random_learn(struct random *, uint64_t n, struct err *);
 /* Nobody may be reading any more.  NULL is fine. */
 void random_close(struct random *);
 
