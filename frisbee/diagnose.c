@@ -1,10 +1,14 @@
-/* diagnose.c: "frisbee --doctor" as a whole: checks the options, examines, judges, and prints.
+/* diagnose.c: "frisbee --doctor" as a whole: checks the options, examines, judges, prints,
+ * and writes the report.
  * main.c calls it, in the program's first thread, which is the only one. */
 #include "frisbee/diagnose.h"
+
+#include <unistd.h>
 
 #include "common/base/say.h"
 #include "common/cli/failure.h"
 #include "common/wire/addr.h"
+#include "frisbee/doctor/doctor_file.h"
 
 enum { EXIT_NOT_WELL = 1 };
 
@@ -59,6 +63,16 @@ print_json(const struct doctor_facts *f, const struct doctor_report *r, struct e
 	return json_show(j, e);
 }
 
+/* The examination has failed, so its report is taken away, if there was to be one. */
+static void
+give_up(const struct doctor_config *c, int fd)
+{
+	if (fd < 0)
+		return;
+	close(fd);
+	unlink(c->report);
+}
+
 int
 diagnose(const struct doctor_config *c, struct err *e)
 {
@@ -71,9 +85,16 @@ diagnose(const struct doctor_config *c, struct err *e)
 	if (c->net->port_lo == 0 || c->net->port_lo != c->net->port_hi ||
 	    c->net->port_lo == UINT16_MAX)
 		return err_set(e, ERR_USAGE, "--doctor needs one port (-p)");
-	if (doctor_probe(c, &f, e) != 0)
+	int fd = -1;
+	if (c->report != NULL && (fd = doctor_file_make(c->report, e)) < 0)
 		return -1;
+	if (doctor_probe(c, &f, e) != 0) {
+		give_up(c, fd);
+		return -1;
+	}
 	doctor_judge(&f, &r);
+	if (fd >= 0 && doctor_file_write(fd, c->report, &f, &r, c->names, e) != 0)
+		return -1;
 	if (c->json && print_json(&f, &r, e) != 0)
 		return -1;
 	if (!c->json)

@@ -186,7 +186,8 @@ static int
 examine(struct opts *o, struct err *e)
 {
 	struct sock_config nc;
-	struct doctor_config dc = { .net = &nc, .server = o->server, .json = o->json };
+	struct doctor_config dc = { .net = &nc, .server = o->server, .json = o->json,
+		.report = o->doctor_report, .names = o->report_names };
 
 	if (net_options_resolve(&o->net, &nc, e) != 0 ||
 	    net_options_read_key(&o->net, e) != 0)
@@ -207,6 +208,9 @@ act(void *opts, char **operands, int n, struct err *e)
 	if (o->doctor)
 		return err_set(
 		    e, ERR_USAGE, "--doctor loads nothing, so no target can be given");
+	if (o->doctor_report != NULL || o->report_names)
+		return err_misuse(
+		    e, "--report and --report-names can only be used with --doctor");
 	if (o->query != NULL && n == 0)
 		return byname_report(o, e);
 	if (o->query != NULL)

@@ -28,7 +28,7 @@ enum {
 #define CHUNK_MB_BY_MEMORY UINT64_MAX
 
 enum { OPT_JSON = 300, OPT_PROGRESS, OPT_BASE, OPT_STATS, OPT_PATTERN, OPT_DOCTOR, OPT_DRY_RUN,
-	OPT_TOKEN };
+	OPT_TOKEN, OPT_REPORT, OPT_REPORT_NAMES };
 
 #define AT(field) offsetof(struct opts, field)
 
@@ -67,6 +67,12 @@ static const struct cli_opt own_opts[] = {
 	    base),
 	FLAG(OPT_DOCTOR, "doctor", "load nothing; say why multicast does not arrive",
 	    doctor),
+	{ OPT_REPORT, "report", "FILE",
+	    "with --doctor: write what it finds into a new file, with the card and the "
+	    "system",
+	    CLI_STR, AT(doctor_report), 0, 0, NULL },
+	FLAG(OPT_REPORT_NAMES, "report-names",
+	    "leave names and whole addresses in the file of --report", report_names),
 	FLAG(OPT_DRY_RUN, "dry-run",
 	    "write nothing; report what would be done, as far as chunk 0 says",
 	    dry_run),
@@ -127,7 +133,9 @@ const struct cli_program frisbee_program = {
 	    "  frisbee --group-key lab.group -m 239.192.1.5 -p 5005 /dev/sda   "
 	    "authenticated\n"
 	    "  frisbee -m 239.192.1.5 -p 5005 --doctor          find out what is "
-	    "wrong\n",
+	    "wrong\n"
+	    "  frisbee -m 239.192.1.5 -p 5005 --doctor --report lab.txt   ... and put "
+	    "it into a file\n",
 	.tables = { { net_opts, AT(net), "Network" }, { own_opts, 0, "Loading" },
 	    { install_opts, AT(install), "Installing" },
 	    { proof_opts, AT(install.proof), "Proof" } },

@@ -26,6 +26,8 @@ struct opts {
 		char addr[ADDR_TEXT_MAX], server[ADDR_TEXT_MAX], port[8];
 	} found;
 	const char *stats_file;
+	const char *doctor_report; /* --report: a file */
+	bool report_names;
 	struct progress progress;  /* of the load, */
 	struct load_target target; /* ... and where it goes */
 	bool any_file, sequential, quiet, debug, json, base, doctor, dry_run;

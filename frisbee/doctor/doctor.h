@@ -28,6 +28,8 @@ struct doctor_config {
 	const char *server; /* -S, or NULL */
 	const uint8_t *key; /* --group-key, or NULL */
 	bool json;
+	const char *report; /* --report: the file to make; NULL: none */
+	bool names;         /* --report-names: nothing is hidden in it */
 };
 
 /* Whether the interface can send and hear at all. */

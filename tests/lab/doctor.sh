@@ -9,15 +9,27 @@ status 2 "$BIN/frisbee" -m $GROUP -p 5007 --doctor "$T/d2"
 echo "== all is well"
 serve "$T/disk.ndz"
 start=$SECONDS
-doctor 0 1
+doctor 0 1 --report "$T/report"
 check "in $((SECONDS - start)) s" [ $((SECONDS - start)) -lt 30 ]
 for c in interface address subnet sending membership server source multicast "to server" unicast "second port" querier mtu ttl loss burst; do says ok "$c" .; done
 summed "all is well: multicast arrives from 10.9.0.1"
 says ok loss "0 % of 100 packets to the server are lost, 0 % of 100 from"
 says ok burst "of 100 packets as large as blocks, [0-9] % are lost"
-timeout 60 ip netns exec "${LAB}1" "$BIN/frisbee" -m $GROUP -p $PORT --doctor --json > "$T/json"
+timeout 60 ip netns exec "${LAB}1" "$BIN/frisbee" -m $GROUP -p $PORT --doctor --json --report "$T/whole" --report-names > "$T/json"
 check "as JSON" python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); assert d["well"] and d["server"]=="10.9.0.1" and d["echoes_heard"]==100 and d["burst_sent"]==100 and len(d["checks"])==16, d' "$T/json"
 check "it was no client" [ "$(grep -c "joined" "$T/server.log")" = 0 ]
+
+echo "== its report"
+mac=$(ip -n "${LAB}1" -o link show | grep -oE 'link/ether [0-9a-f:]{17}' | head -n 1 | cut -d' ' -f2)
+told_in() { check "$1 has $2" grep -qE -- "$2" "$T/$1"; }
+for w in "frisbee hardware report, format 1" "kernel  *Linux $(uname -r)" "driver  *veth" "mtu_bytes  *1500" "generic-receive-offload  *o" \
+    "IGMP querier  *[*].[*].[*].[0-9]+" "one by one  *sent 100 in [0-9]+ us, heard by the server 100" "came_bits_per_s  *[1-9]" \
+    "ok  *querier" "in short  *all is well: multicast arrives from [*].[*].[*].1" "address  *${mac%:*:*:*}:xx:xx:xx"; do told_in report "$w"; done
+check "no address of a machine, no name" eval '! grep -wE "$mac|10[.]9[.]0[.][0-9]+|$(uname -n)" "$T/report"'
+for w in "host  *$(uname -n)" "address  *$mac" "multicast arrives from 10.9.0.1"; do told_in whole "$w"; done
+status 2 "$BIN/frisbee" -m $GROUP -p 5007 --doctor --report "$T/report"
+check "says so" grep -q "report exists already" "$T/stderr"
+status 2 "$BIN/frisbee" -m $GROUP -p 5007 --report "$T/other" "$T/d2"
 
 echo "== an ordinary user"
 if on 1 setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all true 2> /dev/null; then
