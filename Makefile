@@ -25,7 +25,7 @@ BIN     := $(if $(SAN),$(B)/bin,build/bin)
 LIBDIR  := $(if $(SAN),$(B)/lib,build/lib)
 # One set of objects, for programs and for plugins of other programs.
 PIC     := -fPIC -fno-semantic-interposition
-FLAGS    = $(STD) $(WARN) $(CFLAGS) $(SANFL)
+FLAGS    = $(STD) $(WARN) $(CPPFLAGS) $(CFLAGS) $(SANFL)
 LIBS    := -lm -lcurl -lexpat -lz -lssl -lcrypto -lsqlite3 -lext2fs -lcom_err -lntfs-3g -lseccomp -luuid -lblkid -luring
 
 # LIBDEFLATE=none: zlib alone (vendor/libdeflate/README.md says why there is a copy).
@@ -166,6 +166,8 @@ help:
 	@echo "make netboot       kernel and ramdisk for machines that boot from the network; KEYS, HOOKS, FIRMWARE: netboot/README.md"
 	@echo "make iso           a disc or USB stick with them and a menu; WORDS='frisbee.server=...' for all of its entries"
 	@echo "make install       into DESTDIR and PREFIX (/usr/local); uninstall takes it away again"
+	@echo "make deb           native packages of Debian, into build/deb"
+	@echo "make check-deb     the packages of each of RELEASES=\"bookworm trixie\", made and tried in fresh systems (root)"
 	@echo "make format        as clang-format says; clean: without what was built"
 # How the house is laid out, and whether its rules hold.
 house: all hdr-check
@@ -273,11 +275,22 @@ fuzz-run: $(FUZZ:%=$(B)/tests/fuzz/%)
 # What administrators run, since it writes disks or serves them, goes to sbin; the rest to bin.
 ADMIN   := imagezip imageunzip growfs frisbee frisbeed mfrisbeed streamswitch dmextract dmmerge dsync
 USERS   := $(filter-out $(ADMIN),$(PROGRAMS))
-DOCS    := LICENSE README.md SECURITY.md $(wildcard docs/*.md docs/examples/*)
+# Units of systemd, whose programs are where PREFIX says, and the user of one of them.
+UNITFILES := $(wildcard docs/examples/*.service docs/examples/*.timer)
+UNITDIR := lib/systemd/system
+SYSUSERS := lib/sysusers.d/frisbee-server.conf
+DOCS    := LICENSE README.md SECURITY.md netboot/README.md $(wildcard docs/*.md docs/examples/*.net)
 DOCDIR  := share/doc/frisbee-suite
 COMPLETIONS := share/bash-completion/completions
+# Where nbdkit looks for plugins, below PREFIX.
+PLUGINDIR ?= lib/nbdkit/plugins
+# What frisbee-netboot works with.
+NETBOOT := VERSION scripts/deps $(filter-out netboot/README.md netboot/frisbee-netboot netboot/node netboot/server, \
+           $(wildcard netboot/* netboot/node/* netboot/server/*))
+NETBOOTDIR := share/frisbee-netboot
 # Whatever `install' puts below PREFIX, by its name there.
-INSTALLED = $(ADMIN:%=sbin/%) $(USERS:%=bin/%) $(PLUGINS:%=lib/nbdkit/plugins/%.so) \
+INSTALLED = $(ADMIN:%=sbin/%) $(USERS:%=bin/%) $(PLUGINS:%=$(PLUGINDIR)/%.so) sbin/frisbee-netboot \
+            $(NETBOOT:%=$(NETBOOTDIR)/%) $(UNITFILES:docs/examples/%=$(UNITDIR)/%) $(SYSUSERS) \
             $(patsubst man/%.1,share/man/man1/%.1,$(wildcard man/*.1)) \
             $(patsubst man/%.8,share/man/man8/%.8,$(wildcard man/*.8)) \
             $(PROGRAMS:%=$(COMPLETIONS)/%) $(DOCS:%=$(DOCDIR)/%)
@@ -288,7 +301,11 @@ install: all
 	rm -f $(USERS:%=$(TO)/sbin/%)
 	install $(ADMIN:%=$(BIN)/%) $(TO)/sbin
 	install $(USERS:%=$(BIN)/%) $(TO)/bin
-	install $(PLUGINS:%=$(LIBDIR)/%.so) $(TO)/lib/nbdkit/plugins
+	install $(PLUGINS:%=$(LIBDIR)/%.so) $(TO)/$(PLUGINDIR)
+	install netboot/frisbee-netboot $(TO)/sbin
+	for f in $(NETBOOT); do m=644; test -x $$f && m=755; install -m $$m $$f $(TO)/$(NETBOOTDIR)/$$f || exit 1; done
+	for f in $(UNITFILES); do sed 's,/usr/local/,$(PREFIX)/,' $$f | install -m 644 /dev/stdin $(TO)/$(UNITDIR)/$${f##*/} || exit 1; done
+	install -m 644 docs/examples/mfrisbeed.sysusers $(TO)/$(SYSUSERS)
 	install -m 644 man/*.1 $(TO)/share/man/man1
 	install -m 644 man/*.8 $(TO)/share/man/man8
 	for d in $(DOCS); do install -m 644 $$d $(TO)/$(DOCDIR)/$$d || exit 1; done
@@ -297,12 +314,27 @@ install: all
 # Takes away what `install' has put there with the same DESTDIR and PREFIX, and the folder of the documents.
 uninstall:
 	rm -f $(addprefix $(TO)/,$(INSTALLED))
-	rmdir $(addprefix $(TO)/$(DOCDIR),/docs/examples /docs '') 2> /dev/null; true
+	rmdir $(addprefix $(TO)/$(DOCDIR)/,docs/examples docs netboot '') \
+	  $(addprefix $(TO)/$(NETBOOTDIR)/,netboot/node netboot/server netboot scripts '') 2> /dev/null; true
+# One name a line, below PREFIX: tests/cli/packages.sh compares it with the lists of the packages.
+list-installed:
+	@printf '%s\n' $(INSTALLED)
+list-programs:
+	@echo $(PROGRAMS)
+# Native packages of Debian, into build/deb.
+deb:
+	@scripts/deps build deb
+	@scripts/deb
+# Packages of each release, made, installed, used, upgraded and removed in a fresh system of that release; needs root.
+RELEASES ?= bookworm trixie
+check-deb:
+	@scripts/deps deb
+	@for r in $(RELEASES); do scripts/check-deb $$r || exit 1; done
 format:
 	clang-format -i $$(git ls-files '*.[ch]' | grep -v ^vendor/)
 clean:
 	rm -rf build
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
-.PHONY: all help house sim paper paper-store paper-dolly paper-dsync tests deps check check-long fuzz fuzz-long fuzz-run check-vm check-s3 check-arch demo netboot iso bench install uninstall hdr-check format clean FORCE
+.PHONY: all help list-installed list-programs deb check-deb house sim paper paper-store paper-dolly paper-dsync tests deps check check-long fuzz fuzz-long fuzz-run check-vm check-s3 check-arch demo netboot iso bench install uninstall hdr-check format clean FORCE
 .SECONDARY:
--include $(shell find build -path 'build/*/root' -prune -o -name '*.d' -print 2>/dev/null)
+-include $(shell find build \( -path 'build/*/root' -o -path build/chroot -o -path 'build/deb*' \) -prune -o -name '*.d' -print 2>/dev/null)

@@ -25,10 +25,15 @@ for top, _, names in os.walk(sys.argv[1]):
     for name in names:
         if not name.endswith(".md"): continue
         for link in re.findall(r"\]\(([^)#:]+)\)", open(os.path.join(top, name)).read()):
-            if not os.path.exists(os.path.join(top, link)) and "netboot/" not in link: missing.append(f"{name}: {link}")
+            if not os.path.exists(os.path.join(top, link)): missing.append(f"{name}: {link}")
 print("\n".join(missing))
 sys.exit(bool(missing))
 PY
+for u in frisbeed@ mfrisbeed dsync@ dsync-track@; do check "the unit $u runs what is installed" grep -q "^ExecStart=/usr/sbin/" "$R/usr/lib/systemd/system/$u.service"; done
+check "its user" grep -q "^u mfrisbeed " "$R/usr/lib/sysusers.d/frisbee-server.conf"
+check "network boot" quietly env OUT="$T/netboot" "$R/usr/sbin/frisbee-netboot" --version
+status 1 env OUT="$T/netboot" "$R/usr/sbin/frisbee-netboot" setup lo "$T/served"
+check "without a kernel, what makes it is named" grep -q "vmlinuz: frisbee-netboot build makes it" "$T/stderr"
 check "an installed program runs" quietly "$R/usr/bin/imagedump" --version
 check "completion" grep -q imagezip "$R/usr/share/bash-completion/completions/imagezip"
 check "the plugin" [ -e "$R/usr/lib/nbdkit/plugins/nbdkit-ndz-plugin.so" ]
