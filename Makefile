@@ -26,7 +26,9 @@ LIBDIR  := $(if $(SAN),$(B)/lib,build/lib)
 # One set of objects, for programs and for plugins of other programs.
 PIC     := -fPIC -fno-semantic-interposition
 FLAGS    = $(STD) $(WARN) $(CPPFLAGS) $(CFLAGS) $(SANFL)
-LIBS    := -lm -lcurl -lexpat -lz -lssl -lcrypto -lsqlite3 -lext2fs -lcom_err -lntfs-3g -lseccomp -luuid -lblkid -luring
+# Only what the controller and swapin need: as-needed keeps them out of all other programs.
+CONTROLLER_LIBS := -Wl,--push-state,--as-needed -lmicrohttpd -ljson-c -Wl,--pop-state
+LIBS    := -lm -lcurl -lexpat -lz -lssl -lcrypto -lsqlite3 -lext2fs -lcom_err -lntfs-3g -lseccomp -luuid -lblkid -luring $(CONTROLLER_LIBS)
 
 # LIBDEFLATE=none: zlib alone (vendor/libdeflate/README.md says why there is a copy).
 LIBDEFLATE ?= vendored
@@ -52,10 +54,10 @@ else
 LIBS    += -lzstd
 endif
 
-PROGRAMS := imagezip imageunzip growfs imagedump imagehash imagedelta imagerezip imagekey frisbeed frisbee emustore dolly mfrisbeed streamdisk streamswitch dmextract dmmerge dsync
+PROGRAMS := imagezip imageunzip growfs imagedump imagehash imagedelta imagerezip imagekey frisbeed frisbee emustore dolly mfrisbeed streamdisk streamswitch dmextract dmmerge dsync controllerd swapin
 # Rooms: the folders at the top are programs, those below them libraries; fsmods is all
 # library.  Every library is in one archive, so tests use them without a command line.
-ROOMS   := common fsmods imagezip imageunzip frisbee frisbeed emustore dolly mfrisbeed stream dsync
+ROOMS   := common fsmods imagezip imageunzip frisbee frisbeed emustore dolly mfrisbeed stream dsync controller
 # What is linked into other programs, and calls them.
 PLUGINS := nbdkit-ndz-plugin
 PLUGIN_SRC := $(wildcard stream/plugin/*.c)
@@ -72,6 +74,7 @@ HEADERS := $(shell find $(ROOMS) tools bench tests -name '*.h')
 
 # A program's own files, in its room or in tools/.
 ROOM_OF_streamdisk := stream
+ROOM_OF_controllerd := controller
 OWN      = $(or $(wildcard $(or $(ROOM_OF_$(1)),$(1))/*.c),$(wildcard tools/$(1)/*.c))
 PROG_SRC = $(filter-out $(LIB_SRC),$(call OWN,$(1)))
 BUILT   := $(PROGRAMS:%=$(BIN)/%) $(PLUGINS:%=$(LIBDIR)/%.so)
@@ -85,6 +88,8 @@ $(BIN)/$(1): $(patsubst %.c,$(B)/%.o,$(call PROG_SRC,$(1))) $(LIB)
 endef
 $(foreach p,$(PROGRAMS),$(eval $(call program,$(p))))
 
+# It has the page in itself.
+$(B)/controller/http/page.o: $(wildcard controller/page/*)
 # It has that list in itself.
 $(B)/stream/boot/drivers.o: netboot/modules
 # Its memory is locked, so it is linked with what it needs alone.
@@ -114,7 +119,7 @@ $(B)/%.o: %.c $(B)/flags
 	$(call say,CC,$<) $(CC) $(FLAGS) $(ROUNDING) $(PIC) -MMD -MP -c -o $@ $<
 # Rewritten only when the flags differ, so a new CFLAGS rebuilds everything.  Then it is
 # also looked whether the libraries are here.
-LIBRARIES := zlib.h openssl/evp.h openssl/ssl.h ext2fs/ext2fs.h ntfs-3g/volume.h seccomp.h uuid/uuid.h blkid/blkid.h liburing.h sqlite3.h curl/curl.h expat.h nbdkit-plugin.h libnbd.h \
+LIBRARIES := zlib.h openssl/evp.h openssl/ssl.h ext2fs/ext2fs.h ntfs-3g/volume.h seccomp.h uuid/uuid.h blkid/blkid.h liburing.h sqlite3.h curl/curl.h expat.h nbdkit-plugin.h libnbd.h microhttpd.h json-c/json.h \
              $(if $(filter none,$(ISAL)),,isa-l.h) $(if $(filter none,$(ZSTD)),,zstd.h)
 $(B)/flags: FORCE
 	@mkdir -p $(@D); echo '$(CC) $(FLAGS) $(PIC)' | cmp -s - $@ || { \
@@ -273,7 +278,7 @@ fuzz-long:
 fuzz-run: $(FUZZ:%=$(B)/tests/fuzz/%)
 	@tests/fuzz/guided $(B)/tests/fuzz $(EACH) $(FUZZ)
 # What administrators run, since it writes disks or serves them, goes to sbin; the rest to bin.
-ADMIN   := imagezip imageunzip growfs frisbee frisbeed mfrisbeed streamswitch dmextract dmmerge dsync
+ADMIN   := imagezip imageunzip growfs frisbee frisbeed mfrisbeed streamswitch dmextract dmmerge dsync controllerd
 USERS   := $(filter-out $(ADMIN),$(PROGRAMS))
 # Units of systemd, whose programs are where PREFIX says, and the user of one of them.
 UNITFILES := $(wildcard docs/examples/*.service docs/examples/*.timer)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Bash completion: every option that --help tells of is offered, commands once, else files.
 . "$(dirname "$0")/lib.sh"
-all="imagezip imageunzip growfs imagedump imagehash imagedelta imagerezip imagekey frisbeed frisbee emustore dolly mfrisbeed streamdisk streamswitch dmextract dmmerge dsync"
+all="imagezip imageunzip growfs imagedump imagehash imagedelta imagerezip imagekey frisbeed frisbee emustore dolly mfrisbeed streamdisk streamswitch dmextract dmmerge dsync controllerd swapin"
 # shellcheck disable=SC2086
 "$TOP/scripts/completion" "$BIN" $all > "$T/completion" || fail "scripts/completion"
 # shellcheck disable=SC1091

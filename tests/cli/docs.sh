@@ -2,7 +2,7 @@
 # --help and the man pages name the same options; every program answers --version.
 . "$(dirname "$0")/lib.sh"
 requires python3
-for p in imagezip imageunzip growfs imagedump imagehash imagedelta imagerezip imagekey frisbeed frisbee emustore dolly mfrisbeed streamdisk streamswitch dmextract dmmerge dsync; do
+for p in imagezip imageunzip growfs imagedump imagehash imagedelta imagerezip imagekey frisbeed frisbee emustore dolly mfrisbeed streamdisk streamswitch dmextract dmmerge dsync controllerd swapin; do
 	"$BIN/$p" --help > "$T/help" || fail "$p --help"
 	check "$p --version" grep -q "^$p [0-9]" <("$BIN/$p" --version)
 	check "$p: examples in --help" grep -q '^Examples:' "$T/help"
@@ -35,7 +35,7 @@ done
 # wrong with what it names.
 usage_line() { grep -q '^usage:' "$T/stderr"; }
 touch "$T/empty"
-for p in imagezip imageunzip growfs imagedump imagehash imagedelta imagerezip imagekey frisbeed frisbee emustore dolly mfrisbeed streamdisk streamswitch dmextract dmmerge dsync; do
+for p in imagezip imageunzip growfs imagedump imagehash imagedelta imagerezip imagekey frisbeed frisbee emustore dolly mfrisbeed streamdisk streamswitch dmextract dmmerge dsync controllerd swapin; do
 	status 2 "$BIN/$p"; check "$p without operands: how it should be" usage_line
 	status 2 "$BIN/$p" --nonsense; check "$p --nonsense: how it should be" usage_line
 done

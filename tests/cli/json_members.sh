@@ -15,6 +15,7 @@ PAGES = {
     "common/image/format/lost.c": ["imageunzip", "imagedump", "frisbee"],
     "common/image/write/rewrite.c": ["imagedelta", "imagerezip"],
     "stream/": ["streamdisk"],
+    "controller/": ["controllerd"],
 }
 PAGES.update((room + "/", [room]) for room in "imagezip imageunzip frisbee frisbeed emustore dolly mfrisbeed dsync".split())
 PAGES.update((f"tools/{os.path.basename(t)}/", [os.path.basename(t)]) for t in glob.glob(top + "/tools/*"))

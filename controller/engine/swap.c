@@ -1,0 +1,388 @@
+/* swap.c: the tables of the controller's engine (nodes and sessions), how a session begins and
+ * is stopped, and what time does.  The controller's loop and its answers to HTTP call this, in
+ * the program's first thread. */
+#include "controller/engine/swap.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/grow.h"
+#include "common/base/hostlist.h"
+#include "controller/engine/swap_impl.h"
+
+static const char *const phases[] = { "idle", "booting", "loading", "personalising",
+	"streaming", "rebooting", "done", "failed", "stopped" };
+static const char *const states[] = { "running", "done", "failed", "stopped" };
+
+const char *
+swap_phase_name(enum swap_phase p)
+{
+	return phases[p];
+}
+
+const char *
+swap_state_name(enum swap_state s)
+{
+	return states[s];
+}
+
+bool
+swap_is_active(enum swap_phase p)
+{
+	return p >= SWAP_BOOTING && p <= SWAP_REBOOTING;
+}
+
+void
+swap_init(struct swap *w, const struct swap_config *c)
+{
+	*w = (struct swap){ .config = *c };
+}
+
+void
+swap_free(struct swap *w)
+{
+	for (size_t i = 0; i < w->nsessions; i++)
+		swap_session_free(w->sessions[i]);
+	free(w->sessions);
+	free(w->nodes);
+	*w = (struct swap){ 0 };
+}
+
+static bool
+may_be_name(const char *name)
+{
+	size_t n = strlen(name);
+
+	if (n == 0 || n >= SWAP_NAME_BYTES || name[0] == '.' || name[0] == '-')
+		return false;
+	for (; *name != '\0'; name++)
+		if (!isalnum((unsigned char)*name) && strchr(".-_", *name) == NULL)
+			return false;
+	return true;
+}
+
+static struct swap_node *
+node_of_mac(const struct swap *w, const uint8_t mac[6])
+{
+	for (size_t i = 0; i < w->nnodes; i++)
+		if (memcmp(w->nodes[i].mac, mac, 6) == 0)
+			return &w->nodes[i];
+	return NULL;
+}
+
+int
+swap_add_node(struct swap *w, const char *name, const uint8_t mac[6], struct err *e)
+{
+	if (!may_be_name(name))
+		return err_set(e, ERR_USAGE,
+		    "\"%.100s\": the name of a node has letters, digits and .-_ alone", name);
+	if (swap_find_node(w, name) != NULL)
+		return err_set(e, ERR_USAGE, "%s is there twice", name);
+	const struct swap_node *same = node_of_mac(w, mac);
+	if (same != NULL)
+		return err_set(e, ERR_USAGE, "%s has the MAC address of %s", name, same->name);
+	if (w->nnodes >= SWAP_NODES_MAX)
+		return err_set(e, ERR_USAGE, "more than %d nodes", SWAP_NODES_MAX);
+	if (grow(&w->nodes, &w->nodes_cap, w->nnodes, sizeof *w->nodes, "the nodes", e) != 0)
+		return -1;
+	struct swap_node *n = &w->nodes[w->nnodes++];
+	*n = (struct swap_node){ .phase = SWAP_IDLE };
+	strcpy(n->name, name);
+	memcpy(n->mac, mac, 6);
+	for (int p = 0; p < SWAP_PHASES; p++)
+		n->took_s[p] = -1;
+	swap_show_node(w, n);
+	return 0;
+}
+
+struct swap_node *
+swap_find_node(const struct swap *w, const char *name)
+{
+	for (size_t i = 0; i < w->nnodes; i++)
+		if (strcmp(w->nodes[i].name, name) == 0)
+			return &w->nodes[i];
+	return NULL;
+}
+
+struct swap_session *
+swap_find_session(const struct swap *w, uint32_t id)
+{
+	for (size_t i = w->nsessions; i-- > 0;)
+		if (w->sessions[i]->id == id)
+			return w->sessions[i];
+	return NULL;
+}
+
+struct swap_session *
+swap_find_request(const struct swap *w, const char *request)
+{
+	for (size_t i = 0; request[0] != '\0' && i < w->nsessions; i++)
+		if (strcmp(w->sessions[i]->request, request) == 0)
+			return w->sessions[i];
+	return NULL;
+}
+
+/* Characters that neither iPXE nor GRUB takes for a command of theirs, as netboot's `order`. */
+static bool
+is_word(const char *text, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!isalnum((unsigned char)text[i]) && strchr("=.,:_/+@%*?-", text[i]) == NULL)
+			return false;
+	return n > 0;
+}
+
+/* The controller writes these words itself. */
+static bool
+is_own_word(const char *word)
+{
+	static const char *const own[] = { "action", "group", "port", "server", "report", "order",
+		"source", "image", NULL };
+	static const char prefix[] = "frisbee.";
+
+	if (strncmp(word, prefix, sizeof prefix - 1) != 0)
+		return true; /* only frisbee's words are let through */
+	word += sizeof prefix - 1;
+	for (int i = 0; own[i] != NULL; i++)
+		if (strncmp(word, own[i], strlen(own[i])) == 0 && word[strlen(own[i])] == '=')
+			return true;
+	return strchr(word, '=') == NULL;
+}
+
+static int
+check_words(const char *words, struct err *e)
+{
+	while (*words != '\0') {
+		size_t n = strcspn(words, " ");
+		if (n > 0 && (!is_word(words, n) || is_own_word(words)))
+			return err_set(e, ERR_USAGE,
+			    "\"%.*s\" cannot be a word of an order: frisbee.NAME=VALUE, which the "
+			    "controller does not set itself",
+			    (int)(n < 100 ? n : 100), words);
+		words += n + strspn(words + n, " ");
+	}
+	return 0;
+}
+
+static int
+check_wish(const struct swap_wish *wish, struct err *e)
+{
+	size_t n = strlen(wish->request);
+
+	for (size_t i = 0; i < n; i++)
+		if (!isalnum((unsigned char)wish->request[i]) && wish->request[i] != '-')
+			return err_set(e, ERR_USAGE, "a request is named by letters, digits and -");
+	if (!is_word(wish->image, strlen(wish->image)) || strpbrk(wish->image, "/@") != NULL)
+		return err_set(e, ERR_USAGE,
+		    "an order cannot name the image \"%.100s\": letters, digits and "
+		    "= . , : _ + %% * ? - only",
+		    wish->image);
+	if (wish->timeout_s < SWAP_TIMEOUT_MIN_S || wish->timeout_s > SWAP_TIMEOUT_MAX_S)
+		return err_set(e, ERR_USAGE, "timeout_s is from %d to %d", SWAP_TIMEOUT_MIN_S,
+		    SWAP_TIMEOUT_MAX_S);
+	if (wish->tries < 1 || wish->tries > SWAP_TRIES_MAX)
+		return err_set(e, ERR_USAGE, "tries is from 1 to %d", SWAP_TRIES_MAX);
+	return check_words(wish->words, e);
+}
+
+/* The node of this name, if it can be taken. */
+static int
+find_free(const struct swap *w, const char *name, uint32_t *number, struct err *e)
+{
+	const struct swap_node *n = swap_find_node(w, name);
+
+	if (n == NULL)
+		return err_set(e, ERR_ABSENT, "there is no node %.200s", name);
+	const struct swap_session *s = n->session != 0 ? swap_find_session(w, n->session) : NULL;
+	if (s != NULL && s->state == SWAP_IS_RUNNING)
+		return err_set(e, ERR_REFUSED, "%s belongs to session %u, which runs", name, s->id);
+	*number = (uint32_t)(n - w->nodes);
+	return 0;
+}
+
+static int
+by_number(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* The numbers of these nodes, each once, in ascending order; the caller frees them. */
+static int
+find_nodes(const struct swap *w, const char *text, uint32_t **numbers, unsigned *n, struct err *e)
+{
+	struct hostlist l = { 0 };
+	unsigned kept = 0;
+	int rc = hostlist_add(&l, text, e);
+
+	if (rc == 0 && l.n == 0)
+		rc = err_set(e, ERR_USAGE, "no node is named");
+	uint32_t *all = rc == 0 ? calloc(l.n, sizeof *all) : NULL;
+	if (rc == 0 && all == NULL)
+		rc = err_nomem(e, "a session");
+	for (size_t i = 0; rc == 0 && i < l.n; i++)
+		rc = find_free(w, l.names[i], &all[i], e);
+	if (rc == 0)
+		qsort(all, l.n, sizeof *all, by_number);
+	for (size_t i = 0; rc == 0 && i < l.n; i++)
+		if (kept == 0 || all[kept - 1] != all[i])
+			all[kept++] = all[i];
+	hostlist_free(&l);
+	if (rc != 0)
+		free(all);
+	else
+		*numbers = all, *n = kept;
+	return rc;
+}
+
+static int
+free_slot(const struct swap *w, unsigned *slot, struct err *e)
+{
+	uint64_t used = 0;
+
+	for (size_t i = 0; i < w->nsessions; i++)
+		if (w->sessions[i]->state == SWAP_IS_RUNNING)
+			used |= UINT64_C(1) << w->sessions[i]->slot;
+	if (used == UINT64_MAX)
+		return err_set(e, ERR_REFUSED, "%d sessions run already", SWAP_RUNNING_MAX);
+	*slot = (unsigned)__builtin_ctzll(~used);
+	return 0;
+}
+
+static void
+begin(struct swap_session *s, struct swap_now now, const struct swap_wish *wish)
+{
+	strcpy(s->image, wish->image);
+	strcpy(s->request, wish->request);
+	strcpy(s->words, wish->words);
+	snprintf(s->asked, sizeof s->asked, "%.1023s", wish->nodes);
+	s->stream = wish->stream;
+	s->timeout_s = wish->timeout_s;
+	s->tries = wish->tries;
+	s->began_s = now.wall_s;
+	s->began_us = now.us;
+	s->deadline_us = now.us + (uint64_t)wish->timeout_s * 1000000;
+}
+
+int
+swap_start(struct swap *w, struct swap_now now, const struct swap_wish *wish, uint32_t *id,
+    bool *again, struct err *e)
+{
+	const struct swap_session *same = swap_find_request(w, wish->request);
+	uint32_t *numbers;
+	unsigned n, slot;
+
+	*again = same != NULL;
+	if (same != NULL) {
+		*id = same->id;
+		return 0;
+	}
+	if (check_wish(wish, e) != 0 || free_slot(w, &slot, e) != 0 ||
+	    find_nodes(w, wish->nodes, &numbers, &n, e) != 0)
+		return -1;
+	struct swap_session *s = swap_session_add(w, w->last_id + 1);
+	if (s == NULL) {
+		free(numbers);
+		return err_nomem(e, "a session");
+	}
+	begin(s, now, wish);
+	s->slot = slot;
+	s->nodes = numbers;
+	s->total = n;
+	for (unsigned i = 0; i < n; i++)
+		swap_join(w, now, &w->nodes[numbers[i]], s);
+	swap_say(w, s, "%u node%s", n, n == 1 ? "" : "s");
+	swap_settle(w, now, s);
+	*id = s->id;
+	return 0;
+}
+
+int
+swap_stop(struct swap *w, struct swap_now now, uint32_t id, struct err *e)
+{
+	struct swap_session *s = swap_find_session(w, id);
+
+	if (s == NULL)
+		return err_set(e, ERR_ABSENT, "there is no session %u", id);
+	if (s->state != SWAP_IS_RUNNING)
+		return 0;
+	swap_end_all(w, now, s, SWAP_STOPPED, "the session was stopped");
+	return 0;
+}
+
+int
+swap_reported(struct swap *w, struct swap_now now, const struct swap_report *r,
+    const uint8_t ip[4], struct err *e)
+{
+	char order[SWAP_ORDER_BYTES];
+	struct swap_node *n = node_of_mac(w, r->mac);
+
+	if (n == NULL)
+		return err_set(e, ERR_ABSENT, "no node has this MAC address");
+	swap_order_name(w, n, order);
+	if (n->session == 0 || strcmp(order, r->order) != 0 || !swap_is_active(n->phase))
+		return 0;
+	struct swap_session *s = swap_find_session(w, n->session);
+	static const struct {
+		const char *name;
+		enum swap_phase phase;
+	} begins[] = { { "loading", SWAP_LOADING }, { "personalising", SWAP_PERSONALISING },
+		{ "streaming", SWAP_STREAMING }, { "done", SWAP_DONE } };
+	enum swap_phase next = SWAP_IDLE;
+	if (memcmp(n->ip, ip, 4) != 0)
+		memcpy(n->ip, ip, 4);
+	n->sign_us = now.us;
+	for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)
+		if (strcmp(r->phase, begins[i].name) == 0)
+			next = begins[i].phase;
+	if (next == SWAP_DONE && n->phase == SWAP_REBOOTING)
+		return 0;
+	if (n->phase == SWAP_REBOOTING && strcmp(r->phase, "failed") != 0)
+		return 0;
+	if (next == SWAP_DONE && w->config.follow_up && n->phase != SWAP_STREAMING)
+		next = SWAP_REBOOTING;
+	if (strcmp(r->phase, "failed") == 0) {
+		swap_fail_node(w, now, n, r->text);
+	} else if (next == SWAP_IDLE || next == n->phase) {
+		strcpy(n->words, r->text);
+		swap_touch_node(w, n);
+	} else {
+		swap_enter(w, now, n, next, r->text);
+	}
+	if (s != NULL)
+		swap_settle(w, now, s);
+	return 0;
+}
+
+bool
+swap_wants_order(const struct swap_node *n)
+{
+	return n->phase >= SWAP_BOOTING && n->phase <= SWAP_STREAMING;
+}
+
+void
+swap_order_name(const struct swap *w, const struct swap_node *n, char name[SWAP_ORDER_BYTES])
+{
+	snprintf(name, SWAP_ORDER_BYTES, "%s-%u-%u", w->config.salt, n->session, n->tries);
+}
+
+void
+swap_tick(struct swap *w, struct swap_now now)
+{
+	for (size_t i = 0; i < w->nsessions; i++) {
+		struct swap_session *s = w->sessions[i];
+		if (s->state != SWAP_IS_RUNNING)
+			continue;
+		s->spent_s = (double)(now.us - s->began_us) / 1e6;
+		if (now.us >= s->deadline_us) {
+			swap_end_all(w, now, s, SWAP_FAILED, "the time of the session is over");
+			continue;
+		}
+		for (unsigned k = 0; k < s->total; k++)
+			swap_tick_node(w, now, &w->nodes[s->nodes[k]]);
+		swap_settle(w, now, s);
+	}
+}

@@ -1,0 +1,243 @@
+/* swap.h: the controller's engine: which node is to load which image, how far it is, and what
+ * should be so because of that.
+ *
+ * It has no socket, clock, thread or file.  Its caller tells it what has happened (a call came, a
+ * report, an end of a process, time has passed), and then makes true what it wants: which nodes
+ * have orders (swap_wants_order()), for which sessions frisbeed runs (swap_wants_server()), which
+ * nodes are to be switched off and on (swap_node.power).  Because these are states and not
+ * commands, a caller that was killed restores sessions and nodes and goes on, and nothing is
+ * lost or done twice.
+ *
+ * Nodes and sessions are written by the files of this folder alone; callers read them. */
+#ifndef CONTROLLER_ENGINE_SWAP_H
+#define CONTROLLER_ENGINE_SWAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+
+enum {
+	SWAP_NODES_MAX = 20000,
+	SWAP_RUNNING_MAX = 64,  /* sessions at once: each has a group and a port */
+	SWAP_RECENT_MAX = 100,  /* sessions that have ended and are kept in memory */
+	SWAP_NAME_BYTES = 254,  /* of a node or an image, with the NUL */
+	SWAP_TEXT_BYTES = 256,  /* last words, with the NUL */
+	SWAP_WORDS_BYTES = 512, /* further words of an order */
+	SWAP_REQUEST_BYTES = 65,
+	SWAP_SALT_BYTES = 17,
+	SWAP_ORDER_BYTES = 41, /* netboot/receive takes 40 characters */
+	SWAP_SAMPLES_MAX = 600,
+	SWAP_SERVER_FAILURES_MAX = 5, /* in a row, before a session gives up */
+};
+
+enum swap_phase {
+	SWAP_IDLE,
+	SWAP_BOOTING,
+	SWAP_LOADING,
+	SWAP_PERSONALISING,
+	SWAP_STREAMING,
+	SWAP_REBOOTING,
+	SWAP_DONE,
+	SWAP_FAILED,
+	SWAP_STOPPED,
+	SWAP_PHASES
+};
+
+enum swap_state { SWAP_IS_RUNNING, SWAP_IS_DONE, SWAP_IS_FAILED, SWAP_IS_STOPPED, SWAP_STATES };
+enum swap_slow { SWAP_NOT_SLOW, SWAP_SLOW_LINK, SWAP_SLOW_DISK };
+
+/* One moment: us never goes back, wall_s (seconds since 1970) may jump. */
+struct swap_now {
+	uint64_t us;
+	double wall_s;
+};
+
+/* What frisbeed sees of a node that loads. */
+struct swap_view {
+	double progress, rate_bits_per_s, share_lost, seconds_left, silence_s;
+	enum swap_slow slow;
+};
+
+struct swap_node {
+	char name[SWAP_NAME_BYTES];
+	uint8_t mac[6];
+	uint8_t ip[4];    /* that its last report came from; zeros: unknown */
+	uint32_t session; /* the one that it belongs to or has belonged to; 0: none */
+	enum swap_phase phase;
+	unsigned tries; /* begun */
+	bool power;     /* it is to be switched off and on */
+	double since_s; /* wall clock: when the phase began */
+	double took_s[SWAP_PHASES]; /* in phases that are over; < 0: not known */
+	char words[SWAP_TEXT_BYTES];
+	/* Not kept through a restart: */
+	uint64_t since_us, sign_us; /* the phase began; the last sign of progress */
+	bool viewed;
+	struct swap_view view;
+	uint64_t changed; /* a number that grows: swap.changed at the last change */
+	bool unsaved;
+};
+
+/* A rate, loss and progress over time: at_s since the session began. */
+struct swap_sample {
+	float at_s, rate_bits_per_s, share_lost, progress;
+};
+
+/* What the caller knows of the frisbeed of a session. */
+struct swap_server {
+	bool known;
+	uint64_t chunks, blocks_sent, blocks_resent, rate_bits_per_s;
+	double share_lost;
+	char chunk_map[1025];
+};
+
+struct swap_session {
+	uint32_t id; /* from 1 */
+	char image[SWAP_NAME_BYTES];
+	char request[SWAP_REQUEST_BYTES];
+	char words[SWAP_WORDS_BYTES];
+	char asked[1024]; /* the list of nodes, as it was asked for; a long one is cut off */
+	bool stream;
+	unsigned timeout_s, tries;
+	enum swap_state state;
+	unsigned slot; /* below SWAP_RUNNING_MAX; no other running session has it */
+	double began_s, ended_s; /* wall clock */
+	double spent_s; /* since it began, without the time when no controller ran */
+	char last[SWAP_TEXT_BYTES];
+	int64_t pid, pid_start; /* of frisbeed; 0: none */
+	unsigned server_failures;
+	unsigned total, count[SWAP_PHASES]; /* its nodes; set as long as it is running, and at its end */
+	double took_s[SWAP_PHASES][2];      /* median and worst of its nodes; < 0: none */
+	unsigned took_n[SWAP_PHASES];
+	char worst[SWAP_PHASES][SWAP_NAME_BYTES];
+	/* Not kept through a restart: */
+	uint32_t *nodes; /* their numbers; NULL when it has ended */
+	uint64_t began_us, deadline_us, server_after_us;
+	struct swap_server server;
+	struct swap_sample samples[SWAP_SAMPLES_MAX];
+	unsigned nsamples;
+	double sample_every_s;
+	uint64_t changed;
+	bool unsaved;
+};
+
+/* What somebody asks for. */
+struct swap_wish {
+	char nodes[16384];
+	char image[SWAP_NAME_BYTES];
+	char request[SWAP_REQUEST_BYTES]; /* empty: none */
+	char words[SWAP_WORDS_BYTES];
+	bool stream;
+	unsigned timeout_s, tries;
+};
+enum {
+	SWAP_TIMEOUT_S = 7200,
+	SWAP_TIMEOUT_MIN_S = 60,
+	SWAP_TIMEOUT_MAX_S = 604800,
+	SWAP_TRIES = 2,
+	SWAP_TRIES_MAX = 10
+};
+
+/* A line that a node has sent. */
+struct swap_report {
+	uint8_t mac[6];
+	char order[SWAP_ORDER_BYTES];
+	char phase[21];
+	char text[SWAP_TEXT_BYTES];
+};
+
+struct swap_config {
+	char salt[SWAP_SALT_BYTES]; /* in the names of orders, so that those of others differ */
+	unsigned patience_s;        /* a node without progress is tried again after this time */
+	bool follow_up; /* a node that is loaded is done when swap_up() says that it answers */
+};
+
+struct swap {
+	struct swap_config config;
+	struct swap_node *nodes;
+	size_t nnodes, nodes_cap;
+	struct swap_session **sessions; /* in ascending order of id */
+	size_t nsessions, sessions_cap;
+	uint32_t last_id;
+	uint64_t changed;
+	uint64_t retries, ended[SWAP_STATES];
+};
+
+/* The word for a phase, or for a state of a session. */
+const char *swap_phase_name(enum swap_phase);
+const char *swap_state_name(enum swap_state);
+/* Does a node in this phase still have something to do? */
+bool swap_is_active(enum swap_phase);
+
+/* Begin with no nodes and no sessions.  swap_free() frees all. */
+void swap_init(struct swap *, const struct swap_config *);
+void swap_free(struct swap *);
+/* Add a node.  ERR_USAGE: the name or the address is there already, or cannot be a name
+ * (letters, digits and .-_, at most 253); ERR_NOMEM. */
+int swap_add_node(struct swap *, const char *name, const uint8_t mac[6], struct err *);
+/* NULL: there is none. */
+struct swap_node *swap_find_node(const struct swap *, const char *name);
+struct swap_session *swap_find_session(const struct swap *, uint32_t id);
+/* The session that this request has started, or NULL. */
+struct swap_session *swap_find_request(const struct swap *, const char *request);
+
+/* Start a session.  The image is there: the caller has looked.  *id is the session's.  If a
+ * session of the same request is known, nothing is done, and *again is true.  ERR_USAGE: the
+ * list of nodes, the words or a number; ERR_ABSENT: a node is not known; ERR_REFUSED: a node
+ * belongs to a session that runs, or too many run; ERR_NOMEM.  Nothing is changed then. */
+int swap_start(struct swap *, struct swap_now, const struct swap_wish *, uint32_t *id,
+    bool *again, struct err *);
+/* Stop a session; one that has ended stays as it is.  ERR_ABSENT: it is not known. */
+int swap_stop(struct swap *, struct swap_now, uint32_t id, struct err *);
+
+/* Read a line, without its newline, of `report MAC ORDER PHASE TEXT`.  Harmful characters of
+ * the text become '?' (plain.h), and what is longer than SWAP_TEXT_BYTES is cut off.
+ * ERR_FORMAT says what is wrong with it. */
+int swap_report_read(const char *line, size_t bytes, struct swap_report *, struct err *);
+/* Write it as a line, without a newline; returns its length. */
+size_t swap_report_write(const struct swap_report *, char *line, size_t cap);
+/* A report has come from this address.  One that names another order than the node's is taken
+ * and changes nothing.  ERR_ABSENT: no node has this MAC address. */
+int swap_reported(struct swap *, struct swap_now, const struct swap_report *,
+    const uint8_t ip[4], struct err *);
+/* frisbeed has seen the client with this address in this session. */
+void swap_viewed(struct swap *, struct swap_now, struct swap_session *, const uint8_t ip[4],
+    const struct swap_view *);
+/* What frisbeed says of itself, once a second. */
+void swap_served(struct swap *, struct swap_now, struct swap_session *, const struct swap_server *);
+/* frisbeed was started, with this number of process and its start time; pid 0: it has ended, or
+ * cannot be started, for this reason. */
+void swap_server_is(struct swap *, struct swap_now, struct swap_session *, int64_t pid,
+    int64_t pid_start, const char *why);
+/* The node was switched off and on; why: NULL, or what went wrong. */
+void swap_powered(struct swap *, struct swap_now, struct swap_node *, const char *why);
+/* The node's system answers. */
+void swap_up(struct swap *, struct swap_now, struct swap_node *);
+/* Time has passed: to be called at least once a second. */
+void swap_tick(struct swap *, struct swap_now);
+
+/* Is there to be an order for this node?  swap_order_name() is its name. */
+bool swap_wants_order(const struct swap_node *);
+void swap_order_name(const struct swap *, const struct swap_node *, char name[SWAP_ORDER_BYTES]);
+/* Is frisbeed to run for this session, now? */
+bool swap_wants_server(const struct swap *, const struct swap_session *, uint64_t now_us);
+/* The mean of its nodes' progress, 0 to 1; of one that has ended, as it was at the end. */
+double swap_progress(const struct swap *, const struct swap_session *);
+/* The progress of one node, 0 to 1. */
+double swap_node_progress(const struct swap_node *);
+
+/* After a restart: a session as it was saved, then each of its nodes, then swap_restored().
+ * A node that the table has no more is added.  The nodes of a session that has ended are
+ * given, too, if no later session has them.  ERR_NOMEM; ERR_FORMAT: they contradict each
+ * other. */
+int swap_restore_session(struct swap *, struct swap_now, const struct swap_session *, struct err *);
+int swap_restore_node(struct swap *, struct swap_now, const struct swap_node *, struct err *);
+void swap_restored(struct swap *, struct swap_now);
+/* All that is marked as unsaved was saved. */
+void swap_saved(struct swap *);
+/* All sessions that have ended, but for the last SWAP_RECENT_MAX, are forgotten; the caller
+ * has saved them. */
+void swap_forget(struct swap *);
+
+#endif /* CONTROLLER_ENGINE_SWAP_H */

@@ -1,0 +1,153 @@
+/* swap_node.c: what happens to one node of a session: its phases, its tries, and what is seen of
+ * it.  swap.c and swap_session.c call this, and the controller's loop. */
+#include <stdio.h>
+#include <string.h>
+
+#include "controller/engine/swap_impl.h"
+
+void
+swap_show_node(struct swap *w, struct swap_node *n)
+{
+	n->changed = ++w->changed;
+}
+
+void
+swap_touch_node(struct swap *w, struct swap_node *n)
+{
+	n->unsaved = true;
+	swap_show_node(w, n);
+}
+
+void
+swap_enter(struct swap *w, struct swap_now now, struct swap_node *n, enum swap_phase next,
+    const char *words)
+{
+	if (swap_is_active(n->phase) && next != SWAP_BOOTING && next != SWAP_FAILED &&
+	    next != SWAP_STOPPED) {
+		n->took_s[n->phase] = (double)(now.us - n->since_us) / 1e6;
+	}
+	n->phase = next;
+	n->since_us = n->sign_us = now.us;
+	n->since_s = now.wall_s;
+	n->viewed = false;
+	if (next != SWAP_BOOTING)
+		n->power = false;
+	if (words != NULL && words != n->words)
+		snprintf(n->words, sizeof n->words, "%s", words);
+	swap_touch_node(w, n);
+}
+
+static void
+begin_try(struct swap *w, struct swap_now now, struct swap_node *n, const char *words)
+{
+	n->tries++;
+	swap_enter(w, now, n, SWAP_BOOTING, words);
+	n->power = true;
+	for (int p = 0; p < SWAP_PHASES; p++)
+		n->took_s[p] = -1;
+}
+
+void
+swap_join(struct swap *w, struct swap_now now, struct swap_node *n, struct swap_session *s)
+{
+	n->session = s->id;
+	n->tries = 0;
+	begin_try(w, now, n, "");
+}
+
+void
+swap_fail_node(struct swap *w, struct swap_now now, struct swap_node *n, const char *why)
+{
+	struct swap_session *s = swap_find_session(w, n->session);
+	enum swap_phase was = n->phase;
+	char text[SWAP_TEXT_BYTES];
+
+	snprintf(text, sizeof text, "while %s: %.220s", swap_phase_name(was), why);
+	if (s != NULL && n->tries < s->tries) {
+		w->retries++;
+		swap_say(w, s, "%.60s is tried again, it failed %s", n->name, text);
+		begin_try(w, now, n, text);
+		return;
+	}
+	swap_enter(w, now, n, SWAP_FAILED, text);
+	if (s != NULL)
+		swap_say(w, s, "%.60s failed %s", n->name, text);
+}
+
+void
+swap_tick_node(struct swap *w, struct swap_now now, struct swap_node *n)
+{
+	char why[100];
+
+	/* A disk that is filled while its system runs says nothing meanwhile. */
+	if (!swap_is_active(n->phase) || n->phase == SWAP_STREAMING)
+		return;
+	if (now.us < n->sign_us || now.us - n->sign_us < (uint64_t)w->config.patience_s * 1000000)
+		return;
+	snprintf(why, sizeof why, "no sign of progress for %u s", w->config.patience_s);
+	swap_fail_node(w, now, n, why);
+}
+
+double
+swap_node_progress(const struct swap_node *n)
+{
+	switch (n->phase) {
+	case SWAP_LOADING:
+	case SWAP_STREAMING:
+		return n->viewed ? n->view.progress : 0;
+	case SWAP_PERSONALISING:
+	case SWAP_REBOOTING:
+	case SWAP_DONE:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+void
+swap_viewed(struct swap *w, struct swap_now now, struct swap_session *s, const uint8_t ip[4],
+    const struct swap_view *v)
+{
+	for (unsigned i = 0; s->nodes != NULL && i < s->total; i++) {
+		struct swap_node *n = &w->nodes[s->nodes[i]];
+		if (memcmp(n->ip, ip, 4) != 0 ||
+		    (n->phase != SWAP_LOADING && n->phase != SWAP_STREAMING))
+			continue;
+		if (!n->viewed || v->progress > n->view.progress)
+			n->sign_us = now.us;
+		bool same = n->viewed && memcmp(&n->view, v, sizeof *v) == 0;
+		n->viewed = true;
+		n->view = *v;
+		if (!same)
+			swap_show_node(w, n);
+	}
+}
+
+void
+swap_powered(struct swap *w, struct swap_now now, struct swap_node *n, const char *why)
+{
+	if (!n->power)
+		return;
+	n->power = false;
+	n->sign_us = now.us;
+	if (why != NULL && n->phase == SWAP_BOOTING) {
+		swap_fail_node(w, now, n, why);
+		struct swap_session *s = swap_find_session(w, n->session);
+		if (s != NULL)
+			swap_settle(w, now, s);
+		return;
+	}
+	swap_touch_node(w, n);
+}
+
+void
+swap_up(struct swap *w, struct swap_now now, struct swap_node *n)
+{
+	struct swap_session *s = swap_find_session(w, n->session);
+
+	if (n->phase != SWAP_REBOOTING)
+		return;
+	swap_enter(w, now, n, SWAP_DONE, NULL);
+	if (s != NULL)
+		swap_settle(w, now, s);
+}

@@ -1,0 +1,343 @@
+/* swap_session.c: a session as a whole: its place in the table, the count of its nodes, its
+ * frisbeed, and its end; and sessions as they were before a restart.  swap.c and swap_node.c call
+ * this, and the controller's loop. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/grow.h"
+#include "controller/engine/swap_impl.h"
+
+enum { SECOND_US = 1000000 };
+
+void
+swap_touch_session(struct swap *w, struct swap_session *s)
+{
+	s->unsaved = true;
+	s->changed = ++w->changed;
+}
+
+void
+swap_say(struct swap *w, struct swap_session *s, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(s->last, sizeof s->last, fmt, ap);
+	va_end(ap);
+	swap_touch_session(w, s);
+}
+
+void
+swap_session_free(struct swap_session *s)
+{
+	if (s != NULL)
+		free(s->nodes);
+	free(s);
+}
+
+struct swap_session *
+swap_session_add(struct swap *w, uint32_t id)
+{
+	struct err ignored;
+	struct swap_session *s = calloc(1, sizeof *s);
+
+	if (s == NULL || grow(&w->sessions, &w->sessions_cap, w->nsessions, sizeof *w->sessions,
+			     "a session", &ignored) != 0) {
+		free(s);
+		return NULL;
+	}
+	s->id = id;
+	s->sample_every_s = 1;
+	for (int p = 0; p < SWAP_PHASES; p++)
+		s->took_s[p][0] = s->took_s[p][1] = -1;
+	w->sessions[w->nsessions++] = s;
+	if (id > w->last_id)
+		w->last_id = id;
+	return s;
+}
+
+static int
+by_size(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Median and worst of the time that nodes took for this phase.  room: one for each node. */
+static void
+measure(const struct swap *w, struct swap_session *s, enum swap_phase p, double *room)
+{
+	unsigned n = 0;
+	double worst = -1;
+
+	for (unsigned i = 0; i < s->total; i++) {
+		const struct swap_node *node = &w->nodes[s->nodes[i]];
+		if (node->took_s[p] < 0)
+			continue;
+		if (node->took_s[p] > worst) {
+			worst = node->took_s[p];
+			strcpy(s->worst[p], node->name);
+		}
+		room[n++] = node->took_s[p];
+	}
+	qsort(room, n, sizeof *room, by_size);
+	s->took_n[p] = n;
+	s->took_s[p][0] = n > 0 ? (room[(n - 1) / 2] + room[n / 2]) / 2 : -1;
+	s->took_s[p][1] = worst;
+}
+
+static bool
+count(const struct swap *w, struct swap_session *s)
+{
+	unsigned before[SWAP_PHASES];
+	bool active = false;
+
+	memcpy(before, s->count, sizeof before);
+	memset(s->count, 0, sizeof s->count);
+	for (unsigned i = 0; i < s->total; i++) {
+		const struct swap_node *n = &w->nodes[s->nodes[i]];
+		s->count[n->phase]++;
+		active |= swap_is_active(n->phase);
+	}
+	if (memcmp(before, s->count, sizeof before) != 0) {
+		double *room = calloc(s->total, sizeof *room);
+		for (int p = SWAP_BOOTING; room != NULL && p <= SWAP_REBOOTING; p++)
+			measure(w, s, p, room);
+		free(room);
+		s->changed = 0; /* the caller touches it */
+	}
+	return active;
+}
+
+static void
+end(struct swap *w, struct swap_now now, struct swap_session *s)
+{
+	s->state = s->count[SWAP_STOPPED] > 0          ? SWAP_IS_STOPPED
+	           : s->count[SWAP_DONE] == s->total ? SWAP_IS_DONE
+						      : SWAP_IS_FAILED;
+	s->spent_s = (double)(now.us - s->began_us) / SECOND_US;
+	s->ended_s = now.wall_s > s->began_s ? now.wall_s : s->began_s;
+	w->ended[s->state]++;
+	if (s->state == SWAP_IS_DONE)
+		swap_say(w, s, "all %u nodes are done", s->total);
+	free(s->nodes);
+	s->nodes = NULL;
+}
+
+void
+swap_settle(struct swap *w, struct swap_now now, struct swap_session *s)
+{
+	if (s->state != SWAP_IS_RUNNING)
+		return;
+	bool active = count(w, s);
+	if (s->changed == 0)
+		swap_touch_session(w, s);
+	if (!active)
+		end(w, now, s);
+}
+
+void
+swap_end_all(struct swap *w, struct swap_now now, struct swap_session *s, enum swap_phase phase,
+    const char *why)
+{
+	char text[SWAP_TEXT_BYTES];
+
+	for (unsigned i = 0; i < s->total; i++) {
+		struct swap_node *n = &w->nodes[s->nodes[i]];
+		if (!swap_is_active(n->phase))
+			continue;
+		snprintf(text, sizeof text, "while %s: %s", swap_phase_name(n->phase), why);
+		swap_enter(w, now, n, phase, text);
+	}
+	swap_say(w, s, "%s", why);
+	swap_settle(w, now, s);
+}
+
+double
+swap_progress(const struct swap *w, const struct swap_session *s)
+{
+	double sum = 0;
+
+	if (s->nodes == NULL)
+		return s->total > 0 ? (double)s->count[SWAP_DONE] / s->total : 0;
+	for (unsigned i = 0; i < s->total; i++)
+		sum += swap_node_progress(&w->nodes[s->nodes[i]]);
+	return s->total > 0 ? sum / s->total : 0;
+}
+
+bool
+swap_wants_server(const struct swap *w, const struct swap_session *s, uint64_t now_us)
+{
+	if (s->state != SWAP_IS_RUNNING || now_us < s->server_after_us)
+		return false;
+	for (unsigned i = 0; i < s->total; i++) {
+		enum swap_phase p = w->nodes[s->nodes[i]].phase;
+		if (p == SWAP_BOOTING || p == SWAP_LOADING || p == SWAP_STREAMING)
+			return true;
+	}
+	return false;
+}
+
+void
+swap_server_is(struct swap *w, struct swap_now now, struct swap_session *s, int64_t pid,
+    int64_t pid_start, const char *why)
+{
+	bool wanted = swap_wants_server(w, s, now.us);
+
+	s->pid = pid;
+	s->pid_start = pid_start;
+	swap_touch_session(w, s);
+	if (pid != 0 || !wanted)
+		return;
+	s->server.known = false;
+	swap_say(w, s, "frisbeed has ended: %.200s", why != NULL ? why : "nobody knows why");
+	if (++s->server_failures >= SWAP_SERVER_FAILURES_MAX) {
+		char text[SWAP_TEXT_BYTES];
+		snprintf(text, sizeof text, "%s", s->last);
+		swap_end_all(w, now, s, SWAP_FAILED, text);
+		return;
+	}
+	s->server_after_us = now.us + (UINT64_C(1) << s->server_failures) * SECOND_US / 2;
+}
+
+static void
+add_sample(struct swap_session *s, const struct swap_sample *at)
+{
+	if (s->nsamples > 0 &&
+	    at->at_s < s->samples[s->nsamples - 1].at_s + (float)s->sample_every_s * 0.9f)
+		return;
+	if (s->nsamples == SWAP_SAMPLES_MAX) {
+		for (unsigned i = 0; i < SWAP_SAMPLES_MAX / 2; i++)
+			s->samples[i] = s->samples[2 * i];
+		s->nsamples = SWAP_SAMPLES_MAX / 2;
+		s->sample_every_s *= 2;
+	}
+	s->samples[s->nsamples++] = *at;
+}
+
+void
+swap_served(struct swap *w, struct swap_now now, struct swap_session *s,
+    const struct swap_server *v)
+{
+	if (v->blocks_sent > s->server.blocks_sent)
+		s->server_failures = 0; /* in a row: this one works */
+	s->server = *v;
+	s->server.known = true;
+	add_sample(s, &(struct swap_sample){ (float)((double)(now.us - s->began_us) / 1e6),
+			  (float)v->rate_bits_per_s, (float)v->share_lost,
+			  (float)swap_progress(w, s) });
+	s->changed = ++w->changed;
+}
+
+int
+swap_restore_session(struct swap *w, struct swap_now now, const struct swap_session *was,
+    struct err *e)
+{
+	if (was->id == 0 || swap_find_session(w, was->id) != NULL ||
+	    was->slot >= SWAP_RUNNING_MAX || was->state >= SWAP_STATES)
+		return err_set(e, ERR_FORMAT, "session %u cannot be so", was->id);
+	struct swap_session *s = swap_session_add(w, was->id);
+	if (s == NULL)
+		return err_nomem(e, "a session");
+	*s = *was;
+	s->nodes = NULL;
+	s->server = (struct swap_server){ 0 };
+	s->nsamples = 0;
+	s->sample_every_s = 1;
+	s->unsaved = false;
+	s->changed = ++w->changed;
+	s->server_after_us = 0;
+	if (s->state != SWAP_IS_RUNNING)
+		return 0;
+	s->total = 0;
+	/* The wall clock may have jumped, so it is not asked how long the controller was away. */
+	uint64_t spent_us = s->spent_s > 0 && s->spent_s < s->timeout_s
+	                        ? (uint64_t)(s->spent_s * SECOND_US)
+	                        : 0;
+	s->began_us = spent_us < now.us ? now.us - spent_us : 0;
+	s->deadline_us = s->began_us + (uint64_t)s->timeout_s * SECOND_US;
+	return 0;
+}
+
+static int
+add_member(struct swap_session *s, uint32_t number, struct err *e)
+{
+	uint32_t *more = realloc(s->nodes, (s->total + 1) * sizeof *more);
+
+	if (more == NULL)
+		return err_nomem(e, "a session");
+	s->nodes = more;
+	s->nodes[s->total++] = number;
+	return 0;
+}
+
+int
+swap_restore_node(struct swap *w, struct swap_now now, const struct swap_node *was, struct err *e)
+{
+	struct swap_session *s = swap_find_session(w, was->session);
+	struct swap_node *n = swap_find_node(w, was->name);
+	bool running = s != NULL && s->state == SWAP_IS_RUNNING;
+
+	if (was->phase >= SWAP_PHASES || (!running && swap_is_active(was->phase)))
+		return err_set(e, ERR_FORMAT, "%.200s cannot be in this phase", was->name);
+	if (n == NULL && !running)
+		return 0;
+	if (n == NULL) {
+		if (swap_add_node(w, was->name, was->mac, e) != 0)
+			return -1;
+		n = &w->nodes[w->nnodes - 1];
+	}
+	uint8_t mac[6];
+	memcpy(mac, n->mac, 6);
+	*n = *was;
+	memcpy(n->mac, mac, 6);
+	n->viewed = n->unsaved = false;
+	double ago = now.wall_s - n->since_s;
+	uint64_t ago_us = ago > 0 && ago < 1e6 ? (uint64_t)(ago * SECOND_US) : 0;
+	n->since_us = ago_us < now.us ? now.us - ago_us : 0;
+	n->sign_us = now.us;
+	swap_show_node(w, n);
+	return running ? add_member(s, (uint32_t)(n - w->nodes), e) : 0;
+}
+
+void
+swap_restored(struct swap *w, struct swap_now now)
+{
+	for (size_t i = 0; i < w->nsessions; i++) {
+		struct swap_session *s = w->sessions[i];
+		memset(s->count, 0, s->state == SWAP_IS_RUNNING ? sizeof s->count : 0);
+		swap_settle(w, now, s);
+	}
+}
+
+void
+swap_saved(struct swap *w)
+{
+	for (size_t i = 0; i < w->nsessions; i++)
+		w->sessions[i]->unsaved = false;
+	for (size_t i = 0; i < w->nnodes; i++)
+		w->nodes[i].unsaved = false;
+}
+
+void
+swap_forget(struct swap *w)
+{
+	size_t ended = 0, kept = 0;
+
+	for (size_t i = 0; i < w->nsessions; i++)
+		ended += w->sessions[i]->state != SWAP_IS_RUNNING;
+	for (size_t i = 0; i < w->nsessions; i++) {
+		struct swap_session *s = w->sessions[i];
+		if (s->state != SWAP_IS_RUNNING && ended > SWAP_RECENT_MAX && !s->unsaved &&
+		    s->pid == 0) {
+			ended--;
+			swap_session_free(s);
+		} else {
+			w->sessions[kept++] = s;
+		}
+	}
+	w->nsessions = kept;
+}

@@ -1,0 +1,222 @@
+/* shapes.c: what the controller knows, as JSON (shapes.h).  answer.c and events.c call this, in the
+ * program's first thread. */
+#include "controller/http/shapes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/wire/addr.h"
+
+/* Seconds since 1970. */
+static uint64_t
+whole(double s)
+{
+	return s > 0 && s < 1e15 ? (uint64_t)s : 0;
+}
+
+static void
+put_view(struct json *j, const struct swap_node *n)
+{
+	const struct swap_view *v = &n->view;
+
+	json_double(j, "progress", swap_node_progress(n));
+	if (!n->viewed || (n->phase != SWAP_LOADING && n->phase != SWAP_STREAMING))
+		return;
+	json_double(j, "rate_bits_per_s", v->rate_bits_per_s);
+	json_double(j, "share_lost", v->share_lost);
+	json_double(j, "seconds_left", v->seconds_left);
+	json_double(j, "silence_s", v->silence_s);
+	if (v->slow != SWAP_NOT_SLOW)
+		json_string(j, "slow", v->slow == SWAP_SLOW_LINK ? "link" : "disk");
+}
+
+static void
+put_times(struct json *j, const struct swap_node *n)
+{
+	json_object(j, "phases");
+	for (int p = SWAP_BOOTING; p <= SWAP_REBOOTING; p++)
+		if (n->took_s[p] >= 0)
+			json_double(j, swap_phase_name((enum swap_phase)p), n->took_s[p]);
+	json_end(j);
+}
+
+static void
+put_membership(struct json *j, const struct swap *w, const struct swap_node *n)
+{
+	const struct swap_session *s = swap_find_session(w, n->session);
+
+	if (n->session == 0)
+		return;
+	json_uint(j, "session", n->session);
+	if (s != NULL)
+		json_string(j, "image", s->image);
+	json_uint(j, "since", whole(n->since_s));
+	json_uint(j, "try", n->tries);
+	put_view(j, n);
+	if (n->words[0] != '\0')
+		json_string(j, "last_words", n->words);
+	put_times(j, n);
+}
+
+void
+shapes_node(struct json *j, const char *key, const struct swap *w, const struct swap_node *n)
+{
+	static const uint8_t none[4];
+	const uint8_t *m = n->mac;
+	char mac[18], ip[ADDR_TEXT_MAX];
+
+	snprintf(mac, sizeof mac, "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5]);
+	json_object(j, key);
+	json_string(j, "name", n->name);
+	json_string(j, "mac", mac);
+	if (memcmp(n->ip, none, 4) != 0)
+		json_string(j, "address", addr_text(n->ip, ip));
+	json_string(j, "phase", swap_phase_name(n->phase));
+	put_membership(j, w, n);
+	json_end(j);
+}
+
+void
+shapes_image(struct json *j, const char *key, const struct image_file *f)
+{
+	char version[32];
+
+	snprintf(version, sizeof version, "%lld", (long long)f->modified_s);
+	json_object(j, key);
+	json_string(j, "name", f->name);
+	json_uint(j, "bytes", f->bytes);
+	json_int(j, "modified", f->modified_s);
+	json_string(j, "version", version);
+	json_end(j);
+}
+
+static void
+put_counts(struct json *j, const struct swap_session *s)
+{
+	json_object(j, "nodes");
+	json_uint(j, "total", s->total);
+	for (int p = SWAP_BOOTING; p < SWAP_PHASES; p++)
+		json_uint(j, swap_phase_name((enum swap_phase)p), s->count[p]);
+	json_end(j);
+	json_double(j, "share_deployed", s->total > 0 ? (double)s->count[SWAP_DONE] / s->total : 0);
+}
+
+static void
+put_phases(struct json *j, const struct swap_session *s)
+{
+	json_object(j, "phases");
+	for (int p = SWAP_BOOTING; p <= SWAP_REBOOTING; p++) {
+		if (s->took_n[p] == 0)
+			continue;
+		json_object(j, swap_phase_name((enum swap_phase)p));
+		json_uint(j, "nodes", s->took_n[p]);
+		json_double(j, "median_s", s->took_s[p][0]);
+		json_double(j, "worst_s", s->took_s[p][1]);
+		json_string(j, "worst", s->worst[p]);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void
+put_server(struct json *j, const struct swap_session *s, const struct orders_config *c)
+{
+	const struct swap_server *v = &s->server;
+	char group[16], address[32];
+	uint16_t port;
+
+	if (s->pid == 0)
+		return;
+	orders_group(c, s->slot, group, &port);
+	snprintf(address, sizeof address, "%s:%u", group, port);
+	json_object(j, "server");
+	json_bool(j, "running", true);
+	json_string(j, "address", address);
+	if (v->known) {
+		json_uint(j, "chunks", v->chunks);
+		json_uint(j, "rate_bits_per_s", v->rate_bits_per_s);
+		json_uint(j, "blocks_sent", v->blocks_sent);
+		json_uint(j, "blocks_resent", v->blocks_resent);
+		json_double(j, "share_lost", v->share_lost);
+	}
+	if (v->known && v->chunk_map[0] != '\0')
+		json_string(j, "chunk_map", v->chunk_map);
+	json_end(j);
+}
+
+/* That of the node that needs longest. */
+static void
+put_left(struct json *j, const struct swap *w, const struct swap_session *s)
+{
+	double most = -1;
+
+	for (unsigned i = 0; s->nodes != NULL && i < s->total; i++) {
+		const struct swap_node *n = &w->nodes[s->nodes[i]];
+		if (n->phase == SWAP_LOADING && n->viewed && n->view.seconds_left > most)
+			most = n->view.seconds_left;
+	}
+	if (most >= 0)
+		json_double(j, "seconds_left", most);
+}
+
+void
+shapes_session(struct json *j, const char *key, const struct swap *w,
+    const struct swap_session *s, struct swap_now now, const struct orders_config *c)
+{
+	bool runs = s->state == SWAP_IS_RUNNING;
+	double took = runs ? (double)(now.us - s->began_us) / 1e6 : s->spent_s;
+
+	json_object(j, key);
+	json_uint(j, "id", s->id);
+	json_string(j, "image", s->image);
+	json_string(j, "nodes_text", s->asked);
+	json_string(j, "state", swap_state_name(s->state));
+	json_bool(j, "stream", s->stream);
+	json_uint(j, "began", whole(s->began_s));
+	if (!runs)
+		json_uint(j, "ended", whole(s->ended_s));
+	json_double(j, "seconds", took);
+	json_uint(j, "timeout_s", s->timeout_s);
+	json_uint(j, "tries", s->tries);
+	put_counts(j, s);
+	json_double(j, "progress", swap_progress(w, s));
+	put_left(j, w, s);
+	put_server(j, s, c);
+	put_phases(j, s);
+	json_string(j, "last_words", s->last);
+}
+
+void
+shapes_samples(struct json *j, const struct swap_session *s)
+{
+	json_array(j, "samples");
+	for (unsigned i = 0; i < s->nsamples; i++) {
+		const struct swap_sample *at = &s->samples[i];
+		json_array(j, NULL);
+		json_double(j, NULL, at->at_s);
+		json_double(j, NULL, at->rate_bits_per_s);
+		json_double(j, NULL, at->share_lost);
+		json_double(j, NULL, at->progress);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+char *
+shapes_text(struct json *j, size_t *bytes)
+{
+	char *text = NULL;
+	struct err ignored;
+	FILE *f = open_memstream(&text, bytes);
+
+	if (f == NULL) {
+		json_free(j);
+		return NULL;
+	}
+	int rc = json_show_on(j, f, &ignored);
+	if (fclose(f) == 0 && rc == 0)
+		return text;
+	free(text);
+	return NULL;
+}

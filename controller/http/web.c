@@ -1,0 +1,248 @@
+/* web.c: the controller's web server (web.h), by libmicrohttpd, which calls back from MHD_run() in
+ * the program's first thread. */
+#include "controller/http/web_impl.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/number.h"
+#include "controller/http/token.h"
+#include "controller/http/wish.h"
+
+enum {
+	CONNECTIONS_MAX = 1000,
+	CONNECTIONS_OF_ONE_MAX = 200,
+	SILENCE_S = 15,
+	HEADERS_BYTES_MAX = 32768,
+};
+
+static int
+socket_of(struct MHD_Connection *conn)
+{
+	const union MHD_ConnectionInfo *info =
+	    MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	return info != NULL ? info->connect_fd : -1;
+}
+
+static void
+on_connection(void *arg, struct MHD_Connection *conn, void **own, enum MHD_ConnectionNotificationCode what)
+{
+	struct web *x = arg;
+	(void)own;
+
+	if (what == MHD_CONNECTION_NOTIFY_STARTED)
+		slow_began(x->slow, socket_of(conn), clock_us());
+	else
+		slow_ended(x->slow, socket_of(conn));
+}
+
+static void
+on_completed(void *arg, struct MHD_Connection *conn, void **own, enum MHD_RequestTerminationCode how)
+{
+	struct web *x = arg;
+	struct request *r = *own;
+
+	if (how == MHD_REQUEST_TERMINATED_COMPLETED_OK)
+		slow_answered(x->slow, socket_of(conn), clock_us());
+	if (r != NULL)
+		free(r->body);
+	free(r);
+	*own = NULL;
+}
+
+static bool
+is_change(const struct request *r)
+{
+	return r->route.call == ROUTE_START || r->route.call == ROUTE_STOP;
+}
+
+/* A body that says how long it is, and is too long, is refused before it comes. */
+static bool
+says_too_long(struct MHD_Connection *conn)
+{
+	const char *length = MHD_lookup_connection_value(conn, MHD_HEADER_KIND, "Content-Length");
+	uint64_t bytes;
+	struct err ignored;
+
+	return length != NULL && number_uint(length, 0, WISH_BYTES_MAX, &bytes, &ignored) != 0;
+}
+
+/* The first look at a request, when its headers are there.  Who may not do this is told so
+ * before anything of the body is taken. */
+static enum MHD_Result
+begin(struct web *x, struct MHD_Connection *conn, const char *url, const char *method,
+    struct request **own)
+{
+	struct request *r = calloc(1, sizeof *r);
+
+	if (r == NULL)
+		return MHD_NO;
+	*own = r;
+	r->conn = conn;
+	route_find(method, url, &r->route);
+	if (strcmp(method, MHD_HTTP_METHOD_HEAD) == 0)
+		route_find(MHD_HTTP_METHOD_GET, url, &r->route);
+	r->authorised = (is_change(r) || r->route.call == ROUTE_TOKEN) &&
+	                token_counts(x->c.token_file,
+	                    MHD_lookup_connection_value(conn, MHD_HEADER_KIND, "Authorization"));
+	if (says_too_long(conn)) {
+		struct err e;
+		err_set(&e, ERR_USAGE, "the body has more than %d bytes", WISH_BYTES_MAX);
+		return answer_error(conn, MHD_HTTP_CONTENT_TOO_LARGE, &e);
+	}
+	if (is_change(r) && r->authorised)
+		r->body = malloc(WISH_BYTES_MAX);
+	return MHD_YES;
+}
+
+/* False: more has come than any call has. */
+static bool
+take_body(struct request *r, const char *data, size_t n)
+{
+	if (n > WISH_BYTES_MAX - r->n)
+		return false;
+	if (r->body != NULL)
+		memcpy(r->body + r->n, data, n);
+	r->n += n;
+	return true;
+}
+
+/* A NUL would hide the rest of a path. */
+static size_t
+unescape(void *arg, struct MHD_Connection *conn, char *text)
+{
+	char *at = text;
+	(void)arg;
+	(void)conn;
+
+	while ((at = strstr(at, "%00")) != NULL)
+		at[2] = '1';
+	return MHD_http_unescape(text);
+}
+
+static enum MHD_Result
+on_request(void *arg, struct MHD_Connection *conn, const char *url, const char *method,
+    const char *version, const char *data, size_t *bytes, void **own)
+{
+	struct web *x = arg;
+	(void)version;
+
+	if (*own == NULL)
+		return begin(x, conn, url, method, (struct request **)own);
+	struct request *r = *own;
+	if (*bytes > 0) {
+		if (!take_body(r, data, *bytes))
+			return MHD_NO;
+		*bytes = 0;
+		return MHD_YES;
+	}
+	if (r->route.call == ROUTE_EVENTS) {
+		slow_is_stream(x->slow, socket_of(conn));
+		return events_begin(x->events, conn);
+	}
+	return answer(x, r);
+}
+
+static void
+on_ready(void *arg, uint32_t events)
+{
+	struct web *x = arg;
+	(void)events;
+
+	MHD_run(x->daemon);
+}
+
+static int
+begin_daemon(struct web *x, struct err *e)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(x->c.port) };
+	char text[INET_ADDRSTRLEN];
+
+	memcpy(&at.sin_addr, x->c.addr, 4);
+	x->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_PEDANTIC_CHECKS,
+	    0, NULL, NULL, on_request, x, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&at,
+	    MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_CONNECTION_LIMIT,
+	    (unsigned)CONNECTIONS_MAX, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+	    (unsigned)CONNECTIONS_OF_ONE_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_S,
+	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS_BYTES_MAX,
+	    MHD_OPTION_NOTIFY_COMPLETED, on_completed, x, MHD_OPTION_NOTIFY_CONNECTION,
+	    on_connection, x, MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_END);
+	inet_ntop(AF_INET, &at.sin_addr, text, sizeof text);
+	return x->daemon != NULL ? 0 : err_os(e, "the web server cannot use %s:%u", text, x->c.port);
+}
+
+static int
+begin_all(struct web *x, struct err *e)
+{
+	if (slow_new(&x->slow, e) != 0 || events_new(&x->events, x, e) != 0 || begin_daemon(x, e) != 0)
+		return -1;
+	const union MHD_DaemonInfo *port = MHD_get_daemon_info(x->daemon, MHD_DAEMON_INFO_BIND_PORT);
+	x->port = port != NULL ? port->port : 0;
+	const union MHD_DaemonInfo *fd = MHD_get_daemon_info(x->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	x->watch.fd = fd != NULL ? dup(fd->epoll_fd) : -1;
+	return x->watch.fd >= 0 ? loop_watch(x->loop, &x->watch, EPOLLIN, e)
+	                        : err_os(e, "the web server");
+}
+
+int
+web_open(struct web **out, struct loop *loop, const struct web_config *c, struct err *e)
+{
+	struct web *x = calloc(1, sizeof *x);
+
+	*out = NULL;
+	if (x == NULL)
+		return err_nomem(e, "the web server");
+	x->c = *c;
+	x->loop = loop;
+	x->watch = (struct watch){ -1, on_ready, x };
+	if (begin_all(x, e) != 0) {
+		web_close(x);
+		return -1;
+	}
+	*out = x;
+	return 0;
+}
+
+void
+web_close(struct web *x)
+{
+	if (x == NULL)
+		return;
+	events_free(x->events);
+	loop_forget(x->loop, &x->watch);
+	if (x->daemon != NULL)
+		MHD_stop_daemon(x->daemon);
+	slow_free(x->slow);
+	free(x);
+}
+
+uint16_t
+web_port(const struct web *x)
+{
+	return x->port;
+}
+
+void
+web_tick(struct web *x)
+{
+	struct swap_now now = x->c.now(x->c.arg);
+
+	events_tick(x->events, now);
+	slow_tick(x->slow, now.us);
+	MHD_run(x->daemon);
+}
+
+int
+web_wait_ms(const struct web *x, int most)
+{
+	MHD_UNSIGNED_LONG_LONG ms;
+
+	if (MHD_get_timeout(x->daemon, &ms) != MHD_YES || ms > (MHD_UNSIGNED_LONG_LONG)most)
+		return most;
+	return (int)ms;
+}

@@ -1,0 +1,63 @@
+/* web_impl.h: what the files of the web server share. */
+#ifndef CONTROLLER_HTTP_WEB_IMPL_H
+#define CONTROLLER_HTTP_WEB_IMPL_H
+
+#include <microhttpd.h>
+
+#include "common/base/json.h"
+#include "controller/http/route.h"
+#include "controller/http/web.h"
+
+struct events;
+
+struct web {
+	struct web_config c;
+	struct loop *loop;
+	struct watch watch; /* of libmicrohttpd's epoll descriptor, a copy of it */
+	struct MHD_Daemon *daemon;
+	struct slow *slow; /* connections, by their sockets */
+	struct events *events;
+	uint16_t port;
+};
+
+/* A request, from its first header to its answer. */
+struct request {
+	struct route route;
+	struct MHD_Connection *conn;
+	bool authorised;
+	size_t n;
+	char *body; /* WISH_BYTES_MAX bytes, or NULL */
+};
+
+/* answer.c: answers a whole request.  Returns what libmicrohttpd wants. */
+enum MHD_Result answer(struct web *, struct request *);
+/* The same with a text, which is freed with free(); NULL: no memory. */
+enum MHD_Result answer_text(struct MHD_Connection *, unsigned status, const char *type, char *text,
+    size_t bytes);
+/* {"error": ..., "kind": ...} */
+enum MHD_Result answer_error(struct MHD_Connection *, unsigned status, const struct err *);
+/* The headers that each answer has. */
+void answer_headers(struct MHD_Response *, const char *type);
+
+/* events.c: the streams of events. */
+int events_new(struct events **, struct web *, struct err *);
+void events_free(struct events *);
+enum MHD_Result events_begin(struct events *, struct MHD_Connection *);
+/* Tells each stream what has changed, once a second. */
+void events_tick(struct events *, struct swap_now);
+unsigned events_count(const struct events *);
+
+/* metrics.c: the text for Prometheus.  NULL: no memory. */
+char *metrics_text(struct web *, size_t *bytes);
+
+/* slow.c: connections whose requests take too long are ended. */
+int slow_new(struct slow **, struct err *);
+void slow_free(struct slow *);
+/* A connection has begun, or ended; its request was answered; it is a stream, which has no end. */
+void slow_began(struct slow *, int fd, uint64_t now_us);
+void slow_ended(struct slow *, int fd);
+void slow_answered(struct slow *, int fd, uint64_t now_us);
+void slow_is_stream(struct slow *, int fd);
+void slow_tick(struct slow *, uint64_t now_us);
+
+#endif /* CONTROLLER_HTTP_WEB_IMPL_H */

@@ -1,0 +1,125 @@
+/* orders.c: writes and removes the orders of nodes (orders.h).  The controller's loop calls this
+ * after the state was saved, in the program's first thread. */
+#include "controller/nodes/orders.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+
+enum { PATH_BYTES = 4096, ORDER_TEXT_BYTES = 2048 };
+
+void
+orders_group(const struct orders_config *c, unsigned slot, char text[16], uint16_t *port)
+{
+	uint32_t group = (uint32_t)c->group[0] << 24 | (uint32_t)c->group[1] << 16 |
+	                 (uint32_t)c->group[2] << 8 | c->group[3];
+
+	group += slot;
+	snprintf(text, 16, "%u.%u.%u.%u", group >> 24, group >> 16 & 255, group >> 8 & 255,
+	    group & 255);
+	*port = (uint16_t)(c->port + slot);
+}
+
+/* What the node is told, on one line. */
+static int
+words_of(const struct orders_config *c, const struct swap *w, const struct swap_node *n,
+    char *out, size_t cap)
+{
+	const struct swap_session *s = swap_find_session(w, n->session);
+	char order[SWAP_ORDER_BYTES], group[16], what[200], key[300] = "";
+	uint16_t port;
+
+	if (s == NULL)
+		return -1;
+	swap_order_name(w, n, order);
+	orders_group(c, s->slot, group, &port);
+	if (s->stream)
+		snprintf(what, sizeof what, "stream frisbee.source=frisbee://%s:%u", group, port);
+	else
+		snprintf(what, sizeof what, "load frisbee.group=%s frisbee.port=%u frisbee.server=%s",
+		    group, port, c->address);
+	if (c->group_key != NULL)
+		snprintf(key, sizeof key, " frisbee.group-key=%.200s", c->group_key);
+	int len = snprintf(out, cap,
+	    "frisbee.order=%s frisbee.action=%s frisbee.image=%s frisbee.report=%s:%u "
+	    "frisbee.onfail=reboot%s%s%s",
+	    order, what, s->image, c->address, c->report_port, key, s->words[0] != '\0' ? " " : "",
+	    s->words);
+	return len > 0 && (size_t)len < cap ? 0 : -1;
+}
+
+/* Reads a file of an order; what is longer counts as different. */
+static ssize_t
+read_order(const char *path, char *text, size_t cap)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	ssize_t n = fd >= 0 ? read(fd, text, cap - 1) : -1;
+
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	return n;
+}
+
+static int
+write_file(const char *path, const char *new, const char *text, struct err *e)
+{
+	size_t len = strlen(text);
+	int fd = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+
+	if (fd < 0)
+		return err_os(e, "%s", new);
+	bool whole = write(fd, text, len) == (ssize_t)len;
+	int rc = whole ? 0 : err_os(e, "%s", new);
+	if (close(fd) != 0 && rc == 0)
+		rc = err_os(e, "%s", new);
+	if (rc == 0 && rename(new, path) != 0)
+		rc = err_os(e, "%s", path);
+	return rc;
+}
+
+/* Makes one file be this text; NULL: no order of this controller is to be there. */
+static int
+settle_file(const struct orders_config *c, const struct swap *w, const char *name,
+    const char *text, struct err *e)
+{
+	char path[PATH_BYTES], new[PATH_BYTES], is[ORDER_TEXT_BYTES + 200], mark[64];
+
+	if (snprintf(path, sizeof path, "%s/%s", c->folder, name) >= PATH_BYTES ||
+	    snprintf(new, sizeof new, "%s/.%s.new", c->folder, name) >= PATH_BYTES)
+		return err_set(e, ERR_USAGE, "%.100s...: the path is too long", c->folder);
+	ssize_t n = read_order(path, is, sizeof is);
+	if (text != NULL)
+		return n >= 0 && strcmp(is, text) == 0 ? 0 : write_file(path, new, text, e);
+	snprintf(mark, sizeof mark, "frisbee.order=%s-", w->config.salt);
+	if (n < 0 || strstr(is, mark) == NULL)
+		return 0;
+	return unlink(path) == 0 || errno == ENOENT ? 0 : err_os(e, "%s", path);
+}
+
+int
+orders_settle(const struct orders_config *c, const struct swap *w, const struct swap_node *n,
+    struct err *e)
+{
+	char words[ORDER_TEXT_BYTES], ipxe[ORDER_TEXT_BYTES + 100], grub[ORDER_TEXT_BYTES + 100];
+	char name[32];
+	const uint8_t *m = n->mac;
+	bool wanted = swap_wants_order(n);
+
+	if (wanted && words_of(c, w, n, words, sizeof words) != 0)
+		return err_set(e, ERR_USAGE, "%s: its order is too long", n->name);
+	if (wanted) {
+		snprintf(ipxe, sizeof ipxe, "#!ipxe\nset order %s\nchain /environment.ipxe\n", words);
+		snprintf(grub, sizeof grub, "set order=\"%s\"\n", words);
+	}
+	snprintf(name, sizeof name, "%02x-%02x-%02x-%02x-%02x-%02x.ipxe", m[0], m[1], m[2], m[3],
+	    m[4], m[5]);
+	if (settle_file(c, w, name, wanted ? ipxe : NULL, e) != 0)
+		return -1;
+	snprintf(name, sizeof name, "%02x:%02x:%02x:%02x:%02x:%02x.cfg", m[0], m[1], m[2], m[3],
+	    m[4], m[5]);
+	return settle_file(c, w, name, wanted ? grub : NULL, e);
+}

@@ -1,0 +1,27 @@
+/* orders.h: the files that tell machines what to do at their next boot, as netboot/server/order
+ * writes them: MAC.ipxe for iPXE, and a file for GRUB. */
+#ifndef CONTROLLER_NODES_ORDERS_H
+#define CONTROLLER_NODES_ORDERS_H
+
+#include <stdint.h>
+
+#include "controller/engine/swap.h"
+
+struct orders_config {
+	const char *folder;    /* of the orders */
+	const char *address;   /* of this host, on the network of the nodes */
+	uint16_t report_port;
+	const char *group_key; /* the name of the key in the ramdisk, or NULL */
+	uint8_t group[4];      /* of slot 0; each slot has the next one */
+	uint16_t port;         /* of slot 0; each slot has the next one */
+};
+
+/* The group of a slot as text, and its port. */
+void orders_group(const struct orders_config *, unsigned slot, char text[16], uint16_t *port);
+/* Make the files of this node as they are to be: with its order, or, if it is to have none,
+ * without one of this controller.  What somebody else has ordered for a node without an order
+ * stays.  Files that are right already are not written.  ERR_IO. */
+int orders_settle(const struct orders_config *, const struct swap *, const struct swap_node *,
+    struct err *);
+
+#endif /* CONTROLLER_NODES_ORDERS_H */

@@ -1,0 +1,196 @@
+/* power.c: wakes nodes (power.h).  The controller's loop calls this, in the program's first
+ * thread. */
+#include "controller/nodes/power.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/log.h"
+#include "common/base/spawn.h"
+
+enum { AT_ONCE = 16, LIMIT_US = 60000000, WAKE_PORT = 9, MAGIC_BYTES = 102 };
+
+struct job {
+	struct power *of;
+	struct watch watch; /* of the process */
+	pid_t pid;          /* 0: no job */
+	uint64_t since_us;
+	struct swap_node *node;
+	uint32_t session;
+	unsigned tries;
+	bool late;
+};
+
+struct power {
+	struct loop *loop;
+	const char *command;
+	uint8_t addr[4];
+	void (*done)(void *, struct swap_node *, const char *);
+	void *arg;
+	struct job jobs[AT_ONCE];
+};
+
+int
+power_open(struct power **out, struct loop *loop, const char *command, const uint8_t addr[4],
+    void (*done)(void *arg, struct swap_node *, const char *why), void *arg, struct err *e)
+{
+	struct power *p = calloc(1, sizeof *p);
+
+	*out = p;
+	if (p == NULL)
+		return err_nomem(e, "power");
+	p->loop = loop;
+	p->command = command;
+	p->done = done;
+	p->arg = arg;
+	memcpy(p->addr, addr, 4);
+	for (int i = 0; i < AT_ONCE; i++)
+		p->jobs[i].watch.fd = -1;
+	return 0;
+}
+
+void
+power_close(struct power *p)
+{
+	if (p == NULL)
+		return;
+	for (int i = 0; i < AT_ONCE; i++)
+		loop_forget(p->loop, &p->jobs[i].watch);
+	free(p);
+}
+
+void
+power_magic(const uint8_t mac[6], uint8_t packet[102])
+{
+	memset(packet, 0xff, 6);
+	for (int i = 0; i < 16; i++)
+		memcpy(packet + 6 + 6 * i, mac, 6);
+}
+
+/* A node that is on already is not started anew by this. */
+static void
+wake(const struct power *p, const struct swap_node *n)
+{
+	struct sockaddr_in from = { .sin_family = AF_INET };
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(WAKE_PORT) };
+	uint8_t packet[MAGIC_BYTES];
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), yes = 1;
+
+	memcpy(&from.sin_addr, p->addr, 4);
+	to.sin_addr.s_addr = htonl(INADDR_BROADCAST);
+	power_magic(n->mac, packet);
+	/* Somebody may switch the node on by hand: what counts is whether it reports. */
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_BROADCAST, &yes, sizeof yes) != 0 ||
+	    bind(fd, (struct sockaddr *)&from, sizeof from) != 0 ||
+	    sendto(fd, packet, sizeof packet, 0, (struct sockaddr *)&to, sizeof to) < 0)
+		log_warn("wake-on-LAN cannot be sent node=%s: %s", n->name, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+}
+
+static void
+on_end(void *arg, uint32_t events)
+{
+	struct job *j = arg;
+	siginfo_t how = { 0 };
+	char why[120];
+	bool good = waitid(P_PIDFD, (id_t)j->watch.fd, &how, WEXITED) == 0 &&
+	            how.si_code == CLD_EXITED && how.si_status == 0;
+	(void)events;
+
+	loop_forget(j->of->loop, &j->watch);
+	j->pid = 0;
+	if (j->node->session != j->session || j->node->tries != j->tries)
+		return; /* it is of an older try */
+	snprintf(why, sizeof why, j->late ? "the power command took longer than %d s" : "the power command ended with status %d",
+	    j->late ? LIMIT_US / 1000000 : how.si_status);
+	j->of->done(j->of->arg, j->node, good ? NULL : why);
+}
+
+static void
+run(struct job *j, struct swap_node *n, uint64_t now_us)
+{
+	struct power *p = j->of;
+	char mac[18];
+	const uint8_t *m = n->mac;
+	struct err e;
+
+	snprintf(mac, sizeof mac, "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5]);
+	const char *const argv[] = { p->command, n->name, "cycle", mac, NULL };
+	j->node = n;
+	j->session = n->session;
+	j->tries = n->tries;
+	j->since_us = now_us;
+	j->late = false;
+	if (spawn_program(&j->pid, argv, (struct spawn_files){ -1, -1, STDERR_FILENO }, true, &e) != 0) {
+		j->pid = 0;
+		p->done(p->arg, n, e.text);
+		return;
+	}
+	j->watch = (struct watch){ pidfd_open(j->pid, 0), on_end, j };
+	if (j->watch.fd >= 0 && loop_watch(p->loop, &j->watch, EPOLLIN, &e) == 0)
+		return;
+	spawn_undo(j->pid);
+	j->pid = 0;
+	p->done(p->arg, n, "the power command cannot be waited for");
+}
+
+static bool
+in_work(const struct power *p, const struct swap_node *n)
+{
+	for (int i = 0; i < AT_ONCE; i++)
+		if (p->jobs[i].pid != 0 && p->jobs[i].node == n)
+			return true;
+	return false;
+}
+
+static struct job *
+idle_job(struct power *p)
+{
+	for (int i = 0; i < AT_ONCE; i++)
+		if (p->jobs[i].pid == 0) {
+			p->jobs[i].of = p;
+			return &p->jobs[i];
+		}
+	return NULL;
+}
+
+static void
+end_late(struct power *p, uint64_t now_us)
+{
+	for (int i = 0; i < AT_ONCE; i++) {
+		struct job *j = &p->jobs[i];
+		if (j->pid != 0 && now_us > j->since_us + LIMIT_US) {
+			j->late = true;
+			kill(-j->pid, SIGKILL); /* its group; on_end() says so */
+		}
+	}
+}
+
+void
+power_settle(struct power *p, struct swap *w, uint64_t now_us)
+{
+	end_late(p, now_us);
+	for (size_t i = 0; i < w->nnodes; i++) {
+		struct swap_node *n = &w->nodes[i];
+		if (!n->power || in_work(p, n))
+			continue;
+		if (p->command == NULL) {
+			wake(p, n);
+			p->done(p->arg, n, NULL);
+			continue;
+		}
+		struct job *j = idle_job(p);
+		if (j == NULL)
+			return;
+		run(j, n, now_us);
+	}
+}

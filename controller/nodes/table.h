@@ -1,0 +1,16 @@
+/* table.h: the file of nodes that an administrator writes:
+ *
+ *	node node01 52:54:00:00:00:01
+ *
+ * One line for each node: its name, and the MAC address of the card that it boots from. */
+#ifndef CONTROLLER_NODES_TABLE_H
+#define CONTROLLER_NODES_TABLE_H
+
+#include "controller/engine/swap.h"
+
+/* Add the nodes of the file to the engine.  ERR_USAGE names the line; ERR_IO. */
+int table_read(struct swap *, const char *path, struct err *);
+/* The same for a text[bytes]; `name` is put in front of errors. */
+int table_parse(struct swap *, const char *text, size_t bytes, const char *name, struct err *);
+
+#endif /* CONTROLLER_NODES_TABLE_H */

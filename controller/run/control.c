@@ -1,0 +1,292 @@
+/* control.c: the controller's parts and its loop (control.h), in the program's first thread.
+ *
+ * Whatever happens changes the engine; the change is saved; only then it is made true (orders,
+ * frisbeed, power) and answered.  So a controller that is killed at any point finds in its state
+ * all that anybody was told of, and makes true what is lacking. */
+#include "controller/run/control.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/cancel.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "controller/http/web.h"
+#include "controller/nodes/power.h"
+#include "controller/nodes/probe.h"
+#include "controller/nodes/reports.h"
+#include "controller/nodes/table.h"
+#include "controller/run/places.h"
+#include "controller/sending/servers.h"
+
+enum { TICK_US = 1000000, WAIT_MS = 1000, SAVE_FAILURES_MAX = 60 };
+
+struct control {
+	struct swap w;
+	struct places at;
+	struct loop loop;
+	struct swapdb *state;
+	struct reports *reports;
+	struct power *power;
+	struct probe *probe;
+	struct servers *servers;
+	struct images images;
+	struct web *web;
+	uint64_t settled, next_us; /* swap.changed when orders were settled; when the next tick is due */
+	unsigned save_failures;
+};
+
+static struct swap_now
+now_is(void *arg)
+{
+	struct timespec t;
+	(void)arg;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (struct swap_now){ clock_us(), (double)t.tv_sec + (double)t.tv_nsec / 1e9 };
+}
+
+static int
+save(void *arg, struct err *e)
+{
+	struct control *c = arg;
+
+	return swapdb_save(c->state, &c->w, e);
+}
+
+static int
+on_report(void *arg, const struct swap_report *r, const uint8_t ip[4], struct err *e)
+{
+	struct control *c = arg;
+
+	return swap_reported(&c->w, now_is(NULL), r, ip, e);
+}
+
+static void
+count_reports(void *arg, uint64_t *taken, uint64_t *refused)
+{
+	const struct control *c = arg;
+
+	*taken = reports_taken(c->reports);
+	*refused = reports_refused(c->reports);
+}
+
+static void
+on_power(void *arg, struct swap_node *n, const char *why)
+{
+	struct control *c = arg;
+
+	if (why != NULL)
+		log_warn("node=%s session=%u: %s", n->name, n->session, why);
+	swap_powered(&c->w, now_is(NULL), n, why);
+}
+
+static void
+on_up(void *arg, struct swap_node *n)
+{
+	struct control *c = arg;
+
+	swap_up(&c->w, now_is(NULL), n);
+}
+
+/* Makes the orders of nodes that have changed be as they are to be. */
+static void
+settle_orders(struct control *c, bool all)
+{
+	struct err e;
+
+	for (size_t i = 0; i < c->w.nnodes; i++) {
+		const struct swap_node *n = &c->w.nodes[i];
+		if ((all || n->changed > c->settled) && orders_settle(&c->at.orders, &c->w, n, &e) != 0)
+			log_err("node=%s: its order cannot be written: %s", n->name, e.text);
+	}
+	c->settled = c->w.changed;
+}
+
+/* What the engine wants is made true.  all: of each node, whether it has changed or not. */
+static void
+settle(struct control *c, bool all)
+{
+	struct swap_now now = now_is(NULL);
+
+	settle_orders(c, all);
+	servers_settle(c->servers, now);
+	power_settle(c->power, &c->w, now.us);
+}
+
+static int
+save_and_settle(struct control *c, bool all, struct err *e)
+{
+	if (save(c, e) != 0) {
+		log_err("%s", e->text);
+		reports_answer(c->reports, 0, "the state cannot be saved");
+		return ++c->save_failures < SAVE_FAILURES_MAX ? 0 : -1;
+	}
+	c->save_failures = 0;
+	settle(c, all);
+	/* Orders are removed before a node that is done hears that it may reboot. */
+	reports_answer(c->reports, now_is(NULL).wall_s, NULL);
+	return 0;
+}
+
+static void
+tick(struct control *c)
+{
+	struct swap_now now = now_is(NULL);
+
+	if (now.us < c->next_us)
+		return;
+	c->next_us = now.us + TICK_US;
+	servers_look(c->servers, now);
+	swap_tick(&c->w, now);
+	if (c->probe != NULL)
+		probe_tick(c->probe, &c->w, now.us);
+	reports_tick(c->reports, now.us);
+	swap_forget(&c->w);
+}
+
+int
+control_run(struct control *c, struct err *e)
+{
+	bool first = true;
+
+	while (cancel_signal() == 0) {
+		tick(c);
+		if (save_and_settle(c, first, e) != 0)
+			return -1;
+		web_tick(c->web);
+		first = false;
+		loop_once(&c->loop, web_wait_ms(c->web, WAIT_MS));
+	}
+	return save(c, e);
+}
+
+/* More than 1024 connections need more descriptors. */
+static void
+allow_descriptors(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max) {
+		r.rlim_cur = r.rlim_max < 65536 ? r.rlim_max : 65536;
+		setrlimit(RLIMIT_NOFILE, &r);
+	}
+}
+
+static int
+open_state(struct control *c, const struct control_config *config, struct err *e)
+{
+	struct swap_config s = { .patience_s = (unsigned)config->patience_s,
+		.follow_up = config->up_port != 0 };
+
+	if (swapdb_open(&c->state, c->at.state, s.salt, e) != 0)
+		return -1;
+	if (config->token_file == NULL && token_of_places(&c->at, e) != 0)
+		return -1;
+	swap_init(&c->w, &s);
+	if (table_read(&c->w, c->at.nodes, e) != 0)
+		return -1;
+	return swapdb_load(c->state, &c->w, now_is(NULL), e);
+}
+
+static int
+open_nodes(struct control *c, const struct control_config *config, struct err *e)
+{
+	if (reports_open(&c->reports, &c->loop, c->at.address_bytes, (uint16_t)config->report_port, on_report, c, e) != 0)
+		return -1;
+	c->at.orders.report_port = reports_port(c->reports);
+	if (power_open(&c->power, &c->loop, config->power, c->at.address_bytes, on_power, c, e) != 0)
+		return -1;
+	return config->up_port == 0
+	           ? 0
+	           : probe_open(&c->probe, &c->loop, (uint16_t)config->up_port, on_up, c, e);
+}
+
+static int
+open_servers(struct control *c, const struct control_config *config, struct err *e)
+{
+	struct servers_config s = { .frisbeed = c->at.frisbeed,
+		.images = c->at.images,
+		.state = c->at.state,
+		.address = c->at.address,
+		.rate = config->rate,
+		.group_key = config->group_key,
+		.orders = &c->at.orders,
+		.save = save,
+		.arg = c };
+
+	return servers_open(&c->servers, &c->loop, &c->w, &s, e);
+}
+
+static int
+open_web(struct control *c, struct err *e)
+{
+	struct web_config web = { .port = c->at.web_port,
+		.token_file = c->at.token,
+		.w = &c->w,
+		.state = c->state,
+		.images = &c->images,
+		.orders = &c->at.orders,
+		.save = save,
+		.now = now_is,
+		.reports = count_reports,
+		.arg = c };
+
+	memcpy(web.addr, c->at.web_address, 4);
+	c->images.folder = c->at.images;
+	if (images_look(&c->images, e) != 0)
+		return -1;
+	return web_open(&c->web, &c->loop, &web, e);
+}
+
+int
+control_open(struct control **out, const struct control_config *config, struct err *e)
+{
+	struct control *c = calloc(1, sizeof *c);
+
+	*out = NULL;
+	if (c == NULL)
+		return err_nomem(e, "the controller");
+	c->loop.epoll = -1;
+	allow_descriptors();
+	if (places_find(&c->at, config, e) != 0 || loop_open(&c->loop, e) != 0 ||
+	    open_state(c, config, e) != 0 || open_nodes(c, config, e) != 0 ||
+	    open_servers(c, config, e) != 0 || open_web(c, e) != 0) {
+		control_close(c);
+		return -1;
+	}
+	*out = c;
+	return 0;
+}
+
+uint16_t
+control_web_port(const struct control *c)
+{
+	return web_port(c->web);
+}
+
+uint16_t
+control_report_port(const struct control *c)
+{
+	return reports_port(c->reports);
+}
+
+void
+control_close(struct control *c)
+{
+	if (c == NULL)
+		return;
+	web_close(c->web);
+	images_free(&c->images);
+	servers_close(c->servers);
+	probe_close(c->probe);
+	power_close(c->power);
+	reports_close(c->reports);
+	swapdb_close(c->state);
+	loop_close(&c->loop);
+	swap_free(&c->w);
+	free(c);
+}

@@ -1,0 +1,42 @@
+/* control.h: the controller: all of its parts, and the loop around them. */
+#ifndef CONTROLLER_RUN_CONTROL_H
+#define CONTROLLER_RUN_CONTROL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+
+struct control;
+
+struct control_config {
+	const char *netboot;    /* the folder that netboot/setup has made */
+	const char *state;      /* folder, or NULL: "controller" in the netboot folder */
+	const char *nodes;      /* file, or NULL: "nodes" in the netboot folder */
+	const char *listen;     /* ADDR:PORT of the web server */
+	const char *token_file; /* or NULL: "token" in the state folder, which is made */
+	const char *address;    /* of this host on the nodes' network, or NULL: as netboot/setup has it */
+	const char *group;      /* multicast group of the first session */
+	const char *rate;       /* of each frisbeed, or NULL */
+	const char *group_key;  /* a file, or NULL */
+	const char *power;      /* a program, or NULL: wake-on-LAN */
+	const char *frisbeed;   /* a program, or NULL: the one beside this program, else in PATH */
+	uint64_t port, report_port, up_port, patience_s;
+};
+
+enum { CONTROL_PORT = 8484, CONTROL_REPORT_PORT = 5101, CONTROL_GROUP_PORT = 7701 };
+
+/* Read the state, listen, and make true what it says.  The config is borrowed.  ERR_USAGE: a
+ * file or a value of the config; ERR_REFUSED: another controller uses the state; ERR_IO,
+ * ERR_FORMAT, ERR_NOMEM. */
+int control_open(struct control **, const struct control_config *, struct err *);
+/* The ports that it listens on. */
+uint16_t control_web_port(const struct control *);
+uint16_t control_report_port(const struct control *);
+/* Work until a signal comes (cancel.h).  What runs then goes on: frisbeed, and the nodes'
+ * orders.  -1: the state cannot be saved any more. */
+int control_run(struct control *, struct err *);
+/* NULL is allowed. */
+void control_close(struct control *);
+
+#endif /* CONTROLLER_RUN_CONTROL_H */

@@ -1,0 +1,151 @@
+/* places.c: from the options of controllerd to paths and addresses (places.h).  control.c calls
+ * this, in the program's first thread. */
+#include "controller/run/places.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/number.h"
+#include "common/wire/addr.h"
+#include "controller/http/token.h"
+
+static int
+join(char out[PLACES_PATH_BYTES], const char *folder, const char *name, struct err *e)
+{
+	return snprintf(out, PLACES_PATH_BYTES, "%s/%s", folder, name) < PLACES_PATH_BYTES
+	           ? 0
+	           : err_set(e, ERR_USAGE, "%.100s...: the path is too long", folder);
+}
+
+/* The path that is given, or the usual one. */
+static int
+choose(char out[PLACES_PATH_BYTES], const char *given, const char *folder, const char *name, struct err *e)
+{
+	if (given == NULL)
+		return join(out, folder, name, e);
+	return snprintf(out, PLACES_PATH_BYTES, "%s", given) < PLACES_PATH_BYTES
+	           ? 0
+	           : err_set(e, ERR_USAGE, "%.100s...: the path is too long", given);
+}
+
+static int
+must_be(const char *path, int mode, struct err *e)
+{
+	return access(path, mode) == 0 ? 0 : err_os(e, "%s", path);
+}
+
+/* "frisbee.report=10.9.0.1" in the file that netboot/setup has filled in. */
+static int
+find_address(const struct control_config *c, char out[16], struct err *e)
+{
+	static const char word[] = "frisbee.report=";
+	char path[PLACES_PATH_BYTES], text[4096];
+
+	if (c->address != NULL) {
+		snprintf(out, 16, "%s", c->address);
+		return strlen(c->address) < 16 ? 0 : err_set(e, ERR_USAGE, "--address: \"%.40s\" is no IPv4 address", c->address);
+	}
+	if (join(path, c->netboot, "boot/environment.ipxe", e) != 0)
+		return -1;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	const char *at = strstr(text, word);
+	if (at == NULL)
+		return err_set(e, ERR_USAGE, "%s does not name this host (netboot/setup writes it): --address is needed", path);
+	at += sizeof word - 1;
+	snprintf(out, 16, "%.*s", (int)strspn(at, "0123456789."), at);
+	return 0;
+}
+
+/* "127.0.0.1:8484" or an address alone. */
+static int
+find_web(struct places *p, const struct control_config *c, struct err *e)
+{
+	char address[32];
+	const char *colon = strchr(c->listen, ':');
+	size_t n = colon != NULL ? (size_t)(colon - c->listen) : strlen(c->listen);
+	uint64_t port = CONTROL_PORT;
+
+	snprintf(address, sizeof address, "%.*s", (int)(n < 31 ? n : 31), c->listen);
+	if (addr_parse(address, p->web_address, e) != 0 ||
+	    (colon != NULL && number_uint(colon + 1, 0, UINT16_MAX, &port, e) != 0))
+		return err_ctx(e, "--listen");
+	p->web_port = (uint16_t)port;
+	if (p->web_address[0] != 127 && c->token_file == NULL)
+		return err_set(e, ERR_USAGE, "--listen=%s opens the page to other hosts: --token-file has to say who may change something", c->listen);
+	return 0;
+}
+
+/* The frisbeed that was built or installed with this program. */
+static int
+find_frisbeed(struct places *p, const struct control_config *c)
+{
+	char self[PLACES_PATH_BYTES / 2];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+	char *slash = n > 0 ? (self[n] = '\0', strrchr(self, '/')) : NULL;
+
+	if (c->frisbeed != NULL) {
+		snprintf(p->frisbeed, sizeof p->frisbeed, "%s", c->frisbeed);
+		return 0;
+	}
+	if (slash != NULL) {
+		*slash = '\0';
+		snprintf(p->frisbeed, sizeof p->frisbeed, "%s/frisbeed", self);
+		if (access(p->frisbeed, X_OK) == 0)
+			return 0;
+	}
+	strcpy(p->frisbeed, "frisbeed");
+	return 0;
+}
+
+static int
+find_orders(struct places *p, const struct control_config *c, struct err *e)
+{
+	struct orders_config *o = &p->orders;
+
+	*o = (struct orders_config){ .folder = p->folder_of_orders, .address = p->address, .port = (uint16_t)c->port };
+	if (addr_parse(c->group, o->group, e) != 0)
+		return err_ctx(e, "--group");
+	if (o->group[0] < 224 || o->group[0] > 239 || o->group[3] > 255 - SWAP_RUNNING_MAX)
+		return err_set(e, ERR_USAGE, "--group: \"%.40s\" is no multicast group with %d more behind it", c->group, SWAP_RUNNING_MAX);
+	if (c->group_key == NULL)
+		return 0;
+	const char *slash = strrchr(c->group_key, '/');
+	snprintf(p->group_key, sizeof p->group_key, "%s", slash != NULL ? slash + 1 : c->group_key);
+	o->group_key = p->group_key;
+	return 0;
+}
+
+int
+places_find(struct places *p, const struct control_config *c, struct err *e)
+{
+	*p = (struct places){ 0 };
+	if (choose(p->state, c->state, c->netboot, "controller", e) != 0 ||
+	    choose(p->nodes, c->nodes, c->netboot, "nodes", e) != 0 ||
+	    join(p->images, c->netboot, "images", e) != 0 ||
+	    join(p->folder_of_orders, c->netboot, "boot/orders", e) != 0 ||
+	    choose(p->token, c->token_file, p->state, "token", e) != 0)
+		return -1;
+	if (must_be(p->images, R_OK | X_OK, e) != 0 || must_be(p->folder_of_orders, W_OK | X_OK, e) != 0 ||
+	    (c->token_file != NULL && must_be(p->token, R_OK, e) != 0) ||
+	    (c->power != NULL && must_be(c->power, X_OK, e) != 0))
+		return -1;
+	if (find_address(c, p->address, e) != 0)
+		return -1;
+	if (addr_parse(p->address, p->address_bytes, e) != 0)
+		return err_ctx(e, "--address");
+	if (find_web(p, c, e) != 0 || find_orders(p, c, e) != 0)
+		return -1;
+	return find_frisbeed(p, c);
+}
+
+int
+token_of_places(const struct places *p, struct err *e)
+{
+	return token_make(p->token, e);
+}

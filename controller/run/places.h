@@ -1,0 +1,27 @@
+/* places.h: where everything of a controller is: folders, files, addresses and ports. */
+#ifndef CONTROLLER_RUN_PLACES_H
+#define CONTROLLER_RUN_PLACES_H
+
+#include "controller/nodes/orders.h"
+#include "controller/run/control.h"
+
+enum { PLACES_PATH_BYTES = 2048 };
+
+struct places {
+	char state[PLACES_PATH_BYTES], nodes[PLACES_PATH_BYTES], images[PLACES_PATH_BYTES],
+	    folder_of_orders[PLACES_PATH_BYTES], token[PLACES_PATH_BYTES],
+	    frisbeed[PLACES_PATH_BYTES], group_key[PLACES_PATH_BYTES];
+	char address[16]; /* of this host on the nodes' network */
+	uint8_t address_bytes[4];
+	uint8_t web_address[4];
+	uint16_t web_port;
+	struct orders_config orders; /* points into this struct, which must stay */
+};
+
+/* Find them.  ERR_USAGE: a value of the config cannot be, or the web server would be open to
+ * others without a file of tokens; ERR_IO: a folder is not there. */
+int places_find(struct places *, const struct control_config *, struct err *);
+/* Make the token of the state folder, unless it is there. */
+int token_of_places(const struct places *, struct err *);
+
+#endif /* CONTROLLER_RUN_PLACES_H */

@@ -1,0 +1,341 @@
+/* servers.c: one frisbeed process for each session that has something to send (servers.h).  The
+ * controller's loop calls this, in the program's first thread.
+ *
+ * A process that was started waits until its number is saved: a shell reads one line from a pipe
+ * and becomes frisbeed then.  When the controller is killed before, the pipe ends, and so does
+ * the shell.  A controller that starts finds the process by its number and its start time. */
+#include "controller/sending/servers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/log.h"
+#include "common/base/spawn.h"
+#include "controller/sending/stats.h"
+
+enum { PATH_BYTES = 4096, PATIENCE_US = 10000000, ARGS_MAX = 32 };
+
+struct process {
+	struct servers *of;
+	struct watch watch; /* fd -1: there is none */
+	uint32_t session;
+	uint64_t end_us; /* when it was told to end; 0: it was not */
+	struct timespec stats_at;
+};
+
+struct servers {
+	struct loop *loop;
+	struct swap *w;
+	struct servers_config c;
+	struct process of_slot[SWAP_RUNNING_MAX];
+	struct swap_now now;
+};
+
+int
+servers_open(struct servers **out, struct loop *loop, struct swap *w,
+    const struct servers_config *c, struct err *e)
+{
+	struct servers *x = calloc(1, sizeof *x);
+
+	*out = x;
+	if (x == NULL)
+		return err_nomem(e, "the servers");
+	x->loop = loop;
+	x->w = w;
+	x->c = *c;
+	for (int i = 0; i < SWAP_RUNNING_MAX; i++)
+		x->of_slot[i] = (struct process){ .of = x, .watch = { .fd = -1 } };
+	return 0;
+}
+
+void
+servers_close(struct servers *x)
+{
+	if (x == NULL)
+		return;
+	for (int i = 0; i < SWAP_RUNNING_MAX; i++)
+		loop_forget(x->loop, &x->of_slot[i].watch);
+	free(x);
+}
+
+static void
+path_of(const struct servers *x, uint32_t session, const char *end, char path[PATH_BYTES])
+{
+	snprintf(path, PATH_BYTES, "%s/session-%u.%s", x->c.state, session, end);
+}
+
+/* When a process was started, in the kernel's ticks since the boot; 0: it is not there. */
+static int64_t
+start_of(pid_t pid)
+{
+	char path[64], text[1024];
+	long long start = 0;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	const char *at = strrchr(text, ')'); /* the name before it may have anything in it */
+	if (at == NULL ||
+	    sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %lld",
+	        &start) != 1)
+		return 0;
+	return start;
+}
+
+/* The last line of frisbeed's log. */
+static void
+last_line(const struct servers *x, uint32_t session, char *out, size_t cap)
+{
+	char path[PATH_BYTES], text[2048];
+
+	path_of(x, session, "log", path);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	off_t size = fd >= 0 ? lseek(fd, 0, SEEK_END) : 0;
+	off_t from = size > (off_t)sizeof text - 1 ? size - (off_t)sizeof text + 1 : 0;
+	ssize_t n = fd >= 0 ? pread(fd, text, sizeof text - 1, from) : 0;
+	if (fd >= 0)
+		close(fd);
+	while (n > 0 && text[n - 1] == '\n')
+		n--;
+	text[n > 0 ? n : 0] = '\0';
+	const char *line = strrchr(text, '\n');
+	snprintf(out, cap, "%s", line != NULL ? line + 1 : text);
+}
+
+static void
+remove_files(const struct servers *x, uint32_t session)
+{
+	char path[PATH_BYTES];
+
+	path_of(x, session, "json", path);
+	unlink(path);
+	path_of(x, session, "log", path);
+	unlink(path);
+}
+
+static void
+on_end(void *arg, uint32_t events)
+{
+	struct process *p = arg;
+	struct servers *x = p->of;
+	struct swap_session *s = swap_find_session(x->w, p->session);
+	char why[200];
+	siginfo_t how;
+	(void)events;
+
+	waitid(P_PIDFD, (id_t)p->watch.fd, &how, WEXITED | WNOHANG); /* not if another started it */
+	loop_forget(x->loop, &p->watch);
+	last_line(x, p->session, why, sizeof why);
+	log_info("frisbeed ended session=%u: %s", p->session, why);
+	if (s != NULL)
+		swap_server_is(x->w, x->now, s, 0, 0, why);
+	if (s == NULL || s->state != SWAP_IS_RUNNING)
+		remove_files(x, p->session);
+}
+
+static int
+watch(struct servers *x, struct swap_session *s, int fd, struct err *e)
+{
+	struct process *p = &x->of_slot[s->slot];
+
+	p->watch = (struct watch){ fd, on_end, p };
+	p->session = s->id;
+	p->end_us = 0;
+	p->stats_at = (struct timespec){ 0 };
+	if (fd < 0)
+		return err_os(e, "frisbeed's process");
+	return loop_watch(x->loop, &p->watch, EPOLLIN, e);
+}
+
+/* The arguments: a shell that waits for its line, and becomes frisbeed. */
+static void
+arguments(const struct servers *x, const struct swap_session *s, char *image, char *stats,
+    char *group, char *port, const char *argv[ARGS_MAX])
+{
+	uint16_t number;
+	int n = 0;
+
+	snprintf(image, PATH_BYTES, "%s/%s", x->c.images, s->image);
+	path_of(x, s->id, "json", stats);
+	orders_group(x->c.orders, s->slot, group, &number);
+	snprintf(port, 8, "%u", number);
+	const char *const first[] = { "/bin/sh", "-c", "read -r go && exec \"$@\"", "sh",
+		x->c.frisbeed, "-i", x->c.address, "-m", group, "-p", port, "-D", "--stats", stats };
+	for (; n < (int)(sizeof first / sizeof first[0]); n++)
+		argv[n] = first[n];
+	if (x->c.rate != NULL)
+		argv[n++] = "-W", argv[n++] = x->c.rate;
+	if (x->c.group_key != NULL)
+		argv[n++] = "--group-key", argv[n++] = x->c.group_key;
+	argv[n++] = "--";
+	argv[n++] = image;
+	argv[n] = NULL;
+}
+
+static int
+spawn(struct servers *x, const struct swap_session *s, int in, pid_t *pid, struct err *e)
+{
+	char image[PATH_BYTES], stats[PATH_BYTES], path[PATH_BYTES], group[16], port[8];
+	const char *argv[ARGS_MAX];
+
+	path_of(x, s->id, "log", path);
+	int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (log < 0)
+		return err_os(e, "%s", path);
+	arguments(x, s, image, stats, group, port, argv);
+	int rc = spawn_program(pid, argv, (struct spawn_files){ in, log, log }, true, e);
+	close(log);
+	return rc;
+}
+
+/* Saves which process it is, and lets it begin.  A process that is not let ends by itself. */
+static int
+let_begin(struct servers *x, struct swap_session *s, pid_t pid, int out, struct err *e)
+{
+	swap_server_is(x->w, x->now, s, pid, start_of(pid), NULL);
+	if (x->c.save(x->c.arg, e) != 0 || watch(x, s, pidfd_open(pid, 0), e) != 0)
+		return -1;
+	if (write(out, "\n", 1) != 1)
+		return err_os(e, "frisbeed's pipe");
+	log_info("frisbeed started session=%u pid=%d image=%s", s->id, (int)pid, s->image);
+	return 0;
+}
+
+static int
+start(struct servers *x, struct swap_session *s, struct err *e)
+{
+	int ends[2];
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return err_os(e, "a pipe");
+	int rc = spawn(x, s, ends[0], &pid, e);
+	close(ends[0]);
+	if (rc == 0) {
+		rc = let_begin(x, s, pid, ends[1], e);
+		if (rc != 0) {
+			loop_forget(x->loop, &x->of_slot[s->slot].watch);
+			spawn_undo(pid);
+		}
+	}
+	close(ends[1]);
+	return rc;
+}
+
+/* The process that was saved before the controller was started anew. */
+static void
+find_again(struct servers *x, struct swap_session *s)
+{
+	struct err e;
+	int fd = pidfd_open((pid_t)s->pid, 0);
+
+	/* The descriptor is there before the start is compared, so the number cannot become
+	 * another's in between. */
+	if (fd >= 0 && start_of((pid_t)s->pid) == s->pid_start && watch(x, s, fd, &e) == 0) {
+		log_info("frisbeed found session=%u pid=%d", s->id, (int)s->pid);
+		return;
+	}
+	if (fd >= 0)
+		close(fd);
+	x->of_slot[s->slot].watch.fd = -1;
+	swap_server_is(x->w, x->now, s, 0, 0, "it was not there when the controller started");
+}
+
+static void
+end(struct process *p, struct swap_now now)
+{
+	if (p->end_us == 0) {
+		pidfd_send_signal(p->watch.fd, SIGTERM, NULL, 0);
+		p->end_us = now.us;
+	} else if (now.us > p->end_us + PATIENCE_US) {
+		pidfd_send_signal(p->watch.fd, SIGKILL, NULL, 0);
+	}
+}
+
+static void
+settle(struct servers *x, struct swap_session *s)
+{
+	struct process *p = &x->of_slot[s->slot];
+	bool wanted = swap_wants_server(x->w, s, x->now.us);
+	bool runs = p->watch.fd >= 0 && p->session == s->id;
+	struct err e;
+
+	if (s->pid != 0 && !runs && p->watch.fd < 0) {
+		find_again(x, s);
+		runs = p->watch.fd >= 0;
+	}
+	if (runs && !wanted && s->pid != 0)
+		end(p, x->now);
+	else if (wanted && p->watch.fd < 0 && s->pid == 0 && start(x, s, &e) != 0)
+		swap_server_is(x->w, x->now, s, 0, 0, e.text);
+}
+
+void
+servers_settle(struct servers *x, struct swap_now now)
+{
+	x->now = now;
+	for (size_t i = 0; i < x->w->nsessions; i++) {
+		struct swap_session *s = x->w->sessions[i];
+		if (s->state == SWAP_IS_RUNNING || s->pid != 0)
+			settle(x, s);
+	}
+}
+
+static void
+view(void *arg, const uint8_t ip[4], const struct swap_view *v)
+{
+	struct process *p = arg;
+	struct swap_session *s = swap_find_session(p->of->w, p->session);
+
+	swap_viewed(p->of->w, p->of->now, s, ip, v);
+}
+
+static void
+look(struct servers *x, struct process *p, struct swap_session *s)
+{
+	char path[PATH_BYTES];
+	struct swap_server seen;
+	struct stat st;
+	struct err e;
+
+	path_of(x, s->id, "json", path);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= STATS_BYTES_MAX &&
+	    memcmp(&st.st_mtim, &p->stats_at, sizeof p->stats_at) != 0) {
+		char *text = malloc((size_t)st.st_size + 1);
+		ssize_t n = text != NULL ? read(fd, text, (size_t)st.st_size) : -1;
+		p->stats_at = st.st_mtim;
+		if (n > 0 && stats_read(text, (size_t)n, &seen, view, p, &e) == 0)
+			swap_served(x->w, x->now, s, &seen);
+		else
+			log_warn("%s cannot be read", path);
+		free(text);
+	}
+	close(fd);
+}
+
+void
+servers_look(struct servers *x, struct swap_now now)
+{
+	x->now = now;
+	for (int i = 0; i < SWAP_RUNNING_MAX; i++) {
+		struct process *p = &x->of_slot[i];
+		struct swap_session *s =
+		    p->watch.fd >= 0 ? swap_find_session(x->w, p->session) : NULL;
+		if (s != NULL && s->state == SWAP_IS_RUNNING)
+			look(x, p, s);
+	}
+}

@@ -1,0 +1,378 @@
+/* swapdb.c: the database of the controller (swapdb.h): its lock, what is saved of the engine, and
+ * what is read from it.  The controller's loop calls this, in the program's first thread. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "controller/state/swapdb_impl.h"
+
+enum { PATH_BYTES = 4096, VERSION = 1, WAIT_MS = 5000, SESSIONS_KEPT = 10000 };
+
+int
+swapdb_err(struct swapdb *st, struct err *e)
+{
+	int code = st->db != NULL ? sqlite3_errcode(st->db) & 0xff : SQLITE_NOMEM;
+	bool damage = code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_ERROR;
+
+	return err_set(e, damage ? ERR_FORMAT : ERR_IO, "the state: %s",
+	    st->db != NULL ? sqlite3_errmsg(st->db) : "out of memory");
+}
+
+static int
+exec(struct swapdb *st, const char *sql, struct err *e)
+{
+	return sqlite3_exec(st->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : swapdb_err(st, e);
+}
+
+static int
+prepare(struct swapdb *st, sqlite3_stmt **q, const char *sql, struct err *e)
+{
+	return sqlite3_prepare_v2(st->db, sql, -1, q, NULL) == SQLITE_OK ? 0 : swapdb_err(st, e);
+}
+
+static int
+path_of(const char *folder, const char *name, char path[PATH_BYTES], struct err *e)
+{
+	int n = snprintf(path, PATH_BYTES, "%s/%s", folder, name);
+
+	return n < PATH_BYTES ? 0 : err_set(e, ERR_USAGE, "%.100s...: the path is too long", folder);
+}
+
+static int
+lock(struct swapdb *st, const char *folder, struct err *e)
+{
+	char path[PATH_BYTES];
+
+	if (path_of(folder, "lock", path, e) != 0)
+		return -1;
+	st->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (st->lock < 0)
+		return err_os(e, "%s", path);
+	if (flock(st->lock, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	return errno == EWOULDBLOCK
+	           ? err_set(e, ERR_REFUSED, "%s: another controllerd uses this folder", folder)
+	           : err_os(e, "%s", path);
+}
+
+static int
+version_of(struct swapdb *st, int *version, struct err *e)
+{
+	sqlite3_stmt *q;
+
+	if (prepare(st, &q, "PRAGMA user_version", e) != 0)
+		return -1;
+	int rc = sqlite3_step(q) == SQLITE_ROW ? 0 : swapdb_err(st, e);
+	*version = rc == 0 ? sqlite3_column_int(q, 0) : 0;
+	sqlite3_finalize(q);
+	return rc;
+}
+
+static int
+set_up(struct swapdb *st, struct err *e)
+{
+	int version;
+
+	sqlite3_busy_timeout(st->db, WAIT_MS);
+	sqlite3_db_config(st->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(st->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_db_config(st->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+	sqlite3_db_config(st->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+	if (exec(st, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL", e) != 0 ||
+	    version_of(st, &version, e) != 0)
+		return -1;
+	if (version == 0)
+		return exec(st, swapdb_schema, e);
+	return version == VERSION ? 0
+	                          : err_set(e, ERR_FORMAT, "the state has version %d, not %d",
+	                                version, VERSION);
+}
+
+/* The salt that is saved, or a new one. */
+static int
+take_salt(struct swapdb *st, char salt[SWAP_SALT_BYTES], struct err *e)
+{
+	uint8_t raw[(SWAP_SALT_BYTES - 1) / 4];
+	char sql[200];
+	sqlite3_stmt *q;
+
+	if (getrandom(raw, sizeof raw, 0) != (ssize_t)sizeof raw)
+		return err_os(e, "no random numbers");
+	snprintf(sql, sizeof sql, "INSERT OR IGNORE INTO meta VALUES ('salt', '%02x%02x%02x%02x')",
+	    raw[0], raw[1], raw[2], raw[3]);
+	if (exec(st, sql, e) != 0 ||
+	    prepare(st, &q, "SELECT value FROM meta WHERE key = 'salt'", e) != 0)
+		return -1;
+	const char *got = sqlite3_step(q) == SQLITE_ROW ? (const char *)sqlite3_column_text(q, 0)
+	                                                : NULL;
+	int rc = 0;
+	if (got == NULL || strlen(got) != 8 || strspn(got, "0123456789abcdef") != 8)
+		rc = err_set(e, ERR_FORMAT, "the state: it has no salt");
+	else
+		strcpy(salt, got);
+	sqlite3_finalize(q);
+	return rc;
+}
+
+static int
+forget_oldest(struct swapdb *st, struct err *e)
+{
+	char sql[300];
+
+	snprintf(sql, sizeof sql,
+	    "DELETE FROM node WHERE session <= (SELECT max(id) FROM session) - %d;"
+	    "DELETE FROM session WHERE id <= (SELECT max(id) FROM session) - %d AND state <> 0;",
+	    SESSIONS_KEPT, SESSIONS_KEPT);
+	return exec(st, sql, e);
+}
+
+static int
+open_db(struct swapdb *st, const char *folder, struct err *e)
+{
+	char path[PATH_BYTES];
+
+	if (mkdir(folder, 0700) != 0 && errno != EEXIST)
+		return err_os(e, "%s", folder);
+	if (lock(st, folder, e) != 0 || path_of(folder, "state.db", path, e) != 0)
+		return -1;
+	int rc = sqlite3_open_v2(path, &st->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) ==
+	                 SQLITE_OK
+	             ? set_up(st, e)
+	             : swapdb_err(st, e);
+	if (rc == 0)
+		rc = forget_oldest(st, e);
+	return rc == 0 ? 0 : err_ctx(e, "%s", path);
+}
+
+int
+swapdb_open(struct swapdb **out, const char *folder, char salt[SWAP_SALT_BYTES], struct err *e)
+{
+	struct swapdb *st = calloc(1, sizeof *st);
+
+	*out = NULL;
+	if (st == NULL)
+		return err_nomem(e, "the state");
+	st->lock = -1;
+	if (open_db(st, folder, e) != 0 || take_salt(st, salt, e) != 0) {
+		swapdb_close(st);
+		return -1;
+	}
+	*out = st;
+	return 0;
+}
+
+void
+swapdb_close(struct swapdb *st)
+{
+	if (st == NULL)
+		return;
+	sqlite3_close(st->db);
+	if (st->lock >= 0)
+		close(st->lock);
+	free(st);
+}
+
+/* Calls each row of this kind; one of the two functions is NULL. */
+static int
+each_row(struct swapdb *st, sqlite3_stmt *q,
+    int (*session)(void *, const struct swap_session *, struct err *),
+    int (*node)(void *, const struct swap_node *, struct err *), void *arg, struct err *e)
+{
+	static struct swap_session s; /* large; one thread uses it, and not in itself */
+	struct swap_node n;
+	int rc, step = SQLITE_ROW;
+
+	for (rc = 0; rc == 0 && (step = sqlite3_step(q)) == SQLITE_ROW;)
+		if (session != NULL)
+			rc = swapdb_read_session(q, &s, e) == 0 ? session(arg, &s, e) : -1;
+		else
+			rc = swapdb_read_node(q, &n, e) == 0 ? node(arg, &n, e) : -1;
+	if (rc == 0 && step != SQLITE_DONE)
+		rc = swapdb_err(st, e);
+	sqlite3_finalize(q);
+	return rc;
+}
+
+struct loading {
+	struct swap *w;
+	struct swap_now now;
+};
+
+static int
+load_session(void *arg, const struct swap_session *s, struct err *e)
+{
+	struct loading *l = arg;
+
+	return swap_restore_session(l->w, l->now, s, e);
+}
+
+static int
+load_node(void *arg, const struct swap_node *n, struct err *e)
+{
+	struct loading *l = arg;
+
+	return swap_restore_node(l->w, l->now, n, e);
+}
+
+int
+swapdb_load(struct swapdb *st, struct swap *w, struct swap_now now, struct err *e)
+{
+	struct loading l = { w, now };
+	char sql[600];
+	sqlite3_stmt *q;
+
+	snprintf(sql, sizeof sql,
+	    "%s WHERE state = 0 OR id IN (SELECT id FROM session ORDER BY id DESC LIMIT %d) ORDER BY id",
+	    swapdb_get_session, SWAP_RECENT_MAX);
+	if (prepare(st, &q, sql, e) != 0 || each_row(st, q, load_session, NULL, &l, e) != 0)
+		return -1;
+	/* Each node as its last session has it. */
+	snprintf(sql, sizeof sql,
+	    "%s AS n WHERE session = (SELECT max(session) FROM node AS m WHERE m.name = n.name)",
+	    swapdb_get_node);
+	if (prepare(st, &q, sql, e) != 0 || each_row(st, q, NULL, load_node, &l, e) != 0)
+		return -1;
+	swap_restored(w, now);
+	return 0;
+}
+
+static int
+put_session(struct swapdb *st, const struct swap_session *s, struct err *e)
+{
+	sqlite3_stmt *q;
+
+	if (prepare(st, &q, swapdb_put_session, e) != 0)
+		return -1;
+	swapdb_bind_session(q, s);
+	int rc = sqlite3_step(q) == SQLITE_DONE ? 0 : swapdb_err(st, e);
+	sqlite3_finalize(q);
+	return rc;
+}
+
+static int
+put_nodes(struct swapdb *st, const struct swap *w, struct err *e)
+{
+	sqlite3_stmt *q;
+	int rc = 0;
+
+	if (prepare(st, &q, swapdb_put_node, e) != 0)
+		return -1;
+	for (size_t i = 0; rc == 0 && i < w->nnodes; i++) {
+		if (!w->nodes[i].unsaved || w->nodes[i].session == 0)
+			continue;
+		swapdb_bind_node(q, &w->nodes[i]);
+		rc = sqlite3_step(q) == SQLITE_DONE ? 0 : swapdb_err(st, e);
+		sqlite3_reset(q);
+	}
+	sqlite3_finalize(q);
+	return rc;
+}
+
+static int
+put_all(struct swapdb *st, const struct swap *w, struct err *e)
+{
+	int rc = exec(st, "BEGIN IMMEDIATE", e);
+
+	for (size_t i = 0; rc == 0 && i < w->nsessions; i++)
+		if (w->sessions[i]->unsaved)
+			rc = put_session(st, w->sessions[i], e);
+	if (rc == 0)
+		rc = put_nodes(st, w, e);
+	if (rc == 0)
+		rc = exec(st, "COMMIT", e);
+	if (rc != 0)
+		sqlite3_exec(st->db, "ROLLBACK", NULL, NULL, NULL);
+	return rc;
+}
+
+int
+swapdb_save(struct swapdb *st, struct swap *w, struct err *e)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < w->nsessions; i++)
+		any |= w->sessions[i]->unsaved;
+	for (size_t i = 0; i < w->nnodes; i++)
+		any |= w->nodes[i].unsaved;
+	if (!any)
+		return 0;
+	if (put_all(st, w, e) != 0)
+		return -1;
+	swap_saved(w);
+	return 0;
+}
+
+int
+swapdb_history(struct swapdb *st, uint32_t before, unsigned most,
+    int (*each)(void *arg, const struct swap_session *, struct err *), void *arg, struct err *e)
+{
+	char sql[500];
+	sqlite3_stmt *q;
+
+	snprintf(sql, sizeof sql, "%s WHERE state <> 0 AND id < %lld ORDER BY id DESC LIMIT %u",
+	    swapdb_get_session, before != 0 ? (long long)before : (long long)UINT32_MAX, most);
+	return prepare(st, &q, sql, e) == 0 ? each_row(st, q, each, NULL, arg, e) : -1;
+}
+
+struct one {
+	int (*each)(void *, const struct swap_session *, struct err *);
+	void *arg;
+	bool found;
+};
+
+static int
+found_one(void *arg, const struct swap_session *s, struct err *e)
+{
+	struct one *o = arg;
+
+	o->found = true;
+	return o->each(o->arg, s, e);
+}
+
+int
+swapdb_session(struct swapdb *st, uint32_t id,
+    int (*each)(void *arg, const struct swap_session *, struct err *), void *arg, struct err *e)
+{
+	struct one o = { each, arg, false };
+	char sql[500];
+	sqlite3_stmt *q;
+
+	snprintf(sql, sizeof sql, "%s WHERE id = %u", swapdb_get_session, id);
+	if (prepare(st, &q, sql, e) != 0 || each_row(st, q, found_one, NULL, &o, e) != 0)
+		return -1;
+	return o.found ? 0 : err_set(e, ERR_ABSENT, "there is no session %u", id);
+}
+
+int
+swapdb_members(struct swapdb *st, uint32_t session,
+    int (*each)(void *arg, const struct swap_node *, struct err *), void *arg, struct err *e)
+{
+	char sql[500];
+	sqlite3_stmt *q;
+
+	snprintf(sql, sizeof sql, "%s WHERE session = %u ORDER BY name", swapdb_get_node, session);
+	return prepare(st, &q, sql, e) == 0 ? each_row(st, q, NULL, each, arg, e) : -1;
+}
+
+uint32_t
+swapdb_request(struct swapdb *st, const char *request)
+{
+	struct err ignored;
+	uint32_t id = 0;
+	sqlite3_stmt *q;
+
+	if (request[0] == '\0' ||
+	    prepare(st, &q, "SELECT id FROM session WHERE request = ?", &ignored) != 0)
+		return 0;
+	sqlite3_bind_text(q, 1, request, -1, SQLITE_TRANSIENT);
+	if (sqlite3_step(q) == SQLITE_ROW)
+		id = (uint32_t)sqlite3_column_int64(q, 0);
+	sqlite3_finalize(q);
+	return id;
+}

@@ -1,0 +1,26 @@
+/* swapdb_impl.h: what the files of this folder share. */
+#ifndef CONTROLLER_STATE_SWAPDB_IMPL_H
+#define CONTROLLER_STATE_SWAPDB_IMPL_H
+
+#include <sqlite3.h>
+
+#include "controller/state/swapdb.h"
+
+struct swapdb {
+	sqlite3 *db;
+	int lock;
+};
+
+/* swapdb.c: fills in what SQLite says of its last failure.  Returns -1. */
+int swapdb_err(struct swapdb *, struct err *);
+/* swapdb_rows.c: the columns of the two tables, in the order of swapdb_bind_...(). */
+extern const char swapdb_schema[];
+extern const char swapdb_put_session[], swapdb_put_node[];
+extern const char swapdb_get_session[], swapdb_get_node[];
+void swapdb_bind_session(sqlite3_stmt *, const struct swap_session *);
+void swapdb_bind_node(sqlite3_stmt *, const struct swap_node *);
+/* ERR_FORMAT: the row cannot be so. */
+int swapdb_read_session(sqlite3_stmt *, struct swap_session *, struct err *);
+int swapdb_read_node(sqlite3_stmt *, struct swap_node *, struct err *);
+
+#endif /* CONTROLLER_STATE_SWAPDB_IMPL_H */

@@ -1,0 +1,248 @@
+/* swapdb_rows.c: a session, and a node of a session, as rows of the database.  What is read is
+ * checked, since the file may be damaged.  swapdb.c calls this, in the program's first thread. */
+#include <stdio.h>
+#include <string.h>
+
+#include "controller/state/swapdb_impl.h"
+
+#define SESSION_COLUMNS                                                                          \
+	"id, image, request, words, stream, timeout_s, tries, state, slot, began_s, ended_s, last, " \
+	"pid, pid_start, server_failures, total, count, took, asked, spent_s"
+#define NODE_COLUMNS "session, name, mac, ip, phase, tries, power, since_s, took, words"
+
+const char swapdb_schema[] =
+    "CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);"
+    "CREATE TABLE IF NOT EXISTS session (id INTEGER PRIMARY KEY, image TEXT NOT NULL, request TEXT "
+    "NOT NULL, words TEXT NOT NULL, stream INTEGER NOT NULL, timeout_s INTEGER NOT NULL, tries "
+    "INTEGER NOT NULL, state INTEGER NOT NULL, slot INTEGER NOT NULL, began_s REAL NOT NULL, ended_s "
+    "REAL NOT NULL, last TEXT NOT NULL, pid INTEGER NOT NULL, pid_start INTEGER NOT NULL, "
+    "server_failures INTEGER NOT NULL, total INTEGER NOT NULL, count TEXT NOT NULL, took TEXT NOT "
+    "NULL, asked TEXT NOT NULL, spent_s REAL NOT NULL);"
+    "CREATE INDEX IF NOT EXISTS by_request ON session (request);"
+    "CREATE TABLE IF NOT EXISTS node (session INTEGER NOT NULL, name TEXT NOT NULL, mac BLOB NOT "
+    "NULL, ip BLOB NOT NULL, phase INTEGER NOT NULL, tries INTEGER NOT NULL, power INTEGER NOT NULL, "
+    "since_s REAL NOT NULL, took TEXT NOT NULL, words TEXT NOT NULL, PRIMARY KEY (session, name));"
+    "CREATE INDEX IF NOT EXISTS by_name ON node (name, session);"
+    "PRAGMA user_version = 1;";
+const char swapdb_put_session[] = "INSERT OR REPLACE INTO session (" SESSION_COLUMNS
+				 ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+const char swapdb_put_node[] =
+    "INSERT OR REPLACE INTO node (" NODE_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?)";
+const char swapdb_get_session[] = "SELECT " SESSION_COLUMNS " FROM session ";
+const char swapdb_get_node[] = "SELECT " NODE_COLUMNS " FROM node ";
+
+enum { LIST_BYTES = 8192 };
+
+static void
+text(sqlite3_stmt *q, int at, const char *s)
+{
+	sqlite3_bind_text(q, at, s, -1, SQLITE_TRANSIENT);
+}
+
+/* "3 0 17": the counts of the phases. */
+static void
+put_counts(char *out, const unsigned *count)
+{
+	size_t n = 0;
+
+	for (int p = 0; p < SWAP_PHASES; p++)
+		n += (size_t)snprintf(out + n, LIST_BYTES - n, "%u ", count[p]);
+}
+
+/* "N MEDIAN WORST NAME " for each phase. */
+static void
+put_measures(char *out, const struct swap_session *s)
+{
+	size_t n = 0;
+
+	for (int p = 0; p < SWAP_PHASES; p++)
+		n += (size_t)snprintf(out + n, LIST_BYTES - n, "%u %.3f %.3f %s ", s->took_n[p],
+		    s->took_s[p][0], s->took_s[p][1], s->worst[p][0] != '\0' ? s->worst[p] : "-");
+}
+
+static void
+put_times(char *out, const double *took_s)
+{
+	size_t n = 0;
+
+	for (int p = 0; p < SWAP_PHASES; p++)
+		n += (size_t)snprintf(out + n, LIST_BYTES - n, "%.6f ", took_s[p]);
+}
+
+void
+swapdb_bind_session(sqlite3_stmt *q, const struct swap_session *s)
+{
+	char list[LIST_BYTES];
+
+	sqlite3_bind_int64(q, 1, s->id);
+	text(q, 2, s->image);
+	text(q, 3, s->request);
+	text(q, 4, s->words);
+	sqlite3_bind_int(q, 5, s->stream);
+	sqlite3_bind_int64(q, 6, s->timeout_s);
+	sqlite3_bind_int64(q, 7, s->tries);
+	sqlite3_bind_int(q, 8, (int)s->state);
+	sqlite3_bind_int64(q, 9, s->slot);
+	sqlite3_bind_double(q, 10, s->began_s);
+	sqlite3_bind_double(q, 11, s->ended_s);
+	text(q, 12, s->last);
+	sqlite3_bind_int64(q, 13, s->pid);
+	sqlite3_bind_int64(q, 14, s->pid_start);
+	sqlite3_bind_int64(q, 15, s->server_failures);
+	sqlite3_bind_int64(q, 16, s->total);
+	put_counts(list, s->count);
+	text(q, 17, list);
+	put_measures(list, s);
+	text(q, 18, list);
+	text(q, 19, s->asked);
+	sqlite3_bind_double(q, 20, s->spent_s);
+}
+
+void
+swapdb_bind_node(sqlite3_stmt *q, const struct swap_node *n)
+{
+	char list[LIST_BYTES];
+
+	sqlite3_bind_int64(q, 1, n->session);
+	text(q, 2, n->name);
+	sqlite3_bind_blob(q, 3, n->mac, sizeof n->mac, SQLITE_TRANSIENT);
+	sqlite3_bind_blob(q, 4, n->ip, sizeof n->ip, SQLITE_TRANSIENT);
+	sqlite3_bind_int(q, 5, (int)n->phase);
+	sqlite3_bind_int64(q, 6, n->tries);
+	sqlite3_bind_int(q, 7, n->power);
+	sqlite3_bind_double(q, 8, n->since_s);
+	put_times(list, n->took_s);
+	text(q, 9, list);
+	text(q, 10, n->words);
+}
+
+/* A text of a row that has to fit. */
+static bool
+take_text(sqlite3_stmt *q, int at, char *out, size_t cap)
+{
+	const char *s = (const char *)sqlite3_column_text(q, at);
+	int n = sqlite3_column_bytes(q, at);
+
+	if (s == NULL || n < 0 || (size_t)n >= cap || memchr(s, '\0', (size_t)n) != NULL)
+		return false;
+	memcpy(out, s, (size_t)n);
+	out[n] = '\0';
+	return true;
+}
+
+static bool
+take_number(sqlite3_stmt *q, int at, uint64_t max, uint64_t *out)
+{
+	sqlite3_int64 v = sqlite3_column_int64(q, at);
+
+	*out = (uint64_t)v;
+	return v >= 0 && (uint64_t)v <= max;
+}
+
+static bool
+take_blob(sqlite3_stmt *q, int at, uint8_t *out, int n)
+{
+	const void *p = sqlite3_column_blob(q, at);
+
+	if (p == NULL || sqlite3_column_bytes(q, at) != n)
+		return false;
+	memcpy(out, p, (size_t)n);
+	return true;
+}
+
+static bool
+take_measures(const char *list, struct swap_session *s)
+{
+	for (int p = 0; p < SWAP_PHASES; p++) {
+		int n = 0;
+		if (sscanf(list, "%u %lf %lf %253s%n", &s->took_n[p], &s->took_s[p][0],
+			&s->took_s[p][1], s->worst[p], &n) != 4)
+			return false;
+		if (strcmp(s->worst[p], "-") == 0)
+			s->worst[p][0] = '\0';
+		list += n;
+	}
+	return true;
+}
+
+static bool
+take_counts(const char *list, unsigned *count)
+{
+	for (int p = 0, n = 0; p < SWAP_PHASES; p++, list += n)
+		if (sscanf(list, "%u%n", &count[p], &n) != 1)
+			return false;
+	return true;
+}
+
+static bool
+take_times(const char *list, double *took_s)
+{
+	for (int p = 0, n = 0; p < SWAP_PHASES; p++, list += n)
+		if (sscanf(list, "%lf%n", &took_s[p], &n) != 1)
+			return false;
+	return true;
+}
+
+int
+swapdb_read_session(sqlite3_stmt *q, struct swap_session *s, struct err *e)
+{
+	char counts[LIST_BYTES], took[LIST_BYTES];
+	uint64_t id, stream, timeout_s, tries, state, slot, failures, total, pid, start;
+
+	*s = (struct swap_session){ 0 };
+	bool ok = take_number(q, 0, UINT32_MAX - 1, &id) &&
+	          take_text(q, 1, s->image, sizeof s->image) &&
+	          take_text(q, 2, s->request, sizeof s->request) &&
+	          take_text(q, 3, s->words, sizeof s->words) && take_number(q, 4, 1, &stream) &&
+	          take_number(q, 5, SWAP_TIMEOUT_MAX_S, &timeout_s) &&
+	          take_number(q, 6, SWAP_TRIES_MAX, &tries) &&
+	          take_number(q, 7, SWAP_STATES - 1, &state) &&
+	          take_number(q, 8, SWAP_RUNNING_MAX - 1, &slot) &&
+	          take_text(q, 11, s->last, sizeof s->last) &&
+	          take_number(q, 12, INT32_MAX, &pid) && take_number(q, 13, INT64_MAX, &start) &&
+	          take_number(q, 14, UINT32_MAX, &failures) &&
+	          take_number(q, 15, SWAP_NODES_MAX, &total) &&
+	          take_text(q, 16, counts, sizeof counts) && take_counts(counts, s->count) &&
+	          take_text(q, 17, took, sizeof took) && take_measures(took, s) &&
+	          take_text(q, 18, s->asked, sizeof s->asked);
+	if (!ok)
+		return err_set(e, ERR_FORMAT, "the state: a session cannot be so");
+	s->id = (uint32_t)id;
+	s->stream = stream != 0;
+	s->timeout_s = (unsigned)timeout_s;
+	s->tries = (unsigned)tries;
+	s->state = (enum swap_state)state;
+	s->slot = (unsigned)slot;
+	s->began_s = sqlite3_column_double(q, 9);
+	s->ended_s = sqlite3_column_double(q, 10);
+	s->spent_s = sqlite3_column_double(q, 19);
+	s->pid = (int64_t)pid;
+	s->pid_start = (int64_t)start;
+	s->server_failures = (unsigned)failures;
+	s->total = (unsigned)total;
+	return 0;
+}
+
+int
+swapdb_read_node(sqlite3_stmt *q, struct swap_node *n, struct err *e)
+{
+	char took[LIST_BYTES];
+	uint64_t session, phase, tries, power;
+
+	*n = (struct swap_node){ 0 };
+	bool ok = take_number(q, 0, UINT32_MAX - 1, &session) &&
+	          take_text(q, 1, n->name, sizeof n->name) &&
+	          take_blob(q, 2, n->mac, sizeof n->mac) && take_blob(q, 3, n->ip, sizeof n->ip) &&
+	          take_number(q, 4, SWAP_PHASES - 1, &phase) &&
+	          take_number(q, 5, SWAP_TRIES_MAX, &tries) && take_number(q, 6, 1, &power) &&
+	          take_text(q, 8, took, sizeof took) && take_times(took, n->took_s) &&
+	          take_text(q, 9, n->words, sizeof n->words);
+	if (!ok)
+		return err_set(e, ERR_FORMAT, "the state: a node cannot be so");
+	n->session = (uint32_t)session;
+	n->phase = (enum swap_phase)phase;
+	n->tries = (unsigned)tries;
+	n->power = power != 0;
+	n->since_s = sqlite3_column_double(q, 7);
+	return 0;
+}

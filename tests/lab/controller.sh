@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# One command swaps nodes in: the real controllerd, frisbeed and frisbee, each node in a network of
+# its own, with the words and the reports of netboot.  One node's disk fails, one is retried with
+# success, the controller is killed in the middle, and sessions are stopped.
+. "$(dirname "$0")/controller_lib.sh"
+controller_lab 4 24
+disk_is_loaded() { cmp -s "$T/disk" "$T/machines/$1/disk"; }
+swapin() { on s "$BIN/swapin" --token-file="$STATE/token" "$@"; }
+no_orders() { [ -z "$(ls "$NET/boot/orders")" ]; }
+servers() { ip netns pids "${LAB}s" | while read -r p; do [ "$(cat "/proc/$p/comm" 2> /dev/null)" = frisbeed ] && echo "$p"; done; }
+wait_until() {	# SECONDS COMMAND...
+	local i
+	for ((i = 0; i < $1 * 10; i++)); do "${@:2}" && return 0; sleep 0.1; done
+	return 1
+}
+field() { python3 -c 'import json,sys; v = json.load(sys.stdin)
+for k in sys.argv[1].split("."): v = v[int(k)] if k.isdigit() else v[k]
+print(v)' "$1"; }
+
+echo "== one command, three nodes, of which one disk fails for good"
+echo 100 > "$T/machines/node3/broken"	# blocks of 512 bytes
+controller_up -i 10.9.0.1 -W 60M --patience=20
+swapin 'node[1-3]' lab.ndz > "$T/out" 2> "$T/err"; rc=$?
+check "the exit status says that not all is done" [ $rc = 1 ]
+check "two disks are loaded" eval 'disk_is_loaded node1 && disk_is_loaded node2'
+check "the failed node and its step are named" grep -q "^node3: failed while loading: sda is not loaded" "$T/out"
+check "the share that is deployed" grep -q "2 of 3 nodes deployed (66.7 %)" "$T/out"
+check "the time of each phase" eval 'grep -q "^  booting *median.*worst" "$T/out" && grep -q "^  loading *median" "$T/out"'
+check "it was tried twice" [ "$(api GET /api/v1/nodes/node3 | field try)" = 2 ]
+check "no order is left" no_orders
+check "frisbeed has ended" wait_until 10 eval '[ -z "$(servers)" ]'
+rm "$T/machines/node3/broken"
+
+echo "== a node is unplugged while it loads; the others go on, and it is tried again"
+rm -f "$T"/machines/*/disk
+swapin --json 'node[1-3]' lab.ndz > "$T/out" 2> "$T/err" &
+S=$!
+wait_until 20 eval '[ -s "$T/machines/node2/disk" ]' || fail "node2 does not begin"
+machine_off node2
+wait $S; rc=$?
+check "all is done in the end" [ $rc = 0 ]
+check "on all disks" eval 'disk_is_loaded node1 && disk_is_loaded node2 && disk_is_loaded node3'
+check "node2 was tried twice, node1 once" eval '[ "$(field members.1.try < "$T/out")" = 2 ] && [ "$(field members.0.try < "$T/out")" = 1 ]'
+check "share 1" [ "$(field share_deployed < "$T/out")" = 1 ]
+
+echo "== the controller is killed while nodes load"
+rm -f "$T"/machines/*/disk
+swapin 'node[1-4]' lab.ndz > "$T/out" 2> "$T/err" &
+S=$!
+wait_until 20 eval '[ -s "$T/machines/node4/disk" ]' || fail "node4 does not begin"
+before=$(servers)
+controller_again
+check "frisbeed went on, and no second one was started" [ -n "$before" -a "$(servers)" = "$before" ]
+wait $S; rc=$?
+check "all is done" [ $rc = 0 ]
+for n in 1 2 3 4; do check "node$n" eval "disk_is_loaded node$n && [ \"\$(api GET /api/v1/nodes/node$n | field try)\" = 1 ]"; done
+check "no order is left" no_orders
+check "frisbeed has ended" wait_until 10 eval '[ -z "$(servers)" ]'
+check "what was served is not kept" eval '! ls "$STATE"/session-* 2> /dev/null'
+
+echo "== what is refused, and what a second request of the same name does"
+touch "$T/machines/node1/unplugged"
+api POST /api/v1/sessions '{"nodes": "node1", "image": "lab.ndz", "request": "one"}' > "$T/first"
+check "201" [ "$(cat "$T/status")" = 201 ]
+id=$(field id < "$T/first")
+api POST /api/v1/sessions '{"nodes": "node1", "image": "lab.ndz", "request": "one"}' > "$T/second"
+check "the same session" eval '[ "$(cat "$T/status")" = 200 ] && [ "$(field id < "$T/second")" = "$id" ]'
+check "its order is there" grep -q "frisbee.action=load.*frisbee.group=239.192.77.1" "$NET/boot/orders/52-54-00-00-00-01.ipxe"
+swapin node1 lab.ndz > "$T/out" 2> "$T/err"
+check "a node belongs to one session" grep -q "node1 belongs to session $id" "$T/err"
+swapin node7 lab.ndz > /dev/null 2> "$T/err"; check "no such node: 2" [ $? = 2 ]
+swapin node2 none.ndz > /dev/null 2> "$T/err"; check "no such image: 2" [ $? = 2 ]
+swapin --words='frisbee.action=shell' node2 lab.ndz > /dev/null 2> "$T/err"; check "no other action" grep -q "cannot be a word" "$T/err"
+on s curl -s -o "$T/out" -w '%{http_code}' -X POST -H 'Content-Type: application/json' -d '{}' "$URL/api/v1/sessions/$id/stop" > "$T/code"
+check "not without a token" [ "$(cat "$T/code")" = 401 ]
+controller_again
+check "the order is there after a restart" [ -e "$NET/boot/orders/52-54-00-00-00-01.ipxe" ]
+swapin --stop="$id" > "$T/out"
+check "stopped" grep -q "^node1: stopped" "$T/out"
+check "its order is gone" no_orders
+check "history" [ "$(api GET /api/v1/history | field history.0.state)" = stopped ]
+bash -c "exec $(cat "$T/controller.command")" > "$T/out" 2>&1; check "a second controller is refused" grep -q "another controllerd" "$T/out"
+kill "$CONTROLLER"; wait "$CONTROLLER"; check "a signal ends it with 0" [ $? = 0 ]
+[ "$bad" = 0 ] || cat "$T/controller.log" "$T"/machines/*/console
+finish

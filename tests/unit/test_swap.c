@@ -1,0 +1,566 @@
+/* The controller's engine in virtual time: what a session is, reports that are lost, come twice or
+ * of an older order, clocks that jump, a thousand nodes; and a controller that is killed after
+ * each event, and goes on with what it has saved. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/engine/swap.h"
+#include "tests/t.h"
+
+static const struct swap_config config = { .salt = "5a17", .patience_s = 60 };
+static const struct swap_now start = { 1000000000, 1.7e9 };
+
+static struct swap_now
+later(struct swap_now now, double s)
+{
+	return (struct swap_now){ now.us + (uint64_t)(s * 1e6), now.wall_s + s };
+}
+
+static void
+add_nodes(struct swap *w, unsigned n)
+{
+	struct err e;
+	char name[32];
+
+	for (unsigned i = 0; i < n; i++) {
+		uint8_t mac[6] = { 2, 0, 0, 0, (uint8_t)(i >> 8), (uint8_t)i };
+		snprintf(name, sizeof name, "n%u", i);
+		if (swap_add_node(w, name, mac, &e) != 0)
+			abort();
+	}
+}
+
+static int
+begin(struct swap *w, struct swap_now now, const char *nodes, unsigned tries, uint32_t *id, struct err *e)
+{
+	struct swap_wish wish = { .timeout_s = 3600, .tries = tries };
+	bool again;
+
+	strcpy(wish.nodes, nodes);
+	strcpy(wish.image, "a.ndz");
+	return swap_start(w, now, &wish, id, &again, e);
+}
+
+static bool
+report_as(struct swap *w, struct swap_now now, const struct swap_node *n, const char *order, const char *phase,
+    const char *text)
+{
+	struct swap_report r = { 0 };
+	uint8_t ip[4] = { 10, 0, n->mac[4], n->mac[5] };
+	struct err e;
+
+	memcpy(r.mac, n->mac, 6);
+	strcpy(r.order, order);
+	strcpy(r.phase, phase);
+	strcpy(r.text, text);
+	return swap_reported(w, now, &r, ip, &e) == 0;
+}
+
+static bool
+report(struct swap *w, struct swap_now now, struct swap_node *n, const char *phase, const char *text)
+{
+	char order[SWAP_ORDER_BYTES];
+
+	swap_order_name(w, n, order);
+	return report_as(w, now, n, order, phase, text);
+}
+
+static void
+test_one_session(void)
+{
+	struct swap w;
+	struct err e;
+	uint32_t id;
+	struct swap_now now = start;
+
+	swap_init(&w, &config);
+	add_nodes(&w, 3);
+	T_CHECK(begin(&w, now, "n[0-1],n1", 2, &id, &e) == 0 && id == 1);
+	struct swap_session *s = swap_find_session(&w, id);
+	T_CHECK(s->total == 2 && s->count[SWAP_BOOTING] == 2);
+	T_CHECK(w.nodes[0].power && swap_wants_order(&w.nodes[0]) && !swap_wants_order(&w.nodes[2]));
+	T_CHECK(swap_wants_server(&w, s, now.us));
+	swap_powered(&w, now, &w.nodes[0], NULL);
+	T_CHECK(!w.nodes[0].power);
+	T_CHECK(begin(&w, now, "n1", 2, &id, &e) != 0 && e.kind == ERR_REFUSED);
+	T_CHECK(begin(&w, now, "n7", 2, &id, &e) != 0 && e.kind == ERR_ABSENT);
+	T_CHECK(begin(&w, now, "n[", 2, &id, &e) != 0 && e.kind == ERR_USAGE);
+	T_CHECK(begin(&w, now, "", 2, &id, &e) != 0 && e.kind == ERR_USAGE);
+	now = later(now, 30);
+	T_CHECK(report(&w, now, &w.nodes[0], "loading", "a.ndz onto sda"));
+	T_CHECK(w.nodes[0].phase == SWAP_LOADING && fabs(w.nodes[0].took_s[SWAP_BOOTING] - 30) < 1e-6);
+	T_CHECK(report(&w, now, &w.nodes[0], "loading", "a.ndz onto sda")); /* twice */
+	T_CHECK(w.nodes[0].phase == SWAP_LOADING);
+	swap_viewed(&w, now, s, (uint8_t[]){ 10, 0, 0, 0 }, &(struct swap_view){ .progress = 0.5 });
+	T_CHECK(swap_progress(&w, s) == 0.25);
+	now = later(now, 40);
+	T_CHECK(report(&w, now, &w.nodes[0], "done", "sda is loaded"));
+	T_CHECK(w.nodes[0].phase == SWAP_DONE && !swap_wants_order(&w.nodes[0]));
+	T_CHECK(report(&w, now, &w.nodes[1], "loading", ""));
+	T_CHECK(report(&w, now, &w.nodes[1], "personalising", "sda"));
+	T_CHECK(!swap_wants_server(&w, s, now.us));
+	T_CHECK(s->state == SWAP_IS_RUNNING);
+	T_CHECK(report(&w, later(now, 5), &w.nodes[1], "done", ""));
+	T_CHECK(s->state == SWAP_IS_DONE && s->count[SWAP_DONE] == 2 && s->nodes == NULL);
+	T_CHECK(s->took_n[SWAP_BOOTING] == 2 && s->took_s[SWAP_BOOTING][0] == 50 && s->took_s[SWAP_BOOTING][1] == 70);
+	T_CHECK(strcmp(s->worst[SWAP_BOOTING], "n1") == 0);
+	T_CHECK(report(&w, now, &w.nodes[2], "done", "")); /* of no session */
+	T_CHECK(w.nodes[2].phase == SWAP_IDLE);
+	swap_free(&w);
+}
+
+static void
+test_retry(void)
+{
+	struct swap w;
+	struct err e;
+	uint32_t id;
+	struct swap_now now = start;
+	char old[SWAP_ORDER_BYTES];
+
+	swap_init(&w, &config);
+	add_nodes(&w, 2);
+	begin(&w, now, "n[0-1]", 2, &id, &e);
+	struct swap_session *s = swap_find_session(&w, id);
+	struct swap_node *n = &w.nodes[0];
+	swap_order_name(&w, n, old);
+	swap_powered(&w, now, n, NULL);
+	report(&w, now, n, "loading", "");
+	report(&w, now, n, "failed", "2 disks");
+	T_CHECK(n->phase == SWAP_BOOTING && n->tries == 2 && n->power && w.retries == 1);
+	T_CHECK(report_as(&w, now, n, old, "failed", "2 disks") && n->tries == 2 && n->phase == SWAP_BOOTING);
+	T_CHECK(report_as(&w, now, n, old, "done", "") && n->phase == SWAP_BOOTING);
+	report(&w, now, n, "loading", "");
+	report(&w, now, n, "failed", "2 disks");
+	T_CHECK(n->phase == SWAP_FAILED && strcmp(n->words, "while loading: 2 disks") == 0);
+	T_CHECK(!swap_wants_order(n) && s->state == SWAP_IS_RUNNING && w.nodes[1].tries == 1);
+	/* The other shows nothing: it is tried once more, and that is all. */
+	now = later(now, 59);
+	swap_tick(&w, now);
+	T_CHECK(w.nodes[1].tries == 1);
+	now = later(now, 2);
+	swap_tick(&w, now);
+	T_CHECK(w.nodes[1].tries == 2 && w.nodes[1].phase == SWAP_BOOTING);
+	report(&w, now, &w.nodes[1], "loading", "");
+	swap_viewed(&w, later(now, 50), s, (uint8_t[]){ 10, 0, 0, 1 }, &(struct swap_view){ .progress = 0.1 });
+	swap_tick(&w, later(now, 80));
+	T_CHECK(w.nodes[1].phase == SWAP_LOADING);
+	swap_tick(&w, later(now, 111));
+	T_CHECK(w.nodes[1].phase == SWAP_FAILED && s->state == SWAP_IS_FAILED);
+	T_CHECK(strstr(w.nodes[1].words, "while loading: no sign of progress for 60 s") != NULL);
+	swap_free(&w);
+}
+
+static void
+test_stop_and_time(void)
+{
+	struct swap w;
+	struct err e;
+	uint32_t id;
+	bool again;
+
+	swap_init(&w, &config);
+	add_nodes(&w, 2);
+	begin(&w, start, "n[0-1]", 1, &id, &e);
+	report(&w, start, &w.nodes[0], "done", "");
+	T_CHECK(swap_stop(&w, start, id, &e) == 0);
+	T_CHECK(swap_find_session(&w, id)->state == SWAP_IS_STOPPED);
+	T_CHECK(w.nodes[0].phase == SWAP_DONE && w.nodes[1].phase == SWAP_STOPPED);
+	T_CHECK(swap_stop(&w, start, id, &e) == 0 && swap_stop(&w, start, 9, &e) != 0 && e.kind == ERR_ABSENT);
+	struct swap_wish wish = { .nodes = "n0", .image = "a.ndz", .request = "x", .timeout_s = 60, .tries = 1 };
+	T_CHECK(swap_start(&w, start, &wish, &id, &again, &e) == 0 && !again && id == 2);
+	T_CHECK(swap_start(&w, start, &wish, &id, &again, &e) == 0 && again && id == 2 && w.nsessions == 2);
+	report(&w, later(start, 50), &w.nodes[0], "loading", "");
+	swap_tick(&w, later(start, 61));
+	T_CHECK(swap_find_session(&w, 2)->state == SWAP_IS_FAILED);
+	T_CHECK(strstr(w.nodes[0].words, "the time of the session is over") != NULL);
+	static const char *const bad[] = { "frisbee.action=shell", "frisbee.order=7", "quiet", "frisbee.x", "frisbee.x=a;b",
+		"frisbee.x=\"", NULL };
+	strcpy(wish.request, "y");
+	for (int i = 0; bad[i] != NULL; i++) {
+		strcpy(wish.words, bad[i]);
+		T_CHECK(swap_start(&w, start, &wish, &id, &again, &e) != 0 && e.kind == ERR_USAGE);
+	}
+	strcpy(wish.words, "frisbee.hostname=dhcp  frisbee.disk=size:1G");
+	T_CHECK(swap_start(&w, start, &wish, &id, &again, &e) == 0);
+	swap_free(&w);
+}
+
+static void
+test_server(void)
+{
+	struct swap w;
+	struct err e;
+	uint32_t id;
+	struct swap_now now = start;
+
+	swap_init(&w, &config);
+	add_nodes(&w, 1);
+	begin(&w, now, "n0", 1, &id, &e);
+	struct swap_session *s = swap_find_session(&w, id);
+	for (unsigned i = 1; i < SWAP_SERVER_FAILURES_MAX; i++) {
+		T_CHECK(swap_wants_server(&w, s, now.us));
+		swap_server_is(&w, now, s, 7, 7, NULL);
+		swap_server_is(&w, now, s, 0, 0, "no such card");
+		T_CHECK(!swap_wants_server(&w, s, now.us)); /* not at once */
+		now = later(now, 40);
+		report(&w, now, &w.nodes[0], "waiting", "");
+	}
+	swap_server_is(&w, now, s, 0, 0, "no such card");
+	T_CHECK(s->state == SWAP_IS_FAILED && strstr(w.nodes[0].words, "no such card") != NULL);
+	swap_free(&w);
+}
+
+static void
+test_follow_up(void)
+{
+	struct swap_config c = config;
+	struct swap w;
+	struct err e;
+	uint32_t id;
+
+	c.follow_up = true;
+	swap_init(&w, &c);
+	add_nodes(&w, 1);
+	begin(&w, start, "n0", 1, &id, &e);
+	struct swap_node *n = &w.nodes[0];
+	report(&w, start, n, "loading", "");
+	report(&w, start, n, "done", "");
+	T_CHECK(n->phase == SWAP_REBOOTING && !swap_wants_order(n));
+	report(&w, start, n, "done", "");
+	report(&w, start, n, "loading", "");
+	T_CHECK(n->phase == SWAP_REBOOTING);
+	swap_up(&w, later(start, 20), n);
+	T_CHECK(n->phase == SWAP_DONE && n->took_s[SWAP_REBOOTING] == 20 && swap_find_session(&w, id)->state == SWAP_IS_DONE);
+	swap_free(&w);
+}
+
+/* Clocks: the wall clock jumps years, and nothing happens because of it. */
+static void
+test_clock(void)
+{
+	struct swap w;
+	struct err e;
+	uint32_t id;
+
+	swap_init(&w, &config);
+	add_nodes(&w, 1);
+	begin(&w, start, "n0", 2, &id, &e);
+	struct swap_now now = { start.us + 10000000, 0 };
+	swap_tick(&w, now);
+	report(&w, now, &w.nodes[0], "loading", "");
+	now = (struct swap_now){ now.us + 10000000, 9e9 };
+	swap_tick(&w, now);
+	T_CHECK(w.nodes[0].phase == SWAP_LOADING && w.nodes[0].took_s[SWAP_BOOTING] == 10);
+	report(&w, now, &w.nodes[0], "done", "");
+	T_CHECK(w.nodes[0].took_s[SWAP_LOADING] == 10 && swap_find_session(&w, id)->state == SWAP_IS_DONE);
+	now.wall_s = 5;
+	begin(&w, now, "n0", 2, &id, &e);
+	now.wall_s = 1;
+	swap_stop(&w, now, id, &e);
+	struct swap_session *s = swap_find_session(&w, id);
+	T_CHECK(s->ended_s >= s->began_s);
+	swap_free(&w);
+}
+
+/* A world around the engine: orders that are there, nodes that boot and load by chance, reports that
+ * are lost or come twice, a controller that is killed. */
+enum { WORLD = 60, ROUNDS = 4000 };
+
+struct machine {
+	char order[SWAP_ORDER_BYTES]; /* that is in the folder; empty: none */
+	char obeys[SWAP_ORDER_BYTES]; /* that it has booted with */
+	int at;                       /* 0 off, 1 boots, 2 loads, 3 has loaded and tells so, 4 runs its disk */
+	bool loaded;
+	unsigned loads, cycles;
+	char last_loaded[SWAP_ORDER_BYTES];
+};
+
+struct world {
+	struct swap w;
+	struct machine m[WORLD];
+	struct swap saved; /* as it is on the disk */
+	uint32_t seed;
+	bool loss;
+	unsigned kills;
+};
+
+static unsigned
+chance(struct world *x, unsigned n)
+{
+	x->seed = x->seed * 1664525 + 1013904223;
+	return (x->seed >> 8) % n;
+}
+
+static void
+save(struct world *x)
+{
+	for (size_t i = 0; i < x->saved.nsessions; i++) {
+		free(x->saved.sessions[i]->nodes);
+		free(x->saved.sessions[i]);
+	}
+	free(x->saved.sessions);
+	free(x->saved.nodes);
+	x->saved = x->w;
+	x->saved.nodes = malloc(x->w.nnodes * sizeof *x->w.nodes);
+	memcpy(x->saved.nodes, x->w.nodes, x->w.nnodes * sizeof *x->w.nodes);
+	x->saved.sessions = calloc(x->w.nsessions + 1, sizeof *x->w.sessions);
+	for (size_t i = 0; i < x->w.nsessions; i++) {
+		x->saved.sessions[i] = malloc(sizeof **x->w.sessions);
+		*x->saved.sessions[i] = *x->w.sessions[i];
+		x->saved.sessions[i]->nodes = NULL;
+	}
+	swap_saved(&x->w);
+}
+
+static bool
+restore(struct world *x, struct swap_now now)
+{
+	struct err e;
+
+	x->kills++;
+	swap_free(&x->w);
+	swap_init(&x->w, &config);
+	add_nodes(&x->w, WORLD);
+	for (size_t i = 0; i < x->saved.nsessions; i++)
+		if (swap_restore_session(&x->w, now, x->saved.sessions[i], &e) != 0)
+			return false;
+	for (size_t i = 0; i < x->saved.nnodes; i++)
+		if (x->saved.nodes[i].session != 0 && swap_restore_node(&x->w, now, &x->saved.nodes[i], &e) != 0)
+			return false;
+	swap_restored(&x->w, now);
+	return true;
+}
+
+/* What the controller's loop does after it has saved; a kill may come at any point. */
+static bool
+settle(struct world *x, struct swap_now now, unsigned kill_in)
+{
+	save(x);
+	for (unsigned i = 0; i < WORLD; i++) {
+		struct swap_node *n = &x->w.nodes[i];
+		if (kill_in-- == 0)
+			return restore(x, now);
+		x->m[i].order[0] = '\0';
+		if (swap_wants_order(n))
+			swap_order_name(&x->w, n, x->m[i].order);
+		if (n->power) {
+			x->m[i].at = 1;
+			x->m[i].loaded = false;
+			x->m[i].cycles++;
+			if (kill_in-- == 0)
+				return restore(x, now);
+			swap_powered(&x->w, now, n, NULL);
+		}
+	}
+	return true;
+}
+
+/* The machine does its next step.  False: a rule is broken. */
+static bool
+live(struct world *x, struct swap_now now, unsigned i)
+{
+	struct machine *m = &x->m[i];
+	struct swap_node *n = &x->w.nodes[i];
+	bool arrives = !x->loss || chance(x, 4) > 0;
+
+	switch (m->at) {
+	case 1:
+		strcpy(m->obeys, m->order);
+		m->at = m->order[0] != '\0' ? 2 : 4;
+		if (m->at == 2 && arrives)
+			report_as(&x->w, now, n, m->obeys, "loading", "");
+		break;
+	case 2:
+		if (x->loss && chance(x, 20) == 0) {
+			report_as(&x->w, now, n, m->obeys, "failed", "a disk");
+			m->at = 0;
+		} else if (x->loss && chance(x, 20) == 0) {
+			m->at = 0; /* somebody pulls its plug */
+		} else {
+			if (strcmp(m->last_loaded, m->obeys) == 0)
+				return false; /* an order was obeyed twice to its end */
+			m->loaded = true;
+			m->loads++;
+			m->at = 3;
+		}
+		break;
+	case 3:
+		if (arrives) {
+			report_as(&x->w, now, n, m->obeys, "done", "");
+			strcpy(m->last_loaded, m->obeys);
+			if (chance(x, 3) == 0)
+				report_as(&x->w, now, n, m->obeys, "done", "");
+			m->at = 4;
+		}
+		break;
+	default:
+		break;
+	}
+	return true;
+}
+
+static bool
+run_world(uint32_t seed, bool loss, bool kills)
+{
+	struct world *x = calloc(1, sizeof *x);
+	struct swap_now now = start;
+	struct err e;
+	uint32_t id = 0;
+	bool good = true;
+
+	x->seed = seed;
+	x->loss = loss;
+	swap_init(&x->w, &config);
+	add_nodes(&x->w, WORLD);
+	begin(&x->w, now, "n[0-59]", 10, &id, &e);
+	for (unsigned round = 0; good && round < ROUNDS; round++) {
+		good = settle(x, now, kills && chance(x, 6) == 0 ? chance(x, WORLD) : WORLD * 3);
+		if (swap_find_session(&x->w, id)->state != SWAP_IS_RUNNING)
+			break;
+		now = later(now, 2);
+		if (kills && chance(x, 10) == 0)
+			now.wall_s += (double)chance(x, 2000) - 1000;
+		for (unsigned k = 0; good && k < 20; k++)
+			good = live(x, now, chance(x, WORLD));
+		/* What was reported is answered after it was saved, so a kill in between is before. */
+		save(x);
+		swap_tick(&x->w, now);
+		if (kills && chance(x, 10) == 0)
+			good = restore(x, now) && good;
+	}
+	good = good && settle(x, now, WORLD * 3);
+	struct swap_session *s = swap_find_session(&x->w, id);
+	good = good && s->state != SWAP_IS_RUNNING && s->count[SWAP_DONE] + s->count[SWAP_FAILED] == WORLD;
+	for (unsigned i = 0; i < WORLD; i++) {
+		good = good && x->m[i].order[0] == '\0';
+		good = good && (x->w.nodes[i].phase != SWAP_DONE || x->m[i].loaded);
+		good = good && (loss || kills || (x->m[i].loads == 1 && x->m[i].cycles == 1));
+	}
+	good = good && (!kills || x->kills > 0) && (loss || s->state == SWAP_IS_DONE);
+	swap_free(&x->w);
+	for (size_t i = 0; i < x->saved.nsessions; i++)
+		free(x->saved.sessions[i]);
+	free(x->saved.sessions);
+	free(x->saved.nodes);
+	free(x);
+	return good;
+}
+
+static void
+test_worlds(void)
+{
+	unsigned good = 0;
+
+	T_CHECK(run_world(1, false, false));
+	for (uint32_t seed = 1; seed <= 30; seed++)
+		good += run_world(seed, false, true);
+	T_CHECK(good == 30);
+	good = 0;
+	for (uint32_t seed = 1; seed <= 30; seed++)
+		good += run_world(seed, true, true);
+	T_CHECK(good == 30);
+}
+
+static void
+test_thousand(void)
+{
+	struct swap w;
+	struct err e;
+	uint32_t id;
+	struct swap_now now = start;
+
+	swap_init(&w, &config);
+	add_nodes(&w, 1000);
+	T_CHECK(begin(&w, now, "n[0-999]", 2, &id, &e) == 0);
+	struct swap_session *s = swap_find_session(&w, id);
+	for (unsigned i = 0; i < 1000; i++)
+		report(&w, later(now, i * 0.01), &w.nodes[i], "loading", "");
+	T_CHECK(s->count[SWAP_LOADING] == 1000);
+	for (unsigned i = 0; i < 990; i++)
+		report(&w, later(now, 50), &w.nodes[i], "done", "");
+	T_CHECK(s->state == SWAP_IS_RUNNING && s->count[SWAP_DONE] == 990);
+	for (int i = 0; i < 200; i++)
+		swap_tick(&w, later(now, 50 + i));
+	T_CHECK(s->state == SWAP_IS_FAILED && s->count[SWAP_FAILED] == 10 && w.retries == 10);
+	swap_free(&w);
+}
+
+static void
+test_forget(void)
+{
+	struct swap w;
+	struct err e;
+	uint32_t id;
+
+	swap_init(&w, &config);
+	add_nodes(&w, 1);
+	for (int i = 0; i < SWAP_RECENT_MAX + 50; i++) {
+		begin(&w, start, "n0", 1, &id, &e);
+		report(&w, start, &w.nodes[0], "done", "");
+		swap_saved(&w);
+		swap_forget(&w);
+	}
+	T_CHECK(w.nsessions == SWAP_RECENT_MAX && w.sessions[0]->id == 51);
+	swap_free(&w);
+}
+
+static void
+test_reports(void)
+{
+	static const char line[] = "report 52-54-00-00-00-0a 5a17-7-1 loading a.ndz onto sda";
+	struct swap_report r;
+	struct err e;
+	char again[400];
+
+	T_CHECK(swap_report_read(line, strlen(line), &r, &e) == 0);
+	T_CHECK(r.mac[0] == 0x52 && r.mac[5] == 0x0a && strcmp(r.order, "5a17-7-1") == 0);
+	T_CHECK(strcmp(r.phase, "loading") == 0 && strcmp(r.text, "a.ndz onto sda") == 0);
+	T_CHECK(swap_report_write(&r, again, sizeof again) == strlen(line) && strcmp(again, line) == 0);
+	size_t whole = strlen("report 52-54-00-00-00-0a 5a17-7-1 l");
+	for (size_t n = 0; n < strlen(line); n++) /* every truncation */
+		if ((swap_report_read(line, n, &r, &e) == 0) != (n >= whole))
+			T_CHECK(!"a report that is cut off");
+	static const char *const bad[] = { "report 52-54-00-00-00-0A - done", "report ../../../x - done", "capture x",
+		"report 52-54-00-00-00-0a a/b done x", "report 52-54-00-00-00-0a - DONE x", "report", "",
+		"report 52-54-00-00-00-0a 12345678901234567890123456789012345678901 done" };
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+		T_CHECK(swap_report_read(bad[i], strlen(bad[i]), &r, &e) != 0 && e.kind == ERR_FORMAT);
+	static const char harm[] = "report 52-54-00-00-00-0a - failed a\033[2Jb\xff";
+	T_CHECK(swap_report_read(harm, strlen(harm), &r, &e) == 0 && strcmp(r.text, "a?[2Jb?") == 0);
+}
+
+static void
+test_names(void)
+{
+	struct swap w;
+	struct err e;
+	uint8_t mac[6] = { 2 }, other[6] = { 4 };
+
+	swap_init(&w, &config);
+	T_CHECK(swap_add_node(&w, "a", mac, &e) == 0);
+	T_CHECK(swap_add_node(&w, "a", other, &e) != 0 && e.kind == ERR_USAGE);
+	T_CHECK(swap_add_node(&w, "b", mac, &e) != 0);
+	static const char *const bad[] = { "", "..", "a/b", "a b", "a\n", "-x", "<b>" };
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+		T_CHECK(swap_add_node(&w, bad[i], other, &e) != 0 && e.kind == ERR_USAGE);
+	swap_free(&w);
+}
+
+int
+main(void)
+{
+	test_one_session();
+	test_retry();
+	test_stop_and_time();
+	test_server();
+	test_follow_up();
+	test_clock();
+	test_worlds();
+	test_thousand();
+	test_forget();
+	test_reports();
+	test_names();
+	return t_done();
+}

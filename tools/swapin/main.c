@@ -1,0 +1,293 @@
+/* main.c: swapin, which asks the controller to load an image onto nodes, and follows them until all
+ * is done.  It runs in the program's first thread, the only one. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "common/base/cancel.h"
+#include "common/base/json.h"
+#include "common/base/say.h"
+#include "common/cli/cli.h"
+#include "common/cli/failure.h"
+#include "controller/http/token.h"
+#include "controller/http/wish.h"
+#include "tools/swapin/ask.h"
+#include "tools/swapin/show.h"
+
+enum { AWAY_S = 120, PATH_BYTES = 100 };
+
+struct opts {
+	const char *server, *token_file, *words;
+	uint64_t timeout_s, tries, stop, follow;
+	bool stream, list, detach, json, quiet;
+};
+
+#define AT(field) offsetof(struct opts, field)
+
+static const struct cli_opt own_opts[] = {
+	{ 'S', "server", "HOST:PORT", "the controller (127.0.0.1:8484)", CLI_STR, AT(server), 0, 0, NULL },
+	{ 300, "token-file", "FILE", "the token (/srv/netboot/controller/token)", CLI_STR, AT(token_file), 0, 0, NULL },
+	{ 301, "stream", NULL, "start the system of the image at once, and fill the disks meanwhile", CLI_FLAG, AT(stream), 0, 0, NULL },
+	{ 302, "timeout", "S", "end after S seconds; nodes that are not done have failed (7200)", CLI_UINT, AT(timeout_s), SWAP_TIMEOUT_MIN_S, SWAP_TIMEOUT_MAX_S, NULL },
+	{ 303, "tries", "N", "try each node N times at most (2)", CLI_UINT, AT(tries), 1, SWAP_TRIES_MAX, NULL },
+	{ 304, "words", "WORDS", "further words of the order, such as \"frisbee.hostname=dhcp\"", CLI_STR, AT(words), 0, 0, NULL },
+	{ 305, "detach", NULL, "print the number of the session, and do not follow it", CLI_FLAG, AT(detach), 0, 0, NULL },
+	{ 306, "list", NULL, "list the sessions that run, and the last that have ended", CLI_FLAG, AT(list), 0, 0, NULL },
+	{ 307, "follow", "ID", "follow this session, which runs already", CLI_UINT, AT(follow), 1, UINT32_MAX, NULL },
+	{ 308, "stop", "ID", "stop this session", CLI_UINT, AT(stop), 1, UINT32_MAX, NULL },
+	{ 309, "json", NULL, "print the session as JSON at the end", CLI_FLAG, AT(json), 0, 0, NULL },
+	{ 'q', "quiet", NULL, "print only what went wrong", CLI_FLAG, AT(quiet), 0, 0, NULL },
+	{ 0 },
+};
+
+static const struct cli_program prog = {
+	.name = "swapin",
+	.synopsis = "[options] NODES IMAGE",
+	.about = "Load an image onto nodes: the controller (controllerd) tells them what to do, wakes them,\n"
+		 "and sends the image once for all of them.  Ends when each node is done or has failed.",
+	.examples = "  swapin 'node[01-32,40]' ubuntu24.ndz\n"
+		    "  swapin --words=\"frisbee.hostname=dhcp frisbee.personalise=machine-id,ssh-keys\" node07 a.ndz\n"
+		    "  swapin --stream node01 ubuntu24.ndz    usable first, whole later\n"
+		    "  swapin --list\n"
+		    "  swapin --stop=7\n",
+	.tables = { { own_opts, 0, NULL } },
+};
+
+/* The call, which is made again while the controller is away: it may be starting anew, and a
+ * session of the same request is not started twice. */
+static int
+ask_again(const struct ask *a, const char *path, const char *body, struct jtree **out, struct err *e)
+{
+	for (int i = 0;; i++) {
+		int rc = ask(a, path, body, out, e);
+		if (rc == 0 || e->os == 0 || i == AWAY_S)
+			return rc;
+		nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
+		if (cancel_check(e) != 0)
+			return -1;
+	}
+}
+
+static bool
+runs(const struct jtree *s)
+{
+	const char *state = jtree_text(jtree_get(s, "state"));
+
+	return state != NULL && strcmp(state, "running") == 0;
+}
+
+static int
+interrupted(uint32_t id, struct err *e)
+{
+	cancel_check(e);
+	return err_ctx(e, "session %u goes on: swapin --follow=%u or --stop=%u", id, id, id);
+}
+
+/* Until the session has ended; *out is its end. */
+static int
+follow(const struct opts *o, const struct ask *a, uint32_t id, struct jtree **out, struct err *e)
+{
+	char path[PATH_BYTES];
+	struct jtree *before = NULL, *now = NULL;
+
+	snprintf(path, sizeof path, "/api/v1/sessions/%u", id);
+	for (;;) {
+		if (ask_again(a, path, NULL, &now, e) != 0)
+			break;
+		if (!o->quiet && !o->json)
+			show_news(now, before);
+		jtree_free(before);
+		before = now;
+		if (!runs(now)) {
+			*out = now;
+			return 0;
+		}
+		if (cancel_signal() != 0 || (nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL), cancel_signal() != 0))
+			break;
+	}
+	jtree_free(before);
+	return cancel_signal() != 0 ? interrupted(id, e) : -1;
+}
+
+/* 0 only when each node is done. */
+static int
+outcome(const struct jtree *s, struct err *e)
+{
+	const struct jtree *n = jtree_get(s, "nodes");
+	double done = jtree_number(jtree_get(n, "done"), 0), total = jtree_number(jtree_get(n, "total"), 0);
+
+	if (total > 0 && done == total)
+		return 0;
+	return err_set(e, ERR_IO, "session %.0f: %.0f of %.0f nodes are not done", jtree_number(jtree_get(s, "id"), 0), total - done, total);
+}
+
+static int
+show_whole(const struct opts *o, const struct jtree *s, struct err *e)
+{
+	int rc = outcome(s, e);
+
+	if (o->json) {
+		jtree_print(s, stdout);
+		if (rc != 0)
+			failure_told(e);
+	} else if (!o->quiet) {
+		show_end(s);
+	}
+	return rc;
+}
+
+static int
+follow_to_end(const struct opts *o, const struct ask *a, uint32_t id, struct err *e)
+{
+	struct jtree *s;
+
+	if (follow(o, a, id, &s, e) != 0)
+		return -1;
+	int rc = show_whole(o, s, e);
+	jtree_free(s);
+	return rc;
+}
+
+static char *
+body_of(const struct swap_wish *wish)
+{
+	char *text = NULL;
+	size_t n;
+	struct err ignored;
+	struct json *j = json_new();
+	FILE *f = open_memstream(&text, &n);
+
+	if (j == NULL || f == NULL) {
+		json_free(j);
+		return NULL;
+	}
+	wish_write(j, wish);
+	if (json_show_on(j, f, &ignored) != 0 || fclose(f) != 0)
+		return NULL;
+	return text;
+}
+
+static int
+copy(char *to, size_t cap, const char *from, const char *what, struct err *e)
+{
+	return snprintf(to, cap, "%s", from) < (int)cap ? 0 : err_set(e, ERR_USAGE, "%s: more than %zu characters", what, cap - 1);
+}
+
+static int
+fill(struct swap_wish *wish, const struct opts *o, char **operands, struct err *e)
+{
+	uint64_t random;
+
+	wish->timeout_s = (unsigned)o->timeout_s;
+	wish->tries = (unsigned)o->tries;
+	wish->stream = o->stream;
+	if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
+		return err_os(e, "no random numbers");
+	snprintf(wish->request, sizeof wish->request, "swapin-%016llx", (unsigned long long)random);
+	if (copy(wish->nodes, sizeof wish->nodes, operands[0], "the list of nodes", e) != 0 ||
+	    copy(wish->image, sizeof wish->image, operands[1], "the image", e) != 0)
+		return -1;
+	return o->words == NULL ? 0 : copy(wish->words, sizeof wish->words, o->words, "--words", e);
+}
+
+/* Starts a session; *id is its number. */
+static int
+start(const struct opts *o, const struct ask *a, char **operands, uint32_t *id, struct err *e)
+{
+	struct swap_wish *wish = calloc(1, sizeof *wish);
+	struct jtree *s = NULL;
+
+	if (wish == NULL)
+		return err_nomem(e, "a session");
+	int rc = fill(wish, o, operands, e);
+	char *body = rc == 0 ? body_of(wish) : NULL;
+	if (rc == 0 && body == NULL)
+		rc = err_nomem(e, "a session");
+	if (rc == 0)
+		rc = ask_again(a, "/api/v1/sessions", body, &s, e);
+	if (rc == 0)
+		*id = (uint32_t)jtree_number(jtree_get(s, "id"), 0);
+	free(wish);
+	free(body);
+	jtree_free(s);
+	return rc;
+}
+
+static int
+swap_in(const struct opts *o, const struct ask *a, char **operands, struct err *e)
+{
+	uint32_t id;
+
+	if (start(o, a, operands, &id, e) != 0)
+		return -1;
+	if (o->detach) {
+		say(stdout, "%u\n", id);
+		return 0;
+	}
+	return follow_to_end(o, a, id, e);
+}
+
+static int
+stop(const struct opts *o, const struct ask *a, struct err *e)
+{
+	char path[PATH_BYTES];
+	struct jtree *s;
+
+	snprintf(path, sizeof path, "/api/v1/sessions/%u/stop", (unsigned)o->stop);
+	if (ask(a, path, "{}", &s, e) != 0)
+		return -1;
+	if (o->json)
+		jtree_print(s, stdout);
+	else if (!o->quiet)
+		show_end(s);
+	jtree_free(s);
+	return 0;
+}
+
+static int
+list(const struct opts *o, const struct ask *a, struct err *e)
+{
+	struct jtree *all;
+
+	if (ask(a, "/api/v1/sessions", NULL, &all, e) != 0)
+		return -1;
+	if (o->json)
+		jtree_print(all, stdout);
+	else
+		show_list(jtree_get(all, "sessions"));
+	jtree_free(all);
+	return 0;
+}
+
+static int
+act(void *opts, char **operands, int n, struct err *e)
+{
+	const struct opts *o = opts;
+	bool no_operands = o->list || o->stop != 0 || o->follow != 0;
+	char token[TOKEN_BYTES_MAX + 1];
+	struct ask a = { .server = o->server };
+
+	if (o->list + (o->stop != 0) + (o->follow != 0) > 1 || n != (no_operands ? 0 : 2))
+		return err_misuse(e, "nodes and an image are needed, or one of --list, --follow and --stop");
+	if (o->list)
+		return list(o, &a, e);
+	if (o->follow != 0)
+		return follow_to_end(o, &a, (uint32_t)o->follow, e);
+	if (token_first(o->token_file, token, sizeof token, e) != 0)
+		return err_ctx(e, "the token (--token-file)");
+	a.token = token;
+	return o->stop != 0 ? stop(o, &a, e) : swap_in(o, &a, operands, e);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct opts o = { .server = "127.0.0.1:8484",
+		.token_file = "/srv/netboot/controller/token",
+		.timeout_s = SWAP_TIMEOUT_S,
+		.tries = SWAP_TRIES };
+
+	return cli_main(&prog, argc, argv, &o, act);
+}

@@ -1,0 +1,109 @@
+/* show.c: prints sessions for people (show.h).  main.c calls this, in the program's first
+ * thread. */
+#include "tools/swapin/show.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/say.h"
+
+static const char *const phases[] = { "booting", "loading", "personalising", "streaming", "rebooting", NULL };
+
+static const char *
+text(const struct jtree *o, const char *key)
+{
+	const char *t = jtree_text(jtree_get(o, key));
+
+	return t != NULL ? t : "";
+}
+
+static double
+number(const struct jtree *o, const char *key)
+{
+	return jtree_number(jtree_get(o, key), 0);
+}
+
+/* The same node before: members come in the same order each time. */
+static const struct jtree *
+same_before(const struct jtree *members, size_t i, const struct jtree *node)
+{
+	const struct jtree *was = jtree_at(members, i);
+
+	return was != NULL && strcmp(text(was, "name"), text(node, "name")) == 0 ? was : NULL;
+}
+
+static bool
+has_moved(const struct jtree *node, const struct jtree *was)
+{
+	return was == NULL || strcmp(text(node, "phase"), text(was, "phase")) != 0 ||
+	       number(node, "try") != number(was, "try");
+}
+
+static void
+show_progress(const struct jtree *s)
+{
+	const struct jtree *n = jtree_get(s, "nodes");
+
+	say(stderr, "\r%.0f of %.0f nodes done, %.0f %% loaded, %.1f Mbit/s   ", number(n, "done"), number(n, "total"),
+	    number(s, "progress") * 100, number(jtree_get(s, "server"), "rate_bits_per_s") / 1e6);
+}
+
+void
+show_news(const struct jtree *s, const struct jtree *before)
+{
+	const struct jtree *members = jtree_get(s, "members"), *old = jtree_get(before, "members");
+
+	for (size_t i = 0; i < jtree_count(members); i++) {
+		const struct jtree *node = jtree_at(members, i);
+		if (!has_moved(node, same_before(old, i, node)))
+			continue;
+		const char *words = text(node, "last_words");
+		say(stderr, "%6.0f s  %s: %s%s%s\n", number(s, "seconds"), text(node, "name"), text(node, "phase"),
+		    words[0] != '\0' ? ": " : "", words);
+	}
+	if (isatty(STDERR_FILENO))
+		show_progress(s);
+}
+
+static void
+show_failures(const struct jtree *s)
+{
+	const struct jtree *members = jtree_get(s, "members");
+
+	for (size_t i = 0; i < jtree_count(members); i++) {
+		const struct jtree *node = jtree_at(members, i);
+		if (strcmp(text(node, "phase"), "done") != 0)
+			say(stdout, "%s: %s %s\n", text(node, "name"), text(node, "phase"), text(node, "last_words"));
+	}
+}
+
+void
+show_end(const struct jtree *s)
+{
+	const struct jtree *n = jtree_get(s, "nodes"), *p = jtree_get(s, "phases");
+
+	if (isatty(STDERR_FILENO))
+		say(stderr, "\r%60s\r", "");
+	show_failures(s);
+	say(stdout, "session %.0f: %s: %.0f of %.0f nodes deployed (%.1f %%) in %.1f s\n", number(s, "id"), text(s, "state"),
+	    number(n, "done"), number(n, "total"), number(s, "share_deployed") * 100, number(s, "seconds"));
+	for (int i = 0; phases[i] != NULL; i++) {
+		const struct jtree *one = jtree_get(p, phases[i]);
+		if (one != NULL)
+			say(stdout, "  %-14s median %7.1f s, worst %7.1f s (%s), %.0f node%s\n", phases[i], number(one, "median_s"),
+			    number(one, "worst_s"), text(one, "worst"), number(one, "nodes"), number(one, "nodes") == 1 ? "" : "s");
+	}
+}
+
+void
+show_list(const struct jtree *sessions)
+{
+	say(stdout, "%6s  %-8s  %6s  %6s  %6s  %-24s  %s\n", "id", "state", "nodes", "done", "failed", "image", "nodes");
+	for (size_t i = 0; i < jtree_count(sessions); i++) {
+		const struct jtree *s = jtree_at(sessions, i), *n = jtree_get(s, "nodes");
+		say(stdout, "%6.0f  %-8s  %6.0f  %6.0f  %6.0f  %-24s  %s\n", number(s, "id"), text(s, "state"), number(n, "total"),
+		    number(n, "done"), number(n, "failed"), text(s, "image"), text(s, "nodes_text"));
+	}
+}
