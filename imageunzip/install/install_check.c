@@ -115,6 +115,16 @@ check_only(struct install *in, const struct job *j, struct err *e)
 	    in, at->nregions > 0 ? range_end(at->regions[at->nregions - 1]) : 0, e);
 }
 
+/* Chunk 0 says how large a disk must be, so that none of a disk that is too small is written,
+ * whatever the order of the chunks. */
+static int
+check_needed(const struct install *in, const struct ext_image *i, struct err *e)
+{
+	return in->target.only.len == 0
+	           ? target_check_fit(&in->target, i->needed_sectors, e)
+	           : 0;
+}
+
 /* Check everything that can be known of a chunk before its data is decoded. */
 int
 install_check_job(struct install *in, struct job *j, struct err *e)
@@ -128,7 +138,8 @@ install_check_job(struct install *in, struct job *j, struct err *e)
 	if (!j->partial &&
 	    finish_check(&in->target, &j->c, j->bytes, in->sector_bytes, e) != 0)
 		return -1;
-	if (install_learn_tail(in, &j->c.ext.tail, e) != 0)
+	if (install_learn_tail(in, &j->c.ext.tail, e) != 0 ||
+	    (j->c.ext.has_image && check_needed(in, &j->c.ext.image, e) != 0))
 		return -1;
 	return in->target.only.len == 0 ? install_check_header(in, &j->c.h, e)
 	                                : check_only(in, j, e);

@@ -118,7 +118,8 @@ describe(const struct layout *l, const struct disk *d)
 {
 	struct ext_image image = { .kind = l->kind,
 		.source_bytes = source_bytes(l, d),
-		.sector_bytes = disk_sector_bytes(d) };
+		.sector_bytes = disk_sector_bytes(d),
+		.needed_sectors = l->outside.tail.needed };
 
 	if (l->in_use[0] != '\0')
 		image.flags |= EXT_IMAGE_LIVE;

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/number.h"
 #include "common/disk/partitions.h"
 #include "imageunzip/install/head.h"
 #include "stream/disk/streamed_impl.h"
@@ -86,11 +87,14 @@ find_stored(struct streamed *d, struct err *e)
 	    drop_tail(d, e) != 0)
 		return -1;
 	uint64_t end = end_of_stored(d), sectors = d->bytes / SECTOR_BYTES;
+	char has[32], needs[32];
 	if (end > sectors)
 		return err_set(e, ERR_USAGE,
-		    "%s: is too small: %s stores sector %" PRIu64 ", and it has %" PRIu64
-		    " sectors",
-		    d->cfg.disk, export_name(d->source), end - 1, sectors);
+		    "%s is too small: it has %" PRIu64 " sectors of 512 bytes (%s), %s needs at "
+		    "least %" PRIu64 " (%s)",
+		    d->cfg.disk, sectors, human_bytes(d->bytes, has, sizeof has),
+		    export_name(d->source), end,
+		    human_bytes(end * SECTOR_BYTES, needs, sizeof needs));
 	d->stored_sectors = rangeset_total(&d->stored);
 	return 0;
 }

@@ -94,7 +94,8 @@ test_round_trip(void)
 		.nchunks = 77,
 		.has_image = true,
 		.image = { EXT_KIND_PARTITION, 123456789012345, 4096, 1700000000,
-		    "imagezip 9", "1:ext4 2:swap", EXT_IMAGE_LIVE | 0x80 },
+		    "imagezip 9", "1:ext4 2:swap", EXT_IMAGE_LIVE | 0x80,
+		    241126541040 },
 		.table = EXT_TABLE_WINDOWS,
 		.nfragments = 2,
 		.fragments = table };
@@ -118,6 +119,7 @@ test_round_trip(void)
 	T_CHECK(back.image.kind == EXT_KIND_PARTITION);
 	T_CHECK(back.image.sector_bytes == 4096);
 	T_CHECK(back.image.source_bytes == 123456789012345);
+	T_CHECK(back.image.needed_sectors == 241126541040);
 	T_CHECK(back.image.made_at == 1700000000);
 	T_CHECK(back.image.flags == (EXT_IMAGE_LIVE | 0x80));
 	T_CHECK(strcmp(back.image.tool, "imagezip 9") == 0);

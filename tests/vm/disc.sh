@@ -31,9 +31,9 @@ vm_start stick -machine pc,graphics=off -netdev tap,id=n,ifname=tapa,script=no,d
     -device qemu-xhci -drive file="$T/stick",format=raw,if=none,id=s,readonly=on -device usb-storage,drive=s,bootindex=1,removable=on \
     -drive file="$T/other",format=raw,if=none,id=o,cache=unsafe -device virtio-blk-pci,drive=o,serial=other \
     -drive file="$T/a",format=raw,if=none,id=d,cache=unsafe -device virtio-blk-pci,drive=d,serial=right
-vm_sees stick 120 'Load a disk of this machine'
-printf '\r' >&"${VM_KEYS[stick]}"
-vm_sees stick 300 'The multicast group of frisbeed'
+vm_sees stick 300 'Load a disk of this machine'
+vm_presses stick 120 '\r' 'Reading the system'
+vm_sees stick 600 'The multicast group of frisbeed'
 vm_types stick $GROUP
 vm_sees stick 30 'The port of frisbeed'
 vm_types stick $PORT
@@ -53,9 +53,10 @@ if [ -e $SECURE ]; then
 	vm_start cd -machine q35,smm=on -global driver=cfi.pflash01,property=secure,value=on \
 	    -drive if=pflash,format=raw,readonly=on,file=$SECURE -drive if=pflash,format=raw,file="$T/vars" \
 	    -drive file="$T/stick",format=raw,if=none,id=s,readonly=on,media=cdrom -device ide-cd,drive=s,bootindex=1
-	vm_sees cd 200 'Load a disk of this machine'
-	printf '\033[B\033[B\033[B\r' >&"${VM_KEYS[cd]}"	# the last entry
-	vm_sees cd 300 'a shell; leaving it reboots'
+	vm_sees cd 600 'Load a disk of this machine'
+	vm_presses cd 120 '\033[B' '\*A shell'	# the last entry
+	vm_presses cd 120 '\r' 'Reading the system'
+	vm_sees cd 600 'a shell; leaving it reboots'
 	vm_types cd 'dmesg | grep -i "secureboot: Secure boot"'
 	vm_sees cd 30 'Secure boot enabled'
 fi

@@ -5,6 +5,7 @@
 #	vm_sees NAME SECONDS PATTERN	wait until the console shows it
 #	vm_program FOLDER PROGRAM	for a ramdisk or a disk
 #	vm_types NAME TEXT		into its console
+#	vm_presses NAME SECONDS KEY PATTERN	again and again, until the console shows it
 #	vm_ends NAME SECONDS		wait until it is switched off
 #	vm_server [OPTIONS]		the server of netboot/setup, in /srv/netboot, on lan0
 #	vm_order MAC WORDS...		for this machine's next boot
@@ -114,9 +115,10 @@ vm_log_more() { :; }	# of a test's own servers
 vm_gives_up() { fail "$1: $2"; for m in "${!VM_PID[@]}"; do vm_log "$m"; done; vm_log_more; finish; }
 # Only what came after the last thing seen counts.
 vm_new() { tail -c +$((VM_SEEN[$1] + 1)) "$LOGS/$1.log"; }
-vm_sees() {	# NAME SECONDS PATTERN
-	local at end=$((SECONDS + $2)) start=$SECONDS
+vm_sees() {	# NAME SECONDS PATTERN [KEY: one that is pressed every five seconds]
+	local at end=$((SECONDS + $2)) start=$SECONDS press=$SECONDS
 	while :; do
+		if [ -n "${4:-}" ] && [ $SECONDS -ge $press ]; then printf "$4" >&"${VM_KEYS[$1]}"; press=$((SECONDS + 5)); fi
 		at=$(vm_new "$1" | grep -a -b -o -m 1 -E -- "$3" | head -n 1)
 		[ -z "$at" ] || break
 		! vm_new "$1" | grep -a -q "Kernel panic" || vm_gives_up "$1" "its kernel panicked before \"$3\""
@@ -127,6 +129,8 @@ vm_sees() {	# NAME SECONDS PATTERN
 	VM_SEEN[$1]=$((VM_SEEN[$1] + ${at%%:*} + $(printf %s "${at#*:}" | wc -c)))
 	echo "ok: $1 shows \"${at#*:}\" (after $((SECONDS - start)) s, at $SECONDS s)"
 }
+# Menus of firmware and boot loaders lose keys when the machine is slow.  A key more must do no harm.
+vm_presses() { vm_sees "$1" "$2" "$4" "$3"; }
 vm_types() { printf '%s\n' "$2" >&"${VM_KEYS[$1]}"; }
 vm_ends() {	# NAME SECONDS
 	local end=$((SECONDS + $2))

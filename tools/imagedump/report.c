@@ -206,6 +206,10 @@ report_totals(const struct totals *t, const char *name)
 	    i->source_bytes != 0 ? human_bytes(i->source_bytes, a, sizeof a)
 				 : "unknown size",
 	    i->sector_bytes, i->tool, human_time(i->made_at, when, sizeof when));
+	if (i->needed_sectors != 0)
+		say(stdout, "  for disks of %" PRIu64 " sectors (%s) and more\n",
+		    i->needed_sectors,
+		    human_bytes(i->needed_sectors * SECTOR_BYTES, a, sizeof a));
 	if (i->filesystems[0] != '\0')
 		say(stdout, "  filesystems: %s\n", i->filesystems);
 	if ((i->flags & EXT_IMAGE_LIVE) != 0)
@@ -255,6 +259,7 @@ report_totals_json(struct json *j, const struct totals *t)
 	const struct ext_image *i = &t->first.image;
 	json_string(j, "kind", kind_name(i->kind));
 	json_uint(j, "source_bytes", i->source_bytes);
+	json_uint(j, "needed_sectors", i->needed_sectors);
 	json_uint(j, "sector_bytes", i->sector_bytes);
 	json_uint(j, "made_at", i->made_at);
 	json_string(j, "tool", i->tool);

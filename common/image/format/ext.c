@@ -48,6 +48,8 @@ get_image(struct ext *x, struct rd *r)
 	i->made_at = rd_le64(r);
 	get_string(r, i->tool, sizeof i->tool);
 	get_string(r, i->filesystems, sizeof i->filesystems);
+	if (rd_left(r) >= 8) /* images of earlier versions do not say it */
+		i->needed_sectors = rd_le64(r);
 	x->has_image = true;
 }
 

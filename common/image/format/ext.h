@@ -72,6 +72,9 @@ struct ext_image {
 	char tool[64];         /* "imagezip 0.1" */
 	char filesystems[256]; /* "1:ext4 2:swap 3:raw" */
 	uint8_t flags;
+	/* How many sectors a disk must have for all that the image stores but its tail; 0: the
+	 * image does not say it. */
+	uint64_t needed_sectors;
 };
 
 /* The state of an image: what the image amounts to once it is installed, with its bases if

@@ -93,6 +93,7 @@ put_image(struct wr *w, const struct ext_image *i)
 	wr_le64(w, i->made_at);
 	put_string(w, i->tool);
 	put_string(w, i->filesystems);
+	wr_le64(w, i->needed_sectors);
 	end_record(w, at);
 }
 
@@ -243,7 +244,7 @@ ext_need(size_t nfragments, bool image)
 	     align8(FRAGMENT_HEAD_BYTES + nfragments * EXT_ENTRY_BYTES);
 	if (image)
 		n += RECORD_HEAD_BYTES +
-		     align8(24 + 4 + sizeof i->tool + sizeof i->filesystems);
+		     align8(24 + 4 + sizeof i->tool + sizeof i->filesystems + 8);
 	return n;
 }
 

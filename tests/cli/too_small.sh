@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# A disk that is too small by one sector is refused before anything is written to it, in sectors
+# and in megabytes, by everything that fills disks: imageunzip, frisbee, dolly join, streamdisk.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/unicast_lib.sh"
+requires sfdisk python3 losetup mke2fs
+[ "$(id -u)" = 0 ] || skip "needs root"
+own_network "$@"
+LOOPS=()
+CLEANUP+=('for l in "${LOOPS[@]}"; do losetup -d "$l" 2> /dev/null; done')
+SECTORS=16384
+truncate -s $((SECTORS * 512)) "$T/disk"
+printf 'label: gpt\nstart=2048, size=12288\n' | sfdisk -q "$T/disk"
+head -c 5M /dev/urandom | dd of="$T/disk" bs=1M seek=1 conv=notrunc status=none
+"$BIN/imagezip" -q -R 1 "$T/disk" "$T/disk.ndz" || fail imagezip
+target() {	# SECTORS: $disk, all 0xa5
+	poison "$T/target" $(($1 * 512))
+	disk=$(losetup --show -f "$T/target") || skip "no loop devices here"
+	LOOPS+=("$disk")
+}
+untouched() { sync "$disk"; [ "$(tr -d '\245' < "$T/target" | wc -c)" = 0 ]; }
+refused() {	# WHAT SECTORS-NEEDED COMMAND...: its last operand is the disk, which has one less
+	local what=$1 needs=$2 status; shift 2
+	target $((needs - 1))
+	"$@" "$disk" > "$T/stdout" 2> "$T/stderr"; status=$?
+	check "$what: exit status $status" [ $status != 0 ]
+	check "$what: $(tail -n 1 "$T/stderr")" eval 'grep -q "too small" "$T/stderr" && grep -q "$((needs - 1)) sectors" "$T/stderr" && grep -q "$needs (\|needs at least $needs" "$T/stderr" && grep -q "[0-9] MB" "$T/stderr"'
+	check "$what: not a byte was written" untouched
+	losetup -d "$disk"
+}
+fits() {	# WHAT SECTORS COMMAND...
+	local what=$1 needs=$2; shift 2
+	target "$needs"
+	check "$what: a disk of just that size" quietly "$@" "$disk"
+	losetup -d "$disk"
+}
+
+I=$T/disk.ndz
+refused "imageunzip" $SECTORS "$BIN/imageunzip" -q "$I"
+fits "imageunzip" $SECTORS "$BIN/imageunzip" -q "$I"
+refused "a pipe to imageunzip" $SECTORS bash -c '"$1" -q - "$3" < "$2"' sh "$BIN/imageunzip" "$I"
+serve "$I"
+refused "frisbee" $SECTORS frisbee
+fits "frisbee" $SECTORS frisbee
+served
+"$BIN/dolly" serve --linger 0 --wait 1 -p 24701 "$I" > "$T/dolly.log" 2>&1 & d=$!
+until grep -q serving "$T/dolly.log" || ! kill -0 $d 2> /dev/null; do sleep 0.05; done
+refused "dolly join" $SECTORS timeout 60 "$BIN/dolly" join -q 127.0.0.1:24701
+wait $d
+refused "streamdisk" $SECTORS timeout 60 "$BIN/streamdisk" --table=memory --socket="$T/sock" "$I"
+
+echo "== an image that was written again says it, too"
+"$BIN/imagerezip" -q --codec=igzip "$I" "$T/again.ndz" 2> /dev/null || "$BIN/imagerezip" -q "$I" "$T/again.ndz" || fail imagerezip
+refused "imagerezip, a pipe" $SECTORS bash -c '"$1" -q - "$3" < "$2"' sh "$BIN/imageunzip" "$T/again.ndz"
+
+echo "== an image that stores less fits on a smaller disk"
+sfdisk -q --wipe never "$T/disk" <<< 'label: dos
+start=2048, size=14336' || fail sfdisk
+truncate -s 7M "$T/fs"; mke2fs -q -F "$T/fs" && dd if="$T/fs" of="$T/disk" bs=1M seek=1 conv=notrunc status=none
+"$BIN/imagezip" -q "$T/disk" "$T/mbr.ndz" || fail imagezip
+n=$("$BIN/imagedump" --json "$T/mbr.ndz" | python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["needed_sectors"])')
+check "it needs $n of $SECTORS sectors" [ "$n" -lt $SECTORS ]
+refused "imageunzip" "$n" bash -c '"$1" -q - "$3" < "$2"' sh "$BIN/imageunzip" "$T/mbr.ndz"
+fits "imageunzip" "$n" "$BIN/imageunzip" -q "$T/mbr.ndz"
+finish
