@@ -77,6 +77,10 @@ plain_bytes(char *text, size_t len)
 	uint32_t code;
 
 	for (size_t at = 0; at < len;) {
+		if (text[at] >= ' ' && text[at] < 0x7f) { /* most text is nothing else */
+			text[to++] = text[at++];
+			continue;
+		}
 		size_t n = plain_char(text + at, len - at, &code);
 		if (n == 0 || plain_is_harmful(code)) {
 			text[to++] = '?';

@@ -1,7 +1,6 @@
 /* index_query.c: holds the SQL statements of the index, prepares each one when it is first
  * used, and runs them.  Called by the other files of the index, in the thread that uses
  * the index. */
-#include <stdio.h>
 #include <string.h>
 
 #include "emustore/store/index_impl.h"
@@ -122,7 +121,11 @@ index_column_bytes(sqlite3_stmt *s, int i, uint8_t *out, size_t n)
 void
 index_column_text(sqlite3_stmt *s, int i, char *out, size_t cap)
 {
-	const unsigned char *p = sqlite3_column_text(s, i);
+	const void *p = sqlite3_column_text(s, i);
+	size_t n = p != NULL ? (size_t)sqlite3_column_bytes(s, i) : 0;
 
-	snprintf(out, cap, "%s", p != NULL ? (const char *)p : "");
+	n = n < cap ? n : cap - 1;
+	if (n > 0)
+		memcpy(out, p, n);
+	out[n] = '\0';
 }
