@@ -1,4 +1,4 @@
-/* clock.h: a monotonic clock for code that measures or waits.  Engines do not call it:
+/* clock.h: monotonic clocks for code that measures or waits.  Engines do not call it:
  * their callers tell them the time. */
 #ifndef COMMON_BASE_CLOCK_H
 #define COMMON_BASE_CLOCK_H
@@ -7,5 +7,8 @@
 
 /* Microseconds since some moment in the past; never goes back (CLOCK_MONOTONIC). */
 uint64_t clock_us(void);
+/* The same by a clock that also runs while the machine sleeps (CLOCK_BOOTTIME), for times that
+ * others keep, too. */
+uint64_t clock_boot_us(void);
 
 #endif /* COMMON_BASE_CLOCK_H */

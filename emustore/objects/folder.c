@@ -89,26 +89,6 @@ open_object(void *ctx, const char *key, struct err *e)
 	return folder_open_file(ctx, key, O_RDONLY, e);
 }
 
-/* Read up to n bytes.  Returns how many, or -1 with errno. */
-static ssize_t
-read_all(int fd, void *out, size_t n, uint64_t from)
-{
-	size_t done = 0;
-
-	while (done < n) {
-		ssize_t got = pread(
-		    fd, (uint8_t *)out + done, n - done, (off_t)(from + done));
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -1;
-		if (got == 0)
-			break;
-		done += (size_t)got;
-	}
-	return (ssize_t)done;
-}
-
 static int
 get_object(void *ctx, const char *key, uint64_t from, size_t bytes, void *out,
     struct err *e)
@@ -118,7 +98,7 @@ get_object(void *ctx, const char *key, uint64_t from, size_t bytes, void *out,
 
 	if (fd < 0)
 		return -1;
-	ssize_t n = read_all(fd, out, bytes, from);
+	ssize_t n = own_read(fd, out, bytes, from);
 	int rc = n < 0 ? err_key(f, key, e) : 0;
 	close(fd);
 	if (rc == 0 && (size_t)n != bytes)
@@ -142,7 +122,7 @@ load_object(void *ctx, const char *key, size_t max, struct buf *out, struct err 
 	void *to = rc == 0 ? buf_room(out, n + 1) : NULL;
 	if (rc == 0 && to == NULL)
 		rc = err_nomem(e, key);
-	ssize_t got = rc == 0 ? read_all(fd, to, n, 0) : 0;
+	ssize_t got = rc == 0 ? own_read(fd, to, n, 0) : 0;
 	if (got < 0)
 		rc = err_key(f, key, e);
 	out->len = rc == 0 ? before + (size_t)got : before;

@@ -76,3 +76,22 @@ own_check(int dirfd, const char *name, bool writing, const char *title, struct e
 		return check(dirfd, &st, writing, title, e);
 	return errno == ENOENT ? 0 : err_os(e, "%s", title);
 }
+
+ssize_t
+own_read(int fd, void *out, size_t n, uint64_t from)
+{
+	size_t done = 0;
+
+	while (done < n) {
+		ssize_t got = pread(
+		    fd, (uint8_t *)out + done, n - done, (off_t)(from + done));
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -1;
+		if (got == 0)
+			break;
+		done += (size_t)got;
+	}
+	return (ssize_t)done;
+}

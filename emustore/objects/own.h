@@ -3,6 +3,8 @@
 #define EMUSTORE_OBJECTS_OWN_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "common/base/err.h"
@@ -16,5 +18,8 @@ int own_open(int dirfd, const char *name, int flags, mode_t mode, const char *ti
 /* Check the file like own_open(), without opening it; a file that does not exist passes. */
 int own_check(
     int dirfd, const char *name, bool writing, const char *title, struct err *);
+/* Read n bytes from byte `from` of an open file.  Returns how many there were, fewer than n only
+ * at its end; -1 with errno. */
+ssize_t own_read(int fd, void *out, size_t n, uint64_t from);
 
 #endif /* EMUSTORE_OBJECTS_OWN_H */

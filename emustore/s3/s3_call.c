@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "common/base/cancel.h"
+#include "common/base/clock.h"
 #include "common/base/sha256.h"
 #include "emustore/s3/s3_impl.h"
 #include "emustore/s3/s3_list.h"
@@ -163,15 +164,6 @@ seek_body(void *arg, curl_off_t to, int origin)
 	return CURL_SEEKFUNC_OK;
 }
 
-static double
-now_seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_BOOTTIME, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static int
 on_progress(
     void *arg, curl_off_t to_get, curl_off_t got, curl_off_t to_put, curl_off_t put)
@@ -182,7 +174,7 @@ on_progress(
 	(void)to_get, (void)to_put;
 	if (moved > c->moved) {
 		c->moved = moved;
-		c->moved_at = now_seconds();
+		c->moved_at_us = clock_boot_us();
 	}
 	return cancel_signal() != 0;
 }
@@ -285,7 +277,7 @@ try_once(struct s3 *s, struct s3_call *c, double seconds)
 	c->status = 0;
 	c->got.len = c->sent = c->header_bytes = 0;
 	c->moved = 0;
-	c->moved_at = now_seconds();
+	c->moved_at_us = clock_boot_us();
 	c->too_long = c->has_range = false;
 	set_common(s, &keys, h, seconds);
 	explicit_bzero(&keys, sizeof keys);
@@ -361,7 +353,7 @@ s3_perform(struct s3 *s, struct s3_call *c, struct err *e)
 		code = try_once(s, c, left);
 		tries++;
 		left -= code == CURLE_OPERATION_TIMEDOUT ? (double)stall_seconds(left)
-		                                         : now_seconds() - c->moved_at;
+		                                         : (double)(clock_boot_us() - c->moved_at_us) / 1e6;
 		if (!may_pass(code, c) || cancel_signal() != 0 ||
 		    left <= pause / 1000.0 || tries == TRIES_MAX)
 			break;

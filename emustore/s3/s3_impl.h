@@ -46,7 +46,8 @@ struct s3_call {
 	uint64_t first, last;
 	size_t header_bytes;
 	uint64_t moved; /* bytes of this try, sent and received */
-	double moved_at; /* when the last byte moved; before the first one: when the try began */
+	/* by clock_boot_us(), when the last byte moved, or else when the try began */
+	uint64_t moved_at_us;
 	uint64_t date;
 };
 

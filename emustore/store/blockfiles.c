@@ -191,24 +191,16 @@ blockfiles_get(
     struct blockfiles *b, const char *id, uint32_t block, void *out, size_t n)
 {
 	char name[NAME_BYTES];
-	size_t done = 0;
 
 	file_name(id, block, name);
 	struct err ignored; /* then it is fetched */
 	int fd = own_open(b->dirfd, name, O_RDONLY, 0, name, &ignored);
 	if (fd < 0)
 		return false;
-	while (done < n) {
-		ssize_t got = read(fd, (uint8_t *)out + done, n - done);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			break;
-		done += (size_t)got;
-	}
+	bool whole = own_read(fd, out, n, 0) == (ssize_t)n;
 	note_use(b, fd);
 	close(fd);
-	return done == n;
+	return whole;
 }
 
 /* Other processes count for themselves: so look again after an eighth of the limit. */

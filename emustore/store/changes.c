@@ -12,24 +12,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "common/base/sha256.h"
 #include "emustore/objects/folder.h"
 #include "emustore/store/store_impl.h"
-
-static int
-new_id(char id[CHANGE_ID_CHARS + 1], struct err *e)
-{
-	uint64_t chance[2];
-
-	if (getrandom(chance, sizeof chance, 0) != (ssize_t)sizeof chance)
-		return err_os(e, "random bytes");
-	snprintf(id, CHANGE_ID_CHARS + 1, "%016" PRIx64 "%016" PRIx64, chance[0],
-	    chance[1]);
-	return 0;
-}
 
 /* The mark of a folder: what its writers have said, and when the folders of images and
  * tables were changed, which also tells of files that were copied there by hand. */
@@ -113,7 +100,7 @@ changes_begin(struct store *s, char mark[MARK_BYTES], struct err *e)
 	struct changes *c = &s->changes;
 	struct objects *o = s->objects;
 	char key[KEY_BYTES];
-	int rc = new_id(c->id, e);
+	int rc = key_random(c->id, e);
 
 	if (rc == 0 && s->folder) {
 		read_folder(s, mark);
@@ -172,10 +159,10 @@ void
 changes_end(struct store *s)
 {
 	struct changes *c = &s->changes;
-	char id[CHANGE_ID_CHARS + 1];
+	char id[KEY_RANDOM_CHARS + 1];
 	struct err ignored;
 
-	if (c->id[0] == '\0' || c->unsure || new_id(id, &ignored) != 0)
+	if (c->id[0] == '\0' || c->unsure || key_random(id, &ignored) != 0)
 		return;
 	if (!s->folder)
 		end_in_bucket(s, id, &ignored);

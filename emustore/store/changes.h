@@ -19,14 +19,15 @@
 #include "common/base/buf.h"
 #include "common/base/err.h"
 #include "emustore/objects/objects.h"
+#include "emustore/store/keys.h"
 
-enum { MARK_BYTES = 100, CHANGE_ID_CHARS = 32 };
+enum { MARK_BYTES = 100 };
 
 struct store;
 
 /* What a writer keeps of its changes. */
 struct changes {
-	char id[CHANGE_ID_CHARS + 1]; /* of this writer; empty: it has not begun */
+	char id[KEY_RANDOM_CHARS + 1]; /* of this writer; empty: it has not begun */
 	struct listing before; /* in a bucket: what was below changes/ when it began */
 	struct buf keys; /* of tables and images that it put or removed, each with its '\0' */
 	bool unsure;     /* a request got no answer, so it may still change something */

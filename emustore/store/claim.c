@@ -13,24 +13,13 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <sys/random.h>
 
 #include "emustore/store/store_impl.h"
 
-static int
-make_key(
-    char key[KEY_BYTES], const struct store_name *n, bool folder, struct err *e)
+static void
+key_of_claim(const struct store_name *n, const char *id, char key[KEY_BYTES])
 {
-	uint64_t id[2] = { 0 };
-
-	if (!folder && getrandom(id, sizeof id, 0) != (ssize_t)sizeof id)
-		return err_os(e, "random bytes");
-	int len = snprintf(
-	    key, KEY_BYTES, "claims/%s/%010" PRIu32 "/", n->name, n->version);
-	if (!folder)
-		snprintf(key + len, KEY_BYTES - (size_t)len,
-		    "%016" PRIx64 "%016" PRIx64, id[0], id[1]);
-	return 0;
+	snprintf(key, KEY_BYTES, KEYS_CLAIMS "%s/%010" PRIu32 "/%s", n->name, n->version, id);
 }
 
 /* Is this writer's claim the only one, and is there no image?  1, 0, -1. */
@@ -40,7 +29,7 @@ is_alone(struct store *s, const struct store_name *n, struct err *e)
 	struct listing claims = { 0 }, images = { 0 };
 	char folder[KEY_BYTES], image[KEY_BYTES];
 
-	make_key(folder, n, true, e);
+	key_of_claim(n, "", folder);
 	key_of_image(n, image);
 	int rc = listing_get(&claims, s->objects, folder, NULL, e);
 	if (rc == 0)
@@ -57,10 +46,13 @@ int
 claim_image(struct store *s, const struct store_name *n, char key[KEY_BYTES],
     struct err *e)
 {
+	char id[KEY_RANDOM_CHARS + 1];
 	struct err ignored;
 
-	if (make_key(key, n, false, e) != 0 ||
-	    s->objects->ops->put(s->objects->ctx, key, "claim\n", 6, e) != 0)
+	if (key_random(id, e) != 0)
+		return -1;
+	key_of_claim(n, id, key);
+	if (s->objects->ops->put(s->objects->ctx, key, "claim\n", 6, e) != 0)
 		return -1;
 	int rc = is_alone(s, n, e);
 	if (rc != 1)

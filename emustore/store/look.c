@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "common/base/clock.h"
 #include "common/base/rd.h"
 #include "emustore/store/parallel.h"
 #include "emustore/store/store_impl.h"
@@ -459,16 +459,6 @@ follow(struct store *s, struct err *e)
 	return rc < 0 ? -1 : 0;
 }
 
-/* Begin to look: note the time, which is before that of anything that is seen. */
-static void
-begin_to_look(struct store *s)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_BOOTTIME, &t);
-	s->looked_at = (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 /* List all objects; s->mark is the mark that was read before. */
 static int
 list_all(struct store *s, struct err *e)
@@ -502,7 +492,7 @@ mark_as_own(struct store *s)
 int
 store_look(struct store *s, struct err *e)
 {
-	begin_to_look(s);
+	s->looked_at_us = clock_boot_us(); /* before that of anything that is seen */
 	if (changes_read(s, s->mark, e) != 0)
 		return -1;
 	mark_as_own(s);
@@ -514,7 +504,7 @@ look_first(struct store *s, bool writing, struct err *e)
 {
 	char mark[MARK_BYTES];
 
-	begin_to_look(s);
+	s->looked_at_us = clock_boot_us(); /* before that of anything that is seen */
 	if ((writing ? changes_begin(s, s->mark, e) : changes_read(s, s->mark, e)) != 0)
 		return -1;
 	s->trusted = s->cache != NULL && s->mark[0] != '\0' &&

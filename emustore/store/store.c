@@ -8,29 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "emustore/objects/folder.h"
 #include "emustore/s3/s3.h"
 #include "emustore/store/store_impl.h"
 #include "emustore/store/writer.h"
 
+enum { HALF_SECOND_US = 500000 };
+
 static const struct store closed = { .cache_lock = -1 };
-
-static double
-clock_seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_BOOTTIME, &t); /* also counts while the machine sleeps */
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 int
 store_check_age(const struct store *s, struct err *e)
 {
-	if (s->locked || clock_seconds() - s->looked_at < (double)s->grace_seconds / 2)
+	if (s->locked || (clock_boot_us() - s->looked_at_us) / HALF_SECOND_US < s->grace_seconds)
 		return 0;
 	return err_set(e, ERR_REFUSED,
 	    "%s: this takes longer than half the store's grace period of %" PRIu64

@@ -60,7 +60,7 @@ struct store {
 	/* The mark that the index has for what it has; empty: it has another content now */
 	char mark[MARK_BYTES];
 	bool trusted; /* the index was believed because of its mark: nothing was listed */
-	double looked_at; /* seconds of CLOCK_BOOTTIME when the mark or lists were asked for */
+	uint64_t looked_at_us; /* by clock_boot_us(), when the mark or lists were asked for */
 	/* Results of the last store_look(): */
 	uint64_t now;     /* seconds since 1970, by the clock of the objects */
 	struct listing tables, condemned, images;
