@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A real S3 server for a test: OpenStack Swift with its S3 interface, on loopback, all of it in DIR.
 #	tests/helpers/swift_server.sh start DIR PORT	uses PORT to PORT + 3; prints what to put into the environment
+#	tests/helpers/swift_server.sh again DIR	kills what answers requests (the proxy) with -9, and starts it again
 #	tests/helpers/swift_server.sh stop DIR
 # Needs no root.  Its data are files of DIR, whose file system must know extended attributes.
 set -eu
@@ -74,19 +75,21 @@ user_test_tester = testing .admin
 C
 }
 
+run() {	# KIND
+	/usr/bin/python3 -c 'import runpy, sys
+from swift.common import utils
+utils.SWIFT_CONF_FILE = sys.argv.pop(1)
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")' "$dir/etc/swift.conf" "$(command -v "swift-$1-server")" \
+	    "$dir/etc/$1-server.conf" >> "$dir/$1.log" 2>&1 < /dev/null &
+	echo $! >> "$dir/pids"
+}
+
 start() {	# PORT
 	local port=$1 kind i
 	configure "$port"
 	: > "$dir/pids"
-	for kind in account container object proxy; do
-		/usr/bin/python3 -c 'import runpy, sys
-from swift.common import utils
-utils.SWIFT_CONF_FILE = sys.argv.pop(1)
-del sys.argv[0]
-runpy.run_path(sys.argv[0], run_name="__main__")' "$dir/etc/swift.conf" "$(command -v swift-$kind-server)" \
-		    "$dir/etc/$kind-server.conf" > "$dir/$kind.log" 2>&1 < /dev/null &
-		echo $! >> "$dir/pids"
-	done
+	for kind in account container object proxy; do run $kind; done
 	for ((i = 0; i < 600; i++)); do
 		(exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null && break
 		kill -0 $! 2> /dev/null || { i=600; break; }
@@ -96,6 +99,14 @@ runpy.run_path(sys.argv[0], run_name="__main__")' "$dir/etc/swift.conf" "$(comma
 	printf 'export AWS_ENDPOINT_URL=http://127.0.0.1:%d AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=test:tester AWS_SECRET_ACCESS_KEY=testing\n' "$port"
 }
 
+again() {
+	local proxy
+	proxy=$(tail -n 1 "$dir/pids")
+	kill -9 "$proxy"; while kill -0 "$proxy" 2> /dev/null; do sleep 0.05; done
+	sed -i '$d' "$dir/pids"
+	run proxy
+}
+
 stop() {
 	local pid
 	for pid in $(cat "$dir/pids"); do kill "$pid" 2> /dev/null || true; done
@@ -103,6 +114,7 @@ stop() {
 }
 case $cmd in
 start) start "$3" ;;
+again) again ;;
 stop) stop ;;
-*) echo "swift_server.sh: start DIR PORT, or stop DIR" >&2; exit 2 ;;
+*) echo "swift_server.sh: start DIR PORT, again DIR, or stop DIR" >&2; exit 2 ;;
 esac
