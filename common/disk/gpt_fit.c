@@ -227,11 +227,12 @@ shorten(struct fitted *f, unsigned number, uint64_t part_lbas)
 	return end;
 }
 
+/* Take over the array, with partition `number` shortened.  *end: the LBA behind the last partition
+ * and a backup. */
 static int
-cut(struct fitted *f, struct disk *d, unsigned number, uint64_t part_lbas, struct err *e)
+take_array(struct fitted *f, unsigned number, uint64_t part_lbas, uint64_t *end, struct err *e)
 {
 	size_t n = gpt_array_bytes(f->from);
-	uint64_t unit = 4096 / f->lba_bytes;
 
 	f->array_lbas = (n + f->lba_bytes - 1) / f->lba_bytes;
 	f->first_usable = 2 + f->array_lbas;
@@ -239,36 +240,84 @@ cut(struct fitted *f, struct disk *d, unsigned number, uint64_t part_lbas, struc
 	if (f->array == NULL)
 		return err_nomem(e, "GPT");
 	memcpy(f->array, f->from->array, n);
-	uint64_t end = shorten(f, number, part_lbas) + f->array_lbas + 1;
-	f->disk_lbas = (end + unit - 1) / unit * unit;
-	/* A partition may end where the table belongs: then the disk stays as it is. */
-	if (f->disk_lbas > disk_size_bytes(d) / f->lba_bytes)
-		f->disk_lbas = disk_size_bytes(d) / f->lba_bytes;
+	*end = shorten(f, number, part_lbas) + f->array_lbas + 1;
+	return 0;
+}
+
+/* Write the table for a disk of f->disk_lbas. */
+static int
+write_table(struct fitted *f, struct disk *d, struct err *e)
+{
 	f->last_usable = f->disk_lbas - 2 - f->array_lbas;
 	return write_copy(f, d, true, e) != 0 || write_copy(f, d, false, e) != 0
 	           ? -1
 	           : write_pmbr(f, d, e);
 }
 
-int
-gpt_cut(struct disk *d, const struct ptable *t, unsigned number, uint64_t part_sectors,
-    uint64_t *disk_sectors, struct err *e)
+/* The smallest number of LBAs that ends at a multiple of 4 KiB. */
+static uint64_t
+smallest(const struct fitted *f, struct disk *d, uint64_t end)
 {
-	uint64_t factor = t->sector_bytes / SECTOR_BYTES;
-	struct fitted f = { .lba_bytes = t->sector_bytes };
+	uint64_t unit = 4096 / f->lba_bytes, lbas = (end + unit - 1) / unit * unit;
+	uint64_t most = disk_size_bytes(d) / f->lba_bytes;
+
+	/* A partition may end where the table belongs: then the disk stays as it is. */
+	return lbas < most ? lbas : most;
+}
+
+/* Write the table for a disk of f->disk_lbas; 0: for the smallest one. */
+static int
+cut(struct fitted *f, struct disk *d, unsigned number, uint64_t part_lbas, struct err *e)
+{
+	uint64_t end;
+
+	if (take_array(f, number, part_lbas, &end, e) != 0)
+		return -1;
+	if (f->disk_lbas == 0)
+		f->disk_lbas = smallest(f, d, end);
+	else if (end > f->disk_lbas)
+		return err_set(e, ERR_UNSUPPORTED,
+		    "%s: a partition lies where the backup of the GPT would have to be",
+		    disk_name(d));
+	return write_table(f, d, e);
+}
+
+static int
+read_and_cut(struct fitted *f, struct disk *d, const struct ptable *t, unsigned number,
+    uint64_t part_sectors, struct err *e)
+{
 	struct gpt *g = gpt_load(t, d, e);
 	int rc = -1;
 
 	if (g == NULL)
 		return -1;
-	f.from = &g->primary;
+	f->from = &g->primary;
 	if (!g->primary.whole)
 		err_set(e, ERR_UNSUPPORTED, "%s: the primary GPT is damaged: %.200s",
 		    disk_name(d), g->primary.why.text);
 	else
-		rc = cut(&f, d, number, part_sectors / factor, e);
-	*disk_sectors = f.disk_lbas * factor;
-	free(f.array);
+		rc = cut(f, d, number, part_sectors / (t->sector_bytes / SECTOR_BYTES), e);
+	free(f->array);
 	gpt_free(g);
 	return rc;
+}
+
+int
+gpt_cut(struct disk *d, const struct ptable *t, unsigned number, uint64_t part_sectors,
+    uint64_t *disk_sectors, struct err *e)
+{
+	struct fitted f = { .lba_bytes = t->sector_bytes };
+	int rc = read_and_cut(&f, d, t, number, part_sectors, e);
+
+	*disk_sectors = f.disk_lbas * (t->sector_bytes / SECTOR_BYTES);
+	return rc;
+}
+
+int
+gpt_end_at(struct disk *d, const struct ptable *t, uint64_t disk_sectors, struct err *e)
+{
+	struct fitted f = { .lba_bytes = t->sector_bytes,
+		.disk_lbas = disk_sectors / (t->sector_bytes / SECTOR_BYTES) };
+
+	return read_and_cut(&f, d, t, 0, 0, e);
 }

@@ -223,3 +223,9 @@ ptable_cut(struct disk *d, const struct ptable *t, unsigned number, uint64_t par
 		return 0;
 	}
 }
+
+int
+ptable_end_at(struct disk *d, const struct ptable *t, uint64_t disk_sectors, struct err *e)
+{
+	return t->kind == PTABLE_GPT ? gpt_end_at(d, t, disk_sectors, e) : 0;
+}

@@ -113,6 +113,11 @@ struct ptable_change {
 int ptable_fit(struct disk *, unsigned from_bytes, bool grow, struct ptable_change *,
     struct err *);
 
+/* Write the table that was read from this disk for a disk of disk_sectors sectors: the backup of a GPT
+ * ends there.  Other tables stay as they are.  ERR_UNSUPPORTED: a partition lies where the backup
+ * would be, or the primary GPT is damaged; nothing is written then. */
+int ptable_end_at(struct disk *, const struct ptable *, uint64_t disk_sectors, struct err *);
+
 /* Cut the table that was read from this disk for the smallest disk that has its partitions.
  * Partition `number` becomes part_sectors long, which is no more than it has (0: none
  * changes).  *disk_sectors becomes the length of the smaller disk, a multiple of 4 KiB; the

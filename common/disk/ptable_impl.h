@@ -45,5 +45,7 @@ int mbr_cut(struct disk *, const struct ptable *, unsigned number, uint64_t part
     uint64_t *disk_sectors, struct err *);
 int gpt_cut(struct disk *, const struct ptable *, unsigned number, uint64_t part_sectors,
     uint64_t *disk_sectors, struct err *);
+/* ptable_end_at() of a GPT. */
+int gpt_end_at(struct disk *, const struct ptable *, uint64_t disk_sectors, struct err *);
 
 #endif /* COMMON_DISK_PTABLE_IMPL_H */

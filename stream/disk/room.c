@@ -42,21 +42,31 @@ take_partitions(struct taken *t, const struct ptable *p, uint64_t sectors, struc
 	return rangeset_union(&t->sectors, &p->own, e);
 }
 
-static int
-read_taken(struct taken *t, struct export *source, struct err *e)
+int
+room_partitions(struct ptable *p, struct export *source, struct err *e)
 {
-	uint64_t sectors = (export_bytes(source) + SECTOR_BYTES - 1) / SECTOR_BYTES;
-	struct ptable p;
 	struct disk *d;
 	struct err ignored;
 
 	if (export_as_disk(&d, source, e) != 0)
 		return -1;
-	bool readable = ptable_read(&p, d, &ignored) == 0;
+	int rc = ptable_read(p, d, &ignored) == 0;
+	disk_close(d, &ignored);
+	return rc;
+}
+
+static int
+read_taken(struct taken *t, struct export *source, struct err *e)
+{
+	uint64_t sectors = (export_bytes(source) + SECTOR_BYTES - 1) / SECTOR_BYTES;
+	struct ptable p;
+	int readable = room_partitions(&p, source, e);
+
+	if (readable < 0)
+		return -1;
 	int rc = take_partitions(t, readable ? &p : NULL, sectors, e);
 	if (readable)
 		ptable_free(&p);
-	disk_close(d, &ignored);
 	return rc;
 }
 

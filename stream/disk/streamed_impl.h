@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "common/base/cancel.h"
+#include "common/disk/ptable.h"
 #include "common/disk/rangeset.h"
 #include "stream/disk/below.h"
 #include "stream/disk/fill_order.h"
@@ -54,8 +55,9 @@ struct streamed {
 	struct disk *table_on;  /* owned; NULL: the table is on the disk, or in memory */
 	struct table *table;
 	struct range table_at;  /* sectors of the disk that the table has; length 0: none */
+	bool cut;               /* the disk that is shown ends in front of the table */
 	struct rangeset stored; /* sectors that the image stores, and that belong to this disk */
-	uint64_t stored_sectors, bytes;
+	uint64_t stored_sectors, bytes; /* of the disk that is shown */
 	bool opened; /* streamed_open() has succeeded */
 	struct below below;
 	struct holds holds;
@@ -130,5 +132,23 @@ void fill_hint(struct streamed *, uint64_t sector);
  * ERR_USAGE: there is no place. */
 int room_find(struct export *source, const struct rangeset *stored, uint64_t disk_bytes,
     uint64_t bytes, uint64_t *at_bytes, struct err *);
+
+/* The partition table of the image's disk: 1, and the caller frees *p; 0: there is none that can be
+ * read; -1: ERR_NOMEM. */
+int room_partitions(struct ptable *p, struct export *source, struct err *e);
+
+/* cut.c: a disk without any place for the table is shown as a shorter one that ends in front of it. */
+
+/* How long can a disk of disk_bytes bytes be shown, with a table of this many bytes behind that?
+ * ERR_USAGE: the image's partitions, or what it stores elsewhere, reach into the table's place. */
+int cut_find(struct export *source, uint64_t disk_bytes, uint64_t bytes, uint64_t *shown_bytes,
+    struct err *e);
+/* Take out of `stored`, which is sealed, what belongs to the end of the image's disk: the backup of a
+ * GPT, and the tail.  ERR_NOMEM. */
+int cut_drop_end(struct rangeset *stored, struct export *source, struct err *e);
+/* Take out the tail alone. */
+int cut_drop_tail(struct rangeset *stored, struct export *source, struct err *e);
+/* Write the backup of a GPT to the end of the disk that is shown.  Errors of streamed_write(). */
+int cut_fit(struct streamed *, struct err *e);
 
 #endif /* STREAM_DISK_STREAMED_IMPL_H */

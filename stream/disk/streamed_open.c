@@ -35,6 +35,7 @@ struct opening {
 	struct table_header there; /* of the table in a file; its sequence is 0 if there is none */
 	uint8_t image[EXPORT_ID_BYTES];
 	struct table_config table;
+	uint64_t shown_bytes; /* of the disk that has the table's place, which may be cut */
 };
 
 static bool
@@ -56,19 +57,10 @@ static int
 drop_tail(struct streamed *d, struct err *e)
 {
 	const struct tail *tail = export_tail(d->source);
-	struct rangeset pieces;
-	int rc = 0;
 
 	if (tail->n == 0 || tail->disk_sectors == d->bytes / SECTOR_BYTES)
 		return 0;
-	rangeset_init(&pieces);
-	for (size_t i = 0; rc == 0 && i < tail->n; i++)
-		rc = rangeset_add(&pieces, tail->pieces[i].sectors, e);
-	rangeset_seal(&pieces);
-	if (rc == 0)
-		rc = rangeset_minus(&d->stored, &pieces, e);
-	rangeset_free(&pieces);
-	return rc;
+	return cut_drop_tail(&d->stored, d->source, e);
 }
 
 /* Sectors 0 to this number - 1 have all that is stored. */
@@ -170,16 +162,33 @@ open_file(struct opening *o, struct err *e)
 	return look_at_file(o, e);
 }
 
-/* Find the place for a table on the disk. */
+/* Find the place for a table on the disk; *shown_bytes: how long the disk is that is shown. */
 static int
-find_place(struct opening *o, struct err *e)
+find_place(struct opening *o, uint64_t *shown_bytes, struct err *e)
 {
 	struct streamed *d = o->d;
 	uint64_t bytes = table_bytes(end_of_stored(d));
+	struct err why;
 
+	*shown_bytes = d->bytes;
 	if (room_find(d->source, &d->stored, d->bytes, bytes, &o->table.at_bytes, e) == 0)
 		return 0;
-	return err_ctx(e, "%s", d->cfg.disk);
+	if (cut_find(d->source, d->bytes, bytes, shown_bytes, &why) != 0)
+		return err_ctx(e, "%s", d->cfg.disk);
+	o->table.at_bytes = *shown_bytes;
+	return 0;
+}
+
+/* From now on the disk ends in front of its table. */
+static int
+cut(struct streamed *d, uint64_t shown_bytes, struct err *e)
+{
+	if (cut_drop_end(&d->stored, d->source, e) != 0)
+		return -1;
+	d->cut = true;
+	d->bytes = shown_bytes;
+	d->stored_sectors = rangeset_total(&d->stored);
+	return 0;
 }
 
 /* Where the table of a disk without a pointer may be: in the file, or where a new one would be.
@@ -191,11 +200,12 @@ look_for_table(struct opening *o, struct table_header *h, struct err *e)
 	struct err no_place;
 
 	*h = o->there;
+	o->shown_bytes = d->bytes;
 	if (in_memory(d))
 		return 0;
 	if (in_file(d))
 		return h->sequence != 0;
-	if (find_place(o, &no_place) != 0)
+	if (find_place(o, &o->shown_bytes, &no_place) != 0)
 		return 0;
 	return table_is_there(d->disk, o->table.at_bytes, h, e);
 }
@@ -306,8 +316,17 @@ choose_place(struct opening *o, struct err *e)
 		           : disk_truncate(d->table_on, bytes, e);
 	if (in_file(d))
 		return 0;
-	if (find_place(o, e) != 0)
+	if (find_place(o, &o->shown_bytes, e) != 0)
 		return -1;
+	if (o->shown_bytes != d->bytes) {
+		streamed_tell(d,
+		    "%s: there is no place for the sector table outside of what the image needs, so "
+		    "the disk is shown with %" PRIu64 " sectors instead of %" PRIu64
+		    ", in front of the table; if it has a GPT, the backup of the GPT is put to the "
+		    "end of that",
+		    d->cfg.disk, o->shown_bytes / SECTOR_BYTES, d->bytes / SECTOR_BYTES);
+		return cut(d, o->shown_bytes, e);
+	}
 	streamed_tell(d,
 	    "%s: the sector table is at sectors %" PRIu64 " to %" PRIu64
 	    ", which cannot be written until the disk is complete",
@@ -349,7 +368,7 @@ is_complete(struct opening *o, struct err *e)
 		return -1;
 	if (!there && d->cfg.table == NULL)
 		return earlier_check_place(d, o->head.bytes, o->table.at_bytes, e);
-	if (!there || !h.complete || h.disk_bytes != d->bytes ||
+	if (!there || !h.complete || h.disk_bytes != o->shown_bytes ||
 	    memcmp(h.image, o->image, sizeof h.image) != 0)
 		return 0;
 	return earlier_check_disk(d, o->head.bytes, &h, e) == 0 ? 1 : -1;
@@ -431,7 +450,9 @@ begin(struct opening *o, struct err *e)
 	if (put_marker(o, e) != 0 || clear(o, e) != 0 || make_table(o, &unbegun, e) != 0 ||
 	    below_init(&d->below, d->disk, d->table, e) != 0)
 		return -1;
-	if (clear_stale(d, e) != 0 || streamed_flush_some(d, true, e) != 0)
+	/* After that, which would wipe a backup that is not where the image has it. */
+	if (clear_stale(d, e) != 0 || (d->cut && cut_fit(d, e) != 0) ||
+	    streamed_flush_some(d, true, e) != 0)
 		return -1;
 	if (write_pointer(o, &h, e) != 0)
 		return -1;
@@ -443,6 +464,11 @@ go_on(struct opening *o, struct err *e)
 {
 	struct streamed *d = o->d;
 
+	const struct table_header *p = &o->pointer;
+
+	if (p->at_bytes != TABLE_ELSEWHERE && p->at_bytes >= p->disk_bytes &&
+	    cut(d, p->disk_bytes, e) != 0)
+		return -1;
 	if (check_image(o, e) != 0)
 		return -1;
 	o->table.on = in_file(d) ? d->table_on : d->disk;
