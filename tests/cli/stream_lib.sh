@@ -15,15 +15,16 @@ hide_table() { python3 -c "
 import sys; f = open(sys.argv[1], 'r+b'); f.seek($TABLE_AT); f.write(bytes($TABLE_BYTES))" "$1"; }
 # The table of a_disk's image has 5 frames of 4 KiB, in front of the last 64 sectors.
 TABLE_BYTES=$((5 * 4096)); TABLE_AT=$((DISK_BYTES - 64 * 512 - TABLE_BYTES))
+# nbdkit writes its number before it makes the status socket.
 # serve TABLE KEY=VALUE...: the disk at $T/sock, with nbdkit's number in $server.  IMAGE_AT and DISK_AT are others than the files.
 serve() { begin_to_serve "$@" || fail "not served: $(cat "$T/nbd.log")"; }
 begin_to_serve() {
 	local table=(table="$1") i; shift
 	[ "${table[0]}" != table=disk ] || table=()
-	rm -f "$T/pid" "$T/sock"
+	rm -f "$T/pid" "$T/sock" "$T/status"
 	nbdkit -f -t 18 -U "$T/sock" -P "$T/pid" "$PLUGIN" "${IMAGE_AT:-$T/sda.ndz}" disk="${DISK_AT:-$T/disk}" "${table[@]}" "$@" 2> "$T/nbd.log" & server=$!
 	CLEANUP+=("kill -9 $server 2> /dev/null; wait $server 2> /dev/null")
-	for ((i = 0; i < 600; i++)); do [ -s "$T/pid" ] && return; builtin kill -0 $server 2> /dev/null || break; sleep 0.05; done
+	for ((i = 0; i < 600; i++)); do [ -s "$T/pid" ] && { [[ " $* " != *" status=$T/status "* ]] || [ -S "$T/status" ]; } && return; builtin kill -0 $server 2> /dev/null || break; sleep 0.05; done
 	return 1
 }
 stop() { kill $server; wait $server; }
