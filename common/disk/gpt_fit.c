@@ -269,7 +269,7 @@ smallest(const struct fitted *f, struct disk *d, uint64_t end)
 static int
 cut(struct fitted *f, struct disk *d, unsigned number, uint64_t part_lbas, struct err *e)
 {
-	uint64_t end;
+	uint64_t end = 0;
 
 	if (take_array(f, number, part_lbas, &end, e) != 0)
 		return -1;
