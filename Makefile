@@ -166,6 +166,7 @@ help:
 	@echo "make sim           the protocol in virtual time, with SEEDS=100 from FIRST=1 on"
 	@echo "make fuzz          each fuzz target guided by coverage, SECONDS=60 each; fuzz-long: an hour in all, or MINUTES each; TARGETS=ext,chunk"
 	@echo "make bench         against other programs, on a machine that does nothing else"
+	@echo "make plots         the pictures of docs/compared.md, from docs/measured/compared.json"
 	@echo "make paper         the tables of the Frisbee paper; paper-store, paper-dolly, paper-dsync: those of EmuStore, Dolly and dsync"
 	@echo "make demo          a network of four nodes on this machine, loaded"
 	@echo "make netboot       kernel and ramdisk for machines that boot from the network; KEYS, HOOKS, FIRMWARE: netboot/README.md"
@@ -223,6 +224,9 @@ bench:
 	@scripts/deps build bench
 	@$(MAKE) --no-print-directory all $(STUDIES)
 	@bench/run
+# The pictures of docs/compared.md, from the figures that are committed; bench/plots build/bench.json DIR: those of a run.
+plots:
+	@bench/plots
 # The figures of the EmuStore thesis with ours beside them, into build/paper-store.
 paper-store:
 	@scripts/deps build bench
@@ -284,7 +288,7 @@ USERS   := $(filter-out $(ADMIN),$(PROGRAMS))
 UNITFILES := $(wildcard docs/examples/*.service docs/examples/*.timer)
 UNITDIR := lib/systemd/system
 SYSUSERS := lib/sysusers.d/frisbee-server.conf
-DOCS    := LICENSE README.md SECURITY.md netboot/README.md $(wildcard docs/*.md docs/examples/*.net)
+DOCS    := LICENSE README.md SECURITY.md netboot/README.md $(wildcard docs/*.md docs/examples/*.net docs/measured/*.svg)
 DOCDIR  := share/doc/frisbee-suite
 COMPLETIONS := share/bash-completion/completions
 # Where nbdkit looks for plugins, below PREFIX.
@@ -319,7 +323,7 @@ install: all
 # Takes away what `install' has put there with the same DESTDIR and PREFIX, and the folder of the documents.
 uninstall:
 	rm -f $(addprefix $(TO)/,$(INSTALLED))
-	rmdir $(addprefix $(TO)/$(DOCDIR)/,docs/examples docs netboot '') \
+	rmdir $(addprefix $(TO)/$(DOCDIR)/,docs/examples docs/measured docs netboot '') \
 	  $(addprefix $(TO)/$(NETBOOTDIR)/,netboot/node netboot/server netboot scripts '') 2> /dev/null; true
 # One name a line, below PREFIX: tests/cli/packages.sh compares it with the lists of the packages.
 list-installed:
@@ -340,6 +344,6 @@ format:
 clean:
 	rm -rf build
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
-.PHONY: all help list-installed list-programs deb check-deb house sim paper paper-store paper-dolly paper-dsync tests deps check check-long fuzz fuzz-long fuzz-run check-vm check-s3 check-arch demo netboot iso bench install uninstall hdr-check format clean FORCE
+.PHONY: all help list-installed list-programs deb check-deb house sim paper paper-store paper-dolly paper-dsync tests deps check check-long fuzz fuzz-long fuzz-run check-vm check-s3 check-arch demo netboot iso bench plots install uninstall hdr-check format clean FORCE
 .SECONDARY:
 -include $(shell find build \( -path 'build/*/root' -o -path build/chroot -o -path 'build/deb*' \) -prune -o -name '*.d' -print 2>/dev/null)
