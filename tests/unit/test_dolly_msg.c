@@ -3,6 +3,7 @@
 #include "dolly/engine/msg.h"
 
 #include "tests/t.h"
+#include "tests/unit/frozen.h"
 
 static struct msg
 sample(enum msg_type type)
@@ -37,13 +38,14 @@ equal(const struct buf *a, const struct buf *b)
 }
 
 static void
-round_trip(enum msg_type type)
+round_trip(enum msg_type type, struct frozen *z)
 {
 	struct buf out = { 0 }, back = { 0 };
 	struct msg m = sample(type), r;
 	struct err e;
 
 	msg_write(&out, &m);
+	T_CHECK(frozen_next(z, out.base, out.len));
 	const struct rd body = rd_from(
 	    out.base + MSG_FRAME_BYTES, out.len - MSG_FRAME_BYTES);
 	T_CHECK(buf_ok(&out) && msg_read(&r, (uint8_t)type, body, &e) == 0);
@@ -123,8 +125,11 @@ nonsense(void)
 int
 main(void)
 {
+	struct frozen z = frozen_open("dolly");
+
 	for (unsigned t = MSG_JOIN; t < MSG_DATA; t++)
-		round_trip(t);
+		round_trip(t, &z);
+	T_CHECK(frozen_close(&z));
 	data();
 	nonsense();
 	return t_done();

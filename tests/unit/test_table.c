@@ -10,6 +10,7 @@
 
 #include "common/disk/disk.h"
 #include "tests/t.h"
+#include "tests/unit/frozen.h"
 #include "tests/tmp.h"
 
 static const uint8_t id[TABLE_ID_BYTES] = "sixteen bytes id";
@@ -104,6 +105,26 @@ headers(void)
 	h.sectors = UINT64_MAX / 2;
 	table_header_put(&h, block);
 	T_CHECK(!table_header_get(&got, block, sizeof block));
+}
+
+/* A header and a piece are written as they were written first. */
+static void
+frozen(void)
+{
+	struct table_header h = some_header(123456);
+	struct piece p = some_piece();
+	struct frozen z = frozen_open("table");
+	uint8_t block[PIECE_BYTES];
+
+	for (unsigned i = 0; i < PIECE_BITS_BYTES; i++)
+		p.bits[i] = (uint8_t)(i * 7);
+	p.sequence = 9;
+	p.index = 3;
+	table_header_put(&h, block);
+	T_CHECK(frozen_next(&z, block, sizeof block));
+	piece_put(&p, id, block);
+	T_CHECK(frozen_next(&z, block, sizeof block));
+	T_CHECK(frozen_close(&z));
 }
 
 /* Tables in files. */
@@ -455,6 +476,7 @@ main(void)
 	rangeset_seal(&stored);
 	pieces();
 	headers();
+	frozen();
 	with_table(paging, path);
 	with_table(flushes, path);
 	with_table(damage, path);

@@ -3,6 +3,7 @@
 
 #include "common/wire/wirext.h"
 #include "tests/t.h"
+#include "tests/unit/frozen.h"
 
 static const uint8_t bits[1000] = { 0x81, 0xff },
 		     data[WIREXT_DATA_BLOCKS * WIRE_BLOCK_BYTES] = { 7 };
@@ -156,6 +157,8 @@ sample(unsigned kind)
 static void
 test_round_trip(void)
 {
+	struct frozen z = frozen_open("wirext");
+
 	for (unsigned kind = 0; kind < NSAMPLES; kind++) {
 		if (samples[kind] == NULL)
 			continue;
@@ -164,6 +167,7 @@ test_round_trip(void)
 		struct err e;
 		size_t len = wirext_put(&m, pkt, sizeof pkt);
 		T_CHECK(len > 0);
+		T_CHECK(frozen_next(&z, pkt, len));
 		T_CHECK(wirext_is(pkt, len));
 		T_CHECK(wirext_get(&got, pkt, len, &e) == 0);
 		T_CHECK(wirext_put(&got, again, sizeof again) == len);
@@ -177,6 +181,7 @@ test_round_trip(void)
 		struct wire_msg base;
 		T_CHECK(wire_get(&base, pkt, len, &e) != 0);
 	}
+	T_CHECK(frozen_close(&z));
 }
 
 /* Every kind that is known has a sample, so the test of a round trip has all kinds. */
