@@ -55,18 +55,23 @@ status 2 "$BIN/dsync" once "$T/dev" "-x:y"
 
 # run: syncs until it is told to end.
 quietly d init || fail "init"
-"$BIN/dsync" --rsh="$T/rsh" --dmmerge="$BIN/dmmerge" --since=scan:"$T/state" --every=1 --json run "$T/dev" "far:$COPY" > "$T/log" & pid=$!
+"$BIN/dsync" --rsh="$T/rsh" --dmmerge="$BIN/dmmerge" --since=scan:"$T/state" --every=1 --verify-every=1 --json run "$T/dev" "far:$COPY" > "$T/log" & pid=$!
 CLEANUP+=("kill $pid 2> /dev/null")
 dd if=/dev/urandom of="$T/dev" bs=4096 seek=500 count=2 conv=notrunc status=none
 for ((i = 0; i < 600; i++)); do cmp -s "$T/dev" "$COPY" && break; sleep 0.1; done
 check "run brings it" cmp "$T/dev" "$COPY"
-touch "$T/broken"; for ((i = 0; i < 600; i++)); do grep -q failed "$T/log" && break; sleep 0.1; done
+for ((i = 0; i < 600; i++)); do grep -q '"verify"' "$T/log" && break; sleep 0.1; done
+printf x | dd of="$COPY" bs=1 seek=3050000 conv=notrunc status=none
+for ((i = 0; i < 600; i++)); do grep -q 4096 <(grep '"verify"' "$T/log") && break; sleep 0.1; done
+touch "$T/broken"; for ((i = 0; i < 600; i++)); do grep -q sync <(grep failed "$T/log") && break; sleep 0.1; done
 kill $pid; wait $pid; check "and ends" [ $? = 0 ]
 check "its log has an object a line" python3 -c '
 import json, sys
 log = [json.loads(line) for line in open(sys.argv[1])]
 assert all(e["time"] > 1e9 for e in log), log
 assert [e for e in log if e["event"] == "sync" and e["changed_bytes"] == 8192], log
-failed = [e for e in log if e["event"] == "failed"]
-assert failed and failed[0]["what"] == "sync" and not failed[0]["ok"] and "cut" in failed[0]["error"], log' "$T/log"
+verified = [e for e in log if e["event"] == "verify"]
+assert verified and verified[0]["same"] and [e for e in verified if not e["same"]], log
+failed = [e for e in log if e["event"] == "failed" and e["what"] == "sync"]
+assert failed and not failed[0]["ok"] and "cut" in failed[0]["error"], log' "$T/log"
 finish
