@@ -54,7 +54,7 @@ static const struct cli_opt opts[] = {
 	FLAG(OPT_WHOLE, "whole", "send also what no filesystem uses", whole),
 	FLAG(OPT_ZSTD, "zstd", "compress the data", pair.from.zstd),
 	FLAG(OPT_CONSISTENT, "require-consistent",
-	    "fail if the blocks could be of different moments",
+	    "fail if the blocks could be of different points in time",
 	    pair.from.require_consistent),
 	{ OPT_SNAPSHOT, "snapshot", "HOW", "read a snapshot: thin, lvm[:SIZE], dm:COW or a program",
 	    CLI_STR, AT(pair.from.snapshot), 0, 0, NULL },

@@ -76,7 +76,7 @@ report_sync(const struct options *o, const struct pair_report *r, struct err *e)
 		    human_bytes(s->changed_bytes, changed, sizeof changed),
 		    human_bytes(s->head.device_bytes, size, sizeof size), r->seconds,
 		    s->end.fuzzy
-			? "fuzzy, because its blocks may be of different moments"
+			? "fuzzy, because its blocks may be of different points in time"
 			: "consistent");
 	return 0;
 }
@@ -254,7 +254,7 @@ report_metrics(const char *path, const struct pair_report *r, struct err *e)
 	    "# TYPE dsync_seconds gauge\n"
 	    "dsync_seconds %.3f\n"
 	    "# HELP dsync_fuzzy Whether the blocks of the copy may be of different "
-	    "moments.\n"
+	    "points in time.\n"
 	    "# TYPE dsync_fuzzy gauge\n"
 	    "dsync_fuzzy %d\n",
 	    r->sent.head.made_at, r->sent.changed_bytes, r->sent.written_bytes, r->seconds, r->sent.end.fuzzy);

@@ -1,7 +1,7 @@
 /* nbd.c: the source of change "nbd": a dirty bitmap that QEMU keeps and serves beside the disk.
  * The extract calls this, in its first thread.
  *
- * From the moment in which the bitmap was made, QEMU sets a bit for what a guest writes, and
+ * From when the bitmap was made, QEMU sets a bit for what a guest writes, and
  * the export says so in the context "qemu:dirty-bitmap:NAME" (the document interop/bitmaps of
  * QEMU; libnbd's nbd_block_status(3)).  The token of a state is the name of the bitmap that
  * has all that was written since.  A bitmap that was made anew must have a new name: an export

@@ -2,8 +2,8 @@
  * snapshots, and thin_delta(8) says which of them are no longer shared.  The extract calls
  * this, in its first thread.
  *
- * Each state is a snapshot.  It is taken while the volume is suspended, so that it is one
- * moment, and the data is read from it.  A snapshot stays until its state is neither pending
+ * Each state is a snapshot.  It is taken while the volume is suspended, so that it is
+ * consistent, and the data is read from it.  A snapshot stays until its state is neither pending
  * nor the base.  (The kernel's document device-mapper/thin-provisioning.)
  */
 #include <inttypes.h>

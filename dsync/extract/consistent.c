@@ -1,6 +1,6 @@
-/* moment.c: finds whether a device could be written while it was read.  extract.c calls this,
+/* consistent.c: finds whether a device could be written while it was read.  extract.c calls this,
  * in its first thread. */
-#include "dsync/extract/moment.h"
+#include "dsync/extract/consistent.h"
 
 #include <linux/fs.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 /* Whether nobody can write the device now: 0, or -1 with an error that names who can. */
 static int
-look(struct moment *m, struct err *e)
+look(struct consistency *m, struct err *e)
 {
 	struct inuse_query q = { .root = "", .path = disk_name(m->disk),
 		.purpose = INUSE_TO_READ };
@@ -30,7 +30,7 @@ look(struct moment *m, struct err *e)
 }
 
 void
-moment_begin(struct moment *m, struct disk *d)
+consistency_begin(struct consistency *m, struct disk *d)
 {
 	struct err e;
 
@@ -44,7 +44,7 @@ moment_begin(struct moment *m, struct disk *d)
 }
 
 bool
-moment_was_one(struct moment *m)
+consistency_held(struct consistency *m)
 {
 	struct stat now;
 	struct err e;

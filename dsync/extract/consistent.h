@@ -1,6 +1,7 @@
-/* moment.h: tells whether the data that was read of a device is of one moment. */
-#ifndef DSYNC_EXTRACT_MOMENT_H
-#define DSYNC_EXTRACT_MOMENT_H
+/* consistent.h: tells whether the data that was read of a device is consistent: what the device
+ * held at one point in time, because nobody could write to it meanwhile. */
+#ifndef DSYNC_EXTRACT_CONSISTENT_H
+#define DSYNC_EXTRACT_CONSISTENT_H
 
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -8,18 +9,18 @@
 #include "common/base/err.h"
 #include "common/disk/disk.h"
 
-struct moment {
+struct consistency {
 	struct disk *disk;       /* borrowed; what is read */
 	bool steady;             /* nobody could write it when reading began */
 	struct stat before;      /* of the device, when reading began */
-	char why[512];           /* why it is not one moment */
+	char why[512];           /* why the data is not consistent */
 };
 
 /* Look at the device before its first byte is read.  A read-only device is steady; so is a
  * device that nobody has open for writing, as inuse.h finds it. */
-void moment_begin(struct moment *, struct disk *);
+void consistency_begin(struct consistency *, struct disk *);
 /* Call this after the last byte was read.  Returns whether the device was steady all the time;
  * if not, m->why says why. */
-bool moment_was_one(struct moment *);
+bool consistency_held(struct consistency *);
 
-#endif /* DSYNC_EXTRACT_MOMENT_H */
+#endif /* DSYNC_EXTRACT_CONSISTENT_H */

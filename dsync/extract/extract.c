@@ -9,7 +9,7 @@
 
 #include "common/base/madeat.h"
 #include "dsync/change/change.h"
-#include "dsync/extract/moment.h"
+#include "dsync/extract/consistent.h"
 #include "dsync/extract/send.h"
 #include "dsync/extract/snapshot.h"
 #include "dsync/extract/used.h"
@@ -28,7 +28,7 @@ struct work {
 	struct rangeset unused; /* of everything: what no filesystem uses; bytes */
 	struct snapshot snapshot;
 	struct disk *from; /* what data is read from; the job's disk, or the snapshot */
-	struct moment moment;
+	struct consistency consistency;
 };
 
 static void
@@ -163,7 +163,7 @@ find_changes(struct work *w, struct extract_report *r, struct err *e)
 static bool
 may_leave_out(const struct work *w)
 {
-	return w->cfg->used && w->about.cumulative && w->kind->has_bases && w->moment.steady &&
+	return w->cfg->used && w->about.cumulative && w->kind->has_bases && w->consistency.steady &&
 	       rangeset_total(&w->changed) == w->job.device_bytes;
 }
 
@@ -272,7 +272,7 @@ tell_dropped(void *arg, const struct base *base)
 		w->kind->dropped(&w->job, base);
 }
 
-/* Judge whether what was sent is one moment.  A kind that sees every write decides it. */
+/* Judge whether what was sent is consistent.  A kind that sees every write decides it. */
 static int
 judge(struct work *w, struct extract_report *r, struct err *e)
 {
@@ -282,12 +282,12 @@ judge(struct work *w, struct extract_report *r, struct err *e)
 
 	if (quiet < 0)
 		return -1;
-	r->end.fuzzy = !moment_was_one(&w->moment) && quiet == 0;
+	r->end.fuzzy = !consistency_held(&w->consistency) && quiet == 0;
 	if (r->end.fuzzy)
-		memcpy(r->why_fuzzy, w->moment.why, sizeof r->why_fuzzy);
+		memcpy(r->why_fuzzy, w->consistency.why, sizeof r->why_fuzzy);
 	if (r->end.fuzzy && w->cfg->require_consistent)
 		return err_set(e, ERR_REFUSED,
-		    "%.400s: the blocks may be of different moments; read a snapshot "
+		    "%.400s: the blocks may be of different points in time; read a snapshot "
 		    "instead (--snapshot, --from)",
 		    r->why_fuzzy);
 	return 0;
@@ -324,12 +324,12 @@ write_end(struct disk *to, const struct stream_end *end, uint64_t at, struct err
 static int
 refuse_early(struct work *w, struct err *e)
 {
-	if (!w->cfg->require_consistent || w->moment.steady || w->kind->quiet != NULL)
+	if (!w->cfg->require_consistent || w->consistency.steady || w->kind->quiet != NULL)
 		return 0;
 	return err_set(e, ERR_REFUSED,
-	    "%.400s: the blocks could be of different moments; read a snapshot instead "
+	    "%.400s: the blocks could be of different points in time; read a snapshot instead "
 	    "(--snapshot, --from)",
-	    w->moment.why);
+	    w->consistency.why);
 }
 
 static int
@@ -361,7 +361,7 @@ extract(const struct extract_config *cfg, struct disk *to, struct extract_report
 	if (rc == 0)
 		rc = open_from(&w, r, e);
 	if (rc == 0) {
-		moment_begin(&w.moment, w.from);
+		consistency_begin(&w.consistency, w.from);
 		rc = refuse_early(&w, e);
 	}
 	if (rc == 0)

@@ -24,7 +24,7 @@ struct extract_config {
 	const char *target;   /* name of one of several targets; NULL: there is one */
 	const char *state;    /* the file of bases; NULL: the kind or the folder decides */
 	bool zstd;
-	bool require_consistent; /* fail when the data is not one moment */
+	bool require_consistent; /* fail when the data is not consistent */
 	bool full;               /* everything counts as changed */
 	bool used; /* of everything, send as zeros what no filesystem uses, if that is known */
 	uint64_t jobs;           /* threads that read; 0: chosen by the kind of disk */
@@ -37,12 +37,12 @@ struct extract_report {
 	uint64_t changed_bytes, written_bytes;
 	uint64_t unused_bytes; /* of the changed ones: sent as zeros, since nobody uses them */
 	uint64_t frozen_us;    /* how long the device was frozen for a snapshot */
-	char why_fuzzy[512]; /* why it is not one moment; "": it is */
+	char why_fuzzy[512]; /* why the data is not consistent; "": it is */
 	char warning[512];   /* why everything counts as changed; or "" */
 };
 
 /* Write the stream to `to`, a pipe or a new file, which is borrowed.  On failure nothing is
- * remembered, and the stream has no end.  ERR_REFUSED: the data would not be one moment, or a
+ * remembered, and the stream has no end.  ERR_REFUSED: the data would not be consistent, or a
  * snapshot has another size than the device; ERR_USAGE; errors of the source of change. */
 int extract(const struct extract_config *, struct disk *to, struct extract_report *,
     struct err *);

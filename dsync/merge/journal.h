@@ -17,7 +17,7 @@
 enum { JOURNAL_STREAM_AT = 8192 /* byte behind both slots */ };
 
 enum target_flags {
-	TARGET_FUZZY = 1,      /* the state is not one moment */
+	TARGET_FUZZY = 1,      /* the state is not consistent */
 	TARGET_PENDING = 2,    /* the stream in the journal is whole, and is being applied */
 	TARGET_INCOMPLETE = 4, /* a stream is being applied as it arrives; its end is missing */
 };

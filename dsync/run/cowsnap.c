@@ -1,7 +1,7 @@
 /* cowsnap.c: takes and removes a snapshot by dm-snapshot.  snapshot.c calls this, in one thread.
  *
  * All devices are made before the freeze.  Until the device is a snapshot-origin, the snapshot
- * shows what the device has; the moment is when the device changes its table, which waits for
+ * shows what the device has; its point in time is when the device changes its table, which waits for
  * writes that have begun, and freezes a filesystem on it.  (The kernel's document
  * device-mapper/snapshot.)
  */
@@ -92,7 +92,7 @@ cowsnap_take(struct cowsnap *s, const char *device, const char *cow, struct err 
 	if (mapper_stack(&s->stack, device, e) != 0)
 		return -1;
 	snprintf(s->real, sizeof s->real, "%.90s-dsync-real", s->stack.below);
-	snprintf(s->shown_as, sizeof s->shown_as, "%.90s-dsync-moment", s->stack.below);
+	snprintf(s->shown_as, sizeof s->shown_as, "%.90s-dsync-snapshot", s->stack.below);
 	if (tidy_up(s, e) != 0 || mapper_size(s->stack.below, &sectors, e) != 0 ||
 	    mapper_text(s->stack.below, &s->table, e) != 0 ||
 	    prepare(s, cow, sectors, e) != 0)

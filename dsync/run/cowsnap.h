@@ -2,7 +2,7 @@
  * what is written to the device copies the old data to a device of its own first.
  *
  * The table of the device moves to /dev/mapper/NAME-dsync-real, the device becomes a "snapshot-origin"
- * of it, and the snapshot is shown as /dev/mapper/NAME-dsync-moment.
+ * of it, and the snapshot is shown as /dev/mapper/NAME-dsync-snapshot.
  */
 #ifndef DSYNC_RUN_COWSNAP_H
 #define DSYNC_RUN_COWSNAP_H
@@ -16,7 +16,7 @@ struct cowsnap {
 	struct mapped_stack stack;
 	char real[MAPPED_WORD_BYTES], shown_as[MAPPED_WORD_BYTES];
 	char *table;        /* of the device below; owned */
-	bool moved, shown;  /* NAME-dsync-real exists; NAME-dsync-moment exists */
+	bool moved, shown;  /* NAME-dsync-real exists; NAME-dsync-snapshot exists */
 	bool origin;        /* the device below is a snapshot-origin */
 	uint64_t frozen_us; /* how long the device was suspended */
 };

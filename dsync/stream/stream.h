@@ -89,7 +89,7 @@ struct stream_totals {
 
 struct stream_end {
 	struct stream_totals totals;
-	bool fuzzy; /* the data may not be of one moment of the device */
+	bool fuzzy; /* the data may not be consistent: the device may have been written meanwhile */
 };
 
 /* Writing. */

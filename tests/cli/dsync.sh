@@ -146,7 +146,7 @@ check "target a has a base" [ "$(x --list --since=scan:"$T/tstate" --target=a "$
 check "target b has none" [ "$(x --list --since=scan:"$T/tstate" --target=b "$T/dev")" = "0 9767" ]
 for t in a b; do x --since=scan:"$T/tstate" --target=$t "$T/dev" | m "$T/t-$t" && cmp "$T/dev" "$T/t-$t" || fail "target $t"; done
 
-# A snapshot is one moment, though the device is being written; it is dropped, also when the extract fails.
+# A snapshot is consistent, though the device is being written; it is dropped, also when the extract fails.
 cat > "$T/snapper" << 'PROGRAM'
 #!/bin/sh
 case $1 in

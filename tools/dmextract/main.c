@@ -21,7 +21,7 @@ tell_warning(const struct options *o, const struct extract_report *r)
 	if (r->end.fuzzy && !o->quiet)
 		say(stderr,
 		    "dmextract: the copy will be fuzzy, because its blocks may be of "
-		    "different moments: %s\n",
+		    "different points in time: %s\n",
 		    r->why_fuzzy);
 }
 

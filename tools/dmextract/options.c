@@ -28,7 +28,7 @@ static const struct cli_opt opts[] = {
 	FLAG(OPT_USED, "used", "of everything, send as zeros what no filesystem uses", how.used),
 	FLAG(OPT_ZSTD, "zstd", "compress the data", how.zstd),
 	FLAG(OPT_CONSISTENT, "require-consistent",
-	    "fail if the blocks could be of different moments", how.require_consistent),
+	    "fail if the blocks could be of different points in time", how.require_consistent),
 	{ OPT_FROM, "from", "PATH", "read the data from this snapshot of DEV", CLI_STR,
 	    AT(how.from), 0, 0, NULL },
 	{ OPT_SNAPSHOT, "snapshot", "HOW", "read a snapshot: thin, lvm[:SIZE], dm:COW or a program",

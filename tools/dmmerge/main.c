@@ -98,7 +98,7 @@ tell(const struct options *o, const struct merge_report *r, double seconds)
 		    human_bytes(n, bytes, sizeof bytes), seconds,
 		    stream_id_text(&r->state.id, id),
 		    r->end.fuzzy
-			? ", which is fuzzy: its blocks may be of different moments"
+			? ", which is fuzzy: its blocks may be of different points in time"
 			: "");
 }
 
