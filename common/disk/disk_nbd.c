@@ -302,3 +302,15 @@ disk_nbd_stored(const struct disk *d, struct rangeset *out, struct err *e)
 	rangeset_free(out);
 	return -1;
 }
+
+int
+disk_nbd_flush(const char *uri, struct err *e)
+{
+	struct nbd_conn *c;
+
+	if (nbd_conn_open(&c, uri, patience_us(), e) != 0)
+		return -1;
+	int rc = nbd_conn_flush(c, e);
+	nbd_conn_close(c);
+	return rc;
+}

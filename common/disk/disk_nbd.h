@@ -31,5 +31,8 @@ int disk_open_nbd(struct disk **, const char *uri, struct err *);
 /* Make a sealed set, which becomes the caller's, of the sectors of a disk of disk_open_nbd() that
  * are no holes.  ERR_NOMEM. */
 int disk_nbd_stored(const struct disk *, struct rangeset *, struct err *);
+/* Let the server of an export flush what its clients have written, over a connection of its own.
+ * Errors as of disk_open_nbd(). */
+int disk_nbd_flush(const char *uri, struct err *);
 
 #endif /* COMMON_DISK_DISK_NBD_H */

@@ -130,19 +130,19 @@ is_broken(struct nbd_conn *c)
 
 /* Wait until a request is done.  -1: the request or the wait has failed. */
 static int
-await(struct nbd_conn *c, int64_t cookie, bool *broken, struct err *e)
+await(struct nbd_conn *c, int64_t cookie, const char *doing, bool *broken, struct err *e)
 {
 	uint64_t until_us = clock_us() + c->patience_us;
 	int done;
 
 	while ((done = c->lib->aio_command_completed(c->handle, (uint64_t)cookie)) == 0)
-		if (turn(c, &until_us, "reading", e) != 0) {
+		if (turn(c, &until_us, doing, e) != 0) {
 			*broken = true;
 			return -1;
 		}
 	if (done > 0)
 		return 0;
-	fail(c, "reading", e);
+	fail(c, doing, e);
 	e->os = c->lib->get_errno();
 	*broken = is_broken(c);
 	return -1;
@@ -171,12 +171,25 @@ read_pieces(struct nbd_conn *c, uint8_t *buf, size_t n, uint64_t at, bool *broke
 	}
 	for (unsigned i = 0; i < begun && !*broken; i++) {
 		struct err why;
-		if (await(c, cookies[i], broken, &why) != 0 && rc == 0) {
+		if (await(c, cookies[i], "reading", broken, &why) != 0 && rc == 0) {
 			*e = why;
 			rc = -1;
 		}
 	}
 	return rc;
+}
+
+int
+nbd_conn_flush(struct nbd_conn *c, struct err *e)
+{
+	bool broken;
+
+	if (c->lib->can_flush(c->handle) <= 0)
+		return 0;
+	int64_t cookie = c->lib->aio_flush(c->handle, NBD_NULL_COMPLETION, 0);
+	if (cookie < 0)
+		return fail(c, "flushing", e);
+	return await(c, cookie, "flushing", &broken, e);
 }
 
 int
@@ -245,7 +258,7 @@ ask_status(struct nbd_conn *c, struct rangeset *stored, uint64_t *at, struct err
 
 	int64_t cookie = c->lib->aio_block_status(
 	    c->handle, n, *at, extent, NBD_NULL_COMPLETION, 0);
-	if (cookie >= 0 && await(c, cookie, &broken, &why) != 0 &&
+	if (cookie >= 0 && await(c, cookie, "its map", &broken, &why) != 0 &&
 	    (broken || why.kind == ERR_CANCELLED)) {
 		*e = why;
 		return -1;

@@ -19,7 +19,7 @@
 	X(can_meta_context) X(can_multi_conn) X(get_size) X(get_block_size) X(poll)       \
 	X(aio_connect_uri) X(aio_pread) X(aio_block_status) X(aio_command_completed)      \
 	X(aio_is_connecting) X(aio_is_negotiating) X(aio_is_ready) X(aio_is_processing) \
-	X(connect_uri) X(block_status)
+	X(connect_uri) X(block_status) X(can_flush) X(aio_flush)
 
 struct nbd_lib {
 #define X(name) __typeof__(&nbd_##name) name;
@@ -55,6 +55,9 @@ void nbd_conn_close(struct nbd_conn *);
  * says that the connection can only be closed; otherwise the server has refused the request. */
 int nbd_conn_read(struct nbd_conn *, void *buf, size_t n, uint64_t at, bool *broken,
     struct err *);
+/* Flush what any client has written; 0 also where the server has nothing to flush.  Errors of
+ * nbd_conn_open(); the connection can only be closed after one. */
+int nbd_conn_flush(struct nbd_conn *, struct err *);
 /* Add the sectors of the export that are no holes, and seal the set.  Errors of
  * nbd_conn_open(). */
 int nbd_conn_stored(struct nbd_conn *, struct rangeset *, struct err *);

@@ -90,6 +90,6 @@ int change_since(const struct change_kind *, void *self, const struct change_job
     char warning[512], struct err *);
 
 extern const struct change_kind change_ranges, change_scan, change_sig, change_image,
-    change_era, change_thin, change_nbd;
+    change_era, change_thin, change_nbd, change_map;
 
 #endif /* DSYNC_CHANGE_CHANGE_H */

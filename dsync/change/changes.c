@@ -12,7 +12,7 @@ struct same_sink {
 };
 
 static const struct change_kind *const kinds[] = { &change_era, &change_thin, &change_nbd,
-	&change_ranges, &change_sig, &change_image, &change_scan };
+	&change_map, &change_ranges, &change_sig, &change_image, &change_scan };
 
 enum { NKINDS = sizeof kinds / sizeof *kinds };
 

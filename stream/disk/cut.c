@@ -12,23 +12,6 @@
 
 enum { PAGE_BYTES = 4096 };
 
-int
-cut_drop_tail(struct rangeset *stored, struct export *source, struct err *e)
-{
-	const struct tail *tail = export_tail(source);
-	struct rangeset pieces;
-	int rc = 0;
-
-	rangeset_init(&pieces);
-	for (size_t i = 0; rc == 0 && i < tail->n; i++)
-		rc = rangeset_add(&pieces, tail->pieces[i].sectors, e);
-	rangeset_seal(&pieces);
-	if (rc == 0)
-		rc = rangeset_minus(stored, &pieces, e);
-	rangeset_free(&pieces);
-	return rc;
-}
-
 /* The sectors of a GPT's own behind the last usable one, up to the end of the image's disk. */
 static struct range
 backup_of(const struct ptable *p, struct export *source)
@@ -62,7 +45,7 @@ minus_backup(struct rangeset *stored, struct export *source, struct err *e)
 int
 cut_drop_end(struct rangeset *stored, struct export *source, struct err *e)
 {
-	return cut_drop_tail(stored, source, e) == 0 ? minus_backup(stored, source, e) : -1;
+	return export_drop_tail(source, stored, e) == 0 ? minus_backup(stored, source, e) : -1;
 }
 
 /* Sectors 0 to this number - 1 have all that the image needs; UINT64_MAX: without partitions, that

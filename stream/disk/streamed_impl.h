@@ -146,8 +146,6 @@ int cut_find(struct export *source, uint64_t disk_bytes, uint64_t bytes, uint64_
 /* Take out of `stored`, which is sealed, what belongs to the end of the image's disk: the backup of a
  * GPT, and the tail.  ERR_NOMEM. */
 int cut_drop_end(struct rangeset *stored, struct export *source, struct err *e);
-/* Take out the tail alone. */
-int cut_drop_tail(struct rangeset *stored, struct export *source, struct err *e);
 /* Write the backup of a GPT to the end of the disk that is shown.  Errors of streamed_write(). */
 int cut_fit(struct streamed *, struct err *e);
 

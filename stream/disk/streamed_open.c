@@ -52,17 +52,6 @@ in_file(const struct streamed *d)
 
 /* What the image stores. */
 
-/* Leave out what belongs to a disk of another size. */
-static int
-drop_tail(struct streamed *d, struct err *e)
-{
-	const struct tail *tail = export_tail(d->source);
-
-	if (tail->n == 0 || tail->disk_sectors == d->bytes / SECTOR_BYTES)
-		return 0;
-	return cut_drop_tail(&d->stored, d->source, e);
-}
-
 /* Sectors 0 to this number - 1 have all that is stored. */
 static uint64_t
 end_of_stored(const struct streamed *d)
@@ -75,8 +64,7 @@ end_of_stored(const struct streamed *d)
 static int
 find_stored(struct streamed *d, struct err *e)
 {
-	if (rangeset_union(&d->stored, export_stored(d->source), e) != 0 ||
-	    drop_tail(d, e) != 0)
+	if (export_stored_on(d->source, d->bytes, &d->stored, e) != 0)
 		return -1;
 	uint64_t end = end_of_stored(d), sectors = d->bytes / SECTOR_BYTES;
 	char has[32], needs[32];

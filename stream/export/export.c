@@ -482,10 +482,32 @@ export_stored(const struct export *x)
 	return x->stored;
 }
 
-const struct tail *
-export_tail(const struct export *x)
+int
+export_drop_tail(const struct export *x, struct rangeset *stored, struct err *e)
 {
-	return &x->tail;
+	const struct tail *tail = &x->tail;
+	struct rangeset pieces;
+	int rc = 0;
+
+	rangeset_init(&pieces);
+	for (size_t i = 0; rc == 0 && i < tail->n; i++)
+		rc = rangeset_add(&pieces, tail->pieces[i].sectors, e);
+	rangeset_seal(&pieces);
+	if (rc == 0)
+		rc = rangeset_minus(stored, &pieces, e);
+	rangeset_free(&pieces);
+	return rc;
+}
+
+int
+export_stored_on(
+    const struct export *x, uint64_t disk_bytes, struct rangeset *stored, struct err *e)
+{
+	if (rangeset_union(stored, x->stored, e) != 0)
+		return -1;
+	if (x->tail.n == 0 || x->tail.disk_sectors == disk_bytes / SECTOR_BYTES)
+		return 0;
+	return export_drop_tail(x, stored, e);
 }
 
 /* Digest of the size, and of which sectors are stored. */

@@ -71,9 +71,13 @@ uint64_t export_stored_bytes(const struct export *);
 uint64_t export_lost_sectors(const struct export *);
 /* The sectors that are stored, sealed; valid until export_close(). */
 const struct rangeset *export_stored(const struct export *);
-/* Which of the sectors belong to a disk of exactly the image's size alone, such as a RAID's
- * superblock at its end (ext_tail.h); n is 0 when there are none. */
-const struct tail *export_tail(const struct export *);
+/* Take out of the set what belongs to a disk of exactly the image's size alone.  ERR_NOMEM. */
+int export_drop_tail(const struct export *, struct rangeset *stored, struct err *);
+/* Add to the open set `stored` the sectors that are stored for a disk of this size: some may belong
+ * to a disk of exactly the image's size alone, such as a RAID's superblock at its end (ext_tail.h).
+ * The set is sealed then.  ERR_NOMEM. */
+int export_stored_on(
+    const struct export *, uint64_t disk_bytes, struct rangeset *stored, struct err *);
 /* A digest that is the same whenever the same images are opened, and another one for other
  * images: of what they say of themselves, and of which sectors they store; for old images and
  * disks that say nothing of themselves, also of the first data that they store.  Errors of

@@ -254,9 +254,9 @@ scan(struct table *t, const struct rangeset *stored, struct err *e)
 	return rc;
 }
 
-int
-table_open(struct table **out, const struct table_config *cfg,
-    const struct rangeset *stored, struct err *e)
+/* A table with the header that is on the disk; nothing else is read. */
+static int
+open_header(struct table **out, const struct table_config *cfg, struct err *e)
 {
 	struct table_header h = { .sequence = 0 };
 	int there = table_is_there(cfg->on, cfg->at_bytes, &h, e);
@@ -266,8 +266,17 @@ table_open(struct table **out, const struct table_config *cfg,
 	if (there == 0)
 		return err_set(e, ERR_FORMAT, "%s: no sector table begins at byte %" PRIu64,
 		    disk_name(cfg->on), cfg->at_bytes);
-	struct table *t = new_table(cfg, &h, e);
-	if (t == NULL)
+	*out = new_table(cfg, &h, e);
+	return *out != NULL ? 0 : -1;
+}
+
+int
+table_open(struct table **out, const struct table_config *cfg,
+    const struct rangeset *stored, struct err *e)
+{
+	struct table *t;
+
+	if (open_header(&t, cfg, e) != 0)
 		return -1;
 	if (scan(t, stored, e) != 0) {
 		table_close(t);
@@ -275,6 +284,25 @@ table_open(struct table **out, const struct table_config *cfg,
 	}
 	*out = t;
 	return 0;
+}
+
+int
+table_open_to_look(struct table **out, const struct table_config *cfg, struct err *e)
+{
+	uint8_t *block = frames_buffer(1);
+	struct table *t = NULL;
+
+	if (block == NULL)
+		return err_nomem(e, "the sector table");
+	int rc = open_header(&t, cfg, e);
+	if (rc == 0)
+		rc = read_summary(t, block, e);
+	free(block);
+	if (rc == 0)
+		*out = t;
+	else
+		table_close(t);
+	return rc;
 }
 
 const struct table_header *
@@ -378,6 +406,33 @@ table_run(struct table *t, struct range r, bool *present, uint64_t *n, struct er
 	if (f != NULL) {
 		*present = bit_is_set(f->bits, in);
 		*n = same_bits(f->bits, in, r.len < most ? r.len : most);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return f != NULL ? 0 : -1;
+}
+
+/* How many bits from `in` on, `most` at most, are of one piece. */
+static uint64_t
+left_of_piece(uint64_t in, uint64_t most)
+{
+	uint64_t left = PIECE_BITS - in % PIECE_BITS;
+
+	return left < most ? left : most;
+}
+
+int
+table_untouched(struct table *t, struct range r, bool *untouched, uint64_t *n, struct err *e)
+{
+	uint64_t in = r.off % FRAME_SECTORS;
+
+	pthread_mutex_lock(&t->lock);
+	struct frame *f = frame_get(t, r.off / FRAME_SECTORS, e);
+	if (f != NULL) {
+		bool local = f->local >> (in / PIECE_BITS) & 1;
+		*n = left_of_piece(in, r.len);
+		*untouched = !local || !bit_is_set(f->bits, in);
+		if (local)
+			*n = same_bits(f->bits, in, *n);
 	}
 	pthread_mutex_unlock(&t->lock);
 	return f != NULL ? 0 : -1;

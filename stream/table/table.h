@@ -46,6 +46,10 @@ int table_create(struct table **, const struct table_config *, const struct tabl
  * ERR_IO; ERR_NOMEM. */
 int table_open(struct table **, const struct table_config *, const struct rangeset *stored,
     struct err *);
+/* Open a table that somebody else may be using, to ask it table_untouched() alone: nothing is
+ * written.  What was flushed before this call is seen, and later marks may be.  Errors as of
+ * table_open(). */
+int table_open_to_look(struct table **, const struct table_config *, struct err *);
 /* Does a table begin at byte at_bytes of this disk?  1, 0, or -1: errors of reading. */
 int table_is_there(struct disk *, uint64_t at_bytes, struct table_header *, struct err *);
 /* Free the table.  What was not flushed is forgotten.  NULL is allowed. */
@@ -69,6 +73,10 @@ int table_sync(struct table *, struct err *);
 /* Are the first sectors of r (r.len > 0, inside the table) present?  *n: how many of them have
  * the same answer.  ERR_IO, ERR_FORMAT: a part of the table cannot be read. */
 int table_run(struct table *, struct range r, bool *present, uint64_t *n, struct err *);
+/* Is it certain that nobody has written the first sectors of r (r.len > 0, inside the table, and
+ * stored by the image) locally?  They are absent, or were fetched together with all present
+ * sectors of their piece.  *n: how many of them have the same answer.  Errors as of table_run(). */
+int table_untouched(struct table *, struct range r, bool *untouched, uint64_t *n, struct err *);
 /* From now on these sectors, which are inside the table, are present.  local: they were written
  * locally, and are not what the source has.  Errors as of table_run(); ERR_NOMEM: too much was
  * marked since the last flush. */

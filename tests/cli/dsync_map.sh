@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# dmextract --since=map: what was written to a streaming disk since it began as an image, and nothing else that the image stores.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/nbd_lib.sh"
+requires sfdisk mke2fs
+. "$(dirname "$0")/stream_lib.sh"
+a_disk sda
+WRITES=$TOP/tests/helpers/nbd_stream.py
+URI="nbd+unix:///?socket=$T/sock"
+x() { timeout 60 "$BIN/dmextract" -q "$@"; }
+m() { timeout 60 "$BIN/dmmerge" -q "$@"; }
+# begin TABLE: a disk of zeros that begins as the image, and a copy of the image on another one.
+begin() {
+	truncate -s 0 "$T/disk"; truncate -s $DISK_BYTES "$T/disk"; rm -f "$T/table" "$T/copy"
+	cp --sparse=always "$T/disk" "$T/copy"; "$BIN/imageunzip" -q --in-place "$T/sda.ndz" "$T/copy" || fail "imageunzip"
+	serve "$1" fill=no
+	case $1 in disk) MAP=$T/disk,$T/sda.ndz ;; *) MAP=$T/table,$T/sda.ndz ;; esac
+}
+equal() { nbdcopy "$URI" "$T/served" && cmp "$T/served" "$T/copy"; }
+sectors() { awk '{ n += $2 } END { print n + 0 }' <(x --list --since=map:"$MAP" "$URI"); }
+
+for table in "$T/table" disk; do
+	echo "== table: ${table##*/}"
+	begin "$table"
+	free=$(sectors)
+	check "nothing is written: what the image does not store counts, $free sectors" [ "$free" -gt 10000 -a "$free" -lt $((DISK_BYTES / 512 - 8000)) ]
+	nbdcopy "$URI" "$T/served" || fail "nbdcopy"	# much is fetched, and is no change
+	check "what was fetched is no change" [ "$(sectors)" = "$free" ]
+	python3 "$WRITES" write "$T/sock" $((5 << 20)) "in the second partition" || fail "write"
+	python3 "$WRITES" write "$T/sock" $((23 << 20)) "behind it" || fail "write"
+	now=$(sectors)
+	check "what was written is one: $((now - free)) sectors of its piece" [ "$now" -gt "$free" -a $((now - free)) -le $((2 * 3840)) ]
+	x --since=map:"$MAP" "$URI" > "$T/stream" || fail "dmextract"
+	check "merged into a copy of the image" m --force "$T/copy" < "$T/stream"
+	check "which is what is served" equal
+	python3 "$WRITES" write "$T/sock" 512 "a boot block" || fail "write"
+	x --since=map:"$MAP" "$URI" | m --force "$T/copy" || fail "once more"
+	check "what was written since is in the next stream" equal
+	status 1 "$BIN/dmextract" --since=map:"$MAP" "$T/disk"
+	check "the disk below is no device for this" grep -q "is the disk below" "$T/stderr"
+	stop
+done
+
+echo "== what is refused"
+"$BIN/imagezip" -q -U "" "$T/sda.fs" "$T/other.ndz" || fail "imagezip"
+begin "$T/table"
+status 1 "$BIN/dmextract" --since=map:"$T/table,$T/other.ndz" "$URI"
+check "another image" grep -q "is not the image that\|stores sector" "$T/stderr"
+status 2 "$BIN/dmextract" --since=map:"$T/sda.ndz,$T/sda.ndz" "$URI"
+check "no table" grep -q "neither a sector table nor" "$T/stderr"
+status 2 "$BIN/dmextract" --since=map:"$T/table" "$URI"
+status 2 "$BIN/dmextract" --since=map:"$T/disk,$T/sda.ndz" "$URI"
+check "the table is elsewhere" grep -q "its sector table is elsewhere" "$T/stderr"
+# A table whose pieces are damaged where data was written says nothing that counts.
+python3 "$WRITES" write "$T/sock" $((5 << 20)) "text" || fail "write"
+stop
+cp "$T/table" "$T/table.good"
+python3 -c "
+import sys
+f = open(sys.argv[1], 'r+b'); f.seek(4 * 4096); f.write(bytes(4096))" "$T/table"
+check "damage: everything counts as changed" [ "$("$BIN/dmextract" --list --since=map:"$T/table,$T/sda.ndz" "$T/copy" 2> "$T/said" | awk '{ n += $2 } END { print n }')" = $((DISK_BYTES / 512)) ]
+check "which is said" grep -q "everything counts as changed: .*is damaged" "$T/said"
+cp "$T/table.good" "$T/table"
+serve "$T/table"
+for ((i = 0; i < 400; i++)); do grep -q "NDZ unfinished" <(head -c 14 "$T/disk") || break; sleep 0.05; done
+check "complete: everything counts as changed" [ "$(sectors 2> "$T/said")" = $((DISK_BYTES / 512)) ]
+stop
+finish
