@@ -127,7 +127,7 @@ def bench_mount(f):
 def bench_session(f):
     """Reads while a session fills 8 clients: no rival does that, so the limits are what counts."""
     r = answer("bash", os.path.join(TOP, "bench/disks_session"), f.need_zstd(), SESSION_CLIENTS, f"{SESSION_MBIT}M")
-    print(f"disk: while a session comes: it can be read after {r['open_s']:.2f} s; {r['tables']} fragment tables came in the "
+    print(f"disk: while a session comes: the first read was answered after {r['open_s']:.2f} s; {r['tables']} fragment tables came in the "
           f"background in {r['tables_s']:.2f} s; median of the first 100 reads {r['early_ms']:.1f} ms; {r['reads']} reads, of which "
           f"{r['waited']} waited for the network; besides {r['urgent_mb']:.0f} MB were sent, of an image of {r['image_mb']:.0f} MB")
     report("disk: a read then, median", r["median_ms"], MOST_MEDIAN_MS, "what it may take", "ms", higher_is_better=False, runs=1)
