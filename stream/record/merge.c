@@ -109,7 +109,8 @@ drop_repeated(struct merging *m)
 {
 	size_t n = 0;
 
-	qsort(m->touches, m->ntouches, sizeof *m->touches, compare_touches);
+	if (m->ntouches > 0) /* qsort() takes no NULL */
+		qsort(m->touches, m->ntouches, sizeof *m->touches, compare_touches);
 	for (size_t i = 0; i < m->ntouches; i++) {
 		const struct touch *t = &m->touches[i];
 		if (n == 0 || m->touches[n - 1].piece != t->piece ||

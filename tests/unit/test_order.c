@@ -57,8 +57,10 @@ refused(const uint8_t *data, size_t n)
 	struct order got;
 	struct err e;
 
-	return order_get(&got, data, n, "it", &e) != 0 && e.kind == ERR_FORMAT &&
-	       got.runs == NULL;
+	if (order_get(&got, data, n, "it", &e) != 0)
+		return e.kind == ERR_FORMAT && got.runs == NULL;
+	order_free(&got);
+	return false;
 }
 
 static void

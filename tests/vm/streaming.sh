@@ -7,24 +7,6 @@ OFFSET=$((2048 * 512)) MORE=96
 STREAMS=$MORE "$TOP/tests/vm/make-disk" "$NETBOOT/kernel" $PAYLOAD "$T/disk" "$T/files" || { fail make-disk; finish; }
 "$BIN/imagezip" -q "$T/disk" "$T/disk.ndz" || { fail imagezip; finish; }
 serve 1500000	# until somebody is logged in
-# How much of what the image stores is on the machine's disk, in per cent.
-present() {
-	python3 - "$T/disk" "$T/a" << 'PY'
-import sys
-a, b = (open(p, "rb") for p in sys.argv[1:3])
-same = stored = 0
-while True:
-    x, y = a.read(65536), b.read(65536)
-    if not x: break
-    if x.strip(b"\0"):
-        stored += 1; same += x == y
-print(100 * same // stored)
-PY
-}
-tree_of() {	# DISK OUT: its files, its filesystem checked
-	quietly e2fsck -fn "$1?offset=$OFFSET" || fail "$1: e2fsck"
-	mkdir "$2"; debugfs -R "rdump / $2" "$1?offset=$OFFSET" > /dev/null 2>&1
-}
 poison "$T/a" $(((160 + MORE + 32) << 20))
 streams stream
 vm_sees stream 300 'vda is going to be filled from http://'
