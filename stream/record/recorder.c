@@ -164,8 +164,11 @@ write_now_and_then(void *arg)
 		while (!r->ending &&
 		       pthread_cond_timedwait(&r->news, &r->lock, &until) == 0)
 			;
-		write_file(r);
+		if (!r->ending)
+			write_file(r);
 	}
+	/* The end may come before this thread has begun, or while it writes. */
+	write_file(r);
 	pthread_mutex_unlock(&r->lock);
 	return NULL;
 }
