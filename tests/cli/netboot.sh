@@ -117,6 +117,40 @@ says "a load that fails" "say loading an image onto sda from 239.1.2.3
 say frisbee: no luck
 fail sda is not loaded: frisbee's exit status is 3" "disk=sda; frisbee() { echo 'frisbee: no luck' >&2; return 3; }; load"
 
+echo "== several disks as one set"
+disk sdb 976773168; echo "BIG 1" > "$SYS/block/sdb/device/model"
+disk sda 2000; echo "A  model " > "$SYS/block/sda/device/model"; echo 1234 > "$SYS/block/sda/device/serial"
+chosen_set() { says "$1: $2" "$3" "action=${4:-load}; confirm() { :; }; (choose_set; echo \$set) | grep -v '^say'"; }
+cmdline 'frisbee.server=boss frisbee.set=web@serial:1234+data@size:largest'
+chosen_set "each its own" "by what they are" "web@sda data@sdb"
+says "one after the other; the system is on the first" "web onto sda, rest: 
+personalised sda
+data onto sdb, rest: yes
+sda is loaded, sdb is loaded" "load_one() { echo \"\$(arg image) onto \$disk, rest: \$set_rest\"; [ -n \"\$set_rest\" ] || echo personalised \$disk; done_line=\"\$disk is loaded\"; }; set='web@sda data@sdb'; run_set load_one; echo \$done_line"
+rm -f "$RUN/answers"
+says "frisbee gets each image" "say loading web onto sda from boss
+say frisbee -S boss -F web -T 43200 --progress=3 /dev/sda
+say loading data onto sdb from boss
+say frisbee -S boss -F data -T 43200 --progress=3 /dev/sdb" "frisbee() { echo frisbee \"\$@\"; }; set='web@sda data@sdb'; run_set load"
+rm -f "$RUN/answers"
+says "the first that fails ends it" "say loading web onto sda from boss
+fail sda is not loaded: frisbee's exit status is 3" "frisbee() { return 3; }; set='web@sda data@sdb'; run_set load"
+rm -f "$RUN/answers"
+cmdline 'frisbee.set=web@sda+data@serial:1234'
+chosen_set "one disk twice" "refused" "fail frisbee.set=web@sda+data@serial:1234: sda is meant for web and for data"
+cmdline 'frisbee.set=web@sda+data@serial:9'
+chosen_set "one that is not there" "refused" "fail frisbee.disk=serial:9: 0 disks are like this"
+cmdline 'frisbee.set=web@sda+data'
+chosen_set "no disk" "refused" 'fail frisbee.set=web@sda+data: "data" is not IMAGE@DISK'
+cmdline 'frisbee.set=web@sda+web@sdb'
+chosen_set "one image for two disks" "loads" "web@sda web@sdb"
+chosen_set "two disks as one image" "refused" "fail frisbee.set=web@sda+web@sdb: web is named twice" capture
+cmdline 'frisbee.group=239.1.2.3 frisbee.set=web@sda'
+chosen_set "a group" "refused" "fail frisbee.set=web@sda: a set is loaded from a master server (frisbee.server=), which knows a group for each image"
+cmdline 'frisbee.set=web@sda'
+says "images are not asked for again" "" one_image
+rm -r "$SYS/block/sda" "$SYS/block/sdb"
+
 echo "== a larger disk"
 with='disk=sda;'
 cmdline 'frisbee.group=239.1.2.3'
@@ -134,6 +168,18 @@ says "a line now and then, with what is left" "say loading: 30 %, 300 MB, 10 MB/
     "uptime_s() { wc -l < $T/asked | awk '{ print \$1 * 10 }'; echo >> $T/asked; }; : > $T/asked; PROGRESS_S=20; { $numbers; } | show_progress loading"
 says "no words of others" "" 'printf "%s\n" x "1 y" "" | show_progress loading'
 says "without room for pipes, a load all the same" "done" 'RUN=/dev/null/full; with_progress loading echo done'
+
+if [ "$(id -u)" = 0 ] && [ -n "${MOUNTS_ARE_OWN:-}" ] && mkdir "$T/full" && mount -t tmpfs -o size=8k,nr_inodes=2 none "$T/full" 2> /dev/null; then
+	echo "== memory is full"
+	CLEANUP+=('umount "$T/full"')
+	head -c 1M /dev/zero > "$T/full/fill" 2> /dev/null
+	cmdline 'frisbee.group=239.1.2.3 frisbee.port=7'
+	says "a load goes on" "say loading an image onto sda from 239.1.2.3
+sda is loaded" "RUN=$T/full; disk=sda; frisbee() { : > $T/ran; }; load 2> /dev/null; echo \$done_line"
+	check "frisbee ran" [ -e "$T/ran" ]
+	says "a set does not, since nothing would say which image is whose" "fail sda is not touched: memory is full" "RUN=$T/full; frisbee() { echo frisbee; }; set='web@sda data@sdb'; run_set load 2> /dev/null"
+	umount "$T/full"; CLEANUP=("${CLEANUP[@]:0:${#CLEANUP[@]}-1}")
+fi
 
 echo "== times"
 says "hours, minutes, seconds" "43200 900 7 7" 'echo $(seconds_of 12h) $(seconds_of 15m) $(seconds_of 7) $(seconds_of 7s)'

@@ -38,7 +38,7 @@ truncate -s 200M "$T/a" "$T/b"
 vm_tap tapa; vm_tap tapb
 WORDS="frisbee.action=load frisbee.group=$GROUP frisbee.port=$PORT frisbee.group-key=lab.group frisbee.image=disk.ndz"
 vm_order $A $WORDS frisbee.server=10.9.0.1
-vm_order $B $WORDS frisbee.disk=sda
+vm_order $B $WORDS frisbee.disk=sda frisbee.grow=yes
 
 echo "== two blank machines, switched on"
 vm_start a $(bios pc) -netdev tap,id=n,ifname=tapa,script=no,downscript=no \
@@ -50,9 +50,11 @@ vm_start b $(bios q35) -netdev tap,id=n,ifname=tapb,script=no,downscript=no \
 for m in a b; do vm_sees $m 300 'frisbee: loading'; done
 frisbeed	# only now, so that both take the same packets
 vm_sees a 120 'frisbee: DONE: vda is loaded'
-vm_sees b 120 'frisbee: DONE: sda is loaded'
+vm_sees b 120 'frisbee: /dev/sda: partition 1: ext4 grew from 16[0-9] MB to 20[0-9] MB'
+vm_sees b 60 'frisbee: DONE: sda is loaded'
 echo "== they boot from their disks"
 for m in a b; do vm_sees $m 300 'node login:'; done
+check "the partition of b reaches to the end, too" [ "$(sfdisk -lq -o Sectors "$T/b" | tail -n 1)" -gt 400000 ]
 check "the orders are put away" [ -z "$(/srv/netboot/order)" ]
 check "both have reported it" eval 'vm_reported $A done "vda is loaded" && vm_reported $B done "sda is loaded"'
 log_in_and_halt a 'echo "written by a" > /made-here'
