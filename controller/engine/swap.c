@@ -12,6 +12,8 @@
 #include "common/base/hostlist.h"
 #include "controller/engine/swap_impl.h"
 
+enum { SAVE_EVERY_S = 10 };
+
 static const char *const phases[] = { "idle", "booting", "loading", "personalising",
 	"streaming", "rebooting", "done", "failed", "stopped" };
 static const char *const states[] = { "running", "done", "failed", "stopped" };
@@ -179,6 +181,9 @@ check_wish(const struct swap_wish *wish, struct err *e)
 		    "an order cannot name the image \"%.100s\": letters, digits and "
 		    "= . , : _ + %% * ? - only",
 		    wish->image);
+	if (wish->stream)
+		return err_set(e, ERR_USAGE,
+		    "stream: nodes that stream do not report their end, so they cannot be followed");
 	if (wish->timeout_s < SWAP_TIMEOUT_MIN_S || wish->timeout_s > SWAP_TIMEOUT_MAX_S)
 		return err_set(e, ERR_USAGE, "timeout_s is from %d to %d", SWAP_TIMEOUT_MIN_S,
 		    SWAP_TIMEOUT_MAX_S);
@@ -369,6 +374,17 @@ swap_order_name(const struct swap *w, const struct swap_node *n, char name[SWAP_
 	snprintf(name, SWAP_ORDER_BYTES, "%s-%u-%u", w->config.salt, n->session, n->tries);
 }
 
+/* It is saved now and then, for a controller that is killed. */
+static void
+spend(struct swap_session *s, struct swap_now now)
+{
+	double spent_s = (double)(now.us - s->began_us) / 1e6;
+
+	if ((uint64_t)spent_s / SAVE_EVERY_S != (uint64_t)s->spent_s / SAVE_EVERY_S)
+		s->unsaved = true;
+	s->spent_s = spent_s;
+}
+
 void
 swap_tick(struct swap *w, struct swap_now now)
 {
@@ -376,7 +392,7 @@ swap_tick(struct swap *w, struct swap_now now)
 		struct swap_session *s = w->sessions[i];
 		if (s->state != SWAP_IS_RUNNING)
 			continue;
-		s->spent_s = (double)(now.us - s->began_us) / 1e6;
+		spend(s, now);
 		if (now.us >= s->deadline_us) {
 			swap_end_all(w, now, s, SWAP_FAILED, "the time of the session is over");
 			continue;

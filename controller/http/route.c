@@ -31,7 +31,7 @@ find_session(const char *rest, uint32_t *id)
 	uint64_t v;
 	struct err ignored;
 
-	if (n == 0 || n >= sizeof number || rest[0] < '0' || rest[0] > '9')
+	if (n == 0 || n >= sizeof number || strspn(rest, "0123456789") != n)
 		return ROUTE_NONE;
 	memcpy(number, rest, n);
 	number[n] = '\0';

@@ -160,12 +160,23 @@ put_left(struct json *j, const struct swap *w, const struct swap_session *s)
 		json_double(j, "seconds_left", most);
 }
 
+/* How long it has run or ran.  The wall clock counts the time when no controller ran, too; when it
+ * has jumped, the time that was counted is right. */
+static double
+seconds_of(const struct swap_session *s, struct swap_now now)
+{
+	bool runs = s->state == SWAP_IS_RUNNING;
+	double counted = runs ? (double)(now.us - s->began_us) / 1e6 : s->spent_s;
+	double wall = (runs ? now.wall_s : s->ended_s) - s->began_s;
+
+	return wall > counted && wall < counted + s->timeout_s ? wall : counted;
+}
+
 void
 shapes_session(struct json *j, const char *key, const struct swap *w,
     const struct swap_session *s, struct swap_now now, const struct orders_config *c)
 {
 	bool runs = s->state == SWAP_IS_RUNNING;
-	double took = runs ? (double)(now.us - s->began_us) / 1e6 : s->spent_s;
 
 	json_object(j, key);
 	json_uint(j, "id", s->id);
@@ -176,7 +187,7 @@ shapes_session(struct json *j, const char *key, const struct swap *w,
 	json_uint(j, "began", whole(s->began_s));
 	if (!runs)
 		json_uint(j, "ended", whole(s->ended_s));
-	json_double(j, "seconds", took);
+	json_double(j, "seconds", seconds_of(s, now));
 	json_uint(j, "timeout_s", s->timeout_s);
 	json_uint(j, "tries", s->tries);
 	put_counts(j, s);

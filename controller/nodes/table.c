@@ -15,7 +15,7 @@ take_node(void *arg, const struct statement *l, struct err *e)
 	int end = 0;
 	const char *text = l->words[2];
 
-	if (strlen(text) != 17 ||
+	if (strlen(text) != 17 || strspn(text, "0123456789abcdefABCDEF:-") != 17 ||
 	    (sscanf(text, "%2x:%2x:%2x:%2x:%2x:%2x%n", &m[0], &m[1], &m[2], &m[3], &m[4], &m[5],
 	         &end) != 6 &&
 	        sscanf(text, "%2x-%2x-%2x-%2x-%2x-%2x%n", &m[0], &m[1], &m[2], &m[3], &m[4],

@@ -175,6 +175,10 @@ test_stop_and_time(void)
 	swap_tick(&w, later(start, 61));
 	T_CHECK(swap_find_session(&w, 2)->state == SWAP_IS_FAILED);
 	T_CHECK(strstr(w.nodes[0].words, "the time of the session is over") != NULL);
+	wish.stream = true;
+	strcpy(wish.request, "z");
+	T_CHECK(swap_start(&w, start, &wish, &id, &again, &e) != 0 && e.kind == ERR_USAGE);
+	wish.stream = false;
 	static const char *const bad[] = { "frisbee.action=shell", "frisbee.order=7", "quiet", "frisbee.x", "frisbee.x=a;b",
 		"frisbee.x=\"", NULL };
 	strcpy(wish.request, "y");

@@ -21,7 +21,7 @@ enum { AWAY_S = 120, PATH_BYTES = 100 };
 struct opts {
 	const char *server, *token_file, *words;
 	uint64_t timeout_s, tries, stop, follow;
-	bool stream, list, detach, json, quiet;
+	bool list, detach, json, quiet;
 };
 
 #define AT(field) offsetof(struct opts, field)
@@ -29,7 +29,6 @@ struct opts {
 static const struct cli_opt own_opts[] = {
 	{ 'S', "server", "HOST:PORT", "the controller (127.0.0.1:8484)", CLI_STR, AT(server), 0, 0, NULL },
 	{ 300, "token-file", "FILE", "the token (/srv/netboot/controller/token)", CLI_STR, AT(token_file), 0, 0, NULL },
-	{ 301, "stream", NULL, "start the system of the image at once, and fill the disks meanwhile", CLI_FLAG, AT(stream), 0, 0, NULL },
 	{ 302, "timeout", "S", "end after S seconds; nodes that are not done have failed (7200)", CLI_UINT, AT(timeout_s), SWAP_TIMEOUT_MIN_S, SWAP_TIMEOUT_MAX_S, NULL },
 	{ 303, "tries", "N", "try each node N times at most (2)", CLI_UINT, AT(tries), 1, SWAP_TRIES_MAX, NULL },
 	{ 304, "words", "WORDS", "further words of the order, such as \"frisbee.hostname=dhcp\"", CLI_STR, AT(words), 0, 0, NULL },
@@ -49,7 +48,6 @@ static const struct cli_program prog = {
 		 "and sends the image once for all of them.  Ends when each node is done or has failed.",
 	.examples = "  swapin 'node[01-32,40]' ubuntu24.ndz\n"
 		    "  swapin --words=\"frisbee.hostname=dhcp frisbee.personalise=machine-id,ssh-keys\" node07 a.ndz\n"
-		    "  swapin --stream node01 ubuntu24.ndz    usable first, whole later\n"
 		    "  swapin --list\n"
 		    "  swapin --stop=7\n",
 	.tables = { { own_opts, 0, NULL } },
@@ -182,7 +180,6 @@ fill(struct swap_wish *wish, const struct opts *o, char **operands, struct err *
 
 	wish->timeout_s = (unsigned)o->timeout_s;
 	wish->tries = (unsigned)o->tries;
-	wish->stream = o->stream;
 	if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
 		return err_os(e, "no random numbers");
 	snprintf(wish->request, sizeof wish->request, "swapin-%016llx", (unsigned long long)random);

@@ -1,0 +1,278 @@
+/* What the controller reads from others and writes for them: the body of a call, paths, frisbeed's
+ * statistics, the file of nodes, tokens, orders, wake-on-LAN. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "controller/http/images.h"
+#include "controller/http/page.h"
+#include "controller/http/route.h"
+#include "controller/http/token.h"
+#include "controller/http/wish.h"
+#include "controller/nodes/orders.h"
+#include "controller/nodes/power.h"
+#include "controller/nodes/table.h"
+#include "controller/sending/stats.h"
+#include "tests/t.h"
+#include "tests/tmp.h"
+
+static char folder[256];
+
+static bool
+refused(const char *text)
+{
+	static struct swap_wish w;
+	struct err e = { 0 };
+
+	return wish_read(text, strlen(text), &w, &e) != 0 && e.kind == ERR_USAGE && e.text[0] != '\0';
+}
+
+static void
+test_wish(void)
+{
+	static const char text[] = "{\"nodes\": \"n[1-3]\", \"image\": \"a.ndz\", \"request\": \"r\", \"words\": "
+				   "\"frisbee.disk=sda\", \"stream\": true, \"timeout_s\": 90, \"tries\": 3}";
+	static struct swap_wish w, again;
+	struct err e;
+	char *out = NULL;
+	size_t n;
+
+	T_CHECK(wish_read(text, strlen(text), &w, &e) == 0);
+	T_CHECK(strcmp(w.nodes, "n[1-3]") == 0 && strcmp(w.image, "a.ndz") == 0 && w.stream && w.timeout_s == 90 && w.tries == 3);
+	struct json *j = json_new();
+	FILE *f = open_memstream(&out, &n);
+	wish_write(j, &w);
+	T_CHECK(json_show_on(j, f, &e) == 0 && fclose(f) == 0);
+	T_CHECK(wish_read(out, n, &again, &e) == 0 && memcmp(&w, &again, sizeof w) == 0);
+	free(out);
+	unsigned taken = 0;
+	for (size_t i = 0; i < strlen(text); i++) /* every truncation */
+		taken += wish_read(text, i, &w, &e) == 0;
+	T_CHECK(taken == 0);
+	T_CHECK(wish_read("{\"nodes\":\"a\",\"image\":\"b\"} \n", 27, &w, &e) == 0 && w.tries == SWAP_TRIES && w.timeout_s == SWAP_TIMEOUT_S);
+	static const char *const bad[] = { "", "null", "[]", "7", "{}", "{\"nodes\":\"a\"}", "{\"nodes\":1,\"image\":\"b\"}",
+		"{\"nodes\":\"a\",\"image\":\"b\",\"x\":1}", "{\"nodes\":\"a\",\"image\":\"b\"}{}", "{\"nodes\":\"a\",\"image\":\"b\",\"tries\":0}",
+		"{\"nodes\":\"a\",\"image\":\"b\",\"tries\":1.5}", "{\"nodes\":\"a\",\"image\":\"b\",\"tries\":1e30}",
+		"{\"nodes\":\"a\",\"image\":\"b\",\"tries\":\"2\"}", "{\"nodes\":\"a\",\"image\":\"b\",\"stream\":1}",
+		"{\"nodes\":\"a\\u0000b\",\"image\":\"b\"}", "{'nodes':'a','image':'b'}", "{\"nodes\":\"\xff\",\"image\":\"b\"}",
+		"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[" };
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+		if (!T_CHECK(refused(bad[i])))
+			printf("# %s\n", bad[i]);
+	static char big[WISH_BYTES_MAX + 100];
+	memset(big, ' ', sizeof big);
+	T_CHECK(wish_read(big, sizeof big, &w, &e) != 0 && e.kind == ERR_USAGE);
+}
+
+static enum route_call
+call(const char *method, const char *path, uint32_t *id)
+{
+	struct route r;
+
+	route_find(method, path, &r);
+	*id = r.id;
+	return r.call;
+}
+
+static void
+test_routes(void)
+{
+	uint32_t id;
+
+	T_CHECK(call("GET", "/api/v1/sessions", &id) == ROUTE_SESSIONS && call("POST", "/api/v1/sessions", &id) == ROUTE_START);
+	T_CHECK(call("GET", "/api/v1/sessions/7", &id) == ROUTE_SESSION && id == 7);
+	T_CHECK(call("POST", "/api/v1/sessions/7/stop", &id) == ROUTE_STOP && id == 7);
+	/* Nothing is changed by another method. */
+	T_CHECK(call("GET", "/api/v1/sessions/7/stop", &id) == ROUTE_WRONG && call("PUT", "/api/v1/sessions", &id) == ROUTE_WRONG);
+	T_CHECK(call("DELETE", "/api/v1/sessions/7", &id) == ROUTE_WRONG && call("POST", "/api/v1/nodes", &id) == ROUTE_WRONG);
+	T_CHECK(call("GET", "/", &id) == ROUTE_PAGE && call("GET", "/page.css", &id) == ROUTE_PAGE);
+	static const char *const none[] = { "/api/v1/sessions/0", "/api/v1/sessions/4294967296", "/api/v1/sessions/7/", "/api/v1/sessions/0x7",
+		"/api/v1/sessions/-7", "/api/v1/sessions/ 7", "/api/v1/sessions/7/stopp", "/..", "/../etc/passwd", "/a/b", "", "x",
+		"/api/v1/nodes/", "/api/v1/nodes/..", "/api/v1/nodes/a/b" };
+	for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
+		if (!T_CHECK(call("GET", none[i], &id) == ROUTE_NONE))
+			printf("# %s\n", none[i]);
+	T_CHECK(page_find("") != NULL && page_find("index.html") == page_find("") && page_find("../main.c") == NULL);
+	T_CHECK(page_find("page.js")->end > page_find("page.js")->base);
+}
+
+static void
+view(void *arg, const uint8_t ip[4], const struct swap_view *v)
+{
+	struct swap_view *seen = arg;
+
+	if (ip[3] == 12)
+		*seen = *v;
+}
+
+static void
+test_stats(void)
+{
+	static const char text[] =
+	    "{\"sessions\": [{\"image\": \"a\", \"chunks\": 9, \"rate_bits_per_s\": 5000, \"blocks_sent\": 70, \"blocks_resent\": 7,"
+	    "\"chunk_map\": \"0f\", \"clients\": [{\"address\": \"10.9.0.11\", \"state\": \"loading\"},"
+	    "{\"address\": \"10.9.0.12\", \"state\": \"slow disk\", \"progress\": 0.5, \"share_lost\": 0.25, \"silence_s\": 1,"
+	    "\"rate_bits_per_s\": 100, \"seconds_left\": 3}, {\"address\": \"x\", \"progress\": 1}, 7]}]}";
+	struct swap_server s = { 0 };
+	struct swap_view v = { 0 };
+	struct err e;
+
+	T_CHECK(stats_read(text, strlen(text), &s, view, &v, &e) == 0);
+	T_CHECK(s.chunks == 9 && s.rate_bits_per_s == 5000 && s.blocks_sent == 70 && s.blocks_resent == 7 && s.share_lost == 0.25);
+	T_CHECK(strcmp(s.chunk_map, "0f") == 0);
+	T_CHECK(v.progress == 0.5 && v.share_lost == 0.25 && v.seconds_left == 3 && v.slow == SWAP_SLOW_DISK);
+	unsigned taken = 0;
+	for (size_t i = 0; i < strlen(text); i++)
+		taken += stats_read(text, i, &s, view, &v, &e) == 0;
+	T_CHECK(taken == 0);
+	static const char odd[] = "{\"sessions\": [{\"chunks\": -1, \"rate_bits_per_s\": 1e300, \"chunk_map\": \"<b>\", \"clients\": "
+				  "[{\"address\": \"10.9.0.12\", \"progress\": 77, \"share_lost\": -4}]}]}";
+	T_CHECK(stats_read(odd, strlen(odd), &s, view, &v, &e) == 0 && s.chunks == 0 && s.rate_bits_per_s == 0);
+	T_CHECK(s.chunk_map[0] == '\0' && v.progress == 1 && v.share_lost == 0);
+}
+
+static void
+test_table(void)
+{
+	static const char text[] = "# nodes\nnode n1 52:54:00:00:00:0A\nnode n2 52-54-00-00-00-0b\n";
+	static const char *const bad[] = { "node n1\n", "node n1 52:54:00:00:00\n", "node n1 52:54:00:00:00:0g\n",
+		"node n1 52:54-00:00:00:0a\n", "node a/b 52:54:00:00:00:0a\n", "host n1 52:54:00:00:00:0a\n",
+		"node a 52:54:00:00:00:0a\nnode b 52:54:00:00:00:0a\n", "node n1 52:54:00:00:00:0a x\n", "node n1 +2:54:00:00:00:0a\n" };
+	struct swap w;
+	struct err e;
+
+	swap_init(&w, &(struct swap_config){ .salt = "a" });
+	T_CHECK(table_parse(&w, text, strlen(text), "nodes", &e) == 0 && w.nnodes == 2);
+	T_CHECK(w.nodes[0].mac[5] == 0x0a && w.nodes[1].mac[0] == 0x52 && swap_find_node(&w, "n2") == &w.nodes[1]);
+	swap_free(&w);
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		swap_init(&w, &(struct swap_config){ .salt = "a" });
+		if (!T_CHECK(table_parse(&w, bad[i], strlen(bad[i]), "nodes", &e) != 0 && e.kind == ERR_USAGE))
+			printf("# %s", bad[i]);
+		swap_free(&w);
+	}
+}
+
+static void
+put(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	fputs(text, f);
+	fclose(f);
+}
+
+static bool
+has(const char *path, const char *text)
+{
+	char is[4096];
+	FILE *f = fopen(path, "r");
+
+	if (f == NULL)
+		return text == NULL;
+	is[fread(is, 1, sizeof is - 1, f)] = '\0';
+	fclose(f);
+	return text != NULL && strstr(is, text) != NULL;
+}
+
+static void
+test_tokens(void)
+{
+	char path[300], token[TOKEN_BYTES_MAX + 1], header[400];
+	struct err e;
+	struct stat st;
+
+	snprintf(path, sizeof path, "%s/token", folder);
+	T_CHECK(token_make(path, &e) == 0 && stat(path, &st) == 0 && (st.st_mode & 0777) == 0600);
+	T_CHECK(token_first(path, token, sizeof token, &e) == 0 && strlen(token) == 48);
+	snprintf(header, sizeof header, "Bearer %s", token);
+	T_CHECK(token_counts(path, header) && !token_counts(path, NULL) && !token_counts(path, token) && !token_counts(path, "Bearer "));
+	header[20] ^= 1;
+	T_CHECK(!token_counts(path, header));
+	put(path, "# a comment that is long enough\nshort\n0123456789abcdef\n\nfedcba9876543210");
+	T_CHECK(token_counts(path, "Bearer 0123456789abcdef") && token_counts(path, "bearer fedcba9876543210"));
+	T_CHECK(!token_counts(path, "Bearer short") && !token_counts(path, "Bearer # a comment that is long enough"));
+	put(path, "fedcba9876543210\n"); /* one is withdrawn */
+	T_CHECK(!token_counts(path, "Bearer 0123456789abcdef") && token_counts(path, "Bearer fedcba9876543210"));
+	unlink(path);
+	T_CHECK(!token_counts(path, "Bearer fedcba9876543210") && token_first(path, token, sizeof token, &e) != 0);
+}
+
+static void
+test_orders(void)
+{
+	struct orders_config c = { .folder = folder, .address = "10.9.0.1", .report_port = 5101, .group = { 239, 192, 77, 1 }, .port = 7701 };
+	struct swap_wish wish = { .nodes = "n1", .image = "a.ndz", .words = "frisbee.disk=sda", .timeout_s = 600, .tries = 1 };
+	char ipxe[300], grub[300], group[16];
+	struct swap w;
+	struct err e;
+	uint32_t id;
+	uint16_t port;
+	bool again;
+
+	snprintf(ipxe, sizeof ipxe, "%s/02-00-00-00-00-0a.ipxe", folder);
+	snprintf(grub, sizeof grub, "%s/02:00:00:00:00:0a.cfg", folder);
+	orders_group(&c, 63, group, &port);
+	T_CHECK(strcmp(group, "239.192.77.64") == 0 && port == 7764);
+	swap_init(&w, &(struct swap_config){ .salt = "cafe" });
+	swap_add_node(&w, "n1", (uint8_t[]){ 2, 0, 0, 0, 0, 10 }, &e);
+	put(ipxe, "#!ipxe\nset order frisbee.order=17-4 frisbee.action=capture\n"); /* somebody else's */
+	T_CHECK(orders_settle(&c, &w, &w.nodes[0], &e) == 0 && has(ipxe, "frisbee.order=17-4"));
+	swap_start(&w, (struct swap_now){ 1, 1 }, &wish, &id, &again, &e);
+	T_CHECK(orders_settle(&c, &w, &w.nodes[0], &e) == 0);
+	T_CHECK(has(ipxe, "set order frisbee.order=cafe-1-1 frisbee.action=load frisbee.group=239.192.77.1 frisbee.port=7701 frisbee.server=10.9.0.1 "
+			  "frisbee.image=a.ndz frisbee.report=10.9.0.1:5101 frisbee.onfail=reboot frisbee.disk=sda\nchain /environment.ipxe\n"));
+	T_CHECK(has(grub, "set order=\"frisbee.order=cafe-1-1 "));
+	swap_stop(&w, (struct swap_now){ 1, 1 }, id, &e);
+	T_CHECK(orders_settle(&c, &w, &w.nodes[0], &e) == 0 && has(ipxe, NULL) && has(grub, NULL));
+	swap_free(&w);
+}
+
+static void
+test_images(void)
+{
+	static const char *const names[] = { "a.ndz", "b.ndz", ".c.ndz", "d", "e.ndz.partial" };
+	struct images x = { .folder = folder };
+	struct err e;
+	char path[400];
+
+	for (size_t i = 0; i < 5; i++)
+		put((snprintf(path, sizeof path, "%s/%s", folder, names[i]), path), "x");
+	T_CHECK(images_look(&x, &e) == 0 && x.n == 2 && images_find(&x, "a.ndz") != NULL && images_find(&x, "../a.ndz") == NULL);
+	uint64_t before = x.changed;
+	T_CHECK(images_look(&x, &e) == 0 && x.changed == before);
+	put((snprintf(path, sizeof path, "%s/a.ndz", folder), path), "longer");
+	T_CHECK(images_look(&x, &e) == 0 && x.changed == before + 1 && images_find(&x, "a.ndz")->bytes == 6);
+	unlink(path);
+	T_CHECK(images_look(&x, &e) == 0 && images_find(&x, "a.ndz") == NULL && x.changed == before + 2);
+	for (size_t i = 1; i < 5; i++)
+		unlink((snprintf(path, sizeof path, "%s/%s", folder, names[i]), path));
+	images_free(&x);
+}
+
+static void
+test_magic(void)
+{
+	uint8_t packet[102];
+
+	power_magic((uint8_t[]){ 1, 2, 3, 4, 5, 6 }, packet);
+	T_CHECK(packet[0] == 0xff && packet[5] == 0xff && packet[6] == 1 && packet[11] == 6 && packet[101] == 6 && packet[96] == 1);
+}
+
+int
+main(void)
+{
+	if (!tmp_folder(folder, sizeof folder, "controller"))
+		return 1;
+	test_wish();
+	test_routes();
+	test_stats();
+	test_table();
+	test_tokens();
+	test_orders();
+	test_images();
+	test_magic();
+	T_CHECK(rmdir(folder) == 0);
+	return t_done();
+}

@@ -1,0 +1,175 @@
+/* The controller's state on a disk: what is saved comes back, a second controller is refused, and a
+ * database that is damaged is an error or what it was, never something else. */
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "controller/state/swapdb.h"
+#include "tests/t.h"
+#include "tests/tmp.h"
+
+static const struct swap_now now = { 5000000000, 1.7e9 };
+static char folder[256];
+
+static void
+fill(struct swap *w, const char *salt)
+{
+	struct swap_config c = { .patience_s = 60 };
+	struct err e;
+
+	strcpy(c.salt, salt);
+	swap_init(w, &c);
+	for (uint8_t i = 0; i < 3; i++)
+		swap_add_node(w, (const char *[]){ "a", "b", "c" }[i], (uint8_t[]){ 2, 0, 0, 0, 0, i }, &e);
+}
+
+static int
+run_sql(const char *path, const char *sql)
+{
+	sqlite3 *db;
+	int rc = sqlite3_open(path, &db) == SQLITE_OK ? sqlite3_exec(db, sql, NULL, NULL, NULL) : -1;
+
+	sqlite3_close(db);
+	return rc;
+}
+
+static int
+count_one(void *arg, const struct swap_session *s, struct err *e)
+{
+	(void)e;
+	*(unsigned *)arg += s->id;
+	return 0;
+}
+
+static int
+count_node(void *arg, const struct swap_node *n, struct err *e)
+{
+	(void)e;
+	*(unsigned *)arg += 1 + (n->phase == SWAP_STOPPED);
+	return 0;
+}
+
+static void
+test_comes_back(void)
+{
+	struct swapdb *db, *second;
+	char salt[SWAP_SALT_BYTES], again[SWAP_SALT_BYTES];
+	struct swap w;
+	struct err e;
+	uint32_t id;
+	bool same;
+	struct swap_wish wish = { .nodes = "a,b", .image = "x.ndz", .request = "r-1", .words = "frisbee.disk=sda", .timeout_s = 600, .tries = 3 };
+
+	T_CHECK(swapdb_open(&db, folder, salt, &e) == 0 && strlen(salt) == 8);
+	T_CHECK(swapdb_open(&second, folder, again, &e) != 0 && e.kind == ERR_REFUSED);
+	fill(&w, salt);
+	T_CHECK(swap_start(&w, now, &wish, &id, &same, &e) == 0);
+	swap_powered(&w, now, &w.nodes[0], NULL);
+	struct swap_report r = { .mac = { 2 }, .phase = "loading", .text = "<b>\"it's\"" };
+	swap_order_name(&w, &w.nodes[0], r.order);
+	swap_reported(&w, (struct swap_now){ now.us + 3000000, now.wall_s + 3 }, &r, (uint8_t[]){ 10, 9, 8, 7 }, &e);
+	swap_server_is(&w, now, w.sessions[0], 77, 123456789012, NULL);
+	T_CHECK(swapdb_save(db, &w, &e) == 0 && !w.nodes[0].unsaved && !w.sessions[0]->unsaved);
+	swap_free(&w);
+	swapdb_close(db); /* as a kill would: nothing is written at the end */
+
+	T_CHECK(swapdb_open(&db, folder, again, &e) == 0 && strcmp(salt, again) == 0);
+	fill(&w, again);
+	T_CHECK(swapdb_load(db, &w, now, &e) == 0);
+	struct swap_session *s = swap_find_session(&w, id);
+	T_CHECK(s != NULL && s->state == SWAP_IS_RUNNING && s->total == 2 && s->tries == 3 && s->timeout_s == 600);
+	T_CHECK(strcmp(s->image, "x.ndz") == 0 && strcmp(s->words, "frisbee.disk=sda") == 0 && s->pid == 77 && s->pid_start == 123456789012);
+	T_CHECK(w.nodes[0].phase == SWAP_LOADING && !w.nodes[0].power && w.nodes[0].took_s[SWAP_BOOTING] == 3);
+	T_CHECK(w.nodes[0].ip[0] == 10 && w.nodes[0].ip[3] == 7 && strcmp(w.nodes[0].words, "<b>\"it's\"") == 0);
+	T_CHECK(w.nodes[1].phase == SWAP_BOOTING && w.nodes[1].power && w.nodes[2].phase == SWAP_IDLE);
+	T_CHECK(swapdb_request(db, "r-1") == id && swapdb_request(db, "r-2") == 0 && swapdb_request(db, "") == 0);
+	T_CHECK(swap_stop(&w, now, id, &e) == 0 && swapdb_save(db, &w, &e) == 0);
+	unsigned sum = 0, members = 0;
+	T_CHECK(swapdb_history(db, 0, 10, count_one, &sum, &e) == 0 && sum == id);
+	T_CHECK(swapdb_members(db, id, count_node, &members, &e) == 0 && members == 4);
+	T_CHECK(swapdb_session(db, 99, count_one, &sum, &e) != 0 && e.kind == ERR_ABSENT);
+	swap_free(&w);
+	swapdb_close(db);
+}
+
+/* Each of the fields that can be impossible is made so. */
+static void
+test_impossible(void)
+{
+	static const char *const wrong[] = { "UPDATE session SET state = 9", "UPDATE session SET slot = 64",
+		"UPDATE session SET image = printf('%.*c', 400, 'x')", "UPDATE session SET count = '1 2'",
+		"UPDATE node SET phase = 77", "UPDATE node SET mac = x'0102'", "UPDATE node SET took = 'a'",
+		"UPDATE node SET tries = -1", "UPDATE node SET phase = 2" /* its session has ended */ };
+	char path[300], salt[SWAP_SALT_BYTES];
+
+	snprintf(path, sizeof path, "%s/state.db", folder);
+	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+		struct swapdb *db;
+		struct swap w;
+		struct err e = { 0 };
+		T_CHECK(run_sql(path, "CREATE TABLE s AS SELECT * FROM session; CREATE TABLE n AS SELECT * FROM node") == 0);
+		T_CHECK(run_sql(path, wrong[i]) == 0);
+		T_CHECK(swapdb_open(&db, folder, salt, &e) == 0);
+		fill(&w, salt);
+		T_CHECK(swapdb_load(db, &w, now, &e) != 0 && e.kind == ERR_FORMAT && e.text[0] != '\0');
+		swap_free(&w);
+		swapdb_close(db);
+		T_CHECK(run_sql(path, "DELETE FROM session; INSERT INTO session SELECT * FROM s; DELETE FROM node;"
+		                        "INSERT INTO node SELECT * FROM n; DROP TABLE s; DROP TABLE n") == 0);
+	}
+}
+
+/* The file cut off at each place: an error, or all of it; what is not a database is an error. */
+static void
+test_cut_off(void)
+{
+	static const char *const names[] = { "state.db", "state.db-wal", "state.db-shm", "lock" };
+	char path[300], salt[SWAP_SALT_BYTES];
+	struct swapdb *db;
+	struct swap w;
+	struct err e = { 0 };
+
+	snprintf(path, sizeof path, "%s/state.db", folder);
+	T_CHECK(run_sql(path, "PRAGMA wal_checkpoint(TRUNCATE)") == 0);
+	FILE *f = fopen(path, "r");
+	static char all[1 << 18];
+	size_t n = fread(all, 1, sizeof all, f), bad = 0, cuts = 0;
+	fclose(f);
+	for (size_t cut = n - 1; cut > 0; cut = cut > 1500 ? cut - 1500 : 0) {
+		cuts++;
+		f = fopen(path, "w");
+		fwrite(all, 1, cut, f);
+		fclose(f);
+		unlink((snprintf(path, sizeof path, "%s/state.db-wal", folder), path));
+		snprintf(path, sizeof path, "%s/state.db", folder);
+		if (swapdb_open(&db, folder, salt, &e) != 0) {
+			bad += e.text[0] != '\0' && e.kind != ERR_NONE;
+			continue;
+		}
+		fill(&w, salt);
+		/* Pages that nothing is in may lack. */
+		bad += swapdb_load(db, &w, now, &e) != 0
+		           ? e.text[0] != '\0'
+		           : w.nsessions == 1 && w.sessions[0]->state == SWAP_IS_STOPPED && w.nodes[1].phase == SWAP_STOPPED;
+		swap_free(&w);
+		swapdb_close(db);
+	}
+	T_CHECK(n > 8192 && cuts > 10 && bad == cuts);
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+		unlink(path);
+	}
+}
+
+int
+main(void)
+{
+	if (!tmp_folder(folder, sizeof folder, "swapdb"))
+		return 1;
+	test_comes_back();
+	test_impossible();
+	test_cut_off();
+	T_CHECK(rmdir(folder) == 0);
+	return t_done();
+}
