@@ -277,8 +277,8 @@ swap_start(struct swap *w, struct swap_now now, const struct swap_wish *wish, ui
     bool *again, struct err *e)
 {
 	const struct swap_session *same = swap_find_request(w, wish->request);
-	uint32_t *numbers;
-	unsigned n, slot;
+	uint32_t *numbers = NULL;
+	unsigned n = 0, slot = 0;
 
 	*again = same != NULL;
 	if (same != NULL) {

@@ -110,7 +110,7 @@ last_line(const struct servers *x, uint32_t session, char *out, size_t cap)
 		n--;
 	text[n > 0 ? n : 0] = '\0';
 	const char *line = strrchr(text, '\n');
-	snprintf(out, cap, "%s", line != NULL ? line + 1 : text);
+	snprintf(out, cap, "%.*s", (int)cap - 1, line != NULL ? line + 1 : text);
 }
 
 static void

@@ -139,7 +139,7 @@ show_whole(const struct opts *o, const struct jtree *s, struct err *e)
 static int
 follow_to_end(const struct opts *o, const struct ask *a, uint32_t id, struct err *e)
 {
-	struct jtree *s;
+	struct jtree *s = NULL;
 
 	if (follow(o, a, id, &s, e) != 0)
 		return -1;
@@ -215,7 +215,7 @@ start(const struct opts *o, const struct ask *a, char **operands, uint32_t *id, 
 static int
 swap_in(const struct opts *o, const struct ask *a, char **operands, struct err *e)
 {
-	uint32_t id;
+	uint32_t id = 0;
 
 	if (start(o, a, operands, &id, e) != 0)
 		return -1;
@@ -230,7 +230,7 @@ static int
 stop(const struct opts *o, const struct ask *a, struct err *e)
 {
 	char path[PATH_BYTES];
-	struct jtree *s;
+	struct jtree *s = NULL;
 
 	snprintf(path, sizeof path, "/api/v1/sessions/%u/stop", (unsigned)o->stop);
 	if (ask(a, path, "{}", &s, e) != 0)
