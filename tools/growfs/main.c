@@ -89,7 +89,7 @@ kernel_partition(const struct work *w, char *name, size_t cap)
 		bool same = disk_size_bytes(d) == w->part.sectors.len * SECTOR_BYTES;
 		disk_close(d, &e);
 		if (same) {
-			snprintf(name, cap, "%s", names[i]);
+			snprintf(name, cap, "%.255s", names[i]);
 			return true;
 		}
 	}
