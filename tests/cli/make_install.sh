@@ -33,6 +33,7 @@ for u in frisbeed@ mfrisbeed dsync@ dsync-track@; do check "the unit $u runs wha
 check "its user" grep -q "^u mfrisbeed " "$R/usr/lib/sysusers.d/frisbee-server.conf"
 check "network boot" quietly env OUT="$T/netboot" "$R/usr/sbin/frisbee-netboot" --version
 status 1 env OUT="$T/netboot" "$R/usr/sbin/frisbee-netboot" setup lo "$T/served"
+for p in $("$TOP/netboot/build" list-programs); do check "the system in memory gets $p" cmp "$BIN/$p" "$T/netboot/programs/bin/$p"; done
 check "without a kernel, what makes it is named" grep -q "vmlinuz: frisbee-netboot build makes it" "$T/stderr"
 check "an installed program runs" quietly "$R/usr/bin/imagedump" --version
 check "completion" grep -q imagezip "$R/usr/share/bash-completion/completions/imagezip"
