@@ -167,7 +167,7 @@ help:
 	@echo "make fuzz          each fuzz target guided by coverage, SECONDS=60 each; fuzz-long: an hour in all, or MINUTES each; TARGETS=ext,chunk"
 	@echo "make bench         against other programs, on a machine that does nothing else"
 	@echo "make plots         the pictures of docs/compared.md, from docs/measured/compared.json"
-	@echo "make paper         the tables of the Frisbee paper; paper-store, paper-dolly, paper-dsync: those of EmuStore, Dolly and dsync"
+	@echo "make paper         the tables of the Frisbee paper; paper-store, paper-dolly, paper-dsync, paper-stream: those of EmuStore, Dolly, dsync and OS streaming"
 	@echo "make demo          a network of four nodes on this machine, loaded"
 	@echo "make netboot       kernel and ramdisk for machines that boot from the network; KEYS, HOOKS, FIRMWARE: netboot/README.md"
 	@echo "make iso           a disc or USB stick with them and a menu; WORDS='frisbee.server=...' for all of its entries"
@@ -242,6 +242,11 @@ paper-dsync:
 	@scripts/deps build bench
 	@$(MAKE) --no-print-directory all
 	@BIN=$(abspath $(BIN)) bench/paper_dsync
+# The evaluation of the paper on OS streaming with ours beside it, into build/paper-stream; FULL=1 takes an hour and a half.
+paper-stream:
+	@scripts/deps build bench
+	@$(MAKE) --no-print-directory all
+	@BIN=$(abspath $(BIN)) bench/paper_stream
 # The simulator with the seeds FIRST (1) to FIRST + SEEDS - 1; tables of the Frisbee paper.
 SEEDS ?= 100
 FIRST ?= 1
@@ -344,6 +349,6 @@ format:
 clean:
 	rm -rf build
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
-.PHONY: all help list-installed list-programs deb check-deb house sim paper paper-store paper-dolly paper-dsync tests deps check check-long fuzz fuzz-long fuzz-run check-vm check-s3 check-arch demo netboot iso bench plots install uninstall hdr-check format clean FORCE
+.PHONY: all help list-installed list-programs deb check-deb house sim paper paper-store paper-dolly paper-dsync paper-stream tests deps check check-long fuzz fuzz-long fuzz-run check-vm check-s3 check-arch demo netboot iso bench plots install uninstall hdr-check format clean FORCE
 .SECONDARY:
 -include $(shell find build \( -path 'build/*/root' -o -path build/chroot -o -path 'build/deb*' \) -prune -o -name '*.d' -print 2>/dev/null)
