@@ -25,6 +25,8 @@ class System:
         self.kernel, self.ramdisk = f"{d}/vmlinuz", f"{d}/initrd"
         subprocess.run([TOP + "/bench/rootfs", self.disk], check=True, env={**os.environ, "INCLUDE": PACKAGES})
         if not os.path.exists(self.image):
+            # The tree was unpacked without its /dev, which the ramdisk needs as a place for its own.
+            sh(f"debugfs -w -R 'mkdir /dev' {self.disk} 2> /dev/null")
             sh(f"{BIN}/imagezip -q {self.disk} {self.image}")
         for path, name in ((self.kernel, "vmlinuz"), (self.ramdisk, "initrd.img")):
             file = sh(f"debugfs -R 'ls -p /boot' {self.disk} 2> /dev/null | cut -d/ -f6 | grep '^{name}-' | tail -n 1").strip()

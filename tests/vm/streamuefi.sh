@@ -2,7 +2,7 @@
 # A machine with UEFI firmware works while its disk, which has a GPT, arrives, and its firmware starts that disk afterwards.
 . "$(dirname "$0")/stream_lib.sh"
 requires mformat mmd mcopy
-EFI=$NETBOOT/signed/grubx64.efi
+EFI=$NETBOOT/signed/gcdx64.efi
 [ -e "$OVMF" ] || skip "needs the package ovmf"
 [ -e "$EFI" ] || skip "the signed boot loaders cannot be fetched"
 OFFSET=$((2048 * 25 * 512)) MORE=32
