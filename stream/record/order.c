@@ -155,7 +155,7 @@ int
 order_get(struct order *o, const void *data, size_t n, const char *name, struct err *e)
 {
 	struct rd r = rd_from(data, n);
-	uint32_t runs;
+	uint32_t runs = 0;
 
 	order_init(o, 0, 0);
 	if (get_header(o, &r, &runs, name, e) != 0)
