@@ -38,6 +38,8 @@ static const struct cli_opt own_opts[] = {
 	    AT(control.report_port), 0, UINT16_MAX, NULL },
 	{ 303, "patience", "S", "try a node again that shows no progress for S seconds (600)", CLI_UINT,
 	    AT(control.patience_s), 1, 86400, NULL },
+	{ 307, "patience-boot", "S", "the same for a node that boots (600)", CLI_UINT,
+	    AT(control.patience_boot_s), 1, 86400, NULL },
 	{ 304, "up", "PORT", "a node is done when its system accepts a connection on this TCP port",
 	    CLI_UINT, AT(control.up_port), 1, UINT16_MAX, NULL },
 	{ 305, "frisbeed", "PROGRAM", "send with this frisbeed", CLI_STR, AT(control.frisbeed), 0, 0,
@@ -92,7 +94,8 @@ main(int argc, char **argv)
 			      .group = "239.192.77.1",
 			      .port = CONTROL_GROUP_PORT,
 			      .report_port = CONTROL_REPORT_PORT,
-			      .patience_s = 600 } };
+			      .patience_s = 600,
+			      .patience_boot_s = 600 } };
 
 	return cli_main(&prog, argc, argv, &o, act);
 }

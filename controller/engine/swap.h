@@ -149,7 +149,8 @@ struct swap_report {
 
 struct swap_config {
 	char salt[SWAP_SALT_BYTES]; /* in the names of orders, so that those of others differ */
-	unsigned patience_s;        /* a node without progress is tried again after this time */
+	unsigned patience_s;        /* a node without progress is tried again after this time, */
+	unsigned patience_boot_s;   /* and after this one while it is booting or rebooting */
 	bool follow_up; /* a node that is loaded is done when swap_up() says that it answers */
 };
 

@@ -74,17 +74,27 @@ swap_fail_node(struct swap *w, struct swap_now now, struct swap_node *n, const c
 		swap_say(w, s, "%.60s failed %s", n->name, text);
 }
 
+/* Firmware says nothing for minutes. */
+static unsigned
+patience_s(const struct swap *w, const struct swap_node *n)
+{
+	return n->phase == SWAP_BOOTING || n->phase == SWAP_REBOOTING ? w->config.patience_boot_s
+	                                                              : w->config.patience_s;
+}
+
 void
 swap_tick_node(struct swap *w, struct swap_now now, struct swap_node *n)
 {
+	unsigned limit_s = patience_s(w, n);
 	char why[100];
 
-	/* A disk that is filled while its system runs says nothing meanwhile. */
-	if (!swap_is_active(n->phase) || n->phase == SWAP_STREAMING)
+	/* A disk that is filled while its system runs says nothing meanwhile, and a node that is
+	 * not switched on yet has done nothing wrong: its turn comes after that of others. */
+	if (!swap_is_active(n->phase) || n->phase == SWAP_STREAMING || n->power)
 		return;
-	if (now.us < n->sign_us || now.us - n->sign_us < (uint64_t)w->config.patience_s * 1000000)
+	if (now.us < n->sign_us || now.us - n->sign_us < (uint64_t)limit_s * 1000000)
 		return;
-	snprintf(why, sizeof why, "no sign of progress for %u s", w->config.patience_s);
+	snprintf(why, sizeof why, "no sign of progress for %u s", limit_s);
 	swap_fail_node(w, now, n, why);
 }
 

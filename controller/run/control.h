@@ -21,7 +21,7 @@ struct control_config {
 	const char *group_key;  /* a file, or NULL */
 	const char *power;      /* a program, or NULL: wake-on-LAN */
 	const char *frisbeed;   /* a program, or NULL: the one beside this program, else in PATH */
-	uint64_t port, report_port, up_port, patience_s;
+	uint64_t port, report_port, up_port, patience_s, patience_boot_s;
 };
 
 enum { CONTROL_PORT = 8484, CONTROL_REPORT_PORT = 5101, CONTROL_GROUP_PORT = 7701 };

@@ -8,7 +8,7 @@
 #include "controller/engine/swap.h"
 #include "tests/t.h"
 
-static const struct swap_config config = { .salt = "5a17", .patience_s = 60 };
+static const struct swap_config config = { .salt = "5a17", .patience_s = 60, .patience_boot_s = 150 };
 static const struct swap_now start = { 1000000000, 1.7e9 };
 
 static struct swap_now
@@ -135,13 +135,19 @@ test_retry(void)
 	report(&w, now, n, "failed", "2 disks");
 	T_CHECK(n->phase == SWAP_FAILED && strcmp(n->words, "while loading: 2 disks") == 0);
 	T_CHECK(!swap_wants_order(n) && s->state == SWAP_IS_RUNNING && w.nodes[1].tries == 1);
-	/* The other shows nothing: it is tried once more, and that is all. */
-	now = later(now, 59);
+	/* The other shows nothing: it is tried once more, and that is all.  Its time begins when it
+	 * is switched on, and booting may take longer than the patience with a load. */
+	now = later(now, 1000);
+	swap_tick(&w, now);
+	T_CHECK(w.nodes[1].tries == 1);
+	swap_powered(&w, now, &w.nodes[1], NULL);
+	now = later(now, 149);
 	swap_tick(&w, now);
 	T_CHECK(w.nodes[1].tries == 1);
 	now = later(now, 2);
 	swap_tick(&w, now);
 	T_CHECK(w.nodes[1].tries == 2 && w.nodes[1].phase == SWAP_BOOTING);
+	T_CHECK(strstr(w.nodes[1].words, "while booting: no sign of progress for 150 s") != NULL);
 	report(&w, now, &w.nodes[1], "loading", "");
 	swap_viewed(&w, later(now, 50), s, (uint8_t[]){ 10, 0, 0, 1 }, &(struct swap_view){ .progress = 0.1 });
 	swap_tick(&w, later(now, 80));
@@ -234,6 +240,7 @@ test_follow_up(void)
 	T_CHECK(n->phase == SWAP_REBOOTING && !swap_wants_order(n));
 	report(&w, start, n, "done", "");
 	report(&w, start, n, "loading", "");
+	swap_tick(&w, later(start, 149));
 	T_CHECK(n->phase == SWAP_REBOOTING);
 	swap_up(&w, later(start, 20), n);
 	T_CHECK(n->phase == SWAP_DONE && n->took_s[SWAP_REBOOTING] == 20 && swap_find_session(&w, id)->state == SWAP_IS_DONE);
@@ -485,8 +492,11 @@ test_thousand(void)
 	for (unsigned i = 0; i < 990; i++)
 		report(&w, later(now, 50), &w.nodes[i], "done", "");
 	T_CHECK(s->state == SWAP_IS_RUNNING && s->count[SWAP_DONE] == 990);
-	for (int i = 0; i < 200; i++)
+	for (int i = 0; i < 400; i++) {
+		for (unsigned k = 0; k < 1000; k++)
+			swap_powered(&w, later(now, 50 + i), &w.nodes[k], NULL);
 		swap_tick(&w, later(now, 50 + i));
+	}
 	T_CHECK(s->state == SWAP_IS_FAILED && s->count[SWAP_FAILED] == 10 && w.retries == 10);
 	swap_free(&w);
 }

@@ -15,7 +15,7 @@ static char folder[256];
 static void
 fill(struct swap *w, const char *salt)
 {
-	struct swap_config c = { .patience_s = 60 };
+	struct swap_config c = { .patience_s = 60, .patience_boot_s = 60 };
 	struct err e;
 
 	strcpy(c.salt, salt);
