@@ -289,7 +289,7 @@ fuzz-run: $(FUZZ:%=$(B)/tests/fuzz/%)
 # What administrators run, since it writes disks or serves them, goes to sbin; the rest to bin.
 ADMIN   := imagezip imageunzip growfs frisbee frisbeed mfrisbeed streamswitch dmextract dmmerge dsync controllerd
 USERS   := $(filter-out $(ADMIN),$(PROGRAMS))
-# Units of systemd, whose programs are where PREFIX says, and the user of one of them.
+# Units of systemd, whose programs are where PREFIX says, and the users of two of them.
 UNITFILES := $(wildcard docs/examples/*.service docs/examples/*.timer)
 UNITDIR := lib/systemd/system
 SYSUSERS := lib/sysusers.d/frisbee-server.conf
@@ -319,7 +319,7 @@ install: all
 	install netboot/frisbee-netboot $(TO)/sbin
 	for f in $(NETBOOT); do m=644; test -x $$f && m=755; install -m $$m $$f $(TO)/$(NETBOOTDIR)/$$f || exit 1; done
 	for f in $(UNITFILES); do sed 's,/usr/local/,$(PREFIX)/,' $$f | install -m 644 /dev/stdin $(TO)/$(UNITDIR)/$${f##*/} || exit 1; done
-	install -m 644 docs/examples/mfrisbeed.sysusers $(TO)/$(SYSUSERS)
+	install -m 644 docs/examples/frisbee-server.sysusers $(TO)/$(SYSUSERS)
 	install -m 644 man/*.1 $(TO)/share/man/man1
 	install -m 644 man/*.8 $(TO)/share/man/man8
 	for d in $(DOCS); do install -m 644 $$d $(TO)/$(DOCDIR)/$$d || exit 1; done
