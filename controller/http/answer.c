@@ -139,6 +139,16 @@ add_node(void *arg, const struct swap_node *n, struct err *e)
 	return 0;
 }
 
+/* A session that has just ended may not be saved yet: what is known of its nodes now is newer. */
+static int
+add_member(void *arg, const struct swap_node *n, struct err *e)
+{
+	const struct making *m = arg;
+	const struct swap_node *now = swap_find_node(m->x->c.w, n->name);
+
+	return add_node(arg, now != NULL && now->session == n->session ? now : n, e);
+}
+
 /* One session with all that is known of it. */
 static int
 add_whole(void *arg, const struct swap_session *s, struct err *e)
@@ -149,7 +159,7 @@ add_whole(void *arg, const struct swap_session *s, struct err *e)
 	shapes_session(m->j, NULL, m->x->c.w, s, m->now, m->x->c.orders);
 	json_array(m->j, "members");
 	if (s->nodes == NULL)
-		rc = swapdb_members(m->x->c.state, s->id, add_node, m, e);
+		rc = swapdb_members(m->x->c.state, s->id, add_member, m, e);
 	else
 		for (unsigned i = 0; i < s->total; i++)
 			add_node(m, &m->x->c.w->nodes[s->nodes[i]], e);
