@@ -160,6 +160,8 @@ help:
 	@echo "make check         every test; tests/run NAME... runs some, after make tests"
 	@echo "make check-vm      machines that boot from the network, load, capture and boot again (root, QEMU); MACHINES=\"path dsync\""
 	@echo "make check-s3      stores in a bucket, with a real S3 server"
+	@echo "make check-web     the controller's page in headless Chromium (root)"
+	@echo "make soak          sessions of the controller in a row, COUNT=1000 of them, with all that goes wrong in a lab (root)"
 	@echo "make check-arch    on arm64 and s390x, which is big-endian, under QEMU; ARCHES=s390x"
 	@echo "make check-long    hundreds of seeds and thousands of faults: a night; PARTS=neighbours SEEDS=23 FROM=1 (tests/long)"
 	@echo "make house         how large each room is, and whether the rules of docs/architecture.md hold"
@@ -213,6 +215,17 @@ check-s3:
 	@command -v swift-proxy-server > /dev/null || { echo "check-s3: no S3 server to test with (OpenStack Swift: scripts/deps s3)" >&2; exit 1; }
 	@$(MAKE) --no-print-directory all
 	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) LOG=$(abspath $(B))/log-s3 SCRIPTS=s3 LIMIT=600 tests/run s3/
+# The controller's page in a browser without a screen, while machines are loaded; needs root.  Pictures are left in build/web/.
+check-web:
+	@scripts/deps build check web || echo "check-web: going on with what is here" >&2
+	@$(MAKE) --no-print-directory all
+	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) LOG=$(abspath $(B))/log-web SCRIPTS=web LIMIT=900 JOBS=1 PICTURES=$(abspath build/web) tests/run $(or $(PAGES:%=web/%),web/)
+# COUNT sessions of the controller in a row, with all that goes wrong in a lab; needs root.
+COUNT ?= 1000
+soak:
+	@scripts/deps build check || echo "soak: going on with what is here" >&2
+	@$(MAKE) --no-print-directory all
+	@COUNT=$(COUNT) BIN=$(abspath $(BIN)) B=$(abspath $(B)) LOG=$(abspath $(B))/log-soak SCRIPTS=soak LIMIT=86400 JOBS=1 tests/run soak/
 # Unit, golden and wire tests as other processors run them, under QEMU's user mode emulation.
 ARCHES ?= arm64 s390x
 check-arch:
@@ -293,7 +306,7 @@ USERS   := $(filter-out $(ADMIN),$(PROGRAMS))
 UNITFILES := $(wildcard docs/examples/*.service docs/examples/*.timer)
 UNITDIR := lib/systemd/system
 SYSUSERS := lib/sysusers.d/frisbee-server.conf
-DOCS    := LICENSE README.md SECURITY.md netboot/README.md $(wildcard docs/*.md docs/examples/*.net docs/measured/*.svg)
+DOCS    := LICENSE README.md SECURITY.md netboot/README.md $(wildcard docs/*.md docs/examples/*.net docs/measured/*.svg docs/pictures/*)
 DOCDIR  := share/doc/frisbee-suite
 COMPLETIONS := share/bash-completion/completions
 # Where nbdkit looks for plugins, below PREFIX.
@@ -328,7 +341,7 @@ install: all
 # Takes away what `install' has put there with the same DESTDIR and PREFIX, and the folder of the documents.
 uninstall:
 	rm -f $(addprefix $(TO)/,$(INSTALLED))
-	rmdir $(addprefix $(TO)/$(DOCDIR)/,docs/examples docs/measured docs netboot '') \
+	rmdir $(addprefix $(TO)/$(DOCDIR)/,docs/examples docs/measured docs/pictures docs netboot '') \
 	  $(addprefix $(TO)/$(NETBOOTDIR)/,netboot/node netboot/server netboot scripts '') 2> /dev/null; true
 # One name a line, below PREFIX: tests/cli/packages.sh compares it with the lists of the packages.
 list-installed:
@@ -349,6 +362,6 @@ format:
 clean:
 	rm -rf build
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
-.PHONY: all help list-installed list-programs deb check-deb house sim paper paper-store paper-dolly paper-dsync paper-stream tests deps check check-long fuzz fuzz-long fuzz-run check-vm check-s3 check-arch demo netboot iso bench plots install uninstall hdr-check format clean FORCE
+.PHONY: all help list-installed list-programs deb check-deb house sim paper paper-store paper-dolly paper-dsync paper-stream tests deps check check-long fuzz fuzz-long fuzz-run check-vm check-s3 check-web soak check-arch demo netboot iso bench plots install uninstall hdr-check format clean FORCE
 .SECONDARY:
 -include $(shell find build \( -path 'build/*/root' -o -path build/chroot -o -path 'build/deb*' \) -prune -o -name '*.d' -print 2>/dev/null)

@@ -167,7 +167,7 @@ function troubleOf(node, median) {
 		return "slow " + plain(node.slow);
 	if (known(node.silence_s) && node.silence_s > SILENT_S)
 		return `silent for ${clock(node.silence_s)}`;
-	return known(node.progress) && node.progress < median - BEHIND ? "behind the others" : "";
+	return known(node.progress) && node.progress < median - BEHIND ? "behind" : "";
 }
 function medianOfLoading(nodes) {
 	const p = nodes.filter((n) => n.phase === "loading" && known(n.progress)).map((n) => n.progress).sort((a, b) => a - b);
@@ -522,12 +522,9 @@ function drawFleet(list) {
 	const pen = fresh(canvas, rows * (FLEET_BAR + 5));
 	fleet = { nodes, step, columns };
 	nodes.forEach((item, i) => drawBar(pen, item, (i % columns) * step, Math.floor(i / columns) * (FLEET_BAR + 5), step - Math.min(4, Math.max(1.5, step * 0.16))));
-	const sum = { done: 0, failed: 0, trouble: 0 };
-	for (const { node, trouble } of nodes) {
-		sum[node.phase] = (sum[node.phase] ?? 0) + 1;
-		sum.trouble += trouble ? 1 : 0;
-	}
-	put($("fleet-words"), sum.trouble + sum.failed > 0 ? `${counted(sum.trouble + sum.failed, "node", "nodes")} with trouble: crossed bars have failed, marked ones are slow` : "full bars are done");
+	const failed = nodes.filter((j) => j.node.phase === "failed").length, slow = nodes.filter((j) => j.trouble).length;
+	const words = [failed > 0 ? `${failed} crossed: failed` : "", slow > 0 ? `${slow} with a mark: slow or silent` : ""].filter(Boolean);
+	put($("fleet-words"), words.join(", ") || "a dark bar that is full is done");
 }
 function drawBar(pen, { node, trouble }, x, y, w) {
 	const progress = progressOf(node) ?? 0;
@@ -575,7 +572,7 @@ class Chart {
 		element.addEventListener("pointermove", (e) => this.point(e));
 		element.addEventListener("pointerleave", () => this.unpoint());
 	}
-	show(samples) {
+	show(samples, running) {
 		this.samples = samples;
 		const end = samples.length > 0 ? Math.max(samples[samples.length - 1][0], 10) : 10;
 		const most = samples.reduce((m, s) => Math.max(m, s[this.at]), 0);
@@ -587,7 +584,7 @@ class Chart {
 		put(this.ends[1], clock(end));
 		this.end = end;
 		const last = samples.length > 0 ? samples[samples.length - 1][this.at] : undefined;
-		this.usual = samples.length > 0 ? `now ${this.say(last)}, at most ${this.say(most)}` : "comes as soon as something is sent";
+		this.usual = samples.length > 0 ? `${running ? "now" : "at the end"} ${this.say(last)}, at most ${this.say(most)}` : running ? "comes as soon as something is sent" : "is not kept";
 		putAttribute(this.element, "aria-label", this.usual);
 		if (!this.pointed)
 			put(this.words, this.usual);
@@ -645,7 +642,7 @@ function drawStrip(s) {
 		["lead", running ? "loaded" : "deployed", percent(running ? s.progress : s.share_deployed), ""],
 		["", "nodes done", String(s.nodes.done), ` of ${s.nodes.total}`],
 		[s.nodes.failed > 0 ? "bad" : "", "failed", String(s.nodes.failed), ""],
-		["", running ? "time left" : "took", clock(running ? s.seconds_left : s.seconds), ""],
+		["", running ? "time left" : "took", clock(running ? s.seconds_left : sessionSeconds(s)), ""],
 	];
 	if (running)
 		facts.push(["", "running for", clock(sessionSeconds(s)), ""]);
@@ -665,7 +662,7 @@ function drawStrip(s) {
 		put(e.unit, unit);
 	});
 }
-const sessionSeconds = (s) => (s.state === "running" ? Math.max(0, now() - s.began) : s.seconds);
+const sessionSeconds = (s) => Math.max(0, (s.state === "running" ? now() : s.ended ?? s.began + s.seconds) - s.began);
 
 function drawPhases(phases) {
 	const order = ["booting", "loading", "personalising", "streaming", "rebooting"];
@@ -695,8 +692,8 @@ function drawSession(s) {
 	$("fig-map").hidden = !running;
 	if (running)
 		drawMap(s);
-	rateChart.show(samples);
-	lossChart.show(samples);
+	rateChart.show(samples, running);
+	lossChart.show(samples, running);
 	drawPhases(s.phases);
 	drawFleet(list);
 	list.sort((a, b) => a.rank - b.rank || byName(a.node.name, b.node.name));
@@ -713,6 +710,12 @@ function drawSessions() {
 	state.shown = s?.id ?? null;
 	$("session").hidden = !s;
 	$("nothing").hidden = Boolean(s) || !state.live;
+	const last = sessionsByAge()[0];
+	$("last").hidden = !last;
+	if (last) {
+		putAttribute($("last"), "href", `#/session/${last.id}`);
+		put($("last"), `The last one was session ${last.id}, ${plain(last.image)}: ${plain(last.state)}, ${last.nodes.done} of ${counted(last.nodes.total, "node", "nodes")}`);
+	}
 	putClass($("running"), "running" + (running.length < 2 && (!s || running.includes(s)) ? " single" : ""));
 	putList($("running"), running, (r) => r.id, () => {
 		const li = make("li"), a = make("a");
@@ -832,7 +835,7 @@ function drawHistory() {
 		put(tr.cells[1], plain(s.image));
 		putState(tr.outcome, s.state, plain(s.state));
 		put(tr.cells[3], `${s.nodes.done} of ${s.nodes.total}`);
-		put(tr.cells[4], clock(s.seconds));
+		put(tr.cells[4], clock(sessionSeconds(s)));
 		put(tr.cells[5], dateText(s.began));
 	});
 }

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# What strangers may send to the controller by HTTP: traversal, calls that may not change anything, slow,
+# endless and thousands of connections, a token that was withdrawn.  It goes on answering others.
+. "$(dirname "$0")/lib.sh"
+requires python3 ip
+own_network "$@"
+[ -n "${NETWORK_INSIDE:-}" ] || skip "needs root, for a network of its own"
+NET=$T/netboot
+mkdir -p "$NET/boot/orders" "$NET/images"
+echo secret > "$NET/images/hidden.txt"; : > "$NET/images/lab.ndz"
+printf 'node node%d 52:54:00:00:00:%02x\n' 1 1 2 2 > "$NET/nodes"
+printf 'first-token-of-two-0123456789\nsecond-token-of-two-012345678\n' > "$T/tokens"; chmod 600 "$T/tokens"
+status 2 "$BIN/controllerd" --listen=0.0.0.0:8484 -i 127.0.0.1 "$NET"	# for others, and without a token file
+"$BIN/controllerd" -i 127.0.0.1 --power=/bin/true --token-file="$T/tokens" "$NET" > "$T/log" 2>&1 & PID=$!
+CLEANUP+=('kill $PID 2> /dev/null; wait $PID 2> /dev/null')
+python3 "$TOP/tests/helpers/http_rude.py" "$PID" 8484 "$T/tokens" "$(instrumented && echo 100 || echo 2000)" || bad=$((bad + 1))
+check "no order was written" [ -z "$(ls "$NET/boot/orders")" ]
+kill $PID; wait $PID; check "SIGTERM ends it with 0" [ $? = 0 ]
+check "nothing went wrong in it" eval '! grep -iE "assert|sanitizer|runtime error" "$T/log"'
+finish
