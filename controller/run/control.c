@@ -2,7 +2,10 @@
  *
  * Whatever happens changes the engine; the change is saved; only then it is made true (orders,
  * frisbeed, power) and answered.  So a controller that is killed at any point finds in its state
- * all that anybody was told of, and makes true what is lacking. */
+ * all that anybody was told of, and makes true what is lacking.
+ *
+ * A thousand nodes report many times a second, and saving costs more than all else: what happens
+ * within 100 ms is saved at once, and its answers wait so long. */
 #include "controller/run/control.h"
 
 #include <stdlib.h>
@@ -22,7 +25,13 @@
 #include "controller/run/places.h"
 #include "controller/sending/servers.h"
 
-enum { TICK_US = 1000000, WAIT_MS = 1000, SAVE_FAILURES_MAX = 60 };
+enum {
+	TICK_US = 1000000,
+	WAIT_MS = 1000,
+	SAVE_EVERY_US = 100000, /* somebody who waits for an answer hardly sees it */
+	AT_ONCE_US = 1,         /* a time that is over */
+	SAVE_FAILURES_MAX = 60
+};
 
 struct control {
 	struct swap w;
@@ -36,6 +45,7 @@ struct control {
 	struct images images;
 	struct web *web;
 	uint64_t settled, next_us; /* swap.changed when orders were settled; when the next tick is due */
+	uint64_t save_us;          /* when saving is due at the earliest */
 	unsigned save_failures;
 };
 
@@ -55,6 +65,16 @@ save(void *arg, struct err *e)
 	struct control *c = arg;
 
 	return swapdb_save(c->state, &c->w, e);
+}
+
+/* Somebody has asked for something: it is made true without delay. */
+static int
+save_call(void *arg, struct err *e)
+{
+	struct control *c = arg;
+
+	c->save_us = AT_ONCE_US;
+	return save(c, e);
 }
 
 static int
@@ -148,18 +168,34 @@ tick(struct control *c)
 	swap_forget(&c->w);
 }
 
+/* What has happened is saved and made true, if that is due.  *wait_ms: for how long nothing needs
+ * to be done, unless something happens. */
+static int
+save_when_due(struct control *c, int *wait_ms, struct err *e)
+{
+	uint64_t now_us = clock_us();
+	bool first = c->save_us == 0;
+
+	*wait_ms = WAIT_MS;
+	if (now_us < c->save_us) {
+		*wait_ms = (int)((c->save_us - now_us) / 1000) + 1;
+		return 0;
+	}
+	c->save_us = now_us + SAVE_EVERY_US;
+	return save_and_settle(c, first, e);
+}
+
 int
 control_run(struct control *c, struct err *e)
 {
-	bool first = true;
+	int wait_ms;
 
 	while (cancel_signal() == 0) {
 		tick(c);
-		if (save_and_settle(c, first, e) != 0)
+		if (save_when_due(c, &wait_ms, e) != 0)
 			return -1;
 		web_tick(c->web);
-		first = false;
-		loop_once(&c->loop, web_wait_ms(c->web, WAIT_MS));
+		loop_once(&c->loop, web_wait_ms(c->web, wait_ms));
 	}
 	return save(c, e);
 }
@@ -231,7 +267,7 @@ open_web(struct control *c, struct err *e)
 		.state = c->state,
 		.images = &c->images,
 		.orders = &c->at.orders,
-		.save = save,
+		.save = save_call,
 		.now = now_is,
 		.reports = count_reports,
 		.arg = c };

@@ -77,7 +77,7 @@ controller_again
 check "the order is there after a restart" [ -e "$NET/boot/orders/52-54-00-00-00-01.ipxe" ]
 swapin --stop="$id" > "$T/out"
 check "stopped" grep -q "^node1: stopped" "$T/out"
-check "its order is gone" no_orders
+check "its order is gone" wait_until 10 no_orders
 check "history" [ "$(api GET /api/v1/history | field history.0.state)" = stopped ]
 bash -c "exec $(cat "$T/controller.command")" > "$T/out" 2>&1; check "a second controller is refused" grep -q "another controllerd" "$T/out"
 kill "$CONTROLLER"; wait "$CONTROLLER"; check "a signal ends it with 0" [ $? = 0 ]
