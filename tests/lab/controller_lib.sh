@@ -45,6 +45,7 @@ controller_up() {	# OPTIONS...
 controller_start() {
 	bash -c "exec $(cat "$T/controller.command")" >> "$T/controller.log" 2>&1 < /dev/null &
 	CONTROLLER=$!
+	PIDS+=($CONTROLLER)	# lab_end waits for all
 	echo $CONTROLLER > "$T/controller.pid"
 	for ((i = 0; i < 100; i++)); do
 		[ "$(api GET /api/v1/sessions > /dev/null; cat "$T/status")" = 200 ] && return

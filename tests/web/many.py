@@ -3,7 +3,7 @@ import json, os, socket, sys, threading, time, urllib.request
 from browser import Browser, check, done
 
 PID, NODES, NET, URL = int(sys.argv[1]), int(os.environ["NODES"]), os.environ["NET"], "http://127.0.0.1:8484"
-WATCHED_S, EVERY_S = 20, 10	# each node reports every EVERY_S seconds
+WATCHED_S, EVERY_S = 20, int(os.environ.get("EVERY_S", 10))	# each node reports every EVERY_S seconds
 http = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
