@@ -79,7 +79,7 @@ done
 
 echo "== into a partition"
 zip -s 1 -U "$T/p.sig" "$T/a" "$T/p.ndz"; zip -s 1 -H "$T/p.sig" "$T/b" "$T/pq.ndz"; zip -s 1 "$T/b" "$T/q.ndz"
-truncate -s 70M "$T/big"; printf 'label: gpt\nsize=8MiB\nsize=40MiB\n' | sfdisk -q "$T/big"
+truncate -s 84M "$T/big"; printf 'label: gpt\nsize=40MiB\nsize=40MiB\n' | sfdisk -q "$T/big"
 refused "does not hold the base" "$T/big" "$BIN/imageunzip" -q -s 2 "$T/pq.ndz" "$T/big"
 check "its base" unzip -s 2 "$T/p.ndz" "$T/big"
 refused "does not hold the base" "$T/big" "$BIN/imageunzip" -q -s 1 --in-place "$T/pq.ndz" "$T/big"
