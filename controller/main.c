@@ -1,5 +1,7 @@
 /* main.c: controllerd, the controller of a network of nodes that are loaded.  This file has the
  * options and the log; controller/run has the rest.  It runs in the program's first thread. */
+#include <signal.h>
+
 #include "common/base/log.h"
 #include "common/cli/cli.h"
 #include "controller/run/control.h"
@@ -66,11 +68,35 @@ static const struct cli_program prog = {
 	.ignores_hangup = true,
 };
 
+static struct control *running;
+
+static void
+on_hangup(int signal)
+{
+	(void)signal;
+	control_renew(running);
+}
+
+static int
+serve(const struct control_config *config, struct err *e)
+{
+	struct sigaction hangup = { .sa_handler = on_hangup };
+
+	if (control_open(&running, config, e) != 0)
+		return -1;
+	sigaction(SIGHUP, &hangup, NULL);
+	log_info("listens port=%u reports=%u", control_web_port(running), control_report_port(running));
+	int rc = control_run(running, e);
+	hangup.sa_handler = SIG_IGN;
+	sigaction(SIGHUP, &hangup, NULL);
+	control_close(running);
+	return rc;
+}
+
 static int
 act(void *opts, char **operands, int n, struct err *e)
 {
 	struct opts *o = opts;
-	struct control *c;
 
 	if (n != 1)
 		return err_misuse(e, "one folder is needed, the one that netboot/setup has made");
@@ -79,12 +105,7 @@ act(void *opts, char **operands, int n, struct err *e)
 	    o->quiet   ? LOG_LEVEL_WARN
 	    : o->debug ? LOG_LEVEL_DEBUG
 		       : LOG_LEVEL_INFO);
-	if (control_open(&c, &o->control, e) != 0)
-		return -1;
-	log_info("listens port=%u reports=%u", control_web_port(c), control_report_port(c));
-	int rc = control_run(c, e);
-	control_close(c);
-	return rc;
+	return serve(&o->control, e);
 }
 
 int

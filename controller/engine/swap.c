@@ -65,8 +65,8 @@ may_be_name(const char *name)
 	return true;
 }
 
-static struct swap_node *
-node_of_mac(const struct swap *w, const uint8_t mac[6])
+struct swap_node *
+swap_node_of_mac(const struct swap *w, const uint8_t mac[6])
 {
 	for (size_t i = 0; i < w->nnodes; i++)
 		if (memcmp(w->nodes[i].mac, mac, 6) == 0)
@@ -82,7 +82,7 @@ swap_add_node(struct swap *w, const char *name, const uint8_t mac[6], struct err
 		    "\"%.100s\": the name of a node has letters, digits and .-_ alone", name);
 	if (swap_find_node(w, name) != NULL)
 		return err_set(e, ERR_USAGE, "%s is there twice", name);
-	const struct swap_node *same = node_of_mac(w, mac);
+	const struct swap_node *same = swap_node_of_mac(w, mac);
 	if (same != NULL)
 		return err_set(e, ERR_USAGE, "%s has the MAC address of %s", name, same->name);
 	if (w->nnodes >= SWAP_NODES_MAX)
@@ -323,7 +323,7 @@ swap_reported(struct swap *w, struct swap_now now, const struct swap_report *r,
     const uint8_t ip[4], struct err *e)
 {
 	char order[SWAP_ORDER_BYTES];
-	struct swap_node *n = node_of_mac(w, r->mac);
+	struct swap_node *n = swap_node_of_mac(w, r->mac);
 
 	if (n == NULL)
 		return err_set(e, ERR_ABSENT, "no node has this MAC address");

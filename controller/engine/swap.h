@@ -68,6 +68,7 @@ struct swap_node {
 	enum swap_phase phase;
 	unsigned tries; /* begun */
 	bool power;     /* it is to be switched off and on */
+	bool leaves;    /* the administrator's file has it no more: it goes when its session has ended */
 	double since_s; /* wall clock: when the phase began */
 	double took_s[SWAP_PHASES]; /* in phases that are over; < 0: not known */
 	char words[SWAP_TEXT_BYTES];
@@ -182,6 +183,16 @@ struct swap_node *swap_find_node(const struct swap *, const char *name);
 struct swap_session *swap_find_session(const struct swap *, uint32_t id);
 /* The session that this request has started, or NULL. */
 struct swap_session *swap_find_request(const struct swap *, const char *request);
+
+/* Take the nodes of this table, in their order, for those that are there; the table stays the
+ * caller's.  A node whose name is in both stays what it is, with the table's MAC address; one that
+ * is in a session and not in the table stays until swap_leave().  Pointers to nodes become
+ * invalid.  ERR_REFUSED: a node of a session that runs would get another MAC address, or another
+ * node its address; ERR_USAGE: too many; ERR_NOMEM.  Nothing is changed then. */
+int swap_renew(struct swap *, const struct swap *table, struct err *);
+/* The nodes that leave, and whose session has ended and was saved, go.  True: at least one has,
+ * and pointers to nodes are invalid.  To be called after their orders were removed. */
+bool swap_leave(struct swap *);
 
 /* Start a session.  The image is there: the caller has looked.  *id is the session's.  If a
  * session of the same request is known, nothing is done, and *again is true.  ERR_USAGE: the

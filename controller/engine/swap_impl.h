@@ -4,6 +4,9 @@
 
 #include "controller/engine/swap.h"
 
+/* swap.c: the node with this MAC address, or NULL. */
+struct swap_node *swap_node_of_mac(const struct swap *, const uint8_t mac[6]);
+
 /* swap_node.c: the node or the session has changed: it is to be saved, and shown.  live: only
  * shown. */
 void swap_touch_node(struct swap *, struct swap_node *);

@@ -279,7 +279,7 @@ swap_restore_node(struct swap *w, struct swap_now now, const struct swap_node *w
 {
 	struct swap_session *s = swap_find_session(w, was->session);
 	struct swap_node *n = swap_find_node(w, was->name);
-	bool running = s != NULL && s->state == SWAP_IS_RUNNING;
+	bool running = s != NULL && s->state == SWAP_IS_RUNNING, leaves = n == NULL;
 
 	if (was->phase >= SWAP_PHASES || (!running && swap_is_active(was->phase)))
 		return err_set(e, ERR_FORMAT, "%.200s cannot be in this phase", was->name);
@@ -295,6 +295,7 @@ swap_restore_node(struct swap *w, struct swap_now now, const struct swap_node *w
 	*n = *was;
 	memcpy(n->mac, mac, 6);
 	n->viewed = n->unsaved = false;
+	n->leaves = leaves;
 	double ago = now.wall_s - n->since_s;
 	uint64_t ago_us = ago > 0 && ago < 1e6 ? (uint64_t)(ago * SECOND_US) : 0;
 	n->since_us = ago_us < now.us ? now.us - ago_us : 0;

@@ -299,6 +299,13 @@ events_tick(struct events *v, struct swap_now now)
 	}
 }
 
+void
+events_renew(struct events *v)
+{
+	for (unsigned i = 0; i < v->n; i++)
+		v->streams[i]->greeted = false;
+}
+
 unsigned
 events_count(const struct events *v)
 {

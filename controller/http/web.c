@@ -237,6 +237,12 @@ web_tick(struct web *x)
 	MHD_run(x->daemon);
 }
 
+void
+web_renew(struct web *x)
+{
+	events_renew(x->events);
+}
+
 int
 web_wait_ms(const struct web *x, int most)
 {

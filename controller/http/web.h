@@ -36,6 +36,8 @@ uint16_t web_port(const struct web *);
 /* Do what is due: tell of changes, end slow connections.  To be called after each round of the
  * loop. */
 void web_tick(struct web *);
+/* The nodes are others now: every page is to ask for the lists again. */
+void web_renew(struct web *);
 /* In how many milliseconds web_tick() is to be called at the latest, at most `most`. */
 int web_wait_ms(const struct web *, int most);
 

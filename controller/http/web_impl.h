@@ -45,6 +45,8 @@ void events_free(struct events *);
 enum MHD_Result events_begin(struct events *, struct MHD_Connection *);
 /* Tells each stream what has changed, once a second. */
 void events_tick(struct events *, struct swap_now);
+/* Greet each reader anew, after which it asks for the lists. */
+void events_renew(struct events *);
 unsigned events_count(const struct events *);
 
 /* metrics.c: the text for Prometheus.  NULL: no memory. */

@@ -23,7 +23,8 @@ struct job {
 	struct watch watch; /* of the process */
 	pid_t pid;          /* 0: no job */
 	uint64_t since_us;
-	struct swap_node *node;
+	struct swap *w;
+	char node[SWAP_NAME_BYTES]; /* its name: the table may change meanwhile */
 	uint32_t session;
 	unsigned tries;
 	bool late;
@@ -108,15 +109,16 @@ on_end(void *arg, uint32_t events)
 
 	loop_forget(j->of->loop, &j->watch);
 	j->pid = 0;
-	if (j->node->session != j->session || j->node->tries != j->tries)
+	struct swap_node *n = swap_find_node(j->w, j->node);
+	if (n == NULL || n->session != j->session || n->tries != j->tries)
 		return; /* it is of an older try */
 	snprintf(why, sizeof why, j->late ? "the power command took longer than %d s" : "the power command ended with status %d",
 	    j->late ? LIMIT_US / 1000000 : how.si_status);
-	j->of->done(j->of->arg, j->node, good ? NULL : why);
+	j->of->done(j->of->arg, n, good ? NULL : why);
 }
 
 static void
-run(struct job *j, struct swap_node *n, uint64_t now_us)
+run(struct job *j, struct swap *w, struct swap_node *n, uint64_t now_us)
 {
 	struct power *p = j->of;
 	char mac[18];
@@ -125,7 +127,8 @@ run(struct job *j, struct swap_node *n, uint64_t now_us)
 
 	snprintf(mac, sizeof mac, "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5]);
 	const char *const argv[] = { p->command, n->name, "cycle", mac, NULL };
-	j->node = n;
+	j->w = w;
+	strcpy(j->node, n->name);
 	j->session = n->session;
 	j->tries = n->tries;
 	j->since_us = now_us;
@@ -147,7 +150,7 @@ static bool
 in_work(const struct power *p, const struct swap_node *n)
 {
 	for (int i = 0; i < AT_ONCE; i++)
-		if (p->jobs[i].pid != 0 && p->jobs[i].node == n)
+		if (p->jobs[i].pid != 0 && strcmp(p->jobs[i].node, n->name) == 0)
 			return true;
 	return false;
 }
@@ -191,6 +194,6 @@ power_settle(struct power *p, struct swap *w, uint64_t now_us)
 		struct job *j = idle_job(p);
 		if (j == NULL)
 			return;
-		run(j, n, now_us);
+		run(j, w, n, now_us);
 	}
 }

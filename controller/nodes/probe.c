@@ -15,7 +15,8 @@ struct question {
 	struct probe *of;
 	struct watch watch;
 	uint64_t since_us;
-	struct swap_node *node; /* NULL: no question */
+	struct swap *w;
+	char node[SWAP_NAME_BYTES]; /* its name: the table may change meanwhile; empty: no question */
 };
 
 struct probe {
@@ -49,7 +50,7 @@ static void
 drop(struct question *q)
 {
 	loop_forget(q->of->loop, &q->watch);
-	q->node = NULL;
+	q->node[0] = '\0';
 }
 
 void
@@ -58,7 +59,7 @@ probe_close(struct probe *p)
 	if (p == NULL)
 		return;
 	for (int i = 0; i < AT_ONCE; i++)
-		if (p->asked[i].node != NULL)
+		if (p->asked[i].node[0] != '\0')
 			drop(&p->asked[i]);
 	free(p);
 }
@@ -68,7 +69,7 @@ on_answer(void *arg, uint32_t events)
 {
 	struct question *q = arg;
 	struct probe *p = q->of;
-	struct swap_node *n = q->node;
+	struct swap_node *n = swap_find_node(q->w, q->node);
 	int why = 0;
 	socklen_t len = sizeof why;
 	bool up = getsockopt(q->watch.fd, SOL_SOCKET, SO_ERROR, &why, &len) == 0 && why == 0 &&
@@ -76,14 +77,15 @@ on_answer(void *arg, uint32_t events)
 
 	if (up) {
 		drop(q);
-		p->up(p->arg, n);
+		if (n != NULL)
+			p->up(p->arg, n);
 	} else {
 		loop_forget(p->loop, &q->watch); /* it is asked again when its time is over */
 	}
 }
 
 static void
-ask(struct question *q, struct swap_node *n, uint64_t now_us)
+ask(struct question *q, struct swap *w, const struct swap_node *n, uint64_t now_us)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(q->of->port) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -91,7 +93,8 @@ ask(struct question *q, struct swap_node *n, uint64_t now_us)
 
 	if (fd < 0)
 		return;
-	q->node = n;
+	q->w = w;
+	strcpy(q->node, n->name);
 	q->since_us = now_us;
 	q->watch = (struct watch){ fd, on_answer, q };
 	memcpy(&to.sin_addr, n->ip, 4);
@@ -104,7 +107,7 @@ static bool
 is_asked(const struct probe *p, const struct swap_node *n)
 {
 	for (int i = 0; i < AT_ONCE; i++)
-		if (p->asked[i].node == n)
+		if (strcmp(p->asked[i].node, n->name) == 0)
 			return true;
 	return false;
 }
@@ -127,10 +130,10 @@ probe_tick(struct probe *p, struct swap *w, uint64_t now_us)
 	for (int i = 0; i < AT_ONCE; i++) {
 		struct question *q = &p->asked[i];
 		q->of = p;
-		if (q->node != NULL && now_us > q->since_us + LIMIT_US)
+		if (q->node[0] != '\0' && now_us > q->since_us + LIMIT_US)
 			drop(q);
-		struct swap_node *n = q->node == NULL ? next_node(p, w) : NULL;
+		struct swap_node *n = q->node[0] == '\0' ? next_node(p, w) : NULL;
 		if (n != NULL)
-			ask(q, n, now_us);
+			ask(q, w, n, now_us);
 	}
 }

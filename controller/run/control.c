@@ -8,6 +8,7 @@
  * within 100 ms is saved at once, and its answers wait so long. */
 #include "controller/run/control.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -47,6 +48,7 @@ struct control {
 	uint64_t settled, next_us; /* swap.changed when orders were settled; when the next tick is due */
 	uint64_t save_us;          /* when saving is due at the earliest */
 	unsigned save_failures;
+	atomic_bool renew; /* the file of nodes is to be read again */
 };
 
 static struct swap_now
@@ -137,6 +139,37 @@ settle(struct control *c, bool all)
 	power_settle(c->power, &c->w, now.us);
 }
 
+/* The file of nodes takes the place of the table, if it is right. */
+static int
+read_nodes_again(struct control *c, struct err *e)
+{
+	struct swap table;
+
+	swap_init(&table, &(struct swap_config){ 0 });
+	int rc = table_read(&table, c->at.nodes, e);
+	if (rc == 0)
+		rc = swap_renew(&c->w, &table, e);
+	swap_free(&table);
+	return rc;
+}
+
+/* When all is saved and no order is left of what has ended: nodes come and go. */
+static void
+renew_nodes(struct control *c)
+{
+	bool renew = atomic_exchange(&c->renew, false);
+	struct err e;
+
+	if (renew && read_nodes_again(c, &e) != 0) {
+		log_err("the nodes stay as they were: %s", e.text);
+		renew = false;
+	}
+	if (renew)
+		log_info("the nodes were read again nodes=%zu", c->w.nnodes);
+	if (swap_leave(&c->w) || renew)
+		web_renew(c->web);
+}
+
 static int
 save_and_settle(struct control *c, bool all, struct err *e)
 {
@@ -149,6 +182,7 @@ save_and_settle(struct control *c, bool all, struct err *e)
 	settle(c, all);
 	/* Orders are removed before a node that is done hears that it may reboot. */
 	reports_answer(c->reports, now_is(NULL).wall_s, NULL);
+	renew_nodes(c);
 	return 0;
 }
 
@@ -309,6 +343,12 @@ uint16_t
 control_report_port(const struct control *c)
 {
 	return reports_port(c->reports);
+}
+
+void
+control_renew(struct control *c)
+{
+	atomic_store(&c->renew, true);
 }
 
 void

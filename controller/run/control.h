@@ -36,6 +36,9 @@ uint16_t control_report_port(const struct control *);
 /* Work until a signal comes (cancel.h).  What runs then goes on: frisbeed, and the nodes'
  * orders.  -1: the state cannot be saved any more. */
 int control_run(struct control *, struct err *);
+/* Read the file of nodes again, soon; a file with an error changes nothing, and the log says so.
+ * A handler of a signal may call this. */
+void control_renew(struct control *);
 /* NULL is allowed. */
 void control_close(struct control *);
 

@@ -79,6 +79,26 @@ swapin --stop="$id" > "$T/out"
 check "stopped" grep -q "^node1: stopped" "$T/out"
 check "its order is gone" wait_until 10 no_orders
 check "history" [ "$(api GET /api/v1/history | field history.0.state)" = stopped ]
+
+echo "== nodes come and go while it runs"
+node_status() { api GET "/api/v1/nodes/$1" > /dev/null; cat "$T/status"; }
+status_is() { [ "$(node_status "$1")" = "$2" ]; }
+api POST /api/v1/sessions '{"nodes": "node1", "image": "lab.ndz"}' > "$T/first"; id=$(field id < "$T/first")
+cp "$NET/nodes" "$T/nodes.before"
+sed -i '/node1 /d; /node4 /d' "$NET/nodes"; echo "node node5 52:54:00:00:00:05" >> "$NET/nodes"
+kill -HUP "$CONTROLLER"
+check "a new node" wait_until 10 status_is node5 200
+check "a node that is idle goes" status_is node4 404
+check "a node in a session stays" status_is node1 200
+check "it is still followed" [ "$(api GET "/api/v1/sessions/$id" | field members.0.name)" = node1 ]
+swapin --stop="$id" > "$T/out"
+check "it goes when its session has ended" wait_until 10 status_is node1 404
+check "its order has gone before" no_orders
+echo "node broken" >> "$NET/nodes"; kill -HUP "$CONTROLLER"
+check "a file with an error is named in the log" wait_until 10 grep -q "the nodes stay as they were: .*nodes: line 4" "$T/controller.log"
+check "and changes nothing" status_is node5 200
+cp "$T/nodes.before" "$NET/nodes"; kill -HUP "$CONTROLLER"
+check "all are back" eval 'wait_until 10 status_is node1 200 && status_is node5 404'
 bash -c "exec $(cat "$T/controller.command")" > "$T/out" 2>&1; check "a second controller is refused" grep -q "another controllerd" "$T/out"
 kill "$CONTROLLER"; wait "$CONTROLLER"; check "a signal ends it with 0" [ $? = 0 ]
 [ "$bad" = 0 ] || cat "$T/controller.log" "$T"/machines/*/console

@@ -562,6 +562,78 @@ test_names(void)
 	swap_free(&w);
 }
 
+static void
+fill_table(struct swap *table, const char *const *names, const uint8_t *ends)
+{
+	struct err e;
+
+	swap_init(table, &config);
+	for (int i = 0; names[i] != NULL; i++)
+		if (swap_add_node(table, names[i], (uint8_t[]){ 2, 0, 0, 0, 0, ends[i] }, &e) != 0)
+			abort();
+}
+
+/* The nodes are n0 to n3 with the addresses 0 to 3; n1 and n3 are in a session. */
+static void
+test_renew(void)
+{
+	struct swap w, table;
+	struct err e;
+	uint32_t id;
+
+	swap_init(&w, &config);
+	add_nodes(&w, 4);
+	begin(&w, start, "n1,n3", 1, &id, &e);
+	struct swap_session *s = swap_find_session(&w, id);
+	T_CHECK(report(&w, start, swap_find_node(&w, "n3"), "loading", "x"));
+	swap_saved(&w);
+	/* n9 is new, n3 comes first, n0 has another address, n2 goes at once and n1 later. */
+	fill_table(&table, (const char *[]){ "n9", "n3", "n0", NULL }, (uint8_t[]){ 9, 3, 7 });
+	T_CHECK(swap_renew(&w, &table, &e) == 0 && w.nnodes == 4);
+	T_CHECK(strcmp(w.nodes[0].name, "n9") == 0 && w.nodes[0].phase == SWAP_IDLE && w.nodes[2].mac[5] == 7);
+	T_CHECK(swap_find_node(&w, "n2") == NULL && swap_find_node(&w, "n1")->leaves && !w.nodes[1].leaves);
+	T_CHECK(strcmp(w.nodes[s->nodes[0]].name, "n1") == 0 && strcmp(w.nodes[s->nodes[1]].name, "n3") == 0);
+	T_CHECK(!swap_leave(&w) && w.nnodes == 4);
+	T_CHECK(report(&w, start, swap_find_node(&w, "n3"), "done", "") && s->count[SWAP_DONE] == 1);
+	T_CHECK(report(&w, start, swap_find_node(&w, "n1"), "done", "") && s->state == SWAP_IS_DONE);
+	T_CHECK(!swap_leave(&w)); /* its end is not saved yet */
+	swap_saved(&w);
+	T_CHECK(swap_leave(&w) && w.nnodes == 3 && swap_find_node(&w, "n1") == NULL);
+	T_CHECK(swap_find_node(&w, "n3")->phase == SWAP_DONE && !swap_leave(&w));
+	swap_free(&table);
+	swap_free(&w);
+}
+
+static void
+test_renew_refused(void)
+{
+	struct swap w, table;
+	struct err e;
+	uint32_t id;
+
+	swap_init(&w, &config);
+	add_nodes(&w, 2);
+	begin(&w, start, "n1", 1, &id, &e);
+	fill_table(&table, (const char *[]){ "n0", "n1", NULL }, (uint8_t[]){ 0, 5 });
+	T_CHECK(swap_renew(&w, &table, &e) != 0 && e.kind == ERR_REFUSED);
+	T_CHECK(strstr(e.text, "n1 belongs to session 1") != NULL);
+	swap_free(&table);
+	fill_table(&table, (const char *[]){ "other", NULL }, (uint8_t[]){ 1 });
+	T_CHECK(swap_renew(&w, &table, &e) != 0 && strstr(e.text, "other has the MAC address of n1") != NULL);
+	T_CHECK(w.nnodes == 2 && !w.nodes[1].leaves && swap_stop(&w, start, id, &e) == 0);
+	swap_saved(&w);
+	T_CHECK(swap_renew(&w, &table, &e) == 0 && w.nnodes == 1 && swap_find_node(&w, "other") != NULL);
+	swap_free(&table);
+	/* After a restart, a member that the file has no more leaves, too. */
+	T_CHECK(begin(&w, start, "other", 1, &id, &e) == 0);
+	struct swap again;
+	swap_init(&again, &config);
+	T_CHECK(swap_restore_session(&again, start, swap_find_session(&w, id), &e) == 0);
+	T_CHECK(swap_restore_node(&again, start, &w.nodes[0], &e) == 0 && again.nodes[0].leaves);
+	swap_free(&again);
+	swap_free(&w);
+}
+
 int
 main(void)
 {
@@ -576,5 +648,7 @@ main(void)
 	test_forget();
 	test_reports();
 	test_names();
+	test_renew();
+	test_renew_refused();
 	return t_done();
 }
