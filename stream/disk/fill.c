@@ -2,9 +2,9 @@
  * the disk when nothing is absent any more.  A thread of its own does this; streamed.c tells it what
  * clients read.
  *
- * What lies behind a place where the machine has just read comes first, since it will probably be
- * read next; then what an order of reads names (fill_order.c); then the rest, in the order of the
- * disk. */
+ * What an order of reads names comes first (fill_ahead.c), since the machine will wait for it; then what
+ * lies behind a place where the machine has just read, since it will probably be read next; then the
+ * rest, in the order of the disk. */
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
@@ -91,7 +91,6 @@ choose(struct streamed *d, struct range *r, struct err *e)
 {
 	uint64_t end = end_of_stored(d), hint = take_hint(&d->fill);
 
-	d->fill.in_order = false;
 	if (hint < end) {
 		uint64_t to = end - hint < AHEAD_SECTORS ? end : hint + AHEAD_SECTORS;
 		if (find_absent(d, hint, to, r, e) != 0)
@@ -101,11 +100,6 @@ choose(struct streamed *d, struct range *r, struct err *e)
 			return 0;
 		}
 	}
-	if (fill_order_next(&d->fill.order, d, r, e) != 0)
-		return -1;
-	d->fill.in_order = r->len > 0;
-	if (r->len > 0)
-		return 0;
 	if (find_absent(d, d->fill.cursor, end, r, e) != 0)
 		return -1;
 	d->fill.cursor = r->off;
@@ -176,8 +170,6 @@ step(struct streamed *d, struct range r, uint8_t *buf, struct err *e)
 	    streamed_put(d, r, buf, &written, e) != 0)
 		return -1;
 	atomic_fetch_add(&d->filled_bytes, written * SECTOR_BYTES);
-	if (d->fill.in_order)
-		atomic_fetch_add(&d->ordered_bytes, written * SECTOR_BYTES);
 	return 0;
 }
 
@@ -198,10 +190,7 @@ after_failure(struct streamed *d, struct range r, const struct err *e)
 		return;
 	streamed_tell(d, "%s; the disk is filled further in %d s", e->text,
 	    FAILED_US / 1000000);
-	if (d->fill.in_order)
-		d->fill.order.next++;
-	else
-		d->fill.cursor = range_end(r);
+	d->fill.cursor = range_end(r);
 	sleep_until(clock_us() + FAILED_US);
 }
 
@@ -229,6 +218,18 @@ finish(struct streamed *d)
 		streamed_tell(d, "%s", e.text);
 }
 
+/* Fetch what the order names. */
+static void
+fill_in_order(struct streamed *d, uint64_t *flushed)
+{
+	fill_ahead_start(d);
+	while (fill_ahead_runs(d)) {
+		sleep_us(LOOK_US);
+		flush_now_and_then(d, flushed, false);
+	}
+	fill_ahead_end(d);
+}
+
 static void
 fill_with(struct streamed *d, uint8_t *buf)
 {
@@ -237,11 +238,10 @@ fill_with(struct streamed *d, uint8_t *buf)
 	struct range r = { 0, 1 };
 	struct err e;
 
+	fill_in_order(d, &flushed);
 	while (cancel_signal() == 0 && r.len > 0) {
 		sleep_until(next);
-		/* The machine will ask for what the order names, so it does not wait for a pause. */
-		if (!fill_order_left(&d->fill.order))
-			wait_until_idle(d, &share);
+		wait_until_idle(d, &share);
 		if (cancel_signal() != 0)
 			break;
 		began = clock_us();
@@ -280,7 +280,6 @@ fill_start(struct streamed *d, struct err *e)
 		return 0;
 	pthread_mutex_init(&f->lock, NULL);
 	f->cancel.whole = cancel_owner();
-	f->order = (struct fill_order){ .order = d->cfg.order };
 	for (unsigned i = 0; i < FILL_HINTS; i++)
 		f->hints[i] = UINT64_MAX;
 	if (thread_start(&f->thread, fill_disk, d) != 0)

@@ -1,5 +1,5 @@
-/* fill_order.c: goes through an order of reads, and finds what of it is absent.  fill.c
- * calls this, in the thread that fills the disk. */
+/* fill_order.c: goes through an order of reads, and finds what of it is absent.  fill_ahead.c
+ * calls this, in one of its threads at a time. */
 #include "stream/disk/fill_order.h"
 
 #include "stream/disk/streamed_impl.h"
@@ -35,12 +35,19 @@ first_absent(struct streamed *d, struct range *r, struct err *e)
 	return 0;
 }
 
+static void
+next_run(struct fill_order *f)
+{
+	f->next++;
+	f->given = 0;
+}
+
 /* Append runs that lie behind r on the disk, and whose sectors are absent, as long as
  * the order has them next. */
 static int
 append_next(struct fill_order *f, struct streamed *d, struct range *r, struct err *e)
 {
-	for (; fill_order_left(f); f->next++) {
+	for (; fill_order_left(f); next_run(f)) {
 		struct range more = run_at(f->order, f->next), front = more;
 		if (more.off != range_end(*r) || r->len + more.len > FILL_ORDER_SECTORS)
 			break;
@@ -57,21 +64,20 @@ int
 fill_order_next(
     struct fill_order *f, struct streamed *d, struct range *r, struct err *e)
 {
-	for (; fill_order_left(f); f->next++) {
-		*r = run_at(f->order, f->next);
-		uint64_t end = range_end(*r);
+	for (; fill_order_left(f); next_run(f)) {
+		const struct range run = run_at(f->order, f->next);
+		*r = (struct range){ run.off + f->given, run.len - f->given };
 		if (first_absent(d, r, e) != 0)
 			return -1;
-		if (r->len > FILL_ORDER_SECTORS) {
+		if (r->len == 0)
+			continue;
+		if (r->len > FILL_ORDER_SECTORS)
 			r->len = FILL_ORDER_SECTORS;
+		f->given = range_end(*r) - run.off;
+		if (f->given < run.len)
 			return 0;
-		}
-		if (r->len > 0 && range_end(*r) == end) {
-			f->next++;
-			return append_next(f, d, r, e);
-		}
-		if (r->len > 0)
-			return 0;
+		next_run(f);
+		return append_next(f, d, r, e);
 	}
 	*r = (struct range){ 0, 0 };
 	return 0;

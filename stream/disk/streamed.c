@@ -164,12 +164,29 @@ read_absent(struct streamed *d, uint8_t *buf, size_t n, uint64_t at, struct err 
 	struct range whole = whole_sectors_of(at, n);
 
 	fill_hint(d, at / SECTOR_BYTES);
-	if (streamed_fetch(d, buf, n, at, e) != 0)
+	atomic_fetch_add(&d->fetching, 1);
+	int rc = streamed_fetch(d, buf, n, at, e);
+	atomic_fetch_sub(&d->fetching, 1);
+	if (rc != 0)
 		return -1;
 	atomic_fetch_add(&d->fetched_bytes, n);
 	if (whole.len > 0)
 		behind_put(d, whole, buf + (whole.off * SECTOR_BYTES - at));
 	return 0;
+}
+
+/* The first sectors of r for which a read does the same; *absent: it has to fetch them.  What is
+ * being fetched for the order is not fetched twice: a read waits for it.  *awaited: it did. */
+static int
+find_run(struct streamed *d, struct range r, bool *absent, bool *awaited, uint64_t *n, struct err *e)
+{
+	*awaited = false;
+	if (streamed_absent_run(d, r, absent, n, e) != 0)
+		return -1;
+	if (!*absent || !fill_ahead_await(d, (struct range){ r.off, *n }))
+		return 0;
+	*awaited = true;
+	return streamed_absent_run(d, r, absent, n, e);
 }
 
 /* Read some of [at, at + n), n > 0.  *done: how many bytes. */
@@ -178,7 +195,7 @@ read_some(struct streamed *d, uint8_t *buf, uint64_t n, uint64_t at, uint64_t *d
     struct err *e)
 {
 	uint64_t sectors;
-	bool absent;
+	bool absent, awaited;
 
 	*done = n;
 	if (is_table(d, at, done)) {
@@ -186,10 +203,12 @@ read_some(struct streamed *d, uint8_t *buf, uint64_t n, uint64_t at, uint64_t *d
 		return 0;
 	}
 	n = *done;
-	if (streamed_absent_run(d, sectors_of(at, n), &absent, &sectors, e) != 0)
+	if (find_run(d, sectors_of(at, n), &absent, &awaited, &sectors, e) != 0)
 		return -1;
 	uint64_t end = (at / SECTOR_BYTES + sectors) * SECTOR_BYTES;
 	*done = end - at < n ? end - at : n;
+	if (awaited && !absent)
+		atomic_fetch_add(&d->awaited_bytes, *done);
 	return absent ? read_absent(d, buf, *done, at, e)
 	              : below_read(&d->below, buf, *done, at, e);
 }
@@ -519,6 +538,7 @@ streamed_status(struct streamed *d)
 		.read_bytes = atomic_load(&d->read_bytes),
 		.written_bytes = atomic_load(&d->written_bytes),
 		.fetched_bytes = atomic_load(&d->fetched_bytes),
+		.awaited_bytes = atomic_load(&d->awaited_bytes),
 		.filled_bytes = atomic_load(&d->filled_bytes),
 		.ordered_bytes = atomic_load(&d->ordered_bytes),
 		.waiting = atomic_load(&d->waiting) > 0,

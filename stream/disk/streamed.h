@@ -87,6 +87,7 @@ struct streamed_status {
 	uint64_t present_bytes; /* how much of that is on the disk */
 	uint64_t read_bytes, written_bytes; /* by clients */
 	uint64_t fetched_bytes; /* of the source, for clients that waited */
+	uint64_t awaited_bytes; /* that clients waited for while they were fetched for the order */
 	uint64_t filled_bytes;  /* of the source, in the background */
 	uint64_t ordered_bytes; /* of those, what the order has named */
 	bool waiting;  /* the source does not answer at the moment */

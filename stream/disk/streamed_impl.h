@@ -9,7 +9,7 @@
 #include "common/disk/ptable.h"
 #include "common/disk/rangeset.h"
 #include "stream/disk/below.h"
-#include "stream/disk/fill_order.h"
+#include "stream/disk/fill_ahead.h"
 #include "stream/disk/streamed.h"
 #include "stream/disk/holds.h"
 #include "stream/record/recorder.h"
@@ -43,8 +43,6 @@ struct fill {
 	uint64_t hints[FILL_HINTS]; /* sectors behind which the machine read; UINT64_MAX: none */
 	unsigned next_hint;
 	/* Only the thread uses what follows. */
-	struct fill_order order;
-	bool in_order;   /* the order has named what is being fetched */
 	uint64_t cursor; /* the sector from which disk order goes on */
 };
 
@@ -63,6 +61,7 @@ struct streamed {
 	struct holds holds;
 	struct behind behind;
 	struct fill fill;
+	struct fill_ahead ahead;
 	struct recorder *recorder; /* NULL: nothing is recorded */
 	pthread_mutex_t flush_lock; /* guards the next four */
 	pthread_cond_t flush_ended;
@@ -70,9 +69,12 @@ struct streamed {
 	uint64_t flushes_begun, flushes_done;
 	atomic_uint requests;        /* of clients, now */
 	_Atomic uint64_t last_request_us; /* when the last one ended */
+	atomic_uint fetching;        /* reads of clients that wait for the source, or look whether
+	                              * they have to wait for a fetch of the order */
 	atomic_uint waiting;         /* fetches that are being tried again */
 	atomic_bool finished;
 	_Atomic uint64_t read_bytes, written_bytes, fetched_bytes, filled_bytes, ordered_bytes;
+	_Atomic uint64_t awaited_bytes;
 };
 
 /* streamed.c */
@@ -126,6 +128,23 @@ int fill_start(struct streamed *, struct err *);
 void fill_end(struct streamed *);
 /* A client has read what begins with this sector, and it was absent. */
 void fill_hint(struct streamed *, uint64_t sector);
+
+/* fill_ahead.c */
+/* Before the disk is filled.  fill_ahead_free() is for when fill_ahead_end() has returned, or nothing
+ * was started. */
+void fill_ahead_init(struct streamed *);
+void fill_ahead_free(struct streamed *);
+/* Start the threads that fetch what the order names.  They work for the owner of the calling thread,
+ * which ends them. */
+void fill_ahead_start(struct streamed *);
+/* Are they still at work? */
+bool fill_ahead_runs(struct streamed *);
+/* Wait until they have ended. */
+void fill_ahead_end(struct streamed *);
+/* A client wants these sectors, which are absent.  If some of them are being fetched for the order,
+ * wait until they are there, or could not be fetched, or the source does not answer, or the calling
+ * thread's work is to end.  Returns whether it waited. */
+bool fill_ahead_await(struct streamed *, struct range);
 
 /* room.c: find the place for a table of this many bytes on the disk.  The sectors of the image's
  * partitions, of `stored`, and of all that belongs to a partition table are left alone.

@@ -535,6 +535,7 @@ new_device(struct export *source, const struct streamed_config *cfg)
 	rangeset_init(&d->stored);
 	holds_init(&d->holds);
 	pthread_mutex_init(&d->flush_lock, NULL);
+	fill_ahead_init(d);
 	pthread_cond_init(&d->flush_ended, NULL);
 	d->last_request_us = clock_us();
 	return d;
@@ -619,6 +620,7 @@ streamed_close(struct streamed *d, struct err *e)
 	holds_free(&d->holds);
 	pthread_cond_destroy(&d->flush_ended);
 	pthread_mutex_destroy(&d->flush_lock);
+	fill_ahead_free(d);
 	free(d);
 	return rc;
 }

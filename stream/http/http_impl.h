@@ -13,7 +13,9 @@
 
 enum {
 	HTTP_PARALLEL = 8, /* requests of one thread that run at the same time */
-	HTTP_WORKERS = 16, /* threads that request at the same time; others wait */
+	/* Threads that request at the same time; others wait.  A streaming disk has 16 for its
+	 * clients, and 8 for what an order of reads names. */
+	HTTP_WORKERS = 24,
 };
 
 /* The connections of one thread while it requests; they are kept for the next thread. */

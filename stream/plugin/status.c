@@ -40,6 +40,7 @@ document(void)
 	json_uint(j, "read_bytes", s.read_bytes);
 	json_uint(j, "written_bytes", s.written_bytes);
 	json_uint(j, "fetched_bytes", s.fetched_bytes);
+	json_uint(j, "awaited_bytes", s.awaited_bytes);
 	json_uint(j, "filled_bytes", s.filled_bytes);
 	json_uint(j, "ordered_bytes", s.ordered_bytes);
 	json_bool(j, "waiting_for_source", s.waiting);

@@ -23,6 +23,7 @@ def wait_for(n):
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # a body would wait 40 ms for the acknowledgement of its header
 
     def log_message(self, *args):
         pass
