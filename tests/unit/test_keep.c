@@ -14,7 +14,7 @@ static const char *
 kept(const struct keep *k, const uint64_t *ago, size_t n)
 {
 	static char text[64];
-	uint64_t put_at[64];
+	uint64_t put_at[64] = { 0 };
 	bool keep[64];
 
 	for (size_t i = 0; i < n; i++)
