@@ -242,7 +242,8 @@ def memory():
     for i in range(REQUESTS):
         ask("GET", ("/", "/api/v1/nodes", "/metrics", "/nothing", "/api/v1/images")[i % 5])
     after = resident_kb()
-    check(f"{REQUESTS} requests make it no larger than 2 MB", after - before < 2048, f"{before} kB, {after} kB")
+    most_mb = 2 if REQUESTS > 1000 else 32    # an instrumented program keeps what was freed
+    check(f"{REQUESTS} requests make it no larger than {most_mb} MB", after - before < most_mb << 10, f"{before} kB, {after} kB")
     check("and leave no descriptor", until(lambda: descriptors() <= fds + 2), (fds, descriptors()))
 
 
