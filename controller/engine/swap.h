@@ -213,7 +213,7 @@ size_t swap_report_write(const struct swap_report *, char *line, size_t cap);
  * and changes nothing.  ERR_ABSENT: no node has this MAC address. */
 int swap_reported(struct swap *, struct swap_now, const struct swap_report *,
     const uint8_t ip[4], struct err *);
-/* frisbeed has seen the client with this address in this session. */
+/* frisbeed has seen the client with this address in the session. */
 void swap_viewed(struct swap *, struct swap_now, struct swap_session *, const uint8_t ip[4],
     const struct swap_view *);
 /* What frisbeed says of itself, once a second. */
@@ -232,7 +232,7 @@ void swap_tick(struct swap *, struct swap_now);
 /* Is there to be an order for this node?  swap_order_name() is its name. */
 bool swap_wants_order(const struct swap_node *);
 void swap_order_name(const struct swap *, const struct swap_node *, char name[SWAP_ORDER_BYTES]);
-/* Is frisbeed to run for this session, now? */
+/* Is frisbeed to run for the session, now? */
 bool swap_wants_server(const struct swap *, const struct swap_session *, uint64_t now_us);
 /* The mean of its nodes' progress, 0 to 1; of one that has ended, as it was at the end. */
 double swap_progress(const struct swap *, const struct swap_session *);

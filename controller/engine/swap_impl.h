@@ -14,7 +14,7 @@ void swap_show_node(struct swap *, struct swap_node *);
 /* The node begins a phase.  words: its last words from now on; NULL: they stay. */
 void swap_enter(struct swap *, struct swap_now, struct swap_node *, enum swap_phase,
     const char *words);
-/* The node becomes a member of this session, and has its first try. */
+/* The node becomes a member of the session, and has its first try. */
 void swap_join(struct swap *, struct swap_now, struct swap_node *, struct swap_session *);
 /* The node has failed, for this reason: it is tried again, or that was its last try. */
 void swap_fail_node(struct swap *, struct swap_now, struct swap_node *, const char *why);

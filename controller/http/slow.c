@@ -34,25 +34,13 @@ set(struct slow *s, int fd, uint64_t since_us)
 }
 
 void
-slow_began(struct slow *s, int fd, uint64_t now_us)
+slow_begin(struct slow *s, int fd, uint64_t now_us)
 {
 	set(s, fd, now_us);
 }
 
 void
-slow_ended(struct slow *s, int fd)
-{
-	set(s, fd, 0);
-}
-
-void
-slow_answered(struct slow *s, int fd, uint64_t now_us)
-{
-	set(s, fd, now_us);
-}
-
-void
-slow_is_stream(struct slow *s, int fd)
+slow_end(struct slow *s, int fd)
 {
 	set(s, fd, 0);
 }

@@ -36,9 +36,9 @@ on_connection(void *arg, struct MHD_Connection *conn, void **own, enum MHD_Conne
 	(void)own;
 
 	if (what == MHD_CONNECTION_NOTIFY_STARTED)
-		slow_began(x->slow, socket_of(conn), clock_us());
+		slow_begin(x->slow, socket_of(conn), clock_us());
 	else
-		slow_ended(x->slow, socket_of(conn));
+		slow_end(x->slow, socket_of(conn));
 }
 
 static void
@@ -48,7 +48,7 @@ on_completed(void *arg, struct MHD_Connection *conn, void **own, enum MHD_Reques
 	struct request *r = *own;
 
 	if (how == MHD_REQUEST_TERMINATED_COMPLETED_OK)
-		slow_answered(x->slow, socket_of(conn), clock_us());
+		slow_begin(x->slow, socket_of(conn), clock_us());
 	if (r != NULL)
 		free(r->body);
 	free(r);
@@ -142,7 +142,7 @@ on_request(void *arg, struct MHD_Connection *conn, const char *url, const char *
 		return MHD_YES;
 	}
 	if (r->route.call == ROUTE_EVENTS) {
-		slow_is_stream(x->slow, socket_of(conn));
+		slow_end(x->slow, socket_of(conn));
 		return events_begin(x->events, conn);
 	}
 	return answer(x, r);

@@ -55,11 +55,10 @@ char *metrics_text(struct web *, size_t *bytes);
 /* slow.c: connections whose requests take too long are ended. */
 int slow_new(struct slow **, struct err *);
 void slow_free(struct slow *);
-/* A connection has begun, or ended; its request was answered; it is a stream, which has no end. */
-void slow_began(struct slow *, int fd, uint64_t now_us);
-void slow_ended(struct slow *, int fd);
-void slow_answered(struct slow *, int fd, uint64_t now_us);
-void slow_is_stream(struct slow *, int fd);
+/* A request is awaited from now on: the connection has begun, or its last request was answered. */
+void slow_begin(struct slow *, int fd, uint64_t now_us);
+/* None is awaited: the connection has ended, or is a stream, which has no end. */
+void slow_end(struct slow *, int fd);
 void slow_tick(struct slow *, uint64_t now_us);
 
 #endif /* CONTROLLER_HTTP_WEB_IMPL_H */

@@ -697,7 +697,7 @@ function drawSession(s) {
 	drawPhases(s.phases);
 	drawFleet(list);
 	list.sort((a, b) => a.rank - b.rank || byName(a.node.name, b.node.name));
-	sessionRows.show(list, "Nodes of this session");
+	sessionRows.show(list, "Nodes of the session");
 }
 
 function drawSessions() {

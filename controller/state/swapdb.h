@@ -31,7 +31,7 @@ int swapdb_history(struct swapdb *, uint32_t before, unsigned most,
 /* Call each() for one session of the history.  ERR_ABSENT: there is none of this number. */
 int swapdb_session(struct swapdb *, uint32_t id,
     int (*each)(void *arg, const struct swap_session *, struct err *), void *arg, struct err *);
-/* Call each() for the nodes of this session, as they were at last. */
+/* Call each() for the nodes of the session, as they were at last. */
 int swapdb_members(struct swapdb *, uint32_t session,
     int (*each)(void *arg, const struct swap_node *, struct err *), void *arg, struct err *);
 /* The number of the session that this request has started; 0: none. */
