@@ -17,6 +17,7 @@
 #include "common/cli/progress.h"
 #include "common/disk/disk.h"
 #include "common/disk/output.h"
+#include "common/image/read/source.h"
 #include "dolly/dolly.h"
 #include "dolly/engine/node.h"
 #include "dolly/order/meant.h"
@@ -47,6 +48,7 @@ struct joining {
 	struct install_stats installed;
 	struct sink_sum sum; /* valid when the target is complete */
 	uint64_t raw_bytes; /* size of what is served */
+	uint8_t content;    /* enum msg_content: what that is */
 	struct relay *relay; /* NULL: no --relay, or it has failed */
 	struct err relay_failed; /* kind ERR_NONE: it has not */
 	struct {
@@ -192,6 +194,7 @@ on_begin(
 	};
 
 	j->raw_bytes = image->bytes;
+	j->content = image->content;
 	if (check_size(image, e) != 0 || target_thread_start(&j->target, &c, e) != 0)
 		return -1;
 	target_thread_info(j->target, &info);
@@ -209,11 +212,23 @@ on_has(void *arg, uint32_t chunk)
 	return target_thread_has(j->target, chunk);
 }
 
+/* Puts back the zeros at the end of a chunk of an image, which are not sent.  Returns the
+ * length of the whole chunk. */
+static uint32_t
+put_padding_back(uint8_t *chunk, uint32_t length)
+{
+	if (length < SOURCE_CHUNK_BYTES)
+		memset(chunk + length, 0, SOURCE_CHUNK_BYTES - length);
+	return length < SOURCE_CHUNK_BYTES ? SOURCE_CHUNK_BYTES : length;
+}
+
 static void
-on_put(void *arg, uint32_t slot, uint32_t chunk, const void *bytes, uint32_t length)
+on_put(void *arg, uint32_t slot, uint32_t chunk, uint8_t *bytes, uint32_t length)
 {
 	struct joining *j = arg;
 
+	if (j->content == MSG_IMAGE)
+		length = put_padding_back(bytes, length);
 	j->put[slot].chunk = chunk;
 	j->put[slot].bytes = bytes;
 	target_thread_put(j->target, slot, chunk, bytes, length);

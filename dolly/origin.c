@@ -81,14 +81,34 @@ origin_close(struct origin *o)
 	*o = (struct origin){ 0 };
 }
 
+/* The length of a chunk of an image without the zeros at its end, which nodes put back; at
+ * least 1. */
+static uint32_t
+without_padding(const uint8_t *chunk)
+{
+	uint32_t n = SOURCE_CHUNK_BYTES;
+
+	while (n > 1 && chunk[n - 1] == 0)
+		n--;
+	return n;
+}
+
+static int
+read_image(struct origin *o, uint32_t chunk, void *to, uint32_t *length, struct err *e)
+{
+	if (image_read(o->image, chunk, to, e) != 0)
+		return -1;
+	*length = without_padding(to);
+	return 0;
+}
+
 int
 origin_read(void *arg, uint32_t chunk, void *to, uint32_t *length, struct err *e)
 {
 	struct origin *o = arg;
 
-	*length = o->chunk_bytes;
 	if (o->image != NULL)
-		return image_read(o->image, chunk, to, e);
+		return read_image(o, chunk, to, length, e);
 	if (source_read(&o->source, chunk, NULL, o->chunk, e) != 0)
 		return -1;
 	*length = raw_pack(o->raw, chunk, o->chunk, raw_length(o->bytes, chunk), to);

@@ -11,7 +11,7 @@
 #include "common/base/rd.h"
 
 enum {
-	MSG_VERSION = 2,
+	MSG_VERSION = 3,
 	MSG_FRAME_BYTES = 5, /* length and type, in front of each body */
 	MSG_DATA_BYTES = 12, /* fields of a DATA body, in front of the piece */
 	MSG_PIECE_MAX = 65536,

@@ -44,9 +44,10 @@ struct node_ops {
 	/* Does the target have this chunk already, so that it need not be put? */
 	bool (*has)(void *arg, uint32_t chunk);
 	/* Checks and installs a chunk of `length` bytes.  The bytes stay valid until the
-	 * owner calls node_put() for the slot. */
-	void (*put)(void *arg, uint32_t slot, uint32_t chunk, const void *bytes,
-	    uint32_t length);
+	 * owner calls node_put() for the slot.  Up to spread.chunk_bytes, the owner may
+	 * write behind them, but it must not change them, since children get them too. */
+	void (*put)(
+	    void *arg, uint32_t slot, uint32_t chunk, uint8_t *bytes, uint32_t length);
 	/* All chunks were put: the owner completes the target, and calls node_finished(). */
 	void (*finish)(void *arg);
 };

@@ -372,7 +372,9 @@ on_join(struct dolly_server *s, struct peer *p, const struct msg *j)
 	struct err e;
 
 	if (j->version_lo > MSG_VERSION || j->version_hi < MSG_VERSION) {
-		refuse(s, p, "this server speaks version 2 of the protocol alone");
+		(void)err_set(&e, ERR_UNSUPPORTED,
+		    "this server speaks version %d of the protocol alone", MSG_VERSION);
+		refuse(s, p, e.text);
 		return 1;
 	}
 	if (s->cfg.ops->spot != NULL &&

@@ -124,7 +124,7 @@ if what == "circle":    # three nodes, each the parent of the next one
         kind, body = receive(s)
         assert kind == b"\1" and body[:4] == b"doly"
         nodes.append((s, struct.unpack("<H", body[8:10])[0]))
-        s.sendall(welcome_of(2, number, b"%016d" % number))
+        s.sendall(welcome_of(3, number, b"%016d" % number))
     for number in range(1, 4):
         parent = number % 3 + 1
         nodes[number - 1][0].sendall(frame(4, struct.pack("<I4sH", parent, bytes([127, 0, 0, 1]), nodes[parent - 1][1]) + b"%016d" % parent))
@@ -141,7 +141,7 @@ if what == "circle":    # three nodes, each the parent of the next one
     sys.exit()
 s, _ = l.accept()
 receive(s)
-version, key = (9 if what == "version" else 2), b"k" * 16
+version, key = (9 if what == "version" else 3), b"k" * 16
 welcome = struct.pack("<HI", version, 1) + key + b"\0" + bytes(16) + struct.pack("<IQIQ", 3, 3 << 20, 1000, 0)
 if what == "size":
     welcome = welcome[:-20] + struct.pack("<QIQ", 1 << 50, 1000, 0)
@@ -157,7 +157,7 @@ except OSError:
 PY
 echo "== other versions, and servers that are none"
 serve --wait 1 "$T/disk.ndz"
-python3 "$T/peer.py" old $PORT > "$T/said"; check "a node of another version is told so" grep -q "speaks version 2 of the protocol" "$T/said"
+python3 "$T/peer.py" old $PORT > "$T/said"; check "a node of another version is told so" grep -q "speaks version 3 of the protocol" "$T/said"
 join one; python3 "$T/peer.py" scan $PORT; whole one; served 0
 rogue() {	# WHAT WORDS
 	python3 "$T/peer.py" "$1" $PORT > "$T/rogue" & local pid=$!

@@ -73,7 +73,7 @@ on_has(void *arg, uint32_t chunk)
 }
 
 static void
-on_put(void *arg, uint32_t slot, uint32_t chunk, const void *bytes, uint32_t length)
+on_put(void *arg, uint32_t slot, uint32_t chunk, uint8_t *bytes, uint32_t length)
 {
 	(void)arg;
 	(void)slot;

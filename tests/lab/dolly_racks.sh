@@ -8,7 +8,7 @@ python3 -c "
 import random, sys
 sys.stdout.buffer.write(random.Random(3).randbytes(12 << 20))" > "$T/disk"
 "$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail "imagezip"
-size=$(stat -c %s "$T/disk.ndz")
+size=$(without_padding "$T/disk.ndz")
 for rack in 1 2; do	# a switch of its own, and an uplink that counts what passes
 	ip link add "br$rack" type bridge forward_delay 0 && ip link set "br$rack" up
 	ip link add "up$rack" type veth peer name "down$rack"

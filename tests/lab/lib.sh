@@ -112,4 +112,8 @@ loaded() {	# NODE: wait for it, it must succeed
 	wait "${LOADS[$1]}"; local rc=$?
 	[ $rc = 0 ] || fail "client $1: exit $rc: $(cat "$T/client$1.log")"
 }
+# Bytes of an image's chunks without the zeros at the end of each, which dolly does not send.
+without_padding() {	# IMAGE
+	python3 -c 'import sys; b = open(sys.argv[1], "rb").read(); print(sum(len(b[i:i + (1 << 20)].rstrip(b"\0")) for i in range(0, len(b), 1 << 20)))' "$1"
+}
 stat_of() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$1" "$2"; }

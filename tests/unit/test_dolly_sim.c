@@ -355,12 +355,12 @@ on_has(void *arg, uint32_t chunk)
 }
 
 static void
-on_put(void *arg, uint32_t slot, uint32_t chunk, const void *bytes, uint32_t length)
+on_put(void *arg, uint32_t slot, uint32_t chunk, uint8_t *bytes, uint32_t length)
 {
 	struct host *h = arg;
 
 	(void)length;
-	h->put += ((const uint8_t *)bytes)[0] == (uint8_t)chunk;
+	h->put += bytes[0] == (uint8_t)chunk;
 	h->disk_us = (h->disk_us > w.now_us ? h->disk_us : w.now_us) + h->put_us;
 	push((struct event){ .at_us = h->disk_us, .kind = PUT, .host = h, .slot = slot });
 }
