@@ -156,6 +156,8 @@ report(struct disk *d, struct range slice, const struct bsdlabel *l, struct scan
 
 	for (unsigned i = 0; i < l->nparts; i++) {
 		why[0] = '\0';
+		if (skip_zone(sink, l->parts[i].sectors, e) != 0)
+			return -1;
 		if (report_part(d, slice, &l->parts[i], x, &x->fs[i], sink, why,
 			sizeof why, e) != 0)
 			return -1;

@@ -27,6 +27,9 @@ int skip_add(struct skip_sink *, struct range sectors, struct err *);
  * zeros and not read. Where it overlaps skip_add(), skip_zero() wins. Errors are those of
  * skip_add(). */
 int skip_zero(struct skip_sink *, struct range sectors, struct err *);
+/* These sectors have a grid of blocks of their own: a partition of a container, or a piece
+ * of a logical volume. Errors are those of skip_add(). */
+int skip_zone(struct skip_sink *, struct range sectors, struct err *);
 /* A warning for the user ("suspended system, stored completely"). */
 void skip_warn(struct skip_sink *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
@@ -63,6 +66,8 @@ struct fs_scan {
 	const struct fsmod *mod; /* NULL: nothing recognised, or forced raw */
 	struct rangeset skip;    /* partition-relative sectors; owned */
 	struct rangeset zero;    /* stored as zeros, none of them in skip; owned */
+	struct range *zones;     /* of skip_zone(), in any order; owned */
+	size_t nzones, zones_cap;
 	uint64_t fs_end;         /* sectors; the partition's length when unknown */
 	bool failed;             /* recognised, but not trusted: stored completely */
 	char warning[512];       /* "", or why more is kept than necessary */
@@ -97,7 +102,7 @@ int fsmods_scan_as(const struct fsmod *, struct disk *, struct range part,
  * tests that watch what a module reads. */
 int fsmods_scan_here(const struct fsmod *, struct disk *, struct range part,
     struct fs_scan *, struct err *);
-/* Free the sets of ranges. */
+/* Free the ranges. */
 void fs_scan_free(struct fs_scan *);
 /* The module that an MBR type stands for (-S T), NULL when none does. */
 const struct fsmod *fsmods_for_mbr_type(unsigned mbr_type);

@@ -4,6 +4,7 @@
 #include "fsmods/fsmod.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/disk/ptable.h"
@@ -166,6 +167,9 @@ fs_scan_free(struct fs_scan *f)
 {
 	rangeset_free(&f->skip);
 	rangeset_free(&f->zero);
+	free(f->zones);
+	f->zones = NULL;
+	f->nzones = f->zones_cap = 0;
 }
 
 const struct fsmod *

@@ -98,13 +98,14 @@ hear_ranges(struct skip_sink *sink, uint64_t *left, uint8_t kind, struct rd *pay
 		return err_set(e, ERR_FORMAT, "a message with an incomplete range");
 	if (n > *left)
 		return err_set(e, ERR_FORMAT,
-		    "it has more free ranges than there is memory for");
+		    "it reports more ranges than there is memory for");
 	*left -= n;
 	while (n-- > 0) {
 		struct range r = { .off = rd_le64(payload) };
 		r.len = rd_le64(payload);
-		if ((kind == RELAY_SKIP ? skip_add(sink, r, e)
-					: skip_zero(sink, r, e)) != 0)
+		if ((kind == RELAY_SKIP   ? skip_add(sink, r, e)
+			: kind == RELAY_ZERO ? skip_zero(sink, r, e)
+					     : skip_zone(sink, r, e)) != 0)
 			return -1;
 	}
 	return 0;
@@ -120,6 +121,7 @@ relay_hear(struct skip_sink *sink, uint64_t *left, uint8_t kind, struct rd *payl
 	switch (kind) {
 	case RELAY_SKIP:
 	case RELAY_ZERO:
+	case RELAY_ZONE:
 		return hear_ranges(sink, left, kind, payload, e);
 	case RELAY_WARN:
 		skip_warn(sink, "%.*s", (int)n, (const char *)rd_bytes(payload, n));

@@ -1,7 +1,7 @@
 /* relay.h: runs the scan of a confined module in a child process. What the child's sink
  * is told goes to the parent's sink as messages:
  *
- *	RELAY_SKIP, RELAY_ZERO	le64 first sector, le64 sectors; as many as there are bytes for
+ *	RELAY_SKIP, RELAY_ZERO, RELAY_ZONE	le64 first sector, le64 sectors; as many as there are bytes for
  *	RELAY_WARN		the sentence, without an end
  *	RELAY_FS_END		le64 sectors
  */
@@ -11,7 +11,7 @@
 #include "common/base/rd.h"
 #include "fsmods/fsmod.h"
 
-enum relay_kind { RELAY_SKIP = 1, RELAY_ZERO, RELAY_WARN, RELAY_FS_END };
+enum relay_kind { RELAY_SKIP = 1, RELAY_ZERO, RELAY_WARN, RELAY_FS_END, RELAY_ZONE };
 
 /* Run the module's scan() in a child process and return what it returned, with the sink
  * told the same. Errors are those of scan(), and that the child crashed, took too long or

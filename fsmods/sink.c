@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "common/base/grow.h"
 #include "fsmods/relay.h"
 
 static int
@@ -15,7 +16,7 @@ check(const struct skip_sink *s, struct range r, struct err *e)
 	if (range_within(r, s->part_sectors))
 		return 0;
 	return err_set(e, ERR_FORMAT,
-	    "free space from sector %" PRIu64 " on lies outside the partition", r.off);
+	    "a range from sector %" PRIu64 " on lies outside the partition", r.off);
 }
 
 int
@@ -34,6 +35,21 @@ skip_zero(struct skip_sink *s, struct range r, struct err *e)
 		return -1;
 	return s->relay != NULL ? relay_range(s->relay, RELAY_ZERO, r, e)
 	                        : rangeset_add(&s->scan->zero, r, e);
+}
+
+int
+skip_zone(struct skip_sink *s, struct range r, struct err *e)
+{
+	struct fs_scan *f = s->scan;
+
+	if (check(s, r, e) != 0)
+		return -1;
+	if (s->relay != NULL)
+		return relay_range(s->relay, RELAY_ZONE, r, e);
+	if (grow(&f->zones, &f->zones_cap, f->nzones, sizeof *f->zones, "zones", e) != 0)
+		return -1;
+	f->zones[f->nzones++] = r;
+	return 0;
 }
 
 void

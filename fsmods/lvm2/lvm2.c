@@ -234,7 +234,10 @@ use_extents(struct volume *v, uint64_t first, uint64_t n, struct err *e)
 	if (n > s->pe_count - s->used_sum)
 		return err_set(e, ERR_FORMAT, "two volumes have the same extent");
 	s->used_sum += n;
-	return rangeset_add(&s->used, (struct range){ first, n }, e);
+	if (rangeset_add(&s->used, (struct range){ first, n }, e) != 0)
+		return -1;
+	return skip_zone(s->sink,
+	    (struct range){ s->pe_start + first * s->extent, n * s->extent }, e);
 }
 
 /* Read a list of areas, pairs of a name and a first extent, each of n extents. */

@@ -256,6 +256,22 @@ check_limit(struct layout *l, struct disk *d, const struct capture_what *o, stru
 	    disk_name(d), (bytes >> 20) + 1, o->limit_mb);
 }
 
+/* Partitions have a grid of blocks of their own, as have the zones inside, which their
+ * scans have added. */
+static int
+add_zones(struct layout *l, struct err *e)
+{
+	for (unsigned i = 0; i < l->nparts; i++) {
+		const struct layout_part *p = &l->parts[i];
+		struct range r = { p->sectors.off - l->base, p->sectors.len };
+		/* a pipe is one zone */
+		if (r.len != UINT64_MAX && cut_zones_add(&l->zones, r, e) != 0)
+			return -1;
+	}
+	cut_zones_settle(&l->zones);
+	return 0;
+}
+
 int
 layout_make(struct layout *l, struct disk *d, const struct capture_what *o, struct err *e)
 {
@@ -280,7 +296,7 @@ layout_make(struct layout *l, struct disk *d, const struct capture_what *o, stru
 		return err_set(e, ERR_FORMAT, "%s: nothing to store", disk_name(d));
 	}
 	if (check_limit(l, d, o, e) != 0 || relocate(l, d, o, e) != 0 ||
-	    layout_zones(l, d, e) != 0) {
+	    add_zones(l, e) != 0) {
 		layout_free(l);
 		return -1;
 	}

@@ -33,7 +33,7 @@ struct layout {
 	struct rangeset table; /* image sectors of the partition table */
 	struct rangeset zero;  /* sectors of `store` that are stored as zeros, and not read */
 	struct rangeset filler; /* free sectors of `store`: too short to be left out */
-	struct cut_zones zones; /* zones of the image: partitions, and the space between */
+	struct cut_zones zones; /* of the image: partitions, what their scans add, and the space between */
 	unsigned nparts;
 	struct layout_part parts[PTABLE_PARTS_MAX];
 	char warning[256];    /* about the partition table */

@@ -1,6 +1,5 @@
 /* layout_impl.h: what the files of a layout share: layout.c finds out what a source is;
- * layout_part.c lays out one partition, layout_outside.c the space outside of partitions;
- * layout_zones.c finds the zones, each with its own grid of blocks.
+ * layout_part.c lays out one partition, layout_outside.c the space outside of partitions.
  *
  * The functions add the sectors that they leave out to *skip, in sectors of the image,
  * and do not seal it.
@@ -26,10 +25,5 @@ int layout_scan_part(struct layout *, struct disk *, const struct capture_what *
 /* Decide what is stored outside of partitions. */
 int layout_outside(struct layout *, struct disk *, const struct capture_what *,
     const struct ptable *, struct rangeset *skip, struct err *);
-
-/* layout_zones.c */
-
-/* Find the zones of the image, when its partitions are known. */
-int layout_zones(struct layout *, struct disk *, struct err *);
 
 #endif /* IMAGEZIP_CAPTURE_LAYOUT_IMPL_H */

@@ -72,6 +72,10 @@ layout_scan_part(struct layout *l, struct disk *d, const struct capture_what *o,
 		struct range r = rangeset_get(&fs.zero, i);
 		rc = rangeset_add(&l->zero, (struct range){ at + r.off, r.len }, e);
 	}
+	for (size_t i = 0; i < fs.nzones && rc == 0; i++) {
+		struct range r = fs.zones[i];
+		rc = cut_zones_add(&l->zones, (struct range){ at + r.off, r.len }, e);
+	}
 	if (rc == 0 && o->exclude_slack && fs.fs_end < p->sectors.len)
 		rc = rangeset_add(skip,
 		    (struct range){

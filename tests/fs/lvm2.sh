@@ -75,6 +75,7 @@ for v in root home swap data; do lv put "$T/info" "$T/pv" $v "$T/$v"; done
 lv free "$T/info" root "$T/root.free" home "$T/home.free" swap "$T/swap.free" > "$T/free"
 fs_case lvm2 "linear volumes in pieces" "$T/pv" "$T/free"
 check "linear: says what it kept" grep -q "of 4 logical volumes, kept: data (no known filesystem)" <(said_of warning "$T/pv")
+check "linear: no window has data of two pieces" [ -z "$(lv crossing "$T/info" "$T/case.ndz")" ]
 sound "linear" root home
 lv get "$T/info" "$T/target" data "$T/got"; check "linear: raw data" cmp "$T/data" "$T/got"
 

@@ -5,12 +5,16 @@ lvm_lv.py put INFO PV LV IMG   write IMG into the extents of a volume
 lvm_lv.py get INFO PV LV IMG   read them into IMG
 lvm_lv.py free INFO [LV FREE]...   the PV's free extents, and the volumes' free
     space (FREE: lines "first count" in sectors), as sectors of the PV
+lvm_lv.py crossing INFO IMAGE   fragments of an image of the PV that are not zero,
+    and have sectors on both sides of where a piece of a volume begins or ends
 INFO is the reports of pvs, pvs --segments, lvs --segments, as JSON lines, of one
 PV in a volume group.
 """
 import json
 import re
 import sys
+
+from fragments import fragments
 
 
 def load(path):
@@ -61,8 +65,20 @@ def free(info, volumes):
                     print(to + lo - at, hi - lo)
 
 
+def crossing(info, image):
+    pv, pvsegs, _ = info
+    start, extent = int(pv["pe_start"]), int(pv["vg_extent_size"])
+    edges = {start + int(s["pvseg_start"]) * extent for s in pvsegs}
+    for sectors, _, digest in fragments(image):
+        for edge in edges:
+            if digest and sectors[0] < edge <= sectors[-1]:
+                print(sectors[0], sectors[-1], edge)
+
+
 args = sys.argv[1:]
 if args[0] == "free":
     free(load(args[1]), args[2:])
+elif args[0] == "crossing":
+    crossing(load(args[1]), args[2])
 else:
     copy(load(args[1]), *args[2:], args[0] == "put")

@@ -115,6 +115,9 @@ test_messages(void)
 	T_CHECK(tell(&f, 2, RELAY_ZERO, two, 32, &e) == 0);
 	T_CHECK(rangeset_total(&f.zero) == 15);
 	fs_scan_free(&f);
+	T_CHECK(tell(&f, 2, RELAY_ZONE, two, 32, &e) == 0);
+	T_CHECK(f.nzones == 2 && f.zones[1].off == 1990 && f.zones[1].len == 10);
+	fs_scan_free(&f);
 	T_CHECK(tell(&f, 1, RELAY_SKIP, two, 32, &e) == -1); /* too many */
 	fs_scan_free(&f);
 	T_CHECK(tell(&f, 2, RELAY_WARN, "beware", 6, &e) == 0);
