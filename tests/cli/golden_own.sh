@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# What earlier versions of this suite have written is read as it was meant: images, a store, streams (tests/golden/own).
+# What earlier versions of this suite have written is read as it was meant: images, a store, streams, installations that
+# have stopped half way, the folder of a master server (tests/golden/own).
 . "$(dirname "$0")/lib.sh"
-requires zstd
+requires zstd python3
+own_network "$@"
 OWN=$GOLDEN/own
 for f in "$OWN"/*.zst; do zstd -dqf "$f" -o "$T/$(basename "$f" .zst)" || fail "zstd $f"; done
 tar -C "$T" -xf "$T/store.tar"
@@ -34,4 +36,46 @@ quietly "$BIN/dmmerge" -q "$T/copy" < "$T/full.dsync" || fail "dmmerge full"
 is "full.dsync" "$T/copy" disk
 quietly "$BIN/dmmerge" -q "$T/copy" < "$T/changed.dsync" || fail "dmmerge changed"
 is "changed.dsync" "$T/copy" later
+
+echo "== installations that were killed, with one of three chunks done"
+check "the image" quietly "$BIN/imagedump" --verify "$T/long.ndz"
+check "what was killed does not look whole" eval '! same_hash "$T/half.disk" "$(sum_of long)"'
+resumes() {	# WHAT DISK OPTION
+	"$BIN/imageunzip" --json --in-place "$3" "$T/long.ndz" "$2" > "$T/json" 2> "$T/said" || fail "$1: $(cat "$T/said")"
+	check "$1: only the other chunks are installed" eval 'grep -q "1 of the 3 chunks are on the target already" "$T/said" && grep -q "\"chunks\": 2," "$T/json"'
+	is "$1" "$2" long
+}
+resumes "a state in a file" "$T/half.disk" "--state=$T/half.state"
+resumes "a state on the target" "$T/half-target.disk" --state=target
+check "... is gone at the end" [ ! -e "$T/half.state" ]
+
+echo "== the folder of a master server that was killed"
+tar -C "$T" -xf "$T/mfrisbeed.tar"
+printf 'image %s %s\n' first "$T/deflate.ndz" second "$T/deflate.ndz" 'lab/third%one' "$T/deflate.ndz" > "$T/conf"
+printf 'group 239.192.50.1\nallow 127.0.0.0/8\nstate %s\ninterface lo\n' "$T/state" >> "$T/conf"
+"$BIN/mfrisbeed" --report --json -c "$T/conf" > "$T/report" || fail "mfrisbeed --report"
+check "its history" python3 -c 'import json, sys
+r = json.load(open(sys.argv[1]))
+assert [(i["name"], i["loads_done"], i["last_begun_at"]) for i in r["images"]] == [("first", 1, 1795445242), ("lab/third%one", 2, 1795445243), ("second", 1, 1795445242)]
+assert [(e["kind"], e["host"], e["bytes"], e["outcome"]) for e in r["events"]] == [("load", "10.9.0.%d" % h, 3231744, "done") for h in (12, 11, 12, 11)]' "$T/report"
+if [ -n "${NETWORK_INSIDE:-}" ]; then
+	"$BIN/mfrisbeed" -c "$T/conf" 2> "$T/log" & MASTER=$!
+	CLEANUP+=('kill $MASTER 2> /dev/null; wait $MASTER')
+	served_at() {	# NAME PLACE: within ten seconds
+		local i
+		for ((i = 0; i < 100; i++)); do
+			"$BIN/frisbee" -S 127.0.0.1 -Q "$1" > "$T/said" 2>&1 && grep -q "is served at $2\$" "$T/said" && return
+			sleep 0.1
+		done
+		cat "$T/said" "$T/log"; return 1
+	}
+	while read -r name place; do
+		check "$name is served where it was, $place" served_at "$name" "$place"
+	done <<- 'I'
+		lab/third%one 239.192.50.3, port 41014
+		second 239.192.50.2, port 46309
+		first 239.192.50.1, port 40133
+	I
+else echo "   (no network of its own: the sessions are not tried)"
+fi
 finish
