@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The network of the memory-root environment, with the busybox that is in the ramdisk, in network
 # namespaces: DHCP that comes late, a lease that is renewed, given up and got again, several
-# cards, no link, a report to the server.
+# cards, no link, two DHCP servers on one wire, a wrong one, a report to the server.
 . "$(dirname "$0")/lib.sh"
 requires busybox ip
 own_network
@@ -103,6 +103,38 @@ check "the one that is named" grep -q 'say eth0 has 10.9.0.5[0-9]/24' <(node net
 node 'release eth0' > /dev/null
 words "BOOTIF=01-$(tr : - < "$T/sys/class/net/eth0/address") frisbee.server=10.9.9.1"
 check "the one that was booted from" grep -q 'say eth0 has 10.9.0.5[0-9]/24' <(node network)
+
+echo "== two DHCP servers on one wire, of one network, and of another one"
+ip netns add switch
+ip -n switch link add br0 type bridge; ip -n switch link set br0 up
+ip link add eth2 type veth peer name p0 netns switch
+wired() {	# HOST ADDRESS: on the wire of eth2
+	ip netns add "host-$1"
+	ip -n "host-$1" link add far type veth peer name "p$1" netns switch
+	ip -n "host-$1" addr add "$2" dev far; ip -n "host-$1" link set far up
+	ip -n switch link set "p$1" master br0 up
+}
+wired one 10.9.2.1/24; wired two 10.9.2.2/24; wired wrong 10.66.0.1/24
+ip -n switch link set p0 master br0 up
+ip netns exec host-one busybox nc -ll -p 5100 -e "$TOP/netboot/receive" "$T" "$T" "$T/reports2" 2> /dev/null &
+dhcp one 10.9.2.50 10.9.2.59 600; FIRST=$DHCP
+dhcp two 10.9.2.60 10.9.2.69 600; SECOND=$DHCP
+words frisbee.nic=eth2 frisbee.server=10.9.2.1 frisbee.report=10.9.2.1
+node network > "$T/said"
+check "one of the two gives the address" grep -q 'say eth2 has 10.9.2.[56][0-9]/24' "$T/said"
+check "there is one address" [ "$(ip -4 -o addr show dev eth2 | wc -l)" = 1 ]
+check "multicast goes there" multicast_by eth2
+node 'netif=eth2; report loading "an image"'
+check "a report arrives" grep -q ' loading an image$' "$T/reports2"
+node 'release eth2' > /dev/null
+kill $FIRST $SECOND; wait $FIRST $SECOND 2> /dev/null
+dhcp wrong 10.66.0.50 10.66.0.59 600; WRONG=$DHCP
+node network > "$T/said" & node=$!
+check "the address of a wrong server does not lead to ours, and that is said" within 60 grep -q 'say eth2 has an address, but the server does not answer there' "$T/said"
+kill $WRONG; wait $WRONG 2> /dev/null; dhcp one 10.9.2.50 10.9.2.59 600
+wait $node
+check "DHCP is asked again, and ours is heard" grep -q 'say eth2 has 10.9.2.5[0-9]/24' "$T/said"
+node 'release eth2' > /dev/null
 
 echo "== a report"
 mkdir "$T/orders" "$T/images"
