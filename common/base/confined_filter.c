@@ -5,10 +5,9 @@
  * can do without goes on without it.  Descriptors that the program has open stay readable,
  * since nothing here knows which of them is the source; but what is read can be written
  * only to the parent, or to the descriptor that the caller allows. */
-#include <errno.h>
-#include <seccomp.h>
 #include <unistd.h>
 
+#include "common/base/callfilter.h"
 #include "common/base/confined_impl.h"
 
 static const int allowed[] = {
@@ -40,44 +39,29 @@ static const int allowed[] = {
 	SCMP_SYS(exit_group),
 };
 
-/* Allows a call only with this first argument.  Returns 0 or a negative errno, as
- * libseccomp does. */
 static int
 allow_for(scmp_filter_ctx f, int call, int first)
 {
-	struct scmp_arg_cmp same = { 0, SCMP_CMP_EQ, (scmp_datum_t)first, 0 };
-
-	return seccomp_rule_add_array(f, SCMP_ACT_ALLOW, call, 1, &same);
+	return callfilter_allow_first(f, call, SCMP_CMP_EQ, (scmp_datum_t)first, 0);
 }
 
 static int
 add_rules(scmp_filter_ctx f, int pipe, int asks_fd)
 {
-	int rc = 0;
+	int rc = allow_for(f, SCMP_SYS(write), pipe);
 
-	for (size_t i = 0; rc == 0 && i < sizeof allowed / sizeof allowed[0]; i++)
-		rc = seccomp_rule_add_array(f, SCMP_ACT_ALLOW, allowed[i], 0, NULL);
-	if (rc == 0)
-		rc = allow_for(f, SCMP_SYS(write), pipe);
 	if (rc == 0 && asks_fd != 0)
 		rc = allow_for(f, SCMP_SYS(write), asks_fd);
 	if (rc == 0 && CONFINED_SHADOWED)
 		rc = allow_for(f, SCMP_SYS(write), STDERR_FILENO);
-	if (rc == 0)
-		rc = allow_for(f, SCMP_SYS(tgkill), getpid());
-	return rc;
+	return rc == 0 ? allow_for(f, SCMP_SYS(tgkill), getpid()) : rc;
 }
 
 int
 confined_filter(int pipe, int asks_fd)
 {
-	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+	scmp_filter_ctx f;
+	int rc = callfilter_begin(&f, allowed, sizeof allowed / sizeof allowed[0]);
 
-	if (f == NULL)
-		return ENOMEM;
-	int rc = add_rules(f, pipe, asks_fd);
-	if (rc == 0)
-		rc = seccomp_load(f);
-	seccomp_release(f);
-	return -rc;
+	return rc == 0 ? callfilter_load(f, add_rules(f, pipe, asks_fd)) : rc;
 }

@@ -7,12 +7,12 @@
  * filter can see. */
 #include <errno.h>
 #include <sched.h>
-#include <seccomp.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/base/callfilter.h"
 #include "common/base/rights_impl.h"
 
 static const int allowed[] = {
@@ -72,24 +72,15 @@ static const int allowed[] = {
 	SCMP_SYS(geteuid32), SCMP_SYS(getgid32), SCMP_SYS(getegid32),
 };
 
-/* Allows a call only when its first argument compares so with a and b.  Returns 0 or a
- * negative errno, as libseccomp does. */
-static int
-allow_first(scmp_filter_ctx f, int call, enum scmp_compare how, uint64_t a, uint64_t b)
-{
-	struct scmp_arg_cmp same = { 0, how, a, b };
-
-	return seccomp_rule_add_array(f, SCMP_ACT_ALLOW, call, 1, &same);
-}
-
 /* Allows new threads, but no new processes. */
 static int
 add_clone(scmp_filter_ctx f)
 {
-	int rc = allow_first(f, SCMP_SYS(clone), SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD);
+	int rc = callfilter_allow_first(
+	    f, SCMP_SYS(clone), SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD);
 
 	return rc != 0 ? rc
-	               : seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+	               : -seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 }
 
 /* Allows sockets for TCP and UDP, for routes and interfaces (netlink), and for the log and
@@ -112,7 +103,7 @@ add_socket(scmp_filter_ctx f)
 		};
 		rc = seccomp_rule_add_array(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), 2, both);
 	}
-	return rc;
+	return -rc;
 }
 
 /* Allows every ioctl(2) except the one that puts input into a terminal. */
@@ -121,7 +112,7 @@ add_ioctl(scmp_filter_ctx f)
 {
 	struct scmp_arg_cmp other[] = { { 1, SCMP_CMP_NE, TIOCSTI, 0 } };
 
-	return seccomp_rule_add_array(f, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, other);
+	return -seccomp_rule_add_array(f, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, other);
 }
 
 /* Allows signals to threads of this process, prlimit(2) of this process, and setpriority(2)
@@ -129,43 +120,34 @@ add_ioctl(scmp_filter_ctx f)
 static int
 add_own(scmp_filter_ctx f)
 {
-	int rc = allow_first(f, SCMP_SYS(tgkill), SCMP_CMP_EQ, (uint64_t)getpid(), 0);
+	int rc = callfilter_allow_first(f, SCMP_SYS(tgkill), SCMP_CMP_EQ, (uint64_t)getpid(), 0);
 
 	if (rc == 0)
-		rc = allow_first(f, SCMP_SYS(prlimit64), SCMP_CMP_EQ, 0, 0);
-	return rc == 0 ? allow_first(f, SCMP_SYS(setpriority), SCMP_CMP_EQ, 0, 0) : rc;
+		rc = callfilter_allow_first(f, SCMP_SYS(prlimit64), SCMP_CMP_EQ, 0, 0);
+	return rc == 0 ? callfilter_allow_first(f, SCMP_SYS(setpriority), SCMP_CMP_EQ, 0, 0) : rc;
 }
 
 static int
 add_rules(scmp_filter_ctx f)
 {
-	int rc = 0;
+	int rc = add_clone(f);
 
-	for (size_t i = 0; rc == 0 && i < sizeof allowed / sizeof allowed[0]; i++)
-		rc = seccomp_rule_add_array(f, SCMP_ACT_ALLOW, allowed[i], 0, NULL);
-	if (rc == 0)
-		rc = add_clone(f);
 	if (rc == 0)
 		rc = add_socket(f);
 	if (rc == 0)
 		rc = add_ioctl(f);
+	/* The filter becomes a tree, which is faster: a server that sends packets makes many
+	 * calls. */
+	if (rc == 0)
+		(void)seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	return rc == 0 ? add_own(f) : rc;
 }
 
 int
 rights_limit_calls(void)
 {
-	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+	scmp_filter_ctx f;
+	int rc = callfilter_begin(&f, allowed, sizeof allowed / sizeof allowed[0]);
 
-	if (f == NULL)
-		return ENOMEM;
-	int rc = add_rules(f);
-	if (rc == 0) {
-		/* The filter becomes a tree, which is faster: a server that sends packets
-		 * makes many calls. */
-		(void)seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE, 2);
-		rc = seccomp_load(f);
-	}
-	seccomp_release(f);
-	return -rc;
+	return rc == 0 ? callfilter_load(f, add_rules(f)) : rc;
 }

@@ -34,6 +34,6 @@ check "without -d: not a word" [ ! -s "$T/err" ]
 check "-d: of each filesystem" [ "$(grep -c "^imagezip: partition [12] (\(ext4\|ntfs\)) was read by a process of its own, in 120 s and with [0-9]* MiB" "$T/err")" = 2 ]
 cat "$T/err"
 imagezip nofilter -i -d "$T/disk" > "$T/without"
-check "no filter: -d says so, and why" [ "$(grep -c "its system calls were not filtered: [A-Z]" "$T/err")" = 2 ]
+check "no filter: -d says so, and why" [ "$(grep -c "its system calls were not filtered: \(Invalid argument\|Function not implemented\)" "$T/err")" = 2 ]
 check "no filter: the same is stored" cmp "$T/with" "$T/without"
 finish
