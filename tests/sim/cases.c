@@ -20,6 +20,12 @@
 #define READERS(n, each, blocks) \
 	.readers = (n), .reads = (each), .read_blocks = (blocks), .think_us = 50000
 
+/* Clients that start from the disk that they load: `each` reads of 32 KiB in one order that they
+ * know, with a pause of 30 ms behind each read.  94 of them are 4.6 % of 64 chunks, as much as
+ * machines read of their disks while they start. */
+#define BOOTS(n, each) \
+	.readers = (n), .reads = (each), .read_blocks = 32, .think_us = 30000, .ahead = 8
+
 const struct scenario cases[] = {
 	{ "one", .clients = 1, .chunks = 32, PAPER, LIMITS(0.001, 1.05, 10) },
 	{ "one-1", .clients = 1, .chunks = 32, PAPER, .net.loss = 0.01 },
@@ -160,6 +166,12 @@ const struct scenario cases[] = {
 	{ "x-readers-packs", .clients = 16, .chunks = 64, QUICK, PACKS(8), .empty = 0.3,
 	    .net.loss = 0.01, READERS(16, 40, 64), .max_read_median_us = 30000,
 	    .max_read_99_us = 250000, .max_urgent = 3 },
+	{ "x-boots", .clients = 80, .chunks = 64, QUICK, EXT, BOOTS(80, 94),
+	    .max_boot = 1.5, .max_whole = 1.05 },
+	{ "x-boots-loss", .clients = 16, .chunks = 64, QUICK, EXT, BOOTS(16, 94),
+	    .net.loss = 0.01, .max_boot = 1.5, .max_whole = 1.1 },
+	{ "x-boots-late", .clients = 16, .chunks = 64, QUICK, EXT, BOOTS(16, 94),
+	    SKEWED(START_UNIFORM, 2), .max_boot = 1.5, .max_whole = 1.2 },
 	{ "x-relay", RELAY(8, 0.6), EXT },
 	{ "x-relay-loss", RELAY(8, 0.7), EXT, .net.loss = 0.01 },
 	{ "x-relay-bursts", RELAY(8, 0.9), EXT, .net.loss = 0.05, .loss_burst = 10 },

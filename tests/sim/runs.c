@@ -123,6 +123,27 @@ compare_readers(const struct scenario *sc, uint64_t seed, struct outcome *out)
 		verdict_check_readers(sc, out, &usual);
 }
 
+/* Compares machines that start by reads with one such machine alone, and with machines whose disks
+ * are loaded and that read nothing. */
+static void
+compare_boots(const struct scenario *sc, uint64_t seed, struct outcome *out)
+{
+	struct scenario one = *sc, plain = *sc;
+	struct outcome alone, loads;
+
+	one.clients = one.readers = 1;
+	plain.readers_idle = true;
+	world_run(&one, seed, false, &alone);
+	world_run(&plain, seed, false, &loads);
+	verdict_print_boots(sc, out, &alone, &loads);
+	if (out->failed[0] == '\0' && alone.failed[0] != '\0')
+		*out = alone;
+	if (out->failed[0] == '\0' && loads.failed[0] != '\0')
+		*out = loads;
+	if (out->failed[0] == '\0')
+		verdict_check_boots(sc, out, &alone, &loads);
+}
+
 bool
 runs_case(const struct scenario *sc, uint64_t seed, bool traced, const char *changes)
 {
@@ -131,6 +152,8 @@ runs_case(const struct scenario *sc, uint64_t seed, bool traced, const char *cha
 	world_run(sc, seed, traced, &out);
 	if (sc->max_clean > 0) {
 		compare(sc, seed, &out);
+	} else if (sc->ahead > 0) {
+		compare_boots(sc, seed, &out);
 	} else if (sc->readers > 0) {
 		compare_readers(sc, seed, &out);
 	} else if (sc->max_overlap > 0) {

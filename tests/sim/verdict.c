@@ -278,3 +278,39 @@ verdict_check_readers(
 		snprintf(out->failed, sizeof out->failed, "%u of %u reads were done",
 		    out->reads, sc->readers * sc->reads);
 }
+
+void
+verdict_print_boots(const struct scenario *sc, const struct outcome *out,
+    const struct outcome *alone, const struct outcome *loads)
+{
+	printf("%-16s boots: mean %.2f s, slowest %.2f s, %.3f times one alone (%.2f s); "
+	       "%.1f %% of the reads there (alone %.1f), 99 of 100 within %.1f ms (%.1f); disks "
+	       "whole: slowest %.2f s, %.3f times a load (%.2f s); sent for reads: %.2f times "
+	       "what one reads\n",
+	    sc->name, out->boot_mean_us / 1e6, (double)out->boot_worst_us / 1e6,
+	    ratio((double)out->boot_worst_us, alone->boot_worst_us),
+	    (double)alone->boot_worst_us / 1e6, 100 * out->there, 100 * alone->there,
+	    (double)out->read_99_us / 1e3, (double)alone->read_99_us / 1e3,
+	    (double)out->worst_us / 1e6, ratio((double)out->worst_us, loads->worst_us),
+	    (double)loads->worst_us / 1e6, urgent_times(sc, out));
+}
+
+void
+verdict_check_boots(const struct scenario *sc, struct outcome *out, const struct outcome *alone,
+    const struct outcome *loads)
+{
+	double boot = ratio((double)out->boot_worst_us, alone->boot_worst_us);
+	double whole = ratio((double)out->worst_us, loads->worst_us);
+
+	if (out->reads < sc->readers * sc->reads)
+		snprintf(out->failed, sizeof out->failed, "%u of %u reads were done", out->reads,
+		    sc->readers * sc->reads);
+	else if (sc->max_boot > 0 && boot > sc->max_boot)
+		snprintf(out->failed, sizeof out->failed,
+		    "the slowest machine takes %.3f times as long to start as one alone, at most %.3f",
+		    boot, sc->max_boot);
+	else if (sc->max_whole > 0 && whole > sc->max_whole)
+		snprintf(out->failed, sizeof out->failed,
+		    "the last disk is whole after %.3f times the time of a load, at most %.3f", whole,
+		    sc->max_whole);
+}

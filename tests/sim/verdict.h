@@ -38,4 +38,11 @@ void verdict_print_readers(
 void verdict_check_readers(
     const struct scenario *, struct outcome *, const struct outcome *idle);
 
+/* The same for machines that start by reads while their disks come: beside one such machine alone,
+ * and beside loads without reads. */
+void verdict_print_boots(const struct scenario *, const struct outcome *,
+    const struct outcome *alone, const struct outcome *loads);
+void verdict_check_boots(const struct scenario *, struct outcome *, const struct outcome *alone,
+    const struct outcome *loads);
+
 #endif /* TESTS_SIM_VERDICT_H */

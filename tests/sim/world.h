@@ -73,11 +73,18 @@ struct scenario {
 	 * reads of read_blocks blocks, with a pause of think_us behind each read. */
 	uint32_t readers, reads, read_blocks;
 	uint64_t think_us;
+	/* A reader knows the order, and asks for so many of its reads at the same time before it
+	 * does them; for no more than two while one that it does waits.  0: it knows no order. */
+	uint32_t ahead;
 	bool readers_idle; /* readers read nothing, so that others' times can be compared */
 	/* Limits: the median time of a read, and the time of 99 of 100 reads; and what may be
 	 * sent for reads in addition, as a multiple of what one reader reads. */
 	uint64_t max_read_median_us, max_read_99_us;
 	double max_urgent;
+	/* Limits of readers that start by these reads: from the start of a machine to the end of
+	 * its last read, as a multiple of the time of one machine alone; and from its start until
+	 * its disk is whole, as a multiple of the time without reads.  Of the slowest machine. */
+	double max_boot, max_whole;
 	/* The time of one client alone is the longer of two: that of the network, and that of its
 	 * disk with alone_extra_us added.  0: not known. */
 	uint64_t alone_net_us, alone_extra_us;
@@ -134,6 +141,10 @@ struct outcome {
 	uint32_t refused; /* clients that were told of another image */
 	uint32_t reads;      /* of all readers; below, how long they took */
 	uint64_t read_median_us, read_99_us, read_worst_us;
+	/* From a reader's start to the end of its last read. */
+	double boot_mean_us;
+	uint64_t boot_worst_us;
+	double there; /* share of the reads whose blocks had come before they began */
 	uint32_t awaited;    /* chunks that were asked of a relay before it had them */
 	double mean_wait_us; /* mean time from that until the chunk came */
 	uint64_t rerequests, idle_timeouts, dropped, partial_drops;

@@ -88,6 +88,7 @@ take_chunks(struct world *w, struct node *nd)
 		world_trace(w, "client %u: chunk %u complete",
 		    (unsigned)(nd - w->nodes) + 1, chunk);
 		nd->done[chunk] = 1;
+		nd->reader_hears = true;
 		nd->ndone++;
 		sh->taken = true;
 		write_chunk(w, nd, chunk, buf);

@@ -21,6 +21,7 @@ enum {
 	SERVER = 0,       /* the server's port; client i has port i + 1 */
 	OWN_IMAGE = 1,    /* number of the server's image, in the data of its blocks */
 	WORLD_AHEAD = 64, /* runs that the server reads ahead */
+	AHEAD_MOST = 32,  /* reads that are asked for ahead */
 	CHUNK_BYTES = WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES,
 	SENDER_BACKLOG_NS = 200000, /* the sender waits when its link is busy for longer */
 };
@@ -63,8 +64,13 @@ struct node {
 	uint64_t fed_ns;    /* when a block last came, or could not be taken */
 	struct blockmap *early; /* of a reader, by chunk: blocks that came for reads */
 	uint32_t nread;         /* reads that are done */
+	/* Reads that were asked for before they are done: the next one, and those whose blocks
+	 * have not all come; something came since they were last looked at. */
+	uint32_t next_ahead, flights[AHEAD_MOST], nflights;
+	bool reader_hears;
 	/* When the next read begins; when it has asked for blocks, 0: it has not. */
 	uint64_t reads_ns, asked_ns;
+	uint64_t boot_ns; /* from its start to the end of its last read; 0: not yet */
 };
 
 /* No more than `most` blocks in any stretch of window_ns. */
@@ -124,7 +130,7 @@ struct world {
 
 	struct wirext_run *order; /* the runs that readers read, in order */
 	uint64_t *read_us;        /* the times of nread_us reads */
-	uint32_t nread_us;
+	uint32_t nread_us, nthere; /* so many of them had not to wait */
 
 	/* The heap of ports by their next event (world_clock.c). */
 	uint64_t *key;

@@ -3,13 +3,16 @@
  *
  * A reader reads some blocks, thinks, and reads the next ones.  Blocks that it has, because
  * their chunk is complete or because they came for itself or for another reader, it reads at
- * once. world_client.c calls this at the turns of a client and for what its engine hands out,
+ * once.  A reader that knows the order asks for several reads before it does them, as a streaming
+ * disk does (stream/disk/fill_ahead.c).  world_client.c calls this at the turns of a client and for what its engine hands out,
  * in the program's only thread. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/sim/world_impl.h"
+
+enum { FEW = 2 }; /* reads that are asked for ahead while one waits */
 
 /* Draws the order in which readers read.  It is the same for all readers and in every run of a
  * seed, because it does not use w->rng. */
@@ -34,6 +37,7 @@ world_setup_readers(struct world *w, uint64_t seed)
 
 	if (sc->readers == 0)
 		return;
+	assert(sc->ahead <= AHEAD_MOST);
 	w->order = calloc(sc->reads, sizeof *w->order);
 	w->read_us = calloc((size_t)sc->reads * sc->readers, sizeof *w->read_us);
 	assert(w->order != NULL && w->read_us != NULL);
@@ -77,13 +81,14 @@ world_reader_hears(struct world *w, struct node *nd, const struct client_store *
 			    st->block + i, st->chunk);
 	}
 	blockmap_add(&nd->early[st->chunk], &those);
+	nd->reader_hears = true;
 }
 
-/* The blocks that the next read still lacks. */
+/* The blocks that this read still lacks. */
 static struct blockmap
-lack(const struct world *w, const struct node *nd)
+lack(const struct world *w, const struct node *nd, uint32_t read)
 {
-	const struct wirext_run *r = &w->order[nd->nread];
+	const struct wirext_run *r = &w->order[read];
 	struct blockmap need = blockmap_range(r->first, r->count);
 
 	if (nd->done[r->chunk])
@@ -93,9 +98,9 @@ lack(const struct world *w, const struct node *nd)
 
 /* What lies in a chunk buffer is read there, as the program does it when a reader asks. */
 static void
-take_from_buffer(struct world *w, struct node *nd)
+take_from_buffer(struct world *w, struct node *nd, uint32_t read)
 {
-	uint32_t chunk = w->order[nd->nread].chunk, buf;
+	uint32_t chunk = w->order[read].chunk, buf;
 	struct blockmap here;
 
 	if (!client_has_some(nd->engine, chunk, &buf, &here))
@@ -120,9 +125,46 @@ end_read(struct world *w, struct node *nd)
 	world_trace(w, "client %u: read %u took %.3f ms", (unsigned)(nd - w->nodes) + 1,
 	    nd->nread, (double)us / 1000);
 	w->read_us[w->nread_us++] = us;
+	w->nthere += nd->asked_ns == 0;
 	nd->nread++;
 	nd->asked_ns = 0;
 	nd->reads_ns = w->now_ns + w->sc->think_us * US;
+	if (nd->nread == w->sc->reads)
+		nd->boot_ns = w->now_ns - nd->start_ns;
+}
+
+/* Forgets the flights whose blocks have all come. */
+static void
+land(const struct world *w, struct node *nd)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < nd->nflights; i++) {
+		struct blockmap need = lack(w, nd, nd->flights[i]);
+		if (!blockmap_empty(&need))
+			nd->flights[n++] = nd->flights[i];
+	}
+	nd->nflights = n;
+}
+
+/* Asks for the next reads of the order, as many as may be asked for now. */
+static void
+fetch_ahead(struct world *w, struct node *nd)
+{
+	uint32_t most = nd->asked_ns != 0 ? FEW : w->sc->ahead;
+
+	if (nd->reader_hears)
+		land(w, nd);
+	nd->reader_hears = false;
+	for (; nd->nflights < most && nd->next_ahead < w->sc->reads; nd->next_ahead++) {
+		uint32_t read = nd->next_ahead;
+		take_from_buffer(w, nd, read);
+		struct blockmap need = lack(w, nd, read);
+		if (blockmap_empty(&need))
+			continue;
+		nd->flights[nd->nflights++] = read;
+		client_read(nd->engine, w->now_ns / US, w->order[read].chunk, &need);
+	}
 }
 
 void
@@ -130,8 +172,8 @@ world_reader_step(struct world *w, struct node *nd)
 {
 	while (reads(w, nd) && w->now_ns >= nd->reads_ns) {
 		if (nd->asked_ns == 0)
-			take_from_buffer(w, nd);
-		struct blockmap need = lack(w, nd);
+			take_from_buffer(w, nd, nd->nread);
+		struct blockmap need = lack(w, nd, nd->nread);
 		if (blockmap_empty(&need)) {
 			end_read(w, nd);
 			continue;
@@ -141,8 +183,10 @@ world_reader_step(struct world *w, struct node *nd)
 			client_read(nd->engine, w->now_ns / US, w->order[nd->nread].chunk,
 			    &need);
 		}
-		return;
+		break;
 	}
+	if (w->sc->ahead > 0 && reads(w, nd))
+		fetch_ahead(w, nd);
 }
 
 uint64_t
@@ -159,6 +203,22 @@ by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* The times in which the readers have done all reads. */
+static void
+sum_boots(struct world *w)
+{
+	struct outcome *out = w->out;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < w->sc->readers; i++) {
+		uint64_t us = w->nodes[i].boot_ns / US;
+		n += us > 0;
+		out->boot_mean_us += (double)us;
+		out->boot_worst_us = us > out->boot_worst_us ? us : out->boot_worst_us;
+	}
+	out->boot_mean_us /= n > 0 ? n : 1;
+}
+
 void
 world_sum_readers(struct world *w)
 {
@@ -167,6 +227,8 @@ world_sum_readers(struct world *w)
 
 	if (n == 0)
 		return;
+	sum_boots(w);
+	out->there = (double)w->nthere / n;
 	qsort(w->read_us, n, sizeof *w->read_us, by_value);
 	out->reads = n;
 	out->read_median_us = w->read_us[n / 2];
