@@ -32,6 +32,14 @@ loop_watch(struct loop *l, struct watch *w, uint32_t events, struct err *e)
 }
 
 void
+loop_change(struct loop *l, struct watch *w, uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.ptr = w };
+
+	epoll_ctl(l->epoll, EPOLL_CTL_MOD, w->fd, &ev);
+}
+
+void
 loop_forget(struct loop *l, struct watch *w)
 {
 	if (w->fd < 0)

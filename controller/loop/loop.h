@@ -24,6 +24,9 @@ int loop_open(struct loop *, struct err *);
 void loop_close(struct loop *);
 /* Wait for these events (EPOLLIN, EPOLLOUT) on the watch's descriptor.  ERR_IO. */
 int loop_watch(struct loop *, struct watch *, uint32_t events, struct err *);
+/* Wait for these events from now on; 0: only for the end of a connection in both directions, and
+ * for errors. */
+void loop_change(struct loop *, struct watch *, uint32_t events);
 /* Wait no longer; the descriptor is closed, and becomes -1.  One that is -1 is left alone. */
 void loop_forget(struct loop *, struct watch *);
 /* Wait for at most wait_ms, and call what is ready.  A signal ends the wait. */

@@ -86,18 +86,18 @@ take_line(struct conn *c, size_t bytes)
 	}
 	c->of->ntaken++;
 	c->taken = true;
+	/* nc has sent all that it has, and says so at once; it still waits for the answer. */
+	loop_change(c->of->loop, &c->watch, 0);
 }
 
 static void
 on_conn(void *arg, uint32_t events)
 {
 	struct conn *c = arg;
-	char rest[LINE_BYTES];
 	(void)events;
 
-	if (c->taken) { /* it waits for its answer, and cannot take the line back */
-		if (recv(c->watch.fd, rest, sizeof rest, MSG_DONTWAIT) <= 0)
-			end(c);
+	if (c->taken) { /* nobody waits for the answer any more */
+		end(c);
 		return;
 	}
 	ssize_t n = recv(c->watch.fd, c->line + c->n, sizeof c->line - c->n, MSG_DONTWAIT);
