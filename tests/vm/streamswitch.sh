@@ -26,7 +26,7 @@ ip link set lo up
 nbdkit --foreground --port $PORT --ipaddr 127.0.0.1 file "$T/disk" > "$LOGS/streamswitch-nbdkit.log" 2>&1 &
 PIDS+=($!)
 vm_start streamswitch -machine pc -cpu max -m 768 -no-reboot -kernel "$NETBOOT/vmlinuz" -initrd "$T/initrd" \
-    -append "console=ttyS0 quiet panic=-1 hung_task_panic=1" -netdev user,id=n -device virtio-net-pci,netdev=n,romfile= \
+    -append "no_timer_check console=ttyS0 quiet panic=-1 hung_task_panic=1" -netdev user,id=n -device virtio-net-pci,netdev=n,romfile= \
     -drive "file=$T/disk,format=raw,if=virtio,cache=unsafe" -drive "file=$T/fio,format=raw,if=virtio,cache=unsafe"
 vm_sees streamswitch 600 'SWITCH: [0-9]* failures'
 vm_ends streamswitch 60
