@@ -3,7 +3,8 @@
  *
  * The page cache is passed by: a daemon whose disk is the root of its own machine would
  * otherwise wait for memory that only its own writes can free.  O_DIRECT asks for transfers of
- * whole blocks from aligned memory, so all data goes through a buffer that is aligned. */
+ * whole blocks, and some kernels and devices ask for memory that is aligned to blocks, too.  What
+ * is so goes straight between the disk and the caller's memory; all else goes through a buffer. */
 #include "stream/disk/below.h"
 
 #include <errno.h>
@@ -16,13 +17,24 @@
 
 _Static_assert((int)BELOW_BOOT_BYTES == (int)IDENTITY_BOOT_BYTES, "the boot area has the identity");
 
-enum { PAGE = 4096, BUFFER_BYTES = 1 << 20 };
+enum { PAGE = 4096, BUFFER_BYTES = 1 << 20, MALLOC_ALIGN = 16, PROBE_BYTES = 4 * PAGE };
 
 /* Can blocks of this size be read past the page cache? */
 static bool
 can_read(int fd, size_t grain, void *buf)
 {
 	return pread(fd, buf, grain, (off_t)grain) >= 0;
+}
+
+/* What memory do transfers past the page cache need?  Linux has allowed what the device allows since
+ * version 6.0, which is any multiple of 4 bytes for NVMe; malloc() gives multiples of MALLOC_ALIGN.
+ * The transfer that is tried crosses pages, as others do.  buf: PROBE_BYTES. */
+static size_t
+find_align(const struct below *b, int fd, uint8_t *buf)
+{
+	bool any = pread(fd, buf + MALLOC_ALIGN, PROBE_BYTES - PAGE, (off_t)b->grain) >= 0;
+
+	return any ? MALLOC_ALIGN : PAGE;
 }
 
 /* Set O_DIRECT, and find the smallest transfer.  Where it is not to be had, as on some
@@ -33,6 +45,7 @@ go_direct(struct below *b, uint8_t *buf)
 	int fd = disk_fd(b->disk), flags = fd >= 0 ? fcntl(fd, F_GETFL) : -1;
 
 	b->grain = disk_sector_bytes(b->disk);
+	b->align = 1;
 	if (flags < 0 || disk_size_bytes(b->disk) % PAGE != 0 || fcntl(fd, F_SETFL, flags | O_DIRECT) != 0)
 		return;
 	b->direct = can_read(fd, b->grain, buf);
@@ -40,14 +53,16 @@ go_direct(struct below *b, uint8_t *buf)
 		b->direct = true;
 		b->grain = PAGE;
 	}
-	if (!b->direct)
+	if (b->direct)
+		b->align = find_align(b, fd, buf);
+	else
 		fcntl(fd, F_SETFL, flags);
 }
 
 int
 below_init(struct below *b, struct disk *d, struct table *t, struct err *e)
 {
-	uint8_t *buf = aligned_alloc(PAGE, PAGE);
+	uint8_t *buf = aligned_alloc(PAGE, PROBE_BYTES);
 
 	if (buf == NULL)
 		return err_nomem(e, disk_name(d));
@@ -74,10 +89,7 @@ below_free(struct below *b)
 static size_t
 in_boot(struct below *b, uint64_t at, uint64_t n)
 {
-	pthread_mutex_lock(&b->lock);
-	bool placed = b->boot_placed;
-	pthread_mutex_unlock(&b->lock);
-	if (placed || at >= BELOW_BOOT_BYTES)
+	if (at >= BELOW_BOOT_BYTES || atomic_load(&b->boot_placed))
 		return 0;
 	return n < BELOW_BOOT_BYTES - at ? n : BELOW_BOOT_BYTES - at;
 }
@@ -135,6 +147,13 @@ whole_bytes(const struct below *b, const struct transfer *t)
 	return (t->to < size ? t->to : size) - t->from;
 }
 
+/* Can the disk take these bytes from the caller's memory, or put them there? */
+static bool
+is_straight(const struct below *b, const void *memory, size_t n, uint64_t at)
+{
+	return at % b->grain == 0 && n % b->grain == 0 && (uintptr_t)memory % b->align == 0;
+}
+
 static void *
 new_buffer(struct below *b, uint64_t n, struct err *e)
 {
@@ -146,21 +165,13 @@ new_buffer(struct below *b, uint64_t n, struct err *e)
 	return buf;
 }
 
-int
-below_read(struct below *b, void *to, size_t n, uint64_t at, struct err *e)
+/* Read behind the boot area, through a buffer. */
+static int
+read_buffered(struct below *b, uint8_t *out, size_t n, uint64_t at, struct err *e)
 {
-	size_t boot = in_boot(b, at, n);
-	uint8_t *out = to, *buf;
+	uint8_t *buf = new_buffer(b, n, e);
 	int rc = 0;
 
-	if (boot > 0)
-		read_boot(b, out, boot, at);
-	out += boot;
-	at += boot;
-	n -= boot;
-	if (n == 0)
-		return 0;
-	buf = new_buffer(b, n, e);
 	if (buf == NULL)
 		return -1;
 	while (rc == 0 && n > 0) {
@@ -173,6 +184,23 @@ below_read(struct below *b, void *to, size_t n, uint64_t at, struct err *e)
 	}
 	free(buf);
 	return rc;
+}
+
+int
+below_read(struct below *b, void *to, size_t n, uint64_t at, struct err *e)
+{
+	size_t boot = in_boot(b, at, n);
+	uint8_t *out = to;
+
+	if (boot > 0)
+		read_boot(b, out, boot, at);
+	out += boot;
+	at += boot;
+	n -= boot;
+	if (n == 0)
+		return 0;
+	return is_straight(b, out, n, at) ? disk_read(b->disk, out, n, at, e)
+	                                  : read_buffered(b, out, n, at, e);
 }
 
 /* Write the caller's bytes of one transfer; the others of its grains stay as they are. */
@@ -188,21 +216,13 @@ write_transfer(struct below *b, const struct transfer *t, const void *from, uint
 	return disk_write(b->disk, buf, whole, t->from, e);
 }
 
-int
-below_write(struct below *b, const void *from, size_t n, uint64_t at, struct err *e)
+/* Write behind the boot area, through a buffer. */
+static int
+write_buffered(struct below *b, const uint8_t *p, size_t n, uint64_t at, struct err *e)
 {
-	size_t boot = in_boot(b, at, n);
-	const uint8_t *p = from;
+	uint8_t *buf = new_buffer(b, n, e);
 	int rc = 0;
 
-	if (boot > 0 && write_boot(b, p, boot, at, e) != 0)
-		return -1;
-	p += boot;
-	at += boot;
-	n -= boot;
-	if (n == 0)
-		return 0;
-	uint8_t *buf = new_buffer(b, n, e);
 	if (buf == NULL)
 		return -1;
 	while (rc == 0 && n > 0) {
@@ -214,6 +234,23 @@ below_write(struct below *b, const void *from, size_t n, uint64_t at, struct err
 	}
 	free(buf);
 	return rc;
+}
+
+int
+below_write(struct below *b, const void *from, size_t n, uint64_t at, struct err *e)
+{
+	size_t boot = in_boot(b, at, n);
+	const uint8_t *p = from;
+
+	if (boot > 0 && write_boot(b, p, boot, at, e) != 0)
+		return -1;
+	p += boot;
+	at += boot;
+	n -= boot;
+	if (n == 0)
+		return 0;
+	return is_straight(b, p, n, at) ? disk_write(b->disk, p, n, at, e)
+	                                : write_buffered(b, p, n, at, e);
 }
 
 /* Zero the odd ends of [*at, *at + *n) by writing, so that whole grains remain. */
@@ -315,8 +352,6 @@ below_put_boot(struct below *b, struct err *e)
 	free(page);
 	if (rc != 0)
 		return -1;
-	pthread_mutex_lock(&b->lock);
-	b->boot_placed = true;
-	pthread_mutex_unlock(&b->lock);
+	atomic_store(&b->boot_placed, true);
 	return 0;
 }

@@ -9,6 +9,7 @@
 #define STREAM_DISK_BELOW_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,11 +24,12 @@ struct below {
 	struct disk *disk;    /* borrowed */
 	struct table *table;  /* borrowed; keeps the first bytes */
 	size_t grain;         /* transfers begin and end at multiples of this */
+	size_t align;         /* and so does the memory that is transferred */
 	bool direct;          /* past the page cache */
 	pthread_mutex_t lock; /* guards the next two */
 	uint8_t boot[BELOW_BOOT_BYTES];
 	bool boot_written; /* since it was flushed */
-	bool boot_placed; /* the first bytes are in their place */
+	atomic_bool boot_placed; /* the first bytes are in their place */
 };
 
 /* From now on the disk is read and written here alone, and the boot area is what the table has.

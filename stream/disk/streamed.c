@@ -44,12 +44,14 @@ int
 streamed_absent_run(
     struct streamed *d, struct range r, bool *absent, uint64_t *n, struct err *e)
 {
-	size_t i = rangeset_find(&d->stored, r.off);
 	bool present;
 
 	*absent = false;
 	*n = r.len;
-	if (i == rangeset_count(&d->stored) || is_whole(d))
+	if (is_whole(d) || table_is_whole(d->table, r))
+		return 0;
+	size_t i = rangeset_find(&d->stored, r.off);
+	if (i == rangeset_count(&d->stored))
 		return 0;
 	struct range s = rangeset_get(&d->stored, i);
 	if (s.off > r.off) {
@@ -68,8 +70,10 @@ streamed_absent_run(
 static int
 mark(struct streamed *d, struct range r, bool local, struct err *e)
 {
-	size_t n = atomic_load(&d->finished) ? 0 : rangeset_count(&d->stored);
+	size_t n = rangeset_count(&d->stored);
 
+	if (atomic_load(&d->finished) || (local && table_is_settled(d->table, r)))
+		return 0;
 	for (size_t i = rangeset_find(&d->stored, r.off); i < n; i++) {
 		struct range s = range_clip(rangeset_get(&d->stored, i), r.off, range_end(r));
 		if (s.len == 0)
@@ -189,6 +193,20 @@ find_run(struct streamed *d, struct range r, bool *absent, bool *awaited, uint64
 	return streamed_absent_run(d, r, absent, n, e);
 }
 
+/* The first *n sectors of r are present.  Add those behind them that are, too, so that all of them
+ * are read at once. */
+static int
+extend_present(struct streamed *d, struct range r, uint64_t *n, struct err *e)
+{
+	bool absent = false;
+
+	for (uint64_t more; *n < r.len && !absent; *n += absent ? 0 : more)
+		if (streamed_absent_run(
+			d, (struct range){ r.off + *n, r.len - *n }, &absent, &more, e) != 0)
+			return -1;
+	return 0;
+}
+
 /* Read some of [at, at + n), n > 0.  *done: how many bytes. */
 static int
 read_some(struct streamed *d, uint8_t *buf, uint64_t n, uint64_t at, uint64_t *done,
@@ -203,7 +221,9 @@ read_some(struct streamed *d, uint8_t *buf, uint64_t n, uint64_t at, uint64_t *d
 		return 0;
 	}
 	n = *done;
-	if (find_run(d, sectors_of(at, n), &absent, &awaited, &sectors, e) != 0)
+	struct range all = sectors_of(at, n);
+	if (find_run(d, all, &absent, &awaited, &sectors, e) != 0 ||
+	    (!absent && extend_present(d, all, &sectors, e) != 0))
 		return -1;
 	uint64_t end = (at / SECTOR_BYTES + sectors) * SECTOR_BYTES;
 	*done = end - at < n ? end - at : n;

@@ -371,10 +371,10 @@ open_complete(struct opening *o, struct err *e)
 
 	streamed_tell(d, "%s: is complete already, and is served as it is", d->cfg.disk);
 	o->table.on = NULL;
-	if (table_create(&d->table, &o->table, &none, e) != 0 ||
+	if (table_create(&d->table, &o->table, &none, &d->stored, e) != 0 ||
 	    below_init(&d->below, d->disk, d->table, e) != 0)
 		return -1;
-	d->below.boot_placed = true;
+	atomic_store(&d->below.boot_placed, true);
 	atomic_store(&d->finished, true);
 	return 0;
 }
@@ -419,7 +419,7 @@ make_table(struct opening *o, const struct table_header *h, struct err *e)
 {
 	struct streamed *d = o->d;
 
-	if (table_create(&d->table, &o->table, h, e) != 0 ||
+	if (table_create(&d->table, &o->table, h, &d->stored, e) != 0 ||
 	    table_write_boot(d->table, o->head.bytes, e) != 0)
 		return -1;
 	note_place(o);

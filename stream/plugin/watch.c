@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <time.h>
 
@@ -18,9 +19,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t news = PTHREAD_COND_INITIALIZER;
 static pthread_t watcher;
 static struct cancel *ending;
-static unsigned requests;
 static bool watching, stopped;
-static bool idle; /* the watcher waits for a request, and has to be woken for one */
+static atomic_uint requests;
+static atomic_bool idle; /* the watcher waits for a request, and has to be woken for one */
 
 /* Wait LOOK_MS, or until watch_stop().  The caller holds the lock. */
 static void
@@ -35,20 +36,30 @@ wait_some_time(void)
 	pthread_cond_timedwait(&news, &lock, &t);
 }
 
+/* Wait for a request, or until watch_stop().  The caller holds the lock.  A request counts itself
+ * first and then looks whether the watcher is idle; the watcher does it the other way round, so that
+ * one of both sees the other. */
+static void
+wait_for_request(void)
+{
+	atomic_store(&idle, true);
+	if (atomic_load(&requests) == 0 && !stopped)
+		pthread_cond_wait(&news, &lock);
+	atomic_store(&idle, false);
+}
+
 static void *
 watch(void *arg)
 {
 	(void)arg;
 	pthread_mutex_lock(&lock);
 	while (!stopped) {
-		if (requests == 0) {
-			idle = true;
-			pthread_cond_wait(&news, &lock);
-			idle = false;
+		if (atomic_load(&requests) == 0) {
+			wait_for_request();
 			continue;
 		}
 		wait_some_time();
-		if (requests > 0 && !stopped && nbdkit_nanosleep(0, 1) != 0) {
+		if (atomic_load(&requests) > 0 && !stopped && nbdkit_nanosleep(0, 1) != 0) {
 			ending->signal = SIGTERM;
 			break;
 		}
@@ -66,13 +77,6 @@ watch_start(struct cancel *c)
 	return rc;
 }
 
-static void
-tell(void)
-{
-	pthread_cond_signal(&news);
-	pthread_mutex_unlock(&lock);
-}
-
 void
 watch_stop(void)
 {
@@ -80,28 +84,27 @@ watch_stop(void)
 		return;
 	pthread_mutex_lock(&lock);
 	stopped = true;
-	tell();
+	pthread_cond_signal(&news);
+	pthread_mutex_unlock(&lock);
 	pthread_join(watcher, NULL);
 	watching = false;
 }
 
 /* While requests follow one another, the watcher looks every LOOK_MS, and is not woken for each of
- * them. */
+ * them; nor do they wait for one another. */
 void
 watch_begin(void)
 {
+	atomic_fetch_add(&requests, 1);
+	if (!atomic_load(&idle))
+		return;
 	pthread_mutex_lock(&lock);
-	requests++;
-	if (idle)
-		tell();
-	else
-		pthread_mutex_unlock(&lock);
+	pthread_cond_signal(&news);
+	pthread_mutex_unlock(&lock);
 }
 
 void
 watch_end(void)
 {
-	pthread_mutex_lock(&lock);
-	requests--;
-	pthread_mutex_unlock(&lock);
+	atomic_fetch_sub(&requests, 1);
 }

@@ -109,9 +109,9 @@ summary_note(struct table *t, uint64_t number, uint8_t local)
 	}
 }
 
-/* Put a frame into memory.  block: what is on the disk for it; NULL: the table is in memory alone. */
+/* Put a frame without any bit into memory, in the place of another one if there is no other. */
 static struct frame *
-add(struct table *t, uint64_t number, const uint8_t *block, struct err *e)
+add(struct table *t, uint64_t number, struct err *e)
 {
 	bool old;
 
@@ -119,13 +119,11 @@ add(struct table *t, uint64_t number, const uint8_t *block, struct err *e)
 		err_nomem(e, "marks in the sector table");
 		return NULL;
 	}
-	uint32_t i = lru_add(&t->recent, number, &old);
-	struct frame *f = &t->frames[i];
+	struct frame *f = &t->frames[lru_add(&t->recent, number, &old)];
+	if (old)
+		outline_keep(t, f);
 	*f = (struct frame){ .number = number };
-	if (block == NULL || frame_decode(t, f, number, block, e) == 0)
-		return f;
-	lru_remove(&t->recent, i);
-	return NULL;
+	return f;
 }
 
 static bool
@@ -134,9 +132,8 @@ is_protected(const struct frame *f)
 	return f->dirty || f->writing;
 }
 
-/* The frame, if it is in memory, else NULL. */
-static struct frame *
-find(struct table *t, uint64_t number)
+struct frame *
+frame_find(struct table *t, uint64_t number)
 {
 	uint32_t i = lru_first(&t->recent, number);
 
@@ -160,6 +157,24 @@ read_unlocked(struct table *t, uint64_t number, uint8_t *block, struct err *e)
 	return rc;
 }
 
+static uint32_t
+entry_of(const struct table *t, const struct frame *f)
+{
+	return (uint32_t)(f - t->frames);
+}
+
+/* Put the frame of which the disk has this block into memory. */
+static struct frame *
+add_block(struct table *t, uint64_t number, const uint8_t *block, struct err *e)
+{
+	struct frame *f = add(t, number, e);
+
+	if (f == NULL || frame_decode(t, f, number, block, e) == 0)
+		return f;
+	lru_remove(&t->recent, entry_of(t, f));
+	return NULL;
+}
+
 static struct frame *
 load(struct table *t, uint64_t number, struct err *e)
 {
@@ -175,27 +190,37 @@ load(struct table *t, uint64_t number, struct err *e)
 	do {
 		written = t->written;
 		rc = read_unlocked(t, number, block, e);
-	} while (rc == 0 && (f = find(t, number)) == NULL && t->written != written);
+	} while (rc == 0 && (f = frame_find(t, number)) == NULL && t->written != written);
 	if (rc == 0 && f == NULL)
-		f = add(t, number, block, e);
+		f = add_block(t, number, block, e);
 	free(block);
+	return f;
+}
+
+/* Put the frame that has this outline into memory.  A copy is drawn, since what is forgotten for it
+ * may have its outline in the same place. */
+static struct frame *
+add_outlined(struct table *t, const struct outline *kept, struct err *e)
+{
+	struct outline o = *kept;
+	struct frame *f = add(t, o.name - 1, e);
+
+	if (f != NULL)
+		outline_draw(&o, f);
 	return f;
 }
 
 struct frame *
 frame_get(struct table *t, uint64_t number, struct err *e)
 {
-	struct frame *f = find(t, number);
+	struct frame *f = frame_find(t, number);
 
 	if (f != NULL)
 		return f;
-	return t->on != NULL ? load(t, number, e) : add(t, number, NULL, e);
-}
-
-static uint32_t
-entry_of(const struct table *t, const struct frame *f)
-{
-	return (uint32_t)(f - t->frames);
+	if (t->on == NULL)
+		return add(t, number, e);
+	const struct outline *o = outline_find(t, number);
+	return o != NULL ? add_outlined(t, o, e) : load(t, number, e);
 }
 
 void
@@ -210,10 +235,11 @@ frame_dirty(struct table *t, struct frame *f, bool local)
 }
 
 void
-frame_taken(struct frame *f)
+frame_taken(struct table *t, struct frame *f)
 {
 	f->writing = true;
 	f->dirty = f->dirty_local = false;
+	gist_changed(t, f, 0);
 }
 
 /* The entry is protected no more when it is removed and added again: the table of recent frames

@@ -36,25 +36,53 @@ table_bytes(uint64_t sectors)
 	return (SUMMARY_FRAME + summary_for(n) + n) * FRAME_BYTES;
 }
 
-/* Allocate the part that is in memory. */
-static int
-make_room(struct table *t, uint64_t memory_bytes, struct err *e)
+/* How many frames fit into this memory, beside what is in memory of all frames?  Half of it is for
+ * frames in any case. */
+static uint64_t
+frames_in(const struct table *t, uint64_t memory_bytes)
 {
-	uint64_t most = memory_bytes / sizeof(struct frame), seed = 0;
+	uint64_t others = t->noutlines * sizeof *t->outlines + t->nframes * sizeof *t->gist +
+	                  t->nsummary * FRAME_BITS_BYTES;
+	uint64_t most = memory_bytes / 2 > others ? memory_bytes - others : memory_bytes / 2;
+
+	return most / sizeof(struct frame);
+}
+
+/* Decide what is in memory. */
+static int
+divide_memory(struct table *t, uint64_t memory_bytes, struct err *e)
+{
+	uint64_t most = memory_bytes / sizeof(struct frame);
 
 	if (t->on == NULL && t->nframes > most)
 		return err_set(e, ERR_NOMEM,
 		    "the sector table needs %" PRIu64 " bytes of memory, and may have %" PRIu64
 		    ": name a file or a device for it instead",
 		    t->nframes * sizeof(struct frame), memory_bytes);
+	if (t->on != NULL) {
+		uint64_t outlines = memory_bytes / 4 / sizeof *t->outlines;
+		t->noutlines = outlines < t->nframes ? outlines : t->nframes;
+		most = frames_in(t, memory_bytes);
+	}
 	t->max = (uint32_t)(most < t->nframes ? most : t->nframes);
+	return 0;
+}
+
+/* Allocate the part that is in memory. */
+static int
+make_room(struct table *t, struct err *e)
+{
+	uint64_t seed = 0;
+
 	if (getrandom(&seed, sizeof seed, 0) != sizeof seed)
 		return err_os(e, "no random numbers");
 	t->frames = calloc(t->max, sizeof *t->frames);
+	t->gist = calloc(t->nframes, sizeof *t->gist);
+	t->outlines = calloc(t->noutlines + 1, sizeof *t->outlines);
 	t->summary = calloc(t->nsummary, FRAME_BITS_BYTES);
 	t->summary_dirty = calloc(t->nsummary, sizeof *t->summary_dirty);
-	if (t->frames == NULL || t->summary == NULL || t->summary_dirty == NULL ||
-	    lru_init(&t->recent, t->max, seed) != 0)
+	if (t->frames == NULL || t->gist == NULL || t->outlines == NULL || t->summary == NULL ||
+	    t->summary_dirty == NULL || lru_init(&t->recent, t->max, seed) != 0)
 		return err_nomem(e, "the sector table");
 	return 0;
 }
@@ -82,7 +110,7 @@ new_table(const struct table_config *cfg, const struct table_header *h, struct e
 	t->header = *h;
 	t->nframes = frames_for(h->sectors);
 	t->nsummary = summary_for(t->nframes);
-	if (make_room(t, cfg->memory_bytes, e) == 0)
+	if (divide_memory(t, cfg->memory_bytes, e) == 0 && make_room(t, e) == 0)
 		return t;
 	table_close(t);
 	return NULL;
@@ -96,6 +124,8 @@ table_close(struct table *t)
 	lru_fini(&t->recent);
 	pthread_mutex_destroy(&t->lock);
 	free(t->frames);
+	free(t->gist);
+	free(t->outlines);
 	free(t->summary);
 	free(t->summary_dirty);
 	free(t);
@@ -153,7 +183,7 @@ write_first(struct table *t, struct err *e)
 
 int
 table_create(struct table **out, const struct table_config *cfg,
-    const struct table_header *header, struct err *e)
+    const struct table_header *header, const struct rangeset *stored, struct err *e)
 {
 	struct table_header h = *header;
 
@@ -165,6 +195,8 @@ table_create(struct table **out, const struct table_config *cfg,
 		table_close(t);
 		return -1;
 	}
+	gist_begin(t, stored);
+	outline_empty_frames(t);
 	*out = t;
 	return 0;
 }
@@ -194,14 +226,15 @@ table_is_there(struct disk *d, uint64_t at_bytes, struct table_header *h, struct
 /* Count the bits of a frame that is on the disk, and look whether it is whole.  A piece that has
  * local data says so itself, and the summary may not know it yet. */
 static int
-scan_frame(struct table *t, uint64_t number, const uint8_t *block, struct err *e)
+scan_frame(struct table *t, uint64_t number, const struct rangeset *stored,
+    const uint8_t *block, struct err *e)
 {
 	struct frame f = { .number = 0 };
 
 	if (frame_decode(t, &f, number, block, e) != 0)
 		return -1;
-	for (unsigned i = 0; i < FRAME_BITS_BYTES; i++)
-		t->present += (unsigned)__builtin_popcount(f.bits[i]);
+	t->present += gist_read(t, &f, stored);
+	outline_keep(t, &f);
 	summary_note(t, number, f.local);
 	return 0;
 }
@@ -221,7 +254,7 @@ scan_some(struct table *t, uint64_t from, uint64_t to, const struct rangeset *st
 	if (disk_read(t->on, blocks, (to - from) * FRAME_BYTES, at, e) != 0)
 		return -1;
 	for (uint64_t i = from; i < to; i++)
-		if (scan_frame(t, i, blocks + (i - from) * FRAME_BYTES, e) != 0)
+		if (scan_frame(t, i, stored, blocks + (i - from) * FRAME_BYTES, e) != 0)
 			return -1;
 	return 0;
 }
@@ -244,6 +277,7 @@ scan(struct table *t, const struct rangeset *stored, struct err *e)
 	uint8_t *blocks = frames_buffer(SCAN_FRAMES);
 	int rc = blocks == NULL ? err_nomem(e, "the sector table") : read_summary(t, blocks, e);
 
+	gist_begin(t, stored);
 	for (uint64_t from = 0, to; rc == 0 && from < t->nframes; from = to) {
 		to = from + SCAN_FRAMES < t->nframes ? from + SCAN_FRAMES : t->nframes;
 		rc = scan_some(t, from, to, stored, blocks, e);
@@ -380,35 +414,66 @@ table_sync(struct table *t, struct err *e)
 	return t->on != NULL ? disk_sync(t->on, e) : 0;
 }
 
-/* How many bits from `at` on, `most` at most, are the same? */
-static uint64_t
+/* Are the 64 bits from `at` on, a multiple of 8, all like this? */
+static bool
+word_is(const uint8_t *bits, uint64_t at, bool set)
+{
+	uint64_t word;
+
+	memcpy(&word, bits + at / 8, sizeof word);
+	return word == (set ? UINT64_MAX : 0);
+}
+
+uint64_t
 same_bits(const uint8_t *bits, uint64_t at, uint64_t most)
 {
 	bool first = bit_is_set(bits, at);
-	uint8_t whole = first ? 0xff : 0;
 	uint64_t n = 0;
 
 	while (n < most && bit_is_set(bits, at + n) == first) {
 		n++;
-		while ((at + n) % 8 == 0 && most - n >= 8 && bits[(at + n) / 8] == whole)
-			n += 8;
+		while ((at + n) % 8 == 0 && most - n >= 64 && word_is(bits, at + n, first))
+			n += 64;
 	}
 	return n;
+}
+
+/* What is not in memory but as an outline is asked there: the frames in memory are for those that
+ * have none. */
+static int
+run_with_lock(struct table *t, struct range r, bool *present, uint64_t *n, struct err *e)
+{
+	uint64_t number = r.off / FRAME_SECTORS, in = r.off % FRAME_SECTORS;
+	struct frame *f = frame_find(t, number);
+	const struct outline *o = f == NULL ? outline_find(t, number) : NULL;
+
+	if (o != NULL) {
+		*present = outline_bit(o, in, r.len, n);
+		return 0;
+	}
+	if (f == NULL)
+		f = frame_get(t, number, e);
+	if (f == NULL)
+		return -1;
+	*present = bit_is_set(f->bits, in);
+	*n = same_bits(f->bits, in, r.len);
+	return 0;
 }
 
 int
 table_run(struct table *t, struct range r, bool *present, uint64_t *n, struct err *e)
 {
-	uint64_t in = r.off % FRAME_SECTORS, most = FRAME_SECTORS - in;
+	uint64_t left = FRAME_SECTORS - r.off % FRAME_SECTORS;
+	struct range some = { r.off, r.len < left ? r.len : left };
 
+	*present = true;
+	*n = some.len;
+	if (table_is_whole(t, some))
+		return 0;
 	pthread_mutex_lock(&t->lock);
-	struct frame *f = frame_get(t, r.off / FRAME_SECTORS, e);
-	if (f != NULL) {
-		*present = bit_is_set(f->bits, in);
-		*n = same_bits(f->bits, in, r.len < most ? r.len : most);
-	}
+	int rc = run_with_lock(t, some, present, n, e);
 	pthread_mutex_unlock(&t->lock);
-	return f != NULL ? 0 : -1;
+	return rc;
 }
 
 /* How many bits from `in` on, `most` at most, are of one piece. */
@@ -438,21 +503,22 @@ table_untouched(struct table *t, struct range r, bool *untouched, uint64_t *n, s
 	return f != NULL ? 0 : -1;
 }
 
-/* Set the bits [in, in + n) of a frame. */
-static void
+/* Set the bits [in, in + n) of a frame.  Returns how many were not set before. */
+static uint64_t
 set_bits(struct table *t, struct frame *f, uint64_t in, uint64_t n, bool local)
 {
-	bool changed = false;
+	uint64_t changed = 0;
 
 	for (uint64_t i = in; i < in + n; i++) {
 		if (bit_is_set(f->bits, i))
 			continue;
 		bit_set(f->bits, i);
-		t->present++;
-		changed = true;
+		changed++;
 	}
-	if (changed)
+	t->present += changed;
+	if (changed > 0)
 		frame_dirty(t, f, local);
+	return changed;
 }
 
 /* Note that there is local data among these bits.  The bits may have been set before, by what was
@@ -481,37 +547,29 @@ table_mark(struct table *t, struct range r, bool local, struct err *e)
 		f = frame_get(t, r.off / FRAME_SECTORS, e);
 		if (f == NULL)
 			break;
-		set_bits(t, f, in, n, local);
+		uint64_t changed = set_bits(t, f, in, n, local);
 		if (local)
 			set_local(t, f, in, n);
+		gist_changed(t, f, changed);
 	}
 	pthread_mutex_unlock(&t->lock);
 	return r.len == 0 ? 0 : -1;
 }
 
 uint64_t
-table_present(struct table *t)
+table_present(const struct table *t)
 {
-	pthread_mutex_lock(&t->lock);
-	uint64_t n = t->present;
-	pthread_mutex_unlock(&t->lock);
-	return n;
+	return atomic_load(&t->present);
 }
 
 bool
-table_is_crowded(struct table *t)
+table_is_crowded(const struct table *t)
 {
-	pthread_mutex_lock(&t->lock);
-	bool crowded = t->on != NULL && t->ndirty > t->max / 2 && t->max < t->nframes;
-	pthread_mutex_unlock(&t->lock);
-	return crowded;
+	return t->on != NULL && atomic_load(&t->ndirty) > t->max / 2 && t->max < t->nframes;
 }
 
 bool
-table_is_dirty(struct table *t)
+table_is_dirty(const struct table *t)
 {
-	pthread_mutex_lock(&t->lock);
-	bool dirty = t->on != NULL && t->ndirty > 0;
-	pthread_mutex_unlock(&t->lock);
-	return dirty;
+	return t->on != NULL && atomic_load(&t->ndirty) > 0;
 }

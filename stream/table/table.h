@@ -3,7 +3,8 @@
  * The table has a bit for each sector that the image may store; the others are always present,
  * and have no bit that anybody asks for.  It lies on a disk or in a file, and only as much of it
  * is in memory as fits into a given size; or all of it is in memory, and it ends with the
- * process.  docs/stream-format.md is its format.
+ * process.  Where all sectors of a part are present, it is asked without a lock, and nothing is
+ * read.  docs/stream-format.md is its format.
  *
  * Marks reach the medium by table_flush() alone.  What it writes describes only data that was
  * flushed before.  All functions from table_run() on may be called from any thread.
@@ -36,11 +37,11 @@ struct table_config {
 /* The size in bytes of a table of this many sectors, a multiple of 4096. */
 uint64_t table_bytes(uint64_t sectors);
 
-/* Make a table in which no sector is present, write it, and flush it.  Of the header `sequence`
- * is not used.  ERR_NOMEM, also when a table in memory alone does not fit into memory_bytes;
- * ERR_USAGE: there is no room for it on the disk; ERR_IO. */
+/* Make a table in which no sector of `stored` is present, write it, and flush it.  Of the header
+ * `sequence` is not used.  ERR_NOMEM, also when a table in memory alone does not fit into
+ * memory_bytes; ERR_USAGE: there is no room for it on the disk; ERR_IO. */
 int table_create(struct table **, const struct table_config *, const struct table_header *,
-    struct err *);
+    const struct rangeset *stored, struct err *);
 /* Open a table that is on cfg->on, and read all of it that concerns `stored` sectors.
  * ERR_FORMAT: it is no table, or so damaged that data which was written locally might be lost;
  * ERR_IO; ERR_NOMEM. */
@@ -70,23 +71,30 @@ int table_write_boot(struct table *, const void *buf, struct err *);
 /* Flush what table_write_boot() has written. */
 int table_sync(struct table *, struct err *);
 
-/* Are the first sectors of r (r.len > 0, inside the table) present?  *n: how many of them have
- * the same answer.  ERR_IO, ERR_FORMAT: a part of the table cannot be read. */
+/* The next two take no lock and read nothing; r.len > 0, and r may reach beyond the table. */
+
+/* Is it known at once that all stored sectors of r are present?  That stays so.  "No" may also mean
+ * that a sector nearby is absent. */
+bool table_is_whole(const struct table *, struct range r);
+/* Is it known at once that table_mark() with r, local, would change nothing?  That stays so. */
+bool table_is_settled(const struct table *, struct range r);
+/* Are the first sectors of r (r.len > 0, inside the table, and stored by the image) present?  *n: how
+ * many of them have the same answer.  ERR_IO, ERR_FORMAT: a part of the table cannot be read. */
 int table_run(struct table *, struct range r, bool *present, uint64_t *n, struct err *);
 /* Is it certain that nobody has written the first sectors of r (r.len > 0, inside the table, and
  * stored by the image) locally?  They are absent, or were fetched together with all present
  * sectors of their piece.  *n: how many of them have the same answer.  Errors as of table_run(). */
 int table_untouched(struct table *, struct range r, bool *untouched, uint64_t *n, struct err *);
-/* From now on these sectors, which are inside the table, are present.  local: they were written
- * locally, and are not what the source has.  Errors as of table_run(); ERR_NOMEM: too much was
- * marked since the last flush. */
+/* From now on these sectors, which are inside the table and stored by the image, are present.
+ * local: they were written locally, and are not what the source has.  Errors as of table_run();
+ * ERR_NOMEM: too much was marked since the last flush. */
 int table_mark(struct table *, struct range, bool local, struct err *);
 /* How many sectors are present. */
-uint64_t table_present(struct table *);
+uint64_t table_present(const struct table *);
 /* Is so much marked since the last flush that table_flush() should be called soon? */
-bool table_is_crowded(struct table *);
+bool table_is_crowded(const struct table *);
 /* Is anything marked that no flush has written? */
-bool table_is_dirty(struct table *);
+bool table_is_dirty(const struct table *);
 
 /* Call sync(arg), which flushes the disk that the table describes; then write what was marked
  * before the call, and flush it.  With all unset, parts of the table are left out in which

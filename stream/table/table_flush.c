@@ -66,7 +66,7 @@ take_batch(struct flush *f, size_t i)
 		struct frame *frame = frame_get(f->t, f->numbers[i], &ignored);
 		assert(frame != NULL);
 		frame_encode(f->t, frame, f->blocks + f->nbatch * FRAME_BYTES);
-		frame_taken(frame);
+		frame_taken(f->t, frame);
 		f->local[f->nbatch] = frame->local;
 		f->batch[f->nbatch++] = frame->number;
 	}

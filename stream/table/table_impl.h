@@ -7,11 +7,16 @@
  * A frame has eight pieces (piece.h).  The summary is in memory as a whole; frames of sectors
  * are read when they are needed, and the one that was not needed for the longest time is
  * forgotten.  A frame with marks that are not written stays in memory: it is protected in the
- * table of recent frames. */
+ * table of recent frames.
+ *
+ * Two things spare most reads of frames.  The gist of each frame is in memory (gist.c): it is a
+ * word that says whether all sectors are present, and is read without the lock.  The outline of a
+ * frame that was forgotten is kept when few bytes are enough for it (outline.c). */
 #ifndef STREAM_TABLE_TABLE_IMPL_H
 #define STREAM_TABLE_TABLE_IMPL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "common/base/lru.h"
 #include "stream/table/table.h"
@@ -35,17 +40,31 @@ struct frame {
 	uint8_t bits[FRAME_BITS_BYTES];
 };
 
+enum { OUTLINE_BOUNDS = 5 };
+
+/* The bits of a frame that has few runs. */
+struct outline {
+	uint32_t name; /* 1 + number of the frame; 0: this is the outline of none */
+	uint8_t local; /* as in struct frame */
+	uint8_t n : 7, first : 1; /* bounds; the first bit */
+	uint16_t bounds[OUTLINE_BOUNDS]; /* bits that differ from those in front of them */
+};
+
 struct table {
 	struct disk *on; /* NULL: in memory alone */
 	uint64_t at_bytes;
 	struct table_header header; /* its sequence is that of the last flush */
 	uint64_t nframes, nsummary; /* frames of sectors, and of the summary */
 	bool failed;                /* a flush has failed */
+	_Atomic uint32_t *gist; /* one for each frame; written with the lock, read without it */
+	atomic_uint_least64_t present; /* written with the lock, read without it */
+	atomic_uint ndirty; /* frames that are protected; written with the lock, read without it */
 	pthread_mutex_t lock;       /* guards all that follows */
 	struct lru recent;          /* of the frames in memory, by number */
 	struct frame *frames;
-	uint32_t max, ndirty; /* frames that fit into memory, and that are protected */
-	uint64_t present;
+	uint32_t max; /* frames that fit into memory; set once */
+	struct outline *outlines; /* of the frame i at i % noutlines */
+	size_t noutlines;         /* set once; 0: the table is in memory alone */
 	uint64_t written; /* frames of sectors, by all flushes */
 	/* FRAME_BITS_BYTES for each of its frames: which pieces on the medium have local data */
 	uint8_t *summary;
@@ -83,6 +102,9 @@ void *frames_buffer(size_t n);
 
 /* frames.c.  The callers hold the lock. */
 
+/* The frame with this number, if it is in memory, else NULL.  It stays there as the one that
+ * frame_get() returns. */
+struct frame *frame_find(struct table *, uint64_t number);
 /* The frame with this number, read from the disk if it is not in memory; the lock is released while
  * it is read.  It stays in memory until the next call, until the lock is released, or as long as it
  * is protected. */
@@ -101,8 +123,36 @@ void summary_note(struct table *, uint64_t number, uint8_t local);
 /* Note a change of the frame, which is protected from now on. */
 void frame_dirty(struct table *, struct frame *, bool local);
 /* A flush has taken the frame's marks; a flush has written them. */
-void frame_taken(struct frame *);
+void frame_taken(struct table *, struct frame *);
 void frame_written(struct table *, struct frame *);
+
+/* table.c */
+/* How many bits from `at` on, `most` at most, are the same?  most > 0. */
+uint64_t same_bits(const uint8_t *bits, uint64_t at, uint64_t most);
+
+/* gist.c.  Those that change a gist are called with the lock, or before other threads know the
+ * table. */
+
+/* All of these sectors are absent. */
+void gist_begin(struct table *, const struct rangeset *stored);
+/* The frame was read from the disk when the table was opened.  Returns how many of the stored
+ * sectors are present. */
+uint64_t gist_read(struct table *, const struct frame *, const struct rangeset *stored);
+/* The frame has changed, and so many of its absent sectors became present. */
+void gist_changed(struct table *, const struct frame *, uint64_t became_present);
+
+/* outline.c.  The callers hold the lock, or no other thread knows the table. */
+
+/* All frames of a table on a disk are empty. */
+void outline_empty_frames(struct table *);
+/* Keep the outline of this frame, if it has one, instead of one that was kept before. */
+void outline_keep(struct table *, const struct frame *);
+/* The outline that was kept of this frame; NULL: there is none. */
+const struct outline *outline_find(const struct table *, uint64_t number);
+/* Bit number `in` of the frame; *n: how many bits from there on, `most` at most, are the same. */
+bool outline_bit(const struct outline *, uint64_t in, uint64_t most, uint64_t *n);
+/* Make the frame that has this outline. */
+void outline_draw(const struct outline *, struct frame *);
 
 /* table_flush.c: write the frames of the summary that have changed.  block: a buffer of one frame.
  * The caller does not hold the lock.  Returns how many were written, or -1: ERR_IO. */

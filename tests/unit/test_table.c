@@ -200,6 +200,34 @@ is_right(void)
 	return present == table_present(table);
 }
 
+/* What is answered without reading agrees with the model, for frame i: it is whole when nothing of
+ * it is absent. */
+static bool
+whole_is_right(uint64_t i)
+{
+	uint64_t end = (i + 1) * FRAME_SECTORS < SECTORS ? (i + 1) * FRAME_SECTORS : SECTORS;
+	struct range r = { i * FRAME_SECTORS, end - i * FRAME_SECTORS };
+	bool whole = memchr(model + r.off, 0, r.len) == NULL;
+	struct range some = { r.off + draw(r.len), 1 }, beyond = { r.off, SECTORS };
+
+	return table_is_whole(table, r) == whole && table_is_whole(table, some) == whole &&
+	       (whole || !table_is_whole(table, beyond));
+}
+
+static unsigned wholes; /* that were seen */
+
+static bool
+wholes_are_right(void)
+{
+	bool right = true;
+
+	for (uint64_t i = 0; i * FRAME_SECTORS < SECTORS; i++) {
+		right &= whole_is_right(i);
+		wholes += table_is_whole(table, (struct range){ i * FRAME_SECTORS, 1 });
+	}
+	return right;
+}
+
 static void
 paging(void)
 {
@@ -209,11 +237,11 @@ paging(void)
 	for (unsigned i = 0; i < 40; i++) {
 		for (unsigned j = 0; j < 20; j++)
 			mark_some(&e);
-		right &= is_right();
+		right &= is_right() && wholes_are_right();
 		right &= table_flush(table, true, sync_nothing, NULL, &e) == 0;
-		right &= open_again(&e) == 0 && is_right();
+		right &= open_again(&e) == 0 && is_right() && wholes_are_right();
 	}
-	T_CHECK(right);
+	T_CHECK(right && wholes > 0);
 	T_CHECK(table_header(table)->sequence > 40);
 }
 
@@ -236,6 +264,33 @@ flushes(void)
 	T_CHECK(table_run(table, a, &is, &n, &e) == 0 && is && n == 5);
 	T_CHECK(table_run(table, b, &is, &n, &e) == 0 && !is && n == 5);
 	T_CHECK(table_flush(table, true, sync_nothing, NULL, &e) == 0 && syncs == 2);
+}
+
+/* A mark that would change nothing is known as such: its frame is whole, it is of a piece with local
+ * data, and this is written or being written. */
+static void
+settled(void)
+{
+	struct range frame = { 2 * FRAME_SECTORS, FRAME_SECTORS };
+	struct range piece = { frame.off + PIECE_BITS, PIECE_BITS };
+	struct range next = { range_end(piece), 1 }, both = { range_end(piece) - 1, 2 };
+	struct err e;
+
+	T_CHECK(table_mark(table, piece, true, &e) == 0);
+	T_CHECK(table_flush(table, true, sync_nothing, NULL, &e) == 0);
+	T_CHECK(!table_is_settled(table, piece)); /* not whole */
+	T_CHECK(table_mark(table, frame, false, &e) == 0);
+	T_CHECK(!table_is_settled(table, piece)); /* not flushed */
+	T_CHECK(table_flush(table, true, sync_nothing, NULL, &e) == 0);
+	T_CHECK(table_is_settled(table, piece) && !table_is_settled(table, next));
+	T_CHECK(table_mark(table, piece, true, &e) == 0 && !table_is_dirty(table));
+	T_CHECK(table_mark(table, next, true, &e) == 0 && table_is_dirty(table));
+	T_CHECK(!table_is_settled(table, next) && !table_is_settled(table, both));
+	T_CHECK(table_flush(table, false, sync_nothing, NULL, &e) == 0);
+	T_CHECK(table_is_settled(table, both));
+	T_CHECK(open_again(&e) == 0 && table_is_settled(table, both) &&
+	        !table_is_settled(table, (struct range){ both.off, PIECE_BITS + 2 }));
+	T_CHECK(!table_is_settled(table, (struct range){ frame.off - 1, 2 }));
 }
 
 static void
@@ -316,6 +371,7 @@ summary_is_late(void)
 /* Frames that are read from the disk at the same time as others are asked for. */
 
 static sem_t in_read, may_read;
+static _Atomic unsigned reads;
 static _Atomic uint64_t slow_at = UINT64_MAX; /* byte of the file; UINT64_MAX: none */
 static _Atomic bool found;
 
@@ -324,6 +380,7 @@ slow_pread(void *ctx, void *buf, size_t len, uint64_t off)
 {
 	ssize_t n = pread(disk_fd(ctx), buf, len, (off_t)off);
 
+	reads++;
 	if (off == slow_at) {
 		slow_at = UINT64_MAX;
 		sem_post(&in_read);
@@ -336,6 +393,19 @@ static ssize_t
 slow_pwrite(void *ctx, const void *buf, size_t len, uint64_t off)
 {
 	return pwrite(disk_fd(ctx), buf, len, (off_t)off);
+}
+
+/* Mark sectors of frame i so that it has too many runs for an outline. */
+static void
+mark_runs(uint64_t i)
+{
+	struct err e;
+
+	for (uint64_t at = 100; at < 120; at += 2)
+		if (table_mark(table, (struct range){ i * FRAME_SECTORS + at, 1 }, false, &e) != 0)
+			abort();
+	if (table_flush(table, true, sync_nothing, NULL, &e) != 0)
+		abort();
 }
 
 static void *
@@ -369,13 +439,10 @@ ask_other_frames(void)
 static void
 slow_frame(void)
 {
-	static const struct disk_ops ops = { .pread = slow_pread, .pwrite = slow_pwrite };
-	struct disk *plain = file;
 	pthread_t thread;
 	struct err e;
 
-	if (disk_open_ops(&file, "table", DISK_BLOCK, disk_size_bytes(plain), &ops, plain, &e) != 0)
-		abort();
+	mark_runs(5);
 	T_CHECK(open_again(&e) == 0);
 	sem_init(&in_read, 0, 0);
 	sem_init(&may_read, 0, 0);
@@ -392,8 +459,84 @@ slow_frame(void)
 	T_CHECK(found);
 	sem_destroy(&in_read);
 	sem_destroy(&may_read);
+}
+
+/* Run a test on a table whose reads are counted, and can be slow. */
+static void
+with_ops(void (*test)(void))
+{
+	static const struct disk_ops ops = { .pread = slow_pread, .pwrite = slow_pwrite };
+	struct disk *plain = file;
+	struct err e;
+
+	if (disk_open_ops(&file, "table", DISK_BLOCK, disk_size_bytes(plain), &ops, plain, &e) != 0)
+		abort();
+	T_CHECK(open_again(&e) == 0);
+	test();
+	table_close(table);
+	table = NULL;
 	disk_close(file, &e);
 	file = plain;
+}
+
+static void
+with_slow_frame(void)
+{
+	with_ops(slow_frame);
+}
+
+/* Ask for each frame whether its sectors are what the model says, in two passes.  Returns how many
+ * reads that took. */
+static unsigned
+reads_of_passes(void)
+{
+	unsigned before = reads;
+
+	T_CHECK(is_right() && is_right());
+	return reads - before;
+}
+
+/* Frames that have few runs are read neither when they are asked nor when they are marked, however
+ * many of them there are; one that has many runs is. */
+static void
+outlined(void)
+{
+	struct err e;
+
+	for (uint64_t at = 0; at + 200 < SECTORS; at += FRAME_SECTORS) {
+		if (table_is_crowded(table) &&
+		    table_flush(table, true, sync_nothing, NULL, &e) != 0)
+			abort();
+		T_CHECK(table_mark(table, (struct range){ at + 100, 100 }, at % 2 == 0, &e) == 0);
+		memset(model + at + 100, 1, 100);
+	}
+	T_CHECK(table_flush(table, true, sync_nothing, NULL, &e) == 0);
+	T_CHECK(reads_of_passes() == 0);
+	T_CHECK(open_again(&e) == 0 && reads_of_passes() == 0);
+	unsigned before = reads;
+	mark_runs(7);
+	memset(model + 7 * FRAME_SECTORS + 100, 1, 20);
+	T_CHECK(reads == before && is_right());
+	for (uint64_t at = 300; at < 320; at += 2) {
+		T_CHECK(table_mark(table, (struct range){ at, 1 }, false, &e) == 0);
+		model[at] = 1;
+	}
+	T_CHECK(table_flush(table, true, sync_nothing, NULL, &e) == 0 && is_right());
+	before = reads;
+	for (uint64_t i = 1; i * FRAME_SECTORS < SECTORS; i++)
+		if (table_mark(table, (struct range){ i * FRAME_SECTORS, 1 }, false, &e) != 0 ||
+		    table_flush(table, true, sync_nothing, NULL, &e) != 0)
+			abort();
+		else
+			model[i * FRAME_SECTORS] = 1;
+	T_CHECK(reads == before);
+	T_CHECK(is_right() && reads > before);
+}
+
+static void
+with_outlined(void)
+{
+	with_ops(outlined);
 }
 
 static void
@@ -408,7 +551,7 @@ with_table(void (*test)(void), const char *path)
 		abort();
 	memset(model, 0, SECTORS);
 	cfg = config();
-	T_CHECK(table_create(&table, &cfg, &h, &e) == 0);
+	T_CHECK(table_create(&table, &cfg, &h, &stored, &e) == 0);
 	T_CHECK(is_right());
 	test();
 	table_close(table);
@@ -425,14 +568,14 @@ in_memory(void)
 	struct err e;
 
 	memset(model, 0, SECTORS);
-	T_CHECK(table_create(&table, &cfg, &h, &e) == 0);
+	T_CHECK(table_create(&table, &cfg, &h, &stored, &e) == 0);
 	for (unsigned i = 0; i < 200; i++)
 		mark_some(&e);
 	T_CHECK(is_right() && !table_is_crowded(table) && !table_is_dirty(table));
 	table_close(table);
 	table = NULL;
 	cfg.memory_bytes = 4000;
-	T_CHECK(table_create(&table, &cfg, &h, &e) != 0 && e.kind == ERR_NOMEM);
+	T_CHECK(table_create(&table, &cfg, &h, &stored, &e) != 0 && e.kind == ERR_NOMEM);
 }
 
 /* 16 TB are described with little memory. */
@@ -442,21 +585,26 @@ sixteen_terabytes(const char *path)
 	struct table_header h = some_header(UINT64_C(16000000000000) / SECTOR_BYTES);
 	struct table_config cfg;
 	struct range last = { h.sectors - 3, 3 };
+	struct rangeset end;
 	uint64_t n;
 	struct err e;
 	bool is = false;
 
+	rangeset_init(&end);
+	rangeset_add(&end, last, &e);
+	rangeset_seal(&end);
 	if (disk_open(&file, path, DISK_READ | DISK_WRITE | DISK_CREATE | DISK_TRUNC, &e) != 0)
 		abort();
 	if (disk_truncate(file, table_bytes(h.sectors), &e) == 0) {
 		cfg = (struct table_config){ .on = file, .memory_bytes = TABLE_MEMORY_BYTES };
-		T_CHECK(table_create(&table, &cfg, &h, &e) == 0);
+		T_CHECK(table_create(&table, &cfg, &h, &end, &e) == 0);
 		T_CHECK(table_mark(table, last, true, &e) == 0);
 		T_CHECK(table_run(table, last, &is, &n, &e) == 0 && is && n == 3);
 		T_CHECK(table_flush(table, false, sync_nothing, NULL, &e) == 0);
 		table_close(table);
 		table = NULL;
 	}
+	rangeset_free(&end);
 	disk_close(file, &e);
 	unlink(path);
 }
@@ -481,7 +629,9 @@ main(void)
 	with_table(flushes, path);
 	with_table(damage, path);
 	with_table(summary_is_late, path);
-	with_table(slow_frame, path);
+	with_table(settled, path);
+	with_table(with_slow_frame, path);
+	with_table(with_outlined, path);
 	in_memory();
 	sixteen_terabytes(path);
 	rangeset_free(&stored);
