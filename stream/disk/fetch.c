@@ -52,6 +52,17 @@ may_pass(const struct streamed *d, const struct err *e, uint64_t began_us)
 	return most == 0 || clock_us() - began_us < most;
 }
 
+/* Say that the source does not answer, and for how long it is asked. */
+static void
+tell_waiting(struct streamed *d, const struct err *e)
+{
+	if (d->cfg.timeout_ms == 0)
+		streamed_tell(d, "%s; the source is asked again until it answers", e->text);
+	else
+		streamed_tell(d, "%s; the source is asked again, for %.1f s", e->text,
+		    (double)d->cfg.timeout_ms / 1000);
+}
+
 /* Ask again and again, after a first failure. */
 static int
 ask_again(struct streamed *d, void *buf, size_t n, uint64_t at, uint64_t began, struct err *e)
@@ -59,7 +70,7 @@ ask_again(struct streamed *d, void *buf, size_t n, uint64_t at, uint64_t began, 
 	int rc = -1;
 
 	if (atomic_fetch_add(&d->waiting, 1) == 0)
-		streamed_tell(d, "%s; the source is asked again until it answers", e->text);
+		tell_waiting(d, e);
 	while (rc != 0 && may_pass(d, e, began)) {
 		if (wait_some_time(e) != 0)
 			break;
@@ -68,6 +79,8 @@ ask_again(struct streamed *d, void *buf, size_t n, uint64_t at, uint64_t began, 
 	if (atomic_fetch_sub(&d->waiting, 1) == 1 && rc == 0)
 		streamed_tell(d, "%s: the source answers again after %" PRIu64 " s",
 		    d->cfg.disk, (clock_us() - began) / 1000000);
+	if (rc != 0 && e->kind != ERR_CANCELLED)
+		err_ctx(e, "%s: what is absent cannot be read", d->cfg.disk);
 	return rc;
 }
 

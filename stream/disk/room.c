@@ -126,9 +126,10 @@ room_find(struct export *source, const struct rangeset *stored, uint64_t disk_by
 	if (at == UINT64_MAX)
 		return err_set(e, ERR_USAGE,
 		    "there is no place for the sector table on the disk: it needs %" PRIu64
-		    " bytes behind the last partition, or in front of the first one; it can be "
-		    "in a file, on another device, or in memory",
-		    bytes);
+		    " bytes behind the last partition, which ends at sector %" PRIu64 " of %" PRIu64
+		    ", or in front of the first one; it can be in a file, on another device, or in "
+		    "memory",
+		    bytes, t.last, disk_bytes / SECTOR_BYTES);
 	*at_bytes = at * SECTOR_BYTES;
 	return 0;
 }

@@ -1,5 +1,8 @@
 /* said.c: prints the plugin's log in a thread of its own.  plugin.c calls said_start() and
- * said_stop() in one thread, and said() in any. */
+ * said_stop() in one thread, and said() in any.
+ *
+ * One failure makes many requests fail, each with the same sentence.  The sentence is printed
+ * once a minute, with the number of those that were left out since. */
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-plugin.h>
 
@@ -7,11 +10,27 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
+#include "common/base/clock.h"
 #include "stream/plugin/said.h"
 
-enum { WAITING_MAX = 64, SENTENCE_BYTES = 600, END_S = 2 };
+enum {
+	WAITING_MAX = 64,
+	SENTENCE_BYTES = 600,
+	END_S = 2,
+	RECENT_MAX = 8, /* sentences that are compared with new ones */
+	REPEAT_US = 60 * 1000000,
+};
+
+/* A sentence that was printed, when, and how often it was left out since. */
+static struct recent {
+	char sentence[SENTENCE_BYTES];
+	uint64_t printed_us;
+	unsigned left_out;
+} recent[RECENT_MAX];
+static unsigned next_recent;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t news = PTHREAD_COND_INITIALIZER;
@@ -53,6 +72,32 @@ print(void *arg)
 	return NULL;
 }
 
+/* Is this sentence to be printed now?  *left_out: how often it was not, since it was printed last.
+ * The caller holds the lock. */
+static bool
+is_news(const char *sentence, unsigned *left_out)
+{
+	uint64_t now = clock_us();
+
+	*left_out = 0;
+	for (struct recent *r = recent; r < recent + RECENT_MAX; r++) {
+		if (strncmp(r->sentence, sentence, SENTENCE_BYTES - 1) != 0)
+			continue;
+		if (r->printed_us != 0 && now - r->printed_us < REPEAT_US) {
+			r->left_out++;
+			return false;
+		}
+		*left_out = r->left_out;
+		r->left_out = 0;
+		r->printed_us = now;
+		return true;
+	}
+	struct recent *r = &recent[next_recent++ % RECENT_MAX];
+	*r = (struct recent){ .printed_us = now };
+	snprintf(r->sentence, sizeof r->sentence, "%s", sentence);
+	return true;
+}
+
 int
 said_start(void)
 {
@@ -78,18 +123,33 @@ said_stop(void)
 	running = pthread_timedjoin_np(thread, NULL, &until) != 0;
 }
 
-void
-said(const char *sentence)
+/* Let the thread print this.  The caller holds the lock. */
+static void
+put(const char *text)
 {
-	if (!running) {
-		nbdkit_error("%s", sentence);
-		return;
-	}
-	pthread_mutex_lock(&lock);
 	if (n < WAITING_MAX)
-		snprintf(waiting[(first + n++) % WAITING_MAX], SENTENCE_BYTES, "%s", sentence);
+		snprintf(waiting[(first + n++) % WAITING_MAX], SENTENCE_BYTES, "%s", text);
 	else
 		lost++;
 	pthread_cond_signal(&news);
+}
+
+void
+said(const char *sentence)
+{
+	char text[SENTENCE_BYTES];
+	unsigned left_out;
+
+	pthread_mutex_lock(&lock);
+	bool is = is_news(sentence, &left_out);
+	if (left_out > 0)
+		snprintf(text, sizeof text, "%.500s (%u times more since the last time)", sentence,
+		    left_out);
+	else
+		snprintf(text, sizeof text, "%s", sentence);
+	if (is && running)
+		put(text);
 	pthread_mutex_unlock(&lock);
+	if (is && !running)
+		nbdkit_error("%s", text);
 }

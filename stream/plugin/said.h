@@ -2,7 +2,8 @@
  *
  * nbdkit writes its log to standard error, which may be a file on the very disk that the plugin
  * serves.  For this reason sentences wait in memory for a thread of their own that prints them;
- * when too many wait, the rest are counted, and their number is printed. */
+ * when too many wait, the rest are counted, and their number is printed.  The same sentence is
+ * printed once a minute at most, with the number of times that it was left out since. */
 #ifndef STREAM_PLUGIN_SAID_H
 #define STREAM_PLUGIN_SAID_H
 
