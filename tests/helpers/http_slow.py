@@ -11,12 +11,19 @@ path, port, rate_path = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 lock, free_at = threading.Lock(), time.monotonic()
 
 
+def rate():
+    """Whoever changes the rate empties the file first: an empty one is read again."""
+    while not (text := open(rate_path).read()):
+        time.sleep(0.001)
+    return int(text)
+
+
 def wait_for(n):
     """Return when n more bytes may go."""
     global free_at
     with lock:
         now = time.monotonic()
-        free_at = max(free_at, now) + n / int(open(rate_path).read() or 1)
+        free_at = max(free_at, now) + n / rate()
         pause = free_at - now
     time.sleep(pause)
 
