@@ -15,7 +15,7 @@
 enum { SAVE_EVERY_S = 10 };
 
 static const char *const phases[] = { "idle", "booting", "loading", "personalising",
-	"streaming", "rebooting", "done", "failed", "stopped" };
+	"streaming", "usable", "rebooting", "done", "failed", "stopped" };
 static const char *const states[] = { "running", "done", "failed", "stopped" };
 
 const char *
@@ -34,6 +34,18 @@ bool
 swap_is_active(enum swap_phase p)
 {
 	return p >= SWAP_BOOTING && p <= SWAP_REBOOTING;
+}
+
+bool
+swap_receives(enum swap_phase p)
+{
+	return p == SWAP_LOADING || p == SWAP_STREAMING || p == SWAP_USABLE;
+}
+
+bool
+swap_awaits_up(const struct swap_node *n)
+{
+	return n->phase == SWAP_REBOOTING || n->phase == SWAP_STREAMING;
 }
 
 void
@@ -136,32 +148,53 @@ is_word(const char *text, size_t n)
 	return n > 0;
 }
 
-/* The controller writes these words itself. */
+static const char prefix[] = "frisbee.";
+
+/* Is it frisbee.NAME=... with one of these names? */
 static bool
-is_own_word(const char *word)
+is_one_of(const char *word, const char *const *names)
+{
+	if (strncmp(word, prefix, sizeof prefix - 1) != 0)
+		return false;
+	word += sizeof prefix - 1;
+	for (; *names != NULL; names++)
+		if (strncmp(word, *names, strlen(*names)) == 0 && word[strlen(*names)] == '=')
+			return true;
+	return false;
+}
+
+/* The controller writes these words itself, and only frisbee's words are let through. */
+static bool
+is_own_word(const char *word, size_t n)
 {
 	static const char *const own[] = { "action", "group", "port", "server", "report", "order",
 		"source", "image", NULL };
-	static const char prefix[] = "frisbee.";
 
-	if (strncmp(word, prefix, sizeof prefix - 1) != 0)
-		return true; /* only frisbee's words are let through */
-	word += sizeof prefix - 1;
-	for (int i = 0; own[i] != NULL; i++)
-		if (strncmp(word, own[i], strlen(own[i])) == 0 && word[strlen(own[i])] == '=')
-			return true;
-	return strchr(word, '=') == NULL;
+	return strncmp(word, prefix, sizeof prefix - 1) != 0 || is_one_of(word, own) ||
+	       memchr(word, '=', n) == NULL;
+}
+
+/* What is done to a disk that was loaded, before its system starts. */
+static bool
+is_for_loads(const char *word)
+{
+	static const char *const names[] = { "hostname", "personalise", "network", "grow", "set", NULL };
+
+	return is_one_of(word, names);
 }
 
 static int
-check_words(const char *words, struct err *e)
+check_words(const char *words, bool stream, struct err *e)
 {
 	while (*words != '\0') {
 		size_t n = strcspn(words, " ");
-		if (n > 0 && (!is_word(words, n) || is_own_word(words)))
+		if (n > 0 && (!is_word(words, n) || is_own_word(words, n)))
 			return err_set(e, ERR_USAGE,
 			    "\"%.*s\" cannot be a word of an order: frisbee.NAME=VALUE, which the "
 			    "controller does not set itself",
+			    (int)(n < 100 ? n : 100), words);
+		if (stream && is_for_loads(words))
+			return err_set(e, ERR_USAGE, "\"%.*s\" has no effect on a node that streams",
 			    (int)(n < 100 ? n : 100), words);
 		words += n + strspn(words + n, " ");
 	}
@@ -169,7 +202,7 @@ check_words(const char *words, struct err *e)
 }
 
 static int
-check_wish(const struct swap_wish *wish, struct err *e)
+check_wish(const struct swap *w, const struct swap_wish *wish, struct err *e)
 {
 	size_t n = strlen(wish->request);
 
@@ -181,15 +214,16 @@ check_wish(const struct swap_wish *wish, struct err *e)
 		    "an order cannot name the image \"%.100s\": letters, digits and "
 		    "= . , : _ + %% * ? - only",
 		    wish->image);
-	if (wish->stream)
+	if (wish->stream && w->config.keyed)
 		return err_set(e, ERR_USAGE,
-		    "stream: nodes that stream do not report their end, so they cannot be followed");
+		    "nodes cannot stream here: sessions have a group key, and a disk that is filled "
+		    "from a session knows none");
 	if (wish->timeout_s < SWAP_TIMEOUT_MIN_S || wish->timeout_s > SWAP_TIMEOUT_MAX_S)
 		return err_set(e, ERR_USAGE, "timeout_s is from %d to %d", SWAP_TIMEOUT_MIN_S,
 		    SWAP_TIMEOUT_MAX_S);
 	if (wish->tries < 1 || wish->tries > SWAP_TRIES_MAX)
 		return err_set(e, ERR_USAGE, "tries is from 1 to %d", SWAP_TRIES_MAX);
-	return check_words(wish->words, e);
+	return check_words(wish->words, wish->stream, e);
 }
 
 /* The node of this name, if it can be taken. */
@@ -285,7 +319,7 @@ swap_start(struct swap *w, struct swap_now now, const struct swap_wish *wish, ui
 		*id = same->id;
 		return 0;
 	}
-	if (check_wish(wish, e) != 0 || free_slot(w, &slot, e) != 0 ||
+	if (check_wish(w, wish, e) != 0 || free_slot(w, &slot, e) != 0 ||
 	    find_nodes(w, wish->nodes, &numbers, &n, e) != 0)
 		return -1;
 	struct swap_session *s = swap_session_add(w, w->last_id + 1);
@@ -318,6 +352,38 @@ swap_stop(struct swap *w, struct swap_now now, uint32_t id, struct err *e)
 	return 0;
 }
 
+/* The phase that a node is in because of this report; SWAP_IDLE: the one that it was in. */
+static enum swap_phase
+phase_of_report(const struct swap *w, const struct swap_node *n, const char *word)
+{
+	static const struct {
+		const char *name;
+		enum swap_phase phase;
+	} begins[] = { { "loading", SWAP_LOADING }, { "personalising", SWAP_PERSONALISING },
+		{ "streaming", SWAP_STREAMING }, { "usable", SWAP_USABLE }, { "done", SWAP_DONE } };
+	enum swap_phase next = SWAP_IDLE;
+
+	for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)
+		if (strcmp(word, begins[i].name) == 0)
+			next = begins[i].phase;
+	if (!w->config.follow_up || n->phase == SWAP_USABLE)
+		return next;
+	/* The node says that its system was started; whether that answers is found out. */
+	return next == SWAP_USABLE ? SWAP_IDLE : next == SWAP_DONE ? SWAP_REBOOTING : next;
+}
+
+/* "41 % of sda is there": the share. */
+static double
+filled_of(const char *text)
+{
+	unsigned percent;
+	int n = 0;
+
+	if (sscanf(text, "%3u %%%n", &percent, &n) != 1 || n == 0 || percent > 100)
+		return -1;
+	return percent / 100.0;
+}
+
 int
 swap_reported(struct swap *w, struct swap_now now, const struct swap_report *r,
     const uint8_t ip[4], struct err *e)
@@ -331,25 +397,13 @@ swap_reported(struct swap *w, struct swap_now now, const struct swap_report *r,
 	if (n->session == 0 || strcmp(order, r->order) != 0 || !swap_is_active(n->phase))
 		return 0;
 	struct swap_session *s = swap_find_session(w, n->session);
-	static const struct {
-		const char *name;
-		enum swap_phase phase;
-	} begins[] = { { "loading", SWAP_LOADING }, { "personalising", SWAP_PERSONALISING },
-		{ "streaming", SWAP_STREAMING }, { "done", SWAP_DONE } };
-	enum swap_phase next = SWAP_IDLE;
-	if (memcmp(n->ip, ip, 4) != 0)
-		memcpy(n->ip, ip, 4);
+	enum swap_phase next = phase_of_report(w, n, r->phase);
+	bool failed = strcmp(r->phase, "failed") == 0;
+	memcpy(n->ip, ip, 4);
 	n->sign_us = now.us;
-	for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)
-		if (strcmp(r->phase, begins[i].name) == 0)
-			next = begins[i].phase;
-	if (next == SWAP_DONE && n->phase == SWAP_REBOOTING)
+	if (n->phase == SWAP_REBOOTING && !failed)
 		return 0;
-	if (n->phase == SWAP_REBOOTING && strcmp(r->phase, "failed") != 0)
-		return 0;
-	if (next == SWAP_DONE && w->config.follow_up && n->phase != SWAP_STREAMING)
-		next = SWAP_REBOOTING;
-	if (strcmp(r->phase, "failed") == 0) {
+	if (failed) {
 		swap_fail_node(w, now, n, r->text);
 	} else if (next == SWAP_IDLE || next == n->phase) {
 		strcpy(n->words, r->text);
@@ -357,6 +411,8 @@ swap_reported(struct swap *w, struct swap_now now, const struct swap_report *r,
 	} else {
 		swap_enter(w, now, n, next, r->text);
 	}
+	if (n->phase == SWAP_USABLE)
+		n->filled = filled_of(r->text);
 	if (s != NULL)
 		swap_settle(w, now, s);
 	return 0;
@@ -365,7 +421,7 @@ swap_reported(struct swap *w, struct swap_now now, const struct swap_report *r,
 bool
 swap_wants_order(const struct swap_node *n)
 {
-	return n->phase >= SWAP_BOOTING && n->phase <= SWAP_STREAMING;
+	return n->phase >= SWAP_BOOTING && n->phase <= SWAP_USABLE;
 }
 
 void

@@ -37,7 +37,8 @@ enum swap_phase {
 	SWAP_BOOTING,
 	SWAP_LOADING,
 	SWAP_PERSONALISING,
-	SWAP_STREAMING,
+	SWAP_STREAMING, /* its system is being started, while its disk is filled */
+	SWAP_USABLE,    /* its system runs, while its disk is filled */
 	SWAP_REBOOTING,
 	SWAP_DONE,
 	SWAP_FAILED,
@@ -76,6 +77,7 @@ struct swap_node {
 	uint64_t since_us, sign_us; /* the phase began; the last sign of progress */
 	bool viewed;
 	struct swap_view view;
+	double filled; /* the share of its disk that is there, as a usable node says; < 0: not known */
 	uint64_t changed; /* a number that grows: swap.changed at the last change */
 	bool unsaved;
 };
@@ -83,6 +85,13 @@ struct swap_node {
 /* A rate, loss and progress over time: at_s since the session began. */
 struct swap_sample {
 	float at_s, rate_bits_per_s, share_lost, progress;
+};
+
+/* A time that n nodes of a session took. */
+struct swap_measure {
+	unsigned n;
+	double median_s, worst_s; /* < 0: none */
+	char worst[SWAP_NAME_BYTES];
 };
 
 /* What the caller knows of the frisbeed of a session. */
@@ -109,9 +118,8 @@ struct swap_session {
 	int64_t pid, pid_start; /* of frisbeed; 0: none */
 	unsigned server_failures;
 	unsigned total, count[SWAP_PHASES]; /* its nodes; set as long as it is running, and at its end */
-	double took_s[SWAP_PHASES][2];      /* median and worst of its nodes; < 0: none */
-	unsigned took_n[SWAP_PHASES];
-	char worst[SWAP_PHASES][SWAP_NAME_BYTES];
+	struct swap_measure took[SWAP_PHASES];
+	struct swap_measure usable_after, done_after; /* swap_after_s() of its nodes */
 	/* Not kept through a restart: */
 	uint32_t *nodes; /* their numbers; NULL when it has ended */
 	uint64_t began_us, deadline_us, server_after_us;
@@ -152,7 +160,9 @@ struct swap_config {
 	char salt[SWAP_SALT_BYTES]; /* in the names of orders, so that those of others differ */
 	unsigned patience_s;        /* a node without progress is tried again after this time, */
 	unsigned patience_boot_s;   /* and after this one while it is booting or rebooting */
-	bool follow_up; /* a node that is loaded is done when swap_up() says that it answers */
+	bool follow_up; /* a node that is loaded is done, and one that streams usable, when swap_up()
+	                 * says that it answers */
+	bool keyed;     /* sessions have a group key */
 };
 
 struct swap {
@@ -171,6 +181,10 @@ const char *swap_phase_name(enum swap_phase);
 const char *swap_state_name(enum swap_state);
 /* Does a node in this phase still have something to do? */
 bool swap_is_active(enum swap_phase);
+/* Does frisbeed see a node in this phase as a client? */
+bool swap_receives(enum swap_phase);
+/* Is swap_up() waited for? */
+bool swap_awaits_up(const struct swap_node *);
 
 /* Begin with no nodes and no sessions.  swap_free() frees all. */
 void swap_init(struct swap *, const struct swap_config *);
@@ -224,7 +238,7 @@ void swap_server_is(struct swap *, struct swap_now, struct swap_session *, int64
     int64_t pid_start, const char *why);
 /* The node was switched off and on; why: NULL, or what went wrong. */
 void swap_powered(struct swap *, struct swap_now, struct swap_node *, const char *why);
-/* The node's system answers. */
+/* The node's system answers.  A node that does not wait for this stays as it is. */
 void swap_up(struct swap *, struct swap_now, struct swap_node *);
 /* Time has passed: to be called at least once a second. */
 void swap_tick(struct swap *, struct swap_now);
@@ -238,6 +252,9 @@ bool swap_wants_server(const struct swap *, const struct swap_session *, uint64_
 double swap_progress(const struct swap *, const struct swap_session *);
 /* The progress of one node, 0 to 1. */
 double swap_node_progress(const struct swap_node *);
+/* How many seconds after the beginning of its try the node was usable (SWAP_USABLE) or done
+ * (SWAP_DONE); < 0: it was not so far. */
+double swap_after_s(const struct swap_node *, enum swap_phase);
 
 /* After a restart: a session as it was saved, then each of its nodes, then swap_restored().
  * A node that the table has no more is added.  The nodes of a session that has ended are

@@ -24,12 +24,15 @@ swap_enter(struct swap *w, struct swap_now now, struct swap_node *n, enum swap_p
 {
 	if (swap_is_active(n->phase) && next != SWAP_BOOTING && next != SWAP_FAILED &&
 	    next != SWAP_STOPPED) {
-		n->took_s[n->phase] = (double)(now.us - n->since_us) / 1e6;
+		/* A machine that is reset begins its phases anew. */
+		double before = n->took_s[n->phase] > 0 ? n->took_s[n->phase] : 0;
+		n->took_s[n->phase] = before + (double)(now.us - n->since_us) / 1e6;
 	}
 	n->phase = next;
 	n->since_us = n->sign_us = now.us;
 	n->since_s = now.wall_s;
 	n->viewed = false;
+	n->filled = -1;
 	if (next != SWAP_BOOTING)
 		n->power = false;
 	if (words != NULL && words != n->words)
@@ -63,7 +66,8 @@ swap_fail_node(struct swap *w, struct swap_now now, struct swap_node *n, const c
 	char text[SWAP_TEXT_BYTES];
 
 	snprintf(text, sizeof text, "while %s: %.220s", swap_phase_name(was), why);
-	if (s != NULL && n->tries < s->tries) {
+	/* Somebody may work on a usable node: it is not switched off. */
+	if (s != NULL && n->tries < s->tries && was != SWAP_USABLE) {
 		w->retries++;
 		swap_say(w, s, "%.60s is tried again, it failed %s", n->name, text);
 		begin_try(w, now, n, text);
@@ -74,12 +78,11 @@ swap_fail_node(struct swap *w, struct swap_now now, struct swap_node *n, const c
 		swap_say(w, s, "%.60s failed %s", n->name, text);
 }
 
-/* Firmware says nothing for minutes. */
+/* Firmware says nothing for minutes, and neither does a system that starts. */
 static unsigned
 patience_s(const struct swap *w, const struct swap_node *n)
 {
-	return n->phase == SWAP_BOOTING || n->phase == SWAP_REBOOTING ? w->config.patience_boot_s
-	                                                              : w->config.patience_s;
+	return n->phase == SWAP_BOOTING || swap_awaits_up(n) ? w->config.patience_boot_s : w->config.patience_s;
 }
 
 void
@@ -88,9 +91,9 @@ swap_tick_node(struct swap *w, struct swap_now now, struct swap_node *n)
 	unsigned limit_s = patience_s(w, n);
 	char why[100];
 
-	/* A disk that is filled while its system runs says nothing meanwhile, and a node that is
-	 * not switched on yet has done nothing wrong: its turn comes after that of others. */
-	if (!swap_is_active(n->phase) || n->phase == SWAP_STREAMING || n->power)
+	/* A node that is not switched on yet has done nothing wrong: its turn comes after that of
+	 * others. */
+	if (!swap_is_active(n->phase) || n->power)
 		return;
 	if (now.us < n->sign_us || now.us - n->sign_us < (uint64_t)limit_s * 1000000)
 		return;
@@ -105,6 +108,8 @@ swap_node_progress(const struct swap_node *n)
 	case SWAP_LOADING:
 	case SWAP_STREAMING:
 		return n->viewed ? n->view.progress : 0;
+	case SWAP_USABLE:
+		return n->filled >= 0 ? n->filled : n->viewed ? n->view.progress : 0;
 	case SWAP_PERSONALISING:
 	case SWAP_REBOOTING:
 	case SWAP_DONE:
@@ -114,14 +119,25 @@ swap_node_progress(const struct swap_node *n)
 	}
 }
 
+double
+swap_after_s(const struct swap_node *n, enum swap_phase phase)
+{
+	double sum_s = 0;
+
+	if (n->phase != phase && n->took_s[phase] < 0)
+		return -1;
+	for (int p = SWAP_BOOTING; p < (int)phase; p++)
+		sum_s += n->took_s[p] > 0 ? n->took_s[p] : 0;
+	return sum_s;
+}
+
 void
 swap_viewed(struct swap *w, struct swap_now now, struct swap_session *s, const uint8_t ip[4],
     const struct swap_view *v)
 {
 	for (unsigned i = 0; s->nodes != NULL && i < s->total; i++) {
 		struct swap_node *n = &w->nodes[s->nodes[i]];
-		if (memcmp(n->ip, ip, 4) != 0 ||
-		    (n->phase != SWAP_LOADING && n->phase != SWAP_STREAMING))
+		if (memcmp(n->ip, ip, 4) != 0 || !swap_receives(n->phase))
 			continue;
 		if (!n->viewed || v->progress > n->view.progress)
 			n->sign_us = now.us;
@@ -155,9 +171,9 @@ swap_up(struct swap *w, struct swap_now now, struct swap_node *n)
 {
 	struct swap_session *s = swap_find_session(w, n->session);
 
-	if (n->phase != SWAP_REBOOTING)
+	if (!swap_awaits_up(n))
 		return;
-	swap_enter(w, now, n, SWAP_DONE, NULL);
+	swap_enter(w, now, n, n->phase == SWAP_STREAMING ? SWAP_USABLE : SWAP_DONE, NULL);
 	if (s != NULL)
 		swap_settle(w, now, s);
 }

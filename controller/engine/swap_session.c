@@ -40,6 +40,7 @@ swap_session_free(struct swap_session *s)
 struct swap_session *
 swap_session_add(struct swap *w, uint32_t id)
 {
+	static const struct swap_measure none = { .median_s = -1, .worst_s = -1 };
 	struct err ignored;
 	struct swap_session *s = calloc(1, sizeof *s);
 
@@ -51,7 +52,8 @@ swap_session_add(struct swap *w, uint32_t id)
 	s->id = id;
 	s->sample_every_s = 1;
 	for (int p = 0; p < SWAP_PHASES; p++)
-		s->took_s[p][0] = s->took_s[p][1] = -1;
+		s->took[p] = none;
+	s->usable_after = s->done_after = none;
 	w->sessions[w->nsessions++] = s;
 	if (id > w->last_id)
 		w->last_id = id;
@@ -66,27 +68,45 @@ by_size(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Median and worst of the time that nodes took for this phase.  room: one for each node. */
-static void
-measure(const struct swap *w, struct swap_session *s, enum swap_phase p, double *room)
+static double
+took_s(const struct swap_node *n, enum swap_phase p)
 {
-	unsigned n = 0;
-	double worst = -1;
+	return n->took_s[p];
+}
 
+/* Median and worst of a time of the session's nodes.  room: one for each node. */
+static void
+measure(const struct swap *w, const struct swap_session *s, struct swap_measure *m,
+    double (*time_s)(const struct swap_node *, enum swap_phase), enum swap_phase p, double *room)
+{
+	*m = (struct swap_measure){ .worst_s = -1 };
 	for (unsigned i = 0; i < s->total; i++) {
 		const struct swap_node *node = &w->nodes[s->nodes[i]];
-		if (node->took_s[p] < 0)
+		double t = time_s(node, p);
+		if (t < 0)
 			continue;
-		if (node->took_s[p] > worst) {
-			worst = node->took_s[p];
-			strcpy(s->worst[p], node->name);
+		if (t > m->worst_s) {
+			m->worst_s = t;
+			strcpy(m->worst, node->name);
 		}
-		room[n++] = node->took_s[p];
+		room[m->n++] = t;
 	}
-	qsort(room, n, sizeof *room, by_size);
-	s->took_n[p] = n;
-	s->took_s[p][0] = n > 0 ? (room[(n - 1) / 2] + room[n / 2]) / 2 : -1;
-	s->took_s[p][1] = worst;
+	qsort(room, m->n, sizeof *room, by_size);
+	m->median_s = m->n > 0 ? (room[(m->n - 1) / 2] + room[m->n / 2]) / 2 : -1;
+}
+
+static void
+measure_all(const struct swap *w, struct swap_session *s)
+{
+	double *room = calloc(s->total, sizeof *room);
+
+	if (room == NULL)
+		return;
+	for (int p = SWAP_BOOTING; p <= SWAP_REBOOTING; p++)
+		measure(w, s, &s->took[p], took_s, (enum swap_phase)p, room);
+	measure(w, s, &s->usable_after, swap_after_s, SWAP_USABLE, room);
+	measure(w, s, &s->done_after, swap_after_s, SWAP_DONE, room);
+	free(room);
 }
 
 static bool
@@ -103,10 +123,7 @@ count(const struct swap *w, struct swap_session *s)
 		active |= swap_is_active(n->phase);
 	}
 	if (memcmp(before, s->count, sizeof before) != 0) {
-		double *room = calloc(s->total, sizeof *room);
-		for (int p = SWAP_BOOTING; room != NULL && p <= SWAP_REBOOTING; p++)
-			measure(w, s, p, room);
-		free(room);
+		measure_all(w, s);
 		s->changed = 0; /* the caller touches it */
 	}
 	return active;
@@ -175,7 +192,7 @@ swap_wants_server(const struct swap *w, const struct swap_session *s, uint64_t n
 		return false;
 	for (unsigned i = 0; i < s->total; i++) {
 		enum swap_phase p = w->nodes[s->nodes[i]].phase;
-		if (p == SWAP_BOOTING || p == SWAP_LOADING || p == SWAP_STREAMING)
+		if (p == SWAP_BOOTING || swap_receives(p))
 			return true;
 	}
 	return false;
@@ -295,6 +312,7 @@ swap_restore_node(struct swap *w, struct swap_now now, const struct swap_node *w
 	*n = *was;
 	memcpy(n->mac, mac, 6);
 	n->viewed = n->unsaved = false;
+	n->filled = -1;
 	n->leaves = leaves;
 	double ago = now.wall_s - n->since_s;
 	uint64_t ago_us = ago > 0 && ago < 1e6 ? (uint64_t)(ago * SECOND_US) : 0;

@@ -21,7 +21,7 @@ put_view(struct json *j, const struct swap_node *n)
 	const struct swap_view *v = &n->view;
 
 	json_double(j, "progress", swap_node_progress(n));
-	if (!n->viewed || (n->phase != SWAP_LOADING && n->phase != SWAP_STREAMING))
+	if (!n->viewed || !swap_receives(n->phase))
 		return;
 	json_double(j, "rate_bits_per_s", v->rate_bits_per_s);
 	json_double(j, "share_lost", v->share_lost);
@@ -39,6 +39,11 @@ put_times(struct json *j, const struct swap_node *n)
 		if (n->took_s[p] >= 0)
 			json_double(j, swap_phase_name((enum swap_phase)p), n->took_s[p]);
 	json_end(j);
+	double usable_s = swap_after_s(n, SWAP_USABLE), done_s = swap_after_s(n, SWAP_DONE);
+	if (usable_s >= 0)
+		json_double(j, "usable_after_s", usable_s);
+	if (done_s >= 0)
+		json_double(j, "done_after_s", done_s);
 }
 
 static void
@@ -103,20 +108,27 @@ put_counts(struct json *j, const struct swap_session *s)
 }
 
 static void
+put_measure(struct json *j, const char *key, const struct swap_measure *m)
+{
+	if (m->n == 0)
+		return;
+	json_object(j, key);
+	json_uint(j, "nodes", m->n);
+	json_double(j, "median_s", m->median_s);
+	json_double(j, "worst_s", m->worst_s);
+	json_string(j, "worst", m->worst);
+	json_end(j);
+}
+
+static void
 put_phases(struct json *j, const struct swap_session *s)
 {
 	json_object(j, "phases");
-	for (int p = SWAP_BOOTING; p <= SWAP_REBOOTING; p++) {
-		if (s->took_n[p] == 0)
-			continue;
-		json_object(j, swap_phase_name((enum swap_phase)p));
-		json_uint(j, "nodes", s->took_n[p]);
-		json_double(j, "median_s", s->took_s[p][0]);
-		json_double(j, "worst_s", s->took_s[p][1]);
-		json_string(j, "worst", s->worst[p]);
-		json_end(j);
-	}
+	for (int p = SWAP_BOOTING; p <= SWAP_REBOOTING; p++)
+		put_measure(j, swap_phase_name((enum swap_phase)p), &s->took[p]);
 	json_end(j);
+	put_measure(j, "usable_after", &s->usable_after);
+	put_measure(j, "done_after", &s->done_after);
 }
 
 static void
@@ -153,7 +165,7 @@ put_left(struct json *j, const struct swap *w, const struct swap_session *s)
 
 	for (unsigned i = 0; s->nodes != NULL && i < s->total; i++) {
 		const struct swap_node *n = &w->nodes[s->nodes[i]];
-		if (n->phase == SWAP_LOADING && n->viewed && n->view.seconds_left > most)
+		if (swap_receives(n->phase) && n->viewed && n->view.seconds_left > most)
 			most = n->view.seconds_left;
 	}
 	if (most >= 0)

@@ -1,4 +1,4 @@
-/* probe.c: connects to nodes that reboot, until they accept (probe.h).  The controller's loop
+/* probe.c: connects to nodes whose system starts, until they accept (probe.h).  The controller's loop
  * calls this, in the program's first thread. */
 #include "controller/nodes/probe.h"
 
@@ -118,7 +118,7 @@ next_node(struct probe *p, struct swap *w)
 {
 	for (size_t i = 0; i < w->nnodes; i++) {
 		struct swap_node *n = &w->nodes[p->next++ % w->nnodes];
-		if (n->phase == SWAP_REBOOTING && !is_asked(p, n))
+		if (swap_awaits_up(n) && !is_asked(p, n))
 			return n;
 	}
 	return NULL;

@@ -87,7 +87,7 @@ function svg(tag, attributes) {
 }
 
 /* A state: a shape and a word in `element`. */
-const SHAPES = new Set(["idle", "booting", "loading", "personalising", "streaming", "rebooting", "done", "failed", "stopped", "running", "slow"]);
+const SHAPES = new Set(["idle", "booting", "loading", "personalising", "streaming", "usable", "rebooting", "done", "failed", "stopped", "running", "slow"]);
 function putState(element, shape, words) {
 	if (!element.use) {
 		const picture = svg("svg", { class: "shape", "aria-hidden": "true" });
@@ -157,7 +157,8 @@ function membersOf(session) {
 /* ---- Trouble ----------------------------------------------------------------------------------- */
 
 const SILENT_S = 15, BEHIND = 0.2;
-const AFTER_LOADING = new Set(["personalising", "streaming", "rebooting"]);
+const AFTER_LOADING = new Set(["personalising", "rebooting"]), ARRIVING = new Set(["loading", "streaming", "usable"]);
+const BUSY = new Set(["booting", "loading", "personalising", "streaming", "usable", "rebooting"]);
 
 /* What is wrong with a node that is at work; "" if nothing is. */
 function troubleOf(node, median) {
@@ -173,7 +174,7 @@ function medianOfLoading(nodes) {
 	const p = nodes.filter((n) => n.phase === "loading" && known(n.progress)).map((n) => n.progress).sort((a, b) => a - b);
 	return p.length > 2 ? p[p.length >> 1] : 0;
 }
-const RANK = { failed: 0, loading: 2, booting: 3, personalising: 4, streaming: 4, rebooting: 4, stopped: 5, done: 6, idle: 7 };
+const RANK = { failed: 0, loading: 2, booting: 3, personalising: 4, streaming: 4, rebooting: 4, usable: 5, stopped: 5, done: 6, idle: 7 };
 /* Each node with its trouble and its rank: what needs somebody comes first. */
 function judged(nodes) {
 	const median = medianOfLoading(nodes);
@@ -186,7 +187,7 @@ function phaseWords(node, trouble) {
 	const again = node.try > 1 && node.phase !== "done" ? `, try ${node.try}` : "";
 	return trouble ? trouble : plain(node.phase) + again;
 }
-const progressOf = (node) => node.phase === "done" || AFTER_LOADING.has(node.phase) ? 1 : node.phase === "loading" ? node.progress ?? 0 : node.phase === "failed" || node.phase === "stopped" ? node.progress : undefined;
+const progressOf = (node) => node.phase === "done" || AFTER_LOADING.has(node.phase) ? 1 : ARRIVING.has(node.phase) ? node.progress ?? 0 : node.phase === "failed" || node.phase === "stopped" ? node.progress : undefined;
 
 /* ---- The controller ------------------------------------------------------------------------------ */
 
@@ -437,7 +438,7 @@ class Rows {
 		return row;
 	}
 	fill(row, { node, trouble }) {
-		const busy = node.phase === "loading", bad = node.phase === "failed", progress = progressOf(node);
+		const busy = ARRIVING.has(node.phase), bad = node.phase === "failed", progress = progressOf(node);
 		const [rate, loss, left, last] = row.cells;
 		putClass(row, "node" + (bad ? " is-bad" : trouble ? " trouble" : ""));
 		put(row.name, plain(node.name));
@@ -523,7 +524,8 @@ function drawFleet(list) {
 	fleet = { nodes, step, columns };
 	nodes.forEach((item, i) => drawBar(pen, item, (i % columns) * step, Math.floor(i / columns) * (FLEET_BAR + 5), step - Math.min(4, Math.max(1.5, step * 0.16))));
 	const failed = nodes.filter((j) => j.node.phase === "failed").length, slow = nodes.filter((j) => j.trouble).length;
-	const words = [failed > 0 ? `${failed} crossed: failed` : "", slow > 0 ? `${slow} with a mark: slow or silent` : ""].filter(Boolean);
+	const usable = nodes.filter((j) => j.node.phase === "usable").length;
+	const words = [usable > 0 ? `${usable} with a foot: usable` : "", failed > 0 ? `${failed} crossed: failed` : "", slow > 0 ? `${slow} with a mark: slow or silent` : ""].filter(Boolean);
 	put($("fleet-words"), words.join(", ") || "a dark bar that is full is done");
 }
 function drawBar(pen, { node, trouble }, x, y, w) {
@@ -534,6 +536,8 @@ function drawBar(pen, { node, trouble }, x, y, w) {
 	pen.globalAlpha = node.phase === "done" ? 1 : 0.62;
 	pen.fillRect(x, y + FLEET_BAR * (1 - progress), w, FLEET_BAR * progress);
 	pen.globalAlpha = 1;
+	if (node.phase === "usable")	/* a foot: its system runs */
+		pen.fillRect(x, y + FLEET_BAR - 4, w, 4);
 	if (node.phase === "failed") {
 		pen.strokeStyle = colour("bad");
 		pen.lineWidth = 1.6;
@@ -616,6 +620,7 @@ $("loss").classList.add("warn");
 const SHARES = [
 	["done", "done", (n) => n.done, "done"],
 	["after", "personalising, streaming or rebooting", (n) => n.personalising + n.streaming + n.rebooting, "personalising"],
+	["usable", "usable", (n) => n.usable, "usable"],
 	["loading", "loading", (n) => n.loading, "loading"],
 	["booting", "booting", (n) => n.booting, "booting"],
 	["stopped", "stopped", (n) => n.stopped, "stopped"],
@@ -641,6 +646,7 @@ function drawStrip(s) {
 	const facts = [
 		["lead", running ? "loaded" : "deployed", percent(running ? s.progress : s.share_deployed), ""],
 		["", "nodes done", String(s.nodes.done), ` of ${s.nodes.total}`],
+		...(s.stream ? [["", "nodes usable", String(s.nodes.usable + s.nodes.done), ` of ${s.nodes.total}`]] : []),
 		[s.nodes.failed > 0 ? "bad" : "", "failed", String(s.nodes.failed), ""],
 		["", running ? "time left" : "took", clock(running ? s.seconds_left : sessionSeconds(s)), ""],
 	];
@@ -664,9 +670,11 @@ function drawStrip(s) {
 }
 const sessionSeconds = (s) => Math.max(0, (s.state === "running" ? now() : s.ended ?? s.began + s.seconds) - s.began);
 
-function drawPhases(phases) {
-	const order = ["booting", "loading", "personalising", "streaming", "rebooting"];
-	const rows = order.filter((p) => phases?.[p]).map((p) => ({ phase: p, ...phases[p] }));
+function drawPhases(s) {
+	const rows = [...BUSY].filter((p) => s.phases?.[p]).map((p) => ({ phase: p, ...s.phases[p] }));
+	for (const [name, m] of [["usable after", s.usable_after], ["done after", s.done_after]])
+		if (m)
+			rows.push({ phase: name, ...m });
 	$("fig-phases").hidden = rows.length === 0;
 	putList($("phases").tBodies[0], rows, (r) => r.phase, () => {
 		const tr = make("tr");
@@ -694,7 +702,7 @@ function drawSession(s) {
 		drawMap(s);
 	rateChart.show(samples, running);
 	lossChart.show(samples, running);
-	drawPhases(s.phases);
+	drawPhases(s);
 	drawFleet(list);
 	list.sort((a, b) => a.rank - b.rank || byName(a.node.name, b.node.name));
 	sessionRows.show(list, "Nodes of the session");
@@ -743,7 +751,7 @@ function drawSessions() {
 }
 
 const SHOWN = {
-	all: () => true, trouble: (j) => j.rank < 2, busy: (j) => ["booting", "loading", "personalising", "streaming", "rebooting"].includes(j.node.phase),
+	all: () => true, trouble: (j) => j.rank < 2, busy: (j) => BUSY.has(j.node.phase),
 	done: (j) => j.node.phase === "done", failed: (j) => j.node.phase === "failed", idle: (j) => j.node.phase === "idle" || j.node.phase === "stopped",
 };
 const ORDERS = {
@@ -780,6 +788,8 @@ function drawNode() {
 		["Heard", known(node.silence_s) ? `${node.silence_s.toFixed(1)} s before the last event` : ""],
 		["Try", node.try ? String(node.try) : ""],
 		["Phases", Object.entries(node.phases ?? {}).map(([p, s]) => `${plain(p)} ${clock(s)}`).join(", ")],
+		["Usable", known(node.usable_after_s) ? `after ${clock(node.usable_after_s)}` : ""],
+		["Done", known(node.done_after_s) ? `after ${clock(node.done_after_s)}` : ""],
 		["Image", plain(node.image)],
 		["MAC address", plain(node.mac)],
 		["Address", plain(node.address)],

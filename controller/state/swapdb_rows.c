@@ -33,6 +33,23 @@ const char swapdb_get_node[] = "SELECT " NODE_COLUMNS " FROM node ";
 
 enum { LIST_BYTES = 8192 };
 
+/* The phases in the order of their numbers here, which never change: new ones come last.  A row of
+ * an older controller has nothing of those behind the first ones. */
+static const enum swap_phase stored[SWAP_PHASES] = { SWAP_IDLE, SWAP_BOOTING, SWAP_LOADING,
+	SWAP_PERSONALISING, SWAP_STREAMING, SWAP_REBOOTING, SWAP_DONE, SWAP_FAILED, SWAP_STOPPED,
+	SWAP_USABLE };
+enum { FIRST_PHASES = 9 };
+
+static int
+number_of(enum swap_phase p)
+{
+	int i = 0;
+
+	while (stored[i] != p)
+		i++;
+	return i;
+}
+
 static void
 text(sqlite3_stmt *q, int at, const char *s)
 {
@@ -46,18 +63,26 @@ put_counts(char *out, const unsigned *count)
 	size_t n = 0;
 
 	for (int p = 0; p < SWAP_PHASES; p++)
-		n += (size_t)snprintf(out + n, LIST_BYTES - n, "%u ", count[p]);
+		n += (size_t)snprintf(out + n, LIST_BYTES - n, "%u ", count[stored[p]]);
 }
 
-/* "N MEDIAN WORST NAME " for each phase. */
+static size_t
+put_measure(char *out, size_t cap, const struct swap_measure *m)
+{
+	return (size_t)snprintf(out, cap, "%u %.3f %.3f %s ", m->n, m->median_s, m->worst_s,
+	    m->worst[0] != '\0' ? m->worst : "-");
+}
+
+/* "N MEDIAN WORST NAME " for each phase, and for the times until nodes were usable and done. */
 static void
 put_measures(char *out, const struct swap_session *s)
 {
 	size_t n = 0;
 
 	for (int p = 0; p < SWAP_PHASES; p++)
-		n += (size_t)snprintf(out + n, LIST_BYTES - n, "%u %.3f %.3f %s ", s->took_n[p],
-		    s->took_s[p][0], s->took_s[p][1], s->worst[p][0] != '\0' ? s->worst[p] : "-");
+		n += put_measure(out + n, LIST_BYTES - n, &s->took[stored[p]]);
+	n += put_measure(out + n, LIST_BYTES - n, &s->usable_after);
+	put_measure(out + n, LIST_BYTES - n, &s->done_after);
 }
 
 static void
@@ -66,7 +91,7 @@ put_times(char *out, const double *took_s)
 	size_t n = 0;
 
 	for (int p = 0; p < SWAP_PHASES; p++)
-		n += (size_t)snprintf(out + n, LIST_BYTES - n, "%.6f ", took_s[p]);
+		n += (size_t)snprintf(out + n, LIST_BYTES - n, "%.6f ", took_s[stored[p]]);
 }
 
 void
@@ -107,7 +132,7 @@ swapdb_bind_node(sqlite3_stmt *q, const struct swap_node *n)
 	text(q, 2, n->name);
 	sqlite3_bind_blob(q, 3, n->mac, sizeof n->mac, SQLITE_TRANSIENT);
 	sqlite3_bind_blob(q, 4, n->ip, sizeof n->ip, SQLITE_TRANSIENT);
-	sqlite3_bind_int(q, 5, (int)n->phase);
+	sqlite3_bind_int(q, 5, number_of(n->phase));
 	sqlite3_bind_int64(q, 6, n->tries);
 	sqlite3_bind_int(q, 7, n->power);
 	sqlite3_bind_double(q, 8, n->since_s);
@@ -150,36 +175,63 @@ take_blob(sqlite3_stmt *q, int at, uint8_t *out, int n)
 	return true;
 }
 
+/* The list of an older controller ends here. */
+static bool
+ends(const char *list, int i)
+{
+	return i >= FIRST_PHASES && list[strspn(list, " ")] == '\0';
+}
+
+/* The one with this number in the list, which is passed. */
+static bool
+take_measure(const char **list, int i, struct swap_measure *m)
+{
+	int n = 0;
+
+	*m = (struct swap_measure){ .median_s = -1, .worst_s = -1 };
+	if (ends(*list, i))
+		return true;
+	if (sscanf(*list, "%u %lf %lf %253s%n", &m->n, &m->median_s, &m->worst_s, m->worst, &n) != 4)
+		return false;
+	if (strcmp(m->worst, "-") == 0)
+		m->worst[0] = '\0';
+	*list += n;
+	return true;
+}
+
 static bool
 take_measures(const char *list, struct swap_session *s)
 {
-	for (int p = 0; p < SWAP_PHASES; p++) {
-		int n = 0;
-		if (sscanf(list, "%u %lf %lf %253s%n", &s->took_n[p], &s->took_s[p][0],
-			&s->took_s[p][1], s->worst[p], &n) != 4)
+	for (int i = 0; i < SWAP_PHASES; i++)
+		if (!take_measure(&list, i, &s->took[stored[i]]))
 			return false;
-		if (strcmp(s->worst[p], "-") == 0)
-			s->worst[p][0] = '\0';
-		list += n;
-	}
-	return true;
+	return take_measure(&list, SWAP_PHASES, &s->usable_after) &&
+	       take_measure(&list, SWAP_PHASES + 1, &s->done_after);
 }
 
 static bool
 take_counts(const char *list, unsigned *count)
 {
-	for (int p = 0, n = 0; p < SWAP_PHASES; p++, list += n)
-		if (sscanf(list, "%u%n", &count[p], &n) != 1)
+	for (int i = 0, n = 0; i < SWAP_PHASES; i++, list += n) {
+		count[stored[i]] = 0;
+		if (ends(list, i))
+			n = 0;
+		else if (sscanf(list, "%u%n", &count[stored[i]], &n) != 1)
 			return false;
+	}
 	return true;
 }
 
 static bool
 take_times(const char *list, double *took_s)
 {
-	for (int p = 0, n = 0; p < SWAP_PHASES; p++, list += n)
-		if (sscanf(list, "%lf%n", &took_s[p], &n) != 1)
+	for (int i = 0, n = 0; i < SWAP_PHASES; i++, list += n) {
+		took_s[stored[i]] = -1;
+		if (ends(list, i))
+			n = 0;
+		else if (sscanf(list, "%lf%n", &took_s[stored[i]], &n) != 1)
 			return false;
+	}
 	return true;
 }
 
@@ -240,7 +292,7 @@ swapdb_read_node(sqlite3_stmt *q, struct swap_node *n, struct err *e)
 	if (!ok)
 		return err_set(e, ERR_FORMAT, "the state: a node cannot be so");
 	n->session = (uint32_t)session;
-	n->phase = (enum swap_phase)phase;
+	n->phase = stored[phase];
 	n->tries = (unsigned)tries;
 	n->power = power != 0;
 	n->since_s = sqlite3_column_double(q, 7);

@@ -235,6 +235,35 @@ say starting the kernel of the image
 streamdisk boot --append=frisbee.source=nbd://a/ BOOTIF=01-2 console=ttyS0,115200 frisbee.stream=rate=1M,fill=no frisbee.action=stream-root frisbee.disk=sda $T/boot
 fail the kernel of nbd://a/ does not start" "$with streamdisk() { case \$1 in boot) echo streamdisk \$*;; esac; }; stream"
 
+echo "== what a machine that streams reports"
+cmdline 'frisbee.report=10.9.0.1 frisbee.image=a.ndz frisbee.source=frisbee://239.1.2.3:7 frisbee.stream=rate=1M'
+with="disk=sda; STREAM_BOOT=$T/boot; pack_programs() { :; }; report() { echo report \$*; }; say() { :; }; start_daemon() { :; }; end_daemon() { :; };"
+says "that it begins, before the kernel is started" "report streaming a.ndz onto sda
+report failed the kernel of frisbee://239.1.2.3:7 does not start" "$with fail() { report failed \$*; exit 1; }; streamdisk() { :; }; stream"
+says "that it loads first, and how far it is" "report streaming a.ndz onto sda
+report loading its kernel 1: has no module nbd
+report loading 41 % of sda is there" "$with FILL_REPORT_S=0 STREAM_ROOT=$T/daemon
+	streamdisk() { case \$1 in status) printf '{\n  \"stored_bytes\": 1000,\n  \"present_bytes\": 419,\n}\n' ;; *) echo 'its kernel 1: has no module nbd'; return 4 ;; esac; }
+	sleep() { mkdir -p \$STREAM_ROOT/run; : > \$STREAM_ROOT/run/whole; }; stream"
+mkdir -p "$PROC/1"; ln -s "$T" "$PROC/1/root"
+first() { printf '%s\0' "$@" > "$PROC/1/cmdline"; }
+runs="ramdisk=\$(stat -L -c %d $T); system_runs && echo runs"
+first /bin/busybox sh /init
+says "in the ramdisk, its system does not run" "" "$runs"
+ln -sfn /proc "$PROC/1/root"; first switch_root -c /dev/console /new /sbin/init
+says "on the way to it, neither" "" "$runs"
+first /sbin/init
+says "then it does" "runs" "$runs"
+with="disk=sda; filled() { echo \"\$1: 7 %\"; }; : > $T/slept; rm -f $RUN/whole $RUN/failed
+	uptime_s() { echo \$((\$(wc -l < $T/slept) * 2)); }; send_report() { echo \"at \$(uptime_s): \$*\"; [ \$(uptime_s) != 4 ]; }
+	system_runs() { [ \$(uptime_s) -ge 4 ]; }"
+says "that it is usable, again if that is lost, and each minute how far it is" "at 4: usable $RUN/status: 7 %
+at 10: usable $RUN/status: 7 %
+at 70: usable $RUN/status: 7 %" "$with; sleep() { echo >> $T/slept; [ \$(uptime_s) -lt 100 ] || : > $RUN/whole; }; report_use"
+says "nothing after a failure" "at 4: usable $RUN/status: 7 %
+at 10: usable $RUN/status: 7 %" "$with; sleep() { echo >> $T/slept; [ \$(uptime_s) -lt 30 ] || : > $RUN/failed; }; report_use"
+rm -f "$RUN/whole" "$RUN/failed"
+
 echo "== a capture"
 cmdline 'frisbee.server=10.9.0.1 frisbee.port=51 frisbee.image=a.ndz frisbee.retry=0'
 heading='say capturing sda to 10.9.0.1:51 as a.ndz'

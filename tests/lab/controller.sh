@@ -5,17 +5,6 @@
 . "$(dirname "$0")/controller_lib.sh"
 controller_lab 4 24
 disk_is_loaded() { cmp -s "$T/disk" "$T/machines/$1/disk"; }
-swapin() { on s "$BIN/swapin" --token-file="$STATE/token" "$@"; }
-no_orders() { [ -z "$(ls "$NET/boot/orders")" ]; }
-servers() { ip netns pids "${LAB}s" | while read -r p; do [ "$(cat "/proc/$p/comm" 2> /dev/null)" = frisbeed ] && echo "$p"; done; }
-wait_until() {	# SECONDS COMMAND...
-	local i
-	for ((i = 0; i < $1 * 10; i++)); do "${@:2}" && return 0; sleep 0.1; done
-	return 1
-}
-field() { python3 -c 'import json,sys; v = json.load(sys.stdin)
-for k in sys.argv[1].split("."): v = v[int(k)] if k.isdigit() else v[k]
-print(v)' "$1"; }
 
 echo "== one command, three nodes, of which one disk fails for good"
 echo 100 > "$T/machines/node3/broken"	# blocks of 512 bytes

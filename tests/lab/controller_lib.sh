@@ -4,6 +4,7 @@
 #	controller_again	it is killed by SIGKILL and started anew
 #	api METHOD PATH [BODY]	prints what it answers; the status is in $T/status
 #	machine_off NODE	somebody pulls its plug
+#	machine_on NODE	and puts it in again
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 requires busybox python3
 [ "$(id -u)" = 0 ] || skip "needs root"
@@ -37,6 +38,9 @@ machine_off() {	# NODE
 	[ ! -e "$T/machines/$1/pid" ] || kill -9 -- "-$(cat "$T/machines/$1/pid")" 2> /dev/null
 	rm -f "$T/machines/$1/pid"
 }
+machine_on() {	# NODE
+	"$T/power" "$1" cycle "$(mac_of "${1#node}")"
+}
 controller_up() {	# OPTIONS...
 	local i
 	printf '%q ' ip netns exec "${LAB}s" "$BIN/controllerd" --power="$T/power" "$@" "$NET" > "$T/controller.command"
@@ -65,6 +69,17 @@ controller_end() {
 	# What the controller has started goes on without it.
 	for p in $(ip netns pids "${LAB}s" 2> /dev/null); do kill "$p" 2> /dev/null; done
 }
+swapin() { on s "$BIN/swapin" --token-file="$STATE/token" "$@"; }
+no_orders() { [ -z "$(ls "$NET/boot/orders")" ]; }
+servers() { ip netns pids "${LAB}s" | while read -r p; do [ "$(cat "/proc/$p/comm" 2> /dev/null)" = frisbeed ] && echo "$p"; done; }
+wait_until() {	# SECONDS COMMAND...
+	local i
+	for ((i = 0; i < $1 * 10; i++)); do "${@:2}" && return 0; sleep 0.1; done
+	return 1
+}
+field() { python3 -c 'import json,sys; v = json.load(sys.stdin)
+for k in sys.argv[1].split("."): v = v[int(k)] if k.isdigit() else v[k]
+print(v)' "$1"; }
 api() {	# METHOD PATH [BODY]
 	on s "$PYTHON" -E -S - "$URL" "$STATE/token" "$T/status" "$@" << 'PY'
 import sys, urllib.error, urllib.request

@@ -103,8 +103,10 @@ test_one_session(void)
 	T_CHECK(s->state == SWAP_IS_RUNNING);
 	T_CHECK(report(&w, later(now, 5), &w.nodes[1], "done", ""));
 	T_CHECK(s->state == SWAP_IS_DONE && s->count[SWAP_DONE] == 2 && s->nodes == NULL);
-	T_CHECK(s->took_n[SWAP_BOOTING] == 2 && s->took_s[SWAP_BOOTING][0] == 50 && s->took_s[SWAP_BOOTING][1] == 70);
-	T_CHECK(strcmp(s->worst[SWAP_BOOTING], "n1") == 0);
+	const struct swap_measure *m = &s->took[SWAP_BOOTING];
+	T_CHECK(m->n == 2 && m->median_s == 50 && m->worst_s == 70 && strcmp(m->worst, "n1") == 0);
+	T_CHECK(s->done_after.n == 2 && s->done_after.median_s == 72.5 && s->done_after.worst_s == 75);
+	T_CHECK(s->usable_after.n == 0 && swap_after_s(&w.nodes[0], SWAP_USABLE) < 0);
 	T_CHECK(report(&w, now, &w.nodes[2], "done", "")); /* of no session */
 	T_CHECK(w.nodes[2].phase == SWAP_IDLE);
 	swap_free(&w);
@@ -181,10 +183,6 @@ test_stop_and_time(void)
 	swap_tick(&w, later(start, 61));
 	T_CHECK(swap_find_session(&w, 2)->state == SWAP_IS_FAILED);
 	T_CHECK(strstr(w.nodes[0].words, "the time of the session is over") != NULL);
-	wish.stream = true;
-	strcpy(wish.request, "z");
-	T_CHECK(swap_start(&w, start, &wish, &id, &again, &e) != 0 && e.kind == ERR_USAGE);
-	wish.stream = false;
 	static const char *const bad[] = { "frisbee.action=shell", "frisbee.order=7", "quiet", "frisbee.x", "frisbee.x=a;b",
 		"frisbee.x=\"", NULL };
 	strcpy(wish.request, "y");
@@ -244,6 +242,148 @@ test_follow_up(void)
 	T_CHECK(n->phase == SWAP_REBOOTING);
 	swap_up(&w, later(start, 20), n);
 	T_CHECK(n->phase == SWAP_DONE && n->took_s[SWAP_REBOOTING] == 20 && swap_find_session(&w, id)->state == SWAP_IS_DONE);
+	swap_free(&w);
+}
+
+static struct swap_session *
+begin_stream(struct swap *w, const struct swap_config *c, const char *nodes)
+{
+	struct swap_wish wish = { .image = "a.ndz", .timeout_s = 3600, .tries = 2, .stream = true };
+	struct err e;
+	uint32_t id;
+	bool again;
+
+	swap_init(w, c);
+	add_nodes(w, 2);
+	strcpy(wish.nodes, nodes);
+	if (swap_start(w, start, &wish, &id, &again, &e) != 0)
+		abort();
+	for (size_t i = 0; i < w->nnodes; i++)
+		swap_powered(w, start, &w->nodes[i], NULL);
+	return swap_find_session(w, id);
+}
+
+/* Usable first, whole later: both times, the progress of the disk, and a machine that is reset. */
+static void
+test_stream(void)
+{
+	struct swap w;
+	struct swap_session *s = begin_stream(&w, &config, "n[0-1]");
+	struct swap_node *n = &w.nodes[0], *other = &w.nodes[1];
+
+	report(&w, later(start, 30), n, "streaming", "a.ndz onto sda");
+	T_CHECK(n->phase == SWAP_STREAMING && swap_wants_order(n) && swap_node_progress(n) == 0);
+	swap_viewed(&w, later(start, 35), s, (uint8_t[]){ 10, 0, 0, 0 }, &(struct swap_view){ .progress = 0.3 });
+	T_CHECK(swap_node_progress(n) == 0.3 && swap_after_s(n, SWAP_USABLE) < 0);
+	report(&w, later(start, 40), n, "usable", "7 % of sda is there");
+	T_CHECK(n->phase == SWAP_USABLE && n->took_s[SWAP_STREAMING] == 10 && swap_after_s(n, SWAP_USABLE) == 40);
+	T_CHECK(swap_node_progress(n) == 0.07 && swap_wants_order(n) && s->count[SWAP_USABLE] == 1);
+	T_CHECK(s->usable_after.n == 1 && s->usable_after.median_s == 40 && s->done_after.n == 0);
+	report(&w, later(start, 90), n, "usable", "101 % of sda");
+	T_CHECK(n->phase == SWAP_USABLE && n->took_s[SWAP_USABLE] < 0 && n->filled < 0);
+	report(&w, later(start, 100), n, "usable", "55 % of sda is there");
+	T_CHECK(swap_node_progress(n) == 0.55);
+	/* Somebody resets it: it streams again, and what it took before counts. */
+	report(&w, later(start, 120), n, "streaming", "a.ndz onto sda");
+	T_CHECK(n->phase == SWAP_STREAMING && n->tries == 1 && n->took_s[SWAP_USABLE] == 80);
+	report(&w, later(start, 125), n, "usable", "60 % of sda is there");
+	report(&w, later(start, 30), other, "streaming", "");
+	report(&w, later(start, 60), other, "usable", "");
+	T_CHECK(swap_wants_server(&w, s, start.us));
+	report(&w, later(start, 200), n, "done", "sda is whole");
+	T_CHECK(n->phase == SWAP_DONE && !swap_wants_order(n) && s->state == SWAP_IS_RUNNING);
+	T_CHECK(n->took_s[SWAP_STREAMING] == 15 && n->took_s[SWAP_USABLE] == 155 && swap_after_s(n, SWAP_DONE) == 200);
+	report(&w, later(start, 210), n, "usable", "99 % of sda is there"); /* late */
+	T_CHECK(n->phase == SWAP_DONE);
+	report(&w, later(start, 300), other, "done", "");
+	T_CHECK(s->state == SWAP_IS_DONE && s->usable_after.n == 2 && s->done_after.median_s == 250);
+	swap_free(&w);
+}
+
+/* A node that is not usable yet is tried again; one that is may have somebody at work, and is not
+ * switched off. */
+static void
+test_stream_fails(void)
+{
+	struct swap w;
+	struct swap_session *s = begin_stream(&w, &config, "n[0-1]");
+	struct swap_node *n = &w.nodes[0], *other = &w.nodes[1];
+
+	report(&w, start, n, "streaming", "");
+	report(&w, start, other, "streaming", "");
+	report(&w, later(start, 20), other, "usable", "");
+	swap_tick(&w, later(start, 79)); /* its system may take as long to start as firmware */
+	T_CHECK(n->phase == SWAP_STREAMING && other->phase == SWAP_USABLE);
+	swap_viewed(&w, later(start, 79), s, (uint8_t[]){ 10, 0, 0, 1 }, &(struct swap_view){ .progress = 0.4 });
+	swap_tick(&w, later(start, 138));
+	T_CHECK(other->phase == SWAP_USABLE);
+	swap_tick(&w, later(start, 140));
+	T_CHECK(other->phase == SWAP_FAILED && !other->power && other->tries == 1 && !swap_wants_order(other));
+	T_CHECK(strstr(other->words, "while usable: no sign of progress for 60 s") != NULL);
+	swap_tick(&w, later(start, 151));
+	T_CHECK(n->phase == SWAP_BOOTING && n->tries == 2 && n->power);
+	swap_powered(&w, later(start, 151), n, NULL);
+	report(&w, later(start, 160), n, "streaming", "");
+	report(&w, later(start, 170), n, "usable", "");
+	report(&w, later(start, 180), n, "failed", "nbdkit has ended");
+	T_CHECK(n->phase == SWAP_FAILED && s->state == SWAP_IS_FAILED);
+	swap_free(&w);
+}
+
+/* With a port: usable is who answers there.  An image that cannot be streamed is loaded, and the
+ * node starts from its disk. */
+static void
+test_stream_follow_up(void)
+{
+	struct swap_config c = config;
+	struct swap w;
+
+	c.follow_up = true;
+	struct swap_session *s = begin_stream(&w, &c, "n[0-1]");
+	struct swap_node *n = &w.nodes[0], *other = &w.nodes[1];
+	T_CHECK(!swap_awaits_up(n));
+	report(&w, later(start, 10), n, "streaming", "");
+	report(&w, later(start, 20), n, "usable", "1 % of sda is there");
+	T_CHECK(n->phase == SWAP_STREAMING && swap_awaits_up(n));
+	swap_up(&w, later(start, 25), n);
+	T_CHECK(n->phase == SWAP_USABLE && swap_after_s(n, SWAP_USABLE) == 25 && !swap_awaits_up(n));
+	swap_up(&w, later(start, 26), n);
+	report(&w, later(start, 60), n, "usable", "3 % of sda is there");
+	T_CHECK(n->phase == SWAP_USABLE && swap_node_progress(n) == 0.03);
+	report(&w, later(start, 90), n, "done", "");
+	T_CHECK(n->phase == SWAP_DONE);
+	report(&w, later(start, 10), other, "streaming", "");
+	report(&w, later(start, 20), other, "loading", "its kernel has no module nbd");
+	report(&w, later(start, 80), other, "done", "sda is loaded");
+	T_CHECK(other->phase == SWAP_REBOOTING);
+	swap_up(&w, later(start, 95), other);
+	T_CHECK(other->phase == SWAP_DONE && s->state == SWAP_IS_DONE && s->usable_after.n == 1);
+	swap_free(&w);
+}
+
+static void
+test_stream_refused(void)
+{
+	static const char *const loads[] = { "frisbee.hostname=dhcp", "frisbee.disk=sda frisbee.personalise=machine-id",
+		"frisbee.network=dhcp", "frisbee.grow=yes", "frisbee.set=a@sda", NULL };
+	struct swap_wish wish = { .nodes = "n0", .image = "a.ndz", .timeout_s = 60, .tries = 1, .stream = true };
+	struct swap_config c = config;
+	struct swap w;
+	struct err e;
+	uint32_t id;
+	bool again;
+
+	swap_init(&w, &c);
+	add_nodes(&w, 1);
+	for (int i = 0; loads[i] != NULL; i++) {
+		strcpy(wish.words, loads[i]);
+		T_CHECK(swap_start(&w, start, &wish, &id, &again, &e) != 0 && e.kind == ERR_USAGE && strstr(e.text, "streams") != NULL);
+	}
+	strcpy(wish.words, "frisbee.disk=sda frisbee.stream=rate=100M");
+	w.config.keyed = true;
+	T_CHECK(swap_start(&w, start, &wish, &id, &again, &e) != 0 && strstr(e.text, "group key") != NULL);
+	w.config.keyed = false;
+	T_CHECK(swap_start(&w, start, &wish, &id, &again, &e) == 0);
 	swap_free(&w);
 }
 
@@ -642,6 +782,10 @@ main(void)
 	test_stop_and_time();
 	test_server();
 	test_follow_up();
+	test_stream();
+	test_stream_fails();
+	test_stream_follow_up();
+	test_stream_refused();
 	test_clock();
 	test_worlds();
 	test_thousand();

@@ -93,6 +93,49 @@ test_comes_back(void)
 	swapdb_close(db);
 }
 
+/* A node that is usable, and times until it was, come back; a row of a controller that knew no such
+ * phase is read. */
+static void
+test_stream(void)
+{
+	static const char old[] = "UPDATE session SET count = '0 1 0 0 1 0 0 0 0 ', took = '0 -1 -1 - 1 30.5 30.5 a "
+				  "0 -1 -1 - 0 -1 -1 - 0 -1 -1 - 2 7 9 b 0 -1 -1 - 0 -1 -1 - 0 -1 -1 - ';"
+				  "UPDATE node SET took = '-1 30.5 -1 -1 4 -1 -1 -1 -1 ' WHERE name = 'a'";
+	char path[300], salt[SWAP_SALT_BYTES];
+	struct swap_wish wish = { .nodes = "a,b", .image = "x.ndz", .stream = true, .timeout_s = 600, .tries = 1 };
+	struct swap_report r = { .mac = { 2 }, .phase = "usable" };
+	struct swapdb *db;
+	struct swap w;
+	struct err e;
+	uint32_t id;
+	bool same;
+
+	T_CHECK(swapdb_open(&db, folder, salt, &e) == 0);
+	fill(&w, salt);
+	T_CHECK(swap_start(&w, now, &wish, &id, &same, &e) == 0);
+	swap_order_name(&w, &w.nodes[0], r.order);
+	swap_reported(&w, (struct swap_now){ now.us + 9000000, now.wall_s + 9 }, &r, (uint8_t[]){ 10, 9, 8, 7 }, &e);
+	T_CHECK(swapdb_save(db, &w, &e) == 0);
+	swap_free(&w);
+	swapdb_close(db);
+	for (int i = 0; i < 2; i++) {
+		T_CHECK(swapdb_open(&db, folder, salt, &e) == 0);
+		fill(&w, salt);
+		T_CHECK(swapdb_load(db, &w, now, &e) == 0);
+		struct swap_session *s = swap_find_session(&w, id);
+		T_CHECK(s != NULL && s->stream && s->count[SWAP_USABLE] == 1 && w.nodes[0].phase == SWAP_USABLE);
+		T_CHECK(swap_after_s(&w.nodes[0], SWAP_USABLE) == (i == 0 ? 9 : 34.5) && w.nodes[0].filled < 0);
+		T_CHECK(s->usable_after.n == 1 && s->usable_after.median_s == (i == 0 ? 9 : 34.5));
+		T_CHECK(i == 0 || (s->took[SWAP_STREAMING].n == 1 && w.nodes[0].took_s[SWAP_USABLE] < 0));
+		T_CHECK(i == 0 || (swap_stop(&w, now, id, &e) == 0 && swapdb_save(db, &w, &e) == 0));
+		swap_free(&w);
+		swapdb_close(db);
+		snprintf(path, sizeof path, "%s/state.db", folder);
+		T_CHECK(i == 1 || run_sql(path, old) == 0);
+	}
+	T_CHECK(run_sql(path, "DELETE FROM node WHERE session = 2; DELETE FROM session WHERE id = 2") == 0);
+}
+
 /* Each of the fields that can be impossible is made so. */
 static void
 test_impossible(void)
@@ -168,6 +211,7 @@ main(void)
 	if (!tmp_folder(folder, sizeof folder, "swapdb"))
 		return 1;
 	test_comes_back();
+	test_stream();
 	test_impossible();
 	test_cut_off();
 	T_CHECK(rmdir(folder) == 0);

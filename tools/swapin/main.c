@@ -21,7 +21,7 @@ enum { AWAY_S = 120, PATH_BYTES = 100 };
 struct opts {
 	const char *server, *token_file, *words;
 	uint64_t timeout_s, tries, stop, follow;
-	bool list, detach, json, quiet;
+	bool stream, list, detach, json, quiet;
 };
 
 #define AT(field) offsetof(struct opts, field)
@@ -32,6 +32,7 @@ static const struct cli_opt own_opts[] = {
 	{ 302, "timeout", "S", "end after S seconds; nodes that are not done have failed (7200)", CLI_UINT, AT(timeout_s), SWAP_TIMEOUT_MIN_S, SWAP_TIMEOUT_MAX_S, NULL },
 	{ 303, "tries", "N", "try each node N times at most (2)", CLI_UINT, AT(tries), 1, SWAP_TRIES_MAX, NULL },
 	{ 304, "words", "WORDS", "further words of the order, such as \"frisbee.hostname=dhcp\"", CLI_STR, AT(words), 0, 0, NULL },
+	{ 310, "stream", NULL, "start the systems at once, and fill the disks meanwhile", CLI_FLAG, AT(stream), 0, 0, NULL },
 	{ 305, "detach", NULL, "print the number of the session, and do not follow it", CLI_FLAG, AT(detach), 0, 0, NULL },
 	{ 306, "list", NULL, "list the sessions that run, and the last that have ended", CLI_FLAG, AT(list), 0, 0, NULL },
 	{ 307, "follow", "ID", "follow this session, which runs already", CLI_UINT, AT(follow), 1, UINT32_MAX, NULL },
@@ -48,6 +49,7 @@ static const struct cli_program prog = {
 		 "and sends the image once for all of them.  Ends when each node is done or has failed.",
 	.examples = "  swapin 'node[01-32,40]' ubuntu24.ndz\n"
 		    "  swapin --words=\"frisbee.hostname=dhcp frisbee.personalise=machine-id,ssh-keys\" node07 a.ndz\n"
+		    "  swapin --stream 'node[01-32]' ubuntu24.ndz\n"
 		    "  swapin --list\n"
 		    "  swapin --stop=7\n",
 	.tables = { { own_opts, 0, NULL } },
@@ -180,6 +182,7 @@ fill(struct swap_wish *wish, const struct opts *o, char **operands, struct err *
 
 	wish->timeout_s = (unsigned)o->timeout_s;
 	wish->tries = (unsigned)o->tries;
+	wish->stream = o->stream;
 	if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
 		return err_os(e, "no random numbers");
 	snprintf(wish->request, sizeof wish->request, "swapin-%016llx", (unsigned long long)random);

@@ -9,7 +9,7 @@
 
 #include "common/base/say.h"
 
-static const char *const phases[] = { "booting", "loading", "personalising", "streaming", "rebooting", NULL };
+static const char *const phases[] = { "booting", "loading", "personalising", "streaming", "usable", "rebooting", NULL };
 
 static const char *
 text(const struct jtree *o, const char *key)
@@ -45,8 +45,11 @@ static void
 show_progress(const struct jtree *s)
 {
 	const struct jtree *n = jtree_get(s, "nodes");
+	char usable[40] = "";
 
-	say(stderr, "\r%.0f of %.0f nodes done, %.0f %% loaded, %.1f Mbit/s   ", number(n, "done"), number(n, "total"),
+	if (jtree_true(jtree_get(s, "stream")))
+		snprintf(usable, sizeof usable, "%.0f usable, ", number(n, "usable") + number(n, "done"));
+	say(stderr, "\r%s%.0f of %.0f nodes done, %.0f %% loaded, %.1f Mbit/s   ", usable, number(n, "done"), number(n, "total"),
 	    number(s, "progress") * 100, number(jtree_get(s, "server"), "rate_bits_per_s") / 1e6);
 }
 
@@ -79,6 +82,15 @@ show_failures(const struct jtree *s)
 	}
 }
 
+/* A line of the table at the end; nothing if no node has this time. */
+static void
+show_measure(const char *name, const struct jtree *m)
+{
+	if (m != NULL)
+		say(stdout, "  %-14s median %7.1f s, worst %7.1f s (%s), %.0f node%s\n", name, number(m, "median_s"),
+		    number(m, "worst_s"), text(m, "worst"), number(m, "nodes"), number(m, "nodes") == 1 ? "" : "s");
+}
+
 void
 show_end(const struct jtree *s)
 {
@@ -89,12 +101,10 @@ show_end(const struct jtree *s)
 	show_failures(s);
 	say(stdout, "session %.0f: %s: %.0f of %.0f nodes deployed (%.1f %%) in %.1f s\n", number(s, "id"), text(s, "state"),
 	    number(n, "done"), number(n, "total"), number(s, "share_deployed") * 100, number(s, "seconds"));
-	for (int i = 0; phases[i] != NULL; i++) {
-		const struct jtree *one = jtree_get(p, phases[i]);
-		if (one != NULL)
-			say(stdout, "  %-14s median %7.1f s, worst %7.1f s (%s), %.0f node%s\n", phases[i], number(one, "median_s"),
-			    number(one, "worst_s"), text(one, "worst"), number(one, "nodes"), number(one, "nodes") == 1 ? "" : "s");
-	}
+	for (int i = 0; phases[i] != NULL; i++)
+		show_measure(phases[i], jtree_get(p, phases[i]));
+	show_measure("usable after", jtree_get(s, "usable_after"));
+	show_measure("done after", jtree_get(s, "done_after"));
 }
 
 void
