@@ -47,6 +47,8 @@ int command_upgrade(const struct options *, char **operands, int n, struct err *
  * ERR_REFUSED: it is signed or encrypted, which the new image would not be. */
 struct put;
 int recode(const struct options *, struct put *, const char *path, struct err *);
+/* The place of the store, and of its cache; borrows from the options. */
+struct store_place place_of(const struct options *);
 /* Open the store for reading or writing; --wait says whether to wait for another writer. */
 int open_store(struct store *, const struct options *, bool writing, struct err *);
 /* access: enum store_access. */

@@ -200,10 +200,16 @@ static const struct command {
 	{ "upgrade", 0, 0, TAKES_WAIT | TAKES_FORCE, command_upgrade },
 };
 
+struct store_place
+place_of(const struct options *o)
+{
+	return (struct store_place){ o->store, o->cache, o->cache_bytes };
+}
+
 int
 open_store_for(struct store *s, const struct options *o, unsigned access, struct err *e)
 {
-	struct store_place p = { o->store, o->cache, o->cache_bytes };
+	struct store_place p = place_of(o);
 	int rc = store_open_at(s, &p, access, e);
 	size_t n = strlen(e->text);
 

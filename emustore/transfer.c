@@ -366,141 +366,47 @@ tell_equivalents(const struct recipe_image *a, uint64_t n)
 		    stored_title(a).text, n);
 }
 
-/* A store that is open for reading, and an image of it. */
-struct opened {
-	struct store s;
-	struct stored *image;
-	bool anew; /* by an index that was made for it */
-};
-
-static void
-close_opened(struct opened *x)
-{
-	stored_free(x->image);
-	store_close(&x->s);
-	free(x);
-}
-
 static int
-open_as(struct opened **out, const struct options *o, const struct store_name *n,
-    bool anew, struct err *e)
-{
-	struct opened *x = calloc(1, sizeof *x);
-
-	if (x == NULL)
-		return err_nomem(e, "an image");
-	x->anew = anew;
-	if (open_store_for(&x->s, o, anew ? STORE_ANEW : STORE_READ, e) != 0) {
-		free(x);
-		return -1;
-	}
-	if (stored_open(&x->image, &x->s, n, e) != 0) {
-		close_opened(x);
-		return -1;
-	}
-	*out = x;
-	return 0;
-}
-
-/* What looks like damage may be that of the index that this machine keeps. */
-static int
-open_named(struct opened **out, const struct options *o, const struct store_name *n,
-    struct err *e)
-{
-	int rc = open_as(out, o, n, false, e);
-
-	return rc != 0 && e->kind == ERR_FORMAT ? open_as(out, o, n, true, e) : rc;
-}
-
-/* The same image, not another that has got its name meanwhile. */
-static bool
-open_again(struct opened **x, const struct options *o, bool anew)
-{
-	const struct recipe_image *was = stored_about((*x)->image), *is;
-	struct opened *again;
-	struct err ignored; /* why it is needed says more */
-
-	if (open_as(&again, o, &was->name, anew, &ignored) != 0)
-		return false;
-	is = stored_about(again->image);
-	bool same = is->chunks == was->chunks &&
-	            memcmp(is->sha256, was->sha256, sizeof is->sha256) == 0;
-	close_opened(same ? *x : again);
-	if (same)
-		*x = again;
-	return same;
-}
-
-/* gc takes packs away from readers, and copies what is in use before: as long as there is
- * progress between two openings, it goes on.  Damage is looked at with a new index, once. */
-static int
-fetch_all(struct opened **x, const struct options *o, uint32_t from, uint32_t to,
-    struct sink *sink, uint64_t *equivalents, struct err *e)
-{
-	uint64_t last = UINT64_MAX, n;
-
-	for (*equivalents = 0;; *equivalents += n) {
-		uint32_t done = (uint32_t)(sink->out.at / NDZ_CHUNK_BYTES);
-		int rc = fetch_chunks(&(struct fetch){ .s = &(*x)->s,
-					  .image = (*x)->image,
-					  .from = from + done,
-					  .to = to,
-					  .jobs = o->jobs,
-					  .prove = true,
-					  .fn = write_chunk,
-					  .arg = sink },
-		    &n, e);
-		bool damaged = rc != 0 && e->kind == ERR_FORMAT && !(*x)->anew;
-		bool moved = rc != 0 && e->os == ENOENT && sink->out.at != last;
-		if ((!damaged && !moved) || !open_again(x, o, damaged || (*x)->anew)) {
-			*equivalents += n;
-			return rc;
-		}
-		last = sink->out.at;
-	}
-}
-
-static int
-write_chunks(const struct options *o, struct opened **x, uint32_t from, uint32_t to,
+write_chunks(const struct options *o, struct reopened *r, uint32_t from, uint32_t to,
     struct sink *sink, struct err *e)
 {
 	uint64_t equivalents = 0;
 
 	progress_begin(&sink->bar, "emustore", (uint64_t)(to - from) * NDZ_CHUNK_BYTES,
 	    -1, o->quiet);
-	int rc = fetch_all(x, o, from, to, sink, &equivalents, e);
+	int rc = fetch_chunks(&(struct fetch){ .image = r,
+				  .from = from,
+				  .to = to,
+				  .jobs = o->jobs,
+				  .fn = write_chunk,
+				  .arg = sink },
+	    &equivalents, e);
 	progress_end(&sink->bar, 0);
-	const struct recipe_image *about = stored_about((*x)->image);
 	if (rc == 0)
-		tell_equivalents(about, equivalents);
+		tell_equivalents(reopened_about(r), equivalents);
 	return rc;
 }
 
 static int
-get_to(const struct options *o, struct opened **x, const char *path, struct err *e)
+get_to(const struct options *o, struct reopened *r, const char *path, struct err *e)
 {
-	uint32_t chunks = stored_about((*x)->image)->chunks;
+	uint32_t chunks = reopened_about(r)->chunks;
 	uint32_t from = o->chunk != UINT64_MAX ? (uint32_t)o->chunk : 0;
 	uint32_t to = o->chunk != UINT64_MAX ? from + 1 : chunks;
 	struct sink sink;
-	int rc = 0;
 
 	if (from >= chunks)
-		rc = err_set(e, ERR_USAGE, "%s has only %u chunks",
-		    stored_title(stored_about((*x)->image)).text, chunks);
-	else if (store_holds(&(*x)->s, path))
-		rc = err_set(
+		return err_set(e, ERR_USAGE, "%s has only %u chunks",
+		    stored_title(reopened_about(r)).text, chunks);
+	if (store_holds(o->store, path))
+		return err_set(
 		    e, ERR_REFUSED, "%s: is a file of the store itself", path);
-	if (rc == 0)
-		rc = output_open(&sink.out, path, &kind_image, o->force, e);
-	if (rc == 0) {
-		rc = write_chunks(o, x, from, to, &sink, e);
-		if (rc == 0)
-			rc = output_commit(&sink.out, false, e);
-		else
-			output_abort(&sink.out);
-	}
-	return rc;
+	if (output_open(&sink.out, path, &kind_image, o->force, e) != 0)
+		return -1;
+	if (write_chunks(o, r, from, to, &sink, e) == 0)
+		return output_commit(&sink.out, false, e);
+	output_abort(&sink.out);
+	return -1;
 }
 
 /* What was fetched. */
@@ -520,19 +426,17 @@ report_got(const struct recipe_image *about, FILE *to, struct err *e)
 int
 command_get(const struct options *o, char **operands, int n, struct err *e)
 {
-	struct store_name name;
-	struct opened *x;
+	struct store_place place = place_of(o);
+	struct reopened *r;
 
 	(void)n;
-	if (store_name_get(&name, operands[0], e) != 0 ||
-	    open_named(&x, o, &name, e) != 0)
+	if (reopened_open(&r, &place, operands[0], true, e) != 0)
 		return -1;
-	stored_note_load(x->image, &x->s);
 	/* Before the file is replaced that standard output may be. */
 	FILE *report = output_report(operands[1]);
-	int rc = get_to(o, &x, operands[1], e);
+	int rc = get_to(o, r, operands[1], e);
 	if (rc == 0 && o->json)
-		rc = report_got(stored_about(x->image), report, e);
-	close_opened(x);
+		rc = report_got(reopened_about(r), report, e);
+	reopened_free(r);
 	return rc;
 }

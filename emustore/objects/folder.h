@@ -45,8 +45,8 @@ uint64_t folder_changed_ns(const struct objects *, const char *name);
 void folder_reserve(struct objects *, uint64_t bytes);
 /* Give up the reserve.  Returns false if there was none. */
 bool folder_use_reserve(struct objects *);
-/* Whether `path`, which need not exist, lies in the folder. */
-bool folder_holds(const struct objects *, const char *path);
+/* Whether `path`, which need not exist, lies in the folder `dir`. */
+bool folder_holds(const char *dir, const char *path);
 /* May this process make files in it, and does SQLite's log work there: is it no network
  * filesystem? */
 bool folder_may_cache(const struct objects *);

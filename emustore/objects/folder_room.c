@@ -230,13 +230,14 @@ folder_use_reserve(struct objects *o)
 }
 
 bool
-folder_holds(const struct objects *o, const char *path)
+folder_holds(const char *dir, const char *path)
 {
-	const struct folder *f = o->ctx;
+	char *real = realpath(dir, NULL);
 	char *copy = strdup(path), *file = realpath(path, NULL);
 	char *folder = copy != NULL ? realpath(dirname(copy), NULL) : NULL;
-	bool holds = is_below(file, f->real) || is_below(folder, f->real);
+	bool holds = real != NULL && (is_below(file, real) || is_below(folder, real));
 
+	free(real);
 	free(copy);
 	free(file);
 	free(folder);

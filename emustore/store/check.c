@@ -264,9 +264,9 @@ tell_equivalents(struct check *c, const struct recipe_image *a, uint64_t n)
 
 /* Only all of its bytes tell whether it comes out as it was put. */
 static int
-check_bytes(struct checking *k, struct stored *d, struct err *e)
+check_bytes(struct checking *k, struct reopened *r, struct err *e)
 {
-	const struct recipe_image *a = stored_about(d);
+	const struct recipe_image *a = reopened_about(r);
 	EVP_MD_CTX *sha = EVP_MD_CTX_new();
 	uint8_t digest[SHA256_BYTES];
 	uint64_t equivalents = 0;
@@ -275,8 +275,7 @@ check_bytes(struct checking *k, struct stored *d, struct err *e)
 	             : 0;
 
 	if (rc == 0)
-		rc = fetch_chunks(&(struct fetch){ .s = k->s,
-				      .image = d,
+		rc = fetch_chunks(&(struct fetch){ .image = r,
 				      .to = a->chunks,
 				      .jobs = k->c->jobs,
 				      .fn = add_to_digest,
@@ -301,8 +300,13 @@ check_image(struct checking *k, const struct index_image *i, struct err *e)
 	if (stored_each_fragment(k->s, i, need_good, k, e) != 0 ||
 	    stored_open_image(&d, k->s, i, e) != 0)
 		return -1;
-	int rc = k->c->data ? check_bytes(k, d, e) : 0;
-	stored_free(d);
+	struct reopened *r = reopened_of(k->s, d);
+	if (r == NULL) {
+		stored_free(d);
+		return err_nomem(e, "an image");
+	}
+	int rc = k->c->data ? check_bytes(k, r, e) : 0;
+	reopened_free(r);
 	return rc;
 }
 

@@ -17,7 +17,7 @@ struct item {
 
 struct worker {
 	struct fetching *f;
-	struct stored *image;
+	struct reopened *image;
 };
 
 struct fetching {
@@ -58,7 +58,7 @@ worker_stage(void *arg, struct err *e)
 
 	while (ordered_begin(w->f->work, &p, &ticket) == QUEUE_OK) {
 		struct item *x = p;
-		if (stored_chunk(w->image, x->number, x->bytes, e) != 0)
+		if (reopened_chunk(w->image, x->number, x->bytes, e) != 0)
 			return -1;
 		ordered_done(w->f->work, ticket);
 	}
@@ -76,11 +76,7 @@ open_images(struct fetching *f, struct err *e)
 		f->workers[i].f = f;
 		if (i == 0)
 			f->workers[i].image = f->cfg->image;
-		else if (stored_open(&f->workers[i].image, f->cfg->s,
-			     &stored_about(f->cfg->image)->name, e) != 0)
-			return -1;
-		if (f->cfg->prove &&
-		    stored_prove(f->workers[i].image, f->cfg->s, e) != 0)
+		else if (reopened_more(&f->workers[i].image, f->cfg->image, e) != 0)
 			return -1;
 	}
 	return 0;
@@ -91,7 +87,7 @@ prepare(struct fetching *f, struct err *e)
 {
 	f->jobs = pipeline_jobs(f->cfg->jobs);
 	/* Where no streams are made again, one thread reads faster than most disks write. */
-	if (!stored_about(f->cfg->image)->made)
+	if (!reopened_about(f->cfg->image)->made)
 		f->jobs = 1;
 	if (f->jobs > f->cfg->to - f->cfg->from)
 		f->jobs = f->cfg->to - f->cfg->from;
@@ -134,7 +130,6 @@ int
 fetch_chunks(const struct fetch *cfg, uint64_t *equivalents, struct err *e)
 {
 	struct fetching f = { .cfg = cfg };
-	uint64_t before = stored_equivalents(cfg->image);
 	int rc = prepare(&f, e);
 
 	if (rc == 0)
@@ -142,11 +137,10 @@ fetch_chunks(const struct fetch *cfg, uint64_t *equivalents, struct err *e)
 	*equivalents = 0;
 	for (size_t i = 0; i < f.jobs && f.workers != NULL; i++) {
 		if (f.workers[i].image != NULL)
-			*equivalents += stored_equivalents(f.workers[i].image);
+			*equivalents += reopened_equivalents(f.workers[i].image);
 		if (i > 0)
-			stored_free(f.workers[i].image);
+			reopened_free(f.workers[i].image);
 	}
-	*equivalents -= before;
 	pipeline_free(f.pipe);
 	ordered_free(f.work);
 	pool_free(f.items);

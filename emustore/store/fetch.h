@@ -3,14 +3,12 @@
 #ifndef EMUSTORE_STORE_FETCH_H
 #define EMUSTORE_STORE_FETCH_H
 
-#include "emustore/store/stored.h"
+#include "emustore/store/reopened.h"
 
 struct fetch {
-	struct store *s;      /* open for reading */
-	struct stored *image; /* opened from s */
-	uint32_t from, to;    /* chunks from..to-1 */
-	uint64_t jobs;        /* threads; 0: one for each processor */
-	bool prove;           /* compare each fragment with its SHA-256: stored_prove() */
+	struct reopened *image;
+	uint32_t from, to; /* chunks from..to-1 */
+	uint64_t jobs;     /* threads; 0: one for each processor */
 	/* Called for each chunk in order, in the calling thread; the chunk is borrowed.
 	 * 0, or -1 to stop. */
 	int (*fn)(void *arg, const void *chunk, struct err *);
@@ -18,8 +16,8 @@ struct fetch {
 };
 
 /* Call fn for each chunk.  *equivalents: how many of them were equivalents, as
- * stored_equivalents() counts them.  Returns 0, or -1 with the error of fn, of
- * stored_chunk() or of stored_prove(). */
+ * reopened_equivalents() counts them.  Returns 0, or -1 with the error of fn, of
+ * reopened_chunk() or of reopened_more(). */
 int fetch_chunks(const struct fetch *, uint64_t *equivalents, struct err *);
 
 #endif /* EMUSTORE_STORE_FETCH_H */

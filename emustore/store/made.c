@@ -1,6 +1,6 @@
 /* made.c: puts together the chunks of images that other programs made, by compressing
- * their data again.  Called by rebuild.c, and by prepare.c for single fragments
- * (made_data()), in the thread to which the struct made belongs. */
+ * their data again.  Called by rebuild.c, in the thread to which the struct made
+ * belongs. */
 #include "emustore/store/made.h"
 
 #include <inttypes.h>
@@ -52,13 +52,6 @@ made_free(struct made *m)
 	free(m);
 }
 
-int
-made_data(struct made *m, const struct codec *codec, const uint8_t *bytes, size_t n,
-    uint8_t *raw, size_t raw_bytes, struct err *e)
-{
-	return decoder_fragment(m->decoder, codec, bytes, n, raw, raw_bytes, e);
-}
-
 /* Read fragment `number`, whose record is at p, and decompress it to raw; its raw digest
  * is checked.  Returns the length of the data in bytes, or -1. */
 static int64_t
@@ -78,7 +71,7 @@ get_fragment(struct made *m, const struct codec *codec, uint64_t number,
 		    "%s: fragment %" PRIu64 " is not at byte %" PRIu64
 		    ", where the index has it",
 		    packs_name(m->packs, p->slot).text, number, p->at);
-	if (made_data(m, codec, m->body.base + FRAGMENT_HEAD_BYTES,
+	if (decoder_fragment(m->decoder, codec, m->body.base + FRAGMENT_HEAD_BYTES,
 		m->body.len - FRAGMENT_HEAD_BYTES, raw, f.raw_bytes, e) != 0)
 		return -1;
 	sha256(raw, f.raw_bytes, digest);

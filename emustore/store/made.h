@@ -13,8 +13,7 @@
 /* Belongs to one thread at a time. */
 struct made;
 
-/* packs (borrowed until made_free()) is where fragments are read; NULL: only made_data()
- * will be called.  Returns NULL when out of memory. */
+/* packs (borrowed until made_free()) is where fragments are read.  NULL: out of memory. */
 struct made *made_new(struct packs *);
 /* Free it; the packs stay the caller's.  NULL is allowed. */
 void made_free(struct made *);
@@ -24,10 +23,5 @@ void made_free(struct made *);
  * failure.  ERR_FORMAT: it is damaged, or the stream does not fit into 1 MiB. */
 int made_chunk(struct made *, const struct recipe_chunk *, const struct place *,
     uint8_t *out, struct err *);
-
-/* Decompress the n bytes of a fragment to raw, which gets raw_bytes bytes.  The data are
- * not compared with a digest. */
-int made_data(struct made *, const struct codec *, const uint8_t *bytes, size_t n,
-    uint8_t *raw, size_t raw_bytes, struct err *);
 
 #endif /* EMUSTORE_STORE_MADE_H */

@@ -9,13 +9,12 @@
 #include "common/base/grow.h"
 #include "common/base/sha256.h"
 #include "common/image/read/fragments.h"
-#include "emustore/store/made.h"
 
 struct preparer {
 	struct prepare_shared *shared;
 	struct decoder *decoder;
 	struct remaker *remaker;
-	struct made *made;
+	struct decoder *checker; /* `decoder` inflates a stream while this one checks */
 	void *encoder;
 	struct remake_how last; /* the parameters that made the last stream */
 	uint8_t raw[FRAGMENT_BYTES_MAX], other[FRAGMENT_BYTES_MAX];
@@ -35,9 +34,9 @@ preparer_new(struct prepare_shared *shared)
 	w->shared = shared;
 	w->decoder = decoder_new();
 	w->remaker = remaker_new();
-	w->made = made_new(NULL);
+	w->checker = decoder_new();
 	w->encoder = own->encoder_new(own->level_default);
-	if (w->decoder != NULL && w->remaker != NULL && w->made != NULL &&
+	if (w->decoder != NULL && w->remaker != NULL && w->checker != NULL &&
 	    w->encoder != NULL)
 		return w;
 	preparer_free(w);
@@ -51,7 +50,7 @@ preparer_free(struct preparer *w)
 		return;
 	decoder_free(w->decoder);
 	remaker_free(w->remaker);
-	made_free(w->made);
+	decoder_free(w->checker);
 	if (w->encoder != NULL)
 		own->encoder_free(w->encoder);
 	free(w);
@@ -202,7 +201,7 @@ check_window(struct preparer *w, const struct pack_fragment *f, const uint8_t *b
 	uint8_t digest[SHA256_BYTES];
 
 	sha256(w->raw, n, digest);
-	if (made_data(w->made, own, bytes, f->bytes, w->other, n, e) != 0)
+	if (decoder_fragment(w->checker, own, bytes, f->bytes, w->other, n, e) != 0)
 		return -1;
 	if (memcmp(w->other, w->raw, n) == 0 && f->head.raw_bytes == n &&
 	    memcmp(f->head.raw_digest, digest, RAW_DIGEST_BYTES) == 0)

@@ -1,6 +1,6 @@
 /* reopened.c: opens an image again when the store has changed while the image was read, or
- * when this machine's copy of the index may be wrong.  Called by store_disk.c,
- * in the thread to which the struct reopened belongs. */
+ * when this machine's copy of the index may be wrong.  Called by store_disk.c, fetch.c,
+ * check.c and emustore get, in the thread to which the struct reopened belongs. */
 #include "emustore/store/reopened.h"
 
 #include <errno.h>
@@ -8,38 +8,51 @@
 #include <string.h>
 
 struct reopened {
-	const char *store, *name;
+	struct store_place place;
+	const char *name;
+	struct store *own; /* of reopened_of(): the store that is open; else NULL */
+	bool prove;
 	struct stored *image;
 	struct recipe_image about; /* of the image that was opened first */
 	bool anew; /* opened with an index that was made from the objects for this */
+	uint64_t equivalents; /* of openings before this one */
 };
 
 /* load: the image is opened to be loaded, for the first time. */
 static int
-open_image(struct stored **out, const char *store, const char *name, unsigned access,
-    bool load, struct err *e)
+open_image(struct stored **out, const struct reopened *r, const char *name,
+    unsigned access, bool load, struct err *e)
 {
 	struct store_name parsed;
 	struct store s;
 
+	*out = NULL;
 	if (store_name_get(&parsed, name, e) != 0 ||
-	    store_open(&s, store, access, e) != 0)
+	    store_open_at(&s, &r->place, access, e) != 0)
 		return -1;
 	int rc = stored_open(out, &s, &parsed, e);
 	if (rc == 0 && load)
 		stored_note_load(*out, &s);
+	if (rc == 0 && r->prove)
+		rc = stored_prove(*out, &s, e);
 	store_close(&s);
-	return rc;
+	if (rc == 0)
+		return 0;
+	stored_free(*out);
+	*out = NULL;
+	return -1;
 }
 
 /* Open the same image again.  ERR_FORMAT: another image has its name now. */
 static int
 open_same(
-    struct stored **out, const struct reopened *s, unsigned access, struct err *e)
+    struct stored **out, const struct reopened *r, unsigned access, struct err *e)
 {
-	const struct recipe_image *a = &s->about;
+	const struct recipe_image *a = &r->about;
 
-	if (open_image(out, s->store, stored_title(a).text, access, false, e) != 0)
+	if (r->own != NULL)
+		return stored_open(out, r->own, &a->name, e);
+	if (open_image(out, r, stored_title(a).text, access, false, e) != 0)
 		return -1;
 	const struct recipe_image *b = stored_about(*out);
 	if (a->chunks == b->chunks && memcmp(a->sha256, b->sha256, SHA256_BYTES) == 0)
@@ -52,77 +65,109 @@ open_same(
 }
 
 static int
-open_first(struct reopened *s, bool same, unsigned access, struct err *e)
+open_as(struct reopened *r, bool same, unsigned access, struct err *e)
 {
-	return same ? open_same(&s->image, s, access, e)
-	            : open_image(&s->image, s->store, s->name, access, true, e);
+	return same ? open_same(&r->image, r, access, e)
+	            : open_image(&r->image, r, r->name, access, true, e);
 }
 
-int
-reopened_open(struct reopened **out, const char *store, const char *name,
-    const struct reopened *like, struct err *e)
+/* What looks like damage may be that of the index that this machine keeps. */
+static int
+open_new(struct reopened **out, const struct reopened *like, bool same, struct err *e)
 {
-	struct reopened *s = calloc(1, sizeof *s);
+	struct reopened *r = malloc(sizeof *r);
 
-	if (s == NULL)
-		return err_nomem(e, name);
-	s->store = store;
-	s->name = name;
-	if (like != NULL)
-		s->about = like->about;
-	int rc = open_first(s, like != NULL, STORE_READ, e);
-	if (rc != 0 && e->kind == ERR_FORMAT) {
-		s->anew = true;
-		rc = open_first(s, like != NULL, STORE_ANEW, e);
+	if (r == NULL)
+		return err_nomem(e, "an image");
+	*r = *like;
+	r->equivalents = 0;
+	r->anew = false;
+	int rc = open_as(r, same, STORE_READ, e);
+	if (rc != 0 && e->kind == ERR_FORMAT && r->own == NULL) {
+		r->anew = true;
+		rc = open_as(r, same, STORE_ANEW, e);
 	}
 	if (rc != 0) {
-		free(s);
+		free(r);
 		return -1;
 	}
-	s->about = *stored_about(s->image);
-	*out = s;
+	r->about = *stored_about(r->image);
+	*out = r;
 	return 0;
 }
 
-void
-reopened_free(struct reopened *s)
+int
+reopened_open(struct reopened **out, const struct store_place *p, const char *name,
+    bool prove, struct err *e)
 {
-	if (s == NULL)
+	return open_new(out,
+	    &(struct reopened){ .place = *p, .name = name, .prove = prove }, false, e);
+}
+
+int
+reopened_more(struct reopened **out, const struct reopened *first, struct err *e)
+{
+	return open_new(out, first, true, e);
+}
+
+struct reopened *
+reopened_of(struct store *s, struct stored *image)
+{
+	struct reopened *r = malloc(sizeof *r);
+
+	if (r != NULL)
+		*r = (struct reopened){
+			.own = s, .image = image, .about = *stored_about(image)
+		};
+	return r;
+}
+
+void
+reopened_free(struct reopened *r)
+{
+	if (r == NULL)
 		return;
-	stored_free(s->image);
-	free(s);
+	stored_free(r->image);
+	free(r);
 }
 
 const struct recipe_image *
-reopened_about(const struct reopened *s)
+reopened_about(const struct reopened *r)
 {
-	return &s->about;
+	return &r->about;
+}
+
+uint64_t
+reopened_equivalents(const struct reopened *r)
+{
+	return r->equivalents + stored_equivalents(r->image);
 }
 
 int
 reopened_header(
-    struct reopened *s, uint32_t i, uint8_t out[NDZ_HEADER_BYTES], struct err *e)
+    struct reopened *r, uint32_t i, uint8_t out[NDZ_HEADER_BYTES], struct err *e)
 {
-	return stored_header(s->image, i, out, e);
+	return stored_header(r->image, i, out, e);
 }
 
 /* Read a chunk.  gc may remove packs that readers use; it has copied what is in use to
  * other packs before, so the image is opened again.  What looks like damage may be an
  * error of the index, so an index is made anew, once. */
 int
-reopened_chunk(struct reopened *s, uint32_t i, void *out, struct err *e)
+reopened_chunk(struct reopened *r, uint32_t i, void *out, struct err *e)
 {
 	struct stored *again;
 	struct err ignored; /* the first error says more */
-	int rc = stored_chunk(s->image, i, out, e);
-	bool damaged = rc != 0 && e->kind == ERR_FORMAT && !s->anew;
+	int rc = stored_chunk(r->image, i, out, e);
+	bool damaged = rc != 0 && e->kind == ERR_FORMAT && !r->anew;
 
-	if (rc == 0 || (e->os != ENOENT && !damaged))
+	if (rc == 0 || r->own != NULL || (e->os != ENOENT && !damaged))
 		return rc;
-	s->anew = s->anew || damaged;
-	if (open_same(&again, s, damaged ? STORE_ANEW : STORE_READ, &ignored) != 0)
+	r->anew = r->anew || damaged;
+	if (open_same(&again, r, damaged ? STORE_ANEW : STORE_READ, &ignored) != 0)
 		return rc;
-	stored_free(s->image);
-	s->image = again;
-	return stored_chunk(s->image, i, out, e);
+	r->equivalents += stored_equivalents(r->image);
+	stored_free(r->image);
+	r->image = again;
+	return stored_chunk(r->image, i, out, e);
 }

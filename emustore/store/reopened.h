@@ -8,11 +8,20 @@
 /* Belongs to one thread at a time. */
 struct reopened;
 
-/* Open image `name` of `store`; both strings stay the caller's, and are needed until
- * reopened_free().  like: the image must be the same as this one (ERR_FORMAT); NULL: any
- * image.  Other errors are those of store_open() and stored_open(). */
-int reopened_open(struct reopened **, const char *store, const char *name,
-    const struct reopened *like, struct err *);
+/* Open image `name` of the store at that place.  name and the strings of the place stay
+ * the caller's, and are needed until reopened_free().  prove: compare each fragment with
+ * its SHA-256, as stored_prove() does.  Errors are those of store_open() and
+ * stored_open(). */
+int reopened_open(struct reopened **, const struct store_place *, const char *name,
+    bool prove, struct err *);
+/* Take over an image that was opened from this store, which stays open until
+ * reopened_free().  It is never opened again.  NULL: out of memory, and the image is still
+ * the caller's. */
+struct reopened *reopened_of(struct store *, struct stored *);
+/* Open the same image once more, for another thread; the first one is needed until the
+ * second one is freed.  ERR_FORMAT: another image has its name now; also the errors of
+ * reopened_open(). */
+int reopened_more(struct reopened **, const struct reopened *first, struct err *);
 /* Close the image.  NULL is allowed. */
 void reopened_free(struct reopened *);
 /* The description of the image; valid until reopened_free(). */
@@ -23,5 +32,7 @@ int reopened_header(
 /* Put chunk i together in out[NDZ_CHUNK_BYTES], as stored_chunk() does; opens the image
  * again when that is necessary. */
 int reopened_chunk(struct reopened *, uint32_t i, void *out, struct err *);
+/* How many of these chunks were equivalents, as stored_equivalents() counts them. */
+uint64_t reopened_equivalents(const struct reopened *);
 
 #endif /* EMUSTORE_STORE_REOPENED_H */

@@ -126,9 +126,9 @@ store_close(struct store *s)
 }
 
 bool
-store_holds(const struct store *s, const char *path)
+store_holds(const char *url, const char *path)
 {
-	return s->folder && folder_holds(s->objects, path);
+	return !s3_is_url(url) && folder_holds(url, path);
 }
 
 struct packs *

@@ -116,7 +116,7 @@ void store_close(struct store *); /* what is not committed is undone */
 const char *store_title(const struct store *);
 /* Is the path a file of the store's own, to which no other program may write?  Always
  * false for a bucket. */
-bool store_holds(const struct store *, const char *path);
+bool store_holds(const char *url, const char *path);
 /* List the objects, and bring the index up to date. */
 int store_look(struct store *, struct err *);
 /* May a put or a gc still count on the objects that it saw at the last look?  ERR_REFUSED:

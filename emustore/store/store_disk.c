@@ -47,7 +47,7 @@ take_opening(struct store_disk *d, struct err *e)
 	else
 		d->nopen++;
 	pthread_mutex_unlock(&d->lock);
-	if (r != NULL || reopened_open(&r, d->store, d->name, d->image, e) == 0)
+	if (r != NULL || reopened_more(&r, d->image, e) == 0)
 		return r;
 	pthread_mutex_lock(&d->lock);
 	d->nopen--;
@@ -269,7 +269,8 @@ open_image(struct store_disk *d, struct err *e)
 {
 	size_t cpus = pipeline_jobs(0);
 
-	if (reopened_open(&d->image, d->store, d->name, NULL, e) != 0)
+	const struct store_place place = { .url = d->store };
+	if (reopened_open(&d->image, &place, d->name, false, e) != 0)
 		return -1;
 	const struct recipe_image *a = reopened_about(d->image);
 	d->idle[d->nidle++] = d->image;
