@@ -39,11 +39,14 @@ for ((n = 0; n < DAMAGES; n++)); do
 	es -q verify --data > /dev/null 2>&1 && fail "damage $n of ${f#"$T/S/"}: verify --data says nothing"
 	es -q repair > /dev/null 2> "$T/stderr"; rc=$?
 	[ $rc = 0 ] || [ $rc = 3 ] || fail "damage $n of ${f#"$T/S/"}: repair: exit $rc: $(cat "$T/stderr")"
-	for i in a b c d e f; do	# right, or refused; a put brings back what was lost
-		if es -q get last-$i "$T/out" 2> /dev/null; then cmp -s "$T/out" "$T/$i.ndz" || fail "damage $n: wrong bytes of last-$i"; fi
-		es -q put again "$T/$i.ndz" && es -q rm again || fail "damage $n: put"
+	put=0
+	for i in a b c d e f; do	# right, or refused, and a put brings back what was lost
+		if es -q get last-$i "$T/out" 2> /dev/null; then cmp -s "$T/out" "$T/$i.ndz" || fail "damage $n: wrong bytes of last-$i"; continue; fi
+		es -q put again "$T/$i.ndz" && es -q rm again && put=1 || fail "damage $n: put"
+		gets last-$i "$T/$i.ndz" || fail "damage $n: last-$i after a put"
 	done
+	[ $put = 1 ] || { es -q put again "$T/a.ndz" && es -q rm again; } || fail "damage $n: put"
 	check "damage $n of ${f#"$T/S/"}: whole again" es -q verify --data
-	for i in a b c d e f; do gets last-$i "$T/$i.ndz" || fail "damage $n: last-$i"; done
 done
+for i in a b c d e f; do check "last-$i at the end" gets last-$i "$T/$i.ndz"; done
 finish

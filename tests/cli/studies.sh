@@ -65,6 +65,19 @@ check "it has as many chunks" [ "$(es info --json large | field chunks)" = 1024 
 check "which are those of the small one" bash -c '"$1" -q --store "$2" get large - --chunk 515 | cmp - <(tail -c +$((3 * 1048576 + 1)) "$3" | head -c 1048576)' - "$BIN/emustore" "$T/S" "$T/c.ndz"
 status 2 "$study/fill_large" "$T/S" a large 1000
 
+echo "== figures come into their document"
+printf '{"name": "server memory, 100 GB", "ours": 109.58, "rival": 200, "rival_name": "the limit set", "unit": "MB", "ratio": 1.825, "runs": 1}\n' > "$T/bench.json"
+echo '{"5.5": {"title": "Metadata", "columns": ["KiB", "all"], "rows": [["4", 99.6], ["8", null]], "note": "thesis: up to 4"}}' > "$T/results.json"
+cp "$TOP/docs/store-measured.md" "$T/doc.md"; cp "$T/doc.md" "$T/before.md"
+check "bench/measured" "$PYTHON" "$TOP/bench/measured" "$T/bench.json" "$T/results.json" "$T/doc.md"
+check "a row of the benchmarks" grep -qF '| server memory, 100 GB | 109.6 | 200 | the limit set | MB | 1.825 |' "$T/doc.md"
+check "a table of the study" grep -qF '| 4 | 99.6 |' "$T/doc.md"
+check "what has no figures stays" cmp <(sed -n '/bench.measured six-sizes/,$p' "$T/before.md") <(sed -n '/bench.measured six-sizes/,$p' "$T/doc.md")
+cp "$T/doc.md" "$T/once.md"; "$PYTHON" "$TOP/bench/measured" "$T/bench.json" "$T/results.json" "$T/doc.md" > /dev/null || fail "a second time"
+check "a second time changes nothing but the day" cmp <(sed -n '/^## Windows/,$p' "$T/once.md") <(sed -n '/^## Windows/,$p' "$T/doc.md")
+echo '<!-- bench/measured nothing --><!-- end -->' > "$T/doc.md"
+status 1 "$PYTHON" "$TOP/bench/measured" "$T/bench.json" "$T/results.json" "$T/doc.md"
+
 echo "== plots are XML"
 python3 -B - "$TOP/bench" "$T" << 'PY' || fail "plots"
 import sys, xml.dom.minidom
