@@ -9,6 +9,7 @@
 #	vm_ends NAME SECONDS		wait until it is switched off
 #	vm_server [OPTIONS]		the server of netboot/setup, in /srv/netboot, on lan0
 #	vm_order MAC WORDS...		for this machine's next boot
+# VM_PATIENCE=3 waits three times as long for everything, on a host that does much else.
 # Kernels get the word no_timer_check: on a busy host the timer of an emulated machine can be too late for the check, and
 # the kernel panics ("IO-APIC + timer doesn't work").
 # VM_ACCEL=kvm or tcg says how to run them; without it KVM is taken where it works.
@@ -35,6 +36,7 @@ vm_environment() {
 if [ -z "${VM_INSIDE:-}" ]; then
 	unshare -nmp --fork --mount-proc true 2> /dev/null || skip "namespaces are not allowed here"
 	vm_environment
+	if declare -F vm_prepare > /dev/null; then vm_prepare; fi	# what else a test needs a network for
 	rmdir "$T"	# the next start makes its own
 	VM_INSIDE=1 exec unshare -nmp --fork --kill-child --mount-proc bash "$0" "$@"
 fi
@@ -120,7 +122,7 @@ vm_gives_up() { fail "$1: $2"; for m in "${!VM_PID[@]}"; do vm_log "$m"; done; v
 # Only what came after the last thing seen counts.
 vm_new() { tail -c +$((VM_SEEN[$1] + 1)) "$LOGS/$1.log"; }
 vm_sees() {	# NAME SECONDS PATTERN [KEY: one that is pressed every five seconds]
-	local at end=$((SECONDS + $2)) start=$SECONDS press=$SECONDS
+	local at end=$((SECONDS + $2 * ${VM_PATIENCE:-1})) start=$SECONDS press=$SECONDS
 	while :; do
 		if [ -n "${4:-}" ] && [ $SECONDS -ge $press ]; then printf "$4" >&"${VM_KEYS[$1]}"; press=$((SECONDS + 5)); fi
 		at=$(vm_new "$1" | grep -a -b -o -m 1 -E -- "$3" | head -n 1)
@@ -137,7 +139,7 @@ vm_sees() {	# NAME SECONDS PATTERN [KEY: one that is pressed every five seconds]
 vm_presses() { vm_sees "$1" "$2" "$4" "$3"; }
 vm_types() { printf '%s\n' "$2" >&"${VM_KEYS[$1]}"; }
 vm_ends() {	# NAME SECONDS
-	local end=$((SECONDS + $2))
+	local end=$((SECONDS + $2 * ${VM_PATIENCE:-1}))
 	while kill -0 "${VM_PID[$1]}" 2> /dev/null; do
 		[ $SECONDS -lt $end ] || vm_gives_up "$1" "still on after $2 s"
 		sleep 0.2

@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# The units of systemd under a real one: a machine with a Debian of this release, whose systemd starts, restarts,
+# reloads and stops each of them, while nodes and copies are served; units_guest says what is done there.
+# The system is made once, as build/chroot/units-RELEASE.tar; it needs the archive of Debian.
+TOP=$(cd "$(dirname "$0")/../.." && pwd)
+SYSTEM=$TOP/build/chroot/units-$(. /etc/os-release && echo "${VERSION_CODENAME:-none}").tar
+vm_prepare() {
+	[ ! -e "$SYSTEM" ] || return 0
+	requires mmdebstrap
+	mkdir -p "${SYSTEM%/*}"
+	mmdebstrap --quiet --variant=minbase --include=systemd,systemd-sysv,udev,kmod,iproute2,procps,dmsetup,thin-provisioning-tools \
+	    --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/man/*' \
+	    "$(. /etc/os-release && echo "$VERSION_CODENAME")" "${SYSTEM%.tar}.new.tar" && mv "${SYSTEM%.tar}.new.tar" "$SYSTEM" ||
+		skip "a Debian with systemd cannot be made here"
+}
+. "$(dirname "$0")/lib.sh"
+vm_accel
+root=$T/root
+
+install_program() {	# PROGRAM: with those libraries that the system lacks; nothing of it is replaced, since its links may lead out of it
+	local lib
+	cp "$1" "$root/usr/bin"; strip "$root/usr/bin/$(basename "$1")"
+	ldd "$1" | awk '$2 == "=>" { print $3 } $1 ~ /^\// { print $1 }' | while read -r lib; do
+		[ -L "$root$lib" ] || [ -e "$root$lib" ] || cp -L "$lib" "$root/usr$lib"
+	done
+}
+system_with_units() {
+	local p f
+	mkdir "$root"; tar -C "$root" -xf "$SYSTEM"
+	for p in imagezip imageunzip frisbee frisbeed mfrisbeed controllerd swapin dsync dmextract dmmerge; do install_program "$BIN/$p"; done
+	for f in "$TOP"/docs/examples/*.service "$TOP"/docs/examples/*.timer; do
+		sed 's,/usr/local/sbin/,/usr/bin/,' "$f" > "$root/usr/lib/systemd/system/${f##*/}"
+	done
+	cp "$TOP/docs/examples/frisbee-server.sysusers" "$root/usr/lib/sysusers.d/frisbee-server.conf"
+	printf '%s\n' drivers/md/dm-era.ko drivers/md/dm-mod.ko drivers/md/dm-snapshot.ko drivers/net/veth.ko drivers/block/virtio_blk.ko drivers/virtio/virtio_pci.ko \
+	    fs/ext4 crypto/crc32c_generic.ko > "$T/modules"
+	"$TOP/netboot/copy-modules" "$NETBOOT/kernel" "$root" < "$T/modules" || fail "modules"
+	echo units > "$root/etc/hostname"; echo '/dev/vda / ext4 rw 0 1' > "$root/etc/fstab"
+	install -m 755 "$TOP/tests/vm/units_guest" "$root/usr/bin/units-test"
+	cat > "$root/etc/systemd/system/units-test.service" <<- 'U'
+		[Unit]
+		After=multi-user.target
+		[Service]
+		ExecStart=/usr/bin/units-test
+	U
+	mkdir -p "$root/etc/systemd/system/multi-user.target.wants"
+	ln -s ../units-test.service "$root/etc/systemd/system/multi-user.target.wants/units-test.service"
+	# The console is the test's; nothing waits for a network.
+	for p in getty.target serial-getty@ttyS0.service systemd-networkd-wait-online.service apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer fstrim.timer; do
+		ln -sf /dev/null "$root/etc/systemd/system/$p"
+	done
+	ln -sf /usr/lib/systemd/system/multi-user.target "$root/etc/systemd/system/default.target"
+}
+ramdisk() {	# mounts the disk, and gives it to systemd
+	local rd=$T/rd
+	mkdir -p "$rd"/{bin,dev,proc,sys,new}
+	cp "$(command -v busybox)" "$rd/bin/busybox"
+	printf '%s\n' drivers/block/virtio_blk.ko drivers/virtio/virtio_pci.ko fs/ext4 crypto/crc32c_generic.ko > "$T/modules"
+	"$TOP/netboot/copy-modules" "$NETBOOT/kernel" "$rd" < "$T/modules" || fail "modules of the ramdisk"
+	cat > "$rd/init" <<- 'I'
+		#!/bin/busybox sh
+		/bin/busybox --install -s /bin
+		mount -t devtmpfs dev /dev; mount -t proc proc /proc; mount -t sysfs sys /sys
+		modprobe -a crc32c_generic virtio_pci virtio_blk ext4
+		mount -t ext4 /dev/vda /new
+		umount /proc; umount /sys; mount --move /dev /new/dev
+		exec switch_root /new /sbin/init
+	I
+	chmod 755 "$rd/init"
+	(cd "$rd" && find . -mindepth 1 | cpio --quiet -o -H newc -R 0:0) > "$T/initrd" || fail "cpio"
+}
+system_with_units
+ramdisk
+truncate -s 900M "$T/a"; mke2fs -q -F -t ext4 -d "$root" "$T/a" || fail "mke2fs"
+rm -rf "$root"
+truncate -s 24M "$T/b"; truncate -s 8M "$T/c"
+drives=()
+for d in a b c; do drives+=(-drive "file=$T/$d,format=raw,if=virtio,cache=unsafe"); done
+vm_start units -machine pc -cpu max -smp 2 -m 1024 -no-reboot -kernel "$NETBOOT/vmlinuz" -initrd "$T/initrd" \
+    -append "no_timer_check console=ttyS0,115200 quiet panic=-1 systemd.show_status=no" "${drives[@]}"
+vm_sees units "${VM_SECONDS:-800}" 'UNITS: [0-9]* failures'
+vm_ends units 60
+sed 's/\r$//' "$LOGS/units.log" | grep -a -E '^(ok|FAIL): '
+check "no failure in the machine" grep -q -a '^UNITS: 0 failures' "$LOGS/units.log"
+finish
