@@ -56,20 +56,32 @@ blockmap_clear(struct blockmap *m, uint32_t b)
 	m->w[b / 64] &= ~(UINT64_C(1) << b % 64);
 }
 
+/* Of the blocks [first, end), the bits of those in the word of block `first`; *n: how many these
+ * are.  first < end. */
+static inline uint64_t
+blockmap_bits(uint32_t first, uint32_t end, uint32_t *n)
+{
+	*n = 64 - first % 64 < end - first ? 64 - first % 64 : end - first;
+	return (*n == 64 ? ~UINT64_C(0) : (UINT64_C(1) << *n) - 1) << first % 64;
+}
+
 /* The set of blocks [first, first + count), which must lie within the chunk. */
 static inline struct blockmap
 blockmap_range(uint32_t first, uint32_t count)
 {
 	struct blockmap m = { { 0 } };
 
-	for (uint32_t b = first; b < first + count;) {
-		uint32_t n = 64 - b % 64 < first + count - b ? 64 - b % 64
-		                                             : first + count - b;
-		m.w[b / 64] |= (n == 64 ? ~UINT64_C(0) : (UINT64_C(1) << n) - 1)
-		               << b % 64;
-		b += n;
-	}
+	for (uint32_t n, b = first; b < first + count; b += n)
+		m.w[b / 64] |= blockmap_bits(b, first + count, &n);
 	return m;
+}
+
+/* Take the blocks [first, first + count), which must lie within the chunk, out of the set. */
+static inline void
+blockmap_remove(struct blockmap *m, uint32_t first, uint32_t count)
+{
+	for (uint32_t n, b = first; b < first + count; b += n)
+		m->w[b / 64] &= ~blockmap_bits(b, first + count, &n);
 }
 
 /* The blocks that are in both sets. */
@@ -131,6 +143,20 @@ blockmap_next(const struct blockmap *m, uint32_t from)
 			return i * 64 + (uint32_t)__builtin_ctzll(w);
 	}
 	return WIRE_CHUNK_BLOCKS;
+}
+
+/* Are the first n blocks all in the set?  The last of them are looked at first, since most sets grow
+ * from the first block on. */
+static inline bool
+blockmap_begins_with(const struct blockmap *m, uint32_t n)
+{
+	uint32_t i = n / 64;
+
+	if (n % 64 != 0 && ~m->w[i] << (64 - n % 64) != 0)
+		return false;
+	while (i > 0 && m->w[i - 1] == ~UINT64_C(0))
+		i--;
+	return i == 0;
 }
 
 /* How many blocks from `from` on are in the set without a gap, at most max. */

@@ -60,10 +60,9 @@ hear_mtu_probe(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 size_t
 client_ext_say_mtu_ack(struct client *c, uint64_t now_us, void *pkt)
 {
-	struct wirext_msg m = { .kind = WIREXT_MTU_ACK, .session = c->session.session };
-
 	if (!c->session.on || !client_mtu_says(&c->mtu, now_us))
 		return 0;
+	struct wirext_msg m = { .kind = WIREXT_MTU_ACK, .session = c->session.session };
 	memcpy(m.srcip, c->cfg.srcip, 4);
 	m.u.mtu_ack.clientid = c->cfg.clientid;
 	m.u.mtu_ack.number = c->mtu.round;

@@ -98,10 +98,10 @@ client_urgent_came(struct client_urgent *u, uint32_t chunk, uint32_t first,
     uint32_t count, uint64_t again_us)
 {
 	struct client_awaited *a = find(u, chunk);
-	struct blockmap those = blockmap_range(first, count);
 
 	if (a == NULL)
 		return false;
+	struct blockmap those = blockmap_range(first, count);
 	struct blockmap was = blockmap_and(those, &a->lack);
 	a->lack = blockmap_minus(a->lack, &those);
 	a->next_us = again_us;

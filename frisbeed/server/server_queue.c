@@ -204,7 +204,7 @@ server_queue_next(struct server_queue *q, uint32_t most, bool interleave,
 	uint32_t n = blockmap_run(&e->queued, first, most);
 	assert(n > 0);
 	struct blockmap taken = blockmap_range(first, n);
-	e->queued = blockmap_minus(e->queued, &taken);
+	blockmap_remove(&e->queued, first, n);
 	blockmap_add(&e->coming, &taken);
 	e->cursor = first + n;
 	*run = (struct server_queue_run){ .chunk = e->chunk,
@@ -228,10 +228,9 @@ server_queue_sent(
     struct server_queue *q, uint32_t chunk, uint32_t first, uint32_t count)
 {
 	struct server_queue_entry *e = q->entry[chunk];
-	struct blockmap sent = blockmap_range(first, count);
 
 	assert(e != NULL);
-	e->coming = blockmap_minus(e->coming, &sent);
+	blockmap_remove(&e->coming, first, count);
 	q->blocks -= count;
 	unref(q, e);
 }

@@ -102,12 +102,12 @@ server_state_at(const struct server *s, uint64_t now_us)
 bool
 server_say_state(struct server *s, uint64_t now_us, struct server_out *out)
 {
-	uint8_t bits[WIREXT_MAP_CHUNKS / 8] = { 0 };
 	struct server_scene now = scene(s, now_us);
 	struct wirext_msg m;
 
 	if (now_us < server_announce_at(&s->announce, now_us, &now))
 		return false;
+	uint8_t bits[WIREXT_MAP_CHUNKS / 8] = { 0 };
 	struct wirext_map map = server_announce_map(&s->announce, s->image.chunks, bits);
 	for (uint32_t i = 0; i < map.count; i++)
 		if (is_coming(s, map.first + i))

@@ -57,7 +57,7 @@ server_sent_block(
 		return;
 	}
 	blockmap_set(ever, block);
-	if (blockmap_count(ever) == server_image_chunk(&t->image, chunk)) {
+	if (blockmap_begins_with(ever, server_image_chunk(&t->image, chunk))) {
 		free(ever);
 		t->ever[chunk] = &t->whole;
 	}

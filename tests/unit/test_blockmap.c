@@ -35,6 +35,23 @@ range_is_right(uint32_t first, uint32_t count)
 	       (count < 2 || blockmap_run(&m, first, count - 1) == count - 1);
 }
 
+/* Taking a range out of all blocks leaves the others, and these blocks begin with as many as come
+ * before the range. */
+static bool
+rest_is_right(uint32_t first, uint32_t count)
+{
+	struct blockmap rest = blockmap_range(0, WIRE_CHUNK_BLOCKS), taken = rest;
+	uint32_t begins = count > 0 ? first : WIRE_CHUNK_BLOCKS;
+	bool right = true;
+
+	for (uint32_t b = first; b < first + count; b++)
+		blockmap_clear(&rest, b);
+	blockmap_remove(&taken, first, count);
+	for (uint32_t n = 0; n <= WIRE_CHUNK_BLOCKS; n++)
+		right = right && blockmap_begins_with(&rest, n) == (n <= begins);
+	return right && memcmp(&rest, &taken, sizeof rest) == 0;
+}
+
 int
 main(void)
 {
@@ -46,7 +63,8 @@ main(void)
 	for (size_t i = 0; i < EDGES; i++)
 		for (size_t k = i; k < EDGES; k++)
 			ranges = ranges &&
-			         range_is_right(edges[i], edges[k] - edges[i]);
+			         range_is_right(edges[i], edges[k] - edges[i]) &&
+			         rest_is_right(edges[i], edges[k] - edges[i]);
 	T_CHECK(ranges);
 
 	struct blockmap a = { { 0 } }, b = blockmap_range(100, 300);
