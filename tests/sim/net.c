@@ -125,15 +125,40 @@ net_fini(struct net *net)
 		if (net->ports[i].cap != SHORT_QUEUE)
 			free(net->ports[i].queue);
 	}
+	while (net->unused != NULL) {
+		struct packet *pkt = net->unused;
+		net->unused = pkt->next;
+		free(pkt);
+	}
 	free(net->queues);
 	free(net->ports);
 }
 
-void
-net_drop(struct packet *pkt)
+/* A packet with these bytes, which the caller releases with net_drop(). */
+static struct packet *
+packet_of(struct net *net, const uint8_t ip[4], const void *bytes, size_t len)
 {
-	if (--pkt->refs == 0)
-		free(pkt);
+	struct packet *pkt = net->unused;
+
+	if (pkt != NULL)
+		net->unused = pkt->next;
+	else
+		pkt = malloc(sizeof *pkt);
+	assert(pkt != NULL && len <= sizeof pkt->bytes);
+	pkt->refs = 1;
+	pkt->len = len;
+	memcpy(pkt->from, ip, 4);
+	memcpy(pkt->bytes, bytes, len);
+	return pkt;
+}
+
+void
+net_drop(struct net *net, struct packet *pkt)
+{
+	if (--pkt->refs > 0)
+		return;
+	pkt->next = net->unused;
+	net->unused = pkt;
 }
 
 void
@@ -142,7 +167,7 @@ net_down(struct net *net, unsigned port)
 	struct port *p = &net->ports[port];
 
 	while (p->n > 0)
-		net_drop(net_receive(net, port));
+		net_drop(net, net_receive(net, port));
 	p->up = false;
 }
 
@@ -301,20 +326,15 @@ net_send(struct net *net, unsigned from, const uint8_t ip[4], const void *bytes,
     size_t len, uint64_t now_ns)
 {
 	struct port *p = &net->ports[from];
-	struct packet *pkt = malloc(sizeof *pkt);
+	struct packet *pkt = packet_of(net, ip, bytes, len);
 
-	assert(pkt != NULL && len <= sizeof pkt->bytes);
-	pkt->refs = 1;
-	pkt->len = len;
-	memcpy(pkt->from, ip, 4);
-	memcpy(pkt->bytes, bytes, len);
 	uint64_t start = p->tx_free_ns > now_ns ? p->tx_free_ns : now_ns;
 	p->tx_free_ns = start + serial_ns(link_bits(net, from), len);
 	net->stats.sent++;
 	uint64_t at_ns = p->tx_free_ns + net->cfg.latency_us * UINT64_C(500);
 	if (p->mute || chance(p, p->link.loss_up)) {
 		net->stats.lost++;
-		net_drop(pkt);
+		net_drop(net, pkt);
 		return;
 	}
 	uint32_t queue_bytes = net->cfg.queue_bytes;
@@ -336,7 +356,7 @@ net_send(struct net *net, unsigned from, const uint8_t ip[4], const void *bytes,
 		if (chance(&net->ports[i], net->cfg.twice))
 			deliver(net, i, way, pkt, at_ns);
 	}
-	net_drop(pkt);
+	net_drop(net, pkt);
 }
 
 uint64_t

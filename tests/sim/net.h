@@ -41,6 +41,7 @@ struct net_link {
 
 struct packet {
 	unsigned refs;
+	struct packet *next; /* of those that are free */
 	uint8_t from[4];
 	size_t len;
 	uint8_t bytes[WIREXT_PACKET_MAX];
@@ -77,6 +78,7 @@ struct net {
 	uint64_t rng;
 	struct port *ports;
 	struct arrival *queues; /* the short queues of all ports, in one allocation */
+	struct packet *unused; /* packets that were read or lost, for the next ones */
 	unsigned nports;
 	struct net_stats stats;
 	/* Called for each port whose first arrival may have changed. */
@@ -101,7 +103,7 @@ void net_send(struct net *, unsigned from, const uint8_t ip[4], const void *byte
 uint64_t net_next(const struct net *, unsigned port);
 /* Reads the next packet of the port; the caller releases it with net_drop(). */
 struct packet *net_receive(struct net *, unsigned port);
-void net_drop(struct packet *);
+void net_drop(struct net *, struct packet *);
 /* A port goes down: what was on its way to it is lost. */
 void net_down(struct net *, unsigned port);
 /* How long the sender's link is busy from now on. */

@@ -7,6 +7,7 @@
 #include "tests/sim/answer.h"
 #include "tests/sim/knobs.h"
 #include "tests/sim/most.h"
+#include "tests/sim/usual.h"
 #include "tests/sim/verdict.h"
 
 /* How long one client takes that is alone, without loss and faults, and whose disk
@@ -62,11 +63,9 @@ runs_tell(struct scenario sc, uint64_t seed)
 static void
 compare(const struct scenario *sc, uint64_t seed, struct outcome *out)
 {
-	struct scenario absent = *sc;
 	struct outcome usual;
 
-	absent.bad_absent = true;
-	world_run(&absent, seed, false, &usual);
+	usual_run(sc, seed, &usual);
 	verdict_print_bad(sc, out, &usual);
 	if (out->failed[0] == '\0' && usual.failed[0] != '\0')
 		*out = usual;

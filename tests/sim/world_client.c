@@ -210,7 +210,7 @@ client_hears(struct world *w, struct node *nd, uint32_t port)
 				world_check_store(w, nd, &st);
 			world_reader_hears(w, nd, &st);
 		}
-		net_drop(pkt);
+		net_drop(&w->net, pkt);
 	}
 }
 
@@ -228,7 +228,8 @@ client_speaks(struct world *w, struct node *nd, uint32_t port)
 			return;
 		}
 	}
-	if (client_deadline(nd->engine, w->now_ns / US) <= w->now_ns / US)
+	nd->deadline_us = client_deadline(nd->engine, w->now_ns / US);
+	if (nd->deadline_us <= w->now_ns / US)
 		world_fail(w, "client %u has a deadline and nothing to say", port);
 }
 

@@ -58,7 +58,7 @@ client_next_ns(const struct world *w, const struct node *nd, uint32_t port)
 	if (nd->engine == NULL)
 		return nd->start_ns;
 	uint64_t at = earlier(net_next(&w->net, port),
-	    deadline_ns(client_deadline(nd->engine, w->now_ns / US)));
+	    deadline_ns(nd->deadline_us));
 	if (nd->nwriting > 0)
 		at = earlier(at, nd->writing[nd->writing_head].done_ns);
 	return earlier(at, world_reader_next_ns(w, nd));

@@ -54,7 +54,7 @@ world_step_foe(struct world *w, uint32_t port)
 		struct packet *pkt = net_receive(&w->net, port);
 		if (!world_from_foe(w, pkt->from))
 			foe_hears(f, pkt->bytes, pkt->len);
-		net_drop(pkt);
+		net_drop(&w->net, pkt);
 	}
 	size_t len = foe_speaks(f, bytes);
 	if (len > 0)

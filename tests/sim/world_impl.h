@@ -50,6 +50,7 @@ struct node {
 	struct shadow *shadow; /* by buffer */
 	uint8_t *done;         /* by chunk: it was written */
 	uint32_t ndone, drops;
+	uint64_t deadline_us;    /* of its engine, since its last turn */
 	struct writing *writing; /* FIFO of at most `buffers` */
 	uint32_t writing_head, nwriting, nwritten;
 	uint64_t disk_free_ns;

@@ -67,11 +67,11 @@ reads(const struct world *w, const struct node *nd)
 void
 world_reader_hears(struct world *w, struct node *nd, const struct client_store *st)
 {
-	struct blockmap those = blockmap_range(st->block, st->beside);
 	uint8_t expected[WIRE_BLOCK_BYTES];
 
 	if (st->beside == 0 || nd->early == NULL)
 		return;
+	struct blockmap those = blockmap_range(st->block, st->beside);
 	for (uint32_t i = 0; i < st->beside; i++) {
 		memset(expected, 0, sizeof expected);
 		world_fill_block(w, OWN_IMAGE, expected, st->chunk, st->block + i);

@@ -84,7 +84,8 @@ world_relay_has(struct world *w, const struct node *nd, uint32_t chunk)
 void
 world_relay_lacks(struct world *w, struct host *h)
 {
-	struct client *client = w->nodes[RELAY_CLIENT - 1].engine;
+	struct node *nd = &w->nodes[RELAY_CLIENT - 1];
+	struct client *client = nd->engine;
 	uint32_t chunk;
 
 	while (h == &w->relay && client != NULL && server_lacks(h->engine, &chunk)) {
@@ -92,6 +93,7 @@ world_relay_lacks(struct world *w, struct host *h)
 		if (h->asked_ns[chunk] == 0)
 			h->asked_ns[chunk] = w->now_ns;
 		client_urgent(client, w->now_ns / US, chunk);
+		nd->deadline_us = client_deadline(client, w->now_ns / US);
 		world_reschedule(w, RELAY_CLIENT);
 	}
 }

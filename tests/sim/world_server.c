@@ -49,7 +49,7 @@ send_block(struct world *w, struct host *h, const struct server_out *out)
 static void
 send_pack(struct world *w, struct host *h, const struct server_out *out)
 {
-	uint8_t pkt[WIREXT_PACKET_MAX] = { 0 }, *data = pkt + WIREXT_DATA_HEADER_BYTES;
+	uint8_t pkt[WIREXT_PACKET_MAX], *data = pkt + WIREXT_DATA_HEADER_BYTES;
 
 	if (out->count == 0 || out->count > w->sc->pack_blocks ||
 	    out->content != world_content(w, out->chunk))
@@ -57,6 +57,7 @@ send_pack(struct world *w, struct host *h, const struct server_out *out)
 		    out->chunk, out->content);
 	if (w->sc->old_clients > 0 && old_client_is_there(w, h))
 		world_fail(w, "an old client cannot hear this");
+	memset(pkt, 0, WIREXT_DATA_HEADER_BYTES + (size_t)out->count * WIRE_BLOCK_BYTES);
 	for (uint32_t i = 0; i < out->count; i++) {
 		check_sent(w, h, out->chunk, out->block + i);
 		world_fill_block(w, h->image, data + i * WIRE_BLOCK_BYTES, out->chunk,
@@ -73,11 +74,12 @@ send_pack(struct world *w, struct host *h, const struct server_out *out)
 static void
 send_urgent(struct world *w, struct host *h, const struct server_out *out)
 {
-	uint8_t pkt[WIREXT_PACKET_MAX] = { 0 }, *data = pkt + WIREXT_DATA_HEADER_BYTES;
+	uint8_t pkt[WIREXT_PACKET_MAX], *data = pkt + WIREXT_DATA_HEADER_BYTES;
 
 	if (out->count == 0 || out->count > (w->sc->pack_blocks > 1 ? w->sc->pack_blocks : 1))
 		world_fail(w, "%u blocks of chunk %u in one packet", out->count, out->chunk);
 	world_check_pace(w, h);
+	memset(pkt, 0, WIREXT_DATA_HEADER_BYTES + (size_t)out->count * WIRE_BLOCK_BYTES);
 	for (uint32_t i = 0; i < out->count; i++)
 		world_fill_block(w, h->image, data + i * WIRE_BLOCK_BYTES, out->chunk,
 		    out->block + i);
@@ -229,7 +231,7 @@ server_hears(struct world *w, struct host *h)
 		world_note_asked(w, h, pkt);
 		server_input(
 		    h->engine, w->now_ns / US, pkt->bytes, pkt->len, pkt->from);
-		net_drop(pkt);
+		net_drop(&w->net, pkt);
 	}
 	world_relay_lacks(w, h);
 }
