@@ -280,9 +280,10 @@ $(TRAINED): $(SIM)
 # What takes hours: all of it, or PARTS="neighbours fuzz"; seeds FROM on, SEEDS of them (tests/long).
 PARTS ?=
 FROM  ?=
+SIMULATES = $(if $(PARTS),$(filter sim neighbours,$(PARTS)),all)
 check-long:
-	@$(MAKE) --no-print-directory tests
-	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) SIM=$(abspath $(SIM)) tests/long $(FROM:%=--from %) $(if $(filter file,$(origin SEEDS)),,--seeds $(SEEDS)) $(PARTS)
+	@$(MAKE) --no-print-directory tests $(if $(SIMULATES),$(TRAINED))
+	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) SIM=$(abspath $(if $(SIMULATES),$(TRAINED),$(SIM))) tests/long $(FROM:%=--from %) $(if $(filter file,$(origin SEEDS)),,--seeds $(SEEDS)) $(PARTS)
 # Guided by coverage: SECONDS (60) for each target, or MINUTES for each (an hour in all), of
 # all or of TARGETS=ext,chunk,...; tests/fuzz/guided says what becomes of what is found.
 SECONDS ?= 60
