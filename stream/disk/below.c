@@ -9,15 +9,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "stream/disk/identity.h"
 
 _Static_assert((int)BELOW_BOOT_BYTES == (int)IDENTITY_BOOT_BYTES, "the boot area has the identity");
 
-enum { PAGE = 4096, BUFFER_BYTES = 1 << 20, MALLOC_ALIGN = 16, PROBE_BYTES = 4 * PAGE };
+enum { PAGE = 4096, BUFFER_BYTES = 1 << 20 };
 
 /* Can blocks of this size be read past the page cache? */
 static bool
@@ -26,15 +29,25 @@ can_read(int fd, size_t grain, void *buf)
 	return pread(fd, buf, grain, (off_t)grain) >= 0;
 }
 
-/* What memory do transfers past the page cache need?  Linux has allowed what the device allows since
- * version 6.0, which is any multiple of 4 bytes for NVMe; malloc() gives multiples of MALLOC_ALIGN.
- * The transfer that is tried crosses pages, as others do.  buf: PROBE_BYTES. */
-static size_t
-find_align(const struct below *b, int fd, uint8_t *buf)
+/* What must transfers past the page cache be aligned to?  Linux tells it since version 6.1, and needs
+ * 4 bytes of memory for NVMe.  Where it is not told, pages of memory are right; to try would not tell,
+ * since the holes of a file are read without the device.  tmpfs has no device, and takes any. */
+static void
+find_alignment(struct below *b, int fd)
 {
-	bool any = pread(fd, buf + MALLOC_ALIGN, PROBE_BYTES - PAGE, (off_t)b->grain) >= 0;
+	struct statfs fs;
 
-	return any ? MALLOC_ALIGN : PAGE;
+	b->align = PAGE;
+	if (fstatfs(fd, &fs) == 0 && fs.f_type == TMPFS_MAGIC)
+		b->align = 1;
+#ifdef STATX_DIOALIGN
+	struct statx s;
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &s) != 0 ||
+	    (s.stx_mask & STATX_DIOALIGN) == 0 || s.stx_dio_mem_align == 0)
+		return;
+	b->align = s.stx_dio_mem_align;
+	b->grain = s.stx_dio_offset_align > b->grain ? s.stx_dio_offset_align : b->grain;
+#endif
 }
 
 /* Set O_DIRECT, and find the smallest transfer.  Where it is not to be had, as on some
@@ -48,21 +61,23 @@ go_direct(struct below *b, uint8_t *buf)
 	b->align = 1;
 	if (flags < 0 || disk_size_bytes(b->disk) % PAGE != 0 || fcntl(fd, F_SETFL, flags | O_DIRECT) != 0)
 		return;
-	b->direct = can_read(fd, b->grain, buf);
+	find_alignment(b, fd);
+	b->direct = b->grain <= PAGE && can_read(fd, b->grain, buf);
 	if (!b->direct && can_read(fd, PAGE, buf)) {
 		b->direct = true;
 		b->grain = PAGE;
 	}
 	if (b->direct)
-		b->align = find_align(b, fd, buf);
-	else
-		fcntl(fd, F_SETFL, flags);
+		return;
+	fcntl(fd, F_SETFL, flags);
+	b->grain = disk_sector_bytes(b->disk);
+	b->align = 1;
 }
 
 int
 below_init(struct below *b, struct disk *d, struct table *t, struct err *e)
 {
-	uint8_t *buf = aligned_alloc(PAGE, PROBE_BYTES);
+	uint8_t *buf = aligned_alloc(PAGE, PAGE);
 
 	if (buf == NULL)
 		return err_nomem(e, disk_name(d));
