@@ -422,8 +422,10 @@ enum { WORLD = 60, ROUNDS = 4000 };
 struct machine {
 	char order[SWAP_ORDER_BYTES]; /* that is in the folder; empty: none */
 	char obeys[SWAP_ORDER_BYTES]; /* that it has booted with */
-	int at;                       /* 0 off, 1 boots, 2 loads, 3 has loaded and tells so, 4 runs its disk */
+	int at;                       /* 0 off, 1 boots, 2 loads, 3 has loaded and tells so, 4 runs its disk, */
+	                              /* 5 its system runs while its disk is filled */
 	bool loaded;
+	bool told, mute; /* that its system runs; its network is gone then */
 	unsigned loads, cycles;
 	char last_loaded[SWAP_ORDER_BYTES];
 };
@@ -433,7 +435,8 @@ struct world {
 	struct machine m[WORLD];
 	struct swap saved; /* as it is on the disk */
 	uint32_t seed;
-	bool loss;
+	bool loss, stream;
+	bool disturbed; /* a machine whose system ran, as the controller knew, was switched off */
 	unsigned kills;
 };
 
@@ -497,7 +500,9 @@ settle(struct world *x, struct swap_now now, unsigned kill_in)
 		if (swap_wants_order(n))
 			swap_order_name(&x->w, n, x->m[i].order);
 		if (n->power) {
+			x->disturbed |= x->m[i].at == 5 && x->m[i].told;
 			x->m[i].at = 1;
+			x->m[i].told = x->m[i].mute = false;
 			x->m[i].loaded = false;
 			x->m[i].cycles++;
 			if (kill_in-- == 0)
@@ -521,7 +526,23 @@ live(struct world *x, struct swap_now now, unsigned i)
 		strcpy(m->obeys, m->order);
 		m->at = m->order[0] != '\0' ? 2 : 4;
 		if (m->at == 2 && arrives)
-			report_as(&x->w, now, n, m->obeys, "loading", "");
+			report_as(&x->w, now, n, m->obeys, x->stream ? "streaming" : "loading", "");
+		break;
+	case 5:
+		m->mute |= m->told && x->loss && chance(x, 20) == 0;
+		if (m->mute)
+			break;
+		m->told |= arrives;
+		if (arrives)
+			report_as(&x->w, now, n, m->obeys, "usable", "50 % of sda is there");
+		if (x->loss && chance(x, 20) == 0) {
+			m->at = (int)chance(x, 2); /* its plug is pulled, or somebody resets it */
+			m->told = false;
+		} else if (chance(x, 3) == 0) {
+			m->loaded = true;
+			m->loads++;
+			m->at = 3;
+		}
 		break;
 	case 2:
 		if (x->loss && chance(x, 20) == 0) {
@@ -529,6 +550,8 @@ live(struct world *x, struct swap_now now, unsigned i)
 			m->at = 0;
 		} else if (x->loss && chance(x, 20) == 0) {
 			m->at = 0; /* somebody pulls its plug */
+		} else if (x->stream) {
+			m->at = 5;
 		} else {
 			if (strcmp(m->last_loaded, m->obeys) == 0)
 				return false; /* an order was obeyed twice to its end */
@@ -553,9 +576,11 @@ live(struct world *x, struct swap_now now, unsigned i)
 }
 
 static bool
-run_world(uint32_t seed, bool loss, bool kills)
+run_world(uint32_t seed, bool loss, bool kills, bool stream)
 {
+	struct swap_wish wish = { .nodes = "n[0-59]", .image = "a.ndz", .timeout_s = 3600, .tries = 10, .stream = stream };
 	struct world *x = calloc(1, sizeof *x);
+	bool again;
 	struct swap_now now = start;
 	struct err e;
 	uint32_t id = 0;
@@ -563,9 +588,10 @@ run_world(uint32_t seed, bool loss, bool kills)
 
 	x->seed = seed;
 	x->loss = loss;
+	x->stream = stream;
 	swap_init(&x->w, &config);
 	add_nodes(&x->w, WORLD);
-	begin(&x->w, now, "n[0-59]", 10, &id, &e);
+	swap_start(&x->w, now, &wish, &id, &again, &e);
 	for (unsigned round = 0; good && round < ROUNDS; round++) {
 		good = settle(x, now, kills && chance(x, 6) == 0 ? chance(x, WORLD) : WORLD * 3);
 		if (swap_find_session(&x->w, id)->state != SWAP_IS_RUNNING)
@@ -589,7 +615,7 @@ run_world(uint32_t seed, bool loss, bool kills)
 		good = good && (x->w.nodes[i].phase != SWAP_DONE || x->m[i].loaded);
 		good = good && (loss || kills || (x->m[i].loads == 1 && x->m[i].cycles == 1));
 	}
-	good = good && (!kills || x->kills > 0) && (loss || s->state == SWAP_IS_DONE);
+	good = good && !x->disturbed && (!kills || x->kills > 0) && (loss || s->state == SWAP_IS_DONE);
 	swap_free(&x->w);
 	for (size_t i = 0; i < x->saved.nsessions; i++)
 		free(x->saved.sessions[i]);
@@ -602,16 +628,13 @@ run_world(uint32_t seed, bool loss, bool kills)
 static void
 test_worlds(void)
 {
-	unsigned good = 0;
-
-	T_CHECK(run_world(1, false, false));
-	for (uint32_t seed = 1; seed <= 30; seed++)
-		good += run_world(seed, false, true);
-	T_CHECK(good == 30);
-	good = 0;
-	for (uint32_t seed = 1; seed <= 30; seed++)
-		good += run_world(seed, true, true);
-	T_CHECK(good == 30);
+	for (int stream = 0; stream < 2; stream++) {
+		unsigned good = 0;
+		T_CHECK(run_world(1, false, false, stream));
+		for (uint32_t seed = 1; seed <= 30; seed++)
+			good += run_world(seed, false, true, stream) + run_world(seed, true, true, stream);
+		T_CHECK(good == 60);
+	}
 }
 
 static void

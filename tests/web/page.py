@@ -68,13 +68,13 @@ def start_needs_a_token(b):
 
 def it_is_seen(b):
     print("== a load as it happens")
-    b.until("nodes boot, then load", lambda: any("loading" in r[1] for r in b.rows()))
+    b.until("nodes boot, then load", lambda: any("loading" in r[1] for r in b.rows()), 120)
     seen = []
 
     def half():
         seen.append(percent(b))
         return seen[-1] >= 40
-    b.until("it comes to 40 %", half)
+    b.until("it comes to 40 %", half, 240)
     steps = [p for p in seen if p >= 0]
     check("the percentage grows, and never falls", steps == sorted(steps) and len(set(steps)) > 3, steps)
     check("the rate is shown", "bit/s" in b.text("rate-words"), b.text("rate-words"))

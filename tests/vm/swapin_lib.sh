@@ -1,0 +1,41 @@
+# swapin_lib.sh: what the tests of machines that a controller swaps in share.
+#	controller_lan NODE...	a network with a server, and the nodes in its file of nodes; the first
+#				has the MAC address 52:54:00:00:00:01 and the card tap1
+#	controller_up OPTIONS...	the controller runs; what it wants switched on is noted in $T/power
+#	powered N		it has wanted N machines switched on
+#	wait_until SECONDS WHAT COMMAND...
+#	said EXPRESSION...	prints what swapin has said with --json: "s" is the session, "m" its nodes by name
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+vm_accel
+vm_lan
+vm_log_more() { tail -n 30 "$LOGS/server.log" "$LOGS/controller.log"; cat "$T/out" "$T/err"; }
+rm -f "$LOGS"/*.log
+mac_of() { echo "52:54:00:00:00:0$1"; }
+
+controller_lan() {	# NODE...
+	local i=0 node
+	vm_server --own-network
+	# Without KVM, on a machine that does much else, a guest's kernel misses timer interrupts as it starts, and gives up.
+	sed -i 's/ quiet / quiet no_timer_check /' /srv/netboot/boot/environment.ipxe
+	grep -q no_timer_check /srv/netboot/boot/environment.ipxe || fail "the kernel's words"
+	for node; do
+		i=$((i + 1))
+		echo "node $node $(mac_of $i)" >> /srv/netboot/nodes
+		vm_tap tap$i
+	done
+}
+controller_up() {	# OPTIONS...
+	: > "$T/power"
+	printf '#!/bin/sh\necho "$@" >> %q\n' "$T/power" > "$T/hook"; chmod +x "$T/hook"
+	"$BIN/controllerd" --power="$T/hook" --patience=180 --patience-boot=1200 "$@" /srv/netboot 2> "$LOGS/controller.log" &
+	PIDS+=($!)
+	wait_until 30 "no token" [ -s /srv/netboot/controller/token ]
+}
+powered() { [ "$(wc -l < "$T/power")" = "$1" ]; }
+wait_until() {	# SECONDS WHAT COMMAND...
+	local end=$((SECONDS + $1)) what=$2; shift 2
+	until "$@"; do [ $SECONDS -lt $end ] || vm_gives_up all "$what"; sleep 0.2; done
+}
+said() { python3 -c 'import json, sys
+s = json.load(open(sys.argv[1]))
+print(*[eval(e, {"s": s, "m": {n["name"]: n for n in s["members"]}}) for e in sys.argv[2:]])' "$T/out" "$@"; }
