@@ -161,6 +161,7 @@ stream_option(const struct opts *o)
 	       : s->status != NULL                 ? "--status"
 	       : s->order != NULL                  ? "--order"
 	       : s->record != NULL                 ? "--record"
+	       : s->export != NULL                 ? "--export"
 	       : s->anew                           ? "--anew"
 	       : s->zero                           ? "--zero"
 	       : s->discard                        ? "--discard"

@@ -15,7 +15,7 @@ enum {
 	OPT_RO = 300, OPT_SOURCE, OPT_DELTA, OPT_STORE, OPT_WORK, OPT_FILE, OPT_SIZE, OPT_CACHE,
 	OPT_DRIVERS, OPT_PROGRAMS, OPT_APPEND, OPT_TABLE, OPT_SOCKET, OPT_STATUS, OPT_RATE,
 	OPT_IDLE, OPT_TIMEOUT, OPT_NO_FILL, OPT_ANEW, OPT_DISCARD, OPT_ORDER,
-	OPT_RECORD, OPT_JSON
+	OPT_RECORD, OPT_EXPORT, OPT_JSON
 };
 
 #define AT(field) offsetof(struct opts, field)
@@ -61,6 +61,9 @@ static const struct cli_opt stream_opts[] = {
 	    stream.timeout_ms, 0, MS_MAX),
 	{ OPT_SOCKET, "socket", "PATH", "the NBD server's Unix socket", CLI_STR, AT(socket), 0,
 	    0, NULL },
+	{ OPT_EXPORT, "export", "ADDRESS",
+	    "where other machines can read the image by NBD: HOST[:PORT]", CLI_STR,
+	    AT(stream.export), 0, 0, NULL },
 	{ OPT_STATUS, "status", "PATH", "a Unix socket that tells how far the disk is", CLI_STR,
 	    AT(stream.status), 0, 0, NULL },
 	{ 0 },

@@ -3,7 +3,11 @@
  *
  *	nbdkit -- socket --+-- nbd-client: /dev/nbdN
  *	                   +-- nbdfuse: a file --+-- the file that was asked for
- *	                                         +-- mount -o loop: the filesystem */
+ *	                                         +-- mount -o loop: the filesystem
+ *
+ * Of a disk that is streamed to, other machines can read the image: a second nbdkit passes on to
+ * them what the first one has at its socket as the export "image".  An nbdkit listens at one
+ * address only, and what other machines do cannot end the first one. */
 #include "stream/attach/attach.h"
 
 #include <errno.h>
@@ -22,8 +26,11 @@
 #include "common/base/args.h"
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
+#include "common/base/number.h"
 
 enum {
+	EXPORT_PORT = 10809, /* of NBD */
+	HOST_BYTES = 256,
 	PATH_BYTES = 200, /* of a path in the folder; a socket's has 107 at most */
 	UNMOUNT_US = 2 * 1000000, /* how long programs may still use the mount */
 	LOOK_MS = 100, /* between two looks at the children */
@@ -36,9 +43,11 @@ struct attach {
 	const struct attach_config *c;
 	char folder[100]; /* temporary, with the files of the next two lines */
 	char socket[PATH_BYTES], server_pid[PATH_BYTES], fuse_pid[PATH_BYTES];
+	char others_pid[PATH_BYTES];
 	char fuse[PATH_BYTES], fuse_disk[PATH_BYTES];
 	char *where; /* the file or folder that shows the disk; owned */
 	struct child *server, *fuse_server;
+	struct child *others; /* the nbdkit for other machines; NULL: there is none, or none any more */
 	bool mounted, on_nbd;
 	dev_t device; /* device number of the mounted filesystem */
 };
@@ -72,6 +81,7 @@ make_folder(struct attach *t, struct err *e)
 	else
 		snprintf(t->socket, sizeof t->socket, "%s/nbd", t->folder);
 	snprintf(t->server_pid, sizeof t->server_pid, "%s/nbdkit.pid", t->folder);
+	snprintf(t->others_pid, sizeof t->others_pid, "%s/others.pid", t->folder);
 	snprintf(t->fuse_pid, sizeof t->fuse_pid, "%s/nbdfuse.pid", t->folder);
 	snprintf(t->fuse, sizeof t->fuse, "%s/fuse", t->folder);
 	snprintf(t->fuse_disk, sizeof t->fuse_disk, "%s/fuse/disk", t->folder);
@@ -85,6 +95,7 @@ remove_folder(struct attach *t)
 		return;
 	unlink(t->socket);
 	unlink(t->server_pid);
+	unlink(t->others_pid);
 	unlink(t->fuse_pid);
 	rmdir(t->fuse);
 	rmdir(t->folder);
@@ -252,6 +263,70 @@ start_fuse(struct attach *t, const char *file, struct err *e)
 	           : -1;
 }
 
+/* Take an address apart: a host, and a port behind the last colon, unless that is within an IPv6
+ * address without brackets. */
+static int
+split_address(const char *address, char host[HOST_BYTES], uint64_t *port, struct err *e)
+{
+	const char *colon = strrchr(address, ':');
+	bool bracket = address[0] == '[';
+	const char *end = bracket ? strchr(address, ']') : colon;
+
+	*port = EXPORT_PORT;
+	if (colon != NULL && !bracket && strchr(address, ':') != colon)
+		end = colon = NULL;
+	if (end == NULL)
+		end = address + strlen(address);
+	size_t n = (size_t)(end - address) - bracket;
+	const char *behind = end + (bracket && *end == ']');
+	if (n == 0 || n >= HOST_BYTES || (*behind != '\0' && *behind != ':') ||
+	    (bracket && *end != ']'))
+		return err_set(e, ERR_USAGE,
+		    "\"%s\": an address is HOST, HOST:PORT or [IPV6]:PORT", address);
+	memcpy(host, address + bracket, n);
+	host[n] = '\0';
+	if (*behind == '\0')
+		return 0;
+	return number_uint(behind + 1, 1, 65535, port, e) == 0 ? 0 : err_ctx(e, "%s", address);
+}
+
+/* A wrong address is found before anything is written. */
+static int
+check_address(const struct attach *t, struct err *e)
+{
+	char host[HOST_BYTES];
+	uint64_t port;
+
+	return t->c->stream.export != NULL ? split_address(t->c->stream.export, host, &port, e) : 0;
+}
+
+static int
+start_others(struct attach *t, struct err *e)
+{
+	char host[HOST_BYTES];
+	struct args a = { 0 };
+	uint64_t port;
+
+	if (t->c->stream.export == NULL)
+		return 0;
+	if (split_address(t->c->stream.export, host, &port, e) != 0)
+		return -1;
+	args_add(&a, "nbdkit");
+	args_add(&a, "--foreground");
+	args_add(&a, "--exit-with-parent");
+	args_add(&a, "--readonly");
+	args_addf(&a, "--ipaddr=%s", host);
+	args_addf(&a, "--port=%" PRIu64, port);
+	args_addf(&a, "--pidfile=%s", t->others_pid);
+	args_add(&a, "nbd");
+	args_addf(&a, "socket=%s", t->socket);
+	args_add(&a, "export=image");
+	if (args_start(&t->others, &a, e) == 0 &&
+	    wait_until_ready(t->others, t->others_pid, NULL, e) == 0)
+		return 0;
+	return err_ctx(e, "%s: no image can be served there", t->c->stream.export);
+}
+
 /* Ways. */
 
 static int
@@ -317,7 +392,8 @@ as_nbd(struct attach *t, struct err *e)
 static int
 start(struct attach *t, struct err *e)
 {
-	if (make_folder(t, e) != 0 || start_server(t, e) != 0)
+	if (check_address(t, e) != 0 || make_folder(t, e) != 0 || start_server(t, e) != 0 ||
+	    start_others(t, e) != 0)
 		return -1;
 	if (t->c->as == ATTACH_FILE)
 		return as_file(t, e);
@@ -364,10 +440,30 @@ is_detached(struct attach *t)
 	return t->fuse_server != NULL && !child_runs(t->fuse_server);
 }
 
+/* Other machines lose their source, and this one goes on. */
+static void
+look_at_others(struct attach *t)
+{
+	char text[600];
+	struct err why;
+
+	if (t->others == NULL || child_runs(t->others))
+		return;
+	if (child_result(t->others, &why) == 0)
+		err_set(&why, ERR_IO, "nbdkit has ended");
+	child_stop(t->others);
+	t->others = NULL;
+	snprintf(text, sizeof text, "%s: the image is not served there any more: %.400s",
+	    t->c->stream.export, why.text);
+	if (t->c->tell != NULL)
+		t->c->tell(text);
+}
+
 int
 attach_wait(struct attach *t, struct err *e)
 {
 	while (cancel_signal() == 0) {
+		look_at_others(t);
 		if (!child_runs(t->server))
 			return child_result(t->server, e) == 0
 			           ? err_set(e, ERR_IO, "nbdkit has ended")
@@ -457,6 +553,7 @@ attach_end(struct attach *t, struct err *e)
 		rc = unmount(t, e);
 	if (t->on_nbd)
 		rc = disconnect(t, e);
+	child_stop(t->others);
 	child_stop(t->fuse_server);
 	if (end_server(t, &why) != 0 && rc == 0) {
 		*e = why;

@@ -26,6 +26,9 @@ struct attach_stream {
 	uint64_t rate_bits; /* a second; 0: no limit */
 	uint64_t idle_ms, timeout_ms;
 	bool anew, zero, discard, no_fill;
+	/* HOST, HOST:PORT or [IPV6]:PORT, where other machines can read the image by NBD; NULL:
+	 * nowhere. */
+	const char *export;
 };
 
 /* All strings belong to the caller, and must stay valid until attach_end(). */
@@ -46,7 +49,7 @@ struct attach_config {
 struct attach;
 
 /* Attach the image.  When this returns 0, the target can be used; end with attach_end().  The
- * configuration is borrowed until then.  ERR_ABSENT: a program or the plugin is not installed;
+ * configuration is borrowed until then.  ERR_USAGE: stream.export is no address; ERR_ABSENT: a program or the plugin is not installed;
  * ERR_IO: one of them failed, and the sentence is its own; ERR_CANCELLED. */
 int attach_start(struct attach **, const struct attach_config *, struct err *);
 /* The path of the disk, or of its mounted filesystem; valid until attach_end(). */

@@ -337,6 +337,7 @@ change_some(struct streamed *d, const void *buf, uint64_t n, uint64_t at, change
 	if (make_room(d, e) != 0)
 		return -1;
 	hold_take(&d->holds, &hold, at, n);
+	image_view_written(&d->view, sectors_of(at, n));
 	int rc = held(d, buf, n, at, e);
 	hold_release(&d->holds, &hold);
 	if (rc == 0)

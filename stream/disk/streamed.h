@@ -82,6 +82,11 @@ int streamed_trim(struct streamed *, uint64_t n, uint64_t at, struct err *);
  * the disk has lost writes, and every later flush fails, too. */
 int streamed_flush(struct streamed *, struct err *);
 
+/* Read bytes [at, at + n) of what the source has, for other machines: from the disk where nothing was
+ * written locally, else from the source.  What is absent is put onto the disk, too.  What the image
+ * does not store reads as zeros.  Errors as of streamed_read(). */
+int streamed_read_image(struct streamed *, void *buf, size_t n, uint64_t at, struct err *);
+
 struct streamed_status {
 	uint64_t stored_bytes;  /* what the image stores */
 	uint64_t present_bytes; /* how much of that is on the disk */

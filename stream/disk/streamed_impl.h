@@ -10,6 +10,7 @@
 #include "common/disk/rangeset.h"
 #include "stream/disk/below.h"
 #include "stream/disk/fill_ahead.h"
+#include "stream/disk/image_view.h"
 #include "stream/disk/streamed.h"
 #include "stream/disk/holds.h"
 #include "stream/record/recorder.h"
@@ -62,6 +63,7 @@ struct streamed {
 	struct behind behind;
 	struct fill fill;
 	struct fill_ahead ahead;
+	struct image_view view;
 	struct recorder *recorder; /* NULL: nothing is recorded */
 	pthread_mutex_t flush_lock; /* guards the next four */
 	pthread_cond_t flush_ended;

@@ -376,6 +376,7 @@ open_complete(struct opening *o, struct err *e)
 		return -1;
 	atomic_store(&d->below.boot_placed, true);
 	atomic_store(&d->finished, true);
+	image_view_written(&d->view, (struct range){ 0, d->bytes / SECTOR_BYTES });
 	return 0;
 }
 
@@ -472,6 +473,8 @@ go_on(struct opening *o, struct err *e)
 	note_place(o);
 	if (!h->begun && table_set_begun(d->table, e) != 0)
 		return -1;
+	if (image_view_goes_on(&d->view, d, e) != 0)
+		return -1;
 	return below_init(&d->below, d->disk, d->table, e);
 }
 
@@ -509,7 +512,8 @@ open_all(struct opening *o, struct err *e)
 		return err_set(e, ERR_USAGE, "%s: is no disk of at least %d bytes", d->cfg.disk,
 		    LEAST_BYTES);
 	d->bytes = disk_size_bytes(d->disk) / SECTOR_BYTES * SECTOR_BYTES;
-	if (find_stored(d, e) != 0 || export_identity(d->source, o->image, e) != 0 ||
+	if (image_view_init(&d->view, d->bytes / SECTOR_BYTES, e) != 0 || find_stored(d, e) != 0 ||
+	    export_identity(d->source, o->image, e) != 0 ||
 	    read_marker(o, e) != 0 || open_file(o, e) != 0 || find_lost_pointer(o, e) != 0 ||
 	    check_pair(o, e) != 0)
 		return -1;
@@ -618,6 +622,7 @@ streamed_close(struct streamed *d, struct err *e)
 		rc = -1;
 	rangeset_free(&d->stored);
 	holds_free(&d->holds);
+	image_view_free(&d->view);
 	pthread_cond_destroy(&d->flush_ended);
 	pthread_mutex_destroy(&d->flush_lock);
 	fill_ahead_free(d);

@@ -270,19 +270,46 @@ ndz_unload(void)
 
 /* Connections. */
 
+/* The export of this name is the image of a disk that streams, for other machines. */
+#define IMAGE_EXPORT "image"
+
+/* The handle of a connection to it. */
+static char image_export;
+
 static void *
 ndz_open(int readonly)
 {
+	const char *name = nbdkit_export_name();
+
 	(void)readonly;
-	return NBDKIT_HANDLE_NOT_NEEDED;
+	return streaming_wanted() && name != NULL && strcmp(name, IMAGE_EXPORT) == 0
+	           ? (void *)&image_export
+	           : NBDKIT_HANDLE_NOT_NEEDED;
+}
+
+static int
+ndz_list_exports(int readonly, int is_tls, struct nbdkit_exports *exports)
+{
+	(void)readonly, (void)is_tls;
+	if (nbdkit_add_export(exports, "", NULL) != 0)
+		return -1;
+	return streaming_wanted()
+	           ? nbdkit_add_export(exports, IMAGE_EXPORT, "what other machines may read")
+	           : 0;
+}
+
+/* Does this connection use a disk that streams? */
+static int
+is_streaming(void *handle)
+{
+	return streaming_wanted() && handle != &image_export;
 }
 
 static int64_t
 ndz_get_size(void *handle)
 {
-	struct streamed *d = streaming_device();
+	struct streamed *d = is_streaming(handle) ? streaming_device() : NULL;
 
-	(void)handle;
 	return (int64_t)(d != NULL ? streamed_bytes(d) : export_bytes(export));
 }
 
@@ -297,9 +324,8 @@ static int
 ndz_block_size(
     void *handle, uint32_t *minimum, uint32_t *preferred, uint32_t *maximum)
 {
-	(void)handle;
 	*minimum = 1;
-	*preferred = streaming_wanted() ? PREFERRED_DISK_BYTES : PREFERRED_BYTES;
+	*preferred = is_streaming(handle) ? PREFERRED_DISK_BYTES : PREFERRED_BYTES;
 	*maximum = MOST_BYTES;
 	return 0;
 }
@@ -311,26 +337,17 @@ yes(void *handle)
 	return 1;
 }
 
-static int
-is_streaming(void *handle)
-{
-	(void)handle;
-	return streaming_wanted();
-}
-
 /* A disk has data everywhere. */
 static int
 ndz_can_extents(void *handle)
 {
-	(void)handle;
-	return !streaming_wanted();
+	return !is_streaming(handle);
 }
 
 static int
 ndz_can_fua(void *handle)
 {
-	(void)handle;
-	return streaming_wanted() ? NBDKIT_FUA_NATIVE : NBDKIT_FUA_NONE;
+	return is_streaming(handle) ? NBDKIT_FUA_NATIVE : NBDKIT_FUA_NONE;
 }
 
 /* A client's request to cache is done as a read: what was decoded stays in memory. */
@@ -362,10 +379,11 @@ ndz_pread(void *handle, void *buf, uint32_t count, uint64_t offset, uint32_t fla
 	struct streamed *d = streaming_device();
 	struct err e;
 
-	(void)handle, (void)flags;
+	(void)flags;
 	begin_request();
-	int rc = d != NULL ? streamed_read(d, buf, count, offset, &e)
-	                   : export_read(export, buf, count, offset, &e);
+	int rc = d == NULL              ? export_read(export, buf, count, offset, &e)
+	         : is_streaming(handle) ? streamed_read(d, buf, count, offset, &e)
+	                                : streamed_read_image(d, buf, count, offset, &e);
 	return end_request(rc, &e);
 }
 
@@ -488,6 +506,7 @@ static struct nbdkit_plugin plugin = {
 	.cleanup = ndz_cleanup,
 	.unload = ndz_unload,
 	.dump_plugin = ndz_dump_plugin,
+	.list_exports = ndz_list_exports,
 	.open = ndz_open,
 	.get_size = ndz_get_size,
 	.export_description = ndz_export_description,

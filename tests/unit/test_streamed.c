@@ -422,6 +422,23 @@ step_read(void)
 	}
 }
 
+/* Other machines read what the source has, whatever was written, and after power cuts, too. */
+static void
+step_read_image(void)
+{
+	static uint8_t data[PLACE_SECTORS * SECTOR_BYTES], right[sizeof data];
+	unsigned first;
+	size_t n;
+	uint64_t at = some_bytes(&first, &n);
+	struct err e;
+
+	if (streamed_read_image(device, data, n, at, &e) != 0 ||
+	    export_read(source, right, n, at, &e) != 0)
+		problem = "the image cannot be read";
+	else if (memcmp(data, right, n) != 0)
+		problem = "the image for other machines has something else";
+}
+
 /* Fetch what the fill or a client would: it is written later. */
 static void
 step_fetch(void)
@@ -542,6 +559,8 @@ step(void)
 		step_write(true);
 	else if (kind < 37)
 		step_trim();
+	else if (kind < 45)
+		step_read_image();
 	else if (kind < 60)
 		step_read();
 	else if (kind < 75)
