@@ -36,6 +36,15 @@ def served(*parameters):
         shutil.rmtree(folder)
 
 
+def on_tmpfs(path):
+    return sh(f"stat -f -c %T {path}").strip() == "tmpfs"
+
+
+def plain_file(path):
+    """Parameters of served() for a file that is read and written past the page cache, as a disk that streams is."""
+    return ("file", path) if on_tmpfs(path) else ("file", path, "cache=none")
+
+
 @contextlib.contextmanager
 def streaming(image, disk, **parameters):
     """A disk that becomes the image: the socket, and a function that says its status."""
@@ -123,13 +132,22 @@ class Machine:
         self.p.wait()
 
 
+def processor_s(sock):
+    """The processor's time that the server of this socket, which served() has started, has taken: seconds."""
+    with open(os.path.join(os.path.dirname(sock), "pid")) as f:
+        pid = f.read().strip()
+    with open(f"/proc/{pid}/stat") as f:
+        words = f.read().rsplit(")", 1)[1].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def fio(*arguments):
-    """One job of fio: megabytes a second, reading and writing together."""
+    """One job of fio: megabytes a second, and requests, reading and writing together."""
     out = subprocess.run(["fio", "--output-format=json", "--name=one", *arguments], capture_output=True, text=True)
     if out.returncode != 0:
         sys.exit(f"paper_stream: fio {' '.join(arguments)}: {out.stdout}{out.stderr}")
     job = json.loads(out.stdout[out.stdout.index("{"):])["jobs"][0]
-    return (job["read"]["bw_bytes"] + job["write"]["bw_bytes"]) / 1e6
+    return (job["read"]["bw_bytes"] + job["write"]["bw_bytes"]) / 1e6, job["read"]["total_ios"] + job["write"]["total_ios"]
 
 
 def over_nbd(sock, *arguments):
