@@ -19,7 +19,9 @@ enum {
 static const double OF_BURSTS = 0.33, ON = 0.5, OFF = 0.15;
 
 /* Bursts at the port of one client are no reason to interleave for all.  Therefore, if
- * there are several clients, two NACKs in a row from the same address count once. */
+ * there are several clients, two NACKs in a row from the same address count once.  A NACK
+ * of too few blocks is not in between: otherwise each report of a client with bursts
+ * would count as soon as all clients lose a little. */
 static bool
 is_another(struct server_interleave *t, const uint8_t ip[4])
 {
@@ -33,8 +35,6 @@ bool
 server_interleave_hear(struct server_interleave *t, const uint8_t ip[4], bool several,
     const uint8_t lack[WIREXT_GROUPS])
 {
-	if (!is_another(t, ip) && several)
-		return false;
 	double sum = 0, squares = 0;
 	bool before = t->on;
 
@@ -42,7 +42,7 @@ server_interleave_hear(struct server_interleave *t, const uint8_t ip[4], bool se
 		sum += lack[g];
 		squares += (double)lack[g] * lack[g];
 	}
-	if (sum < ENOUGH)
+	if (sum < ENOUGH || (!is_another(t, ip) && several))
 		return false;
 	double mean = sum / WIREXT_GROUPS;
 	double variance = squares / WIREXT_GROUPS - mean * mean;

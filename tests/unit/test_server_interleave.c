@@ -206,6 +206,12 @@ test_part(void)
 	for (int i = 0; i < 100; i++)
 		turned += server_interleave_hear(&t, ip_a, true, burst);
 	T_CHECK(turned == 2);
+	/* NACKs of others that say nothing of bursts do not change that. */
+	for (int i = 0; i < 100; i++)
+		turned += server_interleave_hear(&t, ip_a, true, burst) +
+		          server_interleave_hear(&t, ip_b, true, few);
+	T_CHECK(turned == 2);
+	T_CHECK(!t.on);
 	for (int i = 0; i < 20; i++)
 		turned += server_interleave_hear(&t, i % 2 ? ip_a : ip_b, true, burst);
 	T_CHECK(turned == 3);
