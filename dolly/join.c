@@ -18,11 +18,11 @@
 #include "common/disk/disk.h"
 #include "common/disk/output.h"
 #include "common/image/read/source.h"
+#include "common/net/tls.h"
 #include "dolly/dolly.h"
 #include "dolly/engine/node.h"
 #include "dolly/order/meant.h"
 #include "dolly/net/target.h"
-#include "dolly/net/tls.h"
 #include "dolly/net/wires.h"
 #include "dolly/raw/raw.h"
 #include "dolly/relay/relay.h"
@@ -461,7 +461,7 @@ start(struct joining *j, const char *name, struct err *e)
 		.ops = &ops,
 		.arg = j };
 
-	if (j->o->key != NULL && tls_new(&j->key, j->o->key, e) != 0)
+	if (j->o->key != NULL && tls_new(&j->key, j->o->key, "dolly", e) != 0)
 		return -1;
 	if (wires_open(&j->wires, &engine, j->key, (uint16_t)j->o->port, true, e) != 0)
 		return -1;

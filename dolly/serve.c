@@ -10,11 +10,11 @@
 #include "common/base/plain.h"
 #include "common/base/say.h"
 #include "common/cli/progress.h"
+#include "common/net/tls.h"
 #include "common/wire/addr.h"
 #include "dolly/dolly.h"
 #include "dolly/engine/server.h"
 #include "dolly/net/reader.h"
-#include "dolly/net/tls.h"
 #include "dolly/net/wires.h"
 #include "dolly/origin.h"
 #include "dolly/way.h"
@@ -220,7 +220,7 @@ open_server(struct serving *s, struct err *e)
 	};
 
 	memcpy(c.identity, s->origin.identity, sizeof c.identity);
-	if ((o->key != NULL && tls_new(&s->key, o->key, e) != 0) ||
+	if ((o->key != NULL && tls_new(&s->key, o->key, "dolly", e) != 0) ||
 	    wires_open(&s->wires, &engine, s->key, (uint16_t)o->port, false, e) != 0 ||
 	    chunk_reader_start(&s->reader, origin_read, &s->origin, SLOTS, e) != 0 ||
 	    dolly_server_new(&s->server, &c, clock_us(), e) != 0)

@@ -11,7 +11,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/grow.h"
-#include "dolly/net/tls.h"
+#include "common/net/tls.h"
 
 enum {
 	READ_BYTES = 65536,

@@ -1,5 +1,5 @@
-/* far.c: runs dmmerge where the copy is, and reads its answers.  pair.c calls this, in one
- * thread. */
+/* far.c: runs dmmerge where the copy is, or asks a server to do so, and reads the answers.  pair.c
+ * calls this, in one thread. */
 #include "dsync/pair/far.h"
 
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include "common/base/number.h"
 #include "common/base/statements.h"
 #include "dsync/run/command.h"
+#include "dsync/talk/call.h"
 
 enum { WORDS_MAX = 24, LINE_BYTES = 8192, ANSWER_BYTES = 1 << 20, DIGEST_TEXT = 2 * SHA256_BYTES };
 
@@ -22,13 +23,67 @@ struct line {
 	unsigned n;
 };
 
+/* One run of dmmerge: by a command line, or by a call to a server. */
+struct run {
+	struct line line;
+	struct call call;
+};
+
+static const char scheme[] = "tls://";
+
+/* Parse "HOST[:PORT]/TARGET", which follows the scheme in `text`; an address of IPv6 is in brackets.
+ * The host is moved to the front, so that there is room for the NUL behind it. */
+static int
+parse_server(struct far *f, char *text, struct err *e)
+{
+	char *host = text + sizeof scheme - 1, *slash = strchr(host, '/');
+	bool bracket = host[0] == '[';
+	char *end = bracket ? strchr(host, ']') : host + strcspn(host, ":/");
+	char *behind = end != NULL ? end + bracket : NULL; /* ":PORT/" or "/" */
+	uint64_t port;
+
+	f->port = FAR_PORT;
+	if (slash == NULL || behind == NULL || slash < behind || end == host + bracket ||
+	    (*behind != ':' && *behind != '/') || slash[1] == '\0')
+		return err_misuse(e, "a copy at a server must be given as tls://HOST[:PORT]/TARGET");
+	f->target = slash;
+	if (*behind == ':') {
+		size_t n = (size_t)(slash - behind - 1);
+		char *number = memmove(slash - n - 1, behind + 1, n);
+		number[n] = '\0';
+		if (number_uint(number, 1, UINT16_MAX, &port, e) != 0)
+			return err_ctx(e, "the port of the server");
+		f->port = number;
+	}
+	size_t n = (size_t)(end - host) - bracket;
+	f->host = memmove(text, host + bracket, n);
+	text[n] = '\0';
+	return 0;
+}
+
+static int
+check_server(const struct far *f, struct err *e)
+{
+	struct request q;
+
+	if (f->host != NULL && f->port != NULL && f->keyfile == NULL)
+		return err_misuse(e, "a copy at a server needs --key");
+	if (f->port == NULL)
+		return f->keyfile == NULL ? 0 : err_misuse(e, "--key is for a copy at tls://HOST/TARGET");
+	if (request_make(&q, REQUEST_STATUS, 0, f->target, e) != 0)
+		return -1;
+	return request_take_options(&q, f->options, e);
+}
+
 int
 far_parse(struct far *f, char *text, struct err *e)
 {
 	char *colon = strchr(text, ':'), *slash = strchr(text, '/');
 
-	f->host = NULL;
+	f->host = f->port = NULL;
 	f->target = text;
+	if (strncmp(text, scheme, sizeof scheme - 1) == 0)
+		return parse_server(f, text, e) == 0 ? check_server(f, e) : -1;
 	if (colon != NULL && (slash == NULL || colon < slash)) {
 		*colon = '\0';
 		f->host = text;
@@ -37,7 +92,7 @@ far_parse(struct far *f, char *text, struct err *e)
 	if (f->target[0] == '\0' || f->target[0] == '-' ||
 	    (f->host != NULL && (f->host[0] == '\0' || f->host[0] == '-')))
 		return err_misuse(e, "the copy must be given as HOST:TARGET or TARGET");
-	return 0;
+	return check_server(f, e);
 }
 
 /* Cut words at blanks and append them to argv, which points into `words`. */
@@ -77,18 +132,48 @@ make_line(struct line *l, const struct far *f, const char *option)
 {
 	memset(l, 0, sizeof *l);
 	if (f->host == NULL) {
-		snprintf(l->words, sizeof l->words, "%s %s %s", f->dmmerge, f->options, option);
+		snprintf(l->words, sizeof l->words, "%s %s --quiet %s", f->dmmerge, f->options, option);
 		add_words(l, l->words);
 		l->argv[l->n++] = f->target;
 		return;
 	}
 	snprintf(l->words, sizeof l->words, "%s", f->rsh);
 	add_words(l, l->words);
-	int n = snprintf(l->remote, sizeof l->remote, "%s %s %s ", f->dmmerge, f->options, option);
+	int n = snprintf(l->remote, sizeof l->remote, "%s %s --quiet %s ", f->dmmerge, f->options, option);
 	if (n > 0 && (size_t)n < sizeof l->remote)
 		quote(l->remote + n, sizeof l->remote - (size_t)n, f->target);
 	l->argv[l->n++] = f->host;
 	l->argv[l->n++] = l->remote;
+}
+
+/* Begin a run of dmmerge with pipes to it or from it.  *r must stay as it is until the end. */
+static int
+start(struct command **c, struct run *r, const struct far *f, enum request_what what,
+    uint64_t piece_bytes, unsigned pipes, struct err *e)
+{
+	char option[REQUEST_OPTION_MAX];
+
+	if (f->port == NULL) {
+		make_line(&r->line, f, request_option(what, piece_bytes, option));
+		return command_start(c, r->line.argv, pipes, e);
+	}
+	r->call = (struct call){ .host = f->host, .port = f->port, .keyfile = f->keyfile };
+	if (request_make(&r->call.request, what, piece_bytes, f->target, e) != 0 ||
+	    request_take_options(&r->call.request, f->options, e) != 0)
+		return -1;
+	return call_start(c, &r->call, pipes, e);
+}
+
+/* Run dmmerge to its end and take all that it prints, which the caller frees. */
+static int
+ask(const struct far *f, enum request_what what, char **answer, struct err *e)
+{
+	struct command *c;
+	struct run r;
+
+	if (start(&c, &r, f, what, 0, COMMAND_OUT, e) != 0)
+		return -1;
+	return command_take_answer(c, ANSWER_BYTES, answer, e);
 }
 
 static int
@@ -140,12 +225,10 @@ static const struct statement_kind answers[] = {
 int
 far_status(const struct far *f, struct far_status *s, struct err *e)
 {
-	struct line l;
 	char *answer;
 
 	memset(s, 0, sizeof *s);
-	make_line(&l, f, "--status");
-	if (command_answer(l.argv, ANSWER_BYTES, &answer, e) != 0)
+	if (ask(f, REQUEST_STATUS, &answer, e) != 0)
 		return -1;
 	int rc = statements_parse(answers, s, answer, strlen(answer), "dmmerge --status", e);
 	free(answer);
@@ -157,18 +240,16 @@ far_status(const struct far *f, struct far_status *s, struct err *e)
 int
 far_recover(const struct far *f, struct err *e)
 {
-	struct line l;
 	char *answer;
 
-	make_line(&l, f, "--recover --quiet");
-	if (command_answer(l.argv, ANSWER_BYTES, &answer, e) != 0)
+	if (ask(f, REQUEST_RECOVER, &answer, e) != 0)
 		return -1;
 	free(answer);
 	return 0;
 }
 
 struct far_merge {
-	struct line line;
+	struct run run;
 	struct command *command;
 	struct disk *disk;
 };
@@ -193,8 +274,7 @@ far_merge_begin(struct far_merge **out, const struct far *f, struct disk **to, s
 	*out = NULL;
 	if (m == NULL)
 		return err_nomem(e, "a merge");
-	make_line(&m->line, f, "--quiet");
-	if (command_start(&m->command, m->line.argv, COMMAND_IN, e) != 0) {
+	if (start(&m->command, &m->run, f, REQUEST_MERGE, 0, COMMAND_IN, e) != 0) {
 		free(m);
 		return -1;
 	}
@@ -272,14 +352,11 @@ far_digests(const struct far *f, uint64_t piece_bytes,
     int (*take)(void *arg, const uint8_t digest[SHA256_BYTES], struct err *), void *arg,
     struct err *e)
 {
-	char option[60];
 	struct command *c;
 	struct err late;
-	struct line l;
+	struct run r;
 
-	snprintf(option, sizeof option, "--digests=%llu", (unsigned long long)piece_bytes);
-	make_line(&l, f, option);
-	if (command_start(&c, l.argv, COMMAND_OUT, e) != 0)
+	if (start(&c, &r, f, REQUEST_DIGESTS, piece_bytes, COMMAND_OUT, e) != 0)
 		return -1;
 	int rc = read_digests(c, take, arg, e);
 	if (rc != 0)

@@ -1,6 +1,6 @@
 /* command.c: starts programs with pipes, and waits for their end.  Sources of change, snapshots
  * and dsync call this, each command in one thread; a thread for each command reads what the
- * program writes to standard error. */
+ * program writes to standard error, or is the function that takes a program's place. */
 #include "dsync/run/command.h"
 
 #include <errno.h>
@@ -17,15 +17,29 @@
 #include "common/base/cancel.h"
 #include "common/base/spawn.h"
 
-enum { LINE_BYTES = 400, ANSWER_BYTES = 64 << 10 /* of one read */ };
+enum {
+	LINE_BYTES = 400,
+	ANSWER_BYTES = 64 << 10, /* of one read */
+	COMMAND_ERR = 4, /* a pipe from standard error, besides those of enum command_pipes */
+};
+
+/* A function that takes a program's place: its thread's until that ends. */
+struct function {
+	command_function *run; /* NULL: it is a program */
+	void *arg;
+	int in, out; /* its ends of the pipes; -1: none */
+	int rc;
+	struct err why;
+};
 
 struct command {
 	const char *name; /* argv[0], borrowed */
 	pid_t pid;
 	int to, from;     /* our ends of its pipes; -1: none */
 	FILE *said;       /* what it writes to standard error */
-	pthread_t reader;
-	char last[LINE_BYTES]; /* last line that it wrote; the reader's until that ends */
+	pthread_t thread; /* reads `said`, or is the function */
+	char last[LINE_BYTES]; /* last line that it wrote; the thread's until that ends */
+	struct function function;
 };
 
 static void *
@@ -42,11 +56,6 @@ read_lines(void *arg)
 	return NULL;
 }
 
-/* Both ends of three pipes; -1: there is none. */
-struct ends {
-	int in[2], out[2], err[2];
-};
-
 static void
 close_if(int *fd)
 {
@@ -54,6 +63,22 @@ close_if(int *fd)
 		close(*fd);
 	*fd = -1;
 }
+
+static void *
+run_function(void *arg)
+{
+	struct function *f = arg;
+
+	f->rc = f->run(f->arg, f->in, f->out, &f->why);
+	close_if(&f->in);
+	close_if(&f->out);
+	return NULL;
+}
+
+/* Both ends of three pipes; -1: there is none. */
+struct ends {
+	int in[2], out[2], err[2];
+};
 
 static void
 close_ends(struct ends *p)
@@ -71,7 +96,7 @@ make_ends(struct ends *p, unsigned pipes, struct err *e)
 	*p = (struct ends){ { -1, -1 }, { -1, -1 }, { -1, -1 } };
 	if (((pipes & COMMAND_IN) != 0 && pipe2(p->in, O_CLOEXEC) != 0) ||
 	    ((pipes & COMMAND_OUT) != 0 && pipe2(p->out, O_CLOEXEC) != 0) ||
-	    pipe2(p->err, O_CLOEXEC) != 0) {
+	    ((pipes & COMMAND_ERR) != 0 && pipe2(p->err, O_CLOEXEC) != 0)) {
 		err_os(e, "a pipe");
 		close_ends(p);
 		return -1;
@@ -91,7 +116,7 @@ begin(struct command *c, const char *const argv[], struct ends *p, struct err *e
 		return err_nomem(e, argv[0]);
 	p->err[0] = -1;
 	int rc = spawn_program(&c->pid, argv, files, false, e);
-	if (rc == 0 && (errno = pthread_create(&c->reader, NULL, read_lines, c)) != 0) {
+	if (rc == 0 && (errno = pthread_create(&c->thread, NULL, read_lines, c)) != 0) {
 		spawn_undo(c->pid);
 		rc = err_os(e, "%s: a thread for what it writes", argv[0]);
 	}
@@ -99,33 +124,72 @@ begin(struct command *c, const char *const argv[], struct ends *p, struct err *e
 		fclose(c->said);
 		return -1;
 	}
-	c->to = p->in[1];
-	c->from = p->out[0];
-	p->in[1] = p->out[0] = -1;
 	return 0;
+}
+
+static int
+begin_function(struct command *c, struct ends *p, struct err *e)
+{
+	c->function.in = p->in[0];
+	c->function.out = p->out[1];
+	errno = thread_start(&c->thread, run_function, &c->function);
+	if (errno != 0)
+		return err_os(e, "a thread");
+	p->in[0] = p->out[1] = -1;
+	return 0;
+}
+
+/* Start the program, or the function without argv, and free *c on failure. */
+static int
+start(struct command *c, const char *const argv[], unsigned pipes, struct err *e)
+{
+	struct ends p;
+
+	if (make_ends(&p, pipes, e) != 0) {
+		free(c);
+		return -1;
+	}
+	int rc = argv != NULL ? begin(c, argv, &p, e) : begin_function(c, &p, e);
+	c->to = p.in[1];
+	c->from = p.out[0];
+	if (rc == 0)
+		p.in[1] = p.out[0] = -1;
+	close_ends(&p);
+	if (rc != 0)
+		free(c);
+	return rc;
 }
 
 int
 command_start(struct command **out, const char *const argv[], unsigned pipes, struct err *e)
 {
 	struct command *c = calloc(1, sizeof *c);
-	struct ends p;
 
 	*out = NULL;
 	if (c == NULL)
 		return err_nomem(e, argv[0]);
 	c->name = argv[0];
-	if (make_ends(&p, pipes, e) != 0) {
-		free(c);
+	if (start(c, argv, pipes | COMMAND_ERR, e) != 0)
 		return -1;
-	}
-	int rc = begin(c, argv, &p, e);
-	close_ends(&p);
-	if (rc != 0)
-		free(c);
-	else
-		*out = c;
-	return rc;
+	*out = c;
+	return 0;
+}
+
+int
+command_start_function(struct command **out, command_function *run, void *arg, unsigned pipes,
+    struct err *e)
+{
+	struct command *c = calloc(1, sizeof *c);
+
+	*out = NULL;
+	if (c == NULL)
+		return err_nomem(e, "a thread");
+	c->name = "a thread";
+	c->function = (struct function){ .run = run, .arg = arg };
+	if (start(c, NULL, pipes, e) != 0)
+		return -1;
+	*out = c;
+	return 0;
 }
 
 int
@@ -149,7 +213,8 @@ command_close_to(struct command *c)
 void
 command_kill(struct command *c)
 {
-	kill(c->pid, SIGKILL);
+	if (c->function.run == NULL)
+		kill(c->pid, SIGKILL);
 }
 
 /* Say why the program failed.  The message of a program of this suite begins with its own name,
@@ -170,22 +235,36 @@ say_why(const struct command *c, int status, struct err *e)
 	return err_set(e, ERR_IO, "%s: %s", c->name, c->last);
 }
 
+static int
+end_program(struct command *c, struct err *e)
+{
+	int status = 0;
+
+	while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
+		if (cancel_signal() != 0)
+			kill(c->pid, SIGTERM);
+	pthread_join(c->thread, NULL);
+	fclose(c->said);
+	return status != 0 ? say_why(c, status, e) : 0;
+}
+
+static int
+end_function(struct command *c, struct err *e)
+{
+	pthread_join(c->thread, NULL);
+	if (c->function.rc != 0)
+		*e = c->function.why;
+	return c->function.rc;
+}
+
 int
 command_end(struct command *c, struct err *e)
 {
-	int status = 0, rc = 0;
-
 	if (c == NULL)
 		return 0;
 	close_if(&c->to);
 	close_if(&c->from);
-	while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
-		if (cancel_signal() != 0)
-			kill(c->pid, SIGTERM);
-	pthread_join(c->reader, NULL);
-	fclose(c->said);
-	if (status != 0)
-		rc = say_why(c, status, e);
+	int rc = c->function.run != NULL ? end_function(c, e) : end_program(c, e);
 	free(c);
 	return rc;
 }
@@ -210,15 +289,12 @@ read_answer(struct command *c, size_t most, struct buf *b, struct err *e)
 }
 
 int
-command_answer(const char *const argv[], size_t most, char **out, struct err *e)
+command_take_answer(struct command *c, size_t most, char **out, struct err *e)
 {
 	struct buf b = { 0 };
-	struct command *c;
 	struct err late;
 
 	*out = NULL;
-	if (command_start(&c, argv, COMMAND_OUT, e) != 0)
-		return -1;
 	int rc = read_answer(c, most, &b, e);
 	if (rc != 0)
 		command_kill(c);
@@ -230,4 +306,14 @@ command_answer(const char *const argv[], size_t most, char **out, struct err *e)
 	else
 		buf_free(&b);
 	return rc;
+}
+
+int
+command_answer(const char *const argv[], size_t most, char **out, struct err *e)
+{
+	struct command *c;
+
+	*out = NULL;
+	return command_start(&c, argv, COMMAND_OUT, e) == 0 ? command_take_answer(c, most, out, e)
+	                                                    : -1;
 }

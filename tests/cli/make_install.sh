@@ -29,7 +29,7 @@ for top, _, names in os.walk(sys.argv[1]):
 print("\n".join(missing))
 sys.exit(bool(missing))
 PY
-for u in frisbeed@ mfrisbeed controllerd dsync@ dsync-track@; do check "the unit $u runs what is installed" grep -q "^ExecStart=/usr/sbin/" "$R/usr/lib/systemd/system/$u.service"; done
+for u in frisbeed@ mfrisbeed controllerd dsync@ dsync-track@ dsync-serve; do check "the unit $u runs what is installed" grep -q "^ExecStart=/usr/sbin/" "$R/usr/lib/systemd/system/$u.service"; done
 for u in mfrisbeed controllerd; do check "the user $u" grep -q "^u $u " "$R/usr/lib/sysusers.d/frisbee-server.conf"; done
 check "network boot" quietly env OUT="$T/netboot" "$R/usr/sbin/frisbee-netboot" --version
 status 1 env OUT="$T/netboot" "$R/usr/sbin/frisbee-netboot" setup lo "$T/served"

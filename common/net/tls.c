@@ -1,6 +1,7 @@
-/* tls.c: encrypted connections, by OpenSSL (tls.h).  wires.c calls it, in the engine's thread.
- * There are no certificates: a handshake succeeds only when both sides have the key. */
-#include "dolly/net/tls.h"
+/* tls.c: encrypted connections, by OpenSSL (tls.h).  dolly calls it in the thread of its engine,
+ * dsync in the thread of each connection.  There are no certificates: a handshake succeeds only
+ * when both sides have the key. */
+#include "common/net/tls.h"
 
 #include <errno.h>
 #include <openssl/crypto.h>
@@ -15,10 +16,10 @@
  * belongs to the key. */
 #define CIPHER "TLS_AES_128_GCM_SHA256"
 static const unsigned char cipher_id[] = { 0x13, 0x01 };
-static const char identity[] = "dolly";
 
 struct tls {
 	SSL_CTX *ctx;
+	const char *identity;
 	uint8_t key[KEYFILE_SECRET_BYTES];
 };
 
@@ -48,9 +49,11 @@ static int
 on_offer(SSL *ssl, const EVP_MD *md, const unsigned char **id, size_t *id_bytes,
     SSL_SESSION **session)
 {
+	const struct tls *t = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+
 	(void)md; /* the only cipher has the right hash */
-	*id = (const unsigned char *)identity;
-	*id_bytes = sizeof identity - 1;
+	*id = (const unsigned char *)t->identity;
+	*id_bytes = strlen(t->identity);
 	*session = session_of(ssl);
 	return *session != NULL;
 }
@@ -60,8 +63,10 @@ on_offer(SSL *ssl, const EVP_MD *md, const unsigned char **id, size_t *id_bytes,
 static int
 on_find(SSL *ssl, const unsigned char *id, size_t id_bytes, SSL_SESSION **session)
 {
+	const struct tls *t = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+
 	*session = NULL;
-	if (id_bytes != sizeof identity - 1 || memcmp(id, identity, id_bytes) != 0)
+	if (id_bytes != strlen(t->identity) || memcmp(id, t->identity, id_bytes) != 0)
 		return 1; /* no such key: without a certificate the handshake fails */
 	*session = session_of(ssl);
 	return *session != NULL;
@@ -86,12 +91,13 @@ set_up(struct tls *t)
 }
 
 int
-tls_new(struct tls **out, const char *keyfile, struct err *e)
+tls_new(struct tls **out, const char *keyfile, const char *identity, struct err *e)
 {
 	struct tls *t = calloc(1, sizeof *t);
 
 	if (t == NULL)
 		return err_nomem(e, "a key");
+	t->identity = identity;
 	if (keyfile_read_secret(keyfile, KEYFILE_GROUP, t->key, e) != 0) {
 		tls_free(t);
 		return -1;

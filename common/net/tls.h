@@ -1,9 +1,9 @@
 /* tls.h: connections that can be made and read only with a common key: TLS 1.3 with a
  * pre-shared key (RFC 8446, section 4.2.11), by OpenSSL.  The kernel encrypts where it can.
  *
- * All functions are called in one thread. */
-#ifndef DOLLY_NET_TLS_H
-#define DOLLY_NET_TLS_H
+ * Several threads may use one key, but each connection belongs to one thread. */
+#ifndef COMMON_NET_TLS_H
+#define COMMON_NET_TLS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,9 +14,10 @@
 /* The key. */
 struct tls;
 
-/* Reads a key that `imagekey --group-key` has made.  Errors of keyfile_read_secret();
- * ERR_NOMEM. */
-int tls_new(struct tls **, const char *keyfile, struct err *);
+/* Reads a key that `imagekey --group-key` has made.  identity, which must stay, is the name of
+ * the kind of connection, such as "dolly": a handshake succeeds only if both sides have the same.
+ * Errors of keyfile_read_secret(); ERR_NOMEM. */
+int tls_new(struct tls **, const char *keyfile, const char *identity, struct err *);
 /* Wipes and releases the key.  NULL is allowed. */
 void tls_free(struct tls *);
 
@@ -41,4 +42,4 @@ bool tls_wire_in_kernel(const struct tls_wire *);
 /* Are there decrypted bytes, of which poll(2) does not know? */
 bool tls_wire_pending(const struct tls_wire *);
 
-#endif /* DOLLY_NET_TLS_H */
+#endif /* COMMON_NET_TLS_H */
