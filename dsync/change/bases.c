@@ -5,6 +5,7 @@
  *	kind NAME
  *	bytes N
  *	lineage ID
+ *	made-at SECONDS		absent in files of older programs
  *	base ID TOKEN		at most one
  *	pending ID TOKEN	oldest first
  */
@@ -61,6 +62,14 @@ take_lineage(void *arg, const struct statement *s, struct err *e)
 }
 
 static int
+take_made_at(void *arg, const struct statement *s, struct err *e)
+{
+	struct bases *b = arg;
+
+	return number_uint(s->words[1], 0, INT64_MAX, &b->made_at, e);
+}
+
+static int
 take_base(void *arg, const struct statement *s, struct err *e)
 {
 	struct bases *b = arg;
@@ -80,6 +89,7 @@ static const struct statement_kind statements[] = {
 	{ "kind", 2, 2, take_kind },
 	{ "bytes", 2, 2, take_bytes },
 	{ "lineage", 2, 2, take_lineage },
+	{ "made-at", 2, 2, take_made_at },
 	{ "base", 3, 3, take_base },
 	{ "pending", 3, 3, take_base },
 	{ 0 },
@@ -124,7 +134,8 @@ write_lines(const struct bases *b, struct output *o, struct err *e)
 {
 	char line[BASE_TOKEN_BYTES + STREAM_ID_TEXT + 200], id[STREAM_ID_TEXT];
 	int n = snprintf(line, sizeof line, "dsync-source 1\nkind %s\nbytes %" PRIu64
-		"\nlineage %s\n", b->kind, b->device_bytes, stream_id_text(&b->lineage, id));
+		"\nlineage %s\nmade-at %" PRIu64 "\n", b->kind, b->device_bytes,
+	    stream_id_text(&b->lineage, id), b->made_at);
 	int rc = output_write(o, line, (size_t)n, e);
 
 	for (unsigned i = 0; rc == 0 && i < b->n; i++) {
@@ -148,6 +159,15 @@ bases_save(const struct bases *b, struct err *e)
 		return output_commit(&o, false, e);
 	output_abort(&o);
 	return -1;
+}
+
+int
+bases_next_time(struct bases *b, uint64_t *made_at, struct err *e)
+{
+	if (*made_at <= b->made_at)
+		*made_at = b->made_at + 1;
+	b->made_at = *made_at;
+	return bases_save(b, e);
 }
 
 void

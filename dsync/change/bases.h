@@ -32,6 +32,7 @@ struct bases {
 	char kind[STREAM_KIND_BYTES]; /* name of the source of change */
 	uint64_t device_bytes; /* 0: nothing was extracted yet */
 	struct stream_id lineage;
+	uint64_t made_at;                     /* of the newest stream, also of one that failed */
 	unsigned n;                           /* states in all[] */
 	bool confirmed;                       /* all[0] is the base */
 	struct base all[STREAM_BASES_MAX];    /* the base, then the pending, oldest first */
@@ -47,6 +48,9 @@ int bases_save(const struct bases *, struct err *);
 void bases_close(struct bases *); /* release the lock; a struct of zeros is allowed */
 /* Forget all states and begin a new lineage: the next extract is a full copy.  ERR_IO. */
 int bases_forget(struct bases *, struct err *);
+/* Let the time of a new stream, in seconds since 1970, be later than that of each stream before,
+ * whatever the clock says, and remember it.  Errors of bases_save(). */
+int bases_next_time(struct bases *, uint64_t *made_at, struct err *);
 /* Add a pending state, which is copied.  When there is no room, the oldest pending state is
  * removed, and dropped() is called with it; dropped may be NULL. */
 void bases_add(struct bases *, const struct base *,

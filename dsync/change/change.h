@@ -46,6 +46,8 @@ struct change_job {
 struct change_about {
 	uint32_t block_bytes; /* a power of two: only whole blocks are sent */
 	bool cumulative;      /* whatever was written counts, also when it was written back */
+	bool compares; /* it compares contents, so what was written back counts only if the state
+	                * between is a base */
 	struct stream_id base; /* a kind without bases: the state that it compares with */
 	uint64_t frozen_us;    /* how long the device was suspended for a snapshot */
 	char from[300];        /* path that the data is to be read from; "": the device */

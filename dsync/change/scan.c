@@ -127,7 +127,7 @@ scan_open(void **self, const struct change_job *job, struct change_about *about,
 	s->block_bytes = about->block_bytes = block_for(job->device_bytes);
 	/* The digests of all pending states are compared, so a block that was sent in one of
 	 * them and then written back counts as changed. */
-	about->cumulative = true;
+	about->cumulative = about->compares = true;
 	if (prepare(s, e) == 0) {
 		*self = s;
 		return 0;

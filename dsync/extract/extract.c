@@ -242,10 +242,13 @@ make_head(struct work *w, struct stream_head *h, struct err *e)
 	memset(h, 0, sizeof *h);
 	h->device_bytes = w->job.device_bytes;
 	h->block_bytes = w->about.block_bytes;
-	h->flags = (full ? STREAM_FULL : 0u) | (w->about.cumulative ? STREAM_CUMULATIVE : 0u);
+	h->flags = (full ? STREAM_FULL : 0u) |
+	           (w->about.cumulative && !w->about.compares ? STREAM_CUMULATIVE : 0u);
 	h->made_at = made_at();
 	snprintf(h->kind, sizeof h->kind, "%s", w->kind->name);
 	if (w->kind->has_bases) {
+		if (bases_next_time(&w->bases, &h->made_at, e) != 0)
+			return -1;
 		h->lineage = w->bases.lineage;
 		for (unsigned i = 0; bases_known(&w->bases) && i < w->bases.n; i++)
 			h->bases[h->nbases++] = w->bases.all[i].id;

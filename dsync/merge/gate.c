@@ -27,13 +27,20 @@ gate_full(const struct target_state *t, const struct stream_head *h, struct err 
 static int
 gate_incomplete(const struct target_state *t, const struct stream_head *h, struct err *e)
 {
-	/* Accept the same stream again, or one that also has every block that was written. */
+	bool mixed = (t->flags & TARGET_MIXED) != 0, from = leads_from(h, &t->id);
+	/* All that was written since the target's state includes what the other stream has, if that
+	 * was extracted before. */
+	bool later = (h->flags & STREAM_CUMULATIVE) != 0 && h->made_at > t->next_made_at;
+
+	/* The same stream has each block that was written.  Each block now holds what it is in one of
+	 * two states; a stream that leads from both has those that must change. */
 	if (stream_id_same(&t->next, &h->id) ||
-	    ((h->flags & STREAM_CUMULATIVE) != 0 && leads_from(h, &t->id)))
+	    (from && (later || (!mixed && leads_from(h, &t->next)))))
 		return 0;
 	return err_set(e, ERR_REFUSED,
 	    "the target is incomplete, because a stream was merged only in part; it "
-	    "needs the same stream again, or a full copy");
+	    "needs the same stream again, a later one that leads on from it, or a "
+	    "full copy");
 }
 
 int

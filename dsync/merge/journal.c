@@ -12,6 +12,7 @@
 #include "dsync/merge/journal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,13 @@
 #include "common/base/rd.h"
 #include "common/base/wr.h"
 
-enum { SLOT_BYTES = 4096, VERSION = 1, CRC_AT = 12, CRC_FROM = 16 };
+enum {
+	SLOT_BYTES = 4096,
+	VERSION = 1,
+	CRC_AT = 12,
+	CRC_FROM = 16,
+	EARLY_BYTES = 4 << 20, /* of the stream: so much is handed to the disk at a time */
+};
 
 static const char magic[8] = { 'D', 'S', 'Y', 'N', 'C', 'J', 'N', 'L' };
 
@@ -209,6 +216,26 @@ struct disk *
 journal_disk(struct journal *j)
 {
 	return j->file;
+}
+
+/* The disk writes while more of the stream arrives, and not only at the flush behind it. */
+static void
+begin_to_write(struct journal *j, uint64_t at, size_t n)
+{
+	uint64_t from = at / EARLY_BYTES * EARLY_BYTES, to = (at + n) / EARLY_BYTES * EARLY_BYTES;
+
+	if (to > from)
+		sync_file_range(disk_fd(j->file), (off_t)(JOURNAL_STREAM_AT + from), (off_t)(to - from),
+		    SYNC_FILE_RANGE_WRITE);
+}
+
+int
+journal_store(struct journal *j, const void *bytes, size_t n, uint64_t at, struct err *e)
+{
+	if (disk_write(j->file, bytes, n, JOURNAL_STREAM_AT + at, e) != 0)
+		return -1;
+	begin_to_write(j, at, n);
+	return 0;
 }
 
 int

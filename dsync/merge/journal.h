@@ -20,6 +20,7 @@ enum target_flags {
 	TARGET_FUZZY = 1,      /* the state is not consistent */
 	TARGET_PENDING = 2,    /* the stream in the journal is whole, and is being applied */
 	TARGET_INCOMPLETE = 4, /* a stream is being applied as it arrives; its end is missing */
+	TARGET_MIXED = 8,      /* so was another stream before, whose end is missing, too */
 };
 
 struct target_state {
@@ -51,6 +52,9 @@ void journal_close(struct journal *); /* NULL is fine */
 const struct target_state *journal_state(const struct journal *);
 /* Write another state.  Returns when it is on the disk.  ERR_IO. */
 int journal_say(struct journal *, const struct target_state *, struct err *);
+/* Write n bytes of the stream, from its byte `at` on.  They survive a crash only when journal_disk()
+ * was flushed.  ERR_IO. */
+int journal_store(struct journal *, const void *bytes, size_t n, uint64_t at, struct err *);
 /* The journal's file, for the stream that begins at JOURNAL_STREAM_AT; it is borrowed. */
 struct disk *journal_disk(struct journal *);
 /* Free the room that the stream takes.  ERR_IO. */

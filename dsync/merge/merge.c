@@ -153,6 +153,8 @@ on_the_way(const struct work *w, const struct stream_head *h, uint32_t flags)
 {
 	struct target_state s = *journal_state(w->journal);
 
+	if ((s.flags & TARGET_INCOMPLETE) != 0 && !stream_id_same(&s.next, &h->id))
+		flags |= TARGET_MIXED;
 	s.target_bytes = h->device_bytes;
 	s.flags |= flags;
 	s.next = h->id;
@@ -177,8 +179,7 @@ to_journal(void *arg, const void *bytes, size_t n, struct err *e)
 {
 	struct work *w = arg;
 
-	if (cancel_check(e) != 0 || disk_write(journal_disk(w->journal), bytes, n,
-					JOURNAL_STREAM_AT + w->at, e) != 0)
+	if (cancel_check(e) != 0 || journal_store(w->journal, bytes, n, w->at, e) != 0)
 		return -1;
 	w->at += n;
 	return 0;

@@ -1,5 +1,5 @@
 /* readback.c: reads back what apply.c has written, and compares it, in several threads.  apply.c
- * calls this, in one thread.  Direct reads come from the medium; where they are not possible,
+ * calls this, in one thread, and goes on with its own work meanwhile.  Direct reads come from the medium; where they are not possible,
  * pages are first written to the medium and dropped from the cache. */
 #include "dsync/merge/readback.h"
 
@@ -17,13 +17,14 @@
 enum {
 	READERS = 8, /* a disk answers several requests at once faster than one by one */
 	PIECE_BYTES = 1 << 20, /* of one read */
-	WORTH_IT = 4, /* fewer records are read by the calling thread alone */
+	WORTH_IT = 4, /* fewer records are read by one thread */
 };
 
 struct readback {
 	struct disk *target;
 	struct past *past;
-	/* What is being compared: set by readback_all(). */
+	struct pipeline *running; /* the threads that compare; NULL: none */
+	/* What is being compared: set by readback_begin(). */
 	const struct written *records;
 	size_t n;
 	const uint8_t *data;
@@ -50,8 +51,13 @@ readback_new(struct readback **out, struct disk *target, struct err *e)
 void
 readback_free(struct readback *b)
 {
-	if (b != NULL)
-		past_free(b->past);
+	struct err ignored; /* another failure is being reported */
+
+	if (b == NULL)
+		return;
+	atomic_store(&b->failed, true); /* the threads stop at their next record */
+	readback_end(b, &ignored);
+	past_free(b->past);
 	free(b);
 }
 
@@ -104,7 +110,7 @@ compare_some(void *arg, struct err *e)
 }
 
 int
-readback_all(struct readback *b, const struct written *records, size_t n,
+readback_begin(struct readback *b, const struct written *records, size_t n,
     const uint8_t *data, struct err *e)
 {
 	b->records = records;
@@ -112,15 +118,22 @@ readback_all(struct readback *b, const struct written *records, size_t n,
 	b->data = data;
 	atomic_store(&b->next, 0);
 	atomic_store(&b->failed, false);
-	if (n < WORTH_IT)
-		return compare_some(b, e);
-	struct pipeline *p = pipeline_new();
-	if (p == NULL)
-		return err_nomem(e, "reading back");
-	for (unsigned i = 0; i < READERS; i++)
-		if (pipeline_start(p, compare_some, b) != 0)
-			break;
-	int rc = pipeline_join(p, e);
-	pipeline_free(p);
+	b->running = n > 0 ? pipeline_new() : NULL;
+	if (b->running == NULL)
+		return n > 0 ? err_nomem(e, "reading back") : 0;
+	for (unsigned i = 0; i < (n < WORTH_IT ? 1 : READERS); i++)
+		if (pipeline_start(b->running, compare_some, b) != 0)
+			break; /* readback_end() says why */
+	return 0;
+}
+
+int
+readback_end(struct readback *b, struct err *e)
+{
+	if (b->running == NULL)
+		return 0;
+	int rc = pipeline_join(b->running, e);
+	pipeline_free(b->running);
+	b->running = NULL;
 	return rc;
 }

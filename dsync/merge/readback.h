@@ -20,9 +20,13 @@ struct readback;
 /* The target is borrowed.  ERR_NOMEM, ERR_IO. */
 int readback_new(struct readback **, struct disk *target, struct err *);
 void readback_free(struct readback *); /* NULL is fine */
-/* Compare n ranges with the target; their `at` counts from `data`.  Several threads read at
- * once.  ERR_IO: the target does not hold what was written to it; ERR_CANCELLED. */
-int readback_all(struct readback *, const struct written *, size_t n, const uint8_t *data,
+/* Begin to compare n ranges with the target; their `at` counts from `data`.  Both are borrowed until
+ * readback_end(), which must come before the next begin; meanwhile nothing may be written to these
+ * ranges.  Several threads read at once.  ERR_NOMEM. */
+int readback_begin(struct readback *, const struct written *, size_t n, const uint8_t *data,
     struct err *);
+/* Wait until what was begun is compared; nothing may have been begun.  ERR_IO: the target does not
+ * hold what was written to it; ERR_CANCELLED. */
+int readback_end(struct readback *, struct err *);
 
 #endif /* DSYNC_MERGE_READBACK_H */

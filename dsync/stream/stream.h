@@ -54,8 +54,8 @@ int stream_id_get(struct stream_id *, const char *text, struct err *);
 enum stream_flags {
 	/* The records cover every byte of the device. */
 	STREAM_FULL = 1,
-	/* The records have whatever was written since the base, also what was written and
-	 * then written back. */
+	/* The records have whatever was written since the bases, also what was written and
+	 * then written back, whether or not a state between is a base. */
 	STREAM_CUMULATIVE = 2,
 };
 

@@ -88,11 +88,32 @@ test_incomplete(void)
 	T_CHECK(says(&t, &back) == REFUSED);
 	T_CHECK(says(&t, &unknown) == REFUSED);
 	other.flags = STREAM_CUMULATIVE;
+	t.next_made_at = 100, other.made_at = 100; /* perhaps extracted before */
+	T_CHECK(says(&t, &other) == REFUSED);
+	other.made_at = 101;
 	T_CHECK(says(&t, &other) == GATE_MERGE);
 	other.bases[0] = id(4);
 	T_CHECK(says(&t, &other) == REFUSED);
 	other.flags = STREAM_FULL;
 	T_CHECK(says(&t, &other) == GATE_MERGE);
+}
+
+/* State 6 was being written over state 5, and perhaps another one before. */
+static void
+test_leads_from_both(void)
+{
+	struct target_state t = target();
+	struct stream_head both = since(5, 8), next = since(6, 8);
+
+	t.flags = TARGET_INCOMPLETE;
+	t.next = id(6);
+	both.nbases = 2, both.bases[1] = id(6);
+	T_CHECK(says(&t, &both) == GATE_MERGE);
+	T_CHECK(says(&t, &next) == REFUSED);
+	t.flags |= TARGET_MIXED;
+	T_CHECK(says(&t, &both) == REFUSED);
+	both.flags = STREAM_CUMULATIVE, both.made_at = 1;
+	T_CHECK(says(&t, &both) == GATE_MERGE);
 }
 
 int
@@ -101,5 +122,6 @@ main(void)
 	test_base();
 	test_full();
 	test_incomplete();
+	test_leads_from_both();
 	return t_done();
 }

@@ -5,10 +5,12 @@
  * leaves the state that was extracted, one that is refused leaves the copy as it was, and in the end
  * all are equal.
  *	HISTORIES=10000 SEED=1 test_dsync_histories		default: 60
+ *	TRACE=1 HISTORIES=1 SEED=5063 test_dsync_histories	prints each step
  *
- * Each extract asks twice which processes have the device open for writing.  On a machine with many
- * processes this takes nearly all of the time, so the histories run in a process namespace of their
- * own where that is allowed.
+ * Each extract asks twice which processes have the device open for writing, and each file that is
+ * opened for writing is looked for behind the machine's loop devices.  On a machine with many of both
+ * this takes nearly all of the time, so the histories run in namespaces of their own, without /sys,
+ * where that is allowed.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -41,6 +43,7 @@ enum {
 };
 
 static uint64_t seed;
+static bool trace;
 
 static unsigned
 chance(unsigned n)
@@ -244,6 +247,9 @@ do_extract(struct world *w, unsigned copy, unsigned slot, bool full, unsigned li
 	int rc = limit == 0 ? run_extract(&x) : run_limited(&x, limit, limit % 2 == 0);
 
 	learn_states(w, copy);
+	if (trace)
+		printf("# extract for %u into %u, full %d, limit %u: %d; %u states, %zu bytes\n", copy,
+		    slot, full, limit, rc, w->nstates, w->device.bytes);
 	w->sent[copy][slot] = true;
 	w->whole[copy][slot] = rc == 0;
 	w->last[copy] = slot;
@@ -339,6 +345,9 @@ deliver(struct world *w, struct work *x, bool cut, unsigned limit)
 	int rc = limit == 0 ? run_merge(x) : run_limited(x, limit, limit % 2 == 0);
 	get_copy(x->to, &after);
 	int is = look_at_copy(w, x->to, &after, &id);
+	if (trace)
+		printf("# merge of %u for %u into %u, cut %d, in place %d, limit %u: %d; was %d, is %d\n",
+		    x->slot, x->copy, x->to, cut, x->in_place, limit, rc, was, is);
 	if (w->wrong != NULL)
 		return;
 	if (rc == 0 && (is != WHOLE || !w->whole[x->copy][x->slot]))
@@ -463,7 +472,10 @@ step(struct world *w)
 	struct work x = { .copy = copy, .to = copy,
 		.slot = chance(3) == 0 ? slot : w->last[copy] };
 
-	switch (chance(20)) {
+	unsigned what = chance(20);
+	if (trace)
+		printf("# step %u, copy %u\n", what, copy);
+	switch (what) {
 	case 0 ... 4: write_blocks(w); break;
 	case 5 ... 8: do_extract(w, copy, slot, chance(12) == 0, 0); break;
 	case 9 ... 11: deliver(w, &x, false, 0); break;
@@ -577,6 +589,7 @@ run_histories(void)
 	/* In memory: everything is flushed. */
 	if (access("/dev/shm", W_OK) == 0)
 		setenv("TMPDIR", "/dev/shm", 1);
+	trace = getenv("TRACE") != NULL;
 	scratch_init();
 	/* Large buffers come from the system, and are not cleared again and again. */
 	mallopt(M_MMAP_THRESHOLD, 128 << 10);
@@ -615,8 +628,9 @@ run_alone(int *status)
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGTERM); /* the runner may end the parent alone */
 		if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-		    mount("proc", "/proc", "proc", 0, NULL) != 0)
-			printf("# slow: all processes of this machine are seen\n");
+		    mount("proc", "/proc", "proc", 0, NULL) != 0 ||
+		    mount("none", "/sys", "tmpfs", MS_RDONLY, NULL) != 0)
+			printf("# slow: all processes or loop devices of this machine are seen\n");
 		exit(run_histories());
 	}
 	if (pid < 0 || waitpid(pid, &said, 0) != pid)
