@@ -251,11 +251,10 @@ sums(struct index *x, enum query q, uint64_t *const out[], int n, struct err *e)
 	return 0;
 }
 
-int
-index_counts(struct index *x, uint64_t *packs, uint64_t *condemned, uint64_t *images,
-    struct err *e)
+uint64_t
+index_changes(struct index *x)
 {
-	return sums(x, Q_COUNTS, (uint64_t *[]){ packs, condemned, images }, 3, e);
+	return (uint64_t)sqlite3_total_changes64(x->db);
 }
 
 int

@@ -167,9 +167,8 @@ int index_each_load(struct index *, bool last, uint64_t most,
 int index_get_mark(struct index *, char *mark, size_t cap, struct err *);
 int index_set_mark(struct index *, const char *mark, struct err *);
 
-/* Count all packs, the condemned packs among them, and the images. */
-int index_counts(struct index *, uint64_t *packs, uint64_t *condemned,
-    uint64_t *images, struct err *);
+/* How many rows were added, changed and removed since the index was opened. */
+uint64_t index_changes(struct index *);
 /* Is any pack condemned?  1, 0, -1. */
 int index_any_condemned(struct index *, struct err *);
 struct index_totals {

@@ -55,8 +55,6 @@ static const char *const sql[QUERIES] = {
 			  "WHERE loads > 0 ORDER BY loads DESC, loaded_at DESC LIMIT ?1",
 	[Q_LOADED_LAST] = "SELECT name, version, loads, loaded_at FROM images "
 			  "WHERE loads > 0 ORDER BY loaded_at DESC, loads DESC LIMIT ?1",
-	[Q_COUNTS] = "SELECT count(*), total(condemned), (SELECT count(*) FROM images) "
-		     "FROM packs",
 	[Q_TOTALS] =
 	    "SELECT f.*, i.*, p.* FROM "
 	    "(SELECT count(*), total(bytes), count(DISTINCT raw_digest) FROM fragments) f, "

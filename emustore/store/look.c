@@ -358,57 +358,6 @@ update(struct store *s, struct err *e)
 	return fetch_new(s, &s->images, &kind_image, e);
 }
 
-static int
-count_known(struct store *s, const struct listing *l, const struct kind *k, uint64_t *n,
-    struct err *e)
-{
-	for (size_t i = *n = 0; i < l->n; i++) {
-		int there = k->known(s, &l->v[i], e);
-		if (there <= 0)
-			return there;
-		*n += there == 1;
-	}
-	return 1;
-}
-
-static int
-is_same(void *arg, const struct index_image *i, struct err *e)
-{
-	struct gone g = { .s = arg };
-	int rc = note_gone_image(&g, i, e);
-
-	if (rc == 0 && g.numbers.len > 0)
-		rc = 1;
-	buf_free(&g.numbers);
-	return rc;
-}
-
-/* Does the index agree with the lists, so that nothing has to be written?  1, 0, -1. */
-static int
-is_fresh(struct store *s, struct err *e)
-{
-	uint64_t packs, images, condemned, tables_known, images_known, marked = 0;
-	struct index_pack p;
-	int rc = count_known(s, &s->tables, &kind_table, &tables_known, e);
-
-	if (rc == 1)
-		rc = count_known(s, &s->images, &kind_image, &images_known, e);
-	if (rc != 1)
-		return rc;
-	for (size_t i = 0; i < s->condemned.n && rc >= 0; i++) {
-		rc = pack_id_ok(s->condemned.v[i].key)
-		         ? index_find_pack(s->index, s->condemned.v[i].key, &p, e)
-		         : 0;
-		marked += rc == 1;
-	}
-	if (rc < 0 || index_counts(s->index, &packs, &condemned, &images, e) != 0)
-		return -1;
-	if (packs != tables_known || images != images_known || condemned != marked)
-		return 0;
-	rc = index_each_image(s->index, is_same, s, e);
-	return rc < 0 ? -1 : rc == 0;
-}
-
 /* Run one change of the index in a transaction, while no other process brings it up to date
  * (cache_lock()). */
 static int
@@ -427,36 +376,20 @@ in_transaction(struct store *s, int (*fn)(struct store *, struct err *), struct 
 	return rc;
 }
 
-/* What cannot be read is looked at again by whoever opens the store next. */
+/* What cannot be read is looked at again by whoever opens the store next.  Where nothing has
+ * changed, and the store has no mark, nothing is written. */
 static int
 update_and_mark(struct store *s, struct err *e)
 {
+	uint64_t before = index_changes(s->index);
+
 	if (update(s, e) != 0)
 		return -1;
-	return index_set_mark(s->index, s->unreadable == 0 ? s->mark : "", e);
-}
-
-/* Is nothing to be written to the index?  1, 0, -1. */
-static int
-is_up_to_date(struct store *s, struct err *e)
-{
-	char mark[MARK_BYTES];
-	int rc = is_fresh(s, e);
-
-	if (rc != 1 || s->cache == NULL || s->mark[0] == '\0')
-		return rc;
-	rc = index_get_mark(s->index, mark, sizeof mark, e);
-	return rc < 0 ? -1 : strcmp(mark, s->mark) == 0;
-}
-
-static int
-follow(struct store *s, struct err *e)
-{
-	int rc = is_up_to_date(s, e);
-
-	if (rc == 0)
-		rc = in_transaction(s, update_and_mark, e);
-	return rc < 0 ? -1 : 0;
+	if (s->unreadable > 0)
+		return index_set_mark(s->index, "", e);
+	if (s->mark[0] == '\0' && index_changes(s->index) == before)
+		return 0;
+	return index_set_mark(s->index, s->mark, e);
 }
 
 /* List all objects; s->mark is the mark that was read before. */
@@ -468,7 +401,7 @@ list_all(struct store *s, struct err *e)
 	    listing_get(&s->tables, s->objects, KEYS_TABLES, NULL, e) != 0 ||
 	    listing_get(&s->condemned, s->objects, KEYS_CONDEMNED, &s->now, e) != 0)
 		return -1;
-	int rc = follow(s, e);
+	int rc = in_transaction(s, update_and_mark, e);
 	/* The index in the cache is damaged, or there is no room for it to grow: go on
 	 * without it. */
 	if (rc != 0 && s->cache != NULL && index_failed(s->index)) {
@@ -476,7 +409,7 @@ list_all(struct store *s, struct err *e)
 			return -1;
 		rc = cache_leave(s, e->kind == ERR_FORMAT, e);
 		if (rc == 0)
-			rc = follow(s, e);
+			rc = in_transaction(s, update_and_mark, e);
 	}
 	return rc;
 }

@@ -27,11 +27,11 @@ put_pack(struct store *s)
 static uint64_t
 packs_of(struct store *s)
 {
-	uint64_t packs = 0, condemned, images;
+	struct index_totals t = { 0 };
 	struct err e;
 
-	T_CHECK(index_counts(s->index, &packs, &condemned, &images, &e) == 0);
-	return packs;
+	T_CHECK(index_totals(s->index, &t, &e) == 0);
+	return t.packs;
 }
 
 /* A reader that has read the mark before a writer began, and lists the objects while it writes: it
