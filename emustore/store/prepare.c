@@ -17,6 +17,7 @@ struct preparer {
 	struct decoder *checker; /* `decoder` inflates a stream while this one checks */
 	void *encoder;
 	struct remake_how last; /* the parameters that made the last stream */
+	struct sha256_message *messages; /* the fragments of a chunk */
 	uint8_t raw[FRAGMENT_BYTES_MAX], other[FRAGMENT_BYTES_MAX];
 };
 
@@ -53,6 +54,7 @@ preparer_free(struct preparer *w)
 	decoder_free(w->checker);
 	if (w->encoder != NULL)
 		own->encoder_free(w->encoder);
+	free(w->messages);
 	free(w);
 }
 
@@ -80,35 +82,65 @@ err_digest(const struct fragments *f, struct err *e)
 	return err_set(e, ERR_FORMAT, "the digest of fragment %zu is wrong", f->number);
 }
 
-/* Look up a fragment of f->bytes bytes at data by its SHA-256.  1: the store has it, and
- * *f is filled in; 0: it does not; -1. */
+/* Look up a fragment by its SHA-256.  1: the store has it, and *f is filled in; 0: it does
+ * not; -1. */
 static int
-look_up(struct preparer *w, const void *data, struct pack_fragment *f, struct err *e)
+look_up(struct preparer *w, const uint8_t digest[SHA256_BYTES], struct pack_fragment *f,
+    struct err *e)
 {
 	struct pack_fragment found;
-	uint8_t digest[SHA256_BYTES];
 
-	sha256(data, f->bytes, digest);
 	pthread_mutex_lock(&w->shared->lock);
 	int rc = store_find_fragment(w->shared->s, digest, &found, e);
 	pthread_mutex_unlock(&w->shared->lock);
 	if (rc == 1)
 		*f = found;
 	else
-		memcpy(f->head.sha256, digest, sizeof digest);
+		memcpy(f->head.sha256, digest, SHA256_BYTES);
 	return rc;
+}
+
+/* Look up a fragment of f->bytes bytes at data. */
+static int
+look_up_data(struct preparer *w, const void *data, struct pack_fragment *f, struct err *e)
+{
+	uint8_t digest[SHA256_BYTES];
+
+	sha256(data, f->bytes, digest);
+	return look_up(w, digest, f, e);
+}
+
+/* Compute the digests of the chunk's fragments whose data are not all zero, in their order. */
+static int
+hash_fragments(struct preparer *w, const struct prepared *p, struct err *e)
+{
+	struct fragments f = fragments_of(&p->c);
+	size_t n = 0;
+	void *v = realloc(w->messages, p->c.ext.nfragments * sizeof *w->messages);
+
+	if (v == NULL)
+		return err_nomem(e, "a chunk's fragments");
+	w->messages = v;
+	while (fragments_next(&f))
+		if (!f.entry->zero)
+			w->messages[n++] = (struct sha256_message){
+				.data = p->bytes + NDZ_HEADER_BYTES + f.stream_at,
+				.bytes = f.entry->bytes
+			};
+	sha256_many(w->messages, n);
+	return 0;
 }
 
 /* Prepare a fragment whose data are not all zero. */
 static int
 prepare_fragment(struct preparer *w, struct prepared *p, const struct fragments *f,
-    struct prepared_piece *x, struct err *e)
+    const uint8_t digest[SHA256_BYTES], struct prepared_piece *x, struct err *e)
 {
 	const struct ext_fragment *entry = f->entry;
 
 	x->data_at = NDZ_HEADER_BYTES + f->stream_at;
 	x->f.bytes = entry->bytes;
-	int known = look_up(w, p->bytes + x->data_at, &x->f, e);
+	int known = look_up(w, digest, &x->f, e);
 	if (known < 0)
 		return -1;
 	/* The store has the same bytes, which have the same data; the fragment table must
@@ -152,14 +184,18 @@ prepare_fragments(struct preparer *w, struct prepared *p, struct err *e)
 	const struct chunk *c = &p->c;
 	uint8_t tail[CODEC_ENDS_BYTES];
 	struct fragments f = fragments_of(c);
+	size_t n = 0;
 
 	p->kind = PREPARED_FRAGMENTS;
 	p->adler = adler_of(NULL, 0);
+	if (hash_fragments(w, p, e) != 0)
+		return -1;
 	while (fragments_next(&f)) {
 		struct prepared_piece *x = add_piece(p, e);
 		if (x == NULL ||
 		    (f.entry->zero ? prepare_zeros(p, &f, x, e)
-				   : prepare_fragment(w, p, &f, x, e)) != 0)
+				   : prepare_fragment(
+					 w, p, &f, w->messages[n++].digest, x, e)) != 0)
 			return -1;
 		p->adler = adler_combine(p->adler, x->adler, f.raw_bytes);
 	}
@@ -181,7 +217,7 @@ prepare_whole(struct preparer *w, struct prepared *p, uint32_t bytes, struct err
 	p->stream_bytes = bytes;
 	x->data_at = NDZ_HEADER_BYTES;
 	x->f.bytes = bytes;
-	int known = look_up(w, p->bytes + x->data_at, &x->f, e);
+	int known = look_up_data(w, p->bytes + x->data_at, &x->f, e);
 	x->known = known == 1;
 	return known < 0 ? -1 : 0;
 }
@@ -229,7 +265,7 @@ compress_window(struct preparer *w, struct prepared *p, struct prepared_piece *x
 	own->end(out, x->f.bytes);
 	p->spare.len = x->data_at + x->f.bytes;
 	out = p->spare.base + x->data_at;
-	int known = look_up(w, out, &x->f, e);
+	int known = look_up_data(w, out, &x->f, e);
 	x->known = known == 1;
 	return known < 0 ? -1 : check_window(w, &x->f, out, n, e);
 }

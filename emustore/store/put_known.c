@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/base/rd.h"
-#include "common/base/sha256.h"
 #include "emustore/store/put_impl.h"
 
 enum {
@@ -85,25 +84,24 @@ is_by(const struct codec *codec, const uint8_t *data, size_t n)
 	return zstd == (codec->id == CODEC_ZSTD);
 }
 
-/* Copy the bytes of a candidate to out, if they have their SHA-256 and are of this codec.
- * Returns how many bytes there are, or 0. */
+/* Copy the bytes of a candidate to out, if they are of this codec.  Returns how many bytes
+ * there are, or 0.  The record's CRC-32C was checked; their SHA-256 is computed when the
+ * chunk that gets them is put, and what they decompress to is compared if it is wrong. */
 static size_t
 read_candidate(struct known_reader *r, const struct candidate *c,
     const struct codec *codec, void *out, size_t cap, struct buf *body)
 {
 	const struct pack_fragment *f = &c->i.f;
-	uint8_t digest[SHA256_BYTES];
 	struct record_head h;
 	struct err ignored;
 
 	if (packs_read_record(r->packs, c->slot, f->at, &h, body, &ignored) != 0 ||
 	    h.type != RECORD_FRAGMENT || f->bytes > cap ||
-	    body->len != FRAGMENT_HEAD_BYTES + (size_t)f->bytes)
+	    body->len != FRAGMENT_HEAD_BYTES + (size_t)f->bytes ||
+	    memcmp(body->base, f->head.sha256, SHA256_BYTES) != 0)
 		return 0;
 	const uint8_t *data = body->base + FRAGMENT_HEAD_BYTES;
-	sha256(data, f->bytes, digest);
-	if (memcmp(digest, f->head.sha256, sizeof digest) != 0 ||
-	    !is_by(codec, data, f->bytes))
+	if (!is_by(codec, data, f->bytes))
 		return 0;
 	memcpy(out, data, f->bytes);
 	return f->bytes;
