@@ -38,7 +38,8 @@ trap 'exit 130' INT TERM HUP
 
 # Without site packages: to look for them takes longer than most scripts here run.
 PYTHON=$(python3 -c 'import sys; print(sys.executable)' 2> /dev/null || echo python3)
-python3() { "$PYTHON" -E -S "$@"; }
+# "command": without a python3 the name would mean this function.
+python3() { command "$PYTHON" -E -S "$@"; }
 export PYTHON; export -f python3
 
 # own_network: this script begins anew in a network of its own, where no other program has its ports; root only.
