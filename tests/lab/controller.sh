@@ -17,6 +17,7 @@ check "the share that is deployed" grep -q "2 of 3 nodes deployed (66.7 %)" "$T/
 check "the time of each phase" eval 'grep -q "^  booting *median.*worst" "$T/out" && grep -q "^  loading *median" "$T/out"'
 check "it was tried twice" [ "$(api GET /api/v1/nodes/node3 | field try)" = 2 ]
 check "no order is left" no_orders
+check "each report was answered" eval '! grep -q "does not take" "$T"/machines/*/console'
 check "frisbeed has ended" wait_until 10 eval '[ -z "$(servers)" ]'
 rm "$T/machines/node3/broken"
 

@@ -27,17 +27,20 @@ controller_lab() {	# NODES [MEGABYTES]
 # NODE cycle MAC: the machine is switched off, and on again.
 exec > /dev/null 2>&1 < /dev/null
 m=$T/machines/\$1
-[ ! -e "\$m/pid" ] || kill -9 -- "-\$(cat "\$m/pid")"
+$(declare -f machine_end)
+machine_end "\$m"
 [ ! -e "\$m/unplugged" ] || exit 0
 BIN=$BIN setsid ip netns exec "$LAB\${1#node}" "$TOP/tests/helpers/machine" "$NET/boot/orders" "\$3" "\$m/disk" "\$m" &
 echo \$! > "\$m/pid"
 POWER
 	chmod +x "$T/power"
 }
-machine_off() {	# NODE
-	[ ! -e "$T/machines/$1/pid" ] || kill -9 -- "-$(cat "$T/machines/$1/pid")" 2> /dev/null
-	rm -f "$T/machines/$1/pid"
+machine_end() {	# FOLDER: the machine's processes, if it runs: its number may be another's process by now
+	local pid; pid=$(cat "$1/pid" 2> /dev/null) || return 0
+	grep -qa helpers/machine "/proc/$pid/cmdline" 2> /dev/null && kill -9 -- "-$pid" 2> /dev/null
+	rm -f "$1/pid"
 }
+machine_off() { machine_end "$T/machines/$1"; }	# NODE
 machine_on() {	# NODE
 	"$T/power" "$1" cycle "$(mac_of "${1#node}")"
 }
