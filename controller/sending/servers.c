@@ -6,6 +6,7 @@
  * the shell.  A controller that starts finds the process by its number and its start time. */
 #include "controller/sending/servers.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -37,6 +38,7 @@ struct servers {
 	struct servers_config c;
 	struct process of_slot[SWAP_RUNNING_MAX];
 	struct swap_now now;
+	bool settled; /* once, since the controller was started */
 };
 
 int
@@ -125,6 +127,41 @@ remove_files(const struct servers *x, uint32_t session)
 }
 
 static void
+view(void *arg, const uint8_t ip[4], const struct swap_view *v)
+{
+	struct process *p = arg;
+	struct swap_session *s = swap_find_session(p->of->w, p->session);
+
+	swap_viewed(p->of->w, p->of->now, s, ip, v);
+}
+
+static void
+look(struct servers *x, struct process *p, struct swap_session *s)
+{
+	char path[PATH_BYTES];
+	struct swap_server seen;
+	struct stat st;
+	struct err e;
+
+	path_of(x, s->id, "json", path);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= STATS_BYTES_MAX &&
+	    memcmp(&st.st_mtim, &p->stats_at, sizeof p->stats_at) != 0) {
+		char *text = malloc((size_t)st.st_size + 1);
+		ssize_t n = text != NULL ? read(fd, text, (size_t)st.st_size) : -1;
+		p->stats_at = st.st_mtim;
+		if (n > 0 && stats_read(text, (size_t)n, &seen, view, p, &e) == 0)
+			swap_served(x->w, x->now, s, &seen);
+		else
+			log_warn("%s cannot be read", path);
+		free(text);
+	}
+	close(fd);
+}
+
+static void
 on_end(void *arg, uint32_t events)
 {
 	struct process *p = arg;
@@ -136,6 +173,8 @@ on_end(void *arg, uint32_t events)
 
 	waitid(P_PIDFD, (id_t)p->watch.fd, &how, WEXITED | WNOHANG); /* not if another started it */
 	loop_forget(x->loop, &p->watch);
+	if (s != NULL)
+		look(x, p, s); /* what was sent in its last second */
 	last_line(x, p->session, why, sizeof why);
 	log_info("frisbeed ended session=%u: %s", p->session, why);
 	if (s != NULL)
@@ -252,6 +291,34 @@ find_again(struct servers *x, struct swap_session *s)
 	swap_server_is(x->w, x->now, s, 0, 0, "it was not there when the controller started");
 }
 
+/* Is this a file of a session that needs none any more? */
+static bool
+is_over(const struct servers *x, const char *name)
+{
+	unsigned id;
+	int n = 0;
+
+	if (sscanf(name, "session-%u.%n", &id, &n) != 1 || n == 0 ||
+	    (strcmp(name + n, "json") != 0 && strcmp(name + n, "log") != 0))
+		return false;
+	const struct swap_session *s = swap_find_session(x->w, id);
+	return s == NULL || (s->state != SWAP_IS_RUNNING && s->pid == 0);
+}
+
+/* What a controller left that was killed before it could remove it. */
+static void
+remove_old_files(const struct servers *x)
+{
+	DIR *d = opendir(x->c.state);
+	const struct dirent *f;
+
+	while (d != NULL && (f = readdir(d)) != NULL)
+		if (is_over(x, f->d_name))
+			unlinkat(dirfd(d), f->d_name, 0);
+	if (d != NULL)
+		closedir(d);
+}
+
 static void
 end(struct process *p, struct swap_now now)
 {
@@ -290,41 +357,9 @@ servers_settle(struct servers *x, struct swap_now now)
 		if (s->state == SWAP_IS_RUNNING || s->pid != 0)
 			settle(x, s);
 	}
-}
-
-static void
-view(void *arg, const uint8_t ip[4], const struct swap_view *v)
-{
-	struct process *p = arg;
-	struct swap_session *s = swap_find_session(p->of->w, p->session);
-
-	swap_viewed(p->of->w, p->of->now, s, ip, v);
-}
-
-static void
-look(struct servers *x, struct process *p, struct swap_session *s)
-{
-	char path[PATH_BYTES];
-	struct swap_server seen;
-	struct stat st;
-	struct err e;
-
-	path_of(x, s->id, "json", path);
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0)
-		return;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= STATS_BYTES_MAX &&
-	    memcmp(&st.st_mtim, &p->stats_at, sizeof p->stats_at) != 0) {
-		char *text = malloc((size_t)st.st_size + 1);
-		ssize_t n = text != NULL ? read(fd, text, (size_t)st.st_size) : -1;
-		p->stats_at = st.st_mtim;
-		if (n > 0 && stats_read(text, (size_t)n, &seen, view, p, &e) == 0)
-			swap_served(x->w, x->now, s, &seen);
-		else
-			log_warn("%s cannot be read", path);
-		free(text);
-	}
-	close(fd);
+	if (!x->settled)
+		remove_old_files(x);
+	x->settled = true;
 }
 
 void

@@ -1,22 +1,27 @@
-"""COUNT sessions in a row (tests/soak/sessions.sh).
+"""COUNT sessions in a row, some of them at the same time (tests/soak/sessions.sh).
 
     sessions.py COUNT SEED
 
-Each session loads an image onto some of the nodes. Meanwhile, by chance, a node is unplugged and its
+Each session loads an image onto some of the nodes.  Meanwhile, by chance, a node is unplugged and its
 controller tries it again, a disk fails, an image is replaced by another one of the same name, or the
-controller is killed by SIGKILL and started anew. When the session has ended:
+controller is killed by SIGKILL and started anew.  When the session has ended:
 
   * each node that is said to be done has the disk of the image, as it was at some moment of the session
   * a node that nothing happened to is done; only a node whose disk fails may have failed
-  * no order, no frisbeed, no file of a session, and no process of a machine is left
+  * no order and no file of the session is left
 
-Descriptors and memory of the controller are compared with those of its beginning.
+After each 50 sessions none runs for a moment.  Then no frisbeed and no process of a machine is left, and
+the controller has the descriptors and the memory that it had at its beginning.
 """
 import hashlib, json, os, random, signal, subprocess, sys, time, urllib.error, urllib.request
 
 COUNT, SEED = int(sys.argv[1]), int(sys.argv[2])
 T, NET, STATE, URL, BIN = (os.environ[k] for k in ("T", "NET", "STATE", "URL", "BIN"))
-MOST_S = 180	# for one session
+AT_ONCE = 8
+QUIET_EVERY = 50
+KILLED, OF = 40, 100	# of 100 sessions, the first 40 see controllers die: one has to live long enough to show a leak
+MOST_S = 240	# for one session
+KB_A_SESSION = 24	# those that have ended last are kept in memory, up to a hundred
 chance = random.Random(SEED)
 http = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 bad = 0
@@ -55,8 +60,10 @@ def sha(path):
 
 
 class Controller:
+    """The process: it is killed, started anew, and looked at."""
     def __init__(self):
         self.child, self.pid = None, int(open(T + "/controller.pid").read())
+        self.most_files, self.most_growth, self.longest = 0, 0, 0
         self.begin()
 
     def begin(self):
@@ -79,11 +86,17 @@ class Controller:
         kb = int(next(line for line in open(f"/proc/{self.pid}/status") if line.startswith("VmRSS")).split()[1])
         if self.files is None:
             self.files, self.kb, self.since = files, kb, happened["sessions"]
+        n = happened["sessions"] - self.since
         if files > self.files + 2:
             wrong(f"the controller has {files} descriptors, {self.files} at its beginning")
-        n = happened["sessions"] - self.since
-        if kb > self.kb + 4096 + 8 * n:
+        if kb > self.kb + 2048 + KB_A_SESSION * min(n, 100):
             wrong(f"the controller has {kb} kB after {n} sessions, {self.kb} kB at its beginning")
+        if n > self.longest:
+            self.longest, self.most_growth = n, kb - self.kb
+        self.most_files = max(self.most_files, files)
+
+    def said(self):
+        return f"controller: at most {self.most_files} descriptors; {self.most_growth:+} kB in {self.longest} sessions without a kill"
 
 
 class Images:
@@ -95,25 +108,10 @@ class Images:
 
     def replace(self, name):
         disk, new = f"{T}/disk.new", f"{NET}/images/.{name}.new"
-        open(disk, "wb").write(chance.randbytes(1 << 20) + bytes([chance.randrange(256)]) * (1 << 20))
+        open(disk, "wb").write(chance.randbytes(1 << 18) + bytes([chance.randrange(256)]) * (3 << 18))
         subprocess.run([BIN + "/imagezip", "-q", "-r", disk, new], check=True)
         os.rename(new, f"{NET}/images/{name}")
         self.contents[name].append(sha(disk))
-
-
-def processes(word):
-    """Those of the server's network that have this name."""
-    out = subprocess.run(["ps", "-e", "-o", "pid=,comm="], capture_output=True, text=True).stdout
-    mine = os.readlink("/proc/self/ns/net")
-    found = []
-    for line in out.splitlines():
-        pid, name = line.split(None, 1)
-        try:
-            if name == word and os.readlink(f"/proc/{pid}/ns/net") == mine:
-                found.append(pid)
-        except OSError:
-            pass
-    return found
 
 
 def machine(node, name, text=None):
@@ -127,64 +125,118 @@ def machine(node, name, text=None):
 
 def unplug(node):
     try:
-        os.killpg(int(open(f"{T}/machines/{node}/pid").read()), signal.SIGKILL)
-        happened["unplugged"] += 1
+        pid = int(open(f"{T}/machines/{node}/pid").read())
+        if b"helpers/machine" in open(f"/proc/{pid}/cmdline", "rb").read():
+            os.killpg(pid, signal.SIGKILL)
+            happened["unplugged"] += 1
     except OSError:
         pass
 
 
-def one_session(controller, images, nodes):
-    chosen = sorted(chance.sample(nodes, chance.randint(1, len(nodes))))
-    name = chance.choice(list(images.contents))
-    broken = {n for n in chosen if chance.random() < 0.08}
-    first = len(images.contents[name]) - 1
-    for node in chosen:
-        machine(node, "disk")
-        machine(node, "broken", "100") if node in broken else machine(node, "broken")
-    happened["disks that failed"] += len(broken)
-    request = f"soak-{SEED}-{happened['sessions']}"
-    body = {"nodes": ",".join(chosen), "image": name, "request": request, "tries": 3}
-    session = call("POST", "/api/v1/sessions", body)
-    plans = [p for p, share in (("unplug", 0.3), ("replace", 0.2), ("kill", 0.3)) if chance.random() < share]
-    at = {p: time.monotonic() + chance.random() * 1.5 for p in plans}
-    end = time.monotonic() + MOST_S
-    while session["state"] == "running" and time.monotonic() < end:
-        for plan in [p for p, t in at.items() if time.monotonic() >= t]:
-            del at[plan]
-            if plan == "unplug":
-                unplug(chance.choice(chosen))
-            elif plan == "replace":
-                images.replace(name)
-                happened["images replaced"] += 1
-            else:
-                controller.kill_and_start()
-                if call("POST", "/api/v1/sessions", body)["id"] != session["id"]:
-                    wrong(f"session {session['id']}: the same request has started another one")
-        time.sleep(0.15)
-        session = call("GET", f"/api/v1/sessions/{session['id']}")
-    check_session(session, chosen, broken, images.contents[name][first:])
-    happened["sessions"] += 1
+class Session:
+    """One session, from its request until nothing of it is left."""
+    def __init__(self, number, images, free):
+        self.chosen = sorted(chance.sample(free, chance.randint(1, min(len(free), 4))))
+        self.image = chance.choice(list(images.contents))
+        self.broken = {n for n in self.chosen if chance.random() < 0.08}
+        self.images, self.first = images, len(images.contents[self.image]) - 1
+        for node in self.chosen:
+            machine(node, "disk")
+            machine(node, "broken", "100" if node in self.broken else None)
+        happened["disks that failed"] += len(self.broken)
+        self.body = {"nodes": ",".join(self.chosen), "image": self.image, "request": f"soak-{SEED}-{number}", "tries": 4}
+        self.seen = call("POST", "/api/v1/sessions", self.body)
+        self.id = self.seen["id"]
+        shares = {"unplug": 0.3, "replace": 0.2, "kill": 0.5 if number % OF < KILLED else 0}
+        self.begun, self.over = time.monotonic(), None
+        self.plans = {plan: self.begun + chance.random() * 1.5 for plan, share in shares.items() if chance.random() < share}
 
+    def same_request(self):
+        if call("POST", "/api/v1/sessions", self.body)["id"] != self.id:
+            wrong(f"session {self.id}: the same request has started another one")
 
-def check_session(session, chosen, broken, contents):
-    number = session["id"]
-    if session["state"] != ("failed" if broken else "done"):
-        wrong(f"session {number} is {session['state']}, with broken disks {sorted(broken)}: {session.get('last_words')}")
-    members = {m["name"]: m for m in session["members"]}
-    if sorted(members) != chosen:
-        wrong(f"session {number} has the nodes {sorted(members)}, not {chosen}")
-    for node, m in members.items():
-        expected = "failed" if node in broken else "done"
+    def due(self):
+        """The plan whose time has come, or None."""
+        for plan, at in self.plans.items():
+            if time.monotonic() >= at:
+                del self.plans[plan]
+                return plan
+        return None
+
+    def ended(self):
+        """True when it has ended and was judged, and nothing of it is left."""
+        if self.over is None:
+            self.seen = call("GET", f"/api/v1/sessions/{self.id}")
+            if self.seen["state"] == "running" and time.monotonic() < self.begun + MOST_S:
+                return False
+            self.judge()
+            self.over = time.monotonic()
+        left = [f for f in os.listdir(STATE) if f.startswith(f"session-{self.id}.")] + [o for o in map(order_of, self.chosen) if os.path.exists(o)]
+        if left and time.monotonic() < self.over + 15:
+            return False
+        if left:
+            wrong(f"session {self.id}: left over: {left}")
+        happened["sessions"] += 1
+        return True
+
+    def judge(self):
+        expected = "failed" if self.broken else "done"
+        if self.seen["state"] != expected:
+            wrong(f"session {self.id} is {self.seen['state']}, with broken disks {sorted(self.broken)}: {self.seen.get('last_words')}")
+        members = {m["name"]: m for m in self.seen["members"]}
+        if sorted(members) != self.chosen:
+            wrong(f"session {self.id} has the nodes {sorted(members)}, not {self.chosen}")
+        for node, m in members.items():
+            self.judge_node(node, m)
+
+    def judge_node(self, node, m):
+        expected = "failed" if node in self.broken else "done"
         happened["nodes " + m["phase"]] = happened.get("nodes " + m["phase"], 0) + 1
         if m["phase"] != expected:
-            wrong(f"session {number}: {node} is {m['phase']}, not {expected}: {m.get('last_words')}")
-        if m["phase"] == "done" and sha(f"{T}/machines/{node}/disk") not in contents:
-            wrong(f"session {number}: {node} is said to be done, and has a wrong disk")
+            wrong(f"session {self.id}: {node} is {m['phase']}, not {expected}: {m.get('last_words')}")
+        if m["phase"] == "done" and sha(f"{T}/machines/{node}/disk") not in self.images.contents[self.image][self.first:]:
+            wrong(f"session {self.id}: {node} is said to be done, and has a wrong disk")
 
 
-def nothing_is_left(controller):
+def order_of(node):
+    return f"{NET}/boot/orders/52-54-00-00-00-{int(node[4:]):02x}.ipxe"
+
+
+def obey(plan, session, controller, running):
+    if plan == "unplug":
+        unplug(chance.choice(session.chosen))
+    elif plan == "replace":
+        session.images.replace(session.image)
+        happened["images replaced"] += 1
+    else:
+        controller.kill_and_start()
+        for s in running:
+            s.same_request()
+
+
+def processes():
+    """Those in the networks of this lab."""
+    lists = [subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True).stdout for name in os.listdir("/run/netns")]
+    return " ".join(lists).split()
+
+
+def others():
+    """The names of processes in the lab's networks that are neither the controller nor this program's own."""
+    found = []
+    for pid in processes():
+        try:
+            name = open(f"/proc/{pid}/comm").read().strip()
+        except OSError:
+            continue
+        if name not in ("controllerd", "ip", "bash") and int(pid) != os.getpid():
+            found.append(name)
+    return found
+
+
+def quiet(controller):
+    """Nothing runs: is anything left?"""
     for _ in range(100):
-        left = os.listdir(NET + "/boot/orders") + [f for f in os.listdir(STATE) if f.startswith("session-")] + processes("frisbeed")
+        left = os.listdir(NET + "/boot/orders") + [f for f in os.listdir(STATE) if f.startswith("session-")] + others()
         if not left:
             break
         time.sleep(0.1)
@@ -193,17 +245,34 @@ def nothing_is_left(controller):
     controller.look()
 
 
+def go(controller, images, nodes):
+    """All sessions, AT_ONCE of them at the same time, on nodes of their own."""
+    running, begun, looked = [], 0, 0
+    start = time.monotonic()
+    while happened["sessions"] < COUNT and bad < 10:
+        taken = {n for s in running for n in s.chosen}
+        free = [n for n in nodes if n not in taken]
+        if len(running) < AT_ONCE and begun < min(COUNT, looked + QUIET_EVERY) and free:
+            running.append(Session(begun, images, free))
+            begun += 1
+        for s in running:
+            while (plan := s.due()) is not None:
+                obey(plan, s, controller, running)
+        running = [s for s in running if not s.ended()]
+        if not running and begun >= min(COUNT, looked + QUIET_EVERY):
+            looked = begun
+            quiet(controller)
+            print(f"{time.monotonic() - start:.0f} s: {happened}", flush=True)
+        time.sleep(0.05)
+    took = time.monotonic() - start
+    print(f"{took:.0f} s, {took / max(1, happened['sessions']):.2f} s a session: {happened}; {controller.said()}", flush=True)
+
+
 def main():
-    nodes = sorted(os.listdir(T + "/machines"))
     controller, images = Controller(), Images(["a.ndz", "b.ndz"])
     call("GET", "/api/v1/nodes")
-    begun = time.monotonic()
-    while happened["sessions"] < COUNT and bad < 10:
-        one_session(controller, images, nodes)
-        nothing_is_left(controller)
-        if happened["sessions"] % 20 == 0:
-            print(f"{time.monotonic() - begun:.0f} s: {happened}", flush=True)
-    print(f"{time.monotonic() - begun:.0f} s: {happened}; controller: {controller.files} descriptors, {controller.kb} kB at its beginning")
+    quiet(controller)
+    go(controller, images, sorted(os.listdir(T + "/machines")))
     os.kill(controller.pid, signal.SIGTERM)
     if controller.child:
         controller.child.wait(30)
