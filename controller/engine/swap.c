@@ -60,6 +60,7 @@ swap_free(struct swap *w)
 	for (size_t i = 0; i < w->nsessions; i++)
 		swap_session_free(w->sessions[i]);
 	free(w->sessions);
+	swap_index_free(w);
 	free(w->nodes);
 	*w = (struct swap){ 0 };
 }
@@ -80,10 +81,7 @@ may_be_name(const char *name)
 struct swap_node *
 swap_node_of_mac(const struct swap *w, const uint8_t mac[6])
 {
-	for (size_t i = 0; i < w->nnodes; i++)
-		if (memcmp(w->nodes[i].mac, mac, 6) == 0)
-			return &w->nodes[i];
-	return NULL;
+	return swap_index_find(w, SWAP_BY_MAC, mac, NULL);
 }
 
 int
@@ -99,7 +97,8 @@ swap_add_node(struct swap *w, const char *name, const uint8_t mac[6], struct err
 		return err_set(e, ERR_USAGE, "%s has the MAC address of %s", name, same->name);
 	if (w->nnodes >= SWAP_NODES_MAX)
 		return err_set(e, ERR_USAGE, "more than %d nodes", SWAP_NODES_MAX);
-	if (grow(&w->nodes, &w->nodes_cap, w->nnodes, sizeof *w->nodes, "the nodes", e) != 0)
+	if (grow(&w->nodes, &w->nodes_cap, w->nnodes, sizeof *w->nodes, "the nodes", e) != 0 ||
+	    swap_index_room(w, w->nnodes + 1, e) != 0)
 		return -1;
 	struct swap_node *n = &w->nodes[w->nnodes++];
 	*n = (struct swap_node){ .phase = SWAP_IDLE };
@@ -107,6 +106,7 @@ swap_add_node(struct swap *w, const char *name, const uint8_t mac[6], struct err
 	memcpy(n->mac, mac, 6);
 	for (int p = 0; p < SWAP_PHASES; p++)
 		n->took_s[p] = -1;
+	swap_index_add(w, n);
 	swap_show_node(w, n);
 	return 0;
 }
@@ -114,19 +114,22 @@ swap_add_node(struct swap *w, const char *name, const uint8_t mac[6], struct err
 struct swap_node *
 swap_find_node(const struct swap *w, const char *name)
 {
-	for (size_t i = 0; i < w->nnodes; i++)
-		if (strcmp(w->nodes[i].name, name) == 0)
-			return &w->nodes[i];
-	return NULL;
+	return swap_index_find(w, SWAP_BY_NAME, name, NULL);
 }
 
 struct swap_session *
 swap_find_session(const struct swap *w, uint32_t id)
 {
-	for (size_t i = w->nsessions; i-- > 0;)
-		if (w->sessions[i]->id == id)
-			return w->sessions[i];
-	return NULL;
+	size_t from = 0, to = w->nsessions;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+		if (w->sessions[middle]->id < id)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from < w->nsessions && w->sessions[from]->id == id ? w->sessions[from] : NULL;
 }
 
 struct swap_session *
@@ -301,7 +304,7 @@ begin(struct swap_session *s, struct swap_now now, const struct swap_wish *wish)
 	s->stream = wish->stream;
 	s->timeout_s = wish->timeout_s;
 	s->tries = wish->tries;
-	s->began_s = now.wall_s;
+	s->began_s = s->seen_s = now.wall_s;
 	s->began_us = now.us;
 	s->deadline_us = now.us + (uint64_t)wish->timeout_s * 1000000;
 }
@@ -399,7 +402,8 @@ swap_reported(struct swap *w, struct swap_now now, const struct swap_report *r,
 	struct swap_session *s = swap_find_session(w, n->session);
 	enum swap_phase next = phase_of_report(w, n, r->phase);
 	bool failed = strcmp(r->phase, "failed") == 0;
-	memcpy(n->ip, ip, 4);
+	if (memcmp(n->ip, ip, 4) != 0)
+		swap_index_address(w, n, ip);
 	n->sign_us = now.us;
 	if (n->phase == SWAP_REBOOTING && !failed)
 		return 0;
@@ -437,8 +441,9 @@ spend(struct swap_session *s, struct swap_now now)
 	double spent_s = (double)(now.us - s->began_us) / 1e6;
 
 	if ((uint64_t)spent_s / SAVE_EVERY_S != (uint64_t)s->spent_s / SAVE_EVERY_S)
-		s->unsaved = true;
+		s->unsaved = s->course_unsaved = true;
 	s->spent_s = spent_s;
+	s->seen_s = now.wall_s;
 }
 
 void
@@ -455,6 +460,7 @@ swap_tick(struct swap *w, struct swap_now now)
 		}
 		for (unsigned k = 0; k < s->total; k++)
 			swap_tick_node(w, now, &w->nodes[s->nodes[k]]);
+		swap_measure_all(w, s);
 		swap_settle(w, now, s);
 	}
 }

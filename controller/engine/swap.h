@@ -29,6 +29,7 @@ enum {
 	SWAP_SALT_BYTES = 17,
 	SWAP_ORDER_BYTES = 41, /* netboot/receive takes 40 characters */
 	SWAP_SAMPLES_MAX = 600,
+	SWAP_SAMPLES_KEPT = 300, /* of a session that has ended: 5 kB of the state */
 	SWAP_SERVER_FAILURES_MAX = 5, /* in a row, before a session gives up */
 };
 
@@ -82,7 +83,7 @@ struct swap_node {
 	bool unsaved;
 };
 
-/* A rate, loss and progress over time: at_s since the session began. */
+/* A rate, loss and progress over time: at_s since the session began (swap_seconds()). */
 struct swap_sample {
 	float at_s, rate_bits_per_s, share_lost, progress;
 };
@@ -113,22 +114,26 @@ struct swap_session {
 	enum swap_state state;
 	unsigned slot; /* below SWAP_RUNNING_MAX; no other running session has it */
 	double began_s, ended_s; /* wall clock */
-	double spent_s; /* since it began, without the time when no controller ran */
+	double spent_s; /* since it began, without the time when no controller ran, */
+	double away_s;  /* which is this; not known of a wall clock that has jumped meanwhile */
+	double seen_s;  /* wall clock, when spent_s was that */
 	char last[SWAP_TEXT_BYTES];
 	int64_t pid, pid_start; /* of frisbeed; 0: none */
 	unsigned server_failures;
 	unsigned total, count[SWAP_PHASES]; /* its nodes; set as long as it is running, and at its end */
+	/* Measured once a second, and at its end: */
 	struct swap_measure took[SWAP_PHASES];
 	struct swap_measure usable_after, done_after; /* swap_after_s() of its nodes */
+	/* Its course, of which the last ten seconds are lost when the controller is killed: */
+	struct swap_server server;
+	struct swap_sample samples[SWAP_SAMPLES_MAX];
+	unsigned nsamples; /* at most SWAP_SAMPLES_KEPT when it has ended */
 	/* Not kept through a restart: */
 	uint32_t *nodes; /* their numbers; NULL when it has ended */
 	uint64_t began_us, deadline_us, server_after_us;
-	struct swap_server server;
-	struct swap_sample samples[SWAP_SAMPLES_MAX];
-	unsigned nsamples;
 	double sample_every_s;
 	uint64_t changed;
-	bool unsaved;
+	bool unmeasured, unsaved, course_unsaved;
 };
 
 /* What somebody asks for. */
@@ -165,10 +170,18 @@ struct swap_config {
 	bool keyed;     /* sessions have a group key */
 };
 
+/* What nodes are found by, and the tables for that (swap_index.c). */
+enum swap_key { SWAP_BY_NAME, SWAP_BY_MAC, SWAP_BY_IP, SWAP_KEYS };
+struct swap_index {
+	uint32_t *first[SWAP_KEYS], *next[SWAP_KEYS];
+	size_t chains; /* as many as there may be nodes; 0, or a power of 2 */
+};
+
 struct swap {
 	struct swap_config config;
 	struct swap_node *nodes;
 	size_t nnodes, nodes_cap;
+	struct swap_index index;
 	struct swap_session **sessions; /* in ascending order of id */
 	size_t nsessions, sessions_cap;
 	uint32_t last_id;
@@ -248,6 +261,8 @@ bool swap_wants_order(const struct swap_node *);
 void swap_order_name(const struct swap *, const struct swap_node *, char name[SWAP_ORDER_BYTES]);
 /* Is frisbeed to run for the session, now? */
 bool swap_wants_server(const struct swap *, const struct swap_session *, uint64_t now_us);
+/* How long it has run, or ran. */
+double swap_seconds(const struct swap_session *, struct swap_now);
 /* The mean of its nodes' progress, 0 to 1; of one that has ended, as it was at the end. */
 double swap_progress(const struct swap *, const struct swap_session *);
 /* The progress of one node, 0 to 1. */

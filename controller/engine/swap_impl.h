@@ -7,6 +7,20 @@
 /* swap.c: the node with this MAC address, or NULL. */
 struct swap_node *swap_node_of_mac(const struct swap *, const uint8_t mac[6]);
 
+/* swap_index.c: room for so many nodes in the index of all nodes.  ERR_NOMEM: it stays as it was. */
+int swap_index_room(struct swap *, size_t nodes, struct err *);
+/* The table of nodes has been replaced, or names or MAC addresses in it: all are put in anew. */
+void swap_index_fill(struct swap *);
+/* A node was added behind all others. */
+void swap_index_add(struct swap *, const struct swap_node *);
+/* The node gets another IP address; zeros: it has none. */
+void swap_index_address(struct swap *, struct swap_node *, const uint8_t ip[4]);
+/* The first node behind `after` (NULL: of all), in no order, that has this name, MAC address or IP
+ * address, or NULL. */
+struct swap_node *swap_index_find(const struct swap *, enum swap_key, const void *value,
+    const struct swap_node *after);
+void swap_index_free(struct swap *);
+
 /* swap_node.c: the node or the session has changed: it is to be saved, and shown.  live: only
  * shown. */
 void swap_touch_node(struct swap *, struct swap_node *);
@@ -25,7 +39,11 @@ void swap_tick_node(struct swap *, struct swap_now, struct swap_node *);
 void swap_touch_session(struct swap *, struct swap_session *);
 void swap_say(struct swap *, struct swap_session *, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Counts the phases of the session's nodes, and ends it when nobody has anything left to do. */
+/* One of its nodes has left a phase for another one. */
+void swap_count(struct swap *, struct swap_session *, enum swap_phase from, enum swap_phase to);
+/* Median and worst of the times that its nodes took, if any has changed its phase since. */
+void swap_measure_all(const struct swap *, struct swap_session *);
+/* Ends the session when nobody in it has anything left to do. */
 void swap_settle(struct swap *, struct swap_now, struct swap_session *);
 /* All nodes that still have something to do end like this. */
 void swap_end_all(struct swap *, struct swap_now, struct swap_session *, enum swap_phase,

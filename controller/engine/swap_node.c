@@ -22,6 +22,10 @@ void
 swap_enter(struct swap *w, struct swap_now now, struct swap_node *n, enum swap_phase next,
     const char *words)
 {
+	struct swap_session *s = swap_find_session(w, n->session);
+
+	if (s != NULL && s->nodes != NULL)
+		swap_count(w, s, n->phase, next);
 	if (swap_is_active(n->phase) && next != SWAP_BOOTING && next != SWAP_FAILED &&
 	    next != SWAP_STOPPED) {
 		/* A machine that is reset begins its phases anew. */
@@ -54,6 +58,8 @@ void
 swap_join(struct swap *w, struct swap_now now, struct swap_node *n, struct swap_session *s)
 {
 	n->session = s->id;
+	n->phase = SWAP_IDLE;
+	s->count[SWAP_IDLE]++;
 	n->tries = 0;
 	begin_try(w, now, n, "");
 }
@@ -135,9 +141,10 @@ void
 swap_viewed(struct swap *w, struct swap_now now, struct swap_session *s, const uint8_t ip[4],
     const struct swap_view *v)
 {
-	for (unsigned i = 0; s->nodes != NULL && i < s->total; i++) {
-		struct swap_node *n = &w->nodes[s->nodes[i]];
-		if (memcmp(n->ip, ip, 4) != 0 || !swap_receives(n->phase))
+	struct swap_node *n = NULL;
+
+	while ((n = swap_index_find(w, SWAP_BY_IP, ip, n)) != NULL) {
+		if (s->nodes == NULL || n->session != s->id || !swap_receives(n->phase))
 			continue;
 		if (!n->viewed || v->progress > n->view.progress)
 			n->sign_us = now.us;

@@ -52,7 +52,7 @@ rebuild(struct swap *w, const uint32_t *from, size_t n, const struct swap *table
 	struct swap_node *nodes = calloc(n + 1, sizeof *nodes);
 	uint32_t *place = calloc(w->nnodes + 1, sizeof *place);
 
-	if (nodes == NULL || place == NULL) {
+	if (nodes == NULL || place == NULL || swap_index_room(w, n, e) != 0) {
 		free(nodes);
 		free(place);
 		return err_nomem(e, "the nodes");
@@ -69,6 +69,7 @@ rebuild(struct swap *w, const uint32_t *from, size_t n, const struct swap *table
 	w->nodes = nodes;
 	w->nnodes = n;
 	w->nodes_cap = n + 1;
+	swap_index_fill(w);
 	return 0;
 }
 
@@ -101,6 +102,7 @@ take_over(struct swap *w, const struct swap *table)
 			memcpy(n->mac, table->nodes[i].mac, 6);
 		swap_show_node(w, n);
 	}
+	swap_index_fill(w); /* by their new MAC addresses */
 }
 
 int

@@ -95,10 +95,10 @@ measure(const struct swap *w, const struct swap_session *s, struct swap_measure 
 	m->median_s = m->n > 0 ? (room[(m->n - 1) / 2] + room[m->n / 2]) / 2 : -1;
 }
 
-static void
-measure_all(const struct swap *w, struct swap_session *s)
+void
+swap_measure_all(const struct swap *w, struct swap_session *s)
 {
-	double *room = calloc(s->total, sizeof *room);
+	double *room = s->unmeasured && s->nodes != NULL ? calloc(s->total, sizeof *room) : NULL;
 
 	if (room == NULL)
 		return;
@@ -107,31 +107,52 @@ measure_all(const struct swap *w, struct swap_session *s)
 	measure(w, s, &s->usable_after, swap_after_s, SWAP_USABLE, room);
 	measure(w, s, &s->done_after, swap_after_s, SWAP_DONE, room);
 	free(room);
+	s->unmeasured = false;
+}
+
+void
+swap_count(struct swap *w, struct swap_session *s, enum swap_phase from, enum swap_phase to)
+{
+	s->count[from]--;
+	s->count[to]++;
+	s->unmeasured = true;
+	swap_touch_session(w, s);
 }
 
 static bool
-count(const struct swap *w, struct swap_session *s)
+is_active(const struct swap_session *s)
 {
-	unsigned before[SWAP_PHASES];
-	bool active = false;
+	for (int p = 0; p < SWAP_PHASES; p++)
+		if (s->count[p] > 0 && swap_is_active((enum swap_phase)p))
+			return true;
+	return false;
+}
 
-	memcpy(before, s->count, sizeof before);
-	memset(s->count, 0, sizeof s->count);
-	for (unsigned i = 0; i < s->total; i++) {
-		const struct swap_node *n = &w->nodes[s->nodes[i]];
-		s->count[n->phase]++;
-		active |= swap_is_active(n->phase);
-	}
-	if (memcmp(before, s->count, sizeof before) != 0) {
-		measure_all(w, s);
-		s->changed = 0; /* the caller touches it */
-	}
-	return active;
+double
+swap_seconds(const struct swap_session *s, struct swap_now now)
+{
+	bool runs = s->state == SWAP_IS_RUNNING;
+
+	return s->away_s + (runs ? (double)(now.us - s->began_us) / SECOND_US : s->spent_s);
+}
+
+/* Every other sample is dropped. */
+static void
+thin(struct swap_session *s)
+{
+	for (unsigned i = 0; 2 * i < s->nsamples; i++)
+		s->samples[i] = s->samples[2 * i];
+	s->nsamples = (s->nsamples + 1) / 2;
+	s->sample_every_s *= 2;
 }
 
 static void
 end(struct swap *w, struct swap_now now, struct swap_session *s)
 {
+	swap_measure_all(w, s);
+	while (s->nsamples > SWAP_SAMPLES_KEPT)
+		thin(s);
+	s->course_unsaved = true;
 	s->state = s->count[SWAP_STOPPED] > 0          ? SWAP_IS_STOPPED
 	           : s->count[SWAP_DONE] == s->total ? SWAP_IS_DONE
 						      : SWAP_IS_FAILED;
@@ -149,10 +170,7 @@ swap_settle(struct swap *w, struct swap_now now, struct swap_session *s)
 {
 	if (s->state != SWAP_IS_RUNNING)
 		return;
-	bool active = count(w, s);
-	if (s->changed == 0)
-		swap_touch_session(w, s);
-	if (!active)
+	if (!is_active(s))
 		end(w, now, s);
 }
 
@@ -226,12 +244,8 @@ add_sample(struct swap_session *s, const struct swap_sample *at)
 	if (s->nsamples > 0 &&
 	    at->at_s < s->samples[s->nsamples - 1].at_s + (float)s->sample_every_s * 0.9f)
 		return;
-	if (s->nsamples == SWAP_SAMPLES_MAX) {
-		for (unsigned i = 0; i < SWAP_SAMPLES_MAX / 2; i++)
-			s->samples[i] = s->samples[2 * i];
-		s->nsamples = SWAP_SAMPLES_MAX / 2;
-		s->sample_every_s *= 2;
-	}
+	if (s->nsamples == SWAP_SAMPLES_MAX)
+		thin(s);
 	s->samples[s->nsamples++] = *at;
 }
 
@@ -243,10 +257,30 @@ swap_served(struct swap *w, struct swap_now now, struct swap_session *s,
 		s->server_failures = 0; /* in a row: this one works */
 	s->server = *v;
 	s->server.known = true;
-	add_sample(s, &(struct swap_sample){ (float)((double)(now.us - s->began_us) / 1e6),
-			  (float)v->rate_bits_per_s, (float)v->share_lost,
-			  (float)swap_progress(w, s) });
+	if (s->state == SWAP_IS_RUNNING)
+		add_sample(s, &(struct swap_sample){ (float)swap_seconds(s, now), (float)v->rate_bits_per_s,
+				  (float)v->share_lost, (float)swap_progress(w, s) });
+	else
+		s->course_unsaved = true; /* its last words */
 	s->changed = ++w->changed;
+}
+
+/* The time without a controller counts for a reader, if the wall clock can be right; and the samples go
+ * on where they were. */
+static void
+go_on(struct swap_session *s, double wall_s)
+{
+	double seen_s = s->seen_s > 0 ? s->seen_s : s->began_s + s->spent_s;
+	double away_s = wall_s - seen_s;
+
+	if (away_s > 0 && away_s < s->timeout_s)
+		s->away_s += away_s;
+	s->seen_s = wall_s;
+	s->sample_every_s = 1;
+	if (s->nsamples > 1)
+		s->sample_every_s = (s->samples[s->nsamples - 1].at_s - s->samples[0].at_s) / (s->nsamples - 1);
+	if (!(s->sample_every_s > 1))
+		s->sample_every_s = 1;
 }
 
 int
@@ -261,16 +295,15 @@ swap_restore_session(struct swap *w, struct swap_now now, const struct swap_sess
 		return err_nomem(e, "a session");
 	*s = *was;
 	s->nodes = NULL;
-	s->server = (struct swap_server){ 0 };
-	s->nsamples = 0;
-	s->sample_every_s = 1;
-	s->unsaved = false;
+	s->unmeasured = s->unsaved = s->course_unsaved = false;
 	s->changed = ++w->changed;
 	s->server_after_us = 0;
 	if (s->state != SWAP_IS_RUNNING)
 		return 0;
 	s->total = 0;
-	/* The wall clock may have jumped, so it is not asked how long the controller was away. */
+	go_on(s, now.wall_s);
+	/* The wall clock may have jumped, so its time to end does not depend on how long the controller
+	 * was away. */
 	uint64_t spent_us = s->spent_s > 0 && s->spent_s < s->timeout_s
 	                        ? (uint64_t)(s->spent_s * SECOND_US)
 	                        : 0;
@@ -307,10 +340,13 @@ swap_restore_node(struct swap *w, struct swap_now now, const struct swap_node *w
 			return -1;
 		n = &w->nodes[w->nnodes - 1];
 	}
-	uint8_t mac[6];
+	uint8_t mac[6], ip[4];
 	memcpy(mac, n->mac, 6);
+	memcpy(ip, n->ip, 4);
 	*n = *was;
 	memcpy(n->mac, mac, 6);
+	memcpy(n->ip, ip, 4);
+	swap_index_address(w, n, was->ip);
 	n->viewed = n->unsaved = false;
 	n->filled = -1;
 	n->leaves = leaves;
@@ -322,12 +358,24 @@ swap_restore_node(struct swap *w, struct swap_now now, const struct swap_node *w
 	return running ? add_member(s, (uint32_t)(n - w->nodes), e) : 0;
 }
 
+static void
+count_again(struct swap *w, struct swap_session *s)
+{
+	memset(s->count, 0, sizeof s->count);
+	for (unsigned i = 0; i < s->total; i++)
+		s->count[w->nodes[s->nodes[i]].phase]++;
+	s->unmeasured = true;
+	swap_measure_all(w, s);
+	swap_touch_session(w, s);
+}
+
 void
 swap_restored(struct swap *w, struct swap_now now)
 {
 	for (size_t i = 0; i < w->nsessions; i++) {
 		struct swap_session *s = w->sessions[i];
-		memset(s->count, 0, s->state == SWAP_IS_RUNNING ? sizeof s->count : 0);
+		if (s->state == SWAP_IS_RUNNING)
+			count_again(w, s);
 		swap_settle(w, now, s);
 	}
 }
@@ -336,7 +384,7 @@ void
 swap_saved(struct swap *w)
 {
 	for (size_t i = 0; i < w->nsessions; i++)
-		w->sessions[i]->unsaved = false;
+		w->sessions[i]->unsaved = w->sessions[i]->course_unsaved = false;
 	for (size_t i = 0; i < w->nnodes; i++)
 		w->nodes[i].unsaved = false;
 }
@@ -351,7 +399,7 @@ swap_forget(struct swap *w)
 	for (size_t i = 0; i < w->nsessions; i++) {
 		struct swap_session *s = w->sessions[i];
 		if (s->state != SWAP_IS_RUNNING && ended > SWAP_RECENT_MAX && !s->unsaved &&
-		    s->pid == 0) {
+		    !s->course_unsaved && s->pid == 0) {
 			ended--;
 			swap_session_free(s);
 		} else {

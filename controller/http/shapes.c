@@ -135,19 +135,23 @@ static void
 put_server(struct json *j, const struct swap_session *s, const struct orders_config *c)
 {
 	const struct swap_server *v = &s->server;
+	bool runs = s->pid != 0;
 	char group[16], address[32];
 	uint16_t port;
 
-	if (s->pid == 0)
+	if (!runs && !v->known)
 		return;
-	orders_group(c, s->slot, group, &port);
-	snprintf(address, sizeof address, "%s:%u", group, port);
 	json_object(j, "server");
-	json_bool(j, "running", true);
-	json_string(j, "address", address);
+	json_bool(j, "running", runs);
+	if (runs) {
+		orders_group(c, s->slot, group, &port);
+		snprintf(address, sizeof address, "%s:%u", group, port);
+		json_string(j, "address", address);
+	}
 	if (v->known) {
 		json_uint(j, "chunks", v->chunks);
-		json_uint(j, "rate_bits_per_s", v->rate_bits_per_s);
+		if (runs)
+			json_uint(j, "rate_bits_per_s", v->rate_bits_per_s);
 		json_uint(j, "blocks_sent", v->blocks_sent);
 		json_uint(j, "blocks_resent", v->blocks_resent);
 		json_double(j, "share_lost", v->share_lost);
@@ -172,18 +176,6 @@ put_left(struct json *j, const struct swap *w, const struct swap_session *s)
 		json_double(j, "seconds_left", most);
 }
 
-/* How long it has run or ran.  The wall clock counts the time when no controller ran, too; when it
- * has jumped, the time that was counted is right. */
-static double
-seconds_of(const struct swap_session *s, struct swap_now now)
-{
-	bool runs = s->state == SWAP_IS_RUNNING;
-	double counted = runs ? (double)(now.us - s->began_us) / 1e6 : s->spent_s;
-	double wall = (runs ? now.wall_s : s->ended_s) - s->began_s;
-
-	return wall > counted && wall < counted + s->timeout_s ? wall : counted;
-}
-
 void
 shapes_session(struct json *j, const char *key, const struct swap *w,
     const struct swap_session *s, struct swap_now now, const struct orders_config *c)
@@ -199,7 +191,7 @@ shapes_session(struct json *j, const char *key, const struct swap *w,
 	json_uint(j, "began", whole(s->began_s));
 	if (!runs)
 		json_uint(j, "ended", whole(s->ended_s));
-	json_double(j, "seconds", seconds_of(s, now));
+	json_double(j, "seconds", swap_seconds(s, now));
 	json_uint(j, "timeout_s", s->timeout_s);
 	json_uint(j, "tries", s->tries);
 	put_counts(j, s);

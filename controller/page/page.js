@@ -306,7 +306,7 @@ function takeSession(s) {
 	} else if (!before)
 		news(`Session ${s.id} has begun: ${plain(s.image)} on ${counted(s.nodes.total, "node", "nodes")}.`);
 	const detail = state.detail.get(s.id);
-	if (detail?.samples && s.server)
+	if (detail?.samples && s.server?.running)
 		addSample(detail.samples, [s.seconds, s.server.rate_bits_per_s ?? 0, s.server.share_lost ?? 0, s.progress ?? 0]);
 }
 const SAMPLES_MAX = 1200;
@@ -488,7 +488,7 @@ const MAP_HEIGHT = 116;
 function drawMap(session) {
 	const text = session.server?.chunk_map ?? "", canvas = $("map"), width = canvas.clientWidth;
 	if (!text) {
-		put($("map-words"), session.state === "running" ? "comes as soon as something is sent" : "is not kept");
+		put($("map-words"), "comes as soon as something is sent");
 		fresh(canvas, MAP_HEIGHT);
 		return;
 	}
@@ -652,7 +652,7 @@ function drawStrip(s) {
 	];
 	if (running)
 		facts.push(["", "running for", clock(sessionSeconds(s)), ""]);
-	if (s.server)
+	if (server.running)
 		facts.push(["", "rate", rateText(server.rate_bits_per_s), ""], ["", "lost", lossText(server.share_lost), ""]);
 	putList($("strip"), facts, (f) => f[1], (f) => {
 		const div = make("div");
@@ -697,8 +697,8 @@ function drawSession(s) {
 	putClass($("ses-words"), "words" + (s.nodes.failed > 0 ? " bad" : ""));
 	drawShares(s.nodes);
 	const samples = state.detail.get(s.id)?.samples ?? [];
-	$("fig-map").hidden = !running;
-	if (running)
+	$("fig-map").hidden = !running && !s.server?.chunk_map;
+	if (!$("fig-map").hidden)
 		drawMap(s);
 	rateChart.show(samples, running);
 	lossChart.show(samples, running);

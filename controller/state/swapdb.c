@@ -12,7 +12,7 @@
 
 #include "controller/state/swapdb_impl.h"
 
-enum { PATH_BYTES = 4096, VERSION = 1, WAIT_MS = 5000, SESSIONS_KEPT = 10000 };
+enum { PATH_BYTES = 4096, VERSION = 2, WAIT_MS = 5000, SESSIONS_KEPT = 10000 };
 
 int
 swapdb_err(struct swapdb *st, struct err *e)
@@ -87,8 +87,10 @@ set_up(struct swapdb *st, struct err *e)
 	if (exec(st, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL", e) != 0 ||
 	    version_of(st, &version, e) != 0)
 		return -1;
-	if (version == 0)
-		return exec(st, swapdb_schema, e);
+	if (version == 0 && exec(st, swapdb_schema, e) != 0)
+		return -1;
+	if (version < VERSION && version >= 0)
+		return exec(st, swapdb_upgrade, e);
 	return version == VERSION ? 0
 	                          : err_set(e, ERR_FORMAT, "the state has version %d, not %d",
 	                                version, VERSION);
@@ -127,7 +129,8 @@ forget_oldest(struct swapdb *st, struct err *e)
 
 	snprintf(sql, sizeof sql,
 	    "DELETE FROM node WHERE session <= (SELECT max(id) FROM session) - %d;"
-	    "DELETE FROM session WHERE id <= (SELECT max(id) FROM session) - %d AND state <> 0;",
+	    "DELETE FROM session WHERE id <= (SELECT max(id) FROM session) - %d AND state <> 0;"
+	    "DELETE FROM course WHERE session NOT IN (SELECT id FROM session);",
 	    SESSIONS_KEPT, SESSIONS_KEPT);
 	return exec(st, sql, e);
 }
@@ -229,7 +232,7 @@ swapdb_load(struct swapdb *st, struct swap *w, struct swap_now now, struct err *
 
 	snprintf(sql, sizeof sql,
 	    "%s WHERE state = 0 OR id IN (SELECT id FROM session ORDER BY id DESC LIMIT %d) ORDER BY id",
-	    swapdb_get_session, SWAP_RECENT_MAX);
+	    swapdb_get_whole, SWAP_RECENT_MAX);
 	if (prepare(st, &q, sql, e) != 0 || each_row(st, q, load_session, NULL, &l, e) != 0)
 		return -1;
 	/* Each node as its last session has it. */
@@ -243,13 +246,14 @@ swapdb_load(struct swapdb *st, struct swap *w, struct swap_now now, struct err *
 }
 
 static int
-put_session(struct swapdb *st, const struct swap_session *s, struct err *e)
+put_session(struct swapdb *st, const struct swap_session *s, const char *sql,
+    void (*bind)(sqlite3_stmt *, const struct swap_session *), struct err *e)
 {
 	sqlite3_stmt *q;
 
-	if (prepare(st, &q, swapdb_put_session, e) != 0)
+	if (prepare(st, &q, sql, e) != 0)
 		return -1;
-	swapdb_bind_session(q, s);
+	bind(q, s);
 	int rc = sqlite3_step(q) == SQLITE_DONE ? 0 : swapdb_err(st, e);
 	sqlite3_finalize(q);
 	return rc;
@@ -279,9 +283,13 @@ put_all(struct swapdb *st, const struct swap *w, struct err *e)
 {
 	int rc = exec(st, "BEGIN IMMEDIATE", e);
 
-	for (size_t i = 0; rc == 0 && i < w->nsessions; i++)
-		if (w->sessions[i]->unsaved)
-			rc = put_session(st, w->sessions[i], e);
+	for (size_t i = 0; rc == 0 && i < w->nsessions; i++) {
+		const struct swap_session *s = w->sessions[i];
+		if (s->unsaved)
+			rc = put_session(st, s, swapdb_put_session, swapdb_bind_session, e);
+		if (rc == 0 && s->course_unsaved)
+			rc = put_session(st, s, swapdb_put_course, swapdb_bind_course, e);
+	}
 	if (rc == 0)
 		rc = put_nodes(st, w, e);
 	if (rc == 0)
@@ -297,7 +305,7 @@ swapdb_save(struct swapdb *st, struct swap *w, struct err *e)
 	bool any = false;
 
 	for (size_t i = 0; i < w->nsessions; i++)
-		any |= w->sessions[i]->unsaved;
+		any |= w->sessions[i]->unsaved || w->sessions[i]->course_unsaved;
 	for (size_t i = 0; i < w->nnodes; i++)
 		any |= w->nodes[i].unsaved;
 	if (!any)
@@ -343,7 +351,7 @@ swapdb_session(struct swapdb *st, uint32_t id,
 	char sql[500];
 	sqlite3_stmt *q;
 
-	snprintf(sql, sizeof sql, "%s WHERE id = %u", swapdb_get_session, id);
+	snprintf(sql, sizeof sql, "%s WHERE id = %u", swapdb_get_whole, id);
 	if (prepare(st, &q, sql, e) != 0 || each_row(st, q, found_one, NULL, &o, e) != 0)
 		return -1;
 	return o.found ? 0 : err_set(e, ERR_ABSENT, "there is no session %u", id);

@@ -7,7 +7,7 @@
 
 #define SESSION_COLUMNS                                                                          \
 	"id, image, request, words, stream, timeout_s, tries, state, slot, began_s, ended_s, last, " \
-	"pid, pid_start, server_failures, total, count, took, asked, spent_s"
+	"pid, pid_start, server_failures, total, count, took, asked, spent_s, seen_s, away_s"
 #define NODE_COLUMNS "session, name, mac, ip, phase, tries, power, since_s, took, words"
 
 const char swapdb_schema[] =
@@ -24,14 +24,25 @@ const char swapdb_schema[] =
     "since_s REAL NOT NULL, took TEXT NOT NULL, words TEXT NOT NULL, PRIMARY KEY (session, name));"
     "CREATE INDEX IF NOT EXISTS by_name ON node (name, session);"
     "PRAGMA user_version = 1;";
+const char swapdb_upgrade[] =
+    "BEGIN IMMEDIATE;"
+    "ALTER TABLE session ADD COLUMN seen_s REAL NOT NULL DEFAULT 0;"
+    "ALTER TABLE session ADD COLUMN away_s REAL NOT NULL DEFAULT 0;"
+    "CREATE TABLE course (session INTEGER PRIMARY KEY, chunks INTEGER NOT NULL, blocks_sent INTEGER "
+    "NOT NULL, blocks_resent INTEGER NOT NULL, share_lost REAL NOT NULL, chunk_map TEXT NOT NULL, "
+    "samples BLOB NOT NULL);"
+    "PRAGMA user_version = 2;"
+    "COMMIT;";
 const char swapdb_put_session[] = "INSERT OR REPLACE INTO session (" SESSION_COLUMNS
-				 ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+				 ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 const char swapdb_put_node[] =
     "INSERT OR REPLACE INTO node (" NODE_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?)";
 const char swapdb_get_session[] = "SELECT " SESSION_COLUMNS " FROM session ";
+const char swapdb_get_whole[] =
+    "SELECT " SESSION_COLUMNS ", " SWAPDB_COURSE_COLUMNS " FROM session LEFT JOIN course ON course.session = id ";
 const char swapdb_get_node[] = "SELECT " NODE_COLUMNS " FROM node ";
 
-enum { LIST_BYTES = 8192 };
+enum { LIST_BYTES = 8192, SESSION_COLUMNS_N = 22 };
 
 /* The phases in the order of their numbers here, which never change: new ones come last.  A row of
  * an older controller has nothing of those behind the first ones. */
@@ -121,6 +132,8 @@ swapdb_bind_session(sqlite3_stmt *q, const struct swap_session *s)
 	text(q, 18, list);
 	text(q, 19, s->asked);
 	sqlite3_bind_double(q, 20, s->spent_s);
+	sqlite3_bind_double(q, 21, s->seen_s);
+	sqlite3_bind_double(q, 22, s->away_s);
 }
 
 void
@@ -268,10 +281,14 @@ swapdb_read_session(sqlite3_stmt *q, struct swap_session *s, struct err *e)
 	s->began_s = sqlite3_column_double(q, 9);
 	s->ended_s = sqlite3_column_double(q, 10);
 	s->spent_s = sqlite3_column_double(q, 19);
+	s->seen_s = sqlite3_column_double(q, 20);
+	s->away_s = sqlite3_column_double(q, 21);
 	s->pid = (int64_t)pid;
 	s->pid_start = (int64_t)start;
 	s->server_failures = (unsigned)failures;
 	s->total = (unsigned)total;
+	if (sqlite3_column_count(q) > SESSION_COLUMNS_N)
+		swapdb_read_course(q, SESSION_COLUMNS_N, s);
 	return 0;
 }
 

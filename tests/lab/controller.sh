@@ -65,6 +65,9 @@ swapin --words='frisbee.action=shell' node2 lab.ndz > /dev/null 2> "$T/err"; che
 on s curl -s -o "$T/out" -w '%{http_code}' -X POST -H 'Content-Type: application/json' -d '{}' "$URL/api/v1/sessions/$id/stop" > "$T/code"
 check "not without a token" [ "$(cat "$T/code")" = 401 ]
 controller_again
+check "sessions that have ended are as they were" eval 'api GET "/api/v1/sessions/$((id - 1))" > "$T/out" && [ "$(field server.running < "$T/out")" = False ]'
+check "with their chunk map, of which all was sent" eval 'field server.chunk_map < "$T/out" | grep -q "^ff*$"'
+check "and their samples" eval '[ "$(field samples.0.0 < "$T/out")" != 0 ] && ! field address < "$T/out" 2> /dev/null'
 check "the order is there after a restart" [ -e "$NET/boot/orders/52-54-00-00-00-01.ipxe" ]
 swapin --stop="$id" > "$T/out"
 check "stopped" grep -q "^node1: stopped" "$T/out"

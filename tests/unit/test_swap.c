@@ -1,11 +1,11 @@
 /* The controller's engine in virtual time: what a session is, reports that are lost, come twice or
- * of an older order, clocks that jump, a thousand nodes; and a controller that is killed after
+ * of an older order, clocks that jump, a thousand nodes, and how they are found; and a controller that is killed after
  * each event, and goes on with what it has saved. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/engine/swap.h"
+#include "controller/engine/swap_impl.h"
 #include "tests/t.h"
 
 static const struct swap_config config = { .salt = "5a17", .patience_s = 60, .patience_boot_s = 150 };
@@ -278,6 +278,7 @@ test_stream(void)
 	report(&w, later(start, 40), n, "usable", "7 % of sda is there");
 	T_CHECK(n->phase == SWAP_USABLE && n->took_s[SWAP_STREAMING] == 10 && swap_after_s(n, SWAP_USABLE) == 40);
 	T_CHECK(swap_node_progress(n) == 0.07 && swap_wants_order(n) && s->count[SWAP_USABLE] == 1);
+	swap_tick(&w, later(start, 40));
 	T_CHECK(s->usable_after.n == 1 && s->usable_after.median_s == 40 && s->done_after.n == 0);
 	report(&w, later(start, 90), n, "usable", "101 % of sda");
 	T_CHECK(n->phase == SWAP_USABLE && n->took_s[SWAP_USABLE] < 0 && n->filled < 0);
@@ -412,6 +413,169 @@ test_clock(void)
 	swap_stop(&w, now, id, &e);
 	struct swap_session *s = swap_find_session(&w, id);
 	T_CHECK(s->ended_s >= s->began_s);
+	swap_free(&w);
+}
+
+/* A controller is killed after 100 s of a session, 90 s of which are saved, and starts 30 s later: a
+ * reader sees one session of 160 s, with samples of all of it but those that were not saved.  Wall clocks
+ * that jump meanwhile change nothing else. */
+static void
+test_restart(void)
+{
+	static const double away_s[] = { 30, 1e6, -1e6 };
+	struct swap_server seen = { .known = true, .chunks = 9, .blocks_sent = 1, .chunk_map = "ff0" };
+	struct err e;
+	uint32_t id;
+
+	for (int i = 0; i < 3; i++) {
+		struct swap w, again;
+		swap_init(&w, &config);
+		add_nodes(&w, 2);
+		begin(&w, start, "n0", 2, &id, &e);
+		struct swap_session *s = swap_find_session(&w, id);
+		for (int at = 1; at <= 90; at++) {
+			swap_tick(&w, later(start, at));
+			seen.blocks_sent++;
+			swap_served(&w, later(start, at), s, &seen);
+		}
+		T_CHECK(s->course_unsaved && s->nsamples == 90 && swap_seconds(s, later(start, 90)) == 90);
+		struct swap_session saved = *s;
+		swap_saved(&w);
+		T_CHECK(!s->course_unsaved);
+		swap_init(&again, &config);
+		add_nodes(&again, 2);
+		struct swap_now now = { start.us + 130000000, start.wall_s + 100 + away_s[i] };
+		saved.nodes = NULL;
+		T_CHECK(swap_restore_session(&again, now, &saved, &e) == 0);
+		T_CHECK(swap_restore_node(&again, now, &w.nodes[0], &e) == 0);
+		swap_restored(&again, now);
+		s = swap_find_session(&again, id);
+		double had_s = i == 0 ? 130 : 90;
+		T_CHECK(fabs(swap_seconds(s, now) - had_s) < 1e-3);
+		T_CHECK(s->server.known && strcmp(s->server.chunk_map, "ff0") == 0 && s->nsamples == 90);
+		now = later(now, 30);
+		swap_tick(&again, now);
+		swap_served(&again, now, s, &seen);
+		T_CHECK(s->nsamples == 91 && s->samples[0].at_s == 1 && fabs(s->samples[90].at_s - (had_s + 30)) < 1e-3);
+		now = later(now, 0.5);
+		report(&again, now, &again.nodes[0], "done", "");
+		now.wall_s += 1e7; /* when it is looked at does not count */
+		T_CHECK(s->state == SWAP_IS_DONE && fabs(swap_seconds(s, now) - (had_s + 30.5)) < 1e-3);
+		swap_free(&w);
+		swap_free(&again);
+	}
+}
+
+/* What is kept of a session does not grow with its length. */
+static void
+test_course(void)
+{
+	struct swap_server seen = { .known = true, .chunks = 9 };
+	struct swap w;
+	struct err e;
+	uint32_t id;
+
+	swap_init(&w, &config);
+	add_nodes(&w, 1);
+	begin(&w, start, "n0", 2, &id, &e);
+	struct swap_session *s = swap_find_session(&w, id);
+	unsigned most = 0;
+	for (int at = 0; at < 3500; at++) {
+		swap_served(&w, later(start, at), s, &seen);
+		most = s->nsamples > most ? s->nsamples : most;
+	}
+	T_CHECK(most == SWAP_SAMPLES_MAX && s->samples[0].at_s == 0);
+	report(&w, later(start, 3500), &w.nodes[0], "done", "");
+	T_CHECK(s->state == SWAP_IS_DONE && s->course_unsaved && s->nsamples <= SWAP_SAMPLES_KEPT);
+	T_CHECK(s->nsamples > SWAP_SAMPLES_KEPT / 3 && s->samples[s->nsamples - 1].at_s > 3300);
+	swap_saved(&w);
+	unsigned n = s->nsamples;
+	seen.blocks_sent = 77; /* what frisbeed said as it ended */
+	swap_served(&w, later(start, 3501), s, &seen);
+	T_CHECK(s->nsamples == n && s->server.blocks_sent == 77 && s->course_unsaved);
+	swap_free(&w);
+}
+
+static void
+fill_table(struct swap *table, const char *const *names, const uint8_t *ends)
+{
+	struct err e;
+
+	swap_init(table, &config);
+	for (int i = 0; names[i] != NULL; i++)
+		if (swap_add_node(table, names[i], (uint8_t[]){ 2, 0, 0, 0, 0, ends[i] }, &e) != 0)
+			abort();
+}
+
+/* Nodes are found by each of their keys as if all were looked at. */
+static bool
+index_is_right(const struct swap *w)
+{
+	static const size_t bytes[SWAP_KEYS] = { SWAP_NAME_BYTES, 6, 4 };
+	static const uint8_t none[4];
+
+	for (size_t i = 0; i < w->nnodes; i++) {
+		const struct swap_node *n = &w->nodes[i];
+		const void *const value[SWAP_KEYS] = { n->name, n->mac, n->ip };
+		for (int key = 0; key < SWAP_KEYS; key++) {
+			size_t same = 0, found = 0;
+			for (size_t k = 0; k < w->nnodes; k++) {
+				const void *const other[SWAP_KEYS] = { w->nodes[k].name, w->nodes[k].mac, w->nodes[k].ip };
+				same += memcmp(value[key], other[key], bytes[key]) == 0;
+			}
+			if (key == SWAP_BY_IP && memcmp(n->ip, none, 4) == 0)
+				same = 0; /* it has no address yet */
+			for (const struct swap_node *f = NULL; (f = swap_index_find(w, (enum swap_key)key, value[key], f)) != NULL;)
+				found++;
+			if (found != same)
+				return false;
+		}
+	}
+	return true;
+}
+
+static void
+test_index(void)
+{
+	struct swap w, table;
+	struct err e;
+	uint32_t id, seed = 7;
+	char name[16];
+
+	swap_init(&w, &config);
+	T_CHECK(swap_find_node(&w, "n0") == NULL && swap_node_of_mac(&w, (uint8_t[6]){ 2 }) == NULL);
+	add_nodes(&w, 150);
+	begin(&w, start, "n[0-149]", 10, &id, &e);
+	for (int i = 0; i < 1000; i++) { /* machines have taken addresses of others */
+		seed = seed * 1664525 + 1013904223;
+		struct swap_report r = { .phase = "loading" };
+		struct swap_node *n = &w.nodes[seed >> 8 & 127];
+		memcpy(r.mac, n->mac, 6);
+		swap_order_name(&w, n, r.order);
+		swap_reported(&w, start, &r, (uint8_t[]){ 10, 0, 0, (uint8_t)(seed >> 16 & 63) }, &e);
+	}
+	T_CHECK(index_is_right(&w));
+	/* All that load with this address are meant, and no others. */
+	uint8_t ip[4];
+	memcpy(ip, w.nodes[5].ip, 4);
+	swap_viewed(&w, start, swap_find_session(&w, id), ip, &(struct swap_view){ .progress = 0.5 });
+	for (size_t i = 0; i < w.nnodes; i++)
+		if (w.nodes[i].viewed != (memcmp(w.nodes[i].ip, ip, 4) == 0))
+			T_CHECK(!"another node was seen");
+	swap_stop(&w, start, id, &e);
+	swap_saved(&w);
+	swap_init(&table, &config);
+	for (int i = 299; i >= 0; i--) {
+		snprintf(name, sizeof name, "n%d", i * 7 % 300);
+		if (swap_add_node(&table, name, (uint8_t[]){ 4, 0, 0, 0, (uint8_t)(i >> 8), (uint8_t)i }, &e) != 0)
+			T_CHECK(!"a node cannot be added");
+	}
+	T_CHECK(index_is_right(&table) && swap_renew(&w, &table, &e) == 0 && w.nnodes == 300 && index_is_right(&w));
+	swap_free(&table);
+	fill_table(&table, (const char *[]){ "n3", NULL }, (uint8_t[]){ 99 });
+	T_CHECK(swap_renew(&w, &table, &e) == 0 && w.nnodes == 1 && index_is_right(&w));
+	T_CHECK(swap_find_node(&w, "n4") == NULL && swap_node_of_mac(&w, w.nodes[0].mac) == &w.nodes[0]);
+	swap_free(&table);
 	swap_free(&w);
 }
 
@@ -725,17 +889,6 @@ test_names(void)
 	swap_free(&w);
 }
 
-static void
-fill_table(struct swap *table, const char *const *names, const uint8_t *ends)
-{
-	struct err e;
-
-	swap_init(table, &config);
-	for (int i = 0; names[i] != NULL; i++)
-		if (swap_add_node(table, names[i], (uint8_t[]){ 2, 0, 0, 0, 0, ends[i] }, &e) != 0)
-			abort();
-}
-
 /* The nodes are n0 to n3 with the addresses 0 to 3; n1 and n3 are in a session. */
 static void
 test_renew(void)
@@ -810,6 +963,9 @@ main(void)
 	test_stream_follow_up();
 	test_stream_refused();
 	test_clock();
+	test_restart();
+	test_course();
+	test_index();
 	test_worlds();
 	test_thousand();
 	test_forget();

@@ -136,6 +136,111 @@ test_stream(void)
 	T_CHECK(run_sql(path, "DELETE FROM node WHERE session = 2; DELETE FROM session WHERE id = 2") == 0);
 }
 
+/* The course of a session: it comes back bit by bit; what cannot be so is left out, and nothing else. */
+static void
+course_of(const char *path, const char *sql, struct swap_session *s)
+{
+	char salt[SWAP_SALT_BYTES];
+	struct swapdb *db;
+	struct swap w;
+	struct err e = { 0 };
+
+	T_CHECK(sql == NULL || run_sql(path, sql) == 0);
+	T_CHECK(swapdb_open(&db, folder, salt, &e) == 0);
+	fill(&w, salt);
+	T_CHECK(swapdb_load(db, &w, now, &e) == 0 && w.nsessions == 1);
+	*s = *w.sessions[0];
+	swap_free(&w);
+	swapdb_close(db);
+}
+
+static int
+known_one(void *arg, const struct swap_session *s, struct err *e)
+{
+	(void)e;
+	*(unsigned *)arg = s->nsamples;
+	return 0;
+}
+
+static void
+test_course(void)
+{
+	static const char *const wrong_server[] = { "chunks = -1", "share_lost = 2", "chunk_map = 'xyz'", "chunk_map = printf('%.*c', 1025, 'f')" };
+	static const char *const wrong_samples[] = { "samples = x'00'", "samples = zeroblob(9616)", "samples = x'0000c07f'||zeroblob(12)",
+		"samples = x'0000803f000000000000000000000000'||zeroblob(16)", "samples = zeroblob(8)||x'00000040'||zeroblob(4)" };
+	struct swap_server seen = { .known = true, .chunks = 5, .blocks_sent = 12345678901, .blocks_resent = 4, .share_lost = 0.25, .chunk_map = "0f9" };
+	char path[300], salt[SWAP_SALT_BYTES], sql[300];
+	struct swap_session *is = malloc(sizeof *is);
+	struct swapdb *db;
+	struct swap w;
+	struct err e;
+
+	snprintf(path, sizeof path, "%s/state.db", folder);
+	T_CHECK(swapdb_open(&db, folder, salt, &e) == 0);
+	fill(&w, salt);
+	T_CHECK(swapdb_load(db, &w, now, &e) == 0 && w.nsessions == 1 && !w.sessions[0]->server.known);
+	struct swap_session *s = w.sessions[0];
+	for (int i = 0; i < 3; i++)
+		s->samples[i] = (struct swap_sample){ (float)i + 0.1f, 1e9f / 3, 0.3f, (float)i / 3 };
+	s->nsamples = 3;
+	swap_served(&w, now, s, &seen); /* it has ended: no sample is added */
+	T_CHECK(s->course_unsaved && swapdb_save(db, &w, &e) == 0 && !s->course_unsaved);
+	struct swap_session *was = malloc(sizeof *was);
+	*was = *s;
+	unsigned n = 0;
+	T_CHECK(swapdb_session(db, s->id, known_one, &n, &e) == 0 && n == 3);
+	T_CHECK(swapdb_history(db, 0, 10, known_one, &n, &e) == 0 && n == 0); /* lists have no courses */
+	swap_free(&w);
+	swapdb_close(db);
+	course_of(path, NULL, is);
+	T_CHECK(is->server.known && memcmp(&is->server, &was->server, sizeof is->server) == 0);
+	T_CHECK(is->nsamples == 3 && memcmp(is->samples, was->samples, 3 * sizeof is->samples[0]) == 0);
+	T_CHECK(run_sql(path, "CREATE TABLE c AS SELECT * FROM course") == 0);
+	for (size_t i = 0; i < sizeof wrong_server / sizeof wrong_server[0]; i++) {
+		snprintf(sql, sizeof sql, "UPDATE course SET %s", wrong_server[i]);
+		course_of(path, sql, is);
+		T_CHECK(!is->server.known && is->server.chunk_map[0] == '\0' && is->nsamples == 3);
+		T_CHECK(run_sql(path, "DELETE FROM course; INSERT INTO course SELECT * FROM c") == 0);
+	}
+	for (size_t i = 0; i < sizeof wrong_samples / sizeof wrong_samples[0]; i++) {
+		snprintf(sql, sizeof sql, "UPDATE course SET %s", wrong_samples[i]);
+		course_of(path, sql, is);
+		T_CHECK(is->server.known && is->nsamples == 0);
+		T_CHECK(run_sql(path, "DELETE FROM course; INSERT INTO course SELECT * FROM c") == 0);
+	}
+	for (int cut = 0; cut < 48; cut++) { /* every truncation */
+		snprintf(sql, sizeof sql, "UPDATE course SET samples = (SELECT CAST(substr(samples, 1, %d) AS BLOB) FROM c)", cut);
+		course_of(path, sql, is);
+		T_CHECK(is->nsamples == (cut % 16 == 0 ? (unsigned)cut / 16 : 0));
+	}
+	T_CHECK(run_sql(path, "DROP TABLE c; DELETE FROM course") == 0);
+	free(is);
+	free(was);
+}
+
+/* A state of version 1, without courses, becomes one of this version, and its sessions go on. */
+static void
+test_older(void)
+{
+	char path[300], salt[SWAP_SALT_BYTES];
+	struct swapdb *db;
+	struct swap w;
+	struct err e;
+	unsigned sum = 0;
+
+	snprintf(path, sizeof path, "%s/state.db", folder);
+	T_CHECK(run_sql(path, "ALTER TABLE session DROP COLUMN seen_s; ALTER TABLE session DROP COLUMN away_s; DROP TABLE course; PRAGMA user_version = 1") == 0);
+	T_CHECK(swapdb_open(&db, folder, salt, &e) == 0);
+	fill(&w, salt);
+	T_CHECK(swapdb_load(db, &w, now, &e) == 0 && w.nsessions == 1 && w.sessions[0]->away_s == 0);
+	T_CHECK(swapdb_history(db, 0, 10, count_one, &sum, &e) == 0 && sum == w.sessions[0]->id);
+	swap_free(&w);
+	swapdb_close(db);
+	T_CHECK(run_sql(path, "PRAGMA user_version = 3") == 0);
+	T_CHECK(swapdb_open(&db, folder, salt, &e) != 0 && e.kind == ERR_FORMAT);
+	T_CHECK(run_sql(path, "PRAGMA user_version = 2") == 0);
+}
+
 /* Each of the fields that can be impossible is made so. */
 static void
 test_impossible(void)
@@ -212,6 +317,8 @@ main(void)
 		return 1;
 	test_comes_back();
 	test_stream();
+	test_course();
+	test_older();
 	test_impossible();
 	test_cut_off();
 	T_CHECK(rmdir(folder) == 0);
