@@ -14,7 +14,7 @@ what_there_is() {
 	    "$(for n in $(ip netns list | cut -d' ' -f1); do ip netns pids "$n"; done | wc -l) processes," \
 	    "$(find "$NET" -type f ! -name 'state.db*' | wc -l) files"
 }
-controller_up -i 10.9.0.1 -W 40M --patience=8 --patience-boot=15
+controller_up -i 10.9.0.1 -W 40M --patience=20 --patience-boot=20
 kill "$CONTROLLER"; wait "$CONTROLLER"
 head -c 1M "$T/disk" > "$T/small"; for n in a b; do "$BIN/imagezip" -q -r "$T/small" "$NET/images/$n.ndz" || fail "imagezip"; done
 before=$(what_there_is)
