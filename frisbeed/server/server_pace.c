@@ -16,6 +16,11 @@ enum {
 	 * missed blocks are made up for.  Otherwise a tenth of the rate would be lost
 	 * to timers. */
 	LATE_US = 4000,
+	/* At low rates so many blocks are made up for, however late that is: no queue is
+	 * too short for them.  A server that shares a busy machine may be tens of
+	 * milliseconds late each time; without this it would use so little of a low rate
+	 * that the rate never rose. */
+	LATE_BLOCKS = 16,
 };
 /* The lowest rate is a block in ten seconds, so that a session never stops.  Sums of
  * fractions of blocks are exact to a millionth. */
@@ -124,11 +129,20 @@ pace_deadline_us(const struct pace *p, uint64_t now_us)
 	return p->due_us;
 }
 
+/* How late a burst may be for those behind it to keep their places on the grid. */
+static uint64_t
+late_at_most_us(const struct pace *p)
+{
+	uint64_t few = p->gap_us > FINE_GAP_US ? p->gap_us : LATE_US;
+	double many = LATE_BLOCKS / p->per_gap * (double)p->gap_us;
+
+	return many > (double)few ? (uint64_t)many : few;
+}
+
 static void
 begin_burst(struct pace *p, uint64_t now_us)
 {
-	uint64_t late_us = p->gap_us > FINE_GAP_US ? p->gap_us : LATE_US;
-	bool on_time = p->begun && now_us < p->due_us + late_us;
+	bool on_time = p->begun && now_us < p->due_us + late_at_most_us(p);
 
 	p->start_us = on_time ? p->next_us : now_us;
 	/* The gap before this burst has passed by then. */

@@ -50,6 +50,24 @@ test_pace(void)
 	T_CHECK(in_a_second(&p, &now) <= 8020);
 }
 
+/* A busy machine that wakes the server 30 ms late each time: a low rate is kept all the same, so
+ * that it can rise. */
+static void
+test_pace_on_a_busy_machine(void)
+{
+	struct pace p;
+	uint64_t now = 7, end = 4000000;
+	uint32_t n = 0;
+
+	pace_init(&p, 31, 7000);
+	pace_set(&p, 76);
+	for (; now < end; now = pace_deadline_us(&p, now) + 30000)
+		for (; pace_deadline_us(&p, now) <= now; n++)
+			pace_spend(&p, now, 1);
+	T_CHECK(n >= 4 * 74);
+	T_CHECK(n <= 4 * 76 + 2);
+}
+
 /* From almost nothing to much: what was planned at the old rate is not waited for. */
 static void
 test_pace_faster(void)
@@ -550,6 +568,7 @@ int
 main(void)
 {
 	test_pace();
+	test_pace_on_a_busy_machine();
 	test_pace_faster();
 	test_unpaced();
 	test_rate();
