@@ -55,6 +55,19 @@ for p in imagezip imageunzip growfs imagedump imagehash imagedelta imagerezip; d
 	check "$p --json fails" [ $? != 0 ]
 	[ ! -s "$T/out" ] || python3 -c 'import json,sys; json.load(open(sys.argv[1]))' "$T/out" || fail "$p --json, failing: $(head -c 200 "$T/out")"
 done
+# Documents are read on narrow screens too: lines have fewer than 100 characters, except in tables and in what is shown.
+long_lines() {	# FILE...
+	python3 - "$@" << 'PY'
+import sys
+for path in sys.argv[1:]:
+    fenced = False
+    for n, line in enumerate(open(path, encoding="utf-8"), 1):
+        fenced ^= line.startswith("```")
+        if len(line.rstrip("\n")) > 99 and not fenced and not line.startswith(("|", "    ")):
+            print(f"{path}:{n}")
+PY
+}
+check "lines of documents" [ -z "$(long_lines "$TOP"/docs/*.md | tee /dev/stderr)" ]
 # Letters of the original that are not built are refused by name, never ignored.
 touch "$T/x"
 refused() {	# PROGRAM LETTER...
