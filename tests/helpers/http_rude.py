@@ -65,7 +65,10 @@ def sessions():
 
 
 def answers():
-    return ask("GET", "/api/v1/nodes", source="127.0.0.9")[0] == 200
+    try:
+        return ask("GET", "/api/v1/nodes", source="127.0.0.9")[0] == 200
+    except OSError:     # it does not listen yet, or not any more
+        return False
 
 
 def resident_kb():
