@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What dm-era costs the writes of a machine: dsync_cost_guest measures it there, against the disk without a tracker.  Only
+# What dm-era costs the writes of a machine: era_cost_guest measures it there, against the disk without a tracker.  Only
 # ratios are printed, and none is too large: an emulated machine on a busy host has no figures worth a failure.
 . "$(dirname "$0")/lib.sh"
 requires dmsetup era_invalidate
@@ -10,7 +10,7 @@ printf '%s\n' drivers/md/dm-era.ko crypto/crc32c_generic.ko drivers/block/virtio
 "$TOP/netboot/copy-modules" "$NETBOOT/kernel" "$root" < "$T/modules" || fail "modules"
 for p in "$(command -v dmsetup)" "$(command -v dd)" "$(command -v busybox)"; do vm_program "$root" "$p"; done
 mv "$root/bin/dd" "$root/bin/gnu-dd"	# the shell there prefers its own dd, which says no times
-cp "$(dirname "$0")/dsync_cost_guest" "$root/init"; chmod 755 "$root/init"
+cp "$(dirname "$0")/era_cost_guest" "$root/init"; chmod 755 "$root/init"
 (cd "$root" && find . -mindepth 1 | cpio --quiet -o -H newc -R 0:0) > "$T/initrd" || fail "cpio"
 truncate -s 32M "$T/a" "$T/b"
 vm_start cost -machine pc -cpu max -m 512 -no-reboot -kernel "$NETBOOT/vmlinuz" -initrd "$T/initrd" -append "console=ttyS0 quiet panic=-1" \
