@@ -50,12 +50,30 @@ def whole(b):
     check("the console has no errors", b.complaints() == [], b.complaints())
 
 
+def stopped(b):
+    print("== another session is stopped, with the token that the page has")
+    b.go("#/")
+    b.click("start")
+    b.until("the dialog is there again", lambda: b.run("return document.getElementById('d-start').open"))
+    b.type("start-nodes", "node3")
+    b.click("start-ok")
+    b.until("it runs", lambda: "running" in b.text("ses-state"))
+    b.click("ses-stop")
+    check("the page asks whether it is meant, and for no token", b.run("return document.getElementById('d-stop').open && !document.getElementById('d-token').open"))
+    check("it says what that means", "1 node is not done" in b.text("stop-what"), b.text("stop-what"))
+    b.picture("stop")
+    b.click("stop-ok")
+    b.until("it is stopped", lambda: "stopped" in b.text("ses-state"))
+    check("the console has no errors", b.complaints() == [], b.complaints())
+
+
 def main():
     b = Browser(os.environ["URL"])
     try:
         start(b)
         usable(b)
         whole(b)
+        stopped(b)
     finally:
         b.close()
     done()
