@@ -345,17 +345,20 @@ take_events(struct joining *j)
 }
 
 static void
-watch_server(struct joining *j, const struct node_stats *s)
+watch_server(struct joining *j)
 {
-	if (s->away == j->away)
+	struct node_stats s;
+
+	node_stats(j->node, &s);
+	if (s.away == j->away)
 		return;
-	j->away = s->away;
+	j->away = s.away;
 	if (j->o->quiet)
 		return;
 	progress_clear(&j->progress);
-	tell(s->away ? "the server went away; this node keeps what it has and waits "
-	               "for the server"
-		     : "the server is back");
+	tell(s.away ? "the server went away; this node keeps what it has and waits "
+	              "for the server"
+		    : "the server is back");
 }
 
 static void
@@ -367,7 +370,7 @@ tick(struct joining *j)
 	node_tick(j->node, j->ticked_us);
 	node_stats(j->node, &s);
 	progress_at(&j->progress, (uint64_t)s.have * CHUNK_BYTES);
-	watch_server(j, &s);
+	watch_server(j);
 }
 
 static int
@@ -387,6 +390,7 @@ run(struct joining *j, struct err *e)
 		if (cancel_check(e) != 0)
 			return -1;
 	}
+	watch_server(j); /* a whole node may end at once when the server is back */
 	wires_flush(j->wires);
 	return rc < 0 ? -1 : 0;
 }
