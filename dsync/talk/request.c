@@ -95,12 +95,11 @@ check(const struct request *q, struct err *e)
 	return 0;
 }
 
-int
-request_get(struct request *q, struct rd *r, struct err *e)
+static int
+decode(struct request *q, struct rd *r, struct err *e)
 {
 	uint8_t version = rd_u8(r);
 
-	memset(q, 0, sizeof *q);
 	q->what = rd_u8(r);
 	q->flags = rd_u8(r);
 	uint8_t zero = rd_u8(r);
@@ -116,6 +115,16 @@ request_get(struct request *q, struct rd *r, struct err *e)
 		return err_set(e, ERR_FORMAT, "the request is damaged");
 	memcpy(q->target, target, n);
 	return check(q, e);
+}
+
+int
+request_get(struct request *q, struct rd *r, struct err *e)
+{
+	memset(q, 0, sizeof *q);
+	if (decode(q, r, e) == 0)
+		return 0;
+	memset(q, 0, sizeof *q); /* the log names what a request asks for */
+	return -1;
 }
 
 const char *

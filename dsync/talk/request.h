@@ -54,7 +54,7 @@ int request_take_options(struct request *, const char *words, struct err *);
 /* Encode a request.  A request that request_make() refuses makes the writer fail. */
 void request_put(struct wr *, const struct request *);
 /* Decode a request, which is all that the reader has left.  ERR_FORMAT; ERR_UNSUPPORTED: it is of
- * another version. */
+ * another version.  On failure all members are 0. */
 int request_get(struct request *, struct rd *, struct err *);
 
 /* Write the option of dmmerge that asks for this work, such as "--status", or "", into text.

@@ -18,8 +18,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct err e;
 	size_t n = 0;
 
-	if (request_get(&q, &r, &e) != 0)
+	if (request_get(&q, &r, &e) != 0) {
+		assert(q.what == 0);
 		return 0;
+	}
 	request_put(&w, &q);
 	assert(wr_ok(&w) && wr_len(&w) == len && memcmp(again, data, len) == 0);
 	request_line(&l, &q, "dmmerge", "--state-dir=/");

@@ -80,7 +80,10 @@ refused(size_t at, uint8_t to)
 	struct err e;
 
 	bytes[at] = to;
-	return decode(&again, bytes, n, &e) != 0 ? e.kind : ERR_NONE;
+	if (decode(&again, bytes, n, &e) == 0)
+		return ERR_NONE;
+	T_CHECK(again.what == 0); /* the server looks up its name */
+	return e.kind;
 }
 
 static void
@@ -92,6 +95,7 @@ test_refused(void)
 	T_CHECK(refused(0, 2) == ERR_UNSUPPORTED);
 	T_CHECK(refused(1, 0) == ERR_FORMAT);
 	T_CHECK(refused(1, REQUEST_DIGESTS + 1) == ERR_FORMAT);
+	T_CHECK(refused(1, 255) == ERR_FORMAT);
 	T_CHECK(refused(1, REQUEST_MERGE) == ERR_FORMAT); /* a merge has no digests */
 	T_CHECK(refused(2, 16) == ERR_FORMAT);
 	T_CHECK(refused(3, 1) == ERR_FORMAT);
