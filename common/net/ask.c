@@ -12,13 +12,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/keyfile.h"
 #include "common/base/number.h"
+#include "common/net/await.h"
 #include "common/wire/addr.h"
 
-enum { WAKE_MS = 200, HOST_BYTES = 256 };
+enum { HOST_BYTES = 256 };
 #define STEP_US UINT64_C(60000000)
 /* A server reads the whole image before it sends its verdict.  In this time it reads 360 GB at
  * 100 MB/s. */
@@ -59,19 +59,7 @@ resolve(const char *host, uint8_t addr[4], struct err *e)
 static int
 await(int fd, short what, uint64_t limit_us, struct err *e)
 {
-	struct pollfd p = { .fd = fd, .events = what };
-	uint64_t until = clock_us() + limit_us;
-
-	while (clock_us() < until) {
-		if (cancel_check(e) != 0)
-			return -1;
-		int n = poll(&p, 1, WAKE_MS);
-		if (n > 0)
-			return 0;
-		if (n < 0 && errno != EINTR)
-			return err_os(e, "waiting");
-	}
-	return err_set(e, ERR_IO, "no answer");
+	return await_socket(fd, what, clock_us() + limit_us, "no answer", e);
 }
 
 int
@@ -79,8 +67,6 @@ ask_connect(const uint8_t addr[4], uint16_t port, int *out, struct err *e)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(port) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int why = 0;
-	socklen_t len = sizeof why;
 	char text[ADDR_TEXT_MAX];
 
 	memcpy(&to.sin_addr, addr, 4);
@@ -89,11 +75,8 @@ ask_connect(const uint8_t addr[4], uint16_t port, int *out, struct err *e)
 	int rc = connect(fd, (struct sockaddr *)&to, sizeof to);
 	if (rc != 0 && errno != EINPROGRESS)
 		rc = err_os(e, "cannot connect");
-	else if ((rc = await(fd, POLLOUT, STEP_US, e)) == 0 &&
-	         getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &len) == 0 && why != 0) {
-		errno = why;
-		rc = err_os(e, "cannot connect");
-	}
+	else
+		rc = await_connection(fd, clock_us() + STEP_US, e);
 	if (rc != 0) {
 		close(fd);
 		return err_ctx(e, "%s, TCP port %u", addr_text(addr, text), port);

@@ -3,54 +3,33 @@
 
 #include <errno.h>
 #include <netdb.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/base/cancel.h"
 #include "common/base/clock.h"
+#include "common/net/await.h"
 
-enum { WAKE_MS = 200, CONNECT_US = 20000000, SHAKE_US = 20000000 };
+enum { CONNECT_US = 20000000, SHAKE_US = 20000000 };
 
-/* Wait until the socket is connected.  Returns 0, or the errno of the failure; EINTR: the run is
- * to end. */
+/* Connect to one address. */
 static int
-await(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLOUT };
-	uint64_t end = clock_us() + CONNECT_US;
-	int why = 0, n = 0;
-	socklen_t len = sizeof why;
-
-	while (n <= 0 && clock_us() < end) {
-		if (cancel_signal() != 0)
-			return EINTR;
-		n = poll(&p, 1, WAKE_MS);
-		if (n < 0 && errno != EINTR)
-			return errno;
-	}
-	if (n <= 0)
-		return ETIMEDOUT;
-	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &len) == 0 ? why : errno;
-}
-
-/* Connect to one address.  Returns the socket, or -1 with errno. */
-static int
-connect_to(const struct addrinfo *a)
+connect_to(const struct addrinfo *a, int *out, struct err *e)
 {
 	int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int rc;
 
 	if (fd < 0)
-		return -1;
+		return err_os(e, "a socket");
 	talk_notice_silence(fd);
-	int why = connect(fd, a->ai_addr, a->ai_addrlen) == 0 ? 0 : errno;
-	if (why == EINPROGRESS)
-		why = await(fd);
-	if (why == 0)
-		return fd;
-	close(fd);
-	errno = why;
-	return -1;
+	if (connect(fd, a->ai_addr, a->ai_addrlen) == 0 || errno == EINPROGRESS)
+		rc = await_connection(fd, clock_us() + CONNECT_US, e);
+	else
+		rc = err_os(e, "cannot connect");
+	if (rc == 0)
+		*out = fd;
+	else
+		close(fd);
+	return rc;
 }
 
 /* Connect to the first address that answers. */
@@ -62,15 +41,14 @@ connect_any(const char *host, const char *port, int *fd, struct err *e)
 
 	if (rc != 0)
 		return err_set(e, ERR_ABSENT, "%s", gai_strerror(rc));
-	*fd = -1;
-	for (const struct addrinfo *a = all; a != NULL && *fd < 0; a = a->ai_next) {
-		*fd = connect_to(a);
-		if (*fd < 0 && cancel_signal() != 0)
+	rc = -1;
+	for (const struct addrinfo *a = all; a != NULL && rc != 0; a = a->ai_next) {
+		rc = connect_to(a, fd, e);
+		if (rc != 0 && e->kind == ERR_CANCELLED)
 			break;
 	}
-	rc = *fd >= 0 ? 0 : err_os(e, "cannot connect to TCP port %s", port);
 	freeaddrinfo(all);
-	return rc != 0 && cancel_signal() != 0 ? cancel_check(e) : rc;
+	return rc == 0 ? 0 : err_ctx(e, "TCP port %s", port);
 }
 
 int

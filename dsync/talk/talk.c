@@ -12,10 +12,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/base/cancel.h"
 #include "common/base/clock.h"
+#include "common/net/await.h"
 
-enum { WAKE_MS = 200, IDLE_S = 30, PROBE_S = 10, PROBES = 3, GONE_MS = 60000 };
+enum { IDLE_S = 30, PROBE_S = 10, PROBES = 3, GONE_MS = 60000 };
 
 struct talk {
 	int fd;
@@ -129,18 +129,8 @@ talk_receive(struct talk *t, struct frame *f, struct err *e)
 static int
 await(const struct talk *t, short what, uint64_t end_us, struct err *e)
 {
-	struct pollfd p = { .fd = t->fd, .events = what };
-
-	while (clock_us() < end_us) {
-		if (cancel_check(e) != 0)
-			return -1;
-		int n = poll(&p, 1, WAKE_MS);
-		if (n > 0)
-			return 0;
-		if (n < 0 && errno != EINTR)
-			return err_os(e, "waiting");
-	}
-	return err_set(e, ERR_IO, "the other side of the connection does not answer");
+	return await_socket(
+	    t->fd, what, end_us, "the other side of the connection does not answer", e);
 }
 
 int
