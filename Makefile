@@ -207,7 +207,7 @@ iso: netboot
 # The whole path in virtual machines; needs root.  Console logs stay in build/vm/.
 check-vm:
 	@scripts/deps build netboot iso vm || echo "check-vm: going on with what is here" >&2
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all $(FILTERS)
 	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) LOG=$(abspath $(B))/log-vm SCRIPTS=vm LIMIT=900 JOBS=1 tests/run $(or $(MACHINES:%=vm/%),vm/)
 # Stores in a bucket, with a real S3 server that is started for it on loopback.
 check-s3:
