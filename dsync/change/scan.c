@@ -10,6 +10,7 @@
  * The digests of a new state are those of the data that is sent, not of the data that was read
  * before to find what is to be sent: the device may be written in between.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -44,6 +45,8 @@ struct scan {
 	char *new_path;       /* path of that file, which is renamed by keep(); owned */
 	bool read;            /* the whole device was read for the digests */
 	uint8_t zero_digest[SHA256_BYTES];
+	uint8_t *part;        /* a block of which only the beginning was sent so far; owned */
+	uint64_t part_end;    /* byte of the device behind that beginning */
 };
 
 static uint32_t
@@ -91,6 +94,7 @@ scan_close(void *self)
 	if (s->new_path != NULL)
 		unlink(s->new_path);
 	free(s->new_path);
+	free(s->part);
 	past_buf_free(s->buf);
 	past_free(s->reader);
 	free(s);
@@ -99,12 +103,10 @@ scan_close(void *self)
 static int
 prepare(struct scan *s, struct err *e)
 {
-	uint8_t *zeros = calloc(1, s->block_bytes);
-
-	if (zeros == NULL)
+	s->part = calloc(1, s->block_bytes);
+	if (s->part == NULL)
 		return err_nomem(e, "scan");
-	sha256(zeros, s->block_bytes, s->zero_digest);
-	free(zeros);
+	sha256(s->part, s->block_bytes, s->zero_digest);
 	s->new_path = path_of(s->job, "new", e);
 	if (s->new_path == NULL || past_new(&s->reader, s->job->disk, e) != 0)
 		return -1;
@@ -272,16 +274,57 @@ sent_zeros(struct scan *s, struct range bytes, struct err *e)
 	    s->digests, digests, SHA256_BYTES, place_of(s, bytes.off + whole * block), e);
 }
 
+/* Whole blocks from `bytes.off` on; the last block of the device may be short. */
 static int
-scan_sent(void *self, struct range bytes, const void *data, struct err *e)
+sent_blocks(struct scan *s, struct range bytes, const uint8_t *data, struct err *e)
 {
-	struct scan *s = self;
 	uint8_t digests[PIECE_DIGESTS];
 
 	if (data == NULL)
 		return sent_zeros(s, bytes, e);
 	size_t n = digest_blocks(s, data, (size_t)bytes.len, digests);
 	return disk_write(s->digests, digests, n * SHA256_BYTES, place_of(s, bytes.off), e);
+}
+
+/* A part of one block.  Parts come in order, so the digest of the block is made of its last one. */
+static int
+sent_part(struct scan *s, struct range bytes, const uint8_t *data, struct err *e)
+{
+	size_t before = (size_t)(bytes.off % s->block_bytes), n = (size_t)bytes.len;
+	uint8_t digest[SHA256_BYTES];
+
+	assert(before == 0 || bytes.off == s->part_end);
+	if (data != NULL)
+		memcpy(s->part + before, data, n);
+	else
+		memset(s->part + before, 0, n);
+	s->part_end = range_end(bytes);
+	if (s->part_end % s->block_bytes != 0 && s->part_end != s->job->device_bytes)
+		return 0;
+	sha256(s->part, before + n, digest);
+	return disk_write(s->digests, digest, sizeof digest, place_of(s, bytes.off), e);
+}
+
+/* A piece may begin and end within a block, where data meets a hole or what nobody uses. */
+static int
+scan_sent(void *self, struct range bytes, const void *data, struct err *e)
+{
+	struct scan *s = self;
+	uint64_t block = s->block_bytes, first = (block - bytes.off % block) % block;
+	uint64_t head = first < bytes.len ? first : bytes.len, rest = bytes.len - head;
+	uint64_t tail = range_end(bytes) < s->job->device_bytes ? rest % block : 0;
+	const uint8_t *from = data, *after = from != NULL ? from + head : NULL;
+	int rc = 0;
+
+	rest -= tail;
+	if (head > 0)
+		rc = sent_part(s, (struct range){ bytes.off, head }, from, e);
+	if (rc == 0 && rest > 0)
+		rc = sent_blocks(s, (struct range){ bytes.off + head, rest }, after, e);
+	if (rc == 0 && tail > 0)
+		rc = sent_part(s, (struct range){ range_end(bytes) - tail, tail },
+		    after != NULL ? after + rest : NULL, e);
+	return rc;
 }
 
 static int

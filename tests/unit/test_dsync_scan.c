@@ -132,6 +132,54 @@ test_zeros(void)
 	close_scan(&s);
 }
 
+/* Send the device in pieces that begin and end within blocks; zero: a piece of zeros is told as
+ * such, without data. */
+static void
+send_pieces(struct open_scan *s, const size_t *ends, bool zero)
+{
+	struct err e;
+
+	for (size_t at = 0; at < BYTES; at = *ends++) {
+		struct range r = { at, *ends - at };
+		bool none = zero;
+		for (size_t i = at; i < *ends; i++)
+			none = none && data[i] == 0;
+		T_CHECK(change_scan.sent(s->self, r, none ? NULL : data + at, &e) == 0);
+	}
+}
+
+/* Block 0 begins with 512 zeros, which are a piece of their own: the digest of the block is that of
+ * the whole block, and not of the bytes behind the zeros. */
+static void
+test_pieces_within_blocks(void)
+{
+	static const size_t ends[][6] = { { 512, BYTES }, { 512, 700, BLOCK + 100, BYTES - 1, BYTES },
+		{ 1, BLOCK, BYTES }, { BLOCK + 1, 3 * BLOCK + 1, 3 * BLOCK + 2, BYTES } };
+
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+		struct open_scan s;
+		struct range r;
+		memset(data, 0x41, sizeof data);
+		memset(data, 0, 512);
+		put_device();
+		open_scan(&s);
+		T_CHECK(changed_bytes(&s, 0, &r) == BYTES);
+		send_pieces(&s, ends[i], i % 2 == 0);
+		keep(&s);
+		close_scan(&s);
+		open_scan(&s);
+		T_CHECK(changed_bytes(&s, 1, &r) == 0);
+		close_scan(&s);
+
+		/* The copy has the zeros, and the device has not. */
+		memset(data, 0x41, 512);
+		put_device();
+		open_scan(&s);
+		T_CHECK(changed_bytes(&s, 1, &r) == BLOCK && r.off == 0);
+		close_scan(&s);
+	}
+}
+
 int
 main(void)
 {
@@ -140,6 +188,7 @@ main(void)
 	snprintf(state, sizeof state, "%s/state", scratch_dir);
 	test_sent_is_kept();
 	test_zeros();
+	test_pieces_within_blocks();
 	scratch_done();
 	return t_done();
 }
