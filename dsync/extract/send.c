@@ -253,6 +253,9 @@ read_all(void *arg, struct err *e)
 
 	while (rc == 0 && ordered_begin(s->work, &item, &ticket) == QUEUE_OK) {
 		rc = make_records(s, &w, item, e);
+		/* Known before the batch can be taken, since not all its records were made. */
+		if (rc != 0)
+			pipeline_fail(s->pipe, e);
 		ordered_done(s->work, ticket);
 	}
 	worker_end(&w);
