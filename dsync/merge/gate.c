@@ -11,6 +11,16 @@ leads_from(const struct stream_head *h, const struct stream_id *id)
 	return false;
 }
 
+bool
+gate_leads_on(const struct target_state *t, const struct stream_head *h)
+{
+	if (((t->flags & TARGET_INCOMPLETE) != 0 && stream_id_same(&t->next, &h->id)) ||
+	    leads_from(h, &t->id))
+		return true;
+	return (h->flags & STREAM_FULL) != 0 && stream_id_set(&h->lineage) &&
+	       stream_id_same(&h->lineage, &t->lineage) && h->made_at > t->made_at;
+}
+
 /* A full copy replaces whatever the target holds, unless that is the copy of another source. */
 static int
 gate_full(const struct target_state *t, const struct stream_head *h, struct err *e)
@@ -29,8 +39,9 @@ gate_incomplete(const struct target_state *t, const struct stream_head *h, struc
 {
 	bool mixed = (t->flags & TARGET_MIXED) != 0, from = leads_from(h, &t->id);
 	/* All that was written since the target's state includes what the other stream has, if that
-	 * was extracted before. */
-	bool later = (h->flags & STREAM_CUMULATIVE) != 0 && h->made_at > t->next_made_at;
+	 * was extracted before, and from the same source. */
+	bool later = (h->flags & STREAM_CUMULATIVE) != 0 && h->made_at > t->next_made_at &&
+	             stream_id_set(&h->lineage) && stream_id_same(&h->lineage, &t->next_lineage);
 
 	/* The same stream has each block that was written.  Each block now holds what it is in one of
 	 * two states; a stream that leads from both has those that must change. */

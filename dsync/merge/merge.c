@@ -84,21 +84,32 @@ fit(struct work *w, const struct stream_head *h, bool now, struct err *e)
 	    w->cfg->target, has, h->device_bytes);
 }
 
+/* Whether the target still holds what was merged into it, as far as its sample shows: 1, 0, or -1
+ * with an error. */
+static int
+sample_holds(struct work *w, struct err *e)
+{
+	const struct target_state *t = journal_state(w->journal);
+	uint8_t now[SHA256_BYTES];
+
+	if (sample_of(w->target, t->target_bytes, now, e) != 0)
+		return -1;
+	return memcmp(now, t->sample, sizeof now) == 0;
+}
+
 /* Check that the target still holds what was merged into it.  A full copy needs no check. */
 static int
 check_sample(struct work *w, const struct stream_head *h, struct err *e)
 {
 	const struct target_state *t = journal_state(w->journal);
-	uint8_t now[SHA256_BYTES];
 
 	if (!stream_id_set(&t->id) || (t->flags & TARGET_INCOMPLETE) != 0 ||
 	    (h->flags & STREAM_FULL) != 0 || w->cfg->force ||
 	    disk_size_bytes(w->target) < t->target_bytes)
 		return 0;
-	if (sample_of(w->target, t->target_bytes, now, e) != 0)
-		return -1;
-	if (memcmp(now, t->sample, sizeof now) == 0)
-		return 0;
+	int holds = sample_holds(w, e);
+	if (holds != 0)
+		return holds < 0 ? -1 : 0;
 	return err_set(e, ERR_REFUSED,
 	    "%s: does not hold what was merged into it: it was written since, or is "
 	    "another device; send a full copy, or use --force",
@@ -236,10 +247,26 @@ merge_by_journal(struct work *w, struct merge_report *r, struct err *e)
 	return roll(w, e);
 }
 
+/* The state to record while a stream is being applied in place. */
+static struct target_state
+in_part(const struct work *w, const struct stream_head *h)
+{
+	const struct target_state *t = journal_state(w->journal);
+	struct target_state s = on_the_way(w, h, TARGET_INCOMPLETE);
+
+	/* No stream that leads on from the target's state has what this one writes. */
+	if (!gate_leads_on(t, h))
+		memset(&s.id, 0, sizeof s.id);
+	/* The target may hold blocks of the stream before, too. */
+	if ((t->flags & TARGET_INCOMPLETE) != 0 && t->next_made_at > s.next_made_at)
+		s.next_made_at = t->next_made_at;
+	return s;
+}
+
 static int
 merge_in_place(struct work *w, struct merge_report *r, struct err *e)
 {
-	struct target_state s = on_the_way(w, &r->head, TARGET_INCOMPLETE);
+	struct target_state s = in_part(w, &r->head);
 
 	if (journal_say(w->journal, &s, e) != 0 || fit(w, &r->head, true, e) != 0)
 		return -1;
@@ -247,6 +274,7 @@ merge_in_place(struct work *w, struct merge_report *r, struct err *e)
 		return err_ctx(e, "%s is incomplete now", w->cfg->target);
 	r->end = *stream_in_end(w->in);
 	s.next_fuzzy = stays_fuzzy(w, &r->head, &r->end);
+	s.next_made_at = r->head.made_at;
 	return journal_say(w->journal, &s, e) == 0 ? arrive(w, e) : -1;
 }
 

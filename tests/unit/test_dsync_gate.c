@@ -82,7 +82,7 @@ test_incomplete(void)
 	struct stream_head unknown = { .id = id(7) };
 
 	t.flags = TARGET_INCOMPLETE;
-	t.next = id(6);
+	t.next = id(6), t.next_lineage = id(9);
 	T_CHECK(says(&t, &same) == GATE_MERGE);
 	T_CHECK(says(&t, &other) == REFUSED);
 	T_CHECK(says(&t, &back) == REFUSED);
@@ -92,6 +92,12 @@ test_incomplete(void)
 	T_CHECK(says(&t, &other) == REFUSED);
 	other.made_at = 101;
 	T_CHECK(says(&t, &other) == GATE_MERGE);
+	t.next_lineage = id(8); /* a part of what another source had */
+	T_CHECK(says(&t, &other) == REFUSED);
+	memset(&other.lineage, 0, sizeof other.lineage); /* perhaps two disks that began alike */
+	memset(&t.next_lineage, 0, sizeof t.next_lineage);
+	T_CHECK(says(&t, &other) == REFUSED);
+	other.lineage = t.next_lineage = id(9);
 	other.bases[0] = id(4);
 	T_CHECK(says(&t, &other) == REFUSED);
 	other.flags = STREAM_FULL;
@@ -106,7 +112,7 @@ test_leads_from_both(void)
 	struct stream_head both = since(5, 8), next = since(6, 8);
 
 	t.flags = TARGET_INCOMPLETE;
-	t.next = id(6);
+	t.next = id(6), t.next_lineage = id(9);
 	both.nbases = 2, both.bases[1] = id(6);
 	T_CHECK(says(&t, &both) == GATE_MERGE);
 	T_CHECK(says(&t, &next) == REFUSED);
@@ -116,6 +122,29 @@ test_leads_from_both(void)
 	T_CHECK(says(&t, &both) == GATE_MERGE);
 }
 
+/* After a part of which streams the target's state still tells which blocks must change. */
+static void
+test_leads_on(void)
+{
+	struct target_state t = target();
+	struct stream_head on = since(5, 6), other = since(4, 6), full = since(4, 6);
+
+	t.made_at = 100;
+	full.flags = STREAM_FULL, full.made_at = 101;
+	T_CHECK(gate_leads_on(&t, &on));
+	T_CHECK(!gate_leads_on(&t, &other));
+	T_CHECK(gate_leads_on(&t, &full));
+	full.made_at = 100; /* older than the target's state */
+	T_CHECK(!gate_leads_on(&t, &full));
+	full.made_at = 101, full.lineage = id(8);
+	T_CHECK(!gate_leads_on(&t, &full));
+	memset(&full.lineage, 0, sizeof full.lineage);
+	memset(&t.lineage, 0, sizeof t.lineage);
+	T_CHECK(!gate_leads_on(&t, &full));
+	t.flags = TARGET_INCOMPLETE, t.next = id(6);
+	T_CHECK(gate_leads_on(&t, &other)); /* the same stream again */
+}
+
 int
 main(void)
 {
@@ -123,5 +152,6 @@ main(void)
 	test_full();
 	test_incomplete();
 	test_leads_from_both();
+	test_leads_on();
 	return t_done();
 }
