@@ -116,6 +116,21 @@ check_sample(struct work *w, const struct stream_head *h, struct err *e)
 	    w->cfg->target);
 }
 
+/* Decide again about a stream whose state the target has, as its journal says.  By force it is merged
+ * once more, and so is a full copy if the target does not hold that state: the file was removed, or
+ * written since. */
+static int
+check_same(struct work *w, const struct stream_head *h, enum gate_says *says, struct err *e)
+{
+	int holds = 1;
+
+	if (*says == GATE_SAME && (h->flags & STREAM_FULL) != 0 && !w->cfg->force)
+		holds = disk_size_bytes(w->target) == h->device_bytes ? sample_holds(w, e) : 0;
+	if (holds == 0 || w->cfg->force)
+		*says = GATE_MERGE;
+	return holds < 0 ? -1 : 0;
+}
+
 /* Apply all records of w->in to the target. */
 static int
 apply_all(struct work *w, struct err *e)
@@ -324,7 +339,8 @@ merge_stream(struct work *w, struct disk *from, struct merge_report *r, struct e
 		return -1;
 	if (gate(journal_state(w->journal), &r->head, &says, e) != 0 && !w->cfg->force)
 		return err_ctx(e, "%s", w->cfg->target);
-	if (fit(w, &r->head, false, e) != 0 || check_sample(w, &r->head, e) != 0)
+	if (fit(w, &r->head, false, e) != 0 || check_sample(w, &r->head, e) != 0 ||
+	    check_same(w, &r->head, &says, e) != 0)
 		return -1;
 	if (says == GATE_SAME)
 		return skip_stream(w, r, e);
