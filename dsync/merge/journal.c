@@ -125,6 +125,26 @@ read_slots(struct journal *j, struct err *e)
 	return 0;
 }
 
+/* Whether the path still leads to the file that was opened. */
+static bool
+is_there(const struct journal *j, const char *path)
+{
+	struct stat is, named;
+
+	return fstat(disk_fd(j->file), &is) == 0 && stat(path, &named) == 0 &&
+	       is.st_dev == named.st_dev && is.st_ino == named.st_ino;
+}
+
+/* Lock the file.  A program that had it locked before may have removed it. */
+static int
+lock(struct journal *j, const char *path, struct err *e)
+{
+	if (flock(disk_fd(j->file), LOCK_EX | LOCK_NB) == 0 && is_there(j, path))
+		return 0;
+	j->made = false;
+	return err_set(e, ERR_REFUSED, "%s: another program merges into this target", path);
+}
+
 int
 journal_open(struct journal **out, const char *path, struct err *e)
 {
@@ -137,11 +157,8 @@ journal_open(struct journal **out, const char *path, struct err *e)
 	int rc = disk_open(&j->file, path, DISK_READ | DISK_WRITE | DISK_CREATE, e);
 	if (rc == 0 && disk_kind(j->file) != DISK_FILE)
 		rc = err_set(e, ERR_USAGE, "%s: the journal must be a regular file", path);
-	if (rc == 0 && flock(disk_fd(j->file), LOCK_EX | LOCK_NB) != 0) {
-		j->made = false;
-		rc = err_set(e, ERR_REFUSED,
-		    "%s: another program merges into this target", path);
-	}
+	if (rc == 0)
+		rc = lock(j, path, e);
 	if (rc == 0)
 		rc = read_slots(j, e);
 	if (rc == 0)
@@ -204,7 +221,8 @@ int
 journal_say(struct journal *j, const struct target_state *s, struct err *e)
 {
 	/* The first time both are written, so that a damaged file differs from a new one. */
-	if (j->sequence == 0 && write_slot(j, s, e) != 0)
+	if (j->sequence == 0 &&
+	    (write_slot(j, s, e) != 0 || disk_sync_name(disk_name(j->file), e) != 0))
 		return -1;
 	if (write_slot(j, s, e) != 0)
 		return -1;

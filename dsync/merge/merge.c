@@ -148,6 +148,8 @@ apply_all(struct work *w, struct err *e)
 	}
 	if (rc == 0)
 		rc = apply_finish(a, e);
+	if (rc == 0 && disk_kind(w->target) == DISK_FILE)
+		rc = disk_sync_name(w->cfg->target, e); /* the file may be new */
 	apply_free(a);
 	return rc;
 }
@@ -250,9 +252,7 @@ merge_by_journal(struct work *w, struct merge_report *r, struct err *e)
 	struct err late;
 
 	if (receive(w, r, e) != 0) {
-		/* A part of a stream is of no use: its room is freed. */
-		if (stream_id_set(&journal_state(w->journal)->id))
-			journal_empty(w->journal, &late);
+		journal_empty(w->journal, &late); /* a part of a stream is of no use */
 		return -1;
 	}
 	struct target_state s = on_the_way(w, &r->head, TARGET_PENDING);

@@ -1,12 +1,39 @@
-/* Merges into a small file: the same full copy twice, and parts of streams that do not belong
- * together. */
+/* Merges into a small file: the same full copy twice, parts of streams that do not belong together,
+ * and what must be on the disk when a merge has ended. */
 #include "dsync/merge/merge.h"
+
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "tests/t.h"
 #include "tests/unit/memdisk.h"
 #include "tests/unit/scratch.h"
 
 enum { BLOCK = 4096, BLOCKS = 8, BYTES = BLOCKS * BLOCK, ROOM = BYTES + 4096 };
+
+/* --- what the library asks of the system --- */
+
+static unsigned folder_flushes;
+static const char *taken_away; /* the path of a file that is removed before it is locked; or NULL */
+
+int
+fsync(int fd)
+{
+	struct stat st, dir;
+
+	if (fstat(fd, &st) == 0 && stat(scratch_dir, &dir) == 0 && st.st_ino == dir.st_ino)
+		folder_flushes++;
+	return (int)syscall(SYS_fsync, fd);
+}
+
+int
+flock(int fd, int how)
+{
+	if (taken_away != NULL)
+		unlink(taken_away);
+	return (int)syscall(SYS_flock, fd, how);
+}
 
 /* --- streams --- */
 
@@ -159,6 +186,56 @@ test_newest_part_counts(void)
 	T_CHECK(report.state.made_at == 10 && report.state.flags == 0);
 }
 
+/* The name of a new journal is on the disk before the target changes, and that of a new target when
+ * the merge has ended. */
+static void
+test_names_are_flushed(void)
+{
+	struct stream_head h = head(9, 0, 5);
+
+	begin_anew();
+	folder_flushes = 0;
+	T_CHECK(merge_it(&h, IN_PLACE | CUT) != 0 && folder_flushes == 1);
+	T_CHECK(merge_it(&h, IN_PLACE) == 0 && folder_flushes == 2);
+	begin_anew();
+	folder_flushes = 0;
+	T_CHECK(merge_it(&h, PLAIN) == 0 && folder_flushes == 2);
+}
+
+/* A part of a stream takes no room in the journal, also when the target has no state. */
+static void
+test_part_takes_no_room(void)
+{
+	struct stream_head h = head(9, 0, 5);
+	struct stat st;
+
+	begin_anew();
+	T_CHECK(merge_it(&h, IN_PLACE | CUT) != 0);
+	T_CHECK(merge_it(&h, CUT) != 0);
+	T_CHECK(stat(in_scratch("target.dsync"), &st) == 0 && st.st_size == JOURNAL_STREAM_AT);
+	T_CHECK(merge_it(&h, PLAIN) == 0 && holds(5));
+	begin_anew();
+	T_CHECK(merge_it(&h, CUT) != 0);
+	T_CHECK(stat(in_scratch("target.dsync"), &st) != 0 && stat(in_scratch("target"), &st) != 0);
+}
+
+/* Another program removes its new journal between this one's opening and locking it: what is written
+ * into that file would be lost. */
+static void
+test_journal_is_taken_away(void)
+{
+	struct stream_head h = head(9, 0, 5);
+	char path[300];
+
+	begin_anew();
+	T_CHECK(sh("touch target.dsync") == 0);
+	snprintf(path, sizeof path, "%s/target.dsync", scratch_dir);
+	taken_away = path;
+	T_CHECK(merge_it(&h, PLAIN) != 0 && why.kind == ERR_REFUSED);
+	taken_away = NULL;
+	T_CHECK(merge_it(&h, PLAIN) == 0 && holds(5));
+}
+
 int
 main(void)
 {
@@ -166,6 +243,9 @@ main(void)
 	test_full_copy_again();
 	test_parts();
 	test_newest_part_counts();
+	test_names_are_flushed();
+	test_part_takes_no_room();
+	test_journal_is_taken_away();
 	scratch_done();
 	return t_done();
 }
