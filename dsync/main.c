@@ -2,6 +2,7 @@
  * first thread; the threads that read are in dsync/extract. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -31,9 +32,17 @@ sync_once(struct options *o, bool full, struct err *e)
 static int
 init(struct options *o, struct err *e)
 {
+	const char *given = o->pair.to.options;
+	char *forced = NULL;
+
+	if (o->force && asprintf(&forced, "--force %s", given) < 0)
+		return err_nomem(e, "the options of dmmerge");
 	if (o->force)
-		o->pair.to.options = "--force";
-	return sync_once(o, true, e);
+		o->pair.to.options = forced;
+	int rc = sync_once(o, true, e);
+	o->pair.to.options = given;
+	free(forced);
+	return rc;
 }
 
 /* Returns 0, EXIT_DIFFERS or -1. */

@@ -43,6 +43,8 @@ check "equal" cmp "$T/dev" "$COPY"
 rm "$T"/state*
 status 1 d once
 check "says what to do" grep -q -- "--force" "$T/stderr"
+check "init --force with an option of dmmerge" quietly d init --force --dmmerge-options="--journal=$T/own.journal"
+check "the option counts" [ -s "$T/own.journal" ]
 check "init --force" quietly d init --force
 check "equal" cmp "$T/dev" "$COPY"
 
