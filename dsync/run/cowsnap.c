@@ -77,7 +77,7 @@ begin(struct cowsnap *s, struct err *e)
 		return -1;
 	int rc = mapper_resume(s->stack.below, e);
 	s->origin = rc == 0;
-	if (two && mapper_resume(s->stack.top, &late) != 0)
+	if (two && mapper_thaw(s->stack.top, &late) != 0)
 		*e = late, rc = -1;
 	s->frozen_us = clock_us() - began;
 	return rc;

@@ -101,10 +101,10 @@ take(struct thinsnap *s, const char *top, struct err *e)
 	int rc = mapper_suspend(s->device, e);
 	if (rc == 0) {
 		rc = create(s, e);
-		if (mapper_resume(s->device, &late) != 0)
+		if (mapper_thaw(s->device, &late) != 0)
 			*e = late, rc = -1;
 	}
-	if (two && mapper_resume(top, &late) != 0)
+	if (two && mapper_thaw(top, &late) != 0)
 		*e = late, rc = -1;
 	s->frozen_us = clock_us() - began;
 	return rc;
