@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# dmextract and dmmerge leave the page cache as it was, and dsync keeps to --bwlimit.
+# dmextract and dmmerge leave the page cache as it was, dsync keeps to --bwlimit, and digests that nobody takes are not made.
 . "$(dirname "$0")/lib.sh"
 requires python3 fincore
 head -c 12000000 /dev/urandom > "$T/dev"; cp "$T/dev" "$T/copy"
@@ -24,4 +24,9 @@ check "a slow sync" quietly "$BIN/dsync" --dmmerge="$BIN/dmmerge" --since=scan:"
 ms=$((($(date +%s%N) - began) / 1000000))
 check "12 MB at 6 MiB a second: $ms ms" [ $ms -ge 1700 ]
 check "equal" cmp "$T/dev" "$T/new"
+
+truncate -s 4T "$T/huge"	# hours of reading
+timeout 100 "$BIN/dmmerge" --digests=4096 "$T/huge" 2> "$T/stderr" | head -n 1 > "$T/quiet"
+ended=${PIPESTATUS[0]}; check "digests end with who asked: status $ended" [ "$ended" = 1 ]
+check "and it is said" grep -q "standard output" "$T/stderr"
 finish
