@@ -66,13 +66,14 @@ streamed_absent_run(
 	return 0;
 }
 
-/* Mark those of these sectors that the image stores. */
+/* Mark those of these sectors that the image stores; their pages are held.  Nothing is marked any
+ * more when the boot area is in its place, since the table is cleared then. */
 static int
 mark(struct streamed *d, struct range r, bool local, struct err *e)
 {
 	size_t n = rangeset_count(&d->stored);
 
-	if (atomic_load(&d->finished) || (local && table_is_settled(d->table, r)))
+	if (atomic_load(&d->below.boot_placed) || (local && table_is_settled(d->table, r)))
 		return 0;
 	for (size_t i = rangeset_find(&d->stored, r.off); i < n; i++) {
 		struct range s = range_clip(rangeset_get(&d->stored, i), r.off, range_end(r));
@@ -514,13 +515,26 @@ put_boot(struct streamed *d, struct err *e)
 	return rc;
 }
 
+/* Wait until nobody marks any more.  Whoever marks holds pages, and who holds pages from now on does
+ * not mark, because the boot area is in its place. */
+static void
+end_marks(struct streamed *d)
+{
+	struct hold all;
+
+	hold_take(&d->holds, &all, 0, d->bytes);
+	hold_release(&d->holds, &all);
+}
+
 /* After a power cut before the boot area is in its place, the disk goes on as one that is being
  * streamed; afterwards the headers say that it is complete, so that it does not begin anew. */
 static int
 finish(struct streamed *d, struct err *e)
 {
-	if (table_flush(d->table, true, sync_below, d, e) != 0 || put_boot(d, e) != 0 ||
-	    table_clear(d->table, e) != 0)
+	if (table_flush(d->table, true, sync_below, d, e) != 0 || put_boot(d, e) != 0)
+		return -1;
+	end_marks(d);
+	if (table_clear(d->table, e) != 0)
 		return -1;
 	atomic_store(&d->finished, true);
 	return 0;

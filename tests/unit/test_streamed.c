@@ -54,6 +54,9 @@ struct vdisk {
 	bool fails; /* the next flush does */
 	sem_t *in_sync; /* posted by the next flush, which takes a while; NULL: not */
 	uint64_t bad; /* the sector that cannot be read; 0: all can */
+	/* Called once, after zeros were written at this byte; NULL: nothing is. */
+	void (*behind_zeros)(void);
+	uint64_t zeros_at;
 };
 
 /* So many flushes of any disk until the power ends, and they fail; -1: it does not. */
@@ -115,6 +118,11 @@ vdisk_pwrite(void *ctx, const void *buf, size_t len, uint64_t off)
 	*v->last = w;
 	v->last = &w->next;
 	memcpy(v->now + off, buf, len);
+	if (v->behind_zeros != NULL && off == v->zeros_at && *w->data == 0) {
+		void (*call)(void) = v->behind_zeros;
+		v->behind_zeros = NULL;
+		call();
+	}
 	return (ssize_t)len;
 }
 
@@ -676,6 +684,17 @@ all_cuts_amid_the_end(uint64_t seed)
 	return right;
 }
 
+/* Begin a disk whose table is on another one. */
+static void
+begin_apart(void)
+{
+	for (uint64_t seed = 1; seed == 1 || !apart; seed++) {
+		if (seed > 1)
+			end();
+		begin(seed);
+	}
+}
+
 /* A disk that is whole, and whose boot area cannot be read from the table, is not opened, and not
  * finished either. */
 static void
@@ -683,11 +702,7 @@ bad_boot_area(void)
 {
 	struct err e;
 
-	for (uint64_t seed = 1; seed == 1 || !apart; seed++) {
-		if (seed > 1)
-			end();
-		begin(seed);
-	}
+	begin_apart();
 	fetch_all();
 	T_CHECK(problem == NULL && streamed_flush_some(device, true, &e) == 0);
 	crash();
@@ -738,6 +753,49 @@ end_behind_failing_flush(void)
 	pthread_join(thread, NULL);
 	T_CHECK(rc != 0);
 	sem_destroy(&in_sync);
+	end();
+}
+
+/* A sector that the image stores, in the table's second frame. */
+static unsigned
+stored_hot(void)
+{
+	unsigned i = PLACE_SECTORS + PLACE_SECTORS / 2;
+
+	while (!is_stored(sector_of(i)))
+		i++;
+	return i;
+}
+
+static void
+write_hot(void)
+{
+	uint8_t data[SECTOR_BYTES];
+	unsigned i = stored_hot();
+	struct err e;
+
+	memset(data, 0x77, sizeof data);
+	if (streamed_write(device, data, sizeof data, sector_of(i) * SECTOR_BYTES, &e) != 0)
+		problem = "a write fails while the table is cleared";
+	add_version(&hot[i], data);
+}
+
+/* A client writes while the table of a disk that has gone on is being cleared. */
+static void
+write_amid_clearing(void)
+{
+	struct err e;
+
+	begin_apart();
+	fetch_all();
+	T_CHECK(problem == NULL && streamed_flush_some(device, true, &e) == 0);
+	crash();
+	table_disk.zeros_at = 2 * 4096; /* behind the headers */
+	table_disk.behind_zeros = write_hot;
+	T_CHECK(streamed_finish(device, &e) == 0);
+	T_CHECK(table_disk.behind_zeros == NULL && problem == NULL);
+	T_CHECK(streamed_flush(device, &e) == 0);
+	T_CHECK(below.durable[sector_of(stored_hot()) * SECTOR_BYTES] == 0x77);
 	end();
 }
 
@@ -871,6 +929,7 @@ main(int argc, char **argv)
 	T_CHECK(right);
 	bad_boot_area();
 	end_behind_failing_flush();
+	write_amid_clearing();
 	long_request();
 	failed_flush();
 	short_runs();
