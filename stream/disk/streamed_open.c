@@ -432,7 +432,7 @@ begin(struct opening *o, struct err *e)
 {
 	struct streamed *d = o->d;
 
-	if (choose_place(o, e) != 0)
+	if (choose_place(o, e) != 0 || table_check_room(&o->table, end_of_stored(d), e) != 0)
 		return -1;
 	struct table_header h = new_header(o), unbegun = h;
 	unbegun.begun = false;

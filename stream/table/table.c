@@ -49,22 +49,34 @@ frames_in(const struct table *t, uint64_t memory_bytes)
 }
 
 /* Decide what is in memory. */
-static int
-divide_memory(struct table *t, uint64_t memory_bytes, struct err *e)
+static void
+divide_memory(struct table *t, uint64_t memory_bytes)
 {
 	uint64_t most = memory_bytes / sizeof(struct frame);
 
-	if (t->on == NULL && t->nframes > most)
-		return err_set(e, ERR_NOMEM,
-		    "the sector table needs %" PRIu64 " bytes of memory, and may have %" PRIu64
-		    ": name a file or a device for it instead",
-		    t->nframes * sizeof(struct frame), memory_bytes);
 	if (t->on != NULL) {
 		uint64_t outlines = memory_bytes / 4 / sizeof *t->outlines;
 		t->noutlines = outlines < t->nframes ? outlines : t->nframes;
 		most = frames_in(t, memory_bytes);
 	}
 	t->max = (uint32_t)(most < t->nframes ? most : t->nframes);
+}
+
+int
+table_check_room(const struct table_config *cfg, uint64_t sectors, struct err *e)
+{
+	struct range place = { cfg->at_bytes, table_bytes(sectors) };
+	uint64_t nframes = frames_for(sectors);
+
+	if (cfg->on != NULL && !range_within(place, disk_size_bytes(cfg->on)))
+		return err_set(e, ERR_USAGE,
+		    "%s: has no room for the sector table, which needs %" PRIu64 " bytes",
+		    disk_name(cfg->on), place.len);
+	if (cfg->on == NULL && nframes > cfg->memory_bytes / sizeof(struct frame))
+		return err_set(e, ERR_NOMEM,
+		    "the sector table needs %" PRIu64 " bytes of memory, and may have %" PRIu64
+		    ": name a file or a device for it instead",
+		    nframes * sizeof(struct frame), cfg->memory_bytes);
 	return 0;
 }
 
@@ -90,16 +102,9 @@ make_room(struct table *t, struct err *e)
 static struct table *
 new_table(const struct table_config *cfg, const struct table_header *h, struct err *e)
 {
-	struct table *t = calloc(1, sizeof *t);
-	struct range place = { cfg->at_bytes, table_bytes(h->sectors) };
-
-	if (cfg->on != NULL && !range_within(place, disk_size_bytes(cfg->on))) {
-		err_set(e, ERR_USAGE,
-		    "%s: has no room for the sector table, which needs %" PRIu64 " bytes",
-		    disk_name(cfg->on), place.len);
-		free(t);
+	if (table_check_room(cfg, h->sectors, e) != 0)
 		return NULL;
-	}
+	struct table *t = calloc(1, sizeof *t);
 	if (t == NULL) {
 		err_nomem(e, "the sector table");
 		return NULL;
@@ -110,7 +115,8 @@ new_table(const struct table_config *cfg, const struct table_header *h, struct e
 	t->header = *h;
 	t->nframes = frames_for(h->sectors);
 	t->nsummary = summary_for(t->nframes);
-	if (divide_memory(t, cfg->memory_bytes, e) == 0 && make_room(t, e) == 0)
+	divide_memory(t, cfg->memory_bytes);
+	if (make_room(t, e) == 0)
 		return t;
 	table_close(t);
 	return NULL;

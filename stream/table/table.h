@@ -37,9 +37,11 @@ struct table_config {
 /* The size in bytes of a table of this many sectors, a multiple of 4096. */
 uint64_t table_bytes(uint64_t sectors);
 
+/* Is there room for a table of this many sectors?  Nothing is written.  ERR_NOMEM: a table in memory
+ * alone does not fit into memory_bytes; ERR_USAGE: the disk is too small for it. */
+int table_check_room(const struct table_config *, uint64_t sectors, struct err *);
 /* Make a table in which no sector of `stored` is present, write it, and flush it.  Of the header
- * `sequence` is not used.  ERR_NOMEM, also when a table in memory alone does not fit into
- * memory_bytes; ERR_USAGE: there is no room for it on the disk; ERR_IO. */
+ * `sequence` is not used.  ERR_NOMEM, ERR_IO; errors of table_check_room(). */
 int table_create(struct table **, const struct table_config *, const struct table_header *,
     const struct rangeset *stored, struct err *);
 /* Open a table that is on cfg->on, and read all of it that concerns `stored` sectors.

@@ -809,10 +809,13 @@ zeros_pread(void *ctx, void *buf, size_t len, uint64_t off)
 	return (ssize_t)len;
 }
 
+static atomic_uint zeros_written; /* so often was one of these disks written to */
+
 static ssize_t
 zeros_pwrite(void *ctx, const void *buf, size_t len, uint64_t off)
 {
 	(void)ctx, (void)buf, (void)off;
+	atomic_fetch_add(&zeros_written, 1);
 	return (ssize_t)len;
 }
 
@@ -864,6 +867,39 @@ long_request(void)
 	/* Two sectors were cleared in part, and fetched. */
 	T_CHECK(streamed_status(device).present_bytes == (most / SECTOR_BYTES + 2) * SECTOR_BYTES);
 	streamed_close(device, &e);
+	export_close(source);
+	vdisk_free(&table_disk);
+	device = NULL;
+}
+
+/* A table for which there is no room is refused before anything is written. */
+static void
+no_room_for_table(void)
+{
+	const uint64_t bytes = UINT64_C(5) << 30;
+	struct streamed_config cfg = { .disk = "disk",
+		.table = "memory",
+		.table_memory_bytes = TABLE_MEMORY_BYTES_MIN,
+		.no_fill = true,
+		.tell = tell };
+	struct export_config export_cfg = { .cache_bytes = 0 };
+	struct rangeset set;
+	struct err e;
+
+	rangeset_init(&set);
+	rangeset_add(&set, (struct range){ 0, bytes / SECTOR_BYTES }, &e);
+	rangeset_seal(&set);
+	if (export_open_disk(&source, zeros_disk("image", bytes), &set, &export_cfg, &e) != 0)
+		abort();
+	atomic_store(&zeros_written, 0);
+	T_CHECK(streamed_open_on(&device, source, &cfg, zeros_disk("disk", bytes), NULL, &e) != 0 &&
+		e.kind == ERR_NOMEM);
+	cfg.table = "table";
+	vdisk_init(&table_disk, 8 * 4096);
+	T_CHECK(streamed_open_on(&device, source, &cfg, zeros_disk("disk", bytes),
+		    as_disk(&table_disk, "table"), &e) != 0 &&
+		e.kind == ERR_USAGE);
+	T_CHECK(atomic_load(&zeros_written) == 0);
 	export_close(source);
 	vdisk_free(&table_disk);
 	device = NULL;
@@ -933,5 +969,6 @@ main(int argc, char **argv)
 	long_request();
 	failed_flush();
 	short_runs();
+	no_room_for_table();
 	return t_done();
 }
