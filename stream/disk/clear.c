@@ -75,17 +75,25 @@ view_of(struct disk **out, struct streamed *d, struct err *e)
 	return 0;
 }
 
-/* The partitions of the image, and the sectors of those that it leaves out.  0: they are not known,
- * and the sets are empty. */
+/* The partitions of the image, and the sectors of those that it leaves out.  0: the partition table
+ * cannot be trusted, so they are not known, and the sets are empty.  Errors of reading the source,
+ * since what was left out must stay. */
 static int
 find_areas(struct streamed *d, struct areas *areas, struct rangeset *left, struct err *e)
 {
 	struct disk *image;
+	struct ptable table;
 	struct err ignored;
+	int trusted = room_partitions(&table, d->source, e);
 
-	if (export_as_disk(&image, d->source, e) != 0)
+	if (trusted > 0)
+		ptable_free(&table);
+	if (trusted < 0 || export_as_disk(&image, d->source, e) != 0)
 		return -1;
 	int rc = areas_of_disk(areas, image, (struct range){ 0, 0 }, 0, &d->stored, e);
+	if (rc == 0 && trusted > 0)
+		rc = err_set(e, ERR_IO, "%s: its partition table cannot be read any more",
+		    export_name(d->source));
 	if (rc == 1 && areas_left_out(areas, true, left, e) != 0)
 		rc = -1;
 	rangeset_seal(left);

@@ -150,22 +150,23 @@ bool fill_ahead_await(struct streamed *, struct range);
 
 /* room.c: find the place for a table of this many bytes on the disk.  The sectors of the image's
  * partitions, of `stored`, and of all that belongs to a partition table are left alone.
- * ERR_USAGE: there is no place. */
+ * ERR_USAGE: there is no place; errors of room_partitions(). */
 int room_find(struct export *source, const struct rangeset *stored, uint64_t disk_bytes,
     uint64_t bytes, uint64_t *at_bytes, struct err *);
 
-/* The partition table of the image's disk: 1, and the caller frees *p; 0: there is none that can be
- * read; -1: ERR_NOMEM. */
+/* The partition table of the image's disk: 1, and the caller frees *p; 0: there is one that cannot be
+ * trusted; -1: ERR_NOMEM, or errors of reading the source. */
 int room_partitions(struct ptable *p, struct export *source, struct err *e);
 
 /* cut.c: a disk without any place for the table is shown as a shorter one that ends in front of it. */
 
 /* How long can a disk of disk_bytes bytes be shown, with a table of this many bytes behind that?
- * ERR_USAGE: the image's partitions, or what it stores elsewhere, reach into the table's place. */
+ * ERR_USAGE: the image's partitions, or what it stores elsewhere, reach into the table's place;
+ * errors of room_partitions(). */
 int cut_find(struct export *source, uint64_t disk_bytes, uint64_t bytes, uint64_t *shown_bytes,
     struct err *e);
 /* Take out of `stored`, which is sealed, what belongs to the end of the image's disk: the backup of a
- * GPT, and the tail.  ERR_NOMEM. */
+ * GPT, and the tail.  Errors of room_partitions(). */
 int cut_drop_end(struct rangeset *stored, struct export *source, struct err *e);
 /* Write the backup of a GPT to the end of the disk that is shown.  Errors of streamed_write(). */
 int cut_fit(struct streamed *, struct err *e);

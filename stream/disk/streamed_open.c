@@ -150,7 +150,8 @@ open_file(struct opening *o, struct err *e)
 	return look_at_file(o, e);
 }
 
-/* Find the place for a table on the disk; *shown_bytes: how long the disk is that is shown. */
+/* Find the place for a table on the disk; *shown_bytes: how long the disk is that is shown.
+ * ERR_USAGE: there is none; all other errors say nothing about that. */
 static int
 find_place(struct opening *o, uint64_t *shown_bytes, struct err *e)
 {
@@ -161,10 +162,15 @@ find_place(struct opening *o, uint64_t *shown_bytes, struct err *e)
 	*shown_bytes = d->bytes;
 	if (room_find(d->source, &d->stored, d->bytes, bytes, &o->table.at_bytes, e) == 0)
 		return 0;
-	if (cut_find(d->source, d->bytes, bytes, shown_bytes, &why) != 0)
+	if (e->kind != ERR_USAGE)
 		return err_ctx(e, "%s", d->cfg.disk);
-	o->table.at_bytes = *shown_bytes;
-	return 0;
+	if (cut_find(d->source, d->bytes, bytes, shown_bytes, &why) == 0) {
+		o->table.at_bytes = *shown_bytes;
+		return 0;
+	}
+	if (why.kind != ERR_USAGE)
+		*e = why;
+	return err_ctx(e, "%s", d->cfg.disk);
 }
 
 /* From now on the disk ends in front of its table. */
@@ -185,7 +191,6 @@ static int
 look_for_table(struct opening *o, struct table_header *h, struct err *e)
 {
 	struct streamed *d = o->d;
-	struct err no_place;
 
 	*h = o->there;
 	o->shown_bytes = d->bytes;
@@ -193,8 +198,8 @@ look_for_table(struct opening *o, struct table_header *h, struct err *e)
 		return 0;
 	if (in_file(d))
 		return h->sequence != 0;
-	if (find_place(o, &o->shown_bytes, &no_place) != 0)
-		return 0;
+	if (find_place(o, &o->shown_bytes, e) != 0)
+		return e->kind == ERR_USAGE ? 0 : -1;
 	return table_is_there(d->disk, o->table.at_bytes, h, e);
 }
 

@@ -196,6 +196,7 @@ static struct export *source;
 static struct streamed *device;
 static struct hot hot[HOT];
 static bool apart; /* the table is on table_disk */
+static bool zeroes; /* free space is cleared first */
 static const char *problem;
 
 /* Data that was fetched, and is not written yet. */
@@ -257,6 +258,7 @@ open_device(void)
 {
 	struct streamed_config cfg = { .disk = "disk",
 		.table = apart ? "table" : NULL,
+		.zero = zeroes,
 		.no_fill = true,
 		.tell = tell };
 	struct err e;
@@ -905,6 +907,46 @@ no_room_for_table(void)
 	device = NULL;
 }
 
+/* The image's partition table cannot be read for a while: nothing is known about where the sector
+ * table is, nor which partitions were left out. */
+static void
+bad_partitions(void)
+{
+	static const uint8_t extended[16] = { [4] = 5, [8] = 1000 & 0xff, [9] = 1000 >> 8, [12] = 100 };
+	const struct range runs[] = { { 0, 1 }, { 1000, 1 }, { 2000, 100 } };
+	const uint64_t free_at = 3000 * SECTOR_BYTES;
+	struct export_config cfg = { .cache_bytes = 0 };
+	struct rangeset set;
+	struct err e;
+
+	vdisk_init(&below, (uint64_t)DISK_SECTORS * SECTOR_BYTES);
+	vdisk_init(&table_disk, (uint64_t)TABLE_SECTORS * SECTOR_BYTES);
+	vdisk_init(&image, (uint64_t)END_OF_IMAGE * SECTOR_BYTES);
+	memcpy(image.now + 446, extended, sizeof extended);
+	memcpy(image.now + 510, "\x55\xaa", 2);
+	memset(below.now + free_at, 0x33, SECTOR_BYTES);
+	rangeset_init(&set);
+	for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++)
+		rangeset_add(&set, runs[i], &e);
+	rangeset_seal(&set);
+	if (export_open_disk(&source, as_disk(&image, "image"), &set, &cfg, &e) != 0)
+		abort();
+	image.bad = 1000;
+	apart = false;
+	open_device();
+	T_CHECK(problem != NULL && below.now[0] == 0);
+	problem = NULL;
+	apart = zeroes = true;
+	open_device();
+	T_CHECK(problem != NULL && below.now[free_at] == 0x33);
+	problem = NULL;
+	image.bad = 0;
+	open_device();
+	T_CHECK(problem == NULL && below.now[free_at] == 0);
+	zeroes = false;
+	end();
+}
+
 /* A machine that is never idle gets its share, also if the image stores many short runs. */
 static void
 short_runs(void)
@@ -970,5 +1012,6 @@ main(int argc, char **argv)
 	failed_flush();
 	short_runs();
 	no_room_for_table();
+	bad_partitions();
 	return t_done();
 }
