@@ -182,6 +182,17 @@ next_time(const struct streamed *d, uint64_t began, struct range r)
 	           : began + r.len * SECTOR_BYTES * 1000000 / d->cfg.fill_rate;
 }
 
+/* Hints that lead to these sectors lead behind them from now on. */
+static void
+move_hints(struct fill *f, struct range r)
+{
+	pthread_mutex_lock(&f->lock);
+	for (unsigned i = 0; i < FILL_HINTS; i++)
+		if (f->hints[i] < range_end(r) && range_end(r) - f->hints[i] <= AHEAD_SECTORS)
+			f->hints[i] = range_end(r);
+	pthread_mutex_unlock(&f->lock);
+}
+
 /* Say what failed, and try again later, behind it. */
 static void
 after_failure(struct streamed *d, struct range r, const struct err *e)
@@ -191,6 +202,7 @@ after_failure(struct streamed *d, struct range r, const struct err *e)
 	streamed_tell(d, "%s; the disk is filled further in %d s", e->text,
 	    FAILED_US / 1000000);
 	d->fill.cursor = range_end(r);
+	move_hints(&d->fill, r);
 	sleep_until(clock_us() + FAILED_US);
 }
 
@@ -235,24 +247,27 @@ fill_with(struct streamed *d, uint8_t *buf)
 {
 	uint64_t began = clock_us(), flushed = began, next = 0;
 	struct share share = used_share();
-	struct range r = { 0, 1 };
+	bool all = false; /* nothing is absent any more */
+	struct range r;
 	struct err e;
 
 	fill_in_order(d, &flushed);
-	while (cancel_signal() == 0 && r.len > 0) {
+	while (cancel_signal() == 0 && !all) {
 		sleep_until(next);
 		wait_until_idle(d, &share);
 		if (cancel_signal() != 0)
 			break;
 		began = clock_us();
 		r = (struct range){ 0, 1 };
-		if (choose(d, &r, &e) != 0 || (r.len > 0 && step(d, r, buf, &e) != 0))
+		int rc = choose(d, &r, &e);
+		all = rc == 0 && r.len == 0;
+		if (rc != 0 || (!all && step(d, r, buf, &e) != 0))
 			after_failure(d, r, &e);
 		share.sectors += r.len;
 		next = next_time(d, began, r);
-		flush_now_and_then(d, &flushed, r.len == 0);
+		flush_now_and_then(d, &flushed, all);
 	}
-	if (r.len == 0)
+	if (all)
 		finish(d);
 }
 

@@ -53,7 +53,7 @@ struct vdisk {
 	struct write *first, **last;
 	bool fails; /* the next flush does */
 	sem_t *in_sync; /* posted by the next flush, which takes a while; NULL: not */
-	uint64_t bad; /* the sector that cannot be read; 0: all can */
+	_Atomic uint64_t bad; /* the sector that cannot be read; 0: all can */
 	/* Called once, after zeros were written at this byte; NULL: nothing is. */
 	void (*behind_zeros)(void);
 	uint64_t zeros_at;
@@ -247,10 +247,14 @@ forget_versions(void)
 	}
 }
 
+static atomic_bool told_failure; /* of filling the disk */
+
 static void
 tell(void *arg, const char *sentence)
 {
-	(void)arg, (void)sentence;
+	(void)arg;
+	if (strstr(sentence, "is filled further") != NULL)
+		atomic_store(&told_failure, true);
 }
 
 static void
@@ -907,6 +911,106 @@ no_room_for_table(void)
 	device = NULL;
 }
 
+/* Wait a minute at most. */
+static bool
+wait_until(bool (*is)(uint64_t), uint64_t arg)
+{
+	for (unsigned i = 0; i < 12000 && !is(arg); i++)
+		usleep(5000);
+	return is(arg);
+}
+
+static bool
+has_present(uint64_t bytes)
+{
+	return streamed_status(device).present_bytes >= bytes;
+}
+
+static bool
+has_told(uint64_t unused)
+{
+	(void)unused;
+	return atomic_load(&told_failure);
+}
+
+/* What cannot be fetched does not keep the rest from being fetched, also if a client has read there. */
+static void
+bad_source(void)
+{
+	const uint64_t bytes = 8 << 20, most = bytes - (2 << 20);
+	struct streamed_config cfg = { .disk = "disk",
+		.table = "memory",
+		.idle_ms = UINT64_C(24) * 3600 * 1000,
+		.timeout_ms = 1,
+		.tell = tell };
+	struct export_config export_cfg = { .cache_bytes = 0 };
+	uint8_t data[SECTOR_BYTES];
+	struct rangeset set;
+	struct err e;
+
+	rangeset_init(&set);
+	rangeset_add(&set, (struct range){ 0, bytes / SECTOR_BYTES }, &e);
+	rangeset_seal(&set);
+	vdisk_init(&image, bytes);
+	if (export_open_disk(&source, as_disk(&image, "image"), &set, &export_cfg, &e) != 0 ||
+	    streamed_open_on(
+		&device, source, &cfg, zeros_disk("disk", bytes + (1 << 20)), NULL, &e) != 0)
+		abort();
+	image.bad = (3 << 20) / SECTOR_BYTES + 5;
+	T_CHECK(streamed_start(device, &e) == 0);
+	T_CHECK(streamed_read(device, data, sizeof data, image.bad * SECTOR_BYTES, &e) != 0);
+	T_CHECK(wait_until(has_present, most));
+	streamed_close(device, &e);
+	export_close(source);
+	vdisk_free(&image);
+	device = NULL;
+}
+
+/* A part of the table cannot be read for a while, when all behind a place where a client has read is
+ * present: the disk is filled further. */
+static void
+bad_table(void)
+{
+	enum { FRAMES = 300, RUNS = 4 }; /* more frames than fit into memory, without outlines */
+	const uint64_t bytes = (uint64_t)FRAMES * FRAME_SECTORS * SECTOR_BYTES;
+	struct streamed_config cfg = { .disk = "disk",
+		.table = "table",
+		.table_memory_bytes = TABLE_MEMORY_BYTES_MIN,
+		.idle_ms = UINT64_C(24) * 3600 * 1000,
+		.tell = tell };
+	struct export_config export_cfg = { .cache_bytes = 0 };
+	uint8_t data[SECTOR_BYTES] = { 0 };
+	struct rangeset set;
+	struct err e;
+	int rc = 0;
+
+	rangeset_init(&set);
+	rangeset_add(&set, (struct range){ 0, bytes / SECTOR_BYTES }, &e);
+	rangeset_seal(&set);
+	vdisk_init(&table_disk, table_bytes(bytes / SECTOR_BYTES));
+	if (export_open_disk(&source, zeros_disk("image", bytes), &set, &export_cfg, &e) != 0 ||
+	    streamed_open_on(&device, source, &cfg, zeros_disk("disk", bytes),
+		as_disk(&table_disk, "table"), &e) != 0)
+		abort();
+	for (uint64_t i = 0; i < FRAMES * RUNS && rc == 0; i++)
+		rc = streamed_write(device, data, sizeof data,
+		    (i / RUNS * FRAME_SECTORS + 2 * (i % RUNS) + 1) * SECTOR_BYTES, &e);
+	T_CHECK(rc == 0 && streamed_flush(device, &e) == 0);
+	table_disk.bad = 4 * 4096 / SECTOR_BYTES; /* the first frame of sectors */
+	atomic_store(&told_failure, false);
+	T_CHECK(streamed_start(device, &e) == 0);
+	T_CHECK(streamed_read(device, data, sizeof data,
+		    ((FRAMES - 1) * FRAME_SECTORS + 1000) * (uint64_t)SECTOR_BYTES, &e) == 0);
+	T_CHECK(wait_until(has_told, 0));
+	uint64_t present = streamed_status(device).present_bytes;
+	table_disk.bad = 0;
+	T_CHECK(wait_until(has_present, present + 1));
+	streamed_close(device, &e);
+	export_close(source);
+	vdisk_free(&table_disk);
+	device = NULL;
+}
+
 /* The image's partition table cannot be read for a while: nothing is known about where the sector
  * table is, nor which partitions were left out. */
 static void
@@ -1013,5 +1117,7 @@ main(int argc, char **argv)
 	short_runs();
 	no_room_for_table();
 	bad_partitions();
+	bad_source();
+	bad_table();
 	return t_done();
 }
