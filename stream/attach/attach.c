@@ -19,7 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -49,6 +51,7 @@ struct attach {
 	struct child *server, *fuse_server;
 	struct child *others; /* the nbdkit for other machines; NULL: there is none, or none any more */
 	bool mounted, on_nbd;
+	bool owns_socket; /* nothing else was at its path */
 	dev_t device; /* device number of the mounted filesystem */
 };
 
@@ -93,7 +96,8 @@ remove_folder(struct attach *t)
 {
 	if (t->folder[0] == '\0')
 		return;
-	unlink(t->socket);
+	if (t->owns_socket)
+		unlink(t->socket);
 	unlink(t->server_pid);
 	unlink(t->others_pid);
 	unlink(t->fuse_pid);
@@ -139,6 +143,55 @@ is_socket(const char *path)
 	struct stat st;
 
 	return lstat(path, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+/* Does a program listen at this socket?  1, 0, or -1. */
+static int
+is_answered(const char *path, struct err *e)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+
+	if (strlen(path) >= sizeof a.sun_path)
+		return err_set(e, ERR_USAGE, "%s: is too long for a socket", path);
+	strcpy(a.sun_path, path);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return err_os(e, "a socket");
+	int answer = connect(fd, (const struct sockaddr *)&a, sizeof a) == 0 || errno == EAGAIN;
+	if (!answer && errno != ECONNREFUSED)
+		answer = err_os(e, "%s", path);
+	close(fd);
+	return answer;
+}
+
+/* Make room for a socket.  One that a program has left that has ended is removed, since it would be
+ * taken for that of the server; nothing else is. */
+static int
+make_room(const char *path, struct err *e)
+{
+	struct stat st;
+
+	if (lstat(path, &st) != 0)
+		return 0; /* the server says what is wrong with the path */
+	if (!S_ISSOCK(st.st_mode))
+		return err_set(e, ERR_REFUSED, "%s: exists already, and is no socket", path);
+	int answered = is_answered(path, e);
+	if (answered < 0)
+		return -1;
+	if (answered)
+		return err_set(e, ERR_REFUSED, "%s: is the socket of a program that runs", path);
+	return unlink(path) == 0 ? 0 : err_os(e, "%s", path);
+}
+
+static int
+make_room_for_sockets(struct attach *t, struct err *e)
+{
+	const char *status = t->c->stream.status;
+
+	if (make_room(t->socket, e) != 0 || (status != NULL && make_room(status, e) != 0))
+		return -1;
+	t->owns_socket = true;
+	return 0;
 }
 
 /* Wait until the child has written its pid file, which shows that it is ready, and has made a
@@ -237,9 +290,6 @@ start_server(struct attach *t, struct err *e)
 		args_addf(&a, "offset=%" PRIu64, c->part.off * SECTOR_BYTES);
 		args_addf(&a, "range=%" PRIu64, c->part.len * SECTOR_BYTES);
 	}
-	/* What an earlier server has left would be taken for that of this one. */
-	if (c->stream.status != NULL && is_socket(c->stream.status))
-		unlink(c->stream.status);
 	int rc = args_start(&t->server, &a, e);
 	free(plugin);
 	return rc == 0 ? wait_until_ready(t->server, t->server_pid, c->stream.status, e) : -1;
@@ -392,8 +442,8 @@ as_nbd(struct attach *t, struct err *e)
 static int
 start(struct attach *t, struct err *e)
 {
-	if (check_address(t, e) != 0 || make_folder(t, e) != 0 || start_server(t, e) != 0 ||
-	    start_others(t, e) != 0)
+	if (check_address(t, e) != 0 || make_folder(t, e) != 0 ||
+	    make_room_for_sockets(t, e) != 0 || start_server(t, e) != 0 || start_others(t, e) != 0)
 		return -1;
 	if (t->c->as == ATTACH_FILE)
 		return as_file(t, e);

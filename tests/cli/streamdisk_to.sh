@@ -19,11 +19,16 @@ ends() { local got; kill -TERM $sd; wait $sd; got=$?; check "$1: exit 0" [ $got 
 begin --no-fill --socket="$T/sock" "$T/sda.ndz" "$T/disk"
 check "as JSON" python3 -c 'import json, sys; d = json.load(sys.stdin); assert d["disk"] == sys.argv[1] and d["attached_at"] == sys.argv[2], d' "$T/disk" "$T/sock" < "$T/attached"
 check "the status" python3 -c 'import json, sys; d = json.load(sys.stdin); assert d["present_bytes"] < d["stored_bytes"] < d["disk_bytes"] and not d["complete"], d' < <("$SD" status "$T/status")
+# What is at the path of a socket stays, unless a program has left it that has ended.
+echo mine > "$T/mine"
+for o in --socket="$T/mine" --socket="$T/sock" --status="$T/mine" --status="$T/status"; do status 1 "$SD" --table="$T/table" "$o" "$T/sda.ndz" "$T/disk"; done
+check "all is as it was" [ "$(cat "$T/mine")" = mine -a -S "$T/sock" -a -S "$T/status" ]
 qemu() { qemu-io -f raw "$@" "$URI" > "$T/qemu" 2>&1 && ! grep -qi "fail\|error" "$T/qemu" || { cat "$T/qemu"; return 1; }; }
 check "qemu-io writes, part of a sector too" qemu -c "write -P 0x31 6M 70000" -c "write -z 7M 128k" -c "write -f -P 0x32 6300100 1000" -c "discard 8M 64k" -c flush
 check "and reads" qemu -c "read -P 0x31 6M 8000" -c "read -P 0 7M 128k" -c "read -P 0x32 6300100 1000"
 ends "SIGTERM"
 check "not complete: imageunzip --status says so" grep -qi "not complete\|incomplete\|interrupted\|unfinished" <("$BIN/imageunzip" --status "$T/disk" 2>&1)
+for s in sock status; do python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$T/$s"; done
 begin --rate 400M --when-idle 0 --socket="$T/sock" "$T/sda.ndz" "$T/disk"
 check "what was written is there" qemu -c "read -P 0x31 6M 8000" -c "read -P 0 7M 128k" -c "read -P 0x32 6300100 1000"
 check "complete" python3 "$U" wait "$T/status" 60
