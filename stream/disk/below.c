@@ -50,6 +50,17 @@ find_alignment(struct below *b, int fd)
 #endif
 }
 
+/* Does the disk consist of whole grains?  A file is not asked for smaller ones than pages, since its
+ * filesystem may not tell the truth about them (find_alignment()). */
+static bool
+is_divisible(const struct below *b, size_t grain)
+{
+	uint64_t size = disk_size_bytes(b->disk);
+
+	return grain <= PAGE && size % grain == 0 &&
+	       (size % PAGE == 0 || disk_kind(b->disk) == DISK_BLOCK);
+}
+
 /* Set O_DIRECT, and find the smallest transfer.  Where it is not to be had, as on some
  * filesystems, the page cache is used. */
 static void
@@ -59,11 +70,11 @@ go_direct(struct below *b, uint8_t *buf)
 
 	b->grain = disk_sector_bytes(b->disk);
 	b->align = 1;
-	if (flags < 0 || disk_size_bytes(b->disk) % PAGE != 0 || fcntl(fd, F_SETFL, flags | O_DIRECT) != 0)
+	if (flags < 0 || !is_divisible(b, b->grain) || fcntl(fd, F_SETFL, flags | O_DIRECT) != 0)
 		return;
 	find_alignment(b, fd);
-	b->direct = b->grain <= PAGE && can_read(fd, b->grain, buf);
-	if (!b->direct && can_read(fd, PAGE, buf)) {
+	b->direct = is_divisible(b, b->grain) && can_read(fd, b->grain, buf);
+	if (!b->direct && is_divisible(b, PAGE) && can_read(fd, PAGE, buf)) {
 		b->direct = true;
 		b->grain = PAGE;
 	}

@@ -122,6 +122,15 @@ check "nothing was written" cmp "$T/disk" "$T/disk.was"
 new_target memory; truncate -s $((DISK_BYTES + 512)) "$T/disk"; serve memory fill=no
 check "the page cache: $(tail -n 1 "$T/nbd.log")" grep -q "through the page cache" "$T/nbd.log"
 stop
+# A block device that ends within a page can be used past it.
+if [ "$(id -u)" = 0 ] && dev=$(losetup -f --show "$T/disk" 2> /dev/null); then
+	CLEANUP+=("losetup -d '$dev' 2> /dev/null")
+	DISK_AT=$dev serve memory fill=no
+	check "an odd number of sectors" [ "$(grep -c "through the page cache" "$T/nbd.log")" = 0 ]
+	check "its last one is written" python3 "$TOP/tests/helpers/nbd_stream.py" write "$T/sock" $DISK_BYTES last
+	stop; losetup -d "$dev"
+	check "and has that" [ "$(tail -c 512 "$T/disk" | head -c 4)" = last ]
+fi
 
 # Requests get no new memory from the kernel: it might have to be freed by writing to this disk.
 new_target memory; serve memory fill=no
