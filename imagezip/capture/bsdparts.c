@@ -46,9 +46,9 @@ change(struct fs_scan *fs, struct rangeset *raw, const struct bsdlabel *l,
 	struct rangeset ignored;
 
 	rangeset_init(&ignored);
-	int rc = collect(l, "-R", number, o->force_raw.letters[number], raw, e);
+	int rc = collect(l, "-R", number, part_letters(&o->force_raw, number), raw, e);
 	if (rc == 0)
-		rc = collect(l, "-I", number, o->ignore.letters[number], &ignored, e);
+		rc = collect(l, "-I", number, part_letters(&o->ignore, number), &ignored, e);
 	rangeset_seal(raw);
 	rangeset_seal(&ignored);
 	if (rc == 0)
@@ -59,22 +59,23 @@ change(struct fs_scan *fs, struct rangeset *raw, const struct bsdlabel *l,
 	return rc;
 }
 
+/* All partitions that are named inside of slice `number`: bit 0: a. */
+static uint32_t
+named(const struct capture_what *o, unsigned number)
+{
+	return part_letters(&o->ignore, number) | part_letters(&o->force_raw, number);
+}
+
 /* The first partition that is named inside of slice `number`. */
 static char
 first_letter(const struct capture_what *o, unsigned number)
 {
-	uint32_t all = o->ignore.letters[number] | o->force_raw.letters[number];
+	uint32_t all = named(o, number);
 	unsigned i = 0;
 
 	while ((all >> i & 1) == 0)
 		i++;
 	return (char)('a' + i);
-}
-
-static bool
-is_named(const struct capture_what *o, unsigned number)
-{
-	return (o->ignore.letters[number] | o->force_raw.letters[number]) != 0;
 }
 
 int
@@ -83,7 +84,7 @@ bsdparts_apply(struct fs_scan *fs, struct rangeset *raw, struct disk *d,
 {
 	struct bsdlabel l;
 
-	if (!is_named(o, number))
+	if (named(o, number) == 0)
 		return 0;
 	if (fs->mod == NULL || !fs->mod->container)
 		return err_set(e, ERR_USAGE,
@@ -111,7 +112,7 @@ int
 bsdparts_check_used(const struct layout *l, const struct capture_what *o, struct err *e)
 {
 	for (unsigned n = 1; n <= PTABLE_PARTS_MAX; n++)
-		if (is_named(o, n) && !looked_into(l, n))
+		if (named(o, n) != 0 && !looked_into(l, n))
 			return err_set(e, ERR_USAGE,
 			    "%u%c: partition %u of %s is not looked into", n,
 			    first_letter(o, n), n, o->source);

@@ -105,12 +105,12 @@ layout_table_part(struct layout *l, struct disk *d, const struct capture_what *o
 	ptable_type_name(t, p, lp->type, sizeof lp->type);
 	lp->mbr_type = p->mbr_type;
 	bool apart = o->boot_root != 0 && !bootimage_has(p, (unsigned)o->boot_root);
-	if (o->ignore.whole[p->number] || apart) {
+	if (part_chosen(&o->ignore, p->number) || apart) {
 		strcpy(lp->fs, "ignored");
 		return rangeset_add(skip,
 		    (struct range){ p->sectors.off - l->base, p->sectors.len }, e);
 	}
-	if (o->force_raw.whole[p->number]) {
+	if (part_chosen(&o->force_raw, p->number)) {
 		strcpy(lp->fs, "raw");
 		return 0;
 	}

@@ -9,11 +9,26 @@
 #include "common/disk/rangeset.h"
 #include "common/image/write/maker.h"
 
-/* Partitions of a disk by number, and those inside of its BSD slices. */
+/* Partitions of a disk by number, and those inside of its BSD slices.  The table of a disk decides
+ * the number of a partition, which can be larger than the options can name. */
 struct part_choice {
 	bool whole[PTABLE_PARTS_MAX + 1];
 	uint32_t letters[PTABLE_PARTS_MAX + 1]; /* bit 0: a; none of slice 0 */
 };
+
+/* Is this partition chosen as a whole? */
+static inline bool
+part_chosen(const struct part_choice *c, unsigned number)
+{
+	return number <= PTABLE_PARTS_MAX && c->whole[number];
+}
+
+/* Which partitions inside of this slice are chosen: bit 0: a. */
+static inline uint32_t
+part_letters(const struct part_choice *c, unsigned number)
+{
+	return number <= PTABLE_PARTS_MAX ? c->letters[number] : 0;
+}
 
 /* What to capture, and how; the options of imagezip are in brackets. */
 struct capture_what {

@@ -45,6 +45,16 @@ status 2 "$BIN/imagezip" -I 9 "$disk" "$T/x.ndz"
 for how in -r -l; do status 2 "$BIN/imagezip" $how -I 1 "$disk" "$T/x.ndz"; done
 status 2 "$BIN/imagezip" -R 1 "$T/fs" "$T/x.ndz"
 
+# Partitions with numbers that no option can name: the table has room for more than 128.
+for n in 129 1296; do
+	far=$T/far$n
+	truncate -s 16M "$far"; head -c 4M "$T/files/large" | dd of="$far" bs=1M seek=4 conv=notrunc status=none
+	printf 'label: gpt\ntable-length: 2048\nfar%s : start=8192,size=8192\n' "$n" | sfdisk -q "$far" 2> "$T/sfdisk" || fail "sfdisk: $(cat "$T/sfdisk")"
+	check "partition $n is captured" "$BIN/imagezip" -q "$far" "$far.ndz"
+	check "installed" "$BIN/imageunzip" -q "$far.ndz" "$far.out"
+	check "all of it" cmp -i $((4 << 20)) -n $((4 << 20)) "$far" "$far.out"
+done
+
 # A table and a filesystem at once; a file of odd length; pipes; versions.
 cp "$disk" "$T/both"; mke2fs -q -F -t ext4 "$T/both" 50m 2> /dev/null; dd if="$disk" of="$T/both" bs=512 count=1 conv=notrunc status=none
 status 2 "$BIN/imagezip" "$T/both" "$T/x.ndz"
