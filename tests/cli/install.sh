@@ -137,6 +137,14 @@ fresh_target
 status 1 faulty "pwrite:5:lost:$T/disk" "$BIN/imageunzip" -q --read-back --in-place "$T/img.ndz" "$T/disk"
 check "a disk that loses writes is found out" grep -q "read back" "$T/stderr"
 
+head -c 1M "$T/src" > "$T/zeros"; truncate -s 4M "$T/zeros"
+"$BIN/imagezip" -q -r "$T/zeros" "$T/zeros.ndz" || fail "imagezip"
+for how in "" -n; do
+	rm -f "$T/new"
+	check "a new file that ends with zeros $how" "$BIN/imageunzip" -q --read-back $how "$T/zeros.ndz" "$T/new"
+	check "is right" cmp "$T/zeros" "$T/new"
+done
+
 echo "== a write that fails once"
 fresh_target; rm -f "$T/fired"
 check "is repeated" faulty "pwrite:5:eio:$T/disk" "$BIN/imageunzip" -q --in-place "$T/img.ndz" "$T/disk"
