@@ -103,7 +103,8 @@ mend(struct loop *l, uint32_t buf, struct err *e)
 	return err_ctx(e, "chunk %u, which came %u times", chunk, times);
 }
 
-/* With --only: asks for chunks that the sink needs because of what it found in other chunks. */
+/* Asks for chunks that the sink needs because of what it found in other chunks: with --only, and
+ * when the state on the target is that of another image. */
 static void
 follow_wants(struct loop *l)
 {

@@ -84,6 +84,11 @@ struct install_config {
 	/* Called from another thread when the installation has failed; NULL: not called. */
 	void (*failed)(void *arg);
 	void *failed_arg;
+	/* Called while the first chunk is fed: install_has() reported this chunk by a state on
+	 * the target that belongs to another installation, so the chunk must be fed, too.
+	 * NULL: not called. */
+	void (*forgotten)(void *arg, uint32_t chunk);
+	void *forgotten_arg;
 };
 
 /* ERR_USAGE when an option was chosen that has no meaning when an image is only copied
@@ -136,8 +141,8 @@ void install_expect(struct install *, uint32_t nchunks);
  * checked again.  Called before the first chunk. */
 void install_trust_digests(struct install *);
 /* Is this chunk on the disk already, by --state? Such a chunk need not be fed. The first
- * chunk that is fed shows whether the state belongs to this image (ERR_REFUSED). False
- * for chunk 0. */
+ * chunk that is fed shows whether the state belongs to this image (ERR_REFUSED; for a state
+ * on the target forgotten() of the configuration is called instead). False for chunk 0. */
 bool install_has(const struct install *, uint32_t chunk);
 /* Optional: hand in a chunk that install_has() reports.  It is not written, and only its
  * header is checked and recorded, so that stale signatures can be wiped at the end. */

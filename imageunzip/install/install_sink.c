@@ -222,6 +222,15 @@ on_failure(void *arg)
 		s->giver.failed(s->giver.arg);
 }
 
+static void
+on_forgotten(void *arg, uint32_t chunk)
+{
+	struct install_sink *s = arg;
+
+	if (s->giver.wants != NULL)
+		s->giver.wants(s->giver.arg, chunk);
+}
+
 static int
 open_install(
     struct install_sink *s, const struct install_sink_config *cfg, struct err *e)
@@ -230,6 +239,10 @@ open_install(
 
 	c.failed = on_failure;
 	c.failed_arg = s;
+	/* With --only, has() does not go by a state. */
+	if (c.only.n == 0)
+		c.forgotten = on_forgotten;
+	c.forgotten_arg = s;
 	int rc = cfg->disk != NULL
 	             ? install_open_disk(&s->install, &c, cfg->disk, false, e)
 	             : install_open(&s->install, &c, cfg->target, e);

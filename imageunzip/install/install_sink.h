@@ -23,8 +23,9 @@ struct install_sink_config {
  * any order, except to a pipe; chunks that come before chunk 0 are kept until chunk 0 has
  * shown that they may be written. When only some partitions are installed (only), chunks
  * other than 0 need not be put until the giver is told that they are wanted; a giver
- * without a wants() puts all chunks, or has chosen them (install_from()). Errors as
- * install_open(). */
+ * without a wants() puts all chunks, or has chosen them (install_from()). The giver is also
+ * told of the chunks that a state on the target names, when the first chunk shows that this
+ * state is of another image. Errors as install_open(). */
 int sink_to_install(struct sink *, const struct install_sink_config *, struct err *);
 /* The installation behind a sink of sink_to_install(), until the sink is ended or closed.
  * It belongs to the sink. */

@@ -209,6 +209,18 @@ go_on(struct resume *r)
 	target_reserve(t, at);
 }
 
+/* The state is of no use for this image: tell the caller which chunks resume_has() has
+ * reported, because they must be fed. */
+static void
+tell_forgotten(const struct resume *r)
+{
+	const struct install_config *cfg = r->target->cfg;
+
+	for (uint32_t i = 0; cfg->forgotten != NULL && i < r->expected; i++)
+		if (state_has(r->state, i))
+			cfg->forgotten(cfg->forgotten_arg, i);
+}
+
 int
 resume_settle(struct resume *r, const struct job *j, struct err *e)
 {
@@ -222,6 +234,7 @@ resume_settle(struct resume *r, const struct job *j, struct err *e)
 	const char *no = r->in_target ? obstacle(r, j) : NULL;
 	if (no != NULL) {
 		warn(r, no);
+		tell_forgotten(r);
 		state_close(r->state);
 		r->state = NULL;
 		return 0;
@@ -234,6 +247,7 @@ resume_settle(struct resume *r, const struct job *j, struct err *e)
 			*e = why;
 			return -1;
 		}
+		tell_forgotten(r);
 		pending = false;
 	}
 	if (!pending)

@@ -78,9 +78,9 @@ for fill in "" "-z"; do
 done
 
 echo "== a state that is not of this installation"
-interrupted() {
+interrupted() {	# [IMAGE]
 	fresh_target
-	( faulty "pwrite:20:kill:$T/disk" "$BIN/imageunzip" -q -j1 --in-place --state=target --state-interval 0 "$T/img.ndz" "$T/disk" ) 2> /dev/null
+	( faulty "pwrite:20:kill:$T/disk" "$BIN/imageunzip" -q -j1 --in-place --state=target --state-interval 0 "${1:-$T/img.ndz}" "$T/disk" ) 2> /dev/null
 }
 interrupted; check "the kill left a state" [ "$(leftovers "$T/disk")" -ge 1 ]
 "$BIN/imagezip" -q -I 2 "$T/src" "$T/img2.ndz"
@@ -123,8 +123,12 @@ if ! command -v ip > /dev/null; then echo "no ip: frisbee is left out"; finish; 
 echo "== frisbee, chunks in any order"
 port=$((20000 + $$ % 20000))
 CLEANUP+=('[ -z "${SERVER:-}" ] || kill $SERVER 2> /dev/null')
-"$BIN/frisbeed" -d --loopback -i 127.0.0.1 -m 239.192.7.10 -p $port -A "$T/where" -T 60 -W 400M "$T/img.ndz" 2> "$T/server.log" & SERVER=$!
-for ((i = 0; i < 100; i++)); do [ -s "$T/where" ] && break; sleep 0.05; done
+serve() {	# IMAGE
+	rm -f "$T/where"
+	"$BIN/frisbeed" -d --loopback -i 127.0.0.1 -m 239.192.7.10 -p $port -A "$T/where" -T 60 -W 400M "$1" 2> "$T/server.log" & SERVER=$!
+	for ((i = 0; i < 100; i++)); do [ -s "$T/where" ] && break; sleep 0.05; done
+}
+serve "$T/img.ndz"
 client() { local fault=$1; shift; faulty "$fault" "$BIN/frisbee" -q --loopback -i 127.0.0.1 -m 239.192.7.10 -p $port -T 20 --in-place --state=target --state-interval 0 "$@" "$T/disk"; }
 fresh_target; client none --json > "$T/json" || fail "frisbee"
 total=$(stat_of bytes_written) fewer=0 killed=0
@@ -144,5 +148,26 @@ for n in 3 12 18 24 28 31 34; do killed_at $n; done
 for n in 26 {27..34} {28..34}; do [ $fewer -ge 1 ] || killed_at $n; done
 check "killed $killed times" [ $killed -ge 3 ]
 check "$fewer times less than all was written" [ $fewer -ge 1 ]
+
+echo "== frisbee, and the state of another image"
+python3 -c 'import sys; open(sys.argv[2], "wb").write(open(sys.argv[1], "rb").read().replace(b"text ", b"TEXT "))' "$T/src" "$T/src3"
+"$BIN/imagezip" -q -I 2 "$T/src3" "$T/img3.ndz"
+interrupted "$T/img3.ndz"; check "the kill left a state" [ "$(leftovers "$T/disk")" -ge 1 ]
+check "the chunks that it names are asked for all the same" client none
+check "the disk is right" few "$T/disk"
+kill $SERVER; wait $SERVER 2> /dev/null; SERVER=
+# As another program makes it: without extension areas.
+python3 - "$T/img.ndz" "$T/plain.ndz" << 'PY'
+import struct, sys
+b = bytearray(open(sys.argv[1], "rb").read())
+for at in range(0, len(b), 1 << 20):
+    end = at + 4096 + struct.unpack_from("<I", b, at + 4)[0]
+    b[end:at + (1 << 20)] = bytes(at + (1 << 20) - end)
+open(sys.argv[2], "wb").write(b)
+PY
+serve "$T/plain.ndz"
+interrupted "$T/img3.ndz"
+check "those of an image that keeps no state, too" quietly client none
+check "the disk is right" few "$T/disk"
 kill $SERVER; wait $SERVER 2> /dev/null; SERVER=
 finish
