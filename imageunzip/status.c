@@ -62,7 +62,9 @@ status_show(const struct opts *o, const char *path, struct err *e)
 	struct range area = { 0, 0 };
 	struct err ignored; /* it is only read */
 	const struct only_list *only = &o->install.only;
-	uint64_t slice = only->n == 1 ? only->number[0] : o->install.slice;
+	/* With both options, --only names the partition of the image, and -s that of the disk. */
+	uint64_t slice = o->install.slice != 0 || only->n == 0 ? o->install.slice
+	                                                       : only->number[0];
 	struct disk *d;
 
 	if (only->n > 1)

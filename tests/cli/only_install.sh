@@ -16,6 +16,15 @@ whole "$T/disk.ndz"
 echo "== primary and logical partitions, one and more"
 for n in 1 2 3 5 6 1,6 6,2,5; do only $n; expect "$T/t" $n; done
 check "no mark is left" "$BIN/imageunzip" -q --status -s 6 "$T/t"
+cp "$T/before" "$T/t"
+python3 - "$T/t" ${AT[5]} << 'PY'
+import struct, sys, zlib
+b = bytearray(512); b[0:16] = b"NDZ unfinished\n\0"
+struct.pack_into("<II", b, 16, 1, zlib.crc32(bytes(b[24:])))
+with open(sys.argv[1], "r+b") as f: f.seek(int(sys.argv[2]) * 512); f.write(b)
+PY
+for how in "-s 5" "--only 5" "--only 2 -s 5"; do status 1 "$BIN/imageunzip" --status $how "$T/t"; says "is not complete"; done
+status 0 "$BIN/imageunzip" --status --only 5 -s 2 "$T/t"
 cp "$T/before" "$T/t"; "$BIN/imageunzip" -q --only 2,5 - "$T/t" < "$T/disk.ndz"; expect "$T/t" 2,5	# a pipe
 "$BIN/emustore" -q -s "$T/store" init 2> "$T/quiet"; "$BIN/emustore" -q -s "$T/store" put disk "$T/disk.ndz" 2> "$T/quiet" || fail "emustore: $(cat "$T/quiet")"
 cp "$T/before" "$T/t"; check "out of a store" "$BIN/imageunzip" -q --store "$T/store" --only 6 disk "$T/t"; expect "$T/t" 6
