@@ -8,7 +8,17 @@
 #include "common/base/field.h"
 #include "common/disk/gpt_impl.h"
 
-enum { ENTRY_FIRST = 32, ENTRY_LAST = 40, ALIGN_BYTES = 1 << 20, PMBR_COUNT = 458 };
+enum {
+	ENTRY_FIRST = 32,
+	ENTRY_LAST = 40,
+	ALIGN_BYTES = 1 << 20,
+	/* The MBR has four entries; each has its type at byte 4 and its sectors at byte 12. */
+	MBR_ENTRIES_AT = 446,
+	MBR_ENTRY_BYTES = 16,
+	MBR_ENTRIES = 4,
+	MBR_TYPE = 4,
+	MBR_COUNT = 12,
+};
 
 /* The new table, before it is written. */
 struct fitted {
@@ -117,16 +127,28 @@ write_copy(const struct fitted *f, struct disk *d, bool backup, struct err *e)
 	return disk_sync(d, e);
 }
 
-/* The protective partition covers the disk, as far as 32 bits go. */
+/* The protective partition covers the disk, as far as 32 bits go.  Where the MBR has other
+ * partitions, too (a hybrid one), the protective one covers only the table, and all entries stay as
+ * they are. */
 static int
 write_pmbr(const struct fitted *f, struct disk *d, struct err *e)
 {
-	uint64_t n = f->disk_lbas - 1;
-	uint8_t count[4];
+	uint64_t n = f->disk_lbas - 1, at = 0;
+	uint8_t sector0[SECTOR_BYTES], count[4];
 	struct wr w = wr_to(count, sizeof count);
+	unsigned used = 0;
 
+	if (disk_read(d, sector0, sizeof sector0, 0, e) != 0)
+		return -1;
+	for (unsigned i = 0; i < MBR_ENTRIES; i++) {
+		uint64_t entry = MBR_ENTRIES_AT + (uint64_t)i * MBR_ENTRY_BYTES;
+		if (sector0[entry + MBR_TYPE] == 0)
+			continue;
+		at = entry + MBR_COUNT;
+		used++;
+	}
 	wr_le32(&w, n < UINT32_MAX ? (uint32_t)n : UINT32_MAX);
-	return disk_write(d, count, sizeof count, PMBR_COUNT, e);
+	return used == 1 ? disk_write(d, count, sizeof count, at, e) : 0;
 }
 
 /* Wipe the old backup header, so that other programs do not find it. */

@@ -30,6 +30,22 @@ rm "$T/disk"; unzip --grow
 size_is "a new file is as long as the source was" $((12 << 20))
 check "nothing is said of it but the summary: $(cat "$T/said")" [ "$(wc -l < "$T/said")" = 1 ]
 
+echo "== a hybrid MBR, with partitions of its own"
+python3 - "$T/gpt" "$T/hybrid" << 'PY'
+import struct, sys
+b = bytearray(open(sys.argv[1], "rb").read())
+def entry(i, kind, first, count): b[446 + 16 * i:462 + 16 * i] = struct.pack("<B3xB3xII", 0, kind, first, count)
+entry(0, 0x83, 2048, 8192); entry(1, 0xee, 1, 2047)
+open(sys.argv[2], "wb").write(b)
+PY
+"$BIN/imagezip" -q "$T/hybrid" "$T/hybrid.ndz" 2> /dev/null || fail "imagezip"
+for how in --fix-gpt --grow; do
+	rm "$T/disk"; truncate -s 40M "$T/disk"
+	check "$how" quietly "$BIN/imageunzip" -q $how "$T/hybrid.ndz" "$T/disk"
+	check "the backup is at the end" [ "$(tail -c 512 "$T/disk" | head -c 8)" = "EFI PART" ]
+	check "the MBR is as it was" cmp -n 512 "$T/hybrid" "$T/disk"
+done
+
 echo "== a file that becomes shorter"
 truncate -s 40M "$T/disk"; unzip
 size_is "it is replaced" $((12 << 20))
