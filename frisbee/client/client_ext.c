@@ -39,8 +39,9 @@ client_ext_say_flushing(struct client *c, uint64_t now_us, void *pkt)
 uint64_t
 client_ext_flushing_at_us(const struct client *c)
 {
-	return c->session.known ? client_membership_flushing_at_us(&c->membership)
-	                        : CLIENT_NEVER;
+	return c->session.known && !c->session.closed
+	           ? client_membership_flushing_at_us(&c->membership)
+	           : CLIENT_NEVER;
 }
 
 /* An MTU_PROBE: a packet of a certain length, which names the clients that are to

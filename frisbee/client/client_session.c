@@ -43,6 +43,7 @@ void
 client_session_close(struct client_session *s)
 {
 	s->on = false;
+	s->closed = true;
 }
 
 bool

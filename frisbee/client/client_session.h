@@ -13,6 +13,7 @@
 struct client_session {
 	bool known;   /* the extension was negotiated for this image */
 	bool on;      /* it is in use: the server's messages are heard */
+	bool closed;  /* the second port could not be opened, so nothing can be sent there */
 	bool parity;  /* parity was negotiated, too */
 	bool unpaced; /* the server sends at once what it was granted */
 	bool urgent;  /* it understands URGENT */
