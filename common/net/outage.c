@@ -68,7 +68,8 @@ outage_mind(struct outage *o, uint64_t now_us, struct sock *first, struct sock *
 {
 	if (o->since_us == 0)
 		return look_for_beginning(o, now_us, first, second, text);
-	if (sock_away(first) == 0 || (second != NULL && sock_away(second) == 0)) {
+	bool both = sock_fd(first) >= 0 && (second == NULL || sock_fd(second) >= 0);
+	if (both && (sock_away(first) == 0 || (second != NULL && sock_away(second) == 0))) {
 		set_both(first, second, 0, false);
 		sock_rejoin(first, second); /* one report tells switches about both sockets */
 		return end(o, now_us, sock_netif(first), text);

@@ -128,8 +128,8 @@ int sock_receive(struct sock *,
     void (*fn)(void *arg, const void *pkt, size_t len, const uint8_t from[4]),
     void *arg, struct err *);
 /* Receive one packet of at most cap bytes, from any address and port; the rest of a longer one is
- * lost.  Returns its length; 0: nothing has arrived; -1: errors of sock_send().  For sockets with
- * any_sender. */
+ * lost.  Returns its length; 0: nothing has arrived, or only packets that are not of the session;
+ * -1: errors of sock_send().  For sockets with any_sender. */
 int sock_receive_from(struct sock *, void *pkt, size_t cap, uint8_t from[4],
     uint16_t *port, struct err *);
 /* Leave the group and join it again, so that switches that have forgotten this host

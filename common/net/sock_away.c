@@ -78,7 +78,7 @@ sock_sent(struct sock *s)
 bool
 sock_holds_back(const struct sock *s)
 {
-	return s->away_os != 0 && !s->trying;
+	return s->fd < 0 || (s->away_os != 0 && !s->trying);
 }
 
 int
@@ -97,6 +97,7 @@ make_anew(struct sock *s)
 	if (s->fd >= 0)
 		close(s->fd);
 	s->fd = -1;
+	s->whole = false; /* the new socket allows fragments */
 	if (sock_configure(s, &ignored) == 0)
 		return;
 	if (s->fd >= 0)

@@ -45,7 +45,8 @@ int sock_aim(struct sock *, struct err *);
 bool sock_forgives(struct sock *, int os);
 /* To be called after a send that did not fail. */
 void sock_sent(struct sock *);
-/* True: the network is away, and sends need not be tried before the next sock_return(). */
+/* True: the network is away, or the socket could not be replaced, and sends need not be tried
+ * before the next sock_return(). */
 bool sock_holds_back(const struct sock *);
 
 /* sock_send.c: send one packet as it is.  Returns what sock_send() does. */

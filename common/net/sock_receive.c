@@ -8,7 +8,12 @@
 
 #include "common/net/sock_impl.h"
 
-enum { RECEIVE_ROUNDS = 8 };
+enum {
+	RECEIVE_ROUNDS = 8,
+	/* Packets that are not of the session, one after the other, for which one call looks at the
+	 * next one: a sender of many cannot keep the caller here. */
+	NOT_OURS_MAX = 256,
+};
 
 /* The length of each datagram that the kernel has joined; 0: it has joined none. */
 static size_t
@@ -62,6 +67,8 @@ sock_receive(struct sock *s,
 	struct receive_slot slots[RECEIVE_BATCH];
 	struct mmsghdr m[RECEIVE_BATCH];
 
+	if (s->fd < 0)
+		return 0;
 	for (int round = 0; round < RECEIVE_ROUNDS; round++) {
 		for (int i = 0; i < RECEIVE_BATCH; i++) {
 			slots[i].iov = (struct iovec){
@@ -92,10 +99,13 @@ sock_receive_from(struct sock *s, void *pkt, size_t cap, uint8_t from[4],
 	struct sockaddr_in sin;
 	const uint8_t *inner;
 	size_t len;
+	int looks = 0;
 
 	/* An empty datagram, or one that is only a part of the handshake, is no packet of
 	 * the session; the next one is looked at. */
 	do {
+		if (s->fd < 0 || looks++ == NOT_OURS_MAX)
+			return 0;
 		socklen_t sinlen = sizeof sin;
 		ssize_t n = recvfrom(s->fd, s->buffers, RECEIVE_BYTES, MSG_DONTWAIT,
 		    (struct sockaddr *)&sin, &sinlen);

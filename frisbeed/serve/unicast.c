@@ -343,10 +343,12 @@ mind_ignored(struct hall *h)
 static int
 serve(struct hall *h, struct err *e)
 {
-	struct pollfd fds[2] = { { .fd = sock_fd(h->u->stream.sock), .events = POLLIN },
-		{ .fd = mailbox_fd(h->ended), .events = POLLIN } };
-
 	while (!over(h)) {
+		/* After an outage the socket may have another descriptor. */
+		struct pollfd fds[2] = {
+			{ .fd = sock_fd(h->u->stream.sock), .events = POLLIN },
+			{ .fd = mailbox_fd(h->ended), .events = POLLIN }
+		};
 		poll(fds, 2, WAKE_MS);
 		h->now = clock_us();
 		if (receive(h, e) != 0 || check_file(h, e) != 0)
