@@ -79,7 +79,9 @@ start(void *arg)
 
 	x->err = (struct err){ 0 };
 	x->number = 0;
-	serve_slot(x, &x->err);
+	/* What failed and was tried again with success is no failure. */
+	if (serve_slot(x, &x->err) == 0)
+		x->err = (struct err){ 0 };
 	mailbox_put(x->of->started, SLOT_STARTED, (uint32_t)(x - x->of->slots));
 	return NULL;
 }
