@@ -294,6 +294,7 @@ begin_again(struct slot *at)
 	at->state = SESSIONS_STARTING;
 	if (slot_start(at, &e) == 0)
 		return true;
+	at->state = SESSIONS_FAILED;
 	log_warn("%s", e.text);
 	return false;
 }

@@ -61,7 +61,8 @@ void slot_clear(struct slot *);
 /* The group with this index, counted from the first group of the settings. */
 void slot_group(const struct settings *, uint32_t index, uint8_t group[4]);
 
-/* Writes the list of running sessions into the state folder.  ERR_IO names the file. */
+/* Writes the list of the sessions that run, or are begun at a known port, into the state folder.
+ * ERR_IO names the file. */
 int state_save(const struct sessions *, struct err *);
 /* Locks the state folder, so that no other master uses it.  Returns a descriptor, which the
  * caller closes; -1: ERR_REFUSED: another master uses the folder; ERR_IO. */

@@ -34,7 +34,8 @@ write_all(const struct sessions *x, FILE *f)
 
 	for (unsigned i = 0; i < SLOTS_MAX; i++) {
 		const struct slot *at = &x->slots[i];
-		if (at->name == NULL || at->state != SESSIONS_RUNNING)
+		/* A session that is begun again has a port, and clients that wait there. */
+		if (at->name == NULL || at->state == SESSIONS_FAILED || at->port == 0)
 			continue;
 		names_encode(at->name, name);
 		fprintf(f, "session %s %s %u\n", name, addr_text(at->group, group), at->port);
