@@ -53,12 +53,29 @@ struct uploads {
 	struct upload each[UPLOADS_MAX];
 };
 
-/* Waits until the descriptor can be read: 1; -1 with the error, also when it takes too long. */
-static int
-await(const struct upload *u, int fd, struct err *e)
+/* How long an upload may stand still. */
+static uint32_t
+limit_s(const struct upload *u)
 {
-	uint32_t limit = u->asked.timeout_s != 0 ? u->asked.timeout_s : TIMEOUT_S;
-	uint64_t until = clock_us() + (uint64_t)limit * 1000000;
+	return u->asked.timeout_s != 0 ? u->asked.timeout_s : TIMEOUT_S;
+}
+
+static uint64_t
+limit_from_now_us(const struct upload *u)
+{
+	return clock_us() + (uint64_t)limit_s(u) * 1000000;
+}
+
+static int
+say_silence(const struct upload *u, struct err *e)
+{
+	return err_set(e, ERR_IO, "nothing arrived for %u seconds", limit_s(u));
+}
+
+/* Waits until the descriptor can be read: 1; -1 with the error, also when until_us has passed. */
+static int
+await(const struct upload *u, int fd, uint64_t until_us, struct err *e)
+{
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 
 	for (;;) {
@@ -69,28 +86,32 @@ await(const struct upload *u, int fd, struct err *e)
 			return 1;
 		if (n < 0 && errno != EINTR)
 			return err_os(e, "the connection");
-		if (clock_us() >= until)
-			return err_set(
-			    e, ERR_IO, "nothing arrived for %u seconds", limit);
+		if (clock_us() >= until_us)
+			return say_silence(u, e);
 	}
 }
 
-/* Accepts the connection of the host that asked, and closes those of others. */
+/* Accepts the connection of the host that asked, and closes those of others, which cannot make
+ * the upload wait any longer. */
 static int
 accept_one(const struct upload *u, struct err *e)
 {
+	uint64_t until_us = limit_from_now_us(u);
+
 	for (;;) {
 		struct sockaddr_in from;
 		socklen_t len = sizeof from;
-		if (await(u, u->listener, e) != 1)
+		if (await(u, u->listener, until_us, e) != 1)
 			return -1;
 		int fd = accept4(u->listener, (struct sockaddr *)&from, &len,
 		    SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (fd < 0)
-			continue;
-		if (memcmp(&from.sin_addr, u->asked.from, sizeof u->asked.from) == 0)
+		if (fd >= 0 &&
+		    memcmp(&from.sin_addr, u->asked.from, sizeof u->asked.from) == 0)
 			return fd;
-		close(fd);
+		if (fd >= 0)
+			close(fd);
+		if (clock_us() >= until_us)
+			return say_silence(u, e);
 	}
 }
 
@@ -98,7 +119,7 @@ static int
 store(const struct upload *u, int fd, struct output *out, uint8_t *piece, struct err *e)
 {
 	for (;;) {
-		if (await(u, fd, e) != 1)
+		if (await(u, fd, limit_from_now_us(u), e) != 1)
 			return -1;
 		ssize_t n = recv(fd, piece, PIECE_BYTES, 0);
 		if (n == 0)

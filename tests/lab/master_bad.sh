@@ -46,6 +46,15 @@ check "larger than is allowed, as it says" [ "$(put good "$T/small.ndz" 70000000
 check "the greatest number" [ "$(put good "$T/small.ndz" 18446744073709551615)" = "error 8" ]
 check "chunks that are missing" grep -q . <(put cut "$T/one" 1048576 | grep -v taken)
 check "silence" grep -q "nothing arrived for 2 seconds" <(put good "$T/small.ndz" $n wait)
+cat > "$T/ask.py" << 'PY'
+import socket, struct
+s = socket.create_connection(("10.9.0.1", 64494), 5); s.settimeout(10)
+s.sendall(b"V01\0" + struct.pack(">I4xBH", 3, 0, 4) + b"held".ljust(256, b"\0") + struct.pack(">QII", 0, 0, 2)); r = s.recv(291)
+print(struct.unpack(">H", r[14:16])[0])
+PY
+port=$(on 1 python3 "$T/ask.py")
+for ((i = 0; i < 20; i++)); do on 2 bash -c "exec 3<> /dev/tcp/10.9.0.1/$port" 2> /dev/null; sleep 0.3; done
+check "another host at its port does not keep it waiting" grep -q "upload failed name=held: nothing arrived for 2 seconds" "$T/master.log"
 put big "$T/images/web.ndz" 0 > "$T/said"
 check "no room" settled "upload failed name=big: .*No space left"
 check "what is there is what was whole" [ "$(ls "$T/uploads")" = good ]
