@@ -76,8 +76,8 @@ to_json(const struct load_stats *r, const struct install_stats *i)
 	json_uint(j, "chunks_received", r->chunks_received);
 	json_double(j, "rate_bits_per_s", rate(r));
 	json_uint(j, "packets_received", r->packets);
-	json_uint(j, "control_messages",
-	    (uint64_t)s->requests + s->prequests + s->join_attempts);
+	/* Partial requests are among the requests. */
+	json_uint(j, "control_messages", (uint64_t)s->requests + s->join_attempts);
 	json_uint(j, "receive_stalls", r->stalls);
 	json_double(j, "receive_stalled_s", (double)r->stalled_us / 1e6);
 	json_end(j);

@@ -46,6 +46,7 @@ load 4 "$T/d4"; load 5 "$T/d5"
 for i in 4 5; do loaded $i; check "client $i in spite of loss" cmp "$T/disk" "$T/d$i"; done
 wait $SERVER
 check "lost blocks were asked for again" [ "$(stat_of "$T/client5.json" blocks_rerequested)" -gt 100 ]
+check "each message counts once" [ "$(stat_of "$T/client5.json" control_messages)" = $(($(stat_of "$T/client5.json" requests) + $(stat_of "$T/client5.json" join_attempts))) ]
 
 echo "== a client is killed, the server starts anew"
 serve -W 40M "$T/disk.ndz"
