@@ -102,13 +102,12 @@ room_partitions(struct ptable *p, struct export *source, struct err *e)
 static int
 read_taken(struct taken *t, struct export *source, struct err *e)
 {
-	uint64_t sectors = (export_bytes(source) + SECTOR_BYTES - 1) / SECTOR_BYTES;
 	struct ptable p;
 	int readable = room_partitions(&p, source, e);
 
 	if (readable < 0)
 		return -1;
-	int rc = take_partitions(t, readable ? &p : NULL, sectors, e);
+	int rc = take_partitions(t, readable ? &p : NULL, export_sectors(source), e);
 	if (readable)
 		ptable_free(&p);
 	return rc;

@@ -589,8 +589,8 @@ int
 streamed_start(struct streamed *d, struct err *e)
 {
 	if (d->cfg.record != NULL &&
-	    recorder_start(&d->recorder, d->cfg.record, export_bytes(d->source) / SECTOR_BYTES,
-		d->cfg.tell, d->cfg.arg, e) != 0)
+	    recorder_start(&d->recorder, d->cfg.record, export_sectors(d->source), d->cfg.tell,
+		d->cfg.arg, e) != 0)
 		return -1;
 	return behind_start(d, e) == 0 ? fill_start(d, e) : -1;
 }

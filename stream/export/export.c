@@ -282,6 +282,12 @@ export_bytes(const struct export *x)
 }
 
 uint64_t
+export_sectors(const struct export *x)
+{
+	return x->bytes / SECTOR_BYTES + (x->bytes % SECTOR_BYTES != 0);
+}
+
+uint64_t
 export_stored_bytes(const struct export *x)
 {
 	return rangeset_total(x->stored) * SECTOR_BYTES;

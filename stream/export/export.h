@@ -65,6 +65,8 @@ void export_close(struct export *);
 const char *export_name(const struct export *);
 /* The size of the disk in bytes. */
 uint64_t export_bytes(const struct export *);
+/* The sectors of the disk.  The last one may have fewer bytes, as that of a file. */
+uint64_t export_sectors(const struct export *);
 /* How many bytes of the disk are stored. */
 uint64_t export_stored_bytes(const struct export *);
 /* How many sectors could not be read when the image was made; these read as zeros. */

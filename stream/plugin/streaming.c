@@ -222,7 +222,7 @@ use_order(const struct export *source)
 {
 	char text[200];
 
-	if (order.n > 0 && order.disk_sectors == export_bytes(source) / SECTOR_BYTES) {
+	if (order.n > 0 && order.disk_sectors == export_sectors(source)) {
 		config.order = &order;
 		snprintf(text, sizeof text,
 		    "%" PRIu64 " kB are fetched first, as an order of %" PRIu32

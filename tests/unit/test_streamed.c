@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "tests/t.h"
+#include "tests/tmp.h"
 
 enum {
 	FRAME_SECTORS = 8 * PIECE_BITS,
@@ -846,6 +847,22 @@ zeros_disk(const char *name, uint64_t bytes)
 	return d;
 }
 
+/* Make a source that stores all of this disk. */
+static void
+make_full_source(struct disk *d)
+{
+	struct export_config cfg = { .cache_bytes = 0 };
+	uint64_t sectors = (disk_size_bytes(d) + SECTOR_BYTES - 1) / SECTOR_BYTES;
+	struct rangeset set;
+	struct err e;
+
+	rangeset_init(&set);
+	rangeset_add(&set, (struct range){ 0, sectors }, &e);
+	rangeset_seal(&set);
+	if (export_open_disk(&source, d, &set, &cfg, &e) != 0)
+		abort();
+}
+
 /* The longest request to clear marks more than a small table has room for. */
 static void
 long_request(void)
@@ -856,16 +873,11 @@ long_request(void)
 		.table_memory_bytes = TABLE_MEMORY_BYTES_MIN,
 		.no_fill = true,
 		.tell = tell };
-	struct export_config export_cfg = { .cache_bytes = 0 };
-	struct rangeset set;
 	struct err e;
 
-	rangeset_init(&set);
-	rangeset_add(&set, (struct range){ 0, bytes / SECTOR_BYTES }, &e);
-	rangeset_seal(&set);
 	vdisk_init(&table_disk, table_bytes(bytes / SECTOR_BYTES));
-	if (export_open_disk(&source, zeros_disk("image", bytes), &set, &export_cfg, &e) != 0 ||
-	    streamed_open_on(&device, source, &cfg, zeros_disk("disk", bytes),
+	make_full_source(zeros_disk("image", bytes));
+	if (streamed_open_on(&device, source, &cfg, zeros_disk("disk", bytes),
 		as_disk(&table_disk, "table"), &e) != 0)
 		abort();
 	T_CHECK(streamed_zero(device, most, 1000, &e) == 0);
@@ -878,6 +890,38 @@ long_request(void)
 	device = NULL;
 }
 
+/* A record is valid that has the last sector of an image of a file, which is not a whole one. */
+static void
+record_of_part(void)
+{
+	const uint64_t bytes = (1 << 20) + 100;
+	char folder[200], path[220];
+	struct streamed_config cfg = {
+		.disk = "disk", .table = "memory", .no_fill = true, .record = path, .tell = tell
+	};
+	uint8_t data[SECTOR_BYTES];
+	struct order order;
+	struct err e;
+
+	if (!tmp_folder(folder, sizeof folder, "streamed"))
+		abort();
+	snprintf(path, sizeof path, "%s/record", folder);
+	make_full_source(zeros_disk("image", bytes));
+	if (streamed_open_on(&device, source, &cfg, zeros_disk("disk", 2 << 20), NULL, &e) != 0)
+		abort();
+	T_CHECK(streamed_start(device, &e) == 0);
+	T_CHECK(streamed_read(device, data, sizeof data, 1 << 20, &e) == 0);
+	streamed_close(device, &e);
+	export_close(source);
+	device = NULL;
+	if (T_CHECK(order_read(&order, path, &e) == 0)) {
+		T_CHECK(order.n == 1 && order.sectors == 1);
+		order_free(&order);
+	}
+	unlink(path);
+	rmdir(folder);
+}
+
 /* A table for which there is no room is refused before anything is written. */
 static void
 no_room_for_table(void)
@@ -888,15 +932,9 @@ no_room_for_table(void)
 		.table_memory_bytes = TABLE_MEMORY_BYTES_MIN,
 		.no_fill = true,
 		.tell = tell };
-	struct export_config export_cfg = { .cache_bytes = 0 };
-	struct rangeset set;
 	struct err e;
 
-	rangeset_init(&set);
-	rangeset_add(&set, (struct range){ 0, bytes / SECTOR_BYTES }, &e);
-	rangeset_seal(&set);
-	if (export_open_disk(&source, zeros_disk("image", bytes), &set, &export_cfg, &e) != 0)
-		abort();
+	make_full_source(zeros_disk("image", bytes));
 	atomic_store(&zeros_written, 0);
 	T_CHECK(streamed_open_on(&device, source, &cfg, zeros_disk("disk", bytes), NULL, &e) != 0 &&
 		e.kind == ERR_NOMEM);
@@ -943,17 +981,12 @@ bad_source(void)
 		.idle_ms = UINT64_C(24) * 3600 * 1000,
 		.timeout_ms = 1,
 		.tell = tell };
-	struct export_config export_cfg = { .cache_bytes = 0 };
 	uint8_t data[SECTOR_BYTES];
-	struct rangeset set;
 	struct err e;
 
-	rangeset_init(&set);
-	rangeset_add(&set, (struct range){ 0, bytes / SECTOR_BYTES }, &e);
-	rangeset_seal(&set);
 	vdisk_init(&image, bytes);
-	if (export_open_disk(&source, as_disk(&image, "image"), &set, &export_cfg, &e) != 0 ||
-	    streamed_open_on(
+	make_full_source(as_disk(&image, "image"));
+	if (streamed_open_on(
 		&device, source, &cfg, zeros_disk("disk", bytes + (1 << 20)), NULL, &e) != 0)
 		abort();
 	image.bad = (3 << 20) / SECTOR_BYTES + 5;
@@ -978,18 +1011,13 @@ bad_table(void)
 		.table_memory_bytes = TABLE_MEMORY_BYTES_MIN,
 		.idle_ms = UINT64_C(24) * 3600 * 1000,
 		.tell = tell };
-	struct export_config export_cfg = { .cache_bytes = 0 };
 	uint8_t data[SECTOR_BYTES] = { 0 };
-	struct rangeset set;
 	struct err e;
 	int rc = 0;
 
-	rangeset_init(&set);
-	rangeset_add(&set, (struct range){ 0, bytes / SECTOR_BYTES }, &e);
-	rangeset_seal(&set);
 	vdisk_init(&table_disk, table_bytes(bytes / SECTOR_BYTES));
-	if (export_open_disk(&source, zeros_disk("image", bytes), &set, &export_cfg, &e) != 0 ||
-	    streamed_open_on(&device, source, &cfg, zeros_disk("disk", bytes),
+	make_full_source(zeros_disk("image", bytes));
+	if (streamed_open_on(&device, source, &cfg, zeros_disk("disk", bytes),
 		as_disk(&table_disk, "table"), &e) != 0)
 		abort();
 	for (uint64_t i = 0; i < FRAMES * RUNS && rc == 0; i++)
@@ -1115,6 +1143,7 @@ main(int argc, char **argv)
 	long_request();
 	failed_flush();
 	short_runs();
+	record_of_part();
 	no_room_for_table();
 	bad_partitions();
 	bad_source();
