@@ -151,17 +151,18 @@ write_pmbr(const struct fitted *f, struct disk *d, struct err *e)
 	return used == 1 ? disk_write(d, count, sizeof count, at, e) : 0;
 }
 
-/* Wipe the old backup header, so that other programs do not find it. */
+/* Wipe the old backup header, so that other programs do not find it.  Its place is what the primary
+ * header says, and a backup is nowhere but behind the usable sectors. */
 static int
 drop_old_backup(
     const struct fitted *f, struct disk *d, unsigned from_bytes, struct err *e)
 {
 	static const uint8_t zeros[sizeof gpt_magic];
-	uint64_t at = f->from->alternate * from_bytes;
+	uint64_t lba = f->from->alternate, at = lba * from_bytes;
 	uint8_t found[sizeof gpt_magic];
 
-	if (at == (f->disk_lbas - 1) * f->lba_bytes ||
-	    at > disk_size_bytes(d) - sizeof found)
+	if (lba <= f->from->last_usable || lba >= disk_size_bytes(d) / from_bytes ||
+	    at == (f->disk_lbas - 1) * f->lba_bytes)
 		return 0;
 	if (disk_read(d, found, sizeof found, at, e) != 0)
 		return -1;

@@ -46,6 +46,22 @@ for how in --fix-gpt --grow; do
 	check "the MBR is as it was" cmp -n 512 "$T/hybrid" "$T/disk"
 done
 
+echo "== a GPT that names an impossible place of its backup"
+for backup in 1 2048 $(((1 << 55) + 1)); do	# the primary, a partition, what is the primary in 64 bits of bytes
+	python3 - "$T/gpt" "$T/odd" $backup << 'PY'
+import struct, sys, zlib
+b = bytearray(open(sys.argv[1], "rb").read())
+struct.pack_into("<IIQQ", b, 512 + 16, 0, 0, 1, int(sys.argv[3]))
+struct.pack_into("<I", b, 512 + 16, zlib.crc32(bytes(b[512:512 + 92])))
+b[2048 * 512:2048 * 512 + 8] = b"EFI PART"
+open(sys.argv[2], "wb").write(b)
+PY
+	"$BIN/imagezip" -q "$T/odd" "$T/odd.ndz" 2> /dev/null || fail "imagezip"
+	rm "$T/disk"; truncate -s 40M "$T/disk"
+	check "--fix-gpt, from $backup" quietly "$BIN/imageunzip" -q --fix-gpt "$T/odd.ndz" "$T/disk"
+	for at in 1 2048 81919; do check "sector $at is there" [ "$(tail -c +$((at * 512 + 1)) "$T/disk" | head -c 8)" = "EFI PART" ]; done
+done
+
 echo "== a file that becomes shorter"
 truncate -s 40M "$T/disk"; unzip
 size_is "it is replaced" $((12 << 20))
