@@ -307,7 +307,9 @@ swap_restore_session(struct swap *w, struct swap_now now, const struct swap_sess
 	uint64_t spent_us = s->spent_s > 0 && s->spent_s < s->timeout_s
 	                        ? (uint64_t)(s->spent_s * SECOND_US)
 	                        : 0;
-	s->began_us = spent_us < now.us ? now.us - spent_us : 0;
+	/* After a boot of this machine its clock has not run for so long yet: the number wraps, as the
+	 * differences with it do again. */
+	s->began_us = now.us - spent_us;
 	s->deadline_us = s->began_us + (uint64_t)s->timeout_s * SECOND_US;
 	return 0;
 }
@@ -352,7 +354,7 @@ swap_restore_node(struct swap *w, struct swap_now now, const struct swap_node *w
 	n->leaves = leaves;
 	double ago = now.wall_s - n->since_s;
 	uint64_t ago_us = ago > 0 && ago < 1e6 ? (uint64_t)(ago * SECOND_US) : 0;
-	n->since_us = ago_us < now.us ? now.us - ago_us : 0;
+	n->since_us = now.us - ago_us; /* may wrap, as began_us of a session */
 	n->sign_us = now.us;
 	swap_show_node(w, n);
 	return running ? add_member(s, (uint32_t)(n - w->nodes), e) : 0;

@@ -466,6 +466,56 @@ test_restart(void)
 	}
 }
 
+/* The machine of the controller was without power: its clock begins anew, and has not run for as long as
+ * the session yet.  The session goes on where it was, with what is left of its time. */
+static void
+test_restart_after_boot(void)
+{
+	const struct swap_now boot = { 20000000, start.wall_s + 1060 };
+	struct swap_server seen = { .known = true, .chunks = 9, .blocks_sent = 1 };
+	struct swap w, again;
+	struct err e;
+	uint32_t id;
+
+	swap_init(&w, &config);
+	add_nodes(&w, 1);
+	begin(&w, start, "n0", 2, &id, &e);
+	struct swap_session *s = swap_find_session(&w, id);
+	swap_powered(&w, start, &w.nodes[0], NULL);
+	report(&w, start, &w.nodes[0], "loading", "");
+	swap_tick(&w, start);
+	for (int at = 10; at <= 1000; at += 10) {
+		swap_viewed(&w, later(start, at), s, (uint8_t[]){ 10, 0, 0, 0 }, &(struct swap_view){ .progress = at * 1e-4 });
+		swap_tick(&w, later(start, at));
+		swap_served(&w, later(start, at), s, &seen);
+	}
+	T_CHECK(s->nsamples == 100 && s->spent_s == 1000);
+	struct swap_session saved = *s;
+	saved.nodes = NULL;
+	swap_init(&again, &config);
+	add_nodes(&again, 1);
+	T_CHECK(swap_restore_session(&again, boot, &saved, &e) == 0 && swap_restore_node(&again, boot, &w.nodes[0], &e) == 0);
+	swap_restored(&again, boot);
+	s = swap_find_session(&again, id);
+	T_CHECK(fabs(swap_seconds(s, boot) - 1060) < 1e-3); /* of which it was away for 60 */
+	swap_served(&again, later(boot, 20), s, &seen);
+	T_CHECK(s->nsamples == 101 && fabs(s->samples[100].at_s - 1080) < 1e-3);
+	report(&again, later(boot, 30), &again.nodes[0], "loading", "");
+	swap_tick(&again, later(boot, 30));
+	T_CHECK(fabs(s->spent_s - 1030) < 1e-3 && s->state == SWAP_IS_RUNNING);
+	report(&again, later(boot, 40), &again.nodes[0], "personalising", "");
+	T_CHECK(fabs(again.nodes[0].took_s[SWAP_LOADING] - 1100) < 1e-3);
+	for (int at = 50; at < 3600 - 1000; at += 50) {
+		report(&again, later(boot, at), &again.nodes[0], "personalising", "");
+		swap_tick(&again, later(boot, at));
+	}
+	T_CHECK(s->state == SWAP_IS_RUNNING);
+	swap_tick(&again, later(boot, 3600 - 1000));
+	T_CHECK(s->state == SWAP_IS_FAILED);
+	swap_free(&w);
+	swap_free(&again);
+}
+
 /* What is kept of a session does not grow with its length. */
 static void
 test_course(void)
@@ -964,6 +1014,7 @@ main(void)
 	test_stream_refused();
 	test_clock();
 	test_restart();
+	test_restart_after_boot();
 	test_course();
 	test_index();
 	test_worlds();
