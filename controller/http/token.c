@@ -14,15 +14,17 @@
 
 #include "common/base/rd.h"
 
-int
-token_make(const char *path, struct err *e)
+enum { PATH_BYTES = 4096 };
+
+static int
+write_token(const char *path, struct err *e)
 {
 	uint8_t raw[24];
 	char line[2 * sizeof raw + 2];
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 
 	if (fd < 0)
-		return errno == EEXIST ? 0 : err_os(e, "%s", path);
+		return err_os(e, "%s", path);
 	int rc = getrandom(raw, sizeof raw, 0) == (ssize_t)sizeof raw ? 0 : err_os(e, "no random numbers");
 	for (size_t i = 0; i < sizeof raw; i++)
 		snprintf(line + 2 * i, 3, "%02x", raw[i]);
@@ -31,8 +33,27 @@ token_make(const char *path, struct err *e)
 		rc = err_os(e, "%s", path);
 	if (close(fd) != 0 && rc == 0)
 		rc = err_os(e, "%s", path);
+	return rc;
+}
+
+/* The file gets its name when it is whole: one that a kill has cut off would be there for good, and have
+ * no token that counts. */
+int
+token_make(const char *path, struct err *e)
+{
+	char new[PATH_BYTES];
+
+	if (access(path, F_OK) == 0)
+		return 0;
+	if (errno != ENOENT)
+		return err_os(e, "%s", path);
+	if (snprintf(new, sizeof new, "%s.new", path) >= PATH_BYTES)
+		return err_set(e, ERR_USAGE, "%.100s...: the path is too long", path);
+	int rc = write_token(new, e);
+	if (rc == 0 && rename(new, path) != 0)
+		rc = err_os(e, "%s", path);
 	if (rc != 0)
-		unlink(path);
+		unlink(new);
 	return rc;
 }
 

@@ -1,8 +1,11 @@
 /* What the controller reads from others and writes for them: the body of a call, paths, frisbeed's
  * statistics, the file of nodes, tokens, orders, wake-on-LAN. */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "controller/http/images.h"
@@ -176,6 +179,23 @@ has(const char *path, const char *text)
 	return text != NULL && strstr(is, text) != NULL;
 }
 
+/* A process that makes the token is ended by a signal at its first byte. */
+static void
+killed_while_it_makes(const char *path)
+{
+	struct err e;
+	int how;
+	pid_t child = fork();
+
+	if (child == 0) {
+		setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
+		setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 0, 0 });
+		(void)token_make(path, &e);
+		_exit(0);
+	}
+	T_CHECK(child > 0 && waitpid(child, &how, 0) == child && WIFSIGNALED(how) && WTERMSIG(how) == SIGXFSZ);
+}
+
 static void
 test_tokens(void)
 {
@@ -184,10 +204,12 @@ test_tokens(void)
 	struct stat st;
 
 	snprintf(path, sizeof path, "%s/token", folder);
+	killed_while_it_makes(path);
 	T_CHECK(token_make(path, &e) == 0 && stat(path, &st) == 0 && (st.st_mode & 0777) == 0600);
 	T_CHECK(token_first(path, token, sizeof token, &e) == 0 && strlen(token) == 48);
 	snprintf(header, sizeof header, "Bearer %s", token);
 	T_CHECK(token_counts(path, header) && !token_counts(path, NULL) && !token_counts(path, token) && !token_counts(path, "Bearer "));
+	T_CHECK(token_make(path, &e) == 0 && token_counts(path, header)); /* it stays */
 	header[20] ^= 1;
 	T_CHECK(!token_counts(path, header));
 	put(path, "# a comment that is long enough\nshort\n0123456789abcdef\n\nfedcba9876543210");
