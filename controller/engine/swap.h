@@ -207,6 +207,7 @@ void swap_free(struct swap *);
 int swap_add_node(struct swap *, const char *name, const uint8_t mac[6], struct err *);
 /* NULL: there is none. */
 struct swap_node *swap_find_node(const struct swap *, const char *name);
+struct swap_node *swap_node_of_mac(const struct swap *, const uint8_t mac[6]);
 struct swap_session *swap_find_session(const struct swap *, uint32_t id);
 /* The session that this request has started, or NULL. */
 struct swap_session *swap_find_request(const struct swap *, const char *request);

@@ -4,9 +4,6 @@
 
 #include "controller/engine/swap.h"
 
-/* swap.c: the node with this MAC address, or NULL. */
-struct swap_node *swap_node_of_mac(const struct swap *, const uint8_t mac[6]);
-
 /* swap_index.c: room for so many nodes in the index of all nodes.  ERR_NOMEM: it stays as it was. */
 int swap_index_room(struct swap *, size_t nodes, struct err *);
 /* The table of nodes has been replaced, or names or MAC addresses in it: all are put in anew. */

@@ -2,14 +2,14 @@
  * after the state was saved, in the program's first thread. */
 #include "controller/nodes/orders.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-
-enum { PATH_BYTES = 4096, ORDER_TEXT_BYTES = 2048 };
+enum { PATH_BYTES = 4096, ORDER_TEXT_BYTES = 2048, NAME_BYTES = 32 };
 
 void
 orders_group(const struct orders_config *c, unsigned slot, char text[16], uint16_t *port)
@@ -100,13 +100,20 @@ settle_file(const struct orders_config *c, const struct swap *w, const char *nam
 	return unlink(path) == 0 || errno == ENOENT ? 0 : err_os(e, "%s", path);
 }
 
+/* The names of a machine's two files. */
+static void
+names_of(const uint8_t *m, char ipxe[NAME_BYTES], char grub[NAME_BYTES])
+{
+	snprintf(ipxe, NAME_BYTES, "%02x-%02x-%02x-%02x-%02x-%02x.ipxe", m[0], m[1], m[2], m[3], m[4], m[5]);
+	snprintf(grub, NAME_BYTES, "%02x:%02x:%02x:%02x:%02x:%02x.cfg", m[0], m[1], m[2], m[3], m[4], m[5]);
+}
+
 int
 orders_settle(const struct orders_config *c, const struct swap *w, const struct swap_node *n,
     struct err *e)
 {
 	char words[ORDER_TEXT_BYTES], ipxe[ORDER_TEXT_BYTES + 100], grub[ORDER_TEXT_BYTES + 100];
-	char name[32];
-	const uint8_t *m = n->mac;
+	char ipxe_name[NAME_BYTES], grub_name[NAME_BYTES];
 	bool wanted = swap_wants_order(n);
 
 	if (wanted && words_of(c, w, n, words, sizeof words) != 0)
@@ -115,11 +122,40 @@ orders_settle(const struct orders_config *c, const struct swap *w, const struct 
 		snprintf(ipxe, sizeof ipxe, "#!ipxe\nset order %s\nchain /environment.ipxe\n", words);
 		snprintf(grub, sizeof grub, "set order=\"%s\"\n", words);
 	}
-	snprintf(name, sizeof name, "%02x-%02x-%02x-%02x-%02x-%02x.ipxe", m[0], m[1], m[2], m[3],
-	    m[4], m[5]);
-	if (settle_file(c, w, name, wanted ? ipxe : NULL, e) != 0)
+	names_of(n->mac, ipxe_name, grub_name);
+	if (settle_file(c, w, ipxe_name, wanted ? ipxe : NULL, e) != 0)
 		return -1;
-	snprintf(name, sizeof name, "%02x:%02x:%02x:%02x:%02x:%02x.cfg", m[0], m[1], m[2], m[3],
-	    m[4], m[5]);
-	return settle_file(c, w, name, wanted ? grub : NULL, e);
+	return settle_file(c, w, grub_name, wanted ? grub : NULL, e);
+}
+
+/* Is it the name of an order for a machine that is no node? */
+static bool
+is_of_no_node(const struct swap *w, const char *name)
+{
+	char ipxe[NAME_BYTES], grub[NAME_BYTES];
+	unsigned m[6];
+	uint8_t mac[6];
+
+	if (sscanf(name, "%2x%*c%2x%*c%2x%*c%2x%*c%2x%*c%2x", &m[0], &m[1], &m[2], &m[3], &m[4], &m[5]) != 6)
+		return false;
+	for (int i = 0; i < 6; i++)
+		mac[i] = (uint8_t)m[i];
+	names_of(mac, ipxe, grub);
+	return (strcmp(name, ipxe) == 0 || strcmp(name, grub) == 0) && swap_node_of_mac(w, mac) == NULL;
+}
+
+int
+orders_sweep(const struct orders_config *c, const struct swap *w, struct err *e)
+{
+	DIR *d = opendir(c->folder);
+	const struct dirent *f;
+	int rc = 0;
+
+	if (d == NULL)
+		return err_os(e, "%s", c->folder);
+	while ((f = readdir(d)) != NULL)
+		if (is_of_no_node(w, f->d_name) && settle_file(c, w, f->d_name, NULL, e) != 0)
+			rc = -1;
+	closedir(d);
+	return rc;
 }

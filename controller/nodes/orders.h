@@ -23,5 +23,8 @@ void orders_group(const struct orders_config *, unsigned slot, char text[16], ui
  * stays.  Files that are right already are not written.  ERR_IO. */
 int orders_settle(const struct orders_config *, const struct swap *, const struct swap_node *,
     struct err *);
+/* Remove the orders of this controller for machines that are no nodes: the file of nodes may have
+ * changed while no controller ran.  Orders of somebody else stay.  ERR_IO: some may be left. */
+int orders_sweep(const struct orders_config *, const struct swap *, struct err *);
 
 #endif /* CONTROLLER_NODES_ORDERS_H */

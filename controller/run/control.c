@@ -128,6 +128,16 @@ settle_orders(struct control *c, bool all)
 	c->settled = c->w.changed;
 }
 
+/* No machine that is no node any more finds an order. */
+static void
+sweep_orders(struct control *c)
+{
+	struct err e;
+
+	if (orders_sweep(&c->at.orders, &c->w, &e) != 0)
+		log_err("old orders cannot be removed: %s", e.text);
+}
+
 /* What the engine wants is made true.  all: of each node, whether it has changed or not. */
 static void
 settle(struct control *c, bool all)
@@ -135,6 +145,8 @@ settle(struct control *c, bool all)
 	struct swap_now now = now_is(NULL);
 
 	settle_orders(c, all);
+	if (all)
+		sweep_orders(c);
 	servers_settle(c->servers, now);
 	power_settle(c->power, &c->w, now.us);
 }
@@ -166,8 +178,10 @@ renew_nodes(struct control *c)
 	}
 	if (renew)
 		log_info("the nodes were read again nodes=%zu", c->w.nnodes);
-	if (swap_leave(&c->w) || renew)
-		web_renew(c->web);
+	if (!swap_leave(&c->w) && !renew)
+		return;
+	sweep_orders(c);
+	web_renew(c->web);
 }
 
 static int

@@ -251,6 +251,34 @@ test_orders(void)
 	swap_free(&w);
 }
 
+/* The file of nodes was changed while no controller ran: what it has ordered for a machine that is no node is
+ * removed, and nothing else. */
+static void
+test_old_orders(void)
+{
+	struct orders_config c = { .folder = folder, .address = "10.9.0.1", .group = { 239, 192, 77, 1 }, .port = 7701 };
+	static const char own[] = "#!ipxe\nset order frisbee.order=cafe-1-1 frisbee.action=load\n";
+	static const char *const names[] = { "02-00-00-00-00-0a.ipxe", "02-00-00-00-00-0b.ipxe", "02:00:00:00:00:0b.cfg",
+		"02-00-00-00-00-0c.ipxe", "default.ipxe", "02-00-00-00-00-0b.ipxe~" };
+	char path[6][300];
+	struct swap w;
+	struct err e;
+
+	for (int i = 0; i < 6; i++) {
+		snprintf(path[i], sizeof path[i], "%s/%s", folder, names[i]);
+		put(path[i], i != 3 ? own : "set order frisbee.order=beef-1-1 frisbee.action=load\n");
+	}
+	swap_init(&w, &(struct swap_config){ .salt = "cafe" });
+	swap_add_node(&w, "n1", (uint8_t[]){ 2, 0, 0, 0, 0, 10 }, &e);
+	T_CHECK(orders_sweep(&c, &w, &e) == 0 && has(path[1], NULL) && has(path[2], NULL));
+	T_CHECK(has(path[0], own) && has(path[3], "beef") && has(path[4], own) && has(path[5], own));
+	for (int i = 0; i < 6; i++)
+		unlink(path[i]);
+	c.folder = path[0];
+	T_CHECK(orders_sweep(&c, &w, &e) != 0 && e.kind != ERR_NONE);
+	swap_free(&w);
+}
+
 static void
 test_images(void)
 {
@@ -293,6 +321,7 @@ main(void)
 	test_table();
 	test_tokens();
 	test_orders();
+	test_old_orders();
 	test_images();
 	test_magic();
 	T_CHECK(rmdir(folder) == 0);
