@@ -114,18 +114,26 @@ on_up(void *arg, struct swap_node *n)
 	swap_up(&c->w, now_is(NULL), n);
 }
 
-/* Makes the orders of nodes that have changed be as they are to be. */
+/* Makes the orders of nodes that have changed be as they are to be.  If one cannot be so, all of them are
+ * tried again the next time: a disk may be full for a moment. */
 static void
 settle_orders(struct control *c, bool all)
 {
-	struct err e;
+	const struct swap_node *first = NULL;
+	unsigned failed = 0;
+	struct err e, why = { 0 };
 
 	for (size_t i = 0; i < c->w.nnodes; i++) {
 		const struct swap_node *n = &c->w.nodes[i];
-		if ((all || n->changed > c->settled) && orders_settle(&c->at.orders, &c->w, n, &e) != 0)
-			log_err("node=%s: its order cannot be written: %s", n->name, e.text);
+		if ((!all && n->changed <= c->settled) || orders_settle(&c->at.orders, &c->w, n, &e) == 0)
+			continue;
+		if (failed++ == 0)
+			first = n, why = e;
 	}
-	c->settled = c->w.changed;
+	if (failed > 0)
+		log_err("node=%s nodes=%u: its order cannot be written: %s", first->name, failed, why.text);
+	else
+		c->settled = c->w.changed;
 }
 
 /* No machine that is no node any more finds an order. */
