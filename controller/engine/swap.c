@@ -355,6 +355,17 @@ swap_stop(struct swap *w, struct swap_now now, uint32_t id, struct err *e)
 	return 0;
 }
 
+void
+swap_take_back(struct swap *w, struct swap_now now, uint32_t id)
+{
+	struct swap_session *s = swap_find_session(w, id);
+
+	if (s == NULL || s->state != SWAP_IS_RUNNING)
+		return;
+	s->request[0] = '\0';
+	swap_end_all(w, now, s, SWAP_STOPPED, "its beginning could not be saved");
+}
+
 /* The phase that a node is in because of this report; SWAP_IDLE: the one that it was in. */
 static enum swap_phase
 phase_of_report(const struct swap *w, const struct swap_node *n, const char *word)

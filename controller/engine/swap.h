@@ -230,6 +230,9 @@ int swap_start(struct swap *, struct swap_now, const struct swap_wish *, uint32_
     bool *again, struct err *);
 /* Stop a session; one that has ended stays as it is.  ERR_ABSENT: it is not known. */
 int swap_stop(struct swap *, struct swap_now, uint32_t id, struct err *);
+/* The session of this number, which swap_start() has just begun, could not be saved, and who asked for it
+ * hears so: it is stopped before anything is done for it, and its request may come again. */
+void swap_take_back(struct swap *, struct swap_now, uint32_t id);
 
 /* Read a line, without its newline, of `report MAC ORDER PHASE TEXT`.  Harmful characters of
  * the text become '?' (plain.h), and what is longer than SWAP_TEXT_BYTES is cut off.

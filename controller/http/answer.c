@@ -290,7 +290,7 @@ wrong_body(const struct request *r)
 	return NULL;
 }
 
-/* Saves what a call has changed; if that fails, the call has failed, too. */
+/* Saves what a call has changed; if that fails, the call has failed, too, and nothing may come of it later. */
 static int
 start(struct making *m, struct request *r, uint32_t *id, bool *again, struct err *e)
 {
@@ -308,10 +308,12 @@ start(struct making *m, struct request *r, uint32_t *id, bool *again, struct err
 		rc = err_set(e, ERR_ABSENT, "there is no image %s", wish->image);
 	if (rc == 0 && !*again)
 		rc = swap_start(x->c.w, m->now, wish, id, again, e);
-	if (rc == 0)
-		rc = x->c.save(x->c.arg, e);
 	free(wish);
-	return rc;
+	if (rc != 0 || x->c.save(x->c.arg, e) == 0)
+		return rc;
+	if (!*again)
+		swap_take_back(x->c.w, m->now, *id);
+	return -1;
 }
 
 static enum MHD_Result

@@ -195,6 +195,30 @@ test_stop_and_time(void)
 	swap_free(&w);
 }
 
+/* A session that could not be saved does nothing, and can be asked for again. */
+static void
+test_take_back(void)
+{
+	struct swap_wish wish = { .nodes = "n0", .image = "a.ndz", .request = "r-1", .timeout_s = 3600, .tries = 2 };
+	struct swap w;
+	struct err e;
+	uint32_t id, next;
+	bool again;
+
+	swap_init(&w, &config);
+	add_nodes(&w, 1);
+	T_CHECK(swap_start(&w, start, &wish, &id, &again, &e) == 0 && !again);
+	swap_take_back(&w, start, id);
+	struct swap_session *s = swap_find_session(&w, id);
+	T_CHECK(s->state == SWAP_IS_STOPPED && s->unsaved && !swap_wants_server(&w, s, start.us));
+	T_CHECK(!w.nodes[0].power && !swap_wants_order(&w.nodes[0]) && w.nodes[0].phase == SWAP_STOPPED);
+	T_CHECK(swap_start(&w, start, &wish, &next, &again, &e) == 0 && !again && next != id && w.nodes[0].power);
+	report(&w, start, &w.nodes[0], "done", "");
+	swap_take_back(&w, start, next); /* too late */
+	T_CHECK(swap_find_session(&w, next)->state == SWAP_IS_DONE && swap_find_request(&w, "r-1")->id == next);
+	swap_free(&w);
+}
+
 static void
 test_server(void)
 {
@@ -1006,6 +1030,7 @@ main(void)
 	test_one_session();
 	test_retry();
 	test_stop_and_time();
+	test_take_back();
 	test_server();
 	test_follow_up();
 	test_stream();
