@@ -128,10 +128,10 @@ forget_oldest(struct swapdb *st, struct err *e)
 	char sql[300];
 
 	snprintf(sql, sizeof sql,
-	    "DELETE FROM node WHERE session <= (SELECT max(id) FROM session) - %d;"
 	    "DELETE FROM session WHERE id <= (SELECT max(id) FROM session) - %d AND state <> 0;"
+	    "DELETE FROM node WHERE session NOT IN (SELECT id FROM session);"
 	    "DELETE FROM course WHERE session NOT IN (SELECT id FROM session);",
-	    SESSIONS_KEPT, SESSIONS_KEPT);
+	    SESSIONS_KEPT);
 	return exec(st, sql, e);
 }
 

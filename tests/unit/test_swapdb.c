@@ -136,6 +136,37 @@ test_stream(void)
 	T_CHECK(run_sql(path, "DELETE FROM node WHERE session = 2; DELETE FROM session WHERE id = 2") == 0);
 }
 
+/* What is too old is forgotten when the state is opened, but for a session that runs still, and its nodes. */
+static void
+test_oldest(void)
+{
+	static const char copy[] =
+	    "CREATE TABLE s AS SELECT * FROM session; CREATE TABLE n AS SELECT * FROM node; UPDATE n SET phase = 2;"
+	    "UPDATE s SET id = 1, state = 0; INSERT OR REPLACE INTO session SELECT * FROM s;"
+	    "UPDATE s SET id = 2, state = 3; INSERT INTO session SELECT * FROM s;"
+	    "UPDATE s SET id = 10002; INSERT INTO session SELECT * FROM s;"
+	    "INSERT OR REPLACE INTO node SELECT * FROM n; UPDATE n SET session = 2, name = 'c'; INSERT OR REPLACE INTO node SELECT * FROM n";
+	static const char back[] = "DELETE FROM session WHERE id > 1; DELETE FROM node WHERE session > 1; DELETE FROM course;"
+				   "UPDATE session SET state = 3; UPDATE node SET phase = 8; DROP TABLE s; DROP TABLE n";
+	char path[300], salt[SWAP_SALT_BYTES];
+	struct swapdb *db;
+	struct swap w;
+	struct err e;
+	unsigned left = 0;
+
+	snprintf(path, sizeof path, "%s/state.db", folder);
+	T_CHECK(run_sql(path, copy) == 0);
+	T_CHECK(swapdb_open(&db, folder, salt, &e) == 0);
+	fill(&w, salt);
+	T_CHECK(swapdb_load(db, &w, now, &e) == 0 && w.nsessions == 2);
+	struct swap_session *s = swap_find_session(&w, 1);
+	T_CHECK(s != NULL && s->state == SWAP_IS_RUNNING && s->total == 2);
+	T_CHECK(swapdb_members(db, 2, count_node, &left, &e) == 0 && left == 0);
+	swap_free(&w);
+	swapdb_close(db);
+	T_CHECK(run_sql(path, back) == 0);
+}
+
 /* The course of a session: it comes back bit by bit; what cannot be so is left out, and nothing else. */
 static void
 course_of(const char *path, const char *sql, struct swap_session *s)
@@ -317,6 +348,7 @@ main(void)
 		return 1;
 	test_comes_back();
 	test_stream();
+	test_oldest();
 	test_course();
 	test_older();
 	test_impossible();
