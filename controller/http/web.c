@@ -3,6 +3,7 @@
 #include "controller/http/web_impl.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -184,7 +185,7 @@ begin_all(struct web *x, struct err *e)
 	const union MHD_DaemonInfo *port = MHD_get_daemon_info(x->daemon, MHD_DAEMON_INFO_BIND_PORT);
 	x->port = port != NULL ? port->port : 0;
 	const union MHD_DaemonInfo *fd = MHD_get_daemon_info(x->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-	x->watch.fd = fd != NULL ? dup(fd->epoll_fd) : -1;
+	x->watch.fd = fd != NULL ? fcntl(fd->epoll_fd, F_DUPFD_CLOEXEC, 0) : -1;
 	return x->watch.fd >= 0 ? loop_watch(x->loop, &x->watch, EPOLLIN, e)
 	                        : err_os(e, "the web server");
 }

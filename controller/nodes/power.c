@@ -141,6 +141,7 @@ run(struct job *j, struct swap *w, struct swap_node *n, uint64_t now_us)
 	j->watch = (struct watch){ pidfd_open(j->pid, 0), on_end, j };
 	if (j->watch.fd >= 0 && loop_watch(p->loop, &j->watch, EPOLLIN, &e) == 0)
 		return;
+	loop_forget(p->loop, &j->watch);
 	spawn_undo(j->pid);
 	j->pid = 0;
 	p->done(p->arg, n, "the power command cannot be waited for");
