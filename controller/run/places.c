@@ -2,6 +2,7 @@
  * this, in the program's first thread. */
 #include "controller/run/places.h"
 
+#include <ctype.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +11,8 @@
 #include "common/base/number.h"
 #include "common/wire/addr.h"
 #include "controller/http/token.h"
+
+enum { KEY_NAME_MAX = 200 };
 
 static int
 join(char out[PLACES_PATH_BYTES], const char *folder, const char *name, struct err *e)
@@ -103,6 +106,17 @@ find_frisbeed(struct places *p, const struct control_config *c)
 	return 0;
 }
 
+/* The name is a word of each order, of which a blank would make two. */
+static int
+check_key_name(const char *name, struct err *e)
+{
+	for (const char *c = name; *c != '\0'; c++)
+		if (!isalnum((unsigned char)*c) && strchr("=.,:_+@%-", *c) == NULL)
+			return err_set(e, ERR_USAGE,
+			    "--group-key: an order cannot name the file \"%.100s\": letters, digits and = . , : _ + @ %% - only", name);
+	return strlen(name) <= KEY_NAME_MAX ? 0 : err_set(e, ERR_USAGE, "--group-key: \"%.40s...\": the name is too long for an order", name);
+}
+
 static int
 find_orders(struct places *p, const struct control_config *c, struct err *e)
 {
@@ -118,7 +132,7 @@ find_orders(struct places *p, const struct control_config *c, struct err *e)
 	const char *slash = strrchr(c->group_key, '/');
 	snprintf(p->group_key, sizeof p->group_key, "%s", slash != NULL ? slash + 1 : c->group_key);
 	o->group_key = p->group_key;
-	return 0;
+	return check_key_name(p->group_key, e);
 }
 
 int

@@ -11,6 +11,7 @@ echo secret > "$NET/images/hidden.txt"; : > "$NET/images/lab.ndz"
 printf 'node node%d 52:54:00:00:00:%02x\n' 1 1 2 2 > "$NET/nodes"
 printf 'first-token-of-two-0123456789\nsecond-token-of-two-012345678\n' > "$T/tokens"; chmod 600 "$T/tokens"
 status 2 "$BIN/controllerd" --listen=0.0.0.0:8484 -i 127.0.0.1 "$NET"	# for others, and without a token file
+status 2 "$BIN/controllerd" --group-key="$T/lab key" -i 127.0.0.1 "$NET"	# its name would be two words of an order
 "$BIN/controllerd" -i 127.0.0.1 --power=/bin/true --token-file="$T/tokens" "$NET" > "$T/log" 2>&1 & PID=$!
 CLEANUP+=('kill $PID 2> /dev/null; wait $PID 2> /dev/null')
 python3 "$TOP/tests/helpers/http_rude.py" "$PID" 8484 "$T/tokens" "$(instrumented && echo 100 || echo 2000)" || bad=$((bad + 1))
