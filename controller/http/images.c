@@ -41,20 +41,44 @@ images_find(const struct images *x, const char *name)
 	return f != NULL && !f->gone ? f : NULL;
 }
 
+/* The name that has been gone for longest, when there is room for no other: whoever reads slowly does not
+ * hear that it went.  NULL: all are there. */
+static struct image_file *
+oldest_gone(const struct images *x)
+{
+	struct image_file *oldest = NULL;
+
+	for (size_t i = 0; i < x->n; i++)
+		if (x->files[i].gone && (oldest == NULL || x->files[i].changed < oldest->changed))
+			oldest = &x->files[i];
+	return oldest;
+}
+
+/* A place for a file that was not seen before; *out is NULL if there are too many. */
+static int
+add(struct images *x, const char *name, struct image_file **out, struct err *e)
+{
+	*out = x->n == IMAGES_MAX ? oldest_gone(x) : NULL;
+	if (*out == NULL && x->n == IMAGES_MAX)
+		return 0;
+	if (*out == NULL && grow(&x->files, &x->cap, x->n, sizeof *x->files, "the images", e) != 0)
+		return -1;
+	if (*out == NULL)
+		*out = &x->files[x->n++];
+	**out = (struct image_file){ .gone = true };
+	strcpy((*out)->name, name);
+	return 0;
+}
+
 static int
 see(struct images *x, const char *name, const struct stat *st, struct err *e)
 {
 	struct image_file *f = find(x, name);
 
-	if (f == NULL) {
-		if (x->n == IMAGES_MAX)
-			return 0;
-		if (grow(&x->files, &x->cap, x->n, sizeof *x->files, "the images", e) != 0)
-			return -1;
-		f = &x->files[x->n++];
-		*f = (struct image_file){ .gone = true };
-		strcpy(f->name, name);
-	}
+	if (f == NULL && add(x, name, &f, e) != 0)
+		return -1;
+	if (f == NULL)
+		return 0;
 	if (f->gone || f->bytes != (uint64_t)st->st_size || f->modified_s != st->st_mtime)
 		f->changed = ++x->changed;
 	f->bytes = (uint64_t)st->st_size;

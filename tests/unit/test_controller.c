@@ -301,6 +301,29 @@ test_images(void)
 	images_free(&x);
 }
 
+/* A name that has gone leaves its place to another one. */
+static void
+test_images_in_turn(void)
+{
+	struct images x = { .folder = folder };
+	struct err e;
+	char path[400];
+	unsigned seen = 0;
+
+	for (int i = 0; i < IMAGES_MAX / 512 + 2; i++) {
+		for (int k = 0; k < 512; k++)
+			put((snprintf(path, sizeof path, "%s/%d-%d.ndz", folder, i, k), path), "");
+		T_CHECK(images_look(&x, &e) == 0 && x.n <= IMAGES_MAX);
+		for (int k = 0; k < 512; k++) {
+			snprintf(path, sizeof path, "%d-%d.ndz", i, k);
+			seen += images_find(&x, path) != NULL;
+			unlink((snprintf(path, sizeof path, "%s/%d-%d.ndz", folder, i, k), path));
+		}
+	}
+	T_CHECK(seen == IMAGES_MAX + 1024);
+	images_free(&x);
+}
+
 static void
 test_magic(void)
 {
@@ -323,6 +346,7 @@ main(void)
 	test_orders();
 	test_old_orders();
 	test_images();
+	test_images_in_turn();
 	test_magic();
 	T_CHECK(rmdir(folder) == 0);
 	return t_done();
