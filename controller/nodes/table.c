@@ -2,28 +2,33 @@
  * thread. */
 #include "controller/nodes/table.h"
 
-#include <stdio.h>
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/statements.h"
 
+/* 52:54:00:00:00:0a or 52-54-00-00-00-0A */
+static bool
+read_mac(const char *text, uint8_t mac[6])
+{
+	if (strlen(text) != 17 || (text[2] != ':' && text[2] != '-'))
+		return false;
+	for (int i = 0; i < 17; i++)
+		if (i % 3 == 2 ? text[i] != text[2] : !isxdigit((unsigned char)text[i]))
+			return false;
+	for (int i = 0; i < 6; i++)
+		mac[i] = (uint8_t)strtoul(text + 3 * i, NULL, 16);
+	return true;
+}
+
 static int
 take_node(void *arg, const struct statement *l, struct err *e)
 {
-	unsigned m[6];
 	uint8_t mac[6];
-	int end = 0;
-	const char *text = l->words[2];
 
-	if (strlen(text) != 17 || strspn(text, "0123456789abcdefABCDEF:-") != 17 ||
-	    (sscanf(text, "%2x:%2x:%2x:%2x:%2x:%2x%n", &m[0], &m[1], &m[2], &m[3], &m[4], &m[5],
-	         &end) != 6 &&
-	        sscanf(text, "%2x-%2x-%2x-%2x-%2x-%2x%n", &m[0], &m[1], &m[2], &m[3], &m[4],
-	            &m[5], &end) != 6) ||
-	    end != 17)
-		return err_set(e, ERR_USAGE, "\"%.40s\" is no MAC address", text);
-	for (int i = 0; i < 6; i++)
-		mac[i] = (uint8_t)m[i];
+	if (!read_mac(l->words[2], mac))
+		return err_set(e, ERR_USAGE, "\"%.40s\" is no MAC address", l->words[2]);
 	return swap_add_node(arg, l->words[1], mac, e);
 }
 

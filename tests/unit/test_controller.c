@@ -141,7 +141,8 @@ test_table(void)
 	static const char text[] = "# nodes\nnode n1 52:54:00:00:00:0A\nnode n2 52-54-00-00-00-0b\n";
 	static const char *const bad[] = { "node n1\n", "node n1 52:54:00:00:00\n", "node n1 52:54:00:00:00:0g\n",
 		"node n1 52:54-00:00:00:0a\n", "node a/b 52:54:00:00:00:0a\n", "host n1 52:54:00:00:00:0a\n",
-		"node a 52:54:00:00:00:0a\nnode b 52:54:00:00:00:0a\n", "node n1 52:54:00:00:00:0a x\n", "node n1 +2:54:00:00:00:0a\n" };
+		"node a 52:54:00:00:00:0a\nnode b 52:54:00:00:00:0a\n", "node n1 52:54:00:00:00:0a x\n", "node n1 +2:54:00:00:00:0a\n",
+		"node n1 -1:-1:-1:-1:-1:-1\n", "node n1 52-54-00-00-00--1\n" };
 	struct swap w;
 	struct err e;
 
