@@ -4,6 +4,7 @@
 
 #include <curl/curl.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +89,22 @@ set_up(CURL *c, const struct ask *a, const char *path, const char *body, struct 
 		curl_easy_setopt(c, CURLOPT_POSTFIELDS, body);
 }
 
+/* Returns -1. */
+static int
+away(const struct ask *a, const char *why, struct err *e)
+{
+	err_set(e, ERR_IO, "the controller at %s does not answer: %s", a->server, why);
+	e->os = ECONNREFUSED;
+	return -1;
+}
+
+/* What a web server in front of the controller says while that is started anew. */
+static bool
+is_of_proxy(long status)
+{
+	return status >= 502 && status <= 504;
+}
+
 int
 ask(const struct ask *a, const char *path, const char *body, struct jtree **out, struct err *e)
 {
@@ -95,6 +112,7 @@ ask(const struct ask *a, const char *path, const char *body, struct jtree **out,
 	CURL *c = curl_easy_init();
 	struct curl_slist *list = headers(a);
 	long status = 0;
+	char why[40];
 	int rc = -1;
 
 	*out = NULL;
@@ -104,12 +122,10 @@ ask(const struct ask *a, const char *path, const char *body, struct jtree **out,
 		set_up(c, a, path, body, &b, list);
 		CURLcode code = curl_easy_perform(c);
 		curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &status);
-		if (code == CURLE_OK) {
-			rc = read_answer(&b, status, out, e);
-		} else {
-			err_set(e, ERR_IO, "the controller at %s does not answer: %s", a->server, curl_easy_strerror(code));
-			e->os = ECONNREFUSED;
-		}
+		snprintf(why, sizeof why, "HTTP status %ld", status);
+		rc = code != CURLE_OK      ? away(a, curl_easy_strerror(code), e)
+		     : is_of_proxy(status) ? away(a, why, e)
+		                           : read_answer(&b, status, out, e);
 	}
 	curl_slist_free_all(list);
 	curl_easy_cleanup(c);
