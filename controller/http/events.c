@@ -161,15 +161,22 @@ events_begin(struct events *v, struct MHD_Connection *conn)
 	return rc;
 }
 
-/* Adds an event with this document, which is freed. */
+/* What this reader has been told of completely. */
+static void
+put_id(const struct stream *s, FILE *f)
+{
+	fprintf(f, "id: %s-%llu-%llu\n", s->of->epoch, (unsigned long long)s->told, (unsigned long long)s->images_told);
+}
+
+/* Adds an event with this document, which is freed.  Others of the same round may follow, so its number is
+ * that of the round before: a connection that breaks in between begins with this round again. */
 static void
 put(struct stream *s, FILE *f, const char *event, struct json *j)
 {
 	struct err ignored;
 
-	fprintf(f, "id: %s-%llu-%llu\nevent: %s\ndata: ", s->of->epoch,
-	    (unsigned long long)s->of->x->c.w->changed,
-	    (unsigned long long)s->of->x->c.images->changed, event);
+	put_id(s, f);
+	fprintf(f, "event: %s\ndata: ", event);
 	json_show_on(j, f, &ignored);
 	fputc('\n', f);
 }
@@ -258,10 +265,11 @@ put_all(struct stream *s, FILE *f, struct swap_now now)
 	put_sessions(s, f, now);
 	put_nodes(s, f);
 	put_images(s, f);
-	if (!news)
-		fputs(":\n\n", f);
 	s->told = s->of->x->c.w->changed;
 	s->images_told = s->of->x->c.images->changed;
+	if (news)
+		put_id(s, f); /* without data: nothing but the number changes */
+	fputs(news ? "\n" : ":\n\n", f);
 }
 
 static void
