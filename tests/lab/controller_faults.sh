@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# What goes wrong around the controller: orders that cannot be written for a while, a file of nodes that is changed
+# while no controller runs, a state that cannot be saved, a web server before it; and what the programs that it starts inherit.
+. "$(dirname "$0")/controller_lib.sh"
+python3 -c 'import sqlite3' 2> /dev/null || skip "needs python3 with sqlite3"
+controller_lab 2 1
+order_of() { echo "$NET/boot/orders/52-54-00-00-00-0$1.ipxe"; }
+sed -i "2i ls -l /proc/\$\$/fd > '$T/inherited'" "$T/power"
+touch "$T/machines/node1/unplugged" "$T/machines/node2/unplugged"	# sessions go on until they are stopped
+controller_up -i 10.9.0.1
+
+echo "== an order that cannot be written is written as soon as it can be"
+mkdir "$(order_of 1)"
+api POST /api/v1/sessions '{"nodes": "node1", "image": "lab.ndz"}' > "$T/first"; id=$(field id < "$T/first")
+check "the log says so" wait_until 10 grep -q "node=node1.*its order cannot be written" "$T/controller.log"
+check "the power program has run" wait_until 10 [ -s "$T/inherited" ]
+sleep 3	# nothing else happens to the node
+rmdir "$(order_of 1)"
+check "its order is there" wait_until 10 grep -q "frisbee.action=load" "$(order_of 1)"
+check "what it has started has no descriptor of its own" eval '! grep -E "eventpoll|socket:" "$T/inherited"'
+
+echo "== a node gets another card while no controller runs"
+kill -9 $CONTROLLER; wait $CONTROLLER 2> /dev/null
+sed -i "s/$(mac_of 1)/$(mac_of 3)/" "$NET/nodes"
+echo "set order frisbee.order=other-1-1 frisbee.action=load" > "$(order_of 4)"
+controller_start
+check "its order is there" grep -q "frisbee.action=load" "$(order_of 3)"
+check "the machine with its old card finds none" [ ! -e "$(order_of 1)" ]
+check "what somebody else has ordered stays" [ -s "$(order_of 4)" ]
+rm "$(order_of 4)"
+swapin --stop="$id" > "$T/out"
+check "no order is left" wait_until 10 no_orders
+
+echo "== a session that cannot be saved does not begin later"
+python3 - "$STATE/state.db" "$T" << 'PY' &
+import os, sqlite3, sys, time
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("BEGIN IMMEDIATE")
+open(sys.argv[2] + "/held", "w")
+while not os.path.exists(sys.argv[2] + "/release"):
+    time.sleep(0.1)
+PY
+HOLDER=$!
+wait_until 10 [ -e "$T/held" ] || fail "the state is not held"
+api POST /api/v1/sessions '{"nodes": "node2", "image": "lab.ndz", "request": "r-1"}' > "$T/out"
+check "500" [ "$(cat "$T/status")" = 500 ]
+touch "$T/release"; wait $HOLDER
+phase() { api GET /api/v1/nodes/node2 | field phase; }
+check "and stopped" eval '[ "$(phase)" = stopped ]'
+sleep 2
+check "nothing comes of it" eval '[ "$(phase)" = stopped ] && no_orders'
+api POST /api/v1/sessions '{"nodes": "node2", "image": "lab.ndz", "request": "r-1"}' > "$T/first"; id=$(field id < "$T/first")
+check "the same request begins now" eval '[ "$(cat "$T/status")" = 201 ] && wait_until 10 test -e "$(order_of 2)"'
+swapin --stop="$id" > "$T/out"
+check "no order is left" wait_until 10 no_orders
+
+echo "== a reader of the events who is cut off within a round gets the rest of it"
+on s "$PYTHON" -E -S - "$URL" > "$T/seen" << 'PY'
+import sys, urllib.request
+def follow(last, until):
+    """The events until until() is content: (kind, data) of each, and the last number that was seen."""
+    r = urllib.request.Request(sys.argv[1] + "/api/v1/events", headers={"Last-Event-ID": last})
+    got, what, data = [], "", ""
+    for line in urllib.request.build_opener(urllib.request.ProxyHandler({})).open(r, timeout=10):
+        key, _, value = line.decode().rstrip("\n").partition(": ")
+        last = value if key == "id" else last
+        what = value if key == "event" else what
+        data += value if key == "data" else ""
+        if key == "" and data:
+            got.append((what, data))
+            what = data = ""
+        if until(got, key):
+            return got, last
+first, cut = follow("none", lambda got, key: got and got[-1][0] == "node")
+rest, end = follow(cut, lambda got, key: got and got[-1][0] == "image" and key == "id")	# that of the whole round
+print("rest", sorted(what for what, _ in rest))
+more, _ = follow(end, lambda got, key: got and got[-1][0] == "hello")
+print("end", cut != end, more[0][0])
+PY
+check "all of it" grep -q "^rest .*'image'.*'node', 'node'" "$T/seen"
+check "and has a number for the next time" grep -q "^end True hello" "$T/seen"
+
+echo "== a web server stands before the controller, and says first that it is not there"
+on s "$PYTHON" -E -S - "$URL" "$T/proxied" << 'PY' &
+import http.server, os, sys, urllib.request
+class Proxy(http.server.BaseHTTPRequestHandler):
+    asked = 0
+    def do_GET(self):
+        Proxy.asked += 1
+        if Proxy.asked == 1:
+            self.send_error(502)
+            return
+        body = urllib.request.build_opener(urllib.request.ProxyHandler({})).open(sys.argv[1] + self.path).read()
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(body)
+server = http.server.HTTPServer(("127.0.0.1", 8080), Proxy)
+open(sys.argv[2], "w")
+server.serve_forever()
+PY
+PIDS+=($!)
+wait_until 10 [ -e "$T/proxied" ] || fail "the web server does not start"
+swapin -S 127.0.0.1:8080 --follow="$id" > "$T/out" 2> "$T/err"
+check "swapin asks again" grep -q "^session $id: stopped" "$T/out"
+kill "$CONTROLLER"; wait "$CONTROLLER"; check "a signal ends it with 0" [ $? = 0 ]
+[ "$bad" = 0 ] || cat "$T/controller.log"
+finish
