@@ -86,6 +86,18 @@ listing_find(const struct listing *l, const char *key)
 	return l->n == 0 ? NULL : bsearch(key, l->v, l->n, sizeof *l->v, compare_key);
 }
 
+int
+objects_have(struct objects *o, const char *key, struct err *e)
+{
+	struct listing l = { 0 };
+	int rc = listing_get(&l, o, key, NULL, e);
+
+	if (rc == 0)
+		rc = listing_find(&l, "") != NULL;
+	listing_free(&l);
+	return rc;
+}
+
 void
 listing_free(struct listing *l)
 {

@@ -81,6 +81,9 @@ struct listing {
 int listing_get(struct listing *, struct objects *, const char *folder, uint64_t *now,
     struct err *);
 const struct listed *listing_find(const struct listing *, const char *key);
+/* Is there an object of this key?  A list is asked for, since a server may say of an object that
+ * it has lost for now that there is none.  1, 0, -1. */
+int objects_have(struct objects *, const char *key, struct err *);
 void listing_free(struct listing *);
 
 #endif /* EMUSTORE_OBJECTS_OBJECTS_H */

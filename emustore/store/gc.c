@@ -106,11 +106,11 @@ static int
 mark_image(void *arg, const struct index_image *i, struct err *e)
 {
 	struct collecting *g = arg;
+	struct err listing;
 
-	return stored_each_fragment(g->s, i, mark_fragment, g, e) == 0 ||
-	               e->os == ENOENT
-	           ? 0
-	           : -1;
+	if (stored_each_fragment(g->s, i, mark_fragment, g, e) == 0)
+		return 0;
+	return e->os == ENOENT && objects_have(g->s->objects, i->key, &listing) == 0 ? 0 : -1;
 }
 
 static int

@@ -100,6 +100,21 @@ fetch_one(void *arg, size_t i, struct err *e)
  * other. */
 typedef int add_fn(struct store *, const struct fetched *, struct err *);
 
+/* An object that cannot be used counts, unless it was removed since it was listed. */
+static int
+pass_over(struct batch *b, const struct fetched *f, struct err *e)
+{
+	char key[OBJECT_KEY_MAX + 32];
+	int there = 1;
+
+	snprintf(key, sizeof key, "%s%s", b->folder, f->listed->key);
+	if (f->err.os == ENOENT)
+		there = objects_have(b->s->objects, key, e);
+	if (there == 1)
+		note_unreadable(b->s, &f->err);
+	return there < 0 ? -1 : 0;
+}
+
 static int
 end_batch(struct batch *b, add_fn *add, struct err *e)
 {
@@ -108,11 +123,7 @@ end_batch(struct batch *b, add_fn *add, struct err *e)
 
 	for (size_t i = 0; i < b->n && rc == 0; i++) {
 		struct fetched *f = &b->items[i];
-		if (!f->bad)
-			rc = add(b->s, f, e);
-		/* removed since it was listed: as if it had not been listed */
-		else if (f->err.os != ENOENT)
-			note_unreadable(b->s, &f->err);
+		rc = f->bad ? pass_over(b, f, e) : add(b->s, f, e);
 	}
 	b->n = 0;
 	return rc;

@@ -164,17 +164,15 @@ int
 store_remove_image(struct store *s, const struct store_name *n, struct err *e)
 {
 	char key[KEY_BYTES];
-	struct listing l = { 0 };
 
 	key_of_image(n, key);
-	int rc = listing_get(&l, s->objects, key, NULL, e);
-	if (rc == 0 && listing_find(&l, "") == NULL)
-		rc = err_set(e, ERR_ABSENT, "%s:%" PRIu32 ": is not in the store", n->name,
+	int there = objects_have(s->objects, key, e);
+	if (there == 0)
+		return err_set(e, ERR_ABSENT, "%s:%" PRIu32 ": is not in the store", n->name,
 		    n->version);
-	if (rc == 0) {
-		rc = s->objects->ops->remove(s->objects->ctx, key, e);
-		changes_note(s, key, rc == 0);
-	}
-	listing_free(&l);
+	if (there < 0)
+		return -1;
+	int rc = s->objects->ops->remove(s->objects->ctx, key, e);
+	changes_note(s, key, rc == 0);
 	return rc;
 }

@@ -62,6 +62,20 @@ done
 check "b is there" gets b "$T/b.ndz"
 check "verify --data" es -q verify --data
 
+echo "== images that the server lists, and says it does not have"
+es init -s s3://bucket/denied --pack-size 300k --grace 60 && export EMUSTORE=s3://bucket/denied && es -q put a "$T/a.ndz" && es -q put c "$T/c.ndz" || fail "a store"
+for f in "nokey /images/a/" "nokey /images/a/ +2"; do	# never, and no more when what it needs is looked at
+	: > "$T/s/fault"; rm -rf "$T/cache"; old
+	for c in list verify; do
+		echo "$f" > "$T/s/fault"
+		[ "$f" != "nokey /images/a/" ] || status 3 es -q $c
+	done
+	for i in 1 2 3; do es -q gc --all 2> "$T/stderr" && fail "gc, $f"; old; done
+done
+: > "$T/s/fault"; rm -rf "$T/cache"
+check "none of it was removed" gets a "$T/a.ndz"
+check "verify --data" es -q verify --data
+
 echo "== a damaged cache"
 export EMUSTORE=s3://bucket/cache
 es init --pack-size 300k --grace 60 && es -q put a "$T/a.ndz" && es -q put c "$T/c.ndz" && es -q put b "$T/b.ndz" && es rm a || fail "a store"

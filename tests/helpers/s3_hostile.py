@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """An S3 server for tests that lies on demand: s3_hostile.py FOLDER
 Objects are files of FOLDER/objects, as request paths with %2F for slashes; FOLDER/port gets the port; FOLDER/fault
-has lines "FAULT PART [N]": requests whose path has PART suffer the FAULT, the first N of them (all without N).
+has lines "FAULT PART [N]": requests whose path has PART suffer the FAULT, the first N of them (all without N; +N: all but the first N-1).
 FOLDER/requests, if it is there, gets a line for each request.  Signatures are not checked: that needs the real one."""
 import hashlib, http.server, os, socketserver, sys, threading, time, urllib.parse
 folder = sys.argv[1]
@@ -30,8 +30,8 @@ def fault(path):
             time.sleep(3)
             return "close"
         with lock:
-            counts[line] = counts.get(line, 0) + 1
-            if len(words) < 3 or counts[line] <= int(words[2]): return words[0]
+            n = counts[line] = counts.get(line, 0) + 1
+            if len(words) < 3 or (n >= int(words[2][1:]) if words[2][0] == "+" else n <= int(words[2])): return words[0]
     return None
 
 class Handler(http.server.BaseHTTPRequestHandler):
