@@ -20,18 +20,25 @@ struct versions {
 	struct buf list; /* uint32_t */
 };
 
+/* A version may be one that cannot be read, and is not in the index. */
 static int
-note_version(void *arg, const struct index_image *i, struct err *e)
+list_versions(struct store *s, struct versions *v, struct err *e)
 {
-	struct versions *v = arg;
-	uint32_t version = i->about.name.version;
+	char key[KEY_BYTES + OBJECT_KEY_MAX];
+	struct listing l = { 0 };
+	struct store_name found;
 
-	if (strcmp(i->about.name.name, v->name->name) == 0)
-		buf_bytes(&v->list, &version, sizeof version);
-	return buf_ok(&v->list) ? 0 : err_nomem(e, "the list of versions");
+	snprintf(key, sizeof key, KEYS_IMAGES "%s/", v->name->name);
+	int rc = listing_get(&l, s->objects, key, NULL, e);
+	for (size_t i = 0; i < l.n && rc == 0; i++) {
+		snprintf(key, sizeof key, "%s/%s", v->name->name, l.v[i].key);
+		if (key_is_image(key, &found) && strcmp(found.name, v->name->name) == 0)
+			buf_bytes(&v->list, &found.version, sizeof found.version);
+	}
+	listing_free(&l);
+	return rc == 0 && !buf_ok(&v->list) ? err_nomem(e, "the list of versions") : rc;
 }
 
-/* A version that is named may be one that cannot be read, and is not in the index. */
 static int
 remove_versions(struct store *s, const struct options *o, const struct store_name *name,
     const struct versions *v, struct err *e)
@@ -39,8 +46,6 @@ remove_versions(struct store *s, const struct options *o, const struct store_nam
 	size_t n = v->list.len / sizeof(uint32_t);
 	struct store_name one = *name;
 
-	if (name->version != 0)
-		return store_remove_image(s, name, e);
 	if (n == 0)
 		return err_set(e, ERR_ABSENT, "%s: is not in the store", name->name);
 	if (n > 1 && !o->all)
@@ -60,8 +65,10 @@ remove_named(struct store *s, const struct options *o, const struct store_name *
     struct err *e)
 {
 	struct versions v = { .name = name };
-	int rc = index_each_image(s->index, note_version, &v, e);
 
+	if (name->version != 0)
+		return store_remove_image(s, name, e);
+	int rc = list_versions(s, &v, e);
 	if (rc == 0)
 		rc = remove_versions(s, o, name, &v, e);
 	buf_free(&v.list);

@@ -5,6 +5,7 @@
 
 #include "common/base/number.h"
 #include "common/base/say.h"
+#include "common/cli/failure.h"
 #include "emustore/emustore.h"
 
 static int
@@ -28,11 +29,24 @@ list_one(void *arg, const struct index_image *i, struct err *e)
 	return 0;
 }
 
+/* Is every image in the list?  What lacks is told when the list has been printed. */
+static int
+check_complete(const struct store *s, struct err *e)
+{
+	if (s->unreadable_images == 0)
+		return 0;
+	return err_set(e, ERR_FORMAT,
+	    "%s: images that cannot be read, and are not listed: %" PRIu64
+	    "; the first object: %.300s",
+	    store_title(s), s->unreadable_images, s->first_unreadable);
+}
+
 int
 command_list(const struct options *o, char **operands, int n, struct err *e)
 {
 	struct store s;
 	struct json *j = o->json ? json_new() : NULL;
+	struct err lacks;
 
 	(void)operands, (void)n;
 	if (o->json && j == NULL)
@@ -46,14 +60,20 @@ command_list(const struct options *o, char **operands, int n, struct err *e)
 	else if (!o->quiet)
 		say(stdout, "%-32s %9s %9s  put at\n", "name", "image", "data");
 	int rc = index_each_image(s.index, list_one, j, e);
+	bool complete = check_complete(&s, &lacks) == 0;
 	store_close(&s);
 	if (j != NULL) {
 		json_end(j);
 		if (rc == 0)
-			return json_show(j, e);
-		json_free(j);
+			rc = json_show(j, e);
+		else
+			json_free(j);
 	}
-	return rc;
+	if (rc != 0 || complete)
+		return rc;
+	*e = lacks;
+	failure_told(e); /* the document is the list of what can be read */
+	return -1;
 }
 
 static int

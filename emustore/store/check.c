@@ -387,6 +387,7 @@ check_store(struct check *c, struct store *s, struct err *e)
 	if (s->unreadable > 0)
 		tell(c, "%s: %" PRIu64 " objects cannot be read; the first: %s",
 		    store_title(s), s->unreadable, s->first_unreadable);
+	c->images = c->bad_images = s->unreadable_images;
 	int rc = check_packs(&k, e);
 	if (rc == 0)
 		rc = check_images(&k, e);

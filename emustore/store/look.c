@@ -30,8 +30,9 @@ enum {
 /* Count an object that cannot be read, and note why the first one cannot; the other
  * objects are used all the same. */
 static void
-note_unreadable(struct store *s, const struct err *why)
+note_unreadable(struct store *s, const char *folder, const struct err *why)
 {
+	s->unreadable_images += strcmp(folder, KEYS_IMAGES) == 0;
 	if (s->unreadable++ == 0)
 		snprintf(
 		    s->first_unreadable, sizeof s->first_unreadable, "%s", why->text);
@@ -111,7 +112,7 @@ pass_over(struct batch *b, const struct fetched *f, struct err *e)
 	if (f->err.os == ENOENT)
 		there = objects_have(b->s->objects, key, e);
 	if (there == 1)
-		note_unreadable(b->s, &f->err);
+		note_unreadable(b->s, b->folder, &f->err);
 	return there < 0 ? -1 : 0;
 }
 
@@ -356,7 +357,7 @@ update(struct store *s, struct err *e)
 	uint64_t before = s->rows_changed;
 	bool settle;
 
-	s->unreadable = 0;
+	s->unreadable = s->unreadable_images = 0;
 	s->first_unreadable[0] = '\0';
 	if (remove_gone(s, &settle, e) != 0 ||
 	    fetch_new(s, &s->tables, &kind_table, e) != 0 ||

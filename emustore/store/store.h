@@ -66,7 +66,7 @@ struct store {
 	struct listing tables, condemned, images;
 	uint64_t rows_changed; /* rows of the index that were added and removed */
 	/* Objects that could not be read, and why the first one could not. */
-	uint64_t unreadable;
+	uint64_t unreadable, unreadable_images;
 	char first_unreadable[512];
 	struct writer *putting; /* between store_begin() and store_commit() or store_close() */
 };

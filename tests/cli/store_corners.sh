@@ -254,6 +254,23 @@ index_of_a_stranger() {
 	done
 }
 
+recipes_that_cannot_be_read() {
+	echo "== an image whose recipe is damaged is missed"
+	pristine; es -q put a "$T/d2.ndz"
+	printf 'XXXXXXXX' | dd of="$T/S/images/a/0000000002" bs=1 seek=40 conv=notrunc status=none
+	rm -f "$T"/S/index.db*
+	status 3 es list; says "not listed: 1"
+	check "the others are listed" [ "$(all_names 2> "$T/stderr")" = "a:1 b:1" ]
+	status 3 es -q verify; says "1 of 3 images damaged (emustore repair)"
+	status 3 es -q repair; says "1 of 3 images are still damaged"
+	check "JSON" [ "$(es verify --json 2> /dev/null | field images_damaged)" = 1 ]
+	status 2 es rm a; says "2 versions"
+	check "rm --all" es -q rm --all a
+	check "nothing is left of it" [ ! -e "$T/S/images/a" ]
+	check "verify" es -q verify
+	check "gc" es -q gc
+}
+
 words_of_emustore() {
 	echo "== what it says"
 	pristine
@@ -292,5 +309,6 @@ verify_beside_gc
 a_lost_format_is_made_again
 gc_gets_quiet
 options_that_all_take
+recipes_that_cannot_be_read
 words_of_emustore
 finish
