@@ -312,6 +312,14 @@ put_claimed(struct writer *w, const struct store_name *name, const char *key,
 	return 1;
 }
 
+static int
+err_no_version(const struct store_name *name, struct err *e)
+{
+	return err_set(e, ERR_REFUSED,
+	    "%s: there is no version behind %d; name a version that is free", name->name,
+	    INT32_MAX);
+}
+
 /* Choose the version after the latest one of this name that the index has. */
 static int
 choose_version(struct writer *w, struct store_name *name, struct err *e)
@@ -351,7 +359,9 @@ writer_put_image(struct writer *w, struct recipe_image *about, const struct buf 
 	if (rc == 0)
 		rc = writer_flush(w, e);
 	for (int tries = 0; rc == 0 && tries < VERSION_TRIES; tries++) {
-		rc = put_version(w, about, blocks, digests, &object, e);
+		rc = about->name.version > INT32_MAX
+		         ? err_no_version(&about->name, e)
+		         : put_version(w, about, blocks, digests, &object, e);
 		if (rc != 0 || !any)
 			break;
 		about->name.version++; /* another writer has made this version */

@@ -271,6 +271,16 @@ recipes_that_cannot_be_read() {
 	check "gc" es -q gc
 }
 
+the_last_version() {
+	echo "== behind the last version there is none"
+	pristine
+	check "put a:2147483647" es -q put a:2147483647 "$T/d1.ndz"
+	status 1 es -q put a "$T/d2.ndz"; says "no version behind 2147483647"
+	check "list" [ "$(all_names)" = "a:1 a:2147483647 b:1" ]
+	check "verify" es -q verify
+	check "put a:2" es -q put a:2 "$T/d2.ndz"
+}
+
 words_of_emustore() {
 	echo "== what it says"
 	pristine
@@ -310,5 +320,6 @@ a_lost_format_is_made_again
 gc_gets_quiet
 options_that_all_take
 recipes_that_cannot_be_read
+the_last_version
 words_of_emustore
 finish
