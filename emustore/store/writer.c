@@ -366,9 +366,11 @@ writer_put_image(struct writer *w, struct recipe_image *about, const struct buf 
 			break;
 		about->name.version++; /* another writer has made this version */
 	}
-	if (rc == 0)
+	if (rc == 0) {
 		err_set(e, ERR_REFUSED, "%s:%" PRIu32 " is in the store already",
 		    about->name.name, about->name.version);
+		e->os = EEXIST;
+	}
 	*bytes = object.len;
 	buf_free(&object);
 	return rc == 1 ? 0 : -1;

@@ -153,6 +153,9 @@ take_images(struct upgrading *x, struct err *e)
 	int rc = about == NULL ? err_nomem(e, "an image") : 0;
 
 	for (size_t i = 0; i < x->old.nimages && rc == 0; i++) {
+		/* A gc that was cut short has left copies. */
+		if (i > 0 && x->old.images[i].number == x->old.images[i - 1].number)
+			continue;
 		rc = cancel_check(e);
 		if (rc == 0)
 			rc = take_image(x, &x->old.images[i], about, e);

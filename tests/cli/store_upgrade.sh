@@ -25,6 +25,13 @@ check "nothing is new" [ "$(es put --json a "$T/a.ndz" | field new_bytes)" = 0 ]
 check "again: nothing to do" [ "$(es upgrade --json | field already_current)" = True ]
 status 2 es -s s3://bucket/x upgrade
 
+echo "== packs that a gc has copied, and did not come to remove"
+fresh
+for p in "$T"/S/packs/*.pack; do cp "$p" "${p%/*}/9${p##*/0}"; done
+check "upgrade" [ "$(es upgrade --json | field images)" = 4 ]
+check "all of it is there" all_there
+check "verify --data" es -q verify --data
+
 echo "== cut short"
 shim=${B:-$TOP/build/plain}/tests/preload/faulty.so
 case $(basename "$(dirname "$BIN")") in *thread*) n=0 ;; *) n=1 ;; esac
