@@ -16,6 +16,7 @@ struct copies {
 	struct store from, to;
 	struct json *j; /* or NULL */
 	const struct store_name *name;
+	struct buf versions; /* struct store_name: those of `name` */
 };
 
 static void
@@ -40,47 +41,65 @@ tell(const struct copies *c, const struct index_image *i, bool copied, const str
 		    stored_title(&i->about).text);
 }
 
+/* Copy one version; text is what the user has called it. */
 static int
-copy_one(struct copies *c, const struct index_image *i, struct err *e)
+copy_one(
+    struct copies *c, const struct store_name *name, const char *text, struct err *e)
 {
+	struct index_image *i = malloc(sizeof *i);
 	struct copy_stats t;
-	int rc = cancel_check(e) == 0 ? copy_image(&c->from, &c->to, i, &t, e) : -1;
+	int rc = i == NULL ? err_nomem(e, "an image") : cancel_check(e);
 
-	if (rc < 0)
-		return -1;
-	tell(c, i, rc == 1, &t);
-	return 0;
+	if (rc == 0)
+		rc = index_find_image(c->from.index, name, i, e);
+	if (rc == 0)
+		rc = err_set(e, ERR_ABSENT, "%s: is not in the store", text);
+	if (rc == 1)
+		rc = copy_image(&c->from, &c->to, i, &t, e);
+	if (rc >= 0)
+		tell(c, i, rc == 1, &t);
+	free(i);
+	return rc < 0 ? -1 : 0;
 }
 
 static int
-copy_version(void *arg, const struct index_image *i, struct err *e)
+note_version(void *arg, const struct index_image *i, struct err *e)
 {
 	struct copies *c = arg;
 
-	return strcmp(i->about.name.name, c->name->name) == 0 ? copy_one(c, i, e) : 0;
+	if (strcmp(i->about.name.name, c->name->name) == 0)
+		buf_bytes(&c->versions, &i->about.name, sizeof i->about.name);
+	return buf_ok(&c->versions) ? 0 : err_nomem(e, "the list of versions");
+}
+
+/* Note the versions first, since the index may change while one is copied. */
+static int
+copy_versions(struct copies *c, const char *text, struct err *e)
+{
+	struct store_name one = *c->name;
+
+	c->versions.len = 0;
+	int rc = index_each_image(c->from.index, note_version, c, e);
+	if (rc == 0 && c->versions.len == 0)
+		return copy_one(c, &one, text, e);
+	for (size_t at = 0; rc == 0 && at < c->versions.len; at += sizeof one) {
+		memcpy(&one, c->versions.base + at, sizeof one);
+		rc = copy_one(c, &one, text, e);
+	}
+	return rc;
 }
 
 /* Copy the version that is named, or the latest; with --all every version. */
 static int
 copy_named(struct copies *c, const char *text, struct err *e)
 {
-	struct index_image *i = malloc(sizeof *i);
 	struct store_name name;
-	int rc = i == NULL ? err_nomem(e, "an image") : store_name_get(&name, text, e);
 
-	if (rc == 0)
-		rc = index_find_image(c->from.index, &name, i, e);
-	if (rc == 0)
-		err_set(e, ERR_ABSENT, "%s: is not in the store", text);
+	if (store_name_get(&name, text, e) != 0)
+		return -1;
 	c->name = &name;
-	if (rc == 1)
-		rc = c->o->all && name.version == 0
-		         ? index_each_image(c->from.index, copy_version, c, e)
-		         : copy_one(c, i, e);
-	else
-		rc = -1;
-	free(i);
-	return rc;
+	return c->o->all && name.version == 0 ? copy_versions(c, text, e)
+	                                      : copy_one(c, &name, text, e);
 }
 
 static int
@@ -118,6 +137,7 @@ command_copy(const struct options *o, char **operands, int n, struct err *e)
 		rc = copy_all(&c, operands, n, e);
 		store_close(&c.from);
 	}
+	buf_free(&c.versions);
 	if (c.j != NULL)
 		json_end(c.j);
 	if (rc == 0 && c.j != NULL)

@@ -3,6 +3,7 @@
  * the program, in its thread. */
 #include "emustore/store/copy.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,8 @@
 #include "common/base/sha256.h"
 #include "emustore/store/stored.h"
 #include "emustore/store/writer.h"
+
+enum { LOOKS = 5 };
 
 struct copying {
 	struct store *from, *to;
@@ -50,6 +53,26 @@ read_fragment(struct copying *c, const uint8_t *digest, struct pack_fragment *f,
 	return err_fragment(digest, "is damaged: its SHA-256 is wrong", e);
 }
 
+/* Read a fragment as read_fragment() does.  gc may have replaced the pack that the index has:
+ * then the fragment is in another one. */
+static int
+find_fragment(struct copying *c, const uint8_t *digest, struct pack_fragment *f,
+    struct err *e)
+{
+	int rc = read_fragment(c, digest, f, e);
+
+	for (int looks = 0; rc != 0 && e->os == ENOENT && looks < LOOKS; looks++) {
+		packs_free(c->packs);
+		c->packs = NULL;
+		if (store_look(c->from, e) != 0)
+			return -1;
+		c->packs = store_packs(c->from);
+		rc = c->packs == NULL ? err_nomem(e, "an image")
+		                      : read_fragment(c, digest, f, e);
+	}
+	return rc;
+}
+
 static int
 copy_fragment(struct copying *c, const uint8_t *digest, struct err *e)
 {
@@ -59,7 +82,7 @@ copy_fragment(struct copying *c, const uint8_t *digest, struct err *e)
 	c->stats->fragments++;
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
-	if (read_fragment(c, digest, &f, e) != 0 ||
+	if (find_fragment(c, digest, &f, e) != 0 ||
 	    writer_add(c->to->putting, &f, c->record.base + FRAGMENT_HEAD_BYTES, e) != 0)
 		return -1;
 	c->stats->new_fragments++;

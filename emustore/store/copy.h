@@ -14,8 +14,8 @@ struct copy_stats {
 /* Copy an image, under the same name and version, into `to`, which is in a transaction.
  * All that `to` lacks is read from `from`, and compared with its SHA-256.  1: the image
  * was copied, and exists when this returns; 0: it existed before; -1.  ERR_REFUSED:
- * another image has this name and version.  ERR_IO with ENOENT: gc has removed what is
- * needed since `from` was looked at. */
+ * another image has this name and version.  `from` is looked at again if gc has removed a pack
+ * that is needed, so its index may change; no walk over the index is under way. */
 int copy_image(struct store *from, struct store *to, const struct index_image *,
     struct copy_stats *, struct err *);
 

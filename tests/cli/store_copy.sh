@@ -29,6 +29,19 @@ for to in "$B" "$T/U"; do
 done
 export EMUSTORE=$T/S
 
+echo "== gc replaces the packs of which an image is copied"
+es -s "$T/W" init && es -s "$T/W" -q put a "$T/a.ndz" && es -s "$T/W" -q put a "$T/b.ndz" && es -s "$T/W" -q rm a:1 && es -s s3://bucket/late init || fail "a store"
+ls "$T/W/packs" > "$T/before"
+echo "pause / 1" > "$T/s/fault"; : > "$T/s/paused"
+"$BIN/emustore" -s "$T/W" -q copy a --all --to s3://bucket/late 2> "$T/stderr" & pid=$!
+for ((i = 0; i < 600; i++)); do [ ! -s "$T/s/paused" ] || break; sleep 0.02; done
+[ -s "$T/s/paused" ] || fail "copy has not asked the other store"
+check "gc" es -s "$T/W" -q gc --all
+: > "$T/s/fault"
+check "has replaced them" [ -z "$(ls "$T/W/packs" | grep -xFf "$T/before")" ]
+check "copy goes on" wait $pid; cat "$T/stderr"
+check "what was copied is right" bash -c '"$0" -s s3://bucket/late -q get a:2 - | cmp - "$1"' "$BIN/emustore" "$T/b.ndz"
+
 echo "== refused"
 status 2 es copy a
 status 2 es copy --to "$T/U"
