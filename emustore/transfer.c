@@ -398,7 +398,7 @@ get_to(const struct options *o, struct reopened *r, const char *path, struct err
 	if (from >= chunks)
 		return err_set(e, ERR_USAGE, "%s has only %u chunks",
 		    stored_title(reopened_about(r)).text, chunks);
-	if (store_holds(o->store, path))
+	if (strcmp(path, "-") != 0 && store_holds(o->store, path))
 		return err_set(
 		    e, ERR_REFUSED, "%s: is a file of the store itself", path);
 	if (output_open(&sink.out, path, &kind_image, o->force, e) != 0)

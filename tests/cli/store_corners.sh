@@ -281,6 +281,14 @@ the_last_version() {
 	check "put a:2" es -q put a:2 "$T/d2.ndz"
 }
 
+within_the_store() {
+	echo "== get to a pipe, by a program that works in the store's folder"
+	pristine
+	check "get" bash -c 'cd "$1" && "$0" -s . -q get b - | cmp - "$2"' "$BIN/emustore" "$T/S" "$T/d1.ndz"
+	check "but not over its files" bash -c 'cd "$1" && ! "$0" -s . -q get b format 2> /dev/null && "$0" -s . list > /dev/null' "$BIN/emustore" "$T/S"
+	check "list" [ "$(all_names)" = "a:1 b:1" ]
+}
+
 words_of_emustore() {
 	echo "== what it says"
 	pristine
@@ -321,5 +329,6 @@ gc_gets_quiet
 options_that_all_take
 recipes_that_cannot_be_read
 the_last_version
+within_the_store
 words_of_emustore
 finish
