@@ -11,6 +11,8 @@
 #include "common/base/plain.h"
 #include "emustore/s3/xml.h"
 
+enum { EMPTY_MAX = 100 }; /* a server may stop to look before it has found an object */
+
 static int
 err_list(struct err *e, const char *why)
 {
@@ -115,6 +117,7 @@ end_object(struct parse *p, struct err *e)
 	if (strcmp(p->o.key, p->page->last) <= 0)
 		return err_list(e, "its keys do not ascend");
 	strcpy(p->page->last, p->o.key);
+	p->page->empty = 0;
 	memmove(p->o.key, p->o.key + n, strlen(p->o.key + n) + 1);
 	int rc = p->fn(p->arg, &p->o, e);
 	memset(&p->o, 0, sizeof p->o);
@@ -166,6 +169,7 @@ s3_list_page(const void *xml, size_t bytes, const char *prefix, struct s3_page *
 
 	page->more = false;
 	page->token[0] = '\0';
+	page->empty++;
 	switch (xml_read(xml, bytes, list_event, &p)) {
 	case XML_WHOLE:
 		break;
@@ -178,6 +182,8 @@ s3_list_page(const void *xml, size_t bytes, const char *prefix, struct s3_page *
 	}
 	if (page->more && page->token[0] == '\0')
 		return err_list(e, "it is incomplete, but has no continuation token");
+	if (page->more && page->empty > EMPTY_MAX)
+		return err_list(e, "it goes on and on without an object");
 	return 0;
 }
 

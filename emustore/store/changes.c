@@ -148,8 +148,9 @@ end_in_bucket(struct store *s, const char *id, struct err *e)
 	if (o->ops->remove(o->ctx, key, e) != 0)
 		return -1;
 	int rc = read_bucket(s, &after, c->mark, e);
+	snprintf(key, sizeof key, CHANGES_DONE "%s", id);
 	/* Others have ended meanwhile, or are at work. */
-	if (rc != 0 || after.n != 1 || strcmp(after.v[0].key + strlen(CHANGES_DONE), id) != 0)
+	if (rc != 0 || after.n != 1 || strcmp(after.v[0].key, key) != 0)
 		c->mark[0] = '\0';
 	listing_free(&after);
 	return rc;

@@ -76,6 +76,13 @@ done
 check "none of it was removed" gets a "$T/a.ndz"
 check "verify --data" es -q verify --data
 
+echo "== a list of changes that has another key, which is short"
+cp "$T/s/objects/%2Fbucket%2Fdenied%2Fformat" "$T/s/objects/%2Fbucket%2Fdenied%2Fchanges%2Fx"
+echo "stub prefix=denied%2Fchanges" > "$T/s/fault"
+check "put" es -q put short "$T/b.ndz"
+: > "$T/s/fault"; rm "$T/s/objects/%2Fbucket%2Fdenied%2Fchanges%2Fx"
+check "get" gets short "$T/b.ndz"
+
 echo "== a damaged cache"
 export EMUSTORE=s3://bucket/cache
 es init --pack-size 300k --grace 60 && es -q put a "$T/a.ndz" && es -q put c "$T/c.ndz" && es -q put b "$T/b.ndz" && es rm a || fail "a store"

@@ -129,6 +129,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         page = [n for n in names if n > after][:3]      # small pages, so that there are several
         more = bool(page) and page[-1] != names[-1]
         if kind == "loop": more, page = True, page or names[:3]
+        if kind == "stub": more, page = False, [n for n in names if n == prefix + "x"]
         out = ["<?xml version='1.0' encoding='UTF-8'?>"]
         if kind == "entities":
             out.append('<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">' + "".join(f'<!ENTITY a{i} "{("&a" + str(i - 1) if i else "&a") + ";" }">' for i in range(9)) + "]>")

@@ -73,6 +73,25 @@ test_list(void)
 		T_CHECK(parse(bad[i], strlen(bad[i]), &n, &page) != 0);
 }
 
+/* A server may say that there is more, and send nothing, but not for ever. */
+static void
+test_empty_pages(void)
+{
+	static const char text[] =
+	    "<ListBucketResult><IsTruncated>true</IsTruncated>"
+	    "<NextContinuationToken>t</NextContinuationToken></ListBucketResult>";
+	struct s3_page page = { 0 };
+	struct err e;
+	int n = 0, pages = 0;
+
+	while (pages < 1000 &&
+	       s3_list_page(text, strlen(text), "p/", &page, count, &n, &e) == 0)
+		pages++;
+	T_CHECK(pages >= 10);
+	T_CHECK(pages < 1000);
+	T_CHECK(n == 0);
+}
+
 static void
 test_error(void)
 {
@@ -166,6 +185,7 @@ int
 main(void)
 {
 	test_list();
+	test_empty_pages();
 	test_error();
 	test_role();
 	test_toc();
