@@ -18,9 +18,10 @@ enum { FOLDER_MARK_BYTES = 35 };
 int folder_open(struct objects **, const char *dir, struct err *);
 /* Make a folder, or take an empty one; *made: it was made.  ERR_REFUSED: it is not empty. */
 int folder_make(const char *dir, bool *made, struct err *);
-/* The folders and the lock that each store has; and removing a store that has just
- * been made. */
+/* Make the folders and the lock that each store has.  -1: one of them is there, or cannot be
+ * made; those that this call has made are removed again. */
 int folder_make_parts(struct objects *, struct err *);
+/* Remove a store that has just been made. */
 void folder_undo(struct objects *);
 /* To be the only one who writes, until folder_unlock().  ERR_REFUSED: another one
  * is, and `wait` is not set; or the folder is on a network filesystem on which locks are

@@ -51,15 +51,18 @@ int
 folder_make_parts(struct objects *o, struct err *e)
 {
 	struct folder *f = o->ctx;
+	size_t n = sizeof folders / sizeof *folders, made = 0;
 
-	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
-		if (mkdirat(f->dirfd, folders[i], 0777) != 0)
-			return err_os(e, "%s/%s", f->dir, folders[i]);
-	int fd = folder_open_file(f, "lock", O_RDWR | O_CREAT | O_EXCL, e);
-	if (fd < 0)
-		return -1;
-	close(fd);
-	return 0;
+	while (made < n && mkdirat(f->dirfd, folders[made], 0777) == 0)
+		made++;
+	int fd = made < n ? err_os(e, "%s/%s", f->dir, folders[made])
+	                  : folder_open_file(f, "lock", O_RDWR | O_CREAT | O_EXCL, e);
+	if (fd >= 0)
+		return close(fd), 0;
+	/* Another program may be making a store here: what it has made stays. */
+	while (made-- > 0)
+		unlinkat(f->dirfd, folders[made], AT_REMOVEDIR);
+	return -1;
 }
 
 void

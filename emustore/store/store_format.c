@@ -186,12 +186,10 @@ init_folder(const char *dir, uint64_t pack_bytes, struct err *e)
 	int rc = folder_open(&o, dir, e);
 	if (rc == 0) {
 		rc = folder_make_parts(o, e);
-		if (rc == 0)
-			rc = write_format(o, true, pack_bytes, 0, e);
+		if (rc == 0 && (rc = write_format(o, true, pack_bytes, 0, e)) != 0)
+			folder_undo(o);
 		if (rc == 0)
 			folder_reserve(o, pack_bytes + TABLE_ROOM);
-		else
-			folder_undo(o);
 		objects_release(o);
 	}
 	if (rc != 0 && made)

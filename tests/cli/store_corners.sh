@@ -289,6 +289,18 @@ within_the_store() {
 	check "list" [ "$(all_names)" = "a:1 b:1" ]
 }
 
+two_that_init() {
+	echo "== of two programs that make a store at once, one does"
+	command -v strace > /dev/null && ! instrumented || return
+	local slow i
+	strace -f -qq -o /dev/null -e trace=mkdirat -e inject=mkdirat:delay_enter=1000000:when=1 "$BIN/emustore" -s "$T/two" init 2> "$T/stderr" & slow=$!
+	for ((i = 0; i < 200; i++)); do [ ! -d "$T/two" ] || break; sleep 0.02; done
+	check "the other one" es -s "$T/two" init
+	wait $slow && fail "both have made it"
+	check "put" es -s "$T/two" -q put a "$T/d0.ndz"
+	check "get" bash -c '"$0" -s "$1" -q get a - | cmp - "$2"' "$BIN/emustore" "$T/two" "$T/d0.ndz"
+}
+
 words_of_emustore() {
 	echo "== what it says"
 	pristine
@@ -330,5 +342,6 @@ options_that_all_take
 recipes_that_cannot_be_read
 the_last_version
 within_the_store
+two_that_init
 words_of_emustore
 finish
