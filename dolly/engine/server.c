@@ -193,8 +193,7 @@ leave_tree(struct dolly_server *s, struct member *m)
 	roster_take_out(&s->roster, m);
 	while ((c = roster_orphan(m)) != NULL)
 		place(s, c, false);
-	if (parent != NULL)
-		settle(s, parent);
+	settle(s, parent);
 }
 
 /* Takes a silent node out of the tree, so that it holds nobody up, but keeps its connection.  It
@@ -259,20 +258,20 @@ let_go_whole(struct dolly_server *s)
 	}
 }
 
-/* A node that is whole and has no children may go.  Its parent may be the next one. */
+/* A node that is whole and has no children may go, and its parent may be the next one.  NULL is
+ * allowed.  In a loop: a recursion would be as deep as a chain is long. */
 static void
 settle(struct dolly_server *s, struct member *m)
 {
-	if (!m->whole || m->child != NULL || m->state != MEMBER_TAKES)
-		return;
-	say_end(s, m);
-	struct member *parent = m->parent;
-	drop_at_parent(s, m);
-	roster_take_out(&s->roster, m);
-	m->state = MEMBER_LEFT;
-	tell_event(s, m, "whole");
-	if (parent != NULL)
-		settle(s, parent);
+	while (m != NULL && m->whole && m->child == NULL && m->state == MEMBER_TAKES) {
+		struct member *parent = m->parent;
+		say_end(s, m);
+		drop_at_parent(s, m);
+		roster_take_out(&s->roster, m);
+		m->state = MEMBER_LEFT;
+		tell_event(s, m, "whole");
+		m = parent;
+	}
 }
 
 /* --- the beginning --- */
@@ -439,7 +438,8 @@ on_want(struct dolly_server *s, struct peer *p, const struct msg *m)
 static void
 on_lost(struct dolly_server *s, struct member *m, const struct msg *l)
 {
-	uint32_t parent = m->parent != NULL ? m->parent->id : 0;
+	struct member *before = m->parent;
+	uint32_t parent = before != NULL ? before->id : 0;
 
 	if (m->state != MEMBER_TAKES || l->id != parent)
 		return;
@@ -452,6 +452,7 @@ on_lost(struct dolly_server *s, struct member *m, const struct msg *l)
 	} else if (parent != 0 && m->lost >= LOST_MAX) {
 		roster_take_out(&s->roster, m);
 		place(s, m, true);
+		settle(s, before);
 	}
 }
 

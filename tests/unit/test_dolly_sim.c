@@ -17,6 +17,7 @@ enum {
 	US_A_KB = 1250, /* of a link */
 	US_A_KB_SLOW = 10 * US_A_KB,
 	TICK_US = 100000,
+	NO_ANSWER_US = 5000000, /* until who connects to a walled host gives up */
 	DEADLINE_US = 3000000,
 	FAIL_MOST = 100000000,
 };
@@ -30,6 +31,7 @@ struct host {
 	uint32_t id; /* 0: the server */
 	struct node *node;
 	bool dead, hung;
+	bool walled; /* nobody reaches its port */
 	uint64_t free_us; /* its link */
 	uint64_t disk_us; /* its disk is busy until then; each chunk takes it */
 	uint64_t put_us;
@@ -270,7 +272,10 @@ on_dial(
 
 	(void)port;
 	(void)e;
-	if (!w.hosts[id].hung)
+	if (w.hosts[id].walled)
+		push((struct event){
+		    .at_us = w.now_us + NO_ANSWER_US, .kind = CLOSED, .conn = c });
+	else if (!w.hosts[id].hung)
 		push((struct event){ .at_us = w.now_us + DELAY_US,
 		    .kind = w.hosts[id].dead ? CLOSED : CONNECT,
 		    .conn = c });
@@ -722,6 +727,27 @@ wakes_up(uint32_t nodes, uint32_t chunks)
 	end_run();
 }
 
+/* A node whose port nobody reaches is whole long before its child gets another parent: both are
+ * let go in the end, and the server ends. */
+static void
+walled(uint32_t nodes, uint32_t chunks)
+{
+	struct err e;
+	uint32_t whole;
+
+	w = (struct world){ .random = 8, .us_a_kb = US_A_KB };
+	start(nodes, chunks, 1);
+	w.hosts[1].walled = true;
+	while (dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST)
+		step();
+	uint64_t us = last_done(&whole);
+	printf("# nobody reaches a node of %u: %.3f s\n", nodes, (double)us / 1e6);
+	T_CHECK(w.hosts[1].done_us > 0 && w.hosts[1].done_us < NO_ANSWER_US);
+	T_CHECK(dolly_server_over(w.server, &e) == 1);
+	T_CHECK(whole == nodes && count_out() == 0);
+	end_run();
+}
+
 /* The connection of a node with its server, on the node's side. */
 static struct peer *
 server_of(const struct host *h)
@@ -923,6 +949,7 @@ main(int argc, char **argv)
 	printf("# one node of twenty dies or hangs (%u hang): %.3f of the time\n", w.hung, x);
 	T_CHECK(x < 1.1);
 	wakes_up(20, 200);
+	walled(3, 50);
 	ring(3, 200);
 	ring(9, 200);
 	failures(nodes / 3, 1, nodes / 60, seed);
