@@ -112,9 +112,9 @@ void node_tick(struct node *, uint64_t now_us);
  * node_sent() and node_put(), when it has sent all that can be sent. */
 void node_resume(struct node *);
 
-/* Has the node ended?  0: no.  1: it is whole, and either all nodes behind it are whole, or
- * the server is gone, so that nobody tells (node_stats.alone).  -1: it has failed, with the
- * error. */
+/* Has the node ended?  0: no.  1: it is whole, and either the server has let it go, or the
+ * server is gone, so that nobody tells what became of the nodes behind it
+ * (node_stats.alone).  -1: it has failed, with the error. */
 int node_over(const struct node *, struct err *);
 /* Fills in the node's counters and state. */
 void node_stats(const struct node *, struct node_stats *);

@@ -218,12 +218,36 @@ aside_us(const struct dolly_server *s, const struct member *m)
 }
 
 static void
+say_end(struct dolly_server *s, struct member *m)
+{
+	if (m->peer == NULL)
+		return;
+	peer_say(m->peer, &(struct msg){ .type = MSG_END });
+	hang_up(s, m->peer);
+}
+
+/* A node that is whole goes; those behind it get another parent. */
+static void
+let_go(struct dolly_server *s, struct member *m)
+{
+	leave_tree(s, m);
+	say_end(s, m);
+	m->state = MEMBER_LEFT;
+	tell_event(s, m, "whole");
+}
+
+/* Cuts a node out.  One that is whole has nothing to lose, and only goes. */
+static void
 cut(struct dolly_server *s, struct member *m, const char *why)
 {
 	struct msg refuse = { .type = MSG_REFUSE };
 
 	if (m->state == MEMBER_OUT || m->state == MEMBER_LEFT)
 		return;
+	if (m->whole) {
+		let_go(s, m);
+		return;
+	}
 	snprintf(m->why, sizeof m->why, "%s", why);
 	leave_tree(s, m);
 	m->state = MEMBER_OUT;
@@ -235,26 +259,14 @@ cut(struct dolly_server *s, struct member *m, const char *why)
 	}
 }
 
-static void
-say_end(struct dolly_server *s, struct member *m)
-{
-	if (m->peer == NULL)
-		return;
-	peer_say(m->peer, &(struct msg){ .type = MSG_END });
-	hang_up(s, m->peer);
-}
-
 /* A node that is whole before it gets a place needs none. */
 static void
 let_go_whole(struct dolly_server *s)
 {
 	for (size_t i = 0; i < s->roster.n; i++) {
 		struct member *m = s->roster.members[i];
-		if (m->state != MEMBER_WAITS || !m->whole)
-			continue;
-		say_end(s, m);
-		m->state = MEMBER_LEFT;
-		tell_event(s, m, "whole");
+		if (m->state == MEMBER_WAITS && m->whole)
+			let_go(s, m);
 	}
 }
 
@@ -565,12 +577,6 @@ dolly_server_closed(struct dolly_server *s, struct peer *p, const char *why)
 	hang_up(s, p);
 	if (m == NULL)
 		return;
-	if (m->whole) { /* the node has all chunks, and only does not stay for its children */
-		leave_tree(s, m);
-		m->state = MEMBER_LEFT;
-		tell_event(s, m, "whole");
-		return;
-	}
 	snprintf(text, sizeof text, "its connection ended: %.150s", why);
 	cut(s, m, text);
 }

@@ -70,7 +70,8 @@ void dolly_server_tick(struct dolly_server *, uint64_t now_us);
  * dolly_server_sent(). */
 void dolly_server_resume(struct dolly_server *);
 
-/* Cuts out all nodes, which are told the reason `why`. */
+/* Cuts out all nodes that are not whole, which are told the reason `why`, and lets the others
+ * go. */
 void dolly_server_stop(struct dolly_server *, const char *why);
 
 /* Has the server ended?  0: no; 1: all nodes that were not cut out are whole; -1: it has

@@ -748,6 +748,29 @@ walled(uint32_t nodes, uint32_t chunks)
 	end_run();
 }
 
+/* A node that is whole and hangs while the next one still works: it lacks nothing, and is not reported
+ * as if it did. */
+static void
+hangs_when_whole(uint32_t chunks)
+{
+	struct err e;
+
+	w = (struct world){ .random = 9, .us_a_kb = US_A_KB };
+	start(2, chunks, 1);
+	w.hosts[2].put_us = 2 * DEADLINE_US / chunks;
+	while (w.hosts[1].done_us == 0 && w.now_us < FAIL_MOST)
+		step();
+	for (uint64_t told_us = w.now_us + TICK_US; w.now_us < told_us;)
+		step();
+	T_CHECK(w.hosts[2].done_us == 0);
+	w.hosts[1].hung = true;
+	while (dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST)
+		step();
+	T_CHECK(w.hosts[2].done_us > w.hosts[1].done_us + DEADLINE_US);
+	T_CHECK(dolly_server_over(w.server, &e) == 1 && count_out() == 0);
+	end_run();
+}
+
 /* The connection of a node with its server, on the node's side. */
 static struct peer *
 server_of(const struct host *h)
@@ -950,6 +973,7 @@ main(int argc, char **argv)
 	T_CHECK(x < 1.1);
 	wakes_up(20, 200);
 	walled(3, 50);
+	hangs_when_whole(50);
 	ring(3, 200);
 	ring(9, 200);
 	failures(nodes / 3, 1, nodes / 60, seed);
