@@ -50,7 +50,7 @@ struct member {
 	bool aside;         /* it is silent, and waits without a place until it is heard again */
 	unsigned asides;    /* times that it was set aside */
 	uint64_t waited_us; /* it has waited for one of its children then; 0: never */
-	unsigned lost;     /* times that it could not reach this parent */
+	unsigned lost;     /* times in a row that it could not reach this parent */
 	uint64_t retry_us; /* then it is told again; 0: it is not */
 	struct peer *peer; /* its connection; NULL: none */
 	char why[MSG_TEXT_MAX + 1];

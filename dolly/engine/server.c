@@ -6,8 +6,9 @@
 
 enum {
 	READ_AHEAD = 4,      /* chunks that are being read at a time */
-	LOST_MAX = 3,        /* LOST messages after which the server itself is the parent */
-	LOST_SERVER_MAX = 8, /* LOST messages about the server after which a node is cut out */
+	/* LOST messages in a row, without a chunk in between: */
+	LOST_MAX = 3,        /* then the server itself is the parent */
+	LOST_SERVER_MAX = 8, /* about the server: then the node is cut out */
 	RETRY_US = 300000,   /* after LOST, until the node is told its parent again */
 	/* A node is set aside when it has been silent for a part of the deadline.  It speaks ten
 	 * times a second, so that a second without a word is more than a late message. */
@@ -491,7 +492,11 @@ on_stuck(struct dolly_server *s, uint32_t id)
 static int
 on_progress(struct dolly_server *s, struct member *m, const struct msg *p)
 {
-	m->have = p->have < s->cfg.spread.chunks ? p->have : s->cfg.spread.chunks;
+	uint32_t have = p->have < s->cfg.spread.chunks ? p->have : s->cfg.spread.chunks;
+
+	if (have > m->have)
+		m->lost = 0; /* its parent was reached since */
+	m->have = have;
 	m->stuck = p->stuck;
 	m->waits = p->waits;
 	if (m->waits != 0)

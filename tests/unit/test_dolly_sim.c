@@ -771,6 +771,45 @@ hangs_when_whole(uint32_t chunks)
 	end_run();
 }
 
+/* Breaks the connection of a node with its parent: both sides notice. */
+static void
+break_parent(const struct host *h)
+{
+	for (const struct end *x = h->ends; x != NULL; x = x->next) {
+		const struct peer *p = x->conn->peer[x->side];
+		if (p != NULL && p->kind == PEER_PARENT && x->conn->open)
+			for (int side = 0; side < 2; side++)
+				push((struct event){ .at_us = w.now_us,
+				    .kind = CLOSED,
+				    .conn = x->conn,
+				    .side = side });
+	}
+}
+
+/* A connection that breaks every few chunks, and can always be made again: the node goes on each time,
+ * and is not cut out. */
+static void
+breaks(uint32_t chunks, unsigned times)
+{
+	struct err e;
+	uint32_t whole;
+
+	w = (struct world){ .random = 10, .us_a_kb = US_A_KB };
+	start(1, chunks, 1);
+	for (unsigned i = 1; i <= times; i++) {
+		while (w.hosts[1].put < i * chunks / (times + 1) && w.now_us < FAIL_MOST &&
+		       dolly_server_over(w.server, &e) == 0)
+			step();
+		break_parent(&w.hosts[1]);
+	}
+	while (dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST)
+		step();
+	uint64_t us = last_done(&whole);
+	printf("# a connection breaks %u times: %.3f s\n", times, (double)us / 1e6);
+	T_CHECK(whole == 1 && w.hosts[1].put == chunks && count_out() == 0);
+	end_run();
+}
+
 /* The connection of a node with its server, on the node's side. */
 static struct peer *
 server_of(const struct host *h)
@@ -974,6 +1013,7 @@ main(int argc, char **argv)
 	wakes_up(20, 200);
 	walled(3, 50);
 	hangs_when_whole(50);
+	breaks(400, 12);
 	ring(3, 200);
 	ring(9, 200);
 	failures(nodes / 3, 1, nodes / 60, seed);
