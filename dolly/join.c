@@ -193,6 +193,7 @@ on_begin(
 		.slots = SLOTS,
 	};
 
+	wires_deadline(j->wires, image->deadline_us);
 	j->raw_bytes = image->bytes;
 	j->content = image->content;
 	if (check_size(image, e) != 0 || target_thread_start(&j->target, &c, e) != 0)

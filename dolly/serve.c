@@ -226,6 +226,7 @@ open_server(struct serving *s, struct err *e)
 	    dolly_server_new(&s->server, &c, clock_us(), e) != 0)
 		return -1;
 	wires_serve(s->wires, s->server);
+	wires_deadline(s->wires, c.deadline_us);
 	if (!o->quiet)
 		say(stderr, "dolly: serving %s, port %u\n", s->origin.name,
 		    wires_port(s->wires));

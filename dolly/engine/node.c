@@ -480,7 +480,10 @@ on_welcome(struct node *n, const struct msg *m, struct err *e)
 	n->slow = m->slow;
 	if (again)
 		return welcome_again(n, m, e);
-	n->image = (struct node_image){ m->chunks, m->bytes, m->content, { 0 } };
+	n->image = (struct node_image){ .chunks = m->chunks,
+		.bytes = m->bytes,
+		.content = m->content,
+		.deadline_us = n->deadline_us };
 	memcpy(n->image.identity, m->identity, sizeof n->image.identity);
 	if (welcome_maps(n, m, e) != 0 ||
 	    n->cfg.ops->begin(n->cfg.arg, &n->image, &n->target, e) != 0)

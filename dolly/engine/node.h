@@ -14,12 +14,13 @@
 
 #include "dolly/engine/peer.h"
 
-/* The image, as the server describes it. */
+/* The image, and how it is sent, as the server describes it. */
 struct node_image {
 	uint32_t chunks;
 	uint64_t bytes;  /* size; the engine compares it when a server comes back */
 	uint8_t content; /* enum msg_content */
 	uint8_t identity[MSG_IDENTITY_BYTES];
+	uint64_t deadline_us; /* the longest time for which a child may take nothing */
 };
 
 /* The order in which the target takes chunks. */

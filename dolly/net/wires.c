@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -17,8 +18,12 @@ enum {
 	READ_BYTES = 65536,
 	STRANGERS_MAX = 64, /* connections that have not said what they are */
 	STRANGER_US = 5000000, /* time to say what it is, or to prove that it has the key */
-	SILENT_MS =
-	    10000,      /* without an acknowledgement the other side counts as gone */
+	/* Without an acknowledgement, or while it takes nothing, the other side counts as gone
+	 * after this time.  One that has dialled may be a child, which takes nothing while its
+	 * disk stalls: it gets a little more than a longer deadline, so that the engine decides. */
+	SILENT_MS = 10000,
+	AFTER_DEADLINE_MS = 2000,
+	ASK_AGAIN_S = 2, /* between questions to a side that has not answered */
 	SENDS_MAX = 32, /* sends to one peer before the others have a turn */
 };
 
@@ -43,6 +48,7 @@ struct wires {
 	struct pollfd *polls;
 	size_t polls_cap;
 	struct wires_encrypted encrypted;
+	int silent_ms; /* as SILENT_MS, of those that dial */
 	uint8_t buf[READ_BYTES];
 };
 
@@ -92,6 +98,7 @@ wires_open(struct wires **out, const struct wires_engine *ops, struct tls *key,
 		return err_nomem(e, "connections");
 	w->ops = ops;
 	w->key = key;
+	w->silent_ms = SILENT_MS;
 	if (open_listener(w, port, any, e) != 0) {
 		wires_close(w);
 		return -1;
@@ -137,12 +144,32 @@ wires_port(const struct wires *w)
 	return w->port;
 }
 
+void
+wires_deadline(struct wires *w, uint64_t us)
+{
+	uint64_t ms = us / 1000 + AFTER_DEADLINE_MS;
+
+	w->silent_ms = ms < SILENT_MS ? SILENT_MS : ms > INT_MAX ? INT_MAX : (int)ms;
+}
+
+/* Makes the kernel notice when the other side is gone, also where nothing is sent: a node that
+ * waits for chunks says nothing to its parent. */
+static void
+watch(int fd, int silent_ms)
+{
+	const int on = 1, idle_s = SILENT_MS / 1000, again_s = ASK_AGAIN_S;
+
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent_ms, sizeof silent_ms);
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &again_s, sizeof again_s);
+	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+}
+
 /* Adds a connection.  The descriptor is taken over, also after an error. */
 static int
 add(struct wires *w, int fd, struct peer *p, bool dialled, struct err *e)
 {
-	int on = 1;
-	unsigned silent = SILENT_MS;
 	struct wire *x = calloc(1, sizeof *x);
 
 	if (x != NULL && w->key != NULL)
@@ -155,8 +182,7 @@ add(struct wires *w, int fd, struct peer *p, bool dialled, struct err *e)
 		free(x);
 		return err_nomem(e, "a connection");
 	}
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent, sizeof silent);
+	watch(fd, dialled ? SILENT_MS : w->silent_ms);
 	x->fd = fd;
 	x->peer = p;
 	x->connecting = x->dialled = dialled;
@@ -186,17 +212,26 @@ wires_dial(struct wires *w, struct peer *p, const uint8_t address[4], uint16_t p
 	return add(w, fd, p, true, e);
 }
 
+/* Connections whose other side has not said what it is. */
+static size_t
+strangers(const struct wires *w)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->n; i++)
+		n += w->wires[i]->peer != NULL && w->wires[i]->peer->kind == PEER_NEW;
+	return n;
+}
+
+/* Accepts connections as long as there are not too many strangers.  The others wait in the
+ * kernel: nodes that begin in the same moment are not sent away. */
 static void
 accept_all(struct wires *w)
 {
 	struct sockaddr_in a;
 	struct err e;
-	size_t strangers = 0;
 
-	for (size_t i = 0; i < w->n; i++)
-		strangers += w->wires[i]->peer != NULL &&
-		             w->wires[i]->peer->kind == PEER_NEW;
-	for (;;) {
+	for (size_t n = strangers(w); n < STRANGERS_MAX; n++) {
 		socklen_t len = sizeof a;
 		int fd = accept4(w->listener, (struct sockaddr *)&a, &len,
 		    SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -204,9 +239,7 @@ accept_all(struct wires *w)
 			return;
 		uint8_t address[4];
 		memcpy(address, &a.sin_addr, 4);
-		struct peer *p = strangers++ < STRANGERS_MAX
-		                     ? w->ops->accept(w->engine, address)
-		                     : NULL;
+		struct peer *p = w->ops->accept(w->engine, address);
 		if (p == NULL)
 			close(fd);
 		else if (add(w, fd, p, false, &e) != 0)
@@ -368,7 +401,8 @@ prepare(struct wires *w, int also)
 	for (size_t i = 0; i < w->n; i++)
 		w->polls[i] = (struct pollfd){ .fd = w->wires[i]->fd,
 			.events = events_of(w, w->wires[i]) };
-	w->polls[w->n] = (struct pollfd){ .fd = w->listener, .events = POLLIN };
+	w->polls[w->n] = (struct pollfd){ .fd = w->listener,
+		.events = strangers(w) < STRANGERS_MAX ? POLLIN : 0 };
 	w->polls[w->n + 1] = (struct pollfd){ .fd = also, .events = POLLIN };
 	return true;
 }

@@ -1,8 +1,9 @@
 /* wires.h: the TCP connections of an engine, at one port.  All functions are called in the
  * engine's thread, which sleeps in wires_step().
  *
- * A new connection has a few seconds to say what it is, and only a few connections that have
- * not done so are kept, so that strangers cost little. */
+ * A new connection has a few seconds to say what it is.  Only a few connections that have not
+ * done so are accepted, so that strangers cost little; more wait until these have, or are
+ * closed. */
 #ifndef DOLLY_NET_WIRES_H
 #define DOLLY_NET_WIRES_H
 
@@ -34,6 +35,10 @@ void wires_serve(struct wires *, void *engine);
 /* Closes all connections, and frees the peers that have not said what they are.  The engine
  * owns the other peers, and is freed afterwards.  NULL is allowed. */
 void wires_close(struct wires *);
+/* Names the deadline, in microseconds, after which the engine acts on a child that takes nothing.
+ * A connection that is accepted from then on is ended only after a longer time without anything
+ * taken.  Without this call, and with a short deadline, that is 10 seconds. */
+void wires_deadline(struct wires *, uint64_t us);
 /* The port at which it listens. */
 uint16_t wires_port(const struct wires *);
 /* For the engine's operations dial() and close().  wires_dial() begins to connect the peer:
