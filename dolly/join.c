@@ -111,18 +111,20 @@ open_sink(void *arg, struct sink *sink, struct err *e)
 	return sink_to_install(sink, &c, e);
 }
 
-/* A disk must have room for all of the data. */
+/* A disk must have room for all of the data.  Nothing else is opened here: to open a named pipe is to
+ * wait for its other end. */
 static int
 check_room(const char *path, uint64_t bytes, struct err *e)
 {
 	struct err ignored;
+	struct stat st;
 	struct disk *d;
 
-	if (strcmp(path, "-") == 0 || access(path, F_OK) != 0)
+	if (stat(path, &st) != 0 || !S_ISBLK(st.st_mode))
 		return 0;
 	if (disk_open(&d, path, DISK_READ, e) != 0)
 		return -1;
-	uint64_t room = disk_kind(d) == DISK_BLOCK ? disk_size_bytes(d) : UINT64_MAX;
+	uint64_t room = disk_size_bytes(d);
 	(void)disk_close(d, &ignored);
 	if (room >= bytes)
 		return 0;
@@ -158,7 +160,8 @@ open_raw(void *arg, struct sink *sink, struct err *e)
 static int
 check_size(const struct node_image *i, struct err *e)
 {
-	if (i->bytes > 0 && i->chunks == raw_chunks(i->bytes))
+	if (i->bytes > (uint64_t)(i->chunks - 1) * CHUNK_BYTES &&
+	    i->bytes <= (uint64_t)i->chunks * CHUNK_BYTES)
 		return 0;
 	return err_set(e, ERR_FORMAT,
 	    "the server's image has a size that does not fit its number of chunks");

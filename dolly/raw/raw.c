@@ -121,12 +121,6 @@ raw_free(struct raw *r)
 }
 
 uint32_t
-raw_chunks(uint64_t bytes)
-{
-	return (uint32_t)(bytes / RAW_CHUNK_BYTES + (bytes % RAW_CHUNK_BYTES != 0));
-}
-
-uint32_t
 raw_length(uint64_t bytes, uint32_t chunk)
 {
 	uint64_t left = bytes - (uint64_t)chunk * RAW_CHUNK_BYTES;

@@ -30,9 +30,7 @@ int raw_new(struct raw **, bool compress, struct err *);
 /* NULL is allowed. */
 void raw_free(struct raw *);
 
-/* The number of chunks of `bytes` bytes of raw data. */
-uint32_t raw_chunks(uint64_t bytes);
-/* The length in bytes of one of these chunks, before it is packed. */
+/* The length in bytes of a chunk of `bytes` bytes of raw data, before it is packed. */
 uint32_t raw_length(uint64_t bytes, uint32_t chunk);
 
 /* Packs the n bytes of a chunk (0 < n <= RAW_CHUNK_BYTES) into to[RAW_HEAD_BYTES + n].  Returns

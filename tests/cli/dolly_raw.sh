@@ -42,6 +42,12 @@ for zstd in "" --zstd; do
 	else check "what can be packed was" [ "$sent" -lt $((size * 6 / 10)) ]; fi
 done
 
+echo "== a named pipe"
+mkfifo "$T/named"; cat "$T/named" > "$T/piped" & reader=$!
+serve --wait 1 --raw "$T/data"
+check "a node with a named pipe" quietly join 127.0.0.1:$PORT "$T/named"
+wait $SERVER; wait $reader; check "the pipe has the data" cmp "$T/data" "$T/piped"
+
 echo "== what is there already stays"
 echo mine > "$T/got"
 serve --wait 1 --raw "$T/data"
