@@ -258,6 +258,10 @@ report(struct serving *s, struct err *e)
 static int
 check_options(const struct options *o, struct err *e)
 {
+	double compression; /* used at the end, and must not be found wrong only then */
+
+	if (plan_compression(o->compression, &compression, e) != 0)
+		return -1;
 	if ((o->nodes != NULL) == (o->wait > 0))
 		return err_misuse(e, "serve needs either --nodes or --wait");
 	if (o->chain + o->star + o->automatic + (o->tree > 0) > 1)

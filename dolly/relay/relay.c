@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/disk/disk.h"
@@ -34,8 +35,12 @@ static int
 open_file(struct relay *r, const char *file, struct err *e)
 {
 	const char *tmp = getenv("TMPDIR");
+	struct stat st;
 	int fd;
 
+	/* The name is removed in the end, which must not be that of a disk. */
+	if (file != NULL && stat(file, &st) == 0 && !S_ISREG(st.st_mode))
+		return err_set(e, ERR_USAGE, "%s is not a file", file);
 	if (file != NULL) {
 		r->path = strdup(file);
 	} else if (asprintf(&r->path, "%s/dolly-relay-XXXXXX",

@@ -92,6 +92,14 @@ status 2 "$BIN/dolly" serve -p $PORT --nodes "n[1-99999999]" "$T/disk.ndz"; chec
 status 2 "$BIN/dolly" serve -p $PORT --nodes "" "$T/disk.ndz"
 status 2 "$BIN/dolly" serve -p $PORT --nodes "no-such-name.invalid" "$T/disk.ndz"; check "an unknown one" grep -q "no-such-name.invalid" "$T/stderr"
 
+echo "== options that would be wrong only at the end, and a file for a relay that is none"
+status 2 timeout 20 "$BIN/dolly" serve -p $PORT --wait 1 --compression 2,1 "$T/disk.ndz"; check "said at once" grep -q "not a number of 1 to 1000" "$T/stderr"
+mkfifo "$T/kept"
+serve --wait 1 "$T/disk.ndz"
+status 2 timeout 30 "$BIN/dolly" join --relay 239.192.9.9:5999 --relay-file "$T/kept" 127.0.0.1:$PORT "$T/new"
+check "it is named" grep -q "kept is not a file" "$T/stderr"
+check "it stays" [ -p "$T/kept" ]; served 1 "is not a file"
+
 cat > "$T/peer.py" << 'PY'
 import socket, struct, sys, time
 what, port = sys.argv[1], int(sys.argv[2])
@@ -145,6 +153,8 @@ version, key = (9 if what == "version" else 3), b"k" * 16
 welcome = struct.pack("<HI", version, 1) + key + b"\0" + bytes(16) + struct.pack("<IQIQ", 3, 3 << 20, 1000, 0)
 if what == "size":
     welcome = welcome[:-20] + struct.pack("<QIQ", 1 << 50, 1000, 0)
+if what == "chunks":    # so many that 32 bits do not hold their number
+    welcome = welcome[:-20] + struct.pack("<QIQ", (1 << 52) + (3 << 20), 1000, 0)
 s.sendall(frame(2, welcome))
 if what == "loop":      # the node is its own parent
     s.sendall(frame(4, struct.pack("<I4sH", 1, bytes([127, 0, 0, 1]), 9998) + key))
@@ -169,6 +179,7 @@ rogue() {	# WHAT WORDS
 rogue version "the server speaks version 9 of the protocol"
 rogue loop "its own parent"
 rogue size "a size that does not fit its number of chunks"
+rogue chunks "a size that does not fit its number of chunks"
 rogue long "bytes"
 
 echo "== circles"
