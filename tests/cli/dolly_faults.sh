@@ -170,6 +170,7 @@ serve --wait 1 "$T/disk.ndz"
 python3 "$T/peer.py" old $PORT > "$T/said"; check "a node of another version is told so" grep -q "speaks version 3 of the protocol" "$T/said"
 join one; python3 "$T/peer.py" scan $PORT; whole one; served 0
 rogue() {	# WHAT WORDS
+	: > "$T/rogue"	# or what the last one said would be taken for this one's
 	python3 "$T/peer.py" "$1" $PORT > "$T/rogue" & local pid=$!
 	until grep -q listens "$T/rogue" || ! kill -0 $pid; do sleep 0.02; done
 	rm -f "$T/new"; status 3 timeout 30 "$BIN/dolly" join --patience 0 127.0.0.1:$PORT "$T/new"
@@ -183,7 +184,7 @@ rogue chunks "a size that does not fit its number of chunks"
 rogue long "bytes"
 
 echo "== circles"
-python3 "$T/peer.py" circle $PORT > "$T/rogue" & rogue=$!
+: > "$T/rogue"; python3 "$T/peer.py" circle $PORT > "$T/rogue" & rogue=$!
 until grep -q listens "$T/rogue" || ! kill -0 $rogue; do sleep 0.02; done
 for n in a b c; do join $n --patience 0; done
 for n in a b c; do failed $n "the server says: they are in a circle"; done
