@@ -38,5 +38,8 @@ cli_catch_signals(bool hangup)
 	sigaction(SIGHUP, &sa, NULL);
 	sa.sa_handler = SIG_IGN; /* a closed pipe is an error of write(2) */
 	sigaction(SIGPIPE, &sa, NULL);
+	/* Who has started this program may ignore it, and then no child's status can be had. */
+	sa.sa_handler = SIG_DFL;
+	sigaction(SIGCHLD, &sa, NULL);
 	cancel_work_for(&caught);
 }

@@ -238,14 +238,16 @@ say_why(const struct command *c, int status, struct err *e)
 static int
 end_program(struct command *c, struct err *e)
 {
-	int status = 0;
+	int status = 0, rc;
 
-	while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
+	while ((rc = waitpid(c->pid, &status, 0)) < 0 && errno == EINTR)
 		if (cancel_signal() != 0)
 			kill(c->pid, SIGTERM);
+	if (rc < 0)
+		err_os(e, "%s: how it has ended cannot be known", c->name);
 	pthread_join(c->thread, NULL);
 	fclose(c->said);
-	return status != 0 ? say_why(c, status, e) : 0;
+	return rc > 0 && status != 0 ? say_why(c, status, e) : rc < 0 ? -1 : 0;
 }
 
 static int

@@ -28,6 +28,15 @@ check "verify" quietly d verify
 # A line that is cut: it fails, and the next sync sends it.
 dd if=/dev/urandom of="$T/dev" bs=4096 seek=200 count=1 conv=notrunc status=none
 touch "$T/broken"; status 1 d once; check "its reason" grep -q "the line is cut" "$T/stderr"; rm "$T/broken"
+# dmmerge fails, and whoever has started dsync ignores the ends of children: it is a failure all the same.
+cat > "$T/full" << FULL
+#!/bin/sh
+case "\$*" in *--status*|*--recover*) exec "$BIN/dmmerge" "\$@";; esac
+cat > "$T/quiet"; echo "no room" >&2; exit 1
+FULL
+chmod 755 "$T/full"
+status 1 python3 -c 'import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])' "$BIN/dsync" --dmmerge="$T/full" --since=scan:"$T/state" once "$T/dev" "$COPY"
+check "its reason" grep -q "no room" "$T/stderr"
 check "the next one" quietly d once
 check "equal" cmp "$T/dev" "$COPY"
 
