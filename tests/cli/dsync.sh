@@ -93,6 +93,11 @@ status 3 "$BIN/dmmerge" --in-place "$T/p" < "$T/cut"
 check "incomplete" grep -q "^condition incomplete" <("$BIN/dmmerge" --status "$T/p")
 printf '1 1\n' > "$T/ranges"; x --since=ranges:"$T/ranges" "$T/dev" > "$T/s6"
 status 1 "$BIN/dmmerge" "$T/p" < "$T/s6"
+cp "$T/p" "$T/q"; cp "$T/p.dsync" "$T/q.dsync"
+(ulimit -f 700; "$BIN/dmmerge" "$T/q" < "$T/s5" > "$T/quiet" 2>&1) && fail "files of more than 700 KiB cannot be written"
+check "a merge from the journal was interrupted" grep -q "^condition interrupted" <("$BIN/dmmerge" --status "$T/q")
+check "recovered" m --recover "$T/q"
+check "equal" cmp "$T/dev" "$T/q"
 check "mended" m --in-place "$T/p" < "$T/s5"
 check "equal" cmp "$T/dev" "$T/p"
 check "consistent" grep -q "^condition consistent" <("$BIN/dmmerge" --status "$T/p")

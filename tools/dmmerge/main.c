@@ -14,10 +14,11 @@
 static const char *
 condition(const struct target_state *s)
 {
-	if ((s->flags & TARGET_INCOMPLETE) != 0)
-		return "incomplete";
+	/* A target that was incomplete is finished by what its journal holds, too. */
 	if ((s->flags & TARGET_PENDING) != 0)
 		return "interrupted";
+	if ((s->flags & TARGET_INCOMPLETE) != 0)
+		return "incomplete";
 	if (!stream_id_set(&s->id))
 		return "unknown";
 	return (s->flags & TARGET_FUZZY) != 0 ? "fuzzy" : "consistent";
