@@ -14,7 +14,13 @@
 #include "dsync/run/command.h"
 #include "dsync/talk/call.h"
 
-enum { WORDS_MAX = 24, LINE_BYTES = 8192, ANSWER_BYTES = 1 << 20, DIGEST_TEXT = 2 * SHA256_BYTES };
+enum {
+	LINE_BYTES = 8192,
+	WORDS_MAX = LINE_BYTES / 2 + 4, /* each word is followed by a blank; two are added */
+	OWN_BYTES = 200, /* of a line, at most: quotes, blanks and options that dsync adds */
+	ANSWER_BYTES = 1 << 20,
+	DIGEST_TEXT = 2 * SHA256_BYTES,
+};
 
 /* A command line, and the words that it consists of. */
 struct line {
@@ -75,6 +81,20 @@ check_server(const struct far *f, struct err *e)
 	return request_take_options(&q, f->options, e);
 }
 
+/* Whether the lines of make_line() have room; each quote in the target becomes four bytes. */
+static int
+check_length(const struct far *f, struct err *e)
+{
+	size_t n = strlen(f->rsh) + strlen(f->dmmerge) + strlen(f->options);
+
+	for (const char *p = f->target; *p != '\0'; p++)
+		n += *p == '\'' ? 4 : 1;
+	if (n <= LINE_BYTES - OWN_BYTES)
+		return 0;
+	return err_set(e, ERR_USAGE,
+	    "--rsh, --dmmerge, --dmmerge-options and the path of the copy are too long together");
+}
+
 int
 far_parse(struct far *f, char *text, struct err *e)
 {
@@ -92,7 +112,7 @@ far_parse(struct far *f, char *text, struct err *e)
 	if (f->target[0] == '\0' || f->target[0] == '-' ||
 	    (f->host != NULL && (f->host[0] == '\0' || f->host[0] == '-')))
 		return err_misuse(e, "the copy must be given as HOST:TARGET or TARGET");
-	return check_server(f, e);
+	return check_length(f, e) == 0 ? check_server(f, e) : -1;
 }
 
 /* Cut words at blanks and append them to argv, which points into `words`. */

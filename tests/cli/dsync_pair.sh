@@ -24,6 +24,8 @@ check "metrics" grep -q "^dsync_changed_bytes 12288" "$T/m"
 check "nothing to send" quietly d once --metrics="$T/m"
 check "metrics again" grep -q "^dsync_changed_bytes 0" "$T/m"
 check "verify" quietly d verify
+check "a long command reaches the host" quietly "$BIN/dsync" --rsh="env $(printf 'V%d=1 ' {1..40}) $T/rsh" --dmmerge="$BIN/dmmerge" --since=scan:"$T/state" status "$T/dev" "far:$COPY"
+status 2 "$BIN/dsync" --rsh="$T/rsh $(printf '%8000d' 1)" --since=scan:"$T/state" status "$T/dev" "far:$COPY"
 
 # A line that is cut: it fails, and the next sync sends it.
 dd if=/dev/urandom of="$T/dev" bs=4096 seek=200 count=1 conv=notrunc status=none
