@@ -6,7 +6,7 @@
 #include "dsync/extract/send.h"
 #include "tests/t.h"
 
-enum { BLOCK = 4096, BYTES = 1 << 20, TIMES = 300 };
+enum { BLOCK = 4096, BYTES = 1 << 20, TIMES = 3000 };
 
 static ssize_t
 bad_pread(void *ctx, void *buf, size_t len, uint64_t off)
