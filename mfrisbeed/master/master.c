@@ -152,6 +152,14 @@ check_written(const struct settings *old, const struct settings *new, struct err
 	return 0;
 }
 
+/* The sessions keep the rate, and the time after which they end, with which they were made. */
+static void
+say_later(const struct settings *old, const struct settings *new)
+{
+	if (old->rate != new->rate || old->idle_s != new->idle_s)
+		log_warn("another rate or idle takes effect only after a restart");
+}
+
 /* Reads the settings again, when master_reload() was called.  When they are wrong, the log
  * says so, and the old ones stay. */
 static void
@@ -170,6 +178,7 @@ reload(struct master *m)
 	}
 	m->settings = s;
 	sessions_settings(m->sessions, &m->settings);
+	say_later(&old, &s);
 	settings_free(&old);
 	log_info("the settings were read again");
 }

@@ -144,6 +144,8 @@ check "it is served where it was: $before" grep -qx "$before" "$T/state/sessions
 echo "== settings are read again"
 sed -i "s,^image first.*,image other $T/images/image5.ndz," "$T/conf"; kill -HUP $MASTER
 settled "were read again"; check "a new name" get 3 other "$T/out"; check "its data" cmp "$T/disk5" "$T/out"
+echo "idle 77" >> "$T/conf"; kill -HUP $MASTER
+check "the log says what needs a restart" settled "another rate or idle takes effect only after a restart"
 echo "nonsense" >> "$T/conf"; kill -HUP $MASTER
 settled "are not changed"; check "wrong settings change nothing" get 3 other "$T/out"
 kill $MASTER; wait $MASTER; check "SIGTERM ends it with 0" [ $? = 0 ]
