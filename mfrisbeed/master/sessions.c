@@ -331,6 +331,19 @@ end(struct sessions *x, struct slot *at)
 		slot_clear(at);
 }
 
+/* Has the session ended before it was known that it has started?  Then serve_take_ended() has
+ * named it when no slot had its number. */
+static bool
+has_ended_early(const struct sessions *x, const struct slot *at)
+{
+	struct serve_stats st;
+	struct err ignored;
+
+	return at->state == SESSIONS_RUNNING &&
+	       serve_stats(x->serve, at->number, &st, &ignored) == 0 &&
+	       st.state != SESSION_SERVING;
+}
+
 /* Notes ended loads, once a second. */
 static void
 look_at_loads(struct sessions *x)
@@ -362,6 +375,8 @@ sessions_collect(struct sessions *x)
 			if (at->tries > 0 && begin_again(at))
 				continue;
 		}
+		if (has_ended_early(x, at))
+			end(x, at);
 		changed = true;
 	}
 	while (serve_take_ended(x->serve, &number))

@@ -1,10 +1,11 @@
-/* A session of mfrisbeed that is begun again at its group, because its clients wait there, while the
+/* Sessions of mfrisbeed.  One is begun again at its group, because its clients wait there, while the
  * parent that has its image is away: it stays in the list for a restart, and where no thread can be
- * started it counts as failed. */
+ * started it counts as failed.  Another one ends before it is known that it has started. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,14 +13,17 @@
 #include "mfrisbeed/master/slots.h"
 #include "tests/unit/scratch.h"
 
-enum { LIMIT_MS = 60000 };
+enum { LIMIT_MS = 60000, TURN_MS = 100, SLOW_US = 500000 };
 
 static const char line[] = "session web.ndz 239.192.70.1 5555\n";
 static struct settings settings;
 static bool no_threads;
+/* Threads until one begins whose start takes long, and until one cannot be started; 0: none. */
+static atomic_int till_slow, till_none;
 static struct err e;
 
-/* The C library's function, or the failure of a system that has no room for another thread. */
+/* The C library's function, slower where that is wanted, or the failure of a system that has no room
+ * for another thread. */
 int
 pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
 {
@@ -28,7 +32,13 @@ pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*run)(void *), v
 	void *found = dlsym(RTLD_NEXT, "pthread_create");
 
 	memcpy(&real, &found, sizeof real);
-	return no_threads ? EAGAIN : real(t, attr, run, arg);
+	if (no_threads || (till_none > 0 && --till_none == 0))
+		return EAGAIN;
+	bool slow = till_slow > 0 && --till_slow == 0;
+	int rc = real(t, attr, run, arg);
+	if (slow)
+		usleep(SLOW_US);
+	return rc;
 }
 
 static void
@@ -36,13 +46,13 @@ make_settings(void)
 {
 	char text[1024];
 
-	T_CHECK(sh("mkdir kept state") == 0);
+	T_CHECK(sh("mkdir kept state images") == 0);
 	T_CHECK(sh("printf 'session web.ndz 239.192.70.1 5555\\n' > state/sessions") == 0);
 	/* Nobody listens at port 1. */
 	int n = snprintf(text, sizeof text,
 	    "parent 127.0.0.1:1 %s/kept\ngroup 239.192.70.1\nallow 127.0.0.0/8\n"
-	    "state %s/state\ninterface lo\n",
-	    scratch_dir, scratch_dir);
+	    "state %s/state\ninterface lo\nimages %s/images\n",
+	    scratch_dir, scratch_dir, scratch_dir);
 	T_CHECK(settings_parse(&settings, text, (size_t)n, "settings", &e) == 0);
 }
 
@@ -79,14 +89,11 @@ wait_for_start(struct sessions *x)
 	T_CHECK(poll(&p, 1, LIMIT_MS) == 1);
 }
 
-int
-main(void)
+static void
+test_begun_again(void)
 {
 	struct sessions *x = NULL;
 
-	scratch_init();
-	log_open("test", true, LOG_LEVEL_ERR);
-	make_settings();
 	T_CHECK(sessions_new(&x, &settings, NULL, &e) == 0);
 	T_CHECK(sessions_resume(x, &e) == 0);
 	T_CHECK(state_of_it(x) == SESSIONS_STARTING);
@@ -101,6 +108,47 @@ main(void)
 	no_threads = false;
 	T_CHECK(state_of_it(x) == SESSIONS_FAILED);
 	sessions_free(x);
+}
+
+/* Its thread has no reader, because there is no room for another thread, and ends at once; the
+ * thread that has started it is told so late. */
+static void
+test_ends_early(void)
+{
+	struct sessions_place p;
+	struct catalog_entry entry = { 0 };
+	struct sessions *x = NULL;
+	bool there = true;
+
+	T_CHECK(sh("head -c 5000 /dev/zero > images/one.ndz") == 0);
+	T_CHECK(catalog_find(&entry, &settings, "one.ndz", &e) == 0);
+	const struct sessions_wish w = { "one.ndz", &entry, NULL };
+	T_CHECK(sessions_new(&x, &settings, NULL, &e) == 0);
+	till_slow = 2;
+	till_none = 3;
+	T_CHECK(sessions_ask(x, &w, &p, &e) == 0);
+	for (int i = 0; i < LIMIT_MS / 10 / TURN_MS && there; i++) {
+		int fds[SESSIONS_FDS];
+		sessions_fds(x, fds);
+		struct pollfd fd[] = { { fds[0], POLLIN, 0 }, { fds[1], POLLIN, 0 } };
+		poll(fd, 2, TURN_MS);
+		sessions_collect(x);
+		there = sessions_find(x, &w, &p);
+	}
+	T_CHECK(till_none == 0);
+	T_CHECK(!there);
+	sessions_free(x);
+	catalog_entry_free(&entry);
+}
+
+int
+main(void)
+{
+	scratch_init();
+	log_open("test", true, LOG_LEVEL_ERR);
+	make_settings();
+	test_begun_again();
+	test_ends_early();
 	settings_free(&settings);
 	return t_done();
 }
