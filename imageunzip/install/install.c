@@ -169,7 +169,10 @@ int
 install_check_meant(struct install *in, const struct ext *x, struct err *e)
 {
 	/* With --only, the image of a disk is installed into a partition. */
-	return in->parts != NULL ? 0 : gate_check_meant(&in->target, x, e);
+	if (in->parts != NULL)
+		return 0;
+	target_note_image(&in->target, x);
+	return gate_check_meant(&in->target, x, e);
 }
 
 bool

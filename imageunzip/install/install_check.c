@@ -135,6 +135,7 @@ install_check_job(struct install *in, struct job *j, struct err *e)
 		return -1;
 	if (j->c.ext.has_image && check_sectors(in, &j->c.ext.image, e) != 0)
 		return -1;
+	target_note_image(&in->target, &j->c.ext);
 	if (!j->partial &&
 	    finish_check(&in->target, &j->c, j->bytes, in->sector_bytes, e) != 0)
 		return -1;

@@ -20,12 +20,24 @@ enum {
 
 static const uint8_t zeros[TARGET_FILL_BYTES];
 
+/* Only a file can have a short last sector, which does not count among its sectors.  The image of a
+ * file of the same length has the same short sector. */
+void
+target_note_image(struct target *t, const struct ext *x)
+{
+	uint64_t bytes = disk_size_bytes(t->disk);
+
+	if (x->has_image && t->slice.len == 0 && disk_kind(t->disk) == DISK_FILE)
+		t->ends_short = bytes % SECTOR_BYTES != 0 && x->image.kind == EXT_KIND_FILE &&
+		                x->image.source_bytes == bytes;
+}
+
 int
 target_check_fit(const struct target *t, uint64_t sectors, struct err *e)
 {
 	char has[32], needs[32];
 
-	if (sectors <= t->room)
+	if (sectors <= t->room || (t->ends_short && sectors - 1 <= t->room))
 		return 0;
 	return err_set(e, ERR_REFUSED,
 	    "%s%s is too small: it has %" PRIu64 " sectors of 512 bytes (%s), "

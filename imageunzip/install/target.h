@@ -28,6 +28,7 @@ struct target {
 	                              to its new place */
 	uint64_t room;                    /* sectors from sector 0 of the image on;
 	                                   * UINT64_MAX: as many as needed */
+	_Atomic bool ends_short; /* a file whose last sector is short, as is that of the image */
 	struct head head;
 	struct flight *flight;      /* direct writes, or NULL */
 	uint32_t *fill;             /* TARGET_FILL_BYTES of the pattern, or NULL */
@@ -52,6 +53,8 @@ int target_init(struct target *, struct disk *, const struct install_config *,
 /* Close, checking that nothing was lost. */
 int target_close(struct target *, struct err *);
 
+/* Note what chunk 0 says of the image, before target_check_fit(). */
+void target_note_image(struct target *, const struct ext *);
 /* Does an image that needs `sectors` sectors fit (ERR_REFUSED)? In all functions, image
  * sectors are counted from the image's sector 0; with `only`, from the first sector that
  * is installed. */

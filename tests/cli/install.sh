@@ -128,6 +128,21 @@ check "an image without fragments, too" [ "$(stat_of bytes_written)" = 0 ]
 printf 'X' | dd of="$T/disk2" bs=1 seek=1030 conv=notrunc status=none
 check "and what differs is mended" sh -c "'$BIN/imageunzip' -q --skip-same '$T/ext2.ndz' '$T/disk2' && cmp '$T/want' '$T/disk2'"
 
+# A file whose last sector is short, onto files of the same length.
+head -c 433411 "$T/src" > "$T/odd"; "$BIN/imagezip" -q -f "$T/odd" "$T/odd.ndz" || fail "imagezip"
+for how in --skip-same --in-place "--in-place --read-back"; do
+	poison "$T/odd2" 433411
+	check "a file of odd length, $how" "$BIN/imageunzip" -q $how "$T/odd.ndz" "$T/odd2"
+	check "is right" cmp "$T/odd" "$T/odd2"
+done
+check "onto the same, only the piece with its end is written" [ "$("$BIN/imageunzip" --json --skip-same "$T/odd.ndz" "$T/odd2" | python3 -c 'import json,sys; print(json.load(sys.stdin)["bytes_written"])')" -lt 65536 ]
+check "a rehearsal knows it, too" quietly "$BIN/imageunzip" --dry-run --skip-same "$T/odd.ndz" "$T/odd2"
+for bytes in 433410 433152; do
+	poison "$T/odd2" $bytes; cp "$T/odd2" "$T/odd3"
+	status 1 "$BIN/imageunzip" -q --in-place "$T/odd.ndz" "$T/odd2"
+	check "it is not longer: one of $bytes bytes is refused" cmp "$T/odd2" "$T/odd3"
+done
+
 echo "== read back"
 fresh_target; check "a good disk" "$BIN/imageunzip" -q --read-back --in-place "$T/img.ndz" "$T/disk"; check "is right" right
 fresh_target; rm -f "$T/fired"
