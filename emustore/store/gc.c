@@ -331,6 +331,13 @@ copy_group(struct collecting *g, size_t from, size_t to, struct err *e)
 	return rc;
 }
 
+/* Is the disk full, or a quota used up? */
+static bool
+lacks_room(const struct err *e)
+{
+	return e->os == ENOSPC || e->os == EDQUOT;
+}
+
 /* As many as one new pack has room for are copied, and go, before the next are.  When there
  * is no room for that, there is the reserve. */
 static int
@@ -351,7 +358,7 @@ act(struct collecting *g, struct err *e)
 				break;
 		}
 		rc = copy_group(g, from, to, e);
-		if (rc != 0 && e->os == ENOSPC && g->s->folder &&
+		if (rc != 0 && lacks_room(e) && g->s->folder &&
 		    folder_use_reserve(g->s->objects))
 			rc = copy_group(g, from, to, e);
 		if (rc == 0)

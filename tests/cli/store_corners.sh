@@ -289,6 +289,17 @@ within_the_store() {
 	check "list" [ "$(all_names)" = "a:1 b:1" ]
 }
 
+quota_is_used_up() {
+	echo "== gc gives up the reserve where a quota is used up"
+	! instrumented || return
+	pristine; rm -f "$T/fired"
+	FAULT=pwrite:1:quota:$T/S/new FAULT_FIRED=$T/fired LD_PRELOAD=${B:-$TOP/build/plain}/tests/preload/faulty.so "$BIN/emustore" -q gc --all || fail "gc"
+	check "it was used up" [ -e "$T/fired" ]
+	check "there is a reserve again" [ -s "$T/S/reserve" ]
+	check "packs were put together" [ "$(find "$T/S/packs" -name '*.pack' | wc -l)" = 1 ]
+	for i in a:d0 b:d1; do check "get ${i%:*}" gets "${i%:*}" "$T/${i#*:}.ndz"; done
+}
+
 two_that_init() {
 	echo "== of two programs that make a store at once, one does"
 	command -v strace > /dev/null && ! instrumented || return
@@ -342,6 +353,7 @@ options_that_all_take
 recipes_that_cannot_be_read
 the_last_version
 within_the_store
+quota_is_used_up
 two_that_init
 words_of_emustore
 finish

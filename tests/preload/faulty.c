@@ -8,6 +8,7 @@
  *	eio	the N-th fails with EIO, those behind it do not
  *	dead	the N-th and all that follow: EIO
  *	full	the N-th and all that follow: ENOSPC
+ *	quota	the N-th fails with EDQUOT, those behind it do not
  *	gone	the N-th and all that follow: ENXIO, as of a disk pulled out
  *	astray	the N-th write is said to be done, and is not
  *	lost	the N-th and all that follow are
@@ -177,7 +178,7 @@ fails(const char *op, int fd, long len, long at, long *rc)
 		remember(op, fault + path_at, at, len);
 	if (call < n ||
 	    (call > n && (strcmp(kind, "eio") == 0 || strcmp(kind, "astray") == 0 ||
-			     strcmp(kind, "stall") == 0)))
+			     strcmp(kind, "stall") == 0 || strcmp(kind, "quota") == 0)))
 		return false;
 	note_fired();
 	if (strcmp(kind, "power") == 0)
@@ -191,9 +192,10 @@ fails(const char *op, int fd, long len, long at, long *rc)
 	if (strcmp(kind, "astray") == 0 || strcmp(kind, "lost") == 0)
 		return *rc = len, true;
 	*rc = strcmp(kind, "end") == 0 ? 0 : -1;
-	errno = strcmp(kind, "full") == 0   ? ENOSPC
-	        : strcmp(kind, "gone") == 0 ? ENXIO
-	                                    : EIO;
+	errno = strcmp(kind, "full") == 0    ? ENOSPC
+	        : strcmp(kind, "quota") == 0 ? EDQUOT
+	        : strcmp(kind, "gone") == 0  ? ENXIO
+	                                     : EIO;
 	return true;
 }
 
