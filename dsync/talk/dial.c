@@ -55,7 +55,7 @@ int
 dial(struct talk **out, const char *host, const char *port, struct tls *key, struct err *e)
 {
 	struct tls_wire *wire;
-	int fd;
+	int fd = -1;
 
 	*out = NULL;
 	if (connect_any(host, port, &fd, e) != 0)
