@@ -444,11 +444,13 @@ begin_flush(struct streamed *d)
 
 /* Returns with flush_lock. */
 static void
-end_flush(struct streamed *d, bool failed)
+end_flush(struct streamed *d, bool all, bool failed)
 {
 	pthread_mutex_lock(&d->flush_lock);
 	d->flushing = false;
 	d->flushes_done = d->flushes_begun;
+	if (all)
+		d->all_done = d->flushes_begun;
 	d->flush_failed |= failed;
 	pthread_cond_broadcast(&d->flush_ended);
 }
@@ -467,19 +469,20 @@ flush_now(struct streamed *d, bool all, struct err *e)
 	begin_flush(d);
 	int rc = atomic_load(&d->finished) ? below_sync(&d->below, e)
 	                                   : table_flush(d->table, all, sync_below, d, e);
-	end_flush(d, rc != 0);
+	end_flush(d, all, rc != 0);
 	return rc;
 }
 
-/* A flush that begins after this call covers it; threads that wait at the same time share one. */
+/* A flush that begins after this call covers it, if it writes as much; threads that wait at the same
+ * time share one. */
 int
 streamed_flush_some(struct streamed *d, bool all, struct err *e)
 {
 	int rc = 0;
 
 	pthread_mutex_lock(&d->flush_lock);
-	uint64_t mine = d->flushes_begun + 1;
-	while (rc == 0 && d->flushes_done < mine) {
+	const uint64_t mine = d->flushes_begun + 1, *done = all ? &d->all_done : &d->flushes_done;
+	while (rc == 0 && *done < mine) {
 		if (d->flush_failed)
 			rc = fail_flush(d, e);
 		else if (d->flushing)
@@ -558,7 +561,7 @@ streamed_finish(struct streamed *d, struct err *e)
 	if (rc == 0) {
 		begin_flush(d);
 		rc = atomic_load(&d->finished) ? below_sync(&d->below, e) : finish(d, e);
-		end_flush(d, rc != 0);
+		end_flush(d, true, rc != 0);
 	}
 	pthread_mutex_unlock(&d->flush_lock);
 	return rc;

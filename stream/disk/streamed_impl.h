@@ -65,10 +65,11 @@ struct streamed {
 	struct fill_ahead ahead;
 	struct image_view view;
 	struct recorder *recorder; /* NULL: nothing is recorded */
-	pthread_mutex_t flush_lock; /* guards the next four */
+	pthread_mutex_t flush_lock; /* guards the next four lines */
 	pthread_cond_t flush_ended;
 	bool flushing, flush_failed;
 	uint64_t flushes_begun, flushes_done;
+	uint64_t all_done; /* the number of the last flush that has written all marks */
 	atomic_uint requests;        /* of clients, now */
 	_Atomic uint64_t last_request_us; /* when the last one ended */
 	atomic_uint fetching;        /* reads of clients that wait for the source, or look whether

@@ -763,6 +763,46 @@ end_behind_failing_flush(void)
 	end();
 }
 
+static void *
+flush_all_once(void *arg)
+{
+	struct err e;
+
+	*(int *)arg = streamed_flush_some(device, true, &e);
+	return NULL;
+}
+
+/* A flush of all marks waits together with one of local marks: the latter does not do for both. */
+static void
+flush_all_behind_others(void)
+{
+	void *(*const run[])(void *) = { flush_once, flush_once, flush_all_once };
+	uint8_t data[SECTOR_BYTES] = { 0 };
+	pthread_t thread[3];
+	uint64_t written;
+	sem_t in_sync;
+	struct err e;
+	int rc[3];
+
+	begin(1);
+	T_CHECK(streamed_put(device, (struct range){ 0, 1 }, data, &written, &e) == 0);
+	T_CHECK(written == 1 && table_is_dirty(device->table));
+	sem_init(&in_sync, 0, 0);
+	below.in_sync = &in_sync;
+	for (unsigned i = 0; i < 3; i++) {
+		if (pthread_create(&thread[i], NULL, run[i], &rc[i]) != 0)
+			abort();
+		if (i == 0)
+			sem_wait(&in_sync);
+		usleep(30000); /* they wait in this order */
+	}
+	for (unsigned i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+	T_CHECK(rc[0] == 0 && rc[1] == 0 && rc[2] == 0 && !table_is_dirty(device->table));
+	sem_destroy(&in_sync);
+	end();
+}
+
 /* A sector that the image stores, in the table's second frame. */
 static unsigned
 stored_hot(void)
@@ -1139,6 +1179,7 @@ main(int argc, char **argv)
 	T_CHECK(right);
 	bad_boot_area();
 	end_behind_failing_flush();
+	flush_all_behind_others();
 	write_amid_clearing();
 	long_request();
 	failed_flush();
