@@ -20,6 +20,8 @@ enum {
 	LVM_LEAST = 64 << 20,    /* and not less than this */
 };
 
+#define LVM_TAG "dsync_old_data" /* of volumes for old data */
+
 struct snapshot_kind {
 	const char *name;
 	/* Set s->path, s->frozen_us and *s->self.  `args` is what follows the colon, or "". */
@@ -158,11 +160,13 @@ lvm_plan(struct lvm *l, const char *args, const char *device, uint64_t *bytes, s
 	return args[0] != '\0' ? number_size(args, 1 << 20, INT64_MAX, bytes, e) : 0;
 }
 
+/* Remove the volume, if it has our tag: a volume of somebody else may have its name. */
 static int
 lvm_remove(const struct lvm *l, struct err *e)
 {
 	char name[2 * MAPPED_WORD_BYTES + 2], *answer;
-	const char *const argv[] = { "lvremove", "-q", "-q", "-y", name, NULL };
+	const char *const argv[] = { "lvremove", "-q", "-q", "-y", "-S", "lv_tags=" LVM_TAG, name,
+		NULL };
 
 	snprintf(name, sizeof name, "%s/%s", l->group, l->volume);
 	if (command_answer(argv, PATH_BYTES, &answer, e) != 0)
@@ -171,13 +175,14 @@ lvm_remove(const struct lvm *l, struct err *e)
 	return 0;
 }
 
-/* Make the volume for old data.  One that a run which was killed has left is removed before. */
+/* Make the volume for old data.  One that a run which was killed has left is removed before; when
+ * another volume has its name, lvcreate says so. */
 static int
 lvm_make(struct lvm *l, uint64_t bytes, struct err *e)
 {
 	char size[40], *answer;
 	const char *const argv[] = { "lvcreate", "-q", "-q", "-y", "-W", "n", "-Z", "n", "-L", size,
-		"-n", l->volume, l->group, NULL };
+		"--addtag", LVM_TAG, "-n", l->volume, l->group, NULL };
 	struct err ignored;
 
 	snprintf(size, sizeof size, "%" PRIu64 "b", (bytes + 511) / 512 * 512);
