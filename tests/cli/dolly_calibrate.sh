@@ -30,7 +30,6 @@ import json, sys
 rows = {r["topology"]: r for r in json.load(open(sys.argv[1]))["predictions"]}
 assert rows["chain"]["clients"] == rows["star"]["clients"] == 8
 assert all(r["bytes_per_s"] > 0 and r["seconds"] > 0 for r in rows.values()), rows
-assert rows["chain"]["bytes_per_s"] >= rows["star"]["bytes_per_s"]
 PY
 quick --nodes "node[01-32]" "$T/disk" > "$T/net32" && "$BIN/dolly" plan --json "$T/net32" > "$T/plan" || fail "calibrate --nodes"
 check "other nodes are in it" grep -q '"clients": *32' "$T/plan"
