@@ -70,6 +70,17 @@ read_gpt(struct ptable *t, struct disk *d, struct err *e)
 	return -1;
 }
 
+/* An image says in which sectors its table counts, and an image may say anything. */
+static int
+check_sector_bytes(const struct disk *d, unsigned bytes, struct err *e)
+{
+	if (bytes >= SECTOR_BYTES && bytes <= SECTOR_4K && (bytes & (bytes - 1)) == 0)
+		return 0;
+	return err_set(e, ERR_UNSUPPORTED,
+	    "%s: a partition table that counts in sectors of %u bytes cannot be read",
+	    disk_name(d), bytes);
+}
+
 int
 ptable_read(struct ptable *t, struct disk *d, struct err *e)
 {
@@ -84,7 +95,10 @@ ptable_read(struct ptable *t, struct disk *d, struct err *e)
 		return 0;
 	if (disk_read(d, sector0, sizeof sector0, 0, e) != 0)
 		return -1;
-	switch (mbr_kind(sector0, ptable_disk_lbas(t, d))) {
+	enum ptable_kind kind = mbr_kind(sector0, ptable_disk_lbas(t, d));
+	if (kind != PTABLE_NONE && check_sector_bytes(d, t->sector_bytes, e) != 0)
+		return -1;
+	switch (kind) {
 	case PTABLE_GPT:
 		rc = read_gpt(t, d, e);
 		break;
@@ -190,7 +204,11 @@ ptable_fit(struct disk *d, unsigned from_bytes, bool grow, struct ptable_change 
 		return 0;
 	if (disk_read(d, sector0, sizeof sector0, 0, e) != 0)
 		return -1;
-	switch (mbr_kind(sector0, disk_size_bytes(d) / from_bytes)) {
+	enum ptable_kind kind = mbr_kind(sector0, disk_size_bytes(d) / from_bytes);
+	if (kind != PTABLE_NONE && (check_sector_bytes(d, from_bytes, e) != 0 ||
+				       check_sector_bytes(d, disk_sector_bytes(d), e) != 0))
+		return -1;
+	switch (kind) {
 	case PTABLE_GPT:
 		return gpt_fit(d, from_bytes, grow, done, e);
 	case PTABLE_MBR:

@@ -235,11 +235,50 @@ test_refused_kinds(void)
 	T_CHECK(e.kind == ERR_UNSUPPORTED);
 }
 
+/* The size of the sectors may come from an image, which may say anything. */
+static void
+test_sector_sizes(void)
+{
+	static const unsigned wrong[] = { 1, 513, 1536, 8192, 65536 };
+	static const uint8_t types[] = { 0xee, 0x83 }; /* a GPT, an MBR */
+	static uint8_t bytes[256 << 10];
+	struct mem m = { bytes, sizeof bytes, SIZE_MAX };
+	struct ptable_change done;
+	struct err closing;
+
+	bytes[510] = 0x55;
+	bytes[511] = 0xaa;
+	poke(bytes + 446 + 8, 1, 4);
+	poke(bytes + 446 + 12, 1, 4);
+	for (unsigned k = 0; k < 2; k++) {
+		bytes[446 + 4] = types[k];
+		for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+			T_CHECK(read_disk(mem_disk(&m, DISK_FILE, wrong[i])) == -1);
+			T_CHECK(e.kind == ERR_UNSUPPORTED);
+			T_CHECK(t.nparts == 0 && t.own.n == 0);
+			struct disk *d = mem_disk(&m, DISK_FILE, 512);
+			T_CHECK(ptable_fit(d, wrong[i], true, &done, &e) == -1);
+			T_CHECK(e.kind == ERR_UNSUPPORTED);
+			disk_close(d, &closing);
+			d = mem_disk(&m, DISK_BLOCK, wrong[i]);
+			T_CHECK(ptable_fit(d, 512, true, &done, &e) == -1);
+			T_CHECK(e.kind == ERR_UNSUPPORTED);
+			disk_close(d, &closing);
+		}
+	}
+	/* Where there is no table, the size does not matter. */
+	bytes[446 + 4] = 0;
+	bytes[510] = 0;
+	T_CHECK(read_disk(mem_disk(&m, DISK_FILE, 65536)) == 0);
+	T_CHECK(t.kind == PTABLE_NONE);
+}
+
 int
 main(void)
 {
 	scratch_init();
 	test_refused_kinds();
+	test_sector_sizes();
 	test_bare_filesystems();
 	if (have("sfdisk") && have("sgdisk")) {
 		test_mbr();
