@@ -188,6 +188,21 @@ take_blob(sqlite3_stmt *q, int at, uint8_t *out, int n)
 	return true;
 }
 
+/* Seconds, of a clock or a duration: -1 is "not known", and the most is in the year 2286, so that a list
+ * of them has room in LIST_BYTES.  False for what is no number, too. */
+static bool
+are_seconds(double v)
+{
+	return v >= -1 && v <= 1e10;
+}
+
+static bool
+take_seconds(sqlite3_stmt *q, int at, double *out)
+{
+	*out = sqlite3_column_double(q, at);
+	return are_seconds(*out);
+}
+
 /* The list of an older controller ends here. */
 static bool
 ends(const char *list, int i)
@@ -204,7 +219,8 @@ take_measure(const char **list, int i, struct swap_measure *m)
 	*m = (struct swap_measure){ .median_s = -1, .worst_s = -1 };
 	if (ends(*list, i))
 		return true;
-	if (sscanf(*list, "%u %lf %lf %253s%n", &m->n, &m->median_s, &m->worst_s, m->worst, &n) != 4)
+	if (sscanf(*list, "%u %lf %lf %253s%n", &m->n, &m->median_s, &m->worst_s, m->worst, &n) != 4 ||
+	    !are_seconds(m->median_s) || !are_seconds(m->worst_s))
 		return false;
 	if (strcmp(m->worst, "-") == 0)
 		m->worst[0] = '\0';
@@ -242,7 +258,7 @@ take_times(const char *list, double *took_s)
 		took_s[stored[i]] = -1;
 		if (ends(list, i))
 			n = 0;
-		else if (sscanf(list, "%lf%n", &took_s[stored[i]], &n) != 1)
+		else if (sscanf(list, "%lf%n", &took_s[stored[i]], &n) != 1 || !are_seconds(took_s[stored[i]]))
 			return false;
 	}
 	return true;
@@ -263,13 +279,15 @@ swapdb_read_session(sqlite3_stmt *q, struct swap_session *s, struct err *e)
 	          take_number(q, 6, SWAP_TRIES_MAX, &tries) &&
 	          take_number(q, 7, SWAP_STATES - 1, &state) &&
 	          take_number(q, 8, SWAP_RUNNING_MAX - 1, &slot) &&
+	          take_seconds(q, 9, &s->began_s) && take_seconds(q, 10, &s->ended_s) &&
 	          take_text(q, 11, s->last, sizeof s->last) &&
 	          take_number(q, 12, INT32_MAX, &pid) && take_number(q, 13, INT64_MAX, &start) &&
 	          take_number(q, 14, UINT32_MAX, &failures) &&
 	          take_number(q, 15, SWAP_NODES_MAX, &total) &&
 	          take_text(q, 16, counts, sizeof counts) && take_counts(counts, s->count) &&
 	          take_text(q, 17, took, sizeof took) && take_measures(took, s) &&
-	          take_text(q, 18, s->asked, sizeof s->asked);
+	          take_text(q, 18, s->asked, sizeof s->asked) && take_seconds(q, 19, &s->spent_s) &&
+	          take_seconds(q, 20, &s->seen_s) && take_seconds(q, 21, &s->away_s);
 	if (!ok)
 		return err_set(e, ERR_FORMAT, "the state: a session cannot be so");
 	s->id = (uint32_t)id;
@@ -278,11 +296,6 @@ swapdb_read_session(sqlite3_stmt *q, struct swap_session *s, struct err *e)
 	s->tries = (unsigned)tries;
 	s->state = (enum swap_state)state;
 	s->slot = (unsigned)slot;
-	s->began_s = sqlite3_column_double(q, 9);
-	s->ended_s = sqlite3_column_double(q, 10);
-	s->spent_s = sqlite3_column_double(q, 19);
-	s->seen_s = sqlite3_column_double(q, 20);
-	s->away_s = sqlite3_column_double(q, 21);
 	s->pid = (int64_t)pid;
 	s->pid_start = (int64_t)start;
 	s->server_failures = (unsigned)failures;
@@ -304,6 +317,7 @@ swapdb_read_node(sqlite3_stmt *q, struct swap_node *n, struct err *e)
 	          take_blob(q, 2, n->mac, sizeof n->mac) && take_blob(q, 3, n->ip, sizeof n->ip) &&
 	          take_number(q, 4, SWAP_PHASES - 1, &phase) &&
 	          take_number(q, 5, SWAP_TRIES_MAX, &tries) && take_number(q, 6, 1, &power) &&
+	          take_seconds(q, 7, &n->since_s) &&
 	          take_text(q, 8, took, sizeof took) && take_times(took, n->took_s) &&
 	          take_text(q, 9, n->words, sizeof n->words);
 	if (!ok)
@@ -312,6 +326,5 @@ swapdb_read_node(sqlite3_stmt *q, struct swap_node *n, struct err *e)
 	n->phase = stored[phase];
 	n->tries = (unsigned)tries;
 	n->power = power != 0;
-	n->since_s = sqlite3_column_double(q, 7);
 	return 0;
 }
