@@ -199,7 +199,7 @@ each_row(struct swapdb *st, sqlite3_stmt *q,
 	if (rc == 0 && step != SQLITE_DONE)
 		rc = swapdb_err(st, e);
 	sqlite3_finalize(q);
-	return rc;
+	return rc == 0 ? 0 : err_ctx(e, "%s", sqlite3_db_filename(st->db, "main"));
 }
 
 struct loading {

@@ -289,7 +289,8 @@ swapdb_read_session(sqlite3_stmt *q, struct swap_session *s, struct err *e)
 	          take_text(q, 18, s->asked, sizeof s->asked) && take_seconds(q, 19, &s->spent_s) &&
 	          take_seconds(q, 20, &s->seen_s) && take_seconds(q, 21, &s->away_s);
 	if (!ok)
-		return err_set(e, ERR_FORMAT, "the state: a session cannot be so");
+		return err_set(e, ERR_FORMAT, "the row of session %lld has a value that no session has",
+		    (long long)sqlite3_column_int64(q, 0));
 	s->id = (uint32_t)id;
 	s->stream = stream != 0;
 	s->timeout_s = (unsigned)timeout_s;
@@ -321,7 +322,8 @@ swapdb_read_node(sqlite3_stmt *q, struct swap_node *n, struct err *e)
 	          take_text(q, 8, took, sizeof took) && take_times(took, n->took_s) &&
 	          take_text(q, 9, n->words, sizeof n->words);
 	if (!ok)
-		return err_set(e, ERR_FORMAT, "the state: a node cannot be so");
+		return err_set(e, ERR_FORMAT, "the row of a node of session %lld has a value that no node has",
+		    (long long)sqlite3_column_int64(q, 0));
 	n->session = (uint32_t)session;
 	n->phase = stored[phase];
 	n->tries = (unsigned)tries;
