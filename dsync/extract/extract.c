@@ -138,13 +138,34 @@ work_begin(struct work *w, const struct extract_config *cfg, struct extract_repo
 	return w->kind->open(&w->self, &w->job, &w->about, e);
 }
 
+/* Whether the source of change notes each write, also one that wrote back what had been there. */
+static bool
+notes_each_write(const struct work *w)
+{
+	return w->about.cumulative && !w->about.compares;
+}
+
+/* Whether everything is to be sent, whatever has changed.  A target that holds a part of a stream has
+ * blocks that a comparison with the states before cannot find, if they were written back since. */
+static bool
+must_send_all(const struct work *w, struct extract_report *r)
+{
+	if (w->cfg->full || !w->cfg->incomplete || notes_each_write(w))
+		return w->cfg->full;
+	snprintf(r->warning, sizeof r->warning,
+	    "everything counts as changed: the copy is incomplete, and the source of change "
+	    "\"%s\" does not note each write",
+	    w->kind->name);
+	return true;
+}
+
 static int
 find_changes(struct work *w, struct extract_report *r, struct err *e)
 {
 	char warning[512];
 	unsigned n = w->kind->has_bases && bases_known(&w->bases) ? w->bases.n : 0;
 
-	if (w->cfg->full) {
+	if (must_send_all(w, r)) {
 		int rc = rangeset_add(
 		    &w->changed, (struct range){ 0, w->job.device_bytes }, e);
 		rangeset_seal(&w->changed);
@@ -243,7 +264,7 @@ make_head(struct work *w, struct stream_head *h, struct err *e)
 	h->device_bytes = w->job.device_bytes;
 	h->block_bytes = w->about.block_bytes;
 	h->flags = (full ? STREAM_FULL : 0u) |
-	           (w->about.cumulative && !w->about.compares ? STREAM_CUMULATIVE : 0u);
+	           (notes_each_write(w) ? STREAM_CUMULATIVE : 0u);
 	h->made_at = made_at();
 	snprintf(h->kind, sizeof h->kind, "%s", w->kind->name);
 	if (w->kind->has_bases) {

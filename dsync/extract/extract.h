@@ -26,6 +26,8 @@ struct extract_config {
 	bool zstd;
 	bool require_consistent; /* fail when the data is not consistent */
 	bool full;               /* everything counts as changed */
+	bool incomplete; /* the target holds a part of a stream: everything counts as changed, unless
+	                  * the source of change notes each write */
 	bool used; /* of everything, send as zeros what no filesystem uses, if that is known */
 	uint64_t jobs;           /* threads that read; 0: chosen by the kind of disk */
 	uint64_t bytes_per_second; /* of the stream, at most; 0: no limit */

@@ -73,6 +73,7 @@ pair_sync(struct pair *p, bool full, struct pair_report *r, struct err *e)
 	if (settle(p, &r->before, &known, &r->confirmed_late, e) != 0)
 		return -1;
 	p->from.full = full || !known;
+	p->from.incomplete = strcmp(r->before.condition, "incomplete") == 0;
 	if (send_to(p, r, e) != 0)
 		return -1;
 	r->seconds = (double)(clock_us() - began) / 1e6;

@@ -22,9 +22,10 @@ struct pair_report {
 	double seconds;
 };
 
-/* Send what has changed since the state that the copy has; everything if `full` is set, or if
- * the copy has a state that is not remembered here.  The new state is confirmed when it has
- * arrived.  Errors of far.h and of extract(). */
+/* Send what has changed since the state that the copy has; everything if `full` is set, if
+ * the copy has a state that is not remembered here, or if it is incomplete and the source of
+ * change does not note each write.  The new state is confirmed when it has arrived.  ERR_USAGE:
+ * the source of change remembers no states; errors of far.h and of extract(). */
 int pair_sync(struct pair *, bool full, struct pair_report *, struct err *);
 
 struct pair_difference {
