@@ -101,6 +101,9 @@ run_on(struct options *o, struct err *e)
 		if (o->verify_every_s != 0 && clock_us() >= check && cancel_signal() == 0) {
 			try_verify(o);
 			check += o->verify_every_s * US;
+			/* After a comparison that took longer than this time, syncs come first. */
+			if (check < clock_us())
+				check = clock_us() + o->verify_every_s * US;
 		}
 		if (fflush(stdout) != 0)
 			return err_os(e, "standard output");

@@ -17,6 +17,8 @@ enum {
 	OPT_FORCE, OPT_JSON, OPT_METADATA, OPT_BLOCK, OPT_WHOLE, OPT_KEY, OPT_LISTEN,
 };
 
+enum { MOST_S = 1 << 30 }; /* of a time: 34 years, whose microseconds fit into 64 bits */
+
 /* Parse a time, such as 90, 90s, 5m, 2h or 30d, into seconds. */
 static int
 take_time(void *at, const char *arg, struct err *e)
@@ -33,9 +35,10 @@ take_time(void *at, const char *arg, struct err *e)
 	memcpy(number, arg, n + 1);
 	if (unit != NULL)
 		number[n - 1] = '\0';
-	if (number_uint(number, 1, 1 << 30, at, e) != 0)
+	uint64_t each = unit != NULL ? seconds[unit - units] : 1;
+	if (number_uint(number, 1, MOST_S / each, at, e) != 0)
 		return -1;
-	*(uint64_t *)at *= unit != NULL ? seconds[unit - units] : 1;
+	*(uint64_t *)at *= each;
 	return 0;
 }
 

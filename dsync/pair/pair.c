@@ -190,6 +190,7 @@ pair_verify(struct pair *p, struct pair_difference *d, struct err *e)
 	rangeset_init(&d->differs);
 	rangeset_init(&changed);
 	struct verify v = { .changed = &changed, .out = d };
+	p->from.full = p->from.incomplete = false; /* a sync may have set them */
 	int rc = check_known(p, e);
 	if (rc == 0)
 		rc = extract_list(&p->from, &changed, &r, e);

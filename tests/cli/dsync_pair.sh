@@ -107,4 +107,29 @@ verified = [e for e in log if e["event"] == "verify"]
 assert verified and verified[0]["same"] and [e for e in verified if not e["same"]], log
 failed = [e for e in log if e["event"] == "failed" and e["what"] == "sync"]
 assert failed and not failed[0]["ok"] and "cut" in failed[0]["error"], log' "$T/log"
+
+# A comparison right after a full copy compares all of it; one that takes longer than --verify-every leaves that time for syncs.
+cat > "$T/slow" << SLOW
+#!/bin/sh
+case "\$*" in
+*--digests*) sleep 3 ;;
+*--status*|*--recover*) ;;
+*) [ -e "$T/slept" ] || { : > "$T/slept"; sleep 3; } ;;
+esac
+exec "$BIN/dmmerge" "\$@"
+SLOW
+chmod 755 "$T/slow"
+: > "$T/log2"
+"$BIN/dsync" --dmmerge="$T/slow" --since=scan:"$T/state2" --every=1 --verify-every=2 --json run "$T/dev" "$T/copy2" > "$T/log2" & pid=$!
+CLEANUP+=("kill $pid 2> /dev/null")
+for ((i = 0; i < 1200; i++)); do [ "$(grep -c '"verify"' "$T/log2")" -lt 2 ] || break; sleep 0.1; done
+kill $pid; wait $pid
+check "long comparisons" python3 -c '
+import json, sys
+log = [json.loads(line) for line in open(sys.argv[1])]
+verified = [e for e in log if e["event"] == "verify"]
+assert log[0]["event"] == "sync" and log[0]["full"] and log[1]["event"] == "verify", log
+assert verified[0]["same"] and verified[0]["compared_bytes"] == verified[0]["device_bytes"], verified
+assert verified[1]["time"] - verified[0]["time"] >= 5, verified' "$T/log2"
+status 2 timeout 60 "$BIN/dsync" --since=scan:"$T/state2" --every=213503983d run "$T/dev" "$T/copy2"
 finish
