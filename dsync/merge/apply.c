@@ -1,6 +1,6 @@
 /* apply.c: writes records to a target.  Records are gathered, written together, and then read
- * back together, while the next ones are gathered and written.  merge.c calls this, in one thread;
- * readback.c has threads of its own. */
+ * back together: while some are gathered, the ones before are being written, and those before
+ * them are being read back.  merge.c calls this, in one thread; readback.c has threads of its own. */
 #include "dsync/merge/apply.h"
 
 #include <stdlib.h>
@@ -11,7 +11,8 @@
 #include "dsync/merge/readback.h"
 
 enum {
-	GATHER_BYTES = 16 << 20, /* one of the two parts: a second of a slow disk, with seeks */
+	GATHERS = 3,
+	GATHER_BYTES = 8 << 20, /* of one: half a second of a slow disk, with seeks */
 	GATHER_RECORDS = 4096,
 };
 
@@ -27,8 +28,10 @@ struct apply {
 	struct flight *flight; /* NULL: the target takes no direct writes */
 	struct readback *back;  /* NULL: nothing is read back */
 	bool discard;
-	struct gather *now; /* one of both[]; the other is being read back, or empty */
-	struct gather both[2];
+	struct gather *now;     /* one of all[], which is being filled; */
+	struct gather *written; /* the one before, which is being written; NULL: none */
+	uint64_t ticket;        /* of its last write */
+	struct gather all[GATHERS];
 };
 
 int
@@ -41,11 +44,11 @@ apply_new(struct apply **out, struct disk *target, bool verify, bool discard, st
 		return err_nomem(e, disk_name(target));
 	a->target = target;
 	a->discard = discard;
-	a->now = a->both;
+	a->now = a->all;
 	int rc = 0;
-	for (unsigned i = 0; rc == 0 && i < 2; i++) {
-		a->both[i].data = aligned_alloc(4096, GATHER_BYTES);
-		if (a->both[i].data == NULL)
+	for (unsigned i = 0; rc == 0 && i < GATHERS; i++) {
+		a->all[i].data = aligned_alloc(4096, GATHER_BYTES);
+		if (a->all[i].data == NULL)
 			rc = err_nomem(e, disk_name(target));
 	}
 	if (rc == 0)
@@ -71,8 +74,8 @@ apply_free(struct apply *a)
 		flight_free(a->flight);
 	}
 	readback_free(a->back);
-	free(a->both[0].data);
-	free(a->both[1].data);
+	for (unsigned i = 0; i < GATHERS; i++)
+		free(a->all[i].data);
 	free(a);
 }
 
@@ -97,8 +100,27 @@ write_one(struct apply *a, const struct written *w, struct err *e)
 	    a->target, a->now->data + w->at, (size_t)w->bytes.len, w->bytes.off, e);
 }
 
-/* Write what was gathered.  Then what was written before must have been read back, and this begins
- * to be. */
+/* Wait until the records before have been written.  Then what was written before them must have
+ * been read back, and they begin to be. */
+static int
+settle(struct apply *a, struct err *e)
+{
+	struct gather *g = a->written;
+
+	a->written = NULL;
+	if (g == NULL)
+		return 0;
+	if (a->flight != NULL && flight_land_upto(a->flight, a->ticket, e) != 0)
+		return -1;
+	if (a->back == NULL)
+		return 0;
+	if (readback_end(a->back, e) != 0)
+		return -1;
+	return readback_begin(a->back, g->records, g->n, g->data, e);
+}
+
+/* Begin to write what was gathered.  What is gathered next takes the place of what has been read
+ * back meanwhile. */
 static int
 write_gathered(struct apply *a, struct err *e)
 {
@@ -107,18 +129,14 @@ write_gathered(struct apply *a, struct err *e)
 
 	for (size_t i = 0; rc == 0 && i < g->n; i++)
 		rc = write_one(a, &g->records[i], e);
-	if (a->flight != NULL) {
-		struct err late;
-		if (flight_land(a->flight, &late) != 0 && rc == 0)
-			*e = late, rc = -1;
-	}
-	if (rc == 0 && a->back != NULL)
-		rc = readback_end(a->back, e);
-	if (rc == 0 && a->back != NULL)
-		rc = readback_begin(a->back, g->records, g->n, g->data, e);
-	a->now = g == a->both ? a->both + 1 : a->both;
+	uint64_t ticket = a->flight != NULL ? flight_ticket(a->flight) : 0;
+	if (rc != 0 || settle(a, e) != 0)
+		return -1; /* apply_free() waits for what is under way */
+	a->written = g;
+	a->ticket = ticket;
+	a->now = a->all + (g - a->all + 1) % GATHERS;
 	a->now->n = a->now->used = 0;
-	return rc;
+	return 0;
 }
 
 int
@@ -142,7 +160,8 @@ apply_record(struct apply *a, const struct stream_record *r, struct err *e)
 int
 apply_finish(struct apply *a, struct err *e)
 {
-	if (write_gathered(a, e) != 0 || (a->back != NULL && readback_end(a->back, e) != 0))
+	if (write_gathered(a, e) != 0 || settle(a, e) != 0 ||
+	    (a->back != NULL && readback_end(a->back, e) != 0))
 		return -1;
 	return disk_sync(a->target, e);
 }
