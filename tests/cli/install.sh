@@ -111,6 +111,13 @@ check "and else to standard output" is_json "$T/json" bytes_written
 "$BIN/imageunzip" --json -C "$T/img.ndz" > "$T/json" 2> /dev/null
 check "the CRC is part of it" is_json "$T/json" crc32
 for o in --read-back "--state $T/state" "-s 1" -z --discard --grow; do status 2 "$BIN/imageunzip" -N $o "$T/img.ndz" "$T/copy"; done
+recorder=${B:-$TOP/build/plain}/tests/preload/recorder.so
+if ! instrumented && [ -e "$recorder" ]; then
+	mkdir "$T/folder"
+	RECORD=$T/record RECORD_ROOT=$T/folder LD_PRELOAD=$recorder "$BIN/imageunzip" -q -N "$T/img.ndz" "$T/folder/copy"
+	check "-N: a copy" cmp "$T/img.ndz" "$T/folder/copy"
+	check "its name is flushed" grep -aqx "sync 0 0 $T/folder" "$T/record"
+fi
 
 echo "== only what differs"
 fresh_target; "$BIN/imageunzip" -q --in-place "$T/img.ndz" "$T/disk"

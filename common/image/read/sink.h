@@ -145,8 +145,9 @@ struct sink_file_config {
 	void *arg;
 };
 
-/* Makes the file, or empties it.  sink_end() flushes it; a file that did not become whole is
- * removed.  Errors as disk_open(), ERR_NOMEM. */
+/* Makes the file, or empties it.  sink_end() flushes it and its folder; a file that did not
+ * become whole is removed, and one that is whole stays, also when its folder could not be
+ * flushed.  Errors as disk_open(), ERR_NOMEM. */
 int sink_to_file(struct sink *, const struct sink_file_config *, struct err *);
 
 #endif /* COMMON_IMAGE_READ_SINK_H */

@@ -76,6 +76,8 @@ end(void *self, struct sink_sum *sum, struct err *e)
 		*e = closing;
 		rc = -1;
 	}
+	if (rc == 0 && f->removable)
+		rc = disk_sync_name(f->cfg.path, e); /* the file may be new */
 	*sum = (struct sink_sum){ f->bytes, f->bytes };
 	return rc;
 }
