@@ -115,10 +115,14 @@ int
 cursor_put_piece(void *arg, void *data, size_t n, struct err *e)
 {
 	struct cursor *c = arg;
+	struct err later;
+	int rc = cursor_relocate(c, data, n, e) == 0 ? cursor_put(c, data, n, e) : -1;
 
-	if (cursor_relocate(c, data, n, e) != 0 || cursor_put(c, data, n, e) != 0)
-		return -1;
-	return target_land(c->t, e);
+	/* The caller uses the bytes again, or frees them, so writes that were begun before one
+	 * failed must have ended, too. */
+	if (target_land(c->t, rc == 0 ? e : &later) != 0)
+		rc = -1;
+	return rc;
 }
 
 static int
