@@ -54,16 +54,6 @@ relocs_patch(
 }
 
 static int
-by_place(const void *a, const void *b)
-{
-	const struct ndz_reloc *p = a, *q = b;
-
-	if (p->sector != q->sector)
-		return p->sector < q->sector ? -1 : 1;
-	return (p->offset > q->offset) - (p->offset < q->offset);
-}
-
-static int
 by_sector(const void *a, const void *b)
 {
 	const struct patch *p = a, *q = b;
@@ -79,7 +69,7 @@ relocs_settle(struct relocs *x, struct err *e)
 	if (x->npatches > 0)
 		qsort(x->patches, x->npatches, sizeof *x->patches, by_sector);
 	if (x->n > 0)
-		qsort(x->relocs, x->n, sizeof *x->relocs, by_place);
+		qsort(x->relocs, x->n, sizeof *x->relocs, ndz_reloc_order);
 	for (size_t i = 0; i < x->n; i++) {
 		if (x->relocs[i].sector / WINDOW_SECTORS !=
 		    x->relocs[first].sector / WINDOW_SECTORS)

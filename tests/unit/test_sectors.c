@@ -258,6 +258,40 @@ test_reloc_sectors(void)
 	T_CHECK(r.len == 1);
 }
 
+/* A header may list relocations in any order. */
+static void
+test_reloc_order(struct model *m)
+{
+	static uint8_t bytes[NDZ_CHUNK_BYTES];
+	struct ndz_header h;
+	struct sectors *s;
+	struct err e;
+	size_t n;
+
+	make_model(m, 25);
+	write_image("r.ndz", m, false, NULL);
+	FILE *f = fopen(in_scratch("r.ndz"), "r+b");
+	T_CHECK(fread(bytes, sizeof bytes, 1, f) == 1);
+	T_CHECK(ndz_header_get(&h, bytes, sizeof bytes, &e) == 0);
+	uint64_t first = h.regions[0].off, last = range_end(h.regions[h.nregions - 1]) - 1;
+	h.nrelocs = 3;
+	h.relocs[0] = (struct ndz_reloc){ NDZ_RELOC_LILO_ADDRESS, last, 0, 5 };
+	h.relocs[1] = (struct ndz_reloc){ NDZ_RELOC_LILO_ADDRESS, first, 10, 5 };
+	h.relocs[2] = (struct ndz_reloc){ NDZ_RELOC_LILO_ADDRESS, first, 5, 5 };
+	T_CHECK(ndz_header_put(&h, bytes, &e) == 0);
+	rewind(f);
+	fwrite(bytes, NDZ_HEADER_BYTES, 1, f);
+	fclose(f);
+	if (!T_CHECK(sectors_open(&s, in_scratch("r.ndz"), &e) == 0))
+		return;
+	const struct ndz_reloc *r = sectors_relocs(s, &n);
+	T_CHECK(n == 3);
+	T_CHECK(r[0].sector == first && r[0].offset == 5);
+	T_CHECK(r[1].sector == first && r[1].offset == 10);
+	T_CHECK(r[2].sector == last);
+	sectors_close(s);
+}
+
 int
 main(void)
 {
@@ -274,6 +308,7 @@ main(void)
 			continue;
 		}
 		test_reading(m);
+		test_reloc_order(m);
 		for (unsigned round = 0; round < 4; round++)
 			test_layers(m, delta, round);
 	}

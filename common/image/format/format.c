@@ -385,3 +385,13 @@ reloc_sectors(const struct ndz_reloc *r)
 	uint64_t last = end > from ? (end - 1) / SECTOR_BYTES : first;
 	return (struct range){ first, last - first + 1 };
 }
+
+int
+ndz_reloc_order(const void *a, const void *b)
+{
+	const struct ndz_reloc *x = a, *y = b;
+
+	if (x->sector != y->sector)
+		return x->sector < y->sector ? -1 : 1;
+	return (x->offset > y->offset) - (x->offset < y->offset);
+}

@@ -100,5 +100,8 @@ uint64_t ndz_header_raw_bytes(const struct ndz_header *);
 
 /* The sectors that a relocation looks at or changes. */
 struct range reloc_sectors(const struct ndz_reloc *);
+/* The order of two struct ndz_reloc for qsort(3): by sector, and by offset in it.  A header may
+ * list them in any order. */
+int ndz_reloc_order(const void *, const void *);
 
 #endif /* COMMON_IMAGE_FORMAT_FORMAT_H */

@@ -97,16 +97,6 @@ take_relocs(struct layers *l, struct layer *v, struct err *e)
 }
 
 static int
-by_sector(const void *a, const void *b)
-{
-	const struct ndz_reloc *x = a, *y = b;
-
-	if (x->sector != y->sector)
-		return x->sector < y->sector ? -1 : 1;
-	return x->offset < y->offset ? -1 : x->offset > y->offset;
-}
-
-static int
 collect_relocs(struct layers *l, struct err *e)
 {
 	size_t most = 0, n;
@@ -121,7 +111,7 @@ collect_relocs(struct layers *l, struct err *e)
 	for (size_t i = 0; i < l->n; i++)
 		if (take_relocs(l, &l->v[i], e) != 0)
 			return -1;
-	qsort(l->relocs, l->reloc_walk.n, sizeof *l->relocs, by_sector);
+	qsort(l->relocs, l->reloc_walk.n, sizeof *l->relocs, ndz_reloc_order);
 	l->reloc_walk.relocs = l->relocs;
 	return 0;
 }

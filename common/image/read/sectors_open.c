@@ -193,6 +193,8 @@ scan_chunks(
 	}
 	rangeset_seal(&s->stored);
 	rangeset_seal(&s->freed);
+	if (s->nrelocs > 0)
+		qsort(s->relocs, s->nrelocs, sizeof *s->relocs, ndz_reloc_order);
 	if (tiling_check(tiling, &gap, e) != 0)
 		return err_ctx(e, "%s", image_name(s->img));
 	return 0;
