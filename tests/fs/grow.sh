@@ -65,6 +65,16 @@ status 1 "$BIN/growfs" "$T/disk"
 check "what is damaged: $(cat "$T/stderr")" grep -q "growfs: .*: " "$T/stderr"
 check "no loop device is left" eval '! losetup -a | grep -q "$T/disk"'
 
+echo "== told to end while a loop device is being attached"
+mkdir "$T/bin"
+printf '#!/bin/sh\n[ "$1" = -d ] || echo /dev/loop-here\necho "$@" >> "%s"\n[ "$1" = -d ] || exec sleep 1000\n' "$T/asked" > "$T/bin/losetup"
+chmod +x "$T/bin/losetup"
+(PATH=$T/bin:$PATH exec "$BIN/growfs" "$T/disk" > /dev/null 2> "$T/stderr") & pid=$!
+for ((i = 0; i < 300; i++)); do grep -qs show "$T/asked" && break; sleep 0.1; done
+kill -TERM $pid; wait $pid; rc=$?
+check "exit $rc: $(cat "$T/stderr")" [ $rc = 1 ]
+check "it is detached: $(tail -n 1 "$T/asked")" grep -qx -e "-d /dev/loop-here" "$T/asked"
+
 echo "== a filesystem without a table"
 make_fs ext4 16M; truncate -s 32M "$T/fs"
 check "growfs" grep -q "fs: ext4 grew from 16.* to 33" <("$BIN/growfs" "$T/fs")

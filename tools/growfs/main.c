@@ -105,24 +105,6 @@ note_loop(void *arg, const char *line)
 }
 
 static int
-attach_loop(struct work *w, struct err *e)
-{
-	struct args a = { 0 };
-
-	args_add(&a, "losetup");
-	args_add(&a, "--show");
-	args_add(&a, "-f");
-	args_addf(&a, "--offset=%llu", (unsigned long long)w->part.sectors.off * SECTOR_BYTES);
-	args_addf(
-	    &a, "--sizelimit=%llu", (unsigned long long)w->part.sectors.len * SECTOR_BYTES);
-	args_add(&a, w->disk);
-	if (args_run_telling(&a, note_loop, w, e) == 0 && w->loop[0] == '/')
-		return 0;
-	w->loop[0] = '\0';
-	return err_ctx(e, "%s: a device for partition %u", w->disk, w->part.number);
-}
-
-static int
 detach_loop(struct work *w, struct err *e)
 {
 	struct args a = { 0 };
@@ -133,6 +115,28 @@ detach_loop(struct work *w, struct err *e)
 	args_add(&a, "-d");
 	args_add(&a, w->loop);
 	return args_run(&a, e);
+}
+
+static int
+attach_loop(struct work *w, struct err *e)
+{
+	struct args a = { 0 };
+	struct err ignored;
+
+	args_add(&a, "losetup");
+	args_add(&a, "--show");
+	args_add(&a, "-f");
+	args_addf(&a, "--offset=%llu", (unsigned long long)w->part.sectors.off * SECTOR_BYTES);
+	args_addf(
+	    &a, "--sizelimit=%llu", (unsigned long long)w->part.sectors.len * SECTOR_BYTES);
+	args_add(&a, w->disk);
+	if (args_run_telling(&a, note_loop, w, e) == 0 && w->loop[0] == '/')
+		return 0;
+	/* A signal may end this program's work when losetup has attached a device already. */
+	if (w->loop[0] == '/')
+		detach_loop(w, &ignored);
+	w->loop[0] = '\0';
+	return err_ctx(e, "%s: a device for partition %u", w->disk, w->part.number);
 }
 
 /* Call act() with a device or file that has the partition and nothing else. */
