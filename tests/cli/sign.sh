@@ -22,6 +22,12 @@ status 2 key
 printf 'half\n' > h.pub
 status 1 key --sign-key h
 check "no half of a pair is left" [ ! -e h.key ]
+shim=${B:-$TOP/build/plain}/tests/preload/recorder.so
+for o in sign-key encrypt-key group-key token; do
+	instrumented || [ ! -e "$shim" ] && continue
+	mkdir "$o"; RECORD=$T/$o.record RECORD_ROOT=$T/$o LD_PRELOAD=$shim "$BIN/imagekey" -q --$o "$o/k"
+	check "--$o: a power cut does not take the name of the key" grep -aqx "sync 0 0 $T/$o" "$o.record"
+done
 for f in a.key e1; do cp "$f" "open.$f"; chmod 640 "open.$f"; done
 status 1 zip --sign open.a.key src x.ndz
 status 1 zip --encrypt open.e1 src x.ndz

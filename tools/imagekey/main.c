@@ -7,6 +7,7 @@
 #include "common/base/say.h"
 #include "common/cli/cli.h"
 #include "common/cli/cli_rows.h"
+#include "common/disk/disk.h"
 #include "common/image/format/crypt.h"
 #include "common/image/format/sign.h"
 
@@ -54,6 +55,14 @@ static const struct cli_program prog = {
 	.tables = { { opts_table, 0, NULL } },
 };
 
+/* Flush the name of a key that was made; rc: the result of making it.  An image may be encrypted
+ * with the key at once, and nobody can read it without the key. */
+static int
+keep(int rc, const char *name, struct err *e)
+{
+	return rc == 0 ? disk_sync_name(name, e) : rc;
+}
+
 static int
 make_keys(void *opts, char **operands, int n, struct err *e)
 {
@@ -64,14 +73,15 @@ make_keys(void *opts, char **operands, int n, struct err *e)
 			  o->group_key == NULL && o->token == NULL))
 		return err_misuse(e, "--sign-key, --encrypt-key, --group-key or "
 				     "--token is needed, and no operand");
-	if (o->sign_key != NULL && sign_make_keys(o->sign_key, e) != 0)
+	if (o->sign_key != NULL && keep(sign_make_keys(o->sign_key, e), o->sign_key, e) != 0)
 		return -1;
 	if (o->sign_key != NULL && !o->quiet)
 		say(stdout,
 		    "%s.key signs images: keep it secret; %s.pub verifies their "
 		    "signatures\n",
 		    o->sign_key, o->sign_key);
-	if (o->encrypt_key != NULL && crypt_make_key(o->encrypt_key, e) != 0)
+	if (o->encrypt_key != NULL &&
+	    keep(crypt_make_key(o->encrypt_key, e), o->encrypt_key, e) != 0)
 		return -1;
 	if (o->encrypt_key != NULL && !o->quiet)
 		say(stdout,
@@ -79,14 +89,15 @@ make_keys(void *opts, char **operands, int n, struct err *e)
 		    "it\n",
 		    o->encrypt_key);
 	if (o->group_key != NULL &&
-	    keyfile_make_secret(o->group_key, KEYFILE_GROUP, e) != 0)
+	    keep(keyfile_make_secret(o->group_key, KEYFILE_GROUP, e), o->group_key, e) != 0)
 		return -1;
 	if (o->group_key != NULL && !o->quiet)
 		say(stdout,
 		    "%s is the key of the server and of all its clients: keep it "
 		    "secret\n",
 		    o->group_key);
-	if (o->token != NULL && keyfile_make_secret(o->token, KEYFILE_TOKEN, e) != 0)
+	if (o->token != NULL &&
+	    keep(keyfile_make_secret(o->token, KEYFILE_TOKEN, e), o->token, e) != 0)
 		return -1;
 	if (o->token != NULL && !o->quiet)
 		say(stdout,
