@@ -112,7 +112,9 @@ make_whole(const struct opts *o, struct sectors *const v[], size_t n,
 {
 	struct layers *l;
 
-	if (!o->any_base && chain_check(v, n, warn, e) != 0)
+	/* A delta in place of the base lacks data of its own base, and the result would not say
+	 * so. */
+	if ((o->any_base ? chain_check_whole(v[0], e) : chain_check(v, n, warn, e)) != 0)
 		return -1;
 	if (layers_new(&l, v, n, e) != 0)
 		return -1;
