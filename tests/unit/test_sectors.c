@@ -292,6 +292,51 @@ test_reloc_order(struct model *m)
 	sectors_close(s);
 }
 
+/* Give chunk i of an image this index, and n samples of a base. */
+static void
+put_samples(const char *name, uint32_t i, int32_t index, struct sample *v, size_t n)
+{
+	static uint8_t bytes[NDZ_CHUNK_BYTES];
+	FILE *f = fopen(in_scratch(name), "r+b");
+	struct chunk c;
+	struct err e;
+
+	fseek(f, (long)i * NDZ_CHUNK_BYTES, SEEK_SET);
+	T_CHECK(fread(bytes, sizeof bytes, 1, f) == 1);
+	T_CHECK(chunk_parse(&c, bytes, &e) == 0);
+	c.h.index = index;
+	c.ext.has_samples = true;
+	c.ext.samples = (struct samples){ .hash = SAMPLE_SHA256, .n = n, .v = v };
+	T_CHECK(ndz_header_put(&c.h, bytes, &e) == 0);
+	T_CHECK(ext_put(&c.ext, &c.h, bytes, &e) == 0);
+	c.ext.samples = (struct samples){ .n = 0 };
+	chunk_free(&c);
+	fseek(f, (long)i * NDZ_CHUNK_BYTES, SEEK_SET);
+	fwrite(bytes, sizeof bytes, 1, f);
+	fclose(f);
+}
+
+/* The last chunk of a delta says that it is chunk 0, of which samples are in any order. */
+static void
+test_sample_order(struct model *m)
+{
+	struct sample v[] = { { .sectors = { 9, 1 } }, { .sectors = { 3, 1 } } };
+	struct sectors *s;
+	struct err e;
+
+	make_model(m, 10);
+	write_image("s.ndz", m, true, NULL);
+	if (!T_CHECK(sectors_open(&s, in_scratch("s.ndz"), &e) == 0))
+		return;
+	uint32_t last = sectors_chunks(s) - 1;
+	sectors_close(s);
+	T_CHECK(last > 0);
+	put_samples("s.ndz", 0, 0, v, 0);
+	put_samples("s.ndz", last, 0, v, 2);
+	T_CHECK(sectors_open(&s, in_scratch("s.ndz"), &e) != 0);
+	T_CHECK(e.kind == ERR_FORMAT && strstr(e.text, "do not ascend") != NULL);
+}
+
 int
 main(void)
 {
@@ -309,6 +354,7 @@ main(void)
 		}
 		test_reading(m);
 		test_reloc_order(m);
+		test_sample_order(m);
 		for (unsigned round = 0; round < 4; round++)
 			test_layers(m, delta, round);
 	}

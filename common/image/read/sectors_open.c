@@ -150,6 +150,7 @@ take_samples(struct sectors *s, uint32_t i, const struct ext *x, struct err *e)
 		if ((i == 0 ? samples_add(&s->basis.spread, v, e)
 			    : basis_add_replaced(&s->basis, v, e)) != 0)
 			return -1;
+		at = v->sectors.off + 1;
 	}
 	return 0;
 }
