@@ -28,7 +28,8 @@ install_only_open(struct install *in, const struct ext *first, struct err *e)
 {
 	bool begun = in->target.head.was_marked || resume_pending(&in->resume);
 
-	return gate_open(&in->gate, &in->target, first, begun, e) == 0
+	return gate_open(&in->gate, &in->target, first, begun, e) == 0 &&
+	               resume_meet(&in->resume, first, e) == 0
 	           ? 0
 	           : err_ctx(e, "chunk 0");
 }

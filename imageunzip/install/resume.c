@@ -221,12 +221,39 @@ tell_forgotten(const struct resume *r)
 			cfg->forgotten(cfg->forgotten_arg, i);
 }
 
+/* What a state of this installation is of, but for the identity of the image. */
+static struct state_of
+this_installation(const struct resume *r)
+{
+	const struct target *t = r->target;
+
+	return (struct state_of){ .nchunks = r->expected,
+		.target_bytes = t->fresh ? UINT64_MAX : disk_size_bytes(t->disk) };
+}
+
+int
+resume_meet(struct resume *r, const struct ext *first, struct err *e)
+{
+	struct err why;
+
+	if (!r->in_target || !resume_pending(r) || !first->has_uuid)
+		return 0;
+	struct state_of of = this_installation(r);
+	memcpy(of.uuid, first->uuid, NDZ_UUID_BYTES);
+	narrow(r, of.uuid);
+	if (first->has_digest)
+		memcpy(of.digest, first->digest, sizeof of.digest);
+	if (check_old(r, &of, &why) == 0)
+		return 0;
+	tell_forgotten(r);
+	return state_begin(r->state, &of, r->target->head.mark.id, e);
+}
+
 int
 resume_settle(struct resume *r, const struct job *j, struct err *e)
 {
 	struct target *t = r->target;
-	struct state_of of = { .nchunks = r->expected,
-		.target_bytes = t->fresh ? UINT64_MAX : disk_size_bytes(t->disk) };
+	struct state_of of = this_installation(r);
 	struct err why;
 
 	if (r->state == NULL)

@@ -32,6 +32,11 @@ void resume_close(struct resume *);
 bool resume_pending(const struct resume *);
 /* Is this chunk on the target, by the state? */
 bool resume_has(const struct resume *, uint32_t chunk);
+/* Called with what chunk 0 says, for an installation of one partition, before resume_has() is
+ * asked.  Such an installation need not be fed chunk 0, so a state on the target that belongs to
+ * another image is forgotten here; otherwise chunks would be passed that were never installed.
+ * ERR_NOMEM. */
+int resume_meet(struct resume *, const struct ext *first, struct err *);
 /* Called with the first chunk that is fed, before anything is written: continues the
  * installation, or begins one.  ERR_REFUSED: the state file belongs to another
  * installation. */

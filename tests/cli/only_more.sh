@@ -10,6 +10,9 @@ says() { check "it says: $1" grep -q -- "$1" "$T/stderr"; }
 only_disk
 "$BIN/imagezip" -q -z 1 "$T/disk" "$T/disk.ndz" || fail "imagezip"
 whole "$T/disk.ndz"
+# A disk with the same partition 6, which begins about one chunk later in the image.
+cp --sparse=always "$T/disk" "$T/other"; head -c 2M /dev/urandom > "$T/fs"; put "$T/fs" "$T/other" ${AT[3]}
+"$BIN/imagezip" -q -z 1 "$T/other" "$T/other.ndz" || fail "imagezip"
 
 echo "== killed, and gone on with"
 written() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))["bytes_written"])' "$1"; }
@@ -36,6 +39,10 @@ for state in "$T/state" target; do
 	if [ "$state" != target ]; then
 		cp "$state" "$T/state2"
 		status 1 "$BIN/imageunzip" -q --only 5 -s 6 --state="$T/state2" "$T/disk.ndz" "$T/t2"; says "$T/state2"
+	else
+		check "not with another image, which begins anew" "$BIN/imageunzip" -q --only 6 --state=target "$T/other.ndz" "$T/t2"
+		# What remains of two states, of 8 KiB each, are zeros.
+		check "all of it is there" [ "$(cmp -l <(sectors "$T/t2" ${AT[6]} ${LEN[6]}) <(sectors "$T/whole" ${AT[6]} ${LEN[6]}) | wc -l)" -le 16384 ]
 	fi
 	check "gone on with" sh -c "'$BIN/imageunzip' -q --json --only 6 --state='$state' '$T/disk.ndz' '$T/t' > '$T/json'"
 	check "less is written than all" [ "$(written "$T/json")" -lt 3700000 ]
