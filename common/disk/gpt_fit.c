@@ -184,6 +184,10 @@ fit(struct fitted *f, struct disk *d, unsigned from_bytes, bool grow,
 	if (f->disk_lbas < 2 * f->array_lbas + 4)
 		return err_set(
 		    e, ERR_UNSUPPORTED, "%s: too small for its GPT", disk_name(d));
+	if (f->from->header_bytes > f->lba_bytes)
+		return err_set(e, ERR_UNSUPPORTED,
+		    "%s: the header of its GPT has %u bytes, more than a sector of %u",
+		    disk_name(d), (unsigned)f->from->header_bytes, f->lba_bytes);
 	f->last_usable = f->disk_lbas - 2 - f->array_lbas;
 	f->array = malloc(n);
 	if (f->array == NULL)

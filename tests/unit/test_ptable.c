@@ -273,12 +273,67 @@ test_sector_sizes(void)
 	T_CHECK(t.kind == PTABLE_NONE);
 }
 
+/* Make a disk of 64 sectors of 4096 bytes, with a GPT whose header has so many bytes. */
+static void
+make_long_header(struct mem *m, unsigned header_bytes)
+{
+	uint8_t *header = m->b + 4096, *entry = m->b + 2 * 4096;
+
+	memset(m->b, 0, m->len);
+	m->b[446 + 4] = 0xee;
+	poke(m->b + 446 + 8, 1, 4);
+	poke(m->b + 446 + 12, 63, 4);
+	m->b[510] = 0x55;
+	m->b[511] = 0xaa;
+	memcpy(header, "EFI PART", 8);
+	poke(header + 12, header_bytes, 4);
+	poke(header + 24, 1, 8);
+	poke(header + 32, 63, 8);
+	poke(header + 40, 3, 8);
+	poke(header + 48, 59, 8);
+	poke(header + 72, 2, 8);
+	poke(header + 80, 4, 4);
+	poke(header + 84, 128, 4);
+	memset(entry, 7, 32);
+	poke(entry + 32, 8, 8);
+	poke(entry + 40, 15, 8);
+	gpt_mend(m, 4096, 1);
+}
+
+/* A header may be as long as a sector, and must fit a sector of the disk that it goes to. */
+static void
+test_long_header(void)
+{
+	static uint8_t bytes[64 * 4096], before[sizeof bytes];
+	struct mem m = { bytes, sizeof bytes, SIZE_MAX };
+	struct ptable_change done;
+	struct err closing;
+
+	make_long_header(&m, 1024);
+	memcpy(before, bytes, sizeof before);
+	T_CHECK(read_disk(mem_disk(&m, DISK_BLOCK, 4096)) == 0);
+	T_CHECK(t.nparts == 1);
+	struct disk *d = mem_disk(&m, DISK_BLOCK, 512);
+	T_CHECK(ptable_fit(d, 4096, false, &done, &e) == -1);
+	T_CHECK(e.kind == ERR_UNSUPPORTED);
+	T_CHECK(memcmp(before, bytes, sizeof before) == 0);
+	disk_close(d, &closing);
+	make_long_header(&m, 92);
+	d = mem_disk(&m, DISK_BLOCK, 512);
+	T_CHECK(ptable_fit(d, 4096, false, &done, &e) == 0);
+	T_CHECK(done.moved);
+	T_CHECK(read_disk(d) == 0);
+	T_CHECK(t.nparts == 1 && t.warning[0] == '\0');
+	T_CHECK(t.parts[0].sectors.off == 64 && t.parts[0].sectors.len == 64);
+}
+
 int
 main(void)
 {
 	scratch_init();
 	test_refused_kinds();
 	test_sector_sizes();
+	test_long_header();
 	test_bare_filesystems();
 	if (have("sfdisk") && have("sgdisk")) {
 		test_mbr();
