@@ -110,6 +110,9 @@ settled "upload failed name=updamaged"; check "leaves nothing" [ "$(find "$T/upl
 
 echo "== imagezip --to"
 to() { on "$1" timeout 60 "$BIN/imagezip" -q -r --to="frisbee://10.9.0.1/$2" "$3"; }
+"$BIN/imagekey" -q --encrypt-key "$T/secret"
+check "imagezip sends an encrypted image" on 4 timeout 60 "$BIN/imagezip" -q -r --encrypt "$T/secret" --to=frisbee://10.9.0.1/upzip "$T/disk7"
+check "it is kept as it came" "$BIN/imageunzip" -q --decrypt "$T/secret" "$T"/uploads/upzip* "$T/decrypted"; check "its data" cmp "$T/disk7" "$T/decrypted"
 check "imagezip sends an image" to 4 upzip "$T/disk7"
 check "it is there at once" get 1 upzip "$T/out"; check "its data" cmp "$T/disk7" "$T/out"
 status 1 to 1 upzip "$T/disk7"; check "who may not" grep -q "does not allow it" "$T/stderr"

@@ -396,6 +396,19 @@ image_go_to(struct image *img, uint32_t i)
 	img->next = i;
 }
 
+/* Parse the chunk that was read last, and call each() with it.  Returns 1 or -1. */
+static int
+give_parsed(struct image *img, struct chunk *c, const void *bytes,
+    int (*each)(void *arg, struct chunk *, uint32_t i, const void *bytes, struct err *),
+    void *arg, struct err *e)
+{
+	if (chunk_parse(c, bytes, e) != 0)
+		return -1;
+	int rc = each(arg, c, img->next - 1, bytes, e) == 0 ? 1 : -1;
+	chunk_free(c);
+	return rc;
+}
+
 int
 image_each(struct image *img,
     int (*each)(void *arg, struct chunk *, uint32_t i, const void *bytes, struct err *),
@@ -405,12 +418,9 @@ image_each(struct image *img,
 	struct chunk *c = malloc(sizeof *c);
 	int rc = buf != NULL && c != NULL ? 1 : err_nomem(e, "a chunk");
 
-	while (rc == 1 && (rc = image_next(img, buf, NULL, e)) == 1) {
-		rc = chunk_parse(c, buf, e);
-		if (rc != 0)
-			break;
-		rc = each(arg, c, img->next - 1, buf, e) == 0 ? 1 : -1;
-		chunk_free(c);
+	while (rc == 1 && (rc = image_next(img, buf, &c->h, e)) == 1) {
+		if (!c->h.encrypted)
+			rc = give_parsed(img, c, buf, each, arg, e);
 	}
 	free(c);
 	free(buf);
