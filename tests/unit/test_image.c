@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/base/cancel.h"
+#include "common/image/read/chunk.h"
 #include "common/image/write/packer.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/scratch.h"
@@ -258,6 +260,39 @@ test_random_access(struct file *f, const struct file *a)
 	free(buf);
 }
 
+static int
+count(void *arg, struct chunk *c, uint32_t i, const void *bytes, struct err *e)
+{
+	(void)c, (void)i, (void)bytes, (void)e;
+	++*(unsigned *)arg;
+	return 0;
+}
+
+/* All chunks, or as many as are wanted. */
+static void
+test_each(struct file *f, const struct file *a)
+{
+	struct cancel told = { .signal = SIGTERM };
+	struct image *img;
+	unsigned n = 0;
+	struct err e;
+
+	take(f, "0123", a, NULL);
+	T_CHECK(read_file(f, &e) == 4);
+	T_CHECK(image_open(&img, in_scratch("image"), &e) == 0);
+	T_CHECK(image_each(img, count, &n, &e) == 0);
+	T_CHECK(n == 4);
+	image_close(img);
+	n = 0;
+	T_CHECK(image_open(&img, in_scratch("image"), &e) == 0);
+	cancel_work_for(&told);
+	T_CHECK(image_each(img, count, &n, &e) == -1);
+	cancel_work_for(NULL);
+	T_CHECK(e.kind == ERR_CANCELLED);
+	T_CHECK(n == 1);
+	image_close(img);
+}
+
 /* Known before the first chunk is used, so that nothing is written for it. */
 static void
 test_known_at_once(struct file *f, const struct file *a)
@@ -284,6 +319,7 @@ main(void)
 	test_cut(f, f + 1);
 	test_others(f, f + 1);
 	test_random_access(f, f + 1);
+	test_each(f, f + 1);
 	test_known_at_once(f, f + 1);
 	free(f);
 	return t_done();

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/cancel.h"
 #include "common/base/say.h"
 #include "common/image/format/crypt.h"
 #include "common/image/read/image.h"
@@ -23,15 +24,16 @@ struct headers {
 };
 
 /* Read all headers.  Returns 0 when the first chunk is encrypted and all headers could be read,
- * otherwise -1.  buf has room for a chunk; *c is scratch space. */
+ * otherwise -1, or 1 when the run is to end.  buf has room for a chunk; *c is scratch space. */
 static int
 read_headers(struct image *image, struct headers *s, void *buf, struct chunk *c)
 {
 	struct err ignored;
-	int rc;
+	int rc = 1;
 
 	image_keep_encrypted(image);
-	while ((rc = image_next(image, buf, &c->h, &ignored)) == 1) {
+	while (cancel_signal() == 0 &&
+	       (rc = image_next(image, buf, &c->h, &ignored)) == 1) {
 		if (s->totals.chunks == 0) {
 			if (!c->h.encrypted)
 				return -1;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/cancel.h"
 #include "common/disk/disk.h"
 #include "common/image/read/chunk.h"
 #include "common/image/read/source.h"
@@ -421,6 +422,8 @@ image_each(struct image *img,
 	while (rc == 1 && (rc = image_next(img, buf, &c->h, e)) == 1) {
 		if (!c->h.encrypted)
 			rc = give_parsed(img, c, buf, each, arg, e);
+		if (rc == 1 && cancel_check(e) != 0)
+			rc = -1;
 	}
 	free(c);
 	free(buf);

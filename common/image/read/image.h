@@ -50,7 +50,7 @@ void image_go_to(struct image *, uint32_t i);
 /* Call each() for every chunk from the next one on.  It gets the parsed chunk, its number i
  * and its NDZ_CHUNK_BYTES, all of them valid during the call.  A chunk that is kept encrypted
  * cannot be parsed, and is passed over when image_next() finds nothing wrong with it.  Returns
- * 0 at the end, or -1 with the error of image_next() or each(). */
+ * 0 at the end, or -1 with the error of image_next() or each(), or ERR_CANCELLED. */
 struct chunk;
 int image_each(struct image *,
     int (*each)(void *arg, struct chunk *, uint32_t i, const void *bytes, struct err *),
