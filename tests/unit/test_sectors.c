@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/cancel.h"
 #include "common/image/read/chunk.h"
 #include "common/image/write/sigimage.h"
 #include "tests/unit/disk_model.h"
@@ -218,11 +219,16 @@ test_layers(struct model *m, struct model *delta, unsigned round)
 static void
 test_failures(void)
 {
+	struct cancel told = { .signal = SIGTERM };
 	struct sectors *s;
 	struct err e;
 
 	T_CHECK(sectors_open(&s, "/nonexistent/x", &e) != 0);
 	T_CHECK(e.kind == ERR_IO);
+	cancel_work_for(&told);
+	T_CHECK(sectors_open(&s, in_scratch("base"), &e) != 0);
+	cancel_work_for(NULL);
+	T_CHECK(e.kind == ERR_CANCELLED);
 	/* Chunks of which the second's sectors are the first's, too. */
 	size_t len;
 	uint8_t *bytes = golden_load("ext2", &len);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/cancel.h"
 #include "common/image/read/places.h"
 #include "common/image/read/sectors_impl.h"
 
@@ -317,7 +318,7 @@ file_digest(struct sectors *s, uint8_t digest[EXT_DIGEST_BYTES], struct err *e)
 	if (md == NULL || buf == NULL || EVP_DigestInit_ex(md, EVP_sha256(), NULL) != 1)
 		rc = err_nomem(e, "a digest");
 	for (uint32_t i = 0; i < image_chunks(s->img) && rc == 0; i++) {
-		rc = image_read(s->img, i, buf, e);
+		rc = cancel_check(e) == 0 ? image_read(s->img, i, buf, e) : -1;
 		if (rc == 0 && EVP_DigestUpdate(md, buf, NDZ_CHUNK_BYTES) != 1)
 			rc = err_nomem(e, "a digest");
 	}

@@ -25,7 +25,7 @@ struct sectors;
 
 /* Open an image, which must be a file and not a pipe (ERR_USAGE).  Every header is read and
  * checked; chunks must come in the order of their sectors.  ERR_FORMAT, ERR_UNSUPPORTED,
- * ERR_NOMEM. */
+ * ERR_NOMEM, ERR_CANCELLED. */
 int sectors_open(struct sectors **, const char *path, struct err *);
 /* sectors_open() for an image that must be signed or encrypted.  All of it is read and
  * proved now, and each chunk again when it is used.  proof is borrowed, and may be NULL. */

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "common/base/cancel.h"
 #include "common/base/grow.h"
 #include "common/image/format/tiling.h"
 #include "common/image/read/sectors_impl.h"
@@ -182,7 +183,8 @@ scan_chunks(
 	struct range gap;
 
 	for (uint32_t i = 0; i < n; i++) {
-		if (look_at(s, i, h, e) != 0)
+		/* Where chunks are proved, or are a delta's, all of the image is read here. */
+		if (cancel_check(e) != 0 || look_at(s, i, h, e) != 0)
 			return -1; /* the error names the file and the chunk */
 		int rc = take_header(s, i, h, e);
 		if (rc == 0)
