@@ -29,6 +29,8 @@ struct work {
 	struct snapshot snapshot;
 	struct disk *from; /* what data is read from; the job's disk, or the snapshot */
 	struct consistency consistency;
+	struct base lost; /* a state that the kind has kept, and that could not be remembered */
+	bool is_lost;     /* there is such a state */
 };
 
 static void
@@ -41,6 +43,8 @@ work_end(struct work *w)
 	snapshot_drop(&w->snapshot);
 	if (w->self != NULL)
 		w->kind->close(w->self);
+	if (w->is_lost && w->kind->dropped != NULL)
+		w->kind->dropped(&w->job, &w->lost);
 	rangeset_free(&w->changed);
 	rangeset_free(&w->unused);
 	bases_close(&w->bases);
@@ -205,18 +209,34 @@ find_unused(struct work *w, struct err *e)
 	return rangeset_invert(&w->unused, 0, w->job.device_bytes, e);
 }
 
+/* Remember what a full copy leaves out, instead of what was left out before.  What was never sent is known
+ * of one state alone: unless nothing is left out now and nothing was before, no other state is
+ * remembered until this copy has arrived.  The states are forgotten first, so that a crash leaves none
+ * with what was never sent of another. */
+static int
+replace_unsent(struct work *w, bool were_some, struct err *e)
+{
+	if (!were_some && rangeset_count(&w->unused) == 0)
+		return 0;
+	if (forget_states(w, e) != 0 || bases_save(&w->bases, e) != 0)
+		return -1;
+	return used_write_unsent(w->state_path, &w->unused, e);
+}
+
 /* Remember what was never sent: what is left out now, or, of what was left out before, what has not
  * changed since. */
 static int
 remember_unsent(struct work *w, struct err *e)
 {
+	bool full = rangeset_total(&w->changed) == w->job.device_bytes;
 	struct rangeset before;
 
-	if (rangeset_total(&w->changed) == w->job.device_bytes)
-		return used_write_unsent(w->state_path, &w->unused, e);
 	rangeset_init(&before);
 	int rc = used_read_unsent(w->state_path, w->job.device_bytes, &before, e);
-	if (rc == 0 && rangeset_count(&before) > 0) {
+	if (full) {
+		/* A list that cannot be read is replaced, too. */
+		rc = replace_unsent(w, rc != 0 || rangeset_count(&before) > 0, e);
+	} else if (rc == 0 && rangeset_count(&before) > 0) {
 		rc = rangeset_minus(&before, &w->changed, e);
 		if (rc == 0)
 			rc = used_write_unsent(w->state_path, &before, e);
@@ -317,7 +337,8 @@ judge(struct work *w, struct extract_report *r, struct err *e)
 	return 0;
 }
 
-/* Remember the state that was sent as pending. */
+/* Remember the state that was sent as pending.  If that fails, what the kind keeps of it is removed at
+ * the end, when nothing uses it any more. */
 static int
 remember(struct work *w, const struct stream_id *id, struct err *e)
 {
@@ -325,14 +346,16 @@ remember(struct work *w, const struct stream_id *id, struct err *e)
 
 	if (!w->kind->has_bases)
 		return 0;
-	if (w->kind->keep(w->self, id, base.token, e) != 0 || remember_unsent(w, e) != 0)
+	if (w->kind->keep(w->self, id, base.token, e) != 0)
 		return -1;
-	/* What was never sent is known of one state alone: until a copy without free blocks has
-	 * arrived, there is no other. */
-	if (rangeset_count(&w->unused) > 0 && forget_states(w, e) != 0)
-		return -1;
-	bases_add(&w->bases, &base, tell_dropped, w);
-	return bases_save(&w->bases, e);
+	int rc = remember_unsent(w, e);
+	if (rc == 0) {
+		bases_add(&w->bases, &base, tell_dropped, w);
+		rc = bases_save(&w->bases, e);
+	}
+	w->lost = base;
+	w->is_lost = rc != 0;
+	return rc;
 }
 
 /* Write the end of the stream, after all that it stands for is remembered. */

@@ -78,6 +78,19 @@ while :; do
 done
 check "dmextract killed at $((n - 1)) points" [ $n -gt 3 ]
 
+# dmextract has no room: it fails, and no file of digests is left of a state that is not remembered.
+n=1
+while :; do
+	rm -rf "$T"/state* "$T/fired"; cp "$T"/saved/state* "$T"
+	faulty "change:$n:full:$T/state" "$BIN/dmextract" -q --since=scan:"$T/state" "$T/dev" > "$T/cut" 2> "$T/stderr"; rc=$?
+	[ -e "$T/fired" ] || break
+	[ $rc != 0 ] || fail "no room for dmextract at $n, and success"
+	known=$(x --status "$T/dev" | wc -l); files=$(find "$T" -maxdepth 1 -name 'state.*' | grep -cv 'lock$')
+	[ "$files" = "$known" ] || fail "no room for dmextract at $n: $files files of digests, and $known states"
+	n=$((n + 1))
+done
+check "dmextract without room at $((n - 1)) points" [ $n -gt 3 ]
+
 # Two at once: the second is refused while the first has the journal, or the state.
 mkfifo "$T/slow"
 slow_merge() {

@@ -70,6 +70,23 @@ check "whole again" grep -q "^condition consistent" <(d status)
 d once --dmmerge-options=--in-place --json > "$T/json" || fail "once more"
 check "only what has changed" python3 -c 'import json,sys; r=json.load(open(sys.argv[1])); assert r["changed_bytes"] == 0, r' "$T/json"
 
+# A copy without what no filesystem uses, and then one of everything, which does not arrive: since it is not known what was never sent
+# to the copy, everything is sent again.
+if command -v mke2fs > "$T/quiet"; then
+	head -c 16M /dev/urandom > "$T/fs"; mke2fs -q -F -t ext4 -E nodiscard "$T/fs" || fail "mke2fs"
+	f() { "$BIN/dsync" --dmmerge="$BIN/dmmerge" --since=scan:"$T/fstate" "${@:2}" "$1" "$T/fs" "$T/fscopy"; }
+	f init --json > "$T/json" || fail "init of a filesystem"
+	check "not all is sent" python3 -c 'import json,sys; r=json.load(open(sys.argv[1])); assert r["unused_bytes"] > 0, r' "$T/json"
+	check "and it is noted" [ -s "$T/fstate.unsent" ]
+	status 1 f init --whole --dmmerge="$T/full"
+	f once --json > "$T/json" || fail "once, of a filesystem"
+	check "everything is sent" python3 -c 'import json,sys; r=json.load(open(sys.argv[1])); assert r["full"] and r["unused_bytes"] > 0, r' "$T/json"
+	check "verify" quietly f verify
+	check "init --whole" quietly f init --whole
+	check "equal" cmp "$T/fs" "$T/fscopy"
+	check "nothing was not sent" [ ! -e "$T/fstate.unsent" ]
+else echo "no mke2fs: what no filesystem uses is not tried"; fi
+
 # The state is lost: another lineage is refused, init --force replaces it.
 rm "$T"/state*
 status 1 d once
