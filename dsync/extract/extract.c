@@ -442,15 +442,24 @@ extract_list(const struct extract_config *cfg, struct rangeset *changed,
 	return rc;
 }
 
+/* Open the states of a kind that has some. */
+static int
+open_states(struct work *w, const struct extract_config *cfg, struct err *e)
+{
+	if (work_state(w, cfg, e) != 0)
+		return -1;
+	if (w->kind->has_bases)
+		return 0;
+	return err_set(e, ERR_USAGE, "--since=%s: this source of change has no states",
+	    w->kind->name);
+}
+
 int
 extract_done(const struct extract_config *cfg, const struct stream_id *id, struct err *e)
 {
 	struct work w;
-	int rc = work_state(&w, cfg, e);
+	int rc = open_states(&w, cfg, e);
 
-	if (rc == 0 && !w.kind->has_bases)
-		rc = err_set(e, ERR_USAGE,
-		    "--since=%s: this source of change has no states", w.kind->name);
 	if (rc == 0)
 		rc = bases_confirm(&w.bases, id, tell_dropped, &w, e);
 	if (rc == 0)
@@ -463,7 +472,7 @@ int
 extract_bases(const struct extract_config *cfg, struct bases *out, struct err *e)
 {
 	struct work w;
-	int rc = work_state(&w, cfg, e);
+	int rc = open_states(&w, cfg, e);
 
 	if (rc == 0) {
 		*out = w.bases;

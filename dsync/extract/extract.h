@@ -57,7 +57,7 @@ int extract_list(const struct extract_config *, struct rangeset *changed,
 int extract_done(
     const struct extract_config *, const struct stream_id *, struct err *);
 /* Open what is remembered: the states, oldest first, and whether the first is confirmed.  The
- * caller ends with bases_close(). */
+ * caller ends with bases_close().  ERR_USAGE: the kind remembers nothing; errors of bases_open(). */
 struct bases;
 int extract_bases(const struct extract_config *, struct bases *, struct err *);
 /* Find the bytes that were never sent, because no filesystem used them when the first copy was made,

@@ -101,6 +101,9 @@ printf x | dd of="$COPY" bs=1 seek=3050000 conv=notrunc status=none
 d verify > "$T/found" 2> /dev/null; check "verify finds it" [ $? = 4 ]
 check "where" [ "$(cat "$T/found")" = "4096 2048" ]
 status 2 d nonsense
+printf '0 8\n' > "$T/ranges"
+status 2 "$BIN/dsync" --dmmerge="$BIN/dmmerge" --since=ranges:"$T/ranges" once "$T/dev" "$T/none"
+check "a source without states: nothing is sent" [ ! -e "$T/none" ]
 status 2 "$BIN/dsync" once "$T/dev" "-x:y"
 
 # run: syncs until it is told to end.
