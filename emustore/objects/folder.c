@@ -34,6 +34,48 @@ err_key(const struct folder *f, const char *key, struct err *e)
 	return err_os(e, "%.500s/%.200s", f->dir, key);
 }
 
+/* Say that the first n characters of a key, which must be a folder, are a file.  In a folder the file of
+ * one image, such as images/lab/0000000001 of lab:1, and the folder of others, of images called
+ * lab/0000000001, exclude each other. */
+static int
+err_is_file(const struct folder *f, const char *key, size_t n, struct err *e)
+{
+	err_set(e, ERR_REFUSED,
+	    "%.250s/%.*s: is a file, so nothing can lie below it; an image whose name begins "
+	    "like this needs another name",
+	    f->dir, (int)(n < 200 ? n : 200), key);
+	e->os = ENOTDIR;
+	return -1;
+}
+
+/* Say that there is something of this key, which is called `name` in the folder `at`: the object, or a
+ * folder with objects of longer keys. */
+static int
+err_exists(const struct folder *f, const char *key, int at, const char *name, struct err *e)
+{
+	struct stat st;
+
+	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode)) {
+		err_set(e, ERR_REFUSED,
+		    "%.250s/%.200s: is a folder of other images, so no image can have this "
+		    "name and version",
+		    f->dir, key);
+		e->os = EISDIR;
+		return -1;
+	}
+	err_set(e, ERR_REFUSED, "%.250s/%.200s: exists already", f->dir, key);
+	e->os = EEXIST;
+	return -1;
+}
+
+static bool
+is_file(int at, const char *name)
+{
+	struct stat st;
+
+	return fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
+}
+
 static int
 make_and_open(int at, const char *name)
 {
@@ -52,6 +94,7 @@ static int
 open_parent(
     struct folder *f, const char *key, bool make, const char **name, struct err *e)
 {
+	const char *whole = key;
 	char part[OBJECT_KEY_MAX + 1];
 	int at = openat(f->dirfd, ".", FOLDER_FLAGS);
 
@@ -60,7 +103,10 @@ open_parent(
 		snprintf(part, sizeof part, "%.*s", (int)(slash - key), key);
 		int next = make ? make_and_open(at, part) : openat(at, part, FOLDER_FLAGS);
 		int why = errno;
+		bool file = next < 0 && why == ENOTDIR && is_file(at, part);
 		close(at);
+		if (file)
+			return err_is_file(f, whole, (size_t)(slash - whole), e);
 		errno = why;
 		at = next;
 	}
@@ -201,12 +247,9 @@ put_file(struct folder *f, const char *key, const void *data, size_t bytes, bool
 		errno = why;
 		if (rc == 0)
 			rc = fsync(parent);
-		if (rc != 0 && errno == EEXIST) {
-			rc = err_set(
-			    e, ERR_REFUSED, "%.500s/%s: exists already", f->dir, key);
-			e->os = EEXIST;
-		} else if (rc != 0)
-			rc = err_key(f, key, e);
+		if (rc != 0)
+			rc = errno == EEXIST ? err_exists(f, key, parent, name, e)
+			                     : err_key(f, key, e);
 	}
 	if (parent >= 0)
 		close(parent);
@@ -274,7 +317,8 @@ struct walk {
 	struct object o;
 };
 
-/* What is found is told by its size and time; what is read of it says more. */
+/* What is found is told by its size and time; what is read of it says more.  A folder that has the key
+ * that was asked for is no object. */
 static int
 tell_file(struct walk *w, int at, const char *name, struct err *e)
 {
@@ -282,6 +326,8 @@ tell_file(struct walk *w, int at, const char *name, struct err *e)
 
 	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return errno == ENOENT ? 0 : err_key(w->f, w->o.key, e);
+	if (S_ISDIR(st.st_mode))
+		return 0;
 	w->o.bytes = (uint64_t)st.st_size;
 	w->o.modified = (uint64_t)st.st_mtim.tv_sec;
 	snprintf(w->o.etag, sizeof w->o.etag, "%" PRIx64 "-%lld.%09ld",

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/disk/disk.h"
 #include "emustore/objects/folder.h"
 #include "emustore/s3/s3.h"
 #include "emustore/store/store_impl.h"
@@ -183,7 +184,10 @@ init_folder(const char *dir, uint64_t pack_bytes, struct err *e)
 
 	if (folder_make(dir, &made, e) != 0)
 		return -1;
-	int rc = folder_open(&o, dir, e);
+	/* What is put later is on the disk only if the store itself is. */
+	int rc = made ? disk_sync_name(dir, e) : 0;
+	if (rc == 0)
+		rc = folder_open(&o, dir, e);
 	if (rc == 0) {
 		rc = folder_make_parts(o, e);
 		if (rc == 0 && (rc = write_format(o, true, pack_bytes, 0, e)) != 0)

@@ -281,6 +281,22 @@ the_last_version() {
 	check "put a:2" es -q put a:2 "$T/d2.ndz"
 }
 
+names_that_exclude_each_other() {
+	echo "== the file of one image is the folder of others"
+	pristine
+	check "put lab" es -q put lab "$T/d2.ndz"
+	status 1 es -q put lab/0000000001 "$T/d2.ndz"; says "lab/0000000001: is a file"
+	check "put web/0000000001" es -q put web/0000000001 "$T/d2.ndz"
+	status 1 es -q put web "$T/d2.ndz"; says "web/0000000001: is a folder of other images"
+	check "another version" es -q put web:2 "$T/d2.ndz"
+	status 2 es -q rm web:1; says "is not in the store"
+	check "list" [ "$(all_names)" = "a:1 b:1 lab:1 web:2 web/0000000001:1" ]
+	check "verify" es -q verify
+	check "gc" es -q gc
+	check "rm" es -q rm web/0000000001
+	check "the name is free again" es -q put web:1 "$T/d2.ndz"
+}
+
 within_the_store() {
 	echo "== get to a pipe, by a program that works in the store's folder"
 	pristine
@@ -310,6 +326,13 @@ two_that_init() {
 	wait $slow && fail "both have made it"
 	check "put" es -s "$T/two" -q put a "$T/d0.ndz"
 	check "get" bash -c '"$0" -s "$1" -q get a - | cmp - "$2"' "$BIN/emustore" "$T/two" "$T/d0.ndz"
+}
+
+init_is_on_the_disk() {
+	echo "== a store that was made is on the disk, with its own name"
+	command -v strace > /dev/null && ! instrumented || return
+	strace -f -qq -y -e trace=fsync -o "$T/trace" "$BIN/emustore" -s "$T/synced" init || fail "init"
+	check "the folder that it lies in is flushed" grep -qF "<$(realpath "$T")>" "$T/trace"
 }
 
 words_of_emustore() {
@@ -352,8 +375,10 @@ gc_gets_quiet
 options_that_all_take
 recipes_that_cannot_be_read
 the_last_version
+names_that_exclude_each_other
 within_the_store
 quota_is_used_up
 two_that_init
+init_is_on_the_disk
 words_of_emustore
 finish
