@@ -127,16 +127,20 @@ find_place(struct store *s, const struct store_place *p, struct err *e)
 	return 0;
 }
 
+/* Make s->blocks; on failure it stays as it is. */
+static int
+make_blocks(struct store *s, struct err *e)
+{
+	char path[PATH_BYTES];
+
+	snprintf(path, sizeof path, "%s/blocks", s->cache);
+	return blocks_new(&s->blocks, s->objects, path, s->blocks_bytes, e);
+}
+
 static int
 open_blocks(struct store *s, const struct store_place *p, struct err *e)
 {
-	char path[PATH_BYTES];
-	uint64_t bytes;
-
-	if (cache_limit(p, &bytes, e) != 0)
-		return -1;
-	snprintf(path, sizeof path, "%s/blocks", s->cache);
-	return blocks_new(&s->blocks, s->objects, path, bytes, e);
+	return cache_limit(p, &s->blocks_bytes, e) == 0 ? make_blocks(s, e) : -1;
 }
 
 static int
@@ -202,8 +206,22 @@ open_kept(struct store *s, bool again, struct err *e)
 	return rc;
 }
 
-int
-cache_leave(struct store *s, bool damaged, struct err *e)
+/* Blocks without the packs that are known by the numbers of another index.  Who reads with that index
+ * keeps the old ones. */
+static int
+renew_blocks(struct store *s, struct err *e)
+{
+	struct blocks *old = s->blocks;
+
+	if (make_blocks(s, e) != 0)
+		return -1;
+	blocks_release(old);
+	return 0;
+}
+
+/* Open an index of this process alone in place of the one in the cache, if there is one. */
+static int
+open_own(struct store *s, bool damaged, struct err *e)
 {
 	index_close(s->index);
 	s->index = NULL;
@@ -218,6 +236,14 @@ cache_leave(struct store *s, bool damaged, struct err *e)
 }
 
 int
+cache_leave(struct store *s, bool damaged, struct err *e)
+{
+	if (s->blocks != NULL && s->cache != NULL && renew_blocks(s, e) != 0)
+		return -1;
+	return open_own(s, damaged, e);
+}
+
+int
 cache_open(
     struct store *s, const struct store_place *p, unsigned access, struct err *e)
 {
@@ -229,5 +255,5 @@ cache_open(
 		if (e->kind == ERR_CANCELLED || e->kind == ERR_NOMEM)
 			return -1;
 	}
-	return cache_leave(s, false, e);
+	return open_own(s, false, e);
 }

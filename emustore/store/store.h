@@ -48,6 +48,7 @@ struct store {
 	uint64_t pack_bytes, grace_seconds;
 	bool unmarked; /* programs may write here that make no marks (changes.h) */
 	struct blocks *blocks; /* only of a bucket; NULL: packs are files */
+	uint64_t blocks_bytes; /* limit for the files of the blocks in the cache */
 	/* The index, and the folder in which it is kept; cache NULL: the index belongs to
 	 * this process alone. */
 	struct index *index;

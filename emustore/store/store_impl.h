@@ -19,7 +19,8 @@ int store_read_format(struct store *, bool mend, struct err *);
 int cache_open(
     struct store *, const struct store_place *, unsigned access, struct err *);
 /* Go on with an index of this process alone, because the one in the cache is damaged
- * (`damaged`: it is removed), or there is no room for it. */
+ * (`damaged`: it is removed), or there is no room for it.  Packs have other numbers from then on,
+ * so s->blocks begins anew. */
 int cache_leave(struct store *, bool damaged, struct err *);
 /* Keep other processes from bringing the index in the cache up to date at the same time,
  * and let them again.  Without a cache these functions do nothing. */

@@ -1,9 +1,10 @@
 /* The mark of a store: what a writer has put and taken back is in no index that is believed,
- * also if a reader had seen it in the meantime. */
+ * also if a reader had seen it in the meantime.  And an index that cannot be used any more: packs have
+ * other numbers in the next one. */
 #include <stdio.h>
 #include <string.h>
 
-#include "emustore/store/store.h"
+#include "emustore/store/store_impl.h"
 #include "emustore/store/writer.h"
 #include "tests/unit/scratch.h"
 
@@ -87,6 +88,28 @@ test_committed(void)
 	store_close(&s);
 }
 
+/* The blocks of a bucket: which packs they know, by the numbers of an index, ends with the index. */
+static void
+test_other_numbers(void)
+{
+	const char id[PACK_ID_CHARS + 1] = "";
+	struct buf none = { 0 };
+	struct store s;
+	struct err e;
+
+	T_CHECK(store_open(&s, path, STORE_READ, &e) == 0);
+	T_CHECK(blocks_new(&s.blocks, s.objects, in_scratch("blocks"), 0, &e) == 0);
+	T_CHECK(blocks_add_pack(s.blocks, 7, id, 0, &none, &e) == 0);
+	struct packs *reader = store_packs(&s);
+	struct blocks *before = blocks_hold(s.blocks);
+	T_CHECK(cache_leave(&s, false, &e) == 0);
+	T_CHECK(s.cache == NULL && s.blocks != NULL && !blocks_has_pack(s.blocks, 7));
+	T_CHECK(blocks_has_pack(before, 7)); /* for who reads with the index before */
+	blocks_release(before);
+	packs_free(reader);
+	store_close(&s);
+}
+
 int
 main(void)
 {
@@ -100,6 +123,7 @@ main(void)
 	store_close(&s); /* the index has the mark of the empty store */
 	test_taken_back();
 	test_committed();
+	test_other_numbers();
 	scratch_done();
 	return t_done();
 }
