@@ -27,8 +27,8 @@ store_check_age(const struct store *s, struct err *e)
 		return 0;
 	return err_set(e, ERR_REFUSED,
 	    "%s: this takes longer than half the store's grace period of %" PRIu64
-	    " seconds, so data that it relies on may be gone by now; nothing was "
-	    "changed",
+	    " seconds, so data that it relies on may be gone by now; it has stopped here, and "
+	    "what was finished before stays",
 	    s->objects->title, s->grace_seconds);
 }
 

@@ -67,7 +67,7 @@ class Writer(threading.Thread):
         self.n += 1
         name, image = f"w{self.i}-{self.n}", self.r.choice(images)
         rc, _, err = run(self.r, "put", name, image, env=self.env)
-        slow = rc == 1 and b"grace period" in err       # of a bucket: nothing was changed
+        slow = rc == 1 and b"grace period" in err       # of a bucket: the image was not made
         if rc not in (0, None) and not slow:
             say_wrong(f"put {name}: exit {rc}: {err.decode()}")
         self.own[name] = (image, rc == 0)
