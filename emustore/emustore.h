@@ -54,6 +54,11 @@ int open_store(struct store *, const struct options *, bool writing, struct err 
 /* access: enum store_access. */
 int open_store_for(
     struct store *, const struct options *, unsigned access, struct err *);
+/* Whether all images of the store can be read.  If not, *lacks is ERR_FORMAT, and says how many cannot
+ * and what of them, such as "are not listed". */
+bool all_readable(const struct store *, const char *what, struct err *lacks);
+/* End a command that has printed what it could read: 0, or -1 with *lacks, unless all was readable. */
+int end_of_report(bool readable, const struct err *lacks, struct err *);
 /* Add name, version, sizes, digest and times to the JSON object that is open. */
 void json_image(struct json *, const struct recipe_image *);
 /* Format a time in seconds since 1970 as "2026-11-21 03:31:54 UTC". */

@@ -125,6 +125,8 @@ int
 command_forget(const struct options *o, char **operands, int n, struct err *e)
 {
 	struct forgetting f = { .o = o, .names = operands, .n = n };
+	bool readable = true;
+	struct err lacks = { 0 };
 	struct store s;
 
 	if (!keeps_some(&o->keep))
@@ -140,13 +142,15 @@ command_forget(const struct options *o, char **operands, int n, struct err *e)
 		rc = check_names(operands, n, &s, e);
 		if (rc == 0)
 			rc = forget_all(&f, &s, e);
+		readable = all_readable(&s, "stay", &lacks);
 		store_close(&s);
 	}
 	buf_free(&f.images);
 	if (f.j != NULL)
 		json_end(f.j);
 	if (rc == 0 && f.j != NULL)
-		return json_show(f.j, e);
-	json_free(f.j);
-	return rc;
+		rc = json_show(f.j, e);
+	else
+		json_free(f.j);
+	return rc == 0 ? end_of_report(readable, &lacks, e) : rc;
 }

@@ -29,16 +29,25 @@ list_one(void *arg, const struct index_image *i, struct err *e)
 	return 0;
 }
 
-/* Is every image in the list?  What lacks is told when the list has been printed. */
-static int
-check_complete(const struct store *s, struct err *e)
+bool
+all_readable(const struct store *s, const char *what, struct err *lacks)
 {
 	if (s->unreadable_images == 0)
+		return true;
+	err_set(lacks, ERR_FORMAT,
+	    "%s: images that cannot be read, and %s: %" PRIu64 "; the first object: %.300s",
+	    store_title(s), what, s->unreadable_images, s->first_unreadable);
+	return false;
+}
+
+int
+end_of_report(bool readable, const struct err *lacks, struct err *e)
+{
+	if (readable)
 		return 0;
-	return err_set(e, ERR_FORMAT,
-	    "%s: images that cannot be read, and are not listed: %" PRIu64
-	    "; the first object: %.300s",
-	    store_title(s), s->unreadable_images, s->first_unreadable);
+	*e = *lacks;
+	failure_told(e); /* the document has what could be read */
+	return -1;
 }
 
 int
@@ -46,7 +55,7 @@ command_list(const struct options *o, char **operands, int n, struct err *e)
 {
 	struct store s;
 	struct json *j = o->json ? json_new() : NULL;
-	struct err lacks;
+	struct err lacks = { 0 };
 
 	(void)operands, (void)n;
 	if (o->json && j == NULL)
@@ -60,7 +69,7 @@ command_list(const struct options *o, char **operands, int n, struct err *e)
 	else if (!o->quiet)
 		say(stdout, "%-32s %9s %9s  put at\n", "name", "image", "data");
 	int rc = index_each_image(s.index, list_one, j, e);
-	bool complete = check_complete(&s, &lacks) == 0;
+	bool readable = all_readable(&s, "are not listed", &lacks);
 	store_close(&s);
 	if (j != NULL) {
 		json_end(j);
@@ -69,11 +78,7 @@ command_list(const struct options *o, char **operands, int n, struct err *e)
 		else
 			json_free(j);
 	}
-	if (rc != 0 || complete)
-		return rc;
-	*e = lacks;
-	failure_told(e); /* the document is the list of what can be read */
-	return -1;
+	return rc == 0 ? end_of_report(readable, &lacks, e) : rc;
 }
 
 static int
@@ -247,6 +252,7 @@ command_stats(const struct options *o, char **operands, int n, struct err *e)
 {
 	struct store s;
 	struct index_totals t;
+	struct err lacks = { 0 };
 
 	(void)operands, (void)n;
 	if (open_store(&s, o, false, e) != 0)
@@ -258,6 +264,7 @@ command_stats(const struct options *o, char **operands, int n, struct err *e)
 		stats_text(&t);
 		rc = loads_text(s.index, e);
 	}
+	bool readable = all_readable(&s, "are not counted", &lacks);
 	store_close(&s);
-	return rc;
+	return rc == 0 ? end_of_report(readable, &lacks, e) : rc;
 }

@@ -261,6 +261,11 @@ recipes_that_cannot_be_read() {
 	rm -f "$T"/S/index.db*
 	status 3 es list; says "not listed: 1"
 	check "the others are listed" [ "$(all_names 2> "$T/stderr")" = "a:1 b:1" ]
+	status 3 es stats; says "not counted: 1"
+	check "the others are counted" [ "$(es stats --json 2> "$T/quiet" | field images)" = 2 ]
+	status 3 es forget --keep-last 1; says "stay: 1"
+	check "what can be read is listed" grep -q "^kept *a:1 " "$T/stdout"
+	check "in JSON" [ "$(es forget --keep-last 1 --json 2> "$T/quiet" | python3 -c 'import json, sys; print(len(json.load(sys.stdin)))')" = 2 ]
 	status 3 es -q verify; says "1 of 3 images damaged (emustore repair)"
 	status 3 es -q repair; says "1 of 3 images are still damaged"
 	check "JSON" [ "$(es verify --json 2> /dev/null | field images_damaged)" = 1 ]
