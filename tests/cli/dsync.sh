@@ -25,6 +25,14 @@ status 1 "$BIN/dmmerge" "$T/larger" < "$T/s"
 printf '9 x\n' > "$T/bad"; status 2 "$BIN/dmextract" --since=ranges:"$T/bad" "$T/dev"
 printf '9765 8\n' > "$T/bad"; status 3 "$BIN/dmextract" --since=ranges:"$T/bad" "$T/dev"
 
+# Each source of change is in the help and in the man page.
+kinds=$("$BIN/dmextract" --since=nonsense "$T/dev" 2>&1 > "$T/quiet" | sed -n 's/.*; there are: //p' | tr -d ,)
+check "there are some: $kinds" [ "$(wc -w <<< "$kinds")" -ge 8 ]
+for kind in $kinds; do
+	check "--help has $kind" grep -q "^  $kind:" <("$BIN/dmextract" --help)
+	check "the man page has $kind" grep -q "^\.It Cm $kind: " "$TOP/man/dmextract.8"
+done
+
 # Every tenth truncation leaves the target and what is known of it alone.
 size=$(stat -c %s "$T/s"); rm -f "$T/u" "$T/u.dsync"
 for ((n = 0; n < size; n += size / 10 + 1)); do

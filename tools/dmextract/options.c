@@ -70,6 +70,7 @@ const struct cli_program dmextract_program = {
 	    "  era:METADATA          the tracker dm-era, with this metadata device\n"
 	    "  thin:POOL             snapshots of DEV, a thin volume in this pool\n"
 	    "  nbd:BITMAP[,NEXT]     a dirty bitmap of QEMU; DEV is an NBD export\n"
+	    "  map:TABLE,IMAGE       the sector table of a disk that is streamed from IMAGE\n"
 	    "  ranges:FILE           a list: lines with a first sector and a number of "
 	    "sectors\n"
 	    "  sig:FILE              a comparison with a signature of an image\n"
