@@ -13,6 +13,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "emustore/store/store_impl.h"
 
@@ -20,6 +21,18 @@ static void
 key_of_claim(const struct store_name *n, const char *id, char key[KEY_BYTES])
 {
 	snprintf(key, KEY_BYTES, KEYS_CLAIMS "%s/%010" PRIu32 "/%s", n->name, n->version, id);
+}
+
+/* Count the claims of a version.  Behind its folder are also those of images whose names begin like the
+ * version's key: lab/0000000001, where this is lab:1. */
+static size_t
+count_claims(const struct listing *l)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->n; i++)
+		n += strchr(l->v[i].key, '/') == NULL;
+	return n;
 }
 
 /* Is this writer's claim the only one, and is there no image?  1, 0, -1. */
@@ -36,7 +49,7 @@ is_alone(struct store *s, const struct store_name *n, struct err *e)
 		rc = listing_get(&images, s->objects, image, NULL, e);
 	bool there = images.n > 0 && images.v[0].key[0] == '\0';
 	if (rc == 0)
-		rc = claims.n == 1 && !there;
+		rc = count_claims(&claims) == 1 && !there;
 	listing_free(&claims);
 	listing_free(&images);
 	return rc;

@@ -44,6 +44,13 @@ check "and the next put goes on" es -q put new "$T/a.ndz"
 check "get" gets new "$T/a.ndz"
 check "verify --data" es -q verify --data
 
+echo "== a claim for an image whose name begins like the key of another one"
+es init -s s3://bucket/alike --pack-size 300k --grace 60 || fail "a store"
+f=$(basename "$(find "$T/s/objects" -name '*alike%2Fformat')")
+printf 'claim\n' > "$T/s/objects/${f%format}claims%2Flab%2F0000000001%2F0000000001%2Fsomebody"
+check "put lab:1" es -s s3://bucket/alike -q put lab:1 "$T/c.ndz"
+check "its claim is gone, and the other one is not" [ "$(find "$T/s/objects" -name '*alike%2Fclaims*' | wc -l)" = 1 ]
+
 echo "== an image that another machine removes while gc and verify read it"
 es init -s s3://bucket/beside --pack-size 300k --grace 60 && export EMUSTORE=s3://bucket/beside && es -q put b "$T/b.ndz" || fail "a store"
 for c in "gc --all" verify; do
