@@ -18,6 +18,7 @@
 /* All that is open during an extract. */
 struct work {
 	const struct extract_config *cfg;
+	bool look_only; /* nothing of what is remembered may change */
 	const struct change_kind *kind;
 	struct change_job job;
 	struct change_about about;
@@ -91,7 +92,7 @@ work_state(struct work *w, const struct extract_config *cfg, struct err *e)
 	return w->kind->has_bases ? bases_open(&w->bases, w->state_path, w->kind->name, e) : 0;
 }
 
-/* Forget all states, but not the lineage. */
+/* Forget all states, but not the lineage.  Who only looks forgets them in memory alone. */
 static int
 forget_states(struct work *w, struct err *e)
 {
@@ -99,7 +100,7 @@ forget_states(struct work *w, struct err *e)
 	struct stream_id lineage = b->lineage;
 	uint64_t bytes = b->device_bytes;
 
-	for (unsigned i = 0; i < b->n && w->kind->dropped != NULL; i++)
+	for (unsigned i = 0; i < b->n && w->kind->dropped != NULL && !w->look_only; i++)
 		w->kind->dropped(&w->job, &b->all[i]);
 	if (bases_forget(b, e) != 0)
 		return -1;
@@ -127,12 +128,13 @@ check_size(struct work *w, struct extract_report *r, struct err *e)
 }
 
 static int
-work_begin(struct work *w, const struct extract_config *cfg, struct extract_report *r,
-    struct err *e)
+work_begin(struct work *w, const struct extract_config *cfg, bool look_only,
+    struct extract_report *r, struct err *e)
 {
 	memset(r, 0, sizeof *r);
 	if (work_state(w, cfg, e) != 0 || device_open(&w->job.disk, cfg->device, e) != 0)
 		return -1;
+	w->look_only = look_only;
 	w->job.device_bytes = disk_size_bytes(w->job.disk);
 	if (w->job.device_bytes == 0 || w->job.device_bytes == UINT64_MAX)
 		return err_set(e, ERR_USAGE,
@@ -403,7 +405,7 @@ extract(const struct extract_config *cfg, struct disk *to, struct extract_report
     struct err *e)
 {
 	struct work w;
-	int rc = work_begin(&w, cfg, r, e);
+	int rc = work_begin(&w, cfg, false, r, e);
 
 	if (rc == 0)
 		rc = open_from(&w, r, e);
@@ -426,7 +428,7 @@ extract_list(const struct extract_config *cfg, struct rangeset *changed,
     struct extract_report *r, struct err *e)
 {
 	struct work w;
-	int rc = work_begin(&w, cfg, r, e);
+	int rc = work_begin(&w, cfg, true, r, e);
 
 	w.from = w.job.disk;
 	if (rc == 0)

@@ -53,6 +53,9 @@ check "confirmed" x --done --since=scan:"$T/state" "$T/dev"
 check "it is the base" grep -q ^base <(x --status --since=scan:"$T/state" "$T/dev")
 write_at 4096 here; write_at 5000690 the-end
 check "--list" [ "$(x --list --since=scan:"$T/state" "$T/dev" | tr '\n' ' ')" = "8 8 9760 7 " ]
+# A look at another device, by mistake: everything of it counts as changed, and nothing is forgotten.
+check "--list of a device of another size" [ "$(x --list --since=scan:"$T/state" "$T/larger" 2> "$T/quiet" | tr '\n' ' ')" = "0 9767 " ]
+check "nothing is forgotten" [ "$(x --list --since=scan:"$T/state" "$T/dev" | tr '\n' ' ')" = "8 8 9760 7 " ]
 x --since=scan:"$T/state" "$T/dev" > "$T/s1"
 check "only what has changed" [ "$(stat -c %s "$T/s1")" -lt 9500 ]
 write_at 8192 later
