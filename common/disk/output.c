@@ -164,8 +164,12 @@ take_partial(struct output *o, struct err *e)
 		return busy(o, e);
 	if (fstat(fd, &held) != 0)
 		return err_os(e, "%s", o->partial);
-	if (stat(o->partial, &named) != 0 || named.st_dev != held.st_dev ||
-	    named.st_ino != held.st_ino)
+	int rc = lstat(o->partial, &named);
+	if (rc == 0 && S_ISLNK(named.st_mode))
+		return err_set(e, ERR_REFUSED,
+		    "%s: is a symbolic link, and what it leads to would be lost; remove it",
+		    o->partial);
+	if (rc != 0 || named.st_dev != held.st_dev || named.st_ino != held.st_ino)
 		return busy(o, e);
 	if (disk_size_bytes(o->disk) > 0 && disk_truncate(o->disk, 0, e) != 0)
 		return -1;

@@ -34,6 +34,11 @@ ill "emustore get" $old "$BIN/emustore" -q -s "$T/bad" get x
 # A link to what is not there becomes what is written.
 rm -f "$T/link" "$T/real"; ln -s none "$T/link"
 check "a link to nothing" quietly "$BIN/imagezip" -q -f "$T/src" "$T/link"
+# What NAME.partial leads to, whoever put it there, is not what was named.
+echo mine > "$T/mine"; ln -s mine "$T/new.ndz.partial"
+"$BIN/imagezip" -q -f "$T/src" "$T/new.ndz" 2> "$T/e"; rc=$?
+check "a link at the partial file's name is refused" [ $rc = 1 -a "$(cat "$T/mine")" = mine -a ! -e "$T/new.ndz" ]
+check "and named" grep -q "new.ndz.partial: is a symbolic link" "$T/e"
 
 # As /dev/stdout, which all need: in a folder of its own, not to be missed.
 ln -s /proc/self/fd/1 "$T/stdout"
