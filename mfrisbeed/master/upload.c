@@ -29,6 +29,7 @@
 
 enum {
 	TIMEOUT_S = 60,
+	TIMEOUT_MAX_S = 3600, /* whoever sends nothing has one of few places no longer */
 	WAKE_MS = 200,
 	PIECE_BYTES = 256 << 10,
 };
@@ -57,7 +58,9 @@ struct uploads {
 static uint32_t
 limit_s(const struct upload *u)
 {
-	return u->asked.timeout_s != 0 ? u->asked.timeout_s : TIMEOUT_S;
+	if (u->asked.timeout_s == 0)
+		return TIMEOUT_S;
+	return u->asked.timeout_s < TIMEOUT_MAX_S ? u->asked.timeout_s : TIMEOUT_MAX_S;
 }
 
 static uint64_t

@@ -24,7 +24,7 @@ struct upload_request {
 	uint8_t here[4];      /* address of this host at which it is awaited */
 	uint64_t bytes;       /* announced length; 0: not announced */
 	uint64_t bytes_max;   /* longest upload that is allowed */
-	uint32_t timeout_s;   /* seconds without a byte; 0: the default */
+	uint32_t timeout_s;   /* seconds without a byte, at most an hour; 0: the default */
 };
 
 /* Makes a table without uploads.  Uploads are noted in the history, which is borrowed; NULL:
