@@ -32,6 +32,7 @@ struct recorder {
 	pthread_mutex_t lock; /* guards the rest */
 	pthread_cond_t news;
 	bool ending;
+	bool failed;       /* the last attempt to write the file */
 	bool full;         /* nothing more is recorded */
 	uint16_t *area_of; /* for each area of the disk, the number of its bitmap, from
 	                      1 on; 0: none */
@@ -135,20 +136,27 @@ take(struct recorder *r)
 	return r->order;
 }
 
-/* Write the file, if there is something new.  Called with the lock, which is released
+/* Write the file, if there is something new; what could not be written stays new.  Of failures in a
+ * row the first one is told, and the last one at the end.  Called with the lock, which is released
  * meanwhile. */
 static void
 write_file(struct recorder *r)
 {
+	const size_t before = r->written;
 	struct err e;
 
 	if (r->written == r->order.n && (r->written > 0 || !r->ending))
 		return;
+	const bool again = r->failed && !r->ending;
 	struct order copy = take(r);
 	pthread_mutex_unlock(&r->lock);
-	if (order_write(&copy, r->path, &e) != 0)
+	int rc = order_write(&copy, r->path, &e);
+	if (rc != 0 && !again)
 		r->tell(r->arg, e.text);
 	pthread_mutex_lock(&r->lock);
+	r->failed = rc != 0;
+	if (rc != 0)
+		r->written = before;
 }
 
 static void *

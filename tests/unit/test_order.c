@@ -2,8 +2,11 @@
  * merging, also with a record that is unlike all others. */
 #include "stream/record/order.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "stream/record/merge.h"
@@ -175,6 +178,41 @@ recording(void)
 	order_free(&got);
 }
 
+/* The recorder's thread puts the number of failures here. */
+static atomic_uint failures;
+
+static void
+count_failure(void *arg, const char *sentence)
+{
+	(void)arg, (void)sentence;
+	atomic_fetch_add(&failures, 1);
+}
+
+/* The file cannot be written at first, and nothing new is read afterwards: the end writes it. */
+static void
+written_after_a_failure(void)
+{
+	char absent[300], file[310];
+	struct recorder *r;
+	struct order got;
+	struct err e;
+
+	snprintf(absent, sizeof absent, "%s/absent", folder);
+	snprintf(file, sizeof file, "%s/record", absent);
+	T_CHECK(recorder_start(&r, file, DISK_SECTORS, count_failure, NULL, &e) == 0);
+	recorder_read(r, (struct range){ 100, 8 });
+	while (atomic_load(&failures) == 0)
+		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+	T_CHECK(mkdir(absent, 0777) == 0);
+	recorder_end(r);
+	order_init(&got, 0, 0);
+	T_CHECK(order_read(&got, file, &e) == 0);
+	T_CHECK(got.n == 1 && got.runs[0].first_sector == 100 && got.runs[0].sectors == 8);
+	order_free(&got);
+	unlink(file);
+	rmdir(absent);
+}
+
 /* Merging. */
 
 /* The i-th piece of 64 KiB that a machine reads when it starts. */
@@ -299,6 +337,7 @@ main(void)
 	format();
 	limits();
 	recording();
+	written_after_a_failure();
 	merging();
 	unlink(path);
 	rmdir(folder);
