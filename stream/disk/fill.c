@@ -297,10 +297,13 @@ fill_start(struct streamed *d, struct err *e)
 	f->cancel.whole = cancel_owner();
 	for (unsigned i = 0; i < FILL_HINTS; i++)
 		f->hints[i] = UINT64_MAX;
-	if (thread_start(&f->thread, fill_disk, d) != 0)
-		return err_set(e, ERR_IO, "%s: no thread can be started", d->cfg.disk);
+	/* Before the thread begins, which gives itself hints. */
 	f->running = true;
-	return 0;
+	if (thread_start(&f->thread, fill_disk, d) == 0)
+		return 0;
+	f->running = false;
+	pthread_mutex_destroy(&f->lock);
+	return err_set(e, ERR_IO, "%s: no thread can be started", d->cfg.disk);
 }
 
 void
