@@ -17,8 +17,11 @@
 #include "common/base/cancel.h"
 #include "common/base/json.h"
 
-/* A program that connects and does not read is left behind after so long. */
-enum { ANSWER_S = 2 };
+enum {
+	PATH_CAP = sizeof ((struct sockaddr_un *)0)->sun_path, /* with the final NUL */
+	ANSWER_S = 2, /* after which a program that connects and does not read is left behind */
+	AGAIN_MS = 200, /* until the next attempt to take a connection that could not be taken */
+};
 
 static struct streamed *device;
 static const char *socket_path; /* NULL: no thread was started */
@@ -78,11 +81,42 @@ serve(void *arg)
 	while (poll(p, 2, -1) >= 0 || errno == EINTR) {
 		if (p[1].revents != 0)
 			break;
-		int fd = p[0].revents != 0 ? accept4(listener, NULL, NULL, SOCK_CLOEXEC) : -1;
+		if (p[0].revents == 0)
+			continue;
+		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 		if (fd >= 0)
 			answer(fd);
+		else
+			poll(&p[1], 1, AGAIN_MS); /* the connection waits on: no descriptor is free */
 	}
 	return NULL;
+}
+
+static int
+check_length(const char *path, struct err *e)
+{
+	return strlen(path) < PATH_CAP
+	           ? 0
+	           : err_set(e, ERR_USAGE, "%s: is too long for a socket", path);
+}
+
+int
+status_check(const char *path, struct err *e)
+{
+	char folder[PATH_CAP];
+	struct stat st;
+
+	if (check_length(path, e) != 0)
+		return -1;
+	if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
+		return err_set(e, ERR_IO, "%s: is there, and is no socket", path);
+	snprintf(folder, sizeof folder, "%s", path);
+	char *slash = strrchr(folder, '/');
+	if (slash != NULL)
+		slash[1] = '\0';
+	return access(folder, W_OK | X_OK) == 0
+	           ? 0
+	           : err_os(e, "%s: no socket can be made in %s", path, folder);
 }
 
 /* Remove a socket that an earlier process has left; nothing else. */
@@ -100,8 +134,8 @@ make_socket(const char *path, struct err *e)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 
-	if (strlen(path) >= sizeof a.sun_path)
-		return err_set(e, ERR_USAGE, "%s: is too long for a socket", path);
+	if (check_length(path, e) != 0)
+		return -1;
 	strcpy(a.sun_path, path);
 	/* The thread waits in poll(2) alone, where it can be told to end. */
 	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -5,6 +5,10 @@
 
 #include "stream/disk/streamed.h"
 
+/* Can a socket be made at this absolute path?  Nothing is made.  ERR_USAGE: the path is too long;
+ * ERR_IO: there is another file, or its folder is not there or cannot be written.  Called before
+ * the disk begins, since nothing is to be written to it for a program that does not start. */
+int status_check(const char *path, struct err *);
 /* Make the socket, and start the thread that answers.  The path is borrowed; a socket that is there
  * is replaced.  ERR_IO, also when there is another file; ERR_USAGE: the path is too long. */
 int status_start(const char *path, struct streamed *, struct err *);

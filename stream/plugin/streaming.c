@@ -164,6 +164,10 @@ streaming_config(const char *key, const char *value)
 int
 streaming_check(void)
 {
+	struct err e;
+
+	if (config.disk != NULL && status_path != NULL && status_check(status_path, &e) != 0)
+		return said_wrong(&e, "status");
 	if (first_key == NULL || config.disk != NULL)
 		return 0;
 	nbdkit_error("%s is for a disk that is streamed to, which disk=DISK names", first_key);

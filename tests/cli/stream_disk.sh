@@ -55,6 +55,22 @@ nbd.read(5 << 20, 4096)
 PY
 check "4 KiB were fetched: $(python3 "$U" status "$T/status")" python3 -c "
 import json, sys; s = json.load(sys.stdin); assert s['fetched_bytes'] == 4096 and s['filled_bytes'] == 0, s" < <(python3 "$U" status "$T/status")
+check "without a free descriptor the status waits, and takes no time of the processor" python3 - $server "$T/status" << 'PY'
+import os, resource, socket, sys, time
+pid = int(sys.argv[1])
+used = {int(n) for n in os.listdir(f"/proc/{pid}/fd")}
+free = next(n for n in range(10000) if n not in used)
+hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)[1]
+was = resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, hard))
+ticks = lambda: sum(map(int, open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[11:13]))
+before, client = ticks(), socket.socket(socket.AF_UNIX)
+client.connect(sys.argv[2])
+time.sleep(2)
+took = ticks() - before
+resource.prlimit(pid, resource.RLIMIT_NOFILE, was)
+print(took, "ticks")
+assert took < 20 and client.recv(1) == b"{"
+PY
 stop
 for clear in zero discard; do
 	new_target memory; poison "$T/disk" $DISK_BYTES
@@ -166,9 +182,13 @@ for ((i = 0; i < 400; i++)); do [ -s "$T/attached" ] && break; sleep 0.05; done
 python3 "$U" write "$T/sock" 9000 kept; kill $sd; wait $sd; got=$?
 check "streamdisk ends with status $got, too: $(tail -n 1 "$T/sd.log")" [ $got = 1 ]
 
-# A file where the status is to be is not removed.
-echo kept > "$T/status.txt"; new_target memory
+# A file where the status is to be is not removed, and the disk does not begin; nor without a folder for the status.
+echo kept > "$T/status.txt"; new_target memory; cp "$T/disk" "$T/disk.was"
 timeout 20 nbdkit -f -U "$T/sock2" "$PLUGIN" "$T/sda.ndz" disk="$T/disk" table=memory fill=no status="$T/status.txt" 2> "$T/nbd.log"; got=$?
 check "is not served: $(tail -n 1 "$T/nbd.log")" [ $got = 1 ]
 check "and is there" [ "$(cat "$T/status.txt")" = kept ]
+check "nothing was written" cmp "$T/disk" "$T/disk.was"
+refused "no socket can be made" "$T/sda.ndz" disk="$T/disk" table=memory status="$T/no-folder/status"
+refused "too long for a socket" "$T/sda.ndz" disk="$T/disk" table=memory status="$T/$(printf %0120d 0)"
+check "nothing was written" cmp "$T/disk" "$T/disk.was"
 finish
