@@ -4,7 +4,8 @@
  * Answers are not believed: an answer must have the range that was asked for, with as many bytes
  * as it states, and be of the file that was opened: the file's length, and its ETag or date, must
  * stay as they were.  A failure that may pass (a broken or silent connection, 5xx, 429, 408) is
- * tried again, with growing pauses, for a minute.
+ * tried again, with growing pauses, for a minute.  A range that goes on arriving, at 1000 bytes a
+ * second or more, is waited for as long as that takes.
  */
 #ifndef STREAM_HTTP_HTTP_H
 #define STREAM_HTTP_HTTP_H

@@ -13,7 +13,8 @@
 enum {
 	HEAD_BYTES_MAX = 64 << 10, /* of all header lines of an answer */
 	CONNECT_SECONDS = 10,
-	STALL_SECONDS = 15, /* time below 1000 bytes a second that ends a try */
+	LEAST_RATE = 1000, /* bytes a second */
+	STALL_SECONDS = 15, /* time below LEAST_RATE that ends a try */
 	REDIRECTS_MAX = 5,
 	LOOK_MS = 100, /* between two looks whether the work is still wanted */
 	PAUSE_MS = 100, /* after the first try; each further pause is twice as long */
@@ -124,6 +125,23 @@ is_wanted(const struct http *h)
 	return !h->cancelled && cancel_signal() == 0;
 }
 
+/* How long one try may take.  A range that arrives, if slowly, is not broken off, since the next try
+ * would begin with its first byte again; at LEAST_RATE, each byte takes a millisecond. */
+static void
+set_times(CURL *easy, const struct http *h, size_t range_bytes)
+{
+	_Static_assert(LEAST_RATE == 1000, "a byte takes a millisecond");
+	long most = (long)h->seconds + 1; /* without an answer */
+	long connect = most < CONNECT_SECONDS ? most : CONNECT_SECONDS;
+	long stall = most < STALL_SECONDS ? most : STALL_SECONDS;
+
+	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, connect);
+	curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, (long)LEAST_RATE);
+	curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, stall);
+	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS,
+	    (long)(h->seconds * 1000) + 1 + (long)range_bytes);
+}
+
 static void
 set_common(CURL *easy, const struct http *h)
 {
@@ -138,10 +156,6 @@ set_common(CURL *easy, const struct http *h)
 	    easy, CURLOPT_REDIR_PROTOCOLS_STR, secure ? "https" : "http,https");
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, "ndz-stream/" SUITE_VERSION);
-	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS);
-	curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1000L);
-	curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, (long)STALL_SECONDS);
-	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(h->seconds * 1000) + 1);
 }
 
 /* The header If-Range: if the file has changed, the server sends the whole new file, and the
@@ -172,6 +186,7 @@ start(struct http_call *c, CURL *easy, CURLM *multi, struct curl_slist *headers)
 	    c->range.at + c->range.bytes - 1);
 	curl_easy_reset(easy); /* keeps the connection open */
 	set_common(easy, c->h);
+	set_times(easy, c->h, c->range.bytes);
 	curl_easy_setopt(easy, CURLOPT_RANGE, range);
 	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
 	curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_head);

@@ -61,6 +61,10 @@ wrong() {	# FAULT OUTCOME WORDS: well, or refused when opened
 }
 wrong "" well
 for fault in busy drop short slow; do wrong $fault well; done
+# An answer that takes longer than all tries may is waited for while it arrives.
+echo trickle > "$T/fault"
+export STREAM_HTTP_SECONDS=2; check "trickle: comes out" comes_out "$T/sda.out" image=http://127.0.0.1:8082/x
+check "trickle: it did" [ -e "$T/fault.trickled" ]
 wrong down refused "the server answers 500 (tries"
 wrong gone refused "the server answers 404 (tries: 1)"
 wrong loop refused "redirects"

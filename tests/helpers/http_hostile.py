@@ -88,6 +88,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.close()
         if word == "slow":
             time.sleep(0.1)
+        if word == "trickle" and len(body) > 32768:  # arrives within 3 seconds
+            open(fault_path + ".trickled", "w").close()
+            self.answer(206, headers, b"")
+            for i in range(6):
+                self.wfile.write(body[len(body) * i // 6:len(body) * (i + 1) // 6])
+                self.wfile.flush()
+                time.sleep(0.5)
+            return
         if word == "stuck":
             time.sleep(1000)
         self.answer(206, headers, body)
