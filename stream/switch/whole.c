@@ -59,10 +59,12 @@ read_document(int fd, char out[DOCUMENT_BYTES], const char *path, struct err *e)
 	size_t len = 0;
 	ssize_t n = 1;
 
-	while (n > 0 && len < DOCUMENT_BYTES - 1) {
+	while (n != 0 && len < DOCUMENT_BYTES - 1) {
 		n = recv(fd, out + len, DOCUMENT_BYTES - 1 - len, 0);
 		if (n < 0 && errno != EINTR)
 			return err_os(e, "%s", path);
+		if (n < 0 && cancel_check(e) != 0)
+			return -1;
 		len += n > 0 ? (size_t)n : 0;
 	}
 	out[len] = '\0';
