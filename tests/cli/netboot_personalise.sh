@@ -116,6 +116,9 @@ words frisbee.hostname=bad_name
 node personalise_disk > "$T/said"
 check "a wrong name" grep -qx 'say personalise: "bad_name" is no name of a host' "$T/said"
 check "is a failure" grep -qx 'fail sda is loaded, but not a machine of its own' "$T/said"
+words frisbee.hostname=dhcp; echo > "$T/run/hostname.eth0"
+node personalise_disk > "$T/said"
+check "no name from DHCP" grep -qx 'fail sda is loaded, but the DHCP server gives this machine no name' "$T/said"
 words frisbee.hostname=good
 printf '#!/bin/sh\nexit 5\n' > "$T/personal/script"
 node personalise_disk > "$T/said"
