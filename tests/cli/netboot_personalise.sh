@@ -138,6 +138,16 @@ for r in "$T"/root-*; do check "${r##*/}" personalise "$r" network=52:54:00:00:0
 check "netplan" grep -q 'macaddress: "52:54:00:00:00:0b"' "$T/root-netplan/etc/netplan/99-frisbee.yaml"
 check "NetworkManager, for root alone" eval 'f=$T/root-system-connections/etc/NetworkManager/system-connections/frisbee.nmconnection; grep -qx "mac-address=52:54:00:00:00:0b" "$f" && [ "$(stat -c %a "$f")" = 600 ]'
 check "systemd-networkd" grep -qx 'DHCP=yes' "$T/root-multi-user.target.wants/etc/systemd/network/05-frisbee.network"
+# A folder in the place of the new file: what cannot be written is a failure, also behind a pipe.
+r=$T/root-multi-user.target.wants
+mkdir "$r"/etc/{fstab,hosts}.personalise "$r/etc/systemd/network/05-frisbee.network.personalise"
+unwritten() {	# FILE WORD
+	if personalise "$r" "$2" > /dev/null 2> "$T/said"; then fail "$2: well, without $1"
+	else check "$2: $(tail -n 1 "$T/said")" grep -q "cannot write $r/$1" "$T/said"; fi
+}
+unwritten etc/fstab uuid=$OLD,$BOOT
+unwritten etc/hosts hostname=x
+unwritten etc/systemd/network/05-frisbee.network network=52:54:00:00:00:0b,dhcp
 r=$T/root-netplan
 echo outside > "$T/outside"; ln -sf "$T/outside" "$r/etc/hostname"
 check "a link that leads out is not followed" eval '! personalise "$r" hostname=x 2> /dev/null && [ "$(cat "$T/outside")" = outside ]'
