@@ -294,6 +294,9 @@ receives "failed: *" "capture short.ndz" "$T/short.ndz"
 receives "failed: *" "capture bad.ndz" "$T/bad.ndz"
 receives "failed: *" "capture empty.ndz" /dev/null
 receives "failed: a.ndz is there already" "capture a.ndz" "$T/short.ndz"
+# The name of an image is flushed before the answer says that the image is there.
+mkdir "$T/no-sync"; printf '#!/bin/sh\nfor f; do [ ! -d "$f" ] || exit 1; done\nexec %s "$@"\n' "$(command -v sync)" > "$T/no-sync/sync"; chmod 755 "$T/no-sync/sync"
+PATH=$T/no-sync:$PATH receives "failed: cannot write to the folder of images" "capture e.ndz" "$T/disk.ndz"
 receives "failed: a name is*" "capture ../b.ndz" "$T/disk.ndz"
 receives "failed: a name is*" "capture .b.ndz" "$T/disk.ndz"
 receives "failed: a name is*" "capture" "$T/disk.ndz"
