@@ -32,6 +32,12 @@ check "dnsmasq understands it" understood "$T/b"
 check "addresses of the network" grep -qx 'dhcp-range=10.7.0.100,10.7.0.199,12h' "$T/b/dnsmasq.conf"
 check "a range is taken" quietly setup --own-network --range 10.8.1.1,10.8.2.1 --tftp wide7 "$T/c"
 check "as it is" grep -qx 'dhcp-range=10.8.1.1,10.8.2.1,12h' "$T/c/dnsmasq.conf"
+check "a range is taken, written as the manual has it" quietly setup --own-network --range=10.8.1.1,10.8.2.1 wide7 "$T/c2"
+check "as it is" grep -qx 'dhcp-range=10.8.1.1,10.8.2.1,12h' "$T/c2/dnsmasq.conf"
+BIN="$T/my programs" check "paths with blanks" quietly setup lan7 "$T/my network"
+check "the programs are found there" eval '[[ "$(bash -c "$(grep ^PATH= "$T/my network/serve"); echo \"\$PATH\"")" = "$T/my programs:"* ]]'
+status 1 setup lan7 "$T/you&me"
+check "which is said" grep -q "a path must not have" "$T/stderr"
 check "by TFTP" grep -qx 'dhcp-boot=tag:ipxe,boot.ipxe' "$T/c/dnsmasq.conf"
 status 1 setup --own-network wide7 "$T/d"
 check "and says what is missing" grep -q 'range FIRST,LAST' "$T/stderr"
@@ -72,9 +78,13 @@ check "also after a failure" here
 reports "ok [0-9]*" "report 52-54-00-00-00-0b $number done sda is loaded"
 reports "ok [0-9]*" "report 52-54-00-00-00-0a 7-7 done sda is loaded"
 check "another one's, or an older one's report leaves it" here
+mkdir -p "$O/52-54-00-00-00-0a.ipxe.done/52-54-00-00-00-0a.ipxe"
+reports "failed: cannot put the order away" "report 52-54-00-00-00-0a $number done sda is loaded"
+check "what cannot be put away is there" here
+rm -r "$O/52-54-00-00-00-0a.ipxe.done"
 reports "ok [0-9]*" "report 52-54-00-00-00-0a $number done sda is loaded"
 check "done: it is put away" eval '! here && [ -z "$(order)" ]'
-check "all are noted" [ "$(cut -d ' ' -f 2-3 "$T/a/reports" | tr '\n' ';')" = "52-54-00-00-00-0a loading;52-54-00-00-00-0a failed;52-54-00-00-00-0b done;52-54-00-00-00-0a done;52-54-00-00-00-0a done;" ]
+check "all are noted" [ "$(cut -d ' ' -f 2-3 "$T/a/reports" | tr '\n' ';')" = "52-54-00-00-00-0a loading;52-54-00-00-00-0a failed;52-54-00-00-00-0b done;52-54-00-00-00-0a done;52-54-00-00-00-0a done;52-54-00-00-00-0a done;" ]
 reports "failed: that is no machine's address" "report ../../../x $number done x"
 reports "failed: that is no report" "report 52-54-00-00-00-0a a/b done x"
 reports "failed: that is no report" "report 52-54-00-00-00-0a"
