@@ -29,7 +29,8 @@ open_in(const char *folder, const char *name, struct err *e)
 static int
 read_words(const char *folder, const char *words, char out[WORDS_CAP], struct err *e)
 {
-	char path[PATH_MAX], line[WORDS_CAP];
+	/* One character more than a kernel takes shows that there are more. */
+	char path[PATH_MAX], line[WORDS_CAP + 1];
 	struct err ignored; /* it was only read */
 	struct disk *d;
 

@@ -95,6 +95,10 @@ disk builtin dos 2 "$T/root"; check "in the kernel itself is fine" boot "$T/buil
 rm -f "$T/root/lib/modules"/*/vmlinuz
 disk nokernel dos 2 "$T/root"; refused "has modules, but no kernel" "$T/nokernel.ndz"
 disk nosystem dos 1 "$T/other"; refused "has no ext2, ext3 or ext4 filesystem with the modules" "$T/nosystem.ndz"
+# Words that a kernel would cut off are not cut off here either; no kernel is there to be started.
+mkdir "$T/words"; printf 'word%.0s ' {1..500} > "$T/words/cmdline"
+status 2 "$SD" boot "$T/words"
+check "it says why" grep -q "the kernel takes 2047 characters" "$T/stderr"
 status 2 "$SD" bootimage "$T/sda.ndz"
 status 2 "$SD" --drivers=x "$T/sda.ndz"
 status 2 "$SD" bootimage --programs="$T" "$T/sda.ndz" "$T/out"
