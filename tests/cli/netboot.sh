@@ -149,6 +149,11 @@ cmdline 'frisbee.group=239.1.2.3 frisbee.set=web@sda'
 chosen_set "a group" "refused" "fail frisbee.set=web@sda: a set is loaded from a master server (frisbee.server=), which knows a group for each image"
 cmdline 'frisbee.set=web@sda'
 says "images are not asked for again" "" one_image
+# What is asked for one disk is asked for the next one, too: RETURN alone is no yes.
+says "each disk is confirmed" "sda yes
+fail nothing was written: the answer was not yes" "action=load; asks() { :; }; describe() { :; }; ask() { [ \$disk != sda ] || echo frisbee.sure=yes >> $RUN/answers; }
+	for disk in sda sdb; do confirm; echo \$disk \$(arg sure); done"
+rm -f "$RUN/answers"
 rm -r "$SYS/block/sda" "$SYS/block/sdb"
 
 echo "== a larger disk"
