@@ -44,6 +44,7 @@ check "and says what is missing" grep -q 'range FIRST,LAST' "$T/stderr"
 status 1 setup nothere7 "$T/d"
 OUT=$T/none status 1 setup lan7 "$T/d"
 setup 2> /dev/null; check "without arguments: usage" [ $? = 2 ]
+check "which --help prints, too" eval 'setup --help 2> /dev/null | grep -q -e --secure-boot && setup --help > /dev/null'
 echo old > "$T/a/images/old.ndz"
 check "again" quietly setup lan7 "$T/a"
 check "images stay" [ "$(cat "$T/a/images/old.ndz")" = old ]
