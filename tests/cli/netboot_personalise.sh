@@ -32,7 +32,7 @@ tree() {	# FOLDER
 	echo old > "$1/etc/ssh/ssh_host_rsa_key"; echo conf > "$1/etc/ssh/sshd_config"
 	echo 'iface enp1s0 inet dhcp' > "$1/etc/network/interfaces"
 	echo 'root:x:0:0:root:/root:/bin/sh' > "$1/etc/passwd"
-	printf 'UUID=%s / ext4 defaults 0 1\nUUID=%s /boot ext4 defaults 0 2\nUUID=%s none swap sw 0 0\n' $OLD $BOOT $SWAP > "$1/etc/fstab"
+	printf 'UUID=%s / ext4 defaults 0 1\nLABEL=boot /boot ext4 defaults 0 2\nUUID=%s none swap sw 0 0\n' $OLD $SWAP > "$1/etc/fstab"
 }
 loop() {	# FILE NAME
 	local l
@@ -49,7 +49,7 @@ echo "== a disk of three partitions, and another one with the UUID of its system
 tree "$T/tree"
 mkdir -p "$T/boot/grub"; printf 'search --fs-uuid %s\nlinux /vmlinuz root=UUID=%s ro\n' $BOOT $OLD > "$T/boot/grub/grub.cfg"
 truncate -s 24M "$T/root.img"; mke2fs -q -F -t ext4 -U $OLD -d "$T/tree" "$T/root.img" || fail mke2fs
-truncate -s 8M "$T/boot.img"; mke2fs -q -F -t ext4 -U $BOOT -d "$T/boot" "$T/boot.img" || fail mke2fs
+truncate -s 8M "$T/boot.img"; mke2fs -q -F -t ext4 -L boot -U $BOOT -d "$T/boot" "$T/boot.img" || fail mke2fs
 truncate -s 4M "$T/swap.img"; quietly mkswap -U $SWAP "$T/swap.img" || fail mkswap
 truncate -s 8M "$T/other.img"; mke2fs -q -F -t ext4 -U $OLD "$T/other.img" || fail mke2fs
 loop "$T/boot.img" sda1; loop "$T/root.img" sda2; loop "$T/swap.img" sda3; loop "$T/other.img" sdb1
@@ -59,6 +59,9 @@ echo "== without a word nothing is done"
 before=$(sha256sum "$T"/*.img)
 check "nothing" [ -z "$(node personalise_disk)" ]
 check "not a byte" [ "$before" = "$(sha256sum "$T"/*.img)" ]
+
+meant() { node "changed=; for s in UUID=$BOOT LABEL=boot LABEL=other UUID=$SWAP /dev/sda1; do ! means \$s sda1 || echo \$s; done" | tr '\n' ' '; }
+check "by its UUID and its label" [ "$(meant)" = "UUID=$BOOT LABEL=boot " ]
 
 echo "== all of it"
 mkdir -p "$T/personal/files/root"; echo mine > "$T/personal/files/root/mine"
@@ -82,7 +85,7 @@ is "hosts" etc/hosts "# golden is written here
 127.0.1.1	node7
 10.0.0.1 boss node7"
 is "fstab" etc/fstab "UUID=$new / ext4 defaults 0 1
-UUID=$BOOT /boot ext4 defaults 0 2
+LABEL=boot /boot ext4 defaults 0 2
 UUID=$SWAP none swap sw 0 0"
 check "a machine-id is still to be made" eval '[ -e "$T/m/etc/machine-id" ] && [ ! -s "$T/m/etc/machine-id" ]'
 check "everywhere" [ ! -e "$T/m/var/lib/dbus/machine-id" ]
