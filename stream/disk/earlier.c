@@ -4,6 +4,7 @@
  * A disk that is complete has a header where its table was.  The system on it may enlarge its last
  * partition over that place, and a filesystem writes over the header then.  Such a disk would look
  * like one that was never streamed. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "common/disk/ptable.h"
@@ -70,4 +71,19 @@ earlier_check_place(
 	    "place of the sector table, so this disk may be complete; to begin anew, which loses "
 	    "what is on it, ask for that",
 	    d->cfg.disk);
+}
+
+int
+earlier_check_size(
+    struct streamed *d, const uint8_t *boot, const struct table_header *h, struct err *e)
+{
+	uint8_t identity[TABLE_DISK_BYTES];
+
+	identity_of(boot, identity);
+	if (memcmp(identity, h->disk, sizeof identity) != 0)
+		return 0;
+	return err_set(e, ERR_REFUSED,
+	    "%s: was complete when it had %" PRIu64 " bytes, and its size has changed since; to "
+	    "begin anew, which loses what is on it, ask for that",
+	    d->cfg.disk, h->disk_bytes);
 }

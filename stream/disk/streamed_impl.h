@@ -103,7 +103,7 @@ int streamed_open_on(struct streamed **, struct export *source, const struct str
 int clear_free(struct streamed *, struct err *);
 int clear_stale(struct streamed *, struct err *);
 
-/* earlier.c: what was on a disk that has no marker?  boot: its boot area.  Both return 0, or
+/* earlier.c: what was on a disk that has no marker?  boot: its boot area.  All return 0, or
  * ERR_REFUSED; the second one also errors of reading. */
 
 /* This header says that a disk of this size is complete.  ERR_REFUSED: that was another disk. */
@@ -113,6 +113,9 @@ int earlier_check_disk(
  * partition is there now, and the disk is one that became what the image holds, or a copy of it. */
 int earlier_check_place(
     struct streamed *, const uint8_t *boot, uint64_t table_at, struct err *);
+/* This header says that a disk of another size is complete.  ERR_REFUSED: that was this disk. */
+int earlier_check_size(
+    struct streamed *, const uint8_t *boot, const struct table_header *, struct err *);
 
 /* fetch.c */
 /* Read bytes [at, at + n) of the source; again and again while it does not answer.  Errors as of

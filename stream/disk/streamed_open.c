@@ -361,9 +361,10 @@ is_complete(struct opening *o, struct err *e)
 		return -1;
 	if (!there && d->cfg.table == NULL)
 		return earlier_check_place(d, o->head.bytes, o->table.at_bytes, e);
-	if (!there || !h.complete || h.disk_bytes != o->shown_bytes ||
-	    memcmp(h.image, o->image, sizeof h.image) != 0)
+	if (!there || !h.complete || memcmp(h.image, o->image, sizeof h.image) != 0)
 		return 0;
+	if (h.disk_bytes != o->shown_bytes)
+		return earlier_check_size(d, o->head.bytes, &h, e);
 	return earlier_check_disk(d, o->head.bytes, &h, e) == 0 ? 1 : -1;
 }
 

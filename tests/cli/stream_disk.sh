@@ -127,6 +127,11 @@ filled disk; dd if=/dev/urandom of="$T/disk" bs=4k seek=$((TABLE_AT / 4096)) cou
 refused "a partition was enlarged over" "$T/sda.ndz" disk="$T/disk"
 check "nothing was written" cmp "$T/disk" "$T/disk.was"
 serve disk fill=no anew=yes; marked; stop
+# Nor when its size has changed, and the headers are found.
+filled "$T/table"; truncate -s $((DISK_BYTES + (1 << 20))) "$T/disk"; cp "$T/disk" "$T/disk.was"
+refused "its size has changed since" "$T/sda.ndz" disk="$T/disk" table="$T/table"
+check "nothing was written" cmp "$T/disk" "$T/disk.was"
+serve "$T/table" fill=no anew=yes; marked; stop
 
 # The name of a new table is flushed before the disk begins.
 new_target "$T/table"; mkdir "$T/fresh"; cp "$T/disk" "$T/disk.was"
