@@ -203,7 +203,10 @@ lvm_take(struct snapshot *s, const char *args, const char *device, struct err *e
 	if (new_self(s, sizeof(struct lvm), e) != 0)
 		return -1;
 	struct lvm *l = s->self;
-	if (lvm_plan(l, args, device, &bytes, e) != 0 || lvm_make(l, bytes, e) != 0)
+	/* A snapshot that a run which was killed has left uses the volume, and hides what the device
+	 * stands on. */
+	if (cowsnap_tidy(device, e) != 0 || lvm_plan(l, args, device, &bytes, e) != 0 ||
+	    lvm_make(l, bytes, e) != 0)
 		return -1;
 	snprintf(cow, sizeof cow, "/dev/%s/%s", l->group, l->volume);
 	if (cowsnap_take(&l->snap, device, cow, e) != 0)

@@ -83,17 +83,32 @@ begin(struct cowsnap *s, struct err *e)
 	return rc;
 }
 
+/* Find the device and the names of those that a snapshot consists of. */
+static int
+look(struct cowsnap *s, const char *device, struct err *e)
+{
+	memset(s, 0, sizeof *s);
+	if (mapper_stack(&s->stack, device, e) != 0 ||
+	    mapper_beside(s->stack.below, "-dsync-real", s->real, e) != 0)
+		return -1;
+	return mapper_beside(s->stack.below, "-dsync-snapshot", s->shown_as, e);
+}
+
+int
+cowsnap_tidy(const char *device, struct err *e)
+{
+	struct cowsnap s;
+
+	return look(&s, device, e) == 0 ? tidy_up(&s, e) : -1;
+}
+
 int
 cowsnap_take(struct cowsnap *s, const char *device, const char *cow, struct err *e)
 {
 	uint64_t sectors;
 
-	memset(s, 0, sizeof *s);
-	if (mapper_stack(&s->stack, device, e) != 0)
-		return -1;
-	snprintf(s->real, sizeof s->real, "%.90s-dsync-real", s->stack.below);
-	snprintf(s->shown_as, sizeof s->shown_as, "%.90s-dsync-snapshot", s->stack.below);
-	if (tidy_up(s, e) != 0 || mapper_size(s->stack.below, &sectors, e) != 0 ||
+	if (look(s, device, e) != 0 || tidy_up(s, e) != 0 ||
+	    mapper_size(s->stack.below, &sectors, e) != 0 ||
 	    mapper_text(s->stack.below, &s->table, e) != 0 ||
 	    prepare(s, cow, sectors, e) != 0)
 		return -1;

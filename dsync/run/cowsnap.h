@@ -23,9 +23,12 @@ struct cowsnap {
 
 /* Take a snapshot of the device, or of what its tracker stands on.  `cow` is a device for old data,
  * whose contents are lost.  What a run that was killed has left is removed before.
- * ERR_UNSUPPORTED: it is no device of the device mapper; ERR_IO.  cowsnap_end() must follow in
- * any case. */
+ * ERR_UNSUPPORTED: it is no device of the device mapper, or its name is too long; ERR_IO.
+ * cowsnap_end() must follow in any case. */
 int cowsnap_take(struct cowsnap *, const char *device, const char *cow, struct err *);
+/* Remove what a run that was killed has left of a snapshot of this device, so that nothing uses its
+ * device for old data any more.  Errors as cowsnap_take(). */
+int cowsnap_tidy(const char *device, struct err *);
 /* Give the device its table back, and remove the snapshot.  A failure is logged. */
 void cowsnap_end(struct cowsnap *);
 

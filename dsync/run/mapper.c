@@ -248,6 +248,40 @@ mapper_name(const char *device, char name[MAPPED_WORD_BYTES])
 }
 
 int
+mapper_beside(const char *device, const char *suffix, char out[MAPPED_WORD_BYTES],
+    struct err *e)
+{
+	char found[MAPPED_WORD_BYTES];
+	const char *name = strchr(device, '/') == NULL ? device
+	                   : mapper_name(device, found) ? found
+	                                                : NULL;
+
+	if (name == NULL)
+		return err_set(e, ERR_UNSUPPORTED, "%s: is no device of the device mapper", device);
+	int n = snprintf(out, MAPPED_WORD_BYTES, "%s%s", name, suffix);
+	if (n >= 0 && n < MAPPED_WORD_BYTES)
+		return 0;
+	return err_set(e, ERR_UNSUPPORTED,
+	    "%s: its name is too long: with %s behind it, it must have less than %d characters",
+	    name, suffix, MAPPED_WORD_BYTES);
+}
+
+bool
+mapper_is_read_only(const char *name)
+{
+	char path[300], word[MAPPED_WORD_BYTES];
+	struct err ignored;
+	struct stat st;
+
+	snprintf(path, sizeof path, "/dev/mapper/%.250s", name);
+	if (stat(path, &st) != 0 || !S_ISBLK(st.st_mode))
+		return false;
+	snprintf(path, sizeof path, "/sys/dev/block/%u:%u/ro", major(st.st_rdev),
+	    minor(st.st_rdev));
+	return read_word(path, word, &ignored) == 0 && strcmp(word, "1") == 0;
+}
+
+int
 mapper_path(const char *word, char path[MAPPED_WORD_BYTES], struct err *e)
 {
 	char link[MAPPED_WORD_BYTES + 20], to[300];

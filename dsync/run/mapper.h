@@ -55,6 +55,13 @@ void mapper_unload(const char *name);
  * as /dev/mapper/NAME, /dev/vg/lv or /dev/dm-3.  Returns false if `device` is not there, or is no
  * device of the device mapper. */
 bool mapper_name(const char *device, char name[MAPPED_WORD_BYTES]);
+/* The name of a device that belongs to `device`, which is given as for mapper_name(): that one's name
+ * with `suffix` behind it.  ERR_UNSUPPORTED: it is no device of the device mapper, or the name
+ * would be too long for one. */
+int mapper_beside(const char *device, const char *suffix, char out[MAPPED_WORD_BYTES],
+    struct err *);
+/* Whether a device of the device mapper of this name is there and cannot be written. */
+bool mapper_is_read_only(const char *name);
 /* The path of a device that a table calls MAJOR:MINOR; a path is copied as it is.  ERR_IO. */
 int mapper_path(const char *word, char path[MAPPED_WORD_BYTES], struct err *);
 /* A word that differs for each activation of the device.  ERR_IO, ERR_FORMAT. */

@@ -48,13 +48,13 @@ look(struct thinsnap *s, struct err *e)
 		return -1;
 	s->sectors = volume.sectors;
 	s->block_bytes = block * SECTOR_BYTES;
-	const char *name = strrchr(s->device, '/');
-	snprintf(s->shown_as, sizeof s->shown_as, "%.100s-dsync",
-	    name != NULL ? name + 1 : s->device);
+	if (mapper_beside(s->device, "-dsync", s->shown_as, e) != 0)
+		return -1;
 	return mapper_path(pool.args[0], s->metadata, e);
 }
 
-/* Remove what a run that was killed has left: the mapped device, and its snapshot. */
+/* Remove what a run that was killed has left: the mapped device, and its snapshot.  A device of that
+ * name that can be written is somebody else's. */
 static void
 tidy_up(struct thinsnap *s)
 {
@@ -62,7 +62,8 @@ tidy_up(struct thinsnap *s)
 	struct err e;
 	uint64_t id;
 
-	if (mapper_table(&old, s->shown_as, &e) != 0 || old.n < 2)
+	if (mapper_table(&old, s->shown_as, &e) != 0 || strcmp(old.target, "thin") != 0 ||
+	    old.n < 2 || !mapper_is_read_only(s->shown_as))
 		return;
 	if (number_uint(old.args[1], 0, THINSNAP_ID_MAX, &id, &e) != 0 ||
 	    mapper_remove(s->shown_as, &e) != 0 || delete_id(s->pool, id, &e) != 0)
