@@ -41,6 +41,8 @@ tidy_up(const struct cowsnap *s, struct err *e)
 		return 0;
 	if (mapper_text(s->real, &table, e) != 0)
 		return -1;
+	/* If that run was killed before the freeze, a table waits that uses the device. */
+	mapper_unload(s->stack.below);
 	int rc = restore(s, table, e);
 	free(table);
 	return rc == 0 ? mapper_remove(s->real, e) : rc;
