@@ -34,6 +34,7 @@ enum {
 	TICK_US = 100000,
 	STEP_MS = 50,
 	CHUNK_BYTES = 1 << 20,
+	RELAY_ENDS_US = 10000000, /* a relay's session that is over ends within this time */
 };
 
 struct joining {
@@ -399,18 +400,30 @@ run(struct joining *j, struct err *e)
 	return rc < 0 ? -1 : 0;
 }
 
-/* Waits until the relay's clients have the whole image, or no client has come within the
- * time of --patience. */
+/* For how long nobody must be there before the relay is stopped.  A session that somebody has
+ * requested from ends by itself two seconds after its last client, which must not be cut short. */
+static uint64_t
+relay_patience_us(const struct joining *j, const struct relay_stats *s)
+{
+	uint64_t us = j->o->patience_s * 1000000;
+
+	return s->blocks_sent > 0 && us < RELAY_ENDS_US ? RELAY_ENDS_US : us;
+}
+
+/* Waits until the relay's clients have the whole image, or nobody has been there for the time of
+ * --patience.  The session ends by itself only after somebody has requested something, and a
+ * client that has joined and died is there until the session forgets it. */
 static int
 finish_relay(struct joining *j, struct err *e)
 {
-	uint64_t began_us = clock_us();
+	uint64_t there_us = clock_us(); /* when a client was there last */
 	struct relay_stats s = { 0 };
 
 	while (j->relay != NULL && !s.over) {
 		relay_stats(j->relay, &s);
-		if (s.clients == 0 &&
-		    clock_us() - began_us > j->o->patience_s * 1000000) {
+		if (s.here > 0)
+			there_us = clock_us();
+		if (clock_us() - there_us > relay_patience_us(j, &s)) {
 			warn("no client has loaded the relayed image");
 			break;
 		}

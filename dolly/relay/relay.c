@@ -178,6 +178,8 @@ relay_stats(struct relay *r, struct relay_stats *s)
 		s->err = st.err;
 	s->clients = st.clients_known;
 	s->done = st.clients_done;
+	s->here = st.tally.server.clients;
+	s->blocks_sent = st.tally.server.blocks_sent;
 	s->bytes_sent = st.tally.server.bytes_sent;
 }
 

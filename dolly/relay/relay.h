@@ -32,6 +32,8 @@ struct relay_stats {
 	bool over;               /* its clients have left, or it has failed */
 	struct err err;          /* why it has failed; kind ERR_NONE: it has not */
 	uint32_t clients, done;  /* clients that came; clients that said they are complete */
+	uint32_t here;           /* clients that are there now */
+	uint64_t blocks_sent;    /* also to clients that have only joined */
 	uint64_t bytes_sent;
 };
 /* Fills in the state as it is now. */

@@ -38,6 +38,37 @@ for site in 1 2 3; do
 	check "and is not kept" [ ! -e "$T/kept$site" ]
 	check "who has loaded is said" grep -q "relayed to 7 clients" "$T/client$((8 * site - 7)).log"
 done
+echo "== a client that comes and asks for nothing does not keep the node"
+ip netns exec "${LAB}s" timeout 120 "$BIN/dolly" serve --linger 0 --wait 1 "$T/disk.ndz" 2> "$T/serve.log" &
+SERVER=$!; PIDS+=($SERVER)
+until grep -q serving "$T/serve.log" || ! kill -0 $SERVER; do sleep 0.05; done
+on 2 timeout 60 python3 - $GROUP $PORT << 'PY' &
+import socket, struct, sys
+group, port, me = socket.inet_aton(sys.argv[1]), int(sys.argv[2]), socket.inet_aton("10.9.0.12")
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind(("", port))
+s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, me)
+s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 0)
+s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, group + me)
+s.settimeout(0.2)
+def say(subtype, *body):
+    s.sendto(struct.pack("<iiI", 1, subtype, 4 * len(body)) + me + struct.pack("<%di" % len(body), *body), (sys.argv[1], port))
+while True:
+    say(1, 7)	# JOIN, until the answer comes
+    try:
+        if s.recv(2000)[0] == 2:
+            break
+    except socket.timeout:
+        pass
+say(2, 7, 0)	# LEAVE
+PY
+CALLER=$!; PIDS+=($CALLER)
+status 0 ip netns exec "${LAB}1" timeout 60 "$BIN/dolly" join --patience 8 --relay $GROUP:$PORT 10.8.0.1 "$T/alone"
+wait $CALLER; check "the client was answered" [ $? = 0 ]
+wait $SERVER; check "the server" [ $? = 0 ]
+check "the node has the disk" cmp "$T/disk" "$T/alone"
+
 echo "== what cannot be relayed"
 status 2 on 1 "$BIN/dolly" join --relay $GROUP:$PORT --state "$T/state" 10.9.0.1 "$T/x"
 finish
