@@ -340,12 +340,20 @@ on_event(struct joining *j, const struct event *ev)
 	}
 }
 
+/* Where the target's events come; NULL: there is no target, or it could not be started. */
+static struct mailbox *
+events_of(const struct joining *j)
+{
+	return j->target != NULL ? target_thread_mailbox(j->target) : NULL;
+}
+
 static void
 take_events(struct joining *j)
 {
+	struct mailbox *box = events_of(j);
 	struct event ev;
 
-	while (j->target != NULL && mailbox_take(target_thread_mailbox(j->target), &ev))
+	while (box != NULL && mailbox_take(box, &ev))
 		on_event(j, &ev);
 }
 
@@ -384,10 +392,8 @@ run(struct joining *j, struct err *e)
 	int rc;
 
 	while ((rc = node_over(j->node, e)) == 0) {
-		int box = j->target != NULL
-		              ? mailbox_fd(target_thread_mailbox(j->target))
-		              : -1;
-		wires_step(j->wires, box, STEP_MS);
+		struct mailbox *box = events_of(j);
+		wires_step(j->wires, box != NULL ? mailbox_fd(box) : -1, STEP_MS);
 		take_events(j);
 		node_resume(j->node);
 		if (clock_us() - j->ticked_us >= TICK_US)
