@@ -131,17 +131,39 @@ note_outcome(struct clients *c, struct client_row *r, const void *pkt, size_t le
 		r->blocks = r->of;
 }
 
+/* Keeps how the load ended, because the client may join again before anybody looks. */
+static void
+keep_ending(struct client_row *r)
+{
+	r->last = (struct client_ending){ .how = client_row_doing(r, 0),
+		.began_us = r->began_us,
+		.ended_us = r->heard_us };
+	if (!r->left)
+		return;
+	r->last.bytes_written = r->bytes_written;
+	r->last.seconds = r->seconds;
+}
+
+/* The client joins.  What it said at the end of an earlier load says nothing of this one. */
+static void
+note_join(struct client_row *r, bool offer)
+{
+	if (r->left || r->lapsed) {
+		r->began_us = r->heard_us;
+		r->outcome_known = false;
+	}
+	r->joins++;
+	r->left = r->lapsed = false;
+	r->extension = offer;
+}
+
 static void
 note_base(struct clients *c, struct client_row *r, const struct wire_msg *m, bool offer)
 {
 	switch (m->subtype) {
 	case WIRE_JOIN:
 	case WIRE_JOIN2:
-		if (r->left || r->lapsed)
-			r->began_us = r->heard_us;
-		r->joins++;
-		r->left = r->lapsed = false;
-		r->extension = offer;
+		note_join(r, offer);
 		break;
 	case WIRE_LEAVE:
 	case WIRE_LEAVE2:
@@ -207,6 +229,8 @@ clients_heard(struct clients *c, uint64_t now_us, const void *pkt, size_t len,
 	note_base(c, r, &m, offer);
 	if (m.subtype == WIRE_LEAVE2)
 		note_outcome(c, r, pkt, len);
+	if (m.subtype == WIRE_LEAVE || m.subtype == WIRE_LEAVE2)
+		keep_ending(r);
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -240,6 +264,7 @@ clients_gone(struct clients *c, const uint8_t ip[4])
 	if (i != LRU_NONE && !c->row[i].left && !c->row[i].gone) {
 		c->row[i].gone = true;
 		c->row[i].ending = ++c->endings;
+		keep_ending(&c->row[i]);
 	}
 	pthread_mutex_unlock(&c->lock);
 }

@@ -28,12 +28,22 @@ enum client_doing {
 	CLIENT_DOING_DONE,
 };
 
+/* How a load of a client has ended. */
+struct client_ending {
+	enum client_doing how; /* CLIENT_DOING_DONE, _FAILED, _LEFT or _GONE */
+	uint64_t began_us, ended_us;
+	/* What the client said when it left; 0 when it is gone. */
+	uint64_t bytes_written;
+	uint32_t seconds;
+};
+
 struct client_row {
 	uint8_t ip[4];
 	uint16_t port; /* 0: the client is served at the session's port */
 	uint64_t first_us, heard_us;
 	uint64_t began_us; /* when it came, or joined again after a load had ended */
 	uint32_t ending;   /* number of its last ended load among those of the session; 0: none */
+	struct client_ending last; /* how that load ended, also when another one runs by now */
 	uint64_t messages, joins, blocks_lost;
 	uint64_t sent_before; /* blocks that the session had sent before the client came */
 	uint64_t blocks, of;  /* blocks that it has, and blocks of the image; of 0: not known */

@@ -160,6 +160,14 @@ test_doing(void)
 	clients_free(c);
 }
 
+static void
+check_last(enum client_doing how, uint64_t began_us, uint64_t ended_us)
+{
+	T_CHECK(rows[0].last.how == how);
+	T_CHECK(rows[0].last.began_us == began_us);
+	T_CHECK(rows[0].last.ended_us == ended_us);
+}
+
 /* Each load of a client has its own beginning and ending, also after the client was silent. */
 static void
 test_endings(void)
@@ -183,10 +191,12 @@ test_endings(void)
 	clients_heard(c, 300, join, joins, ip, 0, 0);
 	clients_copy(c, rows, ROWS, &total);
 	T_CHECK(rows[0].began_us == 300);
+	check_last(CLIENT_DOING_LEFT, 100, 201);
 	clients_gone(c, ip);
 	clients_gone(c, ip);
 	clients_copy(c, rows, ROWS, &total);
 	T_CHECK(rows[0].ending == 2);
+	check_last(CLIENT_DOING_GONE, 300, 300);
 	clients_heard(c, 400, join, joins, ip, 0, 0);
 	clients_heard(c, 500, leave, leaves, ip, 0, 0);
 	clients_gone(c, ip); /* it has left: it is not missed */
@@ -194,6 +204,42 @@ test_endings(void)
 	T_CHECK(rows[0].began_us == 400);
 	T_CHECK(rows[0].ending == 3);
 	T_CHECK(rows[0].first_us == 100);
+	check_last(CLIENT_DOING_LEFT, 400, 500);
+	clients_free(c);
+}
+
+/* A client that has left and joined again has a load behind it whose end is not forgotten, and
+ * that says nothing of the load that runs. */
+static void
+test_again(void)
+{
+	struct clients *c = clients_new(ROWS);
+	uint8_t join[WIRE_PACKET_MAX], leave[WIRE_PACKET_MAX], ip[4] = { 10, 0, 0, 1 };
+	struct wire_msg m = { .type = WIRE_REQUEST, .subtype = WIRE_JOIN, .srcip = { 10, 0, 0, 1 } };
+	size_t joins = wire_put(&m, join, sizeof join);
+	m = (struct wire_msg){ .type = WIRE_REQUEST,
+		.subtype = WIRE_LEAVE2,
+		.srcip = { 10, 0, 0, 1 },
+		.u.leave2 = { .elapsed_s = 9, .stats = { .bytes_written = 5000 } } };
+	size_t leaves = wire_put(&m, leave, sizeof leave);
+
+	clients_heard(c, 100, join, joins, ip, 0, 0);
+	clients_heard(c, 200, leave, wirext_put_outcome(leave, leaves, sizeof leave, true), ip,
+	    0, 0);
+	clients_heard(c, 300, join, joins, ip, 0, 0);
+	clients_copy(c, rows, ROWS, &total);
+	check_last(CLIENT_DOING_DONE, 100, 200);
+	T_CHECK(rows[0].last.bytes_written == 5000);
+	T_CHECK(rows[0].last.seconds == 9);
+	clients_heard(c, 400, leave, leaves, ip, 0, 0); /* it does not say how it ended */
+	clients_copy(c, rows, ROWS, &total);
+	check_last(CLIENT_DOING_LEFT, 300, 400);
+	clients_heard(c, 500, join, joins, ip, 0, 0);
+	clients_gone(c, ip);
+	clients_copy(c, rows, ROWS, &total);
+	check_last(CLIENT_DOING_GONE, 500, 500);
+	T_CHECK(rows[0].last.bytes_written == 0);
+	T_CHECK(rows[0].last.seconds == 0);
 	clients_free(c);
 }
 
@@ -306,6 +352,7 @@ main(void)
 	test_extension();
 	test_doing();
 	test_endings();
+	test_again();
 	test_aside();
 	test_flood();
 	test_strangers();
