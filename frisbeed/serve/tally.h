@@ -46,7 +46,7 @@ static inline uint64_t
 tally_control(const struct server_stats *s)
 {
 	return s->joins + s->leaves + s->requests + s->prequests + s->wants + s->nacks +
-	       s->credits + s->mtu_acks;
+	       s->credits + s->mtu_acks + s->congestions;
 }
 
 #endif /* FRISBEED_SERVE_TALLY_H */

@@ -384,6 +384,24 @@ test_source(uint64_t bytes, const char *why)
 	serve_free(s);
 }
 
+/* Each kind of message of a client is counted as one. */
+static void
+test_messages(void)
+{
+	const struct server_stats st = { .joins = 1,
+		.leaves = 2,
+		.requests = 4,
+		.prequests = 8,
+		.wants = 16,
+		.nacks = 32,
+		.credits = 64,
+		.mtu_acks = 128,
+		.congestions = 256,
+		.bad_packets = 512 };
+
+	T_CHECK(tally_control(&st) == 511);
+}
+
 int
 main(void)
 {
@@ -397,6 +415,7 @@ main(void)
 	test_refused();
 	test_together();
 	test_rounds();
+	test_messages();
 	test_source(UINT64_C(1) << 42, "no more than 2^31 blocks");
 	test_source(0, "is empty");
 	test_source(8 * SOURCE_CHUNK_BYTES, "can only be served to a group");
