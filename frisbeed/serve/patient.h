@@ -10,8 +10,9 @@
 #include "common/image/read/source.h"
 
 /* Calls source_read_run(), and when that fails in a way that may pass (EIO, ESTALE,
- * ETIMEDOUT), again for ten seconds, with a line in the log each time.  A signal ends this
- * early.  Errors are those of source_read_run().  Any thread may call it. */
+ * ETIMEDOUT), again for ten seconds, with a line in the log each time.  A signal, or the end of
+ * the session that the thread works for, ends this early.  Errors are those of
+ * source_read_run().  Any thread may call it. */
 int patient_read(struct source *, uint32_t chunk, uint32_t first, uint32_t count, void *to,
     struct err *);
 

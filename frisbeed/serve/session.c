@@ -3,6 +3,7 @@
 #include "frisbeed/serve/session.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,6 +185,8 @@ session_main(void *arg)
 {
 	struct session *s = arg;
 
+	s->cancel.whole = cancel_owner();
+	cancel_work_for(&s->cancel);
 	s->rc = s->place->net.unicast ? unicast_run(&s->unicast, &s->thread_err)
 	                             : stream_run(&s->unicast.stream, &s->thread_err);
 	mailbox_put(s->ended, SESSION_HAS_ENDED, s->number);
@@ -209,6 +212,7 @@ void
 session_stop(struct session *s)
 {
 	atomic_store(&s->stop, true);
+	atomic_store(&s->cancel.signal, SIGTERM);
 }
 
 void

@@ -3,6 +3,7 @@
 #ifndef FRISBEED_SERVE_SESSION_H
 #define FRISBEED_SERVE_SESSION_H
 
+#include "common/base/cancel.h"
 #include "common/base/mailbox.h"
 #include "common/net/allow.h"
 #include "common/net/netopts.h"
@@ -43,6 +44,7 @@ struct session {
 	struct sentmap sentmap;
 	uint64_t started_us, ended_us;
 	atomic_bool stop;
+	struct cancel cancel; /* of the session's threads; set with `stop` */
 	pthread_t thread;
 	int rc;
 	struct err thread_err;
@@ -59,11 +61,12 @@ struct session *session_new(const struct session_config *, const struct place *,
 /* Opens the second port, if one is free.  To be called when the first ports of all sessions are
  * open. */
 void session_open_second(struct session *);
-/* Serves in a thread, which works for the caller's owner (cancel.h).  SESSION_HAS_ENDED comes
+/* Serves in a thread, which works for the session, a part of the caller's work (cancel.h).  SESSION_HAS_ENDED comes
  * through the mailbox when the thread ends.  budget: NULL: the session keeps its own pace. 
  * -1: the session has failed, and its err says why. */
 int session_start(struct session *, struct budget *, struct mailbox *ended);
-/* Makes the session's thread end soon, as after a signal. */
+/* Makes the session's threads end soon, as after a signal, also those that try a read of a
+ * failing disk again. */
 void session_stop(struct session *);
 /* Waits for the session's thread, and takes over how it ended. */
 void session_join(struct session *);

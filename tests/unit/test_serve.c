@@ -384,6 +384,51 @@ test_source(uint64_t bytes, const char *why)
 	serve_free(s);
 }
 
+/* A source that in the session's thread waits until its work is to end, or for so long that the
+ * test has failed. */
+struct waiter {
+	pthread_t opener;
+	bool told;
+};
+
+static int
+waiting_info(void *self, struct source_info *info, struct err *why)
+{
+	struct waiter *w = self;
+
+	*info = (struct source_info){
+		.bytes = SOURCE_CHUNK_BYTES, .chunks = 1, .has_identity = true
+	};
+	if (pthread_equal(pthread_self(), w->opener))
+		return 0;
+	for (int i = 0; i < TRIES && cancel_signal() == 0; i++)
+		poll(NULL, 0, TRY_MS);
+	w->told = cancel_signal() != 0;
+	return cancel_check(why);
+}
+
+/* Who removes a session does not wait for what its image comes from, although no signal came. */
+static void
+test_waiting(void)
+{
+	static const struct source_ops ops = {
+		.name = far_name, .info = waiting_info, .close = far_close
+	};
+	struct waiter w = { .opener = pthread_self() };
+	struct source waits = { &ops, &w };
+	uint32_t number;
+
+	each.net.unicast = false;
+	struct serve *s = make_serve();
+	struct place *p = place_of("far");
+	T_CHECK(serve_add_source(s, p, &waits, &number, &e) == 0);
+	T_CHECK(serve_remove(s, number, &e) == 0);
+	T_CHECK(w.told);
+	places_free(p, 1);
+	serve_free(s);
+	each.net.unicast = true;
+}
+
 /* Each kind of message of a client is counted as one. */
 static void
 test_messages(void)
@@ -415,6 +460,7 @@ main(void)
 	test_refused();
 	test_together();
 	test_rounds();
+	test_waiting();
 	test_messages();
 	test_source(UINT64_C(1) << 42, "no more than 2^31 blocks");
 	test_source(0, "is empty");
