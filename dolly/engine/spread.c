@@ -391,6 +391,14 @@ can_take(struct spread *s, struct spread_child *c)
 	return spread_output(s, c, &at) > 0;
 }
 
+/* The bytes of so much time at this rate.  Rates of --slow are up to 2^40 bytes a second, so that
+ * rate and time must not be multiplied before they are divided. */
+static uint64_t
+bytes_in(uint64_t us, uint64_t bytes_per_s)
+{
+	return bytes_per_s / 1000000 * us + bytes_per_s % 1000000 * us / 1000000;
+}
+
 uint32_t
 spread_stuck(struct spread *s, uint64_t now_us, uint64_t deadline_us, uint64_t slow,
     uint32_t *waits)
@@ -410,7 +418,7 @@ spread_stuck(struct spread *s, uint64_t now_us, uint64_t deadline_us, uint64_t s
 		if (now_us - c->busy_us < deadline_us)
 			continue;
 		if (c->busy_bytes == 0 ||
-		    c->busy_bytes < slow * deadline_us / 1000000) {
+		    c->busy_bytes < bytes_in(deadline_us, slow)) {
 			stuck = c->id;
 			continue;
 		}
