@@ -1,13 +1,15 @@
 /* Any bytes as a disk: a table that is accepted is sound, and a type that was set
  * is there.  Each input is tried with sectors of 512 and 4096 bytes, and again
  * with the checksums of both GPT copies mended, so that what they protect is
- * reached, too. */
+ * reached, too; and with sectors that are larger than any disk has. */
 #include "common/disk/ptable.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/unit/memdisk.h"
+
+enum { LARGE_SECTOR_BYTES = 65536, LARGE_DISK_BYTES = 2 * LARGE_SECTOR_BYTES };
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
@@ -105,6 +107,18 @@ try_disk(struct mem *m, enum disk_kind kind, unsigned sector_bytes)
 	disk_close(d, &e);
 }
 
+/* Only an image can say that its disk had such sectors.  The disk has two of them, and ends with
+ * zeros where the input is shorter. */
+static void
+try_large_sectors(const uint8_t *data, size_t len)
+{
+	struct mem m = { calloc(1, LARGE_DISK_BYTES), LARGE_DISK_BYTES, SIZE_MAX };
+
+	memcpy(m.b, data, len < m.len ? len : m.len);
+	try_disk(&m, DISK_FILE, LARGE_SECTOR_BYTES);
+	free(m.b);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
@@ -120,5 +134,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		try_disk(&m, DISK_BLOCK, ss);
 	}
 	free(m.b);
+	try_large_sectors(data, len);
 	return 0;
 }
