@@ -25,13 +25,14 @@
 #include "common/image/format/kind.h"
 #include "common/image/read/chunk.h"
 #include "common/image/read/image.h"
+#include "common/net/await.h"
 #include "common/wire/master.h"
 
 enum {
 	TIMEOUT_S = 60,
 	TIMEOUT_MAX_S = 3600, /* whoever sends nothing has one of few places no longer */
-	WAKE_MS = 200,
 	PIECE_BYTES = 256 << 10,
+	LATE_BYTES = 64, /* of a sentence */
 };
 
 /* Until `ended` it belongs to its thread, except the name, which does not change. */
@@ -69,29 +70,15 @@ limit_from_now_us(const struct upload *u)
 	return clock_us() + (uint64_t)limit_s(u) * 1000000;
 }
 
-static int
-say_silence(const struct upload *u, struct err *e)
-{
-	return err_set(e, ERR_IO, "nothing arrived for %u seconds", limit_s(u));
-}
-
-/* Waits until the descriptor can be read: 1; -1 with the error, also when until_us has passed. */
+/* Waits until the descriptor can be read.  Returns 0; -1 with the error, also when until_us has
+ * passed. */
 static int
 await(const struct upload *u, int fd, uint64_t until_us, struct err *e)
 {
-	struct pollfd p = { .fd = fd, .events = POLLIN };
+	char late[LATE_BYTES];
 
-	for (;;) {
-		if (cancel_check(e) != 0)
-			return -1;
-		int n = poll(&p, 1, WAKE_MS);
-		if (n > 0)
-			return 1;
-		if (n < 0 && errno != EINTR)
-			return err_os(e, "the connection");
-		if (clock_us() >= until_us)
-			return say_silence(u, e);
-	}
+	snprintf(late, sizeof late, "nothing arrived for %u seconds", limit_s(u));
+	return await_socket(fd, POLLIN, until_us, late, e);
 }
 
 /* Accepts the connection of the host that asked, and closes those of others, which cannot make
@@ -104,7 +91,7 @@ accept_one(const struct upload *u, struct err *e)
 	for (;;) {
 		struct sockaddr_in from;
 		socklen_t len = sizeof from;
-		if (await(u, u->listener, until_us, e) != 1)
+		if (await(u, u->listener, until_us, e) != 0)
 			return -1;
 		int fd = accept4(u->listener, (struct sockaddr *)&from, &len,
 		    SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -113,8 +100,6 @@ accept_one(const struct upload *u, struct err *e)
 			return fd;
 		if (fd >= 0)
 			close(fd);
-		if (clock_us() >= until_us)
-			return say_silence(u, e);
 	}
 }
 
@@ -122,7 +107,7 @@ static int
 store(const struct upload *u, int fd, struct output *out, uint8_t *piece, struct err *e)
 {
 	for (;;) {
-		if (await(u, fd, limit_from_now_us(u), e) != 1)
+		if (await(u, fd, limit_from_now_us(u), e) != 0)
 			return -1;
 		ssize_t n = recv(fd, piece, PIECE_BYTES, 0);
 		if (n == 0)
