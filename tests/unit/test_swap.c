@@ -42,6 +42,20 @@ begin(struct swap *w, struct swap_now now, const char *nodes, unsigned tries, ui
 	return swap_start(w, now, &wish, id, &again, e);
 }
 
+/* Sets up a controller with so many nodes, and begins a session of those that are named. */
+static struct swap_session *
+set_up(struct swap *w, const struct swap_config *c, unsigned nnodes, const char *nodes, unsigned tries)
+{
+	struct err e;
+	uint32_t id;
+
+	swap_init(w, c);
+	add_nodes(w, nnodes);
+	if (begin(w, start, nodes, tries, &id, &e) != 0)
+		abort();
+	return swap_find_session(w, id);
+}
+
 static bool
 report_as(struct swap *w, struct swap_now now, const struct swap_node *n, const char *order, const char *phase,
     const char *text)
@@ -116,15 +130,10 @@ static void
 test_retry(void)
 {
 	struct swap w;
-	struct err e;
-	uint32_t id;
 	struct swap_now now = start;
 	char old[SWAP_ORDER_BYTES];
 
-	swap_init(&w, &config);
-	add_nodes(&w, 2);
-	begin(&w, now, "n[0-1]", 2, &id, &e);
-	struct swap_session *s = swap_find_session(&w, id);
+	struct swap_session *s = set_up(&w, &config, 2, "n[0-1]", 2);
 	struct swap_node *n = &w.nodes[0];
 	swap_order_name(&w, n, old);
 	swap_powered(&w, now, n, NULL);
@@ -168,14 +177,12 @@ test_stop_and_time(void)
 	uint32_t id;
 	bool again;
 
-	swap_init(&w, &config);
-	add_nodes(&w, 2);
-	begin(&w, start, "n[0-1]", 1, &id, &e);
+	struct swap_session *s = set_up(&w, &config, 2, "n[0-1]", 1);
 	report(&w, start, &w.nodes[0], "done", "");
-	T_CHECK(swap_stop(&w, start, id, &e) == 0);
-	T_CHECK(swap_find_session(&w, id)->state == SWAP_IS_STOPPED);
+	T_CHECK(swap_stop(&w, start, s->id, &e) == 0);
+	T_CHECK(s->state == SWAP_IS_STOPPED);
 	T_CHECK(w.nodes[0].phase == SWAP_DONE && w.nodes[1].phase == SWAP_STOPPED);
-	T_CHECK(swap_stop(&w, start, id, &e) == 0 && swap_stop(&w, start, 9, &e) != 0 && e.kind == ERR_ABSENT);
+	T_CHECK(swap_stop(&w, start, s->id, &e) == 0 && swap_stop(&w, start, 9, &e) != 0 && e.kind == ERR_ABSENT);
 	struct swap_wish wish = { .nodes = "n0", .image = "a.ndz", .request = "x", .timeout_s = 60, .tries = 1 };
 	T_CHECK(swap_start(&w, start, &wish, &id, &again, &e) == 0 && !again && id == 2);
 	T_CHECK(swap_start(&w, start, &wish, &id, &again, &e) == 0 && again && id == 2 && w.nsessions == 2);
@@ -223,14 +230,9 @@ static void
 test_server(void)
 {
 	struct swap w;
-	struct err e;
-	uint32_t id;
 	struct swap_now now = start;
 
-	swap_init(&w, &config);
-	add_nodes(&w, 1);
-	begin(&w, now, "n0", 1, &id, &e);
-	struct swap_session *s = swap_find_session(&w, id);
+	struct swap_session *s = set_up(&w, &config, 1, "n0", 1);
 	for (unsigned i = 1; i < SWAP_SERVER_FAILURES_MAX; i++) {
 		T_CHECK(swap_wants_server(&w, s, now.us));
 		swap_server_is(&w, now, s, 7, 7, NULL);
@@ -249,13 +251,9 @@ test_follow_up(void)
 {
 	struct swap_config c = config;
 	struct swap w;
-	struct err e;
-	uint32_t id;
 
 	c.follow_up = true;
-	swap_init(&w, &c);
-	add_nodes(&w, 1);
-	begin(&w, start, "n0", 1, &id, &e);
+	const struct swap_session *s = set_up(&w, &c, 1, "n0", 1);
 	struct swap_node *n = &w.nodes[0];
 	report(&w, start, n, "loading", "");
 	report(&w, start, n, "done", "");
@@ -265,7 +263,7 @@ test_follow_up(void)
 	swap_tick(&w, later(start, 149));
 	T_CHECK(n->phase == SWAP_REBOOTING);
 	swap_up(&w, later(start, 20), n);
-	T_CHECK(n->phase == SWAP_DONE && n->took_s[SWAP_REBOOTING] == 20 && swap_find_session(&w, id)->state == SWAP_IS_DONE);
+	T_CHECK(n->phase == SWAP_DONE && n->took_s[SWAP_REBOOTING] == 20 && s->state == SWAP_IS_DONE);
 	swap_free(&w);
 }
 
@@ -420,9 +418,7 @@ test_clock(void)
 	struct err e;
 	uint32_t id;
 
-	swap_init(&w, &config);
-	add_nodes(&w, 1);
-	begin(&w, start, "n0", 2, &id, &e);
+	const struct swap_session *s = set_up(&w, &config, 1, "n0", 2);
 	struct swap_now now = { start.us + 10000000, 0 };
 	swap_tick(&w, now);
 	report(&w, now, &w.nodes[0], "loading", "");
@@ -430,14 +426,30 @@ test_clock(void)
 	swap_tick(&w, now);
 	T_CHECK(w.nodes[0].phase == SWAP_LOADING && w.nodes[0].took_s[SWAP_BOOTING] == 10);
 	report(&w, now, &w.nodes[0], "done", "");
-	T_CHECK(w.nodes[0].took_s[SWAP_LOADING] == 10 && swap_find_session(&w, id)->state == SWAP_IS_DONE);
+	T_CHECK(w.nodes[0].took_s[SWAP_LOADING] == 10 && s->state == SWAP_IS_DONE);
 	now.wall_s = 5;
 	begin(&w, now, "n0", 2, &id, &e);
 	now.wall_s = 1;
 	swap_stop(&w, now, id, &e);
-	struct swap_session *s = swap_find_session(&w, id);
+	s = swap_find_session(&w, id);
 	T_CHECK(s->ended_s >= s->began_s);
 	swap_free(&w);
+}
+
+/* Sets up another controller with so many nodes, which goes on with a session that was saved and its
+ * first node. */
+static struct swap_session *
+restore_session(struct swap *w, struct swap_now now, unsigned nnodes,
+    const struct swap_session *saved, const struct swap_node *n)
+{
+	struct err e;
+
+	swap_init(w, &config);
+	add_nodes(w, nnodes);
+	T_CHECK(swap_restore_session(w, now, saved, &e) == 0);
+	T_CHECK(swap_restore_node(w, now, n, &e) == 0);
+	swap_restored(w, now);
+	return swap_find_session(w, saved->id);
 }
 
 /* A controller is killed after 100 s of a session, 90 s of which are saved, and starts 30 s later: a
@@ -448,15 +460,10 @@ test_restart(void)
 {
 	static const double away_s[] = { 30, 1e6, -1e6 };
 	struct swap_server seen = { .known = true, .chunks = 9, .blocks_sent = 1, .chunk_map = "ff0" };
-	struct err e;
-	uint32_t id;
 
 	for (int i = 0; i < 3; i++) {
 		struct swap w, again;
-		swap_init(&w, &config);
-		add_nodes(&w, 2);
-		begin(&w, start, "n0", 2, &id, &e);
-		struct swap_session *s = swap_find_session(&w, id);
+		struct swap_session *s = set_up(&w, &config, 2, "n0", 2);
 		for (int at = 1; at <= 90; at++) {
 			swap_tick(&w, later(start, at));
 			seen.blocks_sent++;
@@ -466,14 +473,8 @@ test_restart(void)
 		struct swap_session saved = *s;
 		swap_saved(&w);
 		T_CHECK(!s->course_unsaved);
-		swap_init(&again, &config);
-		add_nodes(&again, 2);
 		struct swap_now now = { start.us + 130000000, start.wall_s + 100 + away_s[i] };
-		saved.nodes = NULL;
-		T_CHECK(swap_restore_session(&again, now, &saved, &e) == 0);
-		T_CHECK(swap_restore_node(&again, now, &w.nodes[0], &e) == 0);
-		swap_restored(&again, now);
-		s = swap_find_session(&again, id);
+		s = restore_session(&again, now, 2, &saved, &w.nodes[0]);
 		double had_s = i == 0 ? 130 : 90;
 		T_CHECK(fabs(swap_seconds(s, now) - had_s) < 1e-3);
 		T_CHECK(s->server.known && strcmp(s->server.chunk_map, "ff0") == 0 && s->nsamples == 90);
@@ -498,13 +499,8 @@ test_restart_after_boot(void)
 	const struct swap_now boot = { 20000000, start.wall_s + 1060 };
 	struct swap_server seen = { .known = true, .chunks = 9, .blocks_sent = 1 };
 	struct swap w, again;
-	struct err e;
-	uint32_t id;
+	struct swap_session *s = set_up(&w, &config, 1, "n0", 2);
 
-	swap_init(&w, &config);
-	add_nodes(&w, 1);
-	begin(&w, start, "n0", 2, &id, &e);
-	struct swap_session *s = swap_find_session(&w, id);
 	swap_powered(&w, start, &w.nodes[0], NULL);
 	report(&w, start, &w.nodes[0], "loading", "");
 	swap_tick(&w, start);
@@ -514,13 +510,7 @@ test_restart_after_boot(void)
 		swap_served(&w, later(start, at), s, &seen);
 	}
 	T_CHECK(s->nsamples == 100 && s->spent_s == 1000);
-	struct swap_session saved = *s;
-	saved.nodes = NULL;
-	swap_init(&again, &config);
-	add_nodes(&again, 1);
-	T_CHECK(swap_restore_session(&again, boot, &saved, &e) == 0 && swap_restore_node(&again, boot, &w.nodes[0], &e) == 0);
-	swap_restored(&again, boot);
-	s = swap_find_session(&again, id);
+	s = restore_session(&again, boot, 1, s, &w.nodes[0]);
 	T_CHECK(fabs(swap_seconds(s, boot) - 1060) < 1e-3); /* of which it was away for 60 */
 	swap_served(&again, later(boot, 20), s, &seen);
 	T_CHECK(s->nsamples == 101 && fabs(s->samples[100].at_s - 1080) < 1e-3);
@@ -546,14 +536,9 @@ test_course(void)
 {
 	struct swap_server seen = { .known = true, .chunks = 9 };
 	struct swap w;
-	struct err e;
-	uint32_t id;
-
-	swap_init(&w, &config);
-	add_nodes(&w, 1);
-	begin(&w, start, "n0", 2, &id, &e);
-	struct swap_session *s = swap_find_session(&w, id);
+	struct swap_session *s = set_up(&w, &config, 1, "n0", 2);
 	unsigned most = 0;
+
 	for (int at = 0; at < 3500; at++) {
 		swap_served(&w, later(start, at), s, &seen);
 		most = s->nsamples > most ? s->nsamples : most;
@@ -879,14 +864,9 @@ static void
 test_thousand(void)
 {
 	struct swap w;
-	struct err e;
-	uint32_t id;
 	struct swap_now now = start;
+	struct swap_session *s = set_up(&w, &config, 1000, "n[0-999]", 2);
 
-	swap_init(&w, &config);
-	add_nodes(&w, 1000);
-	T_CHECK(begin(&w, now, "n[0-999]", 2, &id, &e) == 0);
-	struct swap_session *s = swap_find_session(&w, id);
 	for (unsigned i = 0; i < 1000; i++)
 		report(&w, later(now, i * 0.01), &w.nodes[i], "loading", "");
 	T_CHECK(s->count[SWAP_LOADING] == 1000);
@@ -969,12 +949,8 @@ test_renew(void)
 {
 	struct swap w, table;
 	struct err e;
-	uint32_t id;
+	struct swap_session *s = set_up(&w, &config, 4, "n1,n3", 1);
 
-	swap_init(&w, &config);
-	add_nodes(&w, 4);
-	begin(&w, start, "n1,n3", 1, &id, &e);
-	struct swap_session *s = swap_find_session(&w, id);
 	T_CHECK(report(&w, start, swap_find_node(&w, "n3"), "loading", "x"));
 	swap_saved(&w);
 	/* n9 is new, n3 comes first, n0 has another address, n2 goes at once and n1 later. */
@@ -1001,16 +977,14 @@ test_renew_refused(void)
 	struct err e;
 	uint32_t id;
 
-	swap_init(&w, &config);
-	add_nodes(&w, 2);
-	begin(&w, start, "n1", 1, &id, &e);
+	const struct swap_session *s = set_up(&w, &config, 2, "n1", 1);
 	fill_table(&table, (const char *[]){ "n0", "n1", NULL }, (uint8_t[]){ 0, 5 });
 	T_CHECK(swap_renew(&w, &table, &e) != 0 && e.kind == ERR_REFUSED);
 	T_CHECK(strstr(e.text, "n1 belongs to session 1") != NULL);
 	swap_free(&table);
 	fill_table(&table, (const char *[]){ "other", NULL }, (uint8_t[]){ 1 });
 	T_CHECK(swap_renew(&w, &table, &e) != 0 && strstr(e.text, "other has the MAC address of n1") != NULL);
-	T_CHECK(w.nnodes == 2 && !w.nodes[1].leaves && swap_stop(&w, start, id, &e) == 0);
+	T_CHECK(w.nnodes == 2 && !w.nodes[1].leaves && swap_stop(&w, start, s->id, &e) == 0);
 	swap_saved(&w);
 	T_CHECK(swap_renew(&w, &table, &e) == 0 && w.nnodes == 1 && swap_find_node(&w, "other") != NULL);
 	swap_free(&table);
