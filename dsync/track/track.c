@@ -14,6 +14,7 @@
 
 #include "common/disk/disk.h"
 #include "common/disk/inuse.h"
+#include "dsync/run/cowsnap.h"
 #include "dsync/track/superblock.h"
 
 enum { BLOCK_BYTES = 64 << 10 }; /* smaller ones cost more at first writes, larger ones send more */
@@ -321,6 +322,16 @@ track_start(const char *folder, const char *name, struct track_report *out, stru
 	return rc;
 }
 
+/* Remove a snapshot of what the tracker stands on, which a run that was killed has left.  It would keep
+ * the tracked device in use, and its table would become the device's own. */
+static int
+drop_snapshot(const char *name, struct err *e)
+{
+	if (!is_era(name) || cowsnap_tidy(name, e) == 0)
+		return 0;
+	return e->kind == ERR_UNSUPPORTED ? 0 : -1; /* no snapshot can be taken of that */
+}
+
 /* End the tracker; with `clean`, the next activation continues where this one has ended. */
 static int
 stop(struct record *r, const char *name, bool clean, struct err *e)
@@ -329,7 +340,8 @@ stop(struct record *r, const char *name, bool clean, struct err *e)
 	char path[RECORD_PATH_BYTES], word[MAPPED_WORD_BYTES];
 
 	mapped_path(name, path);
-	if (check_unused(path, e) != 0 || mapper_generation(name, word, e) != 0)
+	if (check_unused(path, e) != 0 || drop_snapshot(name, e) != 0 ||
+	    mapper_generation(name, word, e) != 0)
 		return -1;
 	bool ours = is_era(name) && strcmp(word, r->active) == 0;
 	if (take_down(r, name, e) != 0)
