@@ -47,9 +47,16 @@ judge_routers(const struct doctor_facts *f, struct doctor_report *r)
 }
 
 static unsigned
-percent(unsigned lost, unsigned of)
+percent(uint64_t lost, uint64_t of)
 {
-	return of == 0 || lost > of ? 0 : (200 * lost + of) / (2 * of);
+	return of == 0 || lost > of ? 0 : (unsigned)((200 * lost + of) / (2 * of));
+}
+
+/* The rate of so many packets with blocks in this time. */
+static double
+mbits_per_s(const struct doctor_facts *f, double packets, uint64_t us)
+{
+	return packets * judge_block_bytes(f) * 8 / (double)(us > 0 ? us : 1);
 }
 
 /* Says how much is lost, and what that costs.  Blocks are sent until all clients have them, so
@@ -115,9 +122,9 @@ static void
 say_burst(const struct doctor_facts *f, struct doctor_report *r)
 {
 	const struct doctor_loss *b = &f->burst;
-	uint64_t us = b->got_us > 0 ? b->got_us : 1;
-	double packets = b->got > 1 ? (b->got - 1) * 1e6 / (double)us : 0;
-	double mbits = packets * judge_block_bytes(f) * 8 / 1e6;
+	unsigned gaps = b->got > 1 ? b->got - 1 : 0;
+	double packets = gaps * 1e6 / (double)(b->got_us > 0 ? b->got_us : 1);
+	double mbits = mbits_per_s(f, gaps, b->got_us);
 	bool short_ones = is_lossy(&f->burst_short, lost_of(&f->loss)) &&
 	                  3 * lost_of(&f->burst_short) >= 2 * lost_of(b);
 
@@ -156,8 +163,7 @@ judge_burst(const struct doctor_facts *f, struct doctor_report *r)
 		    "of %u packets as large as blocks, %u %% are lost when they come "
 		    "in a burst (%.1f Mbit/s)",
 		    b->answered, lost_of(b),
-		    b->answered * judge_block_bytes(f) * 8.0 /
-			(double)(b->sent_us > 0 ? b->sent_us : 1));
+		    mbits_per_s(f, b->answered, b->sent_us));
 }
 
 /* Judges the loss of a session's blocks.  Blocks come in clumps, so they may be lost where probes
@@ -167,9 +173,7 @@ judge_session(const struct doctor_facts *f, struct doctor_report *r)
 {
 	const struct doctor_session *s = &f->session;
 	unsigned lost = s->heard < s->sent ? s->sent - s->heard : 0;
-	double us = s->us > 0 ? (double)s->us : 1;
-	double sent = s->sent * judge_block_bytes(f) * 8.0 / us,
-	       heard = s->heard * judge_block_bytes(f) * 8.0 / us;
+	double sent = mbits_per_s(f, s->sent, s->us), heard = mbits_per_s(f, s->heard, s->us);
 
 	if (s->sent < SESSION_LEAST || !judge_arrives(f))
 		return;

@@ -359,6 +359,14 @@ test_bursts(void)
 	T_CHECK(says(&f, "session", DOCTOR_BAD, "about 17.2 Mbit/s pass"));
 	f.loss.got = 60;
 	T_CHECK(says(&f, "session", DOCTOR_OK, "60 %"));
+	/* More bytes than 32 bits count. */
+	f = healthy();
+	f.session.sent = f.session.heard = 8000000;
+	f.session.us = 10000000;
+	T_CHECK(says(&f, "session", DOCTOR_OK, "(6886.4 Mbit/s), 0 %"));
+	f.session.sent = 80000000;
+	T_CHECK(says(&f, "session", DOCTOR_BAD, "90 % of the blocks"));
+	T_CHECK(says(&f, "session", DOCTOR_BAD, "about 6886.4 Mbit/s pass"));
 }
 
 static void
