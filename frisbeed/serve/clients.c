@@ -19,7 +19,7 @@ static const double SLOW_LINK_LOSS = 0.2;
 struct clients {
 	pthread_mutex_t lock;
 	uint32_t chunks; /* of the image; 0: not known */
-	uint32_t done;   /* clients that left with the whole image */
+	uint32_t done;   /* clients whose last word was that they have the whole image */
 	uint32_t endings; /* loads that have ended */
 	struct lru order;
 	struct client_row *row;
@@ -124,7 +124,7 @@ note_outcome(struct clients *c, struct client_row *r, const void *pkt, size_t le
 
 	if (!wirext_get_outcome(pkt, len, &whole))
 		return;
-	c->done += whole && !r->whole;
+	c->done += (uint32_t)whole - (uint32_t)r->whole;
 	r->outcome_known = true;
 	r->whole = whole;
 	if (whole)

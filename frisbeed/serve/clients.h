@@ -85,7 +85,8 @@ void clients_aside(struct clients *,
  * is the number of all rows. */
 uint32_t clients_copy(
     struct clients *, struct client_row *rows, uint32_t max, uint32_t *total);
-/* How many clients are known, and how many of them have said that they are complete. */
+/* How many clients are known, and how many have said last that they are complete: one whose next
+ * load fails is not any more. */
 void clients_count(struct clients *, uint32_t *known, uint32_t *done);
 /* What the client does now.  sent: the number of blocks that the session has sent so far. */
 enum client_doing client_row_doing(const struct client_row *, uint64_t sent);

@@ -157,6 +157,13 @@ test_doing(void)
 	clients_count(c, &known, &done);
 	T_CHECK(known == 1);
 	T_CHECK(done == 1);
+	/* It counts once, however often it loads, and not while its last load has failed. */
+	for (int whole = 0; whole < 2; whole++) {
+		clients_heard(c, 16000000, pkt,
+		    wirext_put_outcome(pkt, n, sizeof pkt, whole), ip, 0, 0);
+		clients_count(c, &known, &done);
+		T_CHECK(done == (uint32_t)whole);
+	}
 	clients_free(c);
 }
 
