@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/crypto.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,9 +13,10 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "common/base/rd.h"
-
-enum { PATH_BYTES = 4096 };
+enum {
+	PATH_BYTES = 4096,
+	LINE_BYTES = TOKEN_BYTES_MAX + 16, /* with what may end it */
+};
 
 static int
 write_token(const char *path, struct err *e)
@@ -57,49 +59,66 @@ token_make(const char *path, struct err *e)
 	return rc;
 }
 
-static ssize_t
-read_file(const char *path, char text[TOKEN_FILE_BYTES])
+/* Opens the file, which may be a pipe that nobody writes.  NULL: errno says why. */
+static FILE *
+open_file(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	ssize_t n = fd >= 0 ? read(fd, text, TOKEN_FILE_BYTES) : -1;
+	FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
 
-	if (fd >= 0)
+	if (f == NULL && fd >= 0)
 		close(fd);
+	return f;
+}
+
+/* The length of a line without what ends it; 0 for one that is longer than any token, the rest of
+ * which is skipped. */
+static size_t
+length_of(const char *line, FILE *f)
+{
+	size_t n = strcspn(line, "\n");
+	int c = line[n];
+
+	while (c != '\n' && c != EOF) {
+		c = getc(f);
+		if (c != '\n' && c != EOF)
+			n = 0;
+	}
+	while (n > 0 && (line[n - 1] == '\r' || line[n - 1] == ' '))
+		n--;
 	return n;
 }
 
-/* The next line that is a token, or NULL. */
-static const char *
-next(struct rd *r, size_t *n)
+/* Reads the next line that is a token, of *n characters.  False: there is none. */
+static bool
+next(FILE *f, char line[LINE_BYTES], size_t *n)
 {
-	while (rd_left(r) > 0) {
-		const char *at = (const char *)r->base + r->off;
-		const char *end = memchr(at, '\n', rd_left(r));
-		*n = end != NULL ? (size_t)(end - at) : rd_left(r);
-		rd_skip(r, *n + (end != NULL));
-		while (*n > 0 && (at[*n - 1] == '\r' || at[*n - 1] == ' '))
-			--*n;
-		if (*n >= TOKEN_BYTES_MIN && *n <= TOKEN_BYTES_MAX && at[0] != '#')
-			return at;
+	while (fgets(line, LINE_BYTES, f) != NULL) {
+		*n = length_of(line, f);
+		if (*n >= TOKEN_BYTES_MIN && *n <= TOKEN_BYTES_MAX && line[0] != '#')
+			return true;
 	}
-	return NULL;
+	return false;
 }
 
 int
 token_first(const char *path, char *token, size_t cap, struct err *e)
 {
-	char text[TOKEN_FILE_BYTES];
-	ssize_t bytes = read_file(path, text);
-	size_t n;
+	FILE *f = open_file(path);
+	char line[LINE_BYTES];
+	size_t n = 0;
 
-	if (bytes < 0)
+	if (f == NULL)
 		return err_os(e, "%s", path);
-	struct rd r = rd_from(text, (size_t)bytes);
-	const char *at = next(&r, &n);
-	if (at == NULL || n >= cap)
+	bool found = next(f, line, &n), failed = ferror(f) != 0;
+	int rc = failed ? err_os(e, "%s", path) : 0;
+	fclose(f);
+	if (failed)
+		return rc;
+	if (!found || n >= cap)
 		return err_set(e, ERR_FORMAT, "%s has no token: a line of %d to %d characters", path,
 		    TOKEN_BYTES_MIN, TOKEN_BYTES_MAX);
-	memcpy(token, at, n);
+	memcpy(token, line, n);
 	token[n] = '\0';
 	return 0;
 }
@@ -107,19 +126,20 @@ token_first(const char *path, char *token, size_t cap, struct err *e)
 bool
 token_counts(const char *path, const char *header)
 {
-	char text[TOKEN_FILE_BYTES];
-	const char *at;
+	char line[LINE_BYTES];
 	bool found = false;
 	size_t n;
 
 	if (header == NULL || strncasecmp(header, "Bearer ", 7) != 0)
 		return false;
 	size_t given = strlen(header + 7);
-	ssize_t bytes = read_file(path, text);
-	struct rd r = rd_from(text, bytes > 0 ? (size_t)bytes : 0);
+	FILE *f = open_file(path);
+	if (f == NULL)
+		return false;
 	/* Each line is compared in full, so that the time says nothing of the others. */
-	while ((at = next(&r, &n)) != NULL)
-		if (n == given && CRYPTO_memcmp(at, header + 7, n) == 0)
+	while (next(f, line, &n))
+		if (n == given && CRYPTO_memcmp(line, header + 7, n) == 0)
 			found = true;
+	fclose(f);
 	return found;
 }

@@ -7,7 +7,7 @@
 
 #include "common/base/err.h"
 
-enum { TOKEN_FILE_BYTES = 65536, TOKEN_BYTES_MIN = 16, TOKEN_BYTES_MAX = 256 };
+enum { TOKEN_BYTES_MIN = 16, TOKEN_BYTES_MAX = 256 };
 
 /* Make the file with one random token, for this user alone, unless it is there.  ERR_IO. */
 int token_make(const char *path, struct err *);

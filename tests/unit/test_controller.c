@@ -197,6 +197,37 @@ killed_while_it_makes(const char *path)
 	T_CHECK(child > 0 && waitpid(child, &how, 0) == child && WIFSIGNALED(how) && WTERMSIG(how) == SIGXFSZ);
 }
 
+/* All lines count, however many there are, and none counts in parts. */
+static void
+many_tokens(const char *path)
+{
+	FILE *f = fopen(path, "w");
+	char header[64];
+
+	T_CHECK(f != NULL);
+	for (int i = 0; i < 4000; i++)
+		fprintf(f, "%04d-0123456789abcdef0123456789abcdef%s", i, i % 2 == 0 ? "\n" : " \r\n");
+	for (int i = 0; i < 300; i++)
+		fputc('x', f);
+	fputs("0123456789abcdef\nwhat-is-behind-a-long-line\n", f);
+	T_CHECK(fclose(f) == 0);
+	bool all = true, parts = false;
+	for (int i = 0; i < 4000; i++) {
+		snprintf(header, sizeof header, "Bearer %04d-0123456789abcdef0123456789abcdef", i);
+		if (i % 100 == 0 || i > 3900)
+			all &= token_counts(path, header);
+		for (size_t n = 7 + TOKEN_BYTES_MIN; i % 400 == 0 && n < 7 + 37; n++) {
+			header[n] = '\0';
+			parts |= token_counts(path, header);
+			snprintf(header, sizeof header, "Bearer %04d-0123456789abcdef0123456789abcdef", i);
+		}
+	}
+	T_CHECK(all);
+	T_CHECK(!parts);
+	T_CHECK(!token_counts(path, "Bearer 0123456789abcdef"));
+	T_CHECK(token_counts(path, "Bearer what-is-behind-a-long-line"));
+}
+
 static void
 test_tokens(void)
 {
@@ -216,6 +247,7 @@ test_tokens(void)
 	put(path, "# a comment that is long enough\nshort\n0123456789abcdef\n\nfedcba9876543210");
 	T_CHECK(token_counts(path, "Bearer 0123456789abcdef") && token_counts(path, "bearer fedcba9876543210"));
 	T_CHECK(!token_counts(path, "Bearer short") && !token_counts(path, "Bearer # a comment that is long enough"));
+	many_tokens(path);
 	put(path, "fedcba9876543210\n"); /* one is withdrawn */
 	T_CHECK(!token_counts(path, "Bearer 0123456789abcdef") && token_counts(path, "Bearer fedcba9876543210"));
 	unlink(path);
