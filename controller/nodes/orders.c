@@ -81,6 +81,13 @@ write_file(const char *path, const char *new, const char *text, struct err *e)
 	return rc;
 }
 
+static void
+count_change(const struct orders_config *c)
+{
+	if (c->changes != NULL)
+		++*c->changes;
+}
+
 /* Makes one file be this text; NULL: no order of this controller is to be there. */
 static int
 settle_file(const struct orders_config *c, const struct swap *w, const char *name,
@@ -92,11 +99,16 @@ settle_file(const struct orders_config *c, const struct swap *w, const char *nam
 	    snprintf(new, sizeof new, "%s/.%s.new", c->folder, name) >= PATH_BYTES)
 		return err_set(e, ERR_USAGE, "%.100s...: the path is too long", c->folder);
 	ssize_t n = read_order(path, is, sizeof is);
-	if (text != NULL)
-		return n >= 0 && strcmp(is, text) == 0 ? 0 : write_file(path, new, text, e);
+	if (text != NULL && n >= 0 && strcmp(is, text) == 0)
+		return 0;
+	if (text != NULL) {
+		count_change(c);
+		return write_file(path, new, text, e);
+	}
 	snprintf(mark, sizeof mark, "frisbee.order=%s-", w->config.salt);
 	if (n < 0 || strstr(is, mark) == NULL)
 		return 0;
+	count_change(c);
 	return unlink(path) == 0 || errno == ENOENT ? 0 : err_os(e, "%s", path);
 }
 
@@ -157,5 +169,16 @@ orders_sweep(const struct orders_config *c, const struct swap *w, struct err *e)
 		if (is_of_no_node(w, f->d_name) && settle_file(c, w, f->d_name, NULL, e) != 0)
 			rc = -1;
 	closedir(d);
+	return rc;
+}
+
+int
+orders_sync(const struct orders_config *c, struct err *e)
+{
+	int fd = open(c->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int rc = fd >= 0 && fsync(fd) == 0 ? 0 : err_os(e, "%s", c->folder);
+
+	if (fd >= 0)
+		close(fd);
 	return rc;
 }

@@ -14,6 +14,7 @@ struct orders_config {
 	const char *group_key; /* the name of the key in the ramdisk, or NULL */
 	uint8_t group[4];      /* of slot 0; each slot has the next one */
 	uint16_t port;         /* of slot 0; each slot has the next one */
+	unsigned *changes;     /* grows with each file that is written or removed; or NULL */
 };
 
 /* The group of a slot as text, and its port. */
@@ -26,5 +27,8 @@ int orders_settle(const struct orders_config *, const struct swap *, const struc
 /* Remove the orders of this controller for machines that are no nodes: the file of nodes may have
  * changed while no controller ran.  Orders of somebody else stay.  ERR_IO: some may be left. */
 int orders_sweep(const struct orders_config *, const struct swap *, struct err *);
+/* Make the folder remember which orders are there when the power fails: a machine that found an
+ * order that was removed would load its disk again.  ERR_IO. */
+int orders_sync(const struct orders_config *, struct err *);
 
 #endif /* CONTROLLER_NODES_ORDERS_H */

@@ -48,6 +48,7 @@ struct control {
 	uint64_t settled, next_us; /* swap.changed when orders were settled; when the next tick is due */
 	uint64_t save_us;          /* when saving is due at the earliest */
 	unsigned save_failures;
+	unsigned order_changes; /* orders that were written or removed, and may be lost with the power */
 	atomic_bool renew; /* the file of nodes is to be read again */
 };
 
@@ -146,6 +147,18 @@ sweep_orders(struct control *c)
 		log_err("old orders cannot be removed: %s", e.text);
 }
 
+static void
+sync_orders(struct control *c)
+{
+	struct err e;
+
+	if (c->order_changes == 0)
+		return;
+	c->order_changes = 0;
+	if (orders_sync(&c->at.orders, &e) != 0)
+		log_err("orders may be other ones after a power failure: %s", e.text);
+}
+
 /* What the engine wants is made true.  all: of each node, whether it has changed or not. */
 static void
 settle(struct control *c, bool all)
@@ -155,6 +168,7 @@ settle(struct control *c, bool all)
 	settle_orders(c, all);
 	if (all)
 		sweep_orders(c);
+	sync_orders(c);
 	servers_settle(c->servers, now);
 	power_settle(c->power, &c->w, now.us);
 }
@@ -292,6 +306,7 @@ open_nodes(struct control *c, const struct control_config *config, struct err *e
 	if (reports_open(&c->reports, &c->loop, c->at.address_bytes, (uint16_t)config->report_port, on_report, c, e) != 0)
 		return -1;
 	c->at.orders.report_port = reports_port(c->reports);
+	c->at.orders.changes = &c->order_changes;
 	if (power_open(&c->power, &c->loop, config->power, c->at.address_bytes, on_power, c, e) != 0)
 		return -1;
 	return config->up_port == 0

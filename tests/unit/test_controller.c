@@ -264,8 +264,10 @@ test_orders(void)
 	struct err e;
 	uint32_t id;
 	uint16_t port;
+	unsigned changes = 0;
 	bool again;
 
+	c.changes = &changes;
 	snprintf(ipxe, sizeof ipxe, "%s/02-00-00-00-00-0a.ipxe", folder);
 	snprintf(grub, sizeof grub, "%s/02:00:00:00:00:0a.cfg", folder);
 	orders_group(&c, 63, group, &port);
@@ -274,13 +276,18 @@ test_orders(void)
 	swap_add_node(&w, "n1", (uint8_t[]){ 2, 0, 0, 0, 0, 10 }, &e);
 	put(ipxe, "#!ipxe\nset order frisbee.order=17-4 frisbee.action=capture\n"); /* somebody else's */
 	T_CHECK(orders_settle(&c, &w, &w.nodes[0], &e) == 0 && has(ipxe, "frisbee.order=17-4"));
+	T_CHECK(changes == 0);
 	swap_start(&w, (struct swap_now){ 1, 1 }, &wish, &id, &again, &e);
 	T_CHECK(orders_settle(&c, &w, &w.nodes[0], &e) == 0);
 	T_CHECK(has(ipxe, "set order frisbee.order=cafe-1-1 frisbee.action=load frisbee.group=239.192.77.1 frisbee.port=7701 frisbee.server=10.9.0.1 "
 			  "frisbee.image=a.ndz frisbee.report=10.9.0.1:5101 frisbee.onfail=reboot frisbee.disk=sda\nchain /environment.ipxe\n"));
 	T_CHECK(has(grub, "set order=\"frisbee.order=cafe-1-1 "));
+	T_CHECK(changes == 2 && orders_settle(&c, &w, &w.nodes[0], &e) == 0 && changes == 2); /* it is right already */
 	swap_stop(&w, (struct swap_now){ 1, 1 }, id, &e);
 	T_CHECK(orders_settle(&c, &w, &w.nodes[0], &e) == 0 && has(ipxe, NULL) && has(grub, NULL));
+	T_CHECK(changes == 4 && orders_sync(&c, &e) == 0);
+	c.folder = ipxe; /* which is not there */
+	T_CHECK(orders_sync(&c, &e) != 0);
 	swap_free(&w);
 }
 
