@@ -71,11 +71,28 @@ take_image(void *arg, const struct statement *l, struct err *e)
 	    place + (x.in_store ? sizeof in_store - 1 : 0), e);
 }
 
+/* Takes n groups from s->group on, which is named `first`.  Of the usual number there may be fewer;
+ * a number that the user has chosen must be there. */
+static int
+set_groups(struct settings *s, uint64_t n, bool chosen, const char *first, struct err *e)
+{
+	const uint8_t *g = s->group;
+	uint32_t left = UINT32_C(0xf0000000) -
+	                ((uint32_t)g[0] << 24 | (uint32_t)g[1] << 16 | (uint32_t)g[2] << 8 | g[3]);
+
+	if (chosen && n > left)
+		return err_set(e, ERR_USAGE,
+		    "from %s on there are only %u multicast groups", first, left);
+	s->groups = n < left ? (uint32_t)n : left;
+	return 0;
+}
+
 static int
 take_group(void *arg, const struct statement *l, struct err *e)
 {
 	struct settings *s = arg;
-	uint64_t n = s->groups, port = s->port;
+	uint64_t n = GROUPS_DEFAULT, port = s->port;
+	bool chosen = false;
 
 	if (addr_parse(l->words[1], s->group, e) != 0)
 		return -1;
@@ -90,10 +107,10 @@ take_group(void *arg, const struct statement *l, struct err *e)
 		if (count != NULL ? number_uint(count, 1, GROUPS_MAX, &n, e) != 0
 				  : number_uint(at, 0, UINT16_MAX, &port, e) != 0)
 			return -1;
+		chosen |= count != NULL;
 	}
-	s->groups = (uint32_t)n;
 	s->port = (uint16_t)port;
-	return 0;
+	return set_groups(s, n, chosen, l->words[1], e);
 }
 
 static int

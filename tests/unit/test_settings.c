@@ -53,6 +53,22 @@ test_three_lines_are_enough(void)
 	settings_free(&s);
 }
 
+/* No session gets a group that is none. */
+static void
+test_last_groups(void)
+{
+	static const char text[] = "image a /srv/a.ndz\ngroup 239.255.255.250\nallow 10.1.0.0/16\n";
+	static const char all[] = "image a /srv/a.ndz\ngroup 239.255.255.250 count=6\nallow 10.1.0.0/16\n";
+	struct settings s;
+
+	T_CHECK(settings_parse(&s, text, sizeof text - 1, "text", &e) == 0);
+	T_CHECK(s.groups == 6);
+	settings_free(&s);
+	T_CHECK(settings_parse(&s, all, sizeof all - 1, "text", &e) == 0);
+	T_CHECK(s.groups == 6);
+	settings_free(&s);
+}
+
 static void
 test_rights(void)
 {
@@ -156,6 +172,7 @@ test_what_is_wrong_is_said(void)
 	T_CHECK(refused("group 239.1.1.1\nimage a b\n", "no \"allow\""));
 	T_CHECK(refused("group 239.1.1.1\nallow 10.0.0.1\n", "neither images nor"));
 	T_CHECK(refused("group 10.0.0.1\n", "not a multicast address"));
+	T_CHECK(refused("group 239.255.255.250 count=7\n", "from 239.255.255.250 on there are only 6"));
 	T_CHECK(refused("image a b\nimage a c\n", "line 2: image a is named twice"));
 	T_CHECK(refused("image a store:b\ngroup 239.1.1.1\nallow 10.0.0.1\n",
 	    "no \"store\" is named"));
@@ -174,6 +191,7 @@ int
 main(void)
 {
 	test_three_lines_are_enough();
+	test_last_groups();
 	test_rights();
 	test_tokens();
 	test_parent();
