@@ -135,13 +135,34 @@ forget_oldest(struct swapdb *st, struct err *e)
 	return exec(st, sql, e);
 }
 
+/* Makes the folder, if it is not there.  SQLite syncs what is in it, and not where it is: without
+ * that a power failure takes the whole state, and with it the salt that tells which orders are this
+ * controller's. */
+static int
+make_folder(const char *folder, struct err *e)
+{
+	char parent[PATH_BYTES];
+
+	if (mkdir(folder, 0700) != 0)
+		return errno == EEXIST ? 0 : err_os(e, "%s", folder);
+	if (path_of(folder, "..", parent, e) != 0)
+		return -1;
+	int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 && errno == EACCES)
+		return 0; /* it may be written, and not read */
+	int rc = fd >= 0 && fsync(fd) == 0 ? 0 : err_os(e, "%s", parent);
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
 static int
 open_db(struct swapdb *st, const char *folder, struct err *e)
 {
 	char path[PATH_BYTES];
 
-	if (mkdir(folder, 0700) != 0 && errno != EEXIST)
-		return err_os(e, "%s", folder);
+	if (make_folder(folder, e) != 0)
+		return -1;
 	if (lock(st, folder, e) != 0 || path_of(folder, "state.db", path, e) != 0)
 		return -1;
 	int rc = sqlite3_open_v2(path, &st->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) ==
