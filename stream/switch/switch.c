@@ -143,19 +143,34 @@ make_parts(int fd, const char *name, dev_t onto, unsigned *made, struct err *e)
 	return rc;
 }
 
+/* Does a device of this name lead to the device `onto`?  Somebody else may have made one whose name is
+ * like that of a partition. */
+static bool
+is_part(int fd, const char *name, dev_t onto)
+{
+	struct linear t;
+	struct err ignored; /* such a device is not one of ours */
+
+	return devmap_table(fd, name, &t, NULL, &ignored) == 0 && t.onto == onto;
+}
+
 /* Remove the partitions of NAME that are there.  The first error counts, and the others are
  * removed. */
 static int
 remove_parts(int fd, const char *name, struct err *e)
 {
 	char own[DEVMAP_NAME_CAP];
-	struct linear t;
+	struct linear whole;
 	struct err why;
+	dev_t number;
 	int rc = 0;
 
+	/* Nothing can lead to a device without a table. */
+	if (devmap_table(fd, name, &whole, &number, &why) != 0)
+		return 0;
 	for (unsigned i = 1; i <= PTABLE_PARTS_MAX; i++) {
 		part_name(own, name, i);
-		if (devmap_table(fd, own, &t, NULL, &why) != 0 && why.kind == ERR_ABSENT)
+		if (!is_part(fd, own, number))
 			continue;
 		if (remove_one(fd, own, &why) != 0 && rc == 0) {
 			*e = why;

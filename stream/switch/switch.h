@@ -23,8 +23,8 @@ enum { SWITCH_NAME_MAX = 64 };
  * table cannot be trusted. */
 int switch_make(
     const char *name, const char *device, bool parts, unsigned *made, struct err *);
-/* Remove NAME and its partitions.  ERR_ABSENT: there is no NAME; ERR_IO: it is in use, and what
- * was not in use is gone. */
+/* Remove NAME and its partitions, which are those of their names that lead to NAME.  ERR_ABSENT:
+ * there is no NAME; ERR_IO: it is in use, and what was not in use is gone. */
 int switch_remove(const char *name, struct err *);
 
 struct switch_move {
