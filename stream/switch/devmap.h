@@ -35,7 +35,9 @@ int devmap_load(int fd, const char *name, const struct linear *, struct err *);
 void devmap_unload(int fd, const char *name);
 /* Make the loaded table take effect.  A device with a table is suspended for this moment: the
  * kernel waits for the requests that are under way, and holds new ones back.  A filesystem on the
- * device is not frozen, and continues with the new table.  ERR_IO: the old table is in effect. */
+ * device is not frozen, and continues with the new table.  Without a loaded table, a device that is
+ * suspended goes on with the one in effect.  ERR_IO: the old table is in effect, and the device may be
+ * suspended. */
 int devmap_resume(int fd, const char *name, struct err *);
 /* Read the table that is in effect; *device (unless NULL) is the number of the device.
  * ERR_ABSENT: there is no such device; ERR_UNSUPPORTED: its table is not one linear target;

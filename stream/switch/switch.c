@@ -318,6 +318,17 @@ lock_memory(struct err *e)
 	return 0;
 }
 
+/* Go on with the table in effect.  Where the kernel has suspended the device and could not take the new
+ * table then, it leaves the device suspended, and with it the filesystem on it. */
+static void
+go_back(struct mover *v)
+{
+	struct err ignored; /* the first error counts */
+
+	devmap_unload(v->fd, v->m->name);
+	devmap_resume(v->fd, v->m->name, &ignored);
+}
+
 /* The new device is flushed, so that what was written to it in other ways is on its medium. */
 static int
 exchange(struct mover *v, struct switch_moved *r, struct err *e)
@@ -333,7 +344,7 @@ exchange(struct mover *v, struct switch_moved *r, struct err *e)
 	}
 	uint64_t began = clock_us();
 	if (devmap_resume(v->fd, v->m->name, e) != 0) {
-		devmap_unload(v->fd, v->m->name);
+		go_back(v);
 		return -1;
 	}
 	r->pause_us = clock_us() - began;
