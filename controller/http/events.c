@@ -24,6 +24,8 @@ enum {
 struct stream {
 	struct events *of;
 	struct MHD_Connection *conn;
+	uint8_t from[4]; /* the reader's address */
+	uint64_t number; /* of all streams that have begun, this one was that one */
 	bool asleep; /* libmicrohttpd asks again when it is resumed */
 	bool greeted;
 	uint64_t told, images_told; /* what has changed up to these numbers */
@@ -36,6 +38,7 @@ struct events {
 	struct web *x;
 	char epoch[9];
 	uint64_t looked_us;
+	uint64_t begun; /* streams until now */
 	unsigned n;
 	struct stream *streams[STREAMS_MAX];
 };
@@ -124,6 +127,73 @@ go_on(struct stream *s, const char *last)
 }
 
 static void
+find_address(struct MHD_Connection *conn, uint8_t from[4])
+{
+	const union MHD_ConnectionInfo *info =
+	    MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	struct sockaddr_in at = { 0 };
+
+	if (info != NULL && info->client_addr != NULL && info->client_addr->sa_family == AF_INET)
+		memcpy(&at, info->client_addr, sizeof at);
+	memcpy(from, &at.sin_addr, 4);
+}
+
+static unsigned
+streams_of(const struct events *v, const uint8_t from[4])
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < v->n; i++)
+		n += memcmp(v->streams[i]->from, from, 4) == 0;
+	return n;
+}
+
+/* Of the address that has the most streams, the one that began first. */
+static unsigned
+oldest_of_most(const struct events *v)
+{
+	unsigned found = 0, most = 0;
+
+	for (unsigned i = 0; i < v->n; i++) {
+		unsigned n = streams_of(v, v->streams[i]->from);
+		if (n < most || (n == most && v->streams[i]->number > v->streams[found]->number))
+			continue;
+		most = n;
+		found = i;
+	}
+	return found;
+}
+
+/* Ends a stream, whose reader may not read.  libmicrohttpd frees it. */
+static void
+drop(struct events *v, unsigned i)
+{
+	struct stream *s = v->streams[i];
+	const union MHD_ConnectionInfo *info =
+	    MHD_get_connection_info(s->conn, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	v->streams[i] = v->streams[--v->n];
+	s->of = NULL;
+	if (info != NULL)
+		shutdown(info->connect_fd, SHUT_RDWR);
+	if (s->asleep)
+		MHD_resume_connection(s->conn);
+	s->asleep = false;
+}
+
+/* Makes room where all streams are taken: one address must not keep the others out.  A reader whose
+ * address has nearly as many streams as any other gets none. */
+static void
+make_room(struct events *v, const uint8_t from[4])
+{
+	if (v->n < STREAMS_MAX)
+		return;
+	unsigned i = oldest_of_most(v);
+	if (streams_of(v, v->streams[i]->from) > streams_of(v, from) + 1)
+		drop(v, i);
+}
+
+static void
 forget_when_gone(struct MHD_Connection *conn)
 {
 	const union MHD_ConnectionInfo *info =
@@ -139,14 +209,19 @@ enum MHD_Result
 events_begin(struct events *v, struct MHD_Connection *conn)
 {
 	struct err e;
-	struct stream *s = v->n < STREAMS_MAX ? calloc(1, sizeof *s) : NULL;
+	uint8_t from[4];
 
+	find_address(conn, from);
+	make_room(v, from);
+	struct stream *s = v->n < STREAMS_MAX ? calloc(1, sizeof *s) : NULL;
 	if (s == NULL) {
 		err_set(&e, ERR_REFUSED, "%u others follow the events already", v->n);
 		return answer_error(conn, MHD_HTTP_SERVICE_UNAVAILABLE, &e);
 	}
 	s->of = v;
 	s->conn = conn;
+	s->number = v->begun++;
+	memcpy(s->from, from, sizeof s->from);
 	struct MHD_Response *r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES, read_stream, s, free_stream);
 	if (r == NULL) {
 		free(s);

@@ -80,6 +80,23 @@ PY
 check "all of it" grep -q "^rest .*'image'.*'node', 'node'" "$T/seen"
 check "and has a number for the next time" grep -q "^end True hello" "$T/seen"
 
+echo "== one address cannot keep others from the events"
+on s "$PYTHON" -E -S - > "$T/seen" << 'PY'
+import socket
+def follow(source):
+    s = socket.create_connection(("127.0.0.1", 8484), 20, (source, 0))
+    s.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: 127.0.0.1:8484\r\n\r\n")
+    return s, s.makefile("rb").readline().split()[1].decode()
+held = []
+while len(held) < 100 and (not held or held[-1][1] == "200"):	# they read nothing but the first line
+    held.append(follow("127.0.0.1"))
+print("another of the same address", held[-1][1])
+others = [follow("127.0.0.2") for _ in range(3)]
+print("one of another address", *[status for _, status in others])
+PY
+check "no more for this one" grep -q "^another of the same address 503" "$T/seen"
+check "the other has some" grep -q "^one of another address 200 200 200" "$T/seen"
+
 echo "== a web server stands before the controller, and says first that it is not there"
 on s "$PYTHON" -E -S - "$URL" "$T/proxied" << 'PY' &
 import http.server, os, sys, urllib.request
