@@ -221,6 +221,19 @@ serve_all(struct whole *d, struct err *e)
 	return rc;
 }
 
+/* No session could be opened.  The file of --stats, which may be there from before, must not look as
+ * if images were served. */
+static int
+serve_none(const struct whole *d, struct err *e)
+{
+	struct report_end end = { 0 };
+	struct err ignored; /* what has failed first is told */
+	int rc = ending(d, &end, e);
+
+	(void)save_stats(d, &end, &ignored);
+	return rc;
+}
+
 /* Serves the sessions that could be opened; fails only when there is none. */
 static int
 open_and_serve(struct whole *d, const struct place *places, struct err *e)
@@ -231,7 +244,7 @@ open_and_serve(struct whole *d, const struct place *places, struct err *e)
 		return -1;
 	for (unsigned i = 0; i < d->all.n; i++)
 		any |= d->all.session[i].stats.state == SESSION_OPEN;
-	return any ? serve_all(d, e) : outcome(d, e);
+	return any ? serve_all(d, e) : serve_none(d, e);
 }
 
 int

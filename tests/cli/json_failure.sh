@@ -146,7 +146,8 @@ rm "$T/where"
 "$BIN/frisbeed" --json -q --unicast -m 127.0.0.1 -p 0 -A "$T/where" --stats "$T/stats" "$T/good.ndz" > "$T/stdout" 2> "$T/stderr" & pid=$!
 for ((i = 0; i < 200; i++)); do [ -s "$T/where" ] && break; sleep 0.05; done
 port=$(tr -d '\0' < "$T/where" | sed 's/.*://')
-told 98 io "'in use' in d['error']" "$BIN/frisbeed" --json -q --unicast -m 127.0.0.1 -p "$port" "$T/good.ndz"
+told 98 io "'in use' in d['error']" "$BIN/frisbeed" --json -q --unicast -m 127.0.0.1 -p "$port" --stats "$T/unserved" "$T/good.ndz"
+holds "$T/unserved" "d['ok'] is False and d['exit'] == 98 and 'in use' in d['error']" "[s['state'] for s in d['sessions']] == ['failed']" || fail "--stats of what is not served"
 kill -HUP $pid; sleep 0.2
 check "SIGHUP means nothing to it" timeout 60 "$BIN/frisbee" -q --unicast -m 127.0.0.1 -p "$port" "$T/after-hangup"
 kill $pid; wait $pid; rc=$?
