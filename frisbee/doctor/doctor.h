@@ -104,8 +104,8 @@ struct doctor_facts {
 	unsigned group_heard; /* packets of the server that came through the group */
 	bool second_heard;    /* such packets came at the second port, too */
 	uint16_t odd_port;    /* its packets came from this port; 0: from the right one */
-	bool odd_source; /* its packets came from `seen`, but name `server` as the sender */
-	uint8_t seen[4];
+	bool odd_source; /* its packets came from `seen`, but name `said` as the sender */
+	uint8_t seen[4], said[4]; /* of the last packet with a wrong port or address */
 	char other_iface[IF_NAMESIZE]; /* the server answers on this interface; "": on none */
 	bool by_unicast;               /* the server serves each client by unicast */
 	bool by_broadcast;

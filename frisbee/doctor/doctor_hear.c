@@ -20,20 +20,48 @@ exam_is_server(const struct exam *x, const uint8_t addr[4])
 	return !x->f->server_known || memcmp(x->f->server, addr, 4) == 0;
 }
 
+/* Makes the sender of this packet the server, whose packets alone count from now on. */
+static void
+take_for_server(struct exam *x, const struct heard *h)
+{
+	struct doctor_facts *f = x->f;
+
+	f->server_known = true;
+	memcpy(f->server, h->from, 4);
+	for (unsigned i = 0; i < 2; i++)
+		f->at[i].seen = f->at[i].took = 0;
+	if (exam_is_server(x, f->seen) || exam_is_server(x, f->said))
+		return;
+	f->odd_port = 0;
+	f->odd_source = false;
+}
+
 void
 exam_note_server(struct exam *x, const struct heard *h, int ttl)
 {
 	struct doctor_facts *f = x->f;
 
-	if (!f->server_known) {
-		memcpy(f->server, h->from, 4);
-		/* From now on only its packets count. */
-		for (unsigned i = 0; i < 2; i++)
-			f->at[i].seen = f->at[i].took = 0;
-	}
-	f->server_known = true;
+	if (!f->server_known)
+		take_for_server(x, h);
 	if (h->ttl >= 0 && h->ttl <= ttl)
 		f->hops = ttl - h->ttl;
+}
+
+/* Notes that a packet has a wrong port or address as its source, unless it is another server's
+ * than the one that is known. */
+static void
+note_odd(struct exam *x, const struct heard *h, const struct wire_msg *m)
+{
+	struct doctor_facts *f = x->f;
+
+	if (!exam_is_server(x, h->from) && !exam_is_server(x, m->srcip))
+		return;
+	memcpy(f->seen, h->from, 4);
+	memcpy(f->said, m->srcip, 4);
+	if (h->port != f->port)
+		f->odd_port = h->port;
+	else
+		f->odd_source = true;
 }
 
 /* Is this packet at the first port a server's, a reply or a block, with the right port and
@@ -46,15 +74,9 @@ is_servers(struct exam *x, const struct heard *h, struct wire_msg *m)
 	if (wire_get(m, h->pkt, h->len, &e) != 0 ||
 	    (m->subtype != WIRE_BLOCK && m->type != WIRE_REPLY))
 		return false;
-	if (h->port != x->f->port) {
-		x->f->odd_port = h->port;
-		return false;
-	}
-	if (memcmp(m->srcip, h->from, 4) == 0)
+	if (h->port == x->f->port && memcmp(m->srcip, h->from, 4) == 0)
 		return true;
-	x->f->odd_source = true;
-	memcpy(x->f->seen, h->from, 4);
-	memcpy(x->f->server, m->srcip, 4);
+	note_odd(x, h, m);
 	return false;
 }
 

@@ -145,7 +145,7 @@ judge_source(const struct doctor_facts *f, struct doctor_report *r)
 	char a[ADDR_TEXT_MAX], b[ADDR_TEXT_MAX];
 
 	addr_text(f->seen, a);
-	addr_text(f->server, b);
+	addr_text(f->said, b);
 	if (f->odd_port != 0)
 		judge_say(r, "source", DOCTOR_BAD,
 		    "the server's packets come from port %u instead of %u, and are "

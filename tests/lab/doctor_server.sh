@@ -56,8 +56,10 @@ no_more "${SERVERS[@]}"
 echo "== its packets are changed on the way: address translation"
 another 5 port -m $GROUP -p 5007 "$T/disk.ndz"; another 6 address -m $GROUP -p 5107 "$T/disk.ndz"
 rules 5 <<< 'table ip f { chain o { type filter hook output priority -150; udp sport 5007 udp sport set 40007; }; }'
-rules 6 <<< 'table ip f { chain o { type filter hook output priority -150; udp sport 5107 ip saddr set 10.9.0.99; }; }'
-examine 1; examine 2 -p 5107
+rules 6 <<< 'table ip f { chain o { type filter hook output priority -150; udp sport { 5107, 5207 } ip saddr set 10.9.0.99; }; }'
+another 8 right -m $GROUP -p 5207 "$T/disk.ndz"; another 6 wrong --force -m $GROUP -p 5207 "$T/disk.ndz"
+examine 1; examine 2 -p 5107; examine 3 -p 5207 -S 10.9.0.18
 told 1 1; says "not ok" source "come from port 40007 instead of 5007"
 told 1 2; says "not ok" source "come from 10.9.0.99 but say that they are from 10.9.0.16"
+told 0 3; says ok source "sends from the port and address that it should"	# those of another server are not its own
 finish

@@ -372,6 +372,7 @@ test_bursts(void)
 static void
 test_quality(void)
 {
+	static const uint8_t said[4] = { 192, 168, 0, 2 };
 	struct doctor_facts f = healthy();
 
 	f.largest = 1000;
@@ -397,6 +398,12 @@ test_quality(void)
 	f = healthy();
 	f.odd_port = 40000;
 	T_CHECK(says(&f, "source", DOCTOR_BAD, "port 40000 instead of 5007"));
+	f = healthy();
+	f.odd_source = true;
+	memcpy(f.seen, f.server, 4); /* also where the sender counts as the server */
+	memcpy(f.said, said, 4);
+	T_CHECK(says(&f, "source", DOCTOR_BAD,
+	    "come from 10.0.0.1 but say that they are from 192.168.0.2"));
 	f = healthy();
 	f.group_group = f.direct_group = 0;
 	f.loss = (struct doctor_loss){ 0 };
