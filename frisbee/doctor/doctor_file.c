@@ -58,8 +58,8 @@ heading(struct paper *p, const char *text)
 	fprintf(p->f, "\n[%s]\n", text);
 }
 
-/* What follows `key` and a separator in the first line of a file that begins with it; empty when
- * there is none. */
+/* What follows `key` in the first line of a file that begins with it, without characters of
+ * `separator` before it and one behind it; empty when there is none. */
 static const char *
 value_in(const char *path, const char *key, const char *separator, char out[LINE_BYTES])
 {
@@ -74,8 +74,11 @@ value_in(const char *path, const char *key, const char *separator, char out[LINE
 		return "";
 	out[strcspn(out, "\n")] = '\0';
 	char *value = out + strlen(key);
-	value += strcspn(value, separator);
-	return value + strspn(value, separator);
+	value += strspn(value, separator);
+	size_t n = strlen(value);
+	if (n > 0 && strchr(separator, value[n - 1]) != NULL)
+		value[n - 1] = '\0';
+	return value;
 }
 
 static void

@@ -25,6 +25,9 @@ told_in() { check "$1 has $2" grep -qE -- "$2" "$T/$1"; }
 for w in "frisbee hardware report, format 1" "kernel  *Linux $(uname -r)" "driver  *veth" "mtu_bytes  *1500" "generic-receive-offload  *o" \
     "IGMP querier  *[*].[*].[*].[0-9]+" "one by one  *sent 100 in [0-9]+ us, heard by the server 100" "came_bits_per_s  *[1-9]" \
     "ok  *querier" "in short  *all is well: multicast arrives from [*].[*].[*].1" "address  *${mac%:*:*:*}:xx:xx:xx"; do told_in report "$w"; done
+maker=/sys/class/dmi/id/sys_vendor
+[ ! -s $maker ] || check "who made the machine" grep -qF "made by          $(head -n 1 $maker | sed 's/[^ -~].*//')" "$T/report"
+[ ! -s /etc/os-release ] || check "its system, without quotes" grep -qE '^system  *[^ "][^"]*$' "$T/report"
 check "no address of a machine, no name" eval '! grep -wE "$mac|10[.]9[.]0[.][0-9]+|$(uname -n)" "$T/report"'
 for w in "host  *$(uname -n)" "address  *$mac" "multicast arrives from 10.9.0.1"; do told_in whole "$w"; done
 status 2 "$BIN/frisbee" -m $GROUP -p 5007 --doctor --report "$T/report"
