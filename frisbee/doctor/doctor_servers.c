@@ -52,6 +52,15 @@ exam_note_reply(struct exam *x, const struct heard *h, const struct wire_msg *m)
 	}
 }
 
+/* The blocks and parity blocks in a message of a server. */
+static uint32_t
+blocks_in(const struct wirext_msg *m)
+{
+	if (m->kind == WIREXT_DATA || m->kind == WIREXT_URGENT_DATA)
+		return m->u.data.count;
+	return m->kind == WIREXT_PARITY;
+}
+
 void
 exam_note_state(struct exam *x, const struct heard *h)
 {
@@ -62,18 +71,14 @@ exam_note_state(struct exam *x, const struct heard *h)
 	if (wirext_get(&m, h->pkt, h->len, &ignored) != 0 ||
 	    memcmp(m.srcip, h->from, 4) != 0)
 		return;
-	if (m.kind != WIREXT_STATE && m.kind != WIREXT_PARITY && m.kind != WIREXT_TIME &&
-	    m.kind != WIREXT_DATA)
+	if (m.kind != WIREXT_STATE && m.kind != WIREXT_TIME && blocks_in(&m) == 0)
 		return;
 	if (exam_is_server(x, h->from)) {
 		x->f->group_heard++;
 		x->f->second_heard = true;
 		exam_note_server(x, h, DOCTOR_TTL);
+		x->blocks += blocks_in(&m);
 	}
-	if (m.kind == WIREXT_PARITY)
-		x->blocks += exam_is_server(x, h->from);
-	if (m.kind == WIREXT_DATA && exam_is_server(x, h->from))
-		x->blocks += m.u.data.count;
 	if (m.kind != WIREXT_STATE || (s = server_of(x->f, h->from)) == NULL)
 		return;
 	note_identity(s, m.u.state.identity);
