@@ -70,6 +70,14 @@ on_failed(void *arg)
 	(void)arg;
 }
 
+/* Frees a chunk's description, and its copy. */
+static void
+drop(struct put *p)
+{
+	free(p->copy);
+	free(p);
+}
+
 static void
 released(void *arg, const void *bytes)
 {
@@ -77,8 +85,7 @@ released(void *arg, const void *bytes)
 
 	(void)bytes;
 	mailbox_put(p->target->box, TARGET_RELEASED, p->slot);
-	free(p->copy);
-	free(p);
+	drop(p);
 }
 
 static void
@@ -123,7 +130,8 @@ prove(struct target_thread *t, struct put *p, struct sink_chunk *c, struct err *
 	return raw_unpack(t->raw, p->chunk, p->bytes, p->length, p->copy, c->length, e);
 }
 
-/* Proves a chunk, and puts it.  1: the chunk was damaged, and is to be sent again. */
+/* Proves a chunk, and puts it.  1: the chunk was damaged, and is to be sent again.  -1: what
+ * was not proved is not released, because a relay sends what is. */
 static int
 prove_and_put(struct target_thread *t, struct put *p, struct err *e)
 {
@@ -137,9 +145,9 @@ prove_and_put(struct target_thread *t, struct put *p, struct err *e)
 		return sink_put(&t->sink, &c, e);
 	bool again = prover_blames_chunk(e);
 	set_why(t, e);
-	mailbox_put(t->box, again ? TARGET_DAMAGED : TARGET_RELEASED, p->slot);
-	free(p->copy);
-	free(p);
+	if (again)
+		mailbox_put(t->box, TARGET_DAMAGED, p->slot);
+	drop(p);
 	return again ? 1 : -1;
 }
 
@@ -160,7 +168,7 @@ handle(struct target_thread *t, struct put *p)
 		return false;
 	}
 	if (copy_chunk(t, p, &e) != 0) {
-		released(p, NULL);
+		drop(p);
 		give_up(t, &e);
 		return false;
 	}

@@ -10,7 +10,8 @@ enum target_thread_event {
 	TARGET_RELEASED = 1, /* n: a slot whose bytes are not needed any more */
 	TARGET_DAMAGED,      /* n: a slot whose chunk is damaged; target_thread_why() says how */
 	TARGET_NEEDS,        /* n: a chunk that is needed, although the target had it before */
-	TARGET_FAILED,       /* the target has failed; target_thread_why() says why */
+	TARGET_FAILED,       /* the target has failed, and releases no more slots;
+	                      * target_thread_why() says why */
 	TARGET_FINISHED,     /* the target is complete */
 };
 
@@ -41,7 +42,8 @@ struct mailbox *target_thread_mailbox(struct target_thread *);
 void target_thread_info(struct target_thread *, struct sink_info *);
 bool target_thread_has(struct target_thread *, uint32_t chunk);
 /* Puts a chunk of `length` bytes.  The bytes stay valid until TARGET_RELEASED or
- * TARGET_DAMAGED of the slot. */
+ * TARGET_DAMAGED of the slot, or TARGET_FAILED.  TARGET_RELEASED means that the chunk was
+ * proved. */
 void target_thread_put(struct target_thread *, uint32_t slot, uint32_t chunk,
     const void *bytes, uint32_t length);
 /* All chunks were put: the target is completed, and TARGET_FINISHED comes. */
