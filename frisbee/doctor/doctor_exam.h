@@ -35,6 +35,9 @@ enum {
 	EXAM_JOINS = 4,
 	EXAM_REPLY_US = 500000, /* the answer to a JOIN is waited for this long */
 	EXAM_ECHO_US = 700000,  /* ECHOs are waited for half of this after the last probe */
+	/* The most packets that are taken from a socket before the clock is looked at, so that a
+	 * flood does not hold the examination.  The buffer of a socket holds fewer. */
+	EXAM_TURN_PACKETS = 4096,
 };
 
 struct exam {
@@ -85,9 +88,11 @@ int exam_open_plain(const struct exam *, struct err *);
  * system is noted in the facts. */
 void exam_send(struct exam *, int fd, const uint8_t addr[4], uint16_t port,
     const void *pkt, size_t len);
-/* Takes one packet, without waiting, and opens it when packets are authenticated.  False: none
- * has come.  fd -1 has none. */
-bool exam_receive(struct exam *, int fd, struct heard *);
+/* Takes one packet, without waiting, and opens it when packets are authenticated.  *left is how
+ * many packets may still be taken in this turn, and counts also those that cannot be opened.
+ * False: none has come, and errno says why, or *left is 0, and errno is EAGAIN.  fd -1 has
+ * none. */
+bool exam_receive(struct exam *, int fd, struct heard *, unsigned *left);
 
 /* doctor_link.c: */
 /* Finds the interface and its state.  There is more to examine only when f->link is
@@ -123,7 +128,7 @@ void exam_close_host(struct exam *);
 void exam_ask_addresses(struct exam *);
 /* Finds out whether the server's machine is there.  -1: cancelled. */
 int exam_host(struct exam *, struct err *);
-/* Takes the answers to ARP requests and pings that have come. */
+/* Takes the answers to ARP requests and pings that have come, of one turn. */
 void exam_hear_host(struct exam *);
 
 /* doctor_hear.c: */

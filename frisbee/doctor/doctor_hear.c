@@ -170,35 +170,45 @@ hear_plain(struct exam *x, const struct heard *h)
 	}
 }
 
+/* Notes a packet that came to the group on another interface. */
+static void
+hear_other(struct exam *x, const struct netif *other, const struct heard *h)
+{
+	struct wire_msg m;
+
+	if (!is_servers(x, h, &m))
+		return;
+	snprintf(x->f->other_iface, IF_NAMESIZE, "%s", other->name);
+	exam_note_server(x, h, DOCTOR_TTL);
+}
+
 static void
 hear_others(struct exam *x)
 {
-	struct wire_msg m;
 	struct heard h;
+	unsigned left;
 
 	for (unsigned i = 0; i < x->nothers; i++)
-		while (exam_receive(x, x->others[i], &h))
-			if (is_servers(x, &h, &m)) {
-				snprintf(x->f->other_iface, IF_NAMESIZE, "%s",
-				    x->other[i].name);
-				exam_note_server(x, &h, DOCTOR_TTL);
-			}
-	while (exam_receive(x, x->plain, &h))
+		for (left = EXAM_TURN_PACKETS; exam_receive(x, x->others[i], &h, &left);)
+			hear_other(x, &x->other[i], &h);
+	for (left = EXAM_TURN_PACKETS; exam_receive(x, x->plain, &h, &left);)
 		hear_plain(x, &h);
 	x->f->pinged |= x->plain >= 0 && errno == ECONNREFUSED;
 }
 
+/* Takes what has come, from each socket as much as one turn may. */
 static void
 hear_all(struct exam *x)
 {
 	struct heard h;
+	unsigned left;
 
-	while (exam_receive(x, x->first, &h))
+	for (left = EXAM_TURN_PACKETS; exam_receive(x, x->first, &h, &left);)
 		hear_first(x, &h);
-	while (exam_receive(x, x->second, &h))
+	for (left = EXAM_TURN_PACKETS; exam_receive(x, x->second, &h, &left);)
 		hear_second(x, &h);
 	errno = 0;
-	while (exam_receive(x, x->direct, &h))
+	for (left = EXAM_TURN_PACKETS; exam_receive(x, x->direct, &h, &left);)
 		hear_echo(x, &h, false);
 	x->f->refused |= errno == ECONNREFUSED;
 	x->f->unreachable |= errno == EHOSTUNREACH;

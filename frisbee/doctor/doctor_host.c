@@ -133,15 +133,16 @@ note_card(struct doctor_arp *a, const uint8_t mac[ARP_MAC_BYTES])
 		memcpy(a->mac[a->n++], mac, ARP_MAC_BYTES);
 }
 
-void
-exam_hear_host(struct exam *x)
+static void
+hear_arp(struct exam *x)
 {
 	uint8_t pkt[PACKET_MAX], mac[ARP_MAC_BYTES], addr[4];
 	struct doctor_facts *f = x->f;
-	struct sockaddr_in from;
-	ssize_t n;
 
-	while (x->arp >= 0 && (n = recv(x->arp, pkt, sizeof pkt, MSG_DONTWAIT)) >= 0) {
+	for (unsigned i = 0; i < EXAM_TURN_PACKETS; i++) {
+		ssize_t n = recv(x->arp, pkt, sizeof pkt, MSG_DONTWAIT);
+		if (n < 0)
+			return;
 		if (!arp_get_reply(pkt, (size_t)n, mac, addr))
 			continue;
 		if (memcmp(addr, f->addr, 4) == 0)
@@ -149,17 +150,34 @@ exam_hear_host(struct exam *x)
 		else if (f->server_known && memcmp(addr, f->server, 4) == 0)
 			note_card(&f->its, mac);
 	}
-	for (;;) {
+}
+
+static void
+hear_pings(struct exam *x)
+{
+	struct doctor_facts *f = x->f;
+	uint8_t pkt[PACKET_MAX];
+	struct sockaddr_in from;
+
+	for (unsigned i = 0; i < EXAM_TURN_PACKETS; i++) {
 		socklen_t len = sizeof from;
-		n = x->ping < 0 ? -1
-		                : recvfrom(x->ping, pkt, sizeof pkt, MSG_DONTWAIT,
-				      (struct sockaddr *)&from, &len);
+		ssize_t n = recvfrom(x->ping, pkt, sizeof pkt, MSG_DONTWAIT,
+		    (struct sockaddr *)&from, &len);
 		if (n < 0)
 			return;
 		f->pinged |=
 		    memcmp(&from.sin_addr, f->server, 4) == 0 &&
 		    ping_is_reply(pkt, (size_t)n, x->ping_whole, (uint16_t)x->id);
 	}
+}
+
+void
+exam_hear_host(struct exam *x)
+{
+	if (x->arp >= 0)
+		hear_arp(x);
+	if (x->ping >= 0)
+		hear_pings(x);
 }
 
 int

@@ -173,13 +173,18 @@ receive(int fd, struct heard *h)
 }
 
 bool
-exam_receive(struct exam *x, int fd, struct heard *h)
+exam_receive(struct exam *x, int fd, struct heard *h, unsigned *left)
 {
 	bool first = fd == x->first, second = fd == x->second;
 	enum auth_port port = second || fd == x->direct ? AUTH_SECOND : AUTH_FIRST;
 	ssize_t n;
 
 	do {
+		if (*left == 0) {
+			errno = EAGAIN;
+			return false;
+		}
+		--*left;
 		n = receive(fd, h);
 		if (n < 0)
 			return false;

@@ -15,7 +15,10 @@
 
 #include "common/net/sniff.h"
 
-enum { SEEN_BYTES = 256 }; /* kept of each packet: enough for an IGMP report of many groups */
+enum {
+	SEEN_BYTES = 256, /* kept of each packet: enough for an IGMP report of many groups */
+	TURN_PACKETS = 4096, /* the most that are taken at once, so that a flood has an end */
+};
 
 /* Lets only IGMP packets and UDP packets to the group come to the socket, because other
  * traffic may be much.  The kernel runs this program over each packet, from its IP header on. */
@@ -85,7 +88,7 @@ watch_collect(int fd, struct doctor_facts *f)
 	uint8_t pkt[SEEN_BYTES];
 	struct sockaddr_ll from;
 
-	for (;;) {
+	for (unsigned i = 0; i < TURN_PACKETS; i++) {
 		socklen_t fromlen = sizeof from;
 		ssize_t n = fd < 0 ? -1
 		                   : recvfrom(fd, pkt, sizeof pkt, MSG_DONTWAIT,

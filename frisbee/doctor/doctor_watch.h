@@ -11,8 +11,8 @@
 /* Opens a socket that sees the IGMP packets of the interface, and UDP packets to the group. 
  * Returns a descriptor for watch_collect(), which the caller closes; -1: not allowed. */
 int watch_open(unsigned ifindex, const uint8_t group[4]);
-/* Counts in the facts the packets that have passed since the last call: reports_out, query and
- * querier, and at[].seen for ports whose sockets are open.  fd -1: none. */
+/* Counts in the facts the packets that have passed since the last call, up to a few thousand:
+ * reports_out, query and querier, and at[].seen for ports whose sockets are open.  fd -1: none. */
 void watch_collect(int fd, struct doctor_facts *);
 
 /* Packets that rp_filter has dropped since the machine was started; 0 also when unknown. */
