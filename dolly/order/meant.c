@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/base/number.h"
+#include "common/wire/addr.h"
 
 enum { FILE_MAX = 4 << 20 };
 
@@ -66,6 +67,47 @@ read_file(const char *path)
 	return text;
 }
 
+/* A name, and its address. */
+struct named {
+	uint8_t address[4];
+	size_t at; /* of the name */
+};
+
+static int
+by_address(const void *va, const void *vb)
+{
+	const struct named *a = va, *b = vb;
+	int order = memcmp(a->address, b->address, sizeof a->address);
+
+	return order != 0 ? order : (a->at > b->at) - (a->at < b->at);
+}
+
+/* A machine that is named twice comes once: it would be waited for, or, when it joins again, count
+ * as both. */
+static int
+check_apart(const struct meant *m, struct err *e)
+{
+	struct named *all = calloc(m->names.n, sizeof *all);
+	char address[ADDR_TEXT_MAX];
+	int rc = 0;
+
+	if (all == NULL)
+		return err_nomem(e, "the nodes");
+	for (size_t i = 0; i < m->names.n; i++) {
+		memcpy(all[i].address, m->addresses[i], sizeof all[i].address);
+		all[i].at = i;
+	}
+	qsort(all, m->names.n, sizeof *all, by_address);
+	for (size_t i = 1; i < m->names.n && rc == 0; i++)
+		if (memcmp(all[i - 1].address, all[i].address, sizeof all[i].address) == 0)
+			rc = err_set(e, ERR_USAGE,
+			    "--nodes: %.60s and %.60s are the same machine, %s",
+			    m->names.names[all[i - 1].at], m->names.names[all[i].at],
+			    addr_text(all[i].address, address));
+	free(all);
+	return rc;
+}
+
 int
 meant_read(struct meant *m, const char *list, struct err *e)
 {
@@ -84,7 +126,7 @@ meant_read(struct meant *m, const char *list, struct err *e)
 	for (size_t i = 0; i < m->names.n; i++)
 		if (meant_resolve(m->names.names[i], m->addresses[i], e) != 0)
 			return err_ctx(e, "--nodes");
-	return 0;
+	return check_apart(m, e);
 }
 
 void
@@ -98,16 +140,10 @@ meant_free(struct meant *m)
 uint32_t
 meant_order(struct meant *m, const uint8_t address[4])
 {
-	uint32_t at = UINT32_MAX;
-
-	for (size_t i = 0; i < m->names.n; i++) {
-		if (memcmp(m->addresses[i], address, 4) != 0)
-			continue;
-		at = (uint32_t)i;
-		if (!m->taken[i])
-			break;
-	}
-	if (at != UINT32_MAX)
-		m->taken[at] = true;
-	return at;
+	for (size_t i = 0; i < m->names.n; i++)
+		if (memcmp(m->addresses[i], address, 4) == 0) {
+			m->taken[i] = true;
+			return (uint32_t)i;
+		}
+	return UINT32_MAX;
 }

@@ -15,12 +15,12 @@ struct meant {
 
 /* Reads a list such as node[01-32], or a file with such lists, and resolves the names.  Also
  * after an error meant_free() is to be called.  Errors of hostlist_add(); ERR_USAGE: no node
- * is named; ERR_ABSENT: a name cannot be resolved; ERR_NOMEM. */
+ * is named, or two names have the same address; ERR_ABSENT: a name cannot be resolved; ERR_NOMEM. */
 int meant_read(struct meant *, const char *list_or_file, struct err *);
 /* Releases the list. */
 void meant_free(struct meant *);
-/* The index in the list of a node with this address, which is marked as taken; of several,
- * one that was not taken yet, if there is one.  UINT32_MAX: the list has no such address. */
+/* The index in the list of the node with this address, which is marked as taken.  UINT32_MAX: the
+ * list has no such address. */
 uint32_t meant_order(struct meant *, const uint8_t address[4]);
 /* Resolves a name to an IPv4 address.  ERR_ABSENT: it cannot be resolved. */
 int meant_resolve(const char *name, uint8_t address[4], struct err *);

@@ -91,6 +91,7 @@ echo "== lists"
 status 2 "$BIN/dolly" serve -p $PORT --nodes "n[1-99999999]" "$T/disk.ndz"; check "an endless one" grep -q "more than 65536 machines" "$T/stderr"
 status 2 "$BIN/dolly" serve -p $PORT --nodes "" "$T/disk.ndz"
 status 2 "$BIN/dolly" serve -p $PORT --nodes "no-such-name.invalid" "$T/disk.ndz"; check "an unknown one" grep -q "no-such-name.invalid" "$T/stderr"
+status 2 timeout 20 "$BIN/dolly" serve -p $PORT --nodes "127.0.0.[2-4],127.0.0.3" "$T/disk.ndz"; check "one that is named twice" grep -q "are the same machine, 127.0.0.3" "$T/stderr"
 
 echo "== options that would be wrong only at the end, and a file for a relay that is none"
 status 2 timeout 20 "$BIN/dolly" serve -p $PORT --wait 1 --compression 2,1 "$T/disk.ndz"; check "said at once" grep -q "not a number of 1 to 1000" "$T/stderr"
