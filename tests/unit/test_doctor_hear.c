@@ -1,0 +1,91 @@
+/* Which packets the doctor's examination takes from a socket, and which of them it counts as blocks
+ * of the session. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "frisbee/doctor/doctor_exam.h"
+#include "tests/t.h"
+
+static const uint8_t loopback[4] = { 127, 0, 0, 1 };
+static struct err e;
+
+static void
+send_to(int fd, unsigned packets)
+{
+	struct sockaddr_in at;
+	socklen_t len = sizeof at;
+
+	T_CHECK(getsockname(fd, (struct sockaddr *)&at, &len) == 0);
+	for (unsigned i = 0; i < packets; i++)
+		T_CHECK(sendto(fd, &i, sizeof i, 0, (struct sockaddr *)&at, len) == sizeof i);
+}
+
+/* A turn takes no more packets than it may, and the next one takes the rest. */
+static void
+test_turn(void)
+{
+	struct doctor_facts f = { .server_known = false };
+	struct exam x = { .f = &f, .first = -1, .second = -1, .direct = -1 };
+	struct heard h;
+	unsigned left = 2;
+	int fd = exam_open_at(loopback, 0, EXAM_TTL_DIRECT, &e);
+
+	T_CHECK(fd >= 0);
+	send_to(fd, 3);
+	T_CHECK(exam_receive(&x, fd, &h, &left) && left == 1);
+	T_CHECK(exam_receive(&x, fd, &h, &left) && left == 0);
+	errno = 0;
+	T_CHECK(!exam_receive(&x, fd, &h, &left) && errno == EAGAIN);
+	left = 2;
+	T_CHECK(exam_receive(&x, fd, &h, &left) && left == 1);
+	T_CHECK(!exam_receive(&x, fd, &h, &left));
+	close(fd);
+}
+
+/* How many blocks the examination counts in a message of this kind, from this sender. */
+static uint32_t
+counted(enum wirext_kind kind, uint8_t sender)
+{
+	static const uint8_t blocks[3 * WIRE_BLOCK_BYTES];
+	struct doctor_facts f = { .server_known = true, .server = { 10, 0, 0, 1 } };
+	struct exam x = { .f = &f };
+	struct heard h = { .from = { 10, 0, 0, sender }, .ttl = -1 };
+	struct wirext_msg m = { .kind = kind, .srcip = { 10, 0, 0, sender } };
+
+	if (kind == WIREXT_PARITY) {
+		m.u.parity.data = blocks;
+	} else if (kind == WIREXT_DATA || kind == WIREXT_URGENT_DATA) {
+		m.u.data.count = 3;
+		m.u.data.content = WIRE_CHUNK_BLOCKS;
+		m.u.data.data = blocks;
+	}
+	h.len = wirext_put(&m, h.buf, sizeof h.buf);
+	h.pkt = h.buf;
+	T_CHECK(h.len > 0);
+	exam_note_state(&x, &h);
+	T_CHECK(f.group_heard == (sender == 1));
+	return x.blocks;
+}
+
+/* A server says how many blocks it has sent, of all kinds; as many must count where none is lost. */
+static void
+test_blocks(void)
+{
+	T_CHECK(counted(WIREXT_DATA, 1) == 3);
+	T_CHECK(counted(WIREXT_URGENT_DATA, 1) == 3);
+	T_CHECK(counted(WIREXT_PARITY, 1) == 1);
+	T_CHECK(counted(WIREXT_TIME, 1) == 0);
+	T_CHECK(counted(WIREXT_DATA, 2) == 0);
+	T_CHECK(counted(WIREXT_URGENT_DATA, 2) == 0);
+}
+
+int
+main(void)
+{
+	test_turn();
+	test_blocks();
+	return t_done();
+}
