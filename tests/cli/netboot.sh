@@ -226,6 +226,9 @@ says "the drivers of this machine" "virtio_net,ahci" "$with loaded_drivers"
 cmdline 'quiet frisbee.action=stream frisbee.source=nbd://a/ BOOTIF=01-2 console=ttyS0,115200 frisbee.stream=rate=1M,fill=no splash'
 says "words for the image's kernel" "frisbee.source=nbd://a/ BOOTIF=01-2 console=ttyS0,115200 frisbee.stream=rate=1M,fill=no frisbee.action=stream-root frisbee.disk=sda" "$with stream_words"
 says "parameters of the plugin" "rate=1M fill=no" "$with stream_options"
+cmdline 'frisbee.action=stream frisbee.source=nbd://a/ frisbee.disk=serial:S4*'
+says "a disk that was described is described there, too: it may have another name" "frisbee.source=nbd://a/ frisbee.disk=serial:S4* frisbee.action=stream-root frisbee.disk=serial:S4*" "$with stream_words"
+cmdline 'quiet frisbee.action=stream frisbee.source=nbd://a/ BOOTIF=01-2 console=ttyS0,115200 frisbee.stream=rate=1M,fill=no splash'
 with="$with STREAM_BOOT=$T/boot; pack_programs() { :; }; start_daemon() { echo daemon \$1; }; wait_until_whole() { echo wait; }; end_daemon() { :; };"
 says "an image that cannot be started so is loaded first, which is said before" "say sda is going to be filled from nbd://a/ while its system runs
 say its kernel 1: has no module nbd
@@ -235,6 +238,8 @@ wait
 sda is loaded" "$with streamdisk() { echo 'its kernel 1: has no module nbd'; return 4; }; stream; echo \$done_line"
 says "another failure is one" "say sda is going to be filled from nbd://a/ while its system runs
 fail nbd://a/: no route" "$with streamdisk() { echo 'nbd://a/: no route'; return 1; }; stream"
+says "programs that do not fit into memory are a failure" "say sda is going to be filled from nbd://a/ while its system runs
+fail the programs for the ramdisk cannot be packed: memory may be full" "$with pack_programs() { return 1; }; streamdisk() { echo streamdisk; }; stream"
 says "one that can is started" "say sda is going to be filled from nbd://a/ while its system runs
 say starting the kernel of the image
 streamdisk boot --append=frisbee.source=nbd://a/ BOOTIF=01-2 console=ttyS0,115200 frisbee.stream=rate=1M,fill=no frisbee.action=stream-root frisbee.disk=sda $T/boot
