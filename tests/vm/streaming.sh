@@ -44,6 +44,16 @@ for d in boot etc srv lib; do check "/$d is as it was" diff -r --no-dereference 
 check "what was written before and after" [ "$(cat "$T/tree/made-here")" = "written while it streams
 after the switch" ]
 check "the boot loader and the table" cmp -n $OFFSET "$T/disk" "$T/a"
+
+echo "== the order is still there when the disk is whole"
+streams again
+vm_sees again 300 'node login:'
+vm_types again root; vm_sees again 60 '# '
+vm_types again 'while [ -e /sys/block/nbd0/pid ]; do sleep 1; done; echo "nbd is "gone; cat /made-here; poweroff'
+vm_sees again 60 'nbd is gone'
+vm_sees again 60 'after the switch'
+vm_ends again 60
+
 machine disk
 vm_sees disk 300 'node login:'
 vm_types disk root; vm_sees disk 60 '# '; vm_types disk 'cat /made-here; poweroff'
