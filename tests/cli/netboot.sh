@@ -245,6 +245,12 @@ say starting the kernel of the image
 streamdisk boot --append=frisbee.source=nbd://a/ BOOTIF=01-2 console=ttyS0,115200 frisbee.stream=rate=1M,fill=no frisbee.action=stream-root frisbee.disk=sda $T/boot
 fail the kernel of nbd://a/ does not start" "$with streamdisk() { case \$1 in boot) echo streamdisk \$*;; esac; }; stream"
 
+mkdir "$T/dev"
+with="disk=sda; netif=; DEV=$T/dev; STREAM_ROOT=$T/slow; STREAM_WAIT=2; modprobe() { :; }; streamswitch() { :; }; fill_daemon_root() { mkdir -p \$STREAM_ROOT/run; };"
+says "a daemon that does not start" "fail the daemon does not start: dmesg has its log" "$with unshare() { :; }; start_daemon http://a/"
+says "one that has started is waited for, while the image is opened" "opened" "$with mkdir -p $T/slow/run; : > $T/slow/run/started; unshare() { command sleep 1.5; \
+	$PYTHON -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' \$STREAM_ROOT/run/status; }; start_daemon http://a/; echo opened"
+
 echo "== what a machine that streams reports"
 cmdline 'frisbee.report=10.9.0.1 frisbee.image=a.ndz frisbee.source=frisbee://239.1.2.3:7 frisbee.stream=rate=1M'
 with="disk=sda; STREAM_BOOT=$T/boot; pack_programs() { :; }; report() { echo report \$*; }; say() { :; }; start_daemon() { :; }; end_daemon() { :; };"
