@@ -49,8 +49,9 @@ echo "== the order is still there when the disk is whole"
 streams again
 vm_sees again 300 'node login:'
 vm_types again root; vm_sees again 60 '# '
-vm_types again 'while [ -e /sys/block/nbd0/pid ]; do sleep 1; done; echo "nbd is "gone; cat /made-here; poweroff'
+vm_types again 'cd /run/udev/rules.d; while [ -e /sys/block/nbd0/pid -o -e 08-frisbee-hide-dm-0.rules ]; do sleep 1; done; echo "nbd is "gone; ls; cat /made-here; poweroff'
 vm_sees again 60 'nbd is gone'
+vm_sees again 60 '08-frisbee-hide-vda.rules'
 vm_sees again 60 'after the switch'
 vm_ends again 60
 
