@@ -60,4 +60,12 @@ vm_sees disk 300 'node login:'
 vm_types disk root; vm_sees disk 60 '# '; vm_types disk 'cat /made-here; poweroff'
 vm_sees disk 60 'after the switch'
 vm_ends disk 60
+
+echo "== nbdkit does not start"
+cp "$T/a" "$T/a.was"
+streams wrong frisbee.stream=rate=much
+vm_sees wrong 300 'FAILED: vda: nbdkit does not start: rate: '
+vm_sees wrong 60 '# '; vm_types wrong 'poweroff -f'
+vm_ends wrong 60
+check "nothing was written" cmp "$T/a" "$T/a.was"
 finish
