@@ -19,7 +19,7 @@ news(void)
 
 	/* An event that was taken before may still make the descriptor readable. */
 	while (!mailbox_take(box, &ev))
-		if (poll(&fd, 1, 20000) != 1)
+		if (poll(&fd, 1, 60000) != 1)
 			return (struct event){ UINT32_MAX, 0 };
 	return ev;
 }

@@ -132,7 +132,7 @@ collect(struct load *l, bool *ended)
 	struct pollfd fd = { .fd = mailbox_fd(l->box), .events = POLLIN };
 	struct event ev;
 
-	if (poll(&fd, 1, 10000) != 1)
+	if (poll(&fd, 1, 60000) != 1)
 		return false;
 	while (mailbox_take(l->box, &ev)) {
 		if (ev.what == FEEDER_FREE) {

@@ -109,7 +109,7 @@ load(const char *target, const uint8_t *bytes, bool force, struct err *e)
 	feeder_end(s);
 	while (news.what != FEEDER_FAILED && news.what != FEEDER_DONE) {
 		struct pollfd fd = { .fd = mailbox_fd(box), .events = POLLIN };
-		if (!mailbox_take(box, &news) && poll(&fd, 1, 20000) != 1)
+		if (!mailbox_take(box, &news) && poll(&fd, 1, 60000) != 1)
 			break;
 	}
 	int rc = feeder_close(s, NULL, e);

@@ -251,54 +251,6 @@ test_looked_at(void)
 	serve_free(s);
 }
 
-/* Is there something other than zeros there? */
-static bool
-is_there(const char *name, uint32_t chunk)
-{
-	uint8_t some[64] = { 0 }, none[64] = { 0 };
-	FILE *f = fopen(in_scratch(name), "r");
-
-	if (f == NULL)
-		return false;
-	fseek(f, (long)chunk * CHUNK_BYTES, SEEK_SET);
-	size_t n = fread(some, 1, sizeof some, f);
-	fclose(f);
-	return n == sizeof some && memcmp(some, none, sizeof some) != 0;
-}
-
-static uint32_t
-count_there(const char *name)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < FILE_CHUNKS; i++)
-		n += is_there(name, i);
-	return n;
-}
-
-/* The last chunk of a load that asks for them in order comes before most others. */
-static void
-test_urgent(void)
-{
-	uint16_t port;
-	struct serve *s = serve_slowly(&port);
-	struct load_target t = file_at("urgent");
-	struct load_config c = config_onto(port, &t);
-
-	c.sequential = true;
-	struct load *l = start(&c);
-	for (unsigned i = 0; i < 100; i++) /* more than are remembered */
-		load_urgent(l, 1000 + i);
-	load_urgent(l, FILE_CHUNKS - 1);
-	while (!is_there("urgent", FILE_CHUNKS - 1) && !has_ended(l, 10))
-		;
-	T_CHECK(count_there("urgent") < FILE_CHUNKS / 2);
-	T_CHECK(has_ended(l, LIMIT_MS));
-	T_CHECK(load_end(l, NULL, &e) == 0);
-	T_CHECK(scratch_holds("urgent", file_bytes, sizeof file_bytes));
-	serve_free(s);
-}
-
 /* A port at which nobody listens, while fd is open. */
 static uint16_t
 silent_port(int *fd)
@@ -404,9 +356,11 @@ test_cannot_start(void)
 	T_CHECK(load_into(&c, &t, &e) == -1 && e.kind == ERR_USAGE);
 }
 
-/* A sink of the caller's own, which wants chunks in order. */
+/* A sink of the caller's own, which wants chunks in order, or takes them in any. */
 struct own {
+	bool any_order;
 	uint32_t nchunks, next, given_up, ended;
+	uint32_t came[FILE_CHUNKS]; /* the numbers of the first `next` chunks */
 	uint32_t fails_at; /* this chunk cannot be put */
 	bool right;
 };
@@ -414,8 +368,9 @@ struct own {
 static void
 own_info(void *self, struct sink_info *i)
 {
-	(void)self;
-	i->in_order = true;
+	const struct own *o = self;
+
+	i->in_order = !o->any_order;
 }
 
 static void
@@ -434,9 +389,11 @@ own_put(void *self, const struct sink_chunk *c, struct err *why)
 	const uint8_t *want = file_bytes + (size_t)c->number * CHUNK_BYTES;
 	const size_t left = sizeof file_bytes - (size_t)c->number * CHUNK_BYTES;
 
-	o->right &= c->number == o->next && c->part == NULL &&
+	o->right &= (o->any_order || c->number == o->next) && c->part == NULL &&
 	            c->length == (left < CHUNK_BYTES ? left : CHUNK_BYTES) &&
 	            memcmp(c->bytes, want, c->length) == 0;
+	if (o->next < FILE_CHUNKS)
+		o->came[o->next] = c->number;
 	o->next++;
 	sink_release(c);
 	return c->number == o->fails_at ? err_set(why, ERR_IO, "the sink is full") : 0;
@@ -478,16 +435,24 @@ own_open(void *arg, struct sink *sink, struct err *why)
 	return 0;
 }
 
-static int
-load_into_own(struct own *o, struct load_stats *r)
+static struct load_config
+config_into(struct own *o, uint16_t port)
 {
-	struct serve *s = serve_at(500, 0);
-	struct load_config c = config(add(s, "file"));
+	struct load_config c = config(port);
 
 	c.any_file = true;
 	c.open = own_open;
 	c.open_arg = o;
+	return c;
+}
+
+static int
+load_into_own(struct own *o, struct load_stats *r)
+{
+	struct serve *s = serve_at(500, 0);
+	struct load_config c = config_into(o, add(s, "file"));
 	struct load *l = start(&c);
+
 	T_CHECK(has_ended(l, LIMIT_MS));
 	int rc = load_end(l, r, &e);
 	serve_free(s);
@@ -510,6 +475,38 @@ test_own_sink(void)
 	T_CHECK(bad_one.right && bad_one.next == 6);
 	T_CHECK(bad_one.ended == 0 && bad_one.given_up == 1);
 	T_CHECK(!r.done);
+}
+
+/* Which of the chunks that came was this one, from 0?  FILE_CHUNKS: none. */
+static uint32_t
+place_of(const struct own *o, uint32_t number)
+{
+	uint32_t i = 0;
+
+	while (i < o->next && o->came[i] != number)
+		i++;
+	return i < o->next ? i : FILE_CHUNKS;
+}
+
+/* The last chunk of a load that asks for them in order comes before most others. */
+static void
+test_urgent(void)
+{
+	struct own o = { .any_order = true, .fails_at = UINT32_MAX };
+	uint16_t port;
+	struct serve *s = serve_slowly(&port);
+	struct load_config c = config_into(&o, port);
+
+	c.sequential = true;
+	struct load *l = start(&c);
+	for (unsigned i = 0; i < 100; i++) /* more than are remembered */
+		load_urgent(l, 1000 + i);
+	load_urgent(l, FILE_CHUNKS - 1);
+	T_CHECK(has_ended(l, LIMIT_MS));
+	T_CHECK(load_end(l, NULL, &e) == 0);
+	T_CHECK(o.right && o.next == FILE_CHUNKS);
+	T_CHECK(place_of(&o, FILE_CHUNKS - 1) < FILE_CHUNKS / 2);
+	serve_free(s);
 }
 
 int

@@ -128,7 +128,7 @@ test_ends_early(void)
 	till_slow = 2;
 	till_none = 3;
 	T_CHECK(sessions_ask(x, &w, &p, &e) == 0);
-	for (int i = 0; i < LIMIT_MS / 10 / TURN_MS && there; i++) {
+	for (int i = 0; i < LIMIT_MS / TURN_MS && there; i++) {
 		int fds[SESSIONS_FDS];
 		sessions_fds(x, fds);
 		struct pollfd fd[] = { { fds[0], POLLIN, 0 }, { fds[1], POLLIN, 0 } };

@@ -18,7 +18,7 @@
 
 enum {
 	SESSIONS_MAX = 3,
-	TRIES = 50, /* of which each waits so long: */
+	TRIES = 300, /* of which each waits so long: */
 	TRY_MS = 200,
 	ROUNDS = 4,
 };
