@@ -36,6 +36,18 @@ kill() {
 }
 trap 'exit 130' INT TERM HUP
 
+# A loop device that was detached may be another test's by now: only one whose file is in the test's folder is detached.
+if command -v losetup > /dev/null; then
+losetup() {
+	local file=
+	if [ "${1:-}" = -d ]; then
+		{ read -r file < "/sys/block/${2##*/}/loop/backing_file"; } 2> /dev/null
+		case $file in "$(readlink -f "$T")"/*) ;; *) echo "$2 is not attached to a file of this test" >&2; return 1 ;; esac
+	fi
+	command losetup "$@"
+}
+fi
+
 # Without site packages: to look for them takes longer than most scripts here run.
 PYTHON=$(python3 -c 'import sys; print(sys.executable)' 2> /dev/null || echo python3)
 # "command": without a python3 the name would mean this function.
