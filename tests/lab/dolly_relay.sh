@@ -39,9 +39,9 @@ for site in 1 2 3; do
 	check "who has loaded is said" grep -q "relayed to 7 clients" "$T/client$((8 * site - 7)).log"
 done
 echo "== a client that comes and asks for nothing does not keep the node"
-ip netns exec "${LAB}s" timeout 120 "$BIN/dolly" serve --linger 0 --wait 1 "$T/disk.ndz" 2> "$T/serve.log" &
+ip netns exec "${LAB}s" timeout 120 "$BIN/dolly" serve --linger 0 --wait 1 "$T/disk.ndz" 2> "$T/serve2.log" &
 SERVER=$!; PIDS+=($SERVER)
-until grep -q serving "$T/serve.log" || ! kill -0 $SERVER; do sleep 0.05; done
+until grep -qs serving "$T/serve2.log" || ! kill -0 $SERVER; do sleep 0.05; done
 on 2 timeout 60 python3 - $GROUP $PORT << 'PY' &
 import socket, struct, sys
 group, port, me = socket.inet_aton(sys.argv[1]), int(sys.argv[2]), socket.inet_aton("10.9.0.12")
