@@ -63,6 +63,17 @@ limit(int resource, rlim_t most)
 		setrlimit(resource, &(struct rlimit){ most, most });
 }
 
+/* At the soft limit the kernel sends SIGXCPU, which the parent knows for what it is; at the hard one
+ * SIGKILL, first where both are the same. */
+static void
+limit_processor(rlim_t seconds)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_CPU, &r) == 0 && seconds + 1 < r.rlim_max)
+		setrlimit(RLIMIT_CPU, &(struct rlimit){ seconds, seconds + 1 });
+}
+
 /* Limits what the child may use.  It leaves no core file, which would hold what was read
  * from the disk.  Where another limit cannot be set, the parent's clock still ends the
  * child. */
@@ -70,7 +81,7 @@ static void
 set_limits(const struct confined_job *j)
 {
 	limit(RLIMIT_CORE, 0);
-	limit(RLIMIT_CPU, j->seconds);
+	limit_processor(j->seconds);
 	limit(RLIMIT_NPROC, 0);
 	if (!CONFINED_SHADOWED)
 		limit(RLIMIT_DATA, j->memory_bytes);
