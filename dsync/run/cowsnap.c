@@ -14,6 +14,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "dsync/run/freeze.h"
 
 enum { CHUNK_SECTORS = 128 }; /* 64 KiB: a write copies as much as dm-era notes at once */
 
@@ -73,13 +74,14 @@ begin(struct cowsnap *s, struct err *e)
 {
 	bool two = strcmp(s->stack.top, s->stack.below) != 0;
 	uint64_t began = clock_us();
+	struct freeze top = { NULL };
 	struct err late;
 
-	if (two && mapper_suspend(s->stack.top, e) != 0)
+	if (two && freeze_begin(&top, s->stack.top, e) != 0)
 		return -1;
 	int rc = mapper_resume(s->stack.below, e);
 	s->origin = rc == 0;
-	if (two && mapper_thaw(s->stack.top, &late) != 0)
+	if (freeze_end(&top, &late) != 0)
 		*e = late, rc = -1;
 	s->frozen_us = clock_us() - began;
 	return rc;

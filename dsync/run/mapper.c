@@ -14,10 +14,7 @@
 #include "common/base/number.h"
 #include "dsync/run/command.h"
 
-enum {
-	ANSWER_BYTES = 64 << 10,
-	THAWS = 5, /* times that a device is resumed; each starts a program */
-};
+enum { ANSWER_BYTES = 64 << 10 };
 
 bool
 mapper_is_name(const char *device)
@@ -135,29 +132,11 @@ mapper_message(const char *device, const char *message, struct err *e)
 }
 
 int
-mapper_suspend(const char *device, struct err *e)
-{
-	const char *const argv[] = { "dmsetup", "suspend", device, NULL };
-
-	return run(argv, e);
-}
-
-int
 mapper_resume(const char *device, struct err *e)
 {
 	const char *const argv[] = { "dmsetup", "resume", device, NULL };
 
 	return run(argv, e);
-}
-
-int
-mapper_thaw(const char *device, struct err *e)
-{
-	int rc = -1;
-
-	for (unsigned i = 0; rc != 0 && i < THAWS; i++)
-		rc = mapper_resume(device, e);
-	return rc;
 }
 
 /* Run dmsetup, which reads the table from its standard input. */

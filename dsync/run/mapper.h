@@ -31,15 +31,8 @@ int mapper_text(const char *device, char **table, struct err *);
 int mapper_size(const char *device, uint64_t *sectors, struct err *);
 /* Send a message to the device's target.  ERR_IO. */
 int mapper_message(const char *device, const char *message, struct err *);
-/* Suspend and resume a device: requests to it wait in between, and a filesystem on it is
- * frozen.  ERR_IO. */
-int mapper_suspend(const char *device, struct err *);
+/* Resume a device, with the table that waits for it, if one does; freeze.h suspends one.  ERR_IO. */
 int mapper_resume(const char *device, struct err *);
-/* Resume a device that mapper_suspend() has suspended.  As long as it is suspended all who use it wait,
- * so this is tried again, such as when dmsetup was ended by the signal that is to end this program.  It is
- * not for a device that has another table waiting: the second attempt could not tell that the table was
- * refused.  ERR_IO. */
-int mapper_thaw(const char *device, struct err *);
 /* Create a device with this table, of one or more lines, and remove it.  ERR_IO. */
 int mapper_create(const char *name, const char *table, bool read_only, struct err *);
 int mapper_remove(const char *name, struct err *);

@@ -12,6 +12,7 @@
 #include "common/base/log.h"
 #include "common/base/number.h"
 #include "common/disk/range.h"
+#include "dsync/run/freeze.h"
 
 enum { IDS_TRIED = 16, BLOCK_SECTORS_MAX = 1 << 21 /* of dm-thin */ };
 
@@ -95,17 +96,17 @@ take(struct thinsnap *s, const char *top, struct err *e)
 {
 	bool two = strcmp(top, s->device) != 0;
 	uint64_t began = clock_us();
+	struct freeze above = { NULL }, volume = { NULL };
 	struct err late;
 
-	if (two && mapper_suspend(top, e) != 0)
+	if (two && freeze_begin(&above, top, e) != 0)
 		return -1;
-	int rc = mapper_suspend(s->device, e);
-	if (rc == 0) {
+	int rc = freeze_begin(&volume, s->device, e);
+	if (rc == 0)
 		rc = create(s, e);
-		if (mapper_thaw(s->device, &late) != 0)
-			*e = late, rc = -1;
-	}
-	if (two && mapper_thaw(top, &late) != 0)
+	if (freeze_end(&volume, &late) != 0)
+		*e = late, rc = -1;
+	if (freeze_end(&above, &late) != 0)
 		*e = late, rc = -1;
 	s->frozen_us = clock_us() - began;
 	return rc;
