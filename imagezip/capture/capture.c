@@ -118,9 +118,11 @@ describe(const struct layout *l, const struct disk *d)
 {
 	struct ext_image image = { .kind = l->kind,
 		.source_bytes = source_bytes(l, d),
-		.sector_bytes = disk_sector_bytes(d),
-		.needed_sectors = l->outside.tail.needed };
+		.sector_bytes = disk_sector_bytes(d) };
 
+	/* Where a pipe ends is not known when chunk 0 is made. */
+	if (disk_seekable(d))
+		image.needed_sectors = l->outside.tail.needed;
 	if (l->in_use[0] != '\0')
 		image.flags |= EXT_IMAGE_LIVE;
 	layout_describe(l, image.filesystems, sizeof image.filesystems);

@@ -54,6 +54,14 @@ echo "== an image that was written again says it, too"
 "$BIN/imagerezip" -q --codec=igzip "$I" "$T/again.ndz" 2> /dev/null || "$BIN/imagerezip" -q "$I" "$T/again.ndz" || fail imagerezip
 refused "imagerezip, a pipe" $SECTORS bash -c '"$1" -q - "$3" < "$2"' sh "$BIN/imageunzip" "$T/again.ndz"
 
+echo "== an image of a pipe cannot say it, and fits on a disk as long as the pipe's data"
+for limit in "" "-c $((2 * SECTORS))"; do
+	"$BIN/imagezip" -q -r $limit - "$T/pipe.ndz" < "$T/disk" || fail "imagezip of a pipe $limit"
+	n=$("$BIN/imagedump" --json "$T/pipe.ndz" | python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["needed_sectors"])')
+	check "a pipe $limit: $n sectors are needed" [ "$n" = 0 ]
+	fits "imageunzip, an image of a pipe $limit" $SECTORS "$BIN/imageunzip" -q "$T/pipe.ndz"
+done
+
 echo "== an image that stores less fits on a smaller disk"
 sfdisk -q --wipe never "$T/disk" <<< 'label: dos
 start=2048, size=14336' || fail sfdisk
