@@ -40,22 +40,18 @@ collect(const struct bsdlabel *l, const char *option, unsigned number, uint32_t 
 }
 
 static int
-change(struct fs_scan *fs, struct rangeset *raw, const struct bsdlabel *l,
-    unsigned number, const struct capture_what *o, struct err *e)
+change(struct fs_scan *fs, struct rangeset *raw, struct rangeset *ignored,
+    const struct bsdlabel *l, unsigned number, const struct capture_what *o, struct err *e)
 {
-	struct rangeset ignored;
-
-	rangeset_init(&ignored);
 	int rc = collect(l, "-R", number, part_letters(&o->force_raw, number), raw, e);
 	if (rc == 0)
-		rc = collect(l, "-I", number, part_letters(&o->ignore, number), &ignored, e);
+		rc = collect(l, "-I", number, part_letters(&o->ignore, number), ignored, e);
 	rangeset_seal(raw);
-	rangeset_seal(&ignored);
+	rangeset_seal(ignored);
 	if (rc == 0)
 		rc = rangeset_minus(&fs->skip, raw, e);
 	if (rc == 0)
-		rc = rangeset_union(&fs->skip, &ignored, e);
-	rangeset_free(&ignored);
+		rc = rangeset_union(&fs->skip, ignored, e);
 	return rc;
 }
 
@@ -79,8 +75,9 @@ first_letter(const struct capture_what *o, unsigned number)
 }
 
 int
-bsdparts_apply(struct fs_scan *fs, struct rangeset *raw, struct disk *d,
-    struct range slice, unsigned number, const struct capture_what *o, struct err *e)
+bsdparts_apply(struct fs_scan *fs, struct rangeset *raw, struct rangeset *ignored,
+    struct disk *d, struct range slice, unsigned number, const struct capture_what *o,
+    struct err *e)
 {
 	struct bsdlabel l;
 
@@ -96,7 +93,7 @@ bsdparts_apply(struct fs_scan *fs, struct rangeset *raw, struct disk *d,
 		    number, first_letter(o, number), number, disk_name(d), fs->warning);
 	if (bsdlabel_read(&l, d, slice, e) != 0)
 		return err_ctx(e, "%s: partition %u", disk_name(d), number);
-	return change(fs, raw, &l, number, o, e);
+	return change(fs, raw, ignored, &l, number, o, e);
 }
 
 static bool

@@ -191,6 +191,15 @@ check_named(const struct layout *l, const struct capture_what *o, struct err *e)
 	return 0;
 }
 
+/* Do not skip short free ranges; what an option leaves out is skipped, however short. */
+static int
+drop_short(const struct layout *l, const struct capture_what *o, struct rangeset *skip,
+    struct err *e)
+{
+	rangeset_drop_short(skip, o->min_free);
+	return rangeset_union(skip, &l->left_out, e);
+}
+
 /* Turn what is skipped into what is stored.  Short free ranges are stored, and with -Z they
  * are stored as zeros. */
 static int
@@ -202,8 +211,10 @@ settle(struct layout *l, const struct capture_what *o, struct rangeset *skip, st
 		end = l->total = o->count;
 		rangeset_clip(skip, 0, end);
 		rangeset_clip(&l->zero, 0, end);
+		rangeset_clip(&l->left_out, 0, end);
 	}
 	rangeset_seal(&l->zero);
+	rangeset_seal(&l->left_out);
 	/* Where partitions overlap, sectors that one of them stores as zeros are not
 	 * skipped. */
 	if (rangeset_minus(skip, &l->zero, e) != 0)
@@ -214,7 +225,8 @@ settle(struct layout *l, const struct capture_what *o, struct rangeset *skip, st
 	}
 	if (rangeset_union(&l->filler, skip, e) != 0)
 		return -1;
-	rangeset_drop_short(skip, o->min_free);
+	if (drop_short(l, o, skip, e) != 0)
+		return -1;
 	if (rangeset_minus(&l->filler, skip, e) != 0)
 		return -1;
 	if (o->zero_small && rangeset_minus(&l->zero, skip, e) != 0)
@@ -282,6 +294,7 @@ layout_make(struct layout *l, struct disk *d, const struct capture_what *o, stru
 	rangeset_init(&l->zero);
 	rangeset_init(&l->table);
 	rangeset_init(&l->filler);
+	rangeset_init(&l->left_out);
 	rangeset_init(&skip);
 	if (check_length(d, o, e) != 0)
 		return -1;
@@ -310,6 +323,7 @@ layout_free(struct layout *l)
 	rangeset_free(&l->zero);
 	rangeset_free(&l->table);
 	rangeset_free(&l->filler);
+	rangeset_free(&l->left_out);
 	cut_zones_free(&l->zones);
 	relocs_free(&l->relocs);
 	blanks_free(&l->blanks);

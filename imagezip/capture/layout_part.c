@@ -36,13 +36,18 @@ static int
 adjust_scan(struct layout *l, struct disk *d, const struct capture_what *o,
     const struct layout_part *p, struct fs_scan *fs, struct err *e)
 {
-	struct rangeset raw;
+	struct rangeset raw, ignored;
 
 	rangeset_init(&raw);
-	int rc = bsdparts_apply(fs, &raw, d, p->sectors, p->number, o, e);
+	rangeset_init(&ignored);
+	int rc = bsdparts_apply(fs, &raw, &ignored, d, p->sectors, p->number, o, e);
+	if (rc == 0)
+		rc = rangeset_add_shifted(
+		    &l->left_out, &ignored, p->sectors.off - l->base, e);
 	if (rc == 0 && o->blank_inodes && !fs->failed)
 		rc = find_blanks(l, d, p, fs, &raw, e);
 	rangeset_free(&raw);
+	rangeset_free(&ignored);
 	return rc;
 }
 
@@ -104,11 +109,12 @@ layout_table_part(struct layout *l, struct disk *d, const struct capture_what *o
 
 	ptable_type_name(t, p, lp->type, sizeof lp->type);
 	lp->mbr_type = p->mbr_type;
+	struct range at = { p->sectors.off - l->base, p->sectors.len };
 	bool apart = o->boot_root != 0 && !bootimage_has(p, (unsigned)o->boot_root);
 	if (part_chosen(&o->ignore, p->number) || apart) {
 		strcpy(lp->fs, "ignored");
-		return rangeset_add(skip,
-		    (struct range){ p->sectors.off - l->base, p->sectors.len }, e);
+		return rangeset_add(skip, at, e) == 0 ? rangeset_add(&l->left_out, at, e)
+		                                      : -1;
 	}
 	if (part_chosen(&o->force_raw, p->number)) {
 		strcpy(lp->fs, "raw");

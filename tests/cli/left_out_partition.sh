@@ -71,6 +71,10 @@ check "what no partition has is searched: $(grep -c wiped "$T/said") kinds" grep
 check "an old backup GPT, too" grep -q "wiped.*backup GPT" "$T/said"
 install_onto first --keep-stale
 check "--keep-stale leaves all as it is" [ "$(cmp -l <(tail -c 2M "$T/first.old") <(tail -c 2M "$T/tgt") | wc -l)" = 0 ]
+for z in "" -Z; do
+	prepare first -I 1 -F 100000 $z
+	install_onto first; kept "it is shorter than -F $z" first 63 16000
+done
 
 echo "== an old ZFS where nothing is any more: one line"
 truncate -s 66M "$T/fs.old"; plant "$T/fs.old" 0 $((66 << 20))

@@ -73,6 +73,7 @@ make_disk 48640 2048 freebsd "a:7:0:16384:$T/ufs1" "b:1:16384:8192" "e:7:30000:1
 stored() { "$BIN/imagezip" -q -i -d -F 0 "$@" "$T/fs" 2> "$T/stderr" | sed -n 's/^  \([0-9]*\)-\([0-9]*\)$/\1 \2/p'; }
 holds() { awk -v a="$1" -v b="$2" '$1 <= b && $2 >= a { n += ($2 < b ? $2 : b) - ($1 > a ? $1 : a) + 1 } END { print n + 0 }'; }
 check "-I 1e: nothing of it is stored" [ "$(stored -I 1e | holds 32048 48447)" = 0 ]
+check "-I 1e: nothing, although it is shorter than -F" [ "$(stored -I 1e -F 100000 | holds 32048 48447)" = 0 ]
 check "-I 1e: the rest is as it was" [ "$(stored | holds 0 32047)" = "$(stored -I 1e | holds 0 32047)" ]
 check "-I 1a: nothing but the boot area" [ "$(stored -I 1a | holds 2048 18431)" = 128 ]
 check "-R 1e: all of it" [ "$(stored -R 1e | holds 32048 48447)" = 16400 ]
