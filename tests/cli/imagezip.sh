@@ -45,6 +45,13 @@ status 2 "$BIN/imagezip" -I 9 "$disk" "$T/x.ndz"
 for how in -r -l; do status 2 "$BIN/imagezip" $how -I 1 "$disk" "$T/x.ndz"; done
 status 2 "$BIN/imagezip" -R 1 "$T/fs" "$T/x.ndz"
 
+# On a dynamic disk of Windows a filesystem need not be in one piece.
+cp "$disk" "$T/dynamic"; sfdisk -q --part-type "$T/dynamic" 1 42 || fail "sfdisk --part-type"
+"$BIN/imagezip" -i "$T/dynamic" > "$T/info" 2> "$T/said"
+check "a partition of a dynamic disk is raw" grep -q '^ *1 .* raw ' "$T/info"
+check "and a warning says why" grep -q "partition 1 .*dynamic disk of Windows.*every sector is stored" "$T/said"
+check "the others are looked into" grep -q '^ *6 .*ext4' "$T/info"
+
 # Partitions with numbers that no option can name: the table has room for more than 128.
 for n in 129 1296; do
 	far=$T/far$n
