@@ -17,7 +17,7 @@ enum { BAD_RUNS_MAX = 1 << 20 };
 static const uint32_t CLUSTER_BAD = 0xfffffff7;
 
 /* Add the clusters that a piece of the FAT marks as bad. cluster: that of the piece's
- * first entry. */
+ * first entry. The first two entries of the FAT stand for no cluster. */
 static int
 collect_bad(struct rd r, uint64_t cluster, struct rangeset *bad, struct err *e)
 {
@@ -25,7 +25,7 @@ collect_bad(struct rd r, uint64_t cluster, struct rangeset *bad, struct err *e)
 
 	for (bool more = true; more; cluster++) {
 		more = rd_left(&r) > 0;
-		if (more && rd_le32(&r) == CLUSTER_BAD) {
+		if (more && rd_le32(&r) == CLUSTER_BAD && cluster >= EXFAT_FIRST_CLUSTER) {
 			run++;
 			continue;
 		}

@@ -62,6 +62,10 @@ fs_bad() {	# WHAT
 	fs_case exfat "$1" "$T/fs" "$T/free" && check "$1: fsck.exfat" quietly is_clean "$T/target"
 }
 fs_bad "bad clusters"
+# The first entry of the FAT stands for no cluster, whatever its lowest byte is.
+exfat fat "$T/fs" 0 fffffff7
+fs_case exfat "bad clusters, and a first entry like theirs" "$T/fs" "$T/free"
+exfat fat "$T/fs" 0 fffffff8
 read -r first count whole _ < <(exfat where "$T/fs" inner/filler)
 check "a file in one piece" [ "$count $whole" = "98 1" ]
 read -r dir _ < <(exfat where "$T/fs" deep/er)
