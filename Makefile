@@ -333,7 +333,7 @@ install: all
 	install $(PLUGINS:%=$(LIBDIR)/%.so) $(TO)/$(PLUGINDIR)
 	install netboot/frisbee-netboot $(TO)/sbin
 	for f in $(NETBOOT); do m=644; test -x $$f && m=755; install -m $$m $$f $(TO)/$(NETBOOTDIR)/$$f || exit 1; done
-	for f in $(UNITFILES); do sed 's,/usr/local/,$(PREFIX)/,' $$f | install -m 644 /dev/stdin $(TO)/$(UNITDIR)/$${f##*/} || exit 1; done
+	for f in $(UNITFILES); do sed 's,/usr/local/,$(PREFIX)/,g' $$f | install -m 644 /dev/stdin $(TO)/$(UNITDIR)/$${f##*/} || exit 1; done
 	install -m 644 docs/examples/frisbee-server.sysusers $(TO)/$(SYSUSERS)
 	install -m 644 man/*.1 $(TO)/share/man/man1
 	install -m 644 man/*.8 $(TO)/share/man/man8

@@ -30,6 +30,8 @@ print("\n".join(missing))
 sys.exit(bool(missing))
 PY
 for u in frisbeed@ mfrisbeed controllerd dsync@ dsync-track@ dsync-serve; do check "the unit $u runs what is installed" grep -q "^ExecStart=/usr/sbin/" "$R/usr/lib/systemd/system/$u.service"; done
+check "no unit names a program that is elsewhere" [ -z "$(grep -h /usr/local/ "$R"/usr/lib/systemd/system/* | tee /dev/stderr)" ]
+check "what dsync-serve runs is installed, too" [ -x "$R$(sed -n 's/^ExecStart=.* --dmmerge=\([^ ]*\) .*/\1/p' "$R/usr/lib/systemd/system/dsync-serve.service")" ]
 for u in mfrisbeed controllerd; do check "the user $u" grep -q "^u $u " "$R/usr/lib/sysusers.d/frisbee-server.conf"; done
 check "network boot" quietly env OUT="$T/netboot" "$R/usr/sbin/frisbee-netboot" --version
 status 1 env OUT="$T/netboot" "$R/usr/sbin/frisbee-netboot" setup lo "$T/served"
