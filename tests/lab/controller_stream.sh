@@ -22,7 +22,9 @@ swapin --stream 'node[1-2]' lab.ndz > "$T/out" 2> "$T/err" &
 S=$!
 wait_until 300 all_are usable node1 node2 || fail "they do not become usable: $(cat "$T"/machines/*/console)"
 check "what an order to stream says" grep -q "frisbee.action=stream frisbee.source=frisbee://239.192.77.1:7701 " "$NET/boot/orders/52-54-00-00-00-01.ipxe"
-api GET /api/v1/sessions/1 > "$T/amid"
+# Times are measured once a second.
+times_are_known() { api GET /api/v1/sessions/1 > "$T/amid"; [ "$(field usable_after.nodes < "$T/amid" 2> /dev/null)" = 2 ]; }
+wait_until 60 times_are_known
 check "the session counts them" eval '[ "$(field nodes.usable < "$T/amid")" = 2 ] && [ "$(field state < "$T/amid")" = running ]'
 check "and says when they were" [ "$(field usable_after.nodes < "$T/amid")" = 2 ]
 check "the disks are not whole" eval '! cmp -s "$T/disk" "$T/machines/node1/disk" && ! cmp -s "$T/disk" "$T/machines/node2/disk"'
