@@ -70,6 +70,19 @@ skip() { echo "$*"; exit 77; }
 requires() { local t; for t; do command -v "$t" > /dev/null || skip "needs $t"; done; }
 # check WHAT COMMAND...: the command must succeed.
 check() { local what=$1; shift; if "$@"; then echo "ok: $what"; else fail "$what: $*"; fi; }
+# soon COMMAND...: wait until it succeeds.  On a machine that does much else that may take minutes.
+soon() {
+	local end=$((SECONDS + 180))
+	until "$@"; do [ $SECONDS -lt $end ] || return 1; sleep 0.05; done
+}
+# begins PID COMMAND...: wait until the command succeeds, as long as this process runs.
+begins() {
+	local pid=$1 end=$((SECONDS + 180)); shift
+	until "$@"; do
+		if [ $SECONDS -ge $end ] || ! builtin kill -0 "$pid" 2> /dev/null; then "$@"; return; fi
+		sleep 0.05
+	done
+}
 # quietly COMMAND...: show what it prints only when it fails.
 quietly() { "$@" > "$T/quiet" 2>&1 || { local rc=$?; cat "$T/quiet"; return $rc; }; }
 # status N COMMAND...: the exit status must be N, with one sentence on stderr unless 0.

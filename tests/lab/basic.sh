@@ -50,8 +50,8 @@ check "each message counts once" [ "$(stat_of "$T/client5.json" control_messages
 
 echo "== a client is killed, the server starts anew"
 serve -W 40M "$T/disk.ndz"
-load 1 "$T/d1"; load 2 "$T/d2"
-sleep 0.7; kill -9 "$(pgrep -P "${LOADS[2]}" 2> /dev/null | head -n 1)" "${LOADS[2]}" 2> /dev/null
+load 1 "$T/d1"; load 2 "$T/d2"; begun 1
+kill -9 $(pgrep -P "${LOADS[2]}") "${LOADS[2]}"; { wait "${LOADS[2]}"; } 2> /dev/null
 kill "$SERVER"; wait "$SERVER" 2> /dev/null
 serve -W 40M "$T/disk.ndz"
 loaded 1; check "client 1 in spite of it" cmp "$T/disk" "$T/d1"
@@ -127,8 +127,8 @@ check "the chunk is named" grep -q "chunk 3" "$T/stderr"
 check "no half-made disk" [ ! -e "$T/d7" ]
 kill "$SERVER"; wait "$SERVER" 2> /dev/null
 cp "$T/disk.ndz" "$T/short.ndz"
-serve -W 20M "$T/short.ndz"
-load 6 -T 3 "$T/d6"; sleep 0.5; truncate -s 2M "$T/short.ndz"
+serve -W 8M "$T/short.ndz"
+load 6 -T 3 "$T/d6"; begun 1; truncate -s 2M "$T/short.ndz"
 # By a read behind the end, or by a look at the file now and then, of which clients are told.
 wait $SERVER; rc=$?
 check "the server notices a truncated image: $rc" [ $rc = 3 -o $rc = 1 ]

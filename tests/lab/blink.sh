@@ -25,11 +25,8 @@ table ip wall {
 NFT
 	else on "$1" nft delete table ip wall; fi
 }
-says() {	# FILE WORDS TIMES: it does within 20 s
-	local k
-	for ((k = 0; k < 400; k++)); do [ "$(grep -c "$2" "$1")" -ge "$3" ] && return; sleep 0.05; done
-	return 1
-}
+said() { [ "$(grep -c "$2" "$1")" -ge "$3" ]; }	# FILE WORDS TIMES
+says() { soon said "$@"; }
 gone_and_back() {	# TIMES HOW-IT-COMES-BACK: the server says that the network went and came back
 	check "the server says that the network is away, time $1" says "$T/server.log" "the network is away" "$1"
 	$2
@@ -38,7 +35,7 @@ gone_and_back() {	# TIMES HOW-IT-COMES-BACK: the server says that the network we
 
 echo "== in the middle of a load"
 serve -T 0 -W 12M "$T/disk.ndz"
-for i in 1 2 3 4; do load $i -T 40 "$T/d$i"; done
+for i in 1 2 3 4; do load $i -T 200 "$T/d$i"; done
 begun 4
 address s del 10.9.0.1
 link 1 down			# meanwhile clients have troubles of their own

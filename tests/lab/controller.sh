@@ -8,7 +8,7 @@ disk_is_loaded() { cmp -s "$T/disk" "$T/machines/$1/disk"; }
 
 echo "== one command, three nodes, of which one disk fails for good"
 echo 100 > "$T/machines/node3/broken"	# blocks of 512 bytes
-controller_up -i 10.9.0.1 -W 60M --patience=20
+controller_up -i 10.9.0.1 -W 40M --patience=30
 swapin 'node[1-3]' lab.ndz > "$T/out" 2> "$T/err"; rc=$?
 check "the exit status says that not all is done" [ $rc = 1 ]
 check "two disks are loaded" eval 'disk_is_loaded node1 && disk_is_loaded node2'

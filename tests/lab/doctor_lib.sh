@@ -15,7 +15,7 @@ doctor_up() {	# NODES: as lab_up, with a querier that asks at once, and small im
 }
 examine() {	# NODE OPTIONS...
 	local node=$1; shift
-	timeout 120 ip netns exec "$LAB$node" "$BIN/frisbee" -m $GROUP -p $PORT --doctor "$@" > "$T/says.$node" 2> "$T/stderr.$node" &
+	timeout 240 ip netns exec "$LAB$node" "$BIN/frisbee" -m $GROUP -p $PORT --doctor "$@" > "$T/says.$node" 2> "$T/stderr.$node" &
 	EXAMS[$node]=$!; PIDS+=($!)
 }
 declare -A EXAMS
@@ -41,11 +41,10 @@ norules() { on "$1" nft flush ruleset; }
 switch() { nft -f - || skip "nft rules are not allowed here"; }
 # Another server: WHERE NAME OPTIONS... IMAGE; -m and -p are among the options.  Its process is ${SERVERS[NAME]}.
 another() {
-	local where=$1 name=$2 i; shift 2
+	local where=$1 name=$2; shift 2
 	: > "$T/$name.log"
 	ip netns exec "$LAB$where" "$BIN/frisbeed" -d "$@" 2> "$T/$name.log" & SERVERS[$name]=$!; PIDS+=($!)
-	for ((i = 0; i < 100; i++)); do grep -q serving "$T/$name.log" && return; sleep 0.05; done
-	fail "$name did not start: $(cat "$T/$name.log")"
+	begins "${SERVERS[$name]}" grep -q serving "$T/$name.log" || fail "$name did not start: $(cat "$T/$name.log")"
 }
 declare -A SERVERS
 no_more() { kill "$@" 2> /dev/null; wait "$@" 2> /dev/null; }

@@ -10,7 +10,7 @@ table bridge deaf { chain p { type filter hook prerouting priority -400; iifname
 NFT
 another 9 deaf -m 239.192.9.9 -p 5090 "$T/disk.ndz"
 # A client that was there before: the server says STATE on its second port from then on.
-on 5 timeout 60 "$BIN/frisbee" -q -m $GROUP -p 5050 "$T/d5" || fail "the load before"
+on 5 timeout 240 "$BIN/frisbee" -q -m $GROUP -p 5050 "$T/d5" || fail "the load before"
 
 echo "== reports are not taken; no multicast from a port; the server's reports are lost; wrong port and group; MTU; routers"
 switch << 'NFT'

@@ -80,8 +80,8 @@ kill "$SERVER"; wait "$SERVER"
 
 echo "== the file is replaced: the open one is served on"
 cp "$T/disk.ndz" "$T/file.ndz"
-serve -T -1 -W 30M "$T/file.ndz"
-load 1 "$T/d1"; sleep 0.3
+serve -T -1 -W 15M "$T/file.ndz"
+load 1 "$T/d1"; begun 1
 cp "$T/disk2.ndz" "$T/new"; mv "$T/new" "$T/file.ndz"
 loaded 1; check "client 1 has the old one" cmp "$T/disk" "$T/d1"
 wait $SERVER; check "the server says so" grep -q "belongs to another file" "$T/server.log"

@@ -71,31 +71,23 @@ serve() {	# OPTIONS... IMAGE: a frisbeed at s, its statistics in $T/server.json
 	: > "$T/server.log"; rm -f "$T/stats"	# or what the last one said would be taken for this one's
 	ip netns exec "${LAB}s" "$BIN/frisbeed" -d -m $GROUP -p $PORT --json --stats "$T/stats" "$@" > "$T/server.json" 2> "$T/server.log" &
 	SERVER=$!; PIDS+=($SERVER)
-	local i
-	for ((i = 0; i < 100; i++)); do grep -q serving "$T/server.log" && return; sleep 0.05; done
-	fail "frisbeed did not start: $(cat "$T/server.log")"
+	begins $SERVER grep -q serving "$T/server.log" || fail "frisbeed did not start: $(cat "$T/server.log")"
 }
 load() {	# NODE OPTIONS... TARGET: in the background
 	local n=$1; shift
-	ip netns exec "$LAB$n" timeout 60 "$BIN/frisbee" -m $GROUP -p $PORT --json "$@" > "$T/client$n.json" 2> "$T/client$n.log" &
+	ip netns exec "$LAB$n" timeout 240 "$BIN/frisbee" -m $GROUP -p $PORT --json "$@" > "$T/client$n.json" 2> "$T/client$n.log" &
 	LOADS[$n]=$!; PIDS+=($!)
 }
 LOADS=()
 waiting() {	# NODE...: loads that were started before the server are there, so that all begin with its first answer
-	local n end=$((SECONDS + 60))
-	for n; do
-		until on "$n" grep -q 0707C0EF /proc/net/igmp || [ $SECONDS -ge $end ]; do sleep 0.05; done
-	done
+	local n
+	for n; do begins "${LOADS[$n]:-$$}" on "$n" grep -q 0707C0EF /proc/net/igmp; done
 	sleep 0.3
 }
-begun() {	# CLIENTS: wait until so many have come and something was sent to them; within a minute
-	local end=$((SECONDS + 60))
-	while [ $SECONDS -lt $end ]; do
-		[ "$(grep -c "client joined" "$T/server.log")" -ge "$1" ] && [ "$(stat_of "$T/stats" blocks_sent 2> /dev/null)" -gt 100 ] 2> /dev/null && return
-		sleep 0.05
-	done
-	fail "$1 clients have not begun after a minute"
+begun() {	# CLIENTS: wait until so many have come and something was sent to them
+	soon begun_by_now "$1" || fail "$1 clients have not begun"
 }
+begun_by_now() { [ "$(grep -c "client joined" "$T/server.log")" -ge "$1" ] && [ "$(stat_of "$T/stats" blocks_sent 2> /dev/null)" -gt 100 ]; } 2> /dev/null
 # On a busy machine nodes lose packets because nobody reads their sockets in time: what is then sent again is no
 # fault of the programs.  $EXCUSED: twice as many as were lost so since the last call: NODE...
 excused() {

@@ -9,15 +9,14 @@ python3 -c 'import random, sys; sys.stdout.buffer.write(random.Random(5).randbyt
 
 echo "== nobody serves yet"
 load 1 --progress 1 --stats "$T/stats1" "$T/d1" 
-waits() { local k; for ((k = 0; k < 400; k++)); do "$@" && return; sleep 0.05; done; return 1; }
 check "it says that nothing is heard, and names the doctor" \
-	waits grep -q "nothing was heard from $GROUP:$PORT for 5 s; frisbee --doctor" "$T/client1.log"
+	soon grep -q "nothing was heard from $GROUP:$PORT for 5 s; frisbee --doctor" "$T/client1.log"
 check "its statistics say that it waits" grep -q '"state": "waiting"' "$T/stats1"
 
 echo "== a load, seen from both ends"
-serve -T 0 -W 12M "$T/disk.ndz"
+serve -T 0 -W 6M "$T/disk.ndz"
 chunks=$(($(stat -c %s "$T/disk.ndz") >> 20))
-check "in the middle it is loading" waits grep -q '"state": "loading"' "$T/stats1"
+check "in the middle it is loading" soon grep -q '"state": "loading"' "$T/stats1"
 loaded 1
 check "the disk is right" cmp "$T/disk" "$T/d1"
 check "then it is done" grep -q '"state": "done"' "$T/stats1"
@@ -26,7 +25,7 @@ check "and reaches it" grep -q "^$((chunks << 20)) $((chunks << 20))$" "$T/clien
 check "it was said once only" [ "$(grep -c "nothing was heard" "$T/client1.log")" = 1 ]
 clients() { python3 -c 'import json,sys; print(*[c["state"] for c in json.load(open(sys.argv[1]))["sessions"][0]["clients"]])' "$T/stats" 2> /dev/null; }
 is_done() { [ "$(clients)" = done ]; }
-check "the server knows that it is done" waits is_done
+check "the server knows that it is done" soon is_done
 check "and counts it" grep -q '"clients_done": 1' "$T/stats"
 check "lines of the log have a time" grep -qE '^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8} frisbeed: client joined' "$T/server.log"
 kill "$SERVER"; wait "$SERVER"
@@ -35,10 +34,10 @@ echo "== a load that is ended before its time"
 serve -T 0 -W 2M "$T/disk.ndz"
 load 1 /run/d2	# in memory: a busy disk could make it end without a word
 is_loading() { [ "$(clients)" = loading ] && grep -q '"progress": 0.[1-9]' "$T/stats"; }
-check "the server knows how far it is" waits is_loading
+check "the server knows how far it is" soon is_loading
 kill "${LOADS[1]}"; wait "${LOADS[1]}"	# timeout says it to frisbee twice at once, which is no second signal
 is_failed() { [ "$(clients)" = failed ]; }
-check "and that it was ended before its time" waits is_failed
+check "and that it was ended before its time" soon is_failed
 kill "$SERVER"; wait "$SERVER"
 check "the log names who has not finished" grep -q 'client unfinished addr=10.9.0.11 .*state="failed"' "$T/server.log"
 check "and counts" grep -q 'done .*clients=1 clients_done=0 ' "$T/server.log"
@@ -46,7 +45,7 @@ check "and counts" grep -q 'done .*clients=1 clients_done=0 ' "$T/server.log"
 echo "== it waits for two, and ends when both are done"
 serve -T 0 --wait 2 --until 2 "$T/disk.ndz"
 load 1 "$T/d3"
-waits grep -q "client joined addr=10.9.0.11" "$T/server.log"
+soon grep -q "client joined addr=10.9.0.11" "$T/server.log"
 sleep 1.2
 check "nothing is sent to one" [ "$(stat_of "$T/stats" blocks_sent)" = 0 ]
 load 2 "$T/d4"

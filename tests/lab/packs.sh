@@ -49,7 +49,7 @@ lab_mtu 2 9000
 
 echo "== a link becomes narrow while it is used"
 serve -T -1 -W 40M "$T/disk.ndz"
-load 1 "$T/d1"; load 3 "$T/d3"; sleep 0.8; lab_mtu 3 1500
+load 1 "$T/d1"; load 3 "$T/d3"; begun 1; lab_mtu 3 1500
 for i in 1 3; do loaded $i; check "client $i" cmp "$T/disk" "$T/d$i"; done
 wait $SERVER
 check "there were packets of several blocks" [ "$(stat_of "$T/server.json" data_packets_sent)" -lt "$(stat_of "$T/server.json" blocks_sent)" ]
@@ -57,14 +57,14 @@ lab_mtu 3 9000
 
 echo "== the server's own link becomes narrow"
 serve -T -1 -W 40M "$T/disk.ndz"
-load 1 "$T/d1"; load 3 "$T/d3"; sleep 0.8; lab_mtu s 1500
+load 1 "$T/d1"; load 3 "$T/d3"; begun 1; lab_mtu s 1500
 for i in 1 3; do loaded $i; check "client $i" cmp "$T/disk" "$T/d$i"; done
 wait $SERVER
 lab_mtu s 9000
 
 echo "== an old client comes later"
 serve -T -1 -W 40M "$T/disk.ndz"
-load 1 "$T/d1"; load 2 "$T/d2"; sleep 0.8; load 4 --base "$T/d4"
+load 1 "$T/d1"; load 2 "$T/d2"; begun 1; load 4 --base "$T/d4"
 for i in 1 2 4; do loaded $i; check "client $i" cmp "$T/disk" "$T/d$i"; done
 wait $SERVER
 

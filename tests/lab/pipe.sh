@@ -40,7 +40,7 @@ PY
 into_pipe() {	# NODE READER OPTIONS...: in the background, what came goes to $T/dNODE
 	local n=$1 reader=$2; shift 2
 	(set -o pipefail
-	ip netns exec "$LAB$n" timeout 60 python3 "$T/measure.py" "$T/rss$n" "$BIN/frisbee" -q -m $GROUP -p $PORT --json \
+	ip netns exec "$LAB$n" timeout 240 python3 "$T/measure.py" "$T/rss$n" "$BIN/frisbee" -q -m $GROUP -p $PORT --json \
 	    "$@" - 2> "$T/client$n.json" | $reader > "$T/d$n") &
 	LOADS[$n]=$!; PIDS+=($!)
 	cp "$T/client$n.json" "$T/client$n.log" 2> /dev/null

@@ -14,9 +14,7 @@ mkdir "$T/work"
 attach() {	# an nbdkit at node 1 that takes part in the session
 	rm -f "$T/pid" "$T/sock"
 	ip netns exec "${LAB}1" nbdkit -f -U "$T/sock" -P "$T/pid" "$PLUGIN" image="frisbee://$GROUP:$PORT" work="$T/work" 2> "$T/nbd.log" & NBDKIT=$!; PIDS+=($!)
-	local i
-	for ((i = 0; i < 600; i++)); do [ -s "$T/pid" ] && return; kill -0 $NBDKIT 2> /dev/null || break; sleep 0.05; done
-	fail "nbdkit does not start: $(cat "$T/nbd.log")"
+	begins $NBDKIT [ -s "$T/pid" ] || fail "nbdkit does not start: $(cat "$T/nbd.log")"
 }
 harm() {	# SECONDS AS LIE...
 	on 4 python3 "$TOP/tests/helpers/hostile.py" 10.9.0.14 $GROUP $PORT "$1" "$T/disk.ndz" "${@:2}" > "$T/liar" 2>&1 & LIAR=$!; PIDS+=($LIAR)

@@ -17,9 +17,7 @@ cp "$T/disk.ndz" "$T/copy.ndz"
 second() {	# OPTIONS... IMAGE: another frisbeed, at the third node
 	: > "$T/second.log"
 	ip netns exec "${LAB}3" "$BIN/frisbeed" -d -m $GROUP -p $PORT "$@" 2> "$T/second.log" & SECOND=$!; PIDS+=($SECOND)
-	local i
-	for ((i = 0; i < 100; i++)); do grep -q serving "$T/second.log" && return; sleep 0.05; done
-	fail "the second frisbeed did not start: $(cat "$T/second.log")"
+	begins $SECOND grep -q serving "$T/second.log" || fail "the second frisbeed did not start: $(cat "$T/second.log")"
 }
 both_loaded() {	# WHAT
 	for i in 1 2; do loaded $i; check "$1: client $i" cmp "$T/disk" "$T/d$i"; done
@@ -43,11 +41,12 @@ for kind in "--base $T/disk.ndz" "$T/disk2"; do
 done
 
 echo "== by force: each client keeps to the server that it began with"
-serve -W 80M "$T/disk.ndz"
+serve -W 20M "$T/disk.ndz"
 load 1 "$T/d1"; load 2 --base "$T/d2"; begun 2
-second --force -W 40M "$T/disk2.ndz"
+second --force -W 20M "$T/disk2.ndz"
 both_loaded "kept"
 for l in server:10.9.0.13 second:10.9.0.1; do
+	soon grep -q "another frisbeed at ${l#*:} serves this group and port" "$T/${l%:*}.log"
 	check "${l%:*} names the other, once" [ "$(grep -c "another frisbeed at ${l#*:} serves this group and port" "$T/${l%:*}.log")" = 1 ]
 done
 end $SERVER $SECOND
@@ -66,11 +65,14 @@ serve -W 40M "$T/file.ndz"
 load 1 "$T/d1"; load 2 --base "$T/d2"; begun 2
 touch "$T/file.ndz"
 both_loaded "touched"
-for ((i = 0; i < 100; i++)); do grep -q "was touched, but its content is the same" "$T/server.log" && break; sleep 0.05; done
-check "the server has looked" grep -q "was touched, but its content is the same" "$T/server.log"
+check "the server has looked" soon grep -q "was touched, but its content is the same" "$T/server.log"
 
 echo "== ... one byte is another one: everybody is told"
-load 1 "$T/d1"; sleep 0.3
+joined() { grep -c "client joined addr=10.9.0.11" "$T/server.log"; }
+before=$(joined)
+load 1 "$T/d1"
+comes_again() { [ "$(joined)" -gt "$before" ]; }
+soon comes_again || fail "client 1 does not join again"
 spoil_byte "$T/file.ndz" $((15 * 1048576 + 70000))
 wait "${LOADS[1]}"; rc=$?
 check "client 1 ends with 3: $rc" [ $rc = 3 ]
@@ -79,7 +81,9 @@ wait $SERVER; check "the server ends with 1" [ $? = 1 ]
 check "and says why" grep -q "was changed" "$T/server.log"
 
 echo "== the address of one machine"
-on s timeout 1 "$BIN/frisbeed" -q -m 10.9.0.1 -p $PORT "$T/disk.ndz" 2> "$T/stderr"
+ip netns exec "${LAB}s" "$BIN/frisbeed" -q -m 10.9.0.1 -p $PORT -A "$T/where" "$T/disk.ndz" 2> "$T/stderr" & SERVER=$!; PIDS+=($SERVER)
+check "it serves" begins $SERVER [ -s "$T/where" ]
+end $SERVER
 check "one line of warning" grep -q "10.9.0.1 is the address of one machine.*--unicast" "$T/stderr"
 check "and no more" [ "$(wc -l < "$T/stderr")" = 1 ]
 finish

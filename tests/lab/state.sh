@@ -52,13 +52,14 @@ kill "$SERVER"; wait "$SERVER" 2> /dev/null
 if [ "$(id -u)" != 0 ] || ! dev=$(losetup -f --show "$T/d1" 2> /dev/null); then echo "no loop device: left out"; finish; fi
 CLEANUP+=("losetup -d '$dev' 2> /dev/null")
 echo "== a disk that shrinks under a load"
-writes() { local end=$((SECONDS + 60)); while [ $SECONDS -lt $end ]; do "$BIN/imageunzip" --status "$dev" > "$T/quiet" 2>&1 || return 0; sleep 0.02; done; return 1; }
+writes() { soon is_unfinished; }
+is_unfinished() { ! "$BIN/imageunzip" --status "$dev" > "$T/quiet" 2>&1; }
 goes() {	# WHAT: the load that is under way fails, and says so in one sentence
 	wait "${LOADS[1]}"; local rc=$?
 	check "$1: exit $rc, and one sentence: $(cat "$T/client1.log")" [ $rc = 1 -a "$(grep -c . "$T/client1.log")" = 1 ]
 	check "it names the disk" grep -q "${dev##*/}.*incomplete" "$T/client1.log"
 }
-serve -W 60M "$T/img.ndz"
+serve -W 20M "$T/img.ndz"
 load 1 -q -z "$dev"
 check "it has begun" writes
 truncate -s 2M "$T/d1"; losetup -c "$dev"
@@ -80,7 +81,7 @@ if command -v dmsetup > /dev/null && table create "0 81920 linear $dev 0"; then
 	dmsetup suspend "$LAB"; table load "0 81920 error"; dmsetup resume "$LAB"
 	goes "a disk that is gone"
 	status 1 "$BIN/imageunzip" --status "$loop"
-	dmsetup remove "$LAB"
+	dmsetup remove --retry "$LAB"
 else echo "no device mapper: left out"; fi
 kill "$SERVER"; wait "$SERVER" 2> /dev/null
 finish
