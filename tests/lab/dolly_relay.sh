@@ -17,12 +17,12 @@ for site in 1 2 3; do
 	ip link add "w$site" type veth peer name eth1 netns "$LAB$head" && ip link set "w$site" master br0 up
 	ip -n "$LAB$head" addr add "10.8.0.$((10 + site))/24" dev eth1 && ip -n "$LAB$head" link set eth1 up
 done
-ip netns exec "${LAB}s" timeout 120 "$BIN/dolly" serve --json --linger 0 --wait 3 "$T/disk.ndz" > "$T/table" 2> "$T/serve.log" &
+ip netns exec "${LAB}s" timeout 400 "$BIN/dolly" serve --json --linger 0 --wait 3 "$T/disk.ndz" > "$T/table" 2> "$T/serve.log" &
 SERVER=$!; PIDS+=($SERVER)
 until grep -q serving "$T/serve.log" || ! kill -0 $SERVER; do sleep 0.05; done
 for site in 1 2 3; do
 	head=$((8 * site - 7))
-	ip netns exec "$LAB$head" timeout 120 "$BIN/dolly" join --relay $GROUP:$PORT --relay-file "$T/kept$site" 10.8.0.1 "$T/d$head" \
+	ip netns exec "$LAB$head" timeout 400 "$BIN/dolly" join --relay $GROUP:$PORT --relay-file "$T/kept$site" 10.8.0.1 "$T/d$head" \
 	    > "$T/client$head.json" 2> "$T/client$head.log" &
 	LOADS[$head]=$!; PIDS+=("${LOADS[$head]}")
 	for ((n = head + 1; n <= 8 * site; n++)); do load $n "$T/d$n"; done
@@ -39,10 +39,10 @@ for site in 1 2 3; do
 	check "who has loaded is said" grep -q "relayed to 7 clients" "$T/client$((8 * site - 7)).log"
 done
 echo "== a client that comes and asks for nothing does not keep the node"
-ip netns exec "${LAB}s" timeout 120 "$BIN/dolly" serve --linger 0 --wait 1 "$T/disk.ndz" 2> "$T/serve2.log" &
+ip netns exec "${LAB}s" timeout 400 "$BIN/dolly" serve --linger 0 --wait 1 "$T/disk.ndz" 2> "$T/serve2.log" &
 SERVER=$!; PIDS+=($SERVER)
 until grep -qs serving "$T/serve2.log" || ! kill -0 $SERVER; do sleep 0.05; done
-on 2 timeout 60 python3 - $GROUP $PORT << 'PY' &
+on 2 timeout 400 python3 - $GROUP $PORT << 'PY' &
 import socket, struct, sys
 group, port, me = socket.inet_aton(sys.argv[1]), int(sys.argv[2]), socket.inet_aton("10.9.0.12")
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -64,7 +64,7 @@ while True:
 say(2, 7, 0)	# LEAVE
 PY
 CALLER=$!; PIDS+=($CALLER)
-status 0 ip netns exec "${LAB}1" timeout 60 "$BIN/dolly" join --patience 8 --relay $GROUP:$PORT 10.8.0.1 "$T/alone"
+status 0 ip netns exec "${LAB}1" timeout 400 "$BIN/dolly" join --patience 8 --relay $GROUP:$PORT 10.8.0.1 "$T/alone"
 wait $CALLER; check "the client was answered" [ $? = 0 ]
 wait $SERVER; check "the server" [ $? = 0 ]
 check "the node has the disk" cmp "$T/disk" "$T/alone"

@@ -13,7 +13,7 @@ on s tc qdisc replace dev eth0 root tbf rate 80mbit burst 128kb latency 50ms || 
 
 server() {	# OPTIONS... IMAGE
 	: > "$T/serve.log"
-	ip netns exec "${LAB}s" timeout 120 "$BIN/dolly" serve --json --linger 0 "$@" > "$T/table" 2> "$T/serve.log" &
+	ip netns exec "${LAB}s" timeout 400 "$BIN/dolly" serve --json --linger 0 "$@" > "$T/table" 2> "$T/serve.log" &
 	SERVER=$!; PIDS+=($!)
 	until grep -q serving "$T/serve.log" || ! kill -0 $SERVER 2> /dev/null; do sleep 0.02; done
 }
@@ -24,21 +24,27 @@ join() {	# NODE OPTIONS...
 	LOADS[$n]=$!; PIDS+=($!)
 }
 received() { on "$1" cat /sys/class/net/eth0/statistics/rx_bytes; }
-until_received() { until [ "$(received "$1")" -gt "$2" ]; do sleep 0.02; done; }
+until_received() {	# NODE BYTES
+	until [ "$(received "$1")" -gt "$2" ]; do
+		kill -0 "${LOADS[$1]}" 2> /dev/null || { fail "node $1 has ended: $(cat "$T/join$1.log")"; return; }
+		sleep 0.02
+	done
+}
 killed() {	# it is timeout's child that has the connections
 	kill -KILL $(cat /proc/$SERVER/task/$SERVER/children) 2> /dev/null; wait $SERVER 2> /dev/null
 }
 
 for way in --chain --tree=2; do
 	echo "== $way: the server is killed, and comes back"
+	for n in 1 2 3 4 5 6 7 8; do before[n]=$(received $n); done
 	server --wait 8 $way "$T/disk.ndz"
-	for n in 1 2 3 4 5 6 7 8; do join $n; before[n]=$(received $n); done
-	first=$(received 1)
-	until_received 1 $((first + size / 3))
+	for n in 1 2 3 4 5 6 7 8; do join $n; done
+	until_received 1 $((before[1] + size / 3))
 	killed
-	check "node 1 was not whole then" [ $(($(received 1) - first)) -lt "$size" ]
+	check "node 1 was not whole then" [ $(($(received 1) - before[1])) -lt "$size" ]
 	sleep 1
-	server --wait 8 $way --start-after 5 "$T/disk.ndz"
+	# It begins when all eight are back, or after a minute with those that are.
+	server --wait 8 $way --start-after 60 "$T/disk.ndz"
 	for n in 1 2 3 4 5 6 7 8; do
 		wait "${LOADS[$n]}"; check "node $n is whole" [ $? = 0 ]
 		check "node $n has the disk" cmp "$T/disk" "$T/d$n"
@@ -52,8 +58,9 @@ done
 echo "== one that comes back with another image"
 cp "$T/disk" "$T/other"; printf x | dd of="$T/other" bs=1 seek=5000 conv=notrunc status=none
 "$BIN/imagezip" -q -r "$T/other" "$T/other.ndz" || fail "imagezip"
+first=$(received 2)
 server --wait 2 "$T/disk.ndz"
-join 1; join 2; first=$(received 2)
+join 1; join 2
 until_received 2 $((first + size / 4))
 killed
 server --wait 2 "$T/other.ndz"
@@ -64,8 +71,9 @@ done
 kill $SERVER; wait $SERVER
 
 echo "== one that does not come back"
+first=$(received 2)
 server --wait 2 "$T/disk.ndz"
-join 1 --patience 2; join 2 --patience 0; first=$(received 2)
+join 1 --patience 2; join 2 --patience 0
 until_received 2 $((first + size / 4))
 killed
 wait "${LOADS[2]}"; check "node 2 had no patience" [ $? = 1 ]
