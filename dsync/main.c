@@ -171,6 +171,9 @@ act_on_pair(struct options *o, struct err *e)
 			return -1;
 		o->pair.from.since = found;
 	}
+	/* No later sync could succeed either. */
+	if (extract_check_states(&o->pair.from, e) != 0)
+		return -1;
 	switch (o->command) {
 	case DSYNC_INIT: return init(o, e);
 	case DSYNC_ONCE: return sync_once(o, false, e);

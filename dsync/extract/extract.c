@@ -75,8 +75,9 @@ find_state(struct work *w, struct err *e)
 	return w->state_path != NULL ? 0 : -1;
 }
 
+/* Find the kind and its file of states, and open nothing. */
 static int
-work_state(struct work *w, const struct extract_config *cfg, struct err *e)
+work_kind(struct work *w, const struct extract_config *cfg, struct err *e)
 {
 	memset(w, 0, sizeof *w);
 	w->cfg = cfg;
@@ -84,7 +85,13 @@ work_state(struct work *w, const struct extract_config *cfg, struct err *e)
 	rangeset_init(&w->changed);
 	rangeset_init(&w->unused);
 	w->kind = change_find(cfg->since, &w->job.args, e);
-	if (w->kind == NULL || find_state(w, e) != 0)
+	return w->kind != NULL ? find_state(w, e) : -1;
+}
+
+static int
+work_state(struct work *w, const struct extract_config *cfg, struct err *e)
+{
+	if (work_kind(w, cfg, e) != 0)
 		return -1;
 	w->job.device = cfg->device;
 	w->job.folder = cfg->folder;
@@ -444,16 +451,32 @@ extract_list(const struct extract_config *cfg, struct rangeset *changed,
 	return rc;
 }
 
-/* Open the states of a kind that has some. */
 static int
-open_states(struct work *w, const struct extract_config *cfg, struct err *e)
+check_has_states(const struct work *w, struct err *e)
 {
-	if (work_state(w, cfg, e) != 0)
-		return -1;
 	if (w->kind->has_bases)
 		return 0;
 	return err_set(e, ERR_USAGE, "--since=%s: this source of change has no states",
 	    w->kind->name);
+}
+
+int
+extract_check_states(const struct extract_config *cfg, struct err *e)
+{
+	struct work w;
+	int rc = work_kind(&w, cfg, e);
+
+	if (rc == 0)
+		rc = check_has_states(&w, e);
+	work_end(&w);
+	return rc;
+}
+
+/* Open the states of a kind that has some. */
+static int
+open_states(struct work *w, const struct extract_config *cfg, struct err *e)
+{
+	return work_state(w, cfg, e) == 0 ? check_has_states(w, e) : -1;
 }
 
 int

@@ -56,6 +56,9 @@ int extract_list(const struct extract_config *, struct rangeset *changed,
  * the base.  ERR_ABSENT: it is not remembered; ERR_USAGE: the kind remembers nothing. */
 int extract_done(
     const struct extract_config *, const struct stream_id *, struct err *);
+/* Will there be states to remember, as far as the names say?  Nothing is opened.  ERR_USAGE: there
+ * is no such source of change, it remembers nothing, or it needs the name of a file; ERR_NOMEM. */
+int extract_check_states(const struct extract_config *, struct err *);
 /* Open what is remembered: the states, oldest first, and whether the first is confirmed.  The
  * caller ends with bases_close().  ERR_USAGE: the kind remembers nothing; errors of bases_open(). */
 struct bases;

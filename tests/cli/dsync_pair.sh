@@ -104,6 +104,9 @@ status 2 d nonsense
 printf '0 8\n' > "$T/ranges"
 status 2 "$BIN/dsync" --dmmerge="$BIN/dmmerge" --since=ranges:"$T/ranges" once "$T/dev" "$T/none"
 check "a source without states: nothing is sent" [ ! -e "$T/none" ]
+for since in ranges:"$T/ranges" scan tape:x; do	# each sync would be refused, so run ends
+	status 2 timeout 60 "$BIN/dsync" --rsh="$T/rsh" --dmmerge="$BIN/dmmerge" --since="$since" --every=1 run "$T/dev" "far:$T/none"
+done
 status 2 "$BIN/dsync" once "$T/dev" "-x:y"
 
 # run: syncs until it is told to end.
