@@ -167,6 +167,27 @@ test_doing(void)
 	clients_free(c);
 }
 
+/* What a client sends when it begins and when it ends, as bytes. */
+struct ends {
+	uint8_t join[WIRE_PACKET_MAX], leave[WIRE_PACKET_MAX];
+	size_t joins, leaves;
+};
+
+static struct ends
+ends_of(const uint8_t ip[4], int32_t elapsed_s, uint64_t bytes_written)
+{
+	struct ends p;
+	struct wire_msg m = { .type = WIRE_REQUEST, .subtype = WIRE_JOIN };
+
+	memcpy(m.srcip, ip, sizeof m.srcip);
+	p.joins = wire_put(&m, p.join, sizeof p.join);
+	m.subtype = WIRE_LEAVE2;
+	m.u.leave2.elapsed_s = elapsed_s;
+	m.u.leave2.stats = (struct wire_stats){ .bytes_written = bytes_written };
+	p.leaves = wire_put(&m, p.leave, sizeof p.leave);
+	return p;
+}
+
 static void
 check_last(enum client_doing how, uint64_t began_us, uint64_t ended_us)
 {
@@ -180,22 +201,19 @@ static void
 test_endings(void)
 {
 	struct clients *c = clients_new(ROWS);
-	uint8_t join[WIRE_PACKET_MAX], leave[WIRE_PACKET_MAX], ip[4] = { 10, 0, 0, 1 };
-	struct wire_msg m = { .type = WIRE_REQUEST, .subtype = WIRE_JOIN, .srcip = { 10, 0, 0, 1 } };
-	size_t joins = wire_put(&m, join, sizeof join);
-	m.subtype = WIRE_LEAVE2;
-	size_t leaves = wire_put(&m, leave, sizeof leave);
+	uint8_t ip[4] = { 10, 0, 0, 1 };
+	struct ends p = ends_of(ip, 0, 0);
 
-	clients_heard(c, 100, join, joins, ip, 0, 0);
-	clients_heard(c, 150, join, joins, ip, 0, 0); /* once more, since the answer was lost */
+	clients_heard(c, 100, p.join, p.joins, ip, 0, 0);
+	clients_heard(c, 150, p.join, p.joins, ip, 0, 0); /* once more, since the answer was lost */
 	clients_copy(c, rows, ROWS, &total);
 	T_CHECK(rows[0].began_us == 100);
 	T_CHECK(rows[0].ending == 0);
-	clients_heard(c, 200, leave, leaves, ip, 0, 0);
-	clients_heard(c, 201, leave, leaves, ip, 0, 0);
+	clients_heard(c, 200, p.leave, p.leaves, ip, 0, 0);
+	clients_heard(c, 201, p.leave, p.leaves, ip, 0, 0);
 	clients_copy(c, rows, ROWS, &total);
 	T_CHECK(rows[0].ending == 1);
-	clients_heard(c, 300, join, joins, ip, 0, 0);
+	clients_heard(c, 300, p.join, p.joins, ip, 0, 0);
 	clients_copy(c, rows, ROWS, &total);
 	T_CHECK(rows[0].began_us == 300);
 	check_last(CLIENT_DOING_LEFT, 100, 201);
@@ -204,8 +222,8 @@ test_endings(void)
 	clients_copy(c, rows, ROWS, &total);
 	T_CHECK(rows[0].ending == 2);
 	check_last(CLIENT_DOING_GONE, 300, 300);
-	clients_heard(c, 400, join, joins, ip, 0, 0);
-	clients_heard(c, 500, leave, leaves, ip, 0, 0);
+	clients_heard(c, 400, p.join, p.joins, ip, 0, 0);
+	clients_heard(c, 500, p.leave, p.leaves, ip, 0, 0);
 	clients_gone(c, ip); /* it has left: it is not missed */
 	clients_copy(c, rows, ROWS, &total);
 	T_CHECK(rows[0].began_us == 400);
@@ -221,27 +239,21 @@ static void
 test_again(void)
 {
 	struct clients *c = clients_new(ROWS);
-	uint8_t join[WIRE_PACKET_MAX], leave[WIRE_PACKET_MAX], ip[4] = { 10, 0, 0, 1 };
-	struct wire_msg m = { .type = WIRE_REQUEST, .subtype = WIRE_JOIN, .srcip = { 10, 0, 0, 1 } };
-	size_t joins = wire_put(&m, join, sizeof join);
-	m = (struct wire_msg){ .type = WIRE_REQUEST,
-		.subtype = WIRE_LEAVE2,
-		.srcip = { 10, 0, 0, 1 },
-		.u.leave2 = { .elapsed_s = 9, .stats = { .bytes_written = 5000 } } };
-	size_t leaves = wire_put(&m, leave, sizeof leave);
+	uint8_t ip[4] = { 10, 0, 0, 1 };
+	struct ends p = ends_of(ip, 9, 5000);
 
-	clients_heard(c, 100, join, joins, ip, 0, 0);
-	clients_heard(c, 200, leave, wirext_put_outcome(leave, leaves, sizeof leave, true), ip,
-	    0, 0);
-	clients_heard(c, 300, join, joins, ip, 0, 0);
+	clients_heard(c, 100, p.join, p.joins, ip, 0, 0);
+	clients_heard(c, 200, p.leave,
+	    wirext_put_outcome(p.leave, p.leaves, sizeof p.leave, true), ip, 0, 0);
+	clients_heard(c, 300, p.join, p.joins, ip, 0, 0);
 	clients_copy(c, rows, ROWS, &total);
 	check_last(CLIENT_DOING_DONE, 100, 200);
 	T_CHECK(rows[0].last.bytes_written == 5000);
 	T_CHECK(rows[0].last.seconds == 9);
-	clients_heard(c, 400, leave, leaves, ip, 0, 0); /* it does not say how it ended */
+	clients_heard(c, 400, p.leave, p.leaves, ip, 0, 0); /* it does not say how it ended */
 	clients_copy(c, rows, ROWS, &total);
 	check_last(CLIENT_DOING_LEFT, 300, 400);
-	clients_heard(c, 500, join, joins, ip, 0, 0);
+	clients_heard(c, 500, p.join, p.joins, ip, 0, 0);
 	clients_gone(c, ip);
 	clients_copy(c, rows, ROWS, &total);
 	check_last(CLIENT_DOING_GONE, 500, 500);
