@@ -166,35 +166,53 @@ sessions_find(struct sessions *x, const struct sessions_wish *w, struct sessions
 	return at != NULL;
 }
 
+/* Does another session have this group?  One that has failed has none any more. */
 static bool
 group_is_taken(const struct sessions *x, const uint8_t group[4])
 {
-	for (unsigned i = 0; i < SLOTS_MAX; i++)
-		if (x->slots[i].name != NULL && !x->slots[i].unicast &&
-		    memcmp(x->slots[i].group, group, sizeof x->slots[i].group) == 0)
-			return true;
-	return false;
-}
-
-/* Chooses the next free group from index `from` on.  False: there is none. */
-static bool
-choose_group(const struct sessions *x, uint32_t from, uint32_t *index, uint8_t group[4])
-{
-	for (*index = from; *index < x->settings->groups; ++*index) {
-		slot_group(x->settings, *index, group);
-		if (!group_is_taken(x, group))
+	for (unsigned i = 0; i < SLOTS_MAX; i++) {
+		const struct slot *at = &x->slots[i];
+		if (at->name != NULL && at->state != SESSIONS_FAILED && !at->unicast &&
+		    memcmp(at->group, group, sizeof at->group) == 0)
 			return true;
 	}
 	return false;
 }
 
+/* Chooses the next free group from index `from` on.  False: there is none, and index and group stay
+ * as they were. */
+static bool
+choose_group(const struct sessions *x, uint32_t from, uint32_t *index, uint8_t group[4])
+{
+	uint8_t next[4];
+
+	for (uint32_t i = from; i < x->settings->groups; i++) {
+		slot_group(x->settings, i, next);
+		if (group_is_taken(x, next))
+			continue;
+		*index = i;
+		memcpy(group, next, sizeof next);
+		return true;
+	}
+	return false;
+}
+
+/* A free slot, or that of a session that has failed: perhaps nobody asks for its image again.  NULL:
+ * all sessions start or run. */
 static struct slot *
 free_slot(struct sessions *x)
 {
-	for (unsigned i = 0; i < SLOTS_MAX; i++)
+	struct slot *failed = NULL;
+
+	for (unsigned i = 0; i < SLOTS_MAX; i++) {
 		if (x->slots[i].name == NULL)
 			return &x->slots[i];
-	return NULL;
+		if (x->slots[i].state == SESSIONS_FAILED)
+			failed = &x->slots[i];
+	}
+	if (failed != NULL)
+		slot_clear(failed);
+	return failed;
 }
 
 /* Begins a session in a slot whose group and port are chosen. */

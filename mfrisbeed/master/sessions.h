@@ -52,8 +52,9 @@ struct sessions_wish {
 /* Finds the session of an image, which may be starting.  False: there is no session. */
 bool sessions_find(struct sessions *, const struct sessions_wish *, struct sessions_place *);
 /* Finds the session of an image as sessions_find() does, and begins it where there is none.
- * A session that has failed is reported once, and forgotten.  ERR_REFUSED: there are too
- * many sessions, or no group is left; ERR_IO: no thread; ERR_NOMEM. */
+ * A session that has failed is reported once, and forgotten; its group, and if need be its place in
+ * the table, are used for others before that.  ERR_REFUSED: there are too many sessions, or no group
+ * is left; ERR_IO: no thread; ERR_NOMEM. */
 int sessions_ask(struct sessions *, const struct sessions_wish *, struct sessions_place *,
     struct err *);
 

@@ -1,16 +1,22 @@
 /* Sessions of mfrisbeed.  One is begun again at its group, because its clients wait there, while the
  * parent that has its image is away: it stays in the list for a restart, and where no thread can be
- * started it counts as failed.  Another one ends before it is known that it has started. */
+ * started it counts as failed.  Another one ends before it is known that it has started.  One that
+ * has failed leaves its group to others; one whose port is taken keeps its group where no other
+ * group is free. */
+#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include "common/base/log.h"
+#include "mfrisbeed/master/fetch.h"
 #include "mfrisbeed/master/slots.h"
 #include "tests/unit/scratch.h"
 
@@ -142,6 +148,126 @@ test_ends_early(void)
 	catalog_entry_free(&entry);
 }
 
+/* Settings for this number of groups, beginning with the group of the saved session. */
+static void
+parse_groups(struct settings *s, unsigned groups)
+{
+	char text[1024];
+	int n = snprintf(text, sizeof text,
+	    "parent 127.0.0.1:1 %s/kept\ngroup 239.192.70.1 count=%u\nallow 127.0.0.0/8\n"
+	    "state %s/state\ninterface lo\nimages %s/images\n",
+	    scratch_dir, groups, scratch_dir, scratch_dir);
+
+	T_CHECK(settings_parse(s, text, (size_t)n, "settings", &e) == 0);
+}
+
+/* Puts a failed session into each free place of the table. */
+static void
+fill_with_failed(struct sessions *x)
+{
+	for (unsigned i = 0; i < SLOTS_MAX; i++) {
+		if (x->slots[i].name != NULL)
+			continue;
+		x->slots[i].name = strdup("gone.ndz");
+		x->slots[i].state = SESSIONS_FAILED;
+	}
+}
+
+/* Nobody asks again for images whose sessions have failed, of which the table is full; the only group
+ * serves another image. */
+static void
+test_failed_keeps_no_group(void)
+{
+	struct catalog_entry empty = { 0 }, one = { 0 };
+	const struct sessions_wish bad = { "empty.ndz", &empty, NULL };
+	const struct sessions_wish good = { "one.ndz", &one, NULL };
+	struct sessions *x = NULL;
+	struct sessions_place p;
+	struct settings s;
+
+	parse_groups(&s, 1);
+	T_CHECK(sh("rm -f state/sessions; : > images/empty.ndz") == 0);
+	T_CHECK(sh("head -c 5000 /dev/zero > images/one.ndz") == 0);
+	T_CHECK(catalog_find(&empty, &s, "empty.ndz", &e) == 0);
+	T_CHECK(catalog_find(&one, &s, "one.ndz", &e) == 0);
+	T_CHECK(sessions_new(&x, &s, NULL, &e) == 0);
+	T_CHECK(sessions_ask(x, &bad, &p, &e) == 0);
+	wait_for_start(x);
+	sessions_collect(x);
+	T_CHECK(sessions_find(x, &bad, &p) && p.state == SESSIONS_FAILED);
+	fill_with_failed(x);
+	T_CHECK(sessions_ask(x, &good, &p, &e) == 0);
+	T_CHECK(p.state == SESSIONS_STARTING);
+	sessions_free(x);
+	catalog_entry_free(&empty);
+	catalog_entry_free(&one);
+	settings_free(&s);
+}
+
+/* Takes a port that is free at the group of the saved session.  Returns the socket that has it. */
+static int
+take_port(uint16_t *port)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET };
+	socklen_t len = sizeof at;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	T_CHECK(inet_pton(AF_INET, "239.192.70.1", &at.sin_addr) == 1);
+	T_CHECK(bind(fd, (struct sockaddr *)&at, sizeof at) == 0);
+	T_CHECK(getsockname(fd, (struct sockaddr *)&at, &len) == 0);
+	*port = ntohs(at.sin_port);
+	return fd;
+}
+
+/* Saves, for a restart, a session at the first group and this port. */
+static void
+save_session(uint16_t port)
+{
+	FILE *f = fopen(in_scratch("state/sessions"), "w");
+
+	T_CHECK(f != NULL);
+	fprintf(f, "session web.ndz 239.192.70.1 %u\n", port);
+	T_CHECK(fclose(f) == 0);
+}
+
+/* Another program has the port of a session with clients, and another session the other group. */
+static void
+test_keeps_its_group(void)
+{
+	static const uint8_t group[4] = { 239, 192, 70, 1 };
+	struct catalog_entry kept, one = { 0 };
+	struct sessions *x = NULL;
+	struct sessions_place p;
+	struct settings s;
+	uint16_t port;
+
+	parse_groups(&s, 2);
+	int fd = take_port(&port);
+	save_session(port);
+	T_CHECK(sh("head -c 5000 /dev/zero > kept/web.ndz") == 0);
+	T_CHECK(fetch_kept(&kept, s.parent_folder, "web.ndz"));
+	T_CHECK(catalog_find(&one, &s, "one.ndz", &e) == 0);
+	const struct sessions_wish w = { "web.ndz", &kept, NULL },
+				   other = { "one.ndz", &one, NULL };
+	T_CHECK(sessions_new(&x, &s, NULL, &e) == 0);
+	T_CHECK(sessions_resume(x, &e) == 0);
+	T_CHECK(sessions_ask(x, &other, &p, &e) == 0);
+	T_CHECK(p.addr[3] == 2);
+	/* Both sessions start once, and the first one starts again. */
+	for (int i = 0; i < 2 && x->slots[0].tries < 2; i++) {
+		wait_for_start(x);
+		sessions_collect(x);
+	}
+	T_CHECK(x->slots[0].tries == 2);
+	T_CHECK(sessions_find(x, &w, &p) && p.state == SESSIONS_STARTING);
+	T_CHECK(memcmp(p.addr, group, sizeof group) == 0);
+	sessions_free(x);
+	close(fd);
+	catalog_entry_free(&kept);
+	catalog_entry_free(&one);
+	settings_free(&s);
+}
+
 /* The catalogue of images needs openat2(2), which Linux before 5.6 and QEMU's emulation before 9 lack. */
 static bool
 has_openat2(void)
@@ -161,6 +287,8 @@ main(void)
 	make_settings();
 	test_begun_again();
 	test_ends_early();
+	test_failed_keeps_no_group();
+	test_keeps_its_group();
 	settings_free(&settings);
 	return t_done();
 }
