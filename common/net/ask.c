@@ -230,23 +230,35 @@ ask_read_token(const char *path, uint8_t token[MASTER_TOKEN_BYTES], struct err *
 	return keyfile_read_secret(path, KEYFILE_TOKEN, token, e);
 }
 
-int
-ask_verdict(int fd, struct err *e)
+/* Receives the verdict.  1: it is in *v; 0: the connection was closed in order, with no byte; -1:
+ * anything else. */
+static int
+receive_verdict(int fd, struct master_verdict *v, struct err *e)
 {
 	uint8_t bytes[MASTER_VERDICT_BYTES];
-	struct master_verdict v;
-	struct err why;
 
 	if (shutdown(fd, SHUT_WR) != 0)
 		return err_os(e, "the connection");
-	if (receive_all(fd, bytes, sizeof bytes, VERDICT_US, &why) != 0 ||
-	    master_verdict_read(&v, bytes, sizeof bytes, &why) != 0) {
-		if (why.kind != ERR_CANCELLED)
-			return 0;
-		*e = why;
+	if (await(fd, POLLIN, VERDICT_US, e) != 0)
 		return -1;
-	}
-	if (v.taken)
-		return 1;
+	ssize_t first = recv(fd, bytes, 1, MSG_PEEK);
+	if (first <= 0)
+		return first == 0 ? 0 : err_os(e, "the connection");
+	if (receive_all(fd, bytes, sizeof bytes, STEP_US, e) != 0 ||
+	    master_verdict_read(v, bytes, sizeof bytes, e) != 0)
+		return -1;
+	return 1;
+}
+
+int
+ask_verdict(int fd, struct err *e)
+{
+	struct master_verdict v;
+	int rc = receive_verdict(fd, &v, e);
+
+	if (rc < 0)
+		return err_ctx(e, "it is not known whether the image was taken");
+	if (rc == 0 || v.taken)
+		return rc;
 	return err_set(e, ERR_REFUSED, "the image was refused: %s", v.reason);
 }

@@ -20,8 +20,10 @@ int ask_put(const char *master, const struct master_put *, const uint8_t *token,
  * token after use.  Errors of keyfile.h. */
 int ask_read_token(const char *path, uint8_t token[MASTER_TOKEN_BYTES], struct err *);
 /* Receive the verdict about an upload, after the last byte of the image was sent to `fd`.  1: the
- * image was taken; 0: the server sends no verdict, as original servers do; -1: the image was
- * refused (ERR_REFUSED, with the reason), a signal came (ERR_CANCELLED), or ERR_IO. */
+ * image was taken; 0: the server closes the connection and sends no verdict, as original servers do;
+ * -1: the image was refused (ERR_REFUSED, with the reason), a signal came (ERR_CANCELLED), the
+ * connection broke or the server was silent for an hour (ERR_IO), or what came is no whole verdict
+ * (ERR_FORMAT). */
 int ask_verdict(int fd, struct err *);
 /* Connect to the address and TCP port that a reply to PUT names, for the bytes of an image.  The
  * caller closes *fd, which does not block.  ERR_IO, ERR_CANCELLED. */

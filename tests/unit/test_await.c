@@ -1,4 +1,5 @@
-/* Waiting for a socket: it is ready, the time is over, the work is to end, nobody listens. */
+/* Waiting for a socket: it is ready, the time is over, the work is to end, nobody listens.  What is
+ * waited for may be the verdict about an upload, or never come. */
 #include "common/net/await.h"
 
 #include <arpa/inet.h>
@@ -11,6 +12,7 @@
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
+#include "common/net/ask.h"
 #include "tests/t.h"
 
 enum { LONG_US = 60000000, SHORT_US = 300000 };
@@ -81,6 +83,48 @@ test_connection(void)
 	T_CHECK(e.kind == ERR_IO && strstr(e.text, "Connection refused") != NULL);
 }
 
+/* What ask_verdict() returns when the server has sent this and closed the connection, in order or
+ * with bytes of the image that it has not read. */
+static int
+verdict(const void *said, size_t n, bool in_order, struct err *e)
+{
+	int pair[2];
+
+	T_CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+	T_CHECK(n == 0 || write(pair[1], said, n) == (ssize_t)n);
+	if (!in_order)
+		T_CHECK(write(pair[0], "image", 5) == 5);
+	close(pair[1]);
+	int rc = ask_verdict(pair[0], e);
+	close(pair[0]);
+	return rc;
+}
+
+static void
+test_verdict(void)
+{
+	struct master_verdict v = { .taken = true };
+	uint8_t bytes[MASTER_VERDICT_BYTES];
+	struct err e;
+
+	master_verdict_write(&v, bytes);
+	T_CHECK(verdict(bytes, sizeof bytes, true, &e) == 1);
+	v = (struct master_verdict){ .taken = false, .reason = "too long" };
+	master_verdict_write(&v, bytes);
+	T_CHECK(verdict(bytes, sizeof bytes, true, &e) == -1);
+	T_CHECK(e.kind == ERR_REFUSED && strstr(e.text, "too long") != NULL);
+	T_CHECK(verdict(NULL, 0, true, &e) == 0);
+	/* A part of a verdict is none, nor is what begins in another way. */
+	T_CHECK(verdict(bytes, 3, true, &e) == -1);
+	T_CHECK(e.kind == ERR_FORMAT);
+	memset(bytes, 0x7f, sizeof bytes);
+	T_CHECK(verdict(bytes, sizeof bytes, true, &e) == -1);
+	T_CHECK(e.kind == ERR_FORMAT);
+	/* A connection that breaks is no server without verdicts. */
+	T_CHECK(verdict(NULL, 0, false, &e) == -1);
+	T_CHECK(e.kind == ERR_IO);
+}
+
 int
 main(void)
 {
@@ -91,6 +135,7 @@ main(void)
 	test_late(pair);
 	test_cancelled(pair);
 	test_connection();
+	test_verdict();
 	close(pair[0]);
 	close(pair[1]);
 	return t_done();
