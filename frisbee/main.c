@@ -162,6 +162,13 @@ report_dry(const struct opts *o, struct err *e)
 	return 0;
 }
 
+/* Asks the master server where the image is served, when the image has a name. */
+static int
+find_session(struct opts *o, struct err *e)
+{
+	return o->name != NULL ? byname_find(o, e) : 0;
+}
+
 static int
 run(struct opts *o, const char *target, struct err *e)
 {
@@ -170,12 +177,12 @@ run(struct opts *o, const char *target, struct err *e)
 	struct load_config c;
 
 	aim(o, target, &found);
-	if (configure(o, &c, e) != 0)
-		return -1;
-	int rc = load(o, &c, &r, e);
+	int rc = find_session(o, e) == 0 && configure(o, &c, e) == 0
+	             ? load(o, &c, &r, e)
+	             : -1;
 	if (rc == 0)
 		rc = o->dry_run ? report_dry(o, e) : report(o, &r, e);
-	else if (r.chunks > 0 && !o->dry_run)
+	else if (!o->dry_run) /* the file may be that of an earlier load, which was done */
 		save(o, &r, &o->target.stats);
 	lost_free(&o->target.stats.lost);
 	rehearsal_found_free(&found);
@@ -226,7 +233,7 @@ act(void *opts, char **operands, int n, struct err *e)
 	if (o->dry_run && o->any_file)
 		return err_misuse(e,
 		    "--dry-run describes an installation and cannot be used with -N");
-	if (opts_settle(o, e) != 0 || (o->name != NULL && byname_find(o, e) != 0))
+	if (opts_settle(o, e) != 0)
 		return -1;
 	o->report_to = output_report(operands[0]);
 	return run(o, operands[0], e);

@@ -40,6 +40,12 @@ told 1 io "$gone" "$BIN/imagedelta" --json "$no" "$T/good.ndz" "$out"
 told 1 io "$gone" "$BIN/imagerezip" --json "$no" "$out"
 told 1 io "$gone" "$BIN/frisbeed" --json -m 127.0.0.1 -p 0 "$no"
 told 1 io "$gone" "$BIN/frisbee" --json -i 127.0.0.1 -m 239.9.9.9 -p 5999 "$no"
+# The statistics of an earlier load are replaced when the target is none, and when no master server is there.
+for where in "-i 127.0.0.1 -m 239.9.9.9 -p 5999 $no" "-S 127.0.0.1:1 -F web.ndz $out"; do
+	echo '{ "state": "done" }' > "$T/stale"
+	status 1 "$BIN/frisbee" -q --stats "$T/stale" $where
+	check "--stats of a load that has not begun" holds "$T/stale" "d['state'] == 'waiting'"
+done
 told 1 io "$gone" "$BIN/emustore" --json -s "$no" list
 damaged="'bad.ndz' in d['error'] or 'junk' in d['error']"
 told 3 damaged "$damaged" "$BIN/imageunzip" --json "$T/bad.ndz" "$out"
