@@ -37,8 +37,8 @@ status 2 on 1 "$BIN/frisbee" -S 10.9.0.1 -Q outside; check "a link that leads ou
 echo "== twenty images, sixty clients at once"
 loads=()
 for i in $(seq 20); do for n in 1 2 3; do get $n "image$i.ndz" "$T/out$i.$n" & loads+=($!); done; done
-bad=0; for p in "${loads[@]}"; do wait "$p" || bad=$((bad + 1)); done
-check "all loads ended well: $bad did not" [ $bad = 0 ]
+failed=0; for p in "${loads[@]}"; do wait "$p" || failed=$((failed + 1)); done
+check "all loads ended well: $failed did not" [ $failed = 0 ]
 for i in $(seq 20); do for n in 1 2 3; do cmp -s "$T/disk$i" "$T/out$i.$n" || fail "image $i at node $n"; rm -f "$T/out$i.$n"; done; done
 check "a session for each image" [ "$(grep -c '^session ' "$T/state/sessions")" = 21 ]
 
@@ -47,7 +47,7 @@ cat > "$T/talk.py" << 'PY'
 import socket, struct, sys
 NAME, what = sys.argv[1].encode(), sys.argv[2]
 def ask(msg, n):
-    s = socket.create_connection(("10.9.0.1", 64494), 5); s.settimeout(20); s.sendall(msg); got = b""
+    s = socket.create_connection(("10.9.0.1", 64494), 60); s.settimeout(100); s.sendall(msg); got = b""
     while len(got) < n:
         d = s.recv(n - len(got))
         if not d: break
@@ -70,14 +70,14 @@ elif what == "put":
     data = open(sys.argv[3], "rb").read(); claim = int(sys.argv[4]) if len(sys.argv) > 4 else len(data)
     error, addr, port, exists = put_reply(ask(put(NAME, 0, claim), 291))
     if error: print("error", error); sys.exit()
-    s = socket.create_connection((addr, port), 5); s.sendall(data); s.close(); print("sent")
+    s = socket.create_connection((addr, port), 60); s.sendall(data); s.close(); print("sent")
 elif what == "slow":
-    socks = [socket.create_connection(("10.9.0.1", 64494), 5) for _ in range(int(sys.argv[3]))]
+    socks = [socket.create_connection(("10.9.0.1", 64494), 60) for _ in range(int(sys.argv[3]))]
     for s in socks: s.send(b"V01\0")
     r = ask(get(NAME, 1), 288); print(*struct.unpack(">BBH", r[8:12]))
 elif what == "junk":
     for msg in (b"GET / HTTP/1.0\r\n\r\n" + bytes(300), b"V01\0\0\0\0\2" + bytes(280), b"V01\0\0\0\0\x09", b"V01"):
-        s = socket.create_connection(("10.9.0.1", 64494), 5); s.settimeout(5); got = b""
+        s = socket.create_connection(("10.9.0.1", 64494), 60); s.settimeout(100); got = b""
         try: s.sendall(msg); s.shutdown(1); got = s.recv(100)
         except (ConnectionError, OSError): pass	# it was closed while bytes were on their way
         assert got == b"", got
@@ -88,7 +88,7 @@ check "a status of an image that runs" [ "$(talk 1 first status)" = "3 1 0" ]
 check "an unknown name is error 3" [ "$(talk 1 nope status)" = "0 0 3" ]
 check "an id of 65,535 bytes is refused" [ "$(talk 1 x long)" = "0 0 6" ]
 read -r group port < <(talk 1 first get)
-check "a client of the base protocol loads from what the reply says" on 2 timeout 60 "$BIN/frisbee" --base -q -m "$group" -p "$port" "$T/out"
+check "a client of the base protocol loads from what the reply says" on 2 timeout 240 "$BIN/frisbee" --base -q -m "$group" -p "$port" "$T/out"
 check "it is the disk" cmp "$T/disk1" "$T/out"
 check "no request: no answer" [ "$(talk 1 x junk)" = nothing ]
 check "1,500 connections that say nothing keep nobody out" bash -c "ulimit -n 4096; [ \"\$(ip netns exec ${LAB}3 '$PYTHON' '$T/talk.py' first slow 1500)\" = '3 1 0' ]"
@@ -109,9 +109,9 @@ check "one that is damaged" [ "$(talk 4 updamaged put "$T/damaged")" = sent ]
 settled "upload failed name=updamaged"; check "leaves nothing" [ "$(find "$T/uploads" -type f | wc -l)" = 1 ]
 
 echo "== imagezip --to"
-to() { on "$1" timeout 60 "$BIN/imagezip" -q -r --to="frisbee://10.9.0.1/$2" "$3"; }
+to() { on "$1" timeout 240 "$BIN/imagezip" -q -r --to="frisbee://10.9.0.1/$2" "$3"; }
 "$BIN/imagekey" -q --encrypt-key "$T/secret"
-check "imagezip sends an encrypted image" on 4 timeout 60 "$BIN/imagezip" -q -r --encrypt "$T/secret" --to=frisbee://10.9.0.1/upzip "$T/disk7"
+check "imagezip sends an encrypted image" on 4 timeout 240 "$BIN/imagezip" -q -r --encrypt "$T/secret" --to=frisbee://10.9.0.1/upzip "$T/disk7"
 check "it is kept as it came" "$BIN/imageunzip" -q --decrypt "$T/secret" "$T"/uploads/upzip* "$T/decrypted"; check "its data" cmp "$T/disk7" "$T/decrypted"
 check "imagezip sends an image" to 4 upzip "$T/disk7"
 check "it is there at once" get 1 upzip "$T/out"; check "its data" cmp "$T/disk7" "$T/out"
@@ -126,7 +126,7 @@ shim=${B:-$TOP/build/plain}/tests/preload/faulty.so
 [ -e "$shim" ] || fail "no $shim"
 kill -9 $MASTER; wait $MASTER 2> /dev/null; : > "$T/none"
 FAULT=fsync:1:eio:$T/uploads LD_PRELOAD=$shim ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0 master
-since() { on 4 timeout 60 "$BIN/imagezip" -q -r --changed-since="$T/since" --since=ranges:"$T/none" --to=frisbee://10.9.0.1/upsince "$T/disk7"; }
+since() { on 4 timeout 240 "$BIN/imagezip" -q -r --changed-since="$T/since" --since=ranges:"$T/none" --to=frisbee://10.9.0.1/upsince "$T/disk7"; }
 status 1 since
 check "no state is kept" [ ! -e "$T/since" -a ! -e "$T/since.sig" ]
 check "the next one is taken" since; check "and its state is kept" [ -e "$T/since" -a -e "$T/since.sig" ]

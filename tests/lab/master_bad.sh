@@ -22,11 +22,11 @@ master
 cat > "$T/put.py" << 'PY'
 import socket, struct, sys, time
 name, data, claim, cut = sys.argv[1].encode(), open(sys.argv[2], "rb").read(), int(sys.argv[3]), sys.argv[4] if len(sys.argv) > 4 else ""
-s = socket.create_connection(("10.9.0.1", 64494), 5); s.settimeout(10)
+s = socket.create_connection(("10.9.0.1", 64494), 60); s.settimeout(100)
 s.sendall(b"V01\0" + struct.pack(">I4xBH", 3, 0, len(name)) + name.ljust(256, b"\0") + struct.pack(">QII", claim, 0, 2)); r = s.recv(291)
 error = struct.unpack(">H", r[8:10])[0]
 if error: print("error", error); sys.exit()
-u = socket.create_connection((socket.inet_ntoa(r[10:14]), struct.unpack(">H", r[14:16])[0]), 5); u.settimeout(20)
+u = socket.create_connection((socket.inet_ntoa(r[10:14]), struct.unpack(">H", r[14:16])[0]), 60); u.settimeout(100)
 try:
     u.sendall(data)
     if cut == "wait": time.sleep(4)
@@ -34,7 +34,7 @@ try:
     v = u.recv(512); print("taken" if v[4] else v[5:].split(b"\0")[0].decode())
 except OSError as e: print("broken off")
 PY
-put() { on 1 timeout 60 python3 "$T/put.py" "$@"; }
+put() { on 1 timeout 240 python3 "$T/put.py" "$@"; }
 head -c 1048576 "$T/images/web.ndz" > "$T/one"
 disk_and_image 400000 "$T/small" "$T/small.ndz"; n=$(stat -c %s "$T/small.ndz")
 
@@ -48,13 +48,13 @@ check "chunks that are missing" grep -q . <(put cut "$T/one" 1048576 | grep -v t
 check "silence" grep -q "nothing arrived for 2 seconds" <(put good "$T/small.ndz" $n wait)
 cat > "$T/ask.py" << 'PY'
 import socket, struct
-s = socket.create_connection(("10.9.0.1", 64494), 5); s.settimeout(10)
+s = socket.create_connection(("10.9.0.1", 64494), 60); s.settimeout(100)
 s.sendall(b"V01\0" + struct.pack(">I4xBH", 3, 0, 4) + b"held".ljust(256, b"\0") + struct.pack(">QII", 0, 0, 2)); r = s.recv(291)
 print(struct.unpack(">H", r[14:16])[0])
 PY
 port=$(on 1 python3 "$T/ask.py")
 for ((i = 0; i < 20; i++)); do on 2 bash -c "exec 3<> /dev/tcp/10.9.0.1/$port" 2> /dev/null; sleep 0.3; done
-check "another host at its port does not keep it waiting" grep -q "upload failed name=held: nothing arrived for 2 seconds" "$T/master.log"
+check "another host at its port does not keep it waiting" settled "upload failed name=held: nothing arrived for 2 seconds"
 put big "$T/images/web.ndz" 0 > "$T/said"
 check "no room" settled "upload failed name=big: .*No space left"
 check "what is there is what was whole" [ "$(ls "$T/uploads")" = good ]
@@ -62,7 +62,7 @@ check "and it is as it was" cmp "$T/small.ndz" "$T/uploads/good"
 cat > "$T/many.py" << 'PY'
 import socket, struct
 for i in range(17):
-    name = b"many%d" % i; s = socket.create_connection(("10.9.0.1", 64494), 5); s.settimeout(10)
+    name = b"many%d" % i; s = socket.create_connection(("10.9.0.1", 64494), 60); s.settimeout(100)
     s.sendall(b"V01\0" + struct.pack(">I4xBH", 3, 0, len(name)) + name.ljust(256, b"\0") + struct.pack(">QII", 0, 0, 600))
     print(struct.unpack(">H", s.recv(291)[8:10])[0], end=" ")
 PY
@@ -97,10 +97,11 @@ if [ -e "$jump" ]; then
 	LD_PRELOAD=$jump CLOCKJUMP=mfrisbeed master
 	check "a load" get 1 web.ndz "$T/out"; check "its data" cmp "$T/disk" "$T/out"
 	check "an upload" [ "$(put good "$T/small.ndz" $n)" = taken ]
-	sleep 2; "$BIN/mfrisbeed" --report --json -c "$T/conf" > "$T/report.json" || fail "--report"
+	has_two() { "$BIN/mfrisbeed" --report --json -c "$T/conf" > "$T/report.json" 2> /dev/null && [ "$(grep -o '"kind"' "$T/report.json" | wc -l)" -ge 2 ]; }
+	check "both are in the history" soon has_two
 	check "how long it took is right" python3 -c "
 import json, sys, time
 v = [x for x in json.load(open(sys.argv[1]))['events']]; assert len(v) == 2, v
-assert all(0 <= x['seconds'] < 60 for x in v) and all(abs(x['begun_at'] - time.time()) > 86400 for x in v), v" "$T/report.json"
+assert all(0 <= x['seconds'] < 1800 for x in v) and all(abs(x['begun_at'] - time.time()) > 86400 for x in v), v" "$T/report.json"
 fi
 finish

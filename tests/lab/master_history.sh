@@ -22,26 +22,30 @@ status 2 "$BIN/mfrisbeed" --json -c "$T/conf"
 check "nothing was loaded yet" [ "$("$BIN/mfrisbeed" --report -c "$T/conf")" = "nothing was loaded yet" ]
 
 echo "== what happens"
+told() {	# EVENTS: the history has so many; the master looks for them once a second
+	[ "$("$BIN/mfrisbeed" --report --json -c "$T/conf" 2> /dev/null | python3 -c 'import json, sys; print(len(json.load(sys.stdin)["events"]))' 2> /dev/null || echo 0)" -ge "$1" ]
+}
 check "a load" get 1 web.ndz "$T/out1"
-sleep 2	# the master looks once a second
+check "is in the history" soon told 1
 check "and another one there" get 1 web.ndz "$T/out1"
 check "a load in the base protocol" get 2 web.ndz "$T/out2" --base
 mkdir "$T/little"; mount -t tmpfs -o size=1M none "$T/little" || skip "cannot mount in a namespace"
 status 1 get 3 web.ndz "$T/little/out"; umount "$T/little"
 ip netns exec "${LAB}4" "$BIN/frisbee" -q -S 10.9.0.1 -F big.ndz "$T/out4" & p=$!
-settled "image is served name=big.ndz"; sleep 1; kill -9 $p; wait $p 2> /dev/null
+check "a client that vanishes has come" settled "client joined addr=10.9.0.14"; kill -9 $p; wait $p 2> /dev/null
 status 1 get 1 cut.ndz "$T/out1"
 check "an upload" on 2 "$BIN/imagezip" -q -r --to=frisbee://10.9.0.1/up "$T/disk"
 printf garbage > "$T/garbage"
 cat > "$T/put.py" << 'PY'
 import socket, struct, sys
-n = b"bad"; s = socket.create_connection(("10.9.0.1", 64494), 5); s.settimeout(10)
+n = b"bad"; s = socket.create_connection(("10.9.0.1", 64494), 60); s.settimeout(100)
 s.sendall(b"V01\0" + struct.pack(">I4xBH", 3, 0, len(n)) + n.ljust(256, b"\0") + struct.pack(">QII", 7, 0, 5)); r = s.recv(291)
-u = socket.create_connection((socket.inet_ntoa(r[10:14]), struct.unpack(">H", r[14:16])[0]), 5); u.sendall(b"garbage"); u.close()
+u = socket.create_connection((socket.inet_ntoa(r[10:14]), struct.unpack(">H", r[14:16])[0]), 60); u.sendall(b"garbage"); u.close()
 PY
 check "an upload that is no image" on 2 python3 "$T/put.py"
 settled "upload failed name=bad"
-settled "session has ended name=big.ndz"; settled "session has ended name=web.ndz"; sleep 1
+settled "session has ended name=big.ndz"; settled "session has ended name=web.ndz"
+check "all of it is in the history" soon told 8
 
 echo "== what is told"
 "$BIN/mfrisbeed" --report --json -c "$T/conf" > "$T/report.json" || fail "--report --json"
@@ -53,7 +57,7 @@ want = sorted([("load", "web.ndz", "10.9.0.11", "done"), ("load", "web.ndz", "10
     ("upload", "up", "10.9.0.12", "done"), ("upload", "bad", "10.9.0.12", "failed")])
 assert seen == want, seen
 for v in r["events"]:
-    assert abs(v["begun_at"] - time.time()) < 300 and 0 <= v["seconds"] < 120, v
+    assert abs(v["begun_at"] - time.time()) < 3600 and 0 <= v["seconds"] < 1800, v
     if v["outcome"] == "failed" and v["kind"] != "load": assert v["reason"], v
     if v["kind"] == "load" and v["outcome"] == "done": assert v["bytes"] >= 3000000, v
 web = [i for i in r["images"] if i["name"] == "web.ndz"][0]

@@ -31,7 +31,7 @@ check "with its token it is loaded" get 1 secret.ndz "$T/out" --token "$T/load.t
 check "it is the disk" cmp "$T/disk" "$T/out"
 on 1 "$BIN/frisbee" -S 10.9.0.1 -Q secret.ndz --token "$T/load.token" > "$T/query" || fail "-Q"
 check "-Q with it" grep -q "is served at" "$T/query"
-to() { on 1 timeout 60 "$BIN/imagezip" -q -r --to="frisbee://10.9.0.1/$1" "${@:2}" "$T/disk"; }
+to() { on 1 timeout 240 "$BIN/imagezip" -q -r --to="frisbee://10.9.0.1/$1" "${@:2}" "$T/disk"; }
 status 1 to web; check "no upload without a token" grep -q "does not allow it" "$T/stderr"
 status 1 to web --token "$T/load.token"; check "nor with one for something else" grep -q "does not allow it" "$T/stderr"
 status 1 to mail --token "$T/upload.token"; check "nor of another name" grep -q "does not allow it" "$T/stderr"
@@ -51,7 +51,7 @@ token = binascii.unhexlify(open(sys.argv[1]).read().split()[1])
 l = socket.create_server(("127.0.0.1", 7777)); seen = []
 print("ready", flush=True)
 for _ in range(2):
-    c, _ = l.accept(); c.settimeout(10); s = socket.create_connection(("10.9.0.1", 64494), 5); s.settimeout(10)
+    c, _ = l.accept(); c.settimeout(100); s = socket.create_connection(("10.9.0.1", 64494), 60); s.settimeout(100)
     q = c.recv(4096); seen.append(q); s.sendall(q); a = b""
     while True:
         d = s.recv(4096)
@@ -60,23 +60,23 @@ for _ in range(2):
     seen.append(a); c.sendall(a); c.close()
 assert token not in b"".join(seen) and token.hex().encode() not in b"".join(seen)
 def again(q, where):
-    s = socket.socket(); s.settimeout(10); s.connect(("10.9.0.1", 64494)); s.sendall(q); return s.recv(4096)[10:12]
+    s = socket.socket(); s.settimeout(100); s.connect(("10.9.0.1", 64494)); s.sendall(q); return s.recv(4096)[10:12]
 print(again(seen[2], 0).hex(), again(seen[2].replace(b"secret.ndz", b"secret.xdz"), 0).hex())
 open(sys.argv[2], "wb").write(seen[2])
 PY
-on 1 timeout 60 python3 "$T/proxy.py" "$T/load.token" "$T/replay" > "$T/proxy.out" 2>&1 & proxy=$!
-for ((i = 0; i < 100; i++)); do grep -q ready "$T/proxy.out" && break; sleep 0.05; done
+on 1 timeout 240 python3 "$T/proxy.py" "$T/load.token" "$T/replay" > "$T/proxy.out" 2>&1 & proxy=$!
+begins $proxy grep -q ready "$T/proxy.out"
 check "a query through a stranger's hands" quietly on 1 "$BIN/frisbee" -S 127.0.0.1:7777 -Q secret.ndz --token "$T/load.token"
 wait $proxy || fail "proxy: $(cat "$T/proxy.out")"
 check "the token was not there, and the proof is for one name" [ "$(tail -n 1 "$T/proxy.out")" = "0000 0004" ]
 cat > "$T/replay.py" << 'PY'
 import socket, sys
-s = socket.create_connection(("10.9.0.1", 64494), 5); s.settimeout(10); s.sendall(open(sys.argv[1], "rb").read()); print(s.recv(4096)[10:12].hex())
+s = socket.create_connection(("10.9.0.1", 64494), 60); s.settimeout(100); s.sendall(open(sys.argv[1], "rb").read()); print(s.recv(4096)[10:12].hex())
 PY
 check "from another host it proves nothing" [ "$(on 2 python3 "$T/replay.py" "$T/replay")" = 0004 ]
 
 echo "== links in the folder for uploads"
-put() { on 3 timeout 60 "$BIN/imagezip" -q -r --to="frisbee://10.9.0.1/$1" "$T/disk"; }
+put() { on 3 timeout 240 "$BIN/imagezip" -q -r --to="frisbee://10.9.0.1/$1" "$T/disk"; }
 ln -s "$T/outside" "$T/uploads/elsewhere"; ln -s "$T/outside/file" "$T/uploads/link"; mkdir "$T/uploads/folder"
 for name in elsewhere/x link folder web/x; do
 	status 1 put $name; check "not to $name" grep -q "does not understand the request" "$T/stderr"

@@ -24,7 +24,7 @@ CONF
 master
 cat > "$T/get.py" << 'PY'
 import socket, struct, sys
-n = sys.argv[1].encode(); s = socket.create_connection(("10.9.0.1", 64494), 5); s.settimeout(20)
+n = sys.argv[1].encode(); s = socket.create_connection(("10.9.0.1", 64494), 60); s.settimeout(100)
 s.sendall(b"V01\0" + struct.pack(">I4xBBH", 1, int(sys.argv[2]), 0, len(n)) + n.ljust(256, b"\0")); r = b""
 while len(r) < 288:
     d = s.recv(288 - len(r))
@@ -39,7 +39,7 @@ check "a load" get 2 small.ndz "$T/out2" --unicast; check "another at once" wait
 check "its data" cmp "$T/disk" "$T/out1"; check "and the other's" cmp "$T/disk" "$T/out2"
 read -r method running error addr port < <(on 1 python3 "$T/get.py" small.ndz 1)
 check "what a request for unicast alone gets" [ "$method $running $error $addr" = "1 1 0 10.9.0.1" ]
-check "a client of the base protocol" on 2 timeout 60 "$BIN/frisbee" --base -q --unicast -m "$addr" -p "$port" "$T/out2"
+check "a client of the base protocol" on 2 timeout 240 "$BIN/frisbee" --base -q --unicast -m "$addr" -p "$port" "$T/out2"
 check "its data" cmp "$T/disk" "$T/out2"
 check "a request for both gets multicast" [ "$(on 1 python3 "$T/get.py" small.ndz 3 | cut -d' ' -f1-3)" = "2 1 0" ]
 check "a request for broadcast alone is error 5" [ "$(on 1 python3 "$T/get.py" small.ndz 4 | cut -d' ' -f1-3)" = "0 0 5" ]
