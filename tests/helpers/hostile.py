@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """A neighbour that lies about a session: hostile.py OWN GROUP PORT SECONDS IMAGE AS LIE...
 
-It asks who serves, as "frisbee --doctor" does, and then tells each lie 100 times a second
-for so long, AS itself ("own") or with the server's address ("server"; needs root).
+It asks who serves, as "frisbee --doctor" does, until somebody answers, and then tells each lie 100
+times a second for so long, or until SIGTERM, AS itself ("own") or with the server's address
+("server"; needs root).
 "join" only joins and leaves.  Of a session with --group-key it reads what the server answers
 to others.  Prints how many packets it sent."""
 import os
 import random
+import signal
 import socket
 import struct
 import sys
@@ -41,7 +43,7 @@ def head(kind, subtype, length, source):
 
 def who_serves(s):
     s.settimeout(0.2)
-    for _ in range(50):
+    for _ in range(900):
         ask = head(1, 1, 4, own) + struct.pack("<I", client) + b"FBX1" + struct.pack("<I", 256 | 2)
         s.sendto(ask, (group, port))
         try:
@@ -166,8 +168,9 @@ tell |= {
     "sealed-hello": lambda: (b"FBXA\1" + random.randbytes(AUTH - 5), port),
     "sealed-stranger": lambda: (b"".join(p[:8] + random.randbytes(8) + p[16:] for p in (resealed(tell["wrong-block"]())[0],)), port),
 }
-sent, end = 0, time.monotonic() + seconds
-while time.monotonic() < end:
+sent, end, told = 0, time.monotonic() + seconds, []
+signal.signal(signal.SIGTERM, lambda *_: told.append(True))
+while time.monotonic() < end and not told:
     listen_in()
     for lie in lies:
         try:

@@ -13,11 +13,7 @@ for k in key other; do "$BIN/imagekey" -q --group-key "$T/$k" || fail "imagekey"
 KEY="--group-key $T/key"
 
 said() { grep -q "$1" "$2"; }
-until_said() {	# TEXT FILE: within half a minute
-	local end=$((SECONDS + 30))
-	until said "$1" "$2" || [ $SECONDS -ge $end ]; do sleep 0.05; done
-	said "$1" "$2"
-}
+until_said() { soon said "$@"; }	# TEXT FILE
 ends() {	# the server must end well
 	[ $# = 0 ] || kill "$SERVER"
 	wait "$SERVER"; check "the server ends well" [ $? = 0 ]
@@ -76,24 +72,24 @@ gives_up() {	# NODE SENTENCE: it is said while it waits, and at the end
 	check "and has written nothing" [ ! -e "$T/none$1" ]
 }
 serve $KEY "$T/disk.ndz"
-load 1 -T 6 "$T/none1"; load 2 -T 6 --group-key "$T/other" "$T/none2"
+load 1 -T 8 "$T/none1"; load 2 -T 8 --group-key "$T/other" "$T/none2"
 gives_up 1 "the session there needs its --group-key"
 gives_up 2 "the --group-key is not the one of the session there"
 check "the server says who has no key" until_said "packets without authentication were ignored, the first from 10.9.0.11" "$T/server.log"
 check "and who has another" until_said "packets of another --group-key were ignored, the first from 10.9.0.12" "$T/server.log"
 check "once" [ "$(grep -c "were ignored" "$T/server.log")" = 2 ]
 check "nothing was sent for them" [ "$(stat_of "$T/stats" blocks_sent)" = 0 ]
-load 1 -T 6 "$T/none1"; load 3 $KEY "$T/d3"; loaded 3; check "who has it loads meanwhile" cmp "$T/disk" "$T/d3"
+load 1 -T 8 "$T/none1"; load 3 $KEY "$T/d3"; loaded 3; check "who has it loads meanwhile" cmp "$T/disk" "$T/d3"
 gives_up 1 "the session there needs its --group-key"
 ends now
 serve "$T/disk.ndz"
-load 1 -T 6 $KEY "$T/none1"
+load 1 -T 8 $KEY "$T/none1"
 gives_up 1 "no session that is heard here has a --group-key"
 check "the server says so, too" until_said "authenticated packets were ignored, the first from 10.9.0.11" "$T/server.log"
 ends now
 GROUP=10.9.0.1 serve --unicast $KEY "$T/disk.ndz"
-GROUP=10.9.0.1 load 1 -T 6 --unicast "$T/none1"
-GROUP=10.9.0.1 load 2 -T 6 --unicast --group-key "$T/other" "$T/none2"
+GROUP=10.9.0.1 load 1 -T 8 --unicast "$T/none1"
+GROUP=10.9.0.1 load 2 -T 8 --unicast --group-key "$T/other" "$T/none2"
 gives_up 1 "the session there needs its --group-key"
 gives_up 2 "the --group-key is not the one of the session there"
 ends now
@@ -101,7 +97,7 @@ ends now
 echo "== the doctor"
 doctor() {	# NODE EXIT WORDS OPTIONS...
 	local node=$1 want=$2 words=$3 rc; shift 3
-	on "$node" timeout 60 "$BIN/frisbee" --doctor -m $GROUP -p $PORT "$@" > "$T/doctor" 2>&1; rc=$?
+	on "$node" timeout 240 "$BIN/frisbee" --doctor -m $GROUP -p $PORT "$@" > "$T/doctor" 2>&1; rc=$?
 	check "exit $rc, and it says: $words: $(tail -n 1 "$T/doctor")" said "$words" "$T/doctor" && [ $rc = "$want" ] || fail "exit $rc, not $want"
 }
 serve -W 93600k $KEY "$T/disk.ndz"
@@ -137,17 +133,16 @@ on 4 python3 -c "import socket; socket.socket(socket.AF_INET, socket.SOCK_RAW, s
 	{ echo "raw sockets are not allowed here: forged addresses are left out"; finish; exit; }
 
 echo "== a neighbour that forges the server's address: nothing of it counts"
-liar() {	# SECONDS LIE...: in the background
-	local seconds=$1; shift
-	on 4 python3 "$TOP/tests/helpers/hostile.py" 10.9.0.14 $GROUP $PORT "$seconds" "$T/disk.ndz" server "$@" > "$T/liar" 2>&1 & LIAR=$!; PIDS+=($LIAR)
+liar() {	# LIE...: in the background, until it is ended
+	ip netns exec "${LAB}4" python3 "$TOP/tests/helpers/hostile.py" 10.9.0.14 $GROUP $PORT 400 "$T/disk.ndz" server "$@" > "$T/liar" 2>&1 & LIAR=$!; PIDS+=($LIAR)
 }
 lied_to() {	# LIE...
 	serve -W 60M $KEY "$T/disk.ndz"
-	liar 3 "$@"; waiting 4
+	liar "$@"; begins $LIAR on 4 grep -q 0707C0EF /proc/net/igmp
 	load 1 $KEY "$T/d1"; load 3 $KEY "$T/d3"
 	for i in 1 3; do loaded $i; check "client $i" cmp "$T/disk" "$T/d$i"; done
 	check "nothing was damaged" [ "$(stat_of "$T/client1.json" blocks_damaged)$(stat_of "$T/client3.json" blocks_damaged)" = 00 ]
-	wait $LIAR; check "there were lies: $(tail -n 1 "$T/liar")" said "^sent [1-9]" "$T/liar"
+	kill $LIAR; wait $LIAR; check "there were lies: $(tail -n 1 "$T/liar")" said "^sent [1-9]" "$T/liar"
 	ends now
 	sent=$(stat_of "$T/server.json" blocks_sent)
 	echo "$sent blocks"
@@ -161,7 +156,7 @@ echo "== a recorded session means nothing to who comes later"
 RECORDING="python3 $TOP/tests/helpers/recording.py 10.9.0.14 $GROUP $PORT"
 replay() { on 4 $RECORDING replay "$T/recording" > "$T/replayed"; }
 ip netns exec "${LAB}4" $RECORDING record "$T/recording" & RECORDER=$!; PIDS+=($RECORDER)
-waiting 4
+begins $RECORDER on 4 grep -q 0707C0EF /proc/net/igmp; sleep 0.3
 serve -W 60M -T -1 $KEY "$T/disk.ndz"; load 1 $KEY "$T/d1"; loaded 1; ends
 kill $RECORDER; wait $RECORDER
 load 2 -T 12 $KEY "$T/none2"; waiting 2

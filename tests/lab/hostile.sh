@@ -16,15 +16,18 @@ sys.stdout.buffer.write(random.Random(5).randbytes(8 << 20))" > "$T/disk"
 liar() {	# SECONDS IMAGE AS LIE...: in the background
 	on 3 python3 "$TOP/tests/helpers/hostile.py" 10.9.0.13 $GROUP $PORT "$@" > "$T/liar" 2>&1 & LIAR=$!; PIDS+=($LIAR)
 }
+both_joined() { [ "$(grep -c "client joined addr=10.9.0.1[12]" "$T/server.log")" -ge 2 ]; }
 # WHAT IMAGE "OPTIONS OF THE CLIENTS" SECONDS AS LIE...: the clients load while somebody lies
 lied_to() {
 	local what=$1 image=$2 options=$3 seconds=$4; shift 4
-	serve -W 60M "$T/$image"
-	liar "$seconds" "$T/$image" "$@"
+	# So slowly that lies fall into the load, also when whoever lies is slow to start.
+	serve -W 30M "$T/$image"
 	# shellcheck disable=SC2086
 	load 1 $options "$T/d1"
 	# shellcheck disable=SC2086
 	load 2 $options "$T/d2"
+	soon both_joined || fail "$what: the clients do not join"
+	liar "$seconds" "$T/$image" "$@"
 	for i in 1 2; do loaded $i; check "$what: client $i" cmp "$T/disk" "$T/d$i"; done
 	wait $LIAR; check "$what: there were lies: $(tail -n 1 "$T/liar")" grep -q "^sent [1-9]" "$T/liar"
 	kill $SERVER; wait $SERVER; check "$what: the server ends well" [ $? = 0 ]
@@ -53,7 +56,7 @@ lied_to spoils secret.ndz "--verify-key $T/sign.pub --decrypt $T/secret" 1.2 ser
 echo "== ... into a pipe, where those behind it wait"
 serve -W 60M "$T/plain.ndz"
 liar 1.2 "$T/plain.ndz" server wrong-block
-on 1 timeout 60 "$BIN/frisbee" -q -m $GROUP -p $PORT - 2> "$T/stderr" | cat > "$T/d1"
+on 1 timeout 240 "$BIN/frisbee" -q -m $GROUP -p $PORT - 2> "$T/stderr" | cat > "$T/d1"
 check "the pipe: $(cat "$T/stderr")" [ "${PIPESTATUS[0]}" = 0 ]
 check "what came out of it" cmp "$T/d1" "$T/disk"
 wait $LIAR; kill $SERVER; wait $SERVER
@@ -75,7 +78,7 @@ for f in file whole; do
 	serve "$T/$f"
 	for o in "" --base; do
 		# shellcheck disable=SC2086
-		status 3 on 1 timeout 20 "$BIN/frisbee" $o -m $GROUP -p $PORT "$T/none"
+		status 3 on 1 timeout 240 "$BIN/frisbee" $o -m $GROUP -p $PORT "$T/none"
 		check "$f: it says so" grep -q "10.9.0.1 serves a file, not an image: use -N" "$T/stderr"
 	done
 	load 1 -N "$T/copy"; loaded 1; check "$f: with -N" cmp "$T/$f" "$T/copy"
