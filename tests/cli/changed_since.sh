@@ -4,14 +4,15 @@
 requires mke2fs debugfs python3 sfdisk
 zip() { "$BIN/imagezip" -q --changed-since="$T/state" --since=ranges:"$T/list" "$@"; }
 json() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$T/json" "$1"; }
-# What a tracker would know: the sectors that differ from the last time, and some that do not.
+# What a tracker would know: the sectors that differ from the last time, and some that do not.  The partition table is not
+# among these: everything is read when it may have changed.
 track() {
 	python3 - "$T/disk" "$T/last" "$RANDOM" > "$T/list" << 'PY'
 import random, sys
 a, b = (open(p, "rb").read() for p in sys.argv[1:3])
 r = random.Random(int(sys.argv[3]))
 for s in range(0, len(a) // 512, 8):
-    if a[s * 512:s * 512 + 4096] != b[s * 512:s * 512 + 4096] or r.random() < 0.002: print(s, 8)
+    if a[s * 512:s * 512 + 4096] != b[s * 512:s * 512 + 4096] or s >= 2048 and r.random() < 0.002: print(s, 8)
 PY
 	cp "$T/disk" "$T/last"
 }
