@@ -73,14 +73,15 @@ for at in 5000 300000 1100000 2100000; do
 	cmp -s "$T/c.ndz" "$T/bad.ndz" || status 3 es -q put bad "$T/bad.ndz"
 done
 head -c 2000000 "$T/a.ndz" > "$T/bad.ndz"; status 3 es -q put bad "$T/bad.ndz"
-head -c 2097152 "$T/a.ndz" | status 3 es -q put bad -
+status 3 es -q put bad - < <(head -c 2097152 "$T/a.ndz")
 check "the store is as it was" [ "$before" = "$(es stats --json)" ]
 
 echo "== readers and writers"
 mkfifo "$T/slow"
 es -q put slow - < "$T/slow" & writer=$!
 exec 9> "$T/slow"; head -c 1048576 "$T/a.ndz" >&9
-for ((i = 0; i < 100; i++)); do flock -n "$T/S/lock" true || break; sleep 0.05; done
+is_locked() { ! flock -n "$T/S/lock" true; }
+soon is_locked || fail "the writer does not begin"
 status 1 es put c2 "$T/c.ndz"
 check "says why" grep -q "another program is writing" "$T/stderr"
 check "a reader goes on" gets b "$T/b.ndz"

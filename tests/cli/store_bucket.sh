@@ -24,11 +24,7 @@ ends_at() {	# N COMMAND...: killed when it sends its Nth request; 1: it did not 
 	local rc
 	echo "pause / $1" > "$T/s/fault"; : > "$T/s/paused"
 	"${@:2}" > /dev/null 2>&1 & local pid=$!
-	for ((i = 0; i < 600; i++)); do
-		[ ! -s "$T/s/paused" ] || break
-		kill -0 $pid 2> /dev/null || break
-		sleep 0.02
-	done
+	begins $pid [ -s "$T/s/paused" ]
 	: > "$T/s/fault"; kill -9 $pid 2> /dev/null; wait $pid 2> /dev/null; rc=$?
 	[ $rc = 137 ]
 }
@@ -59,8 +55,7 @@ for c in "gc --all" verify; do
 		echo "pause /images/x/ $n" > "$T/s/fault"; : > "$T/s/paused"
 		# shellcheck disable=SC2086
 		"$BIN/emustore" -q --cache "$T/other" $c 2> "$T/stderr" & pid=$!
-		for ((i = 0; i < 600; i++)); do [ ! -s "$T/s/paused" ] || break; sleep 0.02; done
-		[ -s "$T/s/paused" ] || fail "$c has not asked for x $n times"
+		begins $pid [ -s "$T/s/paused" ] || fail "$c has not asked for x $n times"
 		check "rm" es -q rm x --all
 		: > "$T/s/fault"
 		check "$c, which had asked $n times" wait $pid; cat "$T/stderr"

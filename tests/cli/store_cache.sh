@@ -19,9 +19,9 @@ serve() {
 	rm -f "$T/where" "$T"/node*
 	"$BIN/frisbeed" -q --unicast -m 127.0.0.1 -p 0 -A "$T/where" -W 400M --store "$T/S" --json "$@" "$image" > "$T/json" 2> "$T/server.log" &
 	SERVER=$!
-	for ((i = 0; i < 400; i++)); do [ -s "$T/where" ] && break; sleep 0.05; done
+	begins $SERVER [ -s "$T/where" ]
 	for ((i = 1; i <= n; i++)); do
-		timeout 100 "$BIN/frisbee" -q --unicast -m 127.0.0.1 -p "$(tr -d '\0' < "$T/where" | sed 's/.*://')" "$T/node$i" & pids[i]=$!
+		timeout 400 "$BIN/frisbee" -q --unicast -m 127.0.0.1 -p "$(tr -d '\0' < "$T/where" | sed 's/.*://')" "$T/node$i" & pids[i]=$!
 	done
 	for ((i = 1; i <= n; i++)); do wait "${pids[i]}" || fail "client $i"; check "$image, $*: client $i" cmp "$T/$image" "$T/node$i"; done
 	kill -INT $SERVER; wait $SERVER || fail "server: $(cat "$T/server.log")"; SERVER=

@@ -64,13 +64,14 @@ echo "== an image that is not taken leaves nothing"
 before=$(es stats --json)
 status 1 to a -q -r -A 1 "$T/a"
 check "the store is as it was" [ "$before" = "$(es stats --json)" ]
-flock "$T/S/lock" sleep 3 & sleep 0.3
+exec 8>> "$T/S/lock"; flock 8 || fail "flock"
 status 1 to a -q -r "$T/a"
 check "says why" grep -q "another program is writing" "$T/stderr"
-wait
+exec 8>&-
 mkfifo "$T/slow"; "$BIN/imagezip" -q -f --to=store:slow - < "$T/slow" & pid=$!
 exec 9> "$T/slow"; head -c 3000000 "$T/c" >&9
-for ((i = 0; i < 200; i++)); do flock -n "$T/S/lock" true || break; sleep 0.05; done
+is_locked() { ! flock -n "$T/S/lock" true; }
+begins $pid is_locked || fail "imagezip does not begin"
 kill -TERM $pid; wait $pid; rc=$?; exec 9>&-
 check "a signal ends it: exit $rc" [ $rc != 0 ]
 check "the store is as it was" [ "$before" = "$(es stats --json)" ]

@@ -34,8 +34,7 @@ es -s "$T/W" init && es -s "$T/W" -q put a "$T/a.ndz" && es -s "$T/W" -q put a "
 ls "$T/W/packs" > "$T/before"
 echo "pause / 1" > "$T/s/fault"; : > "$T/s/paused"
 "$BIN/emustore" -s "$T/W" -q copy a --all --to s3://bucket/late 2> "$T/stderr" & pid=$!
-for ((i = 0; i < 600; i++)); do [ ! -s "$T/s/paused" ] || break; sleep 0.02; done
-[ -s "$T/s/paused" ] || fail "copy has not asked the other store"
+begins $pid [ -s "$T/s/paused" ] || fail "copy has not asked the other store"
 check "gc" es -s "$T/W" -q gc --all
 : > "$T/s/fault"
 check "has replaced them" [ -z "$(ls "$T/W/packs" | grep -xFf "$T/before")" ]

@@ -152,7 +152,7 @@ unseen_by_the_crc() {
 	alter_fragment crc
 	rm -f "$T/out"; status 3 es -q get b "$T/out"
 	says "SHA-256"
-	check "nothing is left" [ ! -e "$T/out" ] && [ ! -e "$T/out.partial" ]
+	check "nothing is left" [ ! -e "$T/out" -a ! -e "$T/out.partial" ]
 	check "a chunk that is whole can be had" es -q get --chunk 0 b "$T/out"
 	status 3 es -q get --chunk 1 b "$T/out"
 	status 3 es -q verify --data
@@ -191,9 +191,10 @@ reader_without_rights() {
 	status 1 nobody "$BIN/emustore" -q put c "$T/d2.ndz"
 	says "Permission denied"
 	echo "== beside a writer"
-	mkfifo "$T/slow"; es -q put slow - < "$T/slow" & local writer=$! i
+	mkfifo "$T/slow"; es -q put slow - < "$T/slow" & local writer=$!
 	exec 9> "$T/slow"; head -c 1000000 "$T/d2.ndz" >&9
-	for ((i = 0; i < 200; i++)); do flock -n "$T/S/lock" true || break; sleep 0.05; done
+	is_locked() { ! flock -n "$T/S/lock" true; }
+	soon is_locked || fail "the writer does not begin"
 	readers
 	tail -c +1000001 "$T/d2.ndz" >&9; exec 9>&-
 	check "the writer" wait $writer
@@ -324,9 +325,10 @@ quota_is_used_up() {
 two_that_init() {
 	echo "== of two programs that make a store at once, one does"
 	command -v strace > /dev/null && ! instrumented || return
-	local slow i
-	strace -f -qq -o /dev/null -e trace=mkdirat -e inject=mkdirat:delay_enter=1000000:when=1 "$BIN/emustore" -s "$T/two" init 2> "$T/stderr" & slow=$!
-	for ((i = 0; i < 200; i++)); do [ ! -d "$T/two" ] || break; sleep 0.02; done
+	local slow
+	# For four seconds, in which the other one begins and ends on a busy machine, too.
+	strace -f -qq -o /dev/null -e trace=mkdirat -e inject=mkdirat:delay_enter=4000000:when=1 "$BIN/emustore" -s "$T/two" init 2> "$T/stderr" & slow=$!
+	soon [ -d "$T/two" ] || fail "the first one does not begin"
 	check "the other one" es -s "$T/two" init
 	wait $slow && fail "both have made it"
 	check "put" es -s "$T/two" -q put a "$T/d0.ndz"

@@ -32,8 +32,8 @@ installs() {	# NAME DISK PORT
 	command -v ip > /dev/null || return
 	"$BIN/frisbeed" -q --loopback -i 127.0.0.1 -m 239.192.7.8 -p "$3" -A "$T/where" -T -1 -W 400M --store "$EMUSTORE" "$1" 2> "$T/server.log" & server=$!
 	CLEANUP+=("kill $server 2> /dev/null")
-	for ((i = 0; i < 200; i++)); do [ -s "$T/where" ] && break; sleep 0.05; done
-	check "frisbee from frisbeed --store" "$BIN/frisbee" -q --loopback -i 127.0.0.1 -m 239.192.7.8 -p "$3" -T 10 "$T/node"
+	begins $server [ -s "$T/where" ]
+	check "frisbee from frisbeed --store" "$BIN/frisbee" -q --loopback -i 127.0.0.1 -m 239.192.7.8 -p "$3" -T 100 "$T/node"
 	check "its disk is right" cmp "$2" "$T/node"
 	wait $server || fail "frisbeed: $(cat "$T/server.log")"
 }
@@ -61,9 +61,9 @@ measure_grace() {	# URL-OF-A-STORE-TO-TRY FILE LEAST: GRACE
 # A small S3 server that does as $T/s/fault tells it: helpers/s3_hostile.py.
 hostile_server() {
 	mkdir "$T/s"
-	"$PYTHON" -E -S "$TOP/tests/helpers/s3_hostile.py" "$T/s" 2> "$T/python.log" & local server=$! i
+	"$PYTHON" -E -S "$TOP/tests/helpers/s3_hostile.py" "$T/s" 2> "$T/python.log" & local server=$!
 	CLEANUP+=("kill $server 2> /dev/null")
-	for ((i = 0; i < 200; i++)); do [ -s "$T/s/port" ] && break; sleep 0.05; done
+	begins $server [ -s "$T/s/port" ] || fail "no server: $(cat "$T/python.log")"
 	export AWS_ENDPOINT_URL=http://127.0.0.1:$(cat "$T/s/port") AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=id AWS_SECRET_ACCESS_KEY=secret
 	export EMUSTORE_CACHE=$T/cache HOME=$T
 }

@@ -2,6 +2,7 @@
 # Images of other programs in the store: their data is shared, their bytes come out as they
 # were, with another zlib an equivalent does, and damage is never served.
 . "$(dirname "$0")/lib.sh"
+own_network "$@"
 . "$(dirname "$0")/store_lib.sh"
 requires python3 zstd
 export EMUSTORE=$T/S

@@ -82,12 +82,13 @@ echo "== a writer that died after a reader had looked"
 # It makes another version of a name that is there, of data that are there: the times of the folders, which are a part of
 # the mark, stay as they are.
 died=0 made=0
+has_begun() { ! cmp -s "$EMUSTORE/lock" "$T/lock"; }
 for ((n = 1; n < 20; n++)); do
 	rm -rf "$EMUSTORE" "$T/fired" "$T/late"; cp -r "$T/base" "$EMUSTORE"; mkfifo "$T/late"
 	es list > /dev/null; cp "$EMUSTORE/lock" "$T/lock"
 	FAULT=fsync:$n:kill:$EMUSTORE FAULT_FIRED=$T/fired LD_PRELOAD=$shim "$BIN/emustore" -q put d - < "$T/late" > /dev/null 2>&1 & pid=$!
 	exec 9> "$T/late"
-	for ((i = 0; i < 1000; i++)); do cmp -s "$EMUSTORE/lock" "$T/lock" || break; sleep 0.02; done
+	begins $pid has_begun
 	es list > /dev/null; cat "$T/b.ndz" >&9; exec 9>&-
 	wait $pid
 	[ -e "$T/fired" ] || break
@@ -121,7 +122,7 @@ died=0
 for ((n = 1; n < 30; n++)); do
 	echo "pause / $n" > "$T/s/fault"; : > "$T/s/paused"
 	EMUSTORE_CACHE=$T/cache2 "$BIN/emustore" -q put new "$T/a.ndz" > /dev/null 2>&1 & pid=$!
-	for ((i = 0; i < 600; i++)); do [ ! -s "$T/s/paused" ] && kill -0 $pid 2> /dev/null || break; sleep 0.02; done
+	begins $pid [ -s "$T/s/paused" ]
 	: > "$T/s/fault"; kill -9 $pid 2> /dev/null; wait $pid 2> /dev/null; [ $? = 137 ] || break
 	died=$((died + 1)); rm -rf "$T/cache3"
 	kept=$(names 1) new=$(names 3)

@@ -57,9 +57,7 @@ machine() {	# N: has the disk of the server at $T/mN
 	mkdir -p "$T/m$1"
 	bindfs -f --multithreaded --enable-lock-forwarding "$T/disk" "$T/m$1" 2> "$T/bindfs.log" & server[$1]=$!
 	CLEANUP=("umount -l '$T/m$1' 2> /dev/null" "kill ${server[$1]} 2> /dev/null" "${CLEANUP[@]}")
-	local i
-	for ((i = 0; i < 200; i++)); do mountpoint -q "$T/m$1" && return; sleep 0.05; done
-	fail "no mount: $(cat "$T/bindfs.log")"
+	begins "${server[$1]}" mountpoint -q "$T/m$1" || fail "no mount: $(cat "$T/bindfs.log")"
 }
 on() { EMUSTORE=$T/m$1/S EMUSTORE_CACHE=$T/cache$1 "$BIN/emustore" -q "${@:2}"; }	# N COMMAND...
 names_on() { on "$1" list --json | python3 -c 'import json,sys; print(*["%s:%d" % (i["name"], i["version"]) for i in json.load(sys.stdin)])'; }
@@ -79,7 +77,8 @@ check "no index is in the store" no_index "$T/disk/S"
 mkfifo "$T/slow"
 on 1 put slow - < "$T/slow" & writer=$!
 exec 9> "$T/slow"; head -c 500000 "$T/c.ndz" >&9
-for ((i = 0; i < 200; i++)); do flock -n "$T/disk/S/lock" true || break; sleep 0.05; done
+is_locked() { ! flock -n "$T/disk/S/lock" true; }
+soon is_locked || fail "the writer does not begin"
 status 1 on 2 put x "$T/d.ndz"
 check "says that another one writes" grep -q "another program is writing" "$T/stderr"
 check "who reads goes on" comes_out 2 a "$T/a.ndz"
@@ -94,7 +93,7 @@ for i in 1 2; do check "all of it, on $i" [ "$(names_on $i)" = "$all" ]; done
 echo "== a machine dies while it writes"
 on 1 put late - < "$T/slow" 2> /dev/null & writer=$!
 exec 9> "$T/slow"; head -c 500000 "$T/c.ndz" >&9
-for ((i = 0; i < 200; i++)); do flock -n "$T/disk/S/lock" true || break; sleep 0.05; done
+soon is_locked || fail "the writer does not begin"
 kill -9 "${server[1]}"; tail -c +500001 "$T/c.ndz" >&9; exec 9>&-
 wait $writer && fail "a put without its disk succeeds"
 check "the other one writes" on 2 -w put after "$T/b.ndz"

@@ -39,7 +39,7 @@ open(T + "/role.port", "w").write(str(server.server_port))
 server.serve_forever()
 PY
 "$PYTHON" -E -S "$T/role.py" "$T" 2> "$T/role.log" & CLEANUP+=("kill $! 2> /dev/null")
-for ((i = 0; i < 200; i++)); do [ -s "$T/role.port" ] && break; sleep 0.05; done
+soon [ -s "$T/role.port" ] || fail "no server: $(cat "$T/role.log")"
 here=http://127.0.0.1:$(cat "$T/role.port")
 asked() { grep -c "$1" "$T/asked"; }
 

@@ -44,7 +44,7 @@ check "verify --data" [ "$(es verify --data --json | field chunks_equivalent)" =
 # wrong WHAT FAULT PART: get fails, or what it gets is right; with a new cache, so that all is asked for.
 wrong() {
 	echo "$1 $2" > "$T/s/fault"; rm -rf "$T/cache" "$T/out"
-	EMUSTORE_S3_SECONDS=2 timeout 60 "$BIN/emustore" -q get a "$T/out" 2> "$T/stderr"; local rc=$?
+	EMUSTORE_S3_SECONDS=2 timeout 240 "$BIN/emustore" -q get a "$T/out" 2> "$T/stderr"; local rc=$?
 	if [ $rc = 0 ] || [ $rc -gt 3 ]; then fail "exit $rc: $1 of $2"
 	elif [ -e "$T/out" ]; then fail "half an image is left: $1 of $2"
 	elif [ "$(grep -cv '^usage:' "$T/stderr")" != 1 ]; then fail "not one sentence: $1 of $2: $(cat "$T/stderr")"
