@@ -87,12 +87,15 @@ check "/dev/null" "$BIN/imageunzip" -q "$T/good.ndz" /dev/null
 
 # A signal in the middle: exit 1, the new file is gone.
 mkfifo "$T/fifo"
-( head -c 2097152 "$T/good.ndz"; sleep 5 ) > "$T/fifo" &
+( head -c 2097152 "$T/good.ndz"; exec sleep 1000 ) > "$T/fifo" &
 feeder=$!
 "$BIN/imageunzip" -q "$T/fifo" "$T/out" 2> "$T/stderr" & p=$!
-sleep 0.7; kill -INT $p 2> /dev/null; kill $feeder 2> /dev/null
-wait $p; rc=$?
-check "SIGINT: not done" [ $rc != 0 ]
+catches_int() { [ "$(cat /proc/$p/comm)" = imageunzip ] && (( 0x$(sed -n "s/^SigCgt:[[:space:]]*//p" /proc/$p/status) & 2 )); }
+begins $p catches_int || fail "it does not begin: $(cat "$T/stderr")"
+kill -INT $p; wait $p; rc=$?
+kill $feeder; { wait $feeder; } 2> /dev/null
+check "SIGINT: not done" [ $rc = 1 ]
+check "said: $(cat "$T/stderr")" grep -q "SIGINT" "$T/stderr"
 check "no file is left" [ ! -e "$T/out" ]
 
 # A mounted device is refused.

@@ -15,14 +15,14 @@ for d in disk other large large2; do "$BIN/imagezip" -q -r "$T/$d" "$T/$d.ndz" |
 
 serve() {	# OPTIONS... IMAGE
 	: > "$T/serve.log"
-	timeout 120 "$BIN/dolly" serve --json --linger 0 -p $PORT "$@" > "$T/table" 2> "$T/serve.log" &
+	timeout 400 "$BIN/dolly" serve --json --linger 0 -p $PORT "$@" > "$T/table" 2> "$T/serve.log" &
 	SERVER=$!
 	until grep -q serving "$T/serve.log" || ! kill -0 $SERVER 2> /dev/null; do sleep 0.02; done
 }
 declare -A JOINS
 join() {	# NAME OPTIONS...: onto $T/NAME
 	local n=$1; shift
-	timeout 120 "$BIN/dolly" join "$@" 127.0.0.1:$PORT "$T/$n" > "$T/$n.out" 2> "$T/$n.log" & JOINS[$n]=$!
+	timeout 400 "$BIN/dolly" join "$@" 127.0.0.1:$PORT "$T/$n" > "$T/$n.out" 2> "$T/$n.log" & JOINS[$n]=$!
 }
 DISK=disk
 whole() {	# NAME...
@@ -54,7 +54,7 @@ fi
 
 echo "== a node that is slow, and holds others up"
 mkfifo "$T/slow"
-serve --wait 4 --deadline 2 --slow 4M "$T/large.ndz"
+serve --wait 4 --deadline 5 --slow 4M "$T/large.ndz"
 python3 -c "
 import os, sys, time
 with open(sys.argv[1], 'rb') as f:
@@ -91,13 +91,13 @@ echo "== lists"
 status 2 "$BIN/dolly" serve -p $PORT --nodes "n[1-99999999]" "$T/disk.ndz"; check "an endless one" grep -q "more than 65536 machines" "$T/stderr"
 status 2 "$BIN/dolly" serve -p $PORT --nodes "" "$T/disk.ndz"
 status 2 "$BIN/dolly" serve -p $PORT --nodes "no-such-name.invalid" "$T/disk.ndz"; check "an unknown one" grep -q "no-such-name.invalid" "$T/stderr"
-status 2 timeout 20 "$BIN/dolly" serve -p $PORT --nodes "127.0.0.[2-4],127.0.0.3" "$T/disk.ndz"; check "one that is named twice" grep -q "are the same machine, 127.0.0.3" "$T/stderr"
+status 2 timeout 240 "$BIN/dolly" serve -p $PORT --nodes "127.0.0.[2-4],127.0.0.3" "$T/disk.ndz"; check "one that is named twice" grep -q "are the same machine, 127.0.0.3" "$T/stderr"
 
 echo "== options that would be wrong only at the end, and a file for a relay that is none"
-status 2 timeout 20 "$BIN/dolly" serve -p $PORT --wait 1 --compression 2,1 "$T/disk.ndz"; check "said at once" grep -q "not a number of 1 to 1000" "$T/stderr"
+status 2 timeout 240 "$BIN/dolly" serve -p $PORT --wait 1 --compression 2,1 "$T/disk.ndz"; check "said at once" grep -q "not a number of 1 to 1000" "$T/stderr"
 mkfifo "$T/kept"
 serve --wait 1 "$T/disk.ndz"
-status 2 timeout 30 "$BIN/dolly" join --relay 239.192.9.9:5999 --relay-file "$T/kept" 127.0.0.1:$PORT "$T/new"
+status 2 timeout 240 "$BIN/dolly" join --relay 239.192.9.9:5999 --relay-file "$T/kept" 127.0.0.1:$PORT "$T/new"
 check "it is named" grep -q "kept is not a file" "$T/stderr"
 check "it stays" [ -p "$T/kept" ]; served 1 "is not a file"
 
@@ -110,7 +110,7 @@ def receive(s):
     head = s.recv(5, socket.MSG_WAITALL)
     return head[4:], s.recv(struct.unpack("<I", head[:4])[0], socket.MSG_WAITALL)
 if what == "old":       # a node of another version
-    s = socket.create_connection(("127.0.0.1", port), timeout=20)
+    s = socket.create_connection(("127.0.0.1", port), timeout=100)
     s.sendall(frame(1, b"doly" + struct.pack("<HHH", 7, 9, 1) + text("new")))
     print(receive(s)[1][1:].decode())
     sys.exit()
@@ -141,7 +141,7 @@ if what == "circle":    # three nodes, each the parent of the next one
     said = [0, 0, 0]
     while time.monotonic() < end:
         for i, (s, _) in enumerate(nodes):
-            s.settimeout(5)
+            s.settimeout(60)
             kind, body = receive(s)         # ten times a second: it is there
             said[i] += kind == b"\7"
     print("heard", min(said) > 3 and max(said) < 60, said, flush=True)
@@ -174,7 +174,7 @@ rogue() {	# WHAT WORDS
 	: > "$T/rogue"	# or what the last one said would be taken for this one's
 	python3 "$T/peer.py" "$1" $PORT > "$T/rogue" & local pid=$!
 	until grep -q listens "$T/rogue" || ! kill -0 $pid; do sleep 0.02; done
-	rm -f "$T/new"; status 3 timeout 30 "$BIN/dolly" join --patience 0 127.0.0.1:$PORT "$T/new"
+	rm -f "$T/new"; status 3 timeout 240 "$BIN/dolly" join --patience 0 127.0.0.1:$PORT "$T/new"
 	check "$1" grep -q "$2" "$T/stderr"
 	wait $pid
 }
@@ -192,9 +192,9 @@ for n in a b c; do failed $n "the server says: they are in a circle"; done
 wait $rogue; check "they were there, and not busy: $(cat "$T/rogue")" grep -q "heard True" "$T/rogue"
 serve --wait 2 "$T/disk.ndz"
 join one -p $((PORT + 1)); until grep -q joined "$T/serve.log"; do sleep 0.02; done
-rm -f "$T/new"; status 1 timeout 30 "$BIN/dolly" join 127.0.0.1:$((PORT + 1)) "$T/new"
+rm -f "$T/new"; status 1 timeout 240 "$BIN/dolly" join 127.0.0.1:$((PORT + 1)) "$T/new"
 check "a node is no server, and says so" grep -q "the server says: this is a node, and no server" "$T/stderr"
-status 1 timeout 30 "$BIN/dolly" join -p $((PORT + 2)) 127.0.0.1:$((PORT + 2)) "$T/new"
+status 1 timeout 240 "$BIN/dolly" join -p $((PORT + 2)) 127.0.0.1:$((PORT + 2)) "$T/new"
 check "not even its own" grep -q "the server says: this is a node, and no server" "$T/stderr"
 join two; whole one two; served 0
 finish

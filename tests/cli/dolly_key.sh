@@ -15,7 +15,7 @@ serve() {	# OPTIONS...
 	SERVER=$!
 	until grep -q serving "$T/serve.log" || ! kill -0 $SERVER 2> /dev/null; do sleep 0.02; done
 }
-join() { timeout 60 "$BIN/dolly" join "$@"; }
+join() { timeout 240 "$BIN/dolly" join "$@"; }
 cat > "$T/sniff.py" << 'PY'
 import select, socket, sys
 s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
@@ -76,7 +76,7 @@ python3 - $PORT << 'PY'
 import random, socket, sys
 r = random.Random(1)
 for i in range(40):
-    s = socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=5)
+    s = socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=60)
     s.sendall([b"GET / HTTP/1.0\r\n\r\n", b"\x16\x03\x01\x02\x00\x01" + r.randbytes(600), r.randbytes(2000), b""][i % 4])
     s.close()
 PY
@@ -87,10 +87,12 @@ serve --wait 1
 status 1 join --key "$T/key" 127.0.0.1:$PORT "$T/new"; check "a server without a key is not believed" grep -q "another --key, or none" "$T/stderr"
 kill $SERVER; wait $SERVER
 if command -v openssl > /dev/null && openssl req -x509 -newkey rsa:2048 -nodes -keyout "$T/rsa" -out "$T/cert" -subj /CN=x -days 2 2> "$T/quiet"; then
-	sleep 60 | openssl s_server -accept 127.0.0.1:$PORT -key "$T/rsa" -cert "$T/cert" -quiet > "$T/quiet" 2>&1 & rogue=$!
-	for ((i = 0; i < 100; i++)); do (exec 3<> /dev/tcp/127.0.0.1/$PORT) 2> /dev/null && break; sleep 0.05; done
+	mkfifo "$T/open"; exec 7<> "$T/open"	# it ends when there is nothing more to read
+	openssl s_server -accept 127.0.0.1:$PORT -key "$T/rsa" -cert "$T/cert" -quiet < "$T/open" > "$T/quiet" 2>&1 & rogue=$!
+	answers() { (exec 3<> /dev/tcp/127.0.0.1/$PORT) 2> /dev/null; }
+	begins $rogue answers || fail "openssl s_server: $(cat "$T/quiet")"
 	status 1 join --key "$T/key" 127.0.0.1:$PORT "$T/new"; check "nor one with a certificate" grep -q "another --key, or none" "$T/stderr"
-	kill $rogue; wait $rogue 2> /dev/null
+	kill $rogue; wait $rogue 2> /dev/null; exec 7>&-
 fi
 chmod 644 "$T/other"; status 1 join --key "$T/other" 127.0.0.1:$PORT "$T/new"
 status 1 "$BIN/dolly" serve --wait 1 --key "$T/none" --raw "$T/data"

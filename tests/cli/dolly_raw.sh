@@ -20,7 +20,7 @@ serve() {	# OPTIONS... FILE
 	SERVER=$!
 	until grep -q serving "$T/serve.log" || ! kill -0 $SERVER 2> /dev/null; do sleep 0.02; done
 }
-join() { timeout 60 "$BIN/dolly" join "$@"; }
+join() { timeout 240 "$BIN/dolly" join "$@"; }
 field() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$T/table" "$1"; }
 size=$(stat -c %s "$T/data")
 for zstd in "" --zstd; do
@@ -80,9 +80,9 @@ fi
 
 echo "== what cannot be served"
 : > "$T/empty"; status 3 "$BIN/dolly" serve --wait 1 --raw "$T/empty"; check "said" grep -q "is empty" "$T/stderr"
-mkfifo "$T/fifo"; sleep 5 > "$T/fifo" & writer=$!
+mkfifo "$T/fifo"; exec 7<> "$T/fifo"
 status 1 "$BIN/dolly" serve --wait 1 --raw "$T/fifo"; check "a pipe" grep -q "is a pipe" "$T/stderr"
-kill $writer
+exec 7>&-
 status 2 "$BIN/dolly" serve --wait 1 --zstd "$T/data"
 status 3 "$BIN/dolly" serve --wait 1 "$T/data"
 finish

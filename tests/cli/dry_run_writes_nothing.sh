@@ -104,9 +104,9 @@ echo "== frisbee: chunk 0 is all that it asks for"
 head -c 12M /dev/urandom | dd of="$T/disk" bs=1M seek=9 conv=notrunc status=none; "$BIN/imagezip" -q -I 1 "$T/disk" "$T/many.ndz"
 chunks=$(($(stat -c %s "$T/many.ndz") >> 20)) port=$((20000 + $$ % 20000))
 CLEANUP+=('[ -z "${SERVER:-}" ] || kill $SERVER 2> /dev/null')
-"$BIN/frisbeed" -d --loopback -i 127.0.0.1 -m 239.192.7.12 -p $port -A "$T/where" -T 60 --stats "$T/served" "$T/many.ndz" 2> "$T/server.log" & SERVER=$!
-for ((i = 0; i < 100; i++)); do [ -s "$T/where" ] && break; sleep 0.05; done
-fris() { "$BIN/frisbee" --dry-run --loopback -i 127.0.0.1 -m 239.192.7.12 -p $port -T 20 "$@"; }
+"$BIN/frisbeed" -d --loopback -i 127.0.0.1 -m 239.192.7.12 -p $port -A "$T/where" -T 0 --stats "$T/served" "$T/many.ndz" 2> "$T/server.log" & SERVER=$!
+begins $SERVER [ -s "$T/where" ] || fail "frisbeed: $(cat "$T/server.log")"
+fris() { "$BIN/frisbee" --dry-run --loopback -i 127.0.0.1 -m 239.192.7.12 -p $port -T 240 "$@"; }
 : > "$T/made"; rm "$T/made"
 unseen() { local what=$1 file=$2 was; was=$(state_of "$file"); shift 2; fris "$@" > "$T/out" 2> "$T/said"; rc=$?; check "$what: exit $rc, nothing was changed" [ "$was" = "$(state_of "$file")" ]; }
 unseen "a disk" "$T/tgt" --in-place "$T/tgt"

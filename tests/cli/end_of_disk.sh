@@ -168,11 +168,11 @@ done
 echo "== frisbee"
 rm -f "$T/where"
 "$BIN/frisbeed" --unicast -m 127.0.0.1 -p 0 -A "$T/where" -T -1 -W 200M "$T/i.ndz" > /dev/null 2> "$T/server.log" & SERVER=$!
-for ((i = 0; i < 200; i++)); do [ -s "$T/where" ] && break; sleep 0.05; done
+begins $SERVER [ -s "$T/where" ] || fail "frisbeed: $(cat "$T/server.log")"
 poison "$T/target" $((SIZE + MB)); poison "$T/target2" $((PART + MB))
 port=$(tr -d '\0' < "$T/where" | sed 's/.*://')
-timeout 60 "$BIN/frisbee" -q --unicast -m 127.0.0.1 -p "$port" --in-place --tail=move "$T/target" 2> "$T/said" & one=$!
-timeout 60 "$BIN/frisbee" --unicast -m 127.0.0.1 -p "$port" --in-place --json "$T/target2" > "$T/json" 2> "$T/said2"; check "onto a smaller disk" [ $? = 0 ]
+timeout 240 "$BIN/frisbee" -q --unicast -m 127.0.0.1 -p "$port" --in-place --tail=move "$T/target" 2> "$T/said" & one=$!
+timeout 240 "$BIN/frisbee" --unicast -m 127.0.0.1 -p "$port" --in-place --json "$T/target2" > "$T/json" 2> "$T/said2"; check "onto a smaller disk" [ $? = 0 ]
 wait $one; check "onto a larger one" [ $? = 0 ]
 check "moved there: $(endings md1 "$T/target")" [ "$(endings md1 "$T/target")" = good ]
 check "left out here" [ "$(value "$T/json" 'i["tail_bytes_left_out"] > 60000')" = True ]

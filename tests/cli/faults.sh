@@ -61,10 +61,9 @@ serve() {	# FAULT OPTIONS... IMAGE: in the background
 	rm -f "$T/where"
 	local fault=$1; shift
 	env FAULT="$fault" FAULT_FIRED="$T/fired" LD_PRELOAD="$shim" "$BIN/frisbeed" -d --loopback -i 127.0.0.1 -m 239.192.7.9 -p $port -A "$T/where" -T 120 -W 400M "$@" 2> "$T/server.log" & SERVER=$!
-	for ((i = 0; i < 100; i++)); do [ -s "$T/where" ] && return; sleep 0.05; done
-	fail "frisbeed did not start: $(cat "$T/server.log")"
+	begins $SERVER [ -s "$T/where" ] || fail "frisbeed did not start: $(cat "$T/server.log")"
 }
-PATIENCE=${PAT:-60}	# s; a busy machine takes its time
+PATIENCE=${PAT:-240}	# s; a busy machine takes its time
 client() { faulty "$1" "$BIN/frisbee" -q --loopback -i 127.0.0.1 -m 239.192.7.9 -p $port -T "$PATIENCE" "$T/node" 2> "$T/stderr"; }
 CLEANUP+=('[ -z "${SERVER:-}" ] || kill $SERVER 2> /dev/null')
 serve none "$T/good.ndz"
@@ -81,7 +80,7 @@ serve "pread:5:eio:$T/good.ndz" -T -1 "$T/good.ndz"
 client none; check "a read that fails once is tried again" cmp "$T/src" "$T/node"
 check "the fault came, and was told" grep -q "trying again.*good.ndz" "$T/server.log"
 wait $SERVER || fail "server: exit $?"
-PATIENCE=3
+PATIENCE=6
 for fault in pread:46:gone pread:52:end; do	# behind the reads by which the server knows the image
 	rm -f "$T/node" "$T/fired"
 	serve "$fault:$T/good.ndz" "$T/good.ndz"

@@ -63,14 +63,8 @@ elif [ -n "${EMULATOR:-}" ]; then echo "   (QEMU does not choose the interface o
 else
 	"$BIN/mfrisbeed" -c "$T/conf" 2> "$T/log" & MASTER=$!
 	CLEANUP+=('kill $MASTER 2> /dev/null; wait $MASTER')
-	served_at() {	# NAME PLACE: within ten seconds
-		local i
-		for ((i = 0; i < 100; i++)); do
-			"$BIN/frisbee" -S 127.0.0.1 -Q "$1" > "$T/said" 2>&1 && grep -q "is served at $2\$" "$T/said" && return
-			sleep 0.1
-		done
-		cat "$T/said" "$T/log"; return 1
-	}
+	is_at() { "$BIN/frisbee" -S 127.0.0.1 -Q "$1" > "$T/said" 2>&1 && grep -q "is served at $2\$" "$T/said"; }
+	served_at() { soon is_at "$1" "$2" || { cat "$T/said" "$T/log"; return 1; }; }	# NAME PLACE
 	while read -r name place; do
 		check "$name is served where it was, $place" served_at "$name" "$place"
 	done <<- 'I'

@@ -28,10 +28,10 @@ if mount "$dev" "$T/mnt" 2> /dev/null; then
 else echo "no mount: left out"; fi
 "$PYTHON" -E -S - "$dev" "$T/held" << 'PY' &
 import os, sys, time
-fd = os.open(sys.argv[1], os.O_RDWR | os.O_EXCL); open(sys.argv[2], "w").close(); time.sleep(60)
+fd = os.open(sys.argv[1], os.O_RDWR | os.O_EXCL); open(sys.argv[2], "w").close(); time.sleep(1000)
 PY
 holder=$!
-for ((i = 0; i < 200; i++)); do [ -e "$T/held" ] && break; sleep 0.05; done
+begins $holder [ -e "$T/held" ] || fail "it is not held"
 sha256sum < "$dev" > "$T/before"
 status 1 "$BIN/imageunzip" -q "$T/img.ndz" "$dev"; says "in use"
 check "it is untouched" cmp "$T/before" <(sha256sum < "$dev")

@@ -144,18 +144,18 @@ holds "$T/stdout" "d['ok'] is False and d['kind'] == 'damaged' and d['exit'] == 
 
 echo "== servers"
 "$BIN/frisbeed" --json -q --unicast -m 127.0.0.1 -p 0 -T -1 -A "$T/where" "$T/good.ndz" "$no" > "$T/stdout" 2> "$T/stderr" & pid=$!
-for ((i = 0; i < 200; i++)); do [ -s "$T/where" ] && break; sleep 0.05; done
+begins $pid [ -s "$T/where" ] || fail "frisbeed: $(cat "$T/stderr")"
 kill $pid; wait $pid; rc=$?
 check "one of two sessions failed ($rc)" [ $rc = 1 ]
 holds "$T/stdout" "d['ok'] is False and d['kind'] == 'io' and '1 of 2' in d['error']" "[s['state'] for s in d['sessions']] == ['ended', 'failed']" || fail "frisbeed"
 rm "$T/where"
 "$BIN/frisbeed" --json -q --unicast -m 127.0.0.1 -p 0 -A "$T/where" --stats "$T/stats" "$T/good.ndz" > "$T/stdout" 2> "$T/stderr" & pid=$!
-for ((i = 0; i < 200; i++)); do [ -s "$T/where" ] && break; sleep 0.05; done
+begins $pid [ -s "$T/where" ] || fail "frisbeed: $(cat "$T/stderr")"
 port=$(tr -d '\0' < "$T/where" | sed 's/.*://')
 told 98 io "'in use' in d['error']" "$BIN/frisbeed" --json -q --unicast -m 127.0.0.1 -p "$port" --stats "$T/unserved" "$T/good.ndz"
 holds "$T/unserved" "d['ok'] is False and d['exit'] == 98 and 'in use' in d['error']" "[s['state'] for s in d['sessions']] == ['failed']" || fail "--stats of what is not served"
 kill -HUP $pid; sleep 0.2
-check "SIGHUP means nothing to it" timeout 60 "$BIN/frisbee" -q --unicast -m 127.0.0.1 -p "$port" "$T/after-hangup"
+check "SIGHUP means nothing to it" timeout 240 "$BIN/frisbee" -q --unicast -m 127.0.0.1 -p "$port" "$T/after-hangup"
 kill $pid; wait $pid; rc=$?
 check "SIGTERM ($rc)" [ $rc = 0 ]
 for f in stdout stats; do holds "$T/$f" "'error' not in d and 'sessions' in d" || fail "SIGTERM: $f"; done
@@ -163,8 +163,7 @@ for f in stdout stats; do holds "$T/$f" "'error' not in d and 'sessions' in d" |
 echo "== signals, lost sectors, an installation that is not complete"
 sleeps() { [ "$(cat /proc/$pid/comm)" != bash ] && (( 0x$(sed -n "s/^SigCgt:[[:space:]]*//p" /proc/$pid/status) & 0x4000 )); }
 stopped() {	# SIGNAL: $pid, told to end
-	local i
-	for ((i = 0; i < 200; i++)); do sleeps && break; sleep 0.05; done
+	begins $pid sleeps || fail "it does not begin: $(cat "$T/stderr")"
 	sleep 0.2; kill -"$1" $pid; wait $pid; rc=$?
 	check "SIG$1: exit $rc" [ $rc = 1 ]
 	holds "$T/stdout" "d['kind'] == 'interrupted' and 'SIG$1' in d['error'] and d['exit'] == 1 and d['ok'] is False" || fail "SIG$1: $(cat "$T/stderr")"
@@ -182,7 +181,7 @@ check "lost sectors: exit $rc" [ $rc = 4 ]
 holds "$T/stdout" "d['ok'] is False and d['kind'] == 'lost' and d['exit'] == 4" "d['lost_sectors'] == 2 and d['chunks'] > 0" || fail "lost sectors"
 poison "$T/target" 4194304
 (exec env FRISBEE_NO_URING=1 FAULT="fsync:1:stall:$T/target" FAULT_FIRED="$T/fired" LD_PRELOAD="$shim" "$BIN/imageunzip" --json -q --in-place "$T/good.ndz" "$T/target" > "$T/stdout" 2> "$T/stderr") & pid=$!
-for ((i = 0; i < 200; i++)); do [ -e "$T/fired" ] && break; sleep 0.05; done
+begins $pid [ -e "$T/fired" ] || fail "the disk does not stall: $(cat "$T/stderr")"
 stopped TERM
 check "the disk does not answer" grep -q '"error": .*did not return' "$T/stdout"
 truncate -s 4M "$T/disk"; dd if="$T/src" of="$T/disk" conv=notrunc status=none

@@ -130,11 +130,11 @@ if command -v ip > /dev/null; then
 	for name in last logical; do
 		case $name in last) from=20480 count=$((sectors - 20480)) ;; logical) from=18432 count=14336 ;; esac
 		rm -f "$T/where"; port=$((port + 1))
-		"$BIN/frisbeed" -d --loopback -i 127.0.0.1 -m 239.192.7.11 -p $port -A "$T/where" -T 60 -W 400M "$T/$name.ndz" 2> "$T/server.log" & SERVER=$!
-		for ((i = 0; i < 100; i++)); do [ -s "$T/where" ] && break; sleep 0.05; done
+		"$BIN/frisbeed" -d --loopback -i 127.0.0.1 -m 239.192.7.11 -p $port -A "$T/where" -T 0 -W 400M "$T/$name.ndz" 2> "$T/server.log" & SERVER=$!
+		begins $SERVER [ -s "$T/where" ] || fail "frisbeed: $(cat "$T/server.log")"
 		for way in "" -z --discard "-z --state=$T/state"; do
 			cp "$T/$name.old" "$T/tgt"
-			"$BIN/frisbee" -q --loopback -i 127.0.0.1 -m 239.192.7.11 -p $port -T 20 --in-place $way "$T/tgt" || fail "frisbee $way"
+			"$BIN/frisbee" -q --loopback -i 127.0.0.1 -m 239.192.7.11 -p $port -T 240 --in-place $way "$T/tgt" || fail "frisbee $way"
 			kept "frisbee $name ${way:-plain}" $name $from $count
 		done
 		kill $SERVER; wait $SERVER 2> /dev/null; SERVER=

@@ -70,9 +70,9 @@ CLEANUP+=('[ -z "${SERVER:-}" ] || kill $SERVER 2> /dev/null')
 for image in img large; do
 	for m in 16 64; do
 		rm -f "$T/where" "$T/node"
-		"$BIN/frisbeed" -d --loopback -i 127.0.0.1 -m 239.192.7.8 -p $port -A "$T/where" -T 20 -W 400M "$T/$image.ndz" 2> "$T/server.log" & SERVER=$!
-		for ((i = 0; i < 100; i++)); do [ -s "$T/where" ] && break; sleep 0.05; done
-		within "-M $m, $image" $m "$BIN/frisbee" -q --loopback -i 127.0.0.1 -m 239.192.7.8 -p $port -T 20 -M $m "$T/node"
+		"$BIN/frisbeed" -d --loopback -i 127.0.0.1 -m 239.192.7.8 -p $port -A "$T/where" -T 0 -W 400M "$T/$image.ndz" 2> "$T/server.log" & SERVER=$!
+		begins $SERVER [ -s "$T/where" ]
+		within "-M $m, $image" $m "$BIN/frisbee" -q --loopback -i 127.0.0.1 -m 239.192.7.8 -p $port -T 240 -M $m "$T/node"
 		[ $image = large ] || check "is right" cmp "$T/src" "$T/node"
 		kill $SERVER; wait $SERVER 2> /dev/null
 	done

@@ -46,7 +46,7 @@ status 1 "$SD" "$T/tue.delta"
 export XDG_RUNTIME_DIR=$T; mkdir "$T/m"
 "$SD" --json --ro --file --delta "$T/tue.delta" --delta "$T/wed.delta" "$T/mon.ndz" "$T/m" > "$T/attached" 2> "$T/sd.log" & sd=$!
 CLEANUP+=("kill $sd 2> /dev/null; wait $sd 2> /dev/null")
-for ((i = 0; i < 400; i++)); do [ -s "$T/attached" ] && break; kill -0 $sd 2> /dev/null || break; sleep 0.05; done
+begins $sd [ -s "$T/attached" ]
 check "streamdisk attaches it" cmp "$T/wed.out" "$T/m/disk"
 kill $sd; wait $sd; check "and ends well" [ $? = 0 ]
 finish

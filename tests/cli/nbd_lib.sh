@@ -7,7 +7,7 @@ PLUGIN=$(dirname "$BIN")/lib/nbdkit-ndz-plugin.so
 # nbd COMMAND KEY=VALUE...: the shell's command with $uri for an export of this; nbdkit's log is in $T/nbd.log.
 nbd() {
 	local command=$1; shift
-	timeout 120 nbdkit -f -U - "$PLUGIN" "$@" --run "$command" 2> "$T/nbd.log"
+	timeout 400 nbdkit -f -U - "$PLUGIN" "$@" --run "$command" 2> "$T/nbd.log"
 }
 # comes_out FILE KEY=VALUE...: the export is this, byte for byte.
 comes_out() {

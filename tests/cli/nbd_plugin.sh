@@ -28,7 +28,7 @@ check "as large as the disk" [ "$(cat "$T/size")" = "$(stat -c %s "$T/sda")" ]
 ulimit -n 4096
 nbdkit -f -t 4 -U "$T/sock" -P "$T/pid" "$PLUGIN" "$T/sda.ndz" cache=2M 2> "$T/nbd.log" & server=$!
 CLEANUP+=("kill $server 2> /dev/null; wait $server 2> /dev/null")
-for ((i = 0; i < 200; i++)); do [ -s "$T/pid" ] && break; sleep 0.05; done
+soon [ -s "$T/pid" ]
 check "16 requests in flight" python3 "$TOP/tests/helpers/nbd_reads.py" random "$T/sock" "$T/sda.out" 2000
 peak=$(awk '/VmHWM/ { print $2 }' "/proc/$server/status")
 check "memory: $((peak / 1000)) MB" [ "$peak" -lt 100000 ]

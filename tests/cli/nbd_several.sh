@@ -24,13 +24,14 @@ if comes_out "$T/rnd" image="$T/b.ndz" image="$T/c.ndz" 2> /dev/null; then fail 
 check "damage in all of them is an error" grep -q "b.ndz: chunk 1" "$T/nbd.log"
 
 [ -n "${NETWORK_INSIDE:-}" ] || { echo "not root: web servers are left out"; finish; }
-export STREAM_HTTP_SECONDS=20
+export STREAM_HTTP_SECONDS=300
 "$PYTHON" -E -S "$TOP/tests/helpers/http_hostile.py" "$T/rnd.ndz" 8082 "$T/fault" & CLEANUP+=("kill $! 2> /dev/null; wait $! 2> /dev/null")
-for ((i = 0; i < 100; i++)); do { : < /dev/tcp/127.0.0.1/8082; } 2> /dev/null && break; sleep 0.05; done
+answers() { { : < /dev/tcp/127.0.0.1/8082; } 2> /dev/null; }
+soon answers || fail "no server"
 for fault in stuck down gone changed junk; do
 	echo "$fault 40" > "$T/fault"	# when it is open
 	started=$SECONDS
 	check "a server that is $fault, and a file" comes_out "$T/rnd" image=http://127.0.0.1:8082/x image="$T/rnd.ndz"
-	check "without waiting for it" [ $((SECONDS - started)) -le 10 ]
+	check "without waiting for it" [ $((SECONDS - started)) -lt 200 ]
 done
 finish

@@ -10,8 +10,7 @@ serve() {
 	rm -f "$T/$name"
 	"$@" > "$T/$name.log" 2>&1 & server=$!
 	CLEANUP+=("kill $server 2> /dev/null; wait $server 2> /dev/null")
-	for ((i = 0; i < 400; i++)); do [ -S "$T/$name" ] && return; sleep 0.05; done
-	fail "no server: $(cat "$T/$name.log")"
+	begins $server [ -S "$T/$name" ] || fail "no server: $(cat "$T/$name.log")"
 }
 at() { echo "nbd+unix:///?socket=$T/$1"; }
 end() { kill "$server"; wait "$server" 2> /dev/null; }
@@ -61,7 +60,7 @@ status 1 "$BIN/imagezip" "$(at nothing)" "$T/none.ndz"
 check "no image is made" [ ! -e "$T/none.ndz" ]
 
 echo "== servers that fail"
-export DISK_NBD_SECONDS=20
+export DISK_NBD_SECONDS=60
 F=$B/tests/nbdkit/nbdkit-faults-filter.so
 serve faulty nbdkit -f -r -U "$T/faulty" --filter="$F" file "$T/sda.ndz" faults-fail-at=30
 if comes_out "$T/sda.out" image="$(at faulty)"; then fail "a request that fails"; else check "is said: $(head -n 1 "$T/nbd.log")" grep -q "reading: .*error" "$T/nbd.log"; fi
@@ -74,7 +73,6 @@ CLEANUP+=("kill $back 2> /dev/null; wait $back 2> /dev/null")
 check "a server that comes back" comes_out "$T/sda.out" image="$(at slow)"
 kill $back; wait $back 2> /dev/null
 # With another file, or not at all.
-export DISK_NBD_SECONDS=2
 slow "$T/sda.ndz"; cp "$T/sda.ndz" "$T/longer"; truncate -s +1M "$T/longer"
 cat > "$T/read.sh" << 'SH'
 nbdcopy --requests=1 --connections=1 "$1" - 2> /dev/null | { head -c 64K > /dev/null; kill -9 "$2"; rm -f "$T/slow"
@@ -85,12 +83,13 @@ nbd "bash '$T/read.sh' \$uri $server '$T/longer'" image="$(at slow)" cache=1M
 CLEANUP+=("kill \$(cat '$T/slow.pid') 2> /dev/null")
 check "another file: $(tail -n 1 "$T/nbd.log")" grep -q "has changed since it was opened" "$T/nbd.log"
 kill "$(cat "$T/slow.pid")" 2> /dev/null; slow "$T/sda.ndz"
+export DISK_NBD_SECONDS=5
 nbd "bash '$T/read.sh' \$uri $server ''" image="$(at slow)" cache=1M
 check "gone: $(tail -n 1 "$T/nbd.log")" grep -q "slow: connecting: \|slow: reading: " "$T/nbd.log"
 # It accepts, and says nothing.
 "$PYTHON" -c "
 import socket, sys, time
 s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(5); c = [s.accept() for _ in range(9)]" "$T/mute" & CLEANUP+=("kill $! 2> /dev/null; wait $! 2> /dev/null")
-for ((i = 0; i < 100; i++)); do [ -S "$T/mute" ] && break; sleep 0.05; done
-refused "mute: connecting: nothing has come for 2 s" image="$(at mute)"
+soon [ -S "$T/mute" ]
+refused "mute: connecting: nothing has come for 5 s" image="$(at mute)"
 finish

@@ -102,7 +102,7 @@ if command -v dnsmasq > /dev/null; then
 	echo "== it serves"
 	"$T/a/serve" > "$T/log" 2>&1 & pid=$!
 	CLEANUP+=("kill $pid 2> /dev/null; wait $pid 2> /dev/null")
-	for ((i = 0; i < 100; i++)); do busybox wget -q -O "$T/got" http://10.7.0.9/vmlinuz 2> /dev/null && break; sleep 0.1; done
+	begins $pid busybox wget -q -O "$T/got" http://10.7.0.9/vmlinuz 2> /dev/null
 	check "the kernel by HTTP" cmp "$T/netboot/vmlinuz" "$T/got"
 	check "iPXE by TFTP" eval 'busybox tftp -g -r ipxe.efi -l "$T/got" 10.7.0.9 && cmp "$T/ipxe/ipxe.efi" "$T/got"'
 	got=$(printf 'report 52-54-00-00-00-0c - booted x\n' | busybox nc 10.7.0.9 5100)

@@ -7,7 +7,7 @@ export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
 export FRISBEE_NO_URING=1	# so that all writes pass through the library that stalls them
 case $(basename "$(dirname "$BIN")") in *thread*) skip "another library cannot come before the thread sanitizer's" ;; esac
 requires python3
-PATIENCE=30	# seconds until it counts as hanging: the programs take three
+PATIENCE=120	# seconds until it counts as hanging: the programs take three
 SIZE=$((24 << 20))
 head -c 20000000 /dev/urandom > "$T/src"; truncate -s $SIZE "$T/src"
 "$BIN/imagezip" -q -r "$T/src" "$T/img.ndz" || fail "imagezip"
@@ -99,7 +99,8 @@ ends "-N" TERM fired
 check "it is gone" [ ! -e "$T/out" ]
 reset; mkfifo "$T/fifo"; exec sleep 1000 < "$T/fifo" & HELPERS+=($!)
 (load "pwrite:1:eio:none" - > "$T/fifo") & pid=$!
-ends "nobody reads" TERM sleep 2
+has_filled_it() { catches && sleep 2; }
+ends "nobody reads" TERM has_filled_it
 disk
 (load "pwrite:14:stall:$T/disk" --in-place "--state=$T/state" --state-interval 0 "$T/disk") & pid=$!
 ends "--state" TERM fired

@@ -17,8 +17,9 @@ taken() { rm -f x.ndz; check "captured: $*" zip "$@" x.ndz; check "and not live"
 # A program that has a file open for writing, as a virtual machine has its disk.
 truncate -s 8M fs; mke2fs -q -F -t ext4 fs
 taken fs
-sleep 100 3<> fs & vm=$!
+sleep 1000 3<> fs & vm=$!
 CLEANUP+=("kill $vm 2> /dev/null")
+begins $vm grep -qx sleep /proc/$vm/comm || fail "no sleep"
 refused "sleep (process $vm) has fs open for writing" fs
 refused "has stdin open for writing" -r - < fs
 check "-i warns" "$BIN/imagezip" -i fs > out 2> stderr; check "it says why" grep -q "warning: fs is in use" stderr
@@ -42,7 +43,7 @@ python3 - "$BIN/imagezip" << 'PY' > out 2> stderr; rc=$?
 import os, subprocess, sys, time
 p = subprocess.Popen([sys.argv[1], "-q", "-r", "src", "/dev/stdout"], stdout=subprocess.PIPE)
 p.stdout.read(1 << 20)	# it waits for us, in the middle
-holder = subprocess.Popen(["sleep", "100"], stdin=open("src", "r+b"))
+holder = subprocess.Popen(["sleep", "1000"], stdin=open("src", "r+b"))
 p.stdout.read()
 p.wait(); holder.kill(); holder.wait()
 sys.exit(p.returncode)
@@ -60,10 +61,11 @@ refused "is in use" --force "$dev"
 check "--live, mounted" "$BIN/imagezip" --live "$dev" live.ndz 2> stderr; check "the image says so" live live.ndz
 mount -o remount,ro mnt; taken "$dev"; taken fs; umount mnt
 if unshare -m true 2> /dev/null; then
-	unshare -m sh -c "mount $dev mnt && { sleep 100 & echo \$! > sleeper; }"
+	unshare -m sh -c "mount $dev mnt && { sleep 1000 & echo \$! > sleeper; }"
 	refused "claimed by something that cannot be seen from here" "$dev"
 	sleeper=$(< sleeper); kill "$sleeper"; while kill -0 "$sleeper" 2> /dev/null; do sleep 0.02; done
-	for _ in $(seq 100); do zip "$dev" x.ndz 2> /dev/null && break; sleep 0.02; done; taken "$dev"
+	is_free() { zip "$dev" x.ndz 2> /dev/null; }
+	soon is_free; taken "$dev"	# its mounts go behind it
 fi
 mkswap -q "$dev" 2> /dev/null && if swapon "$dev" 2> /dev/null; then
 	refused "$dev is used as swap" "$dev"; refused "$dev is used as swap" fs

@@ -125,11 +125,11 @@ port=$((20000 + $$ % 20000))
 CLEANUP+=('[ -z "${SERVER:-}" ] || kill $SERVER 2> /dev/null')
 serve() {	# IMAGE
 	rm -f "$T/where"
-	"$BIN/frisbeed" -d --loopback -i 127.0.0.1 -m 239.192.7.10 -p $port -A "$T/where" -T 60 -W 400M "$1" 2> "$T/server.log" & SERVER=$!
-	for ((i = 0; i < 100; i++)); do [ -s "$T/where" ] && break; sleep 0.05; done
+	"$BIN/frisbeed" -d --loopback -i 127.0.0.1 -m 239.192.7.10 -p $port -A "$T/where" -T 0 -W 400M "$1" 2> "$T/server.log" & SERVER=$!
+	begins $SERVER [ -s "$T/where" ] || fail "frisbeed: $(cat "$T/server.log")"
 }
 serve "$T/img.ndz"
-client() { local fault=$1; shift; faulty "$fault" "$BIN/frisbee" -q --loopback -i 127.0.0.1 -m 239.192.7.10 -p $port -T 20 --in-place --state=target --state-interval 0 "$@" "$T/disk"; }
+client() { local fault=$1; shift; faulty "$fault" "$BIN/frisbee" -q --loopback -i 127.0.0.1 -m 239.192.7.10 -p $port -T 240 --in-place --state=target --state-interval 0 "$@" "$T/disk"; }
 fresh_target; client none --json > "$T/json" || fail "frisbee"
 total=$(stat_of bytes_written) fewer=0 killed=0
 # How many writes there are depends on where the server was when the client came, and what

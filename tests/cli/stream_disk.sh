@@ -183,13 +183,13 @@ check "flush $last fails: status $got: $(tail -n 1 "$T/nbd.log")" [ $got = 1 ]
 new_target disk; rm -f "$T/sock" "$T/attached"; mkdir "$T/run"
 XDG_RUNTIME_DIR=$T/run FAULT=fsync:$last:eio:$T/disk LD_PRELOAD=$faulty "$BIN/streamdisk" --json --no-fill --socket="$T/sock" "$T/sda.ndz" "$T/disk" > "$T/attached" 2> "$T/sd.log" & sd=$!
 CLEANUP+=("kill $sd 2> /dev/null; wait $sd 2> /dev/null")
-for ((i = 0; i < 400; i++)); do [ -s "$T/attached" ] && break; sleep 0.05; done
+begins $sd [ -s "$T/attached" ]
 python3 "$U" write "$T/sock" 9000 kept; kill $sd; wait $sd; got=$?
 check "streamdisk ends with status $got, too: $(tail -n 1 "$T/sd.log")" [ $got = 1 ]
 
 # A file where the status is to be is not removed, and the disk does not begin; nor without a folder for the status.
 echo kept > "$T/status.txt"; new_target memory; cp "$T/disk" "$T/disk.was"
-timeout 20 nbdkit -f -U "$T/sock2" "$PLUGIN" "$T/sda.ndz" disk="$T/disk" table=memory fill=no status="$T/status.txt" 2> "$T/nbd.log"; got=$?
+timeout 240 nbdkit -f -U "$T/sock2" "$PLUGIN" "$T/sda.ndz" disk="$T/disk" table=memory fill=no status="$T/status.txt" 2> "$T/nbd.log"; got=$?
 check "is not served: $(tail -n 1 "$T/nbd.log")" [ $got = 1 ]
 check "and is there" [ "$(cat "$T/status.txt")" = kept ]
 check "nothing was written" cmp "$T/disk" "$T/disk.was"

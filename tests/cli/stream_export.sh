@@ -2,6 +2,7 @@
 # streamdisk --export: other machines read the image from a machine whose disk streams: what is absent is fetched first, and
 # what this machine writes is never in it.  One of them streams from there.
 . "$(dirname "$0")/lib.sh"
+own_network "$@"	# in which nobody else takes its port
 . "$(dirname "$0")/nbd_lib.sh"
 . "$(dirname "$0")/stream_lib.sh"
 requires sfdisk mke2fs nbdinfo
@@ -16,8 +17,7 @@ begin() {	# OPTION...: in the background, until it says where the disk is
 	rm -f "$T/attached"
 	"$SD" --json --status="$T/status" --socket="$T/sock" --export="127.0.0.1:$PORT" "$@" "$T/sda.ndz" "$T/disk" > "$T/attached" 2> "$T/sd.log" & sd=$!
 	CLEANUP+=("kill $sd 2> /dev/null; wait $sd 2> /dev/null")
-	for ((i = 0; i < 400; i++)); do [ -s "$T/attached" ] && return; builtin kill -0 $sd 2> /dev/null || break; sleep 0.05; done
-	fail "not attached: $(cat "$T/sd.log")"
+	begins $sd [ -s "$T/attached" ] || fail "not attached: $(cat "$T/sd.log")"
 }
 ends() { local got; kill -TERM $sd; wait $sd; got=$?; check "$1: exit 0: $(cat "$T/sd.log")" [ $got = 0 ]; check "nothing is left" [ -z "$(ls -A "$T/run")" ]; }
 present() { python3 "$U" status "$T/status" | python3 -c 'import json, sys; print(json.load(sys.stdin)["present_bytes"])'; }
@@ -65,7 +65,7 @@ poison "$T/other" $DISK_BYTES; cp "$T/other" "$T/other.model"
 installed_on "$T/other" "$T/other.model"
 "$SD" --quiet --table=memory --when-idle=0 --status="$T/other.status" --socket="$T/other.sock" "$URI" "$T/other" 2> "$T/other.log" & other=$!
 CLEANUP+=("kill $other 2> /dev/null; wait $other 2> /dev/null")
-for ((i = 0; i < 400; i++)); do [ -S "$T/other.sock" ] && [ -S "$T/other.status" ] && break; sleep 0.05; done
+begins $other [ -S "$T/other.sock" -a -S "$T/other.status" ]
 python3 "$U" write "$T/sock" $((6 << 20)) "$(printf '%04096d' 7)"
 check "both are complete" python3 "$U" wait "$T/other.status" 60
 check "and this one" python3 "$U" wait "$T/status" 60
@@ -77,8 +77,7 @@ check "the other one ends: $(cat "$T/other.log")" [ $got = 0 ]
 check "and has what an ordinary installation makes" cmp "$T/other" "$T/other.model"
 # What serves others ends: the disk goes on.
 builtin kill -9 "$(cat "$T"/run/streamdisk-*/others.pid)"
-for ((i = 0; i < 100; i++)); do grep -q "is not served there any more" "$T/sd.log" && break; sleep 0.05; done
-check "which is said" grep -q "127.0.0.1:$PORT: the image is not served there any more" "$T/sd.log"
+check "which is said" soon grep -q "127.0.0.1:$PORT: the image is not served there any more" "$T/sd.log"
 check "and the disk is still there" python3 "$U" write "$T/sock" $((8 << 20)) "$(printf '%04096d' 9)"
 ends "SIGTERM, without those"
 

@@ -45,10 +45,9 @@ let_go() {	# of the filesystem, whatever state it is in
 }
 CLEANUP+=("let_go")
 mounted() {
-	local i
 	rm -f "$T/fuse.pid"
 	nbdfuse -P "$T/fuse.pid" "$T/m" "nbd+unix:///?socket=$T/sock" 2> /dev/null & fuse=$!
-	for ((i = 0; i < 200; i++)); do [ -s "$T/fuse.pid" ] && break; builtin kill -0 $fuse 2> /dev/null || return 1; sleep 0.05; done
+	begins $fuse [ -s "$T/fuse.pid" ] || return 1
 	loop=$(losetup -f --show -o $((5 << 20)) --sizelimit $((16 << 20)) "$T/m/nbd") && mount -t ext4 "$loop" "$T/mnt" 2> /dev/null
 }
 # what_was_synced COPY: after fsck, each file that was synced last and not begun again has its sum; the image's files are there.

@@ -19,14 +19,15 @@ TABLE_BYTES=$((5 * 4096)); TABLE_AT=$((DISK_BYTES - 64 * 512 - TABLE_BYTES))
 # serve TABLE KEY=VALUE...: the disk at $T/sock, with nbdkit's number in $server.  IMAGE_AT and DISK_AT are others than the files.
 serve() { begin_to_serve "$@" || fail "not served: $(cat "$T/nbd.log")"; }
 begin_to_serve() {
-	local table=(table="$1") i; shift
+	local table=(table="$1"); shift
 	[ "${table[0]}" != table=disk ] || table=()
 	rm -f "$T/pid" "$T/sock" "$T/status"
 	nbdkit -f -t 18 -U "$T/sock" -P "$T/pid" "$PLUGIN" "${IMAGE_AT:-$T/sda.ndz}" disk="${DISK_AT:-$T/disk}" "${table[@]}" "$@" 2> "$T/nbd.log" & server=$!
 	CLEANUP+=("kill -9 $server 2> /dev/null; wait $server 2> /dev/null")
-	for ((i = 0; i < 600; i++)); do [ -s "$T/pid" ] && { [[ " $* " != *" status=$T/status "* ]] || [ -S "$T/status" ]; } && return; builtin kill -0 $server 2> /dev/null || break; sleep 0.05; done
-	return 1
+	[[ " $* " = *" status=$T/status "* ]] && waits_at=$T/status || waits_at=
+	begins $server is_served
 }
+is_served() { [ -s "$T/pid" ] && { [ -z "$waits_at" ] || [ -S "$waits_at" ]; }; }
 stop() { kill $server; wait $server; }
 # The first 4 KiB of a disk that is not complete are the installer's marker.
 marked() { check "the marker" [ "$(head -c 14 "$T/disk")" = "NDZ unfinished" ]; }

@@ -68,7 +68,8 @@ status 2 "$SD" --ro --order="$T/order" "$T/sda.ndz" "$T"
 
 # The disk is never idle for a minute, so nothing but the order is fetched in time; a step of another kind needs 250 ms.
 ordered() { python3 "$U" status "$T/status" | python3 -c 'import json, sys; s = json.load(sys.stdin); print(s["ordered_bytes"])'; }
-until_ordered() { for ((i = 0; i < 400; i++)); do [ "$(ordered)" = "$1" ] && return; sleep 0.05; done; ordered; return 1; }
+is_ordered() { [ "$(ordered)" = "$1" ]; }
+until_ordered() { soon is_ordered "$1" || { ordered; return 1; }; }
 new_target memory
 serve memory when-idle=60000 status="$T/status"
 check "the order beside the image is found" grep -q "an order of 3 machines" "$T/nbd.log"

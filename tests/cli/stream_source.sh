@@ -11,8 +11,7 @@ source_runs() {
 	rm -f "$T/source" "$T/source.pid"
 	nbdkit -f -r -U "$T/source" -P "$T/source.pid" file "$T/sda.ndz" 2> "$T/source.log" & source=$!
 	CLEANUP+=("kill $source 2> /dev/null; wait $source 2> /dev/null")
-	for ((i = 0; i < 400; i++)); do [ -s "$T/source.pid" ] && return; sleep 0.05; done
-	fail "no source: $(cat "$T/source.log")"
+	begins $source [ -s "$T/source.pid" ] || fail "no source: $(cat "$T/source.log")"
 }
 source_ends() { builtin kill -9 $source; wait $source 2> /dev/null; }
 IMAGE="nbd+unix:///?socket=$T/source"
@@ -30,7 +29,7 @@ assert len(stored) > 20, stored
 assert nbd.read(here, 4096) == model[here:here + 4096]
 subprocess.run(["kill", "-9", sys.argv[4]], check=True)
 nbd.ask(places[0], 4096)
-until = time.monotonic() + 30
+until = time.monotonic() + 150
 while not status(stat)["waiting_for_source"]:
     assert time.monotonic() < until, "no read waits"
     time.sleep(0.02)
@@ -49,7 +48,7 @@ PY
 source_runs; new_target memory
 IMAGE_AT=$IMAGE serve memory fill=no cache=1M status="$T/status"
 python3 "$T/wait.py" "$T/sock" "$T/status" "$T/model" $source "$T/now" > "$T/waited" 2>&1 & reader=$!
-for ((i = 0; i < 1200; i++)); do [ -e "$T/now" ] && break; builtin kill -0 $reader 2> /dev/null || break; sleep 0.05; done
+begins $reader [ -e "$T/now" ]
 wait $source 2> /dev/null; source_runs
 wait $reader; got=$?
 check "reads wait for the source: $(tail -n 1 "$T/waited")" [ $got = 0 ]

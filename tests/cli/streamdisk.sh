@@ -30,7 +30,7 @@ begin() {	# WHERE OPTION...: attached, in the background
 	rm -f "$T/attached"
 	"$SD" --json "$@" > "$T/attached" 2> "$T/sd.log" & sd=$!
 	CLEANUP+=("kill $sd 2> /dev/null; wait $sd 2> /dev/null")
-	for ((i = 0; i < 400; i++)); do [ -s "$T/attached" ] && break; kill -0 $sd 2> /dev/null || break; sleep 0.05; done
+	begins $sd [ -s "$T/attached" ]
 	check "attached: ${*: -2}" grep -q "\"attached_at\": \"$where\"" "$T/attached"
 }
 ends() {	# STATUS WHAT: by now, or soon; nothing is left
@@ -65,7 +65,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv > /dev/null && [ -n "${MOUNTS_ARE_OW
 	mknod "$T/fuse" c 10 229; chmod 666 "$T/fuse"; mount --bind "$T/fuse" /dev/fuse
 	mkdir "$T/theirs"; chmod 755 "$T" "$T/sda.ndz"; chown nobody "$T/theirs" "$T/run"
 	setpriv --reuid=nobody --clear-groups "$SD" --ro "$T/sda.ndz" "$T/theirs" 2> "$T/sd.log" & sd=$!
-	for ((i = 0; i < 200; i++)); do grep -q "is at" "$T/sd.log" && break; sleep 0.05; done
+	begins $sd grep -q "is at" "$T/sd.log"
 	check "as nobody: $(cat "$T/sd.log")" setpriv --reuid=nobody --clear-groups cmp "$T/sda.out" "$T/theirs/disk"
 	kill $sd; ends 0 "SIGTERM, as nobody"
 	umount /dev/fuse; rm "$T/fuse"
@@ -83,13 +83,19 @@ kill $sd; ends 0 "SIGTERM"
 begin "$T/m" --ro "$T/fs.ndz" "$T/m"; check "a filesystem alone" diff -r "$T/files" "$T/m" -x lost+found
 umount "$T/m"; ends 0 "unmounted by somebody else"
 begin "$T/m" --ro "$T/fs.ndz" "$T/m"
-(cd "$T/m" && exec sleep 60) & user=$!
-sleep 0.2; kill $sd; wait $sd; rc=$?
-check "in use: $(tail -n 1 "$T/sd.log")" [ $rc = 1 ] && grep -q "in order" "$T/sd.log"
-kill $user; wait $user 2> /dev/null; sleep 0.2
+(cd "$T/m" && exec sleep 1000) & user=$!
+is_in() { [ "$(readlink "/proc/$user/cwd")" = "$T/m" ]; }
+begins $user is_in || fail "nobody uses it"
+kill $sd; wait $sd; rc=$?
+check "in use: exit $rc" [ $rc = 1 ]
+check "which is said: $(tail -n 1 "$T/sd.log")" grep -q "could not be unmounted cleanly, so programs that use it get errors" "$T/sd.log"
+kill $user; wait $user 2> /dev/null
+is_free() { [ -z "$(grep " $T/m" /proc/self/mounts)$(command losetup -n -O BACK-FILE 2> /dev/null | grep "$T")" ]; }
+soon is_free
 if command -v mkntfs > /dev/null && command -v ntfs-3g > /dev/null; then
 	truncate -s 30M "$T/ntfs"; mkntfs -q -F "$T/ntfs" > /dev/null 2>&1
-	mount -o loop -t ntfs-3g "$T/ntfs" "$T/m" && cp -r "$T/files/docs" "$T/m" && umount "$T/m"; sleep 0.3
+	mount -o loop -t ntfs-3g "$T/ntfs" "$T/m" && cp -r "$T/files/docs" "$T/m" && umount "$T/m"
+	soon is_free	# its process ends behind umount
 	"$BIN/imagezip" -q "$T/ntfs" "$T/ntfs.ndz" || fail "imagezip"
 	begin "$T/m" --ro "$T/ntfs.ndz" "$T/m"; check "an NTFS" diff -r "$T/files/docs" "$T/m/docs"
 	kill $sd; ends 0 "SIGTERM"

@@ -17,15 +17,15 @@ serve() {	# OPTIONS... IMAGE; $PORT is where it is
 	rm -f "$T/where"
 	"$BIN/frisbeed" -d --unicast -m 127.0.0.1 -p 0 -A "$T/where" "$@" > "$T/server.json" 2> "$T/server.log" &
 	SERVER=$!
-	local i
-	for ((i = 0; i < 200; i++)); do [ -s "$T/where" ] && break; sleep 0.05; done
+	begins $SERVER [ -s "$T/where" ] || fail "frisbeed: $(cat "$T/server.log")"
 	PORT=$(tr -d '\0' < "$T/where" | sed 's/.*://')
 }
-load() { timeout 60 "$BIN/frisbee" --unicast -m 127.0.0.1 -p "$PORT" "$@"; }
+load() { timeout 240 "$BIN/frisbee" --unicast -m 127.0.0.1 -p "$PORT" "$@"; }
 stat_of() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$1" "$2"; }
 
 echo "== four at once; the statistics are whole whenever they are read"
 serve -T -1 -W 100M --json --stats "$T/server.stats" "$T/disk.ndz"
+begins $SERVER [ -s "$T/server.stats" ] || fail "no statistics"
 python3 - "$T/server.stats" "$T/stop" << 'PY' & READER=$!
 import json, os, sys, time
 n = 0
@@ -77,9 +77,15 @@ check "it names the file" grep -q "no/such/folder" "$T/stderr"
 status 2 "$BIN/frisbeed" "$T/disk.ndz"
 
 echo "== an address of one machine, without --unicast"
-timeout -s TERM 2 "$BIN/frisbeed" -q -m 127.0.0.2 -p 5099 "$T/disk.ndz" > "$T/stdout" 2> "$T/stderr"
+alone() {	# OPTIONS...: a frisbeed begins to serve, and is ended
+	rm -f "$T/where"
+	"$BIN/frisbeed" -q -p 5099 -A "$T/where" "$@" "$T/disk.ndz" > "$T/stdout" 2> "$T/stderr" & SERVER=$!
+	check "it serves" begins $SERVER [ -s "$T/where" ]
+	kill $SERVER; wait $SERVER; SERVER=
+}
+alone -m 127.0.0.2
 check "only one client would be served, and it says so" grep -q "127.0.0.2 is the address of one machine: .*--unicast" "$T/stderr"
-timeout -s TERM 2 "$BIN/frisbeed" -q -m 239.192.7.9 -p 5099 --loopback -i 127.0.0.1 "$T/disk.ndz" > "$T/stdout" 2> "$T/stderr"
+alone -m 239.192.7.9 --loopback -i 127.0.0.1
 check "of a group it says nothing" [ ! -s "$T/stderr" ]
 
 echo "== a table on a terminal"
@@ -92,7 +98,7 @@ if pid == 0:
     fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 25, 200, 0, 0))	# room for the folder's name
     os.execv(binaries + "/frisbeed", ["frisbeed", "--unicast", "-m", "127.0.0.1", "-p", "0", "-A", t + "/where2",
         "-W", "20M", "-T", "-1", t + "/na\033[31mme.ndz"])
-seen, client, until = b"", None, time.monotonic() + 60
+seen, client, until = b"", None, time.monotonic() + 240
 with open(t + "/terminal", "wb") as out:
     while time.monotonic() < until:
         if client is None and os.path.exists(t + "/where2") and os.path.getsize(t + "/where2"):

@@ -5,9 +5,8 @@ serve() {	# IMAGE; $PORT is where it is
 	rm -f "$T/where"
 	"$BIN/frisbeed" -q --unicast -m 127.0.0.1 -p 0 -A "$T/where" "$@" 2> "$T/server.log" &
 	SERVER=$!
-	local i
-	for ((i = 0; i < 200; i++)); do [ -s "$T/where" ] && break; sleep 0.05; done
+	begins $SERVER [ -s "$T/where" ] || fail "frisbeed: $(cat "$T/server.log")"
 	PORT=$(tr -d '\0' < "$T/where" | sed 's/.*://')
 }
 served() { kill $SERVER; wait $SERVER 2> /dev/null; SERVER=; }
-frisbee() { timeout 60 "$BIN/frisbee" -q --unicast -m 127.0.0.1 -p "$PORT" "$@"; }
+frisbee() { timeout 240 "$BIN/frisbee" -q --unicast -m 127.0.0.1 -p "$PORT" "$@"; }

@@ -70,7 +70,7 @@ mkdir "$T/bin"
 printf '#!/bin/sh\n[ "$1" = -d ] || echo /dev/loop-here\necho "$@" >> "%s"\n[ "$1" = -d ] || exec sleep 1000\n' "$T/asked" > "$T/bin/losetup"
 chmod +x "$T/bin/losetup"
 (PATH=$T/bin:$PATH exec "$BIN/growfs" "$T/disk" > /dev/null 2> "$T/stderr") & pid=$!
-for ((i = 0; i < 300; i++)); do grep -qs show "$T/asked" && break; sleep 0.1; done
+begins $pid grep -qs show "$T/asked" || fail "no loop device is asked for: $(cat "$T/stderr")"
 kill -TERM $pid; wait $pid; rc=$?
 check "exit $rc: $(cat "$T/stderr")" [ $rc = 1 ]
 check "it is detached: $(tail -n 1 "$T/asked")" grep -qx -e "-d /dev/loop-here" "$T/asked"
