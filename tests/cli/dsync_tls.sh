@@ -86,11 +86,12 @@ if command -v openssl > /dev/null; then
 	check "nor has a client of another kind with another key" [ "$(grep -c "Cipher is TLS" "$T/quiet")" = 0 ]
 fi
 
+is_amid() { [ "$(stat -c %s "$COPY.dsync")" -gt 200000 ]; }
 # The server is killed in the middle: nothing of the copy has changed, and the next sync brings it all.
 cp "$COPY" "$T/before"
 head -c 2000000 /dev/urandom | dd of="$T/dev" bs=1M seek=1 conv=notrunc status=none
 d once --bwlimit=200k > "$T/out" 2> "$T/stderr" & pid=$!
-for ((i = 0; i < 600; i++)); do [ "$(stat -c %s "$COPY.dsync")" -gt 200000 ] && break; sleep 0.05; done
+begins $pid is_amid
 builtin kill -9 $SERVER; wait $SERVER 2> /dev/null
 wait $pid; check "a line that is cut" [ $? = 1 ]
 check "its reason" grep -q "the connection" "$T/stderr"
@@ -104,7 +105,7 @@ check "equal" cmp "$T/dev" "$COPY"
 cp "$COPY" "$T/before"
 head -c 2000000 /dev/urandom | dd of="$T/dev" bs=1M seek=3 conv=notrunc status=none
 "$BIN/dsync" --key="$T/key" --since=scan:"$T/state" --bwlimit=200k once "$T/dev" "$TO$COPY" 2> "$T/stderr" & pid=$!
-for ((i = 0; i < 600; i++)); do [ "$(stat -c %s "$COPY.dsync")" -gt 200000 ] && break; sleep 0.05; done
+begins $pid is_amid
 builtin kill -9 $pid; wait $pid 2> /dev/null
 check "the server says so" soon grep -q "merge: .*before the end from=" "$T/log"
 check "the copy is as it was" cmp "$T/before" "$COPY"

@@ -90,12 +90,12 @@ start() {	# PORT
 	configure "$port"
 	: > "$dir/pids"
 	for kind in account container object proxy; do run $kind; done
-	for ((i = 0; i < 600; i++)); do
+	for ((i = 0; i < 3000; i++)); do
 		(exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null && break
-		kill -0 $! 2> /dev/null || { i=600; break; }
+		kill -0 $! 2> /dev/null || { i=3000; break; }
 		sleep 0.1
 	done
-	[ $i -lt 600 ] || { echo "swift_server.sh: the server does not answer" >&2; tail -n 5 "$dir"/*.log >&2; stop; exit 1; }
+	[ $i -lt 3000 ] || { echo "swift_server.sh: the server does not answer" >&2; tail -n 5 "$dir"/*.log >&2; stop; exit 1; }
 	printf 'export AWS_ENDPOINT_URL=http://127.0.0.1:%d AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=test:tester AWS_SECRET_ACCESS_KEY=testing\n' "$port"
 }
 

@@ -21,9 +21,6 @@ start_server() {	# PORT
 	CLEANUP+=("'$helpers/swift_server.sh' stop '$T/server'")
 	eval "$env"
 	# What answers first is its proxy, for which the servers behind it may still be starting.
-	local end=$((SECONDS + 60))
-	until request PUT /images > /dev/null 2> "$T/bucket.log"; do
-		[ $SECONDS -lt $end ] || { fail "no bucket: $(tail -n 1 "$T/bucket.log")"; finish; }
-		sleep 0.5
-	done
+	makes_bucket() { request PUT /images > /dev/null 2> "$T/bucket.log"; }
+	soon makes_bucket || { fail "no bucket: $(tail -n 1 "$T/bucket.log")"; finish; }
 }

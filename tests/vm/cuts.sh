@@ -47,7 +47,7 @@ fetched() {	# MAC: options of QEMU, one a line
 	    "no_timer_check console=ttyS0,115200 quiet frisbee.report=10.9.0.1 $(sed -n 's/^set order //p' "/srv/netboot/boot/orders/${1//:/-}.ipxe")"
 }
 within() {	# SECONDS COMMAND...
-	local end=$((SECONDS + $1 * ${VM_PATIENCE:-1})); shift
+	local end=$((SECONDS + $1 * $VM_PATIENCE)); shift
 	until "$@"; do [ $SECONDS -lt $end ] || return 1; sleep 0.2; done
 }
 power_goes() { kill -9 "${VM_PID[$1]}"; wait "${VM_PID[$1]}" 2> /dev/null; unset "VM_PID[$1]"; }	# NAME

@@ -16,6 +16,7 @@ for p in "$BIN/dmextract" "$BIN/dmmerge" "$BIN/dsync" "$(command -v dmsetup)" "$
 done
 cp "$(dirname "$0")/era_power_guest" "$root/init"; chmod 755 "$root/init"
 (cd "$root" && find . -mindepth 1 | cpio --quiet -o -H newc -R 0:0) > "$T/initrd" || fail "cpio"
+rm -f "$LOGS"/power*.log	# what an earlier run has noticed does not count
 # The tracked disk, the tracker's metadata, the copy, and /var/lib.
 truncate -s 16M "$T/a" "$T/b" "$T/c"; truncate -s 64M "$T/d"; mke2fs -q -F -t ext4 "$T/d" || fail "mke2fs"
 
@@ -55,7 +56,7 @@ for round in $(seq 1 "${ROUNDS:-4}"); do
 	disk=abcd; disk=${disk:RANDOM % 4:1} at=$((1 + RANDOM % 300)) seconds=$((RANDOM % 8))
 	[ $round != 1 ] || disk=none
 	name=power$round; disks $disk $at; boot $name "seed=$RANDOM"
-	end=$((SECONDS + 300 * ${VM_PATIENCE:-1}))
+	end=$((SECONDS + 300 * $VM_PATIENCE))
 	until [ -e "$T/cut" ] || grep -a -q "POWER: writing" "$LOGS/$name.log"; do
 		[ $SECONDS -lt $end ] || vm_gives_up $name "neither a cut nor a sync"
 		sleep 0.1

@@ -9,7 +9,7 @@
 #	vm_ends NAME SECONDS		wait until it is switched off
 #	vm_server [OPTIONS]		the server of netboot/setup, in /srv/netboot, on lan0
 #	vm_order MAC WORDS...		for this machine's next boot
-# VM_PATIENCE=3 waits three times as long for everything, on a host that does much else.
+# VM_PATIENCE=1 waits a third as long for everything: the usual 3 is for a host that does much else.
 # Kernels get the word no_timer_check: on a busy host the timer of an emulated machine can be too late for the check, and
 # the kernel panics ("IO-APIC + timer doesn't work").
 # VM_ACCEL=kvm or tcg says how to run them; without it KVM is taken where it works.
@@ -18,6 +18,7 @@
 [ "$(uname -m)" = x86_64 ] || skip "the environment is made for x86-64"
 requires qemu-system-x86_64 dnsmasq grub-mkimage busybox cpio depmod zstd ip sfdisk mke2fs e2fsck debugfs python3
 [ -d /usr/lib/grub/i386-pc ] || skip "needs GRUB for BIOS machines"
+VM_PATIENCE=${VM_PATIENCE:-3}
 NETBOOT=$TOP/build/netboot
 LOGS=$TOP/build/vm
 OVMF=/usr/share/OVMF/OVMF_CODE_4M.fd
@@ -53,7 +54,7 @@ kvm_works() {
 	qemu-system-x86_64 -accel kvm -m 256 -display none -serial "file:$T/kvm.log" -kernel "$NETBOOT/vmlinuz" \
 	    -append "no_timer_check console=ttyS0 panic=-1" -no-reboot < /dev/null > /dev/null 2>&1 &
 	pid=$!
-	for ((i = 0; i < 60; i++)); do
+	for ((i = 0; i < 150; i++)); do
 		sleep 0.1
 		grep -q "Kernel panic" "$T/kvm.log" 2> /dev/null && break
 		kill -0 $pid 2> /dev/null || break
@@ -122,7 +123,7 @@ vm_gives_up() { fail "$1: $2"; for m in "${!VM_PID[@]}"; do vm_log "$m"; done; v
 # Only what came after the last thing seen counts.
 vm_new() { tail -c +$((VM_SEEN[$1] + 1)) "$LOGS/$1.log"; }
 vm_sees() {	# NAME SECONDS PATTERN [KEY: one that is pressed every five seconds]
-	local at end=$((SECONDS + $2 * ${VM_PATIENCE:-1})) start=$SECONDS press=$SECONDS
+	local at end=$((SECONDS + $2 * $VM_PATIENCE)) start=$SECONDS press=$SECONDS
 	while :; do
 		if [ -n "${4:-}" ] && [ $SECONDS -ge $press ]; then printf "$4" >&"${VM_KEYS[$1]}"; press=$((SECONDS + 5)); fi
 		at=$(vm_new "$1" | grep -a -b -o -m 1 -E -- "$3" | head -n 1)
@@ -139,7 +140,7 @@ vm_sees() {	# NAME SECONDS PATTERN [KEY: one that is pressed every five seconds]
 vm_presses() { vm_sees "$1" "$2" "$4" "$3"; }
 vm_types() { printf '%s\n' "$2" >&"${VM_KEYS[$1]}"; }
 vm_ends() {	# NAME SECONDS
-	local end=$((SECONDS + $2 * ${VM_PATIENCE:-1}))
+	local end=$((SECONDS + $2 * $VM_PATIENCE))
 	while kill -0 "${VM_PID[$1]}" 2> /dev/null; do
 		[ $SECONDS -lt $end ] || vm_gives_up "$1" "still on after $2 s"
 		sleep 0.2

@@ -33,7 +33,7 @@ controller_up() {	# OPTIONS...
 }
 powered() { [ "$(wc -l < "$T/power")" = "$1" ]; }
 wait_until() {	# SECONDS WHAT COMMAND...
-	local end=$((SECONDS + $1)) what=$2; shift 2
+	local end=$((SECONDS + $1 * VM_PATIENCE)) what=$2; shift 2
 	until "$@"; do [ $SECONDS -lt $end ] || vm_gives_up all "$what"; sleep 0.2; done
 }
 said() { python3 -c 'import json, sys
