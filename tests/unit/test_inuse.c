@@ -442,7 +442,7 @@ test_real_writer(const char *dev)
 static void
 test_real_hidden(const char *dev)
 {
-	if (sh("unshare -m sh -c 'mount %s mnt && { (sleep 60) & echo $! >sleeper; }'",
+	if (sh("unshare -m sh -c 'mount %s mnt && { (sleep 600) & echo $! >sleeper; }'",
 		dev) != 0) {
 		skip("hidden mount", "no mount namespaces");
 		return;

@@ -1142,7 +1142,7 @@ short_runs(void)
 	    streamed_start(device, &e) != 0)
 		abort();
 	/* They have less than one share, and 400 shares last 100 s. */
-	for (unsigned i = 0; i < 6000 && !streamed_status(device).finished; i++)
+	for (unsigned i = 0; i < 12000 && !streamed_status(device).finished; i++)
 		usleep(5000);
 	T_CHECK(streamed_status(device).finished);
 	streamed_close(device, &e);
