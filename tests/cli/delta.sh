@@ -170,7 +170,7 @@ done
 
 # Files whose last sector is short: changed, grown, shrunk.
 head -c 433411 "$T/one" > "$T/f1"; zip -f -U "" "$T/f1" "$T/f1.ndz"
-cp "$T/f1" "$T/f2"; printf x | dd of="$T/f2" bs=1 seek=433410 conv=notrunc status=none
+cp "$T/f1" "$T/f2"; spoil_byte "$T/f2" 433410
 { cat "$T/f1"; head -c 70001 "$T/two"; } > "$T/f3"; head -c 200001 "$T/f1" > "$T/f4"; cp "$T/f1" "$T/f5"
 for n in 2 3 4 5; do
 	zip -f "$T/f$n" "$T/f$n.ndz"

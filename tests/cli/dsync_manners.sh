@@ -8,11 +8,17 @@ forget() { sync "$1"; python3 -c 'import os, sys; os.posix_fadvise(os.open(sys.a
 printf '0 23437\n' > "$T/ranges"
 forget "$T/dev"
 if [ "$(resident "$T/dev")" = 0 ]; then
-	head -c 2000000 "$T/dev" > "$T/quiet"	# somebody needs this part, and the system reads ahead of it
-	before=$(resident "$T/dev")
-	check "a part is in the cache" [ "$before" -ge 2000000 ]
-	"$BIN/dmextract" -q --since=ranges:"$T/ranges" "$T/dev" > "$T/stream" || fail "dmextract"
-	check "dmextract reads nothing into it, and drops nothing" [ "$(resident "$T/dev")" = "$before" ]
+	cache_stays() {
+		local before
+		forget "$T/dev"	# what an earlier attempt left there would hide what is read into it
+		head -c 2000000 "$T/dev" > "$T/quiet"	# somebody needs this part, and the system reads ahead of it
+		before=$(resident "$T/dev")
+		[ "$before" -ge 2000000 ] || fail "no part is in the cache"
+		"$BIN/dmextract" -q --since=ranges:"$T/ranges" "$T/dev" > "$T/stream" || fail "dmextract"
+		[ "$(resident "$T/dev")" = "$before" ]
+	}
+	# A system that is short of memory drops parts by itself, but not every time.
+	check "dmextract reads nothing into it, and drops nothing" eval 'cache_stays || cache_stays || cache_stays || cache_stays'
 	forget "$T/copy"
 	check "dmmerge" quietly "$BIN/dmmerge" "$T/copy" < "$T/stream"
 	check "nor does dmmerge leave much there" [ "$(resident "$T/copy")" -lt 2000000 ]

@@ -97,7 +97,7 @@ check "init --force" quietly d init --force
 check "equal" cmp "$T/dev" "$COPY"
 
 # Somebody writes to the copy where no sample looks: verify finds it, and says where.
-printf x | dd of="$COPY" bs=1 seek=3050000 conv=notrunc status=none
+spoil_byte "$COPY" 3050000
 d verify > "$T/found" 2> /dev/null; check "verify finds it" [ $? = 4 ]
 check "where" [ "$(cat "$T/found")" = "4096 2048" ]
 status 2 d nonsense
@@ -117,7 +117,7 @@ dd if=/dev/urandom of="$T/dev" bs=4096 seek=500 count=2 conv=notrunc status=none
 for ((i = 0; i < 600; i++)); do cmp -s "$T/dev" "$COPY" && break; sleep 0.1; done
 check "run brings it" cmp "$T/dev" "$COPY"
 for ((i = 0; i < 600; i++)); do grep -q '"verify"' "$T/log" && break; sleep 0.1; done
-printf x | dd of="$COPY" bs=1 seek=3050000 conv=notrunc status=none
+spoil_byte "$COPY" 3050000
 for ((i = 0; i < 600; i++)); do grep -q 4096 <(grep '"verify"' "$T/log") && break; sleep 0.1; done
 touch "$T/broken"; for ((i = 0; i < 600; i++)); do grep -q sync <(grep failed "$T/log") && break; sleep 0.1; done
 kill $pid; wait $pid; check "and ends" [ $? = 0 ]

@@ -26,7 +26,7 @@ check "only what has changed" python3 -c 'import json,sys; r=json.load(open(sys.
 check "equal" cmp "$T/dev" "$COPY"
 check "status" grep -q "^condition consistent" <(d status)
 check "verify" quietly d verify
-printf x | dd of="$COPY" bs=1 seek=3050000 conv=notrunc status=none
+spoil_byte "$COPY" 3050000
 d verify > "$T/found" 2> "$T/quiet"; check "verify finds a difference" [ $? = 4 ]
 check "and where" [ "$(cat "$T/found")" = "4096 2048" ]
 change 200 1; check "an option of dmmerge" quietly d init --dmmerge-options="--in-place --no-verify"

@@ -34,7 +34,7 @@ for where in memory "$T/table" disk; do
 	new_target "$where"
 	serve "$where" when-idle=0 rate=200M status="$T/status"
 	check "written while it is filled" python3 "$U" use "$T/sock" "$T/model" 2 400 4
-	check "complete" python3 "$U" wait "$T/status" 60
+	check "complete" python3 "$U" wait "$T/status" 300
 	[ "$where" = disk ] || check "as it was" python3 "$U" same "$T/sock" "$T/model"
 	check "written when it is complete" python3 "$U" use "$T/sock" "$T/model" 3 100 4
 	stop
@@ -116,7 +116,7 @@ print(Client('$T/sock').read(9000, 4).decode())")" = kept ]
 stop
 
 # A disk that is complete is told from others of its size, and does not begin anew when a partition was enlarged.
-filled() { new_target "$1"; serve "$1" when-idle=0 status="$T/status"; python3 "$U" wait "$T/status" 60; stop; }
+filled() { new_target "$1"; serve "$1" when-idle=0 status="$T/status"; python3 "$U" wait "$T/status" 300; stop; }
 grown() { echo ", +" | sfdisk -q --no-reread -N 2 "$T/disk" 2> /dev/null; }
 filled "$T/table"; grown; cp "$T/disk" "$T/disk.was"
 serve "$T/table" fill=no; stop

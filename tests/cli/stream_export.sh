@@ -67,8 +67,8 @@ installed_on "$T/other" "$T/other.model"
 CLEANUP+=("kill $other 2> /dev/null; wait $other 2> /dev/null")
 begins $other [ -S "$T/other.sock" -a -S "$T/other.status" ]
 python3 "$U" write "$T/sock" $((6 << 20)) "$(printf '%04096d' 7)"
-check "both are complete" python3 "$U" wait "$T/other.status" 60
-check "and this one" python3 "$U" wait "$T/status" 60
+check "both are complete" python3 "$U" wait "$T/other.status" 300
+check "and this one" python3 "$U" wait "$T/status" 300
 check "the image, when the disk is complete" same_image
 python3 "$U" write "$T/sock" $((7 << 20)) "$(printf '%04096d' 8)"
 check "and was written to" same_image

@@ -38,7 +38,7 @@ check "read behind it" fio_over_nbd reads --rw=randread --bsrange=512-64k --bloc
 check "the rest is the image's" rest_is "$T/model"
 stop
 serve "$T/table" when-idle=0 status="$T/status"
-check "complete" python3 "$U" wait "$T/status" 60
+check "complete" python3 "$U" wait "$T/status" 300
 check "what was written is there after a restart" fio_over_nbd proof "${WRITES[@]}" --verify_only
 check "the rest, too" rest_is "$T/model"
 stop

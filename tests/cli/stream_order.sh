@@ -82,7 +82,7 @@ for how in order=none order="$T/order" order="http://127.0.0.1:1/order" order=st
 	new_target memory
 	case $how in
 	*none | */order) [ "$how" = order="http://127.0.0.1:1/order" ] || {
-		serve memory when-idle=0 "$how" status="$T/status"; check "$how: complete" python3 "$U" wait "$T/status" 60
+		serve memory when-idle=0 "$how" status="$T/status"; check "$how: complete" python3 "$U" wait "$T/status" 300
 		[ "$how" = order=none ] && want=0 || want=196608
 		check "$how: $want bytes of the order" [ "$(ordered)" = $want ]
 		stop; check "a plain disk" cmp "$T/disk" "$T/model"; continue; } ;;
@@ -92,7 +92,7 @@ done
 # An order beside the image that is damaged, or of another disk, is said and changes nothing.
 cp "$T/cut" "$T/sda.ndz.order"
 new_target memory; serve memory when-idle=0 status="$T/status"
-check "complete without it" python3 "$U" wait "$T/status" 60
+check "complete without it" python3 "$U" wait "$T/status" 300
 check "which is said" grep -q "without an order of reads" "$T/nbd.log"
 stop
 finish

@@ -31,7 +31,7 @@ check "not complete: imageunzip --status says so" grep -qi "not complete\|incomp
 for s in sock status; do python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$T/$s"; done
 begin --rate 400M --when-idle 0 --socket="$T/sock" "$T/sda.ndz" "$T/disk"
 check "what was written is there" qemu -c "read -P 0x31 6M 8000" -c "read -P 0 7M 128k" -c "read -P 0x32 6300100 1000"
-check "complete" python3 "$U" wait "$T/status" 60
+check "complete" python3 "$U" wait "$T/status" 300
 rm -f "$T/copied"; check "nbdcopy" nbdcopy "$URI" "$T/copied"
 ends "complete"
 check "the disk is what it showed" cmp "$T/disk" "$T/copied"

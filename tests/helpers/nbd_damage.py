@@ -84,7 +84,7 @@ def files(plugin, unzip, *names):
                 f.write(data.ljust(-(-len(data) // (1 << 20)) << 20, b"\0"))
             if os.path.exists(out):
                 os.unlink(out)
-            done = subprocess.run([unzip, "-q", image, out], capture_output=True, timeout=60).returncode == 0
+            done = subprocess.run([unzip, "-q", image, out], capture_output=True, timeout=300).returncode == 0
             results.append(look(plugin, image, folder, out if done else None))
             assert not done or results[-1] in ("right", "delta"), f"{name}: imageunzip installs it, and here it is: {results[-1]}"
     assert {"right", "error"} <= set(count(results))

@@ -13,7 +13,7 @@ EIO = 5
 class Nbd:
     def __init__(self, path):
         self.s = socket.socket(socket.AF_UNIX)
-        self.s.settimeout(60)
+        self.s.settimeout(300)
         self.s.connect(path)
         magic, option, flags = struct.unpack(">QQH", self.take(18))
         assert (magic, option) == (0x4E42444D41474943, 0x49484156454F5054)

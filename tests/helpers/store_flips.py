@@ -16,7 +16,7 @@ bad = []
 
 
 def run(*words):
-    p = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+    p = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600)
     if p.returncode not in (0, 1, 2, 3): complain(f"exit {p.returncode}: {' '.join(words)}: {p.stdout[-400:]!r}")
     return p.returncode, p.stdout
 

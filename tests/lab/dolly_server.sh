@@ -56,7 +56,7 @@ for way in --chain --tree=2; do
 done
 
 echo "== one that comes back with another image"
-cp "$T/disk" "$T/other"; printf x | dd of="$T/other" bs=1 seek=5000 conv=notrunc status=none
+cp "$T/disk" "$T/other"; spoil_byte "$T/other" 5000
 "$BIN/imagezip" -q -r "$T/other" "$T/other.ndz" || fail "imagezip"
 first=$(received 2)
 server --wait 2 "$T/disk.ndz"

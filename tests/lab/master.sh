@@ -104,7 +104,7 @@ check "it can be loaded" get 1 up/new.ndz "$T/out"; check "it is the disk" cmp "
 head -c 700000 "$T/images/image3.ndz" > "$T/cut"
 check "one that is cut" [ "$(talk 4 up/new.ndz put "$T/cut" 1048576)" = sent ]
 settled "upload failed name=up/new.ndz"; check "replaces nothing" cmp "$T/images/image2.ndz" "$T/uploads/up/new.ndz"
-cp "$T/images/image3.ndz" "$T/damaged"; printf x | dd of="$T/damaged" bs=1 seek=20000 conv=notrunc status=none
+cp "$T/images/image3.ndz" "$T/damaged"; spoil_byte "$T/damaged" 20000
 check "one that is damaged" [ "$(talk 4 updamaged put "$T/damaged")" = sent ]
 settled "upload failed name=updamaged"; check "leaves nothing" [ "$(find "$T/uploads" -type f | wc -l)" = 1 ]
 
