@@ -312,6 +312,7 @@ remove_object(void *ctx, const char *key, struct err *e)
 
 struct walk {
 	struct folder *f;
+	const char *folder; /* that was asked for; the keys of the objects have it in front */
 	object_fn *fn;
 	void *arg;
 	struct object o;
@@ -335,6 +336,16 @@ tell_file(struct walk *w, int at, const char *name, struct err *e)
 	return w->fn(w->arg, &w->o, e);
 }
 
+/* A link may stand for a folder of images.  A list without these images is wrong: gc would
+ * remove what they need. */
+static int
+err_link(const struct walk *w, struct err *e)
+{
+	return err_set(e, ERR_REFUSED,
+	    "%.200s/%.60s%.150s: is a link, and links in a store are not followed",
+	    w->f->dir, w->folder, w->o.key);
+}
+
 static int walk_folder(struct walk *, int fd, struct err *);
 
 static int
@@ -347,10 +358,14 @@ tell_entry(struct walk *w, int at, const struct dirent *d, struct err *e)
 	if (d->d_name[0] == '.' || n + more + 2 > sizeof w->o.key)
 		return 0;
 	memcpy(w->o.key + n, d->d_name, more + 1);
-	bool folder = d->d_type == DT_DIR;
-	if (d->d_type == DT_UNKNOWN)
-		folder = fstatat(at, d->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		         S_ISDIR(st.st_mode);
+	bool folder = d->d_type == DT_DIR, is_link = d->d_type == DT_LNK;
+	if (d->d_type == DT_UNKNOWN &&
+	    fstatat(at, d->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		folder = S_ISDIR(st.st_mode);
+		is_link = S_ISLNK(st.st_mode);
+	}
+	if (is_link)
+		return err_link(w, e);
 	if (folder) {
 		int fd = openat(at, d->d_name, FOLDER_FLAGS);
 		strcpy(w->o.key + n + more, "/");
@@ -399,7 +414,7 @@ list_objects(void *ctx, const char *folder, object_fn *fn, void *arg, uint64_t *
 	if (w == NULL)
 		rc = err_nomem(e, "a list of objects");
 	else {
-		*w = (struct walk){ .f = f, .fn = fn, .arg = arg };
+		*w = (struct walk){ .f = f, .folder = folder, .fn = fn, .arg = arg };
 		if (*name == '\0') {
 			rc = walk_folder(w, fd, e);
 			fd = -1;

@@ -216,7 +216,7 @@ reader_without_rights() {
 
 links_are_not_followed() {
 	echo "== links in the place of the store's files are not followed"
-	local f
+	local f c
 	for f in "packs/$PACK_A" format lock index.db packs tables images new; do
 		pristine; rm -rf "$T/away"; cp -r "$T/S/$f" "$T/away"; [ -d "$T/away" ] || head -c 5000 /dev/zero >> "$T/away"
 		cp -r "$T/away" "$T/away.was"; rm -rf "${T:?}/S/$f"; ln -s "$T/away" "$T/S/$f"
@@ -228,6 +228,17 @@ links_are_not_followed() {
 		esac
 		check "$f: what it leads to is as it was" diff -r "$T/away" "$T/away.was"
 		rm -rf "$T/away" "$T/away.was"
+	done
+	for f in "$T/elsewhere" /nowhere; do	# also one that leads to nothing, as to a disk that is not mounted
+		pristine; rm -rf "$T/elsewhere"; mv "$T/S/images/a" "$T/elsewhere"; ln -s "$f" "$T/S/images/a"; ls "$T/S/packs" > "$T/packs.was"
+		for c in "gc --all" verify repair "put c $T/d2.ndz"; do
+			# shellcheck disable=SC2086
+			status 1 es -q $c
+			says "images/a: is a link"
+		done
+		check "no pack is gone" [ -z "$(comm -23 "$T/packs.was" <(ls "$T/S/packs"))" ]
+		rm "$T/S/images/a"; mv "$T/elsewhere" "$T/S/images/a"
+		check "a is whole" gets a "$T/d0.ndz"
 	done
 	pristine; rm "$T/S/lock"; mkfifo "$T/S/lock"; status 1 timeout 20 "$BIN/emustore" -q put c "$T/d2.ndz"
 	[ "$(id -u)" = 0 ] || return
