@@ -12,7 +12,13 @@
 #include "emustore/s3/s3.h"
 #include "emustore/store/store_impl.h"
 
-enum { FORMAT_BYTES_MAX = 1000, TABLE_ROOM = 1 << 20 };
+enum {
+	FORMAT_BYTES_MAX = 1000,
+	TABLE_ROOM = 1 << 20,
+	/* digits of the number that a pack of format 1 or 2 is called by */
+	OLD_DIGITS_MIN = 8,
+	OLD_DIGITS_MAX = 10,
+};
 
 static const char *
 writers_of(bool folder)
@@ -110,6 +116,8 @@ err_no_format(struct store *s, struct err *e)
 	if (strstr(e->text, " 404, ") != NULL && strstr(e->text, "NoSuchKey") == NULL)
 		return e->kind = ERR_ABSENT, -1;
 	rc = has_tables(s, &why);
+	if (rc < 0)
+		return *e = why, -1;
 	if (rc == 1)
 		return err_set(e, ERR_FORMAT,
 		    "%s: its object \"format\" is lost (emustore repair writes it "
@@ -117,6 +125,35 @@ err_no_format(struct store *s, struct err *e)
 		    s->objects->title);
 	return err_set(e, ERR_ABSENT, "%s: is not a store (emustore init makes one)",
 	    s->objects->title);
+}
+
+/* Is this the name of a pack of format 1 or 2, such as 00000012.pack? */
+static bool
+is_old_pack(const char *key)
+{
+	size_t digits = strspn(key, "0123456789");
+
+	return digits >= OLD_DIGITS_MIN && digits <= OLD_DIGITS_MAX &&
+	       strcmp(key + digits, ".pack") == 0;
+}
+
+/* ERR_FORMAT: a folder has packs of an older format.  With today's format in it, its images
+ * would be gone, and an upgrade would take these packs for a rest. */
+static int
+check_no_old_packs(struct store *s, struct err *e)
+{
+	struct listing l = { 0 };
+	int rc = listing_get(&l, s->objects, KEYS_PACKS, NULL, e);
+
+	for (size_t i = 0; i < l.n && rc == 0; i++)
+		if (is_old_pack(l.v[i].key))
+			rc = err_set(e, ERR_FORMAT,
+			    "%s: its object \"format\" is lost or damaged, and it has packs "
+			    "of an older format: write the line \"emustore 2\" into the file "
+			    "\"format\", and use emustore upgrade",
+			    s->objects->title);
+	listing_free(&l);
+	return rc;
 }
 
 int
@@ -136,6 +173,8 @@ store_read_format(struct store *s, bool mend, struct err *e)
 	buf_free(&b);
 	if (rc == 0 || !mend || e->kind != ERR_FORMAT)
 		return rc;
+	if (s->folder && check_no_old_packs(s, e) != 0)
+		return -1;
 	s->pack_bytes = STORE_PACK_BYTES;
 	s->grace_seconds = s->folder ? 0 : STORE_GRACE_SECONDS;
 	return write_format(o, s->folder, s->pack_bytes, s->grace_seconds, e);

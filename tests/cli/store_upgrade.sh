@@ -55,4 +55,16 @@ check "it is as it was" grep -qx "emustore 2" "$T/S/format"
 check "--force" es -q --force upgrade
 check "leaves out what is damaged" [ "$(all_names | wc -w)" -lt 4 ]
 check "the rest is whole" es -q verify --data
+
+echo "== without its format it is not taken for a store of today's, whose old packs nobody needs"
+for how in "truncate -s 0" "truncate -s 5"; do
+	fresh; $how "$T/S/format"; cp "$T/S/format" "$T/was"
+	status 3 es list
+	status 3 es repair
+	check "says how" grep -q "emustore upgrade" "$T/stderr"
+	check "the format is as it was" cmp "$T/S/format" "$T/was"
+	echo "emustore 2" > "$T/S/format"
+	check "upgrade" [ "$(es upgrade --json | field images)" = 4 ]
+	check "all of it is there" all_there
+done
 finish
