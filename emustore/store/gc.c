@@ -266,6 +266,10 @@ condemn(struct collecting *g, const struct pack_use *u, struct err *e)
 	struct objects *o = g->s->objects;
 	char key[KEY_BYTES];
 
+	/* Another gc takes away what says that this one writes when that is as old as the
+	 * grace: programs that believe the mark would not see the marker. */
+	if (store_check_age(g->s, e) != 0)
+		return -1;
 	key_of_condemned(u->p.id, key);
 	g->stats->bytes_condemned += u->p.bytes;
 	int rc = o->ops->put(o->ctx, key, "condemned\n", 10, e);

@@ -21,15 +21,21 @@ enum { HALF_SECOND_US = 500000 };
 static const struct store closed = { .cache_lock = -1 };
 
 int
-store_check_age(const struct store *s, struct err *e)
+store_check_since(const struct store *s, uint64_t began_us, struct err *e)
 {
-	if (s->locked || (clock_boot_us() - s->looked_at_us) / HALF_SECOND_US < s->grace_seconds)
+	if (s->locked || (clock_boot_us() - began_us) / HALF_SECOND_US < s->grace_seconds)
 		return 0;
 	return err_set(e, ERR_REFUSED,
 	    "%s: this takes longer than half the store's grace period of %" PRIu64
 	    " seconds, so data that it relies on may be gone by now; it has stopped here, and "
 	    "what was finished before stays",
 	    s->objects->title, s->grace_seconds);
+}
+
+int
+store_check_age(const struct store *s, struct err *e)
+{
+	return store_check_since(s, s->looked_at_us, e);
 }
 
 const char *

@@ -11,16 +11,17 @@
 #include <sys/random.h>
 
 #include "common/base/cancel.h"
+#include "common/base/clock.h"
 #include "common/base/sha256.h"
 #include "emustore/store/store_impl.h"
 
-enum { SENDERS = 3, VERSION_TRIES = 20, RECIPE_BYTES_MAX = 1 << 30 };
+enum { SENDERS = 3, VERSION_TRIES = 20, RECIPE_BYTES_MAX = 1 << 30, SECOND_US = 1000000 };
 
 /* A pack that is being written. */
 struct sending {
 	pthread_t thread;
 	bool running;
-	struct objects *objects;
+	const struct store *s;
 	struct buf pack, fragments;
 	char id[PACK_ID_CHARS + 1];
 	struct err err;
@@ -61,11 +62,14 @@ writer_new(struct writer **out, struct store *s, struct err *e)
 	return 0;
 }
 
-/* Put the pack, and after it its table, which makes the pack count. */
+/* Put the pack, and after it its table, which makes the pack count.  gc removes a pack that
+ * has no table for as long as the grace: a table that came after that would promise to
+ * others what is not there. */
 static int
 send_pack(struct sending *x, struct err *e)
 {
-	struct objects *o = x->objects;
+	struct objects *o = x->s->objects;
+	uint64_t began_us = clock_boot_us();
 	struct buf table = { 0 };
 	char key[KEY_BYTES];
 	int rc = toc_make(&table, x->pack.base, x->pack.len, &x->fragments, x->id, e);
@@ -74,6 +78,8 @@ send_pack(struct sending *x, struct err *e)
 		key_of_pack(x->id, key);
 		rc = o->ops->put(o->ctx, key, x->pack.base, x->pack.len, e);
 	}
+	if (rc == 0)
+		rc = store_check_since(x->s, began_us, e);
 	if (rc == 0) {
 		key_of_table(x->id, key);
 		rc = o->ops->put(o->ctx, key, table.base, table.len, e);
@@ -167,7 +173,7 @@ end_pack(struct writer *w, struct err *e)
 	if (wait_for(w, x, e) != 0)
 		return -1;
 	w->turn = (w->turn + 1) % SENDERS;
-	x->objects = w->s->objects;
+	x->s = w->s;
 	x->pack = w->pack;
 	x->fragments = w->fragments;
 	x->id[0] = '\0';
@@ -287,6 +293,20 @@ put_exclusive(
 	return rc == 0 ? 1 : e->os == EEXIST ? 0 : -1;
 }
 
+/* The second half of the grace is for the request that makes the image.  Where that has
+ * taken longer, gc may have removed what the image needs.  The image stays: it could be
+ * that of another writer, since gc may have removed the claim, too. */
+static int
+check_late(const struct store *s, const struct store_name *name, struct err *e)
+{
+	if ((clock_boot_us() - s->looked_at_us) / SECOND_US < s->grace_seconds)
+		return 0;
+	return err_set(e, ERR_IO,
+	    "%s:%" PRIu32 ": was put later than the store's grace period of %" PRIu64
+	    " seconds allows, so data that it needs may be gone (emustore verify tells)",
+	    name->name, name->version, s->grace_seconds);
+}
+
 static int
 put_claimed(struct writer *w, const struct store_name *name, const char *key,
     const struct buf *object, struct err *e)
@@ -306,7 +326,7 @@ put_claimed(struct writer *w, const struct store_name *name, const char *key,
 	 * until gc finds that it is old. */
 	rc = o->ops->put(o->ctx, key, object->base, object->len, e);
 	changes_note(w->s, key, rc == 0);
-	if (rc != 0)
+	if (rc != 0 || check_late(w->s, name, e) != 0)
 		return -1;
 	o->ops->remove(o->ctx, claim, &ignored); /* if this fails, gc removes the claim */
 	return 1;

@@ -35,7 +35,8 @@ int writer_commit(struct writer *, struct err *);
 /* Put an image.  blocks: the blocks of its recipe; digests: the SHA-256 of each fragment,
  * by the numbers of its pieces.  about->name.version 0: the next version, which is filled
  * in.  *bytes: length of the image's object.  ERR_REFUSED: there is no version behind
- * the latest; or, with e->os EEXIST, this version is in the store already. */
+ * the latest; or, with e->os EEXIST, this version is in the store already.  ERR_IO, in a
+ * bucket: also where the image was made too late for the grace, and may lack data. */
 int writer_put_image(struct writer *, struct recipe_image *about,
     const struct buf *blocks, const struct buf *digests, uint64_t *bytes, struct err *);
 

@@ -85,6 +85,26 @@ check "put" es -q put short "$T/b.ndz"
 : > "$T/s/fault"; rm "$T/s/objects/%2Fbucket%2Fdenied%2Fchanges%2Fx"
 check "get" gets short "$T/b.ndz"
 
+echo "== what takes longer than the grace allows: a server that does not answer for three seconds"
+export EMUSTORE=s3://bucket/long
+es init --pack-size 1M --grace 60 && es -q put a "$T/a.ndz" && es -q put b "$T/b.ndz" && es rm a || fail "a store"
+grace() { sed -i "s/^grace-seconds .*/grace-seconds $1/" "$T/s/objects/%2Fbucket%2Flong%2Fformat"; }
+keys() { find "$T/s/objects" -name "*long%2F$1%2F*" | wc -l; }
+old; grace 4
+echo "pause /packs/ 1" > "$T/s/fault"; status 1 es -q gc --all
+check "says why" grep -q "half the store's grace period" "$T/stderr"
+check "nothing is condemned" [ "$(keys condemned)" = 0 ]
+: > "$T/s/fault"; grace 60; old; check "gc" es -q gc --all; check "condemns" [ "$(keys condemned)" -gt 0 ]
+grace 4; tables=$(keys tables)
+echo "pause /packs/ 1" > "$T/s/fault"; status 1 es -q put c "$T/c.ndz"
+check "a pack that took long gets no table" [ "$(keys tables)" = "$tables" ]
+grace 60; : > "$T/s/fault"; check "put c" es -q put c "$T/c.ndz"
+grace 5; printf 'pause /images/late/ 1\npause /images/late 1\n' > "$T/s/fault"
+status 1 es -q put late "$T/c.ndz"
+: > "$T/s/fault"; grace 60
+for i in b c; do check "get $i" gets $i "$T/$i.ndz"; done
+check "verify --data" es -q verify --data
+
 echo "== a damaged cache"
 export EMUSTORE=s3://bucket/cache
 es init --pack-size 300k --grace 60 && es -q put a "$T/a.ndz" && es -q put c "$T/c.ndz" && es -q put b "$T/b.ndz" && es rm a || fail "a store"
