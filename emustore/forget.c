@@ -60,6 +60,16 @@ tell(const struct forgetting *f, const struct version *v, bool kept)
 		    v->name.version, when);
 }
 
+/* A version that another program has removed meanwhile, or whose file somebody has removed
+ * by hand, is as good as removed. */
+static int
+remove_version(struct store *s, const struct version *v, struct err *e)
+{
+	int rc = store_remove_image(s, &v->name, e);
+
+	return rc != 0 && e->kind == ERR_ABSENT ? 0 : rc;
+}
+
 /* The n versions of one name, newest first. */
 static int
 forget_name(
@@ -77,7 +87,7 @@ forget_name(
 		const struct version *x = &v[n - 1 - i];
 		rc = cancel_check(e);
 		if (rc == 0 && !keep[i] && !f->o->dry_run)
-			rc = store_remove_image(s, &x->name, e);
+			rc = remove_version(s, x, e);
 		if (rc == 0)
 			tell(f, x, keep[i]);
 	}

@@ -173,11 +173,13 @@ store_remove_image(struct store *s, const struct store_name *n, struct err *e)
 
 	key_of_image(n, key);
 	int there = objects_have(s->objects, key, e);
-	if (there == 0)
-		return err_set(e, ERR_ABSENT, "%s:%" PRIu32 ": is not in the store", n->name,
-		    n->version);
 	if (there < 0)
 		return -1;
+	if (there == 0) {
+		changes_note(s, key, true); /* the index may have it still */
+		return err_set(e, ERR_ABSENT, "%s:%" PRIu32 ": is not in the store", n->name,
+		    n->version);
+	}
 	int rc = s->objects->ops->remove(s->objects->ctx, key, e);
 	changes_note(s, key, rc == 0);
 	return rc;

@@ -140,7 +140,7 @@ int store_commit(struct store *, struct err *);
 int store_find_fragment(struct store *, const uint8_t sha256[SHA256_BYTES],
     struct pack_fragment *, struct err *);
 /* Remove the object of an image, given by name and version.  ERR_ABSENT: there is no such
- * image. */
+ * image; the index loses it when the store is closed. */
 int store_remove_image(struct store *, const struct store_name *, struct err *);
 
 #endif /* EMUSTORE_STORE_STORE_H */
