@@ -14,6 +14,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "common/base/cancel.h"
 #include "emustore/objects/folder_impl.h"
 #include "emustore/objects/own.h"
 
@@ -140,6 +141,7 @@ int
 folder_lock(struct objects *o, bool wait, struct err *e)
 {
 	struct folder *f = o->ctx;
+	int rc;
 
 	if (folder_is_remote(f->real) && locks_are_local(f->real))
 		return err_set(e, ERR_REFUSED,
@@ -150,7 +152,10 @@ folder_lock(struct objects *o, bool wait, struct err *e)
 	f->lock_fd = folder_open_file(f, "lock", O_RDWR | O_CREAT, e);
 	if (f->lock_fd < 0)
 		return -1;
-	if (flock(f->lock_fd, wait ? LOCK_EX : LOCK_EX | LOCK_NB) == 0)
+	while ((rc = flock(f->lock_fd, wait ? LOCK_EX : LOCK_EX | LOCK_NB)) != 0 && errno == EINTR)
+		if (cancel_check(e) != 0)
+			return -1;
+	if (rc == 0)
 		return 0;
 	if (errno != EWOULDBLOCK)
 		return err_os(e, "%s/lock", f->dir);

@@ -11,8 +11,10 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "common/base/cancel.h"
 #include "common/base/number.h"
 #include "common/base/sha256.h"
 #include "emustore/objects/folder.h"
@@ -21,7 +23,10 @@
 #include "emustore/store/store_impl.h"
 #include "emustore/store/written.h"
 
-enum { PATH_BYTES = 4096 };
+enum {
+	PATH_BYTES = 4096,
+	LOCK_STEP_NS = 20000000, /* between two tries to get the lock of the index */
+};
 
 static const uint64_t cache_default = 10ull << 30;
 
@@ -143,6 +148,17 @@ open_blocks(struct store *s, const struct store_place *p, struct err *e)
 	return cache_limit(p, &s->blocks_bytes, e) == 0 ? make_blocks(s, e) : -1;
 }
 
+/* The mode of a file that only those can open who may write to its folder.  flock(2) also locks
+ * a file that is open for reading alone: anybody who can read it can hold up all others. */
+static mode_t
+mode_for_writers(int dirfd)
+{
+	struct stat st;
+	mode_t others = fstat(dirfd, &st) == 0 ? st.st_mode & (S_IWGRP | S_IWOTH) : 0;
+
+	return S_IRUSR | S_IWUSR | others | others << 1;
+}
+
 static int
 open_lock(struct store *s, struct err *e)
 {
@@ -152,17 +168,27 @@ open_lock(struct store *s, struct err *e)
 	if (dirfd < 0)
 		return err_os(e, "%s", s->cache);
 	snprintf(path, sizeof path, "%s/index.lock", s->cache);
-	s->cache_lock = own_open(dirfd, "index.lock", O_RDWR | O_CREAT, 0666, path, e);
+	s->cache_lock = own_open(dirfd, "index.lock", O_RDWR | O_CREAT, mode_for_writers(dirfd),
+	    path, e);
 	close(dirfd);
 	return s->cache_lock >= 0 ? 0 : -1;
 }
 
-void
-cache_lock(struct store *s)
+/* Who has the lock may be waiting for a server: a signal ends the wait for the lock, whatever
+ * thread it comes to. */
+int
+cache_lock(struct store *s, struct err *e)
 {
-	while (s->cache_lock >= 0 && flock(s->cache_lock, LOCK_EX) != 0 &&
-	       errno == EINTR)
-		;
+	static const struct timespec step = { 0, LOCK_STEP_NS };
+
+	while (s->cache_lock >= 0 && flock(s->cache_lock, LOCK_EX | LOCK_NB) != 0) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			break; /* a filesystem without locks */
+		if (cancel_check(e) != 0)
+			return -1;
+		nanosleep(&step, NULL);
+	}
+	return 0;
 }
 
 void
@@ -194,7 +220,8 @@ open_kept(struct store *s, bool again, struct err *e)
 	if (open_lock(s, e) != 0)
 		return -1;
 	snprintf(path, sizeof path, "%s/index.db", s->cache);
-	cache_lock(s);
+	if (cache_lock(s, e) != 0)
+		return -1;
 	if (again)
 		remove_index(s);
 	int rc = index_open(&s->index, path, s->cache_log, e);
@@ -223,16 +250,17 @@ renew_blocks(struct store *s, struct err *e)
 static int
 open_own(struct store *s, bool damaged, struct err *e)
 {
+	int rc = damaged ? cache_lock(s, e) : 0;
+
 	index_close(s->index);
 	s->index = NULL;
-	if (damaged) {
-		cache_lock(s);
+	if (damaged && rc == 0) {
 		remove_index(s);
 		cache_unlock(s);
 	}
 	free(s->cache);
 	s->cache = NULL;
-	return index_open(&s->index, NULL, false, e);
+	return rc == 0 ? index_open(&s->index, NULL, false, e) : -1;
 }
 
 int

@@ -375,7 +375,8 @@ update(struct store *s, struct err *e)
 static int
 in_transaction(struct store *s, int (*fn)(struct store *, struct err *), struct err *e)
 {
-	cache_lock(s);
+	if (cache_lock(s, e) != 0)
+		return -1;
 	int rc = index_begin(s->index, true, e);
 	if (rc == 0) {
 		rc = fn(s, e);

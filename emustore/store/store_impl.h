@@ -23,8 +23,9 @@ int cache_open(
  * so s->blocks begins anew. */
 int cache_leave(struct store *, bool damaged, struct err *);
 /* Keep other processes from bringing the index in the cache up to date at the same time,
- * and let them again.  Without a cache these functions do nothing. */
-void cache_lock(struct store *);
+ * and let them again.  Without a cache these functions do nothing.  cache_lock() waits for
+ * them; ERR_CANCELLED: a signal has ended this. */
+int cache_lock(struct store *, struct err *);
 void cache_unlock(struct store *);
 
 /* look.c */

@@ -322,6 +322,29 @@ within_the_store() {
 	check "list" [ "$(all_names)" = "a:1 b:1" ]
 }
 
+who_waits_can_be_stopped() {
+	echo "== who may only read cannot hold up others, and who waits for a lock ends by a signal"
+	local pid i f c
+	pristine; rm -f "$T/S/index.lock"; chmod 755 "$T/S"; es -q list
+	check "only its owner can open the lock of the index" [ "$(stat -c %a "$T/S/index.lock")" = 600 ]
+	rm "$T/S/index.lock"; chmod 775 "$T/S"; (umask 0; es -q list)
+	check "where a group may write, the group" [ "$(stat -c %a "$T/S/index.lock")" = 660 ]
+	exec 8< "$T/S/index.lock" 9< "$T/S/lock"; flock 8; flock 9
+	for c in index.lock:list "lock:--wait rm a"; do
+		f=$T/S/${c%%:*}
+		# shellcheck disable=SC2086
+		"$BIN/emustore" -q ${c#*:} > /dev/null 2> "$T/stderr" 8<&- 9<&- & pid=$!
+		for ((i = 0; i < 200; i++)); do readlink /proc/$pid/fd/* 2> /dev/null | grep -qx "$f" && break; sleep 0.05; done
+		sleep 0.1; kill -TERM $pid
+		for ((i = 0; i < 200; i++)); do kill -0 $pid 2> /dev/null || break; sleep 0.05; done
+		[ $i -lt 200 ] || { fail "${c#*:} goes on"; kill -9 $pid; }
+		wait $pid && fail "${c#*:} succeeds"
+		grep -q "Interrupted system call" "$T/stderr" && fail "${c#*:}: $(cat "$T/stderr")"
+	done 2> "$T/shell"
+	exec 8<&- 9<&-
+	check "both images" [ "$(all_names)" = "a:1 b:1" ]
+}
+
 quota_is_used_up() {
 	echo "== gc gives up the reserve where a quota is used up"
 	! instrumented || return
@@ -395,6 +418,7 @@ recipes_that_cannot_be_read
 the_last_version
 names_that_exclude_each_other
 within_the_store
+who_waits_can_be_stopped
 quota_is_used_up
 two_that_init
 init_is_on_the_disk
