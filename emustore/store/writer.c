@@ -368,6 +368,19 @@ put_version(struct writer *w, struct recipe_image *about, const struct buf *bloc
 	           : put_claimed(w, &about->name, key, object, e);
 }
 
+/* Say that there is an image of this version, or in a bucket another claim to it. */
+static void
+err_taken(const struct writer *w, const struct store_name *name, struct err *e)
+{
+	err_set(e, ERR_REFUSED, "%s:%" PRIu32 " is in the store already%s", name->name,
+	    name->version,
+	    w->s->objects->ops->exclusive
+	        ? ""
+	        : ", or has been claimed by a put that is under way or was cut short (gc "
+	          "removes a claim that is older than the grace period)");
+	e->os = EEXIST;
+}
+
 int
 writer_put_image(struct writer *w, struct recipe_image *about, const struct buf *blocks,
     const struct buf *digests, uint64_t *bytes, struct err *e)
@@ -386,11 +399,8 @@ writer_put_image(struct writer *w, struct recipe_image *about, const struct buf 
 			break;
 		about->name.version++; /* another writer has made this version */
 	}
-	if (rc == 0) {
-		err_set(e, ERR_REFUSED, "%s:%" PRIu32 " is in the store already",
-		    about->name.name, about->name.version);
-		e->os = EEXIST;
-	}
+	if (rc == 0)
+		err_taken(w, &about->name, e);
 	*bytes = object.len;
 	buf_free(&object);
 	return rc == 1 ? 0 : -1;

@@ -46,6 +46,11 @@ f=$(basename "$(find "$T/s/objects" -name '*alike%2Fformat')")
 printf 'claim\n' > "$T/s/objects/${f%format}claims%2Flab%2F0000000001%2F0000000001%2Fsomebody"
 check "put lab:1" es -s s3://bucket/alike -q put lab:1 "$T/c.ndz"
 check "its claim is gone, and the other one is not" [ "$(find "$T/s/objects" -name '*alike%2Fclaims*' | wc -l)" = 1 ]
+printf 'claim\n' > "$T/s/objects/${f%format}claims%2Fweb%2F0000000001%2Fsomebody"
+status 1 es -s s3://bucket/alike -q put web:1 "$T/c.ndz"
+check "what somebody has claimed is not said to be there" grep -q "claimed by a put" "$T/stderr"
+check "the next version is free" es -s s3://bucket/alike -q put web "$T/c.ndz"
+check "it is web:2" [ "$(EMUSTORE=s3://bucket/alike versions web)" = 2 ]
 
 echo "== an image that another machine removes while gc and verify read it"
 es init -s s3://bucket/beside --pack-size 300k --grace 60 && export EMUSTORE=s3://bucket/beside && es -q put b "$T/b.ndz" || fail "a store"
