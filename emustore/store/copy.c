@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/base/sha256.h"
+#include "emustore/store/headcheck.h"
 #include "emustore/store/stored.h"
 #include "emustore/store/writer.h"
 
@@ -17,6 +18,7 @@ enum { LOOKS = 5 };
 struct copying {
 	struct store *from, *to;
 	struct packs *packs; /* of `from` */
+	struct headcheck *check;
 	struct copy_stats *stats;
 	struct buf record;
 };
@@ -47,10 +49,12 @@ read_fragment(struct copying *c, const uint8_t *digest, struct pack_fragment *f,
 		return -1;
 	f->bytes = (uint32_t)(c->record.len - FRAGMENT_HEAD_BYTES);
 	sha256(c->record.base + FRAGMENT_HEAD_BYTES, f->bytes, found);
-	if (h.type == RECORD_FRAGMENT && memcmp(found, digest, sizeof found) == 0 &&
-	    memcmp(f->head.sha256, digest, sizeof found) == 0)
-		return 0;
-	return err_fragment(digest, "is damaged: its SHA-256 is wrong", e);
+	if (h.type != RECORD_FRAGMENT || memcmp(found, digest, sizeof found) != 0 ||
+	    memcmp(f->head.sha256, digest, sizeof found) != 0)
+		return err_fragment(digest, "is damaged: its SHA-256 is wrong", e);
+	/* `from` may be a stranger's, and every later put into `to` believes the head. */
+	return headcheck_fragment(
+	    c->check, &f->head, c->record.base + FRAGMENT_HEAD_BYTES, f->bytes, e);
 }
 
 /* Read a fragment as read_fragment() does.  gc may have replaced the pack that the index has:
@@ -145,8 +149,11 @@ copy_image(struct store *from, struct store *to, const struct index_image *i,
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
 	c.packs = store_packs(from);
-	rc = c.packs == NULL ? err_nomem(e, "an image") : copy_object(&c, i, e);
+	c.check = headcheck_new();
+	rc = c.packs == NULL || c.check == NULL ? err_nomem(e, "an image")
+	                                        : copy_object(&c, i, e);
 	packs_free(c.packs);
+	headcheck_free(c.check);
 	buf_free(&c.record);
 	return rc == 0 ? 1 : err_ctx(e, "%s", stored_title(&i->about).text);
 }

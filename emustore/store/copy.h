@@ -12,10 +12,12 @@ struct copy_stats {
 };
 
 /* Copy an image, under the same name and version, into `to`, which is in a transaction.
- * All that `to` lacks is read from `from`, and compared with its SHA-256.  1: the image
- * was copied, and exists when this returns; 0: it existed before; -1.  ERR_REFUSED:
- * another image has this name and version.  `from` is looked at again if gc has removed a pack
- * that is needed, so its index may change; no walk over the index is under way. */
+ * All that `to` lacks is read from `from`, compared with its SHA-256, and decompressed to
+ * check what its head says of its data.  1: the image was copied, and exists when this
+ * returns; 0: it existed before; -1.  ERR_REFUSED: another image has this name and version.
+ * ERR_FORMAT: something in `from` is damaged, or not what it says.  `from` is looked at again
+ * if gc has removed a pack that is needed, so its index may change; no walk over the index is
+ * under way. */
 int copy_image(struct store *from, struct store *to, const struct index_image *,
     struct copy_stats *, struct err *);
 

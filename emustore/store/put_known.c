@@ -4,18 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/rd.h"
+#include "emustore/store/headcheck.h"
 #include "emustore/store/put_impl.h"
 
 enum {
 	/* fragments of the same data, by several codecs and at several levels */
 	CANDIDATES = 4,
-	FRAME_MAGIC = 0xfd2fb528u, /* magic number of zstd; no deflate stream begins with it */
 };
 
-/* The packs that one thread reads: a struct packs belongs to one thread at a time. */
+/* What one thread reads with: both parts belong to one thread at a time. */
 struct known_reader {
 	struct packs *packs;
+	struct headcheck *check;
 	struct known_reader *next;
 };
 
@@ -23,6 +23,14 @@ struct candidate {
 	struct index_fragment i;
 	uint32_t slot;
 };
+
+static void
+free_reader(struct known_reader *r)
+{
+	packs_free(r->packs);
+	headcheck_free(r->check);
+	free(r);
+}
 
 /* Called with the lock of p->shared held. */
 static struct known_reader *
@@ -35,11 +43,14 @@ take_reader(struct put *p)
 		return r;
 	}
 	r = calloc(1, sizeof *r);
-	if (r != NULL && (r->packs = store_packs(p->s)) == NULL) {
-		free(r);
-		r = NULL;
-	}
-	return r;
+	if (r == NULL)
+		return NULL;
+	r->packs = store_packs(p->s);
+	r->check = headcheck_new();
+	if (r->packs != NULL && r->check != NULL)
+		return r;
+	free_reader(r);
+	return NULL;
 }
 
 void
@@ -48,8 +59,7 @@ put_known_free(struct put *p)
 	while (p->readers != NULL) {
 		struct known_reader *r = p->readers;
 		p->readers = r->next;
-		packs_free(r->packs);
-		free(r);
+		free_reader(r);
 	}
 }
 
@@ -75,18 +85,9 @@ look_up(struct put *p, struct known_reader *r, const uint8_t *digest, size_t raw
 	return n;
 }
 
-static bool
-is_by(const struct codec *codec, const uint8_t *data, size_t n)
-{
-	struct rd r = rd_from(data, n);
-	bool zstd = rd_le32(&r) == FRAME_MAGIC && rd_ok(&r);
-
-	return zstd == (codec->id == CODEC_ZSTD);
-}
-
-/* Copy the bytes of a candidate to out, if they are of this codec.  Returns how many bytes
- * there are, or 0.  The record's CRC-32C was checked; their SHA-256 is computed when the
- * chunk that gets them is put, and what they decompress to is compared if it is wrong. */
+/* Copy the bytes of a candidate to out, if they are of this codec and decompress to the data
+ * that its head says: the put of the chunk that gets them will believe the head.  Returns
+ * how many bytes there are, or 0. */
 static size_t
 read_candidate(struct known_reader *r, const struct candidate *c,
     const struct codec *codec, void *out, size_t cap, struct buf *body)
@@ -101,7 +102,8 @@ read_candidate(struct known_reader *r, const struct candidate *c,
 	    memcmp(body->base, f->head.sha256, SHA256_BYTES) != 0)
 		return 0;
 	const uint8_t *data = body->base + FRAGMENT_HEAD_BYTES;
-	if (!is_by(codec, data, f->bytes))
+	if (headcheck_codec(data, f->bytes)->id != codec->id ||
+	    headcheck_fragment(r->check, &f->head, data, f->bytes, &ignored) != 0)
 		return 0;
 	memcpy(out, data, f->bytes);
 	return f->bytes;

@@ -61,6 +61,32 @@ check "nothing of it is there" [ -z "$(es -s "$T/V" list -q)" ]
 check "nor in packs" [ -z "$(ls "$T/V/packs" 2> /dev/null)" ]
 cp "$T/pack" "$f"
 
+echo "== nor a fragment whose head says that it has other data"
+es -s "$T/L" init && es -s "$T/L" -q put c "$T/c.ndz" || fail "a store that lies"
+python3 - "$TOP/tests/helpers" "$T/L" << 'PY'
+import glob, hashlib, os, struct, sys
+sys.path.insert(0, sys.argv[1]); sys.dont_write_bytecode = True
+from store_read import crc32c
+(toc,), (pack,) = glob.glob(sys.argv[2] + "/tables/*.toc"), glob.glob(sys.argv[2] + "/packs/*.pack")
+t, p = bytearray(open(toc, "rb").read()), bytearray(open(pack, "rb").read())
+blocks, = struct.unpack_from("<I", t, 32)
+entry = 40 + 32 * blocks	# of the first fragment: its head, where its record is, its length
+record, = struct.unpack_from("<Q", t, entry + 56)
+t[entry + 32] ^= 1; p[record + 32 + 32] ^= 1	# the digest of its data; then all that proves it
+size, = struct.unpack_from("<I", p, record + 16)
+struct.pack_into("<I", p, record + 20, crc32c(p[record + 32:record + 32 + size]))
+struct.pack_into("<I", p, record + 28, crc32c(p[record:record + 28]))
+for i in range(blocks): t[40 + 32 * i:72 + 32 * i] = hashlib.sha256(p[i << 20:(i + 1) << 20]).digest()
+name = hashlib.sha256(t).hexdigest()
+os.unlink(toc); os.unlink(pack)
+open(f"{sys.argv[2]}/packs/{name}.pack", "wb").write(p); open(f"{sys.argv[2]}/tables/{name}.toc", "wb").write(t)
+PY
+check "nobody sees it by a SHA-256" es -s "$T/L" -q verify
+status 3 es -s "$T/L" -q copy c --to "$T/V"
+check "says what is wrong" grep -q "does not have the data that it says" "$T/stderr"
+check "nothing of it is there" [ -z "$(es -s "$T/V" list -q)" ]
+check "nor in packs" [ -z "$(ls "$T/V/packs" 2> /dev/null)" ]
+
 echo "== forget"
 status 2 es forget
 status 2 es forget a:1 --keep-last 1
