@@ -3,6 +3,7 @@
 #include "emustore/store/ahead.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -25,6 +26,9 @@ struct ahead {
 	uint64_t turn;
 	struct wanted wanted[AHEAD_MOST];
 	pthread_t threads[AHEAD_THREADS_MAX];
+	/* The threads work for this owner, a part of that of whoever made them: what they get
+	 * need not be waited for at the end, when nobody will ask for it. */
+	struct cancel work_owner;
 };
 
 /* The entry of this state that has had it for longest; NULL: there is none. */
@@ -96,10 +100,28 @@ ahead_new(unsigned threads, unsigned most, void (*get)(void *, uint64_t), void *
 	a->most = most < AHEAD_MOST ? most : AHEAD_MOST;
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->work, NULL);
+	struct cancel *mine = cancel_owner();
+	a->work_owner.whole = mine;
+	cancel_work_for(&a->work_owner);
 	while (a->nthreads < threads && a->nthreads < AHEAD_THREADS_MAX &&
 	       thread_start(&a->threads[a->nthreads], run, a) == 0)
 		a->nthreads++;
+	cancel_work_for(mine);
 	return a;
+}
+
+void
+ahead_end(struct ahead *a)
+{
+	if (a == NULL)
+		return;
+	pthread_mutex_lock(&a->lock);
+	a->stop = true;
+	a->work_owner.signal = SIGTERM;
+	pthread_cond_broadcast(&a->work);
+	pthread_mutex_unlock(&a->lock);
+	while (a->nthreads > 0)
+		pthread_join(a->threads[--a->nthreads], NULL);
 }
 
 void
@@ -107,12 +129,7 @@ ahead_free(struct ahead *a)
 {
 	if (a == NULL)
 		return;
-	pthread_mutex_lock(&a->lock);
-	a->stop = true;
-	pthread_cond_broadcast(&a->work);
-	pthread_mutex_unlock(&a->lock);
-	while (a->nthreads > 0)
-		pthread_join(a->threads[--a->nthreads], NULL);
+	ahead_end(a);
 	pthread_cond_destroy(&a->work);
 	pthread_mutex_destroy(&a->lock);
 	free(a);

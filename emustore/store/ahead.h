@@ -16,8 +16,11 @@ struct ahead;
  * nothing is got ahead. */
 struct ahead *ahead_new(
     unsigned threads, unsigned most, void (*get)(void *arg, uint64_t number), void *arg);
-/* Wait until the threads have ended, which finish what they are getting, and free *a.  NULL is
- * allowed. */
+/* End the threads.  What they are getting is given up as soon as they ask whether it is still
+ * wanted (cancel.h): nobody may be waiting for it.  NULL is allowed. */
+void ahead_end(struct ahead *);
+/* End the threads, if ahead_end() has not done so, and free *a.  The work of threads that get()
+ * has started is a part of this work, so the caller must have ended them.  NULL is allowed. */
 void ahead_free(struct ahead *);
 /* Have a number got, the first wanted first.  It is ignored where it is wanted already, or too
  * many are.  May be called by several threads at once. */

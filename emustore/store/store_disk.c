@@ -250,10 +250,12 @@ close_image(void *ctx)
 {
 	struct store_disk *d = ctx;
 
-	ahead_free(d->ahead);
+	ahead_end(d->ahead);
 	stock_free(d->stock);
+	/* Some were opened by the threads of d->ahead, and have threads of their own. */
 	for (unsigned i = 0; i < d->nidle; i++)
 		reopened_free(d->idle[i]);
+	ahead_free(d->ahead);
 	free(d->store);
 	free(d->name);
 	pthread_cond_destroy(&d->given);

@@ -91,6 +91,18 @@ echo "digest /images/a/" > "$T/s/fault"; rm -rf "$T/cache"; status 3 es -q gc
 check "verify --data" es -q verify --data
 for i in a b; do check "get $i" gets $i "$T/$i.ndz"; done
 
+echo "== a server that does not answer what is only read ahead"
+python3 -c 'import random, sys; open(sys.argv[1], "wb").write(random.Random(8).randbytes(6 << 20))' "$T/far"
+zip_all far
+es -s s3://bucket/far init && es -s s3://bucket/far -q put far "$T/far.ndz" || fail "put far"
+echo "far /packs/" > "$T/s/fault"
+EMUSTORE_S3_SECONDS=60 "$BIN/emustore" -q -s s3://bucket/far --cache "$T/cache-far" get --chunk 0 far "$T/one" & pid=$!
+for ((i = 0; i < 600; i++)); do [ ! -e "$T/one" ] || break; sleep 0.05; done
+for ((i = 0; i < 300; i++)); do kill -0 $pid 2> /dev/null || break; sleep 0.05; done
+check "get ends when it has what it was to get" [ $i -lt 300 ]
+: > "$T/s/fault"; check "it succeeds" wait $pid
+check "and is right" cmp -n 1048576 "$T/one" "$T/far.ndz"
+
 echo "== a reader that takes longer than the grace"
 # y is x changed in places, so that each pack of x has something that goes with x: gc copies the rest, and takes
 # away the packs that readers of y have begun with.
