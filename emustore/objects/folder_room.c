@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <linux/magic.h>
 #include <mntent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,13 +78,29 @@ folder_undo(struct objects *o)
 	unlinkat(f->dirfd, "format", 0);
 }
 
-/* By their numbers in the kernel: NFS, CIFS, SMB2, Ceph, AFS, Coda, 9P, FUSE (which may be
- * any of these). */
+/* By their numbers (statfs(2), or those that they give themselves).  Filesystems that several
+ * machines have at once on a shared disk count, too: SQLite's log needs memory that all users
+ * of the file share. */
 bool
 folder_is_remote(const char *dir)
 {
-	static const uint32_t kinds[] = { 0x6969, 0xff534d42, 0xfe534d42, 0x00c36400,
-		0x5346414f, 0x73757245, 0x01021997, 0x65735546 };
+	static const uint32_t kinds[] = {
+		NFS_SUPER_MAGIC,
+		CIFS_SUPER_MAGIC,
+		SMB2_SUPER_MAGIC,
+		CEPH_SUPER_MAGIC,
+		AFS_SUPER_MAGIC, /* of OpenAFS */
+		AFS_FS_MAGIC,    /* of the kernel */
+		CODA_SUPER_MAGIC,
+		V9FS_MAGIC,
+		FUSE_SUPER_MAGIC, /* which may be any of these */
+		OCFS2_SUPER_MAGIC,
+		0x01161970, /* GFS2 */
+		0x0bd00bd0, /* Lustre */
+		0x47504653, /* GPFS */
+		0x19830326, /* BeeGFS */
+		0x786f4256, /* VirtualBox */
+	};
 	struct statfs s;
 
 	if (statfs(dir, &s) != 0)
@@ -113,7 +130,8 @@ is_below(const char *path, const char *folder)
 }
 
 /* Does the mount that dir is on keep locks to this machine?  Of the mounts above dir the one
- * that is nearest counts, and of several at one place the last (proc(5), nfs(5)). */
+ * that is nearest counts, and of several at one place the last (proc(5), nfs(5)).  Lustre has
+ * the option localflock, GFS2 and OCFS2 have localflocks. */
 static bool
 locks_are_local(const char *dir)
 {
@@ -130,7 +148,8 @@ locks_are_local(const char *dir)
 		nearest = strlen(at);
 		local = hasmntopt(&m, "nolock") != NULL ||
 		        strstr(m.mnt_opts, "local_lock=all") != NULL ||
-		        strstr(m.mnt_opts, "local_lock=flock") != NULL;
+		        strstr(m.mnt_opts, "local_lock=flock") != NULL ||
+		        strstr(m.mnt_opts, "localflock") != NULL;
 	}
 	if (in != NULL)
 		endmntent(in);
@@ -146,7 +165,7 @@ folder_lock(struct objects *o, bool wait, struct err *e)
 	if (folder_is_remote(f->real) && locks_are_local(f->real))
 		return err_set(e, ERR_REFUSED,
 		    "%s: is on a network filesystem that was mounted so that other "
-		    "machines do not see its locks (nolock, local_lock): a program "
+		    "machines do not see its locks (nolock, local_lock, localflock): a program "
 		    "that writes could not know of others that do",
 		    f->dir);
 	f->lock_fd = folder_open_file(f, "lock", O_RDWR | O_CREAT, e);

@@ -33,18 +33,23 @@ if instrumented; then echo "another library cannot come before sanitizers"; else
 	check "no index, and no log of SQLite's, is in the store" no_index "$EMUSTORE"
 	check "but in the cache" [ -n "$(find "$T/cache" -name index.db)" ]
 	check "gc" over gc --all
-	for options in rw,nolock rw,hard,local_lock=all,vers=3 rw,local_lock=flock; do
+	for options in rw,nolock rw,hard,local_lock=all,vers=3 rw,local_lock=flock rw,localflock,lazystatfs; do
 		mounted $options
 		for c in "put c $T/c.ndz" "rm a" gc repair; do
 			# shellcheck disable=SC2086
 			status 1 over $c
-			check "says why" grep -q "do not see its locks (nolock, local_lock)" "$T/stderr"
+			check "says why" grep -q "do not see its locks (nolock, local_lock, localflock)" "$T/stderr"
 		done
 		check "$options: who reads can read" bash -c 'cmp "$1" -' _ "$T/b.ndz" < <(over get b -)
 		check "verify" over verify
 	done
 	printf '%s\n' "server:/x $T/a\\040share nfs4 rw,nolock 0 0" "server:/x $T/a\\040share nfs4 rw 0 0" > "$T/mounts"
 	check "of two mounts at one place the last counts" over put c "$T/c.ndz"
+	mounted rw
+	for kind in 0x0bd00bd0 0x47504653 0x7461636f 0x6b414653; do	# Lustre, GPFS, OCFS2, the kernel's AFS
+		NETMOUNT_TYPE=$kind over -s "$share/$kind" init && NETMOUNT_TYPE=$kind over -s "$share/$kind" put a "$T/a.ndz" || fail "put on $kind"
+		check "no index is in the store on $kind" no_index "$share/$kind"
+	done
 	check "verify --data" over verify --data
 fi
 unset NETMOUNT NETMOUNT_TABLE EMUSTORE EMUSTORE_CACHE

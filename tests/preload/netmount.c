@@ -1,6 +1,7 @@
 /* netmount.so: a folder that is on NFS, as far as a program can ask.
- *	LD_PRELOAD=netmount.so NETMOUNT=FOLDER NETMOUNT_TABLE=FILE program...
- * What lies in this folder is on NFS for the program, and the table of mounts is the one in FILE. */
+ *	LD_PRELOAD=netmount.so NETMOUNT=FOLDER NETMOUNT_TABLE=FILE [NETMOUNT_TYPE=N] program...
+ * What lies in this folder is on NFS for the program, or on the filesystem whose number is N, and the
+ * table of mounts is the one in FILE. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <linux/magic.h>
@@ -18,6 +19,14 @@ is_there(const char *path)
 	return folder != NULL && strncmp(path, folder, strlen(folder)) == 0;
 }
 
+static long
+type(void)
+{
+	const char *number = getenv("NETMOUNT_TYPE");
+
+	return number != NULL ? strtol(number, NULL, 0) : NFS_SUPER_MAGIC;
+}
+
 int
 statfs(const char *path, struct statfs *out)
 {
@@ -25,7 +34,7 @@ statfs(const char *path, struct statfs *out)
 	int rc = real(path, out);
 
 	if (rc == 0 && is_there(path))
-		out->f_type = NFS_SUPER_MAGIC;
+		out->f_type = type();
 	return rc;
 }
 
@@ -36,7 +45,7 @@ statfs64(const char *path, struct statfs64 *out)
 	int rc = real(path, out);
 
 	if (rc == 0 && is_there(path))
-		out->f_type = NFS_SUPER_MAGIC;
+		out->f_type = type();
 	return rc;
 }
 
