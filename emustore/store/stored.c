@@ -93,6 +93,10 @@ stored_load(struct store *s, const struct index_image *i, struct buf *object,
 	struct rd about;
 
 	object->len = 0;
+	/* So much a list says, and a server may go on to send as much. */
+	if (i->bytes > RECIPE_BYTES_MAX)
+		return err_set(e, ERR_FORMAT, "its recipe cannot have %" PRIu64 " bytes",
+		    i->bytes);
 	if (o->ops->load(o->ctx, i->key, (size_t)i->bytes, object, e) != 0)
 		return -1;
 	struct rd r = rd_from(object->base, object->len);

@@ -15,7 +15,7 @@
 #include "common/base/sha256.h"
 #include "emustore/store/store_impl.h"
 
-enum { SENDERS = 3, VERSION_TRIES = 20, RECIPE_BYTES_MAX = 1 << 30, SECOND_US = 1000000 };
+enum { SENDERS = 3, VERSION_TRIES = 20, SECOND_US = 1000000 };
 
 /* A pack that is being written. */
 struct sending {

@@ -288,6 +288,17 @@ recipes_that_cannot_be_read() {
 	check "gc" es -q gc
 }
 
+recipes_that_are_too_long() {
+	echo "== a recipe that has no end is not read into memory"
+	pristine; truncate -s 2G "$T/S/images/a/0000000001"
+	status 3 es -q get a "$T/out"; says "its recipe cannot have 2147483648 bytes"
+	status 3 es -q verify; says "1 of 2 images damaged"
+	status 3 es -q gc
+	check "b is there" gets b "$T/d1.ndz"
+	check "rm" es -q rm a
+	check "verify" es -q verify
+}
+
 the_last_version() {
 	echo "== behind the last version there is none"
 	pristine
@@ -415,6 +426,7 @@ a_lost_format_is_made_again
 gc_gets_quiet
 options_that_all_take
 recipes_that_cannot_be_read
+recipes_that_are_too_long
 the_last_version
 names_that_exclude_each_other
 within_the_store
