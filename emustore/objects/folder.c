@@ -227,6 +227,30 @@ name_without_link(int from_at, const char *from, int to_at, const char *to)
 	return renameat(from_at, from, to_at, to);
 }
 
+static bool
+is_same_file(int at, const char *name, int other_at, const char *other)
+{
+	struct stat a, b;
+
+	return fstatat(at, name, &a, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       fstatat(other_at, other, &b, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* Give a new file a name that nobody else has.  Where the answer to a request is lost, NFS asks
+ * again, and is told that the name exists which the first request has made. */
+static int
+give_name(int from_at, const char *from, int to_at, const char *to)
+{
+	if (linkat(from_at, from, to_at, to, 0) == 0)
+		return 0;
+	if (errno != EEXIST)
+		return name_without_link(from_at, from, to_at, to);
+	if (is_same_file(from_at, from, to_at, to))
+		return 0;
+	return errno = EEXIST, -1;
+}
+
 static int
 put_file(struct folder *f, const char *key, const void *data, size_t bytes, bool replace,
     struct err *e)
@@ -239,9 +263,7 @@ put_file(struct folder *f, const char *key, const void *data, size_t bytes, bool
 
 	if (rc == 0) {
 		rc = replace ? renameat(made, temp, parent, name)
-		             : linkat(made, temp, parent, name, 0);
-		if (rc != 0 && !replace)
-			rc = name_without_link(made, temp, parent, name);
+		             : give_name(made, temp, parent, name);
 		int why = errno;
 		unlinkat(made, temp, 0);
 		errno = why;

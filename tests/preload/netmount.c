@@ -1,15 +1,18 @@
 /* netmount.so: a folder that is on NFS, as far as a program can ask.
  *	LD_PRELOAD=netmount.so NETMOUNT=FOLDER NETMOUNT_TABLE=FILE [NETMOUNT_TYPE=N] program...
  * What lies in this folder is on NFS for the program, or on the filesystem whose number is N, and the
- * table of mounts is the one in FILE. */
+ * table of mounts is the one in FILE.  With NETMOUNT_LOST the answers to link(2) are lost: the second
+ * request finds what the first has made. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <linux/magic.h>
 #include <mntent.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 static bool
 is_there(const char *path)
@@ -47,6 +50,18 @@ statfs64(const char *path, struct statfs64 *out)
 	if (rc == 0 && is_there(path))
 		out->f_type = type();
 	return rc;
+}
+
+int
+linkat(int from_at, const char *from, int to_at, const char *to, int flags)
+{
+	int (*real)(int, const char *, int, const char *, int) = dlsym(RTLD_NEXT, "linkat");
+	int rc = real(from_at, from, to_at, to, flags);
+
+	if (rc != 0 || getenv("NETMOUNT_LOST") == NULL)
+		return rc;
+	errno = EEXIST;
+	return -1;
 }
 
 FILE *
