@@ -5,6 +5,7 @@
  */
 #include "emustore/objects/folder.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -88,6 +89,59 @@ make_and_open(int at, const char *name)
 	return fsync(at) == 0 ? openat(at, name, FOLDER_FLAGS) : -1;
 }
 
+static bool
+is_same_file(int at, const char *name, int other_at, const char *other)
+{
+	struct stat a, b;
+
+	return fstatat(at, name, &a, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       fstatat(other_at, other, &b, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+static bool
+has_entry(int at, const char *name)
+{
+	int fd = openat(at, ".", FOLDER_FLAGS);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry = NULL;
+
+	if (d == NULL) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	while ((entry = readdir(d)) != NULL && strcmp(entry->d_name, name) != 0)
+		;
+	closedir(d);
+	return entry != NULL;
+}
+
+/* Is a folder called just so?  Where a filesystem makes no difference between capital and small
+ * letters, it can be called Web, and be found as web. */
+static bool
+is_called(int at, const char *name)
+{
+	char swapped[OBJECT_KEY_MAX + 1];
+
+	snprintf(swapped, sizeof swapped, "%s", name);
+	for (char *p = swapped; *p != '\0'; p++)
+		*p = (char)(islower((unsigned char)*p) ? toupper((unsigned char)*p)
+		                                       : tolower((unsigned char)*p));
+	return strcmp(swapped, name) == 0 || !is_same_file(at, name, at, swapped) ||
+	       has_entry(at, name);
+}
+
+/* Say that the first n characters of a key are a folder whose name has other letters. */
+static int
+err_letters(const struct folder *f, const char *key, size_t n, struct err *e)
+{
+	return err_set(e, ERR_REFUSED,
+	    "%.250s/%.*s: exists with other capital letters, and this filesystem makes no "
+	    "difference between them; an image whose name begins like this needs another name",
+	    f->dir, (int)(n < 150 ? n : 150), key);
+}
+
 /* Open the folder that holds the object of this key, creating folders if `make` is set; *name
  * becomes the object's name in that folder. */
 static int
@@ -104,9 +158,14 @@ open_parent(
 		int next = make ? make_and_open(at, part) : openat(at, part, FOLDER_FLAGS);
 		int why = errno;
 		bool file = next < 0 && why == ENOTDIR && is_file(at, part);
+		bool called = next < 0 || !make || is_called(at, part);
 		close(at);
 		if (file)
 			return err_is_file(f, whole, (size_t)(slash - whole), e);
+		if (!called) {
+			close(next);
+			return err_letters(f, whole, (size_t)(slash - whole), e);
+		}
 		errno = why;
 		at = next;
 	}
@@ -225,16 +284,6 @@ name_without_link(int from_at, const char *from, int to_at, const char *to)
 	if (fstatat(to_at, to, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		return errno = EEXIST, -1;
 	return renameat(from_at, from, to_at, to);
-}
-
-static bool
-is_same_file(int at, const char *name, int other_at, const char *other)
-{
-	struct stat a, b;
-
-	return fstatat(at, name, &a, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       fstatat(other_at, other, &b, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 /* Give a new file a name that nobody else has.  Where the answer to a request is lost, NFS asks

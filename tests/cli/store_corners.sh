@@ -325,6 +325,28 @@ names_that_exclude_each_other() {
 	check "the name is free again" es -q put web:1 "$T/d2.ndz"
 }
 
+# A filesystem that makes no difference between capital and small letters: FAT, or where the kernel has none, NTFS.
+mount_without_letters() {	# FOLDER
+	truncate -s 64M "$T/letters.disk"
+	mkfs.vfat "$T/letters.disk" > /dev/null && mount -o loop "$T/letters.disk" "$1" && return
+	mkntfs -q -F "$T/letters.disk" && lowntfs-3g -o ignore_case "$T/letters.disk" "$1"
+}
+
+names_in_other_letters() {
+	echo "== names that differ in capital letters alone, where the filesystem makes no difference"
+	mkdir "$T/letters"
+	mount_without_letters "$T/letters" > "$T/mount.log" 2>&1 || { echo "needs a mount of FAT or NTFS: $(cat "$T/mount.log")"; return; }
+	CLEANUP+=("umount '$T/letters' 2> /dev/null")
+	new_store letters/S --pack-size 1M
+	check "put web" es -q put web "$T/d0.ndz"
+	status 1 es -q put Web "$T/d1.ndz"; says "other capital letters"
+	check "another version" es -q put web "$T/d1.ndz"
+	check "verify, which lists all objects" es -q verify
+	check "list" [ "$(all_names)" = "web:1 web:2" ]
+	for i in 1:d0 2:d1; do check "web:${i%:*}" gets "web:${i%:*}" "$T/${i#*:}.ndz"; done
+	umount "$T/letters"
+}
+
 within_the_store() {
 	echo "== get to a pipe, by a program that works in the store's folder"
 	pristine
@@ -429,6 +451,7 @@ recipes_that_cannot_be_read
 recipes_that_are_too_long
 the_last_version
 names_that_exclude_each_other
+names_in_other_letters
 within_the_store
 who_waits_can_be_stopped
 quota_is_used_up
