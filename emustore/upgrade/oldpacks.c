@@ -22,6 +22,7 @@ enum { RECORD_REMOVED = 4, RECORD_REPLACES = 5, NAME_BYTES = 24, TITLE_BYTES = 6
 
 struct reading {
 	struct old_packs *p;
+	const struct old_file *file; /* that is being walked over */
 	/* uint32_t numbers of packs, uint64_t numbers of images; sorted after the first
 	 * pass */
 	struct buf replaced, removed;
@@ -181,13 +182,53 @@ note_record(void *arg, uint64_t at, const struct record_head *h, const uint8_t *
 	return buf_ok(to) ? 0 : err_nomem(e, "a list");
 }
 
+/* May there have been the record of an image that counts, from byte `at` to byte `end` of the
+ * file?  What cannot be recognised at the end of a pack is what a writer has left that was
+ * killed. */
+static bool
+may_be_image(const struct reading *x, uint64_t at, uint64_t end)
+{
+	const struct old_file *f = x->file;
+	struct record_head h;
+
+	while (at < end) {
+		if (!record_get_head(&h, f->bytes + at, f->len - at) ||
+		    h.body_bytes > f->len - at - RECORD_HEAD_BYTES)
+			return end < f->len;
+		if (h.type == RECORD_IMAGE &&
+		    !has(&x->removed, &h.number, sizeof h.number, compare_u64))
+			return true;
+		at += record_whole_bytes(h.body_bytes);
+	}
+	return false;
+}
+
+/* The second pass, too: note where images may have been.  A fragment that is damaged is missed
+ * by the images that need it. */
+static int
+note_damage(void *arg, uint64_t at, uint64_t bytes, struct err *e)
+{
+	struct reading *x = arg;
+	struct old_packs *p = x->p;
+
+	(void)e;
+	if (may_be_image(x, at, at + bytes) && p->damaged++ == 0)
+		snprintf(p->first_damaged, sizeof p->first_damaged,
+		    "packs/%08" PRIu32 ".pack, %" PRIu64 " bytes from byte %" PRIu64,
+		    x->file->number, bytes, at);
+	return 0;
+}
+
 static int
 walk_files(struct reading *x, bool all, struct err *e)
 {
-	struct pack_walk w = { .record = all ? note_gone : note_record, .arg = x };
+	struct pack_walk w = { .record = all ? note_gone : note_record,
+		.bad = all ? NULL : note_damage,
+		.arg = x };
 
 	for (size_t i = 0; i < x->p->nfiles; i++) {
 		const struct old_file *f = &x->p->files[i];
+		x->file = f;
 		if (!all &&
 		    has(&x->replaced, &f->number, sizeof f->number, compare_u32))
 			continue;

@@ -12,6 +12,8 @@
 
 #include "common/base/err.h"
 
+enum { OLD_PLACE_BYTES = 100 };
+
 struct old_record {
 	uint64_t number;     /* number of the fragment or image */
 	size_t order;        /* byte offset in the list as it was found; orders copies */
@@ -31,6 +33,10 @@ struct old_packs {
 	 * removed are left out. */
 	struct old_record *fragments, *images;
 	size_t nfragments, nimages;
+	/* Damaged stretches of the packs in which the record of an image may have been, and where
+	 * the first one is. */
+	uint64_t damaged;
+	char first_damaged[OLD_PLACE_BYTES];
 };
 
 /* Open the packs of the store in folder `dir`, and list their records.  The caller closes

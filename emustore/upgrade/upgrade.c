@@ -146,6 +146,27 @@ leave_out(struct upgrading *x, struct err *e)
 	return 0;
 }
 
+/* An image whose record is damaged has no name any more, so nothing else would tell of it. */
+static int
+check_damage(struct upgrading *x, struct err *e)
+{
+	const struct old_packs *p = &x->old;
+	struct upgrade *u = x->u;
+
+	if (p->damaged == 0)
+		return 0;
+	err_set(e, ERR_FORMAT,
+	    "damaged places in which the record of an image may have been: %" PRIu64
+	    ", the first: %s%s",
+	    p->damaged, p->first_damaged,
+	    u->force ? "" : "; --force leaves out what cannot be read");
+	if (!u->force)
+		return -1;
+	if (u->left_out != NULL)
+		u->left_out(u->arg, e->text);
+	return 0;
+}
+
 static int
 take_images(struct upgrading *x, struct err *e)
 {
@@ -179,7 +200,9 @@ take_all(struct upgrading *x, const char *dir, struct err *e)
 
 	if (rc != 0)
 		return -1;
-	rc = store_begin(x->s, e);
+	rc = check_damage(x, e);
+	if (rc == 0)
+		rc = store_begin(x->s, e);
 	if (rc == 0)
 		rc = take_images(x, e);
 	if (rc == 0)

@@ -56,6 +56,21 @@ check "--force" es -q --force upgrade
 check "leaves out what is damaged" [ "$(all_names | wc -w)" -lt 4 ]
 check "the rest is whole" es -q verify --data
 
+echo "== the record of an image is damaged, so that nothing has its name"
+fresh
+python3 - "$T/S/packs/00000008.pack" << 'PY'
+import struct, sys
+f = open(sys.argv[1], "r+b"); d = f.read(); at = 0
+while d[at + 4] != 3: at += (32 + struct.unpack_from("<I", d, at + 16)[0] + 7) // 8 * 8
+f.seek(at + 100); f.write(b"XXXXXXXX")
+PY
+status 3 es upgrade
+check "says where, and how to go on" grep -q "00000008.pack.*--force" "$T/stderr"
+check "it is as it was" grep -qx "emustore 2" "$T/S/format"
+check "nothing is removed" [ -e "$T/S/packs/00000008.pack" ]
+check "--force" es -q --force upgrade
+check "leaves it out" [ "$(all_names | wc -w)" = 3 ]
+
 echo "== without its format it is not taken for a store of today's, whose old packs nobody needs"
 for how in "truncate -s 0" "truncate -s 5"; do
 	fresh; $how "$T/S/format"; cp "$T/S/format" "$T/was"
