@@ -1,4 +1,4 @@
-/* dry.c: a dry run (-n): rehearses an installation and reports what it would do. main.c
+/* dry.c: a dry run (--dry-run): rehearses an installation and reports what it would do. main.c
  * calls this in the first thread; nothing is written. */
 #include "imageunzip/dry.h"
 

@@ -261,6 +261,9 @@ act(void *opts, char **operands, int n, struct err *e)
 	if (n < 1 || n > 2 || (o->crc_only && n > 1))
 		return err_misuse(e, "an image and a target are needed%s",
 		    o->crc_only ? ", with -C no target" : "");
+	if (o->crc_only && o->raw_chunks)
+		return err_misuse(e, "-C is a checksum of the installed disk and cannot be "
+				     "used with -N");
 	if (o->crc_only && o->install.only.n > 0)
 		return err_misuse(e, "-C is a checksum of the whole disk and cannot be "
 				     "used with --only");

@@ -3,6 +3,7 @@
 #include "imageunzip/raw.h"
 
 #include "common/cli/cli_guard.h"
+#include "common/cli/failure.h"
 #include "common/disk/output.h"
 #include "common/image/format/kind.h"
 #include "common/image/read/copy.h"
@@ -23,5 +24,5 @@ raw_copy(struct run *r, const char *target, struct err *e)
 	if (rc == 0)
 		rc = sink_end(&sink, NULL, e);
 	sink_close(&sink, NULL, e);
-	return rc;
+	return rc == 0 && r->o->json ? failure_none_show_on(r->report, e) : rc;
 }

@@ -74,7 +74,7 @@ failure_text(
 }
 
 int
-failure_none_show(struct err *e)
+failure_none_show_on(FILE *f, struct err *e)
 {
 	struct json *j = json_new();
 
@@ -83,5 +83,11 @@ failure_none_show(struct err *e)
 	json_object(j, NULL);
 	json_bool(j, "ok", true);
 	json_end(j);
-	return json_show(j, e);
+	return json_show_on(j, f, e);
+}
+
+int
+failure_none_show(struct err *e)
+{
+	return failure_none_show_on(stdout, e);
 }

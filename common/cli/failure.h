@@ -29,5 +29,7 @@ int failure_text(
 /* Print the document of a run that succeeded and has nothing else to report: "ok" (true), on
  * standard output.  Errors of json_show(), and ERR_NOMEM. */
 int failure_none_show(struct err *);
+/* failure_none_show() on the given file. */
+int failure_none_show_on(FILE *, struct err *);
 
 #endif /* COMMON_CLI_FAILURE_H */

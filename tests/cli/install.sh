@@ -111,6 +111,7 @@ check "and else to standard output" is_json "$T/json" bytes_written
 "$BIN/imageunzip" --json -C "$T/img.ndz" > "$T/json" 2> /dev/null
 check "the CRC is part of it" is_json "$T/json" crc32
 for o in --read-back "--state $T/state" "-s 1" -z --discard --grow; do status 2 "$BIN/imageunzip" -N $o "$T/img.ndz" "$T/copy"; done
+status 2 "$BIN/imageunzip" -N -C "$T/img.ndz"; check "a checksum writes no image" [ ! -s "$T/stdout" ]
 recorder=${B:-$TOP/build/plain}/tests/preload/recorder.so
 if ! instrumented && [ -e "$recorder" ]; then
 	mkdir "$T/folder"

@@ -117,6 +117,11 @@ holds "$T/stdout" "d['ok'] is False and d['kind'] == 'differs' and d['exit'] == 
 holds "$T/stdout" "d['same'] and 'ok' not in d" || fail "imagehash: the same"
 "$BIN/imagehash" -c "$T/good.ndz"; "$BIN/imagehash" --json -S "$T/good.ndz" > "$T/stdout" || fail "imagehash -S"
 holds "$T/stdout" "d == {'ok': True}" || fail "imagehash -S"
+"$BIN/imageunzip" --json -N "$T/good.ndz" "$T/copy.ndz" > "$T/stdout" || fail "imageunzip -N"
+holds "$T/stdout" "d == {'ok': True}" || fail "imageunzip -N"
+"$BIN/imageunzip" --json -N "$T/good.ndz" > "$T/copy.ndz" 2> "$T/stderr" || fail "imageunzip -N, to standard output"
+holds "$T/stderr" "d == {'ok': True}" || fail "imageunzip -N, to standard output"
+check "the data is not mixed with the document" cmp "$T/good.ndz" "$T/copy.ndz"
 "$BIN/frisbee" --doctor --json -m 239.77.7.7 -p 5998 -i 127.0.0.1 > "$T/stdout" 2> "$T/stderr"; rc=$?
 check "frisbee --doctor, and no server ($rc)" [ $rc = 1 ]
 holds "$T/stdout" "d['well'] is False and d['kind'] == 'network' and d['error'] == d['summary'] and d['exit'] == 1" || fail "frisbee --doctor: $(cat "$T/stderr")"
