@@ -204,8 +204,10 @@ loads_text(struct index *x, struct err *e)
 	return rc == 0 ? index_each_load(x, true, LOADED_SHOWN, load_text, &last, e) : rc;
 }
 
+/* lacks: what could not be counted; NULL: all was. */
 static int
-stats_json(const struct index_totals *t, struct index *x, struct err *e)
+stats_json(const struct index_totals *t, struct index *x, const struct err *lacks,
+    struct err *e)
 {
 	struct json *j = json_new();
 
@@ -224,6 +226,8 @@ stats_json(const struct index_totals *t, struct index *x, struct err *e)
 		json_free(j);
 		return -1;
 	}
+	if (lacks != NULL)
+		failure_put_err(j, lacks, err_exit_status(lacks));
 	json_end(j);
 	return json_show(j, e);
 }
@@ -258,13 +262,13 @@ command_stats(const struct options *o, char **operands, int n, struct err *e)
 	if (open_store(&s, o, false, e) != 0)
 		return -1;
 	int rc = index_totals(s.index, &t, e);
+	bool readable = all_readable(&s, "are not counted", &lacks);
 	if (rc == 0 && o->json)
-		rc = stats_json(&t, s.index, e);
+		rc = stats_json(&t, s.index, readable ? NULL : &lacks, e);
 	else if (rc == 0) {
 		stats_text(&t);
 		rc = loads_text(s.index, e);
 	}
-	bool readable = all_readable(&s, "are not counted", &lacks);
 	store_close(&s);
 	return rc == 0 ? end_of_report(readable, &lacks, e) : rc;
 }

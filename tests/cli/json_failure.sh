@@ -147,6 +147,18 @@ $es -q verify --data > "$T/stdout" 2> "$T/stderr"; rc=$?
 check "verify finds it ($rc)" [ $rc = 3 ]
 holds "$T/stdout" "d['ok'] is False and d['kind'] == 'damaged' and d['exit'] == 3" "len(d['problems']) == d['problems_found'] > 0" || fail "verify: $(cat "$T/stderr")"
 
+echo "== a disk that is whole"
+python3 - "$T/whole" << 'PY' & pid=$!
+import os, socket, sys
+s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1] + ".new"); s.listen(); os.rename(sys.argv[1] + ".new", sys.argv[1])
+c = s.accept()[0]; c.sendall(b'{"complete": true}'); c.close()
+PY
+CLEANUP+=("kill $pid 2> /dev/null")
+for ((i = 0; i < 200; i++)); do [ -S "$T/whole" ] && break; sleep 0.05; done
+timeout 60 "$BIN/streamswitch" --json wait "$T/whole" > "$T/stdout" 2> "$T/stderr" && holds "$T/stdout" "d == {'ok': True}" || fail "streamswitch wait: $(cat "$T/stderr")"
+wait $pid
+told 2 absent True "$BIN/streamswitch" --json wait "$T/whole"
+
 echo "== servers"
 "$BIN/frisbeed" --json -q --unicast -m 127.0.0.1 -p 0 -T -1 -A "$T/where" "$T/good.ndz" "$no" > "$T/stdout" 2> "$T/stderr" & pid=$!
 begins $pid [ -s "$T/where" ] || fail "frisbeed: $(cat "$T/stderr")"

@@ -275,6 +275,7 @@ recipes_that_cannot_be_read() {
 	check "the others are listed" [ "$(all_names 2> "$T/stderr")" = "a:1 b:1" ]
 	status 3 es stats; says "not counted: 1"
 	check "the others are counted" [ "$(es stats --json 2> "$T/quiet" | field images)" = 2 ]
+	check "and the document says that this is not all" [ "$(es stats --json 2> "$T/quiet" | field exit)" = 3 ]
 	status 3 es forget --keep-last 1; says "stay: 1"
 	check "what can be read is listed" grep -q "^kept *a:1 " "$T/stdout"
 	check "in JSON" [ "$(es forget --keep-last 1 --json 2> "$T/quiet" | python3 -c 'import json, sys; print(len(json.load(sys.stdin)))')" = 2 ]

@@ -213,6 +213,7 @@ static int
 report_json(const struct work *w, struct err *e)
 {
 	struct json *j = json_new();
+	struct err alone;
 
 	if (j == NULL)
 		return err_nomem(e, "the report");
@@ -225,6 +226,10 @@ report_json(const struct work *w, struct err *e)
 	json_uint(j, "filesystem_was_bytes", w->fs.was_bytes);
 	json_uint(j, "filesystem_is_bytes", w->fs.is_bytes);
 	json_string(j, "left_alone", w->fs.left_alone);
+	if (w->fs.left_alone[0] != '\0') {
+		err_set(&alone, ERR_UNSUPPORTED, "%s: left alone: %s", w->disk, w->fs.left_alone);
+		failure_put_err(j, &alone, EXIT_LEFT_ALONE);
+	}
 	json_end(j);
 	return json_show(j, e);
 }

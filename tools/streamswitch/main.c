@@ -9,6 +9,7 @@
 #include "common/base/json.h"
 #include "common/base/say.h"
 #include "common/cli/cli_rows.h"
+#include "common/cli/failure.h"
 #include "stream/switch/keep.h"
 #include "stream/switch/switch.h"
 #include "stream/switch/whole.h"
@@ -165,7 +166,7 @@ keep(const struct options *o, char **operands, struct err *e)
 {
 	if (keep_take(operands[1], operands[0], o->rules, e) != 0)
 		return -1;
-	if (!o->quiet)
+	if (!o->quiet && !o->json)
 		say(stderr, "streamswitch: %s is kept as /dev/mapper/%s\n", operands[1],
 		    operands[0]);
 	return 0;
@@ -188,14 +189,15 @@ static const struct command {
 	const char *name;
 	int operands;
 	int (*run)(const struct options *, char **operands, struct err *);
+	bool reports; /* --json: run() prints a report */
 } commands[] = {
-	{ "make", 2, make },
-	{ "move", 2, move },
-	{ "where", 1, where },
-	{ "remove", 1, take_away },
-	{ "keep", 2, keep },
-	{ "release", 2, release },
-	{ "wait", 1, wait_until_whole },
+	{ "make", 2, make, true },
+	{ "move", 2, move, true },
+	{ "where", 1, where, true },
+	{ "remove", 1, take_away, false },
+	{ "keep", 2, keep, false },
+	{ "release", 2, release, false },
+	{ "wait", 1, wait_until_whole, false },
 };
 
 static int
@@ -225,7 +227,8 @@ act(void *options, char **operands, int n, struct err *e)
 		    c->operands == 1 ? "" : "s");
 	if (check_options(o, c, e) != 0)
 		return -1;
-	return c->run(o, operands + 1, e);
+	int rc = c->run(o, operands + 1, e);
+	return rc == 0 && o->json && !c->reports ? failure_none_show(e) : rc;
 }
 
 int
