@@ -15,7 +15,7 @@
 #include "dsync/options.h"
 #include "dsync/report.h"
 
-enum { EVERY_S = 300, US = 1000000, NAP_NS = 200000000, EXIT_DIFFERS = 4, EXIT_UNTRACKED = 4 };
+enum { EVERY_S = 300, US = 1000000, NAP_NS = 200000000 };
 
 static int
 sync_once(struct options *o, bool full, struct err *e)

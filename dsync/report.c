@@ -92,6 +92,7 @@ static int
 difference_json(const struct options *o, const struct pair_difference *d, struct err *e)
 {
 	struct json *j = begin_report(o, "verify", e);
+	struct err differs;
 
 	if (j == NULL)
 		return -1;
@@ -107,6 +108,10 @@ difference_json(const struct options *o, const struct pair_difference *d, struct
 		json_end(j);
 	}
 	json_end(j);
+	if (rangeset_count(&d->differs) > 0) {
+		err_set(&differs, ERR_IO, "%s: the copy differs from it", o->pair.from.device);
+		failure_put(j, differs.text, "differs", EXIT_DIFFERS);
+	}
 	json_end(j);
 	return json_show(j, e);
 }
@@ -166,6 +171,7 @@ static int
 tracked_json(const struct track_report *r, struct err *e)
 {
 	struct json *j = json_new();
+	struct err untracked;
 
 	if (j == NULL)
 		return err_nomem(e, "the report");
@@ -177,6 +183,10 @@ tracked_json(const struct track_report *r, struct err *e)
 	json_bool(j, "anew", r->anew);
 	if (r->why[0] != '\0')
 		json_string(j, "why", r->why);
+	if (r->there && !r->tracked) {
+		err_set(&untracked, ERR_IO, "/dev/mapper/%s is not tracked: %s", r->name, r->why);
+		failure_put(j, untracked.text, "untracked", EXIT_UNTRACKED);
+	}
 	json_end(j);
 	return json_show(j, e);
 }

@@ -4,6 +4,10 @@
 
 #include "dsync/options.h"
 
+/* Exit statuses of a comparison that has found a difference, and of a device that is there without
+ * its tracker. */
+enum { EXIT_DIFFERS = 4, EXIT_UNTRACKED = 4 };
+
 /* Print the result of a sync to standard error, or as JSON to standard output.  ERR_IO: standard
  * output failed; ERR_NOMEM. */
 int report_sync(const struct options *, const struct pair_report *, struct err *);

@@ -10,6 +10,7 @@
 
 #include "common/base/cancel.h"
 #include "common/base/say.h"
+#include "common/cli/failure.h"
 #include "common/disk/ptable.h"
 #include "stream/attach/attach.h"
 #include "stream/boot/boot.h"
@@ -142,12 +143,16 @@ stay_attached(const struct opts *o, const struct attach_config *c, struct err *e
 	if (attach_start(&t, c, e) != 0)
 		return -1;
 	int rc = report_attached(o, c->stream.disk, attach_where(t), e);
-	if (rc == 0)
+	bool reported = rc == 0;
+	if (reported)
 		rc = attach_wait(t, e);
-	if (attach_end(t, &ending) == 0 || rc != 0)
-		return rc;
-	*e = ending;
-	return -1;
+	if (attach_end(t, &ending) != 0 && rc == 0) {
+		*e = ending;
+		rc = -1;
+	}
+	if (rc != 0 && reported)
+		failure_told(e); /* the document was printed when the image was attached */
+	return rc;
 }
 
 /* The first option that was given of those for a disk that is streamed to; NULL: none. */

@@ -100,6 +100,8 @@ check "equal" cmp "$T/dev" "$COPY"
 spoil_byte "$COPY" 3050000
 d verify > "$T/found" 2> /dev/null; check "verify finds it" [ $? = 4 ]
 check "where" [ "$(cat "$T/found")" = "4096 2048" ]
+d verify --json > "$T/json" 2> /dev/null; check "as JSON" [ $? = 4 ]
+check "its document is that of a failure" python3 -c 'import json,sys; r=json.load(open(sys.argv[1])); assert not r["same"] and r["ok"] is False and r["kind"] == "differs" and r["exit"] == 4, r' "$T/json"
 status 2 d nonsense
 printf '0 8\n' > "$T/ranges"
 status 2 "$BIN/dsync" --dmmerge="$BIN/dmmerge" --since=ranges:"$T/ranges" once "$T/dev" "$T/none"

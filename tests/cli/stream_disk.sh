@@ -186,6 +186,7 @@ CLEANUP+=("kill $sd 2> /dev/null; wait $sd 2> /dev/null")
 begins $sd [ -s "$T/attached" ]
 python3 "$U" write "$T/sock" 9000 kept; kill $sd; wait $sd; got=$?
 check "streamdisk ends with status $got, too: $(tail -n 1 "$T/sd.log")" [ $got = 1 ]
+check "it has printed one document" python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); assert d["attached_at"], d' "$T/attached"
 
 # A file where the status is to be is not removed, and the disk does not begin; nor without a folder for the status.
 echo kept > "$T/status.txt"; new_target memory; cp "$T/disk" "$T/disk.was"
