@@ -1,8 +1,8 @@
 /* gist.c: what is in memory of every frame of a sector table: a word that says how many of its
- * stored sectors are absent, which of its pieces have local data, and whether it has marks that no
- * flush has taken.  table.c and frames.c call the functions that change it, with the table's lock.
- * The engine of a streaming disk (stream/disk) asks in any thread, without the lock: what is
- * present stays present, so that an answer that is "yes" stays right. */
+ * stored sectors are absent, which of its pieces have local data, and whether it has marks that an
+ * ordinary flush would leave out.  table.c and frames.c call the functions that change it, with the
+ * table's lock.  The engine of a streaming disk (stream/disk) asks in any thread, without the lock:
+ * what is present stays present, so that an answer that is "yes" stays right. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -14,7 +14,9 @@ _Static_assert(FRAME_PIECES == 8, "a gist has eight bits for the pieces with loc
 enum { LOCAL_SHIFT = 16 };
 
 #define ABSENT_MASK UINT32_C(0xffff)
-#define DIRTY       (UINT32_C(1) << 24)
+/* There are marks that no flush has taken, and all of them are of fetched data: only a flush with
+ * `all` set writes them. */
+#define LEFT_OUT    (UINT32_C(1) << 24)
 
 /* The sectors of a frame. */
 static struct range
@@ -71,7 +73,9 @@ gist_changed(struct table *t, const struct frame *f, uint64_t became_present)
 
 	assert(became_present <= absent);
 	absent -= (uint32_t)became_present;
-	atomic_store(g, absent | (uint32_t)f->local << LOCAL_SHIFT | (f->dirty ? DIRTY : 0));
+	bool left_out = f->dirty && !f->dirty_local;
+	atomic_store(
+	    g, absent | (uint32_t)f->local << LOCAL_SHIFT | (left_out ? LEFT_OUT : 0));
 }
 
 bool
@@ -97,15 +101,16 @@ pieces_of(uint64_t number, struct range r)
 	return ((UINT32_C(2) << last) - (UINT32_C(1) << first)) << LOCAL_SHIFT;
 }
 
-/* Every stored sector of the frame is present, the pieces are known to have local data, and a flush
- * has taken all of this: another mark would change nothing. */
+/* Every stored sector of the frame is present, the pieces are known to have local data, and all of
+ * this was taken by a flush or will be taken by the next one: another mark would change nothing.  A
+ * flush that takes the marks right now copies all of them, so the answer is right meanwhile, too. */
 static bool
 is_settled(const struct table *t, uint64_t number, struct range r)
 {
 	uint32_t g = atomic_load(&t->gist[number]), pieces = pieces_of(number, r);
 
 	return (g & ABSENT_MASK) == 0 && (g & pieces) == pieces &&
-	       ((g & DIRTY) == 0 || t->on == NULL);
+	       ((g & LEFT_OUT) == 0 || t->on == NULL);
 }
 
 bool
