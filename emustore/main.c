@@ -109,7 +109,7 @@ static const struct cli_opt opts[] = {
 	{ 303, "pack-size", "BYTES", "init: the size of a pack (32M)", CLI_SIZE,
 	    AT(pack_bytes), PACK_BYTES_MIN, 1ull << 40, NULL },
 	{ 304, "grace", "SECONDS",
-	    "init, in a bucket: keep unused data for S seconds (86400)", CLI_UINT,
+	    "init, in a bucket: keep unused data for so many seconds (86400)", CLI_UINT,
 	    AT(grace), 2, 1u << 30, NULL },
 	{ 305, "cache", "DIR",
 	    "the folder for the index, and for data from a bucket (~/.cache/emustore)",

@@ -23,7 +23,7 @@ static const struct cli_opt own_opts[] = {
 	    crc_only),
 	{ 'u', "uuid", "HEX32", "the image must have this UUID", CLI_STR, AT(uuid), 0,
 	    0, NULL },
-	{ OPT_STORE, "store", "DIR", "take the image with this name from the store",
+	{ OPT_STORE, "store", "DIR|URL", "take the image with this name from the store",
 	    CLI_STR, AT(store), 0, 0, NULL },
 	FLAG('q', "quiet", "print neither progress nor a summary", quiet),
 	FLAG(OPT_STATUS, "status",

@@ -64,6 +64,8 @@ dmmerge_settle(struct options *o, char **operands, int n, struct err *e)
 	if (o->status + o->recover + (o->digests != 0) > 1)
 		return err_misuse(
 		    e, "only one of --status, --recover and --digests can be given");
+	if (o->json && o->digests != 0)
+		return err_misuse(e, "--digests prints lines, and cannot be combined with --json");
 	o->how.target = operands[0];
 	return 0;
 }
