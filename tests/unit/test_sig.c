@@ -229,7 +229,7 @@ test_making(void)
 	sig_state(&s, &b);
 	T_CHECK(!ext_state_same(&a, &b));
 	sig_free(&s);
-	T_CHECK(sigmaker_add(m, (struct range){ UINT32_MAX, 1 }, data, 0, &e) != 0);
+	T_CHECK(sigmaker_add(m, (struct range){ UINT32_MAX, 2 }, data, 0, &e) != 0);
 	T_CHECK(e.kind == ERR_UNSUPPORTED);
 	sigmaker_free(m);
 
@@ -243,6 +243,31 @@ test_making(void)
 	sigmaker_free(m);
 }
 
+/* The last sector that a signature can describe is that of a disk of 2 TiB. */
+static void
+test_last_sector(void)
+{
+	struct sigmaker *m;
+	struct sig s;
+	struct err e;
+	uint8_t bytes[32 + 2 * 32];
+
+	T_CHECK(sigmaker_new(&m, SIG_SHA1, 64, &e) == 0);
+	T_CHECK(sigmaker_add(m, (struct range){ UINT32_MAX - 64, 64 }, data, 0, &e) == 0);
+	T_CHECK(sigmaker_add(m, (struct range){ UINT32_MAX, 1 }, data, 0, &e) == 0);
+	T_CHECK(sigmaker_finish(m, &s, &e) == 0);
+	sigmaker_free(m);
+	T_CHECK(s.n == 2);
+	T_CHECK(s.records[1].start == UINT32_MAX - 63);
+	T_CHECK(s.records[1].count == 64);
+	T_CHECK(sig_bytes(&s) == sizeof bytes);
+	sig_put(&s, bytes);
+	sig_free(&s);
+	T_CHECK(reads(bytes, sizeof bytes, ERR_NONE));
+	put32(bytes + 32 + 32 + 4, 65); /* one sector more */
+	T_CHECK(!reads(bytes, sizeof bytes, ERR_FORMAT));
+}
+
 int
 main(void)
 {
@@ -252,5 +277,6 @@ main(void)
 	test_lies();
 	test_old();
 	test_making();
+	test_last_sector();
 	return t_done();
 }

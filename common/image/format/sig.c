@@ -85,13 +85,13 @@ get_record(struct sig *s, size_t i, struct rd *r, struct err *e)
 	rd_copy(r, x->hash, sizeof x->hash);
 	x->chunk = chunk & ~CONTINUES;
 	x->continues = (chunk & CONTINUES) != 0;
-	if (x->count == 0 || x->count > UINT32_MAX - x->start)
+	if (x->count == 0 || x->count > SIG_SECTORS_MAX - x->start)
 		return err_set(e, ERR_FORMAT, "record %zu has %u sectors from %u on", i,
 		    x->count, x->start);
-	if (x->start / s->block_sectors != (x->start + x->count - 1) / s->block_sectors)
+	if (x->start / s->block_sectors != (x->start + (x->count - 1)) / s->block_sectors)
 		return err_set(e, ERR_FORMAT,
 		    "record %zu leaves its block of %u sectors", i, s->block_sectors);
-	if (i > 0 && x->start < x[-1].start + x[-1].count)
+	if (i > 0 && x->start < (uint64_t)x[-1].start + x[-1].count)
 		return err_set(e, ERR_FORMAT,
 		    "record %zu does not come after the one before it", i);
 	return 0;

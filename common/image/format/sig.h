@@ -53,6 +53,9 @@ struct sig {
 	struct sig_record *records; /* owned; ascending, apart; sig_free() */
 };
 
+/* How many sectors a signature can describe: those whose number is a u32. */
+#define SIG_SECTORS_MAX (UINT64_C(1) << 32)
+
 /* The name of a hash, "sha1" or "md5", and how many bytes of a record's hash it uses. */
 const char *sig_hash_name(enum sig_hash);
 size_t sig_hash_bytes(enum sig_hash);

@@ -85,10 +85,11 @@ add_piece(struct sigmaker *m, uint32_t start, uint32_t count, const void *data,
     uint32_t chunk, struct err *e)
 {
 	struct sig_record *o = &m->open;
-	bool goes_on = o->count > 0 && o->start + o->count == start &&
+	uint64_t end = (uint64_t)o->start + o->count;
+	bool goes_on = o->count > 0 && end == start &&
 	               o->start / m->sig.block_sectors == start / m->sig.block_sectors;
 
-	assert(o->count == 0 || start >= o->start + o->count);
+	assert(o->count == 0 || start >= end);
 	if (!goes_on) {
 		if (end_record(m, e) != 0)
 			return -1;
@@ -107,7 +108,7 @@ sigmaker_add(
 {
 	const uint8_t *p = data;
 
-	if (range_end(r) > UINT32_MAX)
+	if (range_end(r) > SIG_SECTORS_MAX)
 		return err_set(e, ERR_UNSUPPORTED,
 		    "a signature cannot describe sectors from 2^32 on, and sector "
 		    "%" PRIu64 " is stored",
