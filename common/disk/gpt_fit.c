@@ -288,7 +288,6 @@ smallest(const struct fitted *f, struct disk *d, uint64_t end)
 	uint64_t unit = 4096 / f->lba_bytes, lbas = (end + unit - 1) / unit * unit;
 	uint64_t most = disk_size_bytes(d) / f->lba_bytes;
 
-	/* A partition may end where the table belongs: then the disk stays as it is. */
 	return lbas < most ? lbas : most;
 }
 
@@ -300,13 +299,16 @@ cut(struct fitted *f, struct disk *d, unsigned number, uint64_t part_lbas, struc
 
 	if (take_array(f, number, part_lbas, &end, e) != 0)
 		return -1;
-	if (f->disk_lbas == 0)
+	bool any = f->disk_lbas == 0;
+	if (any)
 		f->disk_lbas = smallest(f, d, end);
-	else if (end > f->disk_lbas)
-		return err_set(e, ERR_UNSUPPORTED,
-		    "%s: a partition lies where the backup of the GPT would have to be",
-		    disk_name(d));
-	return write_table(f, d, e);
+	if (end <= f->disk_lbas)
+		return write_table(f, d, e);
+	/* A partition may end where the backup belongs: then the disk stays as it is. */
+	return any ? 0
+	           : err_set(e, ERR_UNSUPPORTED,
+			 "%s: a partition lies where the backup of the GPT would have to be",
+			 disk_name(d));
 }
 
 static int

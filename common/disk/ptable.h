@@ -122,9 +122,11 @@ int ptable_end_at(struct disk *, const struct ptable *, uint64_t disk_sectors, s
 /* Cut the table that was read from this disk for the smallest disk that has its partitions.
  * Partition `number` becomes part_sectors long, which is no more than it has (0: none
  * changes).  *disk_sectors becomes the length of the smaller disk, a multiple of 4 KiB; the
- * disk itself keeps its length, and a GPT's backup is where the smaller disk ends.
- * ERR_UNSUPPORTED: the partition is a logical one, part_sectors are no whole sectors of the
- * table, or the primary GPT is damaged; nothing is written then. */
+ * disk itself keeps its length, and a GPT's backup is where the smaller disk ends.  Where a
+ * partition ends so near to the disk's end that the backup has no room behind it, nothing is
+ * written, and *disk_sectors is the disk's own length.  ERR_UNSUPPORTED: the partition is a
+ * logical one, part_sectors are no whole sectors of the table, or the primary GPT is damaged;
+ * nothing is written then. */
 int ptable_cut(struct disk *, const struct ptable *, unsigned number,
     uint64_t part_sectors, uint64_t *disk_sectors, struct err *);
 

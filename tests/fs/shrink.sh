@@ -77,6 +77,15 @@ keeps() {	# WHAT CLAUSE: $T/fs is last on a disk of 80 MiB more
 rm -f "$T/fs"; truncate -s 8M "$T/fs"; quietly mkswap "$T/fs"; keeps swap "swap space"
 make_fs xfs 320M; keeps xfs "XFS cannot be made smaller"
 
+echo "== a partition that ends where the backup of the GPT would have to be"
+rm -f "$T/disk"; truncate -s 16M "$T/disk"
+printf 'label: gpt\nstart=2048, size=4096\nstart=8192, size=24543\n' | sfdisk -q "$T/disk"
+dd if=/dev/urandom of="$T/disk" bs=512 seek=8192 count=24543 conv=notrunc status=none
+truncate -s $((32758 * 512)) "$T/disk"	# ten sectors less: without a backup, and without room for one
+"$BIN/imagezip" -q --shrink "$T/disk" "$T/keep.ndz" 2> "$T/said" || fail "imagezip: $(cat "$T/said")"
+rm -f "$T/new"; "$BIN/imageunzip" -q "$T/keep.ndz" "$T/new" || fail imageunzip
+check "the partition is the same" cmp -i $((8192 * 512)) -n $((24543 * 512)) "$T/disk" "$T/new"
+
 echo "== what fails"
 make_fs ext4 16M
 dd if=/dev/urandom of="$T/fs" bs=1024 seek=3 count=40 conv=notrunc status=none
