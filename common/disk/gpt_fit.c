@@ -12,6 +12,7 @@ enum {
 	ENTRY_FIRST = 32,
 	ENTRY_LAST = 40,
 	ALIGN_BYTES = 1 << 20,
+	BEHIND_HEADER_LBA = 2,
 	/* The MBR has four entries; each has its type at byte 4 and its sectors at byte 12. */
 	MBR_ENTRIES_AT = 446,
 	MBR_ENTRY_BYTES = 16,
@@ -24,9 +25,29 @@ enum {
 struct fitted {
 	unsigned lba_bytes;
 	uint64_t disk_lbas, array_lbas, first_usable, last_usable;
+	uint64_t main_lba; /* where the array of the primary begins */
 	const struct gpt_copy *from;
 	uint8_t *array; /* owned */
 };
+
+/* Decide where the primary's array lies.  It stays where it is, in front of all partitions: boot
+ * loaders of small boards lie between the header and the array then (sgdisk --move-main-table).
+ * An array behind the partitions would have to move, perhaps over such a boot loader. */
+static int
+place_main(struct fitted *f, const char *name, struct err *e)
+{
+	const struct gpt_copy *from = f->from;
+
+	if (from->array_lba > from->first_usable)
+		return err_set(e, ERR_UNSUPPORTED,
+		    "%s: the array of its primary GPT lies behind the partitions", name);
+	f->array_lbas = (gpt_array_bytes(from) + f->lba_bytes - 1) / f->lba_bytes;
+	f->main_lba = from->array_lba;
+	f->first_usable = f->main_lba == BEHIND_HEADER_LBA
+	                      ? BEHIND_HEADER_LBA + f->array_lbas
+	                      : from->first_usable;
+	return 0;
+}
 
 static bool
 is_used(const uint8_t *entry)
@@ -114,7 +135,7 @@ write_copy(const struct fitted *f, struct disk *d, bool backup, struct err *e)
 	wr_le64(&w, backup ? 1 : last);
 	wr_le64(&w, f->first_usable);
 	wr_le64(&w, f->last_usable);
-	uint64_t array_lba = backup ? last - f->array_lbas : 2;
+	uint64_t array_lba = backup ? last - f->array_lbas : f->main_lba;
 	put_le64(c.sector + 72, array_lba);
 	w = wr_to(c.sector + ARRAY_CRC, 4);
 	wr_le32(&w, (uint32_t)crc32(0, f->array, (uInt)n));
@@ -179,9 +200,13 @@ fit(struct fitted *f, struct disk *d, unsigned from_bytes, bool grow,
 	uint8_t *last;
 
 	f->disk_lbas = disk_size_bytes(d) / f->lba_bytes;
-	f->array_lbas = (n + f->lba_bytes - 1) / f->lba_bytes;
-	f->first_usable = 2 + f->array_lbas;
-	if (f->disk_lbas < 2 * f->array_lbas + 4)
+	if (place_main(f, disk_name(d), e) != 0)
+		return -1;
+	if (f->main_lba != BEHIND_HEADER_LBA && from_bytes != f->lba_bytes)
+		return err_set(e, ERR_UNSUPPORTED,
+		    "%s: the array of its GPT is not behind the header, and is not converted",
+		    disk_name(d));
+	if (f->disk_lbas < f->first_usable + f->array_lbas + 2)
 		return err_set(
 		    e, ERR_UNSUPPORTED, "%s: too small for its GPT", disk_name(d));
 	if (f->from->header_bytes > f->lba_bytes)
@@ -257,12 +282,13 @@ shorten(struct fitted *f, unsigned number, uint64_t part_lbas)
 /* Take over the array, with partition `number` shortened.  *end: the LBA behind the last partition
  * and a backup. */
 static int
-take_array(struct fitted *f, unsigned number, uint64_t part_lbas, uint64_t *end, struct err *e)
+take_array(struct fitted *f, const char *name, unsigned number, uint64_t part_lbas,
+    uint64_t *end, struct err *e)
 {
 	size_t n = gpt_array_bytes(f->from);
 
-	f->array_lbas = (n + f->lba_bytes - 1) / f->lba_bytes;
-	f->first_usable = 2 + f->array_lbas;
+	if (place_main(f, name, e) != 0)
+		return -1;
 	f->array = malloc(n);
 	if (f->array == NULL)
 		return err_nomem(e, "GPT");
@@ -297,7 +323,7 @@ cut(struct fitted *f, struct disk *d, unsigned number, uint64_t part_lbas, struc
 {
 	uint64_t end = 0;
 
-	if (take_array(f, number, part_lbas, &end, e) != 0)
+	if (take_array(f, disk_name(d), number, part_lbas, &end, e) != 0)
 		return -1;
 	bool any = f->disk_lbas == 0;
 	if (any)

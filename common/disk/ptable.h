@@ -109,14 +109,16 @@ struct ptable_change {
  * from_bytes (512 or 4096), and perhaps for a smaller disk: a GPT gets its backup
  * at the end, entries count in the disk's own sectors.  With grow, the last
  * partition reaches to the end of the disk.  ERR_UNSUPPORTED when a partition
- * does not begin and end with a sector, or the last one is logical; nothing is
- * written then. */
+ * does not begin and end with a sector, or the last one is logical; when the array of
+ * a primary GPT lies behind the partitions, or, for other sectors, not directly behind
+ * its header; nothing is written then. */
 int ptable_fit(struct disk *, unsigned from_bytes, bool grow, struct ptable_change *,
     struct err *);
 
 /* Write the table that was read from this disk for a disk of disk_sectors sectors: the backup of a GPT
  * ends there.  Other tables stay as they are.  ERR_UNSUPPORTED: a partition lies where the backup
- * would be, or the primary GPT is damaged; nothing is written then. */
+ * would be, or the primary GPT is damaged, or has its array behind the partitions; nothing is
+ * written then. */
 int ptable_end_at(struct disk *, const struct ptable *, uint64_t disk_sectors, struct err *);
 
 /* Cut the table that was read from this disk for the smallest disk that has its partitions.
@@ -125,8 +127,8 @@ int ptable_end_at(struct disk *, const struct ptable *, uint64_t disk_sectors, s
  * disk itself keeps its length, and a GPT's backup is where the smaller disk ends.  Where a
  * partition ends so near to the disk's end that the backup has no room behind it, nothing is
  * written, and *disk_sectors is the disk's own length.  ERR_UNSUPPORTED: the partition is a
- * logical one, part_sectors are no whole sectors of the table, or the primary GPT is damaged;
- * nothing is written then. */
+ * logical one, part_sectors are no whole sectors of the table, or the primary GPT is damaged
+ * or has its array behind the partitions; nothing is written then. */
 int ptable_cut(struct disk *, const struct ptable *, unsigned number,
     uint64_t part_sectors, uint64_t *disk_sectors, struct err *);
 

@@ -214,6 +214,17 @@ truncate -s 64M "$T/big2"; "$BIN/imageunzip" --in-place --grow "$T/gpt.ndz" "$T/
 check "sgdisk finds nothing to say" quietly sh -c "sgdisk -v '$T/big2' | grep -q 'No problems found'"
 check "the last partition grew" [ "$(sfdisk -J "$T/big2" | python3 -c 'import json,sys; print(json.load(sys.stdin)["partitiontable"]["partitions"][1]["size"])')" -gt 110000 ]
 check "it says what is to do" grep -q "partition 2 grew.*resize2fs" "$T/said"
+# Small boards have a boot loader behind the header, and the array behind that.
+cp "$T/gpt" "$T/board"; sgdisk -j 1024 "$T/board" > /dev/null 2>&1
+dd if=/dev/urandom of="$T/board" bs=512 seek=2 count=1000 conv=notrunc status=none
+"$BIN/imagezip" -q "$T/board" "$T/board.ndz" 2> /dev/null || fail "imagezip board"
+array_of() { od -An -tu8 -j $((512 + 72)) -N 8 "$1" | tr -d ' '; }
+parts_of() { sfdisk -J "$1" 2> /dev/null | python3 -c 'import json,sys; print([(p["start"], p["size"]) for p in json.load(sys.stdin)["partitiontable"]["partitions"]])'; }
+truncate -s 64M "$T/big9"; check "--fix-gpt with a boot loader behind the header" quietly "$BIN/imageunzip" -q --in-place --fix-gpt "$T/board.ndz" "$T/big9"
+check "the array is in sector $(array_of "$T/board"), as before" [ "$(array_of "$T/board") $(array_of "$T/big9")" = "1024 1024" ]
+check "the boot loader is the same" cmp -i 1024 -n $((1000 * 512)) "$T/board" "$T/big9"
+check "the partitions are: $(parts_of "$T/big9")" [ "$(parts_of "$T/big9")" = "[(2048, 8192), (10240, 10240)]" ]
+check "one backup, at the end" [ "$(grep -c 'EFI PART' <(tail -c 512 "$T/big9"))" = 1 ]
 truncate -s 16M "$T/mbr"; printf 'start=2048,size=8192,type=83\nstart=10240,size=10240,type=83\n' | sfdisk -q "$T/mbr"
 "$BIN/imagezip" -q "$T/mbr" "$T/mbr.ndz" 2> /dev/null || fail "imagezip mbr"
 truncate -s 64M "$T/big3"; "$BIN/imageunzip" -q --in-place --grow "$T/mbr.ndz" "$T/big3"

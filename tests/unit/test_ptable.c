@@ -327,10 +327,144 @@ test_long_header(void)
 	T_CHECK(t.parts[0].sectors.off == 64 && t.parts[0].sectors.len == 64);
 }
 
+/* Make a disk whose GPT has its array `array` sectors of 512 bytes from its beginning, and a boot
+ * loader in front of the array. */
+static void
+make_loader(struct mem *m, uint64_t array)
+{
+	uint8_t *header = m->b + 512, *entry = m->b + array * 512;
+
+	memset(m->b, 0, m->len);
+	memset(m->b + 2 * 512, 0x5a, (array - 2) * 512);
+	m->b[446 + 4] = 0xee;
+	poke(m->b + 446 + 8, 1, 4);
+	poke(m->b + 446 + 12, 999, 4);
+	m->b[510] = 0x55;
+	m->b[511] = 0xaa;
+	memcpy(header, "EFI PART", 8);
+	poke(header + 12, 92, 4);
+	poke(header + 24, 1, 8);
+	poke(header + 32, 999, 8);
+	poke(header + 40, array + 32, 8);
+	poke(header + 48, 966, 8);
+	poke(header + 72, array, 8);
+	poke(header + 80, 128, 4);
+	poke(header + 84, 128, 4);
+	memset(entry, 7, 32);
+	poke(entry + 32, 200, 8);
+	poke(entry + 40, 799, 8);
+	gpt_mend(m, 512, 1);
+}
+
+static bool
+has_loader(const struct mem *m, uint64_t array)
+{
+	for (size_t i = 2 * 512; i < array * 512; i++)
+		if (m->b[i] != 0x5a)
+			return false;
+	return true;
+}
+
+/* An array that was moved to make room for a boot loader (sgdisk --move-main-table) stays where
+ * it is when the table is fitted to another disk. */
+static void
+test_moved_array(void)
+{
+	enum { ARRAY = 80 };
+	static uint8_t bytes[2000 * 512], before[sizeof bytes];
+	struct mem m = { bytes, sizeof bytes, SIZE_MAX };
+	struct ptable_change done;
+	struct err closing;
+	uint64_t sectors;
+
+	make_loader(&m, ARRAY);
+	struct disk *d = mem_disk(&m, DISK_BLOCK, 512);
+	T_CHECK(ptable_fit(d, 512, false, &done, &e) == 0);
+	T_CHECK(done.moved);
+	T_CHECK(has_loader(&m, ARRAY));
+	T_CHECK(peek(bytes + 512 + 72, 8) == ARRAY);
+	T_CHECK(peek(bytes + 512 + 40, 8) == ARRAY + 32);
+	T_CHECK(read_disk(d) == 0);
+	T_CHECK(t.nparts == 1 && t.warning[0] == '\0');
+	T_CHECK(t.parts[0].sectors.off == 200 && t.parts[0].sectors.len == 600);
+	/* The smallest disk that has the partition. */
+	make_loader(&m, ARRAY);
+	d = mem_disk(&m, DISK_BLOCK, 512);
+	ptable_free(&t);
+	T_CHECK(ptable_read(&t, d, &e) == 0);
+	T_CHECK(ptable_cut(d, &t, 1, 100, &sectors, &e) == 0);
+	T_CHECK(has_loader(&m, ARRAY));
+	disk_close(d, &closing);
+	/* For sectors of 4096 bytes, the table would be written over the boot loader. */
+	make_loader(&m, ARRAY);
+	memcpy(before, bytes, sizeof before);
+	d = mem_disk(&m, DISK_BLOCK, 4096);
+	T_CHECK(ptable_fit(d, 512, false, &done, &e) == -1);
+	T_CHECK(e.kind == ERR_UNSUPPORTED);
+	T_CHECK(memcmp(before, bytes, sizeof before) == 0);
+	disk_close(d, &closing);
+}
+
+/* An array behind the partitions is refused: it would have to move to where a boot loader may
+ * be. */
+static void
+test_array_behind(void)
+{
+	static uint8_t bytes[2000 * 512], before[sizeof bytes];
+	struct mem m = { bytes, sizeof bytes, SIZE_MAX };
+	struct ptable_change done;
+	struct err closing;
+	uint64_t sectors;
+
+	make_loader(&m, 80);
+	memcpy(bytes + 1200 * 512, bytes + 80 * 512, 32 * 512);
+	poke(bytes + 512 + 72, 1200, 8);
+	gpt_mend(&m, 512, 1);
+	memcpy(before, bytes, sizeof before);
+	struct disk *d = mem_disk(&m, DISK_BLOCK, 512);
+	T_CHECK(ptable_fit(d, 512, true, &done, &e) == -1);
+	T_CHECK(e.kind == ERR_UNSUPPORTED);
+	ptable_free(&t);
+	T_CHECK(ptable_read(&t, d, &e) == 0 && t.nparts == 1);
+	T_CHECK(ptable_cut(d, &t, 0, 0, &sectors, &e) == -1);
+	T_CHECK(e.kind == ERR_UNSUPPORTED);
+	T_CHECK(memcmp(before, bytes, sizeof before) == 0);
+	disk_close(d, &closing);
+}
+
+/* A partition that reaches to where the backup of the GPT belongs, which is not there: nothing is
+ * written over the end of the partition, and the disk keeps its length. */
+static void
+test_no_room_for_backup(void)
+{
+	enum { ARRAY = 80 };
+	static uint8_t bytes[1000 * 512], before[sizeof bytes];
+	struct mem m = { bytes, sizeof bytes, SIZE_MAX };
+	struct err closing;
+	uint64_t sectors;
+
+	make_loader(&m, ARRAY);
+	poke(bytes + 512 + 48, 998, 8);
+	poke(bytes + ARRAY * 512 + 40, 998, 8);
+	memset(bytes + 960 * 512, 0xda, 39 * 512);
+	gpt_mend(&m, 512, 1);
+	memcpy(before, bytes, sizeof before);
+	struct disk *d = mem_disk(&m, DISK_BLOCK, 512);
+	ptable_free(&t);
+	T_CHECK(ptable_read(&t, d, &e) == 0 && t.nparts == 1);
+	T_CHECK(ptable_cut(d, &t, 0, 0, &sectors, &e) == 0);
+	T_CHECK(sectors == 1000);
+	T_CHECK(memcmp(before, bytes, sizeof before) == 0);
+	disk_close(d, &closing);
+}
+
 int
 main(void)
 {
 	scratch_init();
+	test_moved_array();
+	test_array_behind();
+	test_no_room_for_backup();
 	test_refused_kinds();
 	test_sector_sizes();
 	test_long_header();
