@@ -190,6 +190,17 @@ check_not_streaming(const struct opts *o, struct err *e)
 	    option);
 }
 
+/* The same of the options that say how the image or the disk is attached. */
+static int
+check_way(const struct opts *o, const struct attach_config *c, struct err *e)
+{
+	if (o->mount_options != NULL && c->as != ATTACH_MOUNT)
+		return err_misuse(e, "--options is for a filesystem that root mounts, with --ro");
+	if (o->file && c->as != ATTACH_FILE)
+		return err_misuse(e, "--file needs a folder or a file to attach to");
+	return 0;
+}
+
 static int
 attach(const struct opts *o, const char *target, struct err *e)
 {
@@ -204,7 +215,8 @@ attach(const struct opts *o, const char *target, struct err *e)
 		.tell = tell };
 
 	snprintf(name, sizeof name, o->partition != 0 ? "part%" PRIu64 : "disk", o->partition);
-	if (choose_way(o, &c, e) != 0 || choose_part(o, &c, e) != 0)
+	if (choose_way(o, &c, e) != 0 || check_way(o, &c, e) != 0 ||
+	    choose_part(o, &c, e) != 0)
 		return -1;
 	return stay_attached(o, &c, e);
 }
@@ -266,7 +278,8 @@ stream_to(const struct opts *o, const char *disk, const char *target, struct err
 		return err_set(e, ERR_USAGE, "--partition is for images that are attached with --ro");
 	if (o->socket != NULL && target != NULL)
 		return err_set(e, ERR_USAGE, "--socket and %s exclude each other", target);
-	if (check_disk(disk, e) != 0 || choose_stream_way(&c, e) != 0)
+	if (check_disk(disk, e) != 0 || choose_stream_way(&c, e) != 0 ||
+	    check_way(o, &c, e) != 0)
 		return -1;
 	if (target == NULL)
 		c.target = o->socket;

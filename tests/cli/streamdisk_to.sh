@@ -41,6 +41,8 @@ status 2 "$SD" status "$T/nobody"
 status 2 "$SD" "$T/sda.ndz" "$T/m"
 status 2 "$SD" "$T/sda.ndz" "$T/nothing"
 status 2 "$SD" -p 2 "$T/sda.ndz" "$T/disk"
+status 2 timeout 60 "$SD" -o noload "$T/sda.ndz" "$T/disk"
+status 2 timeout 60 "$SD" --file "$T/sda.ndz" "$T/disk"
 for o in --table=memory --status="$T/s" --socket="$T/s" --anew -z --discard --no-fill --rate=1M --when-idle=7 --timeout=7; do
 	status 2 "$SD" --ro $o "$T/sda.ndz" "$T/m"
 	check "it is named" grep -q -e "${o%%=*} is for a disk" -e "--zero is for a disk" "$T/stderr"
