@@ -359,12 +359,15 @@ check(const struct options *o, struct err *e)
 		return -1;
 	if (o->json && o->output != NULL && output_report(o->output) != stdout)
 		return err_set(e, ERR_USAGE,
-		    "--json and the image cannot both go to standard output");
+		    o->to != NULL ? "--json cannot be combined with --to=frisbee://HOST/NAME"
+				  : "--json and the image cannot both go to standard output");
 	if (o->sig_new != NULL && o->sig_new[0] == '\0' && !o->what.look_only &&
 	    (o->output == NULL || strcmp(o->output, "-") == 0))
 		return err_set(e, ERR_USAGE,
 		    "-U \"\": %s has no name to append .sig to",
-		    o->output == NULL ? "an image in a store" : "standard output");
+		    o->output == NULL ? "an image in a store"
+		    : o->to != NULL   ? "an image on a master server"
+				      : "standard output");
 	return 0;
 }
 

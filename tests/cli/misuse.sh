@@ -27,6 +27,11 @@ status 2 "$BIN/imagehash" -c -o x.ndz x.ndz; check "imagehash: the image is what
 status 2 "$BIN/imagerezip" x.ndz ./x.ndz; check "imagerezip: the image is what it was" cmp x.ndz x0
 status 2 "$BIN/imageunzip" x.ndz ./x.ndz; check "imageunzip: the image is what it was" cmp x.ndz x0
 check "-U may be what -H was" zip -H sig -U sig src d.ndz
+"$BIN/imagezip" --json --to=frisbee://localhost/x src 2> stderr; rc=$?
+check "--json and a master server: exit 2" [ $rc = 2 ]
+check "which is said" grep -q "json cannot be combined with --to" stderr
+status 2 zip -U "" --to=frisbee://localhost/x src
+check "which has no name for a signature" grep -q "an image on a master server has no name" "$T/stderr"
 
 if [ "$(id -u)" = 0 ] && dev=$(losetup -f --show src 2> /dev/null); then
 	CLEANUP+=("losetup -d '$dev'")
