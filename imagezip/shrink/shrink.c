@@ -130,9 +130,12 @@ make(struct shrink *s, struct disk *source, uint64_t spare_bytes, struct err *e)
 
 	if (ptable_read(&t, source, e) != 0)
 		return -1;
+	/* The boot sector of FAT and NTFS looks like an MBR without partitions. */
+	if (t.kind == PTABLE_MBR && t.nparts == 0)
+		t.kind = PTABLE_NONE;
 	struct partition p = last_partition(&t, s->result.was_sectors);
 	s->result.partition = p.number;
-	/* A table without a partition has nothing to make smaller: only the disk is cut. */
+	/* A GPT without a partition has nothing to make smaller: only the disk is cut. */
 	bool has_fs = p.number != 0 || t.kind == PTABLE_NONE;
 	int rc = view_open(&s->view, disk_name(source), e);
 	if (rc == 0 && has_fs && !p.logical)

@@ -4,6 +4,7 @@
 . "$(dirname "$0")/resize_lib.sh"
 requires nbdkit nbdfuse setpriv unshare
 [ -c /dev/fuse ] || skip "needs FUSE"
+requires mkfs.vfat mcopy
 sectors() { "$BIN/imagedump" --json "$1" | python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["sectors"])'; }
 nothing_now() { ! ls -d /tmp/imagezip-?????? /tmp/resize-?????? 2> /dev/null | grep -vxF "$before_tmp" | grep -q . && ! losetup -a | grep -q "$T/"; }
 nothing_left() { soon nothing_now; }	# those of another program there go by themselves
@@ -63,6 +64,16 @@ check "$(($(sectors "$T/fs.ndz") / 2048)) MiB of 60" [ "$(sectors "$T/fs.ndz")" 
 rm -f "$T/fs"; "$BIN/imageunzip" -q "$T/fs.ndz" "$T/fs" || fail imageunzip
 check "its own fsck finds nothing" quietly whole ext4
 check "the files are the same" mounted ext4 ro same_files
+# The boot sectors of these two look like partition tables without partitions.
+make_fs ntfs 60M; "$BIN/imagezip" -q --shrink "$T/fs" "$T/fs.ndz" || fail "imagezip of NTFS"
+check "NTFS: $(($(sectors "$T/fs.ndz") / 2048)) MiB of 60" [ "$(sectors "$T/fs.ndz")" -lt $((40 * 2048)) ]
+rm -f "$T/fs"; "$BIN/imageunzip" -q "$T/fs.ndz" "$T/fs" || fail imageunzip
+check "NTFS: its own fsck finds nothing" quietly whole ntfs
+check "NTFS: the files are the same" mounted ntfs-3g ro same_files
+rm -f "$T/fs"; truncate -s 20M "$T/fs"; quietly mkfs.vfat "$T/fs" && mcopy -i "$T/fs" "$T/sums" :: || fail "mkfs.vfat"
+"$BIN/imagezip" -q --shrink "$T/fs" "$T/fs.ndz" || fail "imagezip of FAT"
+rm -f "$T/new"; "$BIN/imageunzip" -q "$T/fs.ndz" "$T/new" || fail imageunzip
+check "FAT: all of it" cmp "$T/fs" "$T/new"
 
 echo "== what cannot be made smaller is said, and the disk ends behind it"
 keeps() {	# WHAT CLAUSE: $T/fs is last on a disk of 80 MiB more
