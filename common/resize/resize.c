@@ -39,7 +39,10 @@ static const char shrink_ext[] =
     "[ $((kib * 1024)) -lt $4 ] || exit 0\n"
     "resize2fs \"$1\" ${kib}K\n"
     "e2fsck -f -n \"$1\"\n";
+/* A volume that is not clean is refused here: ntfsresize looks at the log only when it has
+ * something to do, and ntfsfix, which runs afterwards, empties the log. */
 static const char shrink_ntfs[] =
+    "ntfs-3g.probe --readwrite \"$1\"\n"
     "ntfsresize -i \"$1\" > \"$2/said\" || {\n"
     "	cat \"$2/said\"\n"
     "	grep -q 'Volume is full' \"$2/said\" || exit 1\n"

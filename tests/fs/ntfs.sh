@@ -183,25 +183,9 @@ damaged "cut short" "more than the partition"
 
 # write_log VERSION CLIENT FLAGS [CLIENT FLAGS]: restart pages of $T/fs2's log, in $T/fs3.
 write_log() {
+	local at=$(ntfscluster -f -I 2 "$T/fs2" | awk '/^ +0 / { print $2 * 2048 }')
 	cp "$T/fs2" "$T/fs3"
-	python3 - "$T/fs3" "$(ntfscluster -f -I 2 "$T/fs2" | awk '/^ +0 / { print $2 * 2048 }')" "$@" << 'PY'
-import struct, sys
-at, major, values = int(sys.argv[2]), int(sys.argv[3]), [int(v, 0) for v in sys.argv[4:]]
-size = 1 << 20
-with open(sys.argv[1], "r+b") as f:
-    for i in range(2):
-        client, flags = values[2 * i:2 * i + 2] or values[:2]
-        page = bytearray(4096)
-        struct.pack_into("<4sHHQIIHHHH", page, 0, b"RSTR", 30, 9, 0, 4096, 4096, 48, 2 - major, major, 0x7777)
-        struct.pack_into("<QHHHHIHHQIHHI", page, 48, 1000 + i, 1, 0xffff if client == 0 else 0, client, flags,
-                         67 - size.bit_length(), 48 + 160, 48, size, 0, 48, 64, 1)
-        struct.pack_into("<QQHHH", page, 96, 0, 0, 0xffff, 0xffff, 0)
-        for k in range(1, 9):
-            page[30 + 2 * k:32 + 2 * k] = page[512 * k - 2:512 * k]
-            page[512 * k - 2:512 * k] = b"\x77\x77"
-        f.seek(at + 4096 * i)
-        f.write(page)
-PY
+	python3 "$TOP/tests/helpers/ntfs_log.py" "$T/fs3" "$at" $((1 << 20)) "$@"
 }
 write_log 1 0 0; damaged "log in use" "to be replayed"
 write_log 1 0xffff 0 0 0; damaged "log in use, says its newer page" "to be replayed"

@@ -2,7 +2,7 @@
 # imagezip --shrink: the image of the smallest disk that has the files, made without a write to the
 # source.  It installs on a smaller disk, is whole there, and grows again on a larger one.
 . "$(dirname "$0")/resize_lib.sh"
-requires nbdkit nbdfuse setpriv unshare
+requires nbdkit nbdfuse setpriv unshare ntfs-3g.probe ntfscluster
 [ -c /dev/fuse ] || skip "needs FUSE"
 requires mkfs.vfat mcopy
 sectors() { "$BIN/imagedump" --json "$1" | python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["sectors"])'; }
@@ -103,6 +103,14 @@ dd if=/dev/urandom of="$T/fs" bs=1024 seek=3 count=40 conv=notrunc status=none
 rm -f "$T/disk"; truncate -s 40M "$T/disk"; table "$T/disk" gpt 20; put "$T/disk"
 status 1 "$BIN/imagezip" -q --shrink "$T/disk" "$T/bad.ndz"
 check "a damaged filesystem is no image" [ ! -e "$T/bad.ndz" ]
+rm -f "$T/fs"; truncate -s 12M "$T/fs"; quietly mkntfs -q -F -Q -p 0 -H 0 -S 0 -c 2048 "$T/fs"
+"$BIN/imagezip" -q --shrink --margin=1G "$T/fs" "$T/whole.ndz" || fail "imagezip of a clean volume"
+at=$(ntfscluster -f -I 2 "$T/fs" | awk '/^ +0 / { print $2 * 2048 }')
+python3 "$TOP/tests/helpers/ntfs_log.py" "$T/fs" "$at" $((1 << 20)) 1 0 0
+for margin in 0 1G; do	# with 1G there is nothing for ntfsresize to do
+	status 1 "$BIN/imagezip" -q --shrink --margin=$margin "$T/fs" "$T/bad.ndz"
+	check "NTFS with a log that is in use, margin $margin: $(cat "$T/stderr")" grep -q "unclean" "$T/stderr"
+done
 status 2 env PATH=/nowhere "$BIN/imagezip" -q --shrink "$T/disk" "$T/bad.ndz"
 check "without nbdkit: $(cat "$T/stderr")" grep -q "nbdkit is not installed" "$T/stderr"
 check "nothing is left of the view" nothing_left
