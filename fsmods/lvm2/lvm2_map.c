@@ -105,7 +105,10 @@ map_pread(void *ctx, void *buf, size_t len, uint64_t off)
 int
 lvm_map_open(struct lvm_map *m, const char *name, struct disk **d, struct err *e)
 {
-	static const struct disk_ops ops = { .pread = map_pread };
+	/* A child of fork() can read the volume if it can read the disk. */
+	const struct disk_ops ops = {
+		.pread = map_pread, .one_process = !disk_child_reads(m->disk)
+	};
 
 	return disk_open_ops(d, name, DISK_FILE, m->sectors * SECTOR_BYTES, &ops, m, e);
 }

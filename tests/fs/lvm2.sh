@@ -79,6 +79,13 @@ check "linear: no window has data of two pieces" [ -z "$(lv crossing "$T/info" "
 sound "linear" root home
 lv get "$T/info" "$T/target" data "$T/got"; check "linear: raw data" cmp "$T/data" "$T/got"
 
+# Behind an NBD server, which the confined processes that read the ext4 cannot reach themselves.
+if command -v nbdkit > /dev/null && command -v nbdinfo > /dev/null; then
+	BIN=$BIN T=$T nbdkit -r -U - file "$T/pv" --run '"$BIN/imagezip" -q -i --json -F 0 "$uri" > "$T/nbd.json"' || fail "an NBD server"
+	n=$(python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))["partitions"][0]["skipped_sectors"])' "$T/nbd.json")
+	check "linear, behind an NBD server: $n sectors are skipped" [ "$n" = "$(said_of skipped_sectors "$T/pv")" ]
+fi
+
 # The same as a partition, which does not start at 0.
 { head -c 1M /dev/zero; cat "$T/pv"; } > "$T/disk"
 echo '2048,,8e' | sfdisk -q "$T/disk" > /dev/null 2>&1
