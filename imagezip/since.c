@@ -64,6 +64,19 @@ find_kind(struct since *s, const struct options *o, struct err *e)
 	return bases_open(&s->bases, o->changed_since, s->kind->name, e);
 }
 
+/* What differs from a state that is always the same is not what has changed since the last image:
+ * a block that was changed for that image, and was changed back since, would be missing. */
+static int
+check_compared(const struct since *s, struct err *e)
+{
+	if (s->kind->has_bases || !s->about.compares)
+		return 0;
+	return err_set(e, ERR_USAGE,
+	    "--since=%s: compares with a state of its own, not with the last image; -H "
+	    "makes a delta to a signature",
+	    s->kind->name);
+}
+
 /* Open the source of change for the device.  If the device has another size, nothing is known. */
 static int
 open_kind(struct since *s, const struct options *o, struct err *e)
@@ -79,7 +92,7 @@ open_kind(struct since *s, const struct options *o, struct err *e)
 			return -1;
 		s->bases.device_bytes = s->job.device_bytes;
 	}
-	return s->kind->open(&s->self, &s->job, &s->about, e);
+	return s->kind->open(&s->self, &s->job, &s->about, e) == 0 ? check_compared(s, e) : -1;
 }
 
 static int

@@ -46,6 +46,7 @@ prepare(struct image_source *s, struct change_about *about, struct err *e)
 		return err_nomem(e, "an image");
 	memcpy(&about->base, state.id, sizeof about->base);
 	about->block_bytes = BLOCK_BYTES;
+	about->compares = true;
 	return 0;
 }
 

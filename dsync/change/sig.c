@@ -45,6 +45,7 @@ prepare(struct sig_source *s, struct change_about *about, struct err *e)
 	sig_state(&s->sig, &state);
 	memcpy(&about->base, state.id, sizeof about->base);
 	about->block_bytes = SECTOR_BYTES;
+	about->compares = true;
 	return 0;
 }
 
