@@ -65,7 +65,9 @@ struct disk_ops {
  * file.  Opening
  * for writing is refused (ERR_REFUSED) without DISK_FORCE when the device or
  * file is in use as inuse.h defines it, or a terminal; block devices are then
- * opened O_EXCL.  A missing name in /dev is never made. */
+ * opened O_EXCL.  What the kernel has cached of a block device is forgotten, because it may be
+ * older than what was written to a partition of the device.  A missing name in /dev is never
+ * made. */
 int disk_open(struct disk **, const char *path, unsigned flags, struct err *);
 /* Make a disk with a back end of the caller's, for what is no file.  The name and the ops are
  * copied; ctx is passed to the ops, and ops->close() frees it.  size_bytes: UINT64_MAX when

@@ -209,6 +209,16 @@ check_write(const char *name, const struct stat *st, unsigned flags, struct err 
 	return inuse_check(&q, e);
 }
 
+/* Forget what the kernel has cached of a block device.  It caches a disk apart from its partitions
+ * and from the volumes that lie on it, and as long as one of these is in use it keeps what it has
+ * cached of the disk, although they were written since.  Pages that are being changed stay: they
+ * are newer than the device. */
+static void
+forget_cached(int fd)
+{
+	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* pages that stay cached are no error */
+}
+
 /* The descriptor becomes the disk's, also when this fails. */
 static int
 from_fd(struct disk **out, const char *name, int fd, const struct stat *st,
@@ -243,6 +253,8 @@ from_fd(struct disk **out, const char *name, int fd, const struct stat *st,
 		err_os(e, "%s: asking for its size", name);
 		goto fail;
 	}
+	if (kind == DISK_BLOCK)
+		forget_cached(fd);
 	/* A read-only device is refused here, before the first write finds it out. */
 	int read_only = 0;
 	if (kind == DISK_BLOCK && (flags & DISK_WRITE) != 0 &&
