@@ -41,6 +41,7 @@ static const struct {
 	{ 0, 8, "integrt\0", "a dm-integrity device" },
 	{ 0, 8, "verity\0\0", "a dm-verity device" },
 	{ 32768, 4, "JFS1", "a JFS filesystem" },
+	{ 32768, 7, "\0BEA01\1", "a UDF filesystem" },
 	{ 65536 + 52, 6, "ReIsEr", "a ReiserFS filesystem" },
 	{ 65536, 7, "ReIsEr4", "a Reiser4 filesystem" },
 	{ 3, 8, "ReFS\0\0\0\0", "a ReFS filesystem" },

@@ -31,6 +31,7 @@ kept_for bcache "and a bcache device" swap fat
 kept_for bcachefs "and a bcachefs filesystem" swap
 kept_for integrity "and a dm-integrity device" ext
 kept_for jfs "and a JFS filesystem" swap
+kept_for udf "and a UDF filesystem" ext swap
 kept_for reiserfs "and a ReiserFS filesystem" swap
 kept_for reiser4 "and a Reiser4 filesystem" swap
 kept_for refs "and a ReFS filesystem" ext swap
