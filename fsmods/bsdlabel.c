@@ -83,7 +83,7 @@ check_alive(struct disk *d, struct range slice, const struct bsdlabel *l,
 }
 
 /* Does this swap hold something that a system wants at its next boot: a hibernated system
- * or a crash dump? */
+ * or a crash dump? The header of a dump is in the last sector, which may have 4 KiB. */
 static int
 swap_holds(struct disk *d, struct range at, bool *holds, struct err *e)
 {
@@ -95,11 +95,11 @@ swap_holds(struct disk *d, struct range at, bool *holds, struct err *e)
 	if (disk_read(d, tail, sizeof tail,
 		(range_end(at) - SWAP_TAIL_SECTORS) * SECTOR_BYTES, e) != 0)
 		return -1;
-	*holds = memcmp(tail + sizeof tail - SECTOR_BYTES, dump_magic,
-		     sizeof dump_magic - 1) == 0;
+	*holds = false;
 	for (size_t i = 0; i < sizeof tail; i += SECTOR_BYTES) {
 		struct rd r = rd_from(tail + i, 4);
-		*holds |= rd_le32(&r) == HIBERNATE_MAGIC;
+		*holds |= rd_le32(&r) == HIBERNATE_MAGIC ||
+		          memcmp(tail + i, dump_magic, sizeof dump_magic - 1) == 0;
 	}
 	return 0;
 }

@@ -67,6 +67,9 @@ partly "swap of a suspended system" "b: holds a suspended system" "$T/free"
 make_disk 48640 2048 freebsd "a:7:64:16384:$T/ufs1" "b:1:20000:8192"
 printf 'FreeBSD Kernel Dump' | dd of="$T/fs" bs=1 seek=$(((22048 + 8191) * 512)) conv=notrunc status=none
 partly "swap with a crash dump" "b: holds a suspended system or a crash dump" "$T/free"
+make_disk 48640 2048 freebsd "a:7:64:16384:$T/ufs1" "b:1:20000:8192"
+printf 'FreeBSD Kernel Dump' | dd of="$T/fs" bs=1 seek=$(((22048 + 8184) * 512)) conv=notrunc status=none
+partly "swap with a crash dump, in a sector of 4 KiB" "b: holds a suspended system or a crash dump" "$T/free"
 
 # -I and -R by letter: what is stored of an image with -F 0 -d, as sectors of the disk.
 make_disk 48640 2048 freebsd "a:7:0:16384:$T/ufs1" "b:1:16384:8192" "e:7:30000:16400:$T/ufs2"
