@@ -214,7 +214,8 @@ compare(struct delta *x, const struct sig *old, struct disk *d, struct windows *
 		rc = find_same(x, old, w, &same, e);
 	rangeset_seal(&same);
 	if (rc == 0)
-		rc = find_changed(x, &same, &changed, l, w->short_bytes != 0, e);
+		rc = find_changed(x, &same, &changed, l,
+		    disk_size_bytes(d) % SECTOR_BYTES != 0, e);
 	rangeset_seal(&changed);
 	if (rc == 0)
 		rc = find_freed(x, old, l, e);

@@ -65,6 +65,14 @@ check "another table" [ "$(json compared_data_bytes)" = "$(json full_data_bytes)
 # The signature is lost: a full image.
 rm "$T/state.sig"; zip "$T/disk" "$T/7.ndz"
 check "a full image again" [ "$("$BIN/imageunzip" -q -C "$T/7.ndz")" = "$("$BIN/imagezip" -q --force "$T/disk" "$T/fresh.ndz"; "$BIN/imageunzip" -q -C "$T/fresh.ndz")" ]
+# A file that ends within a sector: the delta says where, although the end is not what has changed.
+head -c 1000100 /dev/urandom > "$T/odd"; : > "$T/list"
+odd() { "$BIN/imagezip" -q -f --changed-since="$T/odd.state" --since=ranges:"$T/list" "$T/odd" "$1" || fail "imagezip -f"; }
+odd "$T/odd0.ndz"
+printf changed | dd of="$T/odd" bs=1 seek=5000 conv=notrunc status=none; echo "8 8" > "$T/list"
+odd "$T/odd1.ndz"; : > "$T/list"
+"$BIN/imageunzip" -q "$T/odd0.ndz" "$T/odd.out" && "$BIN/imageunzip" -q "$T/odd1.ndz" "$T/odd.out" || fail "imageunzip of a file"
+check "a file of odd length, and a delta of its beginning" cmp "$T/odd" "$T/odd.out"
 # A failure changes neither the state nor its signature.
 cp "$T/state" "$T/s"; cp "$T/state.sig" "$T/s.sig"
 status 1 zip "$T/disk" "$T/nowhere/8.ndz"
