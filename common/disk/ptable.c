@@ -10,7 +10,7 @@
 #include "common/disk/ptable_impl.h"
 #include "common/disk/ptype.h"
 
-enum { SECTOR_4K = 4096 };
+enum { SECTOR_4K = 4096, MBR_LDM = 0x42, GPT_LDM_DATA = 0x4200 };
 
 struct range
 ptable_scale(const struct ptable *t, uint64_t lba, uint64_t count)
@@ -126,6 +126,15 @@ ptable_find(const struct ptable *t, unsigned number)
 		if (t->parts[i].number == number)
 			return &t->parts[i];
 	return NULL;
+}
+
+bool
+ptable_is_dynamic(const struct partition *p)
+{
+	const struct ptype_gpt *type = p->mbr_type == 0 ? ptype_gpt_by_guid(p->type_guid)
+	                                                : NULL;
+
+	return p->mbr_type == MBR_LDM || (type != NULL && type->code == GPT_LDM_DATA);
 }
 
 const char *

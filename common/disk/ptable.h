@@ -77,6 +77,11 @@ bool ptable_begins(const void *sector0, uint64_t sectors);
 /* The partition with this number, or NULL. */
 const struct partition *ptable_find(const struct ptable *, unsigned number);
 
+/* Is this a partition of a dynamic disk of Windows (LDM)?  The volumes on such a disk lie where the
+ * LDM database says, also in several pieces with other volumes between them, so a filesystem that
+ * begins where the partition does may go on elsewhere than it seems. */
+bool ptable_is_dynamic(const struct partition *);
+
 /* The numbers of all partitions for a person: "1, 2, 5"; "" when there are none. */
 const char *ptable_numbers(const struct ptable *, char *buf, size_t cap);
 

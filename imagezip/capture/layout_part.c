@@ -6,13 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/disk/ptype.h"
 #include "fsmods/fsmod.h"
 #include "fsmods/recognise.h"
 #include "imagezip/capture/bootimage.h"
 #include "imagezip/capture/bsdparts.h"
-
-enum { MBR_LDM = 0x42, GPT_LDM_DATA = 0x4200 };
 
 /* Find free inodes (-M). Where they cannot be told from others, all inodes are stored as
  * they are. */
@@ -102,18 +99,6 @@ layout_add_part(struct layout *l, unsigned number, struct range sectors)
 	return p;
 }
 
-/* Is this a partition of a dynamic disk of Windows? Its volumes lie where the LDM database
- * says, also in several pieces with other volumes between them, so a filesystem that begins
- * where the partition does may go on elsewhere than it seems. */
-static bool
-is_dynamic(const struct partition *p)
-{
-	const struct ptype_gpt *type = p->mbr_type == 0 ? ptype_gpt_by_guid(p->type_guid)
-	                                                : NULL;
-
-	return p->mbr_type == MBR_LDM || (type != NULL && type->code == GPT_LDM_DATA);
-}
-
 /* Lay out one partition of a table: it is ignored, raw, or scanned. */
 int
 layout_table_part(struct layout *l, struct disk *d, const struct capture_what *o,
@@ -135,7 +120,7 @@ layout_table_part(struct layout *l, struct disk *d, const struct capture_what *o
 		strcpy(lp->fs, "raw");
 		return 0;
 	}
-	if (is_dynamic(p)) {
+	if (ptable_is_dynamic(p)) {
 		strcpy(lp->fs, "raw");
 		snprintf(lp->warning, sizeof lp->warning,
 		    "it belongs to a dynamic disk of Windows (LDM), whose volumes are not "

@@ -123,6 +123,20 @@ show_smaller(struct shrink *s, struct disk *source, const struct ptable *t,
 	return 0;
 }
 
+/* Refuse a dynamic disk of Windows: its last volume need not end where the last partition does, and
+ * the database of its volumes is at the end of the disk. */
+static int
+check_basic(const struct ptable *t, const struct disk *source, struct err *e)
+{
+	for (unsigned i = 0; i < t->nparts; i++)
+		if (ptable_is_dynamic(&t->parts[i]))
+			return err_set(e, ERR_UNSUPPORTED,
+			    "%s: is a dynamic disk of Windows (LDM), which --shrink cannot make "
+			    "smaller",
+			    disk_name(source));
+	return 0;
+}
+
 static int
 make(struct shrink *s, struct disk *source, uint64_t spare_bytes, struct err *e)
 {
@@ -130,6 +144,10 @@ make(struct shrink *s, struct disk *source, uint64_t spare_bytes, struct err *e)
 
 	if (ptable_read(&t, source, e) != 0)
 		return -1;
+	if (check_basic(&t, source, e) != 0) {
+		ptable_free(&t);
+		return -1;
+	}
 	/* The boot sector of FAT and NTFS looks like an MBR without partitions. */
 	if (t.kind == PTABLE_MBR && t.nparts == 0)
 		t.kind = PTABLE_NONE;

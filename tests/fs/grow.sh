@@ -31,8 +31,9 @@ grows xfs gpt 340
 grows btrfs mbr 160
 
 echo "== left alone, and why"
-alone() {	# WHAT CLAUSE
+alone() {	# WHAT CLAUSE [TYPE]: of the partition
 	rm -f "$T/disk"; truncate -s 40M "$T/disk"; table "$T/disk" gpt 20; put "$T/disk"
+	[ -z "${3:-}" ] || sfdisk -q --part-type "$T/disk" 2 "$3" || fail "sfdisk --part-type"
 	before=$(sha256sum < "$T/disk")
 	"$BIN/growfs" "$T/disk" > "$T/said" 2>&1
 	check "$1: exit status 4" [ $? = 4 ]
@@ -51,6 +52,7 @@ rm "$T/fs"; truncate -s 8M "$T/fs"
 l=$(losetup --show -f "$T/fs"); CLEANUP+=("losetup -d $l 2> /dev/null")
 if command -v pvcreate > /dev/null && quietly pvcreate -qq --devices "$l" "$l" 2> /dev/null; then sync "$l"; losetup -d "$l"; alone LVM "belongs to LVM"
 else echo "   (no LVM here)"; losetup -d "$l"; fi
+make_fs ext4 16M; alone LDM "a dynamic disk of Windows" AF9B60A0-1431-4F62-BC68-3311714A69AD
 
 echo "== refused"
 make_fs ext4 16M; rm -f "$T/disk"; truncate -s 40M "$T/disk"; table "$T/disk" gpt 20; put "$T/disk"

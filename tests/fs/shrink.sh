@@ -98,6 +98,10 @@ rm -f "$T/new"; "$BIN/imageunzip" -q "$T/keep.ndz" "$T/new" || fail imageunzip
 check "the partition is the same" cmp -i $((8192 * 512)) -n $((24543 * 512)) "$T/disk" "$T/new"
 
 echo "== what fails"
+make_fs ext4 16M; rm -f "$T/disk"; truncate -s 40M "$T/disk"; table "$T/disk" mbr 20; put "$T/disk"
+sfdisk -q --part-type "$T/disk" 1 42 || fail "sfdisk --part-type"
+status 1 "$BIN/imagezip" -q --shrink "$T/disk" "$T/bad.ndz"
+check "a dynamic disk: $(cat "$T/stderr")" grep -q "is a dynamic disk of Windows" "$T/stderr"
 make_fs ext4 16M
 dd if=/dev/urandom of="$T/fs" bs=1024 seek=3 count=40 conv=notrunc status=none
 rm -f "$T/disk"; truncate -s 40M "$T/disk"; table "$T/disk" gpt 20; put "$T/disk"

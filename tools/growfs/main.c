@@ -203,6 +203,9 @@ look(struct work *w, unsigned *table_sector_bytes, struct err *e)
 	w->part_was_bytes = w->part_is_bytes = w->part.sectors.len * SECTOR_BYTES;
 	if (rc != 0 || with_partition(w, resize_look, e) != 0)
 		return -1;
+	if (ptable_is_dynamic(&w->part))
+		snprintf(w->fs.left_alone, sizeof w->fs.left_alone,
+		    "it belongs to a dynamic disk of Windows (LDM)");
 	if (w->part.logical && w->fs.left_alone[0] == '\0')
 		snprintf(w->fs.left_alone, sizeof w->fs.left_alone,
 		    "it is a logical partition, which cannot be grown");
