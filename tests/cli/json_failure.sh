@@ -150,7 +150,7 @@ holds "$T/stdout" "d['ok'] is False and d['kind'] == 'damaged' and d['exit'] == 
 echo "== a disk that is whole"
 python3 - "$T/whole" << 'PY' & pid=$!
 import os, socket, sys
-s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1] + ".new"); s.listen(); os.rename(sys.argv[1] + ".new", sys.argv[1])
+s = socket.socket(socket.AF_UNIX); s.settimeout(60); s.bind(sys.argv[1] + ".new"); s.listen(); os.rename(sys.argv[1] + ".new", sys.argv[1])
 c = s.accept()[0]; c.sendall(b'{"complete": true}'); c.close()
 PY
 CLEANUP+=("kill $pid 2> /dev/null")
