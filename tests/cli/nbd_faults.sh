@@ -5,7 +5,7 @@
 requires sfdisk mke2fs
 F=$B/tests/nbdkit/nbdkit-faults-filter.so
 mkdir "$T/disk"; check "power is lost" python3 "$TOP/tests/helpers/nbd_writes.py" "$F" "$T/disk" 12
-faulty() { timeout 60 nbdkit -f -U - --filter="$F" "$@" 2> "$T/nbd.log"; }
+faulty() { timeout 240 nbdkit -f -U - --filter="$F" "$@" 2> "$T/nbd.log"; }
 truncate -s 1M "$T/zeros"
 check "no fault" faulty file "$T/zeros" --run 'nbdcopy $uri - | cmp - '"$T/zeros"
 if faulty file "$T/zeros" faults-fail-at=1 --run 'nbdcopy $uri /dev/null'; then fail "a request that fails"; fi
