@@ -357,7 +357,7 @@ deb:
 # Packages of each release, made, installed, used, upgraded and removed in a fresh system of that release; needs root.
 RELEASES ?= bookworm trixie
 check-deb:
-	@scripts/deps deb
+	@scripts/deps build deb
 	@for r in $(RELEASES); do scripts/check-deb $$r || exit 1; done
 format:
 	clang-format -i $$(git ls-files '*.[ch]' | grep -v ^vendor/)
