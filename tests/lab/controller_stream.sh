@@ -17,7 +17,7 @@ all_are() {	# PHASE NODE...
 }
 
 echo "== usable first"
-controller_up -i 10.9.0.1 -W 16M
+controller_up -i 10.9.0.1 -W 10M	# so slowly that nodes start before their disks are whole, on a busy machine, too
 swapin --stream 'node[1-2]' lab.ndz > "$T/out" 2> "$T/err" &
 S=$!
 wait_until 300 all_are usable node1 node2 || fail "they do not become usable: $(cat "$T"/machines/*/console)"
