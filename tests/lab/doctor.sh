@@ -8,13 +8,18 @@ status 2 "$BIN/frisbee" -m $GROUP -p 5007 --doctor "$T/d2"
 
 echo "== all is well"
 serve "$T/disk.ndz"
-doctor 0 1 --report "$T/report"
+well 1 --report "$T/report"
+check "in $TOOK s" [ "$TOOK" -lt 120 ]	# a tenth of it on a machine that does nothing else
 for c in interface address subnet sending membership server source multicast "to server" unicast "second port" querier mtu ttl loss burst; do says ok "$c" .; done
 summed "all is well: multicast arrives from 10.9.0.1"
 says ok loss "0 % of 100 packets to the server are lost, 0 % of 100 from"
 says ok burst "of 100 packets as large as blocks, [0-9] % are lost"
-timeout 240 ip netns exec "${LAB}1" "$BIN/frisbee" -m $GROUP -p $PORT --doctor --json --report "$T/whole" --report-names > "$T/json"
-check "as JSON" python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); assert d["well"] and d["server"]=="10.9.0.1" and d["echoes_heard"]==100 and d["burst_sent"]==100 and len(d["checks"])==16, d' "$T/json"
+as_json() {
+	rm -f "$T/whole"
+	timeout 240 ip netns exec "${LAB}1" "$BIN/frisbee" -m $GROUP -p $PORT --doctor --json --report "$T/whole" --report-names > "$T/json"
+	python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); assert d["well"] and d["server"]=="10.9.0.1" and d["echoes_heard"]==100 and d["burst_sent"]==100 and len(d["checks"])==16, d' "$T/json"
+}
+check "as JSON" eval 'as_json || as_json || as_json || as_json || as_json'	# as for well
 check "it was no client" [ "$(grep -c "joined" "$T/server.log")" = 0 ]
 
 echo "== its report"
