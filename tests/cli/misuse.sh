@@ -48,7 +48,7 @@ echo rubbish > two.ndz.partial
 check "what an earlier run left is replaced" zip src two.ndz
 mkfifo slow go; (head -c 2400000 src; cat go) > slow & feeder=$!
 zip slow two.ndz & first=$!
-while [ ! -e two.ndz.partial ]; do sleep 0.05; done
+begins $first [ -e two.ndz.partial ] || fail "the first one does not begin"
 status 1 zip src two.ndz
 check "it says why" grep -q "another program is writing it" stderr
 tail -c +2400001 src > go; wait $feeder

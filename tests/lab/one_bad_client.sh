@@ -22,8 +22,9 @@ echo "== a port that carries half of what is sent"
 tc qdisc add dev p6 root tbf rate 30mbit burst 64k latency 50ms 2> /dev/null || skip "no tbf here"
 all_load "${clean[@]}" 6; waiting "${clean[@]}" 6; excused "${clean[@]}"
 serve -T -1 -W 60M "$T/disk.ndz"
-all_right "${clean[@]}"
+for i in "${clean[@]}"; do loaded "$i"; done
 parity=$(stat_of "$T/stats" parity_sent) blocks=$(stat_of "$T/stats" blocks_sent)	# a second ago, at most
+for i in "${clean[@]}"; do check "client $i" cmp "$T/disk" "$T/d$i"; done
 all_right 6; wait $SERVER
 excused "${clean[@]}"
 echo "$image blocks; $blocks sent and $parity of parity when the others were done"
