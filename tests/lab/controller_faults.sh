@@ -98,7 +98,7 @@ check "no more for this one" grep -q "^another of the same address 503" "$T/seen
 check "the other has some" grep -q "^one of another address 200 200 200" "$T/seen"
 
 echo "== a web server stands before the controller, and says first that it is not there"
-on s "$PYTHON" -E -S - "$URL" "$T/proxied" << 'PY' &
+ip netns exec "${LAB}s" "$PYTHON" -E -S - "$URL" "$T/proxied" << 'PY' &
 import http.server, os, sys, urllib.request
 class Proxy(http.server.BaseHTTPRequestHandler):
     asked = 0

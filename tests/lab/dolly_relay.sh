@@ -42,7 +42,7 @@ echo "== a client that comes and asks for nothing does not keep the node"
 ip netns exec "${LAB}s" timeout 400 "$BIN/dolly" serve --linger 0 --wait 1 "$T/disk.ndz" 2> "$T/serve2.log" &
 SERVER=$!; PIDS+=($SERVER)
 until grep -qs serving "$T/serve2.log" || ! kill -0 $SERVER; do sleep 0.05; done
-on 2 timeout 400 python3 - $GROUP $PORT << 'PY' &
+ip netns exec "${LAB}2" timeout 400 python3 - $GROUP $PORT << 'PY' &
 import socket, struct, sys
 group, port, me = socket.inet_aton(sys.argv[1]), int(sys.argv[2]), socket.inet_aton("10.9.0.12")
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
