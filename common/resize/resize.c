@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/base/args.h"
+#include "common/base/tmpfolder.h"
 #include "common/disk/disk.h"
 #include "common/resize/super.h"
 
@@ -200,6 +201,8 @@ run_script(const char *script, const char *path, const char *folder, uint64_t sp
 	args_addf(&a, "%" PRIu32, s->block_bytes);
 	if (args_run_telling(&a, note_line, &said, e) == 0)
 		return 0;
+	if (e->kind == ERR_CANCELLED) /* what the tool said last is not why it ended */
+		return -1;
 	return said.last[0] == '\0' ? -1 : err_set(e, ERR_IO, "%s: %s", path, said.last);
 }
 
@@ -208,11 +211,11 @@ static int
 apply(const char *script, const char *path, uint64_t spare_bytes, struct super *s,
     struct resize *r, struct err *e)
 {
-	char folder[] = "/tmp/resize-XXXXXX";
+	char folder[TMPFOLDER_CAP];
 	uint64_t part_bytes;
 
-	if (mkdtemp(folder) == NULL)
-		return err_os(e, "%s", folder);
+	if (tmpfolder_make(folder, "resize", e) != 0)
+		return -1;
 	int rc = run_script(script, path, folder, spare_bytes, s, e);
 	rmdir(folder);
 	if (rc == 0)

@@ -14,6 +14,7 @@
 #include "common/base/args.h"
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
+#include "common/base/tmpfolder.h"
 
 enum {
 	PATH_BYTES = 100, /* a socket's has 107 at most */
@@ -23,7 +24,7 @@ enum {
 };
 
 struct view {
-	char folder[40]; /* what follows is in it */
+	char folder[TMPFOLDER_CAP]; /* what follows is in it */
 	char socket[PATH_BYTES], server_pid[PATH_BYTES];
 	char shown[PATH_BYTES], file[PATH_BYTES], fuse_pid[PATH_BYTES];
 	struct child *server, *fuse;
@@ -85,9 +86,7 @@ view_open(struct view **out, const char *path, struct err *e)
 
 	if (v == NULL)
 		return err_nomem(e, "a view of the disk");
-	snprintf(v->folder, sizeof v->folder, "/tmp/imagezip-XXXXXX");
-	if (mkdtemp(v->folder) == NULL) {
-		err_os(e, "%s", v->folder);
+	if (tmpfolder_make(v->folder, "imagezip", e) != 0) {
 		free(v);
 		return -1;
 	}

@@ -67,6 +67,8 @@ dd if=/dev/urandom of="$T/fs" bs=1024 seek=3 count=40 conv=notrunc status=none
 put "$T/disk"
 status 1 "$BIN/growfs" "$T/disk"
 check "what is damaged: $(cat "$T/stderr")" grep -q "growfs: .*: " "$T/stderr"
+status 1 env TMPDIR="$T/nowhere" "$BIN/growfs" "$T/disk"
+check "TMPDIR is used: $(cat "$T/stderr")" grep -q "nowhere/resize-" "$T/stderr"
 check "no loop device is left" eval '! losetup -a | grep -q "$T/disk"'
 
 echo "== told to end while a loop device is being attached"

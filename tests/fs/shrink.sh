@@ -6,9 +6,10 @@ requires nbdkit nbdfuse setpriv unshare ntfs-3g.probe ntfscluster
 [ -c /dev/fuse ] || skip "needs FUSE"
 requires mkfs.vfat mcopy
 sectors() { "$BIN/imagedump" --json "$1" | python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["sectors"])'; }
-nothing_now() { ! ls -d /tmp/imagezip-?????? /tmp/resize-?????? 2> /dev/null | grep -vxF "$before_tmp" | grep -q . && ! losetup -a | grep -q "$T/"; }
+nothing_now() { ! ls -d "$TMP"/imagezip-?????? "$TMP"/resize-?????? 2> /dev/null | grep -vxF "$before_tmp" | grep -q . && ! losetup -a | grep -q "$T/"; }
+TMP=${TMPDIR:-/tmp}
 nothing_left() { soon nothing_now; }	# those of another program there go by themselves
-before_tmp=$(ls -d /tmp/imagezip-?????? /tmp/resize-?????? 2> /dev/null; echo none)
+before_tmp=$(ls -d "$TMP"/imagezip-?????? "$TMP"/resize-?????? 2> /dev/null; echo none)
 
 shrinks() {	# TYPE gpt|mbr END-MIB MOST-MIB: made smaller than that
 	local type=$1 kind=$2 mib=$3 most=$4 mount=$1 n
@@ -115,12 +116,16 @@ for margin in 0 1G; do	# with 1G there is nothing for ntfsresize to do
 	status 1 "$BIN/imagezip" -q --shrink --margin=$margin "$T/fs" "$T/bad.ndz"
 	check "NTFS with a log that is in use, margin $margin: $(cat "$T/stderr")" grep -q "unclean" "$T/stderr"
 done
+status 1 env TMPDIR="$T/nowhere" "$BIN/imagezip" -q --shrink "$T/disk" "$T/bad.ndz"
+check "TMPDIR is used: $(cat "$T/stderr")" grep -q "nowhere/imagezip-" "$T/stderr"
+long=$T/$(printf %0100d 0); mkdir "$long"; rm -f "$T/fs"; truncate -s 8M "$T/fs"; quietly mkswap "$T/fs"
+check "a TMPDIR too long for a socket is not" env TMPDIR="$long" "$BIN/imagezip" -q --shrink "$T/fs" "$T/long.ndz"
 status 2 env PATH=/nowhere "$BIN/imagezip" -q --shrink "$T/disk" "$T/bad.ndz"
 check "without nbdkit: $(cat "$T/stderr")" grep -q "nbdkit is not installed" "$T/stderr"
 check "nothing is left of the view" nothing_left
 make_fs ext4 60M
 "$BIN/imagezip" -q --shrink "$T/fs" "$T/ended.ndz" 2> "$T/said" & p=$!
-until ls -d /tmp/imagezip-?????? 2> /dev/null | grep -vxF "$before_tmp" | grep -q . || ! kill -0 $p 2> /dev/null; do sleep 0.01; done
+until ls -d "$TMP"/imagezip-?????? 2> /dev/null | grep -vxF "$before_tmp" | grep -q . || ! kill -0 $p 2> /dev/null; do sleep 0.01; done
 kill -INT $p 2> /dev/null; wait $p
 case $? in 0) echo "   (it was faster than the signal)" ;; *) check "a signal ends it: $(cat "$T/said")" grep -q "interrupted by SIGINT" "$T/said" ;; esac
 check "nothing is left of the view then" nothing_left
