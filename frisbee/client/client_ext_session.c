@@ -58,10 +58,12 @@ client_ext_hear_state(struct client *c, uint64_t now_us, const struct wirext_msg
 	client_claim_deny(&c->claim, now_us);
 	adopt_session(c, m->session);
 	client_membership_heard(&c->membership, now_us);
+	bool idle = (m->u.state.flags & WIREXT_IDLE) != 0;
+	if (idle && !c->session.idle)
+		client_nack_server_is_idle(&c->nack);
 	/* Nothing was sent between two STATEs that say so, so nothing is on its way: the wait
 	 * for what comes late, which may have grown long, is over. */
-	if (client_session_state(&c->session, now_us, m->u.state.clients,
-		(m->u.state.flags & WIREXT_IDLE) != 0))
+	if (client_session_state(&c->session, now_us, m->u.state.clients, idle))
 		client_bufs_settle_all(&c->bufs, now_us);
 	client_position_interleave(
 	    &c->position, (m->u.state.flags & WIREXT_INTERLEAVED) != 0);

@@ -98,6 +98,12 @@ client_nack_hear_state(struct client_nack *k, const struct wirext_map *map)
 	k->look = true;
 }
 
+void
+client_nack_server_is_idle(struct client_nack *k)
+{
+	k->report_at_us = 0;
+}
+
 /* For how long a NACK is held back if this client lacks `lack` blocks. */
 static uint64_t
 hold_us(struct client *c, uint32_t lack)

@@ -53,6 +53,9 @@ client_nack_coming(const struct client_nack *k, uint32_t chunk)
 }
 /* The server has announced for these chunks whether they will come. */
 void client_nack_hear_state(struct client_nack *, const struct wirext_map *);
+/* The server has nothing to send any more, and answers soon: for how long a NACK is held back
+ * is drawn anew. */
+void client_nack_server_is_idle(struct client_nack *);
 
 /* Forget what NACKs have said about a chunk; or (answered) only that there were
  * some, because the server has answered. */

@@ -133,9 +133,9 @@ handle_nack(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 {
 	const struct server_client *c = server_client_speaks(
 	    s, m->srcip, m->u.nack.clientid);
-	uint64_t window = s->members.ext < 2  ? 0
-	                  : server_is_idle(s) ? WINDOW_US / 4
-	                                      : WINDOW_US;
+	uint64_t window = s->members.ext < 2            ? 0
+	                  : server_wants_only_parity(s) ? WINDOW_US / 4
+	                                                : WINDOW_US;
 
 	if (c == NULL)
 		return;

@@ -167,6 +167,8 @@ void server_ext_input(struct server *s, uint64_t now_us, const void *pkt, size_t
     const uint8_t from[4]);
 
 /* server_read.c */
+/* Are all blocks scheduled that clients want, so that only parity is wanted? */
+bool server_wants_only_parity(const struct server *s);
 /* When a chunk may be read to make parity of it. */
 uint64_t server_parity_due_us(const struct server *s);
 

@@ -80,9 +80,8 @@ within_chunk(const struct server *s)
 	return server_queue_within(&s->queue, server_is_interleaving(s));
 }
 
-/* Is parity that may come late the only thing that is wanted? */
-static bool
-may_be_late(const struct server *s)
+bool
+server_wants_only_parity(const struct server *s)
 {
 	return server_queue_empty(&s->queue) && s->carousel.wanted == 0;
 }
@@ -94,7 +93,7 @@ parity_may_go(const struct server *s)
 {
 	return s->announce.used && s->cfg.ext.parity &&
 	       (room(s) > 0 || s->credit.owed > 0 || server_unpaced(s)) &&
-	       (may_be_late(s) || server_shares_parity_may(&s->shares));
+	       (server_wants_only_parity(s) || server_shares_parity_may(&s->shares));
 }
 
 uint64_t
@@ -102,8 +101,9 @@ server_parity_due_us(const struct server *s)
 {
 	if (!parity_may_go(s))
 		return SERVER_NEVER;
-	return may_be_late(s) && s->repair.nlate > 0 ? 0
-	                                                 : repair_due_us(&s->repair);
+	if (server_wants_only_parity(s) && s->repair.nlate > 0)
+		return 0;
+	return repair_due_us(&s->repair);
 }
 
 /* Read a chunk for the parity that clients need, or for the proactive parity of a chunk
@@ -116,7 +116,8 @@ read_for_parity(struct server *s, struct server_run *run)
 
 	if (!server_slots_takes_parity(&s->slots) ||
 	    (!repair_next(&s->repair, s->now_us, &chunk, count) &&
-		!(may_be_late(s) && repair_next_late(&s->repair, &chunk, count))))
+		!(server_wants_only_parity(s) &&
+		    repair_next_late(&s->repair, &chunk, count))))
 		return false;
 	*run = *server_slots_add_parity(&s->slots, chunk, count);
 	uint32_t blocks = 0;

@@ -64,6 +64,26 @@ test_report(void)
 	client_free(c);
 }
 
+/* A NACK that is held back is drawn anew when the server has nothing to send any more. */
+static void
+test_server_is_idle(void)
+{
+	struct client *c = bare_client(true, false, 1);
+
+	client_nack_nothing_comes(&c->nack);
+	bare_begin(c, 3, 1020);
+	c->session.clients = 80;
+	T_CHECK(client_nack_say_report(c, 0, pkt) == 0);
+	T_CHECK(c->nack.report_at_us > 0);
+	c->nack.report_at_us = 160 * MS;
+	c->session.idle = true;
+	client_nack_server_is_idle(&c->nack);
+	T_CHECK(client_nack_say_report(c, 0, pkt) == 0);
+	T_CHECK(c->nack.report_at_us > 0);
+	T_CHECK(c->nack.report_at_us <= 40 * MS + 1);
+	client_free(c);
+}
+
 static void
 test_another_said_it(void)
 {
@@ -114,6 +134,7 @@ main(void)
 {
 	test_coming();
 	test_report();
+	test_server_is_idle();
 	test_another_said_it();
 	test_want();
 	return t_done();

@@ -262,6 +262,28 @@ test_spare_at_the_end(void)
 	}
 }
 
+/* When all chunks have gone out, each report is answered soon, also while another one waits
+ * for its answer. */
+static void
+test_soon_at_the_end(void)
+{
+	struct server *s = make_room(false);
+	uint64_t now = 0;
+
+	joins(s, 0, 10, 0, 1);
+	joins(s, 0, 11, 1, 1);
+	goes_on(s, now, 64 * WIRE_CHUNK_BLOCKS);
+	run(s, &now, 4000 * MS);
+	T_CHECK(sent(s) == (uint64_t)CHUNKS * WIRE_CHUNK_BLOCKS);
+	uint64_t before = parity(s);
+	reports(s, now, 10, 0, 0, 1, 3);
+	run(s, &now, 10 * MS);
+	reports(s, now, 11, 1, 1, 1, 3);
+	run(s, &now, 40 * MS);
+	T_CHECK(parity(s) - before == 2 * 4 * WIREXT_GROUPS);
+	server_free(s);
+}
+
 /* Do chunks take turns, as the server announces at the end of so long? */
 static bool
 in_turns(struct server *s, uint64_t *now, uint64_t us)
@@ -502,6 +524,7 @@ main(void)
 	test_lone_straggler_share();
 	test_few_are_believed();
 	test_spare_at_the_end();
+	test_soon_at_the_end();
 	test_bursts_of_one();
 	test_one_complains();
 	test_several_complain();
