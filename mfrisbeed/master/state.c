@@ -12,6 +12,7 @@
 #include "common/base/number.h"
 #include "common/base/statements.h"
 #include "common/wire/addr.h"
+#include "common/wire/master.h"
 #include "mfrisbeed/master/names.h"
 #include "mfrisbeed/master/slots.h"
 
@@ -90,6 +91,17 @@ struct reading {
 	void *arg;
 };
 
+/* Whoever uses the name has room for that of a request. */
+static int
+check_name(const char *name, struct err *e)
+{
+	size_t n = strlen(name);
+
+	if (n >= 1 && n <= MASTER_NAME_MAX)
+		return 0;
+	return err_set(e, ERR_USAGE, "a name has 1 to %d bytes", MASTER_NAME_MAX);
+}
+
 static int
 take_session(void *arg, const struct statement *l, struct err *e)
 {
@@ -97,7 +109,8 @@ take_session(void *arg, const struct statement *l, struct err *e)
 	uint8_t group[4];
 	uint64_t port;
 
-	if (names_decode(l->words[1], e) != 0 || addr_parse(l->words[2], group, e) != 0 ||
+	if (names_decode(l->words[1], e) != 0 || check_name(l->words[1], e) != 0 ||
+	    addr_parse(l->words[2], group, e) != 0 ||
 	    number_uint(l->words[3], 1, UINT16_MAX, &port, e) != 0)
 		return -1;
 	return r->each(r->arg, l->words[1], group, (uint16_t)port, e);

@@ -72,7 +72,7 @@ check "meanwhile images are served" get 2 web.ndz "$T/out"; check "its data" cmp
 # refused STATUS OPTIONS...: the master does not start; what an instrumented one says of its rights does not count.
 refused() {
 	local want=$1 rc; shift
-	on s "$BIN/mfrisbeed" "$@" > /dev/null 2> "$T/all"; rc=$?
+	on s timeout 60 "$BIN/mfrisbeed" "$@" > /dev/null 2> "$T/all"; rc=$?
 	grep -v "an instrumented program" "$T/all" > "$T/said"
 	status "$want" sh -c "cat '$T/said' >&2; exit $rc"
 }
@@ -83,7 +83,8 @@ check "the first one goes on" get 2 web.ndz "$T/out"
 
 echo "== a state that is none"
 kill $MASTER; wait $MASTER
-for line in "session x" "session x 239.1.1.1 99999" "session %zz 239.1.1.1 5" "nonsense"; do
+long=$(printf 'x%.0s' {1..257})
+for line in "session x" "session x 239.1.1.1 99999" "session %zz 239.1.1.1 5" "session $long 239.1.1.1 5" "nonsense"; do
 	echo "$line" > "$T/state/sessions"
 	refused 2 -c "$T/conf"; check "it is said" grep -q "state/sessions: line 1" "$T/stderr"
 done
