@@ -116,12 +116,16 @@ find_image(const struct answerer *a, const char *name, struct catalog_entry *x, 
 	return parents_find(a->parents, a->settings, name, x, e);
 }
 
+/* Clients take blocks only from the server that the reply names, so it names the address that the
+ * session sends from, which may be another one than that at which the client has asked. */
 static void
 running_at(struct master_get_reply *r, const struct sessions_place *p,
     const struct asker *who)
 {
+	bool known = memcmp(p->server, nobody, sizeof nobody) != 0;
+
 	r->running = true;
-	memcpy(r->server, who->here, sizeof r->server);
+	memcpy(r->server, known ? p->server : who->here, sizeof r->server);
 	memcpy(r->addr, p->addr, sizeof r->addr);
 	r->port = p->port;
 }

@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/net/netif.h"
+#include "common/net/sock.h"
 #include "common/wire/addr.h"
 #include "mfrisbeed/master/fetch.h"
 #include "mfrisbeed/master/loads.h"
@@ -147,11 +148,29 @@ find(struct sessions *x, const struct sessions_wish *w)
 	return NULL;
 }
 
+/* Finds the address that a session sends from, in the way in which its socket is opened.  It stays
+ * zeros when the interface has no address just now. */
+static void
+find_sender(const struct slot *x, uint8_t addr[4])
+{
+	struct sock_config c = { .iface = x->iface[0] != '\0' ? x->iface : NULL };
+	struct netif n;
+	struct err ignored;
+
+	memcpy(c.addr, x->group, sizeof c.addr);
+	if (x->unicast)
+		memcpy(addr, x->group, sizeof x->group);
+	else if (sock_interface(&n, &c, &ignored) == 0)
+		memcpy(addr, n.addr, sizeof n.addr);
+}
+
 static void
 say(const struct slot *x, struct sessions_place *p)
 {
 	*p = (struct sessions_place){ .state = x->state, .port = x->port };
 	memcpy(p->addr, x->group, sizeof p->addr);
+	if (x->state == SESSIONS_RUNNING)
+		find_sender(x, p->server);
 	if (x->state == SESSIONS_FAILED)
 		p->err = x->err;
 }

@@ -21,6 +21,9 @@ struct sessions_place {
 	enum sessions_state state;
 	struct err err;  /* SESSIONS_FAILED: why */
 	uint8_t addr[4]; /* SESSIONS_RUNNING: where clients join */
+	/* SESSIONS_RUNNING: the address that the session sends from; zeros: its interface has none
+	 * just now */
+	uint8_t server[4];
 	uint16_t port;
 };
 

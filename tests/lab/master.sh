@@ -26,6 +26,9 @@ check "an image is loaded by its name" get 1 first "$T/out"
 check "it is the disk" cmp "$T/disk1" "$T/out"
 check "by its file" get 2 image1.ndz "$T/out"
 on 1 "$BIN/frisbee" -S 10.9.0.1 -Q first > "$T/query" || fail "-Q"
+on s ip addr add 10.9.0.77/24 dev eth0
+FROM=10.9.0.77 check "by another address of the master than its sessions send from" get 3 first "$T/out"
+on s ip addr del 10.9.0.77/24 dev eth0; check "it is the disk" cmp "$T/disk1" "$T/out"
 check "-Q says where it is served" grep -q 'first: [0-9]* bytes, is served at 239.192.50.1, port' "$T/query"
 status 2 on 1 "$BIN/frisbee" -S 10.9.0.1 -Q none; check "no such image" grep -q 'has no such image' "$T/stderr"
 for name in ../conf image1.ndz/../../conf /etc/passwd .hidden ""; do

@@ -174,7 +174,7 @@ fill_with_failed(struct sessions *x)
 }
 
 /* Nobody asks again for images whose sessions have failed, of which the table is full; the only group
- * serves another image. */
+ * serves another image, and its address is that of the interface. */
 static void
 test_failed_keeps_no_group(void)
 {
@@ -198,6 +198,10 @@ test_failed_keeps_no_group(void)
 	fill_with_failed(x);
 	T_CHECK(sessions_ask(x, &good, &p, &e) == 0);
 	T_CHECK(p.state == SESSIONS_STARTING);
+	wait_for_start(x);
+	sessions_collect(x);
+	T_CHECK(sessions_find(x, &good, &p) && p.state == SESSIONS_RUNNING);
+	T_CHECK(memcmp(p.server, "\x7f\0\0\1", sizeof p.server) == 0);
 	sessions_free(x);
 	catalog_entry_free(&empty);
 	catalog_entry_free(&one);
