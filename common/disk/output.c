@@ -202,7 +202,7 @@ output_open(struct output *o, const char *path, const struct output_kind *kind,
 		return -1;
 	o->path = own_name(path);
 	if (o->path == NULL ||
-	    (wants_partial(path) && asprintf(&o->partial, "%s.partial", o->path) < 0)) {
+	    (wants_partial(path) && asprintf(&o->partial, "%s" OUTPUT_PARTIAL, o->path) < 0)) {
 		free(o->path);
 		return err_nomem(e, path);
 	}

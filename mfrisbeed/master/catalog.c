@@ -12,14 +12,27 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* May the name stand for a file in a folder?  It must be relative, and no part of it may be empty
- * or begin with a dot. */
+#include "common/disk/output.h"
+
+/* May a part of a name, which has n bytes, be that of a file or folder?  It must not be empty or begin
+ * with a dot, nor end as the name of a file that output.c is still writing: nobody has verified what
+ * is in such a file. */
+static bool
+is_part(const char *part, size_t n)
+{
+	const size_t end = sizeof OUTPUT_PARTIAL - 1;
+
+	return n > 0 && part[0] != '.' &&
+	       (n < end || memcmp(part + n - end, OUTPUT_PARTIAL, end) != 0);
+}
+
+/* May the name stand for a file in a folder?  It must be relative. */
 static bool
 is_file_name(const char *name)
 {
 	for (const char *part = name;; part++) {
 		size_t n = strcspn(part, "/");
-		if (n == 0 || part[0] == '.')
+		if (!is_part(part, n))
 			return false;
 		part += n;
 		if (*part == '\0')
@@ -163,6 +176,9 @@ catalog_upload_path(
 		return err_set(e, ERR_ABSENT, "uploads are not allowed");
 	if (!is_file_name(name))
 		return err_set(
-		    e, ERR_USAGE, "%s: is not the name of a file in a folder", name);
+		    e, ERR_USAGE,
+		    "%s: is not the name of a file in a folder, or ends in %s as unfinished "
+		    "files do",
+		    name, OUTPUT_PARTIAL);
 	return join(path, s->uploads, name, e);
 }

@@ -20,7 +20,8 @@ struct catalog_entry {
 
 /* Finds the image with this name; catalog_entry_free() releases the entry.  A name of a file
  * below `images` or `uploads` cannot lead out of that folder, whatever dots and links are in
- * it.  ERR_ABSENT: there is no such image; ERR_IO; ERR_NOMEM. */
+ * it, and is never that of a file that is still being written (output.h).  ERR_ABSENT: there is
+ * no such image; ERR_IO; ERR_NOMEM. */
 int catalog_find(
     struct catalog_entry *, const struct settings *, const char *name, struct err *);
 /* Releases the strings; the entry is all zeros afterwards. */

@@ -31,7 +31,8 @@ FROM=10.9.0.77 check "by another address of the master than its sessions send fr
 on s ip addr del 10.9.0.77/24 dev eth0; check "it is the disk" cmp "$T/disk1" "$T/out"
 check "-Q says where it is served" grep -q 'first: [0-9]* bytes, is served at 239.192.50.1, port' "$T/query"
 status 2 on 1 "$BIN/frisbee" -S 10.9.0.1 -Q none; check "no such image" grep -q 'has no such image' "$T/stderr"
-for name in ../conf image1.ndz/../../conf /etc/passwd .hidden ""; do
+cp "$T/images/image1.ndz" "$T/images/image1.ndz.partial"	# as if it were being written
+for name in ../conf image1.ndz/../../conf /etc/passwd .hidden image1.ndz.partial ""; do
 	status 2 on 1 "$BIN/frisbee" -S 10.9.0.1 -Q "$name"
 done
 ln -s "$T/conf" "$T/images/outside"
@@ -101,6 +102,7 @@ check "who may not" [ "$(talk 1 up.ndz put "$T/images/image2.ndz")" = "error 4" 
 check "a name that is not allowed" [ "$(talk 4 other.ndz put "$T/images/image2.ndz")" = "error 4" ]
 check "too large" [ "$(talk 4 up.ndz put "$T/images/image2.ndz" 5000000)" = "error 8" ]
 check "a name that leaves the folder" [ "$(talk 4 up/../../x put "$T/images/image2.ndz")" = "error 6" ]
+check "the name of a file that is being written" [ "$(talk 4 upx.partial put "$T/images/image2.ndz")" = "error 6" ]
 check "an upload" [ "$(talk 4 up/new.ndz put "$T/images/image2.ndz")" = sent ]
 settled "image was uploaded name=up/new.ndz"; check "it is there" cmp "$T/images/image2.ndz" "$T/uploads/up/new.ndz"
 check "it can be loaded" get 1 up/new.ndz "$T/out"; check "it is the disk" cmp "$T/disk2" "$T/out"
