@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "common/base/log.h"
+#include "common/base/openfiles.h"
 #include "common/base/rights.h"
 #include "common/cli/cli.h"
 #include "common/cli/net_opts.h"
@@ -77,6 +78,7 @@ act(void *opts, char **operands, int n, struct err *e)
 	    o->quiet   ? LOG_LEVEL_WARN
 	    : o->debug ? LOG_LEVEL_DEBUG
 		       : LOG_LEVEL_INFO);
+	openfiles_allow(UINT64_MAX);
 	int rc = net_options_read_key(&o->session.net, e);
 	if (rc == 0)
 		rc = give_up(o, e);

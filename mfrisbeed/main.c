@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "common/base/log.h"
+#include "common/base/openfiles.h"
 #include "common/base/rights.h"
 #include "common/base/say.h"
 #include "common/cli/cli.h"
@@ -137,6 +138,7 @@ serve(const struct opts *o, struct err *e)
 	struct master_config c = { o->config, o->addr, (uint16_t)o->port };
 	struct sigaction hangup = { .sa_handler = on_hangup };
 
+	openfiles_allow(UINT64_MAX);
 	if (prepare(o, e) != 0 || master_new(&running, &c, e) != 0)
 		return -1;
 	sigaction(SIGHUP, &hangup, NULL);

@@ -11,13 +11,13 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/openfiles.h"
 #include "controller/http/web.h"
 #include "controller/nodes/power.h"
 #include "controller/nodes/probe.h"
@@ -31,7 +31,8 @@ enum {
 	WAIT_MS = 1000,
 	SAVE_EVERY_US = 100000, /* somebody who waits for an answer hardly sees it */
 	AT_ONCE_US = 1,         /* a time that is over */
-	SAVE_FAILURES_MAX = 60
+	SAVE_FAILURES_MAX = 60,
+	OPEN_FILES = 65536, /* most of them are connections of nodes */
 };
 
 struct control {
@@ -270,18 +271,6 @@ control_run(struct control *c, struct err *e)
 	return save(c, e);
 }
 
-/* More than 1024 connections need more descriptors. */
-static void
-allow_descriptors(void)
-{
-	struct rlimit r;
-
-	if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max) {
-		r.rlim_cur = r.rlim_max < 65536 ? r.rlim_max : 65536;
-		setrlimit(RLIMIT_NOFILE, &r);
-	}
-}
-
 static int
 open_state(struct control *c, const struct control_config *config, struct err *e)
 {
@@ -360,7 +349,7 @@ control_open(struct control **out, const struct control_config *config, struct e
 	if (c == NULL)
 		return err_nomem(e, "the controller");
 	c->loop.epoll = -1;
-	allow_descriptors();
+	openfiles_allow(OPEN_FILES);
 	if (places_find(&c->at, config, e) != 0 || loop_open(&c->loop, e) != 0 ||
 	    open_state(c, config, e) != 0 || open_nodes(c, config, e) != 0 ||
 	    open_servers(c, config, e) != 0 || open_web(c, e) != 0) {

@@ -7,10 +7,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/openfiles.h"
 #include "emustore/objects/folder.h"
 #include "emustore/s3/s3.h"
 #include "emustore/store/store_impl.h"
@@ -44,19 +44,6 @@ store_title(const struct store *s)
 	return s->objects->title;
 }
 
-/* Each pack that is read from a folder is an open file, so allow as many open files as the
- * system does. */
-static void
-allow_many_files(void)
-{
-	struct rlimit l;
-
-	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
-		l.rlim_cur = l.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &l);
-	}
-}
-
 static int
 open_objects(struct store *s, const char *url, struct err *e)
 {
@@ -64,7 +51,7 @@ open_objects(struct store *s, const char *url, struct err *e)
 	if (s3_is_url(url))
 		return s3_open(&s->objects, url, e);
 	s->folder = true;
-	allow_many_files();
+	openfiles_allow(UINT64_MAX); /* each pack that is read from a folder is an open file */
 	return folder_open(&s->objects, url, e);
 }
 

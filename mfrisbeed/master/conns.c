@@ -1,13 +1,14 @@
 /* conns.c: connections without threads (conns.h).  Each connection reads its request, waits for
- * the answer, or writes it, and has a small buffer and a deadline.  When the table is full, the
- * oldest connection that has not asked yet is closed for a new one, so that silent connections
- * keep nobody out.  master.c calls it, in the master's first thread. */
+ * the answer, or writes it, and has a small buffer and a deadline.  When there are as many as may
+ * be, the oldest connection that has not asked yet is closed for a new one, so that silent
+ * connections keep nobody out.  master.c calls it, in the master's first thread. */
 #include "mfrisbeed/master/conns.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -93,21 +94,36 @@ conns_poll(struct conns *x, struct pollfd fds[CONNS_MAX + 1])
 	return n + 1;
 }
 
+/* How many connections there may be at once: half of the descriptors that this process can have are
+ * for sessions and images. */
+static unsigned
+most_at_once(void)
+{
+	struct rlimit r;
+	rlim_t half = getrlimit(RLIMIT_NOFILE, &r) == 0 ? r.rlim_cur / 2 : CONNS_MAX;
+
+	return half < CONNS_MAX ? (unsigned)half : CONNS_MAX;
+}
+
 /* A free place, or the place of the connection that has been silent for the longest time,
  * which is closed; NULL: all connections wait for answers or write them. */
 static struct conn *
 place_for_one(struct conns *x)
 {
-	struct conn *oldest = NULL;
+	struct conn *oldest = NULL, *free_one = NULL;
+	unsigned n = 0;
 
 	for (unsigned i = 0; i < CONNS_MAX; i++) {
 		struct conn *c = &x->each[i];
+		n += c->state != CONN_FREE;
 		if (c->state == CONN_FREE)
-			return c;
-		if (c->state == CONN_READS &&
-		    (oldest == NULL || c->until_us < oldest->until_us))
+			free_one = c;
+		else if (c->state == CONN_READS &&
+		         (oldest == NULL || c->until_us < oldest->until_us))
 			oldest = c;
 	}
+	if (free_one != NULL && n < most_at_once())
+		return free_one;
 	if (oldest != NULL)
 		end(oldest);
 	return oldest;

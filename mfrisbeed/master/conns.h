@@ -8,6 +8,7 @@
 
 #include "mfrisbeed/master/answer.h"
 
+/* The most connections at once; fewer where the system allows few descriptors. */
 enum { CONNS_MAX = 1024 };
 
 struct conns;

@@ -19,7 +19,8 @@ interface eth0
 idle 600
 CONF
 check "--check" quietly "$BIN/mfrisbeed" --check -c "$T/conf"
-master
+soft=$(ulimit -Sn) hard=$(ulimit -Hn); ulimit -Sn 256; master; ulimit -Sn "$soft"
+check "it may open as many files as the system allows" awk '/^Max open files/ { exit $4 != $5 }' /proc/$MASTER/limits
 
 echo "== one image, by both its names"
 check "an image is loaded by its name" get 1 first "$T/out"
@@ -95,7 +96,13 @@ read -r group port < <(talk 1 first get)
 check "a client of the base protocol loads from what the reply says" on 2 timeout 240 "$BIN/frisbee" --base -q -m "$group" -p "$port" "$T/out"
 check "it is the disk" cmp "$T/disk1" "$T/out"
 check "no request: no answer" [ "$(talk 1 x junk)" = nothing ]
-check "1,500 connections that say nothing keep nobody out" bash -c "ulimit -n 4096; [ \"\$(ip netns exec ${LAB}3 '$PYTHON' '$T/talk.py' first slow 1500)\" = '3 1 0' ]"
+silent() { bash -c "ulimit -n 4096; [ \"\$(ip netns exec ${LAB}3 '$PYTHON' '$T/talk.py' first slow 1500)\" = '3 1 0' ]"; }
+check "1,500 connections that say nothing keep nobody out" silent
+if command -v prlimit > /dev/null; then
+	prlimit --pid $MASTER --nofile=512:
+	check "nor where it may open fewer files than that" silent
+	prlimit --pid $MASTER --nofile="$hard:"
+fi
 
 echo "== uploads"
 check "who may not" [ "$(talk 1 up.ndz put "$T/images/image2.ndz")" = "error 4" ]
