@@ -1,5 +1,5 @@
-/* headcheck.c: compares the heads of fragments with their data.  Called by copy.c and
- * put_known.c, in the thread to which the struct headcheck belongs. */
+/* headcheck.c: compares the heads of fragments with their data, for copy.c, in its thread; and
+ * tells for put_known.c by which codec a fragment was made, in the threads of compressors. */
 #include "emustore/store/headcheck.h"
 
 #include <stdlib.h>

@@ -12,10 +12,9 @@ enum {
 	CANDIDATES = 4,
 };
 
-/* What one thread reads with: both parts belong to one thread at a time. */
+/* The packs that one thread reads: a struct packs belongs to one thread at a time. */
 struct known_reader {
 	struct packs *packs;
-	struct headcheck *check;
 	struct known_reader *next;
 };
 
@@ -23,14 +22,6 @@ struct candidate {
 	struct index_fragment i;
 	uint32_t slot;
 };
-
-static void
-free_reader(struct known_reader *r)
-{
-	packs_free(r->packs);
-	headcheck_free(r->check);
-	free(r);
-}
 
 /* Called with the lock of p->shared held. */
 static struct known_reader *
@@ -43,14 +34,11 @@ take_reader(struct put *p)
 		return r;
 	}
 	r = calloc(1, sizeof *r);
-	if (r == NULL)
-		return NULL;
-	r->packs = store_packs(p->s);
-	r->check = headcheck_new();
-	if (r->packs != NULL && r->check != NULL)
-		return r;
-	free_reader(r);
-	return NULL;
+	if (r != NULL && (r->packs = store_packs(p->s)) == NULL) {
+		free(r);
+		r = NULL;
+	}
+	return r;
 }
 
 void
@@ -59,7 +47,8 @@ put_known_free(struct put *p)
 	while (p->readers != NULL) {
 		struct known_reader *r = p->readers;
 		p->readers = r->next;
-		free_reader(r);
+		packs_free(r->packs);
+		free(r);
 	}
 }
 
@@ -85,9 +74,10 @@ look_up(struct put *p, struct known_reader *r, const uint8_t *digest, size_t raw
 	return n;
 }
 
-/* Copy the bytes of a candidate to out, if they are of this codec and decompress to the data
- * that its head says: the put of the chunk that gets them will believe the head.  Returns
- * how many bytes there are, or 0. */
+/* Copy the bytes of a candidate to out, if they are of this codec.  Returns how many bytes
+ * there are, or 0.  They are not decompressed: that they give the data of their head was seen
+ * when they came into the store (put, or copy by headcheck.c); the record's CRC-32C was
+ * checked, and their SHA-256 is computed when the chunk that gets them is put. */
 static size_t
 read_candidate(struct known_reader *r, const struct candidate *c,
     const struct codec *codec, void *out, size_t cap, struct buf *body)
@@ -102,8 +92,7 @@ read_candidate(struct known_reader *r, const struct candidate *c,
 	    memcmp(body->base, f->head.sha256, SHA256_BYTES) != 0)
 		return 0;
 	const uint8_t *data = body->base + FRAGMENT_HEAD_BYTES;
-	if (headcheck_codec(data, f->bytes)->id != codec->id ||
-	    headcheck_fragment(r->check, &f->head, data, f->bytes, &ignored) != 0)
+	if (headcheck_codec(data, f->bytes)->id != codec->id)
 		return 0;
 	memcpy(out, data, f->bytes);
 	return f->bytes;
