@@ -236,7 +236,10 @@ act_on_smaller(struct job j, struct err *e)
 
 	if (l == NULL)
 		return err_nomem(e, "the layout");
-	int rc = shrink_begin(&s, j.source, j.o->margin_bytes, e);
+	/* Who says with -l that the source is a filesystem gets all of it, whatever was left in its
+	 * first sector. */
+	bool bare = j.source_layout->kind == EXT_KIND_PARTITION;
+	int rc = shrink_begin(&s, j.source, bare, j.o->margin_bytes, e);
 	if (rc == 0) {
 		j.d = shrink_disk(s);
 		j.shrunk = shrink_result(s);

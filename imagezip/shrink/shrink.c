@@ -138,11 +138,11 @@ check_basic(const struct ptable *t, const struct disk *source, struct err *e)
 }
 
 static int
-make(struct shrink *s, struct disk *source, uint64_t spare_bytes, struct err *e)
+make(struct shrink *s, struct disk *source, bool bare, uint64_t spare_bytes, struct err *e)
 {
-	struct ptable t;
+	struct ptable t = { .kind = PTABLE_NONE };
 
-	if (ptable_read(&t, source, e) != 0)
+	if (!bare && ptable_read(&t, source, e) != 0)
 		return -1;
 	if (check_basic(&t, source, e) != 0) {
 		ptable_free(&t);
@@ -169,7 +169,8 @@ make(struct shrink *s, struct disk *source, uint64_t spare_bytes, struct err *e)
 }
 
 int
-shrink_begin(struct shrink **out, struct disk *source, uint64_t spare_bytes, struct err *e)
+shrink_begin(struct shrink **out, struct disk *source, bool bare, uint64_t spare_bytes,
+    struct err *e)
 {
 	if (!disk_seekable(source) || disk_fd(source) < 0)
 		return err_set(e, ERR_UNSUPPORTED,
@@ -178,7 +179,7 @@ shrink_begin(struct shrink **out, struct disk *source, uint64_t spare_bytes, str
 	if (s == NULL)
 		return err_nomem(e, "--shrink");
 	s->result.was_sectors = disk_size_bytes(source) / SECTOR_BYTES;
-	if (make(s, source, spare_bytes, e) != 0) {
+	if (make(s, source, bare, spare_bytes, e) != 0) {
 		shrink_end(s);
 		return -1;
 	}

@@ -3,6 +3,9 @@
 #ifndef IMAGEZIP_SHRINK_SHRINK_H
 #define IMAGEZIP_SHRINK_SHRINK_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "common/disk/disk.h"
 #include "common/resize/resize.h"
 
@@ -17,10 +20,12 @@ struct shrink_result {
 /* Make the filesystem in the last partition of the source, or in the source itself, as small
  * as its tool can, and spare_bytes larger; end the partition behind it, at a multiple of 1 MiB,
  * and the disk behind the partition.  A filesystem that cannot be made smaller keeps its
- * length, and the disk ends behind it; shrink_result() says why.  ERR_UNSUPPORTED: the source
+ * length, and the disk ends behind it; shrink_result() says why.  bare: the source is one
+ * filesystem, and what looks like a partition table in it is none.  ERR_UNSUPPORTED: the source
  * is no file and no block device; ERR_ABSENT: a tool is not installed; errors of resize.h,
  * ptable.h and view.h. */
-int shrink_begin(struct shrink **, struct disk *source, uint64_t spare_bytes, struct err *);
+int shrink_begin(struct shrink **, struct disk *source, bool bare, uint64_t spare_bytes,
+    struct err *);
 /* The smaller disk, for reading, with the name of the source.  It is closed by shrink_end(). */
 struct disk *shrink_disk(struct shrink *);
 const struct shrink_result *shrink_result(const struct shrink *);

@@ -65,6 +65,13 @@ check "$(($(sectors "$T/fs.ndz") / 2048)) MiB of 60" [ "$(sectors "$T/fs.ndz")" 
 rm -f "$T/fs"; "$BIN/imageunzip" -q "$T/fs.ndz" "$T/fs" || fail imageunzip
 check "its own fsck finds nothing" quietly whole ext4
 check "the files are the same" mounted ext4 ro same_files
+# A table that was left in its first sector says nothing about what -l calls a filesystem.
+make_fs ext4 60M; printf 'start=2048,size=4096\n' | sfdisk -q --force --wipe never --wipe-partitions never "$T/fs" || fail sfdisk
+"$BIN/imagezip" -q -l --shrink "$T/fs" "$T/fs.ndz" || fail "imagezip -l"
+check "-l: $(($(sectors "$T/fs.ndz") / 2048)) MiB of 60" [ "$(sectors "$T/fs.ndz")" -lt $((40 * 2048)) ]
+rm -f "$T/fs"; "$BIN/imageunzip" -q "$T/fs.ndz" "$T/fs" || fail imageunzip
+check "-l: its own fsck finds nothing" quietly whole ext4
+check "-l: the files are the same" mounted ext4 ro same_files
 # The boot sectors of these two look like partition tables without partitions.
 make_fs ntfs 60M; "$BIN/imagezip" -q --shrink "$T/fs" "$T/fs.ndz" || fail "imagezip of NTFS"
 check "NTFS: $(($(sectors "$T/fs.ndz") / 2048)) MiB of 60" [ "$(sectors "$T/fs.ndz")" -lt $((40 * 2048)) ]
