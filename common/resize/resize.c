@@ -206,6 +206,17 @@ run_script(const char *script, const char *path, const char *folder, uint64_t sp
 	return said.last[0] == '\0' ? -1 : err_set(e, ERR_IO, "%s: %s", path, said.last);
 }
 
+/* Remove the folder of a script, with the file that a script leaves there which ends early. */
+static void
+remove_folder(const char *folder)
+{
+	char said[TMPFOLDER_CAP + sizeof "/said"];
+
+	snprintf(said, sizeof said, "%s/said", folder);
+	unlink(said);
+	rmdir(folder);
+}
+
 /* Run the script with an empty folder, and look at the filesystem again. */
 static int
 apply(const char *script, const char *path, uint64_t spare_bytes, struct super *s,
@@ -217,7 +228,7 @@ apply(const char *script, const char *path, uint64_t spare_bytes, struct super *
 	if (tmpfolder_make(folder, "resize", e) != 0)
 		return -1;
 	int rc = run_script(script, path, folder, spare_bytes, s, e);
-	rmdir(folder);
+	remove_folder(folder);
 	if (rc == 0)
 		rc = read_super(path, r->type, s, &part_bytes, e);
 	r->is_bytes = s->bytes;

@@ -123,6 +123,9 @@ for margin in 0 1G; do	# with 1G there is nothing for ntfsresize to do
 	status 1 "$BIN/imagezip" -q --shrink --margin=$margin "$T/fs" "$T/bad.ndz"
 	check "NTFS with a log that is in use, margin $margin: $(cat "$T/stderr")" grep -q "unclean" "$T/stderr"
 done
+rm -f "$T/fs"; truncate -s 12M "$T/fs"; quietly mkntfs -q -F -Q "$T/fs"; quietly ntfsfix "$T/fs"
+status 1 "$BIN/imagezip" -q --shrink "$T/fs" "$T/bad.ndz"
+check "NTFS that is marked dirty leaves nothing: $(cat "$T/stderr")" nothing_left
 status 1 env TMPDIR="$T/nowhere" "$BIN/imagezip" -q --shrink "$T/disk" "$T/bad.ndz"
 check "TMPDIR is used: $(cat "$T/stderr")" grep -q "nowhere/imagezip-" "$T/stderr"
 long=$T/$(printf %0100d 0); mkdir "$long"; rm -f "$T/fs"; truncate -s 8M "$T/fs"; quietly mkswap "$T/fs"
