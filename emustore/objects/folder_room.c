@@ -160,7 +160,6 @@ int
 folder_lock(struct objects *o, bool wait, struct err *e)
 {
 	struct folder *f = o->ctx;
-	int rc;
 
 	if (folder_is_remote(f->real) && locks_are_local(f->real))
 		return err_set(e, ERR_REFUSED,
@@ -171,11 +170,13 @@ folder_lock(struct objects *o, bool wait, struct err *e)
 	f->lock_fd = folder_open_file(f, "lock", O_RDWR | O_CREAT, e);
 	if (f->lock_fd < 0)
 		return -1;
-	while ((rc = flock(f->lock_fd, wait ? LOCK_EX : LOCK_EX | LOCK_NB)) != 0 && errno == EINTR)
+	/* A signal that has come before a wait does not interrupt it. */
+	do {
 		if (cancel_check(e) != 0)
 			return -1;
-	if (rc == 0)
-		return 0;
+		if (flock(f->lock_fd, wait ? LOCK_EX : LOCK_EX | LOCK_NB) == 0)
+			return 0;
+	} while (errno == EINTR);
 	if (errno != EWOULDBLOCK)
 		return err_os(e, "%s/lock", f->dir);
 	err_set(e, ERR_REFUSED, "%s: another program is writing to this store", f->dir);

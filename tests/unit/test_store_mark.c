@@ -1,9 +1,11 @@
 /* The mark of a store: what a writer has put and taken back is in no index that is believed,
  * also if a reader had seen it in the meantime.  And an index that cannot be used any more: packs have
- * other numbers in the next one. */
+ * other numbers in the next one.  And a writer that is told to end before it waits for another
+ * one. */
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/cancel.h"
 #include "emustore/store/store_impl.h"
 #include "emustore/store/writer.h"
 #include "tests/unit/scratch.h"
@@ -110,6 +112,24 @@ test_other_numbers(void)
 	store_close(&s);
 }
 
+/* A signal that came before the wait for another writer does not interrupt this wait. */
+static void
+test_told_to_end(void)
+{
+	struct cancel told = { .signal = SIGTERM };
+	struct store writer, waits;
+	struct err e;
+
+	T_CHECK(store_open(&writer, path, STORE_WRITE, &e) == 0);
+	alarm(60); /* it may wait for ever */
+	cancel_work_for(&told);
+	T_CHECK(store_open(&waits, path, STORE_WRITE | STORE_WAIT, &e) == -1);
+	T_CHECK(e.kind == ERR_CANCELLED);
+	cancel_work_for(NULL);
+	alarm(0);
+	store_close(&writer);
+}
+
 int
 main(void)
 {
@@ -124,6 +144,7 @@ main(void)
 	test_taken_back();
 	test_committed();
 	test_other_numbers();
+	test_told_to_end();
 	scratch_done();
 	return t_done();
 }
