@@ -184,7 +184,8 @@ copy_read(struct gpt_copy *c, const struct ptable *t, struct disk *d, uint64_t l
 		return;
 	}
 	const char *fault = header_fault(c, lba_bytes, ptable_disk_lbas(t, d));
-	if (fault != NULL)
+	c->sound = fault == NULL;
+	if (!c->sound)
 		err_set(&c->why, ERR_FORMAT, "%s", fault);
 	else
 		c->whole = array_read(c, t, d) == 0;

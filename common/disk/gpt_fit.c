@@ -30,23 +30,36 @@ struct fitted {
 	uint8_t *array; /* owned */
 };
 
-/* Decide where the primary's array lies.  It stays where it is, in front of all partitions: boot
- * loaders of small boards lie between the header and the array then (sgdisk --move-main-table).
- * An array behind the partitions would have to move, perhaps over such a boot loader. */
+/* Refuse an array of the primary that would have to move, perhaps over a boot loader: one behind
+ * the partitions, and for other sectors one that is not behind the header.  The header alone
+ * tells. */
 static int
-place_main(struct fitted *f, const char *name, struct err *e)
+check_place(const struct fitted *f, unsigned from_bytes, const char *name, struct err *e)
 {
 	const struct gpt_copy *from = f->from;
 
 	if (from->array_lba > from->first_usable)
 		return err_set(e, ERR_UNSUPPORTED,
 		    "%s: the array of its primary GPT lies behind the partitions", name);
+	if (from->array_lba != BEHIND_HEADER_LBA && from_bytes != f->lba_bytes)
+		return err_set(e, ERR_UNSUPPORTED,
+		    "%s: the array of its GPT is not behind the header, and is not converted",
+		    name);
+	return 0;
+}
+
+/* Decide where the primary's array lies.  It stays where it is, in front of all partitions: boot
+ * loaders of small boards lie between the header and the array then (sgdisk --move-main-table). */
+static void
+place_main(struct fitted *f)
+{
+	const struct gpt_copy *from = f->from;
+
 	f->array_lbas = (gpt_array_bytes(from) + f->lba_bytes - 1) / f->lba_bytes;
 	f->main_lba = from->array_lba;
 	f->first_usable = f->main_lba == BEHIND_HEADER_LBA
 	                      ? BEHIND_HEADER_LBA + f->array_lbas
 	                      : from->first_usable;
-	return 0;
 }
 
 static bool
@@ -200,12 +213,7 @@ fit(struct fitted *f, struct disk *d, unsigned from_bytes, bool grow,
 	uint8_t *last;
 
 	f->disk_lbas = disk_size_bytes(d) / f->lba_bytes;
-	if (place_main(f, disk_name(d), e) != 0)
-		return -1;
-	if (f->main_lba != BEHIND_HEADER_LBA && from_bytes != f->lba_bytes)
-		return err_set(e, ERR_UNSUPPORTED,
-		    "%s: the array of its GPT is not behind the header, and is not converted",
-		    disk_name(d));
+	place_main(f);
 	if (f->disk_lbas < f->first_usable + f->array_lbas + 2)
 		return err_set(
 		    e, ERR_UNSUPPORTED, "%s: too small for its GPT", disk_name(d));
@@ -241,20 +249,20 @@ gpt_fit(struct disk *d, unsigned from_bytes, bool grow, struct ptable_change *do
 	struct ptable t = { .sector_bytes = from_bytes };
 	struct fitted f = { .lba_bytes = disk_sector_bytes(d) };
 	struct gpt *g = gpt_load(&t, d, e);
-	int rc = -1;
 
 	if (g == NULL)
 		return -1;
-	if (!g->primary.whole)
-		err_set(e, ERR_FORMAT, "%s: the primary GPT is damaged: %.200s",
-		    disk_name(d), g->primary.why.text);
-	else {
-		f.from = &g->primary;
-		/* A file has no sectors of its own: it keeps those of its table. */
-		if (disk_kind(d) == DISK_FILE)
-			f.lba_bytes = from_bytes;
+	f.from = &g->primary;
+	/* A file has no sectors of its own: it keeps those of its table. */
+	if (disk_kind(d) == DISK_FILE)
+		f.lba_bytes = from_bytes;
+	/* On trial, only the beginning of the disk is known, and the array may lie behind it. */
+	int rc = f.from->sound ? check_place(&f, from_bytes, disk_name(d), e) : 0;
+	if (rc == 0 && !f.from->whole)
+		rc = err_set(e, ERR_FORMAT, "%s: the primary GPT is damaged: %.200s",
+		    disk_name(d), f.from->why.text);
+	if (rc == 0)
 		rc = fit(&f, d, from_bytes, grow, done, e);
-	}
 	free(f.array);
 	gpt_free(g);
 	return rc;
@@ -287,8 +295,9 @@ take_array(struct fitted *f, const char *name, unsigned number, uint64_t part_lb
 {
 	size_t n = gpt_array_bytes(f->from);
 
-	if (place_main(f, name, e) != 0)
+	if (check_place(f, f->lba_bytes, name, e) != 0)
 		return -1;
+	place_main(f);
 	f->array = malloc(n);
 	if (f->array == NULL)
 		return err_nomem(e, "GPT");

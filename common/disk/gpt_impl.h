@@ -20,7 +20,9 @@ static const char gpt_magic[8] = "EFI PART";
 
 /* One copy of the table, in LBAs of the table's own size. */
 struct gpt_copy {
-	bool found, whole; /* there is a header; header, array and entries are right */
+	bool found; /* there is a header */
+	bool sound; /* the header is right, and describes a disk like this one */
+	bool whole; /* array and entries are right, too */
 	struct err why; /* why the copy is not whole */
 	uint64_t lba;   /* of the header */
 	uint8_t sector[LBA_BYTES_MAX]; /* the sector of the header */

@@ -225,6 +225,23 @@ check "the array is in sector $(array_of "$T/board"), as before" [ "$(array_of "
 check "the boot loader is the same" cmp -i 1024 -n $((1000 * 512)) "$T/board" "$T/big9"
 check "the partitions are: $(parts_of "$T/big9")" [ "$(parts_of "$T/big9")" = "[(2048, 8192), (10240, 10240)]" ]
 check "one backup, at the end" [ "$(grep -c 'EFI PART' <(tail -c 512 "$T/big9"))" = 1 ]
+# An array behind the partitions is refused, although only the beginning of the image is known before anything is written.
+cp "$T/gpt" "$T/behind"
+python3 - "$T/behind" << 'PY'
+import struct, sys, zlib
+with open(sys.argv[1], "r+b") as f:
+    d = f.read(34 * 512)
+    h = bytearray(d[512:604])
+    struct.pack_into("<Q", h, 48, 20999)	# the last usable sector
+    struct.pack_into("<Q", h, 72, 21504)	# the array
+    struct.pack_into("<I", h, 16, 0); struct.pack_into("<I", h, 16, zlib.crc32(h))
+    f.seek(512); f.write(h)
+    f.seek(21504 * 512); f.write(d[1024:])
+PY
+"$BIN/imagezip" -q "$T/behind" "$T/behind.ndz" 2> /dev/null || fail "imagezip behind"
+truncate -s 64M "$T/big10"; status 1 "$BIN/imageunzip" -q --in-place --fix-gpt "$T/behind.ndz" "$T/big10"
+check "says why: $(cat "$T/stderr")" grep -q "lies behind the partitions" "$T/stderr"
+check "nothing was written" cmp -n $((64 << 20)) "$T/big10" /dev/zero
 truncate -s 16M "$T/mbr"; printf 'start=2048,size=8192,type=83\nstart=10240,size=10240,type=83\n' | sfdisk -q "$T/mbr"
 "$BIN/imagezip" -q "$T/mbr" "$T/mbr.ndz" 2> /dev/null || fail "imagezip mbr"
 truncate -s 64M "$T/big3"; "$BIN/imageunzip" -q --in-place --grow "$T/mbr.ndz" "$T/big3"

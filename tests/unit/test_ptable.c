@@ -430,6 +430,12 @@ test_array_behind(void)
 	T_CHECK(e.kind == ERR_UNSUPPORTED);
 	T_CHECK(memcmp(before, bytes, sizeof before) == 0);
 	disk_close(d, &closing);
+	/* Also when only the header can be read, as from the beginning of an image. */
+	m.bad = 1200 * 512;
+	d = mem_disk(&m, DISK_BLOCK, 512);
+	T_CHECK(ptable_fit(d, 512, true, &done, &e) == -1);
+	T_CHECK(e.kind == ERR_UNSUPPORTED);
+	disk_close(d, &closing);
 }
 
 /* A partition that reaches to where the backup of the GPT belongs, which is not there: nothing is
