@@ -11,6 +11,10 @@
 
 enum {
 	FRAME_MAGIC = 0xfd2fb528u, /* magic number of zstd; no deflate stream begins with it */
+	/* The two bytes that a zlib stream begins with (RFC 1950): the method is in the lower half
+	 * of the first one, and both together are a multiple of 31. */
+	ZLIB_METHOD = 8,
+	ZLIB_MULTIPLE = 31,
 };
 
 struct headcheck {
@@ -50,6 +54,20 @@ headcheck_codec(const void *data, size_t n)
 	return zstd ? &codec_zstd : &codec_deflate;
 }
 
+/* May these n bytes be the whole stream of a chunk, as put makes a fragment of it?  It is a zlib
+ * stream, or all that is behind the header of an encrypted chunk, which is longer than any other
+ * fragment.  A fragment of deflate does not begin as a zlib stream: a compressor leaves zero the bits
+ * that a stored block does not use, and the other kinds of blocks have another first byte. */
+static bool
+is_whole_stream(const void *data, size_t n)
+{
+	struct rd r = rd_from(data, n);
+	uint16_t head = rd_be16(&r);
+
+	return n == NDZ_STREAM_MAX ||
+	       (rd_ok(&r) && (head >> 8 & 0x0f) == ZLIB_METHOD && head % ZLIB_MULTIPLE == 0);
+}
+
 static bool
 is_true(const struct fragment_head *f, const uint8_t *raw)
 {
@@ -67,7 +85,10 @@ headcheck_fragment(struct headcheck *h, const struct fragment_head *f, const voi
 	const struct codec *codec = headcheck_codec(data, n);
 
 	if (f->raw_bytes == 0)
-		return 0;
+		return is_whole_stream(data, n)
+		           ? 0
+		           : err_set(e, ERR_FORMAT,
+				 "a fragment does not say how much data it has");
 	if (f->raw_bytes > sizeof h->raw)
 		return err_set(e, ERR_FORMAT, "a fragment says that it has %u bytes of data",
 		    f->raw_bytes);

@@ -19,9 +19,10 @@ void headcheck_free(struct headcheck *); /* NULL: nothing */
 /* The codec that has made these n bytes of a fragment: zstd or deflate. */
 const struct codec *headcheck_codec(const void *data, size_t n);
 /* Decompress the n bytes of a fragment, and compare their data with the raw_bytes,
- * raw_digest and adler of its head.  A fragment with raw_bytes 0, a whole stream, passes.
- * ERR_FORMAT: the data is other data.  ERR_UNSUPPORTED: this build lacks the codec.
- * ERR_NOMEM. */
+ * raw_digest and adler of its head.  A fragment with raw_bytes 0 passes if it can be a whole
+ * stream: put would not accept any other fragment of which the head says so little.
+ * ERR_FORMAT: the data is other data, or not a whole stream.  ERR_UNSUPPORTED: this build
+ * lacks the codec.  ERR_NOMEM. */
 int headcheck_fragment(struct headcheck *, const struct fragment_head *, const void *data,
     size_t n, struct err *);
 

@@ -61,9 +61,10 @@ check "nothing of it is there" [ -z "$(es -s "$T/V" list -q)" ]
 check "nor in packs" [ -z "$(ls "$T/V/packs" 2> /dev/null)" ]
 cp "$T/pack" "$f"
 
-echo "== nor a fragment whose head says that it has other data"
-es -s "$T/L" init && es -s "$T/L" -q put c "$T/c.ndz" || fail "a store that lies"
-python3 - "$TOP/tests/helpers" "$T/L" << 'PY'
+# A store whose first fragment has a head that lies.
+lie() {	# HOW: "digest", the digest of other data; "none", nothing of its data
+	rm -rf "$T/L"; es -s "$T/L" init && es -s "$T/L" -q put c "$T/c.ndz" || fail "a store that lies"
+	python3 - "$TOP/tests/helpers" "$T/L" "$1" << 'PY'
 import glob, hashlib, os, struct, sys
 sys.path.insert(0, sys.argv[1]); sys.dont_write_bytecode = True
 from store_read import crc32c
@@ -72,8 +73,10 @@ t, p = bytearray(open(toc, "rb").read()), bytearray(open(pack, "rb").read())
 blocks, = struct.unpack_from("<I", t, 32)
 entry = 40 + 32 * blocks	# of the first fragment: its head, where its record is, its length
 record, = struct.unpack_from("<Q", t, entry + 56)
-t[entry + 32] ^= 1; p[record + 32 + 32] ^= 1	# the digest of its data; then all that proves it
-size, = struct.unpack_from("<I", p, record + 16)
+for b, head in (t, entry), (p, record + 32):
+    if sys.argv[3] == "none": b[head + 32:head + 56] = bytes(24)
+    else: b[head + 32] ^= 1
+size, = struct.unpack_from("<I", p, record + 16)	# then all that proves it
 struct.pack_into("<I", p, record + 20, crc32c(p[record + 32:record + 32 + size]))
 struct.pack_into("<I", p, record + 28, crc32c(p[record:record + 28]))
 for i in range(blocks): t[40 + 32 * i:72 + 32 * i] = hashlib.sha256(p[i << 20:(i + 1) << 20]).digest()
@@ -81,11 +84,20 @@ name = hashlib.sha256(t).hexdigest()
 os.unlink(toc); os.unlink(pack)
 open(f"{sys.argv[2]}/packs/{name}.pack", "wb").write(p); open(f"{sys.argv[2]}/tables/{name}.toc", "wb").write(t)
 PY
-check "nobody sees it by a SHA-256" es -s "$T/L" -q verify
-status 3 es -s "$T/L" -q copy c --to "$T/V"
-check "says what is wrong" grep -q "does not have the data that it says" "$T/stderr"
-check "nothing of it is there" [ -z "$(es -s "$T/V" list -q)" ]
-check "nor in packs" [ -z "$(ls "$T/V/packs" 2> /dev/null)" ]
+	check "nobody sees it by a SHA-256" es -s "$T/L" -q verify
+}
+refuses_lie() {	# HOW SENTENCE
+	lie "$1"
+	status 3 es -s "$T/L" -q copy c --to "$T/V"
+	check "says what is wrong" grep -q "$2" "$T/stderr"
+	check "nothing of it is there" [ -z "$(es -s "$T/V" list -q)" ]
+	check "nor in packs" [ -z "$(ls "$T/V/packs" 2> /dev/null)" ]
+}
+echo "== nor a fragment whose head says that it has other data"
+refuses_lie digest "does not have the data that it says"
+echo "== nor one whose head says nothing of its data, which no later put would accept"
+refuses_lie none "does not say how much data it has"
+check "put of the same data" es -s "$T/V" -q put c "$T/c.ndz"
 
 echo "== forget"
 status 2 es forget

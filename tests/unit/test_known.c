@@ -2,6 +2,7 @@
  * head says something else than its data is found before it is copied into a store. */
 #include <stdio.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "emustore/store/headcheck.h"
 #include "emustore/store/put.h"
@@ -58,6 +59,26 @@ checks(struct headcheck *h, const uint8_t *says, const uint8_t *data, struct err
 	return headcheck_fragment(h, &f.head, bytes, f.bytes, e);
 }
 
+/* A head that says nothing of its data belongs to a whole stream alone. */
+static void
+test_headless(struct headcheck *h)
+{
+	static uint8_t bytes[2 * DATA_BYTES], encrypted[NDZ_STREAM_MAX];
+	struct pack_fragment f = make(honest, honest, bytes);
+	struct err e;
+
+	f.head.raw_bytes = 0;
+	T_CHECK(headcheck_fragment(h, &f.head, bytes, f.bytes, &e) == -1 && e.kind == ERR_FORMAT);
+	T_CHECK(headcheck_fragment(h, &f.head, bytes, 1, &e) == -1);
+	for (int level = 0; level <= 9; level++) {
+		uLongf n = sizeof bytes;
+		T_CHECK(compress2(bytes, &n, honest, DATA_BYTES, level) == Z_OK);
+		T_CHECK(headcheck_fragment(h, &f.head, bytes, n, &e) == 0);
+	}
+	T_CHECK(headcheck_fragment(h, &f.head, encrypted, sizeof encrypted, &e) == 0);
+	T_CHECK(headcheck_fragment(h, &f.head, encrypted, sizeof encrypted - 1, &e) == -1);
+}
+
 /* What copy asks of each fragment of another store. */
 static void
 test_headcheck(void)
@@ -68,6 +89,7 @@ test_headcheck(void)
 	T_CHECK(h != NULL);
 	T_CHECK(checks(h, honest, honest, &e) == 0);
 	T_CHECK(checks(h, wanted, other, &e) == -1 && e.kind == ERR_FORMAT);
+	test_headless(h);
 	headcheck_free(h);
 }
 
