@@ -338,7 +338,8 @@ report_upgrade(const struct options *o, const struct upgrade *u, struct err *e)
 	if (j != NULL) {
 		json_object(j, NULL);
 		json_uint(j, "images", u->images);
-		json_uint(j, "images_left_out", u->lost);
+		json_uint(j, "images_left_out", u->lost + u->damaged_places);
+		json_uint(j, "damaged_places", u->damaged_places);
 		json_bool(j, "already_current", u->done_before);
 		json_end(j);
 		return json_show(j, e);

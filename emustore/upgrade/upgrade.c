@@ -162,6 +162,7 @@ check_damage(struct upgrading *x, struct err *e)
 	    u->force ? "" : "; --force leaves out what cannot be read");
 	if (!u->force)
 		return -1;
+	u->damaged_places = p->damaged;
 	if (u->left_out != NULL)
 		u->left_out(u->arg, e->text);
 	return 0;

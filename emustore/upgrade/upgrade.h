@@ -13,11 +13,13 @@ struct upgrade {
 	/* Called after each image, with the number of images until now, those left out
 	 * included.  NULL: not called. */
 	void (*progress)(void *arg, uint64_t images);
-	/* Called with a sentence for each image that was left out.  NULL: not called. */
+	/* Called with a sentence for each image that was left out, and with one for all damaged
+	 * places.  NULL: not called. */
 	void (*left_out)(void *arg, const char *sentence);
 	void *arg;
-	/* Results: images that are in the new store, and images that were left out. */
-	uint64_t images, lost;
+	/* Results: images that are in the new store, images that were left out, and damaged places
+	 * in which the record of another image may have been. */
+	uint64_t images, lost, damaged_places;
 	bool done_before; /* the store had today's format already */
 };
 

@@ -52,8 +52,9 @@ printf 'XXXXXXXX' | dd of="$T/S/packs/00000004.pack" bs=1 seek=20000 conv=notrun
 status 3 es upgrade
 check "says how" grep -q -- --force "$T/stderr"
 check "it is as it was" grep -qx "emustore 2" "$T/S/format"
-check "--force" es -q --force upgrade
+es --json --force upgrade > "$T/json" 2> "$T/stderr" || fail "--force"
 check "leaves out what is damaged" [ "$(all_names | wc -w)" -lt 4 ]
+check "counts it" [ "$(($(field images < "$T/json") + $(field images_left_out < "$T/json")))" = 4 ]
 check "the rest is whole" es -q verify --data
 
 echo "== the record of an image is damaged, so that nothing has its name"
@@ -68,8 +69,10 @@ status 3 es upgrade
 check "says where, and how to go on" grep -q "00000008.pack.*--force" "$T/stderr"
 check "it is as it was" grep -qx "emustore 2" "$T/S/format"
 check "nothing is removed" [ -e "$T/S/packs/00000008.pack" ]
-check "--force" es -q --force upgrade
+es --json --force upgrade > "$T/json" 2> "$T/stderr" || fail "--force"
 check "leaves it out" [ "$(all_names | wc -w)" = 3 ]
+check "says so" grep -q "left out: damaged places .*00000008.pack" "$T/stderr"
+check "counts it" [ "$(for i in images images_left_out damaged_places; do field $i < "$T/json"; done | xargs)" = "3 1 1" ]
 
 echo "== without its format it is not taken for a store of today's, whose old packs nobody needs"
 for how in "truncate -s 0" "truncate -s 5"; do
