@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/net/accepting.h"
 
 enum {
 	CONNS_MAX = 1024,
@@ -31,6 +32,8 @@ struct conn {
 struct reports {
 	struct loop *loop;
 	struct watch listener;
+	struct accepting accepting;
+	bool rests; /* the listener is left alone (accepting.h) */
 	uint16_t port;
 	int (*take)(void *, const struct swap_report *, const uint8_t ip[4], struct err *);
 	void *arg;
@@ -122,7 +125,11 @@ on_listener(void *arg, uint32_t events)
 	struct err ignored;
 	(void)events;
 
-	int fd = accept4(r->listener.fd, (struct sockaddr *)&from, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = accepting_next(&r->accepting, &from, &len);
+	if (fd < 0 && accepting_fd(&r->accepting) < 0) {
+		r->rests = true;
+		loop_change(r->loop, &r->listener, 0);
+	}
 	if (fd < 0)
 		return;
 	if (r->n == CONNS_MAX)
@@ -149,6 +156,7 @@ listen_on(struct reports *r, const uint8_t addr[4], uint16_t port, struct err *e
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), yes = 1;
 
 	r->listener = (struct watch){ fd, on_listener, r };
+	r->accepting.listener = fd;
 	memcpy(&at.sin_addr, addr, 4);
 	if (fd < 0)
 		return err_os(e, "no socket for reports");
@@ -220,6 +228,10 @@ reports_tick(struct reports *r, uint64_t now_us)
 	for (unsigned i = r->n; i-- > 0;)
 		if (now_us > r->conns[i]->since_us + LIMIT_US)
 			end(r->conns[i]);
+	if (r->rests && accepting_fd(&r->accepting) >= 0) {
+		r->rests = false;
+		loop_change(r->loop, &r->listener, EPOLLIN);
+	}
 }
 
 uint64_t

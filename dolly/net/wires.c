@@ -12,6 +12,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/grow.h"
+#include "common/net/accepting.h"
 #include "common/net/tls.h"
 
 enum {
@@ -41,7 +42,7 @@ struct wires {
 	const struct wires_engine *ops;
 	void *engine;
 	struct tls *key; /* borrowed, or NULL */
-	int listener;
+	struct accepting accepting;
 	uint16_t port;
 	struct wire **wires;
 	size_t n, cap;
@@ -72,17 +73,17 @@ open_listener(struct wires *w, uint16_t port, bool any, struct err *e)
 	socklen_t len = sizeof a;
 	int rc;
 
-	w->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (w->listener < 0)
+	w->accepting.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (w->accepting.listener < 0)
 		return err_os(e, "a socket");
-	rc = listen_at(w->listener, port);
+	rc = listen_at(w->accepting.listener, port);
 	if (rc != 0 && errno == EADDRINUSE && any) {
-		close(w->listener);
-		w->listener = socket(
+		close(w->accepting.listener);
+		w->accepting.listener = socket(
 		    AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-		rc = w->listener < 0 ? -1 : listen_at(w->listener, 0);
+		rc = w->accepting.listener < 0 ? -1 : listen_at(w->accepting.listener, 0);
 	}
-	if (rc != 0 || getsockname(w->listener, (struct sockaddr *)&a, &len) != 0)
+	if (rc != 0 || getsockname(w->accepting.listener, (struct sockaddr *)&a, &len) != 0)
 		return err_os(e, "port %u", port);
 	w->port = ntohs(a.sin_port);
 	return 0;
@@ -131,8 +132,8 @@ wires_close(struct wires *w)
 			peer_free(w->wires[i]->peer);
 		drop(w->wires[i]);
 	}
-	if (w->listener >= 0)
-		close(w->listener);
+	if (w->accepting.listener >= 0)
+		close(w->accepting.listener);
 	free(w->wires);
 	free(w->polls);
 	free(w);
@@ -233,8 +234,7 @@ accept_all(struct wires *w)
 
 	for (size_t n = strangers(w); n < STRANGERS_MAX; n++) {
 		socklen_t len = sizeof a;
-		int fd = accept4(w->listener, (struct sockaddr *)&a, &len,
-		    SOCK_CLOEXEC | SOCK_NONBLOCK);
+		int fd = accepting_next(&w->accepting, &a, &len);
 		if (fd < 0)
 			return;
 		uint8_t address[4];
@@ -401,7 +401,7 @@ prepare(struct wires *w, int also)
 	for (size_t i = 0; i < w->n; i++)
 		w->polls[i] = (struct pollfd){ .fd = w->wires[i]->fd,
 			.events = events_of(w, w->wires[i]) };
-	w->polls[w->n] = (struct pollfd){ .fd = w->listener,
+	w->polls[w->n] = (struct pollfd){ .fd = accepting_fd(&w->accepting),
 		.events = strangers(w) < STRANGERS_MAX ? POLLIN : 0 };
 	w->polls[w->n + 1] = (struct pollfd){ .fd = also, .events = POLLIN };
 	return true;

@@ -11,6 +11,7 @@
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/net/accepting.h"
 #include "dsync/serve/listener.h"
 #include "dsync/serve/session.h"
 #include "dsync/serve/waiting.h"
@@ -35,7 +36,7 @@ struct guest {
 struct server {
 	const struct serve_config *config;
 	struct tls *key;
-	int listener;
+	struct accepting accepting;
 	struct waiting *waiting;
 	struct guest guests[SESSIONS_MAX];
 	uint64_t said_us; /* when strangers were logged last */
@@ -110,7 +111,7 @@ accept_some(struct server *s)
 
 	for (unsigned i = 0; i < ACCEPTS; i++) {
 		socklen_t len = sizeof a;
-		int fd = accept4(s->listener, (struct sockaddr *)&a, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		int fd = accepting_next(&s->accepting, &a, &len);
 		if (fd < 0)
 			return;
 		talk_notice_silence(fd);
@@ -138,7 +139,7 @@ step(struct server *s)
 	struct pollfd polls[STRANGERS_MAX + 1];
 	size_t n = waiting_polls(s->waiting, polls);
 
-	polls[n] = (struct pollfd){ .fd = s->listener, .events = POLLIN };
+	polls[n] = (struct pollfd){ .fd = accepting_fd(&s->accepting), .events = POLLIN };
 	if (poll(polls, n + 1, WAKE_MS) > 0) {
 		waiting_serve(s->waiting, polls, begin_session, s);
 		if (polls[n].revents != 0)
@@ -168,10 +169,10 @@ begin(struct server *s, const struct serve_config *c, struct err *e)
 
 	memset(s, 0, sizeof *s);
 	s->config = c;
-	s->listener = -1;
+	s->accepting.listener = -1;
 	if (check_targets(c, e) != 0 || tls_new(&s->key, c->keyfile, TALK_IDENTITY, e) != 0 ||
 	    waiting_new(&s->waiting, s->key, e) != 0 ||
-	    listener_open(c->listen, &s->listener, &port, e) != 0)
+	    listener_open(c->listen, &s->accepting.listener, &port, e) != 0)
 		return -1;
 	log_info("serving port=%u targets=%d", port, c->ntargets);
 	return 0;
@@ -185,8 +186,8 @@ serve(const struct serve_config *c, struct err *e)
 
 	while (rc == 0 && cancel_signal() == 0)
 		step(&s);
-	if (s.listener >= 0)
-		close(s.listener);
+	if (s.accepting.listener >= 0)
+		close(s.accepting.listener);
 	join_sessions(&s, true);
 	waiting_free(s.waiting);
 	tls_free(s.key);

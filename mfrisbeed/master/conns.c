@@ -14,6 +14,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/net/accepting.h"
 #include "common/wire/addr.h"
 
 enum {
@@ -39,7 +40,7 @@ struct conn {
 };
 
 struct conns {
-	int listener;
+	struct accepting accepting;
 	struct conn each[CONNS_MAX];
 	unsigned polled[CONNS_MAX]; /* by descriptor of poll(2): the index of its connection */
 	unsigned npolled;
@@ -51,7 +52,7 @@ conns_new(struct conns **out, int listener, struct err *e)
 	*out = calloc(1, sizeof **out);
 	if (*out == NULL)
 		return err_nomem(e, "connections");
-	(*out)->listener = listener;
+	(*out)->accepting.listener = listener;
 	return 0;
 }
 
@@ -90,7 +91,7 @@ conns_poll(struct conns *x, struct pollfd fds[CONNS_MAX + 1])
 			                                    : POLLRDHUP };
 	}
 	x->npolled = n;
-	fds[n] = (struct pollfd){ .fd = x->listener, .events = POLLIN };
+	fds[n] = (struct pollfd){ .fd = accepting_fd(&x->accepting), .events = POLLIN };
 	return n + 1;
 }
 
@@ -154,8 +155,7 @@ accept_some(struct conns *x)
 	for (int i = 0; i < ACCEPT_MAX; i++) {
 		struct sockaddr_in from;
 		socklen_t len = sizeof from;
-		int fd = accept4(x->listener, (struct sockaddr *)&from, &len,
-		    SOCK_CLOEXEC | SOCK_NONBLOCK);
+		int fd = accepting_next(&x->accepting, &from, &len);
 		if (fd < 0)
 			return;
 		begin(x, fd, &from);

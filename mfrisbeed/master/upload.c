@@ -25,6 +25,7 @@
 #include "common/image/format/kind.h"
 #include "common/image/read/chunk.h"
 #include "common/image/read/image.h"
+#include "common/net/accepting.h"
 #include "common/net/await.h"
 #include "common/wire/master.h"
 
@@ -87,19 +88,21 @@ static int
 accept_one(const struct upload *u, struct err *e)
 {
 	uint64_t until_us = limit_from_now_us(u);
+	struct accepting a = { .listener = u->listener };
 
 	for (;;) {
 		struct sockaddr_in from;
 		socklen_t len = sizeof from;
 		if (await(u, u->listener, until_us, e) != 0)
 			return -1;
-		int fd = accept4(u->listener, (struct sockaddr *)&from, &len,
-		    SOCK_CLOEXEC | SOCK_NONBLOCK);
+		int fd = accepting_next(&a, &from, &len);
 		if (fd >= 0 &&
 		    memcmp(&from.sin_addr, u->asked.from, sizeof u->asked.from) == 0)
 			return fd;
 		if (fd >= 0)
 			close(fd);
+		if (accepting_fd(&a) < 0)
+			usleep(ACCEPTING_REST_US);
 	}
 }
 

@@ -6,8 +6,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
+#include "common/net/accepting.h"
 #include "controller/nodes/reports.h"
 #include "tests/t.h"
+#include "tests/unit/starve.h"
 
 enum {
 	LIMIT_MS = 60000, /* nothing here takes nearly so long */
@@ -77,6 +80,31 @@ answer_of(int fd)
 	return text;
 }
 
+/* While there is no descriptor for a connection, the loop is not woken for it again and again. */
+static void
+test_no_descriptor(struct reports *r, struct loop *l)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(reports_port(r)) };
+	const uint64_t before = reports_taken(r);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	struct rlimit usual = starve();
+	struct epoll_event ev;
+
+	memcpy(&to.sin_addr, here, 4);
+	T_CHECK(connect(fd, (struct sockaddr *)&to, sizeof to) == 0);
+	T_CHECK(send(fd, line, strlen(line), 0) == (ssize_t)strlen(line));
+	loop_once(l, LIMIT_MS);
+	T_CHECK(epoll_wait(l->epoll, &ev, 1, 0) == 0);
+	feed(usual);
+	usleep(ACCEPTING_REST_US);
+	reports_tick(r, clock_us());
+	for (int i = 0; i < LIMIT_MS / TURN_MS && reports_taken(r) == before; i++)
+		loop_once(l, TURN_MS);
+	T_CHECK(reports_taken(r) == before + 1);
+	reports_answer(r, 0, NULL);
+	close(fd);
+}
+
 int
 main(void)
 {
@@ -103,6 +131,7 @@ main(void)
 	uint64_t refused = reports_refused(r);
 	reports_answer(r, 0, "nobody is there");
 	T_CHECK(reports_refused(r) == refused);
+	test_no_descriptor(r, &l);
 	reports_close(r);
 	loop_close(&l);
 	return t_done();

@@ -1,0 +1,29 @@
+/* accepting.h: accepting connections when the process or the system has no descriptor left.
+ *
+ * A connection that cannot be accepted stays in the listener's queue, so poll(2) returns at once,
+ * again and again.  A struct accepting leaves the listener alone for a while instead.  It belongs
+ * to one thread.
+ */
+#ifndef COMMON_NET_ACCEPTING_H
+#define COMMON_NET_ACCEPTING_H
+
+#include <stdint.h>
+#include <sys/socket.h>
+
+/* How long a listener is left alone.  Half of this time passes on average before a connection is
+ * accepted that could be, which nobody notices; and one try in this time costs nothing. */
+enum { ACCEPTING_REST_US = 200000 };
+
+struct accepting {
+	int listener;            /* does not block; the owner closes it */
+	uint64_t rests_until_us; /* clock_us(); set by accepting_next() */
+};
+
+/* The descriptor that poll(2) is to wait for: the listener, or -1, which poll(2) ignores, while
+ * it is left alone.  Whoever polls has to look again after ACCEPTING_REST_US at most. */
+int accepting_fd(const struct accepting *);
+/* Accepts the next connection.  from and len: where it comes from, as of accept(2).  Returns its
+ * descriptor, which is the caller's and does not block; -1: there is none now. */
+int accepting_next(struct accepting *, void *from, socklen_t *len);
+
+#endif /* COMMON_NET_ACCEPTING_H */
