@@ -79,6 +79,7 @@ server_free(struct server *s)
 	server_scheduled_fini(&s->scheduled);
 	server_slots_fini(&s->slots);
 	server_slots_fini(&s->urgent_slots);
+	server_order_fini(&s->order);
 	server_clients_fini(s);
 	free(s);
 }
@@ -157,6 +158,18 @@ server_content(struct server *s, uint32_t chunk, uint32_t blocks)
 	/* Of an empty chunk one block is sent, so that clients learn that it is empty.
 	 */
 	server_mtu_learn(&s->mtu, chunk, blocks + (blocks == 0));
+}
+
+void
+server_set_order(struct server *s, struct wirext_run *runs, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		assert(runs[i].chunk < s->image.chunks && runs[i].count > 0 &&
+		       runs[i].first + runs[i].count <=
+			   server_chunk_blocks(s, runs[i].chunk));
+	server_order_set(&s->order, runs, n);
+	if (s->members.waiting > 0)
+		server_begin_order(s);
 }
 
 void

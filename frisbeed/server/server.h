@@ -151,6 +151,12 @@ bool server_lacks(struct server *, uint32_t *chunk);
 /* The chunk is empty after its first `blocks` blocks: the others are all zero.
  * Optional; must be called before server_read_done() of any of the chunk's runs. */
 void server_content(struct server *, uint32_t chunk, uint32_t blocks);
+/* Take over a list of n (> 0) runs of blocks, which was allocated by malloc(): what machines
+ * need that start from the image while it loads, in their order.  All runs lie within the
+ * image (asserted).  While clients say by URGENT that they wait for blocks, the list is sent
+ * before others, as docs/protocol-rules.md (16.7) says; never in a session without a pace.
+ * Optional; at any time. */
+void server_set_order(struct server *, struct wirext_run *runs, uint32_t n);
 /* From now on the interface of this host sends no packets of more than `blocks` (> 0)
  * blocks. */
 void server_data_limit(struct server *, uint32_t blocks);

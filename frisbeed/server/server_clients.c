@@ -23,6 +23,8 @@ on_goes(void *arg, const struct server_client *c)
 
 	voters_go(&s->voters, c->ip, c->ext);
 	server_urgent_forget(&s->urgent, c->ip);
+	if (s->members.waiting == 0)
+		server_order_stop(&s->order);
 	server_mtu_drop(&s->mtu, server_members_index(&s->members, c));
 }
 

@@ -229,9 +229,14 @@ handle_mtu_ack(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 static void
 handle_urgent(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 {
-	if (server_client_speaks(s, m->srcip, m->u.urgent.clientid) == NULL)
+	const struct server_client *c = server_client_speaks(
+	    s, m->srcip, m->u.urgent.clientid);
+
+	if (c == NULL)
 		return;
 	server_life_asked(&s->life, now_us);
+	if (server_members_waits(&s->members, c))
+		server_begin_order(s);
 	for (uint32_t i = 0; i < m->u.urgent.n; i++) {
 		struct wirext_run run = m->u.urgent.at[i];
 		uint32_t blocks =

@@ -22,6 +22,7 @@
 #include "frisbeed/server/server_life.h"
 #include "frisbeed/server/server_pace.h"
 #include "frisbeed/server/server_mtu.h"
+#include "frisbeed/server/server_order.h"
 #include "frisbeed/server/server_queue.h"
 #include "frisbeed/server/server_rate.h"
 #include "frisbeed/server/server_repair.h"
@@ -51,6 +52,7 @@ struct server {
 	struct server_slots slots; /* which blocks are in memory */
 	struct server_urgent urgent; /* what somebody waits for, before all that */
 	struct server_slots urgent_slots; /* which blocks of it are in memory */
+	struct server_order order; /* what machines need that start from the image */
 	struct server_sent sent;   /* which blocks were sent */
 	struct server_scheduled
 	    scheduled;         /* which chunks were scheduled since a client joined */
@@ -165,6 +167,15 @@ bool server_is_held(const struct server *s);
 bool server_is_quiet(const struct server *s);
 void server_ext_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
     const uint8_t from[4]);
+
+/* A client has begun to wait for blocks: what the order names goes, too.  Never without a pace,
+ * because all of it would go at once then. */
+static inline void
+server_begin_order(struct server *s)
+{
+	if (!server_unpaced(s))
+		server_order_begin(&s->order);
+}
 
 /* server_read.c */
 /* Are all blocks scheduled that clients want, so that only parity is wanted? */

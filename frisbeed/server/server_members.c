@@ -67,6 +67,7 @@ count(struct server_members *r, const struct server_client *c, int step)
 {
 	r->ext += c->ext ? (uint32_t)step : 0;
 	r->no_interleave += c->no_interleave ? (uint32_t)step : 0;
+	r->waiting += c->waits ? (uint32_t)step : 0;
 }
 
 static void
@@ -181,6 +182,16 @@ server_members_no_interleave(struct server_members *r, const struct server_clien
 {
 	r->no_interleave += !c->no_interleave;
 	r->client[server_members_index(r, c)].no_interleave = true;
+}
+
+bool
+server_members_waits(struct server_members *r, const struct server_client *c)
+{
+	bool first = !c->waits;
+
+	r->waiting += first;
+	r->client[server_members_index(r, c)].waits = true;
+	return first;
 }
 
 void

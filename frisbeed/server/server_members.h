@@ -31,6 +31,7 @@ struct server_client {
 	uint64_t heard_us;  /* when it last said something */
 	bool ext;           /* it joined with the extension */
 	bool no_interleave; /* it has too few buffers for interleaved chunks */
+	bool waits;         /* it has said that it waits for blocks */
 	bool resumes; /* it may have parts of chunks that this server has not sent */
 	/* Its cohort (server_scheduled.h), and when it joined.  A client that was not
 	 * heard to join has the first cohort, and the time when the server began. */
@@ -50,7 +51,7 @@ struct server_members_watch {
 struct server_members {
 	struct lru lru; /* by address; clients that requested something are protected */
 	struct server_client *client; /* by entry of lru */
-	uint32_t ext, no_interleave;  /* how many clients have these flags */
+	uint32_t ext, no_interleave, waiting; /* how many clients have these flags */
 	uint32_t most; /* the most clients that were there at the same time */
 	uint32_t begun_ms;
 	uint64_t heard_us;  /* when the last message of any client arrived */
@@ -88,6 +89,8 @@ void server_members_resumes(struct server_members *, const struct server_client 
 /* Note of a client that it has too few buffers for interleaved chunks. */
 void server_members_no_interleave(
     struct server_members *, const struct server_client *);
+/* Note of a client that it waits for blocks.  False: that was known. */
+bool server_members_waits(struct server_members *, const struct server_client *);
 /* Note of a client that it was here before, because it was not heard to join. */
 void server_members_was_here(struct server_members *, const struct server_client *);
 /* The client leaves.  Returns false if it is not known. */

@@ -7,6 +7,15 @@
  * carousel: it alternates with the carousel, and parity follows it. */
 enum { LARGE_REQUEST = WIRE_CHUNK_BLOCKS / 2 };
 
+enum {
+	/* Blocks of the order that are read at once: an eighth of the allowance, so that whoever
+	 * waits for blocks that it has named waits for few others. */
+	ORDER_BLOCKS = SERVER_URGENT_BURST / 8,
+	/* Pieces of the order that are passed over at once because they have just been sent: as
+	 * many as are remembered (server_urgent.h). */
+	ORDER_LOOKS = SERVER_URGENT_GIVEN,
+};
+
 /* How many blocks the credit of the clients still allows.  Waiting requests of the base
  * protocol do not count when the carousel goes before them: there may always be many.
  */
@@ -175,6 +184,34 @@ give_run(struct server *s, const struct server_queue_run *run)
 		give_turns(s);
 }
 
+/* May blocks of the order be read?  Only while no client waits for blocks that it has named, and
+ * so that one who names some now finds half of the buffers and half of the allowance free.  The
+ * allowance holds also when nothing else is to be sent: nobody has said that he can take all of
+ * the order, so it must not come faster than what clients have said that they can take. */
+static bool
+order_may_go(const struct server *s)
+{
+	uint32_t taken = server_slots_left(&s->urgent_slots) + SERVER_URGENT_BURST / 2;
+
+	return s->urgent.n == 0 && s->urgent_slots.used < SERVER_URGENT_BUFFERS / 2 &&
+	       server_urgent_may(&s->urgent) > taken;
+}
+
+/* Ask for what the order has next as if a client had done so, of which there is none with this
+ * address.  Blocks that have just been sent to all are passed over. */
+static void
+ask_in_order(struct server *s)
+{
+	static const uint8_t nobody[4];
+	struct wirext_run run;
+
+	for (uint32_t i = 0; i < ORDER_LOOKS && s->urgent.n == 0 &&
+	                     server_order_next(&s->order, ORDER_BLOCKS, &run);
+	     i++)
+		if (growing_has(&s->growing, run.chunk))
+			server_urgent_ask(&s->urgent, s->now_us, nobody, &run);
+}
+
 /* What somebody waits for has buffers of its own.  It is read first, but while others wait for a
  * disk it may not have more than its share of what is sent. */
 static bool
@@ -184,8 +221,11 @@ read_urgent(struct server *s, struct server_run *run)
 	bool others_wait = s->slots.used > 0;
 
 	if (server_slots_full(&s->urgent_slots) ||
-	    (others_wait && server_urgent_may(&s->urgent) <= server_slots_left(&s->urgent_slots)) ||
-	    !server_urgent_next(&s->urgent, s->cfg.run_blocks, &next))
+	    (others_wait && server_urgent_may(&s->urgent) <= server_slots_left(&s->urgent_slots)))
+		return false;
+	if (order_may_go(s))
+		ask_in_order(s);
+	if (!server_urgent_next(&s->urgent, s->cfg.run_blocks, &next))
 		return false;
 	*run = *server_slots_add(
 	    &s->urgent_slots, next.chunk, next.first, next.count, false);

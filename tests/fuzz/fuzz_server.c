@@ -1,5 +1,7 @@
 /* Any packets at any time: the server stays within its image and its buffers. */
 #include <assert.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "frisbeed/server/server.h"
 #include "tests/fuzz/script.h"
@@ -43,6 +45,18 @@ pull(struct server *s, uint64_t now, unsigned n)
 	}
 }
 
+/* What machines read that start from the image: of a server with the extension. */
+static void
+give_order(struct server *s)
+{
+	const struct wirext_run runs[] = { { 2, 1000, 24 }, { 0, 0, 70 }, { 1, 7, 1 } };
+	struct wirext_run *own = malloc(sizeof runs);
+
+	assert(own != NULL);
+	memcpy(own, runs, sizeof runs);
+	server_set_order(s, own, sizeof runs / sizeof runs[0]);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
@@ -73,6 +87,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	cfg.dynamic = cfg.whole_chunks;
 	struct server *s = server_new(&cfg, now);
 	assert(s != NULL);
+	if (cfg.ext.on)
+		give_order(s);
 	while (script_next(&r, &step)) {
 		uint8_t from[4];
 		if (step.op == OP_PACKET) {

@@ -66,6 +66,9 @@ test_come_and_go(void)
 	server_members_no_interleave(&r, c);
 	server_members_no_interleave(&r, c);
 	T_CHECK(r.no_interleave == 1);
+	T_CHECK(server_members_waits(&r, c));
+	T_CHECK(!server_members_waits(&r, c));
+	T_CHECK(r.waiting == 1);
 	server_members_was_here(&r, c);
 	T_CHECK(c->resumes);
 	T_CHECK(c->cohort == 1);
@@ -75,6 +78,7 @@ test_come_and_go(void)
 	T_CHECK(server_members_leave(&r, 20000, ip_b, 1));
 	T_CHECK(r.ext == 0);
 	T_CHECK(r.no_interleave == 0);
+	T_CHECK(r.waiting == 0);
 	T_CHECK(r.most == 2);
 	T_CHECK(server_members_has_left(&r, 21000, ip_a, 1));
 	T_CHECK(!server_members_has_left(&r, 21000, ip_a, 2));

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tests/t.h"
-#include "tests/unit/server_talk.h"
+#include "tests/unit/urgent_talk.h"
 
 static const uint8_t a[4] = { 10, 0, 0, 2 }, b[4] = { 10, 0, 0, 3 };
 static struct server_urgent u;
@@ -218,68 +218,6 @@ test_share(void)
 	T_CHECK(server_urgent_may(&u) == SERVER_URGENT_BURST);
 }
 
-static void
-say(struct server *s, uint64_t now, struct wirext_msg *m)
-{
-	uint8_t pkt[WIRE_PACKET_MAX];
-
-	m->session = 9;
-	memcpy(m->srcip, ip_a, 4);
-	server_input(s, now, pkt, wirext_put(m, pkt, sizeof pkt), ip_a);
-}
-
-static void
-say_urgent(struct server *s, uint64_t now, uint32_t chunk, unsigned first, unsigned count)
-{
-	struct wirext_msg m = { .kind = WIREXT_URGENT };
-
-	m.u.urgent.clientid = 7;
-	m.u.urgent.n = 1;
-	m.u.urgent.at[0] = (struct wirext_run){ chunk, (uint16_t)first, (uint16_t)count };
-	say(s, now, &m);
-}
-
-/* Of so many milliseconds: how many blocks of each kind go, and the first urgent one. */
-struct went {
-	uint32_t urgent, others, before; /* others before the first urgent one */
-};
-
-static struct went
-run(struct server *s, uint64_t *now, unsigned ms)
-{
-	struct went w = { 0 };
-	struct server_out out;
-
-	for (unsigned i = 0; i < ms; i++) {
-		*now += 1000;
-		for (read_all(s); server_output(s, *now, &out); read_all(s)) {
-			if (out.kind == SERVER_OUT_URGENT) {
-				w.urgent += out.count;
-				T_CHECK(out.block + out.count <= out.content);
-			} else if (out.kind == SERVER_OUT_BLOCK || out.kind == SERVER_OUT_DATA) {
-				w.others += out.count;
-				w.before += w.urgent == 0 ? out.count : 0;
-			}
-		}
-	}
-	return w;
-}
-
-static struct server *
-begin(uint64_t *now)
-{
-	struct server *s = make_ext(0);
-	uint8_t pkt[WIRE_PACKET_MAX];
-	struct wire_msg join = from_a(WIRE_JOIN);
-
-	join.u.join.clientid = 7;
-	size_t len = wire_put(&join, pkt, sizeof pkt);
-	len = wirext_put_offer(pkt, len, sizeof pkt, 0);
-	server_input(s, 0, pkt, len, ip_a);
-	*now = 0;
-	return s;
-}
-
 /* The carousel is in the middle of a chunk, and much is read ahead of sending. */
 static void
 test_engine(void)
@@ -372,8 +310,6 @@ test_engine_disk(void)
 static void
 test_engine_leave(void)
 {
-	struct wire_msg leave = from_a(WIRE_LEAVE);
-	uint8_t pkt[WIRE_PACKET_MAX];
 	uint64_t now;
 	struct server *s = begin(&now);
 
@@ -381,8 +317,7 @@ test_engine_leave(void)
 		say_urgent(s, now, chunk, 0, 1024);
 	uint32_t went = run(s, &now, 20).urgent;
 	T_CHECK(went > 0);
-	leave.u.leave.clientid = 7;
-	server_input(s, now, pkt, wire_put(&leave, pkt, sizeof pkt), ip_a);
+	leave_ext(s, now, ip_a);
 	went += run(s, &now, 2000).urgent;
 	T_CHECK(went < 1024);
 	server_free(s);

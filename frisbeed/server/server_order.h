@@ -1,0 +1,38 @@
+/* server_order.h: the blocks that machines need which start from the image while it loads, in
+ * the order in which such machines have read them before.  The shell knows the list.
+ *
+ * As soon as a client says that it waits for blocks, the list goes once round, a few blocks at
+ * a time, from where it is.  A client that says so later gets what goes from then on, and the
+ * list goes on until it has been round once for this client, too.  When all such clients have
+ * left, the list stops where it is.
+ *
+ * Only server_order.c writes struct server_order.
+ */
+#ifndef FRISBEED_SERVER_SERVER_ORDER_H
+#define FRISBEED_SERVER_SERVER_ORDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/wire/wirext.h"
+
+struct server_order {
+	struct wirext_run *runs; /* owned; NULL: there is no list */
+	uint32_t n;
+	uint32_t next; /* the run that goes next */
+	uint32_t gone; /* how many of its blocks have gone */
+	uint32_t left; /* how many runs are still to go, the one that has begun included */
+};
+
+/* Take over the list of n runs, which was allocated by malloc(); a list that was there before
+ * is freed.  A struct that is all zeros has no list. */
+void server_order_set(struct server_order *, struct wirext_run *runs, uint32_t n);
+void server_order_fini(struct server_order *);
+/* A client begins to wait for blocks: all of the list goes from now on. */
+void server_order_begin(struct server_order *);
+/* Nobody waits for blocks any more. */
+void server_order_stop(struct server_order *);
+/* Give out the next blocks, at most `most` (> 0).  False: there are none to go. */
+bool server_order_next(struct server_order *, uint32_t most, struct wirext_run *);
+
+#endif /* FRISBEED_SERVER_SERVER_ORDER_H */
