@@ -23,8 +23,11 @@
 /* Clients that start from the disk that they load: `each` reads of 32 KiB in one order that they
  * know, with a pause of 30 ms behind each read.  94 of them are 4.6 % of 64 chunks, as much as
  * machines read of their disks while they start. */
-#define BOOTS(n, each) \
-	.readers = (n), .reads = (each), .read_blocks = 32, .think_us = 30000, .ahead = 8
+#define BOOTS(n, each) STARTS(n, each), .ahead = 8
+/* The same clients, which do not know the order; the server knows it. */
+#define ORDERED(n, each) STARTS(n, each), .ordered = true
+#define STARTS(n, each) \
+	.readers = (n), .reads = (each), .read_blocks = 32, .think_us = 30000
 
 const struct scenario cases[] = {
 	{ "one", .clients = 1, .chunks = 32, PAPER, LIMITS(0.001, 1.05, 10) },
@@ -172,6 +175,8 @@ const struct scenario cases[] = {
 	    .net.loss = 0.01, .max_boot = 1.5, .max_whole = 1.1 },
 	{ "x-boots-late", .clients = 16, .chunks = 64, QUICK, EXT, BOOTS(16, 94),
 	    SKEWED(START_UNIFORM, 2), .max_boot = 1.5, .max_whole = 1.2 },
+	{ "x-boots-ordered", .clients = 16, .chunks = 64, QUICK, EXT, ORDERED(16, 94),
+	    .min_there = 0.9, .max_boot = 1.5, .max_whole = 1.2 },
 	{ "x-relay", RELAY(8, 0.6), EXT },
 	{ "x-relay-loss", RELAY(8, 0.7), EXT, .net.loss = 0.01 },
 	{ "x-relay-bursts", RELAY(8, 0.9), EXT, .net.loss = 0.05, .loss_burst = 10 },

@@ -41,6 +41,7 @@ static const struct knob knobs[] = {
 	{ "reads", offsetof(struct scenario, reads), U32 },
 	{ "read-blocks", offsetof(struct scenario, read_blocks), U32 },
 	{ "ahead", offsetof(struct scenario, ahead), U32 },
+	{ "ordered", offsetof(struct scenario, ordered), FLAG },
 	{ "think-us", offsetof(struct scenario, think_us), U64 },
 	{ "chunk-us", offsetof(struct scenario, chunk_us), U64 },
 	{ "chunk-spread", offsetof(struct scenario, chunk_spread), REAL },
@@ -148,7 +149,7 @@ knobs_drop_limits(struct scenario *sc)
 	sc->max_clean = sc->max_overlap = sc->max_of_best = 0;
 	sc->max_wait_us = 0;
 	sc->max_read_median_us = sc->max_read_99_us = 0;
-	sc->max_urgent = sc->max_boot = sc->max_whole = 0;
+	sc->max_urgent = sc->max_boot = sc->max_whole = sc->min_there = 0;
 }
 
 bool

@@ -151,7 +151,7 @@ runs_case(const struct scenario *sc, uint64_t seed, bool traced, const char *cha
 	world_run(sc, seed, traced, &out);
 	if (sc->max_clean > 0) {
 		compare(sc, seed, &out);
-	} else if (sc->ahead > 0) {
+	} else if (sc->ahead > 0 || sc->ordered) {
 		compare_boots(sc, seed, &out);
 	} else if (sc->readers > 0) {
 		compare_readers(sc, seed, &out);

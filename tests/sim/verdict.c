@@ -305,6 +305,10 @@ verdict_check_boots(const struct scenario *sc, struct outcome *out, const struct
 	if (out->reads < sc->readers * sc->reads)
 		snprintf(out->failed, sizeof out->failed, "%u of %u reads were done", out->reads,
 		    sc->readers * sc->reads);
+	else if (out->there < sc->min_there)
+		snprintf(out->failed, sizeof out->failed,
+		    "the blocks of %.3f of the reads were there, at least %.3f", out->there,
+		    sc->min_there);
 	else if (sc->max_boot > 0 && boot > sc->max_boot)
 		snprintf(out->failed, sizeof out->failed,
 		    "the slowest machine takes %.3f times as long to start as one alone, at most %.3f",

@@ -76,6 +76,7 @@ struct scenario {
 	/* A reader knows the order, and asks for so many of its reads at the same time before it
 	 * does them; for no more than two while one that it does waits.  0: it knows no order. */
 	uint32_t ahead;
+	bool ordered; /* the server knows the order, and sends it when somebody reads */
 	bool readers_idle; /* readers read nothing, so that others' times can be compared */
 	/* Limits: the median time of a read, and the time of 99 of 100 reads; and what may be
 	 * sent for reads in addition, as a multiple of what one reader reads. */
@@ -85,6 +86,7 @@ struct scenario {
 	 * its last read, as a multiple of the time of one machine alone; and from its start until
 	 * its disk is whole, as a multiple of the time without reads.  Of the slowest machine. */
 	double max_boot, max_whole;
+	double min_there; /* least share of the reads whose blocks have come before they begin */
 	/* The time of one client alone is the longer of two: that of the network, and that of its
 	 * disk with alone_extra_us added.  0: not known. */
 	uint64_t alone_net_us, alone_extra_us;

@@ -173,6 +173,20 @@ on_complaint(void *arg, const uint8_t ip[4], double share_received)
 	    ip[1], ip[2], ip[3], share_received);
 }
 
+/* Makes the engine of a server; the first server may know in which order readers read. */
+static void
+make_engine(struct world *w, struct host *h)
+{
+	h->engine = server_new(&h->cfg, w->now_ns / US);
+	assert(h->engine != NULL);
+	if (!w->sc->ordered || w->order == NULL || h != &w->server)
+		return;
+	struct wirext_run *runs = calloc(w->sc->reads, sizeof *runs);
+	assert(runs != NULL);
+	memcpy(runs, w->order, w->sc->reads * sizeof *runs);
+	server_set_order(h->engine, runs, w->sc->reads);
+}
+
 static void
 server_dies(struct world *w, struct host *h)
 {
@@ -195,8 +209,7 @@ server_returns(struct world *w, struct host *h)
 	h->cfg.ext.session++;
 	if (h->image_ns != 0)
 		memset(h->cfg.ext.identity, 2, WIREXT_IDENTITY_BYTES);
-	h->engine = server_new(&h->cfg, w->now_ns / US);
-	assert(h->engine != NULL);
+	make_engine(w, h);
 	world_arrived_again(w, h);
 	w->net.ports[h->port].up = true;
 	h->restart_ns = 0;
@@ -342,8 +355,7 @@ world_setup_server(struct world *w)
 	h->image_ns = sc->new_image_us * US;
 	world_setup_arrival(w, h);
 	w->log = (struct server_log){ .complains = on_complaint, .arg = w };
-	h->engine = server_new(&h->cfg, 0);
-	assert(h->engine != NULL);
+	make_engine(w, h);
 	server_set_log(h->engine, &w->log);
 	h->restart_ns = dies ? sc->restart_us * US : 0;
 	if (sc->mute_us != 0)
