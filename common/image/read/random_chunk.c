@@ -3,7 +3,6 @@
  * thread. */
 #include <stdlib.h>
 
-#include "common/image/read/partial.h"
 #include "common/image/read/places.h"
 #include "common/image/read/random_impl.h"
 
@@ -30,27 +29,6 @@ count_bytes(const struct random_chunk *k)
 	       x->lost.nranges * sizeof *x->lost.ranges;
 }
 
-/* Read header and table.  Returns 1, 0 when they cannot be trusted without the rest, or -1. */
-static int
-read_table(struct random_chunk *k, struct random_work *w, struct err *e)
-{
-	struct blockmap here = { { 0 } }, need;
-	enum partial_step step;
-
-	while ((step = partial_next(w->bytes, &here, &need, &k->c)) == PARTIAL_MORE) {
-		need = blockmap_minus(need, &here);
-		if (image_blocks(k->image->img, k->number, &need, w->bytes, e) != 0)
-			return -1;
-		blockmap_add(&here, &need);
-	}
-	if (step == PARTIAL_WHOLE)
-		return 0;
-	if (image_identity_check(&k->image->id, &k->c.h, &k->c.ext, e) == 0)
-		return 1;
-	chunk_free(&k->c);
-	return err_ctx(e, "%s: chunk %u", sectors_name(k->image), k->number);
-}
-
 static int
 read_whole(struct random_chunk *k, struct err *e)
 {
@@ -60,14 +38,16 @@ read_whole(struct random_chunk *k, struct err *e)
 	return sectors_whole_chunk(k->image, k->number, k->bytes, &k->c, e);
 }
 
+/* Read header and table.  Returns 1, 0 when they cannot be trusted without the rest, or -1. */
 static int
 read_part(struct random *r, struct random_chunk *k, struct err *e)
 {
 	struct random_work *w = random_work_get(r, e);
+	struct blockmap here;
 
 	if (w == NULL)
 		return -1;
-	int rc = read_table(k, w, e);
+	int rc = sectors_read_table(k->image, k->number, w->bytes, &k->c, &here, e);
 	random_work_put(r, w);
 	return rc;
 }

@@ -1,8 +1,9 @@
 /* sectors_find.c: finds the chunk of an image that has a sector, and the sector's place in its
- * data; and reads whole chunks.  Whoever reads the image by sector calls this, in any thread
- * once the image is open. */
+ * data; and reads whole chunks, or only their header and table.  Whoever reads the image by
+ * sector calls this, in any thread once the image is open. */
 #include <inttypes.h>
 
+#include "common/image/read/partial.h"
 #include "common/image/read/places.h"
 #include "common/image/read/sectors_impl.h"
 
@@ -51,6 +52,28 @@ sectors_whole_chunk(
 		rc = -1;
 	}
 	return rc == 0 ? 0 : err_ctx(e, "%s: chunk %u", sectors_name(s), i);
+}
+
+int
+sectors_read_table(struct sectors *s, uint32_t i, void *bytes, struct chunk *c,
+    struct blockmap *here, struct err *e)
+{
+	enum partial_step step;
+	struct blockmap need;
+
+	*here = (struct blockmap){ { 0 } };
+	while ((step = partial_next(bytes, here, &need, c)) == PARTIAL_MORE) {
+		need = blockmap_minus(need, here);
+		if (image_blocks(s->img, i, &need, bytes, e) != 0)
+			return -1;
+		blockmap_add(here, &need);
+	}
+	if (step == PARTIAL_WHOLE)
+		return 0;
+	if (image_identity_check(&s->id, &c->h, &c->ext, e) == 0)
+		return 1;
+	chunk_free(c);
+	return err_ctx(e, "%s: chunk %u", sectors_name(s), i);
 }
 
 int

@@ -1,6 +1,6 @@
 /* sectors_impl.h: an image that is read by sector, for sectors.c and random.c, which give out
  * its data, sectors_open.c, which looks at its headers, and sectors_find.c, which knows from
- * then on what is where. */
+ * then on what is where, as sectors_blocks.c does of blocks. */
 #ifndef COMMON_IMAGE_READ_SECTORS_IMPL_H
 #define COMMON_IMAGE_READ_SECTORS_IMPL_H
 
@@ -8,6 +8,7 @@
 #include "common/image/read/fragments.h"
 #include "common/image/read/image.h"
 #include "common/image/read/sectors.h"
+#include "common/wire/blockmap.h"
 
 enum { NO_CHUNK = UINT32_MAX };
 
@@ -50,6 +51,13 @@ void sectors_leave_chunk(struct sectors *);
  * called.  From any thread.  Errors name the chunk. */
 int sectors_whole_chunk(
     struct sectors *, uint32_t i, void *bytes, struct chunk *c, struct err *);
+/* Read header and fragment table of chunk i into their places of bytes[NDZ_CHUNK_BYTES]; *here:
+ * the blocks that were read.  Returns 1: *c is what they say, checked against the image, and
+ * chunk_free() is to be called; 0: they cannot be trusted without the rest of the chunk; or -1.
+ * The chunk itself is not proved, so the image must not be one that is.  From any thread.
+ * Errors name the chunk. */
+int sectors_read_table(struct sectors *, uint32_t i, void *bytes, struct chunk *c,
+    struct blockmap *here, struct err *);
 /* How many of the sectors r chunk i has in a row from the first one on, and where in its
  * data they are, in bytes.  From any thread.  ERR_FORMAT: it does not have the first one;
  * the error names the chunk. */
