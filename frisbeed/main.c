@@ -28,6 +28,8 @@ static const struct cli_program prog = {
 	    "once.",
 	.examples = "  frisbeed -m 239.192.1.5 -p 5005 -W 900M ubuntu.ndz\n"
 		    "  frisbeed -m 239.192.1.5 -p 5005 --store /srv/store ubuntu:3\n"
+		    "  frisbeed -m 239.192.1.5 -p 5005 --store /srv/store --orders /srv/orders "
+		    "ubuntu\n"
 		    "  frisbeed -m 239.192.1.5 -p 0 -A where.txt -T -1 ubuntu.ndz   "
 		    "ends with the last client\n"
 		    "  frisbeed -m 239.192.1.5+ -p 5005 -W 900M a.ndz b.ndz         "

@@ -52,14 +52,21 @@ check_size(uint64_t bytes, const char *name, struct err *e)
 }
 
 int
+served_disk(struct disk **out, const char *store, struct store_cache *cache, const char *path,
+    struct err *e)
+{
+	return store != NULL ? store_disk_open(out, store, path, cache, e)
+	                     : disk_open(out, path, DISK_READ, e);
+}
+
+int
 served_open(struct source *out, const struct disk **file, const char *store,
     struct store_cache *cache, const char *path, struct server_config *c, struct err *e)
 {
 	struct err ignored;
 	struct disk *d;
 
-	if ((store != NULL ? store_disk_open(&d, store, path, cache, e)
-			   : disk_open(&d, path, DISK_READ, e)) != 0)
+	if (served_disk(&d, store, cache, path, e) != 0)
 		return -1;
 	int rc = check_size(disk_seekable(d) ? disk_size_bytes(d) : 0, path, e);
 	if (rc == 0 && store != NULL)

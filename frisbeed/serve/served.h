@@ -7,6 +7,11 @@
 #include "emustore/store/cache.h"
 #include "frisbeed/server/server.h"
 
+/* Opens the bytes of an image: `path` is a file or, in a store (not NULL), a name.  The cache is
+ * needed until the disk is closed; NULL: the smallest one.  Errors are those of disk_open() and
+ * store_disk_open(). */
+int served_disk(struct disk **, const char *store, struct store_cache *, const char *path,
+    struct err *);
 /* Opens an image as a source, and fills in what the engine needs to know of it.  store NULL:
  * `path` is a file; else it is a name in the store, and the cache must exist until the source
  * is closed. *file: the file that the source reads, valid as long as the source is open.  An

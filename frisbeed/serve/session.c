@@ -14,6 +14,7 @@
 #include "common/base/log.h"
 #include "common/wire/addr.h"
 #include "common/wire/parity.h"
+#include "emustore/store/name.h"
 #include "frisbeed/serve/served.h"
 
 enum {
@@ -54,6 +55,32 @@ name_place(struct session *s)
 	snprintf(s->where, sizeof s->where, "%s:%u", text, sock_port(sock));
 }
 
+/* The file with the order in which machines read that start from the image: beside the image, or
+ * in the folder of orders under its name, without folder and version.  NULL: an image in a store
+ * has nothing beside it. */
+static int
+name_order(char **out, const struct session_config *c, const struct place *p, struct err *e)
+{
+	const char *slash = strrchr(p->image, '/');
+	const char *name = slash != NULL ? slash + 1 : p->image;
+	struct store_name in_store;
+
+	*out = NULL;
+	if (p->store != NULL && c->orders == NULL)
+		return 0;
+	if (p->store != NULL) {
+		if (store_name_get(&in_store, p->image, e) != 0)
+			return -1;
+		name = in_store.name;
+	}
+	int n = c->orders != NULL ? asprintf(out, "%s/%s.order", c->orders, name)
+	                          : asprintf(out, "%s.order", p->image);
+	if (n >= 0)
+		return 0;
+	*out = NULL;
+	return err_nomem(e, p->image);
+}
+
 static int
 open_image(struct session *s, const struct disk **file, struct err *e)
 {
@@ -77,6 +104,13 @@ open_all(struct session *s, struct err *e)
 	if (s->clients == NULL)
 		return err_nomem(e, "the table of clients");
 	s->cache.max_bytes = s->cfg->store_cache;
+	/* What comes from a source is no file, so nothing is beside it. */
+	if (s->image.ops == NULL && name_order(&s->order, s->cfg, s->place, e) != 0)
+		return -1;
+	st->order = (struct order_config){
+		.order = s->order, .image = s->place->image, .store = s->place->store,
+		.blocks_most = ORDER_BLOCKS_MAX
+	};
 	if (open_image(s, &file, e) != 0 ||
 	    identity_new(&st->identity, &s->image, file, st->server.whole_chunks, e) !=
 		0 ||
@@ -243,6 +277,7 @@ session_free(struct session *s)
 	tally_fini(&s->tally);
 	sentmap_fini(&s->sentmap);
 	places_free(s->place, 1);
+	free(s->order);
 	free(s);
 }
 

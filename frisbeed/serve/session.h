@@ -23,6 +23,8 @@ struct session_config {
 	struct allow allow;     /* whose packets are heard */
 	bool base;            /* the base protocol only, without the extension */
 	const char *store;    /* images are names in this store; NULL: files */
+	/* the folder with orders of reads, IMAGE.order; NULL: they are beside the image files */
+	const char *orders;
 	uint64_t store_cache; /* bytes of memory for the chunks of each image */
 	uint64_t unicast_max; /* clients that each image is served to at once */
 	/* a session ends when this number of clients have installed its image; 0: never */
@@ -40,6 +42,7 @@ struct session {
 	struct unicast unicast; /* unicast.stream is the session's stream, also for a group */
 	struct clients *clients;
 	struct store_cache cache; /* with --store */
+	char *order; /* the file with the order of reads, which may be absent; NULL: none */
 	struct tally_box tally;
 	struct sentmap sentmap;
 	uint64_t started_us, ended_us;

@@ -28,6 +28,7 @@ struct running {
 	uint64_t left_us;   /* when a client left last; 0: none has left */
 	uint64_t enough_us; /* when --until came true; 0: not yet */
 	uint64_t looks_us;  /* when give_looks() last told something */
+	struct order_finder *finder; /* finds the blocks of the order of reads; NULL: there is none */
 };
 
 /* May one more line be written?  Strangers must not fill the log. */
@@ -185,6 +186,16 @@ give_looks(struct running *r, struct server *server, uint64_t now_us)
 	sentmap_draw(r->s->sentmap, server);
 }
 
+/* Hand the blocks of the order to the engine as soon as they are known. */
+static void
+give_order(struct running *r, struct server *server)
+{
+	struct order_blocks list;
+
+	if (r->finder != NULL && order_finder_take(r->finder, &list))
+		server_set_order(server, list.runs, list.n);
+}
+
 bool
 stream_has_enough(const struct stream *s)
 {
@@ -203,6 +214,7 @@ on_tick(void *arg, struct server *server, uint64_t now_us, uint64_t stalls)
 
 	take_share(r, server, now_us);
 	give_tally(r, server, stalls);
+	give_order(r, server);
 	if (s->client_port == 0)
 		give_looks(r, server, now_us);
 	else
@@ -231,6 +243,21 @@ say_where(const struct stream *s, const struct server *server)
 	    s->server.gap_us);
 }
 
+/* Only clients that know the extension get what an order names, and only with a pace
+ * (server_set_order()). */
+static void
+begin_order(struct running *r, const struct server *server)
+{
+	struct order_config c = r->s->order;
+	struct err e;
+
+	if (c.order == NULL || r->s->second == NULL || r->s->server.gap_us == 0)
+		return;
+	c.chunks = server_chunks(server);
+	if (order_finder_start(&r->finder, &c, &e) != 0)
+		log_warn("%s; no order of reads is used file=%s", e.text, r->s->name);
+}
+
 /* Run the loop as a member of the budget and of the statistics. */
 static int
 run(struct running *r, struct server *server, struct err *e)
@@ -256,7 +283,9 @@ run(struct running *r, struct server *server, struct err *e)
 		if (s->first[i].len > 0)
 			server_input(server, now, s->first[i].bytes, s->first[i].len,
 			    s->first_from);
+	begin_order(r, server);
 	int rc = serve_run(server, s->sock, s->image, &lc, e);
+	order_finder_end(r->finder);
 	r->share = 0;
 	give_tally(r, server, r->last.stalls);
 	if (s->client_port == 0)

@@ -11,6 +11,7 @@
 #include "frisbeed/serve/budget.h"
 #include "frisbeed/serve/clients.h"
 #include "frisbeed/serve/identity.h"
+#include "frisbeed/serve/order_finder.h"
 #include "frisbeed/serve/sentmap.h"
 #include "frisbeed/serve/tally.h"
 
@@ -22,6 +23,9 @@ struct stream {
 	struct sock *sock, *second; /* second: NULL: none */
 	struct source *image;
 	struct identity *identity; /* of the image */
+	/* The order of reads of the image; order.order NULL: there is none.  stream_run() fills in
+	 * order.chunks. */
+	struct order_config order;
 	struct budget *budget; /* NULL: the configuration's own rate */
 	struct clients *clients;
 	struct tally_box *tally;

@@ -165,7 +165,7 @@ server_set_order(struct server *s, struct wirext_run *runs, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		assert(runs[i].chunk < s->image.chunks && runs[i].count > 0 &&
-		       runs[i].first + runs[i].count <=
+		       (uint32_t)runs[i].first + runs[i].count <=
 			   server_chunk_blocks(s, runs[i].chunk));
 	server_order_set(&s->order, runs, n);
 	if (s->members.waiting > 0)

@@ -1,5 +1,5 @@
 /* sectors_blocks.c: finds the blocks of an image that hold given sectors.  The thread of a
- * session that reads an order of reads calls this (frisbeed/serve/ordered.c). */
+ * session that reads an order of reads calls this (frisbeed/serve/order_blocks.c). */
 #include "common/image/read/sectors_blocks.h"
 
 #include <inttypes.h>
