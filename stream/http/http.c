@@ -20,15 +20,20 @@ init_curl(void)
 	curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
+static bool
+has_same_validators(const struct http *h, const struct http_answer *a)
+{
+	return strcmp(a->etag, h->first.etag) == 0 &&
+	       strcmp(a->modified, h->first.modified) == 0;
+}
+
 /* Whether the answer is about the file that was opened. */
 static bool
 is_same_file(const struct http *h, const struct http_answer *a)
 {
 	if (!h->known)
 		return true;
-	return a->has_total && a->total == h->bytes &&
-	       strcmp(a->etag, h->first.etag) == 0 &&
-	       strcmp(a->modified, h->first.modified) == 0;
+	return a->has_total && a->total == h->bytes && has_same_validators(h, a);
 }
 
 static bool
@@ -81,8 +86,7 @@ err_answer(const struct http_call *c, struct err *e)
 {
 	struct http *h = c->h;
 
-	if (c->answer.status == 200 &&
-	    (!h->known || strcmp(c->answer.etag, h->first.etag) == 0))
+	if (c->answer.status == 200 && (!h->known || has_same_validators(h, &c->answer)))
 		return err_set(e, ERR_UNSUPPORTED,
 		    "%s: the server sends the whole file when a part of it is "
 		    "requested: "

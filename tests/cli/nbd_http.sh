@@ -87,6 +87,9 @@ later() {	# FAULT WORDS
 }
 later changed "has changed since"
 later shrunk "has changed since"
+echo "replaced $opening" > "$T/fault"
+if nbd "nbdcopy \$uri '$T/copied'" image=http://127.0.0.1:8082/dated; then fail "replaced later: copied"
+else check "replaced later: $(head -n 1 "$T/nbd.log")" grep -q "has changed since" "$T/nbd.log"; fi
 later total "has changed since"
 later whole "sends the whole file"
 later shifted "is not the"

@@ -4,7 +4,7 @@
 	http_hostile.py FILE PORT FAULT
 
 FAULT holds a word, and perhaps a number: so many requests are answered well first.
-FAULT.requests counts them all.
+FAULT.requests counts them all.  What is asked for as /dated has a date, and no ETag.
 """
 import http.server, os, re, socketserver, sys, threading, time
 
@@ -58,6 +58,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.answer(302, {"Content-Length": "0", "Location": "/again"}, b"")
         if word == "drop" and new:
             return self.close()
+        if word == "replaced":  # by a newer file, of which no part was asked for
+            return self.answer(200, {"Content-Length": str(size), "Last-Modified": "Tue, 24 Nov 2026 00:00:00 GMT"}, whole)
         if word == "whole":
             return self.answer(200, {"Content-Length": str(size), "ETag": etag}, whole)
         if word == "shrunk":
@@ -72,7 +74,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             body = bytes(b ^ 0x5b for b in body)
         if word == "longer":
             body += bytes(1000)
-        headers = {"Content-Range": f"bytes {first}-{last}/{size}", "ETag": etag, "Content-Length": str(len(body))}
+        headers = {"Content-Range": f"bytes {first}-{last}/{size}", "Content-Length": str(len(body))}
+        headers.update({"Last-Modified": "Mon, 23 Nov 2026 00:00:00 GMT"} if self.path == "/dated" else {"ETag": etag})
         if word == "unsaid":
             headers.pop("Content-Range")
         if word == "zipped":
