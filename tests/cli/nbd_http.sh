@@ -61,6 +61,7 @@ wrong() {	# FAULT OUTCOME WORDS: well, or refused when opened
 	else refused "$3" image=http://127.0.0.1:8082/x; fi
 }
 wrong "" well
+check "a date in the first answer alone: comes out" comes_out "$T/sda.out" image=http://127.0.0.1:8082/strict
 for fault in busy drop short slow; do wrong $fault well; done
 # An answer that takes longer than all tries may is waited for while it arrives.
 echo trickle > "$T/fault"
