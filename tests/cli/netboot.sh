@@ -252,6 +252,10 @@ says "a daemon that does not start" "fail the daemon does not start: dmesg has i
 says "one that has started is waited for, while the image is opened" "opened" "$with mkdir -p $T/slow/run; : > $T/slow/run/started; unshare() { command sleep 1.5; \
 	$PYTHON -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' \$STREAM_ROOT/run/status; }; start_daemon http://a/; echo opened"
 
+with="disk=sda; STREAM_ROOT=$T/ends; kill() { rm -f \$STREAM_ROOT/run/nbdkit.pid; }; mkdir -p $T/ends/run; echo 7 > $T/ends/run/nbdkit.pid;"
+says "a daemon that has ended well" "ended" "$with end_daemon; echo ended"
+says "one whose last flush has failed" "fail sda: it may be lost" "$with echo 'it may be lost' > $T/ends/run/failed; end_daemon; echo ended"
+
 echo "== what a machine that streams reports"
 cmdline 'frisbee.report=10.9.0.1 frisbee.image=a.ndz frisbee.source=frisbee://239.1.2.3:7 frisbee.stream=rate=1M'
 with="disk=sda; STREAM_BOOT=$T/boot; pack_programs() { :; }; report() { echo report \$*; }; say() { :; }; start_daemon() { :; }; end_daemon() { :; };"
