@@ -142,6 +142,22 @@ find_image(struct source *out, const char *place, const struct sources_config *c
 	return err_set(e, ERR_USAGE, "%s: is a disk, not an image, and so %s", place, why);
 }
 
+/* Find one of several sources of an image.  A session is joined without hearing anything of it, so it
+ * is asked for what it sends. */
+static int
+find_member(struct source *out, const char *place, const struct sources_config *cfg,
+    struct err *e)
+{
+	struct source_info info;
+
+	if (find_image(out, place, cfg, "it cannot be one of several sources of an image", e) != 0)
+		return -1;
+	if (source_info(out, &info, e) == 0)
+		return 0;
+	source_close(out);
+	return -1;
+}
+
 /* Open the places that can be opened.  Returns how many; *e is the error of the first place if
  * the first cannot be opened. */
 static size_t
@@ -152,8 +168,7 @@ find_some(struct source *members, const struct sources_config *cfg,
 	size_t n = 0;
 
 	for (size_t i = 0; i < cfg->n; i++) {
-		if (find_image(&members[n], cfg->places[i], cfg,
-			"it cannot be one of several sources of an image", &one) == 0) {
+		if (find_member(&members[n], cfg->places[i], cfg, &one) == 0) {
 			n++;
 			continue;
 		}

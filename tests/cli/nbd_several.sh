@@ -24,6 +24,9 @@ if comes_out "$T/rnd" image="$T/b.ndz" image="$T/c.ndz" 2> /dev/null; then fail 
 check "damage in all of them is an error" grep -q "b.ndz: chunk 1" "$T/nbd.log"
 
 [ -n "${NETWORK_INSIDE:-}" ] || { echo "not root: web servers are left out"; finish; }
+export STREAM_SESSION_SECONDS=1
+check "a session of which nothing is heard" comes_out "$T/sda.out" image=frisbee://127.0.0.1:5999 image="$T/copy.ndz"
+check "is left out" grep -q "warning: .*nothing was heard" "$T/nbd.log"
 export STREAM_HTTP_SECONDS=300
 "$PYTHON" -E -S "$TOP/tests/helpers/http_hostile.py" "$T/rnd.ndz" 8082 "$T/fault" & CLEANUP+=("kill $! 2> /dev/null; wait $! 2> /dev/null")
 answers() { { : < /dev/tcp/127.0.0.1/8082; } 2> /dev/null; }
