@@ -280,6 +280,9 @@ find_nodes(const struct swap *w, const char *text, uint32_t **numbers, unsigned 
 	return rc;
 }
 
+/* The one behind that of the newest session, if it is free.  A machine that found its order just before its
+ * session was stopped waits for hours at the group of that session: it would load what the next session
+ * sends there. */
 static int
 free_slot(const struct swap *w, unsigned *slot, struct err *e)
 {
@@ -290,7 +293,10 @@ free_slot(const struct swap *w, unsigned *slot, struct err *e)
 			used |= UINT64_C(1) << w->sessions[i]->slot;
 	if (used == UINT64_MAX)
 		return err_set(e, ERR_REFUSED, "%d sessions run already", SWAP_RUNNING_MAX);
-	*slot = (unsigned)__builtin_ctzll(~used);
+	*slot = w->nsessions > 0 ? w->sessions[w->nsessions - 1]->slot : SWAP_RUNNING_MAX - 1;
+	do
+		*slot = (*slot + 1) % SWAP_RUNNING_MAX;
+	while ((used >> *slot & 1) != 0);
 	return 0;
 }
 

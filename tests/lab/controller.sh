@@ -56,7 +56,7 @@ check "201" [ "$(cat "$T/status")" = 201 ]
 id=$(field id < "$T/first")
 api POST /api/v1/sessions '{"nodes": "node1", "image": "lab.ndz", "request": "one"}' > "$T/second"
 check "the same session" eval '[ "$(cat "$T/status")" = 200 ] && [ "$(field id < "$T/second")" = "$id" ]'
-check "its order is there" grep -q "frisbee.action=load.*frisbee.group=239.192.77.1" "$NET/boot/orders/52-54-00-00-00-01.ipxe"
+check "its order is there" grep -q "frisbee.action=load.*frisbee.group=239.192.77.4 frisbee.port=7704 " "$NET/boot/orders/52-54-00-00-00-01.ipxe"
 swapin node1 lab.ndz > "$T/out" 2> "$T/err"
 check "a node belongs to one session" grep -q "node1 belongs to session $id" "$T/err"
 swapin node7 lab.ndz > /dev/null 2> "$T/err"; check "no such node: 2" [ $? = 2 ]

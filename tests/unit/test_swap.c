@@ -202,6 +202,25 @@ test_stop_and_time(void)
 	swap_free(&w);
 }
 
+/* A machine that waits for a session that was stopped must not find the next one where it waits. */
+static void
+test_groups(void)
+{
+	struct swap w;
+	struct err e;
+	uint32_t id;
+	struct swap_session *first = set_up(&w, &config, 2, "n0", 1);
+
+	T_CHECK(first->slot == 0);
+	for (unsigned i = 1; i < SWAP_RUNNING_MAX + 2; i++) {
+		T_CHECK(begin(&w, start, "n1", 1, &id, &e) == 0);
+		/* The first one runs still, and nobody else gets its group. */
+		T_CHECK(swap_find_session(&w, id)->slot == (i < SWAP_RUNNING_MAX ? i : i - SWAP_RUNNING_MAX + 1));
+		T_CHECK(swap_stop(&w, start, id, &e) == 0);
+	}
+	swap_free(&w);
+}
+
 /* A session that could not be saved does nothing, and can be asked for again. */
 static void
 test_take_back(void)
@@ -1004,6 +1023,7 @@ main(void)
 	test_one_session();
 	test_retry();
 	test_stop_and_time();
+	test_groups();
 	test_take_back();
 	test_server();
 	test_follow_up();
