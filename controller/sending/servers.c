@@ -38,7 +38,8 @@ struct servers {
 	struct servers_config c;
 	struct process of_slot[SWAP_RUNNING_MAX];
 	struct swap_now now;
-	bool settled; /* once, since the controller was started */
+	bool settled;  /* once, since the controller was started */
+	uint64_t over; /* how many sessions had ended when their files were removed last */
 };
 
 int
@@ -305,7 +306,8 @@ is_over(const struct servers *x, const char *name)
 	return s == NULL || (s->state != SWAP_IS_RUNNING && s->pid == 0);
 }
 
-/* What a controller left that was killed before it could remove it. */
+/* The files of sessions that have ended without a process, and what a controller left that was killed before
+ * it could remove it. */
 static void
 remove_old_files(const struct servers *x)
 {
@@ -317,6 +319,20 @@ remove_old_files(const struct servers *x)
 			unlinkat(dirfd(d), f->d_name, 0);
 	if (d != NULL)
 		closedir(d);
+}
+
+/* A session whose nodes need nothing any more may end long after its process. */
+static void
+remove_files_when_due(struct servers *x)
+{
+	uint64_t over = 0;
+
+	for (int i = 0; i < SWAP_STATES; i++)
+		over += x->w->ended[i];
+	if (!x->settled || x->over != over)
+		remove_old_files(x);
+	x->settled = true;
+	x->over = over;
 }
 
 static void
@@ -357,9 +373,7 @@ servers_settle(struct servers *x, struct swap_now now)
 		if (s->state == SWAP_IS_RUNNING || s->pid != 0)
 			settle(x, s);
 	}
-	if (!x->settled)
-		remove_old_files(x);
-	x->settled = true;
+	remove_files_when_due(x);
 }
 
 void

@@ -9,7 +9,7 @@ cp "$T/lab.group" "$T/machines/node1/keys/"; cp "$T/lab.group" "$T/machines/node
 # A network card that waits for its packet, of these bytes and no others; then the machine starts from the
 # network, and from its disk, whose system listens on port 2222.
 cat > "$T/card.py" << 'PY'
-import os, socket, subprocess, sys
+import os, socket, subprocess, sys, time
 mac, machine, folder, orders, disk = sys.argv[1:]
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.bind(("", 9))
@@ -22,6 +22,7 @@ while True:
     if packet == b"\xff" * 6 + raw * 16:
         break
 if subprocess.call([machine, orders, mac, disk, folder]) == 0:
+    time.sleep(3)	# frisbeed ends before the session does
     system = socket.create_server(("", 2222))
     while not os.path.exists(folder + "/off"):
         system.accept()[0].close()
@@ -41,6 +42,7 @@ check "its order names the key" grep -q 'frisbee.group-key=lab.group' "$T/machin
 check "it was done when its system answered" "$PYTHON" -c 'import json, sys
 p = json.load(open(sys.argv[1]))["phases"]
 sys.exit(not {"booting", "loading", "rebooting"} <= set(p))' "$T/out"
+check "what was served is not kept" wait_until 10 eval '! ls "$STATE"/session-* 2> /dev/null'
 magic=$(printf 'ffffffffffff'; for ((i = 0; i < 16; i++)); do printf 525400000002; done)
 check "the packet has six times 0xff and sixteen times the address" [ "$(cat "$T/machines/node2/heard")" = "10.9.0.1 $magic" ]
 check "the other node hears it, and is not meant" eval '[ "$(cat "$T/machines/node1/heard")" = "10.9.0.1 $magic" ] && [ ! -e "$T/machines/node1/disk" ]'
