@@ -34,6 +34,7 @@ struct power {
 	struct loop *loop;
 	const char *command;
 	uint8_t addr[4];
+	bool (*may)(void *, const struct swap_node *);
 	void (*done)(void *, struct swap_node *, const char *);
 	void *arg;
 	struct job jobs[AT_ONCE];
@@ -41,6 +42,7 @@ struct power {
 
 int
 power_open(struct power **out, struct loop *loop, const char *command, const uint8_t addr[4],
+    bool (*may)(void *arg, const struct swap_node *),
     void (*done)(void *arg, struct swap_node *, const char *why), void *arg, struct err *e)
 {
 	struct power *p = calloc(1, sizeof *p);
@@ -50,6 +52,7 @@ power_open(struct power **out, struct loop *loop, const char *command, const uin
 		return err_nomem(e, "power");
 	p->loop = loop;
 	p->command = command;
+	p->may = may;
 	p->done = done;
 	p->arg = arg;
 	memcpy(p->addr, addr, 4);
@@ -187,14 +190,16 @@ power_settle(struct power *p, struct swap *w, uint64_t now_us)
 		struct swap_node *n = &w->nodes[i];
 		if (!n->power || in_work(p, n))
 			continue;
-		if (p->command == NULL) {
-			wake(p, n);
-			p->done(p->arg, n, NULL);
+		struct job *j = p->command != NULL ? idle_job(p) : NULL;
+		if (p->command != NULL && j == NULL)
+			return;
+		if (!p->may(p->arg, n))
+			continue;
+		if (j != NULL) {
+			run(j, w, n, now_us);
 			continue;
 		}
-		struct job *j = idle_job(p);
-		if (j == NULL)
-			return;
-		run(j, w, n, now_us);
+		wake(p, n);
+		p->done(p->arg, n, NULL);
 	}
 }

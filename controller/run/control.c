@@ -50,7 +50,8 @@ struct control {
 	uint64_t save_us;          /* when saving is due at the earliest */
 	unsigned save_failures;
 	unsigned order_changes; /* orders that were written or removed, and may be lost with the power */
-	atomic_bool renew; /* the file of nodes is to be read again */
+	bool sweep;             /* orders of machines that are no nodes may be there */
+	atomic_bool renew;      /* the file of nodes is to be read again */
 };
 
 static struct swap_now
@@ -116,26 +117,40 @@ on_up(void *arg, struct swap_node *n)
 	swap_up(&c->w, now_is(NULL), n);
 }
 
+/* A node that is switched on without its order starts from its disk, and has lost a try.  settle_orders() logs
+ * why it has none. */
+static bool
+has_order(void *arg, const struct swap_node *n)
+{
+	const struct control *c = arg;
+	struct err ignored;
+
+	return orders_settle(&c->at.orders, &c->w, n, &ignored) == 0;
+}
+
 /* Makes the orders of nodes that have changed be as they are to be.  If one cannot be so, all of them are
- * tried again the next time: a disk may be full for a moment. */
-static void
-settle_orders(struct control *c, bool all)
+ * tried again the next time: a disk may be full for a moment.  False: a node that is to have none has one. */
+static bool
+settle_orders(struct control *c)
 {
 	const struct swap_node *first = NULL;
 	unsigned failed = 0;
+	bool gone = true;
 	struct err e, why = { 0 };
 
 	for (size_t i = 0; i < c->w.nnodes; i++) {
 		const struct swap_node *n = &c->w.nodes[i];
-		if ((!all && n->changed <= c->settled) || orders_settle(&c->at.orders, &c->w, n, &e) == 0)
+		if (n->changed <= c->settled || orders_settle(&c->at.orders, &c->w, n, &e) == 0)
 			continue;
+		gone = gone && swap_wants_order(n);
 		if (failed++ == 0)
 			first = n, why = e;
 	}
 	if (failed > 0)
-		log_err("node=%s nodes=%u: its order cannot be written: %s", first->name, failed, why.text);
+		log_err("node=%s nodes=%u: its order cannot be %s: %s", first->name, failed, swap_wants_order(first) ? "written" : "removed", why.text);
 	else
 		c->settled = c->w.changed;
+	return gone;
 }
 
 /* No machine that is no node any more finds an order. */
@@ -144,7 +159,10 @@ sweep_orders(struct control *c)
 {
 	struct err e;
 
-	if (orders_sweep(&c->at.orders, &c->w, &e) != 0)
+	if (!c->sweep)
+		return;
+	c->sweep = orders_sweep(&c->at.orders, &c->w, &e) != 0;
+	if (c->sweep)
 		log_err("old orders cannot be removed: %s", e.text);
 }
 
@@ -160,18 +178,18 @@ sync_orders(struct control *c)
 		log_err("orders may be other ones after a power failure: %s", e.text);
 }
 
-/* What the engine wants is made true.  all: of each node, whether it has changed or not. */
-static void
-settle(struct control *c, bool all)
+/* What the engine wants is made true.  False: a node that is to have no order has one. */
+static bool
+settle(struct control *c)
 {
 	struct swap_now now = now_is(NULL);
+	bool gone = settle_orders(c);
 
-	settle_orders(c, all);
-	if (all)
-		sweep_orders(c);
+	sweep_orders(c);
 	sync_orders(c);
 	servers_settle(c->servers, now);
 	power_settle(c->power, &c->w, now.us);
+	return gone;
 }
 
 /* The file of nodes takes the place of the table, if it is right. */
@@ -203,12 +221,13 @@ renew_nodes(struct control *c)
 		log_info("the nodes were read again nodes=%zu", c->w.nnodes);
 	if (!swap_leave(&c->w) && !renew)
 		return;
+	c->sweep = true;
 	sweep_orders(c);
 	web_renew(c->web);
 }
 
 static int
-save_and_settle(struct control *c, bool all, struct err *e)
+save_and_settle(struct control *c, struct err *e)
 {
 	if (save(c, e) != 0) {
 		log_err("%s", e->text);
@@ -216,9 +235,9 @@ save_and_settle(struct control *c, bool all, struct err *e)
 		return ++c->save_failures < SAVE_FAILURES_MAX ? 0 : -1;
 	}
 	c->save_failures = 0;
-	settle(c, all);
 	/* Orders are removed before a node that is done hears that it may reboot. */
-	reports_answer(c->reports, now_is(NULL).wall_s, NULL);
+	bool gone = settle(c);
+	reports_answer(c->reports, now_is(NULL).wall_s, gone ? NULL : "an order that was done cannot be removed");
 	renew_nodes(c);
 	return 0;
 }
@@ -245,7 +264,6 @@ static int
 save_when_due(struct control *c, int *wait_ms, struct err *e)
 {
 	uint64_t now_us = clock_us();
-	bool first = c->save_us == 0;
 
 	*wait_ms = WAIT_MS;
 	if (now_us < c->save_us) {
@@ -253,7 +271,7 @@ save_when_due(struct control *c, int *wait_ms, struct err *e)
 		return 0;
 	}
 	c->save_us = now_us + SAVE_EVERY_US;
-	return save_and_settle(c, first, e);
+	return save_and_settle(c, e);
 }
 
 int
@@ -296,7 +314,7 @@ open_nodes(struct control *c, const struct control_config *config, struct err *e
 		return -1;
 	c->at.orders.report_port = reports_port(c->reports);
 	c->at.orders.changes = &c->order_changes;
-	if (power_open(&c->power, &c->loop, config->power, c->at.address_bytes, on_power, c, e) != 0)
+	if (power_open(&c->power, &c->loop, config->power, c->at.address_bytes, has_order, on_power, c, e) != 0)
 		return -1;
 	return config->up_port == 0
 	           ? 0
@@ -349,6 +367,7 @@ control_open(struct control **out, const struct control_config *config, struct e
 	if (c == NULL)
 		return err_nomem(e, "the controller");
 	c->loop.epoll = -1;
+	c->sweep = true; /* the file of nodes may have changed since the last run */
 	openfiles_allow(OPEN_FILES);
 	if (places_find(&c->at, config, e) != 0 || loop_open(&c->loop, e) != 0 ||
 	    open_state(c, config, e) != 0 || open_nodes(c, config, e) != 0 ||

@@ -13,10 +13,11 @@ echo "== an order that cannot be written is written as soon as it can be"
 mkdir "$(order_of 1)"
 api POST /api/v1/sessions '{"nodes": "node1", "image": "lab.ndz"}' > "$T/first"; id=$(field id < "$T/first")
 check "the log says so" wait_until 10 grep -q "node=node1.*its order cannot be written" "$T/controller.log"
-check "the power program has run" wait_until 10 [ -s "$T/inherited" ]
 sleep 3	# nothing else happens to the node
+check "the node is not switched on without it" [ ! -e "$T/inherited" ]
 rmdir "$(order_of 1)"
 check "its order is there" wait_until 10 grep -q "frisbee.action=load" "$(order_of 1)"
+check "the power program has run" wait_until 10 [ -s "$T/inherited" ]
 check "what it has started has no descriptor of its own" eval '! grep -E "eventpoll|socket:" "$T/inherited"'
 
 echo "== a node gets another card while no controller runs"
@@ -53,6 +54,32 @@ api POST /api/v1/sessions '{"nodes": "node2", "image": "lab.ndz", "request": "r-
 check "the same request begins now" eval '[ "$(cat "$T/status")" = 201 ] && wait_until 10 test -e "$(order_of 2)"'
 swapin --stop="$id" > "$T/out"
 check "no order is left" wait_until 10 no_orders
+
+echo "== a node that is done hears so when its order is gone, and not before"
+inside() { nsenter -t "$CONTROLLER" -m "$@"; }	# what is mounted there is nowhere else
+say_done() { on s bash -c 'exec 3<> /dev/tcp/10.9.0.1/5101 && echo "report 52-54-00-00-00-02 $0 done well" >&3 && cat <&3' "$name"; }
+api POST /api/v1/sessions '{"nodes": "node2", "image": "lab.ndz"}' > "$T/out"
+wait_until 10 grep -q frisbee.order= "$(order_of 2)" || fail "there is no order"
+name=$(grep -o 'frisbee.order=[^ ]*' "$(order_of 2)"); name=${name#*=}
+inside mount --bind "$NET/boot/orders" "$NET/boot/orders" && inside mount -o remount,bind,ro "$NET/boot/orders" || fail "no mounts here"
+check "not while it is there" eval 'say_done | grep -q "^failed: .*cannot be removed"'
+check "the log names the node" wait_until 10 grep -q "node=node2 .*its order cannot be removed: .*Read-only" "$T/controller.log"
+inside umount -l "$NET/boot/orders"	# the controller may be looking at them
+check "then it does" wait_until 10 eval 'say_done | grep -q "^ok "'
+check "no order is left" no_orders
+
+echo "== the order of a node that is taken out is removed as soon as it can be"
+api POST /api/v1/sessions '{"nodes": "node2", "image": "lab.ndz"}' > "$T/out"
+wait_until 10 grep -q frisbee.order= "$(order_of 2)" || fail "there is no order"
+inside mount --bind "$NET/boot/orders" "$NET/boot/orders" && inside mount -o remount,bind,ro "$NET/boot/orders" || fail "no mounts here"
+sed -i '/^node node2 /d' "$NET/nodes"; kill -HUP "$CONTROLLER"
+swapin --stop="$(field id < "$T/out")" > /dev/null
+check "the log says that it cannot be" wait_until 10 grep -q "old orders cannot be removed" "$T/controller.log"
+check "the node is not there any more" [ "$(api GET /api/v1/nodes/node2 > /dev/null; cat "$T/status")" = 404 ]
+inside umount -l "$NET/boot/orders"
+check "no order is left" wait_until 10 no_orders
+echo "node node2 $(mac_of 2)" >> "$NET/nodes"; kill -HUP "$CONTROLLER"
+wait_until 10 eval 'api GET /api/v1/nodes/node2 > /dev/null; [ "$(cat "$T/status")" = 200 ]' || fail "node2 does not come back"
 
 echo "== a reader of the events who is cut off within a round gets the rest of it"
 on s "$PYTHON" -E -S - "$URL" > "$T/seen" << 'PY'
