@@ -225,7 +225,7 @@ with='disk=sda;'
 printf 'virtio_net 1 0\nahci 2 1\n' > "$PROC/modules"
 says "the drivers of this machine" "virtio_net,ahci" "$with loaded_drivers"
 cmdline 'quiet frisbee.action=stream frisbee.source=nbd://a/ BOOTIF=01-2 console=ttyS0,115200 frisbee.stream=rate=1M,fill=no splash'
-says "words for the image's kernel" "frisbee.source=nbd://a/ BOOTIF=01-2 console=ttyS0,115200 frisbee.stream=rate=1M,fill=no frisbee.action=stream-root frisbee.disk=sda" "$with stream_words"
+says "words for the image's kernel, which may call the only disk otherwise" "frisbee.source=nbd://a/ BOOTIF=01-2 console=ttyS0,115200 frisbee.stream=rate=1M,fill=no frisbee.action=stream-root" "$with stream_words"
 says "parameters of the plugin" "rate=1M fill=no" "$with stream_options"
 cmdline 'frisbee.action=stream frisbee.source=nbd://a/ frisbee.disk=serial:S4*'
 says "a disk that was described is described there, too: it may have another name" "frisbee.source=nbd://a/ frisbee.disk=serial:S4* frisbee.action=stream-root frisbee.disk=serial:S4*" "$with stream_words"
@@ -243,7 +243,7 @@ says "programs that do not fit into memory are a failure" "say sda is going to b
 fail the programs for the ramdisk cannot be packed: memory may be full" "$with pack_programs() { return 1; }; streamdisk() { echo streamdisk; }; stream"
 says "one that can is started" "say sda is going to be filled from nbd://a/ while its system runs
 say starting the kernel of the image
-streamdisk boot --append=frisbee.source=nbd://a/ BOOTIF=01-2 console=ttyS0,115200 frisbee.stream=rate=1M,fill=no frisbee.action=stream-root frisbee.disk=sda $T/boot
+streamdisk boot --append=frisbee.source=nbd://a/ BOOTIF=01-2 console=ttyS0,115200 frisbee.stream=rate=1M,fill=no frisbee.action=stream-root $T/boot
 fail the kernel of nbd://a/ does not start" "$with streamdisk() { case \$1 in boot) echo streamdisk \$*;; esac; }; stream"
 
 mkdir "$T/dev"
