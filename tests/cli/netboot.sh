@@ -266,6 +266,8 @@ report loading its kernel 1: has no module nbd
 report loading 41 % of sda is there" "$with FILL_REPORT_S=0 STREAM_ROOT=$T/daemon
 	streamdisk() { case \$1 in status) printf '{\n  \"stored_bytes\": 1000,\n  \"present_bytes\": 419,\n}\n' ;; *) echo 'its kernel 1: has no module nbd'; return 4 ;; esac; }
 	sleep() { mkdir -p \$STREAM_ROOT/run; : > \$STREAM_ROOT/run/whole; }; stream"
+says "no more in one line than a server takes" "fits" "netif=eth0; set_clock() { :; }; timeout() { wc -c > $T/sent; echo ok 1; }
+	send_report done \$(head -c 2000 /dev/zero | tr '\\0' x) && [ \$(cat $T/sent) -gt 800 ] && [ \$(cat $T/sent) -le 1000 ] && echo fits"
 mkdir -p "$PROC/1"; ln -s "$T" "$PROC/1/root"
 first() { printf '%s\0' "$@" > "$PROC/1/cmdline"; }
 runs="ramdisk=\$(stat -L -c %d $T); system_runs && echo runs"
