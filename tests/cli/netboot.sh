@@ -220,6 +220,13 @@ if command -v cpio > /dev/null && command -v zstd > /dev/null; then
 	check "for root alone" [ "$(stat -c %a "$T/ramdisk/etc/keys/lab.group")" = 600 ]
 fi
 
+echo "== what of the ramdisk is made anew"
+eval "$(sed -n '/^fresh()/,/^}/p' "$TOP/netboot/build")"
+touch "$T/made"; sleep 0.1; touch -d '3 days ago' "$T/program"; ln -s program "$T/linked"
+check "what was installed since, however old it is" eval '! fresh "$T/made" "$T/linked"'
+sleep 0.1; touch "$T/made"
+check "and nothing else" fresh "$T/made" "$T/linked"
+
 echo "== a disk that streams"
 with='disk=sda;'
 printf 'virtio_net 1 0\nahci 2 1\n' > "$PROC/modules"
