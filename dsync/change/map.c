@@ -6,7 +6,11 @@
  * a piece of the table without local data.  Of what the image does not store the table says
  * nothing, so all of it counts as changed.  A table that is on a disk, in a file or on another
  * device is read while the disk is served; what was written before open() is in it, because the
- * device is flushed first. */
+ * device is flushed first.
+ *
+ * A table that was not closed, and whose disk nobody serves, may lack marks: the server was killed,
+ * or the power was cut.  Everything counts as changed then.  Who serves the disk again marks first
+ * what may have been written (stream/disk/cut_off.c). */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +31,7 @@ struct map_source {
 	const struct change_job *job; /* borrowed */
 	char table_path[PATH_BYTES];
 	struct table_header header; /* as it was when the source was opened */
+	bool exact; /* the table has every mark of what was written before then */
 	struct disk *table_on;
 	struct table *table;
 	struct export *image;
@@ -148,7 +153,12 @@ open_table(struct map_source *s, struct err *e)
 	    find_table(s, &c.at_bytes, e) != 0 || check_device(s, e) != 0)
 		return -1;
 	c.on = s->table_on;
-	return s->header.complete ? 0 : table_open_to_look(&s->table, &c, e);
+	if (s->header.complete)
+		return 0;
+	if (table_open_to_look(&s->table, &c, e) != 0)
+		return -1;
+	s->exact = table_header(s->table)->closed || table_is_served(s->table);
+	return 0;
 }
 
 static int
@@ -201,6 +211,11 @@ map_same(void *self, const struct base *base, struct same_sink *sink, struct err
 	if (s->header.complete)
 		return err_set(e, ERR_ABSENT,
 		    "%s: the disk is complete, so its sector table was cleared", s->table_path);
+	if (!s->exact)
+		return err_set(e, ERR_ABSENT,
+		    "%s: the disk is not served here, and its server was killed or lost power, so the "
+		    "table may lack what was written last; serve the disk again first",
+		    s->table_path);
 	for (size_t i = 0; rc == 0 && i < rangeset_count(&s->stored); i++)
 		rc = add_untouched(s,
 		    range_clip(rangeset_get(&s->stored, i), 0, s->header.sectors), sink, e);

@@ -48,21 +48,18 @@ may_be_written(const struct image_view *v, uint64_t sector)
 	return i >= v->pieces || (atomic_load(&v->written[i / 8]) >> i % 8 & 1) != 0;
 }
 
-int
-image_view_goes_on(struct image_view *v, struct streamed *d, struct err *e)
+static int
+note_present(struct streamed *d, struct range r, struct err *e)
 {
-	bool absent;
-
-	for (size_t i = 0; i < rangeset_count(&d->stored); i++) {
-		struct range s = rangeset_get(&d->stored, i);
-		for (uint64_t n; s.len > 0; s = (struct range){ s.off + n, s.len - n }) {
-			if (streamed_absent_run(d, s, &absent, &n, e) != 0)
-				return -1;
-			if (!absent)
-				image_view_written(v, (struct range){ s.off, n });
-		}
-	}
+	(void)e;
+	image_view_written(&d->view, r);
 	return 0;
+}
+
+int
+image_view_goes_on(struct streamed *d, struct err *e)
+{
+	return streamed_each_present(d, note_present, e);
 }
 
 /* The first sectors of r that belong to this disk, in one piece; length 0: the first one does not,

@@ -35,6 +35,6 @@ void image_view_free(struct image_view *);
 void image_view_written(struct image_view *, struct range);
 /* Everything that is present when a disk goes on may have been written locally.  Errors of reading
  * the sector table. */
-int image_view_goes_on(struct image_view *, struct streamed *, struct err *);
+int image_view_goes_on(struct streamed *, struct err *);
 
 #endif /* STREAM_DISK_IMAGE_VIEW_H */

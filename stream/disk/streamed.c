@@ -66,6 +66,24 @@ streamed_absent_run(
 	return 0;
 }
 
+int
+streamed_each_present(struct streamed *d,
+    int (*present)(struct streamed *, struct range, struct err *), struct err *e)
+{
+	bool absent;
+
+	for (size_t i = 0; i < rangeset_count(&d->stored); i++) {
+		struct range s = rangeset_get(&d->stored, i);
+		for (uint64_t n; s.len > 0; s = (struct range){ s.off + n, s.len - n }) {
+			if (streamed_absent_run(d, s, &absent, &n, e) != 0)
+				return -1;
+			if (!absent && present(d, (struct range){ s.off, n }, e) != 0)
+				return -1;
+		}
+	}
+	return 0;
+}
+
 /* Mark those of these sectors that the image stores; their pages are held.  Nothing is marked any
  * more when the boot area is in its place, since the table is cleared then. */
 static int
@@ -85,9 +103,8 @@ mark(struct streamed *d, struct range r, bool local, struct err *e)
 	return 0;
 }
 
-/* Write what is marked, before more of it is marked than fits into memory. */
-static int
-make_room(struct streamed *d, struct err *e)
+int
+streamed_make_room(struct streamed *d, struct err *e)
 {
 	return table_is_crowded(d->table) ? streamed_flush_some(d, true, e) : 0;
 }
@@ -335,7 +352,7 @@ change_some(struct streamed *d, const void *buf, uint64_t n, uint64_t at, change
 {
 	struct hold hold;
 
-	if (make_room(d, e) != 0)
+	if (streamed_make_room(d, e) != 0)
 		return -1;
 	hold_take(&d->holds, &hold, at, n);
 	image_view_written(&d->view, sectors_of(at, n));
@@ -415,7 +432,7 @@ streamed_put(struct streamed *d, struct range r, const uint8_t *data, uint64_t *
 	struct hold hold;
 
 	*written = 0;
-	if (make_room(d, e) != 0)
+	if (streamed_make_room(d, e) != 0)
 		return -1;
 	hold_take(&d->holds, &hold, r.off * SECTOR_BYTES, r.len * SECTOR_BYTES);
 	int rc = put_held(d, r, data, written, e);

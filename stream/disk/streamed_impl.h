@@ -84,6 +84,12 @@ struct streamed {
 /* Are the first sectors of r (r.len > 0) absent?  *n: how many of them have the same answer. */
 int streamed_absent_run(
     struct streamed *, struct range r, bool *absent, uint64_t *n, struct err *);
+/* Call present() with each run of stored sectors that are present, in order, until it fails.  Returns
+ * -1 then, and when the sector table cannot be read. */
+int streamed_each_present(struct streamed *,
+    int (*present)(struct streamed *, struct range, struct err *), struct err *);
+/* Write what is marked in the sector table, before more of it is marked than fits into memory. */
+int streamed_make_room(struct streamed *, struct err *);
 /* Write those of these sectors that are absent, with data of the source, and mark them.
  * *written: how many. */
 int streamed_put(struct streamed *, struct range, const uint8_t *data, uint64_t *written,
@@ -97,6 +103,10 @@ int streamed_flush_some(struct streamed *, bool all, struct err *);
  * they are opened by their names.  Tests use it. */
 int streamed_open_on(struct streamed **, struct export *source, const struct streamed_config *,
     struct disk *disk, struct disk *table_on, struct err *);
+
+/* cut_off.c: the disk of a table that was not closed goes on: whatever is present may have been written
+ * locally, and is marked so.  Errors of reading and writing the table. */
+int cut_off_goes_on(struct streamed *, struct err *);
 
 /* clear.c: clear what the image does not store, in front of the table's making; wipe signatures of
  * an earlier use, when the disk can be used.  Errors of reading and writing. */

@@ -479,9 +479,11 @@ go_on(struct opening *o, struct err *e)
 	note_place(o);
 	if (!h->begun && table_set_begun(d->table, e) != 0)
 		return -1;
-	if (image_view_goes_on(&d->view, d, e) != 0)
+	if (image_view_goes_on(d, e) != 0 || below_init(&d->below, d->disk, d->table, e) != 0)
 		return -1;
-	return below_init(&d->below, d->disk, d->table, e);
+	if (!h->closed)
+		return cut_off_goes_on(d, e);
+	return table_set_closed(d->table, false, e);
 }
 
 /* The kernel's devices for partitions would show filesystems that are not whole, by names and UUIDs
@@ -574,6 +576,7 @@ streamed_open_on(struct streamed **out, struct export *source, const struct stre
 		return -1;
 	}
 	o.d->opened = true;
+	table_be_served(o.d->table);
 	tell_cached(o.d);
 	*out = o.d;
 	return 0;
@@ -596,8 +599,8 @@ streamed_start(struct streamed *d, struct err *e)
 	return behind_start(d, e) == 0 ? fill_start(d, e) : -1;
 }
 
-/* Flush all marks, too; finish a disk on which nothing is absent.  What could not be opened stays
- * as it is: not all that this needs was read. */
+/* Flush all marks, too, and note that; finish a disk on which nothing is absent.  What could not be
+ * opened stays as it is: not all that this needs was read. */
 static int
 last_flush(struct streamed *d, struct err *e)
 {
@@ -605,7 +608,9 @@ last_flush(struct streamed *d, struct err *e)
 		return 0;
 	if (atomic_load(&d->finished) || table_present(d->table) == d->stored_sectors)
 		return streamed_finish(d, e);
-	return streamed_flush_some(d, true, e);
+	if (streamed_flush_some(d, true, e) != 0)
+		return -1;
+	return table_set_closed(d->table, true, e);
 }
 
 int

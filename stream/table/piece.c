@@ -8,7 +8,7 @@
  *
  *	0 magic "NDZTABLE", 8 u32 version 1, 12 u32 CRC-32C of bytes 16..511, 16 u64 sequence,
  *	24 id[16], 40 image[32], 72 u64 sectors, 80 u64 bytes of the disk, 88 u64 place,
- *	96 u32 flags (1: begun, 2: complete), 100 identity of the disk[32], zeros
+ *	96 u32 flags (1: begun, 2: complete, 4: closed), 100 identity of the disk[32], zeros
  *
  * All numbers are little-endian. */
 #include "stream/table/piece.h"
@@ -20,7 +20,8 @@
 #include "common/base/wr.h"
 #include "common/disk/range.h"
 
-enum { VERSION = 1, CRC_FROM = 4, HEADER_CRC_FROM = 16, FLAG_LOCAL = 1, FLAG_BEGUN = 1, FLAG_COMPLETE = 2 };
+enum { VERSION = 1, CRC_FROM = 4, HEADER_CRC_FROM = 16, FLAG_LOCAL = 1 }; /* of a piece */
+enum { FLAG_BEGUN = 1, FLAG_COMPLETE = 2, FLAG_CLOSED = 4 }; /* of a header */
 
 static const char magic[8] = { 'N', 'D', 'Z', 'T', 'A', 'B', 'L', 'E' };
 
@@ -83,7 +84,8 @@ table_header_put(const struct table_header *h, uint8_t *out)
 	wr_le64(&w, h->sectors);
 	wr_le64(&w, h->disk_bytes);
 	wr_le64(&w, h->at_bytes);
-	wr_le32(&w, (h->begun ? FLAG_BEGUN : 0) | (h->complete ? FLAG_COMPLETE : 0));
+	wr_le32(&w, (h->begun ? FLAG_BEGUN : 0) | (h->complete ? FLAG_COMPLETE : 0) |
+	                (h->closed ? FLAG_CLOSED : 0));
 	wr_bytes(&w, h->disk, sizeof h->disk);
 	wr_zero(&w, PIECE_BYTES - wr_len(&w));
 	wr_le32(&crc, crc32c(out + HEADER_CRC_FROM, PIECE_BYTES - HEADER_CRC_FROM));
@@ -117,6 +119,7 @@ table_header_get(struct table_header *h, const void *block, size_t len)
 	uint32_t flags = rd_le32(&r);
 	got.begun = (flags & FLAG_BEGUN) != 0;
 	got.complete = (flags & FLAG_COMPLETE) != 0;
+	got.closed = (flags & FLAG_CLOSED) != 0;
 	rd_copy(&r, got.disk, sizeof got.disk);
 	if (rd_left(&r) == 0 || len < PIECE_BYTES ||
 	    crc != crc32c((const uint8_t *)block + HEADER_CRC_FROM, PIECE_BYTES - HEADER_CRC_FROM))

@@ -49,6 +49,9 @@ struct table_header {
 	uint64_t at_bytes;
 	bool begun; /* the disk has the marker; what is on it counts */
 	bool complete; /* nothing is absent any more */
+	/* Whoever served the disk has ended in order: all marks were written, and the disk was not
+	 * written to since.  Headers of before this flag was used do not have it. */
+	bool closed;
 	/* identity_of() of the disk when it became complete; zeros before */
 	uint8_t disk[TABLE_DISK_BYTES];
 };

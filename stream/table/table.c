@@ -368,6 +368,15 @@ table_set_begun(struct table *t, struct err *e)
 }
 
 int
+table_set_closed(struct table *t, bool closed, struct err *e)
+{
+	if (t->header.closed == closed)
+		return 0;
+	t->header.closed = closed;
+	return write_changed_headers(t, e);
+}
+
+int
 table_set_complete(struct table *t, const uint8_t disk[TABLE_DISK_BYTES], struct err *e)
 {
 	t->header.complete = true;

@@ -55,12 +55,23 @@ int table_open(struct table **, const struct table_config *, const struct ranges
 int table_open_to_look(struct table **, const struct table_config *, struct err *);
 /* Does a table begin at byte at_bytes of this disk?  1, 0, or -1: errors of reading. */
 int table_is_there(struct disk *, uint64_t at_bytes, struct table_header *, struct err *);
+/* Let other programs on this machine know, as long as cfg->on is open, that the disk of this table is
+ * served, and that its flush brings into the table whatever was written.  Nothing is done where
+ * cfg->on is no file or device, or cannot be locked. */
+void table_be_served(struct table *);
+/* Has another program called table_be_served() for the table that this one was opened to look
+ * at? */
+bool table_is_served(const struct table *);
 /* Free the table.  What was not flushed is forgotten.  NULL is allowed. */
 void table_close(struct table *);
 const struct table_header *table_header(const struct table *);
 /* Note that the disk has its marker: what is on the disk counts from now on.  The header is
  * written and flushed. */
 int table_set_begun(struct table *, struct err *);
+/* Note whether all marks are written and the disk is not written to from now on.  Where this is not
+ * noted already, the header is written and flushed.  Whoever writes to the disk sets it to false
+ * before: a table that is found without it may lack marks of what was written locally. */
+int table_set_closed(struct table *, bool closed, struct err *);
 /* Note that nothing is absent any more, and on which disk; the header is written and flushed. */
 int table_set_complete(struct table *, const uint8_t disk[TABLE_DISK_BYTES], struct err *);
 /* Write zeros over all but the headers, which say that the disk is complete. */

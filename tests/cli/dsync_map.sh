@@ -41,6 +41,34 @@ for table in "$T/table" disk; do
 	stop
 done
 
+# The server is killed before anything flushes what was written where data had been fetched before: its table has no trace of
+# that, and must not say that nothing was written.
+sectors_of_copy() { "$BIN/dmextract" --list --since=map:"$MAP" "$T/copy" 2> "$T/said" | awk '{ n += $2 } END { print n + 0 }'; }
+for table in "$T/table" disk; do
+	echo "== killed, table: ${table##*/}"
+	begin "$table"
+	python3 "$WRITES" read "$T/sock" $((5 << 20)) $((1 << 20)) || fail "read"
+	free=$(sectors)
+	stop	# all that was fetched is flushed
+	serve "$table" fill=no
+	check "closed in order, and nothing is written: no change" [ "$(sectors)" = "$free" ]
+	python3 "$WRITES" unflushed "$T/sock" $((5 << 20)) "written, and not flushed" || fail "write"
+	kill -9 $server; wait $server 2> /dev/null
+	check "not served: everything counts as changed" [ "$(sectors_of_copy)" = $((DISK_BYTES / 512)) ]
+	check "which is said, and what to do" grep -q "was killed or lost power.*serve the disk again" "$T/said"
+	serve "$table" fill=no
+	x --since=map:"$MAP" "$URI" > "$T/stream" || fail "dmextract"
+	now=$(sectors)
+	check "served again: what was present counts, and no more" [ "$now" -gt "$free" -a $((now - free)) -le $((2 * 3840)) ]
+	stop
+	check "closed in order, and not served: the table counts" [ "$(sectors_of_copy)" = "$now" ]
+	check "merged into a copy of the image" m --force "$T/copy" < "$T/stream"
+	serve "$table" fill=no
+	check "which is what is served" equal
+	check "with what was written" grep -q "written, and not flushed" "$T/served"
+	stop
+done
+
 echo "== what is refused"
 "$BIN/imagezip" -q -U "" "$T/sda.fs" "$T/other.ndz" || fail "imagezip"
 begin "$T/table"

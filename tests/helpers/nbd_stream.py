@@ -7,6 +7,8 @@
 	nbd_stream.py wait SOCKET SECONDS	until the disk is complete, by its status
 	nbd_stream.py status SOCKET		print the status
 	nbd_stream.py write SOCKET AT TEXT	write, and flush
+	nbd_stream.py read SOCKET AT BYTES	read, and forget
+	nbd_stream.py unflushed SOCKET AT TEXT	write alone
 
 With AVOID=FROM-TO in the environment, `use` leaves these bytes alone.
 """
@@ -120,13 +122,21 @@ def wait(path, seconds):
     assert now["present_bytes"] == now["stored_bytes"]
 
 
-def write(path, at, text):
+def read(path, at, n):
+    nbd = Client(path)
+    nbd.read(int(at), int(n))
+    nbd.end()
+
+
+def write(path, at, text, flush=True):
     nbd = Client(path)
     nbd.change(WRITE, int(at), len(text), text.encode())
-    nbd.flush()
+    if flush:
+        nbd.flush()
     nbd.end()
 
 
 if __name__ == "__main__":
-    commands = {"use": use, "same": same, "wait": wait, "write": write, "status": lambda path: print(json.dumps(status(path)))}
+    commands = {"use": use, "same": same, "wait": wait, "read": read, "write": write, "unflushed": lambda *a: write(*a, flush=False),
+                "status": lambda path: print(json.dumps(status(path)))}
     commands[sys.argv[1]](*sys.argv[2:])

@@ -527,17 +527,28 @@ is_possible(struct hot *h, const uint8_t *data)
 	return found;
 }
 
-/* Lose the power, and open the disk again. */
+/* Has this sector what the image has, or is it known that it was written locally? */
+static bool
+is_of_image_or_local(uint64_t sector, const uint8_t *data)
+{
+	struct range r = { sector, 1 };
+	bool untouched;
+	uint64_t n;
+	struct err e;
+
+	if (!is_stored(sector) || atomic_load(&device->finished))
+		return true;
+	return table_untouched(device->table, r, &untouched, &n, &e) == 0 &&
+	       (!untouched || memcmp(data, image.now + sector * SECTOR_BYTES, SECTOR_BYTES) == 0);
+}
+
+/* Open the disk again, after the power was lost. */
 static void
-crash(void)
+go_on(void)
 {
 	uint8_t data[SECTOR_BYTES];
 	struct err e;
 
-	lose_power(&below);
-	lose_power(&table_disk);
-	syncs_left = 0; /* so that closing writes nothing */
-	streamed_close(device, &e);
 	lose_power(&below);
 	lose_power(&table_disk);
 	syncs_left = -1;
@@ -549,7 +560,22 @@ crash(void)
 			problem = "a read after a power cut fails";
 		else if (!is_possible(&hot[i], data))
 			problem = "after a power cut a sector holds what it may not";
+		else if (!is_of_image_or_local(sector_of(i), data))
+			problem = "after a power cut nobody knows that a sector was written locally";
 	}
+}
+
+/* Lose the power, and open the disk again. */
+static void
+crash(void)
+{
+	struct err e;
+
+	lose_power(&below);
+	lose_power(&table_disk);
+	syncs_left = 0; /* so that closing writes nothing */
+	streamed_close(device, &e);
+	go_on();
 }
 
 /* The power ends amid a flush, or behind one. */
@@ -561,6 +587,19 @@ step_crash(void)
 	syncs_left = (int)draw(5);
 	streamed_flush_some(device, draw(2) == 0, &ignored);
 	crash();
+}
+
+/* The disk is closed.  Power is lost amid that, or afterwards; what was closed is on the disk. */
+static void
+step_close(void)
+{
+	struct err ignored;
+
+	syncs_left = draw(3) == 0 ? -1 : (int)draw(6);
+	if (streamed_close(device, &ignored) == 0)
+		for (unsigned i = 0; i < HOT; i++)
+			settle(&hot[i]);
+	go_on();
 }
 
 static void
@@ -582,10 +621,12 @@ step(void)
 		step_fetch();
 	else if (kind < 90)
 		step_put();
-	else if (kind < 98)
+	else if (kind < 97)
 		step_flush();
-	else
+	else if (kind < 99)
 		step_crash();
+	else
+		step_close();
 }
 
 /* Everything that is absent is fetched. */
@@ -656,6 +697,30 @@ first_flush(uint64_t seed)
 		step_write(false);
 	step_crash();
 	bool right = show_problem("the first flush", seed);
+	end();
+	return right;
+}
+
+/* A disk that was closed in order is written to where data had been fetched, and the power ends before
+ * a flush. */
+static bool
+written_behind_close(uint64_t seed)
+{
+	struct err e;
+
+	begin(seed);
+	for (unsigned i = 0; i < LATE_MAX; i++)
+		step_fetch();
+	while (nlate > 0)
+		step_put();
+	if (streamed_close(device, &e) != 0)
+		problem = "the disk cannot be closed";
+	go_on();
+	for (unsigned i = 0; i < 4 && problem == NULL; i++)
+		step_write(false);
+	if (problem == NULL)
+		crash();
+	bool right = show_problem("a write behind a close", seed);
 	end();
 	return right;
 }
@@ -1175,7 +1240,8 @@ main(int argc, char **argv)
 		right &= run(seed);
 	T_CHECK(right);
 	for (uint64_t seed = first; seed < first + n; seed++)
-		right &= first_flush(seed) && all_cuts_amid_the_end(seed);
+		right &= first_flush(seed) && written_behind_close(seed) &&
+		         all_cuts_amid_the_end(seed);
 	T_CHECK(right);
 	bad_boot_area();
 	end_behind_failing_flush();

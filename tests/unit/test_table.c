@@ -86,9 +86,10 @@ headers(void)
 	uint8_t block[PIECE_BYTES];
 	bool right = true;
 
+	h.closed = true;
 	table_header_put(&h, block);
 	T_CHECK(table_header_get(&got, block, sizeof block));
-	T_CHECK(got.sequence == 7 && got.sectors == h.sectors && got.begun &&
+	T_CHECK(got.closed && !got.complete && got.sequence == 7 && got.sectors == h.sectors && got.begun &&
 	        got.disk_bytes == h.disk_bytes && got.at_bytes == TABLE_ELSEWHERE &&
 	        memcmp(got.id, id, sizeof got.id) == 0 &&
 	        memcmp(got.image, h.image, sizeof got.image) == 0 &&
@@ -107,7 +108,7 @@ headers(void)
 	T_CHECK(!table_header_get(&got, block, sizeof block));
 }
 
-/* A header and a piece are written as they were written first. */
+/* A header and a piece are written as they were written first, and so is a header that is closed. */
 static void
 frozen(void)
 {
@@ -123,6 +124,9 @@ frozen(void)
 	table_header_put(&h, block);
 	T_CHECK(frozen_next(&z, block, sizeof block));
 	piece_put(&p, id, block);
+	T_CHECK(frozen_next(&z, block, sizeof block));
+	h.closed = true;
+	table_header_put(&h, block);
 	T_CHECK(frozen_next(&z, block, sizeof block));
 	T_CHECK(frozen_close(&z));
 }
@@ -368,6 +372,47 @@ summary_is_late(void)
 	T_CHECK(table_flush(table, true, sync_nothing, NULL, &e) == 0);
 	spoil(FIRST_FRAME * 4096 + 100);
 	T_CHECK(open_again(&e) != 0);
+}
+
+/* A table is closed when that was said, and open again when that was. */
+static void
+closed(void)
+{
+	struct err e;
+
+	T_CHECK(open_again(&e) == 0 && !table_header(table)->closed);
+	T_CHECK(table_set_closed(table, true, &e) == 0);
+	T_CHECK(open_again(&e) == 0 && table_header(table)->closed);
+	T_CHECK(table_set_closed(table, true, &e) == 0);
+	spoil(4096); /* one of two headers, and the other one alone says it, too */
+	T_CHECK(open_again(&e) == 0 && table_header(table)->closed);
+	T_CHECK(table_set_closed(table, false, &e) == 0);
+	spoil(0);
+	T_CHECK(open_again(&e) == 0 && !table_header(table)->closed);
+}
+
+/* Others see that a table is served, from when that was said until its file is closed. */
+static void
+served(void)
+{
+	struct table_config cfg = config();
+	struct disk *other;
+	struct table *look;
+	struct err e;
+
+	if (disk_open(&other, disk_name(file), DISK_READ, &e) != 0)
+		abort();
+	cfg.on = other;
+	T_CHECK(table_open_to_look(&look, &cfg, &e) == 0 && !table_is_served(look));
+	table_be_served(table);
+	T_CHECK(table_is_served(look));
+	table_close(table);
+	table = NULL;
+	disk_close(file, &e);
+	file = NULL;
+	T_CHECK(!table_is_served(look));
+	table_close(look);
+	disk_close(other, &e);
 }
 
 /* Frames that are read from the disk at the same time as others are asked for. */
@@ -631,6 +676,8 @@ main(void)
 	with_table(flushes, path);
 	with_table(damage, path);
 	with_table(summary_is_late, path);
+	with_table(closed, path);
+	with_table(served, path);
 	with_table(settled, path);
 	with_table(with_slow_frame, path);
 	with_table(with_outlined, path);
