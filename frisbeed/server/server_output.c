@@ -120,8 +120,9 @@ put_urgent(struct server *s, struct server_out *out)
 	if (out->block + out->count > out->content)
 		out->content = server_chunk_blocks(s, out->chunk);
 	out->run_ends = server_slots_spend(&s->urgent_slots, out->count);
-	server_urgent_went(&s->urgent, s->now_us,
-	    &(struct wirext_run){ out->chunk, (uint16_t)out->block, (uint16_t)out->count });
+	struct wirext_run went = { out->chunk, (uint16_t)out->block, (uint16_t)out->count };
+	server_urgent_went(&s->urgent, s->now_us, &went);
+	server_order_went(&s->order, &went);
 	server_count(&s->counters, COUNT_BYTES,
 	    WIREXT_DATA_HEADER_BYTES + out->count * WIRE_BLOCK_BYTES);
 }

@@ -177,6 +177,8 @@ const struct scenario cases[] = {
 	    SKEWED(START_UNIFORM, 2), .max_boot = 1.5, .max_whole = 1.2 },
 	{ "x-boots-ordered", .clients = 16, .chunks = 64, QUICK, EXT, ORDERED(16, 94),
 	    .min_there = 0.9, .max_boot = 1.5, .max_whole = 1.2 },
+	{ "x-boots-known", .clients = 16, .chunks = 64, QUICK, EXT, BOOTS(16, 94), .ordered = true,
+	    .max_boot = 1.5, .max_whole = 1.06 },
 	{ "x-relay", RELAY(8, 0.6), EXT },
 	{ "x-relay-loss", RELAY(8, 0.7), EXT, .net.loss = 0.01 },
 	{ "x-relay-bursts", RELAY(8, 0.9), EXT, .net.loss = 0.05, .loss_burst = 10 },

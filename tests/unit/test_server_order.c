@@ -85,6 +85,33 @@ test_late(void)
 	T_CHECK(o.runs == NULL && o.n == 0);
 }
 
+/* What was sent since a client has last begun to wait does not go once more. */
+static void
+test_went(void)
+{
+	server_order_set(&o, list_of(three, 3), 3);
+	server_order_went(&o, &(struct wirext_run){ 2, 100, 40 }); /* nobody waits */
+	server_order_begin(&o);
+	server_order_went(&o, &(struct wirext_run){ 2, 90, 12 });
+	server_order_went(&o, &(struct wirext_run){ 2, 104, 4 });
+	server_order_went(&o, &(struct wirext_run){ 0, 500, 20 });
+	server_order_went(&o, &(struct wirext_run){ 9, 0, 1024 }); /* not in the list */
+	T_CHECK(next_is(32, 2, 102, 2));
+	T_CHECK(next_is(32, 2, 108, 32));
+	T_CHECK(next_is(32, 2, 0, 1));
+	T_CHECK(is_over());
+	server_order_begin(&o);
+	T_CHECK(next_is(64, 2, 100, 40));
+	server_order_went(&o, &(struct wirext_run){ 2, 100, 40 });
+	server_order_stop(&o);
+	server_order_begin(&o);
+	T_CHECK(next_is(32, 0, 500, 20));
+	T_CHECK(next_is(32, 2, 0, 1));
+	T_CHECK(next_is(64, 2, 100, 40));
+	T_CHECK(is_over());
+	server_order_fini(&o);
+}
+
 /* The urgent blocks of so many milliseconds, as chunk * 1024 + block; how many there are. */
 static uint32_t
 urgent_in(struct server *s, uint64_t *now, unsigned ms, uint32_t *blocks)
@@ -305,6 +332,7 @@ main(void)
 {
 	test_round();
 	test_late();
+	test_went();
 	test_engine();
 	test_engine_list_late();
 	test_engine_merged();
