@@ -8,12 +8,18 @@
 #ifndef FRISBEED_SERVE_PLACE_H
 #define FRISBEED_SERVE_PLACE_H
 
+#include <sys/types.h>
+
 #include "common/net/netopts.h"
 
 struct place {
 	char *image;
 	/* the store that the image is in, the caller's; NULL: the store of all places */
 	const char *store;
+	/* The file that `image` must lead to when it is opened; inode 0: any file.  Where it leads to
+	 * another one, the session fails: ERR_REFUSED with ESTALE. */
+	dev_t device;
+	ino_t inode;
 	char *iface;             /* NULL, or a copy that `net` points to */
 	char addr[16], port[16]; /* text that `net` points to */
 	struct net_options net;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
@@ -81,6 +82,24 @@ name_order(char **out, const struct session_config *c, const struct place *p, st
 	return err_nomem(e, p->image);
 }
 
+/* Who found the file of the place has looked at more than its name, which may lead elsewhere by
+ * now. */
+static int
+check_file(const struct place *p, const struct disk *file, struct err *e)
+{
+	struct stat st;
+
+	if (p->inode == 0)
+		return 0;
+	if (fstat(disk_fd(file), &st) != 0)
+		return err_os(e, "%s", p->image);
+	if (st.st_dev == p->device && st.st_ino == p->inode)
+		return 0;
+	err_set(e, ERR_REFUSED, "%s: was replaced while its session began", p->image);
+	e->os = ESTALE;
+	return -1;
+}
+
 static int
 open_image(struct session *s, const struct disk **file, struct err *e)
 {
@@ -89,8 +108,9 @@ open_image(struct session *s, const struct disk **file, struct err *e)
 	*file = NULL;
 	if (s->image.ops != NULL)
 		return served_source(&s->image, s->place->net.unicast, c, e);
-	return served_open(
-	    &s->image, file, s->place->store, &s->cache, s->place->image, c, e);
+	if (served_open(&s->image, file, s->place->store, &s->cache, s->place->image, c, e) != 0)
+		return -1;
+	return check_file(s->place, *file, e);
 }
 
 static int
@@ -161,6 +181,8 @@ session_new(const struct session_config *o, const struct place *p, struct source
 		return NULL;
 	}
 	s->place->store = p->store != NULL ? p->store : o->store;
+	s->place->device = p->device;
+	s->place->inode = p->inode;
 	s->cfg = o;
 	s->number = number;
 	set_up(s, c);

@@ -305,7 +305,8 @@ static bool
 try_elsewhere(struct sessions *x, struct slot *at)
 {
 	struct err e = { 0 };
-	bool taken = at->err.kind == ERR_REFUSED || at->err.os == EADDRINUSE;
+	bool taken = (at->err.kind == ERR_REFUSED && at->err.os != ESTALE) ||
+	             at->err.os == EADDRINUSE;
 
 	if (at->state != SESSIONS_FAILED || !taken || at->unicast ||
 	    !choose_group(x, at->group_index + 1, &at->group_index, at->group))

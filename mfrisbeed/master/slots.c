@@ -61,6 +61,8 @@ serve_slot(struct slot *x, struct err *e)
 		return -1;
 	}
 	p->store = x->entry.store;
+	p->device = x->entry.device;
+	p->inode = x->entry.inode;
 	int rc = serve_add_source(x->of->serve, p, source.ops != NULL ? &source : NULL,
 	    &x->number, e);
 	places_free(p, 1);

@@ -2,7 +2,7 @@
  * parent that has its image is away: it stays in the list for a restart, and where no thread can be
  * started it counts as failed.  Another one ends before it is known that it has started.  One that
  * has failed leaves its group to others; one whose port is taken keeps its group where no other
- * group is free. */
+ * group is free.  One whose image was replaced since it was found serves neither file. */
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -208,6 +208,30 @@ test_failed_keeps_no_group(void)
 	settings_free(&s);
 }
 
+/* The name of an image that was found leads elsewhere when its session opens it: by a link out of the
+ * folder, which the finding does not follow, or to a newer file, which the next request finds. */
+static void
+test_replaced(const char *how)
+{
+	struct catalog_entry found = { 0 };
+	const struct sessions_wish w = { "two.ndz", &found, NULL };
+	struct sessions *x = NULL;
+	struct sessions_place p;
+
+	T_CHECK(sh("rm -f state/sessions images/two.ndz; head -c 5000 /dev/zero > images/two.ndz") == 0);
+	T_CHECK(sh("head -c 5000 /dev/zero > elsewhere") == 0);
+	T_CHECK(catalog_find(&found, &settings, "two.ndz", &e) == 0);
+	T_CHECK(sh("%s", how) == 0);
+	T_CHECK(sessions_new(&x, &settings, NULL, &e) == 0);
+	T_CHECK(sessions_ask(x, &w, &p, &e) == 0 && p.state == SESSIONS_STARTING);
+	wait_for_start(x);
+	sessions_collect(x);
+	T_CHECK(sessions_find(x, &w, &p) && p.state == SESSIONS_FAILED);
+	T_CHECK(p.err.kind == ERR_REFUSED && strstr(p.err.text, "was replaced") != NULL);
+	sessions_free(x);
+	catalog_entry_free(&found);
+}
+
 /* Takes a port that is free at the group of the saved session.  Returns the socket that has it. */
 static int
 take_port(uint16_t *port)
@@ -293,6 +317,8 @@ main(void)
 	test_ends_early();
 	test_failed_keeps_no_group();
 	test_keeps_its_group();
+	test_replaced("ln -sf ../elsewhere images/two.ndz");
+	test_replaced("mv elsewhere images/two.ndz");
 	settings_free(&settings);
 	return t_done();
 }
