@@ -90,11 +90,8 @@ byname_find(struct opts *o, struct err *e)
 	}
 	if (r.error != MASTER_OK)
 		return refusal(o, o->name, r.error, e);
-	if (r.method != (o->net.unicast ? MASTER_UNICAST : MASTER_MULTICAST) || r.port == 0)
-		return err_set(e, ERR_UNSUPPORTED,
-		    "%s: master server %s serves it in a way that this program does "
-		    "not support",
-		    o->name, o->server);
+	if (ask_check_place(&r, o->net.unicast ? MASTER_UNICAST : MASTER_MULTICAST, e) != 0)
+		return err_ctx(e, "%s: the answer of master server %s", o->name, o->server);
 	take_place(o, &r);
 	return 0;
 }

@@ -57,8 +57,10 @@ upload_begin(struct upload *u, const char *to, const char *token_file, struct er
 	struct master_put_reply r;
 
 	*u = (struct upload){ .to = to };
-	if (ask_with(to, token_file, &r, e) != 0 || ask_connect(r.addr, r.port, &u->connection, e) != 0)
+	if (ask_with(to, token_file, &r, e) != 0)
 		return -1;
+	if (ask_connect(r.addr, r.port, &u->connection, e) != 0)
+		return err_ctx(e, "%s", to);
 	int flags = fcntl(u->connection, F_GETFL);
 	u->saved_stdout = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 	if (flags >= 0 && u->saved_stdout >= 0 &&

@@ -16,6 +16,7 @@
 #include "common/base/keyfile.h"
 #include "common/base/number.h"
 #include "common/net/await.h"
+#include "common/net/netif.h"
 #include "common/wire/addr.h"
 
 enum { HOST_BYTES = 256 };
@@ -62,8 +63,42 @@ await(int fd, short what, uint64_t limit_us, struct err *e)
 	return await_socket(fd, what, clock_us() + limit_us, "no answer", e);
 }
 
+/* Can this be the address of one host?  Linux takes 0.0.0.0 for this machine itself. */
+static bool
+is_host(const uint8_t addr[4])
+{
+	return addr[0] != 0 && addr[0] < 224;
+}
+
+static int
+check_host(const uint8_t addr[4], struct err *e)
+{
+	char text[ADDR_TEXT_MAX];
+
+	return is_host(addr) ? 0
+	                     : err_set(e, ERR_FORMAT, "it names a server at %s, which is no host",
+				   addr_text(addr, text));
+}
+
 int
-ask_connect(const uint8_t addr[4], uint16_t port, int *out, struct err *e)
+ask_check_place(const struct master_get_reply *r, enum master_method method, struct err *e)
+{
+	char text[ADDR_TEXT_MAX];
+
+	if (r->method != method || r->port == 0)
+		return err_set(e, ERR_UNSUPPORTED, "the image is not served by %s",
+		    method == MASTER_UNICAST ? "unicast" : "multicast");
+	if (check_host(r->server, e) != 0)
+		return -1;
+	if (method == MASTER_UNICAST)
+		return check_host(r->addr, e);
+	return netif_is_group(r->addr) ? 0
+	                               : err_set(e, ERR_FORMAT, "it names %s, which is no group",
+					     addr_text(r->addr, text));
+}
+
+static int
+connect_to(const uint8_t addr[4], uint16_t port, int *out, struct err *e)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(port) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -83,6 +118,12 @@ ask_connect(const uint8_t addr[4], uint16_t port, int *out, struct err *e)
 	}
 	*out = fd;
 	return 0;
+}
+
+int
+ask_connect(const uint8_t addr[4], uint16_t port, int *fd, struct err *e)
+{
+	return check_host(addr, e) == 0 ? connect_to(addr, port, fd, e) : -1;
 }
 
 static int
@@ -129,7 +170,7 @@ exchange(const char *master, const uint8_t *request, size_t n, uint8_t *reply,
 
 	if (split(master, host, &port, e) != 0 || resolve(host, addr, e) != 0)
 		return -1;
-	int rc = ask_connect(addr, port, &fd, e);
+	int rc = connect_to(addr, port, &fd, e);
 	if (rc == 0) {
 		rc = send_all(fd, request, n, e);
 		if (rc == 0)

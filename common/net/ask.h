@@ -16,6 +16,11 @@ int ask_get(const char *master, const struct master_get *, const uint8_t *token,
     struct master_get_reply *, struct err *);
 int ask_put(const char *master, const struct master_put *, const uint8_t *token,
     struct master_put_reply *, struct err *);
+/* Does the reply say where the image is served, in the way that was asked for?  `method` is
+ * MASTER_UNICAST or MASTER_MULTICAST.  ERR_UNSUPPORTED: it is served in another way; ERR_FORMAT: an
+ * address of the reply is none of a host, or none of a group.  The sentence says what is wrong with
+ * the answer. */
+int ask_check_place(const struct master_get_reply *, enum master_method method, struct err *);
 /* Read a token for ask_get() and ask_put() from a file that imagekey made.  The caller wipes the
  * token after use.  Errors of keyfile.h. */
 int ask_read_token(const char *path, uint8_t token[MASTER_TOKEN_BYTES], struct err *);
@@ -26,7 +31,8 @@ int ask_read_token(const char *path, uint8_t token[MASTER_TOKEN_BYTES], struct e
  * (ERR_FORMAT). */
 int ask_verdict(int fd, struct err *);
 /* Connect to the address and TCP port that a reply to PUT names, for the bytes of an image.  The
- * caller closes *fd, which does not block.  ERR_IO, ERR_CANCELLED. */
+ * caller closes *fd, which does not block.  ERR_FORMAT: the address is none of a host; ERR_IO;
+ * ERR_CANCELLED. */
 int ask_connect(const uint8_t addr[4], uint16_t port, int *fd, struct err *);
 
 #endif /* COMMON_NET_ASK_H */

@@ -194,9 +194,8 @@ locate(const struct settings_parent *p, const char *name, struct master_get_repl
 		if (fetch_pause(TRY_AGAIN_S, e) != 0)
 			return -1;
 	}
-	if (r->method != MASTER_MULTICAST || r->port == 0)
-		return err_set(e, ERR_UNSUPPORTED, "%s: the parent %s does not serve it by multicast",
-		    name, p->host);
+	if (ask_check_place(r, MASTER_MULTICAST, e) != 0)
+		return err_ctx(e, "%s: the answer of the parent %s", name, p->host);
 	return 0;
 }
 
