@@ -155,5 +155,9 @@ r=$T/root-netplan
 echo outside > "$T/outside"; ln -sf "$T/outside" "$r/etc/hostname"
 check "a link that leads out is not followed" eval '! personalise "$r" hostname=x 2> /dev/null && [ "$(cat "$T/outside")" = outside ]'
 check "an unknown word" eval '! personalise "$r" colour=red 2> /dev/null'
+for w in 10.1.0.7 10.1.0.7/255.255.0.0 10.1.0.7/16,,10.1.0.2; do
+	check "an address that no system takes, or takes for another: $w" eval '! personalise "$r" "network=52:54:00:00:00:0b,$w" 2> /dev/null'
+done
+check "but one with gateway and server of names" personalise "$r" network=52:54:00:00:00:0b,10.1.0.7/16,10.1.0.1,10.1.0.2
 check "no system" eval '! personalise "$T/keys" machine-id 2> /dev/null'
 finish
