@@ -331,5 +331,26 @@ receives "failed: a name is*" "capture ../b.ndz" "$T/disk.ndz"
 receives "failed: a name is*" "capture .b.ndz" "$T/disk.ndz"
 receives "failed: a name is*" "capture" "$T/disk.ndz"
 receives "failed: not a capture" "GET / HTTP/1.1" "$T/disk.ndz"
+# The machine's connection is never ended.  Each hour is a call of this sleep; in three of them something comes.
+mkdir "$T/hours"; mkfifo "$T/line"; exec 9<> "$T/line"
+cat > "$T/hours/sleep" << EOF
+#!/bin/bash
+echo "\$1" >> "$T/hours/slept"
+n=\$(wc -l < "$T/hours/slept")
+[ "\$n" -le 3 ] || exit 0
+printf %s "\$n" >&9
+until [ "\$(cat "$T"/images/.f.ndz.*)" = "half of it \$(seq -s '' "\$n")" ]; do $(command -v sleep) 0.05; done
+EOF
+chmod 755 "$T/hours/sleep"
+printf 'capture f.ndz\nhalf of it ' >&9
+check "a machine that has lost its power" \
+	[ "$(PATH=$T/hours:$PATH timeout 300 "$TOP/netboot/receive" "$T/images" < "$T/line" 2> /dev/null)" = "failed: nothing has come for 3600 s" ]
+check "and none whose image comes slowly" [ "$(uniq -c "$T/hours/slept" | tr -s ' ')" = " 4 3600" ]
+printf 'capture f.ndz\nhalf of it ' >&9
+"$TOP/netboot/receive" "$T/images" < "$T/line" > /dev/null 2>&1 9>&- & receiver=$!
+begins $receiver eval 'children=$(pgrep -P $receiver) && [ $(echo "$children" | wc -l) = 2 ] && sleeper=$(pgrep -P "$(echo "$children" | tail -n 1)")' || fail "it does not wait"
+kill $receiver; wait $receiver
+check "no process is left of one that is ended" soon eval '! ps -o pid= -p "$(echo $children $sleeper | tr " " ,)" > /dev/null'
+exec 9>&-
 check "nothing else is left" [ "$(ls -A "$T/images")" = a.ndz ]
 finish
