@@ -116,6 +116,16 @@ on_conn(void *arg, uint32_t events)
 		refuse(c, "the first line is too long");
 }
 
+/* The oldest that has said nothing.  One whose report was taken hears its answer soon. */
+static struct conn *
+who_gives_way(const struct reports *r)
+{
+	for (unsigned i = 0; i < r->n; i++)
+		if (!r->conns[i]->taken)
+			return r->conns[i];
+	return r->conns[0];
+}
+
 static void
 on_listener(void *arg, uint32_t events)
 {
@@ -133,7 +143,7 @@ on_listener(void *arg, uint32_t events)
 	if (fd < 0)
 		return;
 	if (r->n == CONNS_MAX)
-		end(r->conns[0]);
+		end(who_gives_way(r));
 	struct conn *c = calloc(1, sizeof *c);
 	if (c == NULL) {
 		close(fd);

@@ -1,13 +1,16 @@
 /* What the controller reads from others and writes for them: the body of a call, paths, frisbeed's
- * statistics, the file of nodes, tokens, orders, wake-on-LAN. */
+ * statistics, the file of nodes, tokens, orders, wake-on-LAN, connections of nodes that report. */
+#include <arpa/inet.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/base/openfiles.h"
 #include "controller/http/images.h"
 #include "controller/http/page.h"
 #include "controller/http/route.h"
@@ -15,6 +18,7 @@
 #include "controller/http/wish.h"
 #include "controller/nodes/orders.h"
 #include "controller/nodes/power.h"
+#include "controller/nodes/reports.h"
 #include "controller/nodes/table.h"
 #include "controller/sending/stats.h"
 #include "tests/t.h"
@@ -373,6 +377,67 @@ test_magic(void)
 	T_CHECK(packet[0] == 0xff && packet[5] == 0xff && packet[6] == 1 && packet[11] == 6 && packet[101] == 6 && packet[96] == 1);
 }
 
+static int
+connect_to(uint16_t port)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(port) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof to) != 0)
+		abort();
+	return fd;
+}
+
+static int
+count_report(void *arg, const struct swap_report *report, const uint8_t ip[4], struct err *e)
+{
+	unsigned *taken = arg;
+
+	(void)report, (void)ip, (void)e;
+	++*taken;
+	return 0;
+}
+
+/* Whoever opens connections and says nothing does not take the answer from a node that has reported. */
+static void
+test_reports_flood(void)
+{
+	enum { SILENT = 1024, FILES = 4096 };
+	static const char said[] = "report 02-00-00-00-00-01 5a17-1-1 done well\n";
+	static int silent[SILENT];
+	struct loop loop;
+	struct reports *r;
+	struct rlimit most;
+	struct err e;
+	char answer[16] = "";
+	unsigned taken = 0;
+
+	openfiles_allow(FILES);
+	if (getrlimit(RLIMIT_NOFILE, &most) != 0 || most.rlim_cur < FILES) {
+		puts("# the limit of open files is too low for connections that say nothing");
+		return;
+	}
+	T_CHECK(loop_open(&loop, &e) == 0);
+	T_CHECK(reports_open(&r, &loop, (uint8_t[]){ 127, 0, 0, 1 }, 0, count_report, &taken, &e) == 0);
+	int node = connect_to(reports_port(r));
+	T_CHECK(send(node, said, sizeof said - 1, 0) == (ssize_t)sizeof said - 1);
+	for (int i = 0; i < 100 && taken == 0; i++)
+		loop_once(&loop, 100);
+	T_CHECK(taken == 1);
+	for (int i = 0; i < SILENT; i++) {
+		silent[i] = connect_to(reports_port(r));
+		loop_once(&loop, 100);
+	}
+	reports_answer(r, 7, NULL);
+	T_CHECK(recv(node, answer, sizeof answer - 1, 0) == 5 && strcmp(answer, "ok 7\n") == 0);
+	for (int i = 0; i < SILENT; i++)
+		close(silent[i]);
+	close(node);
+	reports_close(r);
+	loop_close(&loop);
+}
+
 int
 main(void)
 {
@@ -388,6 +453,7 @@ main(void)
 	test_images();
 	test_images_in_turn();
 	test_magic();
+	test_reports_flood();
 	T_CHECK(rmdir(folder) == 0);
 	return t_done();
 }
