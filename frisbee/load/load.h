@@ -74,6 +74,7 @@ struct load_config {
 	uint32_t readahead;       /* chunks that are asked for ahead; 0: the default, 2 */
 	uint64_t redo_us;         /* time before blocks are asked for again; 0: default, 1 s */
 	uint64_t silence_us;      /* it gives up after this time without a packet; 0: never */
+	uint64_t reader_silence_us; /* of source_of_load() alone: see there */
 	uint64_t start_delay_us;  /* the load first waits for a random time below this */
 
 	/* What is demanded of the chunks. */

@@ -116,6 +116,7 @@ new_source(struct loading **out, struct source *s, const struct load_config *cfg
 		.name = name,
 		.urgent = on_urgent,
 		.reading = on_reading,
+		.silence_us = cfg->reader_silence_us,
 		.cancelled = on_cancelled,
 		.closed = on_closed,
 		.arg = x };

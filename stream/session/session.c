@@ -18,7 +18,7 @@
 
 enum {
 	PART_MAX = 64, /* of a part of the name, with the NUL */
-	SILENCE_SECONDS = 60, /* after which the session counts as over: reads fail */
+	SILENCE_SECONDS = 60, /* after which reads fail, until something comes again */
 };
 
 /* The parts of a session's name. */
@@ -135,7 +135,7 @@ silence_us(void)
 int
 source_of_session(struct source *out, const char *uri, const char *folder, struct err *e)
 {
-	struct load_config c = { .silence_us = silence_us() };
+	struct load_config c = { .reader_silence_us = silence_us() };
 	struct session s;
 	char *path;
 

@@ -63,10 +63,16 @@ echo "== a session that falls silent"
 serve -T 0 -W 8M "$T/disk.ndz"
 export STREAM_SESSION_SECONDS=2
 attach 1 silent
+# nbdkit answers nobody before the source is open.
+check "it is open" eval 'nbdinfo --size "nbd+unix:///?socket=$T/silent" > /dev/null'
 kill -9 "$SERVER"; wait "$SERVER" 2> /dev/null
 if timeout 240 nbdcopy "nbd+unix:///?socket=$T/silent" /dev/null 2> /dev/null; then fail "all of it was read"; fi
 check "who reads is told: $(tail -n 1 "$T/silent.log")" grep -q "nothing was heard" "$T/silent.log"
+check "nbdkit goes on" builtin kill -0 $NBDKIT
+serve -T 0 -W 8M "$T/disk.ndz"
+check "when the session is there again, it can be read" soon python3 "$READS" random "$T/silent" "$T/disk" 5
 kill $NBDKIT; wait $NBDKIT
+kill "$SERVER"; wait "$SERVER"
 unset STREAM_SESSION_SECONDS
 echo "== one client alone, by unicast"
 ip netns exec "${LAB}s" "$BIN/frisbeed" -d --unicast -m 10.9.0.1 -p $PORT -W 25M "$T/disk.ndz" > /dev/null 2> "$T/unicast.log" & PIDS+=($!); UNICAST=$!

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/image/read/image.h"
+#include "common/image/read/source_live.h"
 #include "frisbeed/serve/serve.h"
 #include "tests/unit/one_chunk.h"
 #include "tests/unit/scratch.h"
@@ -257,6 +258,37 @@ test_cancel(void)
 	source_close(&s);
 }
 
+/* A reader who hears nothing for too long is told so, and reads on when something comes again. */
+static void
+test_silence(void)
+{
+	const struct live_config c = { .file = in_scratch("silent"),
+		.name = "a session",
+		.silence_us = 20000 };
+	const struct source_info about = { .chunks = nchunks,
+		.bytes = (uint64_t)nchunks * NDZ_CHUNK_BYTES };
+	static uint8_t got[NDZ_CHUNK_BYTES];
+	struct source s = { NULL, NULL };
+	struct source_info info;
+	struct live *g = NULL;
+
+	FILE *f = fopen(c.file, "w");
+	T_CHECK(fwrite(image, NDZ_CHUNK_BYTES, nchunks, f) == nchunks);
+	T_CHECK(fclose(f) == 0);
+	T_CHECK(live_new(&g, &s, &c, &e) == 0);
+	T_CHECK(source_info(&s, &info, &e) == -1);
+	T_CHECK(e.kind == ERR_IO);
+	live_begin(g, &about);
+	T_CHECK(source_info(&s, &info, &e) == 0);
+	T_CHECK(source_read(&s, 1, NULL, got, &e) == -1);
+	T_CHECK(e.kind == ERR_IO);
+	T_CHECK(strstr(e.text, "nothing was heard") != NULL);
+	live_has(g, 1);
+	T_CHECK(source_read(&s, 1, NULL, got, &e) == 0);
+	T_CHECK(memcmp(got, image[1], NDZ_CHUNK_BYTES) == 0);
+	source_close(&s);
+}
+
 int
 main(void)
 {
@@ -267,5 +299,6 @@ main(void)
 	test_in_turn();
 	test_image();
 	test_cancel();
+	test_silence();
 	return t_done();
 }

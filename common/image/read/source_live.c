@@ -3,6 +3,7 @@
  * lock is held for a moment only; a thread that waits for a chunk sleeps without it. */
 #include "common/image/read/source_live.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,7 @@ struct live {
 	struct live_config cfg; /* file and name: its own copies */
 	pthread_mutex_t lock; /* of all that follows */
 	pthread_cond_t news;
+	uint64_t heard_us; /* when the writer last had something */
 	bool known; /* live_begin() has set the members below */
 	struct source_info image;
 	struct source file;       /* the growing file, for reading */
@@ -89,6 +91,7 @@ live_begin(struct live *g, const struct source_info *image)
 	struct err e;
 
 	pthread_mutex_lock(&g->lock);
+	g->heard_us = clock_us();
 	if (g->known) {
 		err_set(&e, ERR_FORMAT,
 		    "the first server was not a server, and another one has answered");
@@ -107,6 +110,7 @@ void
 live_has(struct live *g, uint32_t chunk)
 {
 	pthread_mutex_lock(&g->lock);
+	g->heard_us = clock_us();
 	if (g->known && chunk < g->image.chunks && !g->here[chunk]) {
 		g->here[chunk] = true;
 		early_forget(&g->early, chunk);
@@ -122,6 +126,7 @@ live_early(
     struct live *g, uint32_t chunk, uint32_t first, uint32_t count, const uint8_t *data)
 {
 	pthread_mutex_lock(&g->lock);
+	g->heard_us = clock_us();
 	if (g->known && g->cfg.reading != NULL && chunk < g->image.chunks && !g->here[chunk] &&
 	    early_keep(&g->early, chunk, first, count, data))
 		pthread_cond_broadcast(&g->news);
@@ -167,10 +172,20 @@ other(void *self, unsigned attempt)
 	return g->cfg.reading != NULL && attempt == 1;
 }
 
-/* Wait until something happens, for ASK_AGAIN_MS at most.  -1: nothing will happen any more.
- * Called with the lock. */
+/* Has nothing come for too long, while a reader waited from began_us on?  Called with the lock. */
+static bool
+is_silent(const struct live *g, uint64_t began_us)
+{
+	uint64_t since_us = g->heard_us > began_us ? g->heard_us : began_us;
+
+	return g->cfg.silence_us != 0 && clock_us() - since_us >= g->cfg.silence_us;
+}
+
+/* Wait until something happens, for ASK_AGAIN_MS at most.  began_us: when the reader began to
+ * wait.  -1: nothing will happen any more, or nothing has come for too long.  Called with the
+ * lock. */
 static int
-wait_for_news(struct live *g, struct err *e)
+wait_for_news(struct live *g, uint64_t began_us, struct err *e)
 {
 	struct timespec t;
 
@@ -184,6 +199,9 @@ wait_for_news(struct live *g, struct err *e)
 	}
 	if (g->ended)
 		return err_set(e, ERR_IO, "%s: the session ended too early", g->cfg.name);
+	if (is_silent(g, began_us))
+		return err_set(e, ERR_IO, "%s: nothing was heard for %" PRIu64 " s", g->cfg.name,
+		    g->cfg.silence_us / 1000000);
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	t.tv_nsec += ASK_AGAIN_MS * 1000000L;
 	t.tv_sec += t.tv_nsec / 1000000000;
@@ -196,11 +214,12 @@ static int
 info(void *self, struct source_info *out, struct err *e)
 {
 	struct live *g = self;
+	uint64_t began_us = clock_us();
 	int rc = 0;
 
 	pthread_mutex_lock(&g->lock);
 	while (rc == 0 && !g->known)
-		rc = wait_for_news(g, e);
+		rc = wait_for_news(g, began_us, e);
 	if (rc == 0) {
 		*out = g->image;
 		out->in_order = false;
@@ -262,7 +281,7 @@ wait_for_blocks(
     struct live *g, uint32_t chunk, const struct blockmap *need, struct err *e)
 {
 	struct blockmap lack;
-	uint64_t asked_us = 0;
+	uint64_t began_us = clock_us(), asked_us = 0;
 
 	while (lack = lacking(g, chunk, need), !blockmap_empty(&lack)) {
 		uint64_t now_us = clock_us();
@@ -270,7 +289,7 @@ wait_for_blocks(
 			ask(g, chunk, need);
 			asked_us = now_us;
 		}
-		if (wait_for_news(g, e) != 0)
+		if (wait_for_news(g, began_us, e) != 0)
 			return -1;
 		if (is_outside(g, chunk))
 			return err_set(
@@ -313,11 +332,12 @@ static int
 next(void *self, uint32_t *chunk, void *to, size_t *bytes, struct err *e)
 {
 	struct live *g = self;
+	uint64_t began_us = clock_us();
 	int rc = 0;
 
 	pthread_mutex_lock(&g->lock);
 	while (rc == 0 && (!g->known || (g->given == g->nhere && g->given < g->image.chunks)))
-		rc = wait_for_news(g, e);
+		rc = wait_for_news(g, began_us, e);
 	bool all = rc == 0 && g->given == g->image.chunks;
 	if (rc == 0 && !all)
 		*chunk = g->order[g->given++];
