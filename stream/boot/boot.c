@@ -217,12 +217,22 @@ copy_lists(const struct kernel *k, struct cpio *to, struct err *e)
 	return 0;
 }
 
+/* A list of the kernel's modules, or a module, could not be read.  One that is not there means that a
+ * machine cannot be started from this image. */
+static int
+fail_reading(struct err *e)
+{
+	if (e->kind == ERR_ABSENT)
+		e->kind = ERR_UNSUPPORTED;
+	return -1;
+}
+
 static int
 copy_modules(const struct kernel *k, const struct modules *m, struct cpio *to, struct err *e)
 {
 	for (size_t i = 0; i < m->n; i++)
 		if (m->list[i].chosen && copy_module_file(k, to, m->list[i].path, e) != 0)
-			return -1;
+			return fail_reading(e);
 	if (copy_lists(k, to, e) != 0)
 		return -1;
 	cpio_end(to);
@@ -269,15 +279,29 @@ write_ramdisk(const struct kernel *k, const struct boot_config *c, const struct 
 
 /* Modules. */
 
+/* The program that loads modules in the ramdisk does not decompress zstd. */
+static int
+check_compression(const struct modules *m, struct err *e)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		const char *path = m->list[i].path, *end = strrchr(path, '.');
+		if (m->list[i].chosen && end != NULL && strcmp(end, ".zst") == 0)
+			return err_set(e, ERR_UNSUPPORTED,
+			    "%s is compressed with zstd, and cannot be loaded in the ramdisk", path);
+	}
+	return 0;
+}
+
 static int
 choose(struct modules *m, const struct boot_config *c, struct err *e)
 {
 	if (drivers_need(m, "ext4", e) != 0)
 		return -1;
-	if (c->drivers != NULL)
-		return drivers_listed(m, c->drivers, e);
-	drivers_all(m);
-	return 0;
+	if (c->drivers == NULL)
+		drivers_all(m);
+	else if (drivers_listed(m, c->drivers, e) != 0)
+		return -1;
+	return check_compression(m, e);
 }
 
 static int
@@ -286,7 +310,7 @@ read_list(const struct kernel *k, const char *name, struct buf *b, struct err *e
 	char path[PATH_CAP];
 
 	snprintf(path, sizeof path, "%s/%s/%s", modules_folder, k->version, name);
-	return tree_read(k->root, path, FILE_BYTES_MAX, b, e);
+	return tree_read(k->root, path, FILE_BYTES_MAX, b, e) == 0 ? 0 : fail_reading(e);
 }
 
 static int

@@ -92,6 +92,13 @@ disk nonbd dos 2 "$T/root"
 refused "its kernel 6.1.0-10-amd64: has no module nbd" "$T/nonbd.ndz"
 echo kernel/drivers/block/nbd.ko >> "$T/root/lib/modules/6.1.0-10-amd64/modules.builtin"
 disk builtin dos 2 "$T/root"; check "in the kernel itself is fine" boot "$T/builtin.ndz"
+own=$T/root/lib/modules/6.1.0-10-amd64
+sed -i 's/ext4\.ko/ext4.ko.zst/' "$own/modules.dep"
+disk zst dos 2 "$T/root"; refused "kernel/fs/ext4/ext4.ko.zst is compressed with zstd" "$T/zst.ndz"
+sed -i 's/ext4\.ko\.zst/ext4.ko/' "$own/modules.dep"; rm "$own/kernel/fs/jbd2/jbd2.ko"
+disk nofile dos 2 "$T/root"; rm -rf "$T/out"; status 4 "$SD" bootimage "$T/nofile.ndz" "$T/out"
+check "it says which module is not there" grep -q "jbd2.ko" "$T/stderr"
+rm "$own/modules.dep"; disk nolist dos 2 "$T/root"; refused "modules.dep" "$T/nolist.ndz"
 rm -f "$T/root/lib/modules"/*/vmlinuz
 disk nokernel dos 2 "$T/root"; refused "has modules, but no kernel" "$T/nokernel.ndz"
 disk nosystem dos 1 "$T/other"; refused "has no ext2, ext3 or ext4 filesystem with the modules" "$T/nosystem.ndz"
