@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -147,10 +148,24 @@ report_merged(const struct opts *o, const struct order *m, struct err *e)
 	return 0;
 }
 
+/* A process that has sent nothing for so long is stopped, or another program's. */
+enum { ANSWER_S = 10 };
+
+/* Nothing can be received from the socket; errno says why. */
+static void
+fail_to_hear(const char *path, struct err *e)
+{
+	if (errno == EAGAIN)
+		err_set(e, ERR_IO, "%s: nothing came for %d seconds", path, ANSWER_S);
+	else
+		err_os(e, "%s", path);
+}
+
 /* A stream of what the socket sends; NULL with an error. */
 static FILE *
 listen_to(const char *path, struct err *e)
 {
+	const struct timeval most = { .tv_sec = ANSWER_S };
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	size_t n = strlen(path);
 
@@ -160,9 +175,13 @@ listen_to(const char *path, struct err *e)
 	}
 	memcpy(a.sun_path, path, n);
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd >= 0) {
+		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most); /* to connect */
+		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
+	}
 	if (fd >= 0 && connect(fd, (const struct sockaddr *)&a, sizeof a) == 0)
 		return fdopen(fd, "r");
-	err_os(e, "%s", path);
+	fail_to_hear(path, e);
 	if (errno == ENOENT || errno == ECONNREFUSED)
 		e->kind = ERR_ABSENT;
 	if (fd >= 0)
@@ -176,6 +195,7 @@ report_streaming(const char *socket_path, struct err *e)
 	FILE *f = listen_to(socket_path, e);
 	char line[256];
 	size_t lines = 0;
+	int rc = 0;
 
 	if (f == NULL)
 		return -1;
@@ -183,6 +203,12 @@ report_streaming(const char *socket_path, struct err *e)
 		line[strcspn(line, "\n")] = '\0';
 		say(stdout, "%s\n", line);
 	}
+	if (ferror(f)) {
+		fail_to_hear(socket_path, e);
+		rc = -1;
+	} else if (lines == 0) {
+		rc = err_set(e, ERR_IO, "%s: no answer came", socket_path);
+	}
 	fclose(f);
-	return lines > 0 ? 0 : err_set(e, ERR_IO, "%s: no answer came", socket_path);
+	return rc;
 }

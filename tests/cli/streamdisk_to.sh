@@ -38,6 +38,12 @@ check "the disk is what it showed" cmp "$T/disk" "$T/copied"
 check "imageunzip --status finds no marker" quietly "$BIN/imageunzip" --status "$T/disk"
 status 2 "$SD" status
 status 2 "$SD" status "$T/nobody"
+python3 -c 'import os, socket, sys, time
+s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1] + ".new"); s.listen(); os.rename(sys.argv[1] + ".new", sys.argv[1]); time.sleep(600)' "$T/mute" & mute=$!
+CLEANUP+=("kill $mute 2> /dev/null")
+begins $mute [ -S "$T/mute" ] || fail "no socket"
+status 1 timeout 100 "$SD" status "$T/mute"
+check "it says why: $(cat "$T/stderr")" grep -q "nothing came for 10 seconds" "$T/stderr"
 status 2 "$SD" "$T/sda.ndz" "$T/m"
 status 2 "$SD" "$T/sda.ndz" "$T/nothing"
 status 2 "$SD" -p 2 "$T/sda.ndz" "$T/disk"
