@@ -10,6 +10,8 @@
  * A disk without a pointer begins anew, unless the table's header says that it is complete; one
  * with a pointer goes on with the table that it names.  At the end the pointer is overwritten
  * before the marker is. */
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -288,6 +290,36 @@ new_header(const struct opening *o)
 	return h;
 }
 
+/* Give a file the room of its first so many bytes.  On a filesystem that cannot do so beforehand, the
+ * file gets its room when it is written. */
+static int
+reserve(int fd, uint64_t bytes)
+{
+	while (fallocate(fd, 0, 0, (off_t)bytes) != 0)
+		if (errno != EINTR)
+			return errno == ENOSPC || errno == EDQUOT ? -1 : 0;
+	return 0;
+}
+
+/* Make the file of the table as long as the table, with all of its room: if its filesystem became
+ * full later, flushes would fail, and what clients have written would be lost. */
+static int
+reserve_file(struct disk *f, uint64_t bytes, struct err *e)
+{
+	uint64_t had_bytes = disk_size_bytes(f);
+	struct err ignored; /* the file is then longer than before, with a hole */
+
+	if (had_bytes < bytes && disk_truncate(f, bytes, e) != 0)
+		return -1;
+	if (disk_fd(f) < 0 || reserve(disk_fd(f), bytes) == 0)
+		return 0;
+	err_os(e, "%s: has no room for the sector table, which needs %" PRIu64 " bytes",
+	    disk_name(f), bytes);
+	if (had_bytes < bytes)
+		disk_truncate(f, had_bytes, &ignored); /* it may have got a part of the room */
+	return -1;
+}
+
 /* Say where the table will be, before anything is written. */
 static int
 choose_place(struct opening *o, struct err *e)
@@ -304,9 +336,7 @@ choose_place(struct opening *o, struct err *e)
 	}
 	o->table.on = in_file(d) ? d->table_on : d->disk;
 	if (in_file(d) && disk_kind(d->table_on) == DISK_FILE)
-		return disk_size_bytes(d->table_on) >= bytes
-		           ? 0
-		           : disk_truncate(d->table_on, bytes, e);
+		return reserve_file(d->table_on, bytes, e);
 	if (in_file(d))
 		return 0;
 	if (find_place(o, &o->shown_bytes, e) != 0)

@@ -98,6 +98,15 @@ refused "no place for the sector table" "$T/fs.ndz" disk="$T/exact"
 check "nothing was written" eval 'cmp "$T/small" "$T/small.was" && cmp "$T/exact" "$T/exact.was"'
 refused "which disk=DISK names" "$T/sda.ndz" table=memory
 refused "is no sector table" "$T/sda.ndz" disk="$T/disk" table="$T/sda.out"
+# A filesystem that would become full when the table is written: the table has 20 KiB.
+if [ "$(id -u)" = 0 ] && mkdir "$T/full" && mount -t tmpfs -o size=16k none "$T/full" 2> /dev/null; then
+	CLEANUP+=("umount '$T/full' 2> /dev/null")
+	new_target memory; cp "$T/disk" "$T/disk.was"
+	refused "has no room for the sector table" "$T/sda.ndz" disk="$T/disk" table="$T/full/table"
+	check "nothing was written" cmp "$T/disk" "$T/disk.was"
+	check "the room is not taken" [ "$(stat -c %s-%b "$T/full/table")" = 0-0 ]
+	umount "$T/full"
+fi
 new_target "$T/table"; serve "$T/table" fill=no; python3 "$U" write "$T/sock" 9000 kept; stop
 head -c 1M /dev/urandom > "$T/other"; "$BIN/imagezip" -q "$T/other" "$T/other.ndz" 2> /dev/null
 refused "from another image" "$T/other.ndz" disk="$T/disk" table="$T/table"

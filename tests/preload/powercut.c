@@ -193,7 +193,7 @@ pwrite64(int fd, const void *buf, size_t n, off64_t at)
 	return pwrite(fd, buf, n, at);
 }
 
-/* A hole is zeros that were written. */
+/* A hole is zeros that were written.  Room that is given to a file changes nothing of what it has. */
 int
 fallocate(int fd, int mode, off_t at, off_t n)
 {
@@ -201,7 +201,7 @@ fallocate(int fd, int mode, off_t at, off_t n)
 	int file = file_of(fd);
 
 	*(void **)&real = dlsym(RTLD_NEXT, "fallocate");
-	if (file < 0)
+	if (file < 0 || mode == 0)
 		return real(fd, mode, at, n);
 	pthread_mutex_lock(&lock);
 	note(file, (uint64_t)at, (size_t)n, NULL);
