@@ -3,11 +3,15 @@
  *
  * Each request to a member runs in a thread of its own, since the member may not answer.  When
  * a member takes too long, the next one is asked as well, and the first answer counts.  A member
- * that failed or was slow is asked last for some time. */
+ * that failed or was slow is asked last for some time.
+ *
+ * Such a thread may still wait for its member when the reader has the answer of another one, and
+ * has ended.  For this reason it works for the source, and not for the reader's owner. */
 #include "stream/sources/several.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -30,6 +34,7 @@ struct several {
 	struct member *members;
 	size_t n;
 	struct source_info info;
+	struct cancel cancel; /* ends the threads that ask a member */
 	pthread_mutex_t lock; /* guards the members' times, `running`, and all races */
 	pthread_cond_t news;
 	unsigned running; /* threads that ask a member */
@@ -98,6 +103,7 @@ run_try(void *arg)
 	struct err e;
 
 	free(arg);
+	cancel_work_for(&s->cancel);
 	int rc = bytes != NULL ? source_read(&s->members[t.member].source, t.race->chunk,
 				     &t.race->need, bytes, &e)
 	                       : err_nomem(&e, "a chunk");
@@ -168,7 +174,8 @@ choose(const struct several *s, const bool *asked)
 	return best;
 }
 
-/* Ask members until one has answered, or all have failed.  The caller holds the lock. */
+/* Ask members until one has answered, all have failed, or the reader's work is to end.  The
+ * caller holds the lock. */
 static void
 run_race(struct race *r, bool *asked)
 {
@@ -176,7 +183,7 @@ run_race(struct race *r, bool *asked)
 	size_t i = s->n;
 	uint64_t until = 0;
 
-	while (r->won == NULL) {
+	while (r->won == NULL && cancel_signal() == 0) {
 		bool slow = clock_us() >= until;
 		if (slow && i < s->n && r->running > 0)
 			s->members[i].avoid_until_us = clock_us() + AVOIDED_US;
@@ -206,6 +213,20 @@ copy_blocks(const struct blockmap *need, uint32_t first, const uint8_t *from, ui
 	}
 }
 
+/* What became of a race, for its reader. */
+static int
+outcome(const struct race *r, struct err *e)
+{
+	if (r->won != NULL)
+		return 0;
+	if (cancel_check(e) != 0)
+		return -1;
+	if (!r->failed)
+		return err_nomem(e, "threads");
+	*e = r->why;
+	return -1;
+}
+
 static int
 read_blocks(void *self, uint32_t chunk, const struct blockmap *need, uint32_t first,
     void *to, struct err *e)
@@ -222,13 +243,9 @@ read_blocks(void *self, uint32_t chunk, const struct blockmap *need, uint32_t fi
 	*r = (struct race){ .of = s, .chunk = chunk, .need = *need, .users = 1 };
 	pthread_mutex_lock(&s->lock);
 	run_race(r, asked);
-	int rc = r->won != NULL ? 0 : -1;
+	int rc = outcome(r, e);
 	if (rc == 0)
 		copy_blocks(need, first, r->won, to);
-	else if (r->failed)
-		*e = r->why;
-	else
-		err_nomem(e, "threads");
 	leave(r);
 	pthread_mutex_unlock(&s->lock);
 	free(asked);
@@ -275,6 +292,7 @@ cancel(void *self)
 {
 	struct several *s = self;
 
+	s->cancel.signal = SIGTERM;
 	for (size_t i = 0; i < s->n; i++)
 		source_cancel(&s->members[i].source);
 }
@@ -356,6 +374,7 @@ new_several(struct source *sources, size_t n)
 		return NULL;
 	}
 	s->n = n;
+	s->cancel.whole = cancel_owner();
 	for (size_t i = 0; i < n; i++)
 		s->members[i].source = sources[i];
 	pthread_mutex_init(&s->lock, NULL);

@@ -9,8 +9,9 @@
 #include "common/image/read/source.h"
 
 /* Make one source of n, which are taken over, also on failure; each must be readable by chunk
- * number.  ERR_FORMAT: their lengths differ, or their first or last chunks; ERR_UNSUPPORTED: they
- * can be read in order only; errors of reading them. */
+ * number.  The owner of the calling thread (cancel.h) must outlast the source.  ERR_FORMAT: their
+ * lengths differ, or their first or last chunks; ERR_UNSUPPORTED: they can be read in order only;
+ * errors of reading them. */
 int source_of_several(struct source *, struct source *members, size_t n, struct err *);
 
 #endif /* STREAM_SOURCES_SEVERAL_H */
