@@ -58,6 +58,7 @@ struct streamed {
 	struct rangeset stored; /* sectors that the image stores, and that belong to this disk */
 	uint64_t stored_sectors, bytes; /* of the disk that is shown */
 	bool opened; /* streamed_open() has succeeded */
+	bool hidden; /* the kernel's devices of its partitions were taken away */
 	struct below below;
 	struct holds holds;
 	struct behind behind;

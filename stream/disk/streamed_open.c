@@ -517,12 +517,13 @@ go_on(struct opening *o, struct err *e)
 }
 
 /* The kernel's devices for partitions would show filesystems that are not whole, by names and UUIDs
- * of the image.  They come back when the disk is whole and is closed. */
+ * of the image.  They come back when the disk is whole and is closed, or could not be opened. */
 static int
 hide_partitions(struct streamed *d, struct err *e)
 {
 	if (disk_kind(d->disk) != DISK_BLOCK || disk_fd(d->disk) < 0)
 		return 0;
+	d->hidden = true;
 	return partitions_remove(disk_fd(d->disk), d->cfg.disk, e);
 }
 
@@ -655,7 +656,7 @@ streamed_close(struct streamed *d, struct err *e)
 	recorder_end(d->recorder);
 	int rc = last_flush(d, e);
 	below_free(&d->below);
-	if (d->opened && atomic_load(&d->finished))
+	if (d->hidden && (!d->opened || atomic_load(&d->finished)))
 		disk_reread_partitions(d->disk, &ignored);
 	table_close(d->table);
 	disk_close(d->table_on, &ignored);

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/nbd_lib.sh"
 . "$(dirname "$0")/stream_lib.sh"
-requires sfdisk mke2fs losetup addpart blkid
+requires sfdisk mke2fs losetup addpart blkid strace
 [ "$(id -u)" = 0 ] && [ -n "$(losetup -f 2> /dev/null)" ] || skip "needs root and loop devices"
 a_disk sda
 U=$TOP/tests/helpers/nbd_stream.py ID=5eed5eed-1111-4222-8333-$(printf %012x $$)
@@ -16,6 +16,8 @@ cp "$T/sda.out" "$T/disk"; truncate -s $DISK_BYTES "$T/disk"; cp "$T/disk" "$T/m
 loop=$(losetup -f --show "$T/disk") || skip "no loop device"
 CLEANUP+=("losetup -d $loop 2> /dev/null")
 addpart "$loop" 2 10240 32768 2> /dev/null && [ -e "${loop}p2" ] || skip "no partitions on loop devices here"
+# soon_there NODE: the kernel makes a node a moment after it has read the partitions.
+soon_there() { local i; for i in $(seq 50); do [ ! -e "$1" ] || return 0; sleep 0.1; done; return 1; }
 found() { blkid -c /dev/null -t UUID="$ID" -o device 2> /dev/null | grep -q "^$loop"; }
 check "before: the filesystem is found by its UUID" found
 mkdir "$T/mnt"
@@ -40,4 +42,17 @@ check "and is mounted" mount -t ext4 "UUID=$ID" "$T/mnt"
 check "with its files" diff -r "$T/files" "$T/mnt" -x lost+found
 umount "$T/mnt"
 delpart "$loop" 2 2> /dev/null; losetup -d "$loop"
+# A disk that is refused has its partitions afterwards, as before.  Not every kernel knows partition tables, but each can
+# be seen to be told to read this one.
+truncate -s 8192 "$T/small"
+loop=$(losetup -P -f --show "$T/disk") && CLEANUP+=("losetup -d $loop 2> /dev/null")
+small=$(losetup -f --show "$T/small") && CLEANUP+=("losetup -d $small 2> /dev/null")
+if soon_there "${loop}p2"; then known=1; else known=0; addpart "$loop" 2 10240 32768; fi
+strace -f -qq -o "$T/trace" -e trace=ioctl nbdkit -f -U - "$PLUGIN" "$T/sda.ndz" disk="$loop" table="$small" anew=yes --run true 2> "$T/nbd.log" &&
+	fail "a device that is too small took the table"
+check "refused: $(tail -n 1 "$T/nbd.log")" grep -q "has no room for the sector table" "$T/nbd.log"
+check "its partitions were taken away" grep -q "BLKPG_DEL_PARTITION" "$T/trace"
+check "and the kernel read its partition table afterwards" eval 'grep "BLKPG_DEL\|BLKRRPART" "$T/trace" | tail -n 1 | grep -q "BLKRRPART) *= 0"'
+[ $known = 0 ] || check "its partitions are there" soon_there "${loop}p2"
+losetup -d "$loop"; losetup -d "$small"
 finish
