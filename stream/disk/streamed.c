@@ -47,9 +47,10 @@ streamed_absent_run(
 	bool present;
 
 	*absent = false;
-	*n = r.len;
-	if (is_whole(d) || table_is_whole(d->table, r))
+	*n = is_whole(d) ? r.len : table_whole_run(d->table, r);
+	if (*n > 0)
 		return 0;
+	*n = r.len;
 	size_t i = rangeset_find(&d->stored, r.off);
 	if (i == rangeset_count(&d->stored))
 		return 0;

@@ -78,15 +78,15 @@ gist_changed(struct table *t, const struct frame *f, uint64_t became_present)
 	    g, absent | (uint32_t)f->local << LOCAL_SHIFT | (left_out ? LEFT_OUT : 0));
 }
 
-bool
-table_is_whole(const struct table *t, struct range r)
+uint64_t
+table_whole_run(const struct table *t, struct range r)
 {
-	uint64_t i = r.off / FRAME_SECTORS;
+	uint64_t first = r.off / FRAME_SECTORS, i = first;
 
 	for (; i < t->nframes && i * FRAME_SECTORS < range_end(r); i++)
 		if ((atomic_load(&t->gist[i]) & ABSENT_MASK) != 0)
-			return false;
-	return true;
+			return i == first ? 0 : i * FRAME_SECTORS - r.off;
+	return r.len;
 }
 
 /* The bits of the pieces of a frame that have sectors of r. */

@@ -483,7 +483,7 @@ table_run(struct table *t, struct range r, bool *present, uint64_t *n, struct er
 
 	*present = true;
 	*n = some.len;
-	if (table_is_whole(t, some))
+	if (table_whole_run(t, some) == some.len)
 		return 0;
 	pthread_mutex_lock(&t->lock);
 	int rc = run_with_lock(t, some, present, n, e);

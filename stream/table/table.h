@@ -86,9 +86,10 @@ int table_sync(struct table *, struct err *);
 
 /* The next two take no lock and read nothing; r.len > 0, and r may reach beyond the table. */
 
-/* Is it known at once that all stored sectors of r are present?  That stays so.  "No" may also mean
- * that a sector nearby is absent. */
-bool table_is_whole(const struct table *, struct range r);
+/* Returns how many sectors from r.off on, r.len at most, are known at once to have nothing absent, which
+ * stays so.  0 may also mean that a sector nearby is absent.  The run is as long as it can be: whoever
+ * goes through a disk looks at each word in memory once. */
+uint64_t table_whole_run(const struct table *, struct range r);
 /* Is it known at once that table_mark() with r, local, would change nothing?  That stays so. */
 bool table_is_settled(const struct table *, struct range r);
 /* Are the first sectors of r (r.len > 0, inside the table, and stored by the image) present?  *n: how

@@ -979,6 +979,8 @@ long_request(void)
 		.no_fill = true,
 		.tell = tell };
 	struct err e;
+	uint64_t n;
+	bool absent;
 
 	vdisk_init(&table_disk, table_bytes(bytes / SECTOR_BYTES));
 	make_full_source(zeros_disk("image", bytes));
@@ -989,6 +991,11 @@ long_request(void)
 	T_CHECK(streamed_status(device).written_bytes == most);
 	/* Two sectors were cleared in part, and fetched. */
 	T_CHECK(streamed_status(device).present_bytes == (most / SECTOR_BYTES + 2) * SECTOR_BYTES);
+	/* One question finds all frames that are whole, so that who goes through a disk asks few.  Of the
+	 * first frame a sector is absent. */
+	struct range behind = { FRAME_SECTORS, bytes / SECTOR_BYTES - FRAME_SECTORS };
+	T_CHECK(streamed_absent_run(device, behind, &absent, &n, &e) == 0 && !absent);
+	T_CHECK(n == (most / SECTOR_BYTES / FRAME_SECTORS - 1) * FRAME_SECTORS);
 	streamed_close(device, &e);
 	export_close(source);
 	vdisk_free(&table_disk);

@@ -172,17 +172,23 @@ open_again(struct err *e)
 }
 
 static void
+mark_these(struct range r, struct err *e)
+{
+	if (table_is_crowded(table) && table_flush(table, true, sync_nothing, NULL, e) != 0)
+		abort();
+	if (table_mark(table, r, draw(2) == 0, e) != 0)
+		abort();
+	memset(model + r.off, 1, r.len);
+}
+
+static void
 mark_some(struct err *e)
 {
 	struct range r = { draw(SECTORS), 0 };
 
 	r.len = 1 + draw(draw(20) == 0 ? 40000 : 300);
 	r.len = r.len < SECTORS - r.off ? r.len : SECTORS - r.off;
-	if (table_is_crowded(table) && table_flush(table, true, sync_nothing, NULL, e) != 0)
-		abort();
-	if (table_mark(table, r, draw(2) == 0, e) != 0)
-		abort();
-	memset(model + r.off, 1, r.len);
+	mark_these(r, e);
 }
 
 /* Does the table say of each sector what the model says? */
@@ -204,18 +210,33 @@ is_right(void)
 	return present == table_present(table);
 }
 
-/* What is answered without reading agrees with the model, for frame i: it is whole when nothing of
- * it is absent. */
+/* How many sectors from r.off on, r.len at most, are in frames of which nothing is absent, as the model
+ * has it? */
+static uint64_t
+whole_in_model(struct range r)
+{
+	uint64_t at = r.off;
+
+	while (at < range_end(r)) {
+		uint64_t from = at - at % FRAME_SECTORS;
+		uint64_t end = from + FRAME_SECTORS < SECTORS ? from + FRAME_SECTORS : SECTORS;
+		if (memchr(model + from, 0, end - from) != NULL)
+			break;
+		at = end < range_end(r) ? end : range_end(r);
+	}
+	return at - r.off;
+}
+
+/* What is answered without reading agrees with the model, from a sector of frame i on. */
 static bool
 whole_is_right(uint64_t i)
 {
-	uint64_t end = (i + 1) * FRAME_SECTORS < SECTORS ? (i + 1) * FRAME_SECTORS : SECTORS;
-	struct range r = { i * FRAME_SECTORS, end - i * FRAME_SECTORS };
-	bool whole = memchr(model + r.off, 0, r.len) == NULL;
-	struct range some = { r.off + draw(r.len), 1 }, beyond = { r.off, SECTORS };
+	uint64_t off = i * FRAME_SECTORS + draw(FRAME_SECTORS);
+	uint64_t from = off < SECTORS ? off : SECTORS - 1;
+	struct range all = { from, SECTORS - from }, some = { from, 1 + draw(SECTORS - from) };
 
-	return table_is_whole(table, r) == whole && table_is_whole(table, some) == whole &&
-	       (whole || !table_is_whole(table, beyond));
+	return table_whole_run(table, all) == whole_in_model(all) &&
+	       table_whole_run(table, some) == whole_in_model(some);
 }
 
 static unsigned wholes; /* that were seen */
@@ -227,7 +248,7 @@ wholes_are_right(void)
 
 	for (uint64_t i = 0; i * FRAME_SECTORS < SECTORS; i++) {
 		right &= whole_is_right(i);
-		wholes += table_is_whole(table, (struct range){ i * FRAME_SECTORS, 1 });
+		wholes += table_whole_run(table, (struct range){ i * FRAME_SECTORS, 1 }) == 1;
 	}
 	return right;
 }
@@ -246,6 +267,9 @@ paging(void)
 		right &= open_again(&e) == 0 && is_right() && wholes_are_right();
 	}
 	T_CHECK(right && wholes > 0);
+	mark_these((struct range){ 3 * FRAME_SECTORS, 2 * FRAME_SECTORS }, &e);
+	mark_these((struct range){ 31 * FRAME_SECTORS, SECTORS - 31 * FRAME_SECTORS }, &e);
+	T_CHECK(is_right() && wholes_are_right());
 	T_CHECK(table_header(table)->sequence > 40);
 }
 
