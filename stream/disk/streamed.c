@@ -340,9 +340,11 @@ trim_held(struct streamed *d, const void *unused, uint64_t n, uint64_t at, struc
 	return mark(d, whole, true, e);
 }
 
-/* A request to clear may have 4 GB, and mark more than the memory of the table has room for, so it
- * is done in pieces, which mark six frames at most. */
-enum { CHANGE_MAX_BYTES = 64 << 20 };
+/* A request to clear may have 4 GB, and mark more than the memory of the table has room for, so it is
+ * done in parts, each of which marks one frame of the table (eight pieces).  The smallest table has
+ * room for some 130 frames, and half of them are free when a part begins: enough for nbdkit's 16
+ * requests of each of a few connections, and for what is fetched meanwhile. */
+enum { CHANGE_MAX_BYTES = 8 * PIECE_BITS * SECTOR_BYTES };
 
 typedef int change_fn(struct streamed *, const void *, uint64_t, uint64_t, struct err *);
 

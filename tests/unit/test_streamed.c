@@ -931,10 +931,18 @@ zeros_pwrite(void *ctx, const void *buf, size_t len, uint64_t off)
 	return (ssize_t)len;
 }
 
+static pthread_barrier_t meeting;
+static atomic_bool meet; /* each thread that clears waits there, once, for the others */
+static _Thread_local bool has_met;
+
 static int
 zeros_zero(void *ctx, uint64_t off, uint64_t len)
 {
 	(void)ctx, (void)off, (void)len;
+	if (atomic_load(&meet) && !has_met) {
+		has_met = true;
+		pthread_barrier_wait(&meeting);
+	}
 	return 0;
 }
 
@@ -999,6 +1007,70 @@ long_request(void)
 	streamed_close(device, &e);
 	export_close(source);
 	vdisk_free(&table_disk);
+	device = NULL;
+}
+
+struct clearer {
+	uint64_t at;
+	int rc;
+};
+
+enum { CLEARERS = 16, CLEAR_BYTES = 64 << 20 };
+
+static void *
+clear_one(void *arg)
+{
+	struct clearer *c = arg;
+	struct err e;
+
+	c->rc = streamed_zero(device, CLEAR_BYTES, c->at, &e);
+	return NULL;
+}
+
+/* As many requests to clear as nbdkit has at a time come together when half of a small table is marked
+ * already: there is room for all marks. */
+static void
+clear_together(void)
+{
+	enum { FRAMES = 60000 }; /* so many that half of the memory is for what is known of each */
+	const uint64_t frame_bytes = (uint64_t)FRAME_SECTORS * SECTOR_BYTES;
+	const uint64_t bytes = FRAMES * frame_bytes;
+	struct streamed_config cfg = { .disk = "disk",
+		.table = "table",
+		.table_memory_bytes = TABLE_MEMORY_BYTES_MIN,
+		.no_fill = true,
+		.tell = tell };
+	uint8_t data[SECTOR_BYTES] = { 0 };
+	struct clearer c[CLEARERS];
+	pthread_t t[CLEARERS];
+	uint64_t frames = 0;
+	struct err e;
+	int rc = 0;
+
+	make_full_source(zeros_disk("image", bytes));
+	if (streamed_open_on(&device, source, &cfg, zeros_disk("disk", bytes),
+		zeros_disk("table", table_bytes(bytes / SECTOR_BYTES)), &e) != 0)
+		abort();
+	for (; rc == 0 && !table_is_crowded(device->table); frames++)
+		rc = streamed_write(device, data, sizeof data, frames * frame_bytes, &e);
+	T_CHECK(rc == 0 && frames < 100 && streamed_flush_some(device, true, &e) == 0);
+	for (uint64_t i = 1; rc == 0 && i < frames; i++)
+		rc = streamed_write(device, data, sizeof data, i * frame_bytes + 4096, &e);
+	T_CHECK(rc == 0 && !table_is_crowded(device->table));
+	pthread_barrier_init(&meeting, NULL, CLEARERS);
+	atomic_store(&meet, true);
+	for (unsigned i = 0; i < CLEARERS; i++) {
+		c[i].at = (UINT64_C(2) << 30) + (uint64_t)i * 4 * CLEAR_BYTES;
+		T_CHECK(pthread_create(&t[i], NULL, clear_one, &c[i]) == 0);
+	}
+	for (unsigned i = 0; i < CLEARERS; i++) {
+		pthread_join(t[i], NULL);
+		T_CHECK(c[i].rc == 0);
+	}
+	atomic_store(&meet, false);
+	pthread_barrier_destroy(&meeting);
+	streamed_close(device, &e);
+	export_close(source);
 	device = NULL;
 }
 
@@ -1255,6 +1327,7 @@ main(int argc, char **argv)
 	flush_all_behind_others();
 	write_amid_clearing();
 	long_request();
+	clear_together();
 	failed_flush();
 	short_runs();
 	record_of_part();
