@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "common/base/cancel.h"
+#include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/say.h"
 #include "common/cli/cli.h"
@@ -60,9 +61,11 @@ static const struct cli_program prog = {
 static int
 ask_again(const struct ask *a, const char *path, const char *body, struct jtree **out, struct err *e)
 {
-	for (int i = 0;; i++) {
+	uint64_t until_us = clock_us() + AWAY_S * UINT64_C(1000000);
+
+	for (;;) {
 		int rc = ask(a, path, body, out, e);
-		if (rc == 0 || e->os == 0 || i == AWAY_S)
+		if (rc == 0 || e->os == 0 || clock_us() >= until_us)
 			return rc;
 		nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
 		if (cancel_check(e) != 0)
