@@ -95,5 +95,15 @@ cp "$T/nodes.before" "$NET/nodes"; kill -HUP "$CONTROLLER"
 check "all are back" eval 'wait_until 10 status_is node1 200 && status_is node5 404'
 bash -c "exec $(cat "$T/controller.command")" > "$T/out" 2>&1; check "a second controller is refused" grep -q "another controllerd" "$T/out"
 kill "$CONTROLLER"; wait "$CONTROLLER"; check "a signal ends it with 0" [ $? = 0 ]
+
+echo "== a request that comes before the controller"
+rm -f "$T"/machines/node1/{unplugged,disk}
+swapin node1 lab.ndz > "$T/out" 2> "$T/err" &
+S=$!
+sleep 2
+controller_start
+wait $S; rc=$?
+check "it is heard when the controller is there" [ $rc = 0 ]
+check "and the disk is loaded" disk_is_loaded node1
 [ "$bad" = 0 ] || cat "$T/controller.log" "$T"/machines/*/console
 finish
