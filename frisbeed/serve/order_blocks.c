@@ -164,7 +164,7 @@ order_blocks_make(struct order_blocks *out, const struct order_config *c, struct
 	struct order order;
 
 	*out = (struct order_blocks){ .n = 0 };
-	if (order_read(&order, c->order, e) != 0)
+	if (order_read_regular(&order, c->order, e) != 0)
 		return -1;
 	int rc = list_order_of_image(out, c, &order, e);
 	order_free(&order);

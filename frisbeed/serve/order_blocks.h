@@ -36,9 +36,9 @@ struct order_blocks {
 };
 
 /* Make the list.  The order, and headers and tables of the image's chunks are read, which may take
- * minutes where the image is large and its disk slow.  Errors are those of order_read(),
- * served_disk() and sectors_open_disk(); ERR_ABSENT: there is no order; ERR_REFUSED: it is of a
- * disk of another size; ERR_FORMAT; ERR_CANCELLED. */
+ * minutes where the image is large and its disk slow.  Errors are those of
+ * order_read_regular(), served_disk() and sectors_open_disk(); ERR_ABSENT: there is no order;
+ * ERR_REFUSED: it is no file, or of a disk of another size; ERR_FORMAT; ERR_CANCELLED. */
 int order_blocks_make(struct order_blocks *, const struct order_config *, struct err *);
 void order_blocks_free(struct order_blocks *); /* leaves an empty list */
 

@@ -3,8 +3,10 @@
 #include "stream/record/order.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/crc32c.h"
@@ -168,6 +170,23 @@ order_get(struct order *o, const void *data, size_t n, const char *name, struct 
 	return 0;
 }
 
+static int
+no_file(const char *path, struct err *e)
+{
+	return err_set(e, ERR_ABSENT, "%s: there is no such file", path);
+}
+
+/* Make an order of n bytes that were read; n is -1 after an error. */
+static int
+get_what_was_read(struct order *o, const struct buf *b, ssize_t n, const char *path, struct err *e)
+{
+	if (n < 0)
+		return -1;
+	if (n > ORDER_BYTES_MAX)
+		return damaged(path, "is longer than an order of reads may be", e);
+	return order_get(o, b->base, (size_t)n, path, e);
+}
+
 int
 order_read(struct order *o, const char *path, struct err *e)
 {
@@ -176,18 +195,60 @@ order_read(struct order *o, const char *path, struct err *e)
 	struct disk *d;
 
 	if (access(path, F_OK) != 0 && errno == ENOENT)
-		return err_set(e, ERR_ABSENT, "%s: there is no such file", path);
+		return no_file(path, e);
 	if (disk_open(&d, path, DISK_READ, e) != 0)
 		return -1;
 	/* One byte more shows that a file, or a pipe, is too long. */
 	uint8_t *to = buf_room(&b, ORDER_BYTES_MAX + 1);
 	ssize_t n = to != NULL ? disk_read_upto(d, to, ORDER_BYTES_MAX + 1, 0, e)
 	                       : err_nomem(e, path);
-	int rc = n < 0 ? -1
-	         : n > ORDER_BYTES_MAX
-	             ? damaged(path, "is longer than an order of reads may be", e)
-	             : order_get(o, b.base, (size_t)n, path, e);
+	int rc = get_what_was_read(o, &b, n, path, e);
 	disk_close(d, &ignored);
 	buf_free(&b);
+	return rc;
+}
+
+/* Read at most `most` bytes; how many there were, or -1. */
+static ssize_t
+read_upto(int fd, uint8_t *to, size_t most, const char *path, struct err *e)
+{
+	size_t at = 0;
+	ssize_t n;
+
+	do {
+		n = read(fd, to + at, most - at);
+		at += n > 0 ? (size_t)n : 0;
+	} while (n > 0 && at < most);
+	return n < 0 ? err_os(e, "%s", path) : (ssize_t)at;
+}
+
+static int
+read_regular(struct order *o, int fd, const char *path, struct err *e)
+{
+	struct buf b = { 0 };
+	struct stat st;
+
+	if (fstat(fd, &st) != 0)
+		return err_os(e, "%s", path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, ERR_REFUSED,
+		    "%s: is a folder, a device or a pipe, and not a file with an order of reads", path);
+	uint8_t *to = buf_room(&b, ORDER_BYTES_MAX + 1);
+	ssize_t n = to != NULL ? read_upto(fd, to, ORDER_BYTES_MAX + 1, path, e)
+	                       : err_nomem(e, path);
+	int rc = get_what_was_read(o, &b, n, path, e);
+	buf_free(&b);
+	return rc;
+}
+
+int
+order_read_regular(struct order *o, const char *path, struct err *e)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0)
+		return errno == ENOENT ? no_file(path, e) : err_os(e, "%s", path);
+	int rc = read_regular(o, fd, path, e);
+	close(fd);
 	return rc;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A server that knows in which order machines read that start from its image: it sends that first as soon as somebody
 # reads, to a machine that does not know the order.  An order that cannot be used changes nothing, and is told.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/master_lib.sh"
 . "$(dirname "$0")/../cli/nbd_lib.sh"
 requires python3
 lab_up 2
@@ -90,4 +90,17 @@ check "cut short" no_order
 load 2 "$T/d3"; loaded 2
 check "the image is served" cmp "$T/disk" "$T/d3"
 end
+rm "$IMAGE.order"; mkfifo "$IMAGE.order"
+serve -T 0 -W 90M "$IMAGE"
+check "a pipe that nobody writes" no_order
+end
+rm "$IMAGE.order"
+
+echo "== of a master server"
+cp "$T/orders/disk.ndz.order" "$IMAGE.order"
+printf 'image first %s\nimages %s\ngroup 239.192.50.1\ninterface eth0\nallow 10.9.0.0/24\n' "$IMAGE" "$T/images" > "$T/conf"
+master
+check "an image is loaded" get 2 first "$T/d4"
+check "it is the disk" cmp "$T/disk" "$T/d4"
+check "the order beside it is read" settled "what the order of reads names is sent first .*blocks=$blocks "
 finish

@@ -3,8 +3,10 @@
  * list. */
 #include "frisbeed/serve/order_finder.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/cancel.h"
@@ -183,6 +185,18 @@ test_unusable(const struct model *m)
 	T_CHECK(fails(&c, ERR_FORMAT));
 	unlink(order_file());
 	T_CHECK(fails(&c, ERR_ABSENT));
+	/* Nobody may be made to wait for a pipe: not by one that has no writer, nor by one whose
+	 * writer says nothing. */
+	T_CHECK(mkfifo(order_file(), 0600) == 0);
+	alarm(120);
+	T_CHECK(fails(&c, ERR_REFUSED));
+	int quiet = open(order_file(), O_RDWR);
+	T_CHECK(quiet >= 0 && fails(&c, ERR_REFUSED));
+	alarm(0);
+	close(quiet);
+	unlink(order_file());
+	T_CHECK(mkdir(order_file(), 0700) == 0 && fails(&c, ERR_REFUSED));
+	rmdir(order_file());
 }
 
 static bool
