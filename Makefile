@@ -176,6 +176,7 @@ help:
 	@echo "make install       into DESTDIR and PREFIX (/usr/local); uninstall takes it away again"
 	@echo "make deb           native packages of Debian, into build/deb"
 	@echo "make check-deb     the packages of each of RELEASES=\"bookworm trixie\", made and tried in fresh systems (root)"
+	@echo "make check-readme  make demo and make install in fresh systems of RELEASES (root)"
 	@echo "make format        as clang-format says; clean: without what was built"
 # How the house is laid out, and whether its rules hold.
 house: all hdr-check
@@ -359,11 +360,15 @@ RELEASES ?= bookworm trixie
 check-deb:
 	@scripts/deps build deb
 	@for r in $(RELEASES); do scripts/check-deb $$r || exit 1; done
+# What README.md says to type first, in a fresh system of a release; needs root.
+check-readme:
+	@scripts/deps deb
+	@for r in $(RELEASES); do scripts/check-deb $$r readme || exit 1; done
 format:
 	clang-format -i $$(git ls-files '*.[ch]' | grep -v ^vendor/)
 clean:
 	rm -rf build
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
-.PHONY: all help list-installed list-programs deb check-deb house sim paper paper-store paper-dolly paper-dsync paper-stream tests deps check check-long fuzz fuzz-long fuzz-run check-vm check-s3 check-web soak check-arch demo netboot iso bench plots install uninstall hdr-check format clean FORCE
+.PHONY: all help list-installed list-programs deb check-deb check-readme house sim paper paper-store paper-dolly paper-dsync paper-stream tests deps check check-long fuzz fuzz-long fuzz-run check-vm check-s3 check-web soak check-arch demo netboot iso bench plots install uninstall hdr-check format clean FORCE
 .SECONDARY:
 -include $(shell find build \( -path 'build/*/root' -o -path build/chroot -o -path 'build/deb*' \) -prune -o -name '*.d' -print 2>/dev/null)
