@@ -149,22 +149,25 @@ count_share(struct client_congestion *l, uint64_t lost, uint64_t of)
 	l->few_lost = l->few_of = 0;
 }
 
-/* What there is to say about the stretch before the last one. */
+/* What there is to say about the stretch before the last one; nothing, if this client has
+ * complained about its epoch.  The server counts an address once, and when it has lowered
+ * its rate, it ignores complaints about earlier epochs; but the queue that it made is still
+ * full at the next signals. */
 static bool
 complain(struct client_congestion *l, uint32_t epoch, uint64_t lost, uint64_t of)
 {
-	bool queue = queued_up(l);
+	bool queued = queued_up(l);
 
 	count_share(l, lost, of);
-	l->queue = queue && overflows(l, lost, of);
-	if (!queue)
+	bool queue = queued && overflows(l, lost, of);
+	if (!queued)
 		count_quiet(l, lost, of);
-	if (lost == 0 || (!l->queue && l->share < MUCH))
+	if (lost == 0 || (!queue && l->share < MUCH) || epoch < l->unsaid[queue])
 		return false;
+	l->say_queue = queue;
 	l->say_epoch = epoch;
 	l->say_of = (uint32_t)(of > FEW ? of : FEW);
-	l->say_lost = l->queue ? (uint32_t)lost
-	                       : (uint32_t)(l->share * (double)l->say_of);
+	l->say_lost = queue ? (uint32_t)lost : (uint32_t)(l->share * (double)l->say_of);
 	return true;
 }
 
@@ -200,13 +203,20 @@ client_congestion_clients(struct client_congestion *l, uint32_t clients)
 void
 client_congestion_say(struct client_congestion *l, uint64_t at_us, bool voice)
 {
+	if (!voice && l->say_epoch < l->heard)
+		return;
 	l->say_at_us = at_us;
 	l->voice = voice;
 }
 
 void
-client_congestion_heard(struct client_congestion *l, uint32_t epoch)
+client_congestion_heard(struct client_congestion *l, uint32_t epoch, bool queue)
 {
+	/* Nobody can complain about an epoch that has not begun. */
+	uint32_t newest = l->pending_epoch;
+
+	if (queue && l->heard <= newest && l->heard <= epoch)
+		l->heard = (epoch < newest ? epoch : newest) + 1;
 	if (epoch >= l->say_epoch && !l->voice)
 		l->say_at_us = 0;
 }
@@ -223,6 +233,7 @@ client_congestion_says(struct client_congestion *l, uint64_t now_us)
 	if (now_us < client_congestion_at_us(l))
 		return false;
 	l->say_at_us = 0;
+	l->unsaid[l->say_queue] = l->say_epoch + 1;
 	return true;
 }
 

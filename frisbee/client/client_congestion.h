@@ -44,9 +44,14 @@ struct client_congestion {
 	uint32_t say_epoch;        /* of the rate */
 	uint32_t say_lost,
 	    say_of; /* its losses; without a queue, those over the last signals */
-	bool queue; /* there was a queue */
+	bool say_queue; /* there was a queue */
 	uint64_t say_at_us; /* when it is to be sent; 0: there is none */
 	bool voice;         /* it is sent even if others complain */
+	/* The first epoch about which this client has not complained: without a queue,
+	 * and with one. */
+	uint32_t unsaid[2];
+	uint32_t heard; /* the first epoch about which no other client was heard that had
+	                   losses with a queue */
 };
 
 /* A time signal of the server arrived: its time, and how many blocks the server has
@@ -56,17 +61,21 @@ void client_congestion_signal(struct client_congestion *, uint64_t now_us,
 /* Judge the last signal; `received` blocks have arrived so far.  Blocks and signals
  * are read from two sockets: the blocks sent before a signal are certainly counted
  * when everything that had arrived by then has been read.  Returns true if blocks
- * were lost before the signal before the last one, and the server should know. */
+ * were lost before the signal before the last one, and the server should know: it is told
+ * once of each epoch, of losses with a queue and of others. */
 bool client_congestion_judge(
     struct client_congestion *, uint64_t now_us, uint64_t received);
 
 /* This number of clients watches for losses. */
 void client_congestion_clients(struct client_congestion *, uint32_t clients);
 /* Send a complaint about what was judged last, at this time. voice: even if others
- * complain first. */
+ * complain first.  Without voice, nothing is sent if another was heard to complain
+ * about losses with a queue in the same epoch or a later one. */
 void client_congestion_say(struct client_congestion *, uint64_t at_us, bool voice);
-/* Another client complains about the rate of this epoch, so this client need not. */
-void client_congestion_heard(struct client_congestion *, uint32_t epoch);
+/* Another client complains about the rate of this epoch (queue: about losses with a queue), so
+ * this client need not send what it holds back, nor what it measures later about an epoch that
+ * has begun by now. */
+void client_congestion_heard(struct client_congestion *, uint32_t epoch, bool queue);
 /* When a complaint is to be sent; UINT64_MAX: there is none. */
 uint64_t client_congestion_at_us(const struct client_congestion *);
 /* Is the complaint to be sent now?  If so, it counts as sent. */

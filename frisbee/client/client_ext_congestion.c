@@ -36,7 +36,7 @@ client_ext_complain(struct client *c, uint64_t now_us, void *pkt)
 	m.u.congestion.epoch = c->congestion.say_epoch;
 	m.u.congestion.lost = c->congestion.say_lost;
 	m.u.congestion.of = c->congestion.say_of;
-	m.u.congestion.queue = c->congestion.queue;
+	m.u.congestion.queue = c->congestion.say_queue;
 	client_counters_message(&c->counters);
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
 }

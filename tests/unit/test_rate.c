@@ -425,7 +425,7 @@ test_load(void)
 	f.epoch = 4;
 	T_CHECK(!signal_after(&f, 6, 3000)); /* perhaps they are only late */
 	T_CHECK(signal_after(&f, 6, 3000));
-	T_CHECK(f.l.queue);
+	T_CHECK(f.l.say_queue);
 	T_CHECK(f.l.say_epoch == 3);
 	T_CHECK(f.l.say_lost == 6);
 	T_CHECK(f.l.say_of == 200);
@@ -439,7 +439,7 @@ test_load(void)
 	for (int i = 0; i < 40; i++)
 		said += signal_after(&f, 40, 60);
 	T_CHECK(said > 30);
-	T_CHECK(!f.l.queue);
+	T_CHECK(!f.l.say_queue);
 	T_CHECK(f.l.say_lost > 30);
 	T_CHECK(f.l.say_lost <= 40);
 }
@@ -452,7 +452,7 @@ complaints(struct feed *f, int times, uint32_t lost)
 	unsigned said = 0;
 
 	for (int i = 0; i < times; i++)
-		said += signal_after(f, lost, 5000) && f->l.queue;
+		said += signal_after(f, lost, 5000) && f->l.say_queue;
 	return said;
 }
 
@@ -503,6 +503,73 @@ test_load_little(void)
 	T_CHECK(said[1] > 20);
 }
 
+/* Blocks are lost throughout this epoch, with a queue.  Two signals later that is judged: is
+ * there anything to say about it? */
+static bool
+lossy(struct feed *f, uint32_t epoch)
+{
+	f->epoch = epoch;
+	signal_after(f, 20, 9000);
+	signal_after(f, 20, 9000);
+	return signal_after(f, 20, 9000);
+}
+
+/* Whoever has complained about an epoch does not complain about it again; about the next one,
+ * and about losses of another kind, he does. */
+static void
+test_load_once(void)
+{
+	struct feed f = { .now = 1000, .epoch = 3 };
+
+	for (int i = 0; i < 20; i++)
+		signal_after(&f, 0, 0);
+	T_CHECK(lossy(&f, 3) && f.l.say_queue);
+	T_CHECK(lossy(&f, 3)); /* it was not sent yet */
+	client_congestion_say(&f.l, f.now, true);
+	T_CHECK(client_congestion_says(&f.l, f.now));
+	T_CHECK(!lossy(&f, 3));
+	T_CHECK(!lossy(&f, 3));
+	T_CHECK(lossy(&f, 4));
+	T_CHECK(f.l.say_epoch == 4);
+	client_congestion_say(&f.l, f.now, true);
+	T_CHECK(client_congestion_says(&f.l, f.now));
+	bool quiet = false;
+	for (int i = 0; i < 40; i++)
+		quiet |= signal_after(&f, 40, 0) && !f.l.say_queue;
+	T_CHECK(quiet);
+	client_congestion_forget(&f.l); /* another session begins with epoch 0 */
+	for (int i = 0; i < 20; i++)
+		signal_after(&f, 0, 0);
+	T_CHECK(lossy(&f, 0));
+}
+
+/* Those who need not speak are silent about what others have said before or meanwhile, but not
+ * because somebody complained about an epoch that was still to come, or about losses without a
+ * queue. */
+static void
+test_load_heard(void)
+{
+	struct feed f = { .now = 1000, .epoch = 3 };
+
+	for (int i = 0; i < 20; i++)
+		signal_after(&f, 0, 0);
+	T_CHECK(lossy(&f, 3));
+	client_congestion_say(&f.l, f.now + 1000, false);
+	client_congestion_heard(&f.l, 3, true);
+	T_CHECK(client_congestion_at_us(&f.l) == UINT64_MAX);
+	client_congestion_say(&f.l, f.now + 1000, false);
+	T_CHECK(client_congestion_at_us(&f.l) == UINT64_MAX);
+	client_congestion_say(&f.l, f.now + 1000, true);
+	T_CHECK(client_congestion_at_us(&f.l) == f.now + 1000);
+	client_congestion_heard(&f.l, 3, true);
+	T_CHECK(client_congestion_says(&f.l, f.now + 1000));
+	client_congestion_heard(&f.l, UINT32_MAX, true);
+	T_CHECK(lossy(&f, 4));
+	client_congestion_heard(&f.l, 4, false);
+	client_congestion_say(&f.l, f.now + 1000, false);
+	T_CHECK(client_congestion_at_us(&f.l) == f.now + 1000);
+}
+
 /* So slow that few blocks pass between two signals. */
 static unsigned
 slow_complaints(struct feed *f, int times, uint32_t every, uint64_t queue_us)
@@ -515,7 +582,7 @@ slow_complaints(struct feed *f, int times, uint32_t every, uint64_t queue_us)
 		f->seen += (uint32_t)i % every == 0 ? 4 : 5;
 		client_congestion_signal(&f->l, f->now + queue_us, f->now, 0, f->sent);
 		said += client_congestion_judge(&f->l, f->now + queue_us + 1, f->seen) &&
-		        f->l.queue;
+		        f->l.say_queue;
 	}
 	return said;
 }
@@ -583,6 +650,8 @@ main(void)
 	test_faster_gives_way();
 	test_load();
 	test_load_order();
+	test_load_once();
+	test_load_heard();
 	test_load_usual();
 	test_load_little();
 	test_load_slow();
