@@ -262,6 +262,17 @@ says "one that has started is waited for, while the image is opened" "opened" "$
 with="disk=sda; STREAM_ROOT=$T/ends; kill() { rm -f \$STREAM_ROOT/run/nbdkit.pid; }; mkdir -p $T/ends/run; echo 7 > $T/ends/run/nbdkit.pid;"
 says "a daemon that has ended well" "ended" "$with end_daemon; echo ended"
 says "one whose last flush has failed" "fail sda: it may be lost" "$with echo 'it may be lost' > $T/ends/run/failed; end_daemon; echo ended"
+# A wait for a daemon that was killed is not without end.
+mkdir "$PROC/77" "$PROC/78"; printf 'State:\tS (sleeping)\n' > "$PROC/77/status"; printf 'State:\tZ (zombie)\n' > "$PROC/78/status"
+with="disk=sda; netif=; DEV=$T/dev; STREAM_ROOT=$T/killed; modprobe() { :; }; streamswitch() { :; }; fill_daemon_root() { :; }; unshare() { :; }
+	FILL_REPORT_S=1000; kill() { :; }; sleep() { slept=x\$slept; [ \$slept != xxxxx ] || { echo waits; exit; }; }; mkdir -p $T/killed/run; echo 7 > $T/killed/run/nbdkit.pid;"
+for pid in 76 78; do
+	says "a daemon that is killed before it serves the disk ($pid)" "fail sda: the daemon was killed: dmesg may say why" "$with echo $pid > $T/killed/run/started; start_daemon http://a/"
+	says "while the disk is loaded" "fail sda: the daemon was killed: dmesg may say why" "$with echo $pid > $T/killed/run/started; wait_until_whole"
+	says "at the end" "fail sda: the daemon was killed, and what was written last may be lost" "$with echo $pid > $T/killed/run/started; end_daemon"
+done
+says "one that lives is waited for" "waits" "$with echo 77 > $T/killed/run/started; wait_until_whole"
+says "in the end, too" "waits" "$with echo 77 > $T/killed/run/started; end_daemon"
 
 echo "== what a machine that streams reports"
 cmdline 'frisbee.report=10.9.0.1 frisbee.image=a.ndz frisbee.source=frisbee://239.1.2.3:7 frisbee.stream=rate=1M'
