@@ -77,10 +77,13 @@ http_judge(const struct http_call *c)
 	return c->code == CURLE_OK && c->got == c->range.bytes ? HTTP_GOOD : HTTP_AGAIN;
 }
 
+/* When the server has the file again that was opened, reads succeed again.  Without an ETag and a date
+ * any file of that length would be taken for it, so it counts as changed from now on. */
 static int
 err_changed(struct http *h, struct err *e)
 {
-	h->changed = true;
+	if (h->first.etag[0] == '\0' && h->first.modified[0] == '\0')
+		h->changed = true;
 	return err_set(e, ERR_FORMAT, "%s: has changed since it was opened", h->name);
 }
 

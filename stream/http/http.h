@@ -37,8 +37,9 @@ struct http_range {
 };
 
 /* Fetch n ranges, several at the same time.  May be called in any thread.  ERR_IO: the server
- * cannot be reached or refuses; ERR_FORMAT: the file has changed, which fails all later calls
- * too, or the answer is something else; ERR_CANCELLED, ERR_NOMEM. */
+ * cannot be reached or refuses; ERR_FORMAT: the file has changed, or the answer is
+ * something else; ERR_CANCELLED, ERR_NOMEM.  Later calls succeed when the server has the file again
+ * that was opened, if it gives files an ETag or a date; if not, they fail. */
 int http_fetch(struct http *, const struct http_range *, size_t n, struct err *);
 /* Make all calls of http_fetch(), now and later, return ERR_CANCELLED.  May be called in
  * any thread. */

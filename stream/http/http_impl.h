@@ -32,7 +32,8 @@ struct http {
 	bool known;
 	struct http_answer first;
 	uint64_t bytes;
-	atomic_bool cancelled, changed;
+	atomic_bool cancelled;
+	atomic_bool changed; /* for good: nothing would tell that it is the same file again */
 	pthread_mutex_t lock; /* guards the workers */
 	pthread_cond_t idle_again;
 	struct http_worker *idle;

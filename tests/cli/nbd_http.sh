@@ -92,6 +92,16 @@ echo "replaced $opening" > "$T/fault"
 if nbd "nbdcopy \$uri '$T/copied'" image=http://127.0.0.1:8082/dated; then fail "replaced later: copied"
 else check "replaced later: $(head -n 1 "$T/nbd.log")" grep -q "has changed since" "$T/nbd.log"; fi
 later total "has changed since"
+# The server has the right file again, for the same nbdkit.  Other words than those of the last fault.
+cat > "$T/again.sh" << 'SH'
+nbdcopy "$1" "$T/copied" 2> /dev/null && exit 1
+echo none > "$T/fault"; nbdcopy "$1" "$T/copied" 2>> "$T/nbdcopy.log"
+SH
+again() { rm -f "$T/copied"; echo "total $((opening + 1))" > "$T/fault"; nbd "bash '$T/again.sh' \$uri" image="http://127.0.0.1:8082/$1"; }
+check "the right file again, with an ETag: comes out" eval 'again x && cmp "$T/sda.out" "$T/copied"'
+check "and was changed before" grep -q "has changed since" "$T/nbd.log"
+if again bare; then fail "without one, it cannot be told: copied"
+else check "without one, it cannot be told" grep -q "has changed since" "$T/nbd.log"; fi
 later whole "sends the whole file"
 later shifted "is not the"
 later longer "is too long"

@@ -5,7 +5,7 @@
 
 FAULT holds a word, and perhaps a number: so many requests are answered well first.
 FAULT.requests counts them all.  What is asked for as /dated has a date, and no ETag;
-as /strict, it has both, and no date in answers to requests with If-Range.
+as /strict, it has both, and no date in answers to requests with If-Range; as /bare, neither.
 """
 import http.server, os, re, socketserver, sys, threading, time
 
@@ -76,7 +76,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if word == "longer":
             body += bytes(1000)
         headers = {"Content-Range": f"bytes {first}-{last}/{size}", "Content-Length": str(len(body))}
-        if self.path != "/dated":
+        if self.path not in ("/dated", "/bare"):
             headers["ETag"] = etag
         if self.path == "/dated" or (self.path == "/strict" and "If-Range" not in self.headers):
             headers["Last-Modified"] = "Mon, 23 Nov 2026 00:00:00 GMT"
