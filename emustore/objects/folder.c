@@ -142,12 +142,17 @@ err_letters(const struct folder *f, const char *key, size_t n, struct err *e)
 	    f->dir, (int)(n < 150 ? n : 150), key);
 }
 
-/* Open the folder that holds the object of this key, creating folders if `make` is set; *name
+/* FIND takes a folder whose name has other capital letters, where the filesystem does: who asks for an
+ * object has its key from a list.  EXACT, for a key that a user may have written, does not. */
+enum parent_how { PARENT_FIND, PARENT_EXACT, PARENT_MAKE };
+
+/* Open the folder that holds the object of this key, creating folders if that is asked for; *name
  * becomes the object's name in that folder. */
 static int
-open_parent(
-    struct folder *f, const char *key, bool make, const char **name, struct err *e)
+open_parent(struct folder *f, const char *key, enum parent_how how, const char **name,
+    struct err *e)
 {
+	const bool make = how == PARENT_MAKE;
 	const char *whole = key;
 	char part[OBJECT_KEY_MAX + 1];
 	int at = openat(f->dirfd, ".", FOLDER_FLAGS);
@@ -158,13 +163,16 @@ open_parent(
 		int next = make ? make_and_open(at, part) : openat(at, part, FOLDER_FLAGS);
 		int why = errno;
 		bool file = next < 0 && why == ENOTDIR && is_file(at, part);
-		bool called = next < 0 || !make || is_called(at, part);
+		bool called = next < 0 || how == PARENT_FIND || is_called(at, part);
 		close(at);
 		if (file)
 			return err_is_file(f, whole, (size_t)(slash - whole), e);
 		if (!called) {
 			close(next);
-			return err_letters(f, whole, (size_t)(slash - whole), e);
+			if (make)
+				return err_letters(f, whole, (size_t)(slash - whole), e);
+			errno = ENOENT;
+			return err_key(f, whole, e);
 		}
 		errno = why;
 		at = next;
@@ -178,7 +186,7 @@ folder_open_file(struct folder *f, const char *key, int flags, struct err *e)
 {
 	char title[OBJECT_KEY_MAX + DIR_MAX + 2];
 	const char *name;
-	int parent = open_parent(f, key, false, &name, e);
+	int parent = open_parent(f, key, PARENT_FIND, &name, e);
 
 	if (parent < 0)
 		return -1;
@@ -307,7 +315,7 @@ put_file(struct folder *f, const char *key, const void *data, size_t bytes, bool
 	char temp[FOLDER_NEW_BYTES];
 	const char *name;
 	int made = make_and_open(f->dirfd, "new");
-	int parent = made < 0 ? err_key(f, "new", e) : open_parent(f, key, true, &name, e);
+	int parent = made < 0 ? err_key(f, "new", e) : open_parent(f, key, PARENT_MAKE, &name, e);
 	int rc = parent < 0 ? -1 : write_new(f, made, key, data, bytes, temp, e);
 
 	if (rc == 0) {
@@ -364,7 +372,7 @@ remove_object(void *ctx, const char *key, struct err *e)
 {
 	struct folder *f = ctx;
 	const char *name;
-	int parent = open_parent(f, key, false, &name, e);
+	int parent = open_parent(f, key, PARENT_EXACT, &name, e);
 
 	if (parent < 0)
 		return e->os == ENOENT ? 0 : -1;
@@ -478,7 +486,7 @@ list_objects(void *ctx, const char *folder, object_fn *fn, void *arg, uint64_t *
 
 	if (now != NULL)
 		*now = (uint64_t)time(NULL);
-	int fd = open_parent(f, folder, false, &name, e);
+	int fd = open_parent(f, folder, PARENT_EXACT, &name, e);
 	if (fd < 0)
 		return e->os == ENOENT ? 0 : -1;
 	struct walk *w = calloc(1, sizeof *w);

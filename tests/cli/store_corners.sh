@@ -343,6 +343,9 @@ names_in_other_letters() {
 	status 1 es -q put Web "$T/d1.ndz"; says "other capital letters"
 	check "another version" es -q put web "$T/d1.ndz"
 	check "verify, which lists all objects" es -q verify
+	status 2 es -q rm Web:1; says "Web:1: is not in the store"
+	status 2 es -q rm --all Web
+	status 2 es -q forget Web --keep-last 1
 	check "list" [ "$(all_names)" = "web:1 web:2" ]
 	for i in 1:d0 2:d1; do check "web:${i%:*}" gets "web:${i%:*}" "$T/${i#*:}.ndz"; done
 	umount "$T/letters"
