@@ -9,8 +9,8 @@ struct power;
 
 /* command: a program that is run as `command NODE cycle MAC`, and ends with 0 when the node is
  * starting; NULL: wake-on-LAN, sent from this address.  may(arg, node) is asked before that; if it
- * says false, the node stays as it is, and is asked about again by the next power_settle().  done(arg, node, why) is called at the end of each; why: NULL,
- * or what went wrong.  ERR_NOMEM. */
+ * says false, the node stays as it is, and is asked about again by the next power_settle().
+ * done(arg, node, why) is called at the end of each; why: NULL, or what went wrong.  ERR_NOMEM. */
 int power_open(struct power **, struct loop *, const char *command, const uint8_t addr[4],
     bool (*may)(void *arg, const struct swap_node *),
     void (*done)(void *arg, struct swap_node *, const char *why), void *arg, struct err *);
