@@ -109,6 +109,6 @@ if command -v dnsmasq > /dev/null; then
 	case $got in "ok "*) echo "ok: reports are taken" ;; *) fail "the report: $got" ;; esac
 	kill $pid; wait $pid
 	[ "$bad" = 0 ] || cat "$T/log"
-	check "all of it ends" eval '! busybox nc -w 1 10.7.0.9 5100 < /dev/null 2> /dev/null'
+	check "all of it ends" soon eval '! busybox nc -w 1 10.7.0.9 5100 < /dev/null 2> /dev/null'
 fi
 finish
