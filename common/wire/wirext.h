@@ -82,6 +82,7 @@ enum wirext_state_flag {
 	WIREXT_IDLE = 1,        /* nothing to send */
 	WIREXT_STALE = 2,       /* the image's file has changed since it was opened */
 	WIREXT_INTERLEAVED = 4, /* chunks are interleaved */
+	WIREXT_HELD = 8,        /* blocks are wanted, and no client grants any */
 };
 
 /* A set of the chunks [first, first + count): chunk first + b is bit b % 8 of byte b / 8. */

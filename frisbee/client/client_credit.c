@@ -57,13 +57,14 @@ client_credit_forget(struct client_credit *k)
 void
 client_credit_new_session(struct client_credit *k, uint64_t received)
 {
-	k->granted = received;
+	k->granted = k->promised = k->promised_before = received;
+	k->granters = 0;
 }
 
 bool
 client_credit_came(struct client_credit *k, uint64_t now_us, uint64_t received)
 {
-	k->seen_us = now_us;
+	k->seen_us = k->came_us = now_us;
 	k->tries = 0;
 	return k->at_us == 0 && received >= k->more_at;
 }
@@ -84,11 +85,29 @@ client_credit_granted(struct client_credit *k, uint64_t now_us, uint64_t receive
 {
 	if (blocks == 0)
 		return;
+	if (now_us >= k->promised_us + EXT_STALL_US) {
+		k->promised_before = k->promised;
+		k->promised = k->granted;
+		k->promised_us = now_us;
+	}
+	if (k->granted <= received)
+		k->granters = 0;
 	if (k->granted < received + blocks)
 		k->granted = received + blocks;
 	k->more_at = k->granted - more_before(blocks, unpaced);
 	k->at_us = 0;
 	k->seen_us = now_us;
+}
+
+void
+client_credit_heard(struct client_credit *k, uint64_t now_us, uint64_t received,
+    uint32_t blocks, bool unpaced, const uint8_t from[4])
+{
+	bool more = k->granted < received + blocks;
+
+	client_credit_granted(k, now_us, received, blocks, unpaced);
+	if (more)
+		k->granters |= client_address(from);
 }
 
 /* In an unpaced session, losses most likely mean that this client's socket
@@ -178,6 +197,44 @@ waits_for_more(struct client *c)
 	return filling_comes(c);
 }
 
+/* How many blocks are still to come, according to the grants. */
+static uint64_t
+to_come(const struct client *c)
+{
+	return c->credit.granted > c->position.received
+	           ? c->credit.granted - c->position.received
+	           : 0;
+}
+
+/* How many blocks are still to come according to the grants that the server must have received
+ * when it sent the STATE that came now. */
+static uint64_t
+to_come_surely(const struct client *c, uint64_t now_us)
+{
+	const struct client_credit *k = &c->credit;
+	uint64_t upto = now_us >= k->promised_us + 2 * EXT_STALL_US ? k->granted
+	                : now_us >= k->promised_us + EXT_STALL_US   ? k->promised
+	                                                            : k->promised_before;
+
+	return upto > c->position.received ? upto - c->position.received : 0;
+}
+
+/* An unpaced server waits for credit while the last blocks are on their way. */
+void
+client_credit_held(struct client *c, uint64_t now_us)
+{
+	struct client_credit *k = &c->credit;
+	uint32_t blocks = can_take(c);
+	bool on_their_way = c->session.unpaced && now_us < k->came_us + EXT_STALL_US;
+
+	if (blocks == 0 || on_their_way ||
+	    to_come_surely(c, now_us) < more_before(blocks, c->session.unpaced))
+		return;
+	client_heed_ignore(&c->heed, now_us, k->granters & k->suspects);
+	k->suspects = k->granters;
+	client_credit_new_session(k, c->position.received);
+}
+
 static uint64_t
 stall_us(const struct client *c)
 {
@@ -209,9 +266,7 @@ client_credit_say(struct client *c, uint64_t now_us, void *pkt)
 {
 	struct client_credit *k = &c->credit;
 	uint32_t blocks = can_take(c);
-	uint64_t left = k->granted > c->position.received
-	                    ? k->granted - c->position.received
-	                    : 0;
+	uint64_t left = to_come(c);
 	bool stalled = now_us >= stall_us(c);
 	struct wirext_msg m;
 

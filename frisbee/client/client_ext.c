@@ -100,14 +100,16 @@ is_clients(enum wirext_kind kind)
 static void
 hear_client(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 {
+	if (client_heed_ignores(&c->heed, now_us, m->srcip))
+		return;
 	switch (m->kind) {
 	case WIREXT_WANT:
-		client_nack_hear_want(c, &m->u.want.map);
+		client_nack_hear_want(c, now_us, m);
 		break;
 	case WIREXT_CREDIT:
 	case WIREXT_CREDIT_AT:
-		client_credit_granted(&c->credit, now_us, c->position.received,
-		    m->u.credit.blocks, c->session.unpaced);
+		client_credit_heard(&c->credit, now_us, c->position.received,
+		    m->u.credit.blocks, c->session.unpaced, m->srcip);
 		break;
 	case WIREXT_CONGESTION:
 		client_congestion_heard(

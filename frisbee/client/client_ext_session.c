@@ -67,7 +67,9 @@ client_ext_hear_state(struct client *c, uint64_t now_us, const struct wirext_msg
 		client_bufs_settle_all(&c->bufs, now_us);
 	client_position_interleave(
 	    &c->position, (m->u.state.flags & WIREXT_INTERLEAVED) != 0);
-	client_nack_hear_state(&c->nack, &m->u.state.coming);
+	client_nack_hear_state(c, now_us, &m->u.state.coming);
+	if (m->u.state.flags & WIREXT_HELD)
+		client_credit_held(c, now_us);
 	if (c->session.idle)
 		client_end_pass(c, now_us);
 	client_schedule_now(&c->schedule, now_us);
@@ -78,6 +80,7 @@ client_ext_hear_state(struct client *c, uint64_t now_us, const struct wirext_msg
 void
 client_ext_pass_begins(struct client *c, uint32_t chunk, uint32_t block)
 {
+	client_nack_pass_begins(&c->nack, chunk);
 	if (c->session.on && block < NEAR_BEGIN)
 		client_nack_set_coming(&c->nack, chunk, false);
 }

@@ -26,6 +26,7 @@
 #include "frisbee/client/client_credit.h"
 #include "frisbee/client/client_backoff.h"
 #include "frisbee/client/client_congestion.h"
+#include "frisbee/client/client_heed.h"
 #include "frisbee/client/client_membership.h"
 #include "frisbee/client/client_nack.h"
 #include "frisbee/client/client_mtu.h"
@@ -71,6 +72,7 @@ struct client {
 	struct client_requests requests;
 	struct client_credit credit;
 	struct client_nack nack;
+	struct client_heed heed;
 };
 
 static inline uint32_t

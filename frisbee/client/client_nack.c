@@ -54,6 +54,7 @@ client_nack_begin(struct client_nack *k, uint32_t chunks, bool all_come, bool wa
 	*k = (struct client_nack){ .coming = coming,
 		.chunks = chunks,
 		.look = !all_come,
+		.wanted = UINT32_MAX,
 		.want_all = want_all };
 	return true;
 }
@@ -90,8 +91,42 @@ client_nack_set_coming(struct client_nack *k, uint32_t chunk, bool coming)
 }
 
 void
-client_nack_hear_state(struct client_nack *k, const struct wirext_map *map)
+client_nack_pass_begins(struct client_nack *k, uint32_t chunk)
 {
+	if (chunk == k->wanted)
+		k->wanted = UINT32_MAX;
+}
+
+static bool
+is_lacking(struct client *c, uint32_t chunk)
+{
+	struct client_buffer *b = client_filling(c, chunk);
+
+	return b != NULL ? b->nlack > 0 : client_chunks_is(&c->chunks, chunk, CHUNK_OPEN);
+}
+
+/* STATE may have been sent before the server read the WANT. */
+static void
+judge_wanters(struct client *c, uint64_t now_us, const struct wirext_map *map)
+{
+	struct client_nack *k = &c->nack;
+
+	if (k->wanted - map->first >= map->count)
+		return;
+	if (!wirext_map_test(map, k->wanted) && is_lacking(c, k->wanted)) {
+		if (now_us < k->wanted_us + EXT_STALL_US)
+			return;
+		client_heed_ignore(&c->heed, now_us, k->wanters);
+	}
+	k->wanted = UINT32_MAX;
+}
+
+void
+client_nack_hear_state(struct client *c, uint64_t now_us, const struct wirext_map *map)
+{
+	struct client_nack *k = &c->nack;
+
+	judge_wanters(c, now_us, map);
 	k->most_lack -= k->most_lack / FORGET;
 	for (uint32_t i = map->first; i - map->first < map->count && i < k->chunks; i++)
 		client_nack_set_coming(k, i, wirext_map_test(map, i));
@@ -118,8 +153,9 @@ hold_us(struct client *c, uint32_t lack)
 	    &c->backoff, most, c->session.clients, lack, c->nack.most_lack);
 }
 
-void
-client_nack_hear_want(struct client *c, const struct wirext_map *map)
+/* All of these chunks come. */
+static void
+want(struct client *c, const struct wirext_map *map)
 {
 	for (uint32_t i = map->first; i - map->first < map->count && i < c->chunks.n;
 	     i++) {
@@ -130,6 +166,34 @@ client_nack_hear_want(struct client *c, const struct wirext_map *map)
 		if (b != NULL)
 			client_damage_asked(&b->damage);
 	}
+}
+
+/* The first of these chunks that this client would have to want itself; UINT32_MAX: none. */
+static uint32_t
+first_spared(struct client *c, const struct wirext_map *map)
+{
+	for (uint32_t i = map->first; i - map->first < map->count && i < c->chunks.n;
+	     i++)
+		if (wirext_map_test(map, i) && !client_ext_coming(c, i) &&
+		    !client_position_in_pass(&c->position, i) && is_lacking(c, i))
+			return i;
+	return UINT32_MAX;
+}
+
+void
+client_nack_hear_want(struct client *c, uint64_t now_us, const struct wirext_msg *m)
+{
+	const struct wirext_map *map = &m->u.want.map;
+	struct client_nack *k = &c->nack;
+
+	if (k->wanted == UINT32_MAX) {
+		k->wanted = first_spared(c, map);
+		k->wanted_us = now_us;
+		k->wanters = 0;
+	}
+	if (k->wanted - map->first < map->count && wirext_map_test(map, k->wanted))
+		k->wanters |= client_address(m->srcip);
+	want(c, map);
 }
 
 /* Has another client sent a NACK for at least as much as this one lacks? */
@@ -388,7 +452,7 @@ client_nack_say_want(struct client *c, uint64_t now_us, void *pkt)
 		return 0;
 	}
 	k->want_at_us = 0;
-	client_nack_hear_want(c, &m.u.want.map);
+	want(c, &m.u.want.map);
 	client_counters_message(&c->counters);
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
 }

@@ -16,6 +16,7 @@
 
 #include "common/wire/wirext.h"
 #include "frisbee/client/client_bufs.h"
+#include "frisbee/client/client_heed.h"
 
 /* Only client_nack.c writes it. */
 struct client_nack {
@@ -28,6 +29,11 @@ struct client_nack {
 	    report_at_us;   /* until when a message is held back; 0: there is none */
 	uint32_t most_lack; /* the most blocks that a NACK of others named; slowly
 	                       forgotten */
+	/* A chunk that is lacking, would not come, and was wanted by others; UINT32_MAX: none.
+	 * The server sends it soon, or announces that it will. */
+	uint32_t wanted;
+	uint64_t wanted_us;
+	client_addresses wanters;
 };
 
 struct client;
@@ -51,8 +57,6 @@ client_nack_coming(const struct client_nack *k, uint32_t chunk)
 {
 	return (k->coming[chunk / 8] >> chunk % 8 & 1) != 0;
 }
-/* The server has announced for these chunks whether they will come. */
-void client_nack_hear_state(struct client_nack *, const struct wirext_map *);
 /* The server has nothing to send any more, and answers soon: for how long a NACK is held back
  * is drawn anew. */
 void client_nack_server_is_idle(struct client_nack *);
@@ -62,8 +66,15 @@ void client_nack_server_is_idle(struct client_nack *);
 void client_nacked_forget(struct client_nacked *);
 void client_nacked_unanswered(struct client_nacked *);
 
+/* The server begins to send this chunk. */
+void client_nack_pass_begins(struct client_nack *, uint32_t chunk);
+/* The server has announced for these chunks whether they will come.  If it neither sends nor
+ * announces a chunk that others want, these addresses are ignored for some time. */
+void client_nack_hear_state(
+    struct client *, uint64_t now_us, const struct wirext_map *);
 /* A WANT or a NACK of another client arrived. */
-void client_nack_hear_want(struct client *, const struct wirext_map *);
+void client_nack_hear_want(
+    struct client *, uint64_t now_us, const struct wirext_msg *);
 void client_nack_hear_reports(
     struct client *, uint64_t now_us, const struct wirext_msg *);
 /* Put a message into pkt if it is time for one.  Returns its length, or 0. */

@@ -98,9 +98,10 @@ server_announce_say(struct server_announce *a, uint64_t now_us,
 	uint32_t next = coming->first + coming->count;
 
 	*m = (struct wirext_msg){ .kind = WIREXT_STATE };
-	m->u.state.flags = (now->idle || now->held ? WIREXT_IDLE : 0) |
+	m->u.state.flags = (now->idle || now->silent ? WIREXT_IDLE : 0) |
 	                   (a->stale ? WIREXT_STALE : 0) |
-	                   (now->interleave ? WIREXT_INTERLEAVED : 0);
+	                   (now->interleave ? WIREXT_INTERLEAVED : 0) |
+	                   (now->held ? WIREXT_HELD : 0);
 	m->u.state.clients = now->clients;
 	m->u.state.chunks = nchunks;
 	m->u.state.coming = *coming;

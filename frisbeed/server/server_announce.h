@@ -19,7 +19,8 @@ struct server_scene {
 	uint32_t clients; /* with the extension */
 	uint64_t sent;    /* blocks and parity blocks so far */
 	bool idle;        /* nothing is wanted */
-	bool held;        /* what is wanted waits for credit, and no client sends any */
+	bool held;        /* what is wanted waits for credit */
+	bool silent;      /* the same, and no client sends any message */
 	bool interleave;  /* the blocks of eight chunks are interleaved */
 };
 

@@ -87,7 +87,8 @@ scene(const struct server *s, uint64_t now_us)
 	return (struct server_scene){ .clients = s->members.ext,
 		.sent = server_sent_all(&s->sent),
 		.idle = server_is_idle(s),
-		.held = server_is_quiet(s) && now_us - s->life.asked_us > HELD_US,
+		.held = s->carousel.wanted > 0 && server_is_held(s),
+		.silent = server_is_quiet(s) && now_us - s->life.asked_us > HELD_US,
 		.interleave = server_is_interleaving(s) };
 }
 

@@ -46,6 +46,7 @@ const struct scenario bad_cases[] = {
 	{ "foes-lie", ATTACK, .foe_does = FOE_LIE },
 	{ "foes-flood", ATTACK, .foe_does = FOE_FLOOD },
 	{ "foes-replay", ATTACK, .dynamic = true, .foe_does = FOE_REPLAY },
+	{ "foes-hush", ATTACK, .foe_does = FOE_HUSH },
 	{ "rival", RIVAL(1.5, 2000000) },
 	{ "rival-old", RIVAL(1.5, 2000000), .old_clients = 2 },
 	{ "rival-late", RIVAL(2, 2000000), SKEWED(START_UNIFORM, 4) },

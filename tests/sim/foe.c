@@ -63,6 +63,20 @@ is_servers(const void *pkt, size_t len)
 	       b.subtype == WIRE_BLOCK;
 }
 
+static void
+hear_position(struct foe *f, const void *pkt, size_t len)
+{
+	struct wire_msg b;
+	struct err e;
+
+	if (wirext_is(pkt, len) || wire_get(&b, pkt, len, &e) != 0 ||
+	    b.type != WIRE_REQUEST || b.subtype != WIRE_BLOCK ||
+	    b.u.block.chunk == f->chunk)
+		return;
+	f->chunk_before = f->chunk;
+	f->chunk = b.u.block.chunk;
+}
+
 void
 foe_hears(struct foe *f, const void *pkt, size_t len)
 {
@@ -78,7 +92,9 @@ foe_hears(struct foe *f, const void *pkt, size_t len)
 		if (m.kind == WIREXT_TIME && m.session == f->session)
 			f->epoch = m.u.time.epoch;
 	}
-	if (f->does < FOE_REPLAY || is_servers(pkt, len) != (f->does == FOE_FORGE) ||
+	hear_position(f, pkt, len);
+	if ((f->does != FOE_REPLAY && f->does != FOE_FORGE) ||
+	    is_servers(pkt, len) != (f->does == FOE_FORGE) ||
 	    sim_random(&f->rng) % 4 != 0)
 		return;
 	uint32_t i = f->kept < FOE_KEPT ? f->kept++
@@ -151,12 +167,12 @@ wants(struct foe *f, void *pkt)
 }
 
 static size_t
-goes_on(struct foe *f, void *pkt)
+goes_on(struct foe *f, void *pkt, uint32_t blocks)
 {
 	struct wirext_msg m = message(f, WIREXT_CREDIT);
 
 	m.u.credit.clientid = f->id;
-	m.u.credit.blocks = UINT32_MAX;
+	m.u.credit.blocks = blocks;
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
 }
 
@@ -182,6 +198,52 @@ nonsense(struct foe *f, void *pkt)
 }
 
 static size_t
+leaves(struct foe *f, void *pkt)
+{
+	struct wire_msg m = { .type = WIRE_REQUEST, .subtype = WIRE_LEAVE };
+
+	memcpy(m.srcip, f->ip, 4);
+	m.u.leave.clientid = f->id;
+	return wire_put(&m, pkt, WIRE_PACKET_MAX);
+}
+
+/* Credit from a position that the server passed long ago is worth nothing. */
+static size_t
+goes_on_from_long_ago(struct foe *f, void *pkt)
+{
+	struct wirext_msg m = message(f, WIREXT_CREDIT_AT);
+
+	m.u.credit.clientid = f->id;
+	m.u.credit.blocks = 1;
+	m.u.credit.chunk = f->chunk_before;
+	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
+}
+
+/* What others are silent for.  The server ignores a client that has just left, but other
+ * clients do not know that. */
+static size_t
+hushes(struct foe *f, void *pkt)
+{
+	switch (f->said % 8) {
+	case 2:
+		f->id++;
+		return goes_on(f, pkt, 0); /* joins */
+	case 3:
+		return leaves(f, pkt);
+	case 4:
+	case 7:
+		return goes_on(f, pkt, UINT32_MAX);
+	case 5:
+	case 0:
+		return wants(f, pkt);
+	case 6:
+		return lies(f, pkt);
+	default:
+		return goes_on_from_long_ago(f, pkt);
+	}
+}
+
+static size_t
 floods(struct foe *f, void *pkt)
 {
 	switch (sim_random(&f->rng) % 6) {
@@ -193,7 +255,7 @@ floods(struct foe *f, void *pkt)
 	case 3:
 		return wants(f, pkt);
 	case 4:
-		return goes_on(f, pkt);
+		return goes_on(f, pkt, UINT32_MAX);
 	default:
 		return nonsense(f, pkt);
 	}
@@ -289,6 +351,8 @@ foe_speaks(struct foe *f, void *pkt)
 		return floods(f, pkt);
 	case FOE_REPLAY:
 		return replays(f, pkt);
+	case FOE_HUSH:
+		return hushes(f, pkt);
 	default:
 		return forges(f, pkt);
 	}

@@ -17,6 +17,7 @@ enum foe_does {
 	FOE_FLOOD,    /* sends JOIN, REQUEST, WANT, CREDIT and random bytes */
 	FOE_REPLAY,   /* repeats messages of clients, most with its own address */
 	FOE_FORGE,    /* sends forged and repeated messages of a server */
+	FOE_HUSH,     /* says what other clients would say, in a way that the server ignores */
 	FOE_KINDS,
 };
 enum { FOE_KEPT = 64 };
@@ -26,6 +27,7 @@ struct foe {
 	uint8_t ip[4];
 	uint32_t id, nchunks;
 	uint32_t session, epoch; /* of the server, as heard; 0: not heard yet */
+	uint32_t chunk, chunk_before; /* the last two chunks that the server sent, as heard */
 	uint64_t rng, said;      /* state of the random numbers; packets sent */
 	uint64_t gap_ns;         /* the least time between two of its packets */
 	uint64_t wire_ns;        /* the least time for each byte of a packet */

@@ -112,6 +112,41 @@ test_unpaced(void)
 	client_free(c);
 }
 
+/* Others have granted credit, and the server says that it has none. */
+static void
+test_held(void)
+{
+	static const uint8_t other[4] = { 10, 0, 0, 9 };
+	struct client *c = bare_client(true, false, 2);
+	struct client_credit *k = &c->credit;
+
+	client_position_came(&c->position, 1 * S, 2048);
+	client_credit_came(k, 1 * S, 2048);
+	client_credit_heard(k, 1 * S, 2048, 1 << 20, false, other);
+	client_credit_held(c, 1 * S + 29 * MS); /* it may be on its way */
+	T_CHECK(k->granted == 2048 + (1 << 20));
+	for (uint64_t now = 1 * S; now < 2 * S; now += 20 * MS) {
+		client_credit_heard(k, now, 2048, 1 << 20, false, other);
+		T_CHECK(said(c, now).u.credit.blocks == 0);
+	}
+	T_CHECK(said(c, 2 * S).u.credit.blocks == 0);
+	client_credit_held(c, 2 * S);
+	said(c, 2 * S); /* is held back: others may say it */
+	T_CHECK(said(c, 2 * S + 200 * MS).u.credit.blocks > 0);
+	/* Once, that may be the network's doing. */
+	T_CHECK(!client_heed_ignores(&c->heed, 2 * S, other));
+	client_credit_heard(k, 2 * S + 300 * MS, 2048, 1 << 20, false, other);
+	client_credit_held(c, 3 * S);
+	T_CHECK(client_heed_ignores(&c->heed, 3 * S, other));
+	T_CHECK(client_heed_ignores(&c->heed, 62 * S, other));
+	T_CHECK(!client_heed_ignores(&c->heed, 63 * S, other));
+	/* What this client has granted itself is no reason to ignore anybody. */
+	c->heed = (struct client_heed){ 0 };
+	client_credit_held(c, 4 * S);
+	T_CHECK(c->heed.ignored == 0);
+	client_free(c);
+}
+
 int
 main(void)
 {
@@ -120,5 +155,6 @@ main(void)
 	test_grants();
 	test_waits_for_the_disk();
 	test_unpaced();
+	test_held();
 	return t_done();
 }

@@ -22,26 +22,27 @@ says(struct client *c, uint64_t *now, say policy)
 static void
 test_coming(void)
 {
-	struct client_nack k = { 0 };
+	struct client *c = bare_client(true, false, 1);
+	struct client_nack *k = &c->nack;
 	uint8_t bits = 0x02;
 	struct wirext_map map = { .first = 8, .count = 4, .bits = &bits };
 
-	T_CHECK(client_nack_begin(&k, 20, true, false));
-	T_CHECK(!k.look);
-	T_CHECK(client_nack_coming(&k, 19));
-	client_nack_hear_state(&k, &map);
-	T_CHECK(k.look);
-	T_CHECK(!client_nack_coming(&k, 8));
-	T_CHECK(client_nack_coming(&k, 9));
-	T_CHECK(!client_nack_coming(&k, 11));
-	T_CHECK(client_nack_coming(&k, 12)); /* nothing was said of it */
-	map.first = 18;
-	client_nack_hear_state(&k, &map); /* more than there are */
-	T_CHECK(!client_nack_coming(&k, 18));
-	client_nack_nothing_comes(&k);
-	T_CHECK(!client_nack_coming(&k, 9));
-	client_nack_forget(&k);
-	T_CHECK(k.coming == NULL);
+	T_CHECK(!k->look);
+	T_CHECK(client_nack_coming(k, 63));
+	client_nack_hear_state(c, 0, &map);
+	T_CHECK(k->look);
+	T_CHECK(!client_nack_coming(k, 8));
+	T_CHECK(client_nack_coming(k, 9));
+	T_CHECK(!client_nack_coming(k, 11));
+	T_CHECK(client_nack_coming(k, 12)); /* nothing was said of it */
+	map.first = 62;
+	client_nack_hear_state(c, 0, &map); /* more than there are */
+	T_CHECK(!client_nack_coming(k, 62));
+	client_nack_nothing_comes(k);
+	T_CHECK(!client_nack_coming(k, 9));
+	client_nack_forget(k);
+	T_CHECK(k->coming == NULL);
+	client_free(c);
 }
 
 static void
@@ -129,6 +130,40 @@ test_want(void)
 	client_free(c);
 }
 
+/* Another client wants chunk 5.  Returns whether it is ignored after the server has announced at
+ * this time that the chunk comes, or not. */
+static bool
+is_ignored(bool announced, bool sent, uint64_t announced_us)
+{
+	struct client *c = bare_client(true, false, 2);
+	uint8_t wanted = 1 << 5, coming = announced ? 1 << 5 : 0;
+	struct wirext_msg other = { .kind = WIREXT_WANT,
+		.srcip = { 10, 0, 0, 9 },
+		.u.want.map = { .count = 8, .bits = &wanted } };
+	struct wirext_map state = { .count = 8, .bits = &coming };
+
+	client_nack_set_coming(&c->nack, 5, false);
+	client_nack_hear_want(c, 1 * S, &other);
+	T_CHECK(client_nack_coming(&c->nack, 5));
+	if (sent)
+		client_nack_pass_begins(&c->nack, 5);
+	client_nack_hear_state(c, announced_us, &state);
+	T_CHECK(client_nack_coming(&c->nack, 5) == announced);
+	bool is = client_heed_ignores(&c->heed, announced_us, other.srcip);
+	client_free(c);
+	return is;
+}
+
+/* A client says itself what it wants if the server does not act on what others want. */
+static void
+test_unheard_want(void)
+{
+	T_CHECK(is_ignored(false, false, 1 * S + 30 * MS));
+	T_CHECK(!is_ignored(false, false, 1 * S + 29 * MS)); /* it may be on its way */
+	T_CHECK(!is_ignored(true, false, 2 * S));
+	T_CHECK(!is_ignored(false, true, 2 * S));
+}
+
 int
 main(void)
 {
@@ -137,5 +172,6 @@ main(void)
 	test_server_is_idle();
 	test_another_said_it();
 	test_want();
+	test_unheard_want();
 	return t_done();
 }

@@ -95,11 +95,24 @@ test_stale(void)
 	T_CHECK(server_announce_at(&a, SECOND, &now) == SECOND + SECOND / 10);
 }
 
+/* Clients learn that the server waits for credit. */
+static void
+test_held(void)
+{
+	struct server_scene now = { .sent = 7, .clients = 1, .held = true };
+
+	server_announce_init(&a);
+	server_announce_heard(&a, SECOND);
+	say(SECOND, &now, CHUNKS);
+	T_CHECK(m.u.state.flags == WIREXT_HELD);
+	T_CHECK(server_announce_at(&a, SECOND, &now) == 2 * SECOND);
+}
+
 /* More chunks than a map has take turns, too. */
 static void
 test_map(void)
 {
-	struct server_scene now = { .clients = 1, .held = true };
+	struct server_scene now = { .clients = 1, .silent = true };
 
 	server_announce_init(&a);
 	say(0, &now, WIREXT_MAP_CHUNKS + 10);
@@ -120,6 +133,7 @@ main(void)
 	test_alone();
 	test_sets();
 	test_stale();
+	test_held();
 	test_map();
 	return t_done();
 }
