@@ -7,6 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What a server makes up for: bursts this late, or this number of blocks; on a coarser grid
+ * than this, one burst. */
+enum { LATE_US = 4000, LATE_BLOCKS = 16, LATE_GAP_US = 1000 };
+
 /* Checks that a client that asks for something, or leaves, has joined: the server counts its
  * clients. */
 static void
@@ -184,15 +188,26 @@ world_check_pace(struct world *w, struct host *h)
 	check_pace(w, &h->pace[1]);
 }
 
+/* How many bursts are made up for after a time in which nothing was sent: rule 11.9 of
+ * docs/protocol-rules.md. */
+static uint64_t
+late_bursts(const struct server_config *cfg)
+{
+	uint64_t few = cfg->gap_us > LATE_GAP_US ? 1 : LATE_US / cfg->gap_us;
+	uint64_t many = (LATE_BLOCKS + cfg->burst - 1) / cfg->burst;
+
+	return many > few ? many : few;
+}
+
 static void
 setup_pace(const struct host *h, struct pace *p, uint64_t window_us)
 {
 	const struct server_config *cfg = &h->cfg;
 
 	p->window_ns = window_us * US;
-	/* Bursts in the window: those on the grid, one more at its end, one that began a gap
-	 * late, and before it the rest of a burst that had nothing to send for a while. */
-	p->most = (window_us / cfg->gap_us + 3) * cfg->burst;
+	/* Bursts in the window: those on the grid, one more at its end, those that are late,
+	 * and before them the rest of a burst that had nothing to send for a while. */
+	p->most = (window_us / cfg->gap_us + 2 + late_bursts(cfg)) * cfg->burst;
 	p->sent_ns = calloc(p->most, sizeof *p->sent_ns);
 	assert(p->sent_ns != NULL);
 }
