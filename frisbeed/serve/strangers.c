@@ -19,6 +19,10 @@ enum {
 	/* how many bytes an address may get for each byte that came from it */
 	TIMES = 3,
 	ALL_BLOCKS_A_SECOND = 512,
+	/* One address, with all its ports, may have this part of what is remembered, and of the
+	 * blocks of a second: otherwise one host keeps all others out. */
+	ADDRESS_PART = 8,
+	ADDRESS_PLACES = 256, /* addresses are told apart by a hash */
 	LOCKED_US = 5000000, /* after a wrong guess */
 	SAMPLE_BLOCKS = 4,   /* two samples are free */
 	/* How unlikely it must be that the blocks that came were guessed, in bits.  Fewer bits
@@ -49,6 +53,7 @@ struct strangers {
 	uint64_t draws;     /* random numbers that were drawn */
 	uint64_t second_us; /* the beginning of the current second */
 	uint32_t in_second; /* blocks sent to all strangers in this second */
+	uint32_t to_address[ADDRESS_PLACES]; /* of these, to the addresses of each place */
 	struct lru order;
 	struct stranger at[STRANGERS_MAX];
 };
@@ -135,6 +140,28 @@ draw_sample(struct strangers *s, struct blockmap from, uint32_t k)
 	return sample;
 }
 
+static bool
+is_of(const struct stranger *g, const uint8_t ip[4])
+{
+	return memcmp(g->ip, ip, 4) == 0;
+}
+
+/* If too many ports of this address are remembered, forget the one heard longest ago. */
+static void
+make_room(struct strangers *s, const uint8_t ip[4])
+{
+	uint32_t n = 0, first = LRU_NONE;
+
+	for (uint32_t i = lru_newest(&s->order, false); i != LRU_NONE;
+	     i = lru_older(&s->order, i))
+		if (is_of(&s->at[i], ip)) {
+			n++;
+			first = i;
+		}
+	if (n >= STRANGERS_MAX / ADDRESS_PART)
+		lru_remove(&s->order, first);
+}
+
 static struct stranger *
 stranger_of(struct strangers *s, const uint8_t ip[4], uint16_t port, uint32_t *entry)
 {
@@ -143,10 +170,10 @@ stranger_of(struct strangers *s, const uint8_t ip[4], uint16_t port, uint32_t *e
 	uint32_t i = lru_first(&s->order, key);
 	bool old;
 
-	while (i != LRU_NONE &&
-	       (s->at[i].port != port || memcmp(s->at[i].ip, ip, 4) != 0))
+	while (i != LRU_NONE && (s->at[i].port != port || !is_of(&s->at[i], ip)))
 		i = lru_next(&s->order, i);
 	if (i == LRU_NONE) {
+		make_room(s, ip);
 		i = lru_add(&s->order, key, &old);
 		s->at[i] = (struct stranger){ .port = port };
 		memcpy(s->at[i].ip, ip, 4);
@@ -167,20 +194,34 @@ may_send(const struct stranger *g, uint64_t bytes)
 	return g->went + bytes <= most;
 }
 
-/* Takes from the credit of this address, and from that of all strangers in this second, up to
- * k blocks that are sent to it now.  Returns the number of blocks. */
+static uint32_t *
+to_address(struct strangers *s, const uint8_t ip[4])
+{
+	uint64_t mixed = s->cfg.seed;
+
+	for (unsigned i = 0; i < 4; i++)
+		mixed = (mixed ^ ip[i]) * UINT64_C(0x9e3779b97f4a7c15);
+	return &s->to_address[mixed >> 32 & (ADDRESS_PLACES - 1)];
+}
+
+/* Takes from the credit of this address and port, and from that of the address and of all
+ * strangers in this second, up to k blocks that are sent to it now.  Returns the number of
+ * blocks. */
 static uint32_t
 blocks_now(struct strangers *s, uint64_t now_us, struct stranger *g, uint32_t k)
 {
-	uint32_t n = 0;
+	uint32_t n = 0, *to = to_address(s, g->ip);
 
 	if (now_us >= s->second_us + 1000000) {
 		s->second_us = now_us;
 		s->in_second = 0;
+		memset(s->to_address, 0, sizeof s->to_address);
 	}
-	while (n < k && s->in_second < ALL_BLOCKS_A_SECOND && may_send(g, BLOCK_COST)) {
+	while (n < k && s->in_second < ALL_BLOCKS_A_SECOND &&
+	       *to < ALL_BLOCKS_A_SECOND / ADDRESS_PART && may_send(g, BLOCK_COST)) {
 		g->went += BLOCK_COST;
 		s->in_second++;
+		++*to;
 		n++;
 	}
 	return n;

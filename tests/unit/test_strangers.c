@@ -161,6 +161,27 @@ test_many(void)
 	strangers_free(s);
 }
 
+/* One host with many ports does not keep another one out. */
+static void
+test_many_ports(void)
+{
+	struct strangers *s = make(CHUNKS << 20);
+	struct blockmap left = blockmap_range(0, WIRE_CHUNK_BLOCKS);
+	uint32_t went = 0;
+
+	for (uint16_t port = 1; port <= 3000; port++)
+		if (request(s, 10, ip_b, port, 0) == STRANGERS_SAMPLE)
+			went += blockmap_count(&answer.blocks);
+	T_CHECK(went == 64);
+	T_CHECK(request(s, 11, ip_a, PORT, 3) == STRANGERS_SAMPLE);
+	left = blockmap_minus(left, &answer.blocks);
+	for (uint16_t port = 3001; port <= 6000; port++)
+		request(s, 12, ip_b, port, 0);
+	T_CHECK(lacks(s, 13, ip_a, 3, &left) == STRANGERS_PROVED);
+	T_CHECK(request(s, 1000010, ip_b, 1, 0) == STRANGERS_SAMPLE); /* the next second */
+	strangers_free(s);
+}
+
 /* Files of a few blocks come to their end, one way or the other. */
 static void
 test_small_files(void)
@@ -206,6 +227,7 @@ main(void)
 	test_sample();
 	test_guessing();
 	test_many();
+	test_many_ports();
 	test_small_files();
 	test_nonsense();
 	return t_done();
