@@ -462,14 +462,15 @@ begin_flush(struct streamed *d)
 	pthread_mutex_unlock(&d->flush_lock);
 }
 
-/* Returns with flush_lock. */
+/* Returns with flush_lock.  A flush that has failed is not done for those who wait for it. */
 static void
 end_flush(struct streamed *d, bool all, bool failed)
 {
 	pthread_mutex_lock(&d->flush_lock);
 	d->flushing = false;
-	d->flushes_done = d->flushes_begun;
-	if (all)
+	if (!failed)
+		d->flushes_done = d->flushes_begun;
+	if (!failed && all)
 		d->all_done = d->flushes_begun;
 	d->flush_failed |= failed;
 	pthread_cond_broadcast(&d->flush_ended);

@@ -1308,6 +1308,34 @@ failed_flush(void)
 	end();
 }
 
+/* Two threads wait for a flush while another one runs; one of them flushes for both, and fails. */
+static void
+shared_flush_fails(void)
+{
+	pthread_t thread[3];
+	sem_t in_sync;
+	struct err e;
+	int rc[3];
+
+	begin(1);
+	T_CHECK(streamed_flush_some(device, true, &e) == 0);
+	syncs_left = 1; /* the first thread's: nothing is marked, so a flush is one */
+	sem_init(&in_sync, 0, 0);
+	below.in_sync = &in_sync;
+	for (unsigned i = 0; i < 3; i++) {
+		if (pthread_create(&thread[i], NULL, flush_once, &rc[i]) != 0)
+			abort();
+		if (i == 0)
+			sem_wait(&in_sync);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+	T_CHECK(rc[0] == 0 && rc[1] != 0 && rc[2] != 0);
+	syncs_left = -1;
+	sem_destroy(&in_sync);
+	end();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -1329,6 +1357,7 @@ main(int argc, char **argv)
 	long_request();
 	clear_together();
 	failed_flush();
+	shared_flush_fails();
 	short_runs();
 	record_of_part();
 	no_room_for_table();
