@@ -18,6 +18,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/number.h"
+#include "common/disk/output.h"
 #include "common/disk/partitions.h"
 #include "imageunzip/install/head.h"
 #include "stream/disk/streamed_impl.h"
@@ -140,6 +141,11 @@ open_file(struct opening *o, struct err *e)
 
 	if (!in_file(d))
 		return 0;
+	if (d->table_on == NULL && output_is_input(d->cfg.table, d->cfg.disk))
+		return err_set(e, ERR_USAGE,
+		    "%s: is the disk itself: unless a file or another device is named, the sector "
+		    "table is where the disk has room for it",
+		    d->cfg.table);
 	if (d->table_on == NULL &&
 	    disk_open(&d->table_on, d->cfg.table, DISK_READ | DISK_WRITE | DISK_CREATE, e) !=
 	        0)

@@ -145,6 +145,8 @@ ndz_config_complete(void)
 
 	if (sources_check(&sources, &e) != 0)
 		return fail(&e);
+	if (streaming_wanted() && sources_check_apart(&sources, streaming_disk(), &e) != 0)
+		return fail(&e);
 	return streaming_check();
 }
 

@@ -180,6 +180,12 @@ streaming_wanted(void)
 	return config.disk != NULL;
 }
 
+const char *
+streaming_disk(void)
+{
+	return config.disk;
+}
+
 /* The kernel waits for this process when it writes dirty pages to the disk, so this process must
  * not wait for the same pages when it needs memory.  Only a privileged process can say so, and
  * others can do no harm. */

@@ -12,6 +12,8 @@ int streaming_config(const char *key, const char *value);
 int streaming_check(void);
 /* Was disk= given? */
 bool streaming_wanted(void);
+/* What disk= says; NULL: nothing. */
+const char *streaming_disk(void);
 /* Open the disk.  *source is borrowed until streaming_stop().  image: the place of the image, beside
  * which an order of reads may be.  Errors of streamed_open() and order_at(). */
 int streaming_open(struct export *source, const char *image, struct err *);

@@ -3,6 +3,7 @@
 
 #include "common/disk/disk.h"
 #include "common/disk/disk_nbd.h"
+#include "common/disk/output.h"
 #include "common/image/format/kind.h"
 #include "common/image/read/source.h"
 #include "emustore/store/store_disk.h"
@@ -53,6 +54,30 @@ sources_check(const struct sources_config *cfg, struct err *e)
 			return -1;
 	for (size_t i = 0; i < cfg->ndeltas; i++)
 		if (check_place(cfg, cfg->deltas[i], e) != 0)
+			return -1;
+	return 0;
+}
+
+static int
+check_apart(const char *place, const char *path, struct err *e)
+{
+	struct place p;
+
+	if (place_parse(&p, place, e) != 0)
+		return -1;
+	if (p.kind != PLACE_FILE || !output_is_input(path, p.what))
+		return 0;
+	return err_set(e, ERR_USAGE, "%s: is the image %s, and cannot be the disk, too", path, p.what);
+}
+
+int
+sources_check_apart(const struct sources_config *cfg, const char *path, struct err *e)
+{
+	for (size_t i = 0; i < cfg->n; i++)
+		if (check_apart(cfg->places[i], path, e) != 0)
+			return -1;
+	for (size_t i = 0; i < cfg->ndeltas; i++)
+		if (check_apart(cfg->deltas[i], path, e) != 0)
 			return -1;
 	return 0;
 }

@@ -27,6 +27,9 @@ int sources_add_delta(struct sources_config *, const char *place, struct err *);
 /* Check that all places are written as in place.h, and that a store is given if one is needed.
  * ERR_USAGE. */
 int sources_check(const struct sources_config *, struct err *);
+/* Check that nothing is read from the file or device at this path, which will be written to.
+ * ERR_USAGE. */
+int sources_check_apart(const struct sources_config *, const char *path, struct err *);
 /* Whether a source starts threads when it is opened. */
 bool sources_have_threads(const struct sources_config *);
 /* Check that all can be opened; warn() may be NULL.  If there is a session among the places,

@@ -97,6 +97,16 @@ truncate -s 16M "$T/exact"; cp "$T/exact" "$T/exact.was"; "$BIN/imagezip" -q "$T
 refused "no place for the sector table" "$T/fs.ndz" disk="$T/exact"
 check "nothing was written" eval 'cmp "$T/small" "$T/small.was" && cmp "$T/exact" "$T/exact.was"'
 refused "which disk=DISK names" "$T/sda.ndz" table=memory
+# An image of random data has more bytes than its disk, and would be room enough for that.
+head -c 2M /dev/urandom > "$T/dense"; "$BIN/imagezip" -q -r "$T/dense" "$T/dense.ndz" || fail "imagezip"
+cp "$T/dense.ndz" "$T/dense.was"; ln -s dense.ndz "$T/link"
+refused "is the image .*dense.ndz, and cannot be the disk" "$T/dense.ndz" disk="$T/link" table=memory
+refused "cannot be the disk" "$T/dense.ndz" image="$T/link" disk="$T/dense.ndz" table=memory
+refused "cannot be the disk" "$T/sda.ndz" delta="$T/dense.ndz" disk="$T/dense.ndz" table=memory
+check "the image was not written over" cmp "$T/dense.ndz" "$T/dense.was"
+truncate -s $DISK_BYTES "$T/empty"; ln -s empty "$T/empty2"
+refused "is the disk itself" "$T/sda.ndz" disk="$T/empty" table="$T/empty2"
+check "nothing was written" cmp "$T/empty" <(head -c $DISK_BYTES /dev/zero)
 refused "is no sector table" "$T/sda.ndz" disk="$T/disk" table="$T/sda.out"
 # A filesystem that would become full when the table is written: the table has 20 KiB.
 if [ "$(id -u)" = 0 ] && mkdir "$T/full" && mount -t tmpfs -o size=16k none "$T/full" 2> /dev/null; then
