@@ -5,6 +5,7 @@
  * what is present stays present, so that an answer that is "yes" stays right. */
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "stream/table/table_impl.h"
 
@@ -32,6 +33,16 @@ gist_begin(struct table *t, const struct rangeset *stored)
 		atomic_init(&t->gist[i], (uint32_t)rangeset_total_in(stored, sectors_of(i)));
 }
 
+/* How many bits of these eight bytes are set?  Most of a large table is all zeros or all ones. */
+static unsigned
+count_word(const uint8_t *bytes)
+{
+	uint64_t word;
+
+	memcpy(&word, bytes, sizeof word);
+	return word == 0 ? 0 : word == UINT64_MAX ? 64 : (unsigned)__builtin_popcountll(word);
+}
+
 /* How many of the bits [from, to) are set? */
 static uint64_t
 count_bits(const uint8_t *bits, uint64_t from, uint64_t to)
@@ -40,8 +51,8 @@ count_bits(const uint8_t *bits, uint64_t from, uint64_t to)
 
 	for (; from < to && from % 8 != 0; from++)
 		n += bit_is_set(bits, from);
-	for (; to - from >= 8; from += 8)
-		n += (unsigned)__builtin_popcount(bits[from / 8]);
+	for (; to - from >= 64; from += 64)
+		n += count_word(bits + from / 8);
 	for (; from < to; from++)
 		n += bit_is_set(bits, from);
 	return n;
