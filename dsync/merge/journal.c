@@ -29,6 +29,10 @@ enum {
 	VERSION = 1,
 	CRC_AT = 12,
 	CRC_FROM = 16,
+	/* Room that is reserved before it is written: as much as the stream has by now, so that a
+	 * small stream needs no more than before, and a large one gets few and long extents. */
+	RESERVE_MIN_BYTES = 8 << 20,
+	RESERVE_MAX_BYTES = 1 << 30,
 	EARLY_BYTES = 4 << 20, /* of the stream: so much is handed to the disk at a time */
 };
 
@@ -39,6 +43,7 @@ struct journal {
 	uint64_t sequence; /* 0: nothing was written yet */
 	struct target_state now;
 	bool made; /* journal_open() made the file */
+	uint64_t reserved; /* bytes of the stream that have room; UINT64_MAX: none is reserved any more */
 };
 
 static void
@@ -236,6 +241,31 @@ journal_disk(struct journal *j)
 	return j->file;
 }
 
+static bool
+make_room(struct journal *j, uint64_t at, uint64_t n)
+{
+	return fallocate(disk_fd(j->file), FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)n) == 0;
+}
+
+/* Reserve room for what follows byte `at` of the stream, and for the slots, which must have theirs in the
+ * end.  Without it, a file system looks for room for each part, which takes half of the time; so a
+ * system that cannot do it does no harm.  What was reserved when there was not enough is given back. */
+static void
+reserve(struct journal *j, uint64_t at)
+{
+	uint64_t more = at < RESERVE_MAX_BYTES ? at : RESERVE_MAX_BYTES;
+	struct err ignored; /* the room is found or missed when it is written to */
+
+	if (at < RESERVE_MIN_BYTES || at < j->reserved)
+		return;
+	if (make_room(j, 0, JOURNAL_STREAM_AT) && make_room(j, JOURNAL_STREAM_AT + at, more)) {
+		j->reserved = at + more;
+		return;
+	}
+	disk_truncate(j->file, JOURNAL_STREAM_AT + at, &ignored);
+	j->reserved = UINT64_MAX;
+}
+
 /* The disk writes while more of the stream arrives, and not only at the flush behind it. */
 static void
 begin_to_write(struct journal *j, uint64_t at, size_t n)
@@ -250,6 +280,7 @@ begin_to_write(struct journal *j, uint64_t at, size_t n)
 int
 journal_store(struct journal *j, const void *bytes, size_t n, uint64_t at, struct err *e)
 {
+	reserve(j, at);
 	if (disk_write(j->file, bytes, n, JOURNAL_STREAM_AT + at, e) != 0)
 		return -1;
 	begin_to_write(j, at, n);
@@ -257,8 +288,17 @@ journal_store(struct journal *j, const void *bytes, size_t n, uint64_t at, struc
 }
 
 int
+journal_trim(struct journal *j, uint64_t bytes, struct err *e)
+{
+	bool more = j->reserved != UINT64_MAX && j->reserved > bytes;
+
+	return more ? disk_truncate(j->file, JOURNAL_STREAM_AT + bytes, e) : 0;
+}
+
+int
 journal_empty(struct journal *j, struct err *e)
 {
+	j->reserved = 0;
 	return disk_truncate(j->file, JOURNAL_STREAM_AT, e);
 }
 

@@ -52,9 +52,11 @@ void journal_close(struct journal *); /* NULL is fine */
 const struct target_state *journal_state(const struct journal *);
 /* Write another state.  Returns when it is on the disk.  ERR_IO. */
 int journal_say(struct journal *, const struct target_state *, struct err *);
-/* Write n bytes of the stream, from its byte `at` on.  They survive a crash only when journal_disk()
- * was flushed.  ERR_IO. */
+/* Write n bytes of the stream, from its byte `at` on, in large parts, and in order.  They survive a
+ * crash only when journal_disk() was flushed.  ERR_IO. */
 int journal_store(struct journal *, const void *bytes, size_t n, uint64_t at, struct err *);
+/* Give back room that was reserved behind a stream of so many bytes: the target may need it.  ERR_IO. */
+int journal_trim(struct journal *, uint64_t bytes, struct err *);
 /* The journal's file, for the stream that begins at JOURNAL_STREAM_AT; it is borrowed. */
 struct disk *journal_disk(struct journal *);
 /* Free the room that the stream takes.  ERR_IO. */

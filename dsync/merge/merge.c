@@ -8,9 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/base/cancel.h"
 #include "dsync/merge/apply.h"
 #include "dsync/merge/gate.h"
+#include "dsync/merge/inflow.h"
 #include "dsync/merge/sample.h"
 
 struct work {
@@ -205,12 +205,7 @@ stays_fuzzy(const struct work *w, const struct stream_head *h, const struct stre
 static int
 to_journal(void *arg, const void *bytes, size_t n, struct err *e)
 {
-	struct work *w = arg;
-
-	if (cancel_check(e) != 0 || journal_store(w->journal, bytes, n, w->at, e) != 0)
-		return -1;
-	w->at += n;
-	return 0;
+	return inflow_put(arg, bytes, n, e);
 }
 
 /* Receive the whole stream into the journal, and check it. */
@@ -218,16 +213,21 @@ static int
 receive(struct work *w, struct merge_report *r, struct err *e)
 {
 	struct stream_record record;
+	struct inflow *in;
 	int rc;
 
-	stream_in_copy(w->in, to_journal, w);
+	if (inflow_new(&in, w->journal, e) != 0)
+		return -1;
+	stream_in_copy(w->in, to_journal, in);
 	do
 		rc = stream_in_next(w->in, &record, e);
 	while (rc == 1);
-	if (rc != 0)
-		return -1;
+	if (rc == 0)
+		rc = inflow_end(in, e);
+	w->at = inflow_bytes(in);
+	inflow_free(in);
 	r->end = *stream_in_end(w->in);
-	return disk_sync(journal_disk(w->journal), e);
+	return rc;
 }
 
 /* Apply the stream in the journal, which is whole, for the first time or again. */

@@ -10,9 +10,14 @@
 
 #include "dsync/stream/impl.h"
 
+/* Of a stream whose end is known, such as that of a journal: so much is asked for at a time, for a
+ * disk on which the target is, too, and which seeks between both. */
+enum { AHEAD_BYTES = 8 << 20 };
+
 struct stream_in {
 	struct disk *from; /* borrowed */
 	uint64_t at, end;  /* the next byte to read; reading stops at `end` */
+	uint64_t asked;    /* the bytes before this one were asked for */
 	uint64_t past;     /* byte of the device behind the last record */
 	struct stream_head head;
 	struct stream_totals totals;
@@ -25,9 +30,23 @@ struct stream_in {
 	uint8_t data[STREAM_DATA_MAX];
 };
 
+static void
+ask_ahead(struct stream_in *s)
+{
+	if (s->end == UINT64_MAX || s->asked > s->at + AHEAD_BYTES / 2)
+		return;
+	if (s->asked < s->at)
+		s->asked = s->at;
+	uint64_t n = s->end - s->asked < AHEAD_BYTES ? s->end - s->asked : AHEAD_BYTES;
+	if (n > 0)
+		disk_will_need(s->from, s->asked, n);
+	s->asked += n;
+}
+
 static int
 take(struct stream_in *s, void *to, size_t n, struct err *e)
 {
+	ask_ahead(s);
 	if (n > s->end - s->at)
 		return err_set(e, ERR_FORMAT, "%s: the stream ends early, at byte %" PRIu64,
 		    disk_name(s->from), s->end);
