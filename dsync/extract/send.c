@@ -16,7 +16,7 @@
 #include "common/base/ordered.h"
 #include "common/base/pipeline.h"
 #include "common/base/pool.h"
-#include "dsync/read/past.h"
+#include "dsync/read/many.h"
 #include "dsync/read/zeros.h"
 
 enum {
@@ -162,18 +162,20 @@ cut_all(void *arg, struct err *e)
 
 /* What one reader thread owns. */
 struct worker {
-	struct past_buf *buf;
+	struct many *reads;
 	void *packer; /* ZSTD_CCtx */
 };
 
 static int
-worker_begin(struct worker *w, bool zstd, struct err *e)
+worker_begin(struct worker *w, struct past *reader, bool zstd, struct err *e)
 {
-	*w = (struct worker){ .buf = past_buf_new(BATCH_BYTES) };
+	*w = (struct worker){ 0 };
+	if (many_new(&w->reads, reader, PIECES_MAX, BATCH_BYTES, e) != 0)
+		return -1;
 #ifndef NO_ZSTD
 	w->packer = zstd ? ZSTD_createCCtx() : NULL;
 #endif
-	if (w->buf == NULL || (zstd && w->packer == NULL))
+	if (zstd && w->packer == NULL)
 		return err_nomem(e, "reading");
 	return 0;
 }
@@ -181,7 +183,7 @@ worker_begin(struct worker *w, bool zstd, struct err *e)
 static void
 worker_end(struct worker *w)
 {
-	past_buf_free(w->buf);
+	many_free(w->reads);
 #ifndef NO_ZSTD
 	ZSTD_freeCCtx(w->packer);
 #endif
@@ -202,21 +204,19 @@ pack(struct worker *w, const void *data, size_t n, uint8_t *to)
 #endif
 }
 
-/* Read a piece and make its record at b->out + at; raw_at: bytes of data before it in b->raw. */
-static int
-make_record(const struct send *s, struct worker *w, struct batch *b, struct piece *p,
-    size_t at, size_t raw_at, struct err *e)
+/* Make the record of a piece at b->out + at; raw_at: bytes of data before it in b->raw. */
+static void
+make_record(struct worker *w, struct batch *b, struct piece *p, const uint8_t *data, size_t at,
+    size_t raw_at)
 {
-	uint8_t *out = b->out + at, *payload = out + STREAM_RECORD_HEAD, *data;
+	uint8_t *out = b->out + at, *payload = out + STREAM_RECORD_HEAD;
 	size_t n = p->hole ? 0 : (size_t)p->bytes.len;
 
 	p->out = out;
 	p->raw = NULL;
-	if (n > 0 && past_read(s->reader, w->buf, p->bytes.off, n, &data, e) != 0)
-		return -1;
 	if (n == 0 || zeros_only(data, n)) {
 		p->out_bytes = stream_put_record(out, STREAM_ZEROS, STREAM_RAW, p->bytes, 0);
-		return 0;
+		return;
 	}
 	size_t packed = pack(w, data, n, payload);
 	uint8_t *keep = packed > 0 ? b->raw + raw_at : payload;
@@ -224,22 +224,36 @@ make_record(const struct send *s, struct worker *w, struct batch *b, struct piec
 	p->raw = keep;
 	p->out_bytes = stream_put_record(out, STREAM_DATA,
 	    packed > 0 ? STREAM_ZSTD : STREAM_RAW, p->bytes, packed > 0 ? packed : n);
-	return 0;
+}
+
+/* Read the data of a batch; data[] has it in the order of the pieces that are no holes. */
+static int
+read_batch(struct worker *w, const struct batch *b, uint8_t **data, struct err *e)
+{
+	struct range wanted[PIECES_MAX];
+	size_t n = 0;
+
+	for (unsigned i = 0; i < b->n; i++)
+		if (!b->pieces[i].hole)
+			wanted[n++] = b->pieces[i].bytes;
+	return many_read(w->reads, wanted, n, data, e);
 }
 
 static int
-make_records(const struct send *s, struct worker *w, struct batch *b, struct err *e)
+make_records(struct worker *w, struct batch *b, struct err *e)
 {
-	size_t at = 0, raw_at = 0;
-	int rc = 0;
+	size_t at = 0, raw_at = 0, nth = 0;
+	uint8_t *data[PIECES_MAX];
 
-	for (unsigned i = 0; rc == 0 && i < b->n; i++) {
+	if (read_batch(w, b, data, e) != 0)
+		return -1;
+	for (unsigned i = 0; i < b->n; i++) {
 		struct piece *p = &b->pieces[i];
-		rc = make_record(s, w, b, p, at, raw_at, e);
+		make_record(w, b, p, p->hole ? NULL : data[nth++], at, raw_at);
 		at += p->out_bytes;
 		raw_at += p->hole ? 0 : (size_t)p->bytes.len;
 	}
-	return rc;
+	return 0;
 }
 
 static int
@@ -249,10 +263,10 @@ read_all(void *arg, struct err *e)
 	struct worker w;
 	void *item;
 	size_t ticket;
-	int rc = worker_begin(&w, s->cfg->zstd, e);
+	int rc = worker_begin(&w, s->reader, s->cfg->zstd, e);
 
 	while (rc == 0 && ordered_begin(s->work, &item, &ticket) == QUEUE_OK) {
-		rc = make_records(s, &w, item, e);
+		rc = make_records(&w, item, e);
 		/* Known before the batch can be taken, since not all its records were made. */
 		if (rc != 0)
 			pipeline_fail(s->pipe, e);

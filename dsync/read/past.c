@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum {
-	UNIT_BYTES = 4096, /* no device that Linux knows needs more for direct reads */
+	UNIT_BYTES = PAST_UNIT_BYTES,
 	RESIDENT_PAGES = 1024, /* most pages of one read that mincore() is asked for */
 };
 
@@ -95,7 +95,7 @@ past_buf_free(struct past_buf *b)
 /* Read the units of UNIT_BYTES that hold these bytes.  Returns false if a direct read is not
  * possible or fails. */
 static bool
-read_direct(struct past *r, struct past_buf *b, uint64_t off, size_t len)
+read_direct(struct past *r, uint8_t *base, uint64_t off, size_t len)
 {
 	uint64_t from = off / UNIT_BYTES * UNIT_BYTES;
 	size_t want = (size_t)(off - from) + len, done = 0;
@@ -103,7 +103,7 @@ read_direct(struct past *r, struct past_buf *b, uint64_t off, size_t len)
 
 	while (done < want) {
 		ssize_t n = pread(
-		    r->direct, b->base + done, whole - done, (off_t)(from + done));
+		    r->direct, base + done, whole - done, (off_t)(from + done));
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
@@ -146,7 +146,7 @@ let_go(struct past *r, uint64_t from, size_t pages, const unsigned char *cached)
 }
 
 static int
-read_plain(struct past *r, struct past_buf *b, uint64_t off, size_t len, struct err *e)
+read_plain(struct past *r, uint8_t *base, uint64_t off, size_t len, struct err *e)
 {
 	uint64_t from = off / UNIT_BYTES * UNIT_BYTES;
 	size_t before = (size_t)(off - from);
@@ -156,27 +156,40 @@ read_plain(struct past *r, struct past_buf *b, uint64_t off, size_t len, struct 
 
 	if (known)
 		find_cached(r, from, pages, cached);
-	int rc = disk_read(r->disk, b->base + before, len, off, e);
+	int rc = disk_read(r->disk, base + before, len, off, e);
 	if (known)
 		let_go(r, from, pages, cached);
 	return rc;
 }
 
 int
+past_direct_fd(const struct past *r)
+{
+	return past_is_direct(r) ? r->direct : -1;
+}
+
+int
 past_read(struct past *r, struct past_buf *b, uint64_t off, size_t len,
     uint8_t **data, struct err *e)
 {
-	*data = b->base + off % UNIT_BYTES;
+	return past_read_into(r, b->base, off, len, data, e);
+}
+
+int
+past_read_into(struct past *r, uint8_t *base, uint64_t off, size_t len, uint8_t **data,
+    struct err *e)
+{
+	*data = base + off % UNIT_BYTES;
 	if (len == 0)
 		return 0;
 	if (r->direct >= 0 && !atomic_load(&r->plain)) {
-		if (read_direct(r, b, off, len))
+		if (read_direct(r, base, off, len))
 			return 0;
 		/* A plain read either succeeds or reports what is wrong. */
 		if (errno == EINVAL && !atomic_exchange(&r->plain, true))
 			posix_fadvise(r->fd, 0, 0, POSIX_FADV_RANDOM); /* no readahead */
 	}
-	return read_plain(r, b, off, len, e);
+	return read_plain(r, base, off, len, e);
 }
 
 void

@@ -14,6 +14,9 @@
 #include "common/base/err.h"
 #include "common/disk/disk.h"
 
+/* No device that Linux knows needs more for direct reads. */
+enum { PAST_UNIT_BYTES = 4096 };
+
 struct past;
 struct past_buf;
 
@@ -32,6 +35,13 @@ void past_buf_free(struct past_buf *); /* NULL is fine */
  * be changed, and is valid until the buffer is used again.  Errors are those of disk_read(). */
 int past_read(struct past *, struct past_buf *, uint64_t off, size_t len,
     uint8_t **data, struct err *);
+/* past_read() into memory of the caller's: `base` is a multiple of PAST_UNIT_BYTES and has room for
+ * all units of PAST_UNIT_BYTES of the disk that hold any of these bytes. */
+int past_read_into(struct past *, uint8_t *base, uint64_t off, size_t len, uint8_t **data,
+    struct err *);
+/* The descriptor for direct reads by other means, which is borrowed; -1: there are none, as far as is
+ * known by now. */
+int past_direct_fd(const struct past *);
 /* Find the first data from `off` on: *data is where bytes begin that are no hole, *hole is where
  * they end, in bytes of the disk.  Behind the last data both are the size.  Only regular files
  * have holes. */
