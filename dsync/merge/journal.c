@@ -5,7 +5,7 @@
  *	16 u64 sequence, 24 u64 bytes of the target, 32 id, 48 lineage, 64 u32 flags,
  *	68 u32 next is fuzzy, 72 next id, 88 next lineage, 104 u64 bytes of the stream,
  *	112 u64 next made at, 120 u64 made at, 128 u64 merged at, 136 sample[32],
- *	168 zeros up to 4096
+ *	168 marks[512], 680 zeros up to 4096
  *
  * All numbers are little-endian.  The slot with the higher sequence is valid.
  */
@@ -23,6 +23,7 @@
 #include "common/base/crc32c.h"
 #include "common/base/rd.h"
 #include "common/base/wr.h"
+#include "dsync/run/mapper.h"
 
 enum {
 	SLOT_BYTES = 4096,
@@ -67,6 +68,7 @@ put_slot(uint8_t slot[SLOT_BYTES], const struct target_state *s, uint64_t sequen
 	wr_le64(&w, s->made_at);
 	wr_le64(&w, s->merged_at);
 	wr_bytes(&w, s->sample, sizeof s->sample);
+	wr_bytes(&w, s->marks.of, sizeof s->marks.of);
 	wr_zero(&w, SLOT_BYTES - wr_len(&w));
 	struct wr crc = wr_to(slot + CRC_AT, 4);
 	wr_le32(&crc, crc32c(slot + CRC_FROM, SLOT_BYTES - CRC_FROM));
@@ -96,6 +98,7 @@ get_slot(struct target_state *s, const uint8_t slot[SLOT_BYTES])
 	s->made_at = rd_le64(&r);
 	s->merged_at = rd_le64(&r);
 	rd_copy(&r, s->sample, sizeof s->sample);
+	rd_copy(&r, s->marks.of, sizeof s->marks.of);
 	return rd_ok(&r) ? sequence : 0;
 }
 
@@ -302,24 +305,35 @@ journal_empty(struct journal *j, struct err *e)
 	return disk_truncate(j->file, JOURNAL_STREAM_AT, e);
 }
 
+/* Beside the file itself, so that it has one journal, whatever links lead to it. */
+static char *
+path_beside(const char *target, struct err *e)
+{
+	char *real = realpath(target, NULL), *path = NULL;
+
+	if (asprintf(&path, "%s.dsync", real != NULL ? real : target) < 0)
+		path = NULL, err_nomem(e, "a name");
+	free(real);
+	return path;
+}
+
 char *
 journal_path(const char *target, const char *folder, struct err *e)
 {
-	char *path = NULL;
+	char mapped[MAPPED_WORD_BYTES], *path = NULL;
 	struct stat st;
-	bool device = stat(target, &st) == 0 && S_ISBLK(st.st_mode);
 
-	if (!device) {
-		if (asprintf(&path, "%s.dsync", target) < 0)
-			path = NULL, err_nomem(e, "a name");
-		return path;
-	}
+	if (stat(target, &st) != 0 || !S_ISBLK(st.st_mode))
+		return path_beside(target, e);
 	if (mkdir(folder, 0755) != 0 && errno != EEXIST) {
 		err_os(e, "%s", folder);
 		return NULL;
 	}
-	/* Named as the user names it: a volume keeps its name, but not its number. */
-	if (asprintf(&path, "%s/%s.dsync", folder, target + (target[0] == '/')) < 0) {
+	/* Otherwise named as the user names it: a disk keeps that name, but not its number. */
+	int n = mapper_name(target, mapped)
+	            ? asprintf(&path, "%s/dev-mapper-%s.dsync", folder, mapped)
+	            : asprintf(&path, "%s/%s.dsync", folder, target + (target[0] == '/'));
+	if (n < 0) {
 		err_nomem(e, "a name");
 		return NULL;
 	}

@@ -12,6 +12,7 @@
 
 #include "common/base/err.h"
 #include "common/disk/disk.h"
+#include "dsync/merge/sample.h"
 #include "dsync/stream/stream.h"
 
 enum { JOURNAL_STREAM_AT = 8192 /* byte behind both slots */ };
@@ -36,6 +37,7 @@ struct target_state {
 	uint64_t made_at;   /* when the state was extracted, in seconds since 1970 */
 	uint64_t merged_at; /* when it was merged, in seconds since 1970 */
 	uint8_t sample[SHA256_BYTES]; /* of the target after the merge (sample.h) */
+	struct sample_marks marks; /* pending: of the target before the merge; all zeros: not known */
 };
 
 struct journal;
@@ -62,8 +64,9 @@ struct disk *journal_disk(struct journal *);
 /* Free the room that the stream takes.  ERR_IO. */
 int journal_empty(struct journal *, struct err *);
 
-/* The path of a target's journal when the user named none: beside a file; for a device in
- * `folder`, which is created.  Returns a new string, which the caller frees; NULL on failure:
+/* The path of a target's journal when the user named none: beside a file, to which symbolic links may
+ * lead; for a device in `folder`, which is created.  A device of the device mapper has one path,
+ * whichever of its names was used.  Returns a new string, which the caller frees; NULL on failure:
  * ERR_IO, ERR_NOMEM. */
 char *journal_path(const char *target, const char *folder, struct err *);
 

@@ -2,15 +2,18 @@
  * in its first thread. */
 #include "dsync/merge/merge.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "dsync/merge/apply.h"
 #include "dsync/merge/gate.h"
 #include "dsync/merge/inflow.h"
+#include "dsync/merge/resume.h"
 #include "dsync/merge/sample.h"
 
 struct work {
@@ -57,10 +60,15 @@ open_target(struct work *w, bool make, struct err *e)
 		    w->cfg->target);
 	if (disk_open(&w->target, w->cfg->target, flags, e) != 0)
 		return -1;
-	if (disk_seekable(w->target))
-		return 0;
-	return err_set(
-	    e, ERR_USAGE, "%s: is neither a device nor a file", w->cfg->target);
+	if (!disk_seekable(w->target))
+		return err_set(
+		    e, ERR_USAGE, "%s: is neither a device nor a file", w->cfg->target);
+	/* Two merges can have two journals.  A device is opened exclusively. */
+	if (disk_kind(w->target) == DISK_FILE &&
+	    flock(disk_fd(w->target), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+		return err_set(e, ERR_REFUSED, "%s: another program merges into this target",
+		    w->cfg->target);
+	return 0;
 }
 
 /* Make the target as long as the device that was copied, if that is allowed.  now: change the
@@ -169,6 +177,7 @@ arrive(struct work *w, struct err *e)
 	memset(&s.next_lineage, 0, sizeof s.next_lineage);
 	s.next_fuzzy = false;
 	s.stream_bytes = s.next_made_at = 0;
+	memset(&s.marks, 0, sizeof s.marks);
 	if (sample_of(w->target, s.target_bytes, s.sample, e) != 0 ||
 	    journal_say(w->journal, &s, e) != 0)
 		return -1;
@@ -230,16 +239,23 @@ receive(struct work *w, struct merge_report *r, struct err *e)
 	return rc;
 }
 
-/* Apply the stream in the journal, which is whole, for the first time or again. */
+/* Read the stream in the journal from its beginning. */
 static int
-roll(struct work *w, struct err *e)
+open_pending(struct work *w, struct err *e)
 {
 	const struct target_state *t = journal_state(w->journal);
 
 	stream_in_close(w->in);
 	w->in = NULL;
-	if (stream_in_open(&w->in, journal_disk(w->journal), JOURNAL_STREAM_AT,
-		JOURNAL_STREAM_AT + t->stream_bytes, e) != 0)
+	return stream_in_open(&w->in, journal_disk(w->journal), JOURNAL_STREAM_AT,
+	    JOURNAL_STREAM_AT + t->stream_bytes, e);
+}
+
+/* Apply the stream in the journal, which is whole, for the first time or again. */
+static int
+roll(struct work *w, struct err *e)
+{
+	if (open_pending(w, e) != 0)
 		return -1;
 	if (fit(w, stream_in_head(w->in), true, e) != 0 || apply_all(w, e) != 0)
 		return -1;
@@ -257,7 +273,8 @@ merge_by_journal(struct work *w, struct merge_report *r, struct err *e)
 	}
 	struct target_state s = on_the_way(w, &r->head, TARGET_PENDING);
 	s.next_fuzzy = stays_fuzzy(w, &r->head, &r->end);
-	if (journal_say(w->journal, &s, e) != 0)
+	if (resume_mark(w->target, r->head.device_bytes, &s.marks, e) != 0 ||
+	    journal_say(w->journal, &s, e) != 0)
 		return -1;
 	return roll(w, e);
 }
@@ -309,6 +326,26 @@ skip_stream(struct work *w, struct merge_report *r, struct err *e)
 	return rc;
 }
 
+/* Check that the target is still the one that the interrupted merge was writing to. */
+static int
+check_pending(struct work *w, struct err *e)
+{
+	const struct target_state *t = journal_state(w->journal);
+	struct err why;
+
+	if (w->cfg->force)
+		return 0;
+	if (open_pending(w, e) != 0)
+		return -1;
+	if (resume_check(w->target, t->target_bytes, &t->marks, w->in, &why) == 0)
+		return 0;
+	*e = why;
+	return why.kind != ERR_REFUSED ? -1 : err_set(e, ERR_REFUSED,
+	    "%.200s; use --force to finish the merge all the same, or remove %.200s and send a "
+	    "full copy",
+	    why.text, w->path);
+}
+
 static int
 begin(struct work *w, const struct merge_config *cfg, struct merge_report *r, struct err *e)
 {
@@ -319,7 +356,7 @@ begin(struct work *w, const struct merge_config *cfg, struct merge_report *r, st
 		return -1;
 	if ((journal_state(w->journal)->flags & TARGET_PENDING) == 0)
 		return 0;
-	if (open_target(w, false, e) != 0 || roll(w, e) != 0)
+	if (open_target(w, false, e) != 0 || check_pending(w, e) != 0 || roll(w, e) != 0)
 		return err_ctx(e, "an interrupted merge cannot be finished");
 	stream_in_close(w->in);
 	w->in = NULL;

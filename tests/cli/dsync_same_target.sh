@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# One target has one journal and one merge at a time, and the rest of an interrupted merge goes to no other target.
+. "$(dirname "$0")/lib.sh"
+x() { "$BIN/dmextract" -q --since=scan:"$T/state" "$@"; }
+m() { "$BIN/dmmerge" -q --state-dir="$T/var" "$@"; }
+condition() { "$BIN/dmmerge" --status --state-dir="$T/var" "$@" | sed -n 's/^condition //p'; }
+interrupted() { [ "$(condition "$@")" = interrupted ]; }
+# Only the first 700 KiB of a file can be written.
+interrupt() { (ulimit -f 700; m "$@" > "$T/quiet" 2>&1) && fail "files of more than 700 KiB cannot be written"; interrupted "$@"; }
+refused() {	# TARGET STREAM
+	cp "$1" "$T/was"
+	"$BIN/dmmerge" --state-dir="$T/var" "$1" < "$2" > "$T/quiet" 2> "$T/stderr"; local rc=$?
+	[ $rc = 1 ] && grep -q "another target than the merge was writing to.*--force.*remove .*$1.dsync" "$T/stderr" && cmp "$1" "$T/was"
+}
+
+mkdir "$T/var"
+yes 'a line of text' | head -c 5000000 > "$T/dev"
+x --zstd "$T/dev" > "$T/full"
+m "$T/t" < "$T/full" || fail "a full copy"
+x --done "$T/dev"
+
+# A link to the target is the target.
+ln -s t "$T/link"
+for at in 100000 3000000; do head -c 9000 /dev/urandom | dd of="$T/dev" bs=1 seek=$at conv=notrunc status=none; done
+x "$T/dev" > "$T/delta"
+check "a delta, by a link" m "$T/link" < "$T/delta"
+check "equal" cmp "$T/dev" "$T/t"
+check "no journal beside the link" [ ! -e "$T/link.dsync" ]
+
+# Two merges at once, with two journals.
+mkfifo "$T/pipe"
+m --in-place --force "$T/t" < "$T/pipe" & pid=$!
+exec 7> "$T/pipe"; head -c 300 "$T/full" >&7
+soon eval '[ "$(condition "$T/t")" = incomplete ]' || fail "the first merge has not begun"
+status 1 m --journal="$T/j2" --force "$T/t" < "$T/full"
+check "the second one is refused" grep -q "another program merges into this target" <("$BIN/dmmerge" --journal="$T/j2" "$T/t" < "$T/full" 2>&1)
+tail -c +301 "$T/full" >&7; exec 7>&-
+wait $pid || fail "the first merge"
+rm -f "$T/j2"
+
+# An interrupted merge of what has changed.  The target was replaced by another file.
+m --force "$T/t" < "$T/full" && m "$T/t" < "$T/delta" || fail "the state before"
+x --done "$T/dev" 2> "$T/quiet"
+head -c 9000 /dev/urandom | dd of="$T/dev" bs=1 seek=3000000 conv=notrunc status=none
+head -c 9000 /dev/urandom | dd of="$T/dev" bs=1 seek=200000 conv=notrunc status=none
+x "$T/dev" > "$T/next"
+check "a delta was interrupted" interrupt "$T/t" < "$T/next"
+cp "$T/t" "$T/kept"; cp "$T/t.dsync" "$T/kept.dsync"
+head -c 5000000 /dev/urandom > "$T/t"
+check "the rest does not go to another file" refused "$T/t" "$T/next"
+check "nor does a full copy follow" refused "$T/t" "$T/full"
+status 1 m --recover "$T/t"
+cp "$T/kept" "$T/t"; printf x | dd of="$T/t" bs=1 seek=4999999 conv=notrunc status=none
+check "nor to one that was written since" refused "$T/t" "$T/next"
+cp "$T/kept" "$T/t"
+check "the rest goes to the target" m --recover "$T/t"
+check "equal" cmp "$T/dev" "$T/t"
+check "by force it goes to another" m --force --recover "$T/kept"
+check "equal" cmp "$T/dev" "$T/kept"
+
+# An interrupted full copy: all is written, so the target is known by what it held and what it gets.
+rm -f "$T/state"*; x --zstd "$T/dev" > "$T/full"
+head -c 5000000 /dev/urandom > "$T/t"; rm -f "$T/t.dsync"
+check "a full copy was interrupted" interrupt "$T/t" < "$T/full"
+cp "$T/t" "$T/kept"
+head -c 5000000 /dev/urandom > "$T/t"
+check "the rest does not go to another file" refused "$T/t" "$T/full"
+cp "$T/kept" "$T/t"
+check "the rest goes to the target" m --recover "$T/t"
+check "equal" cmp "$T/dev" "$T/t"
+finish
