@@ -2,20 +2,20 @@
  * in its first thread. */
 #include "dsync/extract/consistent.h"
 
-#include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 #include "common/disk/inuse.h"
 
-/* Whether nobody can write the device now: 0, or -1 with an error that names who can. */
+/* Whether nobody can write the device now: 0, or -1 with an error that names who can.  That a device is
+ * read-only does not show it: a filesystem that was mounted before still writes to it, and what is
+ * behind a read-only loop device can be written. */
 static int
 look(struct consistency *m, struct err *e)
 {
 	struct inuse_query q = { .root = "", .path = disk_name(m->disk),
 		.purpose = INUSE_TO_READ };
-	int read_only = 0, fd = disk_fd(m->disk);
+	int fd = disk_fd(m->disk);
 
 	if (fd < 0)
 		return err_set(e, ERR_REFUSED,
@@ -23,9 +23,6 @@ look(struct consistency *m, struct err *e)
 		    disk_name(m->disk));
 	if (fstat(fd, &q.st) != 0)
 		return err_os(e, "%s", disk_name(m->disk));
-	if (disk_kind(m->disk) == DISK_BLOCK && ioctl(fd, BLKROGET, &read_only) == 0 &&
-	    read_only != 0)
-		return 0;
 	return inuse_check(&q, e);
 }
 

@@ -16,8 +16,8 @@ struct consistency {
 	char why[512];           /* why the data is not consistent */
 };
 
-/* Look at the device before its first byte is read.  A read-only device is steady; so is a
- * device that nobody has open for writing, as inuse.h finds it. */
+/* Look at the device before its first byte is read.  A device is steady that nobody has open for
+ * writing, as inuse.h finds it. */
 void consistency_begin(struct consistency *, struct disk *);
 /* Call this after the last byte was read.  Returns whether the device was steady all the time;
  * if not, m->why says why. */
