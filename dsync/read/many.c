@@ -21,7 +21,8 @@ struct many {
 	uint8_t *room;    /* the units of all pieces, one piece behind the other */
 	uint8_t **base;   /* where the units of each piece begin */
 	bool *got;        /* the piece was read */
-	bool has_ring;
+	bool may_ring;    /* the ring was not refused yet */
+	bool has_ring;    /* it is made for the first pieces that are worth it */
 	struct io_uring ring;
 };
 
@@ -45,11 +46,17 @@ many_new(struct many **out, struct past *past, size_t n, size_t bytes, struct er
 		many_free(m);
 		return err_nomem(e, "reading");
 	}
-	m->has_ring = n >= WORTH_IT && past_direct_fd(past) >= 0 &&
-	              getenv("FRISBEE_NO_URING") == NULL &&
-	              io_uring_queue_init(DEPTH, &m->ring, 0) == 0;
+	m->may_ring = getenv("FRISBEE_NO_URING") == NULL;
 	*out = m;
 	return 0;
+}
+
+static bool
+begin_ring(struct many *m)
+{
+	if (!m->has_ring && m->may_ring)
+		m->may_ring = m->has_ring = io_uring_queue_init(DEPTH, &m->ring, 0) == 0;
+	return m->has_ring;
 }
 
 static void
@@ -57,7 +64,7 @@ end_ring(struct many *m)
 {
 	if (m->has_ring)
 		io_uring_queue_exit(&m->ring);
-	m->has_ring = false;
+	m->has_ring = m->may_ring = false;
 }
 
 void
@@ -144,7 +151,7 @@ give_up(struct many *m, const struct range *pieces, unsigned taken)
 static void
 read_together(struct many *m, const struct range *pieces, size_t n)
 {
-	int fd = past_direct_fd(m->past);
+	int fd = begin_ring(m) ? past_direct_fd(m->past) : -1;
 	unsigned under_way = 0, taken = 0; /* in the ring, and by the kernel */
 	size_t next = 0;
 
@@ -166,7 +173,7 @@ int
 many_read(struct many *m, const struct range *pieces, size_t n, uint8_t **data, struct err *e)
 {
 	lay_out(m, pieces, n);
-	if (m->has_ring && n >= WORTH_IT)
+	if (n >= WORTH_IT)
 		read_together(m, pieces, n);
 	for (size_t i = 0; i < n; i++) {
 		data[i] = m->base[i] + pieces[i].off % PAST_UNIT_BYTES;

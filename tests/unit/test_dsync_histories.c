@@ -9,8 +9,8 @@
  *
  * Each extract asks twice which processes have the device open for writing, and each file that is
  * opened for writing is looked for behind the machine's loop devices.  On a machine with many of both
- * this takes nearly all of the time, so the histories run in namespaces of their own, without /sys,
- * where that is allowed.
+ * this takes nearly all of the time, so the histories run in namespaces of their own, without /sys
+ * and with few mounts, where that is allowed.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -634,6 +634,33 @@ __lsan_is_turned_off(void)
 }
 #endif
 
+/* Whether the place is needed, or has one that is. */
+static bool
+is_needed(const char *place)
+{
+	static const char *const needed[] = { "/", "/proc", "/dev", "/dev/shm" };
+
+	for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+		if (strcmp(place, needed[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Take away all other mounts: the list of them is read for each file that is opened for writing.  Those
+ * that cannot be taken away stay. */
+static void
+leave_mounts(void)
+{
+	char line[4096], place[4096];
+	FILE *f = fopen("/proc/self/mounts", "r");
+
+	while (f != NULL && fgets(line, sizeof line, f) != NULL)
+		if (sscanf(line, "%*s %4095s", place) == 1 && !is_needed(place))
+			umount2(place, MNT_DETACH);
+	if (f != NULL)
+		fclose(f);
+}
+
 /* Run in namespaces of our own, in which this process alone is seen.  Returns false if that is
  * not possible, or true with the exit status. */
 static bool
@@ -648,8 +675,10 @@ run_alone(int *status)
 	pid_t pid = fork();
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGTERM); /* the runner may end the parent alone */
-		if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-		    mount("proc", "/proc", "proc", 0, NULL) != 0 ||
+		bool private = mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+		if (private)
+			leave_mounts();
+		if (!private || mount("proc", "/proc", "proc", 0, NULL) != 0 ||
 		    mount("none", "/sys", "tmpfs", MS_RDONLY, NULL) != 0)
 			printf("# slow: all processes or loop devices of this machine are seen\n");
 		exit(run_histories());
