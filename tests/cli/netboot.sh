@@ -76,6 +76,8 @@ refuses serial:123 "frisbee.disk=serial:123: 0 disks are like this"
 refuses size:large 'frisbee.disk=: "size:large" is none of size:, serial:, model: and wwn:, or its value is wrong'
 refuses size:1G-x 'frisbee.disk=: "size:1G-x" is none of size:, serial:, model: and wwn:, or its value is wrong'
 refuses vendor:x 'frisbee.disk=: "vendor:x" is none of size:, serial:, model: and wwn:, or its value is wrong'
+refuses size:08G 'frisbee.disk=: "size:08G" is none of size:, serial:, model: and wwn:, or its value is wrong'
+refuses size:1G-09G 'frisbee.disk=: "size:1G-09G" is none of size:, serial:, model: and wwn:, or its value is wrong'
 refuses serial: 'frisbee.disk=: "serial:" is none of size:, serial:, model: and wwn:, or its value is wrong'
 disk sdd 2000
 refuses size:smallest "frisbee.disk=size:smallest: 2 disks are like this"
@@ -189,7 +191,8 @@ fi
 
 echo "== times"
 says "hours, minutes, seconds" "43200 900 7 7" 'echo $(seconds_of 12h) $(seconds_of 15m) $(seconds_of 7) $(seconds_of 7s)'
-says "and nothing else" "" 'for t in "" h 1d -1 1.5h x; do seconds_of "$t"; done'
+# The shell would end, and the machine with it, at a number that it takes for an octal one.
+says "and nothing else" "on" 'for t in "" h 1d -1 1.5h x 08 09m 010h; do seconds_of "$t"; done; echo on'
 cmdline 'frisbee.retry=12x'
 says "a wrong one is named" "fail frisbee.retry=12x: a time is a number and s, m or h" 'persist 1 2 true'
 cmdline 'frisbee.retry=2s'
