@@ -170,6 +170,13 @@ says "left alone is no failure" "say left alone: swap
 says "a tool that fails is one" "say growfs: /dev/sda2: no
 fail sda is loaded, but its last filesystem is not grown: growfs's exit status is 1" "$with growfs() { echo 'growfs: /dev/sda2: no' >&2; return 1; }; grow_disk"
 
+echo "== what the consoles show"
+mkdir -p "$SYS/class/tty/console" "$T/consoles"; echo "one two" > "$SYS/class/tty/console/active"
+said() { rm -f "$T"/consoles/* "$RUN/log"; SYS=$SYS RUN=$RUN DEV=$T/consoles syslog='' $sh -c '. "$1"; say "$2"' sh "$LIB/console" "$1"; cat "$T/consoles/two"; }
+check "all of them the same" eval '[ "$(said "two  words")" = "frisbee: two  words" ] && cmp "$T/consoles/one" "$T/consoles/two"'
+check "no terminal is told what to do" [ "$(said "$(printf 'ok a\033[2J\rb\177 ä')")" = "frisbee: ok a?[2J?b? ä" ]
+check "nor by the log" grep -qxF 'ok a?[2J?b? ä' "$RUN/log"
+
 echo "== progress for a slow line"
 numbers='printf "%s\\n" "0 0" "0 0"; for i in 1 2 3; do echo "$((i * 100000000)) 1000000000"; done'
 says "a line now and then, with what is left" "say loading: 30 %, 300 MB, 10 MB/s, 1:10 left" \
