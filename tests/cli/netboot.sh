@@ -217,6 +217,11 @@ say load /dev/sda
 say running before/20-b
 fail the hook before/20-b ended with status 4" "HOOKS=$T/hooks action=load disk=sda; run_hooks before"
 says "none" "" "HOOKS=$T/hooks; run_hooks after"
+mkdir "$T/hooks/daemon"; printf '#!/bin/sh\nsleep 100 &\necho $! > %s\necho started\n' "$T/left-running" > "$T/hooks/daemon/10-a"; chmod 755 "$T/hooks/daemon/10-a"
+says "a program that one leaves running is not waited for" "say running daemon/10-a
+say started
+on" "HOOKS=$T/hooks; run_hooks daemon; grep -q sleep /proc/\$(cat $T/left-running)/cmdline && kill \$(cat $T/left-running) && echo on"
+rm -r "$T/hooks/daemon"
 
 if command -v cpio > /dev/null && command -v zstd > /dev/null; then
 	"$BIN/imagekey" -q --group-key "$T/lab.group" || fail "imagekey"
