@@ -329,7 +329,11 @@ fail sda is not captured: no connection to 10.9.0.1:51" "$with nc() { return 1; 
 says "it is refused" "$heading
 fail sda is not captured: the receiver said \"failed: a.ndz is there already\"" "$with nc() { cat > /dev/null; echo 'failed: a.ndz is there already'; }; capture"
 says "it is taken" "$heading
-sda is captured: a.ndz, 1 MB" "$with nc() { cat > /dev/null; echo 'ok a.ndz, 1 MB'; }; capture; echo \$done_line"
+sda is captured: a.ndz, 1 MB" "$with nc() { [ \"\$(cat)\" != 'capture a.ndz
+data' ] || echo 'ok a.ndz, 1 MB'; }; capture; echo \$done_line"
+
+says "a receiver that loses its power while it looks at the image is not waited for without end" "$heading
+fail sda is not captured: no answer from 10.9.0.1:51" "$with ANSWER_S=1; nc() { cat > /dev/null; exec sleep 100; }; capture"
 
 echo "== received images"
 mkdir "$T/images"
