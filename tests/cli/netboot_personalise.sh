@@ -48,6 +48,7 @@ words() { echo "$*" > "$T/proc/cmdline"; }
 echo "== a disk of three partitions, and another one with the UUID of its system"
 tree "$T/tree"
 mkdir -p "$T/boot/grub"; printf 'search --fs-uuid %s\nlinux /vmlinuz root=UUID=%s ro\n' $BOOT $OLD > "$T/boot/grub/grub.cfg"
+printf '# GRUB Environment Block\nkernelopts=root=UUID=%s ro\n' $OLD > "$T/boot/grub/grubenv"; mkdir "$T/boot/extlinux"; echo "append root=UUID=$OLD" > "$T/boot/extlinux/extlinux.conf"
 truncate -s 24M "$T/root.img"; mke2fs -q -F -t ext4 -U $OLD -d "$T/tree" "$T/root.img" || fail mke2fs
 truncate -s 8M "$T/boot.img"; mke2fs -q -F -t ext4 -L boot -U $BOOT -d "$T/boot" "$T/boot.img" || fail mke2fs
 truncate -s 4M "$T/swap.img"; quietly mkswap -U $SWAP "$T/swap.img" || fail mkswap
@@ -112,6 +113,7 @@ check "everything else as it was" eval 'for f in bin/busybox usr/bin/ssh-keygen 
 mount -o ro "$T/dev/sda1" "$T/b" && CLEANUP=('umount "$T/b"' "${CLEANUP[@]}")
 check "GRUB boots the new UUID" [ "$(cat "$T/b/grub/grub.cfg")" = "search --fs-uuid $BOOT
 linux /vmlinuz root=UUID=$new ro" ]
+check "so do its environment, and extlinux" eval 'grep -qx "kernelopts=root=UUID=$new ro" "$T/b/grub/grubenv" && grep -qx "append root=UUID=$new" "$T/b/extlinux/extlinux.conf"'
 umount "$T/m" "$T/b"; CLEANUP=("${CLEANUP[@]:2}")
 
 echo "== what fails is said"
@@ -154,6 +156,47 @@ unwritten etc/systemd/network/05-frisbee.network network=52:54:00:00:00:0b,dhcp
 r=$T/root-netplan
 echo outside > "$T/outside"; ln -sf "$T/outside" "$r/etc/hostname"
 check "a link that leads out is not followed" eval '! personalise "$r" hostname=x 2> /dev/null && [ "$(cat "$T/outside")" = outside ]'
+echo "== what leads out of the system"
+r=$T/root-hostile; tree "$r"; mkdir "$T/away"
+leads_out() {	# WHAT FILE-THERE WORD...
+	local what=$1 there=$2; shift 2
+	personalise "$r" "$@" > /dev/null 2>&1
+	check "$what" [ "$(cat "$there")" = outside ] && [ -z "$(ls -A "$T/away")" ]
+}
+ln -s "$T/outside" "$r/etc/hostname.personalise"
+leads_out "in the place of a new file" "$T/outside" hostname=x
+check "the file is written all the same" [ "$(cat "$r/etc/hostname") $(readlink "$r/etc/hostname")" = "x " ]
+ln -s "$T/outside" "$r/personalise.script"; echo "exit 0" > "$T/script"
+leads_out "in the place of the script" "$T/outside" script="$T/script"
+mkdir -p "$r/etc/netplan"; rmdir "$r/etc/netplan"; ln -s "$T/away" "$r/etc/netplan"
+leads_out "a folder" "$T/outside" network=52:54:00:00:00:0b,dhcp
+check "which is said" eval 'personalise "$r" network=52:54:00:00:00:0b,dhcp 2>&1 | grep -q "leads out of the system"'
+rm -r "$r/proc"; ln -s "$T/away" "$r/proc"
+leads_out "the place of a filesystem of the kernel" "$T/outside" ssh-keys
+check "nothing is mounted there" eval '! grep -q "$T/away" /proc/self/mounts'
+rm "$r/proc"; mkdir "$r/proc"; rm "$r/etc/hostname"; mkfifo "$r/etc/hostname"
+check "a pipe is no file, and is not waited for" eval '! timeout 20 busybox sh "$TOP/netboot/personalise" "$r" hostname=x 2> "$T/said" && grep -q "hostname is no file" "$T/said"'
+
+echo "== files of the administrator's"
+r=$T/root-files; tree "$r"; umask 022
+mkdir -p "$T/mine/etc/new" "$T/mine/var/link"; chmod 700 "$T/mine" "$T/mine/etc" "$T/mine/etc/new"; echo mine > "$T/mine/etc/resolv.conf"; echo m > "$T/mine/etc/new/f"; chmod 640 "$T/mine/etc/new/f"
+echo through > "$T/mine/var/link/f"; ln -s gone "$T/mine/etc/localtime"; echo mine > "$T/mine/etc/hostname"
+chmod 755 "$r" "$r/etc"; ln -s "$T/outside" "$r/etc/resolv.conf"; ln -s /usr/share/zoneinfo/UTC "$r/etc/localtime"; mkdir "$r/target"; ln -s /target "$r/var/link"
+check "they are copied" quietly personalise "$r" files="$T/mine"
+check "one takes the place of a link" [ "$(cat "$r/etc/resolv.conf") $(readlink "$r/etc/resolv.conf") $(cat "$T/outside")" = "mine  outside" ]
+check "a link does, too" [ "$(readlink "$r/etc/localtime")" = gone ]
+check "a folder that is a link is that of the system" [ "$(cat "$r/target/f")" = through ]
+check "a new folder and its file have their modes" [ "$(stat -c %a "$r/etc/new" "$r/etc/new/f" | tr '\n' ' ')" = "700 640 " ]
+check "folders that are there keep theirs" [ "$(stat -c %a "$r" "$r/etc" | tr '\n' ' ')" = "755 755 " ]
+check "and nothing else is there" [ "$(ls -A "$r" | tr '\n' ' ')" = "bin boot dev etc proc root sys target usr var " ]
+
+echo "== a system with SELinux"
+mkdir "$r/etc/selinux"; echo SELINUX=disabled > "$r/etc/selinux/config"
+check "that is off" eval 'personalise "$r" hostname=x && [ ! -e "$r/.autorelabel" ]'
+echo SELINUX=enforcing > "$r/etc/selinux/config"
+check "that is on: it gives the new files their labels" eval 'personalise "$r" hostname=x && [ -e "$r/.autorelabel" ]'
+
+r=$T/root-netplan
 check "an unknown word" eval '! personalise "$r" colour=red 2> /dev/null'
 for w in 10.1.0.7 10.1.0.7/255.255.0.0 10.1.0.7/16,,10.1.0.2; do
 	check "an address that no system takes, or takes for another: $w" eval '! personalise "$r" "network=52:54:00:00:00:0b,$w" 2> /dev/null'
