@@ -43,6 +43,12 @@ cp -p "$NETBOOT/modules.zst" "$T/out" && ln -s "$NETBOOT/kernel" "$T/out/kernel"
 echo wanted > "$T/fw/isci/isci_firmware.bin"; echo not > "$T/fw/nobody-asks.bin"
 check "made" quietly env FIRMWARE="$T/fw" OUT="$T/out" "$TOP/netboot/build" firmware
 check "the one" [ "$(zstd -q -d -c "$T/out/firmware.zst" | cpio --quiet -t | grep bin)" = lib/firmware/isci/isci_firmware.bin ]
+echo "== how large it is"
+bytes() { stat -c %s "$1/vmlinuz" "$1/initrd.img" | awk '{ n += $1 } END { print n }'; }
+check "$(bytes "$NETBOOT") bytes, less than 40 MB" [ "$(bytes "$NETBOOT")" -lt 40000000 ]
+cp -p "$NETBOOT/programs.zst" "$T/out" && head -c 8M /dev/urandom > "$T/fw/isci/isci_firmware.bin"
+check "firmware may be as large as it is" quietly env FIRMWARE="$T/fw" OUT="$T/out" "$TOP/netboot/build"
+check "$(bytes "$T/out") bytes" [ "$(bytes "$T/out")" -gt 45000000 ]
 rm "$T/fw/isci/isci_firmware.bin"
 check "files for no driver are a mistake" eval '! FIRMWARE=$T/fw OUT=$T/out "$TOP/netboot/build" firmware 2> /dev/null'
 finish
