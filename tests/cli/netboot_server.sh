@@ -46,7 +46,11 @@ OUT=$T/none status 1 setup lan7 "$T/d"
 setup 2> /dev/null; check "without arguments: usage" [ $? = 2 ]
 check "which --help prints, too" eval 'setup --help 2> /dev/null | grep -q -e --secure-boot && setup --help > /dev/null'
 echo old > "$T/a/images/old.ndz"
+exec 8< "$T/a/boot/initrd.img"; echo "a newer one" > "$T/netboot/initrd.img"
 check "again" quietly setup lan7 "$T/a"
+check "a machine that is fetching the ramdisk gets all of the old one" [ "$(cat <&8)" = netboot/initrd.img ]
+exec 8<&-
+check "those after it the new one" cmp "$T/netboot/initrd.img" "$T/a/boot/initrd.img"
 check "images stay" [ "$(cat "$T/a/images/old.ndz")" = old ]
 
 echo "== orders"
