@@ -123,6 +123,8 @@ check "a wrong name" grep -qx 'say personalise: "bad_name" is no name of a host'
 check "is a failure" grep -qx 'fail sda is loaded, but not a machine of its own' "$T/said"
 words frisbee.hostname=dhcp; echo > "$T/run/hostname.eth0"
 node personalise_disk > "$T/said"
+echo bad > "$T/run/hostname.eth0"	# busybox's udhcpc says this in the place of a name that cannot be one
+check "a wrong name from DHCP, neither" [ -z "$(node name_by_dhcp)" ]
 check "no name from DHCP" grep -qx 'fail sda is loaded, but the DHCP server gives this machine no name' "$T/said"
 words frisbee.hostname=good
 printf '#!/bin/sh\nexit 5\n' > "$T/personal/script"
