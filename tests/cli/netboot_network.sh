@@ -104,6 +104,24 @@ node 'release eth0' > /dev/null
 words "BOOTIF=01-$(tr : - < "$T/sys/class/net/eth0/address") frisbee.server=10.9.9.1"
 check "the one that was booted from" grep -q 'say eth0 has 10.9.0.5[0-9]/24' <(node network)
 
+echo "== an address without DHCP"
+node 'release eth0' > /dev/null
+words frisbee.nic=eth0 frisbee.server=10.9.0.1 frisbee.address=10.9.0.77/24,10.9.0.1,10.9.0.2
+check "the one that is named" grep -qx 'say eth0 has 10.9.0.77/24' <(node network)
+check "multicast goes there" multicast_by eth0
+check "others by the gateway" eval 'ip route show default | grep -q "via 10.9.0.1 dev eth0"'
+check "names are asked for" grep -qx 'nameserver 10.9.0.2' "$T/resolv.conf"
+check "no DHCP client runs" [ ! -e "$T/run/udhcpc.eth0" ]
+node 'release eth0' > /dev/null
+for a in 10.9.0.77 10.9.0.77/x 10.9.0.77/240 dhcp 10.9.0.77/24,,10.9.0.2; do
+	words frisbee.nic=eth0 frisbee.retry=0 "frisbee.address=$a"
+	check "$a is refused" grep -qx "fail frisbee.address=$a: an address is ADDRESS/PREFIX, with ,GATEWAY and ,DNS behind it" <(node network)
+done
+words frisbee.nic=eth0 frisbee.retry=0 frisbee.address=10.9.0.777/24
+check "one that is none: $(node network)" grep -qx "fail eth0 does not take the address 10.9.0.777/24" <(node network)
+words frisbee.nic=eth0
+check "without the word by DHCP" grep -q 'say eth0 has 10.9.0.5[0-9]/24' <(node network)
+
 echo "== two DHCP servers on one wire, of one network, and of another one"
 ip netns add switch
 ip -n switch link add br0 type bridge; ip -n switch link set br0 up
