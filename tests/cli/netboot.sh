@@ -30,6 +30,17 @@ says "the last one counts" 22 'arg port 7'
 says "a default" 7 'arg nothing 7'
 says "options" "-z -T 9" 'options'
 says "no file names" '*' 'arg image'
+cmdline 'quiet BOOTIF=01-2 frisbee.order=7-7 frisbee.verify-key=lab.pub frisbee.grow=yes frisbee.set= x.frisbee.y=1'
+says "those that there are" "on" 'check_words; echo on'
+for w in frisbee.verify_key=lab.pub frisbee.verify-key frisbee. frisbee.x=1; do
+	cmdline "quiet $w"
+	says "one that there is not: $w" "fail $w is none of the words of this system" 'check_words; echo on'
+done
+for w in onfail=halt grow=true after=halt ask=1; do
+	cmdline "frisbee.$w"
+	says "a value that there is not: $w" "fail frisbee.$w: ${w#*=} is none of$(sed -n "s/.*one_of ${w%=*} \([a-z ]*\).*/ \1/p" "$TOP/netboot/node/words")" 'check_words; echo on'
+done
+cmdline 'frisbee.port=22 frisbee.image=*'
 says "what is needed is asked for" "fail frisbee.group= is needed to load" 'action=load; need port group'
 
 echo "== which disk"
