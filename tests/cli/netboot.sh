@@ -188,6 +188,13 @@ check "all of them the same" eval '[ "$(said "two  words")" = "frisbee: two  wor
 check "no terminal is told what to do" [ "$(said "$(printf 'ok a\033[2J\rb\177 ä')")" = "frisbee: ok a?[2J?b? ä" ]
 check "nor by the log" grep -qxF 'ok a?[2J?b? ä' "$RUN/log"
 
+cmdline frisbee.syslog=10.9.0.1
+with='syslogd() { echo "syslogd $*"; }; logger() { echo "logger $3"; };'
+says "syslog gets what was said before" "syslogd -R 10.9.0.1
+logger ok a?[2J?b? ä" "$with start_syslog"
+check "and not again when the machine begins anew" [ -z "$(SYSLOG_TO=10.9.0.1 init "$with start_syslog")" ]
+cmdline
+
 echo "== progress for a slow line"
 numbers='printf "%s\\n" "0 0" "0 0"; for i in 1 2 3; do echo "$((i * 100000000)) 1000000000"; done'
 says "a line now and then, with what is left" "say loading: 30 %, 300 MB, 10 MB/s, 1:10 left" \
