@@ -53,6 +53,12 @@ exec 8<&-
 check "those after it the new one" cmp "$T/netboot/initrd.img" "$T/a/boot/initrd.img"
 check "images stay" [ "$(cat "$T/a/images/old.ndz")" = old ]
 
+# dnsmasq and a controller are not root.
+check "for an administrator whose files are for root alone" eval '(umask 077; touch "$T/netboot/vmlinuz"; chmod 600 "$T/netboot/vmlinuz"; quietly setup lan7 "$T/e"
+	"$T/e/order" 52:54:00:00:00:0a frisbee.action=load)'
+check "all may read it: $(cd "$T/e" && find . ! -perm -004 | tr '\n' ' ')" [ -z "$(find "$T/e" ! -perm -004)" ]
+check "again" eval '(umask 077; quietly setup lan7 "$T/e") && [ -z "$(find "$T/e" ! -perm -004)" ]'
+
 echo "== orders"
 order() { "$T/a/order" "$@"; }
 O=$T/a/boot/orders
