@@ -15,6 +15,8 @@ vm_prepare() {
 }
 . "$(dirname "$0")/lib.sh"
 vm_accel
+vm_lan
+[ -e /usr/lib/ipxe/ipxe.efi ] || skip "needs the package ipxe"
 root=$T/root
 
 install_program() {	# PROGRAM: with those libraries that the system lacks; nothing of it is replaced, since its links may lead out of it
@@ -51,6 +53,14 @@ system_with_units() {
 	done
 	ln -sf /usr/lib/systemd/system/multi-user.target "$root/etc/systemd/system/default.target"
 }
+server_of_netboot() {	# of netboot/setup, as on a host that has the packages
+	mkdir "$T/made"; echo a kernel > "$T/made/vmlinuz"; head -c 300000 /dev/urandom > "$T/made/initrd.img"
+	mount -t tmpfs none /srv
+	OUT=$T/made BIN=/usr/bin quietly "$TOP/netboot/setup" --own-network lan0 || fail "netboot/setup"
+	cp -a /srv/netboot "$root/srv"
+	install_program "$(command -v dnsmasq)"; install_program "$(command -v busybox)"; install_program "$BIN/imagedump"
+	echo 'dnsmasq:x:990:990::/:/usr/sbin/nologin' >> "$root/etc/passwd"; echo 'dnsmasq:x:990:' >> "$root/etc/group"
+}
 ramdisk() {	# mounts the disk, and gives it to systemd
 	local rd=$T/rd
 	mkdir -p "$rd"/{bin,dev,proc,sys,new}
@@ -70,6 +80,7 @@ ramdisk() {	# mounts the disk, and gives it to systemd
 	(cd "$rd" && find . -mindepth 1 | cpio --quiet -o -H newc -R 0:0) > "$T/initrd" || fail "cpio"
 }
 system_with_units
+server_of_netboot
 ramdisk
 truncate -s 900M "$T/a"; mke2fs -q -F -t ext4 -d "$root" "$T/a" || fail "mke2fs"
 rm -rf "$root"
