@@ -31,7 +31,8 @@ enum {
 	WAIT_MS = 1000,
 	SAVE_EVERY_US = 100000, /* somebody who waits for an answer hardly sees it */
 	AT_ONCE_US = 1,         /* a time that is over */
-	SAVE_FAILURES_MAX = 60,
+	SAVE_AGAIN_US = 1000000, /* after a failure: a disk that is full stays so for a while */
+	FAILURES_A_LINE = 60,    /* of the log */
 	OPEN_FILES = 65536, /* most of them are connections of nodes */
 };
 
@@ -226,20 +227,33 @@ renew_nodes(struct control *c)
 	web_renew(c->web);
 }
 
-static int
-save_and_settle(struct control *c, struct err *e)
+/* A full disk is no reason to end: what runs goes on, what is asked for meanwhile is refused, and it is tried
+ * again for as long as it takes. */
+static void
+not_saved(struct control *c, const struct err *e)
 {
-	if (save(c, e) != 0) {
+	if (c->save_failures++ % FAILURES_A_LINE == 0)
 		log_err("%s", e->text);
-		reports_answer(c->reports, 0, "the state cannot be saved");
-		return ++c->save_failures < SAVE_FAILURES_MAX ? 0 : -1;
+	c->save_us = clock_us() + SAVE_AGAIN_US;
+	reports_answer(c->reports, 0, "the state cannot be saved");
+}
+
+static void
+save_and_settle(struct control *c)
+{
+	struct err e;
+
+	if (save(c, &e) != 0) {
+		not_saved(c, &e);
+		return;
 	}
+	if (c->save_failures > 0)
+		log_info("the state is saved again");
 	c->save_failures = 0;
 	/* Orders are removed before a node that is done hears that it may reboot. */
 	bool gone = settle(c);
 	reports_answer(c->reports, now_is(NULL).wall_s, gone ? NULL : "an order that was done cannot be removed");
 	renew_nodes(c);
-	return 0;
 }
 
 static void
@@ -258,31 +272,26 @@ tick(struct control *c)
 	swap_forget(&c->w);
 }
 
-/* What has happened is saved and made true, if that is due.  *wait_ms: for how long nothing needs
- * to be done, unless something happens. */
+/* What has happened is saved and made true, if that is due.  Returns for how many milliseconds nothing
+ * needs to be done, unless something happens. */
 static int
-save_when_due(struct control *c, int *wait_ms, struct err *e)
+save_when_due(struct control *c)
 {
 	uint64_t now_us = clock_us();
 
-	*wait_ms = WAIT_MS;
-	if (now_us < c->save_us) {
-		*wait_ms = (int)((c->save_us - now_us) / 1000) + 1;
-		return 0;
-	}
+	if (now_us < c->save_us)
+		return (int)((c->save_us - now_us) / 1000) + 1;
 	c->save_us = now_us + SAVE_EVERY_US;
-	return save_and_settle(c, e);
+	save_and_settle(c);
+	return WAIT_MS;
 }
 
 int
 control_run(struct control *c, struct err *e)
 {
-	int wait_ms;
-
 	while (cancel_signal() == 0) {
 		tick(c);
-		if (save_when_due(c, &wait_ms, e) != 0)
-			return -1;
+		int wait_ms = save_when_due(c);
 		web_tick(c->web);
 		loop_once(&c->loop, web_wait_ms(c->web, wait_ms));
 	}

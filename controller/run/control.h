@@ -34,7 +34,7 @@ int control_open(struct control **, const struct control_config *, struct err *)
 uint16_t control_web_port(const struct control *);
 uint16_t control_report_port(const struct control *);
 /* Work until a signal comes (cancel.h).  What runs then goes on: frisbeed, and the nodes'
- * orders.  -1: the state cannot be saved any more. */
+ * orders.  -1: what happened last cannot be saved. */
 int control_run(struct control *, struct err *);
 /* Read the file of nodes again, soon; a file with an error changes nothing, and the log says so.
  * A handler of a signal may call this. */

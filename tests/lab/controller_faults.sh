@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What goes wrong around the controller: orders that cannot be written for a while, a file of nodes that is changed
-# while no controller runs, a state that cannot be saved, a web server before it; and what the programs that it starts inherit.
+# while no controller runs, a state that cannot be saved, a full disk, a web server before it; and what the programs that it starts inherit.
 . "$(dirname "$0")/controller_lib.sh"
 python3 -c 'import sqlite3' 2> /dev/null || skip "needs python3 with sqlite3"
 controller_lab 2 1
@@ -53,6 +53,28 @@ check "nothing comes of it" eval '[ "$(phase)" = stopped ] && no_orders'
 api POST /api/v1/sessions '{"nodes": "node2", "image": "lab.ndz", "request": "r-1"}' > "$T/first"; id=$(field id < "$T/first")
 check "the same request begins now" eval '[ "$(cat "$T/status")" = 201 ] && wait_until 10 test -e "$(order_of 2)"'
 swapin --stop="$id" > "$T/out"
+check "no order is left" wait_until 10 no_orders
+
+echo "== a full disk: what runs goes on, and when there is room again, so does all else"
+kill "$CONTROLLER"; wait "$CONTROLLER"
+mount -t tmpfs -o size=1m none "$STATE" || fail "cannot mount in a namespace"
+CLEANUP+=('umount -l "$STATE" 2> /dev/null')
+controller_start
+api POST /api/v1/sessions '{"nodes": "node1", "image": "lab.ndz"}' > "$T/first"; id=$(field id < "$T/first")
+wait_until 10 [ -e "$STATE/session-$id.json" ] || fail "nothing is served"
+! dd if=/dev/zero of="$STATE/fill" bs=4k 2> /dev/null || fail "it is not full"
+api POST /api/v1/sessions '{"nodes": "node2", "image": "lab.ndz"}' > "$T/out"
+check "500, and a sentence" eval '[ "$(cat "$T/status")" = 500 ] && grep -q "full" "$T/out"'
+for ((i = 0; i < 150; i++)); do on s curl -s -o /dev/null "$URL/metrics"; sleep 0.1; done	# each wakes it, and it tries again
+check "the controller is there" kill -0 "$CONTROLLER"
+check "and shows what runs" [ "$(api GET "/api/v1/sessions/$id" | field state)" = running ]
+check "the log says what is wrong, not each time" [ "$(grep -c "the state: .*full" "$T/controller.log")" = 1 ]
+check "frisbeed goes on" [ -n "$(servers)" ]
+rm "$STATE/fill"
+check "it is saved again" wait_until 10 grep -q "the state is saved again" "$T/controller.log"
+api POST /api/v1/sessions '{"nodes": "node2", "image": "lab.ndz"}' > "$T/second"
+check "sessions begin again" eval '[ "$(cat "$T/status")" = 201 ] && wait_until 10 test -e "$(order_of 2)"'
+swapin --stop="$(field id < "$T/second")" > "$T/out"; swapin --stop="$id" > "$T/out"
 check "no order is left" wait_until 10 no_orders
 
 echo "== a node that is done hears so when its order is gone, and not before"
