@@ -11,6 +11,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/number.h"
+#include "controller/http/host.h"
 #include "controller/http/token.h"
 #include "controller/http/wish.h"
 
@@ -73,6 +74,30 @@ says_too_long(struct MHD_Connection *conn)
 	return length != NULL && number_uint(length, 0, WISH_BYTES_MAX, &bytes, &ignored) != 0;
 }
 
+static bool
+has_token(const struct web *x, struct MHD_Connection *conn)
+{
+	return token_counts(x->c.token_file, MHD_lookup_connection_value(conn, MHD_HEADER_KIND, "Authorization"));
+}
+
+/* Who can reach a port of this host alone runs programs here; a page of another host in a browser of this one
+ * must not be one of them, to which its name was made to lead (DNS rebinding). */
+static bool
+is_for_another(const struct web *x, struct MHD_Connection *conn)
+{
+	return x->c.addr[0] == 127 &&
+	       !host_is_local(MHD_lookup_connection_value(conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST));
+}
+
+static enum MHD_Result
+refuse(struct MHD_Connection *conn, unsigned status, enum err_kind kind, const char *why)
+{
+	struct err e;
+
+	err_set(&e, kind, "%s", why);
+	return answer_error(conn, status, &e);
+}
+
 /* The first look at a request, when its headers are there.  Who may not do this is told so
  * before anything of the body is taken. */
 static enum MHD_Result
@@ -88,14 +113,11 @@ begin(struct web *x, struct MHD_Connection *conn, const char *url, const char *m
 	route_find(method, url, &r->route);
 	if (strcmp(method, MHD_HTTP_METHOD_HEAD) == 0)
 		route_find(MHD_HTTP_METHOD_GET, url, &r->route);
-	r->authorised = (is_change(r) || r->route.call == ROUTE_TOKEN) &&
-	                token_counts(x->c.token_file,
-	                    MHD_lookup_connection_value(conn, MHD_HEADER_KIND, "Authorization"));
-	if (says_too_long(conn)) {
-		struct err e;
-		err_set(&e, ERR_USAGE, "the body has more than %d bytes", WISH_BYTES_MAX);
-		return answer_error(conn, MHD_HTTP_CONTENT_TOO_LARGE, &e);
-	}
+	r->authorised = (is_change(r) || r->route.call == ROUTE_TOKEN) && has_token(x, conn);
+	if (is_for_another(x, conn))
+		return refuse(conn, MHD_HTTP_MISDIRECTED_REQUEST, ERR_REFUSED, "this is localhost, and has no other name than that and its addresses");
+	if (says_too_long(conn))
+		return refuse(conn, MHD_HTTP_CONTENT_TOO_LARGE, ERR_USAGE, "the body is larger than any call's");
 	if (is_change(r) && r->authorised)
 		r->body = malloc(WISH_BYTES_MAX);
 	return MHD_YES;

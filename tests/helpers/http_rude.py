@@ -120,6 +120,17 @@ def traversal():
         check(f"GET {path[:40]}: refused", status in (0, 400, 404, 405, 414) and b"root:" not in body and b"secret" not in body and b"token-of" not in body, (status, body[:60]))
 
 
+def other_names():
+    print("== a page of another host, whose name leads here")
+    names = ("evil.example", "evil.example:8484", "127.0.0.1.evil.example", "localhost.evil.example", "[::1].evil.example:80", "[evil", "0x7f.1", "2130706433", " ", "x" * 300)
+    for name in names:
+        for path in ("/", "/api/v1/nodes", "/metrics", "/page.js"):
+            status, _, body = ask("GET", path, Host=name)
+            check(f"{name[:30]}{path}: refused", status in (400, 421) and b"node1" not in body, (status, body[:60]))
+    for name in ("127.0.0.1", "127.0.0.1:8484", "localhost", "LocalHost:1", "[::1]:8484", "10.9.0.1"):
+        check(f"{name}: answered", ask("GET", "/api/v1/nodes", Host=name)[0] == 200)
+
+
 def changes_nothing():
     print("== what may change something, and what may not")
     wish = {"nodes": "node1", "image": "lab.ndz"}
@@ -152,7 +163,7 @@ def too_large():
     status = ask("POST", "/api/v1/sessions", b"{}", **{**token(0), "Content_Length": "1000000000"})[0]
     check("a body that is said to have 1 GB", status in (0, 400, 413), status)
     s, sent = connect(), 0
-    s.sendall(("POST /api/v1/sessions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\nAuthorization: "
+    s.sendall(("POST /api/v1/sessions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\nAuthorization: "
                + token(0)["Authorization"] + "\r\n\r\n").encode())
     try:
         while sent < 64 << 20:
@@ -215,7 +226,7 @@ def many():
     followers, refused = [], 0
     for i in range(MOST_FOLLOWERS + 10):
         s = connect(f"127.0.2.{i % 4 + 1}")
-        s.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: x\r\n\r\n")
+        s.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
         refused += b" 200 " not in s.recv(20)
         followers.append(s)
     check(f"{MOST_FOLLOWERS} may follow the events", refused == 10, refused)
@@ -225,7 +236,7 @@ def many():
 
     def one_more():
         s = connect()
-        s.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: x\r\n\r\n")
+        s.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
         right = b" 200 " in s.recv(20)
         s.close()
         return right
@@ -284,7 +295,7 @@ def main():
     slow = [Slow() for _ in range(5)]
     for t in slow:
         t.start()
-    for part in (headers_of_all, traversal, changes_nothing, too_large, many, withdrawn, memory):
+    for part in (headers_of_all, traversal, other_names, changes_nothing, too_large, many, withdrawn, memory):
         part()
     for t in slow:
         t.join()

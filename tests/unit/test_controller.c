@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/openfiles.h"
+#include "controller/http/host.h"
 #include "controller/http/images.h"
 #include "controller/http/page.h"
 #include "controller/http/route.h"
@@ -259,6 +260,22 @@ test_tokens(void)
 }
 
 static void
+test_host(void)
+{
+	static const char *const local[] = { "localhost", "LOCALHOST:80", "127.0.0.1", "127.0.0.1:8484", "10.9.0.1:1", "[::1]", "[fe80::1]:8484" };
+	static const char *const other[] = { "", ":8484", "evil.example", "evil.example:8484", "localhost.", "localhost.evil", "127.0.0.1.evil", "127.1",
+		"127.0.0.01", "::1", "[::1", "[::1].evil:80", "[]", "[localhost]", "[127.0.0.1]", " 127.0.0.1",
+		"1234567890123456789012345678901234567890123456789012345678901234567890" };
+
+	T_CHECK(host_is_local(NULL));
+	for (size_t i = 0; i < sizeof local / sizeof local[0]; i++)
+		T_CHECK(host_is_local(local[i]));
+	for (size_t i = 0; i < sizeof other / sizeof other[0]; i++)
+		if (!T_CHECK(!host_is_local(other[i])))
+			printf("# %s\n", other[i]);
+}
+
+static void
 test_orders(void)
 {
 	struct orders_config c = { .folder = folder, .address = "10.9.0.1", .report_port = 5101, .group = { 239, 192, 77, 1 }, .port = 7701 };
@@ -448,6 +465,7 @@ main(void)
 	test_stats();
 	test_table();
 	test_tokens();
+	test_host();
 	test_orders();
 	test_old_orders();
 	test_images();
