@@ -168,6 +168,8 @@ on_request(void *arg, struct MHD_Connection *conn, const char *url, const char *
 		slow_end(x->slow, socket_of(conn));
 		return events_begin(x->events, conn);
 	}
+	/* The token may have been withdrawn while the body came. */
+	r->authorised = r->authorised && has_token(x, conn);
 	return answer(x, r);
 }
 

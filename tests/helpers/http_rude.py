@@ -248,8 +248,15 @@ def withdrawn():
     second = token(1)
     check("it counts", ask("GET", "/api/v1/token", **second)[0] == 200)
     check("for a session that is not there, too", ask("POST", "/api/v1/sessions/9/stop", {}, **second)[0] == 404)
+    slow, body = connect(), json.dumps({"nodes": "node1", "image": "lab.ndz"}).encode()
+    slow.sendall((f"POST /api/v1/sessions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n"
+                  f"Content-Length: {len(body)}\r\nAuthorization: {second['Authorization']}\r\n\r\n").encode() + body[:5])
+    time.sleep(1)    # it has been seen
     first = open(TOKENS).read().split()[0]
     open(TOKENS, "w").write(first + "\n")
+    slow.sendall(body[5:])
+    check("taken out while a call comes, it does not count for that", read_all(slow).startswith(b"HTTP/1.1 401 "))
+    check("nothing has begun", sessions() == [], sessions())
     check("taken out of the file, it counts no more", ask("GET", "/api/v1/token", **second)[0] == 401)
     check("nor for a change", ask("POST", "/api/v1/sessions/9/stop", {}, **second)[0] == 401)
     check("the other one does", ask("GET", "/api/v1/token", **token(0))[0] == 200)
