@@ -6,11 +6,12 @@
 
 #include "controller/http/web_impl.h"
 
-enum { FDS_MAX = 65536, LIMIT_US = 30000000 };
+enum { FDS_MAX = 65536, LIMIT_US = 30000000, LOOK_US = 1000000 };
 
 /* By descriptor: since when a request is being received; 0: none, or it has no end. */
 struct slow {
 	uint64_t since_us[FDS_MAX];
+	uint64_t looked_us;
 };
 
 int
@@ -48,6 +49,9 @@ slow_end(struct slow *s, int fd)
 void
 slow_tick(struct slow *s, uint64_t now_us)
 {
+	if (now_us < s->looked_us + LOOK_US)
+		return;
+	s->looked_us = now_us;
 	for (int fd = 0; fd < FDS_MAX; fd++)
 		if (s->since_us[fd] != 0 && now_us > s->since_us[fd] + LIMIT_US) {
 			s->since_us[fd] = 0;
