@@ -225,6 +225,8 @@ swap_server_is(struct swap *w, struct swap_now now, struct swap_session *s, int6
 	s->pid = pid;
 	s->pid_start = pid_start;
 	swap_touch_session(w, s);
+	if (pid != 0)
+		s->server.blocks_sent = 0; /* it counts its own */
 	if (pid != 0 || !wanted)
 		return;
 	s->server.known = false;

@@ -265,6 +265,25 @@ test_server(void)
 	swap_free(&w);
 }
 
+/* One that is killed again and again, and sends each time, does work: each counts its own blocks. */
+static void
+test_server_killed(void)
+{
+	struct swap w;
+	struct swap_now now = start;
+
+	struct swap_session *s = set_up(&w, &config, 1, "n0", 1);
+	for (unsigned i = 0; i < 3 * SWAP_SERVER_FAILURES_MAX; i++) {
+		swap_server_is(&w, now, s, 7, 7, NULL);
+		swap_served(&w, now, s, &(struct swap_server){ .known = true, .blocks_sent = 1000 - i });
+		swap_server_is(&w, now, s, 0, 0, "killed");
+		now = later(now, 40);
+		report(&w, now, &w.nodes[0], "waiting", "");
+	}
+	T_CHECK(s->state == SWAP_IS_RUNNING && s->server.blocks_sent > 0);
+	swap_free(&w);
+}
+
 static void
 test_follow_up(void)
 {
@@ -1026,6 +1045,7 @@ main(void)
 	test_groups();
 	test_take_back();
 	test_server();
+	test_server_killed();
 	test_follow_up();
 	test_stream();
 	test_stream_fails();
