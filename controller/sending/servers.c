@@ -38,7 +38,7 @@ struct servers {
 	struct servers_config c;
 	struct process of_slot[SWAP_RUNNING_MAX];
 	struct swap_now now;
-	bool settled;  /* once, since the controller was started */
+	bool settled;  /* since the controller was started, and since a process has ended */
 	uint64_t over; /* how many sessions had ended when their files were removed last */
 };
 
@@ -117,17 +117,6 @@ last_line(const struct servers *x, uint32_t session, char *out, size_t cap)
 }
 
 static void
-remove_files(const struct servers *x, uint32_t session)
-{
-	char path[PATH_BYTES];
-
-	path_of(x, session, "json", path);
-	unlink(path);
-	path_of(x, session, "log", path);
-	unlink(path);
-}
-
-static void
 view(void *arg, const uint8_t ip[4], const struct swap_view *v)
 {
 	struct process *p = arg;
@@ -180,8 +169,7 @@ on_end(void *arg, uint32_t events)
 	log_info("frisbeed ended session=%u: %s", p->session, why);
 	if (s != NULL)
 		swap_server_is(x->w, x->now, s, 0, 0, why);
-	if (s == NULL || s->state != SWAP_IS_RUNNING)
-		remove_files(x, p->session);
+	x->settled = false; /* it may leave files */
 }
 
 static int
@@ -229,6 +217,8 @@ spawn(struct servers *x, const struct swap_session *s, int in, pid_t *pid, struc
 	char image[PATH_BYTES], stats[PATH_BYTES], path[PATH_BYTES], group[16], port[8];
 	const char *argv[ARGS_MAX];
 
+	path_of(x, s->id, "json", path);
+	unlink(path); /* what another one has said is not said by this one */
 	path_of(x, s->id, "log", path);
 	int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (log < 0)
@@ -292,7 +282,8 @@ find_again(struct servers *x, struct swap_session *s)
 	swap_server_is(x->w, x->now, s, 0, 0, "it was not there when the controller started");
 }
 
-/* Is this a file of a session that needs none any more? */
+/* Is this a file of a session that needs none any more?  A frisbeed that was killed leaves the one that it wrote,
+ * beside the one that this was going to replace ("json.aB3dE9"). */
 static bool
 is_over(const struct servers *x, const char *name)
 {
@@ -300,7 +291,7 @@ is_over(const struct servers *x, const char *name)
 	int n = 0;
 
 	if (sscanf(name, "session-%u.%n", &id, &n) != 1 || n == 0 ||
-	    (strcmp(name + n, "json") != 0 && strcmp(name + n, "log") != 0))
+	    (strncmp(name + n, "json", 4) != 0 && strcmp(name + n, "log") != 0))
 		return false;
 	const struct swap_session *s = swap_find_session(x->w, id);
 	return s == NULL || (s->state != SWAP_IS_RUNNING && s->pid == 0);

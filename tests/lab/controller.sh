@@ -38,7 +38,7 @@ rm -f "$T"/machines/*/disk
 swapin 'node[1-4]' lab.ndz > "$T/out" 2> "$T/err" &
 S=$!
 wait_until 20 eval '[ -s "$T/machines/node4/disk" ]' || fail "node4 does not begin"
-touch "$STATE/session-77.log"	# of a controller that was killed as it removed its files
+touch "$STATE/session-77."{log,json.aB3dE9}	# of a controller that was killed as it removed its files
 before=$(servers)
 controller_again
 check "frisbeed went on, and no second one was started" [ -n "$before" -a "$(servers)" = "$before" ]
