@@ -51,16 +51,25 @@ words_of(const struct orders_config *c, const struct swap *w, const struct swap_
 	return len > 0 && (size_t)len < cap ? 0 : -1;
 }
 
-/* Reads a file of an order; what is longer counts as different. */
+/* The controller writes plain files, so whatever else has such a name is none of its orders. */
+static bool
+is_no_file(int why)
+{
+	return why == ENOENT || why == ELOOP || why == EISDIR;
+}
+
+/* Reads a file of an order; what is longer counts as different.  -1: errno says why. */
 static ssize_t
 read_order(const char *path, char *text, size_t cap)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	ssize_t n = fd >= 0 ? read(fd, text, cap - 1) : -1;
+	int why = errno;
 
 	if (fd >= 0)
 		close(fd);
 	text[n > 0 ? n : 0] = '\0';
+	errno = why;
 	return n;
 }
 
@@ -105,8 +114,10 @@ settle_file(const struct orders_config *c, const struct swap *w, const char *nam
 		count_change(c);
 		return write_file(path, new, text, e);
 	}
+	if (n < 0)
+		return is_no_file(errno) ? 0 : err_os(e, "%s", path);
 	snprintf(mark, sizeof mark, "frisbee.order=%s-", w->config.salt);
-	if (n < 0 || strstr(is, mark) == NULL)
+	if (strstr(is, mark) == NULL)
 		return 0;
 	count_change(c);
 	return unlink(path) == 0 || errno == ENOENT ? 0 : err_os(e, "%s", path);

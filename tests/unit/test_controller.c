@@ -307,8 +307,37 @@ test_orders(void)
 	swap_stop(&w, (struct swap_now){ 1, 1 }, id, &e);
 	T_CHECK(orders_settle(&c, &w, &w.nodes[0], &e) == 0 && has(ipxe, NULL) && has(grub, NULL));
 	T_CHECK(changes == 4 && orders_sync(&c, &e) == 0);
+	symlink("nowhere", ipxe); /* no order of this controller is one */
+	T_CHECK(mkdir(grub, 0700) == 0 && orders_settle(&c, &w, &w.nodes[0], &e) == 0);
+	unlink(ipxe);
+	rmdir(grub);
 	c.folder = ipxe; /* which is not there */
 	T_CHECK(orders_sync(&c, &e) != 0);
+	swap_free(&w);
+}
+
+/* Nobody knows whether an order is there that cannot be read: a node that is done may not hear that it is gone. */
+static void
+test_orders_unread(void)
+{
+	struct orders_config c = { .folder = folder, .address = "10.9.0.1", .group = { 239, 192, 77, 1 }, .port = 7701 };
+	struct rlimit before, none;
+	char ipxe[300];
+	struct swap w;
+	struct err e = { 0 };
+
+	snprintf(ipxe, sizeof ipxe, "%s/02-00-00-00-00-0a.ipxe", folder);
+	put(ipxe, "#!ipxe\nset order frisbee.order=cafe-1-1 frisbee.action=load\n");
+	swap_init(&w, &(struct swap_config){ .salt = "cafe" });
+	swap_add_node(&w, "n1", (uint8_t[]){ 2, 0, 0, 0, 0, 10 }, &e);
+	getrlimit(RLIMIT_NOFILE, &before);
+	none = before;
+	none.rlim_cur = 3; /* a stranger has all others */
+	setrlimit(RLIMIT_NOFILE, &none);
+	int rc = orders_settle(&c, &w, &w.nodes[0], &e);
+	setrlimit(RLIMIT_NOFILE, &before);
+	T_CHECK(rc != 0 && strstr(e.text, "Too many open files") != NULL);
+	T_CHECK(orders_settle(&c, &w, &w.nodes[0], &e) == 0 && has(ipxe, NULL));
 	swap_free(&w);
 }
 
@@ -467,6 +496,7 @@ main(void)
 	test_tokens();
 	test_host();
 	test_orders();
+	test_orders_unread();
 	test_old_orders();
 	test_images();
 	test_images_in_turn();
