@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 enum { PATH_BYTES = 4096, ORDER_TEXT_BYTES = 2048, NAME_BYTES = 32 };
@@ -192,4 +193,18 @@ orders_sync(const struct orders_config *c, struct err *e)
 	if (fd >= 0)
 		close(fd);
 	return rc;
+}
+
+int
+orders_lock(const struct orders_config *c, int *fd, struct err *e)
+{
+	*fd = open(c->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (*fd < 0)
+		return err_os(e, "%s", c->folder);
+	if (flock(*fd, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	bool taken = errno == EWOULDBLOCK;
+	close(*fd);
+	*fd = -1;
+	return taken ? err_set(e, ERR_REFUSED, "%s: another controllerd writes its orders there", c->folder) : 0;
 }

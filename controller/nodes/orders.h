@@ -31,4 +31,8 @@ int orders_sweep(const struct orders_config *, const struct swap *, struct err *
  * order that was removed would load its disk again.  ERR_IO. */
 int orders_sync(const struct orders_config *, struct err *);
 
+/* Keep others from writing orders into the folder, for as long as the descriptor is open, which is returned in *fd;
+ * -1: this filesystem has no such locks.  ERR_REFUSED: another controller does so; ERR_IO. */
+int orders_lock(const struct orders_config *, int *fd, struct err *);
+
 #endif /* CONTROLLER_NODES_ORDERS_H */

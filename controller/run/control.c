@@ -39,6 +39,7 @@ enum {
 struct control {
 	struct swap w;
 	struct places at;
+	int orders_lock; /* or -1 */
 	struct loop loop;
 	struct swapdb *state;
 	struct reports *reports;
@@ -375,11 +376,11 @@ control_open(struct control **out, const struct control_config *config, struct e
 	*out = NULL;
 	if (c == NULL)
 		return err_nomem(e, "the controller");
-	c->loop.epoll = -1;
+	c->loop.epoll = c->orders_lock = -1;
 	c->sweep = true; /* the file of nodes may have changed since the last run */
 	openfiles_allow(OPEN_FILES);
-	if (places_find(&c->at, config, e) != 0 || loop_open(&c->loop, e) != 0 ||
-	    open_state(c, config, e) != 0 || open_nodes(c, config, e) != 0 ||
+	if (places_find(&c->at, config, e) != 0 || orders_lock(&c->at.orders, &c->orders_lock, e) != 0 ||
+	    loop_open(&c->loop, e) != 0 || open_state(c, config, e) != 0 || open_nodes(c, config, e) != 0 ||
 	    open_servers(c, config, e) != 0 || open_web(c, e) != 0) {
 		control_close(c);
 		return -1;
@@ -420,5 +421,7 @@ control_close(struct control *c)
 	swapdb_close(c->state);
 	loop_close(&c->loop);
 	swap_free(&c->w);
+	if (c->orders_lock >= 0)
+		close(c->orders_lock);
 	free(c);
 }
