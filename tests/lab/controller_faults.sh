@@ -68,7 +68,8 @@ check "500, and a sentence" eval '[ "$(cat "$T/status")" = 500 ] && grep -q "ful
 for ((i = 0; i < 150; i++)); do on s curl -s -o /dev/null "$URL/metrics"; sleep 0.1; done	# each wakes it, and it tries again
 check "the controller is there" kill -0 "$CONTROLLER"
 check "and shows what runs" [ "$(api GET "/api/v1/sessions/$id" | field state)" = running ]
-check "the log says what is wrong, not each time" [ "$(grep -c "the state: .*full" "$T/controller.log")" = 1 ]
+said=$(grep -c "the state: .*full" "$T/controller.log")
+check "the log says what is wrong, and not each time: $said" [ "$said" -ge 1 -a "$said" -le 5 ]	# each minute
 check "frisbeed goes on" [ -n "$(servers)" ]
 rm "$STATE/fill"
 check "it is saved again" wait_until 10 grep -q "the state is saved again" "$T/controller.log"
