@@ -374,7 +374,7 @@ swap_take_back(struct swap *w, struct swap_now now, uint32_t id)
 
 /* The phase that a node is in because of this report; SWAP_IDLE: the one that it was in. */
 static enum swap_phase
-phase_of_report(const struct swap *w, const struct swap_node *n, const char *word)
+phase_of_report(const struct swap *w, const struct swap_node *n, bool streams, const char *word)
 {
 	static const struct {
 		const char *name;
@@ -386,6 +386,9 @@ phase_of_report(const struct swap *w, const struct swap_node *n, const char *wor
 	for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)
 		if (strcmp(word, begins[i].name) == 0)
 			next = begins[i].phase;
+	/* A usable node is neither switched off nor tried again, so none is that because it says so alone. */
+	if (!streams && (next == SWAP_STREAMING || next == SWAP_USABLE))
+		return SWAP_IDLE;
 	if (!w->config.follow_up || n->phase == SWAP_USABLE)
 		return next;
 	/* The node says that its system was started; whether that answers is found out. */
@@ -417,7 +420,7 @@ swap_reported(struct swap *w, struct swap_now now, const struct swap_report *r,
 	if (n->session == 0 || strcmp(order, r->order) != 0 || !swap_is_active(n->phase))
 		return 0;
 	struct swap_session *s = swap_find_session(w, n->session);
-	enum swap_phase next = phase_of_report(w, n, r->phase);
+	enum swap_phase next = phase_of_report(w, n, s != NULL && s->stream, r->phase);
 	bool failed = strcmp(r->phase, "failed") == 0;
 	if (memcmp(n->ip, ip, 4) != 0)
 		swap_index_address(w, n, ip);

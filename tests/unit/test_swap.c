@@ -448,6 +448,23 @@ test_stream_refused(void)
 	swap_free(&w);
 }
 
+/* A node that says what no node of its session can be is what it was. */
+static void
+test_no_stream(void)
+{
+	struct swap w;
+
+	const struct swap_session *s = set_up(&w, &config, 1, "n0", 2);
+	swap_powered(&w, start, &w.nodes[0], NULL);
+	report(&w, start, &w.nodes[0], "loading", "");
+	T_CHECK(report(&w, later(start, 1), &w.nodes[0], "usable", "100 % of sda is there"));
+	T_CHECK(report(&w, later(start, 2), &w.nodes[0], "streaming", "mine"));
+	T_CHECK(w.nodes[0].phase == SWAP_LOADING && strcmp(w.nodes[0].words, "mine") == 0 && swap_progress(&w, s) == 0);
+	swap_tick(&w, later(start, 2 + config.patience_s));
+	T_CHECK(w.nodes[0].phase == SWAP_BOOTING && w.nodes[0].tries == 2);
+	swap_free(&w);
+}
+
 /* Clocks: the wall clock jumps years, and nothing happens because of it. */
 static void
 test_clock(void)
@@ -1051,6 +1068,7 @@ main(void)
 	test_stream_fails();
 	test_stream_follow_up();
 	test_stream_refused();
+	test_no_stream();
 	test_clock();
 	test_restart();
 	test_restart_after_boot();
