@@ -912,10 +912,11 @@ function go() {
 
 /* ---- Starting and stopping ----------------------------------------------------------------------------- */
 
-/* Closed by its buttons; opened by show(). */
+/* Closed by its buttons; opened by show().  What was said of an input is not said of the next one. */
 function dialogOf(id, submit) {
 	const dialog = $(id), form = dialog.querySelector("form");
 	dialog.querySelector("[data-close]").addEventListener("click", () => dialog.close());
+	form.addEventListener("input", () => put(form.querySelector(".said"), ""));
 	form.addEventListener("submit", async (e) => {
 		e.preventDefault();
 		const button = form.querySelector("[type=submit]");
@@ -1025,8 +1026,9 @@ $("ses-stop").addEventListener("click", () => withToken(() => {
 	if (!s)
 		return;
 	stopping = s.id;
-	const left = s.nodes.total - s.nodes.done - s.nodes.failed - s.nodes.stopped;
-	put($("stop-what"), `Session ${s.id} with ${plain(s.image)}: ${counted(left, "node is", "nodes are")} not done. A disk that is not complete does not start; it has to be loaded again.`);
+	const left = s.nodes.total - s.nodes.done - s.nodes.failed - s.nodes.stopped, runs = s.nodes.usable + s.nodes.streaming;
+	put($("stop-what"), `Session ${s.id} with ${plain(s.image)}: ${counted(left, "node is", "nodes are")} not done. A disk that is not complete does not start; it has to be loaded again.`
+		+ (runs > 0 ? ` On ${counted(runs, "node", "nodes")} a system runs already, and loses what has not arrived: it waits for that, and fails later.` : ""));
 	put($("stop-said"), "");
 	stopDialog.showModal();
 }));

@@ -60,6 +60,7 @@ def start_needs_a_token(b):
     b.until("what is wrong is said", lambda: len(b.text("start-said")) > 10)
     check("nothing has begun", sessions() == [], sessions())
     b.type("start-nodes", "node[1-6]")
+    check("and not of what is there instead", b.text("start-said") == "", b.text("start-said"))
     b.picture("start")
     b.click("start-ok")
     b.until("the session is shown", lambda: b.text("ses-title") == "lab.ndz" and "running" in b.text("ses-state"))
