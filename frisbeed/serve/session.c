@@ -56,9 +56,9 @@ name_place(struct session *s)
 	snprintf(s->where, sizeof s->where, "%s:%u", text, sock_port(sock));
 }
 
-/* The file with the order in which machines read that start from the image: beside the image, or
- * in the folder of orders under its name, without folder and version.  NULL: an image in a store
- * has nothing beside it. */
+/* The file with the order in which machines read that start from the image: beside the image, or in
+ * the folder of orders under the name of the file without its folder, or under the name in the
+ * store without the version.  NULL: an image in a store has nothing beside it. */
 static int
 name_order(char **out, const struct session_config *c, const struct place *p, struct err *e)
 {

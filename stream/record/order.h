@@ -3,8 +3,9 @@
  *
  * A record is an order that one machine has recorded (recorder.h).  Records are merged
  * into an order of many machines (merge.h).  What fills a streaming disk fetches what
- * an order names before the rest.  An order decides when something is fetched, and
- * nothing else: a wrong one costs time.
+ * an order names before the rest, and the server of a session sends it before the rest.
+ * An order decides when something is fetched or sent, and nothing else: a wrong one
+ * costs time.
  */
 #ifndef STREAM_RECORD_ORDER_H
 #define STREAM_RECORD_ORDER_H
