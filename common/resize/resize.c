@@ -57,12 +57,13 @@ static const char shrink_ntfs[] =
  * and without the mark it is known what of it is free. */
 static const char settle_ntfs[] = "ntfsfix -d \"$1\"\n"
 				  "ntfsresize -c \"$1\"\n";
-/* What btrfs calls the least may be too little: then half of the way to it is tried. */
+/* What btrfs calls the least may be too little: then half of the way to it is tried, as long as
+ * that takes away two MiB at least.  The length itself need not be whole MiB. */
 static const char shrink_btrfs[] =
     MOUNTED("btrfs", "rw",
 	"least=$(btrfs inspect-internal min-dev-size \"$2\" | sed 's/ .*//')\n"
 	"size=$(((least + $3 + 1048575) / 1048576 * 1048576))\n"
-	"until [ $size -ge $(($4 - 1048576)) ] || btrfs filesystem resize $size \"$2\"; do\n"
+	"until [ $size -gt $(($4 - 2097152)) ] || btrfs filesystem resize $size \"$2\"; do\n"
 	"	size=$(((size + $4) / 2 / 1048576 * 1048576))\n"
 	"done\n")
     "btrfs check --readonly \"$1\"\n";

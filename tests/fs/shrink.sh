@@ -96,6 +96,15 @@ keeps() {	# WHAT CLAUSE: $T/fs is last on a disk of 80 MiB more
 rm -f "$T/fs"; truncate -s 8M "$T/fs"; quietly mkswap "$T/fs"; keeps swap "swap space"
 make_fs xfs 320M; keeps xfs "XFS cannot be made smaller"
 
+echo "== a btrfs of which its tool can take nothing away"
+mkdir "$T/refuses"; printf '#!/bin/sh\n[ "$2" != resize ] || exit 1\nexec %s "$@"\n' "$(command -v btrfs)" > "$T/refuses/btrfs"; chmod 755 "$T/refuses/btrfs"
+for kib in 0 512; do	# the length is whole MiB, and is not
+	make_fs btrfs $((300 * 1024 + kib))K
+	rc=0; env PATH="$T/refuses:$PATH" timeout 120 "$BIN/imagezip" -q --shrink "$T/fs" "$T/fs.ndz" || rc=$?
+	check "300 MiB and $kib KiB: status $rc" [ $rc = 0 ]
+	check "its disk is as long as it" [ "$(sectors "$T/fs.ndz")" = $(($(stat -c %s "$T/fs") / 512)) ]
+done
+
 echo "== a partition that ends where the backup of the GPT would have to be"
 rm -f "$T/disk"; truncate -s 16M "$T/disk"
 printf 'label: gpt\nstart=2048, size=4096\nstart=8192, size=24543\n' | sfdisk -q "$T/disk"
