@@ -1,5 +1,5 @@
 /* s3_role.c: keys by the role of this machine.  Called by s3_config.c when nothing else has keys,
- * and by s3_keys.c when those at hand are about to expire, in any thread. */
+ * and by s3.c when those at hand are about to expire, in any thread. */
 #include "emustore/s3/s3_role.h"
 
 #include <curl/curl.h>

@@ -93,7 +93,7 @@ struct btrfs {
 int btrfs_super_read(
     struct btrfs_super *, struct disk *, struct range part, struct err *);
 
-/* Read the chunk tree into the filesystem's chunks (the caller frees chunks.c, also after
+/* Read the chunk tree into the filesystem's chunks (the caller frees their array, also after
  * an error), starting from the system chunks that the superblock holds. ERR_UNSUPPORTED:
  * several devices, or a profile that is not made of whole copies; ERR_FORMAT: damaged. */
 int btrfs_chunks_read(struct btrfs *, struct err *);

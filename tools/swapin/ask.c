@@ -1,4 +1,4 @@
-/* ask.c: one HTTP call to the controller, by libcurl (ask.h).  main.c and follow.c call this, in
+/* ask.c: one HTTP call to the controller, by libcurl (ask.h).  main.c calls this, in
  * the program's first thread. */
 #include "tools/swapin/ask.h"
 
