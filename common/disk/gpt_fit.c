@@ -48,18 +48,19 @@ check_place(const struct fitted *f, unsigned from_bytes, const char *name, struc
 	return 0;
 }
 
-/* Decide where the primary's array lies.  It stays where it is, in front of all partitions: boot
- * loaders of small boards lie between the header and the array then (sgdisk --move-main-table). */
+/* Decide where the primary's array lies, and where partitions may begin.  Both stay where they are:
+ * boot loaders of small boards lie between the header and the array (sgdisk --move-main-table), or
+ * between the array and the first usable sector.  For larger sectors the array ends later. */
 static void
-place_main(struct fitted *f)
+place_main(struct fitted *f, unsigned from_bytes)
 {
 	const struct gpt_copy *from = f->from;
 
 	f->array_lbas = (gpt_array_bytes(from) + f->lba_bytes - 1) / f->lba_bytes;
 	f->main_lba = from->array_lba;
-	f->first_usable = f->main_lba == BEHIND_HEADER_LBA
-	                      ? BEHIND_HEADER_LBA + f->array_lbas
-	                      : from->first_usable;
+	f->first_usable = (from->first_usable * from_bytes + f->lba_bytes - 1) / f->lba_bytes;
+	if (f->first_usable < f->main_lba + f->array_lbas)
+		f->first_usable = f->main_lba + f->array_lbas;
 }
 
 static bool
@@ -213,7 +214,7 @@ fit(struct fitted *f, struct disk *d, unsigned from_bytes, bool grow,
 	uint8_t *last;
 
 	f->disk_lbas = disk_size_bytes(d) / f->lba_bytes;
-	place_main(f);
+	place_main(f, from_bytes);
 	if (f->disk_lbas < f->first_usable + f->array_lbas + 2)
 		return err_set(
 		    e, ERR_UNSUPPORTED, "%s: too small for its GPT", disk_name(d));
@@ -297,7 +298,7 @@ take_array(struct fitted *f, const char *name, unsigned number, uint64_t part_lb
 
 	if (check_place(f, f->lba_bytes, name, e) != 0)
 		return -1;
-	place_main(f);
+	place_main(f, f->lba_bytes);
 	f->array = malloc(n);
 	if (f->array == NULL)
 		return err_nomem(e, "GPT");

@@ -405,6 +405,40 @@ test_moved_array(void)
 	disk_close(d, &closing);
 }
 
+/* Sectors that a table keeps free of partitions (sfdisk's first-lba) stay so: a boot loader is
+ * there, and captures store it for this reason. */
+static void
+test_first_usable(void)
+{
+	enum { FIRST = 150 };
+	static uint8_t bytes[2000 * 512];
+	struct mem m = { bytes, sizeof bytes, SIZE_MAX };
+	struct ptable_change done;
+	struct err closing;
+	uint64_t sectors;
+
+	for (unsigned i = 0; i < 3; i++) {
+		make_loader(&m, 2);
+		poke(bytes + 512 + 40, FIRST, 8);
+		gpt_mend(&m, 512, 1);
+		struct disk *d = mem_disk(&m, DISK_BLOCK, i == 1 ? 4096 : 512);
+		if (i == 2) {
+			ptable_free(&t);
+			T_CHECK(ptable_read(&t, d, &e) == 0);
+			T_CHECK(ptable_cut(d, &t, 1, 100, &sectors, &e) == 0);
+		} else {
+			T_CHECK(ptable_fit(d, 512, false, &done, &e) == 0);
+			T_CHECK(done.moved);
+		}
+		T_CHECK(peek(bytes + (i == 1 ? 4096 : 512) + 40, 8) ==
+			(i == 1 ? (FIRST + 7) / 8 : FIRST));
+		if (i == 2)
+			disk_close(d, &closing);
+		else
+			T_CHECK(read_disk(d) == 0 && t.nparts == 1 && t.parts[0].sectors.off == 200);
+	}
+}
+
 /* An array behind the partitions is refused: it would have to move to where a boot loader may
  * be. */
 static void
@@ -469,6 +503,7 @@ main(void)
 {
 	scratch_init();
 	test_moved_array();
+	test_first_usable();
 	test_array_behind();
 	test_no_room_for_backup();
 	test_refused_kinds();
