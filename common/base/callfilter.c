@@ -33,10 +33,10 @@ callfilter_begin(scmp_filter_ctx *out, const int *allowed, size_t n)
 }
 
 int
-callfilter_allow_first(
-    scmp_filter_ctx f, int call, enum scmp_compare how, uint64_t a, uint64_t b)
+callfilter_allow_arg(scmp_filter_ctx f, int call, unsigned arg, enum scmp_compare how,
+    uint64_t a, uint64_t b)
 {
-	struct scmp_arg_cmp same = { 0, how, a, b };
+	struct scmp_arg_cmp same = { arg, how, a, b };
 
 	return -seccomp_rule_add_array(f, SCMP_ACT_ALLOW, call, 1, &same);
 }

@@ -11,10 +11,10 @@
 /* Begins a filter that allows these n system calls (SCMP_SYS() numbers).  After an error there
  * is nothing to release. */
 int callfilter_begin(scmp_filter_ctx *out, const int *allowed, size_t n);
-/* Allows a call only when its first argument compares so with a and b
+/* Allows a call only when this argument of it (from 0) compares so with a and b
  * (seccomp_rule_add(3)). */
-int callfilter_allow_first(
-    scmp_filter_ctx, int call, enum scmp_compare, uint64_t a, uint64_t b);
+int callfilter_allow_arg(scmp_filter_ctx, int call, unsigned arg, enum scmp_compare,
+    uint64_t a, uint64_t b);
 /* Loads the filter into this process, unless `rc` is an error of the caller's rules, and
  * releases it in any case.  Returns rc, or what became of the loading. */
 int callfilter_load(scmp_filter_ctx, int rc);

@@ -212,10 +212,10 @@ fork_blocked(const struct confined_job *j, const int pipe[2])
 	for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
 		sigaddset(&block, signals[i]);
 	pthread_sigmask(SIG_BLOCK, &block, &before);
-	pid_t pid = fork();
+	pid_t parent = getpid(), pid = fork();
 	if (pid == 0) {
 		close(pipe[0]);
-		confined_child(j, pipe[1]);
+		confined_child(j, parent, pipe[1]);
 	}
 	int why = errno;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -2,10 +2,10 @@
  *
  * A library that parses what is on a disk may crash, hang or do what the disk's maker
  * wants.  confined_run() forks.  The child has limits of time and memory.  Where the system
- * has a filter of system calls (seccomp), the child may only read what is open already, and
- * write to its pipe.  The child tells the parent in frames (frame.h) what it finds, and the
- * result at the end.  The parent trusts none of it; when there is no result, the parent
- * says why.
+ * has a filter of system calls (seccomp), the child may only read what is open already, by
+ * pread(2), write to its pipe, and have memory of its own.  The child tells the parent in
+ * frames (frame.h) what it finds, and the result at the end.  The parent trusts none of it;
+ * when there is no result, the parent says why.
  *
  * The child has one thread, the copy of the one that called: locks that other threads held
  * when it was forked are never released in it.  What it runs may allocate memory and read

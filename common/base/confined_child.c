@@ -109,14 +109,22 @@ tell_failure(struct confined *c, const struct err *why)
 	return tell(c, CONFINED_FAILED, bytes, wr_len(&w), &e);
 }
 
+/* From now on the child dies with the parent's thread, which waits for it.  A parent that
+ * has ended before cannot be waited for any more: the child's parent is another one. */
+static void
+end_with(pid_t parent)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() != parent)
+		_exit(EXIT_FAILURE);
+}
+
 _Noreturn void
-confined_child(const struct confined_job *j, int pipe)
+confined_child(const struct confined_job *j, pid_t parent, int pipe)
 {
 	struct confined c = { pipe };
 	struct err e;
 
-	/* the child dies with the parent's thread, which waits for it */
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	end_with(parent);
 	set_limits(j);
 	int rc = tell_filter(&c, confined_filter(pipe, j->asks_fd), &e);
 	if (rc == 0 && (rc = j->run(j->arg, &c, &e)) == 0)

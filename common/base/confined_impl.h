@@ -3,6 +3,8 @@
 #ifndef COMMON_BASE_CONFINED_IMPL_H
 #define COMMON_BASE_CONFINED_IMPL_H
 
+#include <sys/types.h>
+
 #include "common/base/confined.h"
 
 #ifdef __has_feature
@@ -25,12 +27,12 @@ enum {
 	CONFINED_FAILED, /* u8: enum err_kind; then the sentence, without a NUL */
 };
 
-/* Runs the job in this process, which is the child, and never returns.  Signals that end
- * programs are blocked. */
-_Noreturn void confined_child(const struct confined_job *, int pipe);
-/* From now on this process can only make system calls that read what is open, write to
- * these descriptors (asks_fd 0: to `pipe` alone), or manage memory.  Returns 0, or the
- * errno of why the calls are not filtered. */
+/* Runs the job in this process, which is the child of `parent`, and never returns.  Signals
+ * that end programs are blocked. */
+_Noreturn void confined_child(const struct confined_job *, pid_t parent, int pipe);
+/* From now on this process can only make system calls that read what is open at a place
+ * that they name, write to these descriptors (asks_fd 0: to `pipe` alone), or manage memory
+ * of its own.  Returns 0, or the errno of why the calls are not filtered. */
 int confined_filter(int pipe, int asks_fd);
 
 #endif /* COMMON_BASE_CONFINED_IMPL_H */

@@ -76,8 +76,8 @@ static const int allowed[] = {
 static int
 add_clone(scmp_filter_ctx f)
 {
-	int rc = callfilter_allow_first(
-	    f, SCMP_SYS(clone), SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD);
+	int rc = callfilter_allow_arg(
+	    f, SCMP_SYS(clone), 0, SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD);
 
 	return rc != 0 ? rc
 	               : -seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
@@ -120,11 +120,13 @@ add_ioctl(scmp_filter_ctx f)
 static int
 add_own(scmp_filter_ctx f)
 {
-	int rc = callfilter_allow_first(f, SCMP_SYS(tgkill), SCMP_CMP_EQ, (uint64_t)getpid(), 0);
+	int rc = callfilter_allow_arg(
+	    f, SCMP_SYS(tgkill), 0, SCMP_CMP_EQ, (uint64_t)getpid(), 0);
 
 	if (rc == 0)
-		rc = callfilter_allow_first(f, SCMP_SYS(prlimit64), SCMP_CMP_EQ, 0, 0);
-	return rc == 0 ? callfilter_allow_first(f, SCMP_SYS(setpriority), SCMP_CMP_EQ, 0, 0) : rc;
+		rc = callfilter_allow_arg(f, SCMP_SYS(prlimit64), 0, SCMP_CMP_EQ, 0, 0);
+	return rc == 0 ? callfilter_allow_arg(f, SCMP_SYS(setpriority), 0, SCMP_CMP_EQ, 0, 0)
+	               : rc;
 }
 
 static int

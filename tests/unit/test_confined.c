@@ -252,6 +252,30 @@ try_rights(void *arg, struct confined *c, struct err *e)
 	return 0;
 }
 
+static int of_the_parent; /* a file that the parent has open */
+
+/* What a child shares with its parent, by the same open files: places in them, what is in
+ * pipes and sockets, and memory that both see. */
+static int
+try_shared(void *arg, struct confined *c, struct err *e)
+{
+	char byte;
+
+	(void)arg, (void)c;
+	if (lseek(of_the_parent, 7, SEEK_SET) == 7)
+		return err_set(e, ERR_FORMAT, "the place in a file can be moved");
+	if (read(of_the_parent, &byte, 1) >= 0)
+		return err_set(e, ERR_FORMAT, "a file can be read where the parent is");
+	if (mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_SHARED, of_the_parent, 0) != MAP_FAILED)
+		return err_set(e, ERR_FORMAT, "a file can be written to as memory");
+	if (mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0) !=
+	    MAP_FAILED)
+		return err_set(e, ERR_FORMAT, "memory can be had without a limit");
+	if (pread(of_the_parent, &byte, 1, 0) != 1)
+		return err_set(e, ERR_FORMAT, "the source cannot be read");
+	return 0;
+}
+
 /* QEMU's user mode emulation accepts the limit and does not enforce it. */
 static bool
 memory_can_be_limited(void)
@@ -293,6 +317,29 @@ test_limits(void)
 		printf("# said: %s\n", e.text);
 }
 
+static void
+test_shares_nothing(void)
+{
+	struct confined_job job = { .who = "the child",
+		.run = try_shared,
+		.heard = hear,
+		.seconds = 60,
+		.memory_bytes = 64 << 20 };
+	const char *unfiltered;
+	struct err e = { 0 };
+
+	of_the_parent = memfd_create("a file", MFD_CLOEXEC);
+	T_CHECK(write(of_the_parent, "content", 7) == 7);
+	T_CHECK(lseek(of_the_parent, 3, SEEK_SET) == 3);
+	int rc = confined_run(&job, &unfiltered, &e);
+	if (unfiltered != NULL)
+		printf("# not filtered: %s\n", unfiltered);
+	else if (!T_CHECK(rc == 0))
+		printf("# said: %s\n", e.text);
+	T_CHECK(lseek(of_the_parent, 0, SEEK_CUR) == 3 || unfiltered != NULL);
+	close(of_the_parent);
+}
+
 /* The work of this thread is to end: it does not wait for the child. */
 static void
 test_cancelled(void)
@@ -322,6 +369,7 @@ main(void)
 	test_fails();
 	test_ends_badly();
 	test_limits();
+	test_shares_nothing();
 	test_cancelled();
 	test_memory();
 	return t_done();
