@@ -19,6 +19,10 @@ enum {
 	 * that has other work. */
 	SECONDS_LEAST = 120,
 	SECTORS_PER_SECOND = 8 << 20, /* 4 GiB */
+	/* The parent's ranges may take this part of the memory that the child may have. The
+	 * child still has its memory when the ranges arrive, a set has twice its size while
+	 * it grows, and the layout is a second set. */
+	RANGES_SHARE = 8,
 };
 
 struct relay {
@@ -179,7 +183,8 @@ scan_in_child(const struct fsmod *mod, struct disk *d, int asks_fd, struct range
     struct skip_sink *sink, struct err *e)
 {
 	uint64_t more = part.len / SECTORS_PER_SECOND, memory = confined_memory();
-	struct relayed x = { mod, d, part, sink, memory / sizeof(struct range) };
+	struct relayed x = { mod, d, part, sink,
+		memory / RANGES_SHARE / sizeof(struct range) };
 	struct confined_job job = {
 		.who = "the process that reads it",
 		.run = run,
