@@ -108,7 +108,7 @@ test_no_descriptor(struct reports *r, struct loop *l)
 int
 main(void)
 {
-	struct reports *r;
+	struct reports *r = NULL;
 	struct loop l;
 	struct err e;
 
