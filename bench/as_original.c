@@ -1,9 +1,10 @@
-/* An image as the original programs write it: version 3, one zlib stream a chunk,
- * flushed after each piece, no extension.
+/* as_original.c: makes an image as the original programs write it: version 3, one zlib stream
+ * a chunk, flushed after each piece, no extension.  The benchmarks call this program; it has one
+ * thread.
  *	as_original IN.ndz OUT.ndz [LEVEL]
  * The chunks hold what those of IN hold, so IN should be compressed a little less than
  * the original does it (imagezip -z 1 --windows=aligned).  A chunk that does not fit 1 MiB at
- * LEVEL (4) all the same is compressed at the best level. */
+ * LEVEL (4) is compressed at the best level. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

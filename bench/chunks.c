@@ -1,4 +1,5 @@
-/* What a chunk costs: out of the store, and out of the file.
+/* chunks.c: measures what it costs to read a chunk from a store, and from an image file.  bench/ runs
+ * this program; the reading thread is the first one.
  *	chunks STORE NAME IMAGE.ndz
  * Every chunk in order from both, in turn, compared.  Prints JSON: microseconds of CPU,
  * mean and largest. */

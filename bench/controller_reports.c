@@ -1,5 +1,6 @@
-/* What the controller needs for the reports of many nodes: the engine alone, and with its state on a
- * disk, saved after each report or after each hundred.
+/* controller_reports.c: measures what the controller needs for the reports of many nodes: the engine
+ * alone, and with its state on a disk, saved after each report or after each hundred.  bench/ runs this
+ * program; it has one thread.
  *
  *	controller_reports NODES [FOLDER]
  *

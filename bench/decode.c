@@ -1,5 +1,7 @@
-/* decode IMAGE THREADS: what decoding alone costs: all chunks, from memory, by
- * so many threads, to nowhere.  Prints the seconds that it took. */
+/* decode.c: measures what decoding alone costs: all chunks of an image are decoded from memory by
+ * several threads, and the data is dropped.  bench/ runs this program.
+ *	decode IMAGE THREADS
+ * Prints the seconds that it took. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

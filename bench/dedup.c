@@ -1,8 +1,9 @@
-/* How much images share, cut into blocks of one size.
+/* dedup.c: measures how much data images share if they are cut into blocks of one size.  bench/ runs
+ * this program; it has one thread.
  *	dedup BLOCK_BYTES BASE.ndz... [-- USER.ndz...]
  * A block is the stored sectors of one window of the disk, as a fragment is.  Prints as
- * JSON, for the base images, the user images and all: how many blocks there are, how
- * many are different, and what those take plain and compressed, each on its own. */
+ * JSON, for the base images, the user images and all images: how many blocks there are, how
+ * many are different, and how many bytes those have, plain and each compressed on its own. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-/* A large image in a store that takes no room: the recipe of a small one again and
- * again, for what a server needs of memory.
+/* fill_large.c: puts a large image into a store that needs no room for it, since its recipe names the
+ * chunks of a small image again and again.  bench/ runs this program, to measure how much memory a server
+ * of such an image needs; it has one thread.
  *	fill_large STORE NAME LARGE_NAME CHUNKS */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Many images in a store, each a put of its own, for benchmarks.
+/* fill_store.c: puts an image into a store many times, each time under another name.  bench/ runs this
+ * program, to measure stores of many images; puts have threads of their own.
  *	fill_store STORE IMAGE N */
 #include <stdio.h>
 #include <stdlib.h>

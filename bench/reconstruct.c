@@ -1,8 +1,9 @@
-/* What it takes to make chunks from raw blocks, as a store of raw blocks must: inflate
- * the blocks of a chunk, compress the chunk.
+/* reconstruct.c: measures what it takes to make chunks of raw blocks, as a store of raw blocks must:
+ * inflate the blocks of a chunk, and compress the chunk.  bench/ runs this program; it has one thread.
  *	reconstruct IMAGE.ndz BLOCK_BYTES [LEVEL]
  * Blocks lie compressed in memory, so that neither disk nor look-up counts.  Prints
- * JSON: chunks, and the mean microseconds of CPU for one, of which inflating. */
+ * as JSON: the number of chunks, the mean microseconds of CPU for a chunk, and how many of them
+ * inflating takes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -227,7 +227,7 @@ act(const struct job *j, struct err *e)
 	return o->what.look_only ? info(o, j->d, j->l, e) : capture_changes(j, e);
 }
 
-/* The same for the disk as it would be if it were smaller. */
+/* Report or capture the disk as it would be if it were smaller (--shrink). */
 static int
 act_on_smaller(struct job j, struct err *e)
 {

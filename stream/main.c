@@ -190,7 +190,7 @@ check_not_streaming(const struct opts *o, struct err *e)
 	    option);
 }
 
-/* The same of the options that say how the image or the disk is attached. */
+/* Refuse options that do nothing for the way in which the image or the disk is attached. */
 static int
 check_way(const struct opts *o, const struct attach_config *c, struct err *e)
 {

@@ -7,8 +7,8 @@
 
 /* Microseconds since some moment in the past; never goes back (CLOCK_MONOTONIC). */
 uint64_t clock_us(void);
-/* The same by a clock that also runs while the machine sleeps (CLOCK_BOOTTIME), for times that
- * others keep, too. */
+/* Microseconds of a clock that also runs while the machine sleeps (CLOCK_BOOTTIME): for times
+ * that are compared with those of other machines. */
 uint64_t clock_boot_us(void);
 
 #endif /* COMMON_BASE_CLOCK_H */

@@ -19,7 +19,7 @@ enum {
 	PIECES_MAX = 16,         /* the most requests in flight */
 	/* Behind this number of ranges (16 MiB of memory), all counts as stored. */
 	RANGES_MAX = 1 << 20,
-	STATUS_BYTES = 1 << 30, /* the server is asked about so many at once */
+	STATUS_BYTES = 1 << 30, /* of the export that one question is about */
 };
 
 static int

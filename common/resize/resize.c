@@ -53,8 +53,8 @@ static const char shrink_ntfs[] =
     "[ -n \"$least\" ] && [ $((least + $3)) -lt $4 ] || exit 0\n"
     "ntfsresize -f -s $((least + $3)) \"$1\"\n";
 /* The copy of the boot sector belongs into the last sector of the partition.  ntfsresize has
- * marked the volume as not clean, so that Windows checks it; it has checked the volume itself,
- * and without the mark it is known what of it is free. */
+ * marked the volume as not clean, so that Windows checks it.  It has checked the volume itself,
+ * so the mark is removed: only of a clean volume is the free space left out of an image. */
 static const char settle_ntfs[] = "ntfsfix -d \"$1\"\n"
 				  "ntfsresize -c \"$1\"\n";
 /* What btrfs calls the least may be too little: then half of the way to it is tried, as long as

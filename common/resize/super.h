@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* So much of the beginning of a partition is enough for super_get(). */
+/* The bytes at the beginning of a partition that super_get() needs. */
 enum { SUPER_BYTES = 68 * 1024 };
 
 struct super {

@@ -4,7 +4,7 @@
 
 #include "controller/engine/swap.h"
 
-/* swap_index.c: room for so many nodes in the index of all nodes.  ERR_NOMEM: it stays as it was. */
+/* swap_index.c: make room for `nodes` nodes in the index of all nodes.  ERR_NOMEM: it stays as it was. */
 int swap_index_room(struct swap *, size_t nodes, struct err *);
 /* The table of nodes has been replaced, or names or MAC addresses in it: all are put in anew. */
 void swap_index_fill(struct swap *);

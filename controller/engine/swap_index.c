@@ -1,6 +1,6 @@
 /* swap_index.c: finds nodes by name, by MAC address and by IP address, in a time that does not grow
  * with their number: a thousand nodes report, and frisbeed sees each of them once a second.  The other
- * files of the engine call this.
+ * files of the engine call this, in the controller's first thread.
  *
  * For each of these keys, nodes with the same hash are a chain of their numbers plus one; 0 ends it. */
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* swap_node.c: what happens to one node of a session: its phases, its tries, and what is seen of
- * it.  swap.c and swap_session.c call this, and the controller's loop. */
+ * it.  swap.c and swap_session.c call this, and the controller's loop, in the program's first
+ * thread. */
 #include <stdio.h>
 #include <string.h>
 

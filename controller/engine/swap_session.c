@@ -1,6 +1,6 @@
 /* swap_session.c: a session as a whole: its place in the table, the count of its nodes, its
  * frisbeed, and its end; and sessions as they were before a restart.  swap.c and swap_node.c call
- * this, and the controller's loop. */
+ * this, and the controller's loop, in the program's first thread. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

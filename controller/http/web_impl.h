@@ -31,7 +31,7 @@ struct request {
 
 /* answer.c: answers a whole request.  Returns what libmicrohttpd wants. */
 enum MHD_Result answer(struct web *, struct request *);
-/* The same with a text, which is freed with free(); NULL: no memory. */
+/* Answers with a text, which this frees by free(); a text of NULL says that there was no memory. */
 enum MHD_Result answer_text(struct MHD_Connection *, unsigned status, const char *type, char *text,
     size_t bytes);
 /* {"error": ..., "kind": ...} */

@@ -10,7 +10,7 @@
 
 /* Add the nodes of the file to the engine.  ERR_USAGE names the line; ERR_IO. */
 int table_read(struct swap *, const char *path, struct err *);
-/* The same for a text[bytes]; `name` is put in front of errors. */
+/* Add the nodes of text[bytes], which is what a file has; `name` is put in front of errors. */
 int table_parse(struct swap *, const char *text, size_t bytes, const char *name, struct err *);
 
 #endif /* CONTROLLER_NODES_TABLE_H */

@@ -11,7 +11,7 @@
 enum {
 	SHARES = 6, /* disk, one copy, all copies, digest, decompression, loopback */
 	LINK_SHARES = 2,  /* the link gets two, as it has two directions */
-	COPIERS_MAX = 16, /* so many processors keep the memory of any machine busy */
+	COPIERS_MAX = 16, /* this many processors keep the memory of any machine busy */
 	/* A copy crosses the memory bus twice: once to be read, once to be written. */
 	CROSSINGS = 2,
 };

@@ -17,7 +17,7 @@ struct measured {
  * *bytes. Returns 0, or -1 with the error. */
 typedef int measure_step_fn(void *arg, double *bytes, struct err *);
 
-/* Repeats the step in this thread for so many seconds (> 0), and at least once.  Errors
+/* Repeats the step in this thread for `seconds` (> 0), and at least once.  Errors
  * of the step; ERR_CANCELLED. */
 int measure(
     struct measured *, double seconds, measure_step_fn *, void *arg, struct err *);

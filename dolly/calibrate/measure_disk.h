@@ -6,7 +6,7 @@
 
 #include "dolly/calibrate/measure.h"
 
-/* Writes a file without a name into this folder for so many seconds, and removes it;
+/* Writes a file without a name into this folder for `seconds`, and removes it;
  * the file has at most 1 GiB, and then is written again from its beginning.  *direct:
  * the writes went to the disk directly (O_DIRECT); where a filesystem does not allow
  * that, each write waits until its bytes are on the disk (O_DSYNC).  ERR_IO names the

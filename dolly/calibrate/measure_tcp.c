@@ -114,8 +114,8 @@ listen_at(uint32_t address, uint16_t *port, struct err *e)
 	return fd;
 }
 
-/* Waits until the descriptor is ready, for at most so many milliseconds.  1: it is; 0:
- * it is not; -1: the work is to end. */
+/* Waits at most `ms` until the descriptor is ready.  1: it is; 0: it is not; -1: the work
+ * is to end. */
 static int
 wait_for(int fd, short events, uint64_t ms, struct err *e)
 {

@@ -28,7 +28,7 @@ int measure_link(struct measured *out, struct measured *in, const uint8_t addres
     uint16_t port, double seconds, struct err *);
 
 /* Serves one connection after the other at this port, until none has measured anything
- * for so many seconds; a connection is closed after LINK_SERVE_S.  *served: connections
+ * for idle_s seconds; a connection is closed after LINK_SERVE_S.  *served: connections
  * that have measured something.  `told` (may be NULL) is called with `arg` when the port
  * is open. ERR_IO: the port is in use; ERR_NOMEM; ERR_CANCELLED. */
 enum { LINK_SERVE_S = 600 };

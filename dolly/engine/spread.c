@@ -391,7 +391,7 @@ can_take(struct spread *s, struct spread_child *c)
 	return spread_output(s, c, &at) > 0;
 }
 
-/* The bytes of so much time at this rate.  Rates of --slow are up to 2^40 bytes a second, so that
+/* The bytes that this rate carries in `us`.  Rates of --slow are up to 2^40 bytes a second, so that
  * rate and time must not be multiplied before they are divided. */
 static uint64_t
 bytes_in(uint64_t us, uint64_t bytes_per_s)

@@ -43,8 +43,9 @@ gate_incomplete(const struct target_state *t, const struct stream_head *h, struc
 	bool later = (h->flags & STREAM_CUMULATIVE) != 0 && h->made_at > t->next_made_at &&
 	             stream_id_set(&h->lineage) && stream_id_same(&h->lineage, &t->next_lineage);
 
-	/* The same stream has each block that was written.  Each block now holds what it is in one of
-	 * two states; a stream that leads from both has those that must change. */
+	/* If this is the stream whose merge was interrupted, it has each block that was written.
+	 * Otherwise each block now holds the data of one of two states, and a stream that leads
+	 * from both states has the blocks that must change. */
 	if (stream_id_same(&t->next, &h->id) ||
 	    (from && (later || (!mixed && leads_from(h, &t->next)))))
 		return 0;

@@ -34,7 +34,7 @@ enum {
 	 * small stream needs no more than before, and a large one gets few and long extents. */
 	RESERVE_MIN_BYTES = 8 << 20,
 	RESERVE_MAX_BYTES = 1 << 30,
-	EARLY_BYTES = 4 << 20, /* of the stream: so much is handed to the disk at a time */
+	EARLY_BYTES = 4 << 20, /* of the stream that are handed to the disk at a time */
 };
 
 static const char magic[8] = { 'D', 'S', 'Y', 'N', 'C', 'J', 'N', 'L' };

@@ -42,7 +42,8 @@ void command_kill(struct command *);
  * with a NUL behind it; the caller frees it.  ERR_FORMAT: it prints more; other errors as
  * command_start() and command_end(). */
 int command_answer(const char *const argv[], size_t most, char **out, struct err *);
-/* The same for what was started with COMMAND_OUT, and ends here. */
+/* Take all that a command prints which was started with COMMAND_OUT, as command_answer() does, and
+ * end the command. */
 int command_take_answer(struct command *, size_t most, char **out, struct err *);
 
 #endif /* DSYNC_RUN_COMMAND_H */

@@ -20,7 +20,7 @@
 enum talk_kind { TALK_REQUEST = 1, TALK_DATA, TALK_END, TALK_RESULT };
 
 enum {
-	/* A frame of so much payload is one record of TLS, which has up to 16384 bytes. */
+	/* The most payload of a frame that fits into one record of TLS, which has up to 16384 bytes. */
 	TALK_PAYLOAD_BYTES = FRAME_PAYLOAD_MAX - FRAME_HEAD_BYTES,
 };
 

@@ -31,9 +31,9 @@ typedef int object_fn(void *arg, const struct object *, struct err *);
 /* An object that is not there: ERR_IO with e->os ENOENT.  What is there, but is not what was
  * asked for: ERR_FORMAT. */
 struct object_ops {
-	/* All of a new object: whoever sees it sees all of it, and it is on the disk.  Where
-	 * `exclusive` is set, one that is there already is kept: ERR_REFUSED with e->os EEXIST.
-	 * -1: it may be there all the same, or come there later. */
+	/* Makes a new object: others see all of it or nothing, and it is on the disk when this
+	 * returns.  With `exclusive`, an object that exists is kept: ERR_REFUSED with e->os
+	 * EEXIST.  After another -1 the object may exist nevertheless, or appear later. */
 	int (*put)(
 	    void *, const char *key, const void *data, size_t bytes, struct err *);
 	/* Exactly these bytes of it. */

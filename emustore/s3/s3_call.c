@@ -198,8 +198,8 @@ headers_of(const struct s3_config *keys, const struct s3_call *c)
 	return list;
 }
 
-/* A try may take as long as bytes move; it ends when they do not for so many seconds, no more
- * than what is left of the time. */
+/* A try may take as long as bytes move.  It ends when none has moved for the time that this
+ * returns, which is at most the time that is left. */
 static long
 stall_seconds(double left)
 {

@@ -1,4 +1,5 @@
-/* s3_config.c: the settings and keys of an object store.  Called by s3.c when one is opened. */
+/* s3_config.c: the settings and keys of an object store.  Called by s3.c when
+ * one is opened, in the thread that opens it. */
 #include "emustore/s3/s3_config.h"
 
 #include <errno.h>

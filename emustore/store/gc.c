@@ -18,8 +18,8 @@
 #include "emustore/store/stored.h"
 #include "emustore/store/writer.h"
 
-/* A pack is small that has less than this part of what a pack may have; so many of them are
- * put together. */
+/* A pack is small if it has less than 1/SMALL_PART of what a pack may have.  When there are at
+ * least SMALL_MANY small packs (with --all: SMALL_ALL), they are put together. */
 enum { SMALL_PART = 4, SMALL_MANY = 16, SMALL_ALL = 2, ROOM_FOR_TABLE = 1 << 20 };
 
 struct pack_use {

@@ -123,8 +123,8 @@ int store_look(struct store *, struct err *);
 /* May a put or a gc still count on the objects that it saw at the last look?  ERR_REFUSED:
  * in a bucket, half the grace has passed since. */
 int store_check_age(const struct store *, struct err *);
-/* The same for work that counts on what was so at began_us, by clock_boot_us(), and not at the
- * last look.  May be called in any thread. */
+/* store_check_age() for work that counts on the objects as they were at began_us
+ * (clock_boot_us()), not at the last look.  May be called in any thread. */
 int store_check_since(const struct store *, uint64_t began_us, struct err *);
 /* The packs of the store for one more reader, who frees them with packs_free().  NULL: out
  * of memory. */

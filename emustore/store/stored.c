@@ -93,7 +93,7 @@ stored_load(struct store *s, const struct index_image *i, struct buf *object,
 	struct rd about;
 
 	object->len = 0;
-	/* So much a list says, and a server may go on to send as much. */
+	/* The size comes from a list, which may be wrong, and a server may send that much. */
 	if (i->bytes > RECIPE_BYTES_MAX)
 		return err_set(e, ERR_FORMAT, "its recipe cannot have %" PRIu64 " bytes",
 		    i->bytes);

@@ -86,8 +86,8 @@ struct client_store {
 	uint8_t which;       /* those to store: bit i is for block + i */
 	/* These are not in the packet: they are all zero.  NULL: none. */
 	const struct blockmap *zeros;
-	/* So many blocks of the packet, from `block` on, are such as somebody waits for
-	 * (client_read()) or has waited for, here or elsewhere; 0: none.  They are not
+	/* How many blocks of the packet, from `block` on, are blocks that somebody waits for
+	 * (client_read()) or has waited for, here or on another machine.  They are not
 	 * proved, and in no buffer unless `which` says so. */
 	uint32_t beside;
 };

@@ -1,4 +1,4 @@
-/* The counters of a client: client_counters.h.  The files of the engine call these functions
+/* client_counters.c: the counters of a client.  The files of the engine call these functions
  * when something happens that is counted, in the engine's only thread. */
 #include "frisbee/client/client_counters.h"
 

@@ -24,8 +24,8 @@ enum {
 	 * clients that joined late can use them. */
 	MOST_OF_GROUP = 120,
 	MOST_OF_CHUNK = 3 * WIRE_CHUNK_BLOCKS / 4,
-	/* The same for a chunk if there are few buffers, which other chunks need
-	 * meanwhile, and in unpaced sessions. */
+	/* It does so for less of a chunk if there are few buffers, which other chunks
+	 * need meanwhile, and in unpaced sessions. */
 	MOST_OF_CHUNK_FEW = WIRE_CHUNK_BLOCKS / 2,
 	/* A client that lacks less than this of a chunk does not wait for the
 	 * server's next round. */

@@ -1,4 +1,4 @@
-/* Chunks and blocks that are needed now: client_urgent.h.  The shell says which, through
+/* client_urgent.c: chunks and blocks that are needed now.  The shell says which, through
  * client_urgent() and client_read(); the engine asks for them before anything else, in its only
  * thread. */
 #include "frisbee/client/client_urgent.h"

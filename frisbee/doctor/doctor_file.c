@@ -150,7 +150,7 @@ write_igmp(struct paper *p, const struct doctor_facts *f)
 		line(p, "IGMP querier", "none was heard");
 }
 
-/* The rate in bits a second of n packets of so many bytes; 0 without a time. */
+/* The rate in bits a second of n packets of `bytes` bytes each; 0 if `us` is 0. */
 static uint64_t
 rate(unsigned n, unsigned bytes, uint64_t us)
 {

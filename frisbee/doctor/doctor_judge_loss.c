@@ -52,7 +52,7 @@ percent(uint64_t lost, uint64_t of)
 	return of == 0 || lost > of ? 0 : (unsigned)((200 * lost + of) / (2 * of));
 }
 
-/* The rate of so many packets with blocks in this time. */
+/* The rate of this number of packets with blocks, sent in `us`. */
 static double
 mbits_per_s(const struct doctor_facts *f, double packets, uint64_t us)
 {

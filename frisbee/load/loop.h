@@ -15,7 +15,7 @@ struct loop_config {
 	const struct sock_config *net; /* of the socket, and of the one of the second port */
 	struct auth *auth;             /* of the socket */
 	struct asks *asks;             /* what other threads ask for */
-	/* The same callbacks as in struct load_config; none of them is NULL. */
+	/* The callbacks of struct load_config; none of them is NULL. */
 	void (*tick)(void *arg, const struct load_stats *);
 	void (*progress)(void *arg, uint64_t done, uint64_t total);
 	void (*say)(void *arg, const char *sentence);

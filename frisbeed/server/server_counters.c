@@ -1,5 +1,5 @@
-/* server_counters.c: what a session has counted.  All files of the server's engine count
- * here, each where a thing happens. */
+/* server_counters.c: what a session has counted.  The files of the server's engine call
+ * server_count() when something happens that is counted, in the engine's only thread. */
 #include "frisbeed/server/server_counters.h"
 
 uint64_t

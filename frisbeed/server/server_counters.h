@@ -44,7 +44,7 @@ struct server_counters {
 	uint64_t n[SERVER_COUNTERS];
 };
 
-/* So many more: how many there are now. */
+/* Add `more` to a counter, and return its new value. */
 uint64_t server_count(struct server_counters *, enum server_counter, uint64_t more);
 
 #endif /* FRISBEED_SERVER_SERVER_COUNTERS_H */

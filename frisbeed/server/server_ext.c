@@ -1,5 +1,5 @@
 /* server_ext.c: messages of the extension, which arrive on the second port.  server_input()
- * calls this for each of them. */
+ * calls this for each of them, in the engine's only thread. */
 #include "frisbeed/server/server_impl.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* server_join.c: JOINs, and the chunks that joining clients want.  server_input() calls
  * this for each JOIN; messages of the extension, and an image that still arrives, add
- * chunks here, too. */
+ * chunks here, too.  All of this happens in the engine's only thread. */
 #include "frisbeed/server/server_impl.h"
 
 #include <assert.h>

@@ -17,8 +17,8 @@
 enum {
 	SERVER_MEMBERS_LEFT =
 	    64, /* how many clients that have just left are remembered */
-	/* Clients of one address.  No host loads so many disks at once, so more are
-	   made up. */
+	/* Clients of one address.  No host loads that many disks at once, so a
+	   neighbour who claims more clients invents them. */
 	SERVER_MEMBERS_ADDRESS = 64,
 };
 

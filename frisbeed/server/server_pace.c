@@ -16,8 +16,8 @@ enum {
 	 * missed blocks are made up for.  Otherwise a tenth of the rate would be lost
 	 * to timers. */
 	LATE_US = 4000,
-	/* At low rates so many blocks are made up for, however late that is: no queue is
-	 * too short for them.  A server that shares a busy machine may be tens of
+	/* At low rates this many missed blocks are made up for, however late that is: no
+	 * queue is too short for them.  A server that shares a busy machine may be tens of
 	 * milliseconds late each time; without this it would use so little of a low rate
 	 * that the rate never rose. */
 	LATE_BLOCKS = 16,

@@ -1,5 +1,5 @@
 /* server_urgent.c: blocks that somebody waits for.  The server's engine adds what clients ask
- * for by URGENT, and takes runs for its shell. */
+ * for by URGENT, and takes runs for its shell, in its only thread. */
 #include "frisbeed/server/server_urgent.h"
 
 #include <string.h>

@@ -59,7 +59,7 @@ void server_urgent_forget(struct server_urgent *, const uint8_t ip[4]);
 /* The next blocks, at most `most` (> 0), of the address whose turn it is, are given out.  False:
  * none wait. */
 bool server_urgent_next(struct server_urgent *, uint32_t most, struct wirext_run *);
-/* These of them are sent; so many others are. */
+/* Note that these blocks were sent, or `blocks` other blocks. */
 void server_urgent_went(
     struct server_urgent *, uint64_t now_us, const struct wirext_run *);
 void server_urgent_others_went(struct server_urgent *, uint32_t blocks);

@@ -82,7 +82,7 @@ behind_end(struct streamed *d)
 	pthread_mutex_destroy(&b->lock);
 }
 
-/* Is there room for so many bytes more?  If there is, they are counted. */
+/* Count `bytes` as waiting, if there is room for them.  False: there is none. */
 static bool
 reserve(struct behind *b, size_t bytes)
 {

@@ -8,11 +8,11 @@
 #include "common/disk/range.h"
 #include "stream/disk/streamed.h"
 
-/* What of the order was given out. */
+/* How far an order was given out. */
 struct fill_order {
 	const struct order *order; /* borrowed; NULL: there is none */
 	size_t next;               /* the first run that was not given out as a whole */
-	uint64_t given;            /* so many sectors of that run were given out, or were present */
+	uint64_t given;            /* sectors of that run that were given out, or were present */
 };
 
 /* Are there runs left? */

@@ -12,7 +12,8 @@
 
 #include "stream/disk/streamed_impl.h"
 
-/* So much is read at a time: a write to the same pages waits for it. */
+/* The bytes that are read at a time.  A write to the same pages waits until they are read, so they
+ * are few. */
 enum { STEP_BYTES = 256 << 10 };
 
 int

@@ -296,7 +296,7 @@ new_header(const struct opening *o)
 	return h;
 }
 
-/* Give a file the room of its first so many bytes.  On a filesystem that cannot do so beforehand, the
+/* Allocate the first `bytes` bytes of a file.  On a filesystem that cannot do so beforehand, the
  * file gets its room when it is written. */
 static int
 reserve(int fd, uint64_t bytes)

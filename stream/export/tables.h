@@ -13,11 +13,12 @@ struct tables;
 
 struct tables_config {
 	struct random *random; /* borrowed */
-	uint64_t most_bytes;   /* nothing more is fetched when so much is kept in its cache */
+	uint64_t most_bytes;   /* nothing more is fetched when its cache keeps this much */
 	/* Waits until no reader waits for data.  Called in any thread. */
 	void (*wait_for_turn)(void *arg);
 	/* Called once, in any thread, when nothing more will be fetched, but not after
-	 * tables_end() has begun.  chunks: how many are known; in so many microseconds. */
+	 * tables_end() has begun.  chunks: how many are known; took_us: how long that
+	 * took. */
 	void (*done)(void *arg, uint64_t chunks, uint64_t took_us);
 	void *arg;
 };

@@ -1,5 +1,5 @@
 /* outline.c: frames of a sector table that were forgotten, as the places where their bits change.
- * frames.c and table.c call this, with the table's lock.
+ * frames.c and table.c call this, in any thread, with the table's lock.
  *
  * Most frames are empty, full, or have a few runs, and 16 bytes are enough for those instead of
  * 4 KiB.  A disk that has more frames than fit into memory would otherwise read a frame for each of

@@ -105,7 +105,7 @@ int table_untouched(struct table *, struct range r, bool *untouched, uint64_t *n
 int table_mark(struct table *, struct range, bool local, struct err *);
 /* How many sectors are present. */
 uint64_t table_present(const struct table *);
-/* Is so much marked since the last flush that table_flush() should be called soon? */
+/* Were so many sectors marked since the last flush that table_flush() should be called soon? */
 bool table_is_crowded(const struct table *);
 /* Is anything marked that no flush has written? */
 bool table_is_dirty(const struct table *);

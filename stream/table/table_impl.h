@@ -138,7 +138,7 @@ void gist_begin(struct table *, const struct rangeset *stored);
 /* The frame was read from the disk when the table was opened.  Returns how many of the stored
  * sectors are present. */
 uint64_t gist_read(struct table *, const struct frame *, const struct rangeset *stored);
-/* The frame has changed, and so many of its absent sectors became present. */
+/* Note that the frame has changed, and that became_present of its absent sectors are present now. */
 void gist_changed(struct table *, const struct frame *, uint64_t became_present);
 
 /* outline.c.  The callers hold the lock, or no other thread knows the table. */

@@ -25,7 +25,7 @@ number(const struct jtree *o, const char *key)
 	return jtree_number(jtree_get(o, key), 0);
 }
 
-/* The same node before: members come in the same order each time. */
+/* The node as it was before: members come in the same order each time. */
 static const struct jtree *
 same_before(const struct jtree *members, size_t i, const struct jtree *node)
 {

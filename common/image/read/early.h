@@ -18,7 +18,7 @@
 #include "common/wire/blockmap.h"
 
 enum {
-	EARLY_PIECE_BLOCKS = 16, /* memory is allocated for so many blocks at a time */
+	EARLY_PIECE_BLOCKS = 16, /* blocks for which memory is allocated at a time */
 	EARLY_PIECES = WIRE_CHUNK_BLOCKS / EARLY_PIECE_BLOCKS,
 };
 
@@ -39,7 +39,7 @@ struct early {
 
 /* Make a struct in which nothing is open; called before anything else. */
 void early_init(struct early *);
-/* Begin to keep blocks of an image of so many chunks, at most most_bytes of them, but always
+/* Begin to keep blocks of an image that has `chunks` chunks, at most most_bytes of them, but always
  * those of one chunk.  most_bytes 0: a default, 256 MiB or an eighth of the machine's memory,
  * whichever is less.  After an error early_close() is still to be called.  ERR_NOMEM. */
 int early_open(struct early *, uint32_t chunks, size_t most_bytes, struct err *);

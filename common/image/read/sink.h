@@ -47,7 +47,7 @@ struct sink_giver {
 	void *arg;
 };
 
-/* What else must come of a chunk of which some blocks are here. */
+/* What a chunk still needs, of which some blocks have arrived. */
 struct sink_part {
 	struct blockmap need; /* the part is complete when these blocks are here */
 	bool final;           /* `need` will not grow any more; else compare again */
