@@ -15,6 +15,7 @@
 #include "dsync/options.h"
 #include "dsync/report.h"
 
+/* EVERY_S: --every, if it is not given.  NAP_NS: a signal is noticed within this time. */
 enum { EVERY_S = 300, US = 1000000, NAP_NS = 200000000 };
 
 static int

@@ -15,7 +15,7 @@
 #include "common/net/ask.h"
 #include "common/wire/addr.h"
 
-enum { WAKE_US = 200000 };
+enum { WAKE_US = 200000 }; /* a signal is noticed within this time */
 
 static int
 refusal(const struct opts *o, const char *name, uint16_t error, struct err *e)

@@ -17,8 +17,8 @@
 
 enum {
 	SECOND_US = 1000000,
-	LINES_EVERY_S = 10,
-	WAKE_MS = 200,
+	LINES_EVERY_S = 10, /* a load of 97 s is ten lines of the log */
+	WAKE_MS = 200,      /* a signal is noticed within this time */
 	EXIT_ADDRINUSE = 98, /* as the original's */
 };
 

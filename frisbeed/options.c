@@ -10,10 +10,10 @@
 enum {
 	BURST_DEFAULT = 16, /* with the gap: 8000 blocks a second */
 	GAP_US_DEFAULT = 2000,
-	RUN_BLOCKS_DEFAULT = 32,
-	READ_AHEAD_BYTES = 8 << 20,
-	IDLE_S_DEFAULT = 1800,
-	UNICAST_DEFAULT = 64,
+	RUN_BLOCKS_DEFAULT = 32,    /* as the original's */
+	READ_AHEAD_BYTES = 8 << 20, /* at 1 Gbit/s a disk may pause for 67 ms */
+	IDLE_S_DEFAULT = 1800,      /* as the original's */
+	UNICAST_DEFAULT = 64,       /* each client is a thread and a stream of its own */
 };
 /* The highest rate, in bits a second, without -W, -B and -G, where the card does not name its
  * own. */

@@ -19,6 +19,8 @@
 #include "common/cli/failure.h"
 
 enum {
+	/* The work that is under way ends by itself within this time, unless a device hangs.  A
+	 * person at a terminal does not want to wait longer. */
 	GRACE_S = 3,
 	/* timeout(1) and terminals send a signal to the process and to its group, so it
 	 * arrives twice.  A signal that comes within this time of the first one is taken for

@@ -12,6 +12,7 @@
 #include "common/base/number.h"
 #include "common/cli/cli.h"
 
+/* A person sees a line move that changes ten times a second; a program that reads lines needs fewer. */
 enum { TERMINAL_EVERY_US = 100000, FD_EVERY_US = 1000000 };
 
 void

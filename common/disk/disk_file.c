@@ -16,7 +16,7 @@
 #include "common/disk/disk_impl.h"
 #include "common/disk/inuse.h"
 
-enum { LOOK_UP_MS = 200 };
+enum { LOOK_UP_MS = 200 }; /* a signal is noticed within this time */
 
 struct handle {
 	int fd;

@@ -18,6 +18,7 @@
 #include "common/disk/disk_nbd_impl.h"
 
 enum {
+	/* Requests go over one connection at a time, and more threads do not read at once. */
 	CONNECTIONS_MAX = 8,
 	PAUSE_MS = 200, /* before a connection is tried again */
 };

@@ -7,7 +7,7 @@
 
 #include "common/base/err.h"
 
-enum { ALLOW_MAX = 64 };
+enum { ALLOW_MAX = 64 }; /* each packet is compared with all of them */
 
 struct allow {
 	unsigned n; /* 0: everybody */

@@ -8,6 +8,7 @@
 #include "common/net/sock_impl.h"
 #include "common/wire/addr.h"
 
+/* Between two tries: a network that comes back is used soon, and the tries cost nothing. */
 enum { AGAIN_US = 1000000 };
 
 static enum outage_news

@@ -2,7 +2,9 @@
  * this in their own threads. */
 #include "common/net/silence.h"
 
-enum { MOST_US = 30000000 }; /* the usual longest time between two joins */
+/* The longest time between two joins, if the user gives none: switches forget a member after some
+ * minutes, and usually ask every 125 s. */
+enum { MOST_US = 30000000 };
 
 static uint64_t
 least(uint64_t a, uint64_t b)

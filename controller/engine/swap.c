@@ -12,6 +12,8 @@
 #include "common/base/hostlist.h"
 #include "controller/engine/swap_impl.h"
 
+/* A controller that was killed shows times that are wrong by this much at most.  Saving more often
+ * would write to the disk all the time for nothing else. */
 enum { SAVE_EVERY_S = 10 };
 
 static const char *const phases[] = { "idle", "booting", "loading", "personalising",

@@ -146,6 +146,8 @@ struct swap_wish {
 	unsigned timeout_s, tries;
 };
 enum {
+	/* By default a session has two hours: 10 GB at 100 Mbit/s need 15 minutes, and a node may
+	 * be tried again.  The limits are there for typing errors. */
 	SWAP_TIMEOUT_S = 7200,
 	SWAP_TIMEOUT_MIN_S = 60,
 	SWAP_TIMEOUT_MAX_S = 604800,

@@ -9,6 +9,8 @@
 #include "controller/http/web_impl.h"
 #include "controller/http/wish.h"
 
+/* Sessions in one answer: of the history, which is read in parts, and of those that have ended, which
+ * the page shows below the running ones. */
 enum { HISTORY_MAX = 1000, RECENT = 100 };
 
 static const char json_type[] = "application/json";

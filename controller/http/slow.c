@@ -6,6 +6,8 @@
 
 #include "controller/http/web_impl.h"
 
+/* A request has a few hundred bytes, so one that is not complete after LIMIT_US was meant to occupy a
+ * connection. */
 enum { FDS_MAX = 65536, LIMIT_US = 30000000, LOOK_US = 1000000 };
 
 /* By descriptor: since when a request is being received; 0: none, or it has no end. */

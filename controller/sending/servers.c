@@ -22,6 +22,7 @@
 #include "common/base/spawn.h"
 #include "controller/sending/stats.h"
 
+/* PATIENCE_US: frisbeed ends within 3 s of a signal, unless its disk hangs. */
 enum { PATH_BYTES = 4096, PATIENCE_US = 10000000, ARGS_MAX = 32 };
 
 struct process {

@@ -12,6 +12,8 @@
 
 #include "controller/state/swapdb_impl.h"
 
+/* WAIT_MS: another program, such as a backup, may read the database for a moment.  SESSIONS_KEPT: a
+ * session a day for 27 years. */
 enum { PATH_BYTES = 4096, VERSION = 2, WAIT_MS = 5000, SESSIONS_KEPT = 10000 };
 
 int

@@ -17,7 +17,7 @@
 #include "common/base/err.h"
 #include "dolly/engine/peer.h"
 
-enum { ROSTER_MAX = 65536 };
+enum { ROSTER_MAX = 65536 }; /* a node that joins again is a new entry */
 #define ROSTER_NO_RACK UINT32_MAX
 #define ROSTER_NOT_LISTED UINT32_MAX
 

@@ -18,7 +18,7 @@
 #include "dsync/talk/talk.h"
 
 enum {
-	WAKE_MS = 200,
+	WAKE_MS = 200, /* a signal is noticed within this time */
 	SESSIONS_MAX = 32, /* each is a thread and a dmmerge */
 	ACCEPTS = 16,      /* at a time, before handshakes go on */
 	SAY_US = 10000000, /* strangers are logged once in this time */

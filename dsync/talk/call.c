@@ -5,7 +5,7 @@
 #include "dsync/talk/dial.h"
 #include "dsync/talk/relay.h"
 
-enum { REQUEST_US = 20000000 };
+enum { REQUEST_US = 20000000 }; /* TCP sends it again several times within that */
 
 static int
 ask(const struct call *c, struct talk *t, int in, int out, struct err *e)

@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/net/await.h"
 
+/* TCP tries four more times to connect within CONNECT_US (after 1, 3, 7 and 15 s). */
 enum { CONNECT_US = 20000000, SHAKE_US = 20000000 };
 
 /* Connect to one address. */

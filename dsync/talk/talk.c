@@ -15,6 +15,8 @@
 #include "common/base/clock.h"
 #include "common/net/await.h"
 
+/* A machine that has vanished is noticed after a minute, whether something is being sent to it
+ * (GONE_MS) or not (IDLE_S + PROBES * PROBE_S); a reboot of a switch in between does not end anything. */
 enum { IDLE_S = 30, PROBE_S = 10, PROBES = 3, GONE_MS = 60000 };
 
 struct talk {

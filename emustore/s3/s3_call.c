@@ -16,7 +16,7 @@
 enum {
 	URL_BYTES = 3 * OBJECT_KEY_MAX + 600,
 	HEADER_BYTES_MAX = 64 << 10,
-	CONNECT_SECONDS = 10,
+	CONNECT_SECONDS = 10, /* TCP tries three more times within that (after 1, 3 and 7 s) */
 	STALL_SECONDS = 20, /* below a kilobyte a second */
 	TRIES_MAX = 30, /* also of a line that breaks again and again */
 	PAUSE_MS = 100,

@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+/* Eight requests at once, for blocks of 1 MiB, fill a link of 1 Gbit/s if an answer takes up to 67 ms. */
 enum { AHEAD_THREADS_MAX = 8, AHEAD_MOST = 32 };
 
 struct ahead;

@@ -21,7 +21,7 @@
 enum {
 	BATCH = 64, /* objects that are fetched together */
 	ABOUT_BYTES_MAX = 64 << 10,
-	TABLE_TRIES = 3,
+	TABLE_TRIES = 3, /* an answer may be altered on its way, three in a row are not */
 	/* Changes in a bucket that a writer looks up one by one, with two requests each.  For
 	 * more of them, the lists that the next one asks for are no more work. */
 	OWN_MAX = 50,

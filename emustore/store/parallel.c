@@ -7,7 +7,7 @@
 
 #include "common/base/cancel.h"
 
-enum { THREADS_MAX = 32 };
+enum { THREADS_MAX = 32 }; /* more than these would wait for the same disk or link */
 
 struct work {
 	pthread_mutex_t lock;

@@ -10,7 +10,7 @@
 #include "emustore/store/walk.h"
 #include "emustore/store/writer.h"
 
-enum { TABLE_TRIES = 3 };
+enum { TABLE_TRIES = 3 }; /* an answer may be altered on its way, three in a row are not */
 
 struct repairing {
 	struct check *c;

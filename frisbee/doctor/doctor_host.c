@@ -15,6 +15,8 @@
 #include "frisbee/doctor/doctor_exam.h"
 
 enum {
+	/* One packet may be lost, and a machine in the same building answers within
+	 * milliseconds. */
 	PINGS = 3,
 	PING_US = 400000,
 	/* The system gives up looking for a neighbour's card after three seconds. */

@@ -16,6 +16,8 @@
 #include "common/wire/addr.h"
 
 enum {
+	/* Another server on the same network answers within milliseconds.  Within this time it
+	 * is asked four times. */
 	LOOK_US = 250000,
 	ASK_US = 70000, /* any of the packets may be lost, and switches must learn about
 	                   this host */

@@ -10,6 +10,8 @@
 #include "common/base/cancel.h"
 #include "common/base/log.h"
 
+/* Ten seconds: a path of a multipath disk or an NFS server that fails is replaced within that time.
+ * Clients wait meanwhile. */
 enum { RETRIES = 100, RETRY_MS = 100 };
 
 static bool

@@ -29,7 +29,7 @@
 #include "common/wire/wirext.h"
 
 enum {
-	SERVER_AHEAD_MAX = 1024,
+	SERVER_AHEAD_MAX = 1024,    /* runs: 32 MiB of the default length */
 	SERVER_CLIENTS_MAX = 16384, /* for counting and -T < 0 only */
 	/* Buffers for a whole chunk.  Each is occupied until the blocks that were read
 	 * before it have been sent, so with few of them repairs would wait for each

@@ -24,8 +24,8 @@
 #include "mfrisbeed/master/names.h"
 
 enum {
-	TRY_AGAIN_S = 2,
-	WAKE_US = 200000,
+	TRY_AGAIN_S = 2,  /* a parent that is restarted is there again after seconds */
+	WAKE_US = 200000, /* a signal is noticed within this time */
 	/* After this silence a load ends, and the parent is asked again, since it may serve the
 	 * image elsewhere by now. */
 	SILENCE_S = 30,

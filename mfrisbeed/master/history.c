@@ -19,8 +19,10 @@
 #include "mfrisbeed/master/history_db.h"
 
 enum {
+	/* Events that wait for the disk: a few thousand machines may end their loads at once.
+	 * Events that come while so many wait are not noted. */
 	WAITING_MAX = 4096,
-	PRUNE_EVERY = 1000,
+	PRUNE_EVERY = 1000, /* events between two removals of the oldest, which take longer */
 };
 
 struct history {

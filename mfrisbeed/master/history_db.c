@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { WAIT_MS = 5000 };
+enum { WAIT_MS = 5000 }; /* --report or a backup may read the database for a moment */
 
 /* at: seconds since 1970.  An event with the same kind, image, host, run and began_us is replaced
  * when more is known of it. */

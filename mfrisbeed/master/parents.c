@@ -19,7 +19,7 @@
 /* How long an answer is used.  Clients that come together are answered with one question. */
 #define FRESH_US UINT64_C(5000000)
 
-enum { QUESTIONS_MAX = 32 };
+enum { QUESTIONS_MAX = 32 }; /* each has a thread while it waits for the parent */
 enum question_state { QUESTION_FREE, QUESTION_ASKED, QUESTION_ANSWERED };
 enum { QUESTION_ENDED };
 

@@ -10,7 +10,7 @@
 #include "mfrisbeed/master/history.h"
 #include "mfrisbeed/master/sessions.h"
 
-enum { SLOTS_MAX = 256 };
+enum { SLOTS_MAX = 256 }; /* as many as `group` has addresses by default */
 
 /* One session.  While it starts it belongs to its thread; the first thread reads only name,
  * entry and state, which the session's thread does not change. */

@@ -13,7 +13,7 @@
 #include "mfrisbeed/master/history.h"
 #include "mfrisbeed/master/settings.h"
 
-enum { UPLOADS_MAX = 16 };
+enum { UPLOADS_MAX = 16 }; /* each has a thread, and writes to the same disk */
 
 struct uploads;
 

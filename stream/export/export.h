@@ -21,8 +21,8 @@
 #include "common/image/read/source.h"
 
 enum {
-	EXPORT_CACHE_BYTES = 64 << 20,
-	EXPORT_CACHE_BYTES_MIN = 1 << 20,
+	EXPORT_CACHE_BYTES = 64 << 20,    /* decoded data, by default */
+	EXPORT_CACHE_BYTES_MIN = 1 << 20, /* a chunk that is being decoded */
 	EXPORT_ID_BYTES = 32,
 };
 

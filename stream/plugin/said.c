@@ -17,9 +17,9 @@
 #include "stream/plugin/said.h"
 
 enum {
-	WAITING_MAX = 64,
+	WAITING_MAX = 64, /* sentences; one that comes while all of these wait is lost */
 	SENTENCE_BYTES = 600,
-	END_S = 2,
+	END_S = 2, /* for the last sentences: a log on the disk that is served may hang */
 	RECENT_MAX = 8, /* sentences that are compared with new ones */
 	REPEAT_US = 60 * 1000000,
 };

@@ -11,6 +11,7 @@
 
 #include "common/base/buf.h"
 
+/* ANSWER_BYTES_MAX: a session of 20000 nodes, with 3 KB for each. */
 enum { ANSWER_BYTES_MAX = 64 << 20, CONNECT_S = 10, WHOLE_S = 60 };
 
 static size_t

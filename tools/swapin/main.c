@@ -17,6 +17,7 @@
 #include "tools/swapin/ask.h"
 #include "tools/swapin/show.h"
 
+/* AWAY_S: a controller that is started anew, or its host, is there again within that time. */
 enum { AWAY_S = 120, PATH_BYTES = 100 };
 
 struct opts {
