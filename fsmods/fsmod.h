@@ -4,8 +4,8 @@
  * NAME_*.c and NAME_impl.h beside it); fsmods.c lists the tables in the order in which
  * they are tried. What a module does not report is kept: a module that understands too
  * little makes a larger image, never a damaged one. The sink checks bounds for all
- * modules; on any error of scan() the caller stores the partition whole, with a warning
- * that names the reason.
+ * modules; on any error of scan() the partition is stored completely, with a warning that
+ * names the reason.
  */
 #ifndef FSMODS_FSMOD_H
 #define FSMODS_FSMOD_H

@@ -78,16 +78,16 @@ swap_report_read(const char *line, size_t bytes, struct swap_report *out, struct
 	*out = (struct swap_report){ 0 };
 	const char *at = take_word(&r, &n);
 	if (n != 6 || memcmp(at, "report", 6) != 0)
-		return err_set(e, ERR_FORMAT, "that is no report");
+		return err_set(e, ERR_FORMAT, "this is not a report");
 	at = take_word(&r, &n);
 	if (!read_mac(at, n, out->mac))
-		return err_set(e, ERR_FORMAT, "that is no machine's address");
+		return err_set(e, ERR_FORMAT, "the machine's address is not one");
 	at = take_word(&r, &n);
 	if (!read_name(at, n, out->order, sizeof out->order, false))
-		return err_set(e, ERR_FORMAT, "that is no name of an order");
+		return err_set(e, ERR_FORMAT, "the name of the order is not one");
 	at = take_word(&r, &n);
 	if (!read_name(at, n, out->phase, sizeof out->phase, true))
-		return err_set(e, ERR_FORMAT, "that is no phase");
+		return err_set(e, ERR_FORMAT, "the phase is not known");
 	read_text(&r, out->text);
 	return 0;
 }

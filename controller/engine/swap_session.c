@@ -291,7 +291,7 @@ swap_restore_session(struct swap *w, struct swap_now now, const struct swap_sess
 {
 	if (was->id == 0 || swap_find_session(w, was->id) != NULL ||
 	    was->slot >= SWAP_RUNNING_MAX || was->state >= SWAP_STATES)
-		return err_set(e, ERR_FORMAT, "session %u cannot be so", was->id);
+		return err_set(e, ERR_FORMAT, "session %u has values that no session has", was->id);
 	struct swap_session *s = swap_session_add(w, was->id);
 	if (s == NULL)
 		return err_nomem(e, "a session");

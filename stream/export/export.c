@@ -114,8 +114,8 @@ check_base(const struct sectors *base, struct err *e)
 	if (!ext_is_delta(sectors_ext(base)))
 		return 0;
 	return err_set(e, ERR_REFUSED,
-	    "%s: is a delta, which is no disk without its base: that is the image, and the "
-	    "delta is given as one",
+	    "%s: is a delta, which cannot be read without its base: give the base as the "
+	    "image, and this as a delta",
 	    sectors_name(base));
 }
 

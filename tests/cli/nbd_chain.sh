@@ -28,7 +28,7 @@ nbd "nbdinfo --map --totals \$uri > '$T/map'" image="$T/mon.ndz" delta="$T/tue.d
 nbd "nbdinfo --map --totals \$uri > '$T/map.whole'" image="$T/wed.ndz"
 check "what is stored is what the newest image stores" cmp "$T/map" "$T/map.whole"
 
-refused "is a delta, which is no disk without its base" image="$T/tue.delta"
+refused "is a delta, which cannot be read without its base" image="$T/tue.delta"
 refused "is a whole image, not a delta" image="$T/mon.ndz" delta="$T/tue.ndz"
 refused "is a delta of" image="$T/mon.ndz" delta="$T/wed.delta"
 refused "is a delta of" image="$T/mon.ndz" delta="$T/tue.delta" delta="$T/tue.delta"
