@@ -3,6 +3,7 @@
  *	sim				every case of the suite, seed 1
  *	sim --seeds N			... with the seeds 1 to N
  *	sim --part usual		... one part of it: usual, neighbours or share
+ *	sim --every N			... and only every Nth case, where time is short
  *	sim --case NAME --seed S	one run; --trace shows what happens in it
  *	sim --case NAME --set KEY=V	... with something changed, see --help
  *	sim --share N			N servers on one link
@@ -38,32 +39,36 @@ run_one(const struct scenario *of_suite, uint64_t seed)
 /* What the suite consists of: a part of it may be asked for alone. */
 enum part { PART_USUAL = 1, PART_NEIGHBOURS = 2, PART_SHARE = 4, PART_ALL = 7 };
 
+/* `every`: only case 0, every, 2 * every and so on are run. */
 static unsigned
-run_usual(uint64_t seed, unsigned *run)
+run_usual(uint64_t seed, unsigned every, unsigned *run)
 {
 	unsigned failed = 0;
 
-	for (size_t i = 0; i < cases_count; i++, ++*run)
+	for (size_t i = 0; i < cases_count; i += every, ++*run)
 		failed += !run_one(&cases[i], seed);
 	return failed;
 }
 
 /* These are small, and have many seeds for one of the others. */
 static unsigned
-run_neighbours(uint64_t seed, unsigned *run)
+run_neighbours(uint64_t seed, unsigned every, unsigned *run)
 {
 	unsigned failed = 0;
 
-	for (size_t i = 0; i < bad_cases_count * BAD_SEEDS; i++, ++*run)
+	for (size_t i = 0; i < bad_cases_count * BAD_SEEDS; i += every, ++*run)
 		failed += !run_one(&bad_cases[i / BAD_SEEDS],
 		    (seed - 1) * BAD_SEEDS + i % BAD_SEEDS + 1);
 	return failed;
 }
 
 static int
-run_suite(int parts, uint64_t first, uint64_t seeds)
+run_suite(int parts, uint64_t first, uint64_t seeds, unsigned every)
 {
 	unsigned run = 0, failed = 0;
+
+	if (every > 1)
+		printf("only every %uth case is run (--every)\n", every);
 
 	if (parts & PART_USUAL) {
 		failed += !runs_twice(&cases[1]);
@@ -72,9 +77,9 @@ run_suite(int parts, uint64_t first, uint64_t seeds)
 	verdict_print_head();
 	for (uint64_t seed = first; seed < first + seeds; seed++) {
 		if (parts & PART_USUAL)
-			failed += run_usual(seed, &run);
+			failed += run_usual(seed, every, &run);
 		if (parts & PART_NEIGHBOURS)
-			failed += run_neighbours(seed, &run);
+			failed += run_neighbours(seed, every, &run);
 	}
 	if (parts & PART_SHARE)
 		failed += shares_suite(first, seeds, &run);
@@ -96,7 +101,8 @@ static int
 usage(FILE *f, int status)
 {
 	fprintf(f,
-	    "usage: sim [--seed S | --seeds N] [--part usual|neighbours|share]\n"
+	    "usage: sim [--seed S | --seeds N] [--part usual|neighbours|share]"
+	    " [--every N]\n"
 	    "       sim --case NAME [--seed S | --seeds N] [--trace | --json]"
 	    " [--set KEY=V]...\n       sim --share SERVERS [--seed S | --seeds N]"
 	    " [--json] [--set KEY=V]...\n       sim [--seed S] --paper\n       sim "
@@ -122,6 +128,7 @@ list_cases(void)
 struct request {
 	uint64_t seed, seeds;
 	int parts; /* of enum part */
+	unsigned every; /* of the cases of the suite */
 	bool traced, have_case, json;
 	char changes[1024];
 	struct scenario sc;
@@ -163,6 +170,9 @@ understand(struct request *rq, int opt, const char *arg)
 		if ((rq->parts = part_named(arg)) == 0)
 			return usage(stderr, 2);
 		return -1;
+	case 'e':
+		rq->every = (unsigned)strtoul(arg, NULL, 10);
+		return rq->every > 0 ? -1 : usage(stderr, 2);
 	case 'p':
 		return paper_tables(rq->seed);
 	case 'l':
@@ -199,6 +209,7 @@ main(int argc, char **argv)
 		{ "case", required_argument, NULL, 'c' },
 		{ "share", required_argument, NULL, 'S' },
 		{ "part", required_argument, NULL, 'P' },
+		{ "every", required_argument, NULL, 'e' },
 		{ "paper", no_argument, NULL, 'p' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "set", required_argument, NULL, 'k' },
@@ -207,7 +218,7 @@ main(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	struct request rq = { .seed = 1, .seeds = 1, .parts = PART_ALL };
+	struct request rq = { .seed = 1, .seeds = 1, .parts = PART_ALL, .every = 1 };
 	int opt, rc;
 
 	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1)
@@ -221,5 +232,5 @@ main(int argc, char **argv)
 		return shares_seeds(&rq.share, rq.seed, rq.seeds);
 	if (rq.have_case)
 		return runs_seeds(&rq.sc, rq.seed, rq.seeds, rq.traced, rq.changes);
-	return run_suite(rq.parts, rq.seed, rq.seeds);
+	return run_suite(rq.parts, rq.seed, rq.seeds, rq.every);
 }
