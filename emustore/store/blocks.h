@@ -33,7 +33,7 @@ ssize_t blocks_read(
  * enough blocks are on their way. */
 void blocks_want(struct blocks *, uint32_t number, uint64_t at, size_t n);
 
-/* The image that is read was loaded so often until now, which says how long its blocks stay
+/* Tell how often the image that is read has been loaded: the more often, the longer its blocks stay
  * in the folder of the cache. */
 void blocks_note_loads(struct blocks *, uint64_t loads);
 
