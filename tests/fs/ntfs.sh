@@ -144,6 +144,19 @@ if may_mount; then
 	round_trip "64k clusters" "" 48M -c 65536
 	round_trip "4k sectors" "" 24M -s 4096
 	round_trip "1k clusters, nearly full" fill 12M -c 1024
+
+	# hiberfil.sys with holes: its header is read as Windows reads it, and the file itself is kept.
+	holes() {	# BEGINNING: a new volume in $T/fs with such a file
+		make "$T/fs" 12M || return
+		mounted "" "$T/fs" "$T/a" || { fail "hiberfil.sys with holes: ntfs-3g"; return 1; }
+		python3 -c 'import sys; f = open(sys.argv[1], "wb"); f.write(sys.argv[2].encode()); f.seek(1 << 20); f.write(b"end" * 9000); f.truncate(3 << 20)' "$T/a/hiberfil.sys" "$1"
+		unmounted "$T/a"
+	}
+	if holes ""; then
+		free_of "$T/fs" > "$T/free"
+		fs_case ntfs "hiberfil.sys that begins with a hole" "$T/fs" "$T/free"
+	fi
+	if holes hibr; then kept_whole "hiberfil.sys with holes says hibr" "$T/fs" hibernated; fi
 fi
 # Clusters too large for the plain number in the boot sector.
 make "$T/fs" 64M -c 2097152; head -c 3000000 /dev/urandom > "$T/file"
