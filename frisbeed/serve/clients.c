@@ -122,7 +122,8 @@ note_outcome(struct clients *c, struct client_row *r, const void *pkt, size_t le
 {
 	bool whole;
 
-	if (!wirext_get_outcome(pkt, len, &whole))
+	/* Nobody who says nothing else has loaded anything. */
+	if (!wirext_get_outcome(pkt, len, &whole) || r->messages < 2)
 		return;
 	c->done += (uint32_t)whole - (uint32_t)r->whole;
 	r->outcome_known = true;
@@ -290,6 +291,19 @@ clients_count(struct clients *c, uint32_t *known, uint32_t *done)
 	*known = c->order.n;
 	*done = c->done;
 	pthread_mutex_unlock(&c->lock);
+}
+
+bool
+clients_are_loading(struct clients *c)
+{
+	bool loading = false;
+
+	pthread_mutex_lock(&c->lock);
+	for (uint32_t i = lru_newest(&c->order, true); i != LRU_NONE && !loading;
+	     i = lru_older(&c->order, i))
+		loading = c->row[i].port == 0 && !c->row[i].left && !c->row[i].gone;
+	pthread_mutex_unlock(&c->lock);
+	return loading;
 }
 
 /* The one of two rows that was heard later. */

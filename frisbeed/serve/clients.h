@@ -88,6 +88,9 @@ uint32_t clients_copy(
 /* How many clients are known, and how many have said last that they are complete: one whose next
  * load fails is not any more. */
 void clients_count(struct clients *, uint32_t *known, uint32_t *done);
+/* Has any client asked for something that neither left nor is gone?  Clients of streams of their
+ * own (--unicast) do not count. */
+bool clients_are_loading(struct clients *);
 /* What the client does now.  sent: the number of blocks that the session has sent so far. */
 enum client_doing client_row_doing(const struct client_row *, uint64_t sent);
 /* The name of the state for tables and logs: a constant. */

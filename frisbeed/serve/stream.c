@@ -206,6 +206,20 @@ stream_has_enough(const struct stream *s)
 	return s->until_clients != 0 && done >= s->until_clients;
 }
 
+/* The session lingers, because a client that has just left may say so once more.  It goes on while
+ * others are loading: one of those that reported may be no machine of the room. */
+static bool
+ends_after_enough(struct running *r, uint64_t now_us)
+{
+	const struct stream *s = r->s;
+
+	if (s->client_port != 0 || !stream_has_enough(s) || clients_are_loading(s->clients))
+		r->enough_us = 0;
+	else if (r->enough_us == 0)
+		r->enough_us = now_us;
+	return r->enough_us != 0 && now_us > r->enough_us + LINGER_US;
+}
+
 static bool
 on_tick(void *arg, struct server *server, uint64_t now_us, uint64_t stalls)
 {
@@ -224,11 +238,7 @@ on_tick(void *arg, struct server *server, uint64_t now_us, uint64_t stalls)
 	bool over = s->client_port != 0 &&
 	            ((r->left_us != 0 && now_us > r->left_us + LINGER_US) ||
 			sock_was_refused(s->sock));
-	/* The stream lingers, because a client that has just left may say so once more. */
-	if (s->client_port == 0 && stream_has_enough(s) && r->enough_us == 0)
-		r->enough_us = now_us;
-	over |= r->enough_us != 0 && now_us > r->enough_us + LINGER_US;
-	return over || atomic_load(s->stop);
+	return over || ends_after_enough(r, now_us) || atomic_load(s->stop);
 }
 
 static void

@@ -167,6 +167,43 @@ test_doing(void)
 	clients_free(c);
 }
 
+/* A stranger who only says that it is done is not counted, and a session does not end while
+ * another client is loading. */
+static void
+test_until(void)
+{
+	struct clients *c = clients_new(ROWS);
+	const uint8_t ip[4] = { 10, 0, 0, 1 }, liar[4] = { 10, 0, 0, 2 };
+	struct wire_msg m = { .type = WIRE_REQUEST, .subtype = WIRE_REQ };
+	uint8_t pkt[WIRE_PACKET_MAX];
+	uint32_t known, done;
+
+	memcpy(m.srcip, liar, 4);
+	m.subtype = WIRE_LEAVE2;
+	size_t n = wire_put(&m, pkt, sizeof pkt);
+	clients_heard(c, 1, pkt, wirext_put_outcome(pkt, n, sizeof pkt, true), liar, 0, 0);
+	clients_count(c, &known, &done);
+	T_CHECK(done == 0);
+	T_CHECK(!clients_are_loading(c));
+	memcpy(m.srcip, ip, 4);
+	m.subtype = WIRE_REQ;
+	m.u.req.count = 1;
+	clients_heard(c, 2, pkt, wire_put(&m, pkt, sizeof pkt), ip, 0, 0);
+	T_CHECK(clients_are_loading(c));
+	clients_gone(c, ip);
+	T_CHECK(!clients_are_loading(c));
+	clients_heard(c, 3, pkt, wire_put(&m, pkt, sizeof pkt), ip, 0, 0);
+	T_CHECK(clients_are_loading(c));
+	m = (struct wire_msg){ .type = WIRE_REQUEST, .subtype = WIRE_LEAVE2 };
+	memcpy(m.srcip, ip, 4);
+	n = wire_put(&m, pkt, sizeof pkt);
+	clients_heard(c, 4, pkt, wirext_put_outcome(pkt, n, sizeof pkt, true), ip, 0, 0);
+	clients_count(c, &known, &done);
+	T_CHECK(done == 1);
+	T_CHECK(!clients_are_loading(c));
+	clients_free(c);
+}
+
 /* What a client sends when it begins and when it ends, as bytes. */
 struct ends {
 	uint8_t join[WIRE_PACKET_MAX], leave[WIRE_PACKET_MAX];
@@ -367,6 +404,7 @@ test_strangers(void)
 int
 main(void)
 {
+	test_until();
 	test_rows();
 	test_extension();
 	test_doing();
