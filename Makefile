@@ -68,7 +68,7 @@ FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 PRELOADS := $(wildcard tests/preload/*.c)
 FILTERS := $(patsubst tests/nbdkit/%.c,$(B)/tests/nbdkit/nbdkit-%-filter.so,$(wildcard tests/nbdkit/*.c))
 HELPERS := $(patsubst tests/helpers/%.c,%,$(wildcard tests/helpers/*.c))
-STUDIES := $(patsubst %.c,$(B)/%,$(wildcard bench/*.c))
+STUDIES := $(patsubst %.c,$(B)/%,$(wildcard bench/*.c)) $(patsubst bench/nbdkit/%.c,$(B)/bench/nbdkit/nbdkit-%-plugin.so,$(wildcard bench/nbdkit/*.c))
 SIM     := $(if $(wildcard tests/sim/*.c),$(B)/tests/sim/sim)
 HEADERS := $(shell find $(ROOMS) tools bench tests -name '*.h')
 
@@ -144,7 +144,10 @@ $(B)/tests/helpers/%: $(B)/tests/helpers/%.o $(LIB)
 $(B)/tests/preload/%.so: tests/preload/%.c
 	@mkdir -p $(@D)
 	$(call say,LD,$@) $(CC) -std=gnu17 $(WARN) -O2 -g -fPIC -shared -o $@ $< -ldl
-# For nbdkit, of which filters are a part, so not with our flags either.
+# For nbdkit, of which filters and such plugins are a part, so not with our flags either.
+$(B)/bench/nbdkit/nbdkit-%-plugin.so: bench/nbdkit/%.c
+	@mkdir -p $(@D)
+	$(call say,LD,$@) $(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) -O2 -g -fPIC -shared -o $@ $<
 $(B)/tests/nbdkit/nbdkit-%-filter.so: tests/nbdkit/%.c
 	@mkdir -p $(@D)
 	$(call say,LD,$@) $(CC) -std=gnu17 $(WARN) -O2 -g -fPIC -shared -o $@ $<
@@ -260,7 +263,7 @@ paper-dsync:
 # PARTS="table2 table3 figures" is what starts no machine, and takes about five minutes when its system was made.
 paper-stream:
 	@scripts/deps build bench
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all $(STUDIES)
 	@BIN=$(abspath $(BIN)) bench/paper_stream $(PARTS)
 # The simulator with the seeds FIRST (1) to FIRST + SEEDS - 1; tables of the Frisbee paper.
 SEEDS ?= 100

@@ -137,7 +137,7 @@ def figures(d, results):
     blank(disk, size)
     print(f"figures 4, 5: all sectors are present, {MIB} MiB, MB/s: ours, the same path over a file, the file; and milliseconds of the server's "
           "processor for a GB: ours, the same path")
-    with streaming(image, disk, fill="no", table=f"{d}/table") as (sock, _), served(*plain_file(data)) as plain:
+    with streaming(image, disk, fill="no", table=f"{d}/table") as (sock, _), served(*plain_file(disk)) as plain:
         read_all(sock, size)
         paths = nbd_path(sock), nbd_path(plain), file_path(data)
         table = {k: in_turn(paths, k, MIB - 1) for k in kibs}
