@@ -15,6 +15,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 
 #include "common/base/clock.h"
 #include "common/base/number.h"
@@ -116,6 +117,20 @@ was_begun(const struct opening *o)
 	return o->pointer.sequence != 0 && o->pointer.begun && !o->d->cfg.anew;
 }
 
+/* Two programs with one disk, or one table, would each write what the other one does not know of.
+ * Block devices are opened for one program alone; the lock of a file ends with the program, too.  Where
+ * the filesystem has no locks, nobody is refused. */
+static int
+lock_file(struct disk *f, struct err *e)
+{
+	if (disk_kind(f) != DISK_FILE || disk_fd(f) < 0)
+		return 0;
+	if (flock(disk_fd(f), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+		return 0;
+	return err_set(e, ERR_REFUSED, "%s: another program uses it for a disk that is streamed to",
+	    disk_name(f));
+}
+
 static int
 look_at_file(struct opening *o, struct err *e)
 {
@@ -153,6 +168,8 @@ open_file(struct opening *o, struct err *e)
 	if (!disk_seekable(d->table_on))
 		return err_set(e, ERR_USAGE, "%s: is neither a file nor a block device",
 		    d->cfg.table);
+	if (lock_file(d->table_on, e) != 0)
+		return -1;
 	if (disk_kind(d->table_on) == DISK_FILE && disk_sync_name(d->cfg.table, e) != 0)
 		return -1;
 	return look_at_file(o, e);
@@ -552,6 +569,8 @@ open_all(struct opening *o, struct err *e)
 
 	if (d->disk == NULL &&
 	    disk_open(&d->disk, d->cfg.disk, DISK_READ | DISK_WRITE, e) != 0)
+		return -1;
+	if (lock_file(d->disk, e) != 0)
 		return -1;
 	if (!disk_seekable(d->disk) || disk_size_bytes(d->disk) < LEAST_BYTES)
 		return err_set(e, ERR_USAGE, "%s: is no disk of at least %d bytes", d->cfg.disk,
