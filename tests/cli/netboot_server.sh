@@ -117,6 +117,11 @@ if command -v dnsmasq > /dev/null; then
 	check "iPXE by TFTP" eval 'busybox tftp -g -r ipxe.efi -l "$T/got" 10.7.0.9 && cmp "$T/ipxe/ipxe.efi" "$T/got"'
 	got=$(printf 'report 52-54-00-00-00-0c - booted x\n' | busybox nc 10.7.0.9 5100)
 	case $got in "ok "*) echo "ok: reports are taken" ;; *) fail "the report: $got" ;; esac
+	# old.ndz is there, and the machine sends its disk while it is told so.
+	for n in 1 2 3 4 5; do
+		got=$({ echo capture old.ndz; head -c 50M /dev/zero; } | busybox nc 10.7.0.9 5100 2> /dev/null)
+		check "an image that is refused: $got" [ "$got" = "failed: old.ndz is there already" ]
+	done
 	kill $pid; wait $pid
 	[ "$bad" = 0 ] || cat "$T/log"
 	check "all of it ends" soon eval '! busybox nc -w 1 10.7.0.9 5100 < /dev/null 2> /dev/null'
