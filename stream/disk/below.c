@@ -22,6 +22,11 @@ _Static_assert((int)BELOW_BOOT_BYTES == (int)IDENTITY_BOOT_BYTES, "the boot area
 
 enum { PAGE = 4096, BUFFER_BYTES = 1 << 20 };
 
+/* Each thread keeps a buffer of this size, which a request of 64 KiB fits into wherever it begins.  With a
+ * buffer from the heap for each request, the threads of a busy disk wait for the lock of the heap,
+ * of which a daemon under a root disk has one. */
+enum { KEPT_BYTES = (64 << 10) + 2 * PAGE };
+
 /* Can blocks of this size be read past the page cache? */
 static bool
 can_read(int fd, size_t grain, void *buf)
@@ -180,22 +185,60 @@ is_straight(const struct below *b, const void *memory, size_t n, uint64_t at)
 	return at % b->grain == 0 && n % b->grain == 0 && (uintptr_t)memory % b->align == 0;
 }
 
+static pthread_once_t kept_once = PTHREAD_ONCE_INIT;
+static pthread_key_t kept; /* the buffer that this thread keeps, which is freed when it ends */
+static bool keeps;
+
+static void
+begin_keeping(void)
+{
+	keeps = pthread_key_create(&kept, free) == 0;
+}
+
+/* The buffer that this thread keeps; NULL: it can have none. */
 static void *
-new_buffer(struct below *b, uint64_t n, struct err *e)
+kept_buffer(void)
+{
+	pthread_once(&kept_once, begin_keeping);
+	if (!keeps)
+		return NULL;
+	void *buf = pthread_getspecific(kept);
+	if (buf != NULL)
+		return buf;
+	buf = aligned_alloc(PAGE, KEPT_BYTES);
+	if (buf != NULL && pthread_setspecific(kept, buf) != 0) {
+		free(buf);
+		return NULL;
+	}
+	return buf;
+}
+
+/* A buffer for transfers of n bytes.  A thread takes one at a time. */
+static void *
+take_buffer(struct below *b, uint64_t n, struct err *e)
 {
 	size_t bytes = n + 2 * b->grain < BUFFER_BYTES ? n + 2 * b->grain : BUFFER_BYTES;
-	void *buf = aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE);
+	void *buf = bytes <= KEPT_BYTES ? kept_buffer() : NULL;
 
+	if (buf == NULL)
+		buf = aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE);
 	if (buf == NULL)
 		err_nomem(e, disk_name(b->disk));
 	return buf;
+}
+
+static void
+drop_buffer(void *buf)
+{
+	if (!keeps || buf != pthread_getspecific(kept))
+		free(buf);
 }
 
 /* Read behind the boot area, through a buffer. */
 static int
 read_buffered(struct below *b, uint8_t *out, size_t n, uint64_t at, struct err *e)
 {
-	uint8_t *buf = new_buffer(b, n, e);
+	uint8_t *buf = take_buffer(b, n, e);
 	int rc = 0;
 
 	if (buf == NULL)
@@ -208,7 +251,7 @@ read_buffered(struct below *b, uint8_t *out, size_t n, uint64_t at, struct err *
 		at += t.n;
 		n -= t.n;
 	}
-	free(buf);
+	drop_buffer(buf);
 	return rc;
 }
 
@@ -246,7 +289,7 @@ write_transfer(struct below *b, const struct transfer *t, const void *from, uint
 static int
 write_buffered(struct below *b, const uint8_t *p, size_t n, uint64_t at, struct err *e)
 {
-	uint8_t *buf = new_buffer(b, n, e);
+	uint8_t *buf = take_buffer(b, n, e);
 	int rc = 0;
 
 	if (buf == NULL)
@@ -258,7 +301,7 @@ write_buffered(struct below *b, const uint8_t *p, size_t n, uint64_t at, struct 
 		at += t.n;
 		n -= t.n;
 	}
-	free(buf);
+	drop_buffer(buf);
 	return rc;
 }
 
@@ -366,7 +409,7 @@ put_boot_from(struct below *b, uint8_t page[BELOW_BOOT_BYTES], size_t from, stru
 int
 below_put_boot(struct below *b, struct err *e)
 {
-	uint8_t *page = new_buffer(b, BELOW_BOOT_BYTES, e);
+	uint8_t *page = take_buffer(b, BELOW_BOOT_BYTES, e);
 
 	if (page == NULL)
 		return -1;
@@ -375,7 +418,7 @@ below_put_boot(struct below *b, struct err *e)
 		rc = put_boot_from(b, page, SECTOR_BYTES, e);
 	if (rc == 0)
 		rc = put_boot_from(b, page, 0, e);
-	free(page);
+	drop_buffer(page);
 	if (rc != 0)
 		return -1;
 	atomic_store(&b->boot_placed, true);
