@@ -237,6 +237,7 @@ ndz_after_fork(void)
 	if (streaming_wanted()) {
 		streaming_be_io_flusher();
 		streaming_keep_memory();
+		streaming_limit_stacks();
 	}
 	if (watch_start(&ending) != 0) {
 		nbdkit_error("no thread can be started");

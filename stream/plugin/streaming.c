@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,6 +194,22 @@ void
 streaming_be_io_flusher(void)
 {
 	prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0);
+}
+
+/* nbdkit's --swap locks the stacks of its threads in full length, so 16 threads of the usual 8 MiB
+ * would take 128 MiB of the machine's memory.  What runs here needs a small part of this. */
+enum { STACK_BYTES = 1 << 20 };
+
+void
+streaming_limit_stacks(void)
+{
+	pthread_attr_t a;
+
+	if (pthread_attr_init(&a) != 0)
+		return;
+	if (pthread_attr_setstacksize(&a, STACK_BYTES) == 0)
+		pthread_setattr_default_np(&a);
+	pthread_attr_destroy(&a);
 }
 
 /* What requests need at a time, beside the cache: the data that waits to be written, and a buffer

@@ -25,6 +25,8 @@ void streaming_be_io_flusher(void);
  * for which memory had to be found might wait for pages that only this disk can take.  Called once,
  * before requests run. */
 void streaming_keep_memory(void);
+/* Threads that are started from now on have stacks of 1 MiB, if the system can do that. */
+void streaming_limit_stacks(void);
 /* Start the threads of the disk, its log and its status, after nbdkit's fork.  ERR_IO; what
  * status.h says. */
 int streaming_start(struct err *);

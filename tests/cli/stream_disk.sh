@@ -55,6 +55,8 @@ nbd.read(5 << 20, 4096)
 PY
 check "4 KiB were fetched: $(python3 "$U" status "$T/status")" python3 -c "
 import json, sys; s = json.load(sys.stdin); assert s['fetched_bytes'] == 4096 and s['filled_bytes'] == 0, s" < <(python3 "$U" status "$T/status")
+# nbdkit's --swap locks them in full length.
+check "no thread has a stack of the usual 8 MiB" eval '! grep -q -E "^Size: *81(88|92) kB" /proc/$server/smaps'
 check "without a free descriptor the status waits, and takes no time of the processor" python3 - $server "$T/status" << 'PY'
 import os, resource, socket, sys, time
 pid = int(sys.argv[1])
