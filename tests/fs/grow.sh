@@ -34,6 +34,9 @@ echo "== left alone, and why"
 alone() {	# WHAT CLAUSE [TYPE]: of the partition
 	rm -f "$T/disk"; truncate -s 40M "$T/disk"; table "$T/disk" gpt 20; put "$T/disk"
 	[ -z "${3:-}" ] || sfdisk -q --part-type "$T/disk" 2 "$3" || fail "sfdisk --part-type"
+	left_alone "$1" "$2"
+}
+left_alone() {	# WHAT CLAUSE: the disk as it is
 	before=$(sha256sum < "$T/disk")
 	"$BIN/growfs" "$T/disk" > "$T/said" 2>&1
 	check "$1: exit status 4" [ $? = 4 ]
@@ -53,6 +56,10 @@ l=$(losetup --show -f "$T/fs"); CLEANUP+=("losetup -d $l 2> /dev/null")
 if command -v pvcreate > /dev/null && quietly pvcreate -qq --devices "$l" "$l" 2> /dev/null; then sync "$l"; losetup -d "$l"; alone LVM "belongs to LVM"
 else echo "   (no LVM here)"; losetup -d "$l"; fi
 make_fs ext4 16M; alone LDM "a dynamic disk of Windows" AF9B60A0-1431-4F62-BC68-3311714A69AD
+rm -f "$T/disk"; truncate -s 40M "$T/disk"; table "$T/disk" mbr 20; put "$T/disk"
+quietly sfdisk -q --append "$T/disk" <<< 'start=30MiB, size=4MiB, type=5' || fail "sfdisk: an extended partition"
+left_alone "an empty extended partition behind it" "an extended partition lies behind it"
+check "growfs -n knows it" grep -q "left alone: an extended partition" <("$BIN/growfs" -n "$T/disk" 2>&1)
 
 echo "== refused"
 make_fs ext4 16M; rm -f "$T/disk"; truncate -s 40M "$T/disk"; table "$T/disk" gpt 20; put "$T/disk"

@@ -49,10 +49,21 @@ struct work {
 	const char *disk;
 	struct stat st; /* of the disk */
 	struct partition part; /* number 0: the disk has no table, but a filesystem */
+	bool before_extended;  /* an extended partition without logical ones lies behind it */
 	uint64_t part_was_bytes, part_is_bytes;
 	char loop[INUSE_NAME_CAP]; /* the loop device; "": none is attached */
 	struct resize fs;
 };
+
+/* Is there a boot record of logical partitions behind this partition?  An extended partition begins
+ * with one, also when it has no logical partition. */
+static bool
+has_boot_record_behind(const struct ptable *t, const struct partition *p)
+{
+	size_t n = rangeset_count(&t->own);
+
+	return n > 0 && rangeset_get(&t->own, n - 1).off > p->sectors.off;
+}
 
 /* Find the last partition, as it lies on the disk. */
 static int
@@ -68,6 +79,7 @@ find_last(struct disk *d, struct work *w, unsigned *table_sector_bytes, struct e
 	for (unsigned i = 0; i < t.nparts; i++)
 		if (w->part.number == 0 || t.parts[i].sectors.off > w->part.sectors.off)
 			w->part = t.parts[i];
+	w->before_extended = t.kind == PTABLE_MBR && has_boot_record_behind(&t, &w->part);
 	bool empty = t.kind == PTABLE_GPT && t.nparts == 0;
 	ptable_free(&t);
 	return empty ? err_set(e, ERR_UNSUPPORTED, "%s: its table has no partition", w->disk)
@@ -209,6 +221,9 @@ look(struct work *w, unsigned *table_sector_bytes, struct err *e)
 	if (w->part.logical && w->fs.left_alone[0] == '\0')
 		snprintf(w->fs.left_alone, sizeof w->fs.left_alone,
 		    "it is a logical partition, which cannot be grown");
+	if (w->before_extended && w->fs.left_alone[0] == '\0')
+		snprintf(w->fs.left_alone, sizeof w->fs.left_alone,
+		    "an extended partition lies behind it");
 	return 0;
 }
 
