@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -48,6 +49,26 @@ find_journal(struct work *w, struct err *e)
 	return w->path != NULL ? 0 : -1;
 }
 
+/* udev and others lock a device while they look at it, which takes less than this. */
+enum { LOOKS = 50, LOOK_AGAIN_MS = 100 };
+
+/* Two merges can have two journals, and with --force a device is not opened exclusively.  A filesystem
+ * that has no locks is no error. */
+static int
+lock_target(struct work *w, struct err *e)
+{
+	unsigned left = disk_kind(w->target) == DISK_BLOCK ? LOOKS : 1;
+
+	while (flock(disk_fd(w->target), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+		if (--left == 0)
+			return err_set(e, ERR_REFUSED,
+			    "%s: another program merges into this target, or has locked it",
+			    w->cfg->target);
+		poll(NULL, 0, LOOK_AGAIN_MS);
+	}
+	return 0;
+}
+
 static int
 open_target(struct work *w, bool make, struct err *e)
 {
@@ -63,12 +84,7 @@ open_target(struct work *w, bool make, struct err *e)
 	if (!disk_seekable(w->target))
 		return err_set(
 		    e, ERR_USAGE, "%s: is neither a device nor a file", w->cfg->target);
-	/* Two merges can have two journals.  A device is opened exclusively. */
-	if (disk_kind(w->target) == DISK_FILE &&
-	    flock(disk_fd(w->target), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-		return err_set(e, ERR_REFUSED, "%s: another program merges into this target",
-		    w->cfg->target);
-	return 0;
+	return lock_target(w, e);
 }
 
 /* Make the target as long as the device that was copied, if that is allowed.  now: change the

@@ -38,6 +38,20 @@ tail -c +301 "$T/full" >&7; exec 7>&-
 wait $pid || fail "the first merge"
 rm -f "$T/j2"
 
+# A device that another program has locked: with --force it is not opened exclusively.
+if [ "$(id -u)" = 0 ] && truncate -s 6M "$T/behind" && loop=$(losetup --show -f "$T/behind" 2> "$T/stderr"); then
+	CLEANUP+=("losetup -d $loop 2> /dev/null")
+	exec 7< "$loop"; flock 7
+	status 1 m --force "$loop" < "$T/full"
+	check "a locked device is refused" grep -q "another program merges into this target, or has locked it" "$T/stderr"
+	(sleep 1; exec flock -u 7) &
+	check "a short lock is waited for" m --force "$loop" < "$T/full"
+	exec 7<&-
+	losetup -d "$loop"
+	check "equal" cmp -n 5000000 "$T/t" "$T/behind"
+	wait
+else echo "   (no loop device here)"; fi
+
 # An interrupted merge of what has changed.  The target was replaced by another file.
 m --force "$T/t" < "$T/full" && m "$T/t" < "$T/delta" || fail "the state before"
 x --done "$T/dev" 2> "$T/quiet"
