@@ -1,5 +1,5 @@
 /* decode.c: measures what decoding alone costs: all chunks of an image are decoded from memory by
- * several threads, and the data is dropped.  bench/ runs this program.
+ * several threads of its own, and the data is dropped.  bench/ runs this program.
  *	decode IMAGE THREADS
  * Prints the seconds that it took. */
 #include <pthread.h>

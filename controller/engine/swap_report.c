@@ -81,10 +81,10 @@ swap_report_read(const char *line, size_t bytes, struct swap_report *out, struct
 		return err_set(e, ERR_FORMAT, "this is not a report");
 	at = take_word(&r, &n);
 	if (!read_mac(at, n, out->mac))
-		return err_set(e, ERR_FORMAT, "the machine's address is not one");
+		return err_set(e, ERR_FORMAT, "the report names no machine's MAC address");
 	at = take_word(&r, &n);
 	if (!read_name(at, n, out->order, sizeof out->order, false))
-		return err_set(e, ERR_FORMAT, "the name of the order is not one");
+		return err_set(e, ERR_FORMAT, "the report names no order");
 	at = take_word(&r, &n);
 	if (!read_name(at, n, out->phase, sizeof out->phase, true))
 		return err_set(e, ERR_FORMAT, "the phase is not known");

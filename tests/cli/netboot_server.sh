@@ -96,7 +96,7 @@ rm -r "$O/52-54-00-00-00-0a.ipxe.done"
 reports "ok [0-9]*" "report 52-54-00-00-00-0a $number done sda is loaded"
 check "done: it is put away" eval '! here && [ -z "$(order)" ]'
 check "all are noted" [ "$(cut -d ' ' -f 2-3 "$T/a/reports" | tr '\n' ';')" = "52-54-00-00-00-0a loading;52-54-00-00-00-0a failed;52-54-00-00-00-0b done;52-54-00-00-00-0a done;52-54-00-00-00-0a done;52-54-00-00-00-0a done;" ]
-reports "failed: the machine's address is not one" "report ../../../x $number done x"
+reports "failed: the report names no machine's MAC address" "report ../../../x $number done x"
 reports "failed: this is not a report" "report 52-54-00-00-00-0a a/b done x"
 reports "failed: this is not a report" "report 52-54-00-00-00-0a"
 reports "failed: the first line is too long" "report 52-54-00-00-00-0a - done $(printf %01000d 0)"
