@@ -20,6 +20,7 @@ struct clients {
 	pthread_mutex_t lock;
 	uint32_t chunks; /* of the image; 0: not known */
 	uint32_t done;   /* clients whose last word was that they have the whole image */
+	uint32_t forgotten; /* of these, clients whose rows others have got since */
 	uint32_t endings; /* loads that have ended */
 	struct lru order;
 	struct client_row *row;
@@ -86,6 +87,7 @@ row_of(struct clients *c, uint64_t now_us, const uint8_t ip[4], uint16_t port,
 
 	if (i == LRU_NONE) {
 		i = lru_add(&c->order, key_of(ip, port), &old);
+		c->forgotten += old && c->row[i].whole;
 		c->row[i] = (struct client_row){
 			.port = port, .first_us = now_us, .began_us = now_us, .sent_before = sent
 		};
@@ -288,7 +290,7 @@ void
 clients_count(struct clients *c, uint32_t *known, uint32_t *done)
 {
 	pthread_mutex_lock(&c->lock);
-	*known = c->order.n;
+	*known = c->order.n + c->forgotten;
 	*done = c->done;
 	pthread_mutex_unlock(&c->lock);
 }

@@ -86,7 +86,8 @@ void clients_aside(struct clients *,
 uint32_t clients_copy(
     struct clients *, struct client_row *rows, uint32_t max, uint32_t *total);
 /* How many clients are known, and how many have said last that they are complete: one whose next
- * load fails is not any more. */
+ * load fails is not any more.  Complete clients for which the table has no room any more count as
+ * both. */
 void clients_count(struct clients *, uint32_t *known, uint32_t *done);
 /* Has any client asked for something that neither left nor is gone?  Clients of streams of their
  * own (--unicast) do not count. */

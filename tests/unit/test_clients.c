@@ -167,6 +167,31 @@ test_doing(void)
 	clients_free(c);
 }
 
+/* More clients are done than the table has rows: never more than are known. */
+static void
+test_many(void)
+{
+	struct clients *c = clients_new(ROWS);
+	struct wire_msg join = { .type = WIRE_REQUEST, .subtype = WIRE_JOIN },
+			leave = { .type = WIRE_REQUEST, .subtype = WIRE_LEAVE2 };
+	uint8_t pkt[WIRE_PACKET_MAX];
+	uint32_t known, done;
+
+	for (uint8_t i = 1; i <= 2 * ROWS; i++) {
+		const uint8_t ip[4] = { 10, 0, 0, i };
+		memcpy(join.srcip, ip, 4);
+		memcpy(leave.srcip, ip, 4);
+		clients_heard(c, i, pkt, wire_put(&join, pkt, sizeof pkt), ip, 0, 0);
+		size_t n = wire_put(&leave, pkt, sizeof pkt);
+		clients_heard(
+		    c, i, pkt, wirext_put_outcome(pkt, n, sizeof pkt, true), ip, 0, 0);
+	}
+	clients_count(c, &known, &done);
+	T_CHECK(known == 2 * ROWS);
+	T_CHECK(done == 2 * ROWS);
+	clients_free(c);
+}
+
 /* A stranger who only says that it is done is not counted, and a session does not end while
  * another client is loading. */
 static void
@@ -404,6 +429,7 @@ test_strangers(void)
 int
 main(void)
 {
+	test_many();
 	test_until();
 	test_rows();
 	test_extension();
