@@ -5,10 +5,6 @@
 #include <string.h>
 
 enum {
-	/* The time between the first NACK for a chunk and the parity that answers it.
-	 * Other clients send their NACKs meanwhile, and one answer serves all.  With 20
-	 * to 300 ms the time of a session changed by less than 0.5 %. */
-	WINDOW_US = 100000,
 	/* The most blocks of a group that a NACK may name.  A client that lacks more
 	 * sends WANT for the chunk. */
 	NACK_MOST = 120,
@@ -91,7 +87,7 @@ with_spare(const struct server *s, uint8_t lack[WIREXT_GROUPS])
 
 static void
 hear_report(struct server *s, uint64_t now_us, const struct server_client *c,
-    const struct wirext_nack *k, uint64_t window_us)
+    const struct wirext_nack *k)
 {
 	uint8_t lack[WIREXT_GROUPS];
 	struct voter *v = voters_find(&s->voters, c->ip);
@@ -113,8 +109,7 @@ hear_report(struct server *s, uint64_t now_us, const struct server_client *c,
 	uint32_t most = may_cause(s, now_us, v, scheduled);
 	memcpy(lack, k->lack, sizeof lack);
 	with_spare(s, lack);
-	uint32_t caused = repair_report(
-	    &s->repair, k->chunk, lack, most, now_us, window_us);
+	uint32_t caused = repair_report(&s->repair, k->chunk, lack, most, now_us);
 	if (v != NULL)
 		voters_caused(v, caused);
 	/* The client can take this many blocks in addition to its CREDIT. */
@@ -133,9 +128,6 @@ handle_nack(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 {
 	const struct server_client *c = server_client_speaks(
 	    s, m->srcip, m->u.nack.clientid);
-	uint64_t window = s->members.ext < 2            ? 0
-	                  : server_wants_only_parity(s) ? WINDOW_US / 4
-	                                                : WINDOW_US;
 
 	if (c == NULL)
 		return;
@@ -148,7 +140,7 @@ handle_nack(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 		repair_count_message(&s->repair);
 	for (uint32_t i = 0; i < m->u.nack.n; i++)
 		if (m->u.nack.at[i].chunk < s->image.chunks)
-			hear_report(s, now_us, c, &m->u.nack.at[i], window);
+			hear_report(s, now_us, c, &m->u.nack.at[i]);
 }
 
 /* Does the complaint count, because several addresses complain, or few are there?  Then

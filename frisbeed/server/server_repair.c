@@ -71,13 +71,14 @@ repair_fini(struct repair *r)
 }
 
 static void
-list(struct repair *r, uint32_t chunk, uint64_t at_us)
+list(struct repair *r, uint32_t chunk, uint64_t now_us)
 {
 	if (r->chunks[chunk].listed)
 		return;
 	r->chunks[chunk].listed = true;
 	assert(r->n < r->nchunks);
-	r->ring[(r->head + r->n++) % r->nchunks] = (struct repair_due){ chunk, at_us };
+	r->ring[(r->head + r->n++) % r->nchunks] =
+	    (struct repair_due){ .chunk = chunk, .waits = true, .since_us = now_us };
 }
 
 static void
@@ -90,9 +91,9 @@ list_late(struct repair *r, uint32_t chunk)
 	r->late_ring[(r->late_head + r->nlate++) % r->nchunks] = chunk;
 }
 
-/* List the chunk in front of all others. */
+/* List the chunk in front of all others, for now. */
 static void
-list_first(struct repair *r, uint32_t chunk, uint64_t at_us)
+list_first(struct repair *r, uint32_t chunk, uint64_t now_us)
 {
 	if (r->chunks[chunk].listed)
 		return;
@@ -100,7 +101,7 @@ list_first(struct repair *r, uint32_t chunk, uint64_t at_us)
 	assert(r->n < r->nchunks);
 	r->n++;
 	r->head = (r->head + r->nchunks - 1) % r->nchunks;
-	r->ring[r->head] = (struct repair_due){ chunk, at_us };
+	r->ring[r->head] = (struct repair_due){ .chunk = chunk, .since_us = now_us };
 }
 
 /* For each group, how many parity blocks are lacking beyond those that are wanted or
@@ -151,7 +152,7 @@ note_usual(
 
 uint32_t
 repair_report(struct repair *r, uint32_t chunk, const uint8_t lack[WIREXT_GROUPS],
-    uint32_t most, uint64_t now_us, uint64_t window_us)
+    uint32_t most, uint64_t now_us)
 {
 	struct repair_chunk *k = &r->chunks[chunk];
 	uint8_t more[WIREXT_GROUPS];
@@ -173,7 +174,7 @@ repair_report(struct repair *r, uint32_t chunk, const uint8_t lack[WIREXT_GROUPS
 		list_late(r, chunk);
 	k->reported |= any && !k->waiting;
 	if (any)
-		list(r, chunk, now_us + window_us);
+		list(r, chunk, now_us);
 	return added;
 }
 
@@ -273,10 +274,10 @@ repair_even_out(struct repair *r)
 }
 
 bool
-repair_next(
-    struct repair *r, uint64_t now_us, uint32_t *chunk, uint8_t count[WIREXT_GROUPS])
+repair_next(struct repair *r, uint64_t now_us, uint64_t window_us, uint32_t *chunk,
+    uint8_t count[WIREXT_GROUPS])
 {
-	if (repair_due_us(r) > now_us)
+	if (repair_due_us(r, window_us) > now_us)
 		return false;
 	*chunk = r->ring[r->head].chunk;
 	r->head = (r->head + 1) % r->nchunks;
@@ -339,9 +340,13 @@ repair_next_late(struct repair *r, uint32_t *chunk, uint8_t count[WIREXT_GROUPS]
 }
 
 uint64_t
-repair_due_us(const struct repair *r)
+repair_due_us(const struct repair *r, uint64_t window_us)
 {
-	return r->n > 0 ? r->ring[r->head].at_us : UINT64_MAX;
+	const struct repair_due *first = &r->ring[r->head];
+
+	if (r->n == 0)
+		return UINT64_MAX;
+	return first->since_us + (first->waits ? window_us : 0);
 }
 
 uint8_t

@@ -30,7 +30,8 @@ struct repair_chunk {
 
 struct repair_due {
 	uint32_t chunk;
-	uint64_t at_us;
+	bool waits;      /* for NACKs of other clients, as long as the caller says */
+	uint64_t since_us;
 };
 
 /* The constants of the policy.  Numbers of parity blocks are per group. */
@@ -81,14 +82,13 @@ struct repair {
 int repair_init(struct repair *, uint32_t nchunks, uint64_t now_us,
     const struct repair_policy *);
 void repair_fini(struct repair *);
-/* A client lacks `lack` blocks of each group; parity for them is to be sent after
- * window_us. Of the parity blocks that are not scheduled or wanted already, at most
+/* A client lacks `lack` blocks of each group; parity for them is to be sent when the window
+ * has passed that repair_due_us() is called with. Of the parity blocks that are not scheduled or wanted already, at most
  * `most` are sent then, and the others late.  Returns how many are sent then.  In
  * addition, once in each pass of a chunk, as many are sent as chunks usually lack:
  * other clients may need them, too, and have kept silent because of this NACK. */
 uint32_t repair_report(struct repair *, uint32_t chunk,
-    const uint8_t lack[WIREXT_GROUPS], uint32_t most, uint64_t now_us,
-    uint64_t window_us);
+    const uint8_t lack[WIREXT_GROUPS], uint32_t most, uint64_t now_us);
 /* A new pass of the chunk begins. */
 void repair_pass(struct repair *, uint32_t chunk);
 /* Count a message with NACKs. */
@@ -99,13 +99,14 @@ void repair_add_proactive(
 /* Interleaving has begun, so less proactive parity is needed from now on. */
 void repair_even_out(struct repair *);
 /* Take the first chunk whose time has come, with the number of parity blocks of each
- * group. */
-bool repair_next(
-    struct repair *, uint64_t now_us, uint32_t *chunk, uint8_t count[WIREXT_GROUPS]);
+ * group.  window_us: as repair_due_us(). */
+bool repair_next(struct repair *, uint64_t now_us, uint64_t window_us, uint32_t *chunk,
+    uint8_t count[WIREXT_GROUPS]);
 /* Take a part of the late parity, when the caller has nothing else to send. */
 bool repair_next_late(struct repair *, uint32_t *chunk, uint8_t count[WIREXT_GROUPS]);
-/* When repair_next() will have something; UINT64_MAX: nothing is wanted. */
-uint64_t repair_due_us(const struct repair *);
+/* When repair_next() will have something, if the first NACK of a chunk waits window_us for those
+ * of other clients; UINT64_MAX: nothing is wanted. */
+uint64_t repair_due_us(const struct repair *, uint64_t window_us);
 /* A parity block of the group is sent now.  Returns its index. */
 uint8_t repair_sent(struct repair *, uint32_t chunk, uint32_t group);
 /* Is any parity of the chunk wanted, or scheduled and not sent? */

@@ -14,7 +14,7 @@ static void
 begin(void)
 {
 	T_CHECK(repair_init(&r, CHUNKS, 0, &repair_usual) == 0);
-	T_CHECK(repair_due_us(&r) == UINT64_MAX);
+	T_CHECK(repair_due_us(&r, WINDOW) == UINT64_MAX);
 }
 
 /* A client lacks so many blocks of each group. */
@@ -24,7 +24,7 @@ report(uint32_t of, uint8_t lacks, uint32_t most, uint64_t now_us)
 	uint8_t lack[WIREXT_GROUPS];
 
 	memset(lack, lacks, sizeof lack);
-	return repair_report(&r, of, lack, most, now_us, WINDOW);
+	return repair_report(&r, of, lack, most, now_us);
 }
 
 /* The largest number that anybody reports is sent, once, after the window. */
@@ -35,9 +35,10 @@ test_largest(void)
 	T_CHECK(report(2, 3, UINT32_MAX, 0) == 3 * WIREXT_GROUPS);
 	T_CHECK(report(2, 5, UINT32_MAX, 10) == 2 * WIREXT_GROUPS);
 	T_CHECK(report(2, 4, UINT32_MAX, 20) == 0);
-	T_CHECK(repair_due_us(&r) == WINDOW);
-	T_CHECK(!repair_next(&r, WINDOW - 1, &chunk, count));
-	T_CHECK(repair_next(&r, WINDOW, &chunk, count));
+	T_CHECK(repair_due_us(&r, WINDOW) == WINDOW);
+	T_CHECK(repair_due_us(&r, WINDOW / 4) == WINDOW / 4);
+	T_CHECK(!repair_next(&r, WINDOW - 1, WINDOW, &chunk, count));
+	T_CHECK(repair_next(&r, WINDOW, WINDOW, &chunk, count));
 	T_CHECK(chunk == 2);
 	T_CHECK(count[0] == 5);
 	T_CHECK(repair_busy(&r, 2));
@@ -47,7 +48,7 @@ test_largest(void)
 			T_CHECK(repair_sent(&r, 2, g) == i);
 	T_CHECK(!repair_busy(&r, 2));
 	T_CHECK(report(2, 1, UINT32_MAX, SECOND) == WIREXT_GROUPS);
-	T_CHECK(repair_next(&r, 2 * SECOND, &chunk, count));
+	T_CHECK(repair_next(&r, 2 * SECOND, WINDOW, &chunk, count));
 	T_CHECK(repair_sent(&r, 2, 0) == 5); /* another one than before */
 	repair_fini(&r);
 }
@@ -60,7 +61,7 @@ test_late(void)
 
 	begin();
 	T_CHECK(report(1, 40, 16, 0) <= 16);
-	T_CHECK(repair_next(&r, SECOND, &chunk, count));
+	T_CHECK(repair_next(&r, SECOND, WINDOW, &chunk, count));
 	T_CHECK(count[0] == 2);
 	T_CHECK(r.nlate == 1);
 	while (repair_next_late(&r, &chunk, count)) {
@@ -85,8 +86,8 @@ test_unasked(void)
 		repair_count_message(&r);
 	repair_add_proactive(&r, 0, SECOND, 80);
 	T_CHECK(r.proactive == 1);
-	T_CHECK(repair_due_us(&r) <= SECOND);
-	T_CHECK(repair_next(&r, SECOND, &chunk, count));
+	T_CHECK(repair_due_us(&r, WINDOW) <= SECOND);
+	T_CHECK(repair_next(&r, SECOND, WINDOW, &chunk, count));
 	T_CHECK(chunk == 0);
 	T_CHECK(count[3] == 1);
 	repair_even_out(&r);
