@@ -9,7 +9,7 @@
 
 #include "common/disk/bsdlabel.h"
 #include "common/disk/ptable.h"
-#include "imageunzip/install/beginning.h"
+#include "imageunzip/install/first_mib.h"
 
 enum {
 	FIRST_CAP = 16,
@@ -181,15 +181,15 @@ int
 areas_of_image(struct areas *s, const struct chunk *c, const void *bytes, bool whole,
     uint64_t disk_bytes, struct err *e)
 {
-	static const struct disk_ops ops = { .pread = beginning_pread };
+	static const struct disk_ops ops = { .pread = first_mib_pread };
 	const struct ext_image *i = c->ext.has_image ? &c->ext.image : NULL;
-	struct beginning *b;
+	struct first_mib *b;
 	struct disk *d;
 	struct err none;
 
 	if (i != NULL && i->source_bytes != 0)
 		disk_bytes = i->source_bytes;
-	if (beginning_of(&b, c, bytes, e) != 0)
+	if (first_mib_of(&b, c, bytes, e) != 0)
 		return -1;
 	/* It is opened as a file, so that a table in sectors of 4096 is looked for, too. */
 	int rc = disk_open_ops(&d, "the image's partition table", DISK_FILE, disk_bytes,
@@ -203,7 +203,7 @@ areas_of_image(struct areas *s, const struct chunk *c, const void *bytes, bool w
 		           : areas_of_disk(s, d, all, 0, NULL, e);
 		disk_close(d, &none);
 	}
-	beginning_free(b);
+	first_mib_free(b);
 	return rc;
 }
 

@@ -10,7 +10,7 @@
 
 #include "common/base/number.h"
 #include "common/disk/ptable.h"
-#include "imageunzip/install/beginning.h"
+#include "imageunzip/install/first_mib.h"
 #include "imageunzip/install/stale.h"
 #include "imageunzip/install/whole.h"
 
@@ -96,9 +96,9 @@ try_fit(const struct target *t, const struct disk_ops *ops, void *ctx, unsigned 
 /* Fails when ptable_fit() would refuse the table. A table that is not in this chunk, or
  * is wrong, is left to finish_target(), when it is on the disk. */
 static int
-check_fit(const struct target *t, struct beginning *b, unsigned from, struct err *e)
+check_fit(const struct target *t, struct first_mib *b, unsigned from, struct err *e)
 {
-	static const struct disk_ops ops = { .pread = beginning_pread,
+	static const struct disk_ops ops = { .pread = first_mib_pread,
 		.pwrite = write_nothing };
 	struct ptable_change done;
 	struct err why;
@@ -127,16 +127,16 @@ int
 finish_check(const struct target *t, const struct chunk *c, const void *bytes,
     unsigned table_sector_bytes, struct err *e)
 {
-	struct beginning *b;
+	struct first_mib *b;
 	unsigned from;
 
 	if (c->h.firstsect != 0 || t->fresh || t->slice.len != 0 ||
 	    !wants_fit(t, table_sector_bytes, &from))
 		return 0;
-	if (beginning_of(&b, c, bytes, e) != 0)
+	if (first_mib_of(&b, c, bytes, e) != 0)
 		return -1;
 	int rc = check_fit(t, b, from, e);
-	beginning_free(b);
+	first_mib_free(b);
 	return rc;
 }
 
