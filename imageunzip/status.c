@@ -8,11 +8,11 @@
 #include "common/base/say.h"
 #include "common/cli/failure.h"
 #include "common/disk/disk.h"
-#include "imageunzip/install/head.h"
+#include "imageunzip/install/boot_area.h"
 
 static int
 status_json(
-    const char *uuid, const struct mark *m, struct err *unfinished, struct err *e)
+    const char *uuid, const struct marker *m, struct err *unfinished, struct err *e)
 {
 	struct json *j = json_new();
 
@@ -32,7 +32,7 @@ status_json(
 
 static int
 print_status(const struct opts *o, const char *name, bool unfinished,
-    const struct mark *m, struct err *e)
+    const struct marker *m, struct err *e)
 {
 	char uuid[2 * NDZ_UUID_BYTES + 1], began[32];
 	struct err why;
@@ -58,7 +58,7 @@ print_status(const struct opts *o, const char *name, bool unfinished,
 int
 status_show(const struct opts *o, const char *path, struct err *e)
 {
-	struct mark m = { .started = 0 };
+	struct marker m = { .started = 0 };
 	struct range area = { 0, 0 };
 	struct err ignored; /* it is only read */
 	const struct only_list *only = &o->install.only;
@@ -75,7 +75,7 @@ status_show(const struct opts *o, const char *path, struct err *e)
 	int rc = !disk_seekable(d) ? err_set(e, ERR_USAGE, "%s: is not a disk", path)
 	                           : install_area(d, slice, &area, e);
 	if (rc == 0)
-		rc = head_read_mark(d, area.off * SECTOR_BYTES, &m, e);
+		rc = boot_area_read_marker(d, area.off * SECTOR_BYTES, &m, e);
 	disk_close(d, &ignored);
 	return rc < 0 ? -1 : print_status(o, path, rc == 1, &m, e);
 }

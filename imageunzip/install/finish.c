@@ -194,7 +194,7 @@ wipe_stale(const struct finish *f, struct disk *view, struct areas *areas,
     const struct rangeset *left, unsigned *wiped, struct err *e)
 {
 	const struct target *t = f->target;
-	const struct head *h = &t->head;
+	const struct boot_area *h = &t->boot_area;
 	struct rangeset stored;
 	struct stale s = { .disk = view,
 		.slice = t->slice,
@@ -206,7 +206,7 @@ wipe_stale(const struct finish *f, struct disk *view, struct areas *areas,
 		.say = t->cfg->say };
 
 	if (h->on)
-		s.head = (struct range){ h->at / SECTOR_BYTES, HEAD_SECTORS };
+		s.boot_area = (struct range){ h->at / SECTOR_BYTES, BOOT_AREA_SECTORS };
 	rangeset_init(&stored);
 	int rc = rangeset_add_shifted(&stored, &f->cover->stored, t->slice.off, e);
 	rangeset_seal(&stored);

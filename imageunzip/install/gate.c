@@ -120,9 +120,9 @@ place_of(const struct target *t, const struct sample *x)
 /* Is the sample in the first 4 KiB, whose data is not on the disk while the incomplete
  * marker stands there? */
 static bool
-is_under_mark(const struct target *t, const struct sample *x)
+is_under_marker(const struct target *t, const struct sample *x)
 {
-	return t->head.was_marked && place_of(t, x) < HEAD_SECTORS;
+	return t->boot_area.was_marked && place_of(t, x) < BOOT_AREA_SECTORS;
 }
 
 /* Is the sample in the tail of a disk of another size?  Such a tail is not installed, so it
@@ -199,7 +199,7 @@ first_other(struct target *t, const struct ext *x, struct gate *g, size_t *other
 		if (!is_installed(t, &s->v[i]))
 			continue;
 		g->compared = true;
-		if (is_under_mark(t, &s->v[i]) ||
+		if (is_under_marker(t, &s->v[i]) ||
 		    is_tail_elsewhere(t, &x->tail, &s->v[i]))
 			continue;
 		rc = look_at(t, s->hash, &s->v[i], buf, &found, e);

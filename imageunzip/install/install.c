@@ -20,7 +20,7 @@
 static int
 empty_file(struct install *in, struct err *e)
 {
-	struct head *h = &in->target.head;
+	struct boot_area *h = &in->target.boot_area;
 
 	if (!in->must_empty)
 		return 0;
@@ -109,17 +109,17 @@ static int
 settle(struct install *in, const struct job *j, struct err *e)
 {
 	const struct ndz_header *h = j->at;
-	struct head *head = &in->target.head;
+	struct boot_area *boot = &in->target.boot_area;
 
-	memcpy(head->mark.uuid, j->c.ext.has_uuid ? j->c.ext.uuid : h->uuid,
+	memcpy(boot->marker.uuid, j->c.ext.has_uuid ? j->c.ext.uuid : h->uuid,
 	    NDZ_UUID_BYTES);
-	bool stores_head = h->nregions > 0 && h->regions[0].off == 0 &&
-	                   h->regions[0].len >= HEAD_SECTORS;
+	bool stores_boot_area = h->nregions > 0 && h->regions[0].off == 0 &&
+	                        h->regions[0].len >= BOOT_AREA_SECTORS;
 	bool delta = ext_is_delta(&j->c.ext);
 	/* A marker that this delta's own interrupted installation has left does not belong
 	 * to its base. */
-	if (delta && head->was_marked &&
-	    memcmp(head->old.uuid, head->mark.uuid, NDZ_UUID_BYTES) != 0)
+	if (delta && boot->was_marked &&
+	    memcmp(boot->old.uuid, boot->marker.uuid, NDZ_UUID_BYTES) != 0)
 		return err_set(e, ERR_REFUSED,
 		    "%s: an installation there is incomplete, so the delta has no base",
 		    disk_name(in->target.disk));
@@ -127,11 +127,11 @@ settle(struct install *in, const struct job *j, struct err *e)
 		return err_set(e, ERR_REFUSED,
 		    "comes before chunk 0, which says what the image is");
 	if (gate_open(&in->gate, &in->target, &j->c.ext,
-		head->was_marked || resume_pending(&in->resume), e) != 0)
+		boot->was_marked || resume_pending(&in->resume), e) != 0)
 		return -1;
 	/* If a delta were interrupted, only its base could bring back the boot area. */
-	if (!stores_head && (h->firstsect == 0 || delta))
-		head->on = false;
+	if (!stores_boot_area && (h->firstsect == 0 || delta))
+		boot->on = false;
 	if (resume_settle(&in->resume, j, e) != 0)
 		return -1;
 	/* The file does not hold an interrupted installation of this image. */

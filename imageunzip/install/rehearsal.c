@@ -372,8 +372,9 @@ rehearsal_end(struct rehearsal *r, struct rehearsal_found *found, struct err *e)
 	if (r->fresh)
 		install_tell_cut(in, r->source.sectors * SECTOR_BYTES);
 	/* A boot area that cannot be read is not reported. */
-	if (t->head.on)
-		disk_read(t->disk, t->head.bytes, HEAD_BYTES, t->head.at, &none);
+	if (t->boot_area.on)
+		disk_read(t->disk, t->boot_area.bytes, BOOT_AREA_BYTES, t->boot_area.at,
+		    &none);
 	if (find_parts(r, found, e) != 0 || finish_target(&f, &found->stale, e) != 0) {
 		rehearsal_found_free(found);
 		return -1;

@@ -32,7 +32,7 @@ resume_open(struct resume *r, const struct install_config *cfg, struct err *e)
 int
 resume_attach(struct resume *r, struct target *t, struct err *e)
 {
-	const struct head *h = &t->head;
+	const struct boot_area *h = &t->boot_area;
 
 	r->target = t;
 	if (t->cfg->state == NULL)
@@ -85,7 +85,7 @@ warn(const struct resume *r, const char *why)
 static const char *
 obstacle(const struct resume *r, const struct job *j)
 {
-	if (!r->target->head.on)
+	if (!r->target->boot_area.on)
 		return "the image does not store the first 4 KiB, where the marker "
 		       "would be";
 	if (ext_is_delta(&j->c.ext))
@@ -143,12 +143,12 @@ identify(
 static bool
 old_place(const struct target *t, struct range *at)
 {
-	uint64_t base = t->slice.off * SECTOR_BYTES, from = t->head.old.state_at;
+	uint64_t base = t->slice.off * SECTOR_BYTES, from = t->boot_area.old.state_at;
 
-	if (from < base + HEAD_BYTES || from % HEAD_BYTES != 0)
+	if (from < base + BOOT_AREA_BYTES || from % BOOT_AREA_BYTES != 0)
 		return false;
 	*at = (struct range){ (from - base) / SECTOR_BYTES,
-		t->head.old.state_bytes / SECTOR_BYTES };
+		t->boot_area.old.state_bytes / SECTOR_BYTES };
 	return at->len != 0 && range_within(*at, t->room);
 }
 
@@ -157,13 +157,13 @@ old_place(const struct target *t, struct range *at)
 static int
 check_old(const struct resume *r, const struct state_of *of, struct err *e)
 {
-	const struct head *h = &r->target->head;
+	const struct boot_area *h = &r->target->boot_area;
 	struct range at;
 
 	if (state_check(r->state, of, e) != 0)
 		return -1;
 	if (h->on && (!h->was_marked || memcmp(h->old.id, state_install_id(r->state),
-					    HEAD_ID_BYTES) != 0))
+					    BOOT_AREA_ID_BYTES) != 0))
 		return err_set(e, ERR_REFUSED,
 		    "%s: is not the target that %s belongs to: the marker of that "
 		    "installation is missing",
@@ -194,7 +194,7 @@ go_on(struct resume *r)
 	struct state_sums s = state_sums(r->state);
 	struct range at;
 
-	memcpy(t->head.mark.id, state_install_id(r->state), HEAD_ID_BYTES);
+	memcpy(t->boot_area.marker.id, state_install_id(r->state), BOOT_AREA_ID_BYTES);
 	t->end_bytes = s.end_bytes;
 	t->short_end = s.short_end;
 	t->covered_end = s.covered_end;
@@ -203,8 +203,8 @@ go_on(struct resume *r)
 	tell(r);
 	if (!r->in_target || !old_place(t, &at))
 		return;
-	t->head.mark.state_at = t->head.old.state_at;
-	t->head.mark.state_bytes = t->head.old.state_bytes;
+	t->boot_area.marker.state_at = t->boot_area.old.state_at;
+	t->boot_area.marker.state_bytes = t->boot_area.old.state_bytes;
 	place_set(&r->place, at);
 	target_reserve(t, at);
 }
@@ -246,7 +246,7 @@ resume_meet(struct resume *r, const struct ext *first, struct err *e)
 	if (check_old(r, &of, &why) == 0)
 		return 0;
 	tell_forgotten(r);
-	return state_begin(r->state, &of, r->target->head.mark.id, e);
+	return state_begin(r->state, &of, r->target->boot_area.marker.id, e);
 }
 
 int
@@ -278,7 +278,7 @@ resume_settle(struct resume *r, const struct job *j, struct err *e)
 		pending = false;
 	}
 	if (!pending)
-		return state_begin(r->state, &of, t->head.mark.id, e);
+		return state_begin(r->state, &of, t->boot_area.marker.id, e);
 	go_on(r);
 	return 0;
 }
@@ -298,7 +298,7 @@ resume_fed(struct resume *r, const struct job *j, struct err *e)
 	/* The marker forgets the place of the state; otherwise every later run would end
 	 * here. */
 	if (r->in_target)
-		head_place_state(&r->target->head, 0, 0, &later);
+		boot_area_place_state(&r->target->boot_area, 0, 0, &later);
 	return -1;
 }
 
@@ -324,7 +324,7 @@ resume_claim(
 	target_reserve(t, at);
 	/* The incomplete marker is written first: no other byte may change before it stands
 	 * there. */
-	if (head_place_state(&t->head, byte, at.len * SECTOR_BYTES, e) != 0 ||
+	if (boot_area_place_state(&t->boot_area, byte, at.len * SECTOR_BYTES, e) != 0 ||
 	    disk_sync(t->disk, e) != 0)
 		return -1;
 	return state_place(r->state, byte, e);
@@ -351,7 +351,7 @@ resume_note(struct resume *r, const struct job *j, struct err *e)
 
 	if (r->state == NULL)
 		return 0;
-	if (j->number != 0 && j->at->firstsect >= HEAD_SECTORS && !j->owes &&
+	if (j->number != 0 && j->at->firstsect >= BOOT_AREA_SECTORS && !j->owes &&
 	    tail_in_place(t, &j->c.ext.tail))
 		state_note(r->state, j->number,
 		    (j->at->lastsect - j->at->firstsect) * SECTOR_BYTES);
@@ -392,10 +392,10 @@ wipe_remains(const struct resume *r, struct err *e)
 {
 	const struct target *t = r->target;
 
-	if (t == NULL || !t->head.was_marked || t->head.old.state_bytes == 0 ||
-	    t->head.old.state_at == t->head.mark.state_at)
+	if (t == NULL || !t->boot_area.was_marked || t->boot_area.old.state_bytes == 0 ||
+	    t->boot_area.old.state_at == t->boot_area.marker.state_at)
 		return 0;
-	return state_wipe_remains(t->disk, &t->head.old, e);
+	return state_wipe_remains(t->disk, &t->boot_area.old, e);
 }
 
 int
@@ -411,7 +411,7 @@ resume_forget(struct resume *r, struct err *e)
 	if (disk_sync(t->disk, e) != 0)
 		return -1;
 	if (!r->in_target)
-		return state_begin(r->state, &none, t->head.mark.id, e);
+		return state_begin(r->state, &none, t->boot_area.marker.id, e);
 	if (!state_placed(r->state)) {
 		warn(r, "the image leaves none free");
 		return 0;

@@ -172,19 +172,19 @@ wipe_by(struct wiper *w, struct range area, struct err *e)
 	return rc;
 }
 
-/* Set w->seen to the area, or to the head, without the sectors that are left to others.
- * The head is searched apart, because libblkid, when it sees a table, passes over what
- * lies in the table's partitions. */
+/* Set w->seen to the area, or to the boot area, without the sectors that are left to
+ * others. The boot area is searched apart, because libblkid, when it sees a table, passes
+ * over what lies in the table's partitions. */
 static int
-look_at(struct wiper *w, struct range area, bool head, struct err *e)
+look_at(struct wiper *w, struct range area, bool boot_area, struct err *e)
 {
 	struct rangeset apart;
 
 	rangeset_init(&apart);
 	rangeset_free(&w->seen);
-	int rc = rangeset_add(&w->seen, head ? w->s->head : area, e);
-	if (rc == 0 && !head)
-		rc = rangeset_add(&apart, w->s->head, e);
+	int rc = rangeset_add(&w->seen, boot_area ? w->s->boot_area : area, e);
+	if (rc == 0 && !boot_area)
+		rc = rangeset_add(&apart, w->s->boot_area, e);
 	rangeset_seal(&apart);
 	if (rc == 0)
 		rc = rangeset_minus(&w->seen, w->s->left, e);
@@ -197,11 +197,11 @@ look_at(struct wiper *w, struct range area, bool head, struct err *e)
 static int
 wipe_area(struct wiper *w, struct range area, struct err *e)
 {
-	bool has_head = w->s->head.len != 0 && w->s->head.off == area.off;
+	bool has_boot_area = w->s->boot_area.len != 0 && w->s->boot_area.off == area.off;
 
 	if (look_at(w, area, false, e) != 0 || wipe_by(w, area, e) != 0)
 		return -1;
-	return !has_head ? 0
+	return !has_boot_area ? 0
 	       : look_at(w, area, true, e) == 0 ? wipe_by(w, area, e) : -1;
 }
 

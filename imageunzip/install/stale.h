@@ -13,7 +13,7 @@
 struct stale {
 	struct disk *disk;       /* as it will be when complete (whole.h); read and written */
 	struct range slice;      /* the target, or of no length: the whole disk */
-	struct range head;       /* the deferred boot area, or of no length */
+	struct range boot_area;  /* the deferred boot area, or of no length */
 	const struct rangeset *stored; /* sectors that the image stores */
 	const struct areas *areas; /* the partitions */
 	const struct rangeset *left; /* sectors left to others: neither searched nor written */

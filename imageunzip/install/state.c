@@ -32,7 +32,7 @@ static const char magic[8] = { 'N', 'D', 'Z', 'S', 'T', 'A', 'T', 'E' };
 struct slot {
 	uint64_t sequence; /* 0: nothing */
 	struct state_of of;
-	uint8_t install_id[HEAD_ID_BYTES];
+	uint8_t install_id[BOOT_AREA_ID_BYTES];
 	struct state_sums sums;
 	uint8_t *done; /* bitmap of of.nchunks */
 };
@@ -349,10 +349,10 @@ write_slot(struct state *s, struct err *e)
 
 int
 state_begin(struct state *s, const struct state_of *of,
-    const uint8_t install_id[HEAD_ID_BYTES], struct err *e)
+    const uint8_t install_id[BOOT_AREA_ID_BYTES], struct err *e)
 {
 	s->now.of = *of;
-	memcpy(s->now.install_id, install_id, HEAD_ID_BYTES);
+	memcpy(s->now.install_id, install_id, BOOT_AREA_ID_BYTES);
 	s->now.sums = (struct state_sums){ 0 };
 	s->noted_bytes = 0;
 	free(s->now.done);
@@ -470,14 +470,14 @@ state_remove(struct state *s, struct err *e)
 /* Is the block the first sector of a slot of this installation, perhaps of a torn slot? A
  * disk writes this sector, which has the id, whole or not at all. */
 static bool
-is_remains(const uint8_t block[SECTOR_BYTES], const struct mark *m)
+is_remains(const uint8_t block[SECTOR_BYTES], const struct marker *m)
 {
 	return memcmp(block, magic, sizeof magic) == 0 &&
 	       memcmp(block + ID_AT, m->id, sizeof m->id) == 0;
 }
 
 int
-state_wipe_remains(struct disk *d, const struct mark *m, struct err *e)
+state_wipe_remains(struct disk *d, const struct marker *m, struct err *e)
 {
 	uint8_t block[SECTOR_BYTES];
 	uint64_t half = m->state_bytes / 2;

@@ -4,7 +4,7 @@
  * A state is two slots, written in turn, so that one is always whole. A slot only ever
  * names chunks that were flushed to the target before it was written. The state is bound
  * to the image by its UUID, its number of chunks and the digest of its first chunk, and
- * to the target by the incomplete marker (head.h): both have the same id.
+ * to the target by the incomplete marker (boot_area.h): both have the same id.
  */
 #ifndef IMAGEUNZIP_INSTALL_STATE_H
 #define IMAGEUNZIP_INSTALL_STATE_H
@@ -15,7 +15,7 @@
 #include "common/base/err.h"
 #include "common/image/format/ext.h"
 #include "common/image/format/format.h"
-#include "imageunzip/install/head.h"
+#include "imageunzip/install/boot_area.h"
 
 /* Sums over the chunks that are installed and not read again; members of struct target. */
 struct state_sums {
@@ -68,7 +68,7 @@ struct state_sums state_sums(const struct state *);
 /* Begin a state without chunks, of an installation with this id. A file is written at
  * once; a state on the target loses its place. */
 int state_begin(struct state *, const struct state_of *,
-    const uint8_t install_id[HEAD_ID_BYTES], struct err *);
+    const uint8_t install_id[BOOT_AREA_ID_BYTES], struct err *);
 /* Note that a chunk was written, which answers for `bytes` bytes; once for each chunk, from
  * any thread.  It counts with the next state_flush(). */
 void state_note(struct state *, uint32_t chunk, uint64_t bytes);
@@ -83,8 +83,8 @@ int state_flush(struct state *, struct disk *target,
  * caller. */
 int state_remove(struct state *, struct err *);
 
-/* Zero the slots of an installation that was given up, in the place that its mark names,
- * if they are still there. */
-int state_wipe_remains(struct disk *target, const struct mark *, struct err *);
+/* Zero the slots of an installation that was given up, in the place that its marker
+ * names, if they are still there. */
+int state_wipe_remains(struct disk *target, const struct marker *, struct err *);
 
 #endif /* IMAGEUNZIP_INSTALL_STATE_H */

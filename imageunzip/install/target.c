@@ -1,7 +1,7 @@
 /* target.c: writes, compares and clears sectors of the target, and holds back what
- * belongs into the first 4 KiB (head.h). The writer of the installation calls this while
- * it runs, and its decoders read and compare; what is done at the beginning and at the
- * end is done when no other thread runs. */
+ * belongs into the first 4 KiB (boot_area.h). The writer of the installation calls this
+ * while it runs, and its decoders read and compare; what is done at the beginning and at
+ * the end is done when no other thread runs. */
 #include "imageunzip/install/target.h"
 
 #include <inttypes.h>
@@ -126,11 +126,11 @@ static int
 put(struct target *t, uint64_t at, const uint8_t *data, uint64_t bytes, struct err *e)
 {
 	uint64_t off = t->slice.off * SECTOR_BYTES;
-	size_t taken = head_take(&t->head, at, data, bytes);
+	size_t taken = boot_area_take(&t->boot_area, at, data, bytes);
 
 	if (taken == bytes)
 		return 0;
-	if (head_put_mark(&t->head, e) != 0)
+	if (boot_area_put_marker(&t->boot_area, e) != 0)
 		return -1;
 	at += taken;
 	bytes -= taken;
@@ -182,9 +182,9 @@ target_read(struct target *t, uint64_t sector, void *buf, size_t bytes, struct e
 	uint64_t at = sector * SECTOR_BYTES;
 	ssize_t n = disk_read_upto(t->disk, buf, bytes, byte_of(t, sector), e);
 
-	if (n > 0 && t->head.on && at < HEAD_BYTES) {
-		size_t head = HEAD_BYTES - (size_t)at;
-		memcpy(buf, t->head.bytes + at, head < (size_t)n ? head : (size_t)n);
+	if (n > 0 && t->boot_area.on && at < BOOT_AREA_BYTES) {
+		size_t held = BOOT_AREA_BYTES - (size_t)at;
+		memcpy(buf, t->boot_area.bytes + at, held < (size_t)n ? held : (size_t)n);
 	}
 	return n;
 }
@@ -228,8 +228,9 @@ target_compare(
 	int rc = got != NULL ? 0 : err_nomem(e, "a buffer to read back into");
 
 	/* The boot area is compared when it is written. */
-	if (t->head.on && at < HEAD_BYTES) {
-		uint64_t skip = HEAD_BYTES - at < bytes ? HEAD_BYTES - at : bytes;
+	if (t->boot_area.on && at < BOOT_AREA_BYTES) {
+		uint64_t skip = BOOT_AREA_BYTES - at < bytes ? BOOT_AREA_BYTES - at
+		                                             : bytes;
 		p = p != NULL ? p + skip : NULL;
 		at += skip;
 	}
@@ -262,9 +263,9 @@ target_note_covered(struct target *t, uint64_t from, uint64_t to)
 static int
 fill_pattern(struct target *t, uint64_t at, uint64_t bytes, struct err *e)
 {
-	size_t taken = head_take(&t->head, at, t->fill, bytes);
+	size_t taken = boot_area_take(&t->boot_area, at, t->fill, bytes);
 
-	if (head_put_mark(&t->head, e) != 0)
+	if (boot_area_put_marker(&t->boot_area, e) != 0)
 		return -1;
 	return write_fill(
 	    t, t->fill, t->slice.off * SECTOR_BYTES + at + taken, bytes - taken, e);
@@ -274,7 +275,8 @@ fill_pattern(struct target *t, uint64_t at, uint64_t bytes, struct err *e)
 static void
 discard(struct target *t, uint64_t at, uint64_t bytes)
 {
-	uint64_t keep = t->head.on && at < HEAD_BYTES ? HEAD_BYTES - at : 0;
+	uint64_t keep = t->boot_area.on && at < BOOT_AREA_BYTES ? BOOT_AREA_BYTES - at
+	                                                        : 0;
 
 	if (keep < bytes && !t->no_discard &&
 	    !disk_discard(
@@ -387,13 +389,13 @@ int
 target_size(struct target *t, struct err *e)
 {
 	/* The marker may be missing: all data of an image of a few sectors can be in the
-	 * head. */
-	if (t->end_bytes > 0 && head_put_mark(&t->head, e) != 0)
+	 * boot area. */
+	if (t->end_bytes > 0 && boot_area_put_marker(&t->boot_area, e) != 0)
 		return -1;
 	uint64_t bytes = wanted_bytes(t);
-	/* A file shorter than that gets its length in put_head(), because the marker
-	 * would be cut. */
-	return bytes != UINT64_MAX && bytes >= HEAD_BYTES
+	/* A file shorter than that gets its length in put_boot_area(), because the
+	 * marker would be cut. */
+	return bytes != UINT64_MAX && bytes >= BOOT_AREA_BYTES
 	           ? disk_truncate(t->disk, bytes, e)
 	           : 0;
 }
@@ -416,17 +418,18 @@ target_fix(struct target *t, uint64_t at, const void *data, size_t n, struct err
 
 /* Write the boot area over the incomplete marker; after that there is only flushing. */
 static int
-put_head(struct target *t, struct err *e)
+put_boot_area(struct target *t, struct err *e)
 {
-	uint8_t got[HEAD_BYTES];
+	uint8_t got[BOOT_AREA_BYTES];
 	uint64_t bytes = wanted_bytes(t);
 
-	if (head_commit(&t->head, e) != 0)
+	if (boot_area_commit(&t->boot_area, e) != 0)
 		return -1;
 	if (t->cfg->read_back &&
-	    compare_piece(t, t->head.at, t->head.bytes, HEAD_BYTES, got, e) != 0)
+	    compare_piece(t, t->boot_area.at, t->boot_area.bytes, BOOT_AREA_BYTES, got,
+		e) != 0)
 		return -1;
-	if (bytes < HEAD_BYTES && disk_truncate(t->disk, bytes, e) != 0)
+	if (bytes < BOOT_AREA_BYTES && disk_truncate(t->disk, bytes, e) != 0)
 		return -1;
 	return disk_sync(t->disk, e);
 }
@@ -438,13 +441,13 @@ target_seal(struct target *t, struct err *e)
 
 	if (disk_sync(t->disk, e) != 0)
 		return -1;
-	if (!t->head.marked)
-		return wanted_bytes(t) < HEAD_BYTES
+	if (!t->boot_area.marked)
+		return wanted_bytes(t) < BOOT_AREA_BYTES
 		           ? disk_truncate(t->disk, wanted_bytes(t), e)
 		           : 0;
-	if (put_head(t, e) == 0)
+	if (put_boot_area(t, e) == 0)
 		return 0;
 	/* After a failure it is not known what the boot area holds. */
-	head_mark_again(&t->head, &worse);
+	boot_area_mark_again(&t->boot_area, &worse);
 	return -1;
 }

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "imageunzip/install/head.h"
+#include "imageunzip/install/boot_area.h"
 #include "imageunzip/install/install.h"
 
 struct cover;
@@ -29,7 +29,7 @@ struct target {
 	uint64_t room;                    /* sectors from sector 0 of the image on;
 	                                   * UINT64_MAX: as many as needed */
 	_Atomic bool ends_short; /* a file whose last sector is short, as is that of the image */
-	struct head head;
+	struct boot_area boot_area;
 	struct flight *flight;      /* direct writes, or NULL */
 	uint32_t *fill;             /* TARGET_FILL_BYTES of the pattern, or NULL */
 	uint64_t stream_at;         /* for streams: the sectors written so far */
@@ -96,7 +96,7 @@ void target_note_covered(struct target *, uint64_t from, uint64_t to);
 /* After the last chunk: put the incomplete marker, if it was not put yet, and give a new
  * file its length. */
 int target_size(struct target *, struct err *);
-/* Write n bytes at byte `at` of the disk, behind the head, that are not data of the
+/* Write n bytes at byte `at` of the disk, behind the boot area, that are not data of the
  * image; they are compared with --read-back. */
 int target_fix(struct target *, uint64_t at, const void *, size_t, struct err *);
 /* Called when nothing else is left to do: flush, write the first 4 KiB, flush.  When that

@@ -122,8 +122,9 @@ target_init(struct target *t, struct disk *d, const struct install_config *cfg,
 	else if (!fresh && disk_seekable(d) &&
 		 !(cfg->resize && disk_kind(d) == DISK_FILE))
 		t->room = disk_size_bytes(d) / SECTOR_BYTES;
-	if (head_init(&t->head, d, t->slice.off * SECTOR_BYTES,
-		t->room < HEAD_SECTORS ? t->room * SECTOR_BYTES : HEAD_BYTES, e) != 0)
+	if (boot_area_init(&t->boot_area, d, t->slice.off * SECTOR_BYTES,
+		t->room < BOOT_AREA_SECTORS ? t->room * SECTOR_BYTES : BOOT_AREA_BYTES,
+		e) != 0)
 		goto fail;
 	/* A flight belongs to one thread, so it is used only when one thread writes. */
 	bool direct = cfg->direct || disk_kind(d) == DISK_BLOCK;
@@ -142,7 +143,7 @@ int
 target_close(struct target *t, struct err *e)
 {
 	free(t->fill);
-	head_free(&t->head);
+	boot_area_free(&t->boot_area);
 	flight_free(t->flight);
 	int rc = disk_close(t->disk, e);
 	t->disk = NULL;

@@ -16,19 +16,19 @@ note(struct whole *w, const struct err *why)
 	return -1;
 }
 
-/* How many of the bytes [off, off + len), from the front, are all in the head, or all
- * outside? *in_head: where they are in the head, or NULL. */
+/* How many of the bytes [off, off + len), from the front, are all in the boot area, or
+ * all outside? *in_boot_area: where they are in its memory, or NULL. */
 static size_t
-stretch(struct whole *w, uint64_t off, size_t len, uint8_t **in_head)
+stretch(struct whole *w, uint64_t off, size_t len, uint8_t **in_boot_area)
 {
-	struct head *h = &w->target->head;
-	uint64_t end = h->at + HEAD_BYTES, stop = off + len;
+	struct boot_area *h = &w->target->boot_area;
+	uint64_t end = h->at + BOOT_AREA_BYTES, stop = off + len;
 
-	*in_head = NULL;
+	*in_boot_area = NULL;
 	if (!h->on || off >= end)
 		return len;
 	if (off >= h->at) {
-		*in_head = h->bytes + (off - h->at);
+		*in_boot_area = h->bytes + (off - h->at);
 		stop = stop < end ? stop : end;
 	} else if (stop > h->at) {
 		stop = h->at;
@@ -41,11 +41,11 @@ whole_pread(void *ctx, void *buf, size_t len, uint64_t off)
 {
 	struct whole *w = ctx;
 	struct err why;
-	uint8_t *in_head;
-	size_t n = stretch(w, off, len, &in_head);
+	uint8_t *in_boot_area;
+	size_t n = stretch(w, off, len, &in_boot_area);
 
-	if (in_head != NULL) {
-		memcpy(buf, in_head, n);
+	if (in_boot_area != NULL) {
+		memcpy(buf, in_boot_area, n);
 		return (ssize_t)n;
 	}
 	ssize_t got = disk_read_upto(w->target->disk, buf, n, off, &why);
@@ -57,11 +57,11 @@ whole_pwrite(void *ctx, const void *buf, size_t len, uint64_t off)
 {
 	struct whole *w = ctx;
 	struct err why;
-	uint8_t *in_head;
-	size_t n = stretch(w, off, len, &in_head);
+	uint8_t *in_boot_area;
+	size_t n = stretch(w, off, len, &in_boot_area);
 
-	if (in_head != NULL)
-		memcpy(in_head, buf, n);
+	if (in_boot_area != NULL)
+		memcpy(in_boot_area, buf, n);
 	else if (target_fix(w->target, off, buf, n, &why) != 0)
 		return note(w, &why);
 	return (ssize_t)n;

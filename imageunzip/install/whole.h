@@ -1,7 +1,7 @@
 /* whole.h: a view of the target as it will be when it is complete: its first 4 KiB are read
- * from and written to memory (head.h), everything else is the disk's.  What makes the
- * installation complete works on this view, so that the incomplete marker stands until
- * nothing is left to do. */
+ * from and written to memory (boot_area.h), everything else is the disk's.  What makes
+ * the installation complete works on this view, so that the incomplete marker stands
+ * until nothing is left to do. */
 #ifndef IMAGEUNZIP_INSTALL_WHOLE_H
 #define IMAGEUNZIP_INSTALL_WHOLE_H
 

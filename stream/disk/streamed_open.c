@@ -21,19 +21,21 @@
 #include "common/base/number.h"
 #include "common/disk/output.h"
 #include "common/disk/partitions.h"
-#include "imageunzip/install/head.h"
+#include "imageunzip/install/boot_area.h"
 #include "stream/disk/streamed_impl.h"
 
 enum { POINTER_AT = 512, LEAST_BYTES = 64 << 10 };
 
-_Static_assert((int)HEAD_ID_BYTES == (int)TABLE_ID_BYTES, "the marker's id is the table's");
-_Static_assert((int)HEAD_BYTES == (int)BELOW_BOOT_BYTES, "the marker takes the boot area");
+_Static_assert(
+    (int)BOOT_AREA_ID_BYTES == (int)TABLE_ID_BYTES, "the marker's id is the table's");
+_Static_assert(
+    (int)BOOT_AREA_BYTES == (int)BELOW_BOOT_BYTES, "the marker takes the boot area");
 _Static_assert((int)EXPORT_ID_BYTES == (int)TABLE_IMAGE_BYTES, "the table names the image");
 
 /* What is found out before anything is written. */
 struct opening {
 	struct streamed *d;
-	struct head head; /* the marker, and what belongs into its place */
+	struct boot_area boot_area; /* the marker, and what belongs into its place */
 	uint8_t pointer_bytes[PIECE_BYTES];
 	struct table_header pointer; /* its sequence is 0 if there is none */
 	struct table_header there; /* of the table in a file; its sequence is 0 if there is none */
@@ -97,15 +99,15 @@ read_marker(struct opening *o, struct err *e)
 {
 	struct streamed *d = o->d;
 
-	if (head_init(&o->head, d->disk, 0, d->bytes, e) != 0)
+	if (boot_area_init(&o->boot_area, d->disk, 0, d->bytes, e) != 0)
 		return -1;
-	if (!o->head.was_marked)
+	if (!o->boot_area.was_marked)
 		return 0;
 	if (disk_read(d->disk, o->pointer_bytes, PIECE_BYTES, POINTER_AT, e) != 0)
 		return -1;
 	if (d->cfg.anew || !table_header_get(&o->pointer, o->pointer_bytes, PIECE_BYTES))
 		return 0;
-	if (memcmp(o->pointer.id, o->head.old.id, TABLE_ID_BYTES) != 0)
+	if (memcmp(o->pointer.id, o->boot_area.old.id, TABLE_ID_BYTES) != 0)
 		o->pointer.sequence = 0;
 	return 0;
 }
@@ -135,7 +137,7 @@ static int
 look_at_file(struct opening *o, struct err *e)
 {
 	struct streamed *d = o->d;
-	uint8_t first[HEAD_BYTES] = { 0 };
+	uint8_t first[BOOT_AREA_BYTES] = { 0 };
 	int there = table_is_there(d->table_on, 0, &o->there, e);
 
 	if (there != 0)
@@ -235,12 +237,12 @@ find_lost_pointer(struct opening *o, struct err *e)
 {
 	struct table_header h;
 
-	if (!o->head.was_marked || o->pointer.sequence != 0 || o->d->cfg.anew)
+	if (!o->boot_area.was_marked || o->pointer.sequence != 0 || o->d->cfg.anew)
 		return 0;
 	int there = look_for_table(o, &h, e);
 	if (there < 0)
 		return -1;
-	if (there && h.complete && memcmp(h.id, o->head.old.id, TABLE_ID_BYTES) == 0)
+	if (there && h.complete && memcmp(h.id, o->boot_area.old.id, TABLE_ID_BYTES) == 0)
 		o->pointer = h;
 	else if (!is_zero(o->pointer_bytes, PIECE_BYTES))
 		return err_set(e, ERR_FORMAT,
@@ -308,7 +310,7 @@ new_header(const struct opening *o)
 		.at_bytes = d->cfg.table == NULL ? o->table.at_bytes : TABLE_ELSEWHERE,
 		.begun = !in_memory(d) };
 
-	memcpy(h.id, o->head.mark.id, sizeof h.id);
+	memcpy(h.id, o->boot_area.marker.id, sizeof h.id);
 	memcpy(h.image, o->image, sizeof h.image);
 	return h;
 }
@@ -386,14 +388,14 @@ static int
 write_pointer(struct opening *o, const struct table_header *h, struct err *e)
 {
 	struct disk *disk = o->d->disk;
-	uint8_t *page = aligned_alloc(HEAD_BYTES, HEAD_BYTES);
+	uint8_t *page = aligned_alloc(BOOT_AREA_BYTES, BOOT_AREA_BYTES);
 
 	if (page == NULL)
 		return err_nomem(e, disk_name(disk));
-	int rc = disk_read(disk, page, HEAD_BYTES, 0, e);
+	int rc = disk_read(disk, page, BOOT_AREA_BYTES, 0, e);
 	if (rc == 0) {
 		table_header_put(h, page + POINTER_AT);
-		rc = disk_write(disk, page, HEAD_BYTES, 0, e);
+		rc = disk_write(disk, page, BOOT_AREA_BYTES, 0, e);
 	}
 	free(page);
 	return rc == 0 ? disk_sync(disk, e) : -1;
@@ -407,18 +409,18 @@ is_complete(struct opening *o, struct err *e)
 	struct streamed *d = o->d;
 	struct table_header h;
 
-	if (d->cfg.anew || o->head.was_marked)
+	if (d->cfg.anew || o->boot_area.was_marked)
 		return 0;
 	int there = look_for_table(o, &h, e);
 	if (there < 0)
 		return -1;
 	if (!there && d->cfg.table == NULL)
-		return earlier_check_place(d, o->head.bytes, o->table.at_bytes, e);
+		return earlier_check_place(d, o->boot_area.bytes, o->table.at_bytes, e);
 	if (!there || !h.complete || memcmp(h.image, o->image, sizeof h.image) != 0)
 		return 0;
 	if (h.disk_bytes != o->shown_bytes)
-		return earlier_check_size(d, o->head.bytes, &h, e);
-	return earlier_check_disk(d, o->head.bytes, &h, e) == 0 ? 1 : -1;
+		return earlier_check_size(d, o->boot_area.bytes, &h, e);
+	return earlier_check_disk(d, o->boot_area.bytes, &h, e) == 0 ? 1 : -1;
 }
 
 /* Serve a disk on which nothing is absent, and whose first bytes are in their place. */
@@ -460,7 +462,7 @@ put_marker(struct opening *o, struct err *e)
 
 	if (disk_write(disk, none, sizeof none, POINTER_AT, e) != 0 || disk_sync(disk, e) != 0)
 		return -1;
-	return head_put_mark(&o->head, e);
+	return boot_area_put_marker(&o->boot_area, e);
 }
 
 static int
@@ -470,7 +472,7 @@ clear(struct opening *o, struct err *e)
 
 	if (!d->cfg.zero && !d->cfg.discard)
 		return 0;
-	memset(o->head.bytes, 0, sizeof o->head.bytes);
+	memset(o->boot_area.bytes, 0, sizeof o->boot_area.bytes);
 	return clear_free(d, e);
 }
 
@@ -480,7 +482,7 @@ make_table(struct opening *o, const struct table_header *h, struct err *e)
 	struct streamed *d = o->d;
 
 	if (table_create(&d->table, &o->table, h, &d->stored, e) != 0 ||
-	    table_write_boot(d->table, o->head.bytes, e) != 0)
+	    table_write_boot(d->table, o->boot_area.bytes, e) != 0)
 		return -1;
 	note_place(o);
 	return table_sync(d->table, e);
@@ -626,7 +628,7 @@ streamed_open_on(struct streamed **out, struct export *source, const struct stre
 	o.table.memory_bytes =
 	    cfg->table_memory_bytes != 0 ? cfg->table_memory_bytes : TABLE_MEMORY_BYTES;
 	int rc = open_all(&o, e);
-	head_free(&o.head);
+	boot_area_free(&o.boot_area);
 	if (rc != 0) {
 		streamed_close(o.d, &ignored);
 		return -1;

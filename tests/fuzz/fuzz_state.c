@@ -22,7 +22,7 @@ mend(uint8_t *slot, size_t len)
 	wr_le32(&w, (uint32_t)crc32(0, slot + 16, (uInt)(len - 16)));
 }
 
-/* The same bytes on a target, where the mark says: whatever they are, they are a
+/* The same bytes on a target, where the marker says: whatever they are, they are a
  * state or none. */
 static void
 check_in_target(const char *path, size_t len)
@@ -37,7 +37,7 @@ check_in_target(const char *path, size_t len)
 	if (state_chunks(s) > 0 && !state_placed(s))
 		abort();
 	state_close(s);
-	struct mark m = { .state_bytes = len };
+	struct marker m = { .state_bytes = len };
 	if (state_wipe_remains(d, &m, &e) != 0)
 		abort();
 	disk_close(d, &e);

@@ -1,5 +1,5 @@
 /* The state of an installation: what was flushed is found again, whatever the
- * last write did; and the mark. */
+ * last write did; and the marker. */
 #include "imageunzip/install/state.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "tests/unit/scratch.h"
 
 static const struct state_of of = { { 1, 2, 3 }, 1000, 77 << 20, { 5, 6 } };
-static const uint8_t id[HEAD_ID_BYTES] = { 9, 8, 7 };
+static const uint8_t id[BOOT_AREA_ID_BYTES] = { 9, 8, 7 };
 
 static struct state_sums
 sums(void *arg)
@@ -179,61 +179,61 @@ test_in_target(void)
 }
 
 static void
-test_mark(void)
+test_marker(void)
 {
-	static uint8_t bytes[3 * HEAD_BYTES];
+	static uint8_t bytes[3 * BOOT_AREA_BYTES];
 	struct mem m = { bytes, sizeof bytes, SIZE_MAX };
 	struct disk *d = mem_disk(&m, DISK_FILE, 512);
-	struct mark mark;
-	struct head h;
+	struct marker marker;
+	struct boot_area h;
 	struct err e;
 	unsigned wrong = 0;
 
 	memset(bytes, 0x55, sizeof bytes);
-	T_CHECK(head_init(&h, d, HEAD_BYTES, 2 * HEAD_BYTES, &e) == 0);
+	T_CHECK(boot_area_init(&h, d, BOOT_AREA_BYTES, 2 * BOOT_AREA_BYTES, &e) == 0);
 	T_CHECK(h.on);
 	T_CHECK(!h.was_marked);
-	memcpy(h.mark.uuid, of.uuid, sizeof of.uuid);
-	T_CHECK(head_take(&h, HEAD_BYTES, "x", 1) == 0);
-	T_CHECK(head_take(&h, 100, "new", 3) == 3);
-	T_CHECK(bytes[HEAD_BYTES + 100] == 0x55);
-	T_CHECK(head_take(&h, HEAD_BYTES - 2, NULL, 100) == 2);
-	T_CHECK(head_put_mark(&h, &e) == 0);
-	T_CHECK(head_read_mark(d, HEAD_BYTES, &mark, &e) == 1);
-	T_CHECK(memcmp(mark.uuid, of.uuid, sizeof mark.uuid) == 0);
-	T_CHECK(memcmp(mark.id, h.mark.id, sizeof mark.id) == 0);
-	T_CHECK(mark.started > 1000000);
-	T_CHECK(head_read_mark(d, 0, &mark, &e) == 0);
-	T_CHECK(mark.state_at == 0);
-	T_CHECK(mark.state_bytes == 0);
-	T_CHECK(head_place_state(&h, 81920, 8192, &e) == 0);
-	T_CHECK(head_read_mark(d, HEAD_BYTES, &mark, &e) == 1);
-	T_CHECK(mark.state_at == 81920);
-	T_CHECK(mark.state_bytes == 8192);
+	memcpy(h.marker.uuid, of.uuid, sizeof of.uuid);
+	T_CHECK(boot_area_take(&h, BOOT_AREA_BYTES, "x", 1) == 0);
+	T_CHECK(boot_area_take(&h, 100, "new", 3) == 3);
+	T_CHECK(bytes[BOOT_AREA_BYTES + 100] == 0x55);
+	T_CHECK(boot_area_take(&h, BOOT_AREA_BYTES - 2, NULL, 100) == 2);
+	T_CHECK(boot_area_put_marker(&h, &e) == 0);
+	T_CHECK(boot_area_read_marker(d, BOOT_AREA_BYTES, &marker, &e) == 1);
+	T_CHECK(memcmp(marker.uuid, of.uuid, sizeof marker.uuid) == 0);
+	T_CHECK(memcmp(marker.id, h.marker.id, sizeof marker.id) == 0);
+	T_CHECK(marker.started > 1000000);
+	T_CHECK(boot_area_read_marker(d, 0, &marker, &e) == 0);
+	T_CHECK(marker.state_at == 0);
+	T_CHECK(marker.state_bytes == 0);
+	T_CHECK(boot_area_place_state(&h, 81920, 8192, &e) == 0);
+	T_CHECK(boot_area_read_marker(d, BOOT_AREA_BYTES, &marker, &e) == 1);
+	T_CHECK(marker.state_at == 81920);
+	T_CHECK(marker.state_bytes == 8192);
 	for (size_t bit = 0; bit < 512 * 8; bit++) {
 		if (bit / 8 >= 20 && bit / 8 < 24)
 			continue; /* the checksum itself: below */
-		bytes[HEAD_BYTES + bit / 8] ^= (uint8_t)(1 << bit % 8);
-		wrong += head_read_mark(d, HEAD_BYTES, &mark, &e) != 0;
-		bytes[HEAD_BYTES + bit / 8] ^= (uint8_t)(1 << bit % 8);
+		bytes[BOOT_AREA_BYTES + bit / 8] ^= (uint8_t)(1 << bit % 8);
+		wrong += boot_area_read_marker(d, BOOT_AREA_BYTES, &marker, &e) != 0;
+		bytes[BOOT_AREA_BYTES + bit / 8] ^= (uint8_t)(1 << bit % 8);
 	}
-	bytes[HEAD_BYTES + 20] ^= 1;
-	wrong += head_read_mark(d, HEAD_BYTES, &mark, &e) != 0;
-	bytes[HEAD_BYTES + 20] ^= 1;
+	bytes[BOOT_AREA_BYTES + 20] ^= 1;
+	wrong += boot_area_read_marker(d, BOOT_AREA_BYTES, &marker, &e) != 0;
+	bytes[BOOT_AREA_BYTES + 20] ^= 1;
 	T_CHECK(wrong == 0);
-	T_CHECK(head_commit(&h, &e) == 0);
-	T_CHECK(memcmp(bytes + HEAD_BYTES + 100, "new", 3) == 0);
-	T_CHECK(bytes[HEAD_BYTES + 99] == 0x55);
-	T_CHECK(bytes[2 * HEAD_BYTES - 1] == 0);
-	T_CHECK(bytes[HEAD_BYTES - 1] == 0x55);
-	T_CHECK(bytes[2 * HEAD_BYTES] == 0x55);
-	head_free(&h);
+	T_CHECK(boot_area_commit(&h, &e) == 0);
+	T_CHECK(memcmp(bytes + BOOT_AREA_BYTES + 100, "new", 3) == 0);
+	T_CHECK(bytes[BOOT_AREA_BYTES + 99] == 0x55);
+	T_CHECK(bytes[2 * BOOT_AREA_BYTES - 1] == 0);
+	T_CHECK(bytes[BOOT_AREA_BYTES - 1] == 0x55);
+	T_CHECK(bytes[2 * BOOT_AREA_BYTES] == 0x55);
+	boot_area_free(&h);
 	/* Too little room for it: everything passes. */
-	T_CHECK(head_init(&h, d, 0, HEAD_BYTES - 1, &e) == 0);
+	T_CHECK(boot_area_init(&h, d, 0, BOOT_AREA_BYTES - 1, &e) == 0);
 	T_CHECK(!h.on);
-	T_CHECK(head_take(&h, 0, "x", 1) == 0);
-	T_CHECK(head_put_mark(&h, &e) == 0);
-	head_free(&h);
+	T_CHECK(boot_area_take(&h, 0, "x", 1) == 0);
+	T_CHECK(boot_area_put_marker(&h, &e) == 0);
+	boot_area_free(&h);
 	disk_close(d, &e);
 }
 
@@ -245,6 +245,6 @@ main(void)
 	test_round_trip();
 	test_truncations();
 	test_in_target();
-	test_mark();
+	test_marker();
 	return t_done();
 }

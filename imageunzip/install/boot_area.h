@@ -1,0 +1,75 @@
+/* boot_area.h: the deferred boot area: the first 4 KiB of the target area are written
+ * last.
+ *
+ * They hold the partition table, or what lies in front of a filesystem's superblock;
+ * without them no system takes a half-installed disk for a complete one. Until they are
+ * written, an incomplete marker stands in their place, which boot_area_read_marker()
+ * recognises.
+ */
+#ifndef IMAGEUNZIP_INSTALL_BOOT_AREA_H
+#define IMAGEUNZIP_INSTALL_BOOT_AREA_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/disk/disk.h"
+#include "common/image/format/format.h"
+
+enum {
+	BOOT_AREA_BYTES = 4096,
+	BOOT_AREA_SECTORS = BOOT_AREA_BYTES / SECTOR_BYTES,
+	BOOT_AREA_ID_BYTES = 16,
+};
+
+/* What the incomplete marker says of the installation that is not complete. */
+struct marker {
+	uint8_t uuid[NDZ_UUID_BYTES];   /* of the image; zeros when it has none */
+	uint64_t started;               /* seconds since 1970 */
+	uint8_t id[BOOT_AREA_ID_BYTES]; /* of this installation, drawn at random */
+	/* Bytes of the disk that hold its state (--state=target); 0, 0: there is none.
+	 */
+	uint64_t state_at, state_bytes;
+};
+
+struct boot_area {
+	_Atomic bool on; /* false: the area is too small, or cannot be read back */
+	struct disk *disk;
+	uint64_t at;                    /* byte of the disk where the area begins */
+	uint8_t bytes[BOOT_AREA_BYTES]; /* what will be written there at the end */
+	struct marker marker;           /* of this installation */
+	/* an earlier installation was not completed: its marker was there, and is in
+	 * `old` */
+	bool was_marked;
+	struct marker old;
+	pthread_mutex_t lock;
+	bool marked;
+};
+
+/* Read the present boot area at byte `at` of the disk, which is kept where the image
+ * stores nothing; a marker there counts as zeros. area_bytes: the length of the target
+ * area; if it is less than BOOT_AREA_BYTES, the boot area is not held back. Errors of
+ * reading. */
+int boot_area_init(
+    struct boot_area *, struct disk *, uint64_t at, uint64_t area_bytes, struct err *);
+/* Free the members of a boot area that was initialised. */
+void boot_area_free(struct boot_area *);
+/* Write and flush the marker, if that was not done; called before any byte behind it is
+ * written. */
+int boot_area_put_marker(struct boot_area *, struct err *);
+/* Write the marker, or write it again, with the bytes of the disk where the state is. */
+int boot_area_place_state(struct boot_area *, uint64_t at, uint64_t bytes, struct err *);
+/* Take what belongs to the boot area from `bytes` bytes at byte `at` of the target area
+ * (data NULL: zeros). Returns how many bytes, from the front, were taken. */
+size_t boot_area_take(struct boot_area *, uint64_t at, const void *data, uint64_t bytes);
+/* Write the boot area over the marker; called when everything else is on the disk. */
+int boot_area_commit(struct boot_area *, struct err *);
+/* Write the marker over the boot area again, and flush it. */
+int boot_area_mark_again(struct boot_area *, struct err *);
+
+/* Read the marker at byte `at` of the disk into *marker: 1; 0: there is none; -1. */
+int boot_area_read_marker(struct disk *, uint64_t at, struct marker *, struct err *);
+
+#endif /* IMAGEUNZIP_INSTALL_BOOT_AREA_H */
