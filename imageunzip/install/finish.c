@@ -12,7 +12,7 @@
 #include "common/disk/ptable.h"
 #include "imageunzip/install/first_mib.h"
 #include "imageunzip/install/stale.h"
-#include "imageunzip/install/whole.h"
+#include "imageunzip/install/target_view.h"
 
 enum { SENTENCE_BYTES = 400 };
 
@@ -262,13 +262,13 @@ int
 finish_target(const struct finish *f, unsigned *stale_wiped, struct err *e)
 {
 	struct target *t = f->target;
-	struct whole w;
-	int rc = whole_open(&w, t, e);
+	struct target_view view;
+	int rc = target_view_open(&view, t, e);
 
 	if (rc != 0)
 		return -1;
 	if (t->cfg->part_type != 0)
-		rc = ptable_set_type(w.disk, (unsigned)t->cfg->slice,
+		rc = ptable_set_type(view.disk, (unsigned)t->cfg->slice,
 		    (unsigned)t->cfg->part_type, e);
 	if (rc == 1) { /* scripts name MBR types for GPT disks, too */
 		if (t->cfg->warn != NULL)
@@ -276,10 +276,10 @@ finish_target(const struct finish *f, unsigned *stale_wiped, struct err *e)
 		rc = 0;
 	}
 	if (rc == 0)
-		rc = see_to_free_space(f, w.disk, stale_wiped, e);
+		rc = see_to_free_space(f, view.disk, stale_wiped, e);
 	if (rc == 0)
-		rc = fit_table(f, w.disk, e);
-	return whole_close(&w, rc, e);
+		rc = fit_table(f, view.disk, e);
+	return target_view_close(&view, rc, e);
 }
 
 void

@@ -11,7 +11,8 @@
 
 /* All sectors are the disk's. */
 struct stale {
-	struct disk *disk;       /* as it will be when complete (whole.h); read and written */
+	/* The disk as it will be when it is complete (target_view.h); read and written. */
+	struct disk *disk;
 	struct range slice;      /* the target, or of no length: the whole disk */
 	struct range boot_area;  /* the deferred boot area, or of no length */
 	const struct rangeset *stored; /* sectors that the image stores */

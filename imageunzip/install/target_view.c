@@ -1,13 +1,13 @@
-/* whole.c: a disk that shows the target as it will be when it is complete.  finish.c makes
- * one at the end of an installation, when all other threads are gone. */
-#include "imageunzip/install/whole.h"
+/* target_view.c: a disk that shows the target as it will be when it is complete.
+ * finish.c makes one at the end of an installation, when all other threads are gone. */
+#include "imageunzip/install/target_view.h"
 
 #include <errno.h>
 #include <string.h>
 
 /* Note a failed access; the first one is reported as the reason. */
 static int
-note(struct whole *w, const struct err *why)
+note(struct target_view *w, const struct err *why)
 {
 	if (!w->failed)
 		w->why = *why;
@@ -19,7 +19,7 @@ note(struct whole *w, const struct err *why)
 /* How many of the bytes [off, off + len), from the front, are all in the boot area, or
  * all outside? *in_boot_area: where they are in its memory, or NULL. */
 static size_t
-stretch(struct whole *w, uint64_t off, size_t len, uint8_t **in_boot_area)
+stretch(struct target_view *w, uint64_t off, size_t len, uint8_t **in_boot_area)
 {
 	struct boot_area *h = &w->target->boot_area;
 	uint64_t end = h->at + BOOT_AREA_BYTES, stop = off + len;
@@ -37,9 +37,9 @@ stretch(struct whole *w, uint64_t off, size_t len, uint8_t **in_boot_area)
 }
 
 static ssize_t
-whole_pread(void *ctx, void *buf, size_t len, uint64_t off)
+view_pread(void *ctx, void *buf, size_t len, uint64_t off)
 {
-	struct whole *w = ctx;
+	struct target_view *w = ctx;
 	struct err why;
 	uint8_t *in_boot_area;
 	size_t n = stretch(w, off, len, &in_boot_area);
@@ -53,9 +53,9 @@ whole_pread(void *ctx, void *buf, size_t len, uint64_t off)
 }
 
 static ssize_t
-whole_pwrite(void *ctx, const void *buf, size_t len, uint64_t off)
+view_pwrite(void *ctx, const void *buf, size_t len, uint64_t off)
 {
-	struct whole *w = ctx;
+	struct target_view *w = ctx;
 	struct err why;
 	uint8_t *in_boot_area;
 	size_t n = stretch(w, off, len, &in_boot_area);
@@ -68,22 +68,22 @@ whole_pwrite(void *ctx, const void *buf, size_t len, uint64_t off)
 }
 
 static int
-whole_sync(void *ctx)
+view_sync(void *ctx)
 {
-	struct whole *w = ctx;
+	struct target_view *w = ctx;
 	struct err why;
 
 	return disk_sync(w->target->disk, &why) == 0 ? 0 : note(w, &why);
 }
 
 int
-whole_open(struct whole *w, struct target *t, struct err *e)
+target_view_open(struct target_view *w, struct target *t, struct err *e)
 {
 	static const struct disk_ops ops = {
-		.pread = whole_pread, .pwrite = whole_pwrite, .sync = whole_sync
+		.pread = view_pread, .pwrite = view_pwrite, .sync = view_sync
 	};
 
-	*w = (struct whole){ .target = t };
+	*w = (struct target_view){ .target = t };
 	if (disk_open_ops(&w->disk, disk_name(t->disk), disk_kind(t->disk),
 		disk_size_bytes(t->disk), &ops, w, e) != 0)
 		return -1;
@@ -92,7 +92,7 @@ whole_open(struct whole *w, struct target *t, struct err *e)
 }
 
 int
-whole_close(struct whole *w, int rc, struct err *e)
+target_view_close(struct target_view *w, int rc, struct err *e)
 {
 	struct err none;
 
