@@ -1,6 +1,6 @@
 /* areas.c: finds where partitions are, by the partition table and the disklabels.
- * cover.c, place.c, finish.c and rehearsal.c call this: in the thread that feeds, when
- * chunk 0 comes, and at the end, when all other threads are gone. */
+ * cover.c, state_slot.c, finish.c and rehearsal.c call this: in the thread that feeds,
+ * when chunk 0 comes, and at the end, when all other threads are gone. */
 #include "imageunzip/install/areas.h"
 
 #include <stdio.h>

@@ -18,7 +18,7 @@ install_set_only(struct install *in, const struct partition *p, const char *file
 	in->only_number = p->number;
 	in->target.only = p->sectors;
 	in->target.only_mbr_type = p->mbr_type;
-	return place_learn_one(&in->resume.place, &all, e) == 0
+	return state_slot_learn_one(&in->resume.slot, &all, e) == 0
 	           ? cover_learn_one(&in->cover, &all, e)
 	           : -1;
 }

@@ -60,7 +60,7 @@ install_open_disk(struct install **out, const struct install_config *cfg,
 	}
 	in->cfg = *cfg;
 	in->resume.target = &in->target;
-	place_init(&in->resume.place);
+	state_slot_init(&in->resume.slot);
 	cover_init(&in->cover);
 	tiling_init(&in->tiling);
 	/* A stream must be written in order. */

@@ -53,7 +53,7 @@ void
 resume_close(struct resume *r)
 {
 	state_close(r->state);
-	place_free(&r->place);
+	state_slot_free(&r->slot);
 }
 
 bool
@@ -141,7 +141,7 @@ identify(
 /* Get the sectors of the image that hold the state, by the incomplete marker; false: what
  * the marker says is impossible. */
 static bool
-old_place(const struct target *t, struct range *at)
+old_slot(const struct target *t, struct range *at)
 {
 	uint64_t base = t->slice.off * SECTOR_BYTES, from = t->boot_area.old.state_at;
 
@@ -168,7 +168,7 @@ check_old(const struct resume *r, const struct state_of *of, struct err *e)
 		    "%s: is not the target that %s belongs to: the marker of that "
 		    "installation is missing",
 		    disk_name(r->target->disk), r->target->cfg->state);
-	if (r->in_target && !old_place(r->target, &at))
+	if (r->in_target && !old_slot(r->target, &at))
 		return err_set(e, ERR_REFUSED, "%s: its marker is damaged",
 		    disk_name(r->target->disk));
 	return 0;
@@ -201,11 +201,11 @@ go_on(struct resume *r)
 	t->bytes_covered = s.bytes_covered;
 	r->had = state_chunks(r->state);
 	tell(r);
-	if (!r->in_target || !old_place(t, &at))
+	if (!r->in_target || !old_slot(t, &at))
 		return;
 	t->boot_area.marker.state_at = t->boot_area.old.state_at;
 	t->boot_area.marker.state_bytes = t->boot_area.old.state_bytes;
-	place_set(&r->place, at);
+	state_slot_set(&r->slot, at);
 	target_reserve(t, at);
 }
 
@@ -290,7 +290,7 @@ resume_fed(struct resume *r, const struct job *j, struct err *e)
 
 	if (r->state == NULL)
 		return 0;
-	if (r->in_target && place_learn(&r->place, &j->c, j->bytes, e) != 0)
+	if (r->in_target && state_slot_learn(&r->slot, &j->c, j->bytes, e) != 0)
 		return -1;
 	if (j->number != 0 || !j->c.ext.has_digest ||
 	    state_bind(r->state, j->c.ext.digest, e) == 0)
@@ -307,9 +307,11 @@ resume_claim(
     struct resume *r, const struct ndz_header *h, uint32_t number, struct err *e)
 {
 	struct target *t = r->target;
-	struct place_want want = { .sectors = state_bytes(r->expected) / SECTOR_BYTES,
+	struct state_slot_want want = {
+		.sectors = state_bytes(r->expected) / SECTOR_BYTES,
 		.within = { EDGE_SECTORS, 0 },
-		.skew = t->slice.off };
+		.skew = t->slice.off,
+	};
 	struct range at;
 
 	if (r->state == NULL || !r->in_target)
@@ -317,7 +319,7 @@ resume_claim(
 	if (t->room > 2 * (uint64_t)EDGE_SECTORS)
 		want.within.len = t->room == UINT64_MAX ? INT64_MAX
 		                                        : t->room - 2 * EDGE_SECTORS;
-	int rc = place_claim(&r->place, h, &want, &at, e);
+	int rc = state_slot_claim(&r->slot, h, &want, &at, e);
 	if (rc <= 0)
 		return rc < 0 ? err_ctx(e, "chunk %u", number) : 0;
 	uint64_t byte = (t->slice.off + at.off) * SECTOR_BYTES;
@@ -363,7 +365,7 @@ resume_note(struct resume *r, const struct job *j, struct err *e)
 bool
 resume_lacks_place(struct resume *r)
 {
-	return r->in_target && r->state != NULL && place_is_open(&r->place);
+	return r->in_target && r->state != NULL && state_slot_is_open(&r->slot);
 }
 
 int

@@ -8,7 +8,7 @@
 
 #include "common/base/err.h"
 #include "imageunzip/install/job.h"
-#include "imageunzip/install/place.h"
+#include "imageunzip/install/state_slot.h"
 #include "imageunzip/install/state.h"
 #include "imageunzip/install/target.h"
 
@@ -16,7 +16,7 @@ struct resume {
 	struct target *target;
 	struct state *state;    /* NULL: nothing is recorded */
 	bool in_target;         /* --state=target */
-	struct place place;     /* used with in_target */
+	struct state_slot slot; /* used with in_target */
 	uint32_t expected, had; /* chunks: of the image; on the target before this run */
 };
 
@@ -26,7 +26,7 @@ int resume_open(struct resume *, const struct install_config *, struct err *);
 /* Called when the target is open.  ERR_USAGE: an installation to this target cannot be
  * resumed. */
 int resume_attach(struct resume *, struct target *, struct err *);
-/* Close the state and free the place. */
+/* Close the state and free the slot. */
 void resume_close(struct resume *);
 /* Is there an installation that can be continued? */
 bool resume_pending(const struct resume *);

@@ -1,6 +1,6 @@
 /* Where the state of an installation may lie on its own target: only in space that
  * is free for certain. */
-#include "imageunzip/install/place.h"
+#include "imageunzip/install/state_slot.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +16,15 @@ chunk(uint64_t first, uint64_t last, struct range *regions, unsigned n)
 	return h;
 }
 
-static const struct place_want want = { 16, { 2048, 98000 }, 0 };
+static const struct state_slot_want want = { 16, { 2048, 98000 }, 0 };
 
 static int
-claim(struct place *p, struct ndz_header h, const struct place_want *w, uint64_t *off)
+claim(struct state_slot *p, struct ndz_header h, const struct state_slot_want *w,
+    uint64_t *off)
 {
 	struct range at = { 0, 0 };
 	struct err e;
-	int rc = place_claim(p, &h, w, &at, &e);
+	int rc = state_slot_claim(p, &h, w, &at, &e);
 
 	*off = at.off;
 	T_CHECK(rc >= 0 || e.kind == ERR_FORMAT);
@@ -31,13 +32,13 @@ claim(struct place *p, struct ndz_header h, const struct place_want *w, uint64_t
 	return rc;
 }
 
-/* As place_learn() would have found it. */
+/* As state_slot_learn() would have found it. */
 static void
-begin(struct place *p, struct range partition)
+begin(struct state_slot *p, struct range partition)
 {
 	struct err e;
 
-	place_init(p);
+	state_slot_init(p);
 	p->known = true;
 	T_CHECK(areas_add(
 		    &p->areas, (struct area){ .sectors = partition, .number = 1 }, &e) ==
@@ -51,11 +52,11 @@ test_gaps(void)
 	struct range narrow[] = { { 3000, 100 }, { 3115, 100 } };
 	struct range some[] = { { 5001, 10 }, { 5100, 10 } };
 	struct range there[] = { { 5020, 100 } };
-	struct place p;
+	struct state_slot p;
 	uint64_t off;
 
 	begin(&p, (struct range){ 2048, 90000 });
-	T_CHECK(place_is_open(&p));
+	T_CHECK(state_slot_is_open(&p));
 	/* In front of the partition, or too near to the beginning; less than 16. */
 	T_CHECK(claim(&p, chunk(0, 2068, edge, 3), &want, &off) == 0);
 	T_CHECK(claim(&p, chunk(3000, 3215, narrow, 2), &want, &off) == 0);
@@ -63,20 +64,20 @@ test_gaps(void)
 	 */
 	T_CHECK(claim(&p, chunk(5001, 5110, some, 2), &want, &off) == 1);
 	T_CHECK(off == 5016);
-	T_CHECK(!place_is_open(&p));
+	T_CHECK(!state_slot_is_open(&p));
 	T_CHECK(claim(&p, chunk(6000, 9000, some, 0), &want, &off) == 0);
 	/* Another chunk that stores something there. */
 	T_CHECK(claim(&p, chunk(5020, 5120, there, 1), &want, &off) == -1);
-	place_free(&p);
+	state_slot_free(&p);
 
-	struct place_want skewed = want;
+	struct state_slot_want skewed = want;
 	skewed.skew = 63;
 	begin(&p, (struct range){ 2048, 90000 });
 	T_CHECK(claim(&p, chunk(5001, 5110, some, 2), &skewed, &off) == 1);
 	T_CHECK((off + 63) % 8 == 0);
 	T_CHECK(off >= 5011);
 	T_CHECK(off + 16 <= 5100);
-	place_free(&p);
+	state_slot_free(&p);
 }
 
 /* What is stored by a chunk before is not free, whatever a later one says. */
@@ -84,13 +85,13 @@ static void
 test_overlap(void)
 {
 	struct range all[] = { { 5000, 1000 } }, ends[] = { { 5000, 8 }, { 5992, 8 } };
-	struct place p;
+	struct state_slot p;
 	uint64_t off;
 
 	begin(&p, (struct range){ 2048, 90000 });
 	T_CHECK(claim(&p, chunk(5000, 6000, all, 1), &want, &off) == 0);
 	T_CHECK(claim(&p, chunk(5000, 6000, ends, 2), &want, &off) == 0);
-	place_free(&p);
+	state_slot_free(&p);
 }
 
 /* A partition of which nothing is stored may have been left out; when the
@@ -100,7 +101,7 @@ test_partitions(void)
 {
 	struct range first[] = { { 4000, 8 } }, second[] = { { 60000, 8 } };
 	struct err e;
-	struct place p;
+	struct state_slot p;
 	uint64_t off;
 
 	begin(&p, (struct range){ 50000, 20000 });
@@ -108,10 +109,10 @@ test_partitions(void)
 	T_CHECK(claim(&p, chunk(55000, 70000, second, 1), &want, &off) == 1);
 	T_CHECK(off >= 55000);
 	T_CHECK(off < 60000);
-	place_free(&p);
+	state_slot_free(&p);
 
-	place_init(&p);
-	T_CHECK(!place_is_open(&p));
+	state_slot_init(&p);
+	T_CHECK(!state_slot_is_open(&p));
 	T_CHECK(claim(&p, chunk(55000, 70000, second, 1), &want, &off) == 0);
 	p.known = true;
 	T_CHECK(areas_add(&p.areas,
@@ -120,14 +121,14 @@ test_partitions(void)
 	T_CHECK(claim(&p, chunk(4000, 5000, first, 1), &want, &off) == 1);
 	T_CHECK(off >= 55000);
 	T_CHECK(off < 60000);
-	place_free(&p);
+	state_slot_free(&p);
 
 	/* Nothing reaches behind what the target has. */
 	begin(&p, (struct range){ 2048, UINT64_MAX >> 12 });
-	struct place_want small = want;
+	struct state_slot_want small = want;
 	small.within = (struct range){ 2048, 0 };
 	T_CHECK(claim(&p, chunk(55000, 70000, second, 1), &small, &off) == 0);
-	place_free(&p);
+	state_slot_free(&p);
 }
 
 /* A partition of which nothing is stored stays out, though the one in front of it ends
@@ -137,7 +138,7 @@ test_left_out(void)
 {
 	struct range first[] = { { 4000, 8 } };
 	struct err e;
-	struct place p;
+	struct state_slot p;
 	uint64_t off;
 
 	begin(&p, (struct range){ 2048, 2952 });
@@ -147,24 +148,24 @@ test_left_out(void)
 	T_CHECK(claim(&p, chunk(4000, 9000, gap, 1), &want, &off) == 0);
 	T_CHECK(claim(&p, chunk(3900, 4000, first, 0), &want, &off) == 1);
 	T_CHECK(off == 3904);
-	place_free(&p);
+	state_slot_free(&p);
 
 	begin(&p, (struct range){ 2048, 60000 });
 	struct area inside = { .sectors = { 4100, 20000 }, .inside = true };
 	T_CHECK(areas_add(&p.areas, inside, &e) == 0);
 	T_CHECK(claim(&p, chunk(4000, 9000, first, 1), &want, &off) == 1);
 	T_CHECK(off == 4008);
-	place_free(&p);
+	state_slot_free(&p);
 	begin(&p, (struct range){ 2048, 60000 });
 	inside.sectors.off = 4008;
 	T_CHECK(areas_add(&p.areas, inside, &e) == 0);
 	T_CHECK(claim(&p, chunk(4000, 9000, first, 1), &want, &off) == 0);
-	place_free(&p);
+	state_slot_free(&p);
 
 	begin(&p, (struct range){ 2048, 60000 });
 	p.areas.a[0].unsure = true;
 	T_CHECK(claim(&p, chunk(4000, 9000, first, 1), &want, &off) == 0);
-	place_free(&p);
+	state_slot_free(&p);
 }
 
 int

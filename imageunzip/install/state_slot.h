@@ -1,12 +1,12 @@
-/* place.h: finds space on the target, which the image leaves free, for the state of the
- * installation (--state=target).
+/* state_slot.h: finds space on the target, which the image leaves free, for the two slots
+ * of the installation's state (--state=target).
  *
  * Space is surely free only if a chunk of this suite answers for it and does not store
  * it, in a partition of which the image stores something (areas.h). The partitions are
  * those of the image's own table, which comes with chunk 0.
  */
-#ifndef IMAGEUNZIP_INSTALL_PLACE_H
-#define IMAGEUNZIP_INSTALL_PLACE_H
+#ifndef IMAGEUNZIP_INSTALL_STATE_SLOT_H
+#define IMAGEUNZIP_INSTALL_STATE_SLOT_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -18,33 +18,35 @@
 #include "imageunzip/install/areas.h"
 
 /* All ranges are in sectors, counted from the image's sector 0. */
-struct place {
+struct state_slot {
 	pthread_mutex_t lock;
 	bool known; /* the partitions are known */
 	struct areas areas;
 	/* What the chunks so far store, and the space that they leave free and that was
 	 * not tried yet; both are collected until there is a place. */
 	struct rangeset stored, untried;
-	struct range at; /* the place; len 0: none yet */
+	struct range at; /* the place of both slots; len 0: none yet */
 };
 
-/* Make an empty place, and free its members. */
-void place_init(struct place *);
-void place_free(struct place *);
+/* Make a struct without a place, and free its members. */
+void state_slot_init(struct state_slot *);
+void state_slot_free(struct state_slot *);
 /* Learn from chunk 0 where the partitions are; a table that cannot be read counts as one
  * without partitions. Other chunks are ignored. ERR_FORMAT, ERR_NOMEM. */
-int place_learn(struct place *, const struct chunk *, const void *bytes, struct err *);
-/* Instead of place_learn(): what is installed is one partition, which begins at sector 0.
- * ERR_NOMEM. */
-int place_learn_one(struct place *, const struct area *partition, struct err *);
+int state_slot_learn(
+    struct state_slot *, const struct chunk *, const void *bytes, struct err *);
+/* Instead of state_slot_learn(): what is installed is one partition, which begins at
+ * sector 0. ERR_NOMEM. */
+int state_slot_learn_one(
+    struct state_slot *, const struct area *partition, struct err *);
 /* An earlier run has placed the state at these sectors. */
-void place_set(struct place *, struct range at);
+void state_slot_set(struct state_slot *, struct range at);
 
 /* Are the partitions known, and is there no place yet? */
-bool place_is_open(struct place *);
+bool state_slot_is_open(struct state_slot *);
 
 /* What kind of place is looked for. */
-struct place_want {
+struct state_slot_want {
 	uint64_t sectors;
 	struct range within; /* of the image */
 	uint64_t skew;       /* sectors of the disk in front of the image's sector 0 */
@@ -53,7 +55,7 @@ struct place_want {
  * space, or that of a chunk before it, has the place, which is now in *at and begins at a
  * multiple of 4 KiB of the disk; 0: there was a place before, or there is none yet;
  * ERR_FORMAT: the chunk stores sectors of the place. */
-int place_claim(struct place *, const struct ndz_header *, const struct place_want *,
-    struct range *at, struct err *);
+int state_slot_claim(struct state_slot *, const struct ndz_header *,
+    const struct state_slot_want *, struct range *at, struct err *);
 
-#endif /* IMAGEUNZIP_INSTALL_PLACE_H */
+#endif /* IMAGEUNZIP_INSTALL_STATE_SLOT_H */

@@ -1,16 +1,16 @@
-/* place.c: finds a place on the target for the state slots of the installation. resume.c
- * calls this: place_learn() in the thread that feeds chunks, place_claim() there or in
- * the writer's, so a lock guards the struct. */
-#include "imageunzip/install/place.h"
+/* state_slot.c: finds a place on the target for the state slots of the installation.
+ * resume.c calls this: state_slot_learn() in the thread that feeds chunks,
+ * state_slot_claim() there or in the writer's, so a lock guards the struct. */
+#include "imageunzip/install/state_slot.h"
 
 #include <inttypes.h>
 
 enum { PAGE_SECTORS = 4096 / SECTOR_BYTES };
 
 void
-place_init(struct place *p)
+state_slot_init(struct state_slot *p)
 {
-	*p = (struct place){ .known = false };
+	*p = (struct state_slot){ .known = false };
 	pthread_mutex_init(&p->lock, NULL);
 	areas_init(&p->areas);
 	rangeset_init(&p->stored);
@@ -18,7 +18,7 @@ place_init(struct place *p)
 }
 
 void
-place_free(struct place *p)
+state_slot_free(struct state_slot *p)
 {
 	pthread_mutex_destroy(&p->lock);
 	areas_free(&p->areas);
@@ -27,7 +27,8 @@ place_free(struct place *p)
 }
 
 int
-place_learn(struct place *p, const struct chunk *c, const void *bytes, struct err *e)
+state_slot_learn(
+    struct state_slot *p, const struct chunk *c, const void *bytes, struct err *e)
 {
 	const struct ext_image *i = &c->ext.image;
 	int rc = 0;
@@ -46,7 +47,7 @@ place_learn(struct place *p, const struct chunk *c, const void *bytes, struct er
 }
 
 int
-place_learn_one(struct place *p, const struct area *partition, struct err *e)
+state_slot_learn_one(struct state_slot *p, const struct area *partition, struct err *e)
 {
 	pthread_mutex_lock(&p->lock);
 	int rc = areas_add(&p->areas, *partition, e);
@@ -56,7 +57,7 @@ place_learn_one(struct place *p, const struct area *partition, struct err *e)
 }
 
 void
-place_set(struct place *p, struct range at)
+state_slot_set(struct state_slot *p, struct range at)
 {
 	pthread_mutex_lock(&p->lock);
 	p->at = at;
@@ -64,7 +65,7 @@ place_set(struct place *p, struct range at)
 }
 
 bool
-place_is_open(struct place *p)
+state_slot_is_open(struct state_slot *p)
 {
 	pthread_mutex_lock(&p->lock);
 	bool open = p->known && p->at.len == 0;
@@ -75,7 +76,8 @@ place_is_open(struct place *p)
 /* Look for a place in the free sectors r, which must lie in one area of which the image
  * stores something. */
 static bool
-place_at(const struct place *p, struct range r, const struct place_want *w, struct range *at)
+slot_at(const struct state_slot *p, struct range r, const struct state_slot_want *w,
+    struct range *at)
 {
 	uint64_t past = (r.off + w->skew) % PAGE_SECTORS;
 	uint64_t pad = past != 0 ? PAGE_SECTORS - past : 0;
@@ -89,7 +91,7 @@ place_at(const struct place *p, struct range r, const struct place_want *w, stru
 /* Look for a place: 1 found, 0 none, -1. gap: free sectors; left: the sectors of areas
  * that may hold other data. */
 static int
-place_in(struct place *p, struct range gap, const struct place_want *w,
+slot_in(struct state_slot *p, struct range gap, const struct state_slot_want *w,
     const struct rangeset *left, struct range *at, struct err *e)
 {
 	struct rangeset free_of;
@@ -107,14 +109,15 @@ place_in(struct place *p, struct range gap, const struct place_want *w,
 		    rangeset_minus(&free_of, left, e) != 0)
 			rc = -1;
 		for (size_t k = 0; rc == 0 && k < rangeset_count(&free_of); k++)
-			rc = place_at(p, rangeset_get(&free_of, k), w, at);
+			rc = slot_at(p, rangeset_get(&free_of, k), w, at);
 	}
 	rangeset_free(&free_of);
 	return rc;
 }
 
 static int
-try_gaps(struct place *p, const struct place_want *w, struct range *at, struct err *e)
+try_gaps(struct state_slot *p, const struct state_slot_want *w, struct range *at,
+    struct err *e)
 {
 	struct rangeset left;
 
@@ -126,14 +129,14 @@ try_gaps(struct place *p, const struct place_want *w, struct range *at, struct e
 	int rc = areas_left_out(&p->areas, true, &left, e);
 	rangeset_seal(&left);
 	for (size_t i = 0; rc == 0 && i < rangeset_count(&p->untried); i++)
-		rc = place_in(p, rangeset_get(&p->untried, i), w, &left, at, e);
+		rc = slot_in(p, rangeset_get(&p->untried, i), w, &left, at, e);
 	rangeset_free(&left);
 	return rc;
 }
 
 static int
-add_gap(struct place *p, uint64_t from, uint64_t to, const struct place_want *w,
-    struct err *e)
+add_gap(struct state_slot *p, uint64_t from, uint64_t to,
+    const struct state_slot_want *w, struct err *e)
 {
 	if (to < from || to - from < w->sectors)
 		return 0;
@@ -141,8 +144,8 @@ add_gap(struct place *p, uint64_t from, uint64_t to, const struct place_want *w,
 }
 
 static int
-add_chunk(struct place *p, const struct ndz_header *h, const struct place_want *w,
-    struct err *e)
+add_chunk(struct state_slot *p, const struct ndz_header *h,
+    const struct state_slot_want *w, struct err *e)
 {
 	uint64_t from = h->firstsect;
 
@@ -165,7 +168,7 @@ stores(const struct ndz_header *h, struct range r)
 }
 
 static int
-claim(struct place *p, const struct ndz_header *h, const struct place_want *w,
+claim(struct state_slot *p, const struct ndz_header *h, const struct state_slot_want *w,
     struct range *at, struct err *e)
 {
 	if (p->at.len != 0 && stores(h, p->at))
@@ -188,8 +191,8 @@ claim(struct place *p, const struct ndz_header *h, const struct place_want *w,
 }
 
 int
-place_claim(struct place *p, const struct ndz_header *h, const struct place_want *w,
-    struct range *at, struct err *e)
+state_slot_claim(struct state_slot *p, const struct ndz_header *h,
+    const struct state_slot_want *w, struct range *at, struct err *e)
 {
 	pthread_mutex_lock(&p->lock);
 	int rc = claim(p, h, w, at, e);
