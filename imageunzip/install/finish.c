@@ -11,7 +11,7 @@
 #include "common/base/number.h"
 #include "common/disk/ptable.h"
 #include "imageunzip/install/first_mib.h"
-#include "imageunzip/install/stale.h"
+#include "imageunzip/install/stale_signatures.h"
 #include "imageunzip/install/target_view.h"
 
 enum { SENTENCE_BYTES = 400 };
@@ -196,7 +196,7 @@ wipe_stale(const struct finish *f, struct disk *view, struct areas *areas,
 	const struct target *t = f->target;
 	const struct boot_area *h = &t->boot_area;
 	struct rangeset stored;
-	struct stale s = { .disk = view,
+	struct stale_signatures s = { .disk = view,
 		.slice = t->slice,
 		.stored = &stored,
 		.areas = areas,
@@ -211,7 +211,7 @@ wipe_stale(const struct finish *f, struct disk *view, struct areas *areas,
 	int rc = rangeset_add_shifted(&stored, &f->cover->stored, t->slice.off, e);
 	rangeset_seal(&stored);
 	if (rc == 0)
-		rc = stale_wipe(&s, e);
+		rc = stale_signatures_wipe(&s, e);
 	*wiped = s.wiped;
 	rangeset_free(&stored);
 	return rc;

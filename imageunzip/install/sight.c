@@ -1,5 +1,6 @@
 /* sight.c: copies the part of a disk that a search for signatures may see into a file in
- * memory. stale.c calls this when all threads of the installation are gone. */
+ * memory. stale_signatures.c calls this when all threads of the installation are gone.
+ */
 #include "imageunzip/install/sight.h"
 
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "imageunzip/install/areas.h"
-#include "imageunzip/install/stale.h"
+#include "imageunzip/install/stale_signatures.h"
 #include "stream/disk/streamed_impl.h"
 
 static _Thread_local struct err disk_err;
@@ -150,7 +150,7 @@ static int
 wipe(struct streamed *d, struct disk *view, const struct areas *areas, struct rangeset *left,
     struct err *e)
 {
-	struct stale s = { .disk = view,
+	struct stale_signatures s = { .disk = view,
 		.stored = &d->stored,
 		.areas = areas,
 		.left = left,
@@ -163,7 +163,7 @@ wipe(struct streamed *d, struct disk *view, const struct areas *areas, struct ra
 			return -1;
 		rangeset_seal(left);
 	}
-	return stale_wipe(&s, e);
+	return stale_signatures_wipe(&s, e);
 }
 
 int

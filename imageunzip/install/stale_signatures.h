@@ -1,8 +1,8 @@
-/* stale.h: wipes signatures that an earlier use of the disk left in space that the image
- * leaves free: an old backup GPT, RAID, LVM, ZFS or filesystem superblocks. Without this,
- * tools would take them for valid. */
-#ifndef IMAGEUNZIP_INSTALL_STALE_H
-#define IMAGEUNZIP_INSTALL_STALE_H
+/* stale_signatures.h: wipes signatures that an earlier use of the disk left in space that
+ * the image leaves free: an old backup GPT, RAID, LVM, ZFS or filesystem superblocks.
+ * Without this, tools would take them for valid. */
+#ifndef IMAGEUNZIP_INSTALL_STALE_SIGNATURES_H
+#define IMAGEUNZIP_INSTALL_STALE_SIGNATURES_H
 
 #include "common/base/err.h"
 #include "common/disk/disk.h"
@@ -10,7 +10,7 @@
 #include "imageunzip/install/areas.h"
 
 /* All sectors are the disk's. */
-struct stale {
+struct stale_signatures {
 	/* The disk as it will be when it is complete (target_view.h); read and written. */
 	struct disk *disk;
 	struct range slice;      /* the target, or of no length: the whole disk */
@@ -27,6 +27,6 @@ struct stale {
 /* Wipe stale signatures in the slice, or, without a slice, on the whole disk and in each
  * of its partitions of which the image stores something. Sets `wiped`. Errors of reading
  * and writing. */
-int stale_wipe(struct stale *, struct err *);
+int stale_signatures_wipe(struct stale_signatures *, struct err *);
 
-#endif /* IMAGEUNZIP_INSTALL_STALE_H */
+#endif /* IMAGEUNZIP_INSTALL_STALE_SIGNATURES_H */

@@ -1,7 +1,7 @@
-/* stale.c: finds stale signatures and wipes them. libblkid knows where signatures are; it
- * sees only sectors that belong to the image, or to no partition. finish.c calls this
- * when all data is on the disk and all other threads are gone. */
-#include "imageunzip/install/stale.h"
+/* stale_signatures.c: finds stale signatures and wipes them. libblkid knows where
+ * signatures are; it sees only sectors that belong to the image, or to no partition.
+ * finish.c calls this when all data is on the disk and all other threads are gone. */
+#include "imageunzip/install/stale_signatures.h"
 
 #include <blkid/blkid.h>
 #include <inttypes.h>
@@ -26,7 +26,7 @@ struct kind {
 };
 
 struct wiper {
-	struct stale *s;
+	struct stale_signatures *s;
 	struct rangeset seen; /* what may be looked at */
 	unsigned nkinds;
 	struct kind kinds[KINDS_MAX];
@@ -245,7 +245,7 @@ wipe_disk(struct wiper *w, struct err *e)
 }
 
 int
-stale_wipe(struct stale *s, struct err *e)
+stale_signatures_wipe(struct stale_signatures *s, struct err *e)
 {
 	struct wiper w = { .s = s };
 
