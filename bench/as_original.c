@@ -11,14 +11,14 @@
 
 #include "common/image/read/chunk.h"
 #include "common/image/read/image.h"
-#include "emustore/store/remake.h"
+#include "emustore/store/redeflate.h"
 
 enum { BEST_LEVEL = 9 };
 
 struct work {
 	struct decoder *decoder;
-	struct remaker *remaker;
-	struct remake_how how;
+	struct redeflater *redeflater;
+	struct redeflate_how how;
 	FILE *out;
 };
 
@@ -28,14 +28,14 @@ static int
 deflate_again(struct work *w, struct chunk *c, const uint8_t *raw, uint8_t level,
     uint8_t *chunk, struct err *e)
 {
-	struct remake_how how = w->how;
+	struct redeflate_how how = w->how;
 
 	how.level = level;
-	if (remake_begin(w->remaker, &how, &c->h, chunk + NDZ_HEADER_BYTES, e) != 0)
+	if (redeflate_begin(w->redeflater, &how, &c->h, chunk + NDZ_HEADER_BYTES, e) != 0)
 		return -1;
 	c->h.size = 0;
-	if (remake_data(w->remaker, raw, (size_t)c->raw_bytes))
-		c->h.size = (uint32_t)remake_end(w->remaker);
+	if (redeflate_data(w->redeflater, raw, (size_t)c->raw_bytes))
+		c->h.size = (uint32_t)redeflate_end(w->redeflater);
 	return 0;
 }
 
@@ -73,8 +73,8 @@ run(struct work *w, const char *in, const char *out, struct err *e)
 	struct image *img;
 
 	w->decoder = decoder_new();
-	w->remaker = remaker_new();
-	if (w->decoder == NULL || w->remaker == NULL)
+	w->redeflater = redeflater_new();
+	if (w->decoder == NULL || w->redeflater == NULL)
 		return err_nomem(e, "a chunk");
 	if (image_open(&img, in, e) != 0)
 		return -1;
@@ -92,7 +92,7 @@ run(struct work *w, const char *in, const char *out, struct err *e)
 int
 main(int argc, char **argv)
 {
-	struct work w = { .how = { .rule = REMAKE_FLUSHED, .level = 4, .memory = 8 } };
+	struct work w = { .how = { .rule = REDEFLATE_FLUSHED, .level = 4, .memory = 8 } };
 	struct err e;
 
 	if (argc != 3 && argc != 4) {
@@ -103,7 +103,7 @@ main(int argc, char **argv)
 		w.how.level = (uint8_t)(strtoul(argv[3], NULL, 10) % 10);
 	int rc = run(&w, argv[1], argv[2], &e);
 	decoder_free(w.decoder);
-	remaker_free(w.remaker);
+	redeflater_free(w.redeflater);
 	if (rc == 0)
 		return 0;
 	fprintf(stderr, "as_original: %s: %s\n", argv[1], e.text);

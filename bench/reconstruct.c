@@ -12,7 +12,7 @@
 #include "common/base/json.h"
 #include "common/image/read/chunk.h"
 #include "common/image/read/image.h"
-#include "emustore/store/remake.h"
+#include "emustore/store/redeflate.h"
 
 enum { LEVEL = 4 }; /* zlib's, the original imagezip's default */
 
@@ -21,8 +21,8 @@ struct work {
 	struct deflater *deflater;
 	struct inflater *inflater;
 	struct decoder *decoder;
-	struct remaker *remaker;
-	struct remake_how how;
+	struct redeflater *redeflater;
+	struct redeflate_how how;
 	uint8_t *raw, *again; /* a chunk's data */
 	uint8_t *packed;      /* its blocks */
 	size_t raw_cap;
@@ -95,9 +95,10 @@ one_chunk(void *arg, struct chunk *c, uint32_t i, const void *bytes, struct err 
 	if (unpack_blocks(w, n, e) != 0)
 		return -1;
 	double middle = cpu_us();
-	if (remake_begin(w->remaker, &w->how, &c->h, stream, e) != 0)
+	if (redeflate_begin(w->redeflater, &w->how, &c->h, stream, e) != 0)
 		return -1;
-	if (!remake_data(w->remaker, w->again, n) || remake_end(w->remaker) == 0)
+	if (!redeflate_data(w->redeflater, w->again, n) ||
+	    redeflate_end(w->redeflater) == 0)
 		w->too_long++;
 	w->us += cpu_us() - start;
 	w->inflate_us += middle - start;
@@ -133,9 +134,9 @@ run(struct work *w, const char *path, struct err *e)
 	w->deflater = deflater_new(DEFLATE_LEVEL_DEFAULT);
 	w->inflater = inflater_new();
 	w->decoder = decoder_new();
-	w->remaker = remaker_new();
+	w->redeflater = redeflater_new();
 	if (w->deflater == NULL || w->inflater == NULL || w->decoder == NULL ||
-	    w->remaker == NULL)
+	    w->redeflater == NULL)
 		return err_nomem(e, "a chunk");
 	if (image_open(&img, path, e) != 0)
 		return -1;
@@ -150,7 +151,7 @@ free_work(struct work *w)
 	deflater_free(w->deflater);
 	inflater_free(w->inflater);
 	decoder_free(w->decoder);
-	remaker_free(w->remaker);
+	redeflater_free(w->redeflater);
 	free(w->raw);
 	free(w->again);
 	free(w->packed);
@@ -159,7 +160,7 @@ free_work(struct work *w)
 int
 main(int argc, char **argv)
 {
-	struct work w = { .how = { .rule = REMAKE_FLUSHED, .memory = 8 } };
+	struct work w = { .how = { .rule = REDEFLATE_FLUSHED, .memory = 8 } };
 	struct err e;
 
 	w.block_bytes = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;

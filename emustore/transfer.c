@@ -84,7 +84,7 @@ summary_json(struct json *j, const struct recipe_image *a, const struct put_stat
 	json_uint(j, "new_bytes", t->new_bytes);
 	json_uint(j, "same_data_fragments", t->same_data_fragments);
 	json_uint(j, "known_data_bytes", t->known_bytes);
-	json_uint(j, "recompressed_chunks", t->made_chunks);
+	json_uint(j, "recompressed_chunks", t->recompressed_chunks);
 	json_uint(j, "unsplit_chunks", t->whole_chunks);
 	json_uint(j, "encrypted_chunks", t->encrypted_chunks);
 	json_uint(j, "recipe_bytes", t->recipe_bytes);

@@ -86,8 +86,8 @@ static int
 prepare(struct fetching *f, struct err *e)
 {
 	f->jobs = pipeline_jobs(f->cfg->jobs);
-	/* Where no streams are made again, one thread reads faster than most disks write. */
-	if (!reopened_about(f->cfg->image)->made)
+	/* Where no streams are redeflated, one thread reads faster than most disks write. */
+	if (!reopened_about(f->cfg->image)->redeflated)
 		f->jobs = 1;
 	if (f->jobs > f->cfg->to - f->cfg->from)
 		f->jobs = f->cfg->to - f->cfg->from;

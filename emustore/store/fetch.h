@@ -1,5 +1,5 @@
 /* fetch.h: the chunks of a stored image in order.  Several threads put them together where
- * that is much work: where zlib streams are made again. */
+ * that is much work: where zlib streams are redeflated. */
 #ifndef EMUSTORE_STORE_FETCH_H
 #define EMUSTORE_STORE_FETCH_H
 

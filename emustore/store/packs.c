@@ -1,6 +1,6 @@
 /* packs.c: reads packs: as files (objects.h, open), or in blocks from a bucket (blocks.h).
- * Called by made.c, rebuild.c, copy.c, put_known.c and stored.c, in the thread to which
- * the struct packs belongs. */
+ * Called by redeflated.c, rebuild.c, copy.c, put_known.c and stored.c, in the thread to
+ * which the struct packs belongs. */
 #include "emustore/store/packs.h"
 
 #include <errno.h>

@@ -13,10 +13,10 @@
 struct preparer {
 	struct prepare_shared *shared;
 	struct decoder *decoder;
-	struct remaker *remaker;
+	struct redeflater *redeflater;
 	struct decoder *checker; /* `decoder` inflates a stream while this one checks */
 	void *encoder;
-	struct remake_how last; /* the parameters that made the last stream */
+	struct redeflate_how last; /* the parameters that made the last stream */
 	struct sha256_message *messages; /* the fragments of a chunk */
 	uint8_t raw[FRAGMENT_BYTES_MAX], other[FRAGMENT_BYTES_MAX];
 };
@@ -34,10 +34,10 @@ preparer_new(struct prepare_shared *shared)
 		return NULL;
 	w->shared = shared;
 	w->decoder = decoder_new();
-	w->remaker = remaker_new();
+	w->redeflater = redeflater_new();
 	w->checker = decoder_new();
 	w->encoder = own->encoder_new(own->level_default);
-	if (w->decoder != NULL && w->remaker != NULL && w->checker != NULL &&
+	if (w->decoder != NULL && w->redeflater != NULL && w->checker != NULL &&
 	    w->encoder != NULL)
 		return w;
 	preparer_free(w);
@@ -50,7 +50,7 @@ preparer_free(struct preparer *w)
 	if (w == NULL)
 		return;
 	decoder_free(w->decoder);
-	remaker_free(w->remaker);
+	redeflater_free(w->redeflater);
 	decoder_free(w->checker);
 	if (w->encoder != NULL)
 		own->encoder_free(w->encoder);
@@ -356,7 +356,7 @@ cut_region(struct preparer *w, struct prepared *p, struct inflating *in,
 	return 0;
 }
 
-/* Cut the data of a stream that can be made again into windows that follow the content,
+/* Cut the data of a stream that can be redeflated into windows that follow the content,
  * like those of this suite's own images. */
 static int
 cut_windows(struct preparer *w, struct prepared *p, struct err *e)
@@ -375,10 +375,10 @@ cut_windows(struct preparer *w, struct prepared *p, struct err *e)
 	return end_window(w, p, &have, e);
 }
 
-/* May the stream be made again?  Only where nothing but zeros is behind it: an equivalent
+/* May the stream be redeflated?  Only where nothing but zeros is behind it: an equivalent
  * chunk could not have what is there. */
 static bool
-may_be_made(const struct preparer *w, const struct prepared *p)
+may_be_redeflated(const struct preparer *w, const struct prepared *p)
 {
 	size_t end = NDZ_HEADER_BYTES + (size_t)p->c.h.size;
 
@@ -394,13 +394,13 @@ prepare_stream(struct preparer *w, struct prepared *p, struct err *e)
 	struct inflater *in = decoder_inflater(w->decoder);
 	const uint8_t *stream = p->bytes + NDZ_HEADER_BYTES;
 
-	if (may_be_made(w, p)) {
+	if (may_be_redeflated(w, p)) {
 		p->how = w->last;
-		int rc = remake_find(w->remaker, in, &p->c.h, stream, &p->how, e);
+		int rc = redeflate_find(w->redeflater, in, &p->c.h, stream, &p->how, e);
 		if (rc < 0)
 			return -1;
 		if (rc == 1) {
-			p->kind = PREPARED_MADE;
+			p->kind = PREPARED_REDEFLATED;
 			w->last = p->how;
 			return cut_windows(w, p, e);
 		}

@@ -13,17 +13,17 @@
 #include "emustore/store/store.h"
 
 enum prepared_kind {
-	PREPARED_FRAGMENTS, /* the chunk has a fragment table */
-	PREPARED_MADE,      /* the stream can be made again from its data */
-	PREPARED_WHOLE,     /* the stream is one piece */
-	PREPARED_ENCRYPTED, /* all bytes behind the header are one piece */
+	PREPARED_FRAGMENTS,  /* the chunk has a fragment table */
+	PREPARED_REDEFLATED, /* the stream can be redeflated from its data */
+	PREPARED_WHOLE,      /* the stream is one piece */
+	PREPARED_ENCRYPTED,  /* all bytes behind the header are one piece */
 };
 
 struct prepared_piece {
 	struct recipe_piece zero; /* .zero: a run of zeros; else the fragment f */
 	struct pack_fragment f;        /* all except where it is */
 	bool known;               /* the store has the fragment */
-	size_t data_at; /* byte offset in the chunk; PREPARED_MADE: in spare */
+	size_t data_at; /* byte offset in the chunk; PREPARED_REDEFLATED: in spare */
 	uint32_t adler;
 };
 
@@ -35,9 +35,9 @@ struct prepared {
 	size_t npieces, cap;
 	struct prepared_piece *pieces;
 	struct buf spare; /* fragments that prepare.c compressed */
-	/* Only of PREPARED_MADE: how its stream is made.  adler is that of the data (also
-	 * of PREPARED_FRAGMENTS). */
-	struct remake_how how;
+	/* Only of PREPARED_REDEFLATED: how its stream is made.  adler is that of the data
+	 * (also of PREPARED_FRAGMENTS). */
+	struct redeflate_how how;
 	uint32_t adler;
 	int rc;
 	struct err err;

@@ -84,7 +84,7 @@ end_block(struct put *p, struct err *e)
 static void
 count_kind(struct put *p, const struct prepared *x)
 {
-	p->stats.made_chunks += x->kind == PREPARED_MADE;
+	p->stats.recompressed_chunks += x->kind == PREPARED_REDEFLATED;
 	p->stats.whole_chunks += x->kind == PREPARED_WHOLE;
 	p->stats.encrypted_chunks += x->kind == PREPARED_ENCRYPTED;
 }

@@ -18,9 +18,9 @@ struct put_stats {
 	/* Of the new fragments: those whose data the store has already, compressed to
 	 * other bytes.  Not counted when `exact` is set. */
 	uint64_t same_data_fragments;
-	/* Of the chunks: how many have a stream that is made again, how many are kept as
+	/* Of the chunks: how many have a stream that is redeflated, how many are kept as
 	 * one piece, and how many are encrypted (which are kept as one piece, too). */
-	uint64_t made_chunks, whole_chunks, encrypted_chunks;
+	uint64_t recompressed_chunks, whole_chunks, encrypted_chunks;
 	uint64_t recipe_bytes;
 	uint64_t known_bytes; /* raw data that put_known() gave out compressed */
 };

@@ -78,9 +78,9 @@ compare(struct put *p, size_t recipe_at, const struct prepared *x, struct err *e
 		return -1;
 	if (!rd_done(&r) || p->decoded.npieces != p->c.npieces)
 		return err_set(e, ERR_FORMAT, "its recipe cannot be read again");
-	/* prepare.c has found out already that the stream can be made from the data, and
-	 * that the fragments have these data. */
-	if (p->decoded.made)
+	/* prepare.c has found out already that the stream can be redeflated from the data,
+	 * and that the fragments have these data. */
+	if (p->decoded.redeflated)
 		return 0;
 	rebuilder_give(p->rebuilder, x->bytes, x->c.ext.nfragments > 0 ? table : NULL);
 	if (rebuild_chunk(p->rebuilder, &p->decoded, p->places, p->again, e) != 0)
@@ -92,15 +92,15 @@ compare(struct put *p, size_t recipe_at, const struct prepared *x, struct err *e
 }
 
 static void
-describe_made(struct put *p, const struct prepared *x)
+describe_redeflated(struct put *p, const struct prepared *x)
 {
-	p->c.made = true;
+	p->c.redeflated = true;
 	p->c.codec = &codec_deflate;
 	p->c.how = x->how;
 	p->c.adler = x->adler;
 	p->c.crc = crc32c(x->bytes, NDZ_HEADER_BYTES + (size_t)x->c.h.size);
 	sha256(x->bytes, NDZ_CHUNK_BYTES, p->c.sha256);
-	p->about.made = true;
+	p->about.redeflated = true;
 }
 
 /* The head and the tail of a stream with fragments are in the recipe, not in fragments. */
@@ -128,14 +128,14 @@ put_describe(struct put *p, const struct prepared *x, struct err *e)
 	while (p->c.header_bytes > 0 && x->bytes[p->c.header_bytes - 1] == 0)
 		p->c.header_bytes--;
 	p->c.stream_bytes = x->stream_bytes;
-	p->c.made = false;
+	p->c.redeflated = false;
 	p->c.table = EXT_TABLE_NONE;
 	p->c.codec = NULL;
-	if (x->kind == PREPARED_MADE)
-		describe_made(p, x);
+	if (x->kind == PREPARED_REDEFLATED)
+		describe_redeflated(p, x);
 	else if (x->kind == PREPARED_FRAGMENTS)
 		describe_ends(p, x);
-	if (!p->c.made)
+	if (!p->c.redeflated)
 		rc = describe_rest(p, x, &spare, e);
 	if (rc == 0) {
 		recipe_put_chunk(&p->block, &p->c);

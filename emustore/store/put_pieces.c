@@ -63,7 +63,7 @@ static int
 use_fragment(struct put *p, const struct prepared *x, struct prepared_piece *piece,
     struct err *e)
 {
-	const uint8_t *from = x->kind == PREPARED_MADE ? x->spare.base : x->bytes;
+	const uint8_t *from = x->kind == PREPARED_REDEFLATED ? x->spare.base : x->bytes;
 	struct pack_fragment there;
 	int rc = 1;
 

@@ -11,7 +11,7 @@
 #include "common/base/crc32c.h"
 #include "common/base/sha256.h"
 #include "common/base/wr.h"
-#include "emustore/store/made.h"
+#include "emustore/store/redeflated.h"
 
 enum {
 	/* The padding of the record before, and the two heads of this record. */
@@ -28,7 +28,7 @@ struct rebuilder {
 	const struct ext_fragment *table;
 	struct rd digests; /* empty: fragments are not compared with their SHA-256 */
 	struct sha256_message *messages; /* `cap` of them */
-	struct made *made; /* allocated when it is first needed */
+	struct redeflated *redeflated; /* allocated when it is first needed */
 	uint64_t equivalents;
 	size_t cap;
 	/* What is read in front of each fragment's data: the last FRAGMENT_DATA_AT bytes
@@ -66,7 +66,7 @@ rebuilder_free(struct rebuilder *r)
 {
 	if (r == NULL)
 		return;
-	made_free(r->made);
+	redeflated_free(r->redeflated);
 	free(r->gap);
 	free(r->messages);
 	free(r);
@@ -78,20 +78,20 @@ rebuilder_equivalents(const struct rebuilder *r)
 	return r->equivalents;
 }
 
-static struct made *
-need_made(struct rebuilder *r, struct err *e)
+static struct redeflated *
+need_redeflated(struct rebuilder *r, struct err *e)
 {
-	if (r->made == NULL && (r->made = made_new(r->packs)) == NULL)
+	if (r->redeflated == NULL && (r->redeflated = redeflated_new(r->packs)) == NULL)
 		err_nomem(e, "a chunk's stream");
-	return r->made;
+	return r->redeflated;
 }
 
 static int
-rebuild_made(struct rebuilder *r, const struct recipe_chunk *c,
+rebuild_redeflated(struct rebuilder *r, const struct recipe_chunk *c,
     const struct place *places, uint8_t *out, struct err *e)
 {
-	struct made *m = need_made(r, e);
-	int rc = m == NULL ? -1 : made_chunk(m, c, places, out, e);
+	struct redeflated *m = need_redeflated(r, e);
+	int rc = m == NULL ? -1 : redeflated_chunk(m, c, places, out, e);
 
 	r->equivalents += rc == 1;
 	return rc < 0 ? -1 : 0;
@@ -358,8 +358,8 @@ rebuild_chunk(struct rebuilder *r, const struct recipe_chunk *c,
 {
 	uint8_t *stream = out + NDZ_HEADER_BYTES, *end = stream + c->stream_bytes;
 
-	if (c->made)
-		return rebuild_made(r, c, places, out, e);
+	if (c->redeflated)
+		return rebuild_redeflated(r, c, places, out, e);
 	if (check_lengths(c, places, e) != 0 || make_room(r, c->npieces, e) != 0)
 		return -1;
 	memcpy(out, c->header, c->header_bytes);

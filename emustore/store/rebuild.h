@@ -38,7 +38,7 @@ void rebuilder_give(
 void rebuilder_prove(struct rebuilder *, struct rd digests);
 /* Put the chunk together in out[NDZ_CHUNK_BYTES]; there is one place for each of its
  * pieces.  The result has the checksum of the recipe, else ERR_FORMAT, and the sentence
- * says which fragment is damaged.  A stream that is made again may be an equivalent:
+ * says which fragment is damaged.  A stream that is redeflated may be an equivalent:
  * rebuilder_equivalents() counts them. */
 int rebuild_chunk(struct rebuilder *, const struct recipe_chunk *, const struct place *,
     uint8_t *out, struct err *);

@@ -10,11 +10,11 @@
 
 enum {
 	FLAG_TABLE = 128, /* the flags below 32 are the codec; 0: none */
-	FLAG_MADE = 64,
+	FLAG_REDEFLATED = 64,
 	FLAG_SECTORS = 32, /* with FLAG_TABLE: the table counts sectors */
 	RATIO_MAX = 1032, /* the most that zlib compresses; bounds the blocks */
 	IMAGE_VERSION = 1,
-	IMAGE_VERSION_MADE = 2, /* the image has chunks that are made again */
+	IMAGE_VERSION_REDEFLATED = 2, /* the image has chunks that are redeflated */
 	BLOCK_LEVEL = 6,
 	/* The most that the recipe of one chunk can have: no chunk has more pieces than
 	 * EXT_FRAGMENTS_MAX, and its other bytes are part of the chunk itself. */
@@ -70,7 +70,7 @@ get_piece(struct recipe_piece *p, struct rd *r, uint64_t *expected)
 }
 
 static void
-put_made(struct buf *b, const struct recipe_chunk *c)
+put_redeflated(struct buf *b, const struct recipe_chunk *c)
 {
 	size_t n = strlen(c->how.zlib);
 
@@ -82,17 +82,17 @@ put_made(struct buf *b, const struct recipe_chunk *c)
 }
 
 static int
-get_made(struct recipe_chunk *c, struct rd *r, struct err *e)
+get_redeflated(struct recipe_chunk *c, struct rd *r, struct err *e)
 {
-	c->how = (struct remake_how){ 0 };
+	c->how = (struct redeflate_how){ 0 };
 	c->how.rule = rd_u8(r);
 	c->how.level = rd_u8(r);
 	c->how.memory = rd_u8(r);
 	size_t n = rd_u8(r);
-	bool good = n <= REMAKE_VERSION_MAX && c->how.rule != 0 &&
-	            c->how.rule <= REMAKE_RULE_MAX &&
-	            c->how.level <= REMAKE_LEVEL_MAX && c->how.memory != 0 &&
-	            c->how.memory <= REMAKE_MEMORY_MAX;
+	bool good = n <= REDEFLATE_VERSION_MAX && c->how.rule != 0 &&
+	            c->how.rule <= REDEFLATE_RULE_MAX &&
+	            c->how.level <= REDEFLATE_LEVEL_MAX && c->how.memory != 0 &&
+	            c->how.memory <= REDEFLATE_MEMORY_MAX;
 	rd_copy(r, c->how.zlib, good ? n : 0);
 	for (size_t i = 0; i < n && good; i++)
 		good = c->how.zlib[i] > ' ' && c->how.zlib[i] < 0x7f;
@@ -113,7 +113,7 @@ recipe_put_chunk(struct buf *b, const struct recipe_chunk *c)
 	uint8_t flags = (uint8_t)((c->codec != NULL ? c->codec->id : 0) |
 				  (c->table != EXT_TABLE_NONE ? FLAG_TABLE : 0) |
 				  (c->table == EXT_TABLE_SECTORS ? FLAG_SECTORS : 0) |
-				  (c->made ? FLAG_MADE : 0));
+				  (c->redeflated ? FLAG_REDEFLATED : 0));
 
 	buf_bytes(b, &flags, 1);
 	buf_le32(b, c->crc);
@@ -123,8 +123,8 @@ recipe_put_chunk(struct buf *b, const struct recipe_chunk *c)
 	buf_number(b, c->npieces);
 	for (size_t i = 0; i < c->npieces; i++)
 		put_piece(b, &c->pieces[i], &expected);
-	if (c->made) {
-		put_made(b, c);
+	if (c->redeflated) {
+		put_redeflated(b, c);
 		return;
 	}
 	if (c->codec != NULL) {
@@ -177,21 +177,21 @@ recipe_get_chunk(struct recipe_chunk *c, struct rd *r, struct err *e)
 	c->table = !table    ? EXT_TABLE_NONE
 	           : sectors ? EXT_TABLE_SECTORS
 	                     : EXT_TABLE_WINDOWS;
-	c->made = (flags & FLAG_MADE) != 0;
-	flags &= (uint8_t) ~(FLAG_TABLE | FLAG_MADE | FLAG_SECTORS);
+	c->redeflated = (flags & FLAG_REDEFLATED) != 0;
+	flags &= (uint8_t) ~(FLAG_TABLE | FLAG_REDEFLATED | FLAG_SECTORS);
 	c->codec = flags != 0 ? codec_by_id(flags) : NULL;
 	c->crc = rd_le32(r);
 	c->header = get_part(r, &c->header_bytes);
 	uint64_t stream_bytes = rd_number(r);
 	if (!rd_ok(r) || (flags != 0 && c->codec == NULL) ||
-	    (c->made && (table || c->codec == NULL)) || (sectors && !table) ||
+	    (c->redeflated && (table || c->codec == NULL)) || (sectors && !table) ||
 	    stream_bytes > NDZ_STREAM_MAX)
 		return err_set(e, ERR_FORMAT, "a recipe has an invalid chunk");
 	c->stream_bytes = (uint32_t)stream_bytes;
 	if (get_pieces(c, r, e) != 0)
 		return -1;
-	if (c->made)
-		return get_made(c, r, e);
+	if (c->redeflated)
+		return get_redeflated(c, r, e);
 	if (c->codec != NULL) {
 		rd_copy(r, c->stream_head, c->codec->head_bytes);
 		rd_copy(r, c->stream_tail, c->codec->tail_bytes);
@@ -238,7 +238,7 @@ get_text(struct rd *r, char *out, size_t cap)
 void
 recipe_put_image(struct buf *b, const struct recipe_image *i)
 {
-	buf_le32(b, i->made ? IMAGE_VERSION_MADE : IMAGE_VERSION);
+	buf_le32(b, i->redeflated ? IMAGE_VERSION_REDEFLATED : IMAGE_VERSION);
 	buf_le32(b, i->name.version);
 	buf_le64(b, i->put_at);
 	buf_le64(b, i->data_bytes);
@@ -261,12 +261,12 @@ recipe_get_image(struct recipe_image *i, struct rd *r, struct err *e)
 
 	*i = (struct recipe_image){ 0 };
 	uint32_t version = rd_le32(r);
-	if (rd_ok(r) && version != IMAGE_VERSION && version != IMAGE_VERSION_MADE)
+	if (rd_ok(r) && version != IMAGE_VERSION && version != IMAGE_VERSION_REDEFLATED)
 		return err_set(e, ERR_UNSUPPORTED,
 		    "a recipe of version %u, which is newer than this "
 		    "program",
 		    version);
-	i->made = version == IMAGE_VERSION_MADE;
+	i->redeflated = version == IMAGE_VERSION_REDEFLATED;
 	i->name.version = rd_le32(r);
 	i->put_at = rd_le64(r);
 	i->data_bytes = rd_le64(r);

@@ -18,7 +18,7 @@
 #include "common/image/format/ext.h"
 #include "emustore/store/name.h"
 #include "emustore/store/record.h"
-#include "emustore/store/remake.h"
+#include "emustore/store/redeflate.h"
 
 enum {
 	RECIPE_BLOCK_CHUNKS = 64, /* chunks whose recipes are compressed together */
@@ -43,10 +43,10 @@ struct recipe_chunk {
 	const struct codec *codec;
 	/* The entries of a fragment table of this kind belong into `rest`, at table_at. */
 	enum ext_table table;
-	/* The pieces are the data of a zlib stream of another program, which is made again
+	/* The pieces are the data of a zlib stream of another program, which is redeflated
 	 * as `how` says; nothing is behind the stream.  `codec` is that of the pieces. */
-	bool made;
-	struct remake_how how;
+	bool redeflated;
+	struct redeflate_how how;
 	uint32_t adler;               /* Adler-32 of these data */
 	uint8_t sha256[SHA256_BYTES]; /* SHA-256 of the chunk */
 	uint32_t crc; /* CRC-32C of the chunk up to its last byte that is not 0 */
@@ -81,7 +81,7 @@ struct recipe_image {
 	uint64_t put_at;                  /* seconds since 1970 */
 	uint64_t data_bytes;
 	uint32_t chunks;
-	bool made; /* some chunks have a stream that is made again */
+	bool redeflated; /* some chunks have a stream that is redeflated */
 	uint8_t sha256[SHA256_BYTES]; /* of the whole image file */
 	unsigned nlabels;
 	struct recipe_label labels[RECIPE_LABELS_MAX];

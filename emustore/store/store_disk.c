@@ -11,17 +11,17 @@
 #include "emustore/store/ahead.h"
 #include "emustore/store/reopened.h"
 
-enum { MAKERS_MAX = 4 }; /* threads that make chunks again, and the openings that they need */
+enum { MAKERS_MAX = 4 }; /* threads that redeflate chunks, and the openings that they need */
 
 struct store_disk {
 	char *store, *name;
 	struct reopened *image; /* the first of its openings */
 	uint32_t chunks;
-	bool made; /* its chunks are made again, which takes long */
+	bool redeflated; /* its chunks are redeflated, which takes long */
 	uint8_t sha256[SHA256_BYTES];
 	struct store_cache *cache, least;
 	struct stock *stock; /* chunks that were put together, by their numbers */
-	struct ahead *ahead; /* only where chunks are made again; else NULL */
+	struct ahead *ahead; /* only where chunks are redeflated; else NULL */
 	unsigned makers;
 	pthread_mutex_t lock; /* of the members below */
 	pthread_cond_t given;
@@ -158,7 +158,7 @@ read_past(struct store_disk *d, uint32_t chunk, void *buf, size_t n, size_t at,
 {
 	uint8_t header[NDZ_HEADER_BYTES];
 
-	if (n == NDZ_CHUNK_BYTES && !d->made)
+	if (n == NDZ_CHUNK_BYTES && !d->redeflated)
 		return make(d, chunk, false, buf, e);
 	if (at + n > sizeof header)
 		return 1;
@@ -264,7 +264,7 @@ close_image(void *ctx)
 	return 0;
 }
 
-/* Open the image, and make what its chunks are kept in.  Only chunks that are made again are
+/* Open the image, and make what its chunks are kept in.  Only chunks that are redeflated are
  * worth threads, and several openings. */
 static int
 open_image(struct store_disk *d, struct err *e)
@@ -281,8 +281,8 @@ open_image(struct store_disk *d, struct err *e)
 	d->last = UINT32_MAX;
 	memcpy(d->sha256, a->sha256, sizeof d->sha256);
 	uint64_t bytes = d->cache->max_bytes, least;
-	if (a->made) {
-		d->made = true;
+	if (a->redeflated) {
+		d->redeflated = true;
 		d->makers = d->most = cpus < MAKERS_MAX ? (unsigned)cpus : MAKERS_MAX;
 		least = (2 * d->makers + 1) * (uint64_t)NDZ_CHUNK_BYTES;
 		bytes = bytes > least ? bytes : least;

@@ -39,10 +39,11 @@ check_chunk(const struct recipe_chunk *c)
 	    back.npieces != c->npieces || back.rest_bytes != c->rest_bytes ||
 	    !same_pieces(back.pieces, c->pieces, c->npieces) ||
 	    memcmp(back.header, c->header, c->header_bytes) != 0 ||
-	    back.made != c->made || back.table != c->table ||
-	    (c->made && (memcmp(&back.how, &c->how, sizeof c->how) != 0 ||
-			    back.adler != c->adler ||
-			    memcmp(back.sha256, c->sha256, sizeof c->sha256) != 0)))
+	    back.redeflated != c->redeflated || back.table != c->table ||
+	    (c->redeflated &&
+		(memcmp(&back.how, &c->how, sizeof c->how) != 0 ||
+		    back.adler != c->adler ||
+		    memcmp(back.sha256, c->sha256, sizeof c->sha256) != 0)))
 		abort();
 	recipe_chunk_free(&back);
 	buf_free(&b);

@@ -152,14 +152,14 @@ test_chunk(enum ext_table table)
 }
 
 static void
-fill_made(struct recipe_chunk *c)
+fill_redeflated(struct recipe_chunk *c)
 {
 	static const uint8_t header[40] = { 1, 2, 3 };
 	struct err e;
 
 	*c = (struct recipe_chunk){ .codec = &codec_deflate,
-		.made = true,
-		.how = { REMAKE_FLUSHED, 4, 8, "1.2.13" },
+		.redeflated = true,
+		.how = { REDEFLATE_FLUSHED, 4, 8, "1.2.13" },
 		.adler = 77,
 		.crc = 5,
 		.stream_bytes = 5000,
@@ -189,23 +189,23 @@ check_refused(struct buf *b, size_t at, uint8_t value)
 }
 
 static void
-test_made(void)
+test_redeflated(void)
 {
 	struct recipe_chunk c, back = { 0 };
 	struct buf b = { 0 };
 	struct err e;
 	bool refused = true;
 
-	fill_made(&c);
+	fill_redeflated(&c);
 	recipe_put_chunk(&b, &c);
 	struct rd r = rd_from(b.base, b.len);
 	T_CHECK(recipe_get_chunk(&back, &r, &e) == 0);
 	T_CHECK(rd_done(&r));
-	T_CHECK(back.made);
+	T_CHECK(back.redeflated);
 	T_CHECK(back.npieces == 2);
 	T_CHECK(back.adler == 77);
 	T_CHECK(back.crc == 5);
-	T_CHECK(back.how.rule == REMAKE_FLUSHED);
+	T_CHECK(back.how.rule == REDEFLATE_FLUSHED);
 	T_CHECK(back.how.level == 4);
 	T_CHECK(back.how.memory == 8);
 	T_CHECK(strcmp(back.how.zlib, "1.2.13") == 0);
@@ -219,11 +219,11 @@ test_made(void)
 	T_CHECK(refused);
 	size_t how_at = b.len - SHA256_BYTES - 4 - 6 - 4;
 	check_refused(&b, how_at, 0); /* rule */
-	check_refused(&b, how_at, REMAKE_RULE_MAX + 1);
+	check_refused(&b, how_at, REDEFLATE_RULE_MAX + 1);
 	check_refused(&b, how_at + 1, 10); /* level */
 	check_refused(&b, how_at + 2, 0);  /* memory */
 	check_refused(&b, how_at + 2, 10);
-	check_refused(&b, how_at + 3, REMAKE_VERSION_MAX + 1);
+	check_refused(&b, how_at + 3, REDEFLATE_VERSION_MAX + 1);
 	check_refused(&b, how_at + 5, '\n');
 	check_refused(&b, 0, 64);           /* pieces of no codec */
 	check_refused(&b, 0, 64 + 128 + 1); /* and a table */
@@ -275,7 +275,7 @@ test_image(void)
 	b.base[0] = 2;
 	r = rd_from(b.base, b.len);
 	T_CHECK(recipe_get_image(&back, &r, &e) == 0);
-	T_CHECK(back.made);
+	T_CHECK(back.redeflated);
 	b.base[0] = 9;
 	r = rd_from(b.base, b.len);
 	T_CHECK(recipe_get_image(&back, &r, &e) == -1);
@@ -294,7 +294,7 @@ main(void)
 	test_numbers();
 	test_chunk(EXT_TABLE_WINDOWS);
 	test_chunk(EXT_TABLE_SECTORS);
-	test_made();
+	test_redeflated();
 	test_image();
 	return t_done();
 }

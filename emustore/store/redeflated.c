@@ -1,7 +1,7 @@
-/* made.c: puts together the chunks of images that other programs made, by compressing
- * their data again.  Called by rebuild.c, in the thread to which the struct made
- * belongs. */
-#include "emustore/store/made.h"
+/* redeflated.c: puts together the chunks of images that other programs made, by
+ * compressing their data again.  Called by rebuild.c, in the thread to which the struct
+ * redeflated belongs. */
+#include "emustore/store/redeflated.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,38 +16,38 @@ enum { ZEROS_BYTES = 64 * 1024, SIZE_AT = 4, LEVEL_BEST = 9, MEMORY_BEST = 9 };
 
 static const uint8_t zeros[ZEROS_BYTES];
 
-struct made {
+struct redeflated {
 	struct packs *packs;
 	struct decoder *decoder;
-	struct remaker *remaker;
+	struct redeflater *redeflater;
 	struct buf body;
 	struct ndz_header h;
 	uint8_t raw[FRAGMENT_BYTES_MAX];
 };
 
-struct made *
-made_new(struct packs *packs)
+struct redeflated *
+redeflated_new(struct packs *packs)
 {
-	struct made *m = calloc(1, sizeof *m);
+	struct redeflated *m = calloc(1, sizeof *m);
 
 	if (m == NULL)
 		return NULL;
 	m->packs = packs;
 	m->decoder = decoder_new();
-	m->remaker = remaker_new();
-	if (m->decoder != NULL && m->remaker != NULL)
+	m->redeflater = redeflater_new();
+	if (m->decoder != NULL && m->redeflater != NULL)
 		return m;
-	made_free(m);
+	redeflated_free(m);
 	return NULL;
 }
 
 void
-made_free(struct made *m)
+redeflated_free(struct redeflated *m)
 {
 	if (m == NULL)
 		return;
 	decoder_free(m->decoder);
-	remaker_free(m->remaker);
+	redeflater_free(m->redeflater);
 	buf_free(&m->body);
 	free(m);
 }
@@ -55,7 +55,7 @@ made_free(struct made *m)
 /* Read fragment `number`, whose record is at p, and decompress it to raw; its raw digest
  * is checked.  Returns the length of the data in bytes, or -1. */
 static int64_t
-get_fragment(struct made *m, const struct codec *codec, uint64_t number,
+get_fragment(struct redeflated *m, const struct codec *codec, uint64_t number,
     const struct place *p, uint8_t *raw, struct err *e)
 {
 	struct record_head h;
@@ -84,7 +84,7 @@ get_fragment(struct made *m, const struct codec *codec, uint64_t number,
 /* Pass all data of the chunk to fn, in order, until fn returns false.  Returns 1 if fn got
  * all of it, 0 if fn stopped, -1 on failure. */
 static int
-each_data(struct made *m, const struct recipe_chunk *c, const struct place *places,
+each_data(struct redeflated *m, const struct recipe_chunk *c, const struct place *places,
     bool (*fn)(void *arg, const void *data, size_t n), void *arg, struct err *e)
 {
 	for (size_t i = 0; i < c->npieces; i++) {
@@ -123,7 +123,8 @@ add_to_sum(void *arg, const void *data, size_t n)
 }
 
 static int
-get_header(struct made *m, const struct recipe_chunk *c, uint8_t *header, struct err *e)
+get_header(
+    struct redeflated *m, const struct recipe_chunk *c, uint8_t *header, struct err *e)
 {
 	memcpy(header, c->header, c->header_bytes);
 	memset(header + c->header_bytes, 0, NDZ_HEADER_BYTES - c->header_bytes);
@@ -137,7 +138,7 @@ get_header(struct made *m, const struct recipe_chunk *c, uint8_t *header, struct
 /* Check the raw digest of every fragment, and the Adler-32 and the length of all data
  * together. */
 static int
-check_data(struct made *m, const struct recipe_chunk *c,
+check_data(struct redeflated *m, const struct recipe_chunk *c,
     const struct place *places, struct err *e)
 {
 	struct sum s = { 1, 0 };
@@ -154,21 +155,22 @@ check_data(struct made *m, const struct recipe_chunk *c,
 static bool
 feed(void *arg, const void *data, size_t n)
 {
-	return remake_data(arg, data, n);
+	return redeflate_data(arg, data, n);
 }
 
 /* Make the zlib stream of the chunk in out, behind the header.  Returns its length in
  * bytes, 0 when it does not fit, or -1. */
 static int64_t
-make_stream(struct made *m, const struct recipe_chunk *c, const struct place *places,
-    const struct remake_how *how, uint8_t *out, struct err *e)
+make_stream(struct redeflated *m, const struct recipe_chunk *c,
+    const struct place *places, const struct redeflate_how *how, uint8_t *out,
+    struct err *e)
 {
-	if (remake_begin(m->remaker, how, &m->h, out + NDZ_HEADER_BYTES, e) != 0)
+	if (redeflate_begin(m->redeflater, how, &m->h, out + NDZ_HEADER_BYTES, e) != 0)
 		return -1;
-	int rc = each_data(m, c, places, feed, m->remaker, e);
+	int rc = each_data(m, c, places, feed, m->redeflater, e);
 	if (rc <= 0)
 		return rc;
-	size_t n = remake_end(m->remaker);
+	size_t n = redeflate_end(m->redeflater);
 	memset(out + NDZ_HEADER_BYTES + n, 0, NDZ_STREAM_MAX - n);
 	return (int64_t)n;
 }
@@ -177,11 +179,13 @@ make_stream(struct made *m, const struct recipe_chunk *c, const struct place *pl
  * stream.  The parameters of the original come first, because they give about the same
  * length. */
 static int
-make_equivalent(struct made *m, const struct recipe_chunk *c,
+make_equivalent(struct redeflated *m, const struct recipe_chunk *c,
     const struct place *places, uint8_t *out, struct err *e)
 {
-	struct remake_how hows[] = { { REMAKE_PLAIN, c->how.level, c->how.memory, "" },
-		{ REMAKE_PLAIN, LEVEL_BEST, MEMORY_BEST, "" } };
+	struct redeflate_how hows[] = {
+		{ REDEFLATE_PLAIN, c->how.level, c->how.memory, "" },
+		{ REDEFLATE_PLAIN, LEVEL_BEST, MEMORY_BEST, "" },
+	};
 	int64_t n = 0;
 
 	/* Each fragment may agree with its own digest and still not be the data of this
@@ -203,8 +207,8 @@ make_equivalent(struct made *m, const struct recipe_chunk *c,
 }
 
 int
-made_chunk(struct made *m, const struct recipe_chunk *c, const struct place *places,
-    uint8_t *out, struct err *e)
+redeflated_chunk(struct redeflated *m, const struct recipe_chunk *c,
+    const struct place *places, uint8_t *out, struct err *e)
 {
 	uint8_t digest[SHA256_BYTES];
 

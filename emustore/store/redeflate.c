@@ -1,6 +1,6 @@
-/* remake.c: finds the parameters of a zlib stream, and makes the stream again.  Called by
- * prepare.c and made.c, in their threads. */
-#include "emustore/store/remake.h"
+/* redeflate.c: finds the parameters of a zlib stream, and makes the stream again.  Called
+ * by prepare.c and redeflated.c, in their threads. */
+#include "emustore/store/redeflate.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,10 +18,10 @@ enum {
 	MEMORY_DEFAULT = 8,
 };
 
-struct remaker {
+struct redeflater {
 	z_stream z;
 	bool ready;
-	struct remake_how how;
+	struct redeflate_how how;
 	const struct ndz_header *h;
 	unsigned region;      /* number of the next region */
 	uint64_t region_left; /* bytes that are left of the region before it */
@@ -32,17 +32,17 @@ struct remaker {
 	unsigned pieces;
 	size_t want, have; /* bytes of the current piece: its length, and how many are there */
 	uint8_t piece[PIECE_BYTES];
-	uint8_t scratch[NDZ_STREAM_MAX]; /* streams that remake_find() tries */
+	uint8_t scratch[NDZ_STREAM_MAX]; /* streams that redeflate_find() tries */
 };
 
-struct remaker *
-remaker_new(void)
+struct redeflater *
+redeflater_new(void)
 {
-	return calloc(1, sizeof(struct remaker));
+	return calloc(1, sizeof(struct redeflater));
 }
 
 void
-remaker_free(struct remaker *r)
+redeflater_free(struct redeflater *r)
 {
 	if (r == NULL)
 		return;
@@ -52,13 +52,13 @@ remaker_free(struct remaker *r)
 }
 
 void
-remake_version(char out[REMAKE_VERSION_MAX + 1])
+redeflate_version(char out[REDEFLATE_VERSION_MAX + 1])
 {
-	snprintf(out, REMAKE_VERSION_MAX + 1, "%s", zlibVersion());
+	snprintf(out, REDEFLATE_VERSION_MAX + 1, "%s", zlibVersion());
 }
 
 static int
-begin_zlib(struct remaker *r, const struct remake_how *how)
+begin_zlib(struct redeflater *r, const struct redeflate_how *how)
 {
 	bool same = r->how.level == how->level && r->how.memory == how->memory;
 
@@ -74,7 +74,7 @@ begin_zlib(struct remaker *r, const struct remake_how *how)
 }
 
 int
-remake_begin(struct remaker *r, const struct remake_how *how,
+redeflate_begin(struct redeflater *r, const struct redeflate_how *how,
     const struct ndz_header *h, uint8_t *out, struct err *e)
 {
 	if (begin_zlib(r, how) != Z_OK)
@@ -92,14 +92,14 @@ remake_begin(struct remaker *r, const struct remake_how *how,
 
 /* The length of the next piece in bytes; 0: there is none, or no room for one. */
 static size_t
-next_piece(struct remaker *r)
+next_piece(struct redeflater *r)
 {
 	size_t left = NDZ_STREAM_MAX - r->out_bytes;
 
 	if (r->region_left == 0 && r->region < r->h->nregions)
 		r->region_left = r->h->regions[r->region++].len * SECTOR;
 	size_t n = r->region_left < PIECE_BYTES ? (size_t)r->region_left : PIECE_BYTES;
-	if (r->how.rule != REMAKE_FLUSHED)
+	if (r->how.rule != REDEFLATE_FLUSHED)
 		return n;
 	if (left < RESERVE_BYTES)
 		return 0;
@@ -111,7 +111,7 @@ next_piece(struct remaker *r)
 /* Compress the current piece.  false: it does not fit, or is not the stream that is
  * expected. */
 static bool
-run_zlib(struct remaker *r, int flush)
+run_zlib(struct redeflater *r, int flush)
 {
 	size_t before = r->out_bytes;
 
@@ -130,7 +130,7 @@ run_zlib(struct remaker *r, int flush)
 }
 
 bool
-remake_data(struct remaker *r, const void *data, size_t n)
+redeflate_data(struct redeflater *r, const void *data, size_t n)
 {
 	const uint8_t *p = data;
 
@@ -144,8 +144,8 @@ remake_data(struct remaker *r, const void *data, size_t n)
 		n -= part;
 		if (r->have < r->want)
 			break;
-		if (!run_zlib(
-			r, r->how.rule == REMAKE_FLUSHED ? Z_SYNC_FLUSH : Z_NO_FLUSH))
+		if (!run_zlib(r,
+			r->how.rule == REDEFLATE_FLUSHED ? Z_SYNC_FLUSH : Z_NO_FLUSH))
 			return false;
 		r->region_left -= r->want;
 		r->want = r->have = 0;
@@ -155,7 +155,7 @@ remake_data(struct remaker *r, const void *data, size_t n)
 }
 
 size_t
-remake_end(struct remaker *r)
+redeflate_end(struct redeflater *r)
 {
 	if (r->have > 0 || r->region_left > 0 || r->region < r->h->nregions ||
 	    !run_zlib(r, Z_FINISH))
@@ -166,30 +166,31 @@ remake_end(struct remaker *r)
 /* Try the parameters `how` on the first `pieces` pieces of the stream.  1: the stream is
  * the same as far as it was tried; 0: it is not; -1. */
 static int
-try(struct remaker *r, struct inflater *in, const struct ndz_header *h,
-    const uint8_t *stream, const struct remake_how *how, unsigned pieces, struct err *e)
+try(struct redeflater *r, struct inflater *in, const struct ndz_header *h,
+    const uint8_t *stream, const struct redeflate_how *how, unsigned pieces,
+    struct err *e)
 {
 	void *data;
 	size_t n;
 	int rc;
 
-	if (remake_begin(r, how, h, r->scratch, e) != 0 ||
+	if (redeflate_begin(r, how, h, r->scratch, e) != 0 ||
 	    inflater_begin(in, stream, h->size, ndz_header_raw_bytes(h), e) != 0)
 		return -1;
 	r->expect = stream;
 	while ((rc = inflater_more(in, &data, &n, e)) == 1) {
-		if (!remake_data(r, data, n))
+		if (!redeflate_data(r, data, n))
 			return 0;
 		if (r->pieces >= pieces)
 			return 1;
 	}
-	return rc == 0 ? remake_end(r) == h->size : -1;
+	return rc == 0 ? redeflate_end(r) == h->size : -1;
 }
 
 /* Try PROBE_PIECES pieces first, and the whole stream only if these are the same. */
 static int
-try_both(struct remaker *r, struct inflater *in, const struct ndz_header *h,
-    const uint8_t *stream, const struct remake_how *how, struct err *e)
+try_both(struct redeflater *r, struct inflater *in, const struct ndz_header *h,
+    const uint8_t *stream, const struct redeflate_how *how, struct err *e)
 {
 	int rc = try(r, in, h, stream, how, PROBE_PIECES, e);
 
@@ -207,17 +208,17 @@ levels_of(uint8_t second)
 }
 
 int
-remake_find(struct remaker *r, struct inflater *in, const struct ndz_header *h,
-    const uint8_t *stream, struct remake_how *how, struct err *e)
+redeflate_find(struct redeflater *r, struct inflater *in, const struct ndz_header *h,
+    const uint8_t *stream, struct redeflate_how *how, struct err *e)
 {
 	static const uint8_t memories[] = { MEMORY_DEFAULT, MEMORY_DEFAULT + 1 };
-	struct remake_how t = { 0 };
+	struct redeflate_how t = { 0 };
 	int rc = how->rule == 0 ? 0 : try(r, in, h, stream, how, UINT32_MAX, e);
 
 	if (rc != 0 || h->size < 2)
 		return rc;
-	remake_version(t.zlib);
-	for (t.rule = 1; t.rule <= REMAKE_RULE_MAX; t.rule++)
+	redeflate_version(t.zlib);
+	for (t.rule = 1; t.rule <= REDEFLATE_RULE_MAX; t.rule++)
 		for (size_t m = 0; m < sizeof memories; m++)
 			for (const char *l = levels_of(stream[1]); *l != '\0'; l++) {
 				t.level = (uint8_t)*l;

@@ -1,6 +1,6 @@
 /* Streams of other programs: levels, piece rules and end of a region is found out
  * and made again to the byte, and what is not theirs is not found. */
-#include "emustore/store/remake.h"
+#include "emustore/store/redeflate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,28 +52,29 @@ original(
 }
 
 static bool
-make_again(struct remaker *r, const struct ndz_header *h, const struct remake_how *how)
+make_again(
+    struct redeflater *r, const struct ndz_header *h, const struct redeflate_how *how)
 {
 	struct err e;
 	size_t bytes = (size_t)ndz_header_raw_bytes(h);
 
-	if (remake_begin(r, how, h, again, &e) != 0)
+	if (redeflate_begin(r, how, h, again, &e) != 0)
 		return false;
 	for (size_t at = 0, n; at < bytes; at += n) {
 		n = bytes - at < 65536 ? bytes - at : 65536;
-		if (!remake_data(r, raw + at, n))
+		if (!redeflate_data(r, raw + at, n))
 			return false;
 	}
-	return remake_end(r) == h->size && memcmp(again, stream, h->size) == 0;
+	return redeflate_end(r) == h->size && memcmp(again, stream, h->size) == 0;
 }
 
 int
 main(void)
 {
 	struct ndz_header h = { .version = 3, .nregions = 3 };
-	struct remaker *r = remaker_new();
+	struct redeflater *r = redeflater_new();
 	struct inflater *in = inflater_new();
-	struct remake_how how;
+	struct redeflate_how how;
 	struct err e;
 	static const uint8_t levels[] = { 1, 2, 4, 6, 9 };
 
@@ -86,32 +87,32 @@ main(void)
 			for (int flush = 0; flush <= 1; flush++) {
 				h.size = (uint32_t)original(
 				    &h, levels[l], memory, flush, PIECE);
-				how = (struct remake_how){ 0 };
-				T_CHECK(remake_find(r, in, &h, stream, &how, &e) == 1);
+				how = (struct redeflate_how){ 0 };
+				T_CHECK(redeflate_find(r, in, &h, stream, &how, &e) == 1);
 				T_CHECK(make_again(r, &h, &how));
 				T_CHECK(how.zlib[0] != 0);
 				/* Again, with what worked. */
-				T_CHECK(remake_find(r, in, &h, stream, &how, &e) == 1);
+				T_CHECK(redeflate_find(r, in, &h, stream, &how, &e) == 1);
 			}
 	/* Of other pieces, and of another memLevel: nobody knows them. */
-	how = (struct remake_how){ 0 };
+	how = (struct redeflate_how){ 0 };
 	h.size = (uint32_t)original(&h, 4, 8, true, 100000);
-	T_CHECK(remake_find(r, in, &h, stream, &how, &e) == 0);
+	T_CHECK(redeflate_find(r, in, &h, stream, &how, &e) == 0);
 	h.size = (uint32_t)original(&h, 6, 5, true, PIECE);
-	T_CHECK(remake_find(r, in, &h, stream, &how, &e) == 0);
+	T_CHECK(redeflate_find(r, in, &h, stream, &how, &e) == 0);
 	/* Damaged, and cut short. */
 	h.size = (uint32_t)original(&h, 4, 8, true, PIECE);
 	stream[h.size - 1] ^= 1;
-	T_CHECK(remake_find(r, in, &h, stream, &how, &e) != 1);
+	T_CHECK(redeflate_find(r, in, &h, stream, &how, &e) != 1);
 	stream[h.size - 1] ^= 1;
 	h.size -= 5;
-	T_CHECK(remake_find(r, in, &h, stream, &how, &e) != 1);
+	T_CHECK(redeflate_find(r, in, &h, stream, &how, &e) != 1);
 	h.size += 5;
 	/* More data than the regions say. */
-	how = (struct remake_how){ REMAKE_FLUSHED, 4, 8, "" };
+	how = (struct redeflate_how){ REDEFLATE_FLUSHED, 4, 8, "" };
 	T_CHECK(make_again(r, &h, &how));
-	T_CHECK(!remake_data(r, raw, 512));
-	remaker_free(r);
+	T_CHECK(!redeflate_data(r, raw, 512));
+	redeflater_free(r);
 	inflater_free(in);
 	return t_done();
 }
