@@ -144,8 +144,8 @@ open_raw(void *arg, struct sink *sink, struct err *e)
 	struct stat st;
 
 	const struct install_config *i = &j->o->install;
-	if (install_check_raw(i, e) != 0 || i->proof.verify_key != NULL ||
-	    i->proof.decrypt != NULL)
+	if (install_check_raw(i, e) != 0 || i->opener.verify_key != NULL ||
+	    i->opener.decrypt != NULL)
 		return err_set(e, ERR_USAGE,
 		    "the server sends raw data: options for an installation, "
 		    "--verify-key and --decrypt cannot be used");
@@ -190,7 +190,7 @@ on_begin(
 	const struct target_config c = {
 		.open = image->content == MSG_RAW ? open_raw : open_sink,
 		.arg = j,
-		.proof = &j->o->install.proof,
+		.opener = &j->o->install.opener,
 		.raw = image->content == MSG_RAW,
 		.bytes = image->bytes,
 		.chunks = image->chunks,

@@ -147,7 +147,7 @@ static const struct cli_program prog = {
 	.report_to = report_to,
 	.guarded = true,
 	.tables = { { opts, 0, NULL }, { install_opts, AT(install), "Joining" },
-	    { proof_opts, AT(install.proof), "Proof" } },
+	    { opener_opts, AT(install.opener), "Proof" } },
 };
 
 static const struct command {

@@ -138,7 +138,7 @@ const struct cli_program frisbee_program = {
 	    "it into a file\n",
 	.tables = { { net_opts, AT(net), "Network" }, { own_opts, 0, "Loading" },
 	    { install_opts, AT(install), "Installing" },
-	    { proof_opts, AT(install.proof), "Proof" } },
+	    { opener_opts, AT(install.opener), "Proof" } },
 };
 
 const struct opts frisbee_defaults = { .chunk_mb = CHUNK_MB_BY_MEMORY,

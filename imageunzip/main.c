@@ -164,33 +164,33 @@ install_target(struct run *r, const char *target, struct err *e)
 
 static int
 open_image(struct image **out, const struct opts *o, const char *name,
-    struct proof *proof, struct err *e)
+    struct opener *opener, struct err *e)
 {
 	struct disk *d;
 
 	if (o->store == NULL)
-		return image_open_proved(out, name, proof, e);
+		return image_open_proved(out, name, opener, e);
 	if (store_disk_open(&d, o->store, name, NULL, e) != 0)
 		return -1;
-	return image_open_disk(out, d, proof, e);
+	return image_open_disk(out, d, opener, e);
 }
 
 static int
 open_stored(struct sectors **out, const struct opts *o, const char *name,
-    struct proof *proof, struct err *e)
+    struct opener *opener, struct err *e)
 {
 	struct disk *d;
 
 	if (o->store == NULL)
-		return sectors_open_proved(out, name, proof, e);
+		return sectors_open_proved(out, name, opener, e);
 	if (store_disk_open(&d, o->store, name, NULL, e) != 0)
 		return -1;
-	return sectors_open_disk(out, d, proof, e);
+	return sectors_open_disk(out, d, opener, e);
 }
 
 /* Do a --dry-run. The image is opened a second time, to be read by sector. */
 static int
-rehearse(struct run *r, const char *name, const char *target, struct proof *proof,
+rehearse(struct run *r, const char *name, const char *target, struct opener *opener,
     struct err *e)
 {
 	struct install_config cfg = r->o->install;
@@ -208,7 +208,7 @@ rehearse(struct run *r, const char *name, const char *target, struct proof *proo
 		return -1;
 	int rc = settle_delta(&v.first, &cfg, target, e);
 	/* An image that cannot be read by sector can be installed anyway. */
-	if (rc == 0 && open_stored(&data, r->o, name, proof, &why) != 0)
+	if (rc == 0 && open_stored(&data, r->o, name, opener, &why) != 0)
 		data = NULL;
 	struct rehearsal_source source = { dry_read, data, &v.first, v.total_sectors,
 		v.needed_sectors };
@@ -224,22 +224,22 @@ unzip(const struct opts *o, const char *image, const char *target, struct err *e
 {
 	struct run r = { .o = o,
 		.report = o->crc_only || o->dry_run ? stdout : output_report(target) };
-	struct proof *proof;
+	struct opener *opener;
 
 	if (o->store == NULL && output_is_input(target, image))
 		return err_set(e, ERR_USAGE, "%s: is the image itself", target);
-	if (proof_new(&proof, &o->install.proof, e) != 0)
+	if (opener_new(&opener, &o->install.opener, e) != 0)
 		return -1;
-	int rc = open_image(&r.image, o, image, proof, e);
+	int rc = open_image(&r.image, o, image, opener, e);
 	if (rc == 0) {
 		rc = uuid_check(&r, e);
 		if (rc == 0)
-			rc = o->dry_run ? rehearse(&r, image, target, proof, e)
+			rc = o->dry_run ? rehearse(&r, image, target, opener, e)
 			     : o->raw_chunks ? raw_copy(&r, target, e)
 			                     : install_target(&r, target, e);
 		image_close(r.image);
 	}
-	proof_free(proof);
+	opener_free(opener);
 	return rc;
 }
 

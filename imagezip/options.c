@@ -300,7 +300,7 @@ const struct cli_program imagezip_program = {
 		    "much would be stored\n",
 	.tables = { { what_opts, 0, "What to store" }, { how_opts, 0, "How" },
 	    { codec_opts, AT(what.how), "Compression" },
-	    { seal_opts, AT(what.how.seal), "Proof" } },
+	    { sealer_opts, AT(what.how.sealer), "Proof" } },
 };
 
 /* The sectors of the image must be those of the source, and what is stored of a block must depend

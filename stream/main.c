@@ -29,7 +29,7 @@ tell(const char *sentence)
 
 /* The disk that the image holds, and its partitions, as this process reads them. */
 struct look {
-	struct proof *proof;
+	struct opener *opener;
 	struct export *export;
 	struct ptable table;
 };
@@ -38,7 +38,7 @@ static void
 look_end(struct look *k)
 {
 	export_close(k->export);
-	proof_free(k->proof);
+	opener_free(k->opener);
 	ptable_free(&k->table);
 }
 
@@ -62,10 +62,10 @@ look_begin(struct look *k, const struct opts *o, struct err *e)
 		.size_bytes = o->size_bytes,
 		.warn = tell };
 
-	*k = (struct look){ .proof = NULL };
-	if (proof_new(&k->proof, &o->keys, e) != 0)
+	*k = (struct look){ .opener = NULL };
+	if (opener_new(&k->opener, &o->keys, e) != 0)
 		return -1;
-	cfg.proof = k->proof;
+	cfg.opener = k->opener;
 	if (sources_open(&k->export, &o->sources, &cfg, tell, e) == 0 &&
 	    read_table(k, e) == 0)
 		return 0;

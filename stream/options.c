@@ -145,5 +145,6 @@ const struct cli_program streamdisk_program = {
 	    "  streamdisk --ro -p 2 --source https://b/disk.ndz https://a/disk.ndz "
 	    "/mnt\n",
 	.exit_status = exit_status,
-	.tables = { { own_opts, 0, NULL }, { stream_opts, 0, "Streaming" }, { proof_opts, AT(keys), "Proof" } },
+	.tables = { { own_opts, 0, NULL }, { stream_opts, 0, "Streaming" },
+	    { opener_opts, AT(keys), "Proof" } },
 };

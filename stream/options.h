@@ -6,13 +6,13 @@
 #include <stdint.h>
 
 #include "common/cli/cli.h"
-#include "common/image/format/proof.h"
+#include "common/image/format/opener.h"
 #include "stream/attach/attach.h"
 #include "stream/sources/sources.h"
 
 struct opts {
 	struct sources_config sources; /* the first place is the operand */
-	struct proof_config keys;
+	struct opener_config keys;
 	struct attach_stream stream; /* its disk is an operand */
 	const char *socket; /* of the NBD server; NULL: one is made */
 	uint64_t partition; /* 0: the whole disk */

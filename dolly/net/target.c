@@ -205,14 +205,14 @@ target_thread_start(
 	if (t == NULL)
 		return err_nomem(e, "the target");
 	pthread_mutex_init(&t->lock, NULL);
-	t->decrypts = cfg->proof->decrypt != NULL;
+	t->decrypts = cfg->opener->decrypt != NULL;
 	t->bytes = cfg->bytes;
 	t->queue = queue_new(cfg->slots + 2);
 	*out = t;
 	if (t->queue == NULL)
 		return err_nomem(e, "the target");
 	if (mailbox_new(&t->box, 2 * cfg->slots + cfg->chunks + 8, e) != 0 ||
-	    prover_new(&t->prover, cfg->proof, false, e) != 0 ||
+	    prover_new(&t->prover, cfg->opener, false, e) != 0 ||
 	    (cfg->raw && raw_new(&t->raw, false, e) != 0) ||
 	    cfg->open(cfg->arg, &t->sink, e) != 0)
 		return -1;

@@ -24,7 +24,7 @@ typedef int target_thread_open_fn(void *arg, struct sink *, struct err *);
 struct target_config {
 	target_thread_open_fn *open;
 	void *arg;
-	const struct proof_config *proof; /* borrowed */
+	const struct opener_config *opener; /* borrowed */
 	bool raw;       /* the chunks are those of dolly/raw */
 	uint64_t bytes; /* size of all raw data */
 	uint32_t chunks;

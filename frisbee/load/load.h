@@ -16,7 +16,7 @@
 #ifndef FRISBEE_LOAD_LOAD_H
 #define FRISBEE_LOAD_LOAD_H
 
-#include "common/image/format/proof.h"
+#include "common/image/format/opener.h"
 #include "common/image/read/sink.h"
 #include "common/net/sock.h"
 #include "common/wire/wire.h"
@@ -80,7 +80,7 @@ struct load_config {
 	/* What is demanded of the chunks. */
 	bool any_file;       /* the file is no image: nothing can be demanded */
 	bool keep_encrypted; /* encrypted chunks are accepted when there is no key for them */
-	struct proof_config proof;
+	struct opener_config opener;
 
 	/* Opens the sink.  load_start() calls this in its caller's thread.  The sink's threads
 	 * should work for the owner that this thread has during the call (cancel.h), and give
@@ -126,7 +126,7 @@ void load_stats(struct load *, struct load_stats *);
 void load_urgent(struct load *, uint32_t chunk);
 /* Somebody waits for these blocks of a chunk, as client_read() says (frisbee/client/client.h).
  * load_config.blocks is called when they come, and at once for those that are in a chunk buffer.
- * Not for a load that decrypts chunks (`proof`), which it does in the buffer.  Requests are
+ * Not for a load that decrypts chunks (`opener`), which it does in the buffer.  Requests are
  * forgotten when very many are made at once, so a caller that waits for long asks again. */
 void load_read(struct load *, uint32_t chunk, const struct blockmap *need);
 /* A descriptor for poll(2), readable from when the load has ended until load_end(). */

@@ -79,7 +79,7 @@ open_sink(struct load *l, struct err *e)
 	if (mailbox_new(&l->box, c->buffers + FEEDER_EVENTS + ASKS_EVENTS, e) != 0 ||
 	    mailbox_new(&l->ended, 1, e) != 0 || asks_new(&l->asks, l->box, e) != 0)
 		return -1;
-	if (!c->any_file && prover_new(&prover, &c->proof, c->keep_encrypted, e) != 0)
+	if (!c->any_file && prover_new(&prover, &c->opener, c->keep_encrypted, e) != 0)
 		return -1;
 	if (c->open(c->open_arg, &sink, e) != 0) {
 		prover_free(prover);

@@ -25,14 +25,14 @@ open_target(void *arg, struct sink *sink, struct err *e)
 int
 load_into(struct load_config *c, struct load_target *t, struct err *e)
 {
-	const struct proof_config *keys = &t->install.proof;
+	const struct opener_config *keys = &t->install.opener;
 
 	if (t->any_file && (keys->verify_key != NULL || keys->decrypt != NULL))
 		return err_set(e, ERR_USAGE,
 		    "-N loads any file and cannot be combined with --verify-key or "
 		    "--decrypt");
 	c->any_file = t->any_file;
-	c->proof = *keys;
+	c->opener = *keys;
 	c->open = open_target;
 	c->open_arg = t;
 	c->write_mb = t->install.write_mb;

@@ -20,7 +20,7 @@
 #include "common/base/err.h"
 #include "common/disk/disk.h"
 #include "common/image/format/lost.h"
-#include "common/image/format/proof.h"
+#include "common/image/format/opener.h"
 #include "common/image/read/chunk.h"
 #include "common/image/read/only.h"
 
@@ -61,7 +61,7 @@ struct install_config {
 	uint64_t write_mb; /* -W: MiB of raw data in flight; 0: the default */
 	uint64_t jobs;     /* -j: decoders; 0: one for each processor */
 	/* The caller must prove chunks before it feeds them. */
-	struct proof_config proof;
+	struct opener_config opener;
 	/* Not an option: the rest of the disk may be in use. Only with slice. */
 	bool shares_disk;
 	/* Not an option: a delta onto a regular file, which becomes as long as the image

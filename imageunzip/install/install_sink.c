@@ -254,7 +254,7 @@ open_install(
 	/* A signature covers the whole chunk, and a part of an encrypted chunk cannot be
 	 * read. */
 	s->takes_parts = c.skip_same && c.state == NULL && !s->only &&
-	                 c.proof.verify_key == NULL && c.proof.decrypt == NULL;
+	                 c.opener.verify_key == NULL && c.opener.decrypt == NULL;
 	return 0;
 }
 

@@ -7,7 +7,7 @@
 #include "imageunzip/install/rehearsal.h"
 
 struct install_sink_config {
-	/* Strings in it, and the name, are the caller's and must outlive the sink; proof
+	/* Strings in it, and the name, are the caller's and must outlive the sink; opener
 	 * says how chunks were proved, and failed is set by the sink. */
 	struct install_config install;
 	const char *target;

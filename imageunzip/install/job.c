@@ -136,9 +136,9 @@ put_packed(struct cursor *c, const struct job *j, struct err *e)
 static int
 check_digest(const struct job *j, const struct install_config *cfg, struct err *e)
 {
-	const struct proof_config *proof = &cfg->proof;
-	/* A proof covers every bit of the chunk, its digest among them. */
-	bool proved = proof->verify_key != NULL || proof->decrypt != NULL;
+	const struct opener_config *opener = &cfg->opener;
+	/* A seal covers every bit of the chunk, its digest among them. */
+	bool proved = opener->verify_key != NULL || opener->decrypt != NULL;
 
 	if (!j->partial)
 		return proved || cfg->digests_checked

@@ -22,7 +22,7 @@ resume_open(struct resume *r, const struct install_config *cfg, struct err *e)
 	if (cfg->state == NULL)
 		return 0;
 	/* A state does not tell whether the chunks on the target were proved. */
-	if (cfg->proof.verify_key != NULL || cfg->proof.decrypt != NULL)
+	if (cfg->opener.verify_key != NULL || cfg->opener.decrypt != NULL)
 		return err_set(e, ERR_USAGE,
 		    "--state cannot be combined with --verify-key or --decrypt");
 	r->in_target = strcmp(cfg->state, "target") == 0;

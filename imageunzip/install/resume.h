@@ -21,7 +21,7 @@ struct resume {
 };
 
 /* Called before the target is opened; sets state and in_target. ERR_FORMAT: the file is
- * no state; ERR_USAGE: --state was combined with a proof. */
+ * no state; ERR_USAGE: --state was combined with keys. */
 int resume_open(struct resume *, const struct install_config *, struct err *);
 /* Called when the target is open.  ERR_USAGE: an installation to this target cannot be
  * resumed. */

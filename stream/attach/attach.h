@@ -8,7 +8,7 @@
 
 #include "common/base/err.h"
 #include "common/disk/range.h"
-#include "common/image/format/proof.h"
+#include "common/image/format/opener.h"
 #include "stream/sources/sources.h"
 
 enum attach_as {
@@ -34,7 +34,7 @@ struct attach_stream {
 /* All strings belong to the caller, and must stay valid until attach_end(). */
 struct attach_config {
 	struct sources_config sources;
-	struct proof_config keys;
+	struct opener_config keys;
 	uint64_t size_bytes, cache_bytes; /* 0: the plugin's default */
 	struct attach_stream stream; /* not for ATTACH_MOUNT, and without `part` */
 	struct range part;                /* in sectors; length 0: the whole disk */

@@ -93,11 +93,11 @@ close_images(struct sectors *images[], size_t n)
 /* Open all sources as images.  After a failure all of them are closed. */
 static int
 open_images(struct sectors *images[], struct source sources[], size_t n,
-    struct proof *proof, struct err *e)
+    struct opener *opener, struct err *e)
 {
 	size_t i = 0;
 
-	while (i < n && sectors_open_source(&images[i], &sources[i], proof, e) == 0)
+	while (i < n && sectors_open_source(&images[i], &sources[i], opener, e) == 0)
 		i++;
 	if (i == n)
 		return 0;
@@ -148,7 +148,7 @@ open_random(struct export *x, struct sectors *images[], const struct export_conf
     struct err *e)
 {
 	x->cache_bytes = cfg->cache_bytes != 0 ? cfg->cache_bytes : EXPORT_CACHE_BYTES;
-	x->proved = cfg->proof != NULL;
+	x->proved = cfg->opener != NULL;
 	x->name = strdup(sectors_name(images[0]));
 	if (x->name == NULL || check_base(images[0], e) != 0) {
 		if (x->name == NULL)
@@ -192,7 +192,7 @@ export_open(struct export **out, struct source sources[], size_t n,
 	if (x != NULL && images != NULL && own != NULL) {
 		x->sources = memcpy(own, sources, n * sizeof *own);
 		x->n = n;
-		rc = open_images(images, sources, n, cfg->proof, e);
+		rc = open_images(images, sources, n, cfg->opener, e);
 		if (rc == 0)
 			rc = open_random(x, images, cfg, e);
 	} else {
@@ -219,7 +219,7 @@ begin_disk(struct export *x, const struct export_config *cfg, struct err *e)
 	x->sector_bytes = disk_sector_bytes(x->disk);
 	if (cfg->size_bytes != 0)
 		return err_set(e, ERR_USAGE, "%s: is no image, and its size is known", x->name);
-	if (cfg->proof == NULL)
+	if (cfg->opener == NULL)
 		return 0;
 	return err_set(e, ERR_USAGE,
 	    "%s: is no image, so it is neither signed nor encrypted with a key", x->name);

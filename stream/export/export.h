@@ -17,7 +17,7 @@
 #include "common/disk/disk.h"
 #include "common/disk/rangeset.h"
 #include "common/image/format/ext_tail.h"
-#include "common/image/format/proof.h"
+#include "common/image/format/opener.h"
 #include "common/image/read/source.h"
 
 enum {
@@ -33,22 +33,22 @@ struct export_config {
 	/* Size of the disk; 0: the size that the image states, or else up to the last sector
 	 * that the image describes. */
 	uint64_t size_bytes;
-	struct proof *proof; /* borrowed; NULL: neither signature nor key is required */
+	struct opener *opener; /* borrowed; NULL: neither signature nor key is required */
 	/* Called with a sentence about a delta that does not name its base, which is used
 	 * nevertheless; NULL: such a delta is refused. */
 	void (*warn)(const char *sentence);
 };
 
 /* Open images as one disk.  images[0] is an image, and each of the others is a delta of the
- * images before it.  Every header is read and checked, and with a proof all of the images.  The
+ * images before it.  Every header is read and checked, and with an opener all of the images.  The
  * sources are taken over, also on failure.  ERR_FORMAT: an image is damaged, or stores more than
  * its disk has; ERR_USAGE: size_bytes is too small; ERR_REFUSED: what chain_check() says
  * (chain.h), such as a delta without its base; ERR_UNSUPPORTED: what sectors.h says. */
 int export_open(struct export **, struct source images[], size_t n,
     const struct export_config *, struct err *);
 /* Open a disk that is no image.  `stored` are the sectors that are not in holes, sealed; holes
- * are not read.  Disk and set are taken over, also on failure.  ERR_USAGE: size_bytes or a proof
- * is asked for, which such a disk does not have. */
+ * are not read.  Disk and set are taken over, also on failure.  ERR_USAGE: size_bytes or an opener
+ * is given, neither of which such a disk can have. */
 int export_open_disk(struct export **, struct disk *, struct rangeset *stored,
     const struct export_config *, struct err *);
 /* Where a source is a running session, begin to fetch the headers and fragment tables of all

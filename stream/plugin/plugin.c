@@ -16,7 +16,7 @@
 
 #include "common/base/cancel.h"
 #include "common/base/number.h"
-#include "common/image/format/proof.h"
+#include "common/image/format/opener.h"
 #include "stream/export/export.h"
 #include "stream/plugin/said.h"
 #include "stream/plugin/streaming.h"
@@ -35,7 +35,7 @@ enum {
 };
 
 static struct sources_config sources;
-static struct proof_config keys;
+static struct opener_config keys;
 static struct export_config config;
 static struct export *export;
 static struct cancel ending; /* ends all work that is done for nbdkit */
@@ -178,7 +178,7 @@ open_export(void)
 
 	cancel_work_for(&ending);
 	config.warn = warn;
-	if (proof_new(&config.proof, &keys, &e) != 0 ||
+	if (opener_new(&config.opener, &keys, &e) != 0 ||
 	    sources_open(&export, &sources, &config, warn, &e) != 0)
 		return fail(&e);
 	if (export_lost_sectors(export) > 0)
@@ -266,7 +266,7 @@ ndz_unload(void)
 {
 	streaming_stop();
 	export_close(export);
-	proof_free(config.proof);
+	opener_free(config.opener);
 	if (streaming_has_failed())
 		_exit(EXIT_FAILURE);
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/image/format/seal.h"
+#include "common/image/format/sealer.h"
 #include "common/image/read/walk.h"
 #include "common/image/write/encode.h"
 #include "common/image/write/packer.h"
@@ -102,7 +102,7 @@ feed_next(void *arg, struct window *w, void *buf, struct err *e)
 static struct codec_choice codec;
 
 /* The seal that the chunks of these images have room for. */
-static struct seal_config sealing;
+static struct sealer_config sealing;
 
 /* The states that the next image names by UUID: its own, and, when it is a delta, that of its
  * base. */

@@ -17,7 +17,7 @@ feeder_onto(struct load_target *t, uint32_t buffers, struct mailbox *to)
 
 	T_CHECK(load_into(&c, t, &e) == 0);
 	if (!c.any_file)
-		T_CHECK(prover_new(&p, &c.proof, false, &e) == 0);
+		T_CHECK(prover_new(&p, &c.opener, false, &e) == 0);
 	T_CHECK(c.open(c.open_arg, &sink, &e) == 0);
 	T_CHECK(feeder_new(&f, buffers, p, &sink, to, &e) == 0);
 	return f;

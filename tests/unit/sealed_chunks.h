@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "common/image/format/seal.h"
+#include "common/image/format/sealer.h"
 #include "common/image/write/packer.h"
 #include "tests/t.h"
 
@@ -28,7 +28,7 @@ keep(void *arg, const void *chunk, struct err *err)
 
 /* Makes the plain chunks, of windows of zeros, so that their streams are small. */
 static inline void
-make_plain(const struct seal_config *s, uint8_t id)
+make_plain(const struct sealer_config *s, uint8_t id)
 {
 	struct packer_config cfg = {
 		.version = 5, .emit = keep, .codec = { &codec_deflate, 6 }
@@ -53,19 +53,19 @@ make_plain(const struct seal_config *s, uint8_t id)
 }
 
 static inline void
-make_sealed(const struct seal_config *cfg, uint8_t id)
+make_sealed(const struct sealer_config *cfg, uint8_t id)
 {
-	struct seal *s;
+	struct sealer *s;
 
 	make_plain(cfg, id);
-	T_CHECK(seal_new(&s, cfg, &e) == 0);
+	T_CHECK(sealer_new(&s, cfg, &e) == 0);
 	T_CHECK(s != NULL);
 	for (unsigned i = 0; i < CHUNKS; i++) {
 		const void *chunk = plain[i];
-		T_CHECK(seal_chunk(s, &chunk, &e) == 0);
+		T_CHECK(sealer_seal(s, &chunk, &e) == 0);
 		memcpy(sealed[i], chunk, NDZ_CHUNK_BYTES);
 	}
-	seal_free(s);
+	sealer_free(s);
 }
 
 #endif /* TESTS_UNIT_SEALED_CHUNKS_H */

@@ -67,7 +67,7 @@ static struct feeder *
 begin(const char *target, const char *verify_key, const char *decrypt)
 {
 	onto = (struct load_target){ .name = target,
-		.install.proof = { verify_key, decrypt } };
+		.install.opener = { verify_key, decrypt } };
 	T_CHECK(mailbox_new(&box, BUFFERS + FEEDER_EVENTS, &e) == 0);
 	struct feeder *s = feeder_onto(&onto, BUFFERS, box);
 	feeder_expect(s, CHUNKS);
@@ -91,7 +91,7 @@ static void
 test_plain(void)
 {
 	static uint8_t of_another[CHUNKS][NDZ_CHUNK_BYTES];
-	struct seal_config none = { 0 };
+	struct sealer_config none = { 0 };
 
 	make_plain(&none, 2);
 	memcpy(of_another, plain, sizeof plain);
@@ -113,7 +113,7 @@ test_plain(void)
 static void
 test_signed(void)
 {
-	struct seal_config cfg = { .sign = "a.key" };
+	struct sealer_config cfg = { .sign = "a.key" };
 
 	make_sealed(&cfg, 1);
 	struct feeder *s = begin("signed", "a.pub", NULL);
@@ -138,7 +138,7 @@ test_signed(void)
 static void
 test_encrypted(void)
 {
-	struct seal_config cfg = { .encrypt = "a.enc" };
+	struct sealer_config cfg = { .encrypt = "a.enc" };
 
 	make_sealed(&cfg, 1);
 	struct feeder *s = begin("encrypted", NULL, "a.enc");

@@ -155,12 +155,12 @@ test_touched(void)
 	/* Nothing proves a chunk in the middle of a long file. */
 	write_file("a", plain, CHUNKS);
 	check_file("a", false, true);
-	make_sealed(&(struct seal_config){ .encrypt = "k" }, 1);
+	make_sealed(&(struct sealer_config){ .encrypt = "k" }, 1);
 	write_file("a", sealed, CHUNKS);
 	check_file("a", true, true);
 	write_file("a", sealed, FEW);
 	check_file("a", true, false);
-	make_plain(&(struct seal_config){ 0 }, 1);
+	make_plain(&(struct sealer_config){ 0 }, 1);
 }
 
 /* One chunk that the identity does not look at is another one. */
@@ -189,9 +189,9 @@ test_long_image(void)
 {
 	static uint8_t of_another[NDZ_CHUNK_BYTES], bad[NDZ_CHUNK_BYTES];
 
-	make_plain(&(struct seal_config){ 0 }, 2);
+	make_plain(&(struct sealer_config){ 0 }, 2);
 	memcpy(of_another, plain[NOT_SAMPLED], sizeof of_another);
-	make_plain(&(struct seal_config){ 0 }, 1);
+	make_plain(&(struct sealer_config){ 0 }, 1);
 	check_replaced(of_another, sizeof of_another);
 	check_replaced(plain[NOT_SAMPLED + 1], NDZ_CHUNK_BYTES);
 	memcpy(bad, plain[NOT_SAMPLED], sizeof bad);
@@ -210,7 +210,7 @@ main(void)
 	scratch_init();
 	T_CHECK(chdir(scratch_dir) == 0);
 	T_CHECK(crypt_make_key("k", &e) == 0);
-	make_plain(&(struct seal_config){ 0 }, 1);
+	make_plain(&(struct sealer_config){ 0 }, 1);
 	test_copy();
 	test_touched();
 	test_long_image();

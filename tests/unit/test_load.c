@@ -351,7 +351,7 @@ test_cannot_start(void)
 	T_CHECK(access(t.name, F_OK) != 0);
 	T_CHECK(cancel_owner() == NULL);
 	t.any_file = true;
-	t.install.proof.verify_key = "a.pub";
+	t.install.opener.verify_key = "a.pub";
 	T_CHECK(load_into(&c, &t, &e) == -1 && e.kind == ERR_USAGE);
 }
 

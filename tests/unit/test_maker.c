@@ -164,14 +164,14 @@ make(const char *name, const struct maker_config *cfg, uint32_t short_bytes,
 
 /* The image that is made so, opened; NULL when that fails. */
 static struct sectors *
-made(const char *name, const struct maker_config *cfg, struct proof *proof)
+made(const char *name, const struct maker_config *cfg, struct opener *opener)
 {
 	struct maker_totals totals;
 	struct sectors *s;
 	struct err e;
 
 	if (make(name, cfg, 0, &totals, &e) != 0 ||
-	    sectors_open_proved(&s, in_scratch(name), proof, &e) != 0) {
+	    sectors_open_proved(&s, in_scratch(name), opener, &e) != 0) {
 		printf("# %s\n", e.text);
 		return NULL;
 	}
@@ -333,7 +333,7 @@ test_uuids(void)
 {
 	struct maker_choice has = { .codec = CODEC_DEFAULT, .has_uuid = true };
 	const struct maker_choice sealed = { .codec = CODEC_DEFAULT,
-		.seal.sign = "k.key" };
+		.sealer.sign = "k.key" };
 	uint8_t all[NDZ_UUID_BYTES] = { 0 }, header[NDZ_UUID_BYTES] = { 0 },
 		other[NDZ_UUID_BYTES] = { 0 };
 
@@ -361,20 +361,20 @@ static void
 test_sealed(void)
 {
 	const struct maker_choice how = { .codec = CODEC_DEFAULT,
-		.seal = { .sign = "k.key", .encrypt = "k.enc" } };
-	const struct proof_config demand = { "k.pub", "k.enc" };
-	struct proof *proof;
+		.sealer = { .sign = "k.key", .encrypt = "k.enc" } };
+	const struct opener_config demand = { "k.pub", "k.enc" };
+	struct opener *opener;
 	struct making m;
 	struct maker_config cfg = config(&m, &how);
 	struct sectors *s;
 	struct err e;
 
-	T_CHECK(proof_new(&proof, &demand, &e) == 0);
-	s = made("s.ndz", &cfg, proof);
+	T_CHECK(opener_new(&opener, &demand, &e) == 0);
+	s = made("s.ndz", &cfg, opener);
 	if (T_CHECK(s != NULL))
 		T_CHECK(stores_disk(s));
 	sectors_close(s);
-	proof_free(proof);
+	opener_free(opener);
 	T_CHECK(sectors_open(&s, in_scratch("s.ndz"), &e) == -1);
 }
 
@@ -403,7 +403,7 @@ test_failures(void)
 {
 	const struct maker_choice v3 = { .codec = CODEC_DEFAULT, .v3 = true },
 				  no_key = { .codec = CODEC_DEFAULT,
-					  .seal.sign = "none.key" };
+					  .sealer.sign = "none.key" };
 	struct making m;
 	struct maker_config cfg = config(&m, &plain);
 
@@ -455,7 +455,7 @@ test_check(void)
 	c.has_uuid = true;
 	T_CHECK(checked(&c) == ERR_USAGE);
 	c.has_uuid = false;
-	c.seal.encrypt = "k.enc";
+	c.sealer.encrypt = "k.enc";
 	T_CHECK(checked(&c) == ERR_USAGE);
 	c.v3 = false;
 	T_CHECK(checked(&c) == ERR_NONE);

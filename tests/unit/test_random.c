@@ -5,7 +5,7 @@
 #include <pthread.h>
 
 #include "common/image/format/crypt.h"
-#include "common/image/format/proof.h"
+#include "common/image/format/opener.h"
 #include "common/image/format/sign.h"
 #include "common/image/read/fragments.h"
 #include "common/image/read/partial.h"
@@ -23,7 +23,7 @@ struct file {
 	pthread_mutex_t lock;
 	struct blockmap was_read[16]; /* of each chunk */
 	unsigned reads, fail_at;      /* the read that fails; 0: none */
-	struct proof *proof;          /* or NULL */
+	struct opener *opener;        /* or NULL */
 };
 
 static const char *
@@ -89,7 +89,7 @@ open_sectors(struct file *f)
 	struct sectors *s;
 	struct err e;
 
-	if (!T_CHECK(sectors_open_source(&s, &source, f->proof, &e) == 0)) {
+	if (!T_CHECK(sectors_open_source(&s, &source, f->opener, &e) == 0)) {
 		printf("# %s\n", e.text);
 		exit(1);
 	}
@@ -134,7 +134,7 @@ static void
 end_file(struct file *f)
 {
 	pthread_mutex_destroy(&f->lock);
-	proof_free(f->proof);
+	opener_free(f->opener);
 	free(f->bytes);
 }
 
@@ -486,18 +486,18 @@ test_stream(void)
 static void
 seal_file(struct file *f)
 {
-	const struct proof_config open = { in_scratch("a.pub"), in_scratch("a.enc") };
-	struct seal *seal;
+	const struct opener_config open = { in_scratch("a.pub"), in_scratch("a.enc") };
+	struct sealer *sealer;
 	struct err e;
 
-	T_CHECK(seal_new(&seal, &sealing, &e) == 0);
+	T_CHECK(sealer_new(&sealer, &sealing, &e) == 0);
 	for (size_t at = 0; at < f->len; at += NDZ_CHUNK_BYTES) {
 		const void *chunk = f->bytes + at;
-		T_CHECK(seal_chunk(seal, &chunk, &e) == 0);
+		T_CHECK(sealer_seal(sealer, &chunk, &e) == 0);
 		memcpy(f->bytes + at, chunk, NDZ_CHUNK_BYTES);
 	}
-	seal_free(seal);
-	T_CHECK(proof_new(&f->proof, &open, &e) == 0);
+	sealer_free(sealer);
+	T_CHECK(opener_new(&f->opener, &open, &e) == 0);
 }
 
 /* Nothing of a chunk that is not proved is given out. */
@@ -531,7 +531,7 @@ test_sealed(struct model *m)
 	T_CHECK(crypt_make_key(in_scratch("a.enc"), &e) == 0);
 	snprintf(sign, sizeof sign, "%s", in_scratch("a.key"));
 	snprintf(encrypt, sizeof encrypt, "%s", in_scratch("a.enc"));
-	sealing = (struct seal_config){ sign, encrypt };
+	sealing = (struct sealer_config){ sign, encrypt };
 	make_model(m, 40);
 	write_image("c.ndz", m, false, NULL);
 	struct file f = load_file("c.ndz");

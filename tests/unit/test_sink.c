@@ -323,7 +323,7 @@ test_copy(void)
 int
 main(void)
 {
-	const struct seal_config none = { 0 };
+	const struct sealer_config none = { 0 };
 
 	scratch_init();
 	make_plain(&none, 1);

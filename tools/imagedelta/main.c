@@ -47,8 +47,8 @@ static const struct cli_program prog = {
 		    "  imagedelta --onto monday.ndz week.ndz next.ndz whole.ndz\n",
 	.tables = { { own_opts, 0, NULL }, { rewrite_opts, AT(rewrite), "New image" },
 	    { codec_opts, AT(rewrite.how), "Compression" },
-	    { seal_opts, AT(rewrite.how.seal), "Proof" },
-	    { proof_opts, AT(rewrite.proof), "Images that are read" } },
+	    { sealer_opts, AT(rewrite.how.sealer), "Proof" },
+	    { opener_opts, AT(rewrite.opener), "Images that are read" } },
 };
 
 static void
@@ -135,14 +135,14 @@ run(const struct opts *o, char *const inputs[], size_t n, const char *output,
     struct err *e)
 {
 	struct sectors **v = calloc(n, sizeof(struct sectors *));
-	struct proof *proof = NULL;
-	int rc = v != NULL ? proof_new(&proof, &o->rewrite.proof, e)
+	struct opener *opener = NULL;
+	int rc = v != NULL ? opener_new(&opener, &o->rewrite.opener, e)
 	                   : err_nomem(e, "images");
 
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		rc = output_check_input(output, inputs[i], e);
 		if (rc == 0)
-			rc = sectors_open_proved(&v[i], inputs[i], proof, e);
+			rc = sectors_open_proved(&v[i], inputs[i], opener, e);
 	}
 	if (rc == 0)
 		rc = o->onto != NULL ? make_whole(o, v, n, output, e)
@@ -150,7 +150,7 @@ run(const struct opts *o, char *const inputs[], size_t n, const char *output,
 	for (size_t i = 0; i < n && v != NULL; i++)
 		sectors_close(v[i]);
 	free(v);
-	proof_free(proof);
+	opener_free(opener);
 	return rc;
 }
 

@@ -98,7 +98,7 @@ encrypted_report(const struct options *o, const char *path, struct json *j)
 {
 	struct headers s = { 0 };
 
-	if (o->proof_files.decrypt == NULL && read_image(path, &s) == 0) {
+	if (o->opener_files.decrypt == NULL && read_image(path, &s) == 0) {
 		if (j != NULL) {
 			put_json(j, &s);
 		} else if (!o->quiet) {

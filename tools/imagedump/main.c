@@ -69,7 +69,7 @@ show_totals(const struct run *r, const char *path)
 	if (r->j != NULL) {
 		report_totals_json(r->j, &r->totals);
 		json_bool(r->j, "verified", o->verify);
-		json_bool(r->j, "encrypted", o->proof_files.decrypt != NULL);
+		json_bool(r->j, "encrypted", o->opener_files.decrypt != NULL);
 		json_string(r->j, "signature", imagedump_signature(o, &r->totals));
 	} else if (!o->quiet) {
 		report_totals(&r->totals, path);
@@ -105,7 +105,7 @@ dump(const struct options *o, const char *path, struct json *j, struct err *e)
 {
 	struct run r = { .o = o, .j = j };
 
-	if (image_open_proved(&r.image, path, o->proof, e) != 0)
+	if (image_open_proved(&r.image, path, o->opener, e) != 0)
 		return -1;
 	int rc = o->only.n > 0 ? only_view_new(&r.only, &o->only, e) : 0;
 	if (rc == 0)
@@ -182,10 +182,10 @@ act(void *opts, char **operands, int n, struct err *e)
 
 	if (n == 0)
 		return err_misuse(e, "no image is named");
-	if (proof_new(&o->proof, &o->proof_files, e) != 0)
+	if (opener_new(&o->opener, &o->opener_files, e) != 0)
 		return -1;
 	int status = dump_all(o, operands, n, e);
-	proof_free(o->proof);
+	opener_free(o->opener);
 	return status;
 }
 

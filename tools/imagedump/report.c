@@ -271,7 +271,7 @@ report_totals_json(struct json *j, const struct totals *t)
 const char *
 imagedump_signature(const struct options *o, const struct totals *t)
 {
-	if (o->proof_files.verify_key != NULL)
+	if (o->opener_files.verify_key != NULL)
 		return "good"; /* image.c gives out only chunks that are proved */
 	return t->signed_chunks == 0           ? "none"
 	       : t->signed_chunks == t->chunks ? "unchecked"
@@ -281,7 +281,7 @@ imagedump_signature(const struct options *o, const struct totals *t)
 void
 report_verdict(const struct options *o, const struct totals *t)
 {
-	const char *key = proof_key_name(o->proof);
+	const char *key = opener_key_name(o->opener);
 	bool whole = t->tiled && t->first.present;
 
 	say(stdout, "  verified: %s: every chunk is whole, %s; ",
@@ -297,5 +297,5 @@ report_verdict(const struct options *o, const struct totals *t)
 		    : t->signed_chunks == t->chunks
 			? "signed (--verify-key checks the signature)"
 			: "signed only in part");
-	say(stdout, "%s\n", o->proof_files.decrypt != NULL ? "; encrypted" : "");
+	say(stdout, "%s\n", o->opener_files.decrypt != NULL ? "; encrypted" : "");
 }

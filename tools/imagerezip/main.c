@@ -26,8 +26,8 @@ static const struct cli_program prog = {
 		    "  imagerezip --sign lab.key a.ndz b.ndz  signed\n",
 	.tables = { { rewrite_opts, 0, NULL },
 	    { codec_opts, offsetof(struct rewrite_config, how), "Compression" },
-	    { seal_opts, offsetof(struct rewrite_config, how.seal), "Proof" },
-	    { proof_opts, offsetof(struct rewrite_config, proof), "The old image" } },
+	    { sealer_opts, offsetof(struct rewrite_config, how.sealer), "Proof" },
+	    { opener_opts, offsetof(struct rewrite_config, opener), "The old image" } },
 };
 
 static int
@@ -42,7 +42,7 @@ rezip_layers(const struct rewrite_config *c, struct sectors *image, struct layer
 }
 
 static int
-rezip(const struct rewrite_config *c, struct proof *proof, const char *input,
+rezip(const struct rewrite_config *c, struct opener *opener, const char *input,
     const char *output, struct err *e)
 {
 	struct sectors *image;
@@ -50,7 +50,7 @@ rezip(const struct rewrite_config *c, struct proof *proof, const char *input,
 
 	if (output_check_input(output, input, e) != 0)
 		return -1;
-	if (sectors_open_proved(&image, input, proof, e) != 0)
+	if (sectors_open_proved(&image, input, opener, e) != 0)
 		return -1;
 	int rc = layers_new(&l, &image, 1, e);
 	if (rc == 0) {
@@ -65,17 +65,17 @@ static int
 act(void *config, char **operands, int n, struct err *e)
 {
 	struct rewrite_config *c = config;
-	struct proof *proof;
+	struct opener *opener;
 
 	if (n != 2)
 		return err_misuse(
 		    e, "an image and the name of the new image are needed");
 	if (rewrite_check(c, operands[1], e) != 0)
 		return -1;
-	if (proof_new(&proof, &c->proof, e) != 0)
+	if (opener_new(&opener, &c->opener, e) != 0)
 		return -1;
-	int rc = rezip(c, proof, operands[0], operands[1], e);
-	proof_free(proof);
+	int rc = rezip(c, opener, operands[0], operands[1], e);
+	opener_free(opener);
 	return rc;
 }
 

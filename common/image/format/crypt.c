@@ -1,6 +1,6 @@
-/* crypt.c: the data of a chunk is encrypted and decrypted.  seal.c and proof.c call this:
- * crypt_new() in the thread that has the keys, the rest in the threads that have chunks.
- * imagekey makes keys with it. */
+/* crypt.c: the data of a chunk is encrypted and decrypted.  sealer.c and opener.c call
+ * this: crypt_new() in the thread that has the keys, the rest in the threads that have
+ * chunks.  imagekey makes keys with it. */
 #include "common/image/format/crypt.h"
 
 #include <openssl/crypto.h>

@@ -1,6 +1,6 @@
-/* sign.c: signatures of chunks by Ed25519.  seal.c signs with it in the thread that makes
- * the image, and proof.c verifies in the threads that have chunks; mfrisbeed verifies
- * uploads with it, and imagekey makes keys. */
+/* sign.c: signatures of chunks by Ed25519.  sealer.c signs with it in the thread that
+ * makes the image, and opener.c verifies in the threads that have chunks; mfrisbeed
+ * verifies uploads with it, and imagekey makes keys. */
 #include "common/image/format/sign.h"
 
 #include <openssl/bio.h>

@@ -16,7 +16,7 @@
 struct image {
 	struct source source;
 	bool in_order;       /* it is a pipe */
-	struct proof *proof; /* or NULL */
+	struct opener *opener; /* or NULL */
 	uint32_t nchunks;    /* UINT32_MAX: a pipe */
 	uint32_t next;       /* chunk that image_next() reads */
 	struct image_identity id;
@@ -117,7 +117,7 @@ open_source(struct image *img, struct err *e)
 
 int
 image_open_source(
-    struct image **out, struct source *source, struct proof *proof, struct err *e)
+    struct image **out, struct source *source, struct opener *opener, struct err *e)
 {
 	struct image *img = calloc(1, sizeof *img);
 
@@ -127,7 +127,7 @@ image_open_source(
 		return -1;
 	}
 	img->source = *source;
-	img->proof = proof;
+	img->opener = opener;
 	if (open_source(img, e) != 0) {
 		image_close(img);
 		return -1;
@@ -137,23 +137,23 @@ image_open_source(
 }
 
 int
-image_open_disk(struct image **out, struct disk *d, struct proof *proof, struct err *e)
+image_open_disk(struct image **out, struct disk *d, struct opener *opener, struct err *e)
 {
 	struct source source;
 
 	return source_of_disk(&source, d, e) == 0
-	           ? image_open_source(out, &source, proof, e)
+	           ? image_open_source(out, &source, opener, e)
 	           : -1;
 }
 
 int
 image_open_proved(
-    struct image **out, const char *path, struct proof *proof, struct err *e)
+    struct image **out, const char *path, struct opener *opener, struct err *e)
 {
 	struct disk *d;
 
 	return disk_open(&d, path, DISK_READ, e) == 0
-	           ? image_open_disk(out, d, proof, e)
+	           ? image_open_disk(out, d, opener, e)
 	           : -1;
 }
 
@@ -188,7 +188,7 @@ image_seekable(const struct image *img)
 bool
 image_is_proved(const struct image *img)
 {
-	return img->proof != NULL;
+	return img->opener != NULL;
 }
 
 uint32_t
@@ -304,9 +304,9 @@ end_of_image(struct image *img, struct err *e)
 }
 
 static int
-prove(struct image *img, uint32_t i, void *buf, struct err *e)
+open_chunk(struct image *img, uint32_t i, void *buf, struct err *e)
 {
-	if (proof_chunk(img->proof, i, buf, e) != 0)
+	if (opener_open(img->opener, i, buf, e) != 0)
 		return err_ctx(e, "%s: chunk %u", image_name(img), i);
 	return 0;
 }
@@ -334,7 +334,8 @@ read_next(struct image *img, void *buf, size_t *bytes, struct err *e)
 		if (rc == 1 && source_read(&img->source, img->next, NULL, buf, e) != 0)
 			rc = -1;
 	}
-	if (rc == 1 && *bytes == NDZ_CHUNK_BYTES && prove(img, img->next, buf, e) != 0)
+	if (rc == 1 && *bytes == NDZ_CHUNK_BYTES &&
+	    open_chunk(img, img->next, buf, e) != 0)
 		return -1;
 	return rc;
 }
@@ -456,5 +457,5 @@ image_read(struct image *img, uint32_t i, void *buf, struct err *e)
 {
 	if (source_read(&img->source, i, NULL, buf, e) != 0)
 		return -1;
-	return prove(img, i, buf, e);
+	return open_chunk(img, i, buf, e);
 }

@@ -14,7 +14,7 @@
 #include "common/disk/disk.h"
 #include "common/image/format/ext.h"
 #include "common/image/format/format.h"
-#include "common/image/format/proof.h"
+#include "common/image/format/opener.h"
 
 struct image;
 
@@ -22,15 +22,15 @@ struct image;
  * it lacks the last chunk, which an image of this suite has. */
 int image_open(struct image **, const char *path, struct err *);
 /* image_open() for an image that must be signed or encrypted: whole chunks are given out
- * only when they are proved, and decrypted.  Headers alone are not proved.  proof is
+ * only when they are proved, and decrypted.  Headers alone are not proved.  opener is
  * borrowed, and may be NULL. */
-int image_open_proved(struct image **, const char *path, struct proof *, struct err *);
+int image_open_proved(struct image **, const char *path, struct opener *, struct err *);
 /* image_open_proved() for a source, or a disk that is open; it belongs to the image from
  * now on, also on failure. */
 struct source;
 int image_open_source(
-    struct image **, struct source *, struct proof *, struct err *);
-int image_open_disk(struct image **, struct disk *, struct proof *, struct err *);
+    struct image **, struct source *, struct opener *, struct err *);
+int image_open_disk(struct image **, struct disk *, struct opener *, struct err *);
 void image_close(struct image *); /* NULL is fine */
 /* The name of the image's source, for messages. */
 const char *image_name(const struct image *);

@@ -11,7 +11,7 @@
 #include "common/image/read/partial.h"
 
 struct prover {
-	struct proof *proof; /* or NULL */
+	struct opener *opener; /* or NULL */
 	bool keep_encrypted;
 	struct decoder *decoder; /* for chunks without a digest; NULL: none came */
 	/* Of the first chunk that was proved: */
@@ -20,7 +20,7 @@ struct prover {
 };
 
 int
-prover_new(struct prover **out, const struct proof_config *keys, bool keep_encrypted,
+prover_new(struct prover **out, const struct opener_config *keys, bool keep_encrypted,
     struct err *e)
 {
 	struct prover *p = calloc(1, sizeof *p);
@@ -28,7 +28,7 @@ prover_new(struct prover **out, const struct proof_config *keys, bool keep_encry
 	if (p == NULL)
 		return err_nomem(e, "a chunk's proof");
 	p->keep_encrypted = keep_encrypted;
-	if (proof_new(&p->proof, keys, e) != 0) {
+	if (opener_new(&p->opener, keys, e) != 0) {
 		free(p);
 		return -1;
 	}
@@ -41,7 +41,7 @@ prover_free(struct prover *p)
 {
 	if (p == NULL)
 		return;
-	proof_free(p->proof);
+	opener_free(p->opener);
 	decoder_free(p->decoder);
 	free(p);
 }
@@ -120,17 +120,17 @@ prover_chunk(struct prover *p, const struct sink_chunk *put, struct blockmap *ba
 	if (ndz_header_get(&c.h, put->bytes, NDZ_CHUNK_BYTES, e) != 0)
 		return -1;
 	bool encrypted = c.h.encrypted;
-	if (encrypted && p->keep_encrypted && p->proof == NULL)
+	if (encrypted && p->keep_encrypted && p->opener == NULL)
 		return prove_encrypted(p, put->number, &c, e);
 	/* Decryption also authenticates the chunk, and makes the rest readable. */
-	if (encrypted && proof_chunk(p->proof, put->number, put->bytes, e) != 0)
+	if (encrypted && opener_open(p->opener, put->number, put->bytes, e) != 0)
 		return -1;
 	if (chunk_parse(&c, put->bytes, e) != 0)
 		return -1;
 	int rc = sink_is_partial(put) ? prove_part(put, &c, bad, e)
 	                              : prove_whole(p, &c, put->bytes, bad, e);
 	if (rc == 0 && !encrypted)
-		rc = proof_chunk(p->proof, put->number, put->bytes, e);
+		rc = opener_open(p->opener, put->number, put->bytes, e);
 	if (rc == 0)
 		rc = check_kind(p, put->number, &c, encrypted, e);
 	chunk_free(&c);

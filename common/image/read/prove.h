@@ -12,14 +12,15 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
-#include "common/image/format/proof.h"
+#include "common/image/format/opener.h"
 #include "common/image/read/sink.h"
 
 struct prover;
 
 /* Reads the keys.  keys: what is demanded.  keep_encrypted: the image is kept as it is, so an
- * encrypted chunk whose header is right passes where there is no key.  Errors as proof_new(). */
-int prover_new(struct prover **, const struct proof_config *keys, bool keep_encrypted,
+ * encrypted chunk whose header is right passes where there is no key.  Errors as those of
+ * opener_new(). */
+int prover_new(struct prover **, const struct opener_config *keys, bool keep_encrypted,
     struct err *);
 void prover_free(struct prover *);
 /* Proves a chunk, or the part of it that is here, and decrypts it in place.  -1: *bad has

@@ -19,7 +19,7 @@
 #include "common/image/format/basis.h"
 #include "common/image/format/ext.h"
 #include "common/image/format/format.h"
-#include "common/image/format/proof.h"
+#include "common/image/format/opener.h"
 
 struct sectors;
 
@@ -28,16 +28,16 @@ struct sectors;
  * ERR_NOMEM, ERR_CANCELLED. */
 int sectors_open(struct sectors **, const char *path, struct err *);
 /* sectors_open() for an image that must be signed or encrypted.  All of it is read and
- * proved now, and each chunk again when it is used.  proof is borrowed, and may be NULL. */
+ * proved now, and each chunk again when it is used.  opener is borrowed, and may be NULL. */
 int sectors_open_proved(
-    struct sectors **, const char *path, struct proof *proof, struct err *);
+    struct sectors **, const char *path, struct opener *opener, struct err *);
 /* sectors_open_proved() for a source, or a disk that is open; it is taken over, also on
  * failure. */
 struct source;
 int sectors_open_source(
-    struct sectors **, struct source *, struct proof *proof, struct err *);
+    struct sectors **, struct source *, struct opener *opener, struct err *);
 int sectors_open_disk(
-    struct sectors **, struct disk *, struct proof *proof, struct err *);
+    struct sectors **, struct disk *, struct opener *opener, struct err *);
 void sectors_close(struct sectors *); /* closes the image, too; NULL is fine */
 /* The image's name for messages, and its number of chunks. */
 const char *sectors_name(const struct sectors *);

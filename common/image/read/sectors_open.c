@@ -234,7 +234,7 @@ sectors_open(struct sectors **out, const char *path, struct err *e)
 /* Open `img` by sector; it is taken over, also on failure. */
 static int
 open_image(
-    struct sectors **out, struct image *img, const struct proof *proof, struct err *e)
+    struct sectors **out, struct image *img, const struct opener *opener, struct err *e)
 {
 	struct sectors *s = calloc(1, sizeof *s);
 
@@ -244,7 +244,7 @@ open_image(
 	}
 	s->img = img;
 	s->open.number = NO_CHUNK;
-	s->proved = proof != NULL;
+	s->proved = opener != NULL;
 	rangeset_init(&s->stored);
 	rangeset_init(&s->freed);
 	basis_init(&s->basis, SAMPLE_SHA256);
@@ -269,34 +269,34 @@ open_image(
 
 int
 sectors_open_proved(
-    struct sectors **out, const char *path, struct proof *proof, struct err *e)
+    struct sectors **out, const char *path, struct opener *opener, struct err *e)
 {
 	struct image *img;
 
-	return image_open_proved(&img, path, proof, e) == 0
-	           ? open_image(out, img, proof, e)
+	return image_open_proved(&img, path, opener, e) == 0
+	           ? open_image(out, img, opener, e)
 	           : -1;
 }
 
 int
 sectors_open_source(
-    struct sectors **out, struct source *source, struct proof *proof, struct err *e)
+    struct sectors **out, struct source *source, struct opener *opener, struct err *e)
 {
 	struct image *img;
 
-	return image_open_source(&img, source, proof, e) == 0
-	           ? open_image(out, img, proof, e)
+	return image_open_source(&img, source, opener, e) == 0
+	           ? open_image(out, img, opener, e)
 	           : -1;
 }
 
 int
 sectors_open_disk(
-    struct sectors **out, struct disk *d, struct proof *proof, struct err *e)
+    struct sectors **out, struct disk *d, struct opener *opener, struct err *e)
 {
 	struct source source;
 
 	return source_of_disk(&source, d, e) == 0
-	           ? sectors_open_source(out, &source, proof, e)
+	           ? sectors_open_source(out, &source, opener, e)
 	           : -1;
 }
 

@@ -20,7 +20,7 @@ struct maker {
 	struct maker_config cfg;
 	struct output *output; /* from maker_run() on; borrowed, or NULL */
 	struct packer *packer;
-	struct seal *seal; /* or NULL */
+	struct sealer *sealer; /* or NULL */
 	uint64_t data_bytes;
 };
 
@@ -33,7 +33,7 @@ maker_check(const struct maker_choice *c, struct err *e)
 	if (c->v3 && c->codec.codec->id != CODEC_DEFLATE)
 		return err_set(e, ERR_USAGE, "-3 cannot be combined with --codec=%s",
 		    c->codec.codec->name);
-	return seal_check(&c->seal, c->has_uuid, c->v3, e);
+	return sealer_check(&c->sealer, c->has_uuid, c->v3, e);
 }
 
 /* Version 3 holds sector numbers of 32 bits, and nothing but deflate in the clear. */
@@ -42,7 +42,7 @@ choose_version(const struct maker_config *c, unsigned *version, struct err *e)
 {
 	const struct maker_choice *how = c->how;
 	bool large = c->total != UINT64_MAX && c->total > UINT32_MAX;
-	bool own = how->codec.codec->id != CODEC_DEFLATE || how->seal.encrypt != NULL;
+	bool own = how->codec.codec->id != CODEC_DEFLATE || how->sealer.encrypt != NULL;
 	bool must = how->v5 || how->has_uuid || large || own;
 
 	if (how->v3 && large)
@@ -59,11 +59,11 @@ static int
 choose_uuid(const struct maker_config *c, struct packer_config *p, struct err *e)
 {
 	const struct maker_choice *how = c->how;
-	bool sealed = how->seal.sign != NULL || how->seal.encrypt != NULL;
+	bool sealed = how->sealer.sign != NULL || how->sealer.encrypt != NULL;
 	const uint8_t *uuid = how->has_uuid ? how->uuid : sealed ? NULL : c->keep_uuid;
 
 	if (uuid == NULL)
-		return seal_uuid(p->uuid, e);
+		return sealer_uuid(p->uuid, e);
 	memcpy(p->uuid, uuid, sizeof p->uuid);
 	if (p->version == 5)
 		memcpy(p->header_uuid, uuid, sizeof p->header_uuid);
@@ -88,7 +88,7 @@ emit(void *arg, const void *chunk, struct err *e)
 
 	if (m->cfg.chunk != NULL)
 		m->cfg.chunk(m->cfg.arg);
-	if (seal_chunk(m->seal, &chunk, e) != 0)
+	if (sealer_seal(m->sealer, &chunk, e) != 0)
 		return -1;
 	if (m->output == NULL)
 		return m->cfg.take(m->cfg.taker, chunk, e);
@@ -112,7 +112,7 @@ open_packer(struct maker *m, struct err *e)
 
 	if (choose_version(c, &p.version, e) != 0 || choose_uuid(c, &p, e) != 0)
 		return -1;
-	packer_config_seal(&p, &c->how->seal);
+	packer_config_seal(&p, &c->how->sealer);
 	return packer_new(&m->packer, &p, e);
 }
 
@@ -124,7 +124,7 @@ maker_new(struct maker **out, const struct maker_config *cfg, struct err *e)
 	if (m == NULL)
 		return err_nomem(e, "an image");
 	m->cfg = *cfg;
-	if (seal_new(&m->seal, &cfg->how->seal, e) != 0 || open_packer(m, e) != 0) {
+	if (sealer_new(&m->sealer, &cfg->how->sealer, e) != 0 || open_packer(m, e) != 0) {
 		maker_free(m);
 		return -1;
 	}
@@ -138,7 +138,7 @@ maker_free(struct maker *m)
 	if (m == NULL)
 		return;
 	packer_free(m->packer);
-	seal_free(m->seal);
+	sealer_free(m->sealer);
 	free(m);
 }
 

@@ -25,7 +25,7 @@
 #include "common/image/format/ext.h"
 #include "common/image/format/format.h"
 #include "common/image/format/lost.h"
-#include "common/image/format/seal.h"
+#include "common/image/format/sealer.h"
 #include "common/image/read/window.h"
 #include "common/image/write/known.h"
 
@@ -39,7 +39,7 @@ enum maker_windows {
 struct maker_choice {
 	struct codec_choice codec; /* --codec, -z, --fast */
 	enum maker_windows windows; /* --windows */
-	struct seal_config seal;   /* --sign, --encrypt */
+	struct sealer_config sealer; /* --sign, --encrypt */
 	uint64_t jobs;             /* threads that compress (-j); 0: one each processor */
 	bool v3, v5;               /* the version (-3, -5); neither: as it needs */
 	bool has_uuid;             /* the UUID (-u), which makes version 5 */

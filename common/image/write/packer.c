@@ -100,7 +100,7 @@ chunk_alloc(struct open_chunk *c, const struct packer_config *cfg)
 }
 
 void
-packer_config_seal(struct packer_config *p, const struct seal_config *c)
+packer_config_seal(struct packer_config *p, const struct sealer_config *c)
 {
 	p->reserve = (c->sign != NULL ? EXT_SIGNATURE_BYTES : 0) +
 	             (c->encrypt != NULL ? CRYPT_TAG_BYTES : 0);

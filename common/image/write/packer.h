@@ -18,7 +18,7 @@
 #include "common/image/format/basis.h"
 #include "common/image/format/ext.h"
 #include "common/image/format/format.h"
-#include "common/image/format/seal.h"
+#include "common/image/format/sealer.h"
 #include "common/image/read/window.h"
 
 enum {
@@ -60,8 +60,8 @@ struct packer_config {
 };
 
 /* Set the members that chunks need so that they can be sealed.  `uuid` must be set before; of
- * images that are sealed it comes from seal_uuid(). */
-void packer_config_seal(struct packer_config *, const struct seal_config *);
+ * images that are sealed it comes from sealer_uuid(). */
+void packer_config_seal(struct packer_config *, const struct sealer_config *);
 
 struct packer;
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/image/format/proof.h"
+#include "common/image/format/opener.h"
 #include "common/image/read/sectors.h"
 #include "common/image/write/maker.h"
 
@@ -13,7 +13,7 @@
 struct rewrite_config {
 	struct maker_choice how; /* neither -3 nor -5: the version is the source's */
 	bool no_sync, force, quiet, json;
-	struct proof_config proof; /* of the images that are read */
+	struct opener_config opener; /* of the images that are read */
 };
 
 extern const struct rewrite_config rewrite_defaults;

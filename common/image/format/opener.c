@@ -1,6 +1,6 @@
-/* proof.c: the signature of a chunk is verified, and the chunk decrypted.  Whoever has chunks
- * calls proof_chunk(), in any thread; the thread that has the keys calls the rest. */
-#include "common/image/format/proof.h"
+/* opener.c: opens a sealed chunk: verifies its signature and decrypts it.  Whoever has chunks
+ * calls opener_open(), in any thread; the thread that has the keys calls the rest. */
+#include "common/image/format/opener.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include "common/image/format/crypt.h"
 #include "common/image/format/sign.h"
 
-struct proof {
+struct opener {
 	struct verifier *verifier; /* or NULL */
 	struct crypt *crypt;       /* or NULL */
 	/* held by the thread that decrypts: `crypt` belongs to one thread at a time */
@@ -19,7 +19,7 @@ struct proof {
 };
 
 static int
-load(struct proof *p, const struct proof_config *c, struct err *e)
+load(struct opener *p, const struct opener_config *c, struct err *e)
 {
 	if (c->verify_key != NULL && verifier_new(&p->verifier, c->verify_key, e) != 0)
 		return -1;
@@ -30,17 +30,17 @@ load(struct proof *p, const struct proof_config *c, struct err *e)
 }
 
 int
-proof_new(struct proof **out, const struct proof_config *c, struct err *e)
+opener_new(struct opener **out, const struct opener_config *c, struct err *e)
 {
 	*out = NULL;
 	if (c->verify_key == NULL && c->decrypt == NULL)
 		return 0;
-	struct proof *p = calloc(1, sizeof *p);
+	struct opener *p = calloc(1, sizeof *p);
 	if (p == NULL)
 		return err_nomem(e, "keys");
 	pthread_mutex_init(&p->decrypting, NULL);
 	if (load(p, c, e) != 0) {
-		proof_free(p);
+		opener_free(p);
 		return -1;
 	}
 	*out = p;
@@ -48,7 +48,7 @@ proof_new(struct proof **out, const struct proof_config *c, struct err *e)
 }
 
 void
-proof_free(struct proof *p)
+opener_free(struct opener *p)
 {
 	if (p == NULL)
 		return;
@@ -74,7 +74,7 @@ check_place(uint32_t number, const void *chunk, struct err *e)
 }
 
 static int
-decrypt(struct proof *p, void *chunk, struct err *e)
+decrypt(struct opener *p, void *chunk, struct err *e)
 {
 	pthread_mutex_lock(&p->decrypting);
 	int rc = crypt_open(p->crypt, chunk, e);
@@ -83,7 +83,7 @@ decrypt(struct proof *p, void *chunk, struct err *e)
 }
 
 int
-proof_chunk(struct proof *p, uint32_t number, void *chunk, struct err *e)
+opener_open(struct opener *p, uint32_t number, void *chunk, struct err *e)
 {
 	if (p == NULL)
 		return 0;
@@ -94,7 +94,7 @@ proof_chunk(struct proof *p, uint32_t number, void *chunk, struct err *e)
 }
 
 const char *
-proof_key_name(const struct proof *p)
+opener_key_name(const struct opener *p)
 {
 	return p != NULL ? p->key_name : "";
 }

@@ -1,6 +1,6 @@
-/* seal.c: signature and encryption of a chunk that is made.  maker.c opens the keys and
- * seals each chunk, in the thread that makes the image. */
-#include "common/image/format/seal.h"
+/* sealer.c: signs and encrypts a chunk that is made.  maker.c opens the keys and seals each
+ * chunk, in the thread that makes the image. */
+#include "common/image/format/sealer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,14 +9,14 @@
 #include "common/image/format/crypt.h"
 #include "common/image/format/sign.h"
 
-struct seal {
+struct sealer {
 	struct signer *signer; /* or NULL */
 	struct crypt *crypt;   /* or NULL */
 	uint8_t *copy;
 };
 
 static int
-load(struct seal *s, const struct seal_config *c, struct err *e)
+load(struct sealer *s, const struct sealer_config *c, struct err *e)
 {
 	s->copy = malloc(NDZ_CHUNK_BYTES);
 	if (s->copy == NULL)
@@ -27,16 +27,16 @@ load(struct seal *s, const struct seal_config *c, struct err *e)
 }
 
 int
-seal_new(struct seal **out, const struct seal_config *c, struct err *e)
+sealer_new(struct sealer **out, const struct sealer_config *c, struct err *e)
 {
 	*out = NULL;
 	if (c->sign == NULL && c->encrypt == NULL)
 		return 0;
-	struct seal *s = calloc(1, sizeof *s);
+	struct sealer *s = calloc(1, sizeof *s);
 	if (s == NULL)
 		return err_nomem(e, "keys");
 	if (load(s, c, e) != 0) {
-		seal_free(s);
+		sealer_free(s);
 		return -1;
 	}
 	*out = s;
@@ -44,7 +44,7 @@ seal_new(struct seal **out, const struct seal_config *c, struct err *e)
 }
 
 void
-seal_free(struct seal *s)
+sealer_free(struct sealer *s)
 {
 	if (s == NULL)
 		return;
@@ -55,7 +55,7 @@ seal_free(struct seal *s)
 }
 
 int
-seal_check(const struct seal_config *c, bool has_uuid, bool v3, struct err *e)
+sealer_check(const struct sealer_config *c, bool has_uuid, bool v3, struct err *e)
 {
 	if (v3 && c->encrypt != NULL)
 		return err_set(e, ERR_USAGE, "-3 cannot be combined with --encrypt");
@@ -68,7 +68,7 @@ seal_check(const struct seal_config *c, bool has_uuid, bool v3, struct err *e)
 
 /* The UUID is always random; libuuid would use the time when it has no random numbers. */
 int
-seal_uuid(uint8_t uuid[NDZ_UUID_BYTES], struct err *e)
+sealer_uuid(uint8_t uuid[NDZ_UUID_BYTES], struct err *e)
 {
 	if (getrandom(uuid, NDZ_UUID_BYTES, 0) != NDZ_UUID_BYTES)
 		return err_os(e, "no random numbers");
@@ -78,7 +78,7 @@ seal_uuid(uint8_t uuid[NDZ_UUID_BYTES], struct err *e)
 }
 
 int
-seal_chunk(struct seal *s, const void **chunk, struct err *e)
+sealer_seal(struct sealer *s, const void **chunk, struct err *e)
 {
 	if (s == NULL)
 		return 0;

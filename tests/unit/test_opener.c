@@ -1,5 +1,5 @@
 /* Signed and encrypted chunks: round trips, and every way to spoil them. */
-#include "common/image/format/proof.h"
+#include "common/image/format/opener.h"
 
 #include <openssl/crypto.h>
 #include <stdlib.h>
@@ -17,19 +17,19 @@
 static uint8_t work[NDZ_CHUNK_BYTES];
 
 static enum err_kind
-prove(struct proof *p, uint32_t number, const uint8_t *chunk)
+open_copy(struct opener *p, uint32_t number, const uint8_t *chunk)
 {
 	memcpy(work, chunk, NDZ_CHUNK_BYTES);
-	return proof_chunk(p, number, work, &e) == 0 ? ERR_NONE : e.kind;
+	return opener_open(p, number, work, &e) == 0 ? ERR_NONE : e.kind;
 }
 
-static struct proof *
-open_proof(const char *verify_key, const char *decrypt)
+static struct opener *
+opener_of(const char *verify_key, const char *decrypt)
 {
-	struct proof_config c = { verify_key, decrypt };
-	struct proof *p;
+	struct opener_config c = { verify_key, decrypt };
+	struct opener *p;
 
-	T_CHECK(proof_new(&p, &c, &e) == 0);
+	T_CHECK(opener_new(&p, &c, &e) == 0);
 	T_CHECK(p != NULL);
 	return p;
 }
@@ -103,27 +103,27 @@ test_files(void)
 static void
 test_signed(void)
 {
-	struct proof *p = open_proof("a.pub", NULL), *other = open_proof("b.pub", NULL);
+	struct opener *p = opener_of("a.pub", NULL), *other = opener_of("b.pub", NULL);
 
-	make_sealed(&(struct seal_config){ .sign = "a.key" }, 1);
+	make_sealed(&(struct sealer_config){ .sign = "a.key" }, 1);
 	for (unsigned i = 0; i < CHUNKS; i++) {
-		T_CHECK(prove(p, i, sealed[i]) == ERR_NONE);
+		T_CHECK(open_copy(p, i, sealed[i]) == ERR_NONE);
 		T_CHECK(memcmp(work, sealed[i], sizeof work) == 0);
 		T_CHECK(reads_well(sealed[i]));
-		T_CHECK(prove(p, i, plain[i]) == ERR_REFUSED); /* left out */
-		T_CHECK(prove(other, i, sealed[i]) == ERR_REFUSED);
+		T_CHECK(open_copy(p, i, plain[i]) == ERR_REFUSED); /* left out */
+		T_CHECK(open_copy(other, i, sealed[i]) == ERR_REFUSED);
 		for (unsigned k = 0; k < CHUNKS; k++)
-			T_CHECK(k == i || prove(p, k, sealed[i]) == ERR_FORMAT);
+			T_CHECK(k == i || open_copy(p, k, sealed[i]) == ERR_FORMAT);
 	}
-	proof_free(p);
-	proof_free(other);
+	opener_free(p);
+	opener_free(other);
 }
 
 /* From, to: bytes of which every bit is flipped; of the others, one bit of every
  * step bytes. */
 static bool
 all_flips_found(
-    struct proof *p, uint32_t number, const uint8_t *chunk, size_t to, size_t step)
+    struct opener *p, uint32_t number, const uint8_t *chunk, size_t to, size_t step)
 {
 	static uint8_t bad[NDZ_CHUNK_BYTES];
 	unsigned missed = 0;
@@ -133,14 +133,14 @@ all_flips_found(
 		for (unsigned bit = at < to ? 0 : at % 8; bit < 8;
 		     bit += at < to ? 1 : 8) {
 			bad[at] ^= (uint8_t)(1 << bit);
-			if (prove(p, number, bad) == ERR_NONE) {
+			if (open_copy(p, number, bad) == ERR_NONE) {
 				printf("# byte %zu, bit %u is not covered\n", at, bit);
 				missed++;
 			}
 			bad[at] ^= (uint8_t)(1 << bit);
 		}
 	}
-	return missed == 0 && prove(p, number, bad) == ERR_NONE;
+	return missed == 0 && open_copy(p, number, bad) == ERR_NONE;
 }
 
 static size_t
@@ -162,7 +162,7 @@ test_flips_signed(void)
 	unsigned missed = 0;
 
 	T_CHECK(verifier_new(&v, "a.pub", &e) == 0);
-	make_sealed(&(struct seal_config){ .sign = "a.key" }, 1);
+	make_sealed(&(struct sealer_config){ .sign = "a.key" }, 1);
 	memcpy(bad, sealed[2], NDZ_CHUNK_BYTES);
 	size_t end = used_bytes(bad);
 	T_CHECK(end > NDZ_HEADER_BYTES);
@@ -193,16 +193,16 @@ test_flips_signed(void)
 static void
 test_encrypted(bool with_signature)
 {
-	const struct seal_config cfg = { .encrypt = "a.enc",
+	const struct sealer_config cfg = { .encrypt = "a.enc",
 		.sign = with_signature ? "a.key" : NULL };
-	struct proof *p = open_proof(with_signature ? "a.pub" : NULL, "a.enc");
-	struct proof *other = open_proof(NULL, "b.enc"),
-		     *no_key = open_proof("a.pub", NULL);
+	struct opener *p = opener_of(with_signature ? "a.pub" : NULL, "a.enc");
+	struct opener *other = opener_of(NULL, "b.enc"),
+		     *no_key = opener_of("a.pub", NULL);
 	struct ndz_header h;
 
 	make_sealed(&cfg, 1);
 	for (unsigned i = 0; i < CHUNKS; i++) {
-		T_CHECK(prove(p, i, sealed[i]) == ERR_NONE);
+		T_CHECK(open_copy(p, i, sealed[i]) == ERR_NONE);
 		T_CHECK(reads_well(work));
 		if (!with_signature)
 			T_CHECK(memcmp(work, plain[i], sizeof work) == 0);
@@ -211,17 +211,17 @@ test_encrypted(bool with_signature)
 		T_CHECK(e.kind == ERR_UNSUPPORTED);
 		T_CHECK(ndz_header_get(&h, sealed[i], NDZ_CHUNK_BYTES, &e) == 0);
 		T_CHECK(h.encrypted);
-		T_CHECK(prove(other, i, sealed[i]) == ERR_REFUSED);
-		T_CHECK(prove(no_key, i, sealed[i]) == ERR_UNSUPPORTED);
-		T_CHECK(prove(p, i, plain[i]) == ERR_REFUSED);
+		T_CHECK(open_copy(other, i, sealed[i]) == ERR_REFUSED);
+		T_CHECK(open_copy(no_key, i, sealed[i]) == ERR_UNSUPPORTED);
+		T_CHECK(open_copy(p, i, plain[i]) == ERR_REFUSED);
 		for (unsigned k = 0; k < CHUNKS; k++)
-			T_CHECK(k == i || prove(p, k, sealed[i]) == ERR_FORMAT);
+			T_CHECK(k == i || open_copy(p, k, sealed[i]) == ERR_FORMAT);
 	}
 	T_CHECK(all_flips_found(p, 2, sealed[2], 96, 4093));
 	memcpy(work, sealed[2], sizeof work);
 	for (unsigned bit = 0; bit < 8 * CRYPT_TAG_BYTES; bit++) {
 		sealed[2][NDZ_CHUNK_BYTES - 1 - bit / 8] ^= (uint8_t)(1 << bit % 8);
-		T_CHECK(prove(p, 2, sealed[2]) == ERR_FORMAT);
+		T_CHECK(open_copy(p, 2, sealed[2]) == ERR_FORMAT);
 		sealed[2][NDZ_CHUNK_BYTES - 1 - bit / 8] ^= (uint8_t)(1 << bit % 8);
 	}
 	/* No two images are encrypted alike, nor two chunks. */
@@ -230,9 +230,9 @@ test_encrypted(bool with_signature)
 	T_CHECK(memcmp(first, sealed[1] + NDZ_CHUNK_BYTES / 2, sizeof first) != 0);
 	make_sealed(&cfg, 2);
 	T_CHECK(memcmp(first, sealed[0] + NDZ_CHUNK_BYTES / 2, sizeof first) != 0);
-	proof_free(p);
-	proof_free(other);
-	proof_free(no_key);
+	opener_free(p);
+	opener_free(other);
+	opener_free(no_key);
 }
 
 /* The bytes of docs/image-format.md, made here by hand. */
@@ -242,7 +242,7 @@ test_places(void)
 	uint8_t id[8];
 	struct verifier *v;
 
-	make_sealed(&(struct seal_config){ .sign = "a.key" }, 1);
+	make_sealed(&(struct sealer_config){ .sign = "a.key" }, 1);
 	T_CHECK(verifier_new(&v, "a.pub", &e) == 0);
 	memcpy(id, verifier_key_id(v), sizeof id);
 	verifier_free(v);
@@ -250,7 +250,7 @@ test_places(void)
 	uint8_t *r = memmem(end - 8, 64, "\x06\0\0\0\x50\0\0\0\x01\0\0\0\0\0\0\0", 16);
 	T_CHECK(r != NULL);
 	T_CHECK(memcmp(r + 16, id, 8) == 0);
-	make_sealed(&(struct seal_config){ .encrypt = "a.enc" }, 1);
+	make_sealed(&(struct sealer_config){ .encrypt = "a.enc" }, 1);
 	T_CHECK(memcmp(sealed[0], "NDZE", 4) == 0);
 	T_CHECK(sealed[0][36] == 1);
 }

@@ -8,14 +8,14 @@
 #include "common/base/rd.h"
 #include "common/base/wr.h"
 #include "common/image/format/crypt.h"
-#include "common/image/format/proof.h"
+#include "common/image/format/opener.h"
 #include "common/image/format/sign.h"
 #include "tests/fuzz/chunk_target.h"
 #include "tests/tmp.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
-static struct proof *signature, *both;
+static struct opener *signature, *both;
 static struct crypt *crypt_key;
 static struct signer *signer;
 
@@ -40,8 +40,8 @@ make_keys(void)
 	snprintf(enc, sizeof enc, "%s/enc", dir);
 	must(sign_make_keys(name, &e));
 	must(crypt_make_key(enc, &e));
-	must(proof_new(&signature, &(struct proof_config){ .verify_key = pub }, &e));
-	must(proof_new(&both, &(struct proof_config){ pub, enc }, &e));
+	must(opener_new(&signature, &(struct opener_config){ .verify_key = pub }, &e));
+	must(opener_new(&both, &(struct opener_config){ pub, enc }, &e));
 	must(crypt_new(&crypt_key, enc, &e));
 	must(signer_new(&signer, key, &e));
 	must(unlink(key) | unlink(pub) | unlink(enc) | rmdir(dir));
@@ -81,7 +81,7 @@ round_trip(const uint8_t *bytes)
 	memcpy(a, bytes, sizeof a);
 	/* The rest may hold what a signature does not cover. */
 	if (sign_chunk(signer, a, &e) == 0 && ndz_header_get(&h, a, sizeof a, &e) == 0)
-		proof_chunk(signature, (uint32_t)h.index, a, &e);
+		opener_open(signature, (uint32_t)h.index, a, &e);
 }
 
 int
@@ -96,8 +96,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (len >= NDZ_HEADER_BYTES)
 		right_crc(bytes);
 	memcpy(work, bytes, sizeof work);
-	if (proof_chunk(signature, 0, work, &e) == 0 ||
-	    proof_chunk(both, 0, work, &e) == 0)
+	if (opener_open(signature, 0, work, &e) == 0 ||
+	    opener_open(both, 0, work, &e) == 0)
 		abort();
 	round_trip(bytes);
 	return 0;
