@@ -17,10 +17,12 @@ enum {
 	LOW_WATER_FEW = 16,
 	FEW_CLIENTS = 8,
 	/* How many chunks are granted at a time: eight, which may be interleaved,
-	 * and two if passes lose much.  On a fast network the backlog of the base
+	 * and three if passes lose much.  With two, several clients often sent CREDIT
+	 * for the same blocks, since there was less time to hear each other, and the
+	 * loads took as long.  On a fast network the backlog of the base
 	 * protocol decides, so that the socket does not overflow. */
 	CREDIT_CHUNKS = 8,
-	CREDIT_CHUNKS_LOSSY = 2,
+	CREDIT_CHUNKS_LOSSY = 3,
 	/* More is granted when this many blocks are still to come, or half of the
 	 * grant if that is less.  A message and its effect take less time than these
 	 * blocks. */
