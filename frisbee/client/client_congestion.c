@@ -35,6 +35,25 @@ static const double
      */
     EXCESS = 4, EXCESS_DOUBLED = 0.55, USUAL = 0.002;
 
+/* The shortest way of a signal that is believed. */
+static int64_t
+shortest_us(const struct client_congestion *l)
+{
+	return l->base_us[0] < l->base_us[1] ? l->base_us[0] : l->base_us[1];
+}
+
+/* A signal has come much sooner than those for which losses without a queue were counted, so these had
+ * a queue, too: a client that joins while others have filled it does not see it before.  If its
+ * losses stayed usual ones, it would hardly ever complain, and take more than its share. */
+static void
+forget_quiet(struct client_congestion *l, int64_t base)
+{
+	if (l->quiet_of == 0 || (double)base + QUEUE_US >= l->quiet_base_us)
+		return;
+	l->quiet_lost = l->quiet_of = 0;
+	l->quiet_wait = CLIENT_CONGESTION_DELAYS;
+}
+
 static void
 note_delay(struct client_congestion *l, uint64_t now_us, uint64_t time_us)
 {
@@ -50,10 +69,11 @@ note_delay(struct client_congestion *l, uint64_t now_us, uint64_t time_us)
 	}
 	if (l->base_us[0] > way_us)
 		l->base_us[0] = way_us;
-	int64_t base = l->base_us[0] < l->base_us[1] ? l->base_us[0] : l->base_us[1];
+	int64_t base = shortest_us(l);
 	for (unsigned i = CLIENT_CONGESTION_DELAYS - 1; i > 0; i--)
 		l->delay_us[i] = l->delay_us[i - 1];
 	l->delay_us[0] = (uint64_t)way_us - (uint64_t)base;
+	forget_quiet(l, base);
 	l->most_delay_us -= l->most_delay_us / FORGET;
 	if (l->most_delay_us < l->delay_us[0])
 		l->most_delay_us = l->delay_us[0];
@@ -112,9 +132,17 @@ usual_share(const struct client_congestion *l)
 static void
 count_quiet(struct client_congestion *l, uint64_t lost, uint64_t of)
 {
+	double base = (double)shortest_us(l);
+
+	l->excess = 0;
+	if (l->quiet_wait > 0) {
+		l->quiet_wait--;
+		return;
+	}
+	/* It follows clocks that drift. */
+	l->quiet_base_us = l->quiet_of > 0 ? l->quiet_base_us * KEPT + base * (1 - KEPT) : base;
 	l->quiet_lost = l->quiet_lost * KEPT + (double)lost;
 	l->quiet_of = l->quiet_of * KEPT + (double)of;
-	l->excess = 0;
 }
 
 /* A cable or a radio link loses as much with a queue as without one: only what

@@ -39,6 +39,9 @@ struct client_congestion {
 	uint64_t few_lost,
 	    few_of; /* losses and blocks so far, which are too few for a share */
 	double quiet_lost, quiet_of; /* recent losses and blocks without a queue */
+	double quiet_base_us; /* the shortest time of a signal when these were counted */
+	unsigned quiet_wait; /* stretches that may be older than the shortest time, and are
+	                        not counted */
 	double excess; /* losses with a queue beyond those that are usual without one */
 	/* The complaint that is to be sent. */
 	uint32_t say_epoch;        /* of the rate */

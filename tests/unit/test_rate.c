@@ -481,6 +481,20 @@ test_load_usual(void)
 	T_CHECK(complaints(&f, 20, 80) >= 15);
 }
 
+/* A client that begins when the queue is full does not see it, and takes its losses for usual ones, until
+ * a signal comes sooner. */
+static void
+test_load_late_start(void)
+{
+	struct feed f = { .now = 1000, .l.clients = 1 };
+
+	for (int i = 0; i < 40; i++)
+		signal_after(&f, 10, 5000);
+	for (int i = 0; i < 3; i++)
+		signal_after(&f, 0, 2000);
+	T_CHECK(complaints(&f, 20, 5) >= 15);
+}
+
 /* On a fast network many blocks pass between two signals: one of 2,500 is no reason to be
  * slower, one of 100 is. */
 static void
@@ -653,6 +667,7 @@ main(void)
 	test_load_once();
 	test_load_heard();
 	test_load_usual();
+	test_load_late_start();
 	test_load_little();
 	test_load_slow();
 	return t_done();
