@@ -112,7 +112,8 @@ stream_get_head(
 	if (memcmp(in + HEAD_DIGEST_AT, digest, sizeof digest) != 0)
 		return err_set(e, ERR_FORMAT, "its header is damaged");
 	if (!zeros || h->kind[sizeof h->kind - 1] != '\0')
-		return err_set(e, ERR_FORMAT, "its header has bytes that are not zero where they have to be");
+		return err_set(e, ERR_FORMAT,
+		    "its header has bytes that are not zero where they have to be");
 	return check_head(h, e);
 }
 

@@ -82,11 +82,12 @@ struct repair {
 int repair_init(struct repair *, uint32_t nchunks, uint64_t now_us,
     const struct repair_policy *);
 void repair_fini(struct repair *);
-/* A client lacks `lack` blocks of each group; parity for them is to be sent when the window
- * has passed that repair_due_us() is called with. Of the parity blocks that are not scheduled or wanted already, at most
- * `most` are sent then, and the others late.  Returns how many are sent then.  In
- * addition, once in each pass of a chunk, as many are sent as chunks usually lack:
- * other clients may need them, too, and have kept silent because of this NACK. */
+/* A client lacks `lack` blocks of each group; parity for them is to be sent when the
+ * window has passed that repair_due_us() is called with.  Of the parity blocks that are
+ * not scheduled or wanted already, at most `most` are sent then, and the others late.
+ * Returns how many are sent then.  In addition, once in each pass of a chunk, as many are
+ * sent as chunks usually lack: other clients may need them, too, and have kept silent
+ * because of this NACK. */
 uint32_t repair_report(struct repair *, uint32_t chunk,
     const uint8_t lack[WIREXT_GROUPS], uint32_t most, uint64_t now_us);
 /* A new pass of the chunk begins. */
