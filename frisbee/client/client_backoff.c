@@ -43,3 +43,14 @@ client_backoff_lack_us(struct client_backoff *h, uint64_t most, uint32_t clients
 	return (uint64_t)((double)most * need / 2) +
 	       client_backoff_draw_us(h, most / 2, clients) + 1;
 }
+
+uint64_t
+client_backoff_voice_us(struct client_backoff *h, uint64_t most_us, uint32_t clients,
+    uint32_t voices, uint32_t others, bool *voice)
+{
+	uint32_t few = clients < voices ? clients : voices;
+	uint64_t held = clients > 1 ? client_backoff_draw_us(h, most_us, few) : 0;
+
+	*voice = client_backoff_random(h, clients + UINT64_C(1)) < voices;
+	return *voice ? held : client_backoff_draw_us(h, others * most_us, clients);
+}

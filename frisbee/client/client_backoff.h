@@ -3,6 +3,7 @@
 #ifndef FRISBEE_CLIENT_CLIENT_BACKOFF_H
 #define FRISBEE_CLIENT_CLIENT_BACKOFF_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Only client_backoff.c writes it. */
@@ -23,5 +24,11 @@ uint64_t client_backoff_draw_us(
  * the most that any client was heard to lack. */
 uint64_t client_backoff_lack_us(struct client_backoff *, uint64_t most_us,
     uint32_t clients, uint32_t lack, uint32_t most_lack);
+/* The time for which a message is held back that some of the clients send in any case.
+ * voices: about so many of the clients are drawn for that, all if there are fewer.  *voice:
+ * whether this client is one of them.  It waits up to most_us, any other client up to
+ * `others` times as long. */
+uint64_t client_backoff_voice_us(struct client_backoff *, uint64_t most_us,
+    uint32_t clients, uint32_t voices, uint32_t others, bool *voice);
 
 #endif /* FRISBEE_CLIENT_CLIENT_BACKOFF_H */

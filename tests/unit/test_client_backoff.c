@@ -64,6 +64,36 @@ test_who_lacks_most(void)
 	}
 }
 
+/* Of many clients, about eight are voices, and few others come before they have spoken. */
+static void
+test_voices(void)
+{
+	uint32_t voices = 0, early = 0, late = 0;
+
+	for (uint32_t i = 0; i < CLIENTS * ROUNDS; i++) {
+		struct client_backoff h;
+		bool voice;
+		client_backoff_begin(&h, i);
+		uint64_t held = client_backoff_voice_us(&h, MOST_US, CLIENTS, 8, 3, &voice);
+		voices += voice;
+		early += !voice && held <= MOST_US;
+		late += held > (voice ? MOST_US : 3 * MOST_US);
+	}
+	printf("# %.1f voices, %.1f others before the last of them\n",
+	    (double)voices / ROUNDS, (double)early / ROUNDS);
+	T_CHECK(voices > 7 * ROUNDS);
+	T_CHECK(voices < 9 * ROUNDS);
+	T_CHECK(early < 10 * ROUNDS);
+	T_CHECK(late == 0);
+	for (uint32_t clients = 1; clients < 8; clients++) {
+		struct client_backoff h;
+		bool voice = false;
+		client_backoff_begin(&h, clients);
+		T_CHECK(client_backoff_voice_us(&h, MOST_US, clients, 8, 3, &voice) <= MOST_US);
+		T_CHECK(voice);
+	}
+}
+
 static void
 test_seed(void)
 {
@@ -83,6 +113,7 @@ main(void)
 	test_few_speak();
 	test_bounds();
 	test_who_lacks_most();
+	test_voices();
 	test_seed();
 	return t_done();
 }
