@@ -77,7 +77,7 @@ check_alive(struct disk *d, struct range slice, const struct bsdlabel *l,
 			       x->fs[0].warning[0] == '\0'))
 		return 0;
 	return err_set(e, ERR_FORMAT,
-	    "a %s begins where its disklabel is, and is not right in a "
+	    "a %s begins where its disklabel is, and does not belong to a "
 	    "partition",
 	    mod->title);
 }

@@ -12,8 +12,8 @@ struct ext_io {
 	struct range part;
 };
 
-/* Open the filesystem read-only.  *io is borrowed until ext2fs_free() frees *fs.  Returns 0, or the
- * library's number of the error, of which error_message() has the text. */
+/* Open the filesystem read-only.  *io is borrowed until ext2fs_free() frees *fs.  Returns 0, or
+ * an error code of the library, which error_message() turns into text. */
 errcode_t ext_io_open(struct ext_io *io, ext2_filsys *fs);
 
 #endif /* FSMODS_EXT_IO_H */

@@ -5,10 +5,10 @@
  * ZFS: the first label has a ring of uberblocks at 128 KiB, one at each multiple of 1 KiB
  * or more; an uberblock begins with a u64 magic in the byte order of the machine that
  * wrote it.
- * bcache and bcachefs: magic of 16 bytes, 24 behind the superblock in sector 8. Other
- * filesystems and pools: the magic numbers of the kernel's include/uapi/linux/magic.h and
- * of libblkid, with the bytes that follow a magic of two bytes, which alone would be
- * found by chance.
+ * bcache and bcachefs: the superblock begins at sector 8, and has a magic of 16 bytes at
+ * byte 24. Other filesystems and pools: the magic numbers of the kernel's
+ * include/uapi/linux/magic.h and of libblkid. A magic of two bytes is compared together
+ * with the bytes that follow it, because two bytes alone would be found by chance.
  * GEOM (FreeBSD): a name in the last sector.
  */
 #include "fsmods/foreign.h"

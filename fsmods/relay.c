@@ -19,9 +19,9 @@ enum {
 	 * that has other work. */
 	SECONDS_LEAST = 120,
 	SECTORS_PER_SECOND = 8 << 20, /* 4 GiB */
-	/* The parent's ranges may take this part of the memory that the child may have. The
-	 * child still has its memory when the ranges arrive, a set has twice its size while
-	 * it grows, and the layout is a second set. */
+	/* The parent's ranges may take 1 / RANGES_SHARE of the memory that the child may
+	 * have. The child still has its memory when the ranges arrive, a set has twice its
+	 * size while it grows, and the layout is a second set. */
 	RANGES_SHARE = 8,
 };
 

@@ -1,8 +1,9 @@
 /* relay.h: runs the scan of a confined module in a child process. What the child's sink
  * is told goes to the parent's sink as messages:
  *
- *	RELAY_SKIP, RELAY_ZERO, RELAY_ZONE	le64 first sector, le64 sectors; as many as there are bytes for
- *	RELAY_WARN		the sentence, without an end
+ *	RELAY_SKIP, RELAY_ZERO, RELAY_ZONE
+ *				pairs of le64 first sector, le64 sectors; they fill the message
+ *	RELAY_WARN		the sentence, without a NUL at its end
  *	RELAY_FS_END		le64 sectors
  */
 #ifndef FSMODS_RELAY_H
@@ -13,9 +14,9 @@
 
 enum relay_kind { RELAY_SKIP = 1, RELAY_ZERO, RELAY_WARN, RELAY_FS_END, RELAY_ZONE };
 
-/* Run the module's scan() in a child process and return what it returned, with the sink
- * told the same. Errors are those of scan(), and that the child crashed, took too long or
- * sent what is no message. */
+/* Run the module's scan() in a child process and return its result. The sink receives
+ * what scan() reported. Errors are those of scan(), of skip_add(), and of confined_run(),
+ * for a child that crashed, took too long, or sent something that is no message. */
 int relay_scan(const struct fsmod *, struct disk *, struct range part,
     struct skip_sink *, struct err *);
 

@@ -21,7 +21,7 @@ enum {
 	SIGNATURE_BYTES = 10,
 	HEADER_AT = 1024,
 	VERSION = 1,
-	KEEP_SECTORS_MIN = 64, /* as the original keeps */
+	KEEP_SECTORS_MIN = 64, /* as many as the original imagezip keeps */
 };
 
 enum swap_state { SWAP_NONE, SWAP_PLAIN, SWAP_OLD, SWAP_SUSPENDED };

@@ -8,7 +8,7 @@
  *	160	le32 bytes of system chunks, le64 generation of the chunk root
  *	172	le64 compat, le64 compat_ro, le64 incompat, le16 checksum type
  *	198	u8 level of root, chunk root, log root
- *	201	the device: le64 id, le64 total, le64 used, 40 bytes, uuid[16], ...
+ *	201	the device: le64 id, le64 total, le64 used, 42 bytes, uuid[16], ...
  *	299	label[256]
  *	571	metadata_uuid[16]
  *	811	system chunks[2048]

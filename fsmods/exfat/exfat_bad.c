@@ -34,7 +34,7 @@ collect_bad(struct rd r, uint64_t cluster, struct rangeset *bad, struct err *e)
 			return -1;
 		if (bad->n > BAD_RUNS_MAX)
 			return err_set(
-			    e, ERR_FORMAT, "it has more bad clusters than clusters");
+			    e, ERR_FORMAT, "it has more than 1048576 runs of bad clusters");
 		run = 0;
 	}
 	return 0;

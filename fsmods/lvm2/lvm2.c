@@ -367,7 +367,7 @@ why_raw(const struct volume *v, const struct lvm_item *lv, unsigned states)
 	if (v->elsewhere)
 		return "partly on other disks";
 	if ((states & (LV_VISIBLE | LV_READ)) != (LV_VISIBLE | LV_READ))
-		return "of an unknown state";
+		return "hidden, or of an unknown state";
 	return NULL;
 }
 

@@ -8,9 +8,9 @@
  * clean shutdown leaves version 1.1.
  *
  * A shadow copy does not hold a cluster that was freed since and not written to again:
- * its data is only in that free cluster. Their header is in the last sector of $Boot: a
- * GUID, u32 version, u32 kind, u64 x 3, u64 place of the catalog, or 0 (libvshadow's
- * "Volume Shadow Snapshot (VSS) format").
+ * its data is only in that free cluster. The header of the shadow copies is in the last
+ * sector of $Boot: a GUID, u32 version, u32 kind, u64 x 3, u64 place of the catalog, or 0
+ * (libvshadow's "Volume Shadow Snapshot (VSS) format").
  */
 #include "fsmods/ntfs/ntfs_impl.h" /* first: the library's headers need it */
 
