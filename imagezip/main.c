@@ -70,8 +70,8 @@ commit_target(struct target *t, const struct options *o, struct err *e)
 	                        : output_commit(&t->out, o->no_sync, e);
 }
 
-/* What is captured, and the source that must not be in use meanwhile: the same, but for
- * --shrink. */
+/* The disk that is captured (d, with its layout l), and the source, which must not be in
+ * use meanwhile. They are one disk, except with --shrink. */
 struct job {
 	const struct options *o;
 	struct disk *source, *d;
@@ -236,8 +236,8 @@ act_on_smaller(struct job j, struct err *e)
 
 	if (l == NULL)
 		return err_nomem(e, "the layout");
-	/* Who says with -l that the source is a filesystem gets all of it, whatever was left in its
-	 * first sector. */
+	/* A source that is one filesystem, by -l for example, is not searched for a
+	 * partition table: its first sector may hold a remnant of one. */
 	bool bare = j.source_layout->kind == EXT_KIND_PARTITION;
 	int rc = shrink_begin(&s, j.source, bare, j.o->margin_bytes, e);
 	if (rc == 0) {
@@ -316,7 +316,7 @@ make_image(const struct options *o, struct err *e)
 	           : look_and_act(o, e);
 }
 
-/* make_image() of what has changed since the last one, as a source of change knows it. */
+/* Make an image of what has changed since the last image, as a source of change says. */
 static int
 make_delta(struct options *o, struct err *e)
 {

@@ -184,7 +184,7 @@ static const struct cli_opt what_opts[] = {
 	{ OPT_GAPS, "gaps", "POLICY",
 	    "the space between partitions: store or skip (store)", CLI_CALL, 0, 0, 0,
 	    set_gaps },
-	{ 'A', "limit", "MB", "fail if more than MB of data would be stored", CLI_UINT,
+	{ 'A', "limit", "MB", "fail if more than MB MiB of data would be stored", CLI_UINT,
 	    AT(what.limit_mb), 1, UINT32_MAX, NULL },
 	{ 'B', "boot", "N", "make a boot image: partition N and what boots it",
 	    CLI_UINT, AT(what.boot_root), 1, PTABLE_PARTS_MAX, NULL },
@@ -194,14 +194,14 @@ static const struct cli_opt what_opts[] = {
 	FLAG('N', "no-relocations", "store disklabels and LILO unchanged",
 	    what.no_relocs),
 	FLAG('L', "relocations",
-	    "make both relocatable even if the source begins at sector 0",
+	    "make disklabels and LILO relocatable even if the source begins at sector 0",
 	    what.force_relocs),
 	FLAG(OPT_SHRINK, "shrink",
 	    "make the image of the smallest disk that has the files; the source stays "
 	    "as it is",
 	    shrink),
 	{ OPT_MARGIN, "margin", "SIZE",
-	    "with --shrink: leave so much more space in the filesystem (0)", CLI_SIZE,
+	    "with --shrink: leave SIZE more space in the filesystem (0)", CLI_SIZE,
 	    AT(margin_bytes), 0, UINT64_C(1) << 50, NULL },
 	FLAG(OPT_LIVE, "live", "capture a source that is in use; the image says so",
 	    what.live),
@@ -225,7 +225,7 @@ static const struct cli_opt how_opts[] = {
 	    "read the rest",
 	    CLI_STR, AT(changed_since), 0, 0, NULL },
 	{ OPT_SINCE, "since", "KIND:ARGS",
-	    "with --changed-since: the source of change, as of dmextract", CLI_STR,
+	    "with --changed-since: the source of change, as in dmextract", CLI_STR,
 	    AT(since), 0, 0, NULL },
 	{ 'U', "signature", "SIG",
 	    "write a signature to SIG (\"\": the name of the image with .sig)", CLI_STR,
@@ -321,7 +321,8 @@ check_since(const struct options *o, struct err *e)
 	return 0;
 }
 
-/* The tools need the last filesystem of a disk as it is, and nobody who changes it. */
+/* The tools work on the last filesystem of a whole disk, which nobody may change
+ * meanwhile. */
 static int
 check_shrink(const struct options *o, struct err *e)
 {

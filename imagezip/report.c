@@ -311,7 +311,7 @@ imagezip_summary(const struct options *o, const struct layout *l,
 		say(stderr, "imagezip: %s of %s differ from the signature: %s\n",
 		    human_bytes(x->changed_sectors * SECTOR_BYTES, data, sizeof data),
 		    human_bytes(x->full_sectors * SECTOR_BYTES, image, sizeof image),
-		    x->on ? "a delta" : "more than -P allows, so a full image is made");
+		    x->on ? "a delta is made" : "more than -P allows, so a full image is made");
 	if (!o->quiet)
 		say(stderr, "imagezip: %s of data in an image of %s, %.1f s (%s/s)\n",
 		    human_bytes(s->made.data_bytes, data, sizeof data),

@@ -1,5 +1,5 @@
-/* since.c: asks a source of change of dsync what has changed since the last image.  main.c calls this
- * in the first thread. */
+/* since.c: asks a source of change of dsync what has changed since the last image.  main.c
+ * calls this in the first thread. */
 #include "imagezip/since.h"
 
 #include <stdio.h>
@@ -64,8 +64,9 @@ find_kind(struct since *s, const struct options *o, struct err *e)
 	return bases_open(&s->bases, o->changed_since, s->kind->name, e);
 }
 
-/* What differs from a state that is always the same is not what has changed since the last image:
- * a block that was changed for that image, and was changed back since, would be missing. */
+/* Refuse a source of change that compares with a fixed state and not with the last image:
+ * a block that had changed before that image, and was changed back since, would be missing
+ * in the delta. */
 static int
 check_compared(const struct since *s, struct err *e)
 {

@@ -1,5 +1,5 @@
-/* upload.h: imagezip --to: sends the image to a master server, in place of standard
- * output (imagezip --to). */
+/* upload.h: sends the image to a master server, in place of standard output
+ * (imagezip --to). */
 #ifndef IMAGEZIP_UPLOAD_H
 #define IMAGEZIP_UPLOAD_H
 

@@ -50,7 +50,7 @@ packed(void *arg, const struct maker_packed *x, struct err *e)
 	/* A layout was checked before; the size of a pipe is known only now. */
 	if (c->o->limit_mb != 0 && x->data_bytes > c->o->limit_mb << 20)
 		return err_set(e, ERR_REFUSED,
-		    "%s: has more than the limit of %" PRIu64 " MB (-A)", c->o->source,
+		    "%s: has more than the limit of %" PRIu64 " MiB (-A)", c->o->source,
 		    c->o->limit_mb);
 	if (c->watch->progress != NULL)
 		c->watch->progress(c->watch->arg, x->data_bytes);

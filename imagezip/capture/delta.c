@@ -40,7 +40,8 @@ hash_now(struct delta *x, struct windows *source, struct err *e)
 	return rc;
 }
 
-/* Has any sector of the partition table changed? Other blocks may then be made of the same data. */
+/* Has any sector of the partition table changed? Then what is stored of a block may differ
+ * from before, although the block itself has not changed. */
 static bool
 table_changed(const struct layout *l, const struct rangeset *changed)
 {
@@ -50,7 +51,7 @@ table_changed(const struct layout *l, const struct rangeset *changed)
 	return false;
 }
 
-/* Hash what is stored, but not in `same`, of which the signature has the records already. */
+/* Hash the stored sectors, except those in `same`, whose records are taken over. */
 static int
 hash_rest(struct delta *x, struct disk *d, struct layout *l, const struct rangeset *same,
     const struct capture_what *o, struct err *e)

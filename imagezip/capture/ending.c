@@ -6,8 +6,8 @@
  * Sources: libblkid's probes of fake RAID, from dmraid's and the kernels' headers (Linux:
  * md_p.h, drbd.h, block/partitions/ldm.h; FreeBSD: the GEOM classes), from SNIA's "Common
  * RAID Disk Data Format", Microsoft's "Virtual Hard Disk Image Format", and Android's
- * avb_footer.h. Places count from the end of the area, in sectors of 512 bytes; the first
- * two of the table are also looked for in sectors of the disk's own size.
+ * avb_footer.h. Places count from the end of the area, in sectors of 512 bytes;
+ * signatures with by_unit are also looked for in sectors of 4096 bytes.
  */
 #include "imagezip/capture/ending.h"
 

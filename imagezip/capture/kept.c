@@ -34,8 +34,8 @@ read_zeros(void *arg, struct range r, void *buf, struct err *e)
 	return 0;
 }
 
-/* Does the record have the hash of zeros?  They may have stood for other data on the disk.
- * Returns 1, 0, or -1. */
+/* Does the record have the hash of zeros?  The base may have stored zeros in place of other
+ * data of the disk.  Returns 1, 0, or -1. */
 static int
 is_zeros(struct finder *f, const struct sig_record *r, struct err *e)
 {

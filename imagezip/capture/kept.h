@@ -1,5 +1,5 @@
-/* kept.h: finds which blocks need not be read for a delta, because somebody knows that they have not
- * changed since the base (imagezip --changed-since). */
+/* kept.h: finds the blocks that need not be read for a delta, because a source of change
+ * says that they have not changed since the base (imagezip --changed-since). */
 #ifndef IMAGEZIP_CAPTURE_KEPT_H
 #define IMAGEZIP_CAPTURE_KEPT_H
 
@@ -7,10 +7,11 @@
 #include "common/image/format/sig.h"
 #include "imagezip/capture/layout.h"
 
-/* Put into *kept, which is empty and becomes the caller's, the records of the base's signature that
- * the new signature has, too: the same sectors would be stored in a row in this block, none of
- * them has changed, and none becomes zeros now or may have been stored as zeros before.
- * `changed` is in sectors of the image.  Chunk numbers become 0.  ERR_NOMEM. */
+/* Put into *kept, which is empty and becomes the caller's, the records of the base's
+ * signature that the new signature will have, too. A record is taken over if the new image
+ * stores exactly the record's sectors as one run in the block, if none of them has changed,
+ * if none is stored as zeros now, and if the record's hash is not that of zeros.  `changed`
+ * is in sectors of the image.  Chunk numbers become 0.  ERR_NOMEM. */
 int kept_find(struct sig *kept, const struct sig *base, const struct layout *,
     const struct rangeset *changed, struct err *);
 /* Merge the records of two signatures of the same kind, which have no sector in common, into *to.

@@ -264,7 +264,7 @@ check_limit(struct layout *l, struct disk *d, const struct capture_what *o, stru
 	    bytes <= o->limit_mb << 20)
 		return 0;
 	return err_set(e, ERR_REFUSED,
-	    "%s: %" PRIu64 " MB would be stored, the limit is %" PRIu64 " MB (-A)",
+	    "%s: %" PRIu64 " MiB would be stored, the limit is %" PRIu64 " MiB (-A)",
 	    disk_name(d), (bytes >> 20) + 1, o->limit_mb);
 }
 

@@ -61,7 +61,7 @@ struct capture_what {
 	const struct rangeset *changed;
 	bool make_sig;          /* a signature of what is stored (-U) */
 	bool look_only;         /* nothing will be stored (-i) */
-	bool force;             /* also what is in use in an unknown way (--force) */
+	bool force;             /* capture even an image; replace any file (--force) */
 	bool live;              /* also what is in use (--live) */
 };
 

@@ -53,7 +53,7 @@ read_range(struct windows *w, struct range r, uint8_t *buf, struct err *e)
 	return rescue_read(&w->rescue, sector, buf, have, e);
 }
 
-/* read_range(), but sectors that are stored as zeros are not read. */
+/* Do what read_range() does, but do not read sectors that are stored as zeros. */
 static int
 fill_range(struct windows *w, struct range r, void *out, struct err *e)
 {

@@ -17,7 +17,7 @@
 #include "common/base/tmpfolder.h"
 
 enum {
-	PATH_BYTES = 100, /* a socket's has 107 at most */
+	PATH_BYTES = 100, /* the path of a socket has 107 bytes at most */
 	START_US = 60 * 1000000, /* for a program that starts on a loaded machine */
 	END_US = 60 * 1000000, /* for nbdfuse, which takes the mount away */
 	LOOK_MS = 20,
@@ -42,11 +42,11 @@ wait_for(struct child *c, const char *pid_file, struct err *e)
 			return -1;
 		if (!child_runs(c))
 			return child_result(c, e) == 0
-			           ? err_set(e, ERR_IO, "%s: is not there", pid_file)
+			           ? err_set(e, ERR_IO, "%s: was not written", pid_file)
 			           : -1;
 		if (clock_us() > until)
 			return err_set(
-			    e, ERR_IO, "%s: is not there after a minute", pid_file);
+			    e, ERR_IO, "%s: was not written within a minute", pid_file);
 		nanosleep(&(struct timespec){ 0, LOOK_MS * 1000000 }, NULL);
 	}
 	return 0;

@@ -1,4 +1,5 @@
-/* view.h: a disk that can be written, while nothing of it is: a copy-on-write view.
+/* view.h: a copy-on-write view of a disk: programs can write to the view, and the disk itself
+ * is not written.
  *
  * nbdkit reads the disk, keeps what is written in a temporary file of its own, and is asked
  * through a socket; nbdfuse shows a part of that as a file, for programs. */

@@ -81,7 +81,7 @@ check "-c of whole windows" zip -c 1024 - c.ndz < <(cat src)
 check "is that much, too" cmp <("$BIN/imageunzip" -q c.ndz -) <(head -c 524288 src)
 rm -f a.ndz
 status 1 "$BIN/imagezip" -q -r -A 2 - a.ndz < <(cat src); check "-A of a pipe: no image" [ -z "$(ls a.ndz* 2> /dev/null)" ]
-check "it says so" grep -q "more than the limit of 2 MB" stderr
+check "it says so" grep -q "more than the limit of 2 MiB" stderr
 check "-A of a pipe that is shorter" zip -A 3 - a.ndz < <(cat src)
 zip --progress=3 - a.ndz < <(cat src) 3> progress
 check "progress of a pipe: no total" grep -q '^2500096 0$' progress
