@@ -37,7 +37,7 @@ static const struct cli_opt own_opts[] = {
 	REFUSED('r', "N", "not supported: read retries"),
 	REFUSED('I', NULL, "not supported: holes in a pipe are always zeros"),
 	REFUSED('M', "SECTOR", "not supported: a highest sector"),
-	REFUSED('E', NULL, "not supported: discarding free space"),
+	REFUSED('E', NULL, "not supported; see --discard"),
 	REFUSED('F', NULL, "not supported: random order of chunks"),
 	REFUSED('c', NULL, "not supported: Emulab's signed images; see --verify-key"),
 	REFUSED('a', "KEY", "not supported: Emulab's signed images; see --verify-key"),

@@ -16,8 +16,8 @@ struct since;
 /* Begin: the tracker begins a new state, so that whatever is written from now on counts for
  * the next image.  Sets what.source to what is to be read (the source or a snapshot of it),
  * and, unless the image will be a full one, what.sig_old and what.changed; *warning is "" or
- * says why everything counts as changed.  What is set is valid until since_end().  Errors of the source of
- * change; ERR_REFUSED: another program uses STATE. */
+ * says why everything counts as changed.  What is set is valid until since_end().  Errors of
+ * the source of change; ERR_REFUSED: another program uses STATE. */
 int since_begin(struct since **, struct options *, char warning[512], struct err *);
 /* Note the signature of the image, which is taken over: *sig is left empty. */
 void since_note(struct since *, struct sig *sig);

@@ -42,8 +42,8 @@ const struct cli_opt install_opts[] = {
 	{ 's', "slice", "N", "install in partition N of the target", CLI_UINT,
 	    AT(slice), 1, PTABLE_PARTS_MAX, NULL },
 	{ 267, "only", "N[,M]",
-	    "install only these partitions of the image of a disk, each in that of the "
-	    "target (-s: one in another)",
+	    "install only these partitions of the image of a disk, each into the "
+	    "target's partition of the same number (-s: one into another)",
 	    CLI_CALL, AT(only), 0, 0, only_list_set },
 	{ 'D', "part-type", "TYPE",
 	    "set the type of the partition of -s: MBR (131) or gdisk code (0x8300)",
@@ -83,8 +83,8 @@ const struct cli_opt install_opts[] = {
 	{ 'n', "no-writer", NULL, "start no writer thread: the decoders write",
 	    CLI_FLAG, AT(no_writer), 0, 0, NULL },
 	{ 'W', "write-mem", "MB",
-	    "memory for decoded data, MiB (16 for each thread; frisbee: 64)", CLI_UINT,
-	    AT(write_mb), 0, 1 << 20, NULL },
+	    "memory for decoded data, MiB (16 for each decoder and 48 more; frisbee: 64)",
+	    CLI_UINT, AT(write_mb), 0, 1 << 20, NULL },
 	{ 'j', "jobs", "N", "decode with N threads (default: one for each processor)",
 	    CLI_UINT, AT(jobs), 1, 256, NULL },
 	{ 256, "in-place", NULL, "treat a file like a device: its length is fixed",

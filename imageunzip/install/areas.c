@@ -100,7 +100,7 @@ look_inside(struct areas *s, size_t at, struct disk *d, bool may_have,
 }
 
 /* Does the image describe partition `number` as a disklabel? The description has items
- * like "2:ext4" and can be cut, so a partition that is not in it counts as one. */
+ * like "2:ext4" and can be cut; a partition that is not in it counts as a disklabel. */
 static bool
 described_as_label(const char *filesystems, unsigned number)
 {

@@ -35,7 +35,7 @@ tell_change(const struct target *t, const struct ptable_change *done, bool dry)
 		return;
 	snprintf(sentence, sizeof sentence,
 	    "partition %u %s from %" PRIu64 " sectors (%s) to %" PRIu64
-	    " (%s); its filesystem %s: resize2fs, xfs_growfs, \"btrfs "
+	    " (%s); its filesystem %s: enlarge it with resize2fs, xfs_growfs, \"btrfs "
 	    "filesystem resize\", "
 	    "ntfsresize or pvresize",
 	    done->grown, dry ? "would grow" : "grew", done->was_sectors,

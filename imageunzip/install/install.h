@@ -24,7 +24,7 @@
 #include "common/image/read/chunk.h"
 #include "common/image/read/only.h"
 
-enum { INSTALL_STATE_S = 2 }; /* a struct install_config begins with this state_s */
+enum { INSTALL_STATE_S = 2 }; /* seconds; what state_s is without --state-interval */
 
 /* --tail: what becomes of the end of the image's disk. */
 enum install_tail {

@@ -147,8 +147,8 @@ with_resumed(const struct install *in)
 }
 
 /* Chunks with sectors of one range follow one another, so a number that is missing
- * between two others is a chunk that is missing. In version 1 of the format, a chunk does
- * not tell whose the space between chunks is. */
+ * between two others is a chunk that is missing. In version 1 of the format, chunks do
+ * not say which of them answers for the free space between their data. */
 int
 install_only_all_came(const struct install *in, struct err *e)
 {
@@ -164,8 +164,7 @@ install_only_all_came(const struct install *in, struct err *e)
 	if (begins && ends && s.high - s.low + 1 == s.count)
 		return 0;
 	return err_set(e, ERR_FORMAT,
-	    "partition %u of the image is not whole: chunks of it are missing, of "
-	    "which %u "
-	    "came, number %u to %u",
+	    "partition %u of the image is incomplete: some of its chunks are missing; "
+	    "%u came, with numbers from %u to %u",
 	    in->only_number, s.count, s.low, s.high);
 }

@@ -70,7 +70,7 @@ int rehearsal_chunk(
 /* End a rehearsal for which only chunk 0 of nchunks is available. */
 int rehearsal_end_early(struct rehearsal *, const void *chunk0, uint32_t nchunks,
     struct rehearsal_found *, struct err *);
-/* All chunks were passed.  Messages about what would be done go to the
+/* Called when all chunks were passed.  Messages about what would be done go to the
  * configuration's say(), except what is returned in *found, which
  * rehearsal_found_free() frees. */
 int rehearsal_end(struct rehearsal *, struct rehearsal_found *, struct err *);

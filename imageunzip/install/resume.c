@@ -221,7 +221,8 @@ tell_forgotten(const struct resume *r)
 			cfg->forgotten(cfg->forgotten_arg, i);
 }
 
-/* What a state of this installation is of, but for the identity of the image. */
+/* The image and target that a state of this installation belongs to; the caller fills in
+ * the image's UUID and digest. */
 static struct state_of
 this_installation(const struct resume *r)
 {

@@ -393,8 +393,8 @@ target_size(struct target *t, struct err *e)
 	if (t->end_bytes > 0 && boot_area_put_marker(&t->boot_area, e) != 0)
 		return -1;
 	uint64_t bytes = wanted_bytes(t);
-	/* A file shorter than that gets its length in put_boot_area(), because the
-	 * marker would be cut. */
+	/* A file that is shorter than the boot area gets its length in put_boot_area():
+	 * if it were cut now, a part of the marker would be lost. */
 	return bytes != UINT64_MAX && bytes >= BOOT_AREA_BYTES
 	           ? disk_truncate(t->disk, bytes, e)
 	           : 0;
