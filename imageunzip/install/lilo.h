@@ -3,8 +3,8 @@
  * An address is 5 bytes: sector, track, device, head, count. The number of its sector is
  * sector | track << 8 | head << 16 if device has 0x40 (linear), 0x20 or 0x10 (LBA32);
  * with 0x10 and without 0x40, count << 24 belongs to the number, too. Zeros mean that
- * there is no address. Sources: the image format
- * specification, section 7, and LILO's header common.h.
+ * there is no address. Sources: the image format specification, section 7, and LILO's
+ * header common.h.
  */
 #ifndef IMAGEUNZIP_INSTALL_LILO_H
 #define IMAGEUNZIP_INSTALL_LILO_H

@@ -125,7 +125,7 @@ print_digest(void *arg, const uint8_t digest[SHA256_BYTES], struct err *e)
 	for (size_t i = 0; i < SHA256_BYTES; i++)
 		snprintf(text + 2 * i, 3, "%02x", digest[i]);
 	say(stdout, "%s\n", text);
-	/* Who asked may have gone, and the target may be large. */
+	/* The reader of the digests may be gone, and the target may be large. */
 	return ferror(stdout) ? err_set(e, ERR_IO, "standard output: cannot be written") : 0;
 }
 

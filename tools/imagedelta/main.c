@@ -162,7 +162,7 @@ check_operands(const struct opts *o, int n, struct err *e)
 		    e, "--onto needs one or more deltas and the name of the new image");
 	if (o->onto == NULL && n != 3)
 		return err_misuse(
-		    e, "two images and the name of the new image are needed");
+		    e, "two images and the name of the delta are needed");
 	if (o->any_base && o->onto == NULL)
 		return err_set(e, ERR_USAGE, "--any-base can only be used with --onto");
 	return 0;

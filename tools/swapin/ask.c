@@ -90,7 +90,7 @@ set_up(CURL *c, const struct ask *a, const char *path, const char *body, struct 
 		curl_easy_setopt(c, CURLOPT_POSTFIELDS, body);
 }
 
-/* Returns -1. */
+/* Set the error that ask() returns when the controller does not answer.  Returns -1. */
 static int
 away(const struct ask *a, const char *why, struct err *e)
 {
@@ -99,7 +99,8 @@ away(const struct ask *a, const char *why, struct err *e)
 	return -1;
 }
 
-/* What a web server in front of the controller says while that is started anew. */
+/* Does a web server in front of the controller answer with this status while the controller
+ * is restarted? */
 static bool
 is_of_proxy(long status)
 {

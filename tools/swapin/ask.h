@@ -10,9 +10,10 @@ struct ask {
 	const char *token;  /* or NULL */
 };
 
-/* GET path, or POST it with this body of JSON if there is one.  *out is the answer, which the
- * caller frees with jtree_free().  ERR_IO: nobody answers, and errno-like os is ECONNREFUSED or so:
- * the call may be made again; else the controller's own sentence and kind. */
+/* GET `path`, or POST `body`, which is JSON, to it; body NULL: GET.  *out is the answer, which
+ * the caller frees with jtree_free().  ERR_IO with e->os ECONNREFUSED: the controller does
+ * not answer, and the call may be made again.  ERR_FORMAT: the answer is not JSON.  Other
+ * errors have the controller's own sentence and kind. */
 int ask(const struct ask *, const char *path, const char *body, struct jtree **out, struct err *);
 
 #endif /* TOOLS_SWAPIN_ASK_H */

@@ -17,7 +17,7 @@
 #include "tools/swapin/ask.h"
 #include "tools/swapin/show.h"
 
-/* AWAY_S: a controller that is started anew, or its host, is there again within that time. */
+/* AWAY_S: a controller that is restarted, or its host, answers again within that time. */
 enum { AWAY_S = 120, PATH_BYTES = 100 };
 
 struct opts {
@@ -36,8 +36,8 @@ static const struct cli_opt own_opts[] = {
 	{ 304, "words", "WORDS", "further words of the order, such as \"frisbee.hostname=dhcp\"", CLI_STR, AT(words), 0, 0, NULL },
 	{ 310, "stream", NULL, "start the systems at once, and fill the disks meanwhile", CLI_FLAG, AT(stream), 0, 0, NULL },
 	{ 305, "detach", NULL, "print the number of the session, and do not follow it", CLI_FLAG, AT(detach), 0, 0, NULL },
-	{ 306, "list", NULL, "list the sessions that run, and the last that have ended", CLI_FLAG, AT(list), 0, 0, NULL },
-	{ 307, "follow", "ID", "follow this session, which runs already", CLI_UINT, AT(follow), 1, UINT32_MAX, NULL },
+	{ 306, "list", NULL, "list the running sessions, and the last 100 that have ended", CLI_FLAG, AT(list), 0, 0, NULL },
+	{ 307, "follow", "ID", "follow this session, which is running already", CLI_UINT, AT(follow), 1, UINT32_MAX, NULL },
 	{ 308, "stop", "ID", "stop this session", CLI_UINT, AT(stop), 1, UINT32_MAX, NULL },
 	{ 309, "json", NULL, "print the session as JSON at the end", CLI_FLAG, AT(json), 0, 0, NULL },
 	{ 'q', "quiet", NULL, "print only what went wrong", CLI_FLAG, AT(quiet), 0, 0, NULL },
@@ -57,8 +57,8 @@ static const struct cli_program prog = {
 	.tables = { { own_opts, 0, NULL } },
 };
 
-/* The call, which is made again while the controller is away: it may be starting anew, and a
- * session of the same request is not started twice. */
+/* Make the call, and repeat it for up to AWAY_S while the controller does not answer: it may
+ * be restarting.  The controller starts no second session for the same request. */
 static int
 ask_again(const struct ask *a, const char *path, const char *body, struct jtree **out, struct err *e)
 {
@@ -89,7 +89,7 @@ interrupted(uint32_t id, struct err *e)
 	return err_ctx(e, "session %u goes on: swapin --follow=%u or --stop=%u", id, id, id);
 }
 
-/* Until the session has ended; *out is its end. */
+/* Follow the session until it has ended; *out is the controller's last report of it. */
 static int
 follow(const struct opts *o, const struct ask *a, uint32_t id, struct jtree **out, struct err *e)
 {
@@ -115,7 +115,7 @@ follow(const struct opts *o, const struct ask *a, uint32_t id, struct jtree **ou
 	return cancel_signal() != 0 ? interrupted(id, e) : -1;
 }
 
-/* 0 only when each node is done. */
+/* Returns 0 only when each node is done. */
 static int
 outcome(const struct jtree *s, struct err *e)
 {

@@ -25,7 +25,7 @@ number(const struct jtree *o, const char *key)
 	return jtree_number(jtree_get(o, key), 0);
 }
 
-/* The node as it was before: members come in the same order each time. */
+/* The node as it was at the call before, or NULL.  Members are in the same order each time. */
 static const struct jtree *
 same_before(const struct jtree *members, size_t i, const struct jtree *node)
 {
@@ -82,7 +82,7 @@ show_failures(const struct jtree *s)
 	}
 }
 
-/* A line of the table at the end; nothing if no node has this time. */
+/* Print a line of the table at the end; m is NULL if no node has this time. */
 static void
 show_measure(const char *name, const struct jtree *m)
 {
