@@ -1,5 +1,6 @@
 /* foreign.c: signatures of devices that are stored completely, whatever other signatures
- * they have. fsmods.c calls its functions, in the first thread of imagezip.
+ * they have. fsmods.c, recognise.c and imagezip's layout.c call this, in the thread that
+ * scans.
  *
  * Linux RAID: see md.h.
  * ZFS: the first label has a ring of uberblocks at 128 KiB, one at each multiple of 1 KiB

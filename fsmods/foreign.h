@@ -1,5 +1,5 @@
-/* foreign.h: finds owners of a partition that are known, but whose data is not
- * understood: members of arrays, pools and caches.
+/* foreign.h: recognises a partition that belongs to an array, a pool or a cache, or has a
+ * filesystem, whose data is not understood.
  *
  * Making such a member leaves what a former filesystem wrote at places that the member
  * does not use: the superblock of ext, the boot sector of FAT, the header of swap and the

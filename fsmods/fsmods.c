@@ -1,6 +1,7 @@
-/* fsmods.c: finds the module that recognises a partition, and runs its scan. imagezip
- * calls this for each partition, in its first thread; modules of containers call it, in
- * the same thread, for the partitions and volumes inside. */
+/* fsmods.c: finds the module that recognises a partition, and runs its scan. imagezip's
+ * layout calls this for each partition, in the first thread of imagezip or in a thread of
+ * dsync; modules of containers call it, in the same thread, for the partitions and volumes
+ * inside. sectorsize.c only probes. */
 #include "fsmods/fsmod.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* sectorsize.c: notices a partition table that counts in sectors of a size that the disk
- * does not have. The layout of imagezip calls this for a disk with partitions, in the
- * first thread. */
+ * does not have. imagezip's layout.c, the installer's target_open.c (for -s) and
+ * imagehash's compare.c call this, in their first threads. */
 #include "fsmods/sectorsize.h"
 
 #include <inttypes.h>

@@ -128,7 +128,7 @@ block_group(struct scan *s, const struct btrfs_key *key, struct rd *item, struct
 	return 0;
 }
 
-/* Is this an item that only says who refers to an extent? */
+/* Is this an item that only says what refers to an extent? */
 static bool
 is_reference(uint8_t type)
 {

@@ -1,6 +1,6 @@
 /* exfat_impl.h: what the files of the exFAT module share; for them only.
  *
- *	exfat_boot.c: geometry → exfat_dir.c: who has which cluster →
+ *	exfat_boot.c: geometry → exfat_dir.c: which clusters are in use →
  *	exfat.c: the allocation bitmap; exfat_bad.c: bad clusters
  *
  * Source: Microsoft's "exFAT file system specification", revision 1.00.

@@ -1,6 +1,7 @@
 /* areas.c: finds where partitions are, by the partition table and the disklabels.
  * cover.c, state_slot.c, finish.c and rehearsal.c call this: in the thread that feeds,
- * when chunk 0 comes, and at the end, when all other threads are gone. */
+ * when chunk 0 comes, and at the end, when all other threads are gone. stream/disk/clear.c
+ * calls it when a streaming disk begins. */
 #include "imageunzip/install/areas.h"
 
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* boot_area.c: holds back the boot area, and keeps the incomplete marker in its place.
  * target.c calls this in the threads that write and that end the installation, resume.c
- * when it places the state, status.c in imageunzip's first thread; a lock guards the
- * struct. The marker is one block:
+ * when it places the state, status.c in imageunzip's first thread, and
+ * stream/disk/streamed_open.c for a disk that streams; a lock guards the struct. The
+ * marker is one block:
  *
  *	0 magic "NDZ unfinished\n" and a NUL, 16 u32 version 1, 20 u32 CRC-32 of
  *	bytes 24..511, 24 UUID, 40 u64 seconds since 1970, 48 id[16], 64 a

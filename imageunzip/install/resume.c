@@ -1,6 +1,6 @@
 /* resume.c: continues an installation where it stopped (--state). install_open.c,
- * install.c and install_end.c call this in the threads that open, feed and end the
- * installation, install_threads.c in the thread that writes. */
+ * install.c, install_only.c and install_end.c call this in the threads that open, feed and
+ * end the installation, install_threads.c in the threads that write. */
 #include "imageunzip/install/resume.h"
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* stale_signatures.c: finds stale signatures and wipes them. libblkid knows where
  * signatures are; it sees only sectors that belong to the image, or to no partition.
- * finish.c calls this when all data is on the disk and all other threads are gone. */
+ * finish.c calls this when all data is on the disk and all other threads are gone, and
+ * stream/disk/clear.c when a streaming disk begins. */
 #include "imageunzip/install/stale_signatures.h"
 
 #include <blkid/blkid.h>

@@ -1,6 +1,6 @@
 /* layout.c: finds out what a source is (a disk, a partition or any file), and which
  * of its sectors are stored. imagezip's main.c calls this in the first thread,
- * before it reads data. */
+ * before it reads data; dsync/extract/used.c calls it to learn what is in use. */
 #include "imagezip/capture/layout_impl.h"
 
 #include <inttypes.h>

@@ -38,7 +38,7 @@ struct layout {
 	unsigned nparts;
 	struct layout_part parts[PTABLE_PARTS_MAX];
 	char warning[256];    /* about the partition table */
-	char in_use[400];     /* who writes to the source (source.h); "": nobody */
+	char in_use[400];     /* how the source is in use (source.h); "": it is not */
 	uint64_t image_bytes; /* a guess, by estimate() */
 	struct outside outside; /* the space outside of a disk's partitions */
 	struct relocs relocs;

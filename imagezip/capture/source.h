@@ -12,12 +12,12 @@ int source_open(struct disk **, const char *name, struct err *);
 /* ERR_REFUSED for a source that is an image itself, unless --force: the arguments were
  * given the wrong way round, or imagerezip was meant. */
 int source_check_kind(struct disk *, const struct capture_what *, struct err *);
-/* Note in the layout who may write to the sectors that it stores, while they are read.
- * ERR_REFUSED when somebody may, unless --live or -i. */
+/* Note in the layout how the sectors that it stores are in use, so that they may be written
+ * to while they are read. ERR_REFUSED when they are in use, unless --live or -i. */
 int source_check_use(
     struct disk *, struct layout *, const struct capture_what *, struct err *);
-/* Check the use again when everything was read: ERR_REFUSED when somebody may write to
- * the source who did not before, because the image does not say that it was in use. */
+/* Check the use again when everything was read: ERR_REFUSED when the source is in use now
+ * and was not before, because the image does not say that it was in use. */
 int source_check_end(struct disk *, struct layout *, struct err *);
 
 #endif /* IMAGEZIP_CAPTURE_SOURCE_H */
