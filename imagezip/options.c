@@ -351,9 +351,10 @@ check(const struct options *o, struct err *e)
 		    "only one of these can be given: -s, -l or -S, --disk, -r or -f");
 	if (o->what.count != 0 &&
 	    (o->what.slice != 0 || o->what.linux_partition || o->what.has_type))
-		return err_set(e, ERR_USAGE, "-c can only be used for whole disks");
+		return err_set(e, ERR_USAGE, "-c cannot be combined with -s, -l or -S");
 	if (o->what.boot_root != 0 && (modes > o->what.whole_disk || o->what.count != 0))
-		return err_set(e, ERR_USAGE, "-B can only be used for whole disks");
+		return err_set(
+		    e, ERR_USAGE, "-B cannot be combined with -s, -l, -S, -r, -f or -c");
 	if (o->what.no_relocs && o->what.force_relocs)
 		return err_set(e, ERR_USAGE, "-N and -L cannot be combined");
 	if (maker_check(&o->what.how, e) != 0)

@@ -34,7 +34,8 @@ struct layout {
 	struct rangeset zero;  /* sectors of `store` that are stored as zeros, and not read */
 	struct rangeset filler; /* free sectors of `store`: too short to be left out */
 	struct rangeset left_out; /* image sectors that -I or -B leaves out, however few */
-	struct cut_zones zones; /* of the image: partitions, what their scans add, and the space between */
+	/* Zones of the image: partitions, what their scans add, and the space between. */
+	struct cut_zones zones;
 	unsigned nparts;
 	struct layout_part parts[PTABLE_PARTS_MAX];
 	char warning[256];    /* about the partition table */
