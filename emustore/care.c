@@ -209,7 +209,7 @@ judge_repaired(const struct options *o, const struct check *c, struct err *e)
 	    o->store, c->bad_images, c->images);
 }
 
-/* Print the findings in the order of the document, and the result behind them. */
+/* Add the result to the document, behind the findings, and print the document. */
 static int
 show_findings(struct json *j, const struct check *c, struct err *failure, struct err *e)
 {
@@ -304,7 +304,8 @@ command_verify(const struct options *o, char **operands, int n, struct err *e)
 	return rc;
 }
 
-/* What is kept of the index is made again, and looked at whether it leads to everything. */
+/* With --index, rebuild the index that this machine keeps, and check that images find in
+ * it all that they need.  Without it, repair the store. */
 int
 command_repair(const struct options *o, char **operands, int n, struct err *e)
 {

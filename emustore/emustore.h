@@ -42,9 +42,10 @@ int command_verify(const struct options *, char **operands, int n, struct err *)
 int command_repair(const struct options *, char **operands, int n, struct err *);
 int command_upgrade(const struct options *, char **operands, int n, struct err *);
 
-/* Put the image in a file, made again in the codec of the options, into what was begun.  Its
- * data that the store has in this codec is neither decoded again nor kept twice.
- * ERR_REFUSED: it is signed or encrypted, which the new image would not be. */
+/* Encode the image in a file again with the codec of the options, and pass the new image
+ * to a put that was begun.  Data that the store has in this codec is neither compressed
+ * again nor kept twice.  ERR_REFUSED: the image is signed or encrypted, which the new one
+ * would not be. */
 struct put;
 int recode(const struct options *, struct put *, const char *path, struct err *);
 /* The place of the store, and of its cache; borrows from the options. */

@@ -88,8 +88,8 @@ static const struct cli_opt opts[] = {
 	    "put, import: keep the compressed data of other programs as it is",
 	    CLI_FLAG, AT(exact), 0, 0, NULL },
 	{ 314, "codec", "CODEC[:LEVEL]",
-	    "put, import: make the image again in this codec, deflate, igzip or zstd", CLI_CALL,
-	    0, 0, 0, set_codec },
+	    "put, import: encode the image again with this codec: deflate, igzip or zstd",
+	    CLI_CALL, 0, 0, 0, set_codec },
 	{ 'j', "jobs", "N",
 	    "put, import, get, verify: use N threads (default: one for each processor)",
 	    CLI_UINT, AT(jobs), 1, 256, NULL },
@@ -109,7 +109,7 @@ static const struct cli_opt opts[] = {
 	{ 303, "pack-size", "BYTES", "init: the size of a pack (32M)", CLI_SIZE,
 	    AT(pack_bytes), PACK_BYTES_MIN, 1ull << 40, NULL },
 	{ 304, "grace", "SECONDS",
-	    "init, in a bucket: keep unused data for so many seconds (86400)", CLI_UINT,
+	    "init, in a bucket: keep unused data for at least this time (86400)", CLI_UINT,
 	    AT(grace), 2, 1u << 30, NULL },
 	{ 305, "cache", "DIR",
 	    "the folder for the index, and for data from a bucket (~/.cache/emustore)",
@@ -304,8 +304,8 @@ act(void *options, char **operands, int n, struct err *e)
 		    takes_names[__builtin_ctz(given(o) & ~c->takes)]);
 	if (o->exact && o->how.codec.codec != NULL)
 		return err_set(e, ERR_USAGE,
-		    "--exact and --codec contradict each other: an image that is made "
-		    "again is another one");
+		    "--exact and --codec contradict each other: an image that is "
+		    "encoded again has other bytes");
 	if (o->store == NULL)
 		o->store = getenv("EMUSTORE");
 	if (o->store == NULL || o->store[0] == '\0')

@@ -1,7 +1,7 @@
-/* recode.c: puts an image into a store that need not come out of it byte for byte: it is made
- * again in another codec, so that it shares its data with images of that codec.
- * transfer.c calls it in the first thread; the maker of the new image has threads of its
- * own, in which put_known() is called. */
+/* recode.c: puts an image into a store that need not come out of it byte for byte: the
+ * image is encoded again with another codec, so that it shares its data with images of
+ * that codec.  transfer.c calls it in the first thread; the maker of the new image has
+ * threads of its own, in which put_known() is called. */
 #include "common/image/read/layers.h"
 #include "common/image/write/rewrite.h"
 #include "emustore/emustore.h"

@@ -30,7 +30,7 @@ command_init(const struct options *o, char **operands, int n, struct err *e)
 	return rc == 0 && o->json ? failure_none_show(e) : rc;
 }
 
-/* Of NAME what the store must know before it sees the first chunk. */
+/* Fill in what the store must know of image NAME before its first chunk. */
 static int
 describe(struct recipe_image *a, const struct options *o, struct store *s,
     const char *name, struct err *e)
@@ -56,7 +56,7 @@ describe(struct recipe_image *a, const struct options *o, struct store *s,
 	return rc == 1 ? 0 : -1;
 }
 
-/* Each chunk of the image into the put. */
+/* Pass each chunk of the image to the put. */
 static int
 put_chunks(struct put *p, struct image *img, struct progress *bar, struct err *e)
 {
@@ -92,7 +92,7 @@ summary_json(struct json *j, const struct recipe_image *a, const struct put_stat
 	json_end(j);
 }
 
-/* More than half of the image is kept a second time. */
+/* Tell the user if the store keeps more than half of the image a second time. */
 static void
 tell_other_encoding(const struct recipe_image *a, const struct put_stats *t)
 {
@@ -107,7 +107,7 @@ tell_other_encoding(const struct recipe_image *a, const struct put_stats *t)
 		    stored_title(a).text, t->same_data_fragments, t->fragments);
 }
 
-/* The image was made again in another codec. */
+/* Tell the user if the image was encoded again with another codec. */
 static void
 tell_recoded(const struct options *o, const struct recipe_image *a, const struct put_stats *t)
 {
@@ -115,14 +115,14 @@ tell_recoded(const struct options *o, const struct recipe_image *a, const struct
 
 	if (o->how.codec.codec != NULL)
 		say(stderr,
-		    "emustore: %s: was made again in %s, and will not come out byte for "
-		    "byte; %s of its data was in the store in this codec, and is kept "
-		    "once\n",
+		    "emustore: %s: was encoded again with %s, and will not come out byte "
+		    "for byte; %s of its data was in the store in this codec already, "
+		    "and is kept once\n",
 		    stored_title(a).text, o->how.codec.codec->name,
 		    human_bytes(t->known_bytes, known, sizeof known));
 }
 
-/* Into j, where that is not NULL. */
+/* Add the summary to j, or print it if j is NULL. */
 static void
 summary(const struct options *o, const struct recipe_image *a,
     const struct put_stats *t, double seconds, struct json *j)
@@ -144,7 +144,8 @@ summary(const struct options *o, const struct recipe_image *a,
 	tell_recoded(o, a, t);
 }
 
-/* image_next() says the name by itself. */
+/* Put the image's name in front of an error that names only a chunk.  The errors of
+ * image_next() have the name already. */
 static void
 add_name(const struct image *img, struct err *e)
 {
@@ -152,7 +153,8 @@ add_name(const struct image *img, struct err *e)
 		err_ctx(e, "%s", image_name(img));
 }
 
-/* The chunks of the image as they are, or those of an image that is made of it. */
+/* Put the chunks of the image as they are.  img NULL: encode the image in the file again,
+ * and put the new chunks. */
 static int
 put_content(const struct options *o, struct put *p, const char *path, struct image *img,
     struct err *e)
@@ -167,7 +169,8 @@ put_content(const struct options *o, struct put *p, const char *path, struct ima
 	return rc;
 }
 
-/* In a transaction of its own.  img NULL: the image in the file is made again. */
+/* Put one image, in a transaction of its own.  img NULL: the image in the file is encoded
+ * again. */
 static int
 put_image(const struct options *o, struct store *s, const char *name, const char *path,
     struct image *img, struct json *j, struct err *e)
@@ -205,7 +208,7 @@ static int
 put_file(const struct options *o, const char *name, const char *path, struct json *j,
     struct err *e)
 {
-	struct store_name checked; /* before a pipe is begun */
+	struct store_name checked; /* the name is checked before a pipe is read */
 	struct store s;
 	struct image *img = NULL;
 
@@ -254,7 +257,7 @@ name_of(const struct dirent *d, char out[NAME_BYTES])
 	snprintf(out, NAME_BYTES, "%.*s", (int)strlen(d->d_name) - 4, d->d_name);
 }
 
-/* Before the first is put. */
+/* Check all names before the first image is put. */
 static int
 check_names(struct dirent **list, int n, struct err *e)
 {
@@ -269,7 +272,7 @@ check_names(struct dirent **list, int n, struct err *e)
 	return 0;
 }
 
-/* One after the other, until one cannot be put. */
+/* Put the images one after the other, until one cannot be put. */
 static int
 put_each(const struct options *o, const char *folder, struct dirent **list, int count,
     struct json *j, struct err *e)
@@ -294,7 +297,7 @@ put_each(const struct options *o, const char *folder, struct dirent **list, int 
 	return rc;
 }
 
-/* With --json those that were put, and then the one that could not be. */
+/* With --json, print the images that were put, and then the one that could not be put. */
 static int
 import(const struct options *o, const char *folder, struct dirent **list, int count,
     struct err *e)
@@ -409,7 +412,7 @@ get_to(const struct options *o, struct reopened *r, const char *path, struct err
 	return -1;
 }
 
-/* What was fetched. */
+/* Print which image was fetched. */
 static int
 report_got(const struct recipe_image *about, FILE *to, struct err *e)
 {
@@ -432,7 +435,7 @@ command_get(const struct options *o, char **operands, int n, struct err *e)
 	(void)n;
 	if (reopened_open(&r, &place, operands[0], true, e) != 0)
 		return -1;
-	/* Before the file is replaced that standard output may be. */
+	/* Standard output may be the file that is replaced, so this comes first. */
 	FILE *report = output_report(operands[1]);
 	int rc = get_to(o, r, operands[1], e);
 	if (rc == 0 && o->json)

@@ -117,8 +117,8 @@ has_entry(int at, const char *name)
 	return entry != NULL;
 }
 
-/* Is a folder called just so?  Where a filesystem makes no difference between capital and small
- * letters, it can be called Web, and be found as web. */
+/* Is the folder's name spelled exactly like this?  A filesystem that makes no difference
+ * between capital and small letters finds a folder called Web as web, too. */
 static bool
 is_called(int at, const char *name)
 {
@@ -142,8 +142,9 @@ err_letters(const struct folder *f, const char *key, size_t n, struct err *e)
 	    f->dir, (int)(n < 150 ? n : 150), key);
 }
 
-/* FIND takes a folder whose name has other capital letters, where the filesystem does: who asks for an
- * object has its key from a list.  EXACT, for a key that a user may have written, does not. */
+/* PARENT_FIND accepts a folder whose name has other capital letters, if the filesystem
+ * does: the caller has the key from a list.  PARENT_EXACT, for a key that a user may have
+ * written, does not, nor does PARENT_MAKE. */
 enum parent_how { PARENT_FIND, PARENT_EXACT, PARENT_MAKE };
 
 /* Open the folder that holds the object of this key, creating folders if that is asked for; *name
@@ -294,8 +295,9 @@ name_without_link(int from_at, const char *from, int to_at, const char *to)
 	return renameat(from_at, from, to_at, to);
 }
 
-/* Give a new file a name that nobody else has.  Where the answer to a request is lost, NFS asks
- * again, and is told that the name exists which the first request has made. */
+/* Give a new file a name that no file has yet.  When the answer to a request is lost, NFS
+ * repeats the request, and is told that the name exists: the first request has made
+ * it. */
 static int
 give_name(int from_at, const char *from, int to_at, const char *to)
 {
@@ -397,8 +399,8 @@ struct walk {
 	struct object o;
 };
 
-/* What is found is told by its size and time; what is read of it says more.  A folder that has the key
- * that was asked for is no object. */
+/* Report a file, with its size, its time, and an etag of its inode and time.  A folder
+ * that has the key that was asked for is no object. */
 static int
 tell_file(struct walk *w, int at, const char *name, struct err *e)
 {

@@ -5,7 +5,8 @@
  *	DIR/new/	files that have no name of their own yet
  *	DIR/reserve	room that gc gives up when the disk is full
  *
- * A file is written below new/ and synced, and then gets its name, which nobody else has.
+ * A file is written below new/ and synced, and then gets its name, which no file may have
+ * yet.
  */
 #ifndef EMUSTORE_OBJECTS_FOLDER_H
 #define EMUSTORE_OBJECTS_FOLDER_H
@@ -23,9 +24,9 @@ int folder_make(const char *dir, bool *made, struct err *);
 int folder_make_parts(struct objects *, struct err *);
 /* Remove a store that has just been made. */
 void folder_undo(struct objects *);
-/* To be the only one who writes, until folder_unlock().  ERR_REFUSED: another one
- * is, and `wait` is not set; or the folder is on a network filesystem on which locks are
- * not seen by other machines. */
+/* Lock the folder, so that no other program writes to it until folder_unlock().
+ * ERR_REFUSED: another program has the lock, and `wait` is not set; or the folder is on a
+ * network filesystem on which locks are not seen by other machines. */
 int folder_lock(struct objects *, bool wait, struct err *);
 void folder_unlock(struct objects *);
 /* The mark of a folder is FOLDER_MARK_BYTES - 1 characters that whoever has the lock writes
@@ -35,8 +36,8 @@ void folder_unlock(struct objects *);
 void folder_read_mark(struct objects *, char mark[FOLDER_MARK_BYTES]);
 int folder_write_mark(
     struct objects *, const char mark[FOLDER_MARK_BYTES], bool sync, struct err *);
-/* For whoever holds the lock: an object of that key in place of what is there, if anything
- * is. */
+/* Put an object in place of the one with this key, if there is one.  The caller holds the
+ * lock. */
 int folder_replace(
     struct objects *, const char *key, const void *data, size_t bytes, struct err *);
 /* When the folder `name` in it was changed last, in nanoseconds since 1970; 0: there is no
@@ -48,8 +49,8 @@ void folder_reserve(struct objects *, uint64_t bytes);
 bool folder_use_reserve(struct objects *);
 /* Whether `path`, which need not exist, lies in the folder `dir`. */
 bool folder_holds(const char *dir, const char *path);
-/* May this process make files in it, and does SQLite's log work there: is it no network
- * filesystem? */
+/* May this process make files in the folder, and does SQLite's log work there, because it
+ * is not on a network filesystem? */
 bool folder_may_cache(const struct objects *);
 /* Whether `dir` is on a network filesystem, where memory is not shared with other machines. */
 bool folder_is_remote(const char *dir);

@@ -1,6 +1,6 @@
-/* folder_room.c: what a folder of objects has that a bucket has not: it is made, locked by
- * the one who writes, has a reserve of room, and files that are not to be written over.
- * Called by the store, in the thread of its owner. */
+/* folder_room.c: what a folder of objects has and a bucket has not: the folder is made, a
+ * writer locks it, it has a reserve of room, and no other program may write over its
+ * files.  Called by the store, in the thread of its owner. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -78,9 +78,9 @@ folder_undo(struct objects *o)
 	unlinkat(f->dirfd, "format", 0);
 }
 
-/* By their numbers (statfs(2), or those that they give themselves).  Filesystems that several
- * machines have at once on a shared disk count, too: SQLite's log needs memory that all users
- * of the file share. */
+/* Network filesystems are told by the number of their type (statfs(2), or their own
+ * sources).  Filesystems that several machines have at once on a shared disk count, too:
+ * SQLite's log needs memory that all users of the file share. */
 bool
 folder_is_remote(const char *dir)
 {
@@ -205,7 +205,8 @@ folder_read_mark(struct objects *o, char mark[FOLDER_MARK_BYTES])
 	mark[n == FOLDER_MARK_BYTES - 1 ? n : 0] = '\0';
 }
 
-/* A full disk has no room for a first mark, but an empty file takes none. */
+/* If the mark cannot be written, empty the file, which means that there is no mark: a
+ * full disk may have no room for a first mark. */
 int
 folder_write_mark(
     struct objects *o, const char mark[FOLDER_MARK_BYTES], bool sync, struct err *e)

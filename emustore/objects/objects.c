@@ -1,5 +1,5 @@
-/* objects.c: who holds the objects of a store, and lists of them in memory.  Called by the
- * store, in any thread. */
+/* objects.c: counts who holds the objects of a store, and keeps lists of them in memory.
+ * Called by the store, in any thread. */
 #include "emustore/objects/objects.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "common/base/grow.h"
 
-enum { LISTED_MAX = 10000000 }; /* a list without end must end */
+enum { LISTED_MAX = 10000000 }; /* a server may send a list that does not end */
 
 struct objects *
 objects_new(

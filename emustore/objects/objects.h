@@ -22,7 +22,7 @@ enum { OBJECT_KEY_MAX = 1024, OBJECT_ETAG_MAX = 79 };
 /* What a list says of an object. */
 struct object {
 	char key[OBJECT_KEY_MAX + 1];
-	char etag[OBJECT_ETAG_MAX + 1]; /* another one: the object is another one */
+	char etag[OBJECT_ETAG_MAX + 1]; /* another etag: the object was replaced */
 	uint64_t bytes, modified;       /* seconds since 1970, by the clock of `now` */
 };
 
@@ -36,20 +36,22 @@ struct object_ops {
 	 * EEXIST.  After another -1 the object may exist nevertheless, or appear later. */
 	int (*put)(
 	    void *, const char *key, const void *data, size_t bytes, struct err *);
-	/* Exactly these bytes of it. */
+	/* Reads exactly `bytes` bytes from byte `from` of the object. */
 	int (*get)(void *, const char *key, uint64_t from, size_t bytes, void *out,
 	    struct err *);
-	/* All of it behind what is in out; it has at most max bytes. */
+	/* Appends the whole object to out.  ERR_FORMAT: it has more than max bytes. */
 	int (*load)(
 	    void *, const char *key, size_t max, struct buf *out, struct err *);
-	/* All objects whose keys begin with `folder`, which ends in a slash, or with a whole
-	 * key, in any order; fn sees what comes behind it.  *now (NULL: not needed): the time
-	 * by the clock that `modified` is told by, 0 if that is not known. */
+	/* Calls fn for all objects whose keys begin with `folder`, which ends in a slash,
+	 * or is a whole key, in any order; fn sees the rest of the key behind `folder`.
+	 * *now (NULL: not needed): the time by the clock that `modified` comes from; 0:
+	 * not known. */
 	int (*list)(void *, const char *folder, object_fn *, void *arg, uint64_t *now,
 	    struct err *);
-	int (*remove)(void *, const char *key, struct err *); /* also of nothing */
-	/* NULL: objects are far away.  A descriptor to read the object by, as preadv() does;
-	 * the caller closes it.  What it leads to stays when the object is removed. */
+	int (*remove)(void *, const char *key, struct err *); /* also if there is none */
+	/* Opens the object, and returns a descriptor to read it by preadv(), which the
+	 * caller closes, and which stays valid when the object is removed.  NULL: the
+	 * objects are not files. */
 	int (*open)(void *, const char *key, struct err *);
 	void (*close)(void *);
 	bool exclusive;
@@ -59,7 +61,7 @@ struct objects {
 	const struct object_ops *ops;
 	void *ctx;
 	const char *title;   /* for messages; lasts as long as the objects */
-	const char *address; /* of this place and no other */
+	const char *address; /* no other place has it */
 	atomic_uint refs;
 };
 

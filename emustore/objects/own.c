@@ -19,7 +19,8 @@ err_foreign(const char *title, struct err *e)
 	    "%s: is not a regular file, so it cannot belong to a store", title);
 }
 
-/* What root writes to could be somebody else's file, by a second name of it. */
+/* A file that root is about to write to could be a second name (link(2)) of somebody
+ * else's file. */
 static int
 check_owner(int dirfd, const struct stat *st, const char *title, struct err *e)
 {
@@ -51,7 +52,7 @@ own_open(int dirfd, const char *name, int flags, mode_t mode, const char *title,
     struct err *e)
 {
 	struct stat st;
-	/* A pipe in the place of a file must not hold up who opens it. */
+	/* A pipe in the place of a file must not hold up the program that opens it. */
 	int fd = openat(
 	    dirfd, name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode);
 

@@ -14,7 +14,7 @@
 
 enum {
 	LIST_BYTES_MAX = 8 << 20,
-	TRY_SECONDS = 60, /* all tries of one request; EMUSTORE_S3_SECONDS */
+	TRY_SECONDS = 60, /* without a byte, in all tries of one request */
 	RENEW_SECONDS = 300, /* before the keys of a role expire */
 	ASK_AGAIN_SECONDS = 10,
 };
@@ -58,7 +58,7 @@ name_parts(struct s3 *s, const char *url, struct err *e)
 	return 0;
 }
 
-/* All else is read without the lock. */
+/* Copy the keys alone: other threads read all other settings without the lock. */
 static void
 take_keys(struct s3_config *to, const struct s3_config *from)
 {
@@ -72,7 +72,7 @@ void
 s3_keys(struct s3 *s, struct s3_config *out)
 {
 	int64_t now = (int64_t)time(NULL);
-	struct err ignored; /* those at hand are tried, then */
+	struct err ignored; /* the keys at hand are tried then */
 
 	pthread_mutex_lock(&s->lock);
 	*out = s->c;

@@ -18,7 +18,7 @@ enum {
 	HEADER_BYTES_MAX = 64 << 10,
 	CONNECT_SECONDS = 10, /* TCP tries three more times within that (after 1, 3 and 7 s) */
 	STALL_SECONDS = 20, /* below a kilobyte a second */
-	TRIES_MAX = 30, /* also of a line that breaks again and again */
+	TRIES_MAX = 30, /* for a line that breaks again and again, while bytes move */
 	PAUSE_MS = 100,
 	PAUSE_MS_MAX = 5000,
 };
@@ -66,7 +66,7 @@ s3_only_of(const char *s, const char *others)
 	return true;
 }
 
-/* All but letters, digits and "-_.~" as %XX; of a path the slashes stay. */
+/* Append s, with all but letters, digits and "-_.~" as %XX; in a path, slashes stay. */
 void
 s3_escape(char *out, size_t cap, const char *s, bool path)
 {
@@ -340,8 +340,8 @@ err_call(const struct s3 *s, const struct s3_call *c, CURLcode code, unsigned tr
 	return -1;
 }
 
-/* Tried until it succeeds, is refused, or the time is over, of which only what passes
- * without a byte counts: a slow line takes as long as it takes. */
+/* The time that is left gets less only while no byte moves, so a slow line may take as
+ * long as it needs. */
 int
 s3_perform(struct s3 *s, struct s3_call *c, struct err *e)
 {

@@ -53,9 +53,9 @@ struct s3_call {
 
 /* Copy the settings, with keys that are valid for a while, to *out; the caller wipes them. */
 void s3_keys(struct s3 *, struct s3_config *out);
-/* Make a request, and try it again until it succeeds, is refused, or s->seconds are over,
- * of which only those count in which no byte moved.  0: the server answered with success
- * (2xx).  ERR_IO, ERR_CANCELLED, and others. */
+/* Make a request, and try it again until it succeeds, is refused, was tried 30 times, or
+ * no byte has moved for s->seconds in all tries together.  0: the server answered with
+ * success (2xx).  ERR_IO, ERR_CANCELLED, and others. */
 int s3_perform(struct s3 *, struct s3_call *, struct err *);
 /* Append a text to the string in out[cap], in which all but letters, digits and "-_.~"
  * become %XX; in a path, slashes stay. */

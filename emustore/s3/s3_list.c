@@ -11,7 +11,7 @@
 #include "common/base/plain.h"
 #include "emustore/s3/xml.h"
 
-enum { EMPTY_MAX = 100 }; /* a server may stop to look before it has found an object */
+enum { EMPTY_MAX = 100 }; /* a server may end a page before it has found an object */
 
 static int
 err_list(struct err *e, const char *why)

@@ -16,7 +16,7 @@ enum {
 	URL_BYTES = 600,
 	LINE_BYTES = 4096,
 	TIMEOUT_MS = 5000,
-	CONNECT_MS = 1000, /* where there is nobody, this is what it costs */
+	CONNECT_MS = 1000, /* the delay where there is no such server */
 };
 
 /* Where Amazon's machines and containers find them. */
@@ -35,7 +35,8 @@ on_body(char *p, size_t size, size_t n, void *arg)
 	return buf_ok(b) ? size * n : 0;
 }
 
-/* header: a line, or NULL.  1 the answer is in *out; 0 there is nobody; -1. */
+/* Send a request.  header: a line, or NULL.  1: the answer is in *out; 0: no server is
+ * there; -1. */
 static int
 ask(const char *url, const char *method, const char *header, struct buf *out, struct err *e)
 {
@@ -72,7 +73,8 @@ ask(const char *url, const char *method, const char *header, struct buf *out, st
 	                     : err_set(e, ERR_IO, "%.200s: the server answers %ld", url, status);
 }
 
-/* A field of a JSON object as text: 1, 0 there is none, -1 it does not fit, or is strange. */
+/* Copy a field of a JSON object as text.  1; 0: there is none; -1: it does not fit, or
+ * has characters that no key has. */
 static int
 field(sqlite3_stmt *s, int i, char *out, size_t cap)
 {
@@ -150,7 +152,8 @@ ask_container(struct s3_config *c, const char *relative, const char *full, struc
 	return take(c, &answer, rc, e);
 }
 
-/* The first line of an answer behind a text; false: it is none, or too long. */
+/* Write the first word of an answer behind the text `before`.  false: it is empty, or too
+ * long. */
 static bool
 put_line(char *out, size_t cap, const char *before, const struct buf *answer)
 {
@@ -164,7 +167,7 @@ put_line(char *out, size_t cap, const char *before, const struct buf *answer)
 	return n > 0 && all >= 0 && (size_t)all < cap;
 }
 
-/* A word that proves who asks, the role's name, and then its keys. */
+/* Ask for a session token, with it for the role's name, and then for the role's keys. */
 static int
 ask_instance(struct s3_config *c, const char *base, struct err *e)
 {

@@ -37,7 +37,8 @@ tell(struct reading *r, enum xml_event event)
 	r->text_bytes = 0;
 }
 
-/* expat may call once or twice more after it was stopped, so each of the following asks. */
+/* expat may call a handler once or twice more after it was stopped, so each one looks
+ * whether it was. */
 
 static void
 on_open(void *arg, const XML_Char *name, const XML_Char **attributes)

@@ -182,9 +182,9 @@ note_record(void *arg, uint64_t at, const struct record_head *h, const uint8_t *
 	return buf_ok(to) ? 0 : err_nomem(e, "a list");
 }
 
-/* May there have been the record of an image that counts, from byte `at` to byte `end` of the
- * file?  What cannot be recognised at the end of a pack is what a writer has left that was
- * killed. */
+/* May there have been the record of an image that counts, from byte `at` to byte `end` of
+ * the file?  Bytes at the end of a pack that cannot be recognised are the rest of a
+ * writer that was killed. */
 static bool
 may_be_image(const struct reading *x, uint64_t at, uint64_t end)
 {
