@@ -26,8 +26,9 @@ struct ahead {
 	uint64_t turn;
 	struct wanted wanted[AHEAD_MOST];
 	pthread_t threads[AHEAD_THREADS_MAX];
-	/* The threads work for this owner, a part of that of whoever made them: what they get
-	 * need not be waited for at the end, when nobody will ask for it. */
+	/* What the threads work for: a part of the work of the caller of ahead_new(),
+	 * which ahead_end() cancels alone, so that it need not wait for what nobody will
+	 * ask for. */
 	struct cancel work_owner;
 };
 

@@ -28,7 +28,8 @@ struct blockfiles {
 	int dirfd;
 	uint64_t max;
 	pthread_mutex_t lock;
-	uint64_t bytes, at_scan; /* all of them, as far as known; when last counted */
+	uint64_t bytes, at_scan; /* of all files, as far as known; and when last
+				  * counted */
 	unsigned serial;
 	_Atomic time_t bonus; /* seconds that are added to the time of a use */
 };

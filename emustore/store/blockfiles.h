@@ -17,7 +17,8 @@ void blockfiles_free(struct blockfiles *);
 /* Read the n bytes of a block.  Returns false if the folder does not have them. */
 bool blockfiles_get(
     struct blockfiles *, const char *id, uint32_t block, void *out, size_t n);
-/* What is read or written from now on belongs to an image that was loaded so often. */
+/* What is read or written from now on belongs to an image that was loaded `loads`
+ * times. */
 void blockfiles_note_loads(struct blockfiles *, uint64_t loads);
 /* Keep the n bytes of a block.  Those that were not used for longest make room; twice as
  * many loads of an image count as a use that is one day younger.  Failing does no harm. */

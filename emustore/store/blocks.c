@@ -41,7 +41,7 @@ struct blocks {
 	size_t npacks;
 };
 
-/* A block, for those who make it. */
+/* The argument of make_block(): the block that is to be made. */
 struct block {
 	struct blocks *b;
 	const struct pack *pack;
@@ -67,7 +67,8 @@ is_right(const uint8_t *digests, uint32_t block, const uint8_t *bytes, size_t n)
 	       0;
 }
 
-/* The mirror of what gc does: it is no damage, and who asks again finds the rest. */
+/* gc has removed the pack.  This is no damage: a program that opens the store again finds
+ * the fragments in other packs. */
 static int
 err_gone(struct objects *objects, const char *id, struct err *e)
 {
@@ -94,8 +95,8 @@ blocks_fetch(struct objects *objects, const char *id, uint64_t pack_bytes, const
 				return err_gone(objects, id, e);
 			if (e->kind != ERR_FORMAT)
 				return -1;
-			/* Not what was asked for: once more.  It says nothing of the
-			 * pack. */
+			/* The answer is not what was asked for, which says nothing of the
+			 * pack: ask again. */
 			e->kind = ERR_IO;
 			continue;
 		}
@@ -179,7 +180,8 @@ find_known(struct blocks *b, uint32_t number)
 	return p;
 }
 
-/* Called by the threads of ahead.c.  Whoever reads a block that could not be had learns why. */
+/* Called by the threads of ahead.c.  Whoever reads a block that could not be fetched
+ * learns why. */
 static void
 get_ahead(void *arg, uint64_t key)
 {
@@ -263,7 +265,8 @@ blocks_has_pack(struct blocks *b, uint32_t number)
 	return find_known(b, number) != NULL;
 }
 
-/* Where it belongs among the others; whoever reads keeps its pack, which stays. */
+/* Insert a pack in the order of the numbers.  A pack stays where it is in memory, since
+ * readers keep pointers to it. */
 static void
 insert_pack(struct blocks *b, struct pack *p)
 {

@@ -1,9 +1,10 @@
 /* cache.c: where the index of a store is kept, and the blocks of packs of a bucket.
  *
- * Of a folder beside its objects, where this process may write and all who use it are of one
- * machine.  Else in a folder of this machine's cache.  And where there is none, or no room in
- * it, the index is made for this process alone.  Called by store.c and look.c, in the thread
- * of whoever has the store. */
+ * The index of a store in a folder is kept beside its objects, if this process may write
+ * there and the folder is not on a network filesystem.  Otherwise it is kept in a folder
+ * of this machine's cache.  Where there is no cache, or no room in it, the index is made
+ * for this process alone.  Called by store.c and look.c, in the thread of whoever has the
+ * store. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -79,7 +80,7 @@ store_written(
 	setenv("SQLITE_TMPDIR", cache, 0);
 }
 
-/* In the folder of the cache, one for this store. */
+/* Name and make the folder of this store, within the base folder of caches. */
 static int
 name_folder(struct store *s, const struct store_place *p, struct err *e)
 {
@@ -174,8 +175,8 @@ open_lock(struct store *s, struct err *e)
 	return s->cache_lock >= 0 ? 0 : -1;
 }
 
-/* Who has the lock may be waiting for a server: a signal ends the wait for the lock, whatever
- * thread it comes to. */
+/* The process that has the lock may be waiting for a server, so a signal must end the
+ * wait for the lock, whichever thread receives it. */
 int
 cache_lock(struct store *s, struct err *e)
 {
@@ -211,7 +212,8 @@ remove_index(const struct store *s)
 	}
 }
 
-/* An index that cannot be used is rebuilt: all of its content is in the objects. */
+/* An index that cannot be used is rebuilt from the objects; only the counts of loads are
+ * lost. */
 static int
 open_kept(struct store *s, bool again, struct err *e)
 {
@@ -233,8 +235,8 @@ open_kept(struct store *s, bool again, struct err *e)
 	return rc;
 }
 
-/* Blocks without the packs that are known by the numbers of another index.  Who reads with that index
- * keeps the old ones. */
+/* Replace s->blocks, which knows packs by the numbers of the old index, by blocks without
+ * packs.  Readers that use the old index keep the old blocks. */
 static int
 renew_blocks(struct store *s, struct err *e)
 {

@@ -14,7 +14,7 @@ struct store_cache {
 	/* limit for chunks; the chunks that are being worked on are kept in any case */
 	uint64_t max_bytes;
 	_Atomic uint64_t hits;   /* the chunk was there, or another thread put it together */
-	_Atomic uint64_t misses; /* who read it had to put the chunk together */
+	_Atomic uint64_t misses; /* the reader had to put the chunk together */
 	_Atomic uint64_t bytes;  /* the most that the chunks had at the same time */
 };
 

@@ -125,8 +125,8 @@ changes_note(struct store *s, const char *key, bool ok)
 	c->unsure = c->unsure || (!ok && !s->folder) || !buf_ok(&c->keys);
 }
 
-/* The old marks go when the new one is there, and what says that this writer writes goes
- * last. */
+/* Put the new mark, then remove the old ones, and at last the object that says that this
+ * writer writes. */
 static int
 end_in_bucket(struct store *s, const char *id, struct err *e)
 {

@@ -118,7 +118,8 @@ check_block(void *arg, size_t i, struct err *e)
 	return 0;
 }
 
-/* 1 all of it is right, 0 not, -1; ENOENT: it is gone. */
+/* Check all blocks of a pack.  1: they are right; 0: some are damaged; -1, with ENOENT if
+ * the pack is gone. */
 static int
 check_data(struct checking *k, struct pack_state *t, struct err *e)
 {
@@ -262,7 +263,7 @@ tell_equivalents(struct check *c, const struct recipe_image *a, uint64_t n)
 		c->note(c->arg, text);
 }
 
-/* Only all of its bytes tell whether it comes out as it was put. */
+/* Compare the SHA-256 of the whole image with that of the image that was put. */
 static int
 check_bytes(struct checking *k, struct reopened *r, struct err *e)
 {
@@ -310,8 +311,9 @@ check_image(struct checking *k, const struct index_image *i, struct err *e)
 	return rc;
 }
 
-/* After something was found: has the store changed, and has it the image still, into *i?
- * 1, 0: there is no such image any more, 2: nothing has changed, -1. */
+/* After an image was found to be damaged, look at the store again, and read the image
+ * into *i.  1: the store has changed; 0: the image does not exist any more; 2: nothing
+ * has changed; -1. */
 static int
 look_again(struct checking *k, struct index_image *i, struct err *e)
 {

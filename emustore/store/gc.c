@@ -1,9 +1,9 @@
-/* gc.c: what no image needs goes.
+/* gc.c: removes what no image needs.
  *
- * In a folder the lock keeps others from counting on it, so it goes at once.  In a bucket a
- * pack is condemned first, which keeps new images from using it; at least a grace later, when
- * every put that began before has ended, it is removed if still nothing needs it.  Called by
- * the program, in its thread.
+ * In a folder the lock keeps others from counting on such data, so it is removed at once.
+ * In a bucket a pack is condemned first, which keeps new images from using it; at least a
+ * grace later, when every put that began before has ended, it is removed if still nothing
+ * needs it.  Called by the program, in its thread.
  */
 #include "emustore/store/gc.h"
 
@@ -40,8 +40,8 @@ struct collecting {
 	struct err why; /* the first of them */
 };
 
-/* 0, and what went wrong is noted, if it is the removal that the server or the system
- * refuses. */
+/* Remove an object.  If the server or the system refuses that, *gone is false, the error
+ * is noted in *g, and the result is 0. */
 static int
 remove_key(struct collecting *g, const char *key, bool *gone, struct err *e)
 {
@@ -126,7 +126,8 @@ mark_used(struct collecting *g, struct err *e)
 	return index_each_image(g->s->index, mark_image, g, e);
 }
 
-/* By the clock of the objects alone; with the lock nothing has to be. */
+/* Is the object older than the grace, by the clock of the objects alone?  With the lock
+ * of a folder, every object counts as old. */
 static bool
 is_old(const struct collecting *g, const struct listed *x)
 {
@@ -164,7 +165,7 @@ judge(struct collecting *g, struct pack_use *u, bool small_go)
 			    is_old(g, listing_find(&g->s->condemned, u->p.id)));
 		return;
 	}
-	/* A young one may be of a put that is under way. */
+	/* A young table may belong to a put that is under way. */
 	if (!is_old(g, table_of(g, u->p.id)))
 		return;
 	u->go = dead * 100 > u->p.bytes * g->dead_percent ||
@@ -183,7 +184,7 @@ judge_all(struct collecting *g)
 		judge(g, &g->v[i], small >= many);
 }
 
-/* Those that give the most room for the least come first. */
+/* Packs of which the least has to be copied come first. */
 static int
 compare_use(const void *a, const void *b)
 {
@@ -299,7 +300,8 @@ remove_pack(struct collecting *g, const struct pack_use *u, struct err *e)
 	return 0;
 }
 
-/* Those from..to-1, when what is in use of them is elsewhere. */
+/* Remove or condemn the packs from..to-1, when their fragments in use have been
+ * copied. */
 static int
 let_go(struct collecting *g, size_t from, size_t to, struct err *e)
 {
@@ -342,8 +344,9 @@ lacks_room(const struct err *e)
 	return e->os == ENOSPC || e->os == EDQUOT;
 }
 
-/* As many as one new pack has room for are copied, and go, before the next are.  When there
- * is no room for that, there is the reserve. */
+/* Replace the packs in groups: the fragments in use of a group fill one new pack, and the
+ * group is removed or condemned before the next one is copied.  When the disk has no room
+ * for the new pack, the reserve is given up. */
 static int
 act(struct collecting *g, struct err *e)
 {
@@ -356,7 +359,8 @@ act(struct collecting *g, struct err *e)
 			bytes += g->v[to].copy ? g->v[to].live_bytes : 0;
 			if (to > from && bytes > g->s->pack_bytes)
 				break;
-			/* What nobody needs goes before anything is copied. */
+			/* Packs that nobody needs are removed before anything is
+			 * copied. */
 			if (to > from && g->v[to].copy && !g->v[to - 1].copy &&
 			    g->v[to - 1].live == 0)
 				break;
@@ -371,16 +375,16 @@ act(struct collecting *g, struct err *e)
 	return rc;
 }
 
-/* Has the pack of that file no table, so that it counts for nobody? */
+/* Is this object, which is old, one that nobody needs any more? */
 static bool
 is_orphan(const struct collecting *g, const char *folder, const char *key)
 {
 	char id[PACK_ID_CHARS + 1];
 
-	/* Of writers that have died: who ends takes it away. */
+	/* A writer that ends removes its own, so this is that of one that has died. */
 	if (strcmp(folder, KEYS_CHANGES) == 0)
 		return strncmp(key, CHANGES_OPEN, strlen(CHANGES_OPEN)) == 0;
-	/* Of puts that have ended. */
+	/* No put that is still under way is as old as this. */
 	if (strcmp(folder, KEYS_CLAIMS) == 0 || strcmp(folder, KEYS_NEW) == 0)
 		return true;
 	if (strcmp(folder, KEYS_PACKS) == 0)
@@ -443,7 +447,8 @@ collect(struct collecting *g, struct err *e)
 	    index_count_fragments(s->index, note_count, g, e) != 0)
 		return -1;
 	judge_all(g);
-	/* Orphans by the lists of before, which new puts are not in: they are old. */
+	/* The list of tables is that of before, and lacks those of newer puts; their
+	 * packs are not old. */
 	for (size_t i = 0; i < sizeof folders / sizeof *folders && rc == 0; i++)
 		if (s->folder || strcmp(folders[i], KEYS_NEW) != 0)
 			rc = remove_old(g, folders[i], e);

@@ -37,7 +37,7 @@ err_index(struct index *x, struct err *e)
 		return err_set(e, ERR_IO, "%s: %s", x->path, strerror(os));
 	return err_set(e, damage ? ERR_FORMAT : ERR_IO, "%s: %s%s", x->path,
 	    x->db != NULL ? sqlite3_errmsg(x->db) : "out of memory",
-	    damage ? " (emustore repair --index makes it again)" : "");
+	    damage ? " (emustore repair --index rebuilds it)" : "");
 }
 
 int

@@ -1,6 +1,7 @@
 /* index.h: what the objects of a store say, as an SQLite database: which fragments there
- * are, in which packs, and which images.  The index is a cache: all of it can be made
- * again from the objects, and it is not relied on where something would be removed.
+ * are, in which packs, and which images.  The index is a cache: all of it but the counts
+ * of loads can be rebuilt from the objects, and it is not relied on where something would
+ * be removed.
  *
  * Numbers of fragments, packs and images are those of one index; another index of the same
  * store has other numbers.
@@ -25,7 +26,7 @@ struct index;
 /* Open the index in file `path`, which is made if it does not exist; NULL: an index of
  * this process alone, which is gone when it is closed.  log: use SQLite's write-ahead log,
  * for which all processes that use the file must be on one machine.  ERR_FORMAT: the file
- * is damaged, or no index that this program makes; it can be removed and made again.
+ * is damaged, or no index that this program makes; it can be removed and rebuilt.
  * ERR_REFUSED: the file is a link, or belongs to somebody else. */
 int index_open(struct index **, const char *path, bool log, struct err *);
 void index_close(struct index *); /* what is not committed is undone; NULL: nothing */
@@ -145,7 +146,7 @@ int index_drop_image(struct index *, uint64_t number, struct err *);
 int index_count_versions(struct index *, const char *name, uint64_t *n, struct err *);
 
 /* How often an image was loaded by whoever uses this index, and when for the last time, in
- * seconds since 1970.  The counts begin anew when the index is made again. */
+ * seconds since 1970.  The counts begin anew when the index is rebuilt. */
 struct index_load {
 	struct store_name name;
 	uint64_t loads, loaded_at;
@@ -155,8 +156,8 @@ struct index_load {
  * they cannot be counted, since the index cannot be written now. */
 void index_note_load(
     struct index *, const struct store_name *, uint64_t now, uint64_t *loads);
-/* Call fn for the images that were loaded most (last: not the longest ago), at most `most`
- * of them.  If fn does not return 0, this ends, and its value is returned. */
+/* Call fn for the images that were loaded most often (last: most recently), at most
+ * `most` of them.  If fn does not return 0, this ends, and its value is returned. */
 int index_each_load(struct index *, bool last, uint64_t most,
     int (*fn)(void *arg, const struct index_load *, struct err *), void *arg,
     struct err *);

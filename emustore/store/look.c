@@ -2,7 +2,8 @@
  * (changes.h) is not that of the index, the lists of images, tables and condemned packs are
  * asked for, in this order, and the objects that are new are fetched.  What an image needs
  * was there before the image, so it is in the lists that are asked for later.  Called by
- * store.c, and again by gc, verify and repair, in the thread that has the store open.
+ * store.c, and again by check.c, repair.c, copy.c and stored.c, in the thread that has
+ * the store open.
  *
  * The mark is always read before the lists are asked for, and written to the index in the
  * transaction that brings it up to date: the index has all that was there when the store
@@ -22,8 +23,9 @@ enum {
 	BATCH = 64, /* objects that are fetched together */
 	ABOUT_BYTES_MAX = 64 << 10,
 	TABLE_TRIES = 3, /* an answer may be altered on its way, three in a row are not */
-	/* Changes in a bucket that a writer looks up one by one, with two requests each.  For
-	 * more of them, the lists that the next one asks for are no more work. */
+	/* Changes in a bucket that a writer looks up one by one, with two requests each.
+	 * If there are more, the program that opens the store next asks for the lists,
+	 * which is no more work. */
 	OWN_MAX = 50,
 };
 
@@ -438,7 +440,7 @@ mark_as_own(struct store *s)
 int
 store_look(struct store *s, struct err *e)
 {
-	s->looked_at_us = clock_boot_us(); /* before that of anything that is seen */
+	s->looked_at_us = clock_boot_us(); /* before anything is read */
 	if (changes_read(s, s->mark, e) != 0)
 		return -1;
 	mark_as_own(s);
@@ -450,7 +452,7 @@ look_first(struct store *s, bool writing, struct err *e)
 {
 	char mark[MARK_BYTES];
 
-	s->looked_at_us = clock_boot_us(); /* before that of anything that is seen */
+	s->looked_at_us = clock_boot_us(); /* before anything is read */
 	if ((writing ? changes_begin(s, s->mark, e) : changes_read(s, s->mark, e)) != 0)
 		return -1;
 	s->trusted = s->cache != NULL && s->mark[0] != '\0' &&
@@ -462,7 +464,8 @@ look_first(struct store *s, bool writing, struct err *e)
 	return list_all(s, e);
 }
 
-/* Take what the index has of this object out of it.  *settle is set if that was a pack. */
+/* Remove from the index what it has of this object.  *settle is set if that was a
+ * pack. */
 static int
 drop_known(struct store *s, char *key, const struct kind *kind, bool *settle, struct err *e)
 {
@@ -483,8 +486,8 @@ drop_known(struct store *s, char *key, const struct kind *kind, bool *settle, st
 	return index_drop_pack(s->index, p.number, e);
 }
 
-/* Bring the index up to date with one object, if this is one of its folder `kind`: as a
- * list says of it that has nothing else.  *settle is set if a pack has gone. */
+/* Bring the index up to date with one object, if its key is in the folder of `kind`; a
+ * list of this key alone says what there is.  *settle is set if a pack has gone. */
 static int
 look_at(struct store *s, char *key, const struct kind *kind, bool *settle, struct err *e)
 {

@@ -67,7 +67,7 @@ describe_rest(struct put *p, const struct prepared *x, struct buf *spare, struct
 	return buf_ok(spare) ? 0 : err_nomem(e, "a recipe");
 }
 
-/* Does the recipe that was written make the chunk again? */
+/* Check that the recipe that was written yields the chunk. */
 static int
 compare(struct put *p, size_t recipe_at, const struct prepared *x, struct err *e)
 {

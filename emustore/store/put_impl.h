@@ -26,7 +26,7 @@ struct put {
 	struct prepare_shared shared;
 	bool zones_known; /* the zones of `shared` are known: the first chunk has come */
 	struct rebuilder *rebuilder;
-	uint8_t *again;        /* a chunk put together again; NDZ_CHUNK_BYTES */
+	uint8_t *again;        /* the chunk that its recipe yields; NDZ_CHUNK_BYTES */
 	struct recipe_chunk c; /* the chunk that is being written */
 	struct recipe_chunk decoded;
 	struct place *places;

@@ -32,7 +32,7 @@ enum record_type {
 	RECORD_FRAGMENT = 2, /* a fragment's head, and its data */
 	RECORD_IMAGE = 3,    /* a recipe, see recipe.h */
 	RECORD_ABOUT = 6,    /* a recipe without its blocks */
-	RECORD_DIGESTS = 7,  /* the SHA-256 of each fragment that it names */
+	RECORD_DIGESTS = 7,  /* the SHA-256 of each fragment of the recipe */
 };
 
 struct record_head {

@@ -1,4 +1,4 @@
-/* redeflate.c: finds the parameters of a zlib stream, and makes the stream again.  Called
+/* redeflate.c: finds the parameters of a zlib stream, and reproduces the stream.  Called
  * by prepare.c and redeflated.c, in their threads. */
 #include "emustore/store/redeflate.h"
 

@@ -1,4 +1,4 @@
-/* redeflate.h: redeflates a chunk: makes its one long zlib stream again from its data.
+/* redeflate.h: redeflates a chunk: reproduces its one long zlib stream from its data.
  *
  * Older programs compress the regions of a chunk in pieces with zlib, so the same zlib
  * with the same parameters makes the same bytes.  The parameters are found by trying.

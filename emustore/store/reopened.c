@@ -71,7 +71,8 @@ open_as(struct reopened *r, bool same, unsigned access, struct err *e)
 	            : open_image(&r->image, r, r->name, access, true, e);
 }
 
-/* What looks like damage may be that of the index that this machine keeps. */
+/* Open an image.  What looks like damage may be an error of the index that this machine
+ * keeps; then an index is made anew for this. */
 static int
 open_new(struct reopened **out, const struct reopened *like, bool same, struct err *e)
 {

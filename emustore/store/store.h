@@ -58,7 +58,8 @@ struct store {
 	 * none */
 	int cache_lock;
 	struct changes changes; /* what this process says and notes as a writer */
-	/* The mark that the index has for what it has; empty: it has another content now */
+	/* The mark of the objects that the index follows, or a writer's own id (look.c);
+	 * empty: they have no mark. */
 	char mark[MARK_BYTES];
 	bool trusted; /* the index was believed because of its mark: nothing was listed */
 	uint64_t looked_at_us; /* by clock_boot_us(), when the mark or lists were asked for */
@@ -78,8 +79,8 @@ enum store_access {
 	STORE_WRITE = 1,  /* to write; in a folder: ERR_REFUSED while another one writes */
 	STORE_WAIT = 2,   /* with STORE_WRITE: wait while another one writes */
 	STORE_ANEW = 4,   /* with an index of this process alone, made from the objects */
-	STORE_REMAKE = 8, /* the index in the cache is made again */
-	STORE_MEND = 16,  /* a format that is lost or damaged is made again */
+	STORE_REMAKE = 8, /* rebuild the index in the cache */
+	STORE_MEND = 16,  /* write the format anew if it is lost or damaged */
 	STORE_WRITE_WAIT = STORE_WRITE | STORE_WAIT,
 };
 

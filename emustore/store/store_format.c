@@ -137,8 +137,9 @@ is_old_pack(const char *key)
 	       strcmp(key + digits, ".pack") == 0;
 }
 
-/* ERR_FORMAT: a folder has packs of an older format.  With today's format in it, its images
- * would be gone, and an upgrade would take these packs for a rest. */
+/* ERR_FORMAT: a folder has packs of an older format.  If today's format were written, the
+ * images in them would not be found, and `upgrade` would remove these packs as the rest
+ * of an earlier upgrade. */
 static int
 check_no_old_packs(struct store *s, struct err *e)
 {

@@ -8,9 +8,9 @@
 
 /* store_format.c */
 
-/* Read s->pack_bytes and s->grace_seconds from the format.  mend: a format that cannot be
- * read is made again.  ERR_ABSENT: this is no store; ERR_FORMAT, ERR_UNSUPPORTED: the
- * format is damaged, or another one. */
+/* Read s->pack_bytes and s->grace_seconds from the format.  mend: a format that is lost
+ * or damaged is written anew.  ERR_ABSENT: this is no store; ERR_FORMAT, ERR_UNSUPPORTED:
+ * the format is damaged, or another one. */
 int store_read_format(struct store *, bool mend, struct err *);
 
 /* cache.c */

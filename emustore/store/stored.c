@@ -18,8 +18,8 @@ struct stored {
 	struct packs *packs; /* of this image alone, so that its files stay open */
 	struct recipe_image about;
 	struct buf record;  /* the recipe: its blocks are compressed */
-	/* The image's object, while places are looked for or fragments are proved;
-	 * digests: the SHA-256 of each fragment, by the numbers of pieces. */
+	/* The image's object, while places are looked for, or fragments are compared with
+	 * their SHA-256; digests: those of all fragments, by the numbers of pieces. */
 	struct buf object;
 	struct rd digests;
 	uint64_t nfragments;
@@ -349,8 +349,9 @@ stored_open(
 {
 	int rc = open_once(out, s, n, e);
 
-	/* Something that the index has may have been removed since the last look, and what an
-	 * index lacks that was believed may have been copied there by hand. */
+	/* An object that the index has may have been removed since the last look.  And
+	 * where the store was not listed because of its mark, an image that the index
+	 * lacks may have been copied there by hand. */
 	for (int tries = 0; tries < LOOKS && rc != 0 &&
 	     (e->os == ENOENT || (e->kind == ERR_ABSENT && s->trusted));
 	     tries++)

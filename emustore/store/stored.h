@@ -29,7 +29,8 @@ void stored_free(struct stored *);
 /* The description of the image; valid until stored_free(). */
 const struct recipe_image *stored_about(const struct stored *);
 /* The image was opened to be loaded: count that in the index of this store, from which it
- * was opened, and let the cache of a bucket keep the packs' blocks as it deserves. */
+ * was opened.  The cache of a bucket keeps the blocks of an image the longer, the more
+ * often the image was loaded. */
 void stored_note_load(const struct stored *, struct store *);
 /* The bytes of the image's recipe, compressed. */
 uint64_t stored_recipe_bytes(const struct stored *);
