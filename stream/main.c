@@ -349,7 +349,9 @@ act(void *opts, char **operands, int n, struct err *e)
 	if (boot && n != 2)
 		return err_misuse(e, "bootimage needs an image and a folder");
 	if (n < 1 || n > 3 || (o->read_only && n > 2))
-		return err_misuse(e, "an image is needed");
+		return err_misuse(e,
+		    "an image is needed, and behind it at most a disk and a target, or with --ro a "
+		    "target");
 	if (o->append != NULL || (!boot && (o->drivers != NULL || o->programs != NULL)))
 		return err_set(e, ERR_USAGE,
 		    "--append is for boot, --drivers and --programs are for bootimage");

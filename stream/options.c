@@ -42,21 +42,22 @@ enum { MS_MAX = 24 * 3600 * 1000 };
 
 /* Of a disk that becomes what the image holds. */
 static const struct cli_opt stream_opts[] = {
-	{ OPT_TABLE, "table", "FILE", "the sector table; or memory; else it is on the disk",
-	    CLI_STR, AT(stream.table), 0, 0, NULL },
+	{ OPT_TABLE, "table", "FILE",
+	    "the file or device for the sector table, or memory (on the disk)", CLI_STR,
+	    AT(stream.table), 0, 0, NULL },
 	FLAG(OPT_ANEW, "anew", "begin anew, whatever is on the disk", stream.anew),
 	FLAG('z', "zero", "fill the free space with zeros first", stream.zero),
 	FLAG(OPT_DISCARD, "discard", "discard the free space first", stream.discard),
 	FLAG(OPT_NO_FILL, "no-fill", "fetch only what is read", stream.no_fill),
 	{ OPT_ORDER, "order", "FILE",
-	    "what is fetched first; none; else SOURCE.order (merge-records: what is made)",
+	    "fetch by this order of reads, or none (SOURCE.order); merge-records: write it",
 	    CLI_STR, AT(stream.order), 0, 0, NULL },
-	{ OPT_RECORD, "record", "FILE", "a record of what is read first, and when", CLI_STR,
+	{ OPT_RECORD, "record", "FILE", "write a record of what is read first, and when", CLI_STR,
 	    AT(stream.record), 0, 0, NULL },
-	{ OPT_RATE, "rate", "BITS", "fetch what is not read yet at this rate at most", CLI_CALL,
+	{ OPT_RATE, "rate", "BITS", "fetch in the background at this rate at most", CLI_CALL,
 	    AT(stream.rate_bits), 0, 0, set_rate },
-	UINT(OPT_IDLE, "when-idle", "MS", "and only when nobody has asked for so long (20)",
-	    stream.idle_ms, 0, MS_MAX),
+	UINT(OPT_IDLE, "when-idle", "MS",
+	    "and only after MS milliseconds without a request (20)", stream.idle_ms, 0, MS_MAX),
 	UINT(OPT_TIMEOUT, "timeout", "MS", "let reads fail when the source is silent (0: never)",
 	    stream.timeout_ms, 0, MS_MAX),
 	{ OPT_SOCKET, "socket", "PATH", "the NBD server's Unix socket", CLI_STR, AT(socket), 0,
@@ -104,7 +105,8 @@ static const struct cli_opt own_opts[] = {
 	{ 0 },
 };
 
-/* A program that starts machines does something else with an image that cannot be started so. */
+/* The status 4 of bootimage tells a program that starts machines that this image has to be loaded
+ * before a machine can be started from it. */
 static int
 exit_status(const void *opts, const struct err *e)
 {

@@ -148,7 +148,7 @@ report_merged(const struct opts *o, const struct order *m, struct err *e)
 	return 0;
 }
 
-/* A process that has sent nothing for so long is stopped, or another program's. */
+/* A process that sends nothing for this time is suspended, or is another program. */
 enum { ANSWER_S = 10 };
 
 /* Nothing can be received from the socket; errno says why. */

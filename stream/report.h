@@ -10,8 +10,9 @@
 
 /* Print the disk and its partitions to standard output.  ERR_IO, ERR_NOMEM. */
 int report_disk(const struct opts *, struct export *, const struct ptable *, struct err *);
-/* Report that the image is attached at `where`, or with `disk` that this disk is, which becomes
- * what the image holds, and stays so until a signal comes.  Errors as report_disk(). */
+/* Report that the image is attached at `where`, until a signal comes.  disk: the disk that
+ * becomes what the image holds, and is attached in its place; NULL: none is.  Errors as
+ * report_disk(). */
 int report_attached(
     const struct opts *, const char *disk, const char *where, struct err *);
 /* Report what bootimage has made in this folder.  Errors as report_disk(). */

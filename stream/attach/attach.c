@@ -35,9 +35,9 @@ enum {
 	HOST_BYTES = 256,
 	PATH_BYTES = 200, /* of a path in the folder; a socket's has 107 at most */
 	UNMOUNT_US = 2 * 1000000, /* how long programs may still use the mount */
-	LOOK_MS = 100, /* between two looks at the children */
-	/* How long a disk that is streamed to may take for its last flush: longer than a disk
-	 * takes for what its cache holds, and a reason to look at it when it passes. */
+	LOOK_MS = 100, /* between two looks at the children; a tenth of it while they start */
+	/* How long a disk that is streamed to may take for its last flush.  A disk writes what
+	 * its cache holds in less; one that does not should be looked at. */
 	FLUSH_US = 600 * 1000000,
 };
 
@@ -55,7 +55,7 @@ struct attach {
 	dev_t device; /* device number of the mounted filesystem */
 };
 
-/* A line that nbdkit prints, for who attaches. */
+/* Pass a line that nbdkit prints to the caller of attach_start(). */
 static void
 tell_line(void *attach, const char *line)
 {
@@ -164,8 +164,8 @@ is_answered(const char *path, struct err *e)
 	return answer;
 }
 
-/* Make room for a socket.  One that a program has left that has ended is removed, since it would be
- * taken for that of the server; nothing else is. */
+/* Make room for a socket.  A socket that was left by a program that has ended is removed, since
+ * it would be taken for the server's; nothing else is removed. */
 static int
 make_room(const char *path, struct err *e)
 {
@@ -490,7 +490,8 @@ is_detached(struct attach *t)
 	return t->fuse_server != NULL && !child_runs(t->fuse_server);
 }
 
-/* Other machines lose their source, and this one goes on. */
+/* If the nbdkit for other machines has ended, say so: they lose their source, and this machine
+ * goes on. */
 static void
 look_at_others(struct attach *t)
 {

@@ -48,10 +48,11 @@ struct attach_config {
 
 struct attach;
 
-/* Attach the image.  When this returns 0, the target can be used; end with attach_end().  The
- * configuration is borrowed until then.  ERR_USAGE: stream.export is no address, or a socket's path is too long; ERR_REFUSED: a
- * socket's path is in use; ERR_ABSENT: a program or the plugin is not installed;
- * ERR_IO: one of them failed, and the sentence is its own; ERR_CANCELLED. */
+/* Attach the image.  When this returns 0, the target can be used; the caller ends that with
+ * attach_end(), and the configuration is borrowed until then.  ERR_USAGE: stream.export is no
+ * address, or a socket's path is too long; ERR_REFUSED: a socket's path is in use; ERR_ABSENT: a
+ * program or the plugin is not installed; ERR_IO: one of them failed, and the sentence is its
+ * own; ERR_CANCELLED. */
 int attach_start(struct attach **, const struct attach_config *, struct err *);
 /* The path of the disk, or of its mounted filesystem; valid until attach_end(). */
 const char *attach_where(const struct attach *);

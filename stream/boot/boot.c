@@ -217,7 +217,7 @@ copy_lists(const struct kernel *k, struct cpio *to, struct err *e)
 	return 0;
 }
 
-/* A list of the kernel's modules, or a module, could not be read.  One that is not there means that a
+/* A list of the kernel's modules, or a module, could not be read.  If it does not exist, a
  * machine cannot be started from this image. */
 static int
 fail_reading(struct err *e)
@@ -370,8 +370,8 @@ find_words(struct buf *grub, const char *version)
 	return words;
 }
 
-/* What the file cmdline gets.  Words that the kernel would cut off are an error: the last one may be
- * the one that counts. */
+/* Make the line of the file cmdline.  Words that the kernel would cut off are an error: the last
+ * one may be the one that counts. */
 static int
 make_line(struct buf *line, const struct kernel *k, const char *words, const struct boot_config *c,
     struct err *e)

@@ -11,7 +11,7 @@
 /* Several archives may follow each other in one ramdisk. */
 struct cpio {
 	struct buf out;     /* the archive so far; the caller frees it with buf_free() */
-	uint32_t next_ino;  /* from 0 on */
+	uint32_t next_ino;  /* inode of the next entry; the caller sets the first one */
 	char folder[256];   /* of the last file; it and those above it are in the archive */
 };
 

@@ -1,10 +1,11 @@
 /* below.c: reads and writes the disk below a streaming disk.  streamed.c and others of stream/disk
  * call this, in any thread.
  *
- * The page cache is passed by: a daemon whose disk is the root of its own machine would
- * otherwise wait for memory that only its own writes can free.  O_DIRECT asks for transfers of
- * whole blocks, and some kernels and devices ask for memory that is aligned to blocks, too.  What
- * is so goes straight between the disk and the caller's memory; all else goes through a buffer. */
+ * The page cache is passed by: a daemon whose disk is the root of its own machine would otherwise
+ * wait for memory that only its own writes can free.  O_DIRECT asks for transfers of whole
+ * blocks, and some kernels and devices ask for memory that is aligned to blocks, too.  A transfer
+ * that is aligned like this goes straight between the disk and the caller's memory; all others go
+ * through a buffer. */
 #include "stream/disk/below.h"
 
 #include <errno.h>
@@ -34,9 +35,10 @@ can_read(int fd, size_t grain, void *buf)
 	return pread(fd, buf, grain, (off_t)grain) >= 0;
 }
 
-/* What must transfers past the page cache be aligned to?  Linux tells it since version 6.1, and needs
- * 4 bytes of memory for NVMe.  Where it is not told, pages of memory are right; to try would not tell,
- * since the holes of a file are read without the device.  tmpfs has no device, and takes any. */
+/* Find out what transfers past the page cache must be aligned to.  Linux tells it since version
+ * 6.1; for NVMe, memory must be aligned to 4 bytes.  Where it is not told, pages of memory are
+ * right; a trial would not show what is needed, since the holes of a file are read without the
+ * device.  tmpfs has no device, and takes any. */
 static void
 find_alignment(struct below *b, int fd)
 {
@@ -66,7 +68,7 @@ is_divisible(const struct below *b, size_t grain)
 	       (size % PAGE == 0 || disk_kind(b->disk) == DISK_BLOCK);
 }
 
-/* Set O_DIRECT, and find the smallest transfer.  Where it is not to be had, as on some
+/* Set O_DIRECT, and find the smallest transfer.  Where O_DIRECT is not available, as on some
  * filesystems, the page cache is used. */
 static void
 go_direct(struct below *b, uint8_t *buf)

@@ -101,7 +101,7 @@ cut_find(struct export *source, uint64_t disk_bytes, uint64_t bytes, uint64_t *s
 	return err_set(e, ERR_USAGE, "the disk cannot be shown as a shorter one");
 }
 
-/* The disk that is shown, for the one who moves the backup. */
+/* The disk that is shown, as ptable_end_at() needs it to move the backup. */
 
 static _Thread_local struct err disk_err;
 

@@ -16,12 +16,12 @@
 enum {
 	STEP_SECTORS = (1 << 20) / SECTOR_BYTES, /* fetched at a time; a client waits no longer
 	                                          * than for one of them */
-	AHEAD_SECTORS = (2 << 20) / SECTOR_BYTES, /* behind a place where was read */
+	AHEAD_SECTORS = (2 << 20) / SECTOR_BYTES, /* fetched behind a place that was read */
 	LOOK_US = 5000, /* between two looks whether the disk is idle */
 	/* A machine that is never idle gets STEP_SECTORS this often nevertheless, or it would
 	 * depend on its server for ever. */
 	BUSY_US = 250000,
-	FLUSH_US = 5000000, /* after so long what was fetched survives a power cut */
+	FLUSH_US = 5000000, /* between two flushes of what was fetched */
 	FAILED_US = 10000000, /* until the next attempt after a failure of the source or disk */
 	MARGIN_SECTORS = STEP_SECTORS, /* of a hint: nearer ones are the same place */
 };
@@ -76,7 +76,7 @@ find_absent(struct streamed *d, uint64_t from, uint64_t to, struct range *r, str
 	return 0;
 }
 
-/* Where the image stores nothing any more. */
+/* The sector behind the last one that the image stores. */
 static uint64_t
 end_of_stored(const struct streamed *d)
 {
@@ -85,7 +85,7 @@ end_of_stored(const struct streamed *d)
 	return n > 0 ? range_end(rangeset_get(&d->stored, n - 1)) : 0;
 }
 
-/* What is fetched next; length 0: nothing is absent. */
+/* Choose the sectors that are fetched next; length 0: nothing is absent. */
 static int
 choose(struct streamed *d, struct range *r, struct err *e)
 {
@@ -133,11 +133,11 @@ is_idle(struct streamed *d)
 	       clock_us() - atomic_load(&d->last_request_us) >= idle_us;
 }
 
-/* What a machine gets that is never idle.  The image may store many short runs, each of which is a
- * step: together they are a share. */
+/* What is fetched at a time for a machine that is never idle: STEP_SECTORS, in one step or in
+ * several, since an image may store many short runs, each of which is a step. */
 struct share {
 	uint64_t began;  /* when it began */
-	uint64_t sectors; /* that were fetched of it */
+	uint64_t sectors; /* fetched since then */
 };
 
 static struct share
@@ -297,7 +297,7 @@ fill_start(struct streamed *d, struct err *e)
 	f->cancel.whole = cancel_owner();
 	for (unsigned i = 0; i < FILL_HINTS; i++)
 		f->hints[i] = UINT64_MAX;
-	/* Before the thread begins, which gives itself hints. */
+	/* This is set before the thread begins, because the thread calls fill_hint(). */
 	f->running = true;
 	if (thread_start(&f->thread, fill_disk, d) == 0)
 		return 0;

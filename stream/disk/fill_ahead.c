@@ -40,7 +40,7 @@ fill_ahead_free(struct streamed *d)
 	pthread_mutex_destroy(&o->order_lock);
 }
 
-/* What is in flight. */
+/* Which fetches are in flight. */
 
 static void
 take_off(struct fill_ahead *o, unsigned i, struct range r)
@@ -196,8 +196,8 @@ fetch_all(void *arg)
 	while (rc != 0 && cancel_signal() == 0) {
 		rc = fetch_next(d, i, buf, &e);
 		if (rc < 0 && e.kind != ERR_CANCELLED) {
-			streamed_tell(d, "%s; the order of reads is gone on with in %d s", e.text,
-			    FAILED_US / 1000000);
+			streamed_tell(d, "%s; fetching by the order of reads goes on in %d s",
+			    e.text, FAILED_US / 1000000);
 			sleep_until(clock_us() + FAILED_US);
 		}
 	}

@@ -17,8 +17,7 @@ run_at(const struct order *o, size_t i)
 	return (struct range){ o->runs[i].first_sector, o->runs[i].sectors };
 }
 
-/* The first absent sectors of r, at the front of which others are left out; length 0:
- * none are. */
+/* Reduce r to its first absent sectors; length 0: none is absent. */
 static int
 first_absent(struct streamed *d, struct range *r, struct err *e)
 {

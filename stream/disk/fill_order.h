@@ -24,7 +24,8 @@ bool fill_order_left(const struct fill_order *);
 int fill_order_next(
     struct fill_order *, struct streamed *, struct range *, struct err *);
 
-/* 128 KiB: as many as are fetched at once (fill_ahead.c) delay a read by 1 MiB at most. */
+/* 128 KiB: the FILL_AHEAD_THREADS pieces that are fetched at once delay a read by 1 MiB at
+ * most. */
 enum { FILL_ORDER_SECTORS = 256 };
 
 #endif /* STREAM_DISK_FILL_ORDER_H */

@@ -6,7 +6,8 @@
  * from the source, and so is what was present when a disk goes on: a power cut may have left
  * local data there that is not marked.
  *
- * Only image_view.c writes struct image_view.  Who notes a write holds its pages (holds.h).
+ * Only image_view.c writes struct image_view.  The caller who notes a write holds its pages
+ * (holds.h).
  */
 #ifndef STREAM_DISK_IMAGE_VIEW_H
 #define STREAM_DISK_IMAGE_VIEW_H

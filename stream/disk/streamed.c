@@ -198,8 +198,9 @@ read_absent(struct streamed *d, uint8_t *buf, size_t n, uint64_t at, struct err 
 	return 0;
 }
 
-/* The first sectors of r for which a read does the same; *absent: it has to fetch them.  What is
- * being fetched for the order is not fetched twice: a read waits for it.  *awaited: it did. */
+/* Find how many of the first sectors of r a read treats alike (*n); *absent: it has to fetch
+ * them.  Sectors that are being fetched for the order are not fetched twice: the read waits for
+ * them.  *awaited: it has waited. */
 static int
 find_run(struct streamed *d, struct range r, bool *absent, bool *awaited, uint64_t *n, struct err *e)
 {
@@ -462,7 +463,8 @@ begin_flush(struct streamed *d)
 	pthread_mutex_unlock(&d->flush_lock);
 }
 
-/* Returns with flush_lock.  A flush that has failed is not done for those who wait for it. */
+/* Returns with flush_lock.  A flush that has failed does not count as done, so the threads that
+ * wait for it fail, too. */
 static void
 end_flush(struct streamed *d, bool all, bool failed)
 {

@@ -22,7 +22,7 @@
 #include "stream/record/order.h"
 
 enum {
-	/* How long nobody may have asked for anything before the disk is filled.  20 ms are more
+	/* How long there must have been no request before the disk is filled.  20 ms are more
 	 * than a busy program leaves between two requests. */
 	STREAMED_IDLE_MS = 20,
 };
@@ -100,10 +100,11 @@ struct streamed_status {
 };
 
 struct streamed_status streamed_status(struct streamed *);
-/* Everything is present: flush, put the first 4 KiB into their place, and clear the sector table
- * but for its headers, so that the disk is a disk like any other.  What the disk shows does not change, and it can be
- * used further.  The thread that fills the disk calls this when nothing is absent any more, and so
- * does streamed_close().  ERR_USAGE: something is absent; ERR_IO. */
+/* Finish a disk on which everything is present: flush, put the first 4 KiB into their place, and
+ * clear the sector table but for its headers, so that the disk is a disk like any other.  What
+ * the disk shows does not change, and it can be used further.  The thread that fills the disk
+ * calls this when nothing is absent any more, and so does streamed_close().  ERR_USAGE: something
+ * is absent; ERR_IO. */
 int streamed_finish(struct streamed *, struct err *);
 
 #endif /* STREAM_DISK_STREAMED_H */

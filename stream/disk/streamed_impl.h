@@ -109,8 +109,8 @@ int streamed_open_on(struct streamed **, struct export *source, const struct str
  * locally, and is marked so.  Errors of reading and writing the table. */
 int cut_off_goes_on(struct streamed *, struct err *);
 
-/* clear.c: clear what the image does not store, in front of the table's making; wipe signatures of
- * an earlier use, when the disk can be used.  Errors of reading and writing. */
+/* clear.c: clear what the image does not store, before the table is made; wipe signatures of an
+ * earlier use, when the disk can be used.  Errors of reading and writing. */
 int clear_free(struct streamed *, struct err *);
 int clear_stale(struct streamed *, struct err *);
 
@@ -136,8 +136,7 @@ int streamed_fetch(struct streamed *, void *buf, size_t n, uint64_t at, struct e
 /* behind.c: streamed_start() and streamed_close() call the first two. */
 int behind_start(struct streamed *, struct err *);
 void behind_end(struct streamed *);
-/* Have data written that was fetched, some time.  If too much waits already, it is not
- * written. */
+/* Have fetched data written to the disk later.  If too much waits already, it is not written. */
 void behind_put(struct streamed *, struct range sectors, const uint8_t *data);
 
 /* fill.c */

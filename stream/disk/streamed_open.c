@@ -252,7 +252,8 @@ find_lost_pointer(struct opening *o, struct err *e)
 	return 0;
 }
 
-/* A disk that was begun, and a table that was, belong to each other, or nothing is written. */
+/* Refuse a disk that was begun with another table than this, and a table that was begun for
+ * another disk, before anything is written. */
 static int
 check_pair(const struct opening *o, struct err *e)
 {
@@ -345,7 +346,7 @@ reserve_file(struct disk *f, uint64_t bytes, struct err *e)
 	return -1;
 }
 
-/* Say where the table will be, before anything is written. */
+/* Choose the place of the table, and say where it is, before the disk is written to. */
 static int
 choose_place(struct opening *o, struct err *e)
 {
@@ -500,7 +501,8 @@ begin(struct opening *o, struct err *e)
 	if (put_marker(o, e) != 0 || clear(o, e) != 0 || make_table(o, &unbegun, e) != 0 ||
 	    below_init(&d->below, d->disk, d->table, e) != 0)
 		return -1;
-	/* After that, which would wipe a backup that is not where the image has it. */
+	/* The backup of a GPT is moved after clear_stale(), which would wipe a backup in another
+	 * place than the image's. */
 	if (clear_stale(d, e) != 0 || (d->cut && cut_fit(d, e) != 0) ||
 	    streamed_flush_some(d, true, e) != 0)
 		return -1;
@@ -657,8 +659,8 @@ streamed_start(struct streamed *d, struct err *e)
 	return behind_start(d, e) == 0 ? fill_start(d, e) : -1;
 }
 
-/* Flush all marks, too, and note that; finish a disk on which nothing is absent.  What could not be
- * opened stays as it is: not all that this needs was read. */
+/* Flush all marks, too, and note that; finish a disk on which nothing is absent.  A disk that
+ * could not be opened stays as it is: not all that this needs was read. */
 static int
 last_flush(struct streamed *d, struct err *e)
 {

@@ -1,6 +1,7 @@
-/* tables.c: fetches what the chunks of an image say, one chunk after the other, in a few threads.
- * export.c starts and ends them.  Between two chunks a thread waits for its turn: whoever reads
- * data comes first.  An error is not told: a reader who needs the chunk will find it. */
+/* tables.c: fetches the headers and fragment tables of an image's chunks, one chunk after the
+ * other, in a few threads.  export.c starts and ends them.  Between two chunks a thread waits for
+ * its turn: whoever reads data comes first.  An error is not told: a reader who needs the chunk
+ * will find it. */
 #include "stream/export/tables.h"
 
 #include <pthread.h>
@@ -11,8 +12,8 @@
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
 
-/* A chunk takes one or two answers of a server.  So many threads hide the time until an answer
- * comes, and a reader who comes meanwhile is delayed by few blocks. */
+/* A chunk takes one or two answers of a server.  Four threads hide the time until an answer
+ * comes, and delay a reader that comes meanwhile by few blocks. */
 enum { THREADS = 4 };
 
 struct tables {

@@ -1,6 +1,5 @@
-/* tables.h: fetches in the background what the chunks of an image say, so that a read of an image
- * that comes from far away waits for data alone, and not for a chunk's header and fragment table
- * before it. */
+/* tables.h: fetches the headers and fragment tables of an image's chunks in the background, so
+ * that a read of an image that comes from far away waits for its data alone. */
 #ifndef STREAM_EXPORT_TABLES_H
 #define STREAM_EXPORT_TABLES_H
 
@@ -23,7 +22,7 @@ struct tables_config {
 	void *arg;
 };
 
-/* Start the threads.  ERR_NOMEM: there is no memory, or no thread could be started. */
+/* Start the threads.  ERR_NOMEM: there is no memory, or a thread could not be started. */
 int tables_start(struct tables **, const struct tables_config *, struct err *);
 /* End the threads, also in the middle of a read, and wait for them.  NULL is allowed. */
 void tables_end(struct tables *);

@@ -10,8 +10,8 @@
 #include "stream/http/http_impl.h"
 
 enum {
-	TRY_SECONDS = 60,  /* for all tries of one range, without STREAM_HTTP_SECONDS */
-	OPEN_SECONDS = 10, /* for all tries of the first range */
+	TRY_SECONDS = 60,  /* for all tries of one request; STREAM_HTTP_SECONDS replaces it */
+	OPEN_SECONDS = 10, /* for all tries of the first request, at most */
 };
 
 static void

@@ -4,8 +4,9 @@
  * Answers are not believed: an answer must have the range that was asked for, with as many bytes
  * as it states, and be of the file that was opened: the file's length, and its ETag or date, must
  * stay as they were.  A failure that may pass (a broken or silent connection, 5xx, 429, 408) is
- * tried again, with growing pauses, for a minute.  A range that goes on arriving, at 1000 bytes a
- * second or more, is waited for as long as that takes.
+ * tried again, with growing pauses, for a minute, or for ten seconds when the file is opened.  A
+ * range that goes on arriving, at 1000 bytes a second or more, is waited for as long as that
+ * takes.
  */
 #ifndef STREAM_HTTP_HTTP_H
 #define STREAM_HTTP_HTTP_H
@@ -19,9 +20,8 @@
 struct http;
 
 /* Open the file: its first byte is requested, to learn the length.  ERR_IO; ERR_ABSENT: the
- * server has no such file; ERR_UNSUPPORTED: the
- * server does not support ranges; ERR_FORMAT: the answer makes no sense; ERR_CANCELLED,
- * ERR_NOMEM. */
+ * server has no such file; ERR_UNSUPPORTED: the server does not support ranges, or does not say
+ * how long the file is; ERR_FORMAT: the answer makes no sense; ERR_CANCELLED, ERR_NOMEM. */
 int http_open(struct http **, const char *url, struct err *);
 /* Close the file, when no thread uses it any more.  NULL is allowed. */
 void http_close(struct http *);

@@ -1,6 +1,6 @@
-/* order.c: the file that says in which order a disk is read.  recorder.c and merge.c
- * make orders; fill.c, the merging of streamdisk and the sessions of frisbeed
- * (order_blocks.c) read them; in any thread. */
+/* order.c: the file that says in which order a disk is read.  recorder.c and merge.c make
+ * orders; order_find.c, merging.c and the sessions of frisbeed (order_blocks.c) read
+ * them; in any thread. */
 #include "stream/record/order.h"
 
 #include <errno.h>
