@@ -286,7 +286,7 @@ stream_to(const struct opts *o, const char *disk, const char *target, struct err
 	return stay_attached(o, &c, e);
 }
 
-/* bootimage SOURCE FOLDER: what a machine is started from whose disk streams. */
+/* bootimage SOURCE FOLDER: make the files from which a machine starts whose disk streams. */
 static int
 make_boot_image(const struct opts *o, const char *folder, struct err *e)
 {

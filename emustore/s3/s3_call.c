@@ -340,8 +340,8 @@ err_call(const struct s3 *s, const struct s3_call *c, CURLcode code, unsigned tr
 	return -1;
 }
 
-/* The time that is left gets less only while no byte moves, so a slow line may take as
- * long as it needs. */
+/* The time that is left gets less only in pauses, and while hardly a byte moves: a line
+ * that moves a kilobyte a second may take as long as it needs. */
 int
 s3_perform(struct s3 *s, struct s3_call *c, struct err *e)
 {

@@ -21,7 +21,7 @@ holds_free(struct holds *h)
 	pthread_mutex_destroy(&h->lock);
 }
 
-/* Has nobody who asked earlier one of the wanted pages? */
+/* Is none of the wanted pages held, or waited for, by a thread that asked earlier? */
 static bool
 is_free(const struct holds *h, const struct hold *wanted)
 {

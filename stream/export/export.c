@@ -18,7 +18,7 @@
 /* Threads that may read at the same time: each needs memory for what it decodes. */
 enum { READERS_MAX = 32 };
 
-/* Of the cache, this share at most is for fragment tables that nobody has asked for. */
+/* 1/TABLES_SHARE of the cache at most is for fragment tables that nobody has asked for. */
 enum { TABLES_SHARE = 2 };
 
 struct export {

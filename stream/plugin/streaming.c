@@ -33,7 +33,7 @@ static struct streamed_config config = { .idle_ms = STREAMED_IDLE_MS, .tell = te
 static struct streamed *device;
 static const char *status_path; /* NULL: no socket for the status */
 static const char *order_place; /* NULL: beside the image; "none": no order is used */
-static struct order order; /* what is there */
+static struct order order; /* the order that was read */
 static const char *first_key; /* the first parameter that was given; NULL: none */
 static bool failed; /* the last flush has */
 

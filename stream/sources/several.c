@@ -213,7 +213,7 @@ copy_blocks(const struct blockmap *need, uint32_t first, const uint8_t *from, ui
 	}
 }
 
-/* What became of a race, for its reader. */
+/* The result of a race, for its reader. */
 static int
 outcome(const struct race *r, struct err *e)
 {

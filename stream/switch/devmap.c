@@ -47,7 +47,7 @@ prepare(union request *r, const char *name, struct err *e)
 	return 0;
 }
 
-/* Ask the kernel; `what` says what for, after the device's name. */
+/* Ask the kernel.  `what` says in an error what failed, behind the device's name. */
 static int
 ask(int fd, unsigned long command, union request *r, const char *what, struct err *e)
 {

@@ -125,7 +125,7 @@ read_partitions(const char *disk)
 	block_close(&b);
 }
 
-/* Hide from udev alone. */
+/* Write the rule that hides a device from udev; the nodes of its partitions stay. */
 static int
 write_hiding_rule(const char *device, const char *rules, struct err *e)
 {
@@ -167,7 +167,7 @@ keep_show(const char *device, const char *rules)
 	read_partitions(device);
 }
 
-/* Whoever uses the disk or a partition of it would lose what he has there. */
+/* Refuse a disk that is in use, or has a partition that is: its user would lose what is there. */
 static int
 check_unused(const char *disk, struct err *e)
 {
@@ -186,8 +186,8 @@ mapped_path(char out[PATH_MAX], const char *name)
 	snprintf(out, PATH_MAX, "/dev/mapper/%.200s", name);
 }
 
-/* The partitions go first: the kernel gives a disk to nobody who wants it for himself alone while a
- * partition of it is open. */
+/* The partitions are taken away first: while one of them is open, the kernel does not let the
+ * device mapper have the disk. */
 static int
 take(const char *disk, const char *name, const char *rules, struct err *e)
 {

@@ -154,8 +154,8 @@ is_part(int fd, const char *name, dev_t onto)
 	return devmap_table(fd, name, &t, NULL, &ignored) == 0 && t.onto == onto;
 }
 
-/* Remove the partitions of NAME that are there.  The first error counts, and the others are
- * removed. */
+/* Remove the partitions of NAME that are there.  After an error, which is returned, the other
+ * ones are removed all the same. */
 static int
 remove_parts(int fd, const char *name, struct err *e)
 {

@@ -109,7 +109,8 @@ summary_note(struct table *t, uint64_t number, uint8_t local)
 	}
 }
 
-/* Put a frame without any bit into memory, in the place of another one if there is no other. */
+/* Put an empty frame into memory; if memory is full, in the place of the frame that was not used
+ * for longest. */
 static struct frame *
 add(struct table *t, uint64_t number, struct err *e)
 {

@@ -453,8 +453,8 @@ same_bits(const uint8_t *bits, uint64_t at, uint64_t most)
 	return n;
 }
 
-/* What is not in memory but as an outline is asked there: the frames in memory are for those that
- * have none. */
+/* Of a frame that is in memory as an outline alone, the outline is asked: frames without an
+ * outline need the room that reading this one would take. */
 static int
 run_with_lock(struct table *t, struct range r, bool *present, uint64_t *n, struct err *e)
 {

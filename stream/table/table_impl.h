@@ -102,8 +102,8 @@ void *frames_buffer(size_t n);
 
 /* frames.c.  The callers hold the lock. */
 
-/* The frame with this number, if it is in memory, else NULL.  It stays there as the one that
- * frame_get() returns. */
+/* The frame with this number, if it is in memory, else NULL.  It stays there for as long as one
+ * that frame_get() returns. */
 struct frame *frame_find(struct table *, uint64_t number);
 /* The frame with this number, read from the disk if it is not in memory; the lock is released while
  * it is read.  It stays in memory until the next call, until the lock is released, or as long as it
