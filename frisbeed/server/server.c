@@ -149,7 +149,6 @@ server_hear_other(struct server *s, const uint8_t from[4])
 {
 	if (server_count(&s->counters, COUNT_OTHERS, 1) == 1 && s->log.other != NULL)
 		s->log.other(s->log.arg, from);
-	rate_beside(&s->rate);
 }
 
 void

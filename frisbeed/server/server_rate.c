@@ -32,9 +32,7 @@ const struct rate_policy rate_usual = {
 	    .step = 0.02,
 	    .climb = 2 },
 	/* Clients of the base protocol show late, or never, that the rate is too high.
-	 * So it begins with what they are used to, 70 Mbit/s, and rises slowly.  Where
-	 * another server sends already, they ask both: a server that begins then with as
-	 * little as for other clients does not take that server's rate away. */
+	 * So it begins with what they are used to, 70 Mbit/s, and rises slowly. */
 	.old = { .share = 0.02, .first = 8000, .step = 0.003, .climb = 1.1 },
 	.floor = 1.0 / 64,
 	.slowest = 100,
@@ -134,9 +132,10 @@ begin(struct rate *r, uint64_t now_us, uint64_t sent, bool old)
 	if (r->cap == 0)
 		return; /* without a cap there is no rate before the first complaint */
 	double first = gigabit_at_most(r->cap) * growth(r, old)->share;
-	double least = growth(r, old && !r->beside)->first;
-	if (first < r->cap * growth(r, old)->fast)
-		first = r->cap * growth(r, old)->fast;
+	double least = growth(r, old)->first;
+	double fast = (r->cap < NO_CAP ? r->cap : NO_CAP) * growth(r, old)->fast;
+	if (first < fast)
+		first = fast;
 	if (first < r->known)
 		first = r->known;
 	set(r, first < least ? least : first);
@@ -148,12 +147,6 @@ rate_trust(struct rate *r, double blocks_per_s)
 	r->known = blocks_per_s;
 	if (r->begun && r->climbing && r->now > 0 && r->now < blocks_per_s)
 		set(r, blocks_per_s);
-}
-
-void
-rate_beside(struct rate *r)
-{
-	r->beside = true;
 }
 
 static void

@@ -35,7 +35,8 @@ struct rate_again {
 /* How the rate rises, depending on what the clients can report. */
 struct rate_growth {
 	/* The first rate is `share` of the cap, or of 1 Gbit/s if the cap is higher, but at
-	 * least `fast` of the cap, and at least `first` blocks a second. */
+	 * least `fast` of the cap, or of 10 Gbit/s if the cap is higher, and at least `first`
+	 * blocks a second. */
 	double share, fast, first;
 	double step;  /* each epoch adds this share of the mean of rate and cap */
 	double climb; /* the factor of each epoch before the first complaint */
@@ -81,7 +82,6 @@ struct rate {
 	double now; /* the current rate; 0: no limit */
 	double known; /* a rate that the network has carried for others; 0: not known */
 	bool begun, climbing;
-	bool beside; /* another server sends on this group */
 	uint64_t epoch_us, epoch_sent;
 	uint32_t epoch;     /* the number of the current epoch */
 	uint32_t deaf_till; /* complaints about earlier epochs are ignored */
@@ -98,8 +98,6 @@ void rate_limit(struct rate *, double cap);
 /* The network has carried this rate for others: a session that begins, or has had no
  * complaint yet, continues from it. */
 void rate_trust(struct rate *, double blocks_per_s);
-/* Another server sends on this group, so the network is in use. */
-void rate_beside(struct rate *);
 /* Call this before blocks are sent, with the number of blocks sent so far; old: all
  * clients use the base protocol.  It sets the first rate, and adjusts it later. Returns
  * true if it has changed. */

@@ -330,11 +330,11 @@ test_low_cap(void)
 	rate_init(&r, 1114000, &rate_usual);
 	rate_judge(&r, 5, 0, true);
 	T_CHECK(r.now == 8000);
-	/* Another server sends to them already. */
-	rate_init(&r, 8000, &rate_usual);
-	rate_beside(&r);
-	rate_judge(&r, 5, 0, true);
-	T_CHECK(r.now == 1000);
+	/* The network behind a faster card may be slower. */
+	rate_init(&r, 1e8, &rate_usual);
+	rate_judge(&r, 5, 0, false);
+	T_CHECK(r.now > 17400);
+	T_CHECK(r.now < 17410);
 }
 
 /* From there to 1 Gbit/s, and how much less is sent meanwhile. */
