@@ -41,7 +41,7 @@ static const struct cli_opt opts[] = {
 	UINT('p', "port", "P", "serve, join, calibrate: TCP port (9998)", port, 1, 65535),
 	{ OPT_NODES, "nodes", "LIST|FILE|N",
 	    "serve: serve only these nodes, in this order; plan: the number of clients; "
-	    "calibrate: others of this kind",
+	    "calibrate: describe these machines as well, like this one",
 	    CLI_STR, AT(nodes), 0, 0, NULL },
 	UINT('w', "wait", "N", "serve: begin when N nodes have joined", wait, 1,
 	    ROSTER_MAX),
@@ -60,7 +60,7 @@ static const struct cli_opt opts[] = {
 	    "serve: order the nodes by this description (see plan), switch by switch",
 	    CLI_STR, AT(network), 0, 0, NULL },
 	{ OPT_PLAN, "plan", "FILE",
-	    "serve: a description, also of calibrate: predict the time of the run by it",
+	    "serve: predict the time of the run by this description (plan, calibrate)",
 	    CLI_STR, AT(plan), 0, 0, NULL },
 	{ OPT_RACK_FILE, "rack-file", "FILE",
 	    "serve: order the nodes by lines \"rack NAME HOSTS\", rack by rack",
@@ -82,8 +82,8 @@ static const struct cli_opt opts[] = {
 	    "serve: at the end, wait S seconds for nodes that join again (5)", linger_s,
 	    0, 1000000),
 	UINT(OPT_PATIENCE, "patience", "S",
-	    "join: wait S seconds for a server that went away; calibrate --listen: for "
-	    "others (60)",
+	    "join: wait S seconds for a server that went away; calibrate --listen: wait "
+	    "S seconds for the next machine (60)",
 	    patience_s, 0, 1000000),
 	{ OPT_RELAY, "relay", "GROUP:PORT",
 	    "join: serve the image there by multicast, to clients of frisbee, while it "
@@ -95,7 +95,8 @@ static const struct cli_opt opts[] = {
 	UINT(OPT_SECONDS, "seconds", "S",
 	    "calibrate: measure for S seconds in all (12)", seconds, 1, 3600),
 	{ OPT_WITH, "with", "HOST[:PORT]",
-	    "calibrate: measure the link to a machine with calibrate --listen, too",
+	    "calibrate: also measure the link to this machine, which runs calibrate "
+	    "--listen",
 	    CLI_STR, AT(with), 0, 0, NULL },
 	FLAG(OPT_LISTEN, "listen", "calibrate: let others measure the link to this machine",
 	    listen),
@@ -104,7 +105,7 @@ static const struct cli_opt opts[] = {
 	    "plan: the size of the uncompressed image, to predict times", CLI_SIZE,
 	    AT(image_bytes), 1, 1ull << 60, NULL },
 	{ 'c', "compression", "FACTOR",
-	    "plan, serve: the size of the uncompressed data divided by that of the "
+	    "plan, serve: the size of the uncompressed data divided by that of what is "
 	    "sent (1)",
 	    CLI_STR, AT(compression), 0, 0, NULL },
 	{ OPT_SVG, "svg", "FILE",
@@ -147,7 +148,7 @@ static const struct cli_program prog = {
 	.report_to = report_to,
 	.guarded = true,
 	.tables = { { opts, 0, NULL }, { install_opts, AT(install), "Joining" },
-	    { opener_opts, AT(install.opener), "Proof" } },
+	    { opener_opts, AT(install.opener), "Signature and encryption" } },
 };
 
 static const struct command {

@@ -76,21 +76,24 @@ static const struct cli_opt opts[] = {
 	    "options for dmmerge, such as --in-place", CLI_STR, AT(pair.to.options), 0,
 	    0, NULL },
 	{ OPT_KEY, "key", "FILE",
-	    "the key of a server, which imagekey --group-key has made: see serve", CLI_STR,
+	    "serve, and copies at tls://: the key, which imagekey --group-key has made",
+	    CLI_STR,
 	    AT(pair.to.keyfile), 0, 0, NULL },
 	{ OPT_LISTEN, "listen", "[ADDRESS:]PORT",
-	    "serve: the TCP port, and the address if not all (8730)", CLI_STR, AT(serve.listen), 0,
+	    "serve: the TCP port (8730), and the address of this host (all)",
+	    CLI_STR, AT(serve.listen), 0,
 	    0, NULL },
 	{ OPT_METRICS, "metrics", "FILE",
 	    "write the metrics of each sync to this file, for Prometheus", CLI_STR,
 	    AT(metrics), 0, 0, NULL },
 	{ OPT_METADATA, "metadata", "META", "track: a device for what dm-era notes", CLI_STR,
 	    AT(track.metadata), 0, 0, NULL },
-	{ OPT_BLOCK, "block", "SIZE", "track: the blocks whose changes are noted (64k)", CLI_SIZE,
+	{ OPT_BLOCK, "block", "SIZE",
+	    "track: the size of the blocks in which changes are noted (64k)", CLI_SIZE,
 	    AT(track.block_bytes), 4096, STREAM_BLOCK_MAX, NULL },
 	FLAG(OPT_FORCE, "force", "init, track: replace whatever the copy, or META, holds", force),
 	FLAG('q', "quiet", "print no summary", quiet),
-	FLAG(OPT_JSON, "json", "print JSON; run: an object a line", json),
+	FLAG(OPT_JSON, "json", "print JSON; run: print each object on one line", json),
 	{ 0 },
 };
 
@@ -100,7 +103,7 @@ const struct cli_program dsync_program = {
 		    "... DEV tls://HOST[:PORT]/TARGET  or  serve --key=FILE TARGET...  or  "
 		    "track --metadata=META DEV [NAME]  or  start|stop|untrack NAME",
 	.about = "Keep a copy of a device up to date, here or on another host.\n\n"
-		 "  init       copy all of it\n"
+		 "  init       copy all of the device\n"
 		 "  once       send what has changed\n"
 		 "  run        send what has changed, again and again\n"
 		 "  status     print the state and the age of the copy\n"
@@ -108,8 +111,8 @@ const struct cli_program dsync_program = {
 		 "  serve      let those who have the key keep copies at these TARGETs\n\n"
 		 "  track      note what is written to DEV from now on, by dm-era\n"
 		 "  start      activate the tracker NAME, as a unit does\n"
-		 "  stop       end it, so that the next start misses nothing\n"
-		 "  untrack    end it and forget it",
+		 "  stop       end the tracker, so that its next start misses nothing\n"
+		 "  untrack    end the tracker, and forget it",
 	.examples =
 	    "  dsync init mydev backup:/dev/mapper/mydev\n"
 	    "  dsync track --metadata=/dev/vg/meta /dev/vg/data mydev\n"

@@ -55,10 +55,10 @@ static const struct cli_opt own_opts[] = {
 	    "request missing blocks again after MS milliseconds (1000)", redo_ms, 1,
 	    600000),
 	UINT('C', "chunk-mem", "MB",
-	    "memory for chunks (a 64th of the machine's, 64 to 128 MB; 0: for the "
+	    "memory for chunks, in MiB (a 64th of the machine's, 64 to 128; 0: for the "
 	    "whole image)",
 	    chunk_mb, 0, CHUNK_MB_MAX),
-	UINT('M', "memory", "MB", "memory for -C and -W together, half for each",
+	UINT('M', "memory", "MB", "memory for -C and -W together, in MiB, half for each",
 	    both_mb, 4, 2 * CHUNK_MB_MAX),
 	UINT('T', "timeout", "S",
 	    "give up after S seconds without the server, exit 110", silence_s, 0,
@@ -68,11 +68,11 @@ static const struct cli_opt own_opts[] = {
 	FLAG(OPT_DOCTOR, "doctor", "load nothing; say why multicast does not arrive",
 	    doctor),
 	{ OPT_REPORT, "report", "FILE",
-	    "with --doctor: write what it finds into a new file, with the card and the "
-	    "system",
+	    "with --doctor: write what it finds to this new file, with facts about the "
+	    "card and the system",
 	    CLI_STR, AT(doctor_report), 0, 0, NULL },
 	FLAG(OPT_REPORT_NAMES, "report-names",
-	    "leave names and whole addresses in the file of --report", report_names),
+	    "with --report: do not hide names and addresses in the file", report_names),
 	FLAG(OPT_DRY_RUN, "dry-run",
 	    "write nothing; report what would be done, as far as chunk 0 says",
 	    dry_run),
@@ -134,11 +134,11 @@ const struct cli_program frisbee_program = {
 	    "authenticated\n"
 	    "  frisbee -m 239.192.1.5 -p 5005 --doctor          find out what is "
 	    "wrong\n"
-	    "  frisbee -m 239.192.1.5 -p 5005 --doctor --report lab.txt   ... and put "
-	    "it into a file\n",
+	    "  frisbee -m 239.192.1.5 -p 5005 --doctor --report lab.txt   ... and write "
+	    "it to a file\n",
 	.tables = { { net_opts, AT(net), "Network" }, { own_opts, 0, "Loading" },
 	    { install_opts, AT(install), "Installing" },
-	    { opener_opts, AT(install.opener), "Proof" } },
+	    { opener_opts, AT(install.opener), "Signature and encryption" } },
 };
 
 const struct opts frisbee_defaults = { .chunk_mb = CHUNK_MB_BY_MEMORY,

@@ -78,5 +78,6 @@ const struct cli_program imageunzip_program = {
 	    "  imageunzip --status /dev/sdb           check that its installation is "
 	    "complete\n",
 	.tables = { { install_opts, AT(install), NULL },
-	    { opener_opts, AT(install.opener), "Proof" }, { own_opts, 0, "Program" } },
+	    { opener_opts, AT(install.opener), "Signature and encryption" },
+	    { own_opts, 0, "Program" } },
 };

@@ -161,7 +161,8 @@ static const struct cli_opt what_opts[] = {
 	FLAG('r', "raw", "store every sector, free or not", what.raw),
 	{ 'f', "file", NULL, "store any file, of any length", CLI_CALL, 0, 0, 0,
 	    set_any_length },
-	{ 'c', "count", "N", "store only the first N sectors of the disk", CLI_UINT,
+	{ 'c', "count", "N",
+	    "store only the first N sectors of the disk, file or pipe", CLI_UINT,
 	    AT(what.count), 1, UINT64_MAX >> 9, NULL },
 	{ 'I', "ignore", "P",
 	    "leave out partition P (2; 1e: e of BSD slice 1); repeatable", CLI_CALL, 0,
@@ -184,14 +185,16 @@ static const struct cli_opt what_opts[] = {
 	{ OPT_GAPS, "gaps", "POLICY",
 	    "the space between partitions: store or skip (store)", CLI_CALL, 0, 0, 0,
 	    set_gaps },
-	{ 'A', "limit", "MB", "fail if more than MB MiB of data would be stored", CLI_UINT,
+	{ 'A', "limit", "MB",
+	    "fail if more than MB MiB of data would be stored", CLI_UINT,
 	    AT(what.limit_mb), 1, UINT32_MAX, NULL },
 	{ 'B', "boot", "N", "make a boot image: partition N and what boots it",
 	    CLI_UINT, AT(what.boot_root), 1, PTABLE_PARTS_MAX, NULL },
 	FLAG('X', "bad-as-zeros",
 	    "store unreadable sectors as zeros, and list them (exit status 4)",
 	    what.bad_as_zeros),
-	FLAG('N', "no-relocations", "store disklabels and LILO unchanged",
+	FLAG('N', "no-relocations",
+	    "store the sector numbers in disklabels and LILO unchanged",
 	    what.no_relocs),
 	FLAG('L', "relocations",
 	    "make disklabels and LILO relocatable even if the source begins at sector 0",
@@ -215,7 +218,8 @@ static const struct cli_opt how_opts[] = {
 	    CLI_UINT, AT(what.how.jobs), 1, 256, NULL },
 	{ 'u', "uuid", "HEX32", "set the UUID of the image; makes version 5", CLI_CALL,
 	    0, 0, 0, set_uuid },
-	FLAG('3', "v3", "insist on version 3", what.how.v3),
+	FLAG('3', "v3",
+	    "write version 3; fail if the image needs version 5", what.how.v3),
 	FLAG('5', "v5", "write version 5", what.how.v5),
 	{ 'H', "delta", "SIG",
 	    "store only what differs from the image with this signature", CLI_STR,
@@ -234,9 +238,8 @@ static const struct cli_opt how_opts[] = {
 	    "make a full image if a delta would store over PCT % of it (100)", CLI_UINT,
 	    AT(what.delta_percent), 0, 100, NULL },
 	{ OPT_TO, "to", "frisbee://HOST/NAME|store:NAME",
-	    "send the image to a master server, or put it into a store, as NAME; no "
-	    "image is "
-	    "named then",
+	    "send the image to a master server, or put it into a store, under NAME; the "
+	    "image operand is then left out",
 	    CLI_STR, AT(to), 0, 0, NULL },
 	{ OPT_TOKEN, "token", "FILE",
 	    "with --to: show the master server that you have this token", CLI_STR,
@@ -254,7 +257,7 @@ static const struct cli_opt how_opts[] = {
 	FLAG('d', "debug", "print more about what is found", debug),
 	FLAG('o', "dots", "print a dot for each chunk", dots),
 	FLAG('q', "quiet", "print neither progress nor a summary", quiet),
-	FLAG(OPT_JSON, "json", "print the summary, or -i, as JSON", json),
+	FLAG(OPT_JSON, "json", "print the summary, or the report of -i, as JSON", json),
 	{ OPT_PROGRESS, "progress", "FD",
 	    "write progress to descriptor FD, as lines \"DONE TOTAL\"", CLI_UINT,
 	    AT(progress_fd), 0, 1 << 20, NULL },
@@ -294,13 +297,13 @@ const struct cli_program imagezip_program = {
 		    "  imagezip --to=frisbee://boss/web /dev/sda   to a master server\n"
 		    "  imagezip --to=store:web --store /srv/store /dev/sda   into a store\n"
 		    "  imagezip --changed-since=mydev.state /dev/mapper/mydev tuesday.ndz   "
-		    "what changed since monday\n"
+		    "what has changed since Monday\n"
 		    "  imagezip --shrink /dev/sda small.ndz   also for smaller disks\n"
 		    "  imagezip -i /dev/sda                 what is on it, and how "
 		    "much would be stored\n",
-	.tables = { { what_opts, 0, "What to store" }, { how_opts, 0, "How" },
+	.tables = { { what_opts, 0, "What to store" }, { how_opts, 0, "How to store it" },
 	    { codec_opts, AT(what.how), "Compression" },
-	    { sealer_opts, AT(what.how.sealer), "Proof" } },
+	    { sealer_opts, AT(what.how.sealer), "Signature and encryption" } },
 };
 
 /* The sectors of the image must be those of the source, and what is stored of a block must depend

@@ -43,29 +43,38 @@ enum { MS_MAX = 24 * 3600 * 1000 };
 /* Of a disk that becomes what the image holds. */
 static const struct cli_opt stream_opts[] = {
 	{ OPT_TABLE, "table", "FILE",
-	    "the file or device for the sector table, or memory (on the disk)", CLI_STR,
-	    AT(stream.table), 0, 0, NULL },
-	FLAG(OPT_ANEW, "anew", "begin anew, whatever is on the disk", stream.anew),
+	    "keep the sector table in FILE; memory: only in memory (default: on the disk)",
+	    CLI_STR, AT(stream.table), 0, 0, NULL },
+	FLAG(OPT_ANEW, "anew",
+	    "fill the disk from the beginning, whatever is on it", stream.anew),
 	FLAG('z', "zero", "fill the free space with zeros first", stream.zero),
 	FLAG(OPT_DISCARD, "discard", "discard the free space first", stream.discard),
-	FLAG(OPT_NO_FILL, "no-fill", "fetch only what is read", stream.no_fill),
+	FLAG(OPT_NO_FILL, "no-fill",
+	    "fetch only what is read, and nothing in the background", stream.no_fill),
 	{ OPT_ORDER, "order", "FILE",
-	    "fetch by this order of reads, or none (SOURCE.order); merge-records: write it",
+	    "the order of reads that says what is fetched first, or none "
+	    "(SOURCE.order); merge-records: the file to write",
 	    CLI_STR, AT(stream.order), 0, 0, NULL },
-	{ OPT_RECORD, "record", "FILE", "write a record of what is read first, and when", CLI_STR,
+	{ OPT_RECORD, "record", "FILE",
+	    "record in this file what is read for the first time, and when", CLI_STR,
 	    AT(stream.record), 0, 0, NULL },
-	{ OPT_RATE, "rate", "BITS", "fetch in the background at this rate at most", CLI_CALL,
+	{ OPT_RATE, "rate", "BITS",
+	    "fetch in the background at most this many bits a second", CLI_CALL,
 	    AT(stream.rate_bits), 0, 0, set_rate },
 	UINT(OPT_IDLE, "when-idle", "MS",
-	    "and only after MS milliseconds without a request (20)", stream.idle_ms, 0, MS_MAX),
-	UINT(OPT_TIMEOUT, "timeout", "MS", "let reads fail when the source is silent (0: never)",
+	    "fetch in the background only if there was no request for MS milliseconds "
+	    "(20)",
+	    stream.idle_ms, 0, MS_MAX),
+	UINT(OPT_TIMEOUT, "timeout", "MS",
+	    "let reads fail if the source is silent for MS milliseconds (0: never)",
 	    stream.timeout_ms, 0, MS_MAX),
 	{ OPT_SOCKET, "socket", "PATH", "the NBD server's Unix socket", CLI_STR, AT(socket), 0,
 	    0, NULL },
 	{ OPT_EXPORT, "export", "ADDRESS",
-	    "where other machines can read the image by NBD: HOST[:PORT]", CLI_STR,
+	    "let other machines read the image by NBD at HOST[:PORT]", CLI_STR,
 	    AT(stream.export), 0, 0, NULL },
-	{ OPT_STATUS, "status", "PATH", "a Unix socket that tells how far the disk is", CLI_STR,
+	{ OPT_STATUS, "status", "PATH",
+	    "make a Unix socket that tells how much of the disk has arrived", CLI_STR,
 	    AT(stream.status), 0, 0, NULL },
 	{ 0 },
 };
@@ -87,18 +96,20 @@ static const struct cli_opt own_opts[] = {
 	    "the store of store:NAME: a folder, or s3://BUCKET/PREFIX", CLI_STR,
 	    AT(sources.store), 0, 0, NULL },
 	{ OPT_WORK, "work", "DIR",
-	    "the folder for what a session sends (TMPDIR or /var/tmp)", CLI_STR,
+	    "the folder for the image that a session sends (TMPDIR or /var/tmp)", CLI_STR,
 	    AT(sources.work), 0, 0, NULL },
 	{ OPT_SIZE, "size", "SIZE",
 	    "the size of the disk, if the image does not say it", CLI_SIZE,
 	    AT(size_bytes), 1, INT64_MAX, NULL },
 	{ OPT_CACHE, "cache", "SIZE", "memory for decoded data (64M)", CLI_SIZE,
 	    AT(cache_bytes), EXPORT_CACHE_BYTES_MIN, INT64_MAX, NULL },
-	{ OPT_DRIVERS, "drivers", "LIST", "bootimage: modules by name, with commas (those of the "
-	    "memory-root environment)", CLI_STR, AT(drivers), 0, 0, NULL },
+	{ OPT_DRIVERS, "drivers", "LIST",
+	    "bootimage: only these modules, separated by commas "
+	    "(drivers for all kinds of machines)", CLI_STR, AT(drivers), 0, 0, NULL },
 	{ OPT_PROGRAMS, "programs", "FILE", "bootimage: an archive that is appended to the ramdisk",
 	    CLI_STR, AT(programs), 0, 0, NULL },
-	{ OPT_APPEND, "append", "WORDS", "boot: for the command line of the kernel", CLI_STR,
+	{ OPT_APPEND, "append", "WORDS",
+	    "boot: more words for the command line of the kernel", CLI_STR,
 	    AT(append), 0, 0, NULL },
 	FLAG('q', "quiet", "print only warnings and errors", quiet),
 	FLAG(OPT_JSON, "json", "print JSON", json),
@@ -134,8 +145,10 @@ const struct cli_program streamdisk_program = {
 	    "  streamdisk --ro -p 2 disk.ndz /mnt     mount partition 2 until Ctrl-C\n"
 	    "  streamdisk --ro --file disk.ndz dir    the disk as dir/disk\n"
 	    "  streamdisk --ro disk.ndz /dev/nbd0     as a block device\n"
-	    "  streamdisk https://a/disk.ndz /dev/sda /dev/nbd0   sda becomes it, and is used meanwhile\n"
-	    "  streamdisk --table=file.table disk.ndz file        a file does, behind a socket\n"
+	    "  streamdisk https://a/disk.ndz /dev/sda /dev/nbd0   "
+	    "fill sda, and use it as nbd0 meanwhile\n"
+	    "  streamdisk --table=file.table disk.ndz file        "
+	    "fill a file, behind a socket\n"
 	    "  streamdisk --delta tue.ndz --delta wed.ndz monday.ndz  as it was on "
 	    "Wednesday\n"
 	    "  streamdisk --store /srv/store store:ubuntu24:3\n"
@@ -148,5 +161,5 @@ const struct cli_program streamdisk_program = {
 	    "/mnt\n",
 	.exit_status = exit_status,
 	.tables = { { own_opts, 0, NULL }, { stream_opts, 0, "Streaming" },
-	    { opener_opts, AT(keys), "Proof" } },
+	    { opener_opts, AT(keys), "Signature and encryption" } },
 };

@@ -12,9 +12,11 @@ enum { OPT_LOOPBACK = 400, OPT_NO_GSO, OPT_UNICAST, OPT_GROUP_KEY };
 
 const struct cli_opt net_opts[] = {
 	{ 'm', "address", "ADDR",
-	    "the group, the broadcast address, or the other host (required)", CLI_STR,
+	    "the group, the broadcast address, or the other host (required, unless an "
+	    "operand or a master server names it)", CLI_STR,
 	    AT(addr), 0, 0, NULL },
-	{ 'p', "port", "PORT", "the port; LO-HI: the first free one; 0: any (required)",
+	{ 'p', "port", "PORT",
+	    "the port; LO-HI: the first free one; 0: any (required, like -m)",
 	    CLI_STR, AT(port), 0, 0, NULL },
 	{ 'i', "interface", "IF",
 	    "the interface, by name or address (default: from the route)", CLI_STR,

@@ -20,9 +20,9 @@ set_uuid(void *at, const char *arg, struct err *e)
 #define AT(field) offsetof(struct rewrite_config, field)
 
 const struct cli_opt rewrite_opts[] = {
-	{ 'j', "jobs", "N", "compress with N threads (one for each processor)",
+	{ 'j', "jobs", "N", "compress with N threads (default: one for each processor)",
 	    CLI_UINT, AT(how.jobs), 1, 256, NULL },
-	FLAG('3', "v3", "write version 3", how.v3),
+	FLAG('3', "v3", "write version 3; fail if the image needs version 5", how.v3),
 	FLAG('5', "v5", "write version 5", how.v5),
 	{ 'u', "uuid", "HEX32", "set the UUID of the new image; makes version 5",
 	    CLI_CALL, 0, 0, 0, set_uuid },

@@ -1,5 +1,5 @@
-/* install_opts.c: the option table of installations.  imageunzip and frisbee refer to it in
- * their own tables, and cli.c reads it in the first thread. */
+/* install_opts.c: the option table of installations.  imageunzip, frisbee and dolly refer
+ * to it in their own tables, and cli.c reads it in the first thread. */
 #include "imageunzip/cli/install_opts.h"
 
 #include <stddef.h>
@@ -42,11 +42,12 @@ const struct cli_opt install_opts[] = {
 	{ 's', "slice", "N", "install in partition N of the target", CLI_UINT,
 	    AT(slice), 1, PTABLE_PARTS_MAX, NULL },
 	{ 267, "only", "N[,M]",
-	    "install only these partitions of the image of a disk, each into the "
-	    "target's partition of the same number (-s: one into another)",
+	    "install only these partitions of a disk's image, each in the partition with "
+	    "the same number (with -s: a single one in partition -s)",
 	    CLI_CALL, AT(only), 0, 0, only_list_set },
 	{ 'D', "part-type", "TYPE",
-	    "set the type of the partition of -s: MBR (131) or gdisk code (0x8300)",
+	    "set the type of the partition of -s or --only: MBR (131) or gdisk code "
+	    "(0x8300)",
 	    CLI_UINT, AT(part_type), 1, 0xffff, NULL },
 	{ 'z', "zero", NULL, "fill the free space with zeros", CLI_FLAG, AT(zero), 0, 0,
 	    NULL },
@@ -83,8 +84,9 @@ const struct cli_opt install_opts[] = {
 	{ 'n', "no-writer", NULL, "start no writer thread: the decoders write",
 	    CLI_FLAG, AT(no_writer), 0, 0, NULL },
 	{ 'W', "write-mem", "MB",
-	    "memory for decoded data, MiB (16 for each decoder and 48 more; frisbee: 64)",
-	    CLI_UINT, AT(write_mb), 0, 1 << 20, NULL },
+	    "memory for decoded data, in MiB (16 for each thread, and 48 more; frisbee: "
+	    "64; dolly: 16)", CLI_UINT,
+	    AT(write_mb), 0, 1 << 20, NULL },
 	{ 'j', "jobs", "N", "decode with N threads (default: one for each processor)",
 	    CLI_UINT, AT(jobs), 1, 256, NULL },
 	{ 256, "in-place", NULL, "treat a file like a device: its length is fixed",

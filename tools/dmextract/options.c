@@ -18,14 +18,17 @@ static const struct cli_opt opts[] = {
 	    CLI_STR, AT(how.since), 0, 0, NULL },
 	FLAG('l', "list", "print the changed ranges; send and remember nothing", list),
 	FLAG(OPT_DONE, "done",
-	    "[ID] DEV: note that the target has state ID, or the one sent last", done),
+	    "note that the target has the state ID, or the state that was sent last",
+	    done),
 	FLAG(OPT_STATUS, "status", "print the states that are remembered", status),
 	{ 't', "target", "NAME",
 	    "name the target, if DEV has several; each has a base of its own", CLI_STR,
 	    AT(how.target), 0, 0, NULL },
 	FLAG(
 	    OPT_FULL, "full", "send everything, as if all of it had changed", how.full),
-	FLAG(OPT_USED, "used", "if all is sent, send as zeros what no filesystem uses", how.used),
+	FLAG(OPT_USED, "used",
+	    "when everything is sent, send the space that no filesystem uses as zeros",
+	    how.used),
 	FLAG(OPT_ZSTD, "zstd", "compress the data", how.zstd),
 	FLAG(OPT_CONSISTENT, "require-consistent",
 	    "fail if the blocks could be of different points in time", how.require_consistent),
@@ -44,7 +47,7 @@ static const struct cli_opt opts[] = {
 	    how.jobs, 1, 64),
 	FLAG('q', "quiet", "print no summary", quiet),
 	FLAG(OPT_JSON, "json",
-	    "print a report as JSON, beside the stream on standard error", json),
+	    "print a report as JSON (on standard error if a stream is written)", json),
 	{ 0 },
 };
 

@@ -51,7 +51,7 @@ const struct cli_program dmmerge_program = {
 	    "  dmextract mydev | ssh host dmmerge /dev/mapper/mydev && dmextract "
 	    "--done mydev\n"
 	    "  dmmerge --status /dev/mapper/mydev     which state the copy has\n"
-	    "  dmmerge --in-place copy.img < stream   without a journal\n",
+	    "  dmmerge --in-place copy.img < stream   without the stream in a journal\n",
 	.tables = { { opts, 0, NULL } },
 	.guarded = true,
 };

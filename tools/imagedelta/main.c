@@ -47,7 +47,7 @@ static const struct cli_program prog = {
 		    "  imagedelta --onto monday.ndz week.ndz next.ndz whole.ndz\n",
 	.tables = { { own_opts, 0, NULL }, { rewrite_opts, AT(rewrite), "New image" },
 	    { codec_opts, AT(rewrite.how), "Compression" },
-	    { sealer_opts, AT(rewrite.how.sealer), "Proof" },
+	    { sealer_opts, AT(rewrite.how.sealer), "Signature and encryption" },
 	    { opener_opts, AT(rewrite.opener), "Images that are read" } },
 };
 

@@ -52,5 +52,6 @@ const struct cli_program imagedump_program = {
 	    "  imagedump --only 2 disk.ndz     what belongs to its partition 2\n"
 	    "  imagedump --verify -q disk.ndz && echo good\n"
 	    "  imagedump --verify --verify-key lab.pub disk.ndz\n",
-	.tables = { { opts_table, 0, NULL }, { opener_opts, AT(opener_files), "Proof" } },
+	.tables = { { opts_table, 0, NULL },
+	    { opener_opts, AT(opener_files), "Signature and encryption" } },
 };

@@ -26,7 +26,8 @@ static const struct cli_program prog = {
 		    "  imagerezip --sign lab.key a.ndz b.ndz  signed\n",
 	.tables = { { rewrite_opts, 0, NULL },
 	    { codec_opts, offsetof(struct rewrite_config, how), "Compression" },
-	    { sealer_opts, offsetof(struct rewrite_config, how.sealer), "Proof" },
+	    { sealer_opts, offsetof(struct rewrite_config, how.sealer),
+		"Signature and encryption" },
 	    { opener_opts, offsetof(struct rewrite_config, opener), "The old image" } },
 };
 

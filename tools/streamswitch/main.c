@@ -40,13 +40,16 @@ static const struct cli_program program = {
 	.about =
 	    "Put a device under a root filesystem that leads to another device, and make it lead\n"
 	    "to the disk itself while the filesystem is in use.\n\n"
-	    "  make NAME DEVICE      /dev/mapper/NAME, which leads to DEVICE, and its partitions\n"
-	    "  move NAME DISK        make it lead to DISK, which has the same data\n"
-	    "  where NAME            the device that it leads to\n"
-	    "  remove NAME           remove it and its partitions\n"
-	    "  keep NAME DISK        keep DISK from everybody but the user of /dev/mapper/NAME\n"
-	    "  release NAME DISK     let it go\n"
-	    "  wait SOCKET           until the disk that nbdkit-ndz-plugin fills is whole",
+	    "  make NAME DEVICE      make /dev/mapper/NAME, which leads to DEVICE, "
+	    "and its partitions\n"
+	    "  move NAME DISK        make /dev/mapper/NAME lead to DISK, which has the "
+	    "same data\n"
+	    "  where NAME            print the device that /dev/mapper/NAME leads to\n"
+	    "  remove NAME           remove /dev/mapper/NAME and its partitions\n"
+	    "  keep NAME DISK        reserve DISK for the program that uses /dev/mapper/NAME\n"
+	    "  release NAME DISK     undo keep\n"
+	    "  wait SOCKET           wait until the disk that nbdkit-ndz-plugin fills is "
+	    "complete",
 	.examples = "  streamswitch keep local /dev/sda\n"
 		    "  streamswitch make stream /dev/nbd0\n"
 		    "  mount /dev/mapper/stream1 /mnt\n"

@@ -48,7 +48,8 @@ static const struct cli_program prog = {
 	.name = "swapin",
 	.synopsis = "[options] NODES IMAGE",
 	.about = "Load an image onto nodes: the controller (controllerd) tells them what to do, wakes them,\n"
-		 "and sends the image once for all of them.  Ends when each node is done or has failed.",
+		 "and sends the image once for all of them.  It ends when each node is done or\n"
+		 "has failed.",
 	.examples = "  swapin 'node[01-32,40]' ubuntu24.ndz\n"
 		    "  swapin --words=\"frisbee.hostname=dhcp frisbee.personalise=machine-id,ssh-keys\" node07 a.ndz\n"
 		    "  swapin --stream 'node[01-32]' ubuntu24.ndz\n"
