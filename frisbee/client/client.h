@@ -1,7 +1,7 @@
 /* client.h: the client's protocol engine: packets and time in, packets out.
  *
- * No socket, clock, thread or block memory inside.  The shell owns `buffers`
- * chunk buffers, numbered; the engine says where each block goes:
+ * The engine has no socket, clock, thread or block memory.  The shell owns `buffers`
+ * numbered chunk buffers; the engine says where each block goes:
  *
  *	client_input()		a datagram: may answer "store block b in buffer k"
  *	client_output()		the next packet to send now, if any
@@ -10,10 +10,10 @@
  *	client_release()	the shell no longer needs that buffer
  *	client_finish()		all is written: queue LEAVE2
  *
- * Chunks are asked for in random order, drawn from the seed, or in sequence.  Any block that is
- * of use is taken, whoever asked for it.  What is asked for, and when, is decided by policies:
- * client_requests.h for the base protocol, client_credit.h and client_nack.h for the
- * extension.  client_impl.h says what the engine is made of.
+ * Chunks are asked for in random order, drawn from the seed, or in sequence.  Any block
+ * that is of use is taken, whichever client asked for it.  Policies decide what is asked
+ * for, and when: client_requests.h for the base protocol, client_credit.h and
+ * client_nack.h for the extension.  client_impl.h says what the engine is made of.
  */
 #ifndef FRISBEE_CLIENT_CLIENT_H
 #define FRISBEE_CLIENT_CLIENT_H
@@ -54,8 +54,8 @@ struct client_config {
 	 * their number is known.  NULL: none are. */
 	bool (*has)(void *arg, uint32_t chunk);
 	void *has_arg;
-	bool resumes; /* some may be there, so the client names the chunks that it wants
-	               */
+	/* Some chunks may be on the disk, so the client names those that it wants. */
+	bool resumes;
 	/* The shell takes chunks in order, and a chunk gets a buffer only if it is
 	 * certain that the buffer will be released.  Implies sequential; cannot be
 	 * combined with has. */
@@ -64,7 +64,7 @@ struct client_config {
 	 * which others are.  0: all are needed at once.  Not for whole files, in_order or
 	 * parity. */
 	uint32_t first_blocks;
-	bool unicast; /* unicast: the server's cookie is sent back */
+	bool unicast; /* the server serves this client alone; its cookie is sent back */
 	bool ext;     /* offer the extension (docs/protocol-rules.md) */
 	bool parity;  /* offer parity, too: the shell can decode it */
 };
@@ -86,13 +86,13 @@ struct client_store {
 	uint8_t which;       /* those to store: bit i is for block + i */
 	/* These are not in the packet: they are all zero.  NULL: none. */
 	const struct blockmap *zeros;
-	/* How many blocks of the packet, from `block` on, are blocks that somebody waits for
-	 * (client_read()) or has waited for, here or on another machine.  They are not
-	 * proved, and in no buffer unless `which` says so. */
+	/* How many blocks of the packet, from `block` on, are blocks that a reader waits
+	 * for (client_read()) or has waited for, here or on another machine.  They are
+	 * not proved, and in no buffer unless `which` says so. */
 	uint32_t beside;
 };
 
-/* Store them in the buffer. */
+/* Copy the blocks of *st, and its zeros, into the chunk's buffer. */
 static inline void
 client_store_into(const struct client_store *st, uint8_t *chunk)
 {
@@ -152,17 +152,18 @@ unsigned client_again(
  * may come first. */
 void client_want(struct client *, uint64_t now_us, uint32_t chunk);
 /* This chunk is needed now, before all others, also before the reply: it is asked for by
- * URGENT, or by a request of the base protocol where the server does not know that, as soon
- * as there is a free buffer, of which the last one is kept for it.  It means nothing for a
- * chunk that was taken, that is not asked for (cfg.has), or that comes in order.  Of more
- * than CLIENT_URGENT_MAX that are still lacking, the one said first is as others again. */
+ * URGENT, or by a request of the base protocol where the server does not know that, as
+ * soon as there is a free buffer, of which the last one is kept for it.  It means nothing
+ * for a chunk that was taken, that is not asked for (cfg.has), or that comes in order.
+ * When more than CLIENT_URGENT_MAX such chunks are lacking, the one that was named first
+ * loses its priority. */
 enum { CLIENT_URGENT_MAX = 64 };
 void client_urgent(struct client *, uint64_t now_us, uint32_t chunk);
-/* These blocks of a chunk are needed now, before all others, by somebody who can use them
- * before the chunk is complete: client_store.beside has them as soon as they come.  A server
- * that knows URGENT is asked for them alone, and they need no buffer; of another one the
- * chunk is asked for as by client_urgent().  It means nothing for a chunk that was taken.  The
- * limit is that of client_urgent(). */
+/* These blocks of a chunk are needed now, before all others, by a reader that can use
+ * them before the chunk is complete: client_store.beside has them as soon as they come.
+ * A server that knows URGENT is asked for them alone, and they need no buffer; of another
+ * one the chunk is asked for as by client_urgent().  It means nothing for a chunk that
+ * was taken.  The limit is that of client_urgent(). */
 void client_read(
     struct client *, uint64_t now_us, uint32_t chunk, const struct blockmap *need);
 /* The image that is being loaded, as the server describes it. */

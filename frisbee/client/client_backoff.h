@@ -25,9 +25,9 @@ uint64_t client_backoff_draw_us(
 uint64_t client_backoff_lack_us(struct client_backoff *, uint64_t most_us,
     uint32_t clients, uint32_t lack, uint32_t most_lack);
 /* The time for which a message is held back that some of the clients send in any case.
- * voices: about so many of the clients are drawn for that, all if there are fewer.  *voice:
- * whether this client is one of them.  It waits up to most_us, any other client up to
- * `others` times as long. */
+ * voices: about how many of the clients are drawn for that, all if there are fewer.
+ * *voice: whether this client is one of them.  A client that is drawn waits up to
+ * most_us, any other one up to `others` times as long. */
 uint64_t client_backoff_voice_us(struct client_backoff *, uint64_t most_us,
     uint32_t clients, uint32_t voices, uint32_t others, bool *voice);
 

@@ -3,7 +3,8 @@
  * thread. */
 #include "frisbee/client/client_impl.h"
 
-/* On a local network what was sent together does not come further apart than this. */
+/* Of blocks that were sent together, none comes later than this after the one before, on
+ * a local network. */
 enum { READER_LOST_US = 10000 };
 
 /* All blocks of the buffer's chunk that are needed are here. */
@@ -134,8 +135,8 @@ client_came(struct client *c, uint64_t now_us, uint32_t blocks)
 		client_schedule_now(&c->schedule, now_us);
 }
 
-/* Blocks that somebody waits for: the rest of them was lost if nothing follows for some
- * blocks' time. */
+/* Blocks have come that a reader may wait for.  The others that it waits for were lost if
+ * no more come within the time of an eighth of a chunk, and some milliseconds. */
 static bool
 came_to_reader(struct client *c, uint64_t now_us, const struct client_blocks *in)
 {
@@ -202,8 +203,8 @@ client_take_blocks(struct client *c, uint64_t now_us, const struct client_blocks
 	return stores || awaited;
 }
 
-/* Whoever has a buffer for the chunk uses them, and so does who waits for all of it; they are
- * no sign that a pass of the chunk has begun. */
+/* The blocks are stored if the chunk has a buffer, or if all of it is awaited and can get
+ * one.  They are no sign that a pass of the chunk has begun. */
 bool
 client_take_urgent(struct client *c, uint64_t now_us, const struct client_blocks *in,
     struct client_store *store)

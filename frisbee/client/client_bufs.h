@@ -35,9 +35,9 @@ struct client_buffer {
 	struct blockmap missing;
 	struct blockmap
 	    need;       /* the chunk counts as complete when these blocks are here */
-	bool final;     /* need will not grow any more */
-	uint32_t nlack; /* blocks or parity that are still needed, */
-	uint8_t lack[WIREXT_GROUPS]; /* and how many of each group */
+	bool final;     /* `need` will not grow any more */
+	uint32_t nlack; /* how many blocks, or parity in their place, are still needed */
+	uint8_t lack[WIREXT_GROUPS]; /* nlack by group */
 	uint8_t
 	    parity_at[WIRE_CHUNK_BLOCKS]; /* 1 + its index; 0: no parity lies there */
 	uint8_t newest[WIREXT_GROUPS];    /* 1 + index of the parity that came last */
@@ -86,7 +86,7 @@ bool client_bufs_starved(const struct client_bufs *);
 struct client_beginning {
 	uint32_t chunk, blocks;
 	struct blockmap need; /* at first */
-	bool final;           /* and it will not grow */
+	bool final;           /* `need` will not grow any more */
 	bool dubious;
 	uint32_t pin; /* the number of the sender */
 };

@@ -190,8 +190,8 @@ queue_at(const struct client_chunks *k, uint32_t i)
 	return &k->queue[(k->queue_head + i) & (k->queue_room - 1)];
 }
 
-/* Room for one more: drop the entries that no longer count, or grow.  There are
- * never more of the others than chunks. */
+/* Make room for one more entry: drop those that no longer count, or grow the ring.  No
+ * more entries count than there are chunks. */
 static bool
 queue_make_room(struct client_chunks *k)
 {

@@ -2,10 +2,10 @@
  * it is still to be loaded and in which order, and where a request for it stands
  * in the server's queue.
  *
- * The server serves chunks in the order in which they were asked for, by anybody,
- * and all requests are heard by all; so every client can follow that queue.  A
- * request older than one that is being served has been served itself, or was
- * lost: the boundary between the two is the horizon.
+ * The server serves chunks in the order in which any clients asked for them, and
+ * every client hears all requests; so every client can follow that queue.  A
+ * request older than the one that is being served was served before, or was lost:
+ * requests before the horizon are of this kind.
  */
 #ifndef FRISBEE_CLIENT_CLIENT_CHUNKS_H
 #define FRISBEE_CLIENT_CLIENT_CHUNKS_H
@@ -48,7 +48,9 @@ struct client_chunks {
 	bool serving_known; /* the server is at request `serving` */
 	uint32_t serving;
 	uint32_t horizon; /* requests before this one were served or lost */
-	/* What the network's reordering may still take back. */
+	/* The horizon becomes horizon_soon at horizon_at_us, because requests may have
+	 * reached the server in another order.  horizon_next is the latest value, which
+	 * follows. */
 	bool horizon_pending;
 	uint64_t horizon_at_us;
 	uint32_t horizon_soon, horizon_next;
@@ -120,7 +122,7 @@ void client_chunks_forget(struct client_chunks *, uint64_t now_us);
  * UINT64_MAX. */
 uint64_t client_chunks_settle(
     struct client_chunks *, uint64_t now_us, uint64_t guard_us);
-/* When it said that; UINT64_MAX: nothing is pending. */
+/* The time that client_chunks_settle() returned last; UINT64_MAX: nothing is pending. */
 uint64_t client_chunks_settle_at_us(const struct client_chunks *);
 
 #endif /* FRISBEE_CLIENT_CLIENT_CHUNKS_H */

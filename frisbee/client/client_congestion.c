@@ -42,9 +42,11 @@ shortest_us(const struct client_congestion *l)
 	return l->base_us[0] < l->base_us[1] ? l->base_us[0] : l->base_us[1];
 }
 
-/* A signal has come much sooner than those for which losses without a queue were counted, so these had
- * a queue, too: a client that joins while others have filled it does not see it before.  If its
- * losses stayed usual ones, it would hardly ever complain, and take more than its share. */
+/* A signal has come much sooner than those at which losses without a queue were counted,
+ * so there was a queue then, too: a client that joins while a queue is full does not
+ * notice it before the queue becomes shorter.  If these losses went on to count as usual
+ * ones, the client would hardly ever complain, and its server would take more than its
+ * share of the link. */
 static void
 forget_quiet(struct client_congestion *l, int64_t base)
 {

@@ -44,7 +44,7 @@ struct client_congestion {
 	                        not counted */
 	double excess; /* losses with a queue beyond those that are usual without one */
 	/* The complaint that is to be sent. */
-	uint32_t say_epoch;        /* of the rate */
+	uint32_t say_epoch;        /* the epoch of the rate that it is about */
 	uint32_t say_lost,
 	    say_of; /* its losses; without a queue, those over the last signals */
 	bool say_queue; /* there was a queue */

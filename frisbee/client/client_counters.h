@@ -35,7 +35,7 @@ void client_counters_request(
     struct client_counters *, bool again, bool whole, uint32_t blocks);
 /* A message of the extension goes out that asks for something or reports something. */
 void client_counters_message(struct client_counters *);
-/* A report goes out that lacks this number of blocks. */
+/* A NACK goes out that names this number of missing blocks. */
 void client_counters_report(struct client_counters *, uint32_t blocks);
 /* Nothing came for too long. */
 void client_counters_idle(struct client_counters *);

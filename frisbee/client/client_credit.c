@@ -171,9 +171,9 @@ can_take(const struct client *c)
 	                      ? CREDIT_CHUNKS_LOSSY
 	                      : CREDIT_CHUNKS;
 
-	/* Too many chunks are incomplete; they are repaired first. */
 	if (waiting >= low + (low == 0))
 		return 0;
+	/* Too many chunks are incomplete; they are repaired first. */
 	if (c->bufs.nfilling > (c->bufs.n + 1) / 2 + 1)
 		return filling_comes(c) ? WIRE_CHUNK_BLOCKS : 0;
 	uint32_t share = c->bufs.n / 8 + (c->bufs.n < 8);

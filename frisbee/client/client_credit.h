@@ -21,7 +21,7 @@ struct client_credit {
 	uint64_t more_at; /* more is to be granted when this many have arrived */
 	uint64_t at_us;   /* until when a message is held back; 0: there is none */
 	uint64_t seen_us; /* the last block, or the last grant of any client */
-	uint32_t tries; /* grants since the last block */
+	uint32_t tries; /* grants that this client has repeated since the last block */
 	uint64_t came_us; /* the last block */
 	/* granted as it was before promised_us, and at least 30 ms before that. */
 	uint64_t promised, promised_before, promised_us;
@@ -47,13 +47,14 @@ bool client_credit_came(struct client_credit *, uint64_t now_us, uint64_t receiv
 /* A client granted this many blocks (0: its message only says how far it has got). */
 void client_credit_granted(struct client_credit *, uint64_t now_us, uint64_t received,
     uint32_t blocks, bool unpaced);
-/* The same, by another client. */
+/* Another client, with this address, granted this many blocks. */
 void client_credit_heard(struct client_credit *, uint64_t now_us, uint64_t received,
     uint32_t blocks, bool unpaced, const uint8_t from[4]);
-/* The server says that it waits for credit.  If as many blocks are to come that this client
- * grants no more, then blocks were lost, or grants of others have not reached the server, or it
- * does not act on them.  What was granted is forgotten, and addresses with which this happens
- * twice in a row are ignored for some time. */
+/* The server says that it waits for credit.  When this client grants nothing, because
+ * according to earlier grants many blocks are still to come, then blocks were lost, or
+ * the server has not received the grants of others, or does not act on them.  What was
+ * granted is forgotten, and addresses whose grants counted twice in a row are ignored for
+ * some time. */
 void client_credit_held(struct client *, uint64_t now_us);
 /* A pass has ended that lost this many blocks. */
 void client_credit_lost(struct client_credit *, uint64_t received, uint32_t lost);

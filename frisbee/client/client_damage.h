@@ -1,5 +1,5 @@
-/* client_damage.h: a chunk that came damaged: what comes again, and when the server's own copy must
- * be the reason.
+/* client_damage.h: a chunk that came damaged: which blocks are accepted when it is asked
+ * for again, and when the server's own copy must be the reason.
  *
  * A neighbour that forges the server's address can spoil any chunk, as often as it comes;
  * that must not end a load.  It cannot keep the server's own blocks away, though: they
@@ -20,8 +20,8 @@ struct client_damage {
 	unsigned times; /* the chunk came damaged since it got its buffer */
 	unsigned
 	    counted; /* those of the last times that came from one sender, undisputed */
-	uint64_t since_us; /* the first of these */
-	uint64_t rest_us;  /* the chunk is not asked for before */
+	uint64_t since_us; /* when the first of these was */
+	uint64_t rest_us;  /* the chunk is not asked for before this time */
 	bool plain;        /* client_damage_suspects() */
 	bool closed;       /* no block is taken before somebody asked for the chunk */
 	bool disputed;     /* since the last damage, a block arrived that differed from

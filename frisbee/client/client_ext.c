@@ -72,7 +72,7 @@ client_ext_say_mtu_ack(struct client *c, uint64_t now_us, void *pkt)
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
 }
 
-/* Of a DATA or an URGENT_DATA. */
+/* Pass on the blocks of a DATA or an URGENT_DATA. */
 static bool
 handle_blocks(struct client *c, uint64_t now_us, const struct wirext_msg *m,
     bool (*take)(struct client *, uint64_t now_us, const struct client_blocks *,

@@ -5,7 +5,7 @@
 
 #include "frisbee/client/client_ext_impl.h"
 
-enum { NEAR_BEGIN = 8 }; /* blocks of a chunk; what is before them was lost */
+enum { NEAR_BEGIN = 8 }; /* blocks: a pass first heard behind these was joined late */
 
 void
 client_ext_begin(struct client *c, uint64_t now_us, const struct wirext_answer *a)
@@ -75,8 +75,9 @@ client_ext_hear_state(struct client *c, uint64_t now_us, const struct wirext_msg
 	client_schedule_now(&c->schedule, now_us);
 }
 
-/* A pass that we see from near its beginning is all that was wanted of the chunk;
- * of one that we came late for, the server still wants the beginning. */
+/* A pass that this client hears from near its beginning has all blocks that were wanted
+ * of the chunk.  When the client has joined later, the server sends the beginning in
+ * another pass. */
 void
 client_ext_pass_begins(struct client *c, uint32_t chunk, uint32_t block)
 {
@@ -85,9 +86,10 @@ client_ext_pass_begins(struct client *c, uint32_t chunk, uint32_t block)
 		client_nack_set_coming(&c->nack, chunk, false);
 }
 
-/* No announcements for some time: what is wanted is said again, and the server asked
- * for its new port, should it have one.  If it answers that nothing has changed, the
- * second port is closed to us, and the base protocol must do. */
+/* When no STATE has come for some time, the client says again what it wants, and asks the
+ * server for its second port, which may have changed.  If the server answers that nothing
+ * has changed, the second port is closed to this client, which then uses the base
+ * protocol. */
 void
 client_ext_listen_for_state(struct client *c, uint64_t now_us)
 {

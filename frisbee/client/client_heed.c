@@ -1,12 +1,13 @@
-/* client_heed.c: which other clients this one is silent for.  The files that read messages of
- * clients and of the server call this, in the engine's only thread. */
+/* client_heed.c: whose messages keep this client from sending its own.  The files that
+ * read messages of clients and of the server call this, in the engine's only thread. */
 #include "frisbee/client/client_heed.h"
 
 #include "frisbee/client/client_chunks.h"
 
 enum {
-	/* Each time that an address is found again to be ignored by the server, that takes a
-	 * second or two; so of a minute, that much is lost for each such address. */
+	/* It takes a second or two to find out that the server does not act on an
+	 * address.  This is repeated after each minute, so a load takes longer by that
+	 * much a minute for each such address. */
 	IGNORED_US = 60000000,
 };
 

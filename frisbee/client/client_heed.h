@@ -1,4 +1,4 @@
-/* client_heed.h: which other clients this one is silent for.
+/* client_heed.h: whose messages keep this client from sending its own.
  *
  * A client does not say what another client has said, since the server has heard it, too.  A
  * client whose messages the server does not act on would keep all others silent that way: its
@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A set of addresses.  Each has one of 64 places, so an address may be taken for another one:
- * then a client says what need not have been said. */
+/* A set of addresses.  Each has one of 64 places, so an address may be taken for another
+ * one; a client then sends a message that was not necessary. */
 typedef uint64_t client_addresses;
 
 /* Only client_heed.c writes it. */

@@ -3,7 +3,7 @@
  * The server sends MTU_PROBEs, packets of several lengths, and names the clients that
  * are to report the longest one that arrived.  If long packets seem not to arrive any
  * more, the client reports this without being asked.  Source: docs/protocol-rules.md,
- * "Several blocks in a packet".
+ * "DATA of several blocks".
  */
 #ifndef FRISBEE_CLIENT_CLIENT_MTU_H
 #define FRISBEE_CLIENT_CLIENT_MTU_H
@@ -30,7 +30,7 @@ void client_mtu_probed(struct client_mtu *, uint64_t now_us, struct client_backo
     uint32_t round, uint32_t blocks, uint32_t n);
 /* A packet with this number of blocks arrived. */
 void client_mtu_came(struct client_mtu *, uint32_t blocks);
-/* There was a silence, or hardly any block of a chunk arrived. */
+/* There was a silence, or more than half of a chunk was lost. */
 void client_mtu_doubt(struct client_mtu *, uint64_t now_us);
 /* When an MTU_ACK is to be sent; UINT64_MAX: there is none. */
 uint64_t client_mtu_at_us(const struct client_mtu *);

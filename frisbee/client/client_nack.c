@@ -27,7 +27,7 @@ enum {
 	/* It does so for less of a chunk if there are few buffers, which other chunks
 	 * need meanwhile, and in unpaced sessions. */
 	MOST_OF_CHUNK_FEW = WIRE_CHUNK_BLOCKS / 2,
-	/* A client that lacks less than this of a chunk does not wait for the
+	/* A client that lacks no more than this of a chunk does not wait for the
 	 * server's next round. */
 	LITTLE = WIRE_CHUNK_BLOCKS / 16,
 	/* If another NACK names more than this many times as much as this client
@@ -168,7 +168,8 @@ want(struct client *c, const struct wirext_map *map)
 	}
 }
 
-/* The first of these chunks that this client would have to want itself; UINT32_MAX: none. */
+/* The first of these chunks that this client lacks, and would have to name in a WANT of
+ * its own if no other client did; UINT32_MAX: none. */
 static uint32_t
 first_spared(struct client *c, const struct wirext_map *map)
 {

@@ -172,7 +172,7 @@ client_ask(struct client *c, uint64_t now_us, uint32_t chunk,
 	client_chunks_note(&c->chunks, chunk, CHUNK_MINE);
 	if (c->session.on && c->session.parity)
 		client_requests_alive(&c->requests,
-		    now_us); /* requests are rare: its answer is waited for */
+		    now_us); /* requests are rare, so silence counts from this one on */
 	return len;
 }
 

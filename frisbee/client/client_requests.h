@@ -28,7 +28,7 @@ struct client_requests {
 	                           silences */
 	uint64_t ahead_at_us;   /* the earliest time to request chunks ahead; 0: it was
 	                           not needed so far */
-	uint64_t first_at_us;   /* the same for chunk 0 */
+	uint64_t first_at_us;   /* the earliest time to request chunk 0; 0: as above */
 	uint32_t
 	    backlog; /* request chunks ahead when fewer blocks than this are to come */
 	uint64_t after; /* request when this many blocks have arrived; 0: no limit */

@@ -8,13 +8,16 @@
 #include "frisbee/client/client_ext_impl.h"
 
 enum {
-	/* What was asked for and of which nothing has come is asked for again: the request
-	 * was lost, or many others wait.  Twice as late each time, eight times at most. */
+	/* Blocks of which none has come are asked for again after this time, because the
+	 * request was lost, or many other blocks wait.  The time doubles with each try,
+	 * up to eight times its length. */
 	AGAIN_US = 50000,
 	AGAIN_DOUBLED = 3,
-	/* While the server sends such blocks it may be busy with others, but no longer. */
+	/* While URGENT_DATA comes, the server may be busy with other requests; but for no
+	 * longer than this after a request. */
 	FLOWS_US = 400000,
-	/* Blocks of one message: a server without a pace sends them at once. */
+	/* The most blocks of one message: a server without a pace sends all of them at
+	 * once. */
 	BLOCKS_MOST = WIRE_CHUNK_BLOCKS,
 };
 
@@ -34,7 +37,7 @@ client_urgent_forget_done(struct client_urgent *u, const struct client_chunks *k
 			forget(u, i);
 }
 
-/* NULL: it is not needed. */
+/* The entry of this chunk; NULL: nothing of it is needed now. */
 static struct client_awaited *
 find(struct client_urgent *u, uint32_t chunk)
 {
@@ -159,7 +162,8 @@ client_read(
 		client_urgent(c, now_us, chunk);
 }
 
-/* Not what comes just now, nor what was asked for and may still come. */
+/* Is this chunk to be asked for in the base protocol now?  It is not while it is being
+ * sent, or while a request for it may still be answered. */
 static bool
 is_to_be_requested(struct client *c, uint64_t now_us, uint32_t chunk)
 {
@@ -211,7 +215,7 @@ wanted(struct client *c, const struct client_awaited *a)
 	return want;
 }
 
-/* Its runs go into the message, as many as there is room for. */
+/* Add the runs of these blocks to the message, as many as there is room for. */
 static void
 add_runs(struct wirext_msg *m, uint32_t chunk, const struct blockmap *want)
 {
@@ -236,7 +240,7 @@ note_asked(struct client_awaited *a, uint64_t now_us)
 	a->tries++;
 }
 
-/* URGENT for those whose time has come. */
+/* An URGENT for the chunks and blocks whose time has come. */
 static size_t
 say_urgent(struct client *c, uint64_t now_us, void *pkt)
 {
