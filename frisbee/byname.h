@@ -4,9 +4,9 @@
 
 #include "frisbee/options.h"
 
-/* Ask the master (-S) for the image (-F), again while it says so, and set the group, the
- * port and the server in the options.  ERR_ABSENT: it has no such image; ERR_REFUSED: it
- * does not give it away; errors of ask.h. */
+/* Asks the master server (-S) for the image (-F), repeatedly while the reply is to try
+ * again, and sets the group, the port and the server in the options.  ERR_ABSENT: the
+ * master has no such image; ERR_REFUSED: it refuses the image; errors of ask.h. */
 int byname_find(struct opts *, struct err *);
 /* Asks the master for an image (-Q), and prints the reply.  Errors as byname_find(). */
 int byname_report(const struct opts *, struct err *);

@@ -52,7 +52,7 @@ save(struct opts *o, const struct load_stats *r, const struct install_stats *i)
 
 	if (o->stats_file == NULL || report_save(r, i, o->stats_file, &e) == 0)
 		return;
-	o->stats_file = NULL; /* a load is as good without statistics */
+	o->stats_file = NULL; /* the load goes on without statistics */
 	warn(e.text);
 }
 
@@ -182,7 +182,7 @@ run(struct opts *o, const char *target, struct err *e)
 	             : -1;
 	if (rc == 0)
 		rc = o->dry_run ? report_dry(o, e) : report(o, &r, e);
-	else if (!o->dry_run) /* the file may be that of an earlier load, which was done */
+	else if (!o->dry_run) /* the file may say that an earlier load is complete */
 		save(o, &r, &o->target.stats);
 	lost_free(&o->target.stats.lost);
 	rehearsal_found_free(&found);

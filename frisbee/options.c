@@ -148,9 +148,9 @@ const struct opts frisbee_defaults = { .chunk_mb = CHUNK_MB_BY_MEMORY,
 	.progress_fd = UINT64_MAX,
 	.install = { .state_s = INSTALL_STATE_S } };
 
-/* A client that falls behind those that it shares two processors, a switch or a host
- * with catches up out of its buffers; with too few, all of them hear again what it had
- * no room for. */
+/* A client may fall behind others with which it shares processors, a switch or a host.
+ * With enough buffers it catches up from what it has buffered; with too few, the server
+ * sends again, to all clients, what this one had no room for. */
 static uint64_t
 chunk_mb_by_memory(void)
 {

@@ -14,7 +14,7 @@
 #include "imageunzip/install/install.h"
 
 struct opts {
-	bool gave_up; /* nothing was heard for too long */
+	bool gave_up; /* the load ended because nothing was heard for the time of -T */
 	struct net_options net;
 	struct install_config install;
 	const char *server; /* -S */
@@ -28,8 +28,8 @@ struct opts {
 	const char *stats_file;
 	const char *doctor_report; /* --report: a file */
 	bool report_names;
-	struct progress progress;  /* of the load, */
-	struct load_target target; /* ... and where it goes */
+	struct progress progress;  /* how far the load is */
+	struct load_target target; /* where the image goes */
 	bool any_file, sequential, quiet, debug, json, base, doctor, dry_run;
 	FILE *report_to;
 	uint64_t start_delay_s, readahead, redo_ms, chunk_mb, both_mb, silence_s,

@@ -56,7 +56,8 @@ struct doctor_port {
 	unsigned seen, took; /* packets at the interface; packets that the socket received */
 };
 
-/* One measurement of loss: the number of probes, and how many of them got how far. */
+/* One measurement of loss: how many probes were sent, and how many packets of each kind
+ * arrived. */
 struct doctor_loss {
 	/* Probes sent; probes that the server received; ECHOs that it sent; ECHOs that came. */
 	unsigned sent, heard, answered, got;

@@ -27,7 +27,7 @@ struct paper {
 	bool names; /* nothing is hidden */
 };
 
-/* One line, without what a terminal would obey. */
+/* Writes one line, without control characters, which a terminal would obey. */
 static void __attribute__((format(printf, 3, 4)))
 line(struct paper *p, const char *what, const char *fmt, ...)
 {
@@ -40,7 +40,7 @@ line(struct paper *p, const char *what, const char *fmt, ...)
 	fprintf(p->f, "%-16s %s\n", what, plain_text(text));
 }
 
-/* One line in which addresses are hidden. */
+/* Writes one line, in which addresses are hidden unless names are wanted. */
 static void
 masked(struct paper *p, const char *what, const char *text)
 {
@@ -58,8 +58,9 @@ heading(struct paper *p, const char *text)
 	fprintf(p->f, "\n[%s]\n", text);
 }
 
-/* What follows `key` in the first line of a file that begins with it, without characters of
- * `separator` before it and one behind it; empty when there is none. */
+/* The value in the first line of a file that begins with `key`: the rest of the line,
+ * without the characters of `separator` at its beginning and one of them at its end.
+ * Empty: there is no such line. */
 static const char *
 value_in(const char *path, const char *key, const char *separator, char out[LINE_BYTES])
 {

@@ -15,9 +15,10 @@ int doctor_file_make(const char *path, struct err *);
 int doctor_file_write(int fd, const char *path, const struct doctor_facts *,
     const struct doctor_report *, bool names, struct err *);
 
-/* Hides in the text, in place, who is meant: of an Ethernet address the last three bytes become
- * "xx" (the first three name the maker), and of an IPv4 address the first three numbers become
- * "*".  Addresses of groups (224 to 239) and masks (255) stay. */
+/* Hides in the text, in place, whose addresses these are: of an Ethernet address the last
+ * three bytes become "xx" (the first three name the maker), and of an IPv4 address the
+ * first three numbers become "*".  Addresses of groups (224 to 239) and masks (255) stay.
+ */
 void doctor_mask(char *text);
 
 #endif /* FRISBEE_DOCTOR_DOCTOR_FILE_H */

@@ -1,5 +1,5 @@
 /* doctor_watch.h: packets that pass an interface, whether or not a firewall lets programs have
- * them, and what the kernel counts and knows.  To see the packets needs root. */
+ * them, and what the kernel counts and knows.  Only root may see the packets. */
 #ifndef FRISBEE_DOCTOR_DOCTOR_WATCH_H
 #define FRISBEE_DOCTOR_DOCTOR_WATCH_H
 

@@ -10,8 +10,8 @@
 #include "frisbee/load/feeder.h"
 
 enum {
-	/* how many events of this kind the mailbox must have room for; it is also the
-	 * feeder's */
+	/* How many events of this kind the mailbox must have room for, besides those of
+	 * the feeder. */
 	ASKS_EVENTS = 1,
 	ASKS_EVENT = FEEDER_DONE + 1, /* something was asked: see asks_take() */
 };

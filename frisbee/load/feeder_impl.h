@@ -47,7 +47,7 @@ struct feeder {
 	uint32_t *wants;      /* chunks that feeder_wants() has not given out */
 	size_t nwants, wants_cap;
 	bool told;      /* FEEDER_WANTS was sent, and the loop has not taken all yet */
-	bool wants_lost; /* there was no memory for a chunk of `wants` */
+	bool wants_lost; /* a chunk is missing in `wants`, because there was no memory */
 	_Atomic bool sink_failed; /* a thread of the sink has failed */
 	/* These are read after the thread was joined. */
 	bool done; /* the sink was ended */

@@ -36,7 +36,7 @@ struct load_stats {
 	bool done;      /* the whole image is installed */
 	double seconds; /* from the beginning of the load until its end, or until now */
 	struct sink_sum sum; /* what the sink has done; all zero until the load has ended */
-	struct wire_stats stats;
+	struct wire_stats stats; /* of the engine; the server gets them at the end */
 	uint32_t chunks;           /* of the image; 0: no server has answered yet */
 	uint32_t rejoins;          /* times the group was joined again, because nothing came */
 	bool gave_up;              /* it ended because of silence_us */

@@ -11,10 +11,10 @@
 
 enum {
 	BUFFERS_DEFAULT = 64, /* of 1 MiB; frisbee's options say how many it has */
-	/* What follows is as the original client has it: chunks that are
-	 * requested ahead, the time after which lost blocks are requested again, chunks that may
-	 * be incomplete at the same time, the tick of all timers, after how many ticks without a
-	 * block the server counts as idle, and the time between two JOINs. */
+	/* The values of the original client: chunks that are requested ahead, the time
+	 * after which lost blocks are requested again, chunks that may be incomplete at
+	 * the same time, the tick of all timers, the number of ticks without a block
+	 * after which the server counts as idle, and the time between two JOINs. */
 	READAHEAD_DEFAULT = 2,
 	REDO_US_DEFAULT = 1000000,
 	IN_PROGRESS_LEAST = 8,

@@ -333,7 +333,8 @@ tell(struct loop *l, const char *sentence)
 	l->cfg->say(l->cfg->arg, sentence);
 }
 
-/* Tell that somebody does not have the right key, which may be this client. */
+/* Tell the user that packets with another key were ignored; it may be this client that
+ * has the wrong key. */
 static void
 mind_ignored(struct loop *l)
 {

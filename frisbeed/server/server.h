@@ -1,19 +1,19 @@
 /* server.h: the server's protocol engine: packets and time in, packets out.
  *
- * No socket, clock, thread, file or block memory inside.  The shell (loop.c)
+ * The engine has no socket, clock, thread, file or block memory.  The shell (loop.c)
  * or the simulator drives it:
  *
  *	server_input()		a datagram arrived
  *	server_read_next()	the next run of blocks that should be read now
- *	server_read_done()	... and is in memory
+ *	server_read_done()	a run has been read into memory
  *	server_output()		what to send now: a packet, or one block of a run
  *	server_deadline()	when to call server_output() again
  *
  * Requests are merged into one FIFO of chunks with bitmaps of wanted blocks;
  * a block that is queued, being read, or read and not yet sent is never queued
- * again.  Runs are read ahead of sending: up to `ahead` of them are between
- * server_read_next() and their last block's sending at a time; their number
- * (0..ahead-1) names the shell's buffer.
+ * again.  Runs are read ahead of sending: at most `ahead` of them at a time have
+ * been given out by server_read_next() and not been sent completely; server_run.buf
+ * (0..ahead-1) names the shell's buffer of each.
  * Times are microseconds on any monotonic clock.
  * Source: the protocol specification, sections 4 and 6.
  */
@@ -30,13 +30,13 @@
 
 enum {
 	SERVER_AHEAD_MAX = 1024,    /* runs: 32 MiB of the default length */
-	SERVER_CLIENTS_MAX = 16384, /* for counting and -T < 0 only */
+	SERVER_CLIENTS_MAX = 16384, /* remembered at a time (server_members.h) */
 	/* Buffers for a whole chunk.  Each is occupied until the blocks that were read
 	 * before it have been sent, so with few of them repairs would wait for each
 	 * other. */
 	SERVER_PARITY_BUFFERS = 16,
-	/* Of run_blocks each, for blocks that somebody waits for: they are read beside what
-	 * is read ahead. */
+	/* Buffers of run_blocks each, for blocks of URGENT_DATA, which are read beside
+	 * what is read ahead. */
 	SERVER_URGENT_BUFFERS = 4,
 	SERVER_MAP_FULL = 15, /* of server_map(): all blocks of the cell */
 };
@@ -93,8 +93,8 @@ struct server_stats {
 	uint64_t data_packets_sent;    /* packets of one or several blocks */
 	uint64_t blocks_left_out;      /* blocks of the empty ends of chunks */
 	uint64_t mtu_acks;             /* answers to MTU_PROBEs */
-	uint64_t urgent_asked; /* blocks of URGENTs that were not coming so already */
-	uint64_t urgent_sent;  /* blocks that were sent before others, in addition */
+	uint64_t urgent_asked; /* blocks that URGENTs added to those that wait */
+	uint64_t urgent_sent;  /* blocks of URGENT_DATA; not in blocks_sent */
 	double proactive;     /* parity blocks per group that are sent without a NACK */
 	uint64_t congestions; /* complaints about the rate */
 	double rate; /* with -D: the current rate, in blocks a second; 0: unpaced */
@@ -115,7 +115,7 @@ enum server_out_kind {
 	SERVER_OUT_BLOCK,
 	SERVER_OUT_PARITY, /* for the second port */
 	SERVER_OUT_DATA,   /* for the second port: one or several blocks */
-	SERVER_OUT_URGENT, /* for the second port: an URGENT_DATA of as many */
+	SERVER_OUT_URGENT, /* for the second port: the blocks of an URGENT_DATA */
 };
 
 struct server_out {
@@ -145,8 +145,9 @@ void server_read_done(struct server *, uint32_t buf);
  * then call server_read_next() and server_deadline(). */
 void server_have(
     struct server *, uint64_t now_us, uint32_t chunk, const struct blockmap *blocks);
-/* With cfg.growing: a chunk that is not here, and that somebody has asked for in particular,
- * not only with all others.  It is told once for each time.  False: there is none now. */
+/* With cfg.growing: a chunk that has not arrived, and that a client has asked for by
+ * itself and not only with all others.  It is returned once for each request.  False:
+ * there is none now. */
 bool server_lacks(struct server *, uint32_t *chunk);
 /* The chunk is empty after its first `blocks` blocks: the others are all zero.
  * Optional; must be called before server_read_done() of any of the chunk's runs. */

@@ -20,7 +20,8 @@ struct server_scene {
 	uint64_t sent;    /* blocks and parity blocks so far */
 	bool idle;        /* nothing is wanted */
 	bool held;        /* what is wanted waits for credit */
-	bool silent;      /* the same, and no client sends any message */
+	bool silent;      /* nothing is wanted, or what is wanted waits for credit, and no
+	                     client sends any message */
 	bool interleave;  /* the blocks of eight chunks are interleaved */
 };
 

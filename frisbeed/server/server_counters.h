@@ -24,7 +24,7 @@ enum server_counter {
 	COUNT_CONGESTIONS,
 	COUNT_BAD_PACKETS,
 	COUNT_OTHERS, /* of other servers */
-	COUNT_URGENT, /* blocks of URGENTs that were not coming so already */
+	COUNT_URGENT, /* blocks that URGENTs added to those that wait to be sent */
 	/* Blocks that requests asked for; those of them that came anyway; those in
 	 * requests for less than a chunk. */
 	COUNT_ASKED,

@@ -40,7 +40,8 @@ growing_want(struct growing *g, uint32_t chunk)
 	g->asked[chunk] = true;
 }
 
-/* Of more than can be remembered, the oldest is left out: it may be asked for again. */
+/* When more chunks are named than can be remembered, the oldest is forgotten: a client
+ * may ask for it again. */
 void
 growing_ask(struct growing *g, uint32_t chunk)
 {

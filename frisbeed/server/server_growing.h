@@ -34,9 +34,10 @@ void growing_fini(struct growing *);
 bool growing_has(const struct growing *, uint32_t chunk);
 /* A chunk that is not here is requested. */
 void growing_want(struct growing *, uint32_t chunk);
-/* growing_want() by somebody who asks for this chunk in particular. */
+/* growing_want() for a request that names this chunk, and not all chunks. */
 void growing_ask(struct growing *, uint32_t chunk);
-/* The next chunk that was asked for so and is not here; each is told once.  False: none. */
+/* The next chunk of growing_ask() that is not here; each is returned once.  False: none.
+ */
 bool growing_next_ask(struct growing *, uint32_t *chunk);
 /* Was the chunk requested, and is it still not here? */
 bool growing_awaits(const struct growing *, uint32_t chunk);

@@ -168,8 +168,8 @@ bool server_is_quiet(const struct server *s);
 void server_ext_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
     const uint8_t from[4]);
 
-/* A client has begun to wait for blocks: what the order names goes, too.  Never without a pace,
- * because all of it would go at once then. */
+/* A client has begun to wait for blocks, so the blocks of the order are sent, too; but
+ * not in an unpaced session, which would send all of them at once. */
 static inline void
 server_begin_order(struct server *s)
 {

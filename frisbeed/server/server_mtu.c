@@ -17,8 +17,9 @@ enum {
 	/* A packet length that did not arrive then may arrive now: a moment of loss is
 	 * over, or the path has changed. */
 	LATER_US = 10000000,
-	/* An answer to a round counts until this many rounds later.  Answers arrive
-	 * within 5 ms, and rounds are 50 ms apart. */
+	/* An answer to a round counts until this many rounds later.  A client answers
+	 * after 5 ms, and up to 100 ms later when the round names 200 clients; rounds are
+	 * 50 ms apart. */
 	LATE_ROUNDS = 4,
 };
 

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* Runs that are passed over at once because all of their blocks have been sent. */
+/* The most runs that one call passes over because all of their blocks have been sent. */
 enum { PASSED_MOST = 1024 };
 
 static void

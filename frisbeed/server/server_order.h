@@ -40,8 +40,8 @@ void server_order_begin(struct server_order *);
 void server_order_stop(struct server_order *);
 /* These blocks were sent to all before others, in the list's turn or for a client. */
 void server_order_went(struct server_order *, const struct wirext_run *);
-/* Give out the next blocks, at most `most` (> 0).  False: there are none left, or the list has
- * had its share of what was sent, and the caller should ask again later. */
+/* Give out the next blocks, at most `most` (> 0).  False: there are none left, or very
+ * many runs in a row had been sent already, and the caller should ask again later. */
 bool server_order_next(struct server_order *, uint32_t most, struct wirext_run *);
 
 #endif /* FRISBEED_SERVER_SERVER_ORDER_H */

@@ -115,7 +115,8 @@ put_urgent(struct server *s, struct server_out *out)
 	out->chunk = slot->run.chunk;
 	out->block = slot->run.first + slot->at;
 	out->count = pace_spend(&s->pace, s->now_us, n < most ? n : most);
-	/* The empty end of a chunk is sent to whoever asks for it. */
+	/* Blocks of the empty end of a chunk are sent, too, when a client asks for them.
+	 */
 	out->content = server_mtu_content(&s->mtu, out->chunk);
 	if (out->block + out->count > out->content)
 		out->content = server_chunk_blocks(s, out->chunk);
@@ -127,7 +128,8 @@ put_urgent(struct server *s, struct server_out *out)
 	    WIREXT_DATA_HEADER_BYTES + out->count * WIRE_BLOCK_BYTES);
 }
 
-/* They go first, as long as others that wait have their half. */
+/* Does URGENT_DATA go next?  It does while its allowance lasts, and when nothing else
+ * waits. */
 static bool
 urgent_goes(const struct server *s)
 {

@@ -1,11 +1,12 @@
 /* server_pace.h: when the next block may be sent: bursts on a grid of gaps.
  *
  * The highest rate is `burst` blocks every `gap_us`; a lower rate means smaller bursts,
- * or gaps without a burst.  If the shell is a whole gap late, a new grid begins, so
- * that nothing is caught up; with gaps of a millisecond, four gaps are tolerated, and at
- * low rates as much time as 16 blocks take.  If several servers may share a link, each burst is sent at a random time within its gap:
- * otherwise the bursts of one server might always arrive when another has just filled a
- * queue.  Without a gap, blocks are sent at once until a rate is set.
+ * or gaps without a burst.  If the shell is a whole gap late, a new grid begins, so that
+ * nothing is caught up; with gaps of a millisecond, four gaps are tolerated, and at low
+ * rates as much time as 16 blocks take.  After pace_scatter(), when several servers may
+ * share a link, each burst is sent at a random time within its gap: otherwise the bursts
+ * of one server might always arrive when another has just filled a queue.  Without a gap,
+ * blocks are sent at once until a rate is set.
  *
  * Only server_pace.c writes struct pace.
  */

@@ -16,12 +16,12 @@ const struct rate_policy rate_usual = {
 	/* Longer epochs are too slow: with 500 ms, the fairness of eight servers on one
 	 * link (Jain's index) was 0.83, with 100 ms 0.99. */
 	.epoch_us = 100000,
-	/* A server begins with 88 Mbit/s on a card of 1 Gbit/s, which a network of 100
+	/* A server begins with 89 Mbit/s on a card of 1 Gbit/s, which a network of 100
 	 * Mbit/s carries; 1000 blocks a second are 9 Mbit/s, which any network carries for
-	 * a moment.  On a card of 10 Gbit/s it begins with 157 Mbit/s: a network of 100
+	 * a moment.  On a card of 10 Gbit/s it begins with 156 Mbit/s: a network of 100
 	 * Mbit/s would get as much in the next epoch anyway.  The rate doubles each epoch,
 	 * as TCP's does each round trip: 1 Gbit/s is reached in 0.3 s.  When it began with
-	 * 88 Mbit/s on that card, too, a load of four seconds took 1.065 times as long as
+	 * 89 Mbit/s on that card, too, a load of four seconds took 1.065 times as long as
 	 * at the best fixed rate, and more than 1.1 times with two of 100 seeds; now it
 	 * takes 1.058 times as long, and 1.076 at most.  Complaints come after about 75 ms,
 	 * so the rate must not be doubled much sooner: with 50 ms instead of 100, eight
@@ -32,7 +32,8 @@ const struct rate_policy rate_usual = {
 	    .step = 0.02,
 	    .climb = 2 },
 	/* Clients of the base protocol show late, or never, that the rate is too high.
-	 * So it begins with what they are used to, 70 Mbit/s, and rises slowly. */
+	 * So it begins with what they are used to, 8000 blocks a second (72 Mbit/s), and
+	 * rises slowly. */
 	.old = { .share = 0.02, .first = 8000, .step = 0.003, .climb = 1.1 },
 	.floor = 1.0 / 64,
 	.slowest = 100,

@@ -1,6 +1,7 @@
-/* server_rate.h: the rate that the network can carry.  It rises a little while no
- * client complains, falls to 0.8 of its value after a complaint (to 0.6 the first time,
- * to half when much was lost), and stays between a floor and the cap.
+/* server_rate.h: the rate that the network can carry.  It doubles each epoch until the
+ * first complaint, and rises a little each epoch from then on; it falls to 0.8 of its
+ * value after a complaint (to 0.6 while it still doubles, to half when much was lost),
+ * and stays between a floor and the cap.
  *
  * Clients with the extension measure how late the server's time signals arrive.  A
  * client that lost blocks while packets were queued reports it: this is congestion.
@@ -38,7 +39,7 @@ struct rate_growth {
 	 * least `fast` of the cap, or of 10 Gbit/s if the cap is higher, and at least `first`
 	 * blocks a second. */
 	double share, fast, first;
-	double step;  /* each epoch adds this share of the mean of rate and cap */
+	double step;  /* each epoch adds this share of sqrt(rate * cap) */
 	double climb; /* the factor of each epoch before the first complaint */
 };
 
@@ -48,10 +49,10 @@ struct rate_policy {
 	uint64_t epoch_us; /* there is one decision in each epoch */
 	struct rate_growth ext,
 	    old;        /* with the extension; with clients of the base protocol only */
-	double floor;   /* the lowest rate, as a share of the cap */
-	double slowest; /* the lowest rate, in blocks a second */
-	/* If complaints arrive later than `late` epochs, steps are reduced by a power
-	 * of how much later, but not below a certain share. */
+	double floor;   /* the lowest rate, as a share of the cap, or of 1 Gbit/s */
+	double slowest; /* the floor has at least this many blocks a second */
+	/* If complaints arrive later than lag_us, each step is multiplied by the power
+	 * lag_power of lag_us / their delay, but by no less than lag_least. */
 	double lag_us, lag_power, lag_least;
 	/* The share of the rate that is left after a complaint: usually (more for a low
 	 * rate and less for a high one, by up to half of `even`); after the climb; and

@@ -18,8 +18,8 @@ enum {
 	/* Blocks of the order that are read at once: an eighth of the allowance, so that whoever
 	 * waits for blocks that it has named waits for few others. */
 	ORDER_BLOCKS = SERVER_URGENT_BURST / 8,
-	/* Pieces of the order that are passed over at once because they have just been sent: as
-	 * many as are remembered (server_urgent.h). */
+	/* The most pieces of the order that one call passes over because they have just
+	 * been sent: as many as are remembered (server_urgent.h). */
 	ORDER_LOOKS = SERVER_URGENT_GIVEN,
 };
 
@@ -201,10 +201,11 @@ give_run(struct server *s, const struct server_queue_run *run)
 		give_turns(s);
 }
 
-/* May blocks of the order be read?  Only while no client waits for blocks that it has named, and
- * so that one who names some now finds half of the buffers and half of the allowance free.  The
- * allowance holds also when nothing else is to be sent: nobody has said that he can take all of
- * the order, so it must not come faster than what clients have said that they can take. */
+/* May blocks of the order be read?  They may while no client waits for blocks that it has
+ * named, and as long as a client that names some now finds half of the buffers and half
+ * of the allowance free.  The allowance holds also when nothing else is to be sent: no
+ * client has said that it can take all of the order, so the order must not come faster
+ * than what clients have granted. */
 static bool
 order_may_go(const struct server *s)
 {
@@ -214,8 +215,8 @@ order_may_go(const struct server *s)
 	       server_urgent_may(&s->urgent) > taken;
 }
 
-/* Ask for what the order has next as if a client had done so, of which there is none with this
- * address.  Blocks that have just been sent to all are passed over. */
+/* Ask for the next blocks of the order as a client would, under an address that no client
+ * has.  Blocks that have just been sent to all are passed over. */
 static void
 ask_in_order(struct server *s)
 {
@@ -229,8 +230,8 @@ ask_in_order(struct server *s)
 			server_urgent_ask(&s->urgent, s->now_us, nobody, &run);
 }
 
-/* What somebody waits for has buffers of its own.  It is read first, but while others wait for a
- * disk it may not have more than its share of what is sent. */
+/* Blocks for URGENT_DATA have buffers of their own.  They are read first, but while other
+ * blocks are being read or wait to be sent, no more of them than the allowance. */
 static bool
 read_urgent(struct server *s, struct server_run *run)
 {

@@ -1,10 +1,10 @@
 /* server_repair.h: how many parity blocks the groups of each chunk still need.
  *
- * A report says how many blocks a client lacks in each group.  The largest number
- * of all reports is sent once, after a while in which others may speak, too.  So that
- * few need to speak at all, a number that follows the reports is sent with every
- * chunk proactive.
- * Source of the policy: the study in docs/simulator.md.
+ * A NACK says how many blocks a client lacks in each group.  As many parity blocks as the
+ * largest number in all NACKs are sent once, after a while in which other clients may
+ * send theirs.  So that few clients need to send one at all, proactive parity follows
+ * every chunk, as many blocks as the NACKs of earlier chunks suggest.  Source of the
+ * policy: the study in docs/simulator.md.
  *
  * Only server_repair.c writes struct repair.
  */
@@ -37,7 +37,7 @@ struct repair_due {
 /* The constants of the policy.  Numbers of parity blocks are per group. */
 struct repair_policy {
 	double budget;       /* NACKs a second that the server aims at */
-	double crowd_budget; /* the same with `crowd` clients or more */
+	double crowd_budget; /* NACKs a second with `crowd` clients or more */
 	uint32_t crowd;
 	uint32_t few; /* with fewer clients there is no proactive parity */
 	/* Once a second, proactive parity rises by `gain` times NACKs / budget, but at

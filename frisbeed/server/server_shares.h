@@ -14,7 +14,7 @@
 
 struct server_shares {
 	uint32_t
-	    carousel_turns; /* chunks that the carousel may send before any request */
+	    carousel_turns; /* chunks that the carousel may send before requests */
 	uint32_t old_run;   /* blocks for requests since the carousel's last chunk */
 	uint32_t parity_ahead; /* parity blocks that were sent before wanted blocks */
 };

@@ -7,8 +7,8 @@
 #include "common/wire/blockmap.h"
 
 enum {
-	/* Runs of others with the same blocks that are looked at for one request.  A request has
-	 * 80 runs, and none of them may take long. */
+	/* The most runs of other addresses, with blocks of a requested run, that are
+	 * looked at.  An URGENT has up to 80 runs, and none of them may take long. */
 	LOOKS_MAX = 16,
 };
 
@@ -125,8 +125,8 @@ cut(struct server_urgent *u, uint32_t i, uint32_t from, uint32_t end)
 			insert(u, i++, parts[k]);
 }
 
-/* Blocks that wait for another address, far behind what else that one waits for, are taken out of
- * its runs: this address gets them sooner. */
+/* Blocks of this run that wait for another address, behind many other blocks of that
+ * address, are taken out of its runs, because this address gets them sooner. */
 static void
 take_over(struct server_urgent *u, const uint8_t ip[4], const struct wirext_run *run)
 {
