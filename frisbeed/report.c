@@ -14,8 +14,8 @@
 
 enum {
 	ROWS_MAX = SESSION_CLIENT_ROWS,
-	/* Of more than these a log would be filled by who asks and never loads; the
-	 * statistics have all. */
+	/* The most clients that are logged by name, so that hosts that only ask and never
+	 * load cannot fill the log; the statistics have all clients. */
 	UNFINISHED_MAX = 100,
 };
 
@@ -233,7 +233,8 @@ report_one_unfinished(const struct client_row *r, enum client_doing doing, const
 	    now > r->heard_us ? (double)(now - r->heard_us) / 1e6 : 0, image);
 }
 
-/* Whoever reads the log sees who is missing without asking for the statistics. */
+/* Logs the clients that have not completed, so that a reader of the log need not look
+ * into the statistics. */
 static void
 report_unfinished(struct serve *serve, const struct shown *s)
 {

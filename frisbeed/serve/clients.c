@@ -19,8 +19,8 @@ static const double SLOW_LINK_LOSS = 0.2;
 struct clients {
 	pthread_mutex_t lock;
 	uint32_t chunks; /* of the image; 0: not known */
-	uint32_t done;   /* clients whose last word was that they have the whole image */
-	uint32_t forgotten; /* of these, clients whose rows others have got since */
+	uint32_t done;   /* clients that said last that they have the whole image */
+	uint32_t forgotten; /* of these, clients whose rows other clients have now */
 	uint32_t endings; /* loads that have ended */
 	struct lru order;
 	struct client_row *row;
@@ -124,7 +124,7 @@ note_outcome(struct clients *c, struct client_row *r, const void *pkt, size_t le
 {
 	bool whole;
 
-	/* Nobody who says nothing else has loaded anything. */
+	/* A client that has sent nothing but this LEAVE2 has loaded nothing. */
 	if (!wirext_get_outcome(pkt, len, &whole) || r->messages < 2)
 		return;
 	c->done += (uint32_t)whole - (uint32_t)r->whole;

@@ -1,4 +1,5 @@
-/* order_blocks.h: what machines have read that started from an image, as a list of its blocks.
+/* order_blocks.h: the list of the blocks of an image that machines have read when they
+ * started from it.
  *
  * The order of these reads is a file (stream/record/order.h) that names sectors of the disk.  The
  * list has the blocks that a client needs to read these sectors (sectors_blocks.h), in the same
@@ -13,10 +14,10 @@
 #include "common/wire/wirext.h"
 
 enum {
-	/* Blocks of a session's list: 128 MiB.  A client keeps at most 256 MiB of what comes
-	 * before its chunk is complete, or an eighth of its memory if that is less
-	 * (common/image/read/early.h), and what exceeds that drives out what was not read yet.
-	 * Machines read less until somebody is logged in. */
+	/* Blocks of a session's list: 128 MiB.  A client keeps at most 256 MiB of what
+	 * comes before its chunk is complete, or an eighth of its memory if that is less
+	 * (common/image/read/early.h); blocks beyond that replace blocks that were not
+	 * read yet.  A machine reads less than 128 MiB until a user is logged in. */
 	ORDER_BLOCKS_MAX = 1 << 17,
 };
 
@@ -32,7 +33,7 @@ struct order_config {
 struct order_blocks {
 	struct wirext_run *runs; /* owned; NULL: there are none */
 	uint32_t n, blocks;      /* runs; blocks in them */
-	uint32_t machines;       /* whose reads these are */
+	uint32_t machines;       /* the number of machines whose reads were recorded */
 };
 
 /* Make the list.  The order, and headers and tables of the image's chunks are read, which may take

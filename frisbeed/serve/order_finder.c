@@ -28,8 +28,9 @@ order_finder_main(void *arg)
 
 	cancel_work_for(&o->cancel);
 	if (order_blocks_make(&o->list, &o->cfg, &e) == 0)
-		log_info("what the order of reads names is sent first while somebody starts from "
-			 "the image order=%s machines=%" PRIu32 " blocks=%" PRIu32 " file=%s",
+		log_info("the blocks of the order of reads are sent first while machines "
+			 "start from the image order=%s machines=%" PRIu32
+			 " blocks=%" PRIu32 " file=%s",
 		    o->cfg.order, o->list.machines, o->list.blocks, o->cfg.image);
 	else if (e.kind != ERR_ABSENT && e.kind != ERR_CANCELLED)
 		log_warn("%s; the image is served without an order of reads file=%s", e.text,

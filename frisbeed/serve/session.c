@@ -82,8 +82,8 @@ name_order(char **out, const struct session_config *c, const struct place *p, st
 	return err_nomem(e, p->image);
 }
 
-/* Who found the file of the place has looked at more than its name, which may lead elsewhere by
- * now. */
+/* Is the opened file the one that the place was made for?  The caller examined that file,
+ * and not only its name, which may lead to another file by now. */
 static int
 check_file(const struct place *p, const struct disk *file, struct err *e)
 {
@@ -124,7 +124,8 @@ open_all(struct session *s, struct err *e)
 	if (s->clients == NULL)
 		return err_nomem(e, "the table of clients");
 	s->cache.max_bytes = s->cfg->store_cache;
-	/* What comes from a source is no file, so nothing is beside it. */
+	/* An image that comes from a source is no file, so no order of reads is beside
+	 * it. */
 	if (s->image.ops == NULL && name_order(&s->order, s->cfg, s->place, e) != 0)
 		return -1;
 	st->order = (struct order_config){

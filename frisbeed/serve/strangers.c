@@ -24,7 +24,7 @@ enum {
 	ADDRESS_PART = 8,
 	ADDRESS_PLACES = 256, /* addresses are told apart by a hash */
 	LOCKED_US = 5000000, /* after a wrong guess */
-	SAMPLE_BLOCKS = 4,   /* two samples are free */
+	SAMPLE_BLOCKS = 4,   /* so that FREE_BLOCKS are enough for two samples */
 	/* How unlikely it must be that the blocks that came were guessed, in bits.  Fewer bits
 	 * are enough for a file of at most SMALL_BLOCKS, because a stream of it does no harm. */
 	PROOF_BITS = 32,
@@ -109,7 +109,7 @@ cookie_of(const struct strangers *s, const uint8_t ip[4], uint16_t port)
 	return cookie != 0 ? cookie : 1;
 }
 
-/* A random number below n.  Who knows some of these numbers cannot tell any other. */
+/* A random number below n.  From some of these numbers no other one can be computed. */
 static uint32_t
 draw(struct strangers *s, uint32_t n)
 {

@@ -106,8 +106,8 @@ on_complaint(void *arg, const uint8_t ip[4], double share_received)
 	char text[ADDR_TEXT_MAX];
 
 	if (may_log(r))
-		log_warn("%s complains: it gets %.0f %% of what is sent: slow link? "
-			 "The rate stays as it is"
+		log_warn("%s alone reports losses: it gets %.0f %% of what is sent; its "
+			 "link may be slow, and the rate is not lowered for it"
 			 " file=%s",
 		    addr_text(ip, text), 100 * share_received, r->s->name);
 }

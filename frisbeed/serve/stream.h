@@ -41,7 +41,7 @@ struct stream {
 		size_t len;
 	} first[2];
 	const uint8_t *first_from; /* the client's address */
-	bool *served; /* NULL, or set at the end: any block was sent */
+	bool *served; /* set at the end: whether any block was sent; NULL: not wanted */
 };
 
 /* Have as many clients as until_clients said that they installed the whole image? */

@@ -212,7 +212,7 @@ send_sample(struct hall *h, const struct strangers_answer *a, const uint8_t to[4
 		if (source_read_run(st->image, a->chunk, b, 1,
 			pkt + WIRE_BLOCK_HEADER_BYTES, &e) != 0 ||
 		    sock_send_to(st->sock, pkt, sizeof pkt, to, port, &e) < 0) {
-			log_warn("nothing for a new client: %s", e.text);
+			log_warn("no blocks were sent to a new client: %s", e.text);
 			return;
 		}
 	}

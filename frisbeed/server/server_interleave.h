@@ -24,8 +24,8 @@ struct server_interleave {
 };
 
 /* A NACK from this address says how many blocks of each group of a chunk its client
- * lacks. several: more than one address sends NACKs.  Returns true if `on` has changed.
- */
+ * lacks.  several: clients have VOTERS_FEW addresses or more, so that two NACKs in a row
+ * from one address count once.  Returns true if `on` has changed. */
 bool server_interleave_hear(struct server_interleave *, const uint8_t ip[4],
     bool several, const uint8_t lack[WIREXT_GROUPS]);
 

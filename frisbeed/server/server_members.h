@@ -38,7 +38,7 @@ struct server_client {
 	uint32_t cohort, joined_ms;
 };
 
-/* Who is notified of clients that come and go.  The client is valid during the call. */
+/* Callbacks for clients that come and go.  The client is valid during the call. */
 struct server_members_watch {
 	void (*comes)(void *arg, const struct server_client *);
 	void (*goes)(void *arg, const struct server_client *);

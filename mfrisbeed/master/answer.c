@@ -70,7 +70,7 @@ refuse(const struct asker *who, const char *name, uint16_t error,
 	char from[ADDR_TEXT_MAX];
 
 	if (s->type == MASTER_SIGNATURE_CHALLENGE) {
-		log_debug("has to prove its token from=%s name=%s",
+		log_debug("client has to prove its token from=%s name=%s",
 		    addr_text(who->from, from), name);
 		return;
 	}

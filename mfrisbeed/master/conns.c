@@ -1,7 +1,8 @@
-/* conns.c: connections without threads (conns.h).  Each connection reads its request, waits for
- * the answer, or writes it, and has a small buffer and a deadline.  When there are as many as may
- * be, the oldest connection that has not asked yet is closed for a new one, so that silent
- * connections keep nobody out.  master.c calls it, in the master's first thread. */
+/* conns.c: connections without threads (conns.h).  Each connection reads its request,
+ * waits for the answer, or writes it, and has a small buffer and a deadline.  When no
+ * more connections may be open, the oldest one whose request has not come yet is closed
+ * for a new one, so that silent connections keep no client out.  master.c calls it, in
+ * the master's first thread. */
 #include "mfrisbeed/master/conns.h"
 
 #include <arpa/inet.h>
@@ -84,7 +85,8 @@ conns_poll(struct conns *x, struct pollfd fds[CONNS_MAX + 1])
 		if (c->state == CONN_FREE)
 			continue;
 		x->polled[n] = i;
-		/* A connection that waits for its answer has nothing to tell but its end. */
+		/* While a connection waits for its answer, only its end is of interest.
+		 */
 		fds[n++] = (struct pollfd){ .fd = c->fd,
 			.events = c->state == CONN_READS    ? POLLIN
 			          : c->state == CONN_WRITES ? POLLOUT
@@ -170,7 +172,8 @@ answer(struct conn *c, const struct answerer *a, bool last)
 	ssize_t n = answer_make(a, &c->who, c->in, c->have, last, c->out, &e);
 
 	if (n < 0) {
-		log_info("no request from=%s: %s", addr_text(c->who.from, from), e.text);
+		log_info("message refused from=%s: %s", addr_text(c->who.from, from),
+		    e.text);
 		end(c);
 	} else if (n == 0 && c->state == CONN_READS) {
 		c->state = CONN_WAITS;

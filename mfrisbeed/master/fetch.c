@@ -157,12 +157,14 @@ keep(void *arg, int rc, const struct err *why)
 	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_sec = f->mtime } };
 
 	if (rc != 0)
-		log_warn("not fetched from the parent name=%s: %s", f->name, why->text);
+		log_warn("image was not fetched from the parent name=%s: %s", f->name,
+		    why->text);
 	else if ((f->mtime != 0 && utimensat(AT_FDCWD, f->arriving, times, 0) != 0) ||
 	         rename(f->arriving, f->place) != 0)
-		log_warn("not kept name=%s: %s: %s", f->name, f->place, strerror(errno));
+		log_warn("image was fetched but not kept name=%s: %s: %s", f->name,
+		    f->place, strerror(errno));
 	else
-		log_info("was fetched from the parent name=%s", f->name);
+		log_info("image was fetched from the parent name=%s", f->name);
 	free_fetched(f);
 }
 
@@ -179,7 +181,8 @@ fetch_pause(unsigned seconds, struct err *e)
 	return 0;
 }
 
-/* Asks the parent, again while it says so, at which group and port it serves the image. */
+/* Asks the parent at which group and port it serves the image, repeatedly while the reply
+ * is to try again. */
 static int
 locate(const struct settings_parent *p, const char *name, struct master_get_reply *r,
     struct err *e)

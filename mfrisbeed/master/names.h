@@ -8,9 +8,9 @@
 
 enum { NAMES_ENCODED_BYTES = 3 * MASTER_NAME_MAX + 1 };
 
-/* Encodes a name.  Letters, digits and most signs stay; all other bytes become % and two
- * hexadecimal digits: blanks, "%", "#", "/", and a dot at the beginning.  Different names
- * have different results. */
+/* Encodes a name.  Letters, digits and most signs stay.  All other bytes become % and two
+ * hexadecimal digits: blanks, control characters, bytes beyond ASCII, "%", "#", "/", and
+ * a dot at the beginning.  Different names have different results. */
 void names_encode(const char *name, char out[NAMES_ENCODED_BYTES]);
 /* Decodes a name in place.  ERR_USAGE: two digits do not follow a %. */
 int names_decode(char *, struct err *);

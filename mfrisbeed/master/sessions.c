@@ -474,7 +474,7 @@ resume_one(void *arg, const char *name, const uint8_t group[4], uint16_t port,
 	if (at == NULL || (!unicast && group_is_taken(x, group)))
 		return 0;
 	if (find_again(&entry, x->settings, name, &why) != 0) {
-		log_warn("is not served any more name=%s: %s", name, why.text);
+		log_warn("image is not served any more name=%s: %s", name, why.text);
 		return 0;
 	}
 	memcpy(at->group, group, sizeof at->group);

@@ -9,7 +9,7 @@
  *	parent HOST[:PORT] FOLDER [token=FILE] [interface=NAME]	whom to ask for what is not here
  *	uploads FOLDER [max=BYTES]		where images that clients send are put
  *	rate BITS				a second, of all sessions together
- *	idle SECONDS				a session ends when nobody asks for so long
+ *	idle SECONDS				a session ends this long after the last request
  *	state DIR				what survives a restart
  */
 #ifndef MFRISBEED_MASTER_SETTINGS_H

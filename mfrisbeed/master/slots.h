@@ -25,11 +25,11 @@ struct slot {
 	/* Copies of what the settings said when it began. */
 	char iface[SETTINGS_IFACE_BYTES]; /* empty: by the route */
 	struct settings_parent parent;
-	bool not_known; /* size and time of the parent's image are not known before the start */
+	bool not_known; /* size and time of the parent's image are known after the start */
 	unsigned tries; /* how often it was begun again because the image did not arrive whole */
 	/* The outcome of the start: */
 	uint32_t number; /* of the session (serve.h) */
-	uint32_t noted;  /* `ending` of the last load that the history has */
+	uint32_t noted;  /* client_row.ending of the last load that the history has */
 	uint16_t port_got;
 	uint64_t bytes;  /* size of the image; of a parent's image, as the parent says */
 	int64_t mtime;   /* its time, likewise */

@@ -91,7 +91,8 @@ struct reading {
 	void *arg;
 };
 
-/* Whoever uses the name has room for that of a request. */
+/* A name in the list must not be longer than in a request, because its users have room
+ * for no more bytes. */
 static int
 check_name(const char *name, struct err *e)
 {

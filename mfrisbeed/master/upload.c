@@ -31,9 +31,9 @@
 
 enum {
 	TIMEOUT_S = 60,
-	TIMEOUT_MAX_S = 3600, /* whoever sends nothing has one of few places no longer */
+	TIMEOUT_MAX_S = 3600, /* a host that sends nothing holds a place no longer */
 	PIECE_BYTES = 256 << 10,
-	LATE_BYTES = 64, /* of a sentence */
+	LATE_BYTES = 64, /* of the sentence that says that nothing arrived */
 };
 
 /* Until `ended` it belongs to its thread, except the name, which does not change. */

@@ -59,7 +59,7 @@ loads=$(stat_of "$T/server.json" congestions) reductions=$(stat_of "$T/server.js
 echo "$loads complaints, rate reduced $reductions times"
 check "it complained" [ "$loads" -ge 40 ]
 check "its complaints did not count" [ $((3 * reductions)) -lt "$loads" ]
-check "the log names it" grep -q "10.9.0.17 complains: it gets" "$T/server.log"
+check "the log names it" grep -q "10.9.0.17 alone reports losses: it gets" "$T/server.log"
 
 echo "== ... which a terminal shows"
 all_load "${clean[@]}"; waiting "${clean[@]}"

@@ -37,7 +37,7 @@ attach() {	# NODE SOCKET: an nbdkit that takes part in the session, and knows no
 }
 urgent() { stat_of "$T/stats" urgent_sent; }
 has_sent() { [ "$(urgent)" -ge "$1" ]; } 2> /dev/null
-knows() { soon grep -q "what the order of reads names is sent first" "$T/server.log"; }
+knows() { soon grep -q "the blocks of the order of reads are sent first" "$T/server.log"; }
 end() { kill "$SERVER"; wait "$SERVER"; }
 
 echo "== an order beside the image"
@@ -104,5 +104,5 @@ printf 'image first %s\nimages %s\ngroup 239.192.50.1\ninterface eth0\nallow 10.
 master
 check "an image is loaded" get 2 first "$T/d4"
 check "it is the disk" cmp "$T/disk" "$T/d4"
-check "the order beside it is read" settled "what the order of reads names is sent first .*blocks=$blocks "
+check "the order beside it is read" settled "the blocks of the order of reads are sent first .*blocks=$blocks "
 finish
