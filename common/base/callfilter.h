@@ -11,8 +11,8 @@
 /* Begins a filter that allows these n system calls (SCMP_SYS() numbers).  After an error there
  * is nothing to release. */
 int callfilter_begin(scmp_filter_ctx *out, const int *allowed, size_t n);
-/* Allows a call only when this argument of it (from 0) compares so with a and b
- * (seccomp_rule_add(3)). */
+/* Allows a system call only when its argument number `arg` (from 0) compares with a and b as
+ * the enum says (seccomp_rule_add(3)). */
 int callfilter_allow_arg(scmp_filter_ctx, int call, unsigned arg, enum scmp_compare,
     uint64_t a, uint64_t b);
 /* Loads the filter into this process, unless `rc` is an error of the caller's rules, and

@@ -4,10 +4,10 @@
 
 #include <stdint.h>
 
-/* Raises this process's limit of open files and sockets (RLIMIT_NOFILE, getrlimit(2)) to this many, or
- * as far as the system allows without privileges; UINT64_MAX: as far as it allows.  A limit that is
- * higher, or that cannot be raised, stays as it was.  Programs begin with a limit of 1024 on most
- * systems, for the sake of programs that call select(2). */
+/* Raises this process's limit of open files and sockets (RLIMIT_NOFILE, getrlimit(2)) to `most`,
+ * or as far as the system allows without privileges; UINT64_MAX: as far as it allows.  A limit
+ * that is higher, or that cannot be raised, stays as it was.  Programs begin with a limit of 1024
+ * on most systems, for the sake of programs that call select(2). */
 void openfiles_allow(uint64_t most);
 
 #endif /* COMMON_BASE_OPENFILES_H */

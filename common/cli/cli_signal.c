@@ -38,7 +38,8 @@ cli_catch_signals(bool hangup)
 	sigaction(SIGHUP, &sa, NULL);
 	sa.sa_handler = SIG_IGN; /* a closed pipe is an error of write(2) */
 	sigaction(SIGPIPE, &sa, NULL);
-	/* Who has started this program may ignore it, and then no child's status can be had. */
+	/* A program inherits from its starter that SIGCHLD is ignored, and then it gets no status
+	 * of its children. */
 	sa.sa_handler = SIG_DFL;
 	sigaction(SIGCHLD, &sa, NULL);
 	cancel_work_for(&caught);

@@ -219,7 +219,7 @@ add_part(struct bsdlabel *l, const struct raw_part *p, unsigned i, uint64_t base
 		return 0;
 	if (p->off < base || end > base + slice.len)
 		return err_set(e, ERR_FORMAT,
-		    "partition %c of its disklabel is half outside of it",
+		    "partition %c of its disklabel is partly outside of the slice",
 		    'a' + (int)i);
 	l->parts[l->nparts++] = (struct bsdlabel_part){ .letter = (char)('a' + i),
 		.type = p->type,

@@ -18,7 +18,7 @@
 #include "common/disk/disk_nbd_impl.h"
 
 enum {
-	/* Requests go over one connection at a time, and more threads do not read at once. */
+	/* Each thread that reads has a connection to itself, and no more threads read at once. */
 	CONNECTIONS_MAX = 8,
 	PAUSE_MS = 200, /* before a connection is tried again */
 };
@@ -91,8 +91,8 @@ connect_again(struct nbd_disk *d, struct nbd_conn **c, struct err *e)
 		return -1;
 	if ((*c)->bytes == d->bytes && (*c)->align <= d->align)
 		return 0;
-	err_set(e, ERR_FORMAT, "%s: has changed since it was opened: it was of %" PRIu64
-	    " bytes, and is of %" PRIu64, d->uri, d->bytes, (*c)->bytes);
+	err_set(e, ERR_FORMAT, "%s: has changed since it was opened: it had %" PRIu64
+	    " bytes, and has %" PRIu64 " now", d->uri, d->bytes, (*c)->bytes);
 	nbd_conn_close(*c);
 	*c = NULL;
 	return -1;
@@ -165,7 +165,8 @@ read_stored(struct nbd_disk *d, uint8_t *buf, size_t n, uint64_t at, struct err 
 	return 0;
 }
 
-/* Where the run of stored bytes, or the hole, ends in which byte `at` is. */
+/* Returns the end of the run of stored bytes, or of the hole, that has byte `at`; *stored: which
+ * of the two it is. */
 static uint64_t
 run_end(const struct nbd_disk *d, uint64_t at, bool *stored)
 {

@@ -17,7 +17,8 @@ enum {
 	LOOK_MS = 200, /* how often it is seen whether the work is to end */
 	PIECE_BYTES = 256 << 10, /* the length of a request in a large read */
 	PIECES_MAX = 16,         /* the most requests in flight */
-	/* Behind this number of ranges (16 MiB of memory), all counts as stored. */
+	/* After this number of ranges (16 MiB of memory), the rest of the export counts as
+	 * stored. */
 	RANGES_MAX = 1 << 20,
 	STATUS_BYTES = 1 << 30, /* of the export that one question is about */
 };

@@ -52,7 +52,7 @@ struct ptable {
 /* 0 with kind PTABLE_NONE when there is no table at all; -1 (ERR_FORMAT) when
  * there is one that cannot be trusted; ERR_IO; ERR_UNSUPPORTED for a stream, for
  * more than PTABLE_PARTS_MAX partitions, or for a table on a disk whose sectors
- * are said to be of another size than 512 to 4096 bytes.  Which is which:
+ * are said to be of another size than 512 to 4096 bytes.  What sector 0 announces:
  *  - No signature 55 AA in sector 0: no table.
  *  - An entry of type 0xEE that starts at 1 (protective or hybrid MBR): GPT.
  *    One copy that is whole is enough, and the warning says which was used;

@@ -14,7 +14,8 @@ accepting_fd(const struct accepting *a)
 	return clock_us() < a->rests_until_us ? -1 : a->listener;
 }
 
-/* Is it for want of descriptors or of memory that the connection waits on (accept(2))? */
+/* Did accept(2) fail for want of a descriptor or of memory?  The connection then stays in the
+ * listener's queue. */
 static bool
 is_want(int error)
 {

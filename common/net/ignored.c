@@ -10,7 +10,7 @@
 #include "common/wire/addr.h"
 
 enum {
-	/* The first sentence waits so long, so that it can count several packets. */
+	/* The first sentence waits for this time, so that it can count several packets. */
 	SOON_US = 1000000,
 	AGAIN_US = 60000000, /* the least time between two sentences of one kind */
 	ANSWER_US = 1000000, /* the least time between two answers */

@@ -10,8 +10,8 @@
 
 enum {
 	RECEIVE_ROUNDS = 8,
-	/* Packets that are not of the session, one after the other, for which one call looks at the
-	 * next one: a sender of many cannot keep the caller here. */
+	/* The most packets in a row that one call passes over because they are not of the
+	 * session: a sender of many cannot keep the caller here. */
 	NOT_OURS_MAX = 256,
 };
 
@@ -46,7 +46,7 @@ give_out(struct sock *s, struct mmsghdr *m, const struct receive_slot *slot,
 	size_t left = m->msg_len, each = segment_bytes(&m->msg_hdr);
 
 	if (slot->from.sin_port != s->dest.sin_port)
-		return; /* the packet is not of this protocol: rule 3 */
+		return; /* all packets of the session come from this port */
 	if (each == 0)
 		each = left;
 	while (left > 0) {

@@ -52,13 +52,14 @@ static const char shrink_ntfs[] =
     "rm \"$2/said\"\n"
     "[ -n \"$least\" ] && [ $((least + $3)) -lt $4 ] || exit 0\n"
     "ntfsresize -f -s $((least + $3)) \"$1\"\n";
-/* The copy of the boot sector belongs into the last sector of the partition.  ntfsresize has
- * marked the volume as not clean, so that Windows checks it.  It has checked the volume itself,
- * so the mark is removed: only of a clean volume is the free space left out of an image. */
+/* The copy of the boot sector belongs in the last sector of the partition.  ntfsresize has
+ * checked the volume, and marked it as not clean, so that Windows checks it, too.  The mark is
+ * removed, because imagezip leaves out the free space of clean volumes alone. */
 static const char settle_ntfs[] = "ntfsfix -d \"$1\"\n"
 				  "ntfsresize -c \"$1\"\n";
-/* What btrfs calls the least may be too little: then half of the way to it is tried, as long as
- * that takes away two MiB at least.  The length itself need not be whole MiB. */
+/* The least size that btrfs reports may be too small.  Then a size half of the way to the present
+ * one is tried, and so on, as long as that takes away two MiB at least.  The sizes that are tried
+ * are whole MiB, which the present one need not be. */
 static const char shrink_btrfs[] =
     MOUNTED("btrfs", "rw",
 	"least=$(btrfs inspect-internal min-dev-size \"$2\" | sed 's/ .*//')\n"

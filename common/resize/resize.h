@@ -25,7 +25,7 @@ int resize_look(const char *path, struct resize *, struct err *);
  * mounting it.  ERR_ABSENT: a tool is not installed; ERR_IO: a tool failed, with the last line
  * that it said; and errors of resize_look(). */
 int resize_grow(const char *path, struct resize *, struct err *);
-/* Make the filesystem as short as its own tool can, and spare_bytes longer.  left_alone says
+/* Make the filesystem spare_bytes longer than the least that its own tool can do.  left_alone says
  * why that is not possible; ext2, ext3, ext4, NTFS and btrfs can.  It is checked afterwards.
  * Errors of resize_grow(). */
 int resize_shrink(

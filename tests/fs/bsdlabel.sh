@@ -38,7 +38,7 @@ kept() {	# WHAT CLAUSE
 make_disk 48640 2048 freebsd "a:7:0:16384:$T/ufs1" "b:1:16000:8192"
 kept "overlapping partitions" "a and b of its disklabel overlap"
 make_disk 48640 2048 freebsd "a:7:0:16384:$T/ufs1" "b:1:40000:8192"
-kept "half outside" "half outside"
+kept "partly outside" "partly outside"
 make_disk 48640 2048 none "a:7:0:16384:$T/ufs1" "b:1:20000:8192"
 kept "no c" "what its offsets count from"
 make_disk 48640 2048 freebsd "a:7:64:16384" "b:1:20000:8192"

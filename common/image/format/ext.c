@@ -329,7 +329,7 @@ ext_state_text(const struct ext_state *s, char *buf, size_t cap)
 	size_t bytes = s->kind == EXT_STATE_UUID ? NDZ_UUID_BYTES : sizeof s->id;
 	size_t n = (size_t)snprintf(buf, cap, "%s ",
 	    s->kind < sizeof names / sizeof names[0] ? names[s->kind]
-						     : "something new,");
+						     : "state of an unknown kind,");
 
 	for (size_t i = 0; i < bytes && s->kind != EXT_STATE_NONE && n + 2 < cap; i++)
 		n += (size_t)snprintf(buf + n, cap - n, "%02x", s->id[i]);

@@ -94,7 +94,7 @@ live_begin(struct live *g, const struct source_info *image)
 	g->heard_us = clock_us();
 	if (g->known) {
 		err_set(&e, ERR_FORMAT,
-		    "the first server was not a server, and another one has answered");
+		    "what answered first was no server, and another server has answered since");
 		fail(g, &e);
 	} else {
 		g->image = *image;

@@ -19,7 +19,7 @@ struct live_config {
 	 * them by live_early() when they come, before the chunk is proved.  It is called from
 	 * any thread, and again while they do not come.  NULL: urgent() is called instead. */
 	void (*reading)(void *arg, uint32_t chunk, const struct blockmap *need);
-	/* A reader that waits fails with ERR_IO when nothing has come for so long; it can read
+	/* A reader that waits fails with ERR_IO when nothing has come for this time; it can read
 	 * again later.  0: it waits for ever. */
 	uint64_t silence_us;
 	/* Told that the source was cancelled; from any thread.  Or NULL. */
