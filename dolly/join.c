@@ -34,7 +34,7 @@ enum {
 	TICK_US = 100000,
 	STEP_MS = 50,
 	CHUNK_BYTES = 1 << 20,
-	RELAY_ENDS_US = 10000000, /* a relay's session that is over ends within this time */
+	RELAY_ENDS_US = 10000000, /* a relay's session ends by itself sooner than this */
 };
 
 struct joining {

@@ -21,7 +21,7 @@ typedef int measure_step_fn(void *arg, double *bytes, struct err *);
  * of the step; ERR_CANCELLED. */
 int measure(
     struct measured *, double seconds, measure_step_fn *, void *arg, struct err *);
-/* Does the same in several threads at once, thread i with args[i]; the bytes and the
+/* Calls measure() in several threads at once, in thread i with args[i]; the bytes and the
  * processor's seconds are sums, the clock's seconds are those of the slowest thread.
  * ERR_NOMEM, ERR_IO: a thread cannot be started. */
 int measure_threads(struct measured *, double seconds, measure_step_fn *, void **args,

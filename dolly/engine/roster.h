@@ -49,9 +49,9 @@ struct member {
 	uint64_t heard_us;
 	bool aside;         /* it is silent, and waits without a place until it is heard again */
 	unsigned asides;    /* times that it was set aside */
-	uint64_t waited_us; /* it has waited for one of its children then; 0: never */
+	uint64_t waited_us; /* when it last waited for one of its children; 0: never */
 	unsigned lost;     /* times in a row that it could not reach this parent */
-	uint64_t retry_us; /* then it is told again; 0: it is not */
+	uint64_t retry_us; /* when it is told its parent again; 0: it need not be */
 	struct peer *peer; /* its connection; NULL: none */
 	char why[MSG_TEXT_MAX + 1];
 	/* The tree, which only roster.c writes: */

@@ -6,15 +6,16 @@
 
 enum {
 	READ_AHEAD = 4,      /* chunks that are being read at a time */
-	/* LOST messages in a row, without a chunk in between: */
-	LOST_MAX = 3,        /* then the server itself is the parent */
-	LOST_SERVER_MAX = 8, /* about the server: then the node is cut out */
+	/* After this number of LOST messages in a row, without a chunk in between: */
+	LOST_MAX = 3,        /* the server itself becomes the node's parent */
+	LOST_SERVER_MAX = 8, /* about the server itself: the node is cut out */
 	RETRY_US = 300000,   /* after LOST, until the node is told its parent again */
 	/* A node is set aside when it has been silent for a part of the deadline.  It speaks ten
 	 * times a second, so that a second without a word is more than a late message. */
 	ASIDE_PART = 5,
 	ASIDE_MIN_US = 1000000,
-	ASIDE_DOUBLINGS = 4, /* of the time, by one each time that the node is set aside */
+	/* Each time that a node is set aside, this time doubles for it, up to four times. */
+	ASIDE_DOUBLINGS = 4,
 };
 
 struct dolly_server {
@@ -469,8 +470,8 @@ on_lost(struct dolly_server *s, struct member *m, const struct msg *l)
 	}
 }
 
-/* Has it waited for one of its children within the time of the deadline?  Then it took
- * little for that reason, even if the child was cut out since. */
+/* Has the node waited for one of its children within the last deadline?  If so, that is why it
+ * took little, even if the child was cut out since. */
 static bool
 has_waited(const struct dolly_server *s, const struct member *m)
 {

@@ -19,10 +19,12 @@ enum {
 	READ_BYTES = 65536,
 	STRANGERS_MAX = 64, /* connections that have not said what they are */
 	STRANGER_US = 5000000, /* time to say what it is, or to prove that it has the key */
-	/* Without an acknowledgement, or while it takes nothing, the other side counts as gone
-	 * after this time.  One that has dialled may be a child, which takes nothing while its
-	 * disk stalls: it gets a little more than a longer deadline, so that the engine decides. */
+	/* The other side counts as gone when it has acknowledged nothing, or taken nothing, for
+	 * this time. */
 	SILENT_MS = 10000,
+	/* A side that has dialled may be a child, which takes nothing while its disk stalls.
+	 * If the deadline and this time together are longer, they count for it, so that the
+	 * engine decides before. */
 	AFTER_DEADLINE_MS = 2000,
 	ASK_AGAIN_S = 2, /* between questions to a side that has not answered */
 	SENDS_MAX = 32, /* sends to one peer before the others have a turn */
@@ -49,7 +51,7 @@ struct wires {
 	struct pollfd *polls;
 	size_t polls_cap;
 	struct wires_encrypted encrypted;
-	int silent_ms; /* as SILENT_MS, of those that dial */
+	int silent_ms; /* SILENT_MS, or longer, for sides that have dialled */
 	uint8_t buf[READ_BYTES];
 };
 

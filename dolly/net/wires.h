@@ -36,8 +36,8 @@ void wires_serve(struct wires *, void *engine);
  * owns the other peers, and is freed afterwards.  NULL is allowed. */
 void wires_close(struct wires *);
 /* Names the deadline, in microseconds, after which the engine acts on a child that takes nothing.
- * A connection that is accepted from then on is ended only after a longer time without anything
- * taken.  Without this call, and with a short deadline, that is 10 seconds. */
+ * A connection that is accepted from then on is ended only when its other side has taken nothing
+ * for longer than that, and for 10 seconds at least.  Without this call 10 seconds count. */
 void wires_deadline(struct wires *, uint64_t us);
 /* The port at which it listens. */
 uint16_t wires_port(const struct wires *);

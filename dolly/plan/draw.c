@@ -211,7 +211,7 @@ draw_chart(const struct drawing *d, const struct prediction *p, struct err *e)
 	for (size_t i = 0; i < p->n; i++)
 		if (!isinf(p->rows[i].rate))
 			c.rate_max = fmax(c.rate_max, p->rows[i].rate * 1.1);
-	/* The rates with one node count, too: with few nodes trees and stars are faster. */
+	/* The scale also includes the rates of one node: trees and stars are faster with few. */
 	for (size_t i = 0; i < p->n; i++) {
 		struct predict_config one = *d->c;
 		struct predict_row row;

@@ -175,7 +175,8 @@ raw_unpack(struct raw *r, uint32_t chunk, const uint8_t *sent, uint32_t sent_byt
 	uint32_t number = rd_le32(&x);
 	if (!rd_ok(&x) || number != chunk || open_body(r, packing, x, to, n) != 0)
 		return err_set(e, ERR_FORMAT,
-		    "chunk %u: it is not what it should be, though its digest is right",
+		    "chunk %u: its digest is right, but it is another chunk, or cannot be "
+		    "unpacked",
 		    chunk);
 	return 0;
 }

@@ -3,7 +3,7 @@
  *	digest[32]   SHA-256 of all that follows
  *	u8           packing: 0 the bytes as they are, 1 one zstd frame (RFC 8878)
  *	le32         number of the chunk
- *	the bytes of the chunk, packed so: 1 MiB, fewer only in the last chunk
+ *	the bytes of the chunk (1 MiB, or fewer in the last chunk), in that packing
  *
  * The digest is checked before anything else of a chunk is used. */
 #ifndef DOLLY_RAW_RAW_H
