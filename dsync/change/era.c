@@ -24,11 +24,12 @@
 #include "dsync/track/record.h"
 
 enum {
-	CHECKPOINTS_MAX = 200, /* times that a new era is asked for, */
-	NAP_MS = 20,           /* with this pause between them: about 4 s in all */
+	CHECKPOINTS_MAX = 200, /* times that a new era is asked for: about 4 s in all */
+	NAP_MS = 20,           /* the pause between two of these requests */
 	ANSWER_BYTES = 1 << 30, /* of era_invalidate, at most */
-	STATUS_ERA = 2, /* index in the words of the status: the era */
-	STATUS_HELD = 3, /* and the block of the metadata's snapshot, or "-" */
+	/* Indices in the words of the status. */
+	STATUS_ERA = 2,  /* the era */
+	STATUS_HELD = 3, /* the block of the metadata's snapshot, or "-" */
 };
 
 struct era {

@@ -2,15 +2,15 @@
  * says what was written locally since the disk began as an image.  The extract calls this, in its
  * first thread.
  *
- * The same as in the image are sectors that the image stores and that are absent, or that lie in
- * a piece of the table without local data.  Of what the image does not store the table says
- * nothing, so all of it counts as changed.  A table that is on a disk, in a file or on another
- * device is read while the disk is served; what was written before open() is in it, because the
- * device is flushed first.
+ * A sector is the same as in the image if the image stores it and the table calls it absent, or
+ * has it in a piece without local data.  The table says nothing of sectors that the image does
+ * not store, so all of these count as changed.  A table that is on a disk, in a file or on
+ * another device is read while the disk is served; what was written before open() is in it,
+ * because the device is flushed first.
  *
  * A table that was not closed, and whose disk nobody serves, may lack marks: the server was killed,
- * or the power was cut.  Everything counts as changed then.  Who serves the disk again marks first
- * what may have been written (stream/disk/cut_off.c). */
+ * or the power was cut.  Everything counts as changed then.  Before the disk is served
+ * again, what may have been written is marked (stream/disk/cut_off.c). */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,9 +7,9 @@
 
 #include "common/disk/inuse.h"
 
-/* Whether nobody can write the device now: 0, or -1 with an error that names who can.  That a device is
- * read-only does not show it: a filesystem that was mounted before still writes to it, and what is
- * behind a read-only loop device can be written. */
+/* Whether nobody can write the device now: 0, or -1 with an error that names who can.  A device
+ * that is read-only is no proof: a filesystem that was mounted before still writes to it, and
+ * the file behind a read-only loop device can be written. */
 static int
 look(struct consistency *m, struct err *e)
 {

@@ -99,7 +99,7 @@ work_state(struct work *w, const struct extract_config *cfg, struct err *e)
 	return w->kind->has_bases ? bases_open(&w->bases, w->state_path, w->kind->name, e) : 0;
 }
 
-/* Forget all states, but not the lineage.  Who only looks forgets them in memory alone. */
+/* Forget all states, but not the lineage.  With look_only, what the kind keeps of them stays. */
 static int
 forget_states(struct work *w, struct err *e)
 {
@@ -158,8 +158,9 @@ notes_each_write(const struct work *w)
 	return w->about.cumulative && !w->about.compares;
 }
 
-/* Whether everything is to be sent, whatever has changed.  A target that holds a part of a stream has
- * blocks that a comparison with the states before cannot find, if they were written back since. */
+/* Whether everything is to be sent, whatever has changed.  A target that holds a part of a
+ * stream may have blocks that were written back in the source since; a comparison with earlier
+ * states cannot find these. */
 static bool
 must_send_all(const struct work *w, struct extract_report *r)
 {
@@ -192,8 +193,9 @@ find_changes(struct work *w, struct extract_report *r, struct err *e)
 	return 0;
 }
 
-/* Whether everything is sent, and what is free can be left out: the source knows all writes, so
- * that nothing is missed that is used later, and nobody writes while the filesystem is read. */
+/* Whether everything is sent and the free blocks can be left out.  For that, the source must
+ * know all writes, so that a block that is used later is sent then, and nobody may write while
+ * the filesystems are read. */
 static bool
 may_leave_out(const struct work *w)
 {
@@ -218,10 +220,10 @@ find_unused(struct work *w, struct err *e)
 	return rangeset_invert(&w->unused, 0, w->job.device_bytes, e);
 }
 
-/* Remember what a full copy leaves out, instead of what was left out before.  What was never sent is known
- * of one state alone: unless nothing is left out now and nothing was before, no other state is
- * remembered until this copy has arrived.  The states are forgotten first, so that a crash leaves none
- * with what was never sent of another. */
+/* Remember what a full copy leaves out, instead of what was left out before.  The list of what
+ * was never sent belongs to one state.  So, unless the old list and the new one are empty, all
+ * states are forgotten, and none is remembered beside that of this copy until it has arrived.
+ * They are forgotten first, so that no crash leaves a state with the list of another one. */
 static int
 replace_unsent(struct work *w, bool were_some, struct err *e)
 {
@@ -232,8 +234,8 @@ replace_unsent(struct work *w, bool were_some, struct err *e)
 	return used_write_unsent(w->state_path, &w->unused, e);
 }
 
-/* Remember what was never sent: what is left out now, or, of what was left out before, what has not
- * changed since. */
+/* Remember what was never sent: after a full copy, what it leaves out; otherwise the part of
+ * the list before that has not changed since. */
 static int
 remember_unsent(struct work *w, struct err *e)
 {

@@ -16,8 +16,10 @@
 
 enum {
 	PATH_BYTES = 4096,
-	LVM_PART = 10,           /* by default the old data has this part of the device's size, */
-	LVM_LEAST = 64 << 20,    /* and not less than this */
+	/* By default the volume for old data has the device's size divided by LVM_PART, but at
+	 * least LVM_LEAST bytes. */
+	LVM_PART = 10,
+	LVM_LEAST = 64 << 20,
 };
 
 #define LVM_TAG "dsync_old_data" /* of volumes for old data */

@@ -17,7 +17,8 @@ struct snapshot {
 
 /* Take a snapshot.  `how` is one of
  *	thin		the device, or what its tracker stands on, is a volume of dm-thin
- *	lvm[:SIZE]	by dm-snapshot, into a logical volume of SIZE bytes (a tenth of the device)
+ *	lvm[:SIZE]	by dm-snapshot, into a logical volume of SIZE bytes (a tenth of the
+ *			device, at least 64 MiB)
  *	dm:COW		by dm-snapshot, into the device COW
  *	PROGRAM		"PROGRAM take DEVICE" prints the path of the snapshot
  * Both strings are borrowed until snapshot_drop(), which must follow in any case.  ERR_USAGE,

@@ -11,8 +11,8 @@
  * whatever layout_make() refuses: the whole disk is used then. */
 int used_find(struct disk *, struct rangeset *used_bytes, struct err *);
 
-/* The file beside the state in which the ranges are that were never sent, since nobody used them: in
- * the copy they are zeros.  It has the form of a file of ranges (change/ranges.c). */
+/* A file beside the state has the ranges that were never sent, because no filesystem used them;
+ * in the copy they are zeros.  It has the form of a file of ranges (change/lines.h). */
 /* Read the file; the set, in bytes, is added to and sealed.  No file: no ranges.  ERR_IO,
  * ERR_FORMAT, ERR_NOMEM. */
 int used_read_unsent(

@@ -28,9 +28,9 @@ struct apply {
 	struct flight *flight; /* NULL: the target takes no direct writes */
 	struct readback *back;  /* NULL: nothing is read back */
 	bool discard;
-	struct gather *now;     /* one of all[], which is being filled; */
-	struct gather *written; /* the one before, which is being written; NULL: none */
-	uint64_t ticket;        /* of its last write */
+	struct gather *now;     /* the one of all[] that is being filled */
+	struct gather *written; /* the one of all[] that is being written; NULL: none */
+	uint64_t ticket;        /* of the last write of `written` */
 	struct gather all[GATHERS];
 };
 
@@ -100,8 +100,8 @@ write_one(struct apply *a, const struct written *w, struct err *e)
 	    a->target, a->now->data + w->at, (size_t)w->bytes.len, w->bytes.off, e);
 }
 
-/* Wait until the records before have been written.  Then what was written before them must have
- * been read back, and they begin to be. */
+/* Wait until the records of a->written have been written and those before them have been read
+ * back.  Then begin to read back the records of a->written. */
 static int
 settle(struct apply *a, struct err *e)
 {
@@ -119,8 +119,8 @@ settle(struct apply *a, struct err *e)
 	return readback_begin(a->back, g->records, g->n, g->data, e);
 }
 
-/* Begin to write what was gathered.  What is gathered next takes the place of what has been read
- * back meanwhile. */
+/* Begin to write the records of a->now.  The next records are gathered in the one of all[] that
+ * has been read back meanwhile. */
 static int
 write_gathered(struct apply *a, struct err *e)
 {

@@ -21,7 +21,7 @@ enum target_flags {
 	TARGET_FUZZY = 1,      /* the state is not consistent */
 	TARGET_PENDING = 2,    /* the stream in the journal is whole, and is being applied */
 	TARGET_INCOMPLETE = 4, /* a stream is being applied as it arrives; its end is missing */
-	TARGET_MIXED = 8,      /* so was another stream before, whose end is missing, too */
+	TARGET_MIXED = 8,      /* incomplete by more than one stream */
 };
 
 struct target_state {
@@ -57,7 +57,8 @@ int journal_say(struct journal *, const struct target_state *, struct err *);
 /* Write n bytes of the stream, from its byte `at` on, in large parts, and in order.  They survive a
  * crash only when journal_disk() was flushed.  ERR_IO. */
 int journal_store(struct journal *, const void *bytes, size_t n, uint64_t at, struct err *);
-/* Give back room that was reserved behind a stream of so many bytes: the target may need it.  ERR_IO. */
+/* Give back the room that was reserved behind a stream of `bytes` bytes: the target may need it.
+ * ERR_IO. */
 int journal_trim(struct journal *, uint64_t bytes, struct err *);
 /* The journal's file, for the stream that begins at JOURNAL_STREAM_AT; it is borrowed. */
 struct disk *journal_disk(struct journal *);

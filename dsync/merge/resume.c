@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ENOUGH = 8 /* of fewer blocks that are written, a power cut can leave most between */ };
+/* If the stream writes fewer of the blocks than this, a power cut can leave most of them
+ * neither as they were nor as they become. */
+enum { ENOUGH = 8 };
 
 /* The blocks as the target has them, and with the stream's data on them. */
 struct blocks {

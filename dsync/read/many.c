@@ -1,7 +1,8 @@
-/* many.c: direct reads that are under way together, by io_uring where the kernel has it.  The threads of
- * an extract call this.  Small blocks at random places are read one after the other at the speed of
- * a disk that is asked for one thing at a time; and each read costs the thread two changes of context.
- * Whatever cannot be read in this way is read by past_read_into(), which also says what is wrong. */
+/* many.c: direct reads that are under way together, by io_uring where the kernel has it.  The
+ * threads of an extract call this.  Read one by one, small blocks at random places come slowly,
+ * because a disk is fast only with several requests at once, and each read costs the thread two
+ * changes of context.  Whatever cannot be read in this way is read by past_read_into(), which
+ * also says what is wrong. */
 #include "dsync/read/many.h"
 
 #include <assert.h>

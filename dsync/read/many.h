@@ -1,6 +1,6 @@
 /* many.h: reads many pieces of a device or file past the page cache, several of them at once.
  *
- * Each thread has one of its own, over a struct past that they share.
+ * Each thread has a struct many of its own; all of them share one struct past.
  */
 #ifndef DSYNC_READ_MANY_H
 #define DSYNC_READ_MANY_H

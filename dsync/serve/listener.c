@@ -27,7 +27,7 @@ split(const char *at, char address[ADDRESS_BYTES], const char **port, struct err
 	if (n >= 2 && at[0] == '[' && at[n - 1] == ']')
 		at++, n -= 2;
 	if (n >= ADDRESS_BYTES || (colon != NULL && n == 0))
-		return err_set(e, ERR_USAGE, "--listen: this is not an address");
+		return err_set(e, ERR_USAGE, "--listen: this is not [ADDRESS:]PORT");
 	memcpy(address, at, n);
 	address[n] = '\0';
 	return 0;

@@ -1,8 +1,8 @@
 /* serve.h: `dsync serve`: lets those who have its key keep copies on this host, by TLS 1.3 instead
  * of ssh.  dmmerge does the work, as a program of its own for each request.
  *
- * Whoever has not the key gets no byte, and holds a place among a limited number of strangers for a
- * limited time. */
+ * Whoever does not have the key gets no byte, and holds a place among a limited number of
+ * strangers for a limited time. */
 #ifndef DSYNC_SERVE_SERVE_H
 #define DSYNC_SERVE_SERVE_H
 

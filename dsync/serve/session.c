@@ -11,9 +11,9 @@
 #include "dsync/talk/relay.h"
 #include "dsync/talk/request.h"
 
-/* A client sends its request at once, so it gets as long as one without the key.  It reads the result
- * when it has sent the stream, which may still be on its way: it gets as long as a connection may be
- * silent (talk.c). */
+/* REQUEST_US: a client sends its request at once, so it has as long as strangers have
+ * (waiting.h).  RESULT_US: a client reads the result after it has sent the stream, which may
+ * still be on its way, so it has as long as a connection may be silent (talk.c). */
 enum { REQUEST_US = 10000000, RESULT_US = 60000000, HANG_UP_US = 10000000 };
 
 static int

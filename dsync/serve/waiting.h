@@ -1,8 +1,9 @@
 /* waiting.h: connections that have not shown yet that they have the key.
  *
- * There are STRANGERS_MAX of them at most, STRANGERS_FROM_ONE from one address, and none for longer
- * than STRANGERS_US.  A new one takes the place of the oldest, so that those who hold their places do
- * not keep out who has the key.  All functions are called in one thread. */
+ * There are STRANGERS_MAX of them at most, STRANGERS_FROM_ONE from one address, and none for
+ * longer than STRANGERS_US.  A new one takes the place of the oldest, so that strangers who
+ * hold their places do not keep out a client with the key.  All functions are called in one
+ * thread. */
 #ifndef DSYNC_SERVE_WAITING_H
 #define DSYNC_SERVE_WAITING_H
 

@@ -10,8 +10,8 @@
 
 #include "dsync/stream/impl.h"
 
-/* Of a stream whose end is known, such as that of a journal: so much is asked for at a time, for a
- * disk on which the target is, too, and which seeks between both. */
+/* How much of a stream whose end is known, such as that of a journal, is asked for at a time.
+ * The target may be on the same disk, which then seeks between both. */
 enum { AHEAD_BYTES = 8 << 20 };
 
 struct stream_in {

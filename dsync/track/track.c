@@ -106,7 +106,7 @@ era_table(const struct record *r, const char *origin, char line[MAPPED_LINE_BYTE
 	    r->device_bytes / SECTOR_BYTES, r->metadata, origin, r->block_sectors);
 }
 
-/* The table of a device that is the tracked one as it is. */
+/* A table that maps all of the tracked device, unchanged. */
 static void
 linear_table(const struct record *r, char line[MAPPED_LINE_BYTES])
 {
