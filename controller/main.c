@@ -43,9 +43,8 @@ static const struct cli_opt own_opts[] = {
 	{ 303, "patience", "S", "try a node again that shows no progress for S seconds (600)", CLI_UINT,
 	    AT(control.patience_s), 1, 86400, NULL },
 	{ 307, "patience-boot", "S",
-	    "try a node again that does not begin to load within S seconds after it was "
-	    "switched on (600)", CLI_UINT,
-	    AT(control.patience_boot_s), 1, 86400, NULL },
+	    "try a node again that boots for S seconds without a sign of progress (600)",
+	    CLI_UINT, AT(control.patience_boot_s), 1, 86400, NULL },
 	{ 304, "up", "PORT", "a node is done when its system accepts a connection on this TCP port",
 	    CLI_UINT, AT(control.up_port), 1, UINT16_MAX, NULL },
 	{ 305, "frisbeed", "PROGRAM", "send with this frisbeed", CLI_STR, AT(control.frisbeed), 0, 0,

@@ -143,7 +143,8 @@ swap_find_request(const struct swap *w, const char *request)
 	return NULL;
 }
 
-/* Characters that neither iPXE nor GRUB takes for a command of theirs, as netboot's `order`. */
+/* Has the word only characters that mean nothing to iPXE and GRUB?  netboot/server/order allows
+ * the same ones. */
 static bool
 is_word(const char *text, size_t n)
 {
@@ -179,7 +180,7 @@ is_own_word(const char *word, size_t n)
 	       memchr(word, '=', n) == NULL;
 }
 
-/* What is done to a disk that was loaded, before its system starts. */
+/* Is it a word for what is done to a disk that was loaded, before its system starts? */
 static bool
 is_for_loads(const char *word)
 {
@@ -282,9 +283,9 @@ find_nodes(const struct swap *w, const char *text, uint32_t **numbers, unsigned 
 	return rc;
 }
 
-/* The one behind that of the newest session, if it is free.  A machine that found its order just before its
- * session was stopped waits for hours at the group of that session: it would load what the next session
- * sends there. */
+/* The first free slot behind that of the newest session.  A machine that found its order just
+ * before its session was stopped waits for hours at the group of that session: it would load
+ * what the next session sends there. */
 static int
 free_slot(const struct swap *w, unsigned *slot, struct err *e)
 {
@@ -388,7 +389,8 @@ phase_of_report(const struct swap *w, const struct swap_node *n, bool streams, c
 	for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)
 		if (strcmp(word, begins[i].name) == 0)
 			next = begins[i].phase;
-	/* A usable node is neither switched off nor tried again, so none is that because it says so alone. */
+	/* A usable node is neither switched off nor tried again, so the word of a node is not
+	 * enough for that: its session must stream, too. */
 	if (!streams && (next == SWAP_STREAMING || next == SWAP_USABLE))
 		return SWAP_IDLE;
 	if (!w->config.follow_up || n->phase == SWAP_USABLE)
@@ -456,7 +458,8 @@ swap_order_name(const struct swap *w, const struct swap_node *n, char name[SWAP_
 	snprintf(name, SWAP_ORDER_BYTES, "%s-%u-%u", w->config.salt, n->session, n->tries);
 }
 
-/* It is saved now and then, for a controller that is killed. */
+/* Counts the time that the session has run; it is saved every SAVE_EVERY_S, so that a controller
+ * that was killed knows it. */
 static void
 spend(struct swap_session *s, struct swap_now now)
 {

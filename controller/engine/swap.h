@@ -114,9 +114,9 @@ struct swap_session {
 	enum swap_state state;
 	unsigned slot; /* below SWAP_RUNNING_MAX; no other running session has it */
 	double began_s, ended_s; /* wall clock */
-	double spent_s; /* since it began, without the time when no controller ran, */
-	double away_s;  /* which is this; not known of a wall clock that has jumped meanwhile */
-	double seen_s;  /* wall clock, when spent_s was that */
+	double spent_s; /* since it began, without away_s */
+	double away_s;  /* time when no controller ran, as far as the wall clock can be right */
+	double seen_s;  /* wall clock: when spent_s was last set */
 	char last[SWAP_TEXT_BYTES];
 	int64_t pid, pid_start; /* of frisbeed; 0: none */
 	unsigned server_failures;
@@ -165,8 +165,8 @@ struct swap_report {
 
 struct swap_config {
 	char salt[SWAP_SALT_BYTES]; /* in the names of orders, so that those of others differ */
-	unsigned patience_s;        /* a node without progress is tried again after this time, */
-	unsigned patience_boot_s;   /* and after this one while it is booting or rebooting */
+	unsigned patience_s;        /* a node without progress is tried again after this time */
+	unsigned patience_boot_s;   /* in its place for a node that boots, streams or reboots */
 	bool follow_up; /* a node that is loaded is done, and one that streams usable, when swap_up()
 	                 * says that it answers */
 	bool keyed;     /* sessions have a group key */

@@ -6,7 +6,8 @@
 
 #include "controller/engine/swap_impl.h"
 
-/* Must the node stay as it is?  What is not saved yet would be lost. */
+/* The session because of which the node must stay as it is: it runs, or what has happened to
+ * the node is not saved yet and would be lost.  NULL: there is none. */
 static const struct swap_session *
 session_of_busy(const struct swap *w, const struct swap_node *n)
 {
@@ -44,8 +45,8 @@ renumber(struct swap *w, const uint32_t *place)
 	}
 }
 
-/* The new table: node i is the old one of number from[i], or, when that is beyond the old ones, one of
- * the other table. */
+/* Makes the new table.  Node i is the old node from[i] or, where from[i] is beyond the old
+ * nodes, a node of the other table. */
 static int
 rebuild(struct swap *w, const uint32_t *from, size_t n, const struct swap *table, struct err *e)
 {

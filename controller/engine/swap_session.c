@@ -226,7 +226,7 @@ swap_server_is(struct swap *w, struct swap_now now, struct swap_session *s, int6
 	s->pid_start = pid_start;
 	swap_touch_session(w, s);
 	if (pid != 0)
-		s->server.blocks_sent = 0; /* it counts its own */
+		s->server.blocks_sent = 0; /* the new process counts from 0 */
 	if (pid != 0 || !wanted)
 		return;
 	s->server.known = false;
@@ -256,7 +256,7 @@ swap_served(struct swap *w, struct swap_now now, struct swap_session *s,
     const struct swap_server *v)
 {
 	if (v->blocks_sent > s->server.blocks_sent)
-		s->server_failures = 0; /* in a row: this one works */
+		s->server_failures = 0; /* only failures in a row count, and this process sends */
 	s->server = *v;
 	s->server.known = true;
 	if (s->state == SWAP_IS_RUNNING)
@@ -267,8 +267,8 @@ swap_served(struct swap *w, struct swap_now now, struct swap_session *s,
 	s->changed = ++w->changed;
 }
 
-/* The time without a controller counts for a reader, if the wall clock can be right; and the samples go
- * on where they were. */
+/* After a restart: the time without a controller counts for readers (away_s), unless the wall
+ * clock cannot be right, and samples are taken at the same distance as before. */
 static void
 go_on(struct swap_session *s, double wall_s)
 {
@@ -304,13 +304,13 @@ swap_restore_session(struct swap *w, struct swap_now now, const struct swap_sess
 		return 0;
 	s->total = 0;
 	go_on(s, now.wall_s);
-	/* The wall clock may have jumped, so its time to end does not depend on how long the controller
-	 * was away. */
+	/* The wall clock may have jumped, so the deadline of the session does not depend on how
+	 * long the controller was away. */
 	uint64_t spent_us = s->spent_s > 0 && s->spent_s < s->timeout_s
 	                        ? (uint64_t)(s->spent_s * SECOND_US)
 	                        : 0;
-	/* After a boot of this machine its clock has not run for so long yet: the number wraps, as the
-	 * differences with it do again. */
+	/* After a boot of this machine its clock may be below spent_us: the number wraps, and
+	 * so do the differences that are taken with it, which are right then. */
 	s->began_us = now.us - spent_us;
 	s->deadline_us = s->began_us + (uint64_t)s->timeout_s * SECOND_US;
 	return 0;

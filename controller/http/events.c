@@ -25,7 +25,7 @@ struct stream {
 	struct events *of;
 	struct MHD_Connection *conn;
 	uint8_t from[4]; /* the reader's address */
-	uint64_t number; /* of all streams that have begun, this one was that one */
+	uint64_t number; /* streams that had begun before this one */
 	bool asleep; /* libmicrohttpd asks again when it is resumed */
 	bool greeted;
 	uint64_t told, images_told; /* what has changed up to these numbers */
@@ -236,7 +236,7 @@ events_begin(struct events *v, struct MHD_Connection *conn)
 	return rc;
 }
 
-/* What this reader has been told of completely. */
+/* Writes the number up to which this reader has been told of all changes. */
 static void
 put_id(const struct stream *s, FILE *f)
 {

@@ -95,7 +95,7 @@ by_name(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* Those of which nothing was seen this time. */
+/* Marks as gone the images whose file is not there any more. */
 static void
 miss(struct images *x, DIR *d)
 {

@@ -161,7 +161,7 @@ put_server(struct json *j, const struct swap_session *s, const struct orders_con
 	json_end(j);
 }
 
-/* That of the node that needs longest. */
+/* Adds the time that is left for the node that needs longest. */
 static void
 put_left(struct json *j, const struct swap *w, const struct swap_session *s)
 {

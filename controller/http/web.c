@@ -80,8 +80,9 @@ has_token(const struct web *x, struct MHD_Connection *conn)
 	return token_counts(x->c.token_file, MHD_lookup_connection_value(conn, MHD_HEADER_KIND, "Authorization"));
 }
 
-/* Who can reach a port of this host alone runs programs here; a page of another host in a browser of this one
- * must not be one of them, to which its name was made to lead (DNS rebinding). */
+/* Does the request name another host, although the server listens on this host's own addresses
+ * alone?  A browser of this host sends such a request for a page of somebody else, whose name
+ * was made to lead here (DNS rebinding). */
 static bool
 is_for_another(const struct web *x, struct MHD_Connection *conn)
 {
@@ -115,7 +116,8 @@ begin(struct web *x, struct MHD_Connection *conn, const char *url, const char *m
 		route_find(MHD_HTTP_METHOD_GET, url, &r->route);
 	r->authorised = (is_change(r) || r->route.call == ROUTE_TOKEN) && has_token(x, conn);
 	if (is_for_another(x, conn))
-		return refuse(conn, MHD_HTTP_MISDIRECTED_REQUEST, ERR_REFUSED, "this is localhost, and has no other name than that and its addresses");
+		return refuse(conn, MHD_HTTP_MISDIRECTED_REQUEST, ERR_REFUSED,
+		    "this server is asked for as localhost or by an address, and by no other name");
 	if (says_too_long(conn))
 		return refuse(conn, MHD_HTTP_CONTENT_TOO_LARGE, ERR_USAGE, "the body is larger than any call's");
 	if (is_change(r) && r->authorised)

@@ -99,7 +99,7 @@ wish_read(const char *text, size_t bytes, struct swap_wish *wish, struct err *e)
 		return -1;
 	}
 	int rc = jtree_is(o) == JTREE_OBJECT ? take_all(o, wish, e)
-	                                   : err_set(e, ERR_USAGE, "no JSON object");
+	                                   : err_set(e, ERR_USAGE, "the body is not a JSON object");
 	jtree_free(o);
 	return rc;
 }

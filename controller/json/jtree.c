@@ -32,7 +32,7 @@ read_with(struct json_tokener *tok, struct jtree **out, const char *text, size_t
 		return 0;
 	json_object_put(o);
 	*out = NULL;
-	return err_set(e, ERR_FORMAT, "no JSON: %s",
+	return err_set(e, ERR_FORMAT, "this is not JSON: %s",
 	    why == json_tokener_success ? "null" : json_tokener_error_desc(why));
 }
 
@@ -47,7 +47,7 @@ jtree_read(struct jtree **out, const char *text, size_t bytes, struct err *e)
 		return err_nomem(e, "a JSON text");
 	int rc = bytes <= INT_MAX && memchr(text, '\0', bytes) == NULL
 	             ? read_with(tok, out, text, bytes, e)
-	             : err_set(e, ERR_FORMAT, "no JSON: a NUL character");
+	             : err_set(e, ERR_FORMAT, "this is not JSON: it has a NUL character");
 	json_tokener_free(tok);
 	return rc;
 }

@@ -19,7 +19,8 @@ int reports_open(struct reports **, struct loop *, const uint8_t addr[4], uint16
 /* NULL is allowed. */
 void reports_close(struct reports *);
 uint16_t reports_port(const struct reports *);
-/* Answer all that were taken: what they have changed was saved, or why: a sentence. */
+/* Answer all reports that were taken.  why NULL: what they have changed was saved; otherwise
+ * `why` is a sentence that says why not. */
 void reports_answer(struct reports *, double wall_s, const char *why);
 /* Close connections that have said nothing for too long. */
 void reports_tick(struct reports *, uint64_t now_us);

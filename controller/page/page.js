@@ -261,7 +261,7 @@ function onLost() {
 	again_ms = Math.min(again_ms * 2, 15000);
 }
 
-/* Events that come meanwhile are newer than the lists, or the same: they are taken afterwards. */
+/* Events that come meanwhile are as new as the lists, or newer: they are taken afterwards. */
 async function loadLists() {
 	state.loading = [];
 	const [sessions, nodes, images] = await Promise.all(["sessions", "nodes", "images"].map((what) => call("GET", what)));

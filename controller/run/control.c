@@ -4,8 +4,8 @@
  * frisbeed, power) and answered.  So a controller that is killed at any point finds in its state
  * all that anybody was told of, and makes true what is lacking.
  *
- * A thousand nodes report many times a second, and saving costs more than all else: what happens
- * within 100 ms is saved at once, and its answers wait so long. */
+ * A thousand nodes report many times a second, and saving costs more than all else.  So what
+ * happens within 100 ms is saved together, and answers wait until then. */
 #include "controller/run/control.h"
 
 #include <stdatomic.h>
@@ -29,10 +29,10 @@
 enum {
 	TICK_US = 1000000,
 	WAIT_MS = 1000,
-	SAVE_EVERY_US = 100000, /* somebody who waits for an answer hardly sees it */
-	AT_ONCE_US = 1,         /* a time that is over */
+	SAVE_EVERY_US = 100000, /* somebody who waits for an answer hardly notices this time */
+	AT_ONCE_US = 1,         /* a time that has passed: what is due then is done at once */
 	SAVE_AGAIN_US = 1000000, /* after a failure: a disk that is full stays so for a while */
-	FAILURES_A_LINE = 60,    /* of the log */
+	FAILURES_A_LINE = 60,    /* failures in a row for each line of the log */
 	OPEN_FILES = 65536, /* most of them are connections of nodes */
 };
 
@@ -130,8 +130,9 @@ has_order(void *arg, const struct swap_node *n)
 	return orders_settle(&c->at.orders, &c->w, n, &ignored) == 0;
 }
 
-/* Makes the orders of nodes that have changed be as they are to be.  If one cannot be so, all of them are
- * tried again the next time: a disk may be full for a moment.  False: a node that is to have none has one. */
+/* Writes and removes the orders of nodes that have changed.  If that fails for one, all of them
+ * are tried again the next time: a disk may be full for a moment.  False: a node that is to
+ * have no order still has one. */
 static bool
 settle_orders(struct control *c)
 {
@@ -155,7 +156,7 @@ settle_orders(struct control *c)
 	return gone;
 }
 
-/* No machine that is no node any more finds an order. */
+/* Removes the orders of machines that are no nodes any more. */
 static void
 sweep_orders(struct control *c)
 {
@@ -177,10 +178,11 @@ sync_orders(struct control *c)
 		return;
 	c->order_changes = 0;
 	if (orders_sync(&c->at.orders, &e) != 0)
-		log_err("orders may be other ones after a power failure: %s", e.text);
+		log_err("after a power failure, removed orders may be there again, and new ones missing: %s",
+		    e.text);
 }
 
-/* What the engine wants is made true.  False: a node that is to have no order has one. */
+/* Makes true what the engine wants.  False: a node that is to have no order still has one. */
 static bool
 settle(struct control *c)
 {
@@ -208,7 +210,7 @@ read_nodes_again(struct control *c, struct err *e)
 	return rc;
 }
 
-/* When all is saved and no order is left of what has ended: nodes come and go. */
+/* Lets nodes come and go, once all is saved and no order is left of what has ended. */
 static void
 renew_nodes(struct control *c)
 {

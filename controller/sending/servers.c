@@ -39,7 +39,7 @@ struct servers {
 	struct servers_config c;
 	struct process of_slot[SWAP_RUNNING_MAX];
 	struct swap_now now;
-	bool settled;  /* since the controller was started, and since a process has ended */
+	bool settled;  /* false: look for old files, after the start or the end of a process */
 	uint64_t over; /* how many sessions had ended when their files were removed last */
 };
 
@@ -162,7 +162,8 @@ on_end(void *arg, uint32_t events)
 	siginfo_t how;
 	(void)events;
 
-	waitid(P_PIDFD, (id_t)p->watch.fd, &how, WEXITED | WNOHANG); /* not if another started it */
+	/* This fails for a process that an earlier controller has started. */
+	waitid(P_PIDFD, (id_t)p->watch.fd, &how, WEXITED | WNOHANG);
 	loop_forget(x->loop, &p->watch);
 	if (s != NULL)
 		look(x, p, s); /* what was sent in its last second */
@@ -219,7 +220,7 @@ spawn(struct servers *x, const struct swap_session *s, int in, pid_t *pid, struc
 	const char *argv[ARGS_MAX];
 
 	path_of(x, s->id, "json", path);
-	unlink(path); /* what another one has said is not said by this one */
+	unlink(path); /* statistics of an earlier process are not those of this one */
 	path_of(x, s->id, "log", path);
 	int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (log < 0)
@@ -230,7 +231,8 @@ spawn(struct servers *x, const struct swap_session *s, int in, pid_t *pid, struc
 	return rc;
 }
 
-/* Saves which process it is, and lets it begin.  A process that is not let ends by itself. */
+/* Saves which process it is, and lets it begin.  On failure the process ends when its pipe is
+ * closed. */
 static int
 let_begin(struct servers *x, struct swap_session *s, pid_t pid, int out, struct err *e)
 {
@@ -264,7 +266,7 @@ start(struct servers *x, struct swap_session *s, struct err *e)
 	return rc;
 }
 
-/* The process that was saved before the controller was started anew. */
+/* Finds the process of a session that was saved before the controller was started anew. */
 static void
 find_again(struct servers *x, struct swap_session *s)
 {

@@ -204,13 +204,13 @@ swapdb_close(struct swapdb *st)
 	free(st);
 }
 
-/* Calls each row of this kind; one of the two functions is NULL. */
+/* Calls session() or node(), of which the other one is NULL, with each row of the query. */
 static int
 each_row(struct swapdb *st, sqlite3_stmt *q,
     int (*session)(void *, const struct swap_session *, struct err *),
     int (*node)(void *, const struct swap_node *, struct err *), void *arg, struct err *e)
 {
-	static struct swap_session s; /* large; one thread uses it, and not in itself */
+	static struct swap_session s; /* too large for a stack; never in use twice at once */
 	struct swap_node n;
 	int rc, step = SQLITE_ROW;
 

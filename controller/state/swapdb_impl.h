@@ -20,13 +20,13 @@ extern const char swapdb_put_session[], swapdb_put_node[];
 extern const char swapdb_get_session[], swapdb_get_whole[], swapdb_get_node[];
 void swapdb_bind_session(sqlite3_stmt *, const struct swap_session *);
 void swapdb_bind_node(sqlite3_stmt *, const struct swap_node *);
-/* swapdb_course.c: what frisbeed said last, and the samples.  A course that cannot be so is left out of
- * the session: nothing but a picture is lost. */
+/* swapdb_course.c: what frisbeed said last, and the samples.  A course with impossible values
+ * is left out of the session: nothing but a picture is lost. */
 #define SWAPDB_COURSE_COLUMNS "session, chunks, blocks_sent, blocks_resent, share_lost, chunk_map, samples"
 extern const char swapdb_put_course[];
 void swapdb_bind_course(sqlite3_stmt *, const struct swap_session *);
 void swapdb_read_course(sqlite3_stmt *, int first_column, struct swap_session *);
-/* ERR_FORMAT: the row cannot be so. */
+/* ERR_FORMAT: the row has impossible values. */
 int swapdb_read_session(sqlite3_stmt *, struct swap_session *, struct err *);
 int swapdb_read_node(sqlite3_stmt *, struct swap_node *, struct err *);
 

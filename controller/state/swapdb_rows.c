@@ -45,7 +45,7 @@ const char swapdb_get_node[] = "SELECT " NODE_COLUMNS " FROM node ";
 enum { LIST_BYTES = 8192, SESSION_COLUMNS_N = 22 };
 
 /* The phases in the order of their numbers here, which never change: new ones come last.  A row of
- * an older controller has nothing of those behind the first ones. */
+ * an older controller has the first FIRST_PHASES of them alone. */
 static const enum swap_phase stored[SWAP_PHASES] = { SWAP_IDLE, SWAP_BOOTING, SWAP_LOADING,
 	SWAP_PERSONALISING, SWAP_STREAMING, SWAP_REBOOTING, SWAP_DONE, SWAP_FAILED, SWAP_STOPPED,
 	SWAP_USABLE };
@@ -203,14 +203,14 @@ take_seconds(sqlite3_stmt *q, int at, double *out)
 	return are_seconds(*out);
 }
 
-/* The list of an older controller ends here. */
+/* Does the list end before entry i, because an older controller has written it? */
 static bool
 ends(const char *list, int i)
 {
 	return i >= FIRST_PHASES && list[strspn(list, " ")] == '\0';
 }
 
-/* The one with this number in the list, which is passed. */
+/* Reads entry i, which *list points to, and moves *list behind it. */
 static bool
 take_measure(const char **list, int i, struct swap_measure *m)
 {
