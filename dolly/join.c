@@ -406,8 +406,9 @@ run(struct joining *j, struct err *e)
 	return rc < 0 ? -1 : 0;
 }
 
-/* For how long nobody must be there before the relay is stopped.  A session that somebody has
- * requested from ends by itself two seconds after its last client, which must not be cut short. */
+/* For how long there must be no client before the relay is stopped.  A session from which a
+ * client has requested something ends by itself two seconds after its last client has left, and
+ * must not be stopped before. */
 static uint64_t
 relay_patience_us(const struct joining *j, const struct relay_stats *s)
 {
@@ -416,9 +417,9 @@ relay_patience_us(const struct joining *j, const struct relay_stats *s)
 	return s->blocks_sent > 0 && us < RELAY_ENDS_US ? RELAY_ENDS_US : us;
 }
 
-/* Waits until the relay's clients have the whole image, or nobody has been there for the time of
- * --patience.  The session ends by itself only after somebody has requested something, and a
- * client that has joined and died is there until the session forgets it. */
+/* Waits until the relay's clients have the whole image, or there has been no client for the
+ * time of --patience.  The session ends by itself only after a client has requested something,
+ * and a client that has joined and died counts until the session forgets it. */
 static int
 finish_relay(struct joining *j, struct err *e)
 {

@@ -214,7 +214,7 @@ struct swap_session *swap_find_session(const struct swap *, uint32_t id);
 /* The session that this request has started, or NULL. */
 struct swap_session *swap_find_request(const struct swap *, const char *request);
 
-/* Take the nodes of this table, in their order, for those that are there; the table stays the
+/* Replace the nodes by those of this table, in the table's order; the table stays the
  * caller's.  A node whose name is in both stays what it is, with the table's MAC address; one that
  * is in a session and not in the table stays until swap_leave().  Pointers to nodes become
  * invalid.  ERR_REFUSED: a node of a session that runs would get another MAC address, or another

@@ -18,8 +18,8 @@ struct swap_node *swap_index_find(const struct swap *, enum swap_key, const void
     const struct swap_node *after);
 void swap_index_free(struct swap *);
 
-/* swap_node.c: the node or the session has changed: it is to be saved, and shown.  live: only
- * shown. */
+/* swap_node.c: the node has changed.  swap_touch_node(): it is to be saved, and shown to readers;
+ * swap_show_node(): it is only to be shown. */
 void swap_touch_node(struct swap *, struct swap_node *);
 void swap_show_node(struct swap *, struct swap_node *);
 /* The node begins a phase.  words: its last words from now on; NULL: they stay. */

@@ -14,7 +14,7 @@ struct image_file {
 	char name[IMAGES_NAME_BYTES];
 	uint64_t bytes;
 	int64_t modified_s;
-	uint64_t changed; /* images.changed when it was seen so first */
+	uint64_t changed; /* images.changed when the file was first seen as it is now */
 	bool gone;        /* it was there, and is not any more */
 };
 

@@ -15,7 +15,7 @@ struct servers_config {
 	const char *rate;          /* -W, or NULL */
 	const char *group_key;     /* a file, or NULL */
 	const struct orders_config *orders; /* has groups and ports */
-	/* Save the engine now.  A process works only after it was saved which one it is. */
+	/* Save the engine now.  A process begins to work only after its number was saved. */
 	int (*save)(void *arg, struct err *);
 	void *arg;
 };

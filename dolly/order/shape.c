@@ -20,7 +20,7 @@ is_part(const struct member *m)
 	return m->placed && m->state == MEMBER_LEFT;
 }
 
-/* The nearest of its parents that is a part of the tree. */
+/* The id of the member's nearest parent that is a part of the tree. */
 static uint32_t
 parent_of(const struct roster *r, const struct member *m)
 {

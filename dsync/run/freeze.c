@@ -29,7 +29,7 @@ freeze_begin(struct freeze *f, const char *device, struct err *e)
 	if (n == 1)
 		return 0;
 	if (command_end(f->shell, e) == 0)
-		err_set(e, ERR_IO, "it ended without a word");
+		err_set(e, ERR_IO, "the shell ended, and did not say why");
 	f->shell = NULL;
 	return err_ctx(e, "suspending %s", device);
 }

@@ -50,7 +50,7 @@ superblock_get(struct superblock *s, const uint8_t block[SUPERBLOCK_BYTES], stru
 	s->blocks = rd_le32(&r);
 	s->era = rd_le32(&r);
 	if (number != 0 || magic != MAGIC)
-		return err_set(e, ERR_FORMAT, "it holds something else than metadata of dm-era");
+		return err_set(e, ERR_FORMAT, "it does not hold metadata of dm-era");
 	if (sum != check_sum(block))
 		return err_set(e, ERR_FORMAT, "the metadata of dm-era is damaged: its first block "
 			"has a wrong check sum");
