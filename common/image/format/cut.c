@@ -9,8 +9,10 @@
 #include "common/base/grow.h"
 
 enum {
-	WINDOW_HASH = 16, /* a window has 4 + 16 blocks on average */
-	LONG_HASH = 64,   /* a long fragment has four windows on average */
+	/* With CUT_BLOCKS_MIN and CUT_BLOCKS_MAX, a window has 16 to 17 blocks on average. */
+	WINDOW_HASH = 16,
+	/* On average, one in four windows that end at such a hash also ends a long fragment. */
+	LONG_HASH = 64,
 };
 
 static int
