@@ -63,8 +63,8 @@ limit(int resource, rlim_t most)
 		setrlimit(resource, &(struct rlimit){ most, most });
 }
 
-/* At the soft limit the kernel sends SIGXCPU, by which the parent knows why the child ended, and at
- * the hard limit SIGKILL.  Where the two are equal, it sends SIGKILL first, so they differ. */
+/* At the soft limit the kernel sends SIGXCPU, by which the parent knows why the child ended, and
+ * at the hard limit SIGKILL.  Where both are equal, it sends SIGKILL first, so they differ. */
 static void
 limit_processor(rlim_t seconds)
 {

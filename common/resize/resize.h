@@ -25,8 +25,9 @@ int resize_look(const char *path, struct resize *, struct err *);
  * mounting it.  ERR_ABSENT: a tool is not installed; ERR_IO: a tool failed, with the last line
  * that it said; and errors of resize_look(). */
 int resize_grow(const char *path, struct resize *, struct err *);
-/* Make the filesystem spare_bytes longer than the least that its own tool can do.  left_alone says
- * why that is not possible; ext2, ext3, ext4, NTFS and btrfs can.  It is checked afterwards.
+/* Make the filesystem spare_bytes longer than the least length that its own tool can give it.
+ * left_alone says why that is not possible; ext2, ext3, ext4, NTFS and btrfs can be made smaller.
+ * The filesystem is checked afterwards.
  * Errors of resize_grow(). */
 int resize_shrink(
     const char *path, uint64_t spare_bytes, struct resize *, struct err *);

@@ -346,7 +346,8 @@ static enum MHD_Result
 give_token(struct making *m, struct request *r)
 {
 	if (!r->authorised)
-		return refuse(m, r, MHD_HTTP_UNAUTHORIZED, "this token is not in the file of tokens");
+		return refuse(
+		    m, r, MHD_HTTP_UNAUTHORIZED, "this token is not in the file of tokens");
 	json_object(m->j, NULL);
 	json_bool(m->j, "token", true);
 	json_end(m->j);
@@ -405,7 +406,8 @@ answer(struct web *x, struct request *r)
 	case ROUTE_PAGE:
 		return give_page(&m, r);
 	case ROUTE_WRONG:
-		return refuse(&m, r, MHD_HTTP_METHOD_NOT_ALLOWED, "this call does not have this method");
+		return refuse(
+		    &m, r, MHD_HTTP_METHOD_NOT_ALLOWED, "this call does not have this method");
 	default:
 		return refuse(&m, r, MHD_HTTP_NOT_FOUND, "there is nothing here");
 	}

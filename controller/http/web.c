@@ -117,7 +117,8 @@ begin(struct web *x, struct MHD_Connection *conn, const char *url, const char *m
 	r->authorised = (is_change(r) || r->route.call == ROUTE_TOKEN) && has_token(x, conn);
 	if (is_for_another(x, conn))
 		return refuse(conn, MHD_HTTP_MISDIRECTED_REQUEST, ERR_REFUSED,
-		    "this server is asked for as localhost or by an address, and by no other name");
+		    "this server is asked for as localhost or by an address, and by no other "
+		    "name");
 	if (says_too_long(conn))
 		return refuse(conn, MHD_HTTP_CONTENT_TOO_LARGE, ERR_USAGE, "the body is larger than any call's");
 	if (is_change(r) && r->authorised)

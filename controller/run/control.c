@@ -178,7 +178,8 @@ sync_orders(struct control *c)
 		return;
 	c->order_changes = 0;
 	if (orders_sync(&c->at.orders, &e) != 0)
-		log_err("after a power failure, removed orders may be there again, and new ones missing: %s",
+		log_err("after a power failure, removed orders may be there again, and new "
+			"ones missing: %s",
 		    e.text);
 }
 
