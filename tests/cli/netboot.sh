@@ -378,7 +378,7 @@ PATH=$T/no-sync:$PATH receives "failed: cannot write to the folder of images" "c
 receives "failed: a name is*" "capture ../b.ndz" "$T/disk.ndz"
 receives "failed: a name is*" "capture .b.ndz" "$T/disk.ndz"
 receives "failed: a name is*" "capture" "$T/disk.ndz"
-receives "failed: not a capture" "GET / HTTP/1.1" "$T/disk.ndz"
+receives "failed: the first line is neither a capture nor a report" "GET / HTTP/1.1" "$T/disk.ndz"
 # The machine's connection is never ended.  Each hour is a call of this sleep; in three of them something comes.
 mkdir "$T/hours"; mkfifo "$T/line"; exec 9<> "$T/line"
 cat > "$T/hours/sleep" << EOF

@@ -77,7 +77,7 @@ echo "== b gets a new disk"
 good b $B
 echo "== a: while it becomes a machine of its own"
 good a $A "${FETCHED_A[@]}"
-vm_sees a 500 'making a machine of its own of vda'
+vm_sees a 500 'making the system on vda a machine of its own'
 power_goes a
 check "its order is there" order_of $A
 echo "== a: at the very end"
