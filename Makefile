@@ -6,7 +6,7 @@ comma   := ,
 CC      ?= cc
 SAN     ?=
 PREFIX  ?= /usr/local
-# Instrumented code is hardly faster for more than -O1, and twice as long in the making.
+# Above -O1, instrumented code is hardly faster, and takes twice as long to compile.
 CFLAGS  ?= $(if $(SAN),-O1 -g1,-O2 -g)
 VERSION := $(shell cat VERSION)
 WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
@@ -14,9 +14,9 @@ WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 STD     := -std=gnu17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -pthread \
            -DSUITE_VERSION='"$(VERSION)"'
 SANFL   := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
-# Programs that start sooner, since scripts start thousands: with no library that they do
-# not need (gcc leaves those out only of what is not instrumented), and the sanitizers' own
-# inside, as clang has them.
+# Scripts start thousands of programs, so instrumented programs are linked to start soon: without
+# libraries that they do not need (gcc leaves these out by itself only without a sanitizer), and
+# with the sanitizers' own libraries inside, as clang does.
 SANLD   := $(if $(SAN),-Wl$(comma)--as-needed $(if $(findstring clang,$(CC)),,$(if $(findstring address,$(SAN)),-static-libasan) \
            $(if $(findstring undefined,$(SAN)),-static-libubsan) $(if $(findstring thread,$(SAN)),-static-libtsan)))
 VARIANT := $(if $(SAN),$(subst $(comma),-,$(SAN)),plain)
@@ -58,7 +58,7 @@ PROGRAMS := imagezip imageunzip growfs imagedump imagehash imagedelta imagerezip
 # Rooms: the folders at the top are programs, those below them libraries; fsmods is all
 # library.  Every library is in one archive, so tests use them without a command line.
 ROOMS   := common fsmods imagezip imageunzip frisbee frisbeed emustore dolly mfrisbeed stream dsync controller
-# What is linked into other programs, and calls them.
+# Plugins are loaded into other programs, and call functions of these.
 PLUGINS := nbdkit-ndz-plugin
 PLUGIN_SRC := $(wildcard stream/plugin/*.c)
 LIB_SRC := $(filter-out $(PLUGIN_SRC),$(sort $(shell find $(ROOMS) -mindepth 2 -name '*.c') $(wildcard fsmods/*.c)))
@@ -88,13 +88,13 @@ $(BIN)/$(1): $(patsubst %.c,$(B)/%.o,$(call PROG_SRC,$(1))) $(LIB)
 endef
 $(foreach p,$(PROGRAMS),$(eval $(call program,$(p))))
 
-# It has the page in itself.
+# This object contains the page.
 $(B)/controller/http/page.o: $(wildcard controller/page/*)
-# It has that list in itself.
+# This object contains that list.
 $(B)/stream/boot/drivers.o: netboot/modules
-# Its memory is locked, so it is linked with what it needs alone.
+# streamswitch locks its memory, so it is linked only with the libraries that it needs.
 $(BIN)/streamswitch: LDFLAGS += -Wl,--as-needed
-# nbdkit finds one name in it.
+# The plugin exports one name, which nbdkit looks up.
 $(LIBDIR)/nbdkit-ndz-plugin.so: $(PLUGIN_SRC:%.c=$(B)/%.o) stream/plugin/plugin.syms $(LIB)
 	@mkdir -p $(@D)
 	$(call say,LD,$@) $(CC) $(FLAGS) $(LDFLAGS) -shared -Wl,--as-needed -Wl,--version-script=stream/plugin/plugin.syms \
@@ -102,23 +102,23 @@ $(LIBDIR)/nbdkit-ndz-plugin.so: $(PLUGIN_SRC:%.c=$(B)/%.o) stream/plugin/plugin.
 
 $(LIB): $(LIB_SRC:%.c=$(B)/%.o) $(VENDORED:%.c=$(B)/%.o) Makefile
 	$(call say,AR,$@) rm -f $@ && ar qcs $@ $(filter %.o,$^)
-# Instrumented is what reads images.  The compressor is not, since it takes most of the
-# time of such programs (deflater_fragment() looks whether it may touch its buffers);
-# nor is anything under SAN=thread: code is chosen by CPU once, through a plain pointer
-# that all threads set to the same value.
+# Of libdeflate, what reads images is instrumented.  The compressor is not, since it takes
+# most of the time of such programs (deflater_fragment() looks whether it may touch its
+# buffers); nor is anything under SAN=thread: code is chosen by CPU once, through a plain
+# pointer that all threads set to the same value.
 VENDORED_SANFL = $(if $(findstring thread,$(SAN))$(filter %/deflate_compress.o,$@),,$(SANFL))
 $(B)/vendor/%.o: vendor/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<) $(CC) -std=gnu17 -O3 $(if $(SAN),-g1,-g) -w -Ivendor/libdeflate $(VENDORED_SANFL) $(PIC) -c -o $@ $<
-# Some processors round a multiplication and an addition at once.  Not here, so the
-# simulator's packets are the same on all of them.
+# Some processors round only once after a multiplication and an addition.  That is off here, so
+# that the simulator's packets are the same on all processors.
 EVEN := -ffp-contract=off
 $(foreach d,tests/sim frisbeed/server frisbee/client,$(B)/$(d)/%.o): private ROUNDING = $(EVEN)
 $(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<) $(CC) $(FLAGS) $(ROUNDING) $(PIC) -MMD -MP -c -o $@ $<
-# Rewritten only when the flags differ, so a new CFLAGS rebuilds everything.  Then it is
-# also looked whether the libraries are here.
+# Rewritten only when the flags differ, so a new CFLAGS rebuilds everything.  In that
+# case it is also checked that the headers of all libraries are here.
 LIBRARIES := zlib.h openssl/evp.h openssl/ssl.h ext2fs/ext2fs.h ntfs-3g/volume.h seccomp.h uuid/uuid.h blkid/blkid.h liburing.h sqlite3.h curl/curl.h expat.h nbdkit-plugin.h libnbd.h microhttpd.h json-c/json.h \
              $(if $(filter none,$(ISAL)),,isa-l.h) $(if $(filter none,$(ZSTD)),,zstd.h)
 $(B)/flags: FORCE
@@ -140,11 +140,11 @@ $(B)/bench/%: $(B)/bench/%.o $(LIB)
 	$(call say,LD,$@) $(CC) $(FLAGS) $(SANLD) $(LDFLAGS) -o $@ $^ $(LIBS)
 $(B)/tests/helpers/%: $(B)/tests/helpers/%.o $(LIB)
 	$(call say,LD,$@) $(CC) $(FLAGS) $(SANLD) $(LDFLAGS) -o $@ $^ $(LIBS)
-# Into programs from outside, so not with their flags.
+# These libraries are loaded into programs from outside (LD_PRELOAD), so they do not have the programs' flags.
 $(B)/tests/preload/%.so: tests/preload/%.c
 	@mkdir -p $(@D)
 	$(call say,LD,$@) $(CC) -std=gnu17 $(WARN) -O2 -g -fPIC -shared -o $@ $< -ldl
-# For nbdkit, of which filters and such plugins are a part, so not with our flags either.
+# Filters and these plugins become a part of nbdkit, so they do not have our flags either.
 $(B)/bench/nbdkit/nbdkit-%-plugin.so: bench/nbdkit/%.c
 	@mkdir -p $(@D)
 	$(call say,LD,$@) $(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) -O2 -g -fPIC -shared -o $@ $<
@@ -164,7 +164,7 @@ help:
 	@echo "make check-vm      machines that boot from the network, load, capture and boot again (root, QEMU); MACHINES=\"path dsync\""
 	@echo "make check-s3      stores in a bucket, with a real S3 server"
 	@echo "make check-web     the controller's page in headless Chromium (root)"
-	@echo "make soak          sessions of the controller in a row, COUNT=1000 of them, with all that goes wrong in a lab (root)"
+	@echo "make soak          COUNT=1000 sessions of the controller in a row, with everything that can go wrong in a lab (root)"
 	@echo "make check-arch    on arm64 and s390x, which is big-endian, under QEMU; ARCHES=s390x"
 	@echo "make check-long    hundreds of seeds and thousands of faults: a night; PARTS=neighbours SEEDS=23 FROM=1 (tests/long)"
 	@echo "make house         how large each room is, and whether the rules of docs/architecture.md hold"
@@ -180,7 +180,7 @@ help:
 	@echo "make deb           native packages of Debian, into build/deb"
 	@echo "make check-deb     the packages of each of RELEASES=\"bookworm trixie\", made and tried in fresh systems (root)"
 	@echo "make check-readme  make demo and make install in fresh systems of RELEASES (root)"
-	@echo "make format        as clang-format says; clean: without what was built"
+	@echo "make format        format all sources with clang-format; clean: remove what was built"
 # How the house is laid out, and whether its rules hold.
 house: all hdr-check
 	@scripts/house $(B)
@@ -224,7 +224,7 @@ check-web:
 	@scripts/deps build check web || echo "check-web: going on with what is here" >&2
 	@$(MAKE) --no-print-directory all
 	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) LOG=$(abspath $(B))/log-web SCRIPTS=web LIMIT=2000 JOBS=1 PICTURES=$(abspath build/web) tests/run $(or $(PAGES:%=web/%),web/)
-# COUNT sessions of the controller in a row, with all that goes wrong in a lab; needs root.
+# COUNT sessions of the controller in a row, with everything that can go wrong in a lab; needs root.
 COUNT ?= 1000
 soak:
 	@scripts/deps build check || echo "soak: going on with what is here" >&2
@@ -275,7 +275,7 @@ paper:
 	@scripts/deps build bench
 	@$(MAKE) --no-print-directory all $(TRAINED)
 	@SIM=$(abspath $(TRAINED)) bench/paper
-# The simulator compiled for what it spends its time on, if the compiler can (gcc): the same runs in two thirds of the time.
+# The simulator, compiled with profiles of its own runs if the compiler can (gcc): the same runs in two thirds of the time.
 TRAINED := build/trained/sim
 TRAIN    = $(CC) $(STD) $(EVEN) -O3 -flto=auto -w -o $@ \
            $(wildcard tests/sim/*.c frisbeed/server/*.c frisbee/client/*.c common/wire/*.c) $(LIB) $(LIBS)
