@@ -94,7 +94,7 @@ $(B)/controller/http/page.o: $(wildcard controller/page/*)
 $(B)/stream/boot/drivers.o: netboot/modules
 # streamswitch locks its memory, so it is linked only with the libraries that it needs.
 $(BIN)/streamswitch: LDFLAGS += -Wl,--as-needed
-# The plugin exports one name, which nbdkit looks up.
+# The plugin exports only what nbdkit looks up (plugin.syms).
 $(LIBDIR)/nbdkit-ndz-plugin.so: $(PLUGIN_SRC:%.c=$(B)/%.o) stream/plugin/plugin.syms $(LIB)
 	@mkdir -p $(@D)
 	$(call say,LD,$@) $(CC) $(FLAGS) $(LDFLAGS) -shared -Wl,--as-needed -Wl,--version-script=stream/plugin/plugin.syms \
