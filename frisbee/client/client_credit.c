@@ -105,10 +105,12 @@ void
 client_credit_heard(struct client_credit *k, uint64_t now_us, uint64_t received,
     uint32_t blocks, bool unpaced, const uint8_t from[4])
 {
-	bool more = k->granted < received + blocks;
+	/* A grant that reaches just as far counts, too: of two liars, one would hide behind the
+	 * other. */
+	bool most = blocks > 0 && k->granted <= received + blocks;
 
 	client_credit_granted(k, now_us, received, blocks, unpaced);
-	if (more)
+	if (most)
 		k->granters |= client_address(from);
 }
 

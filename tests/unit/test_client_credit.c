@@ -147,6 +147,32 @@ test_held(void)
 	client_free(c);
 }
 
+/* Two clients grant in turn what the server does not act on, and neither hides the other.  A
+ * third one grants less. */
+static void
+test_two_liars(void)
+{
+	static const uint8_t one[4] = { 10, 0, 0, 8 }, two[4] = { 10, 0, 0, 9 },
+			     honest[4] = { 10, 0, 0, 7 };
+	struct client *c = bare_client(true, false, 4);
+	struct client_credit *k = &c->credit;
+
+	client_credit_heard(k, 1 * S, 2047, 1 << 20, false, honest);
+	client_position_came(&c->position, 1 * S, 2048);
+	client_credit_came(k, 1 * S, 2048);
+	client_credit_heard(k, 1 * S, 2048, 1 << 20, false, one);
+	client_credit_heard(k, 1 * S, 2048, 1 << 20, false, two);
+	client_credit_held(c, 2 * S);
+	client_credit_heard(k, 2 * S, 2048, 1 << 20, false, two);
+	client_credit_heard(k, 2 * S, 2048, 1 << 20, false, one);
+	client_credit_heard(k, 2 * S, 2048, 4096, false, honest);
+	client_credit_held(c, 3 * S);
+	T_CHECK(client_heed_ignores(&c->heed, 3 * S, one));
+	T_CHECK(client_heed_ignores(&c->heed, 3 * S, two));
+	T_CHECK(!client_heed_ignores(&c->heed, 3 * S, honest));
+	client_free(c);
+}
+
 int
 main(void)
 {
@@ -156,5 +182,6 @@ main(void)
 	test_waits_for_the_disk();
 	test_unpaced();
 	test_held();
+	test_two_liars();
 	return t_done();
 }
