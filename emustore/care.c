@@ -202,6 +202,10 @@ judge_repaired(const struct options *o, const struct check *c, struct err *e)
 {
 	if (c->problems == 0)
 		return 0;
+	if (c->bad_images == 0)
+		return err_set(e, ERR_FORMAT,
+		    "%s: %" PRIu64 " problems are left, and no image needs what is damaged",
+		    o->store, c->problems);
 	return err_set(e, ERR_FORMAT,
 	    "%s: %" PRIu64 " of %" PRIu64
 	    " images are still damaged: put an image with the same data to repair "

@@ -58,7 +58,7 @@ put_counts(struct json *j, const struct tally *t, double seconds)
 	json_uint(j, "send_stalls", t->stalls);
 	json_uint(j, "rate_bits_per_s", t->rate);
 	json_double(j, "mean_rate_bits_per_s",
-	    seconds > 0 ? (double)tally_packets(t) * WIRE_BLOCK_COST_BITS / seconds
+	    seconds > 0 ? (double)tally_all_packets(t) * WIRE_BLOCK_COST_BITS / seconds
 			: 0);
 	json_uint(j, "limit_bits_per_s", t->limit);
 }
@@ -275,7 +275,7 @@ report_progress(const struct shown_all *all)
 	for (unsigned i = 0; i < all->n; i++) {
 		struct shown *s = &all->session[i];
 		const struct tally *t = &s->stats.tally;
-		uint64_t sent = tally_packets(t);
+		uint64_t sent = tally_all_packets(t);
 		if (s->stats.state != SESSION_SERVING || sent == s->said)
 			continue;
 		s->said = sent;

@@ -106,8 +106,9 @@ on_end(void *arg, uint32_t events)
 	struct job *j = arg;
 	siginfo_t how = { 0 };
 	char why[120];
-	bool good = waitid(P_PIDFD, (id_t)j->watch.fd, &how, WEXITED) == 0 &&
-	            how.si_code == CLD_EXITED && how.si_status == 0;
+	bool waited = waitid(P_PIDFD, (id_t)j->watch.fd, &how, WEXITED) == 0;
+	bool exited = waited && how.si_code == CLD_EXITED;
+	bool good = exited && how.si_status == 0;
 	(void)events;
 
 	loop_forget(j->of->loop, &j->watch);
@@ -115,7 +116,10 @@ on_end(void *arg, uint32_t events)
 	struct swap_node *n = swap_find_node(j->w, j->node);
 	if (n == NULL || n->session != j->session || n->tries != j->tries)
 		return; /* it is of an older try */
-	snprintf(why, sizeof why, j->late ? "the power command took longer than %d s" : "the power command ended with status %d",
+	snprintf(why, sizeof why,
+	    j->late  ? "the power command took longer than %d s"
+	    : exited ? "the power command ended with status %d"
+	             : "the power command was ended by signal %d",
 	    j->late ? LIMIT_US / 1000000 : how.si_status);
 	j->of->done(j->of->arg, n, good ? NULL : why);
 }

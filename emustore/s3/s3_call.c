@@ -352,8 +352,11 @@ s3_perform(struct s3 *s, struct s3_call *c, struct err *e)
 	for (;;) {
 		code = try_once(s, c, left);
 		tries++;
-		left -= code == CURLE_OPERATION_TIMEDOUT ? (double)stall_seconds(left)
-		                                         : (double)(clock_boot_us() - c->moved_at_us) / 1e6;
+		/* A line that stalled may have moved a byte just now; one that was never
+		 * connected took less time than that. */
+		left -= code == CURLE_OPERATION_TIMEDOUT && c->moved > 0
+		            ? (double)stall_seconds(left)
+		            : (double)(clock_boot_us() - c->moved_at_us) / 1e6;
 		if (!may_pass(code, c) || cancel_signal() != 0 ||
 		    left <= pause / 1000.0 || tries == TRIES_MAX)
 			break;

@@ -18,6 +18,7 @@
 #include "common/net/netif_card.h"
 #include "common/net/netif_speed.h"
 #include "common/wire/addr.h"
+#include "frisbee/doctor/doctor_judge.h"
 
 enum { LINE_BYTES = 1024, MODE = 0644, BLOCK_BYTES = 1024 };
 
@@ -175,8 +176,10 @@ write_measured(struct paper *p, const struct doctor_facts *f)
 	write_loss(p, "one by one", &f->loss);
 	write_loss(p, "short, at once", &f->burst_short);
 	write_loss(p, "long, at once", &f->burst);
+	/* The first packet begins the time in which the others come. */
+	unsigned bytes = judge_block_bytes(f), after = f->burst.got > 1 ? f->burst.got - 1 : 0;
 	line(p, "came_bits_per_s", "%" PRIu64 " (long, at once, at %u bytes)",
-	    rate(f->burst.got, f->mtu, f->burst.got_us), f->mtu);
+	    rate(after, bytes, f->burst.got_us), bytes);
 	line(p, "largest_bytes", "%" PRIu32 " arrived, of packets of all sizes",
 	    f->largest);
 	line(p, "session", "%" PRIu32 " of %" PRIu32 " blocks came, %" PRIu64 " bits/s",

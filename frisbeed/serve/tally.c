@@ -83,7 +83,7 @@ struct tally
 tally_sample(struct tally_box *b, uint64_t now_us)
 {
 	pthread_mutex_lock(&b->lock);
-	uint64_t packets = tally_packets(&b->sum);
+	uint64_t packets = tally_all_packets(&b->sum);
 	if (b->rate_us != 0 && now_us > b->rate_us)
 		b->sum.rate = (uint64_t)((double)(packets - b->rate_blocks) *
 					 WIRE_BLOCK_COST_BITS * 1e6 /

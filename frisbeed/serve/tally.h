@@ -12,7 +12,7 @@
 struct tally {
 	struct server_stats server;
 	uint64_t stalls; /* how often the kernel had no room for a packet */
-	/* The rate on the wire of the packets of tally_packets() between the last two
+	/* The rate on the wire of the packets of tally_all_packets() between the last two
 	 * samples, in bits a second. */
 	uint64_t rate;
 	uint64_t limit;  /* the sum of what its streams may send, bits a second; 0: no limit */
@@ -36,11 +36,19 @@ struct tally tally_sample(struct tally_box *, uint64_t now_us);
 /* Adds a tally to the first one, for a sum over sessions. */
 void tally_sum(struct tally *, const struct tally *);
 
-/* The number of blocks and parity blocks that were sent, without URGENT_DATA. */
+/* The number of blocks and parity blocks that were sent, without URGENT_DATA: clients count
+ * what they receive in the same way. */
 static inline uint64_t
 tally_packets(const struct tally *t)
 {
 	return t->server.blocks_sent + t->server.parity_sent;
+}
+
+/* The number of blocks and parity blocks that were sent, with URGENT_DATA. */
+static inline uint64_t
+tally_all_packets(const struct tally *t)
+{
+	return tally_packets(t) + t->server.urgent_sent;
 }
 
 /* The number of messages of clients that were heard, without URGENT. */
