@@ -194,6 +194,8 @@ complain(struct client_congestion *l, uint32_t epoch, uint64_t lost, uint64_t of
 		count_quiet(l, lost, of);
 	if (lost == 0 || (!queue && l->share < MUCH) || epoch < l->unsaid[queue])
 		return false;
+	if (l->say_at_us != 0 && l->say_queue && !queue)
+		return false; /* a complaint about a queue waits, and says more */
 	l->say_queue = queue;
 	l->say_epoch = epoch;
 	l->say_of = (uint32_t)(of > FEW ? of : FEW);

@@ -4,8 +4,8 @@
 #include "frisbee/client/client_ext_impl.h"
 
 enum {
-	/* The longest time for which a complaint is held back.  It is short, because
-	 * a queue overflows soon. */
+	/* The longest time for which one of the clients below holds its complaint back.
+	 * It is short, because a queue overflows soon. */
 	CONGESTION_BACKOFF_US = 20000,
 	/* About this many clients complain even if they heard others do so, because
 	 * the server does not believe a single address. */

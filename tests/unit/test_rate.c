@@ -316,12 +316,12 @@ test_low_cap(void)
 	rate_judge(&r, 5, 0, false);
 	T_CHECK(r.now > 8899);
 	T_CHECK(r.now < 8901);
-	/* However fast the card, the network may not be: 88 Mbit/s with a card of 2.5 Gbit/s. */
+	/* However fast the card, the network may not be: 89 Mbit/s with a card of 2.5 Gbit/s. */
 	rate_init(&r, 278500, &rate_usual);
 	rate_judge(&r, 5, 0, false);
 	T_CHECK(r.now > 9900);
 	T_CHECK(r.now < 10000);
-	/* A card of 10 Gbit/s: 157 Mbit/s. */
+	/* A card of 10 Gbit/s: 156 Mbit/s. */
 	rate_init(&r, 1114000, &rate_usual);
 	rate_judge(&r, 5, 0, false);
 	T_CHECK(r.now > 17400);
@@ -594,8 +594,12 @@ test_load_heard(void)
 	client_congestion_heard(&f.l, UINT32_MAX, true);
 	T_CHECK(lossy(&f, 4));
 	client_congestion_heard(&f.l, 4, false);
-	client_congestion_say(&f.l, f.now + 1000, false);
-	T_CHECK(client_congestion_at_us(&f.l) == f.now + 1000);
+	client_congestion_say(&f.l, f.now + 1000000, false);
+	T_CHECK(client_congestion_at_us(&f.l) == f.now + 1000000);
+	/* Losses without a queue do not take its place. */
+	for (int i = 0; i < 30; i++)
+		T_CHECK(!signal_after(&f, 60, 0) || f.l.say_queue);
+	T_CHECK(f.l.say_queue);
 }
 
 /* So slow that few blocks pass between two signals. */
