@@ -123,7 +123,7 @@ check "as it is, it is kept twice" [ "$(es put --json other "$T/other.ndz" | fie
 rm -rf "$T/C"; cp -r "$T/keep2" "$T/C"
 "$BIN/imagezip" -q --codec=zstd -r -f "$T/a" "$T/other.ndz" 2> /dev/null	# where there is zstd
 es put --codec=deflate other "$T/other.ndz" 2> "$T/stderr" || fail "put --codec: $(cat "$T/stderr")"
-check "people are told what became of it" grep -q "was made again in deflate, and will not come out byte for byte; 11.8 MB of its data was in the store" "$T/stderr"
+check "people are told what became of it" grep -q "was encoded again with deflate, and will not come out byte for byte; 11.8 MB of its data was in the store in this codec already" "$T/stderr"
 put=$(es put --json --codec=deflate other "$T/other.ndz")
 check "nothing of it is new" [ "$(field new_bytes <<< "$put")" = 0 ]
 check "known by its data: $(field known_data_bytes <<< "$put")" [ "$(field known_data_bytes <<< "$put")" -gt $((10 << 20)) ]
