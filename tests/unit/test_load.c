@@ -15,6 +15,7 @@
 #include "frisbeed/serve/serve.h"
 #include "tests/unit/one_chunk.h"
 #include "tests/unit/scratch.h"
+#include "tests/unit/segments.h"
 
 enum {
 	LIMIT_MS = 60000, /* no load here takes nearly so long */
@@ -511,6 +512,10 @@ test_urgent(void)
 int
 main(void)
 {
+	if (!segments_arrive()) {
+		puts("UDP_SEGMENT does not reach the kernel as it was set");
+		return 77;
+	}
 	log_open("test_load", true, LOG_LEVEL_ERR);
 	scratch_init();
 	make_chunk();
