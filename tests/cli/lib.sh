@@ -48,8 +48,9 @@ losetup() {
 }
 fi
 
+# The interpreter itself, which tests/run has looked up: python3 in PATH may be a script that looks for it each time.
+PYTHON=${PYTHON:-$(python3 -c 'import sys; print(sys.executable)' 2> /dev/null || echo python3)}
 # Without site packages: to look for them takes longer than most scripts here run.
-PYTHON=$(python3 -c 'import sys; print(sys.executable)' 2> /dev/null || echo python3)
 # "command": without a python3 the name would mean this function.
 python3() { command "$PYTHON" -E -S "$@"; }
 export PYTHON; export -f python3

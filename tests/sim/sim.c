@@ -3,7 +3,7 @@
  *	sim				every case of the suite, seed 1
  *	sim --seeds N			... with the seeds 1 to N
  *	sim --part usual		... one part of it: usual, neighbours or share
- *	sim --every N			... and only every Nth case, where time is short
+ *	sim --every N --first K		... and only every Nth case from case K on, where time is short
  *	sim --case NAME --seed S	one run; --trace shows what happens in it
  *	sim --case NAME --set KEY=V	... with something changed, see --help
  *	sim --share N			N servers on one link
@@ -39,36 +39,42 @@ run_one(const struct scenario *of_suite, uint64_t seed)
 /* What the suite consists of: a part of it may be asked for alone. */
 enum part { PART_USUAL = 1, PART_NEIGHBOURS = 2, PART_SHARE = 4, PART_ALL = 7 };
 
-/* `every`: only case 0, every, 2 * every and so on are run. */
+/* Of the cases of the suite, only `first`, `first + every` and so on are run. */
+struct some {
+	unsigned first, every;
+};
+
 static unsigned
-run_usual(uint64_t seed, unsigned every, unsigned *run)
+run_usual(uint64_t seed, struct some some, unsigned *run)
 {
 	unsigned failed = 0;
 
-	for (size_t i = 0; i < cases_count; i += every, ++*run)
+	for (size_t i = some.first; i < cases_count; i += some.every, ++*run)
 		failed += !run_one(&cases[i], seed);
 	return failed;
 }
 
 /* These are small, and have many seeds for one of the others. */
 static unsigned
-run_neighbours(uint64_t seed, unsigned every, unsigned *run)
+run_neighbours(uint64_t seed, struct some some, unsigned *run)
 {
 	unsigned failed = 0;
 
-	for (size_t i = 0; i < bad_cases_count * BAD_SEEDS; i += every, ++*run)
+	for (size_t i = some.first; i < bad_cases_count * BAD_SEEDS;
+	     i += some.every, ++*run)
 		failed += !run_one(&bad_cases[i / BAD_SEEDS],
 		    (seed - 1) * BAD_SEEDS + i % BAD_SEEDS + 1);
 	return failed;
 }
 
 static int
-run_suite(int parts, uint64_t first, uint64_t seeds, unsigned every)
+run_suite(int parts, uint64_t first, uint64_t seeds, struct some some)
 {
 	unsigned run = 0, failed = 0;
 
-	if (every > 1)
-		printf("only every %uth case is run (--every)\n", every);
+	if (some.every > 1)
+		printf("only every %uth case is run, from case %u on (--every, --first)\n",
+		    some.every, some.first);
 
 	if (parts & PART_USUAL) {
 		failed += !runs_twice(&cases[1]);
@@ -77,9 +83,9 @@ run_suite(int parts, uint64_t first, uint64_t seeds, unsigned every)
 	verdict_print_head();
 	for (uint64_t seed = first; seed < first + seeds; seed++) {
 		if (parts & PART_USUAL)
-			failed += run_usual(seed, every, &run);
+			failed += run_usual(seed, some, &run);
 		if (parts & PART_NEIGHBOURS)
-			failed += run_neighbours(seed, every, &run);
+			failed += run_neighbours(seed, some, &run);
 	}
 	if (parts & PART_SHARE)
 		failed += shares_suite(first, seeds, &run);
@@ -102,7 +108,7 @@ usage(FILE *f, int status)
 {
 	fprintf(f,
 	    "usage: sim [--seed S | --seeds N] [--part usual|neighbours|share]"
-	    " [--every N]\n"
+	    " [--every N] [--first K]\n"
 	    "       sim --case NAME [--seed S | --seeds N] [--trace | --json]"
 	    " [--set KEY=V]...\n       sim --share SERVERS [--seed S | --seeds N]"
 	    " [--json] [--set KEY=V]...\n       sim [--seed S] --paper\n       sim "
@@ -128,7 +134,7 @@ list_cases(void)
 struct request {
 	uint64_t seed, seeds;
 	int parts; /* of enum part */
-	unsigned every; /* of the cases of the suite */
+	struct some some; /* of the cases of the suite */
 	bool traced, have_case, json;
 	char changes[1024];
 	struct scenario sc;
@@ -171,8 +177,11 @@ understand(struct request *rq, int opt, const char *arg)
 			return usage(stderr, 2);
 		return -1;
 	case 'e':
-		rq->every = (unsigned)strtoul(arg, NULL, 10);
-		return rq->every > 0 ? -1 : usage(stderr, 2);
+		rq->some.every = (unsigned)strtoul(arg, NULL, 10);
+		return rq->some.every > 0 ? -1 : usage(stderr, 2);
+	case 'f':
+		rq->some.first = (unsigned)strtoul(arg, NULL, 10);
+		return -1;
 	case 'p':
 		return paper_tables(rq->seed);
 	case 'l':
@@ -210,6 +219,7 @@ main(int argc, char **argv)
 		{ "share", required_argument, NULL, 'S' },
 		{ "part", required_argument, NULL, 'P' },
 		{ "every", required_argument, NULL, 'e' },
+		{ "first", required_argument, NULL, 'f' },
 		{ "paper", no_argument, NULL, 'p' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "set", required_argument, NULL, 'k' },
@@ -218,7 +228,7 @@ main(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	struct request rq = { .seed = 1, .seeds = 1, .parts = PART_ALL, .every = 1 };
+	struct request rq = { .seed = 1, .seeds = 1, .parts = PART_ALL, .some.every = 1 };
 	int opt, rc;
 
 	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1)
@@ -232,5 +242,5 @@ main(int argc, char **argv)
 		return shares_seeds(&rq.share, rq.seed, rq.seeds);
 	if (rq.have_case)
 		return runs_seeds(&rq.sc, rq.seed, rq.seeds, rq.traced, rq.changes);
-	return run_suite(rq.parts, rq.seed, rq.seeds, rq.every);
+	return run_suite(rq.parts, rq.seed, rq.seeds, rq.some);
 }
