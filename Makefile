@@ -160,7 +160,7 @@ tests: all $(TESTBINS)
 help:
 	@echo "make               the programs, into build/bin (SAN=address,undefined or thread: instrumented, into build/VARIANT/bin)"
 	@echo "make deps          install what is missing to build and test (Debian)"
-	@echo "make check         every test; tests/run NAME... runs some, after make tests"
+	@echo "make check         every test; tests/run NAME... runs some, after make tests; CHOSEN=tests/chosen: of the scripts those and a tenth of the others"
 	@echo "make check-vm      machines that boot from the network, load, capture and boot again (root, QEMU); MACHINES=\"path dsync\""
 	@echo "make check-s3      stores in a bucket, with a real S3 server"
 	@echo "make check-web     the controller's page in headless Chromium (root)"
