@@ -53,11 +53,13 @@ refused "sends the whole file when a part of it is requested" image=http://127.0
 
 # All that a server can do wrong: what comes is right, or an error.
 serve 8082 "$PYTHON" -E -S "$TOP/tests/helpers/http_hostile.py" "$T/sda.ndz" 8082 "$T/fault"
+patience() {	# FAULT: some take all of this time
+	case $1 in down | stuck | busy) export STREAM_HTTP_SECONDS=3 ;; none) export STREAM_HTTP_SECONDS=60 ;; *) export STREAM_HTTP_SECONDS=10 ;; esac
+}
 wrong() {	# FAULT OUTCOME WORDS: well, or refused when opened
 	echo "$1" > "$T/fault"
-	# Some take all of this time.
-	case $1 in down | stuck | busy) export STREAM_HTTP_SECONDS=3 ;; *) export STREAM_HTTP_SECONDS=10 ;; esac
-	if [ "$2" = well ]; then STREAM_HTTP_SECONDS=60; check "$1: comes out" comes_out "$T/sda.out" image=http://127.0.0.1:8082/x
+	patience "$1"
+	if [ "$2" = well ]; then patience none; check "$1: comes out" comes_out "$T/sda.out" image=http://127.0.0.1:8082/x
 	else refused "$3" image=http://127.0.0.1:8082/x; fi
 }
 wrong "" well
@@ -80,10 +82,12 @@ wrong total refused "has changed\|ends with chunk\|is .* chunks long"
 wrong stuck refused "imeout"
 # In the middle: behind the requests that opening takes.
 reads() { nbd "nbdcopy \$uri '$T/copied'" image=http://127.0.0.1:8082/x; }
+patience none
 echo "none" > "$T/fault"; before=$(cat "$T/fault.requests"); nbd true image=http://127.0.0.1:8082/x
 opening=$(($(cat "$T/fault.requests") - before))
 later() {	# FAULT WORDS
 	echo "$1 $opening" > "$T/fault"
+	patience "$1"
 	if reads; then fail "$1 later: copied"; else check "$1 later: $(head -n 1 "$T/nbd.log")" grep -q "$2" "$T/nbd.log"; fi
 }
 later changed "has changed since"
@@ -97,6 +101,7 @@ cat > "$T/again.sh" << 'SH'
 nbdcopy "$1" "$T/copied" 2> /dev/null && exit 1
 echo none > "$T/fault"; nbdcopy "$1" "$T/copied" 2>> "$T/nbdcopy.log"
 SH
+patience none
 again() { rm -f "$T/copied"; echo "total $((opening + 1))" > "$T/fault"; nbd "bash '$T/again.sh' \$uri" image="http://127.0.0.1:8082/$1"; }
 check "the right file again, with an ETag: comes out" eval 'again x && cmp "$T/sda.out" "$T/copied"'
 check "and was changed before" grep -q "has changed since" "$T/nbd.log"
