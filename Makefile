@@ -67,6 +67,8 @@ UNITS   := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 PRELOADS := $(wildcard tests/preload/*.c)
 FILTERS := $(patsubst tests/nbdkit/%.c,$(B)/tests/nbdkit/nbdkit-%-filter.so,$(wildcard tests/nbdkit/*.c))
+# What all folders of scripts need.
+JSON    := $(B)/tests/helpers/json
 HELPERS := $(patsubst tests/helpers/%.c,%,$(wildcard tests/helpers/*.c))
 STUDIES := $(patsubst %.c,$(B)/%,$(wildcard bench/*.c)) $(patsubst bench/nbdkit/%.c,$(B)/bench/nbdkit/nbdkit-%-plugin.so,$(wildcard bench/nbdkit/*.c))
 SIM     := $(if $(wildcard tests/sim/*.c),$(B)/tests/sim/sim)
@@ -140,6 +142,9 @@ $(B)/bench/%: $(B)/bench/%.o $(LIB)
 	$(call say,LD,$@) $(CC) $(FLAGS) $(SANLD) $(LDFLAGS) -o $@ $^ $(LIBS)
 $(B)/tests/helpers/%: $(B)/tests/helpers/%.o $(LIB)
 	$(call say,LD,$@) $(CC) $(FLAGS) $(SANLD) $(LDFLAGS) -o $@ $^ $(LIBS)
+# Scripts start it thousands of times, so it has the only library that it needs, and is not instrumented.
+$(JSON): private LIBS := -ljson-c
+$(JSON) $(JSON).o: private SANFL :=
 # These libraries are loaded into programs from outside (LD_PRELOAD), so they do not have the programs' flags.
 $(B)/tests/preload/%.so: tests/preload/%.c
 	@mkdir -p $(@D)
@@ -211,24 +216,24 @@ iso: netboot
 # The whole path in virtual machines; needs root.  Console logs stay in build/vm/.
 check-vm:
 	@scripts/deps build netboot iso vm || echo "check-vm: going on with what is here" >&2
-	@$(MAKE) --no-print-directory all $(FILTERS)
+	@$(MAKE) --no-print-directory all $(JSON) $(FILTERS)
 	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) LOG=$(abspath $(B))/log-vm SCRIPTS=vm LIMIT=3000 JOBS=1 tests/run $(or $(MACHINES:%=vm/%),vm/)
 # Stores in a bucket, with a real S3 server that is started for it on loopback.
 check-s3:
 	@scripts/deps build s3 || echo "check-s3: going on with what is here" >&2
 	@command -v swift-proxy-server > /dev/null || { echo "check-s3: no S3 server to test with (OpenStack Swift: scripts/deps s3)" >&2; exit 1; }
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all $(JSON)
 	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) LOG=$(abspath $(B))/log-s3 SCRIPTS=s3 LIMIT=2000 tests/run s3/
 # The controller's page in a browser without a screen, while machines are loaded; needs root.  Pictures are left in build/web/.
 check-web:
 	@scripts/deps build check web || echo "check-web: going on with what is here" >&2
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all $(JSON)
 	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) LOG=$(abspath $(B))/log-web SCRIPTS=web LIMIT=2000 JOBS=1 PICTURES=$(abspath build/web) tests/run $(or $(PAGES:%=web/%),web/)
 # COUNT sessions of the controller in a row, with everything that can go wrong in a lab; needs root.
 COUNT ?= 1000
 soak:
 	@scripts/deps build check || echo "soak: going on with what is here" >&2
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all $(JSON)
 	@COUNT=$(COUNT) BIN=$(abspath $(BIN)) B=$(abspath $(B)) LOG=$(abspath $(B))/log-soak SCRIPTS=soak LIMIT=86400 JOBS=1 tests/run soak/
 # Unit, golden and wire tests as other processors run them, under QEMU's user mode emulation.
 ARCHES ?= arm64 s390x

@@ -54,6 +54,10 @@ PYTHON=${PYTHON:-$(python3 -c 'import sys; print(sys.executable)' 2> /dev/null |
 # "command": without a python3 the name would mean this function.
 python3() { command "$PYTHON" -E -S "$@"; }
 export PYTHON; export -f python3
+# json [-1] [-l] [-d TEXT] FILE [PATH | FACT]...: members of a JSON document, or whether these facts hold of
+# it (tests/helpers/json.c says which paths and facts there are).  It takes 2 ms, Python 30.
+JSON=${B:-$TOP/build/plain}/tests/helpers/json
+json() { ${EMULATOR:-} "$JSON" "$@"; }
 
 # own_network: this script begins anew in a network of its own, where no other program has its ports; root only.
 own_network() {
