@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 requires mke2fs debugfs python3 sfdisk
 zip() { "$BIN/imagezip" -q --changed-since="$T/state" --since=ranges:"$T/list" "$@"; }
-json() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$T/json" "$1"; }
+of() { json "$T/json" "$1"; }
 # What a tracker would know: the sectors that differ from the last time, and some that do not.  The partition table is not
 # among these: everything is read when it may have changed.
 track() {
@@ -37,8 +37,8 @@ for round in 1 2 3 4; do
 	esac
 	track
 	"$BIN/imagezip" --json --changed-since="$T/state" --since=ranges:"$T/list" "$T/disk" "$T/$round.ndz" > "$T/json" || fail "round $round"
-	check "round $round: a delta" [ "$(json delta)" = True ]
-	check "which has read little: $(json compared_data_bytes) of $(json full_data_bytes) bytes" [ "$(json compared_data_bytes)" -lt $(($(json full_data_bytes) / 2)) ]
+	check "round $round: a delta" [ "$(of delta)" = true ]
+	check "which has read little: $(of compared_data_bytes) of $(of full_data_bytes) bytes" [ "$(of compared_data_bytes)" -lt $(($(of full_data_bytes) / 2)) ]
 	"$BIN/imagezip" -q -U "$T/fresh.sig" --force "$T/disk" "$T/fresh.ndz" || fail "a fresh image"
 	check "its signature is that of a fresh image" python3 -c '
 import sys
@@ -56,12 +56,12 @@ done
 cp "$T/state.sig" "$T/before.sig"; : > "$T/list"
 dd if=/dev/urandom of="$T/disk" bs=4096 seek=5000 count=1 conv=notrunc status=none
 "$BIN/imagezip" --json --changed-since="$T/state" --since=ranges:"$T/list" "$T/disk" "$T/5.ndz" > "$T/json" || fail "round 5"
-check "what nobody has seen is not read" [ "$(json compared_data_bytes)" -lt $(($(json full_data_bytes) / 8)) ]
+check "what nobody has seen is not read" [ "$(of compared_data_bytes)" -lt $(($(of full_data_bytes) / 8)) ]
 # A partition table that has changed: everything is read.
 cp "$T/last" "$T/disk"; printf 'label-id: 0x12345678\nlabel: dos\nstart=2048,size=81920,type=83\nstart=83968,size=40960,type=82\n' | sfdisk -q --force "$T/disk" 2> /dev/null
 echo "0 1" > "$T/list"
 "$BIN/imagezip" --json --changed-since="$T/state" --since=ranges:"$T/list" "$T/disk" "$T/6.ndz" > "$T/json" || fail "round 6"
-check "another table" [ "$(json compared_data_bytes)" = "$(json full_data_bytes)" ]
+check "another table" [ "$(of compared_data_bytes)" = "$(of full_data_bytes)" ]
 # The signature is lost: a full image.
 rm "$T/state.sig"; zip "$T/disk" "$T/7.ndz"
 check "a full image again" [ "$("$BIN/imageunzip" -q -C "$T/7.ndz")" = "$("$BIN/imagezip" -q --force "$T/disk" "$T/fresh.ndz"; "$BIN/imageunzip" -q -C "$T/fresh.ndz")" ]

@@ -6,18 +6,8 @@ requires mke2fs debugfs python3 sfdisk mkswap zstd tar
 zip() { "$BIN/imagezip" -q "$@" 2> "$T/zip" || fail "imagezip $*: $(cat "$T/zip")"; }
 unzip() { "$BIN/imageunzip" -q "$@" || fail "imageunzip $*"; }
 delta() { "$BIN/imagedelta" -q "$@" || fail "imagedelta $*"; }
-regions() { "$BIN/imagedump" --json -dd "$1" | python3 -c '
-import json, sys
-for c in json.load(sys.stdin)[0]["chunk_list"]:
-    for r in c["regions"]: print(r["first_sector"], r["sectors"])'; }
-stored() { regions "$1" | python3 -c '
-import sys
-end = None
-for line in sys.stdin:
-    s, n = map(int, line.split())
-    if s != end: print("" if end is None else end, s)
-    end = s + n
-print(end)'; }
+regions() { "$BIN/imagedump" --json -dd "$1" | json - "[0].chunk_list[*].regions[*].first_sector,sectors" | tr : ' '; }
+stored() { regions "$1" | awk '$1 != end { print end, $1 } { end = $1 + $2 } END { print end }'; }
 # Every sector that IMAGE stores is the same in two files.
 same_stored() { regions "$1" | python3 -c '
 import sys
@@ -71,7 +61,7 @@ check "a + ab = b" installs "$T/b.ndz" "$T/b" "$T/a.ndz" "$T/ab.ndz"
 check "a + ab + bc + cd = d" installs "$T/d.ndz" "$T/d" "$T/a.ndz" "$T/ab.ndz" "$T/bc.ndz" "$T/cd.ndz"
 check "d is not a" [ "$("$BIN/imagehash" -q "$T/d.ndz" "$T/a"; echo $?)" = 4 ]
 for x in b c d; do check "$x.sig is $x's" quietly "$BIN/imagehash" -S -o "$T/$x.sig" "$T/$x.ndz"; done
-check "a delta is small" [ "$("$BIN/imagedump" --json "$T/ab.ndz" | python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["data_bytes"] < 700000)')" = True ]
+check "a delta is small" json <("$BIN/imagedump" --json "$T/ab.ndz") "[0].data_bytes<700000"
 check "and verifies" quietly "$BIN/imagedump" --verify "$T/ab.ndz"
 check "other readers take it" python3 "$TOP/tests/helpers/strict_reader.py" "$T/ab.ndz" "$T/strict" "$(stat -c %s "$T/b")"
 
@@ -126,7 +116,7 @@ mark "$T/target" 00112233445566778899aabbccddeeff
 status 1 "$BIN/imageunzip" -q --in-place "$T/ab.ndz" "$T/target"
 check "why" grep -q 'installation there is incomplete' "$T/stderr"
 truncate -s 1M "$T/r1" "$T/r2"; head -c 4096 "$T/one" | dd of="$T/r2" conv=notrunc status=none; zip -r "$T/r1" "$T/r1.ndz"; zip -r "$T/r2" "$T/r2.ndz"; delta "$T/r1.ndz" "$T/r2.ndz" "$T/r.ndz"
-cp "$T/r1" "$T/r3"; mark "$T/r3" "$("$BIN/imagedump" --json "$T/r.ndz" | python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["uuid"])')"
+cp "$T/r1" "$T/r3"; mark "$T/r3" "$("$BIN/imagedump" --json "$T/r.ndz" | json - '[0].uuid')"
 check "its own mark" "$BIN/imageunzip" -q "$T/r.ndz" "$T/r3"; check "is gone" cmp "$T/r2" "$T/r3"
 cp "$T/a" "$T/target"
 status 1 "$BIN/imageunzip" -q "$T/ab.ndz" "$T/new"; check "no new file" [ ! -e "$T/new" ]
@@ -209,7 +199,7 @@ status 1 "$BIN/imagedelta" -q --onto "$T/mbr.ndz" "$T/w.ndz" "$T/x2.ndz"
 # A disklabel that moves: stored with its relocation though its bytes are the same.
 unzip "$T/fbsd-s1.ndz" "$T/slice"; zip -r "$T/slice" "$T/slice.ndz"
 delta "$T/slice.ndz" "$T/fbsd-s1.ndz" "$T/label.ndz"
-check "the relocation is there" [ "$("$BIN/imagedump" --json "$T/label.ndz" | python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["relocations"])')" = 1 ]
+check "the relocation is there" [ "$("$BIN/imagedump" --json "$T/label.ndz" | json - '[0].relocations')" = 1 ]
 cp "$T/target-mbr.img" "$T/t1"; cp "$T/target-mbr.img" "$T/t2"
 unzip -s 2 "$T/fbsd-s1.ndz" "$T/t1"; unzip -s 2 "$T/slice.ndz" "$T/t2"
 check "without it, it differs" [ "$("$BIN/imagehash" -q -s 2 "$T/fbsd-s1.ndz" "$T/t2"; echo $?)" = 4 ]
@@ -222,10 +212,10 @@ check "and back" quietly "$BIN/imagehash" -s 2 "$T/slice.ndz" "$T/t1"
 cp "$T/slice" "$T/slice2"; printf 'changed' | dd of="$T/slice2" bs=512 seek=40 conv=notrunc status=none; zip -r "$T/slice2" "$T/slice2.ndz"
 delta "$T/slice.ndz" "$T/slice2.ndz" "$T/s12.ndz"; delta --any-base --onto "$T/fbsd-s1.ndz" "$T/s12.ndz" "$T/fbsd2.ndz"
 delta "$T/fbsd-s1.ndz" "$T/fbsd2.ndz" "$T/l2.ndz"
-check "relocations only with their data" [ "$("$BIN/imagedump" --json "$T/l2.ndz" | python3 -c 'import json,sys; d=json.load(sys.stdin)[0]; print(d["relocations"], d["data_bytes"])')" = "0 4096" ]
+check "relocations only with their data" json <("$BIN/imagedump" --json "$T/l2.ndz") "[0].relocations=0" "[0].data_bytes=4096"
 cp "$T/target-mbr.img" "$T/t1"; unzip -s 2 "$T/fbsd-s1.ndz" "$T/t1"; unzip -s 2 "$T/l2.ndz" "$T/t1"
 check "installed" quietly "$BIN/imagehash" -s 2 "$T/fbsd2.ndz" "$T/t1"
 delta "$T/fbsd-s1.ndz" "$T/fbsd-s1.ndz" "$T/x3.ndz"
 delta --onto "$T/fbsd-s1.ndz" "$T/x3.ndz" "$T/w.ndz"
-check "--onto keeps it" [ "$("$BIN/imagedump" --json "$T/w.ndz" | python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["relocations"])')" = 1 ]
+check "--onto keeps it" [ "$("$BIN/imagedump" --json "$T/w.ndz" | json - '[0].relocations')" = 1 ]
 finish

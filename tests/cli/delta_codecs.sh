@@ -5,7 +5,7 @@ requires mke2fs debugfs python3 zstd tar
 for codec in igzip zstd; do
 	"$BIN/imagezip" -q --codec=$codec -f /dev/null "$T/x" 2>&1 | grep -q "built without" && skip "needs $codec built in"
 done
-field() { "$BIN/imagedump" --json "$1" | python3 -c 'import json,sys; print(json.load(sys.stdin)[0][sys.argv[1]])' "$2"; }
+field() { "$BIN/imagedump" --json "$1" | json - "[0].$2"; }
 crc() { "$BIN/imageunzip" -q -C "$1"; }
 # Base, then deltas, onto a poisoned disk: IMAGE is there.
 installs() {	# IMAGE BASE DELTA...

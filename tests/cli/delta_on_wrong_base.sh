@@ -117,7 +117,7 @@ zip -r -H "$T/m1.sig" "$T/m2" "$T/ms.ndz"; "$BIN/imagedelta" -q "$T/m1.ndz" "$T/
 for d in ms md; do
 	chunks=$(($(stat -c %s "$T/$d.ndz") >> 20))
 	check "$d: $chunks chunks" [ "$chunks" -gt 8 ]
-	check "it says what its base held" [ "$("$BIN/imagedump" --json "$T/$d.ndz" | python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["base_samples"])')" -gt 256 ]
+	check "it says what its base held" [ "$("$BIN/imagedump" --json "$T/$d.ndz" | json - '[0].base_samples')" -gt 256 ]
 	onto "$T/m3"; status 1 "$BIN/imageunzip" -q "$T/$d.ndz" "$T/t"
 	check "the chunk is named" grep -q "chunk [1-9][0-9]*: .*does not hold the base" "$T/stderr"
 	onto "$T/m1"; check "onto its base" unzip "$T/$d.ndz" "$T/t"; check "it is there" holds "$T/m2"

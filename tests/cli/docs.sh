@@ -53,7 +53,7 @@ for p in imagezip imageunzip growfs imagedump imagehash imagedelta imagerezip; d
 	head -c 5000 /dev/urandom > "$T/junk"
 	"$BIN/$p" --json "$T/junk" "$T/no/such" "$T/no/such2" > "$T/out" 2> /dev/null
 	check "$p --json fails" [ $? != 0 ]
-	[ ! -s "$T/out" ] || python3 -c 'import json,sys; json.load(open(sys.argv[1]))' "$T/out" || fail "$p --json, failing: $(head -c 200 "$T/out")"
+	[ ! -s "$T/out" ] || json "$T/out" || fail "$p --json, failing: $(head -c 200 "$T/out")"
 done
 # Documents are read on narrow screens too: lines have fewer than 100 characters, except in tables and in what is shown.
 long_lines() {	# FILE...

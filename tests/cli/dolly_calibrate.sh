@@ -25,12 +25,8 @@ for name, rate in rates.items():
     assert re.fullmatch(r"[0-9.e+]+MB", rate) and float(rate[:-2]) > 0.1, (name, rate)
 PY
 "$BIN/dolly" plan --json --nodes 8 --image-size 1G --compression 2 "$T/net" > "$T/plan" || fail "plan does not take it"
-check "plan predicts by it" python3 - "$T/plan" << 'PY'
-import json, sys
-rows = {r["topology"]: r for r in json.load(open(sys.argv[1]))["predictions"]}
-assert rows["chain"]["clients"] == rows["star"]["clients"] == 8
-assert all(r["bytes_per_s"] > 0 and r["seconds"] > 0 for r in rows.values()), rows
-PY
+check "plan predicts by it" json "$T/plan" "predictions[topology=chain].clients=8" "predictions[topology=star].clients=8" \
+    "predictions[*].bytes_per_s>0" "predictions[*].seconds>0"
 quick --nodes "node[01-32]" "$T/disk" > "$T/net32" && "$BIN/dolly" plan --json "$T/net32" > "$T/plan" || fail "calibrate --nodes"
 check "other nodes are in it" grep -q '"clients": *32' "$T/plan"
 
@@ -61,10 +57,7 @@ for say in (b"GET / HTTP/1.0\r\n\r\n", b"dolly-x\n", b"dol", b""):    # stranger
 PY
 check "strangers get nothing" [ $? = 0 ]
 quick --json --with 127.0.0.1:$PORT "$T/disk" > "$T/json" || fail "--with"
-check "both directions are measured" python3 -c '
-import json, sys
-d = json.load(open(sys.argv[1]))
-assert d["link_in_bytes_per_s"] > 1e5 and d["link_out_bytes_per_s"] > 1e5, d' "$T/json"
+check "both directions are measured" json "$T/json" "link_in_bytes_per_s>100000" "link_out_bytes_per_s>100000"
 if [ -n "${NETWORK_INSIDE:-}" ] && tc qdisc add dev lo root tbf rate 80mbit burst 256kb latency 50ms 2> /dev/null; then
 	# 10 MB/s in all; what both ends send in acknowledgements and headers passes there, too.  A machine that does much else
 	# measures less now and then.

@@ -55,7 +55,7 @@ check "it is said" grep -q "without --key nothing is encrypted: the network is t
 [ -z "$SEEN" ] || check "a sniffer sees the data" [ "$SEEN" -gt 20 ]
 echo "== with one"
 three --key "$T/key"
-member() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$T/table" "$1"; }
+member() { json "$T/table" "$1"; }
 # Three nodes speak with the server, and the first of the chain also gets its data from there.
 check "the table counts the encrypted connections" [ "$(member connections_encrypted)" -ge 4 ]
 modprobe tls 2> "$T/quiet"

@@ -21,7 +21,7 @@ serve() {	# OPTIONS... FILE
 	until grep -q serving "$T/serve.log" || ! kill -0 $SERVER 2> /dev/null; do sleep 0.02; done
 }
 join() { timeout 240 "$BIN/dolly" join "$@"; }
-field() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$T/table" "$1"; }
+field() { json "$T/table" "$1"; }
 size=$(stat -c %s "$T/data")
 for zstd in "" --zstd; do
 	echo "== --raw $zstd"
@@ -36,7 +36,7 @@ for zstd in "" --zstd; do
 	wait $SERVER; check "the server" [ $? = 0 ]
 	check "the file has the data" cmp "$T/data" "$T/got"
 	check "the pipe has the data" cmp "$T/data" "$T/piped"
-	check "all bytes were written" [ "$(python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))["bytes_written"])' "$T/out3")" = "$size" ]
+	check "all bytes were written" [ "$(json "$T/out3" bytes_written)" = "$size" ]
 	sent=$(field bytes_sent)
 	if [ -z "$zstd" ]; then check "all of it was sent, once" [ "$sent" -gt "$size" ] && check "... and not much more" [ "$sent" -lt $((size + 100000)) ]
 	else check "what can be packed was" [ "$sent" -lt $((size * 6 / 10)) ]; fi

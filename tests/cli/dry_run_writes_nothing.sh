@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 own_network "$@"
 requires sfdisk python3 mke2fs
-stat_of() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$T/json" "$1"; }
+stat_of() { json "$T/json" "$1"; }
 state_of() { stat -c '%n %s %y %z' "$@" 2>&1; }
 unchanged() {	# WHAT FILE COMMAND...: the command leaves the file, and the folder, as they are
 	local what=$1 file=$2 before; shift 2
@@ -37,7 +37,8 @@ check "what of partition 2" grep -q "^partition 2, .*the image stores nothing of
 check "what would be wiped: $(grep -c "would wipe" "$T/said") kinds" [ "$(grep -c "would wipe what was left of" "$T/said")" = 2 ]
 unchanged "--json" "$T/tgt" dry --in-place --json "$T/disk.ndz" "$T/tgt"
 cp "$T/out" "$T/json"; would=$(stat_of stale_signatures)
-check "its partitions" python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); p=d["partitions"]; sys.exit(not (d["dry_run"] and [x["left_out"] for x in p] == [False, True] and 0 < p[0]["bytes_stored"] < 4 << 20 and d["target_bytes"] == 30 << 20))' "$T/json"
+check "its partitions" json "$T/json" dry_run=true "partitions[#]=2" "partitions[0].left_out=false" "partitions[1].left_out=true" \
+    "partitions[0].bytes_stored>0" "partitions[0].bytes_stored<4194304" "target_bytes=$((30 << 20))"
 cp --sparse=always "$T/tgt" "$T/real"; "$BIN/imageunzip" --in-place --json "$T/disk.ndz" "$T/real" > "$T/json" 2> "$T/said"
 check "it wipes $would signatures, and the real run $(stat_of stale_signatures_wiped)" [ "$would" -ge 2 -a "$would" = "$(stat_of stale_signatures_wiped)" ]
 unchanged "--grow" "$T/tgt" dry --grow "$T/disk.ndz" "$T/tgt"
@@ -113,12 +114,12 @@ unseen "a disk" "$T/tgt" --in-place "$T/tgt"
 check "$chunks chunks: $(sed -n 2p "$T/out")" grep -q "^the image: $chunks chunks, of 25.2 MB, filesystems: 1:ignored 2:raw$" "$T/out"
 check "its partitions" [ "$(grep -c "^partition [12], sectors" "$T/out")" = 2 ]
 unseen "--json" "$T/tgt" --in-place --json --grow "$T/tgt"
-check "whole" python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); sys.exit(not (d["dry_run"] and d["table_known"] and len(d["partitions"]) == 2 and d["image_bytes"] == 24 << 20 and "bytes_stored" not in d))' "$T/out"
+check "whole" json "$T/out" dry_run=true table_known=true "partitions[#]=2" "image_bytes=$((24 << 20))" 'bytes_stored!?'
 unseen "a new file" "$T/made" "$T/made"; check "exit $rc, it is not made" [ $rc = 0 -a ! -e "$T/made" ]
 unseen "a small disk" "$T/small" --in-place "$T/small"; check "exit $rc: $(cat "$T/said")" [ $rc = 1 ]
 unseen "no such partition" "$T/tgt" -s 9 "$T/tgt"; check "exit $rc: $(head -n 1 "$T/said")" [ $rc = 2 ]
 status 2 fris -N "$T/made"
 kill $SERVER; wait $SERVER 2> /dev/null; SERVER=
-sent=$(python3 -c 'import json,sys; print(sum(s["blocks_sent"] for s in json.load(open(sys.argv[1]))["sessions"]))' "$T/served")
+sent=$(json "$T/served" "sessions[*].blocks_sent" | awk '{ n += $1 } END { print n }')
 check "of $chunks chunks $((sent / 1024)) were sent, to four that asked" [ "$sent" -gt 0 -a "$sent" -le $((6 * 1024)) ]
 finish

@@ -18,7 +18,7 @@ check "equal" cmp "$T/dev" "$COPY"
 check "status" grep -q "^condition consistent" <(d status)
 dd if=/dev/urandom of="$T/dev" bs=4096 seek=100 count=3 conv=notrunc status=none
 d once --json --metrics="$T/m" > "$T/json" || fail "once"
-check "only what has changed" python3 -c 'import json,sys; r=json.load(open(sys.argv[1])); assert r["changed_bytes"] == 12288 and not r["full"], r' "$T/json"
+check "only what has changed" json "$T/json" changed_bytes=12288 full=false
 check "equal" cmp "$T/dev" "$COPY"
 check "metrics" grep -q "^dsync_changed_bytes 12288" "$T/m"
 check "nothing to send" quietly d once --metrics="$T/m"
@@ -47,7 +47,7 @@ dd if=/dev/urandom of="$T/dev" bs=4096 seek=300 count=2 conv=notrunc status=none
 "$BIN/dmextract" -q --since=scan:"$T/state" "$T/dev" | "$BIN/dmmerge" -q "$COPY" || fail "by hand"
 dd if=/dev/urandom of="$T/dev" bs=4096 seek=400 count=1 conv=notrunc status=none
 d once --json > "$T/json" || fail "once"
-check "what was not heard" python3 -c 'import json,sys; r=json.load(open(sys.argv[1])); assert r["changed_bytes"] == 4096, r' "$T/json"
+check "what was not heard" json "$T/json" changed_bytes=4096
 check "equal" cmp "$T/dev" "$COPY"
 
 # In place, a stream that is cut leaves the copy incomplete.  Digests do not show which blocks were written and written back, so
@@ -64,11 +64,11 @@ status 1 d once --dmmerge="$T/cut" --dmmerge-options=--in-place
 check "incomplete" grep -q "^condition incomplete" <(d status)
 cp "$T/before" "$T/dev"
 d once --dmmerge-options=--in-place --json > "$T/json" || fail "after a stream that was cut"
-check "all of it" python3 -c 'import json,sys; r=json.load(open(sys.argv[1])); assert r["full"] and "incomplete" in r["warning"], r' "$T/json"
+check "all of it" json "$T/json" full=true warning~incomplete
 check "equal" cmp "$T/dev" "$COPY"
 check "whole again" grep -q "^condition consistent" <(d status)
 d once --dmmerge-options=--in-place --json > "$T/json" || fail "once more"
-check "only what has changed" python3 -c 'import json,sys; r=json.load(open(sys.argv[1])); assert r["changed_bytes"] == 0, r' "$T/json"
+check "only what has changed" json "$T/json" changed_bytes=0
 
 # A copy without what no filesystem uses, and then one of everything, which does not arrive: since it is not known what was never sent
 # to the copy, everything is sent again.
@@ -76,11 +76,11 @@ if command -v mke2fs > "$T/quiet"; then
 	head -c 16M /dev/urandom > "$T/fs"; mke2fs -q -F -t ext4 -E nodiscard "$T/fs" || fail "mke2fs"
 	f() { "$BIN/dsync" --dmmerge="$BIN/dmmerge" --since=scan:"$T/fstate" "${@:2}" "$1" "$T/fs" "$T/fscopy"; }
 	f init --json > "$T/json" || fail "init of a filesystem"
-	check "not all is sent" python3 -c 'import json,sys; r=json.load(open(sys.argv[1])); assert r["unused_bytes"] > 0, r' "$T/json"
+	check "not all is sent" json "$T/json" "unused_bytes>0"
 	check "and it is noted" [ -s "$T/fstate.unsent" ]
 	status 1 f init --whole --dmmerge="$T/full"
 	f once --json > "$T/json" || fail "once, of a filesystem"
-	check "everything is sent" python3 -c 'import json,sys; r=json.load(open(sys.argv[1])); assert r["full"] and r["unused_bytes"] > 0, r' "$T/json"
+	check "everything is sent" json "$T/json" full=true "unused_bytes>0"
 	check "verify" quietly f verify
 	check "init --whole" quietly f init --whole
 	check "equal" cmp "$T/fs" "$T/fscopy"
@@ -101,7 +101,7 @@ spoil_byte "$COPY" 3050000
 d verify > "$T/found" 2> /dev/null; check "verify finds it" [ $? = 4 ]
 check "where" [ "$(cat "$T/found")" = "4096 2048" ]
 d verify --json > "$T/json" 2> /dev/null; check "as JSON" [ $? = 4 ]
-check "its document is that of a failure" python3 -c 'import json,sys; r=json.load(open(sys.argv[1])); assert not r["same"] and r["ok"] is False and r["kind"] == "differs" and r["exit"] == 4, r' "$T/json"
+check "its document is that of a failure" json "$T/json" same=false ok=false kind=differs exit=4
 status 2 d nonsense
 printf '0 8\n' > "$T/ranges"
 status 2 "$BIN/dsync" --dmmerge="$BIN/dmmerge" --since=ranges:"$T/ranges" once "$T/dev" "$T/none"
@@ -123,15 +123,12 @@ spoil_byte "$COPY" 3050000
 for ((i = 0; i < 600; i++)); do grep -q 4096 <(grep '"verify"' "$T/log") && break; sleep 0.1; done
 touch "$T/broken"; for ((i = 0; i < 600; i++)); do grep -q sync <(grep failed "$T/log") && break; sleep 0.1; done
 kill $pid; wait $pid; check "and ends" [ $? = 0 ]
-check "its log has an object a line" python3 -c '
-import json, sys
-log = [json.loads(line) for line in open(sys.argv[1])]
-assert all(e["time"] > 1e9 for e in log), log
-assert [e for e in log if e["event"] == "sync" and e["changed_bytes"] == 8192], log
-verified = [e for e in log if e["event"] == "verify"]
-assert verified and verified[0]["same"] and [e for e in verified if not e["same"]], log
-failed = [e for e in log if e["event"] == "failed" and e["what"] == "sync"]
-assert failed and not failed[0]["ok"] and "cut" in failed[0]["error"], log' "$T/log"
+check "its log has an object a line" json -l "$T/log" "time>1000000000"
+json -l -1 -d - "$T/log" event changed_bytes same what ok error > "$T/events"
+check "a sync" grep -q "^sync 8192 " "$T/events"
+check "a comparison finds nothing" grep -q "^verify [^ ]* true " <(grep ^verify "$T/events" | head -n 1)
+check "and one finds a difference" grep -q "^verify [^ ]* false " "$T/events"
+check "a sync that fails" grep -q " sync false .*cut" <(grep "^failed - - sync " "$T/events" | head -n 1)
 
 # A comparison right after a full copy compares all of it; one that takes longer than --verify-every leaves that time for syncs.
 cat > "$T/slow" << SLOW
@@ -149,12 +146,10 @@ chmod 755 "$T/slow"
 CLEANUP+=("kill $pid 2> /dev/null")
 for ((i = 0; i < 1200; i++)); do [ "$(grep -c '"verify"' "$T/log2")" -lt 2 ] || break; sleep 0.1; done
 kill $pid; wait $pid
-check "long comparisons" python3 -c '
-import json, sys
-log = [json.loads(line) for line in open(sys.argv[1])]
-verified = [e for e in log if e["event"] == "verify"]
-assert log[0]["event"] == "sync" and log[0]["full"] and log[1]["event"] == "verify", log
-assert verified[0]["same"] and verified[0]["compared_bytes"] == verified[0]["device_bytes"], verified
-assert verified[1]["time"] - verified[0]["time"] >= 5, verified' "$T/log2"
+json -l -1 -d - "$T/log2" event full same time compared_bytes device_bytes > "$T/events"
+check "first a full copy, then a comparison" [ "$(head -n 2 "$T/events" | cut -d' ' -f1,2 | tr '\n' ' ')" = "sync true verify - " ]
+mapfile -t verified < <(grep ^verify "$T/events"); read -r _ _ same began compared size <<< "${verified[0]}"
+check "which compares all" [ "$same $compared" = "true $size" ]
+read -r _ _ _ then _ <<< "${verified[1]}"; check "a long comparison leaves time: $began, $then" [ $((${then%.*} - ${began%.*})) -ge 5 ]
 status 2 timeout 60 "$BIN/dsync" --since=scan:"$T/state2" --every=213503983d run "$T/dev" "$T/copy2"
 finish

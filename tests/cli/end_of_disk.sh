@@ -7,7 +7,6 @@ requires python3 sfdisk mke2fs
 SERVER=
 CLEANUP+=('[ -z "$SERVER" ] || kill $SERVER 2> /dev/null')
 endings() { python3 "$TOP/tests/helpers/endings.py" "$@"; }
-value() { python3 -c 'import json,sys; i = json.load(open(sys.argv[1])); i = i[0] if isinstance(i, list) else i; print(eval(sys.argv[2]))' "$@"; }
 MB=1048576
 PART=$((22 * MB)) SIZE=$((40 * MB))	# the partition ends behind the boot loader's space
 new_disk() { rm -f "$1"; truncate -s "${2:-$SIZE}" "$1"; printf 'label: dos\nstart=2048,size=%s,type=83\n' $((PART / 512 - 2048)) | sfdisk -q "$1" || fail sfdisk; }
@@ -25,7 +24,7 @@ says() { check "it says: $1" grep -q "$1" "$T/said"; }
 echo "== a disk without anything at its end"
 "$BIN/imagezip" "$T/plain" "$T/i.ndz" 2> "$T/said"
 "$BIN/imagezip" -q --outside=skip "$T/plain" "$T/skip.ndz"
-check "no tail" [ "$(value <("$BIN/imagedump" --json "$T/i.ndz") '"tail" in i')" = False ]
+check "no tail" json <("$BIN/imagedump" --json "$T/i.ndz") "[#]=1" '[0].tail!?'
 check "nothing is said of it" test -z "$(grep 'end' "$T/said")"
 check "the chunk is that of --outside=skip" cmp -n 4096 "$T/i.ndz" "$T/skip.ndz"
 
@@ -33,7 +32,7 @@ echo "== each kind of metadata"
 while IFS='|' read -r kind bytes name; do
 	cp "$T/plain" "$T/disk"; endings make "$T/disk" $kind
 	"$BIN/imagezip" -q --json "$T/disk" "$T/i.ndz" > "$T/json" || fail "$kind: imagezip"
-	check "$kind: $name" [ "$(value "$T/json" '[x["holds"] for x in i["tail"]]')" = "['$name']" ]
+	check "$kind: $name" json "$T/json" "tail[#]=1" "tail[0].holds=$name"
 	onto $SIZE; check "$kind: onto a disk of the same size" [ $? = 0 ]
 	check "$kind: its last $bytes bytes are there" same_end "$T/disk" "$T/target" $bytes
 	check "$kind: imagedump tells" grep -q "$name at " <("$BIN/imagedump" "$T/i.ndz")
@@ -64,7 +63,7 @@ check "the same size: U-Boot's environment, too" cmp -s -i $((SIZE - 131072)) -n
 onto $((SIZE + MB)); check "a larger one" [ $? = 0 ]
 says "warning: the end of the image's disk.* is left out .* 4.1 kB of unknown data, 1.5 kB of Intel RAID metadata"
 check "it is left out" same_end "$T/target" <(tail -c $((MB + 131072)) "$T/target" | tr -c '\245' '\245') $((MB + 131072))
-check "and counted" [ "$(value "$T/json" 'i["tail_bytes_left_out"], i["tail_bytes_moved"]')" = "(5632, 0)" ]
+check "and counted" json "$T/json" tail_bytes_left_out=5632 tail_bytes_moved=0
 check "imagehash passes it over" "$BIN/imagehash" -q "$T/i.ndz" "$T/target"
 poison "$T/target2" $SIZE; "$BIN/imageunzip" -q --in-place --tail=skip "$T/i.ndz" "$T/target2"
 "$BIN/imagehash" -q "$T/i.ndz" "$T/target2"; check "but not on a disk of the same size" [ $? = 4 ]
@@ -95,9 +94,9 @@ status 2 "$BIN/imageunzip" -q --tail=move -s 1 "$T/i.ndz" "$T/target"
 status 2 "$BIN/imageunzip" -q --tail=elsewhere "$T/i.ndz" "$T/target"
 "$BIN/imagezip" --json --outside=skip "$T/disk" "$T/skip.ndz" > "$T/json" 2> "$T/said"
 says "are left out: 4.1 kB of unknown data, 1.5 kB of Intel RAID metadata"
-check "--outside=skip: counted" [ "$(value "$T/json" 'i["outside_left_out_sectors"], i["tail"]')" = "(11, [])" ]
-check "--outside=skip: no tail" [ "$(value <("$BIN/imagedump" --json "$T/skip.ndz") '"tail" in i')" = False ]
-check "--outside=store: no tail" [ "$(value <("$BIN/imagezip" -q -i --json --outside=store "$T/disk") 'i["tail"], i["stored_sectors"] > 36000')" = "([], True)" ]
+check "--outside=skip: counted" json "$T/json" outside_left_out_sectors=11 "tail[#]=0"
+check "--outside=skip: no tail" json <("$BIN/imagedump" --json "$T/skip.ndz") "[#]=1" '[0].tail!?'
+check "--outside=store: no tail" json <("$BIN/imagezip" -q -i --json --outside=store "$T/disk") "tail[#]=0" "stored_sectors>36000"
 
 shim=${B:-$TOP/build/plain}/tests/preload/faulty.so
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
@@ -106,7 +105,7 @@ case $(basename "$(dirname "$BIN")") in *thread*) ;; *)
 	FAULT=pread:$((SIZE / 512 - 2000)):bad:$T/disk LD_PRELOAD=$shim "$BIN/imagezip" --json "$T/disk" "$T/i.ndz" > "$T/json" 2> "$T/said"
 	check "is no failure" [ $? = 0 ]
 	says "warning: 4.1 kB of the disk's tail, behind all partitions, cannot be read and is left out"
-	check "what is beside it is kept" [ "$(value "$T/json" 'i["outside_unreadable_sectors"], sum(x["stored_sectors"] for x in i["tail"])')" = "(8, 11)" ] ;;
+	check "what is beside it is kept" [ "$(json "$T/json" outside_unreadable_sectors) $(json "$T/json" "tail[*].stored_sectors" | awk '{ n += $1 } END { print n }')" = "8 11" ] ;;
 esac
 
 echo "== inside of a GPT's disk"
@@ -115,7 +114,7 @@ truncate -s $SIZE "$T/disk"; endings make "$T/disk" md1
 cp "$T/disk" "$T/disk2"; dd if=/dev/zero of="$T/disk2" bs=512 seek=$(((SIZE - MB) / 512 - 33)) count=33 conv=notrunc status=none
 for d in disk disk2; do	# with the backup where the array ends, and without it
 	"$BIN/imagezip" -q --json "$T/$d" "$T/i.ndz" > "$T/json"
-	check "$d: the superblock is the tail" [ "$(value "$T/json" '[(x["holds"], x["sectors"]) for x in i["tail"]]')" = "[('a Linux RAID superblock (version 1.0)', 144)]" ]
+	check "$d: the superblock is the tail" json "$T/json" "tail[#]=1" "tail[0].holds=a Linux RAID superblock (version 1.0)" "tail[0].sectors=144"
 	onto $SIZE; check "$d: there" same_end "$T/$d" "$T/target" 73728
 	check "$d: both copies of the table" cmp -s <(head -c 17408 "$T/disk2"; tail -c +$((SIZE - MB - 33 * 512 + 1)) "$T/$d" | head -c $((33 * 512))) \
 	    <(head -c 17408 "$T/target"; tail -c +$((SIZE - MB - 33 * 512 + 1)) "$T/target" | head -c $((33 * 512)) | if [ $d = disk ]; then cat; else tr '\245' '\0'; fi)
@@ -128,7 +127,7 @@ if [ "$(id -u)" = 0 ] && rm -f "$T/disk" && truncate -s $SIZE "$T/disk" && dev=$
 	printf 'label: dos\nstart=256,size=%s,type=83\n' $((PART / 4096 - 256)) | sfdisk -q "$dev" 2> "$T/quiet" || fail sfdisk
 	printf 'Intel Raid ISM Cfg Sig. ' | dd of="$dev" bs=4096 seek=$((SIZE / 4096 - 2)) conv=notrunc status=none
 	"$BIN/imagezip" -q --json "$dev" "$T/i.ndz" > "$T/json"
-	check "in the last but one of them" [ "$(value "$T/json" '[(x["holds"], x["stored_sectors"]) for x in i["tail"]]')" = "[('Intel RAID metadata', 16)]" ]
+	check "in the last but one of them" json "$T/json" "tail[#]=1" "tail[0].holds=Intel RAID metadata" "tail[0].stored_sectors=16"
 	dd if=/dev/zero of="$dev" bs=1M seek=$((SIZE / MB - 1)) count=1 conv=notrunc status=none
 	"$BIN/imageunzip" -q "$T/i.ndz" "$dev"; check "there" grep -q "^Intel Raid" <(tail -c 8192 "$T/disk" | head -c 24)
 	losetup -d "$dev"
@@ -138,7 +137,7 @@ echo "== images of images"
 cp "$T/plain" "$T/disk"; endings make "$T/disk" imsm; endings make "$T/disk" uboot; "$BIN/imagezip" -q "$T/disk" "$T/i.ndz"
 "$BIN/imagerezip" -q -z 1 "$T/i.ndz" "$T/again.ndz"; cp "$T/disk" "$T/disk2"; endings make "$T/disk2" md1
 "$BIN/imagezip" -q "$T/disk2" "$T/new.ndz"; "$BIN/imagedelta" -q "$T/i.ndz" "$T/new.ndz" "$T/delta.ndz" && "$BIN/imagedelta" -q --onto "$T/i.ndz" "$T/delta.ndz" "$T/whole.ndz" || fail imagedelta
-tail_of() { value <("$BIN/imagedump" --json "$1") 'i.get("tail"), i.get("min_disk_sectors")'; }
+tail_of() { json -d none <("$BIN/imagedump" --json "$1") "[0].tail" "[0].min_disk_sectors"; }
 check "imagerezip" [ "$(tail_of "$T/again.ndz")" = "$(tail_of "$T/i.ndz")" ]
 check "imagedelta --onto" [ "$(tail_of "$T/whole.ndz")" = "$(tail_of "$T/new.ndz")" ]
 onto $SIZE; "$BIN/imageunzip" -q --in-place "$T/delta.ndz" "$T/target"
@@ -151,7 +150,7 @@ for kind in md0 md1; do
 	cp "$T/plain" "$T/disk"; endings make "$T/disk" $kind; "$BIN/imagezip" -q --codec=igzip "$T/disk" "$T/i.ndz" 2> "$T/quiet" || "$BIN/imagezip" -q "$T/disk" "$T/i.ndz"
 	for how in "-z -n" "--skip-same --read-back" "--state=$T/state"; do
 		onto $((SIZE + 3 * MB + 5 * 512)) --tail=move $how; check "$kind: moved, with $how" [ $? = 0 ]
-		check "$kind: counted" [ "$(value "$T/json" 'i["tail_bytes_left_out"] == 0 and i["tail_bytes_moved"] > 60000')" = True ]
+		check "$kind: counted" json "$T/json" tail_bytes_left_out=0 "tail_bytes_moved>60000"
 		says "moved to the end of the disk: .* RAID superblock"
 		if [ $kind = md1 ]; then check "md1: right there: $(endings md1 "$T/target")" [ "$(endings md1 "$T/target")" = good ]
 		else
@@ -175,7 +174,7 @@ timeout 240 "$BIN/frisbee" -q --unicast -m 127.0.0.1 -p "$port" --in-place --tai
 timeout 240 "$BIN/frisbee" --unicast -m 127.0.0.1 -p "$port" --in-place --json "$T/target2" > "$T/json" 2> "$T/said2"; check "onto a smaller disk" [ $? = 0 ]
 wait $one; check "onto a larger one" [ $? = 0 ]
 check "moved there: $(endings md1 "$T/target")" [ "$(endings md1 "$T/target")" = good ]
-check "left out here" [ "$(value "$T/json" 'i["tail_bytes_left_out"] > 60000')" = True ]
+check "left out here" json "$T/json" "tail_bytes_left_out>60000"
 kill $SERVER 2> /dev/null; wait $SERVER 2> /dev/null; SERVER=
 
 finish

@@ -9,7 +9,7 @@ PART=$((20 * MB))
 truncate -s $((24 * MB)) "$T/plain"
 printf 'label: dos\nstart=2048,size=%s,type=83\n' $((PART / 512)) | sfdisk -q "$T/plain" || fail sfdisk
 mke2fs -q -F -E offset=$MB "$T/plain" 4m 2> "$T/quiet" || fail mke2fs
-stored() { "$BIN/imagezip" -q -i --json -s 1 "$@" "$T/disk" | python3 -c 'import json,sys; print(json.load(sys.stdin)["stored_sectors"])'; }
+stored() { "$BIN/imagezip" -q -i --json -s 1 "$@" "$T/disk" | json - stored_sectors; }
 cp "$T/plain" "$T/disk"
 check "nothing there: all of it is left out" [ $(($(stored) - $(stored -x))) = $(((PART - 4 * MB) / 512)) ]
 while read -r kind bytes; do

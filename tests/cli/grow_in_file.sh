@@ -7,7 +7,7 @@ truncate -s 12M "$T/gpt"; printf 'label: gpt\nstart=2048, size=8192\nstart=10240
 "$BIN/imagezip" -q "$T/gpt" "$T/gpt.ndz" 2> /dev/null || fail "imagezip"
 size_is() { check "$1: $(stat -c %s "$T/disk") bytes" [ "$(stat -c %s "$T/disk")" = "$2" ]; }
 unzip() { "$BIN/imageunzip" "$@" "$T/gpt.ndz" "$T/disk" 2> "$T/said" || fail "imageunzip $*: $(cat "$T/said")"; }
-sectors_of() { sfdisk -J "$T/disk" | python3 -c 'import json,sys; print(json.load(sys.stdin)["partitiontable"]["partitions"][1]["size"])'; }
+sectors_of() { sfdisk -J "$T/disk" | json - 'partitiontable.partitions[1].size'; }
 
 echo "== a larger file"
 truncate -s 40M "$T/disk"; unzip --grow

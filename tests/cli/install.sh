@@ -19,7 +19,7 @@ PY
 chunks=$(($(stat -c %s "$T/img.ndz") >> 20))
 [ $chunks -gt 6 ] || fail "only $chunks chunks"
 faulty() { local fault=$1; shift; env FAULT="$fault" FAULT_FIRED="$T/fired" LD_PRELOAD="$shim" "$@"; }
-stat_of() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$T/json" "$1"; }
+stat_of() { json "$T/json" "$1"; }
 fresh_target() { poison "$T/disk" $((25 << 20)); }
 right() { cmp -n $((24 << 20)) "$T/src" "$T/disk"; }
 
@@ -31,7 +31,7 @@ check "the fault came" [ -e "$T/fired" ]
 status 1 "$BIN/imageunzip" --status "$T/disk"
 check "it says what it is" grep -q "is not complete" "$T/stderr"
 "$BIN/imageunzip" --status --json "$T/disk" > "$T/json" 2> /dev/null
-check "as JSON, too" python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); sys.exit(not (d["unfinished"] and len(d["uuid"]) == 32))' "$T/json"
+check "as JSON, too" json "$T/json" unfinished=true "uuid[#]=32"
 check "the next run completes it" "$BIN/imageunzip" -q --in-place "$T/img.ndz" "$T/disk"
 check "the disk is right" right
 status 0 "$BIN/imageunzip" --status "$T/disk"
@@ -101,7 +101,7 @@ status 2 "$BIN/imageunzip" -q --state "$T/link" "$T/img.ndz" "$T/other"
 check "by another name, too" cmp "$T/before" "$T/other"
 
 echo "== what is printed beside the data"
-is_json() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$1" "$2" > /dev/null; }
+is_json() { json "$1" "$2" > /dev/null; }
 for out in - /dev/stdout; do
 	"$BIN/imageunzip" --json "$T/img.ndz" $out 2> "$T/json" | cmp - "$T/src" || fail "--json $out: wrong data"
 	check "--json goes to standard error with the data in a pipe, $out" is_json "$T/json" bytes_written
@@ -143,7 +143,7 @@ for how in --skip-same --in-place "--in-place --read-back"; do
 	check "a file of odd length, $how" "$BIN/imageunzip" -q $how "$T/odd.ndz" "$T/odd2"
 	check "is right" cmp "$T/odd" "$T/odd2"
 done
-check "onto the same, only the piece with its end is written" [ "$("$BIN/imageunzip" --json --skip-same "$T/odd.ndz" "$T/odd2" | python3 -c 'import json,sys; print(json.load(sys.stdin)["bytes_written"])')" -lt 65536 ]
+check "onto the same, only the piece with its end is written" [ "$("$BIN/imageunzip" --json --skip-same "$T/odd.ndz" "$T/odd2" | json - bytes_written)" -lt 65536 ]
 check "a rehearsal knows it, too" quietly "$BIN/imageunzip" --dry-run --skip-same "$T/odd.ndz" "$T/odd2"
 for bytes in 433410 433152; do
 	poison "$T/odd2" $bytes; cp "$T/odd2" "$T/odd3"
@@ -212,18 +212,18 @@ check "sgdisk finds nothing to say" quietly sh -c "sgdisk -v '$T/big' | grep -q 
 check "one backup, at the end" [ "$(grep -c 'EFI PART' <(tail -c 512 "$T/big"))" = 1 ]
 truncate -s 64M "$T/big2"; "$BIN/imageunzip" --in-place --grow "$T/gpt.ndz" "$T/big2" 2> "$T/said"
 check "sgdisk finds nothing to say" quietly sh -c "sgdisk -v '$T/big2' | grep -q 'No problems found'"
-check "the last partition grew" [ "$(sfdisk -J "$T/big2" | python3 -c 'import json,sys; print(json.load(sys.stdin)["partitiontable"]["partitions"][1]["size"])')" -gt 110000 ]
+check "the last partition grew" [ "$(sfdisk -J "$T/big2" | json - 'partitiontable.partitions[1].size')" -gt 110000 ]
 check "it says what is to do" grep -q "partition 2 grew.*resize2fs" "$T/said"
 # Small boards have a boot loader behind the header, and the array behind that.
 cp "$T/gpt" "$T/board"; sgdisk -j 1024 "$T/board" > /dev/null 2>&1
 dd if=/dev/urandom of="$T/board" bs=512 seek=2 count=1000 conv=notrunc status=none
 "$BIN/imagezip" -q "$T/board" "$T/board.ndz" 2> /dev/null || fail "imagezip board"
 array_of() { od -An -tu8 -j $((512 + 72)) -N 8 "$1" | tr -d ' '; }
-parts_of() { sfdisk -J "$1" 2> /dev/null | python3 -c 'import json,sys; print([(p["start"], p["size"]) for p in json.load(sys.stdin)["partitiontable"]["partitions"]])'; }
+parts_of() { sfdisk -J "$1" 2> /dev/null | json -1 - "partitiontable.partitions[*].start,size"; }
 truncate -s 64M "$T/big9"; check "--fix-gpt with a boot loader behind the header" quietly "$BIN/imageunzip" -q --in-place --fix-gpt "$T/board.ndz" "$T/big9"
 check "the array is in sector $(array_of "$T/board"), as before" [ "$(array_of "$T/board") $(array_of "$T/big9")" = "1024 1024" ]
 check "the boot loader is the same" cmp -i 1024 -n $((1000 * 512)) "$T/board" "$T/big9"
-check "the partitions are: $(parts_of "$T/big9")" [ "$(parts_of "$T/big9")" = "[(2048, 8192), (10240, 10240)]" ]
+check "the partitions are: $(parts_of "$T/big9")" [ "$(parts_of "$T/big9")" = "2048:8192 10240:10240" ]
 check "one backup, at the end" [ "$(grep -c 'EFI PART' <(tail -c 512 "$T/big9"))" = 1 ]
 # An array behind the partitions is refused, although only the beginning of the image is known before anything is written.
 cp "$T/gpt" "$T/behind"
@@ -245,7 +245,7 @@ check "nothing was written" cmp -n $((64 << 20)) "$T/big10" /dev/zero
 truncate -s 16M "$T/mbr"; printf 'start=2048,size=8192,type=83\nstart=10240,size=10240,type=83\n' | sfdisk -q "$T/mbr"
 "$BIN/imagezip" -q "$T/mbr" "$T/mbr.ndz" 2> /dev/null || fail "imagezip mbr"
 truncate -s 64M "$T/big3"; "$BIN/imageunzip" -q --in-place --grow "$T/mbr.ndz" "$T/big3"
-check "MBR: the last partition grew" [ "$(sfdisk -J "$T/big3" | python3 -c 'import json,sys; print(json.load(sys.stdin)["partitiontable"]["partitions"][1]["size"])')" = 120832 ]
+check "MBR: the last partition grew" [ "$(sfdisk -J "$T/big3" | json - 'partitiontable.partitions[1].size')" = 120832 ]
 
 echo "== a table that cannot be made to fit is refused before anything is written"
 truncate -s 16M "$T/logical"; printf 'start=2048,size=8192,type=83\nstart=10240,size=10240,type=5\nstart=12288,size=4096,type=83\n' | sfdisk -q "$T/logical"
@@ -273,10 +273,10 @@ if [ "$(id -u)" = 0 ] && truncate -s 64M "$T/4k" && dev=$(losetup -f --show -b 4
 	check "it says how" grep -q -- "--convert" "$T/stderr"
 	check "converted" "$BIN/imageunzip" -q --convert "$T/gpt.ndz" "$dev"
 	check "sgdisk finds nothing to say" quietly sh -c "sgdisk -v '$dev' | grep -q 'No problems found'"
-	check "the partitions are where they were" [ "$(sfdisk -J "$dev" | python3 -c 'import json,sys; p=json.load(sys.stdin)["partitiontable"]["partitions"]; print(p[0]["start"]*8, p[1]["size"]*8)')" = "2048 10240" ]
+	check "the partitions are where they were" json <(sfdisk -J "$dev") "partitiontable.partitions[0].start=256" "partitiontable.partitions[1].size=1280"
 	dd if=/dev/urandom of="$dev" bs=1M count=20 status=none; sync; was=$(sha256sum < "$T/4k" | cut -d' ' -f1)
 	status 1 "$BIN/imageunzip" -q --convert "$T/logical.ndz" "$dev"; sync; untouched "$T/4k" "$was"
 	check "an MBR, too" "$BIN/imageunzip" -q --convert "$T/mbr.ndz" "$dev"
-	check "its partitions" [ "$(sfdisk -J "$dev" | python3 -c 'import json,sys; p=json.load(sys.stdin)["partitiontable"]["partitions"]; print(p[0]["start"]*8, p[1]["size"]*8)')" = "2048 10240" ]
+	check "its partitions" json <(sfdisk -J "$dev") "partitiontable.partitions[0].start=256" "partitiontable.partitions[1].size=1280"
 else echo "not root, or no loop device with sectors of 4096: left out"; fi
 finish

@@ -34,7 +34,7 @@ cp "$T/before" "$T/t"; check "zstd" "$BIN/imageunzip" -q --only 2 "$T/z.ndz" "$T
 echo "== what else is done stays inside"
 only 5 --read-back; expect "$T/t" 5
 only 2 -n; expect "$T/t" 2
-cp "$T/t" "$T/after"; check "--skip-same writes nothing then" [ "$("$BIN/imageunzip" --json --skip-same --only 2 "$T/disk.ndz" "$T/t" | python3 -c 'import json,sys; print(json.load(sys.stdin)["bytes_written"])')" = 0 ]
+cp "$T/t" "$T/after"; check "--skip-same writes nothing then" [ "$("$BIN/imageunzip" --json --skip-same --only 2 "$T/disk.ndz" "$T/t" | json - bytes_written)" = 0 ]
 check "and nothing has changed" cmp "$T/after" "$T/t"
 printf x | dd of="$T/t" bs=512 seek=$((AT[2] + 2)) conv=notrunc status=none
 "$BIN/imageunzip" -q --skip-same --only 2 "$T/disk.ndz" "$T/t"; check "--skip-same mends what differs" cmp "$T/after" "$T/t"
@@ -109,7 +109,7 @@ bytes_read() {	# N: of the image
 all=$(stat -c %s "$T/big.ndz") chunks=$(($(stat -c %s "$T/big.ndz") >> 20))
 for n in 3 1; do
 	cp "$T/before" "$T/t"; got=$(bytes_read $n)
-	have=$("$BIN/imagedump" --json --only $n "$T/big.ndz" | python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["only"][0]["chunks"])')
+	have=$("$BIN/imagedump" --json --only $n "$T/big.ndz" | json - '[0].only[0].chunks')
 	# The first chunk and the last are read when the image is opened, the first once more to see what it is and for its table.
 	check "--only $n reads $got bytes of $all: $have chunks of $chunks, and the two at the ends" \
 	    [ "$got" -gt 0 -a "$got" -le $(((have + 6 << 20) + chunks * 16384)) -a "$got" -lt $((all * 2 / 3)) ]

@@ -1,6 +1,6 @@
 # only_lib.sh: a disk with primary and logical partitions that share windows and chunks, its image, another disk with
 # the same table and 0xa5 everywhere else, and what is expected there of --only.
-# . after lib.sh:  $T/disk, $T/disk.ndz, $T/before
+# . after lib.sh:  only_disk makes $T/disk, $T/disk.ndz, $T/before
 declare -A AT=([1]=2048 [2]=18432 [3]=34433 [5]=42048 [6]=66000)
 declare -A LEN=([1]=16384 [2]=16001 [3]=4096 [5]=20000 [6]=30000)
 DISK_BYTES=$((64 << 20))

@@ -15,7 +15,7 @@ cp --sparse=always "$T/disk" "$T/other"; head -c 2M /dev/urandom > "$T/fs"; put 
 "$BIN/imagezip" -q -z 1 "$T/other" "$T/other.ndz" || fail "imagezip"
 
 echo "== killed, and gone on with"
-written() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))["bytes_written"])' "$1"; }
+written() { json "$1" bytes_written; }
 # interrupted AT: killed at that fsync of the target.  How many there are by the time that the first chunks were noted
 # depends on the machine, so who goes on with a copy must find some.
 interrupted() {

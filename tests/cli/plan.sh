@@ -7,14 +7,9 @@ net=$TOP/docs/examples/patagonia.net
 "$BIN/dolly" plan --image-size 2G "$net" > "$T/out" || fail "plan"
 check "the best is named" grep -q '^chain .*12.6 MB/s .*172 s .*server: processor  (best over TCP)' "$T/out"
 "$BIN/dolly" plan --json --nodes 5 --compression 2 "$net" > "$T/json" || fail "--json"
-check "JSON says the same" python3 - "$T/json" << 'PY'
-import json, sys
-d = json.load(open(sys.argv[1]))
-rows = {r["topology"]: r for r in d["predictions"]}
-assert d["server"] == "server" and set(rows) >= {"multicast", "chain", "tree=2", "star"}, rows
-assert abs(rows["chain"]["bytes_per_s"] / 1e6 - 3.9) < 0.1 and rows["chain"]["best"]
-assert rows["chain"]["clients"] == 5 and "seconds" not in rows["chain"]
-PY
+of() { echo "predictions[topology=$1]"; }
+check "JSON says the same" json "$T/json" server=server "$(of multicast)?" "$(of chain)?" "$(of tree=2)?" "$(of star)?" \
+    "$(of chain).bytes_per_s>3800000" "$(of chain).bytes_per_s<4000000" "$(of chain).best=true" "$(of chain).clients=5" "$(of chain).seconds!?"
 check "--svg" quietly "$BIN/dolly" plan --svg "$T/plan.svg" "$TOP/docs/examples/two-switches.net"
 check "the picture is XML" python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$T/plan.svg"
 check "a picture is replaced" quietly "$BIN/dolly" plan --svg "$T/plan.svg" "$net"

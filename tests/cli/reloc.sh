@@ -5,8 +5,7 @@
 requires python3 sfdisk mke2fs debugfs zstd
 make_disk() { python3 "$TOP/tests/helpers/bsdlabel_make.py" "$@"; }
 moved() { python3 "$TOP/tests/helpers/bsdlabel_moved.py" "$@"; }
-relocs() { "$BIN/imagedump" --json -dd "$1" | python3 -c 'import json,sys
-print(*(r["type"] for c in json.load(sys.stdin)[0]["chunk_list"] for r in c["relocations"]))'; }
+relocs() { "$BIN/imagedump" --json -dd "$1" | json -1 - "[0].chunk_list[*].relocations[*].type"; }
 
 # Targets: MBR and GPT, partition 1 for something else, 2 at an odd place.
 for kind in dos gpt; do

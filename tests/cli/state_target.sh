@@ -8,7 +8,7 @@ export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
 case $(basename "$(dirname "$BIN")") in *thread*) skip "another library cannot come before the thread sanitizer's" ;; esac
 requires python3 mke2fs debugfs sfdisk
 faulty() { local fault=$1; shift; env FAULT="$fault" FAULT_FIRED="$T/fired" LD_PRELOAD="$shim" "$@"; }
-stat_of() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$T/json" "$1"; }
+stat_of() { json "$T/json" "$1"; }
 leftovers() { LC_ALL=C grep -c -a NDZSTATE "$1"; }
 
 # An ext4 with files, in a GPT; behind it a partition that is left out of the image.

@@ -11,7 +11,7 @@ python3 -c 'import random, sys; open(sys.argv[1], "wb").write(random.Random(3).r
 zip_all own
 zstd -dqfc "$GOLDEN/img/mbr.ndz.zst" > "$T/mbr.ndz"; "$BIN/imageunzip" -q "$T/mbr.ndz" "$T/mbr" || fail imageunzip
 es init && es -q put own "$T/own.ndz" && es -q put mbr "$T/mbr.ndz" || fail "put"
-of() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1])).get(sys.argv[2], "none"))' "$T/json" "$1"; }
+of() { json -d none "$T/json" "$1"; }
 
 # serve CLIENTS IMAGE OPTIONS...: so many unicast clients at once take the image out of the store; statistics in $T/json.
 serve() {
@@ -39,7 +39,7 @@ check "which is as many as fit" [ "$(kept)" = 2 ]
 check "so some are put together again, or were at hand" [ $(($(of cache_misses) + $(of cache_hits))) -ge $((16 * chunks)) ]
 serve 2 own --store-cache=0
 check "only those that are being read: $(kept)" [ "$(kept)" -le 2 ]
-check "a session has the same numbers" [ "$(of cache_misses)" = "$(python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))["sessions"][0]["cache_misses"])' "$T/json")" ]
+check "a session has the same numbers" [ "$(of cache_misses)" = "$(json "$T/json" 'sessions[0].cache_misses')" ]
 for size in 0 2M 64M; do
 	serve 2 mbr --store-cache=$size
 	check "what is made again: counted, and bounded by its 3 chunks" [ "$(of cache_bytes)" -gt 0 -a "$(of cache_bytes)" -le $((9 << 20)) ]

@@ -8,7 +8,7 @@ requires python3
 export EMUSTORE=$T/S
 related_images
 to() { "$BIN/imagezip" --to="store:$1" "${@:2}"; }
-of() { python3 -c 'import json, sys; j = json.load(sys.stdin); print(j["store"][sys.argv[1]])' "$1"; }
+of() { json - "store.$1"; }
 
 echo "== refused before anything is read"
 status 1 to a -q -r "$T/a"
@@ -27,7 +27,7 @@ check "all of a is new" [ "$(of known_data_bytes <<< "$first")" = 0 ]
 check "its version is told" [ "$(of version <<< "$first")" = 1 ]
 check "the image that comes out is the one that was digested" [ "$(es get a - | sha256sum | cut -d' ' -f1)" = "$(of sha256 <<< "$first")" ]
 check "imageunzip --store" bash -c '"$0" -q --store "$1" a - | cmp - "$2"' "$BIN/imageunzip" "$T/S" "$T/a"
-data=$(python3 -c 'import json, sys; print(json.loads(sys.argv[1])["data_bytes"])' "$first")
+data=$(json - data_bytes <<< "$first")
 
 echo "== a changed disk: only what changed is compressed"
 second=$(to a -q --json -r "$T/b")
@@ -132,7 +132,7 @@ check "it installs the same disk" "$BIN/imageunzip" -q --store "$T/C" other "$T/
 check "to the byte" cmp "$T/out" "$T/a"
 es -q get other "$T/out.ndz" -f && "$BIN/imagedump" --verify "$T/out.ndz" > /dev/null || fail "imagedump --verify"
 mkdir "$T/many"; cp "$T/other.ndz" "$T/many/x.ndz"
-check "import" [ "$(es -q import --json --codec=deflate "$T/many" | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["new_bytes"])')" = 0 ]
+check "import" [ "$(es -q import --json --codec=deflate "$T/many" | json - '[0].new_bytes')" = 0 ]
 status 2 es put --exact --codec=deflate other "$T/other.ndz"
 status 2 es get --codec=deflate other "$T/out.ndz"
 "$BIN/imagezip" -q -r --sign "$T/a.key" "$T/b" "$T/sealed.ndz" -f || fail "imagezip --sign"

@@ -10,7 +10,7 @@ B=s3://bucket/copy
 es init && es -s "$T/U" init --pack-size 1M && es -s $B init --pack-size 1M || fail init
 es -q put a "$T/a.ndz"; es -q put a "$T/b.ndz"; es -q put lab/c "$T/c.ndz" --label os=none -p a
 g=$(ls "$GOLDEN"/img/*.ndz.zst | head -n 1); zstd -dqfc "$g" > "$T/g.ndz"; es -q put golden "$T/g.ndz" || fail "put golden"
-new() { python3 -c 'import json, sys; print(sum(i["new_fragments"] for i in json.load(sys.stdin)))'; }
+new() { json - "[*].new_fragments" | awk '{ n += $1 } END { print n + 0 }'; }
 same() { diff <(es list --json) <(es -s "$1" list --json) > "$T/diff"; }
 
 echo "== from a folder to a bucket, and on to a folder"
@@ -106,7 +106,7 @@ status 2 es forget nobody --keep-last 1
 status 2 es list --keep-last 1
 check "--dry-run tells" [ "$(es forget -n a --keep-last 1 | grep -c ^removed)" = 2 ]
 check "and removes nothing" [ "$(versions a)" = "1 2 3" ]
-check "JSON" [ "$(es forget --json --dry-run --keep-last 2 | python3 -c 'import json, sys; print(*["%s:%d:%s" % (i["name"], i["version"], i["kept"]) for i in json.load(sys.stdin)])')" = "a:1:False a:2:True a:3:True golden:1:True lab/c:1:True" ]
+check "JSON" [ "$(es forget --json --dry-run --keep-last 2 | json -1 - "[*].name,version,kept")" = "a:1:false a:2:true a:3:true golden:1:true lab/c:1:true" ]
 check "the oldest stays as long as there is room" [ "$(es forget -n a --keep-yearly 9 | awk '{ print $1 }' | tr '\n' ' ')" = "kept removed kept " ]
 rm "$T/S/images/a/0000000001"	# by hand, of which no mark tells
 check "forget" es -q forget a --keep-last 1
@@ -114,5 +114,5 @@ check "others are not touched, and the index knows" [ "$(all_names)" = "a:3 gold
 check "gc" es -q gc --all
 check "what is kept is whole" gets a "$T/a.ndz"
 check "in a bucket" es -s $B -q forget --keep-last 1
-check "there, too" [ "$(es -s $B list --json | python3 -c 'import json, sys; print(len(json.load(sys.stdin)))')" = 3 ]
+check "there, too" [ "$(es -s $B list --json | json - '[#]')" = 3 ]
 finish

@@ -117,7 +117,7 @@ gc_gets_quiet() {
 	echo "== gc has an end"
 	pristine; es -q rm a; es -q gc --all; es -q gc --all
 	ls -lR --time-style=full-iso "$T/S/packs" "$T/S/tables" > "$T/before"
-	check "finds nothing to do" [ "$(es gc --all --json | python3 -c 'import json, sys; print(sum(json.load(sys.stdin).values()))')" = 0 ]
+	check "finds nothing to do" json <(es gc --all --json) "[#]>0" "[*]=0"
 	check "and does nothing" diff "$T/before" <(ls -lR --time-style=full-iso "$T/S/packs" "$T/S/tables")
 }
 
@@ -180,7 +180,7 @@ reader_without_rights() {
 	pristine; chmod 755 "$T"; mkdir -p "$T/theirs"; chown 65534:65534 "$T/theirs"
 	nobody() { TMPDIR=$T/theirs setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 	readers() {
-		check "list" [ "$(nobody "$BIN/emustore" list --json | python3 -c 'import json,sys; print(len(json.load(sys.stdin)))')" = 2 ]
+		check "list" [ "$(nobody "$BIN/emustore" list --json | json - '[#]')" = 2 ]
 		check "get" bash -c 'TMPDIR=$4 setpriv --reuid=65534 --regid=65534 --clear-groups "$1" -q get b - | cmp - "$2"' _ "$BIN/emustore" "$T/d1.ndz" _ "$T/theirs"
 		check "verify" nobody "$BIN/emustore" -q verify
 		check "imageunzip --store" nobody "$BIN/imageunzip" -q --store "$EMUSTORE" b "$T/theirs/out"
@@ -205,13 +205,13 @@ reader_without_rights() {
 	local wrong=0 n=0
 	while kill -0 $writer 2> /dev/null; do
 		nobody "$BIN/emustore" list --json > "$T/json" 2> "$T/stderr" || { wrong=$((wrong + 1)); cat "$T/stderr"; }
-		n=$(python3 -c 'import json,sys; print(len(json.load(open(sys.argv[1]))))' "$T/json"); [ "$n" = 2 ] || [ "$n" = 3 ] || wrong=$((wrong + 1))
+		n=$(json "$T/json" '[#]'); [ "$n" = 2 ] || [ "$n" = 3 ] || wrong=$((wrong + 1))
 	done
 	wait $writer || fail "writers"
 	check "always" [ $wrong = 0 ]
 	echo "== no room for anything of its own"
 	pristine
-	check "list" [ "$(TMPDIR=/nowhere setpriv --reuid=65534 --regid=65534 --clear-groups "$BIN/emustore" list --json | python3 -c 'import json,sys; print(len(json.load(sys.stdin)))')" = 2 ]
+	check "list" [ "$(TMPDIR=/nowhere setpriv --reuid=65534 --regid=65534 --clear-groups "$BIN/emustore" list --json | json - '[#]')" = 2 ]
 }
 
 links_are_not_followed() {
@@ -278,7 +278,7 @@ recipes_that_cannot_be_read() {
 	check "and the document says that this is not all" [ "$(es stats --json 2> "$T/quiet" | field exit)" = 3 ]
 	status 3 es forget --keep-last 1; says "stay: 1"
 	check "what can be read is listed" grep -q "^kept *a:1 " "$T/stdout"
-	check "in JSON" [ "$(es forget --keep-last 1 --json 2> "$T/quiet" | python3 -c 'import json, sys; print(len(json.load(sys.stdin)))')" = 2 ]
+	check "in JSON" [ "$(es forget --keep-last 1 --json 2> "$T/quiet" | json - '[#]')" = 2 ]
 	status 3 es -q verify; says "1 of 3 images damaged (emustore repair)"
 	status 3 es -q repair; says "1 of 3 images are still damaged"
 	check "JSON" [ "$(es verify --json 2> /dev/null | field images_damaged)" = 1 ]

@@ -1,10 +1,10 @@
 # store_lib.sh: what the tests of stores share; after lib.sh.  EMUSTORE is the store.
 export AWS_EC2_METADATA_DISABLED=true	# nobody's keys but those of a test
 es() { "$BIN/emustore" "$@"; }
-field() { python3 -c 'import json,sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"; }
+field() { json - "$1"; }
 gets() { es -q get "$1" - | cmp - "$2"; }	# NAME FILE: the file comes out
-versions() { es list --json | python3 -c 'import json,sys; print(*[i["version"] for i in json.load(sys.stdin) if i["name"] == sys.argv[1]])' "$1"; }
-all_names() { es list --json | python3 -c 'import json,sys; print(*["%s:%d" % (i["name"], i["version"]) for i in json.load(sys.stdin)])'; }
+versions() { es list --json | json -1 - "[name=$1].version" 2> /dev/null; }
+all_names() { es list --json | json -1 - "[*].name,version"; }
 zip_all() { local i; for i; do "$BIN/imagezip" -q -r "$T/$i" "$T/$i.ndz" || fail "imagezip $i"; done; }
 
 # Three images, the second the first changed in places: random data, text, zeros; the third only random.
@@ -14,12 +14,13 @@ import random, sys
 r = random.Random(1)
 data = bytearray(r.randbytes(6 << 20)) + bytes(5 << 20) + bytes(str(list(range(700000))), "ascii") + bytes(3 << 20)
 data += bytes(-len(data) % 512)
-open(sys.argv[1] + "/a", "wb").write(data)
+open("a", "wb").write(data)
 for at in (100000, 2500000, 12000000): data[at:at + 3000] = r.randbytes(3000)
 open(sys.argv[1] + "/b", "wb").write(data)
 open(sys.argv[1] + "/c", "wb").write(r.randbytes(3 << 20))
 PY
-	zip_all a b c
+	local i
+	for i in a b c; do "$BIN/imagezip" -q -r $i $i.ndz || return; done
 }
 
 # The image b, installed and multicast straight from the store, over loopback.

@@ -10,27 +10,27 @@ import random, sys
 for i, n in enumerate("abcd"): open(f"{sys.argv[1]}/{n}", "wb").write(random.Random(i).randbytes(1100000 // 512 * 512))
 PY
 zip_all a b c d
-loads() { es stats --json | python3 -c 'import json,sys; print(*["%s:%d=%d" % (i["name"], i["version"], i["loads"]) for i in json.load(sys.stdin)["loaded_" + sys.argv[1]]])' "$1"; }
+loads() { es stats --json | json -1 - "loaded_$1[*].name,version,loads"; }
 
 echo "== a folder"
 export EMUSTORE=$T/S
 es init && es -q put a "$T/a.ndz" && es -q put lab/b "$T/b.ndz" && es -q put c "$T/c.ndz" || fail "a store"
 check "none yet" [ -z "$(loads most)" ]
 gets a "$T/a.ndz"; gets a "$T/a.ndz"; gets lab/b "$T/b.ndz"
-check "get counts" [ "$(loads most)" = "a:1=2 lab/b:1=1" ]
+check "get counts" [ "$(loads most)" = "a:1:2 lab/b:1:1" ]
 es info c > /dev/null; es verify 2> /dev/null
-check "info and verify do not" [ "$(loads most)" = "a:1=2 lab/b:1=1" ]
+check "info and verify do not" [ "$(loads most)" = "a:1:2 lab/b:1:1" ]
 sleep 1.1	# times are in seconds
 check "imageunzip" "$BIN/imageunzip" -q --store "$T/S" lab/b "$T/out"
-check "counts" [ "$(loads most)" = "lab/b:1=2 a:1=2" ]
+check "counts" [ "$(loads most)" = "lab/b:1:2 a:1:2" ]
 sleep 1.1
 installs c "$T/c" 3127
-check "frisbeed counts, and most is not last" [ "$(loads last)" = "c:1=2 lab/b:1=2 a:1=2" ]
+check "frisbeed counts, and most is not last" [ "$(loads last)" = "c:1:2 lab/b:1:2 a:1:2" ]
 es -q get a --chunk 0 - > /dev/null
-check "one chunk is a load" [ "$(loads most | cut -d' ' -f1)" = a:1=3 ]
+check "one chunk is a load" [ "$(loads most | cut -d' ' -f1)" = a:1:3 ]
 check "people are told" bash -c '"$0" stats > "$1" && grep -q "^loaded most  a:1, loaded 3 times, the last time at 2" "$1" && grep -q "^loaded last  " "$1"' "$BIN/emustore" "$T/out"
 es -q put a "$T/d.ndz"
-check "another version begins anew" [ "$(loads most | cut -d' ' -f1)" = a:1=3 ]
+check "another version begins anew" [ "$(loads most | cut -d' ' -f1)" = a:1:3 ]
 es -q rm a:1
 check "what is removed is not told" [ "$(loads most | grep -c a:)" = 0 ]
 check "and the store is whole" es -q verify --data

@@ -20,7 +20,7 @@ reads() {	# COMMAND...: how many folders it read
 # The same images by the index that is kept and by one that is made from the objects.
 same_list() {
 	rm -rf "$T/copy"; cp -r "$EMUSTORE" "$T/copy"; rm -f "$T"/copy/index.*
-	[ "$(all_names)" = "$(es -s "$T/copy" list --json | python3 -c 'import json,sys; print(*["%s:%d" % (i["name"], i["version"]) for i in json.load(sys.stdin)])')" ]
+	[ "$(all_names)" = "$(es -s "$T/copy" list --json | json -1 - "[*].name,version")" ]
 }
 
 echo "== a folder"

@@ -68,7 +68,7 @@ machine() {	# N: has the disk of the server at $T/mN
 	begins "${server[$1]}" mountpoint -q "$T/m$1" || fail "no mount: $(cat "$T/bindfs.log")"
 }
 on() { EMUSTORE=$T/m$1/S EMUSTORE_CACHE=$T/cache$1 "$BIN/emustore" -q "${@:2}"; }	# N COMMAND...
-names_on() { on "$1" list --json | python3 -c 'import json,sys; print(*["%s:%d" % (i["name"], i["version"]) for i in json.load(sys.stdin)])'; }
+names_on() { on "$1" list --json | json -1 - "[*].name,version"; }
 comes_out() { on "$1" get "$2" - | cmp - "$3"; }	# N NAME FILE
 machine 1; machine 2
 check "init" on 1 init --pack-size 300k

@@ -20,7 +20,7 @@ begin() {	# OPTION...: in the background, until it says where the disk is
 	begins $sd [ -s "$T/attached" ] || fail "not attached: $(cat "$T/sd.log")"
 }
 ends() { local got; kill -TERM $sd; wait $sd; got=$?; check "$1: exit 0: $(cat "$T/sd.log")" [ $got = 0 ]; check "nothing is left" [ -z "$(ls -A "$T/run")" ]; }
-present() { python3 "$U" status "$T/status" | python3 -c 'import json, sys; print(json.load(sys.stdin)["present_bytes"])'; }
+present() { python3 "$U" status "$T/status" | json - present_bytes; }
 same_image() { rm -f "$T/copied"; nbdcopy "$URI" "$T/copied" && truncate -s "$(stat -c %s "$T/image")" "$T/copied" && cmp "$T/image" "$T/copied"; }
 # Writes everywhere, until the file $T/enough is there: to what is absent, and to what was fetched.
 cat > "$T/write.py" << 'PY'

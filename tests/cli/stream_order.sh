@@ -51,8 +51,7 @@ done
 check "merged" "$SD" --json --order="$T/sda.ndz.order" merge-records "$T"/[abc].record
 check "what most read first; not what one alone has read" \
     [ "$(runs "$T/sda.ndz.order")" = "$((P[3] / 512))+128 $((P[0] / 512))+128 $((P[4] / 512))+128" ]
-check "as JSON" python3 -c 'import json, sys; d = json.load(sys.stdin); assert (d["machines"], d["runs"], d["bytes"]) == (3, 3, 196608), d' \
-    < <("$SD" --json --order="$T/sda.ndz.order" merge-records "$T"/[abc].record)
+check "as JSON" json <("$SD" --json --order="$T/sda.ndz.order" merge-records "$T"/[abc].record) machines=3 runs=3 bytes=196608
 cp "$T/sda.ndz.order" "$T/order"
 status 2 "$SD" --order="$T/a.record" merge-records "$T/b.record" "$T/a.record"
 status 2 "$SD" --order="$T/new" merge-records "$T/order" "$T/a.record"
@@ -67,16 +66,16 @@ check "no other file is replaced" [ "$(head -c 8 "$T/sda.ndz")" != NDZORDER ]
 status 2 "$SD" --ro --order="$T/order" "$T/sda.ndz" "$T"
 
 # The disk is never idle for a minute, so nothing but the order is fetched in time; a step of another kind needs 250 ms.
-ordered() { python3 "$U" status "$T/status" | python3 -c 'import json, sys; s = json.load(sys.stdin); print(s["ordered_bytes"])'; }
+ordered() { python3 "$U" status "$T/status" | json - ordered_bytes; }
 is_ordered() { [ "$(ordered)" = "$1" ]; }
 until_ordered() { soon is_ordered "$1" || { ordered; return 1; }; }
 new_target memory
 serve memory when-idle=60000 status="$T/status"
 check "the order beside the image is found" grep -q "an order of 3 machines" "$T/nbd.log"
 check "what it names is fetched" until_ordered 196608
-before=$(python3 "$U" status "$T/status" | python3 -c 'import json, sys; print(json.load(sys.stdin)["fetched_bytes"])')
+before=$(python3 "$U" status "$T/status" | json - fetched_bytes)
 reads ${P[3]} ${P[0]} $((P[4] + 61440))
-check "and is there when it is read" [ "$(python3 "$U" status "$T/status" | python3 -c 'import json, sys; print(json.load(sys.stdin)["fetched_bytes"])')" = "$before" ]
+check "and is there when it is read" [ "$(python3 "$U" status "$T/status" | json - fetched_bytes)" = "$before" ]
 stop
 for how in order=none order="$T/order" order="http://127.0.0.1:1/order" order=store:x order="$T/cut"; do
 	new_target memory

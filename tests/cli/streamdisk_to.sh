@@ -17,8 +17,9 @@ begin() {	# OPERAND OR OPTION...: in the background, until it says where the dis
 }
 ends() { local got; kill -TERM $sd; wait $sd; got=$?; check "$1: exit 0" [ $got = 0 ]; check "nothing is left" [ -z "$(ls -A "$T/run")" ]; }
 begin --no-fill --socket="$T/sock" "$T/sda.ndz" "$T/disk"
-check "as JSON" python3 -c 'import json, sys; d = json.load(sys.stdin); assert d["disk"] == sys.argv[1] and d["attached_at"] == sys.argv[2], d' "$T/disk" "$T/sock" < "$T/attached"
-check "the status" python3 -c 'import json, sys; d = json.load(sys.stdin); assert d["present_bytes"] < d["stored_bytes"] < d["disk_bytes"] and not d["complete"], d' < <("$SD" status "$T/status")
+check "as JSON" json "$T/attached" "disk=$T/disk" "attached_at=$T/sock"
+"$SD" status "$T/status" > "$T/json"; stored=$(json "$T/json" stored_bytes)
+check "the status" json "$T/json" "present_bytes<$stored" "disk_bytes>$stored" complete=false
 # What is at the path of a socket stays, unless a program has left it that has ended.
 echo mine > "$T/mine"
 for o in --socket="$T/mine" --socket="$T/sock" --status="$T/mine" --status="$T/status"; do status 1 "$SD" --table="$T/table" "$o" "$T/sda.ndz" "$T/disk"; done

@@ -6,10 +6,7 @@ requires python3
 study=${B:-$TOP/build/plain}/bench
 [ -x "$study/dedup" ] || fail "no $study/dedup"
 es() { "$BIN/emustore" -q --store "$T/S" "$@"; }
-field() { python3 -c 'import json,sys
-v = json.load(sys.stdin)
-for k in sys.argv[1].split("."): v = v[k]
-print(v)' "$1"; }
+field() { json - "$1"; }
 
 # Two disks of 16 MiB that share most of their blocks; the second one has 3 blocks of 4 KiB changed.
 python3 - "$T" << 'PY'

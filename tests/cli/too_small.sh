@@ -3,7 +3,7 @@
 # and in megabytes, by everything that fills disks: imageunzip, frisbee, dolly join, streamdisk.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/unicast_lib.sh"
-requires sfdisk python3 losetup mke2fs
+requires sfdisk losetup mke2fs
 [ "$(id -u)" = 0 ] || skip "needs root"
 own_network "$@"
 LOOPS=()
@@ -57,7 +57,7 @@ refused "imagerezip, a pipe" $SECTORS bash -c '"$1" -q - "$3" < "$2"' sh "$BIN/i
 echo "== an image of a pipe cannot say it, and fits on a disk as long as the pipe's data"
 for limit in "" "-c $((2 * SECTORS))"; do
 	"$BIN/imagezip" -q -r $limit - "$T/pipe.ndz" < "$T/disk" || fail "imagezip of a pipe $limit"
-	n=$("$BIN/imagedump" --json "$T/pipe.ndz" | python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["needed_sectors"])')
+	n=$("$BIN/imagedump" --json "$T/pipe.ndz" | json - '[0].needed_sectors')
 	check "a pipe $limit: $n sectors are needed" [ "$n" = 0 ]
 	fits "imageunzip, an image of a pipe $limit" $SECTORS "$BIN/imageunzip" -q "$T/pipe.ndz"
 done
@@ -67,7 +67,7 @@ sfdisk -q --wipe never "$T/disk" <<< 'label: dos
 start=2048, size=14336' || fail sfdisk
 truncate -s 7M "$T/fs"; mke2fs -q -F "$T/fs" && dd if="$T/fs" of="$T/disk" bs=1M seek=1 conv=notrunc status=none
 "$BIN/imagezip" -q "$T/disk" "$T/mbr.ndz" || fail imagezip
-n=$("$BIN/imagedump" --json "$T/mbr.ndz" | python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["needed_sectors"])')
+n=$("$BIN/imagedump" --json "$T/mbr.ndz" | json - '[0].needed_sectors')
 check "it needs $n of $SECTORS sectors" [ "$n" -lt $SECTORS ]
 refused "imageunzip" "$n" bash -c '"$1" -q - "$3" < "$2"' sh "$BIN/imageunzip" "$T/mbr.ndz"
 fits "imageunzip" "$n" "$BIN/imageunzip" -q "$T/mbr.ndz"
