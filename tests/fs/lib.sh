@@ -10,7 +10,11 @@
 row() { printf 'row: %s|%s|%s\n' "$1" "$2" "$3"; }
 compare() { python3 "$TOP/tests/helpers/fscompare.py" "$@"; }
 # What imagezip says of the only partition: KEY,KEY... IMG
-said_of() { "$BIN/imagezip" -q -i --json -F 0 "$2" 2> "$T/said.err" | python3 -c 'import json,sys; p = json.load(sys.stdin)["partitions"][0]; print(*(p.get(k, "") for k in sys.argv[1].split(",")))' "$1"; }
+said_of() {	# MEMBER[,MEMBER...] IMG: of the first partition
+	local members=partitions[0].${1//,/ partitions[0].}
+	# shellcheck disable=SC2086
+	"$BIN/imagezip" -q -i --json -F 0 "$2" 2> "$T/said.err" | json -1 -d "" - $members
+}
 said_zero() { [ "$(said_of skipped_sectors "$1")" = 0 ]; }
 
 # A tree of files to fill filesystems with: sizes from nothing to 1 MiB, one
@@ -74,7 +78,7 @@ fs_damaged() {
 }
 
 # Sectors skipped, and the warning: IMG
-verdict() { "$BIN/imagezip" -q -i --json -F 0 "$1" 2> /dev/null | python3 -c 'import json,sys; p = json.load(sys.stdin)["partitions"][0]; print(p["skipped_sectors"], p["warning"])'; }
+verdict() { "$BIN/imagezip" -q -i --json -F 0 "$1" 2> /dev/null | json -1 - "partitions[0].skipped_sectors" "partitions[0].warning"; }
 # Nothing is skipped, and the warning, then in $said, has CLAUSE: WHAT IMG CLAUSE
 kept_whole() {
 	said=$(verdict "$2"); said=${said#0 }

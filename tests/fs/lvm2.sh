@@ -82,7 +82,7 @@ lv get "$T/info" "$T/target" data "$T/got"; check "linear: raw data" cmp "$T/dat
 # Behind an NBD server, which the confined processes that read the ext4 cannot reach themselves.
 if command -v nbdkit > /dev/null && command -v nbdinfo > /dev/null; then
 	BIN=$BIN T=$T nbdkit -r -U - file "$T/pv" --run '"$BIN/imagezip" -q -i --json -F 0 "$uri" > "$T/nbd.json"' || fail "an NBD server"
-	n=$(python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))["partitions"][0]["skipped_sectors"])' "$T/nbd.json")
+	n=$(json "$T/nbd.json" 'partitions[0].skipped_sectors')
 	check "linear, behind an NBD server: $n sectors are skipped" [ "$n" = "$(said_of skipped_sectors "$T/pv")" ]
 fi
 

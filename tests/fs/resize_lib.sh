@@ -17,7 +17,7 @@ put() {	# FILE: the filesystem $T/fs, at 4 MiB
 }
 taken() {	# FILE: what is in its last partition now, as $T/fs
 	local start size
-	read -r start size < <(sfdisk -J "$1" | python3 -c 'import json,sys; p = json.load(sys.stdin)["partitiontable"]["partitions"][-1]; print(p["start"], p["size"])')
+	read -r start size < <(sfdisk -J "$1" | json -1 - "partitiontable.partitions[-1].start" "partitiontable.partitions[-1].size")
 	rm -f "$T/fs"
 	dd if="$1" of="$T/fs" bs=512 iflag=skip_bytes,count_bytes skip=$((start * 512)) count=$((size * 512)) conv=sparse status=none
 	truncate -s $((size * 512)) "$T/fs"
@@ -49,4 +49,4 @@ whole() {	# TYPE: its own fsck has nothing to say about $T/fs
 	ntfs) ntfsfix -n "$T/fs" ;;
 	esac
 }
-member() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$T/report" "$1"; }
+member() { json "$T/report" "$1"; }

@@ -5,7 +5,7 @@
 requires nbdkit nbdfuse setpriv unshare ntfs-3g.probe ntfscluster
 [ -c /dev/fuse ] || skip "needs FUSE"
 requires mkfs.vfat mcopy
-sectors() { "$BIN/imagedump" --json "$1" | python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["sectors"])'; }
+sectors() { "$BIN/imagedump" --json "$1" | json - '[0].sectors'; }
 nothing_now() { ! ls -d "$TMP"/imagezip-?????? "$TMP"/resize-?????? 2> /dev/null | grep -vxF "$before_tmp" | grep -q . && ! losetup -a | grep -q "$T/"; }
 TMP=${TMPDIR:-/tmp}
 nothing_left() { soon nothing_now; }	# those of another program there go by themselves
@@ -25,7 +25,7 @@ shrinks() {	# TYPE gpt|mbr END-MIB MOST-MIB: made smaller than that
 	n=$(sectors "$T/small.ndz")
 	check "the image's disk has $((n / 2048)) MiB instead of $((mib + 8))" [ "$n" -lt $((most * 2048)) ]
 	check "it is said: $(head -n 2 "$T/said" | tr '\n' ' ')" grep -q "partition 2: $type is made smaller, from [0-9.]* MB to [0-9.]* [kM]B" "$T/said"
-	check "and in the summary" python3 -c 'import json,sys; s = json.load(open(sys.argv[1])); x = s["shrunk"]; sys.exit(not (s["sectors"] == int(sys.argv[2]) and x["partition"] == 2 and x["filesystem_is_bytes"] < x["filesystem_was_bytes"]))' "$T/summary" "$n"
+	check "and in the summary" json "$T/summary" "sectors=$n" shrunk.partition=2 "shrunk.filesystem_is_bytes<$(json "$T/summary" shrunk.filesystem_was_bytes)"
 	echo "- on a disk of just that size"
 	rm -f "$T/new"; truncate -s $((n * 512)) "$T/new"
 	check "it installs" quietly "$BIN/imageunzip" -q --in-place "$T/small.ndz" "$T/new"
