@@ -32,7 +32,7 @@ excused 1 2 3 4 5 6 7 8	# what was before
 serve -T -1 -W 60M "$T/disk.ndz"
 for i in 1 2 3 4 5 6 7 8; do loaded $i; check "client $i" cmp "$T/disk" "$T/d$i"; done
 wait $SERVER
-check "its map of what it sent is full" [ "$(python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))["sessions"][0]["chunk_map"])' "$T/server.json" |
+check "its map of what it sent is full" [ "$(json "$T/server.json" 'sessions[0].chunk_map' |
     tr -d f | wc -c)" = 1 ]
 sent=$(stat_of "$T/server.json" blocks_sent) resent=$(stat_of "$T/server.json" blocks_resent)
 echo "sent $sent, again $resent"

@@ -30,7 +30,7 @@ machine_off node2
 wait $S; rc=$?
 check "all is done in the end" [ $rc = 0 ]
 check "on all disks" eval 'disk_is_loaded node1 && disk_is_loaded node2 && disk_is_loaded node3'
-check "node2 was tried twice, node1 once" eval '[ "$(field members.1.try < "$T/out")" = 2 ] && [ "$(field members.0.try < "$T/out")" = 1 ]'
+check "node2 was tried twice, node1 once" eval '[ "$(field "members[1].try" < "$T/out")" = 2 ] && [ "$(field "members[0].try" < "$T/out")" = 1 ]'
 check "share 1" [ "$(field share_deployed < "$T/out")" = 1 ]
 
 echo "== the controller is killed while nodes load"
@@ -65,14 +65,14 @@ swapin --words='frisbee.action=shell' node2 lab.ndz > /dev/null 2> "$T/err"; che
 on s curl -s -o "$T/out" -w '%{http_code}' -X POST -H 'Content-Type: application/json' -d '{}' "$URL/api/v1/sessions/$id/stop" > "$T/code"
 check "not without a token" [ "$(cat "$T/code")" = 401 ]
 controller_again
-check "sessions that have ended are as they were" eval 'api GET "/api/v1/sessions/$((id - 1))" > "$T/out" && [ "$(field server.running < "$T/out")" = False ]'
+check "sessions that have ended are as they were" eval 'api GET "/api/v1/sessions/$((id - 1))" > "$T/out" && [ "$(field server.running < "$T/out")" = false ]'
 check "with their chunk map, of which all was sent" eval 'field server.chunk_map < "$T/out" | grep -q "^ff*$"'
-check "and their samples" eval '[ "$(field samples.0.0 < "$T/out")" != 0 ] && ! field address < "$T/out" 2> /dev/null'
+check "and their samples" eval '[ "$(field "samples[0][0]" < "$T/out")" != 0 ] && ! field address < "$T/out" 2> /dev/null'
 check "the order is there after a restart" [ -e "$NET/boot/orders/52-54-00-00-00-01.ipxe" ]
 swapin --stop="$id" > "$T/out"
 check "stopped" grep -q "^node1: stopped" "$T/out"
 check "its order is gone" wait_until 10 no_orders
-check "history" [ "$(api GET /api/v1/history | field history.0.state)" = stopped ]
+check "history" [ "$(api GET /api/v1/history | field "history[0].state")" = stopped ]
 
 echo "== nodes come and go while it runs"
 node_status() { api GET "/api/v1/nodes/$1" > /dev/null; cat "$T/status"; }
@@ -84,7 +84,7 @@ kill -HUP "$CONTROLLER"
 check "a new node" wait_until 10 status_is node5 200
 check "a node that is idle goes" status_is node4 404
 check "a node in a session stays" status_is node1 200
-check "it is still followed" [ "$(api GET "/api/v1/sessions/$id" | field members.0.name)" = node1 ]
+check "it is still followed" [ "$(api GET "/api/v1/sessions/$id" | field "members[0].name")" = node1 ]
 swapin --stop="$id" > "$T/out"
 check "it goes when its session has ended" wait_until 10 status_is node1 404
 check "its order has gone before" no_orders

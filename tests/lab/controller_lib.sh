@@ -74,9 +74,7 @@ wait_until() {	# SECONDS COMMAND...: on a busy machine six times as long
 	local end=$((SECONDS + 6 * $1))
 	until "${@:2}"; do [ $SECONDS -lt $end ] || return 1; sleep 0.1; done
 }
-field() { python3 -c 'import json,sys; v = json.load(sys.stdin)
-for k in sys.argv[1].split("."): v = v[int(k)] if k.isdigit() else v[k]
-print(v)' "$1"; }
+field() { json - "$1"; }
 api() {	# METHOD PATH [BODY]
 	on s "$PYTHON" -E -S - "$URL" "$STATE/token" "$T/status" "$@" << 'PY'
 import sys, urllib.error, urllib.request

@@ -17,7 +17,7 @@ says ok burst "of 100 packets as large as blocks, [0-9] % are lost"
 as_json() {
 	rm -f "$T/whole"
 	timeout 240 ip netns exec "${LAB}1" "$BIN/frisbee" -m $GROUP -p $PORT --doctor --json --report "$T/whole" --report-names > "$T/json"
-	python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); assert d["well"] and d["server"]=="10.9.0.1" and d["echoes_heard"]==100 and d["burst_sent"]==100 and len(d["checks"])==16, d' "$T/json"
+	json "$T/json" well=true server=10.9.0.1 echoes_heard=100 burst_sent=100 'checks[#]=16'
 }
 check "as JSON" eval 'as_json || as_json || as_json || as_json || as_json'	# as for well
 check "it was no client" [ "$(grep -c "joined" "$T/server.log")" = 0 ]

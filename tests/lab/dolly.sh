@@ -44,7 +44,7 @@ served() {	# STATUS
 	check "the server's status is $1" [ $rc = "$1" ]
 }
 states() {	# of which so many nodes are: STATE
-	python3 -c 'import json,sys; print(sum(n["state"] == sys.argv[2] for n in json.load(open(sys.argv[1]))["nodes"]))' "$T/table" "$1"
+	json "$T/table" 'nodes[*].state' | grep -cxF "$1"
 }
 slowly() {	# MBIT: of each node's link and the server's
 	local n

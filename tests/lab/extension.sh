@@ -23,8 +23,8 @@ load 1 "$T/d1"; load 2 "$T/d2"; load 3 "$T/d3"; load 4 --base "$T/d4"
 sleep 0.6; load 5 "$T/d5"; load 6 --base "$T/d6"
 for i in 1 2 3 4 5 6; do loaded $i; check "client $i" cmp "$T/disk" "$T/d$i"; done
 wait $SERVER
-for i in 1 2 3 5; do check "client $i with the extension" [ "$(stat_of "$T/client$i.json" extension)" = True ]; done
-for i in 4 6; do check "client $i without" [ "$(stat_of "$T/client$i.json" extension)" = False ]; done
+for i in 1 2 3 5; do check "client $i with the extension" [ "$(stat_of "$T/client$i.json" extension)" = true ]; done
+for i in 4 6; do check "client $i without" [ "$(stat_of "$T/client$i.json" extension)" = false ]; done
 
 echo "== parity in place of what was lost"
 load 1 "$T/d1"; load 2 "$T/d2"; load 3 "$T/d3"
@@ -56,7 +56,7 @@ on 4 nft delete table netdev closed
 echo "== an old server"
 serve --base -T -1 "$T/disk.ndz"
 load 1 "$T/d1"; loaded 1; check "client 1" cmp "$T/disk" "$T/d1"
-check "without the extension" [ "$(stat_of "$T/client1.json" extension)" = False ]
+check "without the extension" [ "$(stat_of "$T/client1.json" extension)" = false ]
 wait $SERVER
 
 echo "== the server starts anew, with the same file"

@@ -23,7 +23,7 @@ echo "== two at once, one late"
 serve -T -1 -W 40M $KEY "$T/disk.ndz"
 load 1 $KEY "$T/d1"; load 2 $KEY "$T/d2"; begun 1; load 3 $KEY "$T/d3"
 for i in 1 2 3; do loaded $i; check "client $i has the disk" cmp "$T/disk" "$T/d$i"; done
-check "with the extension" [ "$(stat_of "$T/client1.json" extension)" = True ]
+check "with the extension" [ "$(stat_of "$T/client1.json" extension)" = true ]
 ends
 
 echo "== with losses, through the base protocol, and --only what differs"

@@ -110,4 +110,4 @@ loaded() {	# NODE: wait for it, it must succeed
 without_padding() {	# IMAGE
 	python3 -c 'import sys; b = open(sys.argv[1], "rb").read(); print(sum(len(b[i:i + (1 << 20)].rstrip(b"\0")) for i in range(0, len(b), 1 << 20)))' "$1"
 }
-stat_of() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$1" "$2"; }
+stat_of() { json "$1" "$2"; }

@@ -23,7 +23,7 @@ check "nothing was loaded yet" [ "$("$BIN/mfrisbeed" --report -c "$T/conf")" = "
 
 echo "== what happens"
 told() {	# EVENTS: the history has so many; the master looks for them once a second
-	[ "$("$BIN/mfrisbeed" --report --json -c "$T/conf" 2> /dev/null | python3 -c 'import json, sys; print(len(json.load(sys.stdin)["events"]))' 2> /dev/null || echo 0)" -ge "$1" ]
+	[ "$("$BIN/mfrisbeed" --report --json -c "$T/conf" 2> /dev/null | json - 'events[#]' 2> /dev/null || echo 0)" -ge "$1" ]
 }
 check "a load" get 1 web.ndz "$T/out1"
 check "is in the history" soon told 1

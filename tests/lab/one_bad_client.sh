@@ -48,10 +48,10 @@ all_load "${clean[@]}"; waiting "${clean[@]}"
 stranger 40 load
 serve -W 20M -D "$T/disk.ndz"	# it complains while blocks are sent: ten seconds, on a busy machine, too
 # The statistics, while they load, and until it has left.
-of_stranger() { python3 -c 'import json,sys; print(*[c.get(sys.argv[2]) for c in json.load(open(sys.argv[1]))["sessions"][0]["clients"] if c["address"] == "10.9.0.17"])' "$T/stats" "$1" 2> /dev/null; }
+of_stranger() { json "$T/stats" "sessions[0].clients[address=10.9.0.17].$1" 2> /dev/null; }
 shown() { [ "$(of_stranger state)" = "set aside" ]; }
 check "the statistics show that it is set aside" soon shown
-check "and what it gets: $(of_stranger share_received)" python3 -c 'import sys; sys.exit(not 0 <= float(sys.argv[1]) < 0.9)' "$(of_stranger share_received)"
+check "and what it gets: $(of_stranger share_received)" of_stranger "share_received>=0" && of_stranger "share_received<0.9"
 all_right "${clean[@]}"
 check "nobody else is" [ "$(grep -c '"state": "set aside"' "$T/stats")" = 1 ]
 kill $SERVER; wait $SERVER; stop_stranger

@@ -8,7 +8,7 @@ only_disk
 "$BIN/imagezip" -q "$T/disk" "$T/disk.ndz" || fail "imagezip"
 whole "$T/disk.ndz"
 chunks=$(($(stat -c %s "$T/disk.ndz") >> 20))
-part_of() { "$BIN/imagedump" --json --only "$1" "$T/disk.ndz" | python3 -c 'import json,sys; print(sum(p["chunks"] for p in json.load(sys.stdin)[0]["only"]))'; }
+part_of() { "$BIN/imagedump" --json --only "$1" "$T/disk.ndz" | json - '[0].only[*].chunks' | awk '{ n += $1 } END { print n }'; }
 # Chunk 0, the last one, those with the tables of logical partitions, and some to find the others.
 few() { local n got most; n=$(part_of "$2"); got=$(stat_of "$1" chunks_received); most=$((n + 2 + $3))
 	check "$got chunks were fetched of $chunks: $n have something of partition $2" [ "$got" -ge "$n" -a "$got" -le $most ]; }

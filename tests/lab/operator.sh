@@ -23,7 +23,7 @@ check "then it is done" grep -q '"state": "done"' "$T/stats1"
 check "the progress has a total" grep -q "^[0-9]* $((chunks << 20))$" "$T/client1.json"
 check "and reaches it" grep -q "^$((chunks << 20)) $((chunks << 20))$" "$T/client1.json"
 check "it was said once only" [ "$(grep -c "nothing was heard" "$T/client1.log")" = 1 ]
-clients() { python3 -c 'import json,sys; print(*[c["state"] for c in json.load(open(sys.argv[1]))["sessions"][0]["clients"]])' "$T/stats" 2> /dev/null; }
+clients() { json -1 "$T/stats" 'sessions[0].clients[*].state' 2> /dev/null; }
 is_done() { [ "$(clients)" = done ]; }
 check "the server knows that it is done" soon is_done
 check "and counts it" grep -q '"clients_done": 1' "$T/stats"

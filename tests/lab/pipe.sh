@@ -61,7 +61,7 @@ echo "== alone"
 serve -T -1 "$T/disk.ndz"
 into_pipe 1 cat -M 16; piped 1; small 1
 wait $SERVER || fail "server: $(tail -n 2 "$T/server.log")"
-check "with the extension" [ "$(stat_of "$T/client1.json" extension)" = True ]
+check "with the extension" [ "$(stat_of "$T/client1.json" extension)" = true ]
 blocks=$(($(stat -c %s "$T/disk.ndz") / 1024)) sent=$(stat_of "$T/server.json" blocks_sent)
 echo "sent $sent of $blocks"
 excused 1

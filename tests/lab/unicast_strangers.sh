@@ -79,7 +79,7 @@ ip netns exec "${LAB}2" "$BIN/frisbee" -q --unicast -m 10.9.0.1 -p $PORT "$T/d5"
 says "client joined" || fail "nobody joined"
 sleep 0.5
 kill -9 $CLIENT; wait $CLIENT 2> /dev/null
-streams() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))["clients_now"])' "$T/stats" 2> /dev/null; }
+streams() { json "$T/stats" clients_now 2> /dev/null; }
 ends() { [ "$(streams)" = 0 ]; }
 check "the stream is gone" soon ends
 
