@@ -14,7 +14,7 @@ frisbeed() {
 	"$BIN/frisbeed" -i lan0 -m $GROUP -p $PORT --group-key "$T/lab.group" -W 60M -T 0 -d --json --stats "$T/frisbeed.stats" "$T/disk.ndz" > "$T/frisbeed.json" 2> "$LOGS/frisbeed.log" &
 	PIDS+=($!); FRISBEED=$!
 }
-frisbeed_said() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$T/frisbeed.json" "$1"; }
+frisbeed_said() { json "$T/frisbeed.json" "$1"; }
 bios() { echo -machine "$1",graphics=off; }
 tree_of() {	# DISK OUT: its files, its filesystem checked
 	quietly e2fsck -fn "$1?offset=$OFFSET" || fail "$1: e2fsck"

@@ -12,7 +12,7 @@ vm_log_more() { echo "--- mfrisbeed:"; tail "$LOGS/mfrisbeed.log"; tail -n 30 "$
 rm -f "$LOGS"/*.log
 "$TOP/tests/vm/make-disk" "$NETBOOT/kernel" $PAYLOAD "$T/disk" "$T/files" || { fail make-disk; finish; }
 "$BIN/imagezip" --shrink "$T/disk" "$T/system.ndz" || { fail "imagezip --shrink"; finish; }
-least=$("$BIN/imagedump" --json "$T/system.ndz" | python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["sectors"])')
+least=$("$BIN/imagedump" --json "$T/system.ndz" | json - '[0].sectors')
 check "the system's disk has $((least / 2048)) MiB instead of 160" [ "$least" -lt $((120 * 2048)) ]
 head -c 12000256 /dev/urandom > "$T/data"
 "$BIN/imagezip" -q -r "$T/data" "$T/data.ndz" || fail imagezip

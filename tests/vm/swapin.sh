@@ -39,9 +39,9 @@ vm_ends bios 60; vm_ends uefi 60
 wait "$SWAPIN"; rc=$?
 echo "== the end, at $SECONDS s"; cat "$T/err"
 check "not all is done: status 1" [ $rc = 1 ]
-check "two of three" [ "$(said 's["nodes"]["done"]' 's["nodes"]["failed"]')" = "2 1" ]
-check "which one has failed, and where" [ "$(said 'm["plug"]["phase"]' 'm["plug"]["last_words"].split(":")[0]')" = "failed while loading" ]
-check "the times of the phases" [ "$(said 's["phases"]["loading"]["nodes"]' 's["phases"]["booting"]["nodes"]')" = "2 3" ]
+check "two of three" said nodes.done=2 nodes.failed=1
+check "which one has failed, and where" said "members[name=plug].phase=failed" "members[name=plug].last_words~^while loading(:|$)"
+check "the times of the phases" said phases.loading.nodes=2 phases.booting.nodes=3
 for m in bios uefi; do check "the disk of $m" cmp "$T/disk" "$T/$m.disk"; done
 check "no order is left" [ -z "$(/srv/netboot/order)" ]
 [ "$bad" = 0 ] || vm_log_more

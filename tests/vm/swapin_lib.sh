@@ -4,7 +4,7 @@
 #	controller_up OPTIONS...	the controller runs; what it wants switched on is noted in $T/power
 #	powered N		it has wanted N machines switched on
 #	wait_until SECONDS WHAT COMMAND...
-#	said EXPRESSION...	prints what swapin has said with --json: "s" is the session, "m" its nodes by name
+#	said PATH...	prints what swapin has said with --json of the session (tests/helpers/json.c)
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 vm_accel
 vm_lan
@@ -36,6 +36,4 @@ wait_until() {	# SECONDS WHAT COMMAND...
 	local end=$((SECONDS + $1 * VM_PATIENCE)) what=$2; shift 2
 	until "$@"; do [ $SECONDS -lt $end ] || vm_gives_up all "$what"; sleep 0.2; done
 }
-said() { python3 -c 'import json, sys
-s = json.load(open(sys.argv[1]))
-print(*[eval(e, {"s": s, "m": {n["name"]: n for n in s["members"]}}) for e in sys.argv[2:]])' "$T/out" "$@"; }
+said() { json -1 "$T/out" "$@"; }

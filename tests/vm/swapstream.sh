@@ -32,8 +32,9 @@ vm_sees node 900 'frisbee: DONE: vda is whole, and the system uses it directly'
 wait "$SWAPIN"; rc=$?
 echo "== the end, at $SECONDS s"; cat "$T/err"
 check "status 0" [ $rc = 0 ]
-check "both times: usable after $(said 'round(m["node"]["usable_after_s"])') s, whole after $(said 'round(m["node"]["done_after_s"])') s" \
-    [ "$(said '0 < m["node"]["usable_after_s"] < m["node"]["done_after_s"]' 's["usable_after"]["nodes"]')" = "True 1" ]
+usable=$(said "members[name=node].usable_after_s") whole=$(said "members[name=node].done_after_s")
+check "both times: usable after $usable s, whole after $whole s" said "members[name=node].usable_after_s>0" \
+    "members[name=node].done_after_s>$usable" usable_after.nodes=1
 check "no order is left" [ -z "$(/srv/netboot/order)" ]
 vm_types node 'md5sum < /srv/more; poweroff'
 vm_sees node 120 "$(md5sum < "$T/files/srv/more" | cut -d' ' -f1)"
