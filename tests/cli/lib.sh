@@ -112,4 +112,47 @@ poison() {
 	for ((i = 0; i < $2 >> 20; i++)); do mb+=("$T/.poison"); done
 	{ cat "${mb[@]}" < /dev/null; head -c $(($2 & 0xfffff)) "$T/.poison"; } > "$1"
 }
+# Disks and images that several scripts begin with are made once in a run of tests/run, by the script that needs them
+# first; a script that is started by hand makes its own.  A set NAME:ARGUMENT is what a function fixture_NAME ARGUMENT
+# makes in its folder.
+#	fixture SET		the path of the folder, in which nobody changes anything
+#	take SET FILE[=AS]...	copies of these files of it, with their signatures, for this script alone: $T/AS, or AS
+#				where that is a path
+fixture() {
+	local all=${FIXTURES:-$T/.fixtures}
+	local set=$all/${1/:/-}
+	[ -d "$set" ] || made "$1" "$all" "$set" >&2 || echo "the fixture $1 cannot be made" >&2
+	echo "$set"
+}
+# By one script at a time; what has its name is complete.
+made() {	# SET FOLDER-OF-ALL FOLDER
+	mkdir -p "$2"
+	(
+		flock 9
+		[ ! -d "$3" ] || exit 0
+		rm -rf "$3.new"; mkdir "$3.new"; cd "$3.new" && "fixture_${1%%:*}" "${1#*:}" && chmod a-w ./* && mv "$3.new" "$3"
+	) 9> "$3.lock"
+}
+take() {
+	local from file to
+	from=$(fixture "$1"); shift
+	for file; do
+		to=${file#*=} file=$from/${file%%=*}
+		case $to in /*) ;; *) to=$T/$to ;; esac
+		cp -r --reflink=auto --no-preserve=mode "$file" "$to" || fail "no fixture $file"
+		[ ! -e "$file.sig" ] || cp --no-preserve=mode "$file.sig" "$to.sig"
+	done
+}
+# A disk of so many random bytes, as head says it, and its image.
+fixture_random() {	# BYTES
+	head -c "$1" /dev/urandom > disk && truncate -s %512 disk && "$BIN/imagezip" -q -r disk disk.ndz
+}
+# A disk with so many pieces of 128 KiB of random bytes, each before 128 KiB of one byte, and its image.
+fixture_striped() {	# PIECES.SEED
+	python3 -c 'import random, sys
+r = random.Random(int(sys.argv[2]))
+with open("disk", "wb") as f:
+    for i in range(int(sys.argv[1])): f.write(r.randbytes(128 * 1024) + bytes([i % 251]) * (128 * 1024))' "${1%.*}" "${1#*.}" &&
+	"$BIN/imagezip" -q -r disk disk.ndz
+}
 finish() { [ $bad -eq 0 ] && echo "all good"; exit $((bad != 0)); }

@@ -21,11 +21,13 @@ refused() {
 	if nbd true "$@"; then fail "started: $*"; return; fi
 	check "refused: $(head -n 1 "$T/nbd.log")" grep -q "$words" "$T/nbd.log"
 }
-# A disk of 24 MB with an ext4 in its second partition, and its image; what imageunzip makes of that.
-a_disk() {	# NAME
-	mkdir "$T/files"; cp -r "$TOP/docs" "$TOP/tests/golden/img" "$T/files"; head -c 2000000 /dev/urandom > "$T/files/random"
-	truncate -s 24M "$T/$1"; printf 'start=2048,size=8192,type=83\nstart=10240,size=32768,type=83\n' | sfdisk -q "$T/$1"
-	truncate -s 16M "$T/$1.fs"; mke2fs -q -F -d "$T/files" "$T/$1.fs"
-	dd if="$T/$1.fs" of="$T/$1" bs=1M seek=5 conv=notrunc status=none
-	"$BIN/imagezip" -q "$T/$1" "$T/$1.ndz" && "$BIN/imageunzip" -q "$T/$1.ndz" "$T/$1.out" || fail "the image of $1"
+# A disk of 24 MB with an ext4 of these files in its second partition, which is disk.fs alone; its image, and what
+# imageunzip makes of that.
+fixture_ext() {
+	mkdir files; cp -r "$TOP/docs" "$TOP/tests/golden/img" files; head -c 2000000 /dev/urandom > files/random
+	truncate -s 24M disk; printf 'start=2048,size=8192,type=83\nstart=10240,size=32768,type=83\n' | sfdisk -q disk
+	truncate -s 16M disk.fs; mke2fs -q -F -d files disk.fs
+	dd if=disk.fs of=disk bs=1M seek=5 conv=notrunc status=none
+	"$BIN/imagezip" -q disk disk.ndz && "$BIN/imageunzip" -q disk.ndz disk.out
 }
+a_disk() { take ext files disk="$1" disk.fs="$1.fs" disk.ndz="$1.ndz" disk.out="$1.out"; }	# NAME

@@ -10,7 +10,6 @@ only() {	# N OPTIONS...: of $T/disk.ndz into $T/t, as it was before
 	cp "$T/before" "$T/t"; check "--only $n $*" "$BIN/imageunzip" -q --only "$n" "$@" "$T/disk.ndz" "$T/t"
 }
 only_disk
-"$BIN/imagezip" -q "$T/disk" "$T/disk.ndz" || fail "imagezip"
 whole "$T/disk.ndz"
 
 echo "== primary and logical partitions, one and more"

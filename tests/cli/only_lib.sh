@@ -18,12 +18,14 @@ small_fs() {
 	rm -rf "$T/d"; mkdir "$T/d"; head -c "$3" /dev/urandom > "$T/d/file"
 	rm -f "$1"; truncate -s $(($2 * 512)) "$1"; mke2fs -q -F -t ext4 -d "$T/d" "$1" || fail "mke2fs"
 }
-only_disk() {
-	local n
-	truncate -s $DISK_BYTES "$T/disk"; sfdisk -q "$T/disk" <<< "$TABLE" 2> "$T/quiet" || fail "sfdisk: $(cat "$T/quiet")"
-	for n in 1 2 5 6; do small_fs "$T/fs" ${LEN[$n]} $((n * 400000 + 900000)); put "$T/fs" "$T/disk" ${AT[$n]}; done
-	head -c 1M /dev/urandom > "$T/fs"; put "$T/fs" "$T/disk" ${AT[3]}
-	poison "$T/before" $DISK_BYTES; sfdisk -q --wipe never "$T/before" <<< "$TABLE" 2> "$T/quiet" || fail "sfdisk: $(cat "$T/quiet")"
+only_disk() { take only disk before disk.ndz; }
+fixture_only() {
+	local n T=$PWD
+	truncate -s $DISK_BYTES disk; sfdisk -q disk <<< "$TABLE" || return
+	for n in 1 2 5 6; do small_fs fs ${LEN[$n]} $((n * 400000 + 900000)); put fs disk ${AT[$n]}; done
+	head -c 1M /dev/urandom > fs; put fs disk ${AT[3]}
+	poison before $DISK_BYTES; sfdisk -q --wipe never before <<< "$TABLE" || return
+	rm -r fs d .poison; "$BIN/imagezip" -q -z 1 disk disk.ndz
 }
 # whole IMAGE: $T/whole: what installing all of it makes of $T/before.
 whole() { cp "$T/before" "$T/whole"; "$BIN/imageunzip" -q --in-place "$@" "$T/whole" || fail "imageunzip, all of it"; }

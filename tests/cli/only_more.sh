@@ -8,7 +8,6 @@ shim=${B:-$TOP/build/plain}/tests/preload/faulty.so
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
 says() { check "it says: $1" grep -q -- "$1" "$T/stderr"; }
 only_disk
-"$BIN/imagezip" -q -z 1 "$T/disk" "$T/disk.ndz" || fail "imagezip"
 whole "$T/disk.ndz"
 # A disk with the same partition 6, which begins about one chunk later in the image.
 cp --sparse=always "$T/disk" "$T/other"; head -c 2M /dev/urandom > "$T/fs"; put "$T/fs" "$T/other" ${AT[3]}

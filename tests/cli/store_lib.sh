@@ -8,20 +8,21 @@ all_names() { es list --json | json -1 - "[*].name,version"; }
 zip_all() { local i; for i; do "$BIN/imagezip" -q -r "$T/$i" "$T/$i.ndz" || fail "imagezip $i"; done; }
 
 # Three images, the second the first changed in places: random data, text, zeros; the third only random.
-related_images() {
-	python3 - "$T" << 'PY'
-import random, sys
+fixture_related() {
+	python3 - << 'PY'
+import random
 r = random.Random(1)
 data = bytearray(r.randbytes(6 << 20)) + bytes(5 << 20) + bytes(str(list(range(700000))), "ascii") + bytes(3 << 20)
 data += bytes(-len(data) % 512)
 open("a", "wb").write(data)
 for at in (100000, 2500000, 12000000): data[at:at + 3000] = r.randbytes(3000)
-open(sys.argv[1] + "/b", "wb").write(data)
-open(sys.argv[1] + "/c", "wb").write(r.randbytes(3 << 20))
+open("b", "wb").write(data)
+open("c", "wb").write(r.randbytes(3 << 20))
 PY
 	local i
 	for i in a b c; do "$BIN/imagezip" -q -r $i $i.ndz || return; done
 }
+related_images() { take related {a,b,c}{,.ndz}; }
 
 # The image b, installed and multicast straight from the store, over loopback.
 installs_b() { installs b "$T/b" "$1"; }	# PORT

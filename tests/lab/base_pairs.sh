@@ -3,13 +3,9 @@
 # late, killed, by unicast and broadcast, and servers that are replaced by the other kind,
 # at the same address and at another one, while both kinds of clients load.
 . "$(dirname "$0")/lib.sh"
-requires python3
 lab_up 4	# three clients; the fourth node serves, too
 
-python3 -c "
-import random, sys
-sys.stdout.buffer.write(random.Random(5).randbytes(8 << 20))" > "$T/disk"
-"$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail "imagezip"
+take random:8M disk disk.ndz
 
 at_four() {	# OPTIONS...: a frisbeed at the fourth node
 	: > "$T/server.log"

@@ -6,14 +6,7 @@ requires python3 zstd
 lab_up 8
 
 # A disk of 24 MB, half of it hard to compress; what it must look like installed.
-python3 - "$T/disk" << 'PY'
-import random, sys
-r = random.Random(5)
-with open(sys.argv[1], "wb") as f:
-    for i in range(96):
-        f.write(r.randbytes(128 * 1024) + bytes([i]) * (128 * 1024))
-PY
-"$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail "imagezip"
+take striped:96.5 disk disk.ndz
 chunks=$(($(stat -c %s "$T/disk.ndz") >> 20))
 
 echo "== two at once, one late"

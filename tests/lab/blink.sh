@@ -3,10 +3,9 @@
 # client: the address is taken away, the interface is set down, a firewall refuses what is sent,
 # the address is another one afterwards.  And one group and port serve two interfaces of a host.
 . "$(dirname "$0")/lib.sh"
-requires python3 nft
+requires nft
 lab_up 4
-python3 -c 'import random, sys; sys.stdout.buffer.write(random.Random(5).randbytes(12 << 20))' > "$T/disk"
-"$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail "imagezip"
+take random:12M disk disk.ndz
 
 address() {	# NODE add|del ADDRESS
 	ip -n "$LAB$1" addr "$2" "$3/24" brd + dev eth0 2> /dev/null

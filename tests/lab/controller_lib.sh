@@ -20,8 +20,7 @@ controller_lab() {	# NODES [MEGABYTES]
 		echo "node node$i $(mac_of "$i")"
 		mkdir "$T/machines/node$i"
 	done > "$NET/nodes"
-	head -c "$((${2:-24} << 20))" /dev/urandom > "$T/disk"
-	"$BIN/imagezip" -q -r "$T/disk" "$NET/images/lab.ndz" || fail "imagezip"
+	take "random:${2:-24}M" disk disk.ndz="$NET/images/lab.ndz"
 	cat > "$T/power" << POWER
 #!/bin/bash
 # NODE cycle MAC: the machine is switched off, and on again.

@@ -9,8 +9,7 @@ doctor_up() {	# NODES: as lab_up, with a querier that asks at once, and small im
 	# As in tests/lab/silence.sh: it snoops at once.
 	ip link set br0 type bridge mcast_querier 0 mcast_query_response_interval 100 mcast_query_interval 300
 	ip link set br0 type bridge mcast_querier 1 || skip "no querier here"
-	head -c 2M /dev/urandom > "$T/disk"
-	"$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail "imagezip"
+	take random:2M disk disk.ndz
 	sleep 1.5
 }
 examine() {	# NODE OPTIONS...

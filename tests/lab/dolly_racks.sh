@@ -4,10 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 requires python3
 lab_up 9	# the server and 1, 2, 3 are one rack; 4, 5, 6 and 7, 8, 9 are others
-python3 -c "
-import random, sys
-sys.stdout.buffer.write(random.Random(3).randbytes(12 << 20))" > "$T/disk"
-"$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail "imagezip"
+take random:12M disk disk.ndz
 size=$(without_padding "$T/disk.ndz")
 for rack in 1 2; do	# a switch of its own, and an uplink that counts what passes
 	ip link add "br$rack" type bridge forward_delay 0 && ip link set "br$rack" up

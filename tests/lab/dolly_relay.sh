@@ -4,10 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 requires python3
 lab_up 24	# 1 to 8, 9 to 16, 17 to 24 are the sites; the first of each has a second card on the long way
-python3 -c "
-import random, sys
-sys.stdout.buffer.write(random.Random(6).randbytes(6 << 20))" > "$T/disk"
-"$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail "imagezip"
+take random:6M disk disk.ndz
 size=$(stat -c %s "$T/disk.ndz")
 ip -n "${LAB}s" addr add 10.8.0.1/24 dev eth0
 for site in 1 2 3; do

@@ -2,12 +2,9 @@
 # A server of dolly that is killed and started again: eight nodes keep what they have, and go on without being
 # started again; a server that comes back with another image is refused; one that does not come back is given up.
 . "$(dirname "$0")/lib.sh"
-requires python3 tc
+requires tc
 lab_up 8
-python3 -c "
-import random, sys
-sys.stdout.buffer.write(random.Random(9).randbytes(32 << 20))" > "$T/disk"
-"$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail "imagezip"
+take random:32M disk disk.ndz
 size=$(stat -c %s "$T/disk.ndz")
 on s tc qdisc replace dev eth0 root tbf rate 80mbit burst 128kb latency 50ms || skip "cannot limit rates here"
 

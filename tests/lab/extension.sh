@@ -5,15 +5,7 @@
 requires python3
 lab_up 6
 
-python3 - "$T/disk" "$T/disk2" << 'PY'
-import random, sys
-for seed, name in ((5, sys.argv[1]), (6, sys.argv[2])):
-    r = random.Random(seed)
-    with open(name, "wb") as f:
-        for i in range(96):
-            f.write(r.randbytes(128 * 1024) + bytes([i]) * (128 * 1024))
-PY
-for d in disk disk2; do "$BIN/imagezip" -q -r "$T/$d" "$T/$d.ndz" || fail "imagezip"; done
+take striped:96.5 disk disk.ndz; take striped:96.6 disk=disk2 disk.ndz=disk2.ndz
 parity=$("$B/tests/unit/test_parity" > /dev/null && echo yes)
 
 echo "== old and new, early and late, with loss"

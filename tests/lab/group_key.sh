@@ -5,10 +5,7 @@
 requires python3
 lab_up 4	# three clients; the fourth one lies
 
-python3 -c "
-import random, sys
-sys.stdout.buffer.write(random.Random(5).randbytes(8 << 20))" > "$T/disk"
-"$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail "imagezip"
+take random:8M disk disk.ndz
 for k in key other; do "$BIN/imagekey" -q --group-key "$T/$k" || fail "imagekey"; done
 KEY="--group-key $T/key"
 

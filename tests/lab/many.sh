@@ -4,15 +4,7 @@
 requires python3
 lab_up 6
 
-python3 - "$T" << 'PY'
-import random, sys
-for seed, name, n in ((5, "a", 128), (6, "b", 128), (7, "c", 24)):
-    r = random.Random(seed)
-    with open(sys.argv[1] + "/" + name, "wb") as f:
-        for i in range(n):
-            f.write(r.randbytes(128 * 1024) + bytes([i]) * (128 * 1024))
-PY
-for d in a b c; do "$BIN/imagezip" -q -r "$T/$d" "$T/$d.ndz" || fail "imagezip"; done
+take striped:128.5 disk=a disk.ndz=a.ndz; take striped:128.6 disk=b disk.ndz=b.ndz; take striped:24.7 disk=c disk.ndz=c.ndz
 A=239.192.7.7 B2=239.192.7.8 C=239.192.7.9
 # session N KEY: of the statistics of the session number N
 session() { json "${STATS:-$T/server.json}" "sessions[$1].$2"; }

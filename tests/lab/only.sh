@@ -2,10 +2,9 @@
 # frisbee --only: a node loads single partitions of a disk's image, and asks only for the chunks that it needs.
 . "$(dirname "$0")/lib.sh"
 . "$TOP/tests/cli/only_lib.sh"
-requires python3 mke2fs sfdisk
+requires mke2fs sfdisk
 lab_up 2
 only_disk
-"$BIN/imagezip" -q "$T/disk" "$T/disk.ndz" || fail "imagezip"
 whole "$T/disk.ndz"
 chunks=$(($(stat -c %s "$T/disk.ndz") >> 20))
 part_of() { "$BIN/imagedump" --json --only "$1" "$T/disk.ndz" | json - '[0].only[*].chunks' | awk '{ n += $1 } END { print n }'; }

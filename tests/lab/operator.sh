@@ -2,10 +2,8 @@
 # What the people at both ends see of a load: a client that hears nothing says so and names the
 # doctor; progress has a total and an end; the log has times.
 . "$(dirname "$0")/lib.sh"
-requires python3
 lab_up 2
-python3 -c 'import random, sys; sys.stdout.buffer.write(random.Random(5).randbytes(6 << 20))' > "$T/disk"
-"$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail "imagezip"
+take random:6M disk disk.ndz
 
 echo "== nobody serves yet"
 load 1 --progress 1 --stats "$T/stats1" "$T/d1" 

@@ -6,14 +6,7 @@ requires python3
 lab_up 4
 
 # Chunks of a small file end in zeros.
-python3 - "$T/disk" << 'PY'
-import random, sys
-r = random.Random(5)
-with open(sys.argv[1], "wb") as f:
-    for i in range(96):
-        f.write(r.randbytes(128 * 1024) + bytes([i]) * (128 * 1024))
-PY
-"$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail "imagezip"
+take striped:96.5 disk disk.ndz
 blocks=$(($(stat -c %s "$T/disk.ndz") >> 10))
 # More than half of the blocks came in packets of several.
 large() { [ $(($(stat_of "$T/server.json" data_packets_sent) * 2)) -lt "$(stat_of "$T/server.json" blocks_sent)" ]; }

@@ -5,10 +5,7 @@
 . "$(dirname "$0")/../cli/nbd_lib.sh"
 requires python3
 lab_up 4
-python3 -c "
-import random, sys
-sys.stdout.buffer.write(random.Random(11).randbytes(24 << 20))" > "$T/disk"
-"$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail "imagezip"
+take random:24M disk disk.ndz
 READS=$TOP/tests/helpers/nbd_reads.py
 mkdir "$T/work"
 attach() {	# NODE SOCKET [OPTION...]: an nbdkit that takes part in the session

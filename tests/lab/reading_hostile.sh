@@ -5,10 +5,7 @@
 . "$(dirname "$0")/../cli/nbd_lib.sh"
 requires python3
 lab_up 4	# 1 reads, 2 and 3 load, 4 does harm
-python3 -c "
-import random, sys
-sys.stdout.buffer.write(random.Random(12).randbytes(16 << 20))" > "$T/disk"
-"$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail "imagezip"
+take random:16M disk disk.ndz
 READS=$TOP/tests/helpers/nbd_reads.py
 mkdir "$T/work"
 attach() {	# an nbdkit at node 1 that takes part in the session

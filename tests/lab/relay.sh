@@ -2,14 +2,10 @@
 # A relay, a session whose source is a session: chunks go on as soon as they have come, whoever
 # comes late gets all of them, and the end of the first server is told.
 . "$(dirname "$0")/lib.sh"
-requires python3
 lab_up 4	# client 1 is the relay
 FAR=239.192.7.8 FAR_PORT=5107
 
-python3 -c "
-import random, sys
-sys.stdout.buffer.write(random.Random(7).randbytes(16 << 20))" > "$T/disk"
-"$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail "imagezip"
+take random:16M disk disk.ndz
 BLOCKS=$(($(stat -c %s "$T/disk.ndz") / 1024))
 
 relay() {

@@ -5,8 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 requires python3
 lab_up 3
-python3 -c 'import random, sys; sys.stdout.buffer.write(random.Random(5).randbytes(4 << 20))' > "$T/disk"
-"$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail "imagezip"
+take random:4M disk disk.ndz
 
 serve_each() {	# OPTIONS...
 	: > "$T/server.log"
