@@ -6,7 +6,7 @@
 #	machine_off NODE	somebody pulls its plug
 #	machine_on NODE	and puts it in again
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-requires busybox python3
+requires busybox curl
 [ "$(id -u)" = 0 ] || skip "needs root"
 NET=$T/netboot STATE=$T/netboot/controller URL=http://127.0.0.1:8484
 CLEANUP+=(controller_end)
@@ -75,22 +75,7 @@ wait_until() {	# SECONDS COMMAND...: on a busy machine six times as long
 }
 field() { json - "$1"; }
 api() {	# METHOD PATH [BODY]
-	on s "$PYTHON" -E -S - "$URL" "$STATE/token" "$T/status" "$@" << 'PY'
-import sys, urllib.error, urllib.request
-url, token, status, method, path = sys.argv[1:6]
-r = urllib.request.Request(url + path, method=method, data=sys.argv[6].encode() if len(sys.argv) > 6 else None)
-if method != "GET":
-    r.add_header("Content-Type", "application/json")
-    r.add_header("Authorization", "Bearer " + open(token).readline().strip())
-try:
-    answer = urllib.request.build_opener(urllib.request.ProxyHandler({})).open(r, timeout=100)
-    code = answer.status
-except urllib.error.HTTPError as e:
-    answer, code = e, e.code
-except OSError as e:
-    open(status, "w").write("0")
-    sys.exit(str(e))
-open(status, "w").write(str(code))
-sys.stdout.write(answer.read().decode())
-PY
+	local more=()
+	[ "$1" = GET ] || more=(-H "Content-Type: application/json" -H "Authorization: Bearer $(head -n 1 "$STATE/token")" --data-binary "${3:-}")
+	on s curl -s -m 100 --noproxy "*" -X "$1" "${more[@]}" -w "%{stderr}%{http_code}" "$URL$2" 2> "$T/status"
 }
