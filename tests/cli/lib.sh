@@ -100,10 +100,10 @@ status() {
 	else echo "ok: exit $want: $(basename "$1") ${*:2}: $(head -n 1 "$T/stderr")"; fi
 }
 same_hash() { [ "$(sha256sum "$1" | cut -d' ' -f1)" = "$2" ]; }
-spoil_byte() {	# FILE AT: it becomes another one, whatever it was
+spoil_byte() {	# FILE AT [BITS]: it becomes another one, whatever it was
 	local was
 	was=$(od -An -tu1 -j "$2" -N 1 "$1")
-	printf "\\$(printf %03o $((was ^ 0x5b)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+	printf "\\$(printf %03o $((was ^ ${3:-0x5b})))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
 # poison FILE BYTES: all 0xa5.  Copied, which takes a sixth of what a pipe through tr does.
 poison() {

@@ -121,11 +121,7 @@ for spec in pack index; do
 	name=${f#"$T/S/"} size=$(stat -c %s "$f") served=0 refused=0
 	for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
 		cp "$T/keep/$name" "$f"; rm -f "$T"/S/index.db-*
-		python3 - "$f" $((size * i / 13 + 37 * i)) << 'PY'
-import sys
-with open(sys.argv[1], "r+b") as f:
-    f.seek(int(sys.argv[2])); c = f.read(1)[0]; f.seek(int(sys.argv[2])); f.write(bytes([c ^ 16]))
-PY
+		spoil_byte "$f" $((size * i / 13 + 37 * i)) 16
 		quietly "$BIN/imageunzip" -q --store "$T/S" b "$T/out" 2> /dev/null && { cmp -s "$T/b" "$T/out" || fail "a wrong disk"; }
 		rm -f "$T/out"
 		for n in a b lab/c; do

@@ -128,7 +128,7 @@ PY
 right=0 refused=0
 while read -r f at bit; do
 	rm -rf "$T/cache" "$T/s/objects"; cp -r "$T/whole" "$T/cache"; cp -r "$T/objects" "$T/s/objects"
-	python3 -c 'import sys; f = open(sys.argv[1], "r+b"); f.seek(int(sys.argv[2])); c = f.read(1)[0]; f.seek(int(sys.argv[2])); f.write(bytes([c ^ int(sys.argv[3])]))' "$T/cache/$f" "$at" "$bit"
+	spoil_byte "$T/cache/$f" "$at" "$bit"
 	for n in b c; do
 		rm -f "$T/out"
 		if es -q get $n "$T/out" 2> /dev/null; then

@@ -39,6 +39,6 @@ check "z" reads "$T/S" z "$T/z.ndz"
 
 echo "== and it sees what is wrong"
 f=$(ls -S "$T"/S/packs/*.pack | head -n 1)
-python3 -c 'import sys; f = open(sys.argv[1], "r+b"); f.seek(100000); c = f.read(1)[0]; f.seek(100000); f.write(bytes([c ^ 4]))' "$f"
+spoil_byte "$f" 100000 4
 reads --check "$T/S" 2> "$T/stderr" && fail "a flipped bit was not seen"
 finish

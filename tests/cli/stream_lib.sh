@@ -11,8 +11,7 @@ new_target() {
 # installed_on DISK MODEL: what an ordinary installation makes of such a disk.
 installed_on() { cp "$1" "$2" && "$BIN/imageunzip" -q --in-place "$T/sda.ndz" "$2" || fail "imageunzip"; }
 # hide_table FILE: where the table is while a disk is streamed, it shows zeros.
-hide_table() { python3 -c "
-import sys; f = open(sys.argv[1], 'r+b'); f.seek($TABLE_AT); f.write(bytes($TABLE_BYTES))" "$1"; }
+hide_table() { head -c $TABLE_BYTES /dev/zero | dd of="$1" bs=64k oflag=seek_bytes seek=$TABLE_AT conv=notrunc iflag=fullblock status=none; }
 # The table of a_disk's image has 5 frames of 4 KiB, in front of the last 64 sectors.
 TABLE_BYTES=$((5 * 4096)); TABLE_AT=$((DISK_BYTES - 64 * 512 - TABLE_BYTES))
 # nbdkit writes its number before it makes the status socket.
