@@ -145,7 +145,7 @@ check "the next one is taken" since; check "and its state is kept" [ -e "$T/sinc
 check "it is a whole image" get 1 upsince "$T/out"; check "its data" cmp "$T/disk7" "$T/out"
 
 echo "== killed in the middle of a load, and started again"
-disk_and_image 30000000 "$T/big" "$T/images/big.ndz"
+take random:30000000 disk=big disk.ndz=images/big.ndz
 sed -i 's/^idle.*/&\nrate 60M/' "$T/conf"
 kill -9 $MASTER; wait $MASTER 2> /dev/null; master
 get 1 big.ndz "$T/out1" & a=$!; get 2 big.ndz "$T/out2" --base & b=$!

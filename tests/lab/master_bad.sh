@@ -5,7 +5,7 @@
 jump=${B:-$TOP/build/plain}/tests/preload/clockjump.so
 lab_up 2
 mkdir "$T/images" "$T/uploads" "$T/state"
-disk_and_image 3000000 "$T/disk" "$T/images/web.ndz"
+take random:3000000 disk disk.ndz=images/web.ndz
 mount -t tmpfs -o size=2M none "$T/uploads" || skip "cannot mount in a namespace"
 empty_uploads() { kill $MASTER 2> /dev/null; wait $MASTER 2> /dev/null; umount "$T/uploads"; }
 CLEANUP+=(empty_uploads)

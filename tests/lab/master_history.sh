@@ -4,8 +4,8 @@
 . "$(dirname "$0")/master_lib.sh"
 lab_up 4
 mkdir "$T/images" "$T/uploads"
-disk_and_image 3000000 "$T/disk" "$T/images/web.ndz"
-disk_and_image 30000000 "$T/bigdisk" "$T/images/big.ndz"
+take random:3000000 disk disk.ndz=images/web.ndz
+take random:30000000 disk=bigdisk disk.ndz=images/big.ndz
 head -c 1500000 "$T/images/web.ndz" > "$T/images/cut.ndz"
 cat > "$T/conf" << CONF
 images $T/images

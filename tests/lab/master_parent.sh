@@ -7,7 +7,7 @@ FROM=10.9.0.11
 mkdir "$T/images" "$T/kept"
 "$BIN/imagekey" -q --token "$T/token" || fail imagekey
 disk_and_image 500000 "$T/disk" "$T/images/small.ndz"
-disk_and_image 20000000 "$T/bigdisk" "$T/images/big.ndz"
+take random:20000000 disk=bigdisk disk.ndz=images/big.ndz
 cat > "$T/conf" << CONF
 images $T/images
 image /proj/lab/web.ndz $T/images/small.ndz

@@ -5,7 +5,7 @@
 lab_up 3	# client 3 is a master that has a parent
 mkdir "$T/images" "$T/kept"
 disk_and_image 500000 "$T/disk" "$T/images/small.ndz"
-disk_and_image 20000000 "$T/bigdisk" "$T/images/big.ndz"
+take random:20000000 disk=bigdisk disk.ndz=images/big.ndz
 cat > "$T/conf" << CONF
 images $T/images
 group 239.192.50.1
