@@ -172,6 +172,7 @@ help:
 	@echo "make soak          COUNT=1000 sessions of the controller in a row, with everything that can go wrong in a lab (root)"
 	@echo "make check-arch    on arm64 and s390x, which is big-endian, under QEMU; ARCHES=s390x"
 	@echo "make check-long    hundreds of seeds and thousands of faults: a night; PARTS=neighbours SEEDS=23 FROM=1 (tests/long)"
+	@echo "make mutants       whether the tests find the faults of tests/mutants, put in one by one; MUTANTS=\"a b\" or PART=2/6 (tests/mutants/run)"
 	@echo "make house         how large each room is, and whether the rules of docs/architecture.md hold"
 	@echo "make sim           the protocol in virtual time, with SEEDS=100 from FIRST=1 on"
 	@echo "make fuzz          each fuzz target guided by coverage, SECONDS=60 each; fuzz-long: an hour in all, or MINUTES each; TARGETS=ext,chunk"
@@ -199,6 +200,9 @@ deps:
 check: deps
 	@$(MAKE) --no-print-directory tests $(if $(SAN),,hdr-check)
 	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) VARIANT=$(VARIANT) tests/run
+# Whether the tests find faults that are put in; MUTANTS="a b", PART=2/6, BEFORE=COMMIT (tests/mutants/run).
+mutants: deps
+	@tests/mutants/run
 demo:
 	@scripts/deps build demo
 	@scripts/demo --try
@@ -377,6 +381,6 @@ format:
 clean:
 	rm -rf build
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
-.PHONY: all help list-installed list-programs deb check-deb check-readme house sim paper paper-store paper-dolly paper-dsync paper-stream tests deps check check-long fuzz fuzz-long fuzz-run check-vm check-s3 check-web soak check-arch demo netboot iso bench plots install uninstall hdr-check format clean FORCE
+.PHONY: all help list-installed list-programs deb check-deb check-readme house sim paper paper-store paper-dolly paper-dsync paper-stream tests deps check mutants check-long fuzz fuzz-long fuzz-run check-vm check-s3 check-web soak check-arch demo netboot iso bench plots install uninstall hdr-check format clean FORCE
 .SECONDARY:
--include $(shell find build \( -path 'build/*/root' -o -path build/chroot -o -path 'build/deb*' \) -prune -o -name '*.d' -print 2>/dev/null)
+-include $(shell find build \( -path 'build/*/root' -o -path build/chroot -o -path build/mutants -o -path 'build/deb*' \) -prune -o -name '*.d' -print 2>/dev/null)
