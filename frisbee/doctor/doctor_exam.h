@@ -110,6 +110,10 @@ void exam_send_probe(
     struct exam *, bool to_group, unsigned number, unsigned flags, size_t len);
 
 /* doctor_loss.c: */
+/* When the next probe is due, after one that was due and one that was sent at these times:
+ * space_us later.  The program may be `behind` probes late and makes up for them. */
+uint64_t exam_next_us(
+    uint64_t due_us, uint64_t sent_us, uint64_t space_us, unsigned behind);
 int exam_loss(struct exam *, struct err *);   /* sends probes one by one */
 int exam_bursts(struct exam *, struct err *); /* sends probes at once */
 /* Counts the ECHO of one of these probes. */

@@ -11,6 +11,8 @@ enum {
 	LOSS_HEAVY = 20, /* percent: from here on the sentence tells the cost */
 	BURST_BAD = 10,  /* percent */
 	BURST_LEAST = 20, /* fewer answers than these tell nothing */
+	/* Packets that took longer are no burst: less than a quarter of the rate. */
+	BURST_MOST_US = 4 * DOCTOR_LOSS_PROBES * DOCTOR_BURST_US,
 	SESSION_LEAST = 100, /* fewer blocks than these tell nothing */
 };
 
@@ -139,6 +141,28 @@ say_burst(const struct doctor_facts *f, struct doctor_report *r)
 	    f->iface_drops > 0 ? "; the interface itself drops packets" : "");
 }
 
+/* Says why nothing is known of bursts, although few packets were lost: they did not come in one.
+ * False: they did. */
+static bool
+say_no_burst(const struct doctor_facts *f, struct doctor_report *r)
+{
+	const struct doctor_loss *b = &f->burst;
+
+	if (b->sent_us > BURST_MOST_US)
+		judge_say(r, "burst", DOCTOR_UNKNOWN,
+		    "not measured: this machine was too busy to ask for a burst (its "
+		    "packets had %.1f Mbit/s); run the doctor again",
+		    mbits_per_s(f, DOCTOR_LOSS_PROBES, b->sent_us));
+	else if (b->got_us > BURST_MOST_US)
+		judge_say(r, "burst", DOCTOR_UNKNOWN,
+		    "not measured: the server could not send a burst (%.1f Mbit/s came): "
+		    "it was too busy, or the link is slow and keeps much in a queue",
+		    mbits_per_s(f, b->got, b->got_us));
+	else
+		return false;
+	return true;
+}
+
 void
 judge_burst(const struct doctor_facts *f, struct doctor_report *r)
 {
@@ -158,7 +182,7 @@ judge_burst(const struct doctor_facts *f, struct doctor_report *r)
 		    b->answered);
 	else if (is_lossy(b, lost_of(&f->loss)))
 		say_burst(f, r);
-	else
+	else if (!say_no_burst(f, r))
 		judge_say(r, "burst", DOCTOR_OK,
 		    "of %u packets as large as blocks, %u %% are lost when they come "
 		    "in a burst (%.1f Mbit/s)",

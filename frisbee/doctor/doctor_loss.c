@@ -12,23 +12,35 @@
 
 enum {
 	SPACE_US = 20000, /* between probes sent one by one */
-	/* between probes sent at once: 2000 a second, 17 Mbit/s when they are long */
-	BURST_US = 500,
+	/* When this program was kept from running, a burst makes up for this number of probes, as
+	 * servers make up for blocks; otherwise a busy machine would send no burst. */
+	BURST_BEHIND = 10,
 };
+
+uint64_t
+exam_next_us(uint64_t due_us, uint64_t sent_us, uint64_t space_us, unsigned behind)
+{
+	uint64_t on_time = due_us + space_us, least = sent_us + space_us;
+
+	least -= least < behind * space_us ? least : behind * space_us;
+	return on_time > least ? on_time : least;
+}
 
 static int
 measure(struct exam *x, struct doctor_loss *l, bool by_group, size_t bytes,
-    uint64_t space_us, struct err *e)
+    uint64_t space_us, unsigned behind, struct err *e)
 {
-	uint64_t dropped = watch_buffer_drops(), began = clock_us();
+	uint64_t dropped = watch_buffer_drops(), began = clock_us(), due = began, now;
 
 	x->id++; /* for a new id the server counts probes and ECHOs from 0 */
 	x->measured = l;
 	memset(x->got, 0, sizeof x->got);
 	for (unsigned i = 0; i < DOCTOR_LOSS_PROBES; i++) {
 		exam_send_probe(x, by_group, EXAM_NUMBER_LOSS + i, PROBE_GROUP, bytes);
-		l->sent_us = clock_us() - began;
-		if (exam_listen(x, space_us, NULL, e) != 0)
+		now = clock_us();
+		l->sent_us = now - began;
+		due = exam_next_us(due, now, space_us, behind);
+		if (exam_listen(x, due > now ? due - now : 0, NULL, e) != 0)
 			return -1;
 	}
 	int rc = exam_listen(x, EXAM_ECHO_US / 2, NULL, e);
@@ -43,7 +55,7 @@ exam_loss(struct exam *x, struct err *e)
 {
 	bool by_group = x->f->group_group > 0;
 
-	return measure(x, &x->f->loss, by_group, PROBE_BYTES_MIN, SPACE_US, e);
+	return measure(x, &x->f->loss, by_group, PROBE_BYTES_MIN, SPACE_US, 0, e);
 }
 
 /* The probes go directly to the server where ECHOs to such probes come through the group, so that
@@ -54,9 +66,11 @@ exam_bursts(struct exam *x, struct err *e)
 	struct doctor_facts *f = x->f;
 	bool by_group = f->direct_group == 0;
 
-	if (measure(x, &f->burst_short, by_group, PROBE_BYTES_MIN, BURST_US, e) != 0)
+	if (measure(x, &f->burst_short, by_group, PROBE_BYTES_MIN, DOCTOR_BURST_US,
+		BURST_BEHIND, e) != 0)
 		return -1;
-	return measure(x, &f->burst, by_group, PROBE_BYTES_MAX, BURST_US, e);
+	return measure(x, &f->burst, by_group, PROBE_BYTES_MAX, DOCTOR_BURST_US,
+	    BURST_BEHIND, e);
 }
 
 void

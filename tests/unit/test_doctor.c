@@ -324,6 +324,28 @@ test_servers(void)
 	T_CHECK(sums_up(&f, false, "10.0.0.1 and 10.0.0.6 serve different images"));
 }
 
+/* Packets that did not come at once say nothing of bursts, unless many of them are lost all the
+ * same: then what loses them does so at a lower rate, too. */
+static void
+test_no_burst(void)
+{
+	struct doctor_facts f = healthy();
+
+	f.burst.sent_us = f.burst.got_us = 200000;
+	T_CHECK(says(&f, "burst", DOCTOR_OK, "0 % are lost when they come in a burst (4.3"));
+	f.burst.sent_us = f.burst.got_us = 870000;
+	T_CHECK(says(&f, "burst", DOCTOR_UNKNOWN,
+	    "this machine was too busy to ask for a burst (its packets had 1.0 Mbit/s)"));
+	T_CHECK(sums_up(&f, true, "all is well"));
+	f.burst.sent_us = 50000;
+	T_CHECK(says(&f, "burst", DOCTOR_UNKNOWN,
+	    "the server could not send a burst (1.0 Mbit/s came)"));
+	f.burst.got = 80;
+	T_CHECK(says(&f, "burst", DOCTOR_BAD, "20 % of 100 packets as large as blocks"));
+	f.burst.sent_us = 870000;
+	T_CHECK(says(&f, "burst", DOCTOR_BAD, "20 % of 100 packets as large as blocks"));
+}
+
 /* Many at once, and the blocks of a session. */
 static void
 test_bursts(void)
@@ -434,6 +456,7 @@ main(void)
 	test_directions();
 	test_servers();
 	test_bursts();
+	test_no_burst();
 	test_quality();
 	return t_done();
 }

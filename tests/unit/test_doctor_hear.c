@@ -1,5 +1,5 @@
-/* Which packets the doctor's examination takes from a socket, and which of them it counts as blocks
- * of the session. */
+/* Which packets the doctor's examination takes from a socket, which of them it counts as blocks of
+ * the session, and when it sends the next probe. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
@@ -82,10 +82,25 @@ test_blocks(void)
 	T_CHECK(counted(WIREXT_URGENT_DATA, 2) == 0);
 }
 
+/* A burst makes up for the time in which the program did not run, but for no more than ten
+ * probes; what is sent one by one never comes closer together. */
+static void
+test_next(void)
+{
+	T_CHECK(exam_next_us(1000, 1000, 500, 10) == 1500);
+	T_CHECK(exam_next_us(1500, 1700, 500, 10) == 2000);
+	T_CHECK(exam_next_us(2000, 6500, 500, 10) == 2500);
+	T_CHECK(exam_next_us(2500, 9000, 500, 10) == 4500);
+	T_CHECK(exam_next_us(0, 100, 500, 10) == 500);
+	T_CHECK(exam_next_us(1000, 1000, 20000, 0) == 21000);
+	T_CHECK(exam_next_us(21000, 50000, 20000, 0) == 70000);
+}
+
 int
 main(void)
 {
 	test_turn();
 	test_blocks();
+	test_next();
 	return t_done();
 }
