@@ -10,24 +10,24 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/test_times.h"
 #include "common/cli/failure.h"
 #include "frisbeed/addresses.h"
 #include "frisbeed/report.h"
 #include "frisbeed/table.h"
 
 enum {
-	SECOND_US = 1000000,
-	LINES_EVERY_S = 10, /* a load of 97 s is ten lines of the log */
-	WAKE_MS = 200,      /* a signal is noticed within this time */
-	EXIT_ADDRINUSE = 98, /* as the original's */
+	SHOWN_EVERY_US = 1000000,  /* usual */
+	LINES_EVERY_US = 10000000, /* a load of 97 s is ten lines of the log */
+	WAKE_MS = 200,             /* a signal is noticed within this time */
+	EXIT_ADDRINUSE = 98,       /* as the original's */
 };
 
 struct whole {
 	const struct opts *opts;
 	struct shown_all all;
 	unsigned running;
-	uint64_t next_us;
-	unsigned ticks;
+	uint64_t next_us, line_us; /* when the table, and a line of the log, are due */
 	bool table, stats_failed;
 };
 
@@ -83,7 +83,7 @@ save_stats(const struct whole *d, const struct report_end *end, struct err *e)
 	return report_save_stats(&d->all, end, d->opts->stats_file, e);
 }
 
-/* Once a second. */
+/* Shows what the sessions do, once a second. */
 static void
 tick(struct whole *d)
 {
@@ -92,7 +92,7 @@ tick(struct whole *d)
 
 	if (now < d->next_us)
 		return;
-	d->next_us = now + SECOND_US;
+	d->next_us = now + test_time_us("statistics", SHOWN_EVERY_US);
 	serve_sample(d->all.serve);
 	shown_look(&d->all);
 	if (save_stats(d, NULL, &e) != 0 && !d->stats_failed) {
@@ -101,8 +101,10 @@ tick(struct whole *d)
 	}
 	if (d->table)
 		table_draw(&d->all);
-	else if (++d->ticks % LINES_EVERY_S == 0)
+	else if (now >= d->line_us) {
+		d->line_us = now + LINES_EVERY_US;
 		report_progress(&d->all);
+	}
 }
 
 static void
@@ -127,6 +129,7 @@ watch(struct whole *d)
 	struct pollfd fd = { .fd = serve_fd(d->all.serve), .events = POLLIN };
 
 	d->table = isatty(STDERR_FILENO) && !d->opts->quiet && !d->opts->debug;
+	d->line_us = clock_us() + LINES_EVERY_US;
 	if (d->table)
 		table_begin();
 	while (d->running > 0) {

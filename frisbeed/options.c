@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "common/base/number.h"
+#include "common/base/test_times.h"
 #include "emustore/store/cache.h"
 
 enum {
@@ -155,6 +156,7 @@ opts_configure(const struct opts *o, uint64_t card_bits, struct server_config *c
 	/* A rate that the user has chosen is kept. */
 	c->dynamic = o->dynamic || !chosen || (o->rate == NULL && c->gap_us == 0);
 	c->idle_us = o->idle_s * 1000000;
+	c->linger_us = test_time_us("linger", 0);
 	c->wait_clients = (uint32_t)o->wait_clients;
 	if (o->wait_clients != 0 && o->session.net.unicast)
 		return err_set(e, ERR_USAGE,

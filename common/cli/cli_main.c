@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/base/say.h"
+#include "common/base/test_times.h"
 #include "common/cli/cli.h"
 #include "common/cli/cli_guard.h"
 #include "common/cli/failure.h"
@@ -67,7 +68,7 @@ cli_main(const struct cli_program *prog, int argc, char **argv, void *opts,
 	FILE *report = NULL;
 	int at = argc, status = 0;
 
-	if (cli_hold_standard(&e) != 0)
+	if (cli_hold_standard(&e) != 0 || test_times_check(&e) != 0)
 		return fail(prog, opts, NULL, &e);
 	enum cli_rc parsed = cli_parse(prog, argc, argv, opts, &at, &e);
 	if (parsed != CLI_EXIT)

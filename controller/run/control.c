@@ -18,6 +18,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/openfiles.h"
+#include "common/base/test_times.h"
 #include "controller/http/web.h"
 #include "controller/nodes/power.h"
 #include "controller/nodes/probe.h"
@@ -31,7 +32,8 @@ enum {
 	WAIT_MS = 1000,
 	SAVE_EVERY_US = 100000, /* somebody who waits for an answer hardly notices this time */
 	AT_ONCE_US = 1,         /* a time that has passed: what is due then is done at once */
-	SAVE_AGAIN_US = 1000000, /* after a failure: a disk that is full stays so for a while */
+	/* after a failure (usual): a disk that is full stays so for a while */
+	SAVE_AGAIN_US = 1000000,
 	FAILURES_A_LINE = 60,    /* failures in a row for each line of the log */
 	OPEN_FILES = 65536, /* most of them are connections of nodes */
 };
@@ -238,7 +240,7 @@ not_saved(struct control *c, const struct err *e)
 {
 	if (c->save_failures++ % FAILURES_A_LINE == 0)
 		log_err("%s", e->text);
-	c->save_us = clock_us() + SAVE_AGAIN_US;
+	c->save_us = clock_us() + test_time_us("save", SAVE_AGAIN_US);
 	reports_answer(c->reports, 0, "the state cannot be saved");
 }
 

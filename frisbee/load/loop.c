@@ -10,6 +10,7 @@
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
+#include "common/base/test_times.h"
 #include "common/net/outage.h"
 #include "common/net/silence.h"
 #include "common/wire/addr.h"
@@ -18,6 +19,7 @@
 enum {
 	WAKE_US = 200000, /* the loop looks for signals at least this often */
 	SECOND_US = 1000000,
+	SHOWN_EVERY_US = 1000000, /* usual */
 	/* After a silence longer than this, the group is joined again.  With the extension
 	 * a server announces something every second; from a base-protocol server only
 	 * blocks are expected.  The times vary, so that not all clients of a switch do so
@@ -25,8 +27,8 @@ enum {
 	PATIENCE_EXT_US = 1200000,
 	PATIENCE_US = 2000000,
 	PATIENCE_SPREAD_US = 300000,
-	/* A user who waits in vain is told so after the first of these times, and then at
-	 * intervals of the second. */
+	/* A user who waits in vain is told so after the first of these times (usual), and
+	 * then at intervals of the second. */
 	TELL_SOON_US = 5000000,
 	TELL_AGAIN_US = 60000000,
 };
@@ -38,7 +40,8 @@ struct loop {
 	struct mailbox *box;
 	const struct loop_config *cfg;
 	uint64_t began_us, now, spread_us;
-	uint64_t tell_at; /* when the user is told that nothing is heard */
+	/* When, and after which silence, the user is first told that nothing is heard. */
+	uint64_t tell_at, tell_soon_us;
 	uint64_t tick_at, packet_us; /* packet_us: when the last packet came; 0: none yet */
 	struct load_stats *r;
 	struct silence silence;
@@ -354,8 +357,8 @@ mind_patience(struct loop *l)
 	uint64_t heard = client_heard_us(l->client);
 	bool ever = client_chunks(l->client) != 0;
 
-	if (l->now < heard + TELL_SOON_US)
-		l->tell_at = heard + (ever ? TELL_AGAIN_US : TELL_SOON_US);
+	if (l->now < heard + l->tell_soon_us)
+		l->tell_at = heard + (ever ? TELL_AGAIN_US : l->tell_soon_us);
 	if (l->now < l->tell_at || outage_goes_on(&l->outage) ||
 	    !client_wants_blocks(l->client) || l->held == l->cfg->buffers)
 		return;
@@ -418,7 +421,7 @@ tick(struct loop *l)
 {
 	if (l->now < l->tick_at)
 		return;
-	l->tick_at = l->now + SECOND_US;
+	l->tick_at = l->now + test_time_us("statistics", SHOWN_EVERY_US);
 	note_engine(l);
 	l->cfg->tick(l->cfg->arg, l->r);
 }
@@ -488,6 +491,7 @@ loop_run(struct client *client, struct sock *sock, struct feeder *feeder,
 		.feeder = feeder,
 		.box = box,
 		.cfg = cfg,
+		.tell_soon_us = test_time_us("unheard", TELL_SOON_US),
 		.r = r };
 	struct err why;
 

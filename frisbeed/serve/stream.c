@@ -7,13 +7,15 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/test_times.h"
 #include "common/wire/addr.h"
 #include "frisbeed/serve/loop.h"
 
 enum {
 	TICK_US = 50000,
 	LINES_A_SECOND = 20, /* log lines about clients; more are only counted */
-	LINGER_US = 1000000, /* a stream goes on this long after its clients are done */
+	/* a stream goes on this long after its clients are done (usual) */
+	LINGER_US = 1000000,
 	LOOKS_EVERY_US = 1000000,
 };
 
@@ -206,6 +208,12 @@ stream_has_enough(const struct stream *s)
 	return s->until_clients != 0 && done >= s->until_clients;
 }
 
+static bool
+has_lingered(uint64_t since_us, uint64_t now_us)
+{
+	return since_us != 0 && now_us > since_us + test_time_us("linger", LINGER_US);
+}
+
 /* The session lingers, because a client that has just left may say so once more.  It goes on while
  * others are loading: one of those that reported may be no machine of the room. */
 static bool
@@ -217,7 +225,7 @@ ends_after_enough(struct running *r, uint64_t now_us)
 		r->enough_us = 0;
 	else if (r->enough_us == 0)
 		r->enough_us = now_us;
-	return r->enough_us != 0 && now_us > r->enough_us + LINGER_US;
+	return has_lingered(r->enough_us, now_us);
 }
 
 static bool
@@ -236,8 +244,7 @@ on_tick(void *arg, struct server *server, uint64_t now_us, uint64_t stalls)
 		    r->last.server.blocks_sent - r->last.server.blocks_resent,
 		    (s->server.image_bytes + WIRE_BLOCK_BYTES - 1) / WIRE_BLOCK_BYTES);
 	bool over = s->client_port != 0 &&
-	            ((r->left_us != 0 && now_us > r->left_us + LINGER_US) ||
-			sock_was_refused(s->sock));
+	            (has_lingered(r->left_us, now_us) || sock_was_refused(s->sock));
 	return over || ends_after_enough(r, now_us) || atomic_load(s->stop);
 }
 

@@ -13,6 +13,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mailbox.h"
+#include "common/base/test_times.h"
 #include "common/net/outage.h"
 #include "common/wire/addr.h"
 #include "frisbeed/serve/strangers.h"
@@ -23,7 +24,7 @@ enum {
 	CHECK_US = 1000000,       /* between two checks that the file has not changed */
 	/* after this silence a client's stream ends; the client may ask for a new one */
 	SILENT_US = 10000000,
-	/* with -T < 0, the session goes on this long after the last stream */
+	/* with -T < 0, the session goes on this long after the last stream (usual) */
 	LINGER_US = 2000000,
 	AHEAD = 64,               /* runs read ahead for one client */
 	FULL_EVERY_US = 10000000, /* the log says at most this often that there is no room */
@@ -311,7 +312,8 @@ over(const struct hall *h)
 		return true;
 	if (h->n > 0 || idle == 0 || (idle < 0 && !h->any))
 		return false;
-	return h->now > h->heard_us + (idle > 0 ? (uint64_t)idle : LINGER_US);
+	return h->now > h->heard_us + (idle > 0 ? (uint64_t)idle
+					        : test_time_us("linger", LINGER_US));
 }
 
 /* Watches for an outage of the network as loop.c does for a session of a group. */

@@ -53,7 +53,8 @@ server_new(const struct server_config *cfg, uint64_t now_us)
 	s->cfg = *cfg;
 	server_announce_init(&s->announce);
 	s->now_us = now_us;
-	server_life_init(&s->life, cfg->idle_us, cfg->wait_clients, now_us);
+	server_life_init(
+	    &s->life, cfg->idle_us, cfg->linger_us, cfg->wait_clients, now_us);
 	s->image = server_image_of(cfg->image_bytes);
 	if (init_parts(s) != 0) {
 		server_free(s);

@@ -65,10 +65,11 @@ struct server_config {
 	bool dynamic; /* -D: adapt the rate to the network, at most to that of burst and
 	                 gap */
 	/* -T: end the session after this time without requests.  0: never.  Negative:
-	 * end it 2 s after the last client has left or has fallen silent and nothing is
-	 * requested any more, but at the latest 30 min after the last request; at least
-	 * one client must have requested something. */
+	 * end it linger_us after the last client has left or has fallen silent and
+	 * nothing is requested any more, but at the latest 30 min after the last request;
+	 * at least one client must have requested something. */
 	int64_t idle_us;
+	uint64_t linger_us; /* 0: 2 s */
 	uint32_t wait_clients; /* no block is sent before this many clients are there at
 	                          once */
 	/* The image still arrives: a chunk is not read before server_have() has named

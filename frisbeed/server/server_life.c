@@ -16,7 +16,7 @@ enum {
 	 * arrived, and switches have learned that it is a member of the group. */
 	SETTLE_MS = 200,
 	/* With -T < 0: after the last client has left, a slower machine of the same
-	 * room may still join. */
+	 * room may still join.  The configuration may name another time. */
 	LINGER_US = 2000000,
 };
 /* With -T < 0, clients that died without LEAVE must not keep the session alive for
@@ -24,10 +24,11 @@ enum {
 static const uint64_t SILENCE_US = UINT64_C(1800) * 1000000;
 
 void
-server_life_init(
-    struct server_life *l, int64_t idle_us, uint32_t wait_clients, uint64_t now_us)
+server_life_init(struct server_life *l, int64_t idle_us, uint64_t linger_us,
+    uint32_t wait_clients, uint64_t now_us)
 {
 	*l = (struct server_life){ .idle_us = idle_us,
+		.linger_us = linger_us != 0 ? linger_us : LINGER_US,
 		.wait_clients = wait_clients,
 		.begun = wait_clients == 0,
 		.asked_us = now_us,
@@ -90,7 +91,7 @@ server_life_ends_us(const struct server_life *l, uint32_t clients)
 	if (clients > 0)
 		return l->asked_us + SILENCE_US;
 	/* A client that sends a request after that is one whose JOIN was lost. */
-	return (l->asked_us > l->left_us ? l->asked_us : l->left_us) + LINGER_US;
+	return (l->asked_us > l->left_us ? l->asked_us : l->left_us) + l->linger_us;
 }
 
 uint32_t

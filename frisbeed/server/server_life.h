@@ -14,6 +14,7 @@
 
 struct server_life {
 	int64_t idle_us;       /* as in struct server_config */
+	uint64_t linger_us;    /* as there, but never 0 */
 	uint32_t wait_clients; /* as there, too */
 	bool begun;            /* wait_clients have been there at the same time */
 	bool served;           /* a client has done more than join and leave */
@@ -23,8 +24,8 @@ struct server_life {
 	uint64_t left_us;      /* when a client last left or was forgotten */
 };
 
-void server_life_init(
-    struct server_life *, int64_t idle_us, uint32_t wait_clients, uint64_t now_us);
+void server_life_init(struct server_life *, int64_t idle_us, uint64_t linger_us,
+    uint32_t wait_clients, uint64_t now_us);
 /* A client has joined. */
 void server_life_joined(struct server_life *, uint64_t now_us);
 /* The number of clients has changed to this. */

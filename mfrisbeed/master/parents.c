@@ -13,10 +13,12 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mailbox.h"
+#include "common/base/test_times.h"
 #include "common/net/ask.h"
 #include "mfrisbeed/master/fetch.h"
 
-/* How long an answer is used.  Clients that come together are answered with one question. */
+/* How long an answer is used (usual).  Clients that come together are answered with one
+ * question. */
 #define FRESH_US UINT64_C(5000000)
 
 enum { QUESTIONS_MAX = 32 }; /* each has a thread while it waits for the parent */
@@ -157,7 +159,7 @@ parents_find(struct parents *x, const struct settings *s, const char *name,
 
 	if (q != NULL && q->state == QUESTION_ASKED)
 		return 0;
-	if (q != NULL && clock_us() < q->answered_us + FRESH_US)
+	if (q != NULL && clock_us() < q->answered_us + test_time_us("parent", FRESH_US))
 		return judge(q, s, entry, e) == 0 ? 1 : -1;
 	if (q == NULL)
 		q = place_for_one(x);

@@ -9,9 +9,9 @@ static struct server_life l;
 static void
 test_begin(void)
 {
-	server_life_init(&l, 0, 0, SECOND);
+	server_life_init(&l, 0, 0, 0, SECOND);
 	T_CHECK(server_life_begins_us(&l) == 0);
-	server_life_init(&l, 0, 2, SECOND);
+	server_life_init(&l, 0, 0, 2, SECOND);
 	T_CHECK(server_life_begins_us(&l) == UINT64_MAX);
 	server_life_count(&l, 1);
 	T_CHECK(server_life_begins_us(&l) == UINT64_MAX);
@@ -33,9 +33,9 @@ test_begin(void)
 static void
 test_end(void)
 {
-	server_life_init(&l, 0, 0, SECOND);
+	server_life_init(&l, 0, 0, 0, SECOND);
 	T_CHECK(server_life_ends_us(&l, 0) == UINT64_MAX);
-	server_life_init(&l, 5 * SECOND, 0, SECOND);
+	server_life_init(&l, 5 * SECOND, 0, 0, SECOND);
 	T_CHECK(server_life_ends_us(&l, 1) == 6 * SECOND);
 	server_life_asked(&l, 3 * SECOND);
 	T_CHECK(server_life_ends_us(&l, 0) == 8 * SECOND);
@@ -45,7 +45,7 @@ test_end(void)
 static void
 test_end_with_the_last(void)
 {
-	server_life_init(&l, -1, 0, SECOND);
+	server_life_init(&l, -1, 0, 0, SECOND);
 	server_life_asked(&l, SECOND);
 	server_life_left(&l, 2 * SECOND);
 	T_CHECK(server_life_ends_us(&l, 0) == UINT64_MAX);
@@ -54,6 +54,9 @@ test_end_with_the_last(void)
 	server_life_asked(&l, 3 * SECOND);
 	T_CHECK(server_life_ends_us(&l, 0) == 5 * SECOND);
 	T_CHECK(server_life_ends_us(&l, 1) == 1803 * (uint64_t)SECOND);
+	server_life_init(&l, -1, 7, 0, SECOND); /* another time than two seconds */
+	server_life_served(&l);
+	T_CHECK(server_life_ends_us(&l, 0) == SECOND + 7);
 }
 
 int
