@@ -16,6 +16,14 @@
 /* A client that lacks more than this part of what is sent has a slow link. */
 static const double SLOW_LINK_LOSS = 0.2;
 
+/* How many blocks of a chunk a client has named as lost, at most at once.  It names them again
+ * until they come, which are no further losses. */
+struct named {
+	uint32_t chunk, blocks;
+};
+
+enum { NAMED_CHUNKS = 64 }; /* more than a client has at once, so hardly any share an entry */
+
 struct clients {
 	pthread_mutex_t lock;
 	uint32_t chunks; /* of the image; 0: not known */
@@ -24,6 +32,7 @@ struct clients {
 	uint32_t endings; /* loads that have ended */
 	struct lru order;
 	struct client_row *row;
+	struct named (*named)[NAMED_CHUNKS]; /* of each row, by chunk % NAMED_CHUNKS */
 };
 
 struct clients *
@@ -40,7 +49,8 @@ clients_new(uint32_t rows_max)
 	if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
 		seed = (uintptr_t)c;
 	c->row = calloc(rows_max, sizeof *c->row);
-	if (c->row == NULL || lru_init(&c->order, rows_max, seed) != 0) {
+	c->named = calloc(rows_max, sizeof *c->named);
+	if (c->row == NULL || c->named == NULL || lru_init(&c->order, rows_max, seed) != 0) {
 		clients_free(c);
 		return NULL;
 	}
@@ -54,8 +64,28 @@ clients_free(struct clients *c)
 		return;
 	pthread_mutex_destroy(&c->lock);
 	lru_fini(&c->order);
+	free(c->named);
 	free(c->row);
 	free(c);
+}
+
+/* A load begins: nothing was named in it. */
+static void
+forget_named(struct clients *c, const struct client_row *r)
+{
+	memset(c->named[r - c->row], 0, sizeof c->named[0]);
+}
+
+static void
+note_lost(struct clients *c, struct client_row *r, uint32_t chunk, uint32_t blocks)
+{
+	struct named *n = &c->named[r - c->row][chunk % NAMED_CHUNKS];
+	uint32_t before = n->chunk == chunk ? n->blocks : 0;
+
+	if (blocks <= before)
+		return;
+	r->blocks_lost += blocks - before;
+	*n = (struct named){ .chunk = chunk, .blocks = blocks };
 }
 
 static uint64_t
@@ -92,6 +122,7 @@ row_of(struct clients *c, uint64_t now_us, const uint8_t ip[4], uint16_t port,
 			.port = port, .first_us = now_us, .began_us = now_us, .sent_before = sent
 		};
 		memcpy(c->row[i].ip, ip, 4);
+		forget_named(c, &c->row[i]);
 	}
 	lru_touch(&c->order, i, asks);
 	c->row[i].heard_us = now_us;
@@ -149,9 +180,10 @@ keep_ending(struct client_row *r)
 
 /* The client joins.  What it said at the end of an earlier load says nothing of this one. */
 static void
-note_join(struct client_row *r, bool offer)
+note_join(struct clients *c, struct client_row *r, bool offer)
 {
 	if (r->left || r->lapsed) {
+		forget_named(c, r);
 		r->began_us = r->heard_us;
 		r->outcome_known = false;
 	}
@@ -166,7 +198,7 @@ note_base(struct clients *c, struct client_row *r, const struct wire_msg *m, boo
 	switch (m->subtype) {
 	case WIRE_JOIN:
 	case WIRE_JOIN2:
-		note_join(r, offer);
+		note_join(c, r, offer);
 		break;
 	case WIRE_LEAVE:
 	case WIRE_LEAVE2:
@@ -174,7 +206,7 @@ note_base(struct clients *c, struct client_row *r, const struct wire_msg *m, boo
 		break;
 	case WIRE_PREQ: {
 		struct blockmap map = blockmap_get(m->u.preq.map);
-		r->blocks_lost += blockmap_count(&map);
+		note_lost(c, r, m->u.preq.chunk, blockmap_count(&map));
 		break;
 	}
 	default:
@@ -183,19 +215,28 @@ note_base(struct clients *c, struct client_row *r, const struct wire_msg *m, boo
 }
 
 static void
-note_ext(struct client_row *r, const struct wirext_msg *m, uint32_t chunks,
-    uint64_t now_us)
+note_nack(struct clients *c, struct client_row *r, const struct wirext_nack *k)
+{
+	uint32_t blocks = 0;
+
+	for (unsigned g = 0; g < WIREXT_GROUPS; g++)
+		blocks += k->lack[g];
+	note_lost(c, r, k->chunk, blocks);
+}
+
+static void
+note_ext(
+    struct clients *c, struct client_row *r, const struct wirext_msg *m, uint64_t now_us)
 {
 	r->extension = true;
-	if (m->told.is && m->told.chunks <= chunks) {
+	if (m->told.is && m->told.chunks <= c->chunks) {
 		r->doing = m->told.doing;
 		r->blocks = (uint64_t)m->told.chunks * WIRE_CHUNK_BLOCKS;
-		r->of = (uint64_t)chunks * WIRE_CHUNK_BLOCKS;
+		r->of = (uint64_t)c->chunks * WIRE_CHUNK_BLOCKS;
 		r->told_us = now_us;
 	}
 	for (uint32_t i = 0; m->kind == WIREXT_NACK && i < m->u.nack.n; i++)
-		for (unsigned g = 0; g < WIREXT_GROUPS; g++)
-			r->blocks_lost += m->u.nack.at[i].lack[g];
+		note_nack(c, r, &m->u.nack.at[i]);
 }
 
 void
@@ -215,8 +256,7 @@ clients_heard(struct clients *c, uint64_t now_us, const void *pkt, size_t len,
 			x.kind != WIREXT_CONGESTION))
 			return;
 		pthread_mutex_lock(&c->lock);
-		note_ext(row_of(c, now_us, from, port, sent, true), &x, c->chunks,
-		    now_us);
+		note_ext(c, row_of(c, now_us, from, port, sent, true), &x, now_us);
 		pthread_mutex_unlock(&c->lock);
 		return;
 	}

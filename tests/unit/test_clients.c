@@ -103,6 +103,61 @@ test_extension(void)
 	clients_free(c);
 }
 
+static void
+nack(struct clients *c, uint32_t chunk, uint8_t first, uint8_t last)
+{
+	uint8_t pkt[WIRE_PACKET_MAX], ip[4] = { 10, 0, 0, 1 };
+	struct wirext_msg m = { .kind = WIREXT_NACK, .session = 1, .srcip = { 10, 0, 0, 1 } };
+
+	m.u.nack.n = 1;
+	m.u.nack.at[0].chunk = chunk;
+	m.u.nack.at[0].lack[0] = first;
+	m.u.nack.at[0].lack[7] = last;
+	clients_heard(c, 2, pkt, wirext_put(&m, pkt, sizeof pkt), ip, 0, 100);
+}
+
+static uint64_t
+blocks_lost(struct clients *c)
+{
+	clients_copy(c, rows, ROWS, &total);
+	return rows[0].blocks_lost;
+}
+
+/* What a client names again, because no answer has come yet, is lost once. */
+static void
+test_named_again(void)
+{
+	struct clients *c = clients_new(ROWS);
+	struct blockmap map = blockmap_range(10, 7), more = blockmap_range(10, 9);
+	struct wire_msg preq = { .subtype = WIRE_PREQ, .u.preq.chunk = 3 };
+	struct wire_msg leave = { .subtype = WIRE_LEAVE };
+
+	join(c, 1, 1, 0);
+	nack(c, 0, 3, 2);
+	nack(c, 0, 3, 2);
+	T_CHECK(blocks_lost(c) == 5);
+	nack(c, 0, 1, 0); /* a part has come */
+	nack(c, 0, 1, 0);
+	T_CHECK(blocks_lost(c) == 5);
+	nack(c, 0, 4, 2); /* and something more is lost */
+	T_CHECK(blocks_lost(c) == 6);
+	nack(c, 1, 4, 4);
+	nack(c, 0, 4, 2);
+	T_CHECK(blocks_lost(c) == 14);
+	blockmap_put(&map, preq.u.preq.map);
+	hear(c, 3, &preq, 1, 0);
+	hear(c, 4, &preq, 1, 0);
+	T_CHECK(blocks_lost(c) == 21);
+	blockmap_put(&more, preq.u.preq.map);
+	hear(c, 5, &preq, 1, 0);
+	T_CHECK(blocks_lost(c) == 23);
+	hear(c, 6, &leave, 1, 0);
+	join(c, 7, 1, 0);
+	nack(c, 0, 3, 2); /* of another load */
+	T_CHECK(blocks_lost(c) == 28);
+	clients_free(c);
+}
+
 /* How far a client is, what it does, and how it ended. */
 static void
 test_doing(void)
@@ -433,6 +488,7 @@ main(void)
 	test_until();
 	test_rows();
 	test_extension();
+	test_named_again();
 	test_doing();
 	test_endings();
 	test_again();
