@@ -44,7 +44,7 @@ healthy(void)
 		.large_sent = 12,
 		.largest = 1084,
 		.loss = lost(100, 100, 100, 100),
-		.burst_short = lost(100, 100, 100, 100),
+		.burst_short = { 100, 100, 100, 100, 50000, 50000, false },
 		.burst = { 100, 100, 100, 100, 50000, 50000, false },
 		.session = { 5000, 5000, 1000000 } };
 }
@@ -362,6 +362,9 @@ test_bursts(void)
 	f.burst_short.got = 30;
 	T_CHECK(sums_up(
 	    &f, false, "a switch may limit the number of packets (storm control)"));
+	f.burst_short.got = 65; /* in a burst that was sent more slowly */
+	f.burst_short.got_us = 130000;
+	T_CHECK(sums_up(&f, false, "(storm control)"));
 	f.iface_drops = 3;
 	T_CHECK(says(&f, "burst", DOCTOR_BAD, "the interface itself drops"));
 	f.burst.dropped_here = true;
