@@ -88,6 +88,9 @@ begins() {
 		sleep 0.05
 	done
 }
+# nothing_for SECONDS WHY: nothing may happen in this time, or nothing shows that it has.
+# WHY names the time of ours that is waited for.
+nothing_for() { echo "for $1 s: $2"; sleep "$1"; }
 # quietly COMMAND...: show what it prints only when it fails.
 quietly() { "$@" > "$T/quiet" 2>&1 || { local rc=$?; cat "$T/quiet"; return $rc; }; }
 # status N COMMAND...: the exit status must be N, with one sentence on stderr unless 0.

@@ -9,7 +9,8 @@ take random:8M disk disk.ndz
 
 at_four() {	# OPTIONS...: a frisbeed at the fourth node
 	: > "$T/server.log"
-	ip netns exec "${LAB}4" "$BIN/frisbeed" -d -m $GROUP -p $PORT --stats "$T/stats" "$@" 2> "$T/server.log" & SERVER=$!; PIDS+=($SERVER)
+	FRISBEE_TEST_TIMES=$TIMES ip netns exec "${LAB}4" "$BIN/frisbeed" -d -m $GROUP -p $PORT \
+	    --stats "$T/stats" "$@" 2> "$T/server.log" & SERVER=$!; PIDS+=($SERVER)
 	begins $SERVER grep -q serving "$T/server.log" || fail "frisbeed did not start: $(cat "$T/server.log")"
 }
 kind() { [ "$1" = O ] || echo --base; }
@@ -38,7 +39,8 @@ for s in O B; do
 	serve $(kind $s) -W 60M "$T/disk.ndz"
 	load 1 "$T/d1"; load 2 --base "$T/d2"; begun 2
 	kill -9 $(pgrep -P "${LOADS[1]}") "${LOADS[1]}"; { wait "${LOADS[1]}"; } 2> /dev/null
-	load 3 --base "$T/d3"; sleep 0.3; load 1 "$T/d1"
+	load 3 --base "$T/d3"; soon grep -q "joined addr=10.9.0.13" "$T/server.log"
+	load 1 "$T/d1"
 	for i in 1 2 3; do loaded $i; check "$s: client $i" cmp "$T/disk" "$T/d$i"; done
 	kill $SERVER; wait $SERVER
 done

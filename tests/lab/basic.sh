@@ -10,8 +10,8 @@ take striped:96.5 disk disk.ndz
 chunks=$(($(stat -c %s "$T/disk.ndz") >> 20))
 
 echo "== two at once, one late"
-serve -T -1 "$T/disk.ndz"
-load 1 "$T/d1"; load 2 "$T/d2"; sleep 0.3; load 3 "$T/d3"
+serve -T -1 -W 100M "$T/disk.ndz"
+load 1 "$T/d1"; load 2 "$T/d2"; begun 1; load 3 "$T/d3"
 for i in 1 2 3; do loaded $i; check "client $i has the disk" cmp "$T/disk" "$T/d$i"; done
 wait $SERVER || fail "server: $(tail -n 2 "$T/server.log")"
 # A JOIN reply serves every joiner that hears it, and LEAVE2 is sent once: on a
@@ -51,27 +51,27 @@ loaded 1; check "client 1 in spite of it" cmp "$T/disk" "$T/d1"
 kill "$SERVER"; wait "$SERVER"; check "SIGTERM ends the server with 0" [ $? = 0 ]
 
 echo "== unicast, broadcast"
-GROUP=10.9.0.11 serve -T -1 "$T/disk.ndz"
+GROUP=10.9.0.11 serve_one "$T/disk.ndz"
 GROUP=10.9.0.1 load 1 "$T/d1"; loaded 1; check "unicast" cmp "$T/disk" "$T/d1"; wait $SERVER
-GROUP=10.9.0.255 serve -T -1 -b "$T/disk.ndz"
+GROUP=10.9.0.255 serve_one -b "$T/disk.ndz"
 GROUP=10.9.0.255 load 1 -b "$T/d1"; loaded 1; check "broadcast" cmp "$T/disk" "$T/d1"; wait $SERVER
 
 echo "== files that are no images"
 for size in 333333 307200 1 1048576 1049600; do
 	head -c $size /dev/urandom > "$T/file"
-	serve -T -1 "$T/file"
+	serve_one "$T/file"
 	load 1 -N "$T/copy"; loaded 1; check "a file of $size bytes" cmp "$T/file" "$T/copy"; wait $SERVER
 done
 
 echo "== both on one host"
-serve --loopback -T -1 "$T/disk.ndz"
+serve_one --loopback "$T/disk.ndz"
 on s "$BIN/frisbee" -q --loopback -m $GROUP -p $PORT "$T/d1" || fail "loopback client"
 check "loopback" cmp "$T/disk" "$T/d1"; wait $SERVER
 
 echo "== into a partition"
 zstd -q -d --long=28 -c "$GOLDEN/src/sources.tar.zst" | tar -C "$T" -xf - target-gpt.img
 zstd -q -d -c "$GOLDEN/img/ext2.ndz.zst" > "$T/ext2.ndz"
-serve -T -1 "$T/ext2.ndz"
+serve_one "$T/ext2.ndz"
 load 1 -s 2 -D 131 "$T/target-gpt.img"; loaded 1; wait $SERVER
 check "the golden hash" same_hash "$T/target-gpt.img" 606d0e325cbd7bb0f3d004ef170264457b241d1a02c97c64a29906050973c527
 
@@ -94,7 +94,7 @@ esac
 echo "== only what differs is written"
 poison "$T/d2" $((25 << 20)); "$BIN/imageunzip" -q --in-place "$T/disk.ndz" "$T/d2"
 spoil_byte "$T/d2" 9000000
-serve -T -1 "$T/disk.ndz"
+serve_one "$T/disk.ndz"
 load 2 --skip-same "$T/d2"; loaded 2; wait "$SERVER"
 check "the disk is right" cmp -n "$(stat -c %s "$T/disk")" "$T/disk" "$T/d2"
 check "little was written" [ "$(stat_of "$T/client2.json" bytes_written)" -lt 1048576 ]

@@ -18,14 +18,14 @@ check "the time of each phase" eval 'grep -q "^  booting *median.*worst" "$T/out
 check "it was tried twice" [ "$(api GET /api/v1/nodes/node3 | field try)" = 2 ]
 check "no order is left" no_orders
 check "each report was answered" eval '! grep -q "does not take" "$T"/machines/*/console'
-check "frisbeed has ended" wait_until 10 eval '[ -z "$(servers)" ]'
+check "frisbeed has ended" soon eval '[ -z "$(servers)" ]'
 rm "$T/machines/node3/broken"
 
 echo "== a node is unplugged while it loads; the others go on, and it is tried again"
 rm -f "$T"/machines/*/disk
 swapin --json 'node[1-3]' lab.ndz > "$T/out" 2> "$T/err" &
 S=$!
-wait_until 20 eval '[ -s "$T/machines/node2/disk" ]' || fail "node2 does not begin"
+soon eval '[ -s "$T/machines/node2/disk" ]' || fail "node2 does not begin"
 machine_off node2
 wait $S; rc=$?
 check "all is done in the end" [ $rc = 0 ]
@@ -37,7 +37,7 @@ echo "== the controller is killed while nodes load"
 rm -f "$T"/machines/*/disk
 swapin 'node[1-4]' lab.ndz > "$T/out" 2> "$T/err" &
 S=$!
-wait_until 20 eval '[ -s "$T/machines/node4/disk" ]' || fail "node4 does not begin"
+soon eval '[ -s "$T/machines/node4/disk" ]' || fail "node4 does not begin"
 touch "$STATE/session-77."{log,json.aB3dE9}	# of a controller that was killed as it removed its files
 before=$(servers)
 controller_again
@@ -46,7 +46,7 @@ wait $S; rc=$?
 check "all is done" [ $rc = 0 ]
 for n in 1 2 3 4; do check "node$n" eval "disk_is_loaded node$n && [ \"\$(api GET /api/v1/nodes/node$n | field try)\" = 1 ]"; done
 check "no order is left" no_orders
-check "frisbeed has ended" wait_until 10 eval '[ -z "$(servers)" ]'
+check "frisbeed has ended" soon eval '[ -z "$(servers)" ]'
 check "what was served is not kept" eval '! ls "$STATE"/session-* 2> /dev/null'
 
 echo "== what is refused, and what a second request of the same name does"
@@ -71,7 +71,7 @@ check "and their samples" eval '[ "$(field "samples[0][0]" < "$T/out")" != 0 ] &
 check "the order is there after a restart" [ -e "$NET/boot/orders/52-54-00-00-00-01.ipxe" ]
 swapin --stop="$id" > "$T/out"
 check "stopped" grep -q "^node1: stopped" "$T/out"
-check "its order is gone" wait_until 10 no_orders
+check "its order is gone" soon no_orders
 check "history" [ "$(api GET /api/v1/history | field "history[0].state")" = stopped ]
 
 echo "== nodes come and go while it runs"
@@ -81,18 +81,19 @@ api POST /api/v1/sessions '{"nodes": "node1", "image": "lab.ndz"}' > "$T/first";
 cp "$NET/nodes" "$T/nodes.before"
 sed -i '/node1 /d; /node4 /d' "$NET/nodes"; echo "node node5 52:54:00:00:00:05" >> "$NET/nodes"
 kill -HUP "$CONTROLLER"
-check "a new node" wait_until 10 status_is node5 200
+check "a new node" soon status_is node5 200
 check "a node that is idle goes" status_is node4 404
 check "a node in a session stays" status_is node1 200
 check "it is still followed" [ "$(api GET "/api/v1/sessions/$id" | field "members[0].name")" = node1 ]
 swapin --stop="$id" > "$T/out"
-check "it goes when its session has ended" wait_until 10 status_is node1 404
+check "it goes when its session has ended" soon status_is node1 404
 check "its order has gone before" no_orders
 echo "node broken" >> "$NET/nodes"; kill -HUP "$CONTROLLER"
-check "a file with an error is named in the log" wait_until 10 grep -q "the nodes stay as they were: .*nodes: line 4" "$T/controller.log"
+check "a file with an error is named in the log" \
+    soon grep -q "the nodes stay as they were: .*nodes: line 4" "$T/controller.log"
 check "and changes nothing" status_is node5 200
 cp "$T/nodes.before" "$NET/nodes"; kill -HUP "$CONTROLLER"
-check "all are back" eval 'wait_until 10 status_is node1 200 && status_is node5 404'
+check "all are back" eval 'soon status_is node1 200 && status_is node5 404'
 bash -c "exec $(cat "$T/controller.command")" > "$T/out" 2>&1; check "a second controller is refused" grep -q "another controllerd" "$T/out"
 timeout 20 bash -c "exec $(cat "$T/controller.command") --state='$T/other' --listen=127.0.0.1:0 --reports=0" > "$T/out" 2>&1; rc=$?
 check "and one with a state of its own: orders for a node are those of one" eval '[ $rc = 1 ] && grep -q "boot/orders: another controllerd" "$T/out"'
@@ -100,9 +101,13 @@ kill "$CONTROLLER"; wait "$CONTROLLER"; check "a signal ends it with 0" [ $? = 0
 
 echo "== a request that comes before the controller"
 rm -f "$T"/machines/node1/{unplugged,disk}
+# Connections that nobody took.
+refused() { on s awk '/^Tcp: [0-9]/ { print $8 }' /proc/net/snmp; }
+before=$(refused)
 swapin node1 lab.ndz > "$T/out" 2> "$T/err" &
 S=$!
-sleep 2
+has_asked() { [ "$(refused)" -gt "$before" ]; }
+begins $S has_asked || fail "it does not ask"
 controller_start
 wait $S; rc=$?
 check "it is heard when the controller is there" [ $rc = 0 ]

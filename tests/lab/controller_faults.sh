@@ -12,12 +12,12 @@ controller_up -i 10.9.0.1
 echo "== an order that cannot be written is written as soon as it can be"
 mkdir "$(order_of 1)"
 api POST /api/v1/sessions '{"nodes": "node1", "image": "lab.ndz"}' > "$T/first"; id=$(field id < "$T/first")
-check "the log says so" wait_until 10 grep -q "node=node1.*its order cannot be written" "$T/controller.log"
-sleep 3	# nothing else happens to the node
+check "the log says so" soon grep -q "node=node1.*its order cannot be written" "$T/controller.log"
+nothing_for 2 "the controller looks at each node once a second"
 check "the node is not switched on without it" [ ! -e "$T/inherited" ]
 rmdir "$(order_of 1)"
-check "its order is there" wait_until 10 grep -q "frisbee.action=load" "$(order_of 1)"
-check "the power program has run" wait_until 10 [ -s "$T/inherited" ]
+check "its order is there" soon grep -q "frisbee.action=load" "$(order_of 1)"
+check "the power program has run" soon [ -s "$T/inherited" ]
 check "what it has started has no descriptor of its own" eval '! grep -E "eventpoll|socket:" "$T/inherited"'
 
 echo "== a node gets another card while no controller runs"
@@ -30,79 +30,82 @@ check "the machine with its old card finds none" [ ! -e "$(order_of 1)" ]
 check "what somebody else has ordered stays" [ -s "$(order_of 4)" ]
 rm "$(order_of 4)"
 swapin --stop="$id" > "$T/out"
-check "no order is left" wait_until 10 no_orders
+check "no order is left" soon no_orders
 
 echo "== a session that cannot be saved does not begin later"
+mkfifo "$T/release"
 python3 - "$STATE/state.db" "$T" << 'PY' &
-import os, sqlite3, sys, time
+import sqlite3, sys
 db = sqlite3.connect(sys.argv[1], isolation_level=None)
 db.execute("BEGIN IMMEDIATE")
 open(sys.argv[2] + "/held", "w")
-while not os.path.exists(sys.argv[2] + "/release"):
-    time.sleep(0.1)
+open(sys.argv[2] + "/release").read()
 PY
 HOLDER=$!
-wait_until 10 [ -e "$T/held" ] || fail "the state is not held"
+soon [ -e "$T/held" ] || fail "the state is not held"
 api POST /api/v1/sessions '{"nodes": "node2", "image": "lab.ndz", "request": "r-1"}' > "$T/out"
 check "500" [ "$(cat "$T/status")" = 500 ]
-touch "$T/release"; wait $HOLDER
+echo > "$T/release"; wait $HOLDER
 phase() { api GET /api/v1/nodes/node2 | field phase; }
 check "and stopped" eval '[ "$(phase)" = stopped ]'
-sleep 2
+nothing_for 2 "the controller looks at each node once a second"
 check "nothing comes of it" eval '[ "$(phase)" = stopped ] && no_orders'
 api POST /api/v1/sessions '{"nodes": "node2", "image": "lab.ndz", "request": "r-1"}' > "$T/first"; id=$(field id < "$T/first")
-check "the same request begins now" eval '[ "$(cat "$T/status")" = 201 ] && wait_until 10 test -e "$(order_of 2)"'
+check "the same request begins now" eval '[ "$(cat "$T/status")" = 201 ] && soon test -e "$(order_of 2)"'
 swapin --stop="$id" > "$T/out"
-check "no order is left" wait_until 10 no_orders
+check "no order is left" soon no_orders
 
 echo "== a full disk: what runs goes on, and when there is room again, so does all else"
 kill "$CONTROLLER"; wait "$CONTROLLER"
 mount -t tmpfs -o size=1m none "$STATE" || fail "cannot mount in a namespace"
 CLEANUP+=('umount -l "$STATE" 2> /dev/null')
-controller_start
+FRISBEE_TEST_TIMES=save=0.02 controller_start
 api POST /api/v1/sessions '{"nodes": "node1", "image": "lab.ndz"}' > "$T/first"; id=$(field id < "$T/first")
-wait_until 10 [ -e "$STATE/session-$id.json" ] || fail "nothing is served"
+soon [ -e "$STATE/session-$id.json" ] || fail "nothing is served"
 ! dd if=/dev/zero of="$STATE/fill" bs=4k 2> /dev/null || fail "it is not full"
 api POST /api/v1/sessions '{"nodes": "node2", "image": "lab.ndz"}' > "$T/out"
 check "500, and a sentence" eval '[ "$(cat "$T/status")" = 500 ] && grep -q "full" "$T/out"'
-for ((i = 0; i < 150; i++)); do on s curl -s -o /dev/null "$URL/metrics"; sleep 0.1; done	# each wakes it, and it tries again
+# Each wakes it, and it tries again.
+for i in {1..100}; do on s curl -s -o /dev/null "$URL/metrics"; done
 check "the controller is there" kill -0 "$CONTROLLER"
 check "and shows what runs" [ "$(api GET "/api/v1/sessions/$id" | field state)" = running ]
 said=$(grep -c "the state: .*full" "$T/controller.log")
 check "the log says what is wrong, and not each time: $said" [ "$said" -ge 1 -a "$said" -le 5 ]	# each minute
 check "frisbeed goes on" [ -n "$(servers)" ]
 rm "$STATE/fill"
-check "it is saved again" wait_until 10 grep -q "the state is saved again" "$T/controller.log"
+check "it is saved again" soon grep -q "the state is saved again" "$T/controller.log"
 api POST /api/v1/sessions '{"nodes": "node2", "image": "lab.ndz"}' > "$T/second"
-check "sessions begin again" eval '[ "$(cat "$T/status")" = 201 ] && wait_until 10 test -e "$(order_of 2)"'
+check "sessions begin again" eval '[ "$(cat "$T/status")" = 201 ] && soon test -e "$(order_of 2)"'
 swapin --stop="$(field id < "$T/second")" > "$T/out"; swapin --stop="$id" > "$T/out"
-check "no order is left" wait_until 10 no_orders
+check "no order is left" soon no_orders
 
 echo "== a node that is done hears so when its order is gone, and not before"
 inside() { nsenter -t "$CONTROLLER" -m "$@"; }	# what is mounted there is nowhere else
 say_done() { on s bash -c 'exec 3<> /dev/tcp/10.9.0.1/5101 && echo "report 52-54-00-00-00-02 $0 done well" >&3 && cat <&3' "$name"; }
 api POST /api/v1/sessions '{"nodes": "node2", "image": "lab.ndz"}' > "$T/out"
-wait_until 10 grep -q frisbee.order= "$(order_of 2)" || fail "there is no order"
+soon grep -q frisbee.order= "$(order_of 2)" || fail "there is no order"
 name=$(grep -o 'frisbee.order=[^ ]*' "$(order_of 2)"); name=${name#*=}
 inside mount --bind "$NET/boot/orders" "$NET/boot/orders" && inside mount -o remount,bind,ro "$NET/boot/orders" || fail "no mounts here"
 check "not while it is there" eval 'say_done | grep -q "^failed: .*cannot be removed"'
-check "the log names the node" wait_until 10 grep -q "node=node2 .*its order cannot be removed: .*Read-only" "$T/controller.log"
+check "the log names the node" \
+    soon grep -q "node=node2 .*its order cannot be removed: .*Read-only" "$T/controller.log"
 inside umount -l "$NET/boot/orders"	# the controller may be looking at them
-check "then it does" wait_until 10 eval 'say_done | grep -q "^ok "'
+check "then it does" soon eval 'say_done | grep -q "^ok "'
 check "no order is left" no_orders
 
 echo "== the order of a node that is taken out is removed as soon as it can be"
 api POST /api/v1/sessions '{"nodes": "node2", "image": "lab.ndz"}' > "$T/out"
-wait_until 10 grep -q frisbee.order= "$(order_of 2)" || fail "there is no order"
+soon grep -q frisbee.order= "$(order_of 2)" || fail "there is no order"
 inside mount --bind "$NET/boot/orders" "$NET/boot/orders" && inside mount -o remount,bind,ro "$NET/boot/orders" || fail "no mounts here"
 sed -i '/^node node2 /d' "$NET/nodes"; kill -HUP "$CONTROLLER"
 swapin --stop="$(field id < "$T/out")" > /dev/null
-check "the log says that it cannot be" wait_until 10 grep -q "old orders cannot be removed" "$T/controller.log"
+check "the log says that it cannot be" soon grep -q "old orders cannot be removed" "$T/controller.log"
 check "the node is not there any more" [ "$(api GET /api/v1/nodes/node2 > /dev/null; cat "$T/status")" = 404 ]
 inside umount -l "$NET/boot/orders"
-check "no order is left" wait_until 10 no_orders
+check "no order is left" soon no_orders
 echo "node node2 $(mac_of 2)" >> "$NET/nodes"; kill -HUP "$CONTROLLER"
-wait_until 10 eval 'api GET /api/v1/nodes/node2 > /dev/null; [ "$(cat "$T/status")" = 200 ]' || fail "node2 does not come back"
+soon eval 'api GET /api/v1/nodes/node2 > /dev/null; [ "$(cat "$T/status")" = 200 ]' ||
+    fail "node2 does not come back"
 
 echo "== a reader of the events who is cut off within a round gets the rest of it"
 on s "$PYTHON" -E -S - "$URL" > "$T/seen" << 'PY'
@@ -166,7 +169,7 @@ open(sys.argv[2], "w")
 server.serve_forever()
 PY
 PIDS+=($!)
-wait_until 10 [ -e "$T/proxied" ] || fail "the web server does not start"
+soon [ -e "$T/proxied" ] || fail "the web server does not start"
 swapin -S 127.0.0.1:8080 --follow="$id" > "$T/out" 2> "$T/err"
 check "swapin asks again" grep -q "^session $id: stopped" "$T/out"
 kill "$CONTROLLER"; wait "$CONTROLLER"; check "a signal ends it with 0" [ $? = 0 ]

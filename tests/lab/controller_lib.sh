@@ -69,10 +69,6 @@ controller_end() {
 swapin() { on s "$BIN/swapin" --token-file="$STATE/token" "$@"; }
 no_orders() { [ -z "$(ls "$NET/boot/orders")" ]; }
 servers() { ip netns pids "${LAB}s" | while read -r p; do [ "$(cat "/proc/$p/comm" 2> /dev/null)" = frisbeed ] && echo "$p"; done; }
-wait_until() {	# SECONDS COMMAND...: on a busy machine six times as long
-	local end=$((SECONDS + 6 * $1))
-	until "${@:2}"; do [ $SECONDS -lt $end ] || return 1; sleep 0.1; done
-}
 field() { json - "$1"; }
 api() {	# METHOD PATH [BODY]
 	local more=()

@@ -20,16 +20,16 @@ echo "== usable first"
 controller_up -i 10.9.0.1 -W 10M	# so slowly that nodes start before their disks are whole, on a busy machine, too
 swapin --stream 'node[1-2]' lab.ndz > "$T/out" 2> "$T/err" &
 S=$!
-wait_until 300 all_are usable node1 node2 || fail "they do not become usable: $(cat "$T"/machines/*/console)"
+soon all_are usable node1 node2 || fail "they do not become usable: $(cat "$T"/machines/*/console)"
 check "what an order to stream says" grep -q "frisbee.action=stream frisbee.source=frisbee://239.192.77.1:7701 " "$NET/boot/orders/52-54-00-00-00-01.ipxe"
 # Times are measured once a second.
 times_are_known() { api GET /api/v1/sessions/1 > "$T/amid"; [ "$(field usable_after.nodes < "$T/amid" 2> /dev/null)" = 2 ]; }
-wait_until 60 times_are_known
+soon times_are_known
 check "the session counts them" eval '[ "$(field nodes.usable < "$T/amid")" = 2 ] && [ "$(field state < "$T/amid")" = running ]'
 check "and says when they were" [ "$(field usable_after.nodes < "$T/amid")" = 2 ]
 check "the disks are not whole" eval '! cmp -s "$T/disk" "$T/machines/node1/disk" && ! cmp -s "$T/disk" "$T/machines/node2/disk"'
 words_say() { [[ "$(api GET "/api/v1/nodes/$1" | field last_words)" =~ ^([0-9]+)\ %\ of\ sda\ is\ there$ ]]; }
-check "a usable node says how much is there" wait_until 120 words_say node1
+check "a usable node says how much is there" soon words_say node1
 api GET /api/v1/nodes/node1 > "$T/node1"
 check "which is its progress: $(field progress < "$T/node1")" python3 -c "import json
 n = json.load(open('$T/node1')); assert 0 <= n['progress'] < 1 and '%d %% of sda is there' % round(100 * n['progress']) == n['last_words']"
@@ -42,7 +42,7 @@ check "frisbeed goes on" [ -n "$before" -a "$(servers)" = "$before" ]
 check "the phase is the same" all_are usable node1 node2
 machine_off node2
 machine_on node2
-check "it begins to stream again, with the same order" wait_until 120 eval 'phase_is node2 streaming || phase_is node2 usable'
+check "it begins to stream again, with the same order" soon eval 'phase_is node2 streaming || phase_is node2 usable'
 
 echo "== whole later"
 wait $S; rc=$?
@@ -54,7 +54,7 @@ check "each node was seen usable, and then done" eval 'grep -q "node1: usable" "
 api GET /api/v1/nodes/node1 > "$T/node1"
 check "usable before it was whole" python3 -c "import sys; sys.exit(not $(field usable_after_s < "$T/node1") + 1 < $(field done_after_s < "$T/node1"))"
 check "no order is left" no_orders
-check "frisbeed has ended" wait_until 10 eval '[ -z "$(servers)" ]'
+check "frisbeed has ended" soon eval '[ -z "$(servers)" ]'
 
 echo "== what a node that streams cannot be asked for"
 swapin --stream --words=frisbee.hostname=dhcp node3 lab.ndz > /dev/null 2> "$T/err"

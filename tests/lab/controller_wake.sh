@@ -9,7 +9,7 @@ cp "$T/lab.group" "$T/machines/node1/keys/"; cp "$T/lab.group" "$T/machines/node
 # A network card that waits for its packet, of these bytes and no others; then the machine starts from the
 # network, and from its disk, whose system listens on port 2222.
 cat > "$T/card.py" << 'PY'
-import os, socket, subprocess, sys, time
+import os, socket, subprocess, sys
 mac, machine, folder, orders, disk = sys.argv[1:]
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.bind(("", 9))
@@ -22,7 +22,8 @@ while True:
     if packet == b"\xff" * 6 + raw * 16:
         break
 if subprocess.call([machine, orders, mac, disk, folder]) == 0:
-    time.sleep(3)	# frisbeed ends before the session does
+    os.mkfifo(folder + "/starts")
+    open(folder + "/starts").read()
     system = socket.create_server(("", 2222))
     while not os.path.exists(folder + "/off"):
         system.accept()[0].close()
@@ -35,12 +36,18 @@ printf '%q ' ip netns exec "${LAB}s" "$BIN/controllerd" -i 10.9.0.1 -W 60M --up=
 controller_start
 for n in 1 2; do soon [ -e "$T/machines/node$n/waits" ] || fail "the card of node$n does not wait"; done
 
-timeout 240 ip netns exec "${LAB}s" "$BIN/swapin" --token-file="$STATE/token" --json node2 lab.ndz > "$T/out" 2> "$T/err"; rc=$?
+timeout 240 ip netns exec "${LAB}s" "$BIN/swapin" --token-file="$STATE/token" --json node2 lab.ndz \
+    > "$T/out" 2> "$T/err" & S=$!
+has_ended() { [ -z "$(servers)" ]; }
+# frisbeed ends before the session does.
+begins $S [ -p "$T/machines/node2/starts" ] && begins $S has_ended
+timeout 20 bash -c 'echo > "$0"' "$T/machines/node2/starts"
+wait $S; rc=$?
 check "a node is woken, loaded and answers" [ $rc = 0 ]
 check "it has the image" cmp -s "$T/disk" "$T/machines/node2/disk"
 check "its order names the key" grep -q 'frisbee.group-key=lab.group' "$T/machines/node2/proc/cmdline"
 check "it was done when its system answered" json "$T/out" 'phases.booting?' 'phases.loading?' 'phases.rebooting?'
-check "what was served is not kept" wait_until 10 eval '! ls "$STATE"/session-* 2> /dev/null'
+check "what was served is not kept" soon eval '! ls "$STATE"/session-* 2> /dev/null'
 magic=$(printf 'ffffffffffff'; for ((i = 0; i < 16; i++)); do printf 525400000002; done)
 check "the packet has six times 0xff and sixteen times the address" [ "$(cat "$T/machines/node2/heard")" = "10.9.0.1 $magic" ]
 check "the other node hears it, and is not meant" eval '[ "$(cat "$T/machines/node1/heard")" = "10.9.0.1 $magic" ] && [ ! -e "$T/machines/node1/disk" ]'

@@ -74,6 +74,7 @@ came_to() {	# NODE: so many bytes, in $CAME; read here, since another process ta
 		[ "$name" != "p$1:" ] || { rest=($rest); CAME=${rest[8]}; return; }	# what its port of the switch has sent
 	done < /proc/net/dev
 }
+has_come() { came_to "$1"; [ "$CAME" -ge "$2" ]; }	# NODE BYTES
 # Kills nodes when as much of the image as the seed says has come to the first of them: half of it at most.
 deaths() {	# SEED WAY SIGNAL NODE...
 	local seed=$1 way=$2 signal=$3 n; shift 3
@@ -82,10 +83,7 @@ deaths() {	# SEED WAY SIGNAL NODE...
 	came_to "$1"; local from=$CAME
 	server --nodes "10.9.0.[11-18]" $way --deadline 5
 	join_all
-	until came_to "$1"; [ $((CAME - from)) -ge "$part" ]; do
-		kill -0 "${LOADS[$1]}" 2> /dev/null || { fail "node $1 ended before"; break; }
-		sleep 0.02
-	done
+	begins "${LOADS[$1]}" has_come "$1" $((from + part)) || fail "node $1 ended before"
 	for n; do kill -"$signal" "${LOADS[$n]}"; done
 	local rest=" 1 2 3 4 5 6 7 8 "
 	for n; do rest=${rest/ $n / }; done
@@ -107,7 +105,10 @@ echo "== one comes late, and one comes back"
 server --wait 7
 for n in 1 2 3 4 5 6 7; do join $n; done
 begins $SERVER have_joined 7
-sleep 0.4; join 8; kill -KILL "${LOADS[2]}"; wait "${LOADS[2]}" 2> /dev/null; sleep 0.2
+came_to 2; begins "${LOADS[2]}" has_come 2 $((CAME + size / 8))
+join 8; kill -KILL "${LOADS[2]}"; wait "${LOADS[2]}" 2> /dev/null
+has_gone() { [ "$(grep -c "(10.9.0.12," "$T/serve.log")" -ge 2 ]; }
+begins $SERVER has_gone	# what it says of node 2 after that it has joined
 join 2
 whole 1 2 3 4 5 6 7 8; served 0
 check "it came back" [ "$(states "came back")" = 1 ]
@@ -141,8 +142,8 @@ PY
 for n in 1 2; do join $n; done
 begins $SERVER have_joined 2
 check "they talk to a server and a node that wait" [ "$(on 7 python3 "$T/strange.py" 10.9.0.1 10.9.0.11)" = 120 ]
-join 3
-sleep 0.3; on 7 python3 "$T/strange.py" 10.9.0.1 10.9.0.12 > "$T/quiet"	# during the load
+came_to 2; join 3; begins "${LOADS[2]}" has_come 2 $((CAME + size / 8))
+on 7 python3 "$T/strange.py" 10.9.0.1 10.9.0.12 > "$T/quiet"	# during the load
 whole 1 2 3; served 0
 
 echo "== a smaller disk"

@@ -44,11 +44,11 @@ run() {	# OPTIONS...: nodes join one behind the other, from rack to rack
 	: > "$T/serve.log"	# or what the last one said would be taken for this one's
 	ip netns exec "${LAB}s" timeout 400 "$BIN/dolly" serve --linger 0 "$@" "$T/disk.ndz" > "$T/table" 2> "$T/serve.log" &
 	local server=$! n; PIDS+=("$server")
-	until grep -q serving "$T/serve.log" || ! kill -0 "$server" 2> /dev/null; do sleep 0.05; done
+	begins "$server" grep -q serving "$T/serve.log"
 	for n in 4 7 1 5 8 2 9 6 3; do
 		ip netns exec "$LAB$n" timeout 400 "$BIN/dolly" join -q 10.9.0.1 "$T/d$n" 2> "$T/join$n.log" &
 		LOADS[$n]=$!
-		until grep -q "(10.9.0.$((10 + n)),.*joined" "$T/serve.log" || ! kill -0 "${LOADS[$n]}"; do sleep 0.02; done
+		begins "${LOADS[$n]}" grep -q "(10.9.0.$((10 + n)),.*joined" "$T/serve.log"
 	done
 	for n in 1 2 3 4 5 6 7 8 9; do
 		wait "${LOADS[$n]}" || { fail "node $n: $(cat "$T/join$n.log")"; continue; }

@@ -16,7 +16,7 @@ for site in 1 2 3; do
 done
 ip netns exec "${LAB}s" timeout 400 "$BIN/dolly" serve --json --linger 0 --wait 3 "$T/disk.ndz" > "$T/table" 2> "$T/serve.log" &
 SERVER=$!; PIDS+=($SERVER)
-until grep -q serving "$T/serve.log" || ! kill -0 $SERVER; do sleep 0.05; done
+begins $SERVER grep -q serving "$T/serve.log"
 for site in 1 2 3; do
 	head=$((8 * site - 7))
 	ip netns exec "$LAB$head" timeout 400 "$BIN/dolly" join --relay $GROUP:$PORT --relay-file "$T/kept$site" 10.8.0.1 "$T/d$head" \
@@ -38,7 +38,7 @@ done
 echo "== a client that comes and asks for nothing does not keep the node"
 ip netns exec "${LAB}s" timeout 400 "$BIN/dolly" serve --linger 0 --wait 1 "$T/disk.ndz" 2> "$T/serve2.log" &
 SERVER=$!; PIDS+=($SERVER)
-until grep -qs serving "$T/serve2.log" || ! kill -0 $SERVER; do sleep 0.05; done
+begins $SERVER grep -qs serving "$T/serve2.log"
 ip netns exec "${LAB}2" timeout 400 python3 - $GROUP $PORT << 'PY' &
 import socket, struct, sys
 group, port, me = socket.inet_aton(sys.argv[1]), int(sys.argv[2]), socket.inet_aton("10.9.0.12")

@@ -12,7 +12,7 @@ server() {	# OPTIONS... IMAGE
 	: > "$T/serve.log"
 	ip netns exec "${LAB}s" timeout 400 "$BIN/dolly" serve --json --linger 0 "$@" > "$T/table" 2> "$T/serve.log" &
 	SERVER=$!; PIDS+=($!)
-	until grep -q serving "$T/serve.log" || ! kill -0 $SERVER 2> /dev/null; do sleep 0.02; done
+	begins $SERVER grep -q serving "$T/serve.log"
 }
 join() {	# NODE OPTIONS...
 	local n=$1; shift
@@ -22,11 +22,9 @@ join() {	# NODE OPTIONS...
 }
 received() { on "$1" cat /sys/class/net/eth0/statistics/rx_bytes; }
 until_received() {	# NODE BYTES
-	until [ "$(received "$1")" -gt "$2" ]; do
-		kill -0 "${LOADS[$1]}" 2> /dev/null || { fail "node $1 has ended: $(cat "$T/join$1.log")"; return; }
-		sleep 0.02
-	done
+	begins "${LOADS[$1]}" has_received "$@" || fail "node $1 has ended: $(cat "$T/join$1.log")"
 }
+has_received() { [ "$(received "$1")" -gt "$2" ]; }
 killed() {	# it is timeout's child that has the connections
 	kill -KILL $(cat /proc/$SERVER/task/$SERVER/children) 2> /dev/null; wait $SERVER 2> /dev/null
 }
@@ -39,7 +37,7 @@ for way in --chain --tree=2; do
 	until_received 1 $((before[1] + size / 3))
 	killed
 	check "node 1 was not whole then" [ $(($(received 1) - before[1])) -lt "$size" ]
-	sleep 1
+	for n in 1 8; do begins "${LOADS[$n]}" grep -q "the server went away" "$T/join$n.log"; done
 	# It begins when all eight are back, or after a minute with those that are.
 	server --wait 8 $way --start-after 60 "$T/disk.ndz"
 	for n in 1 2 3 4 5 6 7 8; do

@@ -12,7 +12,7 @@ echo "== old and new, early and late, with loss"
 lab_loss 2 20; lab_loss 3 50
 serve -T -1 -W 80M "$T/disk.ndz"
 load 1 "$T/d1"; load 2 "$T/d2"; load 3 "$T/d3"; load 4 --base "$T/d4"
-sleep 0.6; load 5 "$T/d5"; load 6 --base "$T/d6"
+begun 1; load 5 "$T/d5"; load 6 --base "$T/d6"
 for i in 1 2 3 4 5 6; do loaded $i; check "client $i" cmp "$T/disk" "$T/d$i"; done
 wait $SERVER
 for i in 1 2 3 5; do check "client $i with the extension" [ "$(stat_of "$T/client$i.json" extension)" = true ]; done
@@ -46,7 +46,7 @@ wait $SERVER
 on 4 nft delete table netdev closed
 
 echo "== an old server"
-serve --base -T -1 "$T/disk.ndz"
+serve_one --base "$T/disk.ndz"
 load 1 "$T/d1"; loaded 1; check "client 1" cmp "$T/disk" "$T/d1"
 check "without the extension" [ "$(stat_of "$T/client1.json" extension)" = false ]
 wait $SERVER

@@ -41,15 +41,15 @@ GROUP=10.9.0.1 serve --unicast $KEY -T -1 "$T/disk.ndz"
 for i in 1 2 3; do GROUP=10.9.0.1 load $i --unicast $KEY "$T/d$i"; done
 for i in 1 2 3; do loaded $i; check "unicast, client $i" cmp "$T/disk" "$T/d$i"; done
 ends
-GROUP=10.9.0.255 serve -T -1 -b $KEY "$T/disk.ndz"
+GROUP=10.9.0.255 serve_one -b $KEY "$T/disk.ndz"
 GROUP=10.9.0.255 load 1 -b $KEY "$T/d1"; loaded 1; check "broadcast" cmp "$T/disk" "$T/d1"; ends
-GROUP=10.9.0.11 serve -T -1 $KEY "$T/disk.ndz"
+GROUP=10.9.0.11 serve_one $KEY "$T/disk.ndz"
 GROUP=10.9.0.1 load 1 $KEY "$T/d1"; loaded 1; check "one machine" cmp "$T/disk" "$T/d1"; ends
-serve --loopback -T -1 $KEY "$T/disk.ndz"
+serve_one --loopback $KEY "$T/disk.ndz"
 on s "$BIN/frisbee" -q --loopback $KEY -m $GROUP -p $PORT "$T/d1" || fail "loopback client"
 check "loopback" cmp "$T/disk" "$T/d1"; ends
 head -c 333333 "$T/disk" > "$T/file"
-serve -T -1 $KEY "$T/file"
+serve_one $KEY "$T/file"
 load 1 -N $KEY "$T/copy"; loaded 1; check "any file" cmp "$T/file" "$T/copy"; ends
 
 echo "== the server is started anew while clients load"
@@ -153,8 +153,8 @@ echo "== a recorded session means nothing to who comes later"
 RECORDING="python3 $TOP/tests/helpers/recording.py 10.9.0.14 $GROUP $PORT"
 replay() { on 4 $RECORDING replay "$T/recording" > "$T/replayed"; }
 ip netns exec "${LAB}4" $RECORDING record "$T/recording" & RECORDER=$!; PIDS+=($RECORDER)
-begins $RECORDER on 4 grep -q 0707C0EF /proc/net/igmp; sleep 0.3
-serve -W 60M -T -1 $KEY "$T/disk.ndz"; load 1 $KEY "$T/d1"; loaded 1; ends
+begins $RECORDER listens_to_group 4
+serve_one -W 60M $KEY "$T/disk.ndz"; load 1 $KEY "$T/d1"; loaded 1; ends
 kill $RECORDER; wait $RECORDER
 load 2 -T 12 $KEY "$T/none2"; waiting 2
 replay
@@ -164,7 +164,7 @@ check "a client loads nothing of it: exit $rc" [ $rc = 110 ]
 check "and writes nothing" [ ! -e "$T/none2" ]
 serve $KEY "$T/disk.ndz"
 replay
-sleep 1.2
+nothing_for 0.6 "the statistics are written each fifth of a second"
 check "a server sends nothing for it" [ "$(stat_of "$T/stats" blocks_sent)$(stat_of "$T/stats" joins)" = 00 ]
 load 3 $KEY "$T/d3"; replay
 loaded 3; check "and a load is not disturbed" cmp "$T/disk" "$T/d3"

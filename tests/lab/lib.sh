@@ -4,7 +4,7 @@
 #	on WHO CMD...	run there
 # Everything is named after this process and goes away at the end.
 . "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
-requires ip
+requires ip bridge
 in_chroot_hint() {	# a new namespace makes the mount at / its own, which a chroot into a plain folder has not
 	grep -q '^[^ ]* [^ ]* [^ ]* [^ ]* / ' /proc/self/mountinfo && return
 	echo "; / is no mount point here, as after chroot FOLDER: leave, run \`mount --bind FOLDER FOLDER', and enter again"
@@ -23,6 +23,8 @@ mount -t tmpfs none /run 2> /dev/null || skip "cannot mount in a namespace"
 mkdir -p /run/netns
 LAB=lab$$
 GROUP=239.192.7.7 PORT=5007
+# Times of ours that are short (docs/hacking.md): a server that `serve` starts has no other one beside it.
+TIMES=neighbour=0.05,statistics=0.2
 PIDS=()
 lab_end() { local p; for p in "${PIDS[@]}"; do kill "$p" 2> /dev/null; done; wait 2> /dev/null
 	local n; for n in s "${NODES[@]}"; do ip netns del "$LAB$n" 2> /dev/null; done; }
@@ -48,6 +50,22 @@ lab_up() {
 	lab_node s 10.9.0.1
 	for ((i = 1; i <= $1; i++)); do NODES+=("$i"); lab_node "$i" 10.9.0.$((10 + i)); done
 }
+# The switch asks who is a member of what, at this interval (hundredths of a second), and snoops.  A
+# bridge that becomes the querier sends groups everywhere at first, for as long as answers may take:
+# a second here.
+lab_querier() {
+	ip link set br0 type bridge mcast_querier 0 mcast_query_response_interval 100 \
+	    mcast_query_interval "$1"
+	ip link set br0 type bridge mcast_querier 1 || skip "no querier here"
+	soon snoops || fail "the switch does not snoop"
+}
+snoops() {	# what is sent to a group without members does not come to node 1
+	local before
+	before=$(to_node_1)
+	on s bash -c 'echo > /dev/udp/239.192.99.99/9'
+	[ "$(to_node_1)" = "$before" ]
+}
+to_node_1() { awk '$1 == "p1:" { print $11 }' /proc/net/dev; }	# packets
 on() { local who=$1; shift; ip netns exec "$LAB$who" "$@"; }
 # Packets of so many bytes on a node's link, at most.
 lab_mtu() {	# NODE BYTES
@@ -69,10 +87,14 @@ NFT
 }
 serve() {	# OPTIONS... IMAGE: a frisbeed at s, its statistics in $T/server.json
 	: > "$T/server.log"; rm -f "$T/stats"	# or what the last one said would be taken for this one's
-	ip netns exec "${LAB}s" "$BIN/frisbeed" -d -m $GROUP -p $PORT --json --stats "$T/stats" "$@" > "$T/server.json" 2> "$T/server.log" &
+	FRISBEE_TEST_TIMES=$TIMES ip netns exec "${LAB}s" "$BIN/frisbeed" -d -m $GROUP -p $PORT \
+	    --json --stats "$T/stats" "$@" > "$T/server.json" 2> "$T/server.log" &
 	SERVER=$!; PIDS+=($SERVER)
 	begins $SERVER grep -q serving "$T/server.log" || fail "frisbeed did not start: $(cat "$T/server.log")"
 }
+# For one client alone: it ends soon after that one.  Where several come, one may be late on a busy
+# machine.
+serve_one() { TIMES=$TIMES,linger=0.2 serve -T -1 "$@"; }
 load() {	# NODE OPTIONS... TARGET: in the background
 	local n=$1; shift
 	ip netns exec "$LAB$n" timeout 240 "$BIN/frisbee" -m $GROUP -p $PORT --json "$@" > "$T/client$n.json" 2> "$T/client$n.log" &
@@ -81,9 +103,11 @@ load() {	# NODE OPTIONS... TARGET: in the background
 LOADS=()
 waiting() {	# NODE...: loads that were started before the server are there, so that all begin with its first answer
 	local n
-	for n; do begins "${LOADS[$n]:-$$}" on "$n" grep -q 0707C0EF /proc/net/igmp; done
-	sleep 0.3
+	for n; do begins "${LOADS[$n]:-$$}" listens_to_group "$n"; done
 }
+# Node and switch know that the node is a member: what is sent to the group waits in its socket.
+listens_to_group() { on "$1" grep -q 0707C0EF /proc/net/igmp && is_member "$1"; }
+is_member() { bridge mdb show dev br0 | grep -q "port p$1 grp $GROUP"; }	# NODE: as the switch knows it
 begun() {	# CLIENTS: wait until so many have come and something was sent to them
 	soon begun_by_now "$1" || fail "$1 clients have not begun"
 }

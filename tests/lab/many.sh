@@ -11,7 +11,8 @@ session() { json "${STATS:-$T/server.json}" "sessions[$1].$2"; }
 within() { [ "$1" -ge "$2" ] && [ "$1" -le "$3" ]; }	# N LEAST MOST
 many() {	# OPTIONS... IMAGES: like serve, of which each names its place
 	: > "$T/server.log"; rm -f "$T/where" "$T/stats"
-	ip netns exec "${LAB}s" "$BIN/frisbeed" -d -p $PORT --json -A "$T/where" --stats "$T/stats" "$@" > "$T/server.json" 2> "$T/server.log" &
+	FRISBEE_TEST_TIMES=$TIMES ip netns exec "${LAB}s" "$BIN/frisbeed" -d -p $PORT --json \
+	    -A "$T/where" --stats "$T/stats" "$@" > "$T/server.json" 2> "$T/server.log" &
 	SERVER=$!; PIDS+=($SERVER)
 	begins $SERVER eval '[ -s "$T/where" ] && [ -s "$T/stats" ] && grep -q serving "$T/server.log"' || fail "frisbeed did not start: $(cat "$T/server.log")"
 }
@@ -133,11 +134,14 @@ many -T 0 -W 30M "$T/a.ndz@$A"
 GROUP=$A load 1 "$T/d1"; GROUP=$A load 2 --base "$T/d2"; begun 1
 before=$(rss $SERVER)
 on 4 python3 "$TOP/tests/helpers/strangers.py" 10.9.0.14 $A $PORT $STRANGERS 33000 3 many & flood=$!
-sleep 0.7; GROUP=$A load 3 "$T/d3"	# in the middle of it
+joins() { STATS=$T/stats session 0 joins; }
+floods() { [ "$(joins)" -gt 100 ]; } 2> /dev/null
+begins $flood floods; GROUP=$A load 3 "$T/d3"	# in the middle of it
 wait $flood || fail "the flood"
 # A machine that is short of time hears only some of it: again, until it was enough.
+has_written() { [ "$T/stats" -nt "$T/mark" ]; }
 for ((k = 0; k < 20; k++)); do
-	sleep 1; [ "$(STATS=$T/stats session 0 joins)" -le 10000 ] || break
+	touch "$T/mark"; soon has_written; [ "$(joins)" -le 10000 ] || break
 	on 4 python3 "$TOP/tests/helpers/strangers.py" 10.9.0.14 $A $PORT $STRANGERS 33000 $((4 + k)) many
 done
 after=$(rss $SERVER)

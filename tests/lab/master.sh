@@ -148,8 +148,8 @@ echo "== killed in the middle of a load, and started again"
 take random:30000000 disk=big disk.ndz=images/big.ndz
 sed -i 's/^idle.*/&\nrate 60M/' "$T/conf"
 kill -9 $MASTER; wait $MASTER 2> /dev/null; master
-get 1 big.ndz "$T/out1" & a=$!; get 2 big.ndz "$T/out2" --base & b=$!
-settled "name=big.ndz"; sleep 1
+get 1 big.ndz "$T/out1" --stats "$T/stats1" & a=$!; get 2 big.ndz "$T/out2" --base & b=$!
+settled "name=big.ndz"; begins $a has_chunks 1 || fail "it does not begin"
 before=$(grep big.ndz "$T/state/sessions")
 kill -9 $MASTER; wait $MASTER 2> /dev/null; master
 check "the first load ends well" wait $a; check "and the second, of the base protocol" wait $b

@@ -20,7 +20,7 @@ idle 600
 CONF
 master
 cat > "$T/put.py" << 'PY'
-import socket, struct, sys, time
+import socket, struct, sys
 name, data, claim, cut = sys.argv[1].encode(), open(sys.argv[2], "rb").read(), int(sys.argv[3]), sys.argv[4] if len(sys.argv) > 4 else ""
 s = socket.create_connection(("10.9.0.1", 64494), 60); s.settimeout(100)
 s.sendall(b"V01\0" + struct.pack(">I4xBH", 3, 0, len(name)) + name.ljust(256, b"\0") + struct.pack(">QII", claim, 0, 2)); r = s.recv(291)
@@ -29,8 +29,7 @@ if error: print("error", error); sys.exit()
 u = socket.create_connection((socket.inet_ntoa(r[10:14]), struct.unpack(">H", r[14:16])[0]), 60); u.settimeout(100)
 try:
     u.sendall(data)
-    if cut == "wait": time.sleep(4)
-    else: u.shutdown(1)
+    if cut != "wait": u.shutdown(1)
     v = u.recv(512); print("taken" if v[4] else v[5:].split(b"\0")[0].decode())
 except OSError as e: print("broken off")
 PY
@@ -53,8 +52,16 @@ s.sendall(b"V01\0" + struct.pack(">I4xBH", 3, 0, 4) + b"held".ljust(256, b"\0") 
 print(struct.unpack(">H", r[14:16])[0])
 PY
 port=$(on 1 python3 "$T/ask.py")
-for ((i = 0; i < 20; i++)); do on 2 bash -c "exec 3<> /dev/tcp/10.9.0.1/$port" 2> /dev/null; sleep 0.3; done
+cat > "$T/knock.py" << 'PY'
+import socket, sys, time
+while True:
+    try: socket.create_connection(("10.9.0.1", int(sys.argv[1])), 60).close()
+    except OSError: pass	# it is over
+    time.sleep(0.3)
+PY
+ip netns exec "${LAB}2" "$PYTHON" -E -S "$T/knock.py" "$port" & KNOCKS=$!; PIDS+=($KNOCKS)
 check "another host at its port does not keep it waiting" settled "upload failed name=held: nothing arrived for 2 seconds"
+kill $KNOCKS; wait $KNOCKS 2> /dev/null
 put big "$T/images/web.ndz" 0 > "$T/said"
 check "no room" settled "upload failed name=big: .*No space left"
 check "what is there is what was whole" [ "$(ls "$T/uploads")" = good ]

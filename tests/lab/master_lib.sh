@@ -16,6 +16,8 @@ get() {	# NODE NAME TARGET OPTIONS...
 	local n=$1 name=$2 to=$3; shift 3
 	on "$n" timeout 240 "$BIN/frisbee" -q -S "${FROM:-10.9.0.1}" -F "$name" "$@" "$to"
 }
+# A client whose statistics are in $T/stats of its node has chunks.
+has_chunks() { [ "$(stat_of "$T/stats$1" chunks_complete)" -ge 2 ]; } 2> /dev/null
 settled() { soon grep -q -e "$1" "$T/master${2:-}.log"; }	# WORDS [NODE]: the master says so
 # A disk of this many random bytes and its image.
 disk_and_image() {	# BYTES DISK IMAGE

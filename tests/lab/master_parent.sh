@@ -24,6 +24,8 @@ allow 10.9.0.0/24
 state $T/state1
 interface eth0
 CONF
+export FRISBEE_TEST_TIMES=parent=0.5
+forget() { nothing_for 0.7 "an answer of the parent is remembered for half a second"; }
 master; BOSS=$MASTER
 master_at 1; SUB=$MASTER
 restart_boss() { kill -9 $BOSS; wait $BOSS 2> /dev/null; master; BOSS=$MASTER; }
@@ -35,9 +37,7 @@ check "its length is known before" grep -q "big.ndz: $(stat -c %s "$T/images/big
 status 2 get 2 none "$T/out"; check "what the parent has not" grep -q "has no such image" "$T/stderr"
 status 1 on 2 "$BIN/frisbee" -S 10.9.0.1 -Q big.ndz; check "the parent does not know the clients" grep -q "does not allow it" "$T/stderr"
 get 2 big.ndz "$T/out2" --stats "$T/stats2" & a=$!; get 3 big.ndz "$T/out3" --base & b=$!
-taken() { stat_of "$T/stats2" chunks_complete 2> /dev/null || echo 0; }
-has_chunks() { [ "$(taken)" -ge 2 ]; }
-check "a client has chunks" soon has_chunks
+check "a client has chunks" soon has_chunks 2
 check "while the image still arrives" [ ! -e "$T/kept/big.ndz" ]
 check "both load it" wait $a; check "and the one of the base protocol" wait $b
 check "its data" cmp "$T/bigdisk" "$T/out2"; check "and the other's" cmp "$T/bigdisk" "$T/out3"
@@ -50,16 +50,20 @@ settled "was fetched from the parent name=/proj" 1; check "it is kept under that
 
 echo "== another image of the same name"
 disk_and_image 600000 "$T/disk2" "$T/images/small.ndz"
-sleep 6	# answers of the parent are remembered for five seconds
+forget
 check "the new one comes" get 4 /proj/lab/web.ndz "$T/out"; check "its data" cmp "$T/disk2" "$T/out"
 
 echo "== killed while the image comes, and started again"
-rm "$T/kept/big.ndz"; touch "$T/images/big.ndz"; sleep 6
-get 2 big.ndz "$T/out2" & a=$!; get 3 big.ndz "$T/out3" --base & b=$!
-arrives() { [ "$(find "$T/kept" -name 'big.ndz%arriving-*' -size +1000k | wc -l)" -gt 0 ]; }
-check "it comes" soon arrives
+rm "$T/kept/big.ndz"; touch "$T/images/big.ndz"; forget
+rm "$T/stats2"
+get 2 big.ndz "$T/out2" --stats "$T/stats2" & a=$!
+get 3 big.ndz "$T/out3" --stats "$T/stats3" --base & b=$!
+arrives() { [ -n "$(find "$T/kept" -name 'big.ndz%arriving-*' -size +1000k -newer "$T/mark")" ]; }
+touch "$T/mark"; check "it comes" soon arrives
+check "to both" eval 'begins $a has_chunks 2 && begins $b has_chunks 3'
 touch "$T/kept/other%arriving-77"	# of a load that was cut off
-sleep 1; restart_sub; sleep 2; restart_boss
+restart_sub; touch "$T/mark"
+check "it comes again" soon arrives; restart_boss
 check "both loads end well" wait $a; check "and the one of the base protocol" wait $b
 check "its data" cmp "$T/bigdisk" "$T/out2"; check "and the other's" cmp "$T/bigdisk" "$T/out3"
 has_settled() { [ -e "$T/kept/big.ndz" ] && [ -z "$(find "$T/kept" -name "*arriving*")" ]; }
@@ -68,7 +72,7 @@ check "it is kept" cmp "$T/images/big.ndz" "$T/kept/big.ndz"
 check "nothing else is" [ "$(find "$T/kept" -name '*arriving*' | wc -l)" = 0 ]
 
 echo "== the parent is away"
-kill $BOSS; wait $BOSS; sleep 6; rm -f "$T/out"
+kill $BOSS; wait $BOSS; forget; rm -f "$T/out"
 check "what was fetched is served" get 4 big.ndz "$T/out"; check "its data" cmp "$T/bigdisk" "$T/out"
 check "the log says so" grep -q "serving what was fetched before name=big.ndz" "$T/master1.log"
 status 1 get 4 other "$T/out"; check "nothing else is" grep -q "could not do it" "$T/stderr"

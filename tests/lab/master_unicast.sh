@@ -45,8 +45,9 @@ check "a request for both gets multicast" [ "$(on 1 python3 "$T/get.py" small.nd
 check "a request for broadcast alone is error 5" [ "$(on 1 python3 "$T/get.py" small.ndz 4 | cut -d' ' -f1-3)" = "0 0 5" ]
 
 echo "== killed in the middle of a load, and started again"
-get 1 big.ndz "$T/out1" --unicast & a=$!
-settled "name=big.ndz"; sleep 1; before=$(grep big.ndz "$T/state/sessions")
+get 1 big.ndz "$T/out1" --unicast --stats "$T/stats1" & a=$!
+settled "name=big.ndz"; begins $a has_chunks 1 || fail "it does not begin"
+before=$(grep big.ndz "$T/state/sessions")
 kill -9 $MASTER; wait $MASTER 2> /dev/null; master
 check "the load ends well" wait $a; check "its data" cmp "$T/bigdisk" "$T/out1"
 check "it is served where it was: $before" grep -qx "$before" "$T/state/sessions"

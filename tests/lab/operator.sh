@@ -6,9 +6,9 @@ lab_up 2
 take random:6M disk disk.ndz
 
 echo "== nobody serves yet"
-load 1 --progress 1 --stats "$T/stats1" "$T/d1" 
+FRISBEE_TEST_TIMES=unheard=2,statistics=0.2 load 1 --progress 1 --stats "$T/stats1" "$T/d1"
 check "it says that nothing is heard, and names the doctor" \
-	soon grep -q "nothing was heard from $GROUP:$PORT for 5 s; frisbee --doctor" "$T/client1.log"
+	soon grep -q "nothing was heard from $GROUP:$PORT for 2 s; frisbee --doctor" "$T/client1.log"
 check "its statistics say that it waits" grep -q '"state": "waiting"' "$T/stats1"
 
 echo "== a load, seen from both ends"
@@ -44,7 +44,7 @@ echo "== it waits for two, and ends when both are done"
 serve -T 0 --wait 2 --until 2 "$T/disk.ndz"
 load 1 "$T/d3"
 soon grep -q "client joined addr=10.9.0.11" "$T/server.log"
-sleep 1.2
+nothing_for 0.6 "the statistics are written each fifth of a second"
 check "nothing is sent to one" [ "$(stat_of "$T/stats" blocks_sent)" = 0 ]
 load 2 "$T/d4"
 loaded 1; loaded 2

@@ -46,7 +46,8 @@ serve -T 0 -W 25M "$IMAGE"
 check "the server reads it" knows
 blocks=$(sed -n 's/.*machines=1 blocks=\([0-9]*\) .*/\1/p' "$T/server.log")
 check "$blocks blocks: 8 MiB of noise with headers and tables" [ "$blocks" -ge $BLOCKS -a "$blocks" -lt $((BLOCKS * 2)) ]
-load 2 "$T/d2"; begun 1; sleep 1.2
+load 2 "$T/d2"; begun 1
+nothing_for 0.6 "the statistics are written each fifth of a second"
 check "nothing of it goes while nobody reads" [ "$(urgent)" = 0 ]
 attach 1 one
 check "it goes as soon as somebody does" soon has_sent "$blocks"

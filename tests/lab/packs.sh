@@ -33,7 +33,7 @@ lab_mtu 2 1500
 fragments() { on 2 awk '/^Ip:/ { n++; if (n == 2) print $15 }' /proc/net/snmp; }
 before=$(fragments)
 serve -T -1 -W 80M "$T/disk.ndz"
-load 1 "$T/d1"; load 2 "$T/d2"; sleep 0.5; load 3 "$T/d3"
+load 1 "$T/d1"; load 2 "$T/d2"; begun 1; load 3 "$T/d3"
 for i in 1 2 3; do loaded $i; check "client $i" cmp "$T/disk" "$T/d$i"; done
 wait $SERVER
 check "packets of one block for all" [ "$(stat_of "$T/server.json" data_packets_sent)" -gt $((blocks / 2)) ]

@@ -58,7 +58,7 @@ small() {	# NODE: 8 MB of chunks, 8 of decoded data, and the program
 slow="python3 $T/slow.py"
 
 echo "== alone"
-serve -T -1 "$T/disk.ndz"
+serve_one "$T/disk.ndz"
 into_pipe 1 cat -M 16; piped 1; small 1
 wait $SERVER || fail "server: $(tail -n 2 "$T/server.log")"
 check "with the extension" [ "$(stat_of "$T/client1.json" extension)" = true ]
@@ -91,7 +91,7 @@ wait $SERVER
 
 echo "== a file that is no image; free space with a pattern"
 head -c 20000001 /dev/urandom > "$T/file"
-serve -T -1 "$T/file"
+serve_one "$T/file"
 on 2 "$BIN/frisbee" -q -m $GROUP -p $PORT -N -C 4 - > "$T/copy" || fail "-N to a pipe"
 check "the file" cmp "$T/file" "$T/copy"; wait $SERVER
 truncate -s 8M "$T/holes"
@@ -99,7 +99,7 @@ printf 'X' | dd of="$T/holes" bs=1 seek=3000000 conv=notrunc 2> /dev/null
 mke2fs -q -F -t ext4 "$T/holes" 2> /dev/null && {
 	"$BIN/imagezip" -q "$T/holes" "$T/holes.ndz" || fail "imagezip"
 	"$BIN/imageunzip" -q -p 0x41424344 "$T/holes.ndz" - > "$T/want" || fail "imageunzip"
-	serve -T -1 "$T/holes.ndz"
+	serve_one "$T/holes.ndz"
 	on 1 "$BIN/frisbee" -q -m $GROUP -p $PORT --pattern 0x41424344 - > "$T/got" || fail "--pattern to a pipe"
 	check "as imageunzip has it" cmp "$T/want" "$T/got"; wait $SERVER
 }

@@ -65,10 +65,11 @@ wait $SERVER; check "it ends well" [ $? = 0 ]
 held "$T/server.log"
 check "where it was" grep -q "^$GROUP:$PORT" "$T/said/where"
 check "statistics" [ "$(stat_of "$T/said/stats" blocks_sent)" -gt 1000 ]
-f --store "$T/store" web; load 1 "$T/out1"; loaded 1; check "out of a store" cmp "$T/disk" "$T/out1"; wait $SERVER
+TIMES=$TIMES,linger=0.2 f --store "$T/store" web
+load 1 "$T/out1"; loaded 1; check "out of a store" cmp "$T/disk" "$T/out1"; wait $SERVER
 status 1 on s "$BIN/frisbeed" -q --user nobody -m $GROUP -p $PORT --stats "$T/stats.root" "$T/images/web.ndz"
 check "statistics where it may not write" grep -q "stats.root" "$T/stderr"
-LD_PRELOAD=${shim%/*}/badlib.so BADLIB=nofilter serve -T -1 "$T/images/web.ndz"; load 1 "$T/out1"; loaded 1
+LD_PRELOAD=${shim%/*}/badlib.so BADLIB=nofilter serve_one "$T/images/web.ndz"; load 1 "$T/out1"; loaded 1
 check "a system that filters no calls: a load" cmp "$T/disk" "$T/out1"; wait $SERVER
 check "it is said" grep -q "no filter of system calls (seccomp)" "$T/server.log"
 status 2 on s "$BIN/frisbeed" --user no-such-user -m $GROUP -p $PORT "$T/images/web.ndz"

@@ -34,9 +34,10 @@ check "nobody was taken for a client" [ "$(grep -c "client joined addr=10.9.0.13
 end $SERVER
 for kind in "--base $T/disk.ndz" "$T/disk2"; do
 	# shellcheck disable=SC2086
-	serve -T -1 $kind
+	serve_one $kind
 	status 98 on 3 timeout 20 "$BIN/frisbeed" -m $GROUP -p $PORT "$T/disk2.ndz"
-	sleep 0.2; check "the first one goes on" kill -0 $SERVER
+	nothing_for 0.6 "it would end after a fifth of a second"
+	check "the first one goes on" kill -0 $SERVER
 	end $SERVER
 done
 

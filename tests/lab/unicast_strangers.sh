@@ -9,7 +9,8 @@ take random:4M disk disk.ndz
 
 serve_each() {	# OPTIONS...
 	: > "$T/server.log"
-	ip netns exec "${LAB}s" "$BIN/frisbeed" -d --unicast -m 10.9.0.1 -p $PORT -T 0 --stats "$T/stats" "$@" "$T/disk.ndz" 2> "$T/server.log" > "$T/server.json" &
+	FRISBEE_TEST_TIMES=$TIMES ip netns exec "${LAB}s" "$BIN/frisbeed" -d --unicast -m 10.9.0.1 \
+	    -p $PORT -T 0 --stats "$T/stats" "$@" "$T/disk.ndz" 2> "$T/server.log" > "$T/server.json" &
 	SERVER=$!; PIDS+=($SERVER)
 	begins $SERVER grep -q serving "$T/server.log" || fail "frisbeed did not start: $(cat "$T/server.log")"
 }
@@ -76,9 +77,10 @@ kill $SERVER; wait $SERVER
 serve_each -W 4M
 ip netns exec "${LAB}2" "$BIN/frisbee" -q --unicast -m 10.9.0.1 -p $PORT "$T/d5" & CLIENT=$!
 says "client joined" || fail "nobody joined"
-sleep 0.5
-kill -9 $CLIENT; wait $CLIENT 2> /dev/null
 streams() { json "$T/stats" clients_now 2> /dev/null; }
+has_begun() { [ "$(streams)" = 1 ]; }
+begins $CLIENT has_begun || fail "there is no stream"
+kill -9 $CLIENT; wait $CLIENT 2> /dev/null
 ends() { [ "$(streams)" = 0 ]; }
 check "the stream is gone" soon ends
 
