@@ -91,6 +91,36 @@ begins() {
 # nothing_for SECONDS WHY: nothing may happen in this time, or nothing shows that it has.
 # WHY names the time of ours that is waited for.
 nothing_for() { echo "for $1 s: $2"; sleep "$1"; }
+has_ended() { ! builtin kill -0 "$1" 2> /dev/null; }	# PID
+# PID BYTES: or more.
+has_read() { local n; read -r _ n < "/proc/$1/io" && [ "$n" -ge "$2" ]; } 2> /dev/null
+is_asleep() { grep -q "^State:.*sleeping" "/proc/$1/status"; } 2> /dev/null	# PID
+catches_term() {	# PID
+	(( 0x$(sed -n "s/^SigCgt:[[:space:]]*//p" "/proc/$1/status") & 0x4000 ))
+} 2> /dev/null
+has_open() { readlink "/proc/$1/fd/"* 2> /dev/null | grep -qxF "$2"; }	# PID FILE
+# beside COMMAND...: a case that runs beside others, at most $BESIDE (6) at once, in a folder
+# $T of its own below the script's, which is $SHARED then.  What it says comes when it has
+# ended, and what it finds counts then: all_have_ended.
+declare -A CASES=()
+beside() {
+	local folder
+	[ ${#CASES[@]} -lt "${BESIDE:-6}" ] || one_has_ended
+	folder=$(mktemp -d "$T/case.XXXXXX")
+	(
+		SHARED=$T T=$folder CLEANUP=() bad=0
+		trap 'for c in "${CLEANUP[@]}"; do eval "$c"; done' EXIT
+		"$@"
+		exit $((bad < 99 ? bad : 99))
+	) > "$folder.log" 2>&1 & CASES[$!]=$folder
+}
+one_has_ended() {
+	local pid=
+	wait -n -p pid "${!CASES[@]}"; bad=$((bad + $?))
+	cat "${CASES[$pid]}.log"; rm -rf "${CASES[$pid]}" "${CASES[$pid]}.log"
+	unset "CASES[$pid]"
+}
+all_have_ended() { while [ ${#CASES[@]} -gt 0 ]; do one_has_ended; done; }
 # quietly COMMAND...: show what it prints only when it fails.
 quietly() { "$@" > "$T/quiet" 2>&1 || { local rc=$?; cat "$T/quiet"; return $rc; }; }
 # status N COMMAND...: the exit status must be N, with one sentence on stderr unless 0.
