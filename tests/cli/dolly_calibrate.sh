@@ -43,7 +43,7 @@ PY
 
 echo "== a link"
 "$BIN/dolly" calibrate --listen --patience 600 -p $PORT 2> "$T/listen.log" & listens=$!
-until grep -q "waiting for calibrations at port $PORT" "$T/listen.log" || ! kill -0 $listens; do sleep 0.02; done
+begins $listens grep -q "waiting for calibrations at port $PORT" "$T/listen.log"
 python3 - $PORT << 'PY'
 import socket, sys
 for say in (b"GET / HTTP/1.0\r\n\r\n", b"dolly-x\n", b"dol", b""):    # strangers are sent nothing
@@ -79,7 +79,7 @@ python3 -c "
 import random, sys
 sys.stdout.buffer.write(random.Random(3).randbytes(6 << 20))" > "$T/data"
 "$BIN/dolly" serve --json --wait 3 --tree 2 --linger 0 -p $PORT --plan "$T/net" --raw "$T/data" > "$T/table" 2> "$T/serve.log" & server=$!
-until grep -q serving "$T/serve.log" || ! kill -0 $server 2> /dev/null; do sleep 0.02; done
+begins $server grep -q serving "$T/serve.log"
 nodes=()
 for n in 1 2 3; do timeout 400 "$BIN/dolly" join -q 127.0.0.1:$PORT "$T/d$n" 2> "$T/log$n" & nodes+=($!); done
 for n in 0 1 2; do wait "${nodes[n]}"; check "node $n" [ $? = 0 ]; done

@@ -17,7 +17,7 @@ serve() {	# OPTIONS... IMAGE
 	: > "$T/serve.log"
 	timeout 400 "$BIN/dolly" serve --json --linger 0 -p $PORT "$@" > "$T/table" 2> "$T/serve.log" &
 	SERVER=$!
-	until grep -q serving "$T/serve.log" || ! kill -0 $SERVER 2> /dev/null; do sleep 0.02; done
+	begins $SERVER grep -q serving "$T/serve.log"
 }
 declare -A JOINS
 join() {	# NAME OPTIONS...: onto $T/NAME
@@ -173,7 +173,7 @@ join one; python3 "$T/peer.py" scan $PORT; whole one; served 0
 rogue() {	# WHAT WORDS
 	: > "$T/rogue"	# or what the last one said would be taken for this one's
 	python3 "$T/peer.py" "$1" $PORT > "$T/rogue" & local pid=$!
-	until grep -q listens "$T/rogue" || ! kill -0 $pid; do sleep 0.02; done
+	begins $pid grep -q listens "$T/rogue"
 	rm -f "$T/new"; status 3 timeout 240 "$BIN/dolly" join --patience 0 127.0.0.1:$PORT "$T/new"
 	check "$1" grep -q "$2" "$T/stderr"
 	wait $pid
@@ -186,12 +186,12 @@ rogue long "bytes"
 
 echo "== circles"
 : > "$T/rogue"; python3 "$T/peer.py" circle $PORT > "$T/rogue" & rogue=$!
-until grep -q listens "$T/rogue" || ! kill -0 $rogue; do sleep 0.02; done
+begins $rogue grep -q listens "$T/rogue"
 for n in a b c; do join $n --patience 0; done
 for n in a b c; do failed $n "the server says: they are in a circle"; done
 wait $rogue; check "they were there, and not busy: $(cat "$T/rogue")" grep -q "heard True" "$T/rogue"
 serve --wait 2 "$T/disk.ndz"
-join one -p $((PORT + 1)); until grep -q joined "$T/serve.log"; do sleep 0.02; done
+join one -p $((PORT + 1)); soon grep -q joined "$T/serve.log"
 rm -f "$T/new"; status 1 timeout 240 "$BIN/dolly" join 127.0.0.1:$((PORT + 1)) "$T/new"
 check "a node is no server, and says so" grep -q "the server says: this is a node, and no server" "$T/stderr"
 status 1 timeout 240 "$BIN/dolly" join -p $((PORT + 2)) 127.0.0.1:$((PORT + 2)) "$T/new"

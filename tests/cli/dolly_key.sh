@@ -13,7 +13,7 @@ serve() {	# OPTIONS...
 	: > "$T/serve.log"
 	"$BIN/dolly" serve --json --linger 0 -p $PORT --raw "$@" "$T/data" > "$T/table" 2> "$T/serve.log" &
 	SERVER=$!
-	until grep -q serving "$T/serve.log" || ! kill -0 $SERVER 2> /dev/null; do sleep 0.02; done
+	begins $SERVER grep -q serving "$T/serve.log"
 }
 join() { timeout 240 "$BIN/dolly" join "$@"; }
 cat > "$T/sniff.py" << 'PY'
@@ -36,7 +36,7 @@ three() {	# OPTIONS...: three nodes; what a sniffer saw goes into $PACKETS and $
 		rm -f "$T/listens"
 		python3 "$T/sniff.py" "$T/listens" "$MARK" < "$T/stop" > "$T/sniffed" & sniffer=$!
 		exec 8> "$T/stop"
-		until [ -e "$T/listens" ] || ! kill -0 $sniffer; do sleep 0.02; done
+		begins $sniffer [ -e "$T/listens" ]
 	fi
 	serve --wait 3 "$@"
 	for n in 1 2 3; do join -q --force "$@" 127.0.0.1:$PORT "$T/got$n" 2> "$T/log$n" & nodes+=($!); done

@@ -18,7 +18,7 @@ serve() {	# OPTIONS... FILE
 	: > "$T/serve.log"
 	"$BIN/dolly" serve --json --linger 0 -p $PORT "$@" > "$T/table" 2> "$T/serve.log" &
 	SERVER=$!
-	until grep -q serving "$T/serve.log" || ! kill -0 $SERVER 2> /dev/null; do sleep 0.02; done
+	begins $SERVER grep -q serving "$T/serve.log"
 }
 join() { timeout 240 "$BIN/dolly" join "$@"; }
 field() { json "$T/table" "$1"; }

@@ -11,7 +11,7 @@ serve() {	# BITMAP
 }
 serve_no_more() {
 	local pid=
-	[ ! -s "$T/pid" ] || { read -r pid < "$T/pid"; kill "$pid"; while kill -0 "$pid" 2> /dev/null; do sleep 0.05; done; rm -f "$T/pid"; }
+	[ ! -s "$T/pid" ] || { read -r pid < "$T/pid"; kill "$pid"; soon has_ended "$pid"; rm -f "$T/pid"; }
 }
 CLEANUP+=("serve_no_more 2> /dev/null")
 write() { quietly qemu-io -f qcow2 -c "write -q -P $1 $2 $3" "$D" || fail "qemu-io"; }

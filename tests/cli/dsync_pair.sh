@@ -116,12 +116,11 @@ quietly d init || fail "init"
 "$BIN/dsync" --rsh="$T/rsh" --dmmerge="$BIN/dmmerge" --since=scan:"$T/state" --every=1 --verify-every=1 --json run "$T/dev" "far:$COPY" > "$T/log" & pid=$!
 CLEANUP+=("kill $pid 2> /dev/null")
 dd if=/dev/urandom of="$T/dev" bs=4096 seek=500 count=2 conv=notrunc status=none
-for ((i = 0; i < 600; i++)); do cmp -s "$T/dev" "$COPY" && break; sleep 0.1; done
-check "run brings it" cmp "$T/dev" "$COPY"
-for ((i = 0; i < 600; i++)); do grep -q '"verify"' "$T/log" && break; sleep 0.1; done
+check "run brings it" begins $pid cmp -s "$T/dev" "$COPY"
+begins $pid grep -q '"verify"' "$T/log"
 spoil_byte "$COPY" 3050000
-for ((i = 0; i < 600; i++)); do grep -q 4096 <(grep '"verify"' "$T/log") && break; sleep 0.1; done
-touch "$T/broken"; for ((i = 0; i < 600; i++)); do grep -q sync <(grep failed "$T/log") && break; sleep 0.1; done
+begins $pid grep -q '"verify".*4096' "$T/log"
+touch "$T/broken"; begins $pid grep -q 'failed.*sync' "$T/log"
 kill $pid; wait $pid; check "and ends" [ $? = 0 ]
 check "its log has an object a line" json -l "$T/log" "time>1000000000"
 json -l -1 -d - "$T/log" event changed_bytes same what ok error > "$T/events"
@@ -144,7 +143,8 @@ chmod 755 "$T/slow"
 : > "$T/log2"
 "$BIN/dsync" --dmmerge="$T/slow" --since=scan:"$T/state2" --every=1 --verify-every=2 --json run "$T/dev" "$T/copy2" > "$T/log2" & pid=$!
 CLEANUP+=("kill $pid 2> /dev/null")
-for ((i = 0; i < 1200; i++)); do [ "$(grep -c '"verify"' "$T/log2")" -lt 2 ] || break; sleep 0.1; done
+twice_verified() { [ "$(grep -c '"verify"' "$T/log2")" -ge 2 ]; }
+begins $pid twice_verified
 kill $pid; wait $pid
 json -l -1 -d - "$T/log2" event full same time compared_bytes device_bytes > "$T/events"
 check "first a full copy, then a comparison" [ "$(head -n 2 "$T/events" | cut -d' ' -f1,2 | tr '\n' ' ')" = "sync true verify - " ]

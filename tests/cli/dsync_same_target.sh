@@ -44,12 +44,14 @@ if [ "$(id -u)" = 0 ] && truncate -s 6M "$T/behind" && loop=$(losetup --show -f 
 	exec 7< "$loop"; flock 7
 	status 1 m --force "$loop" < "$T/full"
 	check "a locked device is refused" grep -q "another program merges into this target, or has locked it" "$T/stderr"
-	(sleep 1; exec flock -u 7) &
-	check "a short lock is waited for" m --force "$loop" < "$T/full"
-	exec 7<&-
+	"$BIN/dmmerge" -q --state-dir="$T/var" --force "$loop" < "$T/full" 7<&- & pid=$!
+	begins $pid has_open $pid "$loop"
+	nothing_for 0.3 "it looks at the lock every tenth of a second, fifty times"
+	check "a short lock is waited for" kill -0 $pid
+	flock -u 7; exec 7<&-
+	check "and then it merges" wait $pid
 	losetup -d "$loop"
 	check "equal" cmp -n 5000000 "$T/t" "$T/behind"
-	wait
 else echo "   (no loop device here)"; fi
 
 # An interrupted merge of what has changed.  The target was replaced by another file.

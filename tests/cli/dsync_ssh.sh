@@ -23,8 +23,11 @@ C
 CLEANUP+=("kill $server 2> /dev/null")
 echo "[127.0.0.1]:2222 $(cut -d' ' -f1,2 "$T/host.pub")" > "$T/known"
 SSH="ssh -F none -p 2222 -i $T/user -o IdentitiesOnly=yes -o UserKnownHostsFile=$T/known -o StrictHostKeyChecking=yes -o BatchMode=yes -o ConnectTimeout=60"
-for ((i = 0; i < 300; i++)); do $SSH 127.0.0.1 true 2> "$T/stderr" && break; sleep 0.1; done
-[ $i -lt 300 ] || { grep -q "locked\|not allowed" "$T/sshd.log" && skip "this user may not log in by ssh"; fail "the server: $(cat "$T/stderr" "$T/sshd.log")"; finish; }
+refuses_users() { grep -q "locked\|not allowed" "$T/sshd.log"; }
+answers() { $SSH 127.0.0.1 true 2> "$T/stderr"; }
+begins $server eval 'answers || refuses_users'
+! refuses_users || skip "this user may not log in by ssh"
+answers || { fail "the server: $(cat "$T/stderr" "$T/sshd.log")"; finish; }
 COPY="$T/a copy's file"
 d() { local c=$1; shift; "$BIN/dsync" --rsh="$SSH" --dmmerge="$BIN/dmmerge" --since=scan:"$T/state" "$@" "$c" "$T/dev" "127.0.0.1:$COPY"; }
 head -c 6000000 /dev/urandom > "$T/dev"
@@ -40,11 +43,11 @@ check "verify" quietly d verify
 cp "$COPY" "$T/before"
 head -c 2000000 /dev/urandom | dd of="$T/dev" bs=1M seek=1 conv=notrunc status=none
 d once --bwlimit=100k > "$T/out" 2> "$T/stderr" & pid=$!
-for ((i = 0; i < 600; i++)); do
+half_sent() {
 	session=$(pgrep -P "$server" -f "sshd" | head -n 1)
-	[ -n "$session" ] && [ "$(stat -c %s "$COPY.dsync")" -gt 200000 ] && break
-	sleep 0.1
-done
+	[ -n "$session" ] && [ "$(stat -c %s "$COPY.dsync")" -gt 200000 ]
+}
+begins $pid half_sent
 [ -z "$session" ] || builtin kill -9 "$session" $(pgrep -P "$session")
 wait $pid; check "a line that is cut" [ $? = 1 ]
 check "the copy is as it was" cmp "$T/before" "$COPY"

@@ -10,7 +10,7 @@ COPY="$T/a copy's file"
 serve() {	# OPTIONS...
 	: > "$T/log"
 	"$BIN/dsync" serve --key="$T/key" --listen=127.0.0.1:$PORT --dmmerge="$BIN/dmmerge" --state-dir="$T/var" "$@" "$COPY" 2> "$T/log" & SERVER=$!
-	until grep -q "serving port=$PORT targets=1" "$T/log" || ! kill -0 $SERVER 2> /dev/null; do sleep 0.02; done
+	begins $SERVER grep -q "serving port=$PORT targets=1" "$T/log"
 }
 CLEANUP+=('kill $SERVER 2> /dev/null')
 TO=tls://127.0.0.1:$PORT
@@ -71,7 +71,7 @@ print(got)
 PY
 mkfifo "$T/stop"; python3 "$T/strangers.py" $PORT < "$T/stop" > "$T/got" & strangers=$!
 exec 8> "$T/stop"
-until grep -q here "$T/got" || ! kill -0 $strangers; do sleep 0.02; done
+begins $strangers grep -q here "$T/got"
 change 300 2
 check "a sync while 150 strangers hold on" quietly d once
 check "equal" cmp "$T/dev" "$COPY"

@@ -146,7 +146,7 @@ s = socket.socket(socket.AF_UNIX); s.settimeout(60); s.bind(sys.argv[1] + ".new"
 c = s.accept()[0]; c.sendall(b'{"complete": true}'); c.close()
 PY
 CLEANUP+=("kill $pid 2> /dev/null")
-for ((i = 0; i < 200; i++)); do [ -S "$T/whole" ] && break; sleep 0.05; done
+begins $pid [ -S "$T/whole" ]
 timeout 60 "$BIN/streamswitch" --json wait "$T/whole" > "$T/stdout" 2> "$T/stderr" && json "$T/stdout" '={"ok":true}' || fail "streamswitch wait: $(cat "$T/stderr")"
 wait $pid
 told 2 absent 'error?' "$BIN/streamswitch" --json wait "$T/whole"
@@ -163,17 +163,18 @@ begins $pid [ -s "$T/where" ] || fail "frisbeed: $(cat "$T/stderr")"
 port=$(tr -d '\0' < "$T/where" | sed 's/.*://')
 told 98 io "error~in use" "$BIN/frisbeed" --json -q --unicast -m 127.0.0.1 -p "$port" --stats "$T/unserved" "$T/good.ndz"
 json "$T/unserved" ok=false exit=98 "error~in use" "sessions[#]=1" "sessions[0].state=failed" || fail "--stats of what is not served"
-kill -HUP $pid; sleep 0.2
+kill -HUP $pid
 check "SIGHUP means nothing to it" timeout 240 "$BIN/frisbee" -q --unicast -m 127.0.0.1 -p "$port" "$T/after-hangup"
+check "and it serves on" kill -0 $pid
 kill $pid; wait $pid; rc=$?
 check "SIGTERM ($rc)" [ $rc = 0 ]
 for f in stdout stats; do json "$T/$f" 'error!?' 'sessions?' || fail "SIGTERM: $f"; done
 
 echo "== signals, lost sectors, an installation that is not complete"
-sleeps() { [ "$(cat /proc/$pid/comm)" != bash ] && (( 0x$(sed -n "s/^SigCgt:[[:space:]]*//p" /proc/$pid/status) & 0x4000 )); }
+sleeps() { [ "$(cat /proc/$pid/comm)" != bash ] && catches_term $pid && is_asleep $pid; }
 stopped() {	# SIGNAL: $pid, told to end
 	begins $pid sleeps || fail "it does not begin: $(cat "$T/stderr")"
-	sleep 0.2; kill -"$1" $pid; wait $pid; rc=$?
+	kill -"$1" $pid; wait $pid; rc=$?
 	check "SIG$1: exit $rc" [ $rc = 1 ]
 	json "$T/stdout" kind=interrupted "error~SIG$1" exit=1 ok=false || fail "SIG$1: $(cat "$T/stderr")"
 }
@@ -182,6 +183,7 @@ mkfifo "$T/fifo"; exec 7<> "$T/fifo"
 stopped TERM
 (while :; do head -c 1000000 "$T/src"; done > "$T/fifo" 2> /dev/null 7>&-) & feeder=$!	# ends when nobody reads
 (exec "$BIN/imagezip" --json -q -f - "$T/y.ndz" < "$T/fifo" > "$T/stdout" 2> "$T/stderr" 7>&-) & pid=$!
+begins $pid has_read $pid 4000000 || fail "it reads nothing: $(cat "$T/stderr")"
 stopped INT
 kill $feeder; wait $feeder 2> /dev/null; exec 7>&-
 case $(basename "$(dirname "$BIN")") in *thread*) finish; exit ;; esac # another library cannot come before the thread sanitizer's

@@ -119,10 +119,13 @@ later stuck "imeout"
 # One that is stuck does not keep nbdkit from its end.
 # Other words than those of the last fault: the server counts requests anew then.
 echo "stuck $((opening + 1))" > "$T/fault"; export STREAM_HTTP_SECONDS=400
+before=$(cat "$T/fault.requests")
 nbdkit -f -U "$T/sock" -P "$T/pid" "$PLUGIN" http://127.0.0.1:8082/x 2> "$T/nbd.log" & server=$!
 begins $server [ -s "$T/pid" ] || fail "nbdkit does not start: $(cat "$T/nbd.log")"
 nbdcopy "nbd+unix:///?socket=$T/sock" "$T/copied" 2> /dev/null & client=$!
-sleep 1; check "a read waits" kill -0 $client
+has_come() { [ "0$(cat "$T/fault.requests")" -gt $((before + opening + 1)) ]; }
+check "the request comes that is not answered" begins $client has_come
+check "a read waits" kill -0 $client
 kill $server; started=$SECONDS; wait $server; kill $client 2> /dev/null; wait $client 2> /dev/null
 check "ends soon when it is told to" [ $((SECONDS - started)) -lt 200 ]
 rm -f "$T/sock"

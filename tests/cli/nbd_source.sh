@@ -68,17 +68,17 @@ end
 # It ends in the middle, and comes back.
 slow() { serve slow nbdkit -f -r -U "$T/slow" --filter=delay file "$1" rdelay=30ms; }
 slow "$T/sda.ndz"
-(sleep 0.4; kill -9 "$server"; rm -f "$T/slow"; exec nbdkit -f -r -U "$T/slow" file "$T/sda.ndz") 2> /dev/null & back=$!
-CLEANUP+=("kill $back 2> /dev/null; wait $back 2> /dev/null")
-check "a server that comes back" comes_out "$T/sda.out" image="$(at slow)"
-kill $back; wait $back 2> /dev/null
-# With another file, or not at all.
-slow "$T/sda.ndz"; cp "$T/sda.ndz" "$T/longer"; truncate -s +1M "$T/longer"
 cat > "$T/read.sh" << 'SH'
-nbdcopy --requests=1 --connections=1 "$1" - 2> /dev/null | { head -c 64K > /dev/null; kill -9 "$2"; rm -f "$T/slow"
-	[ -z "$3" ] || { nbdkit -r -U "$T/slow" -P "$T/slow.pid" file "$3"; }; cat > /dev/null; }
+nbdcopy --requests=1 --connections=1 "$1" - 2> /dev/null | { head -c 64K > "$T/read"; kill -9 "$2"; rm -f "$T/slow"
+	[ -z "$3" ] || { nbdkit -r -U "$T/slow" -P "$T/slow.pid" file "$3"; }; cat >> "$T/read"; }
 SH
 export T
+nbd "bash '$T/read.sh' \$uri $server '$T/sda.ndz'" image="$(at slow)" cache=1M
+CLEANUP+=("kill \$(cat '$T/slow.pid') 2> /dev/null")
+check "a server that comes back" cmp "$T/sda.out" "$T/read"
+kill "$(cat "$T/slow.pid")"
+# With another file, or not at all.
+slow "$T/sda.ndz"; cp "$T/sda.ndz" "$T/longer"; truncate -s +1M "$T/longer"
 nbd "bash '$T/read.sh' \$uri $server '$T/longer'" image="$(at slow)" cache=1M
 CLEANUP+=("kill \$(cat '$T/slow.pid') 2> /dev/null")
 check "another file: $(tail -n 1 "$T/nbd.log")" grep -q "has changed since it was opened" "$T/nbd.log"

@@ -63,7 +63,7 @@ mount -o remount,ro mnt; taken "$dev"; taken fs; umount mnt
 if unshare -m true 2> /dev/null; then
 	unshare -m sh -c "mount $dev mnt && { sleep 1000 & echo \$! > sleeper; }"
 	refused "claimed by something that cannot be seen from here" "$dev"
-	sleeper=$(< sleeper); kill "$sleeper"; while kill -0 "$sleeper" 2> /dev/null; do sleep 0.02; done
+	sleeper=$(< sleeper); kill "$sleeper"; soon has_ended "$sleeper"
 	is_free() { zip "$dev" x.ndz 2> /dev/null; }
 	soon is_free; taken "$dev"	# its mounts go behind it
 fi
@@ -84,7 +84,7 @@ if [ -c /dev/fuse ] && command -v ntfs-3g mkntfs > /dev/null; then	# a filesyste
 	truncate -s 16M ntfs; quietly mkntfs -F -Q ntfs
 	taken ntfs
 	ntfs-3g -o no_detach ntfs mnt 2> /dev/null & fuse=$!
-	until mountpoint -q mnt || ! kill -0 $fuse; do sleep 0.05; done
+	begins $fuse mountpoint -q mnt
 	refused "mounted read-write on $T/mnt" ntfs
 	umount mnt; wait $fuse
 	taken ntfs

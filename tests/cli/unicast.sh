@@ -58,7 +58,10 @@ wait $SERVER; check "the server's exit status" [ $? = 0 ]; SERVER=
 cp "$T/disk.ndz" "$T/cut.ndz"
 serve -W 5M "$T/cut.ndz"
 load -q -T 2 "$T/d5" 2> "$T/client.log" & CLIENT=$!
-sleep 0.7; truncate -s 1M "$T/cut.ndz"
+through_lo() { awk '/lo:/ { print $2 }' /proc/net/dev; }
+before=$(through_lo); has_moved() { [ $(($(through_lo) - before)) -gt "$1" ]; }
+begins $CLIENT has_moved 300000 || fail "it does not begin: $(cat "$T/client.log")"	# of the first chunk
+truncate -s 1M "$T/cut.ndz"
 wait $SERVER; check "the server notices" [ $? != 0 ]; SERVER=
 check "and says so" grep -q "cut.ndz" "$T/server.log"
 wait $CLIENT; check "its client fails" [ $? != 0 ]
