@@ -73,6 +73,7 @@ for at, _, names in os.walk(sys.argv[3]):
 print(f"{len(last)} files were synced")
 PY
 }
+has_synced() { [ "$(grep -c ^synced "$T/written")" -ge "$1" ]; }	# FILES
 cuts=0 kills=0
 for ((point = 1; point <= POINTS; point++)); do
 	seed=$((RANDOM * 32768 + RANDOM)) at=$((20 + RANDOM % 500))
@@ -83,7 +84,7 @@ for ((point = 1; point <= POINTS; point++)); do
 	POWERCUT_AT=$at POWERCUT_SEED=$seed POWERCUT_FILES=$T/disk:$T/table LD_PRELOAD=$shim begin_to_serve "$where" $fill
 	if builtin kill -0 $server 2> /dev/null && mounted; then
 		python3 "$T/write.py" "$T/mnt" "$T/written" $seed & writer=$!
-		if [ $((point % 3)) = 0 ]; then sleep 0.$((RANDOM % 4 + 1)); builtin kill -9 $server 2> /dev/null; fi
+		if [ $((point % 3)) = 0 ]; then begins $writer has_synced $((RANDOM % 3 + 1)); builtin kill -9 $server 2> /dev/null; fi
 		wait $writer
 	fi
 	if builtin kill -0 $server 2> /dev/null; then kill -9 $server; kills=$((kills + 1)); else cuts=$((cuts + 1)); fi

@@ -16,8 +16,6 @@ cp "$T/sda.out" "$T/disk"; truncate -s $DISK_BYTES "$T/disk"; cp "$T/disk" "$T/m
 loop=$(losetup -f --show "$T/disk") || skip "no loop device"
 CLEANUP+=("losetup -d $loop 2> /dev/null")
 addpart "$loop" 2 10240 32768 2> /dev/null && [ -e "${loop}p2" ] || skip "no partitions on loop devices here"
-# soon_there NODE: the kernel makes a node a moment after it has read the partitions.
-soon_there() { local i; for i in $(seq 50); do [ ! -e "$1" ] || return 0; sleep 0.1; done; return 1; }
 found() { blkid -c /dev/null -t UUID="$ID" -o device 2> /dev/null | grep -q "^$loop"; }
 check "before: the filesystem is found by its UUID" found
 mkdir "$T/mnt"
@@ -47,12 +45,13 @@ delpart "$loop" 2 2> /dev/null; losetup -d "$loop"
 truncate -s 8192 "$T/small"
 loop=$(losetup -P -f --show "$T/disk") && CLEANUP+=("losetup -d $loop 2> /dev/null")
 small=$(losetup -f --show "$T/small") && CLEANUP+=("losetup -d $small 2> /dev/null")
-if soon_there "${loop}p2"; then known=1; else known=0; addpart "$loop" 2 10240 32768; fi
+# What the kernel knows is in /sys at once, and a node in /dev a moment later.
+if [ -e "/sys/class/block/${loop##*/}p2" ]; then known=1; else known=0; addpart "$loop" 2 10240 32768; fi
 strace -f -qq -o "$T/trace" -e trace=ioctl nbdkit -f -U - "$PLUGIN" "$T/sda.ndz" disk="$loop" table="$small" anew=yes --run true 2> "$T/nbd.log" &&
 	fail "a device that is too small took the table"
 check "refused: $(tail -n 1 "$T/nbd.log")" grep -q "has no room for the sector table" "$T/nbd.log"
 check "its partitions were taken away" grep -q "BLKPG_DEL_PARTITION" "$T/trace"
 check "and the kernel read its partition table afterwards" eval 'grep "BLKPG_DEL\|BLKRRPART" "$T/trace" | tail -n 1 | grep -q "BLKRRPART) *= 0"'
-[ $known = 0 ] || check "its partitions are there" soon_there "${loop}p2"
+[ $known = 0 ] || check "its partitions are there" soon [ -e "${loop}p2" ]
 losetup -d "$loop"; losetup -d "$small"
 finish

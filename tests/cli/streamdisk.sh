@@ -54,7 +54,8 @@ begin "$T/m/disk" --ro --file "$T/sda.ndz" "$T/m"
 kill -9 "$(cat "$T"/run/streamdisk-*/nbdkit.pid)"; ends 1 "its server is killed"
 check "which is said" grep -q "^streamdisk: nbdkit" "$T/sd.log"
 "$SD" --ro --file "$T/sda.ndz" "$T/m" 2> "$T/sd.log" & sd=$!
-sleep 0.05; kill $sd; wait $sd; rc=$?
+its_folder() { [ -n "$(ls -A "$T/run")" ]; }
+begins $sd its_folder; kill $sd; wait $sd; rc=$?
 check "a signal while it begins" [ $rc = 0 -o $rc = 1 -o $rc = 143 ]
 check "nothing is left" [ -z "$(ls -A "$T/run")$(ls -A "$T/m")" ]
 
