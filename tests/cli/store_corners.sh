@@ -359,9 +359,10 @@ within_the_store() {
 	check "list" [ "$(all_names)" = "a:1 b:1" ]
 }
 
+waits_for() { has_open $pid "$1" && is_asleep $pid; }	# LOCK
 who_waits_can_be_stopped() {
 	echo "== who may only read cannot hold up others, and who waits for a lock ends by a signal"
-	local pid i f c
+	local pid f c
 	pristine; rm -f "$T/S/index.lock"; chmod 755 "$T/S"; es -q list
 	check "only its owner can open the lock of the index" [ "$(stat -c %a "$T/S/index.lock")" = 600 ]
 	rm "$T/S/index.lock"; chmod 775 "$T/S"; (umask 0; es -q list)
@@ -371,10 +372,9 @@ who_waits_can_be_stopped() {
 		f=$T/S/${c%%:*}
 		# shellcheck disable=SC2086
 		"$BIN/emustore" -q ${c#*:} > /dev/null 2> "$T/stderr" 8<&- 9<&- & pid=$!
-		for ((i = 0; i < 200; i++)); do readlink /proc/$pid/fd/* 2> /dev/null | grep -qx "$f" && break; sleep 0.05; done
-		sleep 0.1; kill -TERM $pid
-		for ((i = 0; i < 200; i++)); do kill -0 $pid 2> /dev/null || break; sleep 0.05; done
-		[ $i -lt 200 ] || { fail "${c#*:} goes on"; kill -9 $pid; }
+		begins $pid waits_for "$f" || fail "${c#*:} does not wait: $(cat "$T/stderr")"
+		kill -TERM $pid
+		soon has_ended $pid || { fail "${c#*:} goes on"; kill -9 $pid; }
 		wait $pid && fail "${c#*:} succeeds"
 		grep -q "Interrupted system call" "$T/stderr" && fail "${c#*:}: $(cat "$T/stderr")"
 	done 2> "$T/shell"
@@ -427,9 +427,11 @@ words_of_emustore() {
 	check "now" es -q verify --data
 	es gc --all 2> "$T/stderr"; says "freed"
 	check "b is there" gets b "$T/d1.ndz"
-	flock "$T/S/lock" sleep 1 & sleep 0.2
+	exec 9< "$T/S/lock"; flock 9
 	status 1 es -q repair --index
-	check "--wait waits" es -q --wait repair --index
+	"$BIN/emustore" -q --wait repair --index 9<&- & local pid=$!
+	check "--wait waits" begins $pid waits_for "$T/S/lock"
+	exec 9<&-; check "until it is free" wait $pid
 	python3 -c 'import sys; open(sys.argv[1], "wb").write(bytes(str(list(range(200000))), "ascii")[:1 << 20])' "$T/text"
 	"$BIN/imagezip" -q -r -z 1 "$T/text" "$T/text1.ndz" && "$BIN/imagezip" -q -r -z 9 "$T/text" "$T/text9.ndz" || fail imagezip
 	es put t "$T/text1.ndz" 2> "$T/stderr"; check "says nothing of the first" [ "$(wc -l < "$T/stderr")" = 1 ]

@@ -44,7 +44,7 @@ refused "frisbee" $SECTORS frisbee
 fits "frisbee" $SECTORS frisbee
 served
 "$BIN/dolly" serve --linger 0 --wait 1 -p 24701 "$I" > "$T/dolly.log" 2>&1 & d=$!
-until grep -q serving "$T/dolly.log" || ! kill -0 $d 2> /dev/null; do sleep 0.05; done
+begins $d grep -q serving "$T/dolly.log"
 refused "dolly join" $SECTORS timeout 60 "$BIN/dolly" join -q 127.0.0.1:24701
 wait $d
 instrumented && echo "streamdisk: nbdkit cannot run a plugin that is instrumented" ||
