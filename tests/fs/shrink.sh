@@ -144,7 +144,8 @@ check "without nbdkit: $(cat "$T/stderr")" grep -q "nbdkit is not installed" "$T
 check "nothing is left of the view" nothing_left
 make_fs ext4 60M
 "$BIN/imagezip" -q --shrink "$T/fs" "$T/ended.ndz" 2> "$T/said" & p=$!
-until ls -d "$TMP"/imagezip-?????? 2> /dev/null | grep -vxF "$before_tmp" | grep -q . || ! kill -0 $p 2> /dev/null; do sleep 0.01; done
+its_folder() { ls -d "$TMP"/imagezip-?????? 2> /dev/null | grep -vxF "$before_tmp" | grep -q .; }
+begins $p its_folder
 kill -INT $p 2> /dev/null; wait $p
 case $? in 0) echo "   (it was faster than the signal)" ;; *) check "a signal ends it: $(cat "$T/said")" grep -q "interrupted by SIGINT" "$T/said" ;; esac
 check "nothing is left of the view then" nothing_left

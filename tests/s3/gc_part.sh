@@ -4,7 +4,7 @@ too_slow() {
 	mkfifo "$T/late"
 	es -s s3://images/lab/late init --grace 4
 	es -s s3://images/lab/late -q put slow - < "$T/late" 2> "$T/late.err" & local writer=$!
-	exec 8> "$T/late"; head -c 1048576 "$T/d.ndz" >&8; sleep 3; tail -c +1048577 "$T/d.ndz" >&8; exec 8>&-
+	exec 8> "$T/late"; head -c 1048576 "$T/d.ndz" >&8; nothing_for 3 "more than half the grace"; tail -c +1048577 "$T/d.ndz" >&8; exec 8>&-
 	wait $writer && fail "a slow put was taken"
 	check "a put that takes too long is refused, and says why" grep -q grace "$T/late.err"
 	quietly es -s s3://images/lab/late get slow "$T/late.out" > /dev/null 2>&1 && fail "a slow put is there"
@@ -20,8 +20,10 @@ put_meanwhile() {
 	check "rm" es rm a
 	before=$(keys packs)
 	rm -f "$T/slow"; mkfifo "$T/slow"
-	es_on writer -q put again - < "$T/slow" 2> "$T/slow.err" & writer=$!
-	exec 9> "$T/slow"; head -c 3145728 "$T/a.ndz" >&9; sleep 2	# by now it counts on packs of a
+	EMUSTORE_CACHE=$T/writer "$BIN/emustore" -q put again - < "$T/slow" 2> "$T/slow.err" & writer=$!
+	exec 9> "$T/slow"; head -c 3145728 "$T/a.ndz" >&9
+	counts_on_packs() { has_read $writer 3145728 && is_asleep $writer; }	# of a, and waits for the rest
+	begins $writer counts_on_packs || fail "the put does not begin: $(cat "$T/slow.err")"
 	check "gc" es -q gc
 	tail -c +3145729 "$T/a.ndz" >&9; exec 9>&-
 	check "packs are condemned" [ "$(keys condemned | wc -l)" -gt 2 ]

@@ -22,7 +22,7 @@ controller_start
 export T NET STATE URL BIN
 on s env PYTHONDONTWRITEBYTECODE=1 "$PYTHON" -E -S "$TOP/tests/soak/sessions.py" "${COUNT:-1000}" "${SEED:-1}" || bad=$((bad + 1))
 CONTROLLER=$(cat "$T/controller.pid")
-while kill -0 "$CONTROLLER" 2> /dev/null; do sleep 0.1; done	# it was told to end
+soon has_ended "$CONTROLLER"	# it was told to end
 after=$(what_there_is)
 printf 'before: %s\nafter:  %s\n' "$before" "$after"
 check "nothing is left over" [ "$before" = "$after" ]
