@@ -21,7 +21,7 @@ open(t + "/files/holes", "wb").write(r.randbytes(70000) + bytes(5 << 20) + r.ran
 parts = [text[:5 << 20], r.randbytes(2 << 20), bytes(3 << 20), text[7:700000], bytes(100000), r.randbytes(1500), text[:200]]
 open(t + "/raw", "wb").write(b"".join(parts))
 PY
-truncate -s 64M "$T/fs"; mke2fs -q -F -t ext4 -d "$T/files" "$T/fs"
+truncate -s 24M "$T/fs"; mke2fs -q -F -t ext4 -d "$T/files" "$T/fs"
 bytes=$(stat -c %s "$T/fs")
 
 codecs="deflate:1 igzip igzip:3 zstd:1 zstd zstd:9"; instrumented && codecs="deflate:1 igzip:3 zstd"

@@ -9,13 +9,13 @@ python3 - << 'PY'
 import random
 r = random.Random(5)
 words = [r.randbytes(r.randint(2, 9)) for _ in range(2000)]
-a = bytearray(b"".join(r.choice(words) for _ in range(150000))[:700000] + r.randbytes(1300000) + bytes(900000) + r.randbytes(300))
+a = bytearray(b"".join(r.choice(words) for _ in range(80000))[:400000] + r.randbytes(1000000) + bytes(400000) + r.randbytes(300))
 a += bytes(-len(a) % 512)
 b = bytearray(a)
 for at, n in (0, 3), (65530, 20), (800000, 4000), (len(a) - 1, 1):
     b[at:at + n] = r.randbytes(n)
-b[300000:340000] = bytes(40000)			# now zeros
-b[2300000:2310000] = r.randbytes(10000)		# no longer
+b[200000:240000] = bytes(40000)			# now zeros
+b[1600000:1610000] = r.randbytes(10000)		# no longer
 for name, data in ("a", a), ("b", b):
     open(name, "wb").write(data)
 PY
