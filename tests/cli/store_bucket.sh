@@ -5,7 +5,6 @@
 . "$(dirname "$0")/store_lib.sh"
 requires python3
 hostile_server
-old() { find "$T/s/objects" -type f -exec touch -d '1 hour ago' {} +; }	# behind the grace
 python3 - "$T" << 'PY'
 import random, sys
 r = random.Random(1)

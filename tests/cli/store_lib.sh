@@ -60,6 +60,8 @@ measure_grace() {	# URL-OF-A-STORE-TO-TRY FILE LEAST: GRACE
 	GRACE=$(($3 + 6 * (SECONDS - started)))
 }
 
+# All objects of it become older than its grace.
+old() { find "$T/s/objects" -type f -exec touch -d '1 hour ago' {} +; }
 # A small S3 server that does as $T/s/fault tells it: helpers/s3_hostile.py.
 hostile_server() {
 	mkdir "$T/s"

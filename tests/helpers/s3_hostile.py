@@ -7,7 +7,7 @@ import hashlib, http.server, os, socketserver, sys, threading, time, urllib.pars
 folder = sys.argv[1]
 objects = os.path.join(folder, "objects")
 os.makedirs(objects, exist_ok=True)
-lock, counts = threading.Lock(), {}
+lock, counts, etags = threading.Lock(), {}, {}
 started = time.time()
 
 def started_at(folder):
@@ -33,6 +33,13 @@ def fault(path):
             n = counts[line] = counts.get(line, 0) + 1
             if len(words) < 3 or (n >= int(words[2][1:]) if words[2][0] == "+" else n <= int(words[2])): return words[0]
     return None
+
+def etag(name):
+    """The MD5 of a file, which is read again when it has changed."""
+    s = os.stat(name)
+    known = name, s.st_ino, s.st_size, s.st_mtime_ns
+    if known not in etags: etags[known] = hashlib.md5(open(name, "rb").read()).hexdigest()
+    return etags[known]
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -95,7 +102,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if "list-type=2" in query: return self.list(path, urllib.parse.parse_qs(query, keep_blank_values=True), kind)
         try: data = open(self.file(), "rb").read()
         except OSError: return self.error(404, "NoSuchKey")
-        if kind == "digest": data = bytes(b ^ 1 if i % 1000 == 999 else b for i, b in enumerate(data))
+        if kind == "digest":
+            data = bytearray(data)
+            data[999::1000] = bytes(b ^ 1 for b in data[999::1000])
         r = self.headers.get("Range")
         if not r or kind == "norange":
             if kind == "short": return self.short(200, data, [])
@@ -147,7 +156,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if kind == "size": size = "18446744073709551617"
             if kind == "bigsize": size = 10 ** 17
             when = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(os.path.getmtime(f)))
-            out.append(f"<Contents><Key>{key}</Key><LastModified>{when}</LastModified><ETag>&quot;{hashlib.md5(open(f, 'rb').read()).hexdigest()}&quot;</ETag><Size>{size}</Size></Contents>")
+            out.append(f"<Contents><Key>{key}</Key><LastModified>{when}</LastModified><ETag>&quot;{etag(f)}&quot;</ETag><Size>{size}</Size></Contents>")
         out.append(f"<IsTruncated>{'true' if more else 'false'}</IsTruncated>")
         if more and kind != "notoken":
             token = names[0] if kind == "loop" else page[-1]
