@@ -15,14 +15,14 @@ every() { instrumented && echo 3 || echo $(($1 * STEP)); }	# N: of the accesses 
 ! instrumented || { STEP=5; LEAST=1; }
 faulty() { local fault=$1; shift; env FAULT="$fault" FAULT_FIRED="$T/fired" LD_PRELOAD="$shim" "$@"; }
 
-# A disk of 12 MB with two partitions, the last one a filesystem; the target is 20 MB
+# A disk of 6 MB with two partitions, the last one a filesystem; the target is 10 MB
 # and bears what an older, larger table left.
-truncate -s 12M "$T/src"; sgdisk -o -n 1:2048:6143 -n 2:6144:20479 "$T/src" > /dev/null 2>&1
-head -c 1500000 /dev/urandom | dd of="$T/src" bs=1M seek=1 conv=notrunc status=none
-mkdir "$T/d"; head -c 1500000 /dev/urandom > "$T/d/a"; head -c 200000 /dev/urandom > "$T/d/b"
-truncate -s 7M "$T/fs"; mke2fs -q -F -d "$T/d" "$T/fs"; dd if="$T/fs" of="$T/src" bs=1M seek=3 conv=notrunc status=none
+truncate -s 6M "$T/src"; sgdisk -o -n 1:2048:4095 -n 2:4096:10239 "$T/src" > /dev/null 2>&1
+head -c 900000 /dev/urandom | dd of="$T/src" bs=1M seek=1 conv=notrunc status=none
+mkdir "$T/d"; head -c 1000000 /dev/urandom > "$T/d/a"; head -c 200000 /dev/urandom > "$T/d/b"
+truncate -s 3M "$T/fs"; mke2fs -q -F -d "$T/d" "$T/fs"; dd if="$T/fs" of="$T/src" bs=1M seek=2 conv=notrunc status=none
 "$BIN/imagezip" -q "$T/src" "$T/img.ndz" || fail "imagezip"
-poison "$T/old" $((20 << 20)); sgdisk -o -n 1:2048:30000 "$T/old" > /dev/null 2>&1
+poison "$T/old" $((10 << 20)); sgdisk -o -n 1:2048:15000 "$T/old" > /dev/null 2>&1
 TARGET=$T/disk
 put_old() { rm -f "$T/fired" "$T/state"; dd if="$T/old" of="$TARGET" bs=1M conv=notrunc status=none; }
 install() {	# WAY STATE WRAPPER...
@@ -64,9 +64,9 @@ STEP=$(every 3) each power "--grow -z" target
 STEP=$(every 3) each dead "--grow -z" target
 want "--grow --read-back"
 STEP=$(every 2) each kill "--grow --read-back" "$T/state"
-STEP=$(every 3) each eio "--grow --read-back" "$T/state"
+STEP=$(every 1) each eio "--grow --read-back" "$T/state"
 put_old; install "--fix-gpt" "" || fail "--fix-gpt"
-check "--fix-gpt leaves the partition as it is" [ "$(sgdisk -i 2 "$TARGET" | sed -n 's/^Last sector: \([0-9]*\).*/\1/p')" = 20479 ]
+check "--fix-gpt leaves the partition as it is" [ "$(sgdisk -i 2 "$TARGET" | sed -n 's/^Last sector: \([0-9]*\).*/\1/p')" = 10239 ]
 
 echo "== what was written there last is read back, too"
 want "--grow --read-back"
