@@ -55,7 +55,7 @@ PYTHON=${PYTHON:-$(python3 -c 'import sys; print(sys.executable)' 2> /dev/null |
 python3() { command "$PYTHON" -E -S "$@"; }
 export PYTHON; export -f python3
 # json [-1] [-l] [-d TEXT] FILE [PATH | FACT]...: members of a JSON document, or whether these facts hold of
-# it (tests/helpers/json.c says which paths and facts there are).  It takes 2 ms, Python 30.
+# it (tests/helpers/json.c says which paths and facts there are).  It takes 1 ms, Python 20.
 JSON=${B:-$TOP/build/plain}/tests/helpers/json
 json() { ${EMULATOR:-} "$JSON" "$@"; }
 

@@ -22,8 +22,8 @@ cut_out() { dd if="$1" of="$4" bs=64K iflag=skip_bytes,count_bytes skip=$(($2 * 
 # whole and has it all files?
 check_partitions() {	# WHAT DISK
 	local n start sectors fs skipped
-	"$BIN/imagezip" -q -i --json "$2" | json - "partitions[*].number,first_sector,sectors,filesystem,skipped_sectors" > "$T/partitions"
-	while IFS=: read -r n start sectors fs skipped; do
+	"$BIN/imagezip" -q -i --json "$2" | json - "partitions[*].number,first_sector,sectors,filesystem,skipped_sectors" | tr : ' ' > "$T/partitions"
+	while read -r n start sectors fs skipped; do
 		cut_out "$T/target" "$start" "$sectors" "$T/part"
 		check "$1, partition $n ($fs): half of it is skipped" [ "$skipped" -gt $((sectors / 2)) ]
 		rm -rf "$T/got"; mkdir "$T/got"
