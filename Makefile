@@ -156,11 +156,23 @@ $(B)/bench/nbdkit/nbdkit-%-plugin.so: bench/nbdkit/%.c
 $(B)/tests/nbdkit/nbdkit-%-filter.so: tests/nbdkit/%.c
 	@mkdir -p $(@D)
 	$(call say,LD,$@) $(CC) -std=gnu17 $(WARN) -O2 -g -fPIC -shared -o $@ $<
+# Every main() in one program, as PROGRAM_main(): what they refuse is tried without starting them.
+define usage
+$(B)/tests/usage/$(1).o: $(filter %/main.c,$(call PROG_SRC,$(1))) $(B)/flags
+	@mkdir -p $$(@D)
+	$$(call say,CC,$$<) $$(CC) $$(FLAGS) $$(PIC) -Dmain=$(1)_main -Wno-missing-prototypes -MMD -MP -c -o $$@ $$<
+endef
+$(foreach p,$(PROGRAMS),$(eval $(call usage,$(p))))
+$(B)/tests/usage/usage.o: private CPPFLAGS += -DPROGRAMS='$(patsubst %,P(%),$(PROGRAMS))'
+$(B)/tests/usage/usage.o: Makefile
+$(B)/tests/usage/usage: $(patsubst %.c,$(B)/%.o,$(wildcard tests/usage/*.c)) $(PROGRAMS:%=$(B)/tests/usage/%.o) \
+    $(patsubst %.c,$(B)/%.o,$(filter-out %/main.c,$(foreach p,$(PROGRAMS),$(call PROG_SRC,$(p))))) $(LIB)
+	$(call say,LD,$@) $(CC) $(FLAGS) $(SANLD) $(LDFLAGS) -o $@ $^ $(LIBS)
 $(B)/tests/sim/sim: $(patsubst %.c,$(B)/%.o,$(wildcard tests/sim/*.c)) $(LIB)
 	$(call say,LD,$@) $(CC) $(FLAGS) $(SANLD) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 TESTBINS := $(UNITS:%=$(B)/tests/unit/%) $(FUZZERS:%=$(B)/tests/fuzz/%) $(HELPERS:%=$(B)/tests/helpers/%) \
-	$(PRELOADS:%.c=$(B)/%.so) $(FILTERS) $(SIM) $(STUDIES)
+	$(PRELOADS:%.c=$(B)/%.so) $(FILTERS) $(SIM) $(B)/tests/usage/usage $(STUDIES)
 tests: all $(TESTBINS)
 help:
 	@echo "make               the programs, into build/bin (SAN=address,undefined or thread: instrumented, into build/VARIANT/bin)"

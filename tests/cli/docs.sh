@@ -27,26 +27,14 @@ for long in re.findall(r"^\.It (?:.*[;,] )?(?:Fl )?-([a-z][a-z0-9-]+)", man, re.
 print("\n".join(wrong))
 sys.exit(bool(wrong))
 PY
+	check "$p: what it refuses" [ -s "$TOP/tests/usage/$p.txt" ]
 	check "$p: exit status in the man page" grep -q '^.Sh EXIT STATUS' "$TOP/man/$p.8"
 	if command -v mandoc > /dev/null; then check "$p: mandoc" quietly mandoc -T lint -W error "$TOP/man/$p.8"; fi
 done
 
-# How the command line should look is told when it is wrong, and not when something is
-# wrong with what it names.
-usage_line() { grep -q '^usage:' "$T/stderr"; }
-touch "$T/empty"
-for p in imagezip imageunzip growfs imagedump imagehash imagedelta imagerezip imagekey frisbeed frisbee emustore dolly mfrisbeed streamdisk streamswitch dmextract dmmerge dsync controllerd swapin; do
-	status 2 "$BIN/$p"; check "$p without operands: how it should be" usage_line
-	status 2 "$BIN/$p" --nonsense; check "$p --nonsense: how it should be" usage_line
-done
+# How the command line should look is not told when something is wrong with what it names.  The rest is in tests/usage/.
 quietly "$BIN/emustore" -s "$T/store" init || fail "emustore init"
-named() { status 2 "$@"; check "no usage line" eval '! usage_line'; }
-named "$BIN/emustore" -s "$T/store" info ubunt
-named "$BIN/emustore" -s "$T" list
-named "$BIN/imagezip" "$T" "$T/x.ndz"
-named "$BIN/imagezip" -s 9 "$BIN/imagezip" "$T/x.ndz"
-named "$BIN/imagezip" "$T/empty" "$T/empty"
-named "$BIN/imageunzip" "$T/empty" "$T/empty"
+status 2 "$BIN/emustore" -s "$T/store" info ubunt; check "no usage line" eval '! grep -q "^usage:" "$T/stderr"'
 
 # What a failure prints with --json is whole (json_failure.sh looks closer).
 for p in imagezip imageunzip growfs imagedump imagehash imagedelta imagerezip; do
@@ -68,21 +56,5 @@ for path in sys.argv[1:]:
 PY
 }
 check "lines of documents" [ -z "$(long_lines "$TOP"/docs/*.md | tee /dev/stderr)" ]
-# Letters of the original that are not built are refused by name, never ignored.
-touch "$T/x"
-refused() {	# PROGRAM LETTER...
-	local p=$1 letter; shift
-	for letter; do
-		status 2 "$BIN/$p" "-$letter" x "$T/x" "$T/y"
-		check "says so" grep -q "^$p: -$letter: \(not supported\|version 1 images\)" "$T/stderr"
-	done
-}
-refused imagezip a e k 1
-refused imageunzip r I M E F c a e k
-refused imagedump m c
-status 2 "$BIN/frisbee" -F id "$T/x"; check "a master server is needed" grep -q "^frisbee: -S names the master server" "$T/stderr"
 check "imagezip -v" grep -q "^imagezip [0-9]" <("$BIN/imagezip" -v)
-status 2 "$BIN/imagezip"
-status 2 "$BIN/imageunzip" --nonsense
-status 2 "$BIN/frisbeed" "$T/x"
 finish

@@ -9,7 +9,7 @@ turn_of() {	# N
 	local n=${TURN:-$(git rev-list --count HEAD 2> /dev/null)}
 	echo $((${n:-0} % $1))
 }
-is_script() { case $1 in unit/* | fuzz/* | sim/*) return 1 ;; esac; }
+is_script() { case $1 in unit/* | usage/* | fuzz/* | sim/*) return 1 ;; esac; }
 
 LEFT_OUT=()
 choose() {
