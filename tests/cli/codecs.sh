@@ -94,11 +94,6 @@ check "a quarter of a gigabyte of zeros" "$BIN/imagezip" -q --codec=zstd -r <(he
 check "is a chunk" [ "$(stat -c %s "$T/zeros.ndz")" = 1048576 ]
 check "and comes back" cmp <(head -c 250000384 /dev/zero) <("$BIN/imageunzip" -q -W 1 "$T/zeros.ndz" -)
 
-# What is refused.
-status 2 "$BIN/imagezip" --codec=lzma -f "$T/raw" "$T/x.ndz"
-status 2 "$BIN/imagezip" --codec=zstd:40 -f "$T/raw" "$T/x.ndz"
-status 2 "$BIN/imagezip" -3 --codec=zstd -f "$T/raw" "$T/x.ndz"
-status 2 "$BIN/imagezip" -z 10 -f "$T/raw" "$T/x.ndz"
 head -c 1500000 "$T/z.ndz" > "$T/cut"; status 3 "$BIN/imageunzip" -q "$T/cut" "$T/out"
 head -c $((2 << 20)) "$T/z.ndz" > "$T/cut"; status 3 "$BIN/imageunzip" -q "$T/cut" "$T/out"
 head -c 1500000 "$T/z.ndz" > "$T/cut"; status 3 "$BIN/frisbeed" -m 239.192.9.9 -p 5999 "$T/cut"

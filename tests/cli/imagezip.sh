@@ -42,7 +42,6 @@ check "it is a filesystem" quietly e2fsck -fn "$T/p6"
 check "-I: nothing of partition 1" cmp -n $((60 << 20)) "$T/i" /dev/zero -i 1048576:0
 status 2 "$BIN/imagezip" -s 9 "$disk" "$T/x.ndz"
 status 2 "$BIN/imagezip" -I 9 "$disk" "$T/x.ndz"
-for how in -r -l; do status 2 "$BIN/imagezip" $how -I 1 "$disk" "$T/x.ndz"; done
 status 2 "$BIN/imagezip" -R 1 "$T/fs" "$T/x.ndz"
 
 # On a dynamic disk of Windows a filesystem need not be in one piece.

@@ -16,7 +16,6 @@ for kind in dos gpt; do
 	check "$kind: --gaps=skip leaves out the gap: $gaps" [ $((usual - gaps)) = 8192 ]
 	check "$kind: the default" [ "$(info --outside=skip --gaps=store | json - stored_sectors)" = "$usual" ]
 done
-status 2 "$BIN/imagezip" -i --gaps=maybe "$T/disk"
 
 # Boot loaders of boards, 8 KiB and 8 MiB from the beginning; what is further on is free.
 for kind in dos gpt; do
@@ -109,5 +108,4 @@ for kind in dos gpt; do
 	boot_image $kind
 done
 status 2 "$BIN/imagezip" -q -B 9 "$T/disk" "$T/y.ndz"
-status 2 "$BIN/imagezip" -q -B 3 -s 3 "$T/disk" "$T/y.ndz"
 finish

@@ -53,7 +53,6 @@ check "nor has a slice of its own" [ -z "$(relocs "$T/x.ndz")" ]
 check "-L: one" [ "$(relocs "$T/x.ndz")" = 1 ]
 cp "$T/dos" "$T/target"; "$BIN/imageunzip" -q --in-place -s 2 "$T/x.ndz" "$T/target"
 check "-L: right where it lands" moved "$T/slice" 0 0 "$T/target" 9999 120000
-status 2 "$BIN/imagezip" -q -N -L "$T/slice" "$T/x.ndz"
 make_disk "$T/src" 48640 2048 netbsd a:7:0:16384
 "$BIN/imagezip" -s 1 "$T/src" "$T/x.ndz" 2> "$T/stderr"; check "NetBSD: none" [ -z "$(relocs "$T/x.ndz")" ]
 check "and why" grep -q "disklabel of NetBSD, for which there is no relocation: stored unchanged" "$T/stderr"

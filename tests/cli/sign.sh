@@ -40,9 +40,6 @@ other "a private key" zip --encrypt a.key src x.ndz
 other "a private key" "$BIN/imagedump" --verify-key a.key src
 other "a key for encryption" "$BIN/imagedump" --verify-key e1 src
 other "a public key" "$BIN/imagedump" --decrypt a.pub src
-status 2 zip --sign a.key -u 0123456789abcdef0123456789abcdef src x.ndz
-status 2 zip --encrypt e1 -u 0123456789abcdef0123456789abcdef src x.ndz
-status 2 zip --encrypt e1 -3 src x.ndz
 check "none of these left an image" [ ! -e x.ndz ]
 
 zip src plain.ndz

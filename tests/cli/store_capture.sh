@@ -13,12 +13,6 @@ of() { json - "store.$1"; }
 echo "== refused before anything is read"
 status 1 to a -q -r "$T/a"
 es init
-status 2 to "a b" -q -r "$T/a"
-status 2 to a -q -r "$T/a" "$T/a.ndz"
-status 2 "$BIN/imagezip" -q -r --store "$T/S" "$T/a" "$T/x.ndz"
-status 2 env -u EMUSTORE "$BIN/imagezip" -q -r --to=store:a "$T/a"
-check "says what is missing" grep -q "no store is named" "$T/stderr"
-status 2 to a -q -r -U "" "$T/a"
 check "nothing is in the store" [ -z "$(all_names)" ]
 
 echo "== captured, and out again"

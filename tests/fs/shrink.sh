@@ -56,8 +56,6 @@ make_fs ext4 60M; rm -f "$T/disk"; truncate -s 70M "$T/disk"; table "$T/disk" gp
 "$BIN/imagezip" -q --shrink "$T/disk" "$T/none.ndz" && "$BIN/imagezip" -q --shrink --margin=16M "$T/disk" "$T/some.ndz" || fail "imagezip --margin"
 more=$(($(sectors "$T/some.ndz") - $(sectors "$T/none.ndz")))
 check "$((more / 2048)) MiB more for 16M" [ $more -ge $((15 * 2048)) -a $more -le $((18 * 2048)) ]
-status 2 "$BIN/imagezip" --margin=1M "$T/disk" "$T/x.ndz"
-status 2 "$BIN/imagezip" --shrink -s 2 "$T/disk" "$T/x.ndz"
 
 echo "== one filesystem"
 "$BIN/imagezip" -q --shrink "$T/fs" "$T/fs.ndz" || fail "imagezip of a filesystem"
