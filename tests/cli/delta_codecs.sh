@@ -83,9 +83,6 @@ check "version 3" [ "$(field "$T/back.ndz" version)" = 3 ]
 check "other readers take it" python3 "$TOP/tests/helpers/strict_reader.py" "$T/back.ndz" "$T/strict" "$bytes"
 check "--fast" "$BIN/imagerezip" -q --fast "$T/z.ndz" "$T/fast.ndz"
 check "the same" [ "$(crc "$T/fast.ndz")" = "$(crc "$T/b.ndz")" ]
-status 2 "$BIN/imagerezip" -q -3 --codec=zstd "$T/b.ndz" "$T/x.ndz"
-status 2 "$BIN/imagedelta" -q -3 --codec=zstd "$T/b.ndz" "$T/z.ndz" "$T/x.ndz"
-status 2 "$BIN/imagerezip" -q --codec=lzma "$T/b.ndz" "$T/x.ndz"
 
 # Relocations go with their data.
 zstd -q -d --long=28 -c "$GOLDEN/src/sources.tar.zst" | tar -C "$T" -xf - target-mbr.img || fail "sources"
