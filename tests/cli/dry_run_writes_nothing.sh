@@ -117,7 +117,6 @@ check "whole" json "$T/out" dry_run=true table_known=true "partitions[#]=2" "ima
 unseen "a new file" "$T/made" "$T/made"; check "exit $rc, it is not made" [ $rc = 0 -a ! -e "$T/made" ]
 unseen "a small disk" "$T/small" --in-place "$T/small"; check "exit $rc: $(cat "$T/said")" [ $rc = 1 ]
 unseen "no such partition" "$T/tgt" -s 9 "$T/tgt"; check "exit $rc: $(head -n 1 "$T/said")" [ $rc = 2 ]
-status 2 fris -N "$T/made"
 kill $SERVER; wait $SERVER 2> /dev/null; SERVER=
 sent=$(json "$T/served" "sessions[*].blocks_sent" | awk '{ n += $1 } END { print n }')
 check "of $chunks chunks $((sent / 1024)) were sent, to four that asked" [ "$sent" -gt 0 -a "$sent" -le $((6 * 1024)) ]

@@ -45,5 +45,4 @@ for size in 0 2M 64M; do
 	check "what is made again: counted, and bounded by its 3 chunks" [ "$(of cache_bytes)" -gt 0 -a "$(of cache_bytes)" -le $((9 << 20)) ]
 	check "hits" [ "$(of cache_hits)" -gt 0 ]
 done
-status 2 "$BIN/frisbeed" -m 239.192.7.8 -p 0 --store "$T/S" --store-cache=many own
 finish

@@ -84,8 +84,6 @@ check "the exit status is the first failure's: $rc" [ $rc = 1 -o $rc = 3 ]
 check "the bad one is named" grep -q "session failed file=$T/bad.ndz.*truncated" "$T/server.log"
 check "and the one that was cut" grep -q "session failed file=$T/cut.ndz" "$T/server.log"
 check "states" [ "$(session 0 state) $(session 1 state) $(session 2 state)" = "failed failed ended" ]
-status 2 on s "$BIN/frisbeed" -m $A -p $PORT "$T/a.ndz" "$T/b.ndz"
-check "it says how" grep -q "$A+" "$T/stderr"
 
 echo "== unicast: many clients at once, from any port and from the server's own, with loss"
 lab_loss 3 30

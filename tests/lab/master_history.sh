@@ -18,7 +18,6 @@ idle 4
 rate 60M
 CONF
 master
-status 2 "$BIN/mfrisbeed" --json -c "$T/conf"
 check "nothing was loaded yet" [ "$("$BIN/mfrisbeed" --report -c "$T/conf")" = "nothing was loaded yet" ]
 
 echo "== what happens"

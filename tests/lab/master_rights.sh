@@ -38,7 +38,6 @@ status 1 to mail --token "$T/upload.token"; check "nor of another name" grep -q 
 check "nothing is there" [ -z "$(ls "$T/uploads")" ]
 check "an upload with its token" to web --token "$T/upload.token"
 check "it is there" "$BIN/imagedump" -q --verify "$T/uploads/web"
-status 2 on 1 "$BIN/frisbee" --token "$T/load.token" -m 239.192.50.1 -p 5000 "$T/out"
 chmod 644 "$T/load.token"
 status 1 get 1 secret.ndz "$T/out" --token "$T/load.token"; check "a token that others can read is not used" grep -q "accessible to others" "$T/stderr"
 chmod 600 "$T/load.token"

@@ -104,11 +104,6 @@ mke2fs -q -F -t ext4 "$T/holes" 2> /dev/null && {
 	check "as imageunzip has it" cmp "$T/want" "$T/got"; wait $SERVER
 }
 
-echo "== what a pipe cannot do is named"
-for o in --skip-same --read-back --fix-gpt --grow --convert --discard -f "--state $T/s" "-s 1"; do
-	status 2 on 1 bash -c "set -o pipefail; '$BIN/frisbee' -q -T 1 -m $GROUP -p $PORT $o - | cat"
-	check "$o" grep -q -- "$(case $o in "-s 1") echo partitions ;; *) echo "${o%% *}" ;; esac)" "$T/stderr"
-done
 serve "$T/disk.ndz"
 on 1 sh -c "'$BIN/frisbee' -q -m $GROUP -p $PORT - 2> '$T/broken' | head -c 100000 > /dev/null"
 check "a reader that goes away is an error" grep -q "incomplete" "$T/broken"

@@ -23,7 +23,6 @@ refuses 3 "encrypted with another key" --decrypt "$T/f" --verify-key "$T/a.pub"
 refuses 2 "is encrypted; give its key with --decrypt" --verify-key "$T/a.pub"
 refuses 3 "is encrypted; give its key with --decrypt"
 load 1 -N "$T/copy"; loaded 1; check "-N copies it as it is" cmp "$T/disk.ndz" "$T/copy"
-status 2 on 1 "$BIN/frisbee" -m $GROUP -p $PORT -N --decrypt "$T/e" "$T/x"
 kill $SERVER; wait $SERVER
 
 echo "== an unsigned one"
