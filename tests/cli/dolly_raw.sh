@@ -83,6 +83,5 @@ echo "== what cannot be served"
 mkfifo "$T/fifo"; exec 7<> "$T/fifo"
 status 1 "$BIN/dolly" serve --wait 1 --raw "$T/fifo"; check "a pipe" grep -q "is a pipe" "$T/stderr"
 exec 7>&-
-status 2 "$BIN/dolly" serve --wait 1 --zstd "$T/data"
 status 3 "$BIN/dolly" serve --wait 1 "$T/data"
 finish

@@ -68,8 +68,6 @@ check "what was predicted is said" grep -q "^predicted .* MB/s  .*limited by" "$
 check "and what came of it" grep -qE "^actual  *[0-9.]+ s  *[0-9.]+ MB/s" "$T/table"
 
 echo "== what is wrong with them is said"
-status 2 "$BIN/dolly" serve --wait 1 --network "$T/lab.net" --rack-file "$T/racks" "$T/disk.ndz"
-status 2 "$BIN/dolly" serve --wait 1 --auto --star "$T/disk.ndz"
 status 2 "$BIN/dolly" serve --wait 1 --rack-file "$T/lab.net" "$T/disk.ndz"
 check "with its line" grep -q "line 1" "$T/stderr"
 status 1 "$BIN/dolly" serve --wait 1 --rack-file "$T/none" "$T/disk.ndz"

@@ -65,7 +65,4 @@ status 0 ip netns exec "${LAB}1" timeout 400 "$BIN/dolly" join --patience 8 --re
 wait $CALLER; check "the client was answered" [ $? = 0 ]
 wait $SERVER; check "the server" [ $? = 0 ]
 check "the node has the disk" cmp "$T/disk" "$T/alone"
-
-echo "== what cannot be relayed"
-status 2 on 1 "$BIN/dolly" join --relay $GROUP:$PORT --state "$T/state" 10.9.0.1 "$T/x"
 finish
