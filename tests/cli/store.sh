@@ -55,11 +55,6 @@ check "a version of its own" es -q put a:7 "$T/a.ndz"
 status 2 es get nobody "$T/out"
 status 2 es get a:5 "$T/out"
 status 2 es rm a
-status 2 es put a "$T/a.ndz" --data
-check "names the option" grep -q "put does not take --data" "$T/stderr"
-status 2 es init --grace 9 --jobs 2
-check "the first of several" grep -q "init does not take --jobs" "$T/stderr"
-status 2 es nonsense
 
 echo "== nothing is written over the store's own files"
 ln -s "$T/S/index.db" "$T/link"

@@ -23,7 +23,6 @@ check "a label, and a parent" bash -c '"$0" info lab/b > "$1"; grep -q os=none "
 check "nothing of the old store is left" [ -z "$(ls "$T/S/packs" | grep -v '^[0-9a-f]\{64\}.pack$')" ]
 check "nothing is new" [ "$(es put --json a "$T/a.ndz" | field new_bytes)" = 0 ]
 check "again: nothing to do" [ "$(es upgrade --json | field already_current)" = true ]
-status 2 es -s s3://bucket/x upgrade
 
 echo "== packs that a gc has copied, and did not come to remove"
 fresh
