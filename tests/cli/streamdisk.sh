@@ -13,12 +13,8 @@ check "as JSON" [ "$("$SD" --json "$T/sda.ndz" | json -1 - disk_bytes partition_
 "$BIN/imagezip" -q "$T/sda.fs" "$T/fs.ndz" || fail "imagezip"
 check "no partitions" grep -q "no partitions" <("$SD" "$T/fs.ndz")
 
-status 2 "$SD" "$T/sda.ndz" "$T/m"
 status 2 "$SD" --ro -p 7 "$T/sda.ndz" "$T/m"
-status 2 "$SD" --ro "$T/sda.ndz" "$T/nothing"
 status 1 "$SD" --ro "$T/nothing.ndz" --file "$T/m"
-status 2 "$SD" "$T/sda.ndz" "$T/m" "$T/m"
-status 2 "$SD" store:x
 status 3 "$SD" "$T/sda.fs"
 status 1 "$SD" --verify-key "$T/none" "$T/sda.ndz"
 

@@ -37,26 +37,12 @@ rm -f "$T/copied"; check "nbdcopy" nbdcopy "$URI" "$T/copied"
 ends "complete"
 check "the disk is what it showed" cmp "$T/disk" "$T/copied"
 check "imageunzip --status finds no marker" quietly "$BIN/imageunzip" --status "$T/disk"
-status 2 "$SD" status
-status 2 "$SD" status "$T/nobody"
 python3 -c 'import os, socket, sys, time
 s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1] + ".new"); s.listen(); os.rename(sys.argv[1] + ".new", sys.argv[1]); time.sleep(600)' "$T/mute" & mute=$!
 CLEANUP+=("kill $mute 2> /dev/null")
 begins $mute [ -S "$T/mute" ] || fail "no socket"
 status 1 timeout 100 "$SD" status "$T/mute"
 check "it says why: $(cat "$T/stderr")" grep -q "nothing came for 10 seconds" "$T/stderr"
-status 2 "$SD" "$T/sda.ndz" "$T/m"
-status 2 "$SD" "$T/sda.ndz" "$T/nothing"
-status 2 "$SD" -p 2 "$T/sda.ndz" "$T/disk"
-status 2 timeout 60 "$SD" -o noload "$T/sda.ndz" "$T/disk"
-status 2 timeout 60 "$SD" --file "$T/sda.ndz" "$T/disk"
-for o in --table=memory --status="$T/s" --socket="$T/s" --anew -z --discard --no-fill --rate=1M --when-idle=7 --timeout=7; do
-	status 2 "$SD" --ro $o "$T/sda.ndz" "$T/m"
-	check "it is named" grep -q -e "${o%%=*} is for a disk" -e "--zero is for a disk" "$T/stderr"
-done
-status 2 "$SD" --anew "$T/sda.ndz"
-status 2 "$SD" --anew bootimage "$T/sda.ndz" "$T/m"
-status 2 "$SD" --rate x "$T/sda.ndz" "$T/disk"
 [ -c /dev/fuse ] && { : < /dev/fuse; } 2> /dev/null && command -v nbdfuse > /dev/null || { echo "no FUSE here: the file is left out"; finish; }
 new_target "$T/table"
 begin --no-fill "$T/sda.ndz" "$T/disk" "$T/m"
