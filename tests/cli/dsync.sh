@@ -184,11 +184,8 @@ status 1 "$BIN/dmextract" --from="$T/sparse" --since=scan:"$T/tstate" --target=a
 # JSON, and what is wrong.
 x --json --since=image:"$T/base.ndz" "$T/dev" 2> "$T/json" > /dev/null
 check "JSON of dmextract" json "$T/json" since=image
-status 2 m --json --digests=1M "$T/im"
 m --json "$T/im" < "$T/s7" > "$T/json" || fail "dmmerge --json"
 check "JSON of dmmerge" json "$T/json" already_merged=true
-status 2 "$BIN/dmextract" --since=nothing "$T/dev"
-status 2 "$BIN/dmextract" "$T/dev"
 status 2 "$BIN/dmmerge" "$T/missing" < "$T/s4"
 check "nothing is known" grep -q "^condition unknown" <("$BIN/dmmerge" --status "$T/missing")
 check "nothing is made" [ ! -e "$T/missing" ]

@@ -102,14 +102,6 @@ d verify > "$T/found" 2> /dev/null; check "verify finds it" [ $? = 4 ]
 check "where" [ "$(cat "$T/found")" = "4096 2048" ]
 d verify --json > "$T/json" 2> /dev/null; check "as JSON" [ $? = 4 ]
 check "its document is that of a failure" json "$T/json" same=false ok=false kind=differs exit=4
-status 2 d nonsense
-printf '0 8\n' > "$T/ranges"
-status 2 "$BIN/dsync" --dmmerge="$BIN/dmmerge" --since=ranges:"$T/ranges" once "$T/dev" "$T/none"
-check "a source without states: nothing is sent" [ ! -e "$T/none" ]
-for since in ranges:"$T/ranges" scan tape:x; do	# each sync would be refused, so run ends
-	status 2 timeout 60 "$BIN/dsync" --rsh="$T/rsh" --dmmerge="$BIN/dmmerge" --since="$since" --every=1 run "$T/dev" "far:$T/none"
-done
-status 2 "$BIN/dsync" once "$T/dev" "-x:y"
 
 # run: syncs until it is told to end.
 quietly d init || fail "init"
@@ -151,5 +143,4 @@ check "first a full copy, then a comparison" [ "$(head -n 2 "$T/events" | cut -d
 mapfile -t verified < <(grep ^verify "$T/events"); read -r _ _ same began compared size <<< "${verified[0]}"
 check "which compares all" [ "$same $compared" = "true $size" ]
 read -r _ _ _ then _ <<< "${verified[1]}"; check "a long comparison leaves time: $began, $then" [ $((${then%.*} - ${began%.*})) -ge 5 ]
-status 2 timeout 60 "$BIN/dsync" --since=scan:"$T/state2" --every=213503983d run "$T/dev" "$T/copy2"
 finish

@@ -40,11 +40,6 @@ check "and not made" [ ! -e "$T/elsewhere" ]
 status 1 "$BIN/dsync" --key="$T/key" --since=scan:"$T/state2" init "$T/dev" "$TO$COPY"
 check "dmmerge's own sentence" grep -q "the copy of another source" "$T/stderr"
 check "in the log, too" grep -q "merge: dmmerge: .*another source.* from=127.0.0.1" "$T/log"
-for wrong in tls:// tls://x tls://x/ tls://x:y/z tls://[::1/z tls://x:0/z; do status 2 "$BIN/dsync" --key="$T/key" --since=scan:"$T/state2" once "$T/dev" "$wrong"; done
-status 2 "$BIN/dsync" --since=scan:"$T/state" once "$T/dev" "$TO$COPY"
-status 2 "$BIN/dsync" --key="$T/key" --since=scan:"$T/state" once "$T/dev" "far:$COPY"
-status 2 "$BIN/dsync" serve --key="$T/key" relative
-status 2 "$BIN/dsync" serve "$COPY"
 status 1 "$BIN/dsync" serve --key="$T/key" --listen=127.0.0.1:$PORT "$COPY"
 
 # Another key, none, a scanner: nothing is told them, and nothing changes.

@@ -3,21 +3,12 @@
 # themselves are tried in a machine whose kernel has dm-era (tests/vm/dsync.sh).
 . "$(dirname "$0")/lib.sh"
 d() { "$BIN/dsync" --state-dir="$T/state" "$@"; }
-status 2 d track /dev/null
-check "says what it needs" grep -q -- "--metadata" "$T/stderr"
-status 2 d track --metadata=/dev/null
-status 2 d track --metadata="$T/meta" --block=5000 "$T/disk"
-status 2 d once --metadata="$T/meta" "$T/disk" "$T/copy"
-status 2 d start
-status 2 d start one two
 status 2 d start nothing
 check "says what makes it" grep -q "dsync track" "$T/stderr"
 status 2 d stop nothing
 status 2 d untrack nothing
-truncate -s 1M "$T/disk" "$T/meta"
+truncate -s 1M "$T/disk"
 status 2 d track --metadata=relative "$T/disk"
-status 2 d track --metadata="$T/meta" "$T/a disk"
-status 2 d track --metadata="$T/meta" "$T/disk" a/name
 echo "something" > "$T/other"; truncate -s 1M "$T/other"; cp "$T/other" "$T/before"
 status 1 d track --metadata="$T/other" "$T/disk"
 check "says how to replace it" grep -q -- "--force" "$T/stderr"
