@@ -146,14 +146,14 @@ $(B)/tests/helpers/%: $(B)/tests/helpers/%.o $(LIB)
 $(JSON): private LIBS := -ljson-c
 $(JSON) $(JSON).o: private SANFL :=
 # These libraries are loaded into programs from outside (LD_PRELOAD), so they do not have the programs' flags.
-$(B)/tests/preload/%.so: tests/preload/%.c
+$(B)/tests/preload/%.so: tests/preload/%.c tests/random.h
 	@mkdir -p $(@D)
 	$(call say,LD,$@) $(CC) -std=gnu17 $(WARN) -O2 -g -fPIC -shared -o $@ $< -ldl
 # Filters and these plugins become a part of nbdkit, so they do not have our flags either.
 $(B)/bench/nbdkit/nbdkit-%-plugin.so: bench/nbdkit/%.c
 	@mkdir -p $(@D)
 	$(call say,LD,$@) $(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) -O2 -g -fPIC -shared -o $@ $<
-$(B)/tests/nbdkit/nbdkit-%-filter.so: tests/nbdkit/%.c
+$(B)/tests/nbdkit/nbdkit-%-filter.so: tests/nbdkit/%.c tests/random.h
 	@mkdir -p $(@D)
 	$(call say,LD,$@) $(CC) -std=gnu17 $(WARN) -O2 -g -fPIC -shared -o $@ $<
 # Every main() in one program, as PROGRAM_main(): what they refuse is tried without starting them.

@@ -21,6 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../random.h"
+
 enum { SECTOR_BYTES = 512 };
 
 struct pending {
@@ -30,22 +32,11 @@ struct pending {
 	uint8_t data[];
 };
 
-static uint64_t crash_at, fail_at, fail_of_1000, delay_ms, seed;
+static uint64_t crash_at, fail_at, fail_of_1000, delay_ms;
 static const char *mark;
 static uint64_t changes, requests; /* so far */
 static struct pending *first, **last = &first;
 static bool crashed;
-
-/* splitmix64 */
-static uint64_t
-chance(uint64_t n)
-{
-	uint64_t z = (seed += UINT64_C(0x9e3779b97f4a7c15));
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return (z ^ z >> 31) % n;
-}
 
 static int
 faults_config(nbdkit_next_config *next, nbdkit_backend *nxdata, const char *key,
@@ -56,7 +47,7 @@ faults_config(nbdkit_next_config *next, nbdkit_backend *nxdata, const char *key,
 		uint64_t *to;
 	} numbers[] = { { "faults-crash-at", &crash_at }, { "faults-fail-at", &fail_at },
 		{ "faults-fail", &fail_of_1000 }, { "faults-delay-ms", &delay_ms },
-		{ "faults-seed", &seed } };
+		{ "faults-seed", &draw_seed } };
 
 	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
 		if (strcmp(key, numbers[i].key) == 0)
@@ -92,8 +83,8 @@ meet(int *err)
 		return answer_nothing(err);
 	requests++;
 	if (delay_ms > 0)
-		nbdkit_nanosleep(0, (unsigned)chance(delay_ms * 1000000 + 1) % 1000000000);
-	if (requests != fail_at && (fail_of_1000 == 0 || chance(1000) >= fail_of_1000))
+		nbdkit_nanosleep(0, (unsigned)draw(delay_ms * 1000000 + 1) % 1000000000);
+	if (requests != fail_at && (fail_of_1000 == 0 || draw(1000) >= fail_of_1000))
 		return 0;
 	nbdkit_error("faults: request %" PRIu64 " fails", requests);
 	*err = EIO;
@@ -132,7 +123,7 @@ tear(nbdkit_next *next, const struct pending *p, int *err)
 	for (uint32_t at = 0; at < p->bytes; at += n) {
 		n = SECTOR_BYTES - (p->at + at) % SECTOR_BYTES;
 		n = n < p->bytes - at ? n : p->bytes - at;
-		if (chance(2) == 0 &&
+		if (draw(2) == 0 &&
 		    next->pwrite(next, p->data + at, n, p->at + at, 0, err) != 0)
 			return -1;
 	}
@@ -146,7 +137,7 @@ crash(nbdkit_next *next, int *err)
 	int rc = 0;
 
 	for (const struct pending *p = first; rc == 0 && p != NULL; p = p->next) {
-		uint64_t fate = chance(FATES);
+		uint64_t fate = draw(FATES);
 		if (fate == KEPT)
 			rc = next->pwrite(next, p->data, p->bytes, p->at, 0, err);
 		else if (fate == TORN)

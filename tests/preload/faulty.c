@@ -38,6 +38,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../random.h"
+
 static _Atomic long calls;
 
 static bool
@@ -106,10 +108,10 @@ cut_power(const char *path)
 	const char *seed = getenv("FAULT_SEED");
 	int fd = open_itself(path);
 
-	srand(seed != NULL ? (unsigned)atoi(seed) : 1);
+	draw_seed = seed != NULL ? strtoull(seed, NULL, 10) : 1;
 	pthread_mutex_lock(&undo_lock);
 	for (struct undo *u = undos; u != NULL; u = u->older)
-		if (rand() % 2 == 0 &&
+		if (draw(2) == 0 &&
 		    syscall(SYS_pwrite64, fd, u->bytes, u->len, u->at) < 0)
 			perror("faulty.so: undoing a write");
 	kill(getpid(), SIGKILL);

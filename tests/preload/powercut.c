@@ -19,6 +19,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../random.h"
+
 enum { SECTOR_BYTES = 512, FILES_MAX = 4 };
 
 struct change {
@@ -34,7 +36,7 @@ static struct change *first, *last;
 static struct stat files[FILES_MAX];
 static int plain[FILES_MAX]; /* descriptors through the page cache */
 static unsigned nfiles;
-static uint64_t cut_at, calls, seed;
+static uint64_t cut_at, calls;
 
 static uint64_t
 number(const char *name)
@@ -44,24 +46,13 @@ number(const char *name)
 	return value != NULL ? strtoull(value, NULL, 10) : 0;
 }
 
-/* splitmix64 */
-static uint64_t
-chance(uint64_t n)
-{
-	uint64_t z = (seed += UINT64_C(0x9e3779b97f4a7c15));
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return (z ^ z >> 31) % n;
-}
-
 __attribute__((constructor)) static void
 begin(void)
 {
 	char *paths = strdup(getenv("POWERCUT_FILES") != NULL ? getenv("POWERCUT_FILES") : "");
 
 	cut_at = number("POWERCUT_AT");
-	seed = number("POWERCUT_SEED");
+	draw_seed = number("POWERCUT_SEED");
 	for (char *p = strtok(paths, ":"); p != NULL && nfiles < FILES_MAX; p = strtok(NULL, ":")) {
 		int fd = open(p, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
 		if (fd >= 0 && fstat(fd, &files[nfiles]) == 0)
@@ -99,12 +90,12 @@ static void
 survive(const struct change *c)
 {
 	enum { LOST, KEPT, TORN, FATES };
-	uint64_t fate = chance(FATES);
+	uint64_t fate = draw(FATES);
 
 	for (size_t in = 0, n; in < c->n; in += n) {
 		n = SECTOR_BYTES - (c->at + in) % SECTOR_BYTES;
 		n = n < c->n - in ? n : c->n - in;
-		if (fate == KEPT || (fate == TORN && chance(2) == 0))
+		if (fate == KEPT || (fate == TORN && draw(2) == 0))
 			put(c, c->is, in, n);
 	}
 }

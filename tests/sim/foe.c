@@ -27,13 +27,13 @@ foe_init(struct foe *f, enum foe_does does, uint64_t seed, uint64_t link_bits)
 	memcpy(f->ip, ip, sizeof ip);
 	f->nchunks = nchunks;
 	f->rng = seed;
-	f->id = (uint32_t)sim_random(&f->rng) >> 1;
+	f->id = (uint32_t)random_next(&f->rng) >> 1;
 	f->does = does != FOE_DRAWN
 	              ? does
-	              : (enum foe_does)(1 + sim_random(&f->rng) % (FOE_KINDS - 1));
+	              : (enum foe_does)(1 + random_next(&f->rng) % (FOE_KINDS - 1));
 	/* A low rate may do as much harm as a high one, so the rate is drawn from all
 	 * orders of magnitude between 1 and PACKETS_A_SECOND. */
-	double per_s = pow(PACKETS_A_SECOND, sim_fraction(&f->rng));
+	double per_s = pow(PACKETS_A_SECOND, random_fraction(&f->rng));
 	f->gap_ns = (uint64_t)(1e9 / per_s);
 	f->wire_ns = LINK_SHARE * UINT64_C(8000000000) / link_bits;
 }
@@ -95,10 +95,10 @@ foe_hears(struct foe *f, const void *pkt, size_t len)
 	hear_position(f, pkt, len);
 	if ((f->does != FOE_REPLAY && f->does != FOE_FORGE) ||
 	    is_servers(pkt, len) != (f->does == FOE_FORGE) ||
-	    sim_random(&f->rng) % 4 != 0)
+	    random_next(&f->rng) % 4 != 0)
 		return;
 	uint32_t i = f->kept < FOE_KEPT ? f->kept++
-	                                : (uint32_t)(sim_random(&f->rng) % FOE_KEPT);
+	                                : (uint32_t)(random_next(&f->rng) % FOE_KEPT);
 	f->heard[i].len = len;
 	memcpy(f->heard[i].bytes, pkt, len);
 }
@@ -131,8 +131,8 @@ complains(struct foe *f, void *pkt)
 	m.u.congestion.clientid = f->id;
 	m.u.congestion.epoch = f->epoch;
 	m.u.congestion.of = 100;
-	m.u.congestion.lost = 1 + (uint32_t)(sim_random(&f->rng) % 99);
-	m.u.congestion.queue = sim_random(&f->rng) % 8 != 0;
+	m.u.congestion.lost = 1 + (uint32_t)(random_next(&f->rng) % 99);
+	m.u.congestion.queue = random_next(&f->rng) % 8 != 0;
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
 }
 
@@ -143,7 +143,7 @@ lies(struct foe *f, void *pkt)
 {
 	static const uint8_t much[] = { 128, 120, 64, 60, 12 };
 	struct wirext_msg m = message(f, WIREXT_NACK);
-	uint8_t lack = much[sim_random(&f->rng) % sizeof much];
+	uint8_t lack = much[random_next(&f->rng) % sizeof much];
 
 	m.u.nack.clientid = f->id;
 	m.u.nack.n = f->nchunks < WIREXT_NACKS ? f->nchunks : WIREXT_NACKS;
@@ -182,8 +182,8 @@ requests(struct foe *f, void *pkt)
 	struct wire_msg m = { .type = WIRE_REQUEST, .subtype = WIRE_REQ };
 
 	memcpy(m.srcip, f->ip, 4);
-	m.u.req.chunk = (uint32_t)(sim_random(&f->rng) % f->nchunks);
-	m.u.req.count = sim_random(&f->rng) % 2 ? WIRE_CHUNK_BLOCKS : 1;
+	m.u.req.chunk = (uint32_t)(random_next(&f->rng) % f->nchunks);
+	m.u.req.count = random_next(&f->rng) % 2 ? WIRE_CHUNK_BLOCKS : 1;
 	return wire_put(&m, pkt, WIRE_PACKET_MAX);
 }
 
@@ -193,7 +193,7 @@ nonsense(struct foe *f, void *pkt)
 	uint8_t *b = pkt;
 
 	for (unsigned i = 0; i < NONSENSE_BYTES; i++)
-		b[i] = (uint8_t)sim_random(&f->rng);
+		b[i] = (uint8_t)random_next(&f->rng);
 	return NONSENSE_BYTES;
 }
 
@@ -246,7 +246,7 @@ hushes(struct foe *f, void *pkt)
 static size_t
 floods(struct foe *f, void *pkt)
 {
-	switch (sim_random(&f->rng) % 6) {
+	switch (random_next(&f->rng) % 6) {
 	case 0:
 		return joins(f, pkt, f->id + (uint32_t)f->said % 1000);
 	case 1:
@@ -267,13 +267,13 @@ replays(struct foe *f, void *pkt)
 {
 	if (f->kept == 0)
 		return 0;
-	uint32_t i = (uint32_t)(sim_random(&f->rng) % f->kept);
+	uint32_t i = (uint32_t)(random_next(&f->rng) % f->kept);
 	size_t len = f->heard[i].len;
 	struct wire_msg m;
 	struct err e;
 
 	memcpy(pkt, f->heard[i].bytes, len);
-	if (sim_random(&f->rng) % 4 == 0)
+	if (random_next(&f->rng) % 4 == 0)
 		return len;
 	if (wirext_is(pkt, len)) {
 		memcpy((uint8_t *)pkt + 8, f->ip, 4);
@@ -291,10 +291,10 @@ forged_state(struct foe *f, void *pkt)
 	struct wirext_msg m = message(f, WIREXT_STATE);
 	static const uint8_t bits[WIREXT_MAP_CHUNKS / 8];
 
-	m.session += (uint32_t)(sim_random(&f->rng) % 2);
-	m.u.state.identity[0] = (uint8_t)(1 + sim_random(&f->rng) % 2);
-	m.u.state.flags = (uint32_t)(sim_random(&f->rng) % 8);
-	m.u.state.clients = (uint32_t)sim_random(&f->rng) % 100;
+	m.session += (uint32_t)(random_next(&f->rng) % 2);
+	m.u.state.identity[0] = (uint8_t)(1 + random_next(&f->rng) % 2);
+	m.u.state.flags = (uint32_t)(random_next(&f->rng) % 8);
+	m.u.state.clients = (uint32_t)random_next(&f->rng) % 100;
 	m.u.state.chunks = f->nchunks;
 	m.u.state.coming = (struct wirext_map){ 0, f->nchunks, bits };
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
@@ -305,9 +305,9 @@ forged_time(struct foe *f, void *pkt)
 {
 	struct wirext_msg m = message(f, WIREXT_TIME);
 
-	m.u.time.epoch = f->epoch + (uint32_t)(sim_random(&f->rng) % 3);
-	m.u.time.sent = sim_random(&f->rng) % 1000000;
-	m.u.time.time_us = sim_random(&f->rng) % 100000000;
+	m.u.time.epoch = f->epoch + (uint32_t)(random_next(&f->rng) % 3);
+	m.u.time.sent = random_next(&f->rng) % 1000000;
+	m.u.time.time_us = random_next(&f->rng) % 100000000;
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
 }
 
@@ -316,15 +316,15 @@ forged_block(struct foe *f, void *pkt)
 {
 	memset(pkt, 0xee, WIRE_BLOCK_PACKET_BYTES);
 	wire_put_block_header(pkt, f->ip,
-	    (uint32_t)(sim_random(&f->rng) % f->nchunks),
-	    (uint32_t)(sim_random(&f->rng) % WIRE_CHUNK_BLOCKS));
+	    (uint32_t)(random_next(&f->rng) % f->nchunks),
+	    (uint32_t)(random_next(&f->rng) % WIRE_CHUNK_BLOCKS));
 	return WIRE_BLOCK_PACKET_BYTES;
 }
 
 static size_t
 forges(struct foe *f, void *pkt)
 {
-	switch (sim_random(&f->rng) % 4) {
+	switch (random_next(&f->rng) % 4) {
 	case 0:
 		return forged_state(f, pkt);
 	case 1:

@@ -14,28 +14,12 @@ enum {
 	SHORT_QUEUE = 64, /* packets that a short queue holds */
 };
 
-uint64_t
-sim_random(uint64_t *rng)
-{
-	uint64_t z = *rng += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
-}
-
-double
-sim_fraction(uint64_t *rng)
-{
-	return (double)(sim_random(rng) >> 11) / (double)(UINT64_C(1) << 53);
-}
-
 /* True with probability p.  Each port has its own random numbers, so that what happens at one
  * port does not depend on the others. */
 static bool
 chance(struct port *port, double p)
 {
-	return p > 0 && sim_fraction(&port->rng) < p;
+	return p > 0 && random_fraction(&port->rng) < p;
 }
 
 static uint64_t
@@ -57,7 +41,7 @@ link_bits(const struct net *net, unsigned port)
 static uint64_t
 lasts_ns(struct port *p, double mean_us)
 {
-	return 1 + (uint64_t)(-log(1 - sim_fraction(&p->rng)) * mean_us * 1000);
+	return 1 + (uint64_t)(-log(1 - random_fraction(&p->rng)) * mean_us * 1000);
 }
 
 static bool
@@ -112,7 +96,7 @@ net_init(struct net *net, const struct net_config *cfg, unsigned nports, uint64_
 	for (unsigned i = 0; i < nports; i++) {
 		net->ports[i].queue = short_queue(net, i);
 		net->ports[i].cap = SHORT_QUEUE;
-		net->ports[i].rng = sim_random(&net->rng);
+		net->ports[i].rng = random_next(&net->rng);
 		begin_bursts(&net->ports[i], cfg->loss, cfg->burst_us);
 	}
 }
@@ -303,7 +287,7 @@ deliver(struct net *net, unsigned port, const struct passage *way, struct packet
 		there = p->read_free_ns = there + unread + net->cfg.read_ns;
 	/* The delay is added behind the socket's queue, so that a late packet delays no other. */
 	if (chance(p, net->cfg.late))
-		there += sim_random(&p->rng) % (net->cfg.late_us * UINT64_C(1000));
+		there += random_next(&p->rng) % (net->cfg.late_us * UINT64_C(1000));
 	insert(p, told_ns(net, port, there), pkt);
 	if (net->touched != NULL)
 		net->touched(net->arg, port);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "common/wire/wirext.h"
+#include "tests/random.h"
 
 struct net_config {
 	uint64_t port_bits;      /* bits a second of a port, each way */
@@ -85,11 +86,6 @@ struct net {
 	void (*touched)(void *arg, unsigned port);
 	void *arg; /* of touched() */
 };
-
-/* The next random number, of all 64 bits. */
-uint64_t sim_random(uint64_t *rng);
-/* The next random number x, 0 <= x < 1. */
-double sim_fraction(uint64_t *rng);
 
 /* Makes a network of this number of ports, and releases it. */
 void net_init(struct net *, const struct net_config *, unsigned nports, uint64_t seed);

@@ -92,7 +92,7 @@ send_down(struct link *k, struct couple *c, const void *bytes, size_t len)
 	}
 	k->free_ns = k->now_ns + wait + wire * 8 * 1000000000 / k->sh->link_bits;
 	c->arrived += counts ? wire : 0;
-	if (sim_fraction(&k->rng) >= k->sh->loss)
+	if (random_fraction(&k->rng) >= k->sh->loss)
 		push(&c->down, k->free_ns + k->sh->latency_us * US, bytes, len);
 }
 
@@ -151,8 +151,8 @@ step_server(struct link *k, struct couple *c)
 static void
 begin_client(struct link *k, struct couple *c)
 {
-	struct client_config cfg = { .clientid = (uint32_t)sim_random(&k->rng) >> 1,
-		.seed = sim_random(&k->rng),
+	struct client_config cfg = { .clientid = (uint32_t)random_next(&k->rng) >> 1,
+		.seed = random_next(&k->rng),
 		.buffers = BUFFERS,
 		.readahead = 2,
 		.in_progress = 8,
@@ -200,7 +200,7 @@ wakes_ns(struct link *k, struct couple *c, uint64_t now_us)
 	if (due == NEVER)
 		c->wakes_ns = NEVER;
 	else if (c->wakes_ns == NEVER || c->wakes_ns < due * US)
-		c->wakes_ns = due * US + sim_random(&k->rng) % LATE_NS;
+		c->wakes_ns = due * US + random_next(&k->rng) % LATE_NS;
 	return c->wakes_ns;
 }
 
@@ -236,7 +236,7 @@ begin_couple(struct link *k, struct couple *c, uint8_t i)
 	c->down.ring = calloc(WAY_MAX, sizeof *c->down.ring);
 	c->up.ring = calloc(WAY_MAX, sizeof *c->up.ring);
 	assert(c->server != NULL && c->down.ring != NULL && c->up.ring != NULL);
-	c->start_ns = sim_random(&k->rng) % (k->sh->start_us + 1) * US;
+	c->start_ns = random_next(&k->rng) % (k->sh->start_us + 1) * US;
 	if (k->from_ns < c->start_ns)
 		k->from_ns = c->start_ns;
 }

@@ -63,7 +63,7 @@ setup_greedy(struct world *w)
 	for (uint32_t i = 0; i < w->ngreedy; i++)
 		w->greedy[i] = (struct greedy){ .old = i < sc->greedy_old,
 			.ip = { 10, 1, 0, (uint8_t)(i + 1) },
-			.id = (uint32_t)sim_random(&w->rng) >> 1,
+			.id = (uint32_t)random_next(&w->rng) >> 1,
 			.nchunks = w->nchunks };
 }
 
@@ -94,7 +94,7 @@ setup(struct world *w, uint64_t seed)
 	if (sc->odd_bytes != 0)
 		w->image_bytes -= CHUNK_BYTES - sc->odd_bytes;
 	net.burst_us = sc->loss_burst > 1 ? sc->loss_burst * block_us(sc) : 0;
-	net_init(&w->net, &net, ports, sim_random(&w->rng));
+	net_init(&w->net, &net, ports, random_next(&w->rng));
 	w->net.touched = world_touched;
 	w->net.arg = w;
 	world_clock_init(w, ports);

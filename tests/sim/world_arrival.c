@@ -18,7 +18,7 @@ world_setup_arrival(struct world *w, struct host *h)
 	h->arrival = malloc(n * sizeof *h->arrival);
 	assert(h->arrival != NULL);
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t j = (uint32_t)(sim_random(&w->rng) % (i + 1u));
+		uint32_t j = (uint32_t)(random_next(&w->rng) % (i + 1u));
 		h->arrival[i] = h->arrival[j];
 		h->arrival[j] = i;
 	}

@@ -29,13 +29,13 @@ damage(struct world *w, struct node *nd, uint32_t buf, uint32_t blocks)
 	struct shadow *sh = &nd->shadow[buf];
 	struct blockmap bad = { { 0 } };
 
-	if (w->sc->damage == 0 || sim_fraction(&w->rng) >= w->sc->damage ||
+	if (w->sc->damage == 0 || random_fraction(&w->rng) >= w->sc->damage ||
 	    sh->damaged == DAMAGED_MOST)
 		return false;
 	sh->damaged++;
-	uint32_t n = sim_random(&w->rng) % 4 == 0 ? blocks
-	                                          : 1 + sim_random(&w->rng) % 60;
-	uint32_t first = (uint32_t)(sim_random(&w->rng) % blocks);
+	uint32_t n = random_next(&w->rng) % 4 == 0 ? blocks
+	                                          : 1 + random_next(&w->rng) % 60;
+	uint32_t first = (uint32_t)(random_next(&w->rng) % blocks);
 	if (n == blocks)
 		first = 0;
 	bad = blockmap_range(first, n < blocks - first ? n : blocks - first);
@@ -142,8 +142,8 @@ static void
 client_begin(struct world *w, struct node *nd, uint32_t port)
 {
 	const struct scenario *sc = w->sc;
-	struct client_config cfg = { .clientid = (uint32_t)sim_random(&w->rng) >> 1,
-		.seed = sim_random(&w->rng),
+	struct client_config cfg = { .clientid = (uint32_t)random_next(&w->rng) >> 1,
+		.seed = random_next(&w->rng),
 		.any_file = sc->odd_bytes != 0,
 		.buffers = sc->buffers,
 		.readahead = sc->readahead,
@@ -291,9 +291,9 @@ start_ns(struct world *w, uint32_t i)
 	case START_GROUPS: /* four, a third of the spread apart */
 		return i * 4 / sc->clients * sc->spread_us * US / 3;
 	case START_UNIFORM:
-		return (uint64_t)(sim_fraction(&w->rng) * (double)sc->spread_us) * US;
+		return (uint64_t)(random_fraction(&w->rng) * (double)sc->spread_us) * US;
 	default: /* machines are not that exact */
-		return sim_random(&w->rng) % 10000 * US;
+		return random_next(&w->rng) % 10000 * US;
 	}
 }
 
@@ -308,18 +308,18 @@ static struct net_link
 draw_link(struct world *w)
 {
 	uint64_t rate = w->sc->rate_bits, port = w->sc->net.client_bits;
-	double x = sim_fraction(&w->rng);
+	double x = random_fraction(&w->rng);
 
 	if (rate > port)
 		rate = port;
-	switch (sim_random(&w->rng) % 6) {
+	switch (random_next(&w->rng) % 6) {
 	case 0:
 		return (struct net_link){ .bits = rate / 5 + (uint64_t)(x * rate) };
 	case 1:
 		return (struct net_link){ .loss = 0.01 + 0.4 * x };
 	case 2:
 		return (struct net_link){ .loss = 0.01 + 0.4 * x,
-			.burst_us = 1000 + 200000 * sim_fraction(&w->rng) };
+			.burst_us = 1000 + 200000 * random_fraction(&w->rng) };
 	case 3:
 		return (struct net_link){ .loss_up = 0.1 + 0.9 * x };
 	case 4:
@@ -359,7 +359,7 @@ world_setup_clients(struct world *w)
 	w->left = 0;
 	for (uint32_t i = 0; i < sc->clients; i++) {
 		struct node *nd = &w->nodes[i];
-		double spread = sc->chunk_spread * (2 * sim_fraction(&w->rng) - 1);
+		double spread = sc->chunk_spread * (2 * random_fraction(&w->rng) - 1);
 		uint64_t us = i < sc->slow_clients ? sc->slow_chunk_us : sc->chunk_us;
 		memcpy(nd->ip,
 		    (uint8_t[]){ 10, 0, (uint8_t)((i + 2) >> 8), (uint8_t)(i + 2) }, 4);

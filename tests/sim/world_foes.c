@@ -19,7 +19,7 @@ world_setup_foes(struct world *w, uint32_t first_port)
 	assert(w->foes != NULL);
 	for (uint32_t i = 0; i < sc->foes; i++) {
 		struct foe *f = &w->foes[i];
-		uint64_t seed = sim_random(&w->rng);
+		uint64_t seed = random_next(&w->rng);
 		memcpy(f->ip, (uint8_t[]){ 10, 2, 0, (uint8_t)(i + 1) }, 4);
 		f->nchunks = w->nchunks;
 		foe_init(f, (enum foe_does)sc->foe_does, seed, bits);

@@ -23,8 +23,8 @@ draw_order(struct world *w, uint64_t seed)
 	uint64_t rng = seed ^ UINT64_C(0x9e3779b97f4a7c15);
 
 	for (uint32_t i = 0; i < sc->reads; i++) {
-		w->order[i].chunk = (uint32_t)(sim_random(&rng) % w->nchunks);
-		w->order[i].first = (uint16_t)(sim_random(&rng) %
+		w->order[i].chunk = (uint32_t)(random_next(&rng) % w->nchunks);
+		w->order[i].first = (uint16_t)(random_next(&rng) %
 		                               (WIRE_CHUNK_BLOCKS - sc->read_blocks + 1));
 		w->order[i].count = (uint16_t)sc->read_blocks;
 	}

@@ -16,7 +16,7 @@ world_content(const struct world *w, uint32_t chunk)
 
 	if (most == 0)
 		return WIRE_CHUNK_BLOCKS;
-	return WIRE_CHUNK_BLOCKS - (uint32_t)(sim_random(&rng) % (most + 1));
+	return WIRE_CHUNK_BLOCKS - (uint32_t)(random_next(&rng) % (most + 1));
 }
 
 void

@@ -10,6 +10,7 @@
 #include "common/image/read/walk.h"
 #include "common/image/write/encode.h"
 #include "common/image/write/packer.h"
+#include "tests/random.h"
 #include "tests/unit/scratch.h"
 
 enum { DISK_SECTORS = 16384 }; /* 8 MiB: a few chunks of noise */
@@ -21,24 +22,15 @@ struct model {
 	uint64_t total;
 };
 
-static uint64_t seed = 88172645463325252u;
-
-static inline uint64_t
-next_random(void)
-{
-	seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
-	return seed;
-}
-
 static inline void
 fill(struct model *m, uint64_t from, uint64_t n, bool zero)
 {
 	uint8_t *p = m->data + from * SECTOR_BYTES;
 
-	for (size_t i = 0; i < n * SECTOR_BYTES; i += 8) {
-		uint64_t v = zero ? 0 : next_random();
-		memcpy(p + i, &v, 8);
-	}
+	if (zero)
+		memset(p, 0, n * SECTOR_BYTES);
+	else
+		draw_bytes(p, n * SECTOR_BYTES);
 }
 
 /* Fills the model with runs of any length, every fifth of zeros. */
@@ -48,8 +40,7 @@ make_model(struct model *m, unsigned runs)
 	memset(m, 0, sizeof *m);
 	m->total = DISK_SECTORS;
 	for (unsigned i = 0; i < runs; i++) {
-		uint64_t from = next_random() % DISK_SECTORS,
-			 n = 1 + next_random() % 900;
+		uint64_t from = draw(DISK_SECTORS), n = 1 + draw(900);
 		if (n > DISK_SECTORS - from)
 			n = DISK_SECTORS - from;
 		fill(m, from, n, i % 5 == 0);
@@ -182,7 +173,7 @@ free_some(struct rangeset *freed, const struct model *delta)
 
 	rangeset_init(freed);
 	for (unsigned i = 0; i < 30; i++) {
-		uint64_t from = next_random() % delta->total, n = next_random() % 300;
+		uint64_t from = draw(delta->total), n = draw(300);
 		for (uint64_t k = from; k < from + n && k < delta->total; k++)
 			if (!delta->stored[k] &&
 			    rangeset_add(freed, (struct range){ k, 1 }, &e) != 0)

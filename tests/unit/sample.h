@@ -5,16 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tests/random.h"
+
 enum { SAMPLE_KINDS = 9 };
-
-static uint64_t rng = 88172645463325252ull;
-
-static inline unsigned
-rnd(unsigned n)
-{
-	rng ^= rng << 13, rng ^= rng >> 7, rng ^= rng << 17;
-	return (unsigned)((rng >> 16) % n);
-}
 
 /* Byte i of a sample, whose bytes before are at p.  Kinds from 0 on: noise, few letters,
  * steps, repeats from near, zeros, zeros with rare spots, pointers, runs and noise by turns;
@@ -24,24 +17,24 @@ sample_byte(const uint8_t *p, size_t i, unsigned kind)
 {
 	switch (kind) {
 	case 0:
-		return (uint8_t)rnd(256);
+		return (uint8_t)draw(256);
 	case 1:
-		return (uint8_t)('a' + rnd(6));
+		return (uint8_t)('a' + draw(6));
 	case 2:
 		return (uint8_t)(i / 100);
 	case 3:
-		return i > 40 && rnd(9) != 0 ? p[i - 1 - rnd(40)] : (uint8_t)rnd(256);
+		return i > 40 && draw(9) != 0 ? p[i - 1 - draw(40)] : (uint8_t)draw(256);
 	case 4:
 		return 0;
 	case 5:
-		return rnd(3000) == 0;
+		return draw(3000) == 0;
 	case 6:
-		return i % 8 < 2 ? (uint8_t)rnd(256) : i % 8 < 5 ? 0x7f : 0;
+		return i % 8 < 2 ? (uint8_t)draw(256) : i % 8 < 5 ? 0x7f : 0;
 	case 7:
-		return i % 5000 < 2500 ? 0x55 : (uint8_t)rnd(256);
+		return i % 5000 < 2500 ? 0x55 : (uint8_t)draw(256);
 	default:
-		return i >> 12 & 1 ? (uint8_t)rnd(256)
-		       : i > 4000  ? p[i - 3999 + rnd(3)]
+		return i >> 12 & 1 ? (uint8_t)draw(256)
+		       : i > 4000  ? p[i - 3999 + draw(3)]
 		                   : 'x';
 	}
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/net/replay.h"
+#include "tests/random.h"
 #include "tests/t.h"
 
 enum { PAYLOAD = 100, PACKET = AUTH_HEADER_BYTES + PAYLOAD };
@@ -262,14 +263,13 @@ test_window(void)
 	enum { N = 12000 };
 	static bool taken[N];
 	struct replay r = { 0 };
-	uint64_t end = 0, seed = 5;
+	uint64_t end = 0;
 	unsigned wrong = 0;
 
 	for (unsigned i = 0; i < 60000; i++) {
-		seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
-		uint64_t spread = (seed >> 20) % 5 == 0 ? 3 * REPLAY_WINDOW : 200;
+		uint64_t spread = draw(5) == 0 ? 3 * REPLAY_WINDOW : 200;
 		uint64_t base = (uint64_t)i * (N - 8000) / 60000;
-		uint64_t n = base + (seed >> 33) % spread;
+		uint64_t n = base + draw(spread);
 		bool is_new = n >= end || (end - n <= REPLAY_WINDOW && !taken[n]);
 		wrong += replay_is_new(&r, n) != is_new;
 		if (!is_new)

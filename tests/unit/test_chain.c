@@ -100,8 +100,7 @@ read_many(void *arg)
 
 	x->right = true;
 	for (unsigned i = 0; i < 200; i++) {
-		x->state = x->state * 6364136223846793005u + 1442695040888963407u;
-		uint64_t n = x->state >> 20;
+		uint64_t n = random_next(&x->state);
 		struct range r = { n % DISK_SECTORS, 1 + (n >> 15) % MOST_SECTORS };
 		x->right &= random_read(x->r, r, buf, &e) == 0 && is_right(buf, r);
 	}

@@ -5,6 +5,7 @@
 
 #include "frisbee/client/client.h"
 #include "frisbeed/server/server.h"
+#include "tests/random.h"
 #include "tests/t.h"
 
 enum {
@@ -15,15 +16,6 @@ enum {
 	LIMIT_US = 120000000,
 	FIRST = 4, /* blocks */
 };
-
-static uint64_t rng = 7;
-
-static unsigned
-chance(unsigned n)
-{
-	rng ^= rng << 13, rng ^= rng >> 7, rng ^= rng << 17;
-	return (unsigned)((rng >> 16) % n);
-}
 
 /* A client and what its shell would do. */
 struct node {
@@ -116,7 +108,7 @@ hear(
 {
 	struct client_store st;
 
-	if (chance(1000) < w->loss ||
+	if (draw(1000) < w->loss ||
 	    !client_input(n->client, w->now, pkt, len, from, &st))
 		return;
 	n->good &= st.buf < BUFFERS && st.chunk < CHUNKS;
@@ -330,7 +322,7 @@ test_luck(uint64_t seed, bool ext)
 			     file = { .ext = ext };
 	struct world w;
 
-	rng = seed * UINT64_C(0x9e3779b97f4a7c15);
+	draw_seed = seed;
 	world_init(&w, 30 + seed % 2 * 30, ext);
 	add(&w, part, 1000);
 	add(&w, file, 1000);

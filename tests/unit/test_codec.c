@@ -33,9 +33,9 @@ make(const struct codec *c, void *encoder, unsigned planned, unsigned kept, bool
 	struct made m = { 0 };
 
 	for (unsigned i = 0; i < planned; i++) {
-		sizes[i] = rnd(3) != 0 ? FRAGMENT_WINDOW_BYTES
-		                       : SECTOR_BYTES * (1 + rnd(128));
-		sample_fill(raw + all, sizes[i], rnd(SAMPLE_KINDS));
+		sizes[i] = draw(3) != 0 ? FRAGMENT_WINDOW_BYTES
+		                       : SECTOR_BYTES * (1 + draw(128));
+		sample_fill(raw + all, sizes[i], draw(SAMPLE_KINDS));
 		all += sizes[i];
 	}
 	/* What comes behind the cut is thrown away, but was compressed. */
@@ -96,7 +96,7 @@ test_fragments(const struct codec *c, int level, int rounds)
 	bool bounds = true, same = true, damage = true;
 
 	for (int i = 0; i < rounds; i++) {
-		unsigned planned = 1 + rnd(c->windows), kept = 1 + rnd(planned);
+		unsigned planned = 1 + draw(c->windows), kept = 1 + draw(planned);
 		struct made m = make(c, encoder, planned, kept, &bounds);
 		same &= decodes(d, c, out, m.bytes, m.raw_bytes) &&
 		        memcmp(back, raw, m.raw_bytes) == 0 &&
@@ -128,8 +128,8 @@ test_same_bytes(const struct codec *c, int level)
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		for (unsigned k = 0; k < 12; k++)
 			window[k] = window[AGAIN + k] = window[2 * AGAIN + k + 1] =
-			    (uint8_t)rnd(256);
-		size_t bytes = (size_t)SECTOR_BYTES << rnd(4);
+			    (uint8_t)draw(256);
+		size_t bytes = (size_t)SECTOR_BYTES << draw(4);
 		size_t n = c->window(a, bytes, window, bytes, one, CAP);
 		size_t m = c->window(b, bytes, window, bytes, other, CAP);
 		differ += n != m || memcmp(one, other, n) != 0;
@@ -195,7 +195,7 @@ make_stream(const struct codec *c, uint8_t *stream, uint8_t *data, size_t *data_
 	*data_bytes = 0;
 	for (int i = 0; i < 12; i++) {
 		struct made m = make(
-		    c, encoder, c->windows, 1 + rnd(c->windows), &good);
+		    c, encoder, c->windows, 1 + draw(c->windows), &good);
 		if (i % 4 == 3) {
 			m = (struct made){ 300000, c->zeros_bytes(300000) };
 			memset(raw, 0, m.raw_bytes);

@@ -220,7 +220,7 @@ run_model(struct model *m, const struct codec_choice *codec, unsigned mode)
 		struct oracle o = { .p = p,
 			.after = mode == 0   ? UINT32_MAX
 			         : mode == 1 ? 0
-			                     : rnd(16) };
+			                     : draw(16) };
 		struct rooms rooms = { ask, tell, &o };
 		if (!fill(m, b, &w))
 			continue;
@@ -252,11 +252,11 @@ fill_disk(struct model *m, unsigned density, unsigned zeros)
 {
 	for (uint64_t s = 0; s < SECTORS; s += 128) {
 		uint64_t n = SECTORS - s < 128 ? SECTORS - s : 128;
-		bool blank = rnd(100) < zeros;
+		bool blank = draw(100) < zeros;
 		for (uint64_t k = s; k < s + n; k++)
-			m->stored[k] = rnd(100) < density;
+			m->stored[k] = draw(100) < density;
 		sample_fill(m->data + s * SECTOR_BYTES, n * SECTOR_BYTES,
-		    blank ? 4 : rnd(SAMPLE_KINDS));
+		    blank ? 4 : draw(SAMPLE_KINDS));
 	}
 }
 

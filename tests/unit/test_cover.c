@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "tests/random.h"
 #include "tests/t.h"
 #include "tests/unit/memdisk.h"
 
@@ -15,14 +16,6 @@ static struct range part[PARTS];
 static struct ndz_header chunk[CHUNKS_MAX];
 static unsigned nchunks;
 static bool stored[SECTORS], some[PARTS];
-static unsigned rng = 1;
-
-static unsigned
-rnd(unsigned n)
-{
-	rng = rng * 1103515245 + 12345;
-	return (rng >> 16) % n;
-}
 
 static void
 make_table(void)
@@ -32,8 +25,8 @@ make_table(void)
 	memset(bytes, POISON, sizeof bytes);
 	memset(bytes, 0, SECTOR_BYTES);
 	for (unsigned i = 0; i < PARTS; i++) {
-		at += rnd(2) * rnd(300);
-		part[i] = (struct range){ at, 200 + rnd(900) };
+		at += draw(2) * draw(300);
+		part[i] = (struct range){ at, 200 + draw(900) };
 		at = range_end(part[i]);
 		struct wr w = wr_to(bytes + 446 + 16 * i, 16);
 		wr_le32(&w, 0);
@@ -50,17 +43,17 @@ make_table(void)
 static void
 make_chunks(void)
 {
-	uint64_t at = 0, end = SECTORS - 1 - rnd(200);
+	uint64_t at = 0, end = SECTORS - 1 - draw(200);
 
 	memset(stored, 0, sizeof stored);
 	memset(some, 0, sizeof some);
 	for (nchunks = 0; at < end && nchunks < CHUNKS_MAX; nchunks++) {
 		struct ndz_header *h = &chunk[nchunks];
 		*h = (struct ndz_header){ .firstsect = at };
-		for (unsigned n = 1 + rnd(3); h->nregions < n && at < end;) {
-			at += nchunks + h->nregions > 0 ? 1 + rnd(400) : 0;
+		for (unsigned n = 1 + draw(3); h->nregions < n && at < end;) {
+			at += nchunks + h->nregions > 0 ? 1 + draw(400) : 0;
 			struct range r = range_clip(
-			    (struct range){ at, 1 + rnd(60) }, 0, end);
+			    (struct range){ at, 1 + draw(60) }, 0, end);
 			if (r.len == 0)
 				break;
 			h->regions[h->nregions++] = r;
@@ -143,7 +136,7 @@ one_round(struct target *t, unsigned learn_at, unsigned *owing)
 	cover_attach(&c, t);
 	T_CHECK(c.asked);
 	for (unsigned i = nchunks; i > 1; i--) {
-		unsigned k = rnd(i);
+		unsigned k = draw(i);
 		struct ndz_header h = chunk[k];
 		chunk[k] = chunk[i - 1];
 		chunk[i - 1] = h;
@@ -208,7 +201,7 @@ main(void)
 	struct err e;
 
 	for (unsigned i = 0; i < ROUNDS; i++) /* every fourth time too late */
-		one_round(&t, i % 4 == 0 ? CHUNKS_MAX : rnd(8),
+		one_round(&t, i % 4 == 0 ? CHUNKS_MAX : draw(8),
 		    i % 4 == 0 ? &late : &early);
 	T_CHECK(early > 0);
 	T_CHECK(late > 0);

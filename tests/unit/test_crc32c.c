@@ -2,8 +2,7 @@
  * once, at odd addresses, and in two parts. */
 #include "common/base/crc32c.h"
 
-#include <stdlib.h>
-
+#include "tests/random.h"
 #include "tests/t.h"
 
 enum { BYTES = 70000, POLYNOMIAL_REVERSED = (int)0x82f63b78 };
@@ -41,9 +40,7 @@ main(void)
 	T_CHECK(crc32c(data, 32) == 0x8a9136aa);
 	T_CHECK(crc32c("123456789", 9) == 0xe3069283);
 	T_CHECK(crc32c(data, 0) == 0);
-	srand(6);
-	for (size_t i = 0; i < sizeof data; i++)
-		data[i] = (uint8_t)rand();
+	draw_bytes(data, sizeof data);
 	for (size_t n = 0; n < 1200; n++)
 		wrong += !agrees(n % 17, n);
 	for (size_t n = 4000; n + 32 < BYTES; n += 4099)

@@ -14,15 +14,15 @@ enum { RAW_MAX = 72000, STREAM_FRAGMENTS = 25 };
 static size_t
 random_size(void)
 {
-	switch (rnd(8)) {
+	switch (draw(8)) {
 	case 0:
-		return 1 + rnd(40);
+		return 1 + draw(40);
 	case 1:
-		return 1 + rnd(RAW_MAX - 1);
+		return 1 + draw(RAW_MAX - 1);
 	case 2:
-		return 512 * (1 + rnd(128));
+		return 512 * (1 + draw(128));
 	default:
-		return 1 + rnd(3000);
+		return 1 + draw(3000);
 	}
 }
 
@@ -43,7 +43,7 @@ make_stream(struct made *m, struct deflater *d, int level)
 	for (int i = 0; i < STREAM_FRAGMENTS; i++) {
 		uint8_t *raw = m->raw + m->raw_bytes;
 		size_t n = random_size(), cap = deflater_bound(n);
-		unsigned kind = rnd(SAMPLE_KINDS);
+		unsigned kind = draw(SAMPLE_KINDS);
 
 		for (size_t k = 0; k < n; k++)
 			raw[k] = sample_byte(raw, k, kind);
@@ -177,11 +177,11 @@ test_adler(void)
 	bool good = true;
 
 	for (int i = 0; i < 500; i++) {
-		size_t n = rnd(100000), k = n == 0 ? 0 : rnd((unsigned)n);
+		size_t n = draw(100000), k = n == 0 ? 0 : draw((unsigned)n);
 
 		memset(data, i % 3 == 0 ? 0xff : 0, n);
 		for (int s = 0; s < 50 && n != 0; s++)
-			data[rnd((unsigned)n)] = (uint8_t)rnd(256);
+			data[draw((unsigned)n)] = (uint8_t)draw(256);
 		uint32_t whole = (uint32_t)adler32_z(1, data, n);
 		good &= adler_of(data, n) == whole;
 		good &= adler_combine(adler_of(data, k), adler_of(data + k, n - k),

@@ -6,6 +6,7 @@
 #include "dolly/order/racks.h"
 #include "dolly/order/shape.h"
 #include "dolly/plan/predict.h"
+#include "tests/random.h"
 #include "tests/t.h"
 #include "tests/tmp.h"
 
@@ -68,9 +69,9 @@ join_all(struct roster *r, unsigned seed)
 
 	for (uint32_t i = 0; i < NODES; i++)
 		which[i] = i;
-	srand(seed);
+	draw_seed = seed;
 	for (uint32_t i = NODES - 1; i > 0; i--) {
-		uint32_t j = (uint32_t)rand() % (i + 1), w = which[i];
+		uint32_t j = (uint32_t)draw(i + 1), w = which[i];
 		which[i] = which[j];
 		which[j] = w;
 	}

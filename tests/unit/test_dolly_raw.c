@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/random.h"
 #include "tests/t.h"
 
 static uint8_t sent[RAW_SENT_MAX], bytes[RAW_CHUNK_BYTES], back[RAW_CHUNK_BYTES];
@@ -55,8 +56,7 @@ test(bool compress)
 		return;
 	}
 	for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
-		for (size_t k = 0; k < sizeof bytes; k++)
-			bytes[k] = (uint8_t)rand();
+		draw_bytes(bytes, sizeof bytes);
 		T_CHECK(comes_back(r, 7, lengths[i], &length));
 		T_CHECK(length == RAW_HEAD_BYTES + lengths[i]);
 		memset(bytes, 0, sizeof bytes);

@@ -7,6 +7,7 @@
 
 #include "dolly/engine/node.h"
 #include "dolly/engine/server.h"
+#include "tests/random.h"
 #include "tests/t.h"
 
 enum {
@@ -74,7 +75,7 @@ struct event {
 static struct world {
 	struct event *heap;
 	size_t n, cap;
-	uint64_t now_us, seq, random;
+	uint64_t now_us, seq;
 	struct host *hosts; /* [0]: the server */
 	uint32_t nodes, hung;
 	uint64_t us_a_kb; /* of each link */
@@ -83,13 +84,6 @@ static struct world {
 	unsigned life; /* 0: the first server, 1: the one that came back */
 	struct conn *conns;
 } w;
-
-static uint64_t
-random_next(void)
-{
-	w.random = w.random * 6364136223846793005u + 1442695040888963407u;
-	return w.random >> 33;
-}
 
 static bool
 before(const struct event *a, const struct event *b)
@@ -391,7 +385,7 @@ on_random(void *arg, void *to, size_t n)
 {
 	(void)arg;
 	for (size_t i = 0; i < n; i++)
-		((uint8_t *)to)[i] = (uint8_t)random_next();
+		((uint8_t *)to)[i] = (uint8_t)draw(256);
 }
 
 static const struct node_ops node_ops = { on_dial, on_close, on_begin, on_has, on_put,
@@ -616,11 +610,11 @@ lose_some(const struct scene *s)
 		step();
 		if (gone == s->lost || w.now_us < next)
 			continue;
-		struct host *h = &w.hosts[1 + random_next() % s->nodes];
+		struct host *h = &w.hosts[1 + draw(s->nodes)];
 		gone += !is_gone(h);
 		if (!is_gone(h))
-			lose_host(h, !s->none_hangs && random_next() % 4 == 0);
-		next += random_next() % (2 * span / s->lost);
+			lose_host(h, !s->none_hangs && draw(4) == 0);
+		next += draw(2 * span / s->lost);
 	}
 }
 
@@ -630,7 +624,8 @@ run(const struct scene *s)
 {
 	struct outcome o = { 0 };
 
-	w = (struct world){ .random = s->seed, .slow = s->slow,
+	draw_seed = s->seed;
+	w = (struct world){ .slow = s->slow,
 		.us_a_kb = s->us_a_kb > 0 ? s->us_a_kb : US_A_KB };
 	start(s->nodes, s->chunks, s->arity);
 	if (s->slow_node > 0)
@@ -668,7 +663,7 @@ server_dies(uint32_t nodes, uint32_t chunks, unsigned arity)
 	uint32_t whole, right = 0, before = 0;
 	uint64_t death = (uint64_t)chunks * CHUNK / 1024 * US_A_KB * arity / 2;
 
-	w = (struct world){ .random = 5, .us_a_kb = US_A_KB };
+	w = (struct world){ .us_a_kb = US_A_KB };
 	start(nodes, chunks, arity);
 	while (w.now_us < death)
 		step();
@@ -703,7 +698,7 @@ wakes_up(uint32_t nodes, uint32_t chunks)
 	struct err e;
 	uint32_t whole;
 
-	w = (struct world){ .random = 6, .us_a_kb = US_A_KB };
+	w = (struct world){ .us_a_kb = US_A_KB };
 	start(nodes, chunks, 1);
 	struct host *h = &w.hosts[nodes / 2];
 	uint32_t second = nodes / 2 + 1; /* of the chain: behind it */
@@ -735,7 +730,7 @@ walled(uint32_t nodes, uint32_t chunks)
 	struct err e;
 	uint32_t whole;
 
-	w = (struct world){ .random = 8, .us_a_kb = US_A_KB };
+	w = (struct world){ .us_a_kb = US_A_KB };
 	start(nodes, chunks, 1);
 	w.hosts[1].walled = true;
 	while (dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST)
@@ -755,7 +750,7 @@ hangs_when_whole(uint32_t chunks)
 {
 	struct err e;
 
-	w = (struct world){ .random = 9, .us_a_kb = US_A_KB };
+	w = (struct world){ .us_a_kb = US_A_KB };
 	start(2, chunks, 1);
 	w.hosts[2].put_us = 2 * DEADLINE_US / chunks;
 	while (w.hosts[1].done_us == 0 && w.now_us < FAIL_MOST)
@@ -794,7 +789,7 @@ breaks(uint32_t chunks, unsigned times)
 	struct err e;
 	uint32_t whole;
 
-	w = (struct world){ .random = 10, .us_a_kb = US_A_KB };
+	w = (struct world){ .us_a_kb = US_A_KB };
 	start(1, chunks, 1);
 	for (unsigned i = 1; i <= times; i++) {
 		while (w.hosts[1].put < i * chunks / (times + 1) && w.now_us < FAIL_MOST &&
@@ -847,7 +842,7 @@ ring(uint32_t nodes, uint32_t chunks)
 	struct err e;
 	uint32_t whole, right = 0;
 
-	w = (struct world){ .random = 7, .us_a_kb = US_A_KB };
+	w = (struct world){ .us_a_kb = US_A_KB };
 	start(nodes, chunks, 1);
 	while (w.now_us < begin_us)
 		step();

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include "tests/random.h"
 #include "tests/unit/scratch.h"
 
 enum { MIB = 1 << 20, TARGET_BYTES = 48 * MIB, FOUR_GATHERS = 32 * MIB, HALF = 2048 };
@@ -33,12 +34,12 @@ static struct stream_record
 next_record(uint64_t from, unsigned seed)
 {
 	static uint8_t data[MIB];
-	uint64_t r = (seed + 1) * 0x9e3779b97f4a7c15u;
-	struct range bytes = { from + (r >> 8) % 3 * HALF, ((r >> 16) % (MIB / HALF) + 1) * HALF };
-	bool zeros = (r >> 40) % 5 == 0;
 
-	for (size_t i = 0; i < sizeof data; i += 8)
-		memcpy(data + i, &(uint64_t){ r * (i + 1) }, 8);
+	draw_seed = seed;
+	struct range bytes = { from + draw(3) * HALF, (draw(MIB / HALF) + 1) * HALF };
+	bool zeros = draw(5) == 0;
+
+	draw_bytes(data, sizeof data);
 	return (struct stream_record){ .type = zeros ? STREAM_ZEROS : STREAM_DATA, .bytes = bytes, .data = data };
 }
 

@@ -45,6 +45,7 @@ enum {
 static uint64_t seed;
 static bool trace;
 
+/* Not of tests/random.h, because once_wrong, below, has numbers of histories of this sequence. */
 static unsigned
 chance(unsigned n)
 {

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <liburing.h>
 
+#include "tests/random.h"
 #include "tests/unit/scratch.h"
 
 enum { FILE_BYTES = 3 * 1000 * 1000 + 1, PIECES = 200, BYTES = 1 << 20 };
@@ -33,9 +34,9 @@ make_pieces(struct range pieces[PIECES], size_t most, uint64_t seed)
 	uint64_t at = 0;
 	size_t n = 0;
 
+	draw_seed = seed;
 	for (; n < PIECES - 1; n++) {
-		seed = seed * 6364136223846793005u + 1442695040888963407u;
-		pieces[n] = (struct range){ at + (seed >> 40) % 9000, 1 + (seed >> 20) % most };
+		pieces[n] = (struct range){ at + draw(9000), 1 + draw(most) };
 		at = range_end(pieces[n]);
 	}
 	pieces[n++] = (struct range){ FILE_BYTES - 5000, 5000 };

@@ -6,6 +6,7 @@
 #include "common/cli/codec_opts.h"
 #include "common/image/format/basis.h"
 #include "common/image/write/encode.h"
+#include "tests/random.h"
 #include "tests/unit/feeder_onto.h"
 #include "tests/unit/scratch.h"
 
@@ -126,12 +127,9 @@ main(void)
 	struct err e = { 0 };
 
 	scratch_init();
-	for (size_t i = 0; i < DISK_BYTES; i++) {
-		base[i] = (uint8_t)random();
-		want[i] = i < WINDOWS * (size_t)FRAGMENT_WINDOW_BYTES
-		              ? (uint8_t)random()
-		              : base[i];
-	}
+	draw_bytes(base, DISK_BYTES);
+	memcpy(want, base, DISK_BYTES);
+	draw_bytes(want, WINDOWS * (size_t)FRAGMENT_WINDOW_BYTES);
 	make_delta();
 	target = in_scratch("disk");
 	T_CHECK(load(target, base, false, &e) == 0);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/random.h"
 #include "tests/t.h"
 #include "tests/unit/scratch.h"
 
@@ -20,7 +21,6 @@ test_writes(const char *means)
 	struct flight *f;
 	struct disk *d;
 	struct err e;
-	unsigned seed = 5;
 
 	T_CHECK(sh("rm -f disk && truncate -s %d disk", SIZE) == 0);
 	T_CHECK(disk_open(&d, "disk", DISK_READ | DISK_WRITE, &e) == 0);
@@ -32,20 +32,19 @@ test_writes(const char *means)
 	}
 	if (strcmp(flight_means(f), means) != 0)
 		skip(means, "the kernel has no io_uring for us");
-	for (size_t i = 0; i < SIZE; i++)
-		buf[i] = (uint8_t)(rand_r(&seed) >> 8);
+	draw_bytes(buf, SIZE);
 	/* Sectors, side by side and never twice, in any order and of any length. */
 	uint64_t at = 0;
 	bool good = true;
 	while (at < SIZE) {
-		uint64_t n = (uint64_t)(1 + rand_r(&seed) % 3000) * 512;
+		uint64_t n = (1 + draw(3000)) * 512;
 		n = n < SIZE - at ? n : SIZE - at;
-		if (rand_r(&seed) % 4 != 0) {
+		if (draw(4) != 0) {
 			good &= flight_write(f, buf + at, n, at, &e) == 0;
 			memcpy(want + at, buf + at, n);
 		}
 		at += n;
-		if (rand_r(&seed) % 8 == 0)
+		if (draw(8) == 0)
 			good &= flight_land(f, &e) == 0;
 	}
 	T_CHECK(good);

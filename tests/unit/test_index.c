@@ -7,6 +7,7 @@
 
 #include "common/cli/cli.h"
 #include "emustore/store/index.h"
+#include "tests/random.h"
 #include "tests/t.h"
 #include "tests/tmp.h"
 
@@ -62,15 +63,13 @@ static void
 test_walk(struct index *x)
 {
 	struct index_walk w = index_walk_of(x);
-	uint64_t at = 1, random = 5;
+	uint64_t at = 1;
 	unsigned right = 0;
 
 	for (unsigned i = 0; i < QUESTIONS; i++) {
-		random = random * UINT64_C(6364136223846793005) + 1;
-		uint64_t r = random >> 33;
-		at = r % 16 == 0 ? 1 + r / 16 % (LAST + 50) : at + r % 12;
+		at = draw(16) == 0 ? 1 + draw(LAST + 50) : at + draw(12);
 		right += answer_is_right(&w, at);
-		if (r % 97 == 0)
+		if (draw(97) == 0)
 			index_walk_end(&w);
 	}
 	T_CHECK(right == QUESTIONS);

@@ -12,6 +12,7 @@
 #include "common/image/read/image.h"
 #include "common/image/read/source_live.h"
 #include "frisbeed/serve/serve.h"
+#include "tests/random.h"
 #include "tests/unit/one_chunk.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/segments.h"
@@ -39,13 +40,10 @@ add_noise(struct packer *p, const struct codec_choice *z, void *encoder, unsigne
 	struct window w = { .nregions = 1,
 		.regions[0] = { i * WINDOW_SECTORS, WINDOW_SECTORS } };
 	struct fragment f = { .windows = &w, .nwindows = 1, .data = out };
-	uint64_t x = i + 1;
 	uint8_t digest[32];
 
-	for (size_t b = 0; b < sizeof noise; b++) {
-		x = x * UINT64_C(6364136223846793005) + 1442695040888963407u;
-		noise[b] = (uint8_t)(x >> 56);
-	}
+	draw_seed = i;
+	draw_bytes(noise, sizeof noise);
 	f.bytes = (uint32_t)z->codec->window(
 	    encoder, sizeof noise, noise, sizeof noise, out, sizeof out);
 	z->codec->end(out, f.bytes);

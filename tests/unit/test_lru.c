@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "tests/random.h"
 #include "tests/t.h"
 
 enum { MAX = 7, KEYS = 12 };
@@ -14,16 +15,7 @@ struct plain {
 
 static struct lru l;
 static struct plain plain[MAX];
-static uint64_t now, rng = 88172645463325252u;
-
-static uint32_t
-draw(uint32_t n)
-{
-	rng ^= rng << 13;
-	rng ^= rng >> 7;
-	rng ^= rng << 17;
-	return (uint32_t)(rng >> 33) % n;
-}
+static uint64_t now;
 
 static uint32_t
 find(uint64_t key)

@@ -10,6 +10,7 @@
 #include "common/image/format/kind.h"
 #include "common/image/format/sign.h"
 #include "common/image/read/sectors.h"
+#include "tests/random.h"
 #include "tests/unit/scratch.h"
 
 enum {
@@ -29,13 +30,10 @@ static const uint8_t old_uuid[NDZ_UUID_BYTES] = "of before";
 static void
 fill_disk(void)
 {
-	uint64_t x = 88172645463325252u;
-
-	for (size_t i = 0; i < sizeof disk; i += sizeof x) {
-		x ^= x << 13, x ^= x >> 7, x ^= x << 17;
-		if (i / FRAGMENT_WINDOW_BYTES % 3 != 0)
-			memcpy(disk + i, &x, sizeof x);
-	}
+	draw_bytes(disk, sizeof disk);
+	for (size_t i = 0; i < sizeof disk; i++)
+		if (i / FRAGMENT_WINDOW_BYTES % 3 == 0)
+			disk[i] = 0;
 }
 
 /* One image on its way, and what was told of it. */

@@ -8,16 +8,8 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "tests/random.h"
 #include "tests/t.h"
-
-static uint64_t rng = 88172645463325252ull;
-
-static uint64_t
-rnd(uint64_t n)
-{
-	rng ^= rng << 13, rng ^= rng >> 7, rng ^= rng << 17;
-	return (rng >> 8) % n;
-}
 
 /* Bytes of several kinds: random, text-like, runs, zeros. */
 static void
@@ -26,17 +18,17 @@ make_data(uint8_t *p, size_t n, unsigned kind)
 	for (size_t i = 0; i < n; i++)
 		switch (kind % 5) {
 		case 0:
-			p[i] = (uint8_t)rnd(256);
+			p[i] = (uint8_t)draw(256);
 			break;
 		case 1:
-			p[i] = (uint8_t)('a' + rnd(6));
+			p[i] = (uint8_t)('a' + draw(6));
 			break;
 		case 2:
 			p[i] = (uint8_t)(i / 100);
 			break;
 		case 3:
-			p[i] = i > 40 && rnd(9) ? p[i - 1 - rnd(40)]
-			                        : (uint8_t)rnd(256);
+			p[i] = i > 40 && draw(9) ? p[i - 1 - draw(40)]
+			                         : (uint8_t)draw(256);
 			break;
 		case 4:
 			p[i] = 0;
@@ -59,8 +51,8 @@ test_fragments(void)
 		uint32_t adler = 1;
 		deflate_stream_head(level, out);
 		for (int i = 0; i < N; i++) {
-			size_t n = 1 + rnd(i % 3 ? 3000 : MAX - 1);
-			make_data(raw + in, n, (unsigned)rnd(5));
+			size_t n = 1 + draw(i % 3 ? 3000 : MAX - 1);
+			make_data(raw + in, n, (unsigned)draw(5));
 			at += deflater_fragment(
 			    d, raw + in, n, out + at, deflater_bound(n));
 			adler = adler_combine(adler, adler_of(raw + in, n), n);
@@ -260,7 +252,7 @@ test_packer(unsigned version, unsigned density, bool zeros)
 	m.seen = calloc(m.sectors, 1);
 	make_data(m.data, m.sectors * SECTOR_BYTES, zeros ? 4 : 0);
 	for (uint64_t s = 0; s < m.sectors; s++)
-		stored += m.stored[s] = rnd(100) < density;
+		stored += m.stored[s] = draw(100) < density;
 	struct deflater *d = deflater_new(1);
 	T_CHECK(packer_new(&p, &cfg, &e) == 0);
 	for (uint64_t w = 0; w * WINDOW_SECTORS < m.sectors; w++)

@@ -6,21 +6,13 @@
 
 #include "common/image/read/imgtable.h"
 #include "imageunzip/install/search.h"
+#include "tests/random.h"
 #include "tests/t.h"
 #include "tests/unit/memdisk.h"
 
 enum { CHUNKS_MAX = 300 };
 
 static struct err e;
-
-static uint64_t
-draw(uint64_t below)
-{
-	static uint64_t state = 1;
-
-	state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
-	return (state >> 33) % below;
-}
 
 static bool
 parses(const char *text, unsigned n)

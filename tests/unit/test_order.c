@@ -11,22 +11,13 @@
 
 #include "stream/record/merge.h"
 #include "stream/record/recorder.h"
+#include "tests/random.h"
 #include "tests/t.h"
 #include "tests/tmp.h"
 
 enum { DISK_SECTORS = 1 << 22, MACHINES = 5, BOOT_PIECES = 400 };
 
 static char folder[200], path[256];
-static uint64_t rng = 88172645463325252u;
-
-static uint64_t
-draw(uint64_t n)
-{
-	rng ^= rng << 13;
-	rng ^= rng >> 7;
-	rng ^= rng << 17;
-	return (rng >> 11) % n;
-}
 
 static void
 add(struct order *o, uint64_t first, uint32_t sectors)

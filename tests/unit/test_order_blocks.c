@@ -48,8 +48,8 @@ draw_order(const struct model *m, uint64_t disk_sectors)
 	order_free(&order);
 	order_init(&order, disk_sectors, 3);
 	for (unsigned i = 0; i < READS; i++) {
-		struct order_run r = { .first_sector = next_random() % (m->total - READ_MOST),
-			.sectors = (uint32_t)(1 + next_random() % READ_MOST),
+		struct order_run r = { .first_sector = draw(m->total - READ_MOST),
+			.sectors = (uint32_t)(1 + draw(READ_MOST)),
 			.machines = 1 };
 		T_CHECK(order_add(&order, r, &e) == 1);
 	}

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/image/read/chunk.h"
+#include "tests/random.h"
 #include "tests/t.h"
 
 enum { KEEP = 16 };
@@ -163,7 +164,6 @@ struct source {
 	struct window window;
 	uint8_t raw[FRAGMENT_WINDOW_BYTES];
 	uint8_t out[FRAGMENT_WINDOW_BYTES + 4096];
-	uint64_t rng;
 };
 
 /* One region at the start of a window: of noise, or of one byte over and over. */
@@ -174,10 +174,10 @@ make(struct source *s, uint64_t window, unsigned sectors, bool noise)
 	size_t n = (size_t)sectors * SECTOR_BYTES;
 	uint8_t digest[EVP_MAX_MD_SIZE];
 
-	for (size_t i = 0; i < n; i++) {
-		s->rng = s->rng * 6364136223846793005u + 1442695040888963407u;
-		s->raw[i] = noise ? (uint8_t)(s->rng >> 56) : 'x';
-	}
+	if (noise)
+		draw_bytes(s->raw, n);
+	else
+		memset(s->raw, 'x', n);
 	s->window.nregions = 1;
 	s->window.nrelocs = 0;
 	s->window.regions[0] = (struct range){ window * WINDOW_SECTORS, sectors };

@@ -3,18 +3,10 @@
 #include <string.h>
 
 #include "common/wire/parity.h"
+#include "tests/random.h"
 #include "tests/t.h"
 
 enum { BYTES = WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES };
-
-static uint64_t rng = 1;
-
-static uint32_t
-draw(uint32_t n)
-{
-	rng = rng * UINT64_C(6364136223846793005) + 1442695040888963407u;
-	return (uint32_t)(rng >> 33) % n;
-}
 
 static uint8_t
 slow_times(uint8_t a, uint8_t b)

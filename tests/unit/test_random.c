@@ -172,8 +172,7 @@ end_truth(struct truth *t)
 static struct range
 pick_range(const struct truth *t, uint64_t *state)
 {
-	*state = *state * 6364136223846793005u + 1442695040888963407u;
-	uint64_t n = *state >> 20;
+	uint64_t n = random_next(state);
 	struct range r = rangeset_get(t->stored, n % rangeset_count(t->stored));
 	uint64_t from = (n >> 7) % r.len, most = 1 + (n >> 15) % MOST_SECTORS;
 
@@ -547,6 +546,7 @@ main(void)
 	static const char *const names[] = { "deflate:1", "zstd:1" };
 	struct model *m = malloc(sizeof *m);
 
+	draw_seed = 2; /* the second chunk begins with a short fragment, also of zstd */
 	scratch_init();
 	test_stream();
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {

@@ -8,19 +8,12 @@
 #include <unistd.h>
 
 #include "common/disk/rangesort.h"
+#include "tests/random.h"
 #include "tests/t.h"
 
 enum { U = 96, SEEDS = 4000, MANY = 10000000 };
 
-static uint64_t seed;
 static struct err e;
-
-static uint64_t
-rnd(uint64_t n)
-{
-	seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
-	return (seed * 0x2545f4914f6cdd1dull >> 33) % n;
-}
 
 /* The model: one flag a number. */
 struct model {
@@ -65,8 +58,8 @@ fill(struct rangeset *s, struct model *m)
 {
 	memset(m, 0, sizeof *m);
 	rangeset_init(s);
-	for (uint64_t n = rnd(24); n > 0; n--) {
-		uint64_t off = rnd(U), len = rnd(U - off < 9 ? U - off + 1 : 9);
+	for (uint64_t n = draw(24); n > 0; n--) {
+		uint64_t off = draw(U), len = draw(U - off < 9 ? U - off + 1 : 9);
 		if (rangeset_add(s, (struct range){ off, len }, &e) != 0)
 			return false;
 		memset(m->in + off, 1, len);
@@ -88,7 +81,7 @@ fill_whole(struct rangeset *s, struct model *m)
 static bool
 add_one(struct rangeset *s, struct model *m)
 {
-	uint64_t off = rnd(U);
+	uint64_t off = draw(U);
 
 	m->in[off] = true;
 	return rangeset_add(s, (struct range){ off, 1 }, &e) == 0;
@@ -97,7 +90,7 @@ add_one(struct rangeset *s, struct model *m)
 static bool
 drop_short(struct rangeset *s, struct model *m)
 {
-	uint64_t min = rnd(6);
+	uint64_t min = draw(6);
 
 	for (size_t i = 0; i < U;) {
 		size_t end = i;
@@ -117,8 +110,8 @@ step(struct rangeset *a, struct model *ma)
 {
 	struct rangeset b;
 	struct model mb;
-	uint64_t lo = rnd(U), hi = lo + rnd(U - lo + 1), op = rnd(6);
-	bool ok = fill_whole(&b, &mb) && (rnd(2) == 0 || add_one(a, ma));
+	uint64_t lo = draw(U), hi = lo + draw(U - lo + 1), op = draw(6);
+	bool ok = fill_whole(&b, &mb) && (draw(2) == 0 || add_one(a, ma));
 
 	if (op == 0)
 		ok = ok && rangeset_union(a, &b, &e) == 0;
@@ -150,7 +143,7 @@ test_model(void)
 	for (uint64_t n = 1; n <= SEEDS && bad == 0; n++) {
 		struct rangeset a;
 		struct model ma;
-		seed = n * 0x9e3779b97f4a7c15ull;
+		draw_seed = n;
 		bool ok = fill_whole(&a, &ma) && same(&a, &ma);
 		for (int i = 0; i < 8 && ok; i++)
 			ok = step(&a, &ma);
@@ -217,7 +210,7 @@ order(int kind, size_t i, size_t n)
 	case 6:
 		return (i * 0x9e3779b97f4a7c15ull) >> 20;
 	default:
-		return rnd(n);
+		return draw(n);
 	}
 }
 
@@ -234,7 +227,7 @@ test_sort(void)
 		for (int kind = 0; kind < 8; kind++) {
 			uint64_t sum = 0, sum2 = 0;
 			for (size_t i = 0; i < n; i++) {
-				r[i] = (struct range){ order(kind, i, n), rnd(1000) };
+				r[i] = (struct range){ order(kind, i, n), draw(1000) };
 				sum += r[i].off * 3 + r[i].len * r[i].off;
 			}
 			size_t work = rangesort(r, n);
@@ -389,7 +382,6 @@ test_open(void)
 int
 main(void)
 {
-	seed = 1;
 	test_model();
 	test_edges();
 	test_sort();

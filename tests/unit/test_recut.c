@@ -53,7 +53,7 @@ static void
 fill_data(struct model *m, unsigned kinds)
 {
 	for (uint64_t s = 0; s < SECTORS; s += 100)
-		sample_fill(m->data + s * SECTOR_BYTES, 100 * SECTOR_BYTES, rnd(kinds));
+		sample_fill(m->data + s * SECTOR_BYTES, 100 * SECTOR_BYTES, draw(kinds));
 }
 
 /* Runs of sectors that are stored, filler or free. */
@@ -61,8 +61,8 @@ static void
 choose_sectors(struct model *m, unsigned longest)
 {
 	for (uint64_t s = 0; s < SECTORS;) {
-		uint64_t n = 1 + rnd(longest);
-		unsigned what = rnd(8);
+		uint64_t n = 1 + draw(longest);
+		unsigned what = draw(8);
 		for (; n > 0 && s < SECTORS; n--, s++) {
 			m->stored[s] = what != 0;
 			m->filler[s] = what == 1;

@@ -9,6 +9,7 @@
 #include "common/image/format/basis.h"
 #include "common/image/read/chunk.h"
 #include "common/image/write/encode.h"
+#include "tests/random.h"
 #include "tests/t.h"
 
 static struct sample
@@ -197,15 +198,13 @@ static ssize_t
 next_window(void *arg, struct window *w, void *buf, struct err *e)
 {
 	struct made *m = arg;
-	uint32_t *p = buf;
 
 	(void)e;
 	if (m->at == SECTORS)
 		return 0;
 	w->nregions = 1;
 	w->regions[0] = (struct range){ m->at, WINDOW_SECTORS };
-	for (size_t i = 0; i < FRAGMENT_WINDOW_BYTES / sizeof *p; i++)
-		p[i] = (uint32_t)random();
+	draw_bytes(buf, FRAGMENT_WINDOW_BYTES);
 	m->at += WINDOW_SECTORS;
 	return FRAGMENT_WINDOW_BYTES;
 }

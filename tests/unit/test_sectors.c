@@ -16,8 +16,8 @@
 static struct range
 pick(const struct model *m)
 {
-	struct range r = { next_random() % m->total, 0 };
-	uint64_t most = 1 + next_random() % 500;
+	struct range r = { draw(m->total), 0 };
+	uint64_t most = 1 + draw(500);
 
 	while (r.off + r.len < m->total && m->stored[r.off + r.len] && r.len < most)
 		r.len++;

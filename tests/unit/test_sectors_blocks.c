@@ -53,7 +53,7 @@ test_any(const struct model *m)
 
 	T_CHECK(sectors_blocks_new(&b, s, &e) == 0);
 	for (unsigned i = 0; i < 60; i++) {
-		struct range r = { next_random() % m->total, 1 + next_random() % READ_MOST };
+		struct range r = { draw(m->total), 1 + draw(READ_MOST) };
 		if (r.len > m->total - r.off)
 			r.len = m->total - r.off;
 		uint32_t n = find(b, r);

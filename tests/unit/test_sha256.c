@@ -2,9 +2,9 @@
  * a block's, of the same length and of others, and long ones, at odd addresses. */
 #include "common/base/sha256.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "tests/random.h"
 #include "tests/t.h"
 
 enum { BYTES = 1 << 20 };
@@ -32,7 +32,7 @@ many_agree(size_t n, size_t most)
 
 	for (size_t i = 0; i < n; i++)
 		v[i] = (struct sha256_message){ .data = data[i % 2] + i,
-			.bytes = (size_t)rand() % (most + 1) };
+			.bytes = draw(most + 1) };
 	sha256_many(v, n);
 	for (size_t i = 0; i < n; i++) {
 		sha256(v[i].data, v[i].bytes, want);
@@ -55,9 +55,7 @@ main(void)
 	sha256_pair("abc", 3, "abd", 3, got[0], got[1]);
 	T_CHECK(memcmp(got[0], abc, sizeof abc) == 0);
 	T_CHECK(memcmp(got[1], abc, sizeof abc) != 0);
-	srand(6);
-	for (size_t i = 0; i < sizeof data; i++)
-		data[i / sizeof data[0]][i % sizeof data[0]] = (uint8_t)(rand() >> 7);
+	draw_bytes(data, sizeof data);
 	for (size_t n = 0; n < 300; n++)
 		wrong += !agrees(n % 3, n, n) + !agrees(n % 3, n, 299 - n) +
 		         !agrees(1, 77, n);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/random.h"
 #include "tests/t.h"
 #include "tests/tmp.h"
 
@@ -27,17 +28,6 @@ enum {
 	LATE_SECTORS_MAX = 30,
 	STEPS = 400,
 };
-
-static uint64_t rng;
-
-static uint64_t
-draw(uint64_t n)
-{
-	rng ^= rng << 13;
-	rng ^= rng >> 7;
-	rng ^= rng << 17;
-	return (rng >> 11) % n;
-}
 
 /* A disk that loses what was not flushed. */
 
@@ -315,7 +305,7 @@ fill_hot(unsigned i)
 static void
 begin(uint64_t seed)
 {
-	rng = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+	draw_seed = seed;
 	apart = draw(2) == 0;
 	problem = NULL;
 	nlate = 0;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "controller/engine/swap_impl.h"
+#include "tests/random.h"
 #include "tests/t.h"
 
 static const struct swap_config config = { .salt = "5a17", .patience_s = 60, .patience_boot_s = 150 };
@@ -653,7 +654,7 @@ test_index(void)
 {
 	struct swap w, table;
 	struct err e;
-	uint32_t id, seed = 7;
+	uint32_t id;
 	char name[16];
 
 	swap_init(&w, &config);
@@ -661,12 +662,11 @@ test_index(void)
 	add_nodes(&w, 150);
 	begin(&w, start, "n[0-149]", 10, &id, &e);
 	for (int i = 0; i < 1000; i++) { /* machines have taken addresses of others */
-		seed = seed * 1664525 + 1013904223;
 		struct swap_report r = { .phase = "loading" };
-		struct swap_node *n = &w.nodes[seed >> 8 & 127];
+		struct swap_node *n = &w.nodes[draw(128)];
 		memcpy(r.mac, n->mac, 6);
 		swap_order_name(&w, n, r.order);
-		swap_reported(&w, start, &r, (uint8_t[]){ 10, 0, 0, (uint8_t)(seed >> 16 & 63) }, &e);
+		swap_reported(&w, start, &r, (uint8_t[]){ 10, 0, 0, (uint8_t)draw(64) }, &e);
 	}
 	T_CHECK(index_is_right(&w));
 	/* All that load with this address are meant, and no others. */
@@ -712,18 +712,10 @@ struct world {
 	struct swap w;
 	struct machine m[WORLD];
 	struct swap saved; /* as it is on the disk */
-	uint32_t seed;
 	bool loss, stream;
 	bool disturbed; /* a machine whose system ran, as the controller knew, was switched off */
 	unsigned kills;
 };
-
-static unsigned
-chance(struct world *x, unsigned n)
-{
-	x->seed = x->seed * 1664525 + 1013904223;
-	return (x->seed >> 8) % n;
-}
 
 static void
 save(struct world *x)
@@ -797,7 +789,7 @@ live(struct world *x, struct swap_now now, unsigned i)
 {
 	struct machine *m = &x->m[i];
 	struct swap_node *n = &x->w.nodes[i];
-	bool arrives = !x->loss || chance(x, 4) > 0;
+	bool arrives = !x->loss || draw(4) > 0;
 
 	switch (m->at) {
 	case 1:
@@ -807,26 +799,26 @@ live(struct world *x, struct swap_now now, unsigned i)
 			report_as(&x->w, now, n, m->obeys, x->stream ? "streaming" : "loading", "");
 		break;
 	case 5:
-		m->mute |= m->told && x->loss && chance(x, 20) == 0;
+		m->mute |= m->told && x->loss && draw(20) == 0;
 		if (m->mute)
 			break;
 		m->told |= arrives;
 		if (arrives)
 			report_as(&x->w, now, n, m->obeys, "usable", "50 % of sda is there");
-		if (x->loss && chance(x, 20) == 0) {
-			m->at = (int)chance(x, 2); /* its plug is pulled, or somebody resets it */
+		if (x->loss && draw(20) == 0) {
+			m->at = (int)draw(2); /* its plug is pulled, or somebody resets it */
 			m->told = false;
-		} else if (chance(x, 3) == 0) {
+		} else if (draw(3) == 0) {
 			m->loaded = true;
 			m->loads++;
 			m->at = 3;
 		}
 		break;
 	case 2:
-		if (x->loss && chance(x, 20) == 0) {
+		if (x->loss && draw(20) == 0) {
 			report_as(&x->w, now, n, m->obeys, "failed", "a disk");
 			m->at = 0;
-		} else if (x->loss && chance(x, 20) == 0) {
+		} else if (x->loss && draw(20) == 0) {
 			m->at = 0; /* somebody pulls its plug */
 		} else if (x->stream) {
 			m->at = 5;
@@ -842,7 +834,7 @@ live(struct world *x, struct swap_now now, unsigned i)
 		if (arrives) {
 			report_as(&x->w, now, n, m->obeys, "done", "");
 			strcpy(m->last_loaded, m->obeys);
-			if (chance(x, 3) == 0)
+			if (draw(3) == 0)
 				report_as(&x->w, now, n, m->obeys, "done", "");
 			m->at = 4;
 		}
@@ -864,25 +856,25 @@ run_world(uint32_t seed, bool loss, bool kills, bool stream)
 	uint32_t id = 0;
 	bool good = true;
 
-	x->seed = seed;
+	draw_seed = seed;
 	x->loss = loss;
 	x->stream = stream;
 	swap_init(&x->w, &config);
 	add_nodes(&x->w, WORLD);
 	swap_start(&x->w, now, &wish, &id, &again, &e);
 	for (unsigned round = 0; good && round < ROUNDS; round++) {
-		good = settle(x, now, kills && chance(x, 6) == 0 ? chance(x, WORLD) : WORLD * 3);
+		good = settle(x, now, kills && draw(6) == 0 ? draw(WORLD) : WORLD * 3);
 		if (swap_find_session(&x->w, id)->state != SWAP_IS_RUNNING)
 			break;
 		now = later(now, 2);
-		if (kills && chance(x, 10) == 0)
-			now.wall_s += (double)chance(x, 2000) - 1000;
+		if (kills && draw(10) == 0)
+			now.wall_s += (double)draw(2000) - 1000;
 		for (unsigned k = 0; good && k < 20; k++)
-			good = live(x, now, chance(x, WORLD));
+			good = live(x, now, draw(WORLD));
 		/* What was reported is answered after it was saved, so a kill in between is before. */
 		save(x);
 		swap_tick(&x->w, now);
-		if (kills && chance(x, 10) == 0)
+		if (kills && draw(10) == 0)
 			good = restore(x, now) && good;
 	}
 	good = good && settle(x, now, WORLD * 3);

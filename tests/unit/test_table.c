@@ -9,21 +9,12 @@
 #include <unistd.h>
 
 #include "common/disk/disk.h"
+#include "tests/random.h"
 #include "tests/t.h"
 #include "tests/unit/frozen.h"
 #include "tests/tmp.h"
 
 static const uint8_t id[TABLE_ID_BYTES] = "sixteen bytes id";
-static uint64_t rng = 88172645463325252u;
-
-static uint64_t
-draw(uint64_t n)
-{
-	rng ^= rng << 13;
-	rng ^= rng >> 7;
-	rng ^= rng << 17;
-	return (rng >> 11) % n;
-}
 
 static struct piece
 some_piece(void)
