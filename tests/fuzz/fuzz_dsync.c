@@ -5,26 +5,9 @@
 #include <string.h>
 
 #include "dsync/stream/stream.h"
+#include "tests/unit/memdisk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
-
-struct bytes {
-	const uint8_t *base;
-	size_t len;
-};
-
-static ssize_t
-read_bytes(void *ctx, void *buf, size_t len, uint64_t off)
-{
-	const struct bytes *b = ctx;
-
-	if (off >= b->len)
-		return 0;
-	if (len > b->len - off)
-		len = b->len - (size_t)off;
-	memcpy(buf, b->base + off, len);
-	return (ssize_t)len;
-}
 
 static void
 read_records(struct stream_in *in)
@@ -52,14 +35,11 @@ read_records(struct stream_in *in)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	static const struct disk_ops ops = { .pread = read_bytes };
-	struct bytes b = { data, len };
+	struct mem m = mem_of((uint8_t *)(uintptr_t)data, len);
+	struct disk *d = mem_open(&m, "fuzz", DISK_FILE);
 	struct stream_in *in;
-	struct disk *d;
 	struct err e;
 
-	if (disk_open_ops(&d, "fuzz", DISK_FILE, len, &ops, &b, &e) != 0)
-		return 0;
 	if (stream_in_open(&in, d, 0, UINT64_MAX, &e) == 0)
 		read_records(in);
 	stream_in_close(in);

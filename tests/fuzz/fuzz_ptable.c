@@ -112,7 +112,7 @@ try_disk(struct mem *m, enum disk_kind kind, unsigned sector_bytes)
 static void
 try_large_sectors(const uint8_t *data, size_t len)
 {
-	struct mem m = { calloc(1, LARGE_DISK_BYTES), LARGE_DISK_BYTES, SIZE_MAX };
+	struct mem m = mem_of(calloc(1, LARGE_DISK_BYTES), LARGE_DISK_BYTES);
 
 	memcpy(m.b, data, len < m.len ? len : m.len);
 	try_disk(&m, DISK_FILE, LARGE_SECTOR_BYTES);
@@ -122,7 +122,7 @@ try_large_sectors(const uint8_t *data, size_t len)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	struct mem m = { malloc(len + 1), len, SIZE_MAX };
+	struct mem m = mem_of(malloc(len + 1), len);
 
 	for (unsigned ss = 512; ss <= 4096; ss += 4096 - 512) {
 		memcpy(m.b, data, len);

@@ -1,36 +1,25 @@
 /* An image of one chunk that is read anywhere, with a cache that has room and with one that has
  * none: nothing but what reading in order gives out, too. */
 #include <assert.h>
-#include <errno.h>
 
 #include "common/image/read/random.h"
 #include "common/image/read/sectors.h"
 #include "tests/fuzz/chunk_target.h"
+#include "tests/unit/memdisk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
-
-static ssize_t
-read_chunk(void *chunk, void *buf, size_t len, uint64_t off)
-{
-	if (off > NDZ_CHUNK_BYTES || len > NDZ_CHUNK_BYTES - off) {
-		errno = EIO;
-		return -1;
-	}
-	memcpy(buf, (const uint8_t *)chunk + off, len);
-	return (ssize_t)len;
-}
 
 /* NULL: it is no image. */
 static struct sectors *
 open_chunk(uint8_t *bytes)
 {
-	static const struct disk_ops ops = { .pread = read_chunk };
+	static struct mem m;
 	struct sectors *s;
 	struct disk *d;
 	struct err e;
 
-	if (disk_open_ops(&d, "fuzz", DISK_FILE, NDZ_CHUNK_BYTES, &ops, bytes, &e) != 0)
-		abort();
+	m = mem_of(bytes, NDZ_CHUNK_BYTES);
+	d = mem_open(&m, "fuzz", DISK_FILE);
 	return sectors_open_disk(&s, d, NULL, &e) == 0 ? s : NULL;
 }
 

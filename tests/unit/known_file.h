@@ -8,49 +8,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/disk/disk.h"
 #include "common/image/read/random.h"
 #include "common/image/read/sectors.h"
 #include "common/wire/wire.h"
 #include "tests/unit/disk_model.h"
+#include "tests/unit/memdisk.h"
 
 enum { IMAGE_MOST = 16 << 20, BLOCKS_MOST = IMAGE_MOST / WIRE_BLOCK_BYTES, READ_MOST = 700 };
 
 /* An image file of which, while `limited`, only some blocks can be read. */
 static struct {
-	uint8_t *bytes;
-	size_t len;
+	struct mem mem;
 	bool limited, known[BLOCKS_MOST];
-} file;
+} file = { .mem.bad = SIZE_MAX };
 
-static inline ssize_t
-pread_known(void *ctx, void *buf, size_t len, uint64_t off)
+static inline int
+is_unknown(struct mem *m, enum mem_access what, struct range bytes)
 {
-	(void)ctx;
-	if (off >= file.len)
-		return 0;
-	if (len > file.len - off)
-		len = file.len - off;
-	for (uint64_t at = off; file.limited && at < off + len; at++)
-		if (!file.known[at / WIRE_BLOCK_BYTES]) {
-			errno = EIO;
-			return -1;
-		}
-	memcpy(buf, file.bytes + off, len);
-	return (ssize_t)len;
+	(void)m, (void)what;
+	for (uint64_t at = bytes.off; file.limited && at < range_end(bytes); at++)
+		if (!file.known[at / WIRE_BLOCK_BYTES])
+			return EIO;
+	return 0;
 }
 
 static inline struct sectors *
 open_file(void)
 {
-	static const struct disk_ops ops = { .pread = pread_known };
 	struct sectors *s;
-	struct disk *d;
 	struct err e;
 
 	file.limited = false;
-	if (disk_open_ops(&d, "image", DISK_FILE, file.len, &ops, NULL, &e) != 0 ||
-	    sectors_open_disk(&s, d, NULL, &e) != 0) {
+	file.mem.before = is_unknown;
+	struct disk *d = mem_open(&file.mem, "image", DISK_FILE);
+	if (sectors_open_disk(&s, d, NULL, &e) != 0) {
 		printf("# %s\n", e.text);
 		abort();
 	}
@@ -64,7 +55,7 @@ load_file(const char *path)
 
 	if (f == NULL)
 		abort();
-	file.len = fread(file.bytes, 1, IMAGE_MOST, f);
+	file.mem.len = fread(file.mem.b, 1, IMAGE_MOST, f);
 	fclose(f);
 }
 

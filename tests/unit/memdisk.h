@@ -1,5 +1,5 @@
-/* memdisk.h: a disk in memory, which may have a sector that cannot be read, and functions that
- * make and mend partition tables on it. */
+/* memdisk.h: a disk in memory, which can fail or wait where a test says so, and functions
+ * that make and mend partition tables on it. */
 #ifndef TESTS_UNIT_MEMDISK_H
 #define TESTS_UNIT_MEMDISK_H
 
@@ -10,13 +10,34 @@
 
 #include "common/base/rd.h"
 #include "common/base/wr.h"
-#include "common/disk/disk_impl.h"
+#include "common/disk/disk.h"
+
+enum mem_access { MEM_READ, MEM_WRITE, MEM_ZERO };
 
 struct mem {
-	uint8_t *b; /* owned by the user */
+	uint8_t *b; /* owned by the user; NULL: zeros, and what is written is forgotten */
 	size_t len;
-	size_t bad; /* byte of the unreadable sector, or SIZE_MAX */
+	_Atomic size_t bad; /* byte of the unreadable sector, or SIZE_MAX */
+	/* Called before each access, by its thread; it returns the errno of a failure,
+	 * or 0.  NULL: nothing is called. */
+	int (*before)(struct mem *, enum mem_access, struct range bytes);
+	_Atomic uint64_t writes; /* so often was it written to */
+	_Atomic uint64_t wanted_at, wanted_bytes; /* of the last hint */
 };
+
+/* A disk of these bytes, all of which can be read. */
+static inline struct mem
+mem_of(void *bytes, size_t len)
+{
+	return (struct mem){ .b = bytes, .len = len, .bad = SIZE_MAX };
+}
+
+static inline bool
+mem_fails(struct mem *m, enum mem_access what, struct range bytes)
+{
+	errno = m->before != NULL ? m->before(m, what, bytes) : 0;
+	return errno != 0;
+}
 
 static inline ssize_t
 mem_pread(void *ctx, void *buf, size_t len, uint64_t off)
@@ -27,11 +48,16 @@ mem_pread(void *ctx, void *buf, size_t len, uint64_t off)
 		return 0;
 	if (len > m->len - off)
 		len = m->len - off;
+	if (mem_fails(m, MEM_READ, (struct range){ off, len }))
+		return -1;
 	if (m->bad >= off && m->bad < off + len) {
 		errno = EIO;
 		return -1;
 	}
-	memcpy(buf, m->b + off, len);
+	if (m->b != NULL)
+		memcpy(buf, m->b + off, len);
+	else
+		memset(buf, 0, len);
 	return (ssize_t)len;
 }
 
@@ -44,20 +70,58 @@ mem_pwrite(void *ctx, const void *buf, size_t len, uint64_t off)
 		errno = ENOSPC;
 		return -1;
 	}
-	memcpy(m->b + off, buf, len);
+	if (mem_fails(m, MEM_WRITE, (struct range){ off, len }))
+		return -1;
+	m->writes++;
+	if (m->b != NULL)
+		memcpy(m->b + off, buf, len);
 	return (ssize_t)len;
+}
+
+static inline int
+mem_zero(void *ctx, uint64_t off, uint64_t len)
+{
+	struct mem *m = ctx;
+
+	if (mem_fails(m, MEM_ZERO, (struct range){ off, len }))
+		return -1;
+	if (m->b != NULL)
+		memset(m->b + off, 0, len);
+	return 0;
+}
+
+static inline void
+mem_want(void *ctx, uint64_t off, uint64_t len)
+{
+	struct mem *m = ctx;
+
+	m->wanted_at = off;
+	m->wanted_bytes = len;
+}
+
+/* Opens it under this name; it must stay as long as the disk is open. */
+static inline struct disk *
+mem_open(struct mem *m, const char *name, enum disk_kind kind)
+{
+	static const struct disk_ops ops = { .pread = mem_pread,
+		.pwrite = mem_pwrite,
+		.zero = mem_zero,
+		.want = mem_want };
+	uint64_t size = kind == DISK_STREAM ? UINT64_MAX : m->len;
+	struct disk *d;
+	struct err e;
+
+	if (disk_open_ops(&d, name, kind, size, &ops, m, &e) != 0)
+		abort();
+	return d;
 }
 
 static inline struct disk *
 mem_disk(struct mem *m, enum disk_kind kind, unsigned sector_bytes)
 {
-	static const struct disk_ops ops = { .pread = mem_pread, .pwrite = mem_pwrite };
-	struct disk *d;
-	struct err e;
+	struct disk *d = mem_open(m, "mem", kind);
 
-	if (disk_open_ops(&d, "mem", kind, m->len, &ops, m, &e) != 0)
-		abort();
-	d->sector_bytes = sector_bytes;
+	disk_set_sector_bytes(d, sector_bytes);
 	return d;
 }
 

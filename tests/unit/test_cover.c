@@ -192,7 +192,7 @@ test_unsure(struct target *t)
 int
 main(void)
 {
-	struct mem m = { bytes, sizeof bytes, SIZE_MAX };
+	struct mem m = mem_of(bytes, sizeof bytes);
 	struct install_config cfg = { .zero = true };
 	struct target t = { .cfg = &cfg,
 		.disk = mem_disk(&m, DISK_FILE, 512),

@@ -11,7 +11,7 @@
 enum { BYTES = 300000 };
 
 static uint8_t bytes[BYTES], got[BYTES];
-static struct mem mem = { bytes, BYTES, SIZE_MAX };
+static struct mem mem = { .b = bytes, .len = BYTES, .bad = SIZE_MAX };
 static struct disk *disk;
 static struct err e;
 

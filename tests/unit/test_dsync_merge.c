@@ -99,7 +99,7 @@ merge_it(const struct stream_head *h, unsigned how)
 	struct err e;
 
 	make(&m, h);
-	struct mem mem = { m.bytes, m.n - ((how & CUT) != 0 ? 1 : 0), SIZE_MAX };
+	struct mem mem = mem_of(m.bytes, m.n - ((how & CUT) != 0 ? 1 : 0));
 	struct disk *from = mem_disk(&mem, DISK_FILE, SECTOR_BYTES);
 	int rc = merge(&c, from, &report, &why);
 	disk_close(from, &e);

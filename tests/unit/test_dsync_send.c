@@ -1,23 +1,12 @@
 /* A disk whose first sector cannot be read, and whose changes are many small pieces: what is said is
  * the error of the disk, whichever of the threads is the fastest. */
-#include <errno.h>
 #include <string.h>
 
 #include "dsync/extract/send.h"
 #include "tests/t.h"
+#include "tests/unit/memdisk.h"
 
 enum { BLOCK = 4096, BYTES = 1 << 20, TIMES = 3000 };
-
-static ssize_t
-bad_pread(void *ctx, void *buf, size_t len, uint64_t off)
-{
-	(void)ctx;
-	errno = EIO;
-	if (off == 0)
-		return -1;
-	memset(buf, 0x41, len);
-	return (ssize_t)len;
-}
 
 static ssize_t
 drop(void *ctx, const void *buf, size_t len, uint64_t off)
@@ -43,9 +32,10 @@ send_once(struct disk *from, struct disk *to, const struct rangeset *changed, st
 int
 main(void)
 {
-	static const struct disk_ops bad = { .pread = bad_pread }, nowhere = { .pwrite = drop };
+	static const struct disk_ops nowhere = { .pwrite = drop };
+	struct mem bad = { .len = BYTES, .bad = 0 };
 	struct rangeset changed;
-	struct disk *from, *to;
+	struct disk *from = mem_open(&bad, "bad", DISK_BLOCK), *to;
 	unsigned said = 0;
 	struct err e;
 
@@ -53,7 +43,6 @@ main(void)
 	for (uint64_t at = 0; at < BYTES; at += 2 * (uint64_t)BLOCK)
 		T_CHECK(rangeset_add(&changed, (struct range){ at, BLOCK }, &e) == 0);
 	rangeset_seal(&changed);
-	T_CHECK(disk_open_ops(&from, "bad", DISK_BLOCK, BYTES, &bad, NULL, &e) == 0);
 	T_CHECK(disk_open_ops(&to, "nowhere", DISK_FILE, 0, &nowhere, NULL, &e) == 0);
 	for (unsigned i = 0; i < TIMES; i++)
 		said += send_once(from, to, &changed, &e) != 0 && e.kind == ERR_IO &&

@@ -64,7 +64,7 @@ read_all(const uint8_t *bytes, size_t len, struct stream_end *end, enum err_kind
 	if (len > 0)
 		exact = realloc(exact, len);
 	memcpy(exact, bytes, len);
-	struct mem m = { exact, len, SIZE_MAX };
+	struct mem m = mem_of(exact, len);
 	struct disk *d = mem_disk(&m, DISK_FILE, SECTOR_BYTES);
 	rc = stream_in_open(&in, d, 0, UINT64_MAX, &e);
 	if (rc == 0)

@@ -26,7 +26,7 @@ put(uint64_t sector, size_t at, const void *data, size_t n)
 static uint64_t
 find(uint32_t kind, struct range area, uint64_t floor)
 {
-	struct mem m = { bytes, sizeof bytes, SIZE_MAX };
+	struct mem m = mem_of(bytes, sizeof bytes);
 	struct disk *d = mem_disk(&m, DISK_FILE, 512);
 	struct ending found[ENDINGS_MAX];
 	uint64_t at = 0;
@@ -226,7 +226,7 @@ test_md0(void)
 static void
 test_behind(void)
 {
-	struct mem m = { bytes, sizeof bytes, SIZE_MAX };
+	struct mem m = mem_of(bytes, sizeof bytes);
 	struct disk *d = mem_disk(&m, DISK_FILE, 512);
 	struct ending e[ENDINGS_MAX];
 	struct range area = { 8, SECTORS - 8 };

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "tests/t.h"
+#include "tests/unit/memdisk.h"
 
 enum {
 	RUNS = 40,
@@ -39,27 +40,20 @@ is_open(uint64_t sector)
 	return open_for_all || (open_for_other && sector == OTHER);
 }
 
-static void
-ask(uint64_t off, size_t len)
+static int
+ask(struct mem *m, enum mem_access what, struct range bytes)
 {
+	(void)m, (void)what;
 	pthread_mutex_lock(&lock);
 	if (nlog < LOG_MAX)
-		wanted[nlog++] = (struct range){ off / SECTOR_BYTES, len / SECTOR_BYTES };
+		wanted[nlog++] = (struct range){ bytes.off / SECTOR_BYTES,
+			bytes.len / SECTOR_BYTES };
 	waiting++;
-	while (!is_open(off / SECTOR_BYTES))
+	while (!is_open(bytes.off / SECTOR_BYTES))
 		pthread_cond_wait(&opened, &lock);
 	waiting--;
 	pthread_mutex_unlock(&lock);
-}
-
-static ssize_t
-source_pread(void *ctx, void *buf, size_t len, uint64_t off)
-{
-	(void)ctx;
-	ask(off, len);
-	for (size_t i = 0; i < len; i++)
-		((uint8_t *)buf)[i] = (uint8_t)((off + i) / SECTOR_BYTES % 251);
-	return (ssize_t)len;
+	return 0;
 }
 
 static void
@@ -90,37 +84,10 @@ source_has(unsigned n)
 	return now_waiting() == n;
 }
 
-/* The disk. */
-
-static uint8_t content[DISK_SECTORS * SECTOR_BYTES];
-
-static ssize_t
-disk_pread_ram(void *ctx, void *buf, size_t len, uint64_t off)
-{
-	(void)ctx;
-	memcpy(buf, content + off, len);
-	return (ssize_t)len;
-}
-
-static ssize_t
-disk_pwrite_ram(void *ctx, const void *buf, size_t len, uint64_t off)
-{
-	(void)ctx;
-	memcpy(content + off, buf, len);
-	return (ssize_t)len;
-}
-
-static struct disk *
-a_disk(const char *name, const struct disk_ops *ops)
-{
-	struct disk *d;
-	struct err e;
-
-	if (disk_open_ops(&d, name, DISK_BLOCK, sizeof content, ops, NULL, &e) != 0)
-		abort();
-	return d;
-}
-
+static uint8_t image_bytes[DISK_SECTORS * SECTOR_BYTES], disk_bytes[sizeof image_bytes];
+static struct mem image = { .b = image_bytes, .len = sizeof image_bytes, .bad = SIZE_MAX,
+	.before = ask };
+static struct mem disk = { .b = disk_bytes, .len = sizeof disk_bytes, .bad = SIZE_MAX };
 static struct export *source;
 static struct streamed *device;
 static struct order order;
@@ -141,8 +108,6 @@ run_at(unsigned i)
 static void
 open_device(void)
 {
-	static const struct disk_ops asked = { .pread = source_pread };
-	static const struct disk_ops ram = { .pread = disk_pread_ram, .pwrite = disk_pwrite_ram };
 	/* It is never idle, so that what the order does not name has its share alone. */
 	const struct streamed_config cfg = { .disk = "disk",
 		.table = "memory",
@@ -162,8 +127,12 @@ open_device(void)
 	rangeset_init(&set);
 	rangeset_add(&set, (struct range){ 16, DISK_SECTORS - 16 }, &e);
 	rangeset_seal(&set);
-	if (export_open_disk(&source, a_disk("image", &asked), &set, &export_cfg, &e) != 0 ||
-	    streamed_open_on(&device, source, &cfg, a_disk("disk", &ram), NULL, &e) != 0)
+	for (size_t i = 0; i < sizeof image_bytes; i++)
+		image_bytes[i] = (uint8_t)(i / SECTOR_BYTES % 251);
+	if (export_open_disk(&source, mem_open(&image, "image", DISK_BLOCK), &set,
+		&export_cfg, &e) != 0 ||
+	    streamed_open_on(&device, source, &cfg, mem_open(&disk, "disk", DISK_BLOCK),
+		NULL, &e) != 0)
 		abort();
 	pthread_mutex_lock(&lock);
 	open_for_all = false;

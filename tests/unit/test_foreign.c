@@ -12,7 +12,7 @@ static uint8_t bytes[BYTES];
 static const char *
 find(size_t first, size_t sectors)
 {
-	struct mem m = { bytes, sizeof bytes, SIZE_MAX };
+	struct mem m = mem_of(bytes, sizeof bytes);
 	struct disk *d = mem_disk(&m, DISK_FILE, 512);
 	struct err e;
 	const char *found = foreign_find(d, (struct range){ first, sectors });

@@ -8,32 +8,20 @@
 #include "common/image/read/source.h"
 #include "imageunzip/install/from.h"
 #include "imageunzip/install/install_sink.h"
+#include "tests/unit/memdisk.h"
 #include "tests/unit/one_chunk.h"
 #include "tests/unit/scratch.h"
-
-static ssize_t
-mem_read(void *ctx, void *buf, size_t len, uint64_t off)
-{
-	size_t n = off < NDZ_CHUNK_BYTES ? NDZ_CHUNK_BYTES - (size_t)off : 0;
-
-	n = n < len ? n : len;
-	memcpy(buf, (const uint8_t *)ctx + off, n);
-	return (ssize_t)n;
-}
 
 static struct image *
 open_chunk(uint8_t *chunk, enum disk_kind kind)
 {
-	static const struct disk_ops ops = { .pread = mem_read };
+	static struct mem m;
 	struct image *img = NULL;
 	struct source s;
-	struct disk *d;
 	struct err e;
 
-	T_CHECK(disk_open_ops(&d, "memory", kind,
-		    kind == DISK_STREAM ? UINT64_MAX : NDZ_CHUNK_BYTES, &ops, chunk,
-		    &e) == 0);
-	T_CHECK(source_of_disk(&s, d, &e) == 0);
+	m = mem_of(chunk, NDZ_CHUNK_BYTES);
+	T_CHECK(source_of_disk(&s, mem_open(&m, "memory", kind), &e) == 0);
 	T_CHECK(image_open_source(&img, &s, NULL, &e) == 0);
 	return img;
 }

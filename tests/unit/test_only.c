@@ -230,7 +230,7 @@ test_table(void)
 {
 	static uint8_t bytes[400 * SECTOR_BYTES], first[NDZ_CHUNK_BYTES],
 	    second[NDZ_CHUNK_BYTES];
-	struct mem m = { .b = bytes, .len = sizeof bytes, .bad = SIZE_MAX };
+	struct mem m = mem_of(bytes, sizeof bytes);
 	struct imgtable *t;
 	uint64_t sector;
 
@@ -274,7 +274,7 @@ static void
 test_damaged_table(void)
 {
 	static uint8_t bytes[400 * SECTOR_BYTES], chunk[NDZ_CHUNK_BYTES];
-	struct mem m = { .b = bytes, .len = sizeof bytes, .bad = SIZE_MAX };
+	struct mem m = mem_of(bytes, sizeof bytes);
 	struct imgtable *t;
 	uint64_t sector;
 	bool ended = true;

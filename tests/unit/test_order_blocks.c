@@ -35,7 +35,7 @@ config(void)
 	snprintf(image, sizeof image, "%s", in_scratch("a.ndz"));
 	return (struct order_config){ .order = order_file(),
 		.image = image,
-		.chunks = (uint32_t)(file.len / NDZ_CHUNK_BYTES),
+		.chunks = (uint32_t)(file.mem.len / NDZ_CHUNK_BYTES),
 		.blocks_most = ORDER_BLOCKS_MAX };
 }
 
@@ -245,8 +245,8 @@ main(void)
 	struct err e;
 
 	scratch_init();
-	file.bytes = malloc(IMAGE_MOST);
-	if (m == NULL || file.bytes == NULL || codec_parse(&codec, "deflate:1", &e) != 0)
+	file.mem.b = malloc(IMAGE_MOST);
+	if (m == NULL || file.mem.b == NULL || codec_parse(&codec, "deflate:1", &e) != 0)
 		abort();
 	make_model(m, 40);
 	write_image("a.ndz", m, false, NULL);
@@ -257,7 +257,7 @@ main(void)
 	test_unusable(m);
 	test_thread(m);
 	order_free(&order);
-	free(file.bytes);
+	free(file.mem.b);
 	free(m);
 	return t_done();
 }

@@ -242,7 +242,7 @@ test_sector_sizes(void)
 	static const unsigned wrong[] = { 1, 513, 1536, 8192, 65536 };
 	static const uint8_t types[] = { 0xee, 0x83 }; /* a GPT, an MBR */
 	static uint8_t bytes[256 << 10];
-	struct mem m = { bytes, sizeof bytes, SIZE_MAX };
+	struct mem m = mem_of(bytes, sizeof bytes);
 	struct ptable_change done;
 	struct err closing;
 
@@ -305,7 +305,7 @@ static void
 test_long_header(void)
 {
 	static uint8_t bytes[64 * 4096], before[sizeof bytes];
-	struct mem m = { bytes, sizeof bytes, SIZE_MAX };
+	struct mem m = mem_of(bytes, sizeof bytes);
 	struct ptable_change done;
 	struct err closing;
 
@@ -372,7 +372,7 @@ test_moved_array(void)
 {
 	enum { ARRAY = 80 };
 	static uint8_t bytes[2000 * 512], before[sizeof bytes];
-	struct mem m = { bytes, sizeof bytes, SIZE_MAX };
+	struct mem m = mem_of(bytes, sizeof bytes);
 	struct ptable_change done;
 	struct err closing;
 	uint64_t sectors;
@@ -412,7 +412,7 @@ test_first_usable(void)
 {
 	enum { FIRST = 150 };
 	static uint8_t bytes[2000 * 512];
-	struct mem m = { bytes, sizeof bytes, SIZE_MAX };
+	struct mem m = mem_of(bytes, sizeof bytes);
 	struct ptable_change done;
 	struct err closing;
 	uint64_t sectors;
@@ -445,7 +445,7 @@ static void
 test_array_behind(void)
 {
 	static uint8_t bytes[2000 * 512], before[sizeof bytes];
-	struct mem m = { bytes, sizeof bytes, SIZE_MAX };
+	struct mem m = mem_of(bytes, sizeof bytes);
 	struct ptable_change done;
 	struct err closing;
 	uint64_t sectors;
@@ -479,7 +479,7 @@ test_no_room_for_backup(void)
 {
 	enum { ARRAY = 80 };
 	static uint8_t bytes[1000 * 512], before[sizeof bytes];
-	struct mem m = { bytes, sizeof bytes, SIZE_MAX };
+	struct mem m = mem_of(bytes, sizeof bytes);
 	struct err closing;
 	uint64_t sectors;
 

@@ -245,7 +245,7 @@ test_mbr_damage(void)
 		{ 1200, 1, 15, 200, 9, "loops at sector 1200" },
 		{ 1200, 1, 0x85, 800, 0, NULL },
 	};
-	struct mem m = { malloc(SECTORS * 512), SECTORS * 512, SIZE_MAX };
+	struct mem m = mem_of(malloc(SECTORS * 512), SECTORS * 512);
 
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		memset(m.b, 0, m.len);
@@ -269,7 +269,7 @@ static void
 test_mbr_kind(void)
 {
 	enum { SECTORS = 2000 };
-	struct mem m = { calloc(SECTORS, 512), SECTORS * 512, SIZE_MAX };
+	struct mem m = mem_of(calloc(SECTORS, 512), SECTORS * 512);
 
 	T_CHECK(read_mem(&m) == 0);
 	T_CHECK(t.kind == PTABLE_NONE);

@@ -37,7 +37,7 @@ static void
 test_reader(void)
 {
 	static uint8_t image[2 * MIB];
-	struct mem m = { .b = image, .len = sizeof image, .bad = SIZE_MAX };
+	struct mem m = mem_of(image, sizeof image);
 	struct server_run first = { .buf = 1, .chunk = 1, .first = 0, .count = 32 };
 	struct server_run whole = { .buf = 0, .chunk = 1, .first = 0, .count = 1024 };
 	struct server_run last = { .buf = 2, .chunk = 1, .first = 1000, .count = 24 };

@@ -34,7 +34,7 @@ main(void)
 {
 	static const char nothing[] = "no known filesystem";
 	static uint8_t bytes[64 << 10];
-	struct mem m = { bytes, sizeof bytes, SIZE_MAX };
+	struct mem m = mem_of(bytes, sizeof bytes);
 
 	scratch_init();
 	make("empty", 0, "");

@@ -225,13 +225,11 @@ scan(int (*fn)(struct disk *, struct range, struct skip_sink *, struct err *),
     struct fs_scan *f)
 {
 	struct fsmod mod = { .name = "x", .title = "X", .confined = true, .scan = fn };
-	static const struct disk_ops ops = { .pread = mem_pread };
 	static uint8_t bytes[PART_SECTORS * 512 + 1024] = { [1024] = 42 };
-	struct mem m = { .b = bytes, .len = sizeof bytes, .bad = SIZE_MAX };
-	struct disk *d;
+	struct mem m = mem_of(bytes, sizeof bytes);
+	struct disk *d = mem_disk(&m, DISK_FILE, SECTOR_BYTES);
 	struct err e;
 
-	T_CHECK(disk_open_ops(&d, "memory", DISK_FILE, m.len, &ops, &m, &e) == 0);
 	bool done = fsmods_scan_as(&mod, d, (struct range){ 2, PART_SECTORS }, f, &e) == 0;
 	disk_close(d, &e);
 	return done;

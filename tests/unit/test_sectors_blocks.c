@@ -22,7 +22,7 @@ find(struct sectors_blocks *b, struct range r)
 	file.limited = false;
 	memset(file.known, 0, sizeof file.known);
 	while ((rc = sectors_blocks_next(b, &r, &chunk, &need, &e)) == 1) {
-		if (blockmap_empty(&need) || (chunk + 1) * NDZ_CHUNK_BYTES > file.len)
+		if (blockmap_empty(&need) || (chunk + 1) * NDZ_CHUNK_BYTES > file.mem.len)
 			return 0;
 		for (uint32_t i = blockmap_next(&need, 0); i < WIRE_CHUNK_BLOCKS;
 		     i = blockmap_next(&need, i + 1))
@@ -90,7 +90,7 @@ test_few(const struct model *m)
 	uint32_t n = find(b, one);
 	T_CHECK(n > 0 && n < WIRE_CHUNK_BLOCKS / 2);
 	sectors_blocks_free(b);
-	uint8_t *chunk = file.bytes + NDZ_CHUNK_BYTES;
+	uint8_t *chunk = file.mem.b + NDZ_CHUNK_BYTES;
 	T_CHECK(ndz_header_get(&h, chunk, NDZ_CHUNK_BYTES, &e) == 0);
 	chunk[ext_area_at(&h) + EXT_HEAD_BYTES] ^= 0x10;
 	T_CHECK(sectors_blocks_new(&b, s, &e) == 0);
@@ -110,8 +110,8 @@ test_golden(void)
 
 	if (bytes == NULL || len > IMAGE_MOST)
 		abort();
-	memcpy(file.bytes, bytes, len);
-	file.len = len;
+	memcpy(file.mem.b, bytes, len);
+	file.mem.len = len;
 	free(bytes);
 	struct sectors *s = open_file();
 	T_CHECK(sectors_blocks_new(&b, s, &e) == 0);
@@ -127,8 +127,8 @@ main(void)
 	struct model *m = malloc(sizeof *m);
 
 	scratch_init();
-	file.bytes = malloc(IMAGE_MOST);
-	if (m == NULL || file.bytes == NULL)
+	file.mem.b = malloc(IMAGE_MOST);
+	if (m == NULL || file.mem.b == NULL)
 		abort();
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
 		struct err e;
@@ -146,7 +146,7 @@ main(void)
 			test_few(m);
 	}
 	test_golden();
-	free(file.bytes);
+	free(file.mem.b);
 	free(m);
 	return t_done();
 }

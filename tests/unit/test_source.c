@@ -5,46 +5,23 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/disk/disk.h"
 #include "common/image/read/source.h"
 #include "tests/t.h"
+#include "tests/unit/memdisk.h"
 
 enum { CHUNKS = 3, LAST_BYTES = 5000, BYTES = (CHUNKS - 1) * SOURCE_CHUNK_BYTES + LAST_BYTES };
 
 static uint8_t bytes[BYTES];
 
-static ssize_t
-mem_read(void *ctx, void *buf, size_t len, uint64_t off)
-{
-	size_t n = off < BYTES ? BYTES - (size_t)off : 0;
-
-	(void)ctx;
-	n = n < len ? n : len;
-	memcpy(buf, bytes + off, n);
-	return (ssize_t)n;
-}
-
-static uint64_t wanted_at, wanted_bytes;
-
-static void
-mem_want(void *ctx, uint64_t off, uint64_t len)
-{
-	(void)ctx;
-	wanted_at = off;
-	wanted_bytes = len;
-}
+static struct mem mem = { .b = bytes, .len = BYTES, .bad = SIZE_MAX };
 
 static struct source
 open_it(enum disk_kind kind)
 {
-	static const struct disk_ops ops = { .pread = mem_read, .want = mem_want };
 	struct source s = { NULL, NULL };
-	struct disk *d;
 	struct err e;
 
-	T_CHECK(disk_open_ops(&d, "memory", kind, kind == DISK_STREAM ? UINT64_MAX : BYTES,
-		    &ops, NULL, &e) == 0);
-	T_CHECK(source_of_disk(&s, d, &e) == 0);
+	T_CHECK(source_of_disk(&s, mem_open(&mem, "memory", kind), &e) == 0);
 	return s;
 }
 
@@ -98,8 +75,8 @@ test_blocks(void)
 	T_CHECK(strstr(e.text, "memory: has no chunk 3") != NULL);
 	need = blockmap_range(2, 4);
 	source_want(&s, 1, &need, SOURCE_NOW);
-	T_CHECK(wanted_at == SOURCE_CHUNK_BYTES + 2048);
-	T_CHECK(wanted_bytes == 4096);
+	T_CHECK(mem.wanted_at == SOURCE_CHUNK_BYTES + 2048);
+	T_CHECK(mem.wanted_bytes == 4096);
 	source_close(&s);
 }
 

@@ -135,7 +135,7 @@ static void
 test_in_target(void)
 {
 	static uint8_t bytes[16 * 4096];
-	struct mem m = { bytes, sizeof bytes, SIZE_MAX };
+	struct mem m = mem_of(bytes, sizeof bytes);
 	struct disk *d = mem_disk(&m, DISK_FILE, 512);
 	struct state_sums none = { 0 };
 	struct state *s;
@@ -182,7 +182,7 @@ static void
 test_marker(void)
 {
 	static uint8_t bytes[3 * BOOT_AREA_BYTES];
-	struct mem m = { bytes, sizeof bytes, SIZE_MAX };
+	struct mem m = mem_of(bytes, sizeof bytes);
 	struct disk *d = mem_disk(&m, DISK_FILE, 512);
 	struct marker marker;
 	struct boot_area h;

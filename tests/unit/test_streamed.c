@@ -13,6 +13,7 @@
 
 #include "tests/random.h"
 #include "tests/t.h"
+#include "tests/unit/memdisk.h"
 #include "tests/tmp.h"
 
 enum {
@@ -39,12 +40,11 @@ struct write {
 };
 
 struct vdisk {
-	uint8_t *now, *durable;
-	uint64_t bytes;
+	struct mem now; /* the first member, which mem_pread() is given */
+	uint8_t *durable;
 	struct write *first, **last;
 	bool fails; /* the next flush does */
 	sem_t *in_sync; /* posted by the next flush, which takes a while; NULL: not */
-	_Atomic uint64_t bad; /* the sector that cannot be read; 0: all can */
 	/* Called once, after zeros were written at this byte; NULL: nothing is. */
 	void (*behind_zeros)(void);
 	uint64_t zeros_at;
@@ -57,7 +57,7 @@ static void
 vdisk_init(struct vdisk *v, uint64_t bytes)
 {
 	*v = (struct vdisk){
-		.now = calloc(1, bytes), .durable = calloc(1, bytes), .bytes = bytes
+		.now = mem_of(calloc(1, bytes), bytes), .durable = calloc(1, bytes)
 	};
 	v->last = &v->first;
 }
@@ -78,24 +78,8 @@ static void
 vdisk_free(struct vdisk *v)
 {
 	forget(v);
-	free(v->now);
+	free(v->now.b);
 	free(v->durable);
-}
-
-static ssize_t
-vdisk_pread(void *ctx, void *buf, size_t len, uint64_t off)
-{
-	struct vdisk *v = ctx;
-
-	if (off >= v->bytes)
-		return 0;
-	len = len < v->bytes - off ? len : v->bytes - off;
-	if (v->bad != 0 && off <= v->bad * SECTOR_BYTES && v->bad * SECTOR_BYTES < off + len) {
-		errno = EIO;
-		return -1;
-	}
-	memcpy(buf, v->now + off, len);
-	return (ssize_t)len;
 }
 
 static ssize_t
@@ -108,7 +92,7 @@ vdisk_pwrite(void *ctx, const void *buf, size_t len, uint64_t off)
 	memcpy(w->data, buf, len);
 	*v->last = w;
 	v->last = &w->next;
-	memcpy(v->now + off, buf, len);
+	mem_pwrite(&v->now, buf, len, off);
 	if (v->behind_zeros != NULL && off == v->zeros_at && *w->data == 0) {
 		void (*call)(void) = v->behind_zeros;
 		v->behind_zeros = NULL;
@@ -153,12 +137,12 @@ lose_power(struct vdisk *v)
 		}
 	}
 	for (const struct write *w = v->first; w != NULL; w = w->next)
-		memcpy(v->now + w->at, v->durable + w->at, w->n);
+		memcpy(v->now.b + w->at, v->durable + w->at, w->n);
 	forget(v);
 }
 
 static const struct disk_ops ops = {
-	.pread = vdisk_pread, .pwrite = vdisk_pwrite, .sync = vdisk_sync
+	.pread = mem_pread, .pwrite = vdisk_pwrite, .sync = vdisk_sync
 };
 
 static struct disk *
@@ -167,7 +151,7 @@ as_disk(struct vdisk *v, const char *name)
 	struct disk *d;
 	struct err e;
 
-	if (disk_open_ops(&d, name, DISK_BLOCK, v->bytes, &ops, v, &e) != 0)
+	if (disk_open_ops(&d, name, DISK_BLOCK, v->now.len, &ops, v, &e) != 0)
 		abort();
 	return d;
 }
@@ -296,10 +280,10 @@ fill_hot(unsigned i)
 {
 	uint64_t sector = sector_of(i), at = sector * SECTOR_BYTES;
 
-	memset(below.now + at, 0xa0 + (int)(sector % 50), SECTOR_BYTES);
-	memcpy(below.durable + at, below.now + at, SECTOR_BYTES);
-	memset(image.now + at, 0x40 + (int)(sector % 60), SECTOR_BYTES);
-	add_version(&hot[i], (is_stored(sector) ? image.now : below.now) + at);
+	memset(below.now.b + at, 0xa0 + (int)(sector % 50), SECTOR_BYTES);
+	memcpy(below.durable + at, below.now.b + at, SECTOR_BYTES);
+	memset(image.now.b + at, 0x40 + (int)(sector % 60), SECTOR_BYTES);
+	add_version(&hot[i], (is_stored(sector) ? image.now.b : below.now.b) + at);
 }
 
 static void
@@ -529,7 +513,8 @@ is_of_image_or_local(uint64_t sector, const uint8_t *data)
 	if (!is_stored(sector) || atomic_load(&device->finished))
 		return true;
 	return table_untouched(device->table, r, &untouched, &n, &e) == 0 &&
-	       (!untouched || memcmp(data, image.now + sector * SECTOR_BYTES, SECTOR_BYTES) == 0);
+	       (!untouched ||
+		memcmp(data, image.now.b + sector * SECTOR_BYTES, SECTOR_BYTES) == 0);
 }
 
 /* Open the disk again, after the power was lost. */
@@ -772,11 +757,11 @@ bad_boot_area(void)
 	streamed_close(device, &e);
 	device = NULL;
 	syncs_left = -1;
-	table_disk.bad = 2 * 4096 / SECTOR_BYTES;
+	table_disk.now.bad = 2 * 4096;
 	open_device();
 	T_CHECK(problem != NULL && device == NULL);
-	T_CHECK(memcmp(below.now, "NDZ unfinished", 14) == 0);
-	table_disk.bad = 0;
+	T_CHECK(memcmp(below.now.b, "NDZ unfinished", 14) == 0);
+	table_disk.now.bad = SIZE_MAX;
 	problem = NULL;
 	open_device();
 	T_CHECK(problem == NULL);
@@ -901,35 +886,18 @@ write_amid_clearing(void)
 	end();
 }
 
-/* A disk of any size, which has zeros. */
-
-static ssize_t
-zeros_pread(void *ctx, void *buf, size_t len, uint64_t off)
-{
-	(void)ctx, (void)off;
-	memset(buf, 0, len);
-	return (ssize_t)len;
-}
-
-static atomic_uint zeros_written; /* so often was one of these disks written to */
-
-static ssize_t
-zeros_pwrite(void *ctx, const void *buf, size_t len, uint64_t off)
-{
-	(void)ctx, (void)buf, (void)off;
-	atomic_fetch_add(&zeros_written, 1);
-	return (ssize_t)len;
-}
+/* Disks of any size, which have zeros. */
+static struct mem zeros_image, zeros_disk, zeros_table;
 
 static pthread_barrier_t meeting;
 static atomic_bool meet; /* each thread that clears waits there, once, for the others */
 static _Thread_local bool has_met;
 
 static int
-zeros_zero(void *ctx, uint64_t off, uint64_t len)
+meet_others(struct mem *m, enum mem_access what, struct range bytes)
 {
-	(void)ctx, (void)off, (void)len;
-	if (atomic_load(&meet) && !has_met) {
+	(void)m, (void)bytes;
+	if (what == MEM_ZERO && atomic_load(&meet) && !has_met) {
 		has_met = true;
 		pthread_barrier_wait(&meeting);
 	}
@@ -937,17 +905,11 @@ zeros_zero(void *ctx, uint64_t off, uint64_t len)
 }
 
 static struct disk *
-zeros_disk(const char *name, uint64_t bytes)
+open_zeros(struct mem *m, const char *name, uint64_t bytes)
 {
-	static const struct disk_ops zeros = {
-		.pread = zeros_pread, .pwrite = zeros_pwrite, .zero = zeros_zero
-	};
-	struct disk *d;
-	struct err e;
-
-	if (disk_open_ops(&d, name, DISK_BLOCK, bytes, &zeros, NULL, &e) != 0)
-		abort();
-	return d;
+	*m = mem_of(NULL, bytes);
+	m->before = meet_others;
+	return mem_open(m, name, DISK_BLOCK);
 }
 
 /* Make a source that stores all of this disk. */
@@ -981,8 +943,9 @@ long_request(void)
 	bool absent;
 
 	vdisk_init(&table_disk, table_bytes(bytes / SECTOR_BYTES));
-	make_full_source(zeros_disk("image", bytes));
-	if (streamed_open_on(&device, source, &cfg, zeros_disk("disk", bytes),
+	make_full_source(open_zeros(&zeros_image, "image", bytes));
+	if (streamed_open_on(&device, source, &cfg,
+		open_zeros(&zeros_disk, "disk", bytes),
 		as_disk(&table_disk, "table"), &e) != 0)
 		abort();
 	T_CHECK(streamed_zero(device, most, 1000, &e) == 0);
@@ -1037,9 +1000,11 @@ clear_together(void)
 	struct err e;
 	int rc = 0;
 
-	make_full_source(zeros_disk("image", bytes));
-	if (streamed_open_on(&device, source, &cfg, zeros_disk("disk", bytes),
-		zeros_disk("table", table_bytes(bytes / SECTOR_BYTES)), &e) != 0)
+	make_full_source(open_zeros(&zeros_image, "image", bytes));
+	if (streamed_open_on(&device, source, &cfg,
+		open_zeros(&zeros_disk, "disk", bytes),
+		open_zeros(&zeros_table, "table", table_bytes(bytes / SECTOR_BYTES)),
+		&e) != 0)
 		abort();
 	for (; rc == 0 && !table_is_crowded(device->table); frames++)
 		rc = streamed_write(device, data, sizeof data, frames * frame_bytes, &e);
@@ -1080,8 +1045,9 @@ record_of_part(void)
 	if (!tmp_folder(folder, sizeof folder, "streamed"))
 		abort();
 	snprintf(path, sizeof path, "%s/record", folder);
-	make_full_source(zeros_disk("image", bytes));
-	if (streamed_open_on(&device, source, &cfg, zeros_disk("disk", 2 << 20), NULL, &e) != 0)
+	make_full_source(open_zeros(&zeros_image, "image", bytes));
+	if (streamed_open_on(&device, source, &cfg,
+		open_zeros(&zeros_disk, "disk", 2 << 20), NULL, &e) != 0)
 		abort();
 	T_CHECK(streamed_start(device, &e) == 0);
 	T_CHECK(streamed_read(device, data, sizeof data, 1 << 20, &e) == 0);
@@ -1108,16 +1074,16 @@ no_room_for_table(void)
 		.tell = tell };
 	struct err e;
 
-	make_full_source(zeros_disk("image", bytes));
-	atomic_store(&zeros_written, 0);
-	T_CHECK(streamed_open_on(&device, source, &cfg, zeros_disk("disk", bytes), NULL, &e) != 0 &&
-		e.kind == ERR_NOMEM);
+	make_full_source(open_zeros(&zeros_image, "image", bytes));
+	T_CHECK(streamed_open_on(&device, source, &cfg,
+		    open_zeros(&zeros_disk, "disk", bytes), NULL, &e) != 0 &&
+		e.kind == ERR_NOMEM && zeros_disk.writes == 0);
 	cfg.table = "table";
 	vdisk_init(&table_disk, 8 * 4096);
-	T_CHECK(streamed_open_on(&device, source, &cfg, zeros_disk("disk", bytes),
+	T_CHECK(streamed_open_on(&device, source, &cfg,
+		    open_zeros(&zeros_disk, "disk", bytes),
 		    as_disk(&table_disk, "table"), &e) != 0 &&
-		e.kind == ERR_USAGE);
-	T_CHECK(atomic_load(&zeros_written) == 0);
+		e.kind == ERR_USAGE && zeros_disk.writes == 0 && zeros_image.writes == 0);
 	export_close(source);
 	vdisk_free(&table_disk);
 	device = NULL;
@@ -1160,12 +1126,12 @@ bad_source(void)
 
 	vdisk_init(&image, bytes);
 	make_full_source(as_disk(&image, "image"));
-	if (streamed_open_on(
-		&device, source, &cfg, zeros_disk("disk", bytes + (1 << 20)), NULL, &e) != 0)
+	if (streamed_open_on(&device, source, &cfg,
+		open_zeros(&zeros_disk, "disk", bytes + (1 << 20)), NULL, &e) != 0)
 		abort();
-	image.bad = (3 << 20) / SECTOR_BYTES + 5;
+	image.now.bad = (3 << 20) + 5 * SECTOR_BYTES;
 	T_CHECK(streamed_start(device, &e) == 0);
-	T_CHECK(streamed_read(device, data, sizeof data, image.bad * SECTOR_BYTES, &e) != 0);
+	T_CHECK(streamed_read(device, data, sizeof data, image.now.bad, &e) != 0);
 	T_CHECK(wait_until(has_present, most));
 	streamed_close(device, &e);
 	export_close(source);
@@ -1190,22 +1156,23 @@ bad_table(void)
 	int rc = 0;
 
 	vdisk_init(&table_disk, table_bytes(bytes / SECTOR_BYTES));
-	make_full_source(zeros_disk("image", bytes));
-	if (streamed_open_on(&device, source, &cfg, zeros_disk("disk", bytes),
+	make_full_source(open_zeros(&zeros_image, "image", bytes));
+	if (streamed_open_on(&device, source, &cfg,
+		open_zeros(&zeros_disk, "disk", bytes),
 		as_disk(&table_disk, "table"), &e) != 0)
 		abort();
 	for (uint64_t i = 0; i < FRAMES * RUNS && rc == 0; i++)
 		rc = streamed_write(device, data, sizeof data,
 		    (i / RUNS * FRAME_SECTORS + 2 * (i % RUNS) + 1) * SECTOR_BYTES, &e);
 	T_CHECK(rc == 0 && streamed_flush(device, &e) == 0);
-	table_disk.bad = 4 * 4096 / SECTOR_BYTES; /* the first frame of sectors */
+	table_disk.now.bad = 4 * 4096; /* the first frame of sectors */
 	atomic_store(&told_failure, false);
 	T_CHECK(streamed_start(device, &e) == 0);
 	T_CHECK(streamed_read(device, data, sizeof data,
 		    ((FRAMES - 1) * FRAME_SECTORS + 1000) * (uint64_t)SECTOR_BYTES, &e) == 0);
 	T_CHECK(wait_until(has_told, 0));
 	uint64_t present = streamed_status(device).present_bytes;
-	table_disk.bad = 0;
+	table_disk.now.bad = SIZE_MAX;
 	T_CHECK(wait_until(has_present, present + 1));
 	streamed_close(device, &e);
 	export_close(source);
@@ -1228,27 +1195,27 @@ bad_partitions(void)
 	vdisk_init(&below, (uint64_t)DISK_SECTORS * SECTOR_BYTES);
 	vdisk_init(&table_disk, (uint64_t)TABLE_SECTORS * SECTOR_BYTES);
 	vdisk_init(&image, (uint64_t)END_OF_IMAGE * SECTOR_BYTES);
-	memcpy(image.now + 446, extended, sizeof extended);
-	memcpy(image.now + 510, "\x55\xaa", 2);
-	memset(below.now + free_at, 0x33, SECTOR_BYTES);
+	memcpy(image.now.b + 446, extended, sizeof extended);
+	memcpy(image.now.b + 510, "\x55\xaa", 2);
+	memset(below.now.b + free_at, 0x33, SECTOR_BYTES);
 	rangeset_init(&set);
 	for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++)
 		rangeset_add(&set, runs[i], &e);
 	rangeset_seal(&set);
 	if (export_open_disk(&source, as_disk(&image, "image"), &set, &cfg, &e) != 0)
 		abort();
-	image.bad = 1000;
+	image.now.bad = 1000 * SECTOR_BYTES;
 	apart = false;
 	open_device();
-	T_CHECK(problem != NULL && below.now[0] == 0);
+	T_CHECK(problem != NULL && below.now.b[0] == 0);
 	problem = NULL;
 	apart = zeroes = true;
 	open_device();
-	T_CHECK(problem != NULL && below.now[free_at] == 0x33);
+	T_CHECK(problem != NULL && below.now.b[free_at] == 0x33);
 	problem = NULL;
-	image.bad = 0;
+	image.now.bad = SIZE_MAX;
 	open_device();
-	T_CHECK(problem == NULL && below.now[free_at] == 0);
+	T_CHECK(problem == NULL && below.now.b[free_at] == 0);
 	zeroes = false;
 	end();
 }
@@ -1271,8 +1238,10 @@ short_runs(void)
 	for (unsigned i = 0; i < RUNS; i++)
 		rangeset_add(&set, (struct range){ (uint64_t)i * RUN_SECTORS, 1 }, &e);
 	rangeset_seal(&set);
-	if (export_open_disk(&source, zeros_disk("image", bytes), &set, &export_cfg, &e) != 0 ||
-	    streamed_open_on(&device, source, &cfg, zeros_disk("disk", bytes), NULL, &e) != 0 ||
+	if (export_open_disk(&source, open_zeros(&zeros_image, "image", bytes), &set,
+		&export_cfg, &e) != 0 ||
+	    streamed_open_on(&device, source, &cfg,
+		open_zeros(&zeros_disk, "disk", bytes), NULL, &e) != 0 ||
 	    streamed_start(device, &e) != 0)
 		abort();
 	/* They have less than one share, and 400 shares last 100 s. */
