@@ -297,12 +297,13 @@ world_run(const struct scenario *sc, uint64_t seed, bool traced, struct outcome 
 	memset(out, 0, sizeof *out);
 	setup(&w, seed);
 	while (w.left > 0 && out->failed[0] == '\0') {
-		uint32_t port = w.heap[0];
-		if (w.key[port] > limit_ns) {
+		const struct heap_item *next = w.clock.items[0];
+		uint32_t port = (uint32_t)next->number;
+		if (next->time > limit_ns) {
 			world_fail(&w, "%u clients never end", w.left);
 			break;
 		}
-		w.now_ns = w.key[port] > w.now_ns ? w.key[port] : w.now_ns;
+		w.now_ns = next->time > w.now_ns ? next->time : w.now_ns;
 		struct host *h = world_host_at(&w, port);
 		if (h != NULL)
 			world_step_server(&w, h);

@@ -1,41 +1,14 @@
-/* world_clock.c: whose turn it is: a heap of ports by their next event (world_impl.h).  The other
- * files of the world call it, in the program's only thread. */
+/* world_clock.c: whose turn it is: a heap of ports by their next turn (world_impl.h).  The
+ * other files of the world call it, in the program's only thread. */
 #include "tests/sim/world_impl.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-static bool
-sooner(const struct world *w, uint32_t a, uint32_t b)
-{
-	return w->key[a] < w->key[b] || (w->key[a] == w->key[b] && a < b);
-}
-
-static void
-place(struct world *w, uint32_t i, uint32_t port)
-{
-	w->heap[i] = port;
-	w->where[port] = i;
-}
-
 void
-world_clock_set(struct world *w, uint32_t port, uint64_t key)
+world_clock_set(struct world *w, uint32_t port, uint64_t ns)
 {
-	uint32_t i = w->where[port], n = w->net.nports;
-
-	w->key[port] = key;
-	while (i > 0 && sooner(w, port, w->heap[(i - 1) / 2])) {
-		place(w, i, w->heap[(i - 1) / 2]);
-		i = (i - 1) / 2;
-	}
-	for (uint32_t child; (child = 2 * i + 1) < n; i = child) {
-		if (child + 1 < n && sooner(w, w->heap[child + 1], w->heap[child]))
-			child++;
-		if (!sooner(w, w->heap[child], port))
-			break;
-		place(w, i, w->heap[child]);
-	}
-	place(w, i, port);
+	heap_move(&w->clock, &w->turns[port], ns);
 }
 
 static uint64_t
@@ -108,27 +81,22 @@ world_touched(void *arg, unsigned port)
 	uint64_t at = net_next(&w->net, port);
 
 	/* Strangers take what came at the turns when they send. */
-	if (at < w->key[port] && !world_is_foe(w, port))
+	if (at < w->turns[port].time && !world_is_foe(w, port))
 		world_clock_set(w, port, at);
 }
 
 void
 world_clock_init(struct world *w, uint32_t ports)
 {
-	w->key = calloc(ports, sizeof *w->key);
-	w->heap = calloc(ports, sizeof *w->heap);
-	w->where = calloc(ports, sizeof *w->where);
-	assert(w->key != NULL && w->heap != NULL && w->where != NULL);
-	for (uint32_t i = 0; i < ports; i++) {
-		w->key[i] = NEVER;
-		place(w, i, i);
-	}
+	w->turns = calloc(ports, sizeof *w->turns);
+	assert(w->turns != NULL);
+	for (uint32_t i = 0; i < ports; i++)
+		heap_add(&w->clock, &w->turns[i], NEVER);
 }
 
 void
 world_clock_fini(struct world *w)
 {
-	free(w->key);
-	free(w->heap);
-	free(w->where);
+	free(w->turns);
+	free(w->clock.items);
 }

@@ -11,6 +11,7 @@
 #include "common/wire/wirext.h"
 #include "tests/sim/foe.h"
 #include "tests/sim/greedy.h"
+#include "tests/sim/heap.h"
 #include "tests/sim/world.h"
 
 /* Nanoseconds in a microsecond; a time that never comes. */
@@ -133,9 +134,9 @@ struct world {
 	uint64_t *read_us;        /* the times of nread_us reads */
 	uint32_t nread_us, nthere; /* so many of them had not to wait */
 
-	/* The heap of ports by their next event (world_clock.c). */
-	uint64_t *key;
-	uint32_t *heap, *where;
+	/* The ports' next turns (world_clock.c). */
+	struct heap clock;
+	struct heap_item *turns; /* by port */
 };
 
 /* world.c */

@@ -8,6 +8,7 @@
 #include "dolly/engine/node.h"
 #include "dolly/engine/server.h"
 #include "tests/random.h"
+#include "tests/sim/heap.h"
 #include "tests/t.h"
 
 enum {
@@ -62,7 +63,7 @@ struct conn {
 };
 
 struct event {
-	uint64_t at_us, seq;
+	struct heap_item turn; /* the first member */
 	enum kind kind;
 	struct host *host;
 	struct conn *conn;
@@ -73,9 +74,8 @@ struct event {
 };
 
 static struct world {
-	struct event *heap;
-	size_t n, cap;
-	uint64_t now_us, seq;
+	struct heap heap;
+	uint64_t now_us;
 	struct host *hosts; /* [0]: the server */
 	uint32_t nodes, hung;
 	uint64_t us_a_kb; /* of each link */
@@ -85,43 +85,15 @@ static struct world {
 	struct conn *conns;
 } w;
 
-static bool
-before(const struct event *a, const struct event *b)
-{
-	return a->at_us < b->at_us || (a->at_us == b->at_us && a->seq < b->seq);
-}
-
 static void
 push(struct event ev)
 {
-	if (w.n == w.cap) {
-		w.cap = 2 * w.cap + 1024;
-		w.heap = realloc(w.heap, w.cap * sizeof *w.heap);
-		if (w.heap == NULL)
-			abort();
-	}
-	size_t i = w.n++;
-	ev.seq = w.seq++;
-	for (; i > 0 && before(&ev, &w.heap[(i - 1) / 2]); i = (i - 1) / 2)
-		w.heap[i] = w.heap[(i - 1) / 2];
-	w.heap[i] = ev;
-}
+	struct event *x = malloc(sizeof *x);
 
-static struct event
-pop(void)
-{
-	struct event top = w.heap[0], last = w.heap[--w.n];
-	size_t i = 0;
-
-	for (size_t c; (c = 2 * i + 1) < w.n; i = c) {
-		if (c + 1 < w.n && before(&w.heap[c + 1], &w.heap[c]))
-			c++;
-		if (!before(&w.heap[c], &last))
-			break;
-		w.heap[i] = w.heap[c];
-	}
-	w.heap[i] = last;
-	return top;
+	if (x == NULL)
+		abort();
+	*x = ev;
+	heap_add(&w.heap, &x->turn, ev.turn.time);
 }
 
 /* --- connections --- */
@@ -187,7 +159,7 @@ pump(struct conn *c, int side)
 		uint64_t start = h->free_us > w.now_us ? h->free_us : w.now_us;
 		h->free_us = start + k->n * w.us_a_kb / 1024;
 		c->under_way[side] += k->n;
-		push((struct event){ .at_us = h->free_us + DELAY_US,
+		push((struct event){ .turn.time = h->free_us + DELAY_US,
 		    .kind = PACKET_IN,
 		    .conn = c,
 		    .side = !side,
@@ -268,9 +240,9 @@ on_dial(
 	(void)e;
 	if (w.hosts[id].walled)
 		push((struct event){
-		    .at_us = w.now_us + NO_ANSWER_US, .kind = CLOSED, .conn = c });
+		    .turn.time = w.now_us + NO_ANSWER_US, .kind = CLOSED, .conn = c });
 	else if (!w.hosts[id].hung)
-		push((struct event){ .at_us = w.now_us + DELAY_US,
+		push((struct event){ .turn.time = w.now_us + DELAY_US,
 		    .kind = w.hosts[id].dead ? CLOSED : CONNECT,
 		    .conn = c });
 	return 0;
@@ -286,7 +258,7 @@ on_close(void *arg, struct peer *p)
 	pump(c, end->side);
 	c->peer[end->side] = NULL;
 	push((struct event){
-	    .at_us = (h->free_us > w.now_us ? h->free_us : w.now_us) + DELAY_US,
+	    .turn.time = (h->free_us > w.now_us ? h->free_us : w.now_us) + DELAY_US,
 	    .kind = CLOSED,
 	    .conn = c,
 	    .side = !end->side });
@@ -306,7 +278,7 @@ do_connect(struct conn *c)
 		c->peer[1] = to->id == 0 ? dolly_server_accept(w.server, address)
 		                         : node_accept(to->node, address);
 	if (c->peer[1] == NULL) {
-		push((struct event){ .at_us = w.now_us, .kind = CLOSED, .conn = c });
+		push((struct event){ .turn.time = w.now_us, .kind = CLOSED, .conn = c });
 		return;
 	}
 	c->peer[1]->io = &c->end[1];
@@ -324,7 +296,10 @@ do_closed(struct conn *c, int side)
 	p = c->peer[side];
 	if (p != NULL && h->hung) /* it hears of it when it goes on, if it does */
 		push((struct event){
-		    .at_us = w.now_us + TICK_US, .kind = CLOSED, .conn = c, .side = side });
+		    .turn.time = w.now_us + TICK_US,
+		    .kind = CLOSED,
+		    .conn = c,
+		    .side = side });
 	if (p == NULL || is_gone(h))
 		return;
 	if (h->id == 0)
@@ -361,13 +336,14 @@ on_put(void *arg, uint32_t slot, uint32_t chunk, uint8_t *bytes, uint32_t length
 	(void)length;
 	h->put += bytes[0] == (uint8_t)chunk;
 	h->disk_us = (h->disk_us > w.now_us ? h->disk_us : w.now_us) + h->put_us;
-	push((struct event){ .at_us = h->disk_us, .kind = PUT, .host = h, .slot = slot });
+	push((struct event){
+	    .turn.time = h->disk_us, .kind = PUT, .host = h, .slot = slot });
 }
 
 static void
 on_finish(void *arg)
 {
-	push((struct event){ .at_us = w.now_us + 1, .kind = FINISH, .host = arg });
+	push((struct event){ .turn.time = w.now_us + 1, .kind = FINISH, .host = arg });
 }
 
 static void
@@ -376,7 +352,7 @@ on_read(void *arg, uint32_t slot, uint32_t chunk, void *to)
 	(void)arg;
 	memset(to, (int)(chunk & 0xff), CHUNK);
 	push((struct event){
-	    .at_us = w.now_us + 1, .kind = READ, .host = w.hosts, .slot = slot,
+	    .turn.time = w.now_us + 1, .kind = READ, .host = w.hosts, .slot = slot,
 	    .life = w.life });
 }
 
@@ -407,7 +383,7 @@ do_host(const struct event *ev)
 		else
 			node_tick(h->node, w.now_us);
 		push((struct event){
-		    .at_us = w.now_us + TICK_US, .kind = TICK, .host = h });
+		    .turn.time = w.now_us + TICK_US, .kind = TICK, .host = h });
 		break;
 	case PUT:
 		node_put(h->node, ev->slot, NODE_PUT_DONE, NULL);
@@ -427,10 +403,12 @@ do_host(const struct event *ev)
 static void
 step(void)
 {
-	const struct event ev = pop();
+	struct event *next = (struct event *)heap_take(&w.heap);
+	const struct event ev = *next;
 	struct conn *c = ev.conn;
 
-	w.now_us = ev.at_us;
+	free(next);
+	w.now_us = ev.turn.time;
 	if (c == NULL) {
 		do_host(&ev);
 		return;
@@ -500,7 +478,7 @@ start(uint32_t nodes, uint32_t chunks, unsigned arity)
 		h->put_us = 1;
 		if (i > 0 && node_new(&h->node, &nc, 0, &e) != 0)
 			abort();
-		push((struct event){ .at_us = i, .kind = TICK, .host = h });
+		push((struct event){ .turn.time = i, .kind = TICK, .host = h });
 	}
 }
 
@@ -513,7 +491,7 @@ lose_host(struct host *h, bool hangs)
 	h->dead = !hangs;
 	for (struct end *x = h->ends; x != NULL && !hangs; x = x->next)
 		if (x->conn->peer[!x->side] != NULL)
-			push((struct event){ .at_us = w.now_us + DELAY_US,
+			push((struct event){ .turn.time = w.now_us + DELAY_US,
 			    .kind = CLOSED,
 			    .conn = x->conn,
 			    .side = !x->side });
@@ -537,8 +515,11 @@ last_done(uint32_t *whole)
 static void
 forget_packets(void)
 {
-	for (; w.n > 0; w.n--)
-		free(w.heap[w.n - 1].packet);
+	while (w.heap.n > 0) {
+		struct event *x = (struct event *)heap_take(&w.heap);
+		free(x->packet);
+		free(x);
+	}
 	for (struct conn *c = w.conns, *next; c != NULL; c = next) {
 		next = c->all;
 		for (int side = 0; side < 2; side++) {
@@ -559,7 +540,7 @@ end_run(void)
 	for (uint32_t i = 1; i <= w.nodes; i++)
 		node_free(w.hosts[i].node);
 	free(w.hosts);
-	free(w.heap);
+	free(w.heap.items);
 }
 
 struct scene {
@@ -674,7 +655,7 @@ server_dies(uint32_t nodes, uint32_t chunks, unsigned arity)
 		step();
 	w.hosts->dead = false;
 	start_server(nodes, chunks, arity, 2000000);
-	push((struct event){ .at_us = w.now_us, .kind = TICK, .host = w.hosts });
+	push((struct event){ .turn.time = w.now_us, .kind = TICK, .host = w.hosts });
 	while (dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST)
 		step();
 	uint64_t sent = dolly_server_bytes_sent(w.server);
@@ -712,7 +693,7 @@ wakes_up(uint32_t nodes, uint32_t chunks)
 		step();
 	T_CHECK(w.hosts[second].put > then);
 	h->hung = false;
-	push((struct event){ .at_us = w.now_us, .kind = TICK, .host = h });
+	push((struct event){ .turn.time = w.now_us, .kind = TICK, .host = h });
 	go_on(h);
 	while (dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST)
 		step();
@@ -774,7 +755,7 @@ break_parent(const struct host *h)
 		const struct peer *p = x->conn->peer[x->side];
 		if (p != NULL && p->kind == PEER_PARENT && x->conn->open)
 			for (int side = 0; side < 2; side++)
-				push((struct event){ .at_us = w.now_us,
+				push((struct event){ .turn.time = w.now_us,
 				    .kind = CLOSED,
 				    .conn = x->conn,
 				    .side = side });
@@ -861,7 +842,7 @@ ring(uint32_t nodes, uint32_t chunks)
 		step();
 	w.hosts->dead = false;
 	start_server(nodes, chunks, 1, 2000000);
-	push((struct event){ .at_us = w.now_us, .kind = TICK, .host = w.hosts });
+	push((struct event){ .turn.time = w.now_us, .kind = TICK, .host = w.hosts });
 	while (dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST)
 		step();
 	(void)last_done(&whole);
