@@ -61,6 +61,7 @@ static const struct knob knobs[] = {
 	{ "stall-us", offsetof(struct scenario, stall_us), U64 },
 	{ "stall-every-us", offsetof(struct scenario, stall_every_us), U64 },
 	{ "loss", offsetof(struct scenario, net.loss), REAL },
+	{ "server-loss", offsetof(struct scenario, net.server_loss), REAL },
 	{ "loss-burst", offsetof(struct scenario, loss_burst), REAL },
 	{ "late", offsetof(struct scenario, net.late), REAL },
 	{ "late-us", offsetof(struct scenario, net.late_us), U32 },

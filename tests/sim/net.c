@@ -77,6 +77,16 @@ net_set_link(struct net *net, unsigned port, const struct net_link *link)
 	begin_bursts(p, p->link.loss, p->link.burst_us);
 }
 
+/* Without bursts: only single packets are lost at the server. */
+static void
+lose_at_server(struct net *net)
+{
+	double loss = net->cfg.server_loss;
+
+	if (loss > 0)
+		net_set_link(net, 0, &(struct net_link){ .loss = loss, .loss_up = loss });
+}
+
 static struct arrival *
 short_queue(const struct net *net, unsigned port)
 {
@@ -99,6 +109,7 @@ net_init(struct net *net, const struct net_config *cfg, unsigned nports, uint64_
 		net->ports[i].rng = random_next(&net->rng);
 		begin_bursts(&net->ports[i], cfg->loss, cfg->burst_us);
 	}
+	lose_at_server(net);
 }
 
 void

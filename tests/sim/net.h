@@ -20,6 +20,9 @@ struct net_config {
 	uint32_t queue_bytes;    /* of a switch port */
 	uint32_t latency_us;     /* host to host */
 	double loss;             /* share lost, 0..1, for each receiver on its own */
+	/* Share lost at the server, both of what it sends (for all receivers alike) and of what
+	 * comes to it; 0: as `loss` says. */
+	double server_loss;
 	double burst_us;         /* mean time of a run of losses; 0: one by one */
 	double late;             /* share of packets that are delayed */
 	uint32_t late_us;        /* largest delay */

@@ -26,7 +26,7 @@ alone_us(const struct scenario *sc, uint64_t seed, uint64_t chunk_us)
 	one.restart_us = one.new_image_us = 0;
 	one.old_clients = one.greedy_old = one.greedy_new = 0;
 	one.start = START_AT_ONCE;
-	one.net.loss = one.net.late = one.net.twice = 0;
+	one.net.loss = one.net.server_loss = one.net.late = one.net.twice = 0;
 	one.chunk_spread = one.damage = 0;
 	one.bad_clients = one.foes = 0;
 	one.mute_us = one.rival_us = 0;
