@@ -67,6 +67,12 @@ put_times(struct json *j, const struct scenario *sc, const struct outcome *out,
 	put_multiples(j, "own_fast", &out->own_fast);
 }
 
+static double
+images_sent(const struct outcome *out)
+{
+	return (double)(out->blocks_sent + out->parity_sent) / (double)out->image_blocks;
+}
+
 static void
 put_traffic(struct json *j, const struct outcome *out)
 {
@@ -75,7 +81,7 @@ put_traffic(struct json *j, const struct outcome *out)
 	                    ? (double)out->blocks_resent / (double)out->blocks_sent
 	                    : 0;
 
-	json_double(j, "sent", (double)(out->blocks_sent + out->parity_sent) / image);
+	json_double(j, "sent", images_sent(out));
 	json_double(j, "parity", (double)out->parity_sent / image);
 	json_double(j, "resent", resent);
 	json_double(j, "useless", out->useless);
@@ -88,19 +94,55 @@ put_traffic(struct json *j, const struct outcome *out)
 	json_uint(j, "idle_timeouts", out->idle_timeouts);
 }
 
+/* Of clients with which nothing is wrong, of readers, and of a relay. */
+static void
+put_others(struct json *j, const struct scenario *sc, const struct outcome *out)
+{
+	double one_reads = (double)sc->reads * sc->read_blocks;
+
+	json_double(j, "clean_mean_s", out->clean_mean_us / 1e6);
+	json_double(j, "clean_worst_s", (double)out->clean_worst_us / 1e6);
+	json_double(j, "read_median_s", (double)out->read_median_us / 1e6);
+	json_double(j, "read_99_s", (double)out->read_99_us / 1e6);
+	json_double(j, "read_worst_s", (double)out->read_worst_us / 1e6);
+	json_double(j, "reads_there", out->there);
+	json_double(j, "boot_worst_s", (double)out->boot_worst_us / 1e6);
+	json_double(j, "urgent", one_reads > 0 ? (double)out->urgent_sent / one_reads : 0);
+	json_uint(j, "awaited", out->awaited);
+	json_double(j, "awaited_s", out->mean_wait_us / 1e6);
+}
+
+static void
+put_run(struct json *j, const char *key, const struct scenario *sc, const struct outcome *out)
+{
+	if (out == NULL)
+		return;
+	json_object(j, key);
+	json_string(j, "failed", out->failed);
+	json_double(j, "mean_s", out->mean_us / 1e6);
+	json_double(j, "worst_s", (double)out->worst_us / 1e6);
+	json_double(j, "end_s", (double)out->end_us / 1e6);
+	json_double(j, "sent", images_sent(out));
+	put_others(j, sc, out);
+	json_end(j);
+}
+
 void
-answer_case(const struct scenario *sc, uint64_t seed, const struct outcome *out,
-    uint64_t alone_us)
+answer_case(const struct scenario *sc, uint64_t seed, const struct answer *a)
 {
 	struct json *j = begin(seed);
 
 	json_string(j, "case", sc->name);
-	json_string(j, "failed", out->failed);
+	json_string(j, "failed", a->out->failed);
 	json_uint(j, "clients", sc->clients);
-	json_uint(j, "finished", out->finished);
-	put_times(j, sc, out, alone_us);
-	put_traffic(j, out);
-	put_hash(j, out->hash);
+	json_uint(j, "chunks", sc->chunks);
+	json_uint(j, "finished", a->out->finished);
+	put_times(j, sc, a->out, a->alone_us);
+	put_traffic(j, a->out);
+	put_others(j, sc, a->out);
+	put_run(j, "beside", sc, a->beside);
+	put_run(j, "boot_alone", sc, a->boot_alone);
+	put_hash(j, a->out->hash);
 	end(j);
 }
 

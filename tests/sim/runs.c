@@ -47,100 +47,138 @@ measure_alone(struct scenario *sc, uint64_t seed)
 	sc->alone_extra_us = alone_us(sc, seed, slow_us) - sc->chunks * slow_us;
 }
 
+/* What a case is compared with: another run of the same seed. */
+enum beside {
+	BESIDE_NOTHING, /* only the time of one client alone */
+	BESIDE_CLEAN,   /* without bad clients and strangers */
+	BESIDE_LOADS,   /* machines that start by reads: all disks are loaded, and nobody reads */
+	BESIDE_IDLE,    /* nobody reads */
+	BESIDE_WAITING, /* a relay that waits: two loads in sequence */
+	BESIDE_BEST,    /* the best fixed rate */
+};
+
+static enum beside
+beside_of(const struct scenario *sc)
+{
+	return sc->max_clean > 0                ? BESIDE_CLEAN
+	       : sc->ahead > 0 || sc->ordered ? BESIDE_LOADS
+	       : sc->readers > 0              ? BESIDE_IDLE
+	       : sc->max_overlap > 0          ? BESIDE_WAITING
+	       : sc->max_of_best > 0          ? BESIDE_BEST
+	                                      : BESIDE_NOTHING;
+}
+
+static void
+run_beside(const struct scenario *sc, uint64_t seed, struct outcome *other)
+{
+	enum beside beside = beside_of(sc);
+	struct scenario changed = *sc;
+
+	if (beside == BESIDE_CLEAN) {
+		usual_run(sc, seed, other);
+		return;
+	}
+	changed.readers_idle = beside == BESIDE_LOADS || beside == BESIDE_IDLE;
+	changed.relay_waits = beside == BESIDE_WAITING;
+	if (beside == BESIDE_BEST) {
+		changed.dynamic = false;
+		changed.rate_bits = sc->best_bits;
+	}
+	world_run(&changed, seed, false, other);
+}
+
+/* One machine that starts by reads, alone. */
+static void
+run_boot_alone(const struct scenario *sc, uint64_t seed, struct outcome *alone)
+{
+	struct scenario one = *sc;
+
+	one.clients = one.readers = 1;
+	world_run(&one, seed, false, alone);
+}
+
 /* See runs.h.  The limits of the case are not checked. */
 int
 runs_tell(struct scenario sc, uint64_t seed)
 {
-	struct outcome out;
+	enum beside beside = beside_of(&sc);
+	struct outcome out, other, boot_alone;
 
 	measure_alone(&sc, seed);
 	world_run(&sc, seed, false, &out);
-	answer_case(&sc, seed, &out, alone_us(&sc, seed, sc.chunk_us));
+	if (beside != BESIDE_NOTHING)
+		run_beside(&sc, seed, &other);
+	if (beside == BESIDE_LOADS)
+		run_boot_alone(&sc, seed, &boot_alone);
+	answer_case(&sc, seed,
+	    &(struct answer){ .out = &out, .alone_us = alone_us(&sc, seed, sc.chunk_us),
+		.beside = beside != BESIDE_NOTHING ? &other : NULL,
+		.boot_alone = beside == BESIDE_LOADS ? &boot_alone : NULL });
 	return out.failed[0] != '\0';
 }
 
-/* Compares the run with one of the same seed without bad clients and strangers. */
+/* A run fails, too, if one that it is compared with has failed. */
+static void
+take_failure(struct outcome *out, const struct outcome *other)
+{
+	if (out->failed[0] == '\0' && other->failed[0] != '\0')
+		*out = *other;
+}
+
+static void
+compare_boots(const struct scenario *sc, uint64_t seed, struct outcome *out,
+    const struct outcome *loads)
+{
+	struct outcome alone;
+
+	run_boot_alone(sc, seed, &alone);
+	verdict_print_boots(sc, out, &alone, loads);
+	take_failure(out, &alone);
+	take_failure(out, loads);
+	if (out->failed[0] == '\0')
+		verdict_check_boots(sc, out, &alone, loads);
+}
+
+static void
+compare_alone(const struct scenario *sc, uint64_t seed, struct outcome *out)
+{
+	uint64_t alone = alone_us(sc, seed, sc->chunk_us);
+
+	verdict_print(sc, out, alone);
+	if (out->failed[0] == '\0')
+		verdict_check(sc, out, alone);
+}
+
+/* How a case is printed and judged beside one other run. */
+static const struct {
+	void (*print)(const struct scenario *, const struct outcome *, const struct outcome *);
+	void (*check)(const struct scenario *, struct outcome *, const struct outcome *);
+} verdicts[] = {
+	[BESIDE_CLEAN] = { verdict_print_bad, verdict_check_bad },
+	[BESIDE_IDLE] = { verdict_print_readers, verdict_check_readers },
+	[BESIDE_WAITING] = { verdict_print_relay, verdict_check_relay },
+	[BESIDE_BEST] = { verdict_print_rate, verdict_check_rate },
+};
+
 static void
 compare(const struct scenario *sc, uint64_t seed, struct outcome *out)
 {
-	struct outcome usual;
+	enum beside beside = beside_of(sc);
+	struct outcome other;
 
-	usual_run(sc, seed, &usual);
-	verdict_print_bad(sc, out, &usual);
-	if (out->failed[0] == '\0' && usual.failed[0] != '\0')
-		*out = usual;
+	if (beside == BESIDE_NOTHING) {
+		compare_alone(sc, seed, out);
+		return;
+	}
+	run_beside(sc, seed, &other);
+	if (beside == BESIDE_LOADS) {
+		compare_boots(sc, seed, out, &other);
+		return;
+	}
+	verdicts[beside].print(sc, out, &other);
+	take_failure(out, &other);
 	if (out->failed[0] == '\0')
-		verdict_check_bad(sc, out, &usual);
-}
-
-/* Compares the run of a relay with two loads in sequence, with the same seed. */
-static void
-compare_sequence(const struct scenario *sc, uint64_t seed, struct outcome *out)
-{
-	struct scenario waits = *sc;
-	struct outcome sequence;
-
-	waits.relay_waits = true;
-	world_run(&waits, seed, false, &sequence);
-	verdict_print_relay(sc, out, &sequence);
-	if (out->failed[0] == '\0' && sequence.failed[0] != '\0')
-		*out = sequence;
-	if (out->failed[0] == '\0')
-		verdict_check_relay(sc, out, &sequence);
-}
-
-/* Compares the run with one of the same seed at the best fixed rate. */
-static void
-compare_rate(const struct scenario *sc, uint64_t seed, struct outcome *out)
-{
-	struct scenario fixed = *sc;
-	struct outcome best;
-
-	fixed.dynamic = false;
-	fixed.rate_bits = sc->best_bits;
-	world_run(&fixed, seed, false, &best);
-	verdict_print_rate(sc, out, &best);
-	if (out->failed[0] == '\0' && best.failed[0] != '\0')
-		*out = best;
-	if (out->failed[0] == '\0')
-		verdict_check_rate(sc, out, &best);
-}
-
-/* Compares the run with one of the same seed in which nobody reads. */
-static void
-compare_readers(const struct scenario *sc, uint64_t seed, struct outcome *out)
-{
-	struct scenario idle = *sc;
-	struct outcome usual;
-
-	idle.readers_idle = true;
-	world_run(&idle, seed, false, &usual);
-	verdict_print_readers(sc, out, &usual);
-	if (out->failed[0] == '\0' && usual.failed[0] != '\0')
-		*out = usual;
-	if (out->failed[0] == '\0')
-		verdict_check_readers(sc, out, &usual);
-}
-
-/* Compares machines that start by reads with one such machine alone, and with machines whose disks
- * are loaded and that read nothing. */
-static void
-compare_boots(const struct scenario *sc, uint64_t seed, struct outcome *out)
-{
-	struct scenario one = *sc, plain = *sc;
-	struct outcome alone, loads;
-
-	one.clients = one.readers = 1;
-	plain.readers_idle = true;
-	world_run(&one, seed, false, &alone);
-	world_run(&plain, seed, false, &loads);
-	verdict_print_boots(sc, out, &alone, &loads);
-	if (out->failed[0] == '\0' && alone.failed[0] != '\0')
-		*out = alone;
-	if (out->failed[0] == '\0' && loads.failed[0] != '\0')
-		*out = loads;
-	if (out->failed[0] == '\0')
-		verdict_check_boots(sc, out, &alone, &loads);
+		verdicts[beside].check(sc, out, &other);
 }
 
 bool
@@ -149,22 +187,7 @@ runs_case(const struct scenario *sc, uint64_t seed, bool traced, const char *cha
 	struct outcome out;
 
 	world_run(sc, seed, traced, &out);
-	if (sc->max_clean > 0) {
-		compare(sc, seed, &out);
-	} else if (sc->ahead > 0 || sc->ordered) {
-		compare_boots(sc, seed, &out);
-	} else if (sc->readers > 0) {
-		compare_readers(sc, seed, &out);
-	} else if (sc->max_overlap > 0) {
-		compare_sequence(sc, seed, &out);
-	} else if (sc->max_of_best > 0) {
-		compare_rate(sc, seed, &out);
-	} else {
-		uint64_t alone = alone_us(sc, seed, sc->chunk_us);
-		verdict_print(sc, &out, alone);
-		if (out.failed[0] == '\0')
-			verdict_check(sc, &out, alone);
-	}
+	compare(sc, seed, &out);
 	if (out.failed[0] == '\0')
 		return true;
 	printf("FAILED: %s\n  replay: sim --seed %llu --case %s%s --trace\n",
