@@ -4,6 +4,7 @@ and ratios are what can be compared.  The input is bench/rootfs's (ROOTFS), the 
 import os, shutil, subprocess, tempfile
 
 from measure import BIN, ROOTFS, TOP, answer, net, run
+from papers import FRISBEE, published
 
 
 def have(program):
@@ -12,7 +13,7 @@ def have(program):
 
 def result(case, ours, paper=None, must=None, unit="s", least=False):
     ok = None if must is None else ours >= must if least else ours <= must
-    return dict(case=case, paper=paper, ours=round(ours, 4), must=must, ok=ok, unit=unit, seeds=None)
+    return dict(case=case, paper=paper, ours=round(ours, 4), must=must, ok=ok, unit=unit, seeds=None, **published(paper))
 
 
 def table_1(work):
@@ -21,8 +22,8 @@ def table_1(work):
     aware_s, _ = run(f"{BIN}/imagezip -q -j2 {ROOTFS} {aware}")
     saved = 1 - os.path.getsize(aware) / os.path.getsize(naive)
     os.unlink(naive)
-    yield result("lab, table 1: saved by knowing the filesystem: size", saved, 0.31, 0, "of the naive image", True)
-    yield result("lab, table 1: saved by knowing the filesystem: time", 1 - aware_s / naive_s, 0.39, unit="of the naive image's")
+    yield result("lab, table 1: saved by knowing the filesystem: size", saved, FRISBEE["table 1: saved, large: size"], 0, "of the naive image", True)
+    yield result("lab, table 1: saved by knowing the filesystem: time", 1 - aware_s / naive_s, FRISBEE["table 1: saved, large: time"], unit="of the naive image's")
 
 
 def table_2(work):
@@ -36,7 +37,8 @@ def table_2(work):
                 os.unlink(disk)
     for (target, threads), s in seconds.items():
         yield result(f"lab, table 2: install to {target}, {threads} thread{'s' * (threads > 1)}", s)
-    yield result("lab, table 2: threads save, to disk", 1 - seconds["disk", 2] / seconds["disk", 1], 0.41, unit="of the time")
+    paper = 1 - FRISBEE["table 2: large, 2 threads: disk"] / FRISBEE["table 2: large, 1 thread: disk"]
+    yield result("lab, table 2: threads save, to disk", 1 - seconds["disk", 2] / seconds["disk", 1], paper, unit="of the time")
 
 
 def figure_3(work):
@@ -52,14 +54,16 @@ def server_load(work):
     part, image = f"{work}/part", f"{work}/part.ndz"
     run(f"head -c 100M {ROOTFS} > {part}")
     run(f"{BIN}/imagezip -q -r {part} {image}")
-    for servers, rate, cpu in ((1, 5.36, 9.9), (2, 11.3, 32.0), (4, 23.0, 51.6), (8, 31.3, 72.0)):
+    for servers in (1, 2, 4, 8):
+        rate, cpu = FRISBEE[f"table 6: {servers}: data sent"], FRISBEE[f"table 6: {servers}: CPU"]
         r = answer(f"{TOP}/bench/servers", str(servers), "8", image, "-W", "70M")
         name = f"lab, table 6: {servers} server{'s' * (servers > 1)}, {8 // servers} node{'s' * (servers < 8)} each"
         yield result(f"{name}: data sent", r["sent_bytes"] / r["seconds"] / 1e6, rate, unit="MB/s")
         yield result(f"{name}: CPU", 100 * r["server_cpu_s"] / r["seconds"], cpu, cpu, "% of a processor")
     r = net("frisbee", 4, work, image, "-W", "70M", TARGETS="null", LATE="5")
-    yield result("lab, table 5: half of the nodes 5 s late: data sent", r["packets_sent"] * 1024 / r["seconds"] / 1e6, 6.02, unit="MB/s")
-    yield result("lab, table 5: half of the nodes 5 s late: CPU", 100 * r["server_cpu"] / r["seconds"], 12.0, 12.0, "% of a processor")
+    yield result("lab, table 5: half of the nodes 5 s late: data sent", r["packets_sent"] * 1024 / r["seconds"] / 1e6, FRISBEE["table 5: small, four groups: data sent"], unit="MB/s")
+    cpu = FRISBEE["table 5: small, four groups: CPU"]
+    yield result("lab, table 5: half of the nodes 5 s late: CPU", 100 * r["server_cpu"] / r["seconds"], cpu, cpu, "% of a processor")
 
 
 def section_5_4(work):
@@ -67,7 +71,7 @@ def section_5_4(work):
     image, disk, a, b = f"{work}/image.ndz", f"{work}/disk", f"{work}/a", f"{work}/b"
     full, _ = run(f"{BIN}/imageunzip -q -j2 {image} {disk}")
     same, _ = run(f"{BIN}/imageunzip -q -j2 --skip-same --in-place {image} {disk}")
-    yield result("lab, section 5.4: a full load", full, 34)
+    yield result("lab, section 5.4: a full load", full, FRISBEE["section 5.4: a full load"])
     yield result("lab, section 5.4: --skip-same, nothing differs", same, None, full)
     if os.geteuid() != 0 or not have("rsync"):
         print("section 5.4: rsync needs root, for mounting: left out")
@@ -83,9 +87,10 @@ def section_5_4(work):
     finally:
         for place in mounted:
             subprocess.run(["umount", place])
-    yield result("lab, section 5.4: rsync by times and sizes", stamps, 12)
-    yield result("lab, section 5.4: rsync that hashes all files", hashed, 170)
-    yield result("lab, section 5.4: rsync that hashes, of a full load", hashed / full, 5.0, unit="times")
+    yield result("lab, section 5.4: rsync by times and sizes", stamps, FRISBEE["section 5.4: rsync by times and sizes"])
+    slow = FRISBEE["section 5.4: rsync that hashes all files"]
+    yield result("lab, section 5.4: rsync that hashes all files", hashed, slow)
+    yield result("lab, section 5.4: rsync that hashes, of a full load", hashed / full, slow / FRISBEE["section 5.4: a full load"], unit="times")
     yield result("lab, section 5.4: rsync that hashes, of --skip-same", hashed / same, None, 1, "times", True)
 
 

@@ -5,6 +5,7 @@ the root filesystem on a disk that streams over NBD: what `streamdisk bootimage`
 """
 import contextlib, os, statistics, subprocess, time
 
+from papers import STREAM
 from stream_lab import BIN, FULL, SECTOR, TOP, Machine, blank, client, runs_of, served, sh, slow_web, streaming
 
 PACKAGES = "systemd-sysv,udev,dbus,nginx-light,postfix,postgresql,openssh-server,python3,vim,man-db,locales"
@@ -12,7 +13,6 @@ SERVERS = {"web": "nginx", "mail": "postfix@-", "database": "postgresql@15-main"
 MASKED = ("nginx.service", "postfix.service", "postfix@-.service", "postgresql.service", "postgresql@15-main.service", "ssh.service")
 LOGIN = r"login: "
 LINK_BYTES = 12_500_000  # of a link of 100 Mbit/s, in a second
-PAPER_1 = {"kernel and ramdisk": 0.16, "login": 7.81, "web": 8.22, "mail": 8.09, "database": 8.27}
 # A machine that QEMU emulates computes about so much slower than a real one: a replay goes faster than what was recorded.
 FASTER = float(os.environ.get("FASTER", "10"))
 
@@ -76,9 +76,9 @@ def table_1(system, results):
 
 
 def row(results, name, read, s, seconds):
-    share = 100 * read / s["stored_bytes"]
-    print(f"  {name:20s} {share:6.2f} %   (the paper: {PAPER_1[name]} %; {read / 1e6:.0f} of {s['stored_bytes'] / 1e6:.0f} MB, {seconds:.0f} s)", flush=True)
-    results.append({"case": "table 1", "until": name, "percent": round(share, 3), "paper_percent": PAPER_1[name], "read_bytes": read,
+    share, paper = 100 * read / s["stored_bytes"], STREAM[f"table 1: {name}: sectors"]
+    print(f"  {name:20s} {share:6.2f} %   (the paper: {paper} %; {read / 1e6:.0f} of {s['stored_bytes'] / 1e6:.0f} MB, {seconds:.0f} s)", flush=True)
+    results.append({"case": "table 1", "until": name, "percent": round(share, 3), "paper_percent": paper, "read_bytes": read,
                     "stored_bytes": s["stored_bytes"], "disk_bytes": s["disk_bytes"], "seconds": round(seconds, 1)})
 
 

@@ -6,14 +6,13 @@ ours; the file itself, without NBD, is the plain disk.
 import contextlib, mmap, os, shutil, statistics, subprocess, time
 
 import plot
+from papers import STREAM
 from stream_lab import BIN, FULL, blank, client, fio, on_tmpfs, over_nbd, plain_file, processor_s, served, sh, streaming
 
 SECONDS = float(os.environ.get("SECONDS_EACH", "30" if FULL else "3"))
 PROFILE_SECONDS = int(os.environ.get("PROFILE_SECONDS", "600" if FULL else "20"))
 MIB = int(os.environ.get("MIB", "3072" if FULL else "256"))
 FRAME_BYTES = 30720 * 512  # of the disk: what a page of the sector table describes
-PAPER_2 = {"mail": (734, 4_740_000), "web": (317_000, 425_000), "database": (250_000, 1_640_000)}
-PAPER_3 = {32: (112.42, 49.28), 16: (129.65, 70.64), 8: (138.26, 95.62), 4: (113.72, 100.69)}
 
 
 # Table 3: the worst case of the sector table.
@@ -72,7 +71,7 @@ def table_3(d, results):
                     time.sleep(1)  # what was read is written to the disk
                     rates, processor, lost = table_in_turn(((ours.read, sock), (nbd.read, plain), (from_file(f"{d}/spread"), None)), kib, places, 3 * SECONDS)
             os.unlink(disk), os.unlink(f"{d}/table")
-            paper = 1 - PAPER_3[kib][1] / PAPER_3[kib][0]
+            paper = 1 - STREAM[f"table 3: {kib}: streaming"] / STREAM[f"table 3: {kib}: disk"]
             print(f"  {kib:3d} KB {first:8.1f} {rates[0]:8.1f} {rates[1]:10.1f} {rates[2]:8.1f} {100 * lost:5.1f} %   ({100 * paper:.0f} %); {processor[0]:6.1f} {processor[1]:6.1f} us of the processor", flush=True)
             results.append({"case": "table 3", "read_kib": kib, "first_mb_s": round(first, 2), "steady_mb_s": round(rates[0], 2),
                             "same_path_mb_s": round(rates[1], 2), "file_mb_s": round(rates[2], 2), "lost": round(lost, 4), "paper_lost": round(paper, 4),
@@ -216,7 +215,8 @@ def table_2(system, results):
                 sh(f"mkdir {where}/work; ({limited}fio --name={name} --directory={where}/work {' '.join(words)} --time_based --runtime={PROFILE_SECONDS} --group_reporting > {d}/fio.log)")
             s = status()
         os.unlink(disk)
+        paper = [STREAM[f"table 2: {name}: {w}"] for w in ("read", "written")]
         remote, ours = (s["read_bytes"] // 512, s["written_bytes"] // 512), s["fetched_bytes"] // 512
-        print(f"  {name:10s} {remote[0]:10d} {remote[1]:10d}   {ours:10d} {0:6d}   (the paper's remote root: {PAPER_2[name][0]} and {PAPER_2[name][1]}){'' if limited else '; memory was not limited'}", flush=True)
+        print(f"  {name:10s} {remote[0]:10d} {remote[1]:10d}   {ours:10d} {0:6d}   (the paper's remote root: {paper[0]:.0f} and {paper[1]:.0f}){'' if limited else '; memory was not limited'}", flush=True)
         results.append({"case": "table 2", "profile": name, "seconds": PROFILE_SECONDS, "remote_read_sectors": remote[0], "remote_written_sectors": remote[1],
-                        "streaming_read_sectors": ours, "streaming_written_sectors": 0, "memory_limited": bool(limited), "paper_remote": PAPER_2[name]})
+                        "streaming_read_sectors": ours, "streaming_written_sectors": 0, "memory_limited": bool(limited), "paper_remote": paper})
