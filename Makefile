@@ -190,6 +190,7 @@ help:
 	@echo "make fuzz          each fuzz target guided by coverage, SECONDS=60 each; fuzz-long: an hour in all, or MINUTES each; TARGETS=ext,chunk"
 	@echo "make bench         against other programs, on a machine that does nothing else"
 	@echo "make plots         the pictures of docs/compared.md, from docs/measured/compared.json"
+	@echo "make simulated     the simulator's tables in docs/, written anew; bench/simulated NAME prints one of them"
 	@echo "make paper         the tables of the Frisbee paper; paper-store, paper-dolly, paper-dsync, paper-stream: those of EmuStore, Dolly, dsync and OS streaming"
 	@echo "make demo          a network of four nodes on this machine, loaded"
 	@echo "make netboot       kernel and ramdisk for machines that boot from the network; KEYS, HOOKS, FIRMWARE: netboot/README.md"
@@ -286,11 +287,15 @@ paper-stream:
 	@scripts/deps build bench
 	@$(MAKE) --no-print-directory all $(STUDIES)
 	@BIN=$(abspath $(BIN)) bench/paper_stream $(PARTS)
-# The simulator with the seeds FIRST (1) to FIRST + SEEDS - 1; tables of the Frisbee paper.
+# The simulator with the seeds FIRST (1) to FIRST + SEEDS - 1.
 SEEDS ?= 100
 FIRST ?= 1
 sim: $(SIM)
 	@tests/sim/seeds $(SIM) $(SEEDS) $(FIRST)
+# The simulator's tables in docs/, written anew; make check compares some of their rows.
+simulated:
+	@$(MAKE) --no-print-directory $(TRAINED)
+	@SIM=$(abspath $(TRAINED)) bench/simulated --write
 # The evaluation of the Frisbee paper with ours beside it, into build/paper; FULL=1 takes hours.
 paper:
 	@scripts/deps build bench
@@ -306,7 +311,7 @@ $(TRAINED): $(SIM)
 # What takes hours: all of it, or PARTS="neighbours fuzz"; seeds FROM on, SEEDS of them (tests/long).
 PARTS ?=
 FROM  ?=
-SIMULATES = $(if $(PARTS),$(filter sim neighbours,$(PARTS)),all)
+SIMULATES = $(if $(PARTS),$(filter sim neighbours simulated,$(PARTS)),all)
 check-long:
 	@$(MAKE) --no-print-directory tests $(if $(SIMULATES),$(TRAINED))
 	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) SIM=$(abspath $(if $(SIMULATES),$(TRAINED),$(SIM))) tests/long $(FROM:%=--from %) $(if $(filter file,$(origin SEEDS)),,--seeds $(SEEDS)) $(PARTS)
@@ -393,6 +398,6 @@ format:
 clean:
 	rm -rf build
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
-.PHONY: all help list-installed list-programs deb check-deb check-readme house sim paper paper-store paper-dolly paper-dsync paper-stream tests deps check mutants check-long fuzz fuzz-long fuzz-run check-vm check-s3 check-web soak check-arch demo netboot iso bench plots install uninstall hdr-check format clean FORCE
+.PHONY: all help list-installed list-programs deb check-deb check-readme house sim simulated paper paper-store paper-dolly paper-dsync paper-stream tests deps check mutants check-long fuzz fuzz-long fuzz-run check-vm check-s3 check-web soak check-arch demo netboot iso bench plots install uninstall hdr-check format clean FORCE
 .SECONDARY:
 -include $(shell find build \( -path 'build/*/root' -o -path build/chroot -o -path build/mutants -o -path 'build/deb*' \) -prune -o -name '*.d' -print 2>/dev/null)

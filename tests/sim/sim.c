@@ -8,7 +8,6 @@
  *	sim --case NAME --set KEY=V	... with something changed, see --help
  *	sim --share N			N servers on one link
  *	... --json			one run, told as JSON
- *	sim --paper			the tables of the Frisbee paper
  *	sim --list			the cases
  */
 #include <getopt.h>
@@ -19,7 +18,6 @@
 #include "tests/sim/cases.h"
 #include "tests/sim/knobs.h"
 #include "tests/sim/most.h"
-#include "tests/sim/paper.h"
 #include "tests/sim/runs.h"
 #include "tests/sim/shares.h"
 #include "tests/sim/verdict.h"
@@ -111,8 +109,7 @@ usage(FILE *f, int status)
 	    " [--every N] [--first K]\n"
 	    "       sim --case NAME [--seed S | --seeds N] [--trace | --json]"
 	    " [--set KEY=V]...\n       sim --share SERVERS [--seed S | --seeds N]"
-	    " [--json] [--set KEY=V]...\n       sim [--seed S] --paper\n       sim "
-	    "--list\nkeys:");
+	    " [--json] [--set KEY=V]...\n       sim --list\nkeys:");
 	knobs_print(f);
 	fprintf(f, "\nkeys with --share:");
 	knobs_print_share(f);
@@ -182,8 +179,6 @@ understand(struct request *rq, int opt, const char *arg)
 	case 'f':
 		rq->some.first = (unsigned)strtoul(arg, NULL, 10);
 		return -1;
-	case 'p':
-		return paper_tables(rq->seed);
 	case 'l':
 		return list_cases();
 	case 'h':
@@ -220,7 +215,6 @@ main(int argc, char **argv)
 		{ "part", required_argument, NULL, 'P' },
 		{ "every", required_argument, NULL, 'e' },
 		{ "first", required_argument, NULL, 'f' },
-		{ "paper", no_argument, NULL, 'p' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "set", required_argument, NULL, 'k' },
 		{ "trace", no_argument, NULL, 't' },

@@ -1,0 +1,44 @@
+"""Tables that programs write into documents, between <!-- bench/PROGRAM NAME --> and
+<!-- end -->."""
+
+
+def text(v):
+    if v is None:
+        return ""
+    if isinstance(v, str):
+        return v.replace("|", "\\|")
+    if isinstance(v, int):
+        return f"{v:,}"
+    return f"{v:,.{3 if abs(v) < 10 else 1 if abs(v) < 1000 else 0}f}"
+
+
+def markdown(heads, rows):
+    return "\n".join(["| " + " | ".join(text(c) for c in r) + " |"
+                      for r in (heads, ["---"] * len(heads), *rows)])
+
+
+def parts(path, program):
+    """What is before the program's first table, and (name, table, rest) of each."""
+    with open(path) as f:
+        before, *pieces = f.read().split(f"<!-- bench/{program} ")
+    tables = []
+    for piece in pieces:
+        name, rest = piece.split(" -->", 1)
+        table, behind = rest.split("<!-- end -->", 1)
+        tables.append((name, table, behind))
+    return before, tables
+
+
+def tables(path, program):
+    """The tables of the program in a document: {name: text}."""
+    return {name: table for name, table, _ in parts(path, program)[1]}
+
+
+def write(path, program, made):
+    """Writes made[name] into each table that is there; None: it stays as it is."""
+    before, found = parts(path, program)
+    for name, table, behind in found:
+        new = f"\n{made[name]}\n" if made[name] else table
+        before += f"<!-- bench/{program} {name} -->{new}<!-- end -->{behind}"
+    with open(path, "w") as f:
+        f.write(before)
