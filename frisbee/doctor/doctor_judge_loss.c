@@ -127,16 +127,24 @@ passing(const struct doctor_loss *l)
 	return gaps * 1e6 / (double)(l->got_us > 0 ? l->got_us : 1);
 }
 
-/* Says how many packets of a burst get lost.  If about as many short packets pass in a second as
- * long ones, something limits the number of packets; if not, the number of bytes.  Shares of what
- * is lost do not tell: a busy machine may send one burst more slowly than the other. */
+/* Does something limit the number of packets, and not of bytes?  Then about the same share of short
+ * ones gets lost as of long ones, or about as many of them pass in a second: a busy machine may
+ * send one burst more slowly than the other, or all of one within a few turns. */
+static bool
+limits_packets(const struct doctor_facts *f)
+{
+	const struct doctor_loss *s = &f->burst_short, *b = &f->burst;
+
+	return is_lossy(s, lost_of(&f->loss)) &&
+	       (3 * lost_of(s) >= 2 * lost_of(b) || passing(s) <= 2 * passing(b));
+}
+
+/* Says how many packets of a burst get lost. */
 static void
 say_burst(const struct doctor_facts *f, struct doctor_report *r)
 {
 	const struct doctor_loss *b = &f->burst;
 	double packets = passing(b), mbits = mbits_per_s(f, packets, 1000000);
-	bool short_ones = is_lossy(&f->burst_short, lost_of(&f->loss)) &&
-	                  passing(&f->burst_short) <= 2 * packets;
 
 	judge_say(r, "burst", DOCTOR_BAD,
 	    "%u %% of %u packets as large as blocks are lost when they come in a "
@@ -144,7 +152,7 @@ say_burst(const struct doctor_facts *f, struct doctor_report *r)
 	    "one; about %.0f packets (%.1f Mbit/s) pass in a second: %s%s",
 	    lost_of(b), b->answered, lost_of(&f->burst_short), lost_of(&f->loss),
 	    packets, mbits,
-	    short_ones ? "a switch may limit the number of packets (storm control)"
+	    limits_packets(f) ? "a switch may limit the number of packets (storm control)"
 		       : "the cause is a slow link, or one that other traffic fills",
 	    f->iface_drops > 0 ? "; the interface itself drops packets" : "");
 }

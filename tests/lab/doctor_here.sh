@@ -7,8 +7,9 @@ serve "$T/disk.ndz"
 for i in 8 9 10; do another s server$i -m $GROUP -p $((5000 + 10 * i)) "$T/disk.ndz"; done
 
 echo "== nothing leaves or comes: cable, interface, address, route"
-ip link set p1 down; examine 1 -i eth0
-ip link set p11 down; examine 11
+no_carrier() { on "$1" ip link show eth0 | grep -q NO-CARRIER; }	# NODE: the system knows it, a moment later
+ip link set p1 down; soon no_carrier 1; examine 1 -i eth0
+ip link set p11 down; soon no_carrier 11; examine 11
 on 2 ip link set eth0 down; examine 2 -i eth0
 on 3 ip link set eth0 down; examine 3
 on 4 ip addr flush dev eth0; on 4 ip route flush table main; examine 4

@@ -365,6 +365,9 @@ test_bursts(void)
 	f.burst_short.got = 65; /* in a burst that was sent more slowly */
 	f.burst_short.got_us = 130000;
 	T_CHECK(sums_up(&f, false, "(storm control)"));
+	f.burst_short.got = 31; /* in a burst that was sent in a few turns */
+	f.burst_short.got_us = 10000;
+	T_CHECK(sums_up(&f, false, "(storm control)"));
 	f.iface_drops = 3;
 	T_CHECK(says(&f, "burst", DOCTOR_BAD, "the interface itself drops"));
 	f.burst.dropped_here = true;
