@@ -580,10 +580,14 @@ count_out(void)
 	return n;
 }
 
+/* Loses one host at a moment of each of so many equal parts of the time in which chunks are
+ * certainly still sent. */
 static void
 lose_some(const struct scene *s)
 {
-	uint64_t span = (uint64_t)s->chunks * CHUNK / 1024 * w.us_a_kb, next = span / 20;
+	uint64_t span = (uint64_t)s->chunks * CHUNK / 1024 * w.us_a_kb;
+	uint64_t part = s->lost > 0 ? span * 9 / 10 / s->lost : 1;
+	uint64_t next = span / 20 + draw(part);
 	uint64_t end = FAIL_MOST + 2 * fill_us(s->nodes, w.us_a_kb) + 2 * span;
 	struct err e;
 
@@ -592,10 +596,10 @@ lose_some(const struct scene *s)
 		if (gone == s->lost || w.now_us < next)
 			continue;
 		struct host *h = &w.hosts[1 + draw(s->nodes)];
-		gone += !is_gone(h);
-		if (!is_gone(h))
-			lose_host(h, !s->none_hangs && draw(4) == 0);
-		next += draw(2 * span / s->lost);
+		if (is_gone(h))
+			continue;
+		lose_host(h, !s->none_hangs && gone % 4 == 1);
+		next = span / 20 + ++gone * part + draw(part);
 	}
 }
 
