@@ -37,6 +37,11 @@ status 2 d once --dmmerge-options=--journal=/etc/passwd
 status 1 "$BIN/dsync" --key="$T/key" --since=scan:"$T/state2" init "$T/dev" "$TO$T/elsewhere"
 check "another target is refused" grep -q "is not one of the targets of this server" "$T/stderr"
 check "and not made" [ ! -e "$T/elsewhere" ]
+for other in "$COPY.more" "${COPY%?}"; do
+	status 1 "$BIN/dsync" --key="$T/key" --since=scan:"$T/state2" init "$T/dev" "$TO$other"
+	check "one whose name begins alike is refused" grep -q "is not one of the targets" "$T/stderr"
+	check "and not made" [ ! -e "$other" ]
+done
 status 1 "$BIN/dsync" --key="$T/key" --since=scan:"$T/state2" init "$T/dev" "$TO$COPY"
 check "dmmerge's own sentence" grep -q "the copy of another source" "$T/stderr"
 check "in the log, too" grep -q "merge: dmmerge: .*another source.* from=127.0.0.1" "$T/log"
