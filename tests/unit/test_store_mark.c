@@ -1,9 +1,12 @@
 /* The mark of a store: what a writer has put and taken back is in no index that is believed,
  * also if a reader had seen it in the meantime.  And an index that cannot be used any more: packs have
  * other numbers in the next one.  And a writer that is told to end before it waits for another
- * one. */
+ * one, and one that has waited: the store is its own then, too. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 
 #include "common/base/cancel.h"
 #include "emustore/store/store_impl.h"
@@ -130,6 +133,25 @@ test_told_to_end(void)
 	store_close(&writer);
 }
 
+/* Nobody shares the lock of a writer, also when that one would have waited for it. */
+static void
+test_its_own(void)
+{
+	struct store waits;
+	char lock[220];
+	struct err e;
+
+	snprintf(lock, sizeof lock, "%s/lock", path);
+	T_CHECK(store_open(&waits, path, STORE_WRITE | STORE_WAIT, &e) == 0);
+	int fd = open(lock, O_RDWR | O_CLOEXEC);
+	T_CHECK(fd >= 0);
+	T_CHECK(flock(fd, LOCK_SH | LOCK_NB) == -1);
+	T_CHECK(errno == EWOULDBLOCK);
+	store_close(&waits);
+	T_CHECK(flock(fd, LOCK_SH | LOCK_NB) == 0);
+	close(fd);
+}
+
 int
 main(void)
 {
@@ -145,6 +167,7 @@ main(void)
 	test_committed();
 	test_other_numbers();
 	test_told_to_end();
+	test_its_own();
 	scratch_done();
 	return t_done();
 }
