@@ -1,5 +1,5 @@
 /* Which child holds up the others: one that takes less than --slow says, at any rate that may be
- * given. */
+ * given.  And a chunk that is forgotten amid one of its frames: the child wants it again. */
 #include "dolly/engine/spread.h"
 
 #include "tests/t.h"
@@ -8,18 +8,26 @@ enum { CHUNK = 100, PIECE = 50, TAKEN = 10 };
 
 static struct err e;
 
-/* Is a child stuck that takes TAKEN bytes in the whole deadline? */
-static bool
-is_stuck(uint64_t deadline_us, uint64_t slow)
+static struct spread *
+new_spread(void)
 {
 	const struct spread_config c = {
 		.slots = 2, .chunk_bytes = CHUNK, .piece_bytes = PIECE, .chunks = 4
 	};
 	struct spread *s = NULL;
+
+	T_CHECK(spread_new(&s, &c, &e) == 0);
+	return s;
+}
+
+/* Is a child stuck that takes TAKEN bytes in the whole deadline? */
+static bool
+is_stuck(uint64_t deadline_us, uint64_t slow)
+{
+	struct spread *s = new_spread();
 	const void *at;
 	uint32_t waits;
 
-	T_CHECK(spread_new(&s, &c, &e) == 0);
 	struct spread_child *child = spread_join(s, 7, NULL);
 	T_CHECK(child != NULL);
 	uint32_t slot = spread_begin(s, 0, CHUNK);
@@ -36,6 +44,36 @@ is_stuck(uint64_t deadline_us, uint64_t slow)
 	return stuck == 7;
 }
 
+/* The frame that was begun is sent to its end, since the child could not read another one in its
+ * middle; then the chunk comes again, from its first byte. */
+static void
+test_forgotten_in_a_frame(void)
+{
+	struct spread *s = new_spread();
+	struct spread_child *torn = spread_join(s, 7, NULL), *idle = spread_join(s, 8, NULL);
+	const void *at;
+
+	T_CHECK(torn != NULL && idle != NULL);
+	T_CHECK(!spread_want(s, torn, 3));
+	uint32_t slot = spread_begin(s, 3, CHUNK);
+	T_CHECK(!spread_arrived(s, slot, PIECE));
+	T_CHECK(spread_output(s, torn, &at) > TAKEN);
+	spread_sent(s, torn, TAKEN);
+	T_CHECK(spread_in_frame(torn));
+	T_CHECK(spread_next_wanted(s, 0) == SPREAD_NONE);
+	spread_forget(s, slot);
+	T_CHECK(spread_next_wanted(s, 0) == 3);
+	for (size_t n; spread_in_frame(torn) && (n = spread_output(s, torn, &at)) > 0;)
+		spread_sent(s, torn, n);
+	T_CHECK(!spread_in_frame(torn));
+	slot = spread_begin(s, 3, CHUNK);
+	T_CHECK(spread_next_wanted(s, 0) == SPREAD_NONE);
+	T_CHECK(spread_arrived(s, slot, CHUNK));
+	T_CHECK(spread_output(s, torn, &at) > 0);
+	T_CHECK(spread_output(s, idle, &at) == 0);
+	spread_free(s);
+}
+
 int
 main(void)
 {
@@ -48,5 +86,6 @@ main(void)
 	T_CHECK(is_stuck(10 * second_us, 2));
 	/* The product of both is 2^64. */
 	T_CHECK(is_stuck(UINT64_C(1) << 24, UINT64_C(1) << 40));
+	test_forgotten_in_a_frame();
 	return t_done();
 }
