@@ -1,5 +1,6 @@
 /* Several sources as one, of which none answers: a reader whose work ends does not wait for them, and
- * the threads that do so work for the source, which ends them. */
+ * the threads that do so work for the source, which ends them.  And one of which the first
+ * fails: it is asked last for ten seconds. */
 #include "stream/sources/several.h"
 
 #include <pthread.h>
@@ -8,13 +9,32 @@
 #include <time.h>
 
 #include "common/base/cancel.h"
+#include "common/base/clock.h"
 #include "tests/t.h"
 
 enum { CHUNKS = 2 };
 
-static atomic_bool mute, works_for_reader;
-static atomic_uint asked, ended;
+static atomic_bool mute, away, works_for_reader;
+static atomic_uint asked, ended, failed;
 static struct cancel reader;
+static _Atomic uint64_t played_us; /* 0: the time is what it is */
+
+uint64_t
+clock_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	uint64_t real_us = (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+	uint64_t played = atomic_load(&played_us);
+	return played > 0 ? played : real_us;
+}
+
+uint64_t
+clock_boot_us(void)
+{
+	return clock_us();
+}
 
 static void
 sleep_a_little(void)
@@ -66,6 +86,20 @@ static const struct source_ops ops = {
 	.name = name, .info = info, .read = read_blocks, .close = close_member
 };
 
+static int
+read_or_fail(void *self, uint32_t chunk, const struct blockmap *need, uint32_t first,
+    void *to, struct err *e)
+{
+	if (!atomic_load(&away))
+		return read_blocks(self, chunk, need, first, to, e);
+	atomic_fetch_add(&failed, 1);
+	return err_set(e, ERR_IO, "is away");
+}
+
+static const struct source_ops failing = {
+	.name = name, .info = info, .read = read_or_fail, .close = close_member
+};
+
 static uint8_t got[SOURCE_CHUNK_BYTES];
 
 static void *
@@ -78,6 +112,29 @@ read_in_vain(void *arg)
 	                                                                              : NULL;
 }
 
+static void
+test_failed_is_last(void)
+{
+	struct source members[] = { { &failing, NULL }, { &ops, NULL } };
+	struct source s = { NULL, NULL };
+	const uint64_t second_us = 1000000, start_us = 1000 * second_us;
+	struct err e;
+
+	atomic_store(&played_us, start_us);
+	T_CHECK(source_of_several(&s, members, 2, &e) == 0);
+	atomic_store(&away, true);
+	T_CHECK(source_read(&s, 0, NULL, got, &e) == 0);
+	T_CHECK(atomic_load(&failed) == 1);
+	atomic_store(&played_us, start_us + 9 * second_us);
+	T_CHECK(source_read(&s, 1, NULL, got, &e) == 0);
+	T_CHECK(atomic_load(&failed) == 1);
+	atomic_store(&played_us, start_us + 11 * second_us);
+	T_CHECK(source_read(&s, 0, NULL, got, &e) == 0);
+	T_CHECK(atomic_load(&failed) == 2);
+	source_close(&s);
+	atomic_store(&played_us, 0);
+}
+
 int
 main(void)
 {
@@ -86,6 +143,7 @@ main(void)
 	pthread_t t;
 	struct err e;
 
+	test_failed_is_last();
 	T_CHECK(source_of_several(&s, members, 2, &e) == 0);
 	T_CHECK(source_read(&s, 1, NULL, got, &e) == 0);
 	T_CHECK(got[0] == 2 && got[sizeof got - 1] == 2);
