@@ -162,6 +162,13 @@ open_again(struct err *e)
 	return table_open(&table, &cfg, &stored, e);
 }
 
+static int
+sync_fails(void *arg, struct err *e)
+{
+	(void)arg;
+	return err_set(e, ERR_IO, "the data cannot be synced");
+}
+
 static void
 mark_these(struct range r, struct err *e)
 {
@@ -283,6 +290,23 @@ flushes(void)
 	T_CHECK(table_run(table, a, &is, &n, &e) == 0 && is && n == 5);
 	T_CHECK(table_run(table, b, &is, &n, &e) == 0 && !is && n == 5);
 	T_CHECK(table_flush(table, true, sync_nothing, NULL, &e) == 0 && syncs == 2);
+}
+
+/* Data that may not be on the medium are not called present there. */
+static void
+after_the_data(void)
+{
+	struct range r = { 4 * FRAME_SECTORS, 100 };
+	uint64_t before = table_present(table), n;
+	struct err e;
+	bool is;
+
+	T_CHECK(table_mark(table, r, true, &e) == 0);
+	T_CHECK(table_flush(table, true, sync_fails, NULL, &e) == -1);
+	T_CHECK(open_again(&e) == 0);
+	T_CHECK(table_present(table) == before);
+	T_CHECK(table_run(table, r, &is, &n, &e) == 0);
+	T_CHECK(!is);
 }
 
 /* A mark that would change nothing is known as such: its frame is whole, it is of a piece with local
@@ -693,6 +717,7 @@ main(void)
 	with_table(summary_is_late, path);
 	with_table(closed, path);
 	with_table(served, path);
+	with_table(after_the_data, path);
 	with_table(settled, path);
 	with_table(with_slow_frame, path);
 	with_table(with_outlined, path);
