@@ -1,5 +1,5 @@
 /* Records that are written to a target and read back from it: more of them than are gathered at a
- * time, reads that give other bytes, and a target that has no room. */
+ * time, reads that give other bytes, and a target that has no room or cannot be flushed. */
 #include "dsync/merge/apply.h"
 
 #include <errno.h>
@@ -24,6 +24,15 @@ pread(int fd, void *to, size_t n, off_t at)
 	if (wrong >= at && wrong < at + got)
 		((uint8_t *)to)[wrong - at] ^= 1;
 	return got;
+}
+
+static bool no_flush; /* the medium takes nothing */
+
+int
+fsync(int fd)
+{
+	errno = EIO;
+	return no_flush ? -1 : (int)syscall(SYS_fsync, fd);
 }
 
 static uint8_t expected[TARGET_BYTES], got[TARGET_BYTES];
@@ -138,6 +147,21 @@ test_read_back(void)
 	}
 }
 
+/* What has been written is on the medium at the end, or that is an error. */
+static void
+test_flushed(void)
+{
+	struct disk *d = new_target();
+	uint64_t at;
+
+	no_flush = true;
+	T_CHECK(apply_all(d, true, &at) == -1);
+	T_CHECK(at > FOUR_GATHERS);
+	T_CHECK(e.os == EIO);
+	no_flush = false;
+	close_target(d);
+}
+
 /* A write that fails is an error of a later record or of the end, and nothing hangs. */
 static void
 test_no_room(void)
@@ -165,6 +189,7 @@ main(void)
 	scratch_init();
 	test_all_arrives();
 	test_read_back();
+	test_flushed();
 	test_no_room();
 	scratch_done();
 	return t_done();
