@@ -80,6 +80,17 @@ for clear in zero discard; do
 	check "$clear: free space is cleared first" python3 "$U" same "$T/sock" "$T/zeroed"
 	stop
 done
+"$BIN/imagezip" -q -I 2 "$T/sda" "$T/first.ndz" || fail "imagezip -I 2"
+poison "$T/disk" $DISK_BYTES; IMAGE_AT=$T/first.ndz serve memory fill=no zero=yes
+check "but no partition that the image leaves out" python3 - "$T/sock" << 'PY'
+import os, sys
+sys.path.insert(0, os.environ["TOP"] + "/tests/helpers")
+from nbd_stream import Client
+nbd = Client(sys.argv[1])
+assert nbd.read(22 << 20, 1 << 20) == bytes(1 << 20)
+assert nbd.read(5 << 20, 16 << 20) == b"\xa5" * (16 << 20)
+PY
+stop
 
 # A signature of an earlier use, in free space: an installation wipes it.
 new_target memory
@@ -206,6 +217,13 @@ last=$(cat "$T/calls")
 new_target disk; with_fault $last begin_to_serve disk fill=no
 python3 "$U" write "$T/sock" 9000 kept; kill $server; wait $server; got=$?
 check "flush $last fails: status $got: $(tail -n 1 "$T/nbd.log")" [ $got = 1 ]
+# A write with the flag FUA is answered when it is on the medium: one flush is its own.
+for ((n = last; n > 0; n--)); do
+	new_target disk; with_fault $n begin_to_serve disk fill=no || continue
+	python3 "$U" through "$T/sock" 9000 kept 2> "$T/stderr"; got=$?; stop
+	[ $got = 0 ] || break
+done
+check "flush $n fails, and the write, too" grep -q '^OSError: .*request 1,' "$T/stderr"
 new_target disk; rm -f "$T/sock" "$T/attached"; mkdir "$T/run"
 XDG_RUNTIME_DIR=$T/run FAULT=fsync:$last:eio:$T/disk LD_PRELOAD=$faulty "$BIN/streamdisk" --json --no-fill --socket="$T/sock" "$T/sda.ndz" "$T/disk" > "$T/attached" 2> "$T/sd.log" & sd=$!
 CLEANUP+=("kill $sd 2> /dev/null; wait $sd 2> /dev/null")

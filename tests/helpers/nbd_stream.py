@@ -9,6 +9,7 @@
 	nbd_stream.py write SOCKET AT TEXT	write, and flush
 	nbd_stream.py read SOCKET AT BYTES	read, and forget
 	nbd_stream.py unflushed SOCKET AT TEXT	write alone
+	nbd_stream.py through SOCKET AT TEXT	write with the flag FUA
 
 With AVOID=FROM-TO in the environment, `use` leaves these bytes alone.
 """
@@ -128,9 +129,9 @@ def read(path, at, n):
     nbd.end()
 
 
-def write(path, at, text, flush=True):
+def write(path, at, text, flush=True, flags=0):
     nbd = Client(path)
-    nbd.change(WRITE, int(at), len(text), text.encode())
+    nbd.change(WRITE, int(at), len(text), text.encode(), flags)
     if flush:
         nbd.flush()
     nbd.end()
@@ -138,5 +139,6 @@ def write(path, at, text, flush=True):
 
 if __name__ == "__main__":
     commands = {"use": use, "same": same, "wait": wait, "read": read, "write": write, "unflushed": lambda *a: write(*a, flush=False),
+                "through": lambda *a: write(*a, flush=False, flags=FUA),
                 "status": lambda path: print(json.dumps(status(path)))}
     commands[sys.argv[1]](*sys.argv[2:])
