@@ -3,8 +3,10 @@
 #include "common/disk/flight.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tests/random.h"
@@ -127,6 +129,38 @@ test_errors(void)
 	free(buf);
 }
 
+/* A write of which the first half alone reaches the disk, as no file may be larger: what is
+ * missing is written again, and the error of this is told. */
+static void
+test_short(void)
+{
+	enum { PIECE = 256 << 10 };
+	uint8_t *buf = aligned_alloc(4096, PIECE);
+	struct rlimit was, half;
+	struct flight *f;
+	struct disk *d;
+	struct err e = { 0 };
+
+	memset(buf, 1, PIECE);
+	T_CHECK(sh("rm -f disk && touch disk") == 0);
+	T_CHECK(disk_open(&d, "disk", DISK_READ | DISK_WRITE, &e) == 0);
+	T_CHECK(flight_new(&f, d, false, &e) == 0);
+	T_CHECK(getrlimit(RLIMIT_FSIZE, &was) == 0);
+	half = (struct rlimit){ PIECE / 2, was.rlim_max };
+	signal(SIGXFSZ, SIG_IGN);
+	T_CHECK(setrlimit(RLIMIT_FSIZE, &half) == 0);
+	if (f != NULL) {
+		T_CHECK(flight_write(f, buf, PIECE, 0, &e) == 0);
+		T_CHECK(flight_land(f, &e) != 0);
+		T_CHECK(e.os == EFBIG);
+		T_CHECK(sh("test $(stat -c %%s disk) = %d", PIECE / 2) == 0);
+	}
+	T_CHECK(setrlimit(RLIMIT_FSIZE, &was) == 0);
+	flight_free(f);
+	disk_close(d, &e);
+	free(buf);
+}
+
 int
 main(void)
 {
@@ -134,9 +168,11 @@ main(void)
 	T_CHECK(chdir(scratch_dir) == 0);
 	test_writes("io_uring");
 	test_tickets();
+	test_short();
 	setenv("FRISBEE_NO_URING", "1", 1);
 	test_writes("threads");
 	test_tickets();
+	test_short();
 	unsetenv("FRISBEE_NO_URING");
 	test_errors();
 	return t_done();
