@@ -77,16 +77,20 @@ elif command == "journal":
     compact = struct.unpack_from("<I", cp, 132)[0] & 4
     assert not compact
     summary, n = read(at + first_summary + 2), 0
-    for seg in range(n_main):
+    # Segments that are being written are kept whatever the journal says, so the last entry is
+    # that of another one.
+    written = struct.unpack_from("<3I", cp, 36) + struct.unpack_from("<3I", cp, 84)
+    for seg in sorted(range(n_main), key=lambda seg: seg not in written):
         block = sit_block(seg // PER_BLOCK)
         sit, off = read(block), seg % PER_BLOCK * ENTRY
-        if n == 6 or not any(sit[off:off + 2]):
+        if n == 6 or not struct.unpack_from("<H", sit, off)[0] & 0x3ff:
             continue
         struct.pack_into("<I", summary, 3584 + 2 + n * 78, seg)
         summary[3584 + 6 + n * 78:3584 + 80 + n * 78] = sit[off:off + ENTRY]
         sit[off:off + ENTRY] = bytes(ENTRY)
         write(block, sit)
-        n += 1
+        n, last = n + 1, seg
+    assert last not in written
     struct.pack_into("<H", summary, 3584, n)
     write(at + first_summary + 2, summary)
 elif command == "synced":
