@@ -40,6 +40,14 @@ x --since=nbd:first "$URI" > "$T/stream"
 check "only what was written" [ "$(stat -c %s "$T/stream")" -lt 1200000 ]
 check "merged" m < "$T/stream"
 check "confirmed" x --done --since=nbd:first "$URI"
+# Images: a state without the signature that belongs to it would make a delta that lacks blocks.
+z() { "$BIN/imagezip" -q -r --changed-since="$T/image" --since=nbd:first "$URI" "$T/image.ndz"; }
+mkdir "$T/image.sig"
+status 2 z
+check "a signature that cannot be written: no state is kept" [ ! -e "$T/image" ]
+rmdir "$T/image.sig"
+check "an image, with both" z
+check "they are kept" [ -s "$T/image" -a -s "$T/image.sig" ]
 serve_no_more
 check "equal" equal
 status 2 "$BIN/dmextract" --state="$T/state" --since=nbd:first "$D"
