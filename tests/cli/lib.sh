@@ -75,9 +75,9 @@ skip() { echo "$*"; exit 77; }
 requires() { local t; for t; do command -v "$t" > /dev/null || skip "needs $t"; done; }
 # check WHAT COMMAND...: the command must succeed.
 check() { local what=$1; shift; if "$@"; then echo "ok: $what"; else fail "$what: $*"; fi; }
-# soon COMMAND...: wait until it succeeds.  On a machine that does much else that may take minutes.
+# soon COMMAND...: wait until it succeeds, for $SOON seconds.  On a machine that does much else that may take minutes.
 soon() {
-	local end=$((SECONDS + 180))
+	local end=$((SECONDS + ${SOON:-180}))
 	until "$@"; do [ $SECONDS -lt $end ] || return 1; sleep 0.05; done
 }
 # begins PID COMMAND...: wait until the command succeeds, as long as this process runs.

@@ -10,11 +10,9 @@ GROUP=239.192.7.11 PORT=5011
 MB=160	# of the disk
 vm_log_more() { tail -n 30 "$LOGS/server.log"; cat /srv/netboot/reports; }
 
-rm -f "$LOGS"/*.log
-"$TOP/tests/vm/make-disk" "$NETBOOT/kernel" $PAYLOAD "$T/disk" "$T/files" || { fail make-disk; finish; }
-"$BIN/imagezip" -q "$T/disk" "$T/disk.ndz" || { fail imagezip; finish; }
+vm_bootable
 # A sector that the image has, in the middle of it.
-SECTOR=$(python3 - "$T/disk" << 'PY'
+SECTOR=$(python3 - "$D/disk" << 'PY'
 import sys
 f = open(sys.argv[1], "rb"); used = []
 while b := f.read(65536):
@@ -24,7 +22,7 @@ PY
 )
 vm_server --own-network
 # So slowly that there is a middle.
-"$BIN/frisbeed" -i lan0 -m $GROUP -p $PORT -W 5M -T 0 -q "$T/disk.ndz" > "$LOGS/frisbeed.log" 2>&1 &
+"$BIN/frisbeed" -i lan0 -m $GROUP -p $PORT -W 5M -T 0 -q "$D/disk.ndz" > "$LOGS/frisbeed.log" 2>&1 &
 PIDS+=($!)
 truncate -s ${MB}M "$T/a" "$T/bad" "$T/b"
 vm_tap tapa; vm_tap tapb
@@ -44,11 +42,7 @@ good() {	# NAME MAC QEMU-OPTIONS...
 # The kernel and the order as the network gives them, without the time that fetching takes.
 fetched() {	# MAC: options of QEMU, one a line
 	printf '%s\n' -kernel "$NETBOOT/vmlinuz" -initrd "$NETBOOT/initrd.img" -append \
-	    "no_timer_check console=ttyS0,115200 quiet frisbee.report=10.9.0.1 $(sed -n 's/^set order //p' "/srv/netboot/boot/orders/${1//:/-}.ipxe")"
-}
-within() {	# SECONDS COMMAND...
-	local end=$((SECONDS + $1 * $VM_PATIENCE)); shift
-	until "$@"; do [ $SECONDS -lt $end ] || return 1; sleep 0.2; done
+	    "$KERNEL_WORDS console=ttyS0,115200 quiet frisbee.report=10.9.0.1 $(sed -n 's/^set order //p' "/srv/netboot/boot/orders/${1//:/-}.ipxe")"
 }
 power_goes() { kill -9 "${VM_PID[$1]}"; wait "${VM_PID[$1]}" 2> /dev/null; unset "VM_PID[$1]"; }	# NAME
 
@@ -65,11 +59,11 @@ echo "== a: while it is loaded"
 good a $A "${FETCHED_A[@]}"
 vm_sees a 400 'frisbee: loading: [0-9]+ %'
 power_goes a
-check "the disk is not whole" eval '! cmp -s "$T/disk" "$T/a"'
+check "the disk is not whole" eval '! cmp -s "$D/disk" "$T/a"'
 check "and does not look so" eval '! sfdisk -l "$T/a" 2> /dev/null | grep -q "^$T/a1"'
 echo "== b has failed"
 vm_sees b 400 'frisbee: FAILED: vda is not loaded: frisbee.s exit status is [0-9]+'
-check "the server knows it" within 60 grep -q "${B//:/-} failed vda is not loaded" /srv/netboot/reports
+check "the server knows it" vm_soon 60 grep -q "${B//:/-} failed vda is not loaded" /srv/netboot/reports
 check "its order stays" order_of $B
 check "its disk does not look whole" eval '! sfdisk -l "$T/bad" 2> /dev/null | grep -q "^$T/bad1"'
 power_goes b

@@ -9,11 +9,10 @@ vm_lan
 GROUP=239.192.7.10 PORT=5010
 vm_log_more() { tail -n 30 "$LOGS/server.log"; }
 
-rm -f "$LOGS"/*.log
 poison "$T/disk" 16000000
 "$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail imagezip
 # The last console= is the one that asks.
-"$TOP/netboot/iso" no_timer_check console=tty0 console=ttyS0,115200
+"$TOP/netboot/iso" $KERNEL_WORDS console=tty0 console=ttyS0,115200
 case $? in
 0) ;;
 77) skip "the signed boot loaders cannot be fetched" ;;

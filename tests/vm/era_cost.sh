@@ -4,17 +4,15 @@
 . "$(dirname "$0")/lib.sh"
 requires dmsetup era_invalidate
 vm_accel
-root=$T/root
-mkdir -p "$root"/{bin,sbin,dev,proc,sys,lib}
-printf '%s\n' drivers/md/dm-era.ko crypto/crc32c_generic.ko drivers/block/virtio_blk.ko drivers/virtio > "$T/modules"
-"$TOP/netboot/copy-modules" "$NETBOOT/kernel" "$root" < "$T/modules" || fail "modules"
-for p in "$(command -v dmsetup)" "$(command -v dd)" "$(command -v busybox)"; do vm_program "$root" "$p"; done
-mv "$root/bin/dd" "$root/bin/gnu-dd"	# the shell there prefers its own dd, which says no times
-cp "$(dirname "$0")/era_cost_guest" "$root/init"; chmod 755 "$root/init"
-(cd "$root" && find . -mindepth 1 | cpio --quiet -o -H newc -R 0:0) > "$T/initrd" || fail "cpio"
+vm_ramdisk "$TOP/tests/vm/era_cost_guest" dmsetup dd <<- 'I'
+	drivers/md/dm-era.ko
+	crypto/crc32c_generic.ko
+	drivers/block/virtio_blk.ko
+	drivers/virtio
+I
 truncate -s 32M "$T/a" "$T/b"
-vm_start cost -machine pc -cpu max -m 512 -no-reboot -kernel "$NETBOOT/vmlinuz" -initrd "$T/initrd" -append "console=ttyS0 quiet panic=-1" \
-    -drive "file=$T/a,format=raw,if=virtio,cache=unsafe" -drive "file=$T/b,format=raw,if=virtio,cache=unsafe"
+for d in a b; do vm_drive "$T/$d"; done
+vm_guest cost ""
 vm_sees cost "${VM_SECONDS:-600}" 'COST: end'
 vm_ends cost 60
 sed 's/\r$//' "$LOGS/cost.log" | grep -a '^COST: '

@@ -7,16 +7,14 @@
 requires dmsetup era_invalidate nbdkit
 F=$B/tests/nbdkit/nbdkit-faults-filter.so
 vm_accel
-root=$T/root
-mkdir -p "$root"/{bin,sbin,dev,proc,sys,lib}
-printf '%s\n' drivers/md/dm-era.ko drivers/md/dm-snapshot.ko drivers/block/virtio_blk.ko drivers/virtio fs/ext4 crypto/crc32c_generic.ko > "$T/modules"
-"$TOP/netboot/copy-modules" "$NETBOOT/kernel" "$root" < "$T/modules" || fail "modules"
-for p in "$BIN/dmextract" "$BIN/dmmerge" "$BIN/dsync" "$(command -v dmsetup)" "$(command -v era_invalidate)" "$(command -v busybox)"; do
-	vm_program "$root" "$p"
-done
-cp "$(dirname "$0")/era_power_guest" "$root/init"; chmod 755 "$root/init"
-(cd "$root" && find . -mindepth 1 | cpio --quiet -o -H newc -R 0:0) > "$T/initrd" || fail "cpio"
-rm -f "$LOGS"/power*.log	# what an earlier run has noticed does not count
+vm_ramdisk "$TOP/tests/vm/era_power_guest" "$BIN"/{dmextract,dmmerge,dsync} dmsetup era_invalidate <<- 'I'
+	drivers/md/dm-era.ko
+	drivers/md/dm-snapshot.ko
+	drivers/block/virtio_blk.ko
+	drivers/virtio
+	fs/ext4
+	crypto/crc32c_generic.ko
+I
 # The tracked disk, the tracker's metadata, the copy, and /var/lib.
 truncate -s 16M "$T/a" "$T/b" "$T/c"; truncate -s 64M "$T/d"; mke2fs -q -F -t ext4 "$T/d" || fail "mke2fs"
 
@@ -27,13 +25,9 @@ disks() {	# [DISK THAT LOSES POWER, AT WHICH OF ITS WRITES]
 		faults=(); [ "$d" != "${1:-}" ] || faults=("faults-crash-at=$2" "faults-seed=$2" "faults-mark=$T/cut")
 		rm -f "$T/$d.sock"
 		nbdkit -f -U "$T/$d.sock" --filter="$F" file "$T/$d" "${faults[@]}" 2> "$T/$d.log" & SERVERS+=($!); PIDS+=($!)
-		until [ -S "$T/$d.sock" ] || ! kill -0 $! 2> /dev/null; do sleep 0.02; done
+		begins $! [ -S "$T/$d.sock" ]
 		DRIVES+=(-drive "file=nbd:unix:$T/$d.sock,format=raw,if=virtio")
 	done
-}
-boot() {	# NAME WORDS
-	vm_start "$1" -machine pc -cpu max -m 512 -no-reboot -kernel "$NETBOOT/vmlinuz" -initrd "$T/initrd" \
-	    -append "no_timer_check console=ttyS0 quiet panic=-1 $2" "${DRIVES[@]}"
 }
 # The disks go first: what they have not flushed is lost with them.
 power_goes() {	# NAME
@@ -43,11 +37,13 @@ power_goes() {	# NAME
 	unset "VM_PID[$1]"
 }
 in_order() {	# NAME WORDS
-	disks; boot "$1" "$2"
+	disks; vm_guest "$1" "$2"
 	vm_sees "$1" 300 'POWER: [0-9]* failures'; vm_ends "$1" 60
 	for p in "${SERVERS[@]}"; do kill "$p"; wait "$p"; done
 }
-said() { sed 's/\r$//' "$LOGS/$1.log" | grep -a -E '^(ok|FAIL): |^POWER: started'; }	# NAME
+said() { vm_said "$1"; sed 's/\r$//' "$LOGS/$1.log" | grep -a '^POWER: started'; }	# NAME
+is_cut() { [ -e "$T/cut" ]; }
+writes() { is_cut || grep -a -q "POWER: writing" "$LOGS/$1.log"; }	# NAME
 
 RANDOM=${SEED:-1}
 in_order power0 "first"
@@ -55,14 +51,10 @@ said power0
 for round in $(seq 1 "${ROUNDS:-4}"); do
 	disk=abcd; disk=${disk:RANDOM % 4:1} at=$((1 + RANDOM % 300)) seconds=$((RANDOM % 8))
 	[ $round != 1 ] || disk=none
-	name=power$round; disks $disk $at; boot $name "seed=$RANDOM"
-	end=$((SECONDS + 300 * $VM_PATIENCE))
-	until [ -e "$T/cut" ] || grep -a -q "POWER: writing" "$LOGS/$name.log"; do
-		[ $SECONDS -lt $end ] || vm_gives_up $name "neither a cut nor a sync"
-		sleep 0.1
-	done
-	for ((i = 0; i < seconds * 10; i++)); do [ ! -e "$T/cut" ] || break; sleep 0.1; done
-	echo "== round $round: the power goes $([ -e "$T/cut" ] && echo "at write $at of disk $disk" || echo "$seconds s after the first sync")"
+	name=power$round; disks $disk $at; vm_guest $name "seed=$RANDOM"
+	vm_soon 300 writes $name || vm_gives_up $name "neither a cut nor a sync"
+	SOON=$seconds soon is_cut	# the power goes at any time after the first sync
+	echo "== round $round: the power goes $(is_cut && echo "at write $at of disk $disk" || echo "$seconds s after the first sync")"
 	power_goes $name
 	said $name
 	check "no failure in round $round" sh -c "! grep -a -q '^FAIL' '$LOGS/$name.log'"

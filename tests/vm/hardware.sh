@@ -3,7 +3,6 @@
 # and of other virtual machines, in one machine.  Started from kernel and ramdisk.
 . "$(dirname "$0")/lib.sh"
 vm_accel
-rm -f "$LOGS"/hardware.log
 parts=() bytes=1000000
 has_device() { qemu-system-x86_64 -device help 2> /dev/null | grep -q "name \"$1\""; }
 drive() {	# NAME: a disk file, each of another size, by which it is found
@@ -27,7 +26,7 @@ for card in e1000e vmxnet3 rtl8139 i82559er tulip pcnet virtio-net-pci e1000 igb
 	parts+=(-netdev "user,id=n$card,restrict=on" -device "$card,netdev=n$card,romfile=,mac=52:54:00:00:01:$(printf %02x ${#cards[@]})")
 done
 vm_start hardware -machine q35,graphics=off -kernel "$NETBOOT/vmlinuz" -initrd "$NETBOOT/initrd.img" \
-    -append "no_timer_check console=ttyS0,115200 quiet frisbee.action=shell" "${parts[@]}"
+    -append "$KERNEL_WORDS console=ttyS0,115200 quiet frisbee.action=shell" "${parts[@]}"
 vm_sees hardware 400 'a shell; leaving it reboots'
 vm_types hardware "n=0; until [ \$(cat /sys/block/*/size | grep -vcx 0) -ge ${#expected[@]} ] || [ \$n = 60 ]; do sleep 1; n=\$((n + 1)); done"
 vm_types hardware 'for d in /sys/block/*; do echo "size $(cat $d/size) of ${d##*/}"; done; for n in /sys/class/net/*; do echo "card $(cat $n/address)"; done; echo end of the list'

@@ -11,7 +11,7 @@ OFFSET=$((2048 * 512))
 
 vm_log_more() { echo "--- frisbeed:"; cat "$LOGS/frisbeed.log" "$T/frisbeed.stats"; echo "--- server:"; tail -n 30 "$LOGS/server.log"; cat /srv/netboot/reports; }
 frisbeed() {
-	"$BIN/frisbeed" -i lan0 -m $GROUP -p $PORT --group-key "$T/lab.group" -W 60M -T 0 -d --json --stats "$T/frisbeed.stats" "$T/disk.ndz" > "$T/frisbeed.json" 2> "$LOGS/frisbeed.log" &
+	"$BIN/frisbeed" -i lan0 -m $GROUP -p $PORT --group-key "$T/lab.group" -W 60M -T 0 -d --json --stats "$T/frisbeed.stats" "$D/disk.ndz" > "$T/frisbeed.json" 2> "$LOGS/frisbeed.log" &
 	PIDS+=($!); FRISBEED=$!
 }
 frisbeed_said() { json "$T/frisbeed.json" "$1"; }
@@ -28,10 +28,8 @@ log_in_and_halt() {	# NAME COMMAND
 	vm_types "$1" "$2; poweroff"
 }
 
-rm -f "$LOGS"/*.log
 echo "== a disk that boots, and its image"
-"$TOP/tests/vm/make-disk" "$NETBOOT/kernel" $PAYLOAD "$T/disk" "$T/files" || { fail make-disk; finish; }
-"$BIN/imagezip" "$T/disk" "$T/disk.ndz" || { fail imagezip; finish; }
+vm_bootable
 "$BIN/imagekey" -q --group-key "$T/lab.group" || fail "imagekey"
 KEYS=$T/lab.group vm_server --own-network
 truncate -s 200M "$T/a" "$T/b"
@@ -62,7 +60,7 @@ log_in_and_halt b true
 vm_ends a 120; vm_ends b 120
 kill "$FRISBEED"; wait "$FRISBEED"
 # The empty ends of chunks do not go over the network.
-sent=$(($(frisbeed_said blocks_sent) + $(frisbeed_said blocks_left_out))) image=$(($(stat -c %s "$T/disk.ndz") / 1024))
+sent=$(($(frisbeed_said blocks_sent) + $(frisbeed_said blocks_left_out))) image=$(($(stat -c %s "$D/disk.ndz") / 1024))
 # How many come twice is a matter of how fast the machines are emulated: the lab counts.
 check "both were served, $sent blocks for an image of $image" [ "$sent" -ge "$image" ]
 
@@ -70,7 +68,7 @@ echo "== what is on their disks"
 for m in a b; do
 	tree_of "$T/$m" "$T/tree-$m"
 	for d in boot etc srv; do
-		check "$m has /$d as it was" same_tree "$T/files/$d" "$T/tree-$m/$d"
+		check "$m has /$d as it was" same_tree "$D/files/$d" "$T/tree-$m/$d"
 	done
 done
 

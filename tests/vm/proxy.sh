@@ -32,7 +32,6 @@ other_server() {
 }
 vm_log_more() { tail -n 30 "$LOGS/server.log" "$LOGS/other.log"; cat /srv/netboot/reports; }
 
-rm -f "$LOGS"/*.log
 mount -t tmpfs none /run; mkdir -p /run/netns
 poison "$T/disk" 16000000
 "$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail imagezip

@@ -6,7 +6,7 @@ vm_accel
 refuses() {	# NAME WORDS QEMU-OPTIONS...
 	local name=$1 words=$2; shift 2
 	vm_start "$name" -machine pc -kernel "$NETBOOT/vmlinuz" -initrd "$NETBOOT/initrd.img" \
-	    -append "no_timer_check console=tty0 console=ttyS0,115200 quiet $words" -netdev user,id=n,restrict=on -device virtio-net-pci,netdev=n "$@"
+	    -append "$KERNEL_WORDS console=tty0 console=ttyS0,115200 quiet $words" -netdev user,id=n,restrict=on -device virtio-net-pci,netdev=n "$@"
 }
 disk() { echo -drive file="$T/$1",format=raw,if=none,id="$1",cache=unsafe -device virtio-blk-pci,drive="$1",serial="serial$1"; }
 poison "$T/one" 8000000; poison "$T/two" 16000000; poison "$T/three" 8000000

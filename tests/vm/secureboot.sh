@@ -11,7 +11,6 @@ A=52:54:00:00:00:0a B=52:54:00:00:00:0b
 GROUP=239.192.7.9 PORT=5009
 vm_log_more() { tail -n 30 "$LOGS/server.log"; cat /srv/netboot/reports; }
 
-rm -f "$LOGS"/*.log
 poison "$T/disk" 16000000
 "$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail imagezip
 [ -d "$NETBOOT/signed" ] || skip "the signed boot loaders cannot be fetched"
@@ -43,6 +42,7 @@ vm_types a 'poweroff -f'; vm_ends a 30
 echo "== HTTP boot"
 kill "${PIDS[0]}"; wait "${PIDS[0]}" 2> /dev/null
 OUT=$NETBOOT quietly "$TOP/netboot/setup" --own-network lan0 || fail "netboot/setup"
+vm_server_words
 sed -i '/^enable-tftp/d; /^tftp-root/d; /tag:efi,\|tag:!efi,/d' /srv/netboot/dnsmasq.conf	# by HTTP or not at all
 /srv/netboot/serve >> "$LOGS/server.log" 2>&1 &
 PIDS+=($!)

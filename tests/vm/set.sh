@@ -9,9 +9,8 @@ vm_lan
 A=52:54:00:00:00:0a
 vm_log_more() { echo "--- mfrisbeed:"; tail "$LOGS/mfrisbeed.log"; tail -n 30 "$LOGS/server.log"; cat /srv/netboot/reports; }
 
-rm -f "$LOGS"/*.log
-"$TOP/tests/vm/make-disk" "$NETBOOT/kernel" $PAYLOAD "$T/disk" "$T/files" || { fail make-disk; finish; }
-"$BIN/imagezip" --shrink "$T/disk" "$T/system.ndz" || { fail "imagezip --shrink"; finish; }
+vm_bootable
+"$BIN/imagezip" --shrink "$D/disk" "$T/system.ndz" || { fail "imagezip --shrink"; finish; }
 least=$("$BIN/imagedump" --json "$T/system.ndz" | json - '[0].sectors')
 check "the system's disk has $((least / 2048)) MiB instead of 160" [ "$least" -lt $((120 * 2048)) ]
 head -c 12000256 /dev/urandom > "$T/data"
@@ -38,7 +37,7 @@ on() {	# QEMU-OPTIONS...: the first disk of the machine is none of the set
 }
 echo "== a set of which one disk is not there"
 on -kernel "$NETBOOT/vmlinuz" -initrd "$NETBOOT/initrd.img" \
-    -append "no_timer_check console=ttyS0,115200 quiet $WORDS frisbee.set=system@serial:system+data@serial:absent frisbee.onfail=poweroff"
+    -append "$KERNEL_WORDS console=ttyS0,115200 quiet $WORDS frisbee.set=system@serial:system+data@serial:absent frisbee.onfail=poweroff"
 vm_sees a 400 'frisbee: FAILED: frisbee.disk=serial:absent: 0 disks are like this'
 vm_ends a 60
 check "nothing was written to the other disk of it" cmp -n $((least * 512)) "$T/a" /dev/zero
@@ -54,6 +53,6 @@ check "the data are there" cmp -n 12000256 "$T/data" "$T/b"
 check "the disk that is none of the set is as it was" cmp "$T/c.before" "$T/c"
 check "the smaller filesystem is whole" quietly e2fsck -fn "$T/a?offset=1048576"
 mkdir "$T/tree"; debugfs -R "rdump / $T/tree" "$T/a?offset=1048576" > /dev/null 2>&1
-for d in boot srv; do check "/$d is as it was" diff -r --no-dereference "$T/files/$d" "$T/tree/$d"; done
+for d in boot srv; do check "/$d is as it was" diff -r --no-dereference "$D/files/$d" "$T/tree/$d"; done
 echo "all of it took $SECONDS s"
 finish

@@ -19,7 +19,7 @@ machine() {	# NAME QEMU-OPTIONS...
 streams() {	# NAME WORDS...
 	local name=$1; shift
 	machine "$name" -kernel "$NETBOOT/vmlinuz" -initrd "$NETBOOT/initrd.img" \
-	    -append "no_timer_check console=ttyS0,115200 quiet frisbee.action=stream frisbee.source=http://10.0.2.2:$PORT/disk.ndz frisbee.disk=vda $*"
+	    -append "$KERNEL_WORDS console=ttyS0,115200 quiet frisbee.action=stream frisbee.source=http://10.0.2.2:$PORT/disk.ndz frisbee.disk=vda $*"
 }
 # How much of what the image stores is on the machine's disk, in per cent.
 present() {

@@ -2,8 +2,7 @@
 # A machine whose image has no modules for streaming says so, is loaded first, and its disk is as an
 # installation leaves it.
 . "$(dirname "$0")/stream_lib.sh"
-"$TOP/tests/vm/make-disk" "$NETBOOT/kernel" $PAYLOAD "$T/disk" "$T/files" || { fail make-disk; finish; }
-"$BIN/imagezip" -q "$T/disk" "$T/disk.ndz" || { fail imagezip; finish; }
+vm_bootable; cp "$D/disk.ndz" "$T"
 serve 1000000000
 poison "$T/a" $((200 << 20))
 streams loaded frisbee.after=poweroff
