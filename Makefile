@@ -230,11 +230,13 @@ netboot:
 iso: netboot
 	@scripts/deps iso
 	@netboot/iso $(WORDS)
-# The whole path in virtual machines; needs root.  Console logs stay in build/vm/.
+# The whole path in virtual machines, two tests at a time; needs root.  Console logs stay in build/vm/TEST/.
+WITH_UNITS = $(if $(MACHINES),$(filter units,$(MACHINES)),units)
 check-vm:
 	@scripts/deps build netboot iso vm || echo "check-vm: going on with what is here" >&2
 	@$(MAKE) --no-print-directory all $(JSON) $(FILTERS)
-	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) LOG=$(abspath $(B))/log-vm SCRIPTS=vm LIMIT=3000 JOBS=1 tests/run $(or $(MACHINES:%=vm/%),vm/)
+	@$(if $(WITH_UNITS),tests/vm/make-debian || echo "check-vm: going on without that Debian" >&2)
+	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) LOG=$(abspath $(B))/log-vm SCRIPTS=vm LIMIT=3000 JOBS=2 tests/run $(or $(MACHINES:%=vm/%),vm/)
 # Stores in a bucket, with a real S3 server that is started for it on loopback.
 check-s3:
 	@scripts/deps build s3 || echo "check-s3: going on with what is here" >&2

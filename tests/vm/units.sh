@@ -1,18 +1,8 @@
 #!/usr/bin/env bash
 # The units of systemd under a real one: a machine with a Debian of this release, whose systemd starts, restarts,
 # reloads and stops each of them, while nodes and copies are served; units_guest says what is done there.
-# The system is made once, as build/chroot/units-RELEASE.tar; it needs the archive of Debian.
-TOP=$(cd "$(dirname "$0")/../.." && pwd)
-SYSTEM=$TOP/build/chroot/units-$(. /etc/os-release && echo "${VERSION_CODENAME:-none}").tar
-vm_prepare() {
-	[ ! -e "$SYSTEM" ] || return 0
-	requires mmdebstrap
-	mkdir -p "${SYSTEM%/*}"
-	mmdebstrap --quiet --variant=minbase --include=systemd,systemd-sysv,udev,kmod,iproute2,procps,dmsetup,thin-provisioning-tools \
-	    --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/man/*' \
-	    "$(. /etc/os-release && echo "$VERSION_CODENAME")" "${SYSTEM%.tar}.new.tar" && mv "${SYSTEM%.tar}.new.tar" "$SYSTEM" ||
-		skip "a Debian with systemd cannot be made here"
-}
+# make-debian makes the system, once.
+vm_prepare() { "$TOP/tests/vm/make-debian" || skip "a Debian with systemd cannot be made here"; }
 . "$(dirname "$0")/lib.sh"
 vm_accel
 vm_lan
@@ -28,7 +18,7 @@ install_program() {	# PROGRAM: with those libraries that the system lacks; nothi
 }
 system_with_units() {
 	local p f
-	mkdir "$root"; tar -C "$root" -xf "$SYSTEM"
+	mkdir "$root"; tar -C "$root" -xf "$("$TOP/tests/vm/make-debian" name)"
 	for p in imagezip imageunzip frisbee frisbeed mfrisbeed controllerd swapin dsync dmextract dmmerge; do install_program "$BIN/$p"; done
 	for f in "$TOP"/docs/examples/*.service "$TOP"/docs/examples/*.timer; do
 		sed 's,/usr/local/sbin/,/usr/bin/,' "$f" > "$root/usr/lib/systemd/system/${f##*/}"
@@ -62,35 +52,28 @@ server_of_netboot() {	# of netboot/setup, as on a host that has the packages
 	echo 'dnsmasq:x:990:990::/:/usr/sbin/nologin' >> "$root/etc/passwd"; echo 'dnsmasq:x:990:' >> "$root/etc/group"
 }
 ramdisk() {	# mounts the disk, and gives it to systemd
-	local rd=$T/rd
-	mkdir -p "$rd"/{bin,dev,proc,sys,new}
-	cp "$(command -v busybox)" "$rd/bin/busybox"
-	printf '%s\n' drivers/block/virtio_blk.ko drivers/virtio/virtio_pci.ko fs/ext4 crypto/crc32c_generic.ko > "$T/modules"
-	"$TOP/netboot/copy-modules" "$NETBOOT/kernel" "$rd" < "$T/modules" || fail "modules of the ramdisk"
-	cat > "$rd/init" <<- 'I'
+	cat > "$T/init" <<- 'I'
 		#!/bin/busybox sh
-		/bin/busybox --install -s /bin
-		mount -t devtmpfs dev /dev; mount -t proc proc /proc; mount -t sysfs sys /sys
+		. /lib.sh
 		modprobe -a crc32c_generic virtio_pci virtio_blk ext4
-		mount -t ext4 /dev/vda /new
-		umount /proc; umount /sys; mount --move /dev /new/dev
-		exec switch_root /new /sbin/init
+		mount -t ext4 /dev/vda /mnt
+		umount /proc; umount /sys; mount --move /dev /mnt/dev
+		exec switch_root /mnt /sbin/init
 	I
-	chmod 755 "$rd/init"
-	(cd "$rd" && find . -mindepth 1 | cpio --quiet -o -H newc -R 0:0) > "$T/initrd" || fail "cpio"
+	vm_ramdisk "$T/init" <<- 'I'
+		drivers/block/virtio_blk.ko
+		drivers/virtio/virtio_pci.ko
+		fs/ext4
+		crypto/crc32c_generic.ko
+	I
 }
 system_with_units
 server_of_netboot
-ramdisk
 truncate -s 900M "$T/a"; mke2fs -q -F -t ext4 -d "$root" "$T/a" || fail "mke2fs"
 rm -rf "$root"
+ramdisk
 truncate -s 24M "$T/b"; truncate -s 8M "$T/c"
-drives=()
-for d in a b c; do drives+=(-drive "file=$T/$d,format=raw,if=virtio,cache=unsafe"); done
-vm_start units -machine pc -cpu max -smp 2 -m 1024 -no-reboot -kernel "$NETBOOT/vmlinuz" -initrd "$T/initrd" \
-    -append "no_timer_check console=ttyS0,115200 quiet panic=-1 systemd.show_status=no" "${drives[@]}"
-vm_sees units "${VM_SECONDS:-800}" 'UNITS: [0-9]* failures'
-vm_ends units 60
-sed 's/\r$//' "$LOGS/units.log" | grep -a -E '^(ok|FAIL): '
-check "no failure in the machine" grep -q -a '^UNITS: 0 failures' "$LOGS/units.log"
+for d in a b c; do vm_drive "$T/$d"; done
+vm_guest units systemd.show_status=no -smp 2 -m 1024
+vm_guest_is_good units "${VM_SECONDS:-800}" UNITS
 finish
