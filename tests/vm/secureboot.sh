@@ -47,7 +47,9 @@ sed -i '/^enable-tftp/d; /^tftp-root/d; /tag:efi,\|tag:!efi,/d' /srv/netboot/dns
 /srv/netboot/serve >> "$LOGS/server.log" 2>&1 &
 PIDS+=($!)
 vm_order $B $WORDS frisbee.after=poweroff
-vm_start b -machine q35 $(firmware b $OVMF ${OVMF/CODE/VARS}) $(card tapb $B) $(disk b)
+# So the firmware does not try the other ways first.
+vm_start b -machine q35 $(firmware b $OVMF ${OVMF/CODE/VARS}) $(card tapb $B) $(disk b) \
+    -fw_cfg name=opt/org.tianocore/IPv4PXESupport,string=no -fw_cfg name=opt/org.tianocore/IPv6PXESupport,string=no
 vm_sees b 600 'frisbee: DONE: vda is loaded'
 vm_ends b 60
 check "the disk is loaded" cmp "$T/disk" "$T/b"
