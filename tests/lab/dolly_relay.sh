@@ -65,4 +65,17 @@ status 0 ip netns exec "${LAB}1" timeout 400 "$BIN/dolly" join --patience 8 --re
 wait $CALLER; check "the client was answered" [ $? = 0 ]
 wait $SERVER; check "the server" [ $? = 0 ]
 check "the node has the disk" cmp "$T/disk" "$T/alone"
+instrumented && { echo "reads are made to fail beside the plain build"; finish; }
+echo "== a session that fails"
+ip netns exec "${LAB}s" timeout 400 "$BIN/dolly" serve --linger 0 --wait 1 "$T/disk.ndz" 2> "$T/serve3.log" &
+SERVER=$!; PIDS+=($SERVER)
+begins $SERVER grep -qs serving "$T/serve3.log"
+load 2 "$T/unserved"
+ip netns exec "${LAB}1" env FAULT=pread:1:dead:"$T/kept" \
+    LD_PRELOAD="$B/tests/preload/faulty.so" timeout 400 "$BIN/dolly" join --patience 8 \
+    --relay $GROUP:$PORT --relay-file "$T/kept" 10.8.0.1 "$T/served" 2> "$T/stderr"
+check "is the node's error" [ $? = 1 ]
+check "which is said: $(tail -n 1 "$T/stderr")" grep -q -e "--relay: " "$T/stderr"
+check "the node has the disk" cmp "$T/disk" "$T/served"
+kill "${LOADS[2]}"; wait "${LOADS[2]}" 2> /dev/null; wait $SERVER
 finish
