@@ -106,16 +106,28 @@ ours_agree(struct inflater *f, const struct made *m, uint8_t *back)
 	return rc == 0 && c.good && c.at == m->raw_bytes;
 }
 
+static int
+count_bytes(void *arg, void *data, size_t n, struct err *e)
+{
+	size_t *bytes = arg;
+
+	(void)data, (void)e;
+	*bytes += n;
+	return 0;
+}
+
+/* And in pieces, no byte comes that the caller has no place for. */
 static bool
 refused(
     struct inflater *f, const uint8_t *in, size_t n, uint8_t *back, size_t raw_bytes)
 {
+	size_t came = 0;
 	struct err a, b;
 
 	return inflater_stream(f, in, n, back, raw_bytes, &a) != 0 &&
 	       a.kind == ERR_FORMAT &&
-	       inflater_pieces(f, in, n, raw_bytes, NULL, NULL, &b) != 0 &&
-	       b.kind == ERR_FORMAT;
+	       inflater_pieces(f, in, n, raw_bytes, count_bytes, &came, &b) != 0 &&
+	       b.kind == ERR_FORMAT && came <= raw_bytes;
 }
 
 /* Cut off, with a byte too much, for other lengths, with each bit of its head
