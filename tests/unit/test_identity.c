@@ -60,14 +60,14 @@ flip_byte(const char *name, long at)
 	T_CHECK(fclose(f) == 0);
 }
 
-/* Another time of change, for certain. */
+/* Another time of change, for certain, but in the same second as the last one. */
 static void
 touch(const char *name)
 {
-	static time_t at = 1000000000;
+	static struct timespec at = { 1000000000, 0 };
 
-	at++;
-	struct timespec times[2] = { { at, 0 }, { at, 0 } };
+	at.tv_nsec += 1000000;
+	struct timespec times[2] = { at, at };
 
 	T_CHECK(utimensat(AT_FDCWD, name, times, 0) == 0);
 }
