@@ -88,6 +88,18 @@ kill -TERM $pid; wait $pid; rc=$?
 check "exit $rc: $(cat "$T/stderr")" [ $rc = 1 ]
 check "it is detached: $(tail -n 1 "$T/asked")" grep -qx -e "-d /dev/loop-here" "$T/asked"
 
+echo "== told to end while the filesystem is being resized"
+make_fs ext4 16M; truncate -s 32M "$T/fs"
+printf '#!/bin/sh\n: > "%s/resizing"\nuntil [ -e "%s/told" ]; do sleep 0.05; done\nexec %s "$@"\n' \
+    "$T" "$T" "$(command -v resize2fs)" > "$T/bin/resize2fs"
+chmod +x "$T/bin/resize2fs"; rm "$T/bin/losetup"
+(PATH=$T/bin:$PATH exec "$BIN/growfs" "$T/fs" > "$T/stdout" 2> "$T/stderr") & pid=$!
+begins $pid [ -e "$T/resizing" ] || fail "it is not resized: $(cat "$T/stderr")"
+kill -TERM $pid; : > "$T/told"; wait $pid; rc=$?
+check "it goes on to the end: exit $rc: $(cat "$T/stderr")" [ $rc = 0 ]
+check "grown: $(cat "$T/stdout")" grep -q "fs: ext4 grew from 16.* to 33" "$T/stdout"
+check "its own fsck finds nothing" quietly whole ext4
+
 echo "== a filesystem without a table"
 make_fs ext4 16M; truncate -s 32M "$T/fs"
 check "growfs" grep -q "fs: ext4 grew from 16.* to 33" <("$BIN/growfs" "$T/fs")
