@@ -12,7 +12,7 @@
 #include "common/base/wr.h"
 #include "common/disk/disk.h"
 
-enum mem_access { MEM_READ, MEM_WRITE, MEM_ZERO };
+enum mem_access { MEM_READ, MEM_WRITE, MEM_ZERO, MEM_SYNC };
 
 struct mem {
 	uint8_t *b; /* owned by the user; NULL: zeros, and what is written is forgotten */
@@ -22,6 +22,7 @@ struct mem {
 	 * or 0.  NULL: nothing is called. */
 	int (*before)(struct mem *, enum mem_access, struct range bytes);
 	_Atomic uint64_t writes; /* so often was it written to */
+	_Atomic uint64_t flushed; /* so many of these writes were flushed */
 	_Atomic uint64_t wanted_at, wanted_bytes; /* of the last hint */
 };
 
@@ -90,6 +91,17 @@ mem_zero(void *ctx, uint64_t off, uint64_t len)
 	return 0;
 }
 
+static inline int
+mem_sync(void *ctx)
+{
+	struct mem *m = ctx;
+
+	if (mem_fails(m, MEM_SYNC, (struct range){ 0, m->len }))
+		return -1;
+	m->flushed = m->writes;
+	return 0;
+}
+
 static inline void
 mem_want(void *ctx, uint64_t off, uint64_t len)
 {
@@ -106,6 +118,7 @@ mem_open(struct mem *m, const char *name, enum disk_kind kind)
 	static const struct disk_ops ops = { .pread = mem_pread,
 		.pwrite = mem_pwrite,
 		.zero = mem_zero,
+		.sync = mem_sync,
 		.want = mem_want };
 	uint64_t size = kind == DISK_STREAM ? UINT64_MAX : m->len;
 	struct disk *d;

@@ -88,6 +88,34 @@ test_round_trip(void)
 	disk_close(d, &e);
 }
 
+static int
+no_flush(struct mem *m, enum mem_access what, struct range bytes)
+{
+	(void)m, (void)bytes;
+	return what == MEM_SYNC ? EIO : 0;
+}
+
+/* The target cannot be flushed: the state does not have what is not certainly there. */
+static void
+test_not_flushed(void)
+{
+	struct mem m = { .bad = SIZE_MAX, .before = no_flush };
+	struct disk *d = mem_disk(&m, DISK_FILE, 512);
+	struct state_sums none = { 0 };
+	struct state *s;
+	struct err e;
+
+	T_CHECK(state_open(&s, "unflushed", &e) == 0);
+	T_CHECK(state_begin(s, &of, id, &e) == 0);
+	state_note(s, 1, 512);
+	T_CHECK(state_flush(s, d, sums, &none, &e) != 0);
+	state_close(s);
+	T_CHECK(state_open(&s, "unflushed", &e) == 0);
+	T_CHECK(!state_has(s, 1));
+	state_close(s);
+	disk_close(d, &e);
+}
+
 /* Whatever is cut off, one slot is whole, or the file is refused. */
 static void
 test_truncations(void)
@@ -199,6 +227,7 @@ test_marker(void)
 	T_CHECK(bytes[BOOT_AREA_BYTES + 100] == 0x55);
 	T_CHECK(boot_area_take(&h, BOOT_AREA_BYTES - 2, NULL, 100) == 2);
 	T_CHECK(boot_area_put_marker(&h, &e) == 0);
+	T_CHECK(m.writes > 0 && m.flushed == m.writes);
 	T_CHECK(boot_area_read_marker(d, BOOT_AREA_BYTES, &marker, &e) == 1);
 	T_CHECK(memcmp(marker.uuid, of.uuid, sizeof marker.uuid) == 0);
 	T_CHECK(memcmp(marker.id, h.marker.id, sizeof marker.id) == 0);
@@ -244,6 +273,7 @@ main(void)
 	T_CHECK(chdir(scratch_dir) == 0);
 	test_round_trip();
 	test_truncations();
+	test_not_flushed();
 	test_in_target();
 	test_marker();
 	return t_done();
