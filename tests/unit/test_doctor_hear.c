@@ -1,11 +1,12 @@
 /* Which packets the doctor's examination takes from a socket, which of them it counts as blocks of
- * the session, and when it sends the next probe. */
+ * the session, which way ECHOs and their probes came, and when it sends the next probe. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/wire/probe.h"
 #include "frisbee/doctor/doctor_exam.h"
 #include "tests/t.h"
 
@@ -82,6 +83,45 @@ test_blocks(void)
 	T_CHECK(counted(WIREXT_URGENT_DATA, 2) == 0);
 }
 
+/* Sends so many ECHOs to a socket, of probes that came by the group or directly. */
+static void
+echo_to(int fd, bool by_group, unsigned echoes)
+{
+	struct probe p = { .echo = true, .flags = by_group ? PROBE_CAME_BY_GROUP : 0 };
+	uint8_t pkt[PROBE_BYTES_MIN];
+	struct sockaddr_in at;
+	socklen_t len = sizeof at;
+
+	T_CHECK(probe_put(&p, pkt, sizeof pkt));
+	T_CHECK(getsockname(fd, (struct sockaddr *)&at, &len) == 0);
+	for (unsigned i = 0; i < echoes; i++)
+		T_CHECK(sendto(fd, pkt, sizeof pkt, 0, (struct sockaddr *)&at, len) ==
+			sizeof pkt);
+}
+
+/* The way of the probe, then that of the ECHO: each of the four is counted by itself. */
+static void
+test_ways(void)
+{
+	struct doctor_facts f = { .server_known = true, .server = { 127, 0, 0, 1 } };
+	struct exam x = { .f = &f, .first = -1, .plain = -1, .arp = -1, .ping = -1, .watch = -1 };
+
+	x.second = exam_open_at(loopback, 0, EXAM_TTL_DIRECT, &e);
+	x.direct = exam_open_at(loopback, 0, EXAM_TTL_DIRECT, &e);
+	T_CHECK(x.second >= 0 && x.direct >= 0);
+	echo_to(x.second, true, 1);
+	echo_to(x.second, false, 2);
+	echo_to(x.direct, true, 3);
+	echo_to(x.direct, false, 4);
+	T_CHECK(exam_listen(&x, 0, NULL, &e) == 0);
+	T_CHECK(f.group_group == 1);
+	T_CHECK(f.direct_group == 2);
+	T_CHECK(f.group_direct == 3);
+	T_CHECK(f.direct_direct == 4);
+	close(x.second);
+	close(x.direct);
+}
+
 /* A burst makes up for the time in which the program did not run, but for no more than ten
  * probes; what is sent one by one never comes closer together. */
 static void
@@ -101,6 +141,7 @@ main(void)
 {
 	test_turn();
 	test_blocks();
+	test_ways();
 	test_next();
 	return t_done();
 }
