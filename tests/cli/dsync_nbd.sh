@@ -40,8 +40,11 @@ x --since=nbd:first "$URI" > "$T/stream"
 check "only what was written" [ "$(stat -c %s "$T/stream")" -lt 1200000 ]
 check "merged" m < "$T/stream"
 check "confirmed" x --done --since=nbd:first "$URI"
-# Images: a state without the signature that belongs to it would make a delta that lacks blocks.
-z() { "$BIN/imagezip" -q -r --changed-since="$T/image" --since=nbd:first "$URI" "$T/image.ndz"; }
+# Images: a state without the signature that belongs to it would make a delta that lacks
+# blocks.
+z() {
+	"$BIN/imagezip" -q -r --changed-since="$T/image" --since=nbd:first "$URI" "$T/image.ndz"
+}
 mkdir "$T/image.sig"
 status 2 z
 check "a signature that cannot be written: no state is kept" [ ! -e "$T/image" ]

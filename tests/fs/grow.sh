@@ -90,8 +90,12 @@ check "it is detached: $(tail -n 1 "$T/asked")" grep -qx -e "-d /dev/loop-here" 
 
 echo "== told to end while the filesystem is being resized"
 make_fs ext4 16M; truncate -s 32M "$T/fs"
-printf '#!/bin/sh\n: > "%s/resizing"\nuntil [ -e "%s/told" ]; do sleep 0.05; done\nexec %s "$@"\n' \
-    "$T" "$T" "$(command -v resize2fs)" > "$T/bin/resize2fs"
+cat > "$T/bin/resize2fs" << SH
+#!/bin/sh
+: > "$T/resizing"
+until [ -e "$T/told" ]; do sleep 0.05; done
+exec $(command -v resize2fs) "\$@"
+SH
 chmod +x "$T/bin/resize2fs"; rm "$T/bin/losetup"
 (PATH=$T/bin:$PATH exec "$BIN/growfs" "$T/fs" > "$T/stdout" 2> "$T/stderr") & pid=$!
 begins $pid [ -e "$T/resizing" ] || fail "it is not resized: $(cat "$T/stderr")"

@@ -166,7 +166,8 @@ check "2M clusters: the file" cmp "$T/file" <(ntfscat -f "$T/target" file)
 # More than 8 Mi clusters, whose $Bitmap is read in two pieces.
 make "$T/big" 5G -c 512
 free=$(ntfsinfo -f -m "$T/big" | sed -n 's/.*Free Clusters: *\([0-9]*\) .*/\1/p')
-check "10 Mi clusters: all that are free are skipped" [ "$(said_of skipped_sectors "$T/big")" = "${free:-none}" ]
+check "10 Mi clusters: all that are free are skipped" \
+    [ "$(said_of skipped_sectors "$T/big")" = "${free:-none}" ]
 row ntfs "10 Mi clusters" "$((free / 2)) KiB free, skipped"
 rm "$T/big"
 

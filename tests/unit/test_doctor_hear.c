@@ -104,7 +104,12 @@ static void
 test_ways(void)
 {
 	struct doctor_facts f = { .server_known = true, .server = { 127, 0, 0, 1 } };
-	struct exam x = { .f = &f, .first = -1, .plain = -1, .arp = -1, .ping = -1, .watch = -1 };
+	struct exam x = { .f = &f,
+		.first = -1,
+		.plain = -1,
+		.arp = -1,
+		.ping = -1,
+		.watch = -1 };
 
 	x.second = exam_open_at(loopback, 0, EXAM_TTL_DIRECT, &e);
 	x.direct = exam_open_at(loopback, 0, EXAM_TTL_DIRECT, &e);

@@ -31,7 +31,8 @@ is_kept(uint64_t sector)
 	m.b[sector * SECTOR_BYTES] = 1;
 	rangeset_init(&table.own);
 	rangeset_init(&skip);
-	T_CHECK(rangeset_add(&skip, (struct range){ PART_END, TOTAL - PART_END }, &e) == 0);
+	T_CHECK(rangeset_add(
+		    &skip, (struct range){ PART_END, TOTAL - PART_END }, &e) == 0);
 	rangeset_seal(&skip);
 	T_CHECK(tail_find(&o, d, &s, &skip, &e) == 0);
 	T_CHECK(o.not_looked_at == LOOKED_AT - PART_END);
