@@ -1,8 +1,8 @@
 # order.sh: in which order the tests begin.  tests/run calls line_up() before all and keep_times() after all.
 #
 # First begins what took longest in the last run, so that no processor is idle at the end.  The times of the last run are
-# in $B/times, a line for each test: seconds, seconds of processor, name.  Where nothing has run yet, those in tests/times
-# are taken, which are a copy of such a file from a quiet machine with two processors.
+# in $B/times, a line for each test: seconds, seconds of processor, name.  Where nothing has run yet, those in
+# tests/times/VARIANT are taken, which are a copy of such a file from a quiet machine with two processors.
 
 ORDER=() WAIT=() WORK=()
 # Tests that mostly wait: they have places of their own (places.sh).
@@ -19,7 +19,7 @@ line_up() {
 }
 last_times() {
 	local f
-	for f in "$B/times" build/plain/times tests/times /dev/null; do [ ! -r "$f" ] || { echo "$f"; return; }; done
+	for f in "$B/times" "tests/times/$VARIANT" tests/times/plain /dev/null; do [ ! -r "$f" ] || { echo "$f"; return; }; done
 }
 # What has run now replaces what is known of it.
 keep_times() {
