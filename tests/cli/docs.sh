@@ -55,6 +55,6 @@ for path in sys.argv[1:]:
             print(f"{path}:{n}")
 PY
 }
-check "lines of documents" [ -z "$(long_lines "$TOP"/docs/*.md | tee /dev/stderr)" ]
+check "lines of documents" [ -z "$(long_lines "$TOP"/docs/*.md | tee -a /dev/stderr)" ]
 check "imagezip -v" grep -q "^imagezip [0-9]" <("$BIN/imagezip" -v)
 finish
