@@ -198,7 +198,7 @@ help:
 	@echo "make install       into DESTDIR and PREFIX (/usr/local); uninstall takes it away again"
 	@echo "make deb           native packages of Debian, into build/deb"
 	@echo "make check-deb     the packages of each of RELEASES=\"bookworm trixie\", made and tried in fresh systems (root)"
-	@echo "make check-readme  make demo and make install in fresh systems of RELEASES (root)"
+	@echo "make check-readme  make deb, make demo and make install in fresh systems of RELEASES (root)"
 	@echo "make format        format all sources with clang-format; clean: remove what was built"
 # How the house is laid out, and whether its rules hold.
 house: all hdr-check

@@ -1,5 +1,5 @@
 /* A client that has received all chunks and still writes them: it tells the server so at the second
- * port, and says nothing where it could not open one. */
+ * port, and says nothing where it could not open one.  What became of its disk, it says at the end. */
 #include "tests/t.h"
 #include "tests/unit/client_ext_talk.h"
 
@@ -53,10 +53,32 @@ test_says(bool has_port)
 	client_free(c);
 }
 
+/* The disk may fail when all chunks have come. */
+static void
+test_outcome(bool whole)
+{
+	struct client *c = make_client(true);
+	uint64_t now = 10 * MS;
+	uint8_t pkt[WIRE_PACKET_MAX];
+	bool said = !whole;
+	size_t n;
+
+	receive_all(c, now);
+	client_set_outcome(c, whole);
+	client_finish(c, now, &(struct wire_stats){ 0 });
+	while ((n = client_output(c, now, pkt)) > 0 && !wirext_get_outcome(pkt, n, &said))
+		;
+	T_CHECK(n > 0);
+	T_CHECK(said == whole);
+	client_free(c);
+}
+
 int
 main(void)
 {
 	test_says(true);
 	test_says(false);
+	test_outcome(true);
+	test_outcome(false);
 	return t_done();
 }
