@@ -99,7 +99,9 @@ SH
 chmod +x "$T/bin/resize2fs"; rm "$T/bin/losetup"
 (PATH=$T/bin:$PATH exec "$BIN/growfs" "$T/fs" > "$T/stdout" 2> "$T/stderr") & pid=$!
 begins $pid [ -e "$T/resizing" ] || fail "it is not resized: $(cat "$T/stderr")"
-kill -TERM $pid; : > "$T/told"; wait $pid; rc=$?
+kill -TERM $pid
+nothing_for 0.5 "a program that is to end looks every 10 ms whether the tool that it runs is to be ended"
+: > "$T/told"; wait $pid; rc=$?
 check "it goes on to the end: exit $rc: $(cat "$T/stderr")" [ $rc = 0 ]
 check "grown: $(cat "$T/stdout")" grep -q "fs: ext4 grew from 16.* to 33" "$T/stdout"
 check "its own fsck finds nothing" quietly whole ext4
