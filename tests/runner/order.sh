@@ -1,7 +1,7 @@
 # order.sh: in which order the tests begin.  tests/run calls line_up() before all and keep_times() after all.
 #
 # First begins what took longest in the last run, so that no processor is idle at the end.  The times of the last run are
-# in $B/times, a line for each test: seconds, seconds of processor, name.  Where nothing has run yet, those in
+# in $B/times, a line for each test: seconds, seconds of processor, name.  For what has not run yet, those in
 # tests/times/VARIANT are taken, which are a copy of such a file from a quiet machine with two processors.
 
 ORDER=() WAIT=() WORK=()
@@ -11,15 +11,16 @@ line_up() {
 	while read -r waits name; do
 		ORDER+=("$name")
 		if [ "$waits" = 1 ]; then WAIT+=("$name"); else WORK+=("$name"); fi
-	done < <(printf '%s\n' "${!COMMAND[@]}" | LC_ALL=C sort | awk -v times="$(last_times)" '
+	done < <(known_times | awk '
+		NF == 3 { s[$3] = $1; cpu[$3] = $2 }
 		# A test that has never run begins among the longer ones.
-		BEGIN { while ((getline < times) > 0) { s[$3] = $1; cpu[$3] = $2 } }
-		NF { known = $1 in s; print known ? s[$1] : 30, known ? cpu[$1] * 8 < s[$1] : $1 ~ /^lab/, $1 }' |
+		NF == 1 { known = $1 in s; print known ? s[$1] : 30, known ? cpu[$1] * 8 < s[$1] : $1 ~ /^lab/, $1 }' |
 		sort -s -k1,1nr | cut -d ' ' -f 2-)
 }
-last_times() {
-	local f
-	for f in "$B/times" "tests/times/$VARIANT" tests/times/plain /dev/null; do [ ! -r "$f" ] || { echo "$f"; return; }; done
+# What is known of the tests, the newest last, and then the names of those that are to be run.
+known_times() {
+	cat tests/times/plain "tests/times/$VARIANT" "$B/times" 2> /dev/null
+	printf '%s\n' "${!COMMAND[@]}" | LC_ALL=C sort
 }
 # What has run now replaces what is known of it.
 keep_times() {
