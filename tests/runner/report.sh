@@ -53,7 +53,8 @@ report() {
 	without=$((${#COMMAND[@]} - passed - failed - skipped))
 	filesystems
 	[ ${#COMMAND[@]} -le 10 ] || { most "The ten longest" 1; most "The ten costliest" 2; }
-	[ ${#LEFT_OUT[@]} = 0 ] || printf '\nleft out, %d (all run in make check-long PARTS=instrumented): %s\n' ${#LEFT_OUT[@]} "${LEFT_OUT[*]}"
+	[ ${#LEFT_OUT[@]} = 0 ] ||
+		printf '\nleft out, %d (all run in make %s): %s\n' ${#LEFT_OUT[@]} "$ALL_RUN" "${LEFT_OUT[*]}"
 	forgiven
 	[ $skipped = 0 ] || printf '%d passed, %d failed, %d skipped\n' $passed $failed $skipped
 	[ $skipped -gt 0 ] || printf '%d passed, %d failed\n' $passed $failed
