@@ -123,8 +123,21 @@ name_get(struct rd r, char name[PTABLE_NAME_CAP])
 	wr_zero(&w, PTABLE_NAME_CAP - wr_len(&w));
 }
 
+/* Note that an entry is passed over, as by the kernel. */
+static void
+pass_over(struct gpt_copy *c, unsigned number, uint64_t first, uint64_t last)
+{
+	if (c->npassed++ == 0)
+		snprintf(c->passed, sizeof c->passed,
+		    "partition %u is passed over: it %s (sectors %" PRIu64 " to %" PRIu64
+		    ")",
+		    number, first > last ? "has no length" : "ends behind the disk",
+		    first, last);
+}
+
 static int
-add_entry(struct gpt_copy *c, const struct ptable *t, unsigned number, struct rd r)
+add_entry(struct gpt_copy *c, const struct ptable *t, unsigned number, uint64_t disk_lbas,
+    struct rd r)
 {
 	static const uint8_t unused[GUID_BYTES];
 	struct partition p = { .number = number };
@@ -136,7 +149,11 @@ add_entry(struct gpt_copy *c, const struct ptable *t, unsigned number, struct rd
 	name_get(rd_sub(&r, NAME_UNITS * 2), p.name);
 	if (!rd_ok(&r) || memcmp(p.type_guid, unused, GUID_BYTES) == 0)
 		return 0;
-	if (first > last || first < c->first_usable || last > c->last_usable)
+	if (first > last || last >= disk_lbas) {
+		pass_over(c, number, first, last);
+		return 0;
+	}
+	if (first < c->first_usable || last > c->last_usable)
 		return err_set(&c->why, ERR_FORMAT,
 		    "partition %u (sectors %" PRIu64 " to %" PRIu64
 		    ") is not inside the usable sectors (%" PRIu64 " to %" PRIu64 ")",
@@ -162,7 +179,8 @@ array_read(struct gpt_copy *c, const struct ptable *t, struct disk *d)
 		return err_set(&c->why, ERR_FORMAT, "the array's checksum is wrong");
 	struct rd r = rd_from(c->array, n);
 	for (unsigned i = 0; i < c->nentries; i++)
-		if (add_entry(c, t, i + 1, rd_sub(&r, c->entry_bytes)) != 0)
+		if (add_entry(c, t, i + 1, ptable_disk_lbas(t, d),
+			rd_sub(&r, c->entry_bytes)) != 0)
 			return -1;
 	return ptable_check_overlap(d, c->parts, c->nparts, &c->why);
 }
@@ -271,6 +289,22 @@ find_own(struct ptable *t, const struct gpt *g, const struct gpt_copy *used,
 	return rc;
 }
 
+/* Say which entries are passed over, beside what else the warning says. */
+static void
+warn_passed(struct ptable *t, const struct gpt_copy *used)
+{
+	size_t n = strlen(t->warning);
+
+	if (used->npassed == 0)
+		return;
+	snprintf(t->warning + n, sizeof t->warning - n, "%s%s", n > 0 ? "; " : "",
+	    used->passed);
+	n = strlen(t->warning);
+	if (used->npassed > 1)
+		snprintf(t->warning + n, sizeof t->warning - n, ", and %u more",
+		    used->npassed - 1);
+}
+
 static void
 warn(struct ptable *t, const struct gpt *g, uint64_t disk_lbas)
 {
@@ -329,6 +363,7 @@ gpt_read(struct ptable *t, struct disk *d, bool *found, struct err *e)
 		t->usable = ptable_scale(
 		    t, used->first_usable, used->last_usable - used->first_usable + 1);
 		warn(t, g, disk_lbas);
+		warn_passed(t, used);
 		rc = find_own(t, g, used, disk_lbas, e);
 	}
 	gpt_free(g);

@@ -63,12 +63,17 @@ place_main(struct fitted *f, unsigned from_bytes)
 		f->first_usable = f->main_lba + f->array_lbas;
 }
 
+/* Is there a partition in an entry that was not converted yet?  Entries outside of the
+ * usable sectors are those that are passed over, since the copy is whole. */
 static bool
-is_used(const uint8_t *entry)
+is_used(const struct fitted *f, const uint8_t *entry)
 {
 	static const uint8_t none[16];
+	uint64_t first = get_le64(entry + ENTRY_FIRST),
+		 last = get_le64(entry + ENTRY_LAST);
 
-	return memcmp(entry, none, sizeof none) != 0;
+	return memcmp(entry, none, sizeof none) != 0 && first <= last &&
+	       last <= f->from->last_usable;
 }
 
 /* Convert a range from LBAs of one size to LBAs of another; false when the borders do not
@@ -83,7 +88,8 @@ rescale(uint64_t *first, uint64_t *last, unsigned from, unsigned to)
 	return start % to == 0 && end % to == 0;
 }
 
-/* Convert all entries to the new unit.  *last_entry is the entry of the last partition. */
+/* Convert all entries to the new unit, but those that are passed over.  *last_entry is
+ * the entry of the last partition. */
 static int
 convert_entries(struct fitted *f, unsigned from_bytes, uint8_t **last_entry,
     const char *name, struct err *e)
@@ -95,7 +101,7 @@ convert_entries(struct fitted *f, unsigned from_bytes, uint8_t **last_entry,
 		uint8_t *entry = f->array + (size_t)i * f->from->entry_bytes;
 		uint64_t first = get_le64(entry + ENTRY_FIRST),
 			 last = get_le64(entry + ENTRY_LAST);
-		if (!is_used(entry))
+		if (!is_used(f, entry))
 			continue;
 		if (!rescale(&first, &last, from_bytes, f->lba_bytes))
 			return err_set(e, ERR_UNSUPPORTED,
@@ -277,7 +283,7 @@ shorten(struct fitted *f, unsigned number, uint64_t part_lbas)
 
 	for (uint32_t i = 0; i < f->from->nentries; i++) {
 		uint8_t *entry = f->array + (size_t)i * f->from->entry_bytes;
-		if (!is_used(entry))
+		if (!is_used(f, entry))
 			continue;
 		if (i + 1 == number)
 			put_le64(entry + ENTRY_LAST,

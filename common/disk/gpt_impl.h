@@ -29,6 +29,8 @@ struct gpt_copy {
 	uint32_t header_bytes, crc, nentries, entry_bytes, array_crc;
 	uint64_t alternate, first_usable, last_usable, array_lba;
 	uint8_t *array; /* owned; nentries * entry_bytes */
+	unsigned npassed; /* entries that are passed over; `passed` is about the first */
+	char passed[100];
 	unsigned nparts;
 	struct partition parts[PTABLE_PARTS_MAX];
 };

@@ -9,6 +9,7 @@
  * to the next EBR, relative to the extended partition.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/rd.h"
@@ -21,6 +22,7 @@ enum {
 	ENTRIES_OFFSET = 446,
 	ENTRY_BYTES = 16,
 	TYPE_OFFSET = 4,
+	LENGTH_OFFSET = 12,
 	SIGNATURE = 0xaa55,
 	TYPE_PROTECTIVE = 0xee,
 };
@@ -56,9 +58,32 @@ boot_record_get(const void *sector)
 }
 
 static bool
-is_used(const struct entry *n)
+is_typed(const struct entry *n)
 {
 	return n->type != 0 && n->count != 0;
+}
+
+/* An entry of type 0 that has a length is a partition, too, as for the kernel and
+ * fdisk, which calls it "Empty". */
+static bool
+is_used(const struct entry *n)
+{
+	return n->count != 0;
+}
+
+/* Decode an MBR.  Where no entry has a type, none is used: the boot sectors of
+ * filesystems have other things in their place. */
+static struct boot_record
+mbr_get(const void *sector)
+{
+	struct boot_record b = boot_record_get(sector);
+	bool typed = false;
+
+	for (int i = 0; i < ENTRIES; i++)
+		typed |= is_typed(&b.entry[i]);
+	for (int i = 0; i < ENTRIES && !typed; i++)
+		b.entry[i].count = 0;
+	return b;
 }
 
 static bool
@@ -77,7 +102,7 @@ enum ptable_kind
 mbr_kind(const void *sector0, uint64_t disk_lbas)
 {
 	struct boot_record b = boot_record_get(sector0);
-	unsigned bad_flags = 0, used = 0, credible = 0;
+	unsigned bad_flags = 0, typed = 0, credible = 0;
 
 	if (!b.signature)
 		return PTABLE_NONE;
@@ -86,10 +111,10 @@ mbr_kind(const void *sector0, uint64_t disk_lbas)
 		if (n->type == TYPE_PROTECTIVE && n->first == 1)
 			return PTABLE_GPT;
 		bad_flags += !is_flag(n->flag);
-		used += is_used(n);
-		credible += is_used(n) && n->first >= 1 && n->first < disk_lbas;
+		typed += is_typed(n);
+		credible += is_typed(n) && n->first >= 1 && n->first < disk_lbas;
 	}
-	if (bad_flags > 0 || (used > 0 && credible == 0))
+	if (bad_flags > 0 || (typed > 0 && credible == 0))
 		return PTABLE_NONE;
 	return PTABLE_MBR;
 }
@@ -99,11 +124,11 @@ ptable_begins(const void *sector0, uint64_t sectors)
 {
 	struct boot_record b = boot_record_get(sector0);
 	enum ptable_kind kind = mbr_kind(sector0, sectors);
-	unsigned used = 0;
+	unsigned typed = 0;
 
 	for (int i = 0; i < ENTRIES; i++)
-		used += is_used(&b.entry[i]);
-	return kind == PTABLE_GPT || (kind == PTABLE_MBR && used > 0);
+		typed += is_typed(&b.entry[i]);
+	return kind == PTABLE_GPT || (kind == PTABLE_MBR && typed > 0);
 }
 
 struct walk {
@@ -115,7 +140,19 @@ struct walk {
 	struct partition ext[ENTRIES]; /* extended partitions */
 	struct range ext_lbas[ENTRIES];
 	unsigned next; /* the number of extended partitions */
+	unsigned npassed; /* logical partitions that have a number, and are passed over */
 };
+
+/* Pass over a partition of type 0 that cannot be what it says: it may be what a program
+ * has left of a partition that was removed. */
+static void
+pass_over(struct walk *w, unsigned number, struct range r)
+{
+	snprintf(w->t->warning, sizeof w->t->warning,
+	    "partition %u (of type 0, sectors %" PRIu64 " to %" PRIu64
+	    ") is passed over: it does not lie inside the disk or its extended partition",
+	    number, r.off, range_end(r) - 1);
+}
 
 /* Add a partition whose entry is the i-th of the boot record at `lba`. */
 static int
@@ -134,8 +171,23 @@ add_partition(struct walk *w, unsigned number, const struct entry *n, struct ran
 		.number = number,
 		.sectors = ptable_scale(t, lbas.off, lbas.len),
 		.logical = number > ENTRIES,
+		.empty = n->type == 0,
 		.mbr_type = n->type,
 	};
+	return 0;
+}
+
+/* Add a primary partition of type 0.  It may begin with the table itself, and the
+ * kernel cuts one off that is longer than the disk. */
+static int
+add_empty(struct walk *w, unsigned number, const struct entry *n, int i, struct err *e)
+{
+	struct range all = { n->first, n->count };
+	struct range r = range_clip(all, 0, ptable_disk_lbas(w->t, w->d));
+
+	if (r.len != 0)
+		return add_partition(w, number, n, r, 0, i, e);
+	pass_over(w, number, all);
 	return 0;
 }
 
@@ -151,6 +203,11 @@ read_primaries(struct walk *w, const struct boot_record *b, struct err *e)
 		unsigned number = (unsigned)i + 1;
 		if (!is_used(n))
 			continue;
+		if (n->type == 0) {
+			if (add_empty(w, number, n, i, e) != 0)
+				return -1;
+			continue;
+		}
 		if (r.off == 0)
 			return err_set(e, ERR_FORMAT,
 			    "%s: partition %u starts at sector 0, where the table is",
@@ -193,9 +250,15 @@ add_logical(struct walk *w, const struct entry *n, struct range ext, uint64_t lb
 {
 	struct range r = { lba + n->first, n->count };
 	struct range in_ext = { r.off - ext.off, r.len };
-	unsigned number = ENTRIES + 1 + w->t->nparts - w->nprimary;
+	unsigned number = ENTRIES + 1 + w->t->nparts - w->nprimary + w->npassed;
+	bool inside = n->first != 0 && range_within(in_ext, ext.len);
 
-	if (n->first == 0 || !range_within(in_ext, ext.len))
+	if (!inside && n->type == 0) {
+		pass_over(w, number, r);
+		w->npassed++;
+		return 0;
+	}
+	if (!inside)
 		return err_set(e, ERR_FORMAT,
 		    "%s: logical partition %u (sector %" PRIu64 ", %" PRIu64
 		    " sectors) "
@@ -274,7 +337,7 @@ read_chain(struct walk *w, struct range ext, struct err *e)
 }
 
 /* Check that no partitions overlap, logical ones included, and that no EBR lies in a
- * partition. */
+ * partition.  Those of type 0 may do both. */
 static int
 check_ranges(struct walk *w, struct err *e)
 {
@@ -285,7 +348,7 @@ check_ranges(struct walk *w, struct err *e)
 	for (unsigned i = 0; i < w->t->nparts; i++) {
 		const struct partition *p = &w->t->parts[i];
 		size_t k = rangeset_find(own, p->sectors.off);
-		if (k < rangeset_count(own) &&
+		if (!p->empty && k < rangeset_count(own) &&
 		    rangeset_get(own, k).off < range_end(p->sectors))
 			return err_set(e, ERR_FORMAT,
 			    "%s: partition %u covers a sector of the partition table",
@@ -298,7 +361,7 @@ int
 mbr_read(struct ptable *t, struct disk *d, const void *sector0,
     uint64_t entry_at[PTABLE_PARTS_MAX], struct err *e)
 {
-	struct boot_record b = boot_record_get(sector0);
+	struct boot_record b = mbr_get(sector0);
 	struct walk w = { .t = t, .d = d, .entry_at = entry_at };
 
 	t->kind = PTABLE_MBR;
@@ -309,6 +372,28 @@ mbr_read(struct ptable *t, struct disk *d, const void *sector0,
 		if (read_chain(&w, w.ext_lbas[i], e) != 0)
 			return -1;
 	return check_ranges(&w, e);
+}
+
+/* Can an empty partition, whose entry is at this byte of the disk, have a type?  Others
+ * must lie inside the disk and apart. */
+static int
+check_typable(const struct ptable *t, struct disk *d, const struct partition *p,
+    uint64_t entry_at, struct err *e)
+{
+	uint8_t entry[ENTRY_BYTES];
+
+	if (!p->empty)
+		return 0;
+	if (disk_read(d, entry, sizeof entry, entry_at, e) != 0)
+		return -1;
+	struct rd r = rd_from(entry + LENGTH_OFFSET, 4);
+	if (!ptable_overlaps(t, p) &&
+	    ptable_scale(t, 0, rd_le32(&r)).len == p->sectors.len)
+		return 0;
+	return err_set(e, ERR_UNSUPPORTED,
+	    "%s: partition %u, of type 0, shares sectors with another one or reaches "
+	    "beyond the disk, and gets no type",
+	    disk_name(d), p->number);
 }
 
 int
@@ -326,10 +411,10 @@ mbr_set_type(struct disk *d, unsigned number, unsigned code, struct err *e)
 	if (disk_read(d, sector0, sizeof sector0, 0, e) == 0 &&
 	    mbr_read(&t, d, sector0, entry_at, e) == 0) {
 		const struct partition *p = ptable_find(&t, number);
-		if (p != NULL)
-			rc = disk_write(
-			    d, &type, 1, entry_at[p - t.parts] + TYPE_OFFSET, e);
-		else
+		uint64_t at = p != NULL ? entry_at[p - t.parts] : 0;
+		if (p != NULL && check_typable(&t, d, p, at, e) == 0)
+			rc = disk_write(d, &type, 1, at + TYPE_OFFSET, e);
+		else if (p == NULL)
 			err_set(
 			    e, ERR_USAGE, "%s: no partition %u", disk_name(d), number);
 	}
@@ -404,6 +489,23 @@ entry_put(uint8_t *sector0, unsigned i, const struct entry *n)
 	wr_le32(&w, n->count);
 }
 
+/* Refuse to grow a partition that shares sectors with another one, which is of type 0:
+ * what the other one has behind it would be grown over. */
+static int
+check_apart(const struct boot_record *b, unsigned last, const char *name, struct err *e)
+{
+	for (unsigned i = 0; i < ENTRIES; i++) {
+		const struct entry *n = &b->entry[i];
+		if (i != last && is_used(n) &&
+		    (uint64_t)n->first + n->count > b->entry[last].first)
+			return err_set(e, ERR_UNSUPPORTED,
+			    "%s: partition %u shares sectors with the last one, number "
+			    "%u, which cannot be grown",
+			    name, i + 1, last + 1);
+	}
+	return 0;
+}
+
 int
 mbr_fit(struct disk *d, unsigned from_bytes, bool grow, struct ptable_change *done,
     struct err *e)
@@ -414,7 +516,7 @@ mbr_fit(struct disk *d, unsigned from_bytes, bool grow, struct ptable_change *do
 
 	if (disk_read(d, sector0, sizeof sector0, 0, e) != 0)
 		return -1;
-	struct boot_record b = boot_record_get(sector0);
+	struct boot_record b = mbr_get(sector0);
 	for (unsigned i = 0; i < ENTRIES; i++) {
 		struct entry *n = &b.entry[i];
 		if (!is_used(n))
@@ -434,6 +536,9 @@ mbr_fit(struct disk *d, unsigned from_bytes, bool grow, struct ptable_change *do
 		    "%s: the last partition is a logical partition, which cannot be "
 		    "grown",
 		    disk_name(d));
+	if (grow && is_used(&b.entry[last]) &&
+	    check_apart(&b, last, disk_name(d), e) != 0)
+		return -1;
 	if (grow && is_used(&b.entry[last]))
 		entry_grow(&b.entry[last], last + 1, to, disk_size_bytes(d) / to, done);
 	done->moved = from_bytes != to;
@@ -454,7 +559,7 @@ mbr_cut(struct disk *d, const struct ptable *t, unsigned number, uint64_t part_s
 
 	if (disk_read(d, sector0, sizeof sector0, 0, e) != 0)
 		return -1;
-	struct boot_record b = boot_record_get(sector0);
+	struct boot_record b = mbr_get(sector0);
 	for (unsigned i = 0; i < ENTRIES; i++) {
 		struct entry *n = &b.entry[i];
 		if (!is_used(n))

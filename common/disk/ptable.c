@@ -32,8 +32,9 @@ ptable_check_overlap(
 {
 	for (unsigned i = 0; i < n; i++) {
 		struct range a = p[i].sectors;
-		for (unsigned k = 0; k < i; k++)
-			if (range_clip(p[k].sectors, a.off, range_end(a)).len != 0)
+		for (unsigned k = 0; k < i && !p[i].empty; k++)
+			if (!p[k].empty &&
+			    range_clip(p[k].sectors, a.off, range_end(a)).len != 0)
 				return err_set(e, ERR_FORMAT,
 				    "%s: partitions %u and %u overlap", disk_name(d),
 				    p[k].number, p[i].number);
@@ -129,12 +130,44 @@ ptable_find(const struct ptable *t, unsigned number)
 }
 
 bool
+ptable_overlaps(const struct ptable *t, const struct partition *p)
+{
+	struct range r = p->sectors;
+
+	for (unsigned i = 0; i < t->nparts; i++)
+		if (t->parts[i].number != p->number &&
+		    range_clip(t->parts[i].sectors, r.off, range_end(r)).len != 0)
+			return true;
+	return rangeset_touches(&t->own, r);
+}
+
+const struct partition *
+ptable_last(const struct ptable *t)
+{
+	const struct partition *last = NULL;
+
+	for (unsigned i = 0; i < t->nparts; i++) {
+		const struct partition *p = &t->parts[i];
+		if (last == NULL || range_end(p->sectors) > range_end(last->sectors))
+			last = p;
+	}
+	return last;
+}
+
+bool
 ptable_is_dynamic(const struct partition *p)
 {
 	const struct ptype_gpt *type = p->mbr_type == 0 ? ptype_gpt_by_guid(p->type_guid)
 	                                                : NULL;
 
 	return p->mbr_type == MBR_LDM || (type != NULL && type->code == GPT_LDM_DATA);
+}
+
+const char *
+ptable_owner(const struct partition *p)
+{
+	return p->mbr_type != 0 ? ptype_mbr_owner(p->mbr_type)
+	                        : ptype_gpt_owner(p->type_guid);
 }
 
 const char *

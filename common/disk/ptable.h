@@ -25,8 +25,11 @@ enum {
 
 struct partition {
 	unsigned number;      /* as the kernel numbers it: 1.., logical from 5 */
-	struct range sectors; /* inside the disk; never overlaps another one */
+	struct range sectors; /* inside the disk; overlaps none but an empty one */
 	bool logical;
+	/* Of an MBR, with type 0 ("Empty") and a length.  It may lie around others, in
+	 * others, and over the table: so are the sticks of installers made. */
+	bool empty;
 	uint8_t mbr_type;      /* MBR only; 0 on GPT */
 	uint8_t type_guid[16]; /* GPT only, as on the disk */
 	uint8_t part_guid[16];
@@ -46,7 +49,7 @@ struct ptable {
 	struct range usable;
 	/* "" or e.g. "backup GPT is damaged (no header in sector 9), used the primary"
 	 */
-	char warning[256];
+	char warning[400];
 };
 
 /* 0 with kind PTABLE_NONE when there is no table at all; -1 (ERR_FORMAT) when
@@ -57,12 +60,16 @@ struct ptable {
  *  - An entry of type 0xEE that starts at 1 (protective or hybrid MBR): GPT.
  *    One copy that is whole is enough, and the warning says which was used;
  *    ERR_FORMAT when neither is.  A copy is whole when its header, its array,
- *    both CRCs and every entry are right.  For a regular file that is no disk
- *    of 512-byte sectors, 4096 is tried as well.
+ *    both CRCs and every entry are right.  Entries that the kernel passes over,
+ *    because they have no length or end behind the disk, are passed over, and the
+ *    warning says so.  For a regular file that is no disk of 512-byte sectors, 4096
+ *    is tried as well.
  *  - Any of the four boot flags neither 0 nor 0x80: no table, but the boot
  *    sector of a file system or of a boot loader.
- *  - Entries of type 0 or length 0 are unused.  When all are, this is an MBR
- *    without partitions; so look the boot sector of FAT and others.
+ *  - Entries of length 0 are unused.  When no other one has a type, this is an MBR
+ *    without partitions; so look the boot sector of FAT and others.  Beside others,
+ *    an entry of type 0 with a length is a partition (empty), as for the kernel; it is
+ *    passed over, and the warning says so, where it cannot be one.
  *  - No used entry that starts inside the disk and behind sector 0: no table.
  *  - Otherwise it is an MBR, and anything wrong in it or in its chain of
  *    logical partitions (overlap, start at 0, end outside the disk or the
@@ -74,6 +81,12 @@ void ptable_free(struct ptable *);
 /* Does this sector 0, of something with `sectors` sectors, begin a table that has
  * partitions, by the rules of ptable_read()?  What the table says is not checked. */
 bool ptable_begins(const void *sector0, uint64_t sectors);
+/* Does another partition, or the table itself, share sectors with this one?  It is
+ * empty, or the other one is. */
+bool ptable_overlaps(const struct ptable *, const struct partition *);
+/* The partition that ends last, as it lies on the disk; of those that end together, the
+ * first. NULL: there is none. */
+const struct partition *ptable_last(const struct ptable *);
 /* The partition with this number, or NULL. */
 const struct partition *ptable_find(const struct ptable *, unsigned number);
 
@@ -81,6 +94,11 @@ const struct partition *ptable_find(const struct ptable *, unsigned number);
  * LDM database says, also in several pieces with other volumes between them, so a filesystem that
  * begins where the partition does may go on elsewhere than it seems. */
 bool ptable_is_dynamic(const struct partition *);
+
+/* What the partition belongs to, by its type, as ptype_gpt_owner() says; NULL: the type
+ * does not tell.  A filesystem that seems to be in such a partition is what a former
+ * use has left. */
+const char *ptable_owner(const struct partition *);
 
 /* The numbers of all partitions for a person: "1, 2, 5"; "" when there are none. */
 const char *ptable_numbers(const struct ptable *, char *buf, size_t cap);
@@ -96,7 +114,8 @@ const char *ptable_type_name(
  * that is damaged is left as it is.  1: a GPT's partition stays as it is, since
  * no type of GPT is known for that code; *e is the sentence of a warning.
  * ERR_USAGE for what is no type of an MBR or would change what the table is
- * (extended, 0xEE), and for a partition that does not exist. */
+ * (extended, 0xEE), and for a partition that does not exist; ERR_UNSUPPORTED for an empty
+ * one that shares sectors with another one, or reaches beyond the disk. */
 int ptable_set_type(struct disk *, unsigned number, unsigned code, struct err *);
 
 /* Remove a partition from the table (of a GPT, from both copies).  ERR_USAGE: there is no such

@@ -28,6 +28,12 @@ const struct ptype_gpt *ptype_gpt_at(size_t i);
 /* The name of an MBR type ("Linux", "FAT32"); NULL: it is not known. */
 const char *ptype_mbr_name(uint8_t type);
 
+/* Whose data a partition of this type has ("a pool of Windows Storage Spaces"), which
+ * lies where that owner says, and not where a filesystem of a former use says; NULL:
+ * the type does not tell. */
+const char *ptype_gpt_owner(const uint8_t guid[GUID_BYTES]);
+const char *ptype_mbr_owner(uint8_t type);
+
 /* Convert a GUID between text and the bytes on the disk (the first three fields little-endian).
  * The text must be right (asserted). */
 void ptype_guid_bytes(const char *text, uint8_t guid[GUID_BYTES]);

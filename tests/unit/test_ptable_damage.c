@@ -86,9 +86,6 @@ test_gpt_lies(void)
 		{ 512 + 84, 384, 4, "impossible size" },
 		{ 512 + 84, 1u << 31, 4, "impossible size" },
 		{ 1024 + 32, 33, 8, "partition 1 (sectors 33 to 99) is not inside" },
-		{ 1024 + 32, 100, 8, "partition 1 (sectors 100 to 99) is not inside" },
-		{ 1024 + 32, UINT64_MAX, 8, "partition 1" },
-		{ 1024 + 40, UINT64_MAX, 8, "partition 1" },
 		{ 1024 + 40, 100, 8, "partitions 1 and 2 overlap" },
 		{ 1024 + 4 * 128 + 40, GPT_SECTORS - 33, 8, "partition 5" },
 	};
@@ -105,6 +102,61 @@ test_gpt_lies(void)
 	}
 	T_CHECK(read_mem(&m) == 0);
 	T_CHECK(strstr(t.warning, "no header in sector 19999") != NULL);
+	free(m.b);
+}
+
+/* A table with an entry that is passed over is fitted to a larger disk, and the entry
+ * stays as it is. */
+static void
+check_fits_beside(const struct mem *m)
+{
+	size_t more = 64 * 512;
+	struct mem larger = mem_of(calloc(1, m->len + more), m->len + more);
+	struct disk *d = mem_disk(&larger, DISK_FILE, 512);
+	struct ptable_change done;
+	struct err closing;
+
+	memcpy(larger.b, m->b, m->len);
+	T_CHECK(ptable_fit(d, 512, false, &done, &e) == 0);
+	T_CHECK(done.moved);
+	T_CHECK(memcmp(larger.b + 1024, m->b + 1024, 128) == 0);
+	disk_close(d, &closing);
+	free(larger.b);
+}
+
+/* Entries that the kernel passes over make no table damaged: those without a length,
+ * and those that end behind the disk. */
+static void
+test_gpt_passed_over(void)
+{
+	static const struct {
+		size_t at; /* offset in the primary array */
+		uint64_t value;
+		const char *says;
+	} entries[] = {
+		{ 32, 100,
+		    "partition 1 is passed over: it has no length (sectors 100 to 99)" },
+		{ 32, UINT64_MAX, "it has no length" },
+		{ 40, UINT64_MAX, "partition 1 is passed over: it ends behind the disk" },
+		{ 40, GPT_SECTORS, "it ends behind the disk (sectors 34 to 20000)" },
+	};
+	struct mem m = load("gpt");
+
+	for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
+		uint8_t *p = m.b + 1024 + entries[i].at;
+		uint64_t was = peek(p, 8);
+		poke(p, entries[i].value, 8);
+		gpt_mend(&m, 512, 1);
+		T_CHECK(read_mem(&m) == 0);
+		T_CHECK(t.nparts == 3);
+		T_CHECK(ptable_find(&t, 1) == NULL && ptable_find(&t, 2) != NULL);
+		T_CHECK(strstr(t.warning, entries[i].says) != NULL);
+		/* On a larger disk the last one would end inside the disk. */
+		if (entries[i].value != GPT_SECTORS)
+			check_fits_beside(&m);
+		poke(p, was, 8);
+		gpt_mend(&m, 512, 1);
+	}
 	free(m.b);
 }
 
@@ -324,6 +376,7 @@ main(void)
 		T_CHECK(make_gpt());
 		test_gpt_damage();
 		test_gpt_lies();
+		test_gpt_passed_over();
 		test_backup_lies();
 		test_gpt_names();
 		test_truncated();
