@@ -23,6 +23,16 @@ install_set_pattern(void *at, const char *arg, struct err *e)
 }
 
 static int
+set_zero_all(void *at, const char *arg, struct err *e)
+{
+	struct install_config *c = at;
+
+	(void)arg, (void)e;
+	c->zero = c->zero_all = true;
+	return 0;
+}
+
+static int
 set_tail(void *at, const char *arg, struct err *e)
 {
 	static const char *const names[] = { "same", "move", "skip" };
@@ -51,6 +61,9 @@ const struct cli_opt install_opts[] = {
 	    CLI_UINT, AT(part_type), 1, 0xffff, NULL },
 	{ 'z', "zero", NULL, "fill the free space with zeros", CLI_FLAG, AT(zero), 0, 0,
 	    NULL },
+	{ 271, "zero-all", NULL,
+	    "like -z, and fill also partitions of which the image stores nothing",
+	    CLI_CALL, 0, 0, 0, set_zero_all },
 	{ 258, "discard", NULL, "discard the free space", CLI_FLAG, AT(discard), 0, 0,
 	    NULL },
 	{ 259, "skip-same", NULL, "compare first, and write only what differs",

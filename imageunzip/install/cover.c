@@ -27,6 +27,7 @@ cover_attach(struct cover *c, const struct target *t)
 {
 	const struct install_config *cfg = t->cfg;
 
+	c->all = cfg->zero_all;
 	c->asked = (cfg->zero || cfg->has_pattern || cfg->discard) && !t->fresh &&
 	           disk_seekable(t->disk);
 }
@@ -90,6 +91,8 @@ divide(struct cover *c, struct rangeset *gap, bool *owes, struct err *e)
 	int rc = 0;
 
 	rangeset_init(&later);
+	if (c->all)
+		return 0;
 	if (c->known)
 		rc = areas_left_out(&c->areas, true, &later, e);
 	else if (rangeset_count(gap) > 0)

@@ -4,7 +4,7 @@
  * image lies in such an interval like any free space. Therefore -z, -p and --discard fill
  * what a chunk leaves free only where it is known that the image stores something of the
  * partition around it; doubtful space waits until all chunks, which come in any order,
- * are there.
+ * are there. With --zero-all, all that no chunk stores is filled.
  *
  * A new file and a pipe hold nothing that could be kept, so all free space is filled.
  */
@@ -25,6 +25,7 @@
 /* All ranges are in sectors, counted from the image's sector 0. */
 struct cover {
 	pthread_mutex_t lock; /* guards all members below */
+	bool all;             /* partitions that were left out are filled, too */
 	bool asked;           /* free space is to be filled, and can hold something */
 	bool known;           /* `areas` are known, by the image's own table */
 	struct areas areas;

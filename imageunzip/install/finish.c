@@ -189,6 +189,46 @@ warn_passed(const struct target *t, uint64_t passed)
 	t->cfg->warn(sentence);
 }
 
+/* Write the numbers of partitions of which the image stores nothing: "3, 5". */
+static void
+left_numbers(const struct areas *areas, char *buf, size_t cap)
+{
+	unsigned number = 0, last = 0;
+	size_t n = 0;
+
+	buf[0] = '\0';
+	for (size_t i = 0; i < areas->n && n < cap; i++) {
+		const struct area *a = &areas->a[i];
+		number = a->inside ? number : a->number;
+		if ((a->some && !a->unsure) || number == 0 || number == last)
+			continue;
+		n += (size_t)snprintf(
+		    buf + n, cap - n, "%s%u", last != 0 ? ", " : "", number);
+		last = number;
+	}
+}
+
+/* Warn about partitions that were not filled, or not wholly: a disk that is to be wiped
+ * is not wiped there. */
+static void
+warn_left_out(
+    const struct target *t, const struct areas *areas, const struct rangeset *left)
+{
+	char sentence[SENTENCE_BYTES], numbers[200];
+	uint64_t sectors = rangeset_total(left);
+
+	if (sectors == 0 || t->cfg->warn == NULL)
+		return;
+	left_numbers(areas, numbers, sizeof numbers);
+	snprintf(sentence, sizeof sentence,
+	    "%" PRIu64
+	    " sectors keep their old bytes, because the image stores nothing of %s%s%s",
+	    sectors,
+	    numbers[0] != '\0' ? "all or a part of these partitions: " : "the disk",
+	    numbers, t->cfg->zero ? " (--zero-all fills them, too)" : "");
+	t->cfg->warn(sentence);
+}
+
 static int
 wipe_stale(const struct finish *f, struct disk *view, struct areas *areas,
     const struct rangeset *left, unsigned *wiped, struct err *e)
@@ -245,12 +285,14 @@ see_to_free_space(
 	 * because the filling would leave nothing to wipe. */
 	wipe &= rc == 1 && !(f->dry && (t->cfg->zero || t->cfg->has_pattern));
 	if (rc == 1)
-		rc = areas_left_out(&areas, true, &left, e);
+		rc = f->cover->all ? 0 : areas_left_out(&areas, true, &left, e);
 	rangeset_seal(&left);
 	if (rc == 0 && !f->dry)
 		rc = cover_fill_rest(f->cover, t, &left, &passed, e);
 	if (rc == 0 && !f->known)
 		warn_passed(t, passed);
+	else if (rc == 0 && f->cover->asked)
+		warn_left_out(t, &areas, &left);
 	if (rc == 0 && wipe)
 		rc = wipe_stale(f, view, &areas, &left, wiped, e);
 	areas_free(&areas);

@@ -42,6 +42,7 @@ struct install_config {
 	struct only_list only;
 	uint64_t part_type; /* -D: MBR type or GPT code, 0: leave it */
 	bool zero;          /* -z: zero the free space */
+	bool zero_all;      /* --zero-all: zero what was left out, too; with zero */
 	bool discard;       /* --discard: discard the free space */
 	bool skip_same;     /* --skip-same: write only what differs */
 	bool read_back;     /* --read-back: compare what was written */

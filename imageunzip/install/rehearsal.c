@@ -245,6 +245,29 @@ rehearsal_chunk(
 	return install_note_stored(r->in, h, e);
 }
 
+/* Count what is stored in no area; areas may share sectors. */
+static int
+stored_outside(uint64_t *sectors, const struct areas *areas,
+    const struct rangeset *stored, struct err *e)
+{
+	struct rangeset rest, inside;
+	int rc = 0;
+
+	rangeset_init(&rest);
+	rangeset_init(&inside);
+	for (size_t i = 0; rc == 0 && i < areas->n; i++)
+		rc = rangeset_add(&inside, areas->a[i].sectors, e);
+	rangeset_seal(&inside);
+	if (rc == 0)
+		rc = rangeset_union(&rest, stored, e);
+	if (rc == 0)
+		rc = rangeset_minus(&rest, &inside, e);
+	*sectors = rangeset_total(&rest);
+	rangeset_free(&rest);
+	rangeset_free(&inside);
+	return rc;
+}
+
 static int
 list_parts(struct rehearsal_found *f, const struct areas *areas,
     const struct rangeset *stored, struct err *e)
@@ -252,7 +275,6 @@ list_parts(struct rehearsal_found *f, const struct areas *areas,
 	f->parts = calloc(areas->n + 1, sizeof *f->parts);
 	if (f->parts == NULL)
 		return err_nomem(e, "list of partitions");
-	f->outside = f->stored;
 	for (size_t i = 0; i < areas->n; i++) {
 		const struct area *a = &areas->a[i];
 		struct rehearsal_part *p = &f->parts[f->nparts++];
@@ -261,9 +283,8 @@ list_parts(struct rehearsal_found *f, const struct areas *areas,
 			.left_out = !a->some,
 			.sectors = a->sectors,
 			.stored = rangeset_total_in(stored, a->sectors) };
-		f->outside -= a->inside ? 0 : p->stored;
 	}
-	return 0;
+	return stored_outside(&f->outside, areas, stored, e);
 }
 
 /* Find the partitions of the disk as it will be after the installation. */

@@ -47,8 +47,8 @@ print_part(const struct install_config *cfg, const struct rehearsal_found *f,
 	if (!f->whole)
 		say(stdout, "\n");
 	else if (p->left_out && !f->fresh && f->kind != DISK_STREAM)
-		say(stdout,
-		    ": the image stores nothing of it, so it keeps all its bytes\n");
+		say(stdout, ": the image stores nothing of it, so it %s\n",
+		    cfg->zero_all ? "is zeroed" : "keeps all its bytes");
 	else
 		say(stdout, ": %s of data, free space %s\n",
 		    size_text(p->stored, stored, sizeof stored), free_space(cfg, f));

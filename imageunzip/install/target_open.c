@@ -43,6 +43,11 @@ install_area(struct disk *d, uint64_t slice, struct range *area, struct err *e)
 	const struct partition *p = ptable_find(&pt, (unsigned)slice);
 	if (rc == 0 && p == NULL)
 		rc = refuse_slice(d, &pt, slice, e);
+	if (rc == 0 && rangeset_touches(&pt.own, p->sectors))
+		rc = err_set(e, ERR_UNSUPPORTED,
+		    "%s: partition %" PRIu64
+		    " has the partition table in it, and cannot be installed alone",
+		    disk_name(d), slice);
 	if (rc == 0)
 		*area = p->sectors;
 	ptable_free(&pt);

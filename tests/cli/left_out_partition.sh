@@ -57,6 +57,16 @@ prepare last -I 2
 in_all_ways last 20480 $((sectors - 20480))
 check "-z fills the free space of the other one" sh -c "install() { cp '$T/last.old' '$T/tgt' && '$BIN/imageunzip' -q -z --in-place '$T/last.ndz' '$T/tgt'; }; install; ! tail -c +$((2048 * 512 + 1)) '$T/tgt' | head -c 9M | LC_ALL=C grep -q -a \$(printf '\\245\\245\\245\\245')"
 
+old="$((sectors - 20480)) sectors keep their old bytes, because the image stores nothing"
+install_onto last -z; cp "$T/tgt" "$T/zeroed"
+check "-z says which one it does not fill: $(grep "old bytes" "$T/said")" \
+    grep -q "warning: $old .* partitions: 2 (--zero-all fills them, too)" "$T/said"
+install_onto last --zero-all
+check "--zero-all fills it" \
+    cmp -s -i $((20480 * 512)):0 -n $(((sectors - 20480) * 512)) "$T/tgt" /dev/zero
+check "and has nothing to warn of" eval '! grep -q "old bytes" "$T/said"'
+check "what -z fills is the same" cmp -s -n $((20480 * 512)) "$T/tgt" "$T/zeroed"
+
 echo "== the first partition, old alignment, where a btrfs has its magic"
 poison "$T/first.old" $((24 << 20))
 cp "$T/first.old" "$T/first"; truncate -s 12M "$T/first"; truncate -s 24M "$T/first"	# what is not zero at a disk's end is stored
@@ -137,6 +147,11 @@ if command -v ip > /dev/null; then
 			"$BIN/frisbee" -q --loopback -i 127.0.0.1 -m 239.192.7.11 -p $port -T 240 --in-place $way "$T/tgt" || fail "frisbee $way"
 			kept "frisbee $name ${way:-plain}" $name $from $count
 		done
+		cp "$T/$name.old" "$T/tgt"
+		"$BIN/frisbee" -q --loopback -i 127.0.0.1 -m 239.192.7.11 -p $port -T 240 \
+		    --in-place --zero-all "$T/tgt" || fail "frisbee --zero-all"
+		check "frisbee $name --zero-all fills it" \
+		    cmp -s -i $((from * 512)):0 -n $((count * 512)) "$T/tgt" /dev/zero
 		kill $SERVER; wait $SERVER 2> /dev/null; SERVER=
 	done
 fi
