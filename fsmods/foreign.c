@@ -61,6 +61,8 @@ static const struct {
 	{ 0, 16, "bluestore block ", "a Ceph BlueStore device" },
 	{ 32, 8, "ORCLDISK", "an Oracle ASM disk" },
 	{ 512 + 4, 8, "!Stra0ti", "a Stratis pool's device" },
+	{ 0, 8, "SPACEDB ", "a member of a pool of Windows Storage Spaces" },
+	{ 88, 6, "CS\1\0\0\0", "a volume of Apple Core Storage" },
 };
 
 /* GEOM mirrors and labels are not listed, because their members begin with the data. */
@@ -86,14 +88,12 @@ look(struct disk *d, struct range part, uint64_t at, void *buf, size_t len)
 	       disk_read(d, buf, len, part.off * SECTOR_BYTES + at, &ignored) == 0;
 }
 
+/* With its superblock at the end, a mirror's member begins like the mirror. */
 static bool
-is_md(struct disk *d, struct range part)
+ends_with_md(struct disk *d, struct range part)
 {
 	struct md md;
 
-	if (md1_find(d, part, 0, &md) || md1_find(d, part, 8, &md))
-		return true;
-	/* With its superblock at the end, a mirror's member begins like the mirror. */
 	bool at_end = md1_find(d, part, md1_place(part.len), &md) ||
 	              md0_find(d, part, &md);
 	return at_end && md.level != MD_LEVEL_MIRROR;
@@ -139,15 +139,26 @@ find_geom(struct disk *d, struct range part)
 }
 
 const char *
-foreign_find(struct disk *d, struct range part)
+foreign_begins(struct disk *d, struct range part)
 {
 	uint8_t b[16];
+	struct md md;
 
 	for (size_t i = 0; i < sizeof signatures / sizeof signatures[0]; i++)
 		if (look(d, part, signatures[i].at_bytes, b, signatures[i].bytes) &&
 		    memcmp(b, signatures[i].magic, signatures[i].bytes) == 0)
 			return signatures[i].name;
-	if (is_md(d, part))
+	if (md1_find(d, part, 0, &md) || md1_find(d, part, 8, &md))
 		return "a member of a Linux RAID";
-	return is_zfs(d, part) ? "a member of a ZFS pool" : find_geom(d, part);
+	return is_zfs(d, part) ? "a member of a ZFS pool" : NULL;
+}
+
+const char *
+foreign_find(struct disk *d, struct range part)
+{
+	const char *found = foreign_begins(d, part);
+
+	if (found == NULL && ends_with_md(d, part))
+		found = "a member of a Linux RAID";
+	return found != NULL ? found : find_geom(d, part);
 }

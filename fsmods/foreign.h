@@ -16,5 +16,7 @@
  * recognised or the partition could not be read. A member of a mirror that begins with
  * the data of the mirror is not reported. */
 const char *foreign_find(struct disk *, struct range part);
+/* The same, but only by what lies at the beginning. */
+const char *foreign_begins(struct disk *, struct range part);
 
 #endif /* FSMODS_FOREIGN_H */

@@ -133,6 +133,7 @@ enum {
 	OPT_RETRIES,
 	OPT_OUTSIDE,
 	OPT_GAPS,
+	OPT_SKIP_UNKNOWN,
 	OPT_TO,
 	OPT_TOKEN,
 	OPT_STORE,
@@ -185,6 +186,8 @@ static const struct cli_opt what_opts[] = {
 	{ OPT_GAPS, "gaps", "POLICY",
 	    "the space between partitions: store or skip (store)", CLI_CALL, 0, 0, 0,
 	    set_gaps },
+	FLAG(OPT_SKIP_UNKNOWN, "skip-unknown",
+	    "leave out partitions in which nothing is recognised", what.skip_unknown),
 	{ 'A', "limit", "MB",
 	    "fail if more than MB MiB of data would be stored", CLI_UINT,
 	    AT(what.limit_mb), 1, UINT32_MAX, NULL },
@@ -358,6 +361,9 @@ check(const struct options *o, struct err *e)
 	if (o->what.boot_root != 0 && (modes > o->what.whole_disk || o->what.count != 0))
 		return err_set(
 		    e, ERR_USAGE, "-B cannot be combined with -s, -l, -S, -r, -f or -c");
+	if (o->what.skip_unknown && modes > o->what.whole_disk)
+		return err_set(e, ERR_USAGE,
+		    "--skip-unknown cannot be combined with -s, -l, -S, -r or -f");
 	if (o->what.no_relocs && o->what.force_relocs)
 		return err_set(e, ERR_USAGE, "-N and -L cannot be combined");
 	if (maker_check(&o->what.how, e) != 0)

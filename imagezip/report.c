@@ -12,6 +12,25 @@
 #include "emustore/store/stored.h"
 #include "imagezip/into_store.h"
 
+/* Say what was seen outside of partitions. */
+static void
+report_strays(const struct strays *s)
+{
+	if (s->found[0] != '\0')
+		say(stderr,
+		    "imagezip: warning: outside of partitions, this was recognised, and "
+		    "%s: %s\n",
+		    s->kept > 0 ? "is stored" : "is left out", s->found);
+	if (s->sampled_data > 0)
+		say(stderr,
+		    "imagezip: warning: data lies outside of partitions, and is left "
+		    "out: of %" PRIu64 " blocks of 4 KiB, one in each 64 MiB, %" PRIu64
+		    " are not zero, the first of them at sector %" PRIu64
+		    "; this was a sample (--outside=store and --gaps=store store "
+		    "everything, -R a partition)\n",
+		    s->sampled, s->sampled_data, s->first_data);
+}
+
 /* Say what of the space outside of partitions is in the image, and what is not. */
 static void
 report_outside(const struct outside *o)
@@ -33,6 +52,7 @@ report_outside(const struct outside *o)
 		    "imagezip: warning: %s of the disk's tail, behind all partitions, "
 		    "cannot be read and is left out\n",
 		    human_bytes(o->unreadable * SECTOR_BYTES, size, sizeof size));
+	report_strays(&o->strays);
 	if (o->not_looked_at > 0)
 		say(stderr,
 		    "imagezip: %s outside of partitions was not examined and is left "
@@ -96,6 +116,10 @@ json_outside(struct json *j, const struct outside *o)
 	json_string(j, "outside_left_out", o->left_text);
 	json_uint(j, "outside_unreadable_sectors", o->unreadable);
 	json_uint(j, "outside_unexamined_sectors", o->not_looked_at);
+	json_string(j, "outside_recognised", o->strays.found);
+	json_uint(j, "outside_recognised_sectors", o->strays.kept);
+	json_uint(j, "outside_sampled_blocks", o->strays.sampled);
+	json_uint(j, "outside_sampled_data_blocks", o->strays.sampled_data);
 }
 
 static void

@@ -68,6 +68,21 @@ stored_in(
 	return rangeset_minus(out, &l->zero, e);
 }
 
+/* Add a part to the sum, without what it shares with others that were added (not in
+ * *rest). */
+static int
+add_part(struct sampler *s, struct layout *l, const struct layout_part *p,
+    struct rangeset *in, struct rangeset *rest, struct err *e)
+{
+	uint64_t all = rangeset_total(in);
+
+	if (rangeset_intersect(in, rest, e) != 0)
+		return -1;
+	bool shares = rangeset_total(in) != all;
+	l->image_bytes += shares ? estimate_set(s, in) : p->image_bytes;
+	return rangeset_minus(rest, in, e);
+}
+
 static int
 estimate_parts(
     struct sampler *s, struct layout *l, struct rangeset *rest, struct err *e)
@@ -79,8 +94,7 @@ estimate_parts(
 		int rc = stored_in(l, lo, hi, &in, e);
 		if (rc == 0) {
 			p->image_bytes = estimate_set(s, &in);
-			l->image_bytes += p->image_bytes;
-			rc = rangeset_minus(rest, &in, e);
+			rc = add_part(s, l, p, &in, rest, e);
 		}
 		rangeset_free(&in);
 		if (rc != 0)

@@ -32,6 +32,39 @@ check_numbers(const bool set[], const char *option, const struct ptable *t,
 	return 0;
 }
 
+/* Skip nothing of the partitions that are stored whole: another one may lie in them. */
+static int
+keep_whole_ones(struct layout *l, struct rangeset *skip, struct err *e)
+{
+	struct rangeset whole;
+	int rc = 0;
+
+	rangeset_init(&whole);
+	for (unsigned i = 0; i < l->nparts && rc == 0; i++)
+		if (l->parts[i].whole)
+			rc = rangeset_add(&whole, l->parts[i].sectors, e);
+	rangeset_seal(&whole);
+	if (rc == 0)
+		rc = rangeset_minus(skip, &whole, e);
+	if (rc == 0)
+		rc = rangeset_minus(&l->zero, &whole, e);
+	rangeset_free(&whole);
+	return rc;
+}
+
+/* The table without the partitions that are left out like gaps.  It borrows from *t. */
+static struct ptable
+occupied(const struct layout *l, const struct ptable *t)
+{
+	struct ptable of = *t;
+
+	of.nparts = 0;
+	for (unsigned i = 0; i < t->nparts; i++)
+		if (!l->parts[i].vacant)
+			of.parts[of.nparts++] = t->parts[i];
+	return of;
+}
+
 static int
 layout_disk(struct layout *l, struct disk *d, const struct capture_what *o,
     const struct ptable *t, struct rangeset *skip, struct err *e)
@@ -44,7 +77,9 @@ layout_disk(struct layout *l, struct disk *d, const struct capture_what *o,
 	for (unsigned i = 0; i < t->nparts; i++)
 		if (layout_table_part(l, d, o, t, &t->parts[i], skip, e) != 0)
 			return -1;
-	if (layout_outside(l, d, o, t, skip, e) != 0)
+	struct ptable of = occupied(l, t);
+	if (keep_whole_ones(l, skip, e) != 0 ||
+	    layout_outside(l, d, o, &of, skip, e) != 0)
 		return -1;
 	return o->boot_root == 0
 	           ? 0

@@ -23,6 +23,8 @@ struct layout_part {
 	uint64_t image_bytes; /* a guess, by estimate() */
 	char warning[512];
 	char confinement[200]; /* "was read by ...": fsmod.h */
+	bool whole;  /* every sector is stored, also those that another partition skips */
+	bool vacant; /* of type 0, without anything that is known: left out like a gap */
 };
 
 struct layout {
@@ -38,7 +40,7 @@ struct layout {
 	struct cut_zones zones;
 	unsigned nparts;
 	struct layout_part parts[PTABLE_PARTS_MAX];
-	char warning[256];    /* about the partition table */
+	char warning[400];    /* about the partition table */
 	char in_use[400];     /* how the source is in use (source.h); "": it is not */
 	uint64_t image_bytes; /* a guess, by estimate() */
 	struct outside outside; /* the space outside of a disk's partitions */

@@ -1,6 +1,6 @@
 /* layout_outside.c: decides what is stored of the space outside of partitions: the table,
- * boot loaders in front of the first partition, and the disk's tail. layout.c calls this
- * for whole disks, in imagezip's first thread. */
+ * boot loaders in front of the first partition, the disk's tail, and what is recognised.
+ * layout.c calls this for whole disks, in imagezip's first thread. */
 #include "imagezip/capture/layout_impl.h"
 
 /* Boot loaders live in front of the first partition: GRUB up to sector 2048, those of
@@ -64,27 +64,65 @@ skip_outside(const struct ptable *t, uint64_t total, const struct capture_what *
 	                   : 0;
 }
 
+/* Skip partitions that are left out like gaps; boot loaders may lie at the disk's
+ * beginning. */
+static int
+skip_vacant(const struct layout *l, uint64_t from, struct rangeset *skip, struct err *e)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; i < l->nparts && rc == 0; i++) {
+		struct range r = range_clip(l->parts[i].sectors, from, UINT64_MAX);
+		if (l->parts[i].vacant && r.len != 0)
+			rc = rangeset_add(skip, r, e);
+	}
+	return rc;
+}
+
+/* Look at what would be left out: keep what is recognised and the disk's tail, and read a
+ * sample of the rest. */
+static int
+look_outside(struct layout *l, struct disk *d, const struct capture_what *o,
+    const struct ptable *t, const struct rangeset *own, struct rangeset *outside,
+    struct err *e)
+{
+	const struct partition *last = ptable_last(t);
+	struct strays *strays = &l->outside.strays;
+	bool all = o->count == 0 || o->count >= l->total;
+	struct tail_search s = { .floor = last != NULL ? range_end(last->sectors) : 0,
+		.own = own,
+		.total = l->total,
+		.boot_end = boot_end(t),
+		.keep = !o->skip_outside && o->boot_root == 0 };
+	bool look = all && o->boot_root == 0, end = all && !o->store_outside;
+	int rc = look ? strays_recognise(strays, d, t, l->total, s.keep, outside, e) : 0;
+
+	if (s.floor < strays->floor)
+		s.floor = strays->floor;
+	if (rc == 0 && end)
+		rc = tail_find(&l->outside, d, &s, outside, e);
+	if (rc == 0 && look)
+		strays_sample(strays, d, outside, end ? tail_looked_from(&s) : l->total);
+	return rc;
+}
+
 /* Keep the parts of that space that are always stored: the table's own sectors,
- * wherever they are, and the disk's tail. */
+ * wherever they are, and what look_outside() finds. */
 static int
 leave_outside(struct layout *l, struct disk *d, const struct capture_what *o,
     const struct ptable *t, const struct rangeset *own, struct rangeset *skip,
     struct err *e)
 {
-	struct tail_search s = { .table = t,
-		.own = own,
-		.total = l->total,
-		.boot_end = boot_end(t),
-		.keep = !o->skip_outside && o->boot_root == 0 };
-	bool end = !o->store_outside && (o->count == 0 || o->count >= l->total);
 	struct rangeset outside;
 
 	rangeset_init(&outside);
 	int rc = skip_outside(t, l->total, o, &outside, e);
 	if (rc == 0)
+		rc = skip_vacant(l, boot_end(t), &outside, e);
+	if (rc == 0)
 		rc = rangeset_minus(&outside, own, e);
-	if (rc == 0 && end)
-		rc = tail_find(&l->outside, d, &s, &outside, e);
+	if (rc == 0)
+		rc = look_outside(l, d, o, t, own, &outside, e);
 	if (rc == 0)
 		rc = rangeset_union(skip, &outside, e);
 	rangeset_free(&outside);

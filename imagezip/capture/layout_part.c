@@ -99,6 +99,90 @@ layout_add_part(struct layout *l, unsigned number, struct range sectors)
 	return p;
 }
 
+/* Leave a partition out, but neither the table nor another partition that shares
+ * sectors with it. */
+static int
+leave_out(struct layout *l, const struct ptable *t, const struct partition *p,
+    struct rangeset *skip, struct err *e)
+{
+	struct rangeset mine, others;
+
+	rangeset_init(&mine);
+	rangeset_init(&others);
+	int rc = rangeset_add(&mine, p->sectors, e);
+	for (unsigned i = 0; rc == 0 && p->empty && i < t->nparts; i++)
+		if (t->parts[i].number != p->number)
+			rc = rangeset_add(&others, t->parts[i].sectors, e);
+	rangeset_seal(&mine);
+	rangeset_seal(&others);
+	if (rc == 0 && p->empty)
+		rc = rangeset_union(&others, &t->own, e);
+	if (rc == 0)
+		rc = rangeset_minus(&mine, &others, e);
+	rangeset_free(&others);
+	for (size_t i = 0; rc == 0 && i < rangeset_count(&mine); i++) {
+		struct range r = rangeset_get(&mine, i);
+		r.off -= l->base;
+		rc = rangeset_add(skip, r, e);
+		if (rc == 0)
+			rc = rangeset_add(&l->left_out, r, e);
+	}
+	rangeset_free(&mine);
+	return rc;
+}
+
+/* Is every sector stored, because of the option, the type or the place of the
+ * partition? */
+static bool
+keeps_all(struct layout_part *lp, const struct capture_what *o, const struct ptable *t,
+    const struct partition *p)
+{
+	const char *owner = ptable_owner(p);
+
+	if (part_chosen(&o->force_raw, p->number))
+		return true;
+	if (p->empty && ptable_overlaps(t, p)) {
+		snprintf(lp->warning, sizeof lp->warning,
+		    "its type is 0, and it shares sectors with another partition or with "
+		    "the partition table: every sector is stored");
+		return true;
+	}
+	if (owner == NULL)
+		return false;
+	snprintf(lp->warning, sizeof lp->warning,
+	    "it belongs to %s, whose data is not looked into: every sector is stored",
+	    owner);
+	return true;
+}
+
+/* Is it known what the partition is for? */
+static bool
+is_known(struct disk *d, const struct partition *p)
+{
+	return bootimage_has(p, 0) || fsmods_probe(d, p->sectors, FS_IN_TABLE) != NULL ||
+	       recognise(d, p->sectors).known;
+}
+
+/* Lay out a partition whose contents may be unknown.  Of a disk, one of type 0 is then
+ * left out like a gap, as Emulab's imagezip does it. */
+static int
+lay_out_known(struct layout *l, struct disk *d, const struct capture_what *o,
+    const struct ptable *t, const struct partition *p, struct layout_part *lp,
+    struct rangeset *skip, struct err *e)
+{
+	bool vacant = p->empty && !o->store_outside && o->slice == 0;
+
+	if ((!vacant && !o->skip_unknown) || is_known(d, p))
+		return layout_scan_part(l, d, o, lp, skip, e);
+	strcpy(lp->fs, "ignored");
+	lp->vacant = vacant;
+	snprintf(lp->warning, sizeof lp->warning,
+	    "%sno known filesystem: it is left out%s (-R %u stores it)",
+	    vacant ? "its type is 0, and it has " : "",
+	    vacant ? "" : ", as --skip-unknown says", p->number);
+	return vacant ? 0 : leave_out(l, t, p, skip, e);
+}
+
 /* Lay out one partition of a table: it is ignored, raw, or scanned. */
 int
 layout_table_part(struct layout *l, struct disk *d, const struct capture_what *o,
@@ -109,23 +193,14 @@ layout_table_part(struct layout *l, struct disk *d, const struct capture_what *o
 
 	ptable_type_name(t, p, lp->type, sizeof lp->type);
 	lp->mbr_type = p->mbr_type;
-	struct range at = { p->sectors.off - l->base, p->sectors.len };
 	bool apart = o->boot_root != 0 && !bootimage_has(p, (unsigned)o->boot_root);
 	if (part_chosen(&o->ignore, p->number) || apart) {
 		strcpy(lp->fs, "ignored");
-		return rangeset_add(skip, at, e) == 0 ? rangeset_add(&l->left_out, at, e)
-		                                      : -1;
+		return leave_out(l, t, p, skip, e);
 	}
-	if (part_chosen(&o->force_raw, p->number)) {
-		strcpy(lp->fs, "raw");
-		return 0;
-	}
-	if (ptable_is_dynamic(p)) {
-		strcpy(lp->fs, "raw");
-		snprintf(lp->warning, sizeof lp->warning,
-		    "it belongs to a dynamic disk of Windows (LDM), whose volumes are not "
-		    "looked into: every sector is stored");
-		return 0;
-	}
-	return layout_scan_part(l, d, o, lp, skip, e);
+	lp->whole = keeps_all(lp, o, t, p);
+	if (!lp->whole)
+		return lay_out_known(l, d, o, t, p, lp, skip, e);
+	strcpy(lp->fs, "raw");
+	return 0;
 }

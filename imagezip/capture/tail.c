@@ -1,10 +1,11 @@
 /* tail.c: decides what is kept of the space behind the last partition of a disk.
  *
- * The layout of imagezip calls it, in the first thread. Metadata of arrays (ending.h) and
- * the environments of boot loaders lie at the very end of a disk, so the last 16 MiB are
- * read and kept where they are not zero; metadata that is recognised is stored
- * completely, also if it begins in front of them. The rest of the space outside of
- * partitions is not read, because on a large disk it can be most of the disk.
+ * The layout of imagezip calls it, in the first thread. Metadata of arrays (ending.h)
+ * and the environments of boot loaders lie at the very end of a disk, so the last 16
+ * MiB are read and kept, from the first block that is not zero on; metadata that is
+ * recognised is stored completely, also if it begins in front of them. The rest of the
+ * space outside of partitions is not read but for a sample (strays.c), because on a
+ * large disk it can be most of the disk.
  */
 #include "imagezip/capture/tail.h"
 
@@ -50,18 +51,6 @@ tail_drop_missing_backup(struct rangeset *own, const struct ptable *t, struct di
 		rc = rangeset_minus(own, &place, e);
 	rangeset_free(&place);
 	return rc;
-}
-
-/* The end of the last partition. */
-static uint64_t
-parts_end(const struct ptable *t)
-{
-	uint64_t end = 0;
-
-	for (unsigned i = 0; i < t->nparts; i++)
-		if (range_end(t->parts[i].sectors) > end)
-			end = range_end(t->parts[i].sectors);
-	return end;
 }
 
 /* Make pieces of this kind of the sectors of r that are in *free, and remove them from
@@ -131,7 +120,7 @@ struct reader {
 	const struct rangeset *known; /* not searched: the table's sectors, what is recognised */
 	uint8_t *buf;
 	struct rangeset *set; /* the blocks that were found */
-	uint64_t unreadable;  /* sectors */
+	struct rangeset *bad; /* the blocks that cannot be read */
 };
 
 /* Blank the known sectors in the buffer, so that they do not make a block count as not
@@ -150,7 +139,8 @@ blank_known(const struct reader *k, struct range r)
 	}
 }
 
-/* Add the blocks of r that are not zero to the set, and count those that cannot be read. */
+/* Add the blocks of r that are not zero to the set, and those that cannot be read to
+ * another. */
 static int
 read_blocks(struct reader *k, struct range r, struct err *e)
 {
@@ -159,10 +149,8 @@ read_blocks(struct reader *k, struct range r, struct err *e)
 	struct err why;
 
 	if (disk_read(k->d, buf, r.len * SECTOR_BYTES, at_byte, &why) != 0) {
-		if (r.len <= BLOCK_SECTORS) {
-			k->unreadable += r.len;
-			return 0;
-		}
+		if (r.len <= BLOCK_SECTORS)
+			return rangeset_add(k->bad, r, e);
 		for (uint64_t at = 0; at < r.len; at += now) {
 			now = r.len - at < BLOCK_SECTORS ? r.len - at : BLOCK_SECTORS;
 			if (read_blocks(k, (struct range){ r.off + at, now }, e) != 0)
@@ -241,37 +229,71 @@ decide(struct outside *o, const struct tail_search *s, struct rangeset *full,
 	return rc;
 }
 
+/* Search the sectors from `from` on, except those in *full, which are recognised, and
+ * the table's.  From the first block on that is not zero all are added to *full, except
+ * those that cannot be read. */
+static int
+find_unknown(struct outside *o, struct disk *d, const struct tail_search *s,
+    uint64_t from, struct rangeset *full, struct err *e)
+{
+	struct rangeset known, data, bad;
+	struct reader k = { .d = d, .known = &known, .set = &data, .bad = &bad };
+
+	rangeset_init(&known);
+	rangeset_init(&data);
+	rangeset_init(&bad);
+	int rc = rangeset_union(&known, s->own, e);
+	if (rc == 0)
+		rc = rangeset_union(&known, full, e);
+	if (rc == 0)
+		rc = find_nonzero(&k, from, s->total, e);
+	rangeset_seal(&data);
+	rangeset_seal(&bad);
+	o->unreadable = rangeset_total(&bad);
+	if (rc == 0 && rangeset_count(&data) > 0) {
+		from = rangeset_get(&data, 0).off;
+		rc = rangeset_add(&data, (struct range){ from, s->total - from }, e);
+	}
+	if (rc == 0)
+		rc = rangeset_minus(&data, &bad, e);
+	if (rc == 0)
+		rc = rangeset_union(full, &data, e);
+	rangeset_free(&known);
+	rangeset_free(&data);
+	rangeset_free(&bad);
+	return rc;
+}
+
+uint64_t
+tail_looked_from(const struct tail_search *s)
+{
+	uint64_t from = s->total > END_SECTORS ? s->total - END_SECTORS : 0;
+
+	return from > s->floor ? from : s->floor;
+}
+
 int
 tail_find(struct outside *o, struct disk *d, const struct tail_search *s,
     struct rangeset *skip, struct err *e)
 {
-	uint64_t floor = parts_end(s->table);
-	uint64_t from = s->total > END_SECTORS ? s->total - END_SECTORS : 0;
-	struct rangeset full, known, looked;
-	struct reader k = { .d = d, .known = &known, .set = &full };
+	uint64_t from = tail_looked_from(s);
+	struct rangeset full, looked;
 
-	*o = (struct outside){ .tail.disk_sectors = s->total };
-	from = from > floor ? from : floor;
+	o->tail = (struct tail){ .disk_sectors = s->total };
 	rangeset_init(&full);
-	rangeset_init(&known);
 	rangeset_init(&looked);
-	int rc = floor < s->total ? cut(o, d, s, floor, &full, e) : 0;
+	int rc = s->floor < s->total ? cut(o, d, s, s->floor, &full, e) : 0;
 	rangeset_seal(&full);
-	if (rc == 0 && (rangeset_union(&known, s->own, e) != 0 ||
-			   rangeset_union(&known, &full, e) != 0 ||
-			   rangeset_union(&looked, &full, e) != 0))
-		rc = -1;
+	if (rc == 0)
+		rc = rangeset_union(&looked, &full, e);
 	if (rc == 0 && from < s->total)
 		rc = rangeset_add(&looked, (struct range){ from, s->total - from }, e);
-	if (rc == 0)
-		rc = find_nonzero(&k, from, s->total, e);
-	rangeset_seal(&full);
 	rangeset_seal(&looked);
-	o->unreadable = k.unreadable;
+	if (rc == 0)
+		rc = find_unknown(o, d, s, from, &full, e);
 	if (rc == 0)
 		rc = decide(o, s, &full, &looked, skip, e);
 	rangeset_free(&full);
-	rangeset_free(&known);
 	rangeset_free(&looked);
 	return rc;
 }

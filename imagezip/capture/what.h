@@ -47,6 +47,7 @@ struct capture_what {
 	bool blank_inodes;                           /* -M */
 	bool exclude_slack;                          /* -x */
 	bool store_outside, skip_outside, skip_gaps; /* --outside, --gaps */
+	bool skip_unknown;                           /* --skip-unknown */
 	uint64_t limit_mb;                           /* of data (-A); 0: none */
 	uint64_t boot_root;                          /* -B; 0: no boot image */
 	bool bad_as_zeros;                           /* -X */

@@ -36,12 +36,11 @@ read_shown(void *ctx, void *buf, size_t len, uint64_t off)
 static struct partition
 last_partition(const struct ptable *t, uint64_t disk_sectors)
 {
-	struct partition last = { .number = 0, .sectors = { 0, disk_sectors } };
+	const struct partition *last = ptable_last(t);
 
-	for (unsigned i = 0; i < t->nparts; i++)
-		if (last.number == 0 || t->parts[i].sectors.off > last.sectors.off)
-			last = t->parts[i];
-	return last;
+	return last != NULL
+	           ? *last
+	           : (struct partition){ .number = 0, .sectors = { 0, disk_sectors } };
 }
 
 static struct range
@@ -155,8 +154,12 @@ make(struct shrink *s, struct disk *source, bool bare, uint64_t spare_bytes, str
 	s->result.partition = p.number;
 	/* A GPT without a partition has nothing to make smaller: only the disk is cut. */
 	bool has_fs = p.number != 0 || t.kind == PTABLE_NONE;
+	const char *owner = p.number != 0 ? ptable_owner(&p) : NULL;
 	int rc = view_open(&s->view, disk_name(source), e);
-	if (rc == 0 && has_fs && !p.logical)
+	if (rc == 0 && owner != NULL)
+		snprintf(s->result.fs.left_alone, sizeof s->result.fs.left_alone,
+		    "it belongs to %s", owner);
+	else if (rc == 0 && has_fs && !p.logical)
 		rc = shrink_fs(s, &p.sectors,
 		    t.kind == PTABLE_NONE ? UNIT_BYTES : ALIGN_BYTES, spare_bytes, e);
 	else if (rc == 0)

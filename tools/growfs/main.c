@@ -76,9 +76,9 @@ find_last(struct disk *d, struct work *w, unsigned *table_sector_bytes, struct e
 	*table_sector_bytes = t.sector_bytes;
 	w->part = (struct partition){ .number = 0,
 		.sectors = { 0, disk_size_bytes(d) / SECTOR_BYTES } };
-	for (unsigned i = 0; i < t.nparts; i++)
-		if (w->part.number == 0 || t.parts[i].sectors.off > w->part.sectors.off)
-			w->part = t.parts[i];
+	const struct partition *last = ptable_last(&t);
+	if (last != NULL)
+		w->part = *last;
 	w->before_extended = t.kind == PTABLE_MBR && has_boot_record_behind(&t, &w->part);
 	bool empty = t.kind == PTABLE_GPT && t.nparts == 0;
 	ptable_free(&t);
@@ -215,9 +215,9 @@ look(struct work *w, unsigned *table_sector_bytes, struct err *e)
 	w->part_was_bytes = w->part_is_bytes = w->part.sectors.len * SECTOR_BYTES;
 	if (rc != 0 || with_partition(w, resize_look, e) != 0)
 		return -1;
-	if (ptable_is_dynamic(&w->part))
-		snprintf(w->fs.left_alone, sizeof w->fs.left_alone,
-		    "it belongs to a dynamic disk of Windows (LDM)");
+	if (w->part.number != 0 && ptable_owner(&w->part) != NULL)
+		snprintf(w->fs.left_alone, sizeof w->fs.left_alone, "it belongs to %s",
+		    ptable_owner(&w->part));
 	if (w->part.logical && w->fs.left_alone[0] == '\0')
 		snprintf(w->fs.left_alone, sizeof w->fs.left_alone,
 		    "it is a logical partition, which cannot be grown");
