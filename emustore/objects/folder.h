@@ -49,10 +49,8 @@ void folder_reserve(struct objects *, uint64_t bytes);
 bool folder_use_reserve(struct objects *);
 /* Whether `path`, which need not exist, lies in the folder `dir`. */
 bool folder_holds(const char *dir, const char *path);
-/* May this process make files in the folder, and does SQLite's log work there, because it
- * is not on a network filesystem? */
+/* May this process make files in the folder, and is the folder not on a network filesystem,
+ * where each look into the index would be a request? */
 bool folder_may_cache(const struct objects *);
-/* Whether `dir` is on a network filesystem, where memory is not shared with other machines. */
-bool folder_is_remote(const char *dir);
 
 #endif /* EMUSTORE_OBJECTS_FOLDER_H */

@@ -79,10 +79,9 @@ folder_undo(struct objects *o)
 }
 
 /* Network filesystems are told by the number of their type (statfs(2), or their own
- * sources).  Filesystems that several machines have at once on a shared disk count, too:
- * SQLite's log needs memory that all users of the file share. */
-bool
-folder_is_remote(const char *dir)
+ * sources).  Filesystems that several machines have at once on a shared disk count, too. */
+static bool
+is_remote(const char *dir)
 {
 	static const uint32_t kinds[] = {
 		NFS_SUPER_MAGIC,
@@ -117,7 +116,7 @@ folder_may_cache(const struct objects *o)
 	const struct folder *f = o->ctx;
 
 	return faccessat(f->dirfd, ".", W_OK, AT_EACCESS) == 0 &&
-	       !folder_is_remote(f->real);
+	       !is_remote(f->real);
 }
 
 static bool
@@ -161,7 +160,7 @@ folder_lock(struct objects *o, bool wait, struct err *e)
 {
 	struct folder *f = o->ctx;
 
-	if (folder_is_remote(f->real) && locks_are_local(f->real))
+	if (is_remote(f->real) && locks_are_local(f->real))
 		return err_set(e, ERR_REFUSED,
 		    "%s: is on a network filesystem that was mounted so that other "
 		    "machines do not see its locks (nolock, local_lock, localflock): a program "

@@ -124,13 +124,9 @@ find_place(struct store *s, const struct store_place *p, struct err *e)
 
 	if (s->folder && folder_may_cache(s->objects)) {
 		s->cache = strdup(s->objects->address);
-		s->cache_log = true;
 		return s->cache != NULL ? 0 : err_nomem(e, "the cache");
 	}
-	if (name_folder(s, p, s->folder ? &ignored : e) != 0)
-		return s->folder ? 0 : -1;
-	s->cache_log = !folder_is_remote(s->cache);
-	return 0;
+	return name_folder(s, p, s->folder ? &ignored : e) == 0 || s->folder ? 0 : -1;
 }
 
 /* Make s->blocks; on failure it stays as it is. */
@@ -226,10 +222,10 @@ open_kept(struct store *s, bool again, struct err *e)
 		return -1;
 	if (again)
 		remove_index(s);
-	int rc = index_open(&s->index, path, s->cache_log, e);
+	int rc = index_open(&s->index, path, e);
 	if (rc != 0 && e->kind == ERR_FORMAT) {
 		remove_index(s);
-		rc = index_open(&s->index, path, s->cache_log, e);
+		rc = index_open(&s->index, path, e);
 	}
 	cache_unlock(s);
 	return rc;
@@ -262,7 +258,7 @@ open_own(struct store *s, bool damaged, struct err *e)
 	}
 	free(s->cache);
 	s->cache = NULL;
-	return rc == 0 ? index_open(&s->index, NULL, false, e) : -1;
+	return rc == 0 ? index_open(&s->index, NULL, e) : -1;
 }
 
 int

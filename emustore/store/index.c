@@ -145,16 +145,28 @@ open_file(struct index *x, const char *path, struct err *e)
 	return 0;
 }
 
+/* SQLite's write-ahead log has memory that processes share, in a file which it maps: where a
+ * full disk has no room for a page of that file, whoever writes to the page is killed by
+ * SIGBUS.  So the index has a journal instead, which is written as files are.  Older programs
+ * have made indexes with a log: a process that has such a file for itself alone (EXCLUSIVE)
+ * leaves it without sharing memory. */
 static int
-make_content(struct index *x, bool log, struct err *e)
+leave_log(struct index *x, struct err *e)
+{
+	return index_run(x,
+	    "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; "
+	    "PRAGMA locking_mode = NORMAL",
+	    e);
+}
+
+static int
+make_content(struct index *x, struct err *e)
 {
 	char marks[100];
 
 	snprintf(marks, sizeof marks,
 	    "PRAGMA application_id = 1162695540; PRAGMA user_version = %d",
 	    INDEX_VERSION); /* "EMSt" */
-	if (log && index_run(x, "PRAGMA journal_mode = WAL", e) != 0)
-		return -1;
 	if (index_begin(x, true, e) != 0)
 		return -1;
 	/* Another process may have made the tables meanwhile. */
@@ -164,11 +176,11 @@ make_content(struct index *x, bool log, struct err *e)
 }
 
 static int
-open_content(struct index *x, bool private, bool log, struct err *e)
+open_content(struct index *x, bool private, struct err *e)
 {
 	int version = 0;
 
-	if (guard(x, e) != 0 ||
+	if (guard(x, e) != 0 || (!private && leave_log(x, e) != 0) ||
 	    index_run(x,
 		private ? "PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF; "
 			  "PRAGMA cache_size = -65536"
@@ -176,7 +188,7 @@ open_content(struct index *x, bool private, bool log, struct err *e)
 		e) != 0 ||
 	    get_number(x, "PRAGMA user_version", &version, e) != 0)
 		return -1;
-	if (version == 0 && make_content(x, log, e) != 0)
+	if (version == 0 && make_content(x, e) != 0)
 		return -1;
 	if (version == 0 || version == INDEX_VERSION)
 		return index_schema_check(x, e);
@@ -184,14 +196,13 @@ open_content(struct index *x, bool private, bool log, struct err *e)
 }
 
 int
-index_open(struct index **out, const char *path, bool log, struct err *e)
+index_open(struct index **out, const char *path, struct err *e)
 {
 	struct index *x = calloc(1, sizeof *x);
 
 	if (x == NULL)
 		return err_nomem(e, "the index");
-	if (open_file(x, path, e) != 0 ||
-	    open_content(x, path == NULL, log && path != NULL, e) != 0) {
+	if (open_file(x, path, e) != 0 || open_content(x, path == NULL, e) != 0) {
 		index_close(x);
 		return -1;
 	}

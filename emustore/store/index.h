@@ -24,11 +24,10 @@
 struct index;
 
 /* Open the index in file `path`, which is made if it does not exist; NULL: an index of
- * this process alone, which is gone when it is closed.  log: use SQLite's write-ahead log,
- * for which all processes that use the file must be on one machine.  ERR_FORMAT: the file
- * is damaged, or no index that this program makes; it can be removed and rebuilt.
- * ERR_REFUSED: the file is a link, or belongs to somebody else. */
-int index_open(struct index **, const char *path, bool log, struct err *);
+ * this process alone, which is gone when it is closed.  ERR_FORMAT: the file is damaged, or
+ * no index that this program makes; it can be removed and rebuilt.  ERR_REFUSED: the file
+ * is a link, or belongs to somebody else. */
+int index_open(struct index **, const char *path, struct err *);
 void index_close(struct index *); /* what is not committed is undone; NULL: nothing */
 /* Did the index itself fail, so that another index may work? */
 bool index_failed(const struct index *);

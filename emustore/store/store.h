@@ -53,7 +53,7 @@ struct store {
 	 * this process alone. */
 	struct index *index;
 	char *cache;
-	bool cache_log; /* SQLite may have a write-ahead log in the cache */
+	uint64_t cache_inode; /* of the index's file, when it was opened */
 	/* file descriptor that is locked while a process brings the index up to date; -1:
 	 * none */
 	int cache_lock;

@@ -51,7 +51,7 @@ writer_new(struct writer **out, struct store *s, struct err *e)
 	if (getrandom(&w->chance, sizeof w->chance, 0) != (ssize_t)sizeof w->chance)
 		rc = err_os(e, "random bytes");
 	if (rc == 0)
-		rc = index_open(&w->own, NULL, false, e);
+		rc = index_open(&w->own, NULL, e);
 	if (rc == 0)
 		rc = index_begin(w->own, true, e);
 	if (rc != 0) {

@@ -1,6 +1,7 @@
 /* The walk over fragments finds what a look-up finds, in whatever order it is asked; packs and
  * their spares; an index that is damaged; a signal ends what takes long. */
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -177,9 +178,42 @@ test_foreign(const char *path)
 
 	T_CHECK(f != NULL && fputs("not a database at all, but long enough to be one", f) > 0 &&
 		fclose(f) == 0);
-	T_CHECK(index_open(&x, path, true, &e) == -1);
+	T_CHECK(index_open(&x, path, &e) == -1);
 	T_CHECK(e.kind == ERR_FORMAT);
 	T_CHECK(unlink(path) == 0);
+}
+
+static bool
+is_beside(const char *path, const char *end)
+{
+	char name[300];
+
+	snprintf(name, sizeof name, "%s%s", path, end);
+	return access(name, F_OK) == 0;
+}
+
+/* Memory that is shared through a file would be a file with holes, which kills whoever writes
+ * to them when the disk is full.  Older programs have made indexes that need it. */
+static void
+test_no_shared_memory(const char *path)
+{
+	struct index *x;
+	struct err e;
+	sqlite3 *db;
+
+	T_CHECK(sqlite3_open(path, &db) == SQLITE_OK);
+	T_CHECK(sqlite3_exec(db, "PRAGMA journal_mode = WAL; CREATE TABLE t (x); DROP TABLE t",
+		    NULL, NULL, NULL) == SQLITE_OK);
+	T_CHECK(is_beside(path, "-shm"));
+	T_CHECK(sqlite3_close(db) == SQLITE_OK);
+	T_CHECK(index_open(&x, path, &e) == 0);
+	T_CHECK(index_begin(x, true, &e) == 0 && index_set_mark(x, "mark", &e) == 0);
+	T_CHECK(!is_beside(path, "-shm") && !is_beside(path, "-wal"));
+	T_CHECK(index_commit(x, &e) == 0);
+	T_CHECK(sqlite3_open(path, &db) == SQLITE_OK);
+	T_CHECK(sqlite3_exec(db, "DELETE FROM state", NULL, NULL, NULL) == SQLITE_OK);
+	T_CHECK(sqlite3_close(db) == SQLITE_OK);
+	index_close(x);
 }
 
 int
@@ -193,19 +227,20 @@ main(void)
 		return 1;
 	snprintf(path, sizeof path, "%s/index.db", folder);
 	test_foreign(path);
-	T_CHECK(index_open(&x, path, true, &e) == 0);
+	T_CHECK(index_open(&x, path, &e) == 0);
 	T_CHECK(index_begin(x, true, &e) == 0);
 	T_CHECK(add_all(x));
 	test_walk(x);
 	T_CHECK(index_commit(x, &e) == 0);
 	index_close(x);
-	T_CHECK(index_open(&x, NULL, false, &e) == 0);
+	T_CHECK(index_open(&x, NULL, &e) == 0);
 	T_CHECK(add_all(x));
 	test_packs(x);
 	index_close(x);
-	T_CHECK(index_open(&x, path, true, &e) == 0);
+	T_CHECK(index_open(&x, path, &e) == 0);
 	test_signal_ends_query(x);
 	index_close(x);
+	test_no_shared_memory(path);
 	T_CHECK(unlink(path) == 0);
 	T_CHECK(rmdir(folder) == 0);
 	return t_done();
