@@ -51,7 +51,7 @@ copy_one(
 	int rc = i == NULL ? err_nomem(e, "an image") : cancel_check(e);
 
 	if (rc == 0)
-		rc = index_find_image(c->from.index, name, i, e);
+		rc = store_find_image(&c->from, name, i, e);
 	if (rc == 0)
 		rc = err_set(e, ERR_ABSENT, "%s: is not in the store", text);
 	if (rc == 1)
@@ -72,14 +72,20 @@ note_version(void *arg, const struct index_image *i, struct err *e)
 	return buf_ok(&c->versions) ? 0 : err_nomem(e, "the list of versions");
 }
 
+static int
+note_versions(struct store *from, void *arg, struct err *e)
+{
+	((struct copies *)arg)->versions.len = 0;
+	return index_each_image(from->index, note_version, arg, e);
+}
+
 /* Note the versions first, since the index may change while one is copied. */
 static int
 copy_versions(struct copies *c, const char *text, struct err *e)
 {
 	struct store_name one = *c->name;
 
-	c->versions.len = 0;
-	int rc = index_each_image(c->from.index, note_version, c, e);
+	int rc = store_try(&c->from, note_versions, c, e);
 	if (rc == 0 && c->versions.len == 0)
 		return copy_one(c, &one, text, e);
 	for (size_t at = 0; rc == 0 && at < c->versions.len; at += sizeof one) {

@@ -48,7 +48,7 @@ describe(struct recipe_image *a, const struct options *o, struct store *s,
 		return 0;
 	if (store_name_get(&parent, o->parent, e) != 0)
 		return -1;
-	int rc = index_find_image(s->index, &parent, &found, e);
+	int rc = store_find_image(s, &parent, &found, e);
 	if (rc == 0)
 		return err_set(
 		    e, ERR_ABSENT, "%s: the parent is not in the store", o->parent);
@@ -87,6 +87,7 @@ summary_json(struct json *j, const struct recipe_image *a, const struct put_stat
 	json_uint(j, "recompressed_chunks", t->recompressed_chunks);
 	json_uint(j, "unsplit_chunks", t->whole_chunks);
 	json_uint(j, "encrypted_chunks", t->encrypted_chunks);
+	json_uint(j, "damaged_packs", t->damaged_packs);
 	json_uint(j, "recipe_bytes", t->recipe_bytes);
 	json_double(j, "seconds", seconds);
 	json_end(j);
@@ -105,6 +106,18 @@ tell_other_encoding(const struct recipe_image *a, const struct put_stats *t)
 		    "same compressed bytes are shared; put --codec=CODEC would share "
 		    "them, where the image need not come out byte for byte\n",
 		    stored_title(a).text, t->same_data_fragments, t->fragments);
+}
+
+/* Tell the user if the store is damaged where this image did not need it to be whole. */
+static void
+tell_damaged(const struct recipe_image *a, const struct put_stats *t)
+{
+	if (t->damaged_packs > 0)
+		say(stderr,
+		    "emustore: %s: the store is damaged: packs that are missing or too short: "
+		    "%" PRIu64 "; what this image needs of them was put again, but other images "
+		    "may lack it (emustore verify, emustore repair)\n",
+		    stored_title(a).text, t->damaged_packs);
 }
 
 /* Tell the user if the image was encoded again with another codec. */
@@ -140,6 +153,7 @@ summary(const struct options *o, const struct recipe_image *a,
 	    human_bytes(
 		(uint64_t)((double)a->data_bytes / (seconds > 0 ? seconds : 1)), rate,
 		sizeof rate));
+	tell_damaged(a, t);
 	tell_other_encoding(a, t);
 	tell_recoded(o, a, t);
 }

@@ -72,10 +72,7 @@ is_right(const uint8_t *digests, uint32_t block, const uint8_t *bytes, size_t n)
 static int
 err_gone(struct objects *objects, const char *id, struct err *e)
 {
-	err_set(e, ERR_IO,
-	    "%s: pack %.12s... does not exist any more: gc removed it after the store "
-	    "was opened; run the command again",
-	    objects->title, id);
+	err_set(e, ERR_IO, "%s: pack %.12s... does not exist any more", objects->title, id);
 	e->os = ENOENT;
 	return -1;
 }

@@ -195,6 +195,23 @@ cache_unlock(struct store *s)
 		flock(s->cache_lock, LOCK_UN);
 }
 
+/* 0: there is no such file. */
+static uint64_t
+inode_of(const struct store *s)
+{
+	char path[PATH_BYTES];
+	struct stat st;
+
+	snprintf(path, sizeof path, "%s/index.db", s->cache);
+	return stat(path, &st) == 0 ? (uint64_t)st.st_ino : 0;
+}
+
+bool
+cache_is_current(const struct store *s)
+{
+	return s->cache == NULL || inode_of(s) == s->cache_inode;
+}
+
 static void
 remove_index(const struct store *s)
 {
@@ -227,6 +244,7 @@ open_kept(struct store *s, bool again, struct err *e)
 		remove_index(s);
 		rc = index_open(&s->index, path, e);
 	}
+	s->cache_inode = inode_of(s);
 	cache_unlock(s);
 	return rc;
 }
@@ -250,6 +268,7 @@ open_own(struct store *s, bool damaged, struct err *e)
 {
 	int rc = damaged ? cache_lock(s, e) : 0;
 
+	s->index_turn++;
 	index_close(s->index);
 	s->index = NULL;
 	if (damaged && rc == 0) {

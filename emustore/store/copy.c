@@ -57,24 +57,35 @@ read_fragment(struct copying *c, const uint8_t *digest, struct pack_fragment *f,
 	    c->check, &f->head, c->record.base + FRAGMENT_HEAD_BYTES, f->bytes, e);
 }
 
-/* Read a fragment as read_fragment() does.  gc may have replaced the pack that the index has:
- * then the fragment is in another one. */
+/* Look at `from` again if gc may have replaced the pack that its index has, or make its index
+ * anew if that is damaged: then the fragment is elsewhere.  1: that was done; 0: there is
+ * nothing to do; -1. */
+static int
+look_again(struct copying *c, struct err *e)
+{
+	int rc = e->os != ENOENT ? store_heal(c->from, e)
+	                         : store_look(c->from, e) == 0 ? 1 : -1;
+
+	if (rc != 1)
+		return rc;
+	packs_free(c->packs);
+	c->packs = store_packs(c->from);
+	return c->packs != NULL ? 1 : err_nomem(e, "an image");
+}
+
+/* Read a fragment as read_fragment() does, also where it has moved since the last look. */
 static int
 find_fragment(struct copying *c, const uint8_t *digest, struct pack_fragment *f,
     struct err *e)
 {
 	int rc = read_fragment(c, digest, f, e);
 
-	for (int looks = 0; rc != 0 && e->os == ENOENT && looks < LOOKS; looks++) {
-		packs_free(c->packs);
-		c->packs = NULL;
-		if (store_look(c->from, e) != 0)
-			return -1;
-		c->packs = store_packs(c->from);
-		rc = c->packs == NULL ? err_nomem(e, "an image")
-		                      : read_fragment(c, digest, f, e);
+	for (int looks = 0, again = 1; rc != 0 && again == 1 && looks < LOOKS; looks++) {
+		again = look_again(c, e);
+		if (again == 1)
+			rc = read_fragment(c, digest, f, e);
 	}
-	return rc;
+	return rc == 0 ? 0 : store_err_missing(e);
 }
 
 static int
@@ -128,7 +139,7 @@ is_there(struct store *to, const struct index_image *i, struct err *e)
 {
 	struct index_image *found = malloc(sizeof *found);
 	int rc = found == NULL ? err_nomem(e, "an image")
-	                       : index_find_image(to->index, &i->about.name, found, e);
+	                       : store_find_image(to, &i->about.name, found, e);
 
 	if (rc == 1 && memcmp(found->about.sha256, i->about.sha256, SHA256_BYTES) != 0)
 		rc = err_set(e, ERR_REFUSED,

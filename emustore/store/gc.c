@@ -110,7 +110,9 @@ mark_image(void *arg, const struct index_image *i, struct err *e)
 
 	if (stored_each_fragment(g->s, i, mark_fragment, g, e) == 0)
 		return 0;
-	return e->os == ENOENT && objects_have(g->s->objects, i->key, &listing) == 0 ? 0 : -1;
+	if (e->os == ENOENT && objects_have(g->s->objects, i->key, &listing) == 0)
+		return 0;
+	return store_err_missing(e);
 }
 
 static int
@@ -246,6 +248,8 @@ copy_live(
 		rc = toc_open(&t, u->p.id, table.base, table.len, e);
 	if (rc == 0)
 		rc = o->ops->load(o->ctx, key, (size_t)u->p.bytes, &pack, e);
+	if (rc != 0)
+		store_err_missing(e);
 	if (rc == 0 && pack.len != u->p.bytes)
 		rc = err_set(e, ERR_FORMAT, "%s: %s: ends too early (emustore repair)",
 		    store_title(g->s), key);
@@ -415,6 +419,39 @@ remove_old(struct collecting *g, const char *folder, struct err *e)
 }
 
 static int
+err_pack(const struct collecting *g, const struct pack_use *u, struct err *e)
+{
+	return err_set(e, ERR_FORMAT,
+	    "nothing is removed: %s: pack %.12s... is missing or too short, and images need it "
+	    "(emustore repair)",
+	    store_title(g->s), u->p.id);
+}
+
+/* Is each pack that images need there?  Else a fragment may be needed of a pack that would go. A
+ * pack that another gc has removed meanwhile has no table any more. */
+static int
+check_packs(struct collecting *g, struct err *e)
+{
+	struct listing l = { 0 };
+	char key[KEY_BYTES];
+	int rc = listing_get(&l, g->s->objects, KEYS_PACKS, NULL, e);
+
+	for (size_t i = 0; i < g->n && rc == 0; i++) {
+		const struct pack_use *u = &g->v[i];
+		key_of_pack(u->p.id, key);
+		const struct listed *x = listing_find(&l, key + strlen(KEYS_PACKS));
+		if (u->live == 0 || (x != NULL && x->bytes == u->p.bytes))
+			continue;
+		key_of_table(u->p.id, key);
+		rc = objects_have(g->s->objects, key, e);
+		if (rc == 1)
+			rc = err_pack(g, u, e);
+	}
+	listing_free(&l);
+	return rc;
+}
+
+static int
 note_count(void *arg, uint32_t pack, uint64_t fragments, struct err *e)
 {
 	struct collecting *g = arg;
@@ -444,7 +481,8 @@ collect(struct collecting *g, struct err *e)
 		return err_set(
 		    e, ERR_FORMAT, "%s: the server does not tell its time", store_title(s));
 	if (index_each_pack(s->index, add_use, g, e) != 0 || mark_used(g, e) != 0 ||
-	    index_count_fragments(s->index, note_count, g, e) != 0)
+	    index_count_fragments(s->index, note_count, g, e) != 0 ||
+	    check_packs(g, e) != 0)
 		return -1;
 	judge_all(g);
 	/* The list of tables is that of before, and lacks those of newer puts; their

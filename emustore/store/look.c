@@ -379,7 +379,8 @@ in_transaction(struct store *s, int (*fn)(struct store *, struct err *), struct 
 {
 	if (cache_lock(s, e) != 0)
 		return -1;
-	int rc = index_begin(s->index, true, e);
+	int rc = cache_is_current(s) ? index_begin(s->index, true, e)
+	                             : err_set(e, ERR_IO, "%s: the index was replaced", s->cache);
 	if (rc == 0) {
 		rc = fn(s, e);
 		if (rc == 0)
@@ -407,6 +408,15 @@ update_and_mark(struct store *s, struct err *e)
 	return index_set_mark(s->index, s->mark, e);
 }
 
+/* The index in the cache is damaged, was replaced, or has no room to grow: another one, of
+ * this process alone, may do. */
+static bool
+may_leave(const struct store *s, const struct err *e)
+{
+	return s->cache != NULL && (index_failed(s->index) || !cache_is_current(s)) &&
+	       e->kind != ERR_CANCELLED;
+}
+
 /* List all objects; s->mark is the mark that was read before. */
 static int
 list_all(struct store *s, struct err *e)
@@ -417,16 +427,39 @@ list_all(struct store *s, struct err *e)
 	    listing_get(&s->condemned, s->objects, KEYS_CONDEMNED, &s->now, e) != 0)
 		return -1;
 	int rc = in_transaction(s, update_and_mark, e);
-	/* The index in the cache is damaged, or there is no room for it to grow: go on
-	 * without it. */
-	if (rc != 0 && s->cache != NULL && index_failed(s->index)) {
-		if (e->kind == ERR_CANCELLED)
-			return -1;
+	if (rc != 0 && may_leave(s, e)) {
 		rc = cache_leave(s, e->kind == ERR_FORMAT, e);
 		if (rc == 0)
 			rc = in_transaction(s, update_and_mark, e);
 	}
 	return rc;
+}
+
+int
+store_doubt(struct store *s, struct err *e)
+{
+	if (s->cache == NULL)
+		return 0;
+	return cache_leave(s, true, e) == 0 && list_all(s, e) == 0 ? 1 : -1;
+}
+
+int
+store_heal(struct store *s, struct err *e)
+{
+	if (!may_leave(s, e))
+		return 0;
+	if (e->kind == ERR_FORMAT)
+		return store_doubt(s, e);
+	return cache_leave(s, false, e) == 0 && list_all(s, e) == 0 ? 1 : -1;
+}
+
+int
+store_try(struct store *s, int (*fn)(struct store *, void *, struct err *), void *arg,
+    struct err *e)
+{
+	int rc = fn(s, arg, e);
+
+	return rc < 0 && store_heal(s, e) == 1 ? fn(s, arg, e) : rc;
 }
 
 /* A writer marks the index with its own id, which no reader takes for a mark. */

@@ -22,7 +22,7 @@ check_version(struct put *p, struct err *e)
 {
 	struct index_image old;
 	struct store_name *name = &p->about.name;
-	int rc = name->version != 0 ? index_find_image(p->s->index, name, &old, e) : 0;
+	int rc = name->version != 0 ? store_find_image(p->s, name, &old, e) : 0;
 
 	if (rc != 1)
 		return rc;
@@ -284,6 +284,7 @@ put_end(
 		rc = writer_put_image(p->s->putting, &p->about, &p->record, &p->digests,
 		    &p->stats.recipe_bytes, e);
 	p->stats.chunks = p->about.chunks;
+	p->stats.damaged_packs = writer_damaged(p->s->putting);
 	*about = p->about;
 	*stats = p->stats;
 	return rc;

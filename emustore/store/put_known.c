@@ -15,6 +15,7 @@ enum {
 /* The packs that one thread reads: a struct packs belongs to one thread at a time. */
 struct known_reader {
 	struct packs *packs;
+	unsigned turn; /* of the index by whose numbers it knows them */
 	struct known_reader *next;
 };
 
@@ -29,12 +30,18 @@ take_reader(struct put *p)
 {
 	struct known_reader *r = p->readers;
 
-	if (r != NULL) {
+	if (r != NULL)
 		p->readers = r->next;
+	else
+		r = calloc(1, sizeof *r);
+	if (r != NULL && r->packs != NULL && r->turn == p->s->index_turn)
 		return r;
+	if (r != NULL) {
+		packs_free(r->packs);
+		r->turn = p->s->index_turn;
+		r->packs = store_packs(p->s);
 	}
-	r = calloc(1, sizeof *r);
-	if (r != NULL && (r->packs = store_packs(p->s)) == NULL) {
+	if (r != NULL && r->packs == NULL) {
 		free(r);
 		r = NULL;
 	}

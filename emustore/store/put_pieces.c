@@ -17,14 +17,27 @@ add_piece(struct put *p, const struct recipe_piece *piece, const struct place *p
 	return recipe_add_piece(&p->c, piece, e);
 }
 
+/* Are there other fragments with this data?  The same one may be in a pack that does not
+ * count. */
+static int
+has_raw(struct store *s, void *arg, struct err *e)
+{
+	const struct fragment_head *head = arg;
+	struct index_fragment same;
+	int rc = index_has_raw(s->index, head, e);
+
+	if (rc == 1 && (rc = index_find_fragment(s->index, head->sha256, &same, e)) >= 0)
+		rc = !rc;
+	return rc;
+}
+
 /* Count f if the store has its data already, compressed by another codec or at another
  * level. */
 static int
 count_same_data(struct put *p, const struct pack_fragment *f, struct err *e)
 {
-	int rc = p->cfg.exact || f->head.raw_bytes == 0
-	             ? 0
-	             : index_has_raw(p->s->index, &f->head, e);
+	struct fragment_head head = f->head;
+	int rc = p->cfg.exact || head.raw_bytes == 0 ? 0 : store_try(p->s, has_raw, &head, e);
 
 	p->stats.same_data_fragments += rc == 1;
 	return rc < 0 ? -1 : 0;

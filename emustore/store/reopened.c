@@ -153,22 +153,25 @@ reopened_header(
 
 /* Read a chunk.  gc may remove packs that readers use; it has copied what is in use to
  * other packs before, so the image is opened again.  What looks like damage may be an
- * error of the index, so an index is made anew, once. */
+ * error of the index, so an index is made anew, once.  What is missing then is damage. */
 int
 reopened_chunk(struct reopened *r, uint32_t i, void *out, struct err *e)
 {
 	struct stored *again;
-	struct err ignored; /* the first error says more */
+	struct err why; /* the first error says more, unless this one is damage */
 	int rc = stored_chunk(r->image, i, out, e);
 	bool damaged = rc != 0 && e->kind == ERR_FORMAT && !r->anew;
 
 	if (rc == 0 || r->own != NULL || (e->os != ENOENT && !damaged))
 		return rc;
 	r->anew = r->anew || damaged;
-	if (open_same(&again, r, damaged ? STORE_ANEW : STORE_READ, &ignored) != 0)
+	if (open_same(&again, r, damaged ? STORE_ANEW : STORE_READ, &why) != 0) {
+		if (!damaged && why.kind == ERR_FORMAT)
+			*e = why;
 		return rc;
+	}
 	r->equivalents += stored_equivalents(r->image);
 	stored_free(r->image);
 	r->image = again;
-	return stored_chunk(r->image, i, out, e);
+	return stored_chunk(r->image, i, out, e) == 0 ? 0 : store_err_missing(e);
 }

@@ -154,6 +154,36 @@ store_find_fragment(struct store *s, const uint8_t sha256[SHA256_BYTES],
 }
 
 int
+store_err_missing(struct err *e)
+{
+	struct err why = *e;
+
+	if (why.os != ENOENT)
+		return -1;
+	return err_set(e, ERR_FORMAT, "%.400s: the store is damaged (emustore repair)", why.text);
+}
+
+struct image_wanted {
+	const struct store_name *name;
+	struct index_image *out;
+};
+
+static int
+find_image(struct store *s, void *arg, struct err *e)
+{
+	struct image_wanted *w = arg;
+
+	return index_find_image(s->index, w->name, w->out, e);
+}
+
+int
+store_find_image(
+    struct store *s, const struct store_name *n, struct index_image *i, struct err *e)
+{
+	return store_try(s, find_image, &(struct image_wanted){ n, i }, e);
+}
+
+int
 store_remove_image(struct store *s, const struct store_name *n, struct err *e)
 {
 	char key[KEY_BYTES];

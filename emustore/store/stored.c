@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "emustore/store/rebuild.h"
+#include "emustore/store/store_impl.h"
 
 enum { NO_BLOCK = (int)UINT32_MAX, AHEAD_CHUNKS = 16, LOOKS = 5 };
 
@@ -343,19 +344,30 @@ blame_unreadable(struct store *s, struct err *e)
 	    why.text, s->unreadable, s->first_unreadable);
 }
 
-int
-stored_open(
+/* An object that the index has may have been removed since the last look.  And where the
+ * store was not listed because of its mark, an image that the index lacks may have been
+ * copied there by hand. */
+static int
+open_looking(
     struct stored **out, struct store *s, const struct store_name *n, struct err *e)
 {
 	int rc = open_once(out, s, n, e);
 
-	/* An object that the index has may have been removed since the last look.  And
-	 * where the store was not listed because of its mark, an image that the index
-	 * lacks may have been copied there by hand. */
 	for (int tries = 0; tries < LOOKS && rc != 0 &&
 	     (e->os == ENOENT || (e->kind == ERR_ABSENT && s->trusted));
 	     tries++)
 		rc = store_look(s, e) == 0 ? open_once(out, s, n, e) : -1;
+	return rc == 0 ? 0 : store_err_missing(e);
+}
+
+int
+stored_open(
+    struct stored **out, struct store *s, const struct store_name *n, struct err *e)
+{
+	int rc = open_looking(out, s, n, e);
+
+	if (rc != 0 && store_heal(s, e) == 1)
+		rc = open_looking(out, s, n, e);
 	return rc == 0 ? 0 : blame_unreadable(s, e);
 }
 
@@ -364,7 +376,7 @@ stored_note_load(const struct stored *d, struct store *s)
 {
 	uint64_t loads;
 
-	if (s->cache == NULL)
+	if (s->cache == NULL || !cache_is_current(s))
 		return;
 	index_note_load(s->index, &d->about.name, (uint64_t)time(NULL), &loads);
 	if (s->blocks != NULL)

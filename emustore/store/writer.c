@@ -13,6 +13,7 @@
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/sha256.h"
+#include "emustore/store/counted.h"
 #include "emustore/store/store_impl.h"
 
 enum { SENDERS = 3, VERSION_TRIES = 20, SECOND_US = 1000000 };
@@ -37,6 +38,7 @@ struct writer {
 	struct buf ids;  /* ids of packs that no image refers to yet, each with its '\0' */
 	struct sending sending[SENDERS];
 	unsigned turn;
+	struct counted counted; /* packs of the store that this writer counts on */
 };
 
 int
@@ -156,6 +158,7 @@ writer_free(struct writer *w)
 	if (w->s->locked)
 		remove_unused(w);
 	index_close(w->own);
+	counted_free(&w->counted);
 	buf_free(&w->pack);
 	buf_free(&w->fragments);
 	buf_free(&w->ids);
@@ -213,26 +216,48 @@ writer_added(struct writer *w, const uint8_t sha256[SHA256_BYTES], struct err *e
 	return index_find_fragment(w->own, sha256, &i, e);
 }
 
+struct fragment_wanted {
+	struct writer *w;
+	const uint8_t *sha256;
+	struct index_fragment out;
+};
+
+/* Is there the fragment in a pack that a new image may count on? */
+static int
+find_in_store(struct store *s, void *arg, struct err *e)
+{
+	struct fragment_wanted *f = arg;
+	struct index_pack p;
+	int rc = index_find_fragment(s->index, f->sha256, &f->out, e);
+
+	if (rc == 1)
+		rc = index_get_pack(s->index, f->out.pack, &p, NULL, e);
+	/* A condemned pack may be gone before this image is made. */
+	if (rc == 1)
+		rc = p.condemned ? 0 : counted_on(&f->w->counted, s, &p, e);
+	return rc;
+}
+
 int
 writer_find(struct writer *w, const uint8_t sha256[SHA256_BYTES], struct pack_fragment *f,
     struct err *e)
 {
-	struct index_fragment i;
-	struct index_pack p;
-	int rc = index_find_fragment(w->own, sha256, &i, e);
+	struct fragment_wanted wanted = { .w = w, .sha256 = sha256 };
+	int rc = index_find_fragment(w->own, sha256, &wanted.out, e);
 
-	if (rc == 0) {
-		rc = index_find_fragment(w->s->index, sha256, &i, e);
-		if (rc != 1)
-			return rc;
-		/* A condemned pack may be gone before this image is made. */
-		rc = index_get_pack(w->s->index, i.pack, &p, NULL, e);
-		if (rc == 1)
-			rc = !p.condemned;
-	}
+	if (rc == 0)
+		rc = store_try(w->s, find_in_store, &wanted, e);
+	if (rc == COUNTED_DOUBT && (rc = store_doubt(w->s, e)) == 1)
+		rc = find_in_store(w->s, &wanted, e);
 	if (rc == 1)
-		*f = i.f;
+		*f = wanted.out.f;
 	return rc;
+}
+
+uint64_t
+writer_damaged(const struct writer *w)
+{
+	return counted_damaged(&w->counted);
 }
 
 int
@@ -391,6 +416,8 @@ writer_put_image(struct writer *w, struct recipe_image *about, const struct buf 
 
 	if (rc == 0)
 		rc = writer_flush(w, e);
+	if (rc == 0)
+		rc = counted_condemn(&w->counted, w->s, e);
 	for (int tries = 0; rc == 0 && tries < VERSION_TRIES; tries++) {
 		rc = about->name.version > INT32_MAX
 		         ? err_no_version(&about->name, e)
