@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "emustore/store/given.h"
 #include "emustore/store/store_impl.h"
 
 static void
@@ -35,9 +36,11 @@ count_claims(const struct listing *l)
 	return n;
 }
 
-/* Is this writer's claim the only one, and is there no image?  1, 0, -1. */
+/* Is this writer's claim the only one, and is there no image?  If `fresh`: was there never
+ * one?  That is asked last: an image that was made and removed since had its number noted
+ * before.  1, 0, -1. */
 static int
-is_alone(struct store *s, const struct store_name *n, struct err *e)
+is_alone(struct store *s, const struct store_name *n, bool fresh, struct err *e)
 {
 	struct listing claims = { 0 }, images = { 0 };
 	char folder[KEY_BYTES], image[KEY_BYTES];
@@ -50,13 +53,15 @@ is_alone(struct store *s, const struct store_name *n, struct err *e)
 	bool there = images.n > 0 && images.v[0].key[0] == '\0';
 	if (rc == 0)
 		rc = count_claims(&claims) == 1 && !there;
+	if (rc == 1 && fresh && (rc = given_has(s, n, e)) >= 0)
+		rc = !rc;
 	listing_free(&claims);
 	listing_free(&images);
 	return rc;
 }
 
 int
-claim_image(struct store *s, const struct store_name *n, char key[KEY_BYTES],
+claim_image(struct store *s, const struct store_name *n, bool fresh, char key[KEY_BYTES],
     struct err *e)
 {
 	char id[KEY_RANDOM_CHARS + 1];
@@ -67,7 +72,7 @@ claim_image(struct store *s, const struct store_name *n, char key[KEY_BYTES],
 	key_of_claim(n, id, key);
 	if (s->objects->ops->put(s->objects->ctx, key, "claim\n", 6, e) != 0)
 		return -1;
-	int rc = is_alone(s, n, e);
+	int rc = is_alone(s, n, fresh, e);
 	if (rc != 1)
 		s->objects->ops->remove(s->objects->ctx, key, &ignored);
 	return rc;

@@ -2,12 +2,13 @@
 #ifndef EMUSTORE_STORE_KEYS_H
 #define EMUSTORE_STORE_KEYS_H
 
+#include <inttypes.h>
 #include <stdbool.h>
 
 #include "emustore/store/name.h"
 #include "emustore/store/toc.h"
 
-enum { KEY_BYTES = 300 };
+enum { KEY_BYTES = 300, GIVEN_KEY_BYTES = 40 };
 
 #define KEY_FORMAT "format"
 #define KEYS_IMAGES "images/"
@@ -15,6 +16,8 @@ enum { KEY_BYTES = 300 };
 #define KEYS_PACKS "packs/"
 #define KEYS_CONDEMNED "condemned/"
 #define KEYS_CLAIMS "claims/"
+#define KEYS_GIVEN "given/" /* given.h */
+#define GIVEN_FORMAT "-%010" PRIu32 "-%010" PRIu32 /* behind KEYS_GIVEN and a name */
 #define KEYS_CHANGES "changes/" /* only in a bucket: changes.h */
 #define CHANGES_OPEN "open-" /* behind KEYS_CHANGES, before the id of a writer */
 #define CHANGES_DONE "done-"

@@ -10,13 +10,14 @@
 #include "common/base/cancel.h"
 #include "common/base/ordered.h"
 #include "common/base/pipeline.h"
+#include "emustore/store/given.h"
 #include "emustore/store/put_impl.h"
 #include "emustore/store/writer.h"
 
 enum { SPARE_CHUNKS = 3 }; /* chunks that were read ahead, or wait for the writer */
 
-/* The version that was asked for must not be in the store.  writer_put_image() checks this
- * again at the end. */
+/* The version that was asked for must not be in the store, nor have been there.
+ * writer_put_image() checks the first again at the end. */
 static int
 check_version(struct put *p, struct err *e)
 {
@@ -24,9 +25,16 @@ check_version(struct put *p, struct err *e)
 	struct store_name *name = &p->about.name;
 	int rc = name->version != 0 ? store_find_image(p->s, name, &old, e) : 0;
 
+	if (rc == 1)
+		return err_set(e, ERR_REFUSED, "%s:%" PRIu32 " is in the store already",
+		    name->name, name->version);
+	if (rc == 0 && name->version != 0)
+		rc = given_has(p->s, name, e);
 	if (rc != 1)
 		return rc;
-	return err_set(e, ERR_REFUSED, "%s:%" PRIu32 " is in the store already",
+	return err_set(e, ERR_REFUSED,
+	    "%s:%" PRIu32 " was in the store, and was removed: copies of it may have this name "
+	    "and number, so that no other image gets them",
 	    name->name, name->version);
 }
 

@@ -13,6 +13,7 @@
 #include "common/base/openfiles.h"
 #include "emustore/objects/folder.h"
 #include "emustore/s3/s3.h"
+#include "emustore/store/given.h"
 #include "emustore/store/store_impl.h"
 #include "emustore/store/writer.h"
 
@@ -183,6 +184,14 @@ store_find_image(
 	return store_try(s, find_image, &(struct image_wanted){ n, i }, e);
 }
 
+/* An image that an older program has put has no note of its number.  Where the disk is full,
+ * it is removed without one: there would be no way to get room. */
+static int
+note_given(struct store *s, const struct store_name *n, struct err *e)
+{
+	return given_add(s, n, e) == 0 || e->os == ENOSPC || e->os == EDQUOT ? 0 : -1;
+}
+
 int
 store_remove_image(struct store *s, const struct store_name *n, struct err *e)
 {
@@ -197,7 +206,10 @@ store_remove_image(struct store *s, const struct store_name *n, struct err *e)
 		return err_set(e, ERR_ABSENT, "%s:%" PRIu32 ": is not in the store", n->name,
 		    n->version);
 	}
-	int rc = s->objects->ops->remove(s->objects->ctx, key, e);
-	changes_note(s, key, rc == 0);
+	int rc = note_given(s, n, e);
+	if (rc == 0) {
+		rc = s->objects->ops->remove(s->objects->ctx, key, e);
+		changes_note(s, key, rc == 0);
+	}
 	return rc;
 }

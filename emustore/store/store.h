@@ -6,6 +6,7 @@
  *	tables/ID.toc		what a pack holds (toc.h); made after the pack
  *	images/NAME/VERSION	recipes; made only where none is
  *	condemned/ID		in a bucket: nothing new may refer to that pack
+ *	given/NAME/-LOW-HIGH	numbers of versions that were given (given.h)
  *	changes/...		in a bucket: who writes, and the mark (changes.h)
  *
  * An image is in the store wholly or not at all: its recipe is made when all that it needs

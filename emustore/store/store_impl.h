@@ -45,8 +45,8 @@ void look_last(struct store *);
 
 /* Try to be the only writer that makes this image, in a bucket.  1: it is; key is that of
  * its claim, which the caller removes when the image is there.  0: another writer may make
- * this image, or it exists.  -1. */
-int claim_image(
-    struct store *, const struct store_name *, char key[KEY_BYTES], struct err *);
+ * this image, or it exists; or fresh is set, and its number was given before.  -1. */
+int claim_image(struct store *, const struct store_name *, bool fresh, char key[KEY_BYTES],
+    struct err *);
 
 #endif /* EMUSTORE_STORE_STORE_IMPL_H */

@@ -14,6 +14,7 @@
 #include "common/base/clock.h"
 #include "common/base/sha256.h"
 #include "emustore/store/counted.h"
+#include "emustore/store/given.h"
 #include "emustore/store/store_impl.h"
 
 enum { SENDERS = 3, VERSION_TRIES = 20, SECOND_US = 1000000 };
@@ -304,17 +305,28 @@ make_object(struct buf *out, const struct recipe_image *about, const struct buf 
 	return ok ? 0 : err_nomem(e, "a recipe");
 }
 
+/* Where that fails, whoever removes the image does it. */
+static void
+note_given(struct writer *w, const struct store_name *name)
+{
+	struct err ignored;
+
+	given_add(w->s, name, &ignored);
+}
+
 /* Put the image's object where `put` refuses to replace an object.  1: it is made; 0:
  * another one is there; -1. */
 static int
-put_exclusive(
-    struct writer *w, const char *key, const struct buf *object, struct err *e)
+put_exclusive(struct writer *w, const struct store_name *name, const char *key,
+    const struct buf *object, struct err *e)
 {
 	struct objects *o = w->s->objects;
 
 	w->ids.len = 0; /* the image may be there even if this fails, so its packs stay */
 	int rc = o->ops->put(o->ctx, key, object->base, object->len, e);
 	changes_note(w->s, key, rc == 0);
+	if (rc == 0)
+		note_given(w, name);
 	return rc == 0 ? 1 : e->os == EEXIST ? 0 : -1;
 }
 
@@ -333,13 +345,13 @@ check_late(const struct store *s, const struct store_name *name, struct err *e)
 }
 
 static int
-put_claimed(struct writer *w, const struct store_name *name, const char *key,
+put_claimed(struct writer *w, const struct store_name *name, bool fresh, const char *key,
     const struct buf *object, struct err *e)
 {
 	struct objects *o = w->s->objects;
 	char claim[KEY_BYTES];
 	struct err ignored;
-	int rc = claim_image(w->s, name, claim, e);
+	int rc = claim_image(w->s, name, fresh, claim, e);
 
 	if (rc != 1)
 		return rc;
@@ -353,6 +365,7 @@ put_claimed(struct writer *w, const struct store_name *name, const char *key,
 	changes_note(w->s, key, rc == 0);
 	if (rc != 0 || check_late(w->s, name, e) != 0)
 		return -1;
+	note_given(w, name);
 	o->ops->remove(o->ctx, claim, &ignored); /* if this fails, gc removes the claim */
 	return 1;
 }
@@ -365,22 +378,28 @@ err_no_version(const struct store_name *name, struct err *e)
 	    INT32_MAX);
 }
 
-/* Choose the version after the latest one of this name that the index has. */
+/* Choose the version after the latest one of this name that the index has, and after all that
+ * were given before. */
 static int
 choose_version(struct writer *w, struct store_name *name, struct err *e)
 {
 	struct index_image *old = malloc(sizeof *old);
+	uint32_t highest;
 
 	if (old == NULL)
 		return err_nomem(e, "an image");
-	int found = index_find_image(w->s->index, name, old, e);
-	name->version = found == 1 ? old->about.name.version + 1 : 1;
+	int found = store_find_image(w->s, name, old, e);
+	uint32_t latest = found == 1 ? old->about.name.version : 0;
 	free(old);
-	return found < 0 ? -1 : 0;
+	if (found < 0 || given_highest(w->s, name->name, &highest, e) != 0)
+		return -1;
+	name->version = (latest > highest ? latest : highest) + 1;
+	return 0;
 }
 
+/* fresh: the number was chosen here, and must be one that was never given. */
 static int
-put_version(struct writer *w, struct recipe_image *about, const struct buf *blocks,
+put_version(struct writer *w, struct recipe_image *about, bool fresh, const struct buf *blocks,
     const struct buf *digests, struct buf *object, struct err *e)
 {
 	char key[KEY_BYTES];
@@ -389,8 +408,8 @@ put_version(struct writer *w, struct recipe_image *about, const struct buf *bloc
 		return -1;
 	key_of_image(&about->name, key);
 	return w->s->objects->ops->exclusive
-	           ? put_exclusive(w, key, object, e)
-	           : put_claimed(w, &about->name, key, object, e);
+	           ? put_exclusive(w, &about->name, key, object, e)
+	           : put_claimed(w, &about->name, fresh, key, object, e);
 }
 
 /* Say that there is an image of this version, or in a bucket another claim to it. */
@@ -421,7 +440,7 @@ writer_put_image(struct writer *w, struct recipe_image *about, const struct buf 
 	for (int tries = 0; rc == 0 && tries < VERSION_TRIES; tries++) {
 		rc = about->name.version > INT32_MAX
 		         ? err_no_version(&about->name, e)
-		         : put_version(w, about, blocks, digests, &object, e);
+		         : put_version(w, about, any, blocks, digests, &object, e);
 		if (rc != 0 || !any)
 			break;
 		about->name.version++; /* another writer has made this version */

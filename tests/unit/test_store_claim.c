@@ -33,7 +33,7 @@ claim(const struct store_name *n)
 {
 	size_t before = claims();
 	char key[KEY_BYTES];
-	int rc = claim_image(&s, n, key, &e);
+	int rc = claim_image(&s, n, true, key, &e);
 
 	T_CHECK(claims() == before + (rc == 1));
 	if (rc == 1)
