@@ -112,6 +112,7 @@ command_gc(const struct options *o, char **operands, int n, struct err *e)
 	store_close(&s);
 	if (rc != 0)
 		return rc;
+	tell_reserve(o, &t.lacks_reserve);
 	if (o->json) {
 		struct json *j = json_new();
 		if (j == NULL)

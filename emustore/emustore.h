@@ -50,6 +50,8 @@ struct put;
 int recode(const struct options *, struct put *, const char *path, struct err *);
 /* The place of the store, and of its cache; borrows from the options. */
 struct store_place place_of(const struct options *);
+/* Say that the store has no reserve, unless the error is ERR_NONE. */
+void tell_reserve(const struct options *, const struct err *lacks);
 /* Open the store for reading or writing; --wait says whether to wait for another writer. */
 int open_store(struct store *, const struct options *, bool writing, struct err *);
 /* access: enum store_access. */

@@ -22,11 +22,24 @@
 
 enum { NAME_BYTES = 256 }; /* of a file */
 
+void
+tell_reserve(const struct options *o, const struct err *lacks)
+{
+	if (lacks->kind != ERR_NONE && !o->quiet)
+		say(stderr,
+		    "emustore: %s: has no reserve, so gc cannot free room once the disk is full, and "
+		    "has to be run before: %s\n",
+		    o->store, lacks->text);
+}
+
 int
 command_init(const struct options *o, char **operands, int n, struct err *e)
 {
 	(void)operands, (void)n;
-	int rc = store_init(o->store, o->pack_bytes, o->grace, e);
+	struct err lacks;
+	int rc = store_init(o->store, o->pack_bytes, o->grace, &lacks, e);
+	if (rc == 0)
+		tell_reserve(o, &lacks);
 	return rc == 0 && o->json ? failure_none_show(e) : rc;
 }
 

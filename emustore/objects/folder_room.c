@@ -19,6 +19,9 @@
 #include "emustore/objects/folder_impl.h"
 #include "emustore/objects/own.h"
 
+/* BLOCK_BYTES: the unit of st_blocks */
+enum { ZEROS = 1 << 16, BLOCK_BYTES = 512 };
+
 static const char reserve[] = "reserve";
 
 static bool
@@ -232,21 +235,60 @@ folder_changed_ns(const struct objects *o, const char *name)
 	return (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
 }
 
-void
-folder_reserve(struct objects *o, uint64_t bytes)
+static int
+write_zeros(int fd, uint64_t bytes)
+{
+	static const uint8_t zeros[ZEROS];
+
+	for (uint64_t at = 0; at < bytes;) {
+		size_t n = bytes - at < sizeof zeros ? (size_t)(bytes - at) : sizeof zeros;
+		ssize_t put = pwrite(fd, zeros, n, (off_t)at);
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return -1;
+		at += (uint64_t)put;
+	}
+	return fsync(fd);
+}
+
+/* Give the file room.  Some filesystems, as ext2 and NFS before version 4.2, give room only to
+ * what is written; some of these, which compress, give none to zeros. */
+static int
+give_room(int fd, uint64_t bytes)
+{
+	struct stat st;
+
+	if (fallocate(fd, 0, 0, (off_t)bytes) == 0)
+		return 0;
+	if (errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL)
+		return -1;
+	if (write_zeros(fd, bytes) != 0 || fstat(fd, &st) != 0)
+		return -1;
+	if ((uint64_t)st.st_blocks * BLOCK_BYTES >= bytes)
+		return 0;
+	errno = EOPNOTSUPP;
+	return -1;
+}
+
+int
+folder_reserve(struct objects *o, uint64_t bytes, struct err *e)
 {
 	struct folder *f = o->ctx;
 	struct stat st;
-	struct err ignored; /* there is no reserve, then */
 
 	if (fstatat(f->dirfd, reserve, &st, AT_SYMLINK_NOFOLLOW) == 0)
-		return;
-	int fd = folder_open_file(f, reserve, O_RDWR | O_CREAT | O_EXCL, &ignored);
+		return 0;
+	int fd = folder_open_file(f, reserve, O_RDWR | O_CREAT | O_EXCL, e);
 	if (fd < 0)
-		return;
-	if (fallocate(fd, 0, 0, (off_t)bytes) != 0)
+		return -1;
+	int rc = give_room(fd, bytes);
+	if (rc != 0) {
+		err_os(e, "%s/%s", f->dir, reserve);
 		unlinkat(f->dirfd, reserve, 0);
+	}
 	close(fd);
+	return rc;
 }
 
 bool

@@ -465,6 +465,15 @@ note_count(void *arg, uint32_t pack, uint64_t fragments, struct err *e)
 	return 0;
 }
 
+static void
+reserve_again(struct collecting *g)
+{
+	struct err why;
+
+	if (folder_reserve(g->s->objects, g->s->pack_bytes + ROOM_FOR_TABLE, &why) != 0)
+		g->stats->lacks_reserve = why;
+}
+
 static int
 collect(struct collecting *g, struct err *e)
 {
@@ -493,7 +502,7 @@ collect(struct collecting *g, struct err *e)
 	if (rc == 0)
 		rc = act(g, e);
 	if (rc == 0 && s->folder)
-		folder_reserve(s->objects, s->pack_bytes + ROOM_FOR_TABLE);
+		reserve_again(g);
 	return rc;
 }
 

@@ -11,6 +11,8 @@ enum { GC_DEAD_PERCENT = 20 };
 struct gc_stats {
 	uint64_t fragments, packs, bytes_freed;
 	uint64_t bytes_condemned; /* in a bucket: removed when the grace is over */
+	/* Why a store in a folder has no reserve; ERR_NONE: it has one. */
+	struct err lacks_reserve;
 };
 
 /* Remove what no image needs.  The store must have been opened with STORE_WRITE and

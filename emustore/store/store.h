@@ -96,11 +96,12 @@ struct store_place {
 
 /* Make a new store, in a bucket, or in a folder that does not exist yet or is empty.
  * pack_bytes: the largest pack; 0: STORE_PACK_BYTES.  grace_seconds: only for a bucket; 0:
- * STORE_GRACE_SECONDS.  ERR_USAGE: packs would be too large, or a grace was given for a
- * folder.  ERR_REFUSED: there is a store in the bucket already, or the folder is not
- * empty. */
-int store_init(
-    const char *url, uint64_t pack_bytes, uint64_t grace_seconds, struct err *);
+ * STORE_GRACE_SECONDS.  *lacks says why a store in a folder has no reserve for gc, which it
+ * does not need otherwise; ERR_NONE: it has one, or the store is in a bucket.  ERR_USAGE:
+ * packs would be too large, or a grace was given for a folder.  ERR_REFUSED: there is a
+ * store in the bucket already, or the folder is not empty. */
+int store_init(const char *url, uint64_t pack_bytes, uint64_t grace_seconds,
+    struct err *lacks, struct err *);
 /* Open a store with access bits of enum store_access, and bring its index up to date.
  * store_open() uses the usual cache.  The caller closes the store with store_close();
  * after a failure it is closed already.  url and place are needed only during the call.

@@ -216,8 +216,17 @@ init_bucket(const char *url, uint64_t pack_bytes, uint64_t grace, struct err *e)
 	return rc;
 }
 
+static void
+reserve_room(struct objects *o, uint64_t pack_bytes, struct err *lacks)
+{
+	struct err why;
+
+	if (folder_reserve(o, pack_bytes + TABLE_ROOM, &why) != 0)
+		*lacks = why;
+}
+
 static int
-init_folder(const char *dir, uint64_t pack_bytes, struct err *e)
+init_folder(const char *dir, uint64_t pack_bytes, struct err *lacks, struct err *e)
 {
 	struct objects *o;
 	bool made;
@@ -233,7 +242,7 @@ init_folder(const char *dir, uint64_t pack_bytes, struct err *e)
 		if (rc == 0 && (rc = write_format(o, true, pack_bytes, 0, e)) != 0)
 			folder_undo(o);
 		if (rc == 0)
-			folder_reserve(o, pack_bytes + TABLE_ROOM);
+			reserve_room(o, pack_bytes, lacks);
 		objects_release(o);
 	}
 	if (rc != 0 && made)
@@ -242,10 +251,12 @@ init_folder(const char *dir, uint64_t pack_bytes, struct err *e)
 }
 
 int
-store_init(const char *url, uint64_t pack_bytes, uint64_t grace_seconds, struct err *e)
+store_init(const char *url, uint64_t pack_bytes, uint64_t grace_seconds, struct err *lacks,
+    struct err *e)
 {
 	bool folder = !s3_is_url(url);
 
+	lacks->kind = ERR_NONE;
 	if (pack_bytes == 0)
 		pack_bytes = STORE_PACK_BYTES;
 	if (folder && grace_seconds != 0)
@@ -254,6 +265,6 @@ store_init(const char *url, uint64_t pack_bytes, uint64_t grace_seconds, struct 
 		return err_set(e, ERR_USAGE,
 		    "a pack has at most %d MiB: it is made in memory",
 		    STORE_PACK_BYTES_MAX >> 20);
-	return folder ? init_folder(url, pack_bytes, e)
+	return folder ? init_folder(url, pack_bytes, lacks, e)
 	              : init_bucket(url, pack_bytes, grace_seconds, e);
 }

@@ -142,7 +142,7 @@ main(void)
 	fill(wanted, 5);
 	fill(other, 9);
 	test_headcheck();
-	T_CHECK(store_init(path, 0, 0, &e) == 0);
+	T_CHECK(store_init(path, 0, 0, &e, &e) == 0);
 	T_CHECK(store_open(&s, path, STORE_WRITE, &e) == 0);
 	T_CHECK(store_begin(&s, &e) == 0);
 	T_CHECK(add_fragment(&s, honest));

@@ -223,7 +223,7 @@ test_store(void)
 	struct store st;
 	struct sink_info info;
 
-	T_CHECK(store_init(in_scratch("store"), STORE_PACK_BYTES, 0, &e) == 0);
+	T_CHECK(store_init(in_scratch("store"), STORE_PACK_BYTES, 0, &e, &e) == 0);
 	T_CHECK(store_open(&st, in_scratch("store"), STORE_WRITE, &e) == 0);
 	T_CHECK(store_begin(&st, &e) == 0);
 	struct sink s = store_sink(&st, &about, &stats);

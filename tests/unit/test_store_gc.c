@@ -65,7 +65,7 @@ main(void)
 {
 	scratch_init();
 	snprintf(path, sizeof path, "%s/store", scratch_dir);
-	T_CHECK(store_init(path, 0, 0, &e) == 0);
+	T_CHECK(store_init(path, 0, 0, &e, &e) == 0);
 	put_pack();
 	T_CHECK(collect(0) == -1);
 	T_CHECK(has_any("packs"));

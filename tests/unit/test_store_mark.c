@@ -160,7 +160,7 @@ main(void)
 
 	scratch_init();
 	snprintf(path, sizeof path, "%s/store", scratch_dir);
-	T_CHECK(store_init(path, 0, 0, &e) == 0);
+	T_CHECK(store_init(path, 0, 0, &e, &e) == 0);
 	T_CHECK(store_open(&s, path, STORE_WRITE, &e) == 0);
 	store_close(&s); /* the index has the mark of the empty store */
 	test_taken_back();
