@@ -1,5 +1,6 @@
 /* forget.c: the command forget, which removes the versions of each name that no rule keeps.
  * main.c calls it in the first thread. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ struct forgetting {
 	int n;
 	struct json *j;    /* or NULL */
 	struct buf images; /* struct version, by name, then version */
+	uint64_t gone; /* versions that no rule keeps */
 };
 
 static bool
@@ -42,9 +44,11 @@ note_image(void *arg, const struct index_image *i, struct err *e)
 	return buf_ok(&f->images) ? 0 : err_nomem(e, "the list of images");
 }
 
+/* A dry run says "keep" and "remove", since it does neither. */
 static void
 tell(const struct forgetting *f, const struct version *v, bool kept)
 {
+	const char *done = kept ? "kept" : "removed", *plan = kept ? "keep" : "remove";
 	char when[32];
 
 	time_text(v->put_at, when);
@@ -54,10 +58,53 @@ tell(const struct forgetting *f, const struct version *v, bool kept)
 		json_uint(f->j, "version", v->name.version);
 		json_uint(f->j, "put_at", v->put_at);
 		json_bool(f->j, "kept", kept);
+		json_bool(f->j, "removed", !kept && !f->o->dry_run);
 		json_end(f->j);
 	} else if (!f->o->quiet)
-		say(stdout, "%-7s %s:%u  %s\n", kept ? "kept" : "removed", v->name.name,
+		say(stdout, "%-7s %s:%u  %s\n", f->o->dry_run ? plan : done, v->name.name,
 		    v->name.version, when);
+}
+
+static void
+tell_sum(const struct forgetting *f)
+{
+	if (f->o->quiet || f->j != NULL)
+		return;
+	if (f->o->dry_run)
+		say(stderr,
+		    "emustore: a dry run: nothing was removed; versions that forget would "
+		    "remove: %" PRIu64 ", and gc then frees their room\n",
+		    f->gone);
+	else
+		say(stderr, "emustore: versions removed: %" PRIu64 "; gc frees their room\n",
+		    f->gone);
+}
+
+/* The n versions of one name, by their numbers: which was put with an earlier time than the one
+ * before it? */
+static void
+tell_clock(const struct forgetting *f, const struct version *v, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		if (v[i].put_at < v[i - 1].put_at && !f->o->quiet) {
+			say(stderr,
+			    "emustore: %s: a clock went back, or numbers were not given in order: "
+			    "version %u was put before version %u, by their times; forget goes by "
+			    "the times\n",
+			    v->name.name, v[i].name.version, v[i - 1].name.version);
+			return;
+		}
+}
+
+/* The newest first. */
+static int
+compare_times(const void *a, const void *b)
+{
+	const struct version *x = a, *y = b;
+
+	if (x->put_at != y->put_at)
+		return x->put_at < y->put_at ? 1 : -1;
+	return x->name.version < y->name.version ? 1 : -1;
 }
 
 /* A version that another program has removed meanwhile, or whose file somebody has removed
@@ -70,26 +117,29 @@ remove_version(struct store *s, const struct version *v, struct err *e)
 	return rc != 0 && e->kind == ERR_ABSENT ? 0 : rc;
 }
 
-/* The n versions of one name, newest first. */
+/* The n versions of one name, by their numbers. */
 static int
 forget_name(
-    struct forgetting *f, struct store *s, const struct version *v, size_t n, struct err *e)
+    struct forgetting *f, struct store *s, struct version *v, size_t n, struct err *e)
 {
+	tell_clock(f, v, n);
+	qsort(v, n, sizeof *v, compare_times);
 	uint64_t *put_at = calloc(n, sizeof *put_at);
 	bool *keep = calloc(n, sizeof *keep);
 	int rc = put_at == NULL || keep == NULL ? err_nomem(e, "the list of versions") : 0;
 
 	for (size_t i = 0; i < n && rc == 0; i++)
-		put_at[i] = v[n - 1 - i].put_at;
+		put_at[i] = v[i].put_at;
 	if (rc == 0)
 		keep_choose(&f->o->keep, put_at, n, keep);
 	for (size_t i = n; i-- > 0 && rc == 0;) {
-		const struct version *x = &v[n - 1 - i];
+		const struct version *x = &v[i];
 		rc = cancel_check(e);
 		if (rc == 0 && !keep[i] && !f->o->dry_run)
 			rc = remove_version(s, x, e);
 		if (rc == 0)
 			tell(f, x, keep[i]);
+		f->gone += rc == 0 && !keep[i];
 	}
 	free(put_at);
 	free(keep);
@@ -97,10 +147,17 @@ forget_name(
 }
 
 static int
+note_images(struct store *s, void *arg, struct err *e)
+{
+	((struct forgetting *)arg)->images.len = 0;
+	return index_each_image(s->index, note_image, arg, e);
+}
+
+static int
 forget_all(struct forgetting *f, struct store *s, struct err *e)
 {
-	int rc = index_each_image(s->index, note_image, f, e);
-	const struct version *v = (const struct version *)(const void *)f->images.base;
+	int rc = store_try(s, note_images, f, e);
+	struct version *v = (struct version *)(void *)f->images.base;
 	size_t all = f->images.len / sizeof *v;
 
 	for (size_t i = 0, n; i < all && rc == 0; i += n) {
@@ -111,21 +168,35 @@ forget_all(struct forgetting *f, struct store *s, struct err *e)
 	return rc;
 }
 
+struct count_wanted {
+	const char *name;
+	uint64_t versions;
+};
+
+static int
+count_versions(struct store *s, void *arg, struct err *e)
+{
+	struct count_wanted *w = arg;
+
+	return index_count_versions(s->index, w->name, &w->versions, e);
+}
+
 /* Check all names before anything is removed: a name that no image has is a mistake. */
 static int
 check_names(char **names, int n, struct store *s, struct err *e)
 {
+	struct count_wanted w;
 	struct store_name name;
-	uint64_t versions;
 
 	for (int i = 0; i < n; i++) {
+		w.name = name.name;
 		if (store_name_get(&name, names[i], e) != 0 ||
-		    index_count_versions(s->index, name.name, &versions, e) != 0)
+		    store_try(s, count_versions, &w, e) != 0)
 			return -1;
 		if (name.version != 0 || strcmp(name.name, names[i]) != 0)
 			return err_set(e, ERR_USAGE,
 			    "%s: forget takes names without a version", names[i]);
-		if (versions == 0)
+		if (w.versions == 0)
 			return err_set(e, ERR_ABSENT, "%s: is not in the store", names[i]);
 	}
 	return 0;
@@ -153,6 +224,8 @@ command_forget(const struct options *o, char **operands, int n, struct err *e)
 		if (rc == 0)
 			rc = forget_all(&f, &s, e);
 		readable = all_readable(&s, "stay", &lacks);
+		if (rc == 0 && readable)
+			tell_sum(&f);
 		store_close(&s);
 	}
 	buf_free(&f.images);

@@ -168,7 +168,7 @@ static const struct cli_program prog = {
 	    "files\n"
 	    "  copy NAME...          copy images into another store (--to)\n"
 	    "  forget [NAME...]      remove versions that no rule keeps "
-	    "(--keep-daily=7)\n"
+	    "(--keep-daily=7); gc then frees their room\n"
 	    "  upgrade               convert a store of an older format\n"
 	    "\n"
 	    "NAME is like ubuntu24, lab/web:3 or web:latest.",

@@ -99,10 +99,11 @@ check "put of the same data" es -s "$T/V" -q put c "$T/c.ndz"
 echo "== forget"
 status 2 es forget a:1 --keep-last 1
 status 2 es forget nobody --keep-last 1
-check "--dry-run tells" [ "$(es forget -n a --keep-last 1 | grep -c ^removed)" = 2 ]
+check "--dry-run tells" [ "$(es forget -n a --keep-last 1 2> "$T/stderr" | grep -c "^remove ")" = 2 ]
+check "that it is one, and what frees the room" grep -q "a dry run: nothing was removed; .*: 2, and gc then frees" "$T/stderr"
 check "and removes nothing" [ "$(versions a)" = "1 2 3" ]
 check "JSON" [ "$(es forget --json --dry-run --keep-last 2 | json -1 - "[*].name,version,kept")" = "a:1:false a:2:true a:3:true golden:1:true lab/c:1:true" ]
-check "the oldest stays as long as there is room" [ "$(es forget -n a --keep-yearly 9 | awk '{ print $1 }' | tr '\n' ' ')" = "kept removed kept " ]
+check "the oldest stays as long as there is room" [ "$(es forget -n a --keep-yearly 9 | awk '{ print $1 }' | tr '\n' ' ')" = "keep remove keep " ]
 rm "$T/S/images/a/0000000001"	# by hand, of which no mark tells
 check "forget" es -q forget a --keep-last 1
 check "others are not touched, and the index knows" [ "$(all_names)" = "a:3 golden:1 lab/c:1" ]

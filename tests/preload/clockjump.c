@@ -1,6 +1,8 @@
 /* clockjump.so: a clock that somebody sets all the time.
  *	LD_PRELOAD=clockjump.so CLOCKJUMP=PROGRAM program...
- * In the program of this name, the time of day goes ten years back or forth whenever it is asked for. */
+ * In the program of this name, the time of day goes ten years back or forth whenever it is asked for.
+ *	LD_PRELOAD=clockjump.so CLOCK_BACK=SECONDS program...
+ * The clock is so many seconds behind. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,8 +20,10 @@ jump(void)
 {
 	static unsigned calls;
 	static int here = -1;
-	const char *name = getenv("CLOCKJUMP");
+	const char *name = getenv("CLOCKJUMP"), *back = getenv("CLOCK_BACK");
 
+	if (back != NULL)
+		return -atol(back);
 	if (here < 0)
 		here = name != NULL && strcmp(name, program_invocation_short_name) == 0;
 	calls++;
