@@ -21,7 +21,7 @@ struct options {
 	const char *parent;
 	const char *to;   /* copy: the other store */
 	struct keep keep; /* forget */
-	bool dry_run;
+	bool dry_run, usage;
 	unsigned nlabels;
 	struct recipe_label labels[RECIPE_LABELS_MAX];
 };

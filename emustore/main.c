@@ -30,6 +30,7 @@ enum takes {
 	TAKES_KEEP = 4096,
 	TAKES_DRY_RUN = 8192,
 	TAKES_CODEC = 16384,
+	TAKES_USAGE = 32768,
 };
 
 static int
@@ -134,6 +135,9 @@ static const struct cli_opt opts[] = {
 	    "forget: keep the newest version of each of the N latest years", yearly),
 	{ 'n', "dry-run", NULL, "forget: only print what would be removed", CLI_FLAG,
 	    AT(dry_run), 0, 0, NULL },
+	{ 'u', "usage", NULL,
+	    "list, info, stats: say what each version uses alone, however long that takes",
+	    CLI_FLAG, AT(usage), 0, 0, NULL },
 	{ 0 },
 };
 
@@ -157,7 +161,7 @@ static const struct cli_program prog = {
 	    "  put NAME IMAGE|-      check an image, and put it into the store\n"
 	    "  get NAME IMAGE|-      write an image, with the same bytes that were "
 	    "put\n"
-	    "  list                  list all images\n"
+	    "  list                  list all images, and what only each one uses\n"
 	    "  info NAME             describe an image\n"
 	    "  stats                 print how much room the store saves\n"
 	    "  rm NAME               remove an image; gc then frees its room\n"
@@ -194,9 +198,9 @@ static const struct command {
 	{ "import", 1, 1, TAKES_WAIT | TAKES_ABOUT | TAKES_EXACT | TAKES_JOBS | TAKES_CODEC,
 	    command_import },
 	{ "get", 2, 2, TAKES_WAIT | TAKES_CHUNK | TAKES_JOBS | TAKES_FORCE, command_get },
-	{ "list", 0, 0, TAKES_WAIT, command_list },
-	{ "info", 1, 1, TAKES_WAIT, command_info },
-	{ "stats", 0, 0, TAKES_WAIT, command_stats },
+	{ "list", 0, 0, TAKES_WAIT | TAKES_USAGE, command_list },
+	{ "info", 1, 1, TAKES_WAIT | TAKES_USAGE, command_info },
+	{ "stats", 0, 0, TAKES_WAIT | TAKES_USAGE, command_stats },
 	{ "rm", 1, 1, TAKES_WAIT | TAKES_ALL, command_rm },
 	{ "copy", 1, INT_MAX, TAKES_WAIT | TAKES_ALL | TAKES_TO, command_copy },
 	{ "forget", 0, INT_MAX, TAKES_WAIT | TAKES_KEEP | TAKES_DRY_RUN, command_forget },
@@ -265,7 +269,7 @@ given(const struct options *o)
 	       (o->grace != 0 ? TAKES_GRACE : 0u) | (o->exact ? TAKES_EXACT : 0u) |
 	       (o->jobs != 0 ? TAKES_JOBS : 0u) | (o->force ? TAKES_FORCE : 0u) |
 	       (o->to != NULL ? TAKES_TO : 0u) | (keeps_some(&o->keep) ? TAKES_KEEP : 0u) |
-	       (o->dry_run ? TAKES_DRY_RUN : 0u) |
+	       (o->dry_run ? TAKES_DRY_RUN : 0u) | (o->usage ? TAKES_USAGE : 0u) |
 	       (o->how.codec.codec != NULL ? TAKES_CODEC : 0u) |
 	       (o->parent != NULL || o->nlabels > 0 ? TAKES_ABOUT : 0u);
 }
@@ -273,7 +277,8 @@ given(const struct options *o)
 /* Names of options, indexed by bit of enum takes. */
 static const char *const takes_names[] = { "--wait", "--data", "--index", "--all",
 	"--chunk", "--pack-size", "--label or --parent", "--exact", "--jobs",
-	"--grace", "--force", "--to", "--keep-...", "--dry-run", "--codec" };
+	"--grace", "--force", "--to", "--keep-...", "--dry-run", "--codec",
+	"--usage" };
 
 static int
 err_no_command(const char *given, struct err *e)

@@ -278,6 +278,33 @@ index_totals(struct index *x, struct index_totals *t, struct err *e)
 	    8, e);
 }
 
+/* 1: SQLite finds the index in order; 0; -1. */
+static int
+is_in_order(struct index *x, struct err *e)
+{
+	sqlite3_stmt *s;
+
+	if (sqlite3_prepare_v2(x->db, "PRAGMA quick_check(1)", -1, &s, NULL) != SQLITE_OK)
+		return err_index(x, e);
+	int rc = sqlite3_step(s) == SQLITE_ROW
+	             ? strcmp((const char *)sqlite3_column_text(s, 0), "ok") == 0
+	             : err_index(x, e);
+	sqlite3_finalize(s);
+	return rc;
+}
+
+/* A number or a length of a fragment that is wrong is seen nowhere else. */
+int
+index_room(struct index *x, uint64_t *packs, uint64_t *bytes, struct err *e)
+{
+	uint64_t recorded;
+	int good = is_in_order(x, e);
+
+	if (good < 0 || sums(x, Q_ROOM, (uint64_t *[]){ packs, bytes, &recorded }, 3, e) != 0)
+		return -1;
+	return good == 1 && *bytes == recorded;
+}
+
 int
 index_last_fragment(struct index *x, uint64_t *number, struct err *e)
 {

@@ -60,6 +60,14 @@ static const char *const sql[QUERIES] = {
 	    "(SELECT count(*), total(bytes), count(DISTINCT raw_digest) FROM fragments) f, "
 	    "(SELECT count(*), total(chunks), total(data_bytes) FROM images) i, "
 	    "(SELECT count(*), total(bytes) FROM packs) p",
+	/* 40 bytes is the first record of a pack; a fragment's record has 88 bytes before its data,
+	 * and ends at a multiple of 8. */
+	[Q_ROOM] =
+	    "SELECT p.*, f.n + s.n + 40 * p.packs FROM "
+	    "(SELECT count(*) AS packs, total(bytes) FROM packs) p, "
+	    "(SELECT total((bytes + 95) / 8 * 8) AS n FROM fragments) f, "
+	    "(SELECT total((f.bytes + 95) / 8 * 8) AS n FROM spares s "
+	    "JOIN fragments f ON f.sha256 = s.sha256) s",
 	[Q_GET_MARK] = "SELECT mark FROM state WHERE number = 1",
 	[Q_SET_MARK] = "INSERT OR REPLACE INTO state (number, mark) VALUES (1, ?1)",
 };
