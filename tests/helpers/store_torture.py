@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writers at one store that are killed at any moment: store_torture.py WRITERS KILLS SEED WORK IMAGE...
 EMUSTORE is the store, BIN the folder of the programs.  With HOSTS each writer is a machine that has a cache of its own, and
-MOMENT is within how many seconds commands are killed (0.4).  Each writer puts, gets and removes images of its own, and collects, while
+MOMENT is within how many seconds commands are killed (0.4).  With FILL, a file on the store's disk, that file fills the disk by
+turns: then put and gc may lack room, and everything else succeeds.  Each writer puts, gets and removes images of its own, and collects, while
 verify runs all the time; most of its commands are killed, until there were KILLS.  An image that was put and not removed is there,
 byte for byte, one that was being put is there wholly or not at all, and verify says 0 at every moment."""
 import json, os, random, subprocess, sys, threading, time
@@ -21,6 +22,27 @@ def say_wrong(text):
 
 def ended():
     return killed >= kills or failures
+
+
+def lacks_room(rc, err):
+    return "FILL" in os.environ and rc == 1 and (b"No space left" in err or b"full" in err)
+
+
+def fill_and_free():
+    """The disk is filled to its last block, and some of that is given back, at any moment."""
+    r, block = random.Random(seed), bytes(1024)
+    with open(os.environ["FILL"], "wb", buffering=0) as f:
+        while not ended():
+            try:
+                while not ended() and f.write(block) == len(block):
+                    pass
+            except OSError:
+                pass
+            time.sleep(r.random() * 0.3)
+            f.truncate(max(0, f.tell() - r.choice((1, 8, 12, 16, 20, 24, 32, 64, 300, 4000)) * 1024))
+            f.seek(0, 2)
+            time.sleep(r.random() * 0.3)
+    os.unlink(os.environ["FILL"])
 
 
 def machine(i):
@@ -68,7 +90,7 @@ class Writer(threading.Thread):
         name, image = f"w{self.i}-{self.n}", self.r.choice(images)
         rc, _, err = run(self.r, "put", name, image, env=self.env)
         slow = rc == 1 and b"grace period" in err       # of a bucket: the image was not made
-        if rc not in (0, None) and not slow:
+        if rc not in (0, None) and not slow and not lacks_room(rc, err):
             say_wrong(f"put {name}: exit {rc}: {err.decode()}")
         self.own[name] = (image, rc == 0)
 
@@ -97,7 +119,7 @@ class Writer(threading.Thread):
 
     def collect(self):
         rc, _, err = run(self.r, "gc", *self.r.choice(([], ["--all"])), env=self.env)
-        if rc not in (0, None) and not (rc == 1 and b"grace period" in err):
+        if rc not in (0, None) and not (rc == 1 and b"grace period" in err) and not lacks_room(rc, err):
             say_wrong(f"gc: exit {rc}: {err.decode()}")
 
     def run(self):
@@ -117,9 +139,10 @@ def verify_all_the_time():
 
 threads = [Writer(i) for i in range(writers)]
 verifier = threading.Thread(target=verify_all_the_time)
-for t in (*threads, verifier):
+filler = [threading.Thread(target=fill_and_free)] if "FILL" in os.environ else []
+for t in (*threads, verifier, *filler):
     t.start()
-for t in (*threads, verifier):
+for t in (*threads, verifier, *filler):
     t.join()
 for t in threads:
     for name in t.own:
