@@ -54,6 +54,17 @@ es_on cache4 -q --cache-size 3M get b "$T/out" || fail "a small cache"
 check "right" cmp "$T/out" "$T/b.ndz"
 check "and small" [ "$(du -sk "$T"/cache4/*/blocks | cut -f 1)" -le 3100 ]
 
+echo "== numbers, and packs that are missing"
+es -q put twice "$T/c.ndz"; check "rm" es rm twice
+es_on cache2 -q put twice "$T/d.ndz" || fail "put twice"
+check "another machine gives another number" [ "$(versions twice)" = 2 ]
+check "one object says so" [ "$(keys given/twice)" = given/twice/-0000000001-0000000002 ]
+for k in $(keys packs); do request DELETE "$(object "$k")"; done
+rm -rf "$T"/cache*; status 3 es -q get twice "$T/got"
+check "a put goes on" es -q put twice "$T/d.ndz"
+for i in 2 3; do check "twice:$i" gets twice:$i "$T/d.ndz"; done
+check "also for a machine that has seen nothing" bash -c '"$0" -q --cache "$1" get twice:2 - | cmp - "$2"' "$BIN/emustore" "$T/cache9" "$T/d.ndz"
+
 wait $gc || fail "what went on at the same time"
 echo "== at the same time: gc, and a put that is under way meanwhile; damaged and missing objects"
 cat "$T/gc.log"
