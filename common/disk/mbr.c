@@ -22,8 +22,8 @@ enum {
 	ENTRIES_OFFSET = 446,
 	ENTRY_BYTES = 16,
 	TYPE_OFFSET = 4,
-	LENGTH_OFFSET = 12,
 	SIGNATURE = 0xaa55,
+	TYPE_LINUX = 0x83,
 	TYPE_PROTECTIVE = 0xee,
 };
 
@@ -374,21 +374,29 @@ mbr_read(struct ptable *t, struct disk *d, const void *sector0,
 	return check_ranges(&w, e);
 }
 
+/* Would the table be right if a primary partition had a type? */
+static bool
+would_be_right(struct disk *d, const uint8_t sector0[MBR_BYTES], uint64_t entry_at)
+{
+	struct ptable trial = { .sector_bytes = disk_sector_bytes(d) };
+	uint8_t changed[MBR_BYTES];
+	struct err ignored;
+
+	memcpy(changed, sector0, sizeof changed);
+	changed[entry_at + TYPE_OFFSET] = TYPE_LINUX;
+	int rc = mbr_read(&trial, d, changed, NULL, &ignored);
+	ptable_free(&trial);
+	return rc == 0;
+}
+
 /* Can an empty partition, whose entry is at this byte of the disk, have a type?  Others
  * must lie inside the disk and apart. */
 static int
-check_typable(const struct ptable *t, struct disk *d, const struct partition *p,
-    uint64_t entry_at, struct err *e)
+check_typable(const struct ptable *t, struct disk *d, const uint8_t sector0[MBR_BYTES],
+    const struct partition *p, uint64_t entry_at, struct err *e)
 {
-	uint8_t entry[ENTRY_BYTES];
-
-	if (!p->empty)
-		return 0;
-	if (disk_read(d, entry, sizeof entry, entry_at, e) != 0)
-		return -1;
-	struct rd r = rd_from(entry + LENGTH_OFFSET, 4);
-	if (!ptable_overlaps(t, p) &&
-	    ptable_scale(t, 0, rd_le32(&r)).len == p->sectors.len)
+	if (!p->empty || (p->logical ? !ptable_overlaps(t, p)
+				     : would_be_right(d, sector0, entry_at)))
 		return 0;
 	return err_set(e, ERR_UNSUPPORTED,
 	    "%s: partition %u, of type 0, shares sectors with another one or reaches "
@@ -412,7 +420,7 @@ mbr_set_type(struct disk *d, unsigned number, unsigned code, struct err *e)
 	    mbr_read(&t, d, sector0, entry_at, e) == 0) {
 		const struct partition *p = ptable_find(&t, number);
 		uint64_t at = p != NULL ? entry_at[p - t.parts] : 0;
-		if (p != NULL && check_typable(&t, d, p, at, e) == 0)
+		if (p != NULL && check_typable(&t, d, sector0, p, at, e) == 0)
 			rc = disk_write(d, &type, 1, at + TYPE_OFFSET, e);
 		else if (p == NULL)
 			err_set(

@@ -82,6 +82,26 @@ test_alone(void)
 	T_CHECK(strstr(t.warning, "partition 3 (of type 0") != NULL);
 }
 
+/* Inside of an extended partition, beside its logical ones: it gets no type, because the
+ * table would be wrong. */
+static void
+test_in_extended(void)
+{
+	struct err closing;
+
+	memset(bytes, 0, sizeof bytes);
+	mbr_put(&m, 0, 0, 0x05, 100, 2000);
+	mbr_put(&m, 0, 1, 0, 1000, 100);
+	mbr_put(&m, 100, 0, 0x83, 10, 100);
+	T_CHECK(read_it() == 0);
+	T_CHECK(is_part(2, 1000, 100, true));
+	struct disk *d = mem_disk(&m, DISK_BLOCK, 512);
+	T_CHECK(ptable_set_type(d, 2, 0x83, &e) == -1);
+	T_CHECK(e.kind == ERR_UNSUPPORTED);
+	T_CHECK(bytes[446 + 16 + 4] == 0);
+	disk_close(d, &closing);
+}
+
 /* Without any type in it, a sector is the boot sector of a filesystem. */
 static void
 test_no_types(void)
@@ -128,6 +148,7 @@ main(void)
 	m = mem_of(bytes, sizeof bytes);
 	test_isohybrid();
 	test_alone();
+	test_in_extended();
 	test_no_types();
 	test_logical();
 	ptable_free(&t);
