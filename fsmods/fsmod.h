@@ -35,6 +35,8 @@ void skip_warn(struct skip_sink *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* The filesystem ends at this sector of the partition; what follows is slack. */
 void skip_fs_end(struct skip_sink *, uint64_t sectors);
+/* A volume holds a suspended system.  Not for confined modules. */
+void skip_suspended(struct skip_sink *);
 
 /* Adjacent free records (inodes). Of each record only the field of keep_bytes at byte
  * keep_at still has a meaning. */
@@ -69,6 +71,7 @@ struct fs_scan {
 	struct range *zones;     /* of skip_zone(), in any order; owned */
 	size_t nzones, zones_cap;
 	uint64_t fs_end;         /* sectors; the partition's length when unknown */
+	bool suspended;          /* a volume of it holds a suspended system */
 	bool failed;             /* recognised, but not trusted: stored completely */
 	char warning[512];       /* "", or why more is kept than necessary */
 	/* How a confined module was run: "was read by ..."; "" for other modules. */

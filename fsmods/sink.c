@@ -68,6 +68,12 @@ skip_warn(struct skip_sink *s, const char *fmt, ...)
 }
 
 void
+skip_suspended(struct skip_sink *s)
+{
+	s->scan->suspended = true;
+}
+
+void
 skip_fs_end(struct skip_sink *s, uint64_t sectors)
 {
 	if (s->relay != NULL)

@@ -1,5 +1,6 @@
 /* swap.c: Linux swap space: the first page describes it, and the other pages need not be
- * stored. fsmods.c calls its functions, in the first thread of imagezip.
+ * stored. fsmods.c calls its functions, in the first thread of imagezip; whoever resizes
+ * filesystems asks whether a system is suspended (common/behind), in its own thread.
  *
  * The signature is the last 10 bytes of the first page, whose size (4 to 64 KiB) is the
  * page size of the machine that made the swap. A suspended system puts another signature
@@ -9,6 +10,8 @@
  * Source: mkswap(8), the Linux kernel's include/linux/swap.h and kernel/power/swap.c
  * (signatures only).
  */
+#include "fsmods/swap.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -77,6 +80,16 @@ swap_probe(struct disk *d, struct range part, struct err *e)
 	uint64_t page;
 
 	return look(d, part, &state, &page, e) != 0 ? -1 : state != SWAP_NONE;
+}
+
+bool
+swap_is_suspended(struct disk *d, struct range part)
+{
+	enum swap_state state;
+	struct err ignored;
+	uint64_t page;
+
+	return look(d, part, &state, &page, &ignored) == 0 && state == SWAP_SUSPENDED;
 }
 
 /* Get the size of the swap in sectors. The header of the old signature does not tell it;

@@ -18,6 +18,7 @@
 #include "fsmods/lvm2/lvm2_impl.h"
 #include "fsmods/lvm2/lvm2_map.h"
 #include "fsmods/recognise.h"
+#include "fsmods/swap.h"
 
 enum { SAID_VOLUMES_MAX = 6 }; /* the most volumes that the warning names */
 
@@ -406,6 +407,8 @@ scan_inside(struct volume *v, struct lvm_text name, struct err *e)
 	v->map.base = v->s->part.off;
 	if (lvm_map_open(&v->map, "a logical volume", &d, e) != 0)
 		return -1;
+	if (swap_is_suspended(d, all))
+		skip_suspended(v->s->sink);
 	const struct fsmod *mod = fsmods_probe(d, all, FS_IN_TABLE);
 	if (mod == NULL || mod == &fsmod_lvm2) {
 		note_kept(

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/behind/behind.h"
 #include "fsmods/fsmod.h"
 #include "fsmods/recognise.h"
 #include "imagezip/capture/bootimage.h"
@@ -51,6 +52,38 @@ adjust_scan(struct layout *l, struct disk *d, const struct capture_what *o,
 	return rc;
 }
 
+/* Say that unknown data behind the filesystem is left out. */
+static void
+warn_slack(struct layout_part *p, const struct behind *b)
+{
+	size_t said = strlen(p->warning);
+	char what[100];
+
+	snprintf(p->warning + said, sizeof p->warning - said,
+	    "%s%s behind its filesystem is left out (-x)", said > 0 ? "; " : "",
+	    behind_unknown_text(b, what, sizeof what));
+}
+
+/* Leave out what lies behind a filesystem that ends at sector fs_end of its partition
+ * (-x). What has an owner, such as the superblock of a mirror, belongs to the partition
+ * and is kept. */
+static int
+leave_slack(struct layout *l, struct disk *d, struct layout_part *p, uint64_t fs_end,
+    struct rangeset *skip, struct err *e)
+{
+	uint64_t from = p->sectors.off + fs_end, end = range_end(p->sectors);
+	struct behind b;
+
+	if (behind_find(&b, d, p->sectors, fs_end, NULL, e) != 0)
+		return -1;
+	if (behind_owned_from(&b) < end)
+		end = behind_owned_from(&b);
+	b.unknown = range_clip(b.unknown, from, end);
+	if (b.unknown.len > 0)
+		warn_slack(p, &b);
+	return rangeset_add(skip, (struct range){ from - l->base, end - from }, e);
+}
+
 /* Scan one partition into *skip, which is relative to the image. */
 int
 layout_scan_part(struct layout *l, struct disk *d, const struct capture_what *o,
@@ -82,10 +115,7 @@ layout_scan_part(struct layout *l, struct disk *d, const struct capture_what *o,
 		rc = cut_zones_add(&l->zones, (struct range){ at + r.off, r.len }, e);
 	}
 	if (rc == 0 && o->exclude_slack && fs.fs_end < p->sectors.len)
-		rc = rangeset_add(skip,
-		    (struct range){
-			at + fs.fs_end, tail_slack(d, p->sectors, fs.fs_end) },
-		    e);
+		rc = leave_slack(l, d, p, fs.fs_end, skip, e);
 	fs_scan_free(&fs);
 	return rc;
 }

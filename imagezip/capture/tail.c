@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "imagezip/capture/ending.h"
+#include "common/behind/behind.h"
 
 enum {
 	END_SECTORS = (16 << 20) / SECTOR_BYTES,
@@ -319,17 +319,4 @@ tail_settle(struct outside *o, const struct rangeset *store)
 		uint64_t end = tail_rest_end(t, &r, 1);
 		t->needed = end > t->needed ? end : t->needed;
 	}
-}
-
-uint64_t
-tail_slack(struct disk *d, struct range part, uint64_t from)
-{
-	struct ending found[ENDINGS_MAX];
-	uint64_t end = range_end(part);
-	size_t n = ending_find_behind(d, part, from, found);
-
-	for (size_t i = 0; i < n; i++)
-		if (found[i].sectors.off < end)
-			end = found[i].sectors.off;
-	return end - (part.off + from);
 }

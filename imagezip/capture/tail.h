@@ -1,6 +1,5 @@
 /* tail.h: the tail of a disk, behind its last partition: decides which parts of it are
- * kept, and counts what is left out of the space outside the partitions; and the tail of
- * a partition, behind its filesystem. */
+ * kept, and counts what is left out of the space outside the partitions. */
 #ifndef IMAGEZIP_CAPTURE_TAIL_H
 #define IMAGEZIP_CAPTURE_TAIL_H
 
@@ -49,10 +48,5 @@ uint64_t tail_looked_from(const struct tail_search *);
 /* Compute, when it is known what is stored, how much of it each piece has, and how large
  * a disk must be for everything else. */
 void tail_settle(struct outside *, const struct rangeset *store);
-
-/* How many sectors behind a filesystem that ends at sector `from` of its partition can be
- * left out (-x)? Metadata that is recognised there, such as the superblock of a mirror,
- * belongs to the partition and is kept. */
-uint64_t tail_slack(struct disk *, struct range part, uint64_t from);
 
 #endif /* IMAGEZIP_CAPTURE_TAIL_H */

@@ -4,7 +4,7 @@
 
 #include "fsmods/foreign.h"
 #include "fsmods/fsmod.h"
-#include "imagezip/capture/ending.h"
+#include "common/behind/ending.h"
 #include "tests/fuzz/sparse_disk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);

@@ -1,6 +1,6 @@
 /* Metadata at the end of a disk: at its place and one sector off, in sectors of 4096
  * bytes, in front of the floor, on disks too small for it; RAID superblocks, moved. */
-#include "imagezip/capture/ending.h"
+#include "common/behind/ending.h"
 
 #include "fsmods/md.h"
 #include "tests/t.h"

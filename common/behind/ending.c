@@ -1,7 +1,8 @@
 /* ending.c: recognises metadata at the end of a disk or partition.
  *
- * tail.c calls it, in imagezip's first thread, for the end of a disk behind all
- * partitions and for the end of a partition behind its filesystem.
+ * behind.c calls it in its caller's thread for the end of a disk behind all partitions
+ * and for the end of a partition behind its filesystem, and imagezip/capture/tail.c in
+ * imagezip's first thread for what is stored of a disk's end.
  *
  * Sources: libblkid's probes of fake RAID, from dmraid's and the kernels' headers (Linux:
  * md_p.h, drbd.h, block/partitions/ldm.h; FreeBSD: the GEOM classes), from SNIA's "Common
@@ -9,7 +10,7 @@
  * avb_footer.h. Places count from the end of the area, in sectors of 512 bytes;
  * signatures with by_unit are also looked for in sectors of 4096 bytes.
  */
-#include "imagezip/capture/ending.h"
+#include "common/behind/ending.h"
 
 #include <string.h>
 

@@ -4,8 +4,8 @@
  * This metadata, unlike what foreign.h recognises, leaves the beginning alone, so a
  * partition table or a filesystem in front of it is valid.
  */
-#ifndef IMAGEZIP_CAPTURE_ENDING_H
-#define IMAGEZIP_CAPTURE_ENDING_H
+#ifndef COMMON_BEHIND_ENDING_H
+#define COMMON_BEHIND_ENDING_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,4 +33,4 @@ size_t ending_find(struct disk *, struct range area, uint64_t floor,
 size_t ending_find_behind(struct disk *, struct range area, uint64_t from,
     struct ending found[ENDINGS_MAX]);
 
-#endif /* IMAGEZIP_CAPTURE_ENDING_H */
+#endif /* COMMON_BEHIND_ENDING_H */

@@ -1,0 +1,144 @@
+/* Who claims the space behind a filesystem or behind the last partition: what has an
+ * owner, data of which nothing is known, and a suspended system. */
+#include "common/behind/behind.h"
+
+#include <string.h>
+
+#include "tests/t.h"
+#include "tests/unit/memdisk.h"
+
+enum {
+	MIB = (1 << 20) / SECTOR_BYTES,
+	SECTORS = 24 * MIB,
+	AREA = 2 * MIB, /* where the partition begins */
+	LENGTH = SECTORS - AREA,
+	FROM = MIB, /* where its filesystem ends */
+};
+
+static uint8_t bytes[SECTORS * SECTOR_BYTES];
+static struct behind b;
+static struct err e;
+
+static void
+put(uint64_t sector, const char *data, size_t n)
+{
+	memcpy(bytes + sector * SECTOR_BYTES, data, n);
+}
+
+/* Look behind sector FROM of the partition, whose table has the sectors of `own`. */
+static void
+look(const struct rangeset *own)
+{
+	struct mem m = mem_of(bytes, sizeof bytes);
+	struct disk *d = mem_disk(&m, DISK_FILE, 512);
+	struct err closing;
+
+	T_CHECK(behind_find(&b, d, (struct range){ AREA, LENGTH }, FROM, own, &e) == 0);
+	disk_close(d, &closing);
+}
+
+/* Is one byte at this sector of the disk found to be unknown data? */
+static bool
+is_unknown(uint64_t sector)
+{
+	memset(bytes, 0, sizeof bytes);
+	put(sector, "x", 1);
+	look(NULL);
+	T_CHECK(b.n == 0 && behind_owned_from(&b) == UINT64_MAX);
+	return b.unknown.off == sector && b.unknown.len == 1;
+}
+
+static void
+test_unknown(void)
+{
+	char text[100];
+
+	T_CHECK(!is_unknown(AREA + FROM - 1)); /* of the filesystem */
+	T_CHECK(is_unknown(AREA + FROM));
+	T_CHECK(is_unknown(AREA + FROM + MIB - 1));
+	T_CHECK(!is_unknown(AREA + FROM + MIB)); /* neither near nor at the end */
+	T_CHECK(!is_unknown(SECTORS - 16 * MIB - 1));
+	T_CHECK(is_unknown(SECTORS - 16 * MIB));
+	T_CHECK(is_unknown(SECTORS - 1));
+	T_CHECK(strcmp(behind_unknown_text(&b, text, sizeof text),
+		    "unknown data (sector 49151)") == 0);
+	put(AREA, "x", 1); /* NTFS has a copy of its first sector there */
+	look(NULL);
+	T_CHECK(b.unknown.len == 0);
+	put(AREA, "y", 1);
+	put(AREA + FROM + 5, "x", 1);
+	look(NULL);
+	T_CHECK(b.unknown.off == AREA + FROM + 5 && range_end(b.unknown) == SECTORS);
+	T_CHECK(strcmp(behind_unknown_text(&b, text, sizeof text),
+		    "unknown data (sectors 6149 to 49151)") == 0);
+}
+
+/* What is recognised has an owner, and is not unknown, nor is the partition table. */
+static void
+test_owned(void)
+{
+	struct rangeset own;
+	char text[100];
+
+	memset(bytes, 0, sizeof bytes);
+	put(SECTORS - 1, "conectix", 8);
+	put(SECTORS - 9, "EFI PART", 8);
+	rangeset_init(&own);
+	T_CHECK(rangeset_add(&own, (struct range){ SECTORS - 9, 1 }, &e) == 0);
+	rangeset_seal(&own);
+	look(&own);
+	T_CHECK(b.n == 1 && b.owned[0].kind == TAIL_VHD && b.unknown.len == 0);
+	T_CHECK(behind_owned_from(&b) == SECTORS - 1);
+	T_CHECK(strcmp(behind_owned_text(&b, text, sizeof text),
+		    "a VHD footer (sector 49151)") == 0);
+	put(AREA + FROM + 8, "verity\0\0", 8);
+	look(&own);
+	T_CHECK(b.n == 2 && behind_owned_from(&b) == AREA + FROM + 8);
+	rangeset_free(&own);
+}
+
+/* A system is suspended where the first page of a swap partition ends with one of
+ * these. */
+static bool
+is_suspended(const char *signature, uint64_t page_bytes, uint64_t at_sector)
+{
+	struct ptable t = { .kind = PTABLE_MBR,
+		.nparts = 2,
+		.parts = { { .number = 1, .sectors = { MIB, MIB } },
+		    { .number = 6, .sectors = { 4 * MIB, MIB } } } };
+	struct mem m = mem_of(bytes, sizeof bytes);
+	struct disk *d = mem_disk(&m, DISK_FILE, 512);
+	struct err closing;
+	unsigned number;
+
+	memset(bytes, 0, sizeof bytes);
+	memcpy(bytes + at_sector * SECTOR_BYTES + page_bytes - 10, signature,
+	    strlen(signature));
+	bool is = behind_suspended(d, &t, &number);
+	T_CHECK(!is || number == (at_sector == MIB ? 1 : 6));
+	t.nparts = 0;
+	T_CHECK(behind_suspended(d, &t, &number) == (is && at_sector == 0));
+	disk_close(d, &closing);
+	return is;
+}
+
+static void
+test_suspended(void)
+{
+	T_CHECK(is_suspended("S1SUSPEND", 4096, MIB));
+	T_CHECK(is_suspended("S1SUSPEND", 4096, 4 * MIB));
+	T_CHECK(is_suspended("S2SUSPEND", 16384, 4 * MIB));
+	T_CHECK(is_suspended("ULSUSPEND", 65536, MIB));
+	T_CHECK(is_suspended("LINHIB0001", 4096, MIB));
+	T_CHECK(!is_suspended("SWAPSPACE2", 4096, MIB));
+	T_CHECK(!is_suspended("S1SUSPEND", 4096, 3 * MIB)); /* in no partition */
+}
+
+int
+main(void)
+{
+	test_unknown();
+	test_owned();
+	test_suspended();
+	return t_done();
+}
