@@ -18,12 +18,14 @@ enum {
 	MBR_ENTRY_BYTES = 16,
 	MBR_ENTRIES = 4,
 	MBR_TYPE = 4,
+	MBR_FIRST = 8,
 	MBR_COUNT = 12,
+	PROTECTIVE = 0xee,
 };
 
 /* The new table, before it is written. */
 struct fitted {
-	unsigned lba_bytes;
+	unsigned lba_bytes, from_bytes; /* of a sector: in the new table, in the old */
 	uint64_t disk_lbas, array_lbas, first_usable, last_usable;
 	uint64_t main_lba; /* where the array of the primary begins */
 	const struct gpt_copy *from;
@@ -168,28 +170,87 @@ write_copy(const struct fitted *f, struct disk *d, bool backup, struct err *e)
 	return disk_sync(d, e);
 }
 
-/* The protective partition covers the disk, as far as 32 bits go.  Where the MBR has other
- * partitions, too (a hybrid one), the protective one covers only the table, and all entries stay as
- * they are. */
+/* Where the border at this LBA of the old table is now: that of a partition goes with
+ * it. */
+static uint64_t
+border(const struct fitted *f, uint64_t lba)
+{
+	for (uint32_t i = 0; i < f->from->nentries; i++) {
+		size_t at = (size_t)i * f->from->entry_bytes;
+		const uint8_t *was = f->from->array + at, *is = f->array + at;
+		if (is_used(f, was) && get_le64(was + ENTRY_FIRST) == lba)
+			return get_le64(is + ENTRY_FIRST);
+		if (is_used(f, was) && get_le64(was + ENTRY_LAST) + 1 == lba)
+			return get_le64(is + ENTRY_LAST) + 1;
+	}
+	return lba * f->from_bytes / f->lba_bytes;
+}
+
+/* The first LBA from this one on that no partition has. */
+static uint64_t
+behind_partition(const struct fitted *f, uint64_t lba)
+{
+	for (uint32_t i = 0; i < f->from->nentries; i++) {
+		size_t at = (size_t)i * f->from->entry_bytes;
+		const uint8_t *was = f->from->array + at, *is = f->array + at;
+		if (is_used(f, was) && get_le64(is + ENTRY_FIRST) <= lba &&
+		    get_le64(is + ENTRY_LAST) >= lba)
+			lba = get_le64(is + ENTRY_LAST) + 1;
+	}
+	return lba;
+}
+
+/* Keep an entry of a hybrid MBR in step: a partition goes with that of the GPT.  A
+ * protective entry ends where it did, and one behind the partitions reaches from there to
+ * the disk's end. */
+static void
+keep_in_step(const struct fitted *f, uint8_t *entry)
+{
+	uint64_t first = get_le32(entry + MBR_FIRST),
+		 end = first + get_le32(entry + MBR_COUNT);
+	bool last = entry[MBR_TYPE] == PROTECTIVE && first > 1;
+	uint64_t now = last ? behind_partition(f, border(f, first)) : border(f, first);
+	uint64_t to = last && end > f->from->alternate ? f->disk_lbas : border(f, end);
+
+	if (entry[MBR_TYPE] == PROTECTIVE && first == 1)
+		now = 1;
+	if (now >= f->disk_lbas)
+		now = f->last_usable + 1;
+	if (to > f->disk_lbas)
+		to = f->disk_lbas;
+	if (now > UINT32_MAX || to <= now) {
+		memset(entry, 0, MBR_ENTRY_BYTES);
+		return;
+	}
+	struct wr w = wr_to(entry + MBR_FIRST, 8);
+	wr_le32(&w, (uint32_t)now);
+	wr_le32(&w, to - now < UINT32_MAX ? (uint32_t)(to - now) : UINT32_MAX);
+}
+
+/* The protective partition covers the disk, as far as 32 bits go.  Where the MBR has
+ * other partitions, too (a hybrid one), the protective one covers only the table, and the
+ * others are kept in step. */
 static int
 write_pmbr(const struct fitted *f, struct disk *d, struct err *e)
 {
-	uint64_t n = f->disk_lbas - 1, at = 0;
-	uint8_t sector0[SECTOR_BYTES], count[4];
-	struct wr w = wr_to(count, sizeof count);
-	unsigned used = 0;
+	uint64_t n = f->disk_lbas - 1;
+	uint8_t sector0[SECTOR_BYTES], *used[MBR_ENTRIES];
+	unsigned nused = 0;
 
 	if (disk_read(d, sector0, sizeof sector0, 0, e) != 0)
 		return -1;
 	for (unsigned i = 0; i < MBR_ENTRIES; i++) {
-		uint64_t entry = MBR_ENTRIES_AT + (uint64_t)i * MBR_ENTRY_BYTES;
-		if (sector0[entry + MBR_TYPE] == 0)
-			continue;
-		at = entry + MBR_COUNT;
-		used++;
+		uint8_t *entry = sector0 + MBR_ENTRIES_AT + (size_t)i * MBR_ENTRY_BYTES;
+		if (entry[MBR_TYPE] != 0)
+			used[nused++] = entry;
 	}
-	wr_le32(&w, n < UINT32_MAX ? (uint32_t)n : UINT32_MAX);
-	return used == 1 ? disk_write(d, count, sizeof count, at, e) : 0;
+	for (unsigned i = 0; i < nused && nused > 1; i++)
+		keep_in_step(f, used[i]);
+	if (nused == 1) {
+		struct wr w = wr_to(used[0] + MBR_COUNT, 4);
+		wr_le32(&w, n < UINT32_MAX ? (uint32_t)n : UINT32_MAX);
+	}
+	return disk_write(d, sector0, sizeof sector0, 0, e);
 }
 
 /* Wipe the old backup header, so that other programs do not find it.  Its place is what the primary
@@ -254,7 +315,7 @@ gpt_fit(struct disk *d, unsigned from_bytes, bool grow, struct ptable_change *do
     struct err *e)
 {
 	struct ptable t = { .sector_bytes = from_bytes };
-	struct fitted f = { .lba_bytes = disk_sector_bytes(d) };
+	struct fitted f = { .lba_bytes = disk_sector_bytes(d), .from_bytes = from_bytes };
 	struct gpt *g = gpt_load(&t, d, e);
 
 	if (g == NULL)
@@ -377,7 +438,7 @@ int
 gpt_cut(struct disk *d, const struct ptable *t, unsigned number, uint64_t part_sectors,
     uint64_t *disk_sectors, struct err *e)
 {
-	struct fitted f = { .lba_bytes = t->sector_bytes };
+	struct fitted f = { .lba_bytes = t->sector_bytes, .from_bytes = t->sector_bytes };
 	int rc = read_and_cut(&f, d, t, number, part_sectors, e);
 
 	*disk_sectors = f.disk_lbas * (t->sector_bytes / SECTOR_BYTES);
@@ -388,6 +449,7 @@ int
 gpt_end_at(struct disk *d, const struct ptable *t, uint64_t disk_sectors, struct err *e)
 {
 	struct fitted f = { .lba_bytes = t->sector_bytes,
+		.from_bytes = t->sector_bytes,
 		.disk_lbas = disk_sectors / (t->sector_bytes / SECTOR_BYTES) };
 
 	return read_and_cut(&f, d, t, 0, 0, e);

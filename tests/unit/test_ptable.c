@@ -498,10 +498,86 @@ test_no_room_for_backup(void)
 	disk_close(d, &closing);
 }
 
+/* An entry of the MBR: `type` at its place, with the first sector and the number of
+ * sectors. */
+static void
+put_entry(struct mem *m, unsigned i, uint8_t type, uint64_t first, uint64_t count)
+{
+	m->b[446 + i * 16 + 4] = type;
+	poke(m->b + 446 + i * 16 + 8, first, 4);
+	poke(m->b + 446 + i * 16 + 12, count, 4);
+}
+
+static bool
+has_entry(const struct mem *m, unsigned i, uint8_t type, uint64_t first, uint64_t count)
+{
+	const uint8_t *entry = m->b + 446 + i * 16;
+	bool ok = entry[4] == type && peek(entry + 8, 4) == first &&
+	          peek(entry + 12, 4) == count;
+
+	if (!ok)
+		printf("# entry %u: %02x %llu %llu\n", i, entry[4],
+		    (unsigned long long)peek(entry + 8, 4),
+		    (unsigned long long)peek(entry + 12, 4));
+	return ok;
+}
+
+/* The partition of make_loader() in a hybrid MBR, with a protective entry on each
+ * side. */
+static void
+make_hybrid(struct mem *m)
+{
+	make_loader(m, 80);
+	put_entry(m, 0, 0xee, 1, 199);
+	put_entry(m, 1, 0x83, 200, 600);
+	put_entry(m, 2, 0xee, 800, 200);
+}
+
+/* A hybrid MBR goes with its GPT when the last partition grows, and when it is cut. */
+static void
+test_hybrid(void)
+{
+	static uint8_t bytes[8192 * 512];
+	struct mem m = mem_of(bytes, sizeof bytes);
+	struct ptable_change done;
+	struct err closing;
+	uint64_t sectors;
+
+	make_hybrid(&m);
+	struct disk *d = mem_disk(&m, DISK_BLOCK, 512);
+	T_CHECK(ptable_fit(d, 512, true, &done, &e) == 0);
+	T_CHECK(done.grown == 1 && done.is_sectors == 6144 - 200);
+	T_CHECK(has_entry(&m, 0, 0xee, 1, 199));
+	T_CHECK(has_entry(&m, 1, 0x83, 200, 6144 - 200));
+	T_CHECK(has_entry(&m, 2, 0xee, 6144, 8192 - 6144));
+	disk_close(d, &closing);
+	make_hybrid(&m);
+	d = mem_disk(&m, DISK_BLOCK, 512);
+	ptable_free(&t);
+	T_CHECK(ptable_read(&t, d, &e) == 0 && t.nparts == 1);
+	T_CHECK(ptable_cut(d, &t, 1, 104, &sectors, &e) == 0);
+	T_CHECK(has_entry(&m, 0, 0xee, 1, 199));
+	T_CHECK(has_entry(&m, 1, 0x83, 200, 104));
+	T_CHECK(has_entry(&m, 2, 0xee, 304, sectors - 304));
+	disk_close(d, &closing);
+	/* For sectors of 4096 bytes, all entries count in these. */
+	make_hybrid(&m);
+	poke(m.b + 512 + 72, 2, 8);
+	memmove(m.b + 2 * 512, m.b + 80 * 512, 32 * 512);
+	gpt_mend(&m, 512, 1);
+	d = mem_disk(&m, DISK_BLOCK, 4096);
+	T_CHECK(ptable_fit(d, 512, false, &done, &e) == 0 && done.moved);
+	T_CHECK(has_entry(&m, 0, 0xee, 1, 24));
+	T_CHECK(has_entry(&m, 1, 0x83, 25, 75));
+	T_CHECK(has_entry(&m, 2, 0xee, 100, 1024 - 100));
+	disk_close(d, &closing);
+}
+
 int
 main(void)
 {
 	scratch_init();
+	test_hybrid();
 	test_moved_array();
 	test_first_usable();
 	test_array_behind();
