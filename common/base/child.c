@@ -1,9 +1,13 @@
-/* child.c: runs another program beside this one.  stream/attach and common/resize call this,
- * each in one thread; a thread for each child reads what the program prints. */
+/* child.c: runs another program beside this one.  stream/attach and common/resize call
+ * this, each in one thread; a thread for each child reads what the program prints.
+ * Programs that write to a pipe keep progress back until they end, so it would come
+ * behind the error that was printed before: standard output and standard error are read
+ * apart. */
 #include "common/base/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,15 +28,23 @@ enum {
 	ASK_US = 100 * 1000, /* between two looks whether the work is still wanted */
 };
 
+/* What is read of one of the two streams that a program prints to. */
+struct stream {
+	int fd; /* -1: it has ended */
+	size_t n;
+	char line[LINE_BYTES]; /* n bytes of the line that has begun */
+	char last[LINE_BYTES]; /* the last whole line; guarded by the child's lock */
+};
+
 struct child {
 	const char *name; /* argv[0], borrowed */
 	pid_t pid;
 	bool ended;
 	int status; /* as waitpid(2) has it, when `ended` */
 	pthread_t reader;
-	FILE *said;            /* what it prints */
-	pthread_mutex_t lock; /* guards the next three */
-	char last[LINE_BYTES]; /* last line that it printed */
+	bool reads; /* the reader has not been joined */
+	struct stream streams[2]; /* by enum child_stream */
+	pthread_mutex_t lock; /* guards the next two */
 	child_line_fn tell;
 	void *tell_arg;
 };
@@ -46,50 +58,112 @@ without_names(const char *line)
 	return error != NULL ? error + strlen("error: ") : line;
 }
 
+/* Take the line that has been read. */
+static void
+take_line(struct child *c, enum child_stream which)
+{
+	struct stream *s = &c->streams[which];
+
+	s->line[s->n] = '\0';
+	s->n = 0;
+	if (s->line[0] == '\0' || s->line[0] == ' ' || s->line[0] == '\t')
+		return; /* a line of continuation is left out */
+	pthread_mutex_lock(&c->lock);
+	snprintf(s->last, sizeof s->last, "%s", without_names(s->line));
+	child_line_fn tell = c->tell;
+	void *tell_arg = c->tell_arg;
+	pthread_mutex_unlock(&c->lock);
+	if (tell != NULL)
+		tell(tell_arg, which, without_names(s->line));
+}
+
+/* Read what there is, and take the lines in it.  Returns false at the end. */
+static bool
+read_some(struct child *c, enum child_stream which)
+{
+	struct stream *s = &c->streams[which];
+	char buf[LINE_BYTES];
+	ssize_t n = read(s->fd, buf, sizeof buf);
+
+	for (ssize_t i = 0; i < n; i++) {
+		if (buf[i] != '\n')
+			s->line[s->n++] = buf[i];
+		if (buf[i] == '\n' || s->n == sizeof s->line - 1)
+			take_line(c, which);
+	}
+	if (n > 0 || (n < 0 && errno == EINTR))
+		return true;
+	take_line(c, which);
+	return false;
+}
+
 static void *
 read_lines(void *arg)
 {
 	struct child *c = arg;
-	char line[LINE_BYTES];
+	struct pollfd p[2];
 
-	while (fgets(line, sizeof line, c->said) != NULL) {
-		line[strcspn(line, "\n")] = '\0';
-		if (line[0] == '\0' || line[0] == ' ' || line[0] == '\t')
-			continue; /* a line of continuation is left out */
-		pthread_mutex_lock(&c->lock);
-		snprintf(c->last, sizeof c->last, "%s", without_names(line));
-		child_line_fn tell = c->tell;
-		void *tell_arg = c->tell_arg;
-		pthread_mutex_unlock(&c->lock);
-		if (tell != NULL)
-			tell(tell_arg, without_names(line));
+	while (c->streams[0].fd >= 0 || c->streams[1].fd >= 0) {
+		for (int i = 0; i < 2; i++)
+			p[i] = (struct pollfd){ .fd = c->streams[i].fd,
+				.events = POLLIN };
+		if (poll(p, 2, -1) < 0 && errno != EINTR)
+			break;
+		for (int i = 0; i < 2; i++)
+			if (p[i].revents != 0 && !read_some(c, (enum child_stream)i)) {
+				close(c->streams[i].fd);
+				c->streams[i].fd = -1;
+			}
 	}
 	return NULL;
+}
+
+static void
+close_streams(struct child *c)
+{
+	for (int i = 0; i < 2; i++)
+		if (c->streams[i].fd >= 0)
+			close(c->streams[i].fd);
+}
+
+/* Make the pipes that the program prints to; to[] are its ends of them. */
+static int
+make_pipes(struct child *c, int to[2], struct err *e)
+{
+	int fds[2];
+
+	for (int i = 0; i < 2; i++) {
+		if (pipe2(fds, O_CLOEXEC) != 0) {
+			err_os(e, "a pipe");
+			if (i == 1)
+				close(to[0]);
+			return -1;
+		}
+		c->streams[i].fd = fds[0];
+		to[i] = fds[1];
+	}
+	return 0;
 }
 
 static int
 begin(struct child *c, const char *const argv[], struct err *e)
 {
-	int fds[2];
+	int to[2], rc = make_pipes(c, to, e);
 
-	if (pipe2(fds, O_CLOEXEC) != 0)
-		return err_os(e, "a pipe");
-	c->said = fdopen(fds[0], "r");
-	int rc = c->said == NULL ? err_nomem(e, argv[0])
-	                         : spawn_program(&c->pid, argv,
-	                               (struct spawn_files){ -1, fds[1], fds[1] }, true, e);
-	close(fds[1]);
+	if (rc == 0) {
+		rc = spawn_program(
+		    &c->pid, argv, (struct spawn_files){ -1, to[0], to[1] }, true, e);
+		close(to[0]);
+		close(to[1]);
+	}
 	if (rc == 0 && (errno = pthread_create(&c->reader, NULL, read_lines, c)) != 0) {
 		spawn_undo(c->pid);
 		rc = err_os(e, "%s: a thread for what it prints", argv[0]);
 	}
-	if (rc == 0)
-		return 0;
-	if (c->said != NULL)
-		fclose(c->said);
-	else
-		close(fds[0]);
-	return -1;
+	c->reads = rc == 0;
+	if (rc != 0)
+		close_streams(c);
+	return rc;
 }
 
 static int
@@ -102,6 +176,7 @@ start(struct child **out, const char *const argv[], child_line_fn tell, void *ar
 		return err_nomem(e, argv[0]);
 	pthread_mutex_init(&c->lock, NULL);
 	c->name = argv[0];
+	c->streams[CHILD_OUTPUT].fd = c->streams[CHILD_ERRORS].fd = -1;
 	c->tell = tell;
 	c->tell_arg = arg;
 	if (begin(c, argv, e) != 0) {
@@ -140,11 +215,11 @@ child_runs(struct child *c)
 static void
 join(struct child *c)
 {
-	if (c->said == NULL)
+	if (!c->reads)
 		return;
 	pthread_join(c->reader, NULL);
-	fclose(c->said);
-	c->said = NULL;
+	close_streams(c);
+	c->reads = false;
 }
 
 int
@@ -156,7 +231,11 @@ child_result(struct child *c, struct err *e)
 	if (WIFSIGNALED(c->status))
 		return err_set(e, ERR_IO, "%s: was ended by signal %d", c->name,
 		    WTERMSIG(c->status));
-	const char *why = c->last[0] != '\0' ? c->last : "failed, and did not say why";
+	const char *why = c->streams[CHILD_ERRORS].last;
+	if (why[0] == '\0')
+		why = c->streams[CHILD_OUTPUT].last;
+	if (why[0] == '\0')
+		why = "failed, and did not say why";
 	bool named = strncmp(why, c->name, strlen(c->name)) == 0;
 	return err_set(e, ERR_IO, "%s%s%s", named ? "" : c->name, named ? "" : ": ", why);
 }

@@ -18,7 +18,7 @@
 
 /* Each script gets $1, the partition; $2, an empty folder to mount it on; $3, the bytes to
  * spare; $4, the bytes of the filesystem; $5, those of a block.  It ends at the first failure,
- * and the last line that was printed is the reason. */
+ * and what was printed to standard error is the reason. */
 #define MOUNTED(type, options, work) \
 	"options=" options "; [ -b \"$1\" ] || options=loop,$options\n" \
 	"mount -t " type " -o \"$options\" \"$1\" \"$2\"\n" \
@@ -29,8 +29,9 @@ static const char grow_ext[] = CHECK_EXT "resize2fs \"$1\"\n" CHECK_EXT;
 static const char grow_xfs[] = MOUNTED("xfs", "nouuid", "xfs_growfs \"$2\"\n");
 static const char grow_btrfs[] =
     MOUNTED("btrfs", "rw", "btrfs filesystem resize max \"$2\"\n");
-/* Without -f, a volume that is not clean is refused. */
-static const char grow_ntfs[] = "ntfsresize -c \"$1\"\n"
+/* Without -f, a volume that is not clean is refused; -c does not refuse one that is
+ * marked. */
+static const char grow_ntfs[] = "ntfsresize -n \"$1\"\n"
 				"ntfsresize -f \"$1\"\n";
 
 static const char shrink_ext[] =
@@ -69,30 +70,44 @@ static const char shrink_btrfs[] =
 	"done\n")
     "btrfs check --readonly \"$1\"\n";
 
+/* These succeed when the filesystem is not marked to be checked. */
+static const char clean_ext[] =
+    "tune2fs -l \"$1\" | grep -q '^Filesystem state: *clean$'\n";
+static const char clean_ntfs[] = "ntfsresize -n \"$1\"\n";
+
 struct kind {
 	const char *type; /* as blkid calls it */
 	const char *grow, *shrink; /* the scripts; NULL: why_not */
 	const char *settle; /* the script behind a cut; NULL: nothing is to be done */
+	/* Whether it need not be checked, and what checks it; NULL: its journal or its
+	 * trees make it whole when it is mounted. */
+	const char *clean, *checker;
 	const char *why_not;
 };
 
+#define EXT grow_ext, shrink_ext, NULL, clean_ext, "e2fsck -f -y"
+
 static const struct kind kinds[] = {
-	{ "ext2", grow_ext, shrink_ext, NULL, NULL },
-	{ "ext3", grow_ext, shrink_ext, NULL, NULL },
-	{ "ext4", grow_ext, shrink_ext, NULL, NULL },
-	{ "ntfs", grow_ntfs, shrink_ntfs, settle_ntfs, NULL },
-	{ "btrfs", grow_btrfs, shrink_btrfs, NULL, NULL },
-	{ "xfs", grow_xfs, NULL, NULL, "XFS cannot be made smaller" },
-	{ "swap", NULL, NULL, NULL,
-	    "it is swap space, and the filesystem before it cannot use the space behind it" },
-	{ "LVM2_member", NULL, NULL, NULL,
-	    "it belongs to LVM, of which pvresize, lvextend and lvreduce change the size" },
-	{ "crypto_LUKS", NULL, NULL, NULL,
-	    "it is encrypted (LUKS), so the filesystem in it cannot be reached without its key" },
-	{ "BitLocker", NULL, NULL, NULL,
-	    "it is encrypted (BitLocker), so only Windows can change its size" },
-	{ "linux_raid_member", NULL, NULL, NULL,
-	    "it belongs to an array, of which mdadm changes the size" },
+	{ "ext2", EXT, NULL },
+	{ "ext3", EXT, NULL },
+	{ "ext4", EXT, NULL },
+	{ "ntfs", grow_ntfs, shrink_ntfs, settle_ntfs, clean_ntfs, "chkdsk", NULL },
+	{ "btrfs", grow_btrfs, shrink_btrfs, NULL, NULL, NULL, NULL },
+	{ "xfs", grow_xfs, .why_not = "XFS cannot be made smaller" },
+	{ "swap",
+	    .why_not = "it is swap space, and the filesystem before it cannot use the "
+		       "space behind it" },
+	{ "LVM2_member",
+	    .why_not = "it belongs to LVM, of which pvresize, lvextend and lvreduce "
+		       "change the size" },
+	{ "crypto_LUKS",
+	    .why_not = "it is encrypted (LUKS), so the filesystem in it cannot be "
+		       "reached without its key" },
+	{ "BitLocker",
+	    .why_not = "it is encrypted (BitLocker), so only Windows can change its "
+		       "size" },
+	{ "linux_raid_member",
+	    .why_not = "it belongs to an array, of which mdadm changes the size" },
 };
 
 static const struct kind *
@@ -169,17 +184,41 @@ leave_alone(struct resize *r, const struct kind *k, const struct super *s, bool 
 		    "it is one of %" PRIu64 " partitions of a btrfs", s->devices);
 }
 
-/* What a script has said. */
+/* How well does a line say why a script has failed?  ntfsresize prints its errors to
+ * standard output; all others print progress there, and their errors, with a name in
+ * front, to standard error, with their version above and advice below. */
+enum worth { NOTHING, PROGRESS, PRINTED_ERROR, ON_STDERR, NAMED_ERROR };
+
+/* The last of the lines that say most. */
 struct said {
-	char last[300];
+	enum worth worth;
+	char why[300];
 };
 
+static enum worth
+worth_of(enum child_stream which, const char *line)
+{
+	size_t name = strcspn(line, ": ");
+	bool named = name > 0 && line[name] == ':' && line[name + 1] == ' ';
+
+	if (which == CHILD_OUTPUT)
+		return strncmp(line, "ERROR", 5) == 0 ? PRINTED_ERROR : PROGRESS;
+	return named ? NAMED_ERROR : ON_STDERR;
+}
+
 static void
-note_line(void *arg, const char *line)
+note_line(void *arg, enum child_stream which, const char *line)
 {
 	struct said *s = arg;
+	enum worth worth = worth_of(which, line);
 
-	snprintf(s->last, sizeof s->last, "%.299s", line);
+	if (worth < s->worth)
+		return;
+	s->worth = worth;
+	snprintf(s->why, sizeof s->why, "%.299s", line);
+	size_t n = strlen(s->why);
+	if (n > 0 && s->why[n - 1] == '.') /* something may follow it */
+		s->why[n - 1] = '\0';
 }
 
 static int
@@ -187,7 +226,7 @@ run_script(const char *script, const char *path, const char *folder, uint64_t sp
     const struct super *s, struct err *e)
 {
 	struct args a = { 0 };
-	struct said said = { "" };
+	struct said said = { .worth = NOTHING };
 
 	args_add(&a, "unshare"); /* a mount ends with the script, however that ends */
 	if (geteuid() == 0)
@@ -205,7 +244,7 @@ run_script(const char *script, const char *path, const char *folder, uint64_t sp
 		return 0;
 	if (e->kind == ERR_CANCELLED) /* what the tool said last is not why it ended */
 		return -1;
-	return said.last[0] == '\0' ? -1 : err_set(e, ERR_IO, "%s: %s", path, said.last);
+	return said.worth == NOTHING ? -1 : err_set(e, ERR_IO, "%s: %s", path, said.why);
 }
 
 /* Remove the folder of a script, with the file that a script leaves there which ends early. */
@@ -237,6 +276,18 @@ apply(const char *script, const char *path, uint64_t spare_bytes, struct super *
 	return rc;
 }
 
+/* Which lengths can the tool give it?  resize2fs counts in pages of the machine. */
+static uint32_t
+unit_bytes(const struct super *s, const char *type)
+{
+	enum { PAGE_BYTES = 4096 };
+
+	if (s->cluster_bytes != 0)
+		return s->cluster_bytes;
+	bool pages = strncmp(type, "ext", 3) == 0 && s->block_bytes < PAGE_BYTES;
+	return pages ? PAGE_BYTES : s->block_bytes;
+}
+
 /* What is there; *k is NULL, or what may be done with it. */
 static int
 look(const char *path, bool grow, struct resize *r, const struct kind **k,
@@ -247,6 +298,7 @@ look(const char *path, bool grow, struct resize *r, const struct kind **k,
 	    read_super(path, r->type, s, part_bytes, e) != 0)
 		return -1;
 	r->was_bytes = r->is_bytes = s->bytes;
+	r->unit_bytes = unit_bytes(s, r->type);
 	*k = find_kind(r->type);
 	leave_alone(r, *k, s, grow);
 	if (r->left_alone[0] != '\0')
@@ -267,19 +319,53 @@ resize_look(const char *path, struct resize *r, struct err *e)
 	return look(path, true, r, &k, &s, &part_bytes, e);
 }
 
+uint64_t
+resize_grown_bytes(const struct resize *r, uint64_t part_bytes)
+{
+	enum { NOTHING_BYTES = 64 * 1024 }; /* less is no block for any of them */
+	/* The copy of NTFS's boot sector is in no cluster. */
+	uint64_t more = strcmp(r->type, "ntfs") == 0 ? SECTOR_BYTES : 0;
+
+	if (r->left_alone[0] != '\0' || part_bytes < r->was_bytes + NOTHING_BYTES)
+		return r->was_bytes;
+	uint64_t bytes = (part_bytes - more) / r->unit_bytes * r->unit_bytes + more;
+	return bytes > r->was_bytes ? bytes : r->was_bytes;
+}
+
+/* Is the filesystem marked to be checked, when a tool has worked on it? */
+static bool
+is_to_be_checked(const struct kind *k, const char *path, const struct super *s)
+{
+	struct err why;
+
+	return k->clean != NULL && run_script(k->clean, path, "", 0, s, &why) != 0;
+}
+
+static void
+say_unchecked(const struct kind *k, struct err *e)
+{
+	size_t said = strlen(e->text);
+
+	snprintf(e->text + said, sizeof e->text - said,
+	    "; the filesystem is left to be checked: %s", k->checker);
+}
+
 int
 resize_grow(const char *path, struct resize *r, struct err *e)
 {
-	enum { NOTHING_BYTES = 64 * 1024 }; /* less than that is no block for any of them */
 	const struct kind *k;
 	struct super s;
 	uint64_t part_bytes;
 
 	if (look(path, true, r, &k, &s, &part_bytes, e) != 0)
 		return -1;
-	if (r->left_alone[0] != '\0' || part_bytes < s.bytes + NOTHING_BYTES)
+	if (resize_grown_bytes(r, part_bytes) == r->was_bytes)
 		return 0;
-	return apply(k->grow, path, 0, &s, r, e);
+	int rc = apply(k->grow, path, 0, &s, r, e);
+	r->to_be_checked = is_to_be_checked(k, path, &s);
+	if (rc != 0 && r->to_be_checked)
+		say_unchecked(k, e);
+	return rc;
 }
 
 int

@@ -57,10 +57,11 @@ struct attach {
 
 /* Pass a line that nbdkit prints to the caller of attach_start(). */
 static void
-tell_line(void *attach, const char *line)
+tell_line(void *attach, enum child_stream which, const char *line)
 {
 	const struct attach *t = attach;
 
+	(void)which;
 	t->c->tell(line);
 }
 

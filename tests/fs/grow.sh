@@ -15,7 +15,12 @@ grows() {	# TYPE gpt|mbr END-MIB: loaded onto a disk of twice that
 	before=$(head -c 64M "$T/big" | sha256sum)
 	check "growfs -n says what is there: $("$BIN/growfs" -n "$T/big")" grep -q "partition 2: $type of [0-9.]* MB in a partition of [0-9.]* MB can be grown" <("$BIN/growfs" -n "$T/big")
 	check "and writes nothing" [ "$before" = "$(head -c 64M "$T/big" | sha256sum)" ]
+	"$BIN/growfs" -n --json "$T/big" > "$T/forecast" || fail "$type: growfs -n"
 	"$BIN/growfs" --json "$T/big" > "$T/report" || fail "$type: growfs"
+	for what in partition_is_bytes filesystem_is_bytes table_changed; do
+		check "-n said so: $what $(member $what)" \
+		    [ "$(json "$T/forecast" $what)" = "$(member $what)" ]
+	done
 	check "it says how much: $(member filesystem_was_bytes) to $(member filesystem_is_bytes)" [ "$(member filesystem_is_bytes)" -gt $(((2 * mib - 7) << 20)) ]
 	check "no loop device is left" eval '! losetup -a | grep -q "$T/big"'
 	taken "$T/big"

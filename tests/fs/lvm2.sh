@@ -92,6 +92,23 @@ echo '2048,,8e' | sfdisk -q "$T/disk" > /dev/null 2>&1
 awk '{ print $1 + 2048, $2 }' "$T/free" > "$T/free2"
 fs_case lvm2 "in a partition" "$T/disk" "$T/free2"
 
+# A system that is suspended in a volume, and an ext4 behind the PV, which it may have
+# mounted.
+cp "$T/pv" "$T/pv2"; cp "$T/swap" "$T/swap2"
+printf S1SUSPEND | dd of="$T/swap2" bs=1 seek=4086 conv=notrunc status=none
+lv put "$T/info" "$T/pv2" swap "$T/swap2"
+for pv in pv pv2; do
+	{ head -c 1M /dev/zero; cat "$T/$pv" "$T/home"; } > "$T/disk2"
+	truncate -s 60M "$T/disk2"
+	printf 'start=2048,size=81920,type=8e\nsize=16384,type=83\n' | sfdisk -q \
+	    "$T/disk2" > /dev/null 2>&1 || fail sfdisk
+	"$BIN/growfs" -n "$T/disk2" > "$T/said.$pv" 2>&1
+done
+check "nobody is suspended: $(cat "$T/said.pv")" \
+    grep -q "partition 2: ext4 of .* can be grown" "$T/said.pv"
+check "suspended in a volume: $(cat "$T/said.pv2")" \
+    grep -q "left alone: a system is suspended in partition 1" "$T/said.pv2"
+
 # A volume that became a virtual machine's disk: its old filesystem counts for nothing.
 cp "$T/pv" "$T/pv2"; cp "$T/root" "$T/root2"; echo 2048,,83 | sfdisk -q --wipe never "$T/root2" > /dev/null 2>&1
 lv put "$T/info" "$T/pv2" root "$T/root2"; lv free "$T/info" home "$T/home.free" swap "$T/swap.free" > "$T/free2"
