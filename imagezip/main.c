@@ -238,8 +238,12 @@ act_on_smaller(struct job j, struct err *e)
 		return err_nomem(e, "the layout");
 	/* A source that is one filesystem, by -l for example, is not searched for a
 	 * partition table: its first sector may hold a remnant of one. */
-	bool bare = j.source_layout->kind == EXT_KIND_PARTITION;
-	int rc = shrink_begin(&s, j.source, bare, j.o->margin_bytes, e);
+	const struct shrink_how how = {
+		.bare = j.source_layout->kind == EXT_KIND_PARTITION,
+		.drop_end = j.o->what.skip_outside,
+		.spare_bytes = j.o->margin_bytes
+	};
+	int rc = shrink_begin(&s, j.source, &how, e);
 	if (rc == 0) {
 		j.d = shrink_disk(s);
 		j.shrunk = shrink_result(s);

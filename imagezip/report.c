@@ -261,6 +261,21 @@ say_stored(const struct stored_as *in)
 }
 
 static void
+json_cut_off(struct json *j, const struct shrink_result *r)
+{
+	char what[300];
+
+	json_array(j, "cut_off");
+	for (size_t i = 0; i < r->disks.n; i++)
+		json_string(j, NULL, tail_kind_name(r->disks.owned[i].kind));
+	if (r->disks.unknown.len > 0)
+		json_string(j, NULL, behind_unknown_text(&r->disks, what, sizeof what));
+	if (r->parts.unknown.len > 0)
+		json_string(j, NULL, behind_unknown_text(&r->parts, what, sizeof what));
+	json_end(j);
+}
+
+static void
 json_shrunk(struct json *j, const struct shrink_result *r)
 {
 	json_object(j, "shrunk");
@@ -270,7 +285,32 @@ json_shrunk(struct json *j, const struct shrink_result *r)
 	json_uint(j, "filesystem_was_bytes", r->fs.was_bytes);
 	json_uint(j, "filesystem_is_bytes", r->fs.is_bytes);
 	json_string(j, "left_alone", r->fs.left_alone);
+	json_cut_off(j, r);
 	json_end(j);
+}
+
+static void
+say_cut_off(const struct options *o, const char *what, const char *where)
+{
+	say(stderr, "imagezip: warning: %s: %s behind the last %s is cut off\n",
+	    o->what.source, what, where);
+}
+
+/* Nothing is cut off without a word. */
+static void
+report_cut_off(const struct options *o, const struct shrink_result *r)
+{
+	char what[300];
+
+	if (r->disks.n > 0)
+		say_cut_off(o, behind_owned_text(&r->disks, what, sizeof what),
+		    "partition");
+	if (r->disks.unknown.len > 0)
+		say_cut_off(o, behind_unknown_text(&r->disks, what, sizeof what),
+		    "partition");
+	if (r->parts.unknown.len > 0)
+		say_cut_off(o, behind_unknown_text(&r->parts, what, sizeof what),
+		    "filesystem");
 }
 
 void
@@ -292,6 +332,7 @@ report_shrunk(const struct options *o, const struct shrink_result *r)
 		    o->what.source, part, r->fs.type, fs_was, fs_is);
 	say(stderr, "imagezip: %s: the image is that of a disk of %s (the source has %s)\n",
 	    o->what.source, is, was);
+	report_cut_off(o, r);
 }
 
 int

@@ -12,6 +12,8 @@
 enum { ALIGN_BYTES = 1 << 20, UNIT_BYTES = 4096 };
 
 struct shrink {
+	struct disk *source; /* borrowed */
+	const struct shrink_how *how; /* borrowed */
 	struct view *view;
 	struct disk *shown; /* all of the view; NULL: not open */
 	struct disk *smaller; /* the beginning of it; NULL: not open */
@@ -62,21 +64,55 @@ sectors_needed(const struct shrink *s, struct range sectors, uint64_t align_byte
 	return needed < sectors.len ? needed : sectors.len;
 }
 
+/* Who claims the space behind the filesystem?  What has an owner goes with the filesystem
+ * as it is now: a hash tree is of all its blocks. */
+static int
+heed_part_claims(struct shrink *s, struct range part, struct err *e)
+{
+	struct resize *fs = &s->result.fs;
+	struct behind *b = &s->result.parts;
+	uint64_t end = (fs->was_bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
+	char who[160];
+
+	if (end == 0) /* its tool makes nothing smaller */
+		return 0;
+	if (behind_find(b, s->source, part, end, NULL, e) != 0)
+		return -1;
+	if (b->n > 0)
+		snprintf(fs->left_alone, sizeof fs->left_alone, "%s lies behind it",
+		    behind_owned_text(b, who, sizeof who));
+	return 0;
+}
+
+/* Let the filesystem's tool work on the file that shows the partition. */
+static int
+shrink_shown(struct shrink *s, const char *file, struct range part, struct err *e)
+{
+	struct resize *fs = &s->result.fs;
+
+	if (resize_look(file, fs, e) != 0 || heed_part_claims(s, part, e) != 0)
+		return -1;
+	return s->result.parts.n > 0 ? 0
+	                             : resize_shrink(file, s->how->spare_bytes, fs, e);
+}
+
 /* Let the filesystem's tool work on the partition in the view, and then on what becomes of the
  * partition, which is *sectors afterwards. */
 static int
-shrink_fs(struct shrink *s, struct range *sectors, uint64_t align_bytes,
-    uint64_t spare_bytes, struct err *e)
+shrink_fs(struct shrink *s, struct range *sectors, uint64_t align_bytes, struct err *e)
 {
 	const char *file;
 	int rc = view_show(s->view, in_bytes(*sectors), &file, e);
 
 	if (rc == 0)
-		rc = resize_shrink(file, spare_bytes, &s->result.fs, e);
+		rc = shrink_shown(s, file, *sectors, e);
 	view_hide(s->view);
 	if (rc != 0)
 		return -1;
 	sectors->len = sectors_needed(s, *sectors, align_bytes);
+	/* What lies behind the new end is cut off. */
+	uint64_t end = range_end(*sectors);
+	s->result.parts.unknown = range_clip(s->result.parts.unknown, end, UINT64_MAX);
 	rc = view_show(s->view, in_bytes(*sectors), &file, e);
 	if (rc == 0)
 		rc = resize_settle(file, &s->result.fs, e);
@@ -136,43 +172,85 @@ check_basic(const struct ptable *t, const struct disk *source, struct err *e)
 	return 0;
 }
 
+/* Refuse a disk on which a system is suspended: it goes on with what it knew of the
+ * filesystem. */
 static int
-make(struct shrink *s, struct disk *source, bool bare, uint64_t spare_bytes, struct err *e)
+check_awake(const struct ptable *t, struct disk *source, struct err *e)
 {
-	struct ptable t = { .kind = PTABLE_NONE };
+	unsigned number;
 
-	if (!bare && ptable_read(&t, source, e) != 0)
+	if (!behind_suspended(source, t, &number) || number == 0)
+		return 0; /* nothing but swap space is not made smaller */
+	return err_set(e, ERR_REFUSED,
+	    "%s: a system is suspended in partition %u, and goes on with the filesystems "
+	    "as they are: --shrink would damage them",
+	    disk_name(source), number);
+}
+
+/* Refuse to cut off what has an owner behind the last partition. */
+static int
+check_end(struct shrink *s, const struct ptable *t, struct err *e)
+{
+	struct range all = { 0, s->result.was_sectors };
+	struct behind *b = &s->result.disks;
+	char who[300];
+
+	if (t->kind == PTABLE_NONE)
+		return 0;
+	if (behind_find(b, s->source, all, behind_partitions(t), &t->own, e) != 0)
 		return -1;
-	if (check_basic(&t, source, e) != 0) {
-		ptable_free(&t);
+	if (b->n == 0 || s->how->drop_end)
+		return 0;
+	return err_set(e, ERR_REFUSED,
+	    "%s: --shrink would cut off %s behind the last partition; --outside=skip "
+	    "leaves it out",
+	    disk_name(s->source), behind_owned_text(b, who, sizeof who));
+}
+
+static int
+shrink_table(struct shrink *s, struct ptable *t, struct err *e)
+{
+	struct disk *source = s->source;
+
+	if (check_basic(t, source, e) != 0 || check_awake(t, source, e) != 0)
 		return -1;
-	}
 	/* The boot sector of FAT and NTFS looks like an MBR without partitions. */
-	if (t.kind == PTABLE_MBR && t.nparts == 0)
-		t.kind = PTABLE_NONE;
-	struct partition p = last_partition(&t, s->result.was_sectors);
+	if (t->kind == PTABLE_MBR && t->nparts == 0)
+		t->kind = PTABLE_NONE;
+	if (check_end(s, t, e) != 0)
+		return -1;
+	struct partition p = last_partition(t, s->result.was_sectors);
 	s->result.partition = p.number;
 	/* A GPT without a partition has nothing to make smaller: only the disk is cut. */
-	bool has_fs = p.number != 0 || t.kind == PTABLE_NONE;
+	bool has_fs = p.number != 0 || t->kind == PTABLE_NONE;
 	const char *owner = p.number != 0 ? ptable_owner(&p) : NULL;
 	int rc = view_open(&s->view, disk_name(source), e);
 	if (rc == 0 && owner != NULL)
 		snprintf(s->result.fs.left_alone, sizeof s->result.fs.left_alone,
 		    "it belongs to %s", owner);
 	else if (rc == 0 && has_fs && !p.logical)
-		rc = shrink_fs(s, &p.sectors,
-		    t.kind == PTABLE_NONE ? UNIT_BYTES : ALIGN_BYTES, spare_bytes, e);
+		rc = shrink_fs(
+		    s, &p.sectors, t->kind == PTABLE_NONE ? UNIT_BYTES : ALIGN_BYTES, e);
 	else if (rc == 0)
 		snprintf(s->result.fs.left_alone, sizeof s->result.fs.left_alone,
 		    has_fs ? "it is a logical partition" : "there is no partition");
-	if (rc == 0)
-		rc = show_smaller(s, source, &t, &p, e);
+	return rc == 0 ? show_smaller(s, source, t, &p, e) : -1;
+}
+
+static int
+make(struct shrink *s, struct err *e)
+{
+	struct ptable t = { .kind = PTABLE_NONE };
+
+	if (!s->how->bare && ptable_read(&t, s->source, e) != 0)
+		return -1;
+	int rc = shrink_table(s, &t, e);
 	ptable_free(&t);
 	return rc;
 }
 
 int
-shrink_begin(struct shrink **out, struct disk *source, bool bare, uint64_t spare_bytes,
+shrink_begin(struct shrink **out, struct disk *source, const struct shrink_how *how,
     struct err *e)
 {
 	if (!disk_seekable(source) || disk_fd(source) < 0)
@@ -181,8 +259,10 @@ shrink_begin(struct shrink **out, struct disk *source, bool bare, uint64_t spare
 	struct shrink *s = calloc(1, sizeof *s);
 	if (s == NULL)
 		return err_nomem(e, "--shrink");
+	s->source = source;
+	s->how = how;
 	s->result.was_sectors = disk_size_bytes(source) / SECTOR_BYTES;
-	if (make(s, source, bare, spare_bytes, e) != 0) {
+	if (make(s, e) != 0) {
 		shrink_end(s);
 		return -1;
 	}
