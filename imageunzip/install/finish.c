@@ -9,9 +9,11 @@
 #include <stdio.h>
 
 #include "common/base/number.h"
+#include "common/behind/behind.h"
 #include "common/disk/ptable.h"
 #include "imageunzip/install/first_mib.h"
 #include "imageunzip/install/stale_signatures.h"
+#include "imageunzip/install/tail.h"
 #include "imageunzip/install/target_view.h"
 
 enum { SENTENCE_BYTES = 400 };
@@ -153,11 +155,90 @@ hint_backup(const struct target *t, struct disk *view, unsigned from)
 			"there, and --grow enlarges the last partition, too");
 }
 
+/* What lies behind the last partition before the table is fitted. */
+struct beyond {
+	struct behind behind;
+	uint64_t from, end; /* sectors that no partition has */
+};
+
+static void
+find_beyond(struct beyond *b, struct disk *view)
+{
+	struct range all = { 0, disk_size_bytes(view) / SECTOR_BYTES };
+	struct ptable t;
+	struct err ignored;
+
+	*b = (struct beyond){ .from = all.len, .end = all.len };
+	if (ptable_read(&t, view, &ignored) != 0)
+		return; /* for other sectors, for example: no image's tail is there */
+	b->from = behind_partitions(&t);
+	if (behind_find(&b->behind, view, all, b->from, &t.own, &ignored) != 0)
+		b->behind.n = 0;
+	ptable_free(&t);
+}
+
+/* The sectors behind the last partition that it has now, or that a GPT has. */
+static struct range
+taken(const struct beyond *b, const struct ptable_change *done)
+{
+	enum { BACKUP_SECTORS = 48 }; /* the most that one takes: in sectors of 4 KiB */
+	uint64_t more = done->grown != 0 ? done->is_sectors - done->was_sectors : 0;
+	bool all = more > 0 || b->end < BACKUP_SECTORS;
+	uint64_t from = all ? b->from : b->end - BACKUP_SECTORS;
+	uint64_t end = done->moved ? b->end : b->from + more;
+
+	return range_clip((struct range){ b->from, b->end - b->from }, from, end);
+}
+
+/* Name the unknown data of the image's tail, which is in its place, that lies there; "":
+ * none. */
+static const char *
+tail_there(const struct finish *f, struct range r, char *buf, size_t cap)
+{
+	uint64_t sectors[TAIL_PIECES_MAX] = { 0 }, sum = 0;
+
+	buf[0] = '\0';
+	if (f->tail->n == 0 || !tail_in_place(f->target, f->tail))
+		return buf;
+	for (size_t i = 0; i < f->tail->n; i++) {
+		const struct tail_piece *p = &f->tail->pieces[i];
+		if (range_clip(p->sectors, r.off, range_end(r)).len > 0)
+			sum += sectors[i] = f->tail_sectors[i];
+	}
+	return sum > 0 ? tail_text(f->tail, sectors, buf, cap) : buf;
+}
+
+/* Nothing is grown over without a word.  What is recognised of the image's tail was
+ * refused before the first write (tail_check()); what the disk had may not be stale. */
+static void
+warn_taken(const struct finish *f, const struct beyond *b,
+    const struct ptable_change *done)
+{
+	char sentence[SENTENCE_BYTES], what[200];
+	struct range r = taken(b, done);
+
+	if (r.len == 0 || f->target->cfg->warn == NULL)
+		return;
+	if (tail_there(f, r, what, sizeof what)[0] != '\0') {
+		snprintf(sentence, sizeof sentence,
+		    "%s at the end of the disk, which the image has, %s grown over", what,
+		    f->dry ? "would be" : "is");
+		f->target->cfg->warn(sentence);
+	}
+	if (b->behind.n > 0 && !f->dry) {
+		snprintf(sentence, sizeof sentence,
+		    "%s, which was on the disk, is grown over",
+		    behind_owned_text(&b->behind, what, sizeof what));
+		f->target->cfg->warn(sentence);
+	}
+}
+
 static int
 fit_table(const struct finish *f, struct disk *view, struct err *e)
 {
 	const struct target *t = f->target;
 	struct ptable_change done;
+	struct beyond beyond;
 	unsigned from;
 
 	if (t->slice.len != 0)
@@ -166,9 +247,11 @@ fit_table(const struct finish *f, struct disk *view, struct err *e)
 		hint_backup(t, view, from);
 		return 0;
 	}
+	find_beyond(&beyond, view);
 	if (ptable_fit(view, from, t->cfg->grow, &done, e) != 0)
 		return err_ctx(e, "the partition table could not be adapted");
 	tell_change(t, &done, f->dry);
+	warn_taken(f, &beyond, &done);
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 #ifndef IMAGEUNZIP_INSTALL_FINISH_H
 #define IMAGEUNZIP_INSTALL_FINISH_H
 
+#include "common/image/format/ext_tail.h"
 #include "common/image/read/chunk.h"
 #include "imageunzip/install/cover.h"
 #include "imageunzip/install/target.h"
@@ -23,6 +24,8 @@ struct finish {
 	/* Sector size, in bytes, of the disk that the image was made of; 0: not known. */
 	unsigned sector_bytes;
 	bool dry; /* only report what would be done */
+	const struct tail *tail; /* of the image */
+	const uint64_t *tail_sectors; /* of each piece, how many the image stores */
 };
 /* Set the type (-D), fill the free space that waited, wipe stale signatures and adapt the
  * table, as the configuration says, while the incomplete marker stands. It may be

@@ -83,7 +83,9 @@ complete(struct install *in, struct err *e)
 		.cover = &in->cover,
 		.known = all_known(in),
 		.ours = in->ours && !in->delta,
-		.sector_bytes = in->sector_bytes };
+		.sector_bytes = in->sector_bytes,
+		.tail = &in->tail,
+		.tail_sectors = in->tail_sectors };
 
 	/* The incomplete marker stands until the target is sealed, and the installation can
 	 * be resumed until the state forgets it. */

@@ -383,7 +383,9 @@ rehearsal_end(struct rehearsal *r, struct rehearsal_found *found, struct err *e)
 		.known = true,
 		.ours = in->ours && !in->delta,
 		.sector_bytes = in->sector_bytes,
-		.dry = true };
+		.dry = true,
+		.tail = &in->tail,
+		.tail_sectors = in->tail_sectors };
 	struct err none;
 
 	begin_found(r, found);

@@ -87,6 +87,24 @@ for how in --fix-gpt --grow; do
 	check "$how: would overwrite it" grep -q "would overwrite Intel RAID metadata" "$T/stderr"
 	check "nothing is written" same_end "$T/target" "$T/.poison" $MB
 done
+cp "$T/plain" "$T/disk2"; endings make "$T/disk2" uboot
+"$BIN/imagezip" -q "$T/disk2" "$T/u.ndz"
+for words in "is" "would be"; do
+	poison "$T/target" $SIZE
+	"$BIN/imageunzip" -q --in-place --grow $([ "$words" = is ] || echo --dry-run) \
+	    "$T/u.ndz" "$T/target" > /dev/null 2> "$T/said" ||
+	    	fail "--grow: $(cat "$T/said")"
+	says "warning: [0-9.]* kB of unknown data at the .*, which the image has, $words grown over"
+done
+poison "$T/target" $SIZE
+"$BIN/imageunzip" -q --in-place --fix-gpt "$T/u.ndz" "$T/target" 2> "$T/said" ||
+	fail --fix-gpt
+check "--fix-gpt of an MBR overwrites nothing, and says nothing" [ ! -s "$T/said" ]
+# What the disk had, and is not known to be stale.
+"$BIN/imagezip" -q "$T/plain" "$T/p.ndz"; poison "$T/target" $SIZE
+endings make "$T/target" vhd
+"$BIN/imageunzip" -q --in-place --grow "$T/p.ndz" "$T/target" 2> "$T/said" || fail --grow
+says "warning: a VHD footer (sector $((SIZE / 512 - 1))), which was on .*, is grown over"
 poison "$T/target" $((SIZE + MB))
 status 1 "$BIN/imageunzip" -q --in-place --tail=move "$T/i.ndz" "$T/target"
 check "--tail=move: not that" grep -q "Intel RAID metadata cannot be moved" "$T/stderr"
