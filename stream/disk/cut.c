@@ -87,6 +87,25 @@ find_needed(struct export *source, uint64_t *sectors, struct err *e)
 	return rc;
 }
 
+/* Refuse to end the disk in front of what has an owner: a disk of the image's size has
+ * its tail. */
+static int
+check_tail(struct export *source, uint64_t disk_bytes, struct err *e)
+{
+	const struct tail *tail = export_tail(source);
+
+	if (tail->disk_sectors != disk_bytes / SECTOR_BYTES)
+		return 0;
+	for (size_t i = 0; i < tail->n; i++)
+		if (tail->pieces[i].kind != TAIL_UNKNOWN)
+			return err_set(e, ERR_REFUSED,
+			    "the only place for the sector table is the end of the disk, "
+			    "where the image has %s; the table can be in a file, on "
+			    "another device, or in memory",
+			    tail_kind_name(tail->pieces[i].kind));
+	return 0;
+}
+
 int
 cut_find(struct export *source, uint64_t disk_bytes, uint64_t bytes, uint64_t *shown_bytes,
     struct err *e)
@@ -96,9 +115,9 @@ cut_find(struct export *source, uint64_t disk_bytes, uint64_t bytes, uint64_t *s
 	if (find_needed(source, &needed, e) != 0)
 		return -1;
 	*shown_bytes = disk_bytes > bytes ? (disk_bytes - bytes) / PAGE_BYTES * PAGE_BYTES : 0;
-	if (needed <= *shown_bytes / SECTOR_BYTES)
-		return 0;
-	return err_set(e, ERR_USAGE, "the disk cannot be shown as a shorter one");
+	if (needed > *shown_bytes / SECTOR_BYTES)
+		return err_set(e, ERR_USAGE, "the disk cannot be shown as a shorter one");
+	return check_tail(source, disk_bytes, e);
 }
 
 /* The disk that is shown, as ptable_end_at() needs it to move the backup. */

@@ -176,7 +176,8 @@ int room_partitions(struct ptable *p, struct export *source, struct err *e);
 
 /* How long can a disk of disk_bytes bytes be shown, with a table of this many bytes behind that?
  * ERR_USAGE: the image's partitions, or what it stores elsewhere, reach into the table's place;
- * errors of room_partitions(). */
+ * ERR_REFUSED: something that has an owner lies there (common/behind); errors of
+ * room_partitions(). */
 int cut_find(struct export *source, uint64_t disk_bytes, uint64_t bytes, uint64_t *shown_bytes,
     struct err *e);
 /* Take out of `stored`, which is sealed, what belongs to the end of the image's disk: the backup of a

@@ -178,7 +178,7 @@ open_file(struct opening *o, struct err *e)
 }
 
 /* Find the place for a table on the disk; *shown_bytes: how long the disk is that is shown.
- * ERR_USAGE: there is none; all other errors say nothing about that. */
+ * ERR_USAGE, ERR_REFUSED: there is none; all other errors say nothing about that. */
 static int
 find_place(struct opening *o, uint64_t *shown_bytes, struct err *e)
 {
@@ -226,7 +226,7 @@ look_for_table(struct opening *o, struct table_header *h, struct err *e)
 	if (in_file(d))
 		return h->sequence != 0;
 	if (find_place(o, &o->shown_bytes, e) != 0)
-		return e->kind == ERR_USAGE ? 0 : -1;
+		return e->kind == ERR_USAGE || e->kind == ERR_REFUSED ? 0 : -1;
 	return table_is_there(d->disk, o->table.at_bytes, h, e);
 }
 
@@ -346,6 +346,19 @@ reserve_file(struct disk *f, uint64_t bytes, struct err *e)
 	return -1;
 }
 
+/* What has an owner was refused (cut.c); of other data at the disk's end it is said that
+ * it is not shown. */
+static void
+tell_tail(struct streamed *d)
+{
+	const struct tail *tail = export_tail(d->source);
+
+	if (tail->n > 0 && tail->disk_sectors == d->bytes / SECTOR_BYTES)
+		streamed_tell(d,
+		    "%s: %s, which the image has at the end of the disk, is left out",
+		    d->cfg.disk, tail_kind_name(tail->pieces[0].kind));
+}
+
 /* Choose the place of the table, and say where it is, before the disk is written to. */
 static int
 choose_place(struct opening *o, struct err *e)
@@ -374,6 +387,7 @@ choose_place(struct opening *o, struct err *e)
 		    ", in front of the table; if it has a GPT, the backup of the GPT is put to the "
 		    "end of that",
 		    d->cfg.disk, o->shown_bytes / SECTOR_BYTES, d->bytes / SECTOR_BYTES);
+		tell_tail(d);
 		return cut(d, o->shown_bytes, e);
 	}
 	streamed_tell(d,

@@ -488,6 +488,12 @@ export_stored(const struct export *x)
 	return x->stored;
 }
 
+const struct tail *
+export_tail(const struct export *x)
+{
+	return &x->tail;
+}
+
 int
 export_drop_tail(const struct export *x, struct rangeset *stored, struct err *e)
 {

@@ -73,6 +73,8 @@ uint64_t export_stored_bytes(const struct export *);
 uint64_t export_lost_sectors(const struct export *);
 /* The sectors that are stored, sealed; valid until export_close(). */
 const struct rangeset *export_stored(const struct export *);
+/* The tail of the image; n is 0 when it has none. */
+const struct tail *export_tail(const struct export *);
 /* Take out of the set what belongs to a disk of exactly the image's size alone.  ERR_NOMEM. */
 int export_drop_tail(const struct export *, struct rangeset *stored, struct err *);
 /* Add to the open set `stored` the sectors that are stored for a disk of this size: some may belong

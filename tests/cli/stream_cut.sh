@@ -45,8 +45,26 @@ for kind in dos:8:49084 gpt:40:49016; do
 	fi
 	check "$label: a plain disk" in_order "$T/disk"
 done
+# What lies in that place has an owner, whose disk is as long as it is; unknown data is
+# not shown, and that is said.
+rm -f "$T/sda"; truncate -s $((SECTORS * 512)) "$T/sda"
+{ echo "label: dos"; echo "start=8, size=49084"; } | sfdisk -q "$T/sda" || fail sfdisk
+cp "$T/sda" "$T/bare"; python3 "$TOP/tests/helpers/endings.py" make "$T/sda" vhd
+"$BIN/imagezip" -q "$T/sda" "$T/sda.ndz" || fail imagezip
+poison "$T/disk" $((SECTORS * 512))
+refused "the end of the disk, where the image has a VHD footer" "$T/sda.ndz" \
+    disk="$T/disk"
+check "nothing was written" \
+    cmp "$T/disk" <(head -c $((SECTORS * 512)) /dev/zero | tr '\0' '\245')
+mv "$T/bare" "$T/sda"
+printf x | dd of="$T/sda" bs=512 seek=$((SECTORS - 1)) conv=notrunc status=none
+"$BIN/imagezip" -q "$T/sda" "$T/sda.ndz" || fail imagezip
+serve disk fill=no; stop
+check "unknown data: that is said" grep -q \
+    "unknown data, which the image has at the end of the disk, is left out" "$T/nbd.log"
 # A partition that reaches into the place is no reason to write there.
 disk dos 8 49104
 refused "no place for the sector table" "$T/sda.ndz" disk="$T/disk"
-check "nothing was written" cmp "$T/disk" <(head -c $((SECTORS * 512)) /dev/zero | tr '\0' '\245')
+check "nothing was written" \
+    cmp "$T/disk" <(head -c $((SECTORS * 512)) /dev/zero | tr '\0' '\245')
 finish
