@@ -356,7 +356,8 @@ act(struct collecting *g, struct err *e)
 {
 	int rc = 0;
 
-	qsort(g->v, g->n, sizeof *g->v, compare_use);
+	if (g->n > 0)
+		qsort(g->v, g->n, sizeof *g->v, compare_use);
 	for (size_t from = 0, to; from < g->n && rc == 0; from = to) {
 		uint64_t bytes = 0;
 		for (to = from; to < g->n; to++) {
