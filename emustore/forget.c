@@ -80,8 +80,8 @@ tell_sum(const struct forgetting *f)
 		    f->gone);
 }
 
-/* The n versions of one name, by their numbers: which was put with an earlier time than the one
- * before it? */
+/* The n versions of one name, by their numbers: which was put with an earlier time than
+ * the one before it? */
 static void
 tell_clock(const struct forgetting *f, const struct version *v, size_t n)
 {

@@ -9,7 +9,8 @@
 #include "emustore/emustore.h"
 #include "emustore/store/usage.h"
 
-/* Recipes of as many bytes are read without being asked for: that takes about a second. */
+/* Recipes of as many bytes are read without being asked for: that takes about a second.
+ * */
 enum { USAGE_BYTES = 32 << 20 };
 
 /* What a command that shows the store knows of its usage. */
@@ -20,8 +21,8 @@ struct shown {
 	struct err lacks;     /* what could not be read */
 };
 
-/* Measure the usage, if that takes no longer than the user may want.  Damage is noted, and does not
- * fail here: what can be read is shown. */
+/* Measure the usage, if that takes no longer than the user may want.  Damage is noted,
+ * and does not fail here: what can be read is shown. */
 static int
 measure(struct shown *w, struct store *s, struct err *e)
 {
@@ -121,8 +122,8 @@ free_rows(struct listing_images *l)
 	l->text = NULL;
 }
 
-/* The rows are printed when all are known: whoever reads them slowly does not hold up others who
- * need the index. */
+/* The rows are printed when all are known: whoever reads them slowly does not hold up
+ * others who need the index. */
 static int
 list_rows(struct store *s, void *arg, struct err *e)
 {

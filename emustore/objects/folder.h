@@ -43,16 +43,16 @@ int folder_replace(
 /* When the folder `name` in it was changed last, in nanoseconds since 1970; 0: there is no
  * such folder. */
 uint64_t folder_changed_ns(const struct objects *, const char *name);
-/* Reserve `bytes` of room; nothing is done if there is a reserve.  -1: there is none, and *e
- * says why: there is not enough room (ENOSPC, EDQUOT), or the filesystem keeps no room for
- * a file before it is written, nor for zeros. */
+/* Reserve `bytes` of room; nothing is done if there is a reserve.  -1: there is none, and
+ * *e says why: there is not enough room (ENOSPC, EDQUOT), or the filesystem keeps no room
+ * for a file before it is written, nor for zeros. */
 int folder_reserve(struct objects *, uint64_t bytes, struct err *);
 /* Give up the reserve.  Returns false if there was none. */
 bool folder_use_reserve(struct objects *);
 /* Whether `path`, which need not exist, lies in the folder `dir`. */
 bool folder_holds(const char *dir, const char *path);
-/* May this process make files in the folder, and is the folder not on a network filesystem,
- * where each look into the index would be a request? */
+/* May this process make files in the folder, and is the folder not on a network
+ * filesystem, where each look into the index would be a request? */
 bool folder_may_cache(const struct objects *);
 
 #endif /* EMUSTORE_OBJECTS_FOLDER_H */

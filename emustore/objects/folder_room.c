@@ -252,8 +252,8 @@ write_zeros(int fd, uint64_t bytes)
 	return fsync(fd);
 }
 
-/* Give the file room.  Some filesystems, as ext2 and NFS before version 4.2, give room only to
- * what is written; some of these, which compress, give none to zeros. */
+/* Give the file room.  Some filesystems, as ext2 and NFS before version 4.2, give room
+ * only to what is written; some of these, which compress, give none to zeros. */
 static int
 give_room(int fd, uint64_t bytes)
 {

@@ -36,9 +36,9 @@ count_claims(const struct listing *l)
 	return n;
 }
 
-/* Is this writer's claim the only one, and is there no image?  If `fresh`: was there never
- * one?  That is asked last: an image that was made and removed since had its number noted
- * before.  1, 0, -1. */
+/* Is this writer's claim the only one, and is there no image?  If `fresh`: was there
+ * never one?  That is asked last: an image that was made and removed since had its number
+ * noted before.  1, 0, -1. */
 static int
 is_alone(struct store *s, const struct store_name *n, bool fresh, struct err *e)
 {

@@ -57,9 +57,9 @@ read_fragment(struct copying *c, const uint8_t *digest, struct pack_fragment *f,
 	    c->check, &f->head, c->record.base + FRAGMENT_HEAD_BYTES, f->bytes, e);
 }
 
-/* Look at `from` again if gc may have replaced the pack that its index has, or make its index
- * anew if that is damaged: then the fragment is elsewhere.  1: that was done; 0: there is
- * nothing to do; -1. */
+/* Look at `from` again if gc may have replaced the pack that its index has, or make its
+ * index anew if that is damaged: then the fragment is elsewhere.  1: that was done; 0:
+ * there is nothing to do; -1. */
 static int
 look_again(struct copying *c, struct err *e)
 {
@@ -73,7 +73,8 @@ look_again(struct copying *c, struct err *e)
 	return c->packs != NULL ? 1 : err_nomem(e, "an image");
 }
 
-/* Read a fragment as read_fragment() does, also where it has moved since the last look. */
+/* Read a fragment as read_fragment() does, also where it has moved since the last look.
+ * */
 static int
 find_fragment(struct copying *c, const uint8_t *digest, struct pack_fragment *f,
     struct err *e)

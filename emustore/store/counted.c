@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* List the packs once for each index: its tables were listed before, and packs are made before
- * their tables. */
+/* List the packs once for each index: its tables were listed before, and packs are made
+ * before their tables. */
 static int
 list_packs(struct counted *c, struct store *s, struct err *e)
 {

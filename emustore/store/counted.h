@@ -16,16 +16,16 @@ struct counted {
 	unsigned turn; /* of the index whose tables were there when the packs were listed */
 	struct listing packs;
 	uint32_t last; /* the pack that was counted on last, by its number in the index; 0: none */
-	/* Ids of damaged packs, each with its '\0', and how many bytes of this are those of packs
-	 * that were condemned. */
+	/* Ids of damaged packs, each with its '\0', and how many bytes of this are those
+	 * of packs that were condemned. */
 	struct buf bad;
 	size_t done;
 };
 
 enum { COUNTED_DOUBT = 2 };
 
-/* May the writer count on this pack of the index?  1; 0: it is damaged; COUNTED_DOUBT: it is
- * damaged, or the index that this machine keeps is wrong (store_doubt()); -1. */
+/* May the writer count on this pack of the index?  1; 0: it is damaged; COUNTED_DOUBT: it
+ * is damaged, or the index that this machine keeps is wrong (store_doubt()); -1. */
 int counted_on(struct counted *, struct store *, const struct index_pack *, struct err *);
 /* Condemn the damaged packs that counted_on() has met. */
 int counted_condemn(struct counted *, struct store *, struct err *);

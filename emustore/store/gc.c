@@ -428,8 +428,8 @@ err_pack(const struct collecting *g, const struct pack_use *u, struct err *e)
 	    store_title(g->s), u->p.id);
 }
 
-/* Is each pack that images need there?  Else a fragment may be needed of a pack that would go. A
- * pack that another gc has removed meanwhile has no table any more. */
+/* Is each pack that images need there?  Else a fragment may be needed of a pack that
+ * would go. A pack that another gc has removed meanwhile has no table any more. */
 static int
 check_packs(struct collecting *g, struct err *e)
 {

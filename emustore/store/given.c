@@ -1,5 +1,5 @@
-/* given.c: knows which numbers versions have had.  Called by writer.c, claim.c and store.c, in
- * the thread that has the store. */
+/* given.c: knows which numbers versions have had.  Called by writer.c, claim.c and
+ * store.c, in the thread that has the store. */
 #include "emustore/store/given.h"
 
 #include <errno.h>
@@ -11,8 +11,8 @@ struct range_of_versions {
 	uint32_t low, high;
 };
 
-/* Is this the key of a range, without KEYS_GIVEN and the name before it?  Longer keys are those
- * of images whose names begin like this one. */
+/* Is this the key of a range, without KEYS_GIVEN and the name before it?  Longer keys are
+ * those of images whose names begin like this one. */
 static bool
 key_is_given(const char *key, struct range_of_versions *r)
 {

@@ -145,11 +145,11 @@ open_file(struct index *x, const char *path, struct err *e)
 	return 0;
 }
 
-/* SQLite's write-ahead log has memory that processes share, in a file which it maps: where a
- * full disk has no room for a page of that file, whoever writes to the page is killed by
- * SIGBUS.  So the index has a journal instead, which is written as files are.  Older programs
- * have made indexes with a log: a process that has such a file for itself alone (EXCLUSIVE)
- * leaves it without sharing memory. */
+/* SQLite's write-ahead log has memory that processes share, in a file which it maps:
+ * where a full disk has no room for a page of that file, whoever writes to the page is
+ * killed by SIGBUS.  So the index has a journal instead, which is written as files are.
+ * Older programs have made indexes with a log: a process that has such a file for itself
+ * alone (EXCLUSIVE) leaves it without sharing memory. */
 static int
 leave_log(struct index *x, struct err *e)
 {

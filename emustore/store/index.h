@@ -176,8 +176,8 @@ struct index_totals {
 	    pack_bytes;
 	uint64_t raw_unique; /* how many different raw digests there are */
 };
-/* How many packs there are, and how many bytes they have.  1; 0: the index is not in order, or
- * the records of the fragments that it has do not have as many bytes; -1. */
+/* How many packs there are, and how many bytes they have.  1; 0: the index is not in
+ * order, or the records of the fragments that it has do not have as many bytes; -1. */
 int index_room(struct index *, uint64_t *packs, uint64_t *bytes, struct err *);
 /* Compute all sums, for which the whole index is read. */
 int index_totals(struct index *, struct index_totals *, struct err *);

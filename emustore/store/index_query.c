@@ -60,8 +60,8 @@ static const char *const sql[QUERIES] = {
 	    "(SELECT count(*), total(bytes), count(DISTINCT raw_digest) FROM fragments) f, "
 	    "(SELECT count(*), total(chunks), total(data_bytes) FROM images) i, "
 	    "(SELECT count(*), total(bytes) FROM packs) p",
-	/* 40 bytes is the first record of a pack; a fragment's record has 88 bytes before its data,
-	 * and ends at a multiple of 8. */
+	/* 40 bytes is the first record of a pack; a fragment's record has 88 bytes before
+	 * its data, and ends at a multiple of 8. */
 	[Q_ROOM] =
 	    "SELECT p.*, f.n + s.n + 40 * p.packs FROM "
 	    "(SELECT count(*) AS packs, total(bytes) FROM packs) p, "

@@ -408,8 +408,8 @@ update_and_mark(struct store *s, struct err *e)
 	return index_set_mark(s->index, s->mark, e);
 }
 
-/* The index in the cache is damaged, was replaced, or has no room to grow: another one, of
- * this process alone, may do. */
+/* The index in the cache is damaged, was replaced, or has no room to grow: another one,
+ * of this process alone, may do. */
 static bool
 may_leave(const struct store *s, const struct err *e)
 {

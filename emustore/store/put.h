@@ -23,8 +23,8 @@ struct put_stats {
 	uint64_t recompressed_chunks, whole_chunks, encrypted_chunks;
 	uint64_t recipe_bytes;
 	uint64_t known_bytes; /* raw data that put_known() gave out compressed */
-	/* Packs of the store that are missing or too short; what the image needs of them was put
-	 * again. */
+	/* Packs of the store that are missing or too short; what the image needs of them
+	 * was put again. */
 	uint64_t damaged_packs;
 };
 

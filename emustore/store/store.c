@@ -184,8 +184,8 @@ store_find_image(
 	return store_try(s, find_image, &(struct image_wanted){ n, i }, e);
 }
 
-/* An image that an older program has put has no note of its number.  Where the disk is full,
- * it is removed without one: there would be no way to get room. */
+/* An image that an older program has put has no note of its number.  Where the disk is
+ * full, it is removed without one: there would be no way to get room. */
 static int
 note_given(struct store *s, const struct store_name *n, struct err *e)
 {

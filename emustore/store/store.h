@@ -124,13 +124,13 @@ const char *store_title(const struct store *);
 bool store_holds(const char *url, const char *path);
 /* List the objects, and bring the index up to date. */
 int store_look(struct store *, struct err *);
-/* To be called where a use of s->index has failed with *e.  If the index is the one that this
- * machine keeps, and it has failed itself, go on with an index that is made from the objects
- * for this process; one that is damaged is removed.  1: the caller tries again, with the
- * numbers of the new index; 0: the index has not failed, and *e stays; -1. */
+/* To be called where a use of s->index has failed with *e.  If the index is the one that
+ * this machine keeps, and it has failed itself, go on with an index that is made from the
+ * objects for this process; one that is damaged is removed.  1: the caller tries again,
+ * with the numbers of the new index; 0: the index has not failed, and *e stays; -1. */
 int store_heal(struct store *, struct err *);
-/* store_heal() also where the index has not failed: what it says may be wrong.  0: it was made
- * from the objects for this process already. */
+/* store_heal() also where the index has not failed: what it says may be wrong.  0: it was
+ * made from the objects for this process already. */
 int store_doubt(struct store *, struct err *);
 /* Run fn, which may be run again: once more if the index has to be healed. */
 int store_try(struct store *, int (*fn)(struct store *, void *arg, struct err *), void *arg,
@@ -138,8 +138,8 @@ int store_try(struct store *, int (*fn)(struct store *, void *arg, struct err *)
 /* index_find_image() that heals the index. */
 int store_find_image(
     struct store *, const struct store_name *, struct index_image *, struct err *);
-/* What has failed with ENOENT after the store was looked at again is damage: make *e say so,
- * if it has ENOENT.  Returns -1. */
+/* What has failed with ENOENT after the store was looked at again is damage: make *e say
+ * so, if it has ENOENT.  Returns -1. */
 int store_err_missing(struct err *e);
 /* May a put or a gc still count on the objects that it saw at the last look?  ERR_REFUSED:
  * in a bucket, half the grace has passed since. */

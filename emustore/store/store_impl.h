@@ -27,8 +27,9 @@ int cache_leave(struct store *, bool damaged, struct err *);
  * them; ERR_CANCELLED: a signal has ended this. */
 int cache_lock(struct store *, struct err *);
 /* Is the file of the index that was opened still the one that is in the cache?  Another
- * process may have removed it, and made another one.  To be asked, with cache_lock() held,
- * before the index is written: SQLite's journal would be taken for that of the new file. */
+ * process may have removed it, and made another one.  To be asked, with cache_lock()
+ * held, before the index is written: SQLite's journal would be taken for that of the new
+ * file. */
 bool cache_is_current(const struct store *);
 void cache_unlock(struct store *);
 

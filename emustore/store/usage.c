@@ -9,8 +9,8 @@
 #include "common/base/grow.h"
 #include "emustore/store/stored.h"
 
-/* Of each fragment: the image that needed it last, by its place in u->v, from 1; and whether
- * other images need it. */
+/* Of each fragment: the image that needed it last, by its place in u->v, from 1; and
+ * whether other images need it. */
 enum { SHARED = (int)(1u << 31) };
 
 struct measuring {

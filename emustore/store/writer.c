@@ -378,8 +378,8 @@ err_no_version(const struct store_name *name, struct err *e)
 	    INT32_MAX);
 }
 
-/* Choose the version after the latest one of this name that the index has, and after all that
- * were given before. */
+/* Choose the version after the latest one of this name that the index has, and after all
+ * that were given before. */
 static int
 choose_version(struct writer *w, struct store_name *name, struct err *e)
 {

@@ -17,9 +17,9 @@ int writer_new(struct writer **, struct store *, struct err *);
  * neither committed nor put with an image are removed, since nobody else can have used
  * them.  NULL is allowed. */
 void writer_free(struct writer *);
-/* Is a fragment with this SHA-256 in a pack of the store that is not condemned, and is that
- * pack there (counted.h), or was the fragment added to this writer?  1, and *f is filled in;
- * 0; -1. */
+/* Is a fragment with this SHA-256 in a pack of the store that is not condemned, and is
+ * that pack there (counted.h), or was the fragment added to this writer?  1, and *f is
+ * filled in; 0; -1. */
 int writer_find(struct writer *, const uint8_t sha256[SHA256_BYTES], struct pack_fragment *f,
     struct err *);
 /* How many packs that it would have counted on are missing, or too short. */

@@ -192,8 +192,9 @@ is_beside(const char *path, const char *end)
 	return access(name, F_OK) == 0;
 }
 
-/* Memory that is shared through a file would be a file with holes, which kills whoever writes
- * to them when the disk is full.  Older programs have made indexes that need it. */
+/* Memory that is shared through a file would be a file with holes, which kills whoever
+ * writes to them when the disk is full.  Older programs have made indexes that need it.
+ * */
 static void
 test_no_shared_memory(const char *path)
 {

@@ -1,5 +1,6 @@
-/* Numbers of versions: which were given is known, whatever their order, from about one object
- * for each name, and a writer that chose one that was given meanwhile does not get it. */
+/* Numbers of versions: which were given is known, whatever their order, from about one
+ * object for each name, and a writer that chose one that was given meanwhile does not get
+ * it. */
 #include <string.h>
 
 #include "emustore/objects/folder.h"
