@@ -116,7 +116,10 @@ what_a_version_uses() {
 	echo "== what a version uses alone is what rm and gc free"
 	new_store uses; es -q put a "$T/a.ndz"; es -q put b "$T/b.ndz"; es -q put b "$T/b.ndz"; es -q put c "$T/c.ndz"
 	local only shared freed before
-	check "twins share all: $(es list --json | json -1 - '[*].name,shared_bytes')" [ "$(es list --json | json - '[2].only_bytes')" -lt 10000 ]
+	es list --json > "$T/json"
+	for only in '[1].only_bytes' '[2].only_bytes'; do
+		check "twins share all: $only" [ "$(json "$T/json" "$only")" -lt 10000 ]
+	done
 	only=$(es info c --json | field only_bytes) shared=$(es info c --json | field shared_bytes)
 	check "c shares nothing" [ "$shared" = 0 ]
 	check "list says the same" [ "$(es list --json | json - '[3].only_bytes')" = "$only" ]
