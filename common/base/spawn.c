@@ -4,11 +4,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "common/base/beside.h"
 
 static void
 give(posix_spawn_file_actions_t *files, int fd, int as, int mode)
@@ -26,6 +30,7 @@ spawn_program(pid_t *pid, const char *const argv[], struct spawn_files f, bool o
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
 	sigset_t none, all;
+	char path[PATH_MAX];
 	short flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK;
 
 	sigemptyset(&none);
@@ -39,8 +44,10 @@ spawn_program(pid_t *pid, const char *const argv[], struct spawn_files f, bool o
 	    &attr, own_group ? (short)(flags | POSIX_SPAWN_SETPGROUP) : flags);
 	posix_spawnattr_setsigdefault(&attr, &all);
 	posix_spawnattr_setsigmask(&attr, &none);
-	int rc = posix_spawnp(
-	    pid, argv[0], &files, &attr, (char *const *)(uintptr_t)argv, environ);
+	char *const *words = (char *const *)(uintptr_t)argv;
+	int rc = posix_spawnp(pid, argv[0], &files, &attr, words, environ);
+	if (rc == ENOENT && strchr(argv[0], '/') == NULL && beside(path, sizeof path, argv[0]))
+		rc = posix_spawn(pid, path, &files, &attr, words, environ);
 	posix_spawnattr_destroy(&attr);
 	posix_spawn_file_actions_destroy(&files);
 	errno = rc;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/beside.h"
 #include "common/base/number.h"
 #include "common/wire/addr.h"
 #include "controller/http/token.h"
@@ -88,21 +89,12 @@ find_web(struct places *p, const struct control_config *c, struct err *e)
 static int
 find_frisbeed(struct places *p, const struct control_config *c)
 {
-	char self[PLACES_PATH_BYTES / 2];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-	char *slash = n > 0 ? (self[n] = '\0', strrchr(self, '/')) : NULL;
-
 	if (c->frisbeed != NULL) {
 		snprintf(p->frisbeed, sizeof p->frisbeed, "%s", c->frisbeed);
 		return 0;
 	}
-	if (slash != NULL) {
-		*slash = '\0';
-		snprintf(p->frisbeed, sizeof p->frisbeed, "%s/frisbeed", self);
-		if (access(p->frisbeed, X_OK) == 0)
-			return 0;
-	}
-	strcpy(p->frisbeed, "frisbeed");
+	if (!beside(p->frisbeed, sizeof p->frisbeed, "frisbeed"))
+		strcpy(p->frisbeed, "frisbeed");
 	return 0;
 }
 

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "common/base/args.h"
+#include "common/base/beside.h"
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/number.h"
@@ -115,18 +116,11 @@ find_plugin(void)
 {
 	static const char *const places[] = { "../lib/nbdkit-ndz-plugin.so",
 		"../lib/nbdkit/plugins/nbdkit-ndz-plugin.so" };
-	char self[PATH_MAX], *path;
-	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+	char path[PATH_MAX];
 
-	for (size_t i = 0; n > 0 && i < sizeof places / sizeof places[0]; i++) {
-		self[n] = '\0';
-		*strrchr(self, '/') = '\0';
-		if (asprintf(&path, "%s/%s", self, places[i]) < 0)
-			return NULL;
-		if (access(path, R_OK) == 0)
-			return path;
-		free(path);
-	}
+	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+		if (beside(path, sizeof path, places[i]))
+			return strdup(path);
 	return strdup("ndz");
 }
 
