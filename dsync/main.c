@@ -161,16 +161,18 @@ serve_copies(struct options *o, struct err *e)
 	return serve(c, e); /* a signal that ends it is no failure */
 }
 
-/* The commands that need to know what has changed. */
+/* The commands that need to know what has changed.  A comparison of all data needs no source of
+ * change, but then it does not know which differences are writes since the last sync. */
 static int
 act_on_pair(struct options *o, struct err *e)
 {
 	char found[FIND_SINCE_BYTES];
 
 	if (o->pair.from.since == NULL) {
-		if (find_tracker(o->pair.from.device, found, e) != 0)
-			return -1;
-		o->pair.from.since = found;
+		if (find_tracker(o->pair.from.device, found, e) == 0)
+			o->pair.from.since = found;
+		else
+			return o->command == DSYNC_VERIFY && e->kind == ERR_USAGE ? verify(o, e) : -1;
 	}
 	/* No later sync could succeed either. */
 	if (extract_check_states(&o->pair.from, e) != 0)

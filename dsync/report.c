@@ -128,15 +128,48 @@ report_verified(const struct options *o, const struct pair_difference *d, struct
 		say(stdout, "%" PRIu64 " %" PRIu64 "\n", s.off, s.len);
 	}
 	if (!o->quiet)
-		say(stderr,
-		    "dsync: %s of %s were compared, and the rest has changed since the "
-		    "last sync: %s\n",
+		say(stderr, "dsync: %s of %s were compared, and %s: %s\n",
 		    human_bytes(d->compared_bytes, compared, sizeof compared),
 		    human_bytes(d->device_bytes, size, sizeof size),
+		    o->pair.from.since != NULL
+			? "the rest has changed since the last sync"
+			: "without a source of change, what was written since the last sync "
+			  "counts, too",
 		    rangeset_count(&d->differs) == 0
 			? "no difference"
 			: "the copy differs in these sectors");
 	return 0;
+}
+
+/* Why a status is no success: there is no copy, or none any more.  Returns the exit status. */
+static int
+verdict(const struct options *o, const struct far_status *s, struct err *why)
+{
+	const char *copy = o->pair.to.target;
+
+	if (strcmp(s->condition, "unknown") == 0) {
+		err_set(why, ERR_ABSENT, "%s: is no copy: nothing was merged into it", copy);
+		return err_exit_status(why);
+	}
+	if (strcmp(s->condition, "changed") != 0)
+		return 0;
+	err_set(why, ERR_IO,
+	    "%s: does not hold what was merged into it: it was written or removed since, or is "
+	    "another device; \"dsync init\" makes it a copy again",
+	    copy);
+	return EXIT_DIFFERS;
+}
+
+static void
+status_lines(const struct far_status *s, uint64_t age)
+{
+	char id[STREAM_ID_TEXT];
+
+	say(stdout, "condition %s\n", s->condition);
+	if (!stream_id_set(&s->id))
+		return;
+	say(stdout, "id %s\n", stream_id_text(&s->id, id));
+	say(stdout, "age %" PRIu64 " s\n", age);
 }
 
 int
@@ -145,16 +178,16 @@ report_status(const struct options *o, const struct far_status *s, struct err *e
 	char id[STREAM_ID_TEXT];
 	uint64_t now = (uint64_t)time(NULL), age = now > s->made_at ? now - s->made_at : 0;
 	struct json *j = o->json ? json_new() : NULL;
+	struct err why;
+	int rc = verdict(o, s, &why);
 
 	if (o->json && j == NULL)
 		return err_nomem(e, "the report");
 	if (j == NULL) {
-		say(stdout, "condition %s\n", s->condition);
-		if (stream_id_set(&s->id))
-			say(stdout, "id %s\n", stream_id_text(&s->id, id));
-		if (stream_id_set(&s->id))
-			say(stdout, "age %" PRIu64 " s\n", age);
-		return 0;
+		status_lines(s, age);
+		if (rc != 0)
+			say(stderr, "dsync: %s\n", why.text);
+		return rc;
 	}
 	json_object(j, NULL);
 	json_string(j, "condition", s->condition);
@@ -163,8 +196,10 @@ report_status(const struct options *o, const struct far_status *s, struct err *e
 		json_uint(j, "age_seconds", age);
 	}
 	json_uint(j, "target_bytes", s->bytes);
+	if (rc != 0)
+		failure_put(j, why.text, rc == EXIT_DIFFERS ? "differs" : "absent", rc);
 	json_end(j);
-	return json_show(j, e);
+	return json_show(j, e) == 0 ? rc : -1;
 }
 
 static int

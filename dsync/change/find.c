@@ -15,9 +15,10 @@ find_tracker(const char *device, char since[FIND_SINCE_BYTES], struct err *e)
 	struct mapped m;
 	struct err why;
 
-	if (!mapper_is_name(device) && !mapper_name(device, name))
-		return err_set(
-		    e, ERR_USAGE, "%s: --since must name a source of change", device);
+	if (!mapper_name(device, name))
+		return err_set(e, ERR_USAGE,
+		    "%s: is no device of the device mapper, so --since must name a source of change",
+		    device);
 	if (mapper_table(&m, device, &why) != 0)
 		return err_set(e, ERR_USAGE,
 		    "--since must name a source of change: %.400s", why.text);

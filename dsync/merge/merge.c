@@ -111,12 +111,11 @@ fit(struct work *w, const struct stream_head *h, bool now, struct err *e)
 /* Whether the target still holds what was merged into it, as far as its sample shows: 1, 0, or -1
  * with an error. */
 static int
-sample_holds(struct work *w, struct err *e)
+sample_holds(struct disk *target, const struct target_state *t, struct err *e)
 {
-	const struct target_state *t = journal_state(w->journal);
 	uint8_t now[SHA256_BYTES];
 
-	if (sample_of(w->target, t->target_bytes, now, e) != 0)
+	if (sample_of(target, t->target_bytes, now, e) != 0)
 		return -1;
 	return memcmp(now, t->sample, sizeof now) == 0;
 }
@@ -131,7 +130,7 @@ check_sample(struct work *w, const struct stream_head *h, struct err *e)
 	    (h->flags & STREAM_FULL) != 0 || w->cfg->force ||
 	    disk_size_bytes(w->target) < t->target_bytes)
 		return 0;
-	int holds = sample_holds(w, e);
+	int holds = sample_holds(w->target, t, e);
 	if (holds != 0)
 		return holds < 0 ? -1 : 0;
 	return err_set(e, ERR_REFUSED,
@@ -149,7 +148,9 @@ check_same(struct work *w, const struct stream_head *h, enum gate_says *says, st
 	int holds = 1;
 
 	if (*says == GATE_SAME && (h->flags & STREAM_FULL) != 0 && !w->cfg->force)
-		holds = disk_size_bytes(w->target) == h->device_bytes ? sample_holds(w, e) : 0;
+		holds = disk_size_bytes(w->target) == h->device_bytes
+		            ? sample_holds(w->target, journal_state(w->journal), e)
+		            : 0;
 	if (holds == 0 || w->cfg->force)
 		*says = GATE_MERGE;
 	return holds < 0 ? -1 : 0;
@@ -431,8 +432,8 @@ merge_recover(const struct merge_config *cfg, struct merge_report *r, struct err
 	return rc;
 }
 
-int
-merge_look(const struct merge_config *cfg, struct target_state *s, struct err *e)
+static int
+look_at_journal(const struct merge_config *cfg, struct target_state *s, struct err *e)
 {
 	struct work w = { .cfg = cfg };
 	int rc = find_journal(&w, e);
@@ -445,4 +446,55 @@ merge_look(const struct merge_config *cfg, struct target_state *s, struct err *e
 	}
 	free(w.path);
 	return rc;
+}
+
+/* Whether the target is there and holds this state: 1, 0, or -1. */
+static int
+look_at_target(const struct merge_config *cfg, const struct target_state *s, struct err *e)
+{
+	struct err ignored; /* the target was only read */
+	struct disk *d;
+	int holds = 0;
+
+	if (access(cfg->target, F_OK) != 0 && errno == ENOENT)
+		return 0;
+	if (disk_open(&d, cfg->target, DISK_READ, e) != 0)
+		return -1;
+	if (disk_seekable(d) && disk_size_bytes(d) >= s->target_bytes)
+		holds = sample_holds(d, s, e);
+	disk_close(d, &ignored);
+	return holds;
+}
+
+/* Whether the target should be as its journal says: it has a state, and no merge is under way. */
+static bool
+is_settled(const struct target_state *s)
+{
+	return stream_id_set(&s->id) && (s->flags & (TARGET_PENDING | TARGET_INCOMPLETE)) == 0;
+}
+
+static bool
+same_state(const struct target_state *a, const struct target_state *b)
+{
+	return stream_id_same(&a->id, &b->id) && a->flags == b->flags &&
+	       a->merged_at == b->merged_at;
+}
+
+/* A merge that begins or ends meanwhile says so in the journal, before it changes the target. */
+int
+merge_look(const struct merge_config *cfg, struct merge_report *r, struct err *e)
+{
+	struct target_state before;
+
+	memset(r, 0, sizeof *r);
+	if (look_at_journal(cfg, &r->state, e) != 0)
+		return -1;
+	do {
+		before = r->state;
+		int holds = is_settled(&before) ? look_at_target(cfg, &before, e) : 1;
+		if (holds < 0 || look_at_journal(cfg, &r->state, e) != 0)
+			return -1;
+		r->changed = holds == 0;
+	} while (r->changed && !same_state(&before, &r->state));
+	return 0;
 }

@@ -32,6 +32,7 @@ struct merge_report {
 	struct target_state state; /* of the target now */
 	bool same;                 /* the target had this state already */
 	bool rolled_forward;       /* an earlier stream was applied first */
+	bool changed; /* merge_look(): the target does not hold its state any more */
 };
 
 /* Merge the stream that `from`, which is borrowed, has.  ERR_REFUSED: the stream does not
@@ -40,8 +41,10 @@ struct merge_report {
 int merge(const struct merge_config *, struct disk *from, struct merge_report *, struct err *);
 /* Finish a merge that a crash has interrupted, if there is one.  Errors as merge(). */
 int merge_recover(const struct merge_config *, struct merge_report *, struct err *);
-/* Read what is known of the target, and change nothing.  All zeros: nothing was merged. */
-int merge_look(const struct merge_config *, struct target_state *, struct err *);
+/* Read what is known of the target into r->state, all zeros if nothing was merged.  If no merge is
+ * under way, a sample of the target says whether it still holds that (r->changed); where it is gone
+ * or too short it does not, either.  Nothing is changed.  Errors of reading. */
+int merge_look(const struct merge_config *, struct merge_report *, struct err *);
 
 /* Call take() with the digest of each piece of `piece_bytes` bytes of the target, in order; the
  * last piece may be short.  Errors: of reading, and of take(). */

@@ -65,6 +65,7 @@ pair_sync(struct pair *p, bool full, struct pair_report *r, struct err *e)
 	bool known;
 
 	memset(r, 0, sizeof *r);
+	p->from.full = full;
 	if (far_status(&p->to, &r->before, e) != 0)
 		return -1;
 	if (strcmp(r->before.condition, "interrupted") == 0 &&
@@ -134,7 +135,8 @@ compare(struct pair *p, struct verify *v, struct err *e)
 	if (v->buf == NULL)
 		return err_nomem(e, "comparing");
 	v->out->device_bytes = disk_size_bytes(v->disk);
-	if (extract_unsent(&p->from, v->out->device_bytes, &v->unsent, e) != 0)
+	if (p->from.since != NULL &&
+	    extract_unsent(&p->from, v->out->device_bytes, &v->unsent, e) != 0)
 		return -1;
 	if (far_digests(&p->to, PIECE_BYTES, compare_piece, v, e) != 0)
 		return -1;
@@ -191,13 +193,14 @@ pair_verify(struct pair *p, struct pair_difference *d, struct err *e)
 	rangeset_init(&changed);
 	struct verify v = { .changed = &changed, .out = d };
 	p->from.full = p->from.incomplete = false; /* a sync may have set them */
-	int rc = check_known(p, e);
-	if (rc == 0)
+	bool since = p->from.since != NULL;
+	int rc = since ? check_known(p, e) : 0;
+	if (rc == 0 && since)
 		rc = extract_list(&p->from, &changed, &r, e);
 	if (rc == 0)
 		rc = compare(p, &v, e);
 	rangeset_seal(&d->differs);
-	if (rc == 0 && rangeset_count(&d->differs) > 0) {
+	if (rc == 0 && since && rangeset_count(&d->differs) > 0) {
 		rangeset_free(&changed);
 		rc = extract_list(&p->from, &changed, &r, e);
 		if (rc == 0)

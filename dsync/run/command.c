@@ -38,9 +38,19 @@ struct command {
 	int to, from;     /* our ends of its pipes; -1: none */
 	FILE *said;       /* what it writes to standard error */
 	pthread_t thread; /* reads `said`, or is the function */
-	char last[LINE_BYTES]; /* last line that it wrote; the thread's until that ends */
+	char last[LINE_BYTES]; /* last line that it wrote and that says why; the thread's until that
+	                        * ends */
 	struct function function;
 };
+
+/* dmsetup(8) ends each failure with these words, after the line that says why. */
+static bool
+says_nothing(const char *line)
+{
+	static const char words[] = "Command failed";
+
+	return line[0] == '\0' || strncmp(line, words, sizeof words - 1) == 0;
+}
 
 static void *
 read_lines(void *arg)
@@ -50,7 +60,7 @@ read_lines(void *arg)
 
 	while (fgets(line, sizeof line, c->said) != NULL) {
 		line[strcspn(line, "\r\n")] = '\0';
-		if (line[0] != '\0')
+		if (!says_nothing(line))
 			memcpy(c->last, line, sizeof line);
 	}
 	return NULL;

@@ -16,12 +16,6 @@
 
 enum { ANSWER_BYTES = 64 << 10 };
 
-bool
-mapper_is_name(const char *device)
-{
-	return strncmp(device, "/dev/mapper/", 12) == 0 || strchr(device, '/') == NULL;
-}
-
 /* Read the first word of a small file. */
 static int
 read_word(const char *path, char out[MAPPED_WORD_BYTES], struct err *e)

@@ -18,8 +18,6 @@ struct mapped {
 	char args[MAPPED_ARGS_MAX][MAPPED_WORD_BYTES]; /* the words behind the name */
 };
 
-/* Whether `device` is NAME without a slash, or /dev/mapper/NAME. */
-bool mapper_is_name(const char *device);
 /* Read the table, or the status, of a device.  ERR_IO; ERR_UNSUPPORTED: it has several targets;
  * ERR_FORMAT: dmsetup prints no table.  Like all functions here that run dmsetup, they fail with
  * ERR_ABSENT when it is not installed. */

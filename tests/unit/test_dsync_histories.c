@@ -311,22 +311,25 @@ enum { UNTOUCHED, UNFINISHED, WHOLE };
 static int
 look_at_copy(struct world *w, unsigned copy, const struct content *has, struct stream_id *id)
 {
-	struct target_state s;
+	struct merge_report r;
+	const struct target_state *s = &r.state;
 	struct into i;
 	struct err e;
 
-	if (merge_look(into_config(&i, copy), &s, &e) != 0) {
+	if (merge_look(into_config(&i, copy), &r, &e) != 0) {
 		w->wrong = "the state of a copy cannot be read";
 		return UNTOUCHED;
 	}
-	*id = s.id;
-	if ((s.flags & (TARGET_PENDING | TARGET_INCOMPLETE)) != 0)
+	*id = s->id;
+	if ((s->flags & (TARGET_PENDING | TARGET_INCOMPLETE)) != 0)
 		return UNFINISHED;
-	if (!stream_id_set(&s.id))
+	if (!stream_id_set(&s->id))
 		return UNTOUCHED;
-	const struct content *is = find_state(w, &s.id);
+	const struct content *is = find_state(w, &s->id);
 	if (is == NULL || !same(is, has))
 		w->wrong = "a copy is not what is said of it";
+	else if (r.changed)
+		w->wrong = "a copy that is what is said of it counts as changed";
 	return WHOLE;
 }
 
@@ -369,13 +372,13 @@ deliver(struct world *w, struct work *x, bool cut, unsigned limit)
 static void
 confirm(unsigned copy)
 {
-	struct target_state s;
+	struct merge_report r;
 	struct from f;
 	struct into i;
 	struct err e;
 
-	if (merge_look(into_config(&i, copy), &s, &e) == 0 && stream_id_set(&s.id))
-		extract_done(from_config(&f, copy), &s.id, &e);
+	if (merge_look(into_config(&i, copy), &r, &e) == 0 && stream_id_set(&r.state.id))
+		extract_done(from_config(&f, copy), &r.state.id, &e);
 }
 
 /* --- old states --- */

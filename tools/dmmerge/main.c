@@ -3,6 +3,7 @@
  * main() and all that it calls run in the first thread. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/number.h"
@@ -12,8 +13,10 @@
 
 /* The condition of the target in one word, for --status and the JSON. */
 static const char *
-condition(const struct target_state *s)
+condition(const struct merge_report *r)
 {
+	const struct target_state *s = &r->state;
+
 	/* A target that was incomplete is finished by what its journal holds, too. */
 	if ((s->flags & TARGET_PENDING) != 0)
 		return "interrupted";
@@ -21,15 +24,37 @@ condition(const struct target_state *s)
 		return "incomplete";
 	if (!stream_id_set(&s->id))
 		return "unknown";
+	if (r->changed)
+		return "changed";
 	return (s->flags & TARGET_FUZZY) != 0 ? "fuzzy" : "consistent";
 }
 
-static void
-put_state(struct json *j, const struct target_state *s)
+/* Why --status is no success: no copy is there, or none any more.  Returns the exit status. */
+static int
+verdict(const struct options *o, const struct merge_report *r, struct err *why)
 {
+	const char *is = condition(r);
+
+	if (strcmp(is, "unknown") == 0)
+		err_set(why, ERR_ABSENT, "%s: is no copy: nothing was merged into it",
+		    o->how.target);
+	else if (strcmp(is, "changed") == 0)
+		err_set(why, ERR_IO,
+		    "%s: does not hold what was merged into it: it was written or removed since, or "
+		    "is another device; a full copy makes it a copy again",
+		    o->how.target);
+	else
+		return 0;
+	return why->kind == ERR_ABSENT ? err_exit_status(why) : EXIT_DIFFERS;
+}
+
+static void
+put_state(struct json *j, const struct merge_report *r)
+{
+	const struct target_state *s = &r->state;
 	char id[STREAM_ID_TEXT];
 
-	json_string(j, "condition", condition(s));
+	json_string(j, "condition", condition(r));
 	if (stream_id_set(&s->id))
 		json_string(j, "id", stream_id_text(&s->id, id));
 	if (stream_id_set(&s->lineage))
@@ -44,11 +69,15 @@ show_json(const struct options *o, const struct merge_report *r, double seconds,
     struct err *e)
 {
 	struct json *j = json_new();
+	struct err why;
+	int rc = 0;
 
 	if (j == NULL)
 		return err_nomem(e, "the report");
 	json_object(j, NULL);
-	put_state(j, &r->state);
+	put_state(j, r);
+	if (o->status && !o->quiet && (rc = verdict(o, r, &why)) != 0)
+		failure_put(j, why.text, why.kind == ERR_ABSENT ? "absent" : "differs", rc);
 	if (!o->status) {
 		json_bool(j, "recovered", r->rolled_forward);
 		json_bool(j, "already_merged", r->same);
@@ -57,27 +86,32 @@ show_json(const struct options *o, const struct merge_report *r, double seconds,
 		json_double(j, "seconds", seconds);
 	}
 	json_end(j);
-	return json_show(j, e);
+	return json_show(j, e) == 0 ? rc : -1;
 }
 
 /* --status: print the state of the target, one name and its value on each line, which dsync
- * reads (dsync/pair/far.c); or as JSON. */
+ * reads (dsync/pair/far.c); or as JSON.  A program that gives --quiet reads the condition, and the
+ * exit status says only whether it could be found out. */
 static int
-show_state(const struct options *o, const struct target_state *s, struct err *e)
+show_state(const struct options *o, const struct merge_report *r, struct err *e)
 {
-	struct merge_report r = { .state = *s };
+	const struct target_state *s = &r->state;
 	char id[STREAM_ID_TEXT];
+	struct err why;
 
 	if (o->json)
-		return show_json(o, &r, 0, e);
-	say(stdout, "condition %s\n", condition(s));
+		return show_json(o, r, 0, e);
+	say(stdout, "condition %s\n", condition(r));
 	say(stdout, "id %s\n", stream_id_set(&s->id) ? stream_id_text(&s->id, id) : "-");
 	say(stdout, "lineage %s\n",
 	    stream_id_set(&s->lineage) ? stream_id_text(&s->lineage, id) : "-");
 	say(stdout, "bytes %" PRIu64 "\n", s->target_bytes);
 	say(stdout, "made-at %" PRIu64 "\n", s->made_at);
 	say(stdout, "merged-at %" PRIu64 "\n", s->merged_at);
-	return 0;
+	int rc = o->quiet ? 0 : verdict(o, r, &why);
+	if (rc != 0)
+		say(stderr, "dmmerge: %s\n", why.text);
+	return rc;
 }
 
 static void
@@ -134,7 +168,6 @@ act(void *options, char **operands, int n, struct err *e)
 {
 	struct options *o = options;
 	struct merge_report r = { .same = false };
-	struct target_state s;
 	uint64_t began = clock_us();
 
 	if (dmmerge_settle(o, operands, n, e) != 0)
@@ -142,7 +175,7 @@ act(void *options, char **operands, int n, struct err *e)
 	if (o->digests != 0)
 		return merge_digests(&o->how, o->digests, print_digest, NULL, e);
 	if (o->status)
-		return merge_look(&o->how, &s, e) == 0 ? show_state(o, &s, e) : -1;
+		return merge_look(&o->how, &r, e) == 0 ? show_state(o, &r, e) : -1;
 	int rc = o->recover ? merge_recover(&o->how, &r, e) : merge_input(o, &r, e);
 	double seconds = (double)(clock_us() - began) / 1e6;
 	if (rc == 0 && o->json)

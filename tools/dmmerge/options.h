@@ -7,6 +7,8 @@
 #include "common/cli/cli.h"
 #include "dsync/merge/merge.h"
 
+enum { EXIT_DIFFERS = 4 }; /* --status: the target does not hold what was merged into it */
+
 struct options {
 	struct merge_config how;
 	bool status, recover, quiet, json;
