@@ -61,7 +61,7 @@ find_kind(struct since *s, const struct options *o, struct err *e)
 		    s->kind->name);
 	if (asprintf(&s->sig, "%s.sig", o->changed_since) < 0)
 		return s->sig = NULL, err_nomem(e, "a name");
-	return bases_open(&s->bases, o->changed_since, s->kind->name, e);
+	return bases_open(&s->bases, o->changed_since, s->kind->name, 0, e);
 }
 
 /* Refuse a source of change that compares with a fixed state and not with the last image:

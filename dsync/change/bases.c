@@ -107,17 +107,46 @@ read_file(struct bases *b, struct err *e)
 	return -1;
 }
 
-int
-bases_open(struct bases *b, const char *path, const char *kind, struct err *e)
+/* Take the name and the kind, and no states. */
+static int
+begin(struct bases *b, const char *path, const char *kind, struct err *e)
 {
 	memset(b, 0, sizeof *b);
 	b->lock = -1;
 	snprintf(b->kind, sizeof b->kind, "%s", kind);
 	b->path = strdup(path);
-	if (b->path == NULL)
-		return err_nomem(e, path);
+	return b->path != NULL ? 0 : err_nomem(e, path);
+}
+
+/* Read the file.  One that is damaged counts as empty, if that is allowed. */
+static int
+read_locked(struct bases *b, bool anew, struct err *e)
+{
+	struct bases as_it_was = *b;
+	struct err why;
+
+	if (read_file(b, &why) == 0)
+		return 0;
+	*e = why;
+	if (why.kind != ERR_FORMAT)
+		return -1;
+	if (!anew)
+		return err_set(e, ERR_FORMAT,
+		    "%.300s; remove this file, and all of the device is sent once more", why.text);
+	*b = as_it_was;
+	snprintf(b->damage, sizeof b->damage, "%.300s", why.text);
+	return 0;
+}
+
+int
+bases_open(struct bases *b, const char *path, const char *kind, unsigned how, struct err *e)
+{
+	if (begin(b, path, kind, e) != 0)
+		return -1;
+	if ((how & BASES_LOOK) != 0 && access(path, F_OK) != 0 && errno == ENOENT)
+		return 0;
 	if (place_lock(path, "another program extracts from this device", &b->lock, e) == 0 &&
-	    read_file(b, e) == 0)
+	    read_locked(b, (how & BASES_ANEW) != 0, e) == 0)
 		return 0;
 	bases_close(b);
 	return -1;
@@ -175,8 +204,7 @@ bases_close(struct bases *b)
 {
 	if (b->path == NULL)
 		return;
-	if (b->lock >= 0)
-		close(b->lock);
+	place_unlock(b->path, b->lock);
 	free(b->path);
 	b->path = NULL;
 }
@@ -224,8 +252,9 @@ bases_confirm(struct bases *b, const struct stream_id *id,
 	unsigned i = b->n;
 
 	if (id == NULL && b->n == (b->confirmed ? 1 : 0))
-		return err_set(e, ERR_ABSENT,
-		    "%s: all states that were sent are confirmed", b->path);
+		return err_set(e, ERR_ABSENT, "%s: %s", b->path,
+		    b->confirmed ? "all states that were sent are confirmed"
+		                 : "no state was sent so far");
 	if (id == NULL)
 		i = b->n - 1;
 	else

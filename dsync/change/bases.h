@@ -36,13 +36,21 @@ struct bases {
 	unsigned n;                           /* states in all[] */
 	bool confirmed;                       /* all[0] is the base */
 	struct base all[STREAM_BASES_MAX];    /* the base, then the pending, oldest first */
+	char damage[320]; /* of the file, because of which there are no states; "": none */
+};
+
+/* How a file is opened. */
+enum bases_how {
+	BASES_LOOK = 1, /* where there is no file, nothing is created, and nothing can be saved */
+	BASES_ANEW = 2, /* a file that is damaged counts as one without states */
 };
 
 /* Open the file at `path`, or begin with no states if there is no such file.  `kind` is the
- * name of the source of change.  ERR_REFUSED: another program has the file open, or the file
- * belongs to another kind.  ERR_FORMAT: it is damaged.  ERR_UNSUPPORTED: its version is not
- * known.  ERR_IO, ERR_NOMEM. */
-int bases_open(struct bases *, const char *path, const char *kind, struct err *);
+ * name of the source of change, `how` of enum bases_how.  ERR_REFUSED: another program has the
+ * file open, or the file belongs to another kind.  ERR_FORMAT: it is damaged.  ERR_UNSUPPORTED: its
+ * version is not known.  ERR_IO, ERR_NOMEM. */
+int bases_open(struct bases *, const char *path, const char *kind, unsigned how,
+    struct err *);
 /* Replace the file, so that its new contents survive a crash.  ERR_IO, ERR_NOMEM. */
 int bases_save(const struct bases *, struct err *);
 void bases_close(struct bases *); /* release the lock; a struct of zeros is allowed */
@@ -66,8 +74,8 @@ bool bases_known(const struct bases *);
 
 /* The path of a device's file when the user named none: FOLDER/source/NAME, followed by
  * ".TARGET" unless target is NULL; NAME is that of the device mapper where the device has one,
- * so that /dev/mapper/x and x have one file.  Both folders are created.  Returns a new string, which the
- * caller frees; NULL on failure: ERR_IO, ERR_NOMEM. */
+ * so that /dev/mapper/x and x have one file.  Nothing is created.  Returns a new string, which the
+ * caller frees; NULL: ERR_NOMEM. */
 char *bases_path(const char *folder, const char *device, const char *target, struct err *);
 
 #endif /* DSYNC_CHANGE_BASES_H */

@@ -14,6 +14,7 @@
 #include "dsync/extract/snapshot.h"
 #include "dsync/extract/used.h"
 #include "dsync/read/device.h"
+#include "dsync/run/place.h"
 
 /* All that is open during an extract. */
 struct work {
@@ -85,18 +86,27 @@ work_kind(struct work *w, const struct extract_config *cfg, struct err *e)
 	rangeset_init(&w->changed);
 	rangeset_init(&w->unused);
 	w->kind = change_find(cfg->since, &w->job.args, e);
-	return w->kind != NULL ? find_state(w, e) : -1;
-}
-
-static int
-work_state(struct work *w, const struct extract_config *cfg, struct err *e)
-{
-	if (work_kind(w, cfg, e) != 0)
+	if (w->kind == NULL || find_state(w, e) != 0)
 		return -1;
 	w->job.device = cfg->device;
 	w->job.folder = cfg->folder;
 	w->job.state_path = w->state_path;
-	return w->kind->has_bases ? bases_open(&w->bases, w->state_path, w->kind->name, e) : 0;
+	return cfg->snapshot != NULL ? snapshot_check(cfg->snapshot, e) : 0;
+}
+
+/* Open the file of states, `how` of enum bases_how.  A full copy needs none of what it holds. */
+static int
+work_state(struct work *w, unsigned how, struct err *e)
+{
+	bool own = w->cfg->state == NULL && !(w->kind->path_is_args && w->job.args[0]);
+
+	if (!w->kind->has_bases)
+		return 0;
+	if (w->cfg->full)
+		how |= BASES_ANEW;
+	if ((how & BASES_LOOK) == 0 && own && place_make(w->state_path, e) != 0)
+		return -1;
+	return bases_open(&w->bases, w->state_path, w->kind->name, how, e);
 }
 
 /* Forget all states, but not the lineage.  With look_only, what the kind keeps of them stays. */
@@ -139,8 +149,12 @@ work_begin(struct work *w, const struct extract_config *cfg, bool look_only,
     struct extract_report *r, struct err *e)
 {
 	memset(r, 0, sizeof *r);
-	if (work_state(w, cfg, e) != 0 || device_open(&w->job.disk, cfg->device, e) != 0)
+	if (work_kind(w, cfg, e) != 0 || device_open(&w->job.disk, cfg->device, e) != 0 ||
+	    work_state(w, 0, e) != 0)
 		return -1;
+	if (w->bases.damage[0] != '\0')
+		snprintf(r->warning, sizeof r->warning,
+		    "everything counts as changed: %s", w->bases.damage);
 	w->look_only = look_only;
 	w->job.device_bytes = disk_size_bytes(w->job.disk);
 	if (w->job.device_bytes == 0 || w->job.device_bytes == UINT64_MAX)
@@ -478,7 +492,9 @@ extract_check_states(const struct extract_config *cfg, struct err *e)
 static int
 open_states(struct work *w, const struct extract_config *cfg, struct err *e)
 {
-	return work_state(w, cfg, e) == 0 ? check_has_states(w, e) : -1;
+	if (work_kind(w, cfg, e) != 0 || check_has_states(w, e) != 0)
+		return -1;
+	return work_state(w, BASES_LOOK, e);
 }
 
 int
@@ -514,8 +530,10 @@ extract_unsent(const struct extract_config *cfg, uint64_t device_bytes,
     struct rangeset *unsent, struct err *e)
 {
 	struct work w;
-	int rc = work_state(&w, cfg, e);
+	int rc = work_kind(&w, cfg, e);
 
+	if (rc == 0)
+		rc = work_state(&w, BASES_LOOK, e);
 	rangeset_init(unsent);
 	if (rc == 0 && w.state_path != NULL)
 		rc = used_read_unsent(w.state_path, device_bytes, unsent, e);

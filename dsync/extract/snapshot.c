@@ -26,6 +26,8 @@ enum {
 
 struct snapshot_kind {
 	const char *name;
+	/* Are these words that take() could use?  ERR_USAGE. */
+	int (*check)(const char *args, struct err *);
 	/* Set s->path, s->frozen_us and *s->self.  `args` is what follows the colon, or "". */
 	int (*take)(struct snapshot *s, const char *args, const char *device, struct err *);
 	void (*drop)(struct snapshot *s);
@@ -55,12 +57,18 @@ struct thin {
 };
 
 static int
+thin_check(const char *args, struct err *e)
+{
+	return args[0] == '\0' ? 0
+	                       : err_set(e, ERR_USAGE, "--snapshot=thin takes no more words");
+}
+
+static int
 thin_take(struct snapshot *s, const char *args, const char *device, struct err *e)
 {
 	struct mapped m;
 
-	if (args[0] != '\0')
-		return err_set(e, ERR_USAGE, "--snapshot=thin takes no more words");
+	(void)args;
 	if (new_self(s, sizeof(struct thin), e) != 0)
 		return -1;
 	struct thin *t = s->self;
@@ -85,11 +93,17 @@ thin_drop(struct snapshot *s)
 }
 
 static int
+dm_check(const char *args, struct err *e)
+{
+	if (args[0] == '/')
+		return 0;
+	return err_set(e, ERR_USAGE,
+	    "--snapshot=dm: names no device for old data, such as dm:/dev/sdb");
+}
+
+static int
 dm_take(struct snapshot *s, const char *args, const char *device, struct err *e)
 {
-	if (args[0] != '/')
-		return err_set(e, ERR_USAGE,
-		    "--snapshot=dm: names no device for old data, such as dm:/dev/sdb");
 	if (new_self(s, sizeof(struct cowsnap), e) != 0)
 		return -1;
 	struct cowsnap *c = s->self;
@@ -150,6 +164,14 @@ lvm_find(struct lvm *l, const char *device, uint64_t *bytes, struct err *e)
 	    m.n < 1 || mapper_path(m.args[0], path, &ignored) != 0 || !mapper_name(path, under))
 		return -1;
 	return lvm_ask(l, under, bytes, e);
+}
+
+static int
+lvm_check(const char *args, struct err *e)
+{
+	uint64_t bytes;
+
+	return args[0] != '\0' ? number_size(args, 1 << 20, INT64_MAX, &bytes, e) : 0;
 }
 
 /* Decide how large the volume for old data is. */
@@ -235,6 +257,12 @@ struct program {
 };
 
 static int
+program_check(const char *program, struct err *e)
+{
+	return program[0] != '\0' ? 0 : err_set(e, ERR_USAGE, "--snapshot: names nothing");
+}
+
+static int
 program_take(struct snapshot *s, const char *program, const char *device, struct err *e)
 {
 	const char *const argv[] = { program, "take", device, NULL };
@@ -266,25 +294,43 @@ program_drop(struct snapshot *s)
 }
 
 static const struct snapshot_kind kinds[] = {
-	{ "thin", thin_take, thin_drop },
-	{ "lvm", lvm_take, lvm_drop },
-	{ "dm", dm_take, dm_drop },
+	{ "thin", thin_check, thin_take, thin_drop },
+	{ "lvm", lvm_check, lvm_take, lvm_drop },
+	{ "dm", dm_check, dm_take, dm_drop },
 };
-static const struct snapshot_kind by_program = { "", program_take, program_drop };
+static const struct snapshot_kind by_program = { "", program_check, program_take, program_drop };
+
+/* Find the kind; *args: the words for it. */
+static const struct snapshot_kind *
+find_kind(const char *how, const char **args)
+{
+	size_t n = strcspn(how, ":");
+
+	*args = how[n] == ':' ? how + n + 1 : "";
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (strlen(kinds[i].name) == n && memcmp(how, kinds[i].name, n) == 0)
+			return &kinds[i];
+	*args = how;
+	return &by_program;
+}
+
+int
+snapshot_check(const char *how, struct err *e)
+{
+	const char *args;
+	const struct snapshot_kind *kind = find_kind(how, &args);
+
+	return kind->check(args, e);
+}
 
 int
 snapshot_take(struct snapshot *s, const char *how, const char *device, struct err *e)
 {
-	size_t n = strcspn(how, ":");
+	const char *args;
 
 	memset(s, 0, sizeof *s);
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-		if (strlen(kinds[i].name) == n && memcmp(how, kinds[i].name, n) == 0)
-			s->kind = &kinds[i];
-	if (s->kind != NULL)
-		return s->kind->take(s, how[n] == ':' ? how + n + 1 : "", device, e);
-	s->kind = &by_program;
-	return program_take(s, how, device, e);
+	s->kind = find_kind(how, &args);
+	return s->kind->take(s, args, device, e);
 }
 
 void

@@ -25,6 +25,8 @@ struct snapshot {
  * ERR_UNSUPPORTED: no such snapshot can be taken of this device; ERR_IO: a program failed;
  * ERR_FORMAT: it printed no path; ERR_ABSENT: it is not installed. */
 int snapshot_take(struct snapshot *, const char *how, const char *device, struct err *);
+/* Check what can be checked of `how` before anything is opened.  ERR_USAGE. */
+int snapshot_check(const char *how, struct err *);
 /* Drop the snapshot, if one was taken; "PROGRAM drop DEVICE PATH" does so for a program.  A failure
  * is logged. */
 void snapshot_drop(struct snapshot *);

@@ -121,10 +121,21 @@ name_file(struct record *r, const char *folder, const char *name, struct err *e)
 	return r->path != NULL ? 0 : -1;
 }
 
+static int
+check_there(const struct record *r, struct err *e)
+{
+	if (access(r->path, F_OK) == 0 || errno != ENOENT)
+		return 0;
+	return err_set(e, ERR_ABSENT, "%s is not there: \"dsync track\" makes it", r->path);
+}
+
 int
-record_begin(struct record *r, const char *folder, const char *name, struct err *e)
+record_begin(
+    struct record *r, const char *folder, const char *name, bool make, struct err *e)
 {
 	if (name_file(r, folder, name, e) != 0)
+		return -1;
+	if (make ? place_make(r->path, e) != 0 : check_there(r, e) != 0)
 		return -1;
 	return place_lock(r->path, "another program starts or stops this tracker", &r->lock, e);
 }
@@ -132,8 +143,8 @@ record_begin(struct record *r, const char *folder, const char *name, struct err 
 int
 record_read(struct record *r, struct err *e)
 {
-	if (access(r->path, F_OK) != 0 && errno == ENOENT)
-		return err_set(e, ERR_ABSENT, "%s is not there: \"dsync track\" makes it", r->path);
+	if (check_there(r, e) != 0)
+		return -1;
 	if (statements_read(statements, r, r->path, e) != 0) {
 		if (e->kind == ERR_USAGE)
 			e->kind = ERR_FORMAT; /* no user writes this file */
@@ -184,8 +195,7 @@ record_close(struct record *r)
 {
 	if (r->path == NULL)
 		return;
-	if (r->lock >= 0)
-		close(r->lock);
+	place_unlock(r->path, r->lock);
 	free(r->path);
 	r->path = NULL;
 }

@@ -31,9 +31,11 @@ struct record {
 };
 
 /* Begin a record for the device NAME of the device mapper, locked; all fields are empty.  `folder`
- * is that of all files of dsync.  ERR_REFUSED: another program has it locked.  ERR_IO, ERR_NOMEM.
- * record_close() ends it in any case. */
-int record_begin(struct record *, const char *folder, const char *name, struct err *);
+ * is that of all files of dsync.  make: the record may be a new one; otherwise nothing is created.
+ * ERR_REFUSED: another program has it locked.  ERR_ABSENT: it is not there, and may not be new.
+ * ERR_IO, ERR_NOMEM.  record_close() ends it in any case. */
+int record_begin(
+    struct record *, const char *folder, const char *name, bool make, struct err *);
 /* Read the file of a record that record_begin() began.  ERR_ABSENT: there is none; ERR_FORMAT: it
  * is damaged; ERR_UNSUPPORTED: its version is not known; ERR_IO. */
 int record_read(struct record *, struct err *);

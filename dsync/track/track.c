@@ -313,7 +313,7 @@ track_start(const char *folder, const char *name, struct track_report *out, stru
 
 	memset(out, 0, sizeof *out);
 	snprintf(out->name, sizeof out->name, "%s", name);
-	int rc = record_begin(&r, folder, name, e);
+	int rc = record_begin(&r, folder, name, false, e);
 	if (rc == 0)
 		rc = record_read(&r, e);
 	if (rc == 0)
@@ -361,7 +361,7 @@ int
 track_stop(const char *folder, const char *name, struct err *e)
 {
 	struct record r;
-	int rc = record_begin(&r, folder, name, e);
+	int rc = record_begin(&r, folder, name, false, e);
 
 	if (rc == 0)
 		rc = record_read(&r, e);
@@ -376,7 +376,7 @@ track_forget(const char *folder, const char *name, struct err *e)
 {
 	char mapped[MAPPED_WORD_BYTES];
 	struct record r;
-	int rc = record_begin(&r, folder, name, e);
+	int rc = record_begin(&r, folder, name, false, e);
 
 	if (rc == 0)
 		rc = record_read(&r, e);
@@ -482,7 +482,7 @@ track_new(const struct track_config *c, struct track_report *out, struct err *e)
 	memset(out, 0, sizeof *out);
 	if (choose_name(c, out, e) != 0)
 		return -1;
-	int rc = record_begin(&r, c->folder, out->name, e);
+	int rc = record_begin(&r, c->folder, out->name, true, e);
 	if (rc == 0)
 		rc = set_up(c, &r, out, e);
 	record_close(&r);

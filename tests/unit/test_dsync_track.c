@@ -147,7 +147,7 @@ sample(void)
 	struct record r = { .lock = -1 };
 	struct err e;
 
-	T_CHECK(record_begin(&r, scratch_dir, "disk", &e) == 0);
+	T_CHECK(record_begin(&r, scratch_dir, "disk", true, &e) == 0);
 	strcpy(r.device, "/dev/sdb");
 	strcpy(r.metadata, "/dev/sdc");
 	r.block_sectors = 128, r.device_bytes = 1 << 30, r.beneath = true;
@@ -164,10 +164,10 @@ test_record(void)
 
 	T_CHECK(record_read(&r, &e) != 0 && e.kind == ERR_ABSENT);
 	T_CHECK(record_save(&r, &e) == 0);
-	T_CHECK(record_begin(&second, scratch_dir, "disk", &e) != 0 && e.kind == ERR_REFUSED);
+	T_CHECK(record_begin(&second, scratch_dir, "disk", true, &e) != 0 && e.kind == ERR_REFUSED);
 	record_close(&second);
 	record_close(&r);
-	T_CHECK(record_begin(&again, scratch_dir, "disk", &e) == 0 && record_read(&again, &e) == 0);
+	T_CHECK(record_begin(&again, scratch_dir, "disk", true, &e) == 0 && record_read(&again, &e) == 0);
 	T_CHECK(strcmp(again.device, "/dev/sdb") == 0 && strcmp(again.metadata, "/dev/sdc") == 0);
 	T_CHECK(again.block_sectors == 128 && again.device_bytes == 1 << 30 && again.beneath);
 	T_CHECK(stream_id_same(&again.identity, &r.identity));

@@ -156,7 +156,7 @@ save_record(uint64_t bytes)
 {
 	struct record r;
 
-	T_CHECK(record_begin(&r, scratch_dir, "vol", &e) == 0);
+	T_CHECK(record_begin(&r, scratch_dir, "vol", true, &e) == 0);
 	snprintf(r.device, sizeof r.device, "%s", in_scratch("device"));
 	snprintf(r.metadata, sizeof r.metadata, "%s", in_scratch("metadata"));
 	r.block_sectors = 128;
@@ -178,7 +178,7 @@ goes_on(void)
 
 	T_CHECK(track_start(scratch_dir, "vol", &out, &e) == 0);
 	T_CHECK(out.tracked);
-	T_CHECK(record_begin(&r, scratch_dir, "vol", &e) == 0);
+	T_CHECK(record_begin(&r, scratch_dir, "vol", true, &e) == 0);
 	T_CHECK(record_read(&r, &e) == 0);
 	T_CHECK(stream_id_same(&r.identity, &identity) == !out.anew);
 	T_CHECK(!stream_id_set(&r.generation)); /* until it is ended cleanly */
