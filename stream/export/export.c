@@ -13,6 +13,7 @@
 #include "common/image/read/random.h"
 #include "common/image/read/sectors.h"
 #include "common/image/write/chain.h"
+#include "stream/export/patience.h"
 #include "stream/export/tables.h"
 
 /* Threads that may read at the same time: each needs memory for what it decodes. */
@@ -39,6 +40,7 @@ struct export {
 	pthread_cond_t ended;  /* a reader has ended */
 	pthread_cond_t idle;   /* no reader is there any more */
 	unsigned readers;
+	struct patience *patience; /* borrowed; NULL: a read that fails is not tried again */
 	struct tables *tables; /* NULL: they are fetched when they are needed */
 	export_learnt_fn *learnt;
 };
@@ -251,6 +253,12 @@ export_open_disk(struct export **out, struct disk *d, struct rangeset *stored,
 }
 
 void
+export_be_patient(struct export *x, struct patience *patience)
+{
+	x->patience = patience;
+}
+
+void
 export_close(struct export *x)
 {
 	struct err ignored; /* nothing was written */
@@ -420,6 +428,8 @@ export_read(struct export *x, void *buf, size_t n, uint64_t at, struct err *e)
 	x->readers++;
 	pthread_mutex_unlock(&x->lock);
 	int rc = read_anyhow(x, buf, n, at, e);
+	while (rc != 0 && x->patience != NULL && patience_again(x->patience, e))
+		rc = read_anyhow(x, buf, n, at, e);
 	pthread_mutex_lock(&x->lock);
 	x->readers--;
 	pthread_cond_signal(&x->ended);

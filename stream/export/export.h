@@ -58,6 +58,10 @@ int export_open_disk(struct export **, struct disk *, struct rangeset *stored,
  * alone.  Threads end with export_close().  ERR_NOMEM, and errors of the source. */
 typedef void export_learnt_fn(const char *name, uint64_t chunks, uint64_t took_us);
 int export_learn(struct export *, export_learnt_fn *learnt, struct err *);
+/* From now on a read that fails is tried again as *patience says, which is borrowed, until NULL is
+ * given.  For the thread that opens what is on the export, while no other one reads. */
+struct patience;
+void export_be_patient(struct export *, struct patience *);
 /* Close the export, when no thread reads it any more.  NULL is allowed. */
 void export_close(struct export *);
 

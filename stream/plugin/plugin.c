@@ -18,6 +18,7 @@
 #include "common/base/number.h"
 #include "common/image/format/opener.h"
 #include "stream/export/export.h"
+#include "stream/export/patience.h"
 #include "stream/plugin/said.h"
 #include "stream/plugin/streaming.h"
 #include "stream/plugin/watch.h"
@@ -32,6 +33,9 @@ enum {
 	PREFERRED_BYTES = 64 << 10,
 	PREFERRED_DISK_BYTES = 4096, /* of a disk that is written, too */
 	MOST_BYTES = 32 << 20,
+	/* How long a source is asked again that answers with errors while it is opened: as long as
+	 * a web server is asked again for what is missing later. */
+	OPENING_US = 60 * 1000000,
 };
 
 static struct sources_config sources;
@@ -171,15 +175,42 @@ look_at_sources(void)
 	return sources_look(&sources, warn, &e) == 0 ? 0 : fail(&e);
 }
 
+static void
+tell(const char *sentence)
+{
+	said(sentence);
+}
+
+/* Open the sources.  An error of one that may pass ends a disk that streams as little as later ones
+ * do: its machine may be starting from it. */
+static int
+open_sources(struct patience *patience, struct err *e)
+{
+	int rc = sources_open(&export, &sources, &config, warn, e);
+
+	while (rc != 0 && streaming_wanted() && patience_again(patience, e))
+		rc = sources_open(&export, &sources, &config, warn, e);
+	return rc;
+}
+
+static int
+open_streaming(struct patience *patience, struct err *e)
+{
+	export_be_patient(export, patience);
+	int rc = streaming_open(export, sources.places[0], e);
+	export_be_patient(export, NULL);
+	return rc;
+}
+
 static int
 open_export(void)
 {
+	struct patience patience = { .most_us = OPENING_US, .tell = tell };
 	struct err e;
 
 	cancel_work_for(&ending);
 	config.warn = warn;
-	if (opener_new(&config.opener, &keys, &e) != 0 ||
-	    sources_open(&export, &sources, &config, warn, &e) != 0)
+	if (opener_new(&config.opener, &keys, &e) != 0 || open_sources(&patience, &e) != 0)
 		return fail(&e);
 	if (export_lost_sectors(export) > 0)
 		nbdkit_error("warning: %s: %" PRIu64 " sectors could not be read when the "
@@ -187,7 +218,7 @@ open_export(void)
 		    export_name(export), export_lost_sectors(export));
 	if (!streaming_wanted())
 		return 0;
-	return streaming_open(export, sources.places[0], &e) == 0 ? 0 : fail(&e);
+	return open_streaming(&patience, &e) == 0 ? 0 : fail(&e);
 }
 
 static void
