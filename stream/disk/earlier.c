@@ -11,19 +11,80 @@
 #include "stream/disk/identity.h"
 #include "stream/disk/streamed_impl.h"
 
+enum { SAMPLES = 64 };
+
+/* What was found in sectors that are spread over what the image stores. */
+struct samples {
+	unsigned looked, same;
+};
+
+/* The n-th of the sectors that the image stores. */
+static uint64_t
+stored_sector(const struct streamed *d, uint64_t n)
+{
+	size_t i = 0;
+
+	while (n >= rangeset_get(&d->stored, i).len)
+		n -= rangeset_get(&d->stored, i++).len;
+	return rangeset_get(&d->stored, i).off + n;
+}
+
+/* Compare a sector of the disk with the image's.  One of zeros tells nothing, and the boot area is
+ * what has changed. */
+static int
+compare_sector(struct streamed *d, uint64_t sector, struct samples *s, struct err *e)
+{
+	static const uint8_t zeros[SECTOR_BYTES];
+	uint8_t has[SECTOR_BYTES], images[SECTOR_BYTES];
+	uint64_t at = sector * SECTOR_BYTES;
+
+	if (at < IDENTITY_BOOT_BYTES || at + SECTOR_BYTES > export_bytes(d->source))
+		return 0;
+	if (export_read(d->source, images, sizeof images, at, e) != 0 ||
+	    disk_read(d->disk, has, sizeof has, at, e) != 0)
+		return -1;
+	if (memcmp(images, zeros, sizeof zeros) == 0)
+		return 0;
+	s->looked++;
+	s->same += memcmp(has, images, sizeof has) == 0;
+	return 0;
+}
+
+static int
+look_at_samples(struct streamed *d, struct samples *s, struct err *e)
+{
+	*s = (struct samples){ 0 };
+	for (unsigned i = 0; i < SAMPLES && i < d->stored_sectors; i++) {
+		uint64_t n = d->stored_sectors < SAMPLES ? i : d->stored_sectors / SAMPLES * i;
+		if (compare_sector(d, stored_sector(d, n), s, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
 int
 earlier_check_disk(
     struct streamed *d, const uint8_t *boot, const struct table_header *h, struct err *e)
 {
 	uint8_t identity[TABLE_DISK_BYTES];
+	struct samples s;
 
 	identity_of(boot, identity);
 	if (memcmp(identity, h->disk, sizeof identity) == 0)
 		return 0;
-	return err_set(e, ERR_REFUSED,
-	    "%s: the sector table says that a disk is complete, and means a disk with another "
-	    "signature, GUID or UUID; to begin anew, which loses what is on this disk, ask for that",
-	    d->cfg.disk);
+	if (look_at_samples(d, &s, e) != 0)
+		return -1;
+	if (s.same == 0 || s.same < s.looked / 2)
+		return err_set(e, ERR_REFUSED,
+		    "%s: the sector table says that a disk is complete, and means a disk with "
+		    "another signature, GUID or UUID: %u of %u sectors that were looked at are the "
+		    "image's; to begin anew, which loses what is on this disk, ask for that",
+		    d->cfg.disk, s.same, s.looked);
+	streamed_tell(d,
+	    "%s: has another signature, GUID or UUID than when it became complete, and %u of %u "
+	    "sectors that were looked at are the image's: its boot sector was changed since",
+	    d->cfg.disk, s.same, s.looked);
+	return 0;
 }
 
 /* Has the disk the same signature, GUID or UUID as the image?  1, 0, or -1. */

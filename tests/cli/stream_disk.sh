@@ -158,7 +158,16 @@ grown() { echo ", +" | sfdisk -q --no-reread -N 2 "$T/disk" 2> /dev/null; }
 filled "$T/table"; grown; cp "$T/disk" "$T/disk.was"
 serve "$T/table" fill=no; stop
 check "it is known, also with a larger partition" grep -q "is complete already" "$T/nbd.log"
-poison "$T/disk" $DISK_BYTES
+# Nor when its boot sector was changed since: what the image stores is on it.
+for table in "$T/table" disk; do
+	[ $table != disk ] || filled disk
+	for at in 440 448; do spoil_byte "$T/disk" $at; done
+	cp "$T/disk" "$T/disk.was"; serve $table fill=no; stop
+	check "it is served" grep -q "is complete already" "$T/nbd.log"
+	check "and it is said what was seen" grep -q "its boot sector was changed since" "$T/nbd.log"
+	check "nothing was written" cmp "$T/disk" "$T/disk.was"
+done
+filled "$T/table"; poison "$T/disk" $DISK_BYTES
 refused "with another signature" "$T/sda.ndz" disk="$T/disk" table="$T/table"
 filled disk; dd if=/dev/urandom of="$T/disk" bs=4k seek=$((TABLE_AT / 4096)) count=5 conv=notrunc status=none; grown; cp "$T/disk" "$T/disk.was"
 refused "a partition was enlarged over" "$T/sda.ndz" disk="$T/disk"
