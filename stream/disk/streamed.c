@@ -329,16 +329,31 @@ write_held(struct streamed *d, const void *buf, uint64_t n, uint64_t at, struct 
 	return rc == 0 ? mark(d, sectors_of(at, n), true, e) : -1;
 }
 
+/* Discard sectors that are present.  Where they are absent, the disk has what its former owner left
+ * there, which a discard need not remove: that becomes zeros. */
+static int
+drop(struct streamed *d, struct range r, bool absent, struct err *e)
+{
+	uint64_t at = r.off * SECTOR_BYTES, n = r.len * SECTOR_BYTES;
+
+	if (absent)
+		return below_zero(&d->below, at, n, e);
+	below_discard(&d->below, at, n);
+	return 0;
+}
+
 static int
 trim_held(struct streamed *d, const void *unused, uint64_t n, uint64_t at, struct err *e)
 {
-	struct range whole = whole_sectors_of(at, n);
+	struct range whole = whole_sectors_of(at, n), r = whole;
+	bool absent;
 
 	(void)unused;
-	if (whole.len == 0)
-		return 0;
-	below_discard(&d->below, whole.off * SECTOR_BYTES, whole.len * SECTOR_BYTES);
-	return mark(d, whole, true, e);
+	for (uint64_t run; r.len > 0; r = (struct range){ r.off + run, r.len - run })
+		if (streamed_absent_run(d, r, &absent, &run, e) != 0 ||
+		    drop(d, (struct range){ r.off, run }, absent, e) != 0)
+			return -1;
+	return whole.len > 0 ? mark(d, whole, true, e) : 0;
 }
 
 /* A request to clear may have 4 GB, and mark more than the memory of the table has room for, so it is

@@ -76,7 +76,8 @@ int streamed_read(struct streamed *, void *buf, size_t n, uint64_t at, struct er
  * of which only a part is written may be absent.  ERR_REFUSED: the sector table is there. */
 int streamed_write(struct streamed *, const void *buf, size_t n, uint64_t at, struct err *);
 int streamed_zero(struct streamed *, uint64_t n, uint64_t at, struct err *);
-/* Nobody needs what is in [at, at + n) any more: it is not fetched, and is discarded. */
+/* Nobody needs what is in [at, at + n) any more: it is not fetched, and is discarded.  What is absent
+ * there becomes zeros. */
 int streamed_trim(struct streamed *, uint64_t n, uint64_t at, struct err *);
 /* What was written before this call survives a power cut when it returns 0.  After a failure
  * the disk has lost writes, and every later flush fails, too. */

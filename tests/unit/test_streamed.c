@@ -373,19 +373,38 @@ step_write(bool zero)
 	note_write(first, at, n, zero ? NULL : data);
 }
 
+static bool
+is_absent(uint64_t sector)
+{
+	uint64_t n;
+	bool absent;
+	struct err e;
+
+	if (streamed_absent_run(device, (struct range){ sector, 1 }, &absent, &n, &e) != 0)
+		problem = "it is not known what is absent";
+	return absent;
+}
+
+/* What was absent is zeros from now on; other sectors may hold anything. */
 static void
 step_trim(void)
 {
+	static const uint8_t zeros[SECTOR_BYTES];
 	unsigned first;
 	size_t n;
 	uint64_t at = some_bytes(&first, &n);
+	bool absent[HOT];
 	struct err e;
 
+	for (unsigned i = first; i < HOT; i++)
+		absent[i] = is_absent(sector_of(i));
 	if (streamed_trim(device, n, at, &e) != 0)
 		problem = "a trim fails";
 	uint64_t from = (at + SECTOR_BYTES - 1) / SECTOR_BYTES, to = (at + n) / SECTOR_BYTES;
 	for (unsigned i = first; i < HOT; i++)
-		if (sector_of(i) >= from && sector_of(i) < to)
+		if (sector_of(i) >= from && sector_of(i) < to && absent[i])
+			add_version(&hot[i], zeros);
+		else if (sector_of(i) >= from && sector_of(i) < to)
 			hot[i].any = true;
 }
 
