@@ -40,6 +40,7 @@ init(struct options *o, struct err *e)
 		return err_nomem(e, "the options of dmmerge");
 	if (o->force)
 		o->pair.to.options = forced;
+	o->pair.from.any_source = o->force;
 	int rc = sync_once(o, true, e);
 	o->pair.to.options = given;
 	free(forced);

@@ -75,7 +75,7 @@ status_show(const struct opts *o, const char *path, struct err *e)
 	int rc = !disk_seekable(d) ? err_set(e, ERR_USAGE, "%s: is not a disk", path)
 	                           : install_area(d, slice, &area, e);
 	if (rc == 0)
-		rc = boot_area_read_marker(d, area.off * SECTOR_BYTES, &m, e);
+		rc = marker_read(d, area.off * SECTOR_BYTES, &m, e);
 	disk_close(d, &ignored);
 	return rc < 0 ? -1 : print_status(o, path, rc == 1, &m, e);
 }

@@ -269,7 +269,8 @@ check_and_act(
 		.o = o, .source = d, .source_layout = l, .d = d, .l = l
 	};
 
-	if (source_check_use(d, l, &o->what, e) != 0)
+	if (source_check_parts(d, l, &o->what, e) != 0 ||
+	    source_check_use(d, l, &o->what, e) != 0)
 		return -1;
 	return o->shrink ? act_on_smaller(j, e) : act(&j, e);
 }
@@ -286,6 +287,8 @@ look_and_act(const struct options *o, struct err *e)
 	int rc = source_open(&d, o->what.source, e);
 	if (rc == 0) {
 		rc = source_check_kind(d, &o->what, e);
+		if (rc == 0)
+			rc = source_check_whole(d, &o->what, e);
 		if (rc == 0)
 			rc = check_replaced(o, e);
 		if (rc == 0)

@@ -253,7 +253,8 @@ static const struct cli_opt how_opts[] = {
 	FLAG('D', "no-sync", "do not wait until the image has reached the disk",
 	    no_sync),
 	FLAG(OPT_FORCE, "force",
-	    "capture even an image; write even to a terminal, a disk, or over any file",
+	    "capture even an image, or half an installation; write even to a terminal, a disk, "
+	    "or over any file",
 	    what.force),
 	FLAG('i', "info", "report what would be stored, and store nothing",
 	    what.look_only),

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/base/madeat.h"
+#include "common/image/format/marker.h"
 #include "dsync/change/change.h"
 #include "dsync/extract/consistent.h"
 #include "dsync/extract/send.h"
@@ -423,6 +424,20 @@ send_it(struct work *w, struct disk *to, struct extract_report *r, struct err *e
 	return rc;
 }
 
+/* The first copy of a disk that is not whole would be no copy of a disk.  Later ones have what was
+ * written to it. */
+static int
+check_whole(struct work *w, struct err *e)
+{
+	struct err why;
+
+	if (w->cfg->any_source || rangeset_total(&w->changed) != w->job.device_bytes ||
+	    marker_refuse_any(w->from, &why) == 0)
+		return 0;
+	return err_set(e, why.kind,
+	    "%.400s; finish it first, or use --force to copy it as it is", why.text);
+}
+
 int
 extract(const struct extract_config *cfg, struct disk *to, struct extract_report *r,
     struct err *e)
@@ -438,6 +453,8 @@ extract(const struct extract_config *cfg, struct disk *to, struct extract_report
 	}
 	if (rc == 0)
 		rc = find_changes(&w, r, e);
+	if (rc == 0)
+		rc = check_whole(&w, e);
 	if (rc == 0)
 		rc = find_unused(&w, e);
 	if (rc == 0)

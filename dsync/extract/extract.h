@@ -26,6 +26,7 @@ struct extract_config {
 	bool zstd;
 	bool require_consistent; /* fail when the data is not consistent */
 	bool full;               /* everything counts as changed */
+	bool any_source; /* send everything also of a disk whose installation is not complete */
 	bool incomplete; /* the target holds a part of a stream: everything counts as changed, unless
 	                  * the source of change notes each write */
 	bool used; /* of everything, send as zeros what no filesystem uses, if that is known */
@@ -44,8 +45,9 @@ struct extract_report {
 };
 
 /* Write the stream to `to`, a pipe or a new file, which is borrowed.  On failure nothing is
- * remembered, and the stream has no end.  ERR_REFUSED: the data would not be consistent, or a
- * snapshot has another size than the device; ERR_USAGE; errors of the source of change. */
+ * remembered, and the stream has no end.  ERR_REFUSED: the data would not be consistent, a snapshot
+ * has another size than the device, or everything is to be sent of a disk that is not whole
+ * (marker.h); ERR_USAGE; errors of the source of change. */
 int extract(const struct extract_config *, struct disk *to, struct extract_report *,
     struct err *);
 /* Find what has changed, and remember nothing.  *changed is in bytes, sealed, and the caller's

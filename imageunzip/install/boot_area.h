@@ -3,8 +3,7 @@
  *
  * They hold the partition table, or what lies in front of a filesystem's superblock;
  * without them no system takes a half-installed disk for a complete one. Until they are
- * written, an incomplete marker stands in their place, which boot_area_read_marker()
- * recognises.
+ * written, an incomplete marker stands in their place (marker.h).
  */
 #ifndef IMAGEUNZIP_INSTALL_BOOT_AREA_H
 #define IMAGEUNZIP_INSTALL_BOOT_AREA_H
@@ -17,21 +16,12 @@
 #include "common/base/err.h"
 #include "common/disk/disk.h"
 #include "common/image/format/format.h"
+#include "common/image/format/marker.h"
 
 enum {
 	BOOT_AREA_BYTES = 4096,
 	BOOT_AREA_SECTORS = BOOT_AREA_BYTES / SECTOR_BYTES,
-	BOOT_AREA_ID_BYTES = 16,
-};
-
-/* What the incomplete marker says of the installation that is not complete. */
-struct marker {
-	uint8_t uuid[NDZ_UUID_BYTES];   /* of the image; zeros when it has none */
-	uint64_t started;               /* seconds since 1970 */
-	uint8_t id[BOOT_AREA_ID_BYTES]; /* of this installation, drawn at random */
-	/* Bytes of the disk that hold its state (--state=target); 0, 0: there is none.
-	 */
-	uint64_t state_at, state_bytes;
+	BOOT_AREA_ID_BYTES = MARKER_ID_BYTES,
 };
 
 struct boot_area {
@@ -68,8 +58,5 @@ size_t boot_area_take(struct boot_area *, uint64_t at, const void *data, uint64_
 int boot_area_commit(struct boot_area *, struct err *);
 /* Write the marker over the boot area again, and flush it. */
 int boot_area_mark_again(struct boot_area *, struct err *);
-
-/* Read the marker at byte `at` of the disk into *marker: 1; 0: there is none; -1. */
-int boot_area_read_marker(struct disk *, uint64_t at, struct marker *, struct err *);
 
 #endif /* IMAGEUNZIP_INSTALL_BOOT_AREA_H */

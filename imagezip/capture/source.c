@@ -12,6 +12,7 @@
 #include "common/disk/disk_nbd.h"
 #include "common/disk/inuse.h"
 #include "common/image/format/kind.h"
+#include "common/image/format/marker.h"
 
 int
 source_open(struct disk **out, const char *name, struct err *e)
@@ -34,6 +35,40 @@ source_check_kind(struct disk *d, const struct capture_what *o, struct err *e)
 	    "%s: is itself an image: imageunzip installs it, imagerezip converts it; "
 	    "use --force to store it like any other file",
 	    disk_name(d));
+}
+
+/* The marker, too, is read again with the data, so what cannot be read is no error here. */
+static int
+check_place(struct disk *d, uint64_t sector, unsigned number, struct err *e)
+{
+	struct err why;
+
+	if (marker_refuse(d, sector, number, &why) == 0)
+		return 0;
+	return err_set(e, why.kind,
+	    "%.400s; finish it first, or use --force to capture it as it is", why.text);
+}
+
+int
+source_check_whole(struct disk *d, const struct capture_what *o, struct err *e)
+{
+	bool any = o->force || o->look_only || !disk_seekable(d);
+
+	return any ? 0 : check_place(d, 0, 0, e);
+}
+
+int
+source_check_parts(
+    struct disk *d, const struct layout *l, const struct capture_what *o, struct err *e)
+{
+	int rc = 0;
+
+	if (o->force || o->look_only || !disk_seekable(d))
+		return 0;
+	for (unsigned i = 0; rc == 0 && i < l->nparts; i++)
+		if (strcmp(l->parts[i].fs, "ignored") != 0)
+			rc = check_place(d, l->parts[i].sectors.off, l->parts[i].number, e);
+	return rc;
 }
 
 /* Is any of these sectors of the source stored? */

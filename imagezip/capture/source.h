@@ -12,6 +12,12 @@ int source_open(struct disk **, const char *name, struct err *);
 /* ERR_REFUSED for a source that is an image itself, unless --force: the arguments were
  * given the wrong way round, or imagerezip was meant. */
 int source_check_kind(struct disk *, const struct capture_what *, struct err *);
+/* ERR_REFUSED for a source that carries the installer's marker: its installation is not complete, or
+ * it is still being streamed to; unless --force or -i. */
+int source_check_whole(struct disk *, const struct capture_what *, struct err *);
+/* The same for the partitions of which something is stored. */
+int source_check_parts(
+    struct disk *, const struct layout *, const struct capture_what *, struct err *);
 /* Note in the layout how the sectors that it stores are in use, so that they may be written
  * to while they are read. ERR_REFUSED when they are in use, unless --live or -i. */
 int source_check_use(

@@ -228,26 +228,26 @@ test_marker(void)
 	T_CHECK(boot_area_take(&h, BOOT_AREA_BYTES - 2, NULL, 100) == 2);
 	T_CHECK(boot_area_put_marker(&h, &e) == 0);
 	T_CHECK(m.writes > 0 && m.flushed == m.writes);
-	T_CHECK(boot_area_read_marker(d, BOOT_AREA_BYTES, &marker, &e) == 1);
+	T_CHECK(marker_read(d, BOOT_AREA_BYTES, &marker, &e) == 1);
 	T_CHECK(memcmp(marker.uuid, of.uuid, sizeof marker.uuid) == 0);
 	T_CHECK(memcmp(marker.id, h.marker.id, sizeof marker.id) == 0);
 	T_CHECK(marker.started > 1000000);
-	T_CHECK(boot_area_read_marker(d, 0, &marker, &e) == 0);
+	T_CHECK(marker_read(d, 0, &marker, &e) == 0);
 	T_CHECK(marker.state_at == 0);
 	T_CHECK(marker.state_bytes == 0);
 	T_CHECK(boot_area_place_state(&h, 81920, 8192, &e) == 0);
-	T_CHECK(boot_area_read_marker(d, BOOT_AREA_BYTES, &marker, &e) == 1);
+	T_CHECK(marker_read(d, BOOT_AREA_BYTES, &marker, &e) == 1);
 	T_CHECK(marker.state_at == 81920);
 	T_CHECK(marker.state_bytes == 8192);
 	for (size_t bit = 0; bit < 512 * 8; bit++) {
 		if (bit / 8 >= 20 && bit / 8 < 24)
 			continue; /* the checksum itself: below */
 		bytes[BOOT_AREA_BYTES + bit / 8] ^= (uint8_t)(1 << bit % 8);
-		wrong += boot_area_read_marker(d, BOOT_AREA_BYTES, &marker, &e) != 0;
+		wrong += marker_read(d, BOOT_AREA_BYTES, &marker, &e) != 0;
 		bytes[BOOT_AREA_BYTES + bit / 8] ^= (uint8_t)(1 << bit % 8);
 	}
 	bytes[BOOT_AREA_BYTES + 20] ^= 1;
-	wrong += boot_area_read_marker(d, BOOT_AREA_BYTES, &marker, &e) != 0;
+	wrong += marker_read(d, BOOT_AREA_BYTES, &marker, &e) != 0;
 	bytes[BOOT_AREA_BYTES + 20] ^= 1;
 	T_CHECK(wrong == 0);
 	T_CHECK(boot_area_commit(&h, &e) == 0);

@@ -11,6 +11,7 @@
 enum {
 	OPT_SINCE = 300, OPT_DONE, OPT_ZSTD, OPT_CONSISTENT, OPT_FROM, OPT_SNAPSHOT, OPT_FULL,
 	OPT_STATE, OPT_STATE_DIR, OPT_BWLIMIT, OPT_JSON, OPT_STATUS, OPT_USED,
+	OPT_FORCE,
 };
 
 static const struct cli_opt opts[] = {
@@ -26,6 +27,9 @@ static const struct cli_opt opts[] = {
 	    AT(how.target), 0, 0, NULL },
 	FLAG(
 	    OPT_FULL, "full", "send everything, as if all of it had changed", how.full),
+	FLAG(OPT_FORCE, "force",
+	    "send everything also of a disk whose installation is not complete",
+	    how.any_source),
 	FLAG(OPT_USED, "used",
 	    "when everything is sent, send the space that no filesystem uses as zeros",
 	    how.used),

@@ -16,6 +16,7 @@
 #include "common/cli/failure.h"
 #include "common/disk/inuse.h"
 #include "common/disk/ptable.h"
+#include "common/image/format/marker.h"
 #include "common/resize/resize.h"
 #include "tools/growfs/device.h"
 #include "tools/growfs/fitting.h"
@@ -107,6 +108,18 @@ look_at_table(struct disk *d, struct work *w, struct err *e)
 	int rc = find_last(d, &t, w, e);
 	ptable_free(&t);
 	return rc;
+}
+
+/* What is not whole has no table, or no filesystem, that could be grown. */
+static int
+check_whole(struct disk *d, const struct work *w, struct err *e)
+{
+	const struct partition *p = &w->on.part;
+	int rc = marker_refuse(d, 0, 0, e);
+
+	return rc == 0 && p->number != 0
+	           ? marker_refuse(d, p->sectors.off, p->number, e)
+	           : rc;
 }
 
 /* Look at what is in the last partition, and who claims the space behind its
@@ -238,6 +251,8 @@ look(struct work *w, struct err *e)
 	if (disk_open(&d, w->on.disk, DISK_READ, e) != 0)
 		return -1;
 	int rc = look_at_table(d, w, e);
+	if (rc == 0)
+		rc = check_whole(d, w, e);
 	if (rc == 0)
 		rc = look_at_filesystem(d, w, e);
 	disk_close(d, &closing); /* only read: nothing to lose */
