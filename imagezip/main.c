@@ -286,7 +286,9 @@ look_and_act(const struct options *o, struct err *e)
 		return err_nomem(e, "the layout");
 	int rc = source_open(&d, o->what.source, e);
 	if (rc == 0) {
-		rc = source_check_kind(d, &o->what, e);
+		rc = source_check_size(d, e);
+		if (rc == 0)
+			rc = source_check_kind(d, &o->what, e);
 		if (rc == 0)
 			rc = source_check_whole(d, &o->what, e);
 		if (rc == 0)

@@ -102,6 +102,7 @@ set_gaps(void *at, const char *arg, struct err *e)
 	int rc = stores(arg, &store, e);
 
 	o->what.skip_gaps = !store;
+	o->what.store_gaps = store;
 	return rc;
 }
 

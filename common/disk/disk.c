@@ -131,6 +131,15 @@ disk_want(struct disk *d, uint64_t off, uint64_t len)
 		d->ops.want(d->ctx, off, len);
 }
 
+void
+disk_holes(const struct disk *d, uint64_t off, uint64_t *data, uint64_t *hole)
+{
+	*data = off;
+	*hole = disk_size_bytes(d);
+	if (d->ops.holes != NULL && off < *hole)
+		d->ops.holes(d->ctx, off, data, hole);
+}
+
 /* The position of a byte on the disk, in words. */
 struct where {
 	char text[40];

@@ -23,6 +23,9 @@ enum disk_kind {
 	DISK_NULL,   /* /dev/null and other character devices that eat all */
 };
 
+/* No disk has more, so whoever says so is not believed: all of it would be read. */
+#define DISK_BYTES_MAX (UINT64_C(1) << 60)
+
 /* For disk_open(). */
 enum disk_flags {
 	DISK_READ = 1 << 0,
@@ -54,6 +57,9 @@ struct disk_ops {
 	void (*why)(void *ctx, struct err *);
 	/* A hint: [off, off+len) will be read soon. */
 	void (*want)(void *ctx, uint64_t off, uint64_t len);
+	/* Find the first data from `off` on, and where it ends; both are the size of the disk
+	 * behind the last data.  NULL: all of it is data. */
+	void (*holes)(void *ctx, uint64_t off, uint64_t *data, uint64_t *hole);
 	/* SHA-256 of all bytes of the disk, if it is known and they never change. */
 	const uint8_t *(*digest)(void *ctx);
 	int (*close)(void *ctx);
@@ -104,6 +110,10 @@ int disk_read(struct disk *, void *buf, size_t len, uint64_t off, struct err *);
 /* A hint that [off, off+len) will be read soon, for back ends that take time to make what
  * is read. */
 void disk_want(struct disk *, uint64_t off, uint64_t len);
+/* Find the first data from `off` on: *data is where bytes begin that are no hole, *hole is where they
+ * end.  Behind the last data both are the size.  Holes read as zeros; files have some, and what NBD
+ * servers export. */
+void disk_holes(const struct disk *, uint64_t off, uint64_t *data, uint64_t *hole);
 /* Read up to len bytes at byte off, fewer only at the end.  Returns the count, or -1.  On a
  * stream, off must be where the last read ended (ERR_UNSUPPORTED). */
 ssize_t disk_read_upto(

@@ -142,6 +142,26 @@ fd_uncache(void *ctx, uint64_t off, uint64_t len)
 	return errno == 0 ? 0 : -1;
 }
 
+/* A system that does not know of holes says nothing. */
+static void
+fd_holes(void *ctx, uint64_t off, uint64_t *data, uint64_t *hole)
+{
+	const struct handle *h = ctx;
+
+	if (h->kind != DISK_FILE)
+		return;
+	off_t at = lseek(h->fd, (off_t)off, SEEK_DATA);
+	if (at < 0) {
+		if (errno == ENXIO)
+			*data = *hole;
+		return;
+	}
+	*data = (uint64_t)at;
+	off_t end = lseek(h->fd, at, SEEK_HOLE);
+	if (end > at)
+		*hole = (uint64_t)end;
+}
+
 static int
 fd_sync(void *ctx)
 {
@@ -168,6 +188,7 @@ static const struct disk_ops fd_ops = {
 	.zero = fd_zero,
 	.discard = fd_discard,
 	.uncache = fd_uncache,
+	.holes = fd_holes,
 	.sync = fd_sync,
 	.close = fd_close,
 };

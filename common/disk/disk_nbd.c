@@ -240,8 +240,20 @@ nbd_disk_close(void *ctx)
 	return 0;
 }
 
+static void
+nbd_disk_holes(void *ctx, uint64_t off, uint64_t *data, uint64_t *hole)
+{
+	const struct nbd_disk *d = ctx;
+	bool stored;
+	uint64_t end = run_end(d, off, &stored);
+
+	*data = stored ? off : end;
+	*hole = *data < d->bytes ? run_end(d, *data, &stored) : d->bytes;
+}
+
 static const struct disk_ops ops = { .pread = nbd_disk_pread,
 	.why = nbd_disk_why,
+	.holes = nbd_disk_holes,
 	.close = nbd_disk_close,
 	.one_process = true };
 
@@ -262,15 +274,20 @@ static int
 begin(struct nbd_disk *d, struct err *e)
 {
 	struct nbd_conn *c;
+	int rc = 0;
 
 	if (nbd_conn_open(&c, d->uri, d->patience_us, e) != 0)
 		return -1;
 	d->bytes = c->bytes;
+	if (d->bytes > DISK_BYTES_MAX)
+		rc = err_set(e, ERR_REFUSED,
+		    "%s: the server claims to export %" PRIu64 " bytes, which no disk has", d->uri,
+		    d->bytes);
 	d->align = c->align;
 	d->most = c->several ? CONNECTIONS_MAX : 1;
 	d->open = 1;
 	d->idle = c;
-	return nbd_conn_stored(c, &d->stored, e);
+	return rc == 0 ? nbd_conn_stored(c, &d->stored, e) : -1;
 }
 
 int

@@ -197,16 +197,6 @@ past_holes(struct past *r, uint64_t off, uint64_t *data, uint64_t *hole)
 {
 	*data = off;
 	*hole = r->size_bytes;
-	if (r->fd < 0 || disk_kind(r->disk) != DISK_FILE)
-		return;
-	off_t at = lseek(r->fd, (off_t)off, SEEK_DATA);
-	if (at < 0) {
-		if (errno == ENXIO)
-			*data = *hole;
-		return;
-	}
-	*data = (uint64_t)at;
-	off_t end = lseek(r->fd, at, SEEK_HOLE);
-	if (end > at)
-		*hole = (uint64_t)end;
+	if (r->fd >= 0)
+		disk_holes(r->disk, off, data, hole);
 }

@@ -15,6 +15,9 @@
 #include "imagezip/capture/bsdparts.h"
 #include "imagezip/capture/relocate.h"
 
+/* Shorter holes are read: a list of them may be long. */
+enum { HOLE_SECTORS = (1 << 20) / SECTOR_BYTES };
+
 static uint64_t
 source_sectors(struct disk *d)
 {
@@ -320,6 +323,41 @@ add_zones(struct layout *l, struct err *e)
 }
 
 int
+layout_find_holes(const struct layout *l, struct disk *d, struct range all, uint64_t least,
+    struct rangeset *holes, struct err *e)
+{
+	uint64_t end = range_end(all) * SECTOR_BYTES, at = all.off * SECTOR_BYTES, data, hole;
+
+	if (!disk_seekable(d))
+		return 0;
+	/* The last sector of a file may be short. */
+	if (end > disk_size_bytes(d) / SECTOR_BYTES * SECTOR_BYTES)
+		end = disk_size_bytes(d) / SECTOR_BYTES * SECTOR_BYTES;
+	for (; at < end; at = hole) {
+		disk_holes(d, at, &data, &hole);
+		uint64_t from = (at + SECTOR_BYTES - 1) / SECTOR_BYTES;
+		uint64_t to = (data < end ? data : end) / SECTOR_BYTES;
+		if (to > from && to - from >= least &&
+		    rangeset_add(holes, (struct range){ from - l->base, to - from }, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Nothing is read of holes, nor of what is stored as zeros. */
+static int
+find_unread(struct layout *l, struct disk *d, struct err *e)
+{
+	struct range all = { l->base, l->total };
+
+	if (l->total != UINT64_MAX &&
+	    layout_find_holes(l, d, all, HOLE_SECTORS, &l->unread, e) != 0)
+		return -1;
+	rangeset_seal(&l->unread);
+	return rangeset_union(&l->unread, &l->zero, e);
+}
+
+int
 layout_make(struct layout *l, struct disk *d, const struct capture_what *o, struct err *e)
 {
 	struct rangeset skip;
@@ -327,6 +365,7 @@ layout_make(struct layout *l, struct disk *d, const struct capture_what *o, stru
 	memset(l, 0, sizeof *l);
 	rangeset_init(&l->store);
 	rangeset_init(&l->zero);
+	rangeset_init(&l->unread);
 	rangeset_init(&l->table);
 	rangeset_init(&l->filler);
 	rangeset_init(&l->left_out);
@@ -344,7 +383,7 @@ layout_make(struct layout *l, struct disk *d, const struct capture_what *o, stru
 		return err_set(e, ERR_FORMAT, "%s: nothing to store", disk_name(d));
 	}
 	if (check_limit(l, d, o, e) != 0 || relocate(l, d, o, e) != 0 ||
-	    add_zones(l, e) != 0) {
+	    find_unread(l, d, e) != 0 || add_zones(l, e) != 0) {
 		layout_free(l);
 		return -1;
 	}
@@ -356,6 +395,7 @@ layout_free(struct layout *l)
 {
 	rangeset_free(&l->store);
 	rangeset_free(&l->zero);
+	rangeset_free(&l->unread);
 	rangeset_free(&l->table);
 	rangeset_free(&l->filler);
 	rangeset_free(&l->left_out);

@@ -33,7 +33,8 @@ struct layout {
 	uint64_t total;        /* sectors of the image; UINT64_MAX: until the end */
 	struct rangeset store; /* image sectors whose data is stored */
 	struct rangeset table; /* image sectors of the partition table */
-	struct rangeset zero;  /* sectors of `store` that are stored as zeros, and not read */
+	struct rangeset zero;  /* sectors of `store` that are stored as zeros */
+	struct rangeset unread; /* those, and holes of the source: zeros without being read */
 	struct rangeset filler; /* free sectors of `store`: too short to be left out */
 	struct rangeset left_out; /* image sectors that -I or -B leaves out, however few */
 	/* Zones of the image: partitions, what their scans add, and the space between. */

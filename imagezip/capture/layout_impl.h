@@ -9,6 +9,13 @@
 
 #include "imagezip/capture/layout.h"
 
+/* layout.c */
+
+/* Add the holes of `all`, in sectors of the source, that have at least so many sectors to the open
+ * set, in sectors of the image.  ERR_NOMEM. */
+int layout_find_holes(const struct layout *, struct disk *, struct range all, uint64_t least,
+    struct rangeset *holes, struct err *);
+
 /* layout_part.c */
 
 /* Add a part that has these sectors of the source. */

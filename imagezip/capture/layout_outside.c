@@ -8,16 +8,23 @@
  * GPT. Zeros there cost next to nothing. */
 enum { BOOT_SECTORS = 32768 };
 
-/* Skip what lies between partitions. */
+/* A hole of this size between partitions, of a file or a thin disk, is no data that anybody has put
+ * there: as zeros it would need 1 MB of image and seconds for each GB. */
+enum { GAP_HOLE_SECTORS = (1 << 30) / SECTOR_BYTES };
+
+/* Skip what lies between partitions; of `holes`, unless that is NULL. */
 static int
-skip_gaps(
-    const struct ptable *t, struct range all, struct rangeset *skip, struct err *e)
+skip_gaps(const struct ptable *t, struct range all, const struct rangeset *holes,
+    struct rangeset *skip, struct err *e)
 {
 	struct rangeset gaps, parts;
 
 	rangeset_init(&gaps);
 	rangeset_init(&parts);
 	int rc = rangeset_add(&gaps, all, e);
+	rangeset_seal(&gaps);
+	if (rc == 0 && holes != NULL)
+		rc = rangeset_intersect(&gaps, holes, e);
 	for (unsigned i = 0; i < t->nparts && rc == 0; i++)
 		rc = rangeset_add(&parts, t->parts[i].sectors, e);
 	rangeset_seal(&parts);
@@ -28,6 +35,31 @@ skip_gaps(
 	rangeset_free(&gaps);
 	rangeset_free(&parts);
 	return rc;
+}
+
+/* Skip the large holes of what lies between partitions. */
+static int
+skip_gap_holes(const struct layout *l, struct disk *d, const struct ptable *t,
+    struct range all, struct rangeset *skip, struct err *e)
+{
+	struct rangeset holes;
+
+	rangeset_init(&holes);
+	int rc = layout_find_holes(l, d, all, GAP_HOLE_SECTORS, &holes, e);
+	rangeset_seal(&holes);
+	if (rc == 0 && rangeset_count(&holes) > 0)
+		rc = skip_gaps(t, all, &holes, skip, e);
+	rangeset_free(&holes);
+	return rc;
+}
+
+static int
+decide_gaps(const struct layout *l, struct disk *d, const struct ptable *t,
+    const struct capture_what *o, struct range all, struct rangeset *skip, struct err *e)
+{
+	return o->skip_gaps    ? skip_gaps(t, all, NULL, skip, e)
+	       : o->store_gaps ? 0
+	                       : skip_gap_holes(l, d, t, all, skip, e);
 }
 
 /* The end of the boot loader's space, in front of the first partition. */
@@ -41,8 +73,8 @@ boot_end(const struct ptable *t)
 /* Skip the space that no partition has: before the first one, behind the last one, and
  * between them. */
 static int
-skip_outside(const struct ptable *t, uint64_t total, const struct capture_what *o,
-    struct rangeset *skip, struct err *e)
+skip_outside(const struct layout *l, struct disk *d, const struct ptable *t,
+    const struct capture_what *o, struct rangeset *skip, struct err *e)
 {
 	uint64_t first = UINT64_MAX, end = 0, from = boot_end(t);
 
@@ -51,8 +83,8 @@ skip_outside(const struct ptable *t, uint64_t total, const struct capture_what *
 		first = r.off < first ? r.off : first;
 		end = range_end(r) > end ? range_end(r) : end;
 	}
-	if (o->skip_gaps && first < end &&
-	    skip_gaps(t, (struct range){ first, end - first }, skip, e) != 0)
+	if (first < end &&
+	    decide_gaps(l, d, t, o, (struct range){ first, end - first }, skip, e) != 0)
 		return -1;
 	if (o->store_outside)
 		return 0;
@@ -60,8 +92,9 @@ skip_outside(const struct ptable *t, uint64_t total, const struct capture_what *
 	    rangeset_add(skip, (struct range){ from, first - from }, e) != 0)
 		return -1;
 	end = end > from ? end : from;
-	return end < total ? rangeset_add(skip, (struct range){ end, total - end }, e)
-	                   : 0;
+	return end < l->total
+	           ? rangeset_add(skip, (struct range){ end, l->total - end }, e)
+	           : 0;
 }
 
 /* Skip partitions that are left out like gaps; boot loaders may lie at the disk's
@@ -116,7 +149,7 @@ leave_outside(struct layout *l, struct disk *d, const struct capture_what *o,
 	struct rangeset outside;
 
 	rangeset_init(&outside);
-	int rc = skip_outside(t, l->total, o, &outside, e);
+	int rc = skip_outside(l, d, t, o, &outside, e);
 	if (rc == 0)
 		rc = skip_vacant(l, boot_end(t), &outside, e);
 	if (rc == 0)

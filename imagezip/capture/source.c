@@ -5,6 +5,7 @@
  */
 #include "imagezip/capture/source.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,13 +23,28 @@ source_open(struct disk **out, const char *name, struct err *e)
 }
 
 int
+source_check_size(struct disk *d, struct err *e)
+{
+	if (!disk_seekable(d) || disk_size_bytes(d) <= DISK_BYTES_MAX)
+		return 0;
+	return err_set(e, ERR_REFUSED, "%s: claims to have %" PRIu64 " bytes, which no disk has",
+	    disk_name(d), disk_size_bytes(d));
+}
+
+/* Sectors that cannot be read now are tried again later, or become zeros. */
+static bool
+may_pass(const struct capture_what *o)
+{
+	return o->retries > 0 || o->bad_as_zeros;
+}
+
+int
 source_check_kind(struct disk *d, const struct capture_what *o, struct err *e)
 {
 	int is = o->force ? 0 : kind_is_image(d, e);
 
-	/* Sectors that cannot be read now are tried again later, or become zeros. */
 	if (is < 0)
-		return o->retries == 0 && !o->bad_as_zeros ? -1 : 0;
+		return may_pass(o) ? 0 : -1;
 	if (is == 0)
 		return 0;
 	return err_set(e, ERR_REFUSED,
@@ -37,14 +53,18 @@ source_check_kind(struct disk *d, const struct capture_what *o, struct err *e)
 	    disk_name(d));
 }
 
-/* The marker, too, is read again with the data, so what cannot be read is no error here. */
 static int
-check_place(struct disk *d, uint64_t sector, unsigned number, struct err *e)
+check_place(struct disk *d, const struct capture_what *o, uint64_t sector, unsigned number,
+    struct err *e)
 {
 	struct err why;
 
-	if (marker_refuse(d, sector, number, &why) == 0)
+	if (marker_refuse(d, sector, number, &why) == 0 ||
+	    (why.kind != ERR_REFUSED && may_pass(o)))
 		return 0;
+	*e = why;
+	if (why.kind != ERR_REFUSED)
+		return -1;
 	return err_set(e, why.kind,
 	    "%.400s; finish it first, or use --force to capture it as it is", why.text);
 }
@@ -54,7 +74,7 @@ source_check_whole(struct disk *d, const struct capture_what *o, struct err *e)
 {
 	bool any = o->force || o->look_only || !disk_seekable(d);
 
-	return any ? 0 : check_place(d, 0, 0, e);
+	return any ? 0 : check_place(d, o, 0, 0, e);
 }
 
 int
@@ -66,8 +86,9 @@ source_check_parts(
 	if (o->force || o->look_only || !disk_seekable(d))
 		return 0;
 	for (unsigned i = 0; rc == 0 && i < l->nparts; i++)
-		if (strcmp(l->parts[i].fs, "ignored") != 0)
-			rc = check_place(d, l->parts[i].sectors.off, l->parts[i].number, e);
+		if (l->parts[i].number != 0 && strcmp(l->parts[i].fs, "ignored") != 0)
+			rc = check_place(
+			    d, o, l->parts[i].sectors.off, l->parts[i].number, e);
 	return rc;
 }
 

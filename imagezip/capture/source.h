@@ -9,6 +9,8 @@
 /* Open a file, a device, a pipe, or what an NBD server exports (disk_nbd.h), for reading.
  * Errors of disk_open() and disk_open_nbd(). */
 int source_open(struct disk **, const char *name, struct err *);
+/* ERR_REFUSED for a source that claims to be larger than any disk. */
+int source_check_size(struct disk *, struct err *);
 /* ERR_REFUSED for a source that is an image itself, unless --force: the arguments were
  * given the wrong way round, or imagerezip was meant. */
 int source_check_kind(struct disk *, const struct capture_what *, struct err *);

@@ -46,7 +46,8 @@ struct capture_what {
 	bool zero_small;                             /* -Z */
 	bool blank_inodes;                           /* -M */
 	bool exclude_slack;                          /* -x */
-	bool store_outside, skip_outside, skip_gaps; /* --outside, --gaps */
+	bool store_outside, skip_outside; /* --outside */
+	bool store_gaps, skip_gaps; /* --gaps; neither: all but large holes is stored */
 	bool skip_unknown;                           /* --skip-unknown */
 	uint64_t limit_mb;                           /* of data (-A); 0: none */
 	uint64_t boot_root;                          /* -B; 0: no boot image */

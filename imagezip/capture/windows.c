@@ -53,12 +53,12 @@ read_range(struct windows *w, struct range r, uint8_t *buf, struct err *e)
 	return rescue_read(&w->rescue, sector, buf, have, e);
 }
 
-/* Do what read_range() does, but do not read sectors that are stored as zeros. */
+/* Do what read_range() does, but do not read sectors that are zeros. */
 static int
 fill_range(struct windows *w, struct range r, void *out, struct err *e)
 {
 	uint8_t *buf = out;
-	const struct rangeset *zero = &w->layout->zero;
+	const struct rangeset *zero = &w->layout->unread;
 	uint64_t at = r.off, end = range_end(r);
 
 	for (size_t i = rangeset_find(zero, at); i < rangeset_count(zero) && at < end;

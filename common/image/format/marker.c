@@ -77,10 +77,10 @@ marker_refuse(struct disk *d, uint64_t sector, unsigned number, struct err *e)
 {
 	char part[32] = "", began[32];
 	struct marker m;
-	struct err ignored; /* whoever reads the disk finds it, too */
+	int rc = marker_read(d, sector * SECTOR_BYTES, &m, e);
 
-	if (marker_read(d, sector * SECTOR_BYTES, &m, &ignored) != 1)
-		return 0;
+	if (rc != 1)
+		return rc;
 	if (number != 0)
 		snprintf(part, sizeof part, "partition %u: ", number);
 	return err_set(e, ERR_REFUSED,

@@ -28,7 +28,7 @@ void marker_put(const struct marker *, uint8_t block[MARKER_BYTES]);
 /* Read the marker at byte `at` of the disk: 1; 0: there is none; -1. */
 int marker_read(struct disk *, uint64_t at, struct marker *, struct err *);
 /* ERR_REFUSED when partition `number` of the disk, which begins at this sector, carries the marker;
- * number 0: the disk does.  What cannot be read carries none. */
+ * number 0: the disk does.  Errors of reading. */
 int marker_refuse(struct disk *, uint64_t sector, unsigned number, struct err *);
 /* The same for the disk and each of its partitions, as far as its table can be read. */
 int marker_refuse_any(struct disk *, struct err *);
