@@ -112,8 +112,10 @@ client_input(struct client *c, uint64_t now_us, const void *pkt, size_t len,
 		return false;
 	switch (m.subtype) {
 	case WIRE_BLOCK:
-		return client_pin_hears(&c->pin, now_us, from) &&
-		       handle_block(c, now_us, &m, store);
+		if (client_pin_hears(&c->pin, now_us, from))
+			return handle_block(c, now_us, &m, store);
+		client_blocks_of_other(c, from, m.u.block.chunk, m.u.block.block, 1);
+		return false;
 	case WIRE_REQ:
 		client_requests_old_client(&c->requests, now_us);
 		asked = blockmap_range(m.u.req.first, m.u.req.count);

@@ -144,6 +144,27 @@ came_to_reader(struct client *c, uint64_t now_us, const struct client_blocks *in
 	    now_us + READER_LOST_US + c->position.chunk_us / 8);
 }
 
+uint32_t
+client_lacks(struct client *c, uint32_t chunk, uint32_t first, uint32_t count)
+{
+	struct blockmap lack = blockmap_range(first, count);
+
+	if (!client_lacks_some(c, chunk))
+		return 0;
+	const struct client_buffer *b = client_filling(c, chunk);
+	if (b != NULL)
+		lack = blockmap_and(lack, &b->missing);
+	return blockmap_count(&lack);
+}
+
+void
+client_blocks_of_other(struct client *c, const uint8_t from[4], uint32_t chunk,
+    uint32_t first, uint32_t count)
+{
+	if (client_pin_has_rival(&c->pin))
+		client_pin_missed(&c->pin, from, client_lacks(c, chunk, first, count));
+}
+
 static bool
 take_in_order(struct client *c, uint64_t now_us, const struct client_blocks *in,
     struct client_store *store)
@@ -151,6 +172,8 @@ take_in_order(struct client *c, uint64_t now_us, const struct client_blocks *in,
 	uint32_t chunk = in->chunk;
 
 	client_pin_block(&c->pin, now_us);
+	if (client_pin_has_rival(&c->pin))
+		client_pin_needed(&c->pin, client_lacks(c, chunk, in->first, in->count));
 	client_membership_heard(&c->membership, now_us);
 	client_requests_block(&c->requests, now_us);
 	client_mtu_came(&c->mtu, in->count);

@@ -48,10 +48,16 @@ client_claim_forget(struct client_claim *k)
 	*k = (struct client_claim){ 0 };
 }
 
+bool
+client_claim_pends(const struct client_claim *k)
+{
+	return k->why != NULL;
+}
+
 uint64_t
 client_claim_ask_at_us(const struct client_claim *k)
 {
-	return k->why != NULL ? k->ask_us : UINT64_MAX;
+	return client_claim_pends(k) ? k->ask_us : UINT64_MAX;
 }
 
 bool

@@ -34,6 +34,8 @@ bool client_claim_hear(struct client_claim *, uint64_t now_us, const uint8_t fro
 void client_claim_deny(struct client_claim *, uint64_t now_us);
 /* Another sender is pinned, so the claim does not matter any more. */
 void client_claim_forget(struct client_claim *);
+/* Is something claimed that is neither believed nor contradicted yet? */
+bool client_claim_pends(const struct client_claim *);
 /* When the server is to be asked by JOIN; UINT64_MAX: nothing is claimed. */
 uint64_t client_claim_ask_at_us(const struct client_claim *);
 /* Is the server to be asked now?  If so, it is asked again later.  A claim that was

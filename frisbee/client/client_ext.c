@@ -167,9 +167,12 @@ client_ext_input(struct client *c, uint64_t now_us, const void *pkt, size_t len,
 	if (c->membership.state != CLIENT_LOADING || !c->session.known ||
 	    wirext_get(&m, pkt, len, &e) != 0 || memcmp(m.srcip, from, 4) != 0)
 		return false;
-	if (!is_clients(m.kind))
-		return client_pin_hears(&c->pin, now_us, from) &&
-		       hear_server(c, now_us, &m, store);
+	if (!is_clients(m.kind)) {
+		if (client_pin_hears(&c->pin, now_us, from))
+			return hear_server(c, now_us, &m, store);
+		client_ext_hear_other(c, &m);
+		return false;
+	}
 	if (m.session == c->session.session)
 		hear_client(c, now_us, &m);
 	return false;

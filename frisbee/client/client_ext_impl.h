@@ -22,6 +22,8 @@ void client_ext_message(struct client *, struct wirext_msg *, enum wirext_kind);
 
 /* client_ext_session.c: */
 void client_ext_hear_state(struct client *, uint64_t now_us, const struct wirext_msg *);
+/* A message of a sender that is not pinned, and speaks like a server. */
+void client_ext_hear_other(struct client *, const struct wirext_msg *);
 void client_ext_listen_for_state(struct client *, uint64_t now_us);
 /* A JOIN, or 0. */
 size_t client_ext_join_again(struct client *, uint64_t now_us, void *pkt);

@@ -12,6 +12,8 @@ client_ext_hear_parity(struct client *c, uint64_t now_us, const struct wirext_ms
 	if (m->session != c->session.session || chunk >= c->chunks.n)
 		return false;
 	client_pin_block(&c->pin, now_us);
+	if (client_pin_has_rival(&c->pin))
+		client_pin_needed(&c->pin, client_lacks_some(c, chunk));
 	client_membership_heard(&c->membership, now_us);
 	client_came(c, now_us, 1);
 	client_position_parity(&c->position);

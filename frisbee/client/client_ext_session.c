@@ -19,18 +19,24 @@ client_ext_begin(struct client *c, uint64_t now_us, const struct wirext_answer *
 	client_credit_begin(&c->credit, now_us, c->session.unpaced);
 }
 
-/* The server was restarted, and does not know what this client wants. */
+/* What was heard of a session is over: the server may not know what this client wants. */
 static void
-adopt_session(struct client *c, uint32_t session)
+begin_anew(struct client *c)
 {
-	if (!client_session_adopt(&c->session, session))
-		return;
 	client_credit_new_session(&c->credit, c->position.received);
 	client_congestion_forget(&c->congestion);
 	client_mtu_forget(&c->mtu);
 	client_nack_nothing_comes(&c->nack);
 	for (uint32_t i = 0; i < c->bufs.nfilling; i++)
 		client_nacked_unanswered(&c->bufs.at[c->bufs.filling[i]].nacked);
+}
+
+/* The server was restarted. */
+static void
+adopt_session(struct client *c, uint32_t session)
+{
+	if (client_session_adopt(&c->session, session))
+		begin_anew(c);
 }
 
 void
@@ -40,6 +46,39 @@ client_ext_answered(struct client *c, uint64_t now_us, const struct wirext_answe
 		return;
 	adopt_session(c, a->session);
 	client_session_moved(&c->session, now_us, a->port);
+}
+
+/* Whoever was pinned before may have named the same session, and may have lied about all of
+ * it. */
+void
+client_ext_taken_over(
+    struct client *c, uint64_t now_us, const struct wirext_answer *a)
+{
+	client_ext_answered(c, now_us, a);
+	if (a == NULL || !c->session.known)
+		return;
+	client_session_moved(&c->session, now_us, a->port);
+	begin_anew(c);
+}
+
+/* Does it announce the image that is being loaded? */
+static bool
+announces_same(const struct client *c, const struct wirext_msg *m)
+{
+	return m->kind == WIREXT_STATE && (m->u.state.flags & WIREXT_STALE) == 0 &&
+	       memcmp(m->u.state.identity, c->session.identity, WIREXT_IDENTITY_BYTES) == 0;
+}
+
+void
+client_ext_hear_other(struct client *c, const struct wirext_msg *m)
+{
+	if (announces_same(c, m))
+		client_pin_rival(&c->pin, m->srcip);
+	else if (m->kind == WIREXT_DATA || m->kind == WIREXT_URGENT_DATA)
+		client_blocks_of_other(
+		    c, m->srcip, m->u.data.chunk, m->u.data.first, m->u.data.count);
+	else if (m->kind == WIREXT_PARITY && client_lacks_some(c, m->u.parity.chunk))
+		client_pin_missed(&c->pin, m->srcip, 1);
 }
 
 void

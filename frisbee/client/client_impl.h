@@ -122,6 +122,13 @@ client_partial(const struct client *c)
 	return c->cfg.first_blocks > 0;
 }
 
+/* Does the client lack anything of this chunk, so that parity may be of use? */
+static inline bool
+client_lacks_some(const struct client *c, uint32_t chunk)
+{
+	return chunk < c->chunks.n && !client_chunks_is(&c->chunks, chunk, CHUNK_DONE);
+}
+
 /* Is all of the image wanted, and as soon as it comes? */
 static inline bool
 client_wants_all(const struct client *c)
@@ -155,8 +162,14 @@ size_t client_join_output(struct client *, uint64_t now_us, void *pkt);
 size_t client_put_leave(struct client *, void *pkt);
 
 /* client_blocks.c: */
+/* Blocks came from a sender that is not pinned: if they are lacking, it may be the server. */
+void client_blocks_of_other(
+    struct client *, const uint8_t from[4], uint32_t chunk, uint32_t first, uint32_t count);
 /* Blocks or parity arrived, needed or not. */
 void client_came(struct client *, uint64_t now_us, uint32_t blocks);
+/* How many of these blocks does the client lack? */
+uint32_t client_lacks(
+    struct client *, uint32_t chunk, uint32_t first, uint32_t count);
 bool client_take_blocks(struct client *, uint64_t now_us, const struct client_blocks *,
     struct client_store *);
 /* Blocks of an URGENT_DATA, which are outside of the order of the stream. */
@@ -211,8 +224,11 @@ bool client_ext_input(struct client *, uint64_t now_us, const void *pkt, size_t 
 /* client_ext_session.c: */
 /* The reply to JOIN contained this answer of the extension. */
 void client_ext_begin(struct client *, uint64_t now_us, const struct wirext_answer *);
-/* The pinned server has answered again, or another one that took its place. */
+/* The pinned server has answered again. */
 void client_ext_answered(
+    struct client *, uint64_t now_us, const struct wirext_answer *);
+/* Another one has answered, and was pinned in its place. */
+void client_ext_taken_over(
     struct client *, uint64_t now_us, const struct wirext_answer *);
 /* Watch the session for messages that show whether the server is there and still
  * serves the same image. */

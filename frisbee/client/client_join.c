@@ -113,11 +113,18 @@ read_answer(const struct client *c, const struct wire_msg *m,
 	return true;
 }
 
+static const uint8_t *
+identity_of(const struct answer *a)
+{
+	return a->ext != NULL ? a->ext->identity : NULL;
+}
+
 /* Load what its sender serves. */
 static void
 begin(struct client *c, uint64_t now_us, const struct answer *a, const uint8_t from[4])
 {
 	client_pin_set(&c->pin, now_us, from);
+	client_pin_identify(&c->pin, identity_of(a));
 	client_claim_forget(&c->claim);
 	client_membership_answered(&c->membership, now_us, a->blocks, a->bytes);
 	start_loading(c, now_us, a->blocks);
@@ -135,7 +142,7 @@ same_image(const struct client *c, const struct answer *a)
 {
 	return a->bad == NULL && a->blocks == c->membership.blocks &&
 	       a->bytes == c->membership.bytes &&
-	       client_session_same(&c->session, a->ext);
+	       !client_pin_other_image(&c->pin, identity_of(a));
 }
 
 static bool
@@ -174,29 +181,69 @@ ask_who_later(struct client *c, uint64_t now_us)
 		client_membership_join_at(&c->membership, at);
 }
 
+/* Another sender of the image takes the pinned one's place. */
+static void
+take_over(
+    struct client *c, uint64_t now_us, const struct answer *a, const uint8_t from[4])
+{
+	client_pin_set(&c->pin, now_us, from);
+	client_claim_forget(&c->claim);
+	client_membership_heard(&c->membership, now_us);
+	client_ext_taken_over(c, now_us, a->ext);
+}
+
+/* Nothing has shown that the pinned sender is the server, and nothing was written yet. */
+static bool
+may_begin_anew(const struct client *c, const struct answer *a)
+{
+	return a->bad == NULL && !c->pin.proved && !shell_has_chunks(c);
+}
+
+/* The answer says more than that of the pinned sender did, which may be a neighbour that
+ * leaves out by what it could be told from the server. */
+static bool
+says_more(const struct client *c, const struct answer *a)
+{
+	return a->ext != NULL && !c->pin.identified && may_extend(c);
+}
+
+static void
+begin_anew(
+    struct client *c, uint64_t now_us, const struct answer *a, const uint8_t from[4])
+{
+	client_drop_image(c);
+	begin(c, now_us, a, from);
+	client_membership_join_again(&c->membership);
+}
+
+/* A sender other than the pinned one answers, with the same image as far as is known.  If it
+ * is certainly the same, it contradicts what the pinned one claims, if that claims anything. */
+static void
+hear_same(
+    struct client *c, uint64_t now_us, const struct answer *a, const uint8_t from[4])
+{
+	bool certain = client_pin_same_image(&c->pin, identity_of(a));
+
+	if (certain)
+		client_pin_rival(&c->pin, from);
+	if (client_pin_may_move(&c->pin, now_us, from) ||
+	    (certain && !c->pin.named && client_claim_pends(&c->claim)))
+		take_over(c, now_us, a, from);
+	else if (says_more(c, a) && may_begin_anew(c, a))
+		begin_anew(c, now_us, a, from);
+	else
+		ask_who_later(c, now_us);
+}
+
 /* A sender other than the pinned one answers. */
 static void
 hear_another(
     struct client *c, uint64_t now_us, const struct answer *a, const uint8_t from[4])
 {
-	bool same = same_image(c, a);
-
-	if (!client_pin_may_move(&c->pin, now_us)) {
-		if (same)
-			ask_who_later(c, now_us);
-		return;
-	}
-	if (same) {
-		client_pin_set(&c->pin, now_us, from);
-		client_claim_forget(&c->claim);
-		client_membership_heard(&c->membership, now_us);
-		client_ext_answered(c, now_us, a->ext);
-	} else if (a->bad == NULL && !c->pin.proved && !shell_has_chunks(c)) {
-		/* Nothing has shown that the first sender was the server. */
-		client_drop_image(c);
-		begin(c, now_us, a, from);
-		client_membership_join_again(&c->membership);
-	}
+	if (same_image(c, a))
+		hear_same(c, now_us, a, from);
+	else if (client_pin_may_move(&c->pin, now_us, from) && may_begin_anew(c, a))
+		begin_anew(c, now_us, a, from);
 }
 
 void
@@ -218,6 +265,8 @@ client_hear_reply(struct client *c, uint64_t now_us, const struct wire_msg *m,
 	} else if (!client_pin_hears(&c->pin, now_us, from)) {
 		hear_another(c, now_us, &a, from);
 	} else if (same_image(c, &a)) {
+		if (ext != NULL)
+			client_pin_identify(&c->pin, ext->identity);
 		client_membership_heard(&c->membership, now_us);
 		client_claim_deny(&c->claim, now_us);
 		client_ext_answered(c, now_us, ext);

@@ -47,13 +47,6 @@ client_session_close(struct client_session *s)
 }
 
 bool
-client_session_same(const struct client_session *s, const struct wirext_answer *a)
-{
-	return a == NULL || !s->known ||
-	       memcmp(a->identity, s->identity, WIREXT_IDENTITY_BYTES) == 0;
-}
-
-bool
 client_session_adopt(struct client_session *s, uint32_t session)
 {
 	bool other = s->session != session;

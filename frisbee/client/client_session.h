@@ -34,9 +34,6 @@ void client_session_begin(struct client_session *, uint64_t now_us,
 void client_session_forget(struct client_session *);
 /* The second port cannot be used, so the base protocol is used. */
 void client_session_close(struct client_session *);
-/* Is the answer (NULL: it has no extension) about the same image, as far as is
- * known? */
-bool client_session_same(const struct client_session *, const struct wirext_answer *);
 /* A message names this session.  Returns true if it is another one than before. */
 bool client_session_adopt(struct client_session *, uint32_t session);
 /* The pinned server, or another one that took its place, has answered a JOIN again.

@@ -18,6 +18,12 @@
 /* One stranger for every four. */
 #define ATTACK .clients = 8, .foes = 2, QUICK_AT(60000000), EXT, .chunks = 16, \
 	.max_clean = 1.5, .clean_extra_us = 2000000
+/* One stranger beside one or two: twice the time, and two seconds.  Its link carries what the
+ * server sends twice. */
+#define ONE_FOE(n) .clients = (n), .foes = 1, LAN, CLIENT(64), .chunk_us = 1000, EXT, \
+	.chunks = 24, .max_clean = 2, .clean_extra_us = 2000000
+#define REPEATED .rate_bits = 30000000, .foe_does = FOE_REPEAT, \
+	SKEWED(START_UNIFORM, 1)
 
 /* A second server begins when half of the image is there.  Who comes later still may
  * choose the one or the other: then the link carries two images, each at half the rate.
@@ -47,6 +53,10 @@ const struct scenario bad_cases[] = {
 	{ "foes-flood", ATTACK, .foe_does = FOE_FLOOD },
 	{ "foes-replay", ATTACK, .dynamic = true, .foe_does = FOE_REPLAY },
 	{ "foes-hush", ATTACK, .foe_does = FOE_HUSH },
+	{ "foe-repeat-one", ONE_FOE(1), REPEATED },
+	{ "foe-repeat-two", ONE_FOE(2), REPEATED },
+	{ "foe-repeat-old", ONE_FOE(2), REPEATED, .old_clients = 1 },
+	{ "foe-repeat-loss", ONE_FOE(2), REPEATED, .net.loss = 0.01 },
 	{ "rival", RIVAL(1.5, 2000000) },
 	{ "rival-old", RIVAL(1.5, 2000000), .old_clients = 2 },
 	{ "rival-late", RIVAL(2, 2000000), SKEWED(START_UNIFORM, 4) },

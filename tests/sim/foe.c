@@ -12,8 +12,10 @@
 enum {
 	PACKETS_A_SECOND = 1000,
 	LINK_SHARE = 20, /* a stranger may use 1 / LINK_SHARE of the link */
+	HURRY = 10,      /* or so many times as much while it repeats what the server sends */
 	ENVELOPE_BYTES = 8 + 20 + 18 + 20, /* UDP, IP, Ethernet, preamble and gap */
 	NONSENSE_BYTES = 200,
+	ANSWER_NS = 250000, /* between two answers to nobody, or twice as long */
 };
 
 void
@@ -36,6 +38,11 @@ foe_init(struct foe *f, enum foe_does does, uint64_t seed, uint64_t link_bits)
 	double per_s = pow(PACKETS_A_SECOND, random_fraction(&f->rng));
 	f->gap_ns = (uint64_t)(1e9 / per_s);
 	f->wire_ns = LINK_SHARE * UINT64_C(8000000000) / link_bits;
+	/* Whoever answers before it is asked answers often. */
+	if (f->does == FOE_REPEAT) {
+		f->gap_ns = ANSWER_NS + random_next(&f->rng) % ANSWER_NS;
+		foe_repeat_begin(&f->repeat, f->ip, &f->rng);
+	}
 }
 
 uint64_t
@@ -43,6 +50,8 @@ foe_rests_ns(const struct foe *f, size_t len)
 {
 	uint64_t wire = (len + ENVELOPE_BYTES) * f->wire_ns;
 
+	if (foe_repeat_hurries(&f->repeat))
+		return wire / HURRY;
 	return wire > f->gap_ns ? wire : f->gap_ns;
 }
 
@@ -93,6 +102,8 @@ foe_hears(struct foe *f, const void *pkt, size_t len)
 			f->epoch = m.u.time.epoch;
 	}
 	hear_position(f, pkt, len);
+	if (f->does == FOE_REPEAT)
+		foe_repeat_hears(&f->repeat, pkt, len);
 	if ((f->does != FOE_REPLAY && f->does != FOE_FORGE) ||
 	    is_servers(pkt, len) != (f->does == FOE_FORGE) ||
 	    random_next(&f->rng) % 4 != 0)
@@ -337,12 +348,14 @@ forges(struct foe *f, void *pkt)
 }
 
 size_t
-foe_speaks(struct foe *f, void *pkt)
+foe_speaks(struct foe *f, uint64_t now_ns, void *pkt)
 {
 	/* A host that joins learns the session, and is counted as a client. */
 	if (f->session == 0 || f->said++ % 1000 == 0)
 		return joins(f, pkt, f->id);
 	switch (f->does) {
+	case FOE_REPEAT:
+		return foe_repeat_speaks(&f->repeat, now_ns, pkt);
 	case FOE_COMPLAIN:
 		return complains(f, pkt);
 	case FOE_LIE:

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "common/wire/wirext.h"
+#include "tests/sim/foe_repeat.h"
 
 enum foe_does {
 	FOE_DRAWN,    /* one of the others, drawn with the seed */
@@ -18,6 +19,7 @@ enum foe_does {
 	FOE_REPLAY,   /* repeats messages of clients, most with its own address */
 	FOE_FORGE,    /* sends forged and repeated messages of a server */
 	FOE_HUSH,     /* says what other clients would say, in a way that the server ignores */
+	FOE_REPEAT,   /* is taken for the server: foe_repeat.h */
 	FOE_KINDS,
 };
 enum { FOE_KEPT = 64 };
@@ -36,17 +38,19 @@ struct foe {
 		size_t len;
 		uint8_t bytes[WIREXT_PACKET_MAX];
 	} heard[FOE_KEPT]; /* packets that it may repeat */
+	struct foe_repeat repeat;
 };
 
 /* Prepares a stranger, whose ip and nchunks the caller has set.  It sends at most 1,000
- * packets a second, and uses at most a twentieth of a link of link_bits bits a second.
+ * packets a second, and uses at most a twentieth of a link of link_bits bits a second; half
+ * of the link while it repeats what the server sends.
  */
 void foe_init(struct foe *, enum foe_does, uint64_t seed, uint64_t link_bits);
 /* Hands a packet of the group to the stranger, which may keep a copy. */
 void foe_hears(struct foe *, const void *pkt, size_t len);
 /* Writes the next packet into pkt[WIREXT_PACKET_MAX], and returns its length; 0: there
  * is none. */
-size_t foe_speaks(struct foe *, void *pkt);
+size_t foe_speaks(struct foe *, uint64_t now_ns, void *pkt);
 /* For how many nanoseconds the stranger is silent after a packet of len bytes. */
 uint64_t foe_rests_ns(const struct foe *, size_t len);
 

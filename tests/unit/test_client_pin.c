@@ -297,6 +297,87 @@ test_first_answer_is_a_strangers(void)
 	client_free(c);
 }
 
+/* The one that was pinned has repeated the server's blocks until a chunk was proved.  Now it
+ * only announces, while another one answers and sends blocks. */
+static void
+test_stranger_repeated_a_chunk(void)
+{
+	struct client *c = make_client(true);
+	uint64_t now = 2;
+
+	prove(c, now);
+	answer(c, now, stranger_ip, CHUNKS, SESSION, NULL);
+	for (; now < 3 * SECOND; now += 20 * MS) {
+		state_from(c, now, server_ip, SESSION, 0, NULL);
+		T_CHECK(!block_from(c, now, 1, 5, stranger_ip));
+		if (joins(c, now, now + MS) > 0)
+			break;
+	}
+	T_CHECK(now >= 2 * SECOND);
+	T_CHECK(now < 2200 * MS);
+	answer(c, now, stranger_ip, CHUNKS, SESSION, NULL);
+	T_CHECK(block_from(c, now, 1, 5, stranger_ip));
+	client_free(c);
+}
+
+/* It sends a block now and then: the other one sends far more. */
+static void
+test_stranger_sends_little(void)
+{
+	struct client *c = make_client(true);
+	uint64_t now = 2;
+
+	prove(c, now);
+	answer(c, now, stranger_ip, CHUNKS, SESSION, NULL);
+	for (uint32_t b = 0; b < 300; b++) {
+		T_CHECK(!block_from(c, now, 1, b, stranger_ip));
+		if (b % 100 == 99)
+			T_CHECK(block_from(c, now, 2, b, server_ip));
+		now += MS;
+	}
+	T_CHECK(joins(c, now, now + 200 * MS) > 0);
+	answer(c, now, stranger_ip, CHUNKS, SESSION, NULL);
+	T_CHECK(block_from(c, now, 1, 0, stranger_ip));
+	T_CHECK(!block_from(c, now, 1, 1, server_ip));
+	client_free(c);
+}
+
+/* The pinned one says that its image has changed; another one answers for the image. */
+static void
+test_stranger_says_stale(void)
+{
+	struct client *c = make_client(true);
+
+	prove(c, 2);
+	for (uint64_t now = SECOND; now < 4 * SECOND; now += 20 * MS) {
+		state_from(c, now, server_ip, SESSION, 2, NULL);
+		if (joins(c, now, now + MS) > 0)
+			answer(c, now, stranger_ip, CHUNKS, SESSION, NULL);
+		T_CHECK(loads(c));
+	}
+	T_CHECK(block_from(c, 4 * SECOND, 1, 0, stranger_ip));
+	client_free(c);
+}
+
+/* It sends wrong blocks after a right chunk: another one that answers is taken. */
+static void
+test_stranger_turns_wrong(void)
+{
+	struct blockmap all = blockmap_range(0, WIRE_CHUNK_BLOCKS);
+	struct client *c = make_client(true);
+	uint32_t chunk, buf, bytes;
+
+	prove(c, 2);
+	answer(c, 3, stranger_ip, CHUNKS, SESSION, NULL);
+	T_CHECK(chunk_from(c, 4, 1, server_ip) == WIRE_CHUNK_BLOCKS);
+	T_CHECK(client_take(c, &chunk, &buf, &bytes));
+	T_CHECK(client_again(c, 5, buf, &all) == 0);
+	T_CHECK(joins(c, 6, 200 * MS) > 0);
+	answer(c, 200 * MS, stranger_ip, CHUNKS, SESSION, NULL);
+	T_CHECK(block_from(c, 200 * MS, 2, 0, stranger_ip));
+	client_free(c);
+}
+
 /* A stranger that sends blocks, too, is found out by the first chunk. */
 static void
 test_stranger_with_blocks(void)
@@ -332,5 +413,9 @@ main(void)
 	test_base_standby();
 	test_first_answer_is_a_strangers();
 	test_stranger_with_blocks();
+	test_stranger_repeated_a_chunk();
+	test_stranger_sends_little();
+	test_stranger_says_stale();
+	test_stranger_turns_wrong();
 	return t_done();
 }
