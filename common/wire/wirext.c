@@ -323,6 +323,22 @@ put_congestion(const struct wirext_msg *m, struct wr *w)
 	wr_le32(w, m->u.congestion.queue);
 }
 
+static int
+get_hears(struct wirext_msg *m, struct rd *r, struct err *e)
+{
+	(void)e;
+	m->u.hears.clientid = rd_le32(r);
+	m->u.hears.epoch = rd_le32(r);
+	return 0;
+}
+
+static void
+put_hears(const struct wirext_msg *m, struct wr *w)
+{
+	wr_le32(w, m->u.hears.clientid);
+	wr_le32(w, m->u.hears.epoch);
+}
+
 /* The first block and the number of blocks share 16 bits. */
 static int
 get_data(struct wirext_msg *m, struct rd *r, struct err *e)
@@ -461,6 +477,7 @@ static const struct kind {
 	[WIREXT_MTU_ACK] = { get_mtu_ack, put_mtu_ack },
 	[WIREXT_URGENT] = { get_urgent, put_urgent },
 	[WIREXT_URGENT_DATA] = { get_data, put_data },
+	[WIREXT_HEARS] = { get_hears, put_hears },
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 

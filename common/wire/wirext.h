@@ -76,6 +76,7 @@ enum wirext_kind {
 	WIREXT_MTU_ACK,   /* the longest MTU_PROBE that arrived */
 	WIREXT_URGENT = 18, /* blocks that a client waits for; 16 and 17: probe.h */
 	WIREXT_URGENT_DATA, /* a DATA that is sent before the blocks of the carousel */
+	WIREXT_HEARS, /* a client has lost nothing lately */
 };
 
 enum wirext_state_flag {
@@ -83,6 +84,7 @@ enum wirext_state_flag {
 	WIREXT_STALE = 2,       /* the image's file has changed since it was opened */
 	WIREXT_INTERLEAVED = 4, /* chunks are interleaved */
 	WIREXT_HELD = 8,        /* blocks are wanted, and no client grants any */
+	WIREXT_ASKS = 16,       /* whoever hears everything is to say so */
 };
 
 /* A set of the chunks [first, first + count): chunk first + b is bit b % 8 of byte b / 8. */
@@ -151,6 +153,10 @@ struct wirext_msg {
 			uint32_t lost, of; /* lost blocks, of those sent in the epoch */
 			bool queue;        /* packets queued up in the epoch */
 		} congestion;
+		struct {
+			uint32_t clientid;
+			uint32_t epoch; /* of the server's rate, until which nothing was lost */
+		} hears;
 		struct {
 			uint32_t chunk;
 			uint8_t group, index;

@@ -18,6 +18,8 @@ enum {
 	FORGET = 256,
 	/* The share of losses is a mean over about this many signals. */
 	SMOOTH = 16,
+	/* Stretches without losses after which a client hears everything: fifty milliseconds. */
+	CLEAR = 2,
 };
 static const double
     /* A queue of less than this share of the longest one loses nothing. */
@@ -192,6 +194,7 @@ complain(struct client_congestion *l, uint32_t epoch, uint64_t lost, uint64_t of
 	bool queue = queued && overflows(l, lost, of);
 	if (!queued)
 		count_quiet(l, lost, of);
+	l->clear = lost == 0 || (!queued && l->share < MUCH) ? l->clear + 1 : 0;
 	if (lost == 0 || (!queue && l->share < MUCH) || epoch < l->unsaid[queue])
 		return false;
 	if (l->say_at_us != 0 && l->say_queue && !queue)
@@ -253,16 +256,40 @@ client_congestion_heard(struct client_congestion *l, uint32_t epoch, bool queue)
 		l->say_at_us = 0;
 }
 
+static bool
+is_due(uint64_t at_us, uint64_t now_us)
+{
+	return at_us != 0 && now_us >= at_us;
+}
+
 uint64_t
 client_congestion_at_us(const struct client_congestion *l)
 {
-	return l->say_at_us != 0 ? l->say_at_us : UINT64_MAX;
+	uint64_t say = l->say_at_us != 0 ? l->say_at_us : UINT64_MAX;
+
+	return l->hears_at_us != 0 && l->hears_at_us < say ? l->hears_at_us : say;
+}
+
+void
+client_congestion_asked(struct client_congestion *l, uint64_t at_us)
+{
+	if (l->hears_at_us == 0)
+		l->hears_at_us = at_us;
+}
+
+bool
+client_congestion_hears(struct client_congestion *l, uint64_t now_us)
+{
+	if (!is_due(l->hears_at_us, now_us))
+		return false;
+	l->hears_at_us = 0;
+	return l->clear >= CLEAR;
 }
 
 bool
 client_congestion_says(struct client_congestion *l, uint64_t now_us)
 {
-	if (now_us < client_congestion_at_us(l))
+	if (!is_due(l->say_at_us, now_us))
 		return false;
 	l->say_at_us = 0;
 	l->unsaid[l->say_queue] = l->say_epoch + 1;

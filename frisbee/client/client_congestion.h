@@ -35,6 +35,9 @@ struct client_congestion {
 	uint64_t
 	    delay_us[CLIENT_CONGESTION_DELAYS]; /* the delays of the last signals */
 	uint64_t most_delay_us;
+	unsigned clear; /* stretches in a row in which nothing was lost, or no more than the
+	                   link loses without a queue */
+	uint64_t hears_at_us; /* when the server is told so, which asks; 0: it does not */
 	double share; /* the share of blocks lost over the last signals */
 	uint64_t few_lost,
 	    few_of; /* losses and blocks so far, which are too few for a share */
@@ -79,7 +82,11 @@ void client_congestion_say(struct client_congestion *, uint64_t at_us, bool voic
  * this client need not send what it holds back, nor what it measures later about an epoch that
  * has begun by now. */
 void client_congestion_heard(struct client_congestion *, uint32_t epoch, bool queue);
-/* When a complaint is to be sent; UINT64_MAX: there is none. */
+/* The server asks who hears everything: if this client does, it says so at this time.  And is it
+ * to be said now? */
+void client_congestion_asked(struct client_congestion *, uint64_t at_us);
+bool client_congestion_hears(struct client_congestion *, uint64_t now_us);
+/* When a complaint, or an answer to that, is to be sent; UINT64_MAX: there is none. */
 uint64_t client_congestion_at_us(const struct client_congestion *);
 /* Is the complaint to be sent now?  If so, it counts as sent. */
 bool client_congestion_says(struct client_congestion *, uint64_t now_us);

@@ -93,7 +93,7 @@ is_clients(enum wirext_kind kind)
 {
 	return kind == WIREXT_WANT || kind == WIREXT_CREDIT || kind == WIREXT_CREDIT_AT ||
 	       kind == WIREXT_CONGESTION || kind == WIREXT_NACK || kind == WIREXT_MTU_ACK ||
-	       kind == WIREXT_URGENT;
+	       kind == WIREXT_URGENT || kind == WIREXT_HEARS;
 }
 
 /* A message of another client of the session. */

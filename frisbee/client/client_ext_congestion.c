@@ -14,7 +14,31 @@ enum {
 	 * them, behind the queue: with 80 clients, a third of the complaints came from
 	 * clients that could not have heard the others yet. */
 	OTHERS = 3,
+	/* The server asks only while few clients are there. */
+	HEARS_BACKOFF_US = 10000,
 };
+
+/* Tell the server, which asks, that this client hears everything. */
+static size_t
+say_hears(struct client *c, uint64_t now_us, void *pkt)
+{
+	struct wirext_msg m;
+
+	if (!client_congestion_hears(&c->congestion, now_us))
+		return 0;
+	client_ext_message(c, &m, WIREXT_HEARS);
+	m.u.hears.clientid = c->cfg.clientid;
+	m.u.hears.epoch = c->congestion.epochs[0];
+	client_counters_message(&c->counters);
+	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
+}
+
+void
+client_ext_asked(struct client *c, uint64_t now_us)
+{
+	client_congestion_asked(&c->congestion,
+	    now_us + client_backoff_random(&c->backoff, HEARS_BACKOFF_US));
+}
 
 /* Put a complaint into pkt if the network is congested and it is time for one.
  * Returns its length, or 0. */
@@ -33,7 +57,7 @@ client_ext_complain(struct client *c, uint64_t now_us, void *pkt)
 		client_congestion_say(&c->congestion, now_us + held, voice);
 	}
 	if (!client_congestion_says(&c->congestion, now_us))
-		return 0;
+		return say_hears(c, now_us, pkt);
 	client_ext_message(c, &m, WIREXT_CONGESTION);
 	m.u.congestion.clientid = c->cfg.clientid;
 	m.u.congestion.epoch = c->congestion.say_epoch;

@@ -33,7 +33,9 @@ bool client_ext_hear_parity(
     struct client *, uint64_t now_us, const struct wirext_msg *, struct client_store *);
 
 /* client_ext_congestion.c: */
-/* A complaint when it is time for one, or 0. */
+/* A complaint, or the answer that there is no reason for one, when it is time; or 0. */
 size_t client_ext_complain(struct client *, uint64_t now_us, void *pkt);
+/* The server asks who hears everything. */
+void client_ext_asked(struct client *, uint64_t now_us);
 
 #endif /* FRISBEE_CLIENT_CLIENT_EXT_IMPL_H */

@@ -107,6 +107,8 @@ client_ext_hear_state(struct client *c, uint64_t now_us, const struct wirext_msg
 	client_position_interleave(
 	    &c->position, (m->u.state.flags & WIREXT_INTERLEAVED) != 0);
 	client_nack_hear_state(c, now_us, &m->u.state.coming);
+	if (m->u.state.flags & WIREXT_ASKS)
+		client_ext_asked(c, now_us);
 	if (m->u.state.flags & WIREXT_HELD)
 		client_credit_held(c, now_us);
 	if (c->session.idle)

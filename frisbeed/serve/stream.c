@@ -102,16 +102,17 @@ on_gone(void *arg, const uint8_t ip[4], uint32_t id, uint64_t silent_us)
 }
 
 static void
-on_complaint(void *arg, const uint8_t ip[4], double share_received)
+on_complaint(void *arg, const uint8_t ip[4], double share_received, bool half)
 {
 	struct running *r = arg;
 	char text[ADDR_TEXT_MAX];
 
 	if (may_log(r))
 		log_warn("%s alone reports losses: it gets %.0f %% of what is sent; its "
-			 "link may be slow, and the rate is not lowered for it"
+			 "link may be slow, and the rate is %s lowered for it"
 			 " file=%s",
-		    addr_text(ip, text), 100 * share_received, r->s->name);
+		    addr_text(ip, text), 100 * share_received,
+		    half ? "only half of the time" : "not", r->s->name);
 }
 
 static void

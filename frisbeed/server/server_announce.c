@@ -42,6 +42,12 @@ server_announce_now(struct server_announce *a)
 }
 
 void
+server_announce_ask(struct server_announce *a)
+{
+	a->pending = a->asks = true;
+}
+
+void
 server_announce_stale(struct server_announce *a)
 {
 	a->stale = true;
@@ -101,12 +107,13 @@ server_announce_say(struct server_announce *a, uint64_t now_us,
 	m->u.state.flags = (now->idle || now->silent ? WIREXT_IDLE : 0) |
 	                   (a->stale ? WIREXT_STALE : 0) |
 	                   (now->interleave ? WIREXT_INTERLEAVED : 0) |
-	                   (now->held ? WIREXT_HELD : 0);
+	                   (now->held ? WIREXT_HELD : 0) |
+	                   (a->asks ? WIREXT_ASKS : 0);
 	m->u.state.clients = now->clients;
 	m->u.state.chunks = nchunks;
 	m->u.state.coming = *coming;
 	a->first = next < nchunks ? next : 0;
-	a->pending = false;
+	a->pending = a->asks = false;
 	note_interleave(a, now->interleave);
 	a->idle_told = now->idle ? now->sent : UINT64_MAX;
 	a->said_us = now_us;

@@ -29,6 +29,7 @@ struct server_announce {
 	bool used;           /* a client with the extension has been heard */
 	bool stale;          /* the file has changed */
 	bool pending;        /* STATE is to be sent at once */
+	bool asks;           /* ... and asks who hears everything */
 	uint64_t heard_us;   /* the last message of the extension; 0: all have left */
 	uint64_t said_us;    /* the last STATE */
 	uint64_t
@@ -45,6 +46,8 @@ void server_announce_heard(struct server_announce *, uint64_t now_us);
 void server_announce_alone(struct server_announce *);
 /* Send STATE at once. */
 void server_announce_now(struct server_announce *);
+/* ... and ask who hears everything. */
+void server_announce_ask(struct server_announce *);
 /* The file has changed: from now on only this is announced. */
 void server_announce_stale(struct server_announce *);
 /* When STATE is sent next; UINT64_MAX: not until something happens. */

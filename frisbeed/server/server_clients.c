@@ -152,13 +152,49 @@ server_is_aside(const struct server *s, const uint8_t ip[4], double *share_recei
 	return voters_is_aside(&s->voters, ip, share_received);
 }
 
+static void
+name(struct server *s, const struct voter *v, bool half)
+{
+	if (s->log.complains != NULL)
+		s->log.complains(s->log.arg, v->ip, 1 - v->lost, half);
+}
+
 void
 server_name_complainer(struct server *s, const uint8_t ip[4])
 {
 	struct voter *v = voters_find(&s->voters, ip);
 
-	if (v == NULL || !voters_name(v, s->now_us))
-		return;
-	if (s->log.complains != NULL)
-		s->log.complains(s->log.arg, ip, 1 - v->lost);
+	if (v != NULL && voters_name(v, s->now_us))
+		name(s, v, false);
+}
+
+static void
+name_contested(struct server *s, const uint8_t ip[4])
+{
+	struct voter *v = voters_find(&s->voters, ip);
+	enum contest_verdict verdict = contest_verdict(&s->contest, s->now_us);
+
+	if (v != NULL && verdict > CONTEST_AGREED && voters_name_contested(v, s->now_us))
+		name(s, v, verdict == CONTEST_TIED);
+}
+
+bool
+server_may_be_contested(const struct server *s)
+{
+	return s->voters.here > 1 && s->voters.ext > 0 && s->voters.ext < VOTERS_FEW;
+}
+
+bool
+server_complaint_counts(struct server *s, uint64_t now_us, const uint8_t ip[4])
+{
+	if (contest_complains(&s->contest, now_us, ip))
+		rate_mark(&s->rate);
+	if (!server_may_be_contested(s))
+		return true;
+	if (contest_asks(&s->contest, now_us))
+		server_announce_ask(&s->announce);
+	if (!s->rate.split)
+		return true;
+	name_contested(s, ip);
+	return contest_believes(&s->contest, now_us, s->rate.low);
 }

@@ -22,6 +22,7 @@ enum server_counter {
 	COUNT_CREDITS,
 	COUNT_MTU_ACKS,
 	COUNT_CONGESTIONS,
+	COUNT_HEARS,
 	COUNT_BAD_PACKETS,
 	COUNT_OTHERS, /* of other servers */
 	COUNT_URGENT, /* blocks that URGENTs added to those that wait to be sent */

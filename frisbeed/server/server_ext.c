@@ -159,6 +159,20 @@ is_believed(
 }
 
 static void
+handle_hears(struct server *s, uint64_t now_us, const struct wirext_msg *m)
+{
+	if (server_client_speaks(s, m->srcip, m->u.hears.clientid) == NULL)
+		return;
+	server_count(&s->counters, COUNT_HEARS, 1);
+	server_life_asked(&s->life, now_us);
+	if (!s->cfg.dynamic || !server_may_be_contested(s))
+		return;
+	contest_objects(&s->contest, now_us, m->srcip);
+	if (contest_verdict(&s->contest, now_us) > CONTEST_AGREED && rate_split(&s->rate))
+		server_follow_rate(s);
+}
+
+static void
 handle_congestion(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 {
 	uint32_t lost = 0;
@@ -172,10 +186,12 @@ handle_congestion(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 	bool alone = server_unpaced(s) && server_members_count(&s->members) < 2;
 	if (!s->cfg.dynamic || alone)
 		return;
-	if (is_believed(s, now_us, m, &lost) &&
+	if (is_believed(s, now_us, m, &lost) && server_complaint_counts(s, now_us, m->srcip) &&
 	    rate_complain(&s->rate, now_us, server_sent_all(&s->sent),
-		m->u.congestion.epoch, lost, m->u.congestion.of, m->u.congestion.queue))
+		m->u.congestion.epoch, lost, m->u.congestion.of, m->u.congestion.queue)) {
+		contest_lowered(&s->contest, now_us);
 		server_follow_rate(s);
+	}
 	server_name_complainer(s, m->srcip);
 }
 
@@ -286,6 +302,8 @@ server_ext_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
 		handle_nack(s, now_us, &m);
 	else if (m.kind == WIREXT_CONGESTION)
 		handle_congestion(s, now_us, &m);
+	else if (m.kind == WIREXT_HEARS)
+		handle_hears(s, now_us, &m);
 	else if (m.kind == WIREXT_MTU_ACK)
 		handle_mtu_ack(s, now_us, &m);
 	else if (m.kind == WIREXT_URGENT)

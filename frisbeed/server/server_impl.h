@@ -14,6 +14,7 @@
 #include "frisbeed/server/server.h"
 #include "frisbeed/server/server_announce.h"
 #include "frisbeed/server/server_carousel.h"
+#include "frisbeed/server/server_contest.h"
 #include "frisbeed/server/server_counters.h"
 #include "frisbeed/server/server_credit.h"
 #include "frisbeed/server/server_scheduled.h"
@@ -70,6 +71,7 @@ struct server {
 	/* Which clients are there, and the messages to them. */
 	struct server_members members;
 	struct voters voters;
+	struct contest contest; /* what they say while they are few */
 	struct server_replies replies;
 	struct server_announce announce;
 	struct server_stamps stamps;
@@ -103,6 +105,13 @@ const struct server_client *server_client_speaks(
 void server_client_left(struct server *s, uint64_t now_us, const struct wire_msg *m);
 /* Tell the log of an address that complains alone, but not too often. */
 void server_name_complainer(struct server *s, const uint8_t ip[4]);
+
+/* Are so few addresses there that one complaint about the rate suffices, and another one that may
+ * object? */
+bool server_may_be_contested(const struct server *s);
+/* The address complains about the rate, or asks again for what it lost.  If few are there, the
+ * others are asked whether they hear everything.  Does the complaint count? */
+bool server_complaint_counts(struct server *s, uint64_t now_us, const uint8_t ip[4]);
 
 /* server_join.c */
 /* Let the carousel send those blocks of the chunk that a client which begins to listen

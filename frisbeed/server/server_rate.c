@@ -301,6 +301,66 @@ judge_again(struct rate *r, uint64_t now_us, uint64_t sent)
 	return true;
 }
 
+/* --- contested complaints: two rates in turns --- */
+
+void
+rate_mark(struct rate *r)
+{
+	if (!r->split)
+		r->mark = (struct rate_side){ r->now, r->climbing };
+}
+
+static void
+exchange(struct rate *r, const struct rate_side *to)
+{
+	r->other = (struct rate_side){ r->now, r->climbing };
+	r->climbing = to->climbing;
+	if (to->now > 0)
+		set(r, to->now); /* the cap may be another one by now */
+	else
+		r->now = 0;
+}
+
+bool
+rate_split(struct rate *r)
+{
+	if (r->split || !r->begun)
+		return false;
+	r->split = true;
+	r->low = false;
+	exchange(r, &r->mark);
+	return true;
+}
+
+bool
+rate_turn(struct rate *r, uint64_t now_us, uint64_t sent, bool low)
+{
+	struct rate_side to = r->other;
+
+	if (!r->split || r->low == low)
+		return false;
+	r->low = low;
+	exchange(r, &to);
+	/* What is heard of the time before is about the other rate. */
+	next_epoch(r, now_us, sent);
+	r->deaf_till = r->epoch;
+	return true;
+}
+
+bool
+rate_unite(struct rate *r, bool low)
+{
+	struct rate_side to = r->other;
+
+	if (!r->split)
+		return false;
+	r->split = false;
+	if (r->low != low)
+		exchange(r, &to);
+	rate_mark(r);
+	return true;
+}
+
 /* --- --- */
 
 bool

@@ -34,7 +34,8 @@ is_believed(struct server *s, uint64_t now_us, const uint8_t from[4])
 {
 	struct voter *v = voters_find(&s->voters, from);
 
-	return v == NULL || voters_ask_again(&s->voters, v, now_us);
+	return v == NULL || (voters_ask_again(&s->voters, v, now_us) &&
+				server_complaint_counts(s, now_us, from));
 }
 
 /* The blocks that the carousel will not send soon anyway. */
@@ -82,7 +83,7 @@ enqueue(struct server *s, uint64_t now_us, const uint8_t from[4], uint32_t chunk
 		lacks = without_carousel(s, chunk, &lacks);
 	uint32_t fresh = server_add_asked(s, chunk, &lacks);
 	server_count(&s->counters, COUNT_MERGED, n - fresh);
-	if (fresh > 0 && lost && is_believed(s, now_us, from))
+	if (s->cfg.dynamic && fresh > 0 && lost && is_believed(s, now_us, from))
 		rate_asked_again(&s->rate, fresh, n);
 }
 

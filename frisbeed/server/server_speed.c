@@ -53,9 +53,25 @@ server_trust_rate(struct server *s, uint64_t bits_per_s)
 		server_follow_rate(s);
 }
 
+/* Complaints that are contested have a rate of their own, half of the time. */
+static bool
+take_turns(struct server *s, uint64_t now_us)
+{
+	enum contest_verdict v = s->rate.split ? contest_verdict(&s->contest, now_us)
+	                                       : CONTEST_OVER;
+
+	if (v == CONTEST_OVER)
+		return rate_unite(&s->rate, contest_complained(&s->contest, now_us));
+	return v != CONTEST_AGREED &&
+	       rate_turn(&s->rate, now_us, server_sent_all(&s->sent),
+		   v == CONTEST_TIED && contest_turn(now_us));
+}
+
 void
 server_judge_rate(struct server *s, uint64_t now_us)
 {
+	if (s->cfg.dynamic && take_turns(s, now_us))
+		server_follow_rate(s);
 	if (s->cfg.dynamic && rate_judge(&s->rate, now_us, server_sent_all(&s->sent),
 				  s->members.ext == 0))
 		server_follow_rate(s);

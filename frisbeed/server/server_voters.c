@@ -309,12 +309,23 @@ voters_is_aside(const struct voters *v, const uint8_t ip[4], double *share_recei
 	return true;
 }
 
-bool
-voters_name(struct voter *one, uint64_t now_us)
+static bool
+is_news(struct voter *one, uint64_t now_us)
 {
-	if (!one->aside ||
-	    (one->named_us != 0 && now_us - one->named_us < NAMED_AGAIN_US))
+	if (one->named_us != 0 && now_us - one->named_us < NAMED_AGAIN_US)
 		return false;
 	one->named_us = now_us;
 	return true;
+}
+
+bool
+voters_name(struct voter *one, uint64_t now_us)
+{
+	return one->aside && is_news(one, now_us);
+}
+
+bool
+voters_name_contested(struct voter *one, uint64_t now_us)
+{
+	return !one->aside && is_news(one, now_us);
 }

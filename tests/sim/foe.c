@@ -147,6 +147,16 @@ complains(struct foe *f, void *pkt)
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
 }
 
+static size_t
+objects(const struct foe *f, void *pkt)
+{
+	struct wirext_msg m = message(f, WIREXT_HEARS);
+
+	m.u.hears.clientid = f->id;
+	m.u.hears.epoch = f->epoch;
+	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
+}
+
 /* A NACK that says that much is lacking of many chunks: whole groups of 128 blocks, or
  * 120 and fewer, which is the most that a server believes. */
 static size_t
@@ -351,13 +361,18 @@ size_t
 foe_speaks(struct foe *f, uint64_t now_ns, void *pkt)
 {
 	/* A host that joins learns the session, and is counted as a client. */
-	if (f->session == 0 || f->said++ % 1000 == 0)
+	bool only = f->does == FOE_BLAME || f->does == FOE_OBJECT;
+
+	if (f->session == 0 || (f->said++ % 1000 == 0 && !only))
 		return joins(f, pkt, f->id);
 	switch (f->does) {
 	case FOE_REPEAT:
 		return foe_repeat_speaks(&f->repeat, now_ns, pkt);
 	case FOE_COMPLAIN:
+	case FOE_BLAME:
 		return complains(f, pkt);
+	case FOE_OBJECT:
+		return objects(f, pkt);
 	case FOE_LIE:
 		return lies(f, pkt);
 	case FOE_FLOOD:

@@ -19,6 +19,8 @@ enum foe_does {
 	FOE_REPLAY,   /* repeats messages of clients, most with its own address */
 	FOE_FORGE,    /* sends forged and repeated messages of a server */
 	FOE_HUSH,     /* says what other clients would say, in a way that the server ignores */
+	FOE_BLAME,    /* reports congestion in every epoch, and says nothing else */
+	FOE_OBJECT,   /* says that it hears everything, and nothing else */
 	FOE_REPEAT,   /* is taken for the server: foe_repeat.h */
 	FOE_KINDS,
 };

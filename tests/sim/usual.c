@@ -32,6 +32,7 @@ without_bad(const struct scenario *sc, struct scenario *absent)
 	absent->name = "without what is bad";
 	absent->max_clean = 1; /* any limit: with one, clients must be fed all the time */
 	absent->clean_extra_us = absent->clean_tail_us = 0;
+	absent->clean_sent = 0;
 }
 
 static const struct outcome *

@@ -131,6 +131,7 @@ verdict_check_bad(
 	double times = SENT_SLACK / out->least_heard;
 
 	times = times > SENT_MOST ? times : SENT_MOST;
+	times = times > sc->clean_sent ? times : sc->clean_sent;
 	const struct {
 		const char *what;
 		double got, most;

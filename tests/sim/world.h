@@ -100,6 +100,7 @@ struct scenario {
 	 * time of the others and of what is sent, and a time that is added. */
 	double max_clean;
 	uint64_t clean_extra_us, clean_tail_us; /* tail: added for the slowest client, too */
+	double clean_sent; /* a multiple of what is sent, in place of 2; 0: 2 */
 	/* Limits with a relay: the share of the time of two loads in sequence; and the mean
 	 * time that a chunk takes to come to the relay after it was asked for there. */
 	double max_overlap;

@@ -164,11 +164,12 @@ world_keep_stats(struct world *w, struct host *h)
 }
 
 static void
-on_complaint(void *arg, const uint8_t ip[4], double share_received)
+on_complaint(void *arg, const uint8_t ip[4], double share_received, bool half)
 {
 	struct world *w = arg;
 
 	w->out->complaints++;
+	(void)half;
 	world_trace(w, "server: %u.%u.%u.%u complains alone: it gets %.2f", ip[0],
 	    ip[1], ip[2], ip[3], share_received);
 }

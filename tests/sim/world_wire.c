@@ -41,7 +41,7 @@ readable_ext(struct world *w, uint32_t port, const void *pkt, size_t len)
 	else if (!serves && m.kind != WIREXT_WANT && m.kind != WIREXT_NACK &&
 		 m.kind != WIREXT_CREDIT && m.kind != WIREXT_CONGESTION &&
 		 m.kind != WIREXT_CREDIT_AT && m.kind != WIREXT_MTU_ACK &&
-		 m.kind != WIREXT_URGENT)
+		 m.kind != WIREXT_URGENT && m.kind != WIREXT_HEARS)
 		world_fail(w, "client %u speaks like a server", port);
 	world_trace(w, "port %u: kind %u of the extension", port, (unsigned)m.kind);
 	return true;

@@ -30,6 +30,43 @@ tells_queue(int64_t ahead_us, int64_t late_us, struct client_congestion *l)
 	return tells;
 }
 
+/* Does the client say that it hears everything, when it is asked after each signal?  Of each
+ * stretch this number of blocks is lost. */
+static unsigned
+says_it_hears(uint64_t lost, int64_t late_us)
+{
+	uint64_t sent = 0, received = 0, now_us = 1000000000;
+	struct client_congestion l = { 0 };
+	unsigned n = 0;
+
+	client_congestion_clients(&l, 2);
+	for (int i = 0; i < SIGNALS; i++) {
+		now_us += PERIOD_US;
+		sent += EACH;
+		received += EACH - lost;
+		client_congestion_signal(
+		    &l, now_us, now_us - 500 - (uint64_t)(i * late_us), 1, sent);
+		client_congestion_judge(&l, now_us + 1, received);
+		client_congestion_asked(&l, now_us + 2);
+		T_CHECK(!client_congestion_hears(&l, now_us + 1));
+		T_CHECK(client_congestion_at_us(&l) <= now_us + 2);
+		n += client_congestion_hears(&l, now_us + 2);
+		T_CHECK(!client_congestion_hears(&l, now_us + 3)); /* once for each question */
+	}
+	return n;
+}
+
+static void
+test_hears(void)
+{
+	T_CHECK(says_it_hears(0, 0) > SIGNALS - 5);
+	T_CHECK(says_it_hears(0, 1000) > SIGNALS - 5);
+	/* What the link itself loses is no congestion; what a queue loses is, and so is much. */
+	T_CHECK(says_it_hears(1, 0) > SIGNALS - 5);
+	T_CHECK(says_it_hears(1, 1000) < 5);
+	T_CHECK(says_it_hears(50, 0) < 15);
+}
+
 int
 main(void)
 {
@@ -42,5 +79,6 @@ main(void)
 		T_CHECK(!tells_queue(ahead_us[i], 0, &l));
 		T_CHECK(l.delay_us[0] == 0);
 	}
+	test_hears();
 	return t_done();
 }

@@ -663,9 +663,50 @@ test_load_order(void)
 	T_CHECK(!signal_after(&g, 200, 9000));
 }
 
+/* Complaints to which others object: a rate of their own, which takes turns with the other. */
+static void
+test_contested(void)
+{
+	uint64_t now = 1000000, sent = 0;
+	struct rate r;
+
+	rate_init(&r, 100000, &rate_usual);
+	T_CHECK(rate_judge(&r, now, 0, false));
+	double first = r.now;
+	rate_mark(&r);
+	for (unsigned i = 0; i < 5; i++) {
+		now += 10000;
+		rate_complain(&r, now, sent, r.epoch, 50, 100, true);
+	}
+	double low = r.now;
+	T_CHECK(low < first / 4);
+	T_CHECK(rate_split(&r));
+	T_CHECK(r.now == first);
+	T_CHECK(r.climbing);
+	T_CHECK(!rate_split(&r));
+	rate_mark(&r); /* nothing new while there are two */
+	T_CHECK(!rate_turn(&r, now, sent, false));
+	uint32_t epoch = r.epoch;
+	T_CHECK(rate_turn(&r, now, sent, true));
+	T_CHECK(r.now == low);
+	T_CHECK(!r.climbing);
+	T_CHECK(!rate_complain(&r, now + 1, sent, epoch, 50, 100, true)); /* of the other */
+	T_CHECK(rate_turn(&r, now, sent, false));
+	T_CHECK(r.now == first);
+	T_CHECK(rate_unite(&r, true)); /* nobody objects any more */
+	T_CHECK(r.now == low);
+	T_CHECK(!rate_unite(&r, false));
+	T_CHECK(!rate_turn(&r, now, sent, true));
+	rate_limit(&r, first / 2);
+	rate_mark(&r);
+	T_CHECK(rate_split(&r));
+	T_CHECK(r.now <= first / 2);
+}
+
 int
 main(void)
 {
+	test_contested();
 	test_pace();
 	test_pace_on_a_busy_machine();
 	test_pace_faster();

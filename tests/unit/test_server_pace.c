@@ -243,9 +243,96 @@ test_dynamic_ext(void)
 	server_free(s);
 }
 
+static void
+tell(struct server *s, uint64_t now, enum wirext_kind kind, uint8_t who, uint32_t epoch)
+{
+	struct wirext_msg m = { .kind = kind, .srcip = { 10, 0, 0, who }, .session = 9 };
+	uint8_t pkt[WIRE_PACKET_MAX];
+
+	if (kind == WIREXT_HEARS) {
+		m.u.hears.clientid = who;
+		m.u.hears.epoch = epoch;
+	} else {
+		m.u.congestion.clientid = who;
+		m.u.congestion.epoch = epoch;
+		m.u.congestion.lost = 90;
+		m.u.congestion.of = 100;
+		m.u.congestion.queue = true;
+	}
+	server_input(s, now, pkt, wirext_put(&m, pkt, sizeof pkt), m.srcip);
+}
+
+/* Is a STATE among what is sent now that asks who hears everything?  *epoch: of the last time
+ * signal. */
+static bool
+asks(struct server *s, uint64_t now, uint32_t *epoch)
+{
+	struct server_out out;
+	struct wirext_msg m;
+	bool asked = false;
+	struct err e;
+
+	for (read_all(s); server_output(s, now, &out); read_all(s)) {
+		if (out.kind != SERVER_OUT_PACKET || !wirext_is(out.pkt, out.len) ||
+		    wirext_get(&m, out.pkt, out.len, &e) != 0)
+			continue;
+		asked |= m.kind == WIREXT_STATE && (m.u.state.flags & WIREXT_ASKS) != 0;
+		if (m.kind == WIREXT_TIME)
+			*epoch = m.u.time.epoch;
+	}
+	return asked;
+}
+
+/* The least rate in two seconds in which 66 complains all the time, beside this number of others,
+ * which say that they hear everything when they are asked; and the greatest one. */
+static void
+complain_all_the_time(uint8_t others, bool objects, double *least, double *most)
+{
+	struct server *s = make_dynamic(true);
+	uint64_t now = 0, next = 0;
+	uint32_t epoch = 0;
+
+	send_until(s, &now, 500000);
+	for (uint8_t i = 0; i < others; i++)
+		tell(s, now, WIREXT_HEARS, 2 + i, epoch);
+	*least = *most = server_stats(s).rate;
+	for (uint64_t end = now + 2000000; now < end; now = server_deadline(s, now) + 1) {
+		bool asked = asks(s, now, &epoch);
+		for (uint8_t i = 0; i < others && objects && asked; i++)
+			tell(s, now, WIREXT_HEARS, 2 + i, epoch);
+		if (now >= next) {
+			tell(s, now, WIREXT_CONGESTION, 66, epoch);
+			next = now + 20000;
+		}
+		double rate = server_stats(s).rate;
+		*least = rate < *least ? rate : *least;
+		*most = now > end - 1000000 && rate > *most ? rate : *most;
+	}
+	server_free(s);
+}
+
+/* A neighbour complains all the time.  Whoever hears everything objects: two object to one, or
+ * one has half of the time.  Alone, or when nobody objects, the complaint counts. */
+static void
+test_contested(void)
+{
+	double least, most, first = 7000;
+
+	complain_all_the_time(0, false, &least, &most);
+	T_CHECK(least < first / 8);
+	complain_all_the_time(2, false, &least, &most);
+	T_CHECK(least < first / 8);
+	complain_all_the_time(1, true, &least, &most);
+	T_CHECK(least < first / 8);
+	T_CHECK(most > first / 2);
+	complain_all_the_time(2, true, &least, &most);
+	T_CHECK(least > first / 4);
+}
+
 int
 main(void)
 {
+	test_contested();
 	test_set_rate();
 	test_late_by_milliseconds();
 	test_pacing();

@@ -329,7 +329,7 @@ struct named {
 };
 
 static void
-on_complaint(void *arg, const uint8_t ip[4], double share_received)
+on_complaint(void *arg, const uint8_t ip[4], double share_received, bool half)
 {
 	struct named *n = arg;
 

@@ -107,6 +107,13 @@ mtu_ack_sample(struct wirext_msg *m)
 }
 
 static void
+hears_sample(struct wirext_msg *m)
+{
+	m->u.hears.clientid = 85;
+	m->u.hears.epoch = 81;
+}
+
+static void
 urgent_sample(struct wirext_msg *m)
 {
 	m->u.urgent.clientid = 84;
@@ -140,6 +147,7 @@ static void (*const samples[])(struct wirext_msg *) = {
 	[WIREXT_MTU_ACK] = mtu_ack_sample,
 	[WIREXT_URGENT] = urgent_sample,
 	[WIREXT_URGENT_DATA] = urgent_data_sample,
+	[WIREXT_HEARS] = hears_sample,
 };
 enum { NSAMPLES = sizeof samples / sizeof *samples, KIND_AT = 4 };
 
