@@ -7,6 +7,7 @@
 #include "common/base/number.h"
 #include "common/base/say.h"
 #include "common/cli/json_save.h"
+#include "common/wire/addr.h"
 
 /* The rate at which chunks of the image came, in the form in which they are sent, in bits a
  * second. */
@@ -42,6 +43,7 @@ to_json(const struct load_stats *r, const struct install_stats *i)
 {
 	const struct wire_stats *s = &r->stats;
 	struct json *j = json_new();
+	char other[ADDR_TEXT_MAX];
 
 	if (j == NULL)
 		return NULL;
@@ -68,6 +70,8 @@ to_json(const struct load_stats *r, const struct install_stats *i)
 	json_uint(j, "blocks_not_requested", r->blocks_not_requested);
 	json_uint(j, "group_rejoins", r->rejoins);
 	json_bool(j, "extension", r->extension);
+	if (r->has_other_server)
+		json_string(j, "other_server", addr_text(r->other_server, other));
 	json_uint(j, "parity_used", r->parity_used);
 	json_uint(j, "parity_unused", r->parity_unused);
 	json_uint(j, "blocks_left_out", r->blocks_left_out);

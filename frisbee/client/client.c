@@ -148,6 +148,18 @@ client_error(const struct client *c)
 	return c->membership.error;
 }
 
+const uint8_t *
+client_server(const struct client *c)
+{
+	return c->pin.addr;
+}
+
+const uint8_t *
+client_other_server(const struct client *c)
+{
+	return c->pin.disputed ? c->pin.other : NULL;
+}
+
 uint16_t
 client_second_port(const struct client *c)
 {

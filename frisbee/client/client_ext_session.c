@@ -61,19 +61,23 @@ client_ext_taken_over(
 	begin_anew(c);
 }
 
-/* Does it announce the image that is being loaded? */
-static bool
-announces_same(const struct client *c, const struct wirext_msg *m)
+/* Which image does it announce, that which is being loaded? */
+static void
+hear_other_state(struct client *c, const struct wirext_msg *m)
 {
-	return m->kind == WIREXT_STATE && (m->u.state.flags & WIREXT_STALE) == 0 &&
-	       memcmp(m->u.state.identity, c->session.identity, WIREXT_IDENTITY_BYTES) == 0;
+	if (memcmp(m->u.state.identity, c->session.identity, WIREXT_IDENTITY_BYTES) != 0)
+		client_pin_dispute(&c->pin, m->srcip);
+	else if ((m->u.state.flags & WIREXT_STALE) == 0)
+		client_pin_rival(&c->pin, m->srcip);
 }
 
 void
 client_ext_hear_other(struct client *c, const struct wirext_msg *m)
 {
-	if (announces_same(c, m))
-		client_pin_rival(&c->pin, m->srcip);
+	if (c->pin.named)
+		return;
+	if (m->kind == WIREXT_STATE)
+		hear_other_state(c, m);
 	else if (m->kind == WIREXT_DATA || m->kind == WIREXT_URGENT_DATA)
 		client_blocks_of_other(
 		    c, m->srcip, m->u.data.chunk, m->u.data.first, m->u.data.count);

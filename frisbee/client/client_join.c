@@ -240,9 +240,13 @@ static void
 hear_another(
     struct client *c, uint64_t now_us, const struct answer *a, const uint8_t from[4])
 {
-	if (same_image(c, a))
+	if (same_image(c, a)) {
 		hear_same(c, now_us, a, from);
-	else if (client_pin_may_move(&c->pin, now_us, from) && may_begin_anew(c, a))
+		return;
+	}
+	if (a->bad == NULL)
+		client_pin_dispute(&c->pin, from);
+	if (client_pin_may_move(&c->pin, now_us, from) && may_begin_anew(c, a))
 		begin_anew(c, now_us, a, from);
 }
 

@@ -83,6 +83,8 @@ client_pin_set(struct client_pin *p, uint64_t now_us, const uint8_t from[4])
 		place_of(p, p->addr)->given_up = true;
 	if (find(p, from) != NULL)
 		*place_of(p, from) = (struct client_pin_other){ .known = false };
+	if (p->disputed && memcmp(p->other, from, 4) == 0)
+		memcpy(p->other, p->addr, 4);
 	forget_counts(p);
 	p->number++;
 	p->proved = p->believed;
@@ -131,6 +133,15 @@ void
 client_pin_prove(struct client_pin *p, uint32_t number)
 {
 	p->proved |= number == p->number;
+}
+
+void
+client_pin_dispute(struct client_pin *p, const uint8_t from[4])
+{
+	if (p->number == 0 || p->disputed || memcmp(from, p->addr, 4) == 0)
+		return;
+	p->disputed = true;
+	memcpy(p->other, from, 4);
 }
 
 void

@@ -50,6 +50,9 @@ struct load_stats {
 	 * damaged chunk may come twice. */
 	uint32_t chunks_received;
 	uint64_t packets; /* packets received */
+	/* Another server of the group that says that it serves another image. */
+	bool has_other_server;
+	uint8_t other_server[4];
 	/* The number of times, of a second and more, in which no packet came before everything
 	 * was received, and the sum of these times. */
 	uint64_t stalls, stalled_us;

@@ -51,6 +51,7 @@ struct loop {
 	uint32_t images;  /* how many images the feeder was told to expect */
 	bool ending;      /* the feeder was told that no more chunks come */
 	bool left;        /* the group was left */
+	bool other_told;  /* the user was told of another server */
 	bool feeder_failed, feeder_done;
 };
 
@@ -348,6 +349,24 @@ mind_ignored(struct loop *l)
 		tell(l, text);
 }
 
+/* Tell the user that the group has two servers with different images.  Which one this client
+ * loads from is chance. */
+static void
+mind_other_server(struct loop *l)
+{
+	char text[300], addr[ADDR_TEXT_MAX], other[ADDR_TEXT_MAX];
+
+	if (l->other_told || client_other_server(l->client) == NULL)
+		return;
+	l->other_told = true;
+	addr_text(client_server(l->client), addr);
+	snprintf(text, sizeof text,
+	    "%s serves another image to this group than %s, whose image is loaded: name the "
+	    "server (-S %s), or demand the signature of a key (--verify-key)",
+	    addr_text(client_other_server(l->client), other), addr, addr);
+	tell(l, text);
+}
+
 /* Tell the user that nothing is heard: a group that does not reach this host looks
  * like a server that has not begun. */
 static void
@@ -411,6 +430,9 @@ note_engine(const struct loop *l)
 	r->rejoins = l->rejoins;
 	r->extension = l->second != NULL;
 	r->blocks_not_requested = counters.not_asked;
+	r->has_other_server = client_other_server(l->client) != NULL;
+	if (r->has_other_server)
+		memcpy(r->other_server, client_other_server(l->client), 4);
 	r->parity_used = counters.parity_used;
 	r->parity_unused = counters.parity_unused;
 	r->blocks_left_out = counters.left_out;
@@ -459,6 +481,7 @@ load(struct loop *l, struct err *e)
 		mind_silence(l);
 		mind_patience(l);
 		mind_ignored(l);
+		mind_other_server(l);
 		tick(l);
 		wait_for_work(l);
 	}

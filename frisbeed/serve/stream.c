@@ -128,10 +128,12 @@ static void
 on_other(void *arg, const uint8_t ip[4])
 {
 	const struct running *r = arg;
-	char text[ADDR_TEXT_MAX];
+	char text[ADDR_TEXT_MAX], own[ADDR_TEXT_MAX];
 
-	log_warn("another frisbeed at %s serves this group and port file=%s",
-	    addr_text(ip, text), r->s->name);
+	log_warn("another frisbeed at %s serves this group and port: a client may load from "
+		 "there; name this one (frisbee -S %s), or demand the signature of a key "
+		 "(--verify-key) file=%s",
+	    addr_text(ip, text), addr_text(sock_netif(r->s->sock)->addr, own), r->s->name);
 }
 
 static void

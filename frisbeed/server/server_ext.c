@@ -286,7 +286,8 @@ server_ext_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
 	if (memcmp(m.srcip, from, 4) != 0 || s->announce.stale)
 		return;
 	if (is_servers(m.kind)) {
-		if (m.session != s->cfg.ext.session)
+		if (m.session != s->cfg.ext.session ||
+		    memcmp(from, s->cfg.srcip, 4) != 0)
 			server_hear_other(s, from);
 		return;
 	}

@@ -39,6 +39,7 @@ make_ext(int64_t idle_us)
 		.idle_us = idle_us,
 		.ext = { .on = true, .port = 5008, .session = 9 } };
 
+	memcpy(cfg.srcip, server_ip, 4);
 	return server_new(&cfg, 0);
 }
 

@@ -342,6 +342,36 @@ test_stranger_sends_little(void)
 	client_free(c);
 }
 
+/* Two servers with different images: the user is told, once. */
+static void
+test_two_images(void)
+{
+	struct client *c = make_client(true);
+
+	prove(c, 2);
+	T_CHECK(client_other_server(c) == NULL);
+	answer(c, 3, stranger_ip, CHUNKS, SESSION + 1, NULL); /* the same */
+	T_CHECK(client_other_server(c) == NULL);
+	answer(c, 3, stranger_ip, CHUNKS, SESSION + 1, other_image);
+	T_CHECK(client_other_server(c) != NULL);
+	T_CHECK(memcmp(client_other_server(c), stranger_ip, 4) == 0);
+	T_CHECK(memcmp(client_server(c), server_ip, 4) == 0);
+	client_free(c);
+	c = make_client(true);
+	state_from(c, 3, stranger_ip, SESSION + 1, 0, other_image);
+	T_CHECK(client_other_server(c) != NULL);
+	client_free(c);
+	c = make_base();
+	answer(c, 3, stranger_ip, CHUNKS + 1, 0, NULL);
+	T_CHECK(client_other_server(c) != NULL);
+	/* The other one takes over. */
+	T_CHECK(joins(c, 3, 1200 * MS) > 0);
+	answer(c, 1200 * MS, stranger_ip, CHUNKS + 1, 0, NULL);
+	T_CHECK(memcmp(client_server(c), stranger_ip, 4) == 0);
+	T_CHECK(memcmp(client_other_server(c), server_ip, 4) == 0);
+	client_free(c);
+}
+
 /* The pinned one says that its image has changed; another one answers for the image. */
 static void
 test_stranger_says_stale(void)
@@ -415,6 +445,7 @@ main(void)
 	test_stranger_with_blocks();
 	test_stranger_repeated_a_chunk();
 	test_stranger_sends_little();
+	test_two_images();
 	test_stranger_says_stale();
 	test_stranger_turns_wrong();
 	return t_done();

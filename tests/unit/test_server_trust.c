@@ -333,6 +333,7 @@ on_complaint(void *arg, const uint8_t ip[4], double share_received, bool half)
 {
 	struct named *n = arg;
 
+	(void)half;
 	n->times++;
 	memcpy(n->ip, ip, 4);
 	n->share_received = share_received;
