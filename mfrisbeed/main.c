@@ -2,12 +2,15 @@
  * the signals and the log; mfrisbeed/master has the rest.  It runs in the program's first
  * thread. */
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "common/base/log.h"
 #include "common/base/openfiles.h"
 #include "common/base/rights.h"
 #include "common/base/say.h"
 #include "common/cli/cli.h"
+#include "common/net/sock.h"
 #include "common/wire/master.h"
 #include "emustore/store/written.h"
 #include "mfrisbeed/master/history.h"
@@ -71,11 +74,35 @@ on_hangup(int signal)
 	master_reload(running);
 }
 
+/* Sessions cannot begin without an interface; this machine may still get one. */
+static void
+check_interface(const struct opts *o, const struct settings *s)
+{
+	struct sock_config c = { .iface = s->iface[0] != '\0' ? s->iface : NULL };
+	char by[IF_NAMESIZE];
+	struct netif n;
+	struct err e;
+
+	memcpy(c.addr, s->group, sizeof c.addr);
+	if (s->group[0] == 0)
+		return; /* the file names no group */
+	if (sock_interface(&n, &c, &e) != 0)
+		say(stderr, "mfrisbeed: warning: %s: sessions: %s\n", o->config, e.text);
+	else if (netif_filtered(&n, by))
+		say(stderr,
+		    "mfrisbeed: warning: %s: sessions: the kernel drops requests that come to "
+		    "%s (rp_filter), because the route to their senders leads through %s\n",
+		    o->config, n.name, by);
+}
+
 static int
 check(const struct opts *o, struct err *e)
 {
 	struct settings s;
 	int rc = settings_read(&s, o->config, e);
+
+	if (rc == 0)
+		check_interface(o, &s);
 
 	if (rc == 0 && !o->quiet)
 		say(stdout, "%s: %zu images, %zu access rules\n", o->config, s.nimages,

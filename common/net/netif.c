@@ -104,8 +104,9 @@ route_source(const uint8_t to[4], uint8_t from[4], struct err *e)
 		addr_text(to, text);
 		if (errno == ENETUNREACH || errno == EHOSTUNREACH)
 			rc = err_set(e, ERR_IO,
-			    "no route to %s: name the interface with -i, or "
-			    "add a route (ip route add %s%s dev IFACE)",
+			    "no route to %s: name the interface (-i; mfrisbeed: the statement "
+			    "interface of its file), or add a route (ip route add %s%s dev "
+			    "IFACE)",
 			    text, netif_is_group(to) ? "224.0.0.0" : text,
 			    netif_is_group(to) ? "/4" : "");
 		else
@@ -131,6 +132,53 @@ netif_of_route(struct netif *n, const uint8_t to[4], struct err *e)
 		return err_set(e, ERR_IO, "no interface has the address %s any more",
 		    addr_text(from, text));
 	return found < 0 ? -1 : 0;
+}
+
+/* The value of rp_filter of an interface, or of `all`; 0 also when it cannot be read. */
+static int
+rp_filter(const char *name)
+{
+	char path[64 + IF_NAMESIZE];
+	int mode = 0;
+
+	snprintf(path, sizeof path, "/proc/sys/net/ipv4/conf/%s/rp_filter", name);
+	FILE *f = fopen(path, "re");
+	if (f == NULL)
+		return 0;
+	int n = fscanf(f, "%d", &mode);
+	fclose(f);
+	return n == 1 ? mode : 0;
+}
+
+/* Does the kernel drop what comes to the interface from an address to which it would send by
+ * another one?  The larger one of the two values counts; 2 is satisfied with any route. */
+static bool
+is_strict(const char *name)
+{
+	int own = rp_filter(name), all = rp_filter("all");
+
+	return (own > all ? own : all) == 1;
+}
+
+bool
+netif_filtered(const struct netif *n, char by[IF_NAMESIZE])
+{
+	static const uint8_t none[4];
+	struct netif other;
+	uint8_t near[4];
+	struct err e;
+
+	memcpy(near, n->broadcast, sizeof near);
+	if (memcmp(near, none, 4) == 0)
+		return false;
+	/* The last address of the interface's network, or the one before if that is ours. */
+	near[3] ^= 1;
+	if (memcmp(near, n->addr, 4) == 0)
+		near[3] ^= 3;
+	if (!is_strict(n->name) || netif_of_route(&other, near, &e) != 0 || other.index == n->index)
+		return false;
+	memcpy(by, other.name, IF_NAMESIZE);
+	return true;
 }
 
 uint32_t

@@ -101,7 +101,9 @@ client_input(struct client *c, uint64_t now_us, const void *pkt, size_t len,
 	if (m.type == WIRE_REPLY) {
 		struct wirext_answer a;
 		bool answered = wirext_get_answer(pkt, len, &a);
-		if (from_named(c, from) && !client_hear_cookie(c, now_us, pkt, len))
+		if (!from_named(c, from))
+			client_pin_ignore(&c->pin, from);
+		else if (!client_hear_cookie(c, now_us, pkt, len))
 			client_hear_reply(c, now_us, &m, answered ? &a : NULL, from);
 		return false;
 	}
@@ -158,6 +160,12 @@ const uint8_t *
 client_other_server(const struct client *c)
 {
 	return c->pin.disputed ? c->pin.other : NULL;
+}
+
+const uint8_t *
+client_ignored_server(const struct client *c)
+{
+	return c->pin.ignored ? c->pin.other : NULL;
 }
 
 uint16_t

@@ -197,6 +197,8 @@ const char *client_error(const struct client *);
 const uint8_t *client_server(const struct client *);
 /* Another server of the group that says that it serves another image; NULL: none was heard. */
 const uint8_t *client_other_server(const struct client *);
+/* Another server than the one that -S names has answered last, and was ignored; NULL: none. */
+const uint8_t *client_ignored_server(const struct client *);
 /* How often loading has begun; 0 before the reply.  It begins anew, with nothing taken, when the
  * first answer was not the server's. */
 uint32_t client_images(const struct client *);

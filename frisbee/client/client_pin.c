@@ -145,6 +145,13 @@ client_pin_dispute(struct client_pin *p, const uint8_t from[4])
 }
 
 void
+client_pin_ignore(struct client_pin *p, const uint8_t from[4])
+{
+	p->ignored = true;
+	memcpy(p->other, from, 4);
+}
+
+void
 client_pin_rival(struct client_pin *p, const uint8_t from[4])
 {
 	if (!p->named && p->number > 0 && memcmp(from, p->addr, 4) != 0)

@@ -48,8 +48,9 @@ struct client_pin {
 	/* Of the image that is loaded, as its sender says; not all servers say it. */
 	bool identified;
 	uint8_t identity[WIREXT_IDENTITY_BYTES];
-	/* A sender of another image that was heard, too. */
-	bool disputed;
+	/* A sender of another image that was heard, too; or, where the user named the server,
+	 * another one that answered (ignored). */
+	bool disputed, ignored;
 	uint8_t other[4];
 	uint32_t needed;    /* blocks of it that were lacking, lately; with others alone */
 	struct client_pin_other others[CLIENT_PIN_OTHERS];
@@ -74,6 +75,8 @@ void client_pin_block(struct client_pin *, uint64_t now_us);
 void client_pin_prove(struct client_pin *, uint32_t number);
 /* Another sender says that it serves another image. */
 void client_pin_dispute(struct client_pin *, const uint8_t from[4]);
+/* Another one than the server that the user named has answered. */
+void client_pin_ignore(struct client_pin *, const uint8_t from[4]);
 /* Another sender says that it serves the same image. */
 void client_pin_rival(struct client_pin *, const uint8_t from[4]);
 /* Is another one known?  Then what is lacking is to be counted, of the pinned sender and of

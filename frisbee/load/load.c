@@ -73,6 +73,7 @@ load_main(void *arg)
 		.write_mb = l->cfg.write_mb,
 		.net = &l->cfg.net,
 		.auth = l->auth,
+		.server = l->cfg.server,
 		.asks = l->asks,
 		.tick = on_tick,
 		.progress = on_progress,

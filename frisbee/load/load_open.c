@@ -34,16 +34,32 @@ fill_in(struct load_config *c)
 		c->redo_us = REDO_US_DEFAULT;
 }
 
-/* For unicast: send from any free port of this host to the server's port. */
+/* For unicast: send to the server's port, from the port with the same number if it is free on this
+ * host, else from any free one.  An original server that its master starts for one client sends
+ * only to that number; servers of this suite send to whatever port asks. */
 static int
-aim_at_server(struct sock_config *n, struct err *e)
+open_unicast(struct load *l, struct err *e)
 {
+	struct sock_config *n = &l->cfg.net;
+
 	if (n->port_lo == 0 || n->port_lo != n->port_hi)
 		return err_misuse(e, "--unicast: one port (-p) is needed");
 	n->dest_port = n->port_lo;
 	n->connected = true;
+	n->share_port = false;
+	if (sock_open(&l->sock, n, e) == 0)
+		return 0;
 	n->port_lo = n->port_hi = 0;
-	return 0;
+	return sock_open(&l->sock, n, e);
+}
+
+static int
+open_any(struct load *l, struct err *e)
+{
+	if (l->cfg.unicast)
+		return open_unicast(l, e);
+	l->cfg.net.share_port = true;
+	return sock_open(&l->sock, &l->cfg.net, e);
 }
 
 /* Opens the socket with its struct auth, which authenticates packets, or, without a key,
@@ -54,10 +70,7 @@ open_sock(struct load *l, struct err *e)
 	const uint8_t *key = l->cfg.key;
 
 	l->cfg.key = NULL;
-	if (l->cfg.unicast && aim_at_server(&l->cfg.net, e) != 0)
-		return -1;
-	l->cfg.net.share_port = !l->cfg.unicast;
-	if (sock_open(&l->sock, &l->cfg.net, e) != 0) {
+	if (open_any(l, e) != 0) {
 		l->sock = NULL;
 		return -1;
 	}

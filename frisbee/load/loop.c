@@ -367,6 +367,24 @@ mind_other_server(struct loop *l)
 	tell(l, text);
 }
 
+/* The server that -S names has not answered, but another one has, or the same one with another
+ * of its addresses. */
+static bool
+tell_ignored(struct loop *l)
+{
+	char text[240], named[ADDR_TEXT_MAX], other[ADDR_TEXT_MAX];
+	const uint8_t *ignored = client_ignored_server(l->client);
+
+	if (ignored == NULL || client_chunks(l->client) != 0)
+		return false;
+	snprintf(text, sizeof text,
+	    "%s serves this group and port, and not %s, which -S names: its answers are "
+	    "ignored",
+	    addr_text(ignored, other), addr_text(l->cfg->server, named));
+	tell(l, text);
+	return true;
+}
+
 /* Tell the user that nothing is heard: a group that does not reach this host looks
  * like a server that has not begun. */
 static void
@@ -382,6 +400,8 @@ mind_patience(struct loop *l)
 	    !client_wants_blocks(l->client) || l->held == l->cfg->buffers)
 		return;
 	l->tell_at = l->now + TELL_AGAIN_US;
+	if (tell_ignored(l))
+		return;
 	snprintf(text, sizeof text,
 	    "nothing was heard from %s:%u for %" PRIu64
 	    " s; frisbee --doctor with the same options says why",

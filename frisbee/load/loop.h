@@ -14,6 +14,7 @@ struct loop_config {
 	uint64_t write_mb;             /* for the statistics */
 	const struct sock_config *net; /* of the socket, and of the one of the second port */
 	struct auth *auth;             /* of the socket */
+	const uint8_t *server;         /* that the user named, 4 bytes */
 	struct asks *asks;             /* what other threads ask for */
 	/* The callbacks of struct load_config; none of them is NULL. */
 	void (*tick)(void *arg, const struct load_stats *);

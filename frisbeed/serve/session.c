@@ -45,6 +45,20 @@ open_sock(struct session *s, struct err *e)
 	return sock_open(&s->unicast.stream.sock, &own, e);
 }
 
+/* Requests would not reach the server, and nothing else would say so. */
+static void
+warn_filtered(const struct session *s)
+{
+	const struct netif *n = sock_netif(s->unicast.stream.sock);
+	char by[IF_NAMESIZE];
+
+	if (netif_filtered(n, by))
+		log_warn("the kernel drops requests that come to %s (rp_filter), because the "
+			 "route to their senders leads through %s: use that interface, or set "
+			 "net.ipv4.conf.%s.rp_filter=2 with sysctl file=%s",
+		    n->name, by, n->name, s->place->image);
+}
+
 static void
 name_place(struct session *s)
 {
@@ -143,6 +157,7 @@ open_all(struct session *s, struct err *e)
 	memcpy(st->server.ext.identity, identity_bytes(st->identity),
 	    WIREXT_IDENTITY_BYTES);
 	name_place(s);
+	warn_filtered(s);
 	return 0;
 }
 
