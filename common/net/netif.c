@@ -150,8 +150,9 @@ rp_filter(const char *name)
 	return n == 1 ? mode : 0;
 }
 
-/* Does the kernel drop what comes to the interface from an address to which it would send by
- * another one?  The larger one of the two values counts; 2 is satisfied with any route. */
+/* Does the kernel drop what comes to the interface from an address to which it would send
+ * by another one?  The larger one of the two values counts; 2 is satisfied with any
+ * route. */
 static bool
 is_strict(const char *name)
 {
@@ -171,11 +172,14 @@ netif_filtered(const struct netif *n, char by[IF_NAMESIZE])
 	memcpy(near, n->broadcast, sizeof near);
 	if (memcmp(near, none, 4) == 0)
 		return false;
-	/* The last address of the interface's network, or the one before if that is ours. */
+	/* The last address of the interface's network, or the one before if that is
+	 * ours. */
 	near[3] ^= 1;
 	if (memcmp(near, n->addr, 4) == 0)
 		near[3] ^= 3;
-	if (!is_strict(n->name) || netif_of_route(&other, near, &e) != 0 || other.index == n->index)
+	if (!is_strict(n->name) || netif_of_route(&other, near, &e) != 0)
+		return false;
+	if (other.index == n->index)
 		return false;
 	memcpy(by, other.name, IF_NAMESIZE);
 	return true;

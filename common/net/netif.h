@@ -31,8 +31,9 @@ int netif_of_route(struct netif *, const uint8_t to[4], struct err *);
  * is no such interface or it has no address, and nothing is changed. */
 int netif_again(struct netif *);
 
-/* Does the kernel drop what comes to this interface from its own network, because rp_filter is
- * strict and the route there leads through another interface?  Then by[] is that one's name. */
+/* Does the kernel drop what comes to this interface from its own network, because
+ * rp_filter is strict and the route there leads through another interface?  Then by[] is
+ * that one's name. */
 bool netif_filtered(const struct netif *, char by[IF_NAMESIZE]);
 
 /* The length in bytes of the longest IP packet that the interface sends whole; 0: not known. */

@@ -195,9 +195,11 @@ uint64_t client_heard_us(const struct client *);
 const char *client_error(const struct client *);
 /* Whose image is loaded; {0} before the reply. */
 const uint8_t *client_server(const struct client *);
-/* Another server of the group that says that it serves another image; NULL: none was heard. */
+/* Another server of the group that says that it serves another image; NULL: none was
+ * heard. */
 const uint8_t *client_other_server(const struct client *);
-/* Another server than the one that -S names has answered last, and was ignored; NULL: none. */
+/* Another server than the one that -S names has answered last, and was ignored; NULL:
+ * none. */
 const uint8_t *client_ignored_server(const struct client *);
 /* How often loading has begun; 0 before the reply.  It begins anew, with nothing taken, when the
  * first answer was not the server's. */

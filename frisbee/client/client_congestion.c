@@ -18,7 +18,8 @@ enum {
 	FORGET = 256,
 	/* The share of losses is a mean over about this many signals. */
 	SMOOTH = 16,
-	/* Stretches without losses after which a client hears everything: fifty milliseconds. */
+	/* Stretches without losses after which a client hears everything: fifty
+	 * milliseconds. */
 	CLEAR = 2,
 };
 static const double

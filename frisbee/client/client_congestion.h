@@ -82,8 +82,8 @@ void client_congestion_say(struct client_congestion *, uint64_t at_us, bool voic
  * this client need not send what it holds back, nor what it measures later about an epoch that
  * has begun by now. */
 void client_congestion_heard(struct client_congestion *, uint32_t epoch, bool queue);
-/* The server asks who hears everything: if this client does, it says so at this time.  And is it
- * to be said now? */
+/* The server asks who hears everything: if this client does, it says so at this time.
+ * And is it to be said now? */
 void client_congestion_asked(struct client_congestion *, uint64_t at_us);
 bool client_congestion_hears(struct client_congestion *, uint64_t now_us);
 /* When a complaint, or an answer to that, is to be sent; UINT64_MAX: there is none. */

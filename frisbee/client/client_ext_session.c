@@ -48,8 +48,8 @@ client_ext_answered(struct client *c, uint64_t now_us, const struct wirext_answe
 	client_session_moved(&c->session, now_us, a->port);
 }
 
-/* Whoever was pinned before may have named the same session, and may have lied about all of
- * it. */
+/* Whoever was pinned before may have named the same session, and may have lied about all
+ * of it. */
 void
 client_ext_taken_over(
     struct client *c, uint64_t now_us, const struct wirext_answer *a)

@@ -162,7 +162,8 @@ size_t client_join_output(struct client *, uint64_t now_us, void *pkt);
 size_t client_put_leave(struct client *, void *pkt);
 
 /* client_blocks.c: */
-/* Blocks came from a sender that is not pinned: if they are lacking, it may be the server. */
+/* Blocks came from a sender that is not pinned: if they are lacking, it may be the
+ * server. */
 void client_blocks_of_other(
     struct client *, const uint8_t from[4], uint32_t chunk, uint32_t first, uint32_t count);
 /* Blocks or parity arrived, needed or not. */

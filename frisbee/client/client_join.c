@@ -216,8 +216,9 @@ begin_anew(
 	client_membership_join_again(&c->membership);
 }
 
-/* A sender other than the pinned one answers, with the same image as far as is known.  If it
- * is certainly the same, it contradicts what the pinned one claims, if that claims anything. */
+/* A sender other than the pinned one answers, with the same image as far as is known.  If
+ * it is certainly the same, it contradicts what the pinned one claims, if that claims
+ * anything. */
 static void
 hear_same(
     struct client *c, uint64_t now_us, const struct answer *a, const uint8_t from[4])

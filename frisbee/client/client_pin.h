@@ -48,8 +48,8 @@ struct client_pin {
 	/* Of the image that is loaded, as its sender says; not all servers say it. */
 	bool identified;
 	uint8_t identity[WIREXT_IDENTITY_BYTES];
-	/* A sender of another image that was heard, too; or, where the user named the server,
-	 * another one that answered (ignored). */
+	/* A sender of another image that was heard, too; or, where the user named the
+	 * server, another one that answered (ignored). */
 	bool disputed, ignored;
 	uint8_t other[4];
 	uint32_t needed;    /* blocks of it that were lacking, lately; with others alone */
@@ -63,8 +63,8 @@ void client_pin_begin(struct client_pin *, bool named, bool any_file, uint64_t s
 void client_pin_set(struct client_pin *, uint64_t now_us, const uint8_t from[4]);
 /* The pinned sender says which image it serves.  NULL: it does not say it. */
 void client_pin_identify(struct client_pin *, const uint8_t *identity);
-/* Is an image with this identity (NULL: not known) another one than the one that is loaded?
- * And is it certainly the same? */
+/* Is an image with this identity (NULL: not known) another one than the one that is
+ * loaded? And is it certainly the same? */
 bool client_pin_other_image(const struct client_pin *, const uint8_t *identity);
 bool client_pin_same_image(const struct client_pin *, const uint8_t *identity);
 /* Is the packet from the pinned sender?  Then the sender was heard. */
@@ -79,10 +79,11 @@ void client_pin_dispute(struct client_pin *, const uint8_t from[4]);
 void client_pin_ignore(struct client_pin *, const uint8_t from[4]);
 /* Another sender says that it serves the same image. */
 void client_pin_rival(struct client_pin *, const uint8_t from[4]);
-/* Is another one known?  Then what is lacking is to be counted, of the pinned sender and of
- * others. */
+/* Is another one known?  Then what is lacking is to be counted, of the pinned sender and
+ * of others. */
 bool client_pin_has_rival(const struct client_pin *);
-/* This number of blocks came that were lacking: from the pinned sender, or from another one. */
+/* This number of blocks came that were lacking: from the pinned sender, or from another
+ * one. */
 void client_pin_needed(struct client_pin *, uint32_t blocks);
 void client_pin_missed(struct client_pin *, const uint8_t from[4], uint32_t blocks);
 /* A chunk that came from the pinned sender alone was wrong. */

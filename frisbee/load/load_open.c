@@ -34,9 +34,10 @@ fill_in(struct load_config *c)
 		c->redo_us = REDO_US_DEFAULT;
 }
 
-/* For unicast: send to the server's port, from the port with the same number if it is free on this
- * host, else from any free one.  An original server that its master starts for one client sends
- * only to that number; servers of this suite send to whatever port asks. */
+/* For unicast: send to the server's port, from the port with the same number if it is
+ * free on this host, else from any free one.  An original server that its master starts
+ * for one client sends only to that number; servers of this suite send to whatever port
+ * asks. */
 static int
 open_unicast(struct load *l, struct err *e)
 {

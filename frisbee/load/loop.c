@@ -349,8 +349,8 @@ mind_ignored(struct loop *l)
 		tell(l, text);
 }
 
-/* Tell the user that the group has two servers with different images.  Which one this client
- * loads from is chance. */
+/* Tell the user that the group has two servers with different images.  Which one this
+ * client loads from is chance. */
 static void
 mind_other_server(struct loop *l)
 {
@@ -367,8 +367,8 @@ mind_other_server(struct loop *l)
 	tell(l, text);
 }
 
-/* The server that -S names has not answered, but another one has, or the same one with another
- * of its addresses. */
+/* The server that -S names has not answered, but another one has, or the same one with
+ * another of its addresses. */
 static bool
 tell_ignored(struct loop *l)
 {

@@ -195,8 +195,8 @@ struct server_log {
 	    int32_t elapsed_s, const struct wire_stats *stats_or_null);
 	void (*gone)(
 	    void *arg, const uint8_t ip[4], uint32_t clientid, uint64_t silent_us);
-	/* The address alone complains about the rate, which is not reduced for it; half: or only
-	 * half of the time.  It receives this share of the sent blocks, 0..1. */
+	/* The address alone complains about the rate, which is not reduced for it; half:
+	 * or only half of the time.  It receives this share of the sent blocks, 0..1. */
 	void (*complains)(
 	    void *arg, const uint8_t ip[4], double share_received, bool half);
 	void (*bad)(void *arg, const uint8_t ip[4], const struct err *);

@@ -1,15 +1,16 @@
-/* server_contest.c: complaints to which others object.  The server's engine passes both while
- * few addresses are there, and asks before it believes one, in its only thread. */
+/* server_contest.c: complaints to which others object.  The server's engine passes both
+ * while few addresses are there, and asks before it believes one, in its only thread. */
 #include "frisbeed/server/server_contest.h"
 
 #include <string.h>
 
 enum {
-	/* What an address has said counts for this time: whoever complains all the time does so
-	 * in each epoch, which has 0.1 s, and whoever is asked answers within 20 ms. */
+	/* What an address has said counts for this time: whoever complains all the time
+	 * does so in each epoch, which has 0.1 s, and whoever is asked answers within 20
+	 * ms. */
 	LATELY_US = 1000000,
-	/* The turns of those who complain and of those who object.  In a turn the rate can
-	 * change five times, and a load has many turns. */
+	/* The turns of those who complain and of those who object.  In a turn the rate
+	 * can change five times, and a load has many turns. */
 	TURN_US = 500000,
 	ASK_US = 50000, /* between two questions */
 };
@@ -67,8 +68,8 @@ contest_asks(struct contest *c, uint64_t now_us)
 	return true;
 }
 
-/* How many of those that have spoken lately complained after this time, and not objected since,
- * beyond half of them; below 0: fewer than half. */
+/* How many of those that have spoken lately complained after this time, and not objected
+ * since, beyond half of them; below 0: fewer than half. */
 static int
 beyond_half(const struct contest *c, uint64_t now_us, uint64_t after_us)
 {

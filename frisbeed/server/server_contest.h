@@ -1,10 +1,11 @@
-/* server_contest.h: complaints about the rate while few addresses are there, so that each one
- * would be believed: clients that hear everything object.
+/* server_contest.h: complaints about the rate while few addresses are there, so that each
+ * one would be believed: clients that hear everything object.
  *
  * What most of those say counts who have said something lately.  When as many object as
- * complain, nothing shows who is right: a client behind a slow link complains, or a neighbour
- * does; a client that hears everything objects, or a neighbour does.  Then both are believed in
- * turns, each half of the time, so that neither can take more than half from the other.
+ * complain, nothing shows who is right: a client behind a slow link complains, or a
+ * neighbour does; a client that hears everything objects, or a neighbour does.  Then both
+ * are believed in turns, each half of the time, so that neither can take more than half
+ * from the other.
  *
  * Only server_contest.c writes struct contest.
  */
@@ -26,12 +27,12 @@ struct contest {
 	uint64_t lowered_us;    /* the last one for which the rate was lowered */
 };
 
-/* What the addresses say that have spoken lately: nobody complains, or nobody objects; more
- * complain than object; as many do; fewer do. */
+/* What the addresses say that have spoken lately: nobody complains, or nobody objects;
+ * more complain than object; as many do; fewer do. */
 enum contest_verdict { CONTEST_OVER, CONTEST_AGREED, CONTEST_TIED, CONTEST_REJECTED };
 
-/* This address complains.  Returns true if it has not for some time, so that the rate of now is
- * one that it has not lowered. */
+/* This address complains.  Returns true if it has not for some time, so that the rate of
+ * now is one that it has not lowered. */
 bool contest_complains(struct contest *, uint64_t now_us, const uint8_t ip[4]);
 /* The address hears everything. */
 void contest_objects(struct contest *, uint64_t now_us, const uint8_t ip[4]);
@@ -42,8 +43,8 @@ enum contest_verdict contest_verdict(const struct contest *, uint64_t now_us);
 bool contest_complained(const struct contest *, uint64_t now_us);
 /* Where as many object as complain: is it the turn of those who complain? */
 bool contest_turn(uint64_t now_us);
-/* Where complaints are contested: have more than half of those who speak complained since the
- * rate was lowered (contest_lowered()), or as many as half, and it is their turn? */
+/* Where complaints are contested: have more than half of those who speak complained since
+ * the rate was lowered (contest_lowered()), or as many as half, and it is their turn? */
 bool contest_believes(const struct contest *, uint64_t now_us, bool turn);
 void contest_lowered(struct contest *, uint64_t now_us);
 

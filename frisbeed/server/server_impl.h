@@ -106,11 +106,11 @@ void server_client_left(struct server *s, uint64_t now_us, const struct wire_msg
 /* Tell the log of an address that complains alone, but not too often. */
 void server_name_complainer(struct server *s, const uint8_t ip[4]);
 
-/* Are so few addresses there that one complaint about the rate suffices, and another one that may
- * object? */
+/* Are so few addresses there that one complaint about the rate suffices, and another one
+ * that may object? */
 bool server_may_be_contested(const struct server *s);
-/* The address complains about the rate, or asks again for what it lost.  If few are there, the
- * others are asked whether they hear everything.  Does the complaint count? */
+/* The address complains about the rate, or asks again for what it lost.  If few are
+ * there, the others are asked whether they hear everything.  Does the complaint count? */
 bool server_complaint_counts(struct server *s, uint64_t now_us, const uint8_t ip[4]);
 
 /* server_join.c */

@@ -95,8 +95,8 @@ struct rate {
 	uint32_t steps;     /* how often the rate was reduced so far */
 	double lag_us; /* how late complaints arrive, which is long with long queues */
 	struct rate_again again;
-	/* Where complaints are contested there are two rates, one of those who complain (low)
-	 * and one of those who object, which take turns: server_contest.h. */
+	/* Where complaints are contested there are two rates, one of those who complain
+	 * (low) and one of those who object, which take turns: server_contest.h. */
 	bool split, low; /* there are two; the one that complaints lower is in use */
 	struct rate_side mark, other; /* before anybody complained; the one not in use */
 };
@@ -119,13 +119,15 @@ bool rate_hears(const struct rate *, uint32_t epoch);
  * while packets waited in a queue.  Returns true if the rate has changed. */
 bool rate_complain(struct rate *, uint64_t now_us, uint64_t sent, uint32_t epoch,
     uint32_t lost, uint32_t of, bool queue);
-/* Nobody has complained about the rate of now: the objectors' rate, if anybody objects. */
+/* Nobody has complained about the rate of now: the objectors' rate, if anybody
+ * objects. */
 void rate_mark(struct rate *);
-/* Somebody objects to the complaints since then.  Returns true if the rate has changed. */
-bool rate_split(struct rate *);
-/* It is the turn of those who complain (low), or of those who object; or (rate_unite()) only
- * those who complain speak any more (low), or nobody complains.  Returns true if the rate has
+/* Somebody objects to the complaints since then.  Returns true if the rate has
  * changed. */
+bool rate_split(struct rate *);
+/* It is the turn of those who complain (low), or of those who object; or (rate_unite())
+ * only those who complain speak any more (low), or nobody complains.  Returns true if the
+ * rate has changed. */
 bool rate_turn(struct rate *, uint64_t now_us, uint64_t sent, bool low);
 bool rate_unite(struct rate *, bool low);
 /* A client of the base protocol re-requests `lacks` blocks of a chunk; `fresh` of them

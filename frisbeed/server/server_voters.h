@@ -97,8 +97,8 @@ uint32_t voters_to_each_asker(const struct voters *, uint64_t now_us);
  * without a vote is not. */
 bool voters_is_aside(
     const struct voters *, const uint8_t ip[4], double *share_received);
-/* Should the log name the address, because it has often complained alone; or because others
- * object to its complaints?  Not again within a minute. */
+/* Should the log name the address, because it has often complained alone; or because
+ * others object to its complaints?  Not again within a minute. */
 bool voters_name(struct voter *, uint64_t now_us);
 bool voters_name_contested(struct voter *, uint64_t now_us);
 

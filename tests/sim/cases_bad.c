@@ -18,9 +18,9 @@
 /* One stranger for every four. */
 #define ATTACK .clients = 8, .foes = 2, QUICK_AT(60000000), EXT, .chunks = 16, \
 	.max_clean = 1.5, .clean_extra_us = 2000000
-/* One stranger beside one or two clients: twice the time, and two seconds.  The link carries what
- * the server sends twice.  The load of one is longer, so that what chance does at its end does not
- * count more than with two. */
+/* One stranger beside one or two clients: twice the time, and two seconds.  The link
+ * carries what the server sends twice.  The load of one is longer, so that what chance
+ * does at its end does not count more than with two. */
 #define ONE_FOE(n) .clients = (n), .foes = 1, LAN, CLIENT(64), .chunk_us = 1000, EXT, \
 	.chunks = 24 * (3 - (n)), .max_clean = 2, .clean_extra_us = 2000000
 #define REPEATED .rate_bits = 30000000, .foe_does = FOE_REPEAT, \
@@ -62,7 +62,8 @@ const struct scenario bad_cases[] = {
 	{ "foe-repeat-loss", ONE_FOE(2), REPEATED, .net.loss = 0.01 },
 	{ "foe-blame-one", ONE_FOE(1), FOUND_RATE, .foe_does = FOE_BLAME },
 	{ "foe-blame-two", ONE_FOE(2), FOUND_RATE, .foe_does = FOE_BLAME },
-	/* Half of the time the rate is that of the server's own link, ten times what passes. */
+	/* Half of the time the rate is that of the server's own link, ten times what
+	 * passes. */
 	{ "foe-object-one", ONE_FOE(1), FOUND_RATE, .foe_does = FOE_OBJECT,
 	    .clean_sent = 8 },
 	{ "foe-object-two", ONE_FOE(2), FOUND_RATE, .foe_does = FOE_OBJECT },

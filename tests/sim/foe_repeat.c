@@ -1,5 +1,5 @@
-/* foe_repeat.c: makes the packets of a stranger that clients take for the server (foe_repeat.h).
- * foe.c calls it, in the program's only thread. */
+/* foe_repeat.c: makes the packets of a stranger that clients take for the server
+ * (foe_repeat.h). foe.c calls it, in the program's only thread. */
 #include "tests/sim/foe_repeat.h"
 
 #include <string.h>

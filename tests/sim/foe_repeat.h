@@ -1,6 +1,6 @@
-/* foe_repeat.h: a stranger that clients take for the server.  It answers each JOIN before it is
- * asked, and repeats the server's blocks with its own address, until a chunk of what it sent
- * was proved; then it lies. */
+/* foe_repeat.h: a stranger that clients take for the server.  It answers each JOIN before
+ * it is asked, and repeats the server's blocks with its own address, until a chunk of
+ * what it sent was proved; then it lies. */
 #ifndef TESTS_SIM_FOE_REPEAT_H
 #define TESTS_SIM_FOE_REPEAT_H
 

@@ -57,7 +57,8 @@ test_pin_is_proved(void)
 	T_CHECK(!client_pin_may_move(&p, 3 * S, other));
 }
 
-/* Beside another server of the same image, a proved one must send blocks, not only talk. */
+/* Beside another server of the same image, a proved one must send blocks, not only
+ * talk. */
 static void
 test_pin_needs_blocks(void)
 {

@@ -30,8 +30,8 @@ tells_queue(int64_t ahead_us, int64_t late_us, struct client_congestion *l)
 	return tells;
 }
 
-/* Does the client say that it hears everything, when it is asked after each signal?  Of each
- * stretch this number of blocks is lost. */
+/* Does the client say that it hears everything, when it is asked after each signal?  Of
+ * each stretch this number of blocks is lost. */
 static unsigned
 says_it_hears(uint64_t lost, int64_t late_us)
 {
@@ -61,7 +61,8 @@ test_hears(void)
 {
 	T_CHECK(says_it_hears(0, 0) > SIGNALS - 5);
 	T_CHECK(says_it_hears(0, 1000) > SIGNALS - 5);
-	/* What the link itself loses is no congestion; what a queue loses is, and so is much. */
+	/* What the link itself loses is no congestion; what a queue loses is, and so is
+	 * much. */
 	T_CHECK(says_it_hears(1, 0) > SIGNALS - 5);
 	T_CHECK(says_it_hears(1, 1000) < 5);
 	T_CHECK(says_it_hears(50, 0) < 15);

@@ -297,8 +297,8 @@ test_first_answer_is_a_strangers(void)
 	client_free(c);
 }
 
-/* The one that was pinned has repeated the server's blocks until a chunk was proved.  Now it
- * only announces, while another one answers and sends blocks. */
+/* The one that was pinned has repeated the server's blocks until a chunk was proved.  Now
+ * it only announces, while another one answers and sends blocks. */
 static void
 test_stranger_repeated_a_chunk(void)
 {

@@ -663,7 +663,8 @@ test_load_order(void)
 	T_CHECK(!signal_after(&g, 200, 9000));
 }
 
-/* Complaints to which others object: a rate of their own, which takes turns with the other. */
+/* Complaints to which others object: a rate of their own, which takes turns with the
+ * other. */
 static void
 test_contested(void)
 {

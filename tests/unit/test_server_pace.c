@@ -262,8 +262,8 @@ tell(struct server *s, uint64_t now, enum wirext_kind kind, uint8_t who, uint32_
 	server_input(s, now, pkt, wirext_put(&m, pkt, sizeof pkt), m.srcip);
 }
 
-/* Is a STATE among what is sent now that asks who hears everything?  *epoch: of the last time
- * signal. */
+/* Is a STATE among what is sent now that asks who hears everything?  *epoch: of the last
+ * time signal. */
 static bool
 asks(struct server *s, uint64_t now, uint32_t *epoch)
 {
@@ -283,8 +283,9 @@ asks(struct server *s, uint64_t now, uint32_t *epoch)
 	return asked;
 }
 
-/* The least rate in two seconds in which 66 complains all the time, beside this number of others,
- * which say that they hear everything when they are asked; and the greatest one. */
+/* The least rate in two seconds in which 66 complains all the time, beside this number of
+ * others, which say that they hear everything when they are asked; and the greatest
+ * one. */
 static void
 complain_all_the_time(uint8_t others, bool objects, double *least, double *most)
 {
@@ -311,8 +312,9 @@ complain_all_the_time(uint8_t others, bool objects, double *least, double *most)
 	server_free(s);
 }
 
-/* A neighbour complains all the time.  Whoever hears everything objects: two object to one, or
- * one has half of the time.  Alone, or when nobody objects, the complaint counts. */
+/* A neighbour complains all the time.  Whoever hears everything objects: two object to
+ * one, or one has half of the time.  Alone, or when nobody objects, the complaint
+ * counts. */
 static void
 test_contested(void)
 {
