@@ -184,6 +184,22 @@ server_may_be_contested(const struct server *s)
 	return s->voters.here > 1 && s->voters.ext > 0 && s->voters.ext < VOTERS_FEW;
 }
 
+static void
+ask(struct server *s, uint64_t now_us)
+{
+	if (contest_asks(&s->contest, now_us))
+		server_announce_ask(&s->announce);
+}
+
+bool
+server_loss_counts(struct server *s, uint64_t now_us)
+{
+	if (!server_may_be_contested(s))
+		return true;
+	ask(s, now_us);
+	return !contest_heard(&s->contest, now_us);
+}
+
 bool
 server_complaint_counts(struct server *s, uint64_t now_us, const uint8_t ip[4])
 {
@@ -191,8 +207,7 @@ server_complaint_counts(struct server *s, uint64_t now_us, const uint8_t ip[4])
 		rate_mark(&s->rate);
 	if (!server_may_be_contested(s))
 		return true;
-	if (contest_asks(&s->contest, now_us))
-		server_announce_ask(&s->announce);
+	ask(s, now_us);
 	if (!s->rate.split)
 		return true;
 	name_contested(s, ip);

@@ -84,6 +84,16 @@ beyond_half(const struct contest *c, uint64_t now_us, uint64_t after_us)
 }
 
 bool
+contest_heard(const struct contest *c, uint64_t now_us)
+{
+	for (unsigned i = 0; i < CONTEST_VOICES; i++)
+		if (lately(c->at[i].objected_us, now_us) &&
+		    c->at[i].objected_us > c->at[i].complained_us)
+			return true;
+	return false;
+}
+
+bool
 contest_complained(const struct contest *c, uint64_t now_us)
 {
 	return lately(c->complained_us, now_us);

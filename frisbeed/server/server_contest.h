@@ -39,6 +39,8 @@ void contest_objects(struct contest *, uint64_t now_us, const uint8_t ip[4]);
 /* Is it time to ask who hears everything?  If so, it counts as asked. */
 bool contest_asks(struct contest *, uint64_t now_us);
 enum contest_verdict contest_verdict(const struct contest *, uint64_t now_us);
+/* Does anybody hear everything, as far as was said lately? */
+bool contest_heard(const struct contest *, uint64_t now_us);
 /* Has anybody complained lately? */
 bool contest_complained(const struct contest *, uint64_t now_us);
 /* Where as many object as complain: is it the turn of those who complain? */

@@ -109,9 +109,12 @@ void server_name_complainer(struct server *s, const uint8_t ip[4]);
 /* Are so few addresses there that one complaint about the rate suffices, and another one
  * that may object? */
 bool server_may_be_contested(const struct server *s);
-/* The address complains about the rate, or asks again for what it lost.  If few are
- * there, the others are asked whether they hear everything.  Does the complaint count? */
+/* The address complains about the rate.  If few are there, the others are asked whether they
+ * hear everything.  Does the complaint count? */
 bool server_complaint_counts(struct server *s, uint64_t now_us, const uint8_t ip[4]);
+/* A client asks again for what it may have lost.  If few are there, that says something about the
+ * rate only while no other one hears everything: the requests get their share in any case. */
+bool server_loss_counts(struct server *s, uint64_t now_us);
 
 /* server_join.c */
 /* Let the carousel send those blocks of the chunk that a client which begins to listen

@@ -35,7 +35,7 @@ is_believed(struct server *s, uint64_t now_us, const uint8_t from[4])
 	struct voter *v = voters_find(&s->voters, from);
 
 	return v == NULL || (voters_ask_again(&s->voters, v, now_us) &&
-				server_complaint_counts(s, now_us, from));
+				server_loss_counts(s, now_us));
 }
 
 /* The blocks that the carousel will not send soon anyway. */

@@ -21,8 +21,10 @@
 /* One stranger beside one or two clients: twice the time, and two seconds.  The link
  * carries what the server sends twice.  The load of one is longer, so that what chance
  * does at its end does not count more than with two. */
-#define ONE_FOE(n) .clients = (n), .foes = 1, LAN, CLIENT(64), .chunk_us = 1000, EXT, \
-	.chunks = 24 * (3 - (n)), .max_clean = 2, .clean_extra_us = 2000000
+#define ONE_FOE_COSTS(times, n) .clients = (n), .foes = 1, LAN, CLIENT(64), EXT, \
+	.chunk_us = 1000, .chunks = 24 * (3 - (n)), .max_clean = (times), \
+	.clean_extra_us = 2000000
+#define ONE_FOE(n) ONE_FOE_COSTS(2, n)
 #define REPEATED .rate_bits = 30000000, .foe_does = FOE_REPEAT, \
 	SKEWED(START_UNIFORM, 1)
 
@@ -60,6 +62,10 @@ const struct scenario bad_cases[] = {
 	{ "foe-repeat-two", ONE_FOE(2), REPEATED },
 	{ "foe-repeat-old", ONE_FOE(2), REPEATED, .old_clients = 1 },
 	{ "foe-repeat-loss", ONE_FOE(2), REPEATED, .net.loss = 0.01 },
+	/* Half of what is sent is its share beside one client, and a third beside two. */
+	{ "foe-ask-one", ONE_FOE_COSTS(2.5, 1), FOUND_RATE, .foe_does = FOE_ASK,
+	    .clean_sent = 3 },
+	{ "foe-ask-two", ONE_FOE(2), FOUND_RATE, .foe_does = FOE_ASK, .clean_sent = 3 },
 	{ "foe-blame-one", ONE_FOE(1), FOUND_RATE, .foe_does = FOE_BLAME },
 	{ "foe-blame-two", ONE_FOE(2), FOUND_RATE, .foe_does = FOE_BLAME },
 	/* Half of the time the rate is that of the server's own link, ten times what

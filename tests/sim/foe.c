@@ -209,6 +209,17 @@ requests(struct foe *f, void *pkt)
 }
 
 static size_t
+asks_again(const struct foe *f, void *pkt)
+{
+	struct wire_msg m = { .type = WIRE_REQUEST, .subtype = WIRE_REQ };
+
+	memcpy(m.srcip, f->ip, 4);
+	m.u.req.chunk = f->chunk_before;
+	m.u.req.count = WIRE_CHUNK_BLOCKS;
+	return wire_put(&m, pkt, WIRE_PACKET_MAX);
+}
+
+static size_t
 nonsense(struct foe *f, void *pkt)
 {
 	uint8_t *b = pkt;
@@ -361,7 +372,7 @@ size_t
 foe_speaks(struct foe *f, uint64_t now_ns, void *pkt)
 {
 	/* A host that joins learns the session, and is counted as a client. */
-	bool only = f->does == FOE_BLAME || f->does == FOE_OBJECT;
+	bool only = f->does == FOE_BLAME || f->does == FOE_OBJECT || f->does == FOE_ASK;
 
 	if (f->session == 0 || (f->said++ % 1000 == 0 && !only))
 		return joins(f, pkt, f->id);
@@ -371,6 +382,8 @@ foe_speaks(struct foe *f, uint64_t now_ns, void *pkt)
 	case FOE_COMPLAIN:
 	case FOE_BLAME:
 		return complains(f, pkt);
+	case FOE_ASK:
+		return asks_again(f, pkt);
 	case FOE_OBJECT:
 		return objects(f, pkt);
 	case FOE_LIE:

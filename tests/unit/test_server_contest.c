@@ -41,6 +41,13 @@ test_tie(void)
 	contest_complains(&c, S + 40 * MS, a);
 	T_CHECK(contest_verdict(&c, S + 50 * MS) == CONTEST_AGREED);
 	T_CHECK(contest_believes(&c, S + 50 * MS, false));
+	/* The last word of an address counts. */
+	T_CHECK(!contest_heard(&c, S + 50 * MS));
+	contest_objects(&c, S + 60 * MS, a);
+	T_CHECK(contest_verdict(&c, S + 70 * MS) == CONTEST_TIED);
+	T_CHECK(!contest_believes(&c, S + 70 * MS, false));
+	T_CHECK(contest_heard(&c, S + 70 * MS));
+	T_CHECK(!contest_heard(&c, S + 2 * S));
 	T_CHECK(contest_verdict(&c, S + 2 * S) == CONTEST_OVER);
 }
 
