@@ -362,8 +362,8 @@ mind_other_server(struct loop *l)
 	addr_text(client_server(l->client), addr);
 	snprintf(text, sizeof text,
 	    "%s serves another image to this group than %s, whose image is loaded: name the "
-	    "server (-S %s), or demand the signature of a key (--verify-key)",
-	    addr_text(client_other_server(l->client), other), addr, addr);
+	    "right one (-S), or demand the signature of a key (--verify-key)",
+	    addr_text(client_other_server(l->client), other), addr);
 	tell(l, text);
 }
 

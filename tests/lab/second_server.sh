@@ -51,7 +51,7 @@ for l in server:10.9.0.13 second:10.9.0.1; do
 	check "${l%:*} names the other, once" [ "$(grep -c "another frisbeed at ${l#*:} serves this group and port" "$T/${l%:*}.log")" = 1 ]
 done
 check "client 1 says that there are two" grep -q \
-    "10.9.0.13 serves another image to this group than 10.9.0.1.*-S 10.9.0.1.*--verify-key" \
+    "10.9.0.13 serves another image to this group than 10.9.0.1, whose.*-S.*--verify-key" \
     "$T/client1.log"
 check "and once" [ "$(grep -c "serves another image" "$T/client1.log")" = 1 ]
 check "in --json, too" json "$T/client1.json" other_server=10.9.0.13
