@@ -1,5 +1,6 @@
-/* super.c: the length of a filesystem, as its superblock says.  resize.c calls this, in its
- * caller's thread.  Offsets are those of the documents that super.h names. */
+/* super.c: the length of a filesystem, as its superblock says.  resize.c calls this, and
+ * so does whoever has to know how far a filesystem reaches, in its caller's thread.
+ * Offsets are those of the documents that super.h names. */
 #include "common/resize/super.h"
 
 #include <string.h>
@@ -11,6 +12,15 @@ enum {
 	EXT_MAGIC = 0xef53,
 	EXT_64BIT = 0x80, /* of the incompatible features */
 	BTRFS_AT = 64 * 1024,
+	LVM2_AT = 512,
+	SWAP_AT = 1024,
+	SWAP_MAGIC_BYTES = 10,
+	PAGE_BYTES_MAX = 64 * 1024,
+	F2FS_AT = 1024,
+	F2FS_SECTOR_BYTES_MAX = 4096,
+	UFS1_AT = 8 * 1024,
+	UFS2_AT = 64 * 1024,
+	SECTOR_BYTES_MAX = 4096,
 	BLOCK_BYTES_MAX = 64 * 1024,
 };
 
@@ -24,6 +34,43 @@ fill(struct super *s, const struct rd *r, uint64_t blocks, uint64_t block_bytes)
 	s->block_bytes = (uint32_t)block_bytes;
 	s->bytes = blocks * block_bytes;
 	return true;
+}
+
+#define F2FS_MAGIC UINT32_C(0xf2f52010)
+#define UFS1_MAGIC UINT32_C(0x00011954)
+#define UFS2_MAGIC UINT32_C(0x19540119)
+
+/* A number at this byte of the head, or 0 behind its end. */
+static uint64_t
+le_at(struct rd r, size_t at, unsigned bytes)
+{
+	rd_skip(&r, at);
+	return bytes == 1   ? rd_u8(&r)
+	       : bytes == 2 ? rd_le16(&r)
+	       : bytes == 4 ? rd_le32(&r)
+	                    : rd_le64(&r);
+}
+
+static bool
+has(struct rd r, size_t at, const char *text, size_t n)
+{
+	rd_skip(&r, at);
+	const void *p = rd_bytes(&r, n);
+
+	return p != NULL && memcmp(p, text, n) == 0;
+}
+
+static bool
+is_power_of_two(uint64_t n)
+{
+	return n != 0 && (n & (n - 1)) == 0;
+}
+
+/* Can a disk have sectors of this size? */
+static bool
+is_sector(uint64_t bytes)
+{
+	return is_power_of_two(bytes) && bytes >= 512 && bytes <= SECTOR_BYTES_MAX;
 }
 
 static bool
@@ -42,6 +89,7 @@ get_ext(struct rd r, struct super *s)
 
 	if ((incompat & EXT_64BIT) != 0)
 		blocks |= high << 32;
+	s->sector_bytes = shift <= 6 ? UINT32_C(1024) << shift : 0;
 	return magic && shift <= 6 && fill(s, &r, blocks, UINT64_C(1024) << shift);
 }
 
@@ -52,6 +100,8 @@ get_xfs(struct rd r, struct super *s)
 	uint32_t block_bytes = rd_be32(&r);
 	uint64_t blocks = rd_be64(&r);
 
+	rd_skip(&r, 102 - 16);
+	s->sector_bytes = rd_be16(&r);
 	return magic != NULL && memcmp(magic, "XFSB", 4) == 0 &&
 	       fill(s, &r, blocks, block_bytes);
 }
@@ -67,6 +117,7 @@ get_btrfs(struct rd r, struct super *s)
 	rd_skip(&r, 209 - 148);
 	uint64_t bytes = rd_le64(&r);
 
+	s->sector_bytes = block_bytes;
 	return magic != NULL && memcmp(magic, "_BHRfS_M", 8) == 0 && block_bytes != 0 &&
 	       fill(s, &r, bytes / block_bytes, block_bytes);
 }
@@ -86,8 +137,91 @@ get_ntfs(struct rd r, struct super *s)
 		s->cluster_bytes = UINT32_C(1) << (256 - per_cluster) % 32;
 	else
 		s->cluster_bytes = (uint32_t)sector_bytes * per_cluster;
+	s->sector_bytes = (uint32_t)sector_bytes;
 	return magic != NULL && memcmp(magic, "NTFS    ", 8) == 0 && sectors < UINT64_MAX &&
 	       fill(s, &r, sectors + 1, sector_bytes);
+}
+
+static bool
+get_exfat(struct rd r, struct super *s)
+{
+	uint64_t shift = le_at(r, 108, 1);
+
+	if (!has(r, 3, "EXFAT   ", 8) || shift < 9 || shift > 12)
+		return false;
+	s->sector_bytes = UINT32_C(1) << shift;
+	return fill(s, &r, le_at(r, 72, 8), s->sector_bytes);
+}
+
+/* The boot sector of FAT has no magic: all that it says must be possible. */
+static bool
+get_fat(struct rd r, struct super *s)
+{
+	uint64_t bytes = le_at(r, 11, 2), cluster = le_at(r, 13, 1);
+	uint64_t short_total = le_at(r, 19, 2), fats = le_at(r, 16, 1);
+
+	if (!has(r, 510, "\x55\xaa", 2) || !is_sector(bytes) ||
+	    !is_power_of_two(cluster) || le_at(r, 14, 2) == 0 ||
+	    fats < 1 || fats > 2 || le_at(r, 21, 1) < 0xf0)
+		return false;
+	s->sector_bytes = (uint32_t)bytes;
+	return fill(s, &r, short_total != 0 ? short_total : le_at(r, 32, 4), bytes);
+}
+
+static bool
+get_f2fs(struct rd r, struct super *s)
+{
+	uint64_t shift = le_at(r, F2FS_AT + 16, 4);
+
+	if (le_at(r, F2FS_AT, 4) != F2FS_MAGIC || shift < 12 || shift > 16)
+		return false;
+	s->sector_bytes = F2FS_SECTOR_BYTES_MAX;
+	return fill(s, &r, le_at(r, F2FS_AT + 36, 8), UINT64_C(1) << shift);
+}
+
+/* The signature ends the first page, of the machine that made the swap; its byte order is
+ * that of the version. */
+static bool
+get_swap(struct rd r, struct super *s)
+{
+	struct rd at = r;
+	uint32_t page = 4096;
+
+	while (page <= PAGE_BYTES_MAX &&
+	       !has(r, page - SWAP_MAGIC_BYTES, "SWAPSPACE2", SWAP_MAGIC_BYTES))
+		page *= 2;
+	rd_skip(&at, SWAP_AT);
+	uint32_t version = rd_le32(&at), last = rd_le32(&at);
+	if (version == __builtin_bswap32(1))
+		last = __builtin_bswap32(last);
+	else if (version != 1)
+		return false;
+	s->sector_bytes = page;
+	return page <= PAGE_BYTES_MAX && fill(s, &r, (uint64_t)last + 1, page);
+}
+
+/* The label of a physical volume is in its second sector, unless somebody wanted it
+ * elsewhere. */
+static bool
+get_lvm2(struct rd r, struct super *s)
+{
+	return has(r, LVM2_AT, "LABELONE", 8) && has(r, LVM2_AT + 24, "LVM2 001", 8) &&
+	       fill(s, &r, le_at(r, LVM2_AT + 64, 8) / 512, 512);
+}
+
+/* A filesystem of a machine that counts in the other byte order is left to its module. */
+static bool
+get_ufs(struct rd r, struct super *s)
+{
+	bool ufs2 = le_at(r, UFS2_AT + 1372, 4) == UFS2_MAGIC;
+	size_t at = ufs2 ? UFS2_AT : UFS1_AT;
+	uint64_t bytes = le_at(r, at + 52, 4);
+
+	if (!ufs2 && le_at(r, UFS1_AT + 1372, 4) != UFS1_MAGIC)
+		return false;
+	s->sector_bytes = (uint32_t)bytes;
+	return is_power_of_two(bytes) && bytes >= 512 &&
+	       fill(s, &r, ufs2 ? le_at(r, at + 1080, 8) : le_at(r, at + 36, 4), bytes);
 }
 
 bool
@@ -104,4 +238,26 @@ super_get(const char *type, const void *head, size_t len, struct super *s)
 		if (strcmp(kinds[i].type, type) == 0)
 			return kinds[i].get(rd_from(head, len), s);
 	return false;
+}
+
+const char *
+super_find(const void *head, size_t len, struct super *s)
+{
+	/* What has the shortest magic comes last, since leftovers of others may stand
+	 * there. */
+	static const struct {
+		const char *name;
+		bool (*get)(struct rd, struct super *);
+	} kinds[] = { { "xfs", get_xfs }, { "btrfs", get_btrfs }, { "lvm2", get_lvm2 },
+		{ "ntfs", get_ntfs }, { "exfat", get_exfat }, { "f2fs", get_f2fs },
+		{ "swap", get_swap }, { "ufs", get_ufs }, { "ext4", get_ext },
+		{ "fat", get_fat } };
+
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+		*s = (struct super){ .devices = 1 };
+		if (kinds[i].get(rd_from(head, len), s))
+			return kinds[i].name;
+	}
+	*s = (struct super){ .devices = 1 };
+	return NULL;
 }

@@ -14,6 +14,9 @@ struct super {
 	uint32_t block_bytes; /* of a block; NTFS: of a sector: the unit of its length */
 	uint32_t cluster_bytes; /* NTFS: of a cluster; its length is whole ones; else 0 */
 	uint64_t devices;     /* 1; btrfs: the partitions that the filesystem has */
+	/* A disk with larger sectors than this cannot hold the filesystem; 0: not
+	 * known. */
+	uint32_t sector_bytes;
 };
 
 /* Read the length of a filesystem out of the first len bytes of its partition.  `type` is its
@@ -23,5 +26,13 @@ struct super {
  * Algorithms & Data Structures of the XFS developers, the on-disk format page of the btrfs
  * documentation, and the layout of the NTFS boot sector as Microsoft documents it. */
 bool super_get(const char *type, const void *head, size_t len, struct super *);
+/* Look for any filesystem that is known here in the first len bytes of a partition, and
+ * read its length.  Returns its name as fsmods call it: those of super_get(), exfat,
+ * f2fs, fat, swap, ufs and lvm2; NULL: nothing was found.  As a boot sector, or what is
+ * left of another filesystem, may look like one, only what a module has recognised, too,
+ * is sure.  Further sources: Microsoft's specifications of exFAT and FAT32, the headers of
+ * mkfs.f2fs, mkswap(8), FreeBSD's ffs(7) and its fs.h, and the comments of LVM2's label
+ * format. */
+const char *super_find(const void *head, size_t len, struct super *);
 
 #endif /* COMMON_RESIZE_SUPER_H */

@@ -138,6 +138,7 @@ open_maker(struct capture *c, struct disk *d, struct delta *delta, struct err *e
 		.total = c->layout->total,
 		.image = describe(c->layout, d),
 		.tail = c->layout->outside.tail,
+		.reach = c->layout->reach.n > 0 ? &c->layout->reach : NULL,
 		.zones = &c->layout->zones,
 		.filler = &c->layout->filler,
 		.next = next_window,

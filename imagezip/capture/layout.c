@@ -382,6 +382,7 @@ layout_make(struct layout *l, struct disk *d, const struct capture_what *o, stru
 		layout_free(l);
 		return err_set(e, ERR_FORMAT, "%s: nothing to store", disk_name(d));
 	}
+	layout_note_reach(l, d, o);
 	if (check_limit(l, d, o, e) != 0 || relocate(l, d, o, e) != 0 ||
 	    find_unread(l, d, e) != 0 || add_zones(l, e) != 0) {
 		layout_free(l);

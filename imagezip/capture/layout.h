@@ -20,6 +20,7 @@ struct layout_part {
 	uint8_t mbr_type;     /* 0 without an MBR */
 	char fs[16];          /* "ext4", "swap", "raw", "ignored" */
 	uint64_t skipped;     /* sectors */
+	uint64_t fs_sectors;  /* length of the filesystem; 0: not known */
 	uint64_t image_bytes; /* a guess, by estimate() */
 	char warning[512];
 	char confinement[200]; /* "was read by ...": fsmod.h */
@@ -45,6 +46,7 @@ struct layout {
 	char in_use[400];     /* how the source is in use (source.h); "": it is not */
 	uint64_t image_bytes; /* a guess, by estimate() */
 	struct outside outside; /* the space outside of a disk's partitions */
+	struct reach reach;     /* for the image; n is 0 when it has no such record */
 	struct relocs relocs;
 	struct blanks blanks;    /* -M */
 	char reloc_warning[640]; /* why there are no relocations */

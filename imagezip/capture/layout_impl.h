@@ -33,4 +33,9 @@ int layout_scan_part(struct layout *, struct disk *, const struct capture_what *
 int layout_outside(struct layout *, struct disk *, const struct capture_what *,
     const struct ptable *, struct rangeset *skip, struct err *);
 
+/* layout_reach.c */
+
+/* Note how far partitions and filesystems reach, when it is known what is stored. */
+void layout_note_reach(struct layout *, struct disk *, const struct capture_what *);
+
 #endif /* IMAGEZIP_CAPTURE_LAYOUT_IMPL_H */

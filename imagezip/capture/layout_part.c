@@ -96,6 +96,8 @@ layout_scan_part(struct layout *l, struct disk *d, const struct capture_what *o,
 	if (fsmods_scan(d, p->sectors, place, &fs, e) != 0)
 		return -1;
 	snprintf(p->fs, sizeof p->fs, "%s", fs.mod != NULL ? fs.mod->name : "raw");
+	if (fs.mod != NULL && !fs.failed && !fs.mod->container)
+		p->fs_sectors = fs.fs_end;
 	int rc = adjust_scan(l, d, o, p, &fs, e);
 	snprintf(p->warning, sizeof p->warning, "%s", fs.warning);
 	snprintf(p->confinement, sizeof p->confinement, "%s", fs.confinement);

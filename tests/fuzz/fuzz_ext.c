@@ -51,6 +51,13 @@ check(const struct ext *x)
 	for (size_t i = 0; i < x->tail.n; i++)
 		if (!range_within(x->tail.pieces[i].sectors, x->tail.disk_sectors))
 			abort();
+	for (size_t i = 0; x->reach != NULL && i < x->reach->n; i++) {
+		const struct reach_part *p = &x->reach->parts[i];
+		if (p->sectors.len == 0 || p->fs_sectors > p->sectors.len ||
+		    !range_within(p->sectors, UINT64_MAX / SECTOR_BYTES) ||
+		    strlen(p->fs) > REACH_NAME_BYTES)
+			abort();
+	}
 	if (tail_rest_end(&x->tail, header.regions, header.nregions) > header.lastsect)
 		abort();
 }
@@ -75,7 +82,7 @@ write_again(const struct ext *x, uint8_t *chunk)
 	    back.has_header_digest != x->has_header_digest ||
 	    back.image.flags != x->image.flags ||
 	    back.has_samples != x->has_samples || back.samples.n != x->samples.n ||
-	    !tail_same(&back.tail, &x->tail) ||
+	    !tail_same(&back.tail, &x->tail) || !reach_same(back.reach, x->reach) ||
 	    strcmp(back.image.tool, x->image.tool) != 0)
 		abort();
 	ext_free(&back);

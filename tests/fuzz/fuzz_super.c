@@ -12,6 +12,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	static const char *const types[] = { "ext4", "xfs", "btrfs", "ntfs" };
 	struct super s;
 
+	if (super_find(data, len, &s) != NULL)
+		assert(s.bytes != 0 && s.block_bytes != 0 && s.bytes >= s.block_bytes);
 	if (len > 0 && super_get(types[data[0] % 4], data + 1, len - 1, &s))
 		assert(s.bytes != 0 && s.block_bytes != 0 && s.bytes >= s.block_bytes);
 	return 0;

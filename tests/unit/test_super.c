@@ -98,7 +98,7 @@ int
 main(void)
 {
 	test_kind("ext4", 1024 + 0x154);
-	test_kind("xfs", 16);
+	test_kind("xfs", 104);
 	test_kind("btrfs", 65536 + 217);
 	test_kind("ntfs", 0x30);
 	test_impossible();

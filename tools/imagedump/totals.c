@@ -3,6 +3,7 @@
 #include "tools/imagedump/totals.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 int
 totals_check_tiling(struct totals *t, const struct chunk *c, struct err *e)
@@ -30,6 +31,7 @@ totals_add(struct totals *t, struct chunk *c)
 		t->first.freed = NULL;
 		t->first.samples.v = NULL;
 		t->first.lost = (struct lost){ 0 };
+		c->ext.reach = NULL;
 	}
 	tail_count(&t->first.tail, c->h.regions, c->h.nregions, t->tail_sectors);
 	if (c->ext.lost.nranges > 0) {
@@ -56,4 +58,5 @@ void
 totals_free(struct totals *t)
 {
 	lost_free(&t->lost);
+	free(t->first.reach);
 }

@@ -20,7 +20,7 @@ struct totals {
 	uint64_t next_sector; /* where the next chunk should begin */
 	uint32_t signed_chunks;
 	bool tiled;       /* totals_check_tiling(): the chunks cover every sector once */
-	struct ext first; /* of chunk 0, without what it owns */
+	struct ext first; /* of chunk 0; of what it owns, `reach` alone */
 	struct lost lost; /* from the last chunk that has a list; owned */
 	uint64_t tail_sectors[TAIL_PIECES_MAX]; /* stored sectors of each piece of first.tail */
 };

@@ -159,6 +159,10 @@ get_record(struct ext *x, const struct ndz_header *h, unsigned type, struct rd *
 		if (tail_get(&x->tail, r, e) != 0)
 			return -1;
 		break;
+	case REC_REACH:
+		if (reach_get(&x->reach, r, e) != 0)
+			return -1;
+		break;
 	case REC_FREED:
 		if (get_freed(x, r, e) != 0)
 			return -1;
@@ -305,6 +309,8 @@ ext_free(struct ext *x)
 	x->nfreed = 0;
 	samples_free(&x->samples);
 	lost_free(&x->lost);
+	free(x->reach);
+	x->reach = NULL;
 }
 
 bool

@@ -20,6 +20,7 @@
 
 #include "common/base/err.h"
 #include "common/disk/rangeset.h"
+#include "common/image/format/ext_reach.h"
 #include "common/image/format/ext_tail.h"
 #include "common/image/format/format.h"
 #include "common/image/format/lost.h"
@@ -131,6 +132,9 @@ struct ext {
 	struct ext_fragment *fragments; /* owned; ext_free() */
 	struct lost lost;               /* only in the last chunk; owned */
 	struct tail tail; /* the image's; in chunk 0, and in chunks that store some of it */
+	/* How far partitions and filesystems reach, in chunk 0; NULL: the image does not
+	 * say it.  Owned. */
+	struct reach *reach;
 };
 
 /* Read the extension of a whole chunk whose header is h.  Returns 0 with `present` false
@@ -138,7 +142,8 @@ struct ext {
  * is damaged (fragment lengths must add up to the stream, their windows or sectors to the
  * regions).  ERR_NOMEM. */
 int ext_get(struct ext *, const struct ndz_header *h, const void *chunk, struct err *);
-/* Free what ext_get() allocated: fragments, freed sectors, samples and lost sectors. */
+/* Free what ext_get() allocated: fragments, freed sectors, samples, lost sectors, and
+ * reach. */
 void ext_free(struct ext *);
 /* Write the extension behind the stream of a chunk; ERR_FORMAT when it does not fit. */
 int ext_put(const struct ext *, const struct ndz_header *h, void *chunk, struct err *);
@@ -152,8 +157,8 @@ int ext_add_signature(const struct ndz_header *h, void *chunk,
     const uint8_t signature[EXT_SIGNATURE_RAW_BYTES], struct err *);
 /* How many bytes ext_put() will need for a table of nfragments entries and, with `image`,
  * the record of chunk 0, with room for LOST_RANGES_MIN lost ranges.  A state record takes
- * EXT_STATE_BYTES more, the record of a tail tail_record_bytes(), and the record of samples
- * ext_samples_need(). */
+ * EXT_STATE_BYTES more, the record of a tail tail_record_bytes(), that of how far
+ * partitions reach reach_record_bytes(), and the record of samples ext_samples_need(). */
 size_t ext_need(size_t nfragments, bool image);
 /* How many ranges of freed sectors fit behind everything else, when `reserve` bytes are
  * left free. */

@@ -43,6 +43,7 @@ enum record_type {
 	REC_SAMPLES = 11,
 	REC_TAIL = 12,
 	REC_SECTORS = 13, /* fragments by sectors */
+	REC_REACH = 14,
 };
 
 /* Records begin at multiples of 8. */

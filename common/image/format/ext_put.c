@@ -158,6 +158,11 @@ put_records(struct wr *w, const struct ext *x, const struct ndz_header *h)
 		tail_put(&x->tail, w);
 		end_record(w, at);
 	}
+	if (x->reach != NULL) {
+		at = begin_record(w, REC_REACH);
+		reach_put(x->reach, w);
+		end_record(w, at);
+	}
 	if (x->has_state) {
 		at = begin_record(w, REC_STATE);
 		put_state(w, &x->state);

@@ -86,6 +86,7 @@ take_first(struct sectors *s, struct err *e)
 		s->ext.nfragments = s->ext.nfreed = 0;
 		s->ext.samples = (struct samples){ 0 };
 		s->ext.lost = (struct lost){ 0 };
+		c->ext.reach = NULL;
 		chunk_free(c);
 	}
 	free(c);
@@ -316,5 +317,6 @@ sectors_close(struct sectors *s)
 	free(s->relocs);
 	free(s->open.bytes);
 	free(s->fragment);
+	free(s->ext.reach);
 	free(s);
 }

@@ -106,6 +106,7 @@ open_packer(struct maker *m, struct err *e)
 		.freed = c->freed,
 		.basis = c->basis,
 		.tail = c->tail,
+		.reach = c->reach,
 		.content = c->how->windows == MAKER_CONTENT,
 		.emit = emit,
 		.arg = m };

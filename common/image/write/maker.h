@@ -69,6 +69,7 @@ struct maker_config {
 	const struct rangeset *freed; /* of a delta: sectors that are free by now; or NULL */
 	struct basis *basis;          /* of a delta: samples of its base; or NULL */
 	struct tail tail;             /* of a disk; n is 0 when there is none */
+	const struct reach *reach;    /* how far partitions reach, or NULL */
 	/* For windows that follow the content: the zones of the disk, and the sectors that
 	 * are free and stored nevertheless; each may be NULL. */
 	const struct cut_zones *zones;

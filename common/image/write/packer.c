@@ -29,6 +29,7 @@ struct packer {
 	uint32_t closed;          /* number of closed chunks */
 	bool ended; /* the next fragment begins another chunk */
 	size_t reserve; /* bytes of each chunk: cfg.reserve and the tail's record */
+	struct reach *reach; /* a copy of cfg.reach, or NULL */
 };
 
 /* The room that each chunk keeps for samples of the base. */
@@ -77,6 +78,7 @@ chunk_begin(struct packer *p, int32_t index, uint64_t firstsect)
 		.regions_end = UINT64_MAX,
 		.stream_bytes = codec->head_bytes,
 		.samples_bytes = samples_need(&p->cfg, index == 0),
+		.reach_bytes = index == 0 ? reach_record_bytes(p->cfg.reach) : 0,
 		.reserve = p->reserve };
 	c->adler = 1;
 	c->zero_windows = 0;
@@ -109,6 +111,16 @@ packer_config_seal(struct packer_config *p, const struct sealer_config *c)
 		memcpy(p->header_uuid, p->uuid, sizeof p->header_uuid);
 }
 
+static int
+copy_reach(struct packer *p, const struct reach *x, struct err *e)
+{
+	p->reach = malloc(sizeof *p->reach);
+	if (p->reach == NULL)
+		return err_nomem(e, "a list of partitions");
+	*p->reach = *x;
+	return 0;
+}
+
 int
 packer_new(struct packer **out, const struct packer_config *cfg, struct err *e)
 {
@@ -124,6 +136,10 @@ packer_new(struct packer **out, const struct packer_config *cfg, struct err *e)
 			packer_free(p);
 			return err_nomem(e, "a chunk");
 		}
+	if (cfg->reach != NULL && copy_reach(p, cfg->reach, e) != 0) {
+		packer_free(p);
+		return -1;
+	}
 	p->open = &p->chunks[0];
 	p->cfg = *cfg;
 	p->reserve = cfg->reserve + tail_record_bytes(&cfg->tail);
@@ -141,6 +157,7 @@ packer_free(struct packer *p)
 		free(p->chunks[i].bytes);
 		ext_free(&p->chunks[i].ext);
 	}
+	free(p->reach);
 	free(p);
 }
 
@@ -238,7 +255,8 @@ packer_room_for(const struct packer_room *r, const struct fragment *f)
 	                (f->zero ? 0 : f->bytes) + r->codec->tail_bytes;
 
 	size_t ext = ext_need(nfragments, r->has_image) +
-	             (r->has_state ? EXT_STATE_BYTES : 0) + r->samples_bytes;
+	             (r->has_state ? EXT_STATE_BYTES : 0) + r->samples_bytes +
+	             r->reach_bytes;
 
 	return header_holds(r->version, nregions, r->nrelocs, f) &&
 	       nfragments <= EXT_FRAGMENTS_MAX &&
@@ -348,7 +366,8 @@ list_samples(struct packer *p)
 
 	if (p->cfg.basis == NULL)
 		return;
-	size_t room = ext_samples_room(&c->ext, &c->h, p->reserve);
+	size_t room =
+	    ext_samples_room(&c->ext, &c->h, p->reserve + c->room.reach_bytes);
 	basis_take(p->cfg.basis, c->h.index == 0, own,
 	    room < SAMPLES_MAX ? room : SAMPLES_MAX, &c->ext.samples);
 	c->ext.has_samples = true;
@@ -365,7 +384,8 @@ list_freed(struct packer *p)
 	c->ext.nfreed = 0;
 	if (freed == NULL)
 		return;
-	size_t room = ext_freed_room(&c->ext, &c->h, p->reserve);
+	size_t room =
+	    ext_freed_room(&c->ext, &c->h, p->reserve + c->room.reach_bytes);
 	for (size_t i = rangeset_find(freed, c->h.firstsect);
 	     i < rangeset_count(freed) && c->ext.nfreed < room; i++) {
 		struct range r = range_clip(
@@ -379,7 +399,11 @@ list_freed(struct packer *p)
 static int
 emit(struct packer *p, struct open_chunk *c, struct err *e)
 {
-	if (ext_put(&c->ext, &c->h, c->bytes, e) != 0)
+	struct ext x = c->ext;
+
+	if (c->ext.has_image)
+		x.reach = p->reach;
+	if (ext_put(&x, &c->h, c->bytes, e) != 0)
 		return -1;
 	return p->cfg.emit(p->cfg.arg, c->bytes, e);
 }
@@ -496,7 +520,7 @@ packer_note_lost(struct packer *p, struct lostset *lost, struct err *e)
 	              p->cfg.codec.codec->tail_bytes + 7 +
 	              ext_need(c->room.nfragments, c->room.has_image) +
 	              (c->room.has_state ? EXT_STATE_BYTES : 0) +
-	              c->room.samples_bytes + p->reserve;
+	              c->room.samples_bytes + c->room.reach_bytes + p->reserve;
 	lost_free(&c->ext.lost);
 	return lost_make(&c->ext.lost, lost,
 	    LOST_HEAD_BYTES + LOST_RANGES_MIN * LOST_RANGE_BYTES +

@@ -51,6 +51,7 @@ struct packer_config {
 	const struct rangeset *freed;              /* of a delta, or NULL; borrowed */
 	struct basis *basis;                 /* of a delta, or NULL; borrowed */
 	struct tail tail; /* of a disk; into chunk 0 and chunks that store some of it */
+	const struct reach *reach; /* into chunk 0, or NULL */
 	bool content; /* windows follow the content: the table tells sectors */
 	bool own_magic; /* version 5, refused by programs of the base format */
 	size_t reserve; /* bytes at the end of each chunk that stay free */
@@ -84,6 +85,7 @@ struct packer_room {
 	uint64_t regions_end; /* sector behind the last region */
 	size_t nfragments, stream_bytes, reserve;
 	size_t samples_bytes; /* room that is kept for samples of the base */
+	size_t reach_bytes;   /* and for what chunk 0 says of partitions */
 	uint64_t zero_bytes;  /* zeros that are not in the stream yet */
 	uint64_t nonzero_bytes;
 };

@@ -94,6 +94,7 @@ rewrite_as(const struct maker_choice *how, const struct rewrite_source *src)
 		.freed = src->freed,
 		.basis = src->basis,
 		.tail = src->tail,
+		.reach = sectors_ext(src->like)->reach,
 		.next = src->next,
 		.arg = src->arg };
 }
