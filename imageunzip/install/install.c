@@ -172,7 +172,9 @@ install_check_meant(struct install *in, const struct ext *x, struct err *e)
 	if (in->parts != NULL)
 		return 0;
 	target_note_image(&in->target, x);
-	return gate_check_meant(&in->target, x, e);
+	return gate_check_meant(&in->target, x, e) == 0
+	           ? install_check_reach(in, x->reach, x, e)
+	           : -1;
 }
 
 bool

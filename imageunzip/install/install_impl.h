@@ -56,6 +56,7 @@ struct install {
 	unsigned sector_bytes;  /* logical, of the image's source; 0: not known */
 	unsigned stale_wiped;
 	bool warned_type;
+	bool reach_checked; /* how far the image reaches was compared with the target */
 	_Atomic uint64_t chunks;
 };
 
@@ -115,6 +116,10 @@ int install_only_all_came(const struct install *, struct err *);
 int install_check_job(struct install *, struct job *, struct err *);
 /* Check what the header alone tells. */
 int install_check_header(struct install *, const struct ndz_header *, struct err *);
+/* Compare with the target, once, how far the parts of the image reach; NULL: that is not
+ * known. x: the extension area of chunk 0. ERR_REFUSED. */
+int install_check_reach(
+    struct install *, const struct reach *, const struct ext *x, struct err *);
 /* Note what the chunk with this header stores, at the place where it is written. */
 int install_note_stored(struct install *, const struct ndz_header *, struct err *);
 /* Take a chunk's record of the image's tail: all records must be equal (ERR_FORMAT), and

@@ -21,7 +21,9 @@
 #include "common/base/number.h"
 #include "common/disk/output.h"
 #include "common/disk/partitions.h"
+#include "common/image/read/reaches.h"
 #include "imageunzip/install/boot_area.h"
+#include "imageunzip/install/enough.h"
 #include "stream/disk/streamed_impl.h"
 
 enum { POINTER_AT = 512, LEAST_BYTES = 64 << 10 };
@@ -67,6 +69,50 @@ end_of_stored(const struct streamed *d)
 	return n > 0 ? range_end(rangeset_get(&d->stored, n - 1)) : 0;
 }
 
+static void
+tell_warning(void *arg, const char *sentence)
+{
+	streamed_tell(arg, "warning: %s", sentence);
+}
+
+static int
+guess_reach(struct streamed *d, const struct enough *asked, struct err *e)
+{
+	struct reach *found = malloc(sizeof *found);
+	struct disk *image = NULL;
+	struct err ignored;
+
+	if (found == NULL)
+		return err_nomem(e, "a list of partitions");
+	int rc = export_as_disk(&image, d->source, e);
+	if (rc == 0) {
+		reaches_of_disk(found, image, &d->stored);
+		rc = enough_check(asked, found, e);
+		disk_close(image, &ignored);
+	}
+	free(found);
+	return rc;
+}
+
+/* Refuse a disk that would cut a partition or a filesystem of the image. */
+static int
+check_reach(struct streamed *d, struct err *e)
+{
+	struct enough asked = { .target = d->cfg.disk,
+		.room = d->bytes / SECTOR_BYTES,
+		.disk = export_is_disk(d->source),
+		.sector_bytes =
+		    disk_kind(d->disk) == DISK_BLOCK ? disk_sector_bytes(d->disk) : 0,
+		.warn = tell_warning,
+		.arg = d };
+
+	if (export_reach(d->source) != NULL)
+		return enough_check(&asked, export_reach(d->source), e);
+	/* An image of an earlier version, one of another program, or a disk. */
+	asked.lenient = export_is_foreign(d->source);
+	return d->bytes < export_bytes(d->source) ? guess_reach(d, &asked, e) : 0;
+}
+
 static int
 find_stored(struct streamed *d, struct err *e)
 {
@@ -81,6 +127,8 @@ find_stored(struct streamed *d, struct err *e)
 		    d->cfg.disk, sectors, human_bytes(d->bytes, has, sizeof has),
 		    export_name(d->source), end,
 		    human_bytes(end * SECTOR_BYTES, needs, sizeof needs));
+	if (check_reach(d, e) != 0)
+		return -1;
 	d->stored_sectors = rangeset_total(&d->stored);
 	return 0;
 }

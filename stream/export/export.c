@@ -33,6 +33,8 @@ struct export {
 	uint64_t bytes, lost_sectors, cache_bytes;
 	bool proved; /* all of the images was read when they were opened */
 	struct tail tail; /* of the last image */
+	struct reach *reach; /* of the last image; NULL: it does not say it */
+	bool partition, foreign; /* the last image is of one; it says nothing of itself */
 	uint8_t said_id[SHA256_BYTES]; /* digest of what the images say of themselves */
 	bool says_nothing; /* one of the images, or the disk, says nothing */
 	unsigned sector_bytes; /* sector size of the disk that was captured; 0: not known */
@@ -145,6 +147,18 @@ note_said(struct export *x, const struct ext *ext)
 	sha256(said, wr_len(&w), x->said_id);
 }
 
+/* Keep what the last image says of its disk.  Without memory, it does not say how far its
+ * parts reach. */
+static void
+note_top(struct export *x, const struct ext *top)
+{
+	x->tail = top->tail;
+	x->partition = top->has_image && top->image.kind != EXT_KIND_DISK;
+	x->foreign = !top->present;
+	if (top->reach != NULL && (x->reach = malloc(sizeof *x->reach)) != NULL)
+		*x->reach = *top->reach;
+}
+
 static int
 open_random(struct export *x, struct sectors *images[], const struct export_config *cfg,
     struct err *e)
@@ -160,7 +174,7 @@ open_random(struct export *x, struct sectors *images[], const struct export_conf
 	}
 	for (size_t i = 0; i < x->n; i++)
 		note_said(x, sectors_ext(images[i]));
-	x->tail = sectors_ext(images[x->n - 1])->tail;
+	note_top(x, sectors_ext(images[x->n - 1]));
 	if (chain_random(&x->random, images, x->n, x->cache_bytes, cfg->warn, e) != 0)
 		return -1;
 	x->stored = random_stored(x->random);
@@ -274,6 +288,7 @@ export_close(struct export *x)
 	pthread_mutex_destroy(&x->lock);
 	free(x->sources);
 	free(x->name);
+	free(x->reach);
 	free(x);
 }
 
@@ -502,6 +517,24 @@ const struct tail *
 export_tail(const struct export *x)
 {
 	return &x->tail;
+}
+
+const struct reach *
+export_reach(const struct export *x)
+{
+	return x->reach;
+}
+
+bool
+export_is_disk(const struct export *x)
+{
+	return !x->partition;
+}
+
+bool
+export_is_foreign(const struct export *x)
+{
+	return x->foreign;
 }
 
 int

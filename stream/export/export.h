@@ -16,6 +16,7 @@
 #include "common/base/err.h"
 #include "common/disk/disk.h"
 #include "common/disk/rangeset.h"
+#include "common/image/format/ext_reach.h"
 #include "common/image/format/ext_tail.h"
 #include "common/image/format/opener.h"
 #include "common/image/read/source.h"
@@ -91,6 +92,13 @@ int export_stored_on(
  * disks that say nothing of themselves, also of the first data that they store.  Errors of
  * reading. */
 int export_identity(struct export *, uint8_t id[EXPORT_ID_BYTES], struct err *);
+/* How far the partitions and filesystems of the disk reach; NULL: the images do not say
+ * it.  Valid until export_close(). */
+const struct reach *export_reach(const struct export *);
+/* Is it a disk, with a partition table, or does it not say what it is? */
+bool export_is_disk(const struct export *);
+/* Is the topmost image one of another program, which says nothing of itself? */
+bool export_is_foreign(const struct export *);
 /* Read bytes [at, at + n) of the disk.  ERR_USAGE: they are not all on the disk; ERR_FORMAT:
  * the image is damaged; errors of the source. */
 int export_read(struct export *, void *buf, size_t n, uint64_t at, struct err *);

@@ -269,5 +269,26 @@ if [ "$(id -u)" = 0 ] && truncate -s 64M "$T/4k" && dev=$(losetup -f --show -b 4
 	status 1 "$BIN/imageunzip" -q --convert "$T/logical.ndz" "$dev"; sync; untouched "$T/4k" "$was"
 	check "an MBR, too" "$BIN/imageunzip" -q --convert "$T/mbr.ndz" "$dev"
 	check "its partitions" json <(sfdisk -J "$dev") "partitiontable.partitions[0].start=256" "partitiontable.partitions[1].size=1280"
+	echo "== a filesystem that cannot be used on such sectors is refused by name"
+	truncate -s 4M "$T/fs"
+	for how in "ext4:mke2fs -q -F -b 1024" "fat:mkfs.fat" "exfat:mkfs.exfat" \
+	    "ntfs:mkfs.ntfs -q -Q -F" \
+	    "used:mke2fs -q -F -b 4096" "used:mkfs.fat -S 4096"; do
+		command -v "$(expr "$how" : '[^:]*:\([^ ]*\)')" > /dev/null || continue
+		quietly ${how#*:} "$T/fs" || { fail "$how"; continue; }
+		dd if="$T/fs" of="$T/gpt" bs=512 seek=2048 conv=notrunc status=none
+		"$BIN/imagezip" -q "$T/gpt" "$T/fs4k.ndz" 2> /dev/null || fail "imagezip"
+		if [ "${how%%:*}" = used ]; then
+			check "$how" "$BIN/imageunzip" -q --convert "$T/fs4k.ndz" "$dev"
+			continue
+		fi
+		sync; was=$(sha256sum < "$T/4k" | cut -d' ' -f1)
+		status 1 "$BIN/imageunzip" -q --convert "$T/fs4k.ndz" "$dev"
+		check "it says why" \
+			grep -q "sectors of 4096 .*${how%%:*} filesystem of partition 1" "$T/stderr"
+		sync; untouched "$T/4k" "$was"
+		check "--force" \
+			"$BIN/imageunzip" -q --force --convert "$T/fs4k.ndz" "$dev"
+	done
 else echo "not root, or no loop device with sectors of 4096: left out"; fi
 finish

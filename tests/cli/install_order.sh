@@ -20,7 +20,7 @@ faulty() { local fault=$1; shift; env FAULT="$fault" FAULT_FIRED="$T/fired" LD_P
 truncate -s 6M "$T/src"; sgdisk -o -n 1:2048:4095 -n 2:4096:10239 "$T/src" > /dev/null 2>&1
 head -c 900000 /dev/urandom | dd of="$T/src" bs=1M seek=1 conv=notrunc status=none
 mkdir "$T/d"; head -c 1000000 /dev/urandom > "$T/d/a"; head -c 200000 /dev/urandom > "$T/d/b"
-truncate -s 3M "$T/fs"; mke2fs -q -F -d "$T/d" "$T/fs"; dd if="$T/fs" of="$T/src" bs=1M seek=2 conv=notrunc status=none
+truncate -s 3M "$T/fs"; mke2fs -q -F -b 4096 -d "$T/d" "$T/fs"; dd if="$T/fs" of="$T/src" bs=1M seek=2 conv=notrunc status=none
 "$BIN/imagezip" -q "$T/src" "$T/img.ndz" || fail "imagezip"
 poison "$T/old" $((10 << 20)); sgdisk -o -n 1:2048:15000 "$T/old" > /dev/null 2>&1
 TARGET=$T/disk

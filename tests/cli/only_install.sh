@@ -52,7 +52,11 @@ echo "== into another partition: larger, smaller"
 only 1 -s 5; expect "$T/t" 1 5
 only 5 -s 6; expect "$T/t" 5 6
 cp "$T/before" "$T/t"
-status 1 "$BIN/imageunzip" -q --only 6 -s 3 "$T/disk.ndz" "$T/t"; says "partition 3 is too small: it has 2.1 MB, and partition 6 of the image stores something as far as"
+status 1 "$BIN/imageunzip" -q --only 6 -s 3 "$T/disk.ndz" "$T/t"
+says "partition 3 is too small: it has 4096 sectors .*, and the ext4 filesystem of partition 6"
+untouched
+status 1 "$BIN/imageunzip" -q --force --only 6 -s 3 "$T/disk.ndz" "$T/t"
+says "too small: it has 2.1 MB, and partition 6 of the image stores something as far as"
 untouched
 status 1 sh -c "exec '$BIN/imageunzip' -q --only 6 -s 3 - '$T/t' < '$T/disk.ndz'"; says "the image must be a file, not a pipe"; untouched
 # Only its first 2 MB are used: partition 3, which is smaller, has room for that.

@@ -62,13 +62,83 @@ for limit in "" "-c $((2 * SECTORS))"; do
 	fits "imageunzip, an image of a pipe $limit" $SECTORS "$BIN/imageunzip" -q "$T/pipe.ndz"
 done
 
-echo "== an image that stores less fits on a smaller disk"
-sfdisk -q --wipe never "$T/disk" <<< 'label: dos
-start=2048, size=14336' || fail sfdisk
-truncate -s 7M "$T/fs"; mke2fs -q -F "$T/fs" && dd if="$T/fs" of="$T/disk" bs=1M seek=1 conv=notrunc status=none
-"$BIN/imagezip" -q "$T/disk" "$T/mbr.ndz" || fail imagezip
+echo "== an image that stores less fits on a smaller disk, but no partition of it is cut"
+rm "$T/disk"; truncate -s $((SECTORS * 512)) "$T/disk"
+sfdisk -q "$T/disk" <<< 'label: dos
+1: start=2048, size=12288
+2: start=14336, size=2048' || fail sfdisk
+truncate -s 6M "$T/fs"
+mke2fs -q -F "$T/fs" && dd if="$T/fs" of="$T/disk" bs=1M seek=1 conv=notrunc status=none
+"$BIN/imagezip" -q -I 2 "$T/disk" "$T/mbr.ndz" || fail imagezip
 n=$("$BIN/imagedump" --json "$T/mbr.ndz" | json - '[0].needed_sectors')
-check "it needs $n of $SECTORS sectors" [ "$n" -lt $SECTORS ]
-refused "imageunzip" "$n" bash -c '"$1" -q - "$3" < "$2"' sh "$BIN/imageunzip" "$T/mbr.ndz"
+check "it needs $n of $SECTORS sectors" [ "$n" = 14336 ]
+everything() {	# WHAT IMAGE SECTORS: on one sector less, every program refuses it
+	local what=$1 image=$2 needs=$3
+	refused "$what: imageunzip" "$needs" "$BIN/imageunzip" -q "$image"
+	refused "$what: a pipe to imageunzip" "$needs" \
+		bash -c '"$1" -q - "$3" < "$2"' sh "$BIN/imageunzip" "$image"
+	refused "$what: --dry-run" "$needs" "$BIN/imageunzip" --dry-run "$image"
+	serve "$image"
+	refused "$what: frisbee" "$needs" frisbee
+	refused "$what: frisbee --skip-same" "$needs" frisbee --skip-same
+	served
+	"$BIN/dolly" serve --linger 0 --wait 1 -p 24702 "$image" > "$T/dolly.log" 2>&1 &
+	d=$!
+	begins $d grep -q serving "$T/dolly.log"
+	refused "$what: dolly join" "$needs" \
+		timeout 60 "$BIN/dolly" join -q 127.0.0.1:24702
+	wait $d
+	instrumented || refused "$what: streamdisk" "$needs" \
+		timeout 60 "$BIN/streamdisk" --table=memory --socket="$T/sock" "$image"
+}
+everything "a partition" "$T/mbr.ndz" "$n"
 fits "imageunzip" "$n" "$BIN/imageunzip" -q "$T/mbr.ndz"
+fits "imageunzip --force" 4000 "$BIN/imageunzip" -q --force "$T/mbr.ndz"
+
+echo "== nor is a filesystem, whatever it stores"
+"$BIN/imagezip" -q "$T/fs" "$T/fs.ndz" || fail imagezip
+everything "a filesystem" "$T/fs.ndz" 12288
+fits "imageunzip" 12288 "$BIN/imageunzip" -q "$T/fs.ndz"
+fits "imageunzip --force" 4000 "$BIN/imageunzip" -q --force "$T/fs.ndz"
+part() {	# SECTORS: $T/target has a partition 2 of this length
+	poison "$T/target" $((SECTORS * 512))
+	printf 'label: dos\n2: start=2048, size=%s\n' "$1" |
+		sfdisk -q --wipe never "$T/target"
+	cp "$T/target" "$T/before"
+}
+for way in "-q -s 2 $T/fs.ndz" "-q --only 1 -s 2 $T/mbr.ndz"; do
+	part 12287
+	status 1 "$BIN/imageunzip" $way "$T/target"
+	check "it says why" \
+		grep -q "partition 2 is too small: it has 12287 sectors" "$T/stderr"
+	check "not a byte was written" cmp "$T/before" "$T/target"
+	check "--force" "$BIN/imageunzip" --force $way "$T/target"
+	part 12288
+	check "a partition of just that size" "$BIN/imageunzip" $way "$T/target"
+done
+serve "$T/mbr.ndz"
+part 12287
+status 1 frisbee --only 1 -s 2 "$T/target"
+check "not a byte was written" cmp "$T/before" "$T/target"
+served
+
+echo "== a filesystem that is shorter than its partition may get a shorter one"
+printf 'label: dos\nstart=2048, size=14000\n' | sfdisk -q --wipe never "$T/disk"
+"$BIN/imagezip" -q -x "$T/disk" "$T/slack.ndz" || fail imagezip
+part 12288
+check "--only 1" "$BIN/imageunzip" -q --only 1 -s 2 "$T/slack.ndz" "$T/target"
+
+echo "== a partition of which nothing is stored is no reason, but is named"
+target 14400
+check "it fits" "$BIN/imageunzip" -q "$T/mbr.ndz" "$disk" 2> "$T/stderr"
+said="warning: .*partition 2 reaches to sector 16384, .* 14400 .*stores nothing"
+check "the warning: $(cat "$T/stderr")" grep -q "$said" "$T/stderr"
+losetup -d "$disk"
+
+echo "== new files and pipes are as long as the disk of the image"
+for way in "$T/new" -; do
+	"$BIN/imageunzip" -q "$T/mbr.ndz" "$way" > "$T/stdout"
+	[ "$way" != - ] || way=$T/stdout
+	check "$(stat -c %s "$way") bytes" [ "$(stat -c %s "$way")" = $((SECTORS * 512)) ]
+done
 finish

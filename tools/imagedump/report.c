@@ -172,6 +172,55 @@ print_state(const struct totals *t)
 		    ext_state_text(&t->first.state, what, sizeof what));
 }
 
+/* How many sectors a target must have, so that the image is not refused; 0: not known. */
+static uint64_t
+needed(const struct ext *x)
+{
+	uint64_t data = x->image.needed_sectors;
+	uint64_t parts = reach_needed(x->reach, x->image.kind == EXT_KIND_DISK);
+
+	return parts > data ? parts : data;
+}
+
+static void
+print_reach(const struct reach *x)
+{
+	char size[32];
+
+	for (size_t i = 0; x != NULL && i < x->n; i++) {
+		const struct reach_part *p = &x->parts[i];
+		if (p->fs_sectors == 0 || p->fs_sectors == p->sectors.len)
+			continue;
+		say(stdout, "  the %s filesystem", p->fs);
+		if (p->number != 0)
+			say(stdout, " of partition %u", p->number);
+		say(stdout, " has %" PRIu64 " of %" PRIu64 " sectors (%s)\n",
+		    p->fs_sectors, p->sectors.len,
+		    human_bytes(p->fs_sectors * SECTOR_BYTES, size, sizeof size));
+	}
+}
+
+static void
+json_reach(struct json *j, const struct reach *x)
+{
+	if (x == NULL)
+		return;
+	json_array(j, "partitions");
+	for (size_t i = 0; i < x->n; i++) {
+		const struct reach_part *p = &x->parts[i];
+		json_object(j, NULL);
+		json_uint(j, "number", p->number);
+		json_uint(j, "first_sector", p->sectors.off);
+		json_uint(j, "sectors", p->sectors.len);
+		json_bool(j, "stored", (p->flags & REACH_STORED) != 0);
+		json_string(j, "filesystem", p->fs);
+		json_uint(j, "filesystem_sectors", p->fs_sectors);
+		json_uint(j, "largest_sector_bytes", p->sector_bytes);
+		json_end(j);
+	}
+	json_end(j);
+}
+
 void
 report_totals(const struct totals *t, const char *name)
 {
@@ -206,10 +255,11 @@ report_totals(const struct totals *t, const char *name)
 	    i->source_bytes != 0 ? human_bytes(i->source_bytes, a, sizeof a)
 				 : "unknown size",
 	    i->sector_bytes, i->tool, human_time(i->made_at, when, sizeof when));
-	if (i->needed_sectors != 0)
-		say(stdout, "  for disks of %" PRIu64 " sectors (%s) and more\n",
-		    i->needed_sectors,
-		    human_bytes(i->needed_sectors * SECTOR_BYTES, a, sizeof a));
+	uint64_t least = needed(&t->first);
+	if (least != 0)
+		say(stdout, "  for disks of %" PRIu64 " sectors (%s) and more\n", least,
+		    human_bytes(least * SECTOR_BYTES, a, sizeof a));
+	print_reach(t->first.reach);
 	if (i->filesystems[0] != '\0')
 		say(stdout, "  filesystems: %s\n", i->filesystems);
 	if ((i->flags & EXT_IMAGE_LIVE) != 0)
@@ -259,12 +309,13 @@ report_totals_json(struct json *j, const struct totals *t)
 	const struct ext_image *i = &t->first.image;
 	json_string(j, "kind", kind_name(i->kind));
 	json_uint(j, "source_bytes", i->source_bytes);
-	json_uint(j, "needed_sectors", i->needed_sectors);
+	json_uint(j, "needed_sectors", needed(&t->first));
 	json_uint(j, "sector_bytes", i->sector_bytes);
 	json_uint(j, "made_at", i->made_at);
 	json_string(j, "tool", i->tool);
 	json_string(j, "filesystems", i->filesystems);
 	json_bool(j, "live", (i->flags & EXT_IMAGE_LIVE) != 0);
+	json_reach(j, t->first.reach);
 	json_tail(j, t);
 }
 
