@@ -96,7 +96,9 @@ install_from(struct sink *sink, struct image *img, const struct survey *s,
 	    install_check_fit(in, s->needed_sectors, e) != 0)
 		return -1;
 	sink_begin(sink, image_chunks(img), NULL);
-	int rc = install_is_only(in) ? feed_choose(&d, &total, e) : 0;
+	int rc = install_is_only(in)      ? feed_choose(&d, &total, e)
+	         : s->first.reach == NULL ? feed_look(&d, e)
+	                                  : 0;
 	if (rc == 0 && w->begins != NULL)
 		w->begins(w->arg, total);
 	if (rc == 0)

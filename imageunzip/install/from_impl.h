@@ -17,4 +17,8 @@ struct feed {
  * ERR_REFUSED: a partition does not fit; ERR_USAGE: the image does not have it. */
 int feed_choose(struct feed *, uint64_t *sectors, struct err *);
 
+/* Before a whole image is installed that does not say how far its partitions reach: find
+ * out. ERR_REFUSED: the target would cut one of them. */
+int feed_look(struct feed *, struct err *);
+
 #endif /* IMAGEUNZIP_INSTALL_FROM_IMPL_H */

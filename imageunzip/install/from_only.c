@@ -1,7 +1,8 @@
 /* from_only.c: chooses the chunks of an image that are read when only some of its
- * partitions are installed. install_from() calls this once, in its thread, before the
- * first chunk is fed. It reads every header of the image, chunk 0, and the chunks with
- * the tables of logical partitions. */
+ * partitions are installed, and looks at the partitions of one that does not say how far
+ * they reach. install_from() calls this once, in its thread, before the first chunk is
+ * fed. It reads every header of the image, chunk 0, and the chunks with the tables of
+ * logical partitions. */
 #include <stdlib.h>
 
 #include "common/image/read/chunk.h"
@@ -72,6 +73,12 @@ mark_wanted(struct feed *f, struct err *e)
 	/* The last chunk has the list of lost sectors. */
 	f->wanted[n - 1] = true;
 	return install_considered(f->install, e);
+}
+
+int
+feed_look(struct feed *f, struct err *e)
+{
+	return image_seekable(f->image) ? find_partitions(f, e) : 0;
 }
 
 int

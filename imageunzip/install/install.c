@@ -173,7 +173,7 @@ install_check_meant(struct install *in, const struct ext *x, struct err *e)
 		return 0;
 	target_note_image(&in->target, x);
 	return gate_check_meant(&in->target, x, e) == 0
-	           ? install_check_reach(in, x->reach, x, e)
+	           ? install_check_reach(in, x, e)
 	           : -1;
 }
 
@@ -237,7 +237,7 @@ install_compare(struct install *in, const struct chunk *c, bool **same, struct e
 	struct err too_small; /* the whole image will be refused */
 
 	*same = NULL;
-	if (in->parts != NULL)
+	if (in->parts != NULL || install_guesses(in, c))
 		return 0;
 	if (!job_can_skip(c, &in->target, in->raw_bytes) ||
 	    target_check_fit(

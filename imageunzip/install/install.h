@@ -188,6 +188,9 @@ int install_only_source(
  * the partitions are. ERR_USAGE: the image does not have one of the partitions.
  * ERR_REFUSED: a partition does not fit. */
 int install_learn(struct install *, uint32_t number, const void *chunk, struct err *);
+/* Without --only, install_learn(), install_lacks() and install_cannot() find out, before
+ * the first chunk is fed, how far an image reaches that does not say it. ERR_REFUSED: the
+ * target would cut a partition or filesystem. */
 /* INSTALL_FILE: true when install_learn() needs the chunk with this sector to find the
  * partitions; if there is no such chunk, install_cannot() is called instead. false: the
  * partitions are known. */

@@ -3,14 +3,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "imageunzip/install/enough.h"
 #include "imageunzip/install/finish.h"
 #include "imageunzip/install/install_impl.h"
 #include "imageunzip/install/job.h"
 #include "imageunzip/install/reloc.h"
 #include "imageunzip/install/tail.h"
-
-enum { TARGET_NAME_BYTES = 300 };
 
 static int
 check_relocs(struct install *in, const struct ndz_header *h, struct err *e)
@@ -128,42 +125,6 @@ check_needed(const struct install *in, const struct ext_image *i, struct err *e)
 	           : 0;
 }
 
-static void
-pass_warning(void *arg, const char *sentence)
-{
-	const struct install *in = arg;
-
-	if (in->cfg.warn != NULL)
-		in->cfg.warn(sentence);
-}
-
-int
-install_check_reach(
-    struct install *in, const struct reach *r, const struct ext *x, struct err *e)
-{
-	const struct target *t = &in->target;
-	bool block = disk_kind(t->disk) == DISK_BLOCK;
-	char name[TARGET_NAME_BYTES];
-
-	if (in->reach_checked || r == NULL || in->cfg.force)
-		return 0;
-	in->reach_checked = true;
-	if (t->slice.len != 0)
-		snprintf(name, sizeof name, "%s: partition %" PRIu64, disk_name(t->disk),
-		    in->cfg.slice);
-	else
-		snprintf(name, sizeof name, "%s", disk_name(t->disk));
-	const struct enough asked = { .target = name,
-		.room = t->room,
-		.disk = x->image.kind == EXT_KIND_DISK && t->slice.len == 0,
-		.only = t->only,
-		.sector_bytes = block ? disk_sector_bytes(t->disk) : 0,
-		.has_force = true,
-		.warn = pass_warning,
-		.arg = in };
-	return enough_check(&asked, r, e);
-}
-
 /* Check everything that can be known of a chunk before its data is decoded. */
 int
 install_check_job(struct install *in, struct job *j, struct err *e)
@@ -180,7 +141,8 @@ install_check_job(struct install *in, struct job *j, struct err *e)
 		return -1;
 	if (install_learn_tail(in, &j->c.ext.tail, e) != 0 ||
 	    (j->c.ext.has_image && check_needed(in, &j->c.ext.image, e) != 0) ||
-	    install_check_reach(in, j->c.ext.reach, &j->c.ext, e) != 0)
+	    install_check_reach(in, &j->c.ext, e) != 0 ||
+	    install_guess_job(in, j, e) != 0)
 		return -1;
 	return in->target.only.len == 0 ? install_check_header(in, &j->c.h, e)
 	                                : check_only(in, j, e);

@@ -11,6 +11,7 @@
 #include "imageunzip/install/resume.h"
 #include "imageunzip/install/target.h"
 
+struct guess;
 struct ordered;
 struct parts;
 struct pipeline;
@@ -57,6 +58,7 @@ struct install {
 	unsigned stale_wiped;
 	bool warned_type;
 	bool reach_checked; /* how far the image reaches was compared with the target */
+	struct guess *guess; /* how far an image reaches that does not say it, or NULL */
 	_Atomic uint64_t chunks;
 };
 
@@ -116,14 +118,25 @@ int install_only_all_came(const struct install *, struct err *);
 int install_check_job(struct install *, struct job *, struct err *);
 /* Check what the header alone tells. */
 int install_check_header(struct install *, const struct ndz_header *, struct err *);
-/* Compare with the target, once, how far the parts of the image reach; NULL: that is not
- * known. x: the extension area of chunk 0. ERR_REFUSED. */
-int install_check_reach(
-    struct install *, const struct reach *, const struct ext *x, struct err *);
 /* Note what the chunk with this header stores, at the place where it is written. */
 int install_note_stored(struct install *, const struct ndz_header *, struct err *);
 /* Take a chunk's record of the image's tail: all records must be equal (ERR_FORMAT), and
  * --tail must be possible (ERR_REFUSED). */
 int install_learn_tail(struct install *, const struct tail *, struct err *);
+
+/* install_reach.c: */
+/* Compare with the target, once, how far the image reaches, as its chunk 0 says; if it
+ * does not say it, nothing is refused here. ERR_REFUSED. */
+int install_check_reach(struct install *, const struct ext *first, struct err *);
+/* Is this the first chunk of an image that does not say how far it reaches, so that all
+ * of it is needed? */
+bool install_guesses(const struct install *, const struct chunk *);
+/* Find out from a chunk of such an image how far it reaches; chunk 0 comes first. A chunk
+ * may come again. ERR_REFUSED, ERR_FORMAT, ERR_NOMEM. */
+int install_guess(struct install *, uint32_t number, const struct chunk *,
+    const void *bytes, struct err *);
+int install_guess_bytes(
+    struct install *, uint32_t number, const void *bytes, struct err *);
+int install_guess_job(struct install *, const struct job *, struct err *);
 
 #endif /* IMAGEUNZIP_INSTALL_INSTALL_IMPL_H */

@@ -29,7 +29,7 @@ install_only_open(struct install *in, const struct ext *first, struct err *e)
 	bool begun = in->target.boot_area.was_marked || resume_pending(&in->resume);
 
 	return gate_open(&in->gate, &in->target, first, begun, e) == 0 &&
-	               install_check_reach(in, first->reach, first, e) == 0 &&
+	               install_check_reach(in, first, e) == 0 &&
 	               resume_meet(&in->resume, first, e) == 0
 	           ? 0
 	           : err_ctx(e, "chunk 0");

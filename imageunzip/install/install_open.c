@@ -10,6 +10,7 @@
 #include "common/base/pipeline.h"
 #include "common/base/pool.h"
 #include "common/disk/output.h"
+#include "imageunzip/install/guess.h"
 #include "imageunzip/install/install_impl.h"
 #include "imageunzip/install/parts.h"
 
@@ -43,6 +44,7 @@ install_free(struct install *in)
 	cover_free(&in->cover);
 	lost_free(&in->lost);
 	tiling_free(&in->tiling);
+	guess_free(in->guess);
 	free(in->unlink_path);
 	free(in);
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "imageunzip/install/guess.h"
 #include "imageunzip/install/install_impl.h"
 #include "imageunzip/install/parts_impl.h"
 
@@ -444,18 +445,23 @@ install_only_source(
 int
 install_learn(struct install *in, uint32_t number, const void *bytes, struct err *e)
 {
-	return learn(in->parts, number, bytes, e);
+	return in->parts != NULL ? learn(in->parts, number, bytes, e)
+	                         : install_guess_bytes(in, number, bytes, e);
 }
 
 bool
 install_lacks(struct install *in, uint64_t *sector)
 {
+	if (in->parts == NULL)
+		return in->guess != NULL && guess_lacks(in->guess, sector);
 	return !in->parts->known && imgtable_needs(in->parts->table, sector);
 }
 
 int
 install_cannot(struct install *in, uint64_t sector, struct err *e)
 {
+	if (in->parts == NULL)
+		return guess_cannot(in->guess, sector, e);
 	return imgtable_cannot(in->parts->table, sector, e) == 0
 		   ? parts_settle(in->parts, e)
 		   : -1;

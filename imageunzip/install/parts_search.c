@@ -135,21 +135,23 @@ enter(const struct parts *x, struct part *p, enum part_phase phase)
 /* The first phase that installs. The beginning of the partition comes first when a state
  * is used, because the first chunk that is fed shows whether the state belongs to this
  * image; and when free space is filled, because it must be known that the image has the
- * partition. */
+ * partition; and when the filesystem may be longer than the target. */
 static enum part_phase
-first_phase(const struct parts *x)
+first_phase(const struct parts *x, const struct part *p)
 {
 	const struct install_config *c = &x->cfg;
+	bool looked_at = p->room < p->sectors.len && x->first.reach == NULL;
 
-	return c->state != NULL || c->zero || c->has_pattern || c->discard ? PART_HEAD
-	                                                                   : PART_ALL;
+	return looked_at || c->state != NULL || c->zero || c->has_pattern || c->discard
+	           ? PART_HEAD
+	           : PART_ALL;
 }
 
 /* Enter the first phase of a partition, when all partitions are known. */
 static void
 start(const struct parts *x, struct part *p)
 {
-	enter(x, p, p->room < p->sectors.len ? PART_TAIL : first_phase(x));
+	enter(x, p, p->room < p->sectors.len ? PART_TAIL : first_phase(x, p));
 }
 
 /* Is the chunk on the target already? A state on the target does not count here, because
@@ -190,7 +192,8 @@ want_of_part(struct parts *x, struct part *p, struct err *e)
 		if (p->phase == PART_ALL)
 			return 0;
 		if (idle)
-			enter(x, p, p->phase == PART_TAIL ? first_phase(x) : PART_ALL);
+			enter(x, p, p->phase == PART_TAIL ? first_phase(x, p)
+			                             : PART_ALL);
 	}
 	return 0;
 }

@@ -9,6 +9,7 @@ zstd -q -d --long=28 -c "$GOLDEN/src/sources.tar.zst" | tar -C "$T" -xf - || fai
 # Columns 2, 9, 10, 11, 12 of the table: name, hash of the image, out file, device, -z.
 rows=$(grep -E '^\| [a-z0-9-]+ \| [a-z0-9.-]+ \| ' "$GOLDEN/README.md" | grep -v '^| image\|target-')
 [ "$(printf '%s\n' "$rows" | wc -l)" = 13 ] || fail "the table has other rows than expected"
+fits=
 while IFS='|' read -r _ name _ _ magic _ _ _ _ sha out dev zero _; do
 	name=${name// /} sha=${sha// /} zero=${zero// /}
 	file=$GOLDEN/img/$name.ndz.zst
@@ -36,10 +37,21 @@ while IFS='|' read -r _ name _ _ magic _ _ _ _ sha out dev zero _; do
 	poison "$T/dev" "$size"
 	check "$name: onto a device" "$BIN/imageunzip" -q --in-place "$T/i.ndz" "$T/dev"
 	check "$name: its $size bytes" same_hash "$T/dev" "$hash"
+	# A smaller device gets the same bytes, where all that is stored fits.
+	smaller=$((size / 512 * 2 / 3 * 512)); mv "$T/dev" "$T/full"
+	poison "$T/dev" $smaller
+	if "$BIN/imageunzip" -q --in-place "$T/i.ndz" "$T/dev" 2> "$T/said"; then
+		fits="$fits $name"
+		check "$name: on $smaller bytes" cmp -n $smaller "$T/full" "$T/dev"
+		[ "$name" = ext2-delta ] || check "... with a warning" \
+			grep -q "warning: .* too small.* cannot be used" "$T/said"
+	else check "$name: not on $smaller bytes" grep -q "too small" "$T/said"; fi
 	poison "$T/dev" "$size"
 	check "$name: -z" "$BIN/imageunzip" -q -z --in-place -W 1 "$T/i.ndz" "$T/dev"
 	check "$name: zeroed" same_hash "$T/dev" "$zero"
 done <<< "$rows"
+check "some are installed on smaller devices, too:$fits" \
+	[ "$fits" = " ext2 ext2-frag fat16 fat32 ufs1 ext2-u ext2-delta" ]
 
 # Into partitions: image, target, partition, type, hash of the whole disk.
 while read -r image target slice type hash; do

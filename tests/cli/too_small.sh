@@ -92,12 +92,19 @@ everything() {	# WHAT IMAGE SECTORS: on one sector less, every program refuses i
 		timeout 60 "$BIN/streamdisk" --table=memory --socket="$T/sock" "$image"
 }
 everything "a partition" "$T/mbr.ndz" "$n"
+without_reach "$T/mbr.ndz" "$T/mbr-old.ndz" || fail "it has no record"
+everything "a partition, of an earlier image" "$T/mbr-old.ndz" "$n"
 fits "imageunzip" "$n" "$BIN/imageunzip" -q "$T/mbr.ndz"
 fits "imageunzip --force" 4000 "$BIN/imageunzip" -q --force "$T/mbr.ndz"
+
+"$BIN/imagerezip" -q "$T/mbr.ndz" "$T/again.ndz" 2> /dev/null || fail imagerezip
+refused "an image that was written again" "$n" "$BIN/imageunzip" -q "$T/again.ndz"
 
 echo "== nor is a filesystem, whatever it stores"
 "$BIN/imagezip" -q "$T/fs" "$T/fs.ndz" || fail imagezip
 everything "a filesystem" "$T/fs.ndz" 12288
+without_reach "$T/fs.ndz" "$T/fs-old.ndz" || fail "it has no record"
+everything "a filesystem, of an earlier image" "$T/fs-old.ndz" 12288
 fits "imageunzip" 12288 "$BIN/imageunzip" -q "$T/fs.ndz"
 fits "imageunzip --force" 4000 "$BIN/imageunzip" -q --force "$T/fs.ndz"
 part() {	# SECTORS: $T/target has a partition 2 of this length
@@ -106,7 +113,8 @@ part() {	# SECTORS: $T/target has a partition 2 of this length
 		sfdisk -q --wipe never "$T/target"
 	cp "$T/target" "$T/before"
 }
-for way in "-q -s 2 $T/fs.ndz" "-q --only 1 -s 2 $T/mbr.ndz"; do
+for way in "-q -s 2 $T/fs.ndz" "-q --only 1 -s 2 $T/mbr.ndz" \
+    "-q -s 2 $T/fs-old.ndz" "-q --only 1 -s 2 $T/mbr-old.ndz"; do
 	part 12287
 	status 1 "$BIN/imageunzip" $way "$T/target"
 	check "it says why" \
@@ -116,17 +124,47 @@ for way in "-q -s 2 $T/fs.ndz" "-q --only 1 -s 2 $T/mbr.ndz"; do
 	part 12288
 	check "a partition of just that size" "$BIN/imageunzip" $way "$T/target"
 done
-serve "$T/mbr.ndz"
-part 12287
-status 1 frisbee --only 1 -s 2 "$T/target"
-check "not a byte was written" cmp "$T/before" "$T/target"
-served
+for i in mbr mbr-old; do
+	serve "$T/$i.ndz"
+	part 12287
+	status 1 frisbee --only 1 -s 2 "$T/target"
+	check "not a byte was written" cmp "$T/before" "$T/target"
+	served
+done
+
+echo "== an earlier image with logical partitions, whose tables are anywhere"
+rm "$T/disk"; truncate -s $((SECTORS * 512)) "$T/disk"
+sfdisk -q "$T/disk" <<< 'label: dos
+1: start=2048, size=2048
+2: start=4096, size=12288, type=5
+5: start=6144, size=2048
+6: start=10240, size=6144' || fail sfdisk
+# So the table of partition 6 is not in chunk 0.
+head -c 1M /dev/urandom | dd of="$T/disk" bs=1M seek=3 conv=notrunc status=none
+truncate -s 3M "$T/logical"
+mke2fs -q -F "$T/logical" || fail mke2fs
+dd if="$T/logical" of="$T/disk" bs=1M seek=5 conv=notrunc status=none
+"$BIN/imagezip" -q -I 1 "$T/disk" "$T/new.ndz" || fail imagezip
+without_reach "$T/new.ndz" "$T/logical.ndz" || fail "it has no record"
+n=$("$BIN/imagedump" --json "$T/logical.ndz" | json - '[0].needed_sectors')
+[ "$n" -lt 16383 ] || fail "the image stores too much for this test: $n"
+refused "imageunzip" 16384 "$BIN/imageunzip" -q "$T/logical.ndz"
+# A pipe cannot be read ahead: what is refused then is left incomplete.
+target 16383
+status 1 bash -c '"$1" -q - "$2" < "$3"' sh "$BIN/imageunzip" "$disk" "$T/logical.ndz"
+check "it says why" grep -q "too small" "$T/stderr"
+check "it is untouched, or does not look whole" \
+	eval 'untouched || ! "$BIN/imageunzip" --status "$disk" > "$T/quiet" 2>&1'
+losetup -d "$disk"
+fits "imageunzip --force" 16383 "$BIN/imageunzip" -q --force "$T/logical.ndz"
 
 echo "== a filesystem that is shorter than its partition may get a shorter one"
-printf 'label: dos\nstart=2048, size=14000\n' | sfdisk -q --wipe never "$T/disk"
+dd if="$T/fs" of="$T/disk" bs=1M seek=1 conv=notrunc status=none
+printf 'label: dos\nstart=2048, size=14336\n' | sfdisk -q --wipe never "$T/disk"
 "$BIN/imagezip" -q -x "$T/disk" "$T/slack.ndz" || fail imagezip
 part 12288
 check "--only 1" "$BIN/imageunzip" -q --only 1 -s 2 "$T/slack.ndz" "$T/target"
+refused "but no disk that ends in it" $SECTORS "$BIN/imageunzip" -q "$T/slack.ndz"
 
 echo "== a partition of which nothing is stored is no reason, but is named"
 target 14400

@@ -72,6 +72,88 @@ test_kind(const char *type, size_t end)
 	T_CHECK(!reads(type, sizeof head, &s));
 }
 
+static bool
+finds(const char *name, uint64_t bytes, uint32_t sector_bytes)
+{
+	struct super s;
+	const char *found = super_find(head, sizeof head, &s);
+
+	return found != NULL && strcmp(found, name) == 0 && s.bytes == bytes &&
+	       s.sector_bytes == sector_bytes;
+}
+
+/* Which filesystem it is need not be said. */
+static void
+test_find(void)
+{
+	struct super s;
+
+	memset(head, 0, sizeof head);
+	T_CHECK(super_find(head, sizeof head, &s) == NULL);
+	make("xfs");
+	put(102, 512, 2, true);
+	T_CHECK(finds("xfs", UINT64_C(0x100000005) * 4096, 512));
+	make("ext4");
+	put(1024 + 24, 0, 4, false);
+	T_CHECK(finds("ext4", UINT64_C(0x100000005) * 1024, 1024));
+	make("btrfs");
+	T_CHECK(finds("btrfs", UINT64_C(0x100000005) * 4096, 4096));
+	make("ntfs");
+	T_CHECK(finds("ntfs", UINT64_C(0x100000005) * 4096, 4096));
+	memset(head, 0, sizeof head);
+	memcpy(head + 3, "EXFAT   ", 8);
+	put(72, 1000, 8, false);
+	put(108, 9, 1, false);
+	T_CHECK(finds("exfat", 512000, 512));
+	memset(head, 0, sizeof head);
+	put(1024, 0xf2f52010, 4, false);
+	put(1024 + 16, 12, 4, false);
+	put(1024 + 36, 77, 8, false);
+	T_CHECK(finds("f2fs", 77 * 4096, 4096));
+	memset(head, 0, sizeof head);
+	memcpy(head + 65536 - 10, "SWAPSPACE2", 10);
+	put(1024, 1, 4, true);
+	put(1028, 9, 4, true);
+	T_CHECK(finds("swap", 10 * 65536, 65536));
+	memset(head, 0, sizeof head);
+	memcpy(head + 512, "LABELONE", 8);
+	memcpy(head + 536, "LVM2 001", 8);
+	put(576, 1 << 20, 8, false);
+	T_CHECK(finds("lvm2", 1 << 20, 0));
+	memset(head, 0, sizeof head);
+	put(8192 + 1372, 0x11954, 4, false);
+	put(8192 + 36, 5000, 4, false);
+	put(8192 + 52, 2048, 4, false);
+	T_CHECK(finds("ufs", 5000 * 2048, 2048));
+	put(65536 + 1372, 0x19540119, 4, false);
+	put(65536 + 1080, 6000, 8, false);
+	put(65536 + 52, 4096, 4, false);
+	T_CHECK(finds("ufs", 6000 * 4096, 4096));
+}
+
+static void
+test_fat(void)
+{
+	struct super s;
+
+	memset(head, 0, sizeof head);
+	put(11, 512, 2, false);
+	put(13, 8, 1, false);
+	put(14, 32, 2, false);
+	put(16, 2, 1, false);
+	put(21, 0xf8, 1, false);
+	put(32, 99999, 4, false);
+	put(510, 0xaa55, 2, false);
+	T_CHECK(finds("fat", 99999 * 512, 512));
+	put(19, 777, 2, false); /* a small one */
+	T_CHECK(finds("fat", 777 * 512, 512));
+	put(16, 3, 1, false);
+	T_CHECK(super_find(head, sizeof head, &s) == NULL);
+	put(16, 2, 1, false);
+	put(11, 513, 2, false);
+	T_CHECK(super_find(head, sizeof head, &s) == NULL);
+}
+
 static void
 test_impossible(void)
 {
@@ -101,6 +183,8 @@ main(void)
 	test_kind("xfs", 104);
 	test_kind("btrfs", 65536 + 217);
 	test_kind("ntfs", 0x30);
+	test_find();
+	test_fat();
 	test_impossible();
 	return t_done();
 }

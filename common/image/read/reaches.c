@@ -10,8 +10,23 @@
 #include "common/disk/ptable.h"
 #include "common/resize/super.h"
 
-static const char *
-find(struct disk *d, struct range at, struct super *s)
+bool
+reaches_recognise(const void *head, size_t n, uint64_t part_sectors, struct reach_part *p)
+{
+	struct super s;
+	const char *name = super_find(head, n, &s);
+
+	if (name == NULL)
+		return false;
+	uint64_t sectors = s.bytes / SECTOR_BYTES + (s.bytes % SECTOR_BYTES != 0);
+	snprintf(p->fs, sizeof p->fs, "%s", name);
+	p->fs_sectors = sectors < part_sectors ? sectors : part_sectors;
+	p->sector_bytes = s.sector_bytes;
+	return true;
+}
+
+bool
+reaches_look(struct disk *d, struct range at, struct reach_part *p)
 {
 	uint64_t part_bytes = at.len * SECTOR_BYTES;
 	size_t cap = part_bytes < SUPER_BYTES ? (size_t)part_bytes : SUPER_BYTES;
@@ -19,27 +34,13 @@ find(struct disk *d, struct range at, struct super *s)
 	struct err why;
 
 	if (head == NULL)
-		return NULL;
-	ssize_t n = disk_read_upto(d, head, cap, at.off * SECTOR_BYTES, &why);
-	const char *name = n > 0 ? super_find(head, (size_t)n, s) : NULL;
-	free(head);
-	return name;
-}
-
-bool
-reaches_look(struct disk *d, struct range at, struct reach_part *p)
-{
-	struct super s;
-	const char *name = find(d, at, &s);
-
-	if (name == NULL)
 		return false;
-	uint64_t sectors = s.bytes / SECTOR_BYTES + (s.bytes % SECTOR_BYTES != 0);
-	snprintf(p->fs, sizeof p->fs, "%s", name);
-	p->fs_sectors = sectors < at.len ? sectors : at.len;
-	p->sector_bytes = s.sector_bytes;
-	return true;
+	ssize_t n = disk_read_upto(d, head, cap, at.off * SECTOR_BYTES, &why);
+	bool found = n > 0 && reaches_recognise(head, (size_t)n, at.len, p);
+	free(head);
+	return found;
 }
+
 
 void
 reaches_look_inside(
@@ -86,7 +87,10 @@ reaches_of_disk(struct reach *x, struct disk *d, const struct rangeset *stored)
 		return;
 	for (unsigned i = 0; i < t.nparts; i++)
 		add(x, d, t.parts[i].number, t.parts[i].sectors, stored);
-	if (t.nparts == 0)
-		add(x, d, 0, all, stored);
+	struct reach_part alone = { .sectors = all, .flags = REACH_STORED };
+	if (t.nparts == 0 && reaches_look(d, all, &alone)) {
+		alone.sectors.len = alone.fs_sectors;
+		reach_add(x, &alone);
+	}
 	ptable_free(&t);
 }

@@ -9,9 +9,12 @@
 #include "common/disk/rangeset.h"
 #include "common/image/format/ext_reach.h"
 
-/* Look for the superblock of a filesystem in sectors `at` of a disk, and put its name,
- * length and sectors into a part; a filesystem that calls itself longer than its
- * partition is as long as this.  False: none was found, or the disk cannot be read
+/* Look for the superblock of a filesystem in the first n bytes of a partition, and put
+ * its name, length and sectors into a part; one that calls itself longer than its
+ * partition is as long as this.  False: there is none. */
+bool reaches_recognise(
+    const void *head, size_t n, uint64_t part_sectors, struct reach_part *);
+/* reaches_recognise() for sectors `at` of a disk.  False also when it cannot be read
  * there. */
 bool reaches_look(struct disk *, struct range at, struct reach_part *);
 /* Add the partitions inside of a BSD slice, whose own part says where it lies in the
