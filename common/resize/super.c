@@ -209,19 +209,31 @@ get_lvm2(struct rd r, struct super *s)
 	       fill(s, &r, le_at(r, LVM2_AT + 64, 8) / 512, 512);
 }
 
+/* Is the superblock of UFS here, and not a copy of one that is elsewhere? */
+static bool
+is_ufs(struct rd r, size_t at, bool *ufs2)
+{
+	uint64_t magic = le_at(r, at + 1372, 4);
+
+	*ufs2 = magic == UFS2_MAGIC;
+	if (!*ufs2 && magic != UFS1_MAGIC)
+		return false;
+	return le_at(r, at + 1000, 8) == at || (!*ufs2 && at == UFS1_AT);
+}
+
 /* A filesystem of a machine that counts in the other byte order is left to its module. */
 static bool
 get_ufs(struct rd r, struct super *s)
 {
-	bool ufs2 = le_at(r, UFS2_AT + 1372, 4) == UFS2_MAGIC;
-	size_t at = ufs2 ? UFS2_AT : UFS1_AT;
-	uint64_t bytes = le_at(r, at + 52, 4);
+	size_t at = UFS2_AT;
+	bool ufs2;
 
-	if (!ufs2 && le_at(r, UFS1_AT + 1372, 4) != UFS1_MAGIC)
+	if (!is_ufs(r, at, &ufs2) && !is_ufs(r, at = UFS1_AT, &ufs2))
 		return false;
+	uint64_t bytes = le_at(r, at + 52, 4);
 	s->sector_bytes = (uint32_t)bytes;
 	return is_power_of_two(bytes) && bytes >= 512 &&
-	       fill(s, &r, ufs2 ? le_at(r, at + 1080, 8) : le_at(r, at + 36, 4), bytes);
+	       fill(s, &r, le_at(r, at + (ufs2 ? 1080 : 36), ufs2 ? 8 : 4), bytes);
 }
 
 bool

@@ -30,6 +30,17 @@ works "a disk without an MBR" 0 freebsd d
 works "OpenBSD, c as long as the slice" 2048 short d
 works "OpenBSD of version 1, c as long as the slice" 2048 short1 d
 
+echo "== a slice is refused where a filesystem in it would be cut"
+make_disk 46384 0 freebsd "a:7:0:16384:$T/ufs1" "f:7:30000:16384:$T/ufs2"
+"$BIN/imagezip" -q "$T/fs" "$T/slice.ndz" || fail imagezip
+truncate -s $((46383 * 512)) "$T/short"
+status 1 "$BIN/imageunzip" -q --in-place "$T/slice.ndz" "$T/short"
+check "it says why" grep -q "the ufs filesystem .* reaches to sector 46384" "$T/stderr"
+check "nothing was written" cmp -n $((46383 * 512)) "$T/short" /dev/zero
+truncate -s $((46384 * 512)) "$T/short"
+check "it fits into just its length" \
+	"$BIN/imageunzip" -q --in-place "$T/slice.ndz" "$T/short"
+
 kept() {	# WHAT CLAUSE
 	check "$1: stored completely" said_zero "$T/fs"
 	check "$1: says why" grep -q "$2" <<< "$(said_of warning "$T/fs")"

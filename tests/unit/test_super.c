@@ -126,6 +126,8 @@ test_find(void)
 	put(8192 + 52, 2048, 4, false);
 	T_CHECK(finds("ufs", 5000 * 2048, 2048));
 	put(65536 + 1372, 0x19540119, 4, false);
+	T_CHECK(finds("ufs", 5000 * 2048, 2048)); /* a copy */
+	put(65536 + 1000, 65536, 8, false);
 	put(65536 + 1080, 6000, 8, false);
 	put(65536 + 52, 4096, 4, false);
 	T_CHECK(finds("ufs", 6000 * 4096, 4096));
