@@ -170,8 +170,7 @@ opts_configure(const struct opts *o, uint64_t card_bits, struct server_config *c
 	if (o->rate != NULL && number_rate(o->rate, 10000, 1000000000000ull, rate, e) != 0)
 		return err_ctx(e, "-W");
 	if (!chosen || o->rate != NULL) {
-		*rate = with_headers(o, *rate);
-		server_rate_to_burst(*rate, &c->burst, &c->gap_us);
+		c->rate_bits = *rate = with_headers(o, *rate);
 	}
 	return 0;
 }

@@ -85,7 +85,7 @@ configure(struct serve_config *c, const struct relay *r, const struct place *pla
 	c->rate = places_card_bits(place, 1);
 	if (c->rate == 0)
 		c->rate = RATE_BITS;
-	server_rate_to_burst(c->rate, &c->engine.burst, &c->engine.gap_us);
+	c->engine.rate_bits = c->rate;
 }
 
 /* The session takes the source over, also on failure. */

@@ -3,6 +3,7 @@
 #include "frisbeed/serve/stream.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/clock.h"
@@ -254,13 +255,16 @@ on_tick(void *arg, struct server *server, uint64_t now_us, uint64_t stalls)
 static void
 say_where(const struct stream *s, const struct server *server)
 {
-	char text[ADDR_TEXT_MAX];
+	char text[ADDR_TEXT_MAX], pace[64];
 
-	log_info("serving file=%s chunks=%u addr=%s port=%u interface=%s burst=%u "
-		 "gap_us=%" PRIu64,
-	    s->name, server_chunks(server), addr_text(sock_dest(s->sock), text),
-	    sock_port(s->sock), sock_netif(s->sock)->name, s->server.burst,
-	    s->server.gap_us);
+	if (s->server.rate_bits != 0)
+		snprintf(pace, sizeof pace, "rate=%" PRIu64, s->server.rate_bits);
+	else
+		snprintf(pace, sizeof pace, "burst=%u gap_us=%" PRIu64, s->server.burst,
+		    s->server.gap_us);
+	log_info("serving file=%s chunks=%u addr=%s port=%u interface=%s %s", s->name,
+	    server_chunks(server), addr_text(sock_dest(s->sock), text),
+	    sock_port(s->sock), sock_netif(s->sock)->name, pace);
 }
 
 /* Only clients that know the extension get what an order names, and only with a pace
@@ -271,7 +275,7 @@ begin_order(struct running *r, const struct server *server)
 	struct order_config c = r->s->order;
 	struct err e;
 
-	if (c.order == NULL || r->s->second == NULL || r->s->server.gap_us == 0)
+	if (c.order == NULL || r->s->second == NULL || !server_is_paced(&r->s->server))
 		return;
 	c.chunks = server_chunks(server);
 	if (order_finder_start(&r->finder, &c, &e) != 0)

@@ -60,9 +60,7 @@ server_new(const struct server_config *cfg, uint64_t now_us)
 		server_free(s);
 		return NULL;
 	}
-	pace_init(&s->pace, cfg->burst, cfg->gap_us);
-	if (cfg->dynamic)
-		pace_refine(&s->pace);
+	server_init_pace(s);
 	rate_init(&s->rate, pace_cap(&s->pace), &rate_usual);
 	return s;
 }

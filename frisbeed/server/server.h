@@ -60,10 +60,12 @@ struct server_config {
 	uint8_t srcip[4];
 	uint32_t run_blocks; /* blocks a read, -R: 1..1024, usual 32 */
 	uint32_t ahead;      /* runs: 1..SERVER_AHEAD_MAX */
-	uint32_t burst;      /* blocks a burst, -B */
-	uint64_t gap_us;     /* between starts of bursts, -G; 0: no pacing */
-	bool dynamic; /* -D: adapt the rate to the network, at most to that of burst and
-	                 gap */
+	/* -W: the highest rate in bits a second.  0: that of -B and -G, `burst` blocks every
+	 * gap_us; when gap_us is 0, too, there is no pace. */
+	uint64_t rate_bits;
+	uint32_t burst;
+	uint64_t gap_us;
+	bool dynamic; /* -D: adapt the rate to the network, at most to the highest rate */
 	/* -T: end the session after this time without requests.  0: never.  Negative:
 	 * end it linger_us after the last client has left or has fallen silent and
 	 * nothing is requested any more, but at the latest 30 min after the last request;
@@ -77,6 +79,13 @@ struct server_config {
 	bool growing;
 	struct server_ext_config ext;
 };
+
+/* Is there a pace, or do only the clients' requests and credit limit the rate? */
+static inline bool
+server_is_paced(const struct server_config *cfg)
+{
+	return cfg->rate_bits != 0 || cfg->gap_us != 0;
+}
 
 struct server_stats {
 	uint64_t joins, leaves, requests, prequests, bad_packets;
@@ -207,10 +216,5 @@ struct server_log {
 void server_set_log(struct server *, const struct server_log *);
 /* The address of this host has changed. */
 void server_set_address(struct server *, const uint8_t addr[4]);
-
-/* Convert a rate in bits/s (> 0) to burst and gap, with WIRE_BLOCK_COST_BITS per block:
- * the shortest gap in whole milliseconds with which the mean rate is at most 1 % below
- * the given rate, and never above it. */
-void server_rate_to_burst(uint64_t bits_per_s, uint32_t *burst, uint64_t *gap_us);
 
 #endif /* FRISBEED_SERVER_SERVER_H */

@@ -134,7 +134,7 @@ void server_handle_join2(struct server *s, uint64_t now_us, const struct wire_ms
 static inline bool
 server_unpaced(const struct server *s)
 {
-	return s->cfg.gap_us == 0;
+	return !server_is_paced(&s->cfg);
 }
 
 /* Are the blocks of eight chunks interleaved?  Not if there are clients that would take
@@ -196,6 +196,8 @@ bool server_wants_only_parity(const struct server *s);
 uint64_t server_parity_due_us(const struct server *s);
 
 /* server_speed.c */
+/* The pace of the configuration. */
+void server_init_pace(struct server *s);
 /* Set the pace to the current rate. */
 void server_follow_rate(struct server *s);
 /* Before a block is sent: adjust the rate if it is time to. */

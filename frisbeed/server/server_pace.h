@@ -1,12 +1,16 @@
-/* server_pace.h: when the next block may be sent: bursts on a grid of gaps.
+/* server_pace.h: when the next block may be sent: bursts that short queues can hold.
  *
- * The highest rate is `burst` blocks every `gap_us`; a lower rate means smaller bursts,
- * or gaps without a burst.  If the shell is a whole gap late, a new grid begins, so that
- * nothing is caught up; with gaps of a millisecond, four gaps are tolerated, and at low
- * rates as much time as 16 blocks take.  After pace_scatter(), when several servers may
- * share a link, each burst is sent at a random time within its gap: otherwise the bursts
- * of one server might always arrive when another has just filled a queue.  Without a gap,
- * blocks are sent at once until a rate is set.
+ * A burst is what the rate brings in 100 us: at least one packet, at most 64 blocks, and
+ * below 1 Gbit/s at most 8 blocks or one packet.  A burst that the user has chosen stays
+ * as it is until a rate is set.  Each burst has its place on a line of time, on which
+ * blocks follow each other at the rate.  A shell that wakes late is behind this line.  It
+ * makes up for what it has missed at no more than 1.1 times the rate: it sends at once
+ * what that brings since the last burst, up to what the rate brings in 250 us or 16
+ * blocks, and the rest later.  If it is very late, a new line begins, and nothing is made
+ * up for.  After pace_scatter(), when several servers may share a link, each burst is
+ * sent at a random time before the place of the next one: otherwise the bursts of one
+ * server might always arrive when another has just filled a queue.  Without a rate,
+ * blocks are sent at once.
  *
  * Only server_pace.c writes struct pace.
  */
@@ -17,21 +21,22 @@
 #include <stdint.h>
 
 struct pace {
-	uint32_t burst;
-	uint64_t gap_us;
-	double cap;     /* the highest rate, blocks a second; 0: none */
-	double per_gap; /* the current rate, blocks per gap; 0: no limit */
-	double credit,
-	    rest; /* saved-up fraction of a block: now; when the last burst began */
-	uint32_t left;              /* blocks of this burst that may still be sent */
-	uint64_t start_us, next_us; /* the current and the next point of the grid */
-	uint64_t due_us;            /* when the next burst begins */
-	uint64_t rng;               /* 0: bursts begin at the points of the grid */
+	double cap;      /* the highest rate, blocks a second; 0: none */
+	double rate;     /* the current rate, blocks a second; 0: no limit */
+	uint32_t chosen; /* blocks of a burst that the user has chosen; 0: none */
+	uint32_t size;   /* blocks of the current burst */
+	uint32_t left;   /* blocks of it that may still be sent */
+	double place_us, next_us; /* the places of this burst and of the next one */
+	uint64_t start_us, due_us; /* when this burst began; when the next one begins */
+	double allowed; /* blocks that might have gone besides when it began: at 1.1 times
+	                   the rate, and no more than are made up for at once */
+	uint64_t rng;              /* 0: bursts begin at their places */
 	bool begun;
 };
 
+/* Bursts of `burst` blocks every `gap_us`; 0: no pacing. */
 void pace_init(struct pace *, uint32_t burst, uint64_t gap_us);
-/* Keep the rate, in bursts of a millisecond: they overflow fewer short queues. */
+/* Keep the rate, in bursts that are as short as the rate asks for. */
 void pace_refine(struct pace *);
 /* Set another cap (> 0), which is also the rate until another rate is set. */
 void pace_limit(struct pace *, double blocks_per_s);
@@ -40,12 +45,12 @@ double pace_cap(const struct pace *);
 /* Set the rate, which is limited to the cap, and to one block in 10 s.  A higher rate
  * takes effect at once, a lower one with the next burst. */
 void pace_set(struct pace *, double blocks_per_s);
-/* From now on, send bursts at random times within their gaps.  The seed is not 0. */
+/* From now on, send bursts at random times behind their places.  The seed is not 0. */
 void pace_scatter(struct pace *, uint64_t seed);
 /* When the next block may be sent. */
 uint64_t pace_deadline_us(const struct pace *, uint64_t now_us);
-/* A block is sent now, and more of the same burst, `most` (> 0) in all.  Returns how
- * many may be. */
+/* A packet is sent now.  It would have `most` (> 0) blocks; returns how many it may have:
+ * the first packet of a burst may have all of them. */
 uint32_t pace_spend(struct pace *, uint64_t now_us, uint32_t most);
 
 #endif /* FRISBEED_SERVER_SERVER_PACE_H */

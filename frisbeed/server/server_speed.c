@@ -3,7 +3,11 @@
  */
 #include "frisbeed/server/server_impl.h"
 
-#include <assert.h>
+static double
+per_s(uint64_t bits_per_s)
+{
+	return (double)bits_per_s / WIRE_BLOCK_COST_BITS;
+}
 
 void
 server_follow_rate(struct server *s)
@@ -14,33 +18,20 @@ server_follow_rate(struct server *s)
 }
 
 void
-server_rate_to_burst(uint64_t bits_per_s, uint32_t *burst, uint64_t *gap_us)
+server_init_pace(struct server *s)
 {
-	const uint64_t cost = (uint64_t)WIRE_BLOCK_COST_BITS *
-	                      1000; /* of one in 1 ms */
-
-	assert(bits_per_s > 0);
-	if (bits_per_s > UINT32_MAX * cost / 100)
-		bits_per_s = UINT32_MAX * cost / 100;
-	/* The shortest gap in whole milliseconds whose whole number of blocks is
-	 * at most 1 % below the rate, and never above it. */
-	for (uint64_t ms = (cost - 1) / bits_per_s + 1;; ms++) {
-		uint64_t blocks = bits_per_s * ms / cost;
-		if (blocks * cost * 100 >= bits_per_s * ms * 99) {
-			*burst = (uint32_t)blocks;
-			*gap_us = ms * 1000;
-			return;
-		}
-	}
+	pace_init(&s->pace, s->cfg.burst, s->cfg.gap_us);
+	if (s->cfg.rate_bits != 0)
+		pace_limit(&s->pace, per_s(s->cfg.rate_bits));
+	else if (s->cfg.dynamic)
+		pace_refine(&s->pace);
 }
 
 void
 server_set_rate(struct server *s, uint64_t bits_per_s)
 {
-	double per_s = (double)bits_per_s / WIRE_BLOCK_COST_BITS;
-
-	pace_limit(&s->pace, per_s);
-	rate_limit(&s->rate, per_s);
+	pace_limit(&s->pace, per_s(bits_per_s));
+	rate_limit(&s->rate, per_s(bits_per_s));
 	if (s->cfg.dynamic && s->rate.begun)
 		server_follow_rate(s);
 }
@@ -48,7 +39,7 @@ server_set_rate(struct server *s, uint64_t bits_per_s)
 void
 server_trust_rate(struct server *s, uint64_t bits_per_s)
 {
-	rate_trust(&s->rate, (double)bits_per_s / WIRE_BLOCK_COST_BITS);
+	rate_trust(&s->rate, per_s(bits_per_s));
 	if (s->cfg.dynamic && s->rate.begun)
 		server_follow_rate(s);
 }

@@ -58,7 +58,7 @@ configure(const struct sessions *x)
 
 	if (c.engine.ahead > SERVER_AHEAD_MAX)
 		c.engine.ahead = SERVER_AHEAD_MAX;
-	server_rate_to_burst(c.rate, &c.engine.burst, &c.engine.gap_us);
+	c.engine.rate_bits = c.rate;
 	return c;
 }
 

@@ -98,7 +98,7 @@ doctor() {	# NODE EXIT WORDS OPTIONS...
 	check "exit $rc, and it says: $words: $(tail -n 1 "$T/doctor")" said "$words" "$T/doctor" && [ $rc = "$want" ] || fail "exit $rc, not $want"
 }
 serve -W 93600k $KEY "$T/disk.ndz"
-check "the rate has room for the headers" said "burst=10 gap_us=1000" "$T/server.log"
+check "the rate has room for the headers" said "rate=89760000" "$T/server.log"
 doctor 1 0 "^ok *authentication *every packet is authenticated" $KEY
 check "packets with blocks pass" said "^ok *mtu *packets of 1132 bytes pass" "$T/doctor"
 check "and come directly" said "^ok *unicast" "$T/doctor"

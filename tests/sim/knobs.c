@@ -85,6 +85,7 @@ static const struct knob knobs[] = {
 	{ "foe-does", offsetof(struct scenario, foe_does), U32 },
 	{ "rival-us", offsetof(struct scenario, rival_us), U64 },
 	{ "rival-same", offsetof(struct scenario, rival_same), FLAG },
+	{ "wakes-late-us", offsetof(struct scenario, late_us), U32 },
 	{ "mute-us", offsetof(struct scenario, mute_us), U64 },
 	{ "mute-for-us", offsetof(struct scenario, mute_for_us), U64 },
 	{ NULL, 0, U32 },

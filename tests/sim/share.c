@@ -226,10 +226,10 @@ begin_couple(struct link *k, struct couple *c, uint8_t i)
 		.srcip = { 10, 0, 1, i },
 		.run_blocks = RUN_BLOCKS,
 		.ahead = AHEAD,
+		.rate_bits = k->sh->rate_bits,
 		.dynamic = true,
 		.ext = { .on = true, .parity = true, .port = 5008, .session = 1 } };
 
-	server_rate_to_burst(k->sh->rate_bits, &cfg.burst, &cfg.gap_us);
 	memcpy(c->server_ip, cfg.srcip, 4);
 	memcpy(c->client_ip, (uint8_t[]){ 10, 0, 2, i }, 4);
 	c->server = server_new(&cfg, 0);

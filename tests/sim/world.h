@@ -59,6 +59,7 @@ struct scenario {
 	/* The same run without clients that are bad or die, and without strangers.  A case of two
 	 * servers runs without the second one, and its first server does not die. */
 	bool bad_absent;
+	uint32_t late_us; /* how late servers wake at most; one time in a thousand by 5 ms */
 	uint64_t mute_us, mute_for_us; /* when, and how long, the server's packets are lost */
 	uint64_t restart_us;             /* when the server dies; 0: never */
 	uint64_t down_us;                /* how much later it comes back */

@@ -5,6 +5,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+enum { VERY_LATE_NS = 5000000 };
+
 void
 world_clock_set(struct world *w, uint32_t port, uint64_t ns)
 {
@@ -37,12 +39,37 @@ client_next_ns(const struct world *w, const struct node *nd, uint32_t port)
 	return earlier(at, world_reader_next_ns(w, nd));
 }
 
+/* How late a server wakes this time. */
 static uint64_t
-server_next_ns(const struct world *w, const struct host *h)
+late_ns(struct host *h, uint32_t most_us)
+{
+	if (random_next(&h->rng) % 1000 == 0)
+		return VERY_LATE_NS;
+	return random_next(&h->rng) % (most_us * US);
+}
+
+/* When a server wakes that has to send at this time: late, unless it does not sleep before. */
+static uint64_t
+wakes_ns(const struct world *w, struct host *h, uint64_t due_ns)
+{
+	if (w->sc->late_us == 0 || due_ns == NEVER || due_ns <= w->now_ns) {
+		h->due_ns = h->wakes_ns = due_ns;
+		return due_ns;
+	}
+	if (due_ns < h->due_ns || h->due_ns <= w->now_ns) {
+		h->due_ns = due_ns;
+		h->wakes_ns = due_ns + late_ns(h, w->sc->late_us);
+	}
+	return h->wakes_ns > due_ns ? h->wakes_ns : due_ns;
+}
+
+static uint64_t
+server_next_ns(const struct world *w, struct host *h)
 {
 	if (h->engine == NULL)
 		return h->restart_ns;
-	uint64_t due = deadline_ns(server_deadline(h->engine, w->now_ns / US));
+	uint64_t due = wakes_ns(
+	    w, h, deadline_ns(server_deadline(h->engine, w->now_ns / US)));
 	uint64_t backlog = net_backlog_ns(&w->net, h->port, w->now_ns);
 
 	if (due != NEVER && backlog > SENDER_BACKLOG_NS &&
@@ -64,7 +91,7 @@ server_next_ns(const struct world *w, const struct host *h)
 void
 world_reschedule(struct world *w, uint32_t port)
 {
-	const struct host *h = world_host_at(w, port);
+	struct host *h = world_host_at(w, port);
 
 	if (h != NULL)
 		world_clock_set(w, port, server_next_ns(w, h));

@@ -76,7 +76,7 @@ struct node {
 };
 
 /* No more than `most` blocks in any stretch of window_ns. */
-struct pace {
+struct pace_check {
 	uint64_t window_ns;
 	uint64_t *sent_ns; /* ring of the last `most` */
 	size_t most, n;
@@ -102,12 +102,14 @@ struct host {
 	struct reading reading[WORLD_AHEAD];
 	uint32_t reading_head, nreading;
 	uint64_t disk_free_ns, next_stall_ns;
+	/* Of a server that wakes late: the time for which it sleeps, and when it wakes. */
+	uint64_t rng, due_ns, wakes_ns;
 	uint32_t *arrival; /* of an image that still comes: its chunks in their order */
 	uint32_t arrived;  /* how many of these chunks are here */
 	/* Of a relay, by chunk: when it was asked for before it had come; 0: it was not. */
 	uint64_t *asked_ns;
 	struct blockmap *asked; /* by chunk: blocks asked for since they were last sent */
-	struct pace pace[2];    /* over a second, and over a few bursts */
+	struct pace_check pace[2]; /* over a second, and over a few bursts */
 };
 
 struct world {

@@ -291,7 +291,8 @@ world_step_server(struct world *w, struct host *h)
 		world_arrive(w, h);
 		server_hears(w, h);
 		disk_step(w, h);
-		server_speaks(w, h);
+		if (h->wakes_ns == NEVER || w->now_ns >= h->wakes_ns)
+			server_speaks(w, h);
 	}
 	world_reschedule(w, h->port);
 }
@@ -307,17 +308,17 @@ world_setup_host(struct world *w, struct host *h, uint32_t port)
 		.whole_chunks = sc->odd_bytes == 0,
 		.run_blocks = RUN_BLOCKS,
 		.ahead = WORLD_AHEAD,
+		.rate_bits = sc->rate_bits,
 		.burst = sc->burst,
 		.gap_us = sc->gap_us,
 		.dynamic = sc->dynamic };
-	if (sc->rate_bits != 0)
-		server_rate_to_burst(sc->rate_bits, &cfg->burst, &cfg->gap_us);
 	world_setup_pace(h);
 	cfg->ext = (struct server_ext_config){ .on = sc->ext && cfg->whole_chunks,
 		.parity = sc->parity,
 		.port = 5008,
 		.pack_blocks = sc->pack_blocks };
 	h->mute_ns = NEVER;
+	h->rng = w->rng + port;
 	h->asked = calloc(w->nchunks, sizeof *h->asked);
 	assert(h->asked != NULL);
 	w->net.ports[port].second = sc->ext;

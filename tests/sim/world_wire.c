@@ -4,12 +4,16 @@
 #include "tests/sim/world_impl.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What a server makes up for: bursts this late, or this number of blocks; on a coarser grid
- * than this, one burst. */
-enum { LATE_US = 4000, LATE_BLOCKS = 16, LATE_GAP_US = 1000 };
+/* What a server makes up for: what it misses in LATE_US, or LATE_BLOCKS blocks, at HURRY times
+ * its rate; of that at once what the rate brings in AT_ONCE_US, or LATE_BLOCKS.  The blocks of
+ * a burst below 1 Gbit/s.  The short stretch of time in which the pace is looked at, too. */
+enum { LATE_US = 6000, LATE_BLOCKS = 16, AT_ONCE_US = 250, FINE_BURST = 8, BURST_US = 100,
+	SHORT_US = 1000 };
+static const double HURRY = 1.1;
 
 /* Checks that a client that asks for something, or leaves, has joined: the server counts its
  * clients. */
@@ -170,7 +174,7 @@ world_check_asked(struct world *w, struct host *h, uint32_t chunk, uint32_t bloc
 }
 
 static void
-check_pace(struct world *w, struct pace *p)
+check_pace(struct world *w, struct pace_check *p)
 {
 	if (p->most == 0)
 		return;
@@ -188,26 +192,32 @@ world_check_pace(struct world *w, struct host *h)
 	check_pace(w, &h->pace[1]);
 }
 
-/* How many bursts are made up for after a time in which nothing was sent: rule 11.9 of
- * docs/protocol-rules.md. */
-static uint64_t
-late_bursts(const struct server_config *cfg)
+/* Blocks that the pace allows within any window of this length: what the highest rate brings,
+ * what is made up for (rule 11.9 of docs/protocol-rules.md), the burst that begins the window,
+ * the one that ends it, and before them the rest of a burst that had nothing to send for a
+ * while.  In short windows what is made up for is a share of the rate. */
+static double
+blocks_within(const struct server_config *cfg, double us)
 {
-	uint64_t few = cfg->gap_us > LATE_GAP_US ? 1 : LATE_US / cfg->gap_us;
-	uint64_t many = (LATE_BLOCKS + cfg->burst - 1) / cfg->burst;
+	double per_us = cfg->rate_bits != 0
+	                    ? (double)cfg->rate_bits / WIRE_BLOCK_COST_BITS / 1e6
+	                    : cfg->burst / (double)cfg->gap_us;
+	double fine = per_us * BURST_US > FINE_BURST ? per_us * BURST_US : FINE_BURST;
+	double burst = cfg->rate_bits == 0 && !cfg->dynamic ? cfg->burst : fine;
+	double late = per_us * LATE_US > LATE_BLOCKS ? per_us * LATE_US : LATE_BLOCKS;
+	double hurry = (HURRY - 1) * per_us * us;
 
-	return many > few ? many : few;
+	if (cfg->rate_bits == 0 && !cfg->dynamic)
+		late = burst > LATE_BLOCKS ? burst : LATE_BLOCKS;
+	return per_us * us + (hurry < late ? hurry : late) + AT_ONCE_US * per_us +
+	       3 * burst + LATE_BLOCKS;
 }
 
 static void
-setup_pace(const struct host *h, struct pace *p, uint64_t window_us)
+setup_pace(const struct host *h, struct pace_check *p, uint64_t window_us)
 {
-	const struct server_config *cfg = &h->cfg;
-
 	p->window_ns = window_us * US;
-	/* Bursts in the window: those on the grid, one more at its end, those that are late,
-	 * and before them the rest of a burst that had nothing to send for a while. */
-	p->most = (window_us / cfg->gap_us + 2 + late_bursts(cfg)) * cfg->burst;
+	p->most = (size_t)ceil(blocks_within(&h->cfg, (double)window_us));
 	p->sent_ns = calloc(p->most, sizeof *p->sent_ns);
 	assert(p->sent_ns != NULL);
 }
@@ -215,8 +225,10 @@ setup_pace(const struct host *h, struct pace *p, uint64_t window_us)
 void
 world_setup_pace(struct host *h)
 {
-	if (h->cfg.gap_us == 0)
+	const struct server_config *cfg = &h->cfg;
+
+	if (!server_is_paced(cfg))
 		return;
 	setup_pace(h, &h->pace[0], 1000000);
-	setup_pace(h, &h->pace[1], 10 * h->cfg.gap_us);
+	setup_pace(h, &h->pace[1], cfg->rate_bits != 0 ? SHORT_US : 10 * cfg->gap_us);
 }

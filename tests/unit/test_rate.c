@@ -68,6 +68,53 @@ test_pace_on_a_busy_machine(void)
 	T_CHECK(n <= 4 * 76 + 2);
 }
 
+/* Blocks of the bursts of a second, in packets of so many, when we come up to late_us late; the
+ * longest burst. */
+static uint32_t
+longest(double rate, uint32_t packet, uint64_t late_us, uint32_t *sent)
+{
+	struct pace p;
+	uint64_t now = 7, rng = 1;
+	uint32_t most = 0;
+
+	pace_init(&p, 1, 0);
+	pace_limit(&p, rate);
+	for (*sent = 0; now < 1000007; now = pace_deadline_us(&p, now) + rng % (late_us + 1)) {
+		uint32_t n = 0;
+		do
+			n += pace_spend(&p, now, packet);
+		while (pace_deadline_us(&p, now) <= now);
+		most = n > most ? n : most;
+		*sent += n;
+		rng = rng * 6364136223846793005 + 1442695040888963407;
+	}
+	return most;
+}
+
+/* Bursts fit into short queues, also when we come late; packets stay whole, and the rate is
+ * kept. */
+static void
+test_pace_bursts(void)
+{
+	uint32_t n;
+
+	T_CHECK(longest(100000, 1, 0, &n) == 8);
+	T_CHECK(n >= 99990 && n <= 100008);
+	T_CHECK(longest(100000, 8, 0, &n) == 8);
+	T_CHECK(longest(20000, 1, 0, &n) == 2);
+	T_CHECK(longest(20000, 8, 0, &n) == 8);
+	T_CHECK(n >= 19990 && n <= 20008);
+	T_CHECK(longest(200000, 8, 0, &n) == 20);
+	T_CHECK(longest(1000000, 8, 0, &n) == 64);
+	T_CHECK(n >= 999900 && n <= 1000064);
+	T_CHECK(longest(100000, 1, 200, &n) <= 25);
+	T_CHECK(n >= 99000 && n <= 100025);
+	T_CHECK(longest(10000, 1, 200, &n) <= 4);
+	T_CHECK(n >= 9900 && n <= 10003);
+	T_CHECK(longest(1000000, 1, 200, &n) <= 250);
+	T_CHECK(n >= 990000);
+}
+
 /* From almost nothing to much: what was planned at the old rate is not waited for. */
 static void
 test_pace_faster(void)
@@ -710,6 +757,7 @@ main(void)
 	test_contested();
 	test_pace();
 	test_pace_on_a_busy_machine();
+	test_pace_bursts();
 	test_pace_faster();
 	test_unpaced();
 	test_rate();
