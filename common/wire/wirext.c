@@ -306,7 +306,9 @@ get_congestion(struct wirext_msg *m, struct rd *r, struct err *e)
 	m->u.congestion.epoch = rd_le32(r);
 	m->u.congestion.lost = rd_le32(r);
 	m->u.congestion.of = rd_le32(r);
-	m->u.congestion.queue = (rd_le32(r) & 1) != 0;
+	uint32_t flags = rd_le32(r);
+	m->u.congestion.queue = (flags & WIREXT_QUEUE) != 0;
+	m->u.congestion.step = (flags & WIREXT_STEP) != 0;
 	if (m->u.congestion.lost > m->u.congestion.of)
 		return err_set(e, ERR_FORMAT, "%u blocks lost of %u", m->u.congestion.lost,
 		    m->u.congestion.of);
@@ -320,7 +322,8 @@ put_congestion(const struct wirext_msg *m, struct wr *w)
 	wr_le32(w, m->u.congestion.epoch);
 	wr_le32(w, m->u.congestion.lost);
 	wr_le32(w, m->u.congestion.of);
-	wr_le32(w, m->u.congestion.queue);
+	wr_le32(w, (m->u.congestion.queue ? WIREXT_QUEUE : 0) |
+	            (m->u.congestion.step ? WIREXT_STEP : 0));
 }
 
 static int

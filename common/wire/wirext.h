@@ -79,6 +79,11 @@ enum wirext_kind {
 	WIREXT_HEARS, /* a client has lost nothing lately */
 };
 
+enum wirext_congestion_flag {
+	WIREXT_QUEUE = 1, /* packets queued up */
+	WIREXT_STEP = 2,  /* no queue was seen, and losses came in step with bursts */
+};
+
 enum wirext_state_flag {
 	WIREXT_IDLE = 1,        /* nothing to send */
 	WIREXT_STALE = 2,       /* the image's file has changed since it was opened */
@@ -152,6 +157,7 @@ struct wirext_msg {
 			uint32_t clientid, epoch;
 			uint32_t lost, of; /* lost blocks, of those sent in the epoch */
 			bool queue;        /* packets queued up in the epoch */
+			bool step;         /* losses came in step with bursts */
 		} congestion;
 		struct {
 			uint32_t clientid;

@@ -178,7 +178,7 @@ take_in_order(struct client *c, uint64_t now_us, const struct client_blocks *in,
 	client_requests_block(&c->requests, now_us);
 	client_mtu_came(&c->mtu, in->count);
 	client_came(c, now_us, in->count);
-	client_position_at(&c->position, now_us, chunk, in->first + in->count - 1);
+	client_position_at(&c->position, now_us, chunk, in->first, in->count);
 	bool begins = c->position.current != chunk;
 	client_follow_stream(c, now_us, chunk);
 	if (begins && c->position.current == chunk)

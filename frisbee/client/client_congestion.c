@@ -21,6 +21,11 @@ enum {
 	/* Stretches without losses after which a client hears everything: fifty
 	 * milliseconds. */
 	CLEAR = 2,
+	/* What is lost in fewer places than this between two signals, more than a burst in each,
+	 * does not come in step with bursts: something has disturbed the link. */
+	PLACES = 8, TOGETHER = 8,
+	/* So many stretches show what is usual. */
+	KNOWN = 4,
 };
 static const double
     /* A queue of less than this share of the longest one loses nothing. */
@@ -36,7 +41,9 @@ static const double
      * twice what is usual with a likelihood of e^(-1.26 x): more is asked for with
      * each doubling of those who count, and less where less than this share is usual.
      */
-    EXCESS = 4, EXCESS_DOUBLED = 0.55, USUAL = 0.002;
+    EXCESS = 4, EXCESS_DOUBLED = 0.55, USUAL = 0.002,
+    /* Losses in step with bursts of less than this share are not told. */
+    STEP = 0.02;
 
 /* The shortest way of a signal that is believed. */
 static int64_t
@@ -56,6 +63,7 @@ forget_quiet(struct client_congestion *l, int64_t base)
 	if (l->quiet_of == 0 || (double)base + QUEUE_US >= l->quiet_base_us)
 		return;
 	l->quiet_lost = l->quiet_of = 0;
+	l->quiet_n = 0;
 	l->quiet_wait = CLIENT_CONGESTION_DELAYS;
 }
 
@@ -146,6 +154,7 @@ count_quiet(struct client_congestion *l, uint64_t lost, uint64_t of)
 	}
 	/* It follows clocks that drift. */
 	l->quiet_base_us = l->quiet_of > 0 ? l->quiet_base_us * KEPT + base * (1 - KEPT) : base;
+	l->quiet_n += l->quiet_n < KNOWN;
 	l->quiet_lost = l->quiet_lost * KEPT + (double)lost;
 	l->quiet_of = l->quiet_of * KEPT + (double)of;
 }
@@ -169,6 +178,17 @@ overflows(struct client_congestion *l, uint64_t lost, uint64_t of)
 	return true;
 }
 
+/* A queue that is too short to be seen overflows: much more is lost than usual, and in many
+ * places. */
+static bool
+comes_in_step(const struct client_congestion *l, uint64_t lost, uint64_t of, uint64_t gaps)
+{
+	bool scattered = gaps >= PLACES || gaps * TOGETHER >= lost;
+
+	return l->quiet_n == KNOWN && scattered && (double)lost >= STEP * (double)of &&
+	       (double)lost > 2 * usual_share(l) * (double)of + EXCESS;
+}
+
 /* The share of losses over the last signals, of enough blocks each. */
 static void
 count_share(struct client_congestion *l, uint64_t lost, uint64_t of)
@@ -182,37 +202,64 @@ count_share(struct client_congestion *l, uint64_t lost, uint64_t of)
 	l->few_lost = l->few_of = 0;
 }
 
+/* What are the losses of this stretch like?  They count as usual ones where no queue was
+ * seen. */
+static enum client_congestion_kind
+kind_of(struct client_congestion *l, uint64_t lost, uint64_t of, uint64_t gaps)
+{
+	if (queued_up(l))
+		return overflows(l, lost, of) ? CLIENT_CONGESTION_QUEUE
+		                              : CLIENT_CONGESTION_LOST;
+	bool step = comes_in_step(l, lost, of, gaps);
+	count_quiet(l, lost, of);
+	return step ? CLIENT_CONGESTION_STEP : CLIENT_CONGESTION_LOST;
+}
+
 /* What there is to say about the stretch before the last one; nothing, if this client has
  * complained about its epoch.  The server counts an address once, and when it has lowered
  * its rate, it ignores complaints about earlier epochs; but the queue that it made is still
  * full at the next signals. */
 static bool
-complain(struct client_congestion *l, uint32_t epoch, uint64_t lost, uint64_t of)
+complain(struct client_congestion *l, uint32_t epoch, uint64_t lost, uint64_t of,
+    uint64_t gaps)
 {
-	bool queued = queued_up(l);
+	enum client_congestion_kind kind = kind_of(l, lost, of, gaps);
 
 	count_share(l, lost, of);
-	bool queue = queued && overflows(l, lost, of);
-	if (!queued)
-		count_quiet(l, lost, of);
-	l->clear = lost == 0 || (!queued && l->share < MUCH) ? l->clear + 1 : 0;
-	if (lost == 0 || (!queue && l->share < MUCH) || epoch < l->unsaid[queue])
+	bool caused = kind != CLIENT_CONGESTION_LOST;
+	bool usual = !caused && !queued_up(l) && l->share < MUCH;
+	l->clear = lost == 0 || usual ? l->clear + 1 : 0;
+	if (lost == 0 || (!caused && l->share < MUCH) || epoch < l->unsaid[kind])
 		return false;
-	if (l->say_at_us != 0 && l->say_queue && !queue)
-		return false; /* a complaint about a queue waits, and says more */
-	l->say_queue = queue;
+	if (l->say_at_us != 0 && l->say_kind > kind)
+		return false; /* the complaint that waits says more */
+	l->say_kind = kind;
 	l->say_epoch = epoch;
 	l->say_of = (uint32_t)(of > FEW ? of : FEW);
-	l->say_lost = queue ? (uint32_t)lost : (uint32_t)(l->share * (double)l->say_of);
+	l->say_lost = caused ? (uint32_t)lost : (uint32_t)(l->share * (double)l->say_of);
 	return true;
 }
 
+/* Where blocks were missing in the stretch that is judged.  What is missing at one signal may
+ * have come by the next one, so this is about two stretches. */
+static uint64_t
+count_gaps(struct client_congestion *l, uint64_t gaps)
+{
+	uint64_t now = gaps - l->gaps, both = now + l->last_gaps;
+
+	l->gaps = gaps;
+	l->last_gaps = now;
+	return both;
+}
+
 bool
-client_congestion_judge(struct client_congestion *l, uint64_t now_us, uint64_t received)
+client_congestion_judge(
+    struct client_congestion *l, uint64_t now_us, uint64_t received, uint64_t gaps)
 {
 	if (l->pending_us == 0 || now_us <= l->pending_us)
 		return false;
 	uint32_t began = l->epochs[1];
+	uint64_t places = count_gaps(l, gaps);
 	uint64_t of = l->last_of;
 	l->pending_us = 0;
 	l->last_of = l->of;
@@ -227,7 +274,7 @@ client_congestion_judge(struct client_congestion *l, uint64_t now_us, uint64_t r
 		return false;
 	}
 	uint64_t lost = count_lost(l, received);
-	return of > 0 && complain(l, began, lost < of ? lost : of, of);
+	return of > 0 && complain(l, began, lost < of ? lost : of, of, places);
 }
 
 void
@@ -246,12 +293,12 @@ client_congestion_say(struct client_congestion *l, uint64_t at_us, bool voice)
 }
 
 void
-client_congestion_heard(struct client_congestion *l, uint32_t epoch, bool queue)
+client_congestion_heard(struct client_congestion *l, uint32_t epoch, bool caused)
 {
 	/* Nobody can complain about an epoch that has not begun. */
 	uint32_t newest = l->pending_epoch;
 
-	if (queue && l->heard <= newest && l->heard <= epoch)
+	if (caused && l->heard <= newest && l->heard <= epoch)
 		l->heard = (epoch < newest ? epoch : newest) + 1;
 	if (epoch >= l->say_epoch && !l->voice)
 		l->say_at_us = 0;
@@ -293,7 +340,7 @@ client_congestion_says(struct client_congestion *l, uint64_t now_us)
 	if (!is_due(l->say_at_us, now_us))
 		return false;
 	l->say_at_us = 0;
-	l->unsaid[l->say_queue] = l->say_epoch + 1;
+	l->unsaid[l->say_kind] = l->say_epoch + 1;
 	return true;
 }
 

@@ -112,8 +112,8 @@ hear_client(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 		    m->u.credit.blocks, c->session.unpaced, m->srcip);
 		break;
 	case WIREXT_CONGESTION:
-		client_congestion_heard(
-		    &c->congestion, m->u.congestion.epoch, m->u.congestion.queue);
+		client_congestion_heard(&c->congestion, m->u.congestion.epoch,
+		    m->u.congestion.queue || m->u.congestion.step);
 		break;
 	case WIREXT_NACK:
 		client_nack_hear_reports(c, now_us, m);

@@ -49,7 +49,8 @@ client_ext_complain(struct client *c, uint64_t now_us, void *pkt)
 	struct wirext_msg m;
 
 	client_congestion_clients(&c->congestion, clients);
-	if (client_congestion_judge(&c->congestion, now_us, c->position.received) &&
+	if (client_congestion_judge(
+		&c->congestion, now_us, c->position.received, c->position.gaps) &&
 	    c->congestion.say_at_us == 0) {
 		bool voice;
 		uint64_t held = client_backoff_voice_us(&c->backoff,
@@ -63,7 +64,8 @@ client_ext_complain(struct client *c, uint64_t now_us, void *pkt)
 	m.u.congestion.epoch = c->congestion.say_epoch;
 	m.u.congestion.lost = c->congestion.say_lost;
 	m.u.congestion.of = c->congestion.say_of;
-	m.u.congestion.queue = c->congestion.say_queue;
+	m.u.congestion.queue = c->congestion.say_kind == CLIENT_CONGESTION_QUEUE;
+	m.u.congestion.step = c->congestion.say_kind == CLIENT_CONGESTION_STEP;
 	client_counters_message(&c->counters);
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
 }

@@ -47,12 +47,13 @@ client_position_came(struct client_position *p, uint64_t now_us, uint32_t blocks
 }
 
 void
-client_position_at(
-    struct client_position *p, uint64_t now_us, uint32_t chunk, uint32_t block)
+client_position_at(struct client_position *p, uint64_t now_us, uint32_t chunk,
+    uint32_t first, uint32_t count)
 {
+	p->gaps += chunk == p->at_chunk && first > p->at_block + 1;
 	p->block_us = now_us;
 	p->at_chunk = chunk;
-	p->at_block = block;
+	p->at_block = first + count - 1;
 	p->since = 0;
 }
 

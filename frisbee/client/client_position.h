@@ -32,6 +32,8 @@ struct client_position {
 	    mark_us; /* when the number of blocks was last a multiple of a chunk's */
 	uint32_t at_chunk, at_block; /* the last block that arrived */
 	uint32_t since;              /* how many parity blocks arrived after it */
+	uint64_t gaps; /* how often blocks were missing between two of a chunk that came
+	                  one after the other */
 };
 
 /* The chunks whose pass has ended.  Some of them may be beyond the end of the image. */
@@ -49,8 +51,8 @@ void client_position_interleave(struct client_position *, bool interleaved);
  * has arrived since it last did. */
 bool client_position_came(struct client_position *, uint64_t now_us, uint32_t blocks);
 /* The last of the blocks that arrived.  The server has sent everything before it. */
-void client_position_at(
-    struct client_position *, uint64_t now_us, uint32_t chunk, uint32_t block);
+void client_position_at(struct client_position *, uint64_t now_us, uint32_t chunk,
+    uint32_t first, uint32_t count);
 /* One of the arrived blocks was parity. */
 void client_position_parity(struct client_position *);
 /* This chunk has become complete. */

@@ -22,6 +22,7 @@ on_goes(void *arg, const struct server_client *c)
 	struct server *s = arg;
 
 	voters_go(&s->voters, c->ip, c->ext);
+	rate_forget(&s->rate);
 	server_urgent_forget(&s->urgent, c->ip);
 	if (s->members.waiting == 0)
 		server_order_stop(&s->order);

@@ -158,6 +158,42 @@ is_believed(
 	return voters_complain(&s->voters, v, now_us, m->u.congestion.queue, lost, &of);
 }
 
+/* Have more than half of the addresses that hear lost something in step with bursts? */
+static bool
+is_in_step(
+    struct server *s, uint64_t now_us, const struct wirext_msg *m, uint32_t *lost)
+{
+	struct voter *v = voters_find(&s->voters, m->srcip);
+	uint32_t of = m->u.congestion.of;
+
+	if (!m->u.congestion.step || v == NULL || of == 0 ||
+	    !rate_hears(&s->rate, m->u.congestion.epoch))
+		return false;
+	*lost = m->u.congestion.lost;
+	if (!voters_in_step(&s->voters, v, now_us, lost, &of))
+		return false;
+	*lost = (uint32_t)((uint64_t)*lost * m->u.congestion.of / of);
+	return true;
+}
+
+/* Lower the rate, if it is the reason of the losses. */
+static bool
+give_way(struct server *s, uint64_t now_us, const struct wirext_msg *m)
+{
+	uint64_t sent = server_sent_all(&s->sent);
+	uint32_t lost = 0, of = m->u.congestion.of, epoch = m->u.congestion.epoch;
+
+	bool step = is_in_step(s, now_us, m, &lost);
+
+	if (!step && !is_believed(s, now_us, m, &lost))
+		return false;
+	if (!server_complaint_counts(s, now_us, m->srcip))
+		return false;
+	if (step)
+		return rate_in_step(&s->rate, now_us, sent, epoch, lost, of);
+	return rate_complain(&s->rate, now_us, sent, epoch, lost, of, m->u.congestion.queue);
+}
+
 static void
 handle_hears(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 {
@@ -175,8 +211,6 @@ handle_hears(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 static void
 handle_congestion(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 {
-	uint32_t lost = 0;
-
 	if (server_client_speaks(s, m->srcip, m->u.congestion.clientid) == NULL)
 		return;
 	server_count(&s->counters, COUNT_CONGESTIONS, 1);
@@ -186,9 +220,7 @@ handle_congestion(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 	bool alone = server_unpaced(s) && server_members_count(&s->members) < 2;
 	if (!s->cfg.dynamic || alone)
 		return;
-	if (is_believed(s, now_us, m, &lost) && server_complaint_counts(s, now_us, m->srcip) &&
-	    rate_complain(&s->rate, now_us, server_sent_all(&s->sent),
-		m->u.congestion.epoch, lost, m->u.congestion.of, m->u.congestion.queue)) {
+	if (give_way(s, now_us, m)) {
 		contest_lowered(&s->contest, now_us);
 		server_follow_rate(s);
 	}

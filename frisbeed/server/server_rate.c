@@ -68,7 +68,11 @@ const struct rate_policy rate_usual = {
 	    .forget = 0.99 },
 };
 
-enum { LAG_SMOOTH = 8 }; /* over how many complaints their delay is averaged */
+enum {
+	LAG_SMOOTH = 8, /* over how many complaints their delay is averaged */
+	/* After so many epochs without a complaint, a lower rate has helped. */
+	HELPED_EPOCHS = 3,
+};
 
 static double
 cap_of(const struct rate *r)
@@ -283,6 +287,7 @@ judge_again(struct rate *r, uint64_t now_us, uint64_t sent)
 	double used = sent_per_s(a->judged_us, now_us, sent - a->sent);
 	forget_again(a, now_us, sent);
 	a->usual *= r->policy->again.forget;
+	r->step.usual *= r->policy->again.forget;
 	a->much = much;
 	if (!much) {
 		if (r->now >= a->saved)
@@ -376,6 +381,8 @@ rate_judge(struct rate *r, uint64_t now_us, uint64_t sent, bool old)
 		return false;
 	double used = sent_per_s(r->epoch_us, now_us, sent - r->epoch_sent);
 	next_epoch(r, now_us, sent);
+	if (r->epoch >= r->deaf_till + HELPED_EPOCHS)
+		r->step.saved = 0;
 	if (used < r->now * r->policy->used || r->again.much)
 		return false;
 	double before = r->now;
@@ -428,6 +435,56 @@ rate_complain(struct rate *r, uint64_t now_us, uint64_t sent, uint32_t epoch,
 	r->again.saved = 0;
 	down(r, now_us, sent, (double)lost / of, r->climbing);
 	return true;
+}
+
+/* --- losses in step with bursts --- */
+
+/* The rate has fallen to six tenths, and as much is lost as before: something else is the
+ * cause. */
+static bool
+step_not_helped(struct rate *r, double share)
+{
+	struct rate_step *p = &r->step;
+	double saved = p->saved;
+
+	if (saved == 0 || r->now > saved * r->policy->again.lower ||
+	    share < p->before * r->policy->again.helped)
+		return false;
+	p->usual = share > p->before ? share : p->before;
+	p->saved = 0;
+	set(r, saved);
+	return true;
+}
+
+bool
+rate_in_step(struct rate *r, uint64_t now_us, uint64_t sent, uint32_t epoch, uint32_t lost,
+    uint32_t of)
+{
+	double share = of > 0 ? (double)lost / of : 0;
+
+	if (!rate_hears(r, epoch) || share <= r->step.usual * r->policy->again.unusual)
+		return false;
+	note_lag(r, now_us, epoch);
+	forget_again(&r->again, now_us, sent);
+	r->again.saved = 0;
+	if (step_not_helped(r, share)) {
+		next_epoch(r, now_us, sent);
+		r->deaf_till = r->epoch;
+		return true;
+	}
+	if (r->step.saved == 0) {
+		r->step.before = share;
+		r->step.saved = r->now;
+	}
+	down(r, now_us, sent, share, r->climbing);
+	return true;
+}
+
+void
+rate_forget(struct rate *r)
+{
+	r->again.usual = r->step.usual = 0;
+	r->again.saved = r->step.saved = 0;
 }
 
 void

@@ -82,6 +82,14 @@ struct rate_policy {
 
 extern const struct rate_policy rate_usual;
 
+/* Losses in step with bursts. */
+struct rate_step {
+	/* Share lost, and rate, before the rate was reduced for them; 0: it was not, or that
+	 * has helped. */
+	double before, saved;
+	double usual; /* the share that lower rates have not reduced */
+};
+
 struct rate {
 	const struct rate_policy *policy;
 	double cap,
@@ -99,6 +107,7 @@ struct rate {
 	 * (low) and one of those who object, which take turns: server_contest.h. */
 	bool split, low; /* there are two; the one that complaints lower is in use */
 	struct rate_side mark, other; /* before anybody complained; the one not in use */
+	struct rate_step step;
 };
 
 /* The policy must stay valid. */
@@ -130,6 +139,13 @@ bool rate_split(struct rate *);
  * rate has changed. */
 bool rate_turn(struct rate *, uint64_t now_us, uint64_t sent, bool low);
 bool rate_unite(struct rate *, bool low);
+/* More than half of the clients have lost `lost` of the `of` blocks of this epoch in step with
+ * bursts.  Returns true if the rate has changed: it falls, unless falling has not helped. */
+bool rate_in_step(struct rate *, uint64_t now_us, uint64_t sent, uint32_t epoch,
+    uint32_t lost, uint32_t of);
+/* A client has gone: what clients usually lose may have been its losses, or those that lower rates
+ * did not reduce for it. */
+void rate_forget(struct rate *);
 /* A client of the base protocol re-requests `lacks` blocks of a chunk; `fresh` of them
  * had not been re-requested by anyone. */
 void rate_asked_again(struct rate *, uint32_t fresh, uint32_t lacks);

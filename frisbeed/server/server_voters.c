@@ -256,6 +256,26 @@ voters_complain(struct voters *v, struct voter *one, uint64_t now_us, bool queue
 }
 
 bool
+voters_in_step(
+    struct voters *v, struct voter *one, uint64_t now_us, uint32_t *lost, uint32_t *of)
+{
+	struct ballot *b = &v->ballots[VOTERS_STEP];
+	uint32_t half = v->ext / 2 + 1;
+
+	if (is_over(b, now_us, BALLOT_US))
+		open_ballot(b, now_us);
+	if (one->ballot[VOTERS_STEP] != b->number && !one->aside) {
+		one->ballot[VOTERS_STEP] = b->number;
+		vote(v, b, one, *lost, *of);
+	}
+	if (b->n < (half < VOTERS_BALLOT ? half : VOTERS_BALLOT) || one->aside)
+		return false;
+	*lost = b->lost;
+	*of = b->of;
+	return true;
+}
+
+bool
 voters_ask_again(struct voters *v, struct voter *one, uint64_t now_us)
 {
 	struct ballot *b = &v->ballots[VOTERS_AGAIN];

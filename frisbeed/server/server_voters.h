@@ -19,10 +19,17 @@ enum {
 	VOTERS_FEW = 4,    /* if there are fewer addresses, each is believed */
 	VOTERS_BALLOT = 5, /* the most addresses of a ballot; enough to decide it */
 };
-/* What addresses complain about: losses without a queue, losses with one, and repeated
- * requests of the base protocol.  VOTERS_ASK counts addresses that send such requests.
+/* What addresses complain about: losses without a queue, losses with one, losses in step with
+ * bursts, and repeated requests of the base protocol.  VOTERS_ASK counts addresses that send such requests.
  */
-enum voters_about { VOTERS_LOST, VOTERS_QUEUE, VOTERS_AGAIN, VOTERS_ASK, VOTERS_BALLOTS };
+enum voters_about {
+	VOTERS_LOST,
+	VOTERS_QUEUE,
+	VOTERS_STEP,
+	VOTERS_AGAIN,
+	VOTERS_ASK,
+	VOTERS_BALLOTS
+};
 
 struct voter {
 	uint8_t ip[4];
@@ -85,6 +92,11 @@ bool voters_report(struct voters *, struct voter *, uint64_t now_us, double budg
  */
 bool voters_complain(struct voters *, struct voter *, uint64_t now_us, bool queue,
     uint32_t *lost, uint32_t *of);
+/* The address has lost *lost of *of blocks in step with bursts.  Returns true if more than half
+ * of all addresses have (five are always enough); *lost of *of are then the losses that they
+ * agree about. */
+bool voters_in_step(struct voters *, struct voter *, uint64_t now_us, uint32_t *lost,
+    uint32_t *of);
 /* A client of the base protocol has lost something.  Returns true if others have, too,
  * or it is believed alone. */
 bool voters_ask_again(struct voters *, struct voter *, uint64_t now_us);

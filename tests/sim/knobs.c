@@ -80,6 +80,7 @@ static const struct knob knobs[] = {
 	{ "bad-burst-us", offsetof(struct scenario, bad.burst_us), REAL },
 	{ "bad-loss-up", offsetof(struct scenario, bad.loss_up), REAL },
 	{ "bad-drawn", offsetof(struct scenario, bad_drawn), FLAG },
+	{ "bad-old", offsetof(struct scenario, bad_old), FLAG },
 	{ "bad-absent", offsetof(struct scenario, bad_absent), FLAG },
 	{ "foes", offsetof(struct scenario, foes), U32 },
 	{ "foe-does", offsetof(struct scenario, foe_does), U32 },

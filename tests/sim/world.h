@@ -52,6 +52,7 @@ struct scenario {
 	uint32_t bad_clients;
 	struct net_link bad;
 	bool bad_drawn;
+	bool bad_old; /* they do not know the extension, either */
 	uint32_t foes, foe_does; /* strangers on the group; enum foe_does, 0: drawn */
 	/* When a second server begins, with the same image or another one; 0: never. */
 	uint64_t rival_us;

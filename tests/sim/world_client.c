@@ -138,6 +138,15 @@ client_gone(struct world *w, struct node *nd, const char *how)
 	w->left -= !nd->lost;
 }
 
+bool
+world_is_old(const struct world *w, uint32_t client)
+{
+	const struct scenario *sc = w->sc;
+
+	return client >= sc->clients - sc->old_clients ||
+	       (sc->bad_old && client < sc->bad_clients);
+}
+
 static void
 client_begin(struct world *w, struct node *nd, uint32_t port)
 {
@@ -155,7 +164,7 @@ client_begin(struct world *w, struct node *nd, uint32_t port)
 		.sequential = sc->sequential,
 		.chunk0_first = sc->first,
 		.has_server = sc->server_known,
-		.ext = sc->ext && port <= sc->clients - sc->old_clients,
+		.ext = sc->ext && !world_is_old(w, port - 1),
 		.parity = sc->parity };
 
 	nd->chooses = w->rival.engine != NULL;

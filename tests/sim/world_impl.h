@@ -253,6 +253,8 @@ void world_step_foe(struct world *, uint32_t port);
 void world_setup_clients(struct world *);
 /* Is nothing wrong with this client? */
 bool world_is_clean(const struct world *, uint32_t client);
+/* Does this client not know the extension? */
+bool world_is_old(const struct world *, uint32_t client);
 void world_step_client(struct world *, uint32_t port);
 
 #endif /* TESTS_SIM_WORLD_IMPL_H */

@@ -18,8 +18,8 @@ world_name(const struct world *w, const struct host *h)
 static bool
 old_client_is_there(const struct world *w, const struct host *h)
 {
-	for (uint32_t i = w->sc->clients - w->sc->old_clients; i < w->sc->clients; i++)
-		if (w->nodes[i].engine != NULL && w->net.ports[i + 1].network ==
+	for (uint32_t i = 0; i < w->sc->clients; i++)
+		if (world_is_old(w, i) && w->nodes[i].engine != NULL && w->net.ports[i + 1].network ==
 						      w->net.ports[h->port].network &&
 		    client_chunks(w->nodes[i].engine) > 0 && h->restarts == 0)
 			return true;
@@ -55,7 +55,7 @@ send_pack(struct world *w, struct host *h, const struct server_out *out)
 	    out->content != world_content(w, out->chunk))
 		world_fail(w, "%u blocks of chunk %u, of %u, in one packet", out->count,
 		    out->chunk, out->content);
-	if (w->sc->old_clients > 0 && old_client_is_there(w, h))
+	if (old_client_is_there(w, h))
 		world_fail(w, "an old client cannot hear this");
 	memset(pkt, 0, WIREXT_DATA_HEADER_BYTES + (size_t)out->count * WIRE_BLOCK_BYTES);
 	for (uint32_t i = 0; i < out->count; i++) {

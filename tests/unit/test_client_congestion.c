@@ -24,8 +24,8 @@ tells_queue(int64_t ahead_us, int64_t late_us, struct client_congestion *l)
 		int64_t way_us = 500 + (i < 20 ? 0 : (i - 19) * late_us);
 		client_congestion_signal(
 		    l, now_us, now_us + (uint64_t)(ahead_us - way_us), 1, sent);
-		if (client_congestion_judge(l, now_us + 1, received))
-			tells |= l->say_queue;
+		if (client_congestion_judge(l, now_us + 1, received, 0))
+			tells |= l->say_kind == CLIENT_CONGESTION_QUEUE;
 	}
 	return tells;
 }

@@ -104,7 +104,7 @@ test_last_block(void)
 {
 	struct client_position p = begin(false);
 
-	client_position_at(&p, 5, 2, 77);
+	client_position_at(&p, 5, 2, 77, 1);
 	client_position_parity(&p);
 	client_position_parity(&p);
 	T_CHECK(p.block_us == 5);
@@ -114,7 +114,7 @@ test_last_block(void)
 	for (unsigned i = 0; i < 70000; i++)
 		client_position_parity(&p);
 	T_CHECK(p.since == UINT16_MAX);
-	client_position_at(&p, 6, 2, 78);
+	client_position_at(&p, 6, 2, 78, 1);
 	T_CHECK(p.since == 0);
 }
 

@@ -327,6 +327,54 @@ test_useless_queue(void)
 	T_CHECK(s.r.now < 5000);
 }
 
+/* More than half have just lost so many of 100 in step with bursts. */
+static bool
+in_step(struct sender *s, uint32_t lost)
+{
+	return rate_in_step(&s->r, s->now, (uint64_t)s->sent, s->r.epoch, lost, 100);
+}
+
+/* What is lost in step with bursts lowers the rate at once; where a rate of six tenths loses as
+ * much, it was not the cause, and the rate is what it was.  Later it may be again. */
+static void
+test_in_step(void)
+{
+	struct sender s = { 0 };
+
+	rate_init(&s.r, 10000, &rate_usual);
+	run(&s, 2);
+	T_CHECK(in_step(&s, 10));
+	T_CHECK(s.r.now < 7300);
+	run(&s, 0.1);
+	T_CHECK(in_step(&s, 10));
+	T_CHECK(s.r.now < 6000);
+	run(&s, 0.05);
+	T_CHECK(in_step(&s, 10));
+	T_CHECK(s.r.now == 10000);
+	T_CHECK(!in_step(&s, 11)); /* it is known */
+	T_CHECK(in_step(&s, 20));
+	T_CHECK(s.r.now < 7300);
+	/* Lower rates help. */
+	rate_init(&s.r, 10000, &rate_usual);
+	run(&s, 2);
+	for (int i = 0; i < 6; i++) {
+		double before = s.r.now;
+		T_CHECK(in_step(&s, 20u >> i | 1));
+		T_CHECK(s.r.now < before);
+		run(&s, 0.1);
+	}
+	T_CHECK(s.r.now < 4000);
+	/* ... and so they did each time, when the rate has risen since. */
+	rate_init(&s.r, 10000, &rate_usual);
+	run(&s, 2);
+	for (int i = 0; i < 8; i++) {
+		T_CHECK(in_step(&s, 10));
+		T_CHECK(s.r.now < 9900);
+		run(&s, 0.5);
+	}
+	T_CHECK(s.r.now < 7000);
+}
+
 /* A full queue is complained about, and what it lost is asked for again: that is one
  * reason to slow down, not two. */
 static void
@@ -468,7 +516,7 @@ signal_after(struct feed *f, uint32_t lost, uint64_t queue_us)
 	f->seen += 200 - lost;
 	client_congestion_signal(
 	    &f->l, f->now + queue_us, f->now - 123456789, f->epoch, f->sent);
-	return client_congestion_judge(&f->l, f->now + queue_us + 1, f->seen);
+	return client_congestion_judge(&f->l, f->now + queue_us + 1, f->seen, 0);
 }
 
 static void
@@ -486,7 +534,7 @@ test_load(void)
 	f.epoch = 4;
 	T_CHECK(!signal_after(&f, 6, 3000)); /* perhaps they are only late */
 	T_CHECK(signal_after(&f, 6, 3000));
-	T_CHECK(f.l.say_queue);
+	T_CHECK((f.l.say_kind == CLIENT_CONGESTION_QUEUE));
 	T_CHECK(f.l.say_epoch == 3);
 	T_CHECK(f.l.say_lost == 6);
 	T_CHECK(f.l.say_of == 200);
@@ -500,7 +548,7 @@ test_load(void)
 	for (int i = 0; i < 40; i++)
 		said += signal_after(&f, 40, 60);
 	T_CHECK(said > 30);
-	T_CHECK(!f.l.say_queue);
+	T_CHECK(f.l.say_kind != CLIENT_CONGESTION_QUEUE);
 	T_CHECK(f.l.say_lost > 30);
 	T_CHECK(f.l.say_lost <= 40);
 }
@@ -513,7 +561,7 @@ complaints(struct feed *f, int times, uint32_t lost)
 	unsigned said = 0;
 
 	for (int i = 0; i < times; i++)
-		said += signal_after(f, lost, 5000) && f->l.say_queue;
+		said += signal_after(f, lost, 5000) && f->l.say_kind == CLIENT_CONGESTION_QUEUE;
 	return said;
 }
 
@@ -570,12 +618,53 @@ test_load_little(void)
 			f.sent += 2500;
 			f.seen += 2500 - (much ? 25 : 1);
 			client_congestion_signal(&f.l, f.now + 9000, f.now, 0, f.sent);
-			said[much] += client_congestion_judge(&f.l, f.now + 9001, f.seen);
+			said[much] += client_congestion_judge(&f.l, f.now + 9001, f.seen, 0);
 			if (i % 10 == 0)
 				client_congestion_signal(&f.l, f.now, f.now, 0, f.sent);
 		}
 	T_CHECK(said[0] == 0);
 	T_CHECK(said[1] > 20);
+}
+
+/* Blocks are lost in so many places between two signals; no queue is seen. */
+static bool
+step_after(struct feed *f, uint32_t lost, uint32_t places, uint64_t *gaps)
+{
+	f->now += 25000;
+	f->sent += 2500;
+	f->seen += 2500 - lost;
+	*gaps += places;
+	client_congestion_signal(&f->l, f->now + 50, f->now, f->epoch, f->sent);
+	return client_congestion_judge(&f->l, f->now + 51, f->seen, *gaps) &&
+	       f->l.say_kind == CLIENT_CONGESTION_STEP;
+}
+
+/* A queue that is too short to be seen overflows: more is lost than usual, here and there.  A
+ * disturbance takes all for a while; a bad cable loses always. */
+static void
+test_load_in_step(void)
+{
+	struct feed f = { .now = 1000 };
+	uint64_t gaps = 0;
+	unsigned said = 0;
+
+	for (int i = 0; i < 20; i++)
+		said += step_after(&f, 0, 0, &gaps);
+	for (int i = 0; i < 4; i++)
+		said += step_after(&f, 40, 40, &gaps); /* little */
+	T_CHECK(said == 0);
+	step_after(&f, 200, 200, &gaps);
+	T_CHECK(step_after(&f, 200, 200, &gaps));
+	T_CHECK(f.l.say_lost == 200);
+	for (int i = 0; i < 100; i++)
+		step_after(&f, 0, 0, &gaps);
+	for (int i = 0; i < 4; i++)
+		said += step_after(&f, 200, 1, &gaps); /* at one place */
+	for (int i = 0; i < 100; i++)
+		step_after(&f, 50, 50, &gaps);
+	for (int i = 0; i < 20; i++)
+		said += step_after(&f, 90, 90, &gaps);
+	T_CHECK(said == 0);
 }
 
 /* Blocks are lost throughout this epoch, with a queue.  Two signals later that is judged: is
@@ -598,7 +687,7 @@ test_load_once(void)
 
 	for (int i = 0; i < 20; i++)
 		signal_after(&f, 0, 0);
-	T_CHECK(lossy(&f, 3) && f.l.say_queue);
+	T_CHECK(lossy(&f, 3) && (f.l.say_kind == CLIENT_CONGESTION_QUEUE));
 	T_CHECK(lossy(&f, 3)); /* it was not sent yet */
 	client_congestion_say(&f.l, f.now, true);
 	T_CHECK(client_congestion_says(&f.l, f.now));
@@ -610,7 +699,7 @@ test_load_once(void)
 	T_CHECK(client_congestion_says(&f.l, f.now));
 	bool quiet = false;
 	for (int i = 0; i < 40; i++)
-		quiet |= signal_after(&f, 40, 0) && !f.l.say_queue;
+		quiet |= signal_after(&f, 40, 0) && f.l.say_kind != CLIENT_CONGESTION_QUEUE;
 	T_CHECK(quiet);
 	client_congestion_forget(&f.l); /* another session begins with epoch 0 */
 	for (int i = 0; i < 20; i++)
@@ -645,8 +734,8 @@ test_load_heard(void)
 	T_CHECK(client_congestion_at_us(&f.l) == f.now + 1000000);
 	/* Losses without a queue do not take its place. */
 	for (int i = 0; i < 30; i++)
-		T_CHECK(!signal_after(&f, 60, 0) || f.l.say_queue);
-	T_CHECK(f.l.say_queue);
+		T_CHECK(!signal_after(&f, 60, 0) || (f.l.say_kind == CLIENT_CONGESTION_QUEUE));
+	T_CHECK((f.l.say_kind == CLIENT_CONGESTION_QUEUE));
 }
 
 /* So slow that few blocks pass between two signals. */
@@ -660,8 +749,8 @@ slow_complaints(struct feed *f, int times, uint32_t every, uint64_t queue_us)
 		f->sent += 5;
 		f->seen += (uint32_t)i % every == 0 ? 4 : 5;
 		client_congestion_signal(&f->l, f->now + queue_us, f->now, 0, f->sent);
-		said += client_congestion_judge(&f->l, f->now + queue_us + 1, f->seen) &&
-		        f->l.say_queue;
+		said += client_congestion_judge(&f->l, f->now + queue_us + 1, f->seen, 0) &&
+		        f->l.say_kind == CLIENT_CONGESTION_QUEUE;
 	}
 	return said;
 }
@@ -691,9 +780,9 @@ test_load_order(void)
 	/* Two signals at once, while a hundred blocks lie unread. */
 	client_congestion_signal(&g.l, g.now + 50000, g.now, 0, g.sent + 200);
 	client_congestion_signal(&g.l, g.now + 50000, g.now + 25000, 0, g.sent + 400);
-	T_CHECK(!client_congestion_judge(&g.l, g.now + 50000, g.seen + 300));
-	T_CHECK(!client_congestion_judge(&g.l, g.now + 50100, g.seen + 400));
-	T_CHECK(!client_congestion_judge(&g.l, g.now + 50200, g.seen + 300)); /* once */
+	T_CHECK(!client_congestion_judge(&g.l, g.now + 50000, g.seen + 300, 0));
+	T_CHECK(!client_congestion_judge(&g.l, g.now + 50100, g.seen + 400, 0));
+	T_CHECK(!client_congestion_judge(&g.l, g.now + 50200, g.seen + 300, 0)); /* once */
 	g.now += 50000;
 	g.sent += 400;
 	g.seen += 400;
@@ -765,6 +854,7 @@ main(void)
 	test_trust();
 	test_useless();
 	test_useless_queue();
+	test_in_step();
 	test_once();
 	test_low_cap();
 	test_climb();
@@ -772,6 +862,7 @@ main(void)
 	test_faster_gives_way();
 	test_load();
 	test_load_order();
+	test_load_in_step();
 	test_load_once();
 	test_load_heard();
 	test_load_usual();

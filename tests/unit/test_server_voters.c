@@ -69,6 +69,33 @@ test_complaints(void)
 	voters_fini(&v);
 }
 
+/* How many of so many addresses must have lost something in step with bursts to be believed. */
+static uint8_t
+needed_in_step(uint8_t hosts)
+{
+	uint32_t lost = 10, of = 100;
+	uint8_t n = 1;
+
+	begin(hosts);
+	while (n <= hosts && !voters_in_step(&v, host(n), 1000 * MS + n, &lost, &of))
+		n++;
+	T_CHECK(!voters_in_step(&v, host(1), 1500 * MS, &lost, &of) || hosts == 1);
+	voters_fini(&v);
+	return n;
+}
+
+/* More than half, also of few; five are enough. */
+static void
+test_in_step(void)
+{
+	T_CHECK(needed_in_step(1) == 1);
+	T_CHECK(needed_in_step(2) == 2);
+	T_CHECK(needed_in_step(3) == 2);
+	T_CHECK(needed_in_step(7) == 4);
+	T_CHECK(needed_in_step(8) == 5);
+	T_CHECK(needed_in_step(80) == 5);
+}
+
 /* An address that complains alone again and again is set aside, and named once. */
 static void
 test_aside(void)
@@ -129,6 +156,7 @@ main(void)
 {
 	test_addresses();
 	test_complaints();
+	test_in_step();
 	test_aside();
 	test_account();
 	test_asking();

@@ -261,6 +261,25 @@ test_packs_to_the_byte(void)
 	T_CHECK(pkt[4] == 19 && memcmp(pkt + 5, pack + 5, sizeof pack - 5) == 0);
 }
 
+/* The flags of CONGESTION, each by itself. */
+static void
+test_congestion_flags(void)
+{
+	struct wirext_msg m = sample(WIREXT_CONGESTION), got;
+	uint8_t pkt[WIRE_PACKET_MAX];
+	struct err e;
+
+	for (unsigned flags = 0; flags < 4; flags++) {
+		m.u.congestion.queue = (flags & 1) != 0;
+		m.u.congestion.step = (flags & 2) != 0;
+		size_t len = wirext_put(&m, pkt, sizeof pkt);
+		T_CHECK(pkt[32] == flags);
+		T_CHECK(wirext_get(&got, pkt, len, &e) == 0);
+		T_CHECK(got.u.congestion.queue == m.u.congestion.queue);
+		T_CHECK(got.u.congestion.step == m.u.congestion.step);
+	}
+}
+
 static bool
 refused(const struct wirext_msg *m, size_t at, uint8_t value)
 {
@@ -435,6 +454,7 @@ main(void)
 	test_kinds();
 	test_to_the_byte();
 	test_packs_to_the_byte();
+	test_congestion_flags();
 	test_impossible();
 	test_offer();
 	return t_done();
