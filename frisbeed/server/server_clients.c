@@ -11,6 +11,7 @@ on_comes(void *arg, const struct server_client *c)
 	struct server *s = arg;
 
 	voters_come(&s->voters, c->ip, c->ext);
+	rate_clients(&s->rate, s->now_us, s->voters.here);
 	server_mtu_add(
 	    &s->mtu, s->now_us, server_members_index(&s->members, c), c->ext);
 	server_life_count(&s->life, server_members_count(&s->members));
@@ -22,7 +23,7 @@ on_goes(void *arg, const struct server_client *c)
 	struct server *s = arg;
 
 	voters_go(&s->voters, c->ip, c->ext);
-	rate_forget(&s->rate);
+	rate_clients(&s->rate, s->now_us, s->voters.here);
 	server_urgent_forget(&s->urgent, c->ip);
 	if (s->members.waiting == 0)
 		server_order_stop(&s->order);

@@ -59,12 +59,15 @@ const struct rate_policy rate_usual = {
 	/* Requests for the same blocks arrive within half a second.  Less than 4 % may
 	 * be the link's own losses.  If a rate below six tenths has not brought the
 	 * losses below seven tenths of what they were, the rate does not cause them.
+	 * (At a link of a twentieth of the rate 0.95 is lost, and 0.9 at half the rate,
+	 * so where all lose much a sixteenth of the rate is tried.)
 	 * The usual losses are forgotten in about a minute. */
 	.again = { .us = 500000,
 	    .share = 0.04,
 	    .unusual = 1.2,
 	    .helped = 0.7,
 	    .lower = 0.6,
+	    .lower_much = 1.0 / 16,
 	    .forget = 0.99 },
 };
 
@@ -72,6 +75,7 @@ enum {
 	LAG_SMOOTH = 8, /* over how many complaints their delay is averaged */
 	/* After so many epochs without a complaint, a lower rate has helped. */
 	HELPED_EPOCHS = 3,
+	TRIES = 4, /* how often a much lower rate is judged before it has not helped */
 };
 
 static double
@@ -193,6 +197,7 @@ down(struct rate *r, uint64_t now_us, uint64_t sent, double share, bool climbed)
 	if (rate == 0 && now_us > r->epoch_us)
 		rate = used;
 	r->climbing = false;
+	r->since_us = now_us;
 	r->steps++;
 	set(r, rate * factor);
 	next_epoch(r, now_us, sent);
@@ -232,13 +237,39 @@ up(struct rate *r, bool old)
 
 /* --- losses of which it is not known whether the rate causes them --- */
 
+/* Is the rate so low that losses which it causes would be fewer than at the rate `saved`?  all:
+ * those are the losses of all clients. */
+static bool
+is_low(const struct rate *r, double saved, double before, bool all)
+{
+	double lower = all && before > r->policy->much ? r->policy->again.lower_much
+	                                               : r->policy->again.lower;
+	double low = saved * lower;
+
+	return r->now <= (low > r->floor ? low : r->floor);
+}
+
+/* Is a much lower rate still to be tried?  One client alone requests for a while what it has lost
+ * at higher ones. */
+static bool
+is_trying(struct rate *r, double share)
+{
+	struct rate_again *a = &r->again;
+
+	if (r->addresses != 1 || a->saved == 0 || a->before <= r->policy->much ||
+	    !is_low(r, a->saved, a->before, true) ||
+	    share < a->before * r->policy->again.helped)
+		return false;
+	return ++a->tried < TRIES;
+}
+
 /* Have lower rates not reduced such losses?  Then the rate does not cause them. */
 static bool
 has_not_helped(struct rate *r, double share)
 {
 	struct rate_again *a = &r->again;
 
-	if (a->saved == 0 || r->now > a->saved * r->policy->again.lower)
+	if (a->saved == 0 || !is_low(r, a->saved, a->before, r->addresses == 1))
 		return false;
 	double before = a->before, saved = a->saved;
 	a->saved = 0;
@@ -250,15 +281,16 @@ has_not_helped(struct rate *r, double share)
 }
 
 /* The mean share of a chunk that the clients lost; a request for a whole chunk counts
- * as all of it. */
+ * as all of it.  One client alone loses what it requests again, which may be the rest of
+ * many chunks, little of each. */
 static double
-again_share(const struct rate_again *a, double sent)
+again_share(const struct rate *r, double sent)
 {
-	double all = a->lost / (sent + 1);
+	const struct rate_again *a = &r->again;
+	double all = a->lost < sent ? a->lost / (sent + 1) : 1;
+	double each = a->asks > 0 ? a->shares / a->asks : all;
 
-	if (a->asks > 0)
-		return a->shares / a->asks;
-	return all < 1 ? all : 1;
+	return r->addresses == 1 && all > each ? all : each;
 }
 
 static void
@@ -279,7 +311,7 @@ judge_again(struct rate *r, uint64_t now_us, uint64_t sent)
 	if (now_us - a->judged_us < r->policy->again.us)
 		return false;
 	double sent_now = (double)(sent - a->sent);
-	double share = again_share(a, sent_now);
+	double share = again_share(r, sent_now);
 	/* If little was lost in all, the rate is not the cause. */
 	bool much = share > a->usual * r->policy->again.unusual + r->policy->again.share &&
 	            (a->lost > sent_now * r->policy->again.share ||
@@ -294,14 +326,17 @@ judge_again(struct rate *r, uint64_t now_us, uint64_t sent)
 			a->saved = 0;
 		return false;
 	}
+	if (is_trying(r, share))
+		return false;
+	a->tried = 0;
 	if (has_not_helped(r, share))
 		return true;
 	if (r->now == 0)
 		set(r, used);
-	if (a->saved == 0) {
+	if (a->saved == 0 || share > a->before)
 		a->before = share;
+	if (a->saved == 0)
 		a->saved = r->now;
-	}
 	down(r, now_us, sent, share, r->climbing);
 	return true;
 }
@@ -447,7 +482,7 @@ step_not_helped(struct rate *r, double share)
 	struct rate_step *p = &r->step;
 	double saved = p->saved;
 
-	if (saved == 0 || r->now > saved * r->policy->again.lower ||
+	if (saved == 0 || !is_low(r, saved, p->before, true) ||
 	    share < p->before * r->policy->again.helped)
 		return false;
 	p->usual = share > p->before ? share : p->before;
@@ -481,8 +516,14 @@ rate_in_step(struct rate *r, uint64_t now_us, uint64_t sent, uint32_t epoch, uin
 }
 
 void
-rate_forget(struct rate *r)
+rate_clients(struct rate *r, uint64_t now_us, uint32_t addresses)
 {
+	bool gone = addresses < r->addresses;
+
+	r->addresses = addresses;
+	if (!gone)
+		return;
+	r->since_us = now_us;
 	r->again.usual = r->step.usual = 0;
 	r->again.saved = r->step.saved = 0;
 }

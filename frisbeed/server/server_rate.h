@@ -31,6 +31,7 @@ struct rate_again {
 	double before, saved; /* share lost, and rate, before the rate was reduced; 0:
 	                         it was not */
 	double usual;         /* the share that is lost at any rate */
+	unsigned tried;       /* how often a much lower rate was judged */
 };
 
 /* A rate, and whether it still doubles. */
@@ -76,6 +77,8 @@ struct rate_policy {
 		                  helped */
 		double
 		    lower; /* at this share of the rate before, it must have helped */
+		/* ... when more than `much` was lost, and all lose it. */
+		double lower_much;
 		double forget; /* the part of the usual share that is kept each time */
 	} again;
 };
@@ -102,6 +105,8 @@ struct rate {
 	uint32_t deaf_till; /* complaints about earlier epochs are ignored */
 	uint32_t steps;     /* how often the rate was reduced so far */
 	double lag_us; /* how late complaints arrive, which is long with long queues */
+	uint32_t addresses; /* that clients have */
+	uint64_t since_us;  /* when the rate was last reduced, or a client left */
 	struct rate_again again;
 	/* Where complaints are contested there are two rates, one of those who complain
 	 * (low) and one of those who object, which take turns: server_contest.h. */
@@ -143,9 +148,9 @@ bool rate_unite(struct rate *, bool low);
  * bursts.  Returns true if the rate has changed: it falls, unless falling has not helped. */
 bool rate_in_step(struct rate *, uint64_t now_us, uint64_t sent, uint32_t epoch,
     uint32_t lost, uint32_t of);
-/* A client has gone: what clients usually lose may have been its losses, or those that lower rates
- * did not reduce for it. */
-void rate_forget(struct rate *);
+/* Clients have so many addresses now.  When there are fewer than before, what clients usually
+ * lose is not known any more: those that have gone may have lost it. */
+void rate_clients(struct rate *, uint64_t now_us, uint32_t addresses);
 /* A client of the base protocol re-requests `lacks` blocks of a chunk; `fresh` of them
  * had not been re-requested by anyone. */
 void rate_asked_again(struct rate *, uint32_t fresh, uint32_t lacks);

@@ -2,16 +2,28 @@
  * of them, in the engine's only thread. */
 #include "frisbeed/server/server_impl.h"
 
+/* From when on sent blocks tell something about the rate, if they are lost: since the last client
+ * joined.  A client that is alone, which requests everything that it has ever lost, has lost the
+ * others at other rates, or while others were there. */
+static uint32_t
+counts_since_ms(const struct server *s)
+{
+	uint32_t ready = server_life_ready_ms(&s->life);
+	uint32_t same = (uint32_t)(s->rate.since_us / 1000);
+
+	return s->rate.addresses == 1 && (int32_t)(same - ready) > 0 ? same : ready;
+}
+
 /* Has the client that requests these blocks most likely lost them?  Not if it lacks
  * only the beginning of the chunk, because then it joined too late for that; and not if
- * the chunk was sent before the last client joined. */
+ * the chunk was sent too long ago. */
 static bool
 were_lost(const struct server *s, uint32_t chunk, const struct blockmap *asked)
 {
 	uint32_t n = blockmap_count(asked);
 	struct blockmap start = blockmap_range(0, n);
 	struct blockmap rest = blockmap_minus(*asked, &start);
-	bool heard = server_sent_since(&s->sent, chunk, server_life_ready_ms(&s->life));
+	bool heard = server_sent_since(&s->sent, chunk, counts_since_ms(s));
 	/* A single client of an unpaced session requests only what it can take. */
 	bool alone = server_unpaced(s) && server_members_count(&s->members) < 2;
 	bool late = blockmap_empty(&rest) && n < server_chunk_blocks(s, chunk);
