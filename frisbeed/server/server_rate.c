@@ -35,6 +35,7 @@ const struct rate_policy rate_usual = {
 	 * So it begins with what they are used to, 8000 blocks a second (72 Mbit/s), and
 	 * rises slowly. */
 	.old = { .share = 0.02, .first = 8000, .step = 0.003, .climb = 1.1 },
+	.near = 0.15,
 	.floor = 1.0 / 64,
 	.slowest = 100,
 	/* A rate that is too high stays until a complaint arrives.  So the later
@@ -198,6 +199,7 @@ down(struct rate *r, uint64_t now_us, uint64_t sent, double share, bool climbed)
 		rate = used;
 	r->climbing = false;
 	r->since_us = now_us;
+	r->top = rate;
 	r->steps++;
 	set(r, rate * factor);
 	next_epoch(r, now_us, sent);
@@ -215,6 +217,21 @@ late_share(const struct rate *r)
 	return share > r->policy->lag_least ? share : r->policy->lag_least;
 }
 
+/* The rate that the network may have, as far as is known: near the rate of the last complaint it
+ * is that, or 1 Gbit/s; elsewhere it is as fast as the card.  So a rate rises soon to what the
+ * network has carried, and there slowly: on a card of 10 Gbit/s and a network of 1 Gbit/s it
+ * would rise by 6 % each epoch otherwise, and a tenth of what is sent would be lost before a
+ * complaint can arrive. */
+static double
+network(const struct rate *r, double most)
+{
+	double top = r->top > GIGABIT ? r->top : GIGABIT;
+	bool near = r->now > r->top * (1 - r->policy->near) &&
+	            r->now < r->top * (1 + r->policy->near);
+
+	return near && top < most ? top : most;
+}
+
 static void
 up(struct rate *r, bool old)
 {
@@ -226,7 +243,7 @@ up(struct rate *r, bool old)
 	if (r->now == 0)
 		return;
 	double to = r->climbing ? r->now * growth(r, old)->climb
-	                        : r->now + step * sqrt(r->now * most);
+	                        : r->now + step * sqrt(r->now * network(r, most));
 	if (to > most)
 		to = most;
 	if (to > r->now)

@@ -56,6 +56,7 @@ struct rate_policy {
 	uint64_t epoch_us; /* there is one decision in each epoch */
 	struct rate_growth ext,
 	    old;        /* with the extension; with clients of the base protocol only */
+	double near;    /* so near the rate of the last complaint, the rate rises slowly */
 	double floor;   /* the lowest rate, as a share of the cap, or of 1 Gbit/s */
 	double slowest; /* the floor has at least this many blocks a second */
 	/* If complaints arrive later than lag_us, each step is multiplied by the power
@@ -98,6 +99,7 @@ struct rate {
 	double cap,
 	    floor;  /* the highest and the lowest rate, blocks a second; cap 0: none */
 	double now; /* the current rate; 0: no limit */
+	double top; /* at the last complaint; 0: there was none */
 	double known; /* a rate that the network has carried for others; 0: not known */
 	bool begun, climbing;
 	uint64_t epoch_us, epoch_sent;
