@@ -110,6 +110,7 @@ put_others(struct json *j, const struct scenario *sc, const struct outcome *out)
 	json_double(j, "urgent", one_reads > 0 ? (double)out->urgent_sent / one_reads : 0);
 	json_uint(j, "awaited", out->awaited);
 	json_double(j, "awaited_s", out->mean_wait_us / 1e6);
+	json_double(j, "tcp", out->tcp);
 }
 
 static void

@@ -16,6 +16,21 @@
 	.net.latency_us = 60, .net.socket_packets = 4000, .net.read_ns = 1000, CLIENT(64), \
 	.rate_bits = 10000000000, .dynamic = true
 
+/* Clients on ports of this rate that hold so many KiB, and the server's card. */
+#define PORTS_OF(n, card, bits, kib) \
+	.clients = (n), .net.port_bits = (card), .net.client_bits = (bits), \
+	.net.queue_bytes = (kib) << 10, .net.latency_us = 60, .net.socket_packets = 4000, \
+	.net.read_ns = 1000, CLIENT(64), .chunk_us = 1000, EXT
+#define PORTS(kib) PORTS_OF(8, 10000000000, 1000000000, kib)
+/* The server sends at this rate, so many images; or it finds its rate: at 900 Mbit/s a load takes
+ * 1.11 times the ideal. */
+#define SENT_AT(rate, most) .chunks = 200, .rate_bits = (rate), .max_sent = (most)
+#define FOUND_BESIDE_900M(times) \
+	.chunks = 400, .rate_bits = 10000000000, .dynamic = true, .best_bits = 900000000, \
+	.max_of_best = (times)
+/* The server wakes late. */
+#define AWAKE_LATE .late_us = 200
+
 /* Clients that read in one recorded order, with a pause of 50 ms behind each read. */
 #define READERS(n, each, blocks) \
 	.readers = (n), .reads = (each), .read_blocks = (blocks), .think_us = 50000
@@ -258,6 +273,26 @@ const struct scenario cases[] = {
 	    .chunk_us = 1000, .max_of_best = 1.1, .best_bits = 960000000, .max_sent = 1.1 },
 	{ "x-found-disk", .clients = 4, .chunks = 400, FOUND_ON(10000000000), EXT,
 	    .chunk_us = 10000, .max_of_best = 1.1, .best_bits = 2000000000, .max_sent = 1.1 },
+	{ "x-ports-64", PORTS(64), FOUND_BESIDE_900M(1.4) },
+	{ "x-ports-32", PORTS(32), FOUND_BESIDE_900M(1.65) },
+	{ "x-ports-16-900", PORTS(16), SENT_AT(900000000, 1.02) },
+	{ "x-ports-32-late", PORTS(32), SENT_AT(900000000, 1.02), AWAKE_LATE,
+	    .max_mean_alone = 1.05 },
+	{ "x-ports-64-late", PORTS(64), FOUND_BESIDE_900M(1.4), AWAKE_LATE },
+	{ "x-ports-shared", PORTS(1024), FOUND_BESIDE_900M(1.4),
+	    .net.shared_bytes = 512 << 10 },
+	{ "x-ports-mixed", PORTS(128), FOUND_BESIDE_900M(1.4), .bad_clients = 4,
+	    .bad.bits = 2500000000 },
+	{ "x-ports-cross", PORTS(128), SENT_AT(800000000, 1.1), .net.cross = 0.05 },
+	{ "x-ports-tcp", PORTS_OF(1, 10000000000, 1000000000, 128), .chunks = 400,
+	    .rate_bits = 10000000000, .dynamic = true, .tcp_us = 500000, .min_tcp = 0.5,
+	    .max_tcp = 1.5 },
+	{ "x-ports-10g", PORTS_OF(8, 25000000000, 10000000000, 256),
+	    SENT_AT(9000000000, 1.05) },
+	/* Three of four have left after 1.5 s; the other one knows only the base protocol. */
+	{ "x-ports-left", PORTS_OF(4, 1000000000, 1000000000, 128), .bad_clients = 1,
+	    .bad.bits = 50000000, .bad.queue_bytes = 60000, .bad_old = true, .chunks = 96,
+	    .rate_bits = 1000000000, .dynamic = true, .max_sent = 6 },
 	{ "x-packs", .clients = 8, .chunks = 48, QUICK, PACKS(8), .net.loss = 0.01,
 	    .empty = 0.3 },
 	{ "x-packs-crowd", .clients = 80, .chunks = 48, QUICK, PACKS(8), .empty = 0.05,

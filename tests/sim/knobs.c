@@ -70,6 +70,10 @@ static const struct knob knobs[] = {
 	{ "port-bits", offsetof(struct scenario, net.port_bits), U64 },
 	{ "client-bits", offsetof(struct scenario, net.client_bits), U64 },
 	{ "queue-bytes", offsetof(struct scenario, net.queue_bytes), U32 },
+	{ "shared-bytes", offsetof(struct scenario, net.shared_bytes), U32 },
+	{ "cross", offsetof(struct scenario, net.cross), REAL },
+	{ "cross-bytes", offsetof(struct scenario, net.cross_bytes), U32 },
+	{ "tcp-us", offsetof(struct scenario, tcp_us), U64 },
 	{ "socket-packets", offsetof(struct scenario, net.socket_packets), U32 },
 	{ "gather-us", offsetof(struct scenario, net.gather_us), U32 },
 	{ "read-ns", offsetof(struct scenario, net.read_ns), U32 },
@@ -151,6 +155,7 @@ knobs_drop_limits(struct scenario *sc)
 	sc->max_mean_alone = sc->max_worst_alone = sc->max_sent = 0;
 	sc->max_clean = sc->max_overlap = sc->max_of_best = 0;
 	sc->max_wait_us = 0;
+	sc->min_tcp = sc->max_tcp = 0;
 	sc->max_read_median_us = sc->max_read_99_us = 0;
 	sc->max_urgent = sc->max_boot = sc->max_whole = sc->min_there = 0;
 }

@@ -12,6 +12,8 @@ enum {
 	ENVELOPE_BYTES = 8 + 20 + 18 + 20,
 	PREFETCH_PORTS = 16,
 	SHORT_QUEUE = 64, /* packets that a short queue holds */
+	CROSS_BYTES = 1472, /* of a packet that others send; the usual burst of these */
+	CROSS_BURST = 16384,
 };
 
 /* True with probability p.  Each port has its own random numbers, so that what happens at one
@@ -266,6 +268,68 @@ passage_of(uint64_t bits, uint32_t queue_bytes, size_t len)
 		.queue_ns = (uint64_t)(queue_bytes * 8e9 / (double)bits) };
 }
 
+/* Bytes that wait at a port. */
+static double
+waiting(const struct net *net, unsigned port, uint64_t at_ns)
+{
+	uint64_t free_ns = net->ports[port].rx_free_ns;
+
+	return free_ns > at_ns ? (double)(free_ns - at_ns) * (double)link_bits(net, port) / 8e9 : 0;
+}
+
+/* The most bytes that may wait at one port now, where the ports of a switch share memory (a
+ * dynamic threshold: as many as are free). */
+static double
+threshold(const struct net *net, unsigned network, uint64_t at_ns)
+{
+	double left = net->cfg.shared_bytes;
+
+	for (unsigned i = 0; i < net->nports; i++)
+		left -= net->ports[i].network == network ? waiting(net, i, at_ns) : 0;
+	return left > 0 ? left : 0;
+}
+
+/* Queue a packet that comes to a port at this time.  False: it is lost. */
+static bool
+queue_up(struct net *net, unsigned port, const struct passage *way, uint64_t at_ns)
+{
+	struct port *p = &net->ports[port];
+	uint64_t wait = p->rx_free_ns > at_ns ? p->rx_free_ns - at_ns : 0;
+
+	if (wait > way->queue_ns)
+		return false;
+	p->rx_free_ns = at_ns + wait + way->serial_ns;
+	return true;
+}
+
+/* Everything that others have sent to the port until now; the longest packets of Ethernet. */
+static void
+others_send(struct net *net, unsigned port, uint64_t queue_ns, uint64_t at_ns)
+{
+	struct port *p = &net->ports[port];
+	double bits = (double)link_bits(net, port);
+	double burst = net->cfg.cross_bytes > 0 ? net->cfg.cross_bytes : CROSS_BURST;
+	struct passage way = { serial_ns(link_bits(net, port), CROSS_BYTES), queue_ns };
+
+	if (net->cfg.cross == 0 || port == 0)
+		return;
+	while (p->cross_ns <= at_ns) {
+		for (double left = burst; left > 0; left -= CROSS_BYTES)
+			queue_up(net, port, &way, p->cross_ns);
+		p->cross_ns += lasts_ns(p, burst * 8e6 / bits / net->cfg.cross);
+	}
+}
+
+uint64_t
+net_pass(struct net *net, unsigned port, size_t len, uint64_t now_ns)
+{
+	uint32_t queue_bytes = net->cfg.queue_bytes;
+	struct passage way = passage_of(link_bits(net, port), queue_bytes, len);
+
+	others_send(net, port, way.queue_ns, now_ns);
+	return queue_up(net, port, &way, now_ns) ? net->ports[port].rx_free_ns : 0;
+}
+
 static void
 deliver(struct net *net, unsigned port, const struct passage *way, struct packet *pkt,
     uint64_t at_ns)
@@ -274,13 +338,11 @@ deliver(struct net *net, unsigned port, const struct passage *way, struct packet
 
 	if (p->longest != 0 && pkt->len > p->longest)
 		return;
-	uint64_t wait = p->rx_free_ns > at_ns ? p->rx_free_ns - at_ns : 0;
-
-	if (wait > way->queue_ns) {
+	others_send(net, port, way->queue_ns, at_ns);
+	if (!queue_up(net, port, way, at_ns)) {
 		net->stats.queue_drops++;
 		return;
 	}
-	p->rx_free_ns = at_ns + wait + way->serial_ns;
 	uint64_t there = p->rx_free_ns + net->cfg.latency_us * UINT64_C(500);
 	if (is_lost(net, p, there)) {
 		net->stats.lost++;
@@ -333,6 +395,10 @@ net_send(struct net *net, unsigned from, const uint8_t ip[4], const void *bytes,
 		return;
 	}
 	uint32_t queue_bytes = net->cfg.queue_bytes;
+	if (net->cfg.shared_bytes > 0) {
+		double most = threshold(net, p->network, at_ns);
+		queue_bytes = most < queue_bytes ? (uint32_t)most : queue_bytes;
+	}
 	struct passage to_server = passage_of(usual_bits(net, 0), queue_bytes, len);
 	struct passage to_client = passage_of(usual_bits(net, 1), queue_bytes, len);
 	for (unsigned i = 0; i < net->nports; i++) {

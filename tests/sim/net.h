@@ -18,6 +18,12 @@ struct net_config {
 	uint64_t port_bits;      /* bits a second of a port, each way */
 	uint64_t client_bits;    /* bits a second of clients' ports; 0: as port_bits */
 	uint32_t queue_bytes;    /* of a switch port */
+	/* Memory that all ports of a switch share: a port's queue may be as long as what is left
+	 * of it, and as queue_bytes.  0: each port has memory of its own. */
+	uint32_t shared_bytes;
+	/* What others send to clients' ports: share of the link, in bursts of cross_bytes. */
+	double cross;
+	uint32_t cross_bytes;
 	uint32_t latency_us;     /* host to host */
 	double loss;             /* share lost, 0..1, for each receiver on its own */
 	/* Share lost at the server, both of what it sends (for all receivers alike) and of what
@@ -69,6 +75,7 @@ struct port {
 	uint64_t rng;
 	struct net_link link;
 	uint64_t tx_free_ns, rx_free_ns, read_free_ns, told_ns;
+	uint64_t cross_ns; /* when others send to it next */
 	struct arrival *queue; /* by time */
 	size_t head, n, cap;
 };
@@ -98,6 +105,9 @@ void net_set_link(struct net *, unsigned port, const struct net_link *);
 /* Sends a packet of `len` bytes from a port to all others of its network that are up. */
 void net_send(struct net *, unsigned from, const uint8_t ip[4], const void *bytes,
     size_t len, uint64_t now_ns);
+/* Somebody else sends a packet to this port, which nobody reads.  When it has passed; 0: it is
+ * lost. */
+uint64_t net_pass(struct net *, unsigned port, size_t len, uint64_t now_ns);
 /* When the next packet can be read; UINT64_MAX: none is under way. */
 uint64_t net_next(const struct net *, unsigned port);
 /* Reads the next packet of the port; the caller releases it with net_drop(). */

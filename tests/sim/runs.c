@@ -29,7 +29,9 @@ alone_us(const struct scenario *sc, uint64_t seed, uint64_t chunk_us)
 	one.net.loss = one.net.server_loss = one.net.late = one.net.twice = 0;
 	one.chunk_spread = one.damage = 0;
 	one.bad_clients = one.foes = 0;
-	one.mute_us = one.rival_us = 0;
+	one.mute_us = one.rival_us = one.tcp_us = 0;
+	one.late_us = 0;
+	one.net.cross = 0;
 	one.relay = false;
 	one.readers = 0;
 	world_run(&one, seed, false, &out);

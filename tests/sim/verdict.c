@@ -89,6 +89,7 @@ verdict_check(const struct scenario *sc, struct outcome *out, uint64_t alone)
 		    ratio((double)out->worst_us, alone), sc->max_worst_alone },
 		{ "blocks sent, in images", images_sent(out), sc->max_sent },
 		{ "control messages a second", control_rate(sc, out), sc->max_control },
+		{ "TCP, in halves of the link", out->tcp, sc->max_tcp },
 	};
 
 	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
@@ -96,6 +97,9 @@ verdict_check(const struct scenario *sc, struct outcome *out, uint64_t alone)
 			snprintf(out->failed, sizeof out->failed,
 			    "%s: %.3f, at most %.3f", limits[i].what, limits[i].got,
 			    limits[i].most);
+	if (out->tcp < sc->min_tcp)
+		snprintf(out->failed, sizeof out->failed,
+		    "TCP, in halves of the link: %.3f, at least %.3f", out->tcp, sc->min_tcp);
 }
 
 static const double SENT_MOST = 2, SENT_SLACK = 1.4;

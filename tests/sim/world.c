@@ -85,7 +85,7 @@ setup(struct world *w, uint64_t seed)
 	uint32_t greedy_end = sc->clients + 1 + sc->greedy_old + sc->greedy_new;
 	uint32_t rival_port = greedy_end + sc->foes;
 	uint32_t relay_port = rival_port + (sc->rival_us > 0);
-	uint32_t ports = relay_port + sc->relay;
+	uint32_t tcp_port = relay_port + sc->relay, ports = tcp_port + (sc->tcp_us > 0);
 	struct net_config net = sc->net;
 
 	w->rng = seed;
@@ -110,6 +110,7 @@ setup(struct world *w, uint64_t seed)
 	for (uint32_t i = sc->clients + 1; i < greedy_end; i++)
 		world_clock_set(w, i, i * US);
 	world_setup_foes(w, greedy_end);
+	world_setup_tcp(w, tcp_port);
 }
 
 static void
@@ -263,6 +264,7 @@ sum_up(struct world *w)
 	out->worst_us = n > 0 ? times[n - 1] : 0;
 	free(times);
 	world_sum_readers(w);
+	world_end_tcp(w);
 	sum_sent(w, &w->server);
 	sum_sent(w, &w->rival);
 	sum_sent(w, &w->relay);
@@ -307,6 +309,8 @@ world_run(const struct scenario *sc, uint64_t seed, bool traced, struct outcome 
 		struct host *h = world_host_at(&w, port);
 		if (h != NULL)
 			world_step_server(&w, h);
+		else if (world_is_tcp(&w, port))
+			world_step_tcp(&w);
 		else if (world_is_foe(&w, port))
 			world_step_foe(&w, port);
 		else if (port > sc->clients)

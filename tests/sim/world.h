@@ -60,6 +60,7 @@ struct scenario {
 	/* The same run without clients that are bad or die, and without strangers.  A case of two
 	 * servers runs without the second one, and its first server does not die. */
 	bool bad_absent;
+	uint64_t tcp_us; /* when somebody begins to send to the first client by TCP; 0: never */
 	uint32_t late_us; /* how late servers wake at most; one time in a thousand by 5 ms */
 	uint64_t mute_us, mute_for_us; /* when, and how long, the server's packets are lost */
 	uint64_t restart_us;             /* when the server dies; 0: never */
@@ -111,6 +112,8 @@ struct scenario {
 	 * which is the best one. */
 	double max_of_best;
 	uint64_t best_bits;
+	/* Limits of what the TCP stream gets, as a multiple of half of the link. */
+	double min_tcp, max_tcp;
 };
 
 /* Times of clients as multiples of the time that each takes alone. */
@@ -153,6 +156,7 @@ struct outcome {
 	uint32_t awaited;    /* chunks that were asked of a relay before it had them */
 	double mean_wait_us; /* mean time from that until the chunk came */
 	uint64_t rerequests, idle_timeouts, dropped, partial_drops;
+	double tcp; /* what the TCP stream got, as a multiple of half of the link */
 	struct net_stats net;
 	uint64_t hash; /* of all packets sent: one seed gives one hash */
 };

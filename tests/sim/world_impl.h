@@ -2,7 +2,8 @@
  *
  * world.c begins, ends and sums up a run; world_clock.c says which port's turn it is;
  * world_server.c and world_client.c are the machines around the engines, world_rival.c is
- * the second of two servers, world_relay.c a client that serves; world_wire.c has the rules of
+ * the second of two servers, world_relay.c a client that serves, world_tcp.c somebody else's
+ * stream; world_wire.c has the rules of
  * what may be sent, and world_store.c the rules of what may be stored. */
 #ifndef TESTS_SIM_WORLD_IMPL_H
 #define TESTS_SIM_WORLD_IMPL_H
@@ -133,6 +134,7 @@ struct world {
 	uint64_t image_bytes;
 
 	struct wirext_run *order; /* the runs that readers read, in order */
+	struct tcp *tcp; /* on the last port; NULL: there is none */
 	uint64_t *read_us;        /* the times of nread_us reads */
 	uint32_t nread_us, nthere; /* so many of them had not to wait */
 
@@ -148,6 +150,13 @@ __attribute__((format(printf, 2, 3))) void world_fail(
 /* Prints a line of the trace, if there is one. */
 __attribute__((format(printf, 2, 3))) void world_trace(
     const struct world *, const char *fmt, ...);
+
+/* world_tcp.c: a stream of TCP to the first client, from this port. */
+void world_setup_tcp(struct world *, uint32_t port);
+bool world_is_tcp(const struct world *, uint32_t port);
+void world_step_tcp(struct world *);
+/* Sums it up, and releases it. */
+void world_end_tcp(struct world *);
 
 /* world_clock.c */
 /* Makes and releases the heap of this number of ports, none of which is due yet. */
