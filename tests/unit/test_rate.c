@@ -327,6 +327,60 @@ test_useless_queue(void)
 	T_CHECK(s.r.now < 5000);
 }
 
+/* What clients lose that have gone is not usual any more.  Of one client alone, much is believed to
+ * be lost at any rate only when a sixteenth of the rate has not helped. */
+static void
+test_gone(void)
+{
+	struct sender s = { 0 };
+
+	rate_init(&s.r, 10000, &rate_usual);
+	rate_clients(&s.r, s.now, 3);
+	run(&s, 2);
+	complain_times(&s, 120, 30, false);
+	T_CHECK(complain_times(&s, 8, 30, false) > 9000);
+	rate_clients(&s.r, s.now, 2);
+	T_CHECK(s.r.since_us == s.now);
+	T_CHECK(complain_times(&s, 8, 30, false) < 8500);
+	for (uint32_t addresses = 1; addresses <= 2; addresses++) {
+		rate_init(&s.r, 10000, &rate_usual);
+		rate_clients(&s.r, s.now, addresses);
+		run(&s, 2);
+		double least = complain_times(&s, 60, 95, false);
+		T_CHECK(addresses == 1 ? least < 700 : least > 4000);
+		T_CHECK(s.r.now > 9500);
+	}
+}
+
+/* How much faster a rate is after an epoch without a complaint, when the last one was at 100,000
+ * blocks a second. */
+static double
+rises_by(double now)
+{
+	struct rate r;
+	double sent = now / 4;
+
+	rate_init(&r, 1114000, &rate_usual);
+	rate_judge(&r, 1, 0, false);
+	r.climbing = false;
+	r.now = 100000;
+	T_CHECK(rate_complain(&r, 50000, 5000, r.epoch, 1, 100, true));
+	r.now = now;
+	rate_judge(&r, 200000, (uint64_t)sent, false);
+	return r.now - now;
+}
+
+/* A network of 1 Gbit/s behind a faster card: soon back, then slowly, and soon beyond. */
+static void
+test_near(void)
+{
+	T_CHECK(rises_by(60000) > 5000);
+	T_CHECK(rises_by(90000) > 1900);
+	T_CHECK(rises_by(90000) < 2100);
+	T_CHECK(rises_by(110000) < 2400);
+	T_CHECK(rises_by(120000) > 7000);
+}
+
 /* More than half have just lost so many of 100 in step with bursts. */
 static bool
 in_step(struct sender *s, uint32_t lost)
@@ -854,6 +908,8 @@ main(void)
 	test_trust();
 	test_useless();
 	test_useless_queue();
+	test_gone();
+	test_near();
 	test_in_step();
 	test_once();
 	test_low_cap();
