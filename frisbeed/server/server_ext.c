@@ -182,7 +182,6 @@ give_way(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 {
 	uint64_t sent = server_sent_all(&s->sent);
 	uint32_t lost = 0, of = m->u.congestion.of, epoch = m->u.congestion.epoch;
-
 	bool step = is_in_step(s, now_us, m, &lost);
 
 	if (!step && !is_believed(s, now_us, m, &lost))
