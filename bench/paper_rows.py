@@ -25,6 +25,8 @@ CROWD = (LARGE if FULL else SMALL.replace("chunks=180", "chunks=64")) + " gather
 CAPS = {"70": 64100000, "90": 83400000}
 RECENT = ("port-bits=25000000000 client-bits={} rate={} chunk-us={} chunks=640 "
           "queue-bytes=1048576 read-ns=500 socket-packets=8000")
+PORTS = ("clients=8 chunks=400 port-bits=10000000000 client-bits=1000000000 latency-us=60 "
+         "read-ns=1000 socket-packets=4000 chunk-us=1000 queue-bytes={}")
 START = {"at once": 0, "four groups": 1, "uniform": 2}
 KINDS = {"base": "crowd", "extension": "x-crowd"}
 CLIENTS = (1, 2, 8, 20, 40, 80)
@@ -331,6 +333,13 @@ def today():
         for loss, must in ((0, 1.02), (0.001, lossy)):
             yield Row(f"today: 16 clients at {gbit} Gbit/s, {100 * loss:g} % lost",
                       f"{sim} loss={loss}", at("own", "mean"), must, seeds=1)
+    for kib in (128, 64, 32):
+        line = f"today: 8 clients at 1 Gbit/s, server at 10, ports of {kib} KB"
+        sim = f"x-crowd {PORTS.format(kib << 10)}"
+        yield Row(f"{line}: sent, -W 900M", f"{sim} rate=900000000", at("sent"), 1.02,
+                  unit="images")
+        yield Row(f"{line}: sent, no option", f"{sim} rate=10000000000 dynamic=1",
+                  at("sent"), 1.2, unit="images")
 
 
 PARTS = (targets, table_3, table_4, table_5, figure_3, figure_4, figure_5, ablation,
