@@ -46,7 +46,7 @@ says_it_hears(uint64_t lost, int64_t late_us)
 		received += EACH - lost;
 		client_congestion_signal(
 		    &l, now_us, now_us - 500 - (uint64_t)(i * late_us), 1, sent);
-		client_congestion_judge(&l, now_us + 1, received);
+		client_congestion_judge(&l, now_us + 1, received, 0);
 		client_congestion_asked(&l, now_us + 2);
 		T_CHECK(!client_congestion_hears(&l, now_us + 1));
 		T_CHECK(client_congestion_at_us(&l) <= now_us + 2);
