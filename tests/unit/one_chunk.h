@@ -50,7 +50,10 @@ static inline void
 make_chunk(void)
 {
 	struct codec_choice z;
-	struct packer_config cfg = { .version = 3, .emit = keep, .arg = good };
+	/* It says how far it reaches; otherwise the whole chunk would be looked at before. */
+	const struct reach all = { .n = 1,
+		.parts[0].sectors = { 0, WINDOWS * WINDOW_SECTORS } };
+	struct packer_config cfg = { .version = 3, .emit = keep, .arg = good, .reach = &all };
 	struct packer *p;
 	struct err e;
 
