@@ -260,7 +260,7 @@ server_queue_within(const struct server_queue *q, bool interleave)
 {
 	for (const struct server_queue_entry *e = q->head; e != NULL;
 	     e = interleave ? e->next : NULL)
-		if (e->cursor > 0 &&
+		if (e->cursor > 0 && !(interleave && e->asked) &&
 		    blockmap_next(&e->queued, e->cursor) < WIRE_CHUNK_BLOCKS)
 			return true;
 	return false;

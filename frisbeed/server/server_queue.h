@@ -62,7 +62,8 @@ bool server_queue_has(const struct server_queue *, uint32_t chunk);
  * wait for long, and do not count. */
 struct blockmap server_queue_soon(const struct server_queue *, uint32_t chunk);
 /* Is a part of the first chunk scheduled, and will the next run continue it?  With
- * interleave, any chunk counts. */
+ * interleave, any chunk counts but those that requests of the base protocol want: whoever
+ * requests them again and again would keep all others out. */
 bool server_queue_within(const struct server_queue *, bool interleave);
 
 /* Is nothing queued?  Blocks may still be coming. */

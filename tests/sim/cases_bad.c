@@ -63,9 +63,12 @@ const struct scenario bad_cases[] = {
 	{ "foe-repeat-old", ONE_FOE(2), REPEATED, .old_clients = 1 },
 	{ "foe-repeat-loss", ONE_FOE(2), REPEATED, .net.loss = 0.01 },
 	/* Half of what is sent is its share beside one client, and a third beside two. */
+	/* While chunks are interleaved, those that are requested again take turns with all
+	 * others, so that the share of whoever requests them can be more than half. */
 	{ "foe-ask-one", ONE_FOE_COSTS(2.5, 1), FOUND_RATE, .foe_does = FOE_ASK,
-	    .clean_sent = 3 },
-	{ "foe-ask-two", ONE_FOE(2), FOUND_RATE, .foe_does = FOE_ASK, .clean_sent = 3 },
+	    .clean_sent = 4 },
+	{ "foe-ask-two", ONE_FOE_COSTS(2.5, 2), FOUND_RATE, .foe_does = FOE_ASK,
+	    .clean_sent = 4 },
 	{ "foe-blame-one", ONE_FOE(1), FOUND_RATE, .foe_does = FOE_BLAME },
 	{ "foe-blame-two", ONE_FOE(2), FOUND_RATE, .foe_does = FOE_BLAME },
 	/* Half of the time the rate is that of the server's own link, ten times what
