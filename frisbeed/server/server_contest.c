@@ -13,6 +13,9 @@ enum {
 	 * can change five times, and a load has many turns. */
 	TURN_US = 500000,
 	ASK_US = 50000, /* between two questions */
+	/* Who complains has lost something at the rate that it complains about.  When the rate
+	 * has been lowered since, it hears everything: that says nothing about the rate before. */
+	OWN_US = 300000,
 };
 
 static unsigned
@@ -56,7 +59,11 @@ contest_complains(struct contest *c, uint64_t now_us, const uint8_t ip[4])
 void
 contest_objects(struct contest *c, uint64_t now_us, const uint8_t ip[4])
 {
-	c->at[voice_of(c, ip)].objected_us = now_us;
+	unsigned i = voice_of(c, ip);
+	uint64_t own_us = c->at[i].complained_us;
+
+	if (own_us == 0 || now_us - own_us >= OWN_US)
+		c->at[i].objected_us = now_us;
 }
 
 bool

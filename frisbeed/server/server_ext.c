@@ -176,7 +176,8 @@ is_in_step(
 	return true;
 }
 
-/* Lower the rate, if it is the reason of the losses. */
+/* Lower the rate, if it is the reason of the losses.  What more than half of the addresses say
+ * is agreed. */
 static bool
 give_way(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 {
@@ -186,7 +187,8 @@ give_way(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 
 	if (!step && !is_believed(s, now_us, m, &lost))
 		return false;
-	if (!server_complaint_counts(s, now_us, m->srcip))
+	bool counts = server_complaint_counts(s, now_us, m->srcip);
+	if (!step && !counts)
 		return false;
 	if (step)
 		return rate_in_step(&s->rate, now_us, sent, epoch, lost, of);

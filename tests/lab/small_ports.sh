@@ -46,5 +46,5 @@ done
 echo "== ports of 16384 bytes, and the rate is found"
 ports_hold 16384
 all_load
-check "at most half is sent in addition" [ $((2 * sent)) -le $((3 * image)) ]
+check "at most three quarters are sent in addition" [ $((4 * sent)) -le $((7 * image)) ]
 finish
