@@ -37,6 +37,9 @@ kill() {
 trap 'exit 130' INT TERM HUP
 
 # A loop device that was detached may be another test's by now: only one whose file is in the test's folder is detached.
+# Whoever looks for a free device opens it for writing, also one that another test has attached meanwhile, which is
+# then in use for a moment: so tests attach one after the other.
+ATTACHING=$TOP/build/attaching.lock
 if command -v losetup > /dev/null; then
 losetup() {
 	local file=
@@ -44,7 +47,16 @@ losetup() {
 		{ read -r file < "/sys/block/${2##*/}/loop/backing_file"; } 2> /dev/null
 		case $file in "$(readlink -f "$T")"/*) ;; *) echo "$2 is not attached to a file of this test" >&2; return 1 ;; esac
 	fi
-	command losetup "$@"
+	case " $* " in
+	*' -f '* | *' --find '*) flock "$ATTACHING" losetup "$@" ;;
+	*) command losetup "$@" ;;
+	esac
+}
+mount() {
+	case " $* " in
+	*' loop '* | *[,\ ]loop,* | *,loop\ *) flock "$ATTACHING" mount "$@" ;;
+	*) command mount "$@" ;;
+	esac
 }
 fi
 
