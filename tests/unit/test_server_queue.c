@@ -109,13 +109,21 @@ static void
 test_in_sets(void)
 {
 	begin();
-	T_CHECK(ask(0, 0, 64) == 64);
-	T_CHECK(ask(1, 0, 64) == 64);
+	T_CHECK(add(0, 0, 64, false));
+	T_CHECK(add(1, 0, 64, false));
 	for (unsigned i = 0; i < 4; i++) {
 		T_CHECK(server_queue_next(&q, MOST, true, &run));
 		T_CHECK(run.chunk == i % 2);
 		T_CHECK(run.first == i / 2 * MOST);
 		T_CHECK(server_queue_within(&q, true) == (i < 3));
+	}
+	/* Chunks that only requests want take turns, too, but hold nothing up. */
+	T_CHECK(ask(2, 0, 64) == 64);
+	T_CHECK(ask(3, 0, 64) == 64);
+	for (unsigned i = 0; i < 4; i++) {
+		T_CHECK(server_queue_next(&q, MOST, true, &run));
+		T_CHECK(run.chunk == 2 + i % 2);
+		T_CHECK(!server_queue_within(&q, true));
 	}
 	server_queue_fini(&q);
 }
