@@ -39,9 +39,13 @@ struct batch {
 	uint8_t header[SOCK_BATCH_MAX][WIRE_BLOCK_HEADER_BYTES];
 };
 
+/* What the loop waits for, besides its times. */
+enum awaited { AWAITS_SOCK, AWAITS_READS, AWAITS_SECOND, AWAITS_PROBES, AWAITS_ARRIVALS, AWAITED };
+
 struct loop {
 	struct server *server;
 	struct sock *sock;
+	struct pollfd fds[AWAITED]; /* with what was there after the last wait */
 	struct reader *reader;
 	struct mailbox *read_done;
 	const struct loop_config *cfg;
@@ -253,12 +257,11 @@ send_some(struct loop *l, struct err *e)
 static void
 wait_for_work(struct loop *l)
 {
-	struct pollfd fds[5] = { { .fd = sock_fd(l->sock), .events = POLLIN },
-		{ .fd = mailbox_fd(l->read_done), .events = POLLIN },
-		{ .fd = l->cfg->second != NULL ? sock_fd(l->cfg->second) : -1,
-		    .events = POLLIN },
-		{ .fd = probes_fd(l->probes), .events = POLLIN },
-		{ .fd = source_arrivals_fd(l->image), .events = POLLIN } };
+	const int fds[AWAITED] = { [AWAITS_SOCK] = sock_fd(l->sock),
+		[AWAITS_READS] = mailbox_fd(l->read_done),
+		[AWAITS_SECOND] = l->cfg->second != NULL ? sock_fd(l->cfg->second) : -1,
+		[AWAITS_PROBES] = probes_fd(l->probes),
+		[AWAITS_ARRIVALS] = source_arrivals_fd(l->image) };
 	uint64_t at = outage_goes_on(&l->outage) ? l->outage.again_us
 	              : l->congested             ? l->now + RESEND_US
 	                                         : server_deadline(l->server, l->now);
@@ -268,7 +271,9 @@ wait_for_work(struct loop *l)
 		(long)(wait % 1000000) * 1000 };
 
 	l->congested = false;
-	ppoll(fds, 5, &ts, NULL);
+	for (int i = 0; i < AWAITED; i++)
+		l->fds[i] = (struct pollfd){ .fd = fds[i], .events = POLLIN };
+	ppoll(l->fds, AWAITED, &ts, NULL);
 	l->now = clock_us();
 }
 
@@ -351,17 +356,28 @@ check_file(struct loop *l, struct err *e)
 	return 0;
 }
 
-static int
-receive(struct loop *l, struct err *e)
+static void
+receive_probes(struct loop *l)
 {
 	struct server_stats st = server_stats(l->server);
 
 	probes_session(l->probes, st.blocks_sent + st.parity_sent + st.urgent_sent);
 	probes_receive(l->probes, l->now);
-	if (sock_receive(l->sock, on_packet, l, e) != 0)
+}
+
+/* Sockets that had nothing are not asked: a burst is so short that this would cost more than to
+ * send it. */
+static int
+receive(struct loop *l, struct err *e)
+{
+	if (l->fds[AWAITS_PROBES].revents != 0)
+		receive_probes(l);
+	if (l->fds[AWAITS_SOCK].revents != 0 &&
+	    sock_receive(l->sock, on_packet, l, e) != 0)
 		return -1;
-	return l->cfg->second != NULL ? sock_receive(l->cfg->second, on_packet, l, e)
-	                              : 0;
+	return l->fds[AWAITS_SECOND].revents != 0
+	           ? sock_receive(l->cfg->second, on_packet, l, e)
+	           : 0;
 }
 
 /* Lets the stream look at the engine.  False: the session is to end. */
