@@ -270,9 +270,9 @@ sum_up(struct world *w)
 	sum_sent(w, &w->relay);
 	out->end_us = w->now_ns / US;
 	out->image_blocks = (w->image_bytes - 1) / WIRE_BLOCK_BYTES + 1;
-	/* More clients have not all answered before a short image ends. */
+	/* More clients have not all answered before a short image ends, nor have a few in 50 ms. */
 	if (w->sc->pack_blocks > 0 && out->data_packets_sent == 0 && w->sc->ext &&
-	    w->sc->buffers >= 8 && w->sc->clients <= 1000 &&
+	    w->sc->buffers >= 8 && w->sc->clients <= 1000 && out->end_us >= 50000 &&
 	    w->sc->old_clients + w->sc->greedy_new + w->sc->greedy_old +
 		    w->sc->foes + w->sc->bad_clients + (w->sc->rival_us > 0) ==
 		0)
