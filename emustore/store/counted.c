@@ -28,22 +28,47 @@ note_bad(struct counted *c, const struct index_pack *p, struct err *e)
 	return buf_ok(&c->bad) ? 0 : err_nomem(e, "the list of packs");
 }
 
-int
-counted_on(struct counted *c, struct store *s, const struct index_pack *p, struct err *e)
+static bool
+is_there(const struct counted *c, const struct index_pack *p)
 {
 	char key[KEY_BYTES];
 
+	key_of_pack(p->id, key);
+	const struct listed *x = listing_find(&c->packs, key + strlen(KEYS_PACKS));
+	return x != NULL && x->bytes == p->bytes;
+}
+
+int
+counted_on(struct counted *c, struct store *s, const struct index_pack *p, struct err *e)
+{
 	if (list_packs(c, s, e) != 0)
 		return -1;
 	if (c->last == p->number)
 		return 1;
-	key_of_pack(p->id, key);
-	const struct listed *x = listing_find(&c->packs, key + strlen(KEYS_PACKS));
-	if (x != NULL && x->bytes == p->bytes)
+	if (is_there(c, p))
 		return c->last = p->number, 1;
 	if (s->cache != NULL)
 		return COUNTED_DOUBT;
 	return note_bad(c, p, e);
+}
+
+static int
+note_if_bad(void *arg, const struct index_pack *p, struct err *e)
+{
+	struct counted *c = arg;
+
+	return p->condemned || is_there(c, p) ? 0 : note_bad(c, p, e);
+}
+
+/* One pack is damaged: note all that are.  A fragment that a condemned pack has is looked
+ * for in any other pack that has it, and that must not be one that is gone, too.  The packs
+ * are listed anew, because the index may have learned of packs that were made since. */
+static int
+note_all_bad(struct counted *c, struct store *s, struct err *e)
+{
+	c->listed = false;
+	return list_packs(c, s, e) == 0 ? index_each_pack(s->index, note_if_bad, c, e)
+	                                : -1;
 }
 
 int
@@ -52,6 +77,8 @@ counted_condemn(struct counted *c, struct store *s, struct err *e)
 	struct objects *o = s->objects;
 	char key[KEY_BYTES];
 
+	if (c->done < c->bad.len && note_all_bad(c, s, e) != 0)
+		return -1;
 	for (; c->done < c->bad.len; c->done += PACK_ID_CHARS + 1) {
 		key_of_condemned((const char *)c->bad.base + c->done, key);
 		int rc = o->ops->put(o->ctx, key, "condemned\n", 10, e);

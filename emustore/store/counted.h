@@ -2,9 +2,9 @@
  * image that is put.
  *
  * Each of them is there, and as long as its table says; one list of all packs tells.  Where
- * that is not so, the writer puts the fragments again, in packs of its own, and condemns the
- * damaged pack before it makes the image: then all programs look for these fragments in the
- * new packs first.
+ * that is not so, the writer puts the fragments again, in packs of its own, and condemns every
+ * damaged pack of the store before it makes the image: then all programs look for these
+ * fragments in the new packs first.
  */
 #ifndef EMUSTORE_STORE_COUNTED_H
 #define EMUSTORE_STORE_COUNTED_H
@@ -27,7 +27,7 @@ enum { COUNTED_DOUBT = 2 };
 /* May the writer count on this pack of the index?  1; 0: it is damaged; COUNTED_DOUBT: it
  * is damaged, or the index that this machine keeps is wrong (store_doubt()); -1. */
 int counted_on(struct counted *, struct store *, const struct index_pack *, struct err *);
-/* Condemn the damaged packs that counted_on() has met. */
+/* If counted_on() has met a damaged pack, condemn all damaged packs of the store. */
 int counted_condemn(struct counted *, struct store *, struct err *);
 /* How many damaged packs there were. */
 uint64_t counted_damaged(const struct counted *);

@@ -148,19 +148,23 @@ for n in b:b lab/c:c; do check "${n%:*} is whole again" gets "${n%:*}" "$T/${n#*
 check "verify finds every image whole" [ "$(es verify --json 2> /dev/null | field images_damaged)" = 0 ]
 
 echo "== packs that are cut short, or gone"
+head -c $((2 << 20)) /dev/urandom > "$T/d"; zip_all d
 for how in "truncate -s 100" rm; do
 	rm -rf "$T/S"; es init --pack-size 2M
+	es -q put d "$T/d.ndz" || fail "put d"
+	lost=$(ls "$T"/S/packs/*.pack | tail -n 1)	# of which b needs nothing
 	for i in a c; do es -q put $i "$T/$i.ndz" || fail "put $i"; done
-	f=$(ls "$T"/S/packs/*.pack | tail -n 1); $how "$f"
+	$how "$lost" "$(ls "$T"/S/packs/*.pack | grep -vxF "$lost" | tail -n 1)"
 	status 3 es -q verify
 	check "put goes on, in another pack" es -q put b "$T/b.ndz"
+	check "and is whole" gets b "$T/b.ndz"
 	status 3 es -q repair
-	for i in a b c; do check "put $i again" es -q put $i "$T/$i.ndz"; done
-	for i in a b c; do check "get $i" gets $i "$T/$i.ndz"; done
+	for i in a b c d; do check "put $i again" es -q put $i "$T/$i.ndz"; done
+	for i in a b c d; do check "get $i" gets $i "$T/$i.ndz"; done
 	for n in $(all_names); do quietly es -q get "$n" "$T/out" || es rm "$n" || fail "rm $n"; done
 	check "gc" es -q gc --all
 	check "verify --data" es -q verify --data
-	for i in a b c; do check "get $i" gets $i "$T/$i.ndz"; done
+	for i in a b c d; do check "get $i" gets $i "$T/$i.ndz"; done
 done
 
 echo "== a store of a newer format"

@@ -26,6 +26,19 @@ counts_on_what_is_there() {
 	done
 }
 
+# Two writers at once may each have stored the same data.
+counts_on_no_other_copy() {
+	echo "== nor on another copy of what is missing, in a pack that is missing, too"
+	new_store copies; es -q put a "$T/c.ndz"; mkdir "$T/aside"
+	mv "$EMUSTORE"/packs "$EMUSTORE"/tables "$T/aside"; mkdir "$EMUSTORE"/packs "$EMUSTORE"/tables
+	rm -f "$EMUSTORE"/index.*; es -q put b "$T/c.ndz"
+	mv "$T"/aside/tables/* "$EMUSTORE"/tables; rm -f "$EMUSTORE"/packs/*
+	check "put" es put c "$T/c.ndz" 2> "$T/stderr"
+	says "the store is damaged: packs that are missing or too short: 2"
+	for i in a b c; do check "$i can be got" gets $i "$T/c.ndz"; done
+	rm -f "$EMUSTORE"/index.*; check "also by an index made from the objects" gets c "$T/c.ndz"
+}
+
 damage_is_3() {
 	echo "== what is missing is damage in every command"
 	local c
@@ -150,6 +163,7 @@ in_a_bucket() {
 }
 others=0
 counts_on_what_is_there
+counts_on_no_other_copy
 damage_is_3
 heals_everywhere
 older_stores

@@ -1,8 +1,10 @@
 # lib.sh: a real S3 server for the tests of a folder, and requests to it; after store_lib.sh.
 helpers=$TOP/tests/helpers
 request() { "$PYTHON" -E -S -W ignore "$helpers/s3_request.py" "$@"; }
-keys() {	# FOLDER: keys below it in the store at hand
-	request GET "/images?list-type=2&prefix=$(sed 's,/,%2F,g' <<< "${EMUSTORE#s3://images/}/$1")" | grep -o '<Key>[^<]*' | sed "s,<Key>${EMUSTORE#s3://images/}/,,"
+keys() {	# FOLDER: keys below it in the store at hand; fails if they cannot be had
+	local list
+	list=$(request GET "/images?list-type=2&prefix=$(sed 's,/,%2F,g' <<< "${EMUSTORE#s3://images/}/$1")") || return
+	grep -o '<Key>[^<]*' <<< "$list" | sed "s,<Key>${EMUSTORE#s3://images/}/,,"
 }
 object() { echo "/images/${EMUSTORE#s3://images/}/$1"; }	# KEY: its path
 damage() {	# KEY...: 8 bytes of each

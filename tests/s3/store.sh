@@ -59,9 +59,9 @@ es -q put twice "$T/c.ndz"; check "rm" es rm twice
 es_on cache2 -q put twice "$T/d.ndz" || fail "put twice"
 check "another machine gives another number" [ "$(versions twice)" = 2 ]
 check "one object says so" [ "$(keys given/twice)" = given/twice/-0000000001-0000000002 ]
-for k in $(keys packs); do request DELETE "$(object "$k")"; done
+for k in $(keys packs); do request DELETE "$(object "$k")" || fail "$k is not removed"; done
 # Swift's list of what is there follows after a moment, unlike S3's.
-no_packs() { [ -z "$(keys packs)" ]; }
+no_packs() { local k; k=$(keys packs) && [ -z "$k" ]; }
 soon no_packs || fail "the packs are still in the list"
 rm -rf "$T"/cache*; status 3 es -q get twice "$T/got"
 check "a put goes on" es -q put twice "$T/d.ndz"
