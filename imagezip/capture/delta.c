@@ -9,7 +9,9 @@
 
 #include "common/base/cancel.h"
 #include "common/disk/output.h"
+#include "common/image/format/marker.h"
 #include "common/image/write/sighash.h"
+#include "imagezip/capture/delta_replaced.h"
 #include "imagezip/capture/delta_samples.h"
 #include "imagezip/capture/kept.h"
 #include "imagezip/capture/windows.h"
@@ -144,12 +146,24 @@ find_same(struct delta *x, const struct sig *old, struct windows *w,
 	return 0;
 }
 
+/* Is the record stored whether it has changed or not?  The table tells where a partition lies
+ * (--only of imageunzip).  Installers hold the first 4 KiB back when the image stores them,
+ * and put the incomplete marker there, by which an interrupted installation of the delta is
+ * known. */
+static bool
+is_kept(const struct layout *l, struct range r)
+{
+	return r.off < MARKER_AREA_SECTORS || layout_has_table(l, r);
+}
+
 /* Put into *changed whole records of the new signature, so that their hashes can be checked
  * when they are stored. */
 static int
 find_changed(struct delta *x, const struct rangeset *same, struct rangeset *changed,
     const struct layout *l, bool short_end, struct err *e)
 {
+	/* The short last sector of a file is always stored, since it tells where the file
+	 * ends. */
 	for (size_t i = 0; i < x->now.n; i++) {
 		struct range r = { x->now.records[i].start, x->now.records[i].count };
 		size_t k = rangeset_find(same, r.off);
@@ -157,11 +171,7 @@ find_changed(struct delta *x, const struct rangeset *same, struct rangeset *chan
 		               rangeset_get(same, k).off <= r.off &&
 		               range_end(rangeset_get(same, k)) >= range_end(r);
 		x->changed_sectors += is_same ? 0 : r.len;
-		/* The short last sector of a file is always stored, since it tells where
-		 * the file ends; and so is the table, which tells where a partition lies
-		 * (--only of imageunzip). */
-		if (is_same && !(short_end && i == x->now.n - 1) &&
-		    !layout_has_table(l, r))
+		if (is_same && !(short_end && i == x->now.n - 1) && !is_kept(l, r))
 			continue;
 		if (rangeset_add(changed, r, e) != 0)
 			return -1;
@@ -187,7 +197,8 @@ find_freed(struct delta *x, const struct sig *old, const struct layout *l, struc
 
 static int
 find_samples(struct delta *x, const struct sig *old, struct windows *w,
-    const struct rangeset *same, bool any_length, struct err *e)
+    const struct rangeset *same, const struct rangeset *changed, bool any_length,
+    struct err *e)
 {
 	const struct delta_samples in = { .old = old,
 		.now = &x->now,
@@ -196,7 +207,9 @@ find_samples(struct delta *x, const struct sig *old, struct windows *w,
 		.layout = w->layout,
 		.any_length = any_length };
 
-	return delta_samples(&x->basis, &in, e);
+	return delta_samples(&x->basis, &in, e) == 0
+	           ? delta_replaced(&x->basis, &in, changed, w, e)
+	           : -1;
 }
 
 static int
@@ -221,7 +234,7 @@ compare(struct delta *x, const struct sig *old, struct disk *d, struct windows *
 	if (rc == 0)
 		rc = find_freed(x, old, l, e);
 	if (rc == 0)
-		rc = find_samples(x, old, w, &same, o->any_length, e);
+		rc = find_samples(x, old, w, &same, &changed, o->any_length, e);
 	uint64_t stored = rangeset_total(&changed);
 	if (rc == 0 && stored <= x->full_sectors / 100 * o->delta_percent +
 				     x->full_sectors % 100 * o->delta_percent / 100) {

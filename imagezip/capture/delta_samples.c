@@ -1,9 +1,9 @@
 /* delta_samples.c: makes samples of a delta's base from the base's signature. With
  * imagezip -H the base itself is not available, so the hashes of its signature become the
  * samples that installers compare with the disk: those of blocks that do not change,
- * evenly spread over the disk, and those of blocks that the delta replaces, whose new
- * hash is in the new signature. delta.c calls this in imagezip's first thread, when it
- * has compared the source with the old signature. */
+ * evenly spread over the disk; delta_replaced.c has those of all that the delta replaces.
+ * delta.c calls this in imagezip's first thread, when it has compared the source with the
+ * old signature. */
 #include "imagezip/capture/delta_samples.h"
 
 #include <stdlib.h>
@@ -100,20 +100,16 @@ collect(struct finder *f, bool zeros, struct err *e)
 	return 0;
 }
 
-static int
-count_all(struct finder *f, struct basis *b, struct err *e)
+static void
+count_all(struct finder *f)
 {
 	struct sample x;
 
 	for (size_t i = 0; i < f->in->old->n; i++) {
 		enum fate fate = fate_of(f, i, &x);
-		if (fate == UNKNOWN)
-			continue;
-		f->count[fate]++;
-		if (fate == REPLACED && basis_add_replaced(b, &x, e) != 0)
-			return -1;
+		if (fate != UNKNOWN)
+			f->count[fate]++;
 	}
-	return 0;
 }
 
 /* Choose samples.  Blocks that stay count most: they are right whatever part of the delta
@@ -158,10 +154,10 @@ delta_samples(struct basis *b, const struct delta_samples *in, struct err *e)
 	rangeset_init(&f.avoid);
 	int rc = find_avoid(&f, e);
 	rangeset_seal(&f.avoid);
-	if (rc == 0)
-		rc = count_all(&f, b, e);
-	if (rc == 0)
+	if (rc == 0) {
+		count_all(&f);
 		rc = collect(&f, false, e);
+	}
 	if (rc == 0 && f.kinds[STAYS].n + f.kinds[REPLACED].n + f.kinds[FREED].n == 0)
 		rc = collect(&f, true, e);
 	if (rc == 0)

@@ -17,7 +17,7 @@ struct delta_samples {
 	bool any_length; /* -f: the last sector of either file may be short */
 };
 
-/* Fill the basis, which is empty.  ERR_NOMEM. */
+/* Fill in the basis's samples of the whole disk; it has none.  ERR_NOMEM. */
 int delta_samples(struct basis *, const struct delta_samples *, struct err *);
 
 #endif /* IMAGEZIP_CAPTURE_DELTA_SAMPLES_H */

@@ -5,6 +5,9 @@
 requires python3 sfdisk mke2fs debugfs zstd
 make_disk() { python3 "$TOP/tests/helpers/bsdlabel_make.py" "$@"; }
 moved() { python3 "$TOP/tests/helpers/bsdlabel_moved.py" "$@"; }
+sectors_of_relocs() {
+	"$BIN/imagedump" --json -dd "$1" | json -1 - "[0].chunk_list[*].relocations[*].sector" | tr ' ' '\n' | sort -un | paste -sd' '
+}
 relocs() { "$BIN/imagedump" --json -dd "$1" | json -1 - "[0].chunk_list[*].relocations[*].type"; }
 
 # Targets: MBR and GPT, partition 1 for something else, 2 at an odd place.
@@ -113,6 +116,12 @@ lilo_case() {
 	check "$what: rewritten" quietly "$BIN/imagerezip" -q -z 1 "$T/x.ndz" "$T/y.ndz"
 	cp "$T/dos" "$T/target"; "$BIN/imageunzip" -q --in-place -s 2 "$T/y.ndz" "$T/target"
 	check "$what: right there, too" cmp -n $((81920 * 512)) -i 0:$((9999 * 512)) "$T/want" "$T/target"
+	# What changes is beside the table, not in its 4 KiB.
+	cp "$T/src" "$T/src2"; spoil_byte "$T/src2" $(((2048 + table + 40) * 512))
+	"$BIN/imagezip" -q "$@" -F 4000000000 -s 1 "$T/src2" "$T/x2.ndz"
+	"$BIN/imagedelta" -q "$T/x.ndz" "$T/x2.ndz" "$T/xd.ndz" || fail "$what: imagedelta"
+	check "$what: a delta has relocations only with their data" [ "$(sectors_of_relocs "$T/xd.ndz")" = 0 ]
+	check "$what: the image has others" [ "$(sectors_of_relocs "$T/x.ndz")" != 0 ]
 	# The table's bytes lie in one piece of 256 KiB of their chunk.
 	check "$what: the table is in one piece" python3 - "$table" <("$BIN/imagedump" --json -dd "$T/x.ndz") << 'PY'
 import json, sys

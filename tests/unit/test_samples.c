@@ -133,9 +133,11 @@ test_thin(void)
 	samples_free(&s);
 }
 
-/* In an extension area: chunk 0 speaks of the whole disk, the others of themselves. */
+/* In an extension area: chunk 0 speaks of the whole disk, the others of themselves, and of
+ * what they share with the next ones. */
 static bool
-area_takes(int32_t index, const struct sample *v, size_t n)
+area_takes_both(int32_t index, const struct sample *v, size_t n,
+    const struct sample *shared, size_t nshared)
 {
 	static uint8_t chunk[NDZ_CHUNK_BYTES];
 	struct ndz_header h = { .version = 3,
@@ -146,7 +148,9 @@ area_takes(int32_t index, const struct sample *v, size_t n)
 		.nregions = 1,
 		.regions = { { 1000, 10 } } };
 	struct ext x = { .has_samples = true,
-		.samples = { SAMPLE_SHA256, n, n, (struct sample *)(uintptr_t)v } };
+		.samples = { SAMPLE_SHA256, n, n, (struct sample *)(uintptr_t)v },
+		.shared = { SAMPLE_SHA256, nshared, nshared,
+		    (struct sample *)(uintptr_t)shared } };
 	struct ext back;
 	struct err e;
 
@@ -157,9 +161,46 @@ area_takes(int32_t index, const struct sample *v, size_t n)
 		return false;
 	}
 	bool same = back.has_samples && back.samples.n == n &&
-	            memcmp(back.samples.v, v, n * sizeof *v) == 0;
+	            memcmp(back.samples.v, v, n * sizeof *v) == 0 &&
+	            back.shared.n == nshared &&
+	            (nshared == 0 ||
+			memcmp(back.shared.v, shared, nshared * sizeof *shared) == 0);
 	ext_free(&back);
 	return same;
+}
+
+static bool
+area_takes(int32_t index, const struct sample *v, size_t n)
+{
+	return area_takes_both(index, v, n, NULL, 0);
+}
+
+static bool
+area_shares(const struct sample *v, size_t n)
+{
+	struct sample own = sample_at(1500, 8);
+
+	return area_takes_both(5, &own, 1, v, n);
+}
+
+static void
+test_area_shared(void)
+{
+	struct sample before = sample_at(999, 8), behind = sample_at(1995, 6);
+	struct sample over = sample_at(900, 2000), inside = sample_at(1000, 8);
+	struct sample apart = sample_at(990, 8), away = sample_at(2000, 8);
+	struct sample both[2] = { before, behind }, wrong[2] = { behind, before };
+	struct sample three[3] = { sample_at(998, 3), before, behind };
+
+	T_CHECK(area_shares(&before, 1));
+	T_CHECK(area_shares(&behind, 1));
+	T_CHECK(area_shares(&over, 1));
+	T_CHECK(area_shares(both, 2));
+	T_CHECK(!area_shares(wrong, 2));
+	T_CHECK(!area_shares(three, 3));
+	T_CHECK(!area_shares(&inside, 1));
+	T_CHECK(!area_shares(&apart, 1));
+	T_CHECK(!area_shares(&away, 1));
 }
 
 static void
@@ -183,14 +224,18 @@ test_area(void)
 }
 
 enum {
-	SECTORS = 40 << 11, /* 40 MiB of noise: more chunks than one */
-	EVERY = 8,          /* a sample for every so many sectors: too many */
+	SECTORS = 40 << 11, /* 40 MiB: more chunks than one */
 	SPREAD = 200,
 };
 
+/* What the packer is given, and what became of it. */
 struct made {
+	bool zeros; /* no noise */
+	uint64_t every; /* sectors of a sample of what is replaced */
 	uint64_t at; /* sector, of the reader's */
 	uint32_t chunks;
+	uint64_t next; /* the sector where the next sample of its own must begin */
+	uint32_t shared;
 	bool good;
 };
 
@@ -204,9 +249,43 @@ next_window(void *arg, struct window *w, void *buf, struct err *e)
 		return 0;
 	w->nregions = 1;
 	w->regions[0] = (struct range){ m->at, WINDOW_SECTORS };
-	draw_bytes(buf, FRAGMENT_WINDOW_BYTES);
+	if (m->zeros)
+		memset(buf, 0, FRAGMENT_WINDOW_BYTES);
+	else
+		draw_bytes(buf, FRAGMENT_WINDOW_BYTES);
 	m->at += WINDOW_SECTORS;
 	return FRAGMENT_WINDOW_BYTES;
+}
+
+/* Is this the sample that was put in for its place? */
+static void
+look_at(struct made *m, const struct sample *x, uint64_t sectors)
+{
+	struct sample want = sample_at(x->sectors.off, sectors);
+
+	m->good &= memcmp(&want, x, sizeof want) == 0;
+}
+
+/* Samples come once, in order; one that two chunks share comes in both. */
+static void
+look_at_own(struct made *m, const struct ext *x)
+{
+	size_t first = m->chunks == 0 ? SPREAD : 0, k = 0;
+	const struct samples *own = &x->samples, *shared = &x->shared;
+
+	m->good &= own->n >= first;
+	for (size_t i = 0; i < first && m->good; i++)
+		look_at(m, &own->v[i], 3);
+	if (shared->n > 0 && shared->v[0].sectors.off < m->next)
+		m->good &= shared->v[k++].sectors.off == m->next - m->every;
+	for (size_t i = first; i < own->n && m->good; i++, m->next += m->every) {
+		m->good &= own->v[i].sectors.off == m->next;
+		look_at(m, &own->v[i], m->every);
+	}
+	for (; k < shared->n; k++, m->next += m->every, m->shared++) {
+		m->good &= shared->v[k].sectors.off == m->next;
+		look_at(m, &shared->v[k], m->every);
+	}
 }
 
 static int
@@ -217,26 +296,35 @@ look(void *arg, const void *bytes, struct err *e)
 
 	if (chunk_parse(&c, bytes, e) != 0)
 		return -1;
-	const struct samples *s = &c.ext.samples;
-	size_t first = m->chunks == 0 ? SPREAD : 0;
-	m->good &= c.ext.has_samples && s->n >= first + SAMPLES_OWN_MIN;
-	for (size_t i = 0; i < s->n; i++) {
-		struct sample want = sample_at(s->v[i].sectors.off,
-		    i < first ? 3 : EVERY);
-		m->good &= memcmp(&want, &s->v[i], sizeof want) == 0;
-	}
-	/* Those of its own come from all of the chunk. */
-	uint64_t last = s->v[s->n - 1].sectors.off;
-	m->good &= c.h.lastsect - last < (c.h.lastsect - c.h.firstsect) / 8;
+	m->good &= c.ext.has_samples;
+	look_at_own(m, &c.ext);
 	m->chunks++;
 	chunk_free(&c);
 	return 0;
 }
 
-static void
-test_packer(void)
+static bool
+fill_basis(struct basis *b, uint64_t every)
 {
-	struct made m = { .good = true };
+	struct err e;
+	bool added = true;
+
+	basis_init(b, SAMPLE_SHA256);
+	for (uint64_t i = 0; i < SPREAD; i++) {
+		struct sample x = sample_at(i * 100, 3);
+		added &= samples_add(&b->spread, &x, &e) == 0;
+	}
+	for (uint64_t i = 0; i < SECTORS; i += every) {
+		struct sample x = sample_at(i, every);
+		added &= basis_add_replaced(b, &x, &e) == 0;
+	}
+	return added;
+}
+
+/* Pack it, and return how many chunks there are. */
+static uint32_t
+pack(struct made *m)
+{
 	struct codec_choice codec = CODEC_DEFAULT;
 	struct basis b;
 	struct packer_config cfg = { .version = 5,
@@ -244,38 +332,52 @@ test_packer(void)
 		.basis = &b,
 		.base = { .kind = EXT_STATE_UUID },
 		.emit = look,
-		.arg = &m };
+		.arg = m };
 	struct encode_config enc = {
-		.codec = codec, .jobs = 2, .next = next_window, .arg = &m
+		.codec = codec, .jobs = 2, .next = next_window, .arg = m
 	};
 	struct packer *p;
 	struct err e;
 
-	basis_init(&b, SAMPLE_SHA256);
-	bool added = true;
-	for (uint64_t i = 0; i < SPREAD; i++) {
-		struct sample x = sample_at(i * 100, 3);
-		added &= samples_add(&b.spread, &x, &e) == 0;
-	}
-	for (uint64_t i = 0; i < SECTORS; i += EVERY) {
-		struct sample x = sample_at(i, EVERY);
-		added &= basis_add_replaced(&b, &x, &e) == 0;
-	}
-	T_CHECK(added);
+	m->good = fill_basis(&b, m->every);
 	T_CHECK(packer_new(&p, &cfg, &e) == 0);
 	T_CHECK(encode_all(&enc, p, &e) == 0);
 	T_CHECK(packer_finish(p, SECTORS, &e) == 0);
-	T_CHECK(m.good);
-	T_CHECK(m.chunks > 30);
+	T_CHECK(m->good);
+	T_CHECK(m->next >= SECTORS);
 	packer_free(p);
 	basis_free(&b);
+	return m->chunks;
 }
 
-/* What reaches behind the chunk's end is not its own. */
+/* Each sample of what is replaced is in its chunk, also where there are many. */
+static void
+test_packer(void)
+{
+	struct made some = { .every = 8 }, across = { .every = 200 };
+
+	T_CHECK(pack(&some) > 30);
+	T_CHECK(some.shared == 0);
+	T_CHECK(pack(&across) > 30);
+	T_CHECK(across.shared > 10);
+}
+
+/* A chunk is closed when there is no room for more samples, however little data it has. */
+static void
+test_closed_for_samples(void)
+{
+	struct made many = { .every = 1, .zeros = true }, few = { .every = 512, .zeros = true };
+
+	T_CHECK(pack(&many) >= SECTORS / SAMPLES_MAX);
+	T_CHECK(pack(&few) == 1);
+}
+
+/* What reaches into the chunk, or out of it, is shared. */
 static void
 test_own(void)
 {
 	struct samples out = { .v = calloc(4, sizeof(struct sample)) };
+	struct samples shared = { .v = calloc(SAMPLES_SHARED_MAX, sizeof(struct sample)) };
 	struct basis b;
 	struct err e;
 
@@ -284,20 +386,26 @@ test_own(void)
 		struct sample x = sample_at(i, 8);
 		T_CHECK(basis_add_replaced(&b, &x, &e) == 0);
 	}
-	basis_take(&b, false, (struct range){ 20, 25 }, 4, &out);
+	basis_take(&b, false, (struct range){ 15, 30 }, 4, &out, &shared);
 	T_CHECK(out.n == 2);
 	T_CHECK(out.v[0].sectors.off == 20);
 	T_CHECK(out.v[1].sectors.off == 30);
-	basis_take(&b, false, (struct range){ 101, 25 }, 4, &out);
+	T_CHECK(shared.n == 2);
+	T_CHECK(shared.v[0].sectors.off == 10);
+	T_CHECK(shared.v[1].sectors.off == 40);
+	basis_take(&b, false, (struct range){ 32, 4 }, 4, &out, &shared);
 	T_CHECK(out.n == 0);
-	basis_take(&b, false, (struct range){ 0, 100 }, 3, &out);
-	T_CHECK(out.n == 3);
-	T_CHECK(out.v[0].sectors.off == 10);
-	T_CHECK(out.v[2].sectors.off == 70);
-	basis_take(&b, true, (struct range){ 0, 100 }, 0, &out);
+	T_CHECK(shared.n == 1);
+	basis_take(&b, false, (struct range){ 101, 25 }, 4, &out, &shared);
 	T_CHECK(out.n == 0);
+	T_CHECK(shared.n == 0);
+	T_CHECK(basis_count(&b, 10, 31) == 3);
+	T_CHECK(basis_next(&b, 11, 30) == 20);
+	T_CHECK(basis_next(&b, 11, 20) == 20);
+	T_CHECK(basis_next(&b, 91, 500) == 500);
 	basis_free(&b);
 	free(out.v);
+	free(shared.v);
 }
 
 int
@@ -308,7 +416,9 @@ main(void)
 	test_digests();
 	test_thin();
 	test_area();
+	test_area_shared();
 	test_own();
 	test_packer();
+	test_closed_for_samples();
 	return t_done();
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/image/format/marker.h"
 #include "common/image/read/walk.h"
 #include "tools/imagedelta/table.h"
 
@@ -14,12 +15,17 @@
  * as a whole, and a region costs 8 or 16 bytes of a header that has 4096. */
 enum { BLOCK_SECTORS = 8, WINDOW_BLOCKS = WINDOW_SECTORS / BLOCK_SECTORS };
 
+/* Installers hold the first 4 KiB back when the image stores them, and put the incomplete marker
+ * there, by which an interrupted installation of the delta is known. */
+static const struct range marker_sectors = { 0, MARKER_AREA_SECTORS };
+
 struct diff {
 	struct sectors *old, *new; /* borrowed */
 	struct rangeset freed;     /* sectors that only the old image stores */
 	/* Sectors that always count as different: those of relocations that only one of the
 	 * images has, because an installed disk differs from the image there; the short
-	 * sector of a file; what only one of the images has lost; and the partition table. */
+	 * sector of a file; what only one of the images has lost; the partition table; and
+	 * the first 4 KiB. */
 	struct rangeset moved;
 	struct rangeset given; /* sectors that were given out; noted if `new` lost any */
 	struct lostset lost;   /* of the sectors given out; filled by diff_done() */
@@ -112,7 +118,8 @@ diff_new(struct diff **out, struct sectors *old, struct sectors *new,
 	if (rc == 0 &&
 	    (find_moved(d, old, new, e) != 0 || find_moved(d, new, old, e) != 0 ||
 		find_lost(d, old, new, e) != 0 || find_lost(d, new, old, e) != 0 ||
-		table_sectors(new, &d->moved, e) != 0))
+		table_sectors(new, &d->moved, e) != 0 ||
+		rangeset_add(&d->moved, marker_sectors, e) != 0))
 		rc = -1;
 	rangeset_seal(&d->moved);
 	if (rc != 0) {
@@ -271,31 +278,37 @@ take_relocs(struct diff *d, const struct contents *w, const bool block[WINDOW_BL
 	}
 }
 
-/* Add a sample to the basis: the digests before and after of the first run of sectors in
- * marked blocks that both images store.  No sample is made when there is no such run, or when
- * one of its sectors is to be avoided. */
+/* Add the sample of sectors [from, to) of the window to the basis. */
 static int
-note_replaced(struct diff *d, const struct contents *old, const struct contents *new,
-    const bool block[WINDOW_BLOCKS], struct err *e)
+add_sample(struct diff *d, const struct contents *old, const struct contents *new,
+    unsigned from, unsigned to, struct err *e)
 {
-	struct sample x = { .sectors = { 0, 0 } };
-	unsigned i = 0, from;
-
-	while (i < WINDOW_SECTORS &&
-	       !(block[i / BLOCK_SECTORS] && old->stored[i] && new->stored[i]))
-		i++;
-	for (from = i; i < WINDOW_SECTORS && block[i / BLOCK_SECTORS] &&
-	               old->stored[i] && new->stored[i];
-	     i++)
-		;
-	x.sectors = (struct range){ new->first + from, i - from };
-	if (i == from || rangeset_total_in(d->avoid, x.sectors) > 0)
-		return 0;
+	struct sample x = { .sectors = { new->first + from, to - from } };
 	size_t at = (size_t)from * SECTOR_BYTES, bytes = x.sectors.len * SECTOR_BYTES;
+
 	if (sample_digest(SAMPLE_SHA256, old->data + at, bytes, x.before, e) != 0 ||
 	    sample_digest(SAMPLE_SHA256, new->data + at, bytes, x.after, e) != 0)
 		return -1;
 	return basis_add_replaced(d->basis, &x, e);
+}
+
+/* Add samples to the basis of all that the marked blocks replace of the old image, one for each
+ * run of sectors; sectors to be avoided are in none. */
+static int
+note_replaced(struct diff *d, const struct contents *old, const struct contents *new,
+    const bool block[WINDOW_BLOCKS], struct err *e)
+{
+	unsigned from = 0;
+
+	for (unsigned i = 0; i <= WINDOW_SECTORS; i++) {
+		if (i < WINDOW_SECTORS && block[i / BLOCK_SECTORS] && old->stored[i] &&
+		    new->stored[i] && !rangeset_contains(d->avoid, new->first + i))
+			continue;
+		if (i > from && add_sample(d, old, new, from, i, e) != 0)
+			return -1;
+		from = i + 1;
+	}
+	return 0;
 }
 
 /* Fill the window f with the marked blocks of w.  Returns the number of bytes, or -1. */
@@ -322,17 +335,20 @@ nothing_new(struct diff *d, struct window *f, uint8_t *out, struct err *e)
 	struct range r = rangeset_get(sectors_stored(d->new), 0);
 	struct contents new = { .first = r.off / WINDOW_SECTORS * WINDOW_SECTORS,
 		.data = d->new_data };
+	struct contents old = { .first = new.first, .data = d->old_data };
+	struct range all = { new.first, WINDOW_SECTORS };
 	bool block[WINDOW_BLOCKS] = { false };
 
 	if (d->any)
 		return 0;
-	if (read_into(d->new, (struct range){ new.first, WINDOW_SECTORS }, &new, e) !=
-	    0)
+	if (read_into(d->new, all, &new, e) != 0 || read_into(d->old, all, &old, e) != 0)
 		return -1;
 	block[(r.off - new.first) / BLOCK_SECTORS] = true;
 	d->reloc_at = 0;
 	keep_relocs_whole(d, block, new.first);
-	return emit(d, &new, block, f, out, e);
+	return note_replaced(d, &old, &new, block, e) == 0
+	           ? emit(d, &new, block, f, out, e)
+	           : -1;
 }
 
 /* Does the image store exactly these n ranges of the window that begins with sector `first`? */

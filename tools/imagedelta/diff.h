@@ -11,7 +11,7 @@
 struct diff;
 
 /* Prepare the comparison of two images; diff_free() frees it.  Images, basis and `avoid` are
- * borrowed until then.  While windows are given out, the basis gets a sample of what each one
+ * borrowed until then.  Before a window is given out, the basis gets samples of all that it
  * replaces, outside of the sectors `avoid`.  ERR_NOMEM; errors of sectors_table(). */
 int diff_new(struct diff **, struct sectors *old, struct sectors *new,
     struct basis *, const struct rangeset *avoid, struct err *);

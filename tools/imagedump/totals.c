@@ -29,7 +29,7 @@ totals_add(struct totals *t, struct chunk *c)
 		t->first = c->ext;
 		t->first.fragments = NULL;
 		t->first.freed = NULL;
-		t->first.samples.v = NULL;
+		t->first.samples.v = t->first.shared.v = NULL;
 		t->first.lost = (struct lost){ 0 };
 		c->ext.reach = NULL;
 	}
@@ -42,6 +42,9 @@ totals_add(struct totals *t, struct chunk *c)
 	for (size_t i = 0; i < c->ext.nfreed; i++)
 		t->freed += c->ext.freed[i].len;
 	t->samples += c->ext.samples.n;
+	/* Two chunks list a shared sample. */
+	for (size_t i = 0; i < c->ext.shared.n; i++)
+		t->samples += c->ext.shared.v[i].sectors.off >= c->h.firstsect;
 	t->chunks++;
 	t->version = c->h.version;
 	t->codec = c->codec;

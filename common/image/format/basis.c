@@ -25,7 +25,7 @@ basis_add_replaced(struct basis *b, const struct sample *x, struct err *e)
 {
 	pthread_mutex_lock(&b->lock);
 	assert(b->replaced.n == 0 ||
-	       b->replaced.v[b->replaced.n - 1].sectors.off < x->sectors.off);
+	       range_end(b->replaced.v[b->replaced.n - 1].sectors) <= x->sectors.off);
 	int rc = samples_add(&b->replaced, x, e);
 	pthread_mutex_unlock(&b->lock);
 	return rc;
@@ -47,29 +47,50 @@ find(const struct samples *s, uint64_t sector)
 	return lo;
 }
 
-/* A sample that reaches into the next chunk is left out: that chunk may be installed first. */
-static void
-take_own(const struct samples *s, struct range own, size_t most, struct samples *out)
+size_t
+basis_count(struct basis *b, uint64_t from, uint64_t to)
 {
-	size_t from = find(s, own.off), to = find(s, range_end(own)), n = to - from;
-	size_t take = n < most ? n : most;
+	pthread_mutex_lock(&b->lock);
+	size_t n = find(&b->replaced, to) - find(&b->replaced, from);
+	pthread_mutex_unlock(&b->lock);
+	return n;
+}
 
-	for (size_t i = 0; i < take; i++) {
-		const struct sample *x = &s->v[from + i * n / take];
-		if (range_end(x->sectors) <= range_end(own))
-			out->v[out->n++] = *x;
-	}
+uint64_t
+basis_next(struct basis *b, uint64_t from, uint64_t to)
+{
+	pthread_mutex_lock(&b->lock);
+	size_t i = find(&b->replaced, from);
+	uint64_t next = i < b->replaced.n ? b->replaced.v[i].sectors.off : to;
+	pthread_mutex_unlock(&b->lock);
+	return next < to ? next : to;
+}
+
+/* Share out the samples that have sectors of `own`, which are next to each other. */
+static void
+take_own(const struct samples *s, struct range own, size_t most, struct samples *out,
+    struct samples *shared)
+{
+	size_t i = find(s, own.off);
+
+	if (i > 0 && range_end(s->v[i - 1].sectors) > own.off)
+		shared->v[shared->n++] = s->v[i - 1];
+	for (; i < s->n && s->v[i].sectors.off < range_end(own); i++)
+		if (range_end(s->v[i].sectors) > range_end(own))
+			shared->v[shared->n++] = s->v[i];
+		else if (out->n < most)
+			out->v[out->n++] = s->v[i];
 }
 
 void
-basis_take(
-    struct basis *b, bool first, struct range own, size_t most, struct samples *out)
+basis_take(struct basis *b, bool first, struct range own, size_t most,
+    struct samples *out, struct samples *shared)
 {
-	out->hash = b->spread.hash;
-	out->n = 0;
+	out->hash = shared->hash = b->spread.hash;
+	out->n = shared->n = 0;
 	for (size_t i = 0; first && i < b->spread.n && out->n < most; i++)
 		out->v[out->n++] = b->spread.v[i];
 	pthread_mutex_lock(&b->lock);
-	take_own(&b->replaced, own, most - out->n, out);
+	take_own(&b->replaced, own, most, out, shared);
 	pthread_mutex_unlock(&b->lock);
 }

@@ -23,10 +23,16 @@ void basis_free(struct basis *);
 /* Add a sample of replaced sectors, which begins behind all that were added before.
  * ERR_NOMEM. */
 int basis_add_replaced(struct basis *, const struct sample *, struct err *);
-/* Put at most `most` samples, for which out->v has room, into *out.  They are for the chunk
- * that answers for the sectors `own`: with `first` the samples of the whole disk, and then
- * the chunk's own ones, evenly spread when there are too many. */
+/* How many samples of replaced sectors begin in [from, to). */
+size_t basis_count(struct basis *, uint64_t from, uint64_t to);
+/* The sector with which the first sample of replaced sectors in [from, to) begins; `to` when
+ * there is none. */
+uint64_t basis_next(struct basis *, uint64_t from, uint64_t to);
+/* Put the samples of the chunk that answers for the sectors `own` into *out, at most `most`,
+ * for which out->v has room: with `first` those of the whole disk, then those of replaced
+ * sectors that are all its own.  Those that have sectors of other chunks, too, go into
+ * *shared, which has room for SAMPLES_SHARED_MAX. */
 void basis_take(struct basis *, bool first, struct range own, size_t most,
-    struct samples *out);
+    struct samples *out, struct samples *shared);
 
 #endif /* COMMON_IMAGE_FORMAT_BASIS_H */

@@ -81,14 +81,13 @@ get_freed(struct ext *x, struct rd *r, struct err *e)
 	return 0;
 }
 
+/* Read samples into *s, which has none.  Returns whether there are any, or -1. */
 static int
-get_samples(struct ext *x, struct rd *r, struct err *e)
+get_samples(struct samples *s, struct rd *r, struct err *e)
 {
-	if (x->has_samples)
+	if (s->v != NULL)
 		return err_set(e, ERR_FORMAT, "two records of samples");
-	int rc = samples_get(&x->samples, r, e);
-	x->has_samples = rc == 1;
-	return rc < 0 ? -1 : 0;
+	return samples_get(s, r, e);
 }
 
 /* A signature can be encoded in one way only, so that its record has no bit that nobody
@@ -112,6 +111,8 @@ static int
 get_record(struct ext *x, const struct ndz_header *h, unsigned type, struct rd *r,
     struct err *e)
 {
+	int rc;
+
 	switch (type) {
 	case REC_UUID:
 		rd_copy(r, x->uuid, sizeof x->uuid);
@@ -168,7 +169,13 @@ get_record(struct ext *x, const struct ndz_header *h, unsigned type, struct rd *
 			return -1;
 		break;
 	case REC_SAMPLES:
-		if (get_samples(x, r, e) != 0)
+		rc = get_samples(&x->samples, r, e);
+		if (rc < 0)
+			return -1;
+		x->has_samples |= rc == 1;
+		break;
+	case REC_SHARED:
+		if (get_samples(&x->shared, r, e) < 0)
 			return -1;
 		break;
 	default:
@@ -213,6 +220,25 @@ check_samples(const struct ext *x, const struct ndz_header *h, struct err *e)
 			return err_set(e, ERR_FORMAT,
 			    "samples of the base overlap, or are of another chunk's "
 			    "sectors");
+		at = range_end(r);
+	}
+	return 0;
+}
+
+/* A shared sample has some of the chunk's sectors, and others. */
+static int
+check_shared(const struct ext *x, const struct ndz_header *h, struct err *e)
+{
+	uint64_t at = 0;
+
+	for (size_t i = 0; i < x->shared.n; i++) {
+		struct range r = x->shared.v[i].sectors;
+		uint64_t of_own = range_clip(r, h->firstsect, h->lastsect).len;
+		if (i == SAMPLES_SHARED_MAX || r.off < at || of_own == 0 ||
+		    of_own == r.len)
+			return err_set(e, ERR_FORMAT,
+			    "samples that the chunk shares with others overlap, or are "
+			    "not of its border");
 		at = range_end(r);
 	}
 	return 0;
@@ -290,7 +316,7 @@ ext_get(struct ext *x, const struct ndz_header *h, const void *chunk, struct err
 		    e, ERR_FORMAT, "the checksum of the extension area is wrong");
 	if (get_records(x, h, r, e) != 0 || ext_check_fragments(x, h, e) != 0 ||
 	    check_freed(x, h, e) != 0 || check_samples(x, h, e) != 0 ||
-	    check_tail(x, h, e) != 0) {
+	    check_shared(x, h, e) != 0 || check_tail(x, h, e) != 0) {
 		ext_free(x);
 		return -1;
 	}
@@ -308,6 +334,7 @@ ext_free(struct ext *x)
 	x->freed = NULL;
 	x->nfreed = 0;
 	samples_free(&x->samples);
+	samples_free(&x->shared);
 	lost_free(&x->lost);
 	free(x->reach);
 	x->reach = NULL;

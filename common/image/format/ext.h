@@ -117,9 +117,10 @@ struct ext {
 	size_t nfreed;
 	struct range *freed; /* owned; ext_free() */
 	/* Of a delta: samples of its base's data.  In chunk 0 they are of the whole disk,
-	 * in other chunks of the chunk's own sectors. */
+	 * in other chunks of the chunk's own sectors.  `shared`: of sectors that the chunk
+	 * has together with others. */
 	bool has_samples;
-	struct samples samples; /* owned; ext_free() */
+	struct samples samples, shared; /* owned; ext_free() */
 	/* The signature, which is the last record, over what sign.h says.  ext_put() does
 	 * not write it. */
 	bool has_signature;
@@ -158,7 +159,7 @@ int ext_add_signature(const struct ndz_header *h, void *chunk,
 /* How many bytes ext_put() will need for a table of nfragments entries and, with `image`,
  * the record of chunk 0, with room for LOST_RANGES_MIN lost ranges.  A state record takes
  * EXT_STATE_BYTES more, the record of a tail tail_record_bytes(), that of how far
- * partitions reach reach_record_bytes(), and the record of samples ext_samples_need(). */
+ * partitions reach reach_record_bytes(), and a record of samples ext_samples_need(). */
 size_t ext_need(size_t nfragments, bool image);
 /* How many ranges of freed sectors fit behind everything else, when `reserve` bytes are
  * left free. */

@@ -44,6 +44,7 @@ enum record_type {
 	REC_TAIL = 12,
 	REC_SECTORS = 13, /* fragments by sectors */
 	REC_REACH = 14,
+	REC_SHARED = 15, /* samples that are not of this chunk alone */
 };
 
 /* Records begin at multiples of 8. */

@@ -174,6 +174,11 @@ put_records(struct wr *w, const struct ext *x, const struct ndz_header *h)
 		samples_put(&x->samples, w);
 		end_record(w, at);
 	}
+	if (x->shared.n > 0) {
+		at = begin_record(w, REC_SHARED);
+		samples_put(&x->shared, w);
+		end_record(w, at);
+	}
 	if (x->fragments != NULL)
 		put_fragments(w, x, h);
 	if (x->nfreed > 0)
@@ -266,6 +271,8 @@ used_bytes(const struct ext *x, const struct ndz_header *h, size_t reserve)
 		used += (x->lost.nranges - LOST_RANGES_MIN) * LOST_RANGE_BYTES;
 	if (x->has_samples)
 		used += ext_samples_need(x->samples.n);
+	if (x->shared.n > 0)
+		used += ext_samples_need(x->shared.n);
 	return used;
 }
 

@@ -11,7 +11,14 @@
 #include "common/disk/disk.h"
 #include "common/image/format/format.h"
 
-enum { MARKER_BYTES = 512, MARKER_ID_BYTES = 16 };
+enum {
+	MARKER_BYTES = 512,
+	MARKER_ID_BYTES = 16,
+	/* Whoever installs holds these first bytes back while the marker stands there, so only
+	 * an image that stores all of them lets its installation be marked. */
+	MARKER_AREA_BYTES = 4096,
+	MARKER_AREA_SECTORS = MARKER_AREA_BYTES / SECTOR_BYTES,
+};
 
 /* What the marker says of the installation that is not complete. */
 struct marker {

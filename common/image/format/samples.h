@@ -22,9 +22,13 @@
 enum {
 	SAMPLE_DIGEST_BYTES = 16, /* the first ones of a longer digest */
 	SAMPLE_SECTORS_MAX = 32768,
-	SAMPLES_MAX = 1024,      /* of one chunk */
+	SAMPLES_MAX = 16384,      /* of one chunk */
 	SAMPLES_SPREAD_MAX = 256, /* of the whole disk, in chunk 0 */
-	SAMPLES_OWN_MIN = 32,    /* a chunk has room for at least this number of its own */
+	/* As many of a delta that is written again, whoever made it: chunk 0 has room for
+	 * these, and for the largest window with its samples. */
+	SAMPLES_FIRST_MAX = 4096,
+	/* A chunk shares one sample with what is before it, and one with what is behind it. */
+	SAMPLES_SHARED_MAX = 2,
 };
 
 /* The numbers of the first two are those of signature files. */

@@ -84,7 +84,7 @@ take_first(struct sectors *s, struct err *e)
 		s->ext.fragments = NULL;
 		s->ext.freed = NULL;
 		s->ext.nfragments = s->ext.nfreed = 0;
-		s->ext.samples = (struct samples){ 0 };
+		s->ext.samples = s->ext.shared = (struct samples){ 0 };
 		s->ext.lost = (struct lost){ 0 };
 		c->ext.reach = NULL;
 		chunk_free(c);
@@ -129,32 +129,89 @@ look_at(struct sectors *s, uint32_t i, struct ndz_header *h, struct err *e)
 	return rc == 0 ? 0 : err_ctx(e, "%s: chunk %u", image_name(s->img), i);
 }
 
-/* Take the samples of a chunk.  Those of chunk 0 are of the whole disk. */
-static int
-take_samples(struct sectors *s, uint32_t i, const struct ext *x, struct err *e)
+static bool
+stores_some(const struct ndz_header *h, struct range r)
 {
-	uint64_t at = 0;
+	for (unsigned i = 0; i < h->nregions; i++)
+		if (range_clip(r, h->regions[i].off, range_end(h->regions[i])).len > 0)
+			return true;
+	return false;
+}
 
-	if (i == 0) {
-		s->has_basis = x->has_samples;
-		s->basis.spread.hash = s->basis.replaced.hash = x->samples.hash;
-	}
-	if (!s->has_basis || !x->has_samples)
-		return 0;
-	if (x->samples.hash != s->basis.spread.hash)
-		return err_set(e, ERR_FORMAT, "its samples have another hash");
-	if (s->basis.replaced.n > 0)
-		at = s->basis.replaced.v[s->basis.replaced.n - 1].sectors.off + 1;
-	for (size_t k = 0; k < x->samples.n; k++) {
-		const struct sample *v = &x->samples.v[k];
-		if (i != 0 && v->sectors.off < at)
+/* How many of chunk 0's samples are of the whole disk.  Behind them come those of what it
+ * replaces, which ascend.  With none of the first kind, all count as such, so that a chunk 0
+ * of another size has some, too. */
+static size_t
+count_spread(const struct samples *s, const struct ndz_header *h)
+{
+	uint64_t end = h->lastsect;
+	size_t n = s->n;
+
+	for (; n > 0 && range_end(s->v[n - 1].sectors) <= end; n--)
+		end = s->v[n - 1].sectors.off;
+	return n > 0 ? n : s->n;
+}
+
+/* Take samples [from, to) of what a chunk replaces.  A shared sample comes twice, and those
+ * of sectors that the chunk does not store are of no use. */
+static int
+take_replaced(struct sectors *s, const struct samples *v, size_t from, size_t to,
+    const struct ndz_header *h, struct err *e)
+{
+	const struct samples *all = &s->basis.replaced;
+
+	for (size_t i = from; i < to; i++) {
+		struct range r = v->v[i].sectors, last = { 0, 0 };
+		if (all->n > 0)
+			last = all->v[all->n - 1].sectors;
+		if ((last.len > 0 && last.off == r.off) || !stores_some(h, r))
+			continue;
+		if (r.off < range_end(last))
 			return err_set(e, ERR_FORMAT, "its samples do not ascend");
-		if ((i == 0 ? samples_add(&s->basis.spread, v, e)
-			    : basis_add_replaced(&s->basis, v, e)) != 0)
+		if (basis_add_replaced(&s->basis, &v->v[i], e) != 0)
 			return -1;
-		at = v->sectors.off + 1;
 	}
 	return 0;
+}
+
+/* Take the samples of the whole disk out of chunk 0.  Returns how many of its samples these
+ * are, or -1. */
+static ssize_t
+take_spread(struct sectors *s, const struct samples *v, const struct ndz_header *h,
+    struct err *e)
+{
+	size_t n = count_spread(v, h);
+
+	s->basis.spread.hash = s->basis.replaced.hash = v->hash;
+	for (size_t i = 0; i < n; i++)
+		if (samples_add(&s->basis.spread, &v->v[i], e) != 0)
+			return -1;
+	samples_thin(&s->basis.spread, SAMPLES_FIRST_MAX);
+	return (ssize_t)n;
+}
+
+/* Take the samples of a chunk: those that it shares with what is before it, its own, and
+ * those that it shares with what is behind it. */
+static int
+take_samples(struct sectors *s, uint32_t i, const struct chunk *c, struct err *e)
+{
+	const struct samples *v = &c->ext.samples, *shared = &c->ext.shared;
+	size_t before = shared->n > 0 && shared->v[0].sectors.off < c->h.firstsect;
+
+	if (i == 0)
+		s->has_basis = c->ext.has_samples;
+	if (!s->has_basis || !c->ext.has_samples)
+		return 0;
+	ssize_t own = i == 0 ? take_spread(s, v, &c->h, e) : 0;
+	if (own < 0)
+		return -1;
+	if (v->hash != s->basis.spread.hash ||
+	    (shared->n > 0 && shared->hash != v->hash))
+		return err_set(e, ERR_FORMAT, "its samples have another hash");
+	if (take_replaced(s, shared, 0, before, &c->h, e) != 0 ||
+	    take_replaced(s, v, (size_t)own, v->n, &c->h, e) != 0)
+		return -1;
+	return take_replaced(s, shared, before, shared->n, &c->h, e);
 }
 
 /* Take the freed sectors and the samples of a delta's chunk.  They are in its extension, so
@@ -171,7 +228,7 @@ take_delta(struct sectors *s, uint32_t i, struct err *e)
 	for (size_t k = 0; k < c->ext.nfreed && rc == 0; k++)
 		rc = rangeset_add(&s->freed, c->ext.freed[k], e);
 	if (rc == 0)
-		rc = take_samples(s, i, &c->ext, e);
+		rc = take_samples(s, i, c, e);
 	chunk_free(c);
 	return rc;
 }

@@ -32,13 +32,13 @@ struct packer {
 	struct reach *reach; /* a copy of cfg.reach, or NULL */
 };
 
-/* The room that each chunk keeps for samples of the base. */
+/* The bytes that n samples of the chunk take, and those that it shares. */
 static size_t
-samples_need(const struct packer_config *cfg, bool first)
+samples_need(const struct packer_room *r, size_t n)
 {
-	if (cfg->basis == NULL)
+	if (r->basis == NULL)
 		return 0;
-	return ext_samples_need(SAMPLES_OWN_MIN + (first ? cfg->basis->spread.n : 0));
+	return ext_samples_need(n) + ext_samples_need(SAMPLES_SHARED_MAX);
 }
 
 static void
@@ -46,6 +46,7 @@ chunk_begin(struct packer *p, int32_t index, uint64_t firstsect)
 {
 	const struct codec *codec = p->cfg.codec.codec;
 	struct open_chunk *c = p->open;
+	struct basis *basis = p->cfg.basis;
 
 	memset(c->bytes, 0, NDZ_HEADER_BYTES);
 	c->h = (struct ndz_header){
@@ -54,7 +55,7 @@ chunk_begin(struct packer *p, int32_t index, uint64_t firstsect)
 	memcpy(c->h.uuid, p->cfg.header_uuid, NDZ_UUID_BYTES);
 	struct ext_fragment *table = c->ext.fragments;
 	struct range *freed = c->ext.freed;
-	struct samples samples = c->ext.samples;
+	struct samples samples = c->ext.samples, shared = c->ext.shared;
 	c->ext = (struct ext){ .fragments = table,
 		.has_uuid = true,
 		.has_digest = true,
@@ -66,7 +67,8 @@ chunk_begin(struct packer *p, int32_t index, uint64_t firstsect)
 		.state = p->cfg.state,
 		.base = p->cfg.base,
 		.freed = freed,
-		.samples = samples };
+		.samples = samples,
+		.shared = shared };
 	memcpy(c->ext.uuid, p->cfg.uuid, NDZ_UUID_BYTES);
 	c->ext.image = p->cfg.image;
 	c->h.codec = codec->id == CODEC_DEFLATE && !p->cfg.own_magic ? 0 : codec->id;
@@ -77,7 +79,9 @@ chunk_begin(struct packer *p, int32_t index, uint64_t firstsect)
 		.has_state = c->ext.has_state,
 		.regions_end = UINT64_MAX,
 		.stream_bytes = codec->head_bytes,
-		.samples_bytes = samples_need(&p->cfg, index == 0),
+		.basis = basis,
+		.nsamples = index == 0 && basis != NULL ? basis->spread.n : 0,
+		.samples_from = firstsect,
 		.reach_bytes = index == 0 ? reach_record_bytes(p->cfg.reach) : 0,
 		.reserve = p->reserve };
 	c->adler = 1;
@@ -92,11 +96,14 @@ chunk_alloc(struct open_chunk *c, const struct packer_config *cfg)
 	c->ext.fragments = calloc(EXT_FRAGMENTS_MAX, sizeof *c->ext.fragments);
 	if (cfg->freed != NULL)
 		c->ext.freed = calloc(FREED_MAX, sizeof *c->ext.freed);
-	if (cfg->basis != NULL)
+	if (cfg->basis != NULL) {
 		c->ext.samples.v = calloc(SAMPLES_MAX, sizeof *c->ext.samples.v);
+		c->ext.shared.v = calloc(SAMPLES_SHARED_MAX, sizeof *c->ext.shared.v);
+	}
 	return c->bytes == NULL || c->ext.fragments == NULL ||
 	               (cfg->freed != NULL && c->ext.freed == NULL) ||
-	               (cfg->basis != NULL && c->ext.samples.v == NULL)
+	               (cfg->basis != NULL &&
+		           (c->ext.samples.v == NULL || c->ext.shared.v == NULL))
 	           ? -1
 	           : 0;
 }
@@ -179,9 +186,8 @@ packer_room_next(const struct packer_room *r)
 		.has_state = r->has_state,
 		.regions_end = UINT64_MAX,
 		.stream_bytes = r->codec->head_bytes,
-		.samples_bytes = r->samples_bytes > 0
-		                     ? ext_samples_need(SAMPLES_OWN_MIN)
-		                     : 0,
+		.basis = r->basis,
+		.samples_from = r->samples_from,
 		.reserve = r->reserve };
 }
 
@@ -203,6 +209,24 @@ new_regions(const struct fragment *f, uint64_t end)
 		end = range_end(w->regions[w->nregions - 1]);
 	}
 	return n;
+}
+
+/* The sector behind the fragment's last one. */
+static uint64_t
+end_of(const struct fragment *f)
+{
+	const struct window *last = &f->windows[f->nwindows - 1];
+
+	return range_end(last->regions[last->nregions - 1]);
+}
+
+/* How many samples of the base the chunk has with this fragment: also those of what lies
+ * between it and the fragment before. */
+static size_t
+samples_with(const struct packer_room *r, const struct fragment *f)
+{
+	return r->nsamples +
+	       (r->basis != NULL ? basis_count(r->basis, r->samples_from, end_of(f)) : 0);
 }
 
 static unsigned
@@ -253,13 +277,14 @@ packer_room_for(const struct packer_room *r, const struct fragment *f)
 	size_t stream = r->stream_bytes +
 	                (zeros > 0 ? r->codec->zeros_bytes(zeros) : 0) +
 	                (f->zero ? 0 : f->bytes) + r->codec->tail_bytes;
+	size_t nsamples = samples_with(r, f);
 
 	size_t ext = ext_need(nfragments, r->has_image) +
-	             (r->has_state ? EXT_STATE_BYTES : 0) + r->samples_bytes +
+	             (r->has_state ? EXT_STATE_BYTES : 0) + samples_need(r, nsamples) +
 	             r->reach_bytes;
 
 	return header_holds(r->version, nregions, r->nrelocs, f) &&
-	       nfragments <= EXT_FRAGMENTS_MAX &&
+	       nfragments <= EXT_FRAGMENTS_MAX && nsamples <= SAMPLES_MAX &&
 	       NDZ_HEADER_BYTES + stream + 7 + ext + r->reserve <= NDZ_CHUNK_BYTES &&
 	       r->nonzero_bytes + (f->zero ? 0 : raw_bytes) <= PACKER_RAW_MAX;
 }
@@ -277,11 +302,12 @@ room_flush_zeros(struct packer_room *r)
 void
 packer_room_add(struct packer_room *r, const struct fragment *f)
 {
-	const struct window *last = &f->windows[f->nwindows - 1];
 	uint64_t raw_bytes = raw_bytes_of(f);
 
 	r->nregions += new_regions(f, r->regions_end);
-	r->regions_end = range_end(last->regions[last->nregions - 1]);
+	r->regions_end = end_of(f);
+	r->nsamples = samples_with(r, f);
+	r->samples_from = r->regions_end;
 	r->nrelocs += relocs_of(f);
 	if (f->zero) {
 		r->zero_bytes += raw_bytes;
@@ -366,10 +392,10 @@ list_samples(struct packer *p)
 
 	if (p->cfg.basis == NULL)
 		return;
-	size_t room =
-	    ext_samples_room(&c->ext, &c->h, p->reserve + c->room.reach_bytes);
+	size_t room = ext_samples_room(&c->ext, &c->h,
+	    p->reserve + c->room.reach_bytes + ext_samples_need(SAMPLES_SHARED_MAX));
 	basis_take(p->cfg.basis, c->h.index == 0, own,
-	    room < SAMPLES_MAX ? room : SAMPLES_MAX, &c->ext.samples);
+	    room < SAMPLES_MAX ? room : SAMPLES_MAX, &c->ext.samples, &c->ext.shared);
 	c->ext.has_samples = true;
 }
 
@@ -473,10 +499,21 @@ close_last(struct packer *p, uint64_t total, struct err *e)
 	return emit(p, c, e);
 }
 
+/* Where the next chunk begins, whose first fragment is f: with f, or with a sample in front of
+ * it, for which only that chunk is sure to have room. */
+static uint64_t
+border(const struct packer *p, const struct fragment *f)
+{
+	const struct packer_room *r = &p->open->room;
+	uint64_t first = f->windows[0].regions[0].off;
+
+	return r->basis != NULL ? basis_next(r->basis, r->samples_from, first) : first;
+}
+
 int
 packer_add(struct packer *p, const struct fragment *f, struct err *e)
 {
-	uint64_t first = f->windows[0].regions[0].off;
+	uint64_t first = border(p, f);
 
 	if (p->open->h.nregions > 0 &&
 	    (p->ended || f->windows[0].fresh || !packer_room_for(&p->open->room, f))) {
@@ -520,7 +557,8 @@ packer_note_lost(struct packer *p, struct lostset *lost, struct err *e)
 	              p->cfg.codec.codec->tail_bytes + 7 +
 	              ext_need(c->room.nfragments, c->room.has_image) +
 	              (c->room.has_state ? EXT_STATE_BYTES : 0) +
-	              c->room.samples_bytes + c->room.reach_bytes + p->reserve;
+	              samples_need(&c->room, c->room.nsamples) + c->room.reach_bytes +
+	              p->reserve;
 	lost_free(&c->ext.lost);
 	return lost_make(&c->ext.lost, lost,
 	    LOST_HEAD_BYTES + LOST_RANGES_MIN * LOST_RANGE_BYTES +

@@ -3,9 +3,10 @@
  * Chunks are filled one at a time; their [firstsect, lastsect) tile the image.  A chunk is
  * closed when a fragment comes that does not fit any more, since only then is it known where
  * the chunk ends; the last chunk is closed at packer_finish().  A fragment does not fit by
- * its bytes, by region entries, or by raw data that is not zero (16 MiB).  A run of zero
- * windows is one entry of the fragment table and costs 1/1000 of its size, or less.  Chunks
- * are emitted two by two, so that their digests are made together.
+ * its bytes, by region entries, by raw data that is not zero (16 MiB), or, in a delta, by the
+ * samples of what it replaces: each chunk lists all of these.  A run of zero windows is one
+ * entry of the fragment table and costs 1/1000 of its size, or less.  Chunks are emitted two
+ * by two, so that their digests are made together.
  */
 #ifndef COMMON_IMAGE_WRITE_PACKER_H
 #define COMMON_IMAGE_WRITE_PACKER_H
@@ -49,7 +50,9 @@ struct packer_config {
 	struct ext_image image;              /* into chunk 0 */
 	struct ext_state state, base;        /* NONE, or into every chunk */
 	const struct rangeset *freed;              /* of a delta, or NULL; borrowed */
-	struct basis *basis;                 /* of a delta, or NULL; borrowed */
+	/* Of a delta, or NULL; borrowed.  It has the samples of what a window replaces before
+	 * the window comes. */
+	struct basis *basis;
 	struct tail tail; /* of a disk; into chunk 0 and chunks that store some of it */
 	const struct reach *reach; /* into chunk 0, or NULL */
 	bool content; /* windows follow the content: the table tells sectors */
@@ -84,7 +87,9 @@ struct packer_room {
 	unsigned nregions, nrelocs;
 	uint64_t regions_end; /* sector behind the last region */
 	size_t nfragments, stream_bytes, reserve;
-	size_t samples_bytes; /* room that is kept for samples of the base */
+	struct basis *basis;   /* of a delta, or NULL */
+	size_t nsamples;       /* of the base, in the chunk */
+	uint64_t samples_from; /* those that begin in front of this sector are counted */
 	size_t reach_bytes;   /* and for what chunk 0 says of partitions */
 	uint64_t zero_bytes;  /* zeros that are not in the stream yet */
 	uint64_t nonzero_bytes;
