@@ -2,6 +2,7 @@
  * in its first thread, and all of it runs in that thread. */
 #include <stdlib.h>
 
+#include "common/base/cancel.h"
 #include "common/image/format/format.h"
 #include "common/image/read/copy.h"
 #include "imageunzip/install/from_impl.h"
@@ -84,6 +85,34 @@ put_all(struct feed *d, struct sink *s, struct err *e)
 	return image_copy(d->image, s, &all, e);
 }
 
+static int
+compare_chunks(struct feed *d, void *buf, struct err *e)
+{
+	for (uint32_t i = 0; i < image_chunks(d->image); i++) {
+		if (d->wanted != NULL && !d->wanted[i])
+			continue;
+		if (cancel_check(e) != 0 || image_read(d->image, i, buf, e) != 0)
+			return -1;
+		if (install_compare_base(d->install, i, buf, e) != 0)
+			return err_ctx(e, "%s", image_name(d->image));
+	}
+	install_base_compared(d->install);
+	return 0;
+}
+
+/* Compare all that a delta replaces with the target before anything is written. */
+static int
+compare_base(struct feed *d, const struct ext *first, struct err *e)
+{
+	if (!ext_is_delta(first) || !image_seekable(d->image) ||
+	    !install_compares_base(d->install))
+		return 0;
+	void *buf = malloc(NDZ_CHUNK_BYTES);
+	int rc = buf != NULL ? compare_chunks(d, buf, e) : err_nomem(e, "a chunk");
+	free(buf);
+	return rc;
+}
+
 int
 install_from(struct sink *sink, struct image *img, const struct survey *s,
     const struct install_from_watch *w, struct err *e)
@@ -99,6 +128,8 @@ install_from(struct sink *sink, struct image *img, const struct survey *s,
 	int rc = install_is_only(in)      ? feed_choose(&d, &total, e)
 	         : s->first.reach == NULL ? feed_look(&d, e)
 	                                  : 0;
+	if (rc == 0)
+		rc = compare_base(&d, &s->first, e);
 	if (rc == 0 && w->begins != NULL)
 		w->begins(w->arg, total);
 	if (rc == 0)

@@ -10,6 +10,7 @@
 
 #include "common/disk/inuse.h"
 #include "common/disk/ptable.h"
+#include "imageunzip/install/job.h"
 #include "imageunzip/install/tail.h"
 
 enum { STATE_TEXT_BYTES = 128 };
@@ -21,6 +22,15 @@ gate_init(struct gate *g, const struct target *t)
 	 * a pipe, whose chunks come in order. */
 	*g = (struct gate){ .closed = !t->cfg->force && !t->fresh &&
 		                      disk_seekable(t->disk) };
+	pthread_mutex_init(&g->lock, NULL);
+	rangeset_init(&g->shared);
+}
+
+void
+gate_free(struct gate *g)
+{
+	pthread_mutex_destroy(&g->lock);
+	rangeset_free(&g->shared);
 }
 
 /* The list of filesystems begins with the number of a partition; 0 means a disk without
@@ -86,20 +96,6 @@ gate_check_meant(const struct target *t, const struct ext *x, struct err *e)
 	return 0;
 }
 
-/* What the disk holds in the place of a sample: the base's data, the delta's, or
- * something else. */
-enum found { BEFORE, AFTER, OTHER };
-
-/* Is the sample's data on the disk all zeros? Zeros do not prove that the delta was
- * installed. */
-static bool
-is_zero(const struct sample *x, const uint8_t *data)
-{
-	size_t bytes = x->sectors.len * SECTOR_BYTES;
-
-	return data[0] == 0 && memcmp(data, data + 1, bytes - 1) == 0;
-}
-
 /* Is all of a sample installed? With --only most samples are not. */
 static bool
 is_installed(const struct target *t, const struct sample *x)
@@ -133,29 +129,25 @@ is_tail_elsewhere(const struct target *t, const struct tail *x, const struct sam
 	return !tail_in_place(t, x) && tail_touches(x, &s->sectors, 1);
 }
 
+/* Does the disk hold what this sample says: the base's data, or the delta's?  Returns 1, 0,
+ * or -1. */
 static int
-look_at(struct target *t, enum sample_hash hash, const struct sample *x, void *buf,
-    enum found *found, struct err *e)
+holds(struct target *t, enum sample_hash hash, const struct sample *x, void *buf,
+    struct err *e)
 {
 	uint8_t digest[SAMPLE_DIGEST_BYTES];
 	struct range at = { place_of(t, x), x->sectors.len };
 	size_t bytes = at.len * SECTOR_BYTES;
 
-	*found = OTHER;
 	if (!range_within(at, t->room))
 		return 0;
 	ssize_t n = target_read(t, at.off, buf, bytes, e);
-	if (n < 0)
-		return -1;
-	if ((size_t)n < bytes)
-		return 0;
+	if (n < 0 || (size_t)n < bytes)
+		return n < 0 ? -1 : 0;
 	if (sample_digest(hash, buf, bytes, digest, e) != 0)
 		return -1;
-	if (memcmp(digest, x->before, sizeof digest) == 0)
-		*found = BEFORE;
-	else if (memcmp(digest, x->after, sizeof digest) == 0)
-		*found = AFTER;
-	return 0;
+	return memcmp(digest, x->before, sizeof digest) == 0 ||
+	       memcmp(digest, x->after, sizeof digest) == 0;
 }
 
 static int
@@ -182,55 +174,95 @@ refuse_unknown(const struct target *t, struct err *e)
 	    disk_name(t->disk));
 }
 
-/* Find the first sample that is neither BEFORE nor AFTER; n: there is none.  Writing may
- * have been interrupted in the middle of a sample, which only g->begun excuses. */
-static int
-first_other(struct target *t, const struct ext *x, struct gate *g, size_t *other,
-    struct err *e)
-{
-	const struct samples *s = &x->samples;
-	void *buf = malloc((size_t)SAMPLE_SECTORS_MAX * SECTOR_BYTES);
-	size_t torn = s->n;
-	int rc = buf != NULL ? 0 : err_nomem(e, "a sample of the base");
+/* A chunk whose samples are compared. */
+struct look {
+	struct target *t;
+	const struct ext *x;
+	const struct chunk *c; /* NULL: only its extension area is here */
+	bool begun;
+	bool compared; /* a sample was looked for */
+	void *buf;     /* of the longest sample */
+};
 
-	*other = s->n;
-	for (size_t i = 0; rc == 0 && i < s->n && *other == s->n; i++) {
-		enum found found;
-		if (!is_installed(t, &s->v[i]))
-			continue;
-		g->compared = true;
-		if (is_under_marker(t, &s->v[i]) ||
-		    is_tail_elsewhere(t, &x->tail, &s->v[i]))
-			continue;
-		rc = look_at(t, s->hash, &s->v[i], buf, &found, e);
-		g->begun |= rc == 0 && found == AFTER && !is_zero(&s->v[i], buf);
-		if (rc != 0 || found != OTHER)
-			continue;
-		if (sample_stays(&s->v[i]))
-			*other = i;
-		else
-			torn = i < torn ? i : torn;
-	}
-	if (*other == s->n && !g->begun)
-		*other = torn;
-	free(buf);
+static int
+look_begin(struct look *l, struct err *e)
+{
+	l->buf = malloc((size_t)SAMPLE_SECTORS_MAX * SECTOR_BYTES);
+	return l->buf != NULL ? 0 : err_nomem(e, "a sample of the base");
+}
+
+/* Must this sample be found on the target?  Where a delta was begun, what it changes may be
+ * torn.  That it was begun is known by its marker or a state alone: a disk that was used
+ * since its base was installed can hold some of the delta's data, too. */
+static bool
+counts(const struct look *l, const struct sample *s)
+{
+	return !is_under_marker(l->t, s) && !is_tail_elsewhere(l->t, &l->x->tail, s) &&
+	       !(l->begun && !sample_stays(s));
+}
+
+/* Is the sample of sectors that the chunk changes, and is all that the chunk stores there
+ * already?  Then it may be installed again.  Of a block that is partly free by now, imagezip
+ * -H cannot know what a disk holds when the delta is installed. */
+static int
+is_there(const struct look *l, const struct sample *s, struct err *e)
+{
+	if (l->c == NULL || sample_stays(s) ||
+	    range_clip(s->sectors, l->c->h.firstsect, l->c->h.lastsect).len == 0)
+		return 0;
+	return job_is_there(l->c, l->t, e);
+}
+
+static int
+check_sample(struct look *l, enum sample_hash hash, const struct sample *s, struct err *e)
+{
+	if (!is_installed(l->t, s))
+		return 0;
+	l->compared = true;
+	if (!counts(l, s))
+		return 0;
+	int rc = holds(l->t, hash, s, l->buf, e);
+	if (rc == 0)
+		rc = is_there(l, s, e);
+	return rc == 0 ? refuse(l->t, l->x, s, e) : rc < 0 ? -1 : 0;
+}
+
+/* Check a sample that the chunk shares with others, before any of them is written.  Whoever
+ * is first compares, and holds the lock meanwhile; the others may already have written when
+ * they are here. */
+static int
+check_shared(struct gate *g, struct look *l, const struct sample *s, struct err *e)
+{
+	pthread_mutex_lock(&g->lock);
+	bool known = rangeset_contains(&g->shared, s->sectors.off);
+	int rc = known ? 0 : check_sample(l, l->x->shared.hash, s, e);
+	if (rc == 0 && !known)
+		rc = rangeset_add(&g->shared, s->sectors, e);
+	rangeset_seal(&g->shared);
+	pthread_mutex_unlock(&g->lock);
 	return rc;
 }
 
 static int
-check_samples(struct target *t, const struct ext *x, struct gate *g, struct err *e)
+check_samples(struct gate *g, struct look *l, struct err *e)
 {
-	size_t other;
+	const struct samples *own = &l->x->samples, *shared = &l->x->shared;
+	int rc = look_begin(l, e);
 
-	if (first_other(t, x, g, &other, e) != 0)
-		return -1;
-	return other == x->samples.n ? 0 : refuse(t, x, &x->samples.v[other], e);
+	for (size_t i = 0; rc == 0 && i < own->n; i++)
+		rc = check_sample(l, own->hash, &own->v[i], e);
+	for (size_t i = 0; rc == 0 && i < shared->n; i++)
+		rc = check_shared(g, l, &shared->v[i], e);
+	free(l->buf);
+	return rc;
 }
 
 int
-gate_open(struct gate *g, struct target *t, const struct ext *x, bool begun,
-    struct err *e)
+gate_open(struct gate *g, struct target *t, const struct ext *x, const struct chunk *c,
+    bool begun, struct err *e)
 {
+	struct look l = { .t = t, .x = x, .c = c, .begun = begun };
+
 	if (!g->closed)
 		return 0;
 	g->begun = begun;
@@ -241,21 +273,24 @@ gate_open(struct gate *g, struct target *t, const struct ext *x, bool begun,
 		    "version makes one that does; --force installs this one all the "
 		    "same",
 		    disk_name(t->disk));
-	if (ext_is_delta(x) && check_samples(t, x, g, e) != 0)
+	if (ext_is_delta(x) && !g->all_compared && check_samples(g, &l, e) != 0)
 		return -1;
+	g->compared = l.compared;
 	g->closed = false;
 	return 0;
 }
 
 int
-gate_check_chunk(const struct gate *g, struct target *t, const struct ext *x, bool stores,
+gate_check_chunk(struct gate *g, struct target *t, const struct chunk *c, bool stores,
     struct err *e)
 {
-	struct gate own = *g; /* what is found for this chunk does not count for others */
+	struct look l = { .t = t, .x = &c->ext, .c = c, .begun = g->begun };
 
-	if (t->cfg->force || !ext_is_delta(x) || !disk_seekable(t->disk))
+	if (t->cfg->force || !ext_is_delta(&c->ext) || !disk_seekable(t->disk))
 		return 0;
-	if (check_samples(t, x, &own, e) != 0)
+	if (check_samples(g, &l, e) != 0)
 		return -1;
-	return own.compared || !stores || t->only.len == 0 ? 0 : refuse_unknown(t, e);
+	return l.compared || g->compared || !stores || t->only.len == 0
+	           ? 0
+	           : refuse_unknown(t, e);
 }

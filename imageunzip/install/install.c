@@ -111,26 +111,17 @@ settle(struct install *in, const struct job *j, struct err *e)
 	const struct ndz_header *h = j->at;
 	struct boot_area *boot = &in->target.boot_area;
 
-	memcpy(boot->marker.uuid, j->c.ext.has_uuid ? j->c.ext.uuid : h->uuid,
-	    NDZ_UUID_BYTES);
+	memcpy(boot->marker.uuid, install_uuid(&j->c), NDZ_UUID_BYTES);
 	bool stores_boot_area = h->nregions > 0 && h->regions[0].off == 0 &&
 	                        h->regions[0].len >= BOOT_AREA_SECTORS;
-	bool delta = ext_is_delta(&j->c.ext);
-	/* A marker that this delta's own interrupted installation has left does not belong
-	 * to its base. */
-	if (delta && boot->was_marked &&
-	    memcmp(boot->old.uuid, boot->marker.uuid, NDZ_UUID_BYTES) != 0)
-		return err_set(e, ERR_REFUSED,
-		    "%s: an installation there is incomplete, so the delta has no base",
-		    disk_name(in->target.disk));
 	if (in->gate.closed && j->number != 0 && j->c.ext.present)
 		return err_set(e, ERR_REFUSED,
 		    "comes before chunk 0, which says what the image is");
-	if (gate_open(&in->gate, &in->target, &j->c.ext,
-		boot->was_marked || resume_pending(&in->resume), e) != 0)
+	if (gate_open(&in->gate, &in->target, &j->c.ext, &j->c, install_begun(in), e) !=
+	    0)
 		return -1;
 	/* If a delta were interrupted, only its base could bring back the boot area. */
-	if (!stores_boot_area && (h->firstsect == 0 || delta))
+	if (!stores_boot_area && (h->firstsect == 0 || ext_is_delta(&j->c.ext)))
 		boot->on = false;
 	if (resume_settle(&in->resume, j, e) != 0)
 		return -1;

@@ -157,6 +157,15 @@ int install_offer(struct install *, uint32_t number, const void *chunk, struct e
 bool install_resumes(const struct install *);
 /* Must chunks be fed in order, since the target is a pipe? */
 bool install_in_order(const struct install *);
+/* An image whose chunks can be read before any is fed: is it to be compared with the target what
+ * a delta replaces?  If so, install_compare_base() is called with each chunk that has something
+ * for the target, after the partitions of --only are known, and then, when all were right,
+ * install_base_compared().  Chunks are not compared again when they are fed.  ERR_REFUSED: the
+ * target does not hold what the chunk replaces. */
+bool install_compares_base(const struct install *);
+int install_compare_base(
+    struct install *, uint32_t number, const void *chunk, struct err *);
+void install_base_compared(struct install *);
 /* Give a chunk of NDZ_CHUNK_BYTES.  Blocks while all buffers are in use.
  * released(arg, chunk) is called exactly once, from any thread, when the bytes
  * are no longer needed; also when install_feed() itself fails. */

@@ -2,6 +2,7 @@
  * thread that feeds chunks, rehearsal.c for headers. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "imageunzip/install/finish.h"
 #include "imageunzip/install/install_impl.h"
@@ -32,13 +33,25 @@ check_relocs(struct install *in, const struct ndz_header *h, struct err *e)
 	return 0;
 }
 
-/* Refuse a delta where its base cannot be, or would be lost. */
-static int
-check_delta(const struct install *in, const struct ext *x, struct err *e)
+const uint8_t *
+install_uuid(const struct chunk *c)
+{
+	return c->ext.has_uuid ? c->ext.uuid : c->h.uuid;
+}
+
+bool
+install_begun(const struct install *in)
+{
+	return in->target.boot_area.was_marked || resume_pending(&in->resume);
+}
+
+int
+install_check_delta(const struct install *in, const struct chunk *c, struct err *e)
 {
 	const struct target *t = &in->target;
+	const struct boot_area *boot = &t->boot_area;
 
-	if (!ext_is_delta(x))
+	if (!ext_is_delta(&c->ext))
 		return 0;
 	if (in->cfg.zero || in->cfg.has_pattern || in->cfg.discard)
 		return err_set(e, ERR_REFUSED,
@@ -48,6 +61,13 @@ check_delta(const struct install *in, const struct ext *x, struct err *e)
 		return err_set(e, ERR_REFUSED,
 		    "is of a delta image, which can only be installed on what its base "
 		    "was installed on; imagedelta --onto makes a whole image of both");
+	/* A marker that this delta's own interrupted installation has left does not belong
+	 * to its base. */
+	if (boot->was_marked &&
+	    memcmp(boot->old.uuid, install_uuid(c), NDZ_UUID_BYTES) != 0)
+		return err_set(e, ERR_REFUSED,
+		    "%s: an installation there is incomplete, so the delta has no base",
+		    disk_name(t->disk));
 	return 0;
 }
 
@@ -131,7 +151,7 @@ install_check_job(struct install *in, struct job *j, struct err *e)
 {
 	if (image_identity_check(&in->id, &j->c.h, &j->c.ext, e) != 0 ||
 	    gate_check_meant(&in->target, &j->c.ext, e) != 0 ||
-	    check_delta(in, &j->c.ext, e) != 0)
+	    install_check_delta(in, &j->c, e) != 0)
 		return -1;
 	if (j->c.ext.has_image && check_sectors(in, &j->c.ext.image, e) != 0)
 		return -1;

@@ -114,6 +114,12 @@ void install_note_seen(struct install *, uint32_t number, const struct ndz_heade
 int install_only_all_came(const struct install *, struct err *);
 
 /* install_check.c: */
+/* The UUID by which the incomplete marker names the image of this chunk. */
+const uint8_t *install_uuid(const struct chunk *);
+/* Does the target's marker, or a state, say that an installation was interrupted there? */
+bool install_begun(const struct install *);
+/* Refuse a delta where its base cannot be, or would be lost.  ERR_REFUSED. */
+int install_check_delta(const struct install *, const struct chunk *, struct err *);
 /* Check everything that can be known of a chunk before its data is decoded. */
 int install_check_job(struct install *, struct job *, struct err *);
 /* Check what the header alone tells. */

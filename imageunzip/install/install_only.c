@@ -26,9 +26,8 @@ install_set_only(struct install *in, const struct partition *p, const char *file
 int
 install_only_open(struct install *in, const struct ext *first, struct err *e)
 {
-	bool begun = in->target.boot_area.was_marked || resume_pending(&in->resume);
-
-	return gate_open(&in->gate, &in->target, first, begun, e) == 0 &&
+	return gate_open(&in->gate, &in->target, first, NULL, install_begun(in), e) ==
+	                       0 &&
 	               install_check_reach(in, first, e) == 0 &&
 	               resume_meet(&in->resume, first, e) == 0
 	           ? 0

@@ -45,6 +45,7 @@ install_free(struct install *in)
 	lost_free(&in->lost);
 	tiling_free(&in->tiling);
 	guess_free(in->guess);
+	gate_free(&in->gate);
 	free(in->unlink_path);
 	free(in);
 }

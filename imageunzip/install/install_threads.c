@@ -59,13 +59,13 @@ give_way(const struct install *in)
 }
 
 /* Check that the disk holds what the chunk of a delta replaces. The samples of chunk 0
- * were compared before anything was written, and are not compared again. */
+ * were compared before anything was written, and are not compared again; neither are those
+ * of other chunks when all could be read before. */
 static int
 check_base(struct install *in, const struct job *j, struct err *e)
 {
-	if ((j->number == 0 && in->gate.compared) ||
-	    gate_check_chunk(&in->gate, &in->target, &j->c.ext, j->at->nregions > 0,
-		e) == 0)
+	if (in->gate.all_compared || (j->number == 0 && in->gate.compared) ||
+	    gate_check_chunk(&in->gate, &in->target, &j->c, j->at->nregions > 0, e) == 0)
 		return 0;
 	return err_ctx(e, "chunk %u", j->number);
 }

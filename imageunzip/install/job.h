@@ -44,6 +44,9 @@ bool job_can_skip(const struct chunk *, const struct target *, size_t raw_cap);
 /* Find the fragments that are on the target already.  *same is the caller's to free, also
  * after an error. */
 int job_compare(const struct chunk *, struct target *, bool **same, struct err *);
+/* Is all that the chunk stores on the target already, so that installing it would change
+ * nothing?  1, 0 (also when its table does not tell), or -1. */
+int job_is_there(const struct chunk *, struct target *, struct err *);
 /* Free the job; releases the chunk's bytes, if that was not done. */
 void job_free(struct job *);
 /* Check the chunk and decode it into job->raw; releases its bytes as soon as they are not

@@ -77,6 +77,7 @@ zeros_are_there(struct cursor *c, uint8_t *buf, uint64_t n, struct err *e)
  * in pairs: two take little longer than one. */
 struct comparison {
 	struct job *j;
+	bool all; /* compare what is wanted; or only find what is not wanted */
 	struct cursor at;
 	uint8_t *buf[2];
 	struct fragments read[2];
@@ -104,7 +105,7 @@ compare_fragment(struct comparison *c, const struct fragments *f, struct err *e)
 	uint8_t *buf = c->buf[c->n];
 	uint64_t wanted = count_wanted(c->at, f->raw_bytes);
 
-	if (wanted < f->raw_bytes || !c->at.t->cfg->skip_same) {
+	if (wanted < f->raw_bytes || !c->all) {
 		c->j->same[f->number] = wanted == 0;
 		pass_over(&c->at, f->raw_bytes);
 		return 0;
@@ -122,12 +123,10 @@ compare_fragment(struct comparison *c, const struct fragments *f, struct err *e)
 	return rc < 0 ? -1 : 0;
 }
 
-/* Find the fragments that need not be decoded: those that are not wanted, and with
- * --skip-same those that are on the disk already. */
-int
-job_find_same(struct job *j, struct target *t, struct err *e)
+static int
+find_same(struct job *j, struct target *t, bool all, struct err *e)
 {
-	struct comparison c = { .j = j, .at = { .t = t, .h = &j->c.h } };
+	struct comparison c = { .j = j, .all = all, .at = { .t = t, .h = &j->c.h } };
 	struct fragments f = fragments_of(&j->c);
 	int rc = 0;
 
@@ -144,6 +143,29 @@ job_find_same(struct job *j, struct target *t, struct err *e)
 		compare_read(&c);
 	free(c.buf[0]);
 	return rc;
+}
+
+/* Find the fragments that need not be decoded: those that are not wanted, and with
+ * --skip-same those that are on the disk already. */
+int
+job_find_same(struct job *j, struct target *t, struct err *e)
+{
+	return find_same(j, t, t->cfg->skip_same, e);
+}
+
+int
+job_is_there(const struct chunk *c, struct target *t, struct err *e)
+{
+	struct job j = { .c = *c };
+	bool there = true;
+
+	if (!job_can_skip(c, t, SIZE_MAX))
+		return 0;
+	int rc = find_same(&j, t, true, e);
+	for (size_t i = 0; rc == 0 && i < c->ext.nfragments; i++)
+		there &= j.same[i];
+	free(j.same);
+	return rc == 0 ? there : -1;
 }
 
 int
