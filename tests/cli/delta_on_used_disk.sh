@@ -53,8 +53,7 @@ each_is_compared() {
 	check "  nothing was written" cmp "$1" "$T/t"
 }
 
-# Two days of a disk of noise: places of 4 KiB, and half a MiB beside half a MiB of it that is not changed.  "far" are
-# more changes than one chunk holds.
+# Two days of a disk of noise: places of 4 KiB; "far" are more changes than one chunk holds.
 python3 - "$T" << 'PY'
 import random, sys
 r = random.Random(7)
@@ -63,7 +62,8 @@ for at in (96, 700, 1300):
     near[at << 12:(at + 1) << 12] = r.randbytes(4096)
 far = bytearray(near)
 for at in range(2 << 20, 5 << 20, 96 << 10):
-    far[at:at + 4096] = r.randbytes(4096)
+    for place in at, at + 24576:
+        far[place:place + 4096] = r.randbytes(4096)
 far[3 << 20:(3 << 20) + 2000000] = r.randbytes(2000000)
 for name, x in ("a", a), ("near", near), ("far", far):
     open(f"{sys.argv[1]}/{name}", "wb").write(x)
