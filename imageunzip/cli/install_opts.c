@@ -77,6 +77,10 @@ const struct cli_opt install_opts[] = {
 	{ 262, "state-interval", "S",
 	    "flush and record every S seconds (2; 0: each chunk)", CLI_UINT,
 	    AT(state_s), 0, 3600, NULL },
+	{ 272, "check-base", "FILE",
+	    "of a delta: compare first all that its base stored; FILE is the base's image "
+	    "or signature",
+	    CLI_STR, AT(check_base), 0, 0, NULL },
 	{ 263, "keep-stale", NULL, "keep stale signatures in free space", CLI_FLAG,
 	    AT(keep_stale), 0, 0, NULL },
 	{ 264, "fix-gpt", NULL,

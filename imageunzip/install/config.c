@@ -22,7 +22,8 @@ install_check_raw(const struct install_config *c, struct err *e)
 		{ c->part_type != 0, "-D" }, { c->zero, "-z" },
 		{ c->has_pattern, "--pattern" }, { c->discard, "--discard" },
 		{ c->skip_same, "--skip-same" }, { c->read_back, "--read-back" },
-		{ c->state != NULL, "--state" }, { c->fix_gpt, "--fix-gpt" },
+		{ c->state != NULL, "--state" },
+		{ c->check_base != NULL, "--check-base" }, { c->fix_gpt, "--fix-gpt" },
 		{ c->grow, "--grow" }, { c->convert, "--convert" },
 		{ c->tail != INSTALL_TAIL_SAME, "--tail" } };
 

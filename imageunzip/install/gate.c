@@ -10,6 +10,7 @@
 
 #include "common/disk/inuse.h"
 #include "common/disk/ptable.h"
+#include "imageunzip/install/base_file.h"
 #include "imageunzip/install/job.h"
 #include "imageunzip/install/tail.h"
 
@@ -257,6 +258,20 @@ check_samples(struct gate *g, struct look *l, struct err *e)
 	return rc;
 }
 
+/* With --check-base, all that the base stored is compared, too. */
+static int
+check_base_file(struct target *t, const struct ext *x, bool begun, struct err *e)
+{
+	if (t->cfg->check_base == NULL)
+		return 0;
+	if (begun)
+		return err_set(e, ERR_REFUSED,
+		    "%s: an installation of the delta was begun, so the base is not there "
+		    "as a whole: leave out --check-base",
+		    disk_name(t->disk));
+	return base_file_check(t, x, e);
+}
+
 int
 gate_open(struct gate *g, struct target *t, const struct ext *x, const struct chunk *c,
     bool begun, struct err *e)
@@ -273,7 +288,8 @@ gate_open(struct gate *g, struct target *t, const struct ext *x, const struct ch
 		    "version makes one that does; --force installs this one all the "
 		    "same",
 		    disk_name(t->disk));
-	if (ext_is_delta(x) && !g->all_compared && check_samples(g, &l, e) != 0)
+	if ((ext_is_delta(x) && !g->all_compared && check_samples(g, &l, e) != 0) ||
+	    check_base_file(t, x, begun, e) != 0)
 		return -1;
 	g->compared = l.compared;
 	g->closed = false;

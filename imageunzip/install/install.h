@@ -58,6 +58,9 @@ struct install_config {
 	bool in_place;     /* --in-place: treat a regular file as a device */
 	bool force;        /* --force: write also to a disk in use; skip the checks of gate.h */
 	const char *state; /* --state: a file that survives a crash, or "target" */
+	/* --check-base: the image or the signature of a delta's base; NULL: what the delta
+	 * says of it is compared, and no more. */
+	const char *check_base;
 	uint64_t state_s;  /* --state-interval: seconds; INSTALL_STATE_S */
 	uint64_t write_mb; /* -W: MiB of raw data in flight; 0: the default */
 	uint64_t jobs;     /* -j: decoders; 0: one for each processor */

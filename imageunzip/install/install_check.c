@@ -51,6 +51,9 @@ install_check_delta(const struct install *in, const struct chunk *c, struct err 
 	const struct target *t = &in->target;
 	const struct boot_area *boot = &t->boot_area;
 
+	if (!ext_is_delta(&c->ext) && in->cfg.check_base != NULL)
+		return err_set(e, ERR_REFUSED,
+		    "is of a whole image, and --check-base is for deltas");
 	if (!ext_is_delta(&c->ext))
 		return 0;
 	if (in->cfg.zero || in->cfg.has_pattern || in->cfg.discard)

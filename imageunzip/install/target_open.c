@@ -113,6 +113,12 @@ target_init(struct target *t, struct disk *d, const struct install_config *cfg,
 		    "used with -s, --fix-gpt, --grow or --convert");
 		goto fail;
 	}
+	if (cfg->check_base != NULL && cfg->force) {
+		err_set(e, ERR_USAGE,
+		    "--force leaves out the checks of a delta's base and cannot be "
+		    "used with --check-base");
+		goto fail;
+	}
 	if (cfg->discard && (cfg->zero || cfg->has_pattern)) {
 		err_set(e, ERR_USAGE,
 		    "--discard leaves the contents of free space undefined and cannot "
