@@ -45,6 +45,13 @@ check(const struct ext *x)
 		if (x->samples.v[i].sectors.len == 0 ||
 		    x->samples.v[i].sectors.len > SAMPLE_SECTORS_MAX)
 			abort();
+	if (x->shared.n > SAMPLES_SHARED_MAX)
+		abort();
+	for (size_t i = 0; i < x->shared.n; i++) {
+		struct range r = x->shared.v[i].sectors;
+		if (r.off >= header.lastsect || range_within(r, header.lastsect))
+			abort();
+	}
 	if (strlen(x->image.tool) >= sizeof x->image.tool ||
 	    strlen(x->image.filesystems) >= sizeof x->image.filesystems)
 		abort();
@@ -82,6 +89,7 @@ write_again(const struct ext *x, uint8_t *chunk)
 	    back.has_header_digest != x->has_header_digest ||
 	    back.image.flags != x->image.flags ||
 	    back.has_samples != x->has_samples || back.samples.n != x->samples.n ||
+	    back.shared.n != x->shared.n ||
 	    !tail_same(&back.tail, &x->tail) || !reach_same(back.reach, x->reach) ||
 	    strcmp(back.image.tool, x->image.tool) != 0)
 		abort();
