@@ -123,8 +123,8 @@ for d in far-H far-d; do
 	each_is_compared "$T/a" "$T/a.ndz" "$T/$d-re.ndz" 6
 	installs a far "$T/$d-re.ndz"
 done
-serve "$T/far-H.ndz"
-for at in $(replaced "$T/a.ndz" "$T/far-H.ndz" 2); do
+serve "$T/far-d.ndz"
+for at in $(replaced "$T/a.ndz" "$T/far-d.ndz" 2); do
 	onto "$T/a"; spoil_byte "$T/t" "$at"
 	frisbee --in-place "$T/t" 2> "$T/stderr" && fail "frisbee takes what differs at $at"
 	check "frisbee refuses what differs at $at" grep -q "not hold the base" "$T/stderr"
