@@ -356,22 +356,13 @@ check_file(struct loop *l, struct err *e)
 	return 0;
 }
 
-static void
-receive_probes(struct loop *l)
-{
-	struct server_stats st = server_stats(l->server);
-
-	probes_session(l->probes, st.blocks_sent + st.parity_sent + st.urgent_sent);
-	probes_receive(l->probes, l->now);
-}
-
 /* Sockets that had nothing are not asked: a burst is so short that this would cost more than to
  * send it. */
 static int
 receive(struct loop *l, struct err *e)
 {
 	if (l->fds[AWAITS_PROBES].revents != 0)
-		receive_probes(l);
+		probes_receive(l->probes, l->now);
 	if (l->fds[AWAITS_SOCK].revents != 0 &&
 	    sock_receive(l->sock, on_packet, l, e) != 0)
 		return -1;
@@ -427,7 +418,7 @@ serve_run(struct server *server, struct sock *sock, struct source *image,
 	if (mailbox_new(&l->read_done, cfg->ahead + SERVER_PARITY_BUFFERS + SERVER_URGENT_BUFFERS + 1,
 		e) ==
 	    0) {
-		l->probes = probes_new(sock, cfg->second, cfg->session, clock_us());
+		l->probes = probes_new(sock, cfg->second, server, cfg->session, clock_us());
 		rc = reader_new(&l->reader, image, cfg->ahead, cfg->run_blocks,
 		    cfg->second != NULL, cfg->identity, l->read_done, e);
 		if (rc == 0)

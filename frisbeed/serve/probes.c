@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "frisbeed/server/server.h"
 #include "frisbeed/server/server_probe.h"
 
 enum {
@@ -18,6 +19,7 @@ enum {
 
 struct probes {
 	struct sock *second;
+	const struct server *server;
 	int fd;
 	struct server_probe engine;
 };
@@ -45,14 +47,15 @@ open_direct(struct probes *p, const uint8_t addr[4])
 }
 
 struct probes *
-probes_new(
-    const struct sock *first, struct sock *second, uint32_t session, uint64_t now_us)
+probes_new(const struct sock *first, struct sock *second, const struct server *server,
+    uint32_t session, uint64_t now_us)
 {
 	struct probes *p = second != NULL ? calloc(1, sizeof *p) : NULL;
 
 	if (p == NULL)
 		return NULL;
 	p->second = second;
+	p->server = server;
 	open_direct(p, sock_netif(first)->addr);
 	server_probe_init(&p->engine, sock_netif(first)->addr, sock_dest(first),
 	    sock_port(first), session, now_us);
@@ -80,13 +83,6 @@ probes_moved(struct probes *p, const uint8_t addr[4])
 	open_direct(p, addr);
 }
 
-void
-probes_session(struct probes *p, uint64_t blocks)
-{
-	if (p != NULL)
-		server_probe_sent(&p->engine, (uint32_t)blocks);
-}
-
 int
 probes_fd(const struct probes *p)
 {
@@ -109,12 +105,18 @@ send_direct(struct probes *p, const void *pkt, size_t len, const struct sockaddr
 		(void)sendmsg(p->fd, &m, 0);
 }
 
+/* Each answer has what was sent until now: with an older number, blocks that came before it
+ * would seem to have been sent after it. */
 static void
 answer(struct probes *p, uint64_t now_us, const void *pkt, size_t len,
     const struct sockaddr_in *from, bool by_group)
 {
+	struct server_stats st = server_stats(p->server);
 	struct server_probe_answer out[2];
 	struct err ignored;
+
+	server_probe_sent(
+	    &p->engine, (uint32_t)(st.blocks_sent + st.parity_sent + st.urgent_sent));
 	unsigned n = server_probe_input(&p->engine, now_us, pkt, len,
 	    (const uint8_t *)&from->sin_addr, by_group, out);
 
