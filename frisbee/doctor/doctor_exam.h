@@ -55,10 +55,11 @@ struct exam {
 	 * each), and when the first ECHO came. */
 	struct doctor_loss *measured;
 	uint64_t got[(DOCTOR_LOSS_PROBES + 63) / 64], first_got_us;
-	/* Blocks that came so far; at the first ECHO: blocks that the server had sent, blocks
-	 * that had come, and the time. */
-	uint32_t blocks, sent_then, blocks_then;
+	/* Blocks that came so far, and those of them that had come before this turn; at the first
+	 * ECHO: blocks that the server had sent, blocks that had come, and the time. */
+	uint32_t blocks, blocks_before, sent_then, blocks_then;
 	uint64_t echo_us; /* 0: no ECHO came yet */
+	bool echo_came;   /* in this turn */
 	int others[EXAM_OTHERS];
 	struct netif other[EXAM_OTHERS];
 	unsigned nothers;
@@ -149,7 +150,9 @@ bool exam_is_server(const struct exam *, const uint8_t addr[4]);
 void exam_note_reply(struct exam *, const struct heard *, const struct wire_msg *);
 /* Notes a message of the extension. */
 void exam_note_state(struct exam *, const struct heard *);
-/* An ECHO says that the server has sent this number of blocks so far. */
+/* An ECHO says that the server has sent this number of blocks so far.  What came of them is known
+ * at the end of the turn. */
 void exam_note_session(struct exam *, uint32_t sent);
+void exam_note_heard(struct exam *);
 
 #endif /* FRISBEE_DOCTOR_DOCTOR_EXAM_H */

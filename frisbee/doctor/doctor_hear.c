@@ -196,15 +196,24 @@ hear_others(struct exam *x)
 	x->f->pinged |= x->plain >= 0 && errno == ECONNREFUSED;
 }
 
-/* Takes what has come, from each socket as much as one turn may. */
+static void
+hear_blocks(struct exam *x)
+{
+	struct heard h;
+
+	for (unsigned left = EXAM_TURN_PACKETS; exam_receive(x, x->first, &h, &left);)
+		hear_first(x, &h);
+}
+
+/* Takes what has come, from each socket as much as one turn may.  Blocks that have come before
+ * an ECHO are taken in the same turn. */
 static void
 hear_all(struct exam *x)
 {
 	struct heard h;
 	unsigned left;
 
-	for (left = EXAM_TURN_PACKETS; exam_receive(x, x->first, &h, &left);)
-		hear_first(x, &h);
+	hear_blocks(x);
 	for (left = EXAM_TURN_PACKETS; exam_receive(x, x->second, &h, &left);)
 		hear_second(x, &h);
 	errno = 0;
@@ -212,6 +221,9 @@ hear_all(struct exam *x)
 		hear_echo(x, &h, false);
 	x->f->refused |= errno == ECONNREFUSED;
 	x->f->unreachable |= errno == EHOSTUNREACH;
+	if (x->echo_came)
+		hear_blocks(x);
+	exam_note_heard(x);
 	hear_others(x);
 	exam_hear_host(x);
 	watch_collect(x->watch, x->f);

@@ -206,19 +206,34 @@ judge_burst(const struct doctor_facts *f, struct doctor_report *r)
 		    mbits_per_s(f, b->answered, b->sent_us));
 }
 
+/* Is the network to blame for so many blocks of a session that did not come to the doctor? */
+static bool
+is_session_lossy(const struct doctor_facts *f, uint64_t blocks)
+{
+	unsigned lost = percent(blocks, f->session.sent);
+
+	return lost >= BURST_BAD && lost > 2 * lost_of(&f->loss);
+}
+
 /* Judges the loss of a session's blocks.  Blocks come in clumps, so they may be lost where probes
- * between them are not. */
+ * between them are not.  What this machine dropped has passed the network. */
 void
 judge_session(const struct doctor_facts *f, struct doctor_report *r)
 {
 	const struct doctor_session *s = &f->session;
-	unsigned lost = s->heard < s->sent ? s->sent - s->heard : 0;
+	uint32_t gone = s->heard < s->sent ? s->sent - s->heard : 0;
+	uint64_t passed_by = f->buffer_drops < gone ? f->buffer_drops : gone;
 	double sent = mbits_per_s(f, s->sent, s->us), heard = mbits_per_s(f, s->heard, s->us);
+	unsigned lost = percent(gone, s->sent);
 
 	if (s->sent < SESSION_LEAST || !judge_arrives(f))
 		return;
-	lost = percent(lost, s->sent);
-	if (lost >= BURST_BAD && lost > 2 * lost_of(&f->loss))
+	if (is_session_lossy(f, gone) && !is_session_lossy(f, gone - passed_by))
+		judge_say(r, "session", DOCTOR_UNKNOWN,
+		    "not measured: this machine was too busy to receive what a session "
+		    "sends just now (%.1f Mbit/s); run the doctor again",
+		    sent);
+	else if (is_session_lossy(f, gone))
 		judge_say(r, "session", DOCTOR_BAD,
 		    "%u %% of the blocks that a session sends just now (%.1f Mbit/s) "
 		    "get lost on the way to this machine, and %u %% of short probes; "

@@ -206,12 +206,14 @@ doctor_probe(const struct doctor_config *c, struct doctor_facts *f, struct err *
 		return -1;
 	if (f->link != DOCTOR_LINK_OK)
 		return 0;
-	uint64_t rpf = watch_rpf_drops(), iface = watch_iface_drops(f->iface);
+	uint64_t rpf = watch_rpf_drops(), iface = watch_iface_drops(f->iface),
+		 buffer = watch_buffer_drops();
 	int rc = begin(&x, c->key, e);
 	if (rc == 0)
 		rc = examine(&x, e);
 	f->rpf_drops = watch_rpf_drops() - rpf;
 	f->iface_drops = watch_iface_drops(f->iface) - iface;
+	f->buffer_drops = watch_buffer_drops() - buffer;
 	if (x.auth != NULL)
 		f->other_keys = ignored_reason(auth_ignored(x.auth));
 	auth_free(x.auth);

@@ -96,9 +96,21 @@ exam_note_session(struct exam *x, uint32_t sent)
 	if (x->echo_us == 0 || sent - x->sent_then > INT32_MAX) {
 		x->echo_us = now;
 		x->sent_then = sent;
-		x->blocks_then = x->blocks;
+		x->blocks_then = x->blocks_before;
 	}
 	s->sent = sent - x->sent_then;
-	s->heard = x->blocks - x->blocks_then;
 	s->us = now - x->echo_us;
+	x->echo_came = true;
+}
+
+/* ECHOs come at another socket than most blocks, and this machine may be late to take both,
+ * so it is not known which of a turn's blocks came before an ECHO.  Those of the first ECHO's
+ * turn and of the last one's count as heard: what was taken late must not seem lost. */
+void
+exam_note_heard(struct exam *x)
+{
+	if (x->echo_came)
+		x->f->session.heard = x->blocks - x->blocks_then;
+	x->echo_came = false;
+	x->blocks_before = x->blocks;
 }

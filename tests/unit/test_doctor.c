@@ -387,6 +387,18 @@ test_bursts(void)
 	T_CHECK(says(&f, "session", DOCTOR_BAD, "about 17.2 Mbit/s pass"));
 	f.loss.got = 60;
 	T_CHECK(says(&f, "session", DOCTOR_OK, "60 %"));
+	/* What this machine had no room for is not the network's fault; what else is missing is. */
+	f = healthy();
+	f.session.heard = 2000;
+	f.buffer_drops = 2400;
+	T_CHECK(says(&f, "session", DOCTOR_BAD, "60 %"));
+	f.buffer_drops = 2600;
+	T_CHECK(sums_up(&f, true, "all is well"));
+	T_CHECK(says(&f, "session", DOCTOR_UNKNOWN, "too busy to receive"));
+	f.buffer_drops = 1000000;
+	T_CHECK(says(&f, "session", DOCTOR_UNKNOWN, "(43.0 Mbit/s)"));
+	f.session.heard = 5000;
+	T_CHECK(says(&f, "session", DOCTOR_OK, "0 %"));
 	/* More bytes than 32 bits count. */
 	f = healthy();
 	f.session.sent = f.session.heard = 8000000;

@@ -83,20 +83,29 @@ test_blocks(void)
 	T_CHECK(counted(WIREXT_URGENT_DATA, 2) == 0);
 }
 
-/* Sends so many ECHOs to a socket, of probes that came by the group or directly. */
+/* Sends an ECHO to a socket, of a session of this port that has sent so many blocks. */
 static void
-echo_to(int fd, bool by_group, unsigned echoes)
+echo_of(int fd, unsigned flags, uint16_t port, uint32_t blocks)
 {
-	struct probe p = { .echo = true, .flags = by_group ? PROBE_CAME_BY_GROUP : 0 };
+	struct probe p = { .echo = true,
+		.flags = (uint16_t)flags,
+		.port = port,
+		.blocks = blocks };
 	uint8_t pkt[PROBE_BYTES_MIN];
 	struct sockaddr_in at;
 	socklen_t len = sizeof at;
 
 	T_CHECK(probe_put(&p, pkt, sizeof pkt));
 	T_CHECK(getsockname(fd, (struct sockaddr *)&at, &len) == 0);
+	T_CHECK(sendto(fd, pkt, sizeof pkt, 0, (struct sockaddr *)&at, len) == sizeof pkt);
+}
+
+/* Sends so many ECHOs to a socket, of probes that came by the group or directly. */
+static void
+echo_to(int fd, bool by_group, unsigned echoes)
+{
 	for (unsigned i = 0; i < echoes; i++)
-		T_CHECK(sendto(fd, pkt, sizeof pkt, 0, (struct sockaddr *)&at, len) ==
-			sizeof pkt);
+		echo_of(fd, by_group ? PROBE_CAME_BY_GROUP : 0, 0, 0);
 }
 
 /* The way of the probe, then that of the ECHO: each of the four is counted by itself. */
@@ -127,6 +136,63 @@ test_ways(void)
 	close(x.direct);
 }
 
+/* Sends blocks to the socket, from its own port. */
+static void
+blocks_to(struct exam *x, unsigned blocks)
+{
+	static const uint8_t data[WIRE_BLOCK_BYTES];
+	struct wire_msg m = { .type = WIRE_REQUEST,
+		.subtype = WIRE_BLOCK,
+		.srcip = { 127, 0, 0, 1 } };
+	struct sockaddr_in at;
+	socklen_t len = sizeof at;
+	uint8_t pkt[WIRE_PACKET_MAX];
+
+	m.u.block.data = data;
+	size_t n = wire_put(&m, pkt, sizeof pkt);
+	T_CHECK(getsockname(x->first, (struct sockaddr *)&at, &len) == 0);
+	x->f->port = ntohs(at.sin_port);
+	for (unsigned i = 0; i < blocks; i++)
+		T_CHECK(sendto(x->first, pkt, n, 0, (struct sockaddr *)&at, len) ==
+			(ssize_t)n);
+}
+
+/* All that a session sends comes, but this machine is late to take it: nothing is said to
+ * be lost.  Then half of it is lost. */
+static void
+test_late(void)
+{
+	struct doctor_facts f = { .server_known = true, .server = { 127, 0, 0, 1 } };
+	struct exam x = { .f = &f,
+		.direct = -1,
+		.plain = -1,
+		.arp = -1,
+		.ping = -1,
+		.watch = -1 };
+
+	x.first = exam_open_at(loopback, 0, EXAM_TTL_DIRECT, &e);
+	x.second = exam_open_at(loopback, 0, EXAM_TTL_DIRECT, &e);
+	T_CHECK(x.first >= 0 && x.second >= 0);
+	blocks_to(&x, 10);
+	T_CHECK(exam_listen(&x, 0, NULL, &e) == 0);
+	/* 10 blocks come behind the first ECHO, and are taken with it. */
+	echo_of(x.second, 0, f.port, 10);
+	blocks_to(&x, 10);
+	T_CHECK(exam_listen(&x, 0, NULL, &e) == 0);
+	blocks_to(&x, 80);
+	echo_of(x.second, 0, f.port, 100);
+	T_CHECK(exam_listen(&x, 0, NULL, &e) == 0);
+	T_CHECK(f.session.sent == 90);
+	T_CHECK(f.session.heard == 90);
+	blocks_to(&x, 50);
+	echo_of(x.second, 0, f.port, 200);
+	T_CHECK(exam_listen(&x, 0, NULL, &e) == 0);
+	T_CHECK(f.session.sent == 190);
+	T_CHECK(f.session.heard == 140);
+	close(x.first);
+	close(x.second);
+}
+
 /* A burst makes up for the time in which the program did not run, but for no more than ten
  * probes; what is sent one by one never comes closer together. */
 static void
@@ -147,6 +213,7 @@ main(void)
 	test_turn();
 	test_blocks();
 	test_ways();
+	test_late();
 	test_next();
 	return t_done();
 }
