@@ -15,8 +15,7 @@ enum { FIRST_MIB_BYTES = 1 << 20 };
 struct first_mib;
 
 /* Decode the first MiB from a chunk that begins with sector 0, after checking the chunk's
- * digest. The chunk and its bytes must outlive the result, which first_mib_free() frees.
- * ERR_FORMAT, ERR_NOMEM. */
+ * digest. The result is freed with first_mib_free(). ERR_FORMAT, ERR_NOMEM. */
 int first_mib_of(
     struct first_mib **, const struct chunk *, const void *bytes, struct err *);
 void first_mib_free(struct first_mib *);

@@ -3,11 +3,11 @@
 #include "imageunzip/install/guess.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/image/read/imgtable.h"
 #include "common/image/read/reaches.h"
 #include "common/resize/super.h"
+#include "imageunzip/install/few_sectors.h"
 
 enum { HEAD_SECTORS = SUPER_BYTES / SECTOR_BYTES };
 
@@ -42,66 +42,19 @@ guess_free(struct guess *g)
 	free(g);
 }
 
-/* The first sectors of a filesystem, while the data of a chunk comes; sectors that are
- * not stored are zeros. */
-struct head {
-	const struct ndz_header *h;
-	unsigned region;
-	uint64_t region_at; /* sectors of the region that were taken */
-	uint64_t from;      /* the filesystem's first sector */
-	bool whole;
-	uint8_t bytes[SUPER_BYTES];
-};
-
-static int
-take_piece(void *arg, void *data, size_t n, struct err *e)
-{
-	struct head *k = arg;
-	const uint8_t *p = data;
-
-	for (; n >= SECTOR_BYTES; n -= SECTOR_BYTES, p += SECTOR_BYTES) {
-		struct range r = k->h->regions[k->region];
-		uint64_t sector = r.off + k->region_at;
-		k->whole = sector >= k->from + HEAD_SECTORS;
-		if (k->whole)
-			return err_set(e, ERR_CANCELLED, "that was enough");
-		if (sector >= k->from)
-			memcpy(k->bytes + (sector - k->from) * SECTOR_BYTES, p,
-			    SECTOR_BYTES);
-		if (++k->region_at == r.len) {
-			k->region++;
-			k->region_at = 0;
-		}
-	}
-	return 0;
-}
-
-static bool
-take_head(struct head *k, const struct chunk *c, const void *bytes)
-{
-	struct decoder *dec = decoder_new();
-	struct err why;
-	bool good = dec != NULL && chunk_check_digest(c, bytes, &why) == 0 &&
-	            (chunk_pieces(c, bytes, dec, take_piece, k, &why) == 0 || k->whole);
-
-	decoder_free(dec);
-	return good;
-}
-
 bool
 guess_filesystem(const struct chunk *c, const void *bytes, struct range sectors,
     struct reach_part *p)
 {
-	struct head *k = calloc(1, sizeof *k);
-	bool found = false;
+	/* Sectors that are not stored are zeros. */
+	uint8_t *head = calloc(1, SUPER_BYTES);
+	const struct range wanted = { sectors.off, HEAD_SECTORS };
+	struct err why;
+	bool found = head != NULL &&
+	             few_sectors(c, bytes, wanted, head, NULL, &why) == 0 &&
+	             reaches_recognise(head, SUPER_BYTES, sectors.len, p);
 
-	if (k == NULL)
-		return false;
-	k->h = &c->h;
-	k->from = sectors.off;
-	if (take_head(k, c, bytes))
-		found = reaches_recognise(k->bytes, sizeof k->bytes, sectors.len, p);
-	free(k);
+	free(head);
 	return found;
 }
 

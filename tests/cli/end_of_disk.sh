@@ -6,7 +6,6 @@ own_network "$@"
 requires python3 sfdisk mke2fs
 SERVER=
 CLEANUP+=('[ -z "$SERVER" ] || kill $SERVER 2> /dev/null')
-endings() { python3 "$TOP/tests/helpers/endings.py" "$@"; }
 MB=1048576
 PART=$((22 * MB)) SIZE=$((40 * MB))	# the partition ends behind the boot loader's space
 new_disk() { rm -f "$1"; truncate -s "${2:-$SIZE}" "$1"; printf 'label: dos\nstart=2048,size=%s,type=83\n' $((PART / 512 - 2048)) | sfdisk -q "$1" || fail sfdisk; }

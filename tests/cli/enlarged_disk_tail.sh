@@ -8,7 +8,7 @@ for kind in gpt dos; do
 	printf 'label: %s\nstart=2048,size=20480\n' $kind | sfdisk -q "$T/disk" 2> "$T/quiet" || fail sfdisk
 	truncate -s 3G "$T/disk"
 	printf 'what nobody asked for' | dd of="$T/disk" bs=1M seek=1500 conv=notrunc status=none
-	python3 "$TOP/tests/helpers/endings.py" make "$T/disk" uboot
+	endings make "$T/disk" uboot
 	"$BIN/imagezip" --json "$T/disk" "$T/x.ndz" > "$T/json" 2> "$T/said" || fail imagezip
 	check "$kind: it is not stored" json "$T/json" "data_bytes<$((40000 * 512))"
 	check "$kind: that is said" grep -q "GB outside of partitions was not examined and is left out" "$T/said"

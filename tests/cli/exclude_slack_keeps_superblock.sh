@@ -3,7 +3,6 @@
 # is recognised there: the superblock of a mirror, of DRBD, a verity tree.
 . "$(dirname "$0")/lib.sh"
 requires python3 sfdisk mke2fs
-endings() { python3 "$TOP/tests/helpers/endings.py" "$@"; }
 MB=1048576
 PART=$((20 * MB))
 truncate -s $((24 * MB)) "$T/plain"

@@ -133,6 +133,8 @@ one_has_ended() {
 	unset "CASES[$pid]"
 }
 all_have_ended() { while [ ${#CASES[@]} -gt 0 ]; do one_has_ended; done; }
+# What others keep behind partitions and filesystems: make FILE KIND...
+endings() { python3 "$TOP/tests/helpers/endings.py" "$@"; }
 # quietly COMMAND...: show what it prints only when it fails.
 quietly() { "$@" > "$T/quiet" 2>&1 || { local rc=$?; cat "$T/quiet"; return $rc; }; }
 # status N COMMAND...: the exit status must be N, with one sentence on stderr unless 0.

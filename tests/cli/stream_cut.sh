@@ -49,7 +49,7 @@ done
 # not shown, and that is said.
 rm -f "$T/sda"; truncate -s $((SECTORS * 512)) "$T/sda"
 { echo "label: dos"; echo "start=8, size=49084"; } | sfdisk -q "$T/sda" || fail sfdisk
-cp "$T/sda" "$T/bare"; python3 "$TOP/tests/helpers/endings.py" make "$T/sda" vhd
+cp "$T/sda" "$T/bare"; endings make "$T/sda" vhd
 "$BIN/imagezip" -q "$T/sda" "$T/sda.ndz" || fail imagezip
 poison "$T/disk" $((SECTORS * 512))
 refused "the end of the disk, where the image has a VHD footer" "$T/sda.ndz" \

@@ -5,14 +5,8 @@
 . "$(dirname "$0")/resize_lib.sh"
 requires nbdkit nbdfuse setpriv unshare sgdisk
 [ -c /dev/fuse ] || skip "needs FUSE"
-endings() { python3 "$TOP/tests/helpers/endings.py" "$@"; }
-put_at() { dd of="$T/disk" bs=1 seek="$1" conv=notrunc status=none; }	# BYTE
 MIB=1048576
-make_fs ext4 40M; mv "$T/fs" "$T/ext4"
-for kind in mbr gpt; do
-	cp "$T/ext4" "$T/fs"
-	truncate -s 60M "$T/$kind"; table "$T/$kind" $kind 48; put "$T/$kind"
-done
+ext4_disks 40M 48
 
 echo "== what lies behind the last partition has an owner"
 while IFS='|' read -r kind name; do

@@ -4,14 +4,8 @@
 # back when the filesystem could not follow.
 . "$(dirname "$0")/resize_lib.sh"
 requires sgdisk debugfs
-endings() { python3 "$TOP/tests/helpers/endings.py" "$@"; }
-put_at() { dd of="$T/disk" bs=1 seek="$1" conv=notrunc status=none; }	# BYTE
 MIB=1048576
-make_fs ext4 16M; mv "$T/fs" "$T/ext4"
-for kind in mbr gpt; do
-	cp "$T/ext4" "$T/fs"
-	truncate -s 60M "$T/$kind"; table "$T/$kind" $kind 20; put "$T/$kind"
-done
+ext4_disks 16M 20
 alone() {	# WHAT CLAUSE: growfs leaves the disk as it is, and -n says so, too
 	local before; before=$(sha256sum < "$T/disk")
 	"$BIN/growfs" "$T/disk" > "$T/said" 2>&1

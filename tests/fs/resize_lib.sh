@@ -41,6 +41,16 @@ make_fs() {	# TYPE BYTES
 	ntfs) mkntfs -q -F -Q "$T/fs" > /dev/null 2>&1 && mounted ntfs-3g rw fill ;;
 	esac || fail "$1: mkfs"
 }
+# Disks of 60 MiB with this ext4, which is $T/ext4, too: $T/mbr and $T/gpt.
+ext4_disks() {	# BYTES END-MIB
+	local kind
+	make_fs ext4 "$1"; mv "$T/fs" "$T/ext4"
+	for kind in mbr gpt; do
+		cp "$T/ext4" "$T/fs"
+		truncate -s 60M "$T/$kind"; table "$T/$kind" $kind "$2"; put "$T/$kind"
+	done
+}
+put_at() { dd of="$T/disk" bs=1 seek="$1" conv=notrunc status=none; }	# BYTE
 whole() {	# TYPE: its own fsck has nothing to say about $T/fs
 	case $1 in
 	ext4) e2fsck -f -n "$T/fs" ;;

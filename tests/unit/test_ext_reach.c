@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/image/format/ext.h"
-#include "tests/t.h"
+#include "tests/unit/ext_in_chunk.h"
 
 static const struct reach example = { .n = 3,
 	.parts = { { 1, { 2048, 1000 }, 900, 512, REACH_STORED, "xfs" },
@@ -132,19 +131,11 @@ test_says(void)
 static void
 test_in_a_chunk(void)
 {
-	static uint8_t chunk[NDZ_CHUNK_BYTES];
-	struct ndz_header h = { .version = 3,
-		.size = 100,
-		.lastsect = 1200,
-		.nregions = 1,
-		.regions = { { 0, 300 } } };
 	struct reach copy = example;
 	struct ext x = { .has_uuid = true, .reach = &copy }, back;
 	struct err e;
 
-	T_CHECK(ext_put(&x, &h, chunk, &e) == 0);
-	T_CHECK(ext_get(&back, &h, chunk, &e) == 0);
-	T_CHECK(back.present);
+	through_chunk(&x, &back);
 	T_CHECK(reach_same(back.reach, &example));
 	uint8_t buf[200];
 	struct rd r = rd_from(buf, write(&example, buf, sizeof buf));

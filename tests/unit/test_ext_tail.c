@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-#include "common/image/format/ext.h"
-#include "tests/t.h"
+#include "tests/unit/ext_in_chunk.h"
 
 static const struct tail example = { .n = 3,
 	.pieces = { { { 1000, 100 }, TAIL_UNKNOWN }, { { 1100, 20 }, TAIL_MD1 },
@@ -141,22 +140,14 @@ test_sectors(void)
 static void
 test_in_a_chunk(void)
 {
-	static uint8_t chunk[NDZ_CHUNK_BYTES];
-	struct ndz_header h = { .version = 3,
-		.size = 100,
-		.lastsect = 1200,
-		.nregions = 1,
-		.regions = { { 0, 300 } } };
 	struct ext x = { .has_uuid = true, .tail = example }, back;
 	struct err e;
 
-	T_CHECK(ext_put(&x, &h, chunk, &e) == 0);
-	T_CHECK(ext_get(&back, &h, chunk, &e) == 0);
-	T_CHECK(back.present);
+	through_chunk(&x, &back);
 	T_CHECK(tail_same(&back.tail, &example));
 	ext_free(&back);
-	h.lastsect = 1201;
-	T_CHECK(ext_get(&back, &h, chunk, &e) != 0);
+	ext_header.lastsect = 1201;
+	T_CHECK(ext_get(&back, &ext_header, ext_chunk, &e) != 0);
 	T_CHECK(e.kind == ERR_FORMAT);
 	struct rd r;
 	uint8_t buf[200];
