@@ -28,7 +28,7 @@ PIC     := -fPIC -fno-semantic-interposition
 FLAGS    = $(STD) $(WARN) $(CPPFLAGS) $(CFLAGS) $(SANFL)
 # Only what the controller and swapin need: as-needed keeps them out of all other programs.
 CONTROLLER_LIBS := -Wl,--push-state,--as-needed -lmicrohttpd -ljson-c -Wl,--pop-state
-LIBS    := -lm -lcurl -lexpat -lz -lssl -lcrypto -lsqlite3 -lext2fs -lcom_err -lntfs-3g -lseccomp -luuid -lblkid -luring $(CONTROLLER_LIBS)
+LIBS    := -lm -lexpat -lz -lssl -lcrypto -lsqlite3 -lext2fs -lcom_err -lntfs-3g -lseccomp -luuid -lblkid -luring $(CONTROLLER_LIBS)
 
 # LIBDEFLATE=none: zlib alone (vendor/libdeflate/README.md says why there is a copy).
 LIBDEFLATE ?= vendored

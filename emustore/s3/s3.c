@@ -25,12 +25,6 @@ s3_is_url(const char *s)
 	return strncmp(s, "s3://", 5) == 0;
 }
 
-static void
-init_curl(void)
-{
-	curl_global_init(CURL_GLOBAL_DEFAULT);
-}
-
 static int
 name_parts(struct s3 *s, const char *url, struct err *e)
 {
@@ -241,12 +235,12 @@ s3_open(struct objects **out, const char *url, struct err *e)
 		.list = list,
 		.remove = remove_key,
 		.close = close_bucket };
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	struct s3 *s = calloc(1, sizeof *s);
+	struct s3 *s;
 
-	if (s == NULL)
+	if (curl_lib_load(e) != 0)
+		return err_ctx(e, "%.200s", url);
+	if ((s = calloc(1, sizeof *s)) == NULL)
 		return err_nomem(e, url);
-	pthread_once(&once, init_curl);
 	pthread_mutex_init(&s->lock, NULL);
 	int rc = fill(s, url, e);
 	if (rc == 0 && (*out = objects_new(&ops, s, s->title, s->address)) == NULL)

@@ -3,13 +3,13 @@
 #ifndef EMUSTORE_S3_S3_IMPL_H
 #define EMUSTORE_S3_S3_IMPL_H
 
-#include <curl/curl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/buf.h"
+#include "common/net/curl_lib.h"
 #include "emustore/s3/s3.h"
 #include "emustore/s3/s3_config.h"
 

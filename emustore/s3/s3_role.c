@@ -2,13 +2,13 @@
  * and by s3.c when those at hand are about to expire, in any thread. */
 #include "emustore/s3/s3_role.h"
 
-#include <curl/curl.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/buf.h"
+#include "common/net/curl_lib.h"
 
 enum {
 	ANSWER_BYTES_MAX = 16 << 10,

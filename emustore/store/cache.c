@@ -18,6 +18,7 @@
 #include "common/base/cancel.h"
 #include "common/base/number.h"
 #include "common/base/sha256.h"
+#include "common/net/curl_lib.h"
 #include "emustore/objects/folder.h"
 #include "emustore/objects/own.h"
 #include "emustore/s3/s3.h"
@@ -71,7 +72,11 @@ store_written(
 {
 	struct err ignored; /* without a cache, the index is made for this process alone */
 
-	if (!s3_is_url(url))
+	/* What a bucket needs is loaded while the process has all its rights; if that fails, so
+	 * does s3_open(), which says it. */
+	if (s3_is_url(url))
+		(void)curl_lib_load(&ignored);
+	else
 		rights_may_write(r, url);
 	if (name_base(NULL, cache, STORE_CACHE_FOLDER_BYTES, &ignored) != 0 ||
 	    make_folder(cache, &ignored) != 0)

@@ -14,12 +14,6 @@ enum {
 	OPEN_SECONDS = 10, /* for all tries of the first request, at most */
 };
 
-static void
-init_curl(void)
-{
-	curl_global_init(CURL_GLOBAL_DEFAULT);
-}
-
 /* An answer to a request with If-Range need not repeat the date when it has the ETag (RFC 9110,
  * 15.3.7). */
 static bool
@@ -213,13 +207,13 @@ harmless_name(const char *url)
 int
 http_open(struct http **out, const char *url, struct err *e)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	const char *seconds = getenv("STREAM_HTTP_SECONDS");
-	struct http *h = calloc(1, sizeof *h);
+	struct http *h;
 
-	if (h == NULL)
+	if (curl_lib_load(e) != 0)
+		return -1;
+	if ((h = calloc(1, sizeof *h)) == NULL)
 		return err_nomem(e, url);
-	pthread_once(&once, init_curl);
 	pthread_mutex_init(&h->lock, NULL);
 	pthread_cond_init(&h->idle_again, NULL);
 	h->url = strdup(url);

@@ -3,11 +3,11 @@
 #ifndef STREAM_HTTP_HTTP_IMPL_H
 #define STREAM_HTTP_HTTP_IMPL_H
 
-#include <curl/curl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "common/net/curl_lib.h"
 #include "stream/http/answer.h"
 #include "stream/http/http.h"
 

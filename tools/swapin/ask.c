@@ -2,7 +2,6 @@
  * the program's first thread. */
 #include "tools/swapin/ask.h"
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include <string.h>
 
 #include "common/base/buf.h"
+#include "common/net/curl_lib.h"
 
 /* ANSWER_BYTES_MAX: a session of 20000 nodes, with 3 KB for each. */
 enum { ANSWER_BYTES_MAX = 64 << 20, CONNECT_S = 10, WHOLE_S = 60 };
@@ -111,13 +111,15 @@ int
 ask(const struct ask *a, const char *path, const char *body, struct jtree **out, struct err *e)
 {
 	struct buf b = { 0 };
-	CURL *c = curl_easy_init();
-	struct curl_slist *list = headers(a);
 	long status = 0;
 	char why[40];
 	int rc = -1;
 
 	*out = NULL;
+	if (curl_lib_load(e) != 0)
+		return -1;
+	CURL *c = curl_easy_init();
+	struct curl_slist *list = headers(a);
 	if (c == NULL || list == NULL) {
 		err_nomem(e, "a call");
 	} else {
