@@ -3,9 +3,10 @@
 #include "common/base/statements.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "common/base/buf.h"
 
 const char *
 statement_value(const char *word, const char *key)
@@ -77,42 +78,39 @@ statements_parse(const struct statement_kind *kinds, void *arg, const char *text
 	return 0;
 }
 
-/* Read up to `max` bytes of a file.  If one more can be read, the file is too long. */
-static ssize_t
-read_whole(const char *path, char *text, size_t max, struct err *e)
+/* Reads a file, as long as it is not too long: then there is at least one byte more than it may
+ * have. */
+static int
+read_whole(const char *path, struct buf *text, struct err *e)
 {
-	size_t n = 0;
+	uint8_t piece[16 << 10];
 	ssize_t got = 1;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 
 	if (fd < 0)
 		return err_os(e, "%s", path);
-	while (n <= max && got > 0) {
-		got = read(fd, text + n, max + 1 - n);
-		if (got > 0)
-			n += (size_t)got;
+	while (buf_ok(text) && text->len <= STATEMENTS_BYTES_MAX && got > 0) {
+		got = read(fd, piece, sizeof piece);
+		buf_bytes(text, piece, got > 0 ? (size_t)got : 0);
 	}
-	if (got < 0)
-		err_os(e, "%s", path);
+	int rc = got < 0 ? err_os(e, "%s", path) : buf_ok(text) ? 0 : err_nomem(e, path);
 	close(fd);
-	return got < 0 ? -1 : (ssize_t)n;
+	return rc;
 }
 
 int
 statements_read(
     const struct statement_kind *kinds, void *arg, const char *path, struct err *e)
 {
-	char *text = malloc(STATEMENTS_BYTES_MAX + 1);
+	struct buf text = { 0 };
+	int rc = read_whole(path, &text, e);
 
-	if (text == NULL)
-		return err_nomem(e, path);
-	ssize_t bytes = read_whole(path, text, STATEMENTS_BYTES_MAX, e);
-	int rc = bytes < 0 ? -1 : 0;
-	if (bytes > STATEMENTS_BYTES_MAX)
+	if (rc == 0 && text.len > STATEMENTS_BYTES_MAX)
 		rc = err_set(e, ERR_USAGE, "%s: is longer than %d MiB", path,
 		    STATEMENTS_BYTES_MAX >> 20);
 	if (rc == 0)
-		rc = statements_parse(kinds, arg, text, (size_t)bytes, path, e);
-	free(text);
+		rc = statements_parse(kinds, arg,
+		    text.len > 0 ? (const char *)text.base : "", text.len, path, e);
+	buf_free(&text);
 	return rc;
 }

@@ -22,7 +22,7 @@
 enum {
 	READERS = 8,        /* a disk sorts and merges requests that it has together */
 	FAR_READERS = 2,    /* for a disk on a server, which may allow few connections */
-	BATCHES = 20,       /* of 2 MiB: some are read, some written, some wait */
+	BATCHES_MAX = 20,   /* of 2 MiB: some are read, some written, some wait */
 	PIECES_MAX = 256,   /* in a batch; each becomes a record */
 	BATCH_BYTES = STREAM_DATA_MAX,
 	OUT_BYTES = BATCH_BYTES + PIECES_MAX * STREAM_RECORD_EXTRA,
@@ -351,6 +351,18 @@ run(struct send *s, struct stream_totals *t, uint64_t *at, struct err *e)
 	return rc;
 }
 
+/* So many batches hold all data, since two in a row have more than BATCH_BYTES of it, or
+ * PIECES_MAX pieces.  With fewer than the changes make, where a range has many holes, one waits
+ * for another. */
+static size_t
+batches_for(const struct rangeset *changed)
+{
+	uint64_t n = 2 + 2 * (rangeset_total(changed) / BATCH_BYTES) +
+	             rangeset_count(changed) / PIECES_MAX;
+
+	return n < BATCHES_MAX ? (size_t)n : BATCHES_MAX;
+}
+
 int
 send_changed(const struct send_config *cfg, const struct stream_head *head,
     struct stream_totals *totals, uint64_t *at, struct err *e)
@@ -369,8 +381,9 @@ send_changed(const struct send_config *cfg, const struct stream_head *head,
 		return -1;
 	*at = sizeof bytes;
 	s.pipe = pipeline_new();
-	s.work = ordered_new(BATCHES);
-	s.pool = pool_new(BATCHES, sizeof(struct batch));
+	size_t batches = batches_for(cfg->changed);
+	s.work = ordered_new(batches);
+	s.pool = pool_new(batches, sizeof(struct batch));
 	int rc = s.pipe != NULL && s.work != NULL && s.pool != NULL
 	             ? run(&s, totals, at, e)
 	             : err_nomem(e, "reading");
