@@ -1,39 +1,24 @@
 /* disk_nbd_lib.c: libnbd, loaded when somebody first opens an NBD export, in that thread.  It
  * brings along libraries of more than 40 MB, which a machine that only installs images does
  * not have. */
-#include <dlfcn.h>
 #include <pthread.h>
 
+#include "common/base/late.h"
 #include "common/disk/disk_nbd_impl.h"
-
-#define LIBRARY "libnbd.so.0"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct nbd_lib functions;
 static const char *missing; /* what could not be loaded; NULL: everything could */
 
-static void *
-find(void *library, const char *name)
-{
-	void *f = dlsym(library, name);
-
-	if (f == NULL)
-		missing = name;
-	return f;
-}
-
 static void
 load(void)
 {
-	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-
-	if (library == NULL) {
-		missing = LIBRARY;
-		return;
-	}
-#define X(name) *(void **)&functions.name = find(library, "nbd_" #name);
-	NBD_FUNCTIONS(X)
+#define X(name) "nbd_" #name,
+	static const char *const names[] = { NBD_FUNCTIONS(X) };
 #undef X
+
+	missing = late_load(
+	    "libnbd.so.0", names, (void **)&functions, sizeof names / sizeof names[0]);
 }
 
 const struct nbd_lib *

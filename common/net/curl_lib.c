@@ -2,11 +2,10 @@
  * and swapin call curl_lib_load(), and the files beside them the functions, in any thread. */
 #include "common/net/curl_lib.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdarg.h>
 
-#define LIBRARY "libcurl.so.4"
+#include "common/base/late.h"
 
 /* Whoever calls these by their names finds the functions below.  <curl/curl.h> has macros of some
  * of the names, which check arguments and call the function. */
@@ -29,28 +28,15 @@ static struct {
 } lib;
 static const char *missing; /* what could not be loaded; NULL: everything could */
 
-static void *
-find(void *library, const char *name)
-{
-	void *f = dlsym(library, name);
-
-	if (f == NULL)
-		missing = name;
-	return f;
-}
-
 static void
 load(void)
 {
-	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-
-	if (library == NULL) {
-		missing = LIBRARY;
-		return;
-	}
-#define X(name) *(void **)&lib.name = find(library, #name);
-	FUNCTIONS(X)
+#define X(name) #name,
+	static const char *const names[] = { FUNCTIONS(X) };
 #undef X
+
+	missing = late_load(
+	    "libcurl.so.4", names, (void **)&lib, sizeof names / sizeof names[0]);
 	if (missing == NULL)
 		lib.curl_global_init(CURL_GLOBAL_DEFAULT);
 }
