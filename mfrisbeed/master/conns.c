@@ -75,11 +75,58 @@ conns_free(struct conns *x)
 	free(x);
 }
 
+/* How many connections there may be at once: half of the descriptors that this process can have are
+ * for sessions and images. */
+static unsigned
+most_at_once(void)
+{
+	struct rlimit r;
+	rlim_t half = getrlimit(RLIMIT_NOFILE, &r) == 0 ? r.rlim_cur / 2 : CONNS_MAX;
+
+	return half < CONNS_MAX ? (unsigned)half : CONNS_MAX;
+}
+
+/* What there is: n connections, a place for one more, and the connection that has been silent
+ * for the longest time; both may be NULL. */
+struct places {
+	unsigned n;
+	struct conn *free_one, *silent;
+};
+
+static struct places
+look(struct conns *x)
+{
+	struct places p = { 0 };
+
+	for (unsigned i = 0; i < CONNS_MAX; i++) {
+		struct conn *c = &x->each[i];
+		p.n += c->state != CONN_FREE;
+		if (c->state == CONN_FREE)
+			p.free_one = c;
+		else if (c->state == CONN_READS &&
+		         (p.silent == NULL || c->until_us < p.silent->until_us))
+			p.silent = c;
+	}
+	return p;
+}
+
+/* Connections may be open from a time when more files could be: poll(2) fails when it is asked
+ * for more than may be open now. */
+static void
+keep_to_limit(struct conns *x)
+{
+	struct places p = look(x);
+
+	for (unsigned most = most_at_once(); p.n > most && p.silent != NULL; p = look(x))
+		end(p.silent);
+}
+
 unsigned
 conns_poll(struct conns *x, struct pollfd fds[CONNS_MAX + 1])
 {
 	unsigned n = 0;
 
+	keep_to_limit(x);
 	for (unsigned i = 0; i < CONNS_MAX; i++) {
 		const struct conn *c = &x->each[i];
 		if (c->state == CONN_FREE)
@@ -97,39 +144,18 @@ conns_poll(struct conns *x, struct pollfd fds[CONNS_MAX + 1])
 	return n + 1;
 }
 
-/* How many connections there may be at once: half of the descriptors that this process can have are
- * for sessions and images. */
-static unsigned
-most_at_once(void)
-{
-	struct rlimit r;
-	rlim_t half = getrlimit(RLIMIT_NOFILE, &r) == 0 ? r.rlim_cur / 2 : CONNS_MAX;
-
-	return half < CONNS_MAX ? (unsigned)half : CONNS_MAX;
-}
-
 /* A free place, or the place of the connection that has been silent for the longest time,
  * which is closed; NULL: all connections wait for answers or write them. */
 static struct conn *
 place_for_one(struct conns *x)
 {
-	struct conn *oldest = NULL, *free_one = NULL;
-	unsigned n = 0;
+	struct places p = look(x);
 
-	for (unsigned i = 0; i < CONNS_MAX; i++) {
-		struct conn *c = &x->each[i];
-		n += c->state != CONN_FREE;
-		if (c->state == CONN_FREE)
-			free_one = c;
-		else if (c->state == CONN_READS &&
-		         (oldest == NULL || c->until_us < oldest->until_us))
-			oldest = c;
-	}
-	if (free_one != NULL && n < most_at_once())
-		return free_one;
-	if (oldest != NULL)
-		end(oldest);
-	return oldest;
+	if (p.free_one != NULL && p.n < most_at_once())
+		return p.free_one;
+	if (p.silent != NULL)
+		end(p.silent);
+	return p.silent;
 }
 
 static void
