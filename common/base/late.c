@@ -1,5 +1,5 @@
-/* late.c: loads libraries (late.h).  disk_nbd_lib.c and curl_lib.c call it once each, in the
- * thread that needs the library first. */
+/* late.c: loads libraries (late.h).  disk_nbd_lib.c and curl_lib.c call it once each,
+ * in the thread that needs the library first. */
 #include "common/base/late.h"
 
 #include <dlfcn.h>

@@ -78,8 +78,8 @@ statements_parse(const struct statement_kind *kinds, void *arg, const char *text
 	return 0;
 }
 
-/* Reads a file, as long as it is not too long: then there is at least one byte more than it may
- * have. */
+/* Reads a file, as long as it is not too long: then there is at least one byte more
+ * than it may have. */
 static int
 read_whole(const char *path, struct buf *text, struct err *e)
 {

@@ -1,5 +1,6 @@
-/* curl_lib.c: loads libcurl, and passes calls of its functions on to it (curl_lib.h). s3.c, http.c
- * and swapin call curl_lib_load(), and the files beside them the functions, in any thread. */
+/* curl_lib.c: loads libcurl, and passes calls of its functions on to it (curl_lib.h).
+ * s3.c, http.c and swapin call curl_lib_load(), and the files beside them the
+ * functions, in any thread. */
 #include "common/net/curl_lib.h"
 
 #include <pthread.h>
@@ -7,8 +8,8 @@
 
 #include "common/base/late.h"
 
-/* Whoever calls these by their names finds the functions below.  <curl/curl.h> has macros of some
- * of the names, which check arguments and call the function. */
+/* Whoever calls these by their names finds the functions below.  <curl/curl.h> has
+ * macros of some of the names, which check arguments and call the function. */
 #undef curl_easy_setopt
 #undef curl_easy_getinfo
 

@@ -351,9 +351,9 @@ run(struct send *s, struct stream_totals *t, uint64_t *at, struct err *e)
 	return rc;
 }
 
-/* So many batches hold all data, since two in a row have more than BATCH_BYTES of it, or
- * PIECES_MAX pieces.  With fewer than the changes make, where a range has many holes, one waits
- * for another. */
+/* So many batches hold all data, since two in a row have more than BATCH_BYTES of it,
+ * or PIECES_MAX pieces.  With fewer than the changes make, where a range has many
+ * holes, one waits for another. */
 static size_t
 batches_for(const struct rangeset *changed)
 {

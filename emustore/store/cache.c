@@ -72,8 +72,8 @@ store_written(
 {
 	struct err ignored; /* without a cache, the index is made for this process alone */
 
-	/* What a bucket needs is loaded while the process has all its rights; if that fails, so
-	 * does s3_open(), which says it. */
+	/* What a bucket needs is loaded while the process has all its rights; if that
+	 * fails, so does s3_open(), which says it. */
 	if (s3_is_url(url))
 		(void)curl_lib_load(&ignored);
 	else

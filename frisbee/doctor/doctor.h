@@ -94,7 +94,8 @@ struct doctor_facts {
 	uint8_t querier[4];
 	uint64_t rpf_drops;   /* packets that rp_filter dropped during the examination */
 	uint64_t iface_drops; /* errors and overruns of the interface in that time */
-	/* packets in that time that came when the buffer of a socket of this machine was full */
+	/* packets in that time that came when the buffer of a socket of this machine
+	 * was full */
 	uint64_t buffer_drops;
 	/* The server. */
 	bool named; /* the server was named by -S */

@@ -55,8 +55,9 @@ struct exam {
 	 * each), and when the first ECHO came. */
 	struct doctor_loss *measured;
 	uint64_t got[(DOCTOR_LOSS_PROBES + 63) / 64], first_got_us;
-	/* Blocks that came so far, and those of them that had come before this turn; at the first
-	 * ECHO: blocks that the server had sent, blocks that had come, and the time. */
+	/* Blocks that came so far, and those of them that had come before this turn;
+	 * at the first ECHO: blocks that the server had sent, blocks that had come,
+	 * and the time. */
 	uint32_t blocks, blocks_before, sent_then, blocks_then;
 	uint64_t echo_us; /* 0: no ECHO came yet */
 	bool echo_came;   /* in this turn */
@@ -150,8 +151,8 @@ bool exam_is_server(const struct exam *, const uint8_t addr[4]);
 void exam_note_reply(struct exam *, const struct heard *, const struct wire_msg *);
 /* Notes a message of the extension. */
 void exam_note_state(struct exam *, const struct heard *);
-/* An ECHO says that the server has sent this number of blocks so far.  What came of them is known
- * at the end of the turn. */
+/* An ECHO says that the server has sent this number of blocks so far.  What came of
+ * them is known at the end of the turn. */
 void exam_note_session(struct exam *, uint32_t sent);
 void exam_note_heard(struct exam *);
 

@@ -205,8 +205,8 @@ hear_blocks(struct exam *x)
 		hear_first(x, &h);
 }
 
-/* Takes what has come, from each socket as much as one turn may.  Blocks that have come before
- * an ECHO are taken in the same turn. */
+/* Takes what has come, from each socket as much as one turn may.  Blocks that have
+ * come before an ECHO are taken in the same turn. */
 static void
 hear_all(struct exam *x)
 {

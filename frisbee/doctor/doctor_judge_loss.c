@@ -206,7 +206,8 @@ judge_burst(const struct doctor_facts *f, struct doctor_report *r)
 		    mbits_per_s(f, b->answered, b->sent_us));
 }
 
-/* Is the network to blame for so many blocks of a session that did not come to the doctor? */
+/* Is the network to blame for so many blocks of a session that did not come to the
+ * doctor? */
 static bool
 is_session_lossy(const struct doctor_facts *f, uint64_t blocks)
 {

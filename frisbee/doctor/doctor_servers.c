@@ -103,9 +103,10 @@ exam_note_session(struct exam *x, uint32_t sent)
 	x->echo_came = true;
 }
 
-/* ECHOs come at another socket than most blocks, and this machine may be late to take both,
- * so it is not known which of a turn's blocks came before an ECHO.  Those of the first ECHO's
- * turn and of the last one's count as heard: what was taken late must not seem lost. */
+/* ECHOs come at another socket than most blocks, and this machine may be late to take
+ * both, so it is not known which of a turn's blocks came before an ECHO.  Those of the
+ * first ECHO's turn and of the last one's count as heard: what was taken late must not
+ * seem lost. */
 void
 exam_note_heard(struct exam *x)
 {

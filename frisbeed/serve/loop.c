@@ -418,7 +418,8 @@ serve_run(struct server *server, struct sock *sock, struct source *image,
 	if (mailbox_new(&l->read_done, cfg->ahead + SERVER_PARITY_BUFFERS + SERVER_URGENT_BUFFERS + 1,
 		e) ==
 	    0) {
-		l->probes = probes_new(sock, cfg->second, server, cfg->session, clock_us());
+		l->probes = probes_new(
+		    sock, cfg->second, server, cfg->session, clock_us());
 		rc = reader_new(&l->reader, image, cfg->ahead, cfg->run_blocks,
 		    cfg->second != NULL, cfg->identity, l->read_done, e);
 		if (rc == 0)

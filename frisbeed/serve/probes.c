@@ -105,8 +105,8 @@ send_direct(struct probes *p, const void *pkt, size_t len, const struct sockaddr
 		(void)sendmsg(p->fd, &m, 0);
 }
 
-/* Each answer has what was sent until now: with an older number, blocks that came before it
- * would seem to have been sent after it. */
+/* Each answer has what was sent until now: with an older number, blocks that came
+ * before it would seem to have been sent after it. */
 static void
 answer(struct probes *p, uint64_t now_us, const void *pkt, size_t len,
     const struct sockaddr_in *from, bool by_group)

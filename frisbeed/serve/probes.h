@@ -9,9 +9,10 @@
 struct probes;
 struct server;
 
-/* Makes the state.  The sockets stay the caller's, as does the engine, whose count of blocks the
- * answers have.  NULL: no memory, or no second port; the other functions accept NULL.  When no
- * socket for direct probes can be opened, only probes through the group are answered. */
+/* Makes the state.  The sockets stay the caller's, as does the engine, whose count of
+ * blocks the answers have.  NULL: no memory, or no second port; the other functions
+ * accept NULL.  When no socket for direct probes can be opened, only probes through
+ * the group are answered. */
 struct probes *probes_new(const struct sock *first, struct sock *second,
     const struct server *, uint32_t session, uint64_t now_us);
 /* Closes the socket for direct probes, and releases the state. */

@@ -1,5 +1,5 @@
-/* few_sectors.c: takes a few sectors out of the data of a chunk (few_sectors.h). guess.c and
- * first_mib.c call this, in the thread that feeds chunks. */
+/* few_sectors.c: takes a few sectors out of the data of a chunk (few_sectors.h).
+ * guess.c and first_mib.c call this, in the thread that feeds chunks. */
 #include "imageunzip/install/few_sectors.h"
 
 #include <string.h>

@@ -75,8 +75,8 @@ conns_free(struct conns *x)
 	free(x);
 }
 
-/* How many connections there may be at once: half of the descriptors that this process can have are
- * for sessions and images. */
+/* How many connections there may be at once: half of the descriptors that this process
+ * can have are for sessions and images. */
 static unsigned
 most_at_once(void)
 {
@@ -86,8 +86,8 @@ most_at_once(void)
 	return half < CONNS_MAX ? (unsigned)half : CONNS_MAX;
 }
 
-/* What there is: n connections, a place for one more, and the connection that has been silent
- * for the longest time; both may be NULL. */
+/* What there is: n connections, a place for one more, and the connection that has been
+ * silent for the longest time; both may be NULL. */
 struct places {
 	unsigned n;
 	struct conn *free_one, *silent;
@@ -110,8 +110,8 @@ look(struct conns *x)
 	return p;
 }
 
-/* Connections may be open from a time when more files could be: poll(2) fails when it is asked
- * for more than may be open now. */
+/* Connections may be open from a time when more files could be: poll(2) fails when it
+ * is asked for more than may be open now. */
 static void
 keep_to_limit(struct conns *x)
 {

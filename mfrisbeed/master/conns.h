@@ -18,8 +18,9 @@ struct conns;
 int conns_new(struct conns **, int listener, struct err *);
 /* Closes all connections.  NULL is allowed. */
 void conns_free(struct conns *);
-/* Fills in descriptors for poll(2), and returns their number.  Silent connections are closed when
- * there are more than may be open now.  The caller waits at most ACCEPTING_REST_US (accepting.h). */
+/* Fills in descriptors for poll(2), and returns their number.  Silent connections are
+ * closed when there are more than may be open now.  The caller waits at most
+ * ACCEPTING_REST_US (accepting.h). */
 unsigned conns_poll(struct conns *, struct pollfd fds[CONNS_MAX + 1]);
 /* After poll(2), with the same array: accepts connections, reads requests, answers them, writes
  * replies, and closes connections.  again: sessions or answers of the parent have changed, so

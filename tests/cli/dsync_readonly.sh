@@ -3,7 +3,8 @@
 . "$(dirname "$0")/lib.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
 requires losetup mkfs.ext4 blockdev
-# losetup of anybody who looks for a free device opens each of them for a moment, for writing.
+# losetup of anybody who looks for a free device opens each of them for a moment, for
+# writing.
 x() {
 	SOON=60 soon "$BIN/dmextract" -q --since=scan:"$T/state" \
 	    --require-consistent "$1" > /dev/null 2> "$T/stderr" ||

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# libcurl and libnbd are loaded by who needs them: no program is linked with them, and on a
-# machine without them all else works, and what needs them says so.
+# libcurl and libnbd are loaded by who needs them: no program is linked with them, and on
+# a machine without them all else works, and what needs them says so.
 . "$(dirname "$0")/lib.sh"
 requires readelf
 take random:2M disk disk.ndz
@@ -15,7 +15,8 @@ done
 echo "== without them"
 mkdir "$T/none"; : > "$T/none/libcurl.so.4"; : > "$T/none/libnbd.so.0"
 without() { LD_LIBRARY_PATH=$T/none "$@"; }
-check "an image in a file is installed" without "$BIN/imageunzip" -q "$T/disk.ndz" "$T/new"
+check "an image in a file is installed" \
+    without "$BIN/imageunzip" -q "$T/disk.ndz" "$T/new"
 check "and it is right" cmp "$T/disk" "$T/new"
 export AWS_ACCESS_KEY_ID=a AWS_SECRET_ACCESS_KEY=b AWS_ENDPOINT_URL=http://127.0.0.1:1
 lacks() {	# LIBRARY COMMAND...

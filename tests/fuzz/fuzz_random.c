@@ -105,8 +105,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (s == NULL)
 		return 0;
 	learn(&k, s);
-	/* To open an image takes most of the time: where nothing is known, it would be for
-	 * nothing. */
+	/* To open an image takes most of the time: where nothing is known, it would be
+	 * for nothing. */
 	if (k.n == 0) {
 		sectors_close(s);
 		return 0;

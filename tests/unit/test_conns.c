@@ -1,5 +1,5 @@
-/* Connections to the master when fewer files may be open than before: silent ones are closed, and
- * poll(2) does not fail. */
+/* Connections to the master when fewer files may be open than before: silent ones are
+ * closed, and poll(2) does not fail. */
 #include <arpa/inet.h>
 #include <poll.h>
 #include <sys/resource.h>

@@ -387,7 +387,8 @@ test_bursts(void)
 	T_CHECK(says(&f, "session", DOCTOR_BAD, "about 17.2 Mbit/s pass"));
 	f.loss.got = 60;
 	T_CHECK(says(&f, "session", DOCTOR_OK, "60 %"));
-	/* What this machine had no room for is not the network's fault; what else is missing is. */
+	/* What this machine had no room for is not the network's fault; what else is
+	 * missing is. */
 	f = healthy();
 	f.session.heard = 2000;
 	f.buffer_drops = 2400;

@@ -97,7 +97,8 @@ echo_of(int fd, unsigned flags, uint16_t port, uint32_t blocks)
 
 	T_CHECK(probe_put(&p, pkt, sizeof pkt));
 	T_CHECK(getsockname(fd, (struct sockaddr *)&at, &len) == 0);
-	T_CHECK(sendto(fd, pkt, sizeof pkt, 0, (struct sockaddr *)&at, len) == sizeof pkt);
+	T_CHECK(sendto(fd, pkt, sizeof pkt, 0, (struct sockaddr *)&at, len) ==
+		sizeof pkt);
 }
 
 /* Sends so many ECHOs to a socket, of probes that came by the group or directly. */
