@@ -9,30 +9,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/image/format/format.h"
+#include "common/image/format/pick.h"
 
-enum {
-	/* How many records are candidates for each kind of sample. */
-	CANDIDATES = 4 * SAMPLES_SPREAD_MAX,
-	/* The most sectors that an installer has to read for the samples of the whole disk:
-	 * 32 MiB. */
-	SPREAD_SECTORS_MAX = 65536,
-};
-
-/* What becomes of the block of an old record: it stays, is replaced as a whole, or is free
- * by now.  UNKNOWN: it cannot be compared. */
-enum fate { STAYS, REPLACED, FREED, FATES, UNKNOWN = FATES };
+/* How many records are candidates for each kind of sample. */
+enum { CANDIDATES = 4 * SAMPLES_SPREAD_MAX };
 
 struct finder {
 	const struct delta_samples *in;
 	struct rangeset avoid; /* sectors that relocations change */
-	struct samples kinds[FATES];
+	struct pick pick;      /* owned */
 	size_t count[FATES], seen[FATES];
 	/* Blocks of zeros are found on any empty disk. */
 	uint32_t zero_sectors;
 	uint8_t zero_digest[SAMPLE_DIGEST_BYTES];
 };
 
+/* What becomes of the block of an old record: it stays, is replaced as a whole, or is free
+ * by now. */
 static enum fate
 fate_of(struct finder *f, size_t i, struct sample *x)
 {
@@ -45,18 +38,18 @@ fate_of(struct finder *f, size_t i, struct sample *x)
 	memcpy(x->after, old->hash, sizeof x->after);
 	if (r.len > SAMPLE_SECTORS_MAX || !range_within(r, in->layout->total) ||
 	    rangeset_total_in(&f->avoid, r) > 0 || (in->any_length && i == in->old->n - 1))
-		return UNKNOWN;
+		return FATE_UNKNOWN;
 	if (rangeset_total_in(in->same, r) == r.len)
-		return STAYS;
+		return FATE_STAYS;
 	now = sig_find(in->now, old->start);
 	if (now != NULL && now->count == old->count) {
 		/* Where the source has relocations, the base may have had others. */
 		bool sure = in->layout->relocs.n == 0 &&
 		            !(in->any_length && now == &in->now->records[in->now->n - 1]);
 		memcpy(x->after, now->hash, sizeof x->after);
-		return sure ? REPLACED : UNKNOWN;
+		return sure ? FATE_REPLACED : FATE_UNKNOWN;
 	}
-	return rangeset_total_in(in->stored, r) > 0 ? UNKNOWN : FREED;
+	return rangeset_total_in(in->stored, r) > 0 ? FATE_UNKNOWN : FATE_FREED;
 }
 
 static int
@@ -78,28 +71,6 @@ is_zero(struct finder *f, const struct sample *x, struct err *e)
 	return memcmp(f->zero_digest, x->before, sizeof x->before) == 0;
 }
 
-/* Collect candidates of each kind, evenly spread; `zeros`: blocks of zeros, or all others. */
-static int
-collect(struct finder *f, bool zeros, struct err *e)
-{
-	struct sample x;
-
-	memset(f->seen, 0, sizeof f->seen);
-	for (size_t i = 0; i < f->in->old->n; i++) {
-		enum fate fate = fate_of(f, i, &x);
-		if (fate == UNKNOWN)
-			continue;
-		size_t step = f->count[fate] / CANDIDATES + 1;
-		if (f->seen[fate]++ % step != 0)
-			continue;
-		int is = is_zero(f, &x, e);
-		if (is < 0 || (is == (int)zeros &&
-				  samples_add(&f->kinds[fate], &x, e) != 0))
-			return -1;
-	}
-	return 0;
-}
-
 static void
 count_all(struct finder *f)
 {
@@ -107,41 +78,28 @@ count_all(struct finder *f)
 
 	for (size_t i = 0; i < f->in->old->n; i++) {
 		enum fate fate = fate_of(f, i, &x);
-		if (fate != UNKNOWN)
+		if (fate != FATE_UNKNOWN)
 			f->count[fate]++;
 	}
 }
 
-/* Choose samples.  Blocks that stay count most: they are right whatever part of the delta
- * was installed before. */
+/* Offer candidates of each kind, evenly spread. */
 static int
-choose(struct finder *f, struct basis *b, struct err *e)
+collect(struct finder *f, struct err *e)
 {
-	uint64_t longest = 1;
+	struct sample x;
 
-	for (unsigned k = 0; k < FATES; k++) {
-		size_t most = SAMPLES_SPREAD_MAX - b->spread.n;
-		samples_thin(&f->kinds[k], most);
-		for (size_t i = 0; i < f->kinds[k].n; i++) {
-			const struct sample *x = &f->kinds[k].v[i];
-			longest = x->sectors.len > longest ? x->sectors.len : longest;
-			if (samples_add(&b->spread, x, e) != 0)
-				return -1;
-		}
-	}
-	if (SPREAD_SECTORS_MAX / longest < SAMPLES_SPREAD_MAX)
-		samples_thin(&b->spread, SPREAD_SECTORS_MAX / longest);
-	return 0;
-}
-
-static int
-find_avoid(struct finder *f, struct err *e)
-{
-	const struct relocs *r = &f->in->layout->relocs;
-
-	for (size_t i = 0; i < r->n; i++)
-		if (rangeset_add(&f->avoid, reloc_sectors(&r->relocs[i]), e) != 0)
+	for (size_t i = 0; i < f->in->old->n; i++) {
+		enum fate fate = fate_of(f, i, &x);
+		if (fate == FATE_UNKNOWN)
+			continue;
+		size_t step = f->count[fate] / CANDIDATES + 1;
+		if (f->seen[fate]++ % step != 0)
+			continue;
+		int zero = is_zero(f, &x, e);
+		if (zero < 0 || pick_add(&f->pick, fate, &x, zero == 1, e) != 0)
 			return -1;
+	}
 	return 0;
 }
 
@@ -149,21 +107,19 @@ int
 delta_samples(struct basis *b, const struct delta_samples *in, struct err *e)
 {
 	struct finder f = { .in = in };
+	const struct relocs *r = &in->layout->relocs;
 
 	b->spread.hash = b->replaced.hash = (enum sample_hash)in->old->hash;
 	rangeset_init(&f.avoid);
-	int rc = find_avoid(&f, e);
+	int rc = pick_avoid(&f.avoid, r->relocs, r->n, e);
 	rangeset_seal(&f.avoid);
 	if (rc == 0) {
 		count_all(&f);
-		rc = collect(&f, false, e);
+		rc = collect(&f, e);
 	}
-	if (rc == 0 && f.kinds[STAYS].n + f.kinds[REPLACED].n + f.kinds[FREED].n == 0)
-		rc = collect(&f, true, e);
 	if (rc == 0)
-		rc = choose(&f, b, e);
-	for (unsigned k = 0; k < FATES; k++)
-		samples_free(&f.kinds[k]);
+		rc = pick_end(&f.pick, b, e);
+	pick_free(&f.pick);
 	rangeset_free(&f.avoid);
 	return rc;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/image/format/marker.h"
+#include "common/image/format/pick.h"
 #include "common/image/read/walk.h"
 #include "tools/imagedelta/table.h"
 
@@ -283,11 +284,11 @@ static int
 add_sample(struct diff *d, const struct contents *old, const struct contents *new,
     unsigned from, unsigned to, struct err *e)
 {
-	struct sample x = { .sectors = { new->first + from, to - from } };
-	size_t at = (size_t)from * SECTOR_BYTES, bytes = x.sectors.len * SECTOR_BYTES;
+	struct sample x;
+	struct range r = { new->first + from, to - from };
+	size_t at = (size_t)from * SECTOR_BYTES;
 
-	if (sample_digest(SAMPLE_SHA256, old->data + at, bytes, x.before, e) != 0 ||
-	    sample_digest(SAMPLE_SHA256, new->data + at, bytes, x.after, e) != 0)
+	if (pick_sample(&x, SAMPLE_SHA256, r, old->data + at, new->data + at, e) != 0)
 		return -1;
 	return basis_add_replaced(d->basis, &x, e);
 }

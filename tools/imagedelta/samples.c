@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/base/cancel.h"
+#include "common/image/format/pick.h"
 #include "common/image/read/window.h"
 
 enum {
@@ -16,13 +17,11 @@ enum {
 	PLACE_BYTES = PLACE_SECTORS * SECTOR_BYTES,
 };
 
-/* What the delta does to the data of a place.  UNKNOWN: no sample is made of the place. */
-enum fate { STAYS, REPLACED, FREED, FATES, UNKNOWN = FATES };
-
 struct finder {
 	struct sectors *old, *new;
 	const struct rangeset *avoid;
-	struct samples kinds[FATES], zeros; /* owned; zeros: of places that hold only zeros */
+	struct pick pick; /* owned */
+	uint8_t before[PLACE_BYTES], after[PLACE_BYTES];
 };
 
 int
@@ -34,59 +33,57 @@ samples_avoid(
 	for (unsigned k = 0; k < 2; k++) {
 		size_t n;
 		const struct ndz_reloc *r = sectors_relocs(images[k], &n);
-		for (size_t i = 0; i < n; i++)
-			if (rangeset_add(avoid, reloc_sectors(&r[i]), e) != 0)
-				return -1;
+		if (pick_avoid(avoid, r, n, e) != 0)
+			return -1;
 	}
 	rangeset_seal(avoid);
 	return 0;
 }
 
-/* Compare the images at the place r: *x is its sample, *fate what the delta does to it, and
- * *zero whether the old image has only zeros there.  With UNKNOWN, *zero is not set: r has
- * sectors to avoid, ends behind the new image's disk, or is partly stored by the new image. */
-static int
-compare(struct finder *f, struct range r, struct sample *x, enum fate *fate,
-    bool *zero, struct err *e)
+/* May a sample be made of the place r?  Not when it has sectors to avoid, ends behind the new
+ * image's disk, or is partly stored by the new image.  *stored: the new image stores it. */
+static bool
+is_sure(const struct finder *f, struct range r, bool *stored)
 {
-	uint8_t data[PLACE_BYTES];
-	size_t bytes = r.len * SECTOR_BYTES;
-
-	*x = (struct sample){ .sectors = r };
-	*fate = UNKNOWN;
 	uint64_t there = rangeset_total_in(sectors_stored(f->new), r);
-	if (rangeset_total_in(f->avoid, r) > 0 || !range_within(r, sectors_total(f->new)) ||
-	    (there != 0 && there != r.len))
-		return 0;
-	if (sectors_read(f->old, r, data, e) != 0 ||
-	    sample_digest(SAMPLE_SHA256, data, bytes, x->before, e) != 0)
+
+	*stored = there != 0;
+	return rangeset_total_in(f->avoid, r) == 0 &&
+	       range_within(r, sectors_total(f->new)) && (there == 0 || there == r.len);
+}
+
+/* Read the place r of both images; where the new one does not store it, its data stays on the
+ * disk. */
+static int
+read_both(struct finder *f, struct range r, bool stored, struct err *e)
+{
+	if (sectors_read(f->old, r, f->before, e) != 0)
 		return -1;
-	*zero = data[0] == 0 && memcmp(data, data + 1, bytes - 1) == 0;
-	memcpy(x->after, x->before, sizeof x->after);
-	*fate = FREED;
-	if (there == 0)
-		return 0;
-	if (sectors_read(f->new, r, data, e) != 0 ||
-	    sample_digest(SAMPLE_SHA256, data, bytes, x->after, e) != 0)
-		return -1;
-	*fate = sample_stays(x) ? STAYS : REPLACED;
+	if (stored)
+		return sectors_read(f->new, r, f->after, e);
+	memcpy(f->after, f->before, r.len * SECTOR_BYTES);
 	return 0;
 }
 
-/* Add the sample of the place r to the list that it belongs to.  Places of zeros have a list
- * of their own, which is used last, because zeros are found on any empty disk. */
 static int
 look_at(struct finder *f, struct range r, struct err *e)
 {
 	struct sample x;
-	enum fate fate;
-	bool zero;
+	bool stored;
 
-	if (compare(f, r, &x, &fate, &zero, e) != 0 || cancel_check(e) != 0)
+	if (cancel_check(e) != 0)
 		return -1;
-	if (fate == UNKNOWN)
+	if (!is_sure(f, r, &stored))
 		return 0;
-	return samples_add(zero ? &f->zeros : &f->kinds[fate], &x, e);
+	if (read_both(f, r, stored, e) != 0 ||
+	    pick_sample(&x, SAMPLE_SHA256, r, f->before, f->after, e) != 0)
+		return -1;
+	enum fate fate = !stored           ? FATE_FREED
+	                 : sample_stays(&x) ? FATE_STAYS
+	                                    : FATE_REPLACED;
+	bool zero = f->before[0] == 0 &&
+	            memcmp(f->before, f->before + 1, r.len * SECTOR_BYTES - 1) == 0;
+	return pick_add(&f->pick, fate, &x, zero, e);
 }
 
 /* The place in the stored range r that begins with sector number `at` of all sectors that the
@@ -119,19 +116,6 @@ look_around(struct finder *f, struct err *e)
 	return 0;
 }
 
-/* Add as many of the samples to the basis as it has room for, evenly spread over them. */
-static int
-add_all(struct basis *b, struct samples *s, struct err *e)
-{
-	samples_thin(s, SAMPLES_SPREAD_MAX - b->spread.n);
-	for (size_t i = 0; i < s->n; i++)
-		if (samples_add(&b->spread, &s->v[i], e) != 0)
-			return -1;
-	return 0;
-}
-
-/* Samples of data that stays are added first, because an installer finds that data whatever
- * part of the delta was installed before; samples of replaced and of freed data follow. */
 int
 samples_spread(struct basis *b, struct sectors *old, struct sectors *new,
     const struct rangeset *avoid, struct err *e)
@@ -143,13 +127,8 @@ samples_spread(struct basis *b, struct sectors *old, struct sectors *new,
 		rc = sectors_done(old, e);
 	if (rc == 0)
 		rc = sectors_done(new, e);
-	for (unsigned k = 0; k < FATES; k++) {
-		if (rc == 0)
-			rc = add_all(b, &f.kinds[k], e);
-		samples_free(&f.kinds[k]);
-	}
-	if (rc == 0 && b->spread.n == 0)
-		rc = add_all(b, &f.zeros, e);
-	samples_free(&f.zeros);
+	if (rc == 0)
+		rc = pick_end(&f.pick, b, e);
+	pick_free(&f.pick);
 	return rc;
 }
