@@ -9,6 +9,7 @@
 
 #include "common/image/format/marker.h"
 #include "common/image/format/pick.h"
+#include "common/image/read/layers.h"
 #include "common/image/read/walk.h"
 #include "tools/imagedelta/table.h"
 
@@ -33,10 +34,7 @@ struct diff {
 	struct basis *basis;   /* borrowed */
 	const struct rangeset *avoid; /* no sample has these sectors; borrowed */
 	struct walk walk;
-	const struct ndz_reloc *relocs; /* of the new image, by sector */
-	size_t nrelocs, reloc_at; /* reloc_at: index of the next one to look at */
-	struct ndz_reloc *kept; /* the relocations that were given out; owned */
-	size_t nkept;
+	struct reloc_walk relocs; /* a copy of those of the new image; owned */
 	bool any; /* a window was given out */
 	uint8_t new_data[FRAGMENT_WINDOW_BYTES], old_data[FRAGMENT_WINDOW_BYTES];
 };
@@ -92,6 +90,19 @@ find_lost(struct diff *d, struct sectors *image, struct sectors *other, struct e
 	return rc;
 }
 
+static int
+copy_relocs(struct reloc_walk *w, struct sectors *image, struct err *e)
+{
+	const struct ndz_reloc *r = sectors_relocs(image, &w->n);
+
+	w->relocs = calloc(w->n + 1, sizeof *w->relocs);
+	if (w->relocs == NULL)
+		return err_nomem(e, "relocations");
+	for (size_t i = 0; i < w->n; i++)
+		w->relocs[i] = r[i];
+	return 0;
+}
+
 int
 diff_new(struct diff **out, struct sectors *old, struct sectors *new,
     struct basis *basis, const struct rangeset *avoid, struct err *e)
@@ -109,9 +120,7 @@ diff_new(struct diff **out, struct sectors *old, struct sectors *new,
 	rangeset_init(&d->given);
 	lostset_init(&d->lost);
 	d->walk = (struct walk){ .set = sectors_stored(new) };
-	d->relocs = sectors_relocs(new, &d->nrelocs);
-	d->kept = calloc(d->nrelocs + 1, sizeof *d->kept);
-	int rc = d->kept != NULL ? 0 : err_nomem(e, "relocations");
+	int rc = copy_relocs(&d->relocs, new, e);
 	if (rc == 0)
 		rc = rangeset_union(&d->freed, sectors_stored(old), e);
 	if (rc == 0)
@@ -141,7 +150,7 @@ diff_free(struct diff *d)
 	rangeset_free(&d->moved);
 	rangeset_free(&d->given);
 	lostset_free(&d->lost);
-	free(d->kept);
+	free(d->relocs.relocs);
 	free(d);
 }
 
@@ -202,10 +211,11 @@ sector_differs(
 static void
 keep_relocs_whole(struct diff *d, bool block[WINDOW_BLOCKS], uint64_t first)
 {
-	for (size_t i = d->reloc_at; i < d->nrelocs; i++) {
+	for (size_t i = d->relocs.at; i < d->relocs.n; i++) {
+		const struct ndz_reloc *x = &d->relocs.relocs[i];
 		struct range r = range_clip(
-		    reloc_sectors(&d->relocs[i]), first, first + WINDOW_SECTORS);
-		if (d->relocs[i].sector >= first + WINDOW_SECTORS)
+		    reloc_sectors(x), first, first + WINDOW_SECTORS);
+		if (x->sector >= first + WINDOW_SECTORS)
 			break;
 		if (r.len == 0)
 			continue;
@@ -259,26 +269,6 @@ collect(const struct contents *w, const bool block[WINDOW_BLOCKS], struct window
 	return bytes;
 }
 
-/* Give the window the relocations that begin in the marked blocks. */
-static void
-take_relocs(struct diff *d, const struct contents *w, const bool block[WINDOW_BLOCKS],
-    struct window *f)
-{
-	f->nrelocs = 0;
-	f->relocs = &d->kept[d->nkept];
-	for (; d->reloc_at < d->nrelocs; d->reloc_at++) {
-		const struct ndz_reloc *r = &d->relocs[d->reloc_at];
-		if (r->sector < w->first)
-			continue;
-		if (r->sector >= w->first + WINDOW_SECTORS)
-			break;
-		if (!block[(r->sector - w->first) / BLOCK_SECTORS])
-			continue;
-		d->kept[d->nkept++] = *r;
-		f->nrelocs++;
-	}
-}
-
 /* Add the sample of sectors [from, to) of the window to the basis. */
 static int
 add_sample(struct diff *d, const struct contents *old, const struct contents *new,
@@ -322,7 +312,7 @@ emit(struct diff *d, const struct contents *w, const bool block[WINDOW_BLOCKS],
 	for (unsigned i = 0; i < f->nregions && sectors_lost(d->new)->nranges > 0; i++)
 		if (rangeset_add(&d->given, f->regions[i], e) != 0)
 			return -1;
-	take_relocs(d, w, block, f);
+	reloc_walk_take(&d->relocs, f);
 	d->any = true;
 	return (ssize_t)bytes;
 }
@@ -345,7 +335,6 @@ nothing_new(struct diff *d, struct window *f, uint8_t *out, struct err *e)
 	if (read_into(d->new, all, &new, e) != 0 || read_into(d->old, all, &old, e) != 0)
 		return -1;
 	block[(r.off - new.first) / BLOCK_SECTORS] = true;
-	d->reloc_at = 0;
 	keep_relocs_whole(d, block, new.first);
 	return note_replaced(d, &old, &new, block, e) == 0
 	           ? emit(d, &new, block, f, out, e)

@@ -210,18 +210,29 @@ layers_read(struct layers *l, struct range r, void *buf, struct err *e)
 	return 0;
 }
 
-/* LILO's table of 1,024 bytes must not be cut in two, and is not when it begins a chunk.  The
- * relocation of its checksum is at byte 990 of the table.  Does such a table begin among these
- * sectors?  *first: the sector where it begins. */
 static bool
-begins_table(const struct reloc_walk *w, uint64_t from, uint64_t end, uint64_t *first)
+window_has(const struct window *w, uint64_t sector)
 {
-	for (size_t i = w->at; i < w->n && w->relocs[i].sector <= end + 1; i++) {
-		const struct ndz_reloc *r = &w->relocs[i];
-		uint64_t back = r->offset < 478 ? 2 : 1;
-		*first = r->sector - back;
-		if (r->type == NDZ_RELOC_LILO_CHECKSUM && r->sector >= back &&
-		    *first >= from && *first < end)
+	for (unsigned i = 0; i < w->nregions; i++)
+		if (sector >= w->regions[i].off && sector < range_end(w->regions[i]))
+			return true;
+	return false;
+}
+
+/* LILO's table of 1,024 bytes must not be cut in two, and is not when it begins a chunk.  The
+ * relocation of its checksum is at byte 990 of the table.  Does such a table begin in the
+ * window?  Its first sector becomes fresh_at. */
+static bool
+begins_table(const struct reloc_walk *r, struct window *w)
+{
+	uint64_t end = range_end(w->regions[w->nregions - 1]);
+
+	for (size_t i = r->at; i < r->n && r->relocs[i].sector <= end + 1; i++) {
+		const struct ndz_reloc *x = &r->relocs[i];
+		uint64_t back = x->offset < 478 ? 2 : 1;
+		w->fresh_at = x->sector - back;
+		if (x->type == NDZ_RELOC_LILO_CHECKSUM && x->sector >= back &&
+		    window_has(w, w->fresh_at))
 			return true;
 	}
 	return false;
@@ -234,10 +245,14 @@ reloc_walk_take(struct reloc_walk *r, struct window *w)
 
 	while (r->at < r->n && r->relocs[r->at].sector < from)
 		r->at++;
-	w->relocs = &r->relocs[r->at];
-	w->fresh = begins_table(r, from, end, &w->fresh_at);
+	w->fresh = begins_table(r, w);
+	w->relocs = &r->relocs[r->given];
+	w->nrelocs = 0;
 	for (; r->at < r->n && r->relocs[r->at].sector < end; r->at++)
-		w->nrelocs++;
+		if (window_has(w, r->relocs[r->at].sector)) {
+			r->relocs[r->given++] = r->relocs[r->at];
+			w->nrelocs++;
+		}
 }
 
 ssize_t

@@ -36,11 +36,11 @@ int layers_done(struct layers *, struct err *);
 
 /* Relocations, in ascending order, that are given out with the windows they belong to. */
 struct reloc_walk {
-	const struct ndz_reloc *relocs;
-	size_t n, at;
+	struct ndz_reloc *relocs; /* those that were given out are moved to the front */
+	size_t n, at, given;
 };
-/* Give the window the relocations within its regions, and say whether it must begin a chunk
- * because of them. */
+/* Give the window the relocations that begin within its regions, and say whether it must begin
+ * a chunk because of them.  Windows ascend; those of sectors between them are passed over. */
 void reloc_walk_take(struct reloc_walk *, struct window *);
 
 #endif /* COMMON_IMAGE_READ_LAYERS_H */
