@@ -40,6 +40,9 @@ check "md5 compares" quietly "$BIN/imagehash" "$T/m.sig" "$T/ext2.img"
 status 3 "$BIN/imagehash" -S -o "$T/m.sig" "$T/mbr.ndz"
 cp "$T/ext2.ndz.sig" "$T/s"
 printf '\377' | dd of="$T/s" bs=1 seek=100 conv=notrunc status=none; status 3 "$BIN/imagehash" -S -o "$T/s" "$T/ext2.ndz"
+printf '.ndzsig\0\30\6\24\40\2\0\0\0\0\0\0\0\200\0\0\0\0\0\0\0\0\0\0\0' > "$T/s"
+status 3 "$BIN/imagehash" -S -o "$T/s" "$T/ext2.ndz"
+check "it is said to be empty" grep -q "has no record of any block" "$T/stderr"
 for cut in 8 31 33 479; do head -c $cut "$T/ext2.ndz.sig" > "$T/s"; status 3 "$BIN/imagehash" -S "$T/s"; done
 check "the chunks of a large image are counted" [ "$("$BIN/imagehash" -R --json "$T/mbr.ndz" | json - "record_list[*].chunk" | sort -nu | tr '\n' ' ')" = "0 1 2 " ]
 

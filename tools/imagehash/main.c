@@ -147,6 +147,11 @@ check_same(
 	}
 	if (i == file->n && i == image->n)
 		return 0;
+	if (file->n == 0)
+		return err_set(e, ERR_FORMAT,
+		    "%s: has no record of any block, so it is not the signature of the "
+		    "image",
+		    path);
 	return err_set(e, ERR_FORMAT,
 	    "%s: is not the signature of the image: both differ from sector %u on",
 	    path, i < file->n ? file->records[i].start : image->records[i].start);
