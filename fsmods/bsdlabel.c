@@ -43,6 +43,19 @@ skip_part(struct skip_sink *sink, const struct bsdlabel_part *p, struct range r,
 	return s.len != 0 ? skip_add(sink, s, e) : 0;
 }
 
+static int
+pass_hot(struct skip_sink *sink, const struct bsdlabel_part *p, const struct rangeset *hot,
+    struct err *e)
+{
+	for (size_t i = 0; i < rangeset_count(hot); i++) {
+		struct range r = rangeset_get(hot, i);
+		r.off += p->sectors.off;
+		if (skip_hot(sink, r, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
 static struct range
 place_of(struct range slice, const struct bsdlabel_part *p)
 {
@@ -135,7 +148,7 @@ report_part(struct disk *d, struct range slice, const struct bsdlabel_part *p,
 		for (size_t i = 0; i < rangeset_count(&fs->skip); i++)
 			if (skip_part(sink, p, rangeset_get(&fs->skip, i), e) != 0)
 				return -1;
-		return 0;
+		return pass_hot(sink, p, &fs->hot, e);
 	}
 	if (p->type == BSDLABEL_SWAP && x->understood > 0 && x->doubtful == 0)
 		return skip_swap(d, slice, p, sink, why, cap, e);

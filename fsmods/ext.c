@@ -25,6 +25,7 @@ enum {
 	SUPER_BYTES = 1024,
 	SUPER_INCOMPAT_AT = 96,
 	LOG_BLOCK_MAX = 6, /* 64 KiB */
+	HOT_GROUPS = 16,
 };
 
 /* The read-only compatible features that this module understands. Such a feature may
@@ -243,6 +244,54 @@ report_free(void *arg, uint64_t first, uint64_t count, struct err *e)
 	    (struct range){ first * r->block_sectors, count * r->block_sectors }, e);
 }
 
+/* Block 0 is no block of any stream, and stands for none. */
+static int
+hot_blocks(ext2_filsys fs, struct report *r, blk64_t first, uint64_t n, struct err *e)
+{
+	uint64_t blocks = ext2fs_blocks_count(fs->super);
+
+	if (first == 0 || first >= blocks)
+		return 0;
+	n = n < blocks - first ? n : blocks - first;
+	return skip_hot(r->sink,
+	    (struct range){ first * r->block_sectors, n * r->block_sectors }, e);
+}
+
+/* Where the journal says what is to be replayed.  0: there is no journal in a file. */
+static blk64_t
+journal_head(ext2_filsys fs)
+{
+	struct ext2_inode inode;
+	ext2_ino_t ino = fs->super->s_journal_inum;
+	blk64_t at = 0;
+
+	if (!ext2fs_has_feature_journal(fs->super) || ino == 0 ||
+	    ext2fs_read_inode(fs, ino, &inode) != 0 ||
+	    ext2fs_bmap2(fs, ino, &inode, NULL, 0, 0, NULL, &at) != 0)
+		return 0;
+	return at;
+}
+
+/* The superblock, which has the time of the last mount that may write, the descriptors of the
+ * groups behind it, the first groups' bitmaps and inodes, and the head of the journal. */
+static int
+report_hot(ext2_filsys fs, struct report *r, struct err *e)
+{
+	struct range first = { fs->super->s_first_data_block * r->block_sectors,
+		(1 + fs->desc_blocks) * r->block_sectors };
+
+	first = range_clip(first, 0, ext2fs_blocks_count(fs->super) * r->block_sectors);
+	if (skip_hot(r->sink, first, e) != 0 ||
+	    hot_blocks(fs, r, journal_head(fs), 1, e) != 0)
+		return -1;
+	for (dgrp_t g = 0; g < fs->group_desc_count && g < HOT_GROUPS; g++)
+		if (hot_blocks(fs, r, ext2fs_block_bitmap_loc(fs, g), 1, e) != 0 ||
+		    hot_blocks(fs, r, ext2fs_inode_bitmap_loc(fs, g), 1, e) != 0 ||
+		    hot_blocks(fs, r, ext2fs_inode_table_loc(fs, g), 1, e) != 0)
+			return -1;
+	return 0;
+}
+
 static int
 scan_open(ext2_filsys fs, struct range part, struct skip_sink *sink, struct err *e)
 {
@@ -258,7 +307,7 @@ scan_open(ext2_filsys fs, struct range part, struct skip_sink *sink, struct err 
 		return -1;
 	mark_metadata(fs);
 	skip_fs_end(sink, ext2fs_blocks_count(fs->super) * r.block_sectors);
-	return for_each_free(fs, report_free, &r, e);
+	return report_hot(fs, &r, e) != 0 ? -1 : for_each_free(fs, report_free, &r, e);
 }
 
 static int

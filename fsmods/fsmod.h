@@ -30,6 +30,12 @@ int skip_zero(struct skip_sink *, struct range sectors, struct err *);
 /* These sectors have a grid of blocks of their own: a partition of a container, or a piece
  * of a logical volume. Errors are those of skip_add(). */
 int skip_zone(struct skip_sink *, struct range sectors, struct err *);
+/* Every use of the filesystem, also by another system, changes some of these sectors, or is
+ * likely to: superblocks, the head of a log, tables.  A delta carries digests of them, so that
+ * it is not taken by a disk that was used since (FS_HOT_SECTORS).  Those that change whatever
+ * is done come first, since the sink takes no more than its limit.  Errors are those of
+ * skip_add(). */
+int skip_hot(struct skip_sink *, struct range sectors, struct err *);
 /* A warning for the user ("suspended system, stored completely"). */
 void skip_warn(struct skip_sink *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
@@ -37,6 +43,9 @@ void skip_warn(struct skip_sink *, const char *fmt, ...)
 void skip_fs_end(struct skip_sink *, uint64_t sectors);
 /* A volume holds a suspended system.  Not for confined modules. */
 void skip_suspended(struct skip_sink *);
+
+/* How many sectors of a filesystem can be hot: installers read all of them: 4 MiB. */
+enum { FS_HOT_SECTORS = 8192 };
 
 /* Adjacent free records (inodes). Of each record only the field of keep_bytes at byte
  * keep_at still has a meaning. */
@@ -68,6 +77,7 @@ struct fs_scan {
 	const struct fsmod *mod; /* NULL: nothing recognised, or forced raw */
 	struct rangeset skip;    /* partition-relative sectors; owned */
 	struct rangeset zero;    /* stored as zeros, none of them in skip; owned */
+	struct rangeset hot;     /* partition-relative sectors of skip_hot(); owned */
 	struct range *zones;     /* of skip_zone(), in any order; owned */
 	size_t nzones, zones_cap;
 	uint64_t fs_end;         /* sectors; the partition's length when unknown */

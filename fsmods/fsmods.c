@@ -123,12 +123,14 @@ scan_with(scan_fn *scan, const struct fsmod *mod, struct disk *d, struct range p
 	memset(f, 0, sizeof *f);
 	rangeset_init(&f->skip);
 	rangeset_init(&f->zero);
+	rangeset_init(&f->hot);
 	f->fs_end = part.len;
 	f->mod = mod;
 	if (mod == NULL)
 		return 0;
 	int rc = scan(mod, d, part, &sink, e);
 	rangeset_seal(&f->zero);
+	rangeset_seal(&f->hot);
 	if (rc == 0 && rangeset_minus(&f->skip, &f->zero, e) == 0)
 		return 0;
 	fs_scan_free(f);
@@ -168,6 +170,7 @@ fs_scan_free(struct fs_scan *f)
 {
 	rangeset_free(&f->skip);
 	rangeset_free(&f->zero);
+	rangeset_free(&f->hot);
 	free(f->zones);
 	f->zones = NULL;
 	f->nzones = f->zones_cap = 0;

@@ -93,6 +93,20 @@ relay_fs_end(struct relay *r, uint64_t sectors)
 }
 
 static int
+hear_range(struct skip_sink *sink, uint8_t kind, struct range r, struct err *e)
+{
+	switch (kind) {
+	case RELAY_ZERO:
+		return skip_zero(sink, r, e);
+	case RELAY_ZONE:
+		return skip_zone(sink, r, e);
+	case RELAY_HOT:
+		return skip_hot(sink, r, e);
+	}
+	return skip_add(sink, r, e);
+}
+
+static int
 hear_ranges(struct skip_sink *sink, uint64_t *left, uint8_t kind, struct rd *payload,
     struct err *e)
 {
@@ -107,9 +121,7 @@ hear_ranges(struct skip_sink *sink, uint64_t *left, uint8_t kind, struct rd *pay
 	while (n-- > 0) {
 		struct range r = { .off = rd_le64(payload) };
 		r.len = rd_le64(payload);
-		if ((kind == RELAY_SKIP   ? skip_add(sink, r, e)
-			: kind == RELAY_ZERO ? skip_zero(sink, r, e)
-					     : skip_zone(sink, r, e)) != 0)
+		if (hear_range(sink, kind, r, e) != 0)
 			return -1;
 	}
 	return 0;
@@ -126,6 +138,7 @@ relay_hear(struct skip_sink *sink, uint64_t *left, uint8_t kind, struct rd *payl
 	case RELAY_SKIP:
 	case RELAY_ZERO:
 	case RELAY_ZONE:
+	case RELAY_HOT:
 		return hear_ranges(sink, left, kind, payload, e);
 	case RELAY_WARN:
 		skip_warn(sink, "%.*s", (int)n, (const char *)rd_bytes(payload, n));

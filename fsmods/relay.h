@@ -1,7 +1,7 @@
 /* relay.h: runs the scan of a confined module in a child process. What the child's sink
  * is told goes to the parent's sink as messages:
  *
- *	RELAY_SKIP, RELAY_ZERO, RELAY_ZONE
+ *	RELAY_SKIP, RELAY_ZERO, RELAY_ZONE, RELAY_HOT
  *				pairs of le64 first sector, le64 sectors; they fill the message
  *	RELAY_WARN		the sentence, without a NUL at its end
  *	RELAY_FS_END		le64 sectors
@@ -12,7 +12,14 @@
 #include "common/base/rd.h"
 #include "fsmods/fsmod.h"
 
-enum relay_kind { RELAY_SKIP = 1, RELAY_ZERO, RELAY_WARN, RELAY_FS_END, RELAY_ZONE };
+enum relay_kind {
+	RELAY_SKIP = 1,
+	RELAY_ZERO,
+	RELAY_WARN,
+	RELAY_FS_END,
+	RELAY_ZONE,
+	RELAY_HOT,
+};
 
 /* Run the module's scan() in a child process and return its result. The sink receives
  * what scan() reported. Errors are those of scan(), of skip_add(), and of confined_run(),

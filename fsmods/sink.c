@@ -52,6 +52,27 @@ skip_zone(struct skip_sink *s, struct range r, struct err *e)
 	return 0;
 }
 
+/* Those of a container are of several filesystems, whose own scans had limits. */
+static uint64_t
+hot_room(const struct skip_sink *s)
+{
+	if (s->scan->mod != NULL && s->scan->mod->container)
+		return s->part_sectors;
+	return FS_HOT_SECTORS - s->hot_sectors;
+}
+
+int
+skip_hot(struct skip_sink *s, struct range r, struct err *e)
+{
+	if (check(s, r, e) != 0)
+		return -1;
+	if (s->relay != NULL)
+		return relay_range(s->relay, RELAY_HOT, r, e);
+	r.len = r.len < hot_room(s) ? r.len : hot_room(s);
+	s->hot_sectors += r.len;
+	return rangeset_add(&s->scan->hot, r, e);
+}
+
 void
 skip_warn(struct skip_sink *s, const char *fmt, ...)
 {

@@ -11,6 +11,7 @@ struct skip_sink {
 	struct fs_scan *scan; /* where ranges are collected */
 	struct relay *relay;  /* in a child: sends them to the parent instead; NULL otherwise */
 	uint64_t part_sectors;
+	uint64_t hot_sectors; /* that were added, with those that were added twice */
 };
 
 #endif /* FSMODS_SINK_H */

@@ -309,6 +309,19 @@ btrfs_probe(struct disk *d, struct range part, struct err *e)
 	return memcmp(magic, "_BHRfS_M", sizeof magic) == 0;
 }
 
+/* The copies of the superblock, which have the number of the last transaction. */
+static int
+report_hot(const struct scan *s, struct err *e)
+{
+	for (int i = 0; i < BTRFS_SUPERS; i++) {
+		struct range r = { btrfs_super_at[i] / SECTOR_BYTES,
+			BTRFS_SUPER_BYTES / SECTOR_BYTES };
+		if (range_within(r, s->fs.part.len) && skip_hot(s->sink, r, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int
 btrfs_scan(struct disk *d, struct range part, struct skip_sink *sink, struct err *e)
 {
@@ -317,7 +330,7 @@ btrfs_scan(struct disk *d, struct range part, struct skip_sink *sink, struct err
 
 	if (btrfs_super_read(&s.fs.super, d, part, e) == 0 &&
 	    btrfs_chunks_read(&s.fs, e) == 0 && scan_extents(&s, e) == 0 &&
-	    report_unallocated(&s, e) == 0) {
+	    report_unallocated(&s, e) == 0 && report_hot(&s, e) == 0) {
 		skip_fs_end(sink, s.fs.super.dev_total / SECTOR_BYTES);
 		rc = 0;
 	}

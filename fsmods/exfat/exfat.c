@@ -14,7 +14,10 @@
 #include "fsmods/bits.h"
 #include "fsmods/exfat/exfat_impl.h"
 
-enum { DIRS_CHECKED = 1000 }; /* some seconds, if each directory needs a seek */
+enum {
+	DIRS_CHECKED = 1000,   /* some seconds, if each directory needs a seek */
+	HOT_BYTES = 512 << 10, /* of the bitmap and of the FAT */
+};
 
 /* Clusters [from, to), counted from 0, may be skipped. */
 int
@@ -26,6 +29,29 @@ exfat_skip(const struct exfat *v, struct skip_sink *sink, uint64_t from, uint64_
 
 	return skip_add(
 	    sink, (struct range){ heap + from * each, (to - from) * each }, e);
+}
+
+int
+exfat_hot(const struct exfat *v, uint64_t off, uint64_t bytes, struct err *e)
+{
+	return skip_hot(
+	    v->sink, (struct range){ off / SECTOR_BYTES, bytes / SECTOR_BYTES }, e);
+}
+
+/* The boot sector with its state, and the first parts of the bitmap and the FAT. */
+static int
+report_hot(const struct exfat *v, struct err *e)
+{
+	uint64_t fat_at = (uint64_t)v->boot.fat_at << v->boot.sector_shift;
+	uint64_t fat_bytes = (uint64_t)v->boot.fat_sectors << v->boot.sector_shift;
+	uint64_t bitmap_bytes = (v->bitmap.bytes + SECTOR_BYTES - 1) / SECTOR_BYTES *
+	                        SECTOR_BYTES;
+
+	if (exfat_hot(v, 0, SECTOR_BYTES, e) != 0 ||
+	    exfat_hot(v, exfat_cluster_at(v, v->bitmap.first),
+		bitmap_bytes < HOT_BYTES ? bitmap_bytes : HOT_BYTES, e) != 0)
+		return -1;
+	return exfat_hot(v, fat_at, fat_bytes < HOT_BYTES ? fat_bytes : HOT_BYTES, e);
 }
 
 static int
@@ -103,8 +129,9 @@ scan_volume(struct exfat *v, struct skip_sink *sink, struct err *e)
 	    sizeof *v->used_pieces);
 	if (v->claimed == NULL || v->used_pieces == NULL)
 		return err_nomem(e, "maps of the clusters");
-	if (exfat_read_root(v, e) != 0 || exfat_read_dirs(v, DIRS_CHECKED, e) != 0 ||
-	    scan_bitmap(v, sink, e) != 0 || exfat_scan_bad(v, sink, e) != 0)
+	if (exfat_read_root(v, e) != 0 || report_hot(v, e) != 0 ||
+	    exfat_read_dirs(v, DIRS_CHECKED, e) != 0 || scan_bitmap(v, sink, e) != 0 ||
+	    exfat_scan_bad(v, sink, e) != 0)
 		return -1;
 	skip_fs_end(
 	    sink, v->boot.total << (v->boot.sector_shift - EXFAT_SECTOR_SHIFT_MIN));
@@ -114,7 +141,10 @@ scan_volume(struct exfat *v, struct skip_sink *sink, struct err *e)
 static int
 exfat_scan(struct disk *d, struct range part, struct skip_sink *sink, struct err *e)
 {
-	struct exfat v = { .disk = d, .part = part, .window_at = UINT64_MAX };
+	struct exfat v = { .disk = d,
+		.part = part,
+		.sink = sink,
+		.window_at = UINT64_MAX };
 
 	int rc = exfat_read_boot(&v, e);
 	if (rc == 0)

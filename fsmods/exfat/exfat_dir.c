@@ -237,6 +237,10 @@ read_dir(struct exfat *v, struct exfat_pending dir, bool root, struct err *e)
 		                                          : v->cluster_bytes;
 		if (!dir.contiguous && claim(v, at, 1, e) != 0)
 			return -1;
+		/* Directories have the times of their files. */
+		if (exfat_is_cluster(v, at) &&
+		    exfat_hot(v, exfat_cluster_at(v, at), v->cluster_bytes, e) != 0)
+			return -1;
 		rc = read_dir_cluster(v, at, n, &p, e);
 		dir.bytes -= n;
 		if (dir.contiguous)

@@ -52,6 +52,7 @@ struct exfat_pending {
 struct exfat {
 	struct disk *disk;
 	struct range part;
+	struct skip_sink *sink;
 	struct exfat_boot boot;
 	uint64_t cluster_bytes;
 	uint8_t *claimed;  /* bit set: a file, directory or table has it */
@@ -96,5 +97,7 @@ int exfat_scan_bad(struct exfat *, struct skip_sink *, struct err *);
 /* exfat.c: clusters [from, to), counted from 0, may be skipped. */
 int exfat_skip(
     const struct exfat *, struct skip_sink *, uint64_t from, uint64_t to, struct err *);
+/* exfat.c: every use may change these bytes of the partition: whole sectors of 512 bytes. */
+int exfat_hot(const struct exfat *, uint64_t off, uint64_t bytes, struct err *);
 
 #endif /* FSMODS_EXFAT_EXFAT_IMPL_H */

@@ -22,7 +22,10 @@
 
 #include "fsmods/f2fs/f2fs_impl.h"
 
-enum { PIECE_BLOCKS = 128 }; /* of the table, read at once */
+enum {
+	PIECE_BLOCKS = 128, /* of the table, read at once */
+	HOT_BLOCKS = 32,    /* of each pack of the checkpoint; most packs have fewer */
+};
 
 static bool
 test_bit(const uint8_t *map, uint64_t bit)
@@ -176,6 +179,23 @@ scan_table(struct f2fs *f, struct err *e)
 	return rc;
 }
 
+/* Both superblocks, and both packs of the checkpoint, which are written in turns, each from
+ * its first block on. */
+static int
+report_hot(const struct f2fs *f, struct err *e)
+{
+	const struct range hot[] = { { f->sb.cp, HOT_BLOCKS },
+		{ (uint64_t)f->sb.cp + F2FS_SEGMENT, HOT_BLOCKS }, { 0, 2 } };
+
+	for (unsigned i = 0; i < sizeof hot / sizeof hot[0]; i++)
+		if (skip_hot(f->sink,
+			(struct range){ hot[i].off * F2FS_BLOCK_SECTORS,
+			    hot[i].len * F2FS_BLOCK_SECTORS },
+			e) != 0)
+			return -1;
+	return 0;
+}
+
 static int
 f2fs_scan(struct disk *d, struct range part, struct skip_sink *sink, struct err *e)
 {
@@ -184,7 +204,7 @@ f2fs_scan(struct disk *d, struct range part, struct skip_sink *sink, struct err 
 	if (f2fs_read_super(&f, e) != 0 || f2fs_read_checkpoint(&f, e) != 0)
 		return -1;
 	skip_fs_end(sink, f.sb.blocks * F2FS_BLOCK_SECTORS);
-	return scan_table(&f, e);
+	return report_hot(&f, e) != 0 ? -1 : scan_table(&f, e);
 }
 
 const struct fsmod fsmod_f2fs = {

@@ -234,6 +234,8 @@ scan_table(const struct fat *v, struct skip_sink *sink, struct err *e)
 	if (rc == 0)
 		rc = read_table(v, &t, e);
 	if (rc == 0)
+		rc = fat_hot(v, e);
+	if (rc == 0)
 		rc = fat_check_root(v, &t, e);
 	if (rc == 0)
 		rc = check_free_count(v, &t, e);
@@ -247,7 +249,7 @@ scan_table(const struct fat *v, struct skip_sink *sink, struct err *e)
 static int
 fat_scan(struct disk *d, struct range part, struct skip_sink *sink, struct err *e)
 {
-	struct fat v = { .disk = d, .part = part };
+	struct fat v = { .disk = d, .part = part, .sink = sink };
 	int rc = fat_read_boot(&v, e);
 
 	if (rc == 0)

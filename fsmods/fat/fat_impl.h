@@ -1,7 +1,7 @@
 /* fat_impl.h: what the files of the FAT module share; for them only.
  *
  *	fat_boot.c: parameters and state → fat.c: the table → fat_root.c: is the
- *	root directory what it should be?
+ *	root directory what it should be? → fat_hot.c: what every use changes
  */
 #ifndef FSMODS_FAT_FAT_IMPL_H
 #define FSMODS_FAT_FAT_IMPL_H
@@ -39,9 +39,12 @@ struct fat_boot {
 	uint32_t backup_sector;
 };
 
+struct skip_sink;
+
 struct fat {
 	struct disk *disk;
 	struct range part;
+	struct skip_sink *sink;
 	struct fat_boot boot;
 	uint8_t raw[FAT_BOOT_BYTES];
 	unsigned width; /* 12, 16, 32 */
@@ -80,5 +83,10 @@ uint64_t fat_cluster_at(const struct fat *, uint64_t cluster);
  * where they are thought to be; it also marks, in the table's `linked`, the clusters that
  * the directory leads to. ERR_FORMAT when something is wrong. */
 int fat_check_root(const struct fat *, struct fat_table *, struct err *);
+
+/* fat_hot.c: report, with skip_hot(), the tables and the root directory, or one cluster that
+ * begins another directory. */
+int fat_hot(const struct fat *, struct err *);
+int fat_hot_cluster(const struct fat *, uint32_t cluster, struct err *);
 
 #endif /* FSMODS_FAT_FAT_IMPL_H */

@@ -82,7 +82,9 @@ check_contents(
 	    n->cluster >= v->clusters + FAT_FIRST_CLUSTER)
 		return err_set(e, ERR_FORMAT, "a file lies outside of it");
 	bit_set(t->linked, n->cluster);
-	return n->attr & ATTR_DIRECTORY ? check_place(v, n->cluster, e) : 0;
+	if (!(n->attr & ATTR_DIRECTORY))
+		return 0;
+	return check_place(v, n->cluster, e) != 0 ? -1 : fat_hot_cluster(v, n->cluster, e);
 }
 
 /* Can this be a directory entry? Other bytes mean that a parameter of the boot sector is

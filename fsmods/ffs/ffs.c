@@ -15,6 +15,11 @@
 
 #include "fsmods/ffs/ffs_impl.h"
 
+enum {
+	SUPER_SECTORS = 3, /* 1376 bytes */
+	HOT_GROUPS = 128,  /* evenly spread, if there are more */
+};
+
 static int
 skip_frags(const struct ffs *f, uint64_t first, uint64_t count, struct err *e)
 {
@@ -115,6 +120,22 @@ skip_inodes(const struct ffs *f, const struct ffs_group *g, struct err *e)
 	return first < end ? skip_frags(f, g->base + first, end - first, e) : 0;
 }
 
+/* A group's header has the time of its last change.  The superblock has one, too, and goes
+ * with the first group. */
+static int
+report_hot(const struct ffs *f, const struct ffs_group *g, struct err *e)
+{
+	uint64_t each = f->fsize / SECTOR_BYTES;
+
+	if (g->number % (f->ncg / HOT_GROUPS + 1) != 0)
+		return 0;
+	if (g->number == 0 &&
+	    skip_hot(f->sink,
+		(struct range){ f->super_at / SECTOR_BYTES, SUPER_SECTORS }, e) != 0)
+		return -1;
+	return skip_hot(f->sink, (struct range){ g->at * each, each }, e);
+}
+
 static int
 scan_group(struct ffs *f, uint32_t c, uint8_t *block, struct err *e)
 {
@@ -127,6 +148,8 @@ scan_group(struct ffs *f, uint32_t c, uint8_t *block, struct err *e)
 		return ffs_group_bad(&g, "its bitmap and its free counts differ", e);
 	f->seen_nbfree += g.nbfree;
 	f->seen_nffree += g.nffree;
+	if (report_hot(f, &g, e) != 0)
+		return -1;
 	return f->ufs2 ? skip_inodes(f, &g, e) : 0;
 }
 

@@ -73,11 +73,11 @@ ffs_read_group(
 	/* In the first group, boot area and superblock are metadata, too. */
 	uint32_t from = c == 0 ? 0 : f->sblkno;
 	g->metadata = (struct range){ g->rotated + from, f->dblkno - from };
-	uint64_t at = g->base + g->rotated + f->cblkno;
-	if (at >= f->size)
+	g->at = g->base + g->rotated + f->cblkno;
+	if (g->at >= f->size)
 		return ffs_group_bad(g, "it lies outside the filesystem", e);
 	if (disk_read(f->disk, block, f->cgsize,
-		f->part.off * SECTOR_BYTES + at * f->fsize, e) != 0)
+		f->part.off * SECTOR_BYTES + g->at * f->fsize, e) != 0)
 		return -1;
 	return check_group(f, g, block, e);
 }

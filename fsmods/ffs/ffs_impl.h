@@ -51,6 +51,7 @@ struct ffs {
 	bool big_endian, ufs2;
 	uint32_t sblkno, cblkno, iblkno, dblkno, cgoffset, cgmask, ncg;
 	uint32_t bsize, fsize, frag, cgsize, ipg, fpg;
+	uint64_t super_at;       /* byte of the partition where its superblock begins */
 	uint64_t size;           /* fragments */
 	struct range summary;    /* fragments of the groups' summaries */
 	uint64_t nbfree, nffree; /* free blocks and single free fragments, by the superblock */
@@ -65,6 +66,7 @@ struct ffs {
 struct ffs_group {
 	uint32_t number;
 	uint64_t base; /* its first fragment; of the filesystem */
+	uint64_t at;   /* the fragment with its header */
 	uint64_t rotated;
 	uint32_t frags;
 	struct range metadata; /* fragments relative to base */

@@ -115,6 +115,7 @@ find_super(struct ffs *f, uint8_t sb[SUPER_BYTES], struct err *e)
 		if (disk_read(f->disk, sb, SUPER_BYTES,
 			f->part.off * SECTOR_BYTES + places[i], e) != 0)
 			return -1;
+		f->super_at = places[i];
 		if (know_magic(f, sb) && (sb64(f, sb, SB_SBLOCKLOC) == places[i] ||
 					     (!f->ufs2 && places[i] == 8192)))
 			return 1;

@@ -385,6 +385,12 @@ zero_mapped(void *arg, struct range pv, struct err *e)
 }
 
 static int
+hot_mapped(void *arg, struct range pv, struct err *e)
+{
+	return skip_hot(arg, pv, e);
+}
+
+static int
 pass_on(struct volume *v, const struct rangeset *set,
     int (*fn)(void *arg, struct range pv, struct err *), struct err *e)
 {
@@ -422,6 +428,8 @@ scan_inside(struct volume *v, struct lvm_text name, struct err *e)
 		rc = pass_on(v, &fs.skip, skip_mapped, e);
 		if (rc == 0)
 			rc = pass_on(v, &fs.zero, zero_mapped, e);
+		if (rc == 0)
+			rc = pass_on(v, &fs.hot, hot_mapped, e);
 		fs_scan_free(&fs);
 	}
 	struct err ignored;

@@ -344,6 +344,8 @@ scan_open(struct nt *v, struct skip_sink *sink, struct err *e)
 	if (rc == 0)
 		rc = report(v, &f, sink, e);
 	if (rc == 0)
+		rc = nt_hot(v, sink, e);
+	if (rc == 0)
 		rc = find_end(v, sink, e);
 	if (rc == 0)
 		rc = warn_of_shadows(v, sink, e);

@@ -122,4 +122,8 @@ struct nt_found {
 /* Look for all special files by name, without regard to case. */
 int nt_root_find(struct nt *, struct nt_found found[NT_SPECIALS], struct err *);
 
+/* ntfs_hot.c: report, with skip_hot(), what every use of the volume changes. */
+struct skip_sink;
+int nt_hot(struct nt *, struct skip_sink *, struct err *);
+
 #endif /* FSMODS_NTFS_NTFS_IMPL_H */

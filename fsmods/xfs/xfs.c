@@ -37,6 +37,10 @@ enum {
 	POINTER_BYTES = 4,
 	LEVELS_MAX = 9,
 	UUID_BYTES = 16,
+	/* Of the log, sectors in front of its head and behind it that count as hot. */
+	HOT_LOG_BEFORE = (1 << 20) / SECTOR_BYTES,
+	HOT_LOG_BEHIND = (256 << 10) / SECTOR_BYTES,
+	HOT_GROUPS = 128, /* evenly spread, if there are more */
 };
 
 static const uint32_t super_magic = 0x58465342;   /* XFSB */
@@ -289,11 +293,30 @@ read_super(struct xfs *x, struct err *e)
 	return 0;
 }
 
+/* Every mount that may write writes to the log at its head, and clears what is behind it.
+ * What is in front of the head is what the uses before have written.  The ring is closed at
+ * the log's end. */
+static int
+report_log(const struct xfs *x, const struct xfs_log *log, uint64_t head, struct err *e)
+{
+	uint64_t first = log->at_bytes / SECTOR_BYTES - x->part.off;
+	uint64_t from = head > HOT_LOG_BEFORE ? head - HOT_LOG_BEFORE : 0;
+	uint64_t end = head + HOT_LOG_BEHIND, over = 0;
+
+	if (end > log->sectors) {
+		over = end - log->sectors;
+		end = log->sectors;
+	}
+	if (skip_hot(x->sink, (struct range){ first + from, end - from }, e) != 0)
+		return -1;
+	return over == 0 ? 0 : skip_hot(x->sink, (struct range){ first, over }, e);
+}
+
 static int
 check_log(const struct xfs *x, struct err *e)
 {
 	const struct super *sb = &x->sb;
-	uint64_t group = sb->log_start >> sb->group_log;
+	uint64_t group = sb->log_start >> sb->group_log, head;
 	uint64_t block = sb->log_start & ((UINT64_C(1) << sb->group_log) - 1);
 
 	if (sb->log_start == 0)
@@ -310,7 +333,9 @@ check_log(const struct xfs *x, struct err *e)
 		.sectors = (uint64_t)sb->log_blocks * (sb->block_bytes / SECTOR_BYTES),
 		.uuid = sb->uuid,
 	};
-	return xfs_log_check_clean(&log, e);
+	if (xfs_log_check_clean(&log, &head, e) != 0)
+		return -1;
+	return report_log(x, &log, head, e);
 }
 
 static int
@@ -460,6 +485,18 @@ walk(struct xfs *x, struct group *g, uint32_t block, uint32_t level, struct err 
 	return 0;
 }
 
+/* The counts in a group's header change whenever blocks or inodes come or go in it. */
+static int
+report_header(const struct xfs *x, uint32_t group, struct err *e)
+{
+	if (group % (x->sb.groups / HOT_GROUPS + 1) != 0)
+		return 0;
+	return skip_hot(x->sink,
+	    (struct range){ group_at_bytes(x, group) / SECTOR_BYTES,
+		GROUP_HEADER_SECTORS * x->sb.sector_bytes / SECTOR_BYTES },
+	    e);
+}
+
 static int
 scan_group(struct xfs *x, uint32_t number, struct err *e)
 {
@@ -481,6 +518,8 @@ scan_group(struct xfs *x, uint32_t number, struct err *e)
 	if (g.longest != g.longest_found)
 		return fail_group(
 		    e, &g, "its longest free extent is not what its header says");
+	if (report_header(x, number, e) != 0)
+		return -1;
 	x->free_blocks += (uint64_t)g.free_blocks + g.in_reserve +
 	                  (x->lazy_count ? g.tree_blocks : 0);
 	return 0;

@@ -221,27 +221,34 @@ check_last_record(const struct xfs_log *log, const uint8_t *tail, uint64_t n,
 	return 0;
 }
 
-int
-xfs_log_check_clean(const struct xfs_log *log, struct err *e)
+/* Check the record that ends at the head. */
+static int
+check_last(const struct xfs_log *log, uint32_t newest, uint64_t head, struct err *e)
 {
-	uint32_t newest = 0;
-	uint64_t head = 0;
-
-	if (log->sectors < 2 * RECORD_MAX_SECTORS)
-		return err_set(e, ERR_FORMAT, "its log is too short");
-	if (find_head(log, &newest, &head, e) != 0 ||
-	    check_windows(log, newest, head, e) != 0)
-		return -1;
-	uint8_t *tail = malloc(RECORD_MAX_SECTORS * LOG_SECTOR);
-	if (tail == NULL)
-		return err_nomem(e, "reading a log");
 	uint64_t before = head < RECORD_MAX_SECTORS ? head : RECORD_MAX_SECTORS;
 	uint64_t around = RECORD_MAX_SECTORS - before;
+	uint8_t *tail = malloc(RECORD_MAX_SECTORS * LOG_SECTOR);
 	int rc = -1;
+
+	if (tail == NULL)
+		return err_nomem(e, "reading a log");
 	if (read_sectors(log, tail, log->sectors - around, around, e) == 0 &&
 	    read_sectors(log, tail + around * LOG_SECTOR, head - before, before, e) ==
 		0)
 		rc = check_last_record(log, tail, RECORD_MAX_SECTORS, newest, head, e);
 	free(tail);
 	return rc;
+}
+
+int
+xfs_log_check_clean(const struct xfs_log *log, uint64_t *head, struct err *e)
+{
+	uint32_t newest = 0;
+
+	if (log->sectors < 2 * RECORD_MAX_SECTORS)
+		return err_set(e, ERR_FORMAT, "its log is too short");
+	if (find_head(log, &newest, head, e) != 0 ||
+	    check_windows(log, newest, *head, e) != 0)
+		return -1;
+	return check_last(log, newest, *head, e);
 }

@@ -16,8 +16,9 @@ struct xfs_log {
 };
 
 /* Returns 0 when the last record of the log is an unmount record, without any doubt.
- * Otherwise ERR_FORMAT says that the log is not clean, or why this cannot be told. Also
- * errors of reading. */
-int xfs_log_check_clean(const struct xfs_log *, struct err *);
+ * *head is then the sector of the log that will be written next; where the ring is closed, it
+ * is the log's length.  Otherwise ERR_FORMAT says that the log is not clean, or why this
+ * cannot be told. Also errors of reading. */
+int xfs_log_check_clean(const struct xfs_log *, uint64_t *head, struct err *);
 
 #endif /* FSMODS_XFS_XFS_LOG_H */

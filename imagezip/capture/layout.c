@@ -253,6 +253,7 @@ settle(struct layout *l, const struct capture_what *o, struct rangeset *skip, st
 	}
 	rangeset_seal(&l->zero);
 	rangeset_seal(&l->left_out);
+	rangeset_seal(&l->hot);
 	/* Where partitions overlap, sectors that one of them stores as zeros are not
 	 * skipped. */
 	if (rangeset_minus(skip, &l->zero, e) != 0)
@@ -369,6 +370,7 @@ layout_make(struct layout *l, struct disk *d, const struct capture_what *o, stru
 	rangeset_init(&l->table);
 	rangeset_init(&l->filler);
 	rangeset_init(&l->left_out);
+	rangeset_init(&l->hot);
 	rangeset_init(&skip);
 	if (check_length(d, o, e) != 0)
 		return -1;
@@ -400,6 +402,7 @@ layout_free(struct layout *l)
 	rangeset_free(&l->table);
 	rangeset_free(&l->filler);
 	rangeset_free(&l->left_out);
+	rangeset_free(&l->hot);
 	cut_zones_free(&l->zones);
 	relocs_free(&l->relocs);
 	blanks_free(&l->blanks);

@@ -37,6 +37,7 @@ struct layout {
 	struct rangeset zero;  /* sectors of `store` that are stored as zeros */
 	struct rangeset unread; /* those, and holes of the source: zeros without being read */
 	struct rangeset filler; /* free sectors of `store`: too short to be left out */
+	struct rangeset hot; /* image sectors that every use changes, say the scans (fsmod.h) */
 	struct rangeset left_out; /* image sectors that -I or -B leaves out, however few */
 	/* Zones of the image: partitions, what their scans add, and the space between. */
 	struct cut_zones zones;

@@ -104,14 +104,12 @@ layout_scan_part(struct layout *l, struct disk *d, const struct capture_what *o,
 	if (fs.mod == NULL)
 		snprintf(p->warning, sizeof p->warning,
 		    "%s: every sector is stored", recognise(d, p->sectors).text);
-	for (size_t i = 0; i < rangeset_count(&fs.skip) && rc == 0; i++) {
-		struct range r = rangeset_get(&fs.skip, i);
-		rc = rangeset_add(skip, (struct range){ at + r.off, r.len }, e);
-	}
-	for (size_t i = 0; i < rangeset_count(&fs.zero) && rc == 0; i++) {
-		struct range r = rangeset_get(&fs.zero, i);
-		rc = rangeset_add(&l->zero, (struct range){ at + r.off, r.len }, e);
-	}
+	if (rc == 0)
+		rc = rangeset_add_shifted(skip, &fs.skip, at, e);
+	if (rc == 0)
+		rc = rangeset_add_shifted(&l->zero, &fs.zero, at, e);
+	if (rc == 0)
+		rc = rangeset_add_shifted(&l->hot, &fs.hot, at, e);
 	for (size_t i = 0; i < fs.nzones && rc == 0; i++) {
 		struct range r = fs.zones[i];
 		rc = cut_zones_add(&l->zones, (struct range){ at + r.off, r.len }, e);

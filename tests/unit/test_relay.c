@@ -79,6 +79,7 @@ sink_init(struct skip_sink *s, struct fs_scan *f)
 	memset(f, 0, sizeof *f);
 	rangeset_init(&f->skip);
 	rangeset_init(&f->zero);
+	rangeset_init(&f->hot);
 	f->fs_end = PART_SECTORS;
 	*s = (struct skip_sink){ .scan = f, .part_sectors = PART_SECTORS };
 }
@@ -129,6 +130,29 @@ test_messages(void)
 	T_CHECK(tell(&f, 2, 77, end, 8, &e) == -1);
 }
 
+/* Hot places of a filesystem have a limit; a container has those of several filesystems. */
+static void
+test_hot_limit(void)
+{
+	static const struct fsmod plain = { .name = "x" }, box = { .container = true };
+	const struct range most = { 0, FS_HOT_SECTORS - 5 }, more = { 2 * FS_HOT_SECTORS, 9 };
+	struct fs_scan f;
+	struct skip_sink s;
+	struct err e;
+
+	for (int i = 0; i < 2; i++) {
+		sink_init(&s, &f);
+		s.part_sectors = 3 * FS_HOT_SECTORS;
+		f.mod = i == 0 ? &plain : &box;
+		T_CHECK(skip_hot(&s, most, &e) == 0 && skip_hot(&s, more, &e) == 0 &&
+			skip_hot(&s, more, &e) == 0);
+		rangeset_seal(&f.hot);
+		T_CHECK(rangeset_total(&f.hot) == most.len + (i == 0 ? 5 : more.len));
+		T_CHECK(skip_hot(&s, (struct range){ s.part_sectors, 1 }, &e) == -1);
+		fs_scan_free(&f);
+	}
+}
+
 /* Cut anywhere but between ranges: refused. */
 static void
 test_messages_cut(void)
@@ -172,7 +196,8 @@ scan_many(struct disk *d, struct range part, struct skip_sink *s, struct err *e)
 	for (uint64_t i = 0; i < RANGES; i++)
 		if (skip_add(s, (struct range){ i * 2 % part.len, 1 }, e) != 0)
 			return -1;
-	if (skip_zero(s, (struct range){ 100, 3 }, e) != 0)
+	if (skip_zero(s, (struct range){ 100, 3 }, e) != 0 ||
+	    skip_hot(s, (struct range){ 1001, 2 }, e) != 0)
 		return -1;
 	skip_warn(s, "a %s", "word");
 	skip_fs_end(s, part.len - 7);
@@ -244,6 +269,7 @@ test_scan(void)
 	T_CHECK(!f.failed);
 	T_CHECK(rangeset_total(&f.skip) == PART_SECTORS / 2 + 1 - 2);
 	T_CHECK(rangeset_total(&f.zero) == 3);
+	T_CHECK(rangeset_total(&f.hot) == 2 && rangeset_contains(&f.hot, 1002));
 	T_CHECK(strcmp(f.warning, "a word") == 0);
 	T_CHECK(f.fs_end == PART_SECTORS - 7);
 	T_CHECK(strstr(f.confinement, "was read by a process of its own") != NULL);
@@ -284,6 +310,7 @@ main(void)
 	test_frames_cut();
 	test_frames_long();
 	test_messages();
+	test_hot_limit();
 	test_messages_cut();
 	test_messages_outside();
 	test_scan();
