@@ -109,36 +109,38 @@ read_sectors(void *arg, struct range r, void *buf, struct err *e)
 }
 
 /* Does the source differ from a record of the old signature? If the new signature has a
- * record of the same sectors, the hashes are compared; if not, the sectors are read.
- * Returns 1, 0, or -1. */
+ * record of the same sectors, the hashes are compared; if not, the sectors are read, and
+ * their new hash is added to *cut.  Returns 1, 0, or -1. */
 static int
 differs(struct delta *x, const struct sig *old, const struct sig_record *r,
-    struct windows *w, struct err *e)
+    struct windows *w, struct sig *cut, struct err *e)
 {
 	struct range sectors = { r->start, r->count };
 	const struct sig_record *now = sig_find(&x->now, r->start);
-	uint8_t hash[SIG_HASH_MAX];
+	struct sig_record new = { .start = r->start, .count = r->count };
 
 	if (now != NULL && now->count == r->count)
 		return memcmp(now->hash, r->hash, sig_hash_bytes(old->hash)) != 0;
 	if (range_end(sectors) > w->layout->total)
 		return 1;
-	if (sig_hash_range(old->hash, sectors, read_sectors, w, hash, e) != 0)
+	if (sig_hash_range(old->hash, sectors, read_sectors, w, new.hash, e) != 0)
 		return -1;
-	return memcmp(hash, r->hash, sig_hash_bytes(old->hash)) != 0;
+	if (memcmp(new.hash, r->hash, sig_hash_bytes(old->hash)) == 0)
+		return 0;
+	return sig_add(cut, &new, e) == 0 ? 1 : -1;
 }
 
 /* Put into *same the sectors of old records whose data has not changed. */
 static int
 find_same(struct delta *x, const struct sig *old, struct windows *w,
-    struct rangeset *same, struct err *e)
+    struct rangeset *same, struct sig *cut, struct err *e)
 {
 	for (size_t i = 0; i < old->n; i++) {
 		const struct sig_record *r = &old->records[i];
 		struct range sectors = { r->start, r->count };
 		if (rangeset_total_in(&w->layout->store, sectors) == 0)
 			continue;
-		int rc = differs(x, old, r, w, e);
+		int rc = differs(x, old, r, w, cut, e);
 		if (rc < 0 || (rc == 0 && rangeset_add(same, sectors, e) != 0) ||
 		    cancel_check(e) != 0)
 			return -1;
@@ -197,18 +199,19 @@ find_freed(struct delta *x, const struct sig *old, const struct layout *l, struc
 
 static int
 find_samples(struct delta *x, const struct sig *old, struct windows *w,
-    const struct rangeset *same, const struct rangeset *changed, bool any_length,
-    struct err *e)
+    const struct rangeset *same, const struct rangeset *changed, const struct sig *cut,
+    bool any_length, struct err *e)
 {
 	const struct delta_samples in = { .old = old,
 		.now = &x->now,
 		.same = same,
+		.cut = cut,
 		.stored = &w->layout->store,
 		.layout = w->layout,
 		.any_length = any_length };
 
 	return delta_samples(&x->basis, &in, e) == 0
-	           ? delta_replaced(&x->basis, &in, changed, w, e)
+	           ? delta_replaced(&x->basis, &in, changed, e)
 	           : -1;
 }
 
@@ -218,6 +221,7 @@ compare(struct delta *x, const struct sig *old, struct disk *d, struct windows *
 {
 	struct layout *l = w->layout;
 	struct rangeset same, changed;
+	struct sig cut = { .hash = old->hash };
 
 	rangeset_init(&same);
 	rangeset_init(&changed);
@@ -225,7 +229,7 @@ compare(struct delta *x, const struct sig *old, struct disk *d, struct windows *
 	x->read_sectors = x->full_sectors;
 	int rc = o->changed != NULL ? hash_changed(x, d, l, old, o, e) : hash_now(x, w, e);
 	if (rc == 0)
-		rc = find_same(x, old, w, &same, e);
+		rc = find_same(x, old, w, &same, &cut, e);
 	rangeset_seal(&same);
 	if (rc == 0)
 		rc = find_changed(x, &same, &changed, l,
@@ -234,7 +238,7 @@ compare(struct delta *x, const struct sig *old, struct disk *d, struct windows *
 	if (rc == 0)
 		rc = find_freed(x, old, l, e);
 	if (rc == 0)
-		rc = find_samples(x, old, w, &same, &changed, o->any_length, e);
+		rc = find_samples(x, old, w, &same, &changed, &cut, o->any_length, e);
 	uint64_t stored = rangeset_total(&changed);
 	if (rc == 0 && stored <= x->full_sectors / 100 * o->delta_percent +
 				     x->full_sectors % 100 * o->delta_percent / 100) {
@@ -245,6 +249,7 @@ compare(struct delta *x, const struct sig *old, struct disk *d, struct windows *
 		l->store = changed;
 		rangeset_init(&changed);
 	}
+	sig_free(&cut);
 	rangeset_free(&same);
 	rangeset_free(&changed);
 	return rc;

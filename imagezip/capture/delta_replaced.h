@@ -4,14 +4,12 @@
 #define IMAGEZIP_CAPTURE_DELTA_REPLACED_H
 
 #include "imagezip/capture/delta_samples.h"
-#include "imagezip/capture/windows.h"
 
 /* Add a sample to the basis, which has none of replaced sectors, for each record of the old
  * signature that has some of the sectors `changed`, which the delta stores.  Records are left
  * out that no sample can describe: those that relocations may concern, those of more than
- * SAMPLE_SECTORS_MAX sectors, and with -f the last one.  Errors of reading the source;
- * ERR_NOMEM. */
+ * SAMPLE_SECTORS_MAX sectors, and with -f the last one.  ERR_NOMEM; ERR_CANCELLED. */
 int delta_replaced(struct basis *, const struct delta_samples *,
-    const struct rangeset *changed, struct windows *, struct err *);
+    const struct rangeset *changed, struct err *);
 
 #endif /* IMAGEZIP_CAPTURE_DELTA_REPLACED_H */

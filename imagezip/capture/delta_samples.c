@@ -1,7 +1,8 @@
 /* delta_samples.c: makes samples of a delta's base from the base's signature. With
  * imagezip -H the base itself is not available, so the hashes of its signature become the
- * samples that installers compare with the disk: those of blocks that do not change,
- * evenly spread over the disk; delta_replaced.c has those of all that the delta replaces.
+ * samples that installers compare with the disk: those of blocks with sectors that every
+ * use of the source's filesystems changes, and those of blocks that do not change, evenly
+ * spread over the disk; delta_replaced.c has those of all that the delta replaces.
  * delta.c calls this in imagezip's first thread, when it has compared the source with the
  * old signature. */
 #include "imagezip/capture/delta_samples.h"
@@ -24,6 +25,15 @@ struct finder {
 	uint8_t zero_digest[SAMPLE_DIGEST_BYTES];
 };
 
+const struct sig_record *
+delta_samples_now(const struct delta_samples *in, const struct sig_record *old)
+{
+	const struct sig_record *now = sig_find(in->now, old->start);
+
+	return now != NULL && now->count == old->count ? now
+	                                               : sig_find(in->cut, old->start);
+}
+
 /* What becomes of the block of an old record: it stays, is replaced as a whole, or is free
  * by now. */
 static enum fate
@@ -32,6 +42,7 @@ fate_of(struct finder *f, size_t i, struct sample *x)
 	const struct delta_samples *in = f->in;
 	const struct sig_record *old = &in->old->records[i], *now;
 	struct range r = { old->start, old->count };
+	uint64_t there = rangeset_total_in(in->stored, r);
 
 	*x = (struct sample){ .sectors = r };
 	memcpy(x->before, old->hash, sizeof x->before);
@@ -41,15 +52,16 @@ fate_of(struct finder *f, size_t i, struct sample *x)
 		return FATE_UNKNOWN;
 	if (rangeset_total_in(in->same, r) == r.len)
 		return FATE_STAYS;
-	now = sig_find(in->now, old->start);
-	if (now != NULL && now->count == old->count) {
-		/* Where the source has relocations, the base may have had others. */
-		bool sure = in->layout->relocs.n == 0 &&
-		            !(in->any_length && now == &in->now->records[in->now->n - 1]);
-		memcpy(x->after, now->hash, sizeof x->after);
-		return sure ? FATE_REPLACED : FATE_UNKNOWN;
-	}
-	return rangeset_total_in(in->stored, r) > 0 ? FATE_UNKNOWN : FATE_FREED;
+	if (there == 0)
+		return FATE_FREED;
+	now = delta_samples_now(in, old);
+	/* Where the source has relocations, the base may have had others; and the last sector
+	 * of a file may be short. */
+	if (now == NULL || there < r.len || in->layout->relocs.n > 0 ||
+	    (in->any_length && range_end(r) == in->layout->total))
+		return FATE_UNKNOWN;
+	memcpy(x->after, now->hash, sizeof x->after);
+	return FATE_REPLACED;
 }
 
 static int
@@ -93,6 +105,9 @@ collect(struct finder *f, struct err *e)
 		enum fate fate = fate_of(f, i, &x);
 		if (fate == FATE_UNKNOWN)
 			continue;
+		if (rangeset_touches(&f->in->layout->hot, x.sectors) &&
+		    pick_add_hot(&f->pick, &x, e) != 0)
+			return -1;
 		size_t step = f->count[fate] / CANDIDATES + 1;
 		if (f->seen[fate]++ % step != 0)
 			continue;

@@ -95,7 +95,7 @@ make_delta(
 	if (rc == 0)
 		rc = samples_avoid(&avoid, v[0], v[1], e);
 	if (rc == 0)
-		rc = samples_spread(&basis, v[0], v[1], &avoid, e);
+		rc = samples_find(&basis, v[0], v[1], &avoid, e);
 	if (rc == 0)
 		rc = diff_new(&d, v[0], v[1], &basis, &avoid, e);
 	if (rc == 0)

@@ -2,26 +2,29 @@
  * so that an installer can tell the base's disk from any other.  main.c asks for them in
  * the first thread before the delta is made, because chunk 0 carries them and is written
  * first.  The images have not been compared by then; therefore only some places are looked
- * at, not the whole disk. */
+ * at, not the whole disk: those that every use of a filesystem changes (hot.c), and some that
+ * are spread. */
 #include "tools/imagedelta/samples.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/cancel.h"
 #include "common/image/format/pick.h"
-#include "common/image/read/window.h"
+#include "tools/imagedelta/hot.h"
 
 enum {
 	PLACES = 2 * SAMPLES_SPREAD_MAX, /* looked at, roughly; fewer of a small image */
 	PLACE_SECTORS = 32,              /* length of a place, at most */
-	PLACE_BYTES = PLACE_SECTORS * SECTOR_BYTES,
+	HOT_SECTORS = 2048, /* length of a hot place, at most */
+	HOT_BYTES = HOT_SECTORS * SECTOR_BYTES,
 };
 
 struct finder {
 	struct sectors *old, *new;
 	const struct rangeset *avoid;
 	struct pick pick; /* owned */
-	uint8_t before[PLACE_BYTES], after[PLACE_BYTES];
+	uint8_t *before, *after; /* HOT_BYTES each; owned */
 };
 
 int
@@ -66,7 +69,7 @@ read_both(struct finder *f, struct range r, bool stored, struct err *e)
 }
 
 static int
-look_at(struct finder *f, struct range r, struct err *e)
+look_at(struct finder *f, struct range r, bool hot, struct err *e)
 {
 	struct sample x;
 	bool stored;
@@ -78,6 +81,8 @@ look_at(struct finder *f, struct range r, struct err *e)
 	if (read_both(f, r, stored, e) != 0 ||
 	    pick_sample(&x, SAMPLE_SHA256, r, f->before, f->after, e) != 0)
 		return -1;
+	if (hot)
+		return pick_add_hot(&f->pick, &x, e);
 	enum fate fate = !stored           ? FATE_FREED
 	                 : sample_stays(&x) ? FATE_STAYS
 	                                    : FATE_REPLACED;
@@ -109,26 +114,93 @@ look_around(struct finder *f, struct err *e)
 	for (size_t i = 0; i < rangeset_count(stored); i++) {
 		struct range r = rangeset_get(stored, i);
 		for (; at - before < r.len; at += step)
-			if (look_at(f, place_at(r, before, at), e) != 0)
+			if (look_at(f, place_at(r, before, at), false, e) != 0)
 				return -1;
 		before += r.len;
 	}
 	return 0;
 }
 
+/* Look at all of these sectors, each piece of which must be sure. */
+static int
+look_at_hot(struct finder *f, const struct rangeset *set, struct err *e)
+{
+	for (size_t i = 0; i < rangeset_count(set); i++) {
+		struct range left = rangeset_get(set, i);
+		while (left.len > 0) {
+			struct range r = { left.off,
+				left.len < HOT_SECTORS ? left.len : HOT_SECTORS };
+			if (look_at(f, r, true, e) != 0)
+				return -1;
+			left.off += r.len;
+			left.len -= r.len;
+		}
+	}
+	return 0;
+}
+
+/* What the old image stores of hot places is looked at, once as far as the new one stores it,
+ * and once as far as it does not. */
+static int
+look_at_places(struct finder *f, struct rangeset *hot, struct err *e)
+{
+	const struct rangeset *stored = sectors_stored(f->new);
+	struct rangeset kept;
+
+	rangeset_init(&kept);
+	rangeset_clip(hot, 0, sectors_total(f->new));
+	int rc = rangeset_intersect(hot, sectors_stored(f->old), e);
+	if (rc == 0)
+		rc = rangeset_minus(hot, f->avoid, e);
+	if (rc == 0)
+		rc = rangeset_union(&kept, hot, e);
+	if (rc == 0)
+		rc = rangeset_intersect(&kept, stored, e);
+	if (rc == 0)
+		rc = look_at_hot(f, &kept, e);
+	if (rc == 0)
+		rc = rangeset_minus(hot, stored, e);
+	if (rc == 0)
+		rc = look_at_hot(f, hot, e);
+	rangeset_free(&kept);
+	return rc;
+}
+
+static int
+look_at_filesystems(struct finder *f, struct err *e)
+{
+	struct rangeset hot;
+
+	rangeset_init(&hot);
+	int rc = hot_sectors(f->old, &hot, e);
+	if (rc == 0)
+		rc = look_at_places(f, &hot, e);
+	rangeset_free(&hot);
+	return rc;
+}
+
+static int
+find(struct finder *f, struct basis *b, struct err *e)
+{
+	f->before = malloc(HOT_BYTES);
+	f->after = malloc(HOT_BYTES);
+	if (f->before == NULL || f->after == NULL)
+		return err_nomem(e, "samples of the base");
+	if (look_at_filesystems(f, e) != 0 || look_around(f, e) != 0 ||
+	    sectors_done(f->old, e) != 0 || sectors_done(f->new, e) != 0)
+		return -1;
+	return pick_end(&f->pick, b, e);
+}
+
 int
-samples_spread(struct basis *b, struct sectors *old, struct sectors *new,
+samples_find(struct basis *b, struct sectors *old, struct sectors *new,
     const struct rangeset *avoid, struct err *e)
 {
 	struct finder f = { .old = old, .new = new, .avoid = avoid };
-	int rc = look_around(&f, e);
+	int rc = find(&f, b, e);
 
-	if (rc == 0)
-		rc = sectors_done(old, e);
-	if (rc == 0)
-		rc = sectors_done(new, e);
-	if (rc == 0)
-		rc = pick_end(&f.pick, b, e);
 	pick_free(&f.pick);
+	free(f.before);
+	free(f.after);
 	return rc;
 }

@@ -11,10 +11,10 @@
  * no sample may have one of them.  ERR_NOMEM. */
 int samples_avoid(struct rangeset *, struct sectors *old, struct sectors *new,
     struct err *);
-/* Put the samples of the whole disk, at most SAMPLES_SPREAD_MAX, into a basis that has none.
- * Both images are read at places that are evenly spread over what the old one stores.  All
+/* Put the samples that chunk 0 gets (pick.h) into a basis that has none.  Both images are read
+ * at hot places, and at places that are evenly spread over what the old one stores.  All
  * arguments are borrowed for the call.  Errors as sectors_read(); ERR_NOMEM; ERR_CANCELLED. */
-int samples_spread(struct basis *, struct sectors *old, struct sectors *new,
+int samples_find(struct basis *, struct sectors *old, struct sectors *new,
     const struct rangeset *avoid, struct err *);
 
 #endif /* TOOLS_IMAGEDELTA_SAMPLES_H */

@@ -3,8 +3,9 @@
  * first thread of its program, before chunk 0 is made. */
 #include "common/image/format/pick.h"
 
-/* The most sectors that an installer has to read for these samples: 32 MiB. */
-enum { SPREAD_SECTORS_MAX = 65536 };
+/* The most sectors that an installer has to read for these samples: 32 MiB for those that are
+ * spread, and 64 MiB for those of hot places, which may be in large blocks of a signature. */
+enum { SPREAD_SECTORS_MAX = 65536, HOT_SECTORS_MAX = 131072 };
 
 int
 pick_sample(struct sample *x, enum sample_hash hash, struct range r, const void *before,
@@ -26,15 +27,29 @@ pick_add(struct pick *p, enum fate fate, const struct sample *x, bool zero, stru
 	return samples_add(zero ? &p->zeros[fate] : &p->kinds[fate], x, e);
 }
 
+int
+pick_add_hot(struct pick *p, const struct sample *x, struct err *e)
+{
+	return samples_add(&p->hot, x, e);
+}
+
+static int
+add_all(struct samples *out, const struct samples *s, struct err *e)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (samples_add(out, &s->v[i], e) != 0)
+			return -1;
+	return 0;
+}
+
 /* Add as many samples of each kind as there is room for, evenly spread over them. */
 static int
 add_kinds(struct samples *out, struct samples kinds[FATES], struct err *e)
 {
 	for (unsigned k = 0; k < FATES; k++) {
 		samples_thin(&kinds[k], SAMPLES_SPREAD_MAX - out->n);
-		for (size_t i = 0; i < kinds[k].n; i++)
-			if (samples_add(out, &kinds[k].v[i], e) != 0)
-				return -1;
+		if (add_all(out, &kinds[k], e) != 0)
+			return -1;
 	}
 	return 0;
 }
@@ -50,20 +65,40 @@ longest(const struct samples *s)
 	return most;
 }
 
+static void
+thin_hot(struct samples *s)
+{
+	uint64_t total = 0;
+
+	samples_thin(s, SAMPLES_HOT_MAX);
+	for (size_t i = 0; i < s->n; i++)
+		total += s->v[i].sectors.len;
+	if (total > HOT_SECTORS_MAX)
+		samples_thin(s, (size_t)(s->n * HOT_SECTORS_MAX / total));
+}
+
 int
 pick_end(struct pick *p, struct basis *b, struct err *e)
 {
-	if (add_kinds(&b->spread, p->kinds, e) != 0)
-		return -1;
-	if (b->spread.n == 0 && add_kinds(&b->spread, p->zeros, e) != 0)
-		return -1;
-	samples_thin(&b->spread, SPREAD_SECTORS_MAX / longest(&b->spread));
-	return 0;
+	struct samples spread = { .n = 0 };
+	int rc = add_kinds(&spread, p->kinds, e);
+
+	if (rc == 0 && spread.n == 0)
+		rc = add_kinds(&spread, p->zeros, e);
+	samples_thin(&spread, SPREAD_SECTORS_MAX / longest(&spread));
+	thin_hot(&p->hot);
+	if (rc == 0)
+		rc = add_all(&b->spread, &p->hot, e);
+	if (rc == 0)
+		rc = add_all(&b->spread, &spread, e);
+	samples_free(&spread);
+	return rc;
 }
 
 void
 pick_free(struct pick *p)
 {
+	samples_free(&p->hot);
 	for (unsigned k = 0; k < FATES; k++) {
 		samples_free(&p->kinds[k]);
 		samples_free(&p->zeros[k]);

@@ -24,6 +24,7 @@ enum {
 	SAMPLE_SECTORS_MAX = 32768,
 	SAMPLES_MAX = 16384,      /* of one chunk */
 	SAMPLES_SPREAD_MAX = 256, /* of the whole disk, in chunk 0 */
+	SAMPLES_HOT_MAX = 512, /* of what every use of a filesystem changes, in chunk 0 */
 	/* As many of a delta that is written again, whoever made it: chunk 0 has room for
 	 * these, and for the largest window with its samples. */
 	SAMPLES_FIRST_MAX = 4096,

@@ -3,70 +3,25 @@
  * reads the image, before the rest of it is read. */
 #include "common/image/read/sectors_table.h"
 
-#include <errno.h>
-#include <string.h>
-
-struct view {
-	struct sectors *image;
-	struct err why; /* of a read that failed */
-};
-
-/* What the image does not store is zeros. */
-static ssize_t
-view_pread(void *ctx, void *buf, size_t len, uint64_t off)
-{
-	struct view *v = ctx;
-	uint8_t sector[SECTOR_BYTES], *out = buf;
-
-	for (size_t at = 0, n; at < len; at += n) {
-		uint64_t number = (off + at) / SECTOR_BYTES,
-			 in = (off + at) % SECTOR_BYTES;
-		n = SECTOR_BYTES - in < len - at ? SECTOR_BYTES - in : len - at;
-		memset(sector, 0, sizeof sector);
-		if (rangeset_contains(sectors_stored(v->image), number) &&
-		    sectors_read(
-			v->image, (struct range){ number, 1 }, sector, &v->why) != 0) {
-			errno = EIO;
-			return -1;
-		}
-		memcpy(out + at, sector + in, n);
-	}
-	return (ssize_t)len;
-}
-
-static int
-open_view(struct disk **d, struct view *v, struct err *e)
-{
-	static const struct disk_ops ops = { .pread = view_pread };
-	const struct ext *x = sectors_ext(v->image);
-
-	if (disk_open_ops(d, sectors_name(v->image), DISK_FILE,
-		sectors_total(v->image) * SECTOR_BYTES, &ops, v, e) != 0)
-		return -1;
-	if (x->has_image && x->image.sector_bytes >= SECTOR_BYTES)
-		disk_set_sector_bytes(*d, x->image.sector_bytes);
-	return 0;
-}
+#include "common/image/read/image_view.h"
 
 int
 sectors_table(struct sectors *image, struct ptable *pt, struct err *e)
 {
-	struct view v = { .image = image, .why = { .kind = ERR_NONE } };
+	struct image_view v;
 	struct disk *d;
 	struct err none;
 
-	if (open_view(&d, &v, e) != 0)
+	if (image_view_open(&d, &v, image, e) != 0)
 		return -1;
 	int rc = ptable_read(pt, d, &none) == 0;
 	disk_close(d, &none);
-	if (rc == 1 && (pt->nparts == 0 || v.why.kind != ERR_NONE)) {
+	bool failed = image_view_check(&v, e) != 0;
+	if (rc == 1 && (pt->nparts == 0 || failed)) {
 		ptable_free(pt);
 		rc = 0;
 	}
-	if (v.why.kind == ERR_NONE)
-		return rc;
-	*e = v.why;
-	return -1;
+	return failed ? -1 : rc;
 }
 
 int
