@@ -14,7 +14,7 @@
 #include "common/base/cancel.h"
 #include "common/disk/disk_impl.h"
 
-enum { ZEROS_BYTES = 256 << 10 };
+enum { ZEROS_BYTES = 256 << 10, DIRECT_ALIGN = 4096 };
 
 /* Not const, so as to take no space in the program; aligned for disks that are written past the
  * page cache. */
@@ -225,17 +225,22 @@ disk_read_upto(struct disk *d, void *buf, size_t len, uint64_t off, struct err *
 	return (ssize_t)done;
 }
 
-int
-disk_read(struct disk *d, void *buf, size_t len, uint64_t off, struct err *e)
+/* n bytes were read, or n is -1: were it all? */
+static int
+all_of(const struct disk *d, ssize_t n, size_t len, uint64_t off, struct err *e)
 {
-	ssize_t n = disk_read_upto(d, buf, len, off, e);
-
 	if (n < 0)
 		return -1;
 	if ((size_t)n < len)
 		return err_set(e, ERR_FORMAT, "%s: ends at %s, too early", d->name,
 		    where(d, off + (size_t)n).text);
 	return 0;
+}
+
+int
+disk_read(struct disk *d, void *buf, size_t len, uint64_t off, struct err *e)
+{
+	return all_of(d, disk_read_upto(d, buf, len, off, e), len, off, e);
 }
 
 static ssize_t
@@ -368,12 +373,31 @@ disk_will_need(struct disk *d, uint64_t off, uint64_t len)
 		posix_fadvise(fd, (off_t)off, (off_t)len, POSIX_FADV_WILLNEED);
 }
 
+static bool
+is_aligned(const void *buf, size_t len, uint64_t off)
+{
+	return ((uintptr_t)buf | len | off) % DIRECT_ALIGN == 0;
+}
+
+ssize_t
+disk_read_back_upto(struct disk *d, void *buf, size_t len, uint64_t off, struct err *e)
+{
+	ssize_t n = -1;
+
+	if (d->ops.pread_direct != NULL && is_aligned(buf, len, off))
+		n = d->ops.pread_direct(d->ctx, buf, len, off);
+	/* Fewer bytes come at the end, or for a reason that is found out below. */
+	if (n == (ssize_t)len)
+		return n;
+	if (d->ops.uncache != NULL && d->ops.uncache(d->ctx, off, len) != 0)
+		return err_os(e, "%s: flushing %s", d->name, where(d, off).text);
+	return disk_read_upto(d, buf, len, off, e);
+}
+
 int
 disk_read_back(struct disk *d, void *buf, size_t len, uint64_t off, struct err *e)
 {
-	if (d->ops.uncache != NULL && d->ops.uncache(d->ctx, off, len) != 0)
-		return err_os(e, "%s: flushing %s", d->name, where(d, off).text);
-	return disk_read(d, buf, len, off, e);
+	return all_of(d, disk_read_back_upto(d, buf, len, off, e), len, off, e);
 }
 
 int

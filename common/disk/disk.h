@@ -51,6 +51,10 @@ struct disk_ops {
 	/* Send [off, off+len) to the medium and forget it, so that the next read
 	 * comes from there. */
 	int (*uncache)(void *ctx, uint64_t off, uint64_t len);
+	/* pread() past the cache, into memory that is aligned to 4096 bytes, as are off
+	 * and len. NULL, or -1 for any reason: uncache() and pread() are called instead.
+	 * */
+	ssize_t (*pread_direct)(void *ctx, void *buf, size_t len, uint64_t off);
 	int (*sync)(void *ctx);
 	/* Called after a pread that failed: the back end's own sentence, instead of that of
 	 * errno. */
@@ -129,8 +133,14 @@ int disk_zero(struct disk *, uint64_t off, uint64_t len, struct err *);
 bool disk_discard(struct disk *, uint64_t off, uint64_t len);
 /* A hint that [off, off+len) will be read soon. */
 void disk_will_need(struct disk *, uint64_t off, uint64_t len);
-/* disk_read() from the medium instead of the page cache, as far as the system allows that. */
+/* disk_read() and disk_read_upto() from the medium instead of the page cache, as far as
+ * the system allows that.  If buf, off and len are multiples of 4096 and the file takes
+ * O_DIRECT, the read goes past the cache.  Otherwise the pages are written
+ * (sync_file_range(2)) and dropped (POSIX_FADV_DONTNEED), and then read; pages that a
+ * program has mapped stay. */
 int disk_read_back(struct disk *, void *buf, size_t len, uint64_t off, struct err *);
+ssize_t disk_read_back_upto(
+    struct disk *, void *buf, size_t len, uint64_t off, struct err *);
 /* Set the size in bytes of a regular file; ERR_UNSUPPORTED for all else.  ERR_IO. */
 int disk_truncate(struct disk *, uint64_t size, struct err *);
 /* Flush what was written to the medium.  ERR_IO; 0 where there is nothing to flush. */

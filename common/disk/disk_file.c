@@ -5,6 +5,8 @@
 #include <libgen.h>
 #include <linux/fs.h>
 #include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -16,11 +18,18 @@
 #include "common/disk/disk_impl.h"
 #include "common/disk/inuse.h"
 
-enum { LOOK_UP_MS = 200 }; /* a signal is noticed within this time */
+enum {
+	LOOK_UP_MS = 200, /* a signal is noticed within this time */
+	NOT_YET = -2,
+	REFUSED = -1,
+};
 
 struct handle {
 	int fd;
 	enum disk_kind kind;
+	/* The same, opened with O_DIRECT by the first direct read; NOT_YET, or REFUSED.
+	 * */
+	_Atomic int direct;
 };
 
 /* Wait for a pipe, and ask now and then whether the run is to end: a signal may have gone
@@ -142,6 +151,39 @@ fd_uncache(void *ctx, uint64_t off, uint64_t len)
 	return errno == 0 ? 0 : -1;
 }
 
+int
+disk_fd_direct(int fd, int access)
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	return open(path, access | O_DIRECT | O_CLOEXEC);
+}
+
+/* Of two threads that open the file at once, one keeps its descriptor. */
+static int
+open_direct(struct handle *h)
+{
+	int none = NOT_YET, fd = disk_fd_direct(h->fd, O_RDONLY);
+
+	if (atomic_compare_exchange_strong(&h->direct, &none, fd >= 0 ? fd : REFUSED))
+		return h->direct;
+	if (fd >= 0)
+		close(fd);
+	return none;
+}
+
+static ssize_t
+fd_pread_direct(void *ctx, void *buf, size_t len, uint64_t off)
+{
+	struct handle *h = ctx;
+	int fd = h->direct;
+
+	if (fd == NOT_YET)
+		fd = open_direct(h);
+	return fd >= 0 ? pread(fd, buf, len, (off_t)off) : -1;
+}
+
 /* A system that does not know of holes says nothing. */
 static void
 fd_holes(void *ctx, uint64_t off, uint64_t *data, uint64_t *hole)
@@ -170,15 +212,25 @@ fd_sync(void *ctx)
 	return fsync(h->fd);
 }
 
+/* Linux has closed it even when a signal came. */
+static bool
+is_closed(int fd)
+{
+	return close(fd) == 0 || errno == EINTR;
+}
+
 static int
 fd_close(void *ctx)
 {
 	struct handle *h = ctx;
-	int fd = h->fd;
+	int fd = h->fd, direct = h->direct;
 
 	free(h);
-	/* Linux has closed it even when a signal came. */
-	return close(fd) != 0 && errno != EINTR ? -1 : 0;
+	int rc = direct < 0 || is_closed(direct) ? 0 : errno;
+	if (!is_closed(fd))
+		return -1;
+	errno = rc;
+	return rc == 0 ? 0 : -1;
 }
 
 static const struct disk_ops fd_ops = {
@@ -188,6 +240,7 @@ static const struct disk_ops fd_ops = {
 	.zero = fd_zero,
 	.discard = fd_discard,
 	.uncache = fd_uncache,
+	.pread_direct = fd_pread_direct,
 	.holes = fd_holes,
 	.sync = fd_sync,
 	.close = fd_close,
@@ -254,7 +307,7 @@ from_fd(struct disk **out, const char *name, int fd, const struct stat *st,
 		err_nomem(e, name);
 		goto fail;
 	}
-	*h = (struct handle){ fd, kind };
+	*h = (struct handle){ fd, kind, NOT_YET };
 	if ((flags & DISK_WRITE) != 0 && (flags & DISK_FORCE) == 0 && isatty(fd)) {
 		err_set(e, ERR_REFUSED,
 		    "%s is a terminal: image data is not written to a terminal", name);

@@ -19,4 +19,9 @@ struct disk {
 	void *ctx;
 };
 
+/* Open the file of a descriptor once more with O_DIRECT, so that it has a position and
+ * flags of its own.  access: as of open(2).  -1 with errno: the file does not take direct
+ * access. */
+int disk_fd_direct(int fd, int access);
+
 #endif /* COMMON_DISK_DISK_IMPL_H */

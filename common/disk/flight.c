@@ -14,6 +14,7 @@
 
 #include "common/base/cancel.h"
 #include "common/base/queue.h"
+#include "common/disk/disk_impl.h"
 
 enum {
 	DEPTH = 32,
@@ -80,22 +81,10 @@ start_threads(struct flight *f, struct err *e)
 	return 0;
 }
 
-/* Open the disk's file once more, so that it has a position and flags of its own. */
-static int
-open_direct(const struct disk *d)
-{
-	char path[64];
-
-	if (disk_fd(d) < 0)
-		return -1;
-	snprintf(path, sizeof path, "/proc/self/fd/%d", disk_fd(d));
-	return open(path, O_WRONLY | O_DIRECT | O_CLOEXEC);
-}
-
 int
 flight_new(struct flight **out, struct disk *d, bool must, struct err *e)
 {
-	int fd = open_direct(d);
+	int fd = disk_fd(d) >= 0 ? disk_fd_direct(disk_fd(d), O_WRONLY) : -1;
 
 	*out = NULL;
 	if (fd < 0)
