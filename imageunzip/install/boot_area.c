@@ -89,6 +89,22 @@ boot_area_take(struct boot_area *h, uint64_t at, const void *data, uint64_t byte
 }
 
 int
+boot_area_is_marked(struct boot_area *h, bool *stands, struct err *e)
+{
+	_Alignas(BOOT_AREA_BYTES) uint8_t is[BOOT_AREA_BYTES];
+	uint8_t wanted[BOOT_AREA_BYTES] = { 0 };
+
+	*stands = true;
+	if (!h->marked)
+		return 0;
+	if (disk_read_back(h->disk, is, sizeof is, h->at, e) != 0)
+		return -1;
+	marker_put(&h->marker, wanted);
+	*stands = memcmp(is, wanted, sizeof is) == 0;
+	return 0;
+}
+
+int
 boot_area_commit(struct boot_area *h, struct err *e)
 {
 	return h->marked ? disk_write(h->disk, h->bytes, BOOT_AREA_BYTES, h->at, e) : 0;

@@ -54,6 +54,9 @@ int boot_area_place_state(struct boot_area *, uint64_t at, uint64_t bytes, struc
 /* Take what belongs to the boot area from `bytes` bytes at byte `at` of the target area
  * (data NULL: zeros). Returns how many bytes, from the front, were taken. */
 size_t boot_area_take(struct boot_area *, uint64_t at, const void *data, uint64_t bytes);
+/* Does the marker still stand there, past the cache? *stands: true, too, if it was never
+ * written. Errors of reading. */
+int boot_area_is_marked(struct boot_area *, bool *stands, struct err *);
 /* Write the boot area over the marker; called when everything else is on the disk. */
 int boot_area_commit(struct boot_area *, struct err *);
 /* Write the marker over the boot area again, and flush it. */

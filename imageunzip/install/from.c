@@ -74,6 +74,31 @@ on_copied(void *arg, uint32_t chunks, struct err *e)
 }
 
 static int
+again_header(void *arg, uint32_t i, struct ndz_header *h, struct err *e)
+{
+	return image_header(arg, i, h, e);
+}
+
+static int
+again_read(void *arg, uint32_t i, void *bytes, struct err *e)
+{
+	return image_read(arg, i, bytes, e);
+}
+
+/* The chunks of a file can be read once more. */
+static void
+offer_again(struct install *in, struct image *img)
+{
+	const struct install_again again = { .nchunks = image_chunks(img),
+		.header = again_header,
+		.read = again_read,
+		.arg = img };
+
+	if (image_seekable(img))
+		install_set_again(in, &again);
+}
+
+static int
 put_all(struct feed *d, struct sink *s, struct err *e)
 {
 	const struct copy_config all = { .wanted = d->wanted,
@@ -125,6 +150,7 @@ install_from(struct sink *sink, struct image *img, const struct survey *s,
 	    install_check_fit(in, s->needed_sectors, e) != 0)
 		return -1;
 	sink_begin(sink, image_chunks(img), NULL);
+	offer_again(in, img);
 	int rc = install_is_only(in)      ? feed_choose(&d, &total, e)
 	         : s->first.reach == NULL ? feed_look(&d, e)
 	                                  : 0;

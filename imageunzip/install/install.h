@@ -156,6 +156,16 @@ int install_pass(struct install *, uint32_t number, const void *chunk, struct er
  * install_offer(), so that the state has a place early. */
 bool install_lacks_place(struct install *);
 int install_offer(struct install *, uint32_t number, const void *chunk, struct err *);
+/* How chunks can be read once more, at the end. */
+struct install_again {
+	uint32_t nchunks; /* 0: they cannot be */
+	int (*header)(void *arg, uint32_t chunk, struct ndz_header *, struct err *);
+	int (*read)(void *arg, uint32_t chunk, void *bytes, struct err *);
+	void *arg; /* stays the caller's until the end */
+};
+/* Called before the first chunk. With --read-back, what differs in the end is then
+ * written once more, and what an earlier run has written is compared. */
+void install_set_again(struct install *, const struct install_again *);
 /* Does install_has() report any chunk? */
 bool install_resumes(const struct install *);
 /* Must chunks be fed in order, since the target is a pipe? */

@@ -58,6 +58,7 @@ struct install {
 	unsigned stale_wiped;
 	bool warned_type;
 	bool reach_checked; /* how far the image reaches was compared with the target */
+	struct install_again again;
 	struct guess *guess; /* how far an image reaches that does not say it, or NULL */
 	_Atomic uint64_t chunks;
 };
@@ -129,6 +130,15 @@ int install_note_stored(struct install *, const struct ndz_header *, struct err 
 /* Take a chunk's record of the image's tail: all records must be equal (ERR_FORMAT), and
  * --tail must be possible (ERR_REFUSED). */
 int install_learn_tail(struct install *, const struct tail *, struct err *);
+
+/* install_look.c: */
+/* Called when all data is written, before anything is corrected: look again at what was
+ * written, and mend it if that can be done. ERR_IO: the disk does not hold it; the marker
+ * stays, and a state names no chunk any more. */
+int install_look_data(struct install *, struct err *);
+/* Called before the incomplete marker goes: the same without mending, if anything was
+ * written since. */
+int install_look_again(struct install *, struct err *);
 
 /* install_reach.c: */
 /* Compare with the target, once, how far the image reaches, as its chunk 0 says; if it

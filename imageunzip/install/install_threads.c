@@ -35,9 +35,9 @@ launch(struct install *in, struct job *j, struct decoder *dec, struct err *e)
 }
 
 static int
-settle_job(struct install *in, struct job *j, struct decoder *dec, struct err *e)
+settle_job(struct install *in, struct job *j, struct err *e)
 {
-	if (job_settle(j, &in->target, dec, e) != 0)
+	if (job_settle(j, &in->target, e) != 0)
 		return -1;
 	in->chunks++;
 	return resume_note(&in->resume, j, e);
@@ -46,7 +46,7 @@ settle_job(struct install *in, struct job *j, struct decoder *dec, struct err *e
 static int
 write_job(struct install *in, struct job *j, struct decoder *dec, struct err *e)
 {
-	return launch(in, j, dec, e) == 0 ? settle_job(in, j, dec, e) : -1;
+	return launch(in, j, dec, e) == 0 ? settle_job(in, j, e) : -1;
 }
 
 /* Lower the thread's priority: on Linux, nice(2) changes the calling thread alone.  When it
@@ -108,7 +108,7 @@ static int
 settle_oldest(struct install *in, struct flying *f, struct err *e)
 {
 	struct job *j = f->first;
-	int rc = settle_job(in, j, in->writer_decoder, e);
+	int rc = settle_job(in, j, e);
 
 	if (rc != 0)
 		return -1; /* other writes of the job may be in flight */

@@ -104,6 +104,7 @@ job_free(struct job *j)
 	chunk_free(&j->c);
 	free(j->cut);
 	free(j->same);
+	free(j->parts.p);
 	free(j);
 }
 
@@ -224,6 +225,7 @@ job_launch(struct job *j, struct target *t, struct decoder *dec, struct err *e)
 {
 	struct cursor c = cursor_of(j, t, target_write);
 
+	c.parts = &j->parts;
 	if (t->cfg->skip_same && j->how != JOB_PACKED)
 		c.put = job_write_differing;
 	int rc = put_job(j, &c, dec, e);
@@ -231,22 +233,19 @@ job_launch(struct job *j, struct target *t, struct decoder *dec, struct err *e)
 	return rc == 0 ? 0 : err_ctx(e, "chunk %u", j->number);
 }
 
-static int
-settle(struct job *j, struct target *t, struct decoder *dec, struct err *e)
-{
-	struct cursor c = cursor_of(j, t, target_compare);
-
-	if (target_land_upto(t, j->ticket, e) != 0 ||
-	    (t->cfg->read_back && put_job(j, &c, dec, e) != 0))
-		return -1;
-	return free_gaps(j, t, e);
-}
-
 int
-job_settle(struct job *j, struct target *t, struct decoder *dec, struct err *e)
+job_settle(struct job *j, struct target *t, struct err *e)
 {
-	if (settle(j, t, dec, e) != 0)
+	if (target_land_upto(t, j->ticket, e) != 0 || free_gaps(j, t, e) != 0)
 		return err_ctx(e, "chunk %u", j->number);
 	target_note_covered(t, j->at->firstsect, j->at->lastsect);
 	return 0;
+}
+
+int
+job_mend(struct job *j, struct target *t, struct decoder *dec, struct err *e)
+{
+	struct cursor c = cursor_of(j, t, target_compare);
+
+	return put_job(j, &c, dec, e) == 0 ? 0 : err_ctx(e, "chunk %u", j->number);
 }

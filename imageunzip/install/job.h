@@ -31,6 +31,7 @@ struct job {
 	bool partial;     /* with `same`: only the bytes of the other fragments are here */
 	bool owes;        /* some of its free space waits to be filled (cover.h) */
 	uint64_t ticket;  /* the ticket of its last write */
+	struct ledger_parts parts; /* what was written of it, with --read-back */
 	struct job *next; /* the next job in flight */
 };
 
@@ -56,9 +57,11 @@ int job_decode(struct job *, struct target *, struct decoder *, struct err *);
 /* Start to write the decoded data, which must not change until job_settle(), also after a
  * failure. Only one thread calls this. */
 int job_launch(struct job *, struct target *, struct decoder *, struct err *);
-/* Wait until the data is written; then compare it (--read-back), and fill the free space
- * that the chunk answers for. */
-int job_settle(struct job *, struct target *, struct decoder *, struct err *);
+/* Wait until the data is written; then fill the free space that the chunk answers for. */
+int job_settle(struct job *, struct target *, struct err *);
+/* At the end, with a job that was decoded once more: compare the target with it, and
+ * write once more what differs. */
+int job_mend(struct job *, struct target *, struct decoder *, struct err *);
 /* Do both chunks answer for one sector? */
 bool job_overlaps(const struct job *, const struct job *);
 

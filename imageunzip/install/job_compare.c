@@ -179,8 +179,8 @@ job_compare(const struct chunk *c, struct target *t, bool **same, struct err *e)
 }
 
 int
-job_write_differing(
-    struct target *t, uint64_t sector, const void *data, uint64_t bytes, struct err *e)
+job_write_differing(struct target *t, uint64_t sector, const void *data, uint64_t bytes,
+    struct ledger_parts *parts, struct err *e)
 {
 	uint8_t *got = malloc(COMPARE_BYTES);
 	const uint8_t *p = data;
@@ -192,9 +192,9 @@ job_write_differing(
 		if (had < 0)
 			rc = -1;
 		else if ((size_t)had == n && memcmp(got, p, n) == 0)
-			target_note_same(t, sector, n);
+			rc = target_note_same(t, sector, n, parts, e);
 		else
-			rc = target_write(t, sector, p, n, e);
+			rc = target_write(t, sector, p, n, parts, e);
 		sector += n / SECTOR_BYTES;
 		p += n;
 		bytes -= n;

@@ -78,7 +78,7 @@ put_wanted(
 	struct range all = { sector, (bytes + SECTOR_BYTES - 1) / SECTOR_BYTES };
 
 	if (only.len == 0)
-		return c->put(c->t, sector, p, bytes, e);
+		return c->put(c->t, sector, p, bytes, c->parts, e);
 	struct range r = range_clip(all, only.off, range_end(only));
 	if (r.len == 0)
 		return 0;
@@ -90,7 +90,7 @@ put_wanted(
 	bool compare = n < bytes && p != NULL && c->t->cfg->skip_same &&
 	               c->put == target_write;
 	return (compare ? job_write_differing : c->put)(
-	    c->t, r.off - only.off, p != NULL ? p + skip : NULL, n, e);
+	    c->t, r.off - only.off, p != NULL ? p + skip : NULL, n, c->parts, e);
 }
 
 /* Put the next n bytes of the chunk's data to their places; p NULL: they are zeros. */
@@ -104,7 +104,7 @@ cursor_put(struct cursor *c, const uint8_t *p, uint64_t n, struct err *e)
 		uint64_t bytes = trim_short(c, sector, now);
 		if ((c->tail == NULL ? put_wanted(c, sector, p, bytes, e)
 				     : tail_divert(c->t, c->tail, c->put, sector, p,
-					   bytes, e)) != 0)
+					   bytes, c->parts, e)) != 0)
 			return -1;
 		p = p != NULL ? p + now : NULL;
 	}
@@ -126,20 +126,18 @@ cursor_put_piece(void *arg, void *data, size_t n, struct err *e)
 }
 
 static int
-note_same(
-    struct target *t, uint64_t sector, const void *data, uint64_t bytes, struct err *e)
+note_same(struct target *t, uint64_t sector, const void *data, uint64_t bytes,
+    struct ledger_parts *parts, struct err *e)
 {
 	(void)data;
-	(void)e;
-	target_note_same(t, sector, bytes);
-	return 0;
+	return target_note_same(t, sector, bytes, parts, e);
 }
 
 static int
-put_nothing(
-    struct target *t, uint64_t sector, const void *data, uint64_t bytes, struct err *e)
+put_nothing(struct target *t, uint64_t sector, const void *data, uint64_t bytes,
+    struct ledger_parts *parts, struct err *e)
 {
-	(void)t, (void)sector, (void)data, (void)bytes, (void)e;
+	(void)t, (void)sector, (void)data, (void)bytes, (void)parts, (void)e;
 	return 0;
 }
 

@@ -18,6 +18,7 @@ struct cursor {
 	const struct tail *tail;
 	/* What is done with the data: it is written or compared. */
 	target_put_fn *put;
+	struct ledger_parts *parts; /* for put(), or NULL */
 	unsigned region;
 	uint64_t region_at; /* bytes of that region that are done */
 	uint64_t raw_at;    /* bytes of the chunk's data that are done */
@@ -51,7 +52,7 @@ int cursor_put_piece(void *cursor, void *data, size_t n, struct err *);
  * --skip-same those that are on the disk already. */
 int job_find_same(struct job *j, struct target *, struct err *);
 /* --skip-same without fragment digests: write the data that the target does not have. */
-int job_write_differing(
-    struct target *, uint64_t sector, const void *data, uint64_t bytes, struct err *);
+int job_write_differing(struct target *, uint64_t sector, const void *data,
+    uint64_t bytes, struct ledger_parts *, struct err *);
 
 #endif /* IMAGEUNZIP_INSTALL_JOB_IMPL_H */

@@ -354,6 +354,13 @@ parts_trust_digests(struct parts *x)
 		install_trust_digests(x->part[i].in);
 }
 
+void
+parts_set_again(struct parts *x, const struct install_again *again)
+{
+	for (unsigned i = 0; x != NULL && i < x->n; i++)
+		install_set_again(x->part[i].in, again);
+}
+
 /* Merge both lists into the first; the second is freed. */
 static int
 merge_lost(struct lost *all, struct lost *more, struct err *e)

@@ -29,8 +29,9 @@ int parts_offer(struct parts *, uint32_t number, const void *chunk, struct err *
 bool parts_failed(struct parts *);
 /* The sum over all partitions. */
 uint64_t parts_bytes_covered(struct parts *);
-/* For parts_expect() and parts_trust_digests(), NULL is fine. */
+/* For these, NULL is fine. */
 void parts_expect(struct parts *, uint32_t nchunks);
 void parts_trust_digests(struct parts *);
+void parts_set_again(struct parts *, const struct install_again *);
 
 #endif /* IMAGEUNZIP_INSTALL_PARTS_H */

@@ -4,6 +4,7 @@
 #include "imageunzip/install/resume.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/sha256.h"
@@ -54,6 +55,7 @@ resume_close(struct resume *r)
 {
 	state_close(r->state);
 	state_slot_free(&r->slot);
+	free(r->digested);
 }
 
 bool
@@ -187,6 +189,50 @@ tell(const struct resume *r)
 		r->target->cfg->say(text);
 }
 
+/* Note what an earlier run has written.  Of chunks that have the same sectors only the
+ * last is on the disk, and their digests do not say which. */
+static void
+take_digest(void *arg, uint32_t chunk, const struct ledger_part *p)
+{
+	struct resume *r = arg;
+	uint8_t bit = (uint8_t)(1 << chunk % 8);
+	struct err why;
+
+	if (p == NULL && (r->digested[chunk / 8] & bit) == 0) {
+		r->digested[chunk / 8] |= bit;
+		r->ndigested++;
+	} else if (p != NULL && !ledger_take(r->target->ledger, p, &why) &&
+		   (r->digested[chunk / 8] & bit) != 0) {
+		r->digested[chunk / 8] &= (uint8_t)~bit;
+		r->ndigested--;
+	}
+}
+
+static void
+take_digests(struct resume *r)
+{
+	struct ledger *l = r->target->ledger;
+
+	if (l == NULL || !ledger_is_whole(l))
+		return;
+	r->digested = calloc(1, (size_t)r->expected / 8 + 1);
+	if (r->digested != NULL)
+		state_kept(r->state, take_digest, r);
+}
+
+uint32_t
+resume_undigested(const struct resume *r)
+{
+	return r->had - r->ndigested;
+}
+
+bool
+resume_has_undigested(const struct resume *r, uint32_t chunk)
+{
+	return r->had > 0 && r->state != NULL && state_has(r->state, chunk) &&
+	       (r->digested == NULL || (r->digested[chunk / 8] >> chunk % 8 & 1) == 0);
+}
+
 static void
 go_on(struct resume *r)
 {
@@ -201,6 +247,7 @@ go_on(struct resume *r)
 	t->bytes_covered = s.bytes_covered;
 	r->had = state_chunks(r->state);
 	tell(r);
+	take_digests(r);
 	if (!r->in_target || !old_slot(t, &at))
 		return;
 	t->boot_area.marker.state_at = t->boot_area.old.state_at;
@@ -355,9 +402,13 @@ resume_note(struct resume *r, const struct job *j, struct err *e)
 	if (r->state == NULL)
 		return 0;
 	if (j->number != 0 && j->at->firstsect >= BOOT_AREA_SECTORS && !j->owes &&
-	    tail_in_place(t, &j->c.ext.tail))
+	    tail_in_place(t, &j->c.ext.tail)) {
+		if (t->cfg->read_back &&
+		    state_keep(r->state, j->number, &j->parts, e) != 0)
+			return -1;
 		state_note(r->state, j->number,
 		    (j->at->lastsect - j->at->firstsect) * SECTOR_BYTES);
+	}
 	return state_due(r->state, t->cfg->state_s * 1000000)
 	           ? state_flush(r->state, t->disk, sums_now, t, e)
 	           : 0;
@@ -420,6 +471,25 @@ resume_forget(struct resume *r, struct err *e)
 		return 0;
 	}
 	return target_release(t, e) == 0 ? disk_sync(t->disk, e) : -1;
+}
+
+int
+resume_correct(struct resume *r, struct err *e)
+{
+	return r->state != NULL ? state_drop_kept(r->state, e) : 0;
+}
+
+/* The marker of a target that keeps its own state forgets where it is (target_doubt()).
+ * */
+void
+resume_doubt(struct resume *r)
+{
+	struct state_of none = { .nchunks = 0 };
+	struct err later; /* what is wrong is told already */
+
+	if (r->state != NULL && !r->in_target)
+		(void)state_begin(
+		    r->state, &none, r->target->boot_area.marker.id, &later);
 }
 
 int

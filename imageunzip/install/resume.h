@@ -18,6 +18,10 @@ struct resume {
 	bool in_target;         /* --state=target */
 	struct state_slot slot; /* used with in_target */
 	uint32_t expected, had; /* chunks: of the image; on the target before this run */
+	/* Which of the latter have digests that the state kept: a bit for each chunk,
+	 * owned, or NULL; and how many. */
+	uint8_t *digested;
+	uint32_t ndigested;
 };
 
 /* Called before the target is opened; sets state and in_target. ERR_FORMAT: the file is
@@ -54,6 +58,16 @@ int resume_offer(struct resume *, const void *bytes, uint32_t number, struct err
 int resume_claim(
     struct resume *, const struct ndz_header *, uint32_t number, struct err *);
 int resume_note(struct resume *, const struct job *, struct err *);
+/* How many chunks of earlier runs are not in the ledger, with --read-back; and is this
+ * one? */
+uint32_t resume_undigested(const struct resume *);
+bool resume_has_undigested(const struct resume *, uint32_t chunk);
+/* Called before what the chunks have written is corrected: their digests are not true
+ * after that, and the state forgets them. */
+int resume_correct(struct resume *, struct err *);
+/* What was written is not there: forget which chunks are installed, so that the next run
+ * begins anew. */
+void resume_doubt(struct resume *);
 /* Called when all is written, before the incomplete marker is removed: a state that
  * outlived the marker would describe a disk that has changed since.  A state on the target
  * becomes free space again. */

@@ -8,7 +8,8 @@
  *	80 short_end, 88 covered_end, 96 bytes_covered, 104 digest of chunk 0 [32],
  *	136 bitmap, zeros up to a multiple of 4096
  *
- * All little-endian. The slot with the higher sequence counts.
+ * All little-endian. The slot with the higher sequence counts. A file can have digests
+ * behind both slots (state_log.h).
  */
 #include "imageunzip/install/state.h"
 
@@ -19,10 +20,20 @@
 #include <zlib.h>
 
 #include "common/base/clock.h"
+#include "common/base/field.h"
 #include "common/base/rd.h"
 #include "common/base/wr.h"
+#include "imageunzip/install/state_log.h"
 
-enum { VERSION = 2, CRC_FROM = 16, ID_AT = 56, BITMAP_AT = 136, UNIT = 4096 };
+enum {
+	VERSION = 2,
+	CRC_FROM = 16,
+	NCHUNKS_AT = 40,
+	ID_AT = 56,
+	BITMAP_AT = 136,
+	UNIT = 4096,
+	LOG_BYTES_MAX = 1 << 30, /* a larger file is no state */
+};
 
 static const uint8_t unknown[EXT_DIGEST_BYTES];
 
@@ -47,6 +58,9 @@ struct state {
 	pthread_mutex_t lock, flushing;
 	uint8_t *noted; /* bitmap, including chunks that are not flushed yet */
 	uint64_t noted_bytes; /* bytes that these chunks answer for */
+	struct state_log log;  /* digests that are not in the file yet */
+	struct state_log kept; /* those of earlier runs */
+	uint64_t log_at;       /* where the log ends in the file */
 	bool news;
 	uint64_t flushed_us;
 };
@@ -148,13 +162,52 @@ read_slots(struct state *s, const uint8_t *file, size_t bytes, struct err *e)
 	return 0;
 }
 
-/* Read both slots, which have `bytes` bytes together. */
+/* The bytes of both slots of file[bytes], by what the first one says. */
+static size_t
+both_bytes(const uint8_t *file, size_t bytes)
+{
+	struct slot s = { 0 };
+
+	if (bytes < BITMAP_AT || memcmp(file, magic, sizeof magic) != 0)
+		return bytes;
+	s.of.nchunks = get_le32(file + NCHUNKS_AT);
+	return 2 * slot_bytes(&s) < bytes ? 2 * slot_bytes(&s) : bytes;
+}
+
+/* Take the slots, and the log behind them if there is one. */
+static int
+read_parts(struct state *s, const uint8_t *file, size_t bytes, struct err *e)
+{
+	size_t both = both_bytes(file, bytes);
+	int rc = read_slots(s, file, bytes, e);
+	struct state_record r;
+
+	if (s->now.sequence != 0 || both == bytes)
+		return rc;
+	if (read_slots(s, file, both, e) != 0)
+		return -1;
+	s->log_at = both;
+	s->kept.bytes = malloc(bytes - both);
+	if (s->kept.bytes == NULL)
+		return err_nomem(e, disk_name(s->file));
+	memcpy(s->kept.bytes, file + both, bytes - both);
+	s->kept.n = bytes - both;
+	size_t end = 0;
+	while (state_log_next(&s->kept, &end, &r))
+		;
+	s->kept.n = end;
+	s->log_at += end;
+	return 0;
+}
+
+/* Read both slots, which have `bytes` bytes together, or with the log. */
 static int
 read_both(struct state *s, uint64_t bytes, struct err *e)
 {
 	if (bytes == 0)
 		return 0;
-	if (bytes > 2 * (uint64_t)(BITMAP_AT + INT32_MAX / 8 + UNIT))
+	s->log_at = bytes;
+	if (bytes > 2 * (uint64_t)(BITMAP_AT + INT32_MAX / 8 + UNIT) + LOG_BYTES_MAX)
 		return err_set(e, ERR_FORMAT, "%s: is not the state of an installation",
 		    disk_name(s->file));
 	uint8_t *both = malloc(bytes);
@@ -162,7 +215,7 @@ read_both(struct state *s, uint64_t bytes, struct err *e)
 		return err_nomem(e, disk_name(s->file));
 	int rc = disk_read(s->file, both, bytes, s->at, e);
 	if (rc == 0)
-		rc = read_slots(s, both, bytes, e);
+		rc = read_parts(s, both, bytes, e);
 	free(both);
 	return rc;
 }
@@ -274,6 +327,8 @@ state_close(struct state *s)
 	pthread_mutex_destroy(&s->flushing);
 	free(s->now.done);
 	free(s->noted);
+	state_log_free(&s->log);
+	state_log_free(&s->kept);
 	free(s);
 }
 
@@ -362,6 +417,9 @@ state_begin(struct state *s, const struct state_of *of,
 	if (s->now.done == NULL || s->noted == NULL)
 		return err_nomem(e, disk_name(s->file));
 	s->news = false;
+	state_log_free(&s->log);
+	state_log_free(&s->kept);
+	s->log_at = 2 * slot_bytes(&s->now);
 	if (s->in_target) {
 		s->placed = false;
 		return 0;
@@ -413,6 +471,49 @@ state_note(struct state *s, uint32_t chunk, uint64_t bytes)
 	pthread_mutex_unlock(&s->lock);
 }
 
+int
+state_keep(
+    struct state *s, uint32_t chunk, const struct ledger_parts *parts, struct err *e)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&s->lock);
+	if (!s->in_target && s->log_at + s->log.n < LOG_BYTES_MAX)
+		rc = state_log_add(&s->log, chunk, parts, e);
+	pthread_mutex_unlock(&s->lock);
+	return rc;
+}
+
+void
+state_kept(const struct state *s,
+    void (*take)(void *arg, uint32_t chunk, const struct ledger_part *), void *arg)
+{
+	struct state_record r;
+	struct ledger_part p;
+	size_t at = 0;
+
+	while (state_log_next(&s->kept, &at, &r)) {
+		if (!state_has(s, r.chunk))
+			continue;
+		take(arg, r.chunk, NULL);
+		while (state_record_part(&r, &p))
+			take(arg, r.chunk, &p);
+	}
+}
+
+int
+state_drop_kept(struct state *s, struct err *e)
+{
+	uint64_t end = 2 * (uint64_t)slot_bytes(&s->now);
+
+	state_log_free(&s->log);
+	state_log_free(&s->kept);
+	if (s->in_target || s->log_at <= end)
+		return 0;
+	s->log_at = end;
+	return disk_truncate(s->file, end, e) == 0 ? disk_sync(s->file, e) : -1;
+}
+
 bool
 state_due(struct state *s, uint64_t interval_us)
 {
@@ -424,6 +525,19 @@ state_due(struct state *s, uint64_t interval_us)
 	return due;
 }
 
+/* Write the log that was made until now, without flushing it: a chunk whose record is
+ * lost has no digests. */
+static int
+write_log(struct state *s, struct state_log *log, struct err *e)
+{
+	int rc = log->n > 0 ? disk_write(s->file, log->bytes, log->n, s->log_at, e) : 0;
+
+	if (rc == 0)
+		s->log_at += log->n;
+	state_log_free(log);
+	return rc;
+}
+
 static int
 flush(struct state *s, struct disk *target, struct state_sums (*sums)(void *arg),
     void *arg, uint8_t *snapshot, struct err *e)
@@ -431,11 +545,13 @@ flush(struct state *s, struct disk *target, struct state_sums (*sums)(void *arg)
 	pthread_mutex_lock(&s->lock);
 	memcpy(snapshot, s->noted, bitmap_bytes(&s->now));
 	uint64_t bytes = s->noted_bytes;
+	struct state_log log = s->log;
+	s->log = (struct state_log){ .n = 0 };
 	s->news = false;
 	pthread_mutex_unlock(&s->lock);
 	struct state_sums now = sums(arg);
 	now.bytes_covered = bytes;
-	if (disk_sync(target, e) != 0)
+	if (write_log(s, &log, e) != 0 || disk_sync(target, e) != 0)
 		return -1;
 	memcpy(s->now.done, snapshot, bitmap_bytes(&s->now));
 	s->now.sums = now;

@@ -16,6 +16,7 @@
 #include "common/image/format/ext.h"
 #include "common/image/format/format.h"
 #include "imageunzip/install/boot_area.h"
+#include "imageunzip/install/ledger.h"
 
 /* Sums over the chunks that are installed and not read again; members of struct target. */
 struct state_sums {
@@ -72,6 +73,16 @@ int state_begin(struct state *, const struct state_of *,
 /* Note that a chunk was written, which answers for `bytes` bytes; once for each chunk, from
  * any thread.  It counts with the next state_flush(). */
 void state_note(struct state *, uint32_t chunk, uint64_t bytes);
+/* Called before state_note(): keep digests of what the chunk has written (--read-back).
+ * Only a file has room for them; they are written with the next state_flush(). ERR_NOMEM.
+ * */
+int state_keep(struct state *, uint32_t chunk, const struct ledger_parts *, struct err *);
+/* Call take() for each chunk that is installed and whose digests were kept, with part
+ * NULL, and then for each of its parts. */
+void state_kept(const struct state *,
+    void (*take)(void *arg, uint32_t chunk, const struct ledger_part *), void *arg);
+/* Forget the digests that were kept, in the file, too. */
+int state_drop_kept(struct state *, struct err *);
 /* Is a flush due?  It is when something new was noted and the last flush was interval_us
  * ago. */
 bool state_due(struct state *, uint64_t interval_us);

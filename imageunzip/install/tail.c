@@ -72,7 +72,8 @@ tail_place(const struct target *t, const struct tail *x, struct range r, uint64_
 
 int
 tail_divert(struct target *t, const struct tail *x, target_put_fn *put,
-    uint64_t sector, const void *data, uint64_t bytes, struct err *e)
+    uint64_t sector, const void *data, uint64_t bytes, struct ledger_parts *parts,
+    struct err *e)
 {
 	const uint8_t *p = data;
 	uint64_t now, to;
@@ -81,7 +82,7 @@ tail_divert(struct target *t, const struct tail *x, target_put_fn *put,
 		struct range r = { sector, (bytes + SECTOR_BYTES - 1) / SECTOR_BYTES };
 		uint64_t sectors = tail_place(t, x, r, &to);
 		now = sectors < r.len ? sectors * SECTOR_BYTES : bytes;
-		if (to != UINT64_MAX && put(t, to, p, now, e) != 0)
+		if (to != UINT64_MAX && put(t, to, p, now, parts, e) != 0)
 			return -1;
 		p = p != NULL ? p + now : NULL;
 		sector += sectors;

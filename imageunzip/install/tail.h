@@ -26,7 +26,8 @@ uint64_t tail_place(
 /* Call put() for data that is adjacent in the image (`data` NULL: zeros), with the place
  * where each part goes; sectors that are left out are dropped. Errors of put(). */
 int tail_divert(struct target *, const struct tail *, target_put_fn *put,
-    uint64_t sector, const void *data, uint64_t bytes, struct err *);
+    uint64_t sector, const void *data, uint64_t bytes, struct ledger_parts *,
+    struct err *);
 /* Treat the sectors of a region that are not written to their place as free space. */
 int tail_free(struct target *, const struct tail *, struct range, struct err *);
 

@@ -15,6 +15,7 @@ enum {
 	/* Shorter runs of zeros are written, because clearing is a command of its own. */
 	CLEAR_MIN_BYTES = 1 << 20,
 	COMPARE_BYTES = 1 << 20,
+	PAGE_BYTES = 4096,
 	DIRECT_MIN_BYTES = 64 << 10, /* smaller writes go through the cache, which gathers them */
 };
 
@@ -91,10 +92,17 @@ write_fill(
 	return 0;
 }
 
+/* Does it stay a hole of a new file? */
+static bool
+stays_hole(const struct target *t, const void *data)
+{
+	return data == NULL && t->fresh && t->fill == NULL;
+}
+
 static int
 write_zeros(struct target *t, uint64_t at, uint64_t bytes, struct err *e)
 {
-	if (t->fresh && t->fill == NULL)
+	if (stays_hole(t, NULL))
 		return 0;
 	if (bytes >= CLEAR_MIN_BYTES && disk_seekable(t->disk))
 		return disk_zero(t->disk, at, bytes, e);
@@ -120,10 +128,26 @@ stream_up_to(struct target *t, uint64_t sector, struct err *e)
 	return 0;
 }
 
+/* Note what is to be written at this byte of the disk.  What is in flight to the same
+ * place lands first, because it is read there. */
+static int
+note(struct target *t, enum ledger_what what, uint64_t at, const void *data,
+    uint64_t bytes, struct ledger_parts *parts, struct err *e)
+{
+	if (t->ledger == NULL)
+		return 0;
+	t->touched = true;
+	if (t->flight != NULL && ledger_touches(t->ledger, at, bytes) &&
+	    target_land(t, e) != 0)
+		return -1;
+	return ledger_note(t->ledger, what, at, data, bytes, parts, e);
+}
+
 /* Write bytes, of which `at` counts from the beginning of the target area; data NULL:
  * zeros. */
 static int
-put(struct target *t, uint64_t at, const uint8_t *data, uint64_t bytes, struct err *e)
+put(struct target *t, enum ledger_what what, uint64_t at, const uint8_t *data,
+    uint64_t bytes, struct ledger_parts *parts, struct err *e)
 {
 	uint64_t off = t->slice.off * SECTOR_BYTES;
 	size_t taken = boot_area_take(&t->boot_area, at, data, bytes);
@@ -134,11 +158,14 @@ put(struct target *t, uint64_t at, const uint8_t *data, uint64_t bytes, struct e
 		return -1;
 	at += taken;
 	bytes -= taken;
+	data = data != NULL ? data + taken : NULL;
+	if (!stays_hole(t, data) && note(t, what, off + at, data, bytes, parts, e) != 0)
+		return -1;
 	if (data == NULL)
 		return write_zeros(t, off + at, bytes, e);
 	if (t->flight != NULL && bytes >= DIRECT_MIN_BYTES)
-		return flight_write(t->flight, data + taken, bytes, off + at, e);
-	return write_twice(t, data + taken, bytes, off + at, e);
+		return flight_write(t->flight, data, bytes, off + at, e);
+	return write_twice(t, data, bytes, off + at, e);
 }
 
 uint64_t
@@ -160,14 +187,14 @@ target_land(struct target *t, struct err *e)
 }
 
 int
-target_write(
-    struct target *t, uint64_t sector, const void *data, uint64_t bytes, struct err *e)
+target_write(struct target *t, uint64_t sector, const void *data, uint64_t bytes,
+    struct ledger_parts *parts, struct err *e)
 {
 	bool stream = disk_kind(t->disk) == DISK_STREAM;
 
 	if (stream && stream_up_to(t, sector, e) != 0)
 		return -1;
-	if (put(t, sector * SECTOR_BYTES, data, bytes, e) != 0)
+	if (put(t, LEDGER_DATA, sector * SECTOR_BYTES, data, bytes, parts, e) != 0)
 		return -1;
 	if (stream)
 		t->stream_at = sector + (bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
@@ -210,46 +237,82 @@ compare_piece(struct target *t, uint64_t off, const uint8_t *data, size_t n,
 		return 0;
 	return err_set(e, ERR_IO,
 	    "%s: what was written at sector %" PRIu64 " is not what is "
-	    "read back, twice",
+	    "read back, twice: the disk is failing, or has less room than it says",
 	    disk_name(t->disk), off / SECTOR_BYTES);
 }
 
-int
-target_compare(
-    struct target *t, uint64_t sector, const void *data, uint64_t bytes, struct err *e)
+/* Compare bytes that lie behind the boot area, which is compared when it is written.
+ * They are remembered, if they are those of an earlier run. */
+static int
+compare_all(struct target *t, uint64_t off, const uint8_t *p, uint64_t bytes,
+    uint8_t *got, struct err *e)
 {
-	uint64_t at = sector * SECTOR_BYTES, end = at + bytes;
+	for (size_t n; bytes > 0; off += n, bytes -= n) {
+		n = bytes < COMPARE_BYTES ? (size_t)bytes : COMPARE_BYTES;
+		bool known = ledger_touches(t->ledger, off, n);
+		if (compare_piece(t, off, p, n, got, e) != 0 ||
+		    (!known && note(t, LEDGER_DATA, off, p, n, NULL, e) != 0))
+			return -1;
+		p = p != NULL ? p + n : NULL;
+	}
+	return 0;
+}
+
+int
+target_compare(struct target *t, uint64_t sector, const void *data, uint64_t bytes,
+    struct ledger_parts *unused, struct err *e)
+{
+	uint64_t at = sector * SECTOR_BYTES, skip = 0;
 	const uint8_t *p = data;
 
-	/* The zeros of a new file are holes that were not written, and may lie behind its end. */
-	if (data == NULL && t->fresh && t->fill == NULL)
+	(void)unused;
+	/* The zeros of a new file are holes, which may lie behind its end. */
+	if (stays_hole(t, data))
 		return 0;
-	uint8_t *got = malloc(COMPARE_BYTES);
-	int rc = got != NULL ? 0 : err_nomem(e, "a buffer to read back into");
-
-	/* The boot area is compared when it is written. */
-	if (t->boot_area.on && at < BOOT_AREA_BYTES) {
-		uint64_t skip = BOOT_AREA_BYTES - at < bytes ? BOOT_AREA_BYTES - at
-		                                             : bytes;
-		p = p != NULL ? p + skip : NULL;
-		at += skip;
-	}
-	while (rc == 0 && at < end) {
-		size_t n = end - at < COMPARE_BYTES ? (size_t)(end - at)
-		                                    : COMPARE_BYTES;
-		rc = compare_piece(t, t->slice.off * SECTOR_BYTES + at, p, n, got, e);
-		p = p != NULL ? p + n : NULL;
-		at += n;
-	}
+	if (t->boot_area.on && at < BOOT_AREA_BYTES)
+		skip = BOOT_AREA_BYTES - at < bytes ? BOOT_AREA_BYTES - at : bytes;
+	uint8_t *got = aligned_alloc(PAGE_BYTES, COMPARE_BYTES);
+	if (got == NULL)
+		return err_nomem(e, "a buffer to read back into");
+	int rc = compare_all(t, byte_of(t, sector) + skip, p != NULL ? p + skip : NULL,
+	    bytes - skip, got, e);
 	free(got);
 	return rc;
 }
 
-void
-target_note_same(struct target *t, uint64_t sector, uint64_t bytes)
+/* Note what the target has, which is what the image stores. */
+static int
+note_present(struct target *t, uint64_t at, uint64_t bytes, struct ledger_parts *parts,
+    struct err *e)
 {
+	uint8_t *buf = malloc(COMPARE_BYTES);
+	int rc = buf != NULL ? 0 : err_nomem(e, "a buffer to compare with");
+
+	while (rc == 0 && bytes > 0) {
+		size_t n = bytes < COMPARE_BYTES ? (size_t)bytes : COMPARE_BYTES;
+		rc = disk_read(t->disk, buf, n, at, e);
+		if (rc == 0)
+			rc = note(t, LEDGER_DATA, at, buf, n, parts, e);
+		at += n;
+		bytes -= n;
+	}
+	free(buf);
+	return rc;
+}
+
+int
+target_note_same(struct target *t, uint64_t sector, uint64_t bytes,
+    struct ledger_parts *parts, struct err *e)
+{
+	uint64_t at = sector * SECTOR_BYTES, skip = 0;
+
 	t->bytes_same += bytes;
-	raise_to(&t->end_bytes, sector * SECTOR_BYTES + bytes);
+	raise_to(&t->end_bytes, at + bytes);
+	if (t->ledger == NULL || !ledger_is_whole(t->ledger))
+		return 0;
+	if (t->boot_area.on && at < BOOT_AREA_BYTES)
+		skip = BOOT_AREA_BYTES - at < bytes ? BOOT_AREA_BYTES - at : bytes;
+	return note_present(t, byte_of(t, sector) + skip, bytes - skip, parts, e);
 }
 
 void
@@ -267,8 +330,14 @@ fill_pattern(struct target *t, uint64_t at, uint64_t bytes, struct err *e)
 
 	if (boot_area_put_marker(&t->boot_area, e) != 0)
 		return -1;
-	return write_fill(
-	    t, t->fill, t->slice.off * SECTOR_BYTES + at + taken, bytes - taken, e);
+	at += t->slice.off * SECTOR_BYTES + taken;
+	bytes -= taken;
+	for (uint64_t done = 0, n; done < bytes; done += n) {
+		n = bytes - done < TARGET_FILL_BYTES ? bytes - done : TARGET_FILL_BYTES;
+		if (note(t, LEDGER_FILL, at + done, t->fill, n, NULL, e) != 0)
+			return -1;
+	}
+	return write_fill(t, t->fill, at, bytes, e);
 }
 
 /* Discard bytes; what cannot be discarded is left as it is, and so is the boot area. */
@@ -298,7 +367,7 @@ free_space(struct target *t, uint64_t from, uint64_t to, struct err *e)
 		return 0;
 	t->bytes_filled += bytes;
 	return t->fill != NULL ? fill_pattern(t, at, bytes, e)
-	                       : put(t, at, NULL, bytes, e);
+	                       : put(t, LEDGER_FILL, at, NULL, bytes, NULL, e);
 }
 
 /* Handle free sectors [from, to), except those in kept[n]. */
@@ -400,12 +469,35 @@ target_size(struct target *t, struct err *e)
 	           : 0;
 }
 
+/* Note, before it is done, that n bytes at byte `at` of the disk become these: with the
+ * rest of their sectors, which stays. */
+static int
+note_fix(struct target *t, uint64_t at, const void *data, size_t n, struct err *e)
+{
+	uint64_t from = at / SECTOR_BYTES;
+	uint64_t to = (at + n + SECTOR_BYTES - 1) / SECTOR_BYTES;
+	size_t bytes = (size_t)(to - from) * SECTOR_BYTES;
+	uint8_t *all;
+
+	if (t->ledger == NULL || n == 0)
+		return 0;
+	all = calloc(1, bytes);
+	if (all == NULL)
+		return err_nomem(e, "sectors that are corrected");
+	int rc = disk_read_upto(t->disk, all, bytes, from * SECTOR_BYTES, e) < 0 ? -1 : 0;
+	memcpy(all + (at - from * SECTOR_BYTES), data, n);
+	if (rc == 0)
+		rc = note(t, LEDGER_DATA, from * SECTOR_BYTES, all, bytes, NULL, e);
+	free(all);
+	return rc;
+}
+
 int
 target_fix(struct target *t, uint64_t at, const void *data, size_t n, struct err *e)
 {
 	uint8_t *got;
 
-	if (write_twice(t, data, n, at, e) != 0)
+	if (note_fix(t, at, data, n, e) != 0 || write_twice(t, data, n, at, e) != 0)
 		return -1;
 	if (!t->cfg->read_back)
 		return 0;
@@ -414,6 +506,37 @@ target_fix(struct target *t, uint64_t at, const void *data, size_t n, struct err
 	                     : err_nomem(e, "a buffer to read back into");
 	free(got);
 	return rc;
+}
+
+int
+target_look(struct target *t, struct looked *k, struct err *e)
+{
+	struct boot_area *h = &t->boot_area;
+	bool stands;
+
+	*k = (struct looked){ .wraps = 0 };
+	if (t->ledger == NULL)
+		return 0;
+	t->touched = false;
+	if (disk_sync(t->disk, e) != 0 || look_again(t->ledger, t->disk, k, e) != 0 ||
+	    boot_area_is_marked(h, &stands, e) != 0)
+		return -1;
+	struct range marker = { h->at / SECTOR_BYTES, BOOT_AREA_SECTORS };
+	if (!stands && rangeset_add(&k->bad, marker, e) != 0)
+		return -1;
+	rangeset_seal(&k->bad);
+	return 0;
+}
+
+void
+target_doubt(struct target *t)
+{
+	struct err later; /* what is wrong with the disk is told already */
+
+	if (!t->boot_area.marked ||
+	    boot_area_place_state(&t->boot_area, 0, 0, &later) != 0)
+		return;
+	(void)disk_sync(t->disk, &later);
 }
 
 /* Write the boot area over the incomplete marker; after that there is only flushing. */

@@ -9,6 +9,8 @@
 
 #include "imageunzip/install/boot_area.h"
 #include "imageunzip/install/install.h"
+#include "imageunzip/install/ledger.h"
+#include "imageunzip/install/look.h"
 
 struct cover;
 
@@ -31,6 +33,8 @@ struct target {
 	_Atomic bool ends_short; /* a file whose last sector is short, as is that of the image */
 	struct boot_area boot_area;
 	struct flight *flight;      /* direct writes, or NULL */
+	struct ledger *ledger;      /* what was written where; NULL: it cannot be read */
+	_Atomic bool touched;       /* it was written since target_look() */
 	uint32_t *fill;             /* TARGET_FILL_BYTES of the pattern, or NULL */
 	uint64_t stream_at;         /* for streams: the sectors written so far */
 	_Atomic uint64_t end_bytes; /* bytes that a fresh file must have, at least */
@@ -60,22 +64,25 @@ void target_note_image(struct target *, const struct ext *);
  * is installed. */
 int target_check_fit(const struct target *, uint64_t sectors, struct err *);
 /* Write `bytes` bytes (the last sector may be short) at an image sector; data NULL:
- * zeros. ERR_UNSUPPORTED: a stream is past this sector. */
-int target_write(
-    struct target *, uint64_t sector, const void *data, uint64_t bytes, struct err *);
+ * zeros. With --read-back, digests of them are added to the parts (NULL: nowhere).
+ * ERR_UNSUPPORTED: a stream is past this sector. */
+int target_write(struct target *, uint64_t sector, const void *data, uint64_t bytes,
+    struct ledger_parts *, struct err *);
 /* target_write(), or another function with the same arguments. */
-typedef int target_put_fn(
-    struct target *, uint64_t sector, const void *data, uint64_t bytes, struct err *);
+typedef int target_put_fn(struct target *, uint64_t sector, const void *data,
+    uint64_t bytes, struct ledger_parts *, struct err *);
 /* Read what the target holds at an image sector. Returns the bytes read, fewer than
  * `bytes` only at the end of the disk, or -1. */
 ssize_t target_read(
     struct target *, uint64_t sector, void *buf, size_t bytes, struct err *);
-/* Compare the disk with this data.  What differs is written once more; -1 when it still
- * differs. */
-int target_compare(
-    struct target *, uint64_t sector, const void *data, uint64_t bytes, struct err *);
-/* Note that `bytes` were on the target already and were not written. */
-void target_note_same(struct target *, uint64_t sector, uint64_t bytes);
+/* When all data is written: compare the disk with this data.  What differs is written
+ * once more; -1 when it still differs. */
+int target_compare(struct target *, uint64_t sector, const void *data, uint64_t bytes,
+    struct ledger_parts *unused, struct err *);
+/* Note that `bytes` were on the target already and were not written. With --read-back
+ * they are read from it, to be compared in the end. Errors of reading. */
+int target_note_same(struct target *, uint64_t sector, uint64_t bytes,
+    struct ledger_parts *, struct err *);
 /* Sectors [from, to) of the image are free: leave, zero, discard or fill them. */
 int target_free_space(struct target *, uint64_t from, uint64_t to, struct err *);
 /* Reserve free sectors, which hold something for now: they are not filled until
@@ -99,6 +106,11 @@ int target_size(struct target *, struct err *);
 /* Write n bytes at byte `at` of the disk, behind the boot area, that are not data of the
  * image; they are compared with --read-back. */
 int target_fix(struct target *, uint64_t at, const void *, size_t, struct err *);
+/* Flush, and look again at what was written: all of it with --read-back, else a few
+ * places; and at the incomplete marker. look_free(). Errors of flushing and reading. */
+int target_look(struct target *, struct looked *, struct err *);
+/* What was written is not there: the marker stands, and knows of no state. */
+void target_doubt(struct target *);
 /* Called when nothing else is left to do: flush, write the first 4 KiB, flush.  When that
  * fails, the incomplete marker stands there again, if it can be written. */
 int target_seal(struct target *, struct err *);

@@ -137,6 +137,9 @@ target_init(struct target *t, struct disk *d, const struct install_config *cfg,
 		t->room < BOOT_AREA_SECTORS ? t->room * SECTOR_BYTES : BOOT_AREA_BYTES,
 		e) != 0)
 		goto fail;
+	if (disk_seekable(d) && ledger_new(&t->ledger, d, cfg->read_back,
+				    t->slice.off * SECTOR_BYTES, e) != 0)
+		goto fail;
 	/* A flight belongs to one thread, so it is used only when one thread writes. */
 	bool direct = cfg->direct || disk_kind(d) == DISK_BLOCK;
 	if (direct && !cfg->no_writer && flight_new(&t->flight, d, cfg->direct, e) != 0)
@@ -144,6 +147,7 @@ target_init(struct target *t, struct disk *d, const struct install_config *cfg,
 	return 0;
 fail:
 	free(t->fill);
+	ledger_free(t->ledger);
 	struct err ignored; /* nothing was written, and *e tells more */
 	disk_close(d, &ignored);
 	t->disk = NULL;
@@ -156,6 +160,7 @@ target_close(struct target *t, struct err *e)
 	free(t->fill);
 	boot_area_free(&t->boot_area);
 	flight_free(t->flight);
+	ledger_free(t->ledger);
 	int rc = disk_close(t->disk, e);
 	t->disk = NULL;
 	return rc;

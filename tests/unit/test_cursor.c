@@ -21,8 +21,10 @@ static unsigned calls;
 
 /* The first region is launched, and fails when it lands; the second one fails at once. */
 static int
-put(struct target *t, uint64_t sector, const void *data, uint64_t bytes, struct err *e)
+put(struct target *t, uint64_t sector, const void *data, uint64_t bytes,
+    struct ledger_parts *parts, struct err *e)
 {
+	(void)parts;
 	return calls++ == 0
 	           ? flight_write(t->flight, data, bytes, sector * SECTOR_BYTES, e)
 	           : err_set(e, ERR_IO, "the second region");

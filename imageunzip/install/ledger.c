@@ -1,0 +1,571 @@
+/* ledger.c: sums up digests of what is written to a target (ledger.h).  target.c notes
+ * what it writes in the threads that write, resume.c what an earlier run has noted, and
+ * look.c compares at the end, when all other threads are gone; a lock guards the struct.
+ * */
+#include "imageunzip/install/ledger.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "common/base/field.h"
+#include "common/base/grow.h"
+#include "common/base/sha256.h"
+
+enum {
+	FIRST_BLOCKS = (64 << 20) / LEDGER_BLOCK_BYTES, /* one of them is kept */
+	FIRSTS = 16,
+	GIB_BLOCKS = FIRSTS * FIRST_BLOCKS,
+	PAGE_BLOCKS = 1024,
+};
+
+/* All places: blocks [number * PAGE_BLOCKS, ...). */
+struct page {
+	uint64_t number;
+	struct {
+		uint64_t has[2], sum[2];
+	} b[PAGE_BLOCKS];
+};
+
+/* A few places: one block, at random, of a zone, which is 64 MiB of the first GiB, or
+ * another GiB. */
+struct zone {
+	uint64_t number;
+	uint64_t seen; /* blocks of it that were written so far */
+	struct ledger_part part;
+};
+
+struct ledger {
+	struct disk *disk; /* borrowed */
+	bool all;
+	uint64_t base; /* the first block of the target */
+	pthread_mutex_t lock;
+	struct page **pages; /* in the order of their numbers */
+	size_t npages, pages_cap;
+	struct ledger_part first[FIRSTS];
+	struct zone *zones; /* in the order of their numbers */
+	size_t nzones, zones_cap;
+	uint64_t random;
+};
+
+int
+ledger_new(
+    struct ledger **out, struct disk *d, bool all, uint64_t base, struct err *e)
+{
+	struct ledger *l = calloc(1, sizeof *l);
+
+	if (l == NULL)
+		return err_nomem(e, "digests of what is written");
+	pthread_mutex_init(&l->lock, NULL);
+	l->disk = d;
+	l->all = all;
+	l->base = base / LEDGER_BLOCK_BYTES;
+	if (getrandom(&l->random, sizeof l->random, 0) != sizeof l->random) {
+		err_os(e, "no random numbers");
+		ledger_free(l);
+		return -1;
+	}
+	l->random |= 1; /* 0 would stay 0 */
+	*out = l;
+	return 0;
+}
+
+void
+ledger_free(struct ledger *l)
+{
+	if (l == NULL)
+		return;
+	for (size_t i = 0; i < l->npages; i++)
+		free(l->pages[i]);
+	free(l->pages);
+	free(l->zones);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}
+
+bool
+ledger_is_whole(const struct ledger *l)
+{
+	return l->all;
+}
+
+/* Which blocks are chosen is no secret, so xorshift (Marsaglia, 2003) is random enough.
+ * */
+static uint64_t
+draw(struct ledger *l, uint64_t below)
+{
+	l->random ^= l->random << 13;
+	l->random ^= l->random >> 7;
+	l->random ^= l->random << 17;
+	return l->random % below;
+}
+
+/* The sum. */
+
+static bool
+has(const uint64_t bits[2], unsigned i)
+{
+	return (bits[i / 64] >> i % 64 & 1) != 0;
+}
+
+/* The bits of sectors [from, to) of a block. */
+static void
+bits_of(unsigned from, unsigned to, uint64_t bits[2])
+{
+	for (unsigned i = from; i < to; i++)
+		bits[i / 64] |= UINT64_C(1) << i % 64;
+}
+
+/* Add the digest of the i-th sector; an odd factor tells sectors that have changed
+ * places. */
+static void
+add_digest(uint64_t sum[2], unsigned i, const uint8_t digest[SHA256_BYTES])
+{
+	sum[0] += (2 * i + 1) * get_le64(digest);
+	sum[1] += (2 * i + 1) * get_le64(digest + 8);
+}
+
+static bool
+all_zero(const uint8_t *p)
+{
+	return p[0] == 0 && memcmp(p, p + 1, SECTOR_BYTES - 1) == 0;
+}
+
+/* Add those of sectors [from, to) that are in bits; p: the bytes from sector `from` on.
+ * Zeros add nothing, which saves their digests.  Two digests at once take less time. */
+static void
+add_sectors(uint64_t sum[2], const uint64_t bits[2], unsigned from, unsigned to,
+    const uint8_t *p)
+{
+	uint8_t a[SHA256_BYTES], b[SHA256_BYTES];
+	const uint8_t *waits = NULL;
+	unsigned which = 0;
+
+	for (unsigned i = from; i < to; i++, p += SECTOR_BYTES) {
+		if (!has(bits, i) || all_zero(p))
+			continue;
+		if (waits == NULL) {
+			waits = p;
+			which = i;
+			continue;
+		}
+		sha256_pair(waits, SECTOR_BYTES, p, SECTOR_BYTES, a, b);
+		add_digest(sum, which, a);
+		add_digest(sum, i, b);
+		waits = NULL;
+	}
+	if (waits == NULL)
+		return;
+	sha256(waits, SECTOR_BYTES, a);
+	add_digest(sum, which, a);
+}
+
+/* A piece of what is written, within one block. */
+struct piece {
+	enum ledger_what what;
+	uint64_t block;
+	unsigned from;       /* its first sector in the block */
+	const uint8_t *data; /* NULL: zeros */
+	uint32_t bytes;
+};
+
+static unsigned
+end_of(const struct piece *p)
+{
+	return p->from + (p->bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
+}
+
+static struct ledger_part
+sum_up(const struct piece *p)
+{
+	struct ledger_part part = { .block = p->block };
+	unsigned whole = p->from + p->bytes / SECTOR_BYTES;
+	uint8_t last[SECTOR_BYTES] = { 0 };
+
+	bits_of(p->from, end_of(p), part.has);
+	if (p->data == NULL)
+		return part;
+	add_sectors(part.sum, part.has, p->from, whole, p->data);
+	if (whole == end_of(p))
+		return part;
+	memcpy(last, p->data + p->bytes / SECTOR_BYTES * SECTOR_BYTES,
+	    p->bytes % SECTOR_BYTES);
+	add_sectors(part.sum, part.has, whole, whole + 1, last);
+	return part;
+}
+
+bool
+ledger_holds(const struct ledger_part *p, const uint8_t bytes[LEDGER_BLOCK_BYTES])
+{
+	uint64_t sum[2] = { 0, 0 };
+
+	add_sectors(sum, p->has, 0, LEDGER_BLOCK_SECTORS, bytes);
+	return sum[0] == p->sum[0] && sum[1] == p->sum[1];
+}
+
+/* Where parts are kept. */
+
+/* The first page that has this number or a higher one. */
+static size_t
+find_page(const struct ledger *l, uint64_t number)
+{
+	size_t lo = 0, hi = l->npages;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (l->pages[mid]->number < number)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static struct page *
+page_of(struct ledger *l, uint64_t block, bool make, struct err *e)
+{
+	uint64_t number = block / PAGE_BLOCKS;
+	size_t at = find_page(l, number);
+
+	if (at < l->npages && l->pages[at]->number == number)
+		return l->pages[at];
+	if (!make)
+		return NULL;
+	struct page *p = calloc(1, sizeof *p);
+	if (p == NULL || grow(&l->pages, &l->pages_cap, l->npages, sizeof *l->pages,
+			     "digests of what is written", e) != 0) {
+		if (p == NULL)
+			err_nomem(e, "digests of what is written");
+		free(p);
+		return NULL;
+	}
+	memmove(&l->pages[at + 1], &l->pages[at], (l->npages - at) * sizeof *l->pages);
+	l->npages++;
+	p->number = number;
+	return l->pages[at] = p;
+}
+
+/* The number of the zone of the target's nth block. */
+static uint64_t
+zone_number(uint64_t nth)
+{
+	return nth < GIB_BLOCKS ? nth / FIRST_BLOCKS : FIRSTS + nth / GIB_BLOCKS;
+}
+
+/* The first zone that has this number or a higher one. */
+static size_t
+find_zone(const struct ledger *l, uint64_t number)
+{
+	size_t lo = 0, hi = l->nzones;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (l->zones[mid].number < number)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* Without memory for one more, there is one place less. */
+static struct zone *
+zone_of(struct ledger *l, uint64_t number, bool make)
+{
+	size_t at = find_zone(l, number);
+	struct err none;
+
+	if (at < l->nzones && l->zones[at].number == number)
+		return &l->zones[at];
+	if (!make || grow(&l->zones, &l->zones_cap, l->nzones, sizeof *l->zones,
+			 "digests of what is written", &none) != 0)
+		return NULL;
+	memmove(&l->zones[at + 1], &l->zones[at], (l->nzones - at) * sizeof *l->zones);
+	l->nzones++;
+	l->zones[at] = (struct zone){ .number = number };
+	return &l->zones[at];
+}
+
+static bool
+is_used(const struct ledger_part *p)
+{
+	return (p->has[0] | p->has[1]) != 0;
+}
+
+/* The parts of a block.  A few places: choose it, perhaps, if it is to be remembered. */
+static unsigned
+choose(struct ledger *l, const struct piece *p, struct ledger_part *to[2])
+{
+	bool data = p->what == LEDGER_DATA && p->data != NULL;
+	uint64_t nth = p->block - l->base;
+	struct ledger_part *first =
+	    nth / FIRST_BLOCKS < FIRSTS ? &l->first[nth / FIRST_BLOCKS] : NULL;
+	struct zone *z = zone_of(l, zone_number(nth), data);
+	unsigned n = 0;
+
+	if (first != NULL && !is_used(first) && data)
+		first->block = p->block;
+	if (first != NULL && first->block == p->block && (is_used(first) || data))
+		to[n++] = first;
+	if (z == NULL)
+		return n;
+	/* The last block is taken with a chance of 1 in the number of blocks so far. */
+	bool same = is_used(&z->part) && z->part.block == p->block;
+	if (!same && data && draw(l, ++z->seen) == 0) {
+		z->part = (struct ledger_part){ .block = p->block };
+		same = true;
+	}
+	if (same)
+		to[n++] = &z->part;
+	return n;
+}
+
+/* Take away what stands now where the part will be written. */
+static int
+subtract(struct ledger *l, struct ledger_part *to, const uint64_t bits[2], struct err *e)
+{
+	uint64_t both[2] = { to->has[0] & bits[0], to->has[1] & bits[1] };
+	uint64_t sum[2] = { 0, 0 };
+
+	if ((both[0] | both[1]) == 0)
+		return 0;
+	uint8_t *was = calloc(1, LEDGER_BLOCK_BYTES);
+	if (was == NULL)
+		return err_nomem(e, "a block to compare with");
+	ssize_t n = disk_read_upto(
+	    l->disk, was, LEDGER_BLOCK_BYTES, to->block * LEDGER_BLOCK_BYTES, e);
+	if (n >= 0)
+		add_sectors(sum, both, 0, LEDGER_BLOCK_SECTORS, was);
+	free(was);
+	to->sum[0] -= sum[0];
+	to->sum[1] -= sum[1];
+	return n >= 0 ? 0 : -1;
+}
+
+static int
+merge(
+    struct ledger *l, struct ledger_part *to, const struct ledger_part *p, struct err *e)
+{
+	if (subtract(l, to, p->has, e) != 0)
+		return -1;
+	for (unsigned i = 0; i < 2; i++) {
+		to->has[i] |= p->has[i];
+		to->sum[i] += p->sum[i];
+	}
+	return 0;
+}
+
+static int
+keep_few(struct ledger *l, const struct piece *p, struct err *e)
+{
+	struct ledger_part *to[2];
+	struct ledger_part part = { 0 };
+	int rc = 0;
+
+	pthread_mutex_lock(&l->lock);
+	unsigned n = choose(l, p, to);
+	if (n > 0)
+		part = sum_up(p);
+	for (unsigned i = 0; rc == 0 && i < n; i++)
+		rc = merge(l, to[i], &part, e);
+	pthread_mutex_unlock(&l->lock);
+	return rc;
+}
+
+/* Called with the lock. */
+static int
+keep_in(struct ledger *l, struct page *page, const struct ledger_part *p, struct err *e)
+{
+	unsigned i = p->block % PAGE_BLOCKS;
+	struct ledger_part now = { .block = p->block };
+
+	memcpy(now.has, page->b[i].has, sizeof now.has);
+	memcpy(now.sum, page->b[i].sum, sizeof now.sum);
+	int rc = merge(l, &now, p, e);
+	memcpy(page->b[i].has, now.has, sizeof now.has);
+	memcpy(page->b[i].sum, now.sum, sizeof now.sum);
+	return rc;
+}
+
+/* Add a part to what one chunk has written: to the last one, if that is of the same
+ * block. */
+static int
+note_part(struct ledger_parts *parts, const struct ledger_part *p, struct err *e)
+{
+	struct ledger_part *last = parts->n > 0 ? &parts->p[parts->n - 1] : NULL;
+	bool apart = last == NULL || last->block != p->block ||
+	             (last->has[0] & p->has[0]) != 0 || (last->has[1] & p->has[1]) != 0;
+
+	if (apart) {
+		if (grow(&parts->p, &parts->cap, parts->n, sizeof *parts->p,
+			"digests of what is written", e) != 0)
+			return -1;
+		parts->p[parts->n++] = *p;
+		return 0;
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		last->has[i] |= p->has[i];
+		last->sum[i] += p->sum[i];
+	}
+	return 0;
+}
+
+/* Where data may be remembered, digests are made without the lock, by several threads at
+ * once. */
+static int
+keep_all(struct ledger *l, const struct piece *p, struct ledger_parts *parts,
+    struct err *e)
+{
+	struct ledger_part part = sum_up(p);
+	unsigned i = p->block % PAGE_BLOCKS;
+	int rc = 0;
+
+	pthread_mutex_lock(&l->lock);
+	struct page *page = page_of(l, p->block, p->what == LEDGER_DATA, e);
+	bool known = page != NULL && (page->b[i].has[0] | page->b[i].has[1]) != 0;
+	if (page == NULL && p->what == LEDGER_DATA)
+		rc = -1;
+	else if (known || p->what == LEDGER_DATA)
+		rc = keep_in(l, page, &part, e);
+	pthread_mutex_unlock(&l->lock);
+	return rc == 0 && parts != NULL ? note_part(parts, &part, e) : rc;
+}
+
+int
+ledger_note(struct ledger *l, enum ledger_what what, uint64_t at, const void *data,
+    uint64_t bytes, struct ledger_parts *parts, struct err *e)
+{
+	const uint8_t *p = data;
+	int rc = 0;
+
+	while (rc == 0 && bytes > 0) {
+		uint32_t in = at % LEDGER_BLOCK_BYTES, left = LEDGER_BLOCK_BYTES - in;
+		struct piece piece = { .what = what,
+			.block = at / LEDGER_BLOCK_BYTES,
+			.from = in / SECTOR_BYTES,
+			.data = p,
+			.bytes = bytes < left ? (uint32_t)bytes : left };
+		rc = l->all ? keep_all(l, &piece, parts, e) : keep_few(l, &piece, e);
+		p = p != NULL ? p + piece.bytes : NULL;
+		at += piece.bytes;
+		bytes -= piece.bytes;
+	}
+	return rc;
+}
+
+bool
+ledger_take(struct ledger *l, const struct ledger_part *p, struct err *e)
+{
+	pthread_mutex_lock(&l->lock);
+	struct page *page = page_of(l, p->block, true, e);
+	unsigned i = p->block % PAGE_BLOCKS;
+	bool free_yet = page != NULL && (page->b[i].has[0] & p->has[0]) == 0 &&
+	                (page->b[i].has[1] & p->has[1]) == 0;
+	if (free_yet)
+		keep_in(l, page, p, e);
+	else if (page != NULL)
+		memset(&page->b[i], 0, sizeof page->b[i]);
+	pthread_mutex_unlock(&l->lock);
+	return free_yet;
+}
+
+/* Reading. */
+
+/* Take the part if it is used, not before `from`, and before the best one so far. */
+static void
+better(struct ledger_part *best, const struct ledger_part *p, uint64_t from)
+{
+	if (is_used(p) && p->block >= from &&
+	    (!is_used(best) || p->block < best->block))
+		*best = *p;
+}
+
+static void
+next_of_few(const struct ledger *l, uint64_t from, struct ledger_part *best)
+{
+	for (unsigned i = 0; i < FIRSTS; i++)
+		better(best, &l->first[i], from);
+	for (size_t i = 0; i < l->nzones; i++)
+		better(best, &l->zones[i].part, from);
+}
+
+static void
+next_of_all(const struct ledger *l, uint64_t from, struct ledger_part *best)
+{
+	for (size_t k = find_page(l, from / PAGE_BLOCKS); k < l->npages; k++) {
+		const struct page *page = l->pages[k];
+		uint64_t first = page->number * PAGE_BLOCKS;
+		unsigned i = from > first ? (unsigned)(from - first) : 0;
+		for (; i < PAGE_BLOCKS; i++) {
+			if ((page->b[i].has[0] | page->b[i].has[1]) == 0)
+				continue;
+			best->block = first + i;
+			memcpy(best->has, page->b[i].has, sizeof best->has);
+			memcpy(best->sum, page->b[i].sum, sizeof best->sum);
+			return;
+		}
+	}
+}
+
+bool
+ledger_next(const struct ledger *l, uint64_t from, struct ledger_part *out)
+{
+	*out = (struct ledger_part){ .block = 0 };
+	(l->all ? next_of_all : next_of_few)(l, from, out);
+	return is_used(out);
+}
+
+/* Has the part any of the sectors [from, to) of the disk? */
+static bool
+has_any(const struct ledger_part *p, uint64_t from, uint64_t to)
+{
+	uint64_t first = p->block * LEDGER_BLOCK_SECTORS;
+
+	for (unsigned i = 0; i < LEDGER_BLOCK_SECTORS && first + i < to; i++)
+		if (first + i >= from && has(p->has, i))
+			return true;
+	return false;
+}
+
+static bool
+few_touch(const struct ledger *l, uint64_t from, uint64_t to)
+{
+	uint64_t zone = zone_number(from / LEDGER_BLOCK_SECTORS - l->base);
+	uint64_t last = zone_number((to - 1) / LEDGER_BLOCK_SECTORS - l->base);
+	bool touch = false;
+
+	for (unsigned k = 0; k < FIRSTS; k++)
+		touch |= has_any(&l->first[k], from, to);
+	size_t i = find_zone(l, zone);
+	for (; i < l->nzones && l->zones[i].number <= last; i++)
+		touch |= has_any(&l->zones[i].part, from, to);
+	return touch;
+}
+
+static bool
+all_touch(const struct ledger *l, uint64_t from, uint64_t to)
+{
+	uint64_t block = from / LEDGER_BLOCK_SECTORS;
+	struct ledger_part p;
+
+	for (; block * LEDGER_BLOCK_SECTORS < to && ledger_next(l, block, &p);
+	     block = p.block + 1)
+		if (has_any(&p, from, to))
+			return true;
+	return false;
+}
+
+bool
+ledger_touches(struct ledger *l, uint64_t at, uint64_t bytes)
+{
+	uint64_t from = at / SECTOR_BYTES;
+	uint64_t to = (at + bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
+
+	if (bytes == 0)
+		return false;
+	pthread_mutex_lock(&l->lock);
+	bool touches = (l->all ? all_touch : few_touch)(l, from, to);
+	pthread_mutex_unlock(&l->lock);
+	return touches;
+}
