@@ -1,5 +1,6 @@
 /* The state of an installation: any file, and what is asked of it. */
 #include "imageunzip/install/state.h"
+#include "imageunzip/install/state_log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +44,38 @@ check_in_target(const char *path, size_t len)
 	disk_close(d, &e);
 }
 
+/* Any bytes as records of digests; the first one has the right checksum. */
+static void
+read_log(uint8_t *bytes, size_t len)
+{
+	struct state_log log = { bytes, len };
+	struct state_record r;
+	struct ledger_part p;
+	size_t at = 0;
+
+	if (len >= 16) {
+		uint64_t n = bytes[12] + 256 * bytes[13];
+		uint64_t end = 16 + 40 * n < len ? 16 + 40 * n : len;
+		struct wr w = wr_to(bytes, 8);
+		wr_bytes(&w, "NDZD", 4);
+		wr_le32(&w, (uint32_t)crc32(0, bytes + 8, (uInt)(end - 8)));
+	}
+	while (state_log_next(&log, &at, &r)) {
+		uint64_t parts = 0, said = r.left;
+		while (state_record_part(&r, &p))
+			parts++;
+		if (parts != said || at > len)
+			abort();
+	}
+}
+
+static void
+take(void *chunks, uint32_t chunk, const struct ledger_part *p)
+{
+	if (p == NULL && chunk >= *(uint32_t *)chunks)
+		abort();
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
@@ -65,11 +98,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	check_in_target(path, len);
 	if (state_open(&s, path, &e) != 0)
 		return 0;
-	uint32_t n = state_chunks(s);
+	uint32_t n = state_chunks(s), all = UINT32_MAX;
+	state_kept(s, take, &all);
 	struct state_of of = { .nchunks = n };
 	/* What says that it has chunks is of some image, and not of this one. */
 	if (n > 0 && state_check(s, &of, &e) == 0 && !state_has(s, 0))
 		(void)state_sums(s);
 	state_close(s);
+	read_log(file, len);
 	return 0;
 }
