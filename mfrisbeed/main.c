@@ -79,7 +79,7 @@ static void
 check_interface(const struct opts *o, const struct settings *s)
 {
 	struct sock_config c = { .iface = s->iface[0] != '\0' ? s->iface : NULL };
-	char by[IF_NAMESIZE];
+	char text[NETIF_FILTERED_MAX];
 	struct netif n;
 	struct err e;
 
@@ -88,11 +88,8 @@ check_interface(const struct opts *o, const struct settings *s)
 		return; /* the file names no group */
 	if (sock_interface(&n, &c, &e) != 0)
 		say(stderr, "mfrisbeed: warning: %s: sessions: %s\n", o->config, e.text);
-	else if (netif_filtered(&n, by))
-		say(stderr,
-		    "mfrisbeed: warning: %s: sessions: the kernel drops requests that come to "
-		    "%s (rp_filter), because the route to their senders leads through %s\n",
-		    o->config, n.name, by);
+	else if (netif_filtered(&n, "requests", text))
+		say(stderr, "mfrisbeed: warning: %s: sessions: %s\n", o->config, text);
 }
 
 static int

@@ -162,7 +162,7 @@ is_strict(const char *name)
 }
 
 bool
-netif_filtered(const struct netif *n, char by[IF_NAMESIZE])
+netif_filtered(const struct netif *n, const char *what, char text[NETIF_FILTERED_MAX])
 {
 	static const uint8_t none[4];
 	struct netif other;
@@ -181,7 +181,11 @@ netif_filtered(const struct netif *n, char by[IF_NAMESIZE])
 		return false;
 	if (other.index == n->index)
 		return false;
-	memcpy(by, other.name, IF_NAMESIZE);
+	snprintf(text, NETIF_FILTERED_MAX,
+	    "the kernel drops %s that come to %s (rp_filter), because the route to their "
+	    "senders leads through %s: use that interface, or set "
+	    "net.ipv4.conf.%s.rp_filter=2 with sysctl",
+	    what, n->name, other.name, n->name);
 	return true;
 }
 

@@ -31,10 +31,11 @@ int netif_of_route(struct netif *, const uint8_t to[4], struct err *);
  * is no such interface or it has no address, and nothing is changed. */
 int netif_again(struct netif *);
 
+enum { NETIF_FILTERED_MAX = 256 };
 /* Does the kernel drop what comes to this interface from its own network, because
- * rp_filter is strict and the route there leads through another interface?  Then by[] is
- * that one's name. */
-bool netif_filtered(const struct netif *, char by[IF_NAMESIZE]);
+ * rp_filter is strict and the route there leads through another interface?  Then text[]
+ * says so of `what` ("requests"), without a full stop. */
+bool netif_filtered(const struct netif *, const char *what, char text[NETIF_FILTERED_MAX]);
 
 /* The length in bytes of the longest IP packet that the interface sends whole; 0: not known. */
 uint32_t netif_mtu(const struct netif *);

@@ -385,6 +385,18 @@ tell_ignored(struct loop *l)
 	return true;
 }
 
+/* Nothing is heard because the kernel drops it. */
+static bool
+tell_filtered(struct loop *l)
+{
+	char text[NETIF_FILTERED_MAX];
+
+	if (!netif_filtered(sock_netif(l->sock), "packets", text))
+		return false;
+	tell(l, text);
+	return true;
+}
+
 /* Tell the user that nothing is heard: a group that does not reach this host looks
  * like a server that has not begun. */
 static void
@@ -400,7 +412,7 @@ mind_patience(struct loop *l)
 	    !client_wants_blocks(l->client) || l->held == l->cfg->buffers)
 		return;
 	l->tell_at = l->now + TELL_AGAIN_US;
-	if (tell_ignored(l))
+	if (tell_ignored(l) || tell_filtered(l))
 		return;
 	snprintf(text, sizeof text,
 	    "nothing was heard from %s:%u for %" PRIu64

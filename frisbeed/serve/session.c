@@ -49,14 +49,10 @@ open_sock(struct session *s, struct err *e)
 static void
 warn_filtered(const struct session *s)
 {
-	const struct netif *n = sock_netif(s->unicast.stream.sock);
-	char by[IF_NAMESIZE];
+	char text[NETIF_FILTERED_MAX];
 
-	if (netif_filtered(n, by))
-		log_warn("the kernel drops requests that come to %s (rp_filter), because the "
-			 "route to their senders leads through %s: use that interface, or set "
-			 "net.ipv4.conf.%s.rp_filter=2 with sysctl file=%s",
-		    n->name, by, n->name, s->place->image);
+	if (netif_filtered(sock_netif(s->unicast.stream.sock), "requests", text))
+		log_warn("%s file=%s", text, s->place->image);
 }
 
 static void

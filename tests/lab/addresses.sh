@@ -56,6 +56,14 @@ sed -i 's/interface eth0/interface eth1/' "$T/conf"
 status 0 on s "$BIN/mfrisbeed" --check -c "$T/conf"
 check "mfrisbeed --check says so" \
     grep -q "drops requests that come to eth1 (rp_filter)" "$T/stderr"
+ip link add p1b type veth peer name eth1 netns "${LAB}1"
+ip link set p1b master br0 up
+ip -n "${LAB}1" addr add 10.9.0.13/24 brd + dev eth1
+ip -n "${LAB}1" link set eth1 up
+on 1 sh -c 'echo 1 > /proc/sys/net/ipv4/conf/eth1/rp_filter'
+on 1 timeout 60 "$BIN/frisbee" -T 1 -i eth1 -m $GROUP -p $PORT "$T/d3" 2> "$T/stderr"
+check "a client says so, too" grep -q \
+    "packets that come to eth1 (rp_filter).*through eth0.*eth1.rp_filter=2" "$T/stderr"
 on s sh -c 'echo 2 > /proc/sys/net/ipv4/conf/eth1/rp_filter'
 status 0 on s "$BIN/mfrisbeed" --check -c "$T/conf"
 check "loose is well" [ ! -s "$T/stderr" ]
