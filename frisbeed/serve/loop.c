@@ -23,7 +23,13 @@
 enum {
 	WAKE_US = 200000,        /* the loop looks at -T and for signals at least this often */
 	RESEND_US = 1000,        /* until sending is tried again when the kernel had no room */
-	BATCHES_A_TURN = 8,      /* batches that are sent before requests are handled again */
+	BATCHES_A_TURN = 8,      /* batches that are sent before the time is looked at again */
+	/* Bursts follow each other in 100 us or less, and to look at sockets and reads between
+	 * all of them would cost as much as to send them.  Requests may wait for this time. */
+	LOOK_US = 1000,
+	/* Each time that the reader is asked for more it has to be woken, so while blocks are
+	 * there it is asked for several runs at a time. */
+	READS_US = 5000,
 	FILE_CHECK_US = 1000000, /* between two checks that the file has not changed */
 	FAREWELL_US = 2000000,   /* how long clients are told that the file has changed */
 	/* after this time without a word of any client, the group is joined again */
@@ -55,6 +61,9 @@ struct loop {
 	struct batch batch, parity, packs;
 	uint8_t parity_data[SOCK_BATCH_MAX][WIRE_BLOCK_BYTES];
 	uint64_t now;
+	uint64_t looked_us; /* when the descriptors were last looked at */
+	bool looks;         /* that was just now */
+	uint64_t reads_us;  /* when the reader was last asked for more */
 	struct silence silence;
 	struct outage outage;
 	struct probes *probes;
@@ -254,27 +263,56 @@ send_some(struct loop *l, struct err *e)
 	return rc < 0 ? -1 : 0;
 }
 
+static struct timespec
+timespec_of(uint64_t us)
+{
+	return (struct timespec){ (time_t)(us / 1000000), (long)(us % 1000000) * 1000 };
+}
+
+/* Waits until one of the descriptors is readable, and sees which ones are. */
 static void
-wait_for_work(struct loop *l)
+look(struct loop *l, uint64_t wait_us)
 {
 	const int fds[AWAITED] = { [AWAITS_SOCK] = sock_fd(l->sock),
-		[AWAITS_READS] = mailbox_fd(l->read_done),
+		[AWAITS_READS] =
+		    server_has_blocks(l->server) ? -1 : mailbox_fd(l->read_done),
 		[AWAITS_SECOND] = l->cfg->second != NULL ? sock_fd(l->cfg->second) : -1,
 		[AWAITS_PROBES] = probes_fd(l->probes),
 		[AWAITS_ARRIVALS] = source_arrivals_fd(l->image) };
-	uint64_t at = outage_goes_on(&l->outage) ? l->outage.again_us
-	              : l->congested             ? l->now + RESEND_US
-	                                         : server_deadline(l->server, l->now);
-	uint64_t most = l->cfg->tick != NULL ? l->cfg->tick_us : WAKE_US;
-	uint64_t wait = at <= l->now ? 0 : at - l->now < most ? at - l->now : most;
-	struct timespec ts = { (time_t)(wait / 1000000),
-		(long)(wait % 1000000) * 1000 };
+	struct timespec ts = timespec_of(wait_us);
 
-	l->congested = false;
 	for (int i = 0; i < AWAITED; i++)
 		l->fds[i] = (struct pollfd){ .fd = fds[i], .events = POLLIN };
 	ppoll(l->fds, AWAITED, &ts, NULL);
+}
+
+/* When there is something to do even if nothing is heard or read. */
+static uint64_t
+wakes_us(const struct loop *l)
+{
+	if (outage_goes_on(&l->outage))
+		return l->outage.again_us;
+	return l->congested ? l->now + RESEND_US : server_deadline(l->server, l->now);
+}
+
+/* Between bursts it only sleeps. */
+static void
+wait_for_work(struct loop *l)
+{
+	uint64_t at = wakes_us(l);
+	uint64_t most = l->cfg->tick != NULL ? l->cfg->tick_us : WAKE_US;
+	uint64_t wait = at <= l->now ? 0 : at - l->now < most ? at - l->now : most;
+	struct timespec ts = timespec_of(wait);
+
+	l->congested = false;
+	l->looks = !server_has_blocks(l->server) || l->now + wait >= l->looked_us + LOOK_US;
+	if (l->looks)
+		look(l, wait);
+	else if (wait > 0)
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
 	l->now = clock_us();
+	if (l->looks)
+		l->looked_us = l->now;
 }
 
 /* Joins the group again after a silence.  Requests arrive through the group, too: if none arrive,
@@ -371,6 +409,41 @@ receive(struct loop *l, struct err *e)
 	           : 0;
 }
 
+static bool
+has_heard(const struct loop *l)
+{
+	for (int i = 0; i < AWAITED; i++)
+		if (l->fds[i].revents != 0)
+			return true;
+	return false;
+}
+
+/* Takes what was read, and asks for what will be sent: at once when nothing is there to be
+ * sent, or when something was heard that may have changed what is to be read. */
+static int
+mind_reads(struct loop *l, struct err *e)
+{
+	if (server_has_blocks(l->server) && !has_heard(l) &&
+	    l->now < l->reads_us + READS_US)
+		return 0;
+	l->reads_us = l->now;
+	return collect_reads(l, e);
+}
+
+/* Takes what has arrived, and looks at what is done now and then. */
+static int
+take_in(struct loop *l, struct err *e)
+{
+	if (check_file(l, e) != 0 || collect_arrivals(l, e) != 0 || receive(l, e) != 0 ||
+	    mind_reads(l, e) != 0)
+		return -1;
+	ask_source(l);
+	mind_outage(l);
+	mind_silence(l);
+	mind_ignored(l);
+	return 0;
+}
+
 /* Lets the stream look at the engine.  False: the session is to end. */
 static bool
 tick(struct loop *l)
@@ -385,17 +458,15 @@ static int
 serve(struct loop *l, struct err *e)
 {
 	l->now = clock_us();
+	l->looks = true;
 	silence_begin(&l->silence, l->now, l->cfg->keepalive_us);
 	while (cancel_signal() == 0 && !server_done(l->server, l->now) && tick(l)) {
-		if (check_file(l, e) != 0 || collect_arrivals(l, e) != 0 ||
-		    receive(l, e) != 0 ||
-		    collect_reads(l, e) != 0 || send_some(l, e) != 0 ||
-		    collect_reads(l, e) != 0)
+		if (l->looks && take_in(l, e) != 0)
 			return -1;
-		ask_source(l);
-		mind_outage(l);
-		mind_silence(l);
-		mind_ignored(l);
+		if (send_some(l, e) != 0)
+			return -1;
+		if (!server_has_blocks(l->server) && collect_reads(l, e) != 0)
+			return -1;
 		wait_for_work(l);
 	}
 	return 0;

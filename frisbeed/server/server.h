@@ -176,6 +176,8 @@ bool server_output(struct server *, uint64_t now_us, struct server_out *);
 /* When server_output() will have something, or -T ends the session, if nothing arrives
  * before; SERVER_NEVER if the engine waits for input or a read. */
 uint64_t server_deadline(const struct server *, uint64_t now_us);
+/* Are there blocks in memory that only wait for their time? */
+bool server_has_blocks(const struct server *);
 /* From now on send at most bits_per_s (> 0); with -D, perhaps less. */
 void server_set_rate(struct server *, uint64_t bits_per_s);
 /* The network has just carried bits_per_s for other sessions: with -D, a session that

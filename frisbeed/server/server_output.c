@@ -231,6 +231,12 @@ server_output(struct server *s, uint64_t now_us, struct server_out *out)
 	return false;
 }
 
+bool
+server_has_blocks(const struct server *s)
+{
+	return block_at(s, s->now_us) != SERVER_NEVER;
+}
+
 uint64_t
 server_deadline(const struct server *s, uint64_t now_us)
 {
