@@ -95,7 +95,7 @@ hear_report(struct server *s, uint64_t now_us, const struct server_client *c,
 	/* A client that has not heard of the interleaving believes that this chunk is
 	 * over. */
 	if (too_much(k->lack) ||
-	    (server_is_interleaving(s) && server_queue_has(&s->queue, k->chunk)))
+	    (server_is_interleaving(s) && server_queue_passes(&s->queue, k->chunk)))
 		return;
 	if (!growing_has(&s->growing, k->chunk)) {
 		growing_want(&s->growing, k->chunk);

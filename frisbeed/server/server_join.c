@@ -74,8 +74,16 @@ want_all(struct server *s)
 	server_scheduled_settle(&s->scheduled);
 }
 
+/* Does the client want everything, and may it?  If not, it says what it lacks. */
+static bool
+begins_anew(struct server *s, uint64_t now_us, const uint8_t ip[4], uint32_t flags)
+{
+	return !(flags & WIREXT_AGAIN) &&
+	       voters_begin(&s->voters, ip, now_us, server_is_idle(s));
+}
+
 static void
-join_ext(struct server *s, uint64_t now_us, uint32_t flags)
+join_ext(struct server *s, uint64_t now_us, bool anew)
 {
 	if (server_is_idle(s))
 		server_life_await(&s->life, now_us, pace_cap(&s->pace));
@@ -86,7 +94,7 @@ join_ext(struct server *s, uint64_t now_us, uint32_t flags)
 	 */
 	if ((s->members.ext & (s->members.ext - 1)) == 0 || server_is_interleaving(s))
 		server_announce_now(&s->announce);
-	if (!(flags & WIREXT_AGAIN))
+	if (anew)
 		want_all(s);
 }
 
@@ -114,12 +122,14 @@ server_handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m,
 	bool known;
 	const struct server_client *c = server_client_joined(
 	    s, m->srcip, m->u.join.clientid, ext, &known);
-	if (!known && ext && (flags & WIREXT_AGAIN))
+	if (!ext)
+		return;
+	bool anew = begins_anew(s, now_us, m->srcip, flags);
+	if (!known && !anew)
 		server_members_resumes(&s->members, c);
-	if (ext && (flags & WIREXT_NO_INTERLEAVING))
+	if (flags & WIREXT_NO_INTERLEAVING)
 		server_members_no_interleave(&s->members, c);
-	if (ext)
-		join_ext(s, now_us, flags);
+	join_ext(s, now_us, anew);
 }
 
 void

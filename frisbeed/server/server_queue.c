@@ -11,8 +11,10 @@ struct server_queue_entry {
 	uint32_t cursor; /* the next run starts here or behind */
 	bool waits;      /* in the queue, exactly while `queued` is not empty */
 	bool asked;      /* because of requests of the base protocol */
+	bool wanted;     /* because of the carousel: this is a pass of the chunk */
 	uint32_t bulk;   /* blocks that were queued since it began to wait */
 	struct blockmap queued, coming;
+	struct blockmap later; /* requested in a pass; they are queued when it ends */
 };
 
 int
@@ -131,6 +133,35 @@ enqueue(
 	return n;
 }
 
+/* What is requested while the carousel sends the chunk would make its pass longer, and
+ * endless for a client that requests again what has just passed.  Returns how many of the
+ * blocks were not put off before. */
+static uint32_t
+put_off(struct server_queue_entry *e, const struct blockmap *blocks)
+{
+	struct blockmap fresh = blockmap_minus(*blocks, &e->later);
+
+	blockmap_add(&e->later, &fresh);
+	return blockmap_count(&fresh);
+}
+
+/* All queued blocks of the entry were taken: it waits no more, or for what was put off. */
+static void
+end_pass(struct server_queue *q, struct server_queue_entry *e)
+{
+	struct blockmap later = e->later;
+
+	q->wanted -= e->wanted;
+	e->asked = e->wanted = false;
+	e->bulk = 0;
+	e->later = (struct blockmap){ { 0 } };
+	if (blockmap_empty(&later))
+		return;
+	append(q, e);
+	e->asked = true;
+	enqueue(q, e, &later);
+}
+
 struct blockmap
 server_queue_lacks(
     const struct server_queue *q, uint32_t chunk, const struct blockmap *want)
@@ -154,6 +185,8 @@ server_queue_ask(
 	struct server_queue_entry *e = entry_of(q, chunk);
 	if (e == NULL)
 		return 0;
+	if (e->wanted)
+		return put_off(e, &fresh);
 	if (!e->waits)
 		append(q, e);
 	e->asked = true;
@@ -169,6 +202,9 @@ server_queue_add(struct server_queue *q, uint32_t chunk, const struct blockmap *
 	if (e == NULL)
 		return false;
 	enqueue(q, e, blocks);
+	q->wanted += !e->wanted && !blockmap_empty(blocks);
+	e->wanted |= !blockmap_empty(blocks);
+	e->later = blockmap_minus(e->later, blocks);
 	if (e->waits && before_others)
 		/* A request of the base protocol waits for the chunk, too: it is sent
 		 * now, for all. */
@@ -184,22 +220,28 @@ server_queue_add(struct server_queue *q, uint32_t chunk, const struct blockmap *
 
 /* The first entry that has blocks at or after its cursor.  Blocks before the cursor
  * were requested again, and wait until the entry comes round again.  With interleaving,
- * several entries have begun. */
+ * several entries have begun.  wanted: those that only requests want are passed over. */
 static struct server_queue_entry *
-next_entry(struct server_queue *q)
+next_entry(struct server_queue *q, bool wanted)
 {
-	while (blockmap_next(&q->head->queued, q->head->cursor) == WIRE_CHUNK_BLOCKS)
-		append(q, pop(q));
-	return q->head;
+	for (;;)
+		if (wanted && !q->head->wanted)
+			rotate(q);
+		else if (blockmap_next(&q->head->queued, q->head->cursor) ==
+			 WIRE_CHUNK_BLOCKS)
+			append(q, pop(q));
+		else
+			return q->head;
 }
 
 bool
-server_queue_next(struct server_queue *q, uint32_t most, bool interleave,
+server_queue_next(struct server_queue *q, uint32_t most, enum server_queue_order order,
     struct server_queue_run *run)
 {
 	if (q->head == NULL)
 		return false;
-	struct server_queue_entry *e = next_entry(q);
+	struct server_queue_entry *e =
+	    next_entry(q, order == SERVER_QUEUE_WANTED && q->wanted > 0);
 	uint32_t first = blockmap_next(&e->queued, e->cursor);
 	uint32_t n = blockmap_run(&e->queued, first, most);
 	assert(n > 0);
@@ -213,13 +255,10 @@ server_queue_next(struct server_queue *q, uint32_t most, bool interleave,
 		.asked = e->asked,
 		.ends = blockmap_empty(&e->queued),
 		.bulk = e->bulk };
-	if (run->ends) {
-		pop(q);
-		e->bulk = 0;
-		e->asked = false;
-	} else if (interleave) {
+	if (run->ends)
+		end_pass(q, pop(q));
+	else if (order != SERVER_QUEUE_CHUNKS && e->wanted)
 		rotate(q);
-	}
 	return true;
 }
 
@@ -241,6 +280,14 @@ server_queue_has(const struct server_queue *q, uint32_t chunk)
 	return q->entry[chunk] != NULL;
 }
 
+bool
+server_queue_passes(const struct server_queue *q, uint32_t chunk)
+{
+	const struct server_queue_entry *e = q->entry[chunk];
+
+	return e != NULL && (e->wanted || !e->asked);
+}
+
 struct blockmap
 server_queue_soon(const struct server_queue *q, uint32_t chunk)
 {
@@ -250,7 +297,7 @@ server_queue_soon(const struct server_queue *q, uint32_t chunk)
 	if (e == NULL)
 		return soon;
 	soon = e->coming;
-	if (!e->asked)
+	if (e->wanted)
 		blockmap_add(&soon, &e->queued);
 	return soon;
 }
@@ -260,7 +307,7 @@ server_queue_within(const struct server_queue *q, bool interleave)
 {
 	for (const struct server_queue_entry *e = q->head; e != NULL;
 	     e = interleave ? e->next : NULL)
-		if (e->cursor > 0 && !(interleave && e->asked) &&
+		if (e->cursor > 0 && !(interleave && !e->wanted) &&
 		    blockmap_next(&e->queued, e->cursor) < WIRE_CHUNK_BLOCKS)
 			return true;
 	return false;

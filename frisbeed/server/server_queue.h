@@ -2,7 +2,9 @@
  *
  * A block is "queued" until it is given out for reading, then "coming" until it is
  * sent; it is never in both, and what is in one of them is not added again.  A chunk
- * waits in the queue exactly while blocks of it are queued.
+ * waits in the queue exactly while blocks of it are queued.  What is requested of a chunk
+ * while the carousel's blocks of it are queued is put off until all of these were given
+ * out.
  *
  * Only server_queue.c writes struct server_queue and its entries.
  */
@@ -19,8 +21,15 @@ struct server_queue_entry;
 struct server_queue {
 	uint32_t nchunks;
 	uint64_t blocks;                   /* queued and coming */
+	uint32_t wanted; /* how many chunks have queued blocks of the carousel */
 	struct server_queue_entry **entry; /* by chunk; NULL: none of its blocks are in */
 	struct server_queue_entry *head, *tail;
+};
+
+enum server_queue_order {
+	SERVER_QUEUE_CHUNKS, /* chunk after chunk */
+	SERVER_QUEUE_TURNS,  /* interleaved: those of the carousel take turns, run by run */
+	SERVER_QUEUE_WANTED, /* only those of the carousel do, as long as there are some */
 };
 
 /* A run of blocks that is scheduled for reading. */
@@ -48,15 +57,16 @@ struct blockmap server_queue_lacks(
 bool server_queue_add(struct server_queue *, uint32_t chunk, const struct blockmap *,
     bool before_others);
 /* Take the next run of at most `most` blocks, which are coming from now on.  Returns
- * false if nothing is queued.  With interleave, the chunk then waits behind all others,
- * so that blocks of several chunks alternate. */
-bool server_queue_next(
-    struct server_queue *, uint32_t most, bool interleave, struct server_queue_run *);
+ * false if nothing is queued. */
+bool server_queue_next(struct server_queue *, uint32_t most, enum server_queue_order,
+    struct server_queue_run *);
 /* These blocks, which were coming, have been sent, or are not needed. */
 void server_queue_sent(
     struct server_queue *, uint32_t chunk, uint32_t first, uint32_t count);
 /* Is a block of the chunk queued or coming? */
 bool server_queue_has(const struct server_queue *, uint32_t chunk);
+/* Are blocks of the chunk queued or coming that not only requests want? */
+bool server_queue_passes(const struct server_queue *, uint32_t chunk);
 /* The blocks of the chunk that will be sent soon: those that are coming, and those that
  * are queued. Blocks that only requests of the base protocol have queued may have to
  * wait for long, and do not count. */

@@ -154,12 +154,18 @@ read_for_parity(struct server *s, struct server_run *run)
 	return true;
 }
 
+static uint32_t
+each_asker(const struct server *s)
+{
+	return voters_to_each_asker(&s->voters, s->now_us);
+}
+
 /* Requests of the base protocol have had the time of a chunk.  Now the carousel has its
  * turns: one for each client that does not use such requests, per client that does. */
 static void
 give_turns(struct server *s)
 {
-	server_shares_turns(&s->shares, voters_to_each_asker(&s->voters, s->now_us));
+	server_shares_turns(&s->shares, each_asker(s));
 }
 
 /* All wanted blocks of a chunk were scheduled.  Large requests of the base protocol
@@ -197,7 +203,7 @@ give_run(struct server *s, const struct server_queue_run *run)
 
 	if (run->asked && s->announce.used)
 		take_over(s, run->chunk, &taken);
-	if (server_shares_blocks(&s->shares, run->count, run->asked))
+	if (server_shares_blocks(&s->shares, run->count, run->asked, each_asker(s)))
 		give_turns(s);
 }
 
@@ -250,6 +256,14 @@ read_urgent(struct server *s, struct server_run *run)
 	return true;
 }
 
+static enum server_queue_order
+order_of_chunks(const struct server *s)
+{
+	if (!server_is_interleaving(s))
+		return SERVER_QUEUE_CHUNKS;
+	return server_shares_old_may(&s->shares) ? SERVER_QUEUE_TURNS : SERVER_QUEUE_WANTED;
+}
+
 bool
 server_read_next(struct server *s, struct server_run *run)
 {
@@ -263,8 +277,7 @@ server_read_next(struct server *s, struct server_run *run)
 	if (s->announce.used && (!within || server_queue_empty(&s->queue)))
 		turn_carousel(s);
 	struct server_queue_run next;
-	if (!server_queue_next(
-		&s->queue, s->cfg.run_blocks, server_is_interleaving(s), &next)) {
+	if (!server_queue_next(&s->queue, s->cfg.run_blocks, order_of_chunks(s), &next)) {
 		if (s->carousel.wanted == 0)
 			server_shares_only_parity(&s->shares);
 		return parity_may_go(s) && read_for_parity(s, run);

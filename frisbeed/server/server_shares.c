@@ -17,12 +17,20 @@ server_shares_carousel(struct server_shares *t)
 }
 
 bool
-server_shares_blocks(struct server_shares *t, uint32_t blocks, bool old)
+server_shares_blocks(struct server_shares *t, uint32_t blocks, bool old, uint32_t each)
 {
 	t->old_run += old ? blocks : 0;
+	t->old_ahead += old ? blocks : -(double)blocks / each;
+	t->old_ahead = t->old_ahead > 0 ? t->old_ahead : 0;
 	t->parity_ahead -= blocks < t->parity_ahead ? blocks : t->parity_ahead;
 	/* A client that requests what is being sent again and again never ends. */
 	return t->old_run >= WIRE_CHUNK_BLOCKS;
+}
+
+bool
+server_shares_old_may(const struct server_shares *t)
+{
+	return t->old_ahead < WIRE_CHUNK_BLOCKS;
 }
 
 void

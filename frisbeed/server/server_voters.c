@@ -11,6 +11,9 @@ enum {
 	BALLOT_LOST_US =
 	    500000,          /* about losses without one, and about repeated requests */
 	ASK_US = 1000000,    /* a count of the addresses that send requests */
+	/* A client that has no answer repeats its JOIN after 31, 62 and 125 ms, and later
+	 * again; the answer to one of the first four is not lost. */
+	BEGINS_US = 250000,
 	AGREED_US = 2000000, /* until then, NACKs for what a queue dropped arrive */
 	NAMED_AGAIN_US = 60000000,
 	ALONE_SMOOTH = 8,
@@ -117,6 +120,21 @@ voters_go(struct voters *v, const uint8_t ip[4], bool ext)
 	if (ext && one->ext > 0 && --one->ext == 0)
 		discount_ext(v, one);
 	v->here -= one->clients > 0 && --one->clients == 0;
+}
+
+bool
+voters_begin(struct voters *v, const uint8_t ip[4], uint64_t now_us, bool idle)
+{
+	struct voter *one = voters_find(v, ip);
+
+	v->beginnings += (idle && v->here == 1) || v->beginnings == 0;
+	if (one == NULL)
+		return true;
+	if (one->begun != v->beginnings) {
+		one->begun = v->beginnings;
+		one->begun_us = now_us;
+	}
+	return now_us - one->begun_us < BEGINS_US;
 }
 
 uint32_t

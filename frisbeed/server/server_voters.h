@@ -47,6 +47,8 @@ struct voter {
 	/* How often it complained alone, and the share of the blocks that it lost. */
 	double alone, lost;
 	bool aside;        /* its complaints do not count */
+	uint64_t begun;    /* the last beginning that it took part in; 0: none */
+	uint64_t begun_us; /* when its first JOIN did */
 	uint64_t named_us; /* when the log last named it; 0: never */
 };
 
@@ -68,6 +70,7 @@ struct voters {
 	    ext;        /* addresses with clients; those of them with the extension */
 	uint32_t aside; /* how many of them are set aside */
 	uint64_t agreed_us; /* when several had last lost something to a queue */
+	uint64_t beginnings; /* how often one joined alone when nothing was to be sent */
 	struct ballot ballots[VOTERS_BALLOTS];
 };
 
@@ -78,6 +81,12 @@ void voters_come(struct voters *, const uint8_t ip[4], bool ext);
 void voters_go(struct voters *, const uint8_t ip[4], bool ext);
 /* Returns NULL if the address is unknown. */
 struct voter *voters_find(struct voters *, const uint8_t ip[4]);
+/* A client of this address joins, perhaps again, and wants everything.  idle: there is
+ * nothing to send.  May the server begin anew for it?  An address may ask for that once, and
+ * repeat it for a quarter of a second, since its answer may be lost; and again after a
+ * client has joined when there was nothing to send, and nobody of another address was
+ * there. */
+bool voters_begin(struct voters *, const uint8_t ip[4], uint64_t now_us, bool idle);
 /* How many parity blocks may the address cause now, when `sent` blocks have been sent?
  * There is no limit if few addresses are there or all have lost something, unless
  * believed is false. */

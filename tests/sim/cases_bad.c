@@ -69,6 +69,8 @@ const struct scenario bad_cases[] = {
 	    .clean_sent = 4 },
 	{ "foe-ask-two", ONE_FOE_COSTS(2.5, 2), FOUND_RATE, .foe_does = FOE_ASK,
 	    .clean_sent = 4 },
+	{ "foe-join-one", ONE_FOE(1), FOUND_RATE, .foe_does = FOE_JOIN },
+	{ "foe-join-two", ONE_FOE(2), FOUND_RATE, .foe_does = FOE_JOIN },
 	{ "foe-blame-one", ONE_FOE(1), FOUND_RATE, .foe_does = FOE_BLAME },
 	{ "foe-blame-two", ONE_FOE(2), FOUND_RATE, .foe_does = FOE_BLAME },
 	/* Half of the time the rate is that of the server's own link, ten times what

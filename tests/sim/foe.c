@@ -386,6 +386,8 @@ foe_speaks(struct foe *f, uint64_t now_ns, void *pkt)
 		return asks_again(f, pkt);
 	case FOE_OBJECT:
 		return objects(f, pkt);
+	case FOE_JOIN:
+		return joins(f, pkt, f->id + (uint32_t)f->said % 2 * (uint32_t)f->said);
 	case FOE_LIE:
 		return lies(f, pkt);
 	case FOE_FLOOD:

@@ -22,6 +22,7 @@ enum foe_does {
 	FOE_BLAME,    /* reports congestion in every epoch, and says nothing else */
 	FOE_OBJECT,   /* says that it hears everything, and nothing else */
 	FOE_ASK,      /* asks again for the whole chunk that has just passed */
+	FOE_JOIN,     /* joins again and again, half of the time as another client */
 	FOE_REPEAT,   /* is taken for the server: foe_repeat.h */
 	FOE_KINDS,
 };

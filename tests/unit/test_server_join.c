@@ -145,15 +145,24 @@ test_join_flood(void)
 }
 
 static void
-go(struct server *s, uint64_t now, uint32_t id, uint32_t blocks)
+go_from(struct server *s, uint64_t now, uint32_t ip, uint32_t id, uint32_t blocks)
 {
 	struct wirext_msg m = { .kind = WIREXT_CREDIT, .session = 9 };
 	uint8_t pkt[WIRE_PACKET_MAX];
 
-	memcpy(m.srcip, ip_a, 4);
+	memcpy(m.srcip, &ip, 4);
 	m.u.credit.clientid = id;
 	m.u.credit.blocks = blocks;
-	server_input(s, now, pkt, wirext_put(&m, pkt, sizeof pkt), ip_a);
+	server_input(s, now, pkt, wirext_put(&m, pkt, sizeof pkt), m.srcip);
+}
+
+static void
+go(struct server *s, uint64_t now, uint32_t id, uint32_t blocks)
+{
+	uint32_t ip;
+
+	memcpy(&ip, ip_a, 4);
+	go_from(s, now, ip, id, blocks);
 }
 
 /* A client is said to have left by somebody else: it is known again when it speaks. */
@@ -364,9 +373,47 @@ test_late_comer_waits_for_nobody(void)
 	server_free(s);
 }
 
+/* While something is still to be sent, who joins again and again, under whatever name,
+ * makes the server begin anew once; when everything was sent, it begins again, unless others
+ * are there. */
+static void
+test_begins_once(void)
+{
+	struct server *s = make_ext(0);
+	const uint32_t a = 0x0b000001, b = 0x0b000002;
+	uint64_t now = 0;
+
+	join_from(s, now, a, 1, true);
+	uint32_t sent = sent_in(s, &now, 400);
+	T_CHECK(sent > 0);
+	T_CHECK(sent < 3 * 1024); /* the rest waits for a CREDIT */
+	join_from(s, now, a, 1, true);
+	join_from(s, now, a, 2, true);
+	sent += sent_in(s, &now, 50);
+	join_from(s, now, a, 3, true);
+	sent += sent_in(s, &now, 400);
+	T_CHECK(sent == 3 * 1024);
+	join_from(s, now, a, 1, true);
+	T_CHECK(sent_in(s, &now, 400) > 0);
+	go_from(s, now, a, 1, 6 * 1024);
+	sent_in(s, &now, 800);
+	T_CHECK(says_idle(s, &now));
+	T_CHECK(server_stats(s).blocks_sent == 2 * 3 * 1024);
+	join_from(s, now, b, 4, true);
+	T_CHECK(sent_in(s, &now, 400) > 0);
+	go_from(s, now, b, 4, 6 * 1024);
+	sent_in(s, &now, 800);
+	T_CHECK(says_idle(s, &now));
+	T_CHECK(server_stats(s).blocks_sent == 3 * 3 * 1024);
+	join_from(s, now, a, 1, true);
+	T_CHECK(sent_in(s, &now, 400) == 0);
+	server_free(s);
+}
+
 int
 main(void)
 {
+	test_begins_once();
 	test_crowd_begins_together();
 	test_late_comer_waits_for_nobody();
 	test_idle_again();

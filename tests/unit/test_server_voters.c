@@ -151,10 +151,34 @@ test_asking(void)
 	voters_fini(&v);
 }
 
+/* An answer to JOIN may be lost, but not for ever. */
+static void
+test_beginning(void)
+{
+	const uint8_t one[4] = { 10, 0, 0, 1 }, two[4] = { 10, 0, 0, 2 };
+
+	begin(2);
+	T_CHECK(voters_begin(&v, one, 5000 * MS, true));
+	T_CHECK(voters_begin(&v, one, 5249 * MS, false));
+	T_CHECK(!voters_begin(&v, one, 5250 * MS, false));
+	T_CHECK(voters_begin(&v, two, 9000 * MS, false));
+	T_CHECK(!voters_begin(&v, one, 9001 * MS, false));
+	T_CHECK(!voters_begin(&v, one, 9002 * MS, true));
+	voters_go(&v, two, true);
+	T_CHECK(!voters_begin(&v, one, 9003 * MS, false));
+	/* It is alone, and nothing was to be sent. */
+	T_CHECK(voters_begin(&v, one, 9004 * MS, true));
+	voters_come(&v, two, true);
+	T_CHECK(voters_begin(&v, two, 11000 * MS, false));
+	T_CHECK(!voters_begin(&v, two, 11250 * MS, false));
+	voters_fini(&v);
+}
+
 int
 main(void)
 {
 	test_addresses();
+	test_beginning();
 	test_complaints();
 	test_in_step();
 	test_aside();
