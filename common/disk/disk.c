@@ -113,6 +113,12 @@ disk_fd(const struct disk *d)
 }
 
 bool
+disk_unseen(const struct disk *d)
+{
+	return d->unseen;
+}
+
+bool
 disk_child_reads(const struct disk *d)
 {
 	return !d->ops.one_process;

@@ -33,6 +33,7 @@ enum disk_flags {
 	DISK_CREATE = 1 << 2, /* make the file when it does not exist */
 	DISK_TRUNC = 1 << 3,  /* regular files only */
 	DISK_FORCE = 1 << 4,  /* write also to a device in use, or a terminal */
+	DISK_HELD = 1 << 5,   /* the caller holds what will be written (hold.h) */
 };
 
 struct disk;
@@ -73,11 +74,12 @@ struct disk_ops {
 
 /* Open a path with enum disk_flags.  "-" is stdin or stdout: a stream even where it leads to a
  * file.  Opening
- * for writing is refused (ERR_REFUSED) without DISK_FORCE when the device or
- * file is in use as inuse.h defines it, or a terminal; block devices are then
- * opened O_EXCL.  What the kernel has cached of a block device is forgotten, because it may be
- * older than what was written to a partition of the device.  A missing name in /dev is never
- * made. */
+ * for writing holds the device or file until it is closed (hold.h), and is refused
+ * (ERR_REFUSED) when another program has locked it, or, without DISK_FORCE, when it is in use as
+ * inuse.h defines it, or a terminal; block devices are then opened O_EXCL.  With DISK_HELD, it is
+ * neither held nor looked at.  What the kernel has cached of a block device is forgotten, because
+ * it may be older than what was written to a partition of the device.  A missing name in /dev is
+ * never made. */
 int disk_open(struct disk **, const char *path, unsigned flags, struct err *);
 /* Make a disk with a back end of the caller's, for what is no file.  The name and the ops are
  * copied; ctx is passed to the ops, and ops->close() frees it.  size_bytes: UINT64_MAX when
@@ -103,6 +105,9 @@ uint64_t disk_size_bytes(const struct disk *);
 /* The logical sector size in bytes: 512 or 4096 for devices, 512 for all else. */
 unsigned disk_sector_bytes(const struct disk *);
 int disk_fd(const struct disk *); /* the descriptor; -1 when there is none */
+/* Was it opened for writing while processes of other users could not be looked into, one of which
+ * may write it, too? */
+bool disk_unseen(const struct disk *);
 /* Can a child of fork(2) read the disk, too? */
 bool disk_child_reads(const struct disk *);
 /* The SHA-256 of all bytes of a disk that never changes; NULL: it is not known, or the disk may

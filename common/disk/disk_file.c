@@ -16,7 +16,7 @@
 
 #include "common/base/cancel.h"
 #include "common/disk/disk_impl.h"
-#include "common/disk/inuse.h"
+#include "common/disk/hold.h"
 
 enum {
 	LOOK_UP_MS = 200, /* a signal is noticed within this time */
@@ -27,9 +27,9 @@ enum {
 struct handle {
 	int fd;
 	enum disk_kind kind;
-	/* The same, opened with O_DIRECT by the first direct read; NOT_YET, or REFUSED.
-	 * */
+	/* The same, opened with O_DIRECT by the first direct read; NOT_YET, or REFUSED. */
 	_Atomic int direct;
+	struct disk_hold *hold; /* owned; NULL: the caller's, or only read */
 };
 
 /* Wait for a pipe, and ask now and then whether the run is to end: a signal may have gone
@@ -223,14 +223,16 @@ static int
 fd_close(void *ctx)
 {
 	struct handle *h = ctx;
-	int fd = h->fd, direct = h->direct;
+	int why = h->direct < 0 || is_closed(h->direct) ? 0 : errno;
 
+	/* A filesystem in user space may report a failed write at any close. */
+	if (!is_closed(h->fd))
+		why = errno;
+	if (hold_end(h->hold) != 0 && why == 0)
+		why = errno;
 	free(h);
-	int rc = direct < 0 || is_closed(direct) ? 0 : errno;
-	if (!is_closed(fd))
-		return -1;
-	errno = rc;
-	return rc == 0 ? 0 : -1;
+	errno = why;
+	return why == 0 ? 0 : -1;
 }
 
 static const struct disk_ops fd_ops = {
@@ -270,19 +272,6 @@ kind_of(const struct stat *st, bool standard)
 	return DISK_STREAM;
 }
 
-/* Would writing here do harm? */
-static int
-check_write(const char *name, const struct stat *st, unsigned flags, struct err *e)
-{
-	const struct inuse_query q = {
-		.root = "", .path = name, .st = *st, .purpose = INUSE_TO_WRITE
-	};
-
-	if ((flags & DISK_WRITE) == 0 || (flags & DISK_FORCE) != 0)
-		return 0;
-	return inuse_check(&q, e);
-}
-
 /* Forget what the kernel has cached of a block device.  It caches a disk apart from its partitions
  * and from the volumes that lie on it, and as long as one of these is in use it keeps what it has
  * cached of the disk, although they were written since.  Pages that are being changed stay: they
@@ -293,10 +282,10 @@ forget_cached(int fd)
 	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* pages that stay cached are no error */
 }
 
-/* The descriptor becomes the disk's, also when this fails. */
+/* The descriptor becomes the disk's, also when this fails; the hold when it does not. */
 static int
-from_fd(struct disk **out, const char *name, int fd, const struct stat *st,
-    bool standard, unsigned flags, struct err *e)
+from_fd(struct disk **out, const char *name, int fd, struct disk_hold *hold,
+    const struct stat *st, bool standard, unsigned flags, struct err *e)
 {
 	uint64_t size = UINT64_MAX;
 	int sector = SECTOR_BYTES;
@@ -307,7 +296,7 @@ from_fd(struct disk **out, const char *name, int fd, const struct stat *st,
 		err_nomem(e, name);
 		goto fail;
 	}
-	*h = (struct handle){ fd, kind, NOT_YET };
+	*h = (struct handle){ fd, kind, NOT_YET, hold };
 	if ((flags & DISK_WRITE) != 0 && (flags & DISK_FORCE) == 0 && isatty(fd)) {
 		err_set(e, ERR_REFUSED,
 		    "%s is a terminal: image data is not written to a terminal", name);
@@ -339,6 +328,7 @@ from_fd(struct disk **out, const char *name, int fd, const struct stat *st,
 	if (disk_open_ops(out, name, kind, size, &fd_ops, h, e) != 0)
 		goto fail;
 	(*out)->fd = fd;
+	(*out)->unseen = hold_unseen(hold);
 	(*out)->sector_bytes = (unsigned)sector;
 	return 0;
 fail:
@@ -352,6 +342,7 @@ open_standard(struct disk **out, unsigned flags, struct err *e)
 {
 	bool write = (flags & DISK_WRITE) != 0;
 	const char *name = write ? "stdout" : "stdin";
+	struct disk_hold *hold = NULL;
 	struct stat st;
 
 	if (write && (flags & DISK_READ) != 0)
@@ -359,12 +350,18 @@ open_standard(struct disk **out, unsigned flags, struct err *e)
 	int fd = fcntl(write ? STDOUT_FILENO : STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0)
 		return err_os(e, "%s", name);
-	if (fstat(fd, &st) != 0) {
-		err_os(e, "%s", name);
-	} else if (check_write(name, &st, flags, e) == 0) {
-		return from_fd(out, name, fd, &st, true, flags, e);
+	if (write && hold_standard(&hold, fd, (flags & DISK_FORCE) != 0, e) != 0) {
+		close(fd);
+		return -1;
 	}
-	close(fd);
+	if (fstat(fd, &st) == 0) {
+		if (from_fd(out, name, fd, hold, &st, true, flags, e) == 0)
+			return 0;
+	} else {
+		err_os(e, "%s", name);
+		close(fd);
+	}
+	hold_end(hold);
 	return -1;
 }
 
@@ -376,6 +373,14 @@ names_device(const char *path)
 	return strncmp(path, "/dev/", 5) == 0 && strncmp(path, "/dev/shm/", 9) != 0;
 }
 
+/* Is a file to be made when the name does not exist? */
+static bool
+may_make(const char *path, unsigned flags)
+{
+	return (flags & DISK_CREATE) != 0 &&
+	       ((flags & DISK_FORCE) != 0 || !names_device(path));
+}
+
 static int
 open_mode(const char *path, const struct stat *st, bool exists, unsigned flags)
 {
@@ -385,11 +390,10 @@ open_mode(const char *path, const struct stat *st, bool exists, unsigned flags)
 		mode |= O_RDONLY;
 	else
 		mode |= (flags & DISK_READ) != 0 ? O_RDWR : O_WRONLY;
-	if (!exists && (flags & DISK_CREATE) != 0 &&
-	    ((flags & DISK_FORCE) != 0 || !names_device(path)))
+	if (!exists && may_make(path, flags))
 		mode |= O_CREAT;
 	if (exists && S_ISBLK(st->st_mode) && (flags & DISK_WRITE) != 0 &&
-	    (flags & DISK_FORCE) == 0)
+	    (flags & (DISK_FORCE | DISK_HELD)) == 0)
 		mode |= O_EXCL;
 	return mode;
 }
@@ -404,20 +408,29 @@ unchanged(const struct stat *before, bool existed, const struct stat *now)
 	       before->st_rdev == now->st_rdev;
 }
 
-int
-disk_open(struct disk **out, const char *path, unsigned flags, struct err *e)
+/* A device that cannot be opened exclusively may be claimed for a moment only: by the kernel,
+ * when it looks for partitions or somebody looks for a free loop device, or by a program that asks
+ * whether the device is claimed. */
+static int
+open_patiently(const char *path, int mode, const struct disk_hold *hold)
+{
+	int fd;
+
+	do
+		fd = open(path, mode, 0666);
+	while (fd < 0 && errno == EBUSY && hold_waits(hold));
+	return fd;
+}
+
+/* hold: of what will be written, or NULL. */
+static int
+open_path(struct disk **out, const char *path, unsigned flags, struct disk_hold *hold,
+    struct err *e)
 {
 	struct stat before, now;
-
-	*out = NULL;
-	if (strcmp(path, "-") == 0)
-		return open_standard(out, flags, e);
 	bool exists = stat(path, &before) == 0;
-	if (exists && S_ISDIR(before.st_mode))
-		return err_set(e, ERR_USAGE, "%s is a directory", path);
-	if (exists && check_write(path, &before, flags, e) != 0)
-		return -1;
-	int fd = open(path, open_mode(path, &before, exists, flags), 0666);
+	int fd = open_patiently(path, open_mode(path, &before, exists, flags), hold);
+
 	if (fd < 0 && errno == EBUSY)
 		return err_set(
 		    e, ERR_REFUSED, "%s is in use: another program holds it", path);
@@ -425,13 +438,45 @@ disk_open(struct disk **out, const char *path, unsigned flags, struct err *e)
 		return err_os(e, "%s", path);
 	if (fstat(fd, &now) != 0) {
 		err_os(e, "%s", path);
-	} else if (!unchanged(&before, exists, &now)) {
+	} else if (!unchanged(&before, exists, &now) ||
+	           (hold != NULL && !hold_is_of(hold, &now))) {
 		err_set(e, ERR_REFUSED, "%s was replaced while it was opened", path);
 	} else {
-		return from_fd(out, path, fd, &now, false, flags, e);
+		return from_fd(out, path, fd, hold, &now, false, flags, e);
 	}
 	close(fd);
 	return -1;
+}
+
+static int
+open_to_write(struct disk **out, const char *path, unsigned flags, struct err *e)
+{
+	const struct hold_wish wish = { .path = path,
+		.make = may_make(path, flags),
+		.no_look = (flags & DISK_FORCE) != 0 };
+	struct disk_hold *hold;
+
+	if (hold_begin(&hold, &wish, e) != 0)
+		return -1;
+	if (open_path(out, path, flags, hold, e) == 0)
+		return 0;
+	hold_end(hold);
+	return -1;
+}
+
+int
+disk_open(struct disk **out, const char *path, unsigned flags, struct err *e)
+{
+	struct stat st;
+
+	*out = NULL;
+	if (strcmp(path, "-") == 0)
+		return open_standard(out, flags, e);
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		return err_set(e, ERR_USAGE, "%s is a directory", path);
+	return (flags & DISK_WRITE) != 0 && (flags & DISK_HELD) == 0
+		   ? open_to_write(out, path, flags, e)
+		   : open_path(out, path, flags, NULL, e);
 }
 
 int

@@ -11,6 +11,7 @@ struct disk {
 	char *name; /* owned */
 	enum disk_kind kind;
 	bool is_data; /* errors count its bytes, not sectors */
+	bool unseen;  /* disk_unseen() */
 	unsigned sector_bytes;
 	int fd;                     /* -1 when there is none; the back end closes it */
 	_Atomic uint64_t size;      /* UINT64_MAX when unknown */

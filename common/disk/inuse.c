@@ -1,8 +1,8 @@
 /* inuse.c: whether a disk is mounted or used as swap, and the sentence that says who uses
  * it.
  *
- * Called by disk_open() for what is to be written, and by imagezip for its source, in
- * the caller's thread.  Nothing is changed, and no lock is kept.
+ * Called by hold.c for what is to be written, and by imagezip for its source, in the
+ * caller's thread.  Nothing is changed, and no lock is kept.
  */
 #include "common/disk/inuse.h"
 
@@ -138,18 +138,31 @@ check_lines(struct search *s, const char *file,
 	return rc;
 }
 
-/* Check for what changes the bytes while they are read, besides mounts and swap: processes,
- * arrays, claims. */
+/* Check for processes that write. */
 static int
 check_writers(struct search *s, struct err *e)
+{
+	char why[3 * INUSE_NAME_BYTES];
+	bool unseen = false;
+
+	inuse_find_writer(&s->places, s->q, &unseen, why, sizeof why);
+	if (s->q->found != NULL)
+		*s->q->found = (struct inuse_found){ why[0] != '\0', unseen };
+	return why[0] != '\0' ? in_use(s, why, e) : 0;
+}
+
+/* Check for what changes the bytes while they are read, besides mounts and swap: arrays,
+ * processes, claims. */
+static int
+check_changes(struct search *s, struct err *e)
 {
 	char why[3 * INUSE_NAME_BYTES];
 
 	if (s->places.rebuilt[0] != '\0')
 		return in_use(s, s->places.rebuilt, e);
-	inuse_find_writer(&s->places, s->q->root, why, sizeof why);
-	if (why[0] == '\0')
-		inuse_find_claim(&s->places, s->q->root, why, sizeof why);
+	if (check_writers(s, e) != 0)
+		return -1;
+	inuse_find_claim(&s->places, s->q->root, why, sizeof why);
 	return why[0] != '\0' ? in_use(s, why, e) : 0;
 }
 
@@ -160,8 +173,20 @@ check(struct search *s, struct err *e)
 	    check_lines(s, "proc/swaps", check_swap_line, e) != 0)
 		return -1;
 	if (s->q->purpose == INUSE_TO_READ)
-		return check_writers(s, e);
-	return s->places.held[0] != '\0' ? in_use(s, s->places.held, e) : 0;
+		return check_changes(s, e);
+	if (s->places.held[0] != '\0')
+		return in_use(s, s->places.held, e);
+	return s->q->no_writers ? 0 : check_writers(s, e);
+}
+
+const char *
+inuse_unseen_text(const char *path, char text[INUSE_UNSEEN_BYTES])
+{
+	snprintf(text, INUSE_UNSEEN_BYTES,
+	    "%.400s: it is not known whether a process of another user has it open for "
+	    "writing",
+	    path);
+	return text;
 }
 
 int

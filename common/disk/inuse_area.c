@@ -1,6 +1,6 @@
 /* inuse_area.c: inuse.h for some sectors of a disk, whose other partitions may be in use.
  *
- * Called by claim.c, in the thread of its caller.  Nothing is changed, and no lock is
+ * Called by hold.c, and for names by growfs, in the thread of their caller.  Nothing is changed, and no lock is
  * kept.
  */
 #include <inttypes.h>
@@ -31,17 +31,13 @@ overlaps(const void *arg, struct range sectors)
 }
 
 int
-inuse_check_area(const char *root, const char *path, const struct stat *st,
-    struct range area, struct err *e)
+inuse_check_area(const struct inuse_query *query, struct range area, struct err *e)
 {
 	struct range pages = whole_pages(area);
-	struct inuse_query q = { .root = root,
-		.path = path,
-		.st = *st,
-		.purpose = INUSE_TO_WRITE,
-		.wants = overlaps,
-		.arg = &pages };
+	struct inuse_query q = *query;
 
+	q.wants = overlaps;
+	q.arg = &pages;
 	return inuse_check(&q, e);
 }
 

@@ -59,8 +59,10 @@ bool inuse_line(const char *root, char *buf, size_t cap, const char *fmt, ...)
 int inuse_entries(const char *root, const char *dir,
     int (*each)(void *arg, const char *name), void *arg);
 
-/* "Y (process 123) has X open for writing", if a process has; else buf is "". */
-void inuse_find_writer(struct inuse_places *, const char *root, char *buf, size_t cap);
+/* "Y (process 123) has X open for writing", if a process has that the query counts; else buf is
+ * "".  *unseen: a process could not be looked into. */
+void inuse_find_writer(struct inuse_places *, const struct inuse_query *, bool *unseen,
+    char *buf, size_t cap);
 /* "X is claimed by ...", if the kernel or a program has claimed a place and no place is
  * marked as seen for that; else buf is "". */
 void inuse_find_claim(struct inuse_places *, const char *root, char *buf, size_t cap);

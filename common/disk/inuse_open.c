@@ -1,6 +1,6 @@
 /* inuse_open.c: which process has a place open for writing, and which place is claimed.
  *
- * Called by inuse.c alone, for a source that is to be read, in its caller's thread.
+ * Called by inuse.c alone, in its caller's thread.
  * A file descriptor is looked at with statx() and without asking a server, so that a
  * network filesystem that does not answer holds nobody up.
  */
@@ -20,9 +20,11 @@ enum { CLAIM_TRIES = 5, CLAIM_WAIT_MS = 20 };
 
 struct writer_search {
 	struct inuse_places *places;
+	const struct inuse_query *q;
 	const char *root;
 	char fds[64]; /* "proc/123/fd" */
 	const char *pid;
+	bool *unseen;
 	char *buf;
 	size_t cap;
 };
@@ -63,6 +65,43 @@ open_for_writing(const struct writer_search *x, const char *fd)
 	return (flags & O_ACCMODE) != O_RDONLY;
 }
 
+/* The process that has started another one; 0: it is not known. */
+static long
+parent_of(const char *root, long pid)
+{
+	char line[1024];
+	long parent;
+
+	if (!inuse_line(root, line, sizeof line, "proc/%ld/stat", pid))
+		return 0;
+	const char *name_end = strrchr(line, ')');
+	return name_end != NULL && sscanf(name_end, ") %*c %ld", &parent) == 1 ? parent : 0;
+}
+
+/* Has one process started the other, or a process that has? */
+static bool
+descends(const char *root, long pid, long from)
+{
+	enum { DEPTH = 1000 }; /* /proc changes while it is read */
+
+	for (unsigned i = 0; i < DEPTH && pid > 0 && pid != from; i++)
+		pid = parent_of(root, pid);
+	return pid == from;
+}
+
+/* May this process have it open for writing? */
+static bool
+is_harmless(const struct writer_search *x, long pid)
+{
+	const struct inuse_query *q = x->q;
+
+	if (q->purpose == INUSE_TO_READ)
+		return false;
+	return descends(x->root, pid, (long)getpid()) ||
+	       descends(x->root, (long)getpid(), pid) ||
+	       (q->is_fellow != NULL && q->is_fellow(q->fellows, pid));
+}
+
 static int
 look_at_descriptor(void *arg, const char *fd)
 {
@@ -73,12 +112,22 @@ look_at_descriptor(void *arg, const char *fd)
 	if (!stat_descriptor(x, fd, &st))
 		return 0;
 	const struct inuse_place *p = inuse_place_of(x->places, &st);
-	if (p == NULL || !open_for_writing(x, fd))
+	if (p == NULL || !open_for_writing(x, fd) || is_harmless(x, atol(x->pid)))
 		return 0;
 	inuse_line(x->root, program, sizeof program, "proc/%.20s/comm", x->pid);
 	snprintf(x->buf, x->cap, "%s (process %.20s) has %s open for writing", program,
 	    x->pid, p->name);
 	return 1;
+}
+
+/* The kernel shows what a process has open to whom it shows its folder. */
+static bool
+is_closed(const char *root, const char *pid)
+{
+	char path[INUSE_PATH_BYTES], folder[2];
+
+	snprintf(path, sizeof path, "%.2000s/proc/%.20s/cwd", root, pid);
+	return readlink(path, folder, sizeof folder) < 0 && (errno == EACCES || errno == EPERM);
 }
 
 static int
@@ -90,16 +139,25 @@ look_at_process(void *arg, const char *pid)
 		return 0;
 	x->pid = pid;
 	snprintf(x->fds, sizeof x->fds, "proc/%.20s/fd", pid);
+	*x->unseen |= is_closed(x->root, pid) && !is_harmless(x, atol(pid));
 	return inuse_entries(x->root, x->fds, look_at_descriptor, x);
 }
 
 void
-inuse_find_writer(struct inuse_places *s, const char *root, char *buf, size_t cap)
+inuse_find_writer(struct inuse_places *s, const struct inuse_query *q, bool *unseen,
+    char *buf, size_t cap)
 {
-	struct writer_search x = { .places = s, .root = root, .buf = buf, .cap = cap };
+	struct writer_search x = { .places = s,
+		.q = q,
+		.root = q->root,
+		.unseen = unseen,
+		.buf = buf,
+		.cap = cap };
+	char line[8];
 
 	buf[0] = '\0';
-	inuse_entries(root, "proc", look_at_process, &x);
+	*unseen = !inuse_line(q->root, line, sizeof line, "proc/1/comm"); /* hidepid= */
+	inuse_entries(q->root, "proc", look_at_process, &x);
 }
 
 /* The kernel claims a device that is mounted or a part of another device.  Then opening it
@@ -127,9 +185,8 @@ is_claimed(const char *root, const struct inuse_place *p)
 	return stat(path, &st) == 0 && S_ISBLK(st.st_mode) && st.st_rdev == p->dev;
 }
 
-/* The disk that a device is a partition of; 0: it is none. */
-static dev_t
-disk_of(const char *root, dev_t dev)
+dev_t
+inuse_disk_of(const char *root, dev_t dev)
 {
 	unsigned maj = major(dev), min = minor(dev);
 	char line[64];
@@ -148,7 +205,7 @@ static bool
 accounted_for(
     const struct inuse_places *s, const char *root, const struct inuse_place *p)
 {
-	dev_t disk = disk_of(root, p->dev);
+	dev_t disk = inuse_disk_of(root, p->dev);
 
 	for (size_t i = 0; i < s->n; i++) {
 		const struct inuse_place *x = &s->v[i];
@@ -156,7 +213,8 @@ accounted_for(
 			continue;
 		if (disk != 0 && x->dev == disk && x->seen)
 			return true;
-		if (disk_of(root, x->dev) == p->dev && (x->seen || is_claimed(root, x)))
+		if (inuse_disk_of(root, x->dev) == p->dev &&
+		    (x->seen || is_claimed(root, x)))
 			return true;
 	}
 	return false;

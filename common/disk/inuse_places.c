@@ -95,22 +95,31 @@ kernel_name(const char *root, dev_t dev, char *buf, size_t cap)
 	snprintf(buf, cap, "%.150s", base != NULL ? base + 1 : link);
 }
 
-/* "/dev/sdb1", "/dev/dm-0 (vg-home)". */
-static void
-name_device(const char *root, dev_t dev, char *buf, size_t cap)
+void
+inuse_node_name(const char *root, dev_t dev, char *buf, size_t cap)
 {
-	char name[200], dm[64], also[70] = "";
+	char name[200];
 
 	kernel_name(root, dev, name, sizeof name);
-	if (inuse_line(root, dm, sizeof dm, "sys/dev/block/%u:%u/dm/name", major(dev),
-		minor(dev)))
-		snprintf(also, sizeof also, " (%s)", dm);
 	if (name[0] != '\0')
-		snprintf(buf, cap, "/dev/%.150s%s", name, also);
+		snprintf(buf, cap, "/dev/%.150s", name);
 	else
 		snprintf(buf, cap, "device %u:%u", major(dev), minor(dev));
 	for (char *p = buf; (p = strchr(p, '!')) != NULL;)
 		*p = '/'; /* how sysfs spells cciss/c0d0 */
+}
+
+/* "/dev/sdb1", "/dev/dm-0 (vg-home)". */
+static void
+name_device(const char *root, dev_t dev, char *buf, size_t cap)
+{
+	char dm[64];
+
+	inuse_node_name(root, dev, buf, cap);
+	size_t n = strlen(buf);
+	if (inuse_line(root, dm, sizeof dm, "sys/dev/block/%u:%u/dm/name", major(dev),
+		minor(dev)))
+		snprintf(buf + n, cap - n, " (%s)", dm);
 }
 
 struct inuse_place *

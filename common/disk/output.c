@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -132,13 +131,6 @@ output_free(struct output *o)
 	memset(o, 0, sizeof *o);
 }
 
-static int
-busy(const struct output *o, struct err *e)
-{
-	return err_set(e, ERR_REFUSED, "%s: another program is writing it",
-	    disk_name(o->disk));
-}
-
 /* Let the error name both files: the user named `path`, and the system refused `partial`. */
 static void
 name_in_error(const char *path, const char *partial, struct err *e)
@@ -150,32 +142,21 @@ name_in_error(const char *path, const char *partial, struct err *e)
 		snprintf(e->text, sizeof e->text, "%.200s%.300s", path, was.text + n);
 }
 
-/* Two programs with one output would mix their data, so the file is locked.  The program
- * that has the lock then checks that the name still is that of its file, because another
- * program may just have finished and renamed it.  Where the filesystem has no locks, the
- * program goes on without one. */
+/* Make the file empty.  Nobody else has it: it is held. */
 static int
 take_partial(struct output *o, struct err *e)
 {
-	struct stat named, held, old;
-	int fd = disk_fd(o->disk);
+	struct stat named, old;
 
-	if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-		return busy(o, e);
-	if (fstat(fd, &held) != 0)
-		return err_os(e, "%s", o->partial);
-	int rc = lstat(o->partial, &named);
-	if (rc == 0 && S_ISLNK(named.st_mode))
+	if (lstat(o->partial, &named) == 0 && S_ISLNK(named.st_mode))
 		return err_set(e, ERR_REFUSED,
 		    "%s: is a symbolic link, and what it leads to would be lost; remove it",
 		    o->partial);
-	if (rc != 0 || named.st_dev != held.st_dev || named.st_ino != held.st_ino)
-		return busy(o, e);
 	if (disk_size_bytes(o->disk) > 0 && disk_truncate(o->disk, 0, e) != 0)
 		return -1;
 	/* A file that replaces a private one gets the same mode, where files have modes. */
 	if (stat(o->path, &old) == 0)
-		fchmod(fd, old.st_mode & 0777);
+		fchmod(disk_fd(o->disk), old.st_mode & 0777);
 	return 0;
 }
 
@@ -230,8 +211,8 @@ output_write(struct output *o, const void *data, size_t n, struct err *e)
 	return 0;
 }
 
-/* The file is renamed before its lock is released; otherwise another program would take the
- * partial file for its own. */
+/* The file is renamed while it is held; otherwise another program would take the partial
+ * file for its own. */
 static int
 close_named(struct output *o, bool no_sync, struct err *e)
 {

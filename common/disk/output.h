@@ -48,8 +48,8 @@ void output_remove(const char *path);
 int output_check_replace(
     const char *path, const struct output_kind *, bool force, struct err *);
 /* Check as output_check_replace() does, then open.  path "-" is standard output.  For a
- * file, NAME.partial is written and locked, in the folder of the file that a link leads to.
- * ERR_REFUSED while another program has it; what an earlier run left there is replaced.
+ * file, NAME.partial is written, in the folder of the file that a link leads to.
+ * ERR_REFUSED while another program writes it; what an earlier run left there is replaced.
  * Errors name `path`. */
 int output_open(struct output *, const char *path, const struct output_kind *,
     bool force, struct err *);

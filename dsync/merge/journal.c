@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -133,26 +132,6 @@ read_slots(struct journal *j, struct err *e)
 	return 0;
 }
 
-/* Whether the path still leads to the file that was opened. */
-static bool
-is_there(const struct journal *j, const char *path)
-{
-	struct stat is, named;
-
-	return fstat(disk_fd(j->file), &is) == 0 && stat(path, &named) == 0 &&
-	       is.st_dev == named.st_dev && is.st_ino == named.st_ino;
-}
-
-/* Lock the file.  A program that had it locked before may have removed it. */
-static int
-lock(struct journal *j, const char *path, struct err *e)
-{
-	if (flock(disk_fd(j->file), LOCK_EX | LOCK_NB) == 0 && is_there(j, path))
-		return 0;
-	j->made = false;
-	return err_set(e, ERR_REFUSED, "%s: another program merges into this target", path);
-}
-
 int
 journal_open(struct journal **out, const char *path, struct err *e)
 {
@@ -161,12 +140,11 @@ journal_open(struct journal **out, const char *path, struct err *e)
 	*out = NULL;
 	if (j == NULL)
 		return err_nomem(e, path);
-	j->made = access(path, F_OK) != 0;
 	int rc = disk_open(&j->file, path, DISK_READ | DISK_WRITE | DISK_CREATE, e);
 	if (rc == 0 && disk_kind(j->file) != DISK_FILE)
 		rc = err_set(e, ERR_USAGE, "%s: the journal must be a regular file", path);
-	if (rc == 0)
-		rc = lock(j, path, e);
+	/* Another merge may have made it, or removed it, until it was held. */
+	j->made = rc == 0 && disk_size_bytes(j->file) == 0;
 	if (rc == 0)
 		rc = read_slots(j, e);
 	if (rc == 0)

@@ -4,10 +4,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -49,26 +47,6 @@ find_journal(struct work *w, struct err *e)
 	return w->path != NULL ? 0 : -1;
 }
 
-/* udev and others lock a device while they look at it, which takes less than this. */
-enum { LOOKS = 50, LOOK_AGAIN_MS = 100 };
-
-/* Two merges can have two journals, and with --force a device is not opened exclusively.  A filesystem
- * that has no locks is no error. */
-static int
-lock_target(struct work *w, struct err *e)
-{
-	unsigned left = disk_kind(w->target) == DISK_BLOCK ? LOOKS : 1;
-
-	while (flock(disk_fd(w->target), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-		if (--left == 0)
-			return err_set(e, ERR_REFUSED,
-			    "%s: another program merges into this target, or has locked it",
-			    w->cfg->target);
-		poll(NULL, 0, LOOK_AGAIN_MS);
-	}
-	return 0;
-}
-
 static int
 open_target(struct work *w, bool make, struct err *e)
 {
@@ -84,7 +62,7 @@ open_target(struct work *w, bool make, struct err *e)
 	if (!disk_seekable(w->target))
 		return err_set(
 		    e, ERR_USAGE, "%s: is neither a device nor a file", w->cfg->target);
-	return lock_target(w, e);
+	return 0;
 }
 
 /* Make the target as long as the device that was copied, if that is allowed.  now: change the
@@ -416,6 +394,7 @@ merge(const struct merge_config *cfg, struct disk *from, struct merge_report *r,
 	/* Remove a file that this call made and wrote nothing to. */
 	if (rc != 0 && !there && w.target != NULL && disk_size_bytes(w.target) == 0)
 		unlink(cfg->target);
+	r->unseen = w.target != NULL && disk_unseen(w.target);
 	work_end(&w);
 	return rc;
 }
@@ -428,6 +407,7 @@ merge_recover(const struct merge_config *cfg, struct merge_report *r, struct err
 
 	if (w.journal != NULL)
 		r->state = *journal_state(w.journal);
+	r->unseen = w.target != NULL && disk_unseen(w.target);
 	work_end(&w);
 	return rc;
 }

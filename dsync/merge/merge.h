@@ -32,6 +32,7 @@ struct merge_report {
 	struct target_state state; /* of the target now */
 	bool same;                 /* the target had this state already */
 	bool rolled_forward;       /* an earlier stream was applied first */
+	bool unseen;  /* another user's process may write the target, too (disk_unseen()) */
 	bool changed; /* merge_look(): the target does not hold its state any more */
 };
 

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 #include "common/disk/disk.h"
-#include "common/disk/inuse.h"
+#include "common/disk/hold.h"
 #include "dsync/run/cowsnap.h"
 #include "dsync/track/superblock.h"
 
@@ -23,11 +23,10 @@ enum { BLOCK_BYTES = 64 << 10 }; /* smaller ones cost more at first writes, larg
 static int
 check_unused(const char *path, struct err *e)
 {
-	struct inuse_query q = { .root = "", .path = path, .purpose = INUSE_TO_WRITE };
+	const struct hold_wish wish = { .path = path };
+	bool unseen; /* root does this */
 
-	if (stat(path, &q.st) != 0)
-		return err_os(e, "%s", path);
-	return inuse_check(&q, e);
+	return hold_look(&wish, &unseen, e);
 }
 
 static int

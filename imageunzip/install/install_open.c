@@ -9,6 +9,7 @@
 #include "common/base/ordered.h"
 #include "common/base/pipeline.h"
 #include "common/base/pool.h"
+#include "common/disk/inuse.h"
 #include "common/disk/output.h"
 #include "imageunzip/install/guess.h"
 #include "imageunzip/install/install_impl.h"
@@ -92,7 +93,9 @@ open_flags(const struct install_config *cfg, bool whole)
 
 	if (whole)
 		flags |= DISK_CREATE;
-	return cfg->force || cfg->shares_disk ? flags | DISK_FORCE : flags;
+	if (cfg->shares_disk)
+		flags |= DISK_HELD;
+	return cfg->force ? flags | DISK_FORCE : flags;
 }
 
 bool
@@ -108,6 +111,15 @@ install_makes_file(const struct install_config *cfg, const char *path)
 	       !S_ISREG(st.st_mode) || st.st_size == 0;
 }
 
+void
+install_warn_unseen(const struct install_config *cfg, const char *path)
+{
+	char text[INUSE_UNSEEN_BYTES];
+
+	if (cfg->warn != NULL)
+		cfg->warn(inuse_unseen_text(path, text));
+}
+
 static int
 open_target(struct install **out, const struct install_config *cfg, const char *path,
     struct err *e)
@@ -120,6 +132,8 @@ open_target(struct install **out, const struct install_config *cfg, const char *
 	if (disk_open(&d, path, to_stdout ? flags & ~(unsigned)DISK_READ : flags, e) !=
 	    0)
 		return -1;
+	if (disk_unseen(d))
+		install_warn_unseen(cfg, path);
 	bool fresh = whole && disk_kind(d) == DISK_FILE;
 	uint64_t held_bytes = fresh ? disk_size_bytes(d) : 0;
 	bool holds_data = held_bytes > 0;

@@ -42,23 +42,27 @@ check_options(const struct install_config *cfg, struct err *e)
 	return 0;
 }
 
-/* Claim the sectors of the partition on the target: the rest of the disk may be in use. */
+/* Hold the sectors of the partition on the target: the rest of the disk may be in use. */
 static int
-claim_part(
+hold_part(
     struct part *p, const struct install_config *cfg, const char *target, struct err *e)
 {
-	struct range area;
+	struct hold_wish wish = { .path = target, .no_look = cfg->force };
 	struct disk *d;
 	struct err ignored; /* nothing was written to the disk */
 
 	if (disk_open(&d, target, DISK_READ, e) != 0)
 		return -1;
-	int rc = install_area(d, p->slice, &area, e);
+	int rc = install_area(d, p->slice, &wish.sectors, e);
 	disk_close(d, &ignored);
 	if (rc != 0)
 		return -1;
-	p->room = area.len;
-	return cfg->force ? 0 : claim_sectors(&p->claim, target, area, e);
+	p->room = wish.sectors.len;
+	if (hold_sectors(&p->hold, &wish, e) != 0)
+		return -1;
+	if (hold_unseen(p->hold) && p->number == cfg->only.number[0])
+		install_warn_unseen(cfg, target);
+	return 0;
 }
 
 static int
@@ -71,7 +75,7 @@ open_part(
 	own.slice = p->slice;
 	own.shares_disk = true;
 	own.resize = false;
-	return claim_part(p, cfg, target, e) == 0
+	return hold_part(p, cfg, target, e) == 0
 		   ? install_open(&p->in, &own, target, e)
 		   : -1;
 }
@@ -80,7 +84,7 @@ static void
 parts_free(struct parts *x)
 {
 	for (unsigned i = 0; i < x->n; i++)
-		claim_release(&x->part[i].claim);
+		hold_end(x->part[i].hold);
 	parts_search_free(x);
 	imgtable_free(x->table);
 	ext_free(&x->first);

@@ -15,10 +15,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 
 #include "common/base/clock.h"
 #include "common/base/number.h"
+#include "common/disk/inuse.h"
 #include "common/disk/output.h"
 #include "common/disk/partitions.h"
 #include "common/image/read/reaches.h"
@@ -167,20 +167,6 @@ was_begun(const struct opening *o)
 	return o->pointer.sequence != 0 && o->pointer.begun && !o->d->cfg.anew;
 }
 
-/* Two programs with one disk, or one table, would each write what the other one does not know of.
- * Block devices are opened for one program alone; the lock of a file ends with the program, too.  Where
- * the filesystem has no locks, nobody is refused. */
-static int
-lock_file(struct disk *f, struct err *e)
-{
-	if (disk_kind(f) != DISK_FILE || disk_fd(f) < 0)
-		return 0;
-	if (flock(disk_fd(f), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
-		return 0;
-	return err_set(e, ERR_REFUSED, "%s: another program uses it for a disk that is streamed to",
-	    disk_name(f));
-}
-
 static int
 look_at_file(struct opening *o, struct err *e)
 {
@@ -218,8 +204,6 @@ open_file(struct opening *o, struct err *e)
 	if (!disk_seekable(d->table_on))
 		return err_set(e, ERR_USAGE, "%s: is neither a file nor a block device",
 		    d->cfg.table);
-	if (lock_file(d->table_on, e) != 0)
-		return -1;
 	if (disk_kind(d->table_on) == DISK_FILE && disk_sync_name(d->cfg.table, e) != 0)
 		return -1;
 	return look_at_file(o, e);
@@ -628,6 +612,15 @@ tell_cached(struct streamed *d)
 		    d->cfg.disk);
 }
 
+static void
+tell_unseen(struct streamed *d)
+{
+	char text[INUSE_UNSEEN_BYTES];
+
+	if (disk_unseen(d->disk))
+		streamed_tell(d, "%s", inuse_unseen_text(d->cfg.disk, text));
+}
+
 static int
 open_all(struct opening *o, struct err *e)
 {
@@ -636,8 +629,7 @@ open_all(struct opening *o, struct err *e)
 	if (d->disk == NULL &&
 	    disk_open(&d->disk, d->cfg.disk, DISK_READ | DISK_WRITE, e) != 0)
 		return -1;
-	if (lock_file(d->disk, e) != 0)
-		return -1;
+	tell_unseen(d);
 	if (!disk_seekable(d->disk) || disk_size_bytes(d->disk) < LEAST_BYTES)
 		return err_set(e, ERR_USAGE, "%s: is no disk of at least %d bytes", d->cfg.disk,
 		    LEAST_BYTES);

@@ -132,9 +132,9 @@ fi
 new_target "$T/table"; serve "$T/table" fill=no; python3 "$U" write "$T/sock" 9000 kept; stop
 head -c 1M /dev/urandom > "$T/other"; "$BIN/imagezip" -q "$T/other" "$T/other.ndz" 2> /dev/null
 serve "$T/table" fill=no; poison "$T/second" $DISK_BYTES; cp "$T/second" "$T/second.was"
-refused "disk: another program uses it" "$T/sda.ndz" disk="$T/disk" table=memory
-refused "disk: another program uses it" "$T/sda.ndz" disk="$T/disk" table="$T/table"
-refused "table: another program uses it" "$T/sda.ndz" disk="$T/second" table="$T/table"
+refused "disk is in use: .* has locked it" "$T/sda.ndz" disk="$T/disk" table=memory
+refused "disk is in use: .* has locked it" "$T/sda.ndz" disk="$T/disk" table="$T/table"
+refused "table is in use: .* has locked it" "$T/sda.ndz" disk="$T/second" table="$T/table"
 check "nothing was written" cmp "$T/second" "$T/second.was"
 stop
 refused "from another image" "$T/other.ndz" disk="$T/disk" table="$T/table"

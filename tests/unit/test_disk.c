@@ -445,11 +445,15 @@ test_block(void)
 	T_CHECK(disk_size_bytes(d) == FILE_BYTES);
 	T_CHECK(disk_reread_partitions(d, &e) == 0);
 	T_CHECK(disk_sync(d, &e) == 0);
-	T_CHECK(
-	    refused(dev, DISK_WRITE, ERR_REFUSED, "in use: another program holds it"));
+	/* A lock is of one open disk, and nobody overrules it. */
+	setenv("FRISBEE_TEST_TIMES", "hold=0.01", 1);
+	T_CHECK(refused(dev, DISK_WRITE, ERR_REFUSED, "in use: another program has locked it"));
+	T_CHECK(refused(dev, DISK_WRITE | DISK_FORCE, ERR_REFUSED, "has locked it"));
+	T_CHECK(refused(in_scratch("disk"), RW | DISK_FORCE, ERR_REFUSED, "has locked it"));
+	T_CHECK(disk_close(d, &e) == 0);
 	struct disk *forced = must_open(dev, DISK_WRITE | DISK_FORCE);
 	T_CHECK(disk_close(forced, &e) == 0);
-	T_CHECK(disk_close(d, &e) == 0);
+	unsetenv("FRISBEE_TEST_TIMES");
 }
 
 int

@@ -63,11 +63,13 @@ read_says(unsigned min)
 static const char *
 area_says(unsigned min, uint64_t off, uint64_t len)
 {
-	struct stat st = { .st_mode = S_IFBLK | 0600, .st_rdev = makedev(240, min) };
+	const struct inuse_query q = { .root = in_scratch("root"),
+		.path = "DISK",
+		.st = { .st_mode = S_IFBLK | 0600, .st_rdev = makedev(240, min) },
+		.purpose = INUSE_TO_WRITE };
 
 	e = (struct err){ 0 };
-	if (inuse_check_area(
-		in_scratch("root"), "DISK", &st, (struct range){ off, len }, &e) == 0)
+	if (inuse_check_area(&q, (struct range){ off, len }, &e) == 0)
 		return "";
 	return e.kind == ERR_REFUSED ? e.text : "wrong kind";
 }
@@ -282,6 +284,46 @@ test_areas(void)
 	T_CHECK(all_free());
 }
 
+static bool
+is_77(const void *fellows, long pid)
+{
+	(void)fellows;
+	return pid == 77;
+}
+
+/* Process 77 has it open for writing, and somebody else wants to write it. */
+static void
+test_writers(struct inuse_query q)
+{
+	struct inuse_found found = { .writer = false };
+	char line[100];
+
+	q.purpose = INUSE_TO_WRITE;
+	q.found = &found;
+	T_CHECK(strcmp(answer(&q), "vm.img is in use: kvm (process 77) has vm.img open "
+				   "for writing") == 0);
+	T_CHECK(found.writer && found.unseen); /* there is no process 1 */
+	T_CHECK(sh("mkdir root/proc/1 && echo init >root/proc/1/comm") == 0);
+	T_CHECK(answer(&q)[0] != '\0' && found.writer && !found.unseen);
+	q.no_writers = true;
+	T_CHECK(answer(&q)[0] == '\0');
+	q.no_writers = false;
+	q.is_fellow = is_77;
+	T_CHECK(answer(&q)[0] == '\0' && !found.writer);
+	q.is_fellow = NULL;
+	/* A child of a child of ours, and who has started us. */
+	T_CHECK(sh("mkdir root/proc/76 && echo '77 (a b) c) S 76 1' >root/proc/77/stat && "
+		   "echo '76 (sh) S %d 1' >root/proc/76/stat", (int)getpid()) == 0);
+	T_CHECK(answer(&q)[0] == '\0');
+	snprintf(line, sizeof line, "echo '%d (x) S 77 1' >root/proc/%d/stat",
+	    (int)getpid(), (int)getpid());
+	T_CHECK(sh("echo '77 (kvm) S 1 1' >root/proc/77/stat") == 0);
+	T_CHECK(answer(&q)[0] != '\0');
+	T_CHECK(sh("mkdir root/proc/%d && %s", (int)getpid(), line) == 0);
+	T_CHECK(answer(&q)[0] == '\0');
+	T_CHECK(sh("rm -r root/proc/1 root/proc/76 root/proc/%d", (int)getpid()) == 0);
+}
+
 /* A program that has a file or device open, as /proc shows it. */
 static void
 test_programs(void)
@@ -298,9 +340,7 @@ test_programs(void)
 	T_CHECK(stat(in_scratch("root/vm.img"), &q.st) == 0);
 	T_CHECK(strcmp(answer(&q), "vm.img is in use: kvm (process 77) has vm.img open "
 				   "for writing") == 0);
-	q.purpose = INUSE_TO_WRITE;
-	T_CHECK(answer(&q)[0] == '\0');
-	q.purpose = INUSE_TO_READ;
+	test_writers(q);
 	T_CHECK(sh("printf 'flags:\\t0100000\\n' >root/proc/77/fdinfo/9") == 0);
 	T_CHECK(answer(&q)[0] == '\0');
 	/* FUSE on a file: the source is its name. */

@@ -9,6 +9,7 @@
 #include "common/base/number.h"
 #include "common/base/say.h"
 #include "common/cli/failure.h"
+#include "common/disk/inuse.h"
 #include "tools/dmmerge/options.h"
 
 /* The condition of the target in one word, for --status and the JSON. */
@@ -169,6 +170,7 @@ act(void *options, char **operands, int n, struct err *e)
 	struct options *o = options;
 	struct merge_report r = { .same = false };
 	uint64_t began = clock_us();
+	char text[INUSE_UNSEEN_BYTES];
 
 	if (dmmerge_settle(o, operands, n, e) != 0)
 		return -1;
@@ -178,6 +180,8 @@ act(void *options, char **operands, int n, struct err *e)
 		return merge_look(&o->how, &r, e) == 0 ? show_state(o, &r, e) : -1;
 	int rc = o->recover ? merge_recover(&o->how, &r, e) : merge_input(o, &r, e);
 	double seconds = (double)(clock_us() - began) / 1e6;
+	if (r.unseen)
+		say(stderr, "dmmerge: warning: %s\n", inuse_unseen_text(o->how.target, text));
 	if (rc == 0 && o->json)
 		return show_json(o, &r, seconds, e);
 	if (rc == 0 && !o->quiet)

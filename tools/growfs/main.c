@@ -14,6 +14,7 @@
 #include "common/cli/cli.h"
 #include "common/cli/cli_rows.h"
 #include "common/cli/failure.h"
+#include "common/disk/hold.h"
 #include "common/disk/inuse.h"
 #include "common/disk/ptable.h"
 #include "common/image/format/marker.h"
@@ -122,6 +123,22 @@ check_whole(struct disk *d, const struct work *w, struct err *e)
 	           : rc;
 }
 
+/* The other partitions may be in use. */
+static int
+check_unused(const struct work *w, struct err *e)
+{
+	const struct hold_wish wish = { .path = w->on.disk,
+		.sectors = w->on.part.sectors };
+	char text[INUSE_UNSEEN_BYTES];
+	bool unseen;
+
+	if (hold_look(&wish, &unseen, e) != 0)
+		return -1;
+	if (unseen)
+		say(stderr, "growfs: warning: %s\n", inuse_unseen_text(w->on.disk, text));
+	return 0;
+}
+
 /* Look at what is in the last partition, and who claims the space behind its
  * filesystem. */
 static int
@@ -129,7 +146,7 @@ look_at_filesystem(struct disk *d, struct work *w, struct err *e)
 {
 	struct range part = w->on.part.sectors;
 
-	if (inuse_check_area("", w->on.disk, &w->on.st, part, e) != 0 ||
+	if (check_unused(w, e) != 0 ||
 	    device_with(&w->on, resize_look, &w->fs, e) != 0)
 		return -1;
 	uint64_t end = (w->fs.was_bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
@@ -405,6 +422,23 @@ grow(const struct opts *o, struct work *w, struct err *e)
 	return alone ? EXIT_LEFT_ALONE : 0;
 }
 
+/* The tools, and what is opened here, share the lock. */
+static int
+grow_held(const struct opts *o, struct work *w, struct err *e)
+{
+	const struct hold_wish wish = { .path = w->on.disk, .no_look = true };
+	struct disk_hold *hold = NULL;
+
+	if (!o->look_only) {
+		if (hold_begin(&hold, &wish, e) != 0)
+			return -1;
+		hold_lend(hold);
+	}
+	int rc = grow(o, w, e);
+	hold_end(hold);
+	return rc;
+}
+
 static int
 run(void *opts, char **operands, int n, struct err *e)
 {
@@ -412,7 +446,7 @@ run(void *opts, char **operands, int n, struct err *e)
 
 	if (n != 1)
 		return err_misuse(e, "one disk is needed");
-	int rc = grow(opts, &w, e);
+	int rc = grow_held(opts, &w, e);
 	fitting_free(&w.fit);
 	return rc;
 }
