@@ -1,6 +1,6 @@
-/* hold.c: takes the locks of hold.h, and looks who else writes.  disk_open() calls this for all
- * that is opened for writing; installations into partitions, growfs and dsync call it themselves;
- * in any thread. */
+/* hold.c: takes the locks of hold.h, and looks who else writes.  disk_open() calls this
+ * for all that is opened for writing; installations into partitions, growfs and dsync
+ * call it themselves; in any thread. */
 #include "common/disk/hold.h"
 
 #include <errno.h>
@@ -18,8 +18,8 @@
 #include "common/disk/hold_impl.h"
 #include "common/disk/inuse.h"
 
-/* udev and others lock or open a device for a moment after each change; 5 s are enough for them also
- * on a busy machine, and a user still waits for an answer then. */
+/* udev and others lock or open a device for a moment after each change; 5 s are enough
+ * for them also on a busy machine, and a user still waits for an answer then. */
 #define PATIENCE_US UINT64_C(5000000)
 
 /* Loop devices may lie on files of loop devices; deeper than this nobody looks. */
@@ -64,7 +64,8 @@ same(const struct stat *a, const struct stat *b)
 	return S_ISREG(b->st_mode) && a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Whoever waits does not have it open for writing, or the one who has the lock would see a writer. */
+/* Whoever waits does not have it open for writing, or the one who has the lock would
+ * see a writer. */
 static int
 open_node(const char *name, bool make)
 {
@@ -98,7 +99,8 @@ opened_anew(struct lock *l, const char *name)
 }
 
 static int
-lock_node(struct disk_hold *h, const char *path, const struct hold_node *n, int how, struct err *e)
+lock_node(struct disk_hold *h, const char *path, const struct hold_node *n, int how,
+    struct err *e)
 {
 	struct lock *l = &h->lock[h->n - 1];
 	bool anew = false;
@@ -116,7 +118,8 @@ lock_node(struct disk_hold *h, const char *path, const struct hold_node *n, int 
 
 /* The lock of some bytes needs a descriptor for writing.  Without one, all is locked. */
 static int
-lock_bytes(struct disk_hold *h, const char *path, const struct hold_node *n, struct err *e)
+lock_bytes(struct disk_hold *h, const char *path, const struct hold_node *n,
+    struct err *e)
 {
 	struct lock *l = &h->lock[h->n - 1];
 	struct flock bytes = { .l_type = F_WRLCK,
@@ -138,7 +141,8 @@ lock_bytes(struct disk_hold *h, const char *path, const struct hold_node *n, str
 
 /* The descriptor becomes the hold's. */
 static int
-add_lock(struct disk_hold *h, const char *path, const struct hold_node *n, int fd, struct err *e)
+add_lock(struct disk_hold *h, const char *path, const struct hold_node *n, int fd,
+    struct err *e)
 {
 	struct lock *l = &h->lock[h->n++];
 	bool all = n->bytes.len == 0;
@@ -160,7 +164,8 @@ lock_below(struct disk_hold *h, const char *path, struct hold_node *n, struct er
 {
 	struct stat st;
 
-	while (h->n > 0 && h->n < LOCKS_MAX && hold_node_below(n, &h->lock[h->n - 1].st)) {
+	while (h->n > 0 && h->n < LOCKS_MAX &&
+	       hold_node_below(n, &h->lock[h->n - 1].st)) {
 		if (stat(n->name, &st) != 0 || !can_be_held(&st))
 			return 0; /* it was removed, or has that name elsewhere */
 		hold_node_of(n, &st);
@@ -180,8 +185,8 @@ unlock_all(struct disk_hold *h)
 
 	while (h->n > 0) {
 		struct lock *l = &h->lock[--h->n];
-		/* Others may have the same descriptor: that of a shell, or a child that was
-		 * forked. */
+		/* Others may have the same descriptor: that of a shell, or a child that
+		 * was forked. */
 		if (!l->borrowed)
 			flock(l->fd, LOCK_UN);
 		if (close(l->fd) != 0 && errno != EINTR)
@@ -199,7 +204,8 @@ open_first(struct disk_hold *h, const struct hold_wish *w, struct hold_node *n)
 	bool there = stat(w->path, &h->st) == 0;
 
 	snprintf(n->name, sizeof n->name, "%s", w->path);
-	n->bytes = (struct range){ w->sectors.off * SECTOR_BYTES, w->sectors.len * SECTOR_BYTES };
+	n->bytes = (struct range){ w->sectors.off * SECTOR_BYTES,
+		w->sectors.len * SECTOR_BYTES };
 	h->made = false;
 	if (there ? !can_be_held(&h->st) : !w->make) {
 		h->st = (struct stat){ .st_mode = 0 };
@@ -214,8 +220,8 @@ open_first(struct disk_hold *h, const struct hold_wish *w, struct hold_node *n)
 	return fd;
 }
 
-/* Lock once.  Returns 1 when the name leads to something else now: whoever had the lock has
- * removed or renamed the file. */
+/* Lock once.  Returns 1 when the name leads to something else now: whoever had the lock
+ * has removed or renamed the file. */
 static int
 lock_once(struct disk_hold *h, const struct hold_wish *w, struct err *e)
 {
@@ -295,7 +301,8 @@ new_hold(const char *path, struct err *e)
 	return h;
 }
 
-/* Hands the hold over, or ends it.  Whoever was told to end has waited in vain for that reason. */
+/* Hands the hold over, or ends it.  Whoever was told to end has waited in vain for that
+ * reason. */
 static int
 settle(struct disk_hold **out, struct disk_hold *h, int rc, struct err *e)
 {
@@ -366,7 +373,8 @@ claim(struct disk_hold *h, const char *path, const char *name, struct err *e)
 	if (fd < 0 && errno == EBUSY)
 		return err_set(e, ERR_REFUSED, "%s is in use: another program holds %s",
 		    path, name);
-	/* A partition without a node in /dev is passed over: nobody can open it by name. */
+	/* A partition without a node in /dev is passed over: nobody can open it by
+	 * name. */
 	if (fd >= 0)
 		h->claim[h->nclaims++] = fd;
 	return 0;

@@ -1,13 +1,14 @@
 /* hold.h: whoever writes a disk or a file has it for himself while he writes.
  *
- * What is held is locked by flock(2): a file itself; of a device the node of the whole disk, as
- * systemd asks for ("Locking Block Device Access"), which udev and others heed; of a loop device
- * the file behind it, too.  A partition, and some sectors of a disk, are held by a shared lock of
- * the whole disk and a lock of their bytes (fcntl(2), F_OFD_SETLK), so that several of them can be
- * written at once.  A lock of somebody else is waited for, for 5 s.
+ * What is held is locked by flock(2): a file itself; of a device the node of the whole
+ * disk, as systemd asks for ("Locking Block Device Access"), which udev and others
+ * heed; of a loop device the file behind it, too.  A partition, and some sectors of a
+ * disk, are held by a shared lock of the whole disk and a lock of their bytes
+ * (fcntl(2), F_OFD_SETLK), so that several of them can be written at once.  A lock of
+ * somebody else is waited for, for 5 s.
  *
- * Then it is looked who has it open for writing, or mounted, as inuse.h says; who holds other
- * sectors of the same disk does no harm.  A look can be left out, a lock cannot.
+ * Then it is looked who has it open for writing, or mounted, as inuse.h says; who holds
+ * other sectors of the same disk does no harm.  A look can be left out, a lock cannot.
  *
  * A descriptor that was inherited and has the lock is a lock of ours: that of a parent
  * (hold_lend(), flock(1)).  Where a filesystem has no locks, nobody is refused.
@@ -30,28 +31,34 @@ struct hold_wish {
 	bool no_look;         /* only the lock is wanted */
 };
 
-/* Hold a device or file until hold_end().  What is neither needs no lock.  ERR_REFUSED: it is
- * locked or in use, and the sentence says by whom; ERR_CANCELLED; ERR_IO, ERR_NOMEM. */
+/* Hold a device or file until hold_end().  What is neither needs no lock.  ERR_REFUSED:
+ * it is locked or in use, and the sentence says by whom; ERR_CANCELLED; ERR_IO,
+ * ERR_NOMEM. */
 int hold_begin(struct disk_hold **, const struct hold_wish *, struct err *);
-/* hold_begin() for what standard output leads to, by a descriptor that stays the caller's.  Others
- * may have it open, as a shell's other programs do. */
+/* hold_begin() for what standard output leads to, by a descriptor that stays the
+ * caller's.  Others may have it open, as a shell's other programs do. */
 int hold_standard(struct disk_hold **, int fd, bool no_look, struct err *);
-/* hold_begin() for some sectors of a disk of which other partitions may be in use.  If there is a
- * look, nobody else can mount the partitions concerned, or open them exclusively, from now on. */
+/* hold_begin() for some sectors of a disk of which other partitions may be in use.  If
+ * there is a look, nobody else can mount the partitions concerned, or open them
+ * exclusively, from now on. */
 int hold_sectors(struct disk_hold **, const struct hold_wish *, struct err *);
-/* Programs that are started from now on, and what this program opens itself, share the lock. */
+/* Programs that are started from now on, and what this program opens itself, share the
+ * lock. */
 void hold_lend(struct disk_hold *);
 /* Is this what is held?  true for what needs no lock. */
 bool hold_is_of(const struct disk_hold *, const struct stat *);
-/* To be called when something else than a lock is in the way: waits for a moment.  false: there
- * was time enough already, or the work is to end.  NULL is fine: false. */
+/* To be called when something else than a lock is in the way: waits for a
+ * moment.  false: there was time enough already, or the work is to end.  NULL is fine:
+ * false. */
 bool hold_waits(const struct disk_hold *);
-/* Could processes of other users not be looked into, so that one of them may have it open for
- * writing? */
+/* Could processes of other users not be looked into, so that one of them may have it
+ * open for writing? */
 bool hold_unseen(const struct disk_hold *);
-/* Only look, as hold_begin() does.  *unseen is what hold_unseen() says.  ERR_IO: it is not there. */
+/* Only look, as hold_begin() does.  *unseen is what hold_unseen() says.  ERR_IO: it is
+ * not there. */
 int hold_look(const struct hold_wish *, bool *unseen, struct err *);
-/* Let others have it.  NULL is fine.  -1: a descriptor could not be closed, and errno says why. */
+/* Let others have it.  NULL is fine.  -1: a descriptor could not be closed, and errno
+ * says why. */
 int hold_end(struct disk_hold *);
 
 #endif /* COMMON_DISK_HOLD_H */

@@ -1,5 +1,5 @@
-/* hold_node.c: which nodes and files are locked for a device.  hold.c alone calls this, in its
- * caller's thread. */
+/* hold_node.c: which nodes and files are locked for a device.  hold.c alone calls this,
+ * in its caller's thread. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,6 +31,14 @@ number_of(dev_t dev, const char *file)
 	return n;
 }
 
+/* The bytes of a partition on its disk. */
+static struct range
+sysfs_range(dev_t dev)
+{
+	return (struct range){ number_of(dev, "start") * SECTOR_BYTES,
+		number_of(dev, "size") * SECTOR_BYTES };
+}
+
 /* All programs lock the same node, by whatever name they know the device. */
 static bool
 name_node(char name[PATH_MAX], dev_t dev)
@@ -51,18 +59,18 @@ hold_node_of(struct hold_node *n, const struct stat *st)
 	dev_t disk = S_ISBLK(st->st_mode) ? inuse_disk_of("", st->st_rdev) : 0;
 
 	if (disk != 0 && name_node(n->name, disk))
-		move_into(n, (struct range){ number_of(st->st_rdev, "start") * SECTOR_BYTES,
-				 number_of(st->st_rdev, "size") * SECTOR_BYTES });
+		move_into(n, sysfs_range(st->st_rdev));
 	else if (S_ISBLK(st->st_mode))
-		(void)name_node(n->name, st->st_rdev); /* without a node, its name is as good */
+		(void)name_node(n->name, st->st_rdev); /* else the name serves */
 }
 
 bool
 hold_node_below(struct hold_node *n, const struct stat *st)
 {
 	if (!S_ISBLK(st->st_mode) ||
-	    !inuse_line("", n->name, sizeof n->name, "sys/dev/block/%u:%u/loop/backing_file",
-		major(st->st_rdev), minor(st->st_rdev)))
+	    !inuse_line("", n->name, sizeof n->name,
+		"sys/dev/block/%u:%u/loop/backing_file", major(st->st_rdev),
+		minor(st->st_rdev)))
 		return false;
 	uint64_t from = number_of(st->st_rdev, "loop/offset");
 	if (from != 0 || number_of(st->st_rdev, "loop/sizelimit") != 0)

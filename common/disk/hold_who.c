@@ -1,6 +1,6 @@
-/* hold_who.c: who has a lock, as the kernel lists it.  hold.c alone calls this, in its caller's
- * thread.  /proc/locks has the locks of all processes that can be seen, /proc/PID/fdinfo those of
- * one open file. */
+/* hold_who.c: who has a lock, as the kernel lists it.  hold.c alone calls this, in its
+ * caller's thread.  /proc/locks has the locks of all processes that can be seen,
+ * /proc/PID/fdinfo those of one open file. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "common/disk/hold_impl.h"
 #include "common/disk/inuse_impl.h"
 
-/* A line "1: FLOCK  ADVISORY  WRITE 12 fd:00:345 0 EOF".  The kernel names the device of the
- * filesystem, which some filesystems hide from stat(2). */
+/* A line "1: FLOCK  ADVISORY  WRITE 12 fd:00:345 0 EOF".  The kernel names the device of
+ * the filesystem, which some filesystems hide from stat(2). */
 struct lock_line {
 	char access[8]; /* "READ", "WRITE" */
 	long pid;
@@ -23,13 +23,15 @@ struct lock_line {
 static bool
 parse(struct lock_line *l, const char *line)
 {
-	return sscanf(line, "%*d: FLOCK %*s %7s %ld %x:%x:%lu", l->access, &l->pid, &l->maj,
-		   &l->min, &l->ino) == 5;
+	return sscanf(line, "%*d: FLOCK %*s %7s %ld %x:%x:%lu", l->access, &l->pid,
+		   &l->maj, &l->min, &l->ino) == 5;
 }
 
-/* Call each(arg, line) for all locks by flock(2) of the file or node, until one returns true. */
+/* Call each(arg, line) for all locks by flock(2) of the file or node, until one returns
+ * true. */
 static bool
-find_lock(const struct stat *st, bool (*each)(void *arg, const struct lock_line *), void *arg)
+find_lock(const struct stat *st, bool (*each)(void *arg, const struct lock_line *),
+    void *arg)
 {
 	struct lock_line l;
 	char *line = NULL;
@@ -108,8 +110,8 @@ has_lock(const char *fd)
 	return found;
 }
 
-/* A descriptor that a program makes for itself is closed on exec; one that it was given, or gives
- * to others, is not. */
+/* A descriptor that a program makes for itself is closed on exec; one that it was
+ * given, or gives to others, is not. */
 static int
 is_inherited(void *arg, const char *name)
 {

@@ -127,7 +127,8 @@ is_closed(const char *root, const char *pid)
 	char path[INUSE_PATH_BYTES], folder[2];
 
 	snprintf(path, sizeof path, "%.2000s/proc/%.20s/cwd", root, pid);
-	return readlink(path, folder, sizeof folder) < 0 && (errno == EACCES || errno == EPERM);
+	return readlink(path, folder, sizeof folder) < 0 &&
+	       (errno == EACCES || errno == EPERM);
 }
 
 static int
