@@ -69,7 +69,8 @@ static const struct cli_opt opts[] = {
 	    "serve, join: encrypt with this key, which server and nodes need", CLI_STR,
 	    AT(key), 0, 0, NULL },
 	FLAG(OPT_RAW, "raw",
-	    "serve: send the bytes of any file or disk, with a digest for each MiB",
+	    "serve: send the bytes of any file or disk, with a digest for each MiB "
+	    "(--force: of a disk that is not complete, too)",
 	    raw),
 	FLAG(OPT_ZSTD, "zstd", "serve: compress the bytes of --raw with zstd", zstd),
 	UINT(OPT_DEADLINE, "deadline", "S",

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/disk/disk.h"
+#include "common/image/format/marker.h"
 #include "frisbeed/serve/identity.h"
 
 static int
@@ -49,8 +50,25 @@ open_raw(struct origin *o, const struct source_info *info, bool zstd, struct err
 	return raw_new(&o->raw, zstd, e);
 }
 
+/* A disk that is not whole is no source. */
+static int
+check_whole(struct disk *d, const struct origin_how *how, struct err *e)
+{
+	struct err why;
+
+	if (!how->raw || how->force || marker_refuse_any(d, &why) == 0)
+		return 0;
+	*e = why;
+	return why.kind != ERR_REFUSED
+	           ? -1
+	           : err_set(e, ERR_REFUSED,
+	                 "%.400s; finish it first, or use --force to serve it as it is",
+	                 why.text);
+}
+
 int
-origin_open(struct origin *o, const char *path, bool raw, bool zstd, struct err *e)
+origin_open(struct origin *o, const char *path, const struct origin_how *how,
+    struct err *e)
 {
 	struct source_info info;
 	struct disk *d;
@@ -66,9 +84,9 @@ origin_open(struct origin *o, const char *path, bool raw, bool zstd, struct err 
 	if (info.chunks == 0 || info.chunks > MSG_CHUNKS_MAX)
 		return err_set(e, info.chunks == 0 ? ERR_FORMAT : ERR_UNSUPPORTED,
 		    info.chunks == 0 ? "%s: is empty" : "%s: is too large", path);
-	if (take_identity(o, d, !raw, e) != 0)
+	if (check_whole(d, how, e) != 0 || take_identity(o, d, !how->raw, e) != 0)
 		return -1;
-	return raw ? open_raw(o, &info, zstd, e) : open_image(o, e);
+	return how->raw ? open_raw(o, &info, how->zstd, e) : open_image(o, e);
 }
 
 void

@@ -25,12 +25,19 @@ struct origin {
 	uint8_t identity[MSG_IDENTITY_BYTES];
 };
 
-/* Opens an image, or with `raw` any file or disk that can be read in any order; `zstd`
- * compresses the chunks of raw data.  The path is borrowed.  Also after an error
- * origin_close() is to be called.  ERR_IO; ERR_FORMAT: it is no image, or empty;
- * ERR_UNSUPPORTED: it is a pipe, or too large; ERR_NOMEM. */
+/* What is to be served. */
+struct origin_how {
+	bool raw;   /* any file or disk that can be read in any order, instead of an image */
+	bool zstd;  /* compress the chunks of raw data */
+	bool force; /* also raw data of a disk whose installation is not complete */
+};
+
+/* Opens an image, or raw data.  The path is borrowed.  Also after an error origin_close()
+ * is to be called.  ERR_IO; ERR_FORMAT: it is no image, or empty; ERR_UNSUPPORTED: it is a
+ * pipe, or too large; ERR_REFUSED: the installation of the disk, or of one of its
+ * partitions, is not complete; ERR_NOMEM. */
 int origin_open(
-    struct origin *, const char *path, bool raw, bool zstd, struct err *);
+    struct origin *, const char *path, const struct origin_how *, struct err *);
 /* Closes what was opened. */
 void origin_close(struct origin *);
 /* Reads a chunk, in the form in which it is sent, into to[chunk_bytes], and sets *length to its

@@ -282,11 +282,12 @@ int
 command_serve(const struct options *o, char **operands, int n, struct err *e)
 {
 	struct serving s = { .o = o };
+	struct origin_how how = { o->raw, o->zstd, o->install.force };
 
 	(void)n;
 	int rc = check_options(o, e);
 	if (rc == 0)
-		rc = origin_open(&s.origin, operands[0], o->raw, o->zstd, e);
+		rc = origin_open(&s.origin, operands[0], &how, e);
 	if (rc == 0)
 		rc = way_open(&s.way, o, s.origin.bytes, e);
 	progress_begin(&s.progress, "dolly", 0, -1, o->quiet);

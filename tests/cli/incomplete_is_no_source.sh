@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
 # A disk whose installation is not complete, by all of it, by one partition or because it is still streamed to, is no
-# source: not of a capture, of --shrink, -s and -H, nor of a copy of dsync, and growfs changes nothing.  --force.
+# source: not of a capture, of --shrink, -s and -H, nor of a copy of dsync or of dolly serve --raw, and growfs changes
+# nothing.  --force.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/only_lib.sh"
 requires sfdisk mke2fs
+own_network "$@"
+PORT=$((20000 + $$ % 20000))
 export PATH="$BIN:$PATH"
 only_disk
 killed() {	# DISK OPTIONS...: an installation that ends at its third write
@@ -30,6 +33,7 @@ for d in whole one; do
 	is_refused dmextract -q --full --since=scan:"$T/state" "$T/$d"
 	is_refused dsync -q --since=scan:"$T/state" init "$T/$d" "$T/copy"
 	is_refused dsync -q --since=scan:"$T/state" once "$T/$d" "$T/copy"
+	is_refused timeout 60 dolly serve --wait 1 --raw "$T/$d"
 done
 check "which partition" grep -q "partition 6" <(imagezip -q "$T/one" "$T/x.ndz" 2>&1)
 imagezip -q -U "$T/sig" --force "$T/disk" "$T/again.ndz" || fail "-U"
@@ -50,6 +54,11 @@ check "dmextract" quietly eval "dmextract -q --force --full --since=scan:'$T/sta
 check "as it is" cmp "$T/whole" "$T/t2"
 check "dsync" quietly dsync -q --since=scan:"$T/state3" --force init "$T/one" "$T/t3"
 check "as it is" cmp "$T/one" "$T/t3"
+dolly serve --force --linger 0 --wait 1 -p $PORT --raw "$T/one" > "$T/quiet" 2> "$T/serve.log" & s=$!
+begins $s grep -q serving "$T/serve.log"
+check "dolly serve" quietly timeout 60 dolly join -q 127.0.0.1:$PORT "$T/t4"
+wait $s
+check "as it is" cmp "$T/one" "$T/t4"
 
 # A streaming disk that is not whole.
 if command -v nbdkit > "$T/quiet"; then
