@@ -5,37 +5,14 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "common/behind/nonzero.h"
 #include "fsmods/fsmod.h"
 #include "fsmods/swap.h"
 
-enum {
-	NEAR_SECTORS = (1 << 20) / SECTOR_BYTES, /* a hash tree is looked for there */
-	END_SECTORS = (16 << 20) / SECTOR_BYTES, /* imagezip keeps as much of a disk */
-	READ_SECTORS = (1 << 20) / SECTOR_BYTES,
-};
-
-/* A search for sectors that are not zero. */
-struct search {
-	struct disk *d;
-	const struct rangeset *own;
-	struct behind *b;
-	uint8_t *buf;  /* READ_SECTORS */
-	uint64_t copy; /* sector with a copy of the first one; UINT64_MAX: none */
-};
-
-static bool
-is_owned(const struct search *s, uint64_t sector)
-{
-	for (size_t i = 0; i < s->b->n; i++) {
-		struct range r = s->b->owned[i].sectors;
-		if (sector >= r.off && sector < range_end(r))
-			return true;
-	}
-	return sector == s->copy || (s->own != NULL && rangeset_contains(s->own, sector));
-}
+/* A hash tree is looked for there. */
+enum { NEAR_SECTORS = (1 << 20) / SECTOR_BYTES };
 
 /* ntfsresize puts the copy of the boot sector into the last sector of the partition, some
  * sectors behind the last cluster. */
@@ -52,57 +29,43 @@ find_copy(struct disk *d, struct range area)
 	return memcmp(first, copy, sizeof copy) == 0 ? last : UINT64_MAX;
 }
 
-/* Let the unknown data reach to this sector, too. */
-static void
-note(struct behind *b, uint64_t sector)
+/* The sectors that are not unknown: the table's, the copy of the first sector, and what
+ * is recognised. */
+static int
+find_known(struct rangeset *known, const struct behind *b, struct disk *d,
+    struct range area, const struct rangeset *own, struct err *e)
 {
-	struct range r = b->unknown.len > 0 ? b->unknown : (struct range){ sector, 1 };
-	uint64_t from = sector < r.off ? sector : r.off;
-	uint64_t end = sector >= range_end(r) ? sector + 1 : range_end(r);
+	uint64_t copy = find_copy(d, area);
+	int rc = own != NULL ? rangeset_union(known, own, e) : 0;
 
-	b->unknown = (struct range){ from, end - from };
-}
-
-static void
-look_at(struct search *s, struct range r)
-{
-	static const uint8_t zeros[SECTOR_BYTES];
-	struct err ignored;
-
-	if (disk_read(s->d, s->buf, r.len * SECTOR_BYTES, r.off * SECTOR_BYTES,
-		&ignored) != 0)
-		return;
-	for (uint64_t i = 0; i < r.len; i++)
-		if (memcmp(s->buf + i * SECTOR_BYTES, zeros, SECTOR_BYTES) != 0 &&
-		    !is_owned(s, r.off + i))
-			note(s->b, r.off + i);
-}
-
-static void
-look_through(struct search *s, uint64_t from, uint64_t end)
-{
-	for (uint64_t n; from < end; from += n) {
-		n = end - from < READ_SECTORS ? end - from : READ_SECTORS;
-		look_at(s, (struct range){ from, n });
-	}
+	if (rc == 0 && copy != UINT64_MAX)
+		rc = rangeset_add(known, (struct range){ copy, 1 }, e);
+	for (size_t i = 0; rc == 0 && i < b->n; i++)
+		rc = rangeset_add(known, b->owned[i].sectors, e);
+	rangeset_seal(known);
+	return rc;
 }
 
 static int
 find_unknown(struct behind *b, struct disk *d, struct range area, uint64_t from,
     const struct rangeset *own, struct err *e)
 {
-	struct search s = { .d = d, .own = own, .b = b, .copy = find_copy(d, area) };
 	uint64_t lo = area.off + from, end = range_end(area);
 	uint64_t near = end - lo > NEAR_SECTORS ? lo + NEAR_SECTORS : end;
-	uint64_t last = end - lo > END_SECTORS ? end - END_SECTORS : lo;
+	uint64_t last = end - lo > BEHIND_END_SECTORS ? end - BEHIND_END_SECTORS : lo;
+	struct rangeset known;
 
-	s.buf = malloc(READ_SECTORS * SECTOR_BYTES);
-	if (s.buf == NULL)
-		return err_nomem(e, "a buffer for what lies behind");
-	look_through(&s, lo, near);
-	look_through(&s, last > near ? last : near, end);
-	free(s.buf);
-	return 0;
+	last = last > near ? last : near;
+	rangeset_init(&known);
+	int rc = find_known(&known, b, d, area, own, e);
+	if (rc == 0)
+		rc = nonzero_find(
+		    &b->unknown, d, (struct range){ lo, near - lo }, &known, NULL, e);
+	if (rc == 0)
+		rc = nonzero_find(
+		    &b->unknown, d, (struct range){ last, end - last }, &known, NULL, e);
+	rangeset_free(&known);
+	return rc;
 }
 
 int

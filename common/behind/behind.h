@@ -15,6 +15,10 @@
 #include "common/disk/ptable.h"
 #include "common/disk/rangeset.h"
 
+/* Unknown data is looked for in as much of the end of a disk or partition, and imagezip
+ * keeps as much of a disk. */
+enum { BEHIND_END_SECTORS = (16 << 20) / SECTOR_BYTES };
+
 struct behind {
 	struct ending owned[ENDINGS_MAX]; /* what is recognised */
 	size_t n;

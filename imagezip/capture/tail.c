@@ -13,17 +13,10 @@
 #include <string.h>
 
 #include "common/behind/behind.h"
+#include "common/behind/nonzero.h"
 
-enum {
-	END_SECTORS = (16 << 20) / SECTOR_BYTES,
-	/* How far from the end metadata that is recognised may begin. */
-	ENDING_SECTORS = (256 << 20) / SECTOR_BYTES,
-	BLOCK_SECTORS = 8, /* such a block is kept or left out as a whole */
-	BLOCK_BYTES = BLOCK_SECTORS * SECTOR_BYTES,
-	READ_SECTORS = (1 << 20) / SECTOR_BYTES,
-};
-
-static const uint8_t zeros[BLOCK_BYTES];
+/* How far from the end metadata that is recognised may begin. */
+enum { ENDING_SECTORS = (256 << 20) / SECTOR_BYTES };
 
 int
 tail_drop_missing_backup(struct rangeset *own, const struct ptable *t, struct disk *d,
@@ -114,80 +107,6 @@ cut(struct outside *o, struct disk *d, const struct tail_search *s, uint64_t flo
 	return rc;
 }
 
-/* A search for blocks that are not zero. */
-struct reader {
-	struct disk *d;
-	const struct rangeset *known; /* not searched: the table's sectors, what is recognised */
-	uint8_t *buf;
-	struct rangeset *set; /* the blocks that were found */
-	struct rangeset *bad; /* the blocks that cannot be read */
-};
-
-/* Blank the known sectors in the buffer, so that they do not make a block count as not
- * zero. */
-static void
-blank_known(const struct reader *k, struct range r)
-{
-	for (size_t i = rangeset_find(k->known, r.off); i < rangeset_count(k->known);
-	     i++) {
-		struct range part = range_clip(
-		    rangeset_get(k->known, i), r.off, range_end(r));
-		if (part.len == 0)
-			break;
-		memset(k->buf + (part.off - r.off) * SECTOR_BYTES, 0,
-		    part.len * SECTOR_BYTES);
-	}
-}
-
-/* Add the blocks of r that are not zero to the set, and those that cannot be read to
- * another. */
-static int
-read_blocks(struct reader *k, struct range r, struct err *e)
-{
-	uint64_t now, at_byte = r.off * SECTOR_BYTES;
-	uint8_t *buf = k->buf;
-	struct err why;
-
-	if (disk_read(k->d, buf, r.len * SECTOR_BYTES, at_byte, &why) != 0) {
-		if (r.len <= BLOCK_SECTORS)
-			return rangeset_add(k->bad, r, e);
-		for (uint64_t at = 0; at < r.len; at += now) {
-			now = r.len - at < BLOCK_SECTORS ? r.len - at : BLOCK_SECTORS;
-			if (read_blocks(k, (struct range){ r.off + at, now }, e) != 0)
-				return -1;
-		}
-		return 0;
-	}
-	blank_known(k, r);
-	for (uint64_t at = 0; at < r.len; at += now) {
-		now = r.len - at < BLOCK_SECTORS ? r.len - at : BLOCK_SECTORS;
-		if (memcmp(buf + at * SECTOR_BYTES, zeros, now * SECTOR_BYTES) != 0 &&
-		    rangeset_add(k->set, (struct range){ r.off + at, now }, e) != 0)
-			return -1;
-	}
-	return 0;
-}
-
-/* Search [from, to), in blocks that begin at multiples of their size. */
-static int
-find_nonzero(struct reader *k, uint64_t from, uint64_t to, struct err *e)
-{
-	k->buf = malloc(READ_SECTORS * SECTOR_BYTES);
-	int rc = k->buf != NULL ? 0 : err_nomem(e, "a buffer for the disk's end");
-
-	while (rc == 0 && from < to) {
-		/* The first piece may begin inside of a block. */
-		uint64_t step = from % BLOCK_SECTORS != 0 ? BLOCK_SECTORS
-		                                          : READ_SECTORS;
-		uint64_t stop = from / step * step + step;
-		stop = stop < to ? stop : to;
-		rc = read_blocks(k, (struct range){ from, stop - from }, e);
-		from = stop;
-	}
-	free(k->buf);
-	return rc;
-}
-
 /* Count how many sectors of the ranges each piece has. */
 static uint64_t
 count(const struct tail *t, const struct rangeset *set, uint64_t sectors[TAIL_PIECES_MAX])
@@ -229,37 +148,48 @@ decide(struct outside *o, const struct tail_search *s, struct rangeset *full,
 	return rc;
 }
 
+/* Add the sectors from the first block that is not zero on, except those that cannot be
+ * read; a block begins at a multiple of its size, or with the search. */
+static int
+add_unknown(struct rangeset *full, struct range found, uint64_t from, uint64_t total,
+    const struct rangeset *bad, struct err *e)
+{
+	uint64_t block = found.off / NONZERO_BLOCK_SECTORS * NONZERO_BLOCK_SECTORS;
+	struct rangeset data;
+
+	rangeset_init(&data);
+	block = block > from ? block : from;
+	int rc = rangeset_add(&data, (struct range){ block, total - block }, e);
+	rangeset_seal(&data);
+	if (rc == 0)
+		rc = rangeset_minus(&data, bad, e);
+	if (rc == 0)
+		rc = rangeset_union(full, &data, e);
+	rangeset_free(&data);
+	return rc;
+}
+
 /* Search the sectors from `from` on, except those in *full, which are recognised, and
- * the table's.  From the first block on that is not zero all are added to *full, except
- * those that cannot be read. */
+ * the table's, for data, and add it to *full. */
 static int
 find_unknown(struct outside *o, struct disk *d, const struct tail_search *s,
     uint64_t from, struct rangeset *full, struct err *e)
 {
-	struct rangeset known, data, bad;
-	struct reader k = { .d = d, .known = &known, .set = &data, .bad = &bad };
+	struct range all = { from, s->total - from }, found = { 0, 0 };
+	struct rangeset known, bad;
 
 	rangeset_init(&known);
-	rangeset_init(&data);
 	rangeset_init(&bad);
 	int rc = rangeset_union(&known, s->own, e);
 	if (rc == 0)
 		rc = rangeset_union(&known, full, e);
 	if (rc == 0)
-		rc = find_nonzero(&k, from, s->total, e);
-	rangeset_seal(&data);
+		rc = nonzero_find(&found, d, all, &known, &bad, e);
 	rangeset_seal(&bad);
 	o->unreadable = rangeset_total(&bad);
-	if (rc == 0 && rangeset_count(&data) > 0) {
-		from = rangeset_get(&data, 0).off;
-		rc = rangeset_add(&data, (struct range){ from, s->total - from }, e);
-	}
-	if (rc == 0)
-		rc = rangeset_minus(&data, &bad, e);
-	if (rc == 0)
-		rc = rangeset_union(full, &data, e);
+	if (rc == 0 && found.len > 0)
+		rc = add_unknown(full, found, from, s->total, &bad, e);
 	rangeset_free(&known);
-	rangeset_free(&data);
 	rangeset_free(&bad);
 	return rc;
 }
@@ -267,7 +197,7 @@ find_unknown(struct outside *o, struct disk *d, const struct tail_search *s,
 uint64_t
 tail_looked_from(const struct tail_search *s)
 {
-	uint64_t from = s->total > END_SECTORS ? s->total - END_SECTORS : 0;
+	uint64_t from = s->total > BEHIND_END_SECTORS ? s->total - BEHIND_END_SECTORS : 0;
 
 	return from > s->floor ? from : s->floor;
 }
@@ -289,7 +219,7 @@ tail_find(struct outside *o, struct disk *d, const struct tail_search *s,
 	if (rc == 0 && from < s->total)
 		rc = rangeset_add(&looked, (struct range){ from, s->total - from }, e);
 	rangeset_seal(&looked);
-	if (rc == 0)
+	if (rc == 0 && from < s->total)
 		rc = find_unknown(o, d, s, from, &full, e);
 	if (rc == 0)
 		rc = decide(o, s, &full, &looked, skip, e);

@@ -16,6 +16,7 @@ enum {
 };
 
 static uint8_t bytes[SECTORS * SECTOR_BYTES];
+static size_t bad = SIZE_MAX; /* byte of the disk that cannot be read */
 static struct behind b;
 static struct err e;
 
@@ -33,6 +34,7 @@ look(const struct rangeset *own)
 	struct disk *d = mem_disk(&m, DISK_FILE, 512);
 	struct err closing;
 
+	m.bad = bad;
 	T_CHECK(behind_find(&b, d, (struct range){ AREA, LENGTH }, FROM, own, &e) == 0);
 	disk_close(d, &closing);
 }
@@ -71,6 +73,17 @@ test_unknown(void)
 	T_CHECK(b.unknown.off == AREA + FROM + 5 && range_end(b.unknown) == SECTORS);
 	T_CHECK(strcmp(behind_unknown_text(&b, text, sizeof text),
 		    "unknown data (sectors 6149 to 49151)") == 0);
+}
+
+/* What cannot be read is not found, but what lies beside it is. */
+static void
+test_unreadable(void)
+{
+	bad = (size_t)(AREA + FROM + 800) * SECTOR_BYTES;
+	T_CHECK(!is_unknown(AREA + FROM + 800));
+	T_CHECK(is_unknown(AREA + FROM + 799));
+	T_CHECK(is_unknown(AREA + FROM + 808));
+	bad = SIZE_MAX;
 }
 
 /* What is recognised has an owner, and is not unknown, nor is the partition table. */
@@ -138,6 +151,7 @@ int
 main(void)
 {
 	test_unknown();
+	test_unreadable();
 	test_owned();
 	test_suspended();
 	return t_done();
