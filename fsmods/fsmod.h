@@ -41,7 +41,8 @@ void skip_warn(struct skip_sink *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* The filesystem ends at this sector of the partition; what follows is slack. */
 void skip_fs_end(struct skip_sink *, uint64_t sectors);
-/* A volume holds a suspended system.  Not for confined modules. */
+/* There is a suspended system, in a volume or in a file.  It counts also when the scan
+ * fails. */
 void skip_suspended(struct skip_sink *);
 
 /* How many sectors of a filesystem can be hot: installers read all of them: 4 MiB. */
@@ -81,7 +82,7 @@ struct fs_scan {
 	struct range *zones;     /* of skip_zone(), in any order; owned */
 	size_t nzones, zones_cap;
 	uint64_t fs_end;         /* sectors; the partition's length when unknown */
-	bool suspended;          /* a volume of it holds a suspended system */
+	bool suspended;          /* a suspended system is in a volume or a file of it */
 	bool failed;             /* recognised, but not trusted: stored completely */
 	char warning[512];       /* "", or why more is kept than necessary */
 	/* How a confined module was run: "was read by ..."; "" for other modules. */

@@ -92,6 +92,12 @@ relay_fs_end(struct relay *r, uint64_t sectors)
 	tell_parent(r, RELAY_FS_END, bytes, sizeof bytes);
 }
 
+void
+relay_suspended(struct relay *r)
+{
+	tell_parent(r, RELAY_SUSPENDED, NULL, 0);
+}
+
 static int
 hear_range(struct skip_sink *sink, uint8_t kind, struct range r, struct err *e)
 {
@@ -148,6 +154,11 @@ relay_hear(struct skip_sink *sink, uint64_t *left, uint8_t kind, struct rd *payl
 		if (!rd_done(payload))
 			break;
 		skip_fs_end(sink, sectors);
+		return 0;
+	case RELAY_SUSPENDED:
+		if (n != 0)
+			break;
+		skip_suspended(sink);
 		return 0;
 	}
 	return err_set(e, ERR_FORMAT, "a message of kind %u and %zu bytes", kind, n);

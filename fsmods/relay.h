@@ -5,6 +5,7 @@
  *				pairs of le64 first sector, le64 sectors; they fill the message
  *	RELAY_WARN		the sentence, without a NUL at its end
  *	RELAY_FS_END		le64 sectors
+ *	RELAY_SUSPENDED		nothing
  */
 #ifndef FSMODS_RELAY_H
 #define FSMODS_RELAY_H
@@ -19,6 +20,7 @@ enum relay_kind {
 	RELAY_FS_END,
 	RELAY_ZONE,
 	RELAY_HOT,
+	RELAY_SUSPENDED,
 };
 
 /* Run the module's scan() in a child process and return its result. The sink receives
@@ -33,6 +35,7 @@ struct relay;
 int relay_range(struct relay *, enum relay_kind, struct range sectors, struct err *);
 void relay_warn(struct relay *, const char *text);
 void relay_fs_end(struct relay *, uint64_t sectors);
+void relay_suspended(struct relay *);
 
 /* In the parent: take one message of the child into the sink. ranges_left: how many
  * ranges the child may still report. ERR_FORMAT when the message is malformed or has more

@@ -91,7 +91,10 @@ skip_warn(struct skip_sink *s, const char *fmt, ...)
 void
 skip_suspended(struct skip_sink *s)
 {
-	s->scan->suspended = true;
+	if (s->relay != NULL)
+		relay_suspended(s->relay);
+	else
+		s->scan->suspended = true;
 }
 
 void

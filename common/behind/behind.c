@@ -132,32 +132,39 @@ behind_partitions(const struct ptable *t)
 	return last != NULL ? range_end(last->sectors) : 0;
 }
 
-/* Is a system suspended in swap space that is a volume of LVM? */
+/* Is a system suspended in what this module knows: in swap space that is a volume of LVM,
+ * or in a file of NTFS? */
 static bool
-volume_is_suspended(struct disk *d, struct range part)
+scan_is_suspended(const struct fsmod *mod, struct disk *d, struct range part)
 {
 	struct fs_scan fs;
 	struct err ignored;
 
-	if (fsmod_lvm2.probe(d, part, &ignored) != 1 ||
-	    fsmods_scan_as(&fsmod_lvm2, d, part, &fs, &ignored) != 0)
+	if (mod->probe(d, part, &ignored) != 1 ||
+	    fsmods_scan_as(mod, d, part, &fs, &ignored) != 0)
 		return false;
 	bool is = fs.suspended;
 	fs_scan_free(&fs);
 	return is;
 }
 
+static bool
+is_suspended(struct disk *d, struct range part)
+{
+	return swap_is_suspended(d, part) || scan_is_suspended(&fsmod_lvm2, d, part) ||
+	       scan_is_suspended(&fsmod_ntfs, d, part);
+}
+
 bool
-behind_suspended(struct disk *d, const struct ptable *t, unsigned *number)
+behind_suspended(struct disk *d, const struct ptable *t, char where[BEHIND_WHERE_CAP])
 {
 	struct range all = { 0, disk_size_bytes(d) / SECTOR_BYTES };
 
-	*number = 0;
 	for (unsigned i = 0; i < t->nparts; i++) {
-		*number = t->parts[i].number;
-		if (swap_is_suspended(d, t->parts[i].sectors) ||
-		    volume_is_suspended(d, t->parts[i].sectors))
+		snprintf(where, BEHIND_WHERE_CAP, "in partition %u", t->parts[i].number);
+		if (is_suspended(d, t->parts[i].sectors))
 			return true;
 	}
-	return t->nparts == 0 && swap_is_suspended(d, all);
+	snprintf(where, BEHIND_WHERE_CAP, "on the disk");
+	return t->nparts == 0 && is_suspended(d, all);
 }

@@ -47,10 +47,13 @@ const char *behind_unknown_text(const struct behind *, char *buf, size_t cap);
 /* The end of the last partition of a table, in sectors; 0: it has none. */
 uint64_t behind_partitions(const struct ptable *);
 
-/* Is a system suspended in swap space of this disk: in one of its partitions, in a volume
- * of LVM there or, without partitions, on all of it?  It goes on with what it knew of
- * every filesystem, so none of them may be resized.  *number: the partition; 0: the
- * disk.  What cannot be read holds none. */
-bool behind_suspended(struct disk *, const struct ptable *, unsigned *number);
+enum { BEHIND_WHERE_CAP = 40 };
+
+/* Is a system suspended on this disk: in swap space or, as Windows, in a file of NTFS, in
+ * one of its partitions, in a volume of LVM there or, without partitions, on all of it?
+ * It goes on with what it knew of every filesystem, so none of them may be resized.
+ * where: "in partition 3" or "on the disk".  What cannot be read holds none. */
+bool behind_suspended(
+    struct disk *, const struct ptable *, char where[BEHIND_WHERE_CAP]);
 
 #endif /* COMMON_BEHIND_BEHIND_H */

@@ -7,8 +7,8 @@
  * does not resume from it. What lies behind the last whole cluster is kept: the backup
  * boot sector is there.
  * Shadow copies are not preserved; the user is warned.
- * Stored completely: a volume that is dirty (ntfs_state.c) or hibernated, and one whose
- * $Bitmap calls free what its own files occupy.
+ * Stored completely: a volume that is dirty (ntfs_state.c) or hibernated, which is also
+ * reported, and one whose $Bitmap calls free what its own files occupy.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -321,6 +321,25 @@ warn_of_shadows(const struct nt *v, struct skip_sink *sink, struct err *e)
 	return 0;
 }
 
+/* Report a hibernated Windows, whatever else is wrong with the volume. */
+static void
+note_suspended(struct nt *v, struct skip_sink *sink)
+{
+	struct nt_found found[NT_SPECIALS];
+	struct nt_stream s;
+	ntfs_inode *ni;
+	struct err why;
+
+	if (nt_root_find(v, found, &why) != 0 || found[NT_HIBERFIL].n != 1 ||
+	    nt_file(v, found[NT_HIBERFIL].ref, &ni, &why) != 0)
+		return;
+	if (nt_stream_open(v, ni, AT_DATA, "", &s, &why) == 1 &&
+	    check_hibernation(v, &s, &why) != 0 && why.kind == ERR_REFUSED)
+		skip_suspended(sink);
+	nt_stream_close(&s);
+	ntfs_inode_close(ni);
+}
+
 static int
 ntfs_probe(struct disk *d, struct range part, struct err *e)
 {
@@ -336,6 +355,7 @@ scan_open(struct nt *v, struct skip_sink *sink, struct err *e)
 	struct findings f;
 
 	memset(&f, 0, sizeof f);
+	note_suspended(v, sink);
 	int rc = nt_check_clean(v, e);
 	if (rc == 0)
 		rc = find_all(v, &f, e);

@@ -177,14 +177,14 @@ check_basic(const struct ptable *t, const struct disk *source, struct err *e)
 static int
 check_awake(const struct ptable *t, struct disk *source, struct err *e)
 {
-	unsigned number;
+	char where[BEHIND_WHERE_CAP];
 
-	if (!behind_suspended(source, t, &number) || number == 0)
-		return 0; /* nothing but swap space is not made smaller */
+	if (!behind_suspended(source, t, where))
+		return 0;
 	return err_set(e, ERR_REFUSED,
-	    "%s: a system is suspended in partition %u, and goes on with the filesystems "
-	    "as they are: --shrink would damage them",
-	    disk_name(source), number);
+	    "%s: a system is suspended %s, and goes on with the filesystems as they are: "
+	    "--shrink would damage them",
+	    disk_name(source), where);
 }
 
 /* Refuse to cut off what has an owner behind the last partition. */

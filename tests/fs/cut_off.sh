@@ -74,6 +74,14 @@ check "is named" grep -q \
 check "there is no image" [ ! -e "$T/y.ndz" ]
 check "without --shrink, there is one" quietly "$BIN/imagezip" -q "$T/disk" "$T/y.ndz"
 
+hibernated "$T/ntfs" hibr; cp "$T/gpt" "$T/disk"
+dd if="$T/ntfs" of="$T/disk" bs=1M seek=1 conv=notrunc status=none
+status 1 "$BIN/imagezip" -q --shrink "$T/disk" "$T/z.ndz"
+check "a hibernated Windows, too" \
+    grep -q "a system is suspended in partition 1" "$T/stderr"
+status 1 "$BIN/imagezip" -q --shrink "$T/ntfs" "$T/z.ndz"
+check "without a table" grep -q "a system is suspended on the disk" "$T/stderr"
+
 echo "== a hybrid MBR"
 cp "$T/gpt" "$T/disk"; sgdisk -h 2 "$T/disk" > /dev/null || fail "sgdisk -h"
 "$BIN/imagezip" -q --shrink "$T/disk" "$T/x.ndz" 2> "$T/said" ||

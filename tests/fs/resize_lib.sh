@@ -59,4 +59,10 @@ whole() {	# TYPE: its own fsck has nothing to say about $T/fs
 	ntfs) ntfsfix -n "$T/fs" ;;
 	esac
 }
+hibernated() {	# FILE HEADER: an NTFS of 2 MiB, whose hiberfil.sys begins with this
+	rm -f "$1"; truncate -s 2M "$1"
+	{ printf "$2"; head -c 8188 /dev/zero; } > "$T/hiberfil"
+	mkntfs -q -F -Q -p 0 -H 0 -S 0 "$1" > "$T/quiet" 2>&1 &&
+	    ntfscp -q -f "$1" "$T/hiberfil" hiberfil.sys || fail "an NTFS: $(cat "$T/quiet")"
+}
 member() { json "$T/report" "$1"; }

@@ -126,7 +126,10 @@ test_messages(void)
 	w = wr_to(end, sizeof end);
 	wr_le64(&w, 1000);
 	T_CHECK(tell(&f, 2, RELAY_FS_END, end, 8, &e) == 0);
-	T_CHECK(f.fs_end == 1000);
+	T_CHECK(f.fs_end == 1000 && !f.suspended);
+	T_CHECK(tell(&f, 2, RELAY_SUSPENDED, NULL, 0, &e) == 0);
+	T_CHECK(f.suspended);
+	T_CHECK(tell(&f, 2, RELAY_SUSPENDED, end, 1, &e) == -1);
 	T_CHECK(tell(&f, 2, 77, end, 8, &e) == -1);
 }
 
@@ -209,7 +212,7 @@ scan_reading(struct disk *d, struct range part, struct skip_sink *s, struct err 
 {
 	uint8_t byte;
 
-	(void)s;
+	skip_suspended(s);
 	if (disk_read(d, &byte, 1, part.off * SECTOR_BYTES, e) != 0)
 		return -1;
 	return err_set(e, ERR_REFUSED, "the first byte is %u", byte);
@@ -273,6 +276,11 @@ test_scan(void)
 	T_CHECK(strcmp(f.warning, "a word") == 0);
 	T_CHECK(f.fs_end == PART_SECTORS - 7);
 	T_CHECK(strstr(f.confinement, "was read by a process of its own") != NULL);
+	T_CHECK(!f.suspended);
+	fs_scan_free(&f);
+	/* What is suspended is known although the scan has failed. */
+	T_CHECK(scan(scan_reading, &f));
+	T_CHECK(f.failed && f.suspended);
 	fs_scan_free(&f);
 }
 

@@ -55,8 +55,8 @@ struct work {
 	struct device on; /* the last partition */
 	unsigned sector_bytes; /* of the table */
 	bool before_extended;  /* an extended partition without logical ones lies behind it */
-	unsigned suspended; /* number of the partition with a suspended system */
 	bool is_suspended;
+	char suspended[BEHIND_WHERE_CAP]; /* where a system is, then */
 	uint64_t part_was_bytes, part_is_bytes;
 	uint64_t disk_sectors;
 	struct resize fs;
@@ -88,7 +88,7 @@ find_last(struct disk *d, const struct ptable *t, struct work *w, struct err *e)
 	w->disk_sectors = all.len;
 	w->sector_bytes = t->sector_bytes;
 	w->before_extended = t->kind == PTABLE_MBR && has_boot_record_behind(t, p);
-	w->is_suspended = behind_suspended(d, t, &w->suspended);
+	w->is_suspended = behind_suspended(d, t, w->suspended);
 	if (t->kind == PTABLE_GPT && t->nparts == 0)
 		return err_set(
 		    e, ERR_UNSUPPORTED, "%s: its table has no partition", w->on.disk);
@@ -245,10 +245,10 @@ decide(struct work *w)
 		leave_alone(w, "it is a logical partition, which cannot be grown");
 	if (w->before_extended)
 		leave_alone(w, "an extended partition lies behind it");
-	if (w->is_suspended && w->suspended != 0)
+	if (w->is_suspended)
 		leave_alone(w,
-		    "a system is suspended in partition %u, and goes on with the "
-		    "filesystems as they are",
+		    "a system is suspended %s, and goes on with the filesystems as they "
+		    "are",
 		    w->suspended);
 	heed_claims(w);
 	if (w->fs.left_alone[0] == '\0')
