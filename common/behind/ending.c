@@ -35,7 +35,10 @@ enum {
 	JMICRON_BYTES = 128,
 	AVB_FOOTER_BYTES = 64,
 	AVB_SIZE_AT = 12,       /* u64 bytes in front of it all, big-endian */
-	BEHIND_SECTORS = 2048, /* how far behind `from` a hash tree is looked for */
+	/* How far behind `from` are looked for a hash tree, and the superblock of an array
+	 * that was at the end. */
+	BEHIND_SECTORS = 2048,
+	MD1_ALIGN_SECTORS = 8,
 };
 
 /* A signature at a fixed place, whose metadata reaches from there to the end. */
@@ -339,12 +342,17 @@ ending_find_behind(struct disk *d, struct range area, uint64_t from,
 		.floor = from,
 		.found = found,
 		.n = ending_find(d, area, from, found) };
+	struct md md;
 	char b[8];
 
-	for (uint64_t at = from; at - from < BEHIND_SECTORS && at < area.len; at++)
-		if (look(&s, at, b, sizeof b) && memcmp(b, "verity\0\0", 8) == 0) {
+	for (uint64_t at = from; at - from < BEHIND_SECTORS && at < area.len; at++) {
+		if (!look(&s, at, b, sizeof b))
+			continue;
+		if (memcmp(b, "verity\0\0", 8) == 0)
 			add(&s, TAIL_VERITY, at);
-			break;
-		}
+		/* The disk was made larger, or its image was installed on a larger one. */
+		if (at % MD1_ALIGN_SECTORS == 0 && md1_find(d, area, at, &md))
+			add(&s, TAIL_MD1, md.meta_from);
+	}
 	return s.n;
 }

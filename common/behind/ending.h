@@ -29,7 +29,7 @@ struct ending {
 size_t ending_find(struct disk *, struct range area, uint64_t floor,
     struct ending found[ENDINGS_MAX]);
 /* Find what ending_find() finds, and what lies directly behind a filesystem that ends at
- * sector `from` of the area. */
+ * sector `from` of the area, also the superblock of an array whose disk was shorter. */
 size_t ending_find_behind(struct disk *, struct range area, uint64_t from,
     struct ending found[ENDINGS_MAX]);
 

@@ -38,6 +38,14 @@ cp "$T/disk" "$T/wide"
 printf 'verity\0\0' | put_at $((20 * MIB))
 alone "a hash tree" "a dm-verity tree .* lies behind its filesystem"
 
+echo "== a member of a mirror, on a disk that is larger than its superblock says"
+cp "$T/ext4" "$T/disk"; truncate -s $((16 * MIB + 65536)) "$T/disk"
+endings make "$T/disk" md1; truncate -s 40M "$T/disk"; before=$(sha256sum < "$T/disk")
+check "it is left alone: $("$BIN/growfs" "$T/disk" 2>&1)" grep -q \
+    "left alone: a Linux RAID superblock (version 1.0) .* lies behind its filesystem" \
+        <("$BIN/growfs" "$T/disk" 2>&1)
+check "not a byte is changed" [ "$before" = "$(sha256sum < "$T/disk")" ]
+
 echo "== a suspended system"
 cp "$T/mbr" "$T/disk"; truncate -s 2M "$T/swap"; quietly mkswap "$T/swap"
 dd if="$T/swap" of="$T/disk" bs=1M seek=1 conv=notrunc status=none
