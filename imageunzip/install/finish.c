@@ -11,6 +11,7 @@
 #include "common/base/number.h"
 #include "common/behind/behind.h"
 #include "common/disk/ptable.h"
+#include "common/image/read/reaches.h"
 #include "imageunzip/install/first_mib.h"
 #include "imageunzip/install/stale_signatures.h"
 #include "imageunzip/install/tail.h"
@@ -233,6 +234,62 @@ warn_taken(const struct finish *f, const struct beyond *b,
 	}
 }
 
+/* Who claims the end of the last partition, behind its filesystem if it has one?
+ * Metadata of an array is not found any more when the partition ends elsewhere. */
+static void
+find_claims(struct behind *b, struct disk *view, const struct partition *p)
+{
+	struct reach_part fs = { .number = p->number, .sectors = p->sectors };
+	uint64_t from = reaches_look(view, p->sectors, &fs) ? fs.fs_sectors : 0;
+
+	b->n = ending_find(view, p->sectors, from, b->owned);
+}
+
+/* Why must the last partition stay as it is?  Nothing is resized of a disk on which a
+ * system is suspended.  Returns whether there is a reason. */
+static bool
+must_stay(struct disk *view, const struct ptable *t, char *why, size_t cap)
+{
+	const struct partition *last = ptable_last(t);
+	char where[BEHIND_WHERE_CAP], who[200];
+	struct behind b = { .n = 0 };
+
+	if (last != NULL)
+		find_claims(&b, view, last);
+	if (behind_suspended(view, t, where))
+		snprintf(why, cap,
+		    "a system is suspended %s, and goes on with the filesystems as they "
+		    "are",
+		    where);
+	else if (b.n > 0)
+		snprintf(why, cap, "%s is at the end of partition %u",
+		    behind_owned_text(&b, who, sizeof who), last->number);
+	else
+		return false;
+	return true;
+}
+
+/* Is the last partition to be grown? */
+static bool
+may_grow(const struct finish *f, struct disk *view)
+{
+	const struct install_config *cfg = f->target->cfg;
+	char why[SENTENCE_BYTES - 100], sentence[SENTENCE_BYTES];
+	struct ptable t;
+	struct err ignored;
+
+	if (!cfg->grow || ptable_read(&t, view, &ignored) != 0)
+		return cfg->grow;
+	bool stays = must_stay(view, &t, why, sizeof why);
+	ptable_free(&t);
+	if (stays && cfg->warn != NULL) {
+		snprintf(sentence, sizeof sentence, "%s: the last partition %s grown", why,
+		    f->dry ? "would not be" : "is not");
+		cfg->warn(sentence);
+	}
+	return !stays;
+}
+
 static int
 fit_table(const struct finish *f, struct disk *view, struct err *e)
 {
@@ -248,7 +305,7 @@ fit_table(const struct finish *f, struct disk *view, struct err *e)
 		return 0;
 	}
 	find_beyond(&beyond, view);
-	if (ptable_fit(view, from, t->cfg->grow, &done, e) != 0)
+	if (ptable_fit(view, from, may_grow(f, view), &done, e) != 0)
 		return err_ctx(e, "the partition table could not be adapted");
 	tell_change(t, &done, f->dry);
 	warn_taken(f, &beyond, &done);

@@ -54,6 +54,39 @@ alone "in a swap partition" "a system is suspended in partition 1"
 mv "$T/awake" "$T/disk"
 check "swap that is not suspended is no hindrance" quietly "$BIN/growfs" "$T/disk"
 
+echo "== a hibernated Windows"
+into_part1() { dd if="$1" of="$T/disk" bs=1M seek=1 conv=notrunc status=none; }	# FILE
+hibernated "$T/ntfs" hibr
+cp "$T/gpt" "$T/disk"; into_part1 "$T/ntfs"
+alone "in an NTFS" "a system is suspended in partition 1"
+"$BIN/imagezip" -q "$T/disk" "$T/asleep.ndz" 2> "$T/said" || fail "$(cat "$T/said")"
+rm -f "$T/new"; truncate -s 70M "$T/new"
+"$BIN/imageunzip" --in-place --grow "$T/asleep.ndz" "$T/new" 2> "$T/said" ||
+	fail "--grow: $(cat "$T/said")"
+check "--grow grows nothing: $(grep suspended "$T/said")" grep -q \
+    "warning: a system is suspended in partition 1, .* the last partition is not grown" \
+        "$T/said"
+check "the table says so" [ "$(sfdisk -d "$T/new" | grep -c "size= *32768")" = 1 ]
+check "the backup of its GPT is at the end" cmp -s -n 8 \
+    <(printf 'EFI PART') <(tail -c 512 "$T/new")
+cp "$T/wide" "$T/disk"
+dd if="$T/disk" of="$T/part" bs=1M skip=4 count=36 status=none
+endings make "$T/part" md1; dd if="$T/part" of="$T/disk" bs=1M seek=4 conv=notrunc status=none
+"$BIN/imagezip" -q "$T/disk" "$T/x.ndz" 2> "$T/said" || fail "$(cat "$T/said")"
+rm -f "$T/new"; truncate -s 70M "$T/new"
+"$BIN/imageunzip" --in-place --grow "$T/x.ndz" "$T/new" 2> "$T/said" || fail "--grow"
+check "nor a member of an array: $(grep RAID "$T/said")" grep -q \
+    "a Linux RAID superblock .* is at the end of partition 2: the last .* is not grown" \
+        "$T/said"
+check "the table says so" [ "$(sfdisk -d "$T/new" | grep -c "size= *73728")" = 1 ]
+quietly ntfsfix "$T/ntfs"; cp "$T/gpt" "$T/disk"; into_part1 "$T/ntfs"
+alone "in an NTFS that is marked dirty" "a system is suspended in partition 1"
+truncate -s 4M "$T/ntfs"
+check "without a table: $("$BIN/growfs" "$T/ntfs" 2>&1)" \
+    grep -q "left alone: a system is suspended on the disk" <("$BIN/growfs" "$T/ntfs")
+hibernated "$T/ntfs" wake; cp "$T/gpt" "$T/disk"; into_part1 "$T/ntfs"
+check "one that is awake is no hindrance" quietly "$BIN/growfs" "$T/disk"
+
 echo "== unknown data"
 cp "$T/mbr" "$T/disk"; endings make "$T/disk" uboot
 "$BIN/growfs" -n "$T/disk" 2> "$T/said" > "$T/stdout"
