@@ -23,12 +23,14 @@ void
 areas_init(struct areas *s)
 {
 	*s = (struct areas){ 0 };
+	rangeset_init(&s->table);
 }
 
 void
 areas_free(struct areas *s)
 {
 	free(s->a);
+	rangeset_free(&s->table);
 	areas_init(s);
 }
 
@@ -127,6 +129,59 @@ areas_may_have_label(const struct partition *p, const char *filesystems)
 	           : typed;
 }
 
+/* Where another partition, or a piece of the table, ends that has this sector; without
+ * one, the sector itself. */
+static uint64_t
+end_of_other(const struct areas *s, size_t at, uint64_t sector)
+{
+	size_t k = rangeset_find(&s->table, sector);
+
+	for (size_t i = 0; i < s->n; i++)
+		if (i != at && s->a[i].number != 0 && sector >= s->a[i].sectors.off &&
+		    sector < range_end(s->a[i].sectors))
+			return range_end(s->a[i].sectors);
+	return k < rangeset_count(&s->table) && rangeset_get(&s->table, k).off <= sector
+	           ? range_end(rangeset_get(&s->table, k))
+	           : sector;
+}
+
+/* Does this range have sectors of the area that are its own? */
+static bool
+touches(const struct areas *s, size_t at, struct range r)
+{
+	struct range own = s->a[at].sectors;
+
+	r = range_clip(r, own.off, range_end(own));
+	while (s->a[at].shares && r.len != 0) {
+		uint64_t next = end_of_other(s, at, r.off);
+		if (next == r.off)
+			return true;
+		r = range_clip(r, next, range_end(own));
+	}
+	return r.len != 0;
+}
+
+/* Find the areas that share sectors with others, and whether anything is stored of what
+ * is their own. */
+static int
+find_sharing(struct areas *s, const struct ptable *pt, const struct rangeset *stored,
+    struct err *e)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		const struct partition *p =
+		    s->a[i].number != 0 ? ptable_find(pt, s->a[i].number) : NULL;
+		s->a[i].shares = p != NULL && p->empty && ptable_overlaps(pt, p);
+		if (!s->a[i].shares)
+			continue;
+		if (rangeset_union(&s->table, &pt->own, e) != 0)
+			return -1;
+		s->a[i].some = false;
+		for (size_t k = 0; stored != NULL && k < rangeset_count(stored); k++)
+			s->a[i].some |= touches(s, i, rangeset_get(stored, k));
+	}
+	return 0;
+}
+
 static int
 add_table(struct areas *s, const struct ptable *pt, struct disk *d,
     const struct rangeset *stored, const char *filesystems, struct err *e)
@@ -145,7 +200,7 @@ add_table(struct areas *s, const struct ptable *pt, struct disk *d,
 			    stored != NULL || areas_may_have_label(p, filesystems),
 			    stored, e);
 	}
-	return rc;
+	return rc == 0 ? find_sharing(s, pt, stored, e) : -1;
 }
 
 static int
@@ -225,10 +280,34 @@ areas_grow_last(struct areas *s, uint64_t end)
 void
 areas_note(struct areas *s, struct range stored)
 {
-	for (size_t i = 0; i < s->n; i++) {
-		struct range r = s->a[i].sectors;
-		s->a[i].some |= range_clip(stored, r.off, range_end(r)).len != 0;
-	}
+	for (size_t i = 0; i < s->n; i++)
+		s->a[i].some |= touches(s, i, stored);
+}
+
+/* Add the sectors of an area that neither the table has nor a partition of which
+ * something is stored. */
+static int
+add_own(const struct areas *s, const struct area *a, struct rangeset *out, struct err *e)
+{
+	struct rangeset own, others;
+
+	rangeset_init(&own);
+	rangeset_init(&others);
+	int rc = rangeset_add(&own, a->sectors, e);
+	for (size_t i = 0; rc == 0 && i < s->n; i++)
+		if (s->a[i].number != 0 && s->a[i].some)
+			rc = rangeset_add(&others, s->a[i].sectors, e);
+	rangeset_seal(&own);
+	rangeset_seal(&others);
+	if (rc == 0)
+		rc = rangeset_minus(&own, &others, e);
+	if (rc == 0)
+		rc = rangeset_minus(&own, &s->table, e);
+	for (size_t i = 0; rc == 0 && i < rangeset_count(&own); i++)
+		rc = rangeset_add(out, rangeset_get(&own, i), e);
+	rangeset_free(&own);
+	rangeset_free(&others);
+	return rc;
 }
 
 int
@@ -237,11 +316,15 @@ areas_left_out(
 {
 	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < s->n; i++)
-		if (!s->a[i].some || (unsure && s->a[i].unsure))
-			rc = rangeset_add(out,
-			    (struct range){ s->a[i].sectors.off,
-				s->a[i].sectors.len + s->a[i].more },
-			    e);
+	for (size_t i = 0; rc == 0 && i < s->n; i++) {
+		const struct area *a = &s->a[i];
+		if (a->some && !(unsure && a->unsure))
+			continue;
+		rc = a->shares ? add_own(s, a, out, e)
+		               : rangeset_add(out,
+				     (struct range){
+					 a->sectors.off, a->sectors.len + a->more },
+				     e);
+	}
 	return rc;
 }

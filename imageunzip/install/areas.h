@@ -23,6 +23,9 @@ struct area {
 	uint64_t more;   /* sectors behind these by which it will grow (--grow) */
 	unsigned number; /* of the partition in the table, or 0 */
 	bool inside;     /* a partition of a disklabel, inside another area */
+	/* Of type 0, and it shares sectors with other partitions or with the table: those
+	 * are not its own, and it may have been left out although they are stored. */
+	bool shares;
 	bool some;       /* the image stores something of it */
 	bool unsure;     /* it may have a disklabel, which could not be read */
 };
@@ -32,6 +35,7 @@ struct areas {
 	/* Owned: the partitions; the partitions inside a partition follow it. A disk
 	 * without a table is one area. */
 	struct area *a;
+	struct rangeset table; /* its sectors, if an area shares some with others */
 };
 
 /* Make an empty list, and free one, which is empty afterwards. */

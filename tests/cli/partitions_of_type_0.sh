@@ -61,6 +61,19 @@ check "with the free space of the one inside" \
 check "-I of both leaves out all but the table" info "stored_sectors<100" -- -I 1 -I 2
 check "-I 1 keeps the other one" \
     info "partitions[1].used_sectors>20" "stored_sectors<5800" -- -I 1
+capture -I 1
+poison "$T/target" $SIZE; cp "$T/target" "$T/old"
+"$BIN/imageunzip" -z --in-place "$T/i.ndz" "$T/target" 2> "$T/said" || fail "-z"
+check "-z leaves it as it was, in front of the other one" \
+    cmp -i 512 -n $((323 * 512)) "$T/old" "$T/target"
+check "and behind it" cmp -i $((6084 * 512)) -n $((133916 * 512)) "$T/old" "$T/target"
+says "$((140000 - 1 - 5760)) sectors keep their old bytes, .* partitions: 1"
+check "the other one comes back, and its free space is filled" \
+    cmp -i $((324 * 512)) -n $((5760 * 512)) "$T/disk" "$T/target"
+"$BIN/imageunzip" -q --zero-all --in-place "$T/i.ndz" "$T/target" || fail --zero-all
+check "--zero-all fills it" \
+    cmp -s -i $((6084 * 512)):0 -n $((133916 * 512)) "$T/target" /dev/zero
+capture
 check "-s stores it" info stored_sectors=140000 -- -s 1
 cp "$T/disk" "$T/target"
 status 1 "$BIN/imageunzip" -q --only 1 "$T/i.ndz" "$T/target"
