@@ -142,6 +142,12 @@ guess_lacks(struct guess *g, uint64_t *sector)
 	return false;
 }
 
+bool
+guess_left_out(const struct guess *g, unsigned number)
+{
+	return imgtable_left_out(g->table, number);
+}
+
 int
 guess_cannot(struct guess *g, uint64_t sector, struct err *e)
 {

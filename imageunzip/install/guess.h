@@ -23,6 +23,8 @@ int guess_learn(struct guess *, uint32_t number, const struct chunk *, const voi
     struct reach *found, struct err *);
 /* A sector of the image from which more is to be learned; false: there is none. */
 bool guess_lacks(struct guess *, uint64_t *sector);
+/* Does the image say that it left out this partition? */
+bool guess_left_out(const struct guess *, unsigned number);
 /* No chunk has that sector. ERR_NOMEM. */
 int guess_cannot(struct guess *, uint64_t sector, struct err *);
 

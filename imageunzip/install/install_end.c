@@ -89,7 +89,8 @@ complete(struct install *in, struct err *e)
 
 	/* The incomplete marker stands until the target is sealed, and the installation can
 	 * be resumed until the state forgets it. */
-	if (target_size(&in->target, e) != 0 || install_look_data(in, e) != 0 ||
+	if (install_check_written(in, e) != 0 || target_size(&in->target, e) != 0 ||
+	    install_look_data(in, e) != 0 ||
 	    tail_finish(&in->target, &in->tail, e) != 0 ||
 	    finish_target(&f, &in->stale_wiped, e) != 0 ||
 	    install_look_again(in, e) != 0 ||

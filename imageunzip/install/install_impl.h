@@ -59,6 +59,8 @@ struct install {
 	bool warned_type;
 	bool reach_checked; /* how far the image reaches was compared with the target */
 	struct install_again again;
+	bool of_disk; /* the image has a partition table, as far as it is known */
+	bool foreign; /* it is of a program that lets it be installed anywhere */
 	struct guess *guess; /* how far an image reaches that does not say it, or NULL */
 	_Atomic uint64_t chunks;
 };
@@ -156,5 +158,12 @@ int install_guess(struct install *, uint32_t number, const struct chunk *,
 int install_guess_bytes(
     struct install *, uint32_t number, const void *bytes, struct err *);
 int install_guess_job(struct install *, const struct job *, struct err *);
+/* Compare what was found of the image with the target. ERR_REFUSED. */
+int install_compare_reach(struct install *, const struct reach *, struct err *);
+
+/* install_written.c: */
+/* Look at the target, when all is written, for what was not looked at in chunks of an
+ * image that does not say how far it reaches. ERR_REFUSED, ERR_NOMEM. */
+int install_check_written(struct install *, struct err *);
 
 #endif /* IMAGEUNZIP_INSTALL_INSTALL_IMPL_H */

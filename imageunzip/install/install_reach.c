@@ -30,8 +30,8 @@ sector_bytes(const struct install *in)
 	return disk_kind(d) == DISK_BLOCK ? disk_sector_bytes(d) : 0;
 }
 
-static int
-compare(struct install *in, const struct reach *r, const struct ext *x, struct err *e)
+int
+install_compare_reach(struct install *in, const struct reach *r, struct err *e)
 {
 	const struct target *t = &in->target;
 	char name[TARGET_NAME_BYTES];
@@ -43,15 +43,22 @@ compare(struct install *in, const struct reach *r, const struct ext *x, struct e
 		snprintf(name, sizeof name, "%s", disk_name(t->disk));
 	const struct enough asked = { .target = name,
 		.room = t->room,
-		.disk = t->slice.len == 0 &&
-		        (!x->has_image || x->image.kind == EXT_KIND_DISK),
+		.disk = t->slice.len == 0 && in->of_disk,
 		.only = t->only,
 		.sector_bytes = sector_bytes(in),
-		.lenient = !x->present,
+		.lenient = in->foreign,
 		.has_force = true,
 		.warn = pass_warning,
 		.arg = in };
 	return enough_check(&asked, r, e);
+}
+
+/* Note what the first chunk says the image is. */
+static void
+note_image(struct install *in, const struct ext *first)
+{
+	in->of_disk = !first->has_image || first->image.kind == EXT_KIND_DISK;
+	in->foreign = !first->present;
 }
 
 int
@@ -60,7 +67,8 @@ install_check_reach(struct install *in, const struct ext *x, struct err *e)
 	if (in->reach_checked || x->reach == NULL || in->cfg.force)
 		return 0;
 	in->reach_checked = true;
-	return compare(in, x->reach, x, e);
+	note_image(in, x);
+	return install_compare_reach(in, x->reach, e);
 }
 
 /* Can there be anything to refuse in an image without a record?  A file of any contents
@@ -91,11 +99,12 @@ check_only(struct install *in, const struct job *j, struct err *e)
 	if (j->at->firstsect != 0 || j->partial || !may_matter(in, &j->c.ext))
 		return 0;
 	in->reach_checked = true;
+	note_image(in, &j->c.ext);
 	*p = (struct reach_part){ .number = in->only_number,
 		.sectors = in->target.only,
 		.flags = REACH_STORED };
 	return guess_filesystem(&j->c, j->bytes, in->target.only, p)
-	           ? compare(in, &found, &j->c.ext, e)
+	           ? install_compare_reach(in, &found, e)
 	           : 0;
 }
 
@@ -107,6 +116,7 @@ begin(struct install *in, const struct ext *x, struct err *e)
 	bool converted = sector_bytes(in) > SECTOR_BYTES && x->has_image &&
 	                 x->image.sector_bytes != sector_bytes(in);
 
+	note_image(in, x);
 	return guess_new(&in->guess, bare, converted, e);
 }
 
@@ -125,7 +135,7 @@ install_guess(struct install *in, uint32_t number, const struct chunk *c,
 		return err_nomem(e, "a list of partitions");
 	int rc = guess_learn(in->guess, number, c, bytes, found, e);
 	if (rc == 0)
-		rc = compare(in, found, &c->ext, e);
+		rc = install_compare_reach(in, found, e);
 	free(found);
 	return rc;
 }

@@ -111,11 +111,11 @@ learn(struct install_sink *s, const struct sink_chunk *c, struct err *e)
 static int
 feed_part(struct install_sink *s, const struct sink_chunk *c, struct err *e)
 {
-	bool *same = c->part->same;
+	bool partial = sink_is_partial(c), *same = c->part->same;
 
 	c->part->same = NULL;
-	return install_feed_compared(s->install, c->number, c->bytes, same,
-	    sink_is_partial(c), c->released, c->arg, e);
+	return install_feed_compared(s->install, c->number, c->bytes, same, partial,
+	    c->released, c->arg, e);
 }
 
 /* Feed a chunk, or pass it when it is on the target by --state. Whether the state belongs

@@ -167,6 +167,33 @@ status 1 "$BIN/imageunzip" --status "$disk"
 losetup -d "$disk"
 fits "imageunzip --force" 40959 "$BIN/imageunzip" -q --force "$T/logical.ndz"
 
+# What is on the disk already is not looked at in its chunk.
+on_disk() {	# WHAT COMMAND...: its last operand is a disk that has all of the image
+	local what=$1; shift
+	target 40959
+	"$BIN/imageunzip" -q --force "$T/logical.ndz" "$disk" || fail imageunzip
+	status 1 "$@" "$disk"
+	check "$what: it says why" grep -q "too small: .* partition 6 " "$T/stderr"
+	losetup -d "$disk"
+}
+serve "$T/logical.ndz"
+on_disk "frisbee --skip-same" frisbee --skip-same
+served
+# The chunks that an interrupted load has installed, by --force, do not come again.  It is
+# interrupted as late as possible.
+target 40959
+serve "$T/logical.ndz"
+for at in 28 26 24 22 20 18 16; do
+	FAULT=pwrite:$at:kill:$disk LD_PRELOAD=$B/tests/preload/faulty.so frisbee --force \
+		-n --state="$T/state" --state-interval=0 "$disk" 2> "$T/quiet"
+	[ ! -s "$T/state" ] || break
+done
+check "there is a state, before write $at" [ -s "$T/state" ]
+status 1 frisbee --state="$T/state" "$disk"
+check "--state: it says why" grep -q "too small: .* partition 6 " "$T/stderr"
+served
+losetup -d "$disk"
+
 echo "== a filesystem that is shorter than its partition may get a shorter one"
 rm "$T/disk"; truncate -s $((SECTORS * 512)) "$T/disk"
 printf 'label: dos\nstart=2048, size=14336\n' | sfdisk -q "$T/disk"
