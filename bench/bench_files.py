@@ -52,6 +52,16 @@ class Files:
         path = self.dir + "/zstd.ndz"
         return self.made(path, f"{BIN}/imagezip -q -j2 --codec=zstd:3 {ROOTFS} {path}")
 
+    def need_large_disk(self):
+        """A sparse disk of 2 TB: a partition with ROOTFS, and one with a filesystem in which nothing is."""
+        path, first, second = self.dir + "/2tb.disk", 1 << 20, (4 << 30) + (2 << 20)
+        table = f"label: gpt\\nstart={first >> 9}, size=4GiB\\nstart={second >> 9}\\n"
+        kib = (2000 * 10 ** 9 - second >> 20) - 2 << 10
+        return self.made(path, f"truncate -s {2000 * 10 ** 9 >> 20}M {path} && "
+                         f"printf '{table}' | sfdisk -q {path} && "
+                         f"dd if={ROOTFS} of={path} bs=1M seek=1 conv=sparse,notrunc status=none && "
+                         f"mke2fs -q -F -t ext4 -E offset={second},nodiscard,lazy_itable_init=1 {path} {kib}k")
+
     def need_disk(self):
         path = self.dir + "/disk.zst"
         return self.made(path, f"zstd -q -3 -T2 {ROOTFS} -o {path}")
