@@ -186,7 +186,7 @@ help:
 	@echo "make check-long    hundreds of seeds and thousands of faults: a night; PARTS=neighbours SEEDS=23 FROM=1 (tests/long)"
 	@echo "make mutants       whether the tests find the faults of tests/mutants, put in one by one; MUTANTS=\"a b\" or PART=2/6 (tests/mutants/run)"
 	@echo "make house         how large each room is, and whether the rules of docs/architecture.md hold"
-	@echo "make sim           the protocol in virtual time, with SEEDS=100 from FIRST=1 on"
+	@echo "make sim           the protocol in virtual time, with SEEDS=100 from FIRST=1 on, or only cases NAMED=ports"
 	@echo "make fuzz          each fuzz target guided by coverage, SECONDS=60 each; fuzz-long: an hour in all, or MINUTES each; TARGETS=ext,chunk"
 	@echo "make bench         against other programs, on a machine that does nothing else"
 	@echo "make plots         the pictures of docs/compared.md, from docs/measured/compared.json"
@@ -292,11 +292,12 @@ paper-stream:
 	@scripts/deps build bench
 	@$(MAKE) --no-print-directory all $(STUDIES)
 	@BIN=$(abspath $(BIN)) bench/paper_stream $(PARTS)
-# The simulator with the seeds FIRST (1) to FIRST + SEEDS - 1.
+# The simulator with the seeds FIRST (1) to FIRST + SEEDS - 1; NAMED=ports: only the cases whose names hold this word.
 SEEDS ?= 100
 FIRST ?= 1
+NAMED ?=
 sim: $(SIM)
-	@tests/sim/seeds $(SIM) $(SEEDS) $(FIRST)
+	@tests/sim/seeds $(SIM) $(SEEDS) $(FIRST) $(NAMED:%=--named %)
 # The simulator's tables in docs/, written anew; make check compares some of their rows.
 simulated:
 	@$(MAKE) --no-print-directory $(TRAINED)

@@ -3,6 +3,7 @@
  *	sim				every case of the suite, seed 1
  *	sim --seeds N			... with the seeds 1 to N
  *	sim --part usual		... one part of it: usual, neighbours or share
+ *	sim --named WORD		... only the cases whose names hold this word
  *	sim --every N --first K		... and only every Nth case from case K on, where time is short
  *	sim --case NAME --seed S	one run; --trace shows what happens in it
  *	sim --case NAME --set KEY=V	... with something changed, see --help
@@ -37,18 +38,30 @@ run_one(const struct scenario *of_suite, uint64_t seed)
 /* What the suite consists of: a part of it may be asked for alone. */
 enum part { PART_USUAL = 1, PART_NEIGHBOURS = 2, PART_SHARE = 4, PART_ALL = 7 };
 
-/* Of the cases of the suite, only `first`, `first + every` and so on are run. */
+/* Of the cases of the suite whose names hold the word (NULL: of all), only `first`, `first + every`
+ * and so on are run. */
 struct some {
 	unsigned first, every;
+	const char *word;
 };
+
+static bool
+is_named(const struct scenario *sc, const char *word)
+{
+	return word == NULL || strstr(sc->name, word) != NULL;
+}
 
 static unsigned
 run_usual(uint64_t seed, struct some some, unsigned *run)
 {
 	unsigned failed = 0;
 
-	for (size_t i = some.first; i < cases_count; i += some.every, ++*run)
+	for (size_t i = some.first; i < cases_count; i += some.every) {
+		if (!is_named(&cases[i], some.word))
+			continue;
 		failed += !run_one(&cases[i], seed);
+		++*run;
+	}
 	return failed;
 }
 
@@ -58,10 +71,13 @@ run_neighbours(uint64_t seed, struct some some, unsigned *run)
 {
 	unsigned failed = 0;
 
-	for (size_t i = some.first; i < bad_cases_count * BAD_SEEDS;
-	     i += some.every, ++*run)
-		failed += !run_one(&bad_cases[i / BAD_SEEDS],
-		    (seed - 1) * BAD_SEEDS + i % BAD_SEEDS + 1);
+	for (size_t i = some.first; i < bad_cases_count * BAD_SEEDS; i += some.every) {
+		const struct scenario *sc = &bad_cases[i / BAD_SEEDS];
+		if (!is_named(sc, some.word))
+			continue;
+		failed += !run_one(sc, (seed - 1) * BAD_SEEDS + i % BAD_SEEDS + 1);
+		++*run;
+	}
 	return failed;
 }
 
@@ -74,7 +90,7 @@ run_suite(int parts, uint64_t first, uint64_t seeds, struct some some)
 		printf("only every %uth case is run, from case %u on (--every, --first)\n",
 		    some.every, some.first);
 
-	if (parts & PART_USUAL) {
+	if (parts & PART_USUAL && some.word == NULL) {
 		failed += !runs_twice(&cases[1]);
 		run++;
 	}
@@ -85,10 +101,10 @@ run_suite(int parts, uint64_t first, uint64_t seeds, struct some some)
 		if (parts & PART_NEIGHBOURS)
 			failed += run_neighbours(seed, some, &run);
 	}
-	if (parts & PART_SHARE)
+	if (parts & PART_SHARE && some.word == NULL)
 		failed += shares_suite(first, seeds, &run);
 	printf("%u cases, %u failed\n", run, failed);
-	return failed != 0;
+	return failed != 0 || run == 0;
 }
 
 /* 0: there is no such part. */
@@ -106,7 +122,7 @@ usage(FILE *f, int status)
 {
 	fprintf(f,
 	    "usage: sim [--seed S | --seeds N] [--part usual|neighbours|share]"
-	    " [--every N] [--first K]\n"
+	    " [--named WORD] [--every N] [--first K]\n"
 	    "       sim --case NAME [--seed S | --seeds N] [--trace | --json]"
 	    " [--set KEY=V]...\n       sim --share SERVERS [--seed S | --seeds N]"
 	    " [--json] [--set KEY=V]...\n       sim --list\nkeys:");
@@ -176,6 +192,9 @@ understand(struct request *rq, int opt, const char *arg)
 	case 'e':
 		rq->some.every = (unsigned)strtoul(arg, NULL, 10);
 		return rq->some.every > 0 ? -1 : usage(stderr, 2);
+	case 'w':
+		rq->some.word = arg;
+		return -1;
 	case 'f':
 		rq->some.first = (unsigned)strtoul(arg, NULL, 10);
 		return -1;
@@ -215,6 +234,7 @@ main(int argc, char **argv)
 		{ "part", required_argument, NULL, 'P' },
 		{ "every", required_argument, NULL, 'e' },
 		{ "first", required_argument, NULL, 'f' },
+		{ "named", required_argument, NULL, 'w' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "set", required_argument, NULL, 'k' },
 		{ "trace", no_argument, NULL, 't' },
