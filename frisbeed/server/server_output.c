@@ -5,14 +5,25 @@
 
 #include <string.h>
 
+/* The pause before a time signal, in blocks, and its longest time: bursts are single blocks at 100
+ * Mbit/s, and a full link takes one or two of three. */
+enum { STAMP_REST = 3, STAMP_REST_US = 1000 };
+
+static bool
+stamp_is_due(const struct server *s, uint64_t now_us)
+{
+	return s->cfg.dynamic && s->announce.used &&
+	       server_stamps_due(
+		   &s->stamps, now_us, server_sent_all(&s->sent), s->rate.deaf_till);
+}
+
 static bool
 say_stamp(struct server *s, uint64_t now_us, struct server_out *out)
 {
 	uint64_t sent = server_sent_all(&s->sent);
 	struct wirext_msg m;
 
-	if (!s->cfg.dynamic || !s->announce.used ||
-	    !server_stamps_due(&s->stamps, now_us, sent, s->rate.deaf_till))
+	if (!stamp_is_due(s, now_us))
 		return false;
 	server_stamps_say(&s->stamps, now_us, sent, s->rate.epoch, &m);
 	server_send_ext(s, &m, out);
@@ -137,10 +148,22 @@ urgent_goes(const struct server *s)
 	       (server_urgent_may(&s->urgent) > 0 || !server_slots_ready(&s->slots));
 }
 
+/* When the next block may go, and the time signal before it, which waits until a full queue has
+ * room: otherwise it would be lost as blocks are, and clients would tell late what they lose. */
+static uint64_t
+paced_at(const struct server *s, uint64_t now_us)
+{
+	uint64_t paced = pace_deadline_us(&s->pace, now_us);
+	uint64_t rest_us = pace_rest_us(&s->pace, STAMP_REST);
+	uint64_t rested = s->sent.last_us + (rest_us < STAMP_REST_US ? rest_us : STAMP_REST_US);
+
+	return stamp_is_due(s, now_us) && rested > paced ? rested : paced;
+}
+
 static uint64_t
 block_at(const struct server *s, uint64_t now_us)
 {
-	uint64_t paced = pace_deadline_us(&s->pace, now_us);
+	uint64_t paced = paced_at(s, now_us);
 	uint64_t begins = server_life_begins_us(&s->life);
 
 	if (s->announce.stale ||

@@ -164,6 +164,12 @@ pace_scatter(struct pace *p, uint64_t seed)
 }
 
 uint64_t
+pace_rest_us(const struct pace *p, uint32_t blocks)
+{
+	return p->rate > 0 && burst(p) < blocks ? (uint64_t)(blocks / per_us(p)) : 0;
+}
+
+uint64_t
 pace_deadline_us(const struct pace *p, uint64_t now_us)
 {
 	if (p->rate == 0 || !p->begun || p->left > 0 || p->due_us < now_us)

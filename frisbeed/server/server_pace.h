@@ -49,6 +49,9 @@ void pace_set(struct pace *, double blocks_per_s);
 void pace_scatter(struct pace *, uint64_t seed);
 /* When the next block may be sent. */
 uint64_t pace_deadline_us(const struct pace *, uint64_t now_us);
+/* The time that so many blocks take at the rate.  0: there is no rate, or bursts are as long, and
+ * have such a pause before them anyway. */
+uint64_t pace_rest_us(const struct pace *, uint32_t blocks);
 /* A packet is sent now.  It would have `most` (> 0) blocks; returns how many it may have:
  * the first packet of a burst may have all of them. */
 uint32_t pace_spend(struct pace *, uint64_t now_us, uint32_t most);

@@ -218,18 +218,25 @@ complain(struct server *s, uint64_t now, uint32_t epoch, uint32_t lost, bool que
 	server_input(s, now, pkt, wirext_put(&m, pkt, sizeof pkt), ip_a);
 }
 
+static bool
+is_time(const struct server_out *out, struct wirext_msg *m)
+{
+	struct err e;
+
+	return out->kind == SERVER_OUT_PACKET && wirext_is(out->pkt, out->len) &&
+	       wirext_get(m, out->pkt, out->len, &e) == 0 && m->kind == WIREXT_TIME;
+}
+
 /* The last time signal among what is sent now, and how many there were. */
 static uint32_t
 signals(struct server *s, uint64_t now, struct wirext_msg *last)
 {
 	struct server_out out;
 	struct wirext_msg m;
-	struct err e;
 	uint32_t n = 0;
 
 	for (read_all(s); server_output(s, now, &out); read_all(s)) {
-		if (out.kind != SERVER_OUT_PACKET || !wirext_is(out.pkt, out.len) ||
-		    wirext_get(&m, out.pkt, out.len, &e) != 0 || m.kind != WIREXT_TIME)
+		if (!is_time(&out, &m))
 			continue;
 		*last = m;
 		n++;
@@ -268,6 +275,36 @@ test_dynamic_ext(void)
 	complain(s, now, m.u.time.epoch + 99, 50, true);
 	send_until(s, &now, now + 900000);
 	T_CHECK(server_stats(s).rate_reductions == rate_reductions + 1);
+	server_free(s);
+}
+
+/* Time signals have a pause before them, in which a full queue gets room for them; the rate stays
+ * what it is, since that is made up for. */
+static void
+test_signal_rests(void)
+{
+	struct server *s = make_dynamic(true);
+	uint64_t now = 0, last = 0, least = UINT64_MAX, end = 1500000;
+	uint32_t sent = 0, said = 0;
+	struct server_out out;
+	struct wirext_msg m;
+
+	send_until(s, &now, 500000);
+	complain(s, now, 0, 0, true);
+	send_until(s, &now, 500001);
+	double rate = server_stats(s).rate;
+	for (; now < end; now = server_deadline(s, now) + 1)
+		for (read_all(s); server_output(s, now, &out); read_all(s))
+			if (out.kind == SERVER_OUT_BLOCK) {
+				sent++;
+				last = now;
+			} else if (is_time(&out, &m) && last > 0) {
+				said++;
+				least = now - last < least ? now - last : least;
+			}
+	T_CHECK(said >= 35);
+	T_CHECK(least >= 3 * 124);
+	T_CHECK(sent > 0.97 * rate);
 	server_free(s);
 }
 
@@ -370,5 +407,6 @@ main(void)
 	test_dynamic_old();
 	test_dynamic_alike();
 	test_dynamic_ext();
+	test_signal_rests();
 	return t_done();
 }
