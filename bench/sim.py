@@ -12,6 +12,8 @@ SIM = os.environ.get("SIM", os.path.join(os.environ.get("B",
 # What thousands of clients need lies far apart in memory.
 ENVIRONMENT = os.environ | {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 CHUNK_MB = 1.048576
+# Of a chunk on the link: 1024 blocks, each with all that Ethernet adds.
+CHUNK_BITS = 1024 * 8976
 
 
 def arguments(words, seed):
@@ -57,6 +59,11 @@ def at(*path):
 def beside(member, other="beside"):
     """The same member of the run that a case is compared with is 1."""
     return lambda answer: answer[member] / answer[other][member]
+
+
+def of_ideal(bits):
+    """The mean time as a multiple of what the image takes at this rate."""
+    return lambda answer: answer["mean_s"] * bits / (answer["chunks"] * CHUNK_BITS)
 
 
 # Figures 5.8 to 5.10 of the EmuStore thesis: a server whose disk takes as long for a
