@@ -6,8 +6,8 @@
 #include <string.h>
 
 /* The pause before a time signal, in blocks, and its longest time: bursts are single blocks at 100
- * Mbit/s, and a full link takes one or two of three. */
-enum { STAMP_REST = 3, STAMP_REST_US = 1000 };
+ * Mbit/s, and a full link takes at least one of two. */
+enum { STAMP_REST = 2, STAMP_REST_US = 1000 };
 
 static bool
 stamp_is_due(const struct server *s, uint64_t now_us)

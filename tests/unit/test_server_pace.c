@@ -303,7 +303,7 @@ test_signal_rests(void)
 				least = now - last < least ? now - last : least;
 			}
 	T_CHECK(said >= 35);
-	T_CHECK(least >= 3 * 124);
+	T_CHECK(least >= 2 * 124);
 	T_CHECK(sent > 0.97 * rate);
 	server_free(s);
 }
