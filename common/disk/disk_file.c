@@ -408,9 +408,8 @@ unchanged(const struct stat *before, bool existed, const struct stat *now)
 	       before->st_rdev == now->st_rdev;
 }
 
-/* A device that cannot be opened exclusively may be claimed for a moment only: by the
- * kernel, when it looks for partitions or somebody looks for a free loop device, or by a
- * program that asks whether the device is claimed. */
+/* A device that cannot be opened exclusively may be claimed for a moment only, by a
+ * program that asks whether somebody has claimed it. */
 static int
 open_patiently(const char *path, int mode, const struct disk_hold *hold)
 {
