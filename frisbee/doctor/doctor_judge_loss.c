@@ -16,9 +16,22 @@ enum {
 	SESSION_LEAST = 100, /* fewer blocks than these tell nothing */
 };
 
+/* How large packets pass?  Blocks of a session and the packets of a burst are as large as blocks:
+ * where some of them came, the packets of all sizes were lost for another reason. */
+static uint32_t
+largest_that_passes(const struct doctor_facts *f)
+{
+	bool came = f->session.heard > 0 || f->burst.got > 0;
+	uint32_t block = judge_block_bytes(f);
+
+	return came && f->largest < block ? block : f->largest;
+}
+
 void
 judge_mtu(const struct doctor_facts *f, struct doctor_report *r)
 {
+	uint32_t largest = largest_that_passes(f);
+
 	if (f->mtu < judge_block_bytes(f))
 		judge_say(r, "mtu", DOCTOR_BAD,
 		    "the MTU of %s is %u, but packets with blocks have %u bytes: raise "
@@ -26,14 +39,14 @@ judge_mtu(const struct doctor_facts *f, struct doctor_report *r)
 		    f->iface, f->mtu, judge_block_bytes(f), f->iface);
 	else if (f->large_sent == 0)
 		judge_say(r, "mtu", DOCTOR_UNKNOWN, "no server answers probes");
-	else if (f->largest >= judge_block_bytes(f))
-		judge_say(r, "mtu", DOCTOR_OK, "packets of %u bytes pass", f->largest);
+	else if (largest >= judge_block_bytes(f))
+		judge_say(r, "mtu", DOCTOR_OK, "packets of %u bytes pass", largest);
 	else
 		judge_say(r, "mtu", DOCTOR_BAD,
 		    "packets with blocks have %u bytes, but only packets of up to %u "
 		    "bytes pass: raise the MTU on the way between the server and this "
 		    "machine",
-		    judge_block_bytes(f), f->largest);
+		    judge_block_bytes(f), largest);
 }
 
 void

@@ -417,6 +417,12 @@ test_quality(void)
 	struct doctor_facts f = healthy();
 
 	f.largest = 1000;
+	f.burst.got = 1;
+	T_CHECK(says(&f, "mtu", DOCTOR_OK, "packets of 1076 bytes pass"));
+	f.burst.got = 0;
+	f.session.heard = 1;
+	T_CHECK(says(&f, "mtu", DOCTOR_OK, "packets of 1076 bytes pass"));
+	f.session.heard = 0;
 	T_CHECK(says(&f, "mtu", DOCTOR_BAD, "only packets of up to 1000"));
 	f.mtu = 900;
 	T_CHECK(says(&f, "mtu", DOCTOR_BAD, "the MTU of eth0 is 900"));
