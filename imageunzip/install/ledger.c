@@ -176,23 +176,42 @@ end_of(const struct piece *p)
 	return p->from + (p->bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
 }
 
-static struct ledger_part
-sum_up(const struct piece *p)
+/* The last sector of a piece that ends within a sector, as it will stand on the disk: behind the
+ * piece it stays as it is. */
+static int
+last_sector(const struct ledger *l, const struct piece *p, uint8_t last[SECTOR_BYTES],
+    struct err *e)
 {
-	struct ledger_part part = { .block = p->block };
-	unsigned whole = p->from + p->bytes / SECTOR_BYTES;
-	uint8_t last[SECTOR_BYTES] = { 0 };
+	uint32_t before = p->bytes / SECTOR_BYTES * SECTOR_BYTES;
+	uint64_t at = p->block * LEDGER_BLOCK_BYTES + p->from * SECTOR_BYTES + before;
 
-	bits_of(p->from, end_of(p), part.has);
-	if (p->data == NULL)
-		return part;
-	add_sectors(part.sum, part.has, p->from, whole, p->data);
+	memset(last, 0, SECTOR_BYTES);
+	if (disk_read_upto(l->disk, last, SECTOR_BYTES, at, e) < 0)
+		return -1;
+	if (p->data != NULL)
+		memcpy(last, p->data + before, p->bytes - before);
+	else
+		memset(last, 0, p->bytes - before);
+	return 0;
+}
+
+static int
+sum_up(const struct ledger *l, const struct piece *p, struct ledger_part *part,
+    struct err *e)
+{
+	unsigned whole = p->from + p->bytes / SECTOR_BYTES;
+	uint8_t last[SECTOR_BYTES];
+
+	*part = (struct ledger_part){ .block = p->block };
+	bits_of(p->from, end_of(p), part->has);
+	if (p->data != NULL)
+		add_sectors(part->sum, part->has, p->from, whole, p->data);
 	if (whole == end_of(p))
-		return part;
-	memcpy(last, p->data + p->bytes / SECTOR_BYTES * SECTOR_BYTES,
-	    p->bytes % SECTOR_BYTES);
-	add_sectors(part.sum, part.has, whole, whole + 1, last);
-	return part;
+		return 0;
+	if (last_sector(l, p, last, e) != 0)
+		return -1;
+	add_sectors(part->sum, part->has, whole, whole + 1, last);
+	return 0;
 }
 
 bool
@@ -366,7 +385,7 @@ keep_few(struct ledger *l, const struct piece *p, struct err *e)
 	pthread_mutex_lock(&l->lock);
 	unsigned n = choose(l, p, to);
 	if (n > 0)
-		part = sum_up(p);
+		rc = sum_up(l, p, &part, e);
 	for (unsigned i = 0; rc == 0 && i < n; i++)
 		rc = merge(l, to[i], &part, e);
 	pthread_mutex_unlock(&l->lock);
@@ -417,10 +436,12 @@ static int
 keep_all(struct ledger *l, const struct piece *p, struct ledger_parts *parts,
     struct err *e)
 {
-	struct ledger_part part = sum_up(p);
+	struct ledger_part part;
 	unsigned i = p->block % PAGE_BLOCKS;
 	int rc = 0;
 
+	if (sum_up(l, p, &part, e) != 0)
+		return -1;
 	pthread_mutex_lock(&l->lock);
 	struct page *page = page_of(l, p->block, p->what == LEDGER_DATA, e);
 	bool known = page != NULL && (page->b[i].has[0] | page->b[i].has[1]) != 0;

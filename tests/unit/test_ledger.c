@@ -57,6 +57,25 @@ bad(struct ledger *l)
 	return n;
 }
 
+/* What ends within a sector leaves the rest of the sector as it is. */
+static void
+test_short_end(bool all, bool zeros)
+{
+	struct ledger *l;
+
+	begin(&l, all);
+	for (unsigned i = 0; i < 700; i++)
+		data[i] = zeros ? 0 : (uint8_t)draw(256);
+	T_CHECK(ledger_note(l, LEDGER_DATA, 5 * SECTOR_BYTES, data, 700, NULL, &e) == 0);
+	T_CHECK(ledger_note(l, LEDGER_FILL, 9 * SECTOR_BYTES, NULL, 700, NULL, &e) == 0);
+	T_CHECK(disk_write(d, data, 700, 5 * SECTOR_BYTES, &e) == 0);
+	memset(bytes + 9 * SECTOR_BYTES, 0, 700);
+	T_CHECK(bad(l) == 0);
+	bytes[5 * SECTOR_BYTES + 699] ^= 1;
+	T_CHECK(bad(l) != 0);
+	end(l);
+}
+
 /* Pieces that overlap one another anyhow; then each byte that was written counts. */
 static void
 test_all(void)
@@ -209,6 +228,8 @@ main(void)
 {
 	draw_seed = 1;
 	test_all();
+	for (unsigned i = 0; i < 4; i++)
+		test_short_end((i & 1) != 0, (i & 2) != 0);
 	test_moved();
 	test_fill();
 	test_few();
