@@ -40,6 +40,7 @@ struct ledger {
 	struct disk *disk; /* borrowed */
 	bool all;
 	uint64_t base; /* the first block of the target */
+	uint64_t end;  /* the byte where data ends within a sector; 0: nowhere */
 	pthread_mutex_t lock;
 	struct page **pages; /* in the order of their numbers */
 	size_t npages, pages_cap;
@@ -176,49 +177,51 @@ end_of(const struct piece *p)
 	return p->from + (p->bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
 }
 
-/* The last sector of a piece that ends within a sector, as it will stand on the disk: behind the
- * piece it stays as it is. */
-static int
-last_sector(const struct ledger *l, const struct piece *p, uint8_t last[SECTOR_BYTES],
-    struct err *e)
+static struct ledger_part
+sum_up(const struct piece *p)
 {
-	uint32_t before = p->bytes / SECTOR_BYTES * SECTOR_BYTES;
-	uint64_t at = p->block * LEDGER_BLOCK_BYTES + p->from * SECTOR_BYTES + before;
+	struct ledger_part part = { .block = p->block };
+	unsigned whole = p->from + p->bytes / SECTOR_BYTES;
+	uint8_t last[SECTOR_BYTES] = { 0 };
 
-	memset(last, 0, SECTOR_BYTES);
-	if (disk_read_upto(l->disk, last, SECTOR_BYTES, at, e) < 0)
-		return -1;
-	if (p->data != NULL)
-		memcpy(last, p->data + before, p->bytes - before);
-	else
-		memset(last, 0, p->bytes - before);
-	return 0;
+	bits_of(p->from, end_of(p), part.has);
+	if (p->data == NULL)
+		return part;
+	add_sectors(part.sum, part.has, p->from, whole, p->data);
+	if (whole == end_of(p))
+		return part;
+	memcpy(last, p->data + p->bytes / SECTOR_BYTES * SECTOR_BYTES,
+	    p->bytes % SECTOR_BYTES);
+	add_sectors(part.sum, part.has, whole, whole + 1, last);
+	return part;
 }
 
-static int
-sum_up(const struct ledger *l, const struct piece *p, struct ledger_part *part,
-    struct err *e)
+/* Only the end of a file's data lies within a sector. */
+static void
+note_end(struct ledger *l, const struct piece *p)
 {
-	unsigned whole = p->from + p->bytes / SECTOR_BYTES;
-	uint8_t last[SECTOR_BYTES];
+	if (p->bytes % SECTOR_BYTES != 0)
+		l->end = p->block * LEDGER_BLOCK_BYTES + p->from * SECTOR_BYTES + p->bytes;
+}
 
-	*part = (struct ledger_part){ .block = p->block };
-	bits_of(p->from, end_of(p), part->has);
-	if (p->data != NULL)
-		add_sectors(part->sum, part->has, p->from, whole, p->data);
-	if (whole == end_of(p))
-		return 0;
-	if (last_sector(l, p, last, e) != 0)
-		return -1;
-	add_sectors(part->sum, part->has, whole, whole + 1, last);
-	return 0;
+/* What stands behind the data's end, in its last sector, counts as zeros: it stays as it is,
+ * or the file is cut off there later. */
+static void
+cut_at_end(const struct ledger *l, uint64_t block, uint8_t bytes[LEDGER_BLOCK_BYTES])
+{
+	uint32_t at = l->end % LEDGER_BLOCK_BYTES;
+
+	if (l->end != 0 && l->end / LEDGER_BLOCK_BYTES == block)
+		memset(bytes + at, 0, SECTOR_BYTES - at % SECTOR_BYTES);
 }
 
 bool
-ledger_holds(const struct ledger_part *p, const uint8_t bytes[LEDGER_BLOCK_BYTES])
+ledger_holds(const struct ledger *l, const struct ledger_part *p,
+    uint8_t bytes[LEDGER_BLOCK_BYTES])
 {
 	uint64_t sum[2] = { 0, 0 };
 
+	cut_at_end(l, p->block, bytes);
 	add_sectors(sum, p->has, 0, LEDGER_BLOCK_SECTORS, bytes);
 	return sum[0] == p->sum[0] && sum[1] == p->sum[1];
 }
@@ -354,6 +357,7 @@ subtract(struct ledger *l, struct ledger_part *to, const uint64_t bits[2], struc
 		return err_nomem(e, "a block to compare with");
 	ssize_t n = disk_read_upto(
 	    l->disk, was, LEDGER_BLOCK_BYTES, to->block * LEDGER_BLOCK_BYTES, e);
+	cut_at_end(l, to->block, was);
 	if (n >= 0)
 		add_sectors(sum, both, 0, LEDGER_BLOCK_SECTORS, was);
 	free(was);
@@ -385,7 +389,8 @@ keep_few(struct ledger *l, const struct piece *p, struct err *e)
 	pthread_mutex_lock(&l->lock);
 	unsigned n = choose(l, p, to);
 	if (n > 0)
-		rc = sum_up(l, p, &part, e);
+		part = sum_up(p);
+	note_end(l, p);
 	for (unsigned i = 0; rc == 0 && i < n; i++)
 		rc = merge(l, to[i], &part, e);
 	pthread_mutex_unlock(&l->lock);
@@ -430,19 +435,33 @@ note_part(struct ledger_parts *parts, const struct ledger_part *p, struct err *e
 	return 0;
 }
 
+/* note_part() without a sector that the piece has in part: a later run does not know that data
+ * end there. */
+static int
+note_whole(struct ledger_parts *parts, const struct piece *p,
+    const struct ledger_part *part, struct err *e)
+{
+	struct piece whole = *p;
+
+	whole.bytes -= p->bytes % SECTOR_BYTES;
+	if (whole.bytes == p->bytes)
+		return note_part(parts, part, e);
+	struct ledger_part shorter = sum_up(&whole);
+	return whole.bytes > 0 ? note_part(parts, &shorter, e) : 0;
+}
+
 /* Where data may be remembered, digests are made without the lock, by several threads at
  * once. */
 static int
 keep_all(struct ledger *l, const struct piece *p, struct ledger_parts *parts,
     struct err *e)
 {
-	struct ledger_part part;
+	struct ledger_part part = sum_up(p);
 	unsigned i = p->block % PAGE_BLOCKS;
 	int rc = 0;
 
-	if (sum_up(l, p, &part, e) != 0)
-		return -1;
 	pthread_mutex_lock(&l->lock);
+	note_end(l, p);
 	struct page *page = page_of(l, p->block, p->what == LEDGER_DATA, e);
 	bool known = page != NULL && (page->b[i].has[0] | page->b[i].has[1]) != 0;
 	if (page == NULL && p->what == LEDGER_DATA)
@@ -450,7 +469,7 @@ keep_all(struct ledger *l, const struct piece *p, struct ledger_parts *parts,
 	else if (known || p->what == LEDGER_DATA)
 		rc = keep_in(l, page, &part, e);
 	pthread_mutex_unlock(&l->lock);
-	return rc == 0 && parts != NULL ? note_part(parts, &part, e) : rc;
+	return rc == 0 && parts != NULL ? note_whole(parts, p, &part, e) : rc;
 }
 
 int

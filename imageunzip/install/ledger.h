@@ -64,7 +64,8 @@ int ledger_note(struct ledger *, enum ledger_what, uint64_t at, const void *data
 bool ledger_take(struct ledger *, const struct ledger_part *, struct err *);
 /* Get the first part whose block is `from` or a later one; false: there is none. */
 bool ledger_next(const struct ledger *, uint64_t from, struct ledger_part *);
-/* Does a block that holds these bytes hold the part? */
-bool ledger_holds(const struct ledger_part *, const uint8_t bytes[LEDGER_BLOCK_BYTES]);
+/* Does a block that holds these bytes hold the part?  Bytes that do not count are set to zero. */
+bool ledger_holds(const struct ledger *, const struct ledger_part *,
+    uint8_t bytes[LEDGER_BLOCK_BYTES]);
 
 #endif /* IMAGEUNZIP_INSTALL_LEDGER_H */

@@ -58,13 +58,13 @@ read_run(struct disk *d, const struct ledger_part *run, unsigned n, uint8_t *buf
 }
 
 static int
-compare_run(struct disk *d, const struct ledger_part *run, unsigned n, uint8_t *buf,
-    struct looked *k, struct err *e)
+compare_run(const struct ledger *l, struct disk *d, const struct ledger_part *run, unsigned n,
+    uint8_t *buf, struct looked *k, struct err *e)
 {
 	if (cancel_check(e) != 0 || read_run(d, run, n, buf, e) != 0)
 		return -1;
 	for (unsigned i = 0; i < n; i++)
-		if (!ledger_holds(&run[i], buf + (size_t)i * LEDGER_BLOCK_BYTES) &&
+		if (!ledger_holds(l, &run[i], buf + (size_t)i * LEDGER_BLOCK_BYTES) &&
 		    rangeset_add(&k->bad, span(&run[i]), e) != 0)
 			return -1;
 	return 0;
@@ -94,7 +94,7 @@ look_again(const struct ledger *l, struct disk *d, struct looked *k, struct err 
 	*k = (struct looked){ .wraps = 0 };
 	rangeset_init(&k->bad);
 	while (rc == 0 && (n = next_run(l, &from, run)) > 0)
-		rc = compare_run(d, run, n, buf, k, e);
+		rc = compare_run(l, d, run, n, buf, k, e);
 	rangeset_seal(&k->bad);
 	free(buf);
 	return rc;
