@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "mfrisbeed/master/conns.h"
 #include "tests/t.h"
@@ -40,7 +41,7 @@ int
 main(void)
 {
 	struct sockaddr_in at;
-	struct rlimit limit;
+	struct rlimit limit, few;
 	struct conns *x;
 	struct err e;
 	int listener = listen_here(&at), clients[CLIENTS];
@@ -53,9 +54,13 @@ main(void)
 	while (turn(x) < CLIENTS + 1)
 		;
 	T_CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
-	limit.rlim_cur = FEWER;
-	T_CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+	few = (struct rlimit){ FEWER, limit.rlim_max };
+	T_CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
 	T_CHECK(turn(x) == FEWER / 2 + 1);
+	/* The search for leaks at the end opens files. */
+	T_CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
 	conns_free(x);
+	for (unsigned i = 0; i < CLIENTS; i++)
+		close(clients[i]);
 	return t_done();
 }
