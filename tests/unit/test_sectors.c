@@ -312,6 +312,7 @@ put_samples(const char *name, uint32_t i, int32_t index, struct sample *v, size_
 	T_CHECK(chunk_parse(&c, bytes, &e) == 0);
 	c.h.index = index;
 	c.ext.has_samples = true;
+	samples_free(&c.ext.samples);
 	c.ext.samples = (struct samples){ .hash = SAMPLE_SHA256, .n = n, .v = v };
 	T_CHECK(ndz_header_put(&c.h, bytes, &e) == 0);
 	T_CHECK(ext_put(&c.ext, &c.h, bytes, &e) == 0);
