@@ -19,7 +19,7 @@ struct store_disk {
 	uint32_t chunks;
 	bool redeflated; /* its chunks are redeflated, which takes long */
 	uint8_t sha256[SHA256_BYTES];
-	struct store_cache *cache, least;
+	struct store_cache *cache, own; /* the caller's, or its own */
 	struct stock *stock; /* chunks that were put together, by their numbers */
 	struct ahead *ahead; /* only where chunks are redeflated; else NULL */
 	unsigned makers;
@@ -312,7 +312,8 @@ store_disk_open(struct disk **out, const char *store, const char *name,
 	pthread_cond_init(&d->given, NULL);
 	d->store = strdup(store);
 	d->name = strdup(name);
-	d->cache = cache != NULL ? cache : &d->least;
+	d->own = (struct store_cache){ .max_bytes = STORE_CACHE_BYTES };
+	d->cache = cache != NULL ? cache : &d->own;
 	int rc = d->store == NULL || d->name == NULL ? err_nomem(e, name)
 	                                             : open_image(d, e);
 	if (rc == 0)

@@ -8,7 +8,7 @@
 #include "emustore/store/cache.h"
 
 /* Open image `name` (as store_name_get() reads it) of the store.  The cache stays the
- * caller's, and is needed until the disk is closed; NULL: the smallest possible cache.
+ * caller's, and is needed until the disk is closed; NULL: one of STORE_CACHE_BYTES.
  * Several threads may read the disk.  A chunk that is damaged fails the read with EBADMSG,
  * and the disk's sentence says what is damaged.  Errors are those of store_open() and
  * stored_open(). */

@@ -35,6 +35,8 @@ done
 # A store.
 "$BIN/emustore" -s "$T/store" init > /dev/null && "$BIN/emustore" -q -s "$T/store" put sda "$T/sda.ndz" || fail "emustore"
 check "from a store" comes_out "$T/sda.out" image=store:sda store="$T/store"
+check "a whole disk of a store is read once" python3 "$TOP/tests/helpers/nbd_reads.py" cost "$PLUGIN" \
+	$(($(stat -c %s "$T/sda.ndz") * 2)) image=store:sda store="$T/store"
 refused "nothing" image=store:nothing store="$T/store"
 
 # Bytes of any part flipped: the disk as it was, or an error where it is damaged.

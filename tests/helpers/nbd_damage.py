@@ -48,7 +48,7 @@ def end(p, nbd=None):
 
 def look(plugin, image, folder, disk=None):
     """"refused", "delta" (which is refused, too), "right" or "error"; disk: the file that is right, or None, if nobody knows."""
-    p, sock = serve(plugin, image, folder)
+    p, sock = serve(plugin, folder, image)
     if p.poll() is not None:
         words = p.communicate()[1]
         assert p.returncode == 1 and "error: " in words, f"{image}: {p.returncode} {words}"
@@ -122,7 +122,7 @@ def under(plugin, image, disk, other):
         with tempfile.TemporaryDirectory() as folder:
             path = folder + "/image"
             open(path, "wb").write(whole)
-            p, sock = serve(plugin, path, folder)
+            p, sock = serve(plugin, folder, path)
             assert p.poll() is None, p.stderr.read()
             nbd = Nbd(sock)
             assert nbd.read(0, 4096) == want[:4096]

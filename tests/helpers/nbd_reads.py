@@ -4,6 +4,7 @@
 	nbd_reads.py random SOCKET DISK REQUESTS	reads of any place and size, 16 in flight
 	nbd_reads.py many SOCKET DISK CONNECTIONS	one read on each of them, all open at once
 	nbd_reads.py flips PLUGIN IMAGE DISK ROUNDS	bits of the image flipped: an error, or what is right
+	nbd_reads.py cost PLUGIN MOST PARAMETER...	the whole disk is read in turn; nbdkit reads at most MOST bytes for it
 """
 import os, random, socket, struct, subprocess, sys, tempfile, time
 
@@ -89,22 +90,23 @@ def anywhere(r, size, count):
         yield r.randrange(size - n + 1), n
 
 
-def serve(plugin, image, folder):
+def serve(plugin, folder, *parameters):
     sock, ready = os.path.join(folder, "sock"), os.path.join(folder, "pid")
     for name in (sock, ready):
         if os.path.exists(name):
             os.unlink(name)
-    p = subprocess.Popen(["nbdkit", "-f", "-P", ready, "-U", sock, plugin, image], stderr=subprocess.PIPE, text=True, errors="replace")
+    p = subprocess.Popen(["nbdkit", "-f", "-P", ready, "-U", sock, plugin, *parameters], stderr=subprocess.PIPE, text=True, errors="replace")
     while p.poll() is None and not (os.path.exists(ready) and os.path.getsize(ready)):
         time.sleep(0.005)
     return p, sock
 
 
-def spoil(r, whole, used):
+def spoil(r, whole, used, n):
+    """A copy with some bits changed; the first is always damaged in its first header, the second in its last data."""
     bad = bytearray(whole)
     for _ in range(r.choice((1, 1, 1, 3))):
         at = r.choice((r.randrange(4096), r.randrange(used), r.randrange(used - 4000, used)))
-        bad[at] ^= 1 << r.randrange(8)
+        bad[{0: 0, 1: used - 100}.get(n, at)] ^= 1 << r.randrange(8)
     return bad
 
 
@@ -114,8 +116,8 @@ def flips(plugin, image, disk, rounds):
     with tempfile.TemporaryDirectory() as folder:
         for n in range(rounds):
             name = os.path.join(folder, "bad")
-            open(name, "wb").write(spoil(r, whole, used))
-            p, sock = serve(plugin, name, folder)
+            open(name, "wb").write(spoil(r, whole, used, n))
+            p, sock = serve(plugin, folder, name)
             if p.poll() is not None:
                 refused += 1
                 assert "error: " in p.stderr.read()
@@ -133,11 +135,27 @@ def flips(plugin, image, disk, rounds):
     assert wrong > 0 and refused > 0
 
 
+def cost(plugin, most, *parameters):
+    with tempfile.TemporaryDirectory() as folder:
+        p, sock = serve(plugin, folder, *parameters)
+        nbd = Nbd(sock)
+        for at in range(0, nbd.size, 1 << 18):
+            nbd.read(at, min(1 << 18, nbd.size - at))
+        rchar = int(open(f"/proc/{p.pid}/io").read().split()[1])
+        nbd.end()
+        p.terminate()
+        p.wait()
+    print(f"a disk of {nbd.size} bytes: {rchar} were read")
+    assert rchar <= most
+
+
 command, first, second, third = sys.argv[1:5] if __name__ == "__main__" else (None,) * 4
 if command is None:
     pass
 elif command == "flips":
     flips(first, second, open(third, "rb").read(), int(sys.argv[5]))
+elif command == "cost":
+    cost(first, int(second), *sys.argv[4:])
 elif command == "random":
     data = open(second, "rb").read()
     nbd = Nbd(first)
