@@ -26,9 +26,9 @@ LIBDIR  := $(if $(SAN),$(B)/lib,build/lib)
 # One set of objects, for programs and for plugins of other programs.
 PIC     := -fPIC -fno-semantic-interposition
 FLAGS    = $(STD) $(WARN) $(CPPFLAGS) $(CFLAGS) $(SANFL)
-# Only what the controller and swapin need: as-needed keeps them out of all other programs.
-CONTROLLER_LIBS := -Wl,--push-state,--as-needed -lmicrohttpd -ljson-c -Wl,--pop-state
-LIBS    := -lm -lexpat -lz -lssl -lcrypto -lsqlite3 -lext2fs -lcom_err -lntfs-3g -lseccomp -luuid -lblkid -luring $(CONTROLLER_LIBS)
+# What the controller, swapin and streamdisk need: as-needed keeps it out of all other programs.
+FEW_NEED := -Wl,--push-state,--as-needed -lmicrohttpd -ljson-c -llzma -Wl,--pop-state
+LIBS    := -lm -lexpat -lz -lssl -lcrypto -lsqlite3 -lext2fs -lcom_err -lntfs-3g -lseccomp -luuid -lblkid -luring $(FEW_NEED)
 
 # LIBDEFLATE=none: zlib alone (vendor/libdeflate/README.md says why there is a copy).
 LIBDEFLATE ?= vendored
@@ -121,7 +121,7 @@ $(B)/%.o: %.c $(B)/flags
 	$(call say,CC,$<) $(CC) $(FLAGS) $(ROUNDING) $(PIC) -MMD -MP -c -o $@ $<
 # Rewritten only when the flags differ, so a new CFLAGS rebuilds everything.  In that
 # case it is also checked that the headers of all libraries are here.
-LIBRARIES := zlib.h openssl/evp.h openssl/ssl.h ext2fs/ext2fs.h ntfs-3g/volume.h seccomp.h uuid/uuid.h blkid/blkid.h liburing.h sqlite3.h curl/curl.h expat.h nbdkit-plugin.h libnbd.h microhttpd.h json-c/json.h \
+LIBRARIES := zlib.h lzma.h openssl/evp.h openssl/ssl.h ext2fs/ext2fs.h ntfs-3g/volume.h seccomp.h uuid/uuid.h blkid/blkid.h liburing.h sqlite3.h curl/curl.h expat.h nbdkit-plugin.h libnbd.h microhttpd.h json-c/json.h \
              $(if $(filter none,$(ISAL)),,isa-l.h) $(if $(filter none,$(ZSTD)),,zstd.h)
 $(B)/flags: FORCE
 	@mkdir -p $(@D); echo '$(CC) $(FLAGS) $(PIC)' | cmp -s - $@ || { \

@@ -15,6 +15,7 @@
 #include "stream/boot/drivers.h"
 #include "stream/boot/modules.h"
 #include "stream/boot/tree.h"
+#include "stream/boot/unpack.h"
 
 enum {
 	PATH_CAP = 512,
@@ -177,44 +178,46 @@ write_file(const struct boot_config *c, const char *name, const struct buf parts
 	return output_commit(&out, false, e);
 }
 
-static int
-write_kernel(const struct kernel *k, const struct boot_config *c, struct err *e)
-{
-	struct buf b = { 0 };
-	int rc = tree_read(k->boot, k->path, KERNEL_BYTES_MAX, &b, e);
-
-	if (rc == 0)
-		rc = write_file(c, "vmlinuz", &b, 1, e);
-	buf_free(&b);
-	return rc;
-}
-
-/* Copy a file of the kernel's folder of modules into the archive. */
-static int
-copy_module_file(const struct kernel *k, struct cpio *to, const char *name, struct err *e)
+/* Put a file into the archive, where the kernel's folder of modules is. */
+static void
+put_module_file(const struct kernel *k, struct cpio *to, const char *name, const uint8_t *bytes,
+    size_t n)
 {
 	char path[PATH_CAP];
-	struct buf b = { 0 };
 
 	snprintf(path, sizeof path, "%s/%s/%.300s", modules_folder, k->version, name);
-	int rc = tree_read(k->root, path, FILE_BYTES_MAX, &b, e);
-	if (rc == 0)
-		cpio_file(to, path, 0644, b.base, b.len);
-	buf_free(&b);
-	return rc;
+	cpio_file(to, path, 0644, bytes, n);
 }
 
-/* The lists by which modprobe finds modules; a kernel need not have all of them. */
+/* Read a file of the kernel's folder of modules. */
+static int
+read_own(const struct kernel *k, const char *name, struct buf *b, struct err *e)
+{
+	char path[PATH_CAP];
+
+	snprintf(path, sizeof path, "%s/%s/%.300s", modules_folder, k->version, name);
+	return tree_read(k->root, path, FILE_BYTES_MAX, b, e);
+}
+
+/* The lists by which modprobe finds modules; a kernel need not have all of them.  The modules are
+ * not compressed in the ramdisk, and have their names there without the ending that says so. */
 static int
 copy_lists(const struct kernel *k, struct cpio *to, struct err *e)
 {
 	static const char *const lists[] = { "modules.dep", "modules.alias", "modules.softdep",
 		"modules.symbols", "modules.builtin", "modules.order" };
+	int rc = 0;
 
-	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-		if (copy_module_file(k, to, lists[i], e) != 0 && e->kind != ERR_ABSENT)
-			return -1;
-	return 0;
+	for (size_t i = 0; i < sizeof lists / sizeof *lists && rc == 0; i++) {
+		struct buf b = { 0 };
+		rc = read_own(k, lists[i], &b, e);
+		if (rc == 0)
+			put_module_file(k, to, lists[i], b.base, modules_plain((char *)b.base, b.len));
+		else if (e->kind == ERR_ABSENT)
+			rc = 0;
+		buf_free(&b);
+	}
+	return rc;
 }
 
 /* A list of the kernel's modules, or a module, could not be read.  If it does not exist, a
@@ -228,11 +231,28 @@ fail_reading(struct err *e)
 }
 
 static int
+copy_module(const struct kernel *k, struct cpio *to, const char *path, struct err *e)
+{
+	char plain[PATH_CAP];
+	struct buf b = { 0 };
+
+	int rc = read_own(k, path, &b, e);
+	if (rc == 0)
+		rc = unpack(&b, FILE_BYTES_MAX, path, e);
+	snprintf(plain, sizeof plain, "%.300s", path);
+	plain[modules_plain(plain, strlen(plain))] = '\0';
+	if (rc == 0)
+		put_module_file(k, to, plain, b.base, b.len);
+	buf_free(&b);
+	return rc == 0 ? 0 : fail_reading(e);
+}
+
+static int
 copy_modules(const struct kernel *k, const struct modules *m, struct cpio *to, struct err *e)
 {
 	for (size_t i = 0; i < m->n; i++)
-		if (m->list[i].chosen && copy_module_file(k, to, m->list[i].path, e) != 0)
-			return fail_reading(e);
+		if (m->list[i].chosen && copy_module(k, to, m->list[i].path, e) != 0)
+			return -1;
 	if (copy_lists(k, to, e) != 0)
 		return -1;
 	cpio_end(to);
@@ -257,40 +277,7 @@ read_programs(const char *path, struct buf *b, struct err *e)
 	return rc;
 }
 
-static int
-write_ramdisk(const struct kernel *k, const struct boot_config *c, const struct modules *m,
-    struct boot_made *made, struct err *e)
-{
-	struct buf parts[2] = { { 0 }, { 0 } };
-	struct cpio modules = { .next_ino = 1 };
-
-	int rc = copy_modules(k, m, &modules, e);
-	parts[0] = modules.out;
-	if (rc == 0)
-		rc = read_programs(c->programs, &parts[1], e);
-	if (rc == 0)
-		rc = write_file(c, "initrd.img", parts, 2, e);
-	made->modules = modules_chosen(m);
-	made->ramdisk_bytes = parts[0].len + parts[1].len;
-	buf_free(&parts[0]);
-	buf_free(&parts[1]);
-	return rc;
-}
-
 /* Modules. */
-
-/* The program that loads modules in the ramdisk does not decompress zstd. */
-static int
-check_compression(const struct modules *m, struct err *e)
-{
-	for (size_t i = 0; i < m->n; i++) {
-		const char *path = m->list[i].path, *end = strrchr(path, '.');
-		if (m->list[i].chosen && end != NULL && strcmp(end, ".zst") == 0)
-			return err_set(e, ERR_UNSUPPORTED,
-			    "%s is compressed with zstd, and cannot be loaded in the ramdisk", path);
-	}
-	return 0;
-}
 
 static int
 choose(struct modules *m, const struct boot_config *c, struct err *e)
@@ -299,18 +286,15 @@ choose(struct modules *m, const struct boot_config *c, struct err *e)
 		return -1;
 	if (c->drivers == NULL)
 		drivers_all(m);
-	else if (drivers_listed(m, c->drivers, e) != 0)
-		return -1;
-	return check_compression(m, e);
+	else
+		return drivers_listed(m, c->drivers, e);
+	return 0;
 }
 
 static int
 read_list(const struct kernel *k, const char *name, struct buf *b, struct err *e)
 {
-	char path[PATH_CAP];
-
-	snprintf(path, sizeof path, "%s/%s/%s", modules_folder, k->version, name);
-	return tree_read(k->root, path, FILE_BYTES_MAX, b, e) == 0 ? 0 : fail_reading(e);
+	return read_own(k, name, b, e) == 0 ? 0 : fail_reading(e);
 }
 
 static int
@@ -404,29 +388,61 @@ read_line(struct buf *line, const struct kernel *k, const struct boot_config *c,
 	return rc;
 }
 
+/* What the files will hold, all of which is read before the first one is written. */
+struct contents {
+	struct buf kernel, line;
+	struct buf ramdisk[2]; /* the modules, and the programs */
+};
+
 static int
-write_files(const struct kernel *k, const struct boot_config *c, const struct modules *m,
-    const struct buf *line, struct boot_made *made, struct err *e)
+read_contents(struct contents *b, const struct kernel *k, const struct boot_config *c,
+    const struct modules *m, struct err *e)
+{
+	struct cpio modules = { .next_ino = 1 };
+
+	int rc = copy_modules(k, m, &modules, e);
+	b->ramdisk[0] = modules.out;
+	if (rc == 0)
+		rc = read_programs(c->programs, &b->ramdisk[1], e);
+	if (rc == 0)
+		rc = tree_read(k->boot, k->path, KERNEL_BYTES_MAX, &b->kernel, e);
+	return rc == 0 ? read_line(&b->line, k, c, e) : -1;
+}
+
+static int
+write_contents(const struct contents *b, const struct boot_config *c, struct err *e)
 {
 	if (mkdir(c->folder, 0777) != 0 && errno != EEXIST)
 		return err_os(e, "%s", c->folder);
-	if (write_ramdisk(k, c, m, made, e) != 0 || write_kernel(k, c, e) != 0)
+	if (write_file(c, "initrd.img", b->ramdisk, 2, e) != 0 ||
+	    write_file(c, "vmlinuz", &b->kernel, 1, e) != 0)
 		return -1;
-	return write_file(c, "cmdline", line, 1, e);
+	return write_file(c, "cmdline", &b->line, 1, e);
+}
+
+static void
+contents_free(struct contents *b)
+{
+	buf_free(&b->kernel);
+	buf_free(&b->line);
+	buf_free(&b->ramdisk[0]);
+	buf_free(&b->ramdisk[1]);
 }
 
 static int
 make(const struct kernel *k, const struct boot_config *c, struct boot_made *made, struct err *e)
 {
-	struct buf line = { 0 };
+	struct contents b = { .kernel = { 0 } };
 	struct modules m;
 
 	if (choose_modules(&m, k, c, e) != 0)
 		return -1;
-	int rc = read_line(&line, k, c, e);
+	int rc = read_contents(&b, k, c, &m, e);
 	if (rc == 0)
-		rc = write_files(k, c, &m, &line, made, e);
-	buf_free(&line);
+		rc = write_contents(&b, c, e);
+	made->modules = modules_chosen(&m);
+	made->ramdisk_bytes = b.ramdisk[0].len + b.ramdisk[1].len;
+	contents_free(&b);
 	modules_free(&m);
 	return rc;
 }

@@ -32,7 +32,8 @@ struct boot_made {
 	uint64_t ramdisk_bytes;
 };
 
-/* Make the files.  cmdline has the words that the image's GRUB gives to this kernel ("ro" if it
+/* Make the files, when all that they will hold has been read.  Modules that gzip, xz or zstd has
+ * compressed are decompressed.  cmdline has the words that the image's GRUB gives to this kernel ("ro" if it
  * has none of that), and "frisbee.root=N" with the number of the partition of the root
  * filesystem.  ERR_UNSUPPORTED: no partition has an ext2, ext3 or ext4 filesystem with a kernel
  * and its modules, or the kernel lacks a module; ERR_FORMAT: what is there is damaged; ERR_IO;

@@ -84,6 +84,34 @@ module_name(const char *path, char *buf, size_t cap)
 	return buf;
 }
 
+/* How long is the ending of a compressed file at p[n], behind which a path ends?  0: there is none. */
+static size_t
+packed_ending(const char *p, size_t n)
+{
+	static const char *const endings[] = { ".gz", ".xz", ".zst" };
+
+	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+		size_t own = strlen(endings[i]);
+		if (n >= own && memcmp(p, endings[i], own) == 0 && (n == own || memchr(": \n", p[own], 3)))
+			return own;
+	}
+	return 0;
+}
+
+size_t
+modules_plain(char *list, size_t len)
+{
+	size_t out = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		if (out >= 3 && memcmp(list + out - 3, ".ko", 3) == 0)
+			i += packed_ending(list + i, len - i);
+		if (i < len)
+			list[out++] = list[i];
+	}
+	return out;
+}
+
 /* Is `path` the `n` bytes at `of`? */
 static bool
 is_path(const char *path, const char *of, size_t n)

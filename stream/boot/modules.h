@@ -34,6 +34,9 @@ bool modules_choose(struct modules *, const char *name);
 void modules_choose_at(struct modules *, size_t i);
 /* How many are chosen. */
 size_t modules_chosen(const struct modules *);
+/* Take the endings of compressed files (".ko.xz") from all paths in a list, so that ".ko" is left.
+ * The text gets shorter, and the new length is returned. */
+size_t modules_plain(char *list, size_t len);
 /* The name of a module, "dm_mod", from its path; in buf, which is returned. */
 const char *module_name(const char *path, char *buf, size_t cap);
 

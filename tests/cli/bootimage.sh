@@ -2,7 +2,7 @@
 # streamdisk bootimage: the kernel and its modules out of an image, on MBR and GPT, with and
 # without a partition for /boot; images that cannot be started so are refused.
 . "$(dirname "$0")/lib.sh"
-requires sfdisk mke2fs cpio
+requires sfdisk mke2fs cpio zstd xz gzip
 SD=$BIN/streamdisk
 module() { mkdir -p "$T/root/lib/modules/$1/$(dirname "$2")"; echo "module $2 of $1" > "$T/root/lib/modules/$1/$2"; }
 # version VERSION: with the modules that are needed, and a driver for a network and for a disk.
@@ -91,11 +91,25 @@ refused "its kernel 6.1.0-10-amd64: has no module nbd" "$T/nonbd.ndz"
 echo kernel/drivers/block/nbd.ko >> "$T/root/lib/modules/6.1.0-10-amd64/modules.builtin"
 disk builtin dos 2 "$T/root"; check "in the kernel itself is fine" boot "$T/builtin.ndz"
 own=$T/root/lib/modules/6.1.0-10-amd64
-sed -i 's/ext4\.ko/ext4.ko.zst/' "$own/modules.dep"
-disk zst dos 2 "$T/root"; refused "kernel/fs/ext4/ext4.ko.zst is compressed with zstd" "$T/zst.ndz"
-sed -i 's/ext4\.ko\.zst/ext4.ko/' "$own/modules.dep"; rm "$own/kernel/fs/jbd2/jbd2.ko"
+# Modules that are compressed, each in one of the three ways, are plain in the ramdisk, and so are the lists.
+cp -a "$own" "$T/plain"; sed 's/^/kernel\/fs\/ext4\/ext4.ko\n/; q' "$own/modules.builtin" > "$T/plain/modules.order"; cp "$T/plain/modules.order" "$own"
+packed() {	# ENDING MODULE COMMAND...
+	local ending=$1 m=$own/kernel/$2; shift 2
+	"$@" < "$m" > "$m.$ending" && rm "$m" || fail "$*"
+	sed -i "s|$(basename "$m")\b|&.$ending|" "$own"/modules.{dep,order}
+}
+packed zst fs/ext4/ext4.ko zstd -q; packed xz fs/jbd2/jbd2.ko xz --check=crc32; packed gz drivers/net/virtio_net.ko gzip; packed xz sound/pci/noise.ko xz
+check "the lists name them" grep -q "ext4.ko.zst: kernel/fs/jbd2/jbd2.ko.xz" "$own/modules.dep"
+disk packed dos 2 "$T/root"; check "compressed modules" boot "$T/packed.ndz"
+check "are decompressed" diff -r -x noise.ko -x sound -x vmlinuz -x modules.builtin -x block "$T/plain" "$T/there/lib/modules/6.1.0-10-amd64"
+echo junk >> "$own/kernel/fs/jbd2/jbd2.ko.xz"; truncate -s -10 "$own/kernel/fs/ext4/ext4.ko.zst"
+disk cut dos 2 "$T/root"; rm -rf "$T/out"; status 3 "$SD" bootimage "$T/cut.ndz" "$T/out"
+check "which is damaged is said" grep -q "kernel/fs/ext4/ext4.ko.zst: cannot be decompressed by zstd" "$T/stderr"
+check "nothing is made" [ ! -e "$T/out" ]
+rm -r "$own"; mv "$T/plain" "$own"; rm "$own/kernel/fs/jbd2/jbd2.ko"
 disk nofile dos 2 "$T/root"; rm -rf "$T/out"; status 4 "$SD" bootimage "$T/nofile.ndz" "$T/out"
 check "it says which module is not there" grep -q "jbd2.ko" "$T/stderr"
+check "nothing is made" [ ! -e "$T/out" ]
 rm "$own/modules.dep"; disk nolist dos 2 "$T/root"; refused "modules.dep" "$T/nolist.ndz"
 rm -f "$T/root/lib/modules"/*/vmlinuz
 disk nokernel dos 2 "$T/root"; refused "has modules, but no kernel" "$T/nokernel.ndz"

@@ -1,10 +1,30 @@
 /* Any bytes as modules.dep and modules.builtin: nothing is read behind them, and what is chosen
- * is among what there is.  The first byte says where the second list begins. */
+ * is among what there is.  The first byte says where the second list begins.  The bytes behind it
+ * are also a module that may be compressed, and a list of which the endings are taken. */
 #include <assert.h>
 #include <string.h>
 
 #include "stream/boot/drivers.h"
 #include "stream/boot/modules.h"
+#include "stream/boot/unpack.h"
+
+enum { MOST_BYTES = 1 << 20 };
+
+/* A compressed module has no more bytes than it may, or is refused and stays as it is. */
+static void
+packed(const uint8_t *data, size_t len)
+{
+	struct buf b = { 0 };
+	struct err e;
+
+	buf_bytes(&b, data, len);
+	if (unpack(&b, MOST_BYTES, "module", &e) != 0)
+		assert(b.len == len && memcmp(b.base, data, len) == 0);
+	else
+		assert(b.len <= MOST_BYTES || b.len == len);
+	assert(modules_plain((char *)b.base, b.len) <= b.len);
+	buf_free(&b);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
@@ -16,6 +36,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	if (len == 0)
 		return 0;
+	packed(data + 1, len - 1);
 	size_t cut = data[0] * (len - 1) / 255;
 	struct buf dep = { .base = (uint8_t *)(uintptr_t)(data + 1), .len = cut };
 	struct buf builtin = { .base = (uint8_t *)(uintptr_t)(data + 1 + cut),

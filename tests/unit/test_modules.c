@@ -90,11 +90,37 @@ test_truncated(void)
 	T_CHECK(right > 7 && right < strlen(dep));
 }
 
+/* What stands in a list when the endings of compressed files are gone. */
+static bool
+is_plain(const char *list, const char *wanted)
+{
+	size_t n = strlen(list);
+	char *exactly = malloc(n > 0 ? n : 1);
+
+	if (exactly == NULL)
+		return false;
+	memcpy(exactly, list, n);
+	n = modules_plain(exactly, n);
+	bool right = n == strlen(wanted) && memcmp(exactly, wanted, n) == 0;
+	free(exactly);
+	return right;
+}
+
+static void
+test_plain(void)
+{
+	T_CHECK(is_plain("a/b.ko.xz: c.ko.zst d.ko.gz\n", "a/b.ko: c.ko d.ko\n"));
+	T_CHECK(is_plain("a.ko.xz", "a.ko") && is_plain("", "") && is_plain("a.ko.", "a.ko."));
+	T_CHECK(is_plain("a.ko: b.ko\n", "a.ko: b.ko\n"));
+	T_CHECK(is_plain("a.ko.xzy b.ko.xz.gz c.xz", "a.ko.xzy b.ko.xz.gz c.xz"));
+}
+
 int
 main(void)
 {
 	test_choice();
 	test_names();
 	test_truncated();
+	test_plain();
 	return t_done();
 }
