@@ -3,11 +3,11 @@
  * thread. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/plain.h"
+#include "common/base/random_bytes.h"
 #include "common/base/say.h"
 #include "common/cli/progress.h"
 #include "common/net/tls.h"
@@ -64,8 +64,7 @@ static void
 on_random(void *arg, void *to, size_t n)
 {
 	(void)arg;
-	if (getrandom(to, n, 0) != (ssize_t)n)
-		abort(); /* getrandom(2) never fails for so few bytes (16) */
+	random_bytes(to, n);
 }
 
 static bool

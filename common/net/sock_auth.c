@@ -3,8 +3,8 @@
  * sock_send.c and sock_receive.c call this, in the thread that has the socket. */
 #include <errno.h>
 #include <string.h>
-#include <sys/random.h>
 
+#include "common/base/random_bytes.h"
 #include "common/net/sock_impl.h"
 #include "common/wire/wirext.h"
 
@@ -41,8 +41,7 @@ sock_new_auth_at(struct auth **out, const uint8_t group[4], uint16_t port, bool 
 		.server = server, .key = key, .port = port, .senders = SENDERS
 	};
 
-	if (getrandom(random, sizeof random, 0) != sizeof random)
-		return err_os(e, "no random numbers");
+	random_bytes(random, sizeof random);
 	c.id = random[0];
 	c.seed = random[1];
 	c.session = server ? random[2] | 1 : 0;
@@ -55,8 +54,7 @@ sock_branch_auth(struct auth **out, const struct sock *s, struct err *e)
 {
 	uint64_t id;
 
-	if (getrandom(&id, sizeof id, 0) != sizeof id)
-		return err_os(e, "no random numbers");
+	random_bytes(&id, sizeof id);
 	return auth_branch(out, s->auth, id, e);
 }
 

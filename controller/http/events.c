@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 
+#include "common/base/random_bytes.h"
 #include "controller/http/shapes.h"
 #include "controller/http/web_impl.h"
 
@@ -47,13 +47,12 @@ int
 events_new(struct events **out, struct web *x, struct err *e)
 {
 	struct events *v = calloc(1, sizeof *v);
-	uint32_t random = 0;
+	uint32_t random;
 
 	*out = v;
 	if (v == NULL)
 		return err_nomem(e, "events");
-	if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
-		return err_os(e, "no random numbers");
+	random_bytes(&random, sizeof random);
 	v->x = x;
 	snprintf(v->epoch, sizeof v->epoch, "%08x", random);
 	return 0;

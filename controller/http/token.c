@@ -10,8 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/random.h>
 #include <unistd.h>
+
+#include "common/base/random_bytes.h"
 
 enum {
 	PATH_BYTES = 4096,
@@ -27,12 +28,11 @@ write_token(const char *path, struct err *e)
 
 	if (fd < 0)
 		return err_os(e, "%s", path);
-	int rc = getrandom(raw, sizeof raw, 0) == (ssize_t)sizeof raw ? 0 : err_os(e, "no random numbers");
+	random_bytes(raw, sizeof raw);
 	for (size_t i = 0; i < sizeof raw; i++)
 		snprintf(line + 2 * i, 3, "%02x", raw[i]);
 	line[2 * sizeof raw] = '\n';
-	if (rc == 0 && (write(fd, line, 2 * sizeof raw + 1) != (ssize_t)(2 * sizeof raw + 1) || fsync(fd) != 0))
-		rc = err_os(e, "%s", path);
+	int rc = write(fd, line, 2 * sizeof raw + 1) == (ssize_t)(2 * sizeof raw + 1) && fsync(fd) == 0 ? 0 : err_os(e, "%s", path);
 	if (close(fd) != 0 && rc == 0)
 		rc = err_os(e, "%s", path);
 	return rc;

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/random_bytes.h"
 #include "controller/state/swapdb_impl.h"
 
 /* WAIT_MS: another program, such as a backup, may read the database for a moment.  SESSIONS_KEPT: a
@@ -106,8 +106,7 @@ take_salt(struct swapdb *st, char salt[SWAP_SALT_BYTES], struct err *e)
 	char sql[200];
 	sqlite3_stmt *q;
 
-	if (getrandom(raw, sizeof raw, 0) != (ssize_t)sizeof raw)
-		return err_os(e, "no random numbers");
+	random_bytes(raw, sizeof raw);
 	snprintf(sql, sizeof sql, "INSERT OR IGNORE INTO meta VALUES ('salt', '%02x%02x%02x%02x')",
 	    raw[0], raw[1], raw[2], raw[3]);
 	if (exec(st, sql, e) != 0 ||

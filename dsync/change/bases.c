@@ -209,13 +209,13 @@ bases_close(struct bases *b)
 	b->path = NULL;
 }
 
-int
-bases_forget(struct bases *b, struct err *e)
+void
+bases_forget(struct bases *b)
 {
 	b->n = 0;
 	b->confirmed = false;
 	b->device_bytes = 0;
-	return stream_id_make(&b->lineage, e);
+	stream_id_make(&b->lineage);
 }
 
 bool

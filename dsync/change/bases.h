@@ -54,8 +54,8 @@ int bases_open(struct bases *, const char *path, const char *kind, unsigned how,
 /* Replace the file, so that its new contents survive a crash.  ERR_IO, ERR_NOMEM. */
 int bases_save(const struct bases *, struct err *);
 void bases_close(struct bases *); /* release the lock; a struct of zeros is allowed */
-/* Forget all states and begin a new lineage: the next extract is a full copy.  ERR_IO. */
-int bases_forget(struct bases *, struct err *);
+/* Forget all states and begin a new lineage: the next extract is a full copy. */
+void bases_forget(struct bases *);
 /* Let the time of a new stream, in seconds since 1970, be later than that of each stream before,
  * whatever the clock says, and remember it.  Errors of bases_save(). */
 int bases_next_time(struct bases *, uint64_t *made_at, struct err *);

@@ -111,8 +111,8 @@ work_state(struct work *w, unsigned how, struct err *e)
 }
 
 /* Forget all states, but not the lineage.  With look_only, what the kind keeps of them stays. */
-static int
-forget_states(struct work *w, struct err *e)
+static void
+forget_states(struct work *w)
 {
 	struct bases *b = &w->bases;
 	struct stream_id lineage = b->lineage;
@@ -120,29 +120,27 @@ forget_states(struct work *w, struct err *e)
 
 	for (unsigned i = 0; i < b->n && w->kind->dropped != NULL && !w->look_only; i++)
 		w->kind->dropped(&w->job, &b->all[i]);
-	if (bases_forget(b, e) != 0)
-		return -1;
+	bases_forget(b);
 	if (stream_id_set(&lineage))
 		b->lineage = lineage;
 	b->device_bytes = bytes;
-	return 0;
 }
 
 /* A device whose size has changed was made anew. */
-static int
-check_size(struct work *w, struct extract_report *r, struct err *e)
+static void
+check_size(struct work *w, struct extract_report *r)
 {
 	struct bases *b = &w->bases;
 
 	if (!w->kind->has_bases || b->device_bytes == w->job.device_bytes)
-		return 0;
+		return;
 	if (b->device_bytes != 0)
 		snprintf(r->warning, sizeof r->warning,
 		    "everything counts as changed: %s had %" PRIu64
 		    " bytes, and has %" PRIu64 " now",
 		    w->cfg->device, b->device_bytes, w->job.device_bytes);
 	b->device_bytes = w->job.device_bytes;
-	return forget_states(w, e);
+	forget_states(w);
 }
 
 static int
@@ -161,8 +159,7 @@ work_begin(struct work *w, const struct extract_config *cfg, bool look_only,
 	if (w->job.device_bytes == 0 || w->job.device_bytes == UINT64_MAX)
 		return err_set(e, ERR_USAGE,
 		    "%s: is neither a device nor a file with a size", cfg->device);
-	if (check_size(w, r, e) != 0)
-		return -1;
+	check_size(w, r);
 	return w->kind->open(&w->self, &w->job, &w->about, e);
 }
 
@@ -244,7 +241,8 @@ replace_unsent(struct work *w, bool were_some, struct err *e)
 {
 	if (!were_some && rangeset_count(&w->unused) == 0)
 		return 0;
-	if (forget_states(w, e) != 0 || bases_save(&w->bases, e) != 0)
+	forget_states(w);
+	if (bases_save(&w->bases, e) != 0)
 		return -1;
 	return used_write_unsent(w->state_path, &w->unused, e);
 }
@@ -322,7 +320,8 @@ make_head(struct work *w, struct stream_head *h, struct err *e)
 	} else if (stream_id_set(&w->about.base)) {
 		h->bases[h->nbases++] = w->about.base;
 	}
-	return stream_id_make(&h->id, e);
+	stream_id_make(&h->id);
+	return 0;
 }
 
 static int

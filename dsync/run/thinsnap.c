@@ -6,11 +6,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/number.h"
+#include "common/base/random_bytes.h"
 #include "common/disk/range.h"
 #include "dsync/run/freeze.h"
 
@@ -80,8 +80,7 @@ create(struct thinsnap *s, struct err *e)
 	int rc = -1;
 
 	for (unsigned i = 0; i < IDS_TRIED && !s->taken; i++) {
-		if (getrandom(&chance, sizeof chance, 0) != sizeof chance)
-			return err_os(e, "random numbers");
+		random_bytes(&chance, sizeof chance);
 		s->id = chance & THINSNAP_ID_MAX;
 		snprintf(text, sizeof text, "create_snap %" PRIu64 " %" PRIu64, s->id, s->volume);
 		rc = mapper_message(s->pool, text, e);

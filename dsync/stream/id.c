@@ -1,16 +1,14 @@
 /* id.c: makes, prints and reads names of states.  Writers and readers of streams call this, in
  * any thread. */
-#include <sys/random.h>
 
 #include "common/base/number.h"
+#include "common/base/random_bytes.h"
 #include "dsync/stream/stream.h"
 
-int
-stream_id_make(struct stream_id *id, struct err *e)
+void
+stream_id_make(struct stream_id *id)
 {
-	if (getrandom(id->bytes, sizeof id->bytes, 0) != sizeof id->bytes)
-		return err_os(e, "random numbers");
-	return 0;
+	random_bytes(id->bytes, sizeof id->bytes);
 }
 
 bool

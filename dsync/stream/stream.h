@@ -37,8 +37,8 @@ struct stream_id {
 	uint8_t bytes[STREAM_ID_BYTES];
 };
 
-/* Make a new name.  ERR_IO: the system has no random numbers. */
-int stream_id_make(struct stream_id *, struct err *);
+/* Make a new name. */
+void stream_id_make(struct stream_id *);
 static inline bool
 stream_id_same(const struct stream_id *a, const struct stream_id *b)
 {

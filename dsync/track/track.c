@@ -58,9 +58,9 @@ below_name(const char *name, char below[MAPPED_WORD_BYTES])
 
 /* Decide whether what was noted counts: the metadata has the generation of the last clean end, and
  * the device its size.  Otherwise the history begins anew. */
-static int
-judge(struct record *r, const struct superblock *s, uint64_t bytes, struct track_report *out,
-    struct err *e)
+static void
+judge(struct record *r, const struct superblock *s, uint64_t bytes,
+    struct track_report *out)
 {
 	const char *why = NULL;
 
@@ -77,16 +77,17 @@ judge(struct record *r, const struct superblock *s, uint64_t bytes, struct track
 	out->anew = why != NULL;
 	snprintf(out->why, sizeof out->why, "%s", why != NULL ? why : "");
 	r->device_bytes = bytes;
-	return why != NULL ? stream_id_make(&r->identity, e) : 0;
+	if (why != NULL)
+		stream_id_make(&r->identity);
 }
 
 /* Begin a new history because of `why`. */
-static int
-begin_anew(struct record *r, struct track_report *out, const char *why, struct err *e)
+static void
+begin_anew(struct record *r, struct track_report *out, const char *why)
 {
 	out->anew = true;
 	snprintf(out->why, sizeof out->why, "%s", why);
-	return stream_id_make(&r->identity, e);
+	stream_id_make(&r->identity);
 }
 
 /* Save the record as it must be while the tracker is active: without a clean end. */
@@ -252,8 +253,7 @@ adopt(struct record *r, struct track_report *out, struct err *e)
 		return -1;
 	if (strcmp(word, r->active) == 0 && stream_id_set(&r->identity))
 		return 0;
-	if (begin_anew(r, out, "the tracker was activated by somebody else", e) != 0)
-		return -1;
+	begin_anew(r, out, "the tracker was activated by somebody else");
 	return mark_active(r, word, e);
 }
 
@@ -265,7 +265,6 @@ start_inactive(struct record *r, struct track_report *out, struct err *e)
 	struct superblock s;
 	struct err reason;
 	uint64_t bytes;
-	int rc;
 
 	mapped_path(out->name, path);
 	bool in_use = r->beneath && check_unused(path, &reason) != 0;
@@ -274,15 +273,15 @@ start_inactive(struct record *r, struct track_report *out, struct err *e)
 		return -1;
 	if (superblock_read(&s, r->metadata, &reason) != 0) {
 		r->device_bytes = bytes;
-		rc = begin_anew(r, out, reason.text, e);
-		if (rc == 0)
-			rc = mark_active(r, "-", e);
-		return rc == 0 ? without_tracker(r, out, &reason, e) : rc;
+		begin_anew(r, out, reason.text);
+		if (mark_active(r, "-", e) != 0)
+			return -1;
+		return without_tracker(r, out, &reason, e);
 	}
-	rc = judge(r, &s, bytes, out, e);
-	if (rc == 0 && in_use && !out->anew)
-		rc = begin_anew(r, out, "the device was in use before the tracker began", e);
-	return rc == 0 ? activate(r, out, e) : rc;
+	judge(r, &s, bytes, out);
+	if (in_use && !out->anew)
+		begin_anew(r, out, "the device was in use before the tracker began");
+	return activate(r, out, e);
 }
 
 static int
@@ -349,8 +348,8 @@ stop(struct record *r, const char *name, bool clean, struct err *e)
 	strcpy(r->active, "-");
 	if (!clean || !ours)
 		return record_save(r, e);
-	if (stream_id_make(&generation, e) != 0 ||
-	    superblock_write(r->metadata, &generation, e) != 0)
+	stream_id_make(&generation);
+	if (superblock_write(r->metadata, &generation, e) != 0)
 		return -1;
 	r->generation = generation;
 	return record_save(r, e);

@@ -100,12 +100,13 @@ changes_begin(struct store *s, char mark[MARK_BYTES], struct err *e)
 	struct changes *c = &s->changes;
 	struct objects *o = s->objects;
 	char key[KEY_BYTES];
-	int rc = key_random(c->id, e);
+	int rc;
 
-	if (rc == 0 && s->folder) {
+	key_random(c->id);
+	if (s->folder) {
 		read_folder(s, mark);
 		rc = say_in_folder(s, 'w', c->id, true, e);
-	} else if (rc == 0) {
+	} else {
 		rc = read_bucket(s, &c->before, mark, e);
 		key_of(CHANGES_OPEN, c->id, key);
 		if (rc == 0)
@@ -163,8 +164,9 @@ changes_end(struct store *s)
 	char id[KEY_RANDOM_CHARS + 1];
 	struct err ignored;
 
-	if (c->id[0] == '\0' || c->unsure || key_random(id, &ignored) != 0)
+	if (c->id[0] == '\0' || c->unsure)
 		return;
+	key_random(id);
 	if (!s->folder)
 		end_in_bucket(s, id, &ignored);
 	else if (say_in_folder(s, 'd', id, false, &ignored) == 0)

@@ -5,19 +5,18 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
+
+#include "common/base/random_bytes.h"
 
 enum { VERSION_DIGITS = 10 };
 
-int
-key_random(char out[KEY_RANDOM_CHARS + 1], struct err *e)
+void
+key_random(char out[KEY_RANDOM_CHARS + 1])
 {
 	uint64_t chance[2];
 
-	if (getrandom(chance, sizeof chance, 0) != (ssize_t)sizeof chance)
-		return err_os(e, "random bytes");
+	random_bytes(chance, sizeof chance);
 	snprintf(out, KEY_RANDOM_CHARS + 1, "%016" PRIx64 "%016" PRIx64, chance[0], chance[1]);
-	return 0;
 }
 
 void

@@ -24,9 +24,8 @@ enum { KEY_BYTES = 300, GIVEN_KEY_BYTES = 40 };
 #define KEYS_NEW "new/" /* only in a folder: files that have no name yet */
 
 enum { KEY_RANDOM_CHARS = 32 };
-/* Write a random name, which no other object has, to out.  An error of the system when there
- * are no random bytes. */
-int key_random(char out[KEY_RANDOM_CHARS + 1], struct err *);
+/* Write a random name, which no other object has, to out. */
+void key_random(char out[KEY_RANDOM_CHARS + 1]);
 /* Write the key of an object to out.  An id is that of a pack: PACK_ID_CHARS hexadecimal
  * digits; the name of an image has a version from 1. */
 void key_of_pack(const char *id, char out[KEY_BYTES]);

@@ -3,8 +3,8 @@
 #include "emustore/store/toc.h"
 
 #include <stdio.h>
-#include <sys/random.h>
 
+#include "common/base/random_bytes.h"
 #include "common/base/sha256.h"
 
 enum {
@@ -124,8 +124,7 @@ toc_make(struct buf *out, const void *pack, size_t bytes, const struct buf *frag
 
 	/* The random bytes keep two packs from having the same name: a pack may be about
 	 * to be removed while the same fragments are put again. */
-	if (getrandom(chance, sizeof chance, 0) != (ssize_t)sizeof chance)
-		return err_os(e, "random bytes");
+	random_bytes(chance, sizeof chance);
 	buf_le32(out, MAGIC);
 	buf_le32(out, VERSION);
 	buf_bytes(out, chance, sizeof chance);

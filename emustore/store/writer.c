@@ -8,10 +8,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
+#include "common/base/random_bytes.h"
 #include "common/base/sha256.h"
 #include "emustore/store/counted.h"
 #include "emustore/store/given.h"
@@ -46,18 +46,12 @@ int
 writer_new(struct writer **out, struct store *s, struct err *e)
 {
 	struct writer *w = calloc(1, sizeof *w);
-	int rc = 0;
 
 	if (w == NULL)
 		return err_nomem(e, "an image");
 	w->s = s;
-	if (getrandom(&w->chance, sizeof w->chance, 0) != (ssize_t)sizeof w->chance)
-		rc = err_os(e, "random bytes");
-	if (rc == 0)
-		rc = index_open(&w->own, NULL, e);
-	if (rc == 0)
-		rc = index_begin(w->own, true, e);
-	if (rc != 0) {
+	random_bytes(&w->chance, sizeof w->chance);
+	if (index_open(&w->own, NULL, e) != 0 || index_begin(w->own, true, e) != 0) {
 		writer_free(w);
 		return -1;
 	}

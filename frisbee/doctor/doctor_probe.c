@@ -2,9 +2,9 @@
  * with small, large and many packets, tries other ways, leaves the group, and listens for IGMP
  * queries.  frisbee/diagnose.c calls it, in the program's only thread. */
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
+#include "common/base/random_bytes.h"
 #include "common/wire/addr.h"
 #include "frisbee/doctor/doctor_exam.h"
 #include "frisbee/doctor/doctor_watch.h"
@@ -159,8 +159,7 @@ begin(struct exam *x, const uint8_t *key, struct err *e)
 {
 	struct doctor_facts *f = x->f;
 
-	if (getrandom(&x->id, sizeof x->id, 0) != sizeof x->id)
-		return err_os(e, "no random numbers");
+	random_bytes(&x->id, sizeof x->id);
 	if (sock_new_auth_at(&x->auth, f->group, f->port, false, key, e) != 0)
 		return -1;
 	f->authenticated = key != NULL;

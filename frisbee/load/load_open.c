@@ -3,9 +3,9 @@
 #include "frisbee/load/load_impl.h"
 
 #include <string.h>
-#include <sys/random.h>
 
 #include "common/base/clock.h"
+#include "common/base/random_bytes.h"
 #include "common/image/read/partial.h"
 #include "common/wire/parity.h"
 
@@ -144,17 +144,15 @@ ask_sink(struct client_config *cc, struct feeder *f)
 	cc->first_blocks = info->takes_parts ? PARTIAL_FIRST_BLOCKS : 0;
 }
 
-static int
-draw(struct client_config *cc, uint64_t delay_max_us, struct err *e)
+static void
+draw(struct client_config *cc, uint64_t delay_max_us)
 {
 	uint64_t random[3];
 
-	if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
-		return err_os(e, "no random numbers");
+	random_bytes(random, sizeof random);
 	cc->clientid = (uint32_t)random[0] & INT32_MAX;
 	cc->seed = random[1];
 	cc->start_delay_us = delay_max_us != 0 ? random[2] % delay_max_us : 0;
-	return 0;
 }
 
 static int
@@ -163,8 +161,7 @@ open_engine(struct load *l, struct err *e)
 	struct client_config cc = chosen(&l->cfg);
 
 	ask_sink(&cc, l->feeder);
-	if (draw(&cc, l->cfg.start_delay_us, e) != 0)
-		return -1;
+	draw(&cc, l->cfg.start_delay_us);
 	memcpy(cc.srcip, sock_netif(l->sock)->addr, 4);
 	l->client = client_new(&cc, clock_us());
 	return l->client != NULL ? 0 : err_nomem(e, "the client");

@@ -6,9 +6,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "common/base/lru.h"
+#include "common/base/random_bytes.h"
 #include "common/wire/blockmap.h"
 #include "common/wire/wire.h"
 #include "common/wire/wirext.h"
@@ -39,15 +39,12 @@ struct clients *
 clients_new(uint32_t rows_max)
 {
 	struct clients *c = calloc(1, sizeof *c);
-	uint64_t seed = 0;
+	uint64_t seed;
 
 	if (c == NULL)
 		return NULL;
 	pthread_mutex_init(&c->lock, NULL);
-	/* Without a random seed, strangers that choose their addresses can only make the
-	 * table slow. */
-	if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
-		seed = (uintptr_t)c;
+	random_bytes(&seed, sizeof seed);
 	c->row = calloc(rows_max, sizeof *c->row);
 	c->named = calloc(rows_max, sizeof *c->named);
 	if (c->row == NULL || c->named == NULL || lru_init(&c->order, rows_max, seed) != 0) {

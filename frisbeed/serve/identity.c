@@ -7,11 +7,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "common/base/cancel.h"
 #include "common/base/log.h"
+#include "common/base/random_bytes.h"
 #include "common/base/sha256.h"
 #include "common/base/wr.h"
 #include "common/image/read/chunk.h"
@@ -144,8 +144,7 @@ identity_new(struct identity **out, struct source *source, const struct disk *fi
 	if (info.has_identity) {
 		memcpy(d->bytes, info.identity, sizeof d->bytes);
 	} else if (d->fixed) {
-		if (getrandom(d->bytes, sizeof d->bytes, 0) != sizeof d->bytes)
-			rc = err_os(e, "no random numbers");
+		random_bytes(d->bytes, sizeof d->bytes);
 	} else {
 		rc = look(d, &st, e);
 		if (rc == 0)

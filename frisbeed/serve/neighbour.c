@@ -9,10 +9,10 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
+#include "common/base/random_bytes.h"
 #include "common/base/test_times.h"
 #include "common/wire/addr.h"
 
@@ -155,7 +155,7 @@ int
 neighbours_look(struct session **sessions, unsigned n, struct err *e)
 {
 	struct question *qs = calloc(n, sizeof *qs);
-	uint32_t id = 0;
+	uint32_t id;
 	unsigned asked = 0;
 
 	if (qs == NULL)
@@ -163,8 +163,7 @@ neighbours_look(struct session **sessions, unsigned n, struct err *e)
 	for (unsigned i = 0; i < n; i++)
 		if (is_shared(sessions[i]))
 			qs[asked++].session = sessions[i];
-	/* If there are no random numbers, any number will do. */
-	(void)!getrandom(&id, sizeof id, GRND_NONBLOCK);
+	random_bytes(&id, sizeof id);
 	id &= INT32_MAX;
 	int rc = 0;
 	for (unsigned i = 0; i < asked && rc == 0; i++)

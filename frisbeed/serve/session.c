@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/random_bytes.h"
 #include "common/wire/addr.h"
 #include "common/wire/parity.h"
 #include "emustore/store/name.h"
@@ -232,14 +232,13 @@ session_open_second(struct session *s)
 	 * a restart, if it is free. */
 	nc.port_lo = (uint16_t)(port < PORT_MAX - SECOND_PORTS ? port + 1 : 1024);
 	nc.port_hi = (uint16_t)(nc.port_lo + SECOND_PORTS - 1);
-	if (getrandom(&c->ext.session, sizeof c->ext.session, 0) !=
-		sizeof c->ext.session ||
-	    sock_open(&st->second, &nc, &e) != 0) {
+	if (sock_open(&st->second, &nc, &e) != 0) {
 		st->second = NULL;
 		log_warn(
 		    "only the base protocol: no second port file=%s", s->place->image);
 		return;
 	}
+	random_bytes(&c->ext.session, sizeof c->ext.session);
 	c->ext.session |= 1;
 	c->ext.on = true;
 	c->ext.parity = parity_available();

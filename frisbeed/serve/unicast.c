@@ -7,12 +7,12 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mailbox.h"
+#include "common/base/random_bytes.h"
 #include "common/base/test_times.h"
 #include "common/net/outage.h"
 #include "common/wire/addr.h"
@@ -379,9 +379,8 @@ meet_strangers(struct hall *h, struct err *e)
 	struct strangers_config c = { .image_bytes = st->server.image_bytes };
 
 	memcpy(c.srcip, sock_netif(st->sock)->addr, 4);
-	if (getrandom(c.secret, sizeof c.secret, 0) != sizeof c.secret ||
-	    getrandom(&c.seed, sizeof c.seed, 0) != sizeof c.seed)
-		return err_os(e, "no random numbers");
+	random_bytes(c.secret, sizeof c.secret);
+	random_bytes(&c.seed, sizeof c.seed);
 	h->strangers = strangers_new(&c, h->now);
 	return h->strangers != NULL ? 0 : err_nomem(e, "new clients");
 }

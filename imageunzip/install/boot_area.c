@@ -6,8 +6,9 @@
 #include "imageunzip/install/boot_area.h"
 
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
+
+#include "common/base/random_bytes.h"
 
 int
 boot_area_init(struct boot_area *h, struct disk *d, uint64_t at, uint64_t area_bytes,
@@ -18,8 +19,7 @@ boot_area_init(struct boot_area *h, struct disk *d, uint64_t at, uint64_t area_b
 		.on = disk_seekable(d) && area_bytes >= BOOT_AREA_BYTES };
 	pthread_mutex_init(&h->lock, NULL);
 	h->marker.started = (uint64_t)time(NULL);
-	if (getrandom(h->marker.id, sizeof h->marker.id, 0) != sizeof h->marker.id)
-		return err_os(e, "no random numbers");
+	random_bytes(h->marker.id, sizeof h->marker.id);
 	if (!h->on)
 		return 0;
 	if (disk_read_upto(d, h->bytes, BOOT_AREA_BYTES, at, e) < 0)

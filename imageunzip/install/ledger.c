@@ -7,10 +7,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "common/base/field.h"
 #include "common/base/grow.h"
+#include "common/base/random_bytes.h"
 #include "common/base/sha256.h"
 
 enum {
@@ -62,11 +62,7 @@ ledger_new(
 	l->disk = d;
 	l->all = all;
 	l->base = base / LEDGER_BLOCK_BYTES;
-	if (getrandom(&l->random, sizeof l->random, 0) != sizeof l->random) {
-		err_os(e, "no random numbers");
-		ledger_free(l);
-		return -1;
-	}
+	random_bytes(&l->random, sizeof l->random);
 	l->random |= 1; /* 0 would stay 0 */
 	*out = l;
 	return 0;

@@ -4,8 +4,8 @@
 
 #include <openssl/crypto.h>
 #include <string.h>
-#include <sys/random.h>
 
+#include "common/base/random_bytes.h"
 #include "common/base/rd.h"
 #include "common/base/sha256.h"
 #include "common/base/wr.h"
@@ -15,12 +15,10 @@
 
 enum { TIME_BYTES = 8, MARK_BYTES = MASTER_CHALLENGE_BYTES - TIME_BYTES };
 
-int
-challenge_init(struct challenge *c, struct err *e)
+void
+challenge_init(struct challenge *c)
 {
-	return getrandom(c->secret, sizeof c->secret, 0) == sizeof c->secret
-	           ? 0
-	           : err_os(e, "no random numbers");
+	random_bytes(c->secret, sizeof c->secret);
 }
 
 /* The authentication of a challenge, which needs the secret: a digest of the secret, the

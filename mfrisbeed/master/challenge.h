@@ -12,8 +12,8 @@ struct challenge {
 	uint8_t secret[CHALLENGE_SECRET_BYTES];
 };
 
-/* Draws a new secret.  ERR_IO: there are no random numbers. */
-int challenge_init(struct challenge *, struct err *);
+/* Draws a new secret. */
+void challenge_init(struct challenge *);
 /* Makes a challenge for the client with this address.  now_us: the time of clock_us(). */
 void challenge_make(const struct challenge *, uint64_t now_us, const uint8_t from[4],
     uint8_t out[MASTER_CHALLENGE_BYTES]);

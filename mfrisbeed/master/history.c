@@ -8,13 +8,13 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/queue.h"
+#include "common/base/random_bytes.h"
 #include "common/wire/addr.h"
 #include "mfrisbeed/master/history_db.h"
 
@@ -150,8 +150,7 @@ start(struct history *h, const char *folder, struct err *e)
 		return -1;
 	if (sqlite3_prepare_v2(h->db, add_text, -1, &h->add, NULL) != SQLITE_OK)
 		return history_db_err(h->db, e);
-	if (getrandom(&h->run, sizeof h->run, 0) != sizeof h->run)
-		return err_os(e, "no random numbers");
+	random_bytes(&h->run, sizeof h->run);
 	h->waiting = queue_new(WAITING_MAX);
 	if (h->waiting == NULL)
 		return err_nomem(e, "the history");

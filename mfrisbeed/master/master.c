@@ -75,9 +75,8 @@ master_new(struct master **out, const struct master_config *c, struct err *e)
 		return err_nomem(e, "a master server");
 	m->config = c;
 	m->listener = m->lock = -1;
+	challenge_init(&m->challenge);
 	int rc = settings_read(&m->settings, c->file, e);
-	if (rc == 0)
-		rc = challenge_init(&m->challenge, e);
 	if (rc == 0)
 		rc = listen_at(m, e);
 	if (rc == 0)

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
+#include "common/base/random_bytes.h"
 #include "stream/table/table_impl.h"
 
 static uint64_t
@@ -84,10 +84,9 @@ table_check_room(const struct table_config *cfg, uint64_t sectors, struct err *e
 static int
 make_room(struct table *t, struct err *e)
 {
-	uint64_t seed = 0;
+	uint64_t seed;
 
-	if (getrandom(&seed, sizeof seed, 0) != sizeof seed)
-		return err_os(e, "no random numbers");
+	random_bytes(&seed, sizeof seed);
 	t->frames = calloc(t->max, sizeof *t->frames);
 	t->gist = calloc(t->nframes, sizeof *t->gist);
 	t->outlines = calloc(t->noutlines + 1, sizeof *t->outlines);

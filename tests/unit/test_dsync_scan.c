@@ -72,7 +72,7 @@ keep(struct open_scan *s)
 {
 	struct err e;
 
-	T_CHECK(stream_id_make(&base.id, &e) == 0);
+	stream_id_make(&base.id);
 	T_CHECK(change_scan.keep(s->self, &base.id, base.token, &e) == 0);
 }
 

@@ -176,7 +176,8 @@ test_ids(void)
 	char text[STREAM_ID_TEXT];
 	struct err e;
 
-	T_CHECK(stream_id_make(&a, &e) == 0 && stream_id_set(&a));
+	stream_id_make(&a);
+	T_CHECK(stream_id_set(&a));
 	T_CHECK(stream_id_get(&b, stream_id_text(&a, text), &e) == 0);
 	T_CHECK(stream_id_same(&a, &b));
 	T_CHECK(stream_id_get(&b, "xyz", &e) != 0 && e.kind == ERR_USAGE);

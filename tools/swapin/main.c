@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/json.h"
+#include "common/base/random_bytes.h"
 #include "common/base/say.h"
 #include "common/cli/cli.h"
 #include "common/cli/failure.h"
@@ -188,8 +188,7 @@ fill(struct swap_wish *wish, const struct opts *o, char **operands, struct err *
 	wish->timeout_s = (unsigned)o->timeout_s;
 	wish->tries = (unsigned)o->tries;
 	wish->stream = o->stream;
-	if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
-		return err_os(e, "no random numbers");
+	random_bytes(&random, sizeof random);
 	snprintf(wish->request, sizeof wish->request, "swapin-%016llx", (unsigned long long)random);
 	if (copy(wish->nodes, sizeof wish->nodes, operands[0], "the list of nodes", e) != 0 ||
 	    copy(wish->image, sizeof wish->image, operands[1], "the image", e) != 0)

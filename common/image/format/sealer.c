@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
+#include "common/base/random_bytes.h"
 #include "common/image/format/crypt.h"
 #include "common/image/format/sign.h"
 
@@ -67,14 +67,12 @@ sealer_check(const struct sealer_config *c, bool has_uuid, bool v3, struct err *
 }
 
 /* The UUID is always random; libuuid would use the time when it has no random numbers. */
-int
-sealer_uuid(uint8_t uuid[NDZ_UUID_BYTES], struct err *e)
+void
+sealer_uuid(uint8_t uuid[NDZ_UUID_BYTES])
 {
-	if (getrandom(uuid, NDZ_UUID_BYTES, 0) != NDZ_UUID_BYTES)
-		return err_os(e, "no random numbers");
+	random_bytes(uuid, NDZ_UUID_BYTES);
 	uuid[6] = (uint8_t)((uuid[6] & 0x0f) | 0x40);
 	uuid[8] = (uint8_t)((uuid[8] & 0x3f) | 0x80);
-	return 0;
 }
 
 int

@@ -23,7 +23,7 @@ void sealer_free(struct sealer *);
  * of version 3. */
 int sealer_check(const struct sealer_config *, bool has_uuid, bool v3, struct err *);
 /* Make a random UUID, which no image had before. */
-int sealer_uuid(uint8_t uuid[NDZ_UUID_BYTES], struct err *);
+void sealer_uuid(uint8_t uuid[NDZ_UUID_BYTES]);
 /* *chunk points to a finished chunk, and is made to point to a sealed copy, which is valid
  * until the next call.  sealer NULL: *chunk stays as it is. */
 int sealer_seal(struct sealer *, const void **chunk, struct err *);

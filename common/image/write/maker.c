@@ -55,19 +55,20 @@ choose_version(const struct maker_config *c, unsigned *version, struct err *e)
 /* A UUID in the header is the user's choice, and stays what it is.  The UUID in the
  * extension tells chunks of one file from those of another, so a new file has a new one; a
  * file that is signed or encrypted always has. */
-static int
-choose_uuid(const struct maker_config *c, struct packer_config *p, struct err *e)
+static void
+choose_uuid(const struct maker_config *c, struct packer_config *p)
 {
 	const struct maker_choice *how = c->how;
 	bool sealed = how->sealer.sign != NULL || how->sealer.encrypt != NULL;
 	const uint8_t *uuid = how->has_uuid ? how->uuid : sealed ? NULL : c->keep_uuid;
 
-	if (uuid == NULL)
-		return sealer_uuid(p->uuid, e);
+	if (uuid == NULL) {
+		sealer_uuid(p->uuid);
+		return;
+	}
 	memcpy(p->uuid, uuid, sizeof p->uuid);
 	if (p->version == 5)
 		memcpy(p->header_uuid, uuid, sizeof p->header_uuid);
-	return 0;
 }
 
 static struct ext_image
@@ -111,8 +112,9 @@ open_packer(struct maker *m, struct err *e)
 		.emit = emit,
 		.arg = m };
 
-	if (choose_version(c, &p.version, e) != 0 || choose_uuid(c, &p, e) != 0)
+	if (choose_version(c, &p.version, e) != 0)
 		return -1;
+	choose_uuid(c, &p);
 	packer_config_seal(&p, &c->how->sealer);
 	return packer_new(&m->packer, &p, e);
 }
