@@ -13,6 +13,7 @@
 #include "common/base/log.h"
 #include "common/base/mailbox.h"
 #include "common/base/say.h"
+#include "common/base/zero.h"
 #include "common/cli/cli_guard.h"
 #include "common/cli/progress.h"
 #include "common/disk/disk.h"
@@ -79,10 +80,9 @@ static int
 on_dial(
     void *arg, struct peer *p, const uint8_t address[4], uint16_t port, struct err *e)
 {
-	static const uint8_t none[4];
 	struct joining *j = arg;
 
-	if (port == 0 && memcmp(address, none, sizeof none) == 0)
+	if (port == 0 && is_zero(address, 4))
 		return wires_dial(j->wires, p, j->server, j->port, e);
 	return wires_dial(j->wires, p, address, port, e);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/number.h"
+#include "common/base/zero.h"
 #include "common/image/format/format.h"
 #include "common/image/read/chunk.h"
 
@@ -39,7 +40,6 @@ int
 uuid_check(const struct run *r, struct err *e)
 {
 	uint8_t want[NDZ_UUID_BYTES];
-	static const uint8_t none[NDZ_UUID_BYTES];
 	uint8_t is[NDZ_UUID_BYTES];
 
 	if (r->o->uuid == NULL)
@@ -50,7 +50,7 @@ uuid_check(const struct run *r, struct err *e)
 		return err_set(e, ERR_USAGE, "-u needs an image that is a file");
 	if (read_uuid(r->image, is, e) != 0)
 		return -1;
-	if (memcmp(is, none, sizeof is) == 0)
+	if (is_zero(is, sizeof is))
 		return err_set(e, ERR_FORMAT, "%s: has no UUID that -u could compare",
 		    image_name(r->image));
 	if (memcmp(want, is, sizeof want) != 0)

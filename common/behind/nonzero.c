@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/zero.h"
+
 enum { READ_SECTORS = (1 << 20) / SECTOR_BYTES };
 
 struct search {
@@ -61,7 +63,6 @@ look_closer(struct search *s, struct range r, struct err *e)
 static int
 look_at(struct search *s, struct range r, struct err *e)
 {
-	static const uint8_t zeros[SECTOR_BYTES];
 	struct err why;
 
 	if (disk_read(s->d, s->buf, r.len * SECTOR_BYTES, r.off * SECTOR_BYTES, &why) != 0)
@@ -69,7 +70,7 @@ look_at(struct search *s, struct range r, struct err *e)
 	if (s->known != NULL)
 		blank_known(s, r);
 	for (uint64_t i = 0; i < r.len; i++)
-		if (memcmp(s->buf + i * SECTOR_BYTES, zeros, SECTOR_BYTES) != 0)
+		if (!is_zero(s->buf + i * SECTOR_BYTES, SECTOR_BYTES))
 			note(s->found, r.off + i);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "common/base/field.h"
+#include "common/base/zero.h"
 #include "common/disk/gpt_impl.h"
 
 enum {
@@ -70,11 +71,10 @@ place_main(struct fitted *f, unsigned from_bytes)
 static bool
 is_used(const struct fitted *f, const uint8_t *entry)
 {
-	static const uint8_t none[16];
 	uint64_t first = get_le64(entry + ENTRY_FIRST),
 		 last = get_le64(entry + ENTRY_LAST);
 
-	return memcmp(entry, none, sizeof none) != 0 && first <= last &&
+	return !is_zero(entry, 16) && first <= last &&
 	       last <= f->from->last_usable;
 }
 

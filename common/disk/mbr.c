@@ -14,6 +14,7 @@
 
 #include "common/base/rd.h"
 #include "common/base/wr.h"
+#include "common/base/zero.h"
 #include "common/disk/ptable_impl.h"
 
 enum {
@@ -234,15 +235,6 @@ read_primaries(struct walk *w, const struct boot_record *b, struct err *e)
 	return ptable_check_overlap(w->d, all, w->nprimary + w->next, e);
 }
 
-static bool
-all_zero(const uint8_t *p, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (p[i] != 0)
-			return false;
-	return true;
-}
-
 /* Add the i-th entry of the EBR at `lba` as a logical partition. */
 static int
 add_logical(struct walk *w, const struct entry *n, struct range ext, uint64_t lba,
@@ -292,7 +284,7 @@ read_ebr(struct walk *w, struct range ext, uint64_t lba, uint64_t *next, struct 
 	    disk_read(w->d, sector, sizeof sector, lba * w->t->sector_bytes, e) != 0)
 		return -1;
 	struct boot_record b = boot_record_get(sector);
-	if (!b.signature && lba == ext.off && all_zero(sector, sizeof sector))
+	if (!b.signature && lba == ext.off && is_zero(sector, sizeof sector))
 		return 0;
 	bool ok = b.signature;
 	for (int i = 0; i < EBR_ENTRIES; i++)

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/base/zero.h"
 #include "common/wire/addr.h"
 
 static void
@@ -164,13 +165,12 @@ is_strict(const char *name)
 bool
 netif_filtered(const struct netif *n, const char *what, char text[NETIF_FILTERED_MAX])
 {
-	static const uint8_t none[4];
 	struct netif other;
 	uint8_t near[4];
 	struct err e;
 
 	memcpy(near, n->broadcast, sizeof near);
-	if (memcmp(near, none, 4) == 0)
+	if (is_zero(near, 4))
 		return false;
 	/* The last address of the interface's network, or the one before if that is
 	 * ours. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/zero.h"
 #include "controller/engine/swap_impl.h"
 
 enum { CHAINS_MIN = 64 };
@@ -44,9 +45,7 @@ chain_of(const struct swap *w, enum swap_key key, const uint8_t *value)
 static bool
 has_key(const struct swap_node *n, enum swap_key key)
 {
-	static const uint8_t none[4];
-
-	return key != SWAP_BY_IP || memcmp(n->ip, none, 4) != 0;
+	return key != SWAP_BY_IP || !is_zero(n->ip, 4);
 }
 
 static void

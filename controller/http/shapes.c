@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "common/base/zero.h"
 #include "common/wire/addr.h"
 
 /* Seconds since 1970. */
@@ -67,7 +67,6 @@ put_membership(struct json *j, const struct swap *w, const struct swap_node *n)
 void
 shapes_node(struct json *j, const char *key, const struct swap *w, const struct swap_node *n)
 {
-	static const uint8_t none[4];
 	const uint8_t *m = n->mac;
 	char mac[18], ip[ADDR_TEXT_MAX];
 
@@ -75,7 +74,7 @@ shapes_node(struct json *j, const char *key, const struct swap *w, const struct 
 	json_object(j, key);
 	json_string(j, "name", n->name);
 	json_string(j, "mac", mac);
-	if (memcmp(n->ip, none, 4) != 0)
+	if (!is_zero(n->ip, 4))
 		json_string(j, "address", addr_text(n->ip, ip));
 	json_string(j, "phase", swap_phase_name(n->phase));
 	put_membership(j, w, n);

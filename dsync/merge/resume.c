@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/zero.h"
+
 /* If the stream writes fewer of the blocks than this, a power cut can leave most of them
  * neither as they were nor as they become. */
 enum { ENOUGH = 8 };
@@ -109,10 +111,9 @@ int
 resume_check(struct disk *target, uint64_t bytes, const struct sample_marks *m,
     struct stream_in *in, struct err *e)
 {
-	static const struct sample_marks none;
 	struct blocks *b;
 
-	if (memcmp(m, &none, sizeof none) == 0)
+	if (is_zero(m, sizeof *m))
 		return 0;
 	if (disk_size_bytes(target) < bytes)
 		return err_set(e, ERR_REFUSED, "%s: is smaller than when the merge began",

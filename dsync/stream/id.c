@@ -3,6 +3,7 @@
 
 #include "common/base/number.h"
 #include "common/base/random_bytes.h"
+#include "common/base/zero.h"
 #include "dsync/stream/stream.h"
 
 void
@@ -14,9 +15,7 @@ stream_id_make(struct stream_id *id)
 bool
 stream_id_set(const struct stream_id *id)
 {
-	static const struct stream_id none;
-
-	return !stream_id_same(id, &none);
+	return !is_zero(id->bytes, sizeof id->bytes);
 }
 
 const char *

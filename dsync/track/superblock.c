@@ -8,6 +8,7 @@
 #include "common/base/crc32c.h"
 #include "common/base/rd.h"
 #include "common/base/wr.h"
+#include "common/base/zero.h"
 
 enum {
 	CSUM_XOR = 146538381, /* added to the check sum of this kind of metadata */
@@ -23,19 +24,13 @@ check_sum(const uint8_t *block)
 	return ~crc32c(block + AT_FLAGS, SUPERBLOCK_BYTES - AT_FLAGS) ^ CSUM_XOR;
 }
 
-static bool
-all_zeros(const uint8_t *block)
-{
-	return block[0] == 0 && memcmp(block, block + 1, SUPERBLOCK_BYTES - 1) == 0;
-}
-
 int
 superblock_get(struct superblock *s, const uint8_t block[SUPERBLOCK_BYTES], struct err *e)
 {
 	struct rd r = rd_from(block, SUPERBLOCK_BYTES);
 
 	memset(s, 0, sizeof *s);
-	s->empty = all_zeros(block);
+	s->empty = is_zero(block, SUPERBLOCK_BYTES);
 	if (s->empty)
 		return 0;
 	uint32_t sum = rd_le32(&r);

@@ -8,6 +8,7 @@
 
 #include "common/base/grow.h"
 #include "common/base/sha256.h"
+#include "common/base/zero.h"
 #include "common/image/read/fragments.h"
 
 struct preparer {
@@ -222,12 +223,6 @@ prepare_whole(struct preparer *w, struct prepared *p, uint32_t bytes, struct err
 	return known < 0 ? -1 : 0;
 }
 
-static bool
-all_zero(const uint8_t *p, size_t n)
-{
-	return p[0] == 0 && memcmp(p, p + 1, n - 1) == 0;
-}
-
 /* Check a fragment that was compressed here: its bytes must decompress to the data again,
  * and what the store says of these bytes, if it has them, must be true. */
 static int
@@ -277,7 +272,7 @@ prepare_window(struct preparer *w, struct prepared *p, size_t n, struct err *e)
 {
 	struct prepared_piece *last = p->npieces > 0 ? &p->pieces[p->npieces - 1]
 	                                             : NULL;
-	bool zero = all_zero(w->raw, n);
+	bool zero = is_zero(w->raw, n);
 
 	if (zero && last != NULL && last->zero.zero) {
 		last->zero.windows++;
@@ -384,7 +379,7 @@ may_be_redeflated(const struct preparer *w, const struct prepared *p)
 
 	return !w->shared->exact && p->c.codec->id == CODEC_DEFLATE &&
 	       (end == NDZ_CHUNK_BYTES ||
-		   all_zero(p->bytes + end, NDZ_CHUNK_BYTES - end));
+		   is_zero(p->bytes + end, NDZ_CHUNK_BYTES - end));
 }
 
 /* Prepare a chunk without a fragment table. */

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/base/zero.h"
 #include "common/net/ping.h"
 #include "frisbee/doctor/doctor_exam.h"
 
@@ -105,9 +106,7 @@ ask_arp(struct exam *x, const uint8_t addr[4], struct doctor_arp *a)
 static bool
 is_on_link(const struct doctor_facts *f)
 {
-	static const uint8_t none[4];
-
-	if (memcmp(f->mask, none, 4) == 0)
+	if (is_zero(f->mask, 4))
 		return false;
 	for (unsigned i = 0; i < 4; i++)
 		if ((f->server[i] & f->mask[i]) != (f->addr[i] & f->mask[i]))

@@ -1,8 +1,8 @@
 /* doctor_judge_group.c: the checks of the paths between server and client: the group
  * in both directions, unicast, and IGMP queries. doctor_judge.c calls this, in the
  * program's only thread. */
-#include <string.h>
 
+#include "common/base/zero.h"
 #include "common/wire/addr.h"
 #include "frisbee/doctor/doctor_judge.h"
 
@@ -161,14 +161,12 @@ judge_second_port(const struct doctor_facts *f, struct doctor_report *r)
 void
 judge_querier(const struct doctor_facts *f, struct doctor_report *r)
 {
-	static const uint8_t none[4];
 	char a[ADDR_TEXT_MAX];
 
 	/* Switches without an address of their own send queries from 0.0.0.0. */
 	if (f->query)
 		judge_say(r, "querier", DOCTOR_OK, "%s sends IGMP queries",
-		    memcmp(f->querier, none, 4) == 0 ? "a switch"
-						     : addr_text(f->querier, a));
+		    is_zero(f->querier, 4) ? "a switch" : addr_text(f->querier, a));
 	else if (!f->watched)
 		judge_say(r, "querier", DOCTOR_UNKNOWN, "only root can see IGMP queries");
 	else if (f->member_before)

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/base/zero.h"
 #include "frisbee/doctor/doctor_exam.h"
 
 static void
@@ -47,12 +48,11 @@ exam_close_others(struct exam *x)
 static void
 ask_otherwise(struct exam *x)
 {
-	static const uint8_t none[4];
 	struct doctor_facts *f = x->f;
 
 	if (f->server_known)
 		exam_send_join(x, x->plain, f->addr, f->server);
-	if (memcmp(x->netif.broadcast, none, 4) != 0)
+	if (!is_zero(x->netif.broadcast, 4))
 		exam_send_join(x, x->plain, f->addr, x->netif.broadcast);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/rd.h"
+#include "common/base/zero.h"
 #include "fsmods/exfat/exfat_impl.h"
 
 enum {
@@ -41,11 +42,9 @@ exfat_read(const struct exfat *v, void *buf, size_t len, uint64_t off, struct er
 static bool
 is_boot_sector(const uint8_t raw[BOOT_BYTES])
 {
-	static const uint8_t zeros[GEOMETRY_AT - ZEROS_AT];
-
 	return memcmp(raw, "\xeb\x76\x90", 3) == 0 &&
 	       memcmp(raw + NAME_AT, "EXFAT   ", ZEROS_AT - NAME_AT) == 0 &&
-	       memcmp(raw + ZEROS_AT, zeros, sizeof zeros) == 0 &&
+	       is_zero(raw + ZEROS_AT, GEOMETRY_AT - ZEROS_AT) &&
 	       raw[SIGNATURE_AT] == 0x55 && raw[SIGNATURE_AT + 1] == 0xaa;
 }
 

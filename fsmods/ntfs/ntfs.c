@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/zero.h"
 #include "fsmods/fsmod.h"
 #include "fsmods/ntfs/ntfs_impl.h"
 
@@ -149,13 +150,12 @@ find_free(struct nt *v, struct findings *f, struct err *e)
 static int
 check_hibernation(struct nt *v, const struct nt_stream *s, struct err *e)
 {
-	static const uint8_t zeros[HIBER_HEADER_BYTES];
 	uint8_t head[HIBER_HEADER_BYTES] = { 0 };
 
 	nt_ask(v);
 	if (ntfs_attr_pread(s->attr, 0, sizeof head, head) < 0)
 		return nt_fail(v, e, "hiberfil.sys");
-	if (memcmp(head, zeros, sizeof head) == 0 || memcmp(head, "wake", 4) == 0 ||
+	if (is_zero(head, sizeof head) || memcmp(head, "wake", 4) == 0 ||
 	    memcmp(head, "WAKE", 4) == 0)
 		return 0;
 	return err_set(

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/zero.h"
+
 /* How many of the next n bytes are wanted? The cursor is a copy, so the caller's does not
  * move. */
 static uint64_t
@@ -51,12 +53,6 @@ gather(struct cursor *c, uint8_t *buf, uint64_t n, struct err *e)
 	return whole;
 }
 
-static bool
-all_zero(const uint8_t *p, uint64_t n)
-{
-	return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
-}
-
 /* Does the disk have the run of n zeros already? */
 static int
 zeros_are_there(struct cursor *c, uint8_t *buf, uint64_t n, struct err *e)
@@ -68,7 +64,7 @@ zeros_are_there(struct cursor *c, uint8_t *buf, uint64_t n, struct err *e)
 		int rc = gather(c, buf, now, e);
 		if (rc < 0)
 			return -1;
-		same &= rc == 1 && all_zero(buf, now);
+		same &= rc == 1 && is_zero(buf, now);
 	}
 	return same;
 }

@@ -12,6 +12,7 @@
 #include "common/base/grow.h"
 #include "common/base/random_bytes.h"
 #include "common/base/sha256.h"
+#include "common/base/zero.h"
 
 enum {
 	FIRST_BLOCKS = (64 << 20) / LEDGER_BLOCK_BYTES, /* one of them is kept */
@@ -123,12 +124,6 @@ add_digest(uint64_t sum[2], unsigned i, const uint8_t digest[SHA256_BYTES])
 	sum[1] += (2 * i + 1) * get_le64(digest + 8);
 }
 
-static bool
-all_zero(const uint8_t *p)
-{
-	return p[0] == 0 && memcmp(p, p + 1, SECTOR_BYTES - 1) == 0;
-}
-
 /* Add those of sectors [from, to) that are in bits; p: the bytes from sector `from` on.
  * Zeros add nothing, which saves their digests.  Two digests at once take less time. */
 static void
@@ -140,7 +135,7 @@ add_sectors(uint64_t sum[2], const uint64_t bits[2], unsigned from, unsigned to,
 	unsigned which = 0;
 
 	for (unsigned i = from; i < to; i++, p += SECTOR_BYTES) {
-		if (!has(bits, i) || all_zero(p))
+		if (!has(bits, i) || is_zero(p, SECTOR_BYTES))
 			continue;
 		if (waits == NULL) {
 			waits = p;

@@ -4,9 +4,9 @@
 #include "imageunzip/install/lilo.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "common/base/rd.h"
+#include "common/base/zero.h"
 
 enum {
 	SECTOR,
@@ -23,9 +23,7 @@ enum {
 bool
 lilo_is_none(const uint8_t address[LILO_ADDRESS_BYTES])
 {
-	static const uint8_t none[LILO_ADDRESS_BYTES];
-
-	return memcmp(address, none, sizeof none) == 0;
+	return is_zero(address, LILO_ADDRESS_BYTES);
 }
 
 static bool

@@ -9,6 +9,7 @@
 
 #include "common/base/sha256.h"
 #include "common/base/wr.h"
+#include "common/base/zero.h"
 #include "common/image/read/only.h"
 #include "imageunzip/install/tail.h"
 
@@ -119,14 +120,13 @@ static int
 identify(
     const struct resume *r, const struct job *j, struct state_of *of, struct err *e)
 {
-	static const uint8_t none[NDZ_UUID_BYTES];
 	uint8_t digest[SHA256_BYTES];
 
 	if (j->number == 0 && j->c.ext.has_digest)
 		memcpy(of->digest, j->c.ext.digest, sizeof of->digest);
 	memcpy(
 	    of->uuid, j->c.ext.has_uuid ? j->c.ext.uuid : j->c.h.uuid, NDZ_UUID_BYTES);
-	if (memcmp(of->uuid, none, NDZ_UUID_BYTES) != 0) {
+	if (!is_zero(of->uuid, NDZ_UUID_BYTES)) {
 		narrow(r, of->uuid);
 		return 0;
 	}

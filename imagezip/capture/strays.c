@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "common/base/rd.h"
+#include "common/base/zero.h"
 #include "fsmods/foreign.h"
 #include "fsmods/fsmod.h"
 #include "fsmods/recognise.h"
@@ -238,7 +239,6 @@ data_end(struct disk *d, uint64_t at)
 static bool
 sample(struct strays *s, struct disk *d, struct range r)
 {
-	static const uint8_t zeros[BLOCK_SECTORS * SECTOR_BYTES];
 	uint8_t b[BLOCK_SECTORS * SECTOR_BYTES];
 	struct err ignored;
 
@@ -246,7 +246,7 @@ sample(struct strays *s, struct disk *d, struct range r)
 	if (disk_read(d, b, r.len * SECTOR_BYTES, r.off * SECTOR_BYTES, &ignored) != 0)
 		return false;
 	s->sampled++;
-	if (memcmp(b, zeros, r.len * SECTOR_BYTES) == 0)
+	if (is_zero(b, r.len * SECTOR_BYTES))
 		return false;
 	if (s->sampled_data++ == 0)
 		s->first_data = r.off;

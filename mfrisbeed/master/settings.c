@@ -12,6 +12,7 @@
 #include "common/base/keyfile.h"
 #include "common/base/number.h"
 #include "common/base/statements.h"
+#include "common/base/zero.h"
 #include "common/wire/addr.h"
 
 enum {
@@ -251,7 +252,6 @@ begin(struct settings *s, struct err *e)
 static int
 check_whole(const struct settings *s, const char *name, struct err *e)
 {
-	static const uint8_t none[4];
 	const struct settings_image *x = NULL;
 
 	for (size_t i = 0; i < s->nimages; i++)
@@ -261,7 +261,7 @@ check_whole(const struct settings *s, const char *name, struct err *e)
 		return err_set(e, ERR_USAGE,
 		    "%s: image %s is in a store, but no \"store\" is named", name,
 		    x->name);
-	if (memcmp(s->group, none, sizeof none) == 0)
+	if (is_zero(s->group, sizeof s->group))
 		return err_set(e, ERR_USAGE, "%s: no \"group\" is named", name);
 	if (s->nrules == 0)
 		return err_set(e, ERR_USAGE,

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/base/zero.h"
 #include "common/disk/ptable.h"
 #include "stream/disk/identity.h"
 #include "stream/disk/streamed_impl.h"
@@ -34,7 +35,6 @@ stored_sector(const struct streamed *d, uint64_t n)
 static int
 compare_sector(struct streamed *d, uint64_t sector, struct samples *s, struct err *e)
 {
-	static const uint8_t zeros[SECTOR_BYTES];
 	uint8_t has[SECTOR_BYTES], images[SECTOR_BYTES];
 	uint64_t at = sector * SECTOR_BYTES;
 
@@ -43,7 +43,7 @@ compare_sector(struct streamed *d, uint64_t sector, struct samples *s, struct er
 	if (export_read(d->source, images, sizeof images, at, e) != 0 ||
 	    disk_read(d->disk, has, sizeof has, at, e) != 0)
 		return -1;
-	if (memcmp(images, zeros, sizeof zeros) == 0)
+	if (is_zero(images, sizeof images))
 		return 0;
 	s->looked++;
 	s->same += memcmp(has, images, sizeof has) == 0;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/sha256.h"
+#include "common/base/zero.h"
 
 _Static_assert((int)SHA256_BYTES == (int)TABLE_DISK_BYTES, "the identity is a SHA-256");
 
@@ -25,14 +26,6 @@ take(uint8_t *to, const uint8_t *boot, unsigned at, unsigned n)
 	return to + n;
 }
 
-static bool
-is_zero(const uint8_t *p, const uint8_t *end)
-{
-	while (p < end && *p == 0)
-		p++;
-	return p == end;
-}
-
 bool
 identity_of(const uint8_t *boot, uint8_t out[TABLE_DISK_BYTES])
 {
@@ -45,7 +38,7 @@ identity_of(const uint8_t *boot, uint8_t out[TABLE_DISK_BYTES])
 	p = take(p, boot, GPT_GUID, 16);
 	if (ext)
 		take(p, boot, EXT_UUID, 16);
-	bool any = !is_zero(bytes, p + 16);
+	bool any = !is_zero(bytes, (size_t)(p + 16 - bytes));
 	take(p + 16, boot, MBR_MAGIC, 2);
 	sha256(bytes, sizeof bytes, out);
 	return any;

@@ -18,6 +18,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/number.h"
+#include "common/base/zero.h"
 #include "common/disk/inuse.h"
 #include "common/disk/output.h"
 #include "common/disk/partitions.h"
@@ -134,12 +135,6 @@ find_stored(struct streamed *d, struct err *e)
 }
 
 /* What is on the disk. */
-
-static bool
-is_zero(const uint8_t *p, size_t n)
-{
-	return p[0] == 0 && memcmp(p, p + 1, n - 1) == 0;
-}
 
 /* Read the marker, and the pointer behind it. */
 static int

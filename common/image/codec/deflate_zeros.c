@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "common/base/zero.h"
 #include "common/image/codec/deflate.h"
 
 enum { MATCH_BYTES = 258 };
@@ -116,9 +117,8 @@ deflate_is_zeros(const void *in, size_t in_bytes, uint64_t n)
 		deflate_zeros(n, want);
 		return memcmp(p, want, in_bytes) == 0;
 	}
-	for (size_t i = 0; i < left_out; i++)
-		if (p[HEAD_CAP + i] != 0)
-			return false;
+	if (!is_zero(p + HEAD_CAP, left_out))
+		return false;
 	/* Without the whole bytes of matches, a shorter run remains, whose head and end are
 	 * made. */
 	memcpy(ends, p, HEAD_CAP);

@@ -11,6 +11,7 @@
 
 #include "common/base/keyfile.h"
 #include "common/base/wr.h"
+#include "common/base/zero.h"
 
 enum {
 	KEY_ID_AT = 24, /* offset of the key's id in the header, where V5 has zeros */
@@ -151,15 +152,12 @@ mark(uint8_t *chunk, uint32_t magic, const uint8_t id[CRYPT_ID_BYTES])
 static bool
 tag_is_free(const uint8_t *chunk)
 {
-	static const uint8_t zeros[CRYPT_TAG_BYTES];
-
-	return memcmp(chunk + TAG_AT, zeros, sizeof zeros) == 0;
+	return is_zero(chunk + TAG_AT, CRYPT_TAG_BYTES);
 }
 
 int
 crypt_seal(struct crypt *c, uint8_t *chunk, struct err *e)
 {
-	static const uint8_t no_uuid[NDZ_UUID_BYTES];
 	uint8_t *p = chunk + NDZ_HEADER_BYTES;
 	struct ndz_header h;
 	int n;
@@ -167,7 +165,7 @@ crypt_seal(struct crypt *c, uint8_t *chunk, struct err *e)
 	if (ndz_header_get(&h, chunk, NDZ_CHUNK_BYTES, e) != 0)
 		return -1;
 	if (h.encrypted || h.codec == 0 ||
-	    memcmp(h.uuid, no_uuid, sizeof no_uuid) == 0 ||
+	    is_zero(h.uuid, sizeof h.uuid) ||
 	    NDZ_HEADER_BYTES + h.size > TAG_AT || !tag_is_free(chunk))
 		return err_set(
 		    e, ERR_UNSUPPORTED, "a chunk of this kind cannot be encrypted");

@@ -14,6 +14,7 @@
 
 #include "common/base/keyfile.h"
 #include "common/base/wr.h"
+#include "common/base/zero.h"
 
 enum {
 	PUBLIC_BYTES = 32,
@@ -272,12 +273,6 @@ sign_chunk(struct signer *s, uint8_t *chunk, struct err *e)
 
 /* Verifying. */
 
-static bool
-all_zero(const uint8_t *p, size_t n)
-{
-	return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
-}
-
 /* All bytes that the signature does not cover must be zero. */
 static bool
 rest_is_zero(const struct ndz_header *h, const struct ext *x, const uint8_t *chunk)
@@ -286,8 +281,8 @@ rest_is_zero(const struct ndz_header *h, const struct ext *x, const uint8_t *chu
 	size_t ext_at = x->records_at - EXT_HEAD_BYTES;
 	size_t ext_end = x->records_at + x->records_bytes + EXT_SIGNATURE_BYTES;
 
-	return all_zero(chunk + stream_end, ext_at - stream_end) &&
-	       all_zero(chunk + ext_end, NDZ_CHUNK_BYTES - ext_end);
+	return is_zero(chunk + stream_end, ext_at - stream_end) &&
+	       is_zero(chunk + ext_end, NDZ_CHUNK_BYTES - ext_end);
 }
 
 static int

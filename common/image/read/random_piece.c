@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/zero.h"
 #include "common/image/read/partial.h"
 #include "common/image/read/places.h"
 #include "common/image/read/random_impl.h"
@@ -132,12 +133,6 @@ struct decoding {
 	uint64_t at;      /* how many bytes were decoded so far */
 	struct random_piece *kept;
 };
-
-static bool
-is_zero(const uint8_t *p, size_t n)
-{
-	return p[0] == 0 && memcmp(p, p + 1, n - 1) == 0;
-}
 
 static int
 keep(struct decoding *d, const void *data, size_t n, bool zero, struct err *e)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/cancel.h"
+#include "common/base/zero.h"
 #include "common/image/read/places.h"
 #include "common/image/read/sectors_impl.h"
 
@@ -332,7 +333,6 @@ file_digest(struct sectors *s, uint8_t digest[EXT_DIGEST_BYTES], struct err *e)
 int
 sectors_state(struct sectors *s, struct ext_state *state, struct err *e)
 {
-	static const uint8_t none[NDZ_UUID_BYTES];
 	const struct ext *x = &s->ext;
 	const uint8_t *uuid = x->has_uuid ? x->uuid : s->header.uuid;
 
@@ -341,7 +341,7 @@ sectors_state(struct sectors *s, struct ext_state *state, struct err *e)
 		*state = x->state;
 		return 0;
 	}
-	if (memcmp(uuid, none, sizeof none) != 0) {
+	if (!is_zero(uuid, NDZ_UUID_BYTES)) {
 		state->kind = EXT_STATE_UUID;
 		memcpy(state->id, uuid, NDZ_UUID_BYTES);
 		return 0;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/sha256.h"
+#include "common/base/zero.h"
 #include "common/image/format/cut.h"
 
 int
@@ -24,12 +25,6 @@ compressor_free(struct compressor *z)
 {
 	if (z->encoder != NULL)
 		z->codec->encoder_free(z->encoder);
-}
-
-static bool
-all_zero(const uint8_t *p, size_t n)
-{
-	return p[0] == 0 && memcmp(p, p + 1, n - 1) == 0;
 }
 
 static size_t
@@ -264,7 +259,7 @@ run_length(const struct batch *b, unsigned first, unsigned most)
 
 	while (first + n < b->n && n < most &&
 	       (n == 0 || !b->windows[first + n].fresh) &&
-	       !all_zero(b->raw + b->raw_at[first + n], raw_bytes(b, first + n, 1)))
+	       !is_zero(b->raw + b->raw_at[first + n], raw_bytes(b, first + n, 1)))
 		n++;
 	return n;
 }

@@ -6,12 +6,12 @@
 #include "common/image/write/rewrite.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/number.h"
 #include "common/base/say.h"
+#include "common/base/zero.h"
 #include "common/disk/output.h"
 #include "common/image/format/kind.h"
 #include "common/image/read/layers.h"
@@ -34,10 +34,9 @@ rewrite_check(const struct rewrite_config *c, const char *output, struct err *e)
 static const uint8_t *
 kept_uuid(const struct rewrite_source *src)
 {
-	static const uint8_t none[NDZ_UUID_BYTES];
 	const uint8_t *uuid = sectors_header(src->like)->uuid;
 
-	return src->same_image && memcmp(uuid, none, sizeof none) != 0 ? uuid : NULL;
+	return src->same_image && !is_zero(uuid, NDZ_UUID_BYTES) ? uuid : NULL;
 }
 
 static struct ext_image
