@@ -11,21 +11,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/base/cancel.h"
+#include "common/base/clock.h"
+#include "common/base/timed.h"
 #include "common/cli/cli.h"
 #include "common/cli/failure.h"
 
 enum {
 	/* The work that is under way ends by itself within this time, unless a device hangs.  A
 	 * person at a terminal does not want to wait longer. */
-	GRACE_S = 3,
+	GRACE_US = 3000000,
 	/* timeout(1) and terminals send a signal to the process and to its group, so it
 	 * arrives twice.  A signal that comes within this time of the first one is taken for
 	 * the same signal. */
-	SAME_NS = 500000000,
+	SAME_US = 500000,
 };
 
 static struct {
@@ -49,18 +50,11 @@ wait_for_signal(void)
 static void
 wait_for_grace(void)
 {
-	struct timespec soon, until;
+	uint64_t now = clock_us();
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	soon = until;
-	soon.tv_nsec += SAME_NS;
-	soon.tv_sec += soon.tv_nsec / 1000000000;
-	soon.tv_nsec %= 1000000000;
-	until.tv_sec += GRACE_S;
-	while (sem_timedwait(&guard.signals, &soon) == 0 || errno == EINTR)
+	while (timed_take(&guard.signals, now + SAME_US))
 		;
-	while (sem_timedwait(&guard.signals, &until) != 0 && errno == EINTR)
-		;
+	timed_take(&guard.signals, now + GRACE_US);
 }
 
 static void

@@ -10,6 +10,7 @@
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
+#include "common/base/timed.h"
 #include "stream/disk/streamed_impl.h"
 
 enum {
@@ -74,7 +75,6 @@ bool
 fill_ahead_await(struct streamed *d, struct range r)
 {
 	struct fill_ahead *o = &d->ahead;
-	struct timespec until;
 	bool waited = false;
 
 	if (atomic_load(&o->running) == 0)
@@ -82,11 +82,7 @@ fill_ahead_await(struct streamed *d, struct range r)
 	atomic_fetch_add(&d->fetching, 1);
 	pthread_mutex_lock(&o->flight_lock);
 	while (is_in_flight(o, r) && atomic_load(&d->waiting) == 0 && cancel_signal() == 0) {
-		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_nsec += AWAIT_US * 1000;
-		until.tv_sec += until.tv_nsec / 1000000000;
-		until.tv_nsec %= 1000000000;
-		pthread_cond_timedwait(&o->landed, &o->flight_lock, &until);
+		timed_wait(&o->landed, &o->flight_lock, clock_us() + AWAIT_US);
 		waited = true;
 	}
 	pthread_mutex_unlock(&o->flight_lock);

@@ -11,15 +11,15 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/base/clock.h"
+#include "common/base/timed.h"
 #include "stream/plugin/said.h"
 
 enum {
 	WAITING_MAX = 64, /* sentences; one that comes while all of these wait is lost */
 	SENTENCE_BYTES = 600,
-	END_S = 2, /* for the last sentences: a log on the disk that is served may hang */
+	END_US = 2000000, /* for the last sentences: a log on the disk that is served may hang */
 	RECENT_MAX = 8, /* sentences that are compared with new ones */
 	REPEAT_US = 60 * 1000000,
 };
@@ -110,17 +110,13 @@ said_start(void)
 void
 said_stop(void)
 {
-	struct timespec until;
-
 	if (!running)
 		return;
 	pthread_mutex_lock(&lock);
 	ending = true;
 	pthread_cond_signal(&news);
 	pthread_mutex_unlock(&lock);
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += END_S;
-	running = pthread_timedjoin_np(thread, NULL, &until) != 0;
+	running = !timed_join(thread, clock_us() + END_US);
 }
 
 /* Let the thread print this.  The caller holds the lock. */

@@ -9,11 +9,12 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <time.h>
 
+#include "common/base/clock.h"
+#include "common/base/timed.h"
 #include "stream/plugin/watch.h"
 
-enum { LOOK_MS = 250 /* between two questions to nbdkit */ };
+enum { LOOK_US = 250000 /* between two questions to nbdkit */ };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t news = PTHREAD_COND_INITIALIZER;
@@ -22,19 +23,6 @@ static struct cancel *ending;
 static bool watching, stopped;
 static atomic_uint requests;
 static atomic_bool idle; /* the watcher waits for a request, and has to be woken for one */
-
-/* Wait LOOK_MS, or until watch_stop().  The caller holds the lock. */
-static void
-wait_some_time(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	t.tv_nsec += LOOK_MS * 1000000L;
-	t.tv_sec += t.tv_nsec / 1000000000;
-	t.tv_nsec %= 1000000000;
-	pthread_cond_timedwait(&news, &lock, &t);
-}
 
 /* Wait for a request, or until watch_stop().  The caller holds the lock.  A request counts itself
  * first and then looks whether the watcher is idle; the watcher does it the other way round, so that
@@ -58,7 +46,7 @@ watch(void *arg)
 			wait_for_request();
 			continue;
 		}
-		wait_some_time();
+		timed_wait(&news, &lock, clock_us() + LOOK_US);
 		if (atomic_load(&requests) > 0 && !stopped && nbdkit_nanosleep(0, 1) != 0) {
 			ending->signal = SIGTERM;
 			break;
@@ -90,7 +78,7 @@ watch_stop(void)
 	watching = false;
 }
 
-/* While requests follow one another, the watcher looks every LOOK_MS, and is not woken for each of
+/* While requests follow one another, the watcher looks every LOOK_US, and is not woken for each of
  * them; nor do they wait for one another. */
 void
 watch_begin(void)

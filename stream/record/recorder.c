@@ -10,10 +10,10 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
+#include "common/base/timed.h"
 #include "stream/record/order.h"
 
 enum {
@@ -163,14 +163,11 @@ static void *
 write_now_and_then(void *arg)
 {
 	struct recorder *r = arg;
-	struct timespec until;
 
 	pthread_mutex_lock(&r->lock);
 	while (!r->ending) {
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_sec += WRITE_SECONDS;
-		while (!r->ending &&
-		       pthread_cond_timedwait(&r->news, &r->lock, &until) == 0)
+		uint64_t until_us = clock_us() + WRITE_SECONDS * UINT64_C(1000000);
+		while (!r->ending && timed_wait(&r->news, &r->lock, until_us))
 			;
 		if (!r->ending)
 			write_file(r);
@@ -198,15 +195,11 @@ static struct recorder *
 recorder_new(uint64_t disk_sectors)
 {
 	struct recorder *r = calloc(1, sizeof *r);
-	pthread_condattr_t monotonic;
 
 	if (r == NULL)
 		return NULL;
 	pthread_mutex_init(&r->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&r->news, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	pthread_cond_init(&r->news, NULL);
 	order_init(&r->order, disk_sectors, 1);
 	r->order.runs = calloc(ORDER_RUNS_MAX, sizeof *r->order.runs);
 	r->order.cap = ORDER_RUNS_MAX;

@@ -14,10 +14,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
+#include "common/base/timed.h"
 
 enum {
 	PATIENCE_MS = 700,       /* until the next member is asked as well */
@@ -137,21 +137,6 @@ ask(struct race *r, size_t member)
 	return -1;
 }
 
-/* Wait for news, or until `until_us`.  The caller holds the lock. */
-static void
-wait_for_news(struct several *s, uint64_t until_us)
-{
-	uint64_t now = clock_us(), us = until_us > now ? until_us - now : 0;
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	t.tv_sec += (time_t)(us / 1000000);
-	t.tv_nsec += (long)(us % 1000000) * 1000;
-	t.tv_sec += t.tv_nsec / 1000000000;
-	t.tv_nsec %= 1000000000;
-	pthread_cond_timedwait(&s->news, &s->lock, &t);
-}
-
 /* Choose the next member among those that were not asked; s->n: all were.  The order begins with
  * the member that this thread asks first; members that are not avoided come before others.  The
  * caller holds the lock. */
@@ -194,7 +179,8 @@ run_race(struct race *r, bool *asked)
 		} else if (r->running == 0)
 			return;
 		else
-			wait_for_news(s, i < s->n ? until : clock_us() + PATIENCE_MS * 1000);
+			timed_wait(&s->news, &s->lock,
+			    i < s->n ? until : clock_us() + PATIENCE_MS * 1000);
 	}
 }
 
@@ -306,7 +292,7 @@ close_all(void *self)
 	cancel(s);
 	pthread_mutex_lock(&s->lock);
 	while (s->running > 0 && clock_us() < until)
-		wait_for_news(s, until);
+		timed_wait(&s->news, &s->lock, until);
 	bool used = s->running > 0;
 	pthread_mutex_unlock(&s->lock);
 	if (used)
@@ -364,7 +350,6 @@ static struct several *
 new_several(struct source *sources, size_t n)
 {
 	struct several *s = calloc(1, sizeof *s);
-	pthread_condattr_t attr;
 
 	if (s == NULL)
 		return NULL;
@@ -378,10 +363,7 @@ new_several(struct source *sources, size_t n)
 	for (size_t i = 0; i < n; i++)
 		s->members[i].source = sources[i];
 	pthread_mutex_init(&s->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->news, &attr);
-	pthread_condattr_destroy(&attr);
+	pthread_cond_init(&s->news, NULL);
 	return s;
 }
 

@@ -116,11 +116,13 @@ later lies "is not the\|ends too early\|transfer closed\|artial"
 later junk "chunk 0"
 later stuck "imeout"
 
-# One that is stuck does not keep nbdkit from its end.
+# One that is stuck does not keep nbdkit from its end, also when the clock is set back
+# meanwhile.
 # Other words than those of the last fault: the server counts requests anew then.
 echo "stuck $((opening + 1))" > "$T/fault"; export STREAM_HTTP_SECONDS=400
 before=$(cat "$T/fault.requests")
-nbdkit -f -U "$T/sock" -P "$T/pid" "$PLUGIN" http://127.0.0.1:8082/x 2> "$T/nbd.log" & server=$!
+LD_PRELOAD=${B:-$TOP/build/plain}/tests/preload/clockjump.so CLOCK_BACK=-3600 \
+    nbdkit -f -U "$T/sock" -P "$T/pid" "$PLUGIN" http://127.0.0.1:8082/x 2> "$T/nbd.log" & server=$!
 begins $server [ -s "$T/pid" ] || fail "nbdkit does not start: $(cat "$T/nbd.log")"
 nbdcopy "nbd+unix:///?socket=$T/sock" "$T/copied" 2> /dev/null & client=$!
 has_come() { [ "0$(cat "$T/fault.requests")" -gt $((before + opening + 1)) ]; }

@@ -3,6 +3,7 @@
 # seconds, with a sentence and status 1; the state is kept, what was new is gone.
 . "$(dirname "$0")/lib.sh"
 shim=${B:-$TOP/build/plain}/tests/preload/faulty.so
+jump=${B:-$TOP/build/plain}/tests/preload/clockjump.so
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
 export FRISBEE_NO_URING=1	# so that all writes pass through the library that stalls them
 case $(basename "$(dirname "$BIN")") in *thread*) skip "another library cannot come before the thread sanitizer's" ;; esac
@@ -34,7 +35,7 @@ fired() { [ -e "$T/fired" ]; }
 helper() { CLEANUP+=("kill $! 2> /dev/null"); }
 disk() { cp --sparse=never "$SHARED/poisoned" "$T/disk"; }
 unzip() {	# FAULT OPTIONS...
-	(exec env FAULT="$1" FAULT_FIRED="$T/fired" LD_PRELOAD="$shim" \
+	(exec env FAULT="$1" FAULT_FIRED="$T/fired" LD_PRELOAD="$shim $jump" \
 	    "$BIN/imageunzip" -q "${@:2}" 2> "$T/stderr") & pid=$!
 }
 load() {	# FAULT OPTIONS...
@@ -52,6 +53,10 @@ nobody_reads() {
 	mkfifo "$T/fifo"; exec sleep 1000 < "$T/fifo" & helper
 	(exec "$BIN/imageunzip" -q "$IMG" - > "$T/fifo" 2> "$T/stderr") & pid=$!
 	ends "nobody reads what is written" INT sleeps
+}
+clock_is_set_back() {
+	disk; CLOCK_BACK=-3600 unzip "pwrite:9:stall:$T/disk" --in-place "$IMG" "$T/disk"
+	ends "the disk stalls, and the clock is set back an hour meanwhile" TERM fired
 }
 disk_stalls() {	# OP:N OPTIONS...
 	disk; unzip "$1:stall:$T/disk" --in-place "${@:2}" "$IMG" "$T/disk"
@@ -86,6 +91,7 @@ for sig in INT TERM; do beside pipe_stalls $sig 5000000 sleeps; done
 beside pipe_stalls TERM 0 catches
 beside pipe_stalls TERM 5242880 sleeps -N
 beside nobody_reads
+beside clock_is_set_back
 for how in "pwrite:9" "pwrite:9 -n" "fsync:2" "fsync:1" "pread:3 --read-back" "pread:3 --skip-same"; do
 	# shellcheck disable=SC2086
 	beside disk_stalls $how

@@ -2,7 +2,8 @@
  *	LD_PRELOAD=clockjump.so CLOCKJUMP=PROGRAM program...
  * In the program of this name, the time of day goes ten years back or forth whenever it is asked for.
  *	LD_PRELOAD=clockjump.so CLOCK_BACK=SECONDS program...
- * The clock is so many seconds behind. */
+ * The clock is so many seconds behind; with -SECONDS ahead, but not the kernel's, so that
+ * waits by the time of day take as long as if somebody set it back meanwhile. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

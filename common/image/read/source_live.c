@@ -7,12 +7,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/mailbox.h"
+#include "common/base/timed.h"
 #include "common/disk/disk.h"
 #include "common/image/read/early.h"
 
@@ -187,7 +187,6 @@ is_silent(const struct live *g, uint64_t began_us)
 static int
 wait_for_news(struct live *g, uint64_t began_us, struct err *e)
 {
-	struct timespec t;
 
 	if (cancel_check(e) != 0)
 		return -1;
@@ -202,11 +201,7 @@ wait_for_news(struct live *g, uint64_t began_us, struct err *e)
 	if (is_silent(g, began_us))
 		return err_set(e, ERR_IO, "%s: nothing was heard for %" PRIu64 " s", g->cfg.name,
 		    g->cfg.silence_us / 1000000);
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	t.tv_nsec += ASK_AGAIN_MS * 1000000L;
-	t.tv_sec += t.tv_nsec / 1000000000;
-	t.tv_nsec %= 1000000000;
-	pthread_cond_timedwait(&g->news, &g->lock, &t);
+	timed_wait(&g->news, &g->lock, clock_us() + ASK_AGAIN_MS * UINT64_C(1000));
 	return 0;
 }
 
@@ -431,16 +426,12 @@ live_new(struct live **out, struct source *source, const struct live_config *cfg
 		.cancel = cancel,
 		.close = close_live };
 	struct live *g = calloc(1, sizeof *g);
-	pthread_condattr_t attr;
 
 	if (g == NULL)
 		return err_nomem(e, "a file that grows");
 	early_init(&g->early);
 	pthread_mutex_init(&g->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&g->news, &attr);
-	pthread_condattr_destroy(&attr);
+	pthread_cond_init(&g->news, NULL);
 	g->cfg = *cfg;
 	g->cfg.file = strdup(cfg->file);
 	g->cfg.name = strdup(cfg->name);
