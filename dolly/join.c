@@ -13,6 +13,7 @@
 #include "common/base/log.h"
 #include "common/base/mailbox.h"
 #include "common/base/say.h"
+#include "common/base/timed.h"
 #include "common/base/zero.h"
 #include "common/cli/cli_guard.h"
 #include "common/cli/progress.h"
@@ -436,7 +437,7 @@ finish_relay(struct joining *j, struct err *e)
 		}
 		if (cancel_check(e) != 0)
 			return -1;
-		usleep(STEP_MS * 1000);
+		timed_sleep(STEP_MS * 1000);
 	}
 	if (s.err.kind != ERR_NONE)
 		j->relay_failed = s.err;

@@ -4,19 +4,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/say.h"
+#include "common/base/timed.h"
 #include "common/cli/failure.h"
 #include "dsync/change/find.h"
 #include "dsync/options.h"
 #include "dsync/report.h"
 
-/* EVERY_S: --every, if it is not given.  NAP_NS: a signal is noticed within this time. */
-enum { EVERY_S = 300, US = 1000000, NAP_NS = 200000000 };
+/* EVERY_S: --every, if it is not given. */
+enum { EVERY_S = 300, US = 1000000 };
 
 static int
 sync_once(struct options *o, bool full, struct err *e)
@@ -59,13 +59,6 @@ verify(struct options *o, struct err *e)
 		rc = report_verified(o, &d, e);
 	rangeset_free(&d.differs);
 	return rc == 0 && differs ? EXIT_DIFFERS : rc;
-}
-
-static void
-sleep_until(uint64_t us)
-{
-	while (clock_us() < us && cancel_signal() == 0)
-		nanosleep(&(struct timespec){ 0, NAP_NS }, NULL);
 }
 
 /* Sync once.  A failure is logged, because the next sync may succeed. */
@@ -112,7 +105,7 @@ run_on(struct options *o, struct err *e)
 		next += every;
 		if (next < clock_us())
 			next = clock_us();
-		sleep_until(next);
+		timed_pause(next);
 	}
 	return 0; /* a signal ended it, which is no failure */
 }

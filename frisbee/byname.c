@@ -6,16 +6,14 @@
 #include <openssl/crypto.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/say.h"
+#include "common/base/timed.h"
 #include "common/net/ask.h"
 #include "common/wire/addr.h"
-
-enum { WAKE_US = 200000 }; /* a signal is noticed within this time */
 
 static int
 refusal(const struct opts *o, const char *name, uint16_t error, struct err *e)
@@ -50,14 +48,8 @@ ask(const struct opts *o, const char *name, bool status_only, struct master_get_
 static int
 pause_for(uint64_t seconds, struct err *e)
 {
-	uint64_t until = clock_us() + seconds * 1000000;
-
-	while (clock_us() < until) {
-		if (cancel_check(e) != 0)
-			return -1;
-		usleep(WAKE_US);
-	}
-	return 0;
+	timed_pause(clock_us() + seconds * 1000000);
+	return cancel_check(e);
 }
 
 /* Sets group, port and server of the options to those of the reply. */

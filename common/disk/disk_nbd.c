@@ -9,18 +9,18 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/number.h"
+#include "common/base/timed.h"
 #include "common/disk/disk_impl.h"
 #include "common/disk/disk_nbd_impl.h"
 
 enum {
 	/* Each thread that reads has a connection to itself, and no more threads read at once. */
 	CONNECTIONS_MAX = 8,
-	PAUSE_MS = 200, /* before a connection is tried again */
+	PAUSE_US = 200000, /* before a connection is tried again */
 };
 
 struct nbd_disk {
@@ -125,7 +125,7 @@ read_aligned(struct nbd_disk *d, void *buf, size_t n, uint64_t at, struct err *e
 
 	while ((rc = try_read(d, &c, buf, n, at, &broken, e)) != 0 && broken &&
 	       e->kind == ERR_IO && clock_us() < until_us && cancel_signal() == 0)
-		nanosleep(&(struct timespec){ 0, PAUSE_MS * 1000000 }, NULL);
+		timed_sleep(PAUSE_US);
 	give_back(d, c);
 	return rc;
 }

@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/base/timed.h"
 #include "common/disk/inuse_impl.h"
 
 /* A claim is looked for several times, because another program that looks for claims, as
  * this does, claims the device for a moment. */
-enum { CLAIM_TRIES = 5, CLAIM_WAIT_MS = 20 };
+enum { CLAIM_TRIES = 5, CLAIM_WAIT_US = 20000 };
 
 struct writer_search {
 	struct inuse_places *places;
@@ -166,7 +166,6 @@ inuse_find_writer(struct inuse_places *s, const struct inuse_query *q, bool *uns
 static bool
 is_claimed(const char *root, const struct inuse_place *p)
 {
-	static const struct timespec wait = { .tv_nsec = CLAIM_WAIT_MS * 1000000L };
 	char path[INUSE_PATH_BYTES];
 	struct stat st;
 
@@ -174,7 +173,7 @@ is_claimed(const char *root, const struct inuse_place *p)
 	    p->name);
 	for (int i = 0; i < CLAIM_TRIES; i++) {
 		if (i > 0)
-			nanosleep(&wait, NULL);
+			timed_sleep(CLAIM_WAIT_US);
 		int fd = open(path, O_RDONLY | O_EXCL | O_NONBLOCK | O_CLOEXEC);
 		if (fd < 0 && errno != EBUSY)
 			return false;

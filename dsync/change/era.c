@@ -13,11 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/base/cancel.h"
 #include "common/base/log.h"
 #include "common/base/number.h"
+#include "common/base/timed.h"
 #include "dsync/change/change.h"
 #include "dsync/run/mapper.h"
 #include "dsync/run/command.h"
@@ -25,7 +25,7 @@
 
 enum {
 	CHECKPOINTS_MAX = 200, /* times that a new era is asked for: about 4 s in all */
-	NAP_MS = 20,           /* the pause between two of these requests */
+	NAP_US = 20000,        /* the pause between two of these requests */
 	ANSWER_BYTES = 1 << 30, /* of era_invalidate, at most */
 	/* Indices in the words of the status. */
 	STATUS_ERA = 2,  /* the era */
@@ -75,7 +75,7 @@ checkpoint(struct era *s, struct err *e)
 			s->first = now;
 			return 0;
 		}
-		nanosleep(&(struct timespec){ 0, NAP_MS * 1000000 }, NULL);
+		timed_sleep(NAP_US);
 	}
 	return err_set(e, ERR_IO,
 	    "%s: dm-era did not begin a new era when it was asked to", s->job->device);

@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #ifndef NO_ZSTD
 #include <zstd.h>
@@ -16,6 +15,7 @@
 #include "common/base/ordered.h"
 #include "common/base/pipeline.h"
 #include "common/base/pool.h"
+#include "common/base/timed.h"
 #include "dsync/read/many.h"
 #include "dsync/read/zeros.h"
 
@@ -280,15 +280,9 @@ read_all(void *arg, struct err *e)
 static void
 keep_rate(uint64_t began_us, uint64_t bytes, uint64_t bytes_per_second)
 {
-	enum { US = 1000000, NAP_US = 200000 };
-
-	if (bytes_per_second == 0)
-		return;
-	uint64_t due = began_us + (uint64_t)((double)bytes / (double)bytes_per_second * US);
-	for (uint64_t now = clock_us(); now < due && cancel_signal() == 0; now = clock_us()) {
-		uint64_t us = due - now < NAP_US ? due - now : NAP_US;
-		nanosleep(&(struct timespec){ 0, (long)us * 1000 }, NULL);
-	}
+	if (bytes_per_second != 0)
+		timed_pause(began_us +
+		            (uint64_t)((double)bytes / (double)bytes_per_second * 1e6));
 }
 
 static int

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/sha256.h"
+#include "common/base/timed.h"
 #include "emustore/s3/s3_impl.h"
 #include "emustore/s3/s3_list.h"
 
@@ -296,12 +296,7 @@ try_once(struct s3 *s, struct s3_call *c, double seconds)
 static void
 pause_ms(unsigned ms)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	ms = ms / 2 + (unsigned)(t.tv_nsec / 1000) % (ms / 2 + 1);
-	t = (struct timespec){ ms / 1000, (long)(ms % 1000) * 1000000 };
-	nanosleep(&t, NULL);
+	timed_pause(clock_us() + (ms / 2 + clock_us() % (ms / 2 + 1)) * 1000);
 }
 
 static bool

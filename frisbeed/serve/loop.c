@@ -13,6 +13,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mailbox.h"
+#include "common/base/timed.h"
 #include "common/net/outage.h"
 #include "common/net/silence.h"
 #include "common/wire/parity.h"
@@ -263,12 +264,6 @@ send_some(struct loop *l, struct err *e)
 	return rc < 0 ? -1 : 0;
 }
 
-static struct timespec
-timespec_of(uint64_t us)
-{
-	return (struct timespec){ (time_t)(us / 1000000), (long)(us % 1000000) * 1000 };
-}
-
 /* Waits until one of the descriptors is readable, and sees which ones are. */
 static void
 look(struct loop *l, uint64_t wait_us)
@@ -279,7 +274,8 @@ look(struct loop *l, uint64_t wait_us)
 		[AWAITS_SECOND] = l->cfg->second != NULL ? sock_fd(l->cfg->second) : -1,
 		[AWAITS_PROBES] = probes_fd(l->probes),
 		[AWAITS_ARRIVALS] = source_arrivals_fd(l->image) };
-	struct timespec ts = timespec_of(wait_us);
+	const struct timespec ts = { (time_t)(wait_us / 1000000),
+		(long)(wait_us % 1000000) * 1000 };
 
 	for (int i = 0; i < AWAITED; i++)
 		l->fds[i] = (struct pollfd){ .fd = fds[i], .events = POLLIN };
@@ -302,14 +298,13 @@ wait_for_work(struct loop *l)
 	uint64_t at = wakes_us(l);
 	uint64_t most = l->cfg->tick != NULL ? l->cfg->tick_us : WAKE_US;
 	uint64_t wait = at <= l->now ? 0 : at - l->now < most ? at - l->now : most;
-	struct timespec ts = timespec_of(wait);
 
 	l->congested = false;
 	l->looks = !server_has_blocks(l->server) || l->now + wait >= l->looked_us + LOOK_US;
 	if (l->looks)
 		look(l, wait);
 	else if (wait > 0)
-		clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
+		timed_sleep(wait);
 	l->now = clock_us();
 	if (l->looks)
 		l->looked_us = l->now;

@@ -5,14 +5,14 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <time.h>
 
 #include "common/base/cancel.h"
 #include "common/base/log.h"
+#include "common/base/timed.h"
 
 /* Ten seconds: a path of a multipath disk or an NFS server that fails is replaced within that time.
  * Clients wait meanwhile. */
-enum { RETRIES = 100, RETRY_MS = 100 };
+enum { RETRIES = 100, RETRY_US = 100000 };
 
 static bool
 is_passing(const struct err *e)
@@ -25,13 +25,11 @@ int
 patient_read(struct source *s, uint32_t chunk, uint32_t first, uint32_t count, void *to,
     struct err *e)
 {
-	struct timespec pause = { 0, RETRY_MS * 1000000l };
-
 	for (int tries = 0; source_read_run(s, chunk, first, count, to, e) != 0; tries++) {
 		if (!is_passing(e) || tries == RETRIES || cancel_signal() != 0)
 			return -1;
 		log_warn("read failed, trying again: %s", e->text);
-		nanosleep(&pause, NULL);
+		timed_sleep(RETRY_US);
 	}
 	return 0;
 }

@@ -8,19 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/base/args.h"
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
+#include "common/base/timed.h"
 #include "common/base/tmpfolder.h"
 
 enum {
 	PATH_BYTES = 100, /* the path of a socket has 107 bytes at most */
 	START_US = 60 * 1000000, /* for a program that starts on a loaded machine */
 	END_US = 60 * 1000000, /* for nbdfuse, which takes the mount away */
-	LOOK_MS = 20,
+	LOOK_US = 20000,
 };
 
 struct view {
@@ -47,7 +47,7 @@ wait_for(struct child *c, const char *pid_file, struct err *e)
 		if (clock_us() > until)
 			return err_set(
 			    e, ERR_IO, "%s: was not written within a minute", pid_file);
-		nanosleep(&(struct timespec){ 0, LOOK_MS * 1000000 }, NULL);
+		timed_sleep(LOOK_US);
 	}
 	return 0;
 }

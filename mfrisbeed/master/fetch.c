@@ -17,6 +17,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/rd.h"
+#include "common/base/timed.h"
 #include "common/net/ask.h"
 #include "common/net/netopts.h"
 #include "common/wire/addr.h"
@@ -25,7 +26,6 @@
 
 enum {
 	TRY_AGAIN_S = 2,  /* a parent that is restarted is there again after seconds */
-	WAKE_US = 200000, /* a signal is noticed within this time */
 	/* After this silence a load ends, and the parent is asked again, since it may serve the
 	 * image elsewhere by now. */
 	SILENCE_S = 30,
@@ -171,14 +171,8 @@ keep(void *arg, int rc, const struct err *why)
 int
 fetch_pause(unsigned seconds, struct err *e)
 {
-	uint64_t until = clock_us() + seconds * UINT64_C(1000000);
-
-	while (clock_us() < until) {
-		if (cancel_check(e) != 0)
-			return -1;
-		usleep(WAKE_US);
-	}
-	return 0;
+	timed_pause(clock_us() + seconds * UINT64_C(1000000));
+	return cancel_check(e);
 }
 
 /* Asks the parent at which group and port it serves the image, repeatedly while the reply

@@ -22,7 +22,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/base/args.h"
@@ -30,13 +29,14 @@
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/number.h"
+#include "common/base/timed.h"
 
 enum {
 	EXPORT_PORT = 10809, /* of NBD */
 	HOST_BYTES = 256,
 	PATH_BYTES = 200, /* of a path in the folder; a socket's has 107 at most */
 	UNMOUNT_US = 2 * 1000000, /* how long programs may still use the mount */
-	LOOK_MS = 100, /* between two looks at the children; a tenth of it while they start */
+	LOOK_US = 100000, /* between two looks at the children; a tenth of it while they start */
 	/* How long a disk that is streamed to may take for its last flush.  A disk writes what
 	 * its cache holds in less; one that does not should be looked at. */
 	FLUSH_US = 600 * 1000000,
@@ -201,7 +201,7 @@ wait_until_ready(struct child *c, const char *pid_file, const char *socket, stru
 			return child_result(c, e) != 0
 			           ? -1
 			           : err_set(e, ERR_IO, "it ended before it was ready");
-		nanosleep(&(struct timespec){ 0, LOOK_MS * 100000 }, NULL);
+		timed_sleep(LOOK_US / 10);
 	}
 	return 0;
 }
@@ -518,7 +518,7 @@ attach_wait(struct attach *t, struct err *e)
 			t->mounted = false;
 			return 0;
 		}
-		nanosleep(&(struct timespec){ 0, LOOK_MS * 1000000 }, NULL);
+		timed_sleep(LOOK_US);
 	}
 	return 0;
 }
@@ -531,7 +531,7 @@ unmount(struct attach *t, struct err *e)
 	int rc;
 
 	while ((rc = umount2(t->c->target, 0)) != 0 && errno == EBUSY && clock_us() < until)
-		nanosleep(&(struct timespec){ 0, LOOK_MS * 1000000 }, NULL);
+		timed_sleep(LOOK_US);
 	t->mounted = false;
 	if (rc == 0)
 		return 0;

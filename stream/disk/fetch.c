@@ -5,15 +5,14 @@
  * streamed must not get errors because a server is started anew. */
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
+#include "common/base/timed.h"
 #include "stream/disk/streamed_impl.h"
 
 enum {
 	AGAIN_US = 1000000, /* between two questions to a source that does not answer */
-	LOOK_US = 50000, /* between two looks whether the work is to end */
 };
 
 /* Read from the source; what is behind its end reads as zeros. */
@@ -25,20 +24,6 @@ read_source(struct streamed *d, uint8_t *buf, size_t n, uint64_t at, struct err 
 
 	memset(buf + here, 0, n - here);
 	return here > 0 ? export_read(d->source, buf, here, at, e) : 0;
-}
-
-/* Wait for a while.  -1: the work is to end. */
-static int
-wait_some_time(struct err *e)
-{
-	uint64_t until = clock_us() + AGAIN_US;
-
-	while (clock_us() < until) {
-		if (cancel_check(e) != 0)
-			return -1;
-		nanosleep(&(struct timespec){ 0, LOOK_US * 1000 }, NULL);
-	}
-	return 0;
 }
 
 /* Does it make sense to ask again after this error? */
@@ -72,7 +57,8 @@ ask_again(struct streamed *d, void *buf, size_t n, uint64_t at, uint64_t began, 
 	if (atomic_fetch_add(&d->waiting, 1) == 0)
 		tell_waiting(d, e);
 	while (rc != 0 && may_pass(d, e, began)) {
-		if (wait_some_time(e) != 0)
+		timed_pause(clock_us() + AGAIN_US);
+		if (cancel_check(e) != 0)
 			break;
 		rc = read_source(d, buf, n, at, e);
 	}

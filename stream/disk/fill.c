@@ -7,10 +7,10 @@
  * rest, in the order of the disk. */
 #include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
+#include "common/base/timed.h"
 #include "stream/disk/streamed_impl.h"
 
 enum {
@@ -107,21 +107,6 @@ choose(struct streamed *d, struct range *r, struct err *e)
 	return r->len > 0 ? 0 : find_absent(d, 0, end, r, e);
 }
 
-static void
-sleep_us(uint64_t us)
-{
-	nanosleep(&(struct timespec){ (time_t)(us / 1000000), (long)(us % 1000000) * 1000 },
-	    NULL);
-}
-
-/* Sleep until a time, or until the thread is to end. */
-static void
-sleep_until(uint64_t until)
-{
-	while (clock_us() < until && cancel_signal() == 0)
-		sleep_us(LOOK_US);
-}
-
 static bool
 is_idle(struct streamed *d)
 {
@@ -154,7 +139,7 @@ wait_until_idle(struct streamed *d, struct share *s)
 		if (clock_us() >= s->began + BUSY_US)
 			*s = (struct share){ .began = clock_us() };
 		else
-			sleep_us(LOOK_US);
+			timed_sleep(LOOK_US);
 	}
 	if (is_idle(d))
 		*s = used_share();
@@ -203,7 +188,7 @@ after_failure(struct streamed *d, struct range r, const struct err *e)
 	    FAILED_US / 1000000);
 	d->fill.cursor = range_end(r);
 	move_hints(&d->fill, r);
-	sleep_until(clock_us() + FAILED_US);
+	timed_pause(clock_us() + FAILED_US);
 }
 
 /* Flush what was filled, now and then; a failure is told, and all later flushes fail, too. */
@@ -236,7 +221,7 @@ fill_in_order(struct streamed *d, uint64_t *flushed)
 {
 	fill_ahead_start(d);
 	while (fill_ahead_runs(d)) {
-		sleep_us(LOOK_US);
+		timed_sleep(LOOK_US);
 		flush_now_and_then(d, flushed, false);
 	}
 	fill_ahead_end(d);
@@ -253,7 +238,7 @@ fill_with(struct streamed *d, uint8_t *buf)
 
 	fill_in_order(d, &flushed);
 	while (cancel_signal() == 0 && !all) {
-		sleep_until(next);
+		timed_pause(next);
 		wait_until_idle(d, &share);
 		if (cancel_signal() != 0)
 			break;

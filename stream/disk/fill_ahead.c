@@ -6,7 +6,6 @@
  * is idle, and several pieces are fetched at once.  While a client waits for the source, few are, so
  * that what the client waits for has most of the link. */
 #include <stdlib.h>
-#include <time.h>
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
@@ -92,14 +91,6 @@ fill_ahead_await(struct streamed *d, struct range r)
 
 /* The threads. */
 
-static void
-sleep_until(uint64_t until)
-{
-	do
-		nanosleep(&(struct timespec){ 0, LOOK_US * 1000 }, NULL);
-	while (clock_us() < until && cancel_signal() == 0);
-}
-
 /* May a fetch begin now?  The caller holds order_lock. */
 static bool
 may_begin(struct streamed *d)
@@ -135,7 +126,7 @@ take(struct streamed *d, unsigned i, struct range *r, struct err *e)
 	pthread_mutex_lock(&o->order_lock);
 	while (cancel_signal() == 0 && fill_order_left(&o->order) && !may_begin(d)) {
 		pthread_mutex_unlock(&o->order_lock);
-		sleep_until(0);
+		timed_sleep(LOOK_US);
 		pthread_mutex_lock(&o->order_lock);
 	}
 	if (cancel_signal() == 0)
@@ -194,7 +185,7 @@ fetch_all(void *arg)
 		if (rc < 0 && e.kind != ERR_CANCELLED) {
 			streamed_tell(d, "%s; fetching by the order of reads goes on in %d s",
 			    e.text, FAILED_US / 1000000);
-			sleep_until(clock_us() + FAILED_US);
+			timed_pause(clock_us() + FAILED_US);
 		}
 	}
 	free(buf);

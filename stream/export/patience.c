@@ -4,12 +4,12 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
+#include "common/base/timed.h"
 
-enum { AGAIN_US = 1000000, LOOK_US = 50000 /* between two looks whether the work is to end */ };
+enum { AGAIN_US = 1000000 };
 
 static void
 tell(const struct patience *p, const struct err *e)
@@ -34,7 +34,6 @@ patience_again(struct patience *p, const struct err *e)
 	}
 	if (now >= p->until_us)
 		return false;
-	for (uint64_t until = now + AGAIN_US; clock_us() < until && cancel_signal() == 0;)
-		nanosleep(&(struct timespec){ 0, LOOK_US * 1000 }, NULL);
+	timed_pause(now + AGAIN_US);
 	return cancel_signal() == 0;
 }

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
+#include "common/base/timed.h"
 #include "stream/http/http_impl.h"
 
 enum {
@@ -271,7 +271,7 @@ pause_ms(struct http *h, unsigned ms)
 	uint64_t end = clock_us() + (ms / 2 + clock_us() % (ms / 2 + 1)) * 1000;
 
 	while (clock_us() < end && is_wanted(h))
-		nanosleep(&(struct timespec){ 0, LOOK_MS * 1000000 / 4 }, NULL);
+		timed_sleep(LOOK_MS * 1000 / 4);
 }
 
 /* The first call that is not done; a call that cannot succeed goes before others. */

@@ -7,10 +7,11 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/base/cancel.h"
+#include "common/base/clock.h"
+#include "common/base/timed.h"
 
 enum {
 	DOCUMENT_BYTES = 4096, /* several times a document */
@@ -97,7 +98,7 @@ whole_wait(const char *path, struct err *e)
 	while (whole_ask(path, &whole, e) == 0) {
 		if (whole)
 			return 0;
-		nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
+		timed_pause(clock_us() + 1000000);
 		if (cancel_check(e) != 0)
 			return -1;
 	}

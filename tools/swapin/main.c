@@ -3,13 +3,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/random_bytes.h"
 #include "common/base/say.h"
+#include "common/base/timed.h"
 #include "common/cli/cli.h"
 #include "common/cli/failure.h"
 #include "controller/http/token.h"
@@ -18,7 +18,7 @@
 #include "tools/swapin/show.h"
 
 /* AWAY_S: a controller that is restarted, or its host, answers again within that time. */
-enum { AWAY_S = 120, PATH_BYTES = 100 };
+enum { AWAY_S = 120, ASK_AGAIN_US = 1000000, PATH_BYTES = 100 };
 
 struct opts {
 	const char *server, *token_file, *words;
@@ -69,7 +69,7 @@ ask_again(const struct ask *a, const char *path, const char *body, struct jtree 
 		int rc = ask(a, path, body, out, e);
 		if (rc == 0 || e->os == 0 || clock_us() >= until_us)
 			return rc;
-		nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
+		timed_pause(clock_us() + ASK_AGAIN_US);
 		if (cancel_check(e) != 0)
 			return -1;
 	}
@@ -109,7 +109,8 @@ follow(const struct opts *o, const struct ask *a, uint32_t id, struct jtree **ou
 			*out = now;
 			return 0;
 		}
-		if (cancel_signal() != 0 || (nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL), cancel_signal() != 0))
+		timed_pause(clock_us() + ASK_AGAIN_US);
+		if (cancel_signal() != 0)
 			break;
 	}
 	jtree_free(before);
