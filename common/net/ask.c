@@ -13,34 +13,16 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/hostport.h"
 #include "common/base/keyfile.h"
-#include "common/base/number.h"
 #include "common/net/await.h"
 #include "common/net/netif.h"
 #include "common/wire/addr.h"
 
-enum { HOST_BYTES = 256 };
 #define STEP_US UINT64_C(60000000)
 /* A server reads the whole image before it sends its verdict.  In this time it reads 360 GB at
  * 100 MB/s. */
 #define VERDICT_US UINT64_C(3600000000)
-
-static int
-split(const char *master, char host[HOST_BYTES], uint16_t *port, struct err *e)
-{
-	const char *colon = strrchr(master, ':');
-	size_t n = colon != NULL ? (size_t)(colon - master) : strlen(master);
-	uint64_t number = MASTER_PORT;
-
-	if (n == 0 || n >= HOST_BYTES)
-		return err_set(e, ERR_USAGE, "\"%.40s\" is not the name of a host", master);
-	if (colon != NULL && number_uint(colon + 1, 1, UINT16_MAX, &number, e) != 0)
-		return err_ctx(e, "%s", master);
-	memcpy(host, master, n);
-	host[n] = '\0';
-	*port = (uint16_t)number;
-	return 0;
-}
 
 static int
 resolve(const char *host, uint8_t addr[4], struct err *e)
@@ -163,14 +145,14 @@ static int
 exchange(const char *master, const uint8_t *request, size_t n, uint8_t *reply,
     size_t reply_bytes, struct err *e)
 {
-	char host[HOST_BYTES];
+	struct hostport at;
 	uint8_t addr[4];
-	uint16_t port = 0;
 	int fd = -1;
 
-	if (split(master, host, &port, e) != 0 || resolve(host, addr, e) != 0)
+	if (hostport_read(&at, master, 1, MASTER_PORT, e) != 0 ||
+	    resolve(at.host, addr, e) != 0)
 		return -1;
-	int rc = connect_to(addr, port, &fd, e);
+	int rc = connect_to(addr, at.port, &fd, e);
 	if (rc == 0) {
 		rc = send_all(fd, request, n, e);
 		if (rc == 0)

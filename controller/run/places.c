@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/base/beside.h"
-#include "common/base/number.h"
+#include "common/base/hostport.h"
 #include "common/wire/addr.h"
 #include "controller/http/token.h"
 
@@ -70,16 +70,12 @@ find_address(const struct control_config *c, char out[16], struct err *e)
 static int
 find_web(struct places *p, const struct control_config *c, struct err *e)
 {
-	char address[32];
-	const char *colon = strchr(c->listen, ':');
-	size_t n = colon != NULL ? (size_t)(colon - c->listen) : strlen(c->listen);
-	uint64_t port = CONTROL_PORT;
+	struct hostport at;
 
-	snprintf(address, sizeof address, "%.*s", (int)(n < 31 ? n : 31), c->listen);
-	if (addr_parse(address, p->web_address, e) != 0 ||
-	    (colon != NULL && number_uint(colon + 1, 0, UINT16_MAX, &port, e) != 0))
+	if (hostport_read(&at, c->listen, 0, CONTROL_PORT, e) != 0 ||
+	    addr_parse(at.host, p->web_address, e) != 0)
 		return err_ctx(e, "--listen");
-	p->web_port = (uint16_t)port;
+	p->web_port = at.port;
 	if (p->web_address[0] != 127 && c->token_file == NULL)
 		return err_set(e, ERR_USAGE, "--listen=%s opens the page to other hosts: --token-file has to say who may change something", c->listen);
 	return 0;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/number.h"
+#include "common/base/hostport.h"
 #include "common/wire/addr.h"
 
 enum { FILE_MAX = 4 << 20 };
@@ -36,19 +36,12 @@ int
 meant_resolve_port(const char *text, uint16_t usual, uint8_t address[4], uint16_t *port,
     struct err *e)
 {
-	char host[HOSTLIST_NAME_BYTES];
-	const char *colon = strrchr(text, ':');
-	size_t n = colon != NULL ? (size_t)(colon - text) : strlen(text);
-	uint64_t number = usual;
+	struct hostport at;
 
-	if (n == 0 || n >= sizeof host)
-		return err_set(e, ERR_USAGE, "\"%.60s\" is not HOST[:PORT]", text);
-	memcpy(host, text, n);
-	host[n] = '\0';
-	if (colon != NULL && number_uint(colon + 1, 1, 65535, &number, e) != 0)
+	if (hostport_read(&at, text, 1, usual, e) != 0)
 		return -1;
-	*port = (uint16_t)number;
-	return meant_resolve(host, address, e);
+	*port = at.port;
+	return meant_resolve(at.host, address, e);
 }
 
 /* The text of a file, which the caller frees; NULL: the file cannot be read. */

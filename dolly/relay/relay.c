@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/hostport.h"
 #include "common/disk/disk.h"
 #include "common/image/read/source_live.h"
 #include "frisbeed/serve/serve.h"
@@ -59,17 +60,15 @@ open_file(struct relay *r, const char *file, struct err *e)
 static int
 open_place(struct place **out, const char *where, struct err *e)
 {
-	const char *colon = strrchr(where, ':');
-	char group[WHERE_MAX];
+	char text[WHERE_MAX], *group, *port;
 	struct net_options net = { 0 };
 
-	if (colon == NULL || colon == where || colon - where >= WHERE_MAX)
+	if (snprintf(text, sizeof text, "%s", where) >= WHERE_MAX ||
+	    !hostport_cut(text, &group, &port) || port == NULL)
 		return err_set(
 		    e, ERR_USAGE, "--relay: \"%.60s\" is not GROUP:PORT", where);
-	memcpy(group, where, (size_t)(colon - where));
-	group[colon - where] = '\0';
 	net.addr = group;
-	net.port = colon + 1;
+	net.port = port;
 	return places_one(out, "relay", &net, e);
 }
 

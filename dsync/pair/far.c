@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/base/cancel.h"
+#include "common/base/hostport.h"
 #include "common/base/number.h"
 #include "common/base/statements.h"
 #include "dsync/run/command.h"
@@ -37,33 +38,25 @@ struct run {
 
 static const char scheme[] = "tls://";
 
-/* Parse "HOST[:PORT]/TARGET", which follows the scheme in `text`; an address of IPv6 is in brackets.
- * The host is moved to the front, so that there is room for the NUL behind it. */
+/* Parse "HOST[:PORT]/TARGET", which follows the scheme in `text`.  Host and port are moved
+ * to the front, so that there is room for the NUL behind them. */
 static int
 parse_server(struct far *f, char *text, struct err *e)
 {
-	char *host = text + sizeof scheme - 1, *slash = strchr(host, '/');
-	bool bracket = host[0] == '[';
-	char *end = bracket ? strchr(host, ']') : host + strcspn(host, ":/");
-	char *behind = end != NULL ? end + bracket : NULL; /* ":PORT/" or "/" */
-	uint64_t port;
+	char *at = text + sizeof scheme - 1, *slash = strchr(at, '/'), *host, *port;
+	uint64_t number;
 
-	f->port = FAR_PORT;
-	if (slash == NULL || behind == NULL || slash < behind || end == host + bracket ||
-	    (*behind != ':' && *behind != '/') || slash[1] == '\0')
-		return err_misuse(e, "a copy at a server must be given as tls://HOST[:PORT]/TARGET");
-	f->target = slash;
-	if (*behind == ':') {
-		size_t n = (size_t)(slash - behind - 1);
-		char *number = memmove(slash - n - 1, behind + 1, n);
-		number[n] = '\0';
-		if (number_uint(number, 1, UINT16_MAX, &port, e) != 0)
-			return err_ctx(e, "the port of the server");
-		f->port = number;
+	if (slash != NULL) {
+		memmove(text, at, (size_t)(slash - at));
+		text[slash - at] = '\0';
 	}
-	size_t n = (size_t)(end - host) - bracket;
-	f->host = memmove(text, host + bracket, n);
-	text[n] = '\0';
+	if (slash == NULL || !hostport_cut(text, &host, &port) || slash[1] == '\0')
+		return err_misuse(e, "a copy at a server must be given as tls://HOST[:PORT]/TARGET");
+	if (port != NULL && number_uint(port, 1, UINT16_MAX, &number, e) != 0)
+		return err_ctx(e, "the port of the server");
+	f->target = slash;
+	f->host = host;
+	f->port = port != NULL ? port : FAR_PORT;
 	return 0;
 }
 

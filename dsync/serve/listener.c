@@ -9,28 +9,24 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/hostport.h"
 #include "common/base/number.h"
 
-enum { BACKLOG = 64, ADDRESS_BYTES = 64 };
+enum { BACKLOG = 64, AT_BYTES = 80 };
 
-/* Cut "[ADDRESS:]PORT" into both; address is "" if there is none. */
+/* Cut "[ADDRESS:]PORT" in place; *address is NULL if there is none. */
 static int
-split(const char *at, char address[ADDRESS_BYTES], const char **port, struct err *e)
+split(char *at, char **address, char **port, struct err *e)
 {
-	const char *colon = strrchr(at, ':');
-	size_t n = colon != NULL ? (size_t)(colon - at) : 0;
 	uint64_t number;
 
-	*port = colon != NULL ? colon + 1 : at;
-	if (number_uint(*port, 0, UINT16_MAX, &number, e) != 0)
-		return err_ctx(e, "--listen");
-	if (n >= 2 && at[0] == '[' && at[n - 1] == ']')
-		at++, n -= 2;
-	if (n >= ADDRESS_BYTES || (colon != NULL && n == 0))
+	*address = NULL;
+	*port = at;
+	bool both = strchr(at, ':') != NULL;
+	if (both && (!hostport_cut(at, address, port) || *port == NULL))
 		return err_set(e, ERR_USAGE, "--listen: this is not [ADDRESS:]PORT");
-	memcpy(address, at, n);
-	address[n] = '\0';
-	return 0;
+	int rc = number_uint(*port, 0, UINT16_MAX, &number, e);
+	return rc == 0 ? 0 : err_ctx(e, "--listen");
 }
 
 /* Listen at one address.  Returns the socket, or -1 with errno. */
@@ -87,15 +83,15 @@ find_port(int fd, uint16_t *port, struct err *e)
 int
 listener_open(const char *at, int *fd, uint16_t *port, struct err *e)
 {
-	char address[ADDRESS_BYTES];
-	const char *number;
+	char text[AT_BYTES], *address, *number;
 
-	if (split(at, address, &number, e) != 0)
+	snprintf(text, sizeof text, "%s", at); /* what does not fit is no address */
+	if (split(text, &address, &number, e) != 0)
 		return -1;
-	int rc = address[0] != '\0' ? listen_in(AF_UNSPEC, address, number, fd, e)
-	                            : listen_in(AF_INET6, NULL, number, fd, e);
+	int family = address != NULL ? AF_UNSPEC : AF_INET6;
+	int rc = listen_in(family, address, number, fd, e);
 	/* This host may have no IPv6. */
-	if (rc != 0 && address[0] == '\0')
+	if (rc != 0 && address == NULL)
 		rc = listen_in(AF_INET, NULL, number, fd, e);
 	if (rc != 0 || find_port(*fd, port, e) == 0)
 		return rc;

@@ -28,12 +28,11 @@
 #include "common/base/beside.h"
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
-#include "common/base/number.h"
+#include "common/base/hostport.h"
 #include "common/base/timed.h"
 
 enum {
 	EXPORT_PORT = 10809, /* of NBD */
-	HOST_BYTES = 256,
 	PATH_BYTES = 200, /* of a path in the folder; a socket's has 107 at most */
 	UNMOUNT_US = 2 * 1000000, /* how long programs may still use the mount */
 	LOOK_US = 100000, /* between two looks at the children; a tenth of it while they start */
@@ -308,60 +307,32 @@ start_fuse(struct attach *t, const char *file, struct err *e)
 	           : -1;
 }
 
-/* Take an address apart: a host, and a port behind the last colon, unless that is within an IPv6
- * address without brackets. */
-static int
-split_address(const char *address, char host[HOST_BYTES], uint64_t *port, struct err *e)
-{
-	const char *colon = strrchr(address, ':');
-	bool bracket = address[0] == '[';
-	const char *end = bracket ? strchr(address, ']') : colon;
-
-	*port = EXPORT_PORT;
-	if (colon != NULL && !bracket && strchr(address, ':') != colon)
-		end = colon = NULL;
-	if (end == NULL)
-		end = address + strlen(address);
-	size_t n = (size_t)(end - address) - bracket;
-	const char *behind = end + (bracket && *end == ']');
-	if (n == 0 || n >= HOST_BYTES || (*behind != '\0' && *behind != ':') ||
-	    (bracket && *end != ']'))
-		return err_set(e, ERR_USAGE,
-		    "\"%s\": an address is HOST, HOST:PORT or [IPV6]:PORT", address);
-	memcpy(host, address + bracket, n);
-	host[n] = '\0';
-	if (*behind == '\0')
-		return 0;
-	return number_uint(behind + 1, 1, 65535, port, e) == 0 ? 0 : err_ctx(e, "%s", address);
-}
-
 /* A wrong address is found before anything is written. */
 static int
 check_address(const struct attach *t, struct err *e)
 {
-	char host[HOST_BYTES];
-	uint64_t port;
+	const char *to = t->c->stream.export;
+	struct hostport at;
 
-	return t->c->stream.export != NULL ? split_address(t->c->stream.export, host, &port, e) : 0;
+	return to != NULL ? hostport_read(&at, to, 1, EXPORT_PORT, e) : 0;
 }
 
 static int
 start_others(struct attach *t, struct err *e)
 {
-	char host[HOST_BYTES];
 	struct args a = { 0 };
-	uint64_t port;
+	struct hostport at;
 
 	if (t->c->stream.export == NULL)
 		return 0;
-	if (split_address(t->c->stream.export, host, &port, e) != 0)
+	if (hostport_read(&at, t->c->stream.export, 1, EXPORT_PORT, e) != 0)
 		return -1;
 	args_add(&a, "nbdkit");
 	args_add(&a, "--foreground");
 	args_add(&a, "--exit-with-parent");
 	args_add(&a, "--readonly");
-	args_addf(&a, "--ipaddr=%s", host);
-	args_addf(&a, "--port=%" PRIu64, port);
+	args_addf(&a, "--ipaddr=%s", at.host);
+	args_addf(&a, "--port=%u", at.port);
 	args_addf(&a, "--pidfile=%s", t->others_pid);
 	args_add(&a, "nbd");
 	args_addf(&a, "socket=%s", t->socket);
