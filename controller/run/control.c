@@ -16,6 +16,7 @@
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
+#include "common/base/limiter.h"
 #include "common/base/log.h"
 #include "common/base/openfiles.h"
 #include "common/base/test_times.h"
@@ -34,7 +35,7 @@ enum {
 	AT_ONCE_US = 1,         /* a time that has passed: what is due then is done at once */
 	/* after a failure (usual): a disk that is full stays so for a while */
 	SAVE_AGAIN_US = 1000000,
-	FAILURES_A_LINE = 60,    /* failures in a row for each line of the log */
+	NOT_SAVED_US = 60000000, /* a line of the log for all failures in this time */
 	OPEN_FILES = 65536, /* most of them are connections of nodes */
 };
 
@@ -52,7 +53,7 @@ struct control {
 	struct web *web;
 	uint64_t settled, next_us; /* swap.changed when orders were settled; when the next tick is due */
 	uint64_t save_us;          /* when saving is due at the earliest */
-	unsigned save_failures;
+	struct limiter not_saved; /* lines about a state that cannot be saved */
 	unsigned order_changes; /* orders that were written or removed, and may be lost with the power */
 	bool sweep;             /* orders of machines that are no nodes may be there */
 	atomic_bool renew;      /* the file of nodes is to be read again */
@@ -238,7 +239,9 @@ renew_nodes(struct control *c)
 static void
 not_saved(struct control *c, const struct err *e)
 {
-	if (c->save_failures++ % FAILURES_A_LINE == 0)
+	unsigned ignored;
+
+	if (limiter_may(&c->not_saved, clock_us(), NOT_SAVED_US, 1, &ignored))
 		log_err("%s", e->text);
 	c->save_us = clock_us() + test_time_us("save", SAVE_AGAIN_US);
 	reports_answer(c->reports, 0, "the state cannot be saved");
@@ -253,9 +256,9 @@ save_and_settle(struct control *c)
 		not_saved(c, &e);
 		return;
 	}
-	if (c->save_failures > 0)
+	if (c->not_saved.n > 0)
 		log_info("the state is saved again");
-	c->save_failures = 0;
+	c->not_saved = (struct limiter){ 0 };
 	/* Orders are removed before a node that is done hears that it may reboot. */
 	bool gone = settle(c);
 	reports_answer(c->reports, now_is(NULL).wall_s, gone ? NULL : "an order that was done cannot be removed");

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/limiter.h"
 #include "common/base/log.h"
 #include "common/base/test_times.h"
 #include "common/wire/addr.h"
@@ -26,8 +27,7 @@ struct running {
 	struct tally last;
 	int member; /* number in the budget; -1: none */
 	uint64_t share; /* of the budget, bits a second */
-	uint64_t lines_us;
-	unsigned lines, left_out;
+	struct limiter lines; /* about clients */
 	uint64_t left_us;   /* when a client left last; 0: none has left */
 	uint64_t enough_us; /* when --until came true; 0: not yet */
 	uint64_t looks_us;  /* when give_looks() last told something */
@@ -38,21 +38,13 @@ struct running {
 static bool
 may_log(struct running *r)
 {
-	uint64_t now = clock_us();
+	unsigned left_out;
+	bool may = limiter_may(&r->lines, clock_us(), 1000000, LINES_A_SECOND, &left_out);
 
-	if (now - r->lines_us >= 1000000) {
-		if (r->left_out > 0)
-			log_warn("lines about clients left out file=%s lines=%u",
-			    r->s->name, r->left_out);
-		r->lines_us = now;
-		r->lines = r->left_out = 0;
-	}
-	if (r->lines < LINES_A_SECOND) {
-		r->lines++;
-		return true;
-	}
-	r->left_out++;
-	return false;
+	if (left_out > 0)
+		log_warn("lines about clients left out file=%s lines=%u", r->s->name,
+		    left_out);
+	return may;
 }
 
 static void

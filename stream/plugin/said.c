@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/limiter.h"
 #include "common/base/timed.h"
 #include "stream/plugin/said.h"
 
@@ -24,11 +25,10 @@ enum {
 	REPEAT_US = 60 * 1000000,
 };
 
-/* A sentence that was printed, when, and how often it was left out since. */
+/* A sentence that was printed. */
 static struct recent {
 	char sentence[SENTENCE_BYTES];
-	uint64_t printed_us;
-	unsigned left_out;
+	struct limiter printed;
 } recent[RECENT_MAX];
 static unsigned next_recent;
 
@@ -77,25 +77,17 @@ print(void *arg)
 static bool
 is_news(const char *sentence, unsigned *left_out)
 {
-	uint64_t now = clock_us();
+	struct recent *r = recent;
 
-	*left_out = 0;
-	for (struct recent *r = recent; r < recent + RECENT_MAX; r++) {
-		if (strncmp(r->sentence, sentence, SENTENCE_BYTES - 1) != 0)
-			continue;
-		if (r->printed_us != 0 && now - r->printed_us < REPEAT_US) {
-			r->left_out++;
-			return false;
-		}
-		*left_out = r->left_out;
-		r->left_out = 0;
-		r->printed_us = now;
-		return true;
+	while (r < recent + RECENT_MAX &&
+	       strncmp(r->sentence, sentence, SENTENCE_BYTES - 1) != 0)
+		r++;
+	if (r == recent + RECENT_MAX) {
+		r = &recent[next_recent++ % RECENT_MAX];
+		r->printed = (struct limiter){ 0 };
+		snprintf(r->sentence, sizeof r->sentence, "%s", sentence);
 	}
-	struct recent *r = &recent[next_recent++ % RECENT_MAX];
-	*r = (struct recent){ .printed_us = now };
-	snprintf(r->sentence, sizeof r->sentence, "%s", sentence);
-	return true;
+	return limiter_may(&r->printed, clock_us(), REPEAT_US, 1, left_out);
 }
 
 int
