@@ -242,7 +242,7 @@ static void
 info_text(const struct shown *w, const struct stored *d)
 {
 	const struct recipe_image *a = stored_about(d);
-	char size[32], data[32], recipe[32], when[32];
+	char size[32], data[32], recipe[32], when[32], digest[2 * sizeof a->sha256 + 1];
 
 	time_text(a->put_at, when);
 	say(stdout, "%s: %u chunks, %s of image, %s of data\n", stored_title(a).text,
@@ -254,10 +254,7 @@ info_text(const struct shown *w, const struct stored *d)
 	    when, stored_fragments(d),
 	    human_bytes(stored_recipe_bytes(d), recipe, sizeof recipe));
 	usage_text(w->known ? usage_find(&w->usage, &a->name) : NULL);
-	say(stdout, "  sha256 ");
-	for (size_t i = 0; i < sizeof a->sha256; i++)
-		say(stdout, "%02x", a->sha256[i]);
-	say(stdout, "\n");
+	say(stdout, "  sha256 %s\n", number_hex(a->sha256, sizeof a->sha256, digest));
 	if (a->parent[0] != '\0')
 		say(stdout, "  derived from %s\n", a->parent);
 	for (unsigned i = 0; i < a->nlabels; i++)

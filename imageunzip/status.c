@@ -37,8 +37,7 @@ print_status(const struct opts *o, const char *name, bool unfinished,
 	char uuid[2 * NDZ_UUID_BYTES + 1], began[32];
 	struct err why;
 
-	for (unsigned i = 0; i < NDZ_UUID_BYTES; i++)
-		snprintf(uuid + 2 * i, 3, "%02x", m->uuid[i]);
+	number_hex(m->uuid, NDZ_UUID_BYTES, uuid);
 	if (unfinished)
 		err_set(&why, ERR_IO,
 		    "%s: the installation of image %s, begun on %s, is not complete",

@@ -2,11 +2,12 @@
  * hex.  imagekey makes them; crypt.c and netopts.c read them before any other thread is
  * started. */
 #include <openssl/crypto.h>
-#include <openssl/rand.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/base/keyfile.h"
+#include "common/base/number.h"
+#include "common/base/random_bytes.h"
 
 enum { DIGITS = 2 * KEYFILE_SECRET_BYTES, PREFIX_MAX = 32 };
 
@@ -54,11 +55,10 @@ keyfile_make_secret(const char *path, enum keyfile_kind kind, struct err *e)
 	uint8_t key[KEYFILE_SECRET_BYTES];
 	char text[PREFIX_MAX + DIGITS + 2];
 
-	if (RAND_priv_bytes(key, sizeof key) != 1)
-		return err_set(e, ERR_IO, "the system gave no random numbers");
+	random_bytes(key, sizeof key);
 	int n = snprintf(text, sizeof text, "%s", prefixes[kind]);
-	for (size_t i = 0; i < sizeof key; i++)
-		n += snprintf(text + n, sizeof text - (size_t)n, "%02x", key[i]);
+	number_hex(key, sizeof key, text + n);
+	n += DIGITS;
 	text[n++] = '\n';
 	int rc = keyfile_write(path, true, text, (size_t)n, e);
 	OPENSSL_cleanse(key, sizeof key);

@@ -154,6 +154,20 @@ number_uuid(const char *s, uint8_t uuid[16], struct err *e)
 }
 
 const char *
+number_hex(const void *bytes, size_t n, char *text)
+{
+	static const char digits[] = "0123456789abcdef";
+	const uint8_t *b = bytes;
+
+	for (size_t i = 0; i < n; i++) {
+		text[2 * i] = digits[b[i] >> 4];
+		text[2 * i + 1] = digits[b[i] & 15];
+	}
+	text[2 * n] = '\0';
+	return text;
+}
+
+const char *
 human_time(uint64_t seconds, char *buf, size_t cap)
 {
 	time_t when = (time_t)seconds;

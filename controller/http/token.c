@@ -12,6 +12,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "common/base/number.h"
 #include "common/base/random_bytes.h"
 
 enum {
@@ -29,10 +30,11 @@ write_token(const char *path, struct err *e)
 	if (fd < 0)
 		return err_os(e, "%s", path);
 	random_bytes(raw, sizeof raw);
-	for (size_t i = 0; i < sizeof raw; i++)
-		snprintf(line + 2 * i, 3, "%02x", raw[i]);
+	number_hex(raw, sizeof raw, line);
 	line[2 * sizeof raw] = '\n';
-	int rc = write(fd, line, 2 * sizeof raw + 1) == (ssize_t)(2 * sizeof raw + 1) && fsync(fd) == 0 ? 0 : err_os(e, "%s", path);
+	int rc = 0;
+	if (write(fd, line, sizeof line - 1) != (ssize_t)sizeof line - 1 || fsync(fd) != 0)
+		rc = err_os(e, "%s", path);
 	if (close(fd) != 0 && rc == 0)
 		rc = err_os(e, "%s", path);
 	return rc;

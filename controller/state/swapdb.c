@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/number.h"
 #include "common/base/random_bytes.h"
 #include "controller/state/swapdb_impl.h"
 
@@ -103,12 +104,12 @@ static int
 take_salt(struct swapdb *st, char salt[SWAP_SALT_BYTES], struct err *e)
 {
 	uint8_t raw[(SWAP_SALT_BYTES - 1) / 4];
-	char sql[200];
+	char sql[200], text[2 * sizeof raw + 1];
 	sqlite3_stmt *q;
 
 	random_bytes(raw, sizeof raw);
-	snprintf(sql, sizeof sql, "INSERT OR IGNORE INTO meta VALUES ('salt', '%02x%02x%02x%02x')",
-	    raw[0], raw[1], raw[2], raw[3]);
+	snprintf(sql, sizeof sql, "INSERT OR IGNORE INTO meta VALUES ('salt', '%s')",
+	    number_hex(raw, sizeof raw, text));
 	if (exec(st, sql, e) != 0 ||
 	    prepare(st, &q, "SELECT value FROM meta WHERE key = 'salt'", e) != 0)
 		return -1;

@@ -21,14 +21,7 @@ stream_id_set(const struct stream_id *id)
 const char *
 stream_id_text(const struct stream_id *id, char out[STREAM_ID_TEXT])
 {
-	static const char digits[] = "0123456789abcdef";
-
-	for (size_t i = 0; i < sizeof id->bytes; i++) {
-		out[2 * i] = digits[id->bytes[i] >> 4];
-		out[2 * i + 1] = digits[id->bytes[i] & 15];
-	}
-	out[STREAM_ID_TEXT - 1] = '\0';
-	return out;
+	return number_hex(id->bytes, sizeof id->bytes, out);
 }
 
 int

@@ -8,6 +8,7 @@
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
+#include "common/base/number.h"
 #include "common/base/sha256.h"
 #include "common/base/timed.h"
 #include "emustore/s3/s3_impl.h"
@@ -187,9 +188,8 @@ headers_of(const struct s3_config *keys, const struct s3_call *c)
 	struct curl_slist *list = NULL;
 
 	sha256(c->body_bytes > 0 ? c->body : "", c->body_bytes, digest);
-	size_t n = (size_t)snprintf(line, sizeof line, "x-amz-content-sha256: ");
-	for (size_t i = 0; i < sizeof digest; i++)
-		n += (size_t)snprintf(line + n, sizeof line - n, "%02x", digest[i]);
+	int n = snprintf(line, sizeof line, "x-amz-content-sha256: ");
+	number_hex(digest, sizeof digest, line + n);
 	list = curl_slist_append(list, line);
 	if (keys->token[0] != '\0') {
 		snprintf(line, sizeof line, "x-amz-security-token: %s", keys->token);

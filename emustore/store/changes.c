@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/base/number.h"
 #include "common/base/sha256.h"
 #include "emustore/objects/folder.h"
 #include "emustore/store/store_impl.h"
@@ -59,8 +60,7 @@ mark_of(const struct store *s, const struct listing *l, char mark[MARK_BYTES])
 	}
 	if (all_done && !s->unmarked && buf_ok(&names)) {
 		sha256(names.base, names.len, digest);
-		for (size_t i = 0; i < sizeof digest; i++)
-			snprintf(mark + 2 * i, 3, "%02x", digest[i]);
+		number_hex(digest, sizeof digest, mark);
 	}
 	buf_free(&names);
 }

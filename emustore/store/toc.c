@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "common/base/number.h"
 #include "common/base/random_bytes.h"
 #include "common/base/sha256.h"
 
@@ -27,8 +28,7 @@ id_of(const void *bytes, size_t len, char id[PACK_ID_CHARS + 1])
 	uint8_t digest[SHA256_BYTES];
 
 	sha256(bytes, len, digest);
-	for (size_t i = 0; i < sizeof digest; i++)
-		snprintf(id + 2 * i, 3, "%02x", digest[i]);
+	number_hex(digest, sizeof digest, id);
 }
 
 static uint64_t

@@ -124,6 +124,8 @@ test_numbers(void)
 	T_CHECK(i == -2);
 	T_CHECK(number_int("-3", -2, 2, &i, &e) == -1);
 	char buf[32];
+	T_CHECK(strcmp(number_hex("\x00\x9a\xff\x10x", 4, buf), "009aff10") == 0);
+	T_CHECK(strcmp(number_hex("x", 0, buf), "") == 0);
 	T_CHECK(strcmp(human_bytes(999, buf, sizeof buf), "999 B") == 0);
 	T_CHECK(strcmp(human_bytes(1500000, buf, sizeof buf), "1.5 MB") == 0);
 }

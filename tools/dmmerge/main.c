@@ -157,9 +157,7 @@ print_digest(void *arg, const uint8_t digest[SHA256_BYTES], struct err *e)
 	char text[2 * SHA256_BYTES + 1];
 
 	(void)arg;
-	for (size_t i = 0; i < SHA256_BYTES; i++)
-		snprintf(text + 2 * i, 3, "%02x", digest[i]);
-	say(stdout, "%s\n", text);
+	say(stdout, "%s\n", number_hex(digest, SHA256_BYTES, text));
 	/* The reader of the digests may be gone, and the target may be large. */
 	return ferror(stdout) ? err_set(e, ERR_IO, "standard output: cannot be written") : 0;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/base/cancel.h"
+#include "common/base/number.h"
 #include "common/base/say.h"
 #include "common/image/format/crypt.h"
 #include "common/image/read/image.h"
@@ -86,11 +87,14 @@ put_json(struct json *j, const struct headers *s)
 }
 
 static void
-print_hex(const char *what, const uint8_t *bytes, size_t n)
+print_ids(const struct headers *s)
 {
-	say(stdout, "%s", what);
-	for (size_t i = 0; i < n; i++)
-		say(stdout, "%02x", bytes[i]);
+	char uuid[2 * sizeof s->uuid + 1], key[2 * sizeof s->key_id + 1];
+
+	say(stdout,
+	    "  uuid %s; encrypted with key %s; the rest cannot be read without this key\n",
+	    number_hex(s->uuid, sizeof s->uuid, uuid),
+	    number_hex(s->key_id, sizeof s->key_id, key));
 }
 
 void
@@ -103,9 +107,7 @@ encrypted_report(const struct options *o, const char *path, struct json *j)
 			put_json(j, &s);
 		} else if (!o->quiet) {
 			report_totals(&s.totals, path);
-			print_hex("  uuid ", s.uuid, sizeof s.uuid);
-			print_hex("; encrypted with key ", s.key_id, sizeof s.key_id);
-			say(stdout, "; the rest cannot be read without this key\n");
+			print_ids(&s);
 		}
 	}
 	totals_free(&s.totals);

@@ -108,12 +108,11 @@ print_lost(const struct lost *l)
 static void
 print_signer(const struct totals *t)
 {
-	if (t->signed_chunks != t->chunks)
-		return;
-	say(stdout, "  signed with key ");
-	for (int i = 0; i < EXT_KEY_ID_BYTES; i++)
-		say(stdout, "%02x", t->first.key_id[i]);
-	say(stdout, "\n");
+	char key[2 * EXT_KEY_ID_BYTES + 1];
+
+	if (t->signed_chunks == t->chunks)
+		say(stdout, "  signed with key %s\n",
+		    number_hex(t->first.key_id, EXT_KEY_ID_BYTES, key));
 }
 
 static void
@@ -225,7 +224,7 @@ void
 report_totals(const struct totals *t, const char *name)
 {
 	uint64_t file_bytes = (uint64_t)t->chunks * NDZ_CHUNK_BYTES;
-	char a[32], b[32], when[32];
+	char a[32], b[32], when[32], uuid[2 * NDZ_UUID_BYTES + 1];
 
 	say(stdout, "%s: version %u, %s, %u chunks, sectors 0-%" PRIu64 "\n", name,
 	    t->version, t->codec->name, t->chunks, t->sectors - 1);
@@ -239,10 +238,8 @@ report_totals(const struct totals *t, const char *name)
 	print_lost(&t->lost);
 	if (!t->first.present)
 		return;
-	say(stdout, "  %" PRIu64 " fragments; uuid ", t->fragments);
-	for (int i = 0; i < NDZ_UUID_BYTES; i++)
-		say(stdout, "%02x", t->first.uuid[i]);
-	say(stdout, "\n");
+	say(stdout, "  %" PRIu64 " fragments; uuid %s\n", t->fragments,
+	    number_hex(t->first.uuid, NDZ_UUID_BYTES, uuid));
 	print_signer(t);
 	print_state(t);
 	if (!t->first.has_image)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "common/base/grow.h"
+#include "common/base/number.h"
 #include "common/base/say.h"
 #include "common/cli/failure.h"
 #include "common/disk/range_json.h"
@@ -13,9 +14,9 @@
 static void
 print_hash(const struct sig_record *r, size_t bytes)
 {
-	for (size_t i = 0; i < bytes; i++)
-		say(stdout, "%02x", r->hash[i]);
-	say(stdout, "\n");
+	char text[2 * sizeof r->hash + 1];
+
+	say(stdout, "%s\n", number_hex(r->hash, bytes, text));
 }
 
 /* -X: print the ranges that the records cover, with neighbouring records as one range.  No hash

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/base/number.h"
 #include "common/image/format/crypt.h"
 #include "common/image/format/sign.h"
 
@@ -23,9 +24,8 @@ load(struct opener *p, const struct opener_config *c, struct err *e)
 {
 	if (c->verify_key != NULL && verifier_new(&p->verifier, c->verify_key, e) != 0)
 		return -1;
-	for (unsigned i = 0; p->verifier != NULL && i < EXT_KEY_ID_BYTES; i++)
-		snprintf(
-		    p->key_name + 2 * i, 3, "%02x", verifier_key_id(p->verifier)[i]);
+	if (p->verifier != NULL)
+		number_hex(verifier_key_id(p->verifier), EXT_KEY_ID_BYTES, p->key_name);
 	return c->decrypt != NULL ? crypt_new(&p->crypt, c->decrypt, e) : 0;
 }
 
