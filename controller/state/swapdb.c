@@ -17,28 +17,6 @@
  * session a day for 27 years. */
 enum { PATH_BYTES = 4096, VERSION = 2, WAIT_MS = 5000, SESSIONS_KEPT = 10000 };
 
-int
-swapdb_err(struct swapdb *st, struct err *e)
-{
-	int code = st->db != NULL ? sqlite3_errcode(st->db) & 0xff : SQLITE_NOMEM;
-	bool damage = code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_ERROR;
-
-	return err_set(e, damage ? ERR_FORMAT : ERR_IO, "the state: %s",
-	    st->db != NULL ? sqlite3_errmsg(st->db) : "out of memory");
-}
-
-static int
-exec(struct swapdb *st, const char *sql, struct err *e)
-{
-	return sqlite3_exec(st->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : swapdb_err(st, e);
-}
-
-static int
-prepare(struct swapdb *st, sqlite3_stmt **q, const char *sql, struct err *e)
-{
-	return sqlite3_prepare_v2(st->db, sql, -1, q, NULL) == SQLITE_OK ? 0 : swapdb_err(st, e);
-}
-
 static int
 path_of(const char *folder, const char *name, char path[PATH_BYTES], struct err *e)
 {
@@ -65,63 +43,31 @@ lock(struct swapdb *st, const char *folder, struct err *e)
 }
 
 static int
-version_of(struct swapdb *st, int *version, struct err *e)
+take_salt(void *salt, sqlite3_stmt *q, struct err *e)
 {
-	sqlite3_stmt *q;
+	const char *got = (const char *)sqlite3_column_text(q, 0);
 
-	if (prepare(st, &q, "PRAGMA user_version", e) != 0)
-		return -1;
-	int rc = sqlite3_step(q) == SQLITE_ROW ? 0 : swapdb_err(st, e);
-	*version = rc == 0 ? sqlite3_column_int(q, 0) : 0;
-	sqlite3_finalize(q);
-	return rc;
-}
-
-static int
-set_up(struct swapdb *st, struct err *e)
-{
-	int version;
-
-	sqlite3_busy_timeout(st->db, WAIT_MS);
-	sqlite3_db_config(st->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	sqlite3_db_config(st->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-	sqlite3_db_config(st->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
-	sqlite3_db_config(st->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-	if (exec(st, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL", e) != 0 ||
-	    version_of(st, &version, e) != 0)
-		return -1;
-	if (version == 0 && exec(st, swapdb_schema, e) != 0)
-		return -1;
-	if (version < VERSION && version >= 0)
-		return exec(st, swapdb_upgrade, e);
-	return version == VERSION ? 0
-	                          : err_set(e, ERR_FORMAT, "the state has version %d, not %d",
-	                                version, VERSION);
+	(void)e;
+	if (got != NULL && strlen(got) == 8 && strspn(got, "0123456789abcdef") == 8)
+		strcpy(salt, got);
+	return 0;
 }
 
 /* The salt that is saved, or a new one. */
 static int
-take_salt(struct swapdb *st, char salt[SWAP_SALT_BYTES], struct err *e)
+find_salt(struct swapdb *st, char salt[SWAP_SALT_BYTES], struct err *e)
 {
 	uint8_t raw[(SWAP_SALT_BYTES - 1) / 4];
 	char sql[200], text[2 * sizeof raw + 1];
-	sqlite3_stmt *q;
 
 	random_bytes(raw, sizeof raw);
 	snprintf(sql, sizeof sql, "INSERT OR IGNORE INTO meta VALUES ('salt', '%s')",
 	    number_hex(raw, sizeof raw, text));
-	if (exec(st, sql, e) != 0 ||
-	    prepare(st, &q, "SELECT value FROM meta WHERE key = 'salt'", e) != 0)
+	salt[0] = '\0';
+	if (db_run(&st->db, sql, e) != 0 ||
+	    db_each(&st->db, "SELECT value FROM meta WHERE key = 'salt'", take_salt, salt, e) != 0)
 		return -1;
-	const char *got = sqlite3_step(q) == SQLITE_ROW ? (const char *)sqlite3_column_text(q, 0)
-	                                                : NULL;
-	int rc = 0;
-	if (got == NULL || strlen(got) != 8 || strspn(got, "0123456789abcdef") != 8)
-		rc = err_set(e, ERR_FORMAT, "the state: it has no salt");
-	else
-		strcpy(salt, got);
-	sqlite3_finalize(q);
-	return rc;
+	return salt[0] != '\0' ? 0 : err_set(e, ERR_FORMAT, "the state: it has no salt");
 }
 
 static int
@@ -134,7 +80,7 @@ forget_oldest(struct swapdb *st, struct err *e)
 	    "DELETE FROM node WHERE session NOT IN (SELECT id FROM session);"
 	    "DELETE FROM course WHERE session NOT IN (SELECT id FROM session);",
 	    SESSIONS_KEPT);
-	return exec(st, sql, e);
+	return db_run(&st->db, sql, e);
 }
 
 /* Makes the folder, if it is not there.  SQLite syncs what is in it, and not where it is: without
@@ -161,19 +107,19 @@ make_folder(const char *folder, struct err *e)
 static int
 open_db(struct swapdb *st, const char *folder, struct err *e)
 {
+	static const char *const upgrade[VERSION] = { swapdb_schema, swapdb_upgrade };
 	char path[PATH_BYTES];
 
 	if (make_folder(folder, e) != 0)
 		return -1;
 	if (lock(st, folder, e) != 0 || path_of(folder, "state.db", path, e) != 0)
 		return -1;
-	int rc = sqlite3_open_v2(path, &st->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) ==
-	                 SQLITE_OK
-	             ? set_up(st, e)
-	             : swapdb_err(st, e);
-	if (rc == 0)
-		rc = forget_oldest(st, e);
-	return rc == 0 ? 0 : err_ctx(e, "%s", path);
+	st->db.name = "the state";
+	if (db_open(&st->db, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, WAIT_MS, e) != 0 ||
+	    db_run(&st->db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL", e) != 0 ||
+	    db_upgrade(&st->db, upgrade, VERSION, e) != 0 || forget_oldest(st, e) != 0)
+		return err_ctx(e, "%s", path);
+	return 0;
 }
 
 int
@@ -185,7 +131,7 @@ swapdb_open(struct swapdb **out, const char *folder, char salt[SWAP_SALT_BYTES],
 	if (st == NULL)
 		return err_nomem(e, "the state");
 	st->lock = -1;
-	if (open_db(st, folder, e) != 0 || take_salt(st, salt, e) != 0) {
+	if (open_db(st, folder, e) != 0 || find_salt(st, salt, e) != 0) {
 		swapdb_close(st);
 		return -1;
 	}
@@ -198,31 +144,37 @@ swapdb_close(struct swapdb *st)
 {
 	if (st == NULL)
 		return;
-	sqlite3_close(st->db);
+	db_close(&st->db);
 	if (st->lock >= 0)
 		close(st->lock);
 	free(st);
 }
 
-/* Calls session() or node(), of which the other one is NULL, with each row of the query. */
+/* Whom the rows of a question are given to: session() or node(), of which the other one is NULL. */
+struct rows {
+	int (*session)(void *, const struct swap_session *, struct err *);
+	int (*node)(void *, const struct swap_node *, struct err *);
+	void *arg;
+};
+
 static int
-each_row(struct swapdb *st, sqlite3_stmt *q,
-    int (*session)(void *, const struct swap_session *, struct err *),
-    int (*node)(void *, const struct swap_node *, struct err *), void *arg, struct err *e)
+take_row(void *rows, sqlite3_stmt *q, struct err *e)
 {
 	static struct swap_session s; /* too large for a stack; never in use twice at once */
+	const struct rows *r = rows;
 	struct swap_node n;
-	int rc, step = SQLITE_ROW;
 
-	for (rc = 0; rc == 0 && (step = sqlite3_step(q)) == SQLITE_ROW;)
-		if (session != NULL)
-			rc = swapdb_read_session(q, &s, e) == 0 ? session(arg, &s, e) : -1;
-		else
-			rc = swapdb_read_node(q, &n, e) == 0 ? node(arg, &n, e) : -1;
-	if (rc == 0 && step != SQLITE_DONE)
-		rc = swapdb_err(st, e);
-	sqlite3_finalize(q);
-	return rc == 0 ? 0 : err_ctx(e, "%s", sqlite3_db_filename(st->db, "main"));
+	if (r->session != NULL)
+		return swapdb_read_session(q, &s, e) == 0 ? r->session(r->arg, &s, e) : -1;
+	return swapdb_read_node(q, &n, e) == 0 ? r->node(r->arg, &n, e) : -1;
+}
+
+static int
+each_row(struct swapdb *st, const char *sql, struct rows r, struct err *e)
+{
+	return db_each(&st->db, sql, take_row, &r, e) == 0
+	           ? 0
+	           : err_ctx(e, "%s", sqlite3_db_filename(st->db.sql, "main"));
 }
 
 struct loading {
@@ -251,18 +203,17 @@ swapdb_load(struct swapdb *st, struct swap *w, struct swap_now now, struct err *
 {
 	struct loading l = { w, now };
 	char sql[600];
-	sqlite3_stmt *q;
 
 	snprintf(sql, sizeof sql,
 	    "%s WHERE state = 0 OR id IN (SELECT id FROM session ORDER BY id DESC LIMIT %d) ORDER BY id",
 	    swapdb_get_whole, SWAP_RECENT_MAX);
-	if (prepare(st, &q, sql, e) != 0 || each_row(st, q, load_session, NULL, &l, e) != 0)
+	if (each_row(st, sql, (struct rows){ load_session, NULL, &l }, e) != 0)
 		return -1;
 	/* Each node as its last session has it. */
 	snprintf(sql, sizeof sql,
 	    "%s AS n WHERE session = (SELECT max(session) FROM node AS m WHERE m.name = n.name)",
 	    swapdb_get_node);
-	if (prepare(st, &q, sql, e) != 0 || each_row(st, q, NULL, load_node, &l, e) != 0)
+	if (each_row(st, sql, (struct rows){ NULL, load_node, &l }, e) != 0)
 		return -1;
 	swap_restored(w, now);
 	return 0;
@@ -274,10 +225,10 @@ put_session(struct swapdb *st, const struct swap_session *s, const char *sql,
 {
 	sqlite3_stmt *q;
 
-	if (prepare(st, &q, sql, e) != 0)
+	if (db_prepare(&st->db, &q, sql, e) != 0)
 		return -1;
 	bind(q, s);
-	int rc = sqlite3_step(q) == SQLITE_DONE ? 0 : swapdb_err(st, e);
+	int rc = db_step(&st->db, q, e);
 	sqlite3_finalize(q);
 	return rc;
 }
@@ -288,14 +239,13 @@ put_nodes(struct swapdb *st, const struct swap *w, struct err *e)
 	sqlite3_stmt *q;
 	int rc = 0;
 
-	if (prepare(st, &q, swapdb_put_node, e) != 0)
+	if (db_prepare(&st->db, &q, swapdb_put_node, e) != 0)
 		return -1;
 	for (size_t i = 0; rc == 0 && i < w->nnodes; i++) {
 		if (!w->nodes[i].unsaved || w->nodes[i].session == 0)
 			continue;
 		swapdb_bind_node(q, &w->nodes[i]);
-		rc = sqlite3_step(q) == SQLITE_DONE ? 0 : swapdb_err(st, e);
-		sqlite3_reset(q);
+		rc = db_step(&st->db, q, e);
 	}
 	sqlite3_finalize(q);
 	return rc;
@@ -304,7 +254,8 @@ put_nodes(struct swapdb *st, const struct swap *w, struct err *e)
 static int
 put_all(struct swapdb *st, const struct swap *w, struct err *e)
 {
-	int rc = exec(st, "BEGIN IMMEDIATE", e);
+	struct err ignored;
+	int rc = db_run(&st->db, "BEGIN IMMEDIATE", e);
 
 	for (size_t i = 0; rc == 0 && i < w->nsessions; i++) {
 		const struct swap_session *s = w->sessions[i];
@@ -316,9 +267,9 @@ put_all(struct swapdb *st, const struct swap *w, struct err *e)
 	if (rc == 0)
 		rc = put_nodes(st, w, e);
 	if (rc == 0)
-		rc = exec(st, "COMMIT", e);
+		rc = db_run(&st->db, "COMMIT", e);
 	if (rc != 0)
-		sqlite3_exec(st->db, "ROLLBACK", NULL, NULL, NULL);
+		db_run(&st->db, "ROLLBACK", &ignored);
 	return rc;
 }
 
@@ -344,11 +295,10 @@ swapdb_history(struct swapdb *st, uint32_t before, unsigned most,
     int (*each)(void *arg, const struct swap_session *, struct err *), void *arg, struct err *e)
 {
 	char sql[500];
-	sqlite3_stmt *q;
 
 	snprintf(sql, sizeof sql, "%s WHERE state <> 0 AND id < %lld ORDER BY id DESC LIMIT %u",
 	    swapdb_get_session, before != 0 ? (long long)before : (long long)UINT32_MAX, most);
-	return prepare(st, &q, sql, e) == 0 ? each_row(st, q, each, NULL, arg, e) : -1;
+	return each_row(st, sql, (struct rows){ each, NULL, arg }, e);
 }
 
 struct one {
@@ -372,10 +322,9 @@ swapdb_session(struct swapdb *st, uint32_t id,
 {
 	struct one o = { each, arg, false };
 	char sql[500];
-	sqlite3_stmt *q;
 
 	snprintf(sql, sizeof sql, "%s WHERE id = %u", swapdb_get_whole, id);
-	if (prepare(st, &q, sql, e) != 0 || each_row(st, q, found_one, NULL, &o, e) != 0)
+	if (each_row(st, sql, (struct rows){ found_one, NULL, &o }, e) != 0)
 		return -1;
 	return o.found ? 0 : err_set(e, ERR_ABSENT, "there is no session %u", id);
 }
@@ -385,10 +334,9 @@ swapdb_members(struct swapdb *st, uint32_t session,
     int (*each)(void *arg, const struct swap_node *, struct err *), void *arg, struct err *e)
 {
 	char sql[500];
-	sqlite3_stmt *q;
 
 	snprintf(sql, sizeof sql, "%s WHERE session = %u ORDER BY name", swapdb_get_node, session);
-	return prepare(st, &q, sql, e) == 0 ? each_row(st, q, NULL, each, arg, e) : -1;
+	return each_row(st, sql, (struct rows){ NULL, each, arg }, e);
 }
 
 uint32_t
@@ -399,7 +347,7 @@ swapdb_request(struct swapdb *st, const char *request)
 	sqlite3_stmt *q;
 
 	if (request[0] == '\0' ||
-	    prepare(st, &q, "SELECT id FROM session WHERE request = ?", &ignored) != 0)
+	    db_prepare(&st->db, &q, "SELECT id FROM session WHERE request = ?", &ignored) != 0)
 		return 0;
 	sqlite3_bind_text(q, 1, request, -1, SQLITE_TRANSIENT);
 	if (sqlite3_step(q) == SQLITE_ROW)

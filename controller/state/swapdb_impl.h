@@ -2,17 +2,14 @@
 #ifndef CONTROLLER_STATE_SWAPDB_IMPL_H
 #define CONTROLLER_STATE_SWAPDB_IMPL_H
 
-#include <sqlite3.h>
-
+#include "common/base/db.h"
 #include "controller/state/swapdb.h"
 
 struct swapdb {
-	sqlite3 *db;
+	struct db db;
 	int lock;
 };
 
-/* swapdb.c: fills in what SQLite says of its last failure.  Returns -1. */
-int swapdb_err(struct swapdb *, struct err *);
 /* swapdb_rows.c: the columns of the tables, in the order of swapdb_bind_...(); "whole" is a session with
  * its course. */
 extern const char swapdb_schema[], swapdb_upgrade[]; /* version 1, and from there to version 2 */

@@ -21,7 +21,7 @@ index_add_image(struct index *x, struct index_image *i, struct err *e)
 	sqlite3_bind_blob(s, 9, a->sha256, sizeof a->sha256, SQLITE_STATIC);
 	sqlite3_bind_text(s, 10, a->parent, -1, SQLITE_STATIC);
 	int rc = index_step(x, s, e);
-	i->number = (uint64_t)sqlite3_last_insert_rowid(x->db);
+	i->number = (uint64_t)sqlite3_last_insert_rowid(x->db.sql);
 	return rc;
 }
 
@@ -140,11 +140,11 @@ void
 index_note_load(
     struct index *x, const struct store_name *n, uint64_t now, uint64_t *loads)
 {
-	const bool failed = x->failed;
+	const bool failed = x->db.failed;
 	struct err ignored;
 
 	*loads = 0;
-	sqlite3_busy_timeout(x->db, 0);
+	sqlite3_busy_timeout(x->db.sql, 0);
 	sqlite3_stmt *s = ask_named(
 	    x, Q_NOTE_LOAD, n->name, 2, (uint64_t[]){ now, n->version });
 	if (index_step(x, s, &ignored) == 0) {
@@ -155,8 +155,8 @@ index_note_load(
 		if (s != NULL)
 			sqlite3_reset(s);
 	}
-	sqlite3_busy_timeout(x->db, INDEX_WAIT_MS);
-	x->failed = failed;
+	sqlite3_busy_timeout(x->db.sql, INDEX_WAIT_MS);
+	x->db.failed = failed;
 }
 
 int

@@ -7,8 +7,7 @@
 #ifndef EMUSTORE_STORE_INDEX_IMPL_H
 #define EMUSTORE_STORE_INDEX_IMPL_H
 
-#include <sqlite3.h>
-
+#include "common/base/db.h"
 #include "emustore/store/index.h"
 
 enum {
@@ -54,20 +53,14 @@ enum query {
 };
 
 struct index {
-	sqlite3 *db;
+	struct db db;
 	char path[INDEX_PATH_BYTES];
-	bool failed;
 	sqlite3_stmt *stmt[QUERIES];
 };
 
-/* Fill in the error from SQLite's last one, and return -1. */
-int err_index(struct index *, struct err *);
-/* Run statements that give no rows. */
-int index_run(struct index *, const char *sql, struct err *);
-
 /* index_schema.c */
 
-/* Make the tables that do not exist yet. */
+/* Make the tables, if there are none, and see that the index is of this version. */
 int index_schema_make(struct index *, struct err *);
 /* Check the tables.  ERR_FORMAT: a table is missing, or there is anything else. */
 int index_schema_check(struct index *, struct err *);

@@ -98,7 +98,7 @@ index_add_pack(struct index *x, const char *id, struct toc *t, struct err *e)
 
 	if (add_pack_row(x, id, t, e) != 0)
 		return -1;
-	i.pack = (uint32_t)sqlite3_last_insert_rowid(x->db);
+	i.pack = (uint32_t)sqlite3_last_insert_rowid(x->db.sql);
 	while (toc_next(t, &i.f)) {
 		int known = index_find_fragment(x, i.f.head.sha256, &there, e);
 		if (known == 0)
@@ -139,7 +139,7 @@ index_drop_pack(struct index *x, uint32_t pack, struct err *e)
 int
 index_settle(struct index *x, struct err *e)
 {
-	return index_run(x,
+	return db_run(&x->db,
 	    /* A fragment whose pack is condemned moves to a spare in a pack that is not; a
 	     * fragment whose pack is gone moves to any spare there is.  The old place
 	     * becomes a spare if its pack exists.  Fragments without a pack are removed at

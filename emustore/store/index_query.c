@@ -77,11 +77,8 @@ index_ask(struct index *x, enum query q, size_t n, const uint64_t *v, struct err
 {
 	sqlite3_stmt **s = &x->stmt[q];
 
-	if (*s == NULL && sqlite3_prepare_v3(x->db, sql[q], -1,
-			      SQLITE_PREPARE_PERSISTENT, s, NULL) != SQLITE_OK) {
-		err_index(x, e);
+	if (*s == NULL && db_prepare(&x->db, s, sql[q], e) != 0)
 		return NULL;
-	}
 	sqlite3_reset(*s);
 	for (size_t i = 0; i < n; i++)
 		sqlite3_bind_int64(*s, (int)i + 1, (sqlite3_int64)v[i]);
@@ -91,15 +88,7 @@ index_ask(struct index *x, enum query q, size_t n, const uint64_t *v, struct err
 int
 index_step(struct index *x, sqlite3_stmt *s, struct err *e)
 {
-	int rc = s == NULL ? SQLITE_ERROR : sqlite3_step(s);
-
-	if (rc == SQLITE_ROW)
-		return 1;
-	if (s == NULL)
-		return -1;
-	rc = rc == SQLITE_DONE ? 0 : err_index(x, e);
-	sqlite3_reset(s);
-	return rc;
+	return s != NULL ? db_step(&x->db, s, e) : -1;
 }
 
 int

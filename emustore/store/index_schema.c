@@ -44,18 +44,21 @@ static const char sequence[] = "CREATE TABLE sqlite_sequence(name,seq)";
 
 enum { PARTS = sizeof parts / sizeof *parts };
 
+/* Another process may make the tables meanwhile. */
 int
 index_schema_make(struct index *x, struct err *e)
 {
-	char sql[SQL_BYTES];
+	char sql[PARTS * SQL_BYTES] = "BEGIN IMMEDIATE;";
+	const char *const upgrade[INDEX_VERSION] = { sql };
+	size_t n = strlen(sql);
 
-	for (size_t i = 0; i < PARTS; i++) {
-		snprintf(sql, sizeof sql, "CREATE %s IF NOT EXISTS %s", parts[i].kind,
-		    parts[i].rest);
-		if (index_run(x, sql, e) != 0)
-			return -1;
-	}
-	return 0;
+	for (size_t i = 0; i < PARTS; i++)
+		n += (size_t)snprintf(sql + n, sizeof sql - n, "CREATE %s IF NOT EXISTS %s;",
+		    parts[i].kind, parts[i].rest);
+	snprintf(sql + n, sizeof sql - n, /* "EMSt" */
+	    "PRAGMA application_id = 1162695540; PRAGMA user_version = %d; COMMIT",
+	    INDEX_VERSION);
+	return db_upgrade(&x->db, upgrade, INDEX_VERSION, e);
 }
 
 /* The schema has the statement that made each part, without IF NOT EXISTS; an index that
@@ -77,27 +80,33 @@ whose(const char *sql, const char *name)
 	return strcmp(sql, sequence) == 0 ? 0 : -1;
 }
 
+struct found {
+	unsigned own;
+	bool foreign;
+};
+
+static int
+look_at(void *found, sqlite3_stmt *s, struct err *e)
+{
+	struct found *f = found;
+	int is = whose((const char *)sqlite3_column_text(s, 0),
+	    (const char *)sqlite3_column_text(s, 1));
+
+	(void)e;
+	f->foreign = f->foreign || is < 0;
+	f->own += is > 0;
+	return 0;
+}
+
 int
 index_schema_check(struct index *x, struct err *e)
 {
-	unsigned found = 0;
-	bool foreign = false;
-	sqlite3_stmt *s;
-	int rc;
+	struct found f = { 0 };
 
-	if (sqlite3_prepare_v2(x->db, "SELECT sql, name FROM sqlite_schema", -1, &s,
-		NULL) != SQLITE_OK)
-		return err_index(x, e);
-	while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
-		int is = whose((const char *)sqlite3_column_text(s, 0),
-		    (const char *)sqlite3_column_text(s, 1));
-		foreign = foreign || is < 0;
-		found += is > 0;
-	}
-	int result = rc != SQLITE_DONE ? err_index(x, e) : 0;
-	if (result == 0 && (foreign || found != PARTS))
-		result = err_set(e, ERR_FORMAT,
-		    "%s: has other tables than the index of a store", x->path);
-	sqlite3_finalize(s);
-	return result;
+	if (db_each(&x->db, "SELECT sql, name FROM sqlite_schema", look_at, &f, e) != 0)
+		return -1;
+	return !f.foreign && f.own == PARTS
+	           ? 0
+	           : err_set(e, ERR_FORMAT, "%s: has other tables than the index of a store",
+	                 x->path);
 }

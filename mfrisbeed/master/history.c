@@ -26,7 +26,7 @@ enum {
 };
 
 struct history {
-	sqlite3 *db;
+	struct db db;
 	sqlite3_stmt *add;
 	int64_t run; /* random, so that events of other runs are not taken for the same */
 	struct queue *waiting;
@@ -75,13 +75,7 @@ wall_seconds(uint64_t at_us)
 }
 
 static bool
-run(struct history *h, const char *text)
-{
-	return sqlite3_exec(h->db, text, NULL, NULL, NULL) == SQLITE_OK;
-}
-
-static bool
-add(struct history *h, const struct history_event *v)
+add(struct history *h, const struct history_event *v, struct err *e)
 {
 	static const uint8_t nobody[4];
 	char host[ADDR_TEXT_MAX] = "";
@@ -99,26 +93,24 @@ add(struct history *h, const struct history_event *v)
 	sqlite3_bind_text(s, 8, v->why, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(s, 9, h->run);
 	sqlite3_bind_int64(s, 10, (int64_t)v->began_us);
-	bool ok = sqlite3_step(s) == SQLITE_DONE;
-	sqlite3_reset(s);
-	return ok;
+	return db_step(&h->db, s, e) == 0;
 }
 
 /* Adds this event and all events that wait behind it, and frees them. */
 static bool
-add_waiting(struct history *h, struct history_event *v)
+add_waiting(struct history *h, struct history_event *v, struct err *e)
 {
 	void *next = v;
 	bool ok = true;
 
 	do {
-		ok = ok && add(h, next);
+		ok = ok && add(h, next, e);
 		h->unpruned++;
 		free(next);
 		atomic_fetch_sub(&h->nwaiting, 1);
 	} while (queue_try_get(h->waiting, &next) == QUEUE_OK);
 	if (ok && h->unpruned >= PRUNE_EVERY) {
-		ok = run(h, prune_text);
+		ok = db_run(&h->db, prune_text, e) == 0;
 		h->unpruned = 0;
 	}
 	return ok;
@@ -128,16 +120,17 @@ static void *
 write_all(void *arg)
 {
 	struct history *h = arg;
+	struct err e, ignored;
 	void *v;
 
 	while (queue_get(h->waiting, &v) == QUEUE_OK) {
-		bool ok = run(h, "BEGIN IMMEDIATE");
-		ok = add_waiting(h, v) && ok;
-		ok = ok && run(h, "COMMIT");
+		bool ok = db_run(&h->db, "BEGIN IMMEDIATE", &e) == 0;
+		ok = add_waiting(h, v, ok ? &e : &ignored) && ok;
+		ok = ok && db_run(&h->db, "COMMIT", &e) == 0;
 		if (!ok && !h->failed)
-			log_warn("the history is not written: %s", sqlite3_errmsg(h->db));
-		if (!ok && sqlite3_get_autocommit(h->db) == 0)
-			run(h, "ROLLBACK");
+			log_warn("events are not noted: %s", e.text);
+		if (!ok && sqlite3_get_autocommit(h->db.sql) == 0)
+			db_run(&h->db, "ROLLBACK", &ignored);
 		h->failed = !ok;
 	}
 	return NULL;
@@ -148,8 +141,8 @@ start(struct history *h, const char *folder, struct err *e)
 {
 	if (history_db_open(&h->db, folder, true, e) != 0)
 		return -1;
-	if (sqlite3_prepare_v2(h->db, add_text, -1, &h->add, NULL) != SQLITE_OK)
-		return history_db_err(h->db, e);
+	if (db_prepare(&h->db, &h->add, add_text, e) != 0)
+		return -1;
 	random_bytes(&h->run, sizeof h->run);
 	h->waiting = queue_new(WAITING_MAX);
 	if (h->waiting == NULL)
@@ -188,7 +181,7 @@ history_close(struct history *h)
 		queue_free(h->waiting);
 	}
 	sqlite3_finalize(h->add);
-	sqlite3_close(h->db);
+	db_close(&h->db);
 	free(h);
 }
 

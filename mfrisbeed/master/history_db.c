@@ -4,10 +4,10 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-enum { WAIT_MS = 5000 }; /* --report or a backup may read the database for a moment */
+/* WAIT_MS: --report or a backup may read the database for a moment. */
+enum { PATH_BYTES = 4096, VERSION = 1, WAIT_MS = 5000 };
 
 /* at: seconds since 1970.  An event with the same kind, image, host, run and began_us is replaced
  * when more is known of it. */
@@ -19,73 +19,20 @@ static const char schema[] =
     "PRAGMA user_version = 1;";
 
 int
-history_db_err(sqlite3 *db, struct err *e)
+history_db_open(struct db *db, const char *folder, bool write, struct err *e)
 {
-	int code = db != NULL ? sqlite3_errcode(db) & 0xff : SQLITE_NOMEM;
-	bool damage = code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_ERROR;
-
-	return err_set(e, damage ? ERR_FORMAT : ERR_IO, "the history: %s",
-	    db != NULL ? sqlite3_errmsg(db) : "out of memory");
-}
-
-/* Reads the version of the database; 0: it has no tables yet. */
-static int
-read_version(sqlite3 *db, int *version, struct err *e)
-{
-	sqlite3_stmt *s;
-
-	if (sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &s, NULL) != SQLITE_OK)
-		return history_db_err(db, e);
-	int rc = sqlite3_step(s) == SQLITE_ROW ? 0 : history_db_err(db, e);
-	*version = rc == 0 ? sqlite3_column_int(s, 0) : 0;
-	sqlite3_finalize(s);
-	return rc;
-}
-
-/* Sets the database up so that SQLite runs no code that a stranger may have put into it,
- * makes its tables where `write` is set and there are none, and checks its version. */
-static int
-set_up(sqlite3 *db, bool write, struct err *e)
-{
-	int version = 0;
-
-	sqlite3_busy_timeout(db, WAIT_MS);
-	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
-	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-	if (read_version(db, &version, e) != 0)
-		return -1;
-	if (write && version == 0)
-		return sqlite3_exec(db, schema, NULL, NULL, NULL) == SQLITE_OK
-		           ? 0
-		           : history_db_err(db, e);
-	return version == HISTORY_VERSION
-	           ? 0
-	           : err_set(e, ERR_FORMAT, "the history: has version %d, not %d", version,
-	                 HISTORY_VERSION);
-}
-
-int
-history_db_open(sqlite3 **db, const char *folder, bool write, struct err *e)
-{
-	char path[HISTORY_PATH_BYTES];
+	static const char *const upgrade[] = { schema }, *const none[] = { NULL };
+	char path[PATH_BYTES];
 	int n = snprintf(path, sizeof path, "%s/history.db", folder);
+	int flags = write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
 
-	*db = NULL;
+	*db = (struct db){ .name = "the history" };
 	if (n >= (int)sizeof path)
 		return err_set(e, ERR_USAGE, "%.100s...: the path is too long", folder);
 	if (!write && access(path, F_OK) != 0 && errno == ENOENT)
 		return err_set(e, ERR_ABSENT, "%s: nothing was noted yet", path);
-	int rc = sqlite3_open_v2(path, db,
-		     write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
-			   : SQLITE_OPEN_READONLY,
-		     NULL) == SQLITE_OK
-	             ? set_up(*db, write, e)
-	             : history_db_err(*db, e);
-	if (rc == 0)
-		return 0;
-	sqlite3_close(*db);
-	*db = NULL;
-	return err_ctx(e, "%s", path);
+	if (db_open(db, path, flags, WAIT_MS, e) != 0 ||
+	    db_upgrade(db, write ? upgrade : none, VERSION, e) != 0)
+		return err_ctx(e, "%s", path);
+	return 0;
 }

@@ -37,29 +37,13 @@ number_of(sqlite3_stmt *s, int column)
 	return (uint64_t)sqlite3_column_int64(s, column);
 }
 
-/* Calls `row` for each row of the answer to a query. */
 static int
-each(sqlite3 *db, const char *question, void (*row)(void *arg, sqlite3_stmt *), void *arg,
-    struct err *e)
-{
-	sqlite3_stmt *s;
-	int rc;
-
-	if (sqlite3_prepare_v2(db, question, -1, &s, NULL) != SQLITE_OK)
-		return history_db_err(db, e);
-	while ((rc = sqlite3_step(s)) == SQLITE_ROW)
-		row(arg, s);
-	int result = rc == SQLITE_DONE ? 0 : history_db_err(db, e);
-	sqlite3_finalize(s);
-	return result;
-}
-
-static void
-print_image(void *arg, sqlite3_stmt *s)
+print_image(void *arg, sqlite3_stmt *s, struct err *e)
 {
 	unsigned *rows = arg;
 	char when[32];
 
+	(void)e;
 	if ((*rows)++ == 0)
 		say(stdout, "%-24s %6s %6s %6s %6s %6s %8s  %s\n", "image", "loads", "done",
 		    "failed", "left", "gone", "seconds", "the last one began");
@@ -71,15 +55,17 @@ print_image(void *arg, sqlite3_stmt *s)
 	    (unsigned long long)number_of(s, I_LEFT),
 	    (unsigned long long)number_of(s, I_GONE), sqlite3_column_double(s, I_SECONDS),
 	    when);
+	return 0;
 }
 
-static void
-print_failure(void *arg, sqlite3_stmt *s)
+static int
+print_failure(void *arg, sqlite3_stmt *s, struct err *e)
 {
 	unsigned *rows = arg;
 	char when[32];
 	const char *why = text_of(s, E_WHY);
 
+	(void)e;
 	if ((*rows)++ == 0)
 		say(stdout, "what did not end well, the latest first:\n");
 	human_time(number_of(s, E_AT), when, sizeof when);
@@ -87,25 +73,27 @@ print_failure(void *arg, sqlite3_stmt *s)
 	    text_of(s, E_IMAGE), text_of(s, E_HOST)[0] != '\0' ? ", host " : "",
 	    text_of(s, E_HOST), text_of(s, E_OUTCOME), sqlite3_column_double(s, E_SECONDS),
 	    why[0] != '\0' ? ": " : "", why);
+	return 0;
 }
 
 static int
-print(sqlite3 *db, struct err *e)
+print(struct db *db, struct err *e)
 {
 	unsigned images = 0, failures = 0;
 
-	if (each(db, images_text, print_image, &images, e) != 0)
+	if (db_each(db, images_text, print_image, &images, e) != 0)
 		return -1;
 	if (images == 0)
 		say(stdout, "nothing was loaded yet\n");
-	return each(db, failures_text, print_failure, &failures, e);
+	return db_each(db, failures_text, print_failure, &failures, e);
 }
 
-static void
-json_image(void *arg, sqlite3_stmt *s)
+static int
+json_image(void *arg, sqlite3_stmt *s, struct err *e)
 {
 	struct json *j = arg;
 
+	(void)e;
 	json_object(j, NULL);
 	json_string(j, "name", text_of(s, I_IMAGE));
 	json_uint(j, "loads", number_of(s, I_LOADS));
@@ -116,13 +104,15 @@ json_image(void *arg, sqlite3_stmt *s)
 	json_double(j, "mean_seconds", sqlite3_column_double(s, I_SECONDS));
 	json_uint(j, "last_begun_at", number_of(s, I_LAST));
 	json_end(j);
+	return 0;
 }
 
-static void
-json_event(void *arg, sqlite3_stmt *s)
+static int
+json_event(void *arg, sqlite3_stmt *s, struct err *e)
 {
 	struct json *j = arg;
 
+	(void)e;
 	json_object(j, NULL);
 	json_uint(j, "begun_at", number_of(s, E_AT));
 	json_string(j, "kind", text_of(s, E_KIND));
@@ -133,10 +123,11 @@ json_event(void *arg, sqlite3_stmt *s)
 	json_string(j, "outcome", text_of(s, E_OUTCOME));
 	json_string(j, "reason", text_of(s, E_WHY));
 	json_end(j);
+	return 0;
 }
 
 static int
-print_json(sqlite3 *db, struct err *e)
+print_json(struct db *db, struct err *e)
 {
 	struct json *j = json_new();
 
@@ -144,11 +135,11 @@ print_json(sqlite3 *db, struct err *e)
 		return err_nomem(e, "a report");
 	json_object(j, NULL);
 	json_array(j, "images");
-	int rc = each(db, images_text, json_image, j, e);
+	int rc = db_each(db, images_text, json_image, j, e);
 	json_end(j);
 	json_array(j, "events");
 	if (rc == 0)
-		rc = each(db, events_text, json_event, j, e);
+		rc = db_each(db, events_text, json_event, j, e);
 	json_end(j);
 	json_end(j);
 	if (rc == 0)
@@ -160,11 +151,11 @@ print_json(sqlite3 *db, struct err *e)
 int
 history_report(const char *folder, bool json, struct err *e)
 {
-	sqlite3 *db;
+	struct db db;
+	int rc = history_db_open(&db, folder, false, e);
 
-	if (history_db_open(&db, folder, false, e) != 0)
-		return -1;
-	int rc = json ? print_json(db, e) : print(db, e);
-	sqlite3_close(db);
+	if (rc == 0)
+		rc = json ? print_json(&db, e) : print(&db, e);
+	db_close(&db);
 	return rc;
 }

@@ -26,16 +26,16 @@ static long long
 ask(const char *question)
 {
 	sqlite3_stmt *s;
-	sqlite3 *db;
+	struct db db;
 	long long n = -1;
 
-	if (history_db_open(&db, in_scratch(""), false, &e) != 0)
-		return -1;
-	if (T_CHECK(sqlite3_prepare_v2(db, question, -1, &s, NULL) == SQLITE_OK) &&
-	    sqlite3_step(s) == SQLITE_ROW)
-		n = sqlite3_column_int64(s, 0);
-	sqlite3_finalize(s);
-	sqlite3_close(db);
+	if (history_db_open(&db, in_scratch(""), false, &e) == 0 &&
+	    T_CHECK(db_prepare(&db, &s, question, &e) == 0)) {
+		if (db_step(&db, s, &e) == 1)
+			n = sqlite3_column_int64(s, 0);
+		sqlite3_finalize(s);
+	}
+	db_close(&db);
 	return n;
 }
 
@@ -81,16 +81,16 @@ static void
 test_many(void)
 {
 	struct history *h = open_it();
-	sqlite3 *other;
+	struct db other;
 
 	T_CHECK(history_db_open(&other, in_scratch(""), true, &e) == 0);
-	T_CHECK(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK);
+	T_CHECK(sqlite3_exec(other.sql, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK);
 	for (unsigned i = 0; i < 6000; i++) {
 		struct history_event v = event("many", i, HISTORY_DONE);
 		history_note(h, &v);
 	}
-	T_CHECK(sqlite3_exec(other, "COMMIT", NULL, NULL, NULL) == SQLITE_OK);
-	sqlite3_close(other);
+	T_CHECK(sqlite3_exec(other.sql, "COMMIT", NULL, NULL, NULL) == SQLITE_OK);
+	db_close(&other);
 	history_close(h);
 	long long n = ask("SELECT count(*) FROM event WHERE image = 'many'");
 	T_CHECK(n >= 4096);
@@ -102,13 +102,13 @@ test_old_events_go(void)
 {
 	struct history *h = open_it();
 	struct history_event v = event("last", 1, HISTORY_DONE);
-	sqlite3 *db;
+	struct db db;
 
 	T_CHECK(history_db_open(&db, in_scratch(""), true, &e) == 0);
-	T_CHECK(sqlite3_exec(db,
+	T_CHECK(sqlite3_exec(db.sql,
 		    "INSERT INTO event VALUES (2000000, 'load', 'done', 'new', '', 0, 0, 0, '', 0, 0)", NULL,
 		    NULL, NULL) == SQLITE_OK);
-	sqlite3_close(db);
+	db_close(&db);
 	for (unsigned i = 0; i < 1000; i++) {
 		v.began_us = i;
 		history_note(h, &v);
