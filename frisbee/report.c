@@ -4,9 +4,9 @@
 
 #include <inttypes.h>
 
+#include "common/base/json.h"
 #include "common/base/number.h"
 #include "common/base/say.h"
-#include "common/cli/json_save.h"
 #include "common/wire/addr.h"
 
 /* The rate at which chunks of the image came, in the form in which they are sent, in bits a

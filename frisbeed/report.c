@@ -9,7 +9,6 @@
 #include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/cli/failure.h"
-#include "common/cli/json_save.h"
 #include "common/wire/addr.h"
 
 enum {

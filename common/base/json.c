@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/base/plain.h"
+#include "common/base/replace.h"
 
 enum { DEPTH_MAX = 32 };
 
@@ -185,13 +186,27 @@ json_hex(struct json *j, const char *key, const void *bytes, size_t n)
 	fputc('"', j->mem);
 }
 
-int
-json_print(struct json *j, FILE *f, struct err *e)
+static int
+complete(struct json *j, struct err *e)
 {
 	assert(j->depth == 0);
 	fputc('\n', j->mem);
-	if (fflush(j->mem) != 0 || ferror(j->mem))
-		return err_nomem(e, "a JSON document");
+	return fflush(j->mem) == 0 && !ferror(j->mem) ? 0 : err_nomem(e, "a JSON document");
+}
+
+int
+json_save(struct json *j, const char *path, struct err *e)
+{
+	return complete(j, e) == 0
+	           ? replace_file(path, j->text, j->len, 0644, REPLACE_UNSYNCED, e)
+	           : -1;
+}
+
+int
+json_print(struct json *j, FILE *f, struct err *e)
+{
+	if (complete(j, e) != 0)
+		return -1;
 	if (fwrite(j->text, 1, j->len, f) != j->len || fflush(f) != 0)
 		return err_os(e, "cannot write the JSON document");
 	return 0;

@@ -36,6 +36,10 @@ void json_hex(struct json *, const char *key, const void *bytes, size_t n);
 /* Write the document and a newline.  Everything must be closed (asserted).  ERR_NOMEM when
  * the document did not fit into memory, ERR_IO when it cannot be written. */
 int json_print(struct json *, FILE *, struct err *);
+/* Write it to the file `path`, which it replaces as a whole (replace.h).  The file is not
+ * synced, because it describes a moment and is written again.  ERR_NOMEM, or an error of
+ * replace_file(): `path` is as it was. */
+int json_save(struct json *, const char *path, struct err *);
 /* json_print() to standard output, or to the given file; frees the document also on
  * failure. */
 int json_show(struct json *, struct err *);

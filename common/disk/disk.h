@@ -150,9 +150,6 @@ ssize_t disk_read_back_upto(
 int disk_truncate(struct disk *, uint64_t size, struct err *);
 /* Flush what was written to the medium.  ERR_IO; 0 where there is nothing to flush. */
 int disk_sync(struct disk *, struct err *);
-/* Flush the directory that has this path's name, so that a file that was made survives a power cut
- * under that name.  ERR_IO; ERR_NOMEM; 0 where directories cannot be flushed. */
-int disk_sync_name(const char *path, struct err *);
 /* Tell the kernel that the partition table of a block device has changed; for all else, do
  * nothing.  ERR_IO: the kernel still uses the old table. */
 int disk_reread_partitions(struct disk *, struct err *);

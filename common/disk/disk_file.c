@@ -2,7 +2,6 @@
  * path is opened for writing.  Programs and libraries call disk_open(), in any thread. */
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <linux/fs.h>
 #include <poll.h>
 #include <stdatomic.h>
@@ -490,23 +489,4 @@ disk_reread_partitions(struct disk *d, struct err *e)
 		return err_os(
 		    e, "%s: the kernel still uses the old partition table", d->name);
 	return err_os(e, "%s: making the kernel read the partition table", d->name);
-}
-
-int
-disk_sync_name(const char *path, struct err *e)
-{
-	char *copy = strdup(path);
-
-	if (copy == NULL)
-		return err_nomem(e, path);
-	const char *dir = dirname(copy);
-	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
-	/* Not every directory can be opened, and not every filesystem can flush one; only a
-	 * failure of the disk counts. */
-	if (fd >= 0 && fsync(fd) != 0 && errno == EIO)
-		rc = err_os(e, "%s: flushing the directory", dir);
-	if (fd >= 0)
-		close(fd);
-	free(copy);
-	return rc;
 }

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/replace.h"
+
 static bool
 wants_partial(const char *path)
 {
@@ -183,7 +185,7 @@ output_open(struct output *o, const char *path, const struct output_kind *kind,
 		return -1;
 	o->path = own_name(path);
 	if (o->path == NULL ||
-	    (wants_partial(path) && asprintf(&o->partial, "%s" OUTPUT_PARTIAL, o->path) < 0)) {
+	    (wants_partial(path) && asprintf(&o->partial, "%s" REPLACE_PARTIAL, o->path) < 0)) {
 		free(o->path);
 		return err_nomem(e, path);
 	}
@@ -218,15 +220,16 @@ close_named(struct output *o, bool no_sync, struct err *e)
 {
 	bool named = o->partial != NULL;
 
-	if (named && rename(o->partial, o->path) != 0)
-		return err_os(e, "%s: cannot rename it to %s", o->partial, o->path);
+	/* The folder is synced when it is known that no write was lost. */
+	if (named && replace_name(o->partial, o->path, REPLACE_UNSYNCED, e) != 0)
+		return -1;
 	free(o->partial);
 	o->partial = NULL;
 	int rc = disk_close(o->disk, e);
 	o->disk = NULL;
 	if (rc != 0 && named)
 		unlink(o->path); /* writes may be lost, so the file must not look complete */
-	return rc == 0 && named && !no_sync ? disk_sync_name(o->path, e) : rc;
+	return rc == 0 && named && !no_sync ? replace_sync_name(o->path, e) : rc;
 }
 
 int

@@ -15,9 +15,6 @@ struct output {
 	uint64_t at;          /* bytes written */
 };
 
-/* The name of a file that is not complete ends in this. */
-#define OUTPUT_PARTIAL ".partial"
-
 enum { OUTPUT_HEAD_BYTES = 16 };
 
 /* The kind of file that a program writes.  Without force, only a file of the same kind is

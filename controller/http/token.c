@@ -14,51 +14,28 @@
 
 #include "common/base/number.h"
 #include "common/base/random_bytes.h"
+#include "common/base/replace.h"
 
 enum {
-	PATH_BYTES = 4096,
 	LINE_BYTES = TOKEN_BYTES_MAX + 16, /* with what may end it */
 };
-
-static int
-write_token(const char *path, struct err *e)
-{
-	uint8_t raw[24];
-	char line[2 * sizeof raw + 2];
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-
-	if (fd < 0)
-		return err_os(e, "%s", path);
-	random_bytes(raw, sizeof raw);
-	number_hex(raw, sizeof raw, line);
-	line[2 * sizeof raw] = '\n';
-	int rc = 0;
-	if (write(fd, line, sizeof line - 1) != (ssize_t)sizeof line - 1 || fsync(fd) != 0)
-		rc = err_os(e, "%s", path);
-	if (close(fd) != 0 && rc == 0)
-		rc = err_os(e, "%s", path);
-	return rc;
-}
 
 /* The file gets its name when it is whole: one that a kill has cut off would be there for good, and have
  * no token that counts. */
 int
 token_make(const char *path, struct err *e)
 {
-	char new[PATH_BYTES];
+	uint8_t raw[24];
+	char line[2 * sizeof raw + 2];
 
 	if (access(path, F_OK) == 0)
 		return 0;
 	if (errno != ENOENT)
 		return err_os(e, "%s", path);
-	if (snprintf(new, sizeof new, "%s.new", path) >= PATH_BYTES)
-		return err_set(e, ERR_USAGE, "%.100s...: the path is too long", path);
-	int rc = write_token(new, e);
-	if (rc == 0 && rename(new, path) != 0)
-		rc = err_os(e, "%s", path);
-	if (rc != 0)
-		unlink(new);
-	return rc;
+	random_bytes(raw, sizeof raw);
+	number_hex(raw, sizeof raw, line);
+	line[2 * sizeof raw] = '\n';
+	return replace_file(path, line, 2 * sizeof raw + 1, 0600, 0, e);
 }
 
 /* Opens the file, which may be a pipe that nobody writes.  NULL: errno says why. */

@@ -10,6 +10,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "common/base/replace.h"
+
 enum { PATH_BYTES = 4096, ORDER_TEXT_BYTES = 2048, NAME_BYTES = 32 };
 
 void
@@ -74,23 +76,6 @@ read_order(const char *path, char *text, size_t cap)
 	return n;
 }
 
-static int
-write_file(const char *path, const char *new, const char *text, struct err *e)
-{
-	size_t len = strlen(text);
-	int fd = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-
-	if (fd < 0)
-		return err_os(e, "%s", new);
-	bool whole = write(fd, text, len) == (ssize_t)len;
-	int rc = whole ? 0 : err_os(e, "%s", new);
-	if (close(fd) != 0 && rc == 0)
-		rc = err_os(e, "%s", new);
-	if (rc == 0 && rename(new, path) != 0)
-		rc = err_os(e, "%s", path);
-	return rc;
-}
-
 static void
 count_change(const struct orders_config *c)
 {
@@ -103,17 +88,17 @@ static int
 settle_file(const struct orders_config *c, const struct swap *w, const char *name,
     const char *text, struct err *e)
 {
-	char path[PATH_BYTES], new[PATH_BYTES], is[ORDER_TEXT_BYTES + 200], mark[64];
+	char path[PATH_BYTES], is[ORDER_TEXT_BYTES + 200], mark[64];
 
-	if (snprintf(path, sizeof path, "%s/%s", c->folder, name) >= PATH_BYTES ||
-	    snprintf(new, sizeof new, "%s/.%s.new", c->folder, name) >= PATH_BYTES)
+	if (snprintf(path, sizeof path, "%s/%s", c->folder, name) >= PATH_BYTES)
 		return err_set(e, ERR_USAGE, "%.100s...: the path is too long", c->folder);
 	ssize_t n = read_order(path, is, sizeof is);
 	if (text != NULL && n >= 0 && strcmp(is, text) == 0)
 		return 0;
 	if (text != NULL) {
 		count_change(c);
-		return write_file(path, new, text, e);
+		/* orders_sync() syncs those of all nodes at once. */
+		return replace_file(path, text, strlen(text), 0644, REPLACE_UNSYNCED, e);
 	}
 	if (n < 0)
 		return is_no_file(errno) ? 0 : err_os(e, "%s", path);
@@ -188,7 +173,7 @@ int
 orders_sync(const struct orders_config *c, struct err *e)
 {
 	int fd = open(c->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int rc = fd >= 0 && fsync(fd) == 0 ? 0 : err_os(e, "%s", c->folder);
+	int rc = fd >= 0 && syncfs(fd) == 0 ? 0 : err_os(e, "%s", c->folder);
 
 	if (fd >= 0)
 		close(fd);

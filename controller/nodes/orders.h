@@ -27,7 +27,7 @@ int orders_settle(const struct orders_config *, const struct swap *, const struc
 /* Remove the orders of this controller for machines that are no nodes: the file of nodes may have
  * changed while no controller ran.  Orders of somebody else stay.  ERR_IO: some may be left. */
 int orders_sweep(const struct orders_config *, const struct swap *, struct err *);
-/* Make the folder remember which orders are there when the power fails: a machine that found an
+/* Make the disk remember which orders are there, and what they say, when the power fails: a machine that found an
  * order that was removed would load its disk again.  ERR_IO. */
 int orders_sync(const struct orders_config *, struct err *);
 

@@ -11,6 +11,7 @@
 
 #include "common/base/number.h"
 #include "common/base/random_bytes.h"
+#include "common/base/replace.h"
 #include "controller/state/swapdb_impl.h"
 
 /* WAIT_MS: another program, such as a backup, may read the database for a moment.  SESSIONS_KEPT: a
@@ -89,19 +90,9 @@ forget_oldest(struct swapdb *st, struct err *e)
 static int
 make_folder(const char *folder, struct err *e)
 {
-	char parent[PATH_BYTES];
-
 	if (mkdir(folder, 0700) != 0)
 		return errno == EEXIST ? 0 : err_os(e, "%s", folder);
-	if (path_of(folder, "..", parent, e) != 0)
-		return -1;
-	int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 && errno == EACCES)
-		return 0; /* it may be written, and not read */
-	int rc = fd >= 0 && fsync(fd) == 0 ? 0 : err_os(e, "%s", parent);
-	if (fd >= 0)
-		close(fd);
-	return rc;
+	return replace_sync_name(folder, e);
 }
 
 static int

@@ -11,7 +11,6 @@
  * before to find what is to be sent: the device may be written in between.
  */
 #include <assert.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 
 #include "common/base/cancel.h"
 #include "common/base/rd.h"
+#include "common/base/replace.h"
 #include "common/base/wr.h"
 #include "dsync/change/change.h"
 #include "dsync/read/past.h"
@@ -342,8 +342,8 @@ scan_keep(void *self, const struct stream_id *id, char token[BASE_TOKEN_BYTES],
 	int rc = disk_write(s->digests, head, sizeof head, 0, e);
 	if (rc == 0)
 		rc = disk_sync(s->digests, e);
-	if (rc == 0 && rename(s->new_path, path) != 0)
-		rc = err_os(e, "%s", path);
+	if (rc == 0)
+		rc = replace_name(s->new_path, path, 0, e);
 	if (rc == 0) {
 		free(s->new_path);
 		s->new_path = NULL;

@@ -21,6 +21,7 @@
 
 #include "common/base/crc32c.h"
 #include "common/base/rd.h"
+#include "common/base/replace.h"
 #include "common/base/wr.h"
 #include "dsync/run/mapper.h"
 
@@ -208,7 +209,7 @@ journal_say(struct journal *j, const struct target_state *s, struct err *e)
 {
 	/* The first time both are written, so that a damaged file differs from a new one. */
 	if (j->sequence == 0 &&
-	    (write_slot(j, s, e) != 0 || disk_sync_name(disk_name(j->file), e) != 0))
+	    (write_slot(j, s, e) != 0 || replace_sync_name(disk_name(j->file), e) != 0))
 		return -1;
 	if (write_slot(j, s, e) != 0)
 		return -1;

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/replace.h"
 #include "dsync/merge/apply.h"
 #include "dsync/merge/gate.h"
 #include "dsync/merge/inflow.h"
@@ -152,7 +153,7 @@ apply_all(struct work *w, struct err *e)
 	if (rc == 0)
 		rc = apply_finish(a, e);
 	if (rc == 0 && disk_kind(w->target) == DISK_FILE)
-		rc = disk_sync_name(w->cfg->target, e); /* the file may be new */
+		rc = replace_sync_name(w->cfg->target, e); /* the file may be new */
 	apply_free(a);
 	return rc;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/disk/disk.h"
+#include "common/base/replace.h"
 #include "emustore/objects/folder.h"
 #include "emustore/s3/s3.h"
 #include "emustore/store/store_impl.h"
@@ -234,7 +234,7 @@ init_folder(const char *dir, uint64_t pack_bytes, struct err *lacks, struct err 
 	if (folder_make(dir, &made, e) != 0)
 		return -1;
 	/* What is put later is on the disk only if the store itself is. */
-	int rc = made ? disk_sync_name(dir, e) : 0;
+	int rc = made ? replace_sync_name(dir, e) : 0;
 	if (rc == 0)
 		rc = folder_open(&o, dir, e);
 	if (rc == 0) {

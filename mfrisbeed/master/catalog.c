@@ -12,18 +12,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "common/disk/output.h"
+#include "common/base/replace.h"
 
 /* May a part of a name, which has n bytes, be that of a file or folder?  It must not be empty or begin
- * with a dot, nor end as the name of a file that output.c is still writing: nobody has verified what
+ * with a dot, nor end as the name of a file that is still being written (replace.h): nobody has verified what
  * is in such a file. */
 static bool
 is_part(const char *part, size_t n)
 {
-	const size_t end = sizeof OUTPUT_PARTIAL - 1;
+	const size_t end = sizeof REPLACE_PARTIAL - 1;
 
 	return n > 0 && part[0] != '.' &&
-	       (n < end || memcmp(part + n - end, OUTPUT_PARTIAL, end) != 0);
+	       (n < end || memcmp(part + n - end, REPLACE_PARTIAL, end) != 0);
 }
 
 /* May the name stand for a file in a folder?  It must be relative. */
@@ -179,6 +179,6 @@ catalog_upload_path(
 		    e, ERR_USAGE,
 		    "%s: is not the name of a file in a folder, or ends in %s as unfinished "
 		    "files do",
-		    name, OUTPUT_PARTIAL);
+		    name, REPLACE_PARTIAL);
 	return join(path, s->uploads, name, e);
 }

@@ -17,6 +17,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/rd.h"
+#include "common/base/replace.h"
 #include "common/base/timed.h"
 #include "common/net/ask.h"
 #include "common/net/netopts.h"
@@ -155,14 +156,16 @@ keep(void *arg, int rc, const struct err *why)
 {
 	struct fetched *f = arg;
 	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_sec = f->mtime } };
+	struct err e;
 
 	if (rc != 0)
 		log_warn("image was not fetched from the parent name=%s: %s", f->name,
 		    why->text);
-	else if ((f->mtime != 0 && utimensat(AT_FDCWD, f->arriving, times, 0) != 0) ||
-	         rename(f->arriving, f->place) != 0)
+	else if (f->mtime != 0 && utimensat(AT_FDCWD, f->arriving, times, 0) != 0)
 		log_warn("image was fetched but not kept name=%s: %s: %s", f->name,
-		    f->place, strerror(errno));
+		    f->arriving, strerror(errno));
+	else if (replace_name(f->arriving, f->place, 0, &e) != 0)
+		log_warn("image was fetched but not kept name=%s: %s", f->name, e.text);
 	else
 		log_info("image was fetched from the parent name=%s", f->name);
 	free_fetched(f);

@@ -18,6 +18,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/number.h"
+#include "common/base/replace.h"
 #include "common/base/zero.h"
 #include "common/disk/inuse.h"
 #include "common/disk/output.h"
@@ -199,7 +200,7 @@ open_file(struct opening *o, struct err *e)
 	if (!disk_seekable(d->table_on))
 		return err_set(e, ERR_USAGE, "%s: is neither a file nor a block device",
 		    d->cfg.table);
-	if (disk_kind(d->table_on) == DISK_FILE && disk_sync_name(d->cfg.table, e) != 0)
+	if (disk_kind(d->table_on) == DISK_FILE && replace_sync_name(d->cfg.table, e) != 0)
 		return -1;
 	return look_at_file(o, e);
 }

@@ -4,10 +4,10 @@
 #include <stdio.h>
 
 #include "common/base/keyfile.h"
+#include "common/base/replace.h"
 #include "common/base/say.h"
 #include "common/cli/cli.h"
 #include "common/cli/cli_rows.h"
-#include "common/disk/disk.h"
 #include "common/image/format/crypt.h"
 #include "common/image/format/sign.h"
 
@@ -60,7 +60,7 @@ static const struct cli_program prog = {
 static int
 keep(int rc, const char *name, struct err *e)
 {
-	return rc == 0 ? disk_sync_name(name, e) : rc;
+	return rc == 0 ? replace_sync_name(name, e) : rc;
 }
 
 static int

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/replace.h"
 #include "common/disk/disk.h"
 #include "common/disk/output.h"
 #include "common/image/read/sink.h"
@@ -77,7 +78,7 @@ end(void *self, struct sink_sum *sum, struct err *e)
 		rc = -1;
 	}
 	if (rc == 0 && f->removable)
-		rc = disk_sync_name(f->cfg.path, e); /* the file may be new */
+		rc = replace_sync_name(f->cfg.path, e); /* the file may be new */
 	*sum = (struct sink_sum){ f->bytes, f->bytes };
 	return rc;
 }
