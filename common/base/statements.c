@@ -1,12 +1,13 @@
-/* statements.c: reads files of statements, and gives each line to the function of its kind.
- * dolly and mfrisbeed call this for their settings, in any thread. */
+/* statements.c: reads files of statements, gives each line to the function of its kind, and
+ * writes such lines.  dolly and mfrisbeed call this for their settings, and whoever keeps a
+ * small state in a text, in any thread. */
 #include "common/base/statements.h"
 
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "common/base/buf.h"
 
 const char *
 statement_value(const char *word, const char *key)
@@ -113,4 +114,20 @@ statements_read(
 		    text.len > 0 ? (const char *)text.base : "", text.len, path, e);
 	buf_free(&text);
 	return rc;
+}
+
+int
+statements_write(struct buf *b, struct err *e, const char *format, ...)
+{
+	char line[STATEMENT_BYTES_MAX + 1];
+	va_list ap;
+
+	va_start(ap, format);
+	int n = vsnprintf(line, sizeof line, format, ap);
+	va_end(ap);
+	if (n < 0 || n >= STATEMENT_BYTES_MAX || line[strcspn(line, "#\r\n")] != '\0')
+		return err_set(e, ERR_USAGE, "\"%.200s\" cannot be kept as a line of text", line);
+	line[n++] = '\n';
+	buf_bytes(b, line, (size_t)n);
+	return buf_ok(b) ? 0 : err_nomem(e, "a text");
 }

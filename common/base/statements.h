@@ -1,10 +1,11 @@
-/* statements.h: text files that people write: one statement a line, a word that names it
+/* statements.h: text files that people or programs write: one statement a line, a word that names it
  * and then its operands, separated by blanks; # begins a comment. */
 #ifndef COMMON_BASE_STATEMENTS_H
 #define COMMON_BASE_STATEMENTS_H
 
 #include <stddef.h>
 
+#include "common/base/buf.h"
 #include "common/base/err.h"
 
 enum {
@@ -35,6 +36,11 @@ int statements_parse(const struct statement_kind *, void *arg, const char *text,
 /* statements_parse() for a file.  ERR_IO names it; ERR_USAGE when it is too long. */
 int statements_read(
     const struct statement_kind *, void *arg, const char *path, struct err *);
+
+/* Adds a line to a text that statements_parse() will read: a name and operands, by a format
+ * of printf().  ERR_USAGE: they would be read as something else; ERR_NOMEM. */
+int statements_write(struct buf *, struct err *, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* The value of an operand "key=value", in place; NULL: the operand has another key. */
 const char *statement_value(const char *word, const char *key);

@@ -247,6 +247,15 @@ output_commit(struct output *o, bool no_sync, struct err *e)
 	return 0;
 }
 
+int
+output_replace(const char *path, const struct output_kind *kind, const void *data, size_t n,
+    struct err *e)
+{
+	return output_check_replace(path, kind, false, e) == 0
+	           ? replace_file(path, data, n, 0644, 0, e)
+	           : -1;
+}
+
 void
 output_abort(struct output *o)
 {

@@ -55,6 +55,10 @@ int output_write(struct output *, const void *data, size_t n, struct err *);
 /* Sync unless told not to, close, and give the file its name.  -1: no file is left, unless
  * only its directory could not be flushed. */
 int output_commit(struct output *, bool no_sync, struct err *);
+/* Replace a small file as a whole (replace.h), if output_check_replace() finds that it may be;
+ * a new one has the mode 0644. */
+int output_replace(const char *path, const struct output_kind *, const void *data, size_t n,
+    struct err *);
 /* Close the output, and remove the partial file. */
 void output_abort(struct output *);
 

@@ -159,35 +159,36 @@ begins_as_ours(const uint8_t *head)
 }
 
 static int
-write_lines(const struct bases *b, struct output *o, struct err *e)
+write_lines(const struct bases *b, struct buf *text, struct err *e)
 {
-	char line[BASE_TOKEN_BYTES + STREAM_ID_TEXT + 200], id[STREAM_ID_TEXT];
-	int n = snprintf(line, sizeof line, "dsync-source 1\nkind %s\nbytes %" PRIu64
-		"\nlineage %s\nmade-at %" PRIu64 "\n", b->kind, b->device_bytes,
-	    stream_id_text(&b->lineage, id), b->made_at);
-	int rc = output_write(o, line, (size_t)n, e);
+	char id[STREAM_ID_TEXT];
 
-	for (unsigned i = 0; rc == 0 && i < b->n; i++) {
-		n = snprintf(line, sizeof line, "%s %s %s\n",
-		    i == 0 && b->confirmed ? "base" : "pending",
-		    stream_id_text(&b->all[i].id, id), b->all[i].token);
-		rc = output_write(o, line, (size_t)n, e);
-	}
-	return rc;
+	stream_id_text(&b->lineage, id);
+	if (statements_write(text, e, "dsync-source 1") != 0 ||
+	    statements_write(text, e, "kind %s", b->kind) != 0 ||
+	    statements_write(text, e, "bytes %" PRIu64, b->device_bytes) != 0 ||
+	    statements_write(text, e, "lineage %s", id) != 0 ||
+	    statements_write(text, e, "made-at %" PRIu64, b->made_at) != 0)
+		return -1;
+	for (unsigned i = 0; i < b->n; i++)
+		if (statements_write(text, e, "%s %s %s",
+			i == 0 && b->confirmed ? "base" : "pending",
+			stream_id_text(&b->all[i].id, id), b->all[i].token) != 0)
+			return -1;
+	return 0;
 }
 
 int
 bases_save(const struct bases *b, struct err *e)
 {
 	static const struct output_kind kind = { "a state of dmextract", 12, begins_as_ours };
-	struct output o;
+	struct buf text = { 0 };
+	int rc = write_lines(b, &text, e);
 
-	if (output_open(&o, b->path, &kind, false, e) != 0)
-		return -1;
-	if (write_lines(b, &o, e) == 0)
-		return output_commit(&o, false, e);
-	output_abort(&o);
-	return -1;
+	if (rc == 0)
+		rc = output_replace(b->path, &kind, text.base, text.len, e);
+	buf_free(&text);
+	return rc;
 }
 
 int

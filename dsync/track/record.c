@@ -166,22 +166,23 @@ int
 record_save(const struct record *r, struct err *e)
 {
 	static const struct output_kind kind = { "a record of dsync", 12, begins_as_ours };
-	char text[2 * RECORD_PATH_BYTES + MAPPED_WORD_BYTES + 400];
-	char identity[STREAM_ID_TEXT], generation[STREAM_ID_TEXT];
-	struct output o;
+	char id[STREAM_ID_TEXT];
+	struct buf text = { 0 };
+	bool ok = statements_write(&text, e, "dsync-track 1") == 0 &&
+	          statements_write(&text, e, "device %s", r->device) == 0 &&
+	          statements_write(&text, e, "metadata %s", r->metadata) == 0 &&
+	          statements_write(&text, e, "block %" PRIu64, r->block_sectors) == 0 &&
+	          statements_write(&text, e, "bytes %" PRIu64, r->device_bytes) == 0 &&
+	          statements_write(&text, e, "beneath %s", r->beneath ? "yes" : "no") == 0 &&
+	          statements_write(
+		      &text, e, "identity %s", stream_id_text(&r->identity, id)) == 0 &&
+	          statements_write(
+		      &text, e, "generation %s", stream_id_text(&r->generation, id)) == 0 &&
+	          statements_write(&text, e, "active %s", r->active) == 0;
+	int rc = ok ? output_replace(r->path, &kind, text.base, text.len, e) : -1;
 
-	int n = snprintf(text, sizeof text,
-	    "dsync-track 1\ndevice %s\nmetadata %s\nblock %" PRIu64 "\nbytes %" PRIu64
-	    "\nbeneath %s\nidentity %s\ngeneration %s\nactive %s\n",
-	    r->device, r->metadata, r->block_sectors, r->device_bytes,
-	    r->beneath ? "yes" : "no", stream_id_text(&r->identity, identity),
-	    stream_id_text(&r->generation, generation), r->active);
-	if (output_open(&o, r->path, &kind, false, e) != 0)
-		return -1;
-	if (output_write(&o, text, (size_t)n, e) == 0)
-		return output_commit(&o, false, e);
-	output_abort(&o);
-	return -1;
+	buf_free(&text);
+	return rc;
 }
 
 int

@@ -215,6 +215,8 @@ count(struct blockfiles *b, size_t n)
 	pthread_mutex_unlock(&b->lock);
 }
 
+/* common/base/replace does not do it: several processes put the same block at once, and the file
+ * has the time of its use from the beginning on. */
 void
 blockfiles_put(
     struct blockfiles *b, const char *id, uint32_t block, const void *bytes, size_t n)

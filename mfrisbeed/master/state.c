@@ -1,15 +1,14 @@
 /* state.c: keeps the list of running sessions in a file for a restarted master, with a line
- * "session NAME GROUP PORT" for each (slots.h).  The file is written as a whole and
- * renamed.  sessions.c and master.c call it, in the master's first thread. */
+ * "session NAME GROUP PORT" for each (slots.h).  The file is replaced as a
+ * whole.  sessions.c and master.c call it, in the master's first thread. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
+#include "common/base/lock.h"
 #include "common/base/number.h"
+#include "common/base/replace.h"
 #include "common/base/statements.h"
 #include "common/wire/addr.h"
 #include "common/wire/master.h"
@@ -28,8 +27,8 @@ path_of(const struct settings *s, const char *name, char path[PATH_BYTES], struc
 	           : err_set(e, ERR_USAGE, "%s: the path is too long", s->state);
 }
 
-static void
-write_all(const struct sessions *x, FILE *f)
+static int
+write_all(const struct sessions *x, struct buf *text, struct err *e)
 {
 	char group[ADDR_TEXT_MAX], name[NAMES_ENCODED_BYTES];
 
@@ -39,29 +38,25 @@ write_all(const struct sessions *x, FILE *f)
 		if (at->name == NULL || at->state == SESSIONS_FAILED || at->port == 0)
 			continue;
 		names_encode(at->name, name);
-		fprintf(f, "session %s %s %u\n", name, addr_text(at->group, group), at->port);
+		if (statements_write(text, e, "session %s %s %u", name,
+			addr_text(at->group, group), at->port) != 0)
+			return -1;
 	}
+	return 0;
 }
 
 int
 state_save(const struct sessions *x, struct err *e)
 {
-	char path[PATH_BYTES], new[PATH_BYTES];
+	struct buf text = { 0 };
+	char path[PATH_BYTES];
+	int rc = path_of(x->settings, "sessions", path, e);
 
-	if (path_of(x->settings, "sessions", path, e) != 0 ||
-	    path_of(x->settings, "sessions.new", new, e) != 0)
-		return -1;
-	FILE *f = fopen(new, "we");
-	if (f == NULL)
-		return err_os(e, "%s", new);
-	write_all(x, f);
-	int rc = fflush(f) == 0 && fsync(fileno(f)) == 0 ? 0 : err_os(e, "%s", new);
-	if (fclose(f) != 0 && rc == 0)
-		rc = err_os(e, "%s", new);
-	if (rc == 0 && rename(new, path) != 0)
-		rc = err_os(e, "%s", path);
-	if (rc != 0)
-		unlink(new);
+	if (rc == 0)
+		rc = write_all(x, &text, e);
+	if (rc == 0)
+		rc = replace_file(path, text.base, text.len, 0644, 0, e);
+	buf_free(&text);
 	return rc;
 }
 
@@ -72,17 +67,9 @@ state_lock(const struct settings *s, struct err *e)
 
 	if (path_of(s, "lock", path, e) != 0)
 		return -1;
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return err_os(e, "%s", path);
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-		return fd;
-	if (errno == EWOULDBLOCK)
-		err_set(e, ERR_REFUSED, "%s: another mfrisbeed uses this folder", s->state);
-	else
-		err_os(e, "%s", path);
-	close(fd);
-	return -1;
+	int fd;
+	lock_file(&fd, path, s->state, "another mfrisbeed uses this folder", e);
+	return fd;
 }
 
 struct reading {
