@@ -7,9 +7,9 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
+#include "common/base/lock.h"
 #include "common/base/replace.h"
 
 enum { PATH_BYTES = 4096, ORDER_TEXT_BYTES = 2048, NAME_BYTES = 32 };
@@ -186,10 +186,10 @@ orders_lock(const struct orders_config *c, int *fd, struct err *e)
 	*fd = open(c->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (*fd < 0)
 		return err_os(e, "%s", c->folder);
-	if (flock(*fd, LOCK_EX | LOCK_NB) == 0)
+	int got = lock_try(*fd);
+	if (got == 1)
 		return 0;
-	bool taken = errno == EWOULDBLOCK;
 	close(*fd);
 	*fd = -1;
-	return taken ? err_set(e, ERR_REFUSED, "%s: another controllerd writes its orders there", c->folder) : 0;
+	return got == 0 ? err_set(e, ERR_REFUSED, "%s: another controllerd writes its orders there", c->folder) : 0;
 }

@@ -1,14 +1,13 @@
 /* swapdb.c: the database of the controller (swapdb.h): its lock, what is saved of the engine, and
  * what is read from it.  The controller's loop calls this, in the program's first thread. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/lock.h"
 #include "common/base/number.h"
 #include "common/base/random_bytes.h"
 #include "common/base/replace.h"
@@ -33,14 +32,7 @@ lock(struct swapdb *st, const char *folder, struct err *e)
 
 	if (path_of(folder, "lock", path, e) != 0)
 		return -1;
-	st->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (st->lock < 0)
-		return err_os(e, "%s", path);
-	if (flock(st->lock, LOCK_EX | LOCK_NB) == 0)
-		return 0;
-	return errno == EWOULDBLOCK
-	           ? err_set(e, ERR_REFUSED, "%s: another controllerd uses this folder", folder)
-	           : err_os(e, "%s", path);
+	return lock_file(&st->lock, path, folder, "another controllerd uses this folder", e);
 }
 
 static int

@@ -3,13 +3,13 @@
 #include "dsync/run/place.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "common/base/lock.h"
 
 char *
 place_file(const char *folder, const char *kind, const char *name, struct err *e)
@@ -58,40 +58,17 @@ lock_name(const char *path)
 	return asprintf(&name, "%s.lock", path) >= 0 ? name : NULL;
 }
 
-/* Open and lock the file.  Returns 1; 0 if its name was removed meanwhile; or -1. */
-static int
-lock_once(const char *name, const char *path, const char *why, int *fd, struct err *e)
-{
-	struct stat st;
-
-	*fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (*fd < 0)
-		return err_os(e, "%s", name);
-	int rc = flock(*fd, LOCK_EX | LOCK_NB) != 0
-	             ? err_set(e, ERR_REFUSED, "%s: %s", path, why)
-	         : fstat(*fd, &st) != 0 ? err_os(e, "%s", name)
-	                                : st.st_nlink > 0;
-	if (rc == 1)
-		return 1;
-	close(*fd);
-	*fd = -1;
-	return rc;
-}
-
 int
 place_lock(const char *path, const char *why, int *fd, struct err *e)
 {
 	char *name = lock_name(path);
-	int rc;
 
 	*fd = -1;
 	if (name == NULL)
 		return err_nomem(e, path);
-	do
-		rc = lock_once(name, path, why, fd, e);
-	while (rc == 0);
+	int rc = lock_file(fd, name, path, why, e);
 	free(name);
-	return rc < 0 ? -1 : 0;
+	return rc;
 }
 
 void

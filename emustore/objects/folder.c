@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -310,6 +309,8 @@ give_name(int from_at, const char *from, int to_at, const char *to)
 	return errno = EEXIST, -1;
 }
 
+/* common/base/replace does not do it: no link may be followed on the way, and most names must not
+ * be there yet. */
 static int
 put_file(struct folder *f, const char *key, const void *data, size_t bytes, bool replace,
     struct err *e)

@@ -10,12 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "common/base/cancel.h"
+#include "common/base/lock.h"
 #include "emustore/objects/folder_impl.h"
 #include "emustore/objects/own.h"
 
@@ -172,14 +171,12 @@ folder_lock(struct objects *o, bool wait, struct err *e)
 	f->lock_fd = folder_open_file(f, "lock", O_RDWR | O_CREAT, e);
 	if (f->lock_fd < 0)
 		return -1;
-	/* A signal that has come before a wait does not interrupt it. */
-	do {
-		if (cancel_check(e) != 0)
-			return -1;
-		if (flock(f->lock_fd, wait ? LOCK_EX : LOCK_EX | LOCK_NB) == 0)
-			return 0;
-	} while (errno == EINTR);
-	if (errno != EWOULDBLOCK)
+	if (wait)
+		return lock_wait(f->lock_fd, e) == 0 ? 0 : err_ctx(e, "%s/lock", f->dir);
+	int got = lock_try(f->lock_fd);
+	if (got == 1)
+		return 0;
+	if (got < 0)
 		return err_os(e, "%s/lock", f->dir);
 	err_set(e, ERR_REFUSED, "%s: another program is writing to this store", f->dir);
 	e->os = EWOULDBLOCK;

@@ -10,12 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "common/base/cancel.h"
+#include "common/base/lock.h"
 #include "common/base/number.h"
 #include "common/base/sha256.h"
 #include "common/net/curl_lib.h"
@@ -25,10 +23,7 @@
 #include "emustore/store/store_impl.h"
 #include "emustore/store/written.h"
 
-enum {
-	PATH_BYTES = 4096,
-	LOCK_STEP_NS = 20000000, /* between two tries to get the lock of the index */
-};
+enum { PATH_BYTES = 4096 };
 
 static const uint64_t cache_default = 10ull << 30;
 
@@ -176,28 +171,23 @@ open_lock(struct store *s, struct err *e)
 	return s->cache_lock >= 0 ? 0 : -1;
 }
 
-/* The process that has the lock may be waiting for a server, so a signal must end the
- * wait for the lock, whichever thread receives it. */
+/* The process that has the lock may be waiting for a server, so a signal ends the wait. */
 int
 cache_lock(struct store *s, struct err *e)
 {
-	static const struct timespec step = { 0, LOCK_STEP_NS };
+	struct err why; /* a filesystem without locks */
 
-	while (s->cache_lock >= 0 && flock(s->cache_lock, LOCK_EX | LOCK_NB) != 0) {
-		if (errno != EWOULDBLOCK && errno != EINTR)
-			break; /* a filesystem without locks */
-		if (cancel_check(e) != 0)
-			return -1;
-		nanosleep(&step, NULL);
-	}
-	return 0;
+	if (s->cache_lock < 0 || lock_wait(s->cache_lock, &why) == 0 || why.kind != ERR_CANCELLED)
+		return 0;
+	*e = why;
+	return -1;
 }
 
 void
 cache_unlock(struct store *s)
 {
 	if (s->cache_lock >= 0)
-		flock(s->cache_lock, LOCK_UN);
+		lock_end(s->cache_lock);
 }
 
 /* 0: there is no such file. */
