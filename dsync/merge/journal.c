@@ -1,8 +1,8 @@
 /* journal.c: reads and writes the slots of a journal.  merge.c calls this, in one thread.
  * Each slot has
  *
- *	0 magic "DSYNCJNL", 8 u32 version 1, 12 u32 CRC-32C of all that follows,
- *	16 u64 sequence, 24 u64 bytes of the target, 32 id, 48 lineage, 64 u32 flags,
+ *	0 "DSYNCJNL", version 1, CRC-32C, sequence (common/base/slots.h),
+ *	24 u64 bytes of the target, 32 id, 48 lineage, 64 u32 flags,
  *	68 u32 next is fuzzy, 72 next id, 88 next lineage, 104 u64 bytes of the stream,
  *	112 u64 next made at, 120 u64 made at, 128 u64 merged at, 136 sample[32],
  *	168 marks[512], 680 zeros up to 4096
@@ -20,16 +20,12 @@
 #include <unistd.h>
 
 #include "common/base/crc32c.h"
-#include "common/base/rd.h"
 #include "common/base/replace.h"
-#include "common/base/wr.h"
+#include "common/base/slots.h"
 #include "dsync/run/mapper.h"
 
 enum {
 	SLOT_BYTES = 4096,
-	VERSION = 1,
-	CRC_AT = 12,
-	CRC_FROM = 16,
 	/* Room that is reserved before it is written: as much as the stream has by now, so that a
 	 * small stream needs no more than before, and a large one gets few and long extents. */
 	RESERVE_MIN_BYTES = 8 << 20,
@@ -37,7 +33,7 @@ enum {
 	EARLY_BYTES = 4 << 20, /* of the stream that are handed to the disk at a time */
 };
 
-static const char magic[8] = { 'D', 'S', 'Y', 'N', 'C', 'J', 'N', 'L' };
+static const struct slots kind = { "DSYNCJNL", 1, crc32c };
 
 struct journal {
 	struct disk *file;
@@ -50,12 +46,8 @@ struct journal {
 static void
 put_slot(uint8_t slot[SLOT_BYTES], const struct target_state *s, uint64_t sequence)
 {
-	struct wr w = wr_to(slot, SLOT_BYTES);
+	struct wr w = slot_body(slot, SLOT_BYTES);
 
-	wr_bytes(&w, magic, sizeof magic);
-	wr_le32(&w, VERSION);
-	wr_le32(&w, 0);
-	wr_le64(&w, sequence);
 	wr_le64(&w, s->target_bytes);
 	wr_bytes(&w, &s->id, sizeof s->id);
 	wr_bytes(&w, &s->lineage, sizeof s->lineage);
@@ -69,23 +61,19 @@ put_slot(uint8_t slot[SLOT_BYTES], const struct target_state *s, uint64_t sequen
 	wr_le64(&w, s->merged_at);
 	wr_bytes(&w, s->sample, sizeof s->sample);
 	wr_bytes(&w, s->marks.of, sizeof s->marks.of);
-	wr_zero(&w, SLOT_BYTES - wr_len(&w));
-	struct wr crc = wr_to(slot + CRC_AT, 4);
-	wr_le32(&crc, crc32c(slot + CRC_FROM, SLOT_BYTES - CRC_FROM));
+	slot_put(&kind, slot, SLOT_BYTES, &w, sequence);
 }
 
 /* Decode a slot.  Returns its sequence; 0: it is damaged or empty. */
 static uint64_t
 get_slot(struct target_state *s, const uint8_t slot[SLOT_BYTES])
 {
-	struct rd r = rd_from(slot, SLOT_BYTES);
-	const void *m = rd_bytes(&r, sizeof magic);
+	uint64_t sequence;
+	struct rd r;
 
 	memset(s, 0, sizeof *s);
-	if (m == NULL || memcmp(m, magic, sizeof magic) != 0 || rd_le32(&r) != VERSION ||
-	    rd_le32(&r) != crc32c(slot + CRC_FROM, SLOT_BYTES - CRC_FROM))
+	if (!slot_get(&kind, slot, SLOT_BYTES, &sequence, &r))
 		return 0;
-	uint64_t sequence = rd_le64(&r);
 	s->target_bytes = rd_le64(&r);
 	rd_copy(&r, &s->id, sizeof s->id);
 	rd_copy(&r, &s->lineage, sizeof s->lineage);
@@ -121,8 +109,8 @@ read_slots(struct journal *j, struct err *e)
 		}
 	}
 	bool blank = both[0] == 0 && memcmp(both, both + 1, sizeof both - 1) == 0;
-	if (j->sequence == 0 && !blank && memcmp(both, magic, (size_t)n < sizeof magic
-		? (size_t)n : sizeof magic) != 0)
+	if (j->sequence == 0 && !blank && memcmp(both, kind.magic,
+		(size_t)n < SLOT_MAGIC_BYTES ? (size_t)n : SLOT_MAGIC_BYTES) != 0)
 		return err_set(e, ERR_FORMAT, "%s: is not a journal of dmmerge",
 		    disk_name(j->file));
 	if (j->sequence == 0 && !blank && (size_t)n == sizeof both)
@@ -197,7 +185,7 @@ write_slot(struct journal *j, const struct target_state *s, struct err *e)
 	uint64_t next = j->sequence + 1;
 
 	put_slot(slot, s, next);
-	if (disk_write(j->file, slot, sizeof slot, next % 2 * SLOT_BYTES, e) != 0 ||
+	if (disk_write(j->file, slot, sizeof slot, slot_place(next, SLOT_BYTES), e) != 0 ||
 	    disk_sync(j->file, e) != 0)
 		return -1;
 	j->sequence = next;

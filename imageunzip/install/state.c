@@ -2,8 +2,8 @@
  * feed, write and end the installation; a lock guards what is noted. Both slots have the
  * same length, and each has
  *
- *	0 magic "NDZSTATE", 8 u32 version 2, 12 u32 CRC-32 of all that follows,
- *	16 u64 sequence, 24 UUID, 40 u32 chunks of the image, 44 u32 0,
+ *	0 "NDZSTATE", version 2, CRC-32, sequence (common/base/slots.h),
+ *	24 UUID, 40 u32 chunks of the image, 44 u32 0,
  *	48 u64 bytes of the target, 56 install id[16], 72 u64 end_bytes,
  *	80 short_end, 88 covered_end, 96 bytes_covered, 104 digest of chunk 0 [32],
  *	136 bitmap, zeros up to a multiple of 4096
@@ -21,13 +21,10 @@
 
 #include "common/base/clock.h"
 #include "common/base/field.h"
-#include "common/base/rd.h"
-#include "common/base/wr.h"
+#include "common/base/slots.h"
 #include "imageunzip/install/state_log.h"
 
 enum {
-	VERSION = 2,
-	CRC_FROM = 16,
 	NCHUNKS_AT = 40,
 	ID_AT = 56,
 	BITMAP_AT = 136,
@@ -37,7 +34,13 @@ enum {
 
 static const uint8_t unknown[EXT_DIGEST_BYTES];
 
-static const char magic[8] = { 'N', 'D', 'Z', 'S', 'T', 'A', 'T', 'E' };
+static uint32_t
+checksum(const void *bytes, size_t n)
+{
+	return (uint32_t)crc32_z(0, bytes, n);
+}
+
+static const struct slots kind = { "NDZSTATE", 2, checksum };
 
 /* What a slot says. */
 struct slot {
@@ -81,16 +84,10 @@ slot_bytes(const struct slot *s)
 static bool
 get_slot(struct slot *to, const uint8_t *block, size_t len)
 {
-	struct rd r = rd_from(block, len);
-	const void *m = rd_bytes(&r, sizeof magic);
+	struct rd r;
 
-	if (m == NULL || memcmp(m, magic, sizeof magic) != 0 || rd_le32(&r) != VERSION)
+	if (!slot_get(&kind, block, len, &to->sequence, &r))
 		return false;
-	uint32_t crc = rd_le32(&r);
-	if (!rd_ok(&r) ||
-	    crc != (uint32_t)crc32(0, block + CRC_FROM, (uInt)(len - CRC_FROM)))
-		return false;
-	to->sequence = rd_le64(&r);
 	rd_copy(&r, to->of.uuid, sizeof to->of.uuid);
 	to->of.nchunks = rd_le32(&r);
 	rd_skip(&r, 4);
@@ -101,7 +98,7 @@ get_slot(struct slot *to, const uint8_t *block, size_t len)
 	to->sums.covered_end = rd_le64(&r);
 	to->sums.bytes_covered = rd_le64(&r);
 	rd_copy(&r, to->of.digest, sizeof to->of.digest);
-	if (!rd_ok(&r) || to->sequence == 0 || slot_bytes(to) != len)
+	if (!rd_ok(&r) || slot_bytes(to) != len)
 		return false;
 	to->done = malloc(bitmap_bytes(to) + 1);
 	if (to->done == NULL)
@@ -114,12 +111,8 @@ static void
 put_slot(const struct slot *from, uint8_t *block)
 {
 	size_t len = slot_bytes(from);
-	struct wr w = wr_to(block, len);
+	struct wr w = slot_body(block, len);
 
-	wr_bytes(&w, magic, sizeof magic);
-	wr_le32(&w, VERSION);
-	wr_le32(&w, 0);
-	wr_le64(&w, from->sequence);
 	wr_bytes(&w, from->of.uuid, sizeof from->of.uuid);
 	wr_le32(&w, from->of.nchunks);
 	wr_le32(&w, 0);
@@ -131,9 +124,7 @@ put_slot(const struct slot *from, uint8_t *block)
 	wr_le64(&w, from->sums.bytes_covered);
 	wr_bytes(&w, from->of.digest, sizeof from->of.digest);
 	wr_bytes(&w, from->done, bitmap_bytes(from));
-	wr_zero(&w, len - wr_len(&w));
-	struct wr crc = wr_to(block + CRC_FROM - 4, 4);
-	wr_le32(&crc, (uint32_t)crc32(0, block + CRC_FROM, (uInt)(len - CRC_FROM)));
+	slot_put(&kind, block, len, &w, from->sequence);
 }
 
 /* Take the newer valid slot of the two in file[bytes]. */
@@ -168,7 +159,7 @@ both_bytes(const uint8_t *file, size_t bytes)
 {
 	struct slot s = { 0 };
 
-	if (bytes < BITMAP_AT || memcmp(file, magic, sizeof magic) != 0)
+	if (bytes < BITMAP_AT || memcmp(file, kind.magic, sizeof kind.magic) != 0)
 		return bytes;
 	s.of.nchunks = get_le32(file + NCHUNKS_AT);
 	return 2 * slot_bytes(&s) < bytes ? 2 * slot_bytes(&s) : bytes;
@@ -397,7 +388,7 @@ write_slot(struct state *s, struct err *e)
 		return err_nomem(e, disk_name(s->file));
 	s->now.sequence++;
 	put_slot(&s->now, block);
-	int rc = disk_write(s->file, block, len, s->at + s->now.sequence % 2 * len, e);
+	int rc = disk_write(s->file, block, len, s->at + slot_place(s->now.sequence, len), e);
 	free(block);
 	return rc == 0 ? disk_sync(s->file, e) : -1;
 }
@@ -588,7 +579,7 @@ state_remove(struct state *s, struct err *e)
 static bool
 is_remains(const uint8_t block[SECTOR_BYTES], const struct marker *m)
 {
-	return memcmp(block, magic, sizeof magic) == 0 &&
+	return memcmp(block, kind.magic, sizeof kind.magic) == 0 &&
 	       memcmp(block + ID_AT, m->id, sizeof m->id) == 0;
 }
 

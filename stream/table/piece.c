@@ -6,8 +6,8 @@
  *
  * and a header is
  *
- *	0 magic "NDZTABLE", 8 u32 version 1, 12 u32 CRC-32C of bytes 16..511, 16 u64 sequence,
- *	24 id[16], 40 image[32], 72 u64 sectors, 80 u64 bytes of the disk, 88 u64 place,
+ *	0 "NDZTABLE", version 1, CRC-32C, sequence (common/base/slots.h), 24 id[16],
+ *	40 image[32], 72 u64 sectors, 80 u64 bytes of the disk, 88 u64 place,
  *	96 u32 flags (1: begun, 2: complete, 4: closed), 100 identity of the disk[32], zeros
  *
  * All numbers are little-endian. */
@@ -16,14 +16,13 @@
 #include <string.h>
 
 #include "common/base/crc32c.h"
-#include "common/base/rd.h"
-#include "common/base/wr.h"
+#include "common/base/slots.h"
 #include "common/disk/range.h"
 
-enum { VERSION = 1, CRC_FROM = 4, HEADER_CRC_FROM = 16, FLAG_LOCAL = 1 }; /* of a piece */
+enum { CRC_FROM = 4, FLAG_LOCAL = 1 }; /* of a piece */
 enum { FLAG_BEGUN = 1, FLAG_COMPLETE = 2, FLAG_CLOSED = 4 }; /* of a header */
 
-static const char magic[8] = { 'N', 'D', 'Z', 'T', 'A', 'B', 'L', 'E' };
+static const struct slots header = { "NDZTABLE", 1, crc32c };
 
 static uint32_t
 checksum(const uint8_t id[TABLE_ID_BYTES], const uint8_t *block)
@@ -73,12 +72,8 @@ piece_get(struct piece *p, const uint8_t id[TABLE_ID_BYTES], const void *block, 
 void
 table_header_put(const struct table_header *h, uint8_t *out)
 {
-	struct wr w = wr_to(out, PIECE_BYTES), crc = wr_to(out + HEADER_CRC_FROM - 4, 4);
+	struct wr w = slot_body(out, PIECE_BYTES);
 
-	wr_bytes(&w, magic, sizeof magic);
-	wr_le32(&w, VERSION);
-	wr_le32(&w, 0);
-	wr_le64(&w, h->sequence);
 	wr_bytes(&w, h->id, sizeof h->id);
 	wr_bytes(&w, h->image, sizeof h->image);
 	wr_le64(&w, h->sectors);
@@ -87,30 +82,25 @@ table_header_put(const struct table_header *h, uint8_t *out)
 	wr_le32(&w, (h->begun ? FLAG_BEGUN : 0) | (h->complete ? FLAG_COMPLETE : 0) |
 	                (h->closed ? FLAG_CLOSED : 0));
 	wr_bytes(&w, h->disk, sizeof h->disk);
-	wr_zero(&w, PIECE_BYTES - wr_len(&w));
-	wr_le32(&crc, crc32c(out + HEADER_CRC_FROM, PIECE_BYTES - HEADER_CRC_FROM));
+	slot_put(&header, out, PIECE_BYTES, &w, h->sequence);
 }
 
 /* Do the sizes fit each other? */
 static bool
 is_possible(const struct table_header *h)
 {
-	return h->sequence != 0 && h->disk_bytes <= INT64_MAX &&
-	       h->sectors <= h->disk_bytes / SECTOR_BYTES + 1 &&
+	return h->disk_bytes <= INT64_MAX && h->sectors <= h->disk_bytes / SECTOR_BYTES + 1 &&
 	       (h->at_bytes == TABLE_ELSEWHERE || h->at_bytes <= INT64_MAX);
 }
 
 bool
 table_header_get(struct table_header *h, const void *block, size_t len)
 {
-	struct rd r = rd_from(block, len < PIECE_BYTES ? len : PIECE_BYTES);
-	const void *m = rd_bytes(&r, sizeof magic);
 	struct table_header got = { .sequence = 0 };
+	struct rd r;
 
-	if (m == NULL || memcmp(m, magic, sizeof magic) != 0 || rd_le32(&r) != VERSION)
+	if (len < PIECE_BYTES || !slot_get(&header, block, PIECE_BYTES, &got.sequence, &r))
 		return false;
-	uint32_t crc = rd_le32(&r);
-	got.sequence = rd_le64(&r);
 	rd_copy(&r, got.id, sizeof got.id);
 	rd_copy(&r, got.image, sizeof got.image);
 	got.sectors = rd_le64(&r);
@@ -121,10 +111,7 @@ table_header_get(struct table_header *h, const void *block, size_t len)
 	got.complete = (flags & FLAG_COMPLETE) != 0;
 	got.closed = (flags & FLAG_CLOSED) != 0;
 	rd_copy(&r, got.disk, sizeof got.disk);
-	if (rd_left(&r) == 0 || len < PIECE_BYTES ||
-	    crc != crc32c((const uint8_t *)block + HEADER_CRC_FROM, PIECE_BYTES - HEADER_CRC_FROM))
-		return false;
-	if (!is_possible(&got))
+	if (!rd_ok(&r) || !is_possible(&got))
 		return false;
 	*h = got;
 	return true;

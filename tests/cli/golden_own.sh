@@ -34,8 +34,32 @@ echo "== the streams"
 : > "$T/copy"
 quietly "$BIN/dmmerge" -q "$T/copy" < "$T/full.dsync" || fail "dmmerge full"
 is "full.dsync" "$T/copy" disk
+cp "$T/copy" "$T/half.copy"
 quietly "$BIN/dmmerge" -q "$T/copy" < "$T/changed.dsync" || fail "dmmerge changed"
 is "changed.dsync" "$T/copy" later
+
+echo "== a merge that was killed"
+mv "$T/half.dsync-journal" "$T/half.copy.dsync"
+check "is interrupted" grep -q "^condition interrupted" <("$BIN/dmmerge" --status "$T/half.copy")
+quietly "$BIN/dmmerge" -q --recover "$T/half.copy" || fail "dmmerge --recover"
+is "it is finished" "$T/half.copy" later
+
+echo "== a disk that was streamed to when nbdkit was killed"
+if [ -n "${EMULATOR:-}" ] || instrumented || ! command -v nbdkit > /dev/null || ! command -v python3 > /dev/null; then
+	echo "   (no nbdkit for this plugin: not tried)"
+else
+	"$BIN/imageunzip" -q "$T/zstd.ndz" "$T/model"
+	printf "written before the kill" | dd of="$T/model" bs=1 seek=1000000 conv=notrunc status=none
+	check "what was killed does not look whole" eval '! cmp -s "$T/half-streamed.disk" "$T/model"'
+	nbdkit -f -U "$T/sock" "$(dirname "$BIN")/lib/nbdkit-ndz-plugin.so" "$T/deflate.ndz" disk="$T/half-streamed.disk" table="$T/half-streamed.table" \
+	    when-idle=0 status="$T/status" 2> "$T/nbd.log" & server=$!
+	CLEANUP+=('kill $server 2> /dev/null; wait $server')
+	begins $server test -S "$T/status"
+	check "it becomes complete" python3 "$TOP/tests/helpers/nbd_stream.py" wait "$T/status" 60
+	check "without what was there" json <(python3 "$TOP/tests/helpers/nbd_stream.py" status "$T/status") 'filled_bytes<2950000'
+	kill $server; wait $server
+	check "what was written stays" cmp "$T/half-streamed.disk" "$T/model"
+fi
 
 echo "== installations that were killed, with one of three chunks done"
 check "the image" quietly "$BIN/imagedump" --verify "$T/long.ndz"
