@@ -4,10 +4,14 @@
 #include "common/base/statements.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "common/base/number.h"
 
 const char *
 statement_value(const char *word, const char *key)
@@ -40,6 +44,12 @@ cut(struct statement *s, struct err *e)
 }
 
 static int
+err_none(const struct statement *s, struct err *e)
+{
+	return err_set(e, ERR_USAGE, "\"%.40s\" is not a statement", s->words[0]);
+}
+
+static int
 take(const struct statement_kind *kinds, void *arg, struct statement *s, struct err *e)
 {
 	if (cut(s, e) != 0)
@@ -47,14 +57,14 @@ take(const struct statement_kind *kinds, void *arg, struct statement *s, struct 
 	if (s->n == 0)
 		return 0;
 	for (const struct statement_kind *k = kinds; k->name != NULL; k++)
-		if (strcmp(s->words[0], k->name) == 0) {
+		if (k->name[0] == '\0' || strcmp(s->words[0], k->name) == 0) {
 			if (s->n < k->min || s->n > k->max)
 				return err_set(e, ERR_USAGE,
-				    "\"%s\" has too %s words", k->name,
+				    "\"%.40s\" has too %s words", s->words[0],
 				    s->n < k->min ? "few" : "many");
 			return k->take(arg, s, e);
 		}
-	return err_set(e, ERR_USAGE, "\"%.40s\" is not a statement", s->words[0]);
+	return err_none(s, e);
 }
 
 int
@@ -130,4 +140,54 @@ statements_write(struct buf *b, struct err *e, const char *format, ...)
 	line[n++] = '\n';
 	buf_bytes(b, line, (size_t)n);
 	return buf_ok(b) ? 0 : err_nomem(e, "a text");
+}
+
+static int
+take_word(const struct statement_field *f, void *to, const char *word, struct err *e)
+{
+	switch (f->is) {
+	case FIELD_NUMBER: return number_uint(word, f->min, f->max, to, e);
+	case FIELD_ID: return number_uuid(word, to, e);
+	case FIELD_YES:
+		*(bool *)to = strcmp(word, "yes") == 0;
+		return *(bool *)to || strcmp(word, "no") == 0
+		           ? 0
+		           : err_set(e, ERR_FORMAT, "yes or no is expected");
+	default:
+		if (strlen(word) >= f->max)
+			return err_set(e, ERR_FORMAT, "the word is too long");
+		strcpy(to, word);
+		return 0;
+	}
+}
+
+int
+statement_take(const struct statement_field *f, void *arg, const struct statement *s,
+    struct err *e)
+{
+	for (; f->name != NULL; f++)
+		if (strcmp(f->name, s->words[0]) == 0)
+			return take_word(f, (char *)arg + f->at, s->words[1], e);
+	return err_none(s, e);
+}
+
+int
+statements_write_fields(
+    struct buf *b, const struct statement_field *f, const void *arg, struct err *e)
+{
+	char id[33];
+	int rc = 0;
+
+	for (; rc == 0 && f->name != NULL; f++) {
+		const void *from = (const char *)arg + f->at;
+		if (f->is == FIELD_ID)
+			rc = statements_write(b, e, "%s %s", f->name, number_hex(from, 16, id));
+		else if (f->is == FIELD_NUMBER)
+			rc = statements_write(b, e, "%s %" PRIu64, f->name, *(const uint64_t *)from);
+		else
+			rc = statements_write(b, e, "%s %s", f->name,
+			    f->is == FIELD_WORD     ? (const char *)from
+			    : *(const bool *)from ? "yes" : "no");
+	}
+	return rc;
 }

@@ -4,6 +4,7 @@
 #define COMMON_BASE_STATEMENTS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/base/buf.h"
 #include "common/base/err.h"
@@ -21,7 +22,8 @@ struct statement {
 	size_t n;
 };
 
-/* What a kind of statement does.  An array of these ends with a name of NULL. */
+/* What a kind of statement does.  An array of these ends with a name of NULL.  The name "", the
+ * last one, stands for all others. */
 struct statement_kind {
 	const char *name;
 	size_t min, max; /* number of words, the name included */
@@ -37,6 +39,22 @@ int statements_parse(const struct statement_kind *, void *arg, const char *text,
 int statements_read(
     const struct statement_kind *, void *arg, const char *path, struct err *);
 
+/* A statement of one word, which is kept in a member of a struct.  An array of these ends with
+ * a name of NULL. */
+struct statement_field {
+	const char *name;
+	enum { FIELD_WORD, FIELD_NUMBER, FIELD_ID, FIELD_YES } is; /* char[], uint64_t, uint8_t[16], bool */
+	size_t at;         /* of the member, offsetof() */
+	uint64_t min, max; /* of a number; a word has less than max bytes */
+};
+
+/* Keeps the word of the field that the statement names.  ERR_USAGE: there is no such field, or
+ * the number is none of its; ERR_FORMAT. */
+int statement_take(const struct statement_field *, void *arg, const struct statement *,
+    struct err *);
+/* statements_write() for all fields, in order. */
+int statements_write_fields(
+    struct buf *, const struct statement_field *, const void *arg, struct err *);
 /* Adds a line to a text that statements_parse() will read: a name and operands, by a format
  * of printf().  ERR_USAGE: they would be read as something else; ERR_NOMEM. */
 int statements_write(struct buf *, struct err *, const char *format, ...)

@@ -12,13 +12,11 @@
 #include "dsync/change/bases.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "common/base/number.h"
 #include "common/base/statements.h"
 #include "common/disk/output.h"
 #include "dsync/run/mapper.h"
@@ -45,28 +43,17 @@ take_kind(void *arg, const struct statement *s, struct err *e)
 	return 0;
 }
 
-static int
-take_bytes(void *arg, const struct statement *s, struct err *e)
-{
-	struct bases *b = arg;
-
-	return number_uint(s->words[1], 1, INT64_MAX, &b->device_bytes, e);
-}
-
-static int
-take_lineage(void *arg, const struct statement *s, struct err *e)
-{
-	struct bases *b = arg;
-
-	return stream_id_get(&b->lineage, s->words[1], e);
-}
+static const struct statement_field fields[] = {
+	{ "bytes", FIELD_NUMBER, offsetof(struct bases, device_bytes), 1, INT64_MAX },
+	{ "lineage", FIELD_ID, offsetof(struct bases, lineage), 0, 0 },
+	{ "made-at", FIELD_NUMBER, offsetof(struct bases, made_at), 0, INT64_MAX },
+	{ 0 },
+};
 
 static int
-take_made_at(void *arg, const struct statement *s, struct err *e)
+take_field(void *arg, const struct statement *s, struct err *e)
 {
-	struct bases *b = arg;
-
-	return number_uint(s->words[1], 0, INT64_MAX, &b->made_at, e);
+	return statement_take(fields, arg, s, e);
 }
 
 static int
@@ -87,11 +74,9 @@ take_base(void *arg, const struct statement *s, struct err *e)
 static const struct statement_kind statements[] = {
 	{ "dsync-source", 2, 2, take_version },
 	{ "kind", 2, 2, take_kind },
-	{ "bytes", 2, 2, take_bytes },
-	{ "lineage", 2, 2, take_lineage },
-	{ "made-at", 2, 2, take_made_at },
 	{ "base", 3, 3, take_base },
 	{ "pending", 3, 3, take_base },
+	{ "", 2, 2, take_field },
 	{ 0 },
 };
 
@@ -163,12 +148,9 @@ write_lines(const struct bases *b, struct buf *text, struct err *e)
 {
 	char id[STREAM_ID_TEXT];
 
-	stream_id_text(&b->lineage, id);
 	if (statements_write(text, e, "dsync-source 1") != 0 ||
 	    statements_write(text, e, "kind %s", b->kind) != 0 ||
-	    statements_write(text, e, "bytes %" PRIu64, b->device_bytes) != 0 ||
-	    statements_write(text, e, "lineage %s", id) != 0 ||
-	    statements_write(text, e, "made-at %" PRIu64, b->made_at) != 0)
+	    statements_write_fields(text, fields, b, e) != 0)
 		return -1;
 	for (unsigned i = 0; i < b->n; i++)
 		if (statements_write(text, e, "%s %s %s",

@@ -14,13 +14,10 @@
 #include "dsync/track/record.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "common/base/number.h"
 #include "common/base/statements.h"
 #include "common/disk/output.h"
 #include "dsync/run/place.h"
@@ -34,80 +31,29 @@ take_version(void *arg, const struct statement *s, struct err *e)
 	return 0;
 }
 
-static int
-take_word(char *to, size_t cap, const struct statement *s, struct err *e)
-{
-	if (strlen(s->words[1]) >= cap)
-		return err_set(e, ERR_FORMAT, "the word is too long");
-	strcpy(to, s->words[1]);
-	return 0;
-}
+#define AT(member) offsetof(struct record, member)
+
+static const struct statement_field fields[] = {
+	{ "device", FIELD_WORD, AT(device), 1, RECORD_PATH_BYTES },
+	{ "metadata", FIELD_WORD, AT(metadata), 1, RECORD_PATH_BYTES },
+	{ "block", FIELD_NUMBER, AT(block_sectors), 1, STREAM_BLOCK_MAX / SECTOR_BYTES },
+	{ "bytes", FIELD_NUMBER, AT(device_bytes), 0, INT64_MAX },
+	{ "beneath", FIELD_YES, AT(beneath), 0, 0 },
+	{ "identity", FIELD_ID, AT(identity), 0, 0 },
+	{ "generation", FIELD_ID, AT(generation), 0, 0 },
+	{ "active", FIELD_WORD, AT(active), 1, MAPPED_WORD_BYTES },
+	{ 0 },
+};
 
 static int
-take_device(void *arg, const struct statement *s, struct err *e)
+take_field(void *arg, const struct statement *s, struct err *e)
 {
-	return take_word(((struct record *)arg)->device, RECORD_PATH_BYTES, s, e);
-}
-
-static int
-take_metadata(void *arg, const struct statement *s, struct err *e)
-{
-	return take_word(((struct record *)arg)->metadata, RECORD_PATH_BYTES, s, e);
-}
-
-static int
-take_active(void *arg, const struct statement *s, struct err *e)
-{
-	return take_word(((struct record *)arg)->active, MAPPED_WORD_BYTES, s, e);
-}
-
-static int
-take_block(void *arg, const struct statement *s, struct err *e)
-{
-	return number_uint(s->words[1], 1, STREAM_BLOCK_MAX / SECTOR_BYTES,
-	    &((struct record *)arg)->block_sectors, e);
-}
-
-static int
-take_bytes(void *arg, const struct statement *s, struct err *e)
-{
-	return number_uint(
-	    s->words[1], 0, INT64_MAX, &((struct record *)arg)->device_bytes, e);
-}
-
-static int
-take_beneath(void *arg, const struct statement *s, struct err *e)
-{
-	struct record *r = arg;
-
-	r->beneath = strcmp(s->words[1], "yes") == 0;
-	return r->beneath || strcmp(s->words[1], "no") == 0
-	           ? 0
-	           : err_set(e, ERR_FORMAT, "yes or no is expected");
-}
-
-static int
-take_identity(void *arg, const struct statement *s, struct err *e)
-{
-	return stream_id_get(&((struct record *)arg)->identity, s->words[1], e);
-}
-
-static int
-take_generation(void *arg, const struct statement *s, struct err *e)
-{
-	return stream_id_get(&((struct record *)arg)->generation, s->words[1], e);
+	return statement_take(fields, arg, s, e);
 }
 
 static const struct statement_kind statements[] = {
 	{ "dsync-track", 2, 2, take_version },
-	{ "device", 2, 2, take_device },
-	{ "metadata", 2, 2, take_metadata },
-	{ "block", 2, 2, take_block },
-	{ "bytes", 2, 2, take_bytes },
-	{ "beneath", 2, 2, take_beneath },
-	{ "identity", 2, 2, take_identity },
-	{ "generation", 2, 2, take_generation },
-	{ "active", 2, 2, take_active },
+	{ "", 2, 2, take_field },
 	{ 0 },
 };
 
@@ -166,21 +112,13 @@ int
 record_save(const struct record *r, struct err *e)
 {
 	static const struct output_kind kind = { "a record of dsync", 12, begins_as_ours };
-	char id[STREAM_ID_TEXT];
 	struct buf text = { 0 };
-	bool ok = statements_write(&text, e, "dsync-track 1") == 0 &&
-	          statements_write(&text, e, "device %s", r->device) == 0 &&
-	          statements_write(&text, e, "metadata %s", r->metadata) == 0 &&
-	          statements_write(&text, e, "block %" PRIu64, r->block_sectors) == 0 &&
-	          statements_write(&text, e, "bytes %" PRIu64, r->device_bytes) == 0 &&
-	          statements_write(&text, e, "beneath %s", r->beneath ? "yes" : "no") == 0 &&
-	          statements_write(
-		      &text, e, "identity %s", stream_id_text(&r->identity, id)) == 0 &&
-	          statements_write(
-		      &text, e, "generation %s", stream_id_text(&r->generation, id)) == 0 &&
-	          statements_write(&text, e, "active %s", r->active) == 0;
-	int rc = ok ? output_replace(r->path, &kind, text.base, text.len, e) : -1;
+	int rc = statements_write(&text, e, "dsync-track 1");
 
+	if (rc == 0)
+		rc = statements_write_fields(&text, fields, r, e);
+	if (rc == 0)
+		rc = output_replace(r->path, &kind, text.base, text.len, e);
 	buf_free(&text);
 	return rc;
 }

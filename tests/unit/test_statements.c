@@ -2,6 +2,7 @@
  * not written. */
 #include "common/base/statements.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "tests/t.h"
@@ -31,6 +32,59 @@ test_read_again(void)
 	buf_free(&words);
 }
 
+struct kept {
+	char word[6];
+	uint64_t number;
+	uint8_t id[16];
+	bool yes, no;
+};
+
+static const struct statement_field fields[] = {
+	{ "word", FIELD_WORD, offsetof(struct kept, word), 1, 6 },
+	{ "number", FIELD_NUMBER, offsetof(struct kept, number), 3, UINT64_MAX },
+	{ "id", FIELD_ID, offsetof(struct kept, id), 0, 0 },
+	{ "yes", FIELD_YES, offsetof(struct kept, yes), 0, 0 },
+	{ "no", FIELD_YES, offsetof(struct kept, no), 0, 0 },
+	{ 0 },
+};
+
+static int
+take_field(void *arg, const struct statement *s, struct err *why)
+{
+	return statement_take(fields, arg, s, why);
+}
+
+static int
+parse(struct kept *k, const char *text)
+{
+	static const struct statement_kind kinds[] = { { "", 2, 2, take_field }, { 0 } };
+
+	*k = (struct kept){ .no = true };
+	return statements_parse(kinds, k, text, strlen(text), "text", &e);
+}
+
+static void
+test_fields(void)
+{
+	static const char text[] = "word a-b-c\nnumber 18446744073709551615\n"
+				   "id 00112233445566778899aabbccddeeff\nyes yes\nno no\n";
+	static const char *const bad[] = { "word a-b-c-\n", "number 2\n", "id 0\n", "yes maybe\n",
+		"other 1\n", "word\n", "number 3 4\n" };
+	struct buf again = { 0 };
+	struct kept k;
+
+	T_CHECK(parse(&k, text) == 0);
+	T_CHECK(strcmp(k.word, "a-b-c") == 0);
+	T_CHECK(k.number == UINT64_MAX);
+	T_CHECK(k.id[0] == 0 && k.id[1] == 0x11 && k.id[15] == 0xff);
+	T_CHECK(k.yes && !k.no);
+	T_CHECK(statements_write_fields(&again, fields, &k, &e) == 0);
+	T_CHECK(again.len == sizeof text - 1 && memcmp(again.base, text, again.len) == 0);
+	buf_free(&again);
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		T_CHECK(parse(&k, bad[i]) == -1);
+}
+
 static void
 test_not_written(void)
 {
@@ -54,6 +108,7 @@ int
 main(void)
 {
 	test_read_again();
+	test_fields();
 	test_not_written();
 	return t_done();
 }
