@@ -10,25 +10,11 @@
 
 #include "common/base/confined_impl.h"
 #include "common/base/frame.h"
+#include "common/base/whole.h"
 
 struct confined {
 	int pipe;
 };
-
-static int
-write_all(int fd, const uint8_t *p, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(fd, p, len);
-		if (n < 0 && errno != EINTR)
-			return -1;
-		if (n > 0) {
-			p += n;
-			len -= (size_t)n;
-		}
-	}
-	return 0;
-}
 
 /* Sends a frame of any kind, those of confined_impl.h included. */
 static int
@@ -40,7 +26,7 @@ tell(struct confined *c, uint8_t kind, const void *payload, size_t len, struct e
 	frame_put(&w, kind, payload, len);
 	if (!wr_ok(&w))
 		return err_set(e, ERR_FORMAT, "a message of %zu bytes is too long", len);
-	if (write_all(c->pipe, bytes, wr_len(&w)) != 0)
+	if (write_whole(c->pipe, bytes, wr_len(&w)) != 0)
 		return err_os(e, "writing to the parent process");
 	return 0;
 }

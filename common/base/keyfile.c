@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/whole.h"
+
 static int
 check_mode(int fd, const char *path, struct err *e)
 {
@@ -91,21 +93,6 @@ keyfile_read(const char *path, enum keyfile_kind kind, char buf[KEYFILE_BYTES_MA
 	return rc;
 }
 
-static int
-write_all(int fd, const char *path, const char *p, size_t n, struct err *e)
-{
-	while (n > 0) {
-		ssize_t put = write(fd, p, n);
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put < 0)
-			return err_os(e, "%s", path);
-		p += put;
-		n -= (size_t)put;
-	}
-	return fsync(fd) == 0 ? 0 : err_os(e, "%s", path);
-}
-
 int
 keyfile_write(const char *path, bool secret, const void *data, size_t n, struct err *e)
 {
@@ -117,7 +104,7 @@ keyfile_write(const char *path, bool secret, const void *data, size_t n, struct 
 		    "%s: exists already, and a key is never replaced", path);
 	if (fd < 0)
 		return err_os(e, "%s: cannot be made", path);
-	int rc = write_all(fd, path, data, n, e);
+	int rc = write_whole(fd, data, n) == 0 && fsync(fd) == 0 ? 0 : err_os(e, "%s", path);
 	if (close(fd) != 0 && rc == 0)
 		rc = err_os(e, "%s", path);
 	if (rc != 0)

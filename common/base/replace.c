@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/base/lock.h"
+#include "common/base/whole.h"
 
 int
 replace_sync_name(const char *path, struct err *e)
@@ -43,16 +43,10 @@ replace_name(const char *made, const char *path, enum replace_flags flags, struc
 }
 
 static int
-fill(int fd, const uint8_t *bytes, size_t n, mode_t mode)
+fill(int fd, const void *bytes, size_t n, mode_t mode)
 {
-	if (ftruncate(fd, 0) != 0)
+	if (ftruncate(fd, 0) != 0 || write_whole(fd, bytes, n) != 0)
 		return -1;
-	for (size_t done = 0; done < n;) {
-		ssize_t put = write(fd, bytes + done, n - done);
-		if (put < 0 && errno != EINTR)
-			return -1;
-		done += put > 0 ? (size_t)put : 0;
-	}
 	fchmod(fd, mode); /* where files have modes */
 	return 0;
 }

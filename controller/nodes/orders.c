@@ -10,9 +10,10 @@
 #include <unistd.h>
 
 #include "common/base/lock.h"
+#include "common/base/path.h"
 #include "common/base/replace.h"
 
-enum { PATH_BYTES = 4096, ORDER_TEXT_BYTES = 2048, NAME_BYTES = 32 };
+enum { ORDER_TEXT_BYTES = 2048, NAME_BYTES = 32 };
 
 void
 orders_group(const struct orders_config *c, unsigned slot, char text[16], uint16_t *port)
@@ -90,8 +91,8 @@ settle_file(const struct orders_config *c, const struct swap *w, const char *nam
 {
 	char path[PATH_BYTES], is[ORDER_TEXT_BYTES + 200], mark[64];
 
-	if (snprintf(path, sizeof path, "%s/%s", c->folder, name) >= PATH_BYTES)
-		return err_set(e, ERR_USAGE, "%.100s...: the path is too long", c->folder);
+	if (path_in(path, c->folder, name, e) != 0)
+		return -1;
 	ssize_t n = read_order(path, is, sizeof is);
 	if (text != NULL && n >= 0 && strcmp(is, text) == 0)
 		return 0;

@@ -9,28 +9,21 @@
 
 #include "common/base/lock.h"
 #include "common/base/number.h"
+#include "common/base/path.h"
 #include "common/base/random_bytes.h"
 #include "common/base/replace.h"
 #include "controller/state/swapdb_impl.h"
 
 /* WAIT_MS: another program, such as a backup, may read the database for a moment.  SESSIONS_KEPT: a
  * session a day for 27 years. */
-enum { PATH_BYTES = 4096, VERSION = 2, WAIT_MS = 5000, SESSIONS_KEPT = 10000 };
-
-static int
-path_of(const char *folder, const char *name, char path[PATH_BYTES], struct err *e)
-{
-	int n = snprintf(path, PATH_BYTES, "%s/%s", folder, name);
-
-	return n < PATH_BYTES ? 0 : err_set(e, ERR_USAGE, "%.100s...: the path is too long", folder);
-}
+enum { VERSION = 2, WAIT_MS = 5000, SESSIONS_KEPT = 10000 };
 
 static int
 lock(struct swapdb *st, const char *folder, struct err *e)
 {
 	char path[PATH_BYTES];
 
-	if (path_of(folder, "lock", path, e) != 0)
+	if (path_in(path, folder, "lock", e) != 0)
 		return -1;
 	return lock_file(&st->lock, path, folder, "another controllerd uses this folder", e);
 }
@@ -95,7 +88,7 @@ open_db(struct swapdb *st, const char *folder, struct err *e)
 
 	if (make_folder(folder, e) != 0)
 		return -1;
-	if (lock(st, folder, e) != 0 || path_of(folder, "state.db", path, e) != 0)
+	if (lock(st, folder, e) != 0 || path_in(path, folder, "state.db", e) != 0)
 		return -1;
 	st->db.name = "the state";
 	if (db_open(&st->db, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, WAIT_MS, e) != 0 ||

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/whole.h"
 #include "emustore/objects/folder_impl.h"
 #include "emustore/objects/own.h"
 
@@ -243,21 +244,6 @@ load_object(void *ctx, const char *key, size_t max, struct buf *out, struct err 
 	return rc;
 }
 
-static int
-write_all(int fd, const void *data, size_t n)
-{
-	for (size_t done = 0; done < n;) {
-		ssize_t put = pwrite(fd, (const uint8_t *)data + done, n - done,
-		    (off_t)done);
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put < 0)
-			return -1;
-		done += (size_t)put;
-	}
-	return fsync(fd);
-}
-
 /* Write a synced file into new/, the folder `at`; `name` becomes its name there. */
 static int
 write_new(struct folder *f, int at, const char *key, const void *data, size_t bytes,
@@ -270,7 +256,7 @@ write_new(struct folder *f, int at, const char *key, const void *data, size_t by
 	    at, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return err_key(f, key, e);
-	int rc = write_all(fd, data, bytes);
+	int rc = write_whole(fd, data, bytes) == 0 ? fsync(fd) : -1;
 	int why = errno;
 	if (close(fd) != 0 && rc == 0)
 		rc = -1, why = errno;

@@ -3,11 +3,12 @@
 #include "mfrisbeed/master/history_db.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <unistd.h>
 
+#include "common/base/path.h"
+
 /* WAIT_MS: --report or a backup may read the database for a moment. */
-enum { PATH_BYTES = 4096, VERSION = 1, WAIT_MS = 5000 };
+enum { VERSION = 1, WAIT_MS = 5000 };
 
 /* at: seconds since 1970.  An event with the same kind, image, host, run and began_us is replaced
  * when more is known of it. */
@@ -23,12 +24,11 @@ history_db_open(struct db *db, const char *folder, bool write, struct err *e)
 {
 	static const char *const upgrade[] = { schema }, *const none[] = { NULL };
 	char path[PATH_BYTES];
-	int n = snprintf(path, sizeof path, "%s/history.db", folder);
 	int flags = write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
 
 	*db = (struct db){ .name = "the history" };
-	if (n >= (int)sizeof path)
-		return err_set(e, ERR_USAGE, "%.100s...: the path is too long", folder);
+	if (path_in(path, folder, "history.db", e) != 0)
+		return -1;
 	if (!write && access(path, F_OK) != 0 && errno == ENOENT)
 		return err_set(e, ERR_ABSENT, "%s: nothing was noted yet", path);
 	if (db_open(db, path, flags, WAIT_MS, e) != 0 ||

@@ -2,30 +2,18 @@
  * "session NAME GROUP PORT" for each (slots.h).  The file is replaced as a
  * whole.  sessions.c and master.c call it, in the master's first thread. */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/base/lock.h"
 #include "common/base/number.h"
+#include "common/base/path.h"
 #include "common/base/replace.h"
 #include "common/base/statements.h"
 #include "common/wire/addr.h"
 #include "common/wire/master.h"
 #include "mfrisbeed/master/names.h"
 #include "mfrisbeed/master/slots.h"
-
-enum { PATH_BYTES = 4096 };
-
-static int
-path_of(const struct settings *s, const char *name, char path[PATH_BYTES], struct err *e)
-{
-	int n = snprintf(path, PATH_BYTES, "%s/%s", s->state, name);
-
-	return n > 0 && n < PATH_BYTES
-	           ? 0
-	           : err_set(e, ERR_USAGE, "%s: the path is too long", s->state);
-}
 
 static int
 write_all(const struct sessions *x, struct buf *text, struct err *e)
@@ -50,7 +38,7 @@ state_save(const struct sessions *x, struct err *e)
 {
 	struct buf text = { 0 };
 	char path[PATH_BYTES];
-	int rc = path_of(x->settings, "sessions", path, e);
+	int rc = path_in(path, x->settings->state, "sessions", e);
 
 	if (rc == 0)
 		rc = write_all(x, &text, e);
@@ -65,7 +53,7 @@ state_lock(const struct settings *s, struct err *e)
 {
 	char path[PATH_BYTES];
 
-	if (path_of(s, "lock", path, e) != 0)
+	if (path_in(path, s->state, "lock", e) != 0)
 		return -1;
 	int fd;
 	lock_file(&fd, path, s->state, "another mfrisbeed uses this folder", e);
@@ -115,7 +103,7 @@ state_read(const struct settings *s,
 	struct reading r = { each, arg };
 	char path[PATH_BYTES];
 
-	if (path_of(s, "sessions", path, e) != 0)
+	if (path_in(path, s->state, "sessions", e) != 0)
 		return -1;
 	if (access(path, F_OK) != 0 && errno == ENOENT)
 		return 0;
