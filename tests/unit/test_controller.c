@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +27,15 @@
 #include "tests/tmp.h"
 
 static char folder[256];
+static unsigned syncs; /* of a whole filesystem */
+
+/* What the library asks of the system. */
+int
+syncfs(int fd)
+{
+	syncs++;
+	return (int)syscall(SYS_syncfs, fd);
+}
 
 static bool
 refused(const char *text)
@@ -307,6 +317,7 @@ test_orders(void)
 	swap_stop(&w, (struct swap_now){ 1, 1 }, id, &e);
 	T_CHECK(orders_settle(&c, &w, &w.nodes[0], &e) == 0 && has(ipxe, NULL) && has(grub, NULL));
 	T_CHECK(changes == 4 && orders_sync(&c, &e) == 0);
+	T_CHECK(syncs == 1); /* with what the orders say */
 	symlink("nowhere", ipxe); /* no order of this controller is one */
 	T_CHECK(mkdir(grub, 0700) == 0 && orders_settle(&c, &w, &w.nodes[0], &e) == 0);
 	unlink(ipxe);
