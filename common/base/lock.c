@@ -14,14 +14,43 @@
 enum { STEP_US = 20000 };
 
 int
-lock_try(int fd)
+lock_try(int fd, bool shared)
 {
 	int rc;
 
 	do
-		rc = flock(fd, LOCK_EX | LOCK_NB);
+		rc = flock(fd, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB);
 	while (rc != 0 && errno == EINTR);
 	return rc == 0 ? 1 : errno == EWOULDBLOCK ? 0 : -1;
+}
+
+static struct flock
+bytes_of(uint64_t from, uint64_t bytes)
+{
+	return (struct flock){ .l_type = F_WRLCK,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)from,
+		.l_len = (off_t)bytes };
+}
+
+int
+lock_try_bytes(int fd, uint64_t from, uint64_t bytes)
+{
+	struct flock l = bytes_of(from, bytes);
+	int rc;
+
+	do
+		rc = fcntl(fd, F_OFD_SETLK, &l);
+	while (rc != 0 && errno == EINTR);
+	return rc == 0 ? 1 : errno == EAGAIN || errno == EACCES ? 0 : -1;
+}
+
+bool
+lock_is_taken(int fd, uint64_t from, uint64_t bytes)
+{
+	struct flock l = bytes_of(from, bytes);
+
+	return fcntl(fd, F_OFD_GETLK, &l) == 0 && l.l_type != F_UNLCK;
 }
 
 /* A signal must end the wait, whichever thread receives it, and whenever it comes. */
@@ -30,7 +59,7 @@ lock_wait(int fd, struct err *e)
 {
 	int rc;
 
-	while ((rc = lock_try(fd)) == 0) {
+	while ((rc = lock_try(fd, false)) == 0) {
 		if (cancel_check(e) != 0)
 			return -1;
 		timed_sleep(STEP_US);
@@ -53,7 +82,7 @@ lock_once(int *fd, const char *path, const char *name, const char *who, struct e
 	*fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 	if (*fd < 0)
 		return err_os(e, "%s", path);
-	int got = lock_try(*fd);
+	int got = lock_try(*fd, false);
 	if (got != 1)
 		return got == 0 ? err_set(e, ERR_REFUSED, "%s: %s", name, who)
 		                : err_os(e, "%s: cannot lock it", path);

@@ -1,16 +1,23 @@
-/* lock.h: locks of files by flock(2), for one program at a time.  A lock belongs to the open
- * file: it ends when that is closed, or when the program ends, whatever ends it.  Disks and
- * what is written as one are held by common/disk/hold.h. */
+/* lock.h: locks of files, by flock(2).  A lock belongs to the open file: it ends when that is
+ * closed, or when the program ends, whatever ends it.  Disks, and what is written as one, are
+ * held by common/disk/hold.h. */
 #ifndef COMMON_BASE_LOCK_H
 #define COMMON_BASE_LOCK_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/base/err.h"
 
-/* Locks an open file or folder without waiting.  1: it is locked; 0: another program has
- * it; -1: there are no locks here, or it cannot be locked, and errno says why. */
-int lock_try(int fd);
+/* Locks an open file or folder without waiting, `shared` with others who want to share it.
+ * 1: it is locked; 0: another program has it; -1: there are no locks here, or it cannot be
+ * locked, and errno says why. */
+int lock_try(int fd, bool shared);
+/* lock_try() for some bytes of what is open for writing (fcntl(2), F_OFD_SETLK).  Locks of all
+ * of it are of another kind, and do not meet these. */
+int lock_try_bytes(int fd, uint64_t from, uint64_t bytes);
+/* Has somebody else locked any of these bytes? */
+bool lock_is_taken(int fd, uint64_t from, uint64_t bytes);
 /* Waits for the lock, which another program may have for hours.  ERR_CANCELLED; ERR_IO: it
  * cannot be locked. */
 int lock_wait(int fd, struct err *);

@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
+#include "common/base/lock.h"
 #include "common/base/test_times.h"
 #include "common/disk/hold_impl.h"
 #include "common/disk/inuse.h"
@@ -100,16 +100,17 @@ opened_anew(struct lock *l, const char *name)
 }
 
 static int
-lock_node(struct disk_hold *h, const char *path, const struct hold_node *n, int how,
+lock_node(struct disk_hold *h, const char *path, const struct hold_node *n, bool shared,
     struct err *e)
 {
 	struct lock *l = &h->lock[h->n - 1];
 	bool anew = false;
+	int got;
 
-	while (flock(l->fd, how | LOCK_NB) != 0) {
-		if (errno == EBADF && !anew && (anew = opened_anew(l, n->name)))
+	while ((got = lock_try(l->fd, shared)) != 1) {
+		if (got < 0 && errno == EBADF && !anew && (anew = opened_anew(l, n->name)))
 			continue;
-		if (errno != EWOULDBLOCK && errno != EINTR)
+		if (got < 0)
 			return 0; /* there are no locks here */
 		if (!hold_waits(h))
 			return refuse(path, n, l, e);
@@ -123,16 +124,13 @@ lock_bytes(struct disk_hold *h, const char *path, const struct hold_node *n,
     struct err *e)
 {
 	struct lock *l = &h->lock[h->n - 1];
-	struct flock bytes = { .l_type = F_WRLCK,
-		.l_whence = SEEK_SET,
-		.l_start = (off_t)n->bytes.off,
-		.l_len = (off_t)n->bytes.len };
+	int got;
 
 	l->range_fd = open(n->name, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (l->range_fd < 0)
-		return lock_node(h, path, n, LOCK_EX, e);
-	while (fcntl(l->range_fd, F_OFD_SETLK, &bytes) != 0) {
-		if (errno != EAGAIN && errno != EACCES && errno != EINTR)
+		return lock_node(h, path, n, false, e);
+	while ((got = lock_try_bytes(l->range_fd, n->bytes.off, n->bytes.len)) != 1) {
+		if (got < 0)
 			return 0;
 		if (!hold_waits(h))
 			return refuse(path, n, l, e);
@@ -154,7 +152,7 @@ add_lock(struct disk_hold *h, const char *path, const struct hold_node *n, int f
 	l->borrowed = hold_inherited(&l->st);
 	if (l->borrowed)
 		return 0;
-	if (lock_node(h, path, n, all ? LOCK_EX : LOCK_SH, e) != 0)
+	if (lock_node(h, path, n, !all, e) != 0)
 		return -1;
 	return all ? 0 : lock_bytes(h, path, n, e);
 }
@@ -189,7 +187,7 @@ unlock_all(struct disk_hold *h)
 		/* Others may have the same descriptor: that of a shell, or a child that
 		 * was forked. */
 		if (!l->borrowed)
-			flock(l->fd, LOCK_UN);
+			lock_end(l->fd);
 		if (close(l->fd) != 0 && errno != EINTR)
 			rc = -1;
 		if (l->range_fd >= 0 && close(l->range_fd) != 0 && errno != EINTR)

@@ -187,7 +187,7 @@ orders_lock(const struct orders_config *c, int *fd, struct err *e)
 	*fd = open(c->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (*fd < 0)
 		return err_os(e, "%s", c->folder);
-	int got = lock_try(*fd);
+	int got = lock_try(*fd, false);
 	if (got == 1)
 		return 0;
 	close(*fd);

@@ -173,7 +173,7 @@ folder_lock(struct objects *o, bool wait, struct err *e)
 		return -1;
 	if (wait)
 		return lock_wait(f->lock_fd, e) == 0 ? 0 : err_ctx(e, "%s/lock", f->dir);
-	int got = lock_try(f->lock_fd);
+	int got = lock_try(f->lock_fd, false);
 	if (got == 1)
 		return 0;
 	if (got < 0)

@@ -143,7 +143,7 @@ test_locks(void)
 	/* A lock of a file without a name is none. */
 	T_CHECK(unlink("lock") == 0);
 	T_CHECK(lock_file(&other, "lock", "it", "somebody has it", &e) == 0);
-	T_CHECK(lock_try(other) == 1);
+	T_CHECK(lock_try(other, false) == 1);
 	close(other);
 	close(one);
 	T_CHECK(lock_file(&one, "not/there", "it", "somebody has it", &e) == -1);
