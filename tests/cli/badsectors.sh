@@ -71,7 +71,7 @@ has_list "captured" "$T/a.ndz" "3 100:3"
 check "imageunzip: exit 0 ($rc), and it says so" [ $rc = 0 -a "$(grep -c "warning: 3 sectors could not be read when the image was made, and are zeros: 100-102" "$T/stderr")" = 1 ]
 check "--json" [ "$("$BIN/imageunzip" --json "$T/b.ndz" "$T/got" 2> /dev/null | lost_in "" -)" = "3 100:3" ]
 cp "$T/src" "$T/good"
-printf x | dd of="$T/src" bs=512 seek=5000 conv=notrunc status=none
+spoil_byte "$T/src" $((5000 * 512))
 bad_at 101-101 "$BIN/imagezip" -q -X -f "$T/src" "$T/n.ndz" 2> /dev/null		# 100 and 102 are readable now
 "$BIN/imagedelta" -q "$T/a.ndz" "$T/n.ndz" "$T/d.ndz"; has_list "delta" "$T/d.ndz" "1 101:1"
 "$BIN/imagedelta" -q --onto "$T/a.ndz" "$T/d.ndz" "$T/w.ndz"; has_list "base and delta" "$T/w.ndz" "1 101:1"

@@ -12,7 +12,7 @@ for command in "d once" "d verify" "dmextract --since=scan:$T/state --done $T/de
 	status 3 $command
 	check "names the way out" grep -q "state: .*remove this file, and all" "$T/stderr"
 done
-printf x | dd of="$T/dev" bs=1 seek=5000 conv=notrunc status=none
+spoil_byte "$T/dev" 5000
 status 1 d init	# the copy is of states that were lost
 damage
 d init --force > "$T/stdout" 2> "$T/stderr" || fail "init: $(cat "$T/stderr")"

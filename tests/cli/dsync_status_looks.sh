@@ -19,7 +19,7 @@ check "a program that asks is told" [ "$(dmmerge -q --status "$T/copy" | head -n
 
 check "init" quietly d init
 both consistent 0
-printf x | dd of="$T/copy" bs=1 seek=2999999 conv=notrunc status=none
+spoil_byte "$T/copy" 2999999
 both changed 4
 check "with the reason" json "$T/json" exit=4 kind=differs 'error~does not hold what was merged'
 dmmerge --status --json "$T/copy" > "$T/json"; check "its status" [ $? = 4 ]

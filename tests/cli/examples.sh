@@ -17,7 +17,7 @@ imagezip -q sda sda.ndz || fail "imagezip sda"
 imagezip -q root.ext4 root.ndz; imagezip -q --codec=zstd root.ext4 zstd.ndz
 for i in disk a old emulab monday u; do cp sda.ndz $i.ndz; done; cp root.ndz home.ndz
 for i in disk monday root; do imagehash -c $i.ndz > /dev/null; done; cp root.ndz.sig root.sig
-change() { cp sda later; printf 'X' | dd of=later bs=1 seek="$1" conv=notrunc status=none; imagezip -q -U "" later "$2"; }
+change() { cp sda later; spoil_byte later "$1"; imagezip -q -U "" later "$2"; }
 change 9000000 friday.ndz; change 11000000 third.ndz; change 15000000 fourth.ndz
 imagedelta -q monday.ndz friday.ndz week.ndz; imagedelta -q friday.ndz third.ndz next.ndz
 imagedelta -q monday.ndz third.ndz tue.ndz; imagedelta -q third.ndz fourth.ndz wed.ndz

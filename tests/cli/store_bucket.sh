@@ -21,10 +21,10 @@ export EMUSTORE=s3://bucket/killed
 es init --pack-size 300k --grace 60 && es -q put a "$T/a.ndz" && es -q put b "$T/b.ndz" || fail "a store"
 ends_at() {	# N COMMAND...: killed when it sends its Nth request; 1: it did not come to that
 	local rc
-	echo "pause / $1" > "$T/s/fault"; : > "$T/s/paused"
+	echo "hold / $1" > "$T/s/fault"; : > "$T/s/paused"
 	"${@:2}" > /dev/null 2>&1 & local pid=$!
 	begins $pid [ -s "$T/s/paused" ]
-	: > "$T/s/fault"; kill -9 $pid 2> /dev/null; wait $pid 2> /dev/null; rc=$?
+	kill -9 $pid 2> /dev/null; : > "$T/s/fault"; wait $pid 2> /dev/null; rc=$?
 	[ $rc = 137 ]
 }
 es rm a; old; killed=0
@@ -56,7 +56,7 @@ es init -s s3://bucket/beside --pack-size 300k --grace 60 && export EMUSTORE=s3:
 for c in "gc --all" verify; do
 	for n in 1 2; do	# the first time the image is asked for, and when what it needs is looked at
 		es -q put x "$T/c.ndz" || fail "put x"
-		echo "pause /images/x/ $n" > "$T/s/fault"; : > "$T/s/paused"
+		echo "hold /images/x/ $n" > "$T/s/fault"; : > "$T/s/paused"
 		# shellcheck disable=SC2086
 		"$BIN/emustore" -q --cache "$T/other" $c 2> "$T/stderr" & pid=$!
 		begins $pid [ -s "$T/s/paused" ] || fail "$c has not asked for x $n times"

@@ -32,7 +32,7 @@ export EMUSTORE=$T/S
 echo "== gc replaces the packs of which an image is copied"
 es -s "$T/W" init && es -s "$T/W" -q put a "$T/a.ndz" && es -s "$T/W" -q put a "$T/b.ndz" && es -s "$T/W" -q rm a:1 && es -s s3://bucket/late init || fail "a store"
 ls "$T/W/packs" > "$T/before"
-echo "pause / 1" > "$T/s/fault"; : > "$T/s/paused"
+echo "hold / 1" > "$T/s/fault"; : > "$T/s/paused"
 "$BIN/emustore" -s "$T/W" -q copy a --all --to s3://bucket/late 2> "$T/stderr" & pid=$!
 begins $pid [ -s "$T/s/paused" ] || fail "copy has not asked the other store"
 check "gc" es -s "$T/W" -q gc --all

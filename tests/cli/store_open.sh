@@ -120,10 +120,10 @@ check "two at once" bash -c '"$0" -q --cache "$1/cache1" put e "$1/a.ndz" & "$0"
 check "both see both" [ "$(names 1)" = "b:1 c:1 d:1 e:1 f:1" -a "$(names 2)" = "b:1 c:1 d:1 e:1 f:1" ]
 died=0
 for ((n = 1; n < 30; n++)); do
-	echo "pause / $n" > "$T/s/fault"; : > "$T/s/paused"
+	echo "hold / $n" > "$T/s/fault"; : > "$T/s/paused"
 	EMUSTORE_CACHE=$T/cache2 "$BIN/emustore" -q put new "$T/a.ndz" > /dev/null 2>&1 & pid=$!
 	begins $pid [ -s "$T/s/paused" ]
-	: > "$T/s/fault"; kill -9 $pid 2> /dev/null; wait $pid 2> /dev/null; [ $? = 137 ] || break
+	kill -9 $pid 2> /dev/null; : > "$T/s/fault"; wait $pid 2> /dev/null; [ $? = 137 ] || break
 	died=$((died + 1)); rm -rf "$T/cache3"
 	kept=$(names 1) new=$(names 3)
 	[ "$kept" = "$new" ] || fail "killed at request $n: $kept by a kept index, $new by a new one"

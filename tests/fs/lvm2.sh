@@ -131,7 +131,7 @@ report "$T/info"; detach
 ext4 "$T/root" 8M; lv put "$T/info" "$T/pv" root "$T/root"; lv free "$T/info" root "$T/root.free" > "$T/free"
 fs_case lvm2 "striped; two metadata areas" "$T/pv" "$T/free" && sound "striped" root
 # The first metadata area's header broken: the second one counts.
-cp "$T/pv" "$T/pv2"; printf x | dd of="$T/pv2" bs=1 seek=4200 conv=notrunc status=none
+cp "$T/pv" "$T/pv2"; spoil_byte "$T/pv2" 4200
 check "first metadata area damaged: the second serves" [ "$(said_of skipped_sectors "$T/pv2")" = "$(said_of skipped_sectors "$T/pv")" ]
 
 # The text goes round its ring many times; the newest counts.
@@ -223,7 +223,7 @@ changed "extents behind the end" 's/pe_count = .*/pe_count = 100000/' "outside t
 changed "unknown type on the disk" 's/type = "striped"/type = "strange"/' "unknown type"
 changed "not its volume group" '/pv0 {/,/}/s/id = "....../id = "zzzzzz/' "does not list it"
 changed "braces do not match" 's/logical_volumes {/logical_volumes { {/' "damaged"
-cp "$T/pv" "$T/pv2"; printf x | dd of="$T/pv2" bs=1 seek=$((4096 + 65536 + 500)) conv=notrunc status=none
+cp "$T/pv" "$T/pv2"; spoil_byte "$T/pv2" $((4096 + 65536 + 500))
 fs_damaged lvm2 "checksum of the text wrong" "$T/pv2" "$T/free"; check "checksum: stored completely" said_zero "$T/pv2"
 cp "$T/pv" "$T/pv2"; truncate -s 20M "$T/pv2"
 fs_damaged lvm2 "cut short" "$T/pv2" "$T/free"; check "cut short: stored completely" said_zero "$T/pv2"

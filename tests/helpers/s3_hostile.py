@@ -14,6 +14,10 @@ def started_at(folder):
     """Each time that the test writes its faults it counts anew."""
     return os.stat(os.path.join(folder, "fault")).st_mtime_ns
 
+def held(line):
+    end = time.monotonic() + 180
+    while line in open(os.path.join(folder, "fault")).read() and time.monotonic() < end: time.sleep(0.01)
+
 def fault(path):
     if os.path.exists(os.path.join(folder, "requests")):
         with open(os.path.join(folder, "requests"), "a") as f: f.write(path + "\n")
@@ -22,12 +26,14 @@ def fault(path):
     for line in lines:
         words = line.split()
         if len(words) < 2 or words[1] not in path: continue
-        if words[0] == "pause":         # the N-th waits, and says so: time to kill who asks; it is not done
+        # The N-th waits, for 3 s or as long as the line is there, and says so: time to kill who asks; it is not done.
+        if words[0] in ("pause", "hold"):
             with lock:
                 counts[line, started_at(folder)] = n = counts.get((line, started_at(folder)), 0) + 1
             if n != int(words[2]): continue
             open(os.path.join(folder, "paused"), "w").write("paused\n")
-            time.sleep(3)
+            if words[0] == "hold": held(line)
+            else: time.sleep(3)
             return "close"
         with lock:
             n = counts[line] = counts.get(line, 0) + 1
