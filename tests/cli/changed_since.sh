@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# imagezip --changed-since: a delta of what has changed, without reading the rest; a chain of such deltas is a fresh image.
+# imagezip --changed-since: a delta of what has changed, without reading the rest; a chain of such deltas is a fresh
+# image.  SEED=N: other sectors that have not changed are listed, too.
 . "$(dirname "$0")/lib.sh"
 requires mke2fs debugfs python3 sfdisk
+RANDOM=${SEED:-1}
 zip() { "$BIN/imagezip" -q --changed-since="$T/state" --since=ranges:"$T/list" "$@"; }
 of() { json "$T/json" "$1"; }
 # What a tracker would know: the sectors that differ from the last time, and some that do not.  The partition table is not

@@ -2,6 +2,7 @@
 # --read-back of an installation that was interrupted: what the first run has written is
 # compared by the digests in its state, or with the image; or it is said that it was not.
 . "$(dirname "$0")/lib.sh"
+own_network "$@"
 shim=${B:-$TOP/build/plain}/tests/preload/faulty.so
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
 export FRISBEE_NO_URING=1

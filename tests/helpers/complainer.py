@@ -4,6 +4,7 @@ It says what a client says, from its own address, RATE messages a second, until 
 import random, select, socket, struct, sys, time
 
 own, group, port, rate, what = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4]), sys.argv[5]
+random.seed(1)
 ip, client = socket.inet_aton(own), random.getrandbits(31)
 
 

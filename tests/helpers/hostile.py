@@ -5,7 +5,7 @@ It asks who serves, as "frisbee --doctor" does, until somebody answers, and then
 times a second for so long, or until SIGTERM, AS itself ("own") or with the server's address
 ("server"; needs root).
 "join" only joins and leaves.  Of a session with --group-key it reads what the server answers
-to others.  Prints how many packets it sent."""
+to others.  SEED=N in the environment draws other lies.  Prints how many packets it sent."""
 import os
 import random
 import signal
@@ -18,6 +18,7 @@ own, group, port, seconds, image = sys.argv[1], sys.argv[2], int(sys.argv[3]), f
 spoofs, lies = sys.argv[6] == "server", sys.argv[7:]
 CHUNK, BLOCK, AUTH = 1 << 20, 1024, 48
 chunk_bytes = b""
+random.seed(int(os.environ.get("SEED", "1")))
 client = random.getrandbits(31)
 if image != "-":
     chunks = os.path.getsize(image) // CHUNK

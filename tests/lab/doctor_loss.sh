@@ -6,12 +6,13 @@ doctor_up 8
 for i in 1 2 3 4; do another s server$i -m 239.192.8.$i -p $((5000 + 10 * i)) "$T/disk.ndz"; done
 # Each packet by itself, as on a wire.
 for i in s 1 2 3 4 5 6 7 8; do on $i ip link set eth0 gso_max_segs 1 || skip "cannot limit segmentation"; done
-loses() {	# NODE PERMILLE: of all that comes
-	rules "$1" <<< "table netdev f { chain i { type filter hook ingress device \"eth0\" priority 0; ip protocol udp numgen random mod 1000 < $2 drop; }; }"
+loses() {	# NODE WHICH: of all that comes, as nft numbers packets
+	rules "$1" <<< "table netdev f { chain i { type filter hook ingress device \"eth0\" priority 0; ip protocol udp numgen $2 drop; }; }"
 }
 
 echo "== 10 and 48 of 100 are lost; storm control; a link of 1 Mbit/s"
-loses 1 100; loses 2 480
+# Each tenth: by lot it would be 20 of 100 now and then, of which another sentence is said.
+loses 1 "inc mod 10 == 9"; loses 2 "random mod 1000 < 480"
 switch << 'NFT'
 table netdev storm {
 	chain port {
