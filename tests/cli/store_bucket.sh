@@ -117,8 +117,8 @@ rm -rf "$T/cache"; gets b "$T/b.ndz"; gets c "$T/c.ndz"; es -q verify; cp -r "$T
 python3 - "$T/whole" "${FLIPS:-24}" > "$T/flips" << 'PY'
 import os, random, sys
 r = random.Random(6)
-for folder, _, names in os.walk(sys.argv[1]):
-    for n in names:
+for folder, _, names in sorted(os.walk(sys.argv[1])):
+    for n in sorted(names):
         path = os.path.join(folder, n); data = open(path, "rb").read()
         used = [i for i, b in enumerate(data) if b or i % 4096 < 40]
         for _ in range(0 if not used or "index.db-" in n else int(sys.argv[2]) if n == "index.db" else 1):
