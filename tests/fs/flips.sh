@@ -19,9 +19,13 @@ flips() {	# FS WHAT: of $T/fs
 }
 new() { rm -f "$T/fs"; truncate -s "$1" "$T/fs"; }
 
-new 24M; mke2fs -q -F -t ext4 -b 1024 -d "$T/files" "$T/fs"; flips ext4 "checksums"
-new 24M; mke2fs -q -F -t ext4 -O ^metadata_csum,uninit_bg -d "$T/files" "$T/fs"; flips ext4 "checksums of descriptors"
-new 24M; mke2fs -q -F -t ext2 -b 1024 -d "$T/files" "$T/fs"; flips ext4 "ext2, none"
+# Of the same UUID at the same time, so that the bits that are drawn are the same ones in each run.
+export E2FSPROGS_FAKE_TIME=1700000000
+UUID=5eed5eed-0000-4000-8000-000000000000
+ext() { mke2fs -q -F -U $UUID -E hash_seed=$UUID -d "$T/files" "$@" "$T/fs"; }
+new 24M; ext -t ext4 -b 1024; flips ext4 "checksums"
+new 24M; ext -t ext4 -O ^metadata_csum,uninit_bg; flips ext4 "checksums of descriptors"
+new 24M; ext -t ext2 -b 1024; flips ext4 "ext2, none"
 xfs() { TEST_DIR=1 TEST_DEV=1 QA_CHECK_FS=1 quietly mkfs.xfs -q -K -f "$@" "$T/fs" || fail "mkfs.xfs"; }
 new 40M; xfs -d agcount=2; flips xfs "checksums"
 new 40M; xfs -m crc=0 -d agcount=2; flips xfs "version 4, none"
