@@ -1,6 +1,8 @@
 /* Claims: a writer gets a version of an image only if nobody else has claimed it, and
- * if it has not been put meanwhile, and it leaves no claim that was refused. */
+ * if it has not been put meanwhile, and it leaves no claim that was refused.  Who meets
+ * another writer waits by lot. */
 #include <string.h>
+#include <time.h>
 
 #include "emustore/objects/folder.h"
 #include "emustore/store/store_impl.h"
@@ -8,6 +10,18 @@
 
 static struct err e;
 static struct store s;
+static unsigned waits;
+static long last_ns;
+
+/* The C library's function: here nobody waits. */
+int
+clock_nanosleep(clockid_t clock, int flags, const struct timespec *t, struct timespec *left)
+{
+	(void)clock, (void)flags, (void)left;
+	waits++;
+	last_ns = t->tv_sec * 1000000000 + t->tv_nsec;
+	return 0;
+}
 
 static void
 put(const char *key)
@@ -41,6 +55,20 @@ claim(const struct store_name *n)
 	return rc;
 }
 
+/* Two that would always wait for the same time would meet again. */
+static bool
+waits_by_lot(const struct store_name *n)
+{
+	bool differs = false;
+
+	for (int i = 0; i < 20; i++) {
+		long before = last_ns;
+		T_CHECK(claim(n) == 0);
+		differs |= i > 0 && last_ns != before;
+	}
+	return differs;
+}
+
 int
 main(void)
 {
@@ -58,8 +86,11 @@ main(void)
 	put(key);
 	T_CHECK(claim(&one) == 0);
 	T_CHECK(claim(&two) == 1);
+	T_CHECK(waits == 0); /* nobody else was there */
 	put(KEYS_CLAIMS "lab/0000000002/0123456789abcdef");
 	T_CHECK(claim(&two) == 0);
+	T_CHECK(waits == 1);
+	T_CHECK(waits_by_lot(&two));
 	objects_release(s.objects);
 	scratch_done();
 	return t_done();
