@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# imagezip --changed-since: a delta of what has changed, without reading the rest; a chain of such deltas is a fresh
-# image.  SEED=N: other sectors that have not changed are listed, too.
+# imagezip --changed-since: a delta of what has changed, without reading the rest; a chain
+# of such deltas is a fresh image.  SEED=N: other sectors that have not changed are listed.
 . "$(dirname "$0")/lib.sh"
 requires mke2fs debugfs python3 sfdisk
 RANDOM=${SEED:-1}

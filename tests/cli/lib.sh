@@ -147,7 +147,7 @@ status() {
 	else echo "ok: exit $want: $(basename "$1") ${*:2}: $(head -n 1 "$T/stderr")"; fi
 }
 same_hash() { [ "$(sha256sum "$1" | cut -d' ' -f1)" = "$2" ]; }
-# random_bytes BYTES SEED: random bytes, the same in every run; so many as head says it, with K or M.
+# random_bytes BYTES SEED: the same in every run; so many as head says it, with K or M.
 random_bytes() { ${EMULATOR:-} "${B:-$TOP/build/plain}/tests/helpers/noise" "$@"; }
 spoil_byte() {	# FILE AT [BITS]: it becomes another one, whatever it was
 	local was
@@ -194,7 +194,8 @@ take() {
 }
 # A disk of so many random bytes and its image.
 fixture_random() {	# BYTES
-	random_bytes "$1" 1 > disk && truncate -s %512 disk && "$BIN/imagezip" -q -r disk disk.ndz
+	random_bytes "$1" 1 > disk && truncate -s %512 disk &&
+	    "$BIN/imagezip" -q -r disk disk.ndz
 }
 # A disk with so many pieces of 128 KiB of random bytes, each before 128 KiB of one byte, and its image.
 fixture_striped() {	# PIECES.SEED

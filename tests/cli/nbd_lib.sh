@@ -24,7 +24,8 @@ refused() {
 # A disk of 24 MB with an ext4 of these files in its second partition, which is disk.fs alone; its image, and what
 # imageunzip makes of that.
 fixture_ext() {
-	mkdir files; cp -r "$TOP/docs" "$TOP/tests/golden/img" files; random_bytes 2000000 2 > files/random
+	mkdir files; cp -r "$TOP/docs" "$TOP/tests/golden/img" files
+	random_bytes 2000000 2 > files/random
 	truncate -s 24M disk; printf 'start=2048,size=8192,type=83\nstart=10240,size=32768,type=83\n' | sfdisk -q disk
 	truncate -s 16M disk.fs; mke2fs -q -F -d files disk.fs
 	dd if=disk.fs of=disk bs=1M seek=5 conv=notrunc status=none

@@ -148,7 +148,7 @@ for n in b:b lab/c:c; do check "${n%:*} is whole again" gets "${n%:*}" "$T/${n#*
 check "verify finds every image whole" [ "$(es verify --json 2> /dev/null | field images_damaged)" = 0 ]
 
 echo "== packs that are cut short, or gone"
-python3 -c 'import random, sys; open(sys.argv[1], "wb").write(random.Random(9).randbytes(2 << 20))' "$T/d"; zip_all d
+random_bytes 2M 9 > "$T/d"; zip_all d
 packs() { ls "$T"/S/packs/*.pack; }
 for how in "truncate -s 100" rm; do
 	rm -rf "$T/S"; es init --pack-size 2M

@@ -123,7 +123,8 @@ for ((n = 1; n < 30; n++)); do
 	echo "hold / $n" > "$T/s/fault"; : > "$T/s/paused"
 	EMUSTORE_CACHE=$T/cache2 "$BIN/emustore" -q put new "$T/a.ndz" > /dev/null 2>&1 & pid=$!
 	begins $pid [ -s "$T/s/paused" ]
-	kill -9 $pid 2> /dev/null; : > "$T/s/fault"; wait $pid 2> /dev/null; [ $? = 137 ] || break
+	kill -9 $pid 2> /dev/null; : > "$T/s/fault"
+	wait $pid 2> /dev/null; [ $? = 137 ] || break
 	died=$((died + 1)); rm -rf "$T/cache3"
 	kept=$(names 1) new=$(names 3)
 	[ "$kept" = "$new" ] || fail "killed at request $n: $kept by a kept index, $new by a new one"

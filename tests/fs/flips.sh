@@ -19,7 +19,7 @@ flips() {	# FS WHAT: of $T/fs
 }
 new() { rm -f "$T/fs"; truncate -s "$1" "$T/fs"; }
 
-# Of the same UUID at the same time, so that the bits that are drawn are the same ones in each run.
+# Of the same UUID at the same time, so that the same bits are drawn in each run.
 export E2FSPROGS_FAKE_TIME=1700000000
 UUID=5eed5eed-0000-4000-8000-000000000000
 ext() { mke2fs -q -F -U $UUID -E hash_seed=$UUID -d "$T/files" "$@" "$T/fs"; }

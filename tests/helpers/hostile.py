@@ -5,7 +5,8 @@ It asks who serves, as "frisbee --doctor" does, until somebody answers, and then
 times a second for so long, or until SIGTERM, AS itself ("own") or with the server's address
 ("server"; needs root).
 "join" only joins and leaves.  Of a session with --group-key it reads what the server answers
-to others.  SEED=N in the environment draws other lies.  Prints how many packets it sent."""
+to others.  With SEED=N in the environment other lies are drawn.  Prints how many packets
+it sent."""
 import os
 import random
 import signal

@@ -1,5 +1,6 @@
-/* noise.c: `noise BYTES SEED` writes so many random bytes, which are the same in every run.  BYTES
- * may end in K or M, as head(1) has them.  random_bytes() of cli/lib.sh calls it; one thread. */
+/* noise.c: `noise BYTES SEED` writes so many random bytes, the same in every run.  BYTES
+ * may end in K or M, as head(1) has them.  random_bytes() of cli/lib.sh calls it; one
+ * thread. */
 #include <stdio.h>
 #include <stdlib.h>
 

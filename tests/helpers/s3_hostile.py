@@ -15,8 +15,8 @@ def started_at(folder):
     return os.stat(os.path.join(folder, "fault")).st_mtime_ns
 
 def held(line):
-    end = time.monotonic() + 180
-    while line in open(os.path.join(folder, "fault")).read() and time.monotonic() < end: time.sleep(0.01)
+    fault, end = os.path.join(folder, "fault"), time.monotonic() + 180
+    while line in open(fault).read() and time.monotonic() < end: time.sleep(0.01)
 
 def fault(path):
     if os.path.exists(os.path.join(folder, "requests")):
@@ -26,7 +26,8 @@ def fault(path):
     for line in lines:
         words = line.split()
         if len(words) < 2 or words[1] not in path: continue
-        # The N-th waits, for 3 s or as long as the line is there, and says so: time to kill who asks; it is not done.
+        # The N-th waits, for 3 s or as long as the line is there, and says so: time to kill
+        # who asks; it is not done.
         if words[0] in ("pause", "hold"):
             with lock:
                 counts[line, started_at(folder)] = n = counts.get((line, started_at(folder)), 0) + 1

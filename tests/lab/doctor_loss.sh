@@ -7,11 +7,13 @@ for i in 1 2 3 4; do another s server$i -m 239.192.8.$i -p $((5000 + 10 * i)) "$
 # Each packet by itself, as on a wire.
 for i in s 1 2 3 4 5 6 7 8; do on $i ip link set eth0 gso_max_segs 1 || skip "cannot limit segmentation"; done
 loses() {	# NODE WHICH: of all that comes, as nft numbers packets
-	rules "$1" <<< "table netdev f { chain i { type filter hook ingress device \"eth0\" priority 0; ip protocol udp numgen $2 drop; }; }"
+	rules "$1" <<< "table netdev f { chain i {
+		type filter hook ingress device \"eth0\" priority 0; ip protocol udp numgen $2 drop;
+	}; }"
 }
 
 echo "== 10 and 48 of 100 are lost; storm control; a link of 1 Mbit/s"
-# Each tenth: by lot it would be 20 of 100 now and then, of which another sentence is said.
+# Each tenth: by lot 20 of 100 would be lost now and then, of which other words are said.
 loses 1 "inc mod 10 == 9"; loses 2 "random mod 1000 < 480"
 switch << 'NFT'
 table netdev storm {

@@ -44,7 +44,7 @@ echo "== with the server's address: it is not believed"
 lied_to ends plain.ndz "" 2 server stale other-image other-size
 lied_to ends signed.ndz "--verify-key $T/sign.pub" 2 server stale other-image other-size other-session
 echo "== ... and what it spoils comes again, when it ends"
-# A lie that comes behind the block itself spoils nothing: the block comes after two thirds of the load.
+# A lie behind the block itself spoils nothing; that comes after two thirds of the load.
 RATE=12M lied_to spoils plain.ndz "" 2 server wrong-block
 check "something was damaged" [ "$(stat_of "$T/client1.json" blocks_damaged)" -gt 0 ]
 check "it was not asked for all the time: $sent" [ "$sent" -lt 25000 ]
