@@ -69,7 +69,7 @@ check(const struct args *a, struct err *e)
 int
 args_start(struct child **out, struct args *a, struct err *e)
 {
-	int rc = check(a, e) == 0 ? child_start(out, a->v, e) : -1;
+	int rc = check(a, e) == 0 ? child_start(out, a->v, 0, e) : -1;
 
 	args_free(a);
 	return rc;

@@ -23,8 +23,8 @@ void args_add(struct args *, const char *word);
 /* Append a word that printf(3) makes. */
 void args_addf(struct args *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* child_start(), child_run() and child_run_telling() with these words; *args is freed, also on failure.
- * ERR_NOMEM: a word is missing.  The first word must have been given to args_add(): it is
+/* child_start() without pipes, child_run() and child_run_telling() with these words; *args is freed,
+ * also on failure.  ERR_NOMEM: a word is missing.  The first word must have been given to args_add(): it is
  * the name that the child's errors have. */
 int args_start(struct child **, struct args *, struct err *);
 int args_run(struct args *, struct err *);

@@ -1,4 +1,4 @@
-/* child.c: runs another program beside this one.  stream/attach and common/resize call
+/* child.c: runs another program beside this one.  stream/attach, common/resize and dsync call
  * this, each in one thread; a thread for each child reads what the program prints.
  * Programs that write to a pipe keep progress back until they end, so it would come
  * behind the error that was printed before: standard output and standard error are read
@@ -14,33 +14,33 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/base/buf.h"
 #include "common/base/cancel.h"
-#include "common/base/clock.h"
-#include "common/base/spawn.h"
+#include "common/base/process.h"
 
 enum {
 	LINE_BYTES = 400,
+	READS = (64 << 10) / LINE_BYTES + 1, /* what a pipe has room for is read in so many */
+	ANSWER_BYTES = 64 << 10, /* of one read */
 	ENDING_US = 3 * 1000000, /* from SIGTERM to SIGKILL */
-	LOOK_MS = 10, /* between two looks whether it runs */
 	ASK_US = 100 * 1000, /* between two looks whether the work is still wanted */
 };
 
 /* What is read of one of the two streams that a program prints to. */
 struct stream {
-	int fd; /* -1: it has ended */
+	int fd; /* -1: it has ended, or is not read here */
 	size_t n;
 	char line[LINE_BYTES]; /* n bytes of the line that has begun */
-	char last[LINE_BYTES]; /* the last whole line; guarded by the child's lock */
+	char last[LINE_BYTES]; /* the last whole line that says something; guarded by the
+	                        * child's lock */
 };
 
 struct child {
 	const char *name; /* argv[0], borrowed */
-	pid_t pid;
-	bool ended;
-	int status; /* as waitpid(2) has it, when `ended` */
+	struct process process;
+	int to, from; /* our ends of its pipes; -1: none */
 	pthread_t reader;
 	bool reads; /* the reader has not been joined */
 	struct stream streams[2]; /* by enum child_stream */
@@ -49,13 +49,31 @@ struct child {
 	void *tell_arg;
 };
 
-/* The sentence of "nbdkit: ndz.3: error: sentence". */
+/* The sentence of "nbdkit: ndz.3: error: sentence": all before it are names. */
 static const char *
 without_names(const char *line)
 {
-	const char *error = strstr(line, "error: ");
+	static const char word[] = "error: ";
+	const char *at = line;
 
-	return error != NULL ? error + strlen("error: ") : line;
+	while (strncmp(at, word, sizeof word - 1) != 0) {
+		size_t n = strcspn(at, " ");
+		if (n == 0 || at[n] == '\0' || at[n - 1] != ':')
+			return line;
+		at += n + 1;
+	}
+	return at + sizeof word - 1;
+}
+
+/* Lines of continuation begin with a blank, and dmsetup(8) ends each failure with the words
+ * "Command failed", after the line that says why. */
+static bool
+says_nothing(const char *line)
+{
+	static const char words[] = "Command failed";
+
+	return line[0] == '\0' || line[0] == ' ' || line[0] == '\t' ||
+	       strncmp(line, words, sizeof words - 1) == 0;
 }
 
 /* Take the line that has been read. */
@@ -65,9 +83,10 @@ take_line(struct child *c, enum child_stream which)
 	struct stream *s = &c->streams[which];
 
 	s->line[s->n] = '\0';
+	s->line[strcspn(s->line, "\r")] = '\0';
 	s->n = 0;
-	if (s->line[0] == '\0' || s->line[0] == ' ' || s->line[0] == '\t')
-		return; /* a line of continuation is left out */
+	if (says_nothing(s->line))
+		return;
 	pthread_mutex_lock(&c->lock);
 	snprintf(s->last, sizeof s->last, "%s", without_names(s->line));
 	child_line_fn tell = c->tell;
@@ -77,111 +96,142 @@ take_line(struct child *c, enum child_stream which)
 		tell(tell_arg, which, without_names(s->line));
 }
 
-/* Read what there is, and take the lines in it.  Returns false at the end. */
-static bool
+static void
+close_if(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/* Read what there is, and take the lines in it; close the stream at its end. */
+static void
 read_some(struct child *c, enum child_stream which)
 {
 	struct stream *s = &c->streams[which];
 	char buf[LINE_BYTES];
-	ssize_t n = read(s->fd, buf, sizeof buf);
+	ssize_t n = 1;
 
-	for (ssize_t i = 0; i < n; i++) {
-		if (buf[i] != '\n')
-			s->line[s->n++] = buf[i];
-		if (buf[i] == '\n' || s->n == sizeof s->line - 1)
-			take_line(c, which);
-	}
-	if (n > 0 || (n < 0 && errno == EINTR))
-		return true;
-	take_line(c, which);
-	return false;
+	for (int reads = 0; reads < READS && (n = read(s->fd, buf, sizeof buf)) > 0; reads++)
+		for (ssize_t i = 0; i < n; i++) {
+			if (buf[i] != '\n')
+				s->line[s->n++] = buf[i];
+			if (buf[i] == '\n' || s->n == sizeof s->line - 1)
+				take_line(c, which);
+		}
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+		close_if(&s->fd);
 }
 
+/* Read until both streams end.  A program without pipes may be a script, and what that has started
+ * is waited for by this, too.  Of one with pipes only its own end counts: ssh may leave a process
+ * with its standard error, for the next connections. */
 static void *
 read_lines(void *arg)
 {
 	struct child *c = arg;
-	struct pollfd p[2];
+	int end = c->process.own_group ? -1 : c->process.fd;
+	bool ended = false;
 
-	while (c->streams[0].fd >= 0 || c->streams[1].fd >= 0) {
+	while (!ended && (c->streams[0].fd >= 0 || c->streams[1].fd >= 0)) {
+		struct pollfd p[] = { { c->streams[0].fd, POLLIN, 0 },
+			{ c->streams[1].fd, POLLIN, 0 }, { end, POLLIN, 0 } };
+		if (poll(p, 3, -1) < 0)
+			continue;
+		ended = p[2].revents != 0;
 		for (int i = 0; i < 2; i++)
-			p[i] = (struct pollfd){ .fd = c->streams[i].fd,
-				.events = POLLIN };
-		if (poll(p, 2, -1) < 0 && errno != EINTR)
-			break;
-		for (int i = 0; i < 2; i++)
-			if (p[i].revents != 0 && !read_some(c, (enum child_stream)i)) {
-				close(c->streams[i].fd);
-				c->streams[i].fd = -1;
-			}
+			if (p[i].fd >= 0 && (ended || p[i].revents != 0))
+				read_some(c, (enum child_stream)i);
 	}
+	take_line(c, CHILD_OUTPUT);
+	take_line(c, CHILD_ERRORS);
 	return NULL;
 }
 
-static void
-close_streams(struct child *c)
-{
-	for (int i = 0; i < 2; i++)
-		if (c->streams[i].fd >= 0)
-			close(c->streams[i].fd);
-}
-
-/* Make the pipes that the program prints to; to[] are its ends of them. */
 static int
-make_pipes(struct child *c, int to[2], struct err *e)
+make_pipe(int *out, int *in, struct err *e)
 {
 	int fds[2];
 
-	for (int i = 0; i < 2; i++) {
-		if (pipe2(fds, O_CLOEXEC) != 0) {
-			err_os(e, "a pipe");
-			if (i == 1)
-				close(to[0]);
-			return -1;
-		}
-		c->streams[i].fd = fds[0];
-		to[i] = fds[1];
-	}
+	if (pipe2(fds, O_CLOEXEC) != 0)
+		return err_os(e, "a pipe");
+	*out = fds[0];
+	*in = fds[1];
 	return 0;
 }
 
 static int
-begin(struct child *c, const char *const argv[], struct err *e)
+read_streams(struct child *c, struct err *e)
 {
-	int to[2], rc = make_pipes(c, to, e);
-
-	if (rc == 0) {
-		rc = spawn_program(
-		    &c->pid, argv, (struct spawn_files){ -1, to[0], to[1] }, true, e);
-		close(to[0]);
-		close(to[1]);
-	}
-	if (rc == 0 && (errno = pthread_create(&c->reader, NULL, read_lines, c)) != 0) {
-		spawn_undo(c->pid);
-		rc = err_os(e, "%s: a thread for what it prints", argv[0]);
-	}
-	c->reads = rc == 0;
-	if (rc != 0)
-		close_streams(c);
-	return rc;
+	for (int i = 0; i < 2; i++)
+		if (c->streams[i].fd >= 0)
+			fcntl(c->streams[i].fd, F_SETFL, O_NONBLOCK);
+	errno = pthread_create(&c->reader, NULL, read_lines, c);
+	c->reads = errno == 0;
+	if (c->reads)
+		return 0;
+	err_os(e, "%s: a thread for what it prints", c->name);
+	process_end(&c->process, 0);
+	return -1;
 }
 
 static int
-start(struct child **out, const char *const argv[], child_line_fn tell, void *arg,
-    struct err *e)
+begin(struct child *c, const char *const argv[], unsigned pipes, struct err *e)
 {
-	struct child *c = calloc(1, sizeof *c);
+	struct process_files f = { -1, -1, -1 };
+	int *from = (pipes & CHILD_OUT) != 0 ? &c->from : &c->streams[CHILD_OUTPUT].fd, rc = 0;
 
+	if ((pipes & CHILD_IN) != 0)
+		rc = make_pipe(&f.in, &c->to, e);
+	if (rc == 0)
+		rc = make_pipe(from, &f.out, e);
+	if (rc == 0)
+		rc = make_pipe(&c->streams[CHILD_ERRORS].fd, &f.err, e);
+	if (rc == 0)
+		rc = process_start(&c->process, argv, f, pipes == 0, e);
+	close_if(&f.in);
+	close_if(&f.out);
+	close_if(&f.err);
+	return rc == 0 ? read_streams(c, e) : -1;
+}
+
+/* Wait until the reader has read all that the child printed. */
+static void
+join(struct child *c)
+{
+	if (c->reads)
+		pthread_join(c->reader, NULL);
+	c->reads = false;
+}
+
+/* Free a child whose program has ended. */
+static void
+release(struct child *c)
+{
+	join(c);
+	close_if(&c->to);
+	close_if(&c->from);
+	close_if(&c->streams[CHILD_OUTPUT].fd);
+	close_if(&c->streams[CHILD_ERRORS].fd);
+	process_forget(&c->process);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+static int
+start(struct child **out, const char *const argv[], unsigned pipes, child_line_fn tell,
+    void *arg, struct err *e)
+{
+	struct child *c = malloc(sizeof *c);
+
+	*out = NULL;
 	if (c == NULL)
 		return err_nomem(e, argv[0]);
+	*c = (struct child){ .name = argv[0], .to = -1, .from = -1,
+		.streams = { { .fd = -1 }, { .fd = -1 } }, .tell = tell, .tell_arg = arg };
 	pthread_mutex_init(&c->lock, NULL);
-	c->name = argv[0];
-	c->streams[CHILD_OUTPUT].fd = c->streams[CHILD_ERRORS].fd = -1;
-	c->tell = tell;
-	c->tell_arg = arg;
-	if (begin(c, argv, e) != 0) {
-		pthread_mutex_destroy(&c->lock);
-		free(c);
+	if (begin(c, argv, pipes, e) != 0) {
+		release(c);
 		return -1;
 	}
 	*out = c;
@@ -189,9 +239,9 @@ start(struct child **out, const char *const argv[], child_line_fn tell, void *ar
 }
 
 int
-child_start(struct child **out, const char *const argv[], struct err *e)
+child_start(struct child **out, const char *const argv[], unsigned pipes, struct err *e)
 {
-	return start(out, argv, NULL, NULL, e);
+	return start(out, argv, pipes, NULL, NULL, e);
 }
 
 void
@@ -203,50 +253,81 @@ child_tell(struct child *c, child_line_fn tell, void *arg)
 	pthread_mutex_unlock(&c->lock);
 }
 
-bool
-child_runs(struct child *c)
+int
+child_to(const struct child *c)
 {
-	if (!c->ended && waitpid(c->pid, &c->status, WNOHANG) == c->pid)
-		c->ended = true;
-	return !c->ended;
-}
-
-/* Wait until the reader has read all that the child printed. */
-static void
-join(struct child *c)
-{
-	if (!c->reads)
-		return;
-	pthread_join(c->reader, NULL);
-	close_streams(c);
-	c->reads = false;
+	return c->to;
 }
 
 int
-child_result(struct child *c, struct err *e)
+child_from(const struct child *c)
 {
-	join(c);
-	if (WIFEXITED(c->status) && WEXITSTATUS(c->status) == 0)
-		return 0;
-	if (WIFSIGNALED(c->status))
-		return err_set(e, ERR_IO, "%s: was ended by signal %d", c->name,
-		    WTERMSIG(c->status));
-	const char *why = c->streams[CHILD_ERRORS].last;
-	if (why[0] == '\0')
-		why = c->streams[CHILD_OUTPUT].last;
-	if (why[0] == '\0')
-		why = "failed, and did not say why";
-	bool named = strncmp(why, c->name, strlen(c->name)) == 0;
-	return err_set(e, ERR_IO, "%s%s%s", named ? "" : c->name, named ? "" : ": ", why);
+	return c->from;
 }
 
-static void
-wait_for(struct child *c, uint64_t us)
+void
+child_close_to(struct child *c)
 {
-	uint64_t until = clock_us() + us;
+	close_if(&c->to);
+}
 
-	while (child_runs(c) && clock_us() < until)
-		nanosleep(&(struct timespec){ 0, LOOK_MS * 1000000 }, NULL);
+bool
+child_runs_for(struct child *c, uint64_t us)
+{
+	return !process_wait(&c->process, us);
+}
+
+bool
+child_runs(struct child *c)
+{
+	return child_runs_for(c, 0);
+}
+
+/* The message of a program of this suite begins with its own name, which is not repeated. */
+int
+child_result(struct child *c, struct err *e)
+{
+	const char *said = c->streams[CHILD_ERRORS].last;
+	size_t n = strlen(c->name);
+	char why[PROCESS_WHY_BYTES];
+
+	join(c);
+	if (!process_failed(&c->process, why))
+		return 0;
+	if (said[0] == '\0')
+		said = c->streams[CHILD_OUTPUT].last;
+	if (!WIFEXITED(c->process.status))
+		return err_set(e, ERR_IO, "%s: %s", c->name, why);
+	if (said[0] == '\0')
+		return err_set(e, ERR_IO, "%s: %s, and did not say why", c->name, why);
+	if (strncmp(said, c->name, n) == 0 && said[n] == ':')
+		return err_set(e, ERR_IO, "%s", said);
+	return err_set(e, ERR_IO, "%s: %s", c->name, said);
+}
+
+void
+child_kill(struct child *c)
+{
+	process_signal(&c->process, SIGKILL);
+}
+
+int
+child_wait(struct child *c, struct err *e)
+{
+	if (c == NULL)
+		return 0;
+	close_if(&c->to);
+	close_if(&c->from);
+	/* What is run after the work was told to end, such as to clean up, is left alone. */
+	bool told = cancel_signal() != 0;
+	while (child_runs_for(c, ASK_US))
+		if (!told && cancel_signal() != 0) {
+			process_signal(&c->process, SIGTERM);
+			told = true;
+		}
+	int rc = child_result(c, e);
+	release(c);
+	return rc;
 }
 
 int
@@ -254,18 +335,9 @@ child_end(struct child *c, uint64_t most_us, struct err *e)
 {
 	if (c == NULL)
 		return 0;
-	if (child_runs(c)) {
-		kill(c->pid, SIGTERM);
-		wait_for(c, most_us);
-	}
-	if (child_runs(c)) {
-		kill(c->pid, SIGKILL);
-		waitpid(c->pid, &c->status, 0);
-		c->ended = true;
-	}
+	process_end(&c->process, most_us);
 	int rc = child_result(c, e);
-	pthread_mutex_destroy(&c->lock);
-	free(c);
+	release(c);
 	return rc;
 }
 
@@ -282,13 +354,10 @@ child_run(const char *const argv[], struct err *e)
 {
 	struct child *c;
 
-	if (child_start(&c, argv, e) != 0)
+	if (child_start(&c, argv, 0, e) != 0)
 		return -1;
-	while (child_runs(c))
-		wait_for(c, ENDING_US);
-	int rc = child_result(c, e);
-	child_stop(c);
-	return rc;
+	process_wait(&c->process, PROCESS_FOREVER);
+	return child_end(c, 0, e);
 }
 
 int
@@ -296,11 +365,62 @@ child_run_telling(const char *const argv[], child_line_fn tell, void *arg, struc
 {
 	struct child *c;
 
-	if (start(&c, argv, tell, arg, e) != 0)
+	if (start(&c, argv, 0, tell, arg, e) != 0)
 		return -1;
-	while (child_runs(c) && cancel_signal() == 0)
-		wait_for(c, ASK_US);
+	while (cancel_signal() == 0 && child_runs_for(c, ASK_US))
+		;
 	int rc = child_runs(c) ? cancel_check(e) : child_result(c, e);
 	child_stop(c);
 	return rc;
+}
+
+static int
+read_all(int fd, const char *name, size_t most, struct buf *b, struct err *e)
+{
+	uint8_t piece[ANSWER_BYTES];
+	ssize_t n;
+
+	while ((n = read(fd, piece, sizeof piece)) != 0) {
+		if (n < 0 && errno == EINTR && cancel_check(e) == 0)
+			continue;
+		if (n < 0)
+			return errno == EINTR ? -1 : err_os(e, "%s", name);
+		if ((size_t)n > most - b->len)
+			return err_set(e, ERR_FORMAT, "%s: prints too much", name);
+		buf_bytes(b, piece, (size_t)n);
+	}
+	buf_bytes(b, "", 1);
+	return buf_ok(b) ? 0 : err_nomem(e, name);
+}
+
+int
+child_read_answer(int fd, const char *name, size_t most, char **out, struct err *e)
+{
+	struct buf b = { 0 };
+	int rc = read_all(fd, name, most, &b, e);
+
+	if (rc != 0)
+		buf_free(&b);
+	*out = (char *)b.base;
+	return rc;
+}
+
+int
+child_answer(const char *const argv[], size_t most, char **out, struct err *e)
+{
+	struct child *c;
+	struct err late;
+
+	*out = NULL;
+	if (child_start(&c, argv, CHILD_OUT, e) != 0)
+		return -1;
+	int rc = child_read_answer(c->from, argv[0], most, out, e);
+	if (rc != 0)
+		child_kill(c);
+	if (child_wait(c, &late) == 0 || rc != 0)
+		return rc;
+	free(*out);
+	*out = NULL;
+	*e = late;
+	return -1;
 }

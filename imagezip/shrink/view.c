@@ -13,7 +13,6 @@
 #include "common/base/args.h"
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
-#include "common/base/timed.h"
 #include "common/base/tmpfolder.h"
 
 enum {
@@ -40,14 +39,13 @@ wait_for(struct child *c, const char *pid_file, struct err *e)
 	while (stat(pid_file, &st) != 0 || st.st_size == 0) {
 		if (cancel_check(e) != 0)
 			return -1;
-		if (!child_runs(c))
+		if (!child_runs_for(c, LOOK_US))
 			return child_result(c, e) == 0
 			           ? err_set(e, ERR_IO, "%s: was not written", pid_file)
 			           : -1;
 		if (clock_us() > until)
 			return err_set(
 			    e, ERR_IO, "%s: was not written within a minute", pid_file);
-		timed_sleep(LOOK_US);
 	}
 	return 0;
 }

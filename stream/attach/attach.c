@@ -196,11 +196,10 @@ wait_until_ready(struct child *c, const char *pid_file, const char *socket, stru
 	while (!is_written(pid_file) || (socket != NULL && !is_socket(socket))) {
 		if (cancel_check(e) != 0)
 			return -1;
-		if (!child_runs(c))
+		if (!child_runs_for(c, LOOK_US / 10))
 			return child_result(c, e) != 0
 			           ? -1
 			           : err_set(e, ERR_IO, "it ended before it was ready");
-		timed_sleep(LOOK_US / 10);
 	}
 	return 0;
 }
@@ -481,7 +480,7 @@ attach_wait(struct attach *t, struct err *e)
 {
 	while (cancel_signal() == 0) {
 		look_at_others(t);
-		if (!child_runs(t->server))
+		if (!child_runs_for(t->server, LOOK_US))
 			return child_result(t->server, e) == 0
 			           ? err_set(e, ERR_IO, "nbdkit has ended")
 			           : -1;
@@ -489,7 +488,6 @@ attach_wait(struct attach *t, struct err *e)
 			t->mounted = false;
 			return 0;
 		}
-		timed_sleep(LOOK_US);
 	}
 	return 0;
 }

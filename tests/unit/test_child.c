@@ -1,12 +1,35 @@
 /* A program that runs beside this one: its result is its error, not the progress that
- * came after it; lines of both streams are told apart. */
+ * came after it; lines of both streams are told apart.  It has no descriptors but its own, and
+ * leaves none, and no process.  All of it also where the kernel has no pidfd_open(2). */
 #include "common/base/child.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/pidfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
-#include "tests/t.h"
+#include "common/base/cancel.h"
+#include "common/base/clock.h"
+#include "common/base/process.h"
+#include "tests/unit/scratch.h"
 
 static struct err e;
+static bool old_kernel;
+
+/* Stands in for the C library's. */
+int
+pidfd_open(pid_t pid, unsigned flags)
+{
+	if (!old_kernel)
+		return (int)syscall(SYS_pidfd_open, pid, flags);
+	errno = ENOSYS;
+	return -1;
+}
 
 static int
 run(const char *script)
@@ -40,8 +63,12 @@ test_result(void)
 	T_CHECK(fails_with("printf 'no end of line' >&2; exit 1", "sh: no end of line"));
 	T_CHECK(fails_with(
 	    "echo first >&2; echo '  more of it' >&2; exit 1", "sh: first"));
-	T_CHECK(fails_with("exit 1", "sh: failed, and did not say why"));
+	T_CHECK(fails_with("exit 3", "sh: ended with status 3, and did not say why"));
 	T_CHECK(fails_with("kill -9 $$", "sh: was ended by signal 9"));
+	T_CHECK(fails_with("echo no room >&2; echo Command failed. >&2; exit 1", "sh: no room"));
+	T_CHECK(fails_with("printf 'no room\\r\\n' >&2; exit 1", "sh: no room"));
+	T_CHECK(fails_with("echo 'a read error: x: error: y' >&2; exit 1",
+	    "sh: a read error: x: error: y"));
 }
 
 struct told {
@@ -84,11 +111,238 @@ test_long_line(void)
 	T_CHECK(t.n[CHILD_OUTPUT] == (5000 + 398) / 399);
 }
 
-int
-main(void)
+static struct child *
+begin(const char *script, unsigned pipes)
+{
+	const char *const argv[] = { "sh", "-c", script, NULL };
+	struct child *c;
+
+	T_CHECK(child_start(&c, argv, pipes, &e) == 0);
+	return c;
+}
+
+/* Output that does not fit into a pipe. */
+static void
+test_much(void)
+{
+	const char *const argv[] = { "sh", "-c", "head -c 1000000 /dev/zero | tr '\\0' x", NULL };
+	char *answer;
+
+	T_CHECK(child_answer(argv, 1000000, &answer, &e) == 0);
+	T_CHECK(answer != NULL && strspn(answer, "x") == 1000000 && answer[1000000] == '\0');
+	free(answer);
+	T_CHECK(child_answer(argv, 999999, &answer, &e) == -1 && answer == NULL);
+	T_CHECK(e.kind == ERR_FORMAT && strcmp(e.text, "sh: prints too much") == 0);
+	T_CHECK(fails_with("head -c 1000000 /dev/zero | tr '\\0' x >&2; echo; echo >&2;"
+	                   "echo no room >&2; exit 1",
+	    "sh: no room"));
+}
+
+static void
+test_pipes(void)
+{
+	struct child *c = begin("tr a b; exit 3", CHILD_IN | CHILD_OUT);
+	char *answer;
+
+	T_CHECK(write(child_to(c), "aha", 3) == 3);
+	child_close_to(c);
+	T_CHECK(child_read_answer(child_from(c), "sh", 10, &answer, &e) == 0);
+	T_CHECK(strcmp(answer, "bhb") == 0);
+	free(answer);
+	T_CHECK(child_wait(c, &e) == -1);
+	T_CHECK(strcmp(e.text, "sh: ended with status 3, and did not say why") == 0);
+}
+
+/* A program that has closed its output still runs.  What a script has started is waited for as long
+ * as it has the script's output; of a program with pipes only its own end counts. */
+static void
+test_output_and_end(void)
+{
+	struct child *c = begin("exec >&- 2>&-; read -r end; exit 4", CHILD_IN);
+	uint64_t from = clock_us();
+
+	T_CHECK(child_runs_for(c, 100000) && clock_us() >= from + 100000);
+	T_CHECK(child_wait(c, &e) == -1 && strstr(e.text, "ended with status 4") != NULL);
+	T_CHECK(fails_with("(sleep 0.2; echo late >&2) & exit 1", "sh: late"));
+	T_CHECK(child_wait(begin("sleep 100 & echo $! >&2; exit 1", CHILD_IN), &e) == -1);
+	T_CHECK(clock_us() < from + 60000000);
+	int left = atoi(e.text + strlen("sh: "));
+	T_CHECK(left > 1 && kill(left, SIGKILL) == 0);
+}
+
+/* One that has ended long before is waited for as others are. */
+static void
+test_ended_before(void)
+{
+	struct child *c = begin("exit 5", CHILD_OUT);
+	char byte;
+
+	T_CHECK(read(child_from(c), &byte, 1) == 0);
+	usleep(50000);
+	T_CHECK(!child_runs(c) && !child_runs(c));
+	T_CHECK(child_wait(c, &e) == -1 && strstr(e.text, "ended with status 5") != NULL);
+}
+
+/* A program that ignores SIGTERM is killed, with what it has started. */
+static void
+test_deaf(void)
+{
+	char script[300];
+
+	snprintf(script, sizeof script, "trap '' TERM; : > %s; sleep 1000", in_scratch("ready"));
+	struct child *c = begin(script, 0);
+	while (access(in_scratch("ready"), F_OK) != 0 && child_runs_for(c, 10000))
+		;
+	T_CHECK(unlink(in_scratch("ready")) == 0);
+	uint64_t from = clock_us();
+	T_CHECK(child_end(c, 100000, &e) == -1 && clock_us() >= from + 100000);
+	T_CHECK(strcmp(e.text, "sh: was ended by signal 9") == 0);
+}
+
+static void
+test_not_started(void)
+{
+	const char *const missing[] = { "no-such-program", NULL };
+	const char *const text[] = { in_scratch("text"), NULL };
+	const char *const junk[] = { in_scratch("junk"), NULL };
+
+	T_CHECK(child_run(missing, &e) == -1 && e.kind == ERR_ABSENT);
+	T_CHECK(strcmp(e.text, "no-such-program is not installed") == 0);
+	T_CHECK(sh("echo exit 0 > text; printf '\\1\\2\\3' > junk; chmod 755 junk") == 0);
+	T_CHECK(child_run(text, &e) == -1 && e.kind == ERR_IO && e.os == EACCES);
+	T_CHECK(strstr(e.text, "text cannot be started: Permission denied") != NULL);
+	T_CHECK(child_run(junk, &e) == -1 && e.kind == ERR_IO);
+}
+
+static unsigned
+count_descriptors(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	unsigned n = 0;
+
+	while (readdir(d) != NULL)
+		n++;
+	closedir(d);
+	return n;
+}
+
+static void
+test_nothing_is_left(void)
+{
+	unsigned n = count_descriptors(), failed = 0;
+
+	for (int i = 0; i < 200; i++)
+		failed += run(i % 2 == 0 ? ":" : "echo no >&2; exit 1") != 0;
+	T_CHECK(failed == 100);
+	T_CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
+	/* Where threads wait for the ends, they may have to come to their own. */
+	for (int i = 0; i < 1000 && count_descriptors() != n; i++)
+		usleep(10000);
+	T_CHECK(count_descriptors() == n);
+}
+
+/* It has the three descriptors that it was given, and signals as they usually are. */
+static void
+test_inherits_nothing(void)
+{
+	const char *const fds[] = { "sh", "-c", "ls /proc/$$/fd; :", NULL };
+	const char *const signals[] = { "grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status",
+		NULL };
+	int open_fd = open("/dev/null", O_RDONLY), high = dup2(open_fd, 777);
+	unsigned long long blocked, ignored;
+	sigset_t some, before;
+	char *answer;
+
+	T_CHECK(child_answer(fds, 1000, &answer, &e) == 0 && strcmp(answer, "0\n1\n2\n") == 0);
+	free(answer);
+	close(open_fd);
+	close(high);
+	sigemptyset(&some);
+	sigaddset(&some, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &some, &before);
+	void (*usual)(int) = signal(SIGPIPE, SIG_IGN);
+	T_CHECK(child_answer(signals, 1000, &answer, &e) == 0);
+	T_CHECK(sscanf(answer, "SigBlk: %llx SigIgn: %llx", &blocked, &ignored) == 2);
+	/* The C library's posix_spawn() has its own two ignored, 32 and 33. */
+	T_CHECK(blocked == 0 && (ignored & ~0x180000000ULL) == 0);
+	free(answer);
+	signal(SIGPIPE, usual);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void
+cancel_at_line(void *arg, enum child_stream which, const char *line)
+{
+	struct cancel *c = arg;
+	(void)which, (void)line;
+
+	c->signal = SIGINT;
+}
+
+/* Work that is told to end asks the program that it waits for to end; what is run afterwards, to
+ * clean up, is left alone. */
+static void
+test_cancelled(void)
+{
+	struct cancel work = { 0 };
+	struct child *c = begin("read -r go; echo x >&2; exec sleep 1000", CHILD_IN);
+
+	cancel_work_for(&work);
+	child_tell(c, cancel_at_line, &work);
+	T_CHECK(child_wait(c, &e) == -1 && strcmp(e.text, "sh: was ended by signal 15") == 0);
+	T_CHECK(child_wait(begin("sleep 0.3; exit 6", 0), &e) == -1);
+	T_CHECK(strstr(e.text, "ended with status 6") != NULL);
+	cancel_work_for(NULL);
+}
+
+/* A loop waits for the end among other descriptors; a process that was found is ended, too. */
+static void
+test_process(void)
+{
+	const char *const argv[] = { "sleep", "1000", NULL };
+	struct process p, found;
+	char why[PROCESS_WHY_BYTES];
+
+	T_CHECK(process_start(&p, argv, (struct process_files){ -1, -1, -1 }, true, &e) == 0);
+	struct pollfd f = { .fd = p.fd, .events = POLLIN };
+	T_CHECK(poll(&f, 1, 0) == 0 && !process_wait(&p, 0));
+	T_CHECK(!process_find(&found, p.pid, process_began(p.pid) + 1));
+	if (process_find(&found, p.pid, process_began(p.pid)))
+		process_signal(&found, SIGTERM);
+	else
+		process_signal(&p, SIGTERM);
+	T_CHECK(poll(&f, 1, 60000) == 1 && process_wait(&p, 0));
+	T_CHECK(process_failed(&p, why) && strcmp(why, "was ended by signal 15") == 0);
+	process_forget(&found);
+	process_forget(&p);
+	T_CHECK(p.pid == 0);
+}
+
+static void
+test_all(void)
 {
 	test_result();
 	test_streams();
 	test_long_line();
+	test_much();
+	test_pipes();
+	test_output_and_end();
+	test_ended_before();
+	test_deaf();
+	test_not_started();
+	test_nothing_is_left();
+	test_inherits_nothing();
+	test_cancelled();
+	test_process();
+}
+
+int
+main(void)
+{
+	scratch_init();
+	test_all();
+	old_kernel = true;
+	test_all();
+	scratch_done();
 	return t_done();
 }
