@@ -148,8 +148,8 @@ read_lines(void *arg)
 	return NULL;
 }
 
-static int
-make_pipe(int *out, int *in, struct err *e)
+int
+child_pipe(int *out, int *in, struct err *e)
 {
 	int fds[2];
 
@@ -182,11 +182,11 @@ begin(struct child *c, const char *const argv[], unsigned pipes, struct err *e)
 	int *from = (pipes & CHILD_OUT) != 0 ? &c->from : &c->streams[CHILD_OUTPUT].fd, rc = 0;
 
 	if ((pipes & CHILD_IN) != 0)
-		rc = make_pipe(&f.in, &c->to, e);
+		rc = child_pipe(&f.in, &c->to, e);
 	if (rc == 0)
-		rc = make_pipe(from, &f.out, e);
+		rc = child_pipe(from, &f.out, e);
 	if (rc == 0)
-		rc = make_pipe(&c->streams[CHILD_ERRORS].fd, &f.err, e);
+		rc = child_pipe(&c->streams[CHILD_ERRORS].fd, &f.err, e);
 	if (rc == 0)
 		rc = process_start(&c->process, argv, f, pipes == 0, e);
 	close_if(&f.in);

@@ -15,12 +15,12 @@
 #include <string.h>
 
 #include "common/base/cancel.h"
+#include "common/base/child.h"
 #include "common/base/log.h"
 #include "common/base/number.h"
 #include "common/base/timed.h"
 #include "dsync/change/change.h"
 #include "dsync/run/mapper.h"
-#include "dsync/run/command.h"
 #include "dsync/track/record.h"
 
 enum {
@@ -208,7 +208,7 @@ ask(struct era *s, uint64_t since, struct rangeset *changed, struct err *e)
 	if (mapper_message(s->job->device, "take_metadata_snap", e) != 0)
 		return -1;
 	s->held = true;
-	int rc = command_answer(argv, ANSWER_BYTES, &answer, e);
+	int rc = child_answer(argv, ANSWER_BYTES, &answer, e);
 	drop_snapshot(s);
 	if (rc == 0)
 		rc = take_answer(s, answer, changed, e);

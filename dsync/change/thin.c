@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "common/base/number.h"
+#include "common/base/child.h"
 #include "dsync/change/change.h"
 #include "dsync/run/thinsnap.h"
-#include "dsync/run/command.h"
 
 enum { ANSWER_BYTES = 1 << 30 /* of thin_delta, at most */ };
 
@@ -115,7 +115,7 @@ ask(struct thin *s, const char *base, struct rangeset *changed, struct err *e)
 	thinsnap_tell(s->job->args, "release_metadata_snap", &late);
 	if (thinsnap_tell(s->job->args, "reserve_metadata_snap", e) != 0)
 		return -1;
-	int rc = command_answer(argv, ANSWER_BYTES, &answer, e);
+	int rc = child_answer(argv, ANSWER_BYTES, &answer, e);
 	if (thinsnap_tell(s->job->args, "release_metadata_snap", &late) != 0 && rc == 0)
 		*e = late, rc = -1;
 	if (rc == 0)

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/child.h"
 #include "common/base/log.h"
 #include "common/base/number.h"
 #include "common/disk/range.h"
-#include "dsync/run/command.h"
 #include "dsync/run/cowsnap.h"
 #include "dsync/run/thinsnap.h"
 
@@ -136,7 +136,7 @@ lvm_ask(struct lvm *l, const char *mapped, uint64_t *bytes, struct err *e)
 	char volume[100], size[32];
 
 	snprintf(path, sizeof path, "/dev/mapper/%s", mapped);
-	if (command_answer(argv, PATH_BYTES, &answer, e) != 0)
+	if (child_answer(argv, PATH_BYTES, &answer, e) != 0)
 		return -1;
 	int n = sscanf(answer, " %127s %99s %31s", l->group, volume, size);
 	free(answer);
@@ -193,7 +193,7 @@ lvm_remove(const struct lvm *l, struct err *e)
 		NULL };
 
 	snprintf(name, sizeof name, "%s/%s", l->group, l->volume);
-	if (command_answer(argv, PATH_BYTES, &answer, e) != 0)
+	if (child_answer(argv, PATH_BYTES, &answer, e) != 0)
 		return -1;
 	free(answer);
 	return 0;
@@ -211,7 +211,7 @@ lvm_make(struct lvm *l, uint64_t bytes, struct err *e)
 
 	snprintf(size, sizeof size, "%" PRIu64 "b", (bytes + 511) / 512 * 512);
 	lvm_remove(l, &ignored);
-	if (command_answer(argv, PATH_BYTES, &answer, e) != 0)
+	if (child_answer(argv, PATH_BYTES, &answer, e) != 0)
 		return -1;
 	free(answer);
 	l->made = true;
@@ -268,7 +268,7 @@ program_take(struct snapshot *s, const char *program, const char *device, struct
 	const char *const argv[] = { program, "take", device, NULL };
 
 	if (new_self(s, sizeof(struct program), e) != 0 ||
-	    command_answer(argv, PATH_BYTES, &s->path, e) != 0)
+	    child_answer(argv, PATH_BYTES, &s->path, e) != 0)
 		return -1;
 	*(struct program *)s->self = (struct program){ program, device };
 	s->path[strcspn(s->path, "\n")] = '\0';
@@ -283,13 +283,13 @@ static void
 program_drop(struct snapshot *s)
 {
 	const struct program *p = s->self;
-	struct command *c;
+	struct child *c;
 	struct err e;
 
 	if (p == NULL || p->program == NULL)
 		return;
 	const char *const argv[] = { p->program, "drop", p->device, s->path, NULL };
-	if (command_start(&c, argv, 0, &e) != 0 || command_end(c, &e) != 0)
+	if (child_start(&c, argv, 0, &e) != 0 || child_wait(c, &e) != 0)
 		log_tell("%s: the snapshot may still be there: %s", p->device, e.text);
 }
 

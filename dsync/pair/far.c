@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "common/base/cancel.h"
+#include "common/base/child.h"
 #include "common/base/hostport.h"
 #include "common/base/number.h"
 #include "common/base/statements.h"
-#include "dsync/run/command.h"
 #include "dsync/talk/call.h"
 
 enum {
@@ -33,6 +33,7 @@ struct line {
 /* One run of dmmerge: by a command line, or by a call to a server. */
 struct run {
 	struct line line;
+	struct child *child; /* NULL: it is a call */
 	struct call call;
 };
 
@@ -161,32 +162,57 @@ make_line(struct line *l, const struct far *f, const char *option)
 
 /* Begin a run of dmmerge with pipes to it or from it.  *r must stay as it is until the end. */
 static int
-start(struct command **c, struct run *r, const struct far *f, enum request_what what,
-    uint64_t piece_bytes, unsigned pipes, struct err *e)
+start(struct run *r, const struct far *f, enum request_what what, uint64_t piece_bytes,
+    unsigned pipes, struct err *e)
 {
 	char option[REQUEST_OPTION_MAX];
 
+	r->child = NULL;
 	if (f->port == NULL) {
 		make_line(&r->line, f, request_option(what, piece_bytes, option));
-		return command_start(c, r->line.argv, pipes, e);
+		return child_start(&r->child, r->line.argv, pipes, e);
 	}
 	r->call = (struct call){ .host = f->host, .port = f->port, .keyfile = f->keyfile };
 	if (request_make(&r->call.request, what, piece_bytes, f->target, e) != 0 ||
 	    request_take_options(&r->call.request, f->options, e) != 0)
 		return -1;
-	return call_start(c, &r->call, pipes, e);
+	return call_start(&r->call, pipes, e);
+}
+
+static int
+from(const struct run *r)
+{
+	return r->child != NULL ? child_from(r->child) : r->call.from;
+}
+
+/* End a run, which has given rc and *e.  One that has failed here is not waited for: a program is
+ * killed, and a call notices that its pipes are closed. */
+static int
+end(struct run *r, int rc, struct err *e)
+{
+	struct err late;
+
+	if (rc != 0 && r->child != NULL)
+		child_kill(r->child);
+	int ended = r->child != NULL ? child_wait(r->child, &late) : call_end(&r->call, &late);
+	if (rc == 0 && ended != 0)
+		*e = late;
+	return rc != 0 ? rc : ended;
 }
 
 /* Run dmmerge to its end and take all that it prints, which the caller frees. */
 static int
 ask(const struct far *f, enum request_what what, char **answer, struct err *e)
 {
-	struct command *c;
 	struct run r;
 
-	if (start(&c, &r, f, what, 0, COMMAND_OUT, e) != 0)
+	if (start(&r, f, what, 0, CHILD_OUT, e) != 0)
 		return -1;
-	return command_take_answer(c, ANSWER_BYTES, answer, e);
+	const char *name = r.child != NULL ? r.line.argv[0] : f->host;
+	if (end(&r, child_read_answer(from(&r), name, ANSWER_BYTES, answer, e), e) == 0)
+		return 0;
+	free(*answer);
+	return -1;
 }
 
 static int
@@ -263,7 +289,6 @@ far_recover(const struct far *f, struct err *e)
 
 struct far_merge {
 	struct run run;
-	struct command *command;
 	struct disk *disk;
 };
 
@@ -275,7 +300,8 @@ pipe_write(void *ctx, const void *buf, size_t len, uint64_t off)
 	struct far_merge *m = ctx;
 
 	(void)off;
-	return write(command_to(m->command), buf, len);
+	const struct run *r = &m->run;
+	return write(r->child != NULL ? child_to(r->child) : r->call.to, buf, len);
 }
 
 int
@@ -287,7 +313,7 @@ far_merge_begin(struct far_merge **out, const struct far *f, struct disk **to, s
 	*out = NULL;
 	if (m == NULL)
 		return err_nomem(e, "a merge");
-	if (start(&m->command, &m->run, f, REQUEST_MERGE, 0, COMMAND_IN, e) != 0) {
+	if (start(&m->run, f, REQUEST_MERGE, 0, CHILD_IN, e) != 0) {
 		free(m);
 		return -1;
 	}
@@ -308,7 +334,7 @@ far_merge_end(struct far_merge *m, struct err *e)
 	struct err ignored;
 
 	disk_close(m->disk, &ignored);
-	int rc = command_end(m->command, e);
+	int rc = end(&m->run, 0, e);
 	free(m);
 	return rc;
 }
@@ -335,13 +361,13 @@ get_digest(uint8_t digest[SHA256_BYTES], const char *line, struct err *e)
 
 /* Read lines of 64 hex digits until the pipe ends. */
 static int
-read_digests(struct command *c,
+read_digests(int pipe,
     int (*take)(void *arg, const uint8_t digest[SHA256_BYTES], struct err *), void *arg,
     struct err *e)
 {
 	char line[DIGEST_TEXT + 8];
 	uint8_t digest[SHA256_BYTES];
-	int fd = dup(command_from(c)), rc = 0;
+	int fd = dup(pipe), rc = 0;
 	FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
 
 	if (f == NULL) {
@@ -365,16 +391,9 @@ far_digests(const struct far *f, uint64_t piece_bytes,
     int (*take)(void *arg, const uint8_t digest[SHA256_BYTES], struct err *), void *arg,
     struct err *e)
 {
-	struct command *c;
-	struct err late;
 	struct run r;
 
-	if (start(&c, &r, f, REQUEST_DIGESTS, piece_bytes, COMMAND_OUT, e) != 0)
+	if (start(&r, f, REQUEST_DIGESTS, piece_bytes, CHILD_OUT, e) != 0)
 		return -1;
-	int rc = read_digests(c, take, arg, e);
-	if (rc != 0)
-		command_kill(c);
-	if (command_end(c, &late) != 0 && rc == 0)
-		*e = late, rc = -1;
-	return rc;
+	return end(&r, read_digests(from(&r), take, arg, e), e);
 }

@@ -21,14 +21,14 @@ freeze_begin(struct freeze *f, const char *device, struct err *e)
 	char byte;
 	ssize_t n;
 
-	if (command_start(&f->shell, argv, COMMAND_IN | COMMAND_OUT, e) != 0)
+	if (child_start(&f->shell, argv, CHILD_IN | CHILD_OUT, e) != 0)
 		return -1;
 	do
-		n = read(command_from(f->shell), &byte, 1);
+		n = read(child_from(f->shell), &byte, 1);
 	while (n < 0 && errno == EINTR);
 	if (n == 1)
 		return 0;
-	if (command_end(f->shell, e) == 0)
+	if (child_wait(f->shell, e) == 0)
 		err_set(e, ERR_IO, "the shell ended, and did not say why");
 	f->shell = NULL;
 	return err_ctx(e, "suspending %s", device);
@@ -37,8 +37,8 @@ freeze_begin(struct freeze *f, const char *device, struct err *e)
 int
 freeze_end(struct freeze *f, struct err *e)
 {
-	struct command *c = f->shell;
+	struct child *c = f->shell;
 
 	f->shell = NULL;
-	return command_end(c, e) == 0 ? 0 : err_ctx(e, "resuming what is suspended");
+	return child_wait(c, e) == 0 ? 0 : err_ctx(e, "resuming what is suspended");
 }

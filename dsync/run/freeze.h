@@ -8,10 +8,10 @@
 #ifndef DSYNC_RUN_FREEZE_H
 #define DSYNC_RUN_FREEZE_H
 
-#include "dsync/run/command.h"
+#include "common/base/child.h"
 
 struct freeze {
-	struct command *shell; /* that has suspended the device; NULL: nothing is suspended */
+	struct child *shell; /* that has suspended the device; NULL: nothing is suspended */
 };
 
 /* Suspend the device, which is borrowed.  ERR_IO: dmsetup has failed, and the device is not suspended;

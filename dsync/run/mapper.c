@@ -11,8 +11,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "common/base/child.h"
 #include "common/base/number.h"
-#include "dsync/run/command.h"
 
 enum { ANSWER_BYTES = 64 << 10 };
 
@@ -37,7 +37,7 @@ run(const char *const argv[], struct err *e)
 {
 	char *answer;
 
-	if (command_answer(argv, ANSWER_BYTES, &answer, e) != 0)
+	if (child_answer(argv, ANSWER_BYTES, &answer, e) != 0)
 		return -1;
 	free(answer);
 	return 0;
@@ -72,7 +72,7 @@ ask(struct mapped *m, const char *what, const char *device, struct err *e)
 	const char *const argv[] = { "dmsetup", what, device, NULL };
 	char *answer;
 
-	if (command_answer(argv, ANSWER_BYTES, &answer, e) != 0)
+	if (child_answer(argv, ANSWER_BYTES, &answer, e) != 0)
 		return -1;
 	int rc = parse(m, answer, device, e);
 	free(answer);
@@ -96,7 +96,7 @@ mapper_text(const char *device, char **table, struct err *e)
 {
 	const char *const argv[] = { "dmsetup", "table", device, NULL };
 
-	return command_answer(argv, ANSWER_BYTES, table, e);
+	return child_answer(argv, ANSWER_BYTES, table, e);
 }
 
 int
@@ -137,21 +137,21 @@ mapper_resume(const char *device, struct err *e)
 static int
 run_with(const char *const argv[], const char *table, struct err *e)
 {
-	struct command *c;
+	struct child *c;
 	struct err late;
 	size_t n = strlen(table), done = 0;
 	int rc = 0;
 
-	if (command_start(&c, argv, COMMAND_IN, e) != 0)
+	if (child_start(&c, argv, CHILD_IN, e) != 0)
 		return -1;
 	while (rc == 0 && done < n) {
-		ssize_t got = write(command_to(c), table + done, n - done);
+		ssize_t got = write(child_to(c), table + done, n - done);
 		if (got > 0)
 			done += (size_t)got;
 		else if (errno != EINTR)
 			rc = err_os(e, "%s", argv[0]);
 	}
-	if (command_end(c, &late) == 0)
+	if (child_wait(c, &late) == 0)
 		return rc;
 	*e = late; /* says why the table could not be written */
 	return -1;

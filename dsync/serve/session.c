@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/child.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "dsync/run/command.h"
 #include "dsync/talk/relay.h"
 #include "dsync/talk/request.h"
 
@@ -36,7 +36,7 @@ hear(const struct serve_config *c, struct talk *t, struct request *q, struct err
 static void
 end_input(void *arg)
 {
-	command_close_to(arg);
+	child_close_to(arg);
 }
 
 /* Let dmmerge do it. */
@@ -44,19 +44,19 @@ static int
 work(const struct serve_config *c, struct talk *t, const struct request *q, struct err *e)
 {
 	struct request_line line;
-	struct command *command;
+	struct child *command;
 	char state_dir[600];
 	struct err why;
 
 	snprintf(state_dir, sizeof state_dir, "--state-dir=%.550s", c->folder);
 	request_line(&line, q, c->dmmerge, state_dir);
-	if (command_start(&command, line.argv, COMMAND_IN | COMMAND_OUT, e) != 0)
+	if (child_start(&command, line.argv, CHILD_IN | CHILD_OUT, e) != 0)
 		return -1;
-	const struct relay_config r = { .talk = t, .in = command_from(command),
-		.out = command_to(command), .out_ended = end_input, .arg = command };
+	const struct relay_config r = { .talk = t, .in = child_from(command),
+		.out = child_to(command), .out_ended = end_input, .arg = command };
 	int rc = relay(&r, e);
 	/* A merge that has all of its stream is not ended by a connection that is lost. */
-	int ended = command_end(command, &why);
+	int ended = child_wait(command, &why);
 	if (rc == 0 && ended != 0)
 		*e = why, rc = -1;
 	return rc;

@@ -170,17 +170,32 @@ test_output_and_end(void)
 	T_CHECK(left > 1 && kill(left, SIGKILL) == 0);
 }
 
-/* One that has ended long before is waited for as others are. */
+static bool
+is_zombie(pid_t pid)
+{
+	char path[64], state = 0;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	FILE *f = fopen(path, "re");
+	T_CHECK(f != NULL && fscanf(f, "%*d (sh) %c", &state) == 1);
+	fclose(f);
+	return state == 'Z';
+}
+
+/* One that has ended before is waited for as others are, and more than once. */
 static void
 test_ended_before(void)
 {
-	struct child *c = begin("exit 5", CHILD_OUT);
-	char byte;
+	const char *const argv[] = { "sh", "-c", "exit 5", NULL };
+	char why[PROCESS_WHY_BYTES];
+	struct process p;
 
-	T_CHECK(read(child_from(c), &byte, 1) == 0);
-	usleep(50000);
-	T_CHECK(!child_runs(c) && !child_runs(c));
-	T_CHECK(child_wait(c, &e) == -1 && strstr(e.text, "ended with status 5") != NULL);
+	T_CHECK(process_start(&p, argv, (struct process_files){ -1, -1, -1 }, false, &e) == 0);
+	while (!is_zombie(p.pid))
+		usleep(10000);
+	T_CHECK(process_wait(&p, PROCESS_FOREVER) && process_wait(&p, 0));
+	T_CHECK(process_failed(&p, why) && strcmp(why, "ended with status 5") == 0);
+	process_forget(&p);
 }
 
 /* A program that ignores SIGTERM is killed, with what it has started. */
