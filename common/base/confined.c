@@ -17,16 +17,17 @@
 #include "common/base/clock.h"
 #include "common/base/confined_impl.h"
 #include "common/base/frame.h"
+#include "common/base/process.h"
 
 enum {
 	LOOK_MS = 200,   /* how soon the parent notices that the work is to end */
-	ENDING_MS = 5000, /* how long a child may live after it closed its pipe */
+	ENDING_US = 5000000, /* how long a child may live after it closed its pipe */
 };
 #define MEMORY_MAX (UINT64_C(4) << 30)
 
 struct child {
 	const struct confined_job *job;
-	pid_t pid;
+	struct process process;
 	int pipe;
 	uint64_t ends_us;
 	/* the first `have` bytes were received, and are not parsed yet */
@@ -179,25 +180,16 @@ no_verdict(const struct confined_job *j, int status, struct err *e)
 /* Ends the child and returns its status, or -1 when the status cannot be had.  With
  * at_once, the child has told its result, or was stopped from telling it, and is killed.
  * Without, it has closed its pipe, which a crash does a moment before the process ends, so
- * it is given ENDING_MS. */
+ * it is given ENDING_US. */
 static int
 end_of(struct child *c, bool at_once)
 {
-	uint64_t until = clock_us() + (at_once ? 0 : ENDING_MS * UINT64_C(1000));
-	int status;
-
-	for (;;) {
-		bool over = clock_us() >= until;
-		if (over)
-			kill(c->pid, SIGKILL);
-		pid_t pid = waitpid(c->pid, &status, over ? 0 : WNOHANG);
-		if (pid > 0)
-			return status;
-		if (pid < 0 && errno != EINTR)
-			return -1; /* this program ignores its children's ends (SIGCHLD) */
-		if (pid == 0)
-			poll(NULL, 0, 1);
-	}
+	if (at_once || !process_wait(&c->process, ENDING_US))
+		process_signal(&c->process, SIGKILL);
+	process_wait(&c->process, PROCESS_FOREVER);
+	int status = c->process.status;
+	process_forget(&c->process);
+	return status;
 }
 
 /* Forks with the signals blocked that end programs.  In the child they stay blocked: it is
@@ -233,11 +225,11 @@ start(struct child *c, const struct confined_job *j, struct err *e)
 	c->job = j;
 	c->pipe = pipe[0];
 	c->ends_us = clock_us() + j->seconds * UINT64_C(1000000);
-	c->pid = fork_blocked(j, pipe);
-	if (c->pid < 0)
+	pid_t pid = fork_blocked(j, pipe);
+	if (pid < 0)
 		err_os(e, "starting %s", j->who);
 	close(pipe[1]);
-	if (c->pid >= 0)
+	if (pid >= 0 && process_watch(&c->process, pid, e) == 0)
 		return 0;
 	close(pipe[0]);
 	return -1;

@@ -333,6 +333,16 @@ test_process(void)
 	T_CHECK(p.pid == 0);
 }
 
+/* A program whose parent has let it ignore its children's ends learns no status, but waits. */
+static void
+test_ends_ignored(void)
+{
+	void (*usual)(int) = signal(SIGCHLD, SIG_IGN);
+
+	T_CHECK(fails_with("sleep 0.1", "sh: has ended, and how cannot be known"));
+	signal(SIGCHLD, usual);
+}
+
 static void
 test_all(void)
 {
@@ -349,6 +359,7 @@ test_all(void)
 	test_inherits_nothing();
 	test_cancelled();
 	test_process();
+	test_ends_ignored();
 }
 
 int
