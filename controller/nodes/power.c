@@ -8,20 +8,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/base/log.h"
-#include "common/base/spawn.h"
+#include "common/base/process.h"
 
 enum { AT_ONCE = 16, LIMIT_US = 60000000, WAKE_PORT = 9, MAGIC_BYTES = 102 };
 
 struct job {
 	struct power *of;
-	struct watch watch; /* of the process */
-	pid_t pid;          /* 0: no job */
+	struct watch watch; /* of the process; closes its descriptor */
+	struct process process; /* none: no job */
 	uint64_t since_us;
 	struct swap *w;
 	char node[SWAP_NAME_BYTES]; /* its name: the table may change meanwhile */
@@ -100,28 +98,31 @@ wake(const struct power *p, const struct swap_node *n)
 		close(fd);
 }
 
+/* There is no job any more. */
+static void
+forget(struct job *j)
+{
+	loop_forget(j->of->loop, &j->watch);
+	j->process = (struct process){ 0 };
+}
+
 static void
 on_end(void *arg, uint32_t events)
 {
 	struct job *j = arg;
-	siginfo_t how = { 0 };
-	char why[120];
-	bool waited = waitid(P_PIDFD, (id_t)j->watch.fd, &how, WEXITED) == 0;
-	bool exited = waited && how.si_code == CLD_EXITED;
-	bool good = exited && how.si_status == 0;
+	char how[PROCESS_WHY_BYTES], why[120];
 	(void)events;
 
-	loop_forget(j->of->loop, &j->watch);
-	j->pid = 0;
+	process_wait(&j->process, PROCESS_FOREVER);
+	bool failed = process_failed(&j->process, how);
+	if (j->late)
+		snprintf(how, sizeof how, "took longer than %d s", LIMIT_US / 1000000);
+	snprintf(why, sizeof why, "the power command %s", how);
+	forget(j);
 	struct swap_node *n = swap_find_node(j->w, j->node);
 	if (n == NULL || n->session != j->session || n->tries != j->tries)
 		return; /* it is of an older try */
-	snprintf(why, sizeof why,
-	    j->late  ? "the power command took longer than %d s"
-	    : exited ? "the power command ended with status %d"
-	             : "the power command was ended by signal %d",
-	    j->late ? LIMIT_US / 1000000 : how.si_status);
-	j->of->done(j->of->arg, n, good ? NULL : why);
+	j->of->done(j->of->arg, n, failed ? why : NULL);
 }
 
 static void
@@ -140,25 +141,22 @@ run(struct job *j, struct swap *w, struct swap_node *n, uint64_t now_us)
 	j->tries = n->tries;
 	j->since_us = now_us;
 	j->late = false;
-	if (spawn_program(&j->pid, argv, (struct spawn_files){ -1, -1, STDERR_FILENO }, true, &e) != 0) {
-		j->pid = 0;
-		p->done(p->arg, n, e.text);
-		return;
+	if (process_start(
+	        &j->process, argv, (struct process_files){ -1, -1, STDERR_FILENO }, true, &e) == 0) {
+		j->watch = (struct watch){ j->process.fd, on_end, j };
+		if (loop_watch(p->loop, &j->watch, EPOLLIN, &e) == 0)
+			return;
+		process_end(&j->process, 0);
+		forget(j);
 	}
-	j->watch = (struct watch){ pidfd_open(j->pid, 0), on_end, j };
-	if (j->watch.fd >= 0 && loop_watch(p->loop, &j->watch, EPOLLIN, &e) == 0)
-		return;
-	loop_forget(p->loop, &j->watch);
-	spawn_undo(j->pid);
-	j->pid = 0;
-	p->done(p->arg, n, "the power command cannot be waited for");
+	p->done(p->arg, n, e.text);
 }
 
 static bool
 in_work(const struct power *p, const struct swap_node *n)
 {
 	for (int i = 0; i < AT_ONCE; i++)
-		if (p->jobs[i].pid != 0 && strcmp(p->jobs[i].node, n->name) == 0)
+		if (p->jobs[i].process.pid != 0 && strcmp(p->jobs[i].node, n->name) == 0)
 			return true;
 	return false;
 }
@@ -167,7 +165,7 @@ static struct job *
 idle_job(struct power *p)
 {
 	for (int i = 0; i < AT_ONCE; i++)
-		if (p->jobs[i].pid == 0) {
+		if (p->jobs[i].process.pid == 0) {
 			p->jobs[i].of = p;
 			return &p->jobs[i];
 		}
@@ -179,9 +177,9 @@ end_late(struct power *p, uint64_t now_us)
 {
 	for (int i = 0; i < AT_ONCE; i++) {
 		struct job *j = &p->jobs[i];
-		if (j->pid != 0 && now_us > j->since_us + LIMIT_US) {
+		if (j->process.pid != 0 && now_us > j->since_us + LIMIT_US) {
 			j->late = true;
-			kill(-j->pid, SIGKILL); /* its group; on_end() says so */
+			process_signal(&j->process, SIGKILL); /* on_end() says so */
 		}
 	}
 }
