@@ -1,4 +1,4 @@
-/* beside.c: finds the files that were built or installed with the program that runs.  spawn.c,
+/* beside.c: finds the files that were built or installed with the program that runs.  process.c,
  * controllerd and streamdisk call this, in any thread. */
 #include "common/base/beside.h"
 

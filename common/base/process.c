@@ -174,14 +174,14 @@ process_find(struct process *p, pid_t pid, int64_t began)
 	return false;
 }
 
-/* Its end has been seen.  waitpid() fails for a process that is no child of this program, or when
- * this program ignores its children's ends (SIGCHLD). */
+/* Its end has been seen.  waitpid() fails when this program ignores its children's ends (SIGCHLD).
+ * The number of a process that was found may be that of a child already. */
 static void
 reap(struct process *p)
 {
-	pid_t pid;
+	pid_t pid = -1;
 
-	while ((pid = waitpid(p->pid, &p->status, 0)) < 0 && errno == EINTR)
+	while (!p->found && (pid = waitpid(p->pid, &p->status, 0)) < 0 && errno == EINTR)
 		;
 	if (pid < 0)
 		p->status = -1;

@@ -13,21 +13,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/base/log.h"
-#include "common/base/spawn.h"
+#include "common/base/process.h"
 #include "controller/sending/stats.h"
 
 /* PATIENCE_US: frisbeed ends within 3 s of a signal, unless its disk hangs. */
 enum { PATH_BYTES = 4096, PATIENCE_US = 10000000, ARGS_MAX = 32 };
 
-struct process {
+struct sender {
 	struct servers *of;
-	struct watch watch; /* fd -1: there is none */
+	struct watch watch; /* of the process, closes its descriptor; fd -1: there is none */
+	struct process process;
 	uint32_t session;
 	uint64_t end_us; /* when it was told to end; 0: it was not */
 	struct timespec stats_at;
@@ -37,7 +36,7 @@ struct servers {
 	struct loop *loop;
 	struct swap *w;
 	struct servers_config c;
-	struct process of_slot[SWAP_RUNNING_MAX];
+	struct sender of_slot[SWAP_RUNNING_MAX];
 	struct swap_now now;
 	bool settled;  /* false: look for old files, after the start or the end of a process */
 	uint64_t over; /* how many sessions had ended when their files were removed last */
@@ -56,7 +55,7 @@ servers_open(struct servers **out, struct loop *loop, struct swap *w,
 	x->w = w;
 	x->c = *c;
 	for (int i = 0; i < SWAP_RUNNING_MAX; i++)
-		x->of_slot[i] = (struct process){ .of = x, .watch = { .fd = -1 } };
+		x->of_slot[i] = (struct sender){ .of = x, .watch = { .fd = -1 } };
 	return 0;
 }
 
@@ -74,27 +73,6 @@ static void
 path_of(const struct servers *x, uint32_t session, const char *end, char path[PATH_BYTES])
 {
 	snprintf(path, PATH_BYTES, "%s/session-%u.%s", x->c.state, session, end);
-}
-
-/* When a process was started, in the kernel's ticks since the boot; 0: it is not there. */
-static int64_t
-start_of(pid_t pid)
-{
-	char path[64], text[1024];
-	long long start = 0;
-
-	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
-	if (fd >= 0)
-		close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	const char *at = strrchr(text, ')'); /* the name before it may have anything in it */
-	if (at == NULL ||
-	    sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %lld",
-	        &start) != 1)
-		return 0;
-	return start;
 }
 
 /* The last line of frisbeed's log. */
@@ -120,14 +98,14 @@ last_line(const struct servers *x, uint32_t session, char *out, size_t cap)
 static void
 view(void *arg, const uint8_t ip[4], const struct swap_view *v)
 {
-	struct process *p = arg;
+	struct sender *p = arg;
 	struct swap_session *s = swap_find_session(p->of->w, p->session);
 
 	swap_viewed(p->of->w, p->of->now, s, ip, v);
 }
 
 static void
-look(struct servers *x, struct process *p, struct swap_session *s)
+look(struct servers *x, struct sender *p, struct swap_session *s)
 {
 	char path[PATH_BYTES];
 	struct swap_server seen;
@@ -155,15 +133,13 @@ look(struct servers *x, struct process *p, struct swap_session *s)
 static void
 on_end(void *arg, uint32_t events)
 {
-	struct process *p = arg;
+	struct sender *p = arg;
 	struct servers *x = p->of;
 	struct swap_session *s = swap_find_session(x->w, p->session);
 	char why[200];
-	siginfo_t how;
 	(void)events;
 
-	/* This fails for a process that an earlier controller has started. */
-	waitid(P_PIDFD, (id_t)p->watch.fd, &how, WEXITED | WNOHANG);
+	process_wait(&p->process, PROCESS_FOREVER);
 	loop_forget(x->loop, &p->watch);
 	if (s != NULL)
 		look(x, p, s); /* what was sent in its last second */
@@ -174,17 +150,13 @@ on_end(void *arg, uint32_t events)
 	x->settled = false; /* it may leave files */
 }
 
+/* Wait for the end of the process of a session. */
 static int
-watch(struct servers *x, struct swap_session *s, int fd, struct err *e)
+watch(struct servers *x, struct swap_session *s, const struct process *process, struct err *e)
 {
-	struct process *p = &x->of_slot[s->slot];
+	struct sender *p = &x->of_slot[s->slot];
 
-	p->watch = (struct watch){ fd, on_end, p };
-	p->session = s->id;
-	p->end_us = 0;
-	p->stats_at = (struct timespec){ 0 };
-	if (fd < 0)
-		return err_os(e, "frisbeed's process");
+	*p = (struct sender){ x, { process->fd, on_end, p }, *process, .session = s->id };
 	return loop_watch(x->loop, &p->watch, EPOLLIN, e);
 }
 
@@ -214,7 +186,7 @@ arguments(const struct servers *x, const struct swap_session *s, char *image, ch
 }
 
 static int
-spawn(struct servers *x, const struct swap_session *s, int in, pid_t *pid, struct err *e)
+spawn(struct servers *x, const struct swap_session *s, int in, struct process *p, struct err *e)
 {
 	char image[PATH_BYTES], stats[PATH_BYTES], path[PATH_BYTES], group[16], port[8];
 	const char *argv[ARGS_MAX];
@@ -226,18 +198,17 @@ spawn(struct servers *x, const struct swap_session *s, int in, pid_t *pid, struc
 	if (log < 0)
 		return err_os(e, "%s", path);
 	arguments(x, s, image, stats, group, port, argv);
-	int rc = spawn_program(pid, argv, (struct spawn_files){ in, log, log }, true, e);
+	int rc = process_start(p, argv, (struct process_files){ in, log, log }, true, e);
 	close(log);
 	return rc;
 }
 
-/* Saves which process it is, and lets it begin.  On failure the process ends when its pipe is
- * closed. */
+/* Saves which process it is, and lets it begin. */
 static int
 let_begin(struct servers *x, struct swap_session *s, pid_t pid, int out, struct err *e)
 {
-	swap_server_is(x->w, x->now, s, pid, start_of(pid), NULL);
-	if (x->c.save(x->c.arg, e) != 0 || watch(x, s, pidfd_open(pid, 0), e) != 0)
+	swap_server_is(x->w, x->now, s, pid, process_began(pid), NULL);
+	if (x->c.save(x->c.arg, e) != 0)
 		return -1;
 	if (write(out, "\n", 1) != 1)
 		return err_os(e, "frisbeed's pipe");
@@ -248,18 +219,20 @@ let_begin(struct servers *x, struct swap_session *s, pid_t pid, int out, struct 
 static int
 start(struct servers *x, struct swap_session *s, struct err *e)
 {
+	struct process process;
 	int ends[2];
-	pid_t pid;
 
 	if (pipe2(ends, O_CLOEXEC) != 0)
 		return err_os(e, "a pipe");
-	int rc = spawn(x, s, ends[0], &pid, e);
+	int rc = spawn(x, s, ends[0], &process, e);
 	close(ends[0]);
 	if (rc == 0) {
-		rc = let_begin(x, s, pid, ends[1], e);
+		rc = watch(x, s, &process, e);
+		if (rc == 0)
+			rc = let_begin(x, s, process.pid, ends[1], e);
 		if (rc != 0) {
+			process_end(&process, 0);
 			loop_forget(x->loop, &x->of_slot[s->slot].watch);
-			spawn_undo(pid);
 		}
 	}
 	close(ends[1]);
@@ -270,18 +243,16 @@ start(struct servers *x, struct swap_session *s, struct err *e)
 static void
 find_again(struct servers *x, struct swap_session *s)
 {
+	struct process process;
 	struct err e;
-	int fd = pidfd_open((pid_t)s->pid, 0);
 
-	/* The descriptor is there before the start is compared, so the number cannot become
-	 * another's in between. */
-	if (fd >= 0 && start_of((pid_t)s->pid) == s->pid_start && watch(x, s, fd, &e) == 0) {
-		log_info("frisbeed found session=%u pid=%d", s->id, (int)s->pid);
-		return;
+	if (process_find(&process, (pid_t)s->pid, s->pid_start)) {
+		if (watch(x, s, &process, &e) == 0) {
+			log_info("frisbeed found session=%u pid=%d", s->id, (int)s->pid);
+			return;
+		}
+		loop_forget(x->loop, &x->of_slot[s->slot].watch);
 	}
-	if (fd >= 0)
-		close(fd);
-	x->of_slot[s->slot].watch.fd = -1;
 	swap_server_is(x->w, x->now, s, 0, 0, "it was not there when the controller started");
 }
 
@@ -330,20 +301,20 @@ remove_files_when_due(struct servers *x)
 }
 
 static void
-end(struct process *p, struct swap_now now)
+end(struct sender *p, struct swap_now now)
 {
 	if (p->end_us == 0) {
-		pidfd_send_signal(p->watch.fd, SIGTERM, NULL, 0);
+		process_signal(&p->process, SIGTERM);
 		p->end_us = now.us;
 	} else if (now.us > p->end_us + PATIENCE_US) {
-		pidfd_send_signal(p->watch.fd, SIGKILL, NULL, 0);
+		process_signal(&p->process, SIGKILL);
 	}
 }
 
 static void
 settle(struct servers *x, struct swap_session *s)
 {
-	struct process *p = &x->of_slot[s->slot];
+	struct sender *p = &x->of_slot[s->slot];
 	bool wanted = swap_wants_server(x->w, s, x->now.us);
 	bool runs = p->watch.fd >= 0 && p->session == s->id;
 	struct err e;
@@ -375,7 +346,7 @@ servers_look(struct servers *x, struct swap_now now)
 {
 	x->now = now;
 	for (int i = 0; i < SWAP_RUNNING_MAX; i++) {
-		struct process *p = &x->of_slot[i];
+		struct sender *p = &x->of_slot[i];
 		struct swap_session *s =
 		    p->watch.fd >= 0 ? swap_find_session(x->w, p->session) : NULL;
 		if (s != NULL && s->state == SWAP_IS_RUNNING)
