@@ -196,9 +196,8 @@ process_wait(struct process *p, uint64_t most_us)
 	uint64_t until = most_us < PROCESS_FOREVER - now ? now + most_us : PROCESS_FOREVER;
 
 	while (!p->ended) {
-		uint64_t left_ms = until > now ? (until - now + 999) / 1000 : 0;
-		int ms = until == PROCESS_FOREVER ? -1 : left_ms < INT_MAX ? (int)left_ms : INT_MAX;
-		if (poll(&f, 1, ms) > 0)
+		uint64_t left_ms = until > now ? (until - now - 1) / 1000 + 1 : 0;
+		if (poll(&f, 1, left_ms < INT_MAX ? (int)left_ms : INT_MAX) > 0)
 			reap(p);
 		else if (left_ms == 0)
 			break;

@@ -188,15 +188,12 @@ lvm_plan(struct lvm *l, const char *args, const char *device, uint64_t *bytes, s
 static int
 lvm_remove(const struct lvm *l, struct err *e)
 {
-	char name[2 * MAPPED_WORD_BYTES + 2], *answer;
+	char name[2 * MAPPED_WORD_BYTES + 2];
 	const char *const argv[] = { "lvremove", "-q", "-q", "-y", "-S", "lv_tags=" LVM_TAG, name,
 		NULL };
 
 	snprintf(name, sizeof name, "%s/%s", l->group, l->volume);
-	if (child_answer(argv, PATH_BYTES, &answer, e) != 0)
-		return -1;
-	free(answer);
-	return 0;
+	return child_run(argv, e);
 }
 
 /* Make the volume for old data.  One that a run which was killed has left is removed before; when
@@ -204,16 +201,15 @@ lvm_remove(const struct lvm *l, struct err *e)
 static int
 lvm_make(struct lvm *l, uint64_t bytes, struct err *e)
 {
-	char size[40], *answer;
+	char size[40];
 	const char *const argv[] = { "lvcreate", "-q", "-q", "-y", "-W", "n", "-Z", "n", "-L", size,
 		"--addtag", LVM_TAG, "-n", l->volume, l->group, NULL };
 	struct err ignored;
 
 	snprintf(size, sizeof size, "%" PRIu64 "b", (bytes + 511) / 512 * 512);
 	lvm_remove(l, &ignored);
-	if (child_answer(argv, PATH_BYTES, &answer, e) != 0)
+	if (child_run(argv, e) != 0)
 		return -1;
-	free(answer);
 	l->made = true;
 	return 0;
 }
@@ -283,13 +279,12 @@ static void
 program_drop(struct snapshot *s)
 {
 	const struct program *p = s->self;
-	struct child *c;
 	struct err e;
 
 	if (p == NULL || p->program == NULL)
 		return;
 	const char *const argv[] = { p->program, "drop", p->device, s->path, NULL };
-	if (child_start(&c, argv, 0, &e) != 0 || child_wait(c, &e) != 0)
+	if (child_run(argv, &e) != 0)
 		log_tell("%s: the snapshot may still be there: %s", p->device, e.text);
 }
 

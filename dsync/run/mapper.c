@@ -32,17 +32,6 @@ read_word(const char *path, char out[MAPPED_WORD_BYTES], struct err *e)
 	return 0;
 }
 
-static int
-run(const char *const argv[], struct err *e)
-{
-	char *answer;
-
-	if (child_answer(argv, ANSWER_BYTES, &answer, e) != 0)
-		return -1;
-	free(answer);
-	return 0;
-}
-
 /* Parse "0 SECTORS TARGET ARGS...", the line of a device with one target. */
 static int
 parse(struct mapped *m, char *line, const char *device, struct err *e)
@@ -122,7 +111,7 @@ mapper_message(const char *device, const char *message, struct err *e)
 {
 	const char *const argv[] = { "dmsetup", "message", device, "0", message, NULL };
 
-	return run(argv, e);
+	return child_run(argv, e);
 }
 
 int
@@ -130,7 +119,7 @@ mapper_resume(const char *device, struct err *e)
 {
 	const char *const argv[] = { "dmsetup", "resume", device, NULL };
 
-	return run(argv, e);
+	return child_run(argv, e);
 }
 
 /* Run dmsetup, which reads the table from its standard input. */
@@ -171,7 +160,7 @@ mapper_remove(const char *name, struct err *e)
 {
 	const char *const argv[] = { "dmsetup", "remove", "--retry", name, NULL };
 
-	return run(argv, e);
+	return child_run(argv, e);
 }
 
 int
@@ -188,7 +177,7 @@ mapper_unload(const char *name)
 	const char *const argv[] = { "dmsetup", "clear", name, NULL };
 	struct err ignored;
 
-	run(argv, &ignored);
+	child_run(argv, &ignored);
 }
 
 /* The table is loaded while the device still works: nothing that is frozen is needed to start
