@@ -67,12 +67,13 @@ check(const struct args *a, struct err *e)
 }
 
 int
-args_start(struct child **out, struct args *a, struct err *e)
+args_start(struct child **out, struct args *a, const char *pid_file, uint64_t most_us,
+    struct err *e)
 {
 	int rc = check(a, e) == 0 ? child_start(out, a->v, 0, e) : -1;
 
 	args_free(a);
-	return rc;
+	return rc == 0 ? child_ready(*out, pid_file, most_us, e) : -1;
 }
 
 int

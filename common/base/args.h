@@ -24,9 +24,11 @@ void args_add(struct args *, const char *word);
 void args_addf(struct args *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* child_start() without pipes, child_run() and child_run_telling() with these words; *args is freed,
- * also on failure.  ERR_NOMEM: a word is missing.  The first word must have been given to args_add(): it is
- * the name that the child's errors have. */
-int args_start(struct child **, struct args *, struct err *);
+ * also on failure.  ERR_NOMEM: a word is missing.  The first word must have been given to
+ * args_add(): it is the name that the child's errors have.  args_start() does child_ready(), too,
+ * with that file; a program that is not ready then is left to the caller. */
+int args_start(struct child **, struct args *, const char *pid_file, uint64_t most_us,
+    struct err *);
 int args_run(struct args *, struct err *);
 int args_run_telling(struct args *, child_line_fn tell, void *arg, struct err *);
 

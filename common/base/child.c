@@ -13,11 +13,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/base/buf.h"
 #include "common/base/cancel.h"
+#include "common/base/clock.h"
 #include "common/base/process.h"
 
 enum {
@@ -25,6 +27,7 @@ enum {
 	READS = (64 << 10) / LINE_BYTES + 1, /* what a pipe has room for is read in so many */
 	ANSWER_BYTES = 64 << 10, /* of one read */
 	ENDING_US = 3 * 1000000, /* from SIGTERM to SIGKILL */
+	READY_US = 10 * 1000, /* between two looks whether it is ready */
 	ASK_US = 100 * 1000, /* between two looks whether the work is still wanted */
 };
 
@@ -303,6 +306,30 @@ child_result(struct child *c, struct err *e)
 	if (strncmp(said, c->name, n) == 0 && said[n] == ':')
 		return err_set(e, ERR_IO, "%s", said);
 	return err_set(e, ERR_IO, "%s: %s", c->name, said);
+}
+
+static bool
+is_ready(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && (st.st_size > 0 || S_ISSOCK(st.st_mode));
+}
+
+int
+child_ready(struct child *c, const char *path, uint64_t most_us, struct err *e)
+{
+	uint64_t from = clock_us();
+
+	while (!is_ready(path)) {
+		if (cancel_check(e) != 0)
+			return -1;
+		if (!child_runs_for(c, READY_US) && child_result(c, e) != 0)
+			return -1;
+		if (!child_runs(c) || clock_us() - from > most_us)
+			return err_set(e, ERR_IO, "%s: %s: was not written", c->name, path);
+	}
+	return 0;
 }
 
 void

@@ -11,15 +11,12 @@
 #include <unistd.h>
 
 #include "common/base/args.h"
-#include "common/base/cancel.h"
-#include "common/base/clock.h"
 #include "common/base/tmpfolder.h"
 
 enum {
 	PATH_BYTES = 100, /* the path of a socket has 107 bytes at most */
 	START_US = 60 * 1000000, /* for a program that starts on a loaded machine */
 	END_US = 60 * 1000000, /* for nbdfuse, which takes the mount away */
-	LOOK_US = 20000,
 };
 
 struct view {
@@ -28,27 +25,6 @@ struct view {
 	char shown[PATH_BYTES], file[PATH_BYTES], fuse_pid[PATH_BYTES];
 	struct child *server, *fuse;
 };
-
-/* Wait until a program has written its number into a file, as it does when it is ready. */
-static int
-wait_for(struct child *c, const char *pid_file, struct err *e)
-{
-	uint64_t until = clock_us() + START_US;
-	struct stat st;
-
-	while (stat(pid_file, &st) != 0 || st.st_size == 0) {
-		if (cancel_check(e) != 0)
-			return -1;
-		if (!child_runs_for(c, LOOK_US))
-			return child_result(c, e) == 0
-			           ? err_set(e, ERR_IO, "%s: was not written", pid_file)
-			           : -1;
-		if (clock_us() > until)
-			return err_set(
-			    e, ERR_IO, "%s: was not written within a minute", pid_file);
-	}
-	return 0;
-}
 
 static int
 start_server(struct view *v, const char *path, struct err *e)
@@ -63,8 +39,7 @@ start_server(struct view *v, const char *path, struct err *e)
 	args_add(&a, "--filter=cow");
 	args_add(&a, "file");
 	args_addf(&a, "file=%s", path);
-	return args_start(&v->server, &a, e) == 0 ? wait_for(v->server, v->server_pid, e)
-	                                          : -1;
+	return args_start(&v->server, &a, v->server_pid, START_US, e);
 }
 
 static void
@@ -120,7 +95,7 @@ view_show(struct view *v, struct range bytes, const char **file, struct err *e)
 	args_addf(&a, "offset=%" PRIu64, bytes.off);
 	args_addf(&a, "range=%" PRIu64, bytes.len);
 	*file = v->file;
-	return args_start(&v->fuse, &a, e) == 0 ? wait_for(v->fuse, v->fuse_pid, e) : -1;
+	return args_start(&v->fuse, &a, v->fuse_pid, START_US, e);
 }
 
 /* nbdfuse keeps no write back, so its end loses nothing; its exit status says that it was told

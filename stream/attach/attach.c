@@ -35,7 +35,7 @@ enum {
 	EXPORT_PORT = 10809, /* of NBD */
 	PATH_BYTES = 200, /* of a path in the folder; a socket's has 107 at most */
 	UNMOUNT_US = 2 * 1000000, /* how long programs may still use the mount */
-	LOOK_US = 100000, /* between two looks at the children; a tenth of it while they start */
+	LOOK_US = 100000, /* between two looks at the children */
 	/* How long a disk that is streamed to may take for its last flush.  A disk writes what
 	 * its cache holds in less; one that does not should be looked at. */
 	FLUSH_US = 600 * 1000000,
@@ -123,22 +123,6 @@ find_plugin(void)
 	return strdup("ndz");
 }
 
-static bool
-is_written(const char *file)
-{
-	struct stat st;
-
-	return stat(file, &st) == 0 && st.st_size > 0;
-}
-
-static bool
-is_socket(const char *path)
-{
-	struct stat st;
-
-	return lstat(path, &st) == 0 && S_ISSOCK(st.st_mode);
-}
-
 /* Does a program listen at this socket?  1, 0, or -1. */
 static int
 is_answered(const char *path, struct err *e)
@@ -185,22 +169,6 @@ make_room_for_sockets(struct attach *t, struct err *e)
 	if (make_room(t->socket, e) != 0 || (status != NULL && make_room(status, e) != 0))
 		return -1;
 	t->owns_socket = true;
-	return 0;
-}
-
-/* Wait until the child has written its pid file, which shows that it is ready, and has made a
- * socket, if it is to make one, which nbdkit does a little later. */
-static int
-wait_until_ready(struct child *c, const char *pid_file, const char *socket, struct err *e)
-{
-	while (!is_written(pid_file) || (socket != NULL && !is_socket(socket))) {
-		if (cancel_check(e) != 0)
-			return -1;
-		if (!child_runs_for(c, LOOK_US / 10))
-			return child_result(c, e) != 0
-			           ? -1
-			           : err_set(e, ERR_IO, "it ended before it was ready");
-	}
 	return 0;
 }
 
@@ -283,9 +251,11 @@ start_server(struct attach *t, struct err *e)
 		args_addf(&a, "offset=%" PRIu64, c->part.off * SECTOR_BYTES);
 		args_addf(&a, "range=%" PRIu64, c->part.len * SECTOR_BYTES);
 	}
-	int rc = args_start(&t->server, &a, e);
+	int rc = args_start(&t->server, &a, t->server_pid, UINT64_MAX, e);
 	free(plugin);
-	return rc == 0 ? wait_until_ready(t->server, t->server_pid, c->stream.status, e) : -1;
+	if (rc != 0 || c->stream.status == NULL) /* nbdkit makes that socket a little later */
+		return rc;
+	return child_ready(t->server, c->stream.status, UINT64_MAX, e);
 }
 
 static int
@@ -301,9 +271,7 @@ start_fuse(struct attach *t, const char *file, struct err *e)
 	args_add(&a, file);
 	args_add(&a, "--unix");
 	args_add(&a, t->socket);
-	return args_start(&t->fuse_server, &a, e) == 0
-	           ? wait_until_ready(t->fuse_server, t->fuse_pid, NULL, e)
-	           : -1;
+	return args_start(&t->fuse_server, &a, t->fuse_pid, UINT64_MAX, e);
 }
 
 /* A wrong address is found before anything is written. */
@@ -336,8 +304,7 @@ start_others(struct attach *t, struct err *e)
 	args_add(&a, "nbd");
 	args_addf(&a, "socket=%s", t->socket);
 	args_add(&a, "export=image");
-	if (args_start(&t->others, &a, e) == 0 &&
-	    wait_until_ready(t->others, t->others_pid, NULL, e) == 0)
+	if (args_start(&t->others, &a, t->others_pid, UINT64_MAX, e) == 0)
 		return 0;
 	return err_ctx(e, "%s: no image can be served there", t->c->stream.export);
 }

@@ -215,6 +215,25 @@ test_deaf(void)
 }
 
 static void
+test_ready(void)
+{
+	struct err ignored;
+	struct stat st;
+
+	setenv("PIDFILE", in_scratch("pid"), 1);
+	struct child *c = begin(": > $PIDFILE; sleep 0.1; echo 1 > $PIDFILE; exec sleep 1000", 0);
+	T_CHECK(child_ready(c, in_scratch("pid"), 60000000, &e) == 0);
+	T_CHECK(stat(in_scratch("pid"), &st) == 0 && st.st_size == 2);
+	T_CHECK(child_ready(c, in_scratch("other"), 100000, &e) == -1 && e.kind == ERR_IO);
+	T_CHECK(strstr(e.text, "other: was not written") != NULL);
+	T_CHECK(unlink(in_scratch("pid")) == 0 && child_end(c, 60000000, &ignored) == -1);
+	c = begin("echo no room >&2; exit 1", 0);
+	T_CHECK(child_ready(c, in_scratch("pid"), 60000000, &e) == -1);
+	T_CHECK(strcmp(e.text, "sh: no room") == 0);
+	T_CHECK(child_end(c, 60000000, &ignored) == -1);
+}
+
+static void
 test_not_started(void)
 {
 	const char *const missing[] = { "no-such-program", NULL };
@@ -354,6 +373,7 @@ test_all(void)
 	test_output_and_end();
 	test_ended_before();
 	test_deaf();
+	test_ready();
 	test_not_started();
 	test_nothing_is_left();
 	test_inherits_nothing();
