@@ -23,10 +23,11 @@ void args_add(struct args *, const char *word);
 /* Append a word that printf(3) makes. */
 void args_addf(struct args *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* child_start() without pipes, child_run() and child_run_telling() with these words; *args is freed,
- * also on failure.  ERR_NOMEM: a word is missing.  The first word must have been given to
- * args_add(): it is the name that the child's errors have.  args_start() does child_ready(), too,
- * with that file; a program that is not ready then is left to the caller. */
+/* child_start() without pipes, child_run() and child_run_telling() with these words;
+ * *args is freed, also on failure.  ERR_NOMEM: a word is missing.  The first word must
+ * have been given to args_add(): it is the name that the child's errors have.
+ * args_start() does child_ready(), too, with that file; a program that is not ready then
+ * is left to the caller. */
 int args_start(struct child **, struct args *, const char *pid_file, uint64_t most_us,
     struct err *);
 int args_run(struct args *, struct err *);

@@ -1,5 +1,5 @@
-/* child.c: runs another program beside this one.  stream/attach, common/resize and dsync call
- * this, each in one thread; a thread for each child reads what the program prints.
+/* child.c: runs another program beside this one.  stream/attach, common/resize and dsync
+ * call this, each in one thread; a thread for each child reads what the program prints.
  * Programs that write to a pipe keep progress back until they end, so it would come
  * behind the error that was printed before: standard output and standard error are read
  * apart. */
@@ -24,7 +24,7 @@
 
 enum {
 	LINE_BYTES = 400,
-	READS = (64 << 10) / LINE_BYTES + 1, /* what a pipe has room for is read in so many */
+	READS = (64 << 10) / LINE_BYTES + 1, /* for all that a pipe holds */
 	ANSWER_BYTES = 64 << 10, /* of one read */
 	ENDING_US = 3 * 1000000, /* from SIGTERM to SIGKILL */
 	READY_US = 10 * 1000, /* between two looks whether it is ready */
@@ -68,8 +68,8 @@ without_names(const char *line)
 	return at + sizeof word - 1;
 }
 
-/* Lines of continuation begin with a blank, and dmsetup(8) ends each failure with the words
- * "Command failed", after the line that says why. */
+/* Lines of continuation begin with a blank, and dmsetup(8) ends each failure with the
+ * words "Command failed", after the line that says why. */
 static bool
 says_nothing(const char *line)
 {
@@ -126,9 +126,9 @@ read_some(struct child *c, enum child_stream which)
 		close_if(&s->fd);
 }
 
-/* Read until both streams end.  A program without pipes may be a script, and what that has started
- * is waited for by this, too.  Of one with pipes only its own end counts: ssh may leave a process
- * with its standard error, for the next connections. */
+/* Read until both streams end.  A program without pipes may be a script, and what that
+ * has started is waited for by this, too.  Of one with pipes only its own end counts: ssh
+ * may leave a process with its standard error, for the next connections. */
 static void *
 read_lines(void *arg)
 {
@@ -182,7 +182,8 @@ static int
 begin(struct child *c, const char *const argv[], unsigned pipes, struct err *e)
 {
 	struct process_files f = { -1, -1, -1 };
-	int *from = (pipes & CHILD_OUT) != 0 ? &c->from : &c->streams[CHILD_OUTPUT].fd, rc = 0;
+	bool out = (pipes & CHILD_OUT) != 0;
+	int *from = out ? &c->from : &c->streams[CHILD_OUTPUT].fd, rc = 0;
 
 	if ((pipes & CHILD_IN) != 0)
 		rc = child_pipe(&f.in, &c->to, e);
@@ -286,7 +287,8 @@ child_runs(struct child *c)
 	return child_runs_for(c, 0);
 }
 
-/* The message of a program of this suite begins with its own name, which is not repeated. */
+/* The message of a program of this suite begins with its own name, which is not
+ * repeated. */
 int
 child_result(struct child *c, struct err *e)
 {
@@ -345,7 +347,8 @@ child_wait(struct child *c, struct err *e)
 		return 0;
 	close_if(&c->to);
 	close_if(&c->from);
-	/* What is run after the work was told to end, such as to clean up, is left alone. */
+	/* What is run after the work was told to end, such as to clean up, is left
+	 * alone. */
 	bool told = cancel_signal() != 0;
 	while (child_runs_for(c, ASK_US))
 		if (!told && cancel_signal() != 0) {

@@ -1,5 +1,5 @@
-/* process.c: processes are started, signalled and waited for (process.h).  child.c, confined.c
- * and the controller call this, each process in one thread. */
+/* process.c: processes are started, signalled and waited for (process.h).  child.c,
+ * confined.c and the controller call this, each process in one thread. */
 #include "common/base/process.h"
 
 #include <errno.h>
@@ -74,8 +74,8 @@ wait_in_thread(void *arg)
 	free(arg);
 	while (waitid(P_PID, (id_t)w.pid, &how, WEXITED | WNOWAIT) != 0 && errno == EINTR)
 		;
-	/* A process that was forked meanwhile may have the pipe, too, so closing it would not
-	 * do. */
+	/* A process that was forked meanwhile may have the pipe, too, so closing it would
+	 * not do. */
 	(void)!write(w.fd, "", 1);
 	close(w.fd);
 	return NULL;
@@ -152,7 +152,7 @@ process_began(pid_t pid)
 	if (fd >= 0)
 		close(fd);
 	text[n > 0 ? n : 0] = '\0';
-	const char *at = strrchr(text, ')'); /* the name before it may have anything in it */
+	const char *at = strrchr(text, ')'); /* the name before it may have anything */
 	if (at == NULL ||
 	    sscanf(at + 1,
 	        " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d"
@@ -166,16 +166,16 @@ bool
 process_find(struct process *p, pid_t pid, int64_t began)
 {
 	*p = (struct process){ .pid = pid, .fd = pidfd_open(pid, 0), .found = true };
-	/* The descriptor is there before the beginning is compared, so the number cannot become
-	 * another's in between. */
+	/* The descriptor is there before the beginning is compared, so the number cannot
+	 * become another's in between. */
 	if (p->fd >= 0 && process_began(pid) == began)
 		return true;
 	process_forget(p);
 	return false;
 }
 
-/* Its end has been seen.  waitpid() fails when this program ignores its children's ends (SIGCHLD).
- * The number of a process that was found may be that of a child already. */
+/* Its end has been seen.  waitpid() fails when this program ignores its children's ends
+ * (SIGCHLD).  The number of a process that was found may be that of a child already. */
 static void
 reap(struct process *p)
 {
@@ -192,8 +192,8 @@ bool
 process_wait(struct process *p, uint64_t most_us)
 {
 	struct pollfd f = { .fd = p->fd, .events = POLLIN };
-	uint64_t now = clock_us();
-	uint64_t until = most_us < PROCESS_FOREVER - now ? now + most_us : PROCESS_FOREVER;
+	uint64_t now = clock_us(), most = PROCESS_FOREVER - now;
+	uint64_t until = now + (most_us < most ? most_us : most);
 
 	while (!p->ended) {
 		uint64_t left_ms = until > now ? (until - now - 1) / 1000 + 1 : 0;
@@ -230,13 +230,15 @@ process_end(struct process *p, uint64_t most_us)
 bool
 process_failed(const struct process *p, char why[PROCESS_WHY_BYTES])
 {
-	if (p->status == -1)
+	int s = p->status;
+
+	if (s == -1)
 		snprintf(why, PROCESS_WHY_BYTES, "has ended, and how cannot be known");
-	else if (WIFSIGNALED(p->status))
-		snprintf(why, PROCESS_WHY_BYTES, "was ended by signal %d", WTERMSIG(p->status));
+	else if (WIFSIGNALED(s))
+		snprintf(why, PROCESS_WHY_BYTES, "was ended by signal %d", WTERMSIG(s));
 	else
-		snprintf(why, PROCESS_WHY_BYTES, "ended with status %d", WEXITSTATUS(p->status));
-	return p->status != 0;
+		snprintf(why, PROCESS_WHY_BYTES, "ended with status %d", WEXITSTATUS(s));
+	return s != 0;
 }
 
 void

@@ -20,39 +20,40 @@ struct process_files {
 /* All zeros: there is no process. */
 struct process {
 	pid_t pid;
-	int fd;         /* becomes readable when it has ended; process_forget() closes it */
+	int fd;         /* becomes readable at its end; process_forget() closes it */
 	bool own_group; /* SIGKILL reaches all that the program has started, too */
 	bool found;     /* it is no child of this program */
-	bool ended;     /* process_wait() has seen its end, and it has no number any more */
+	bool ended;     /* process_wait() has seen its end; its number is free */
 	int status;     /* as waitpid(2) has it, when `ended`; -1: it is not known */
 };
 
 #define PROCESS_FOREVER UINT64_MAX
 enum { PROCESS_WHY_BYTES = 64 };
 
-/* Start argv[0], which is looked for in PATH and then beside the program that runs, with the
- * arguments argv up to NULL.  It has no descriptors but these three; all signals have their
- * usual effect in it, and none is blocked.  own_group: it gets a process group of its own, so
- * the terminal's signals do not reach it.  ERR_ABSENT: it is not installed; ERR_IO: it cannot be
- * started. */
+/* Start argv[0], which is looked for in PATH and then beside the program that runs, with
+ * the arguments argv up to NULL.  It has no descriptors but these three; all signals have
+ * their usual effect in it, and none is blocked.  own_group: it gets a process group of
+ * its own, so the terminal's signals do not reach it.  ERR_ABSENT: it is not installed;
+ * ERR_IO: it cannot be started. */
 int process_start(struct process *, const char *const argv[], struct process_files,
     bool own_group, struct err *);
-/* Watch a child that fork(2) has made.  ERR_IO: it cannot be waited for, and was killed. */
+/* Watch a child that fork(2) has made.  ERR_IO: it cannot be waited for, and was
+ * killed. */
 int process_watch(struct process *, pid_t, struct err *);
 /* When a process began, in the kernel's ticks since the boot; 0: it is not there. */
 int64_t process_began(pid_t);
-/* Find a process that another program has started, and that process_began() then.  Its status
- * will not be known.  Returns whether it is there. */
+/* Find a process that another program has started, and that process_began() then.  Its
+ * status will not be known.  Returns whether it is there. */
 bool process_find(struct process *, pid_t, int64_t began);
-/* Wait for its end, for most_us microseconds at most (0: just look).  Returns whether it has
- * ended; `status` is there then. */
+/* Wait for its end, for most_us microseconds at most (0: just look).  Returns whether it
+ * has ended; `status` is there then. */
 bool process_wait(struct process *, uint64_t most_us);
 /* Send a signal, unless it has ended. */
 void process_signal(const struct process *, int sig);
 /* Ask it to end by SIGTERM, kill it after most_us microseconds, and wait for its end. */
 void process_end(struct process *, uint64_t most_us);
-/* Of a process that has ended: whether that was by anything but status 0, and how: "ended with
- * status 3", "was ended by signal 9". */
+/* Of a process that has ended: whether that was by anything but status 0, and how: "ended
+ * with status 3", "was ended by signal 9". */
 bool process_failed(const struct process *, char why[PROCESS_WHY_BYTES]);
 /* Close the descriptor; there is no process then.  One that runs goes on. */
 void process_forget(struct process *);

@@ -1,5 +1,6 @@
-/* call.c: one request to `dsync serve`, with what goes to dmmerge there and comes from it.  The
- * client's dsync/pair/far.c begins calls in its first thread; each has a thread of its own. */
+/* call.c: one request to `dsync serve`, with what goes to dmmerge there and comes from
+ * it.  The client's dsync/pair/far.c begins calls in its first thread; each has a thread
+ * of its own. */
 #include "dsync/talk/call.h"
 
 #include <errno.h>

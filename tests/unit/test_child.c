@@ -1,6 +1,7 @@
 /* A program that runs beside this one: its result is its error, not the progress that
- * came after it; lines of both streams are told apart.  It has no descriptors but its own, and
- * leaves none, and no process.  All of it also where the kernel has no pidfd_open(2). */
+ * came after it; lines of both streams are told apart.  It has no descriptors but its
+ * own, and leaves none, and no process.  All of it also where the kernel has no
+ * pidfd_open(2). */
 #include "common/base/child.h"
 
 #include <dirent.h>
@@ -20,6 +21,7 @@
 
 static struct err e;
 static bool old_kernel;
+static const struct process_files nothing = { -1, -1, -1 };
 
 /* Stands in for the C library's. */
 int
@@ -65,7 +67,8 @@ test_result(void)
 	    "echo first >&2; echo '  more of it' >&2; exit 1", "sh: first"));
 	T_CHECK(fails_with("exit 3", "sh: ended with status 3, and did not say why"));
 	T_CHECK(fails_with("kill -9 $$", "sh: was ended by signal 9"));
-	T_CHECK(fails_with("echo no room >&2; echo Command failed. >&2; exit 1", "sh: no room"));
+	T_CHECK(fails_with(
+	    "echo no room >&2; echo Command failed. >&2; exit 1", "sh: no room"));
 	T_CHECK(fails_with("printf 'no room\\r\\n' >&2; exit 1", "sh: no room"));
 	T_CHECK(fails_with("echo 'a read error: x: error: y' >&2; exit 1",
 	    "sh: a read error: x: error: y"));
@@ -125,11 +128,13 @@ begin(const char *script, unsigned pipes)
 static void
 test_much(void)
 {
-	const char *const argv[] = { "sh", "-c", "head -c 1000000 /dev/zero | tr '\\0' x", NULL };
+	static const char script[] = "head -c 1000000 /dev/zero | tr '\\0' x";
+	const char *const argv[] = { "sh", "-c", script, NULL };
 	char *answer;
 
 	T_CHECK(child_answer(argv, 1000000, &answer, &e) == 0);
-	T_CHECK(answer != NULL && strspn(answer, "x") == 1000000 && answer[1000000] == '\0');
+	T_CHECK(answer != NULL && strspn(answer, "x") == 1000000);
+	T_CHECK(answer != NULL && answer[1000000] == '\0');
 	free(answer);
 	T_CHECK(child_answer(argv, 999999, &answer, &e) == -1 && answer == NULL);
 	T_CHECK(e.kind == ERR_FORMAT && strcmp(e.text, "sh: prints too much") == 0);
@@ -153,8 +158,9 @@ test_pipes(void)
 	T_CHECK(strcmp(e.text, "sh: ended with status 3, and did not say why") == 0);
 }
 
-/* A program that has closed its output still runs.  What a script has started is waited for as long
- * as it has the script's output; of a program with pipes only its own end counts. */
+/* A program that has closed its output still runs.  What a script has started is waited
+ * for as long as it has the script's output; of a program with pipes only its own end
+ * counts. */
 static void
 test_output_and_end(void)
 {
@@ -190,7 +196,7 @@ test_ended_before(void)
 	char why[PROCESS_WHY_BYTES];
 	struct process p;
 
-	T_CHECK(process_start(&p, argv, (struct process_files){ -1, -1, -1 }, false, &e) == 0);
+	T_CHECK(process_start(&p, argv, nothing, false, &e) == 0);
 	while (!is_zombie(p.pid))
 		usleep(10000);
 	T_CHECK(process_wait(&p, PROCESS_FOREVER) && process_wait(&p, 0));
@@ -221,7 +227,8 @@ test_ready(void)
 	struct stat st;
 
 	setenv("PIDFILE", in_scratch("pid"), 1);
-	struct child *c = begin(": > $PIDFILE; sleep 0.1; echo 1 > $PIDFILE; exec sleep 1000", 0);
+	struct child *c = begin(
+	    ": > $PIDFILE; sleep 0.1; echo 1 > $PIDFILE; exec sleep 1000", 0);
 	T_CHECK(child_ready(c, in_scratch("pid"), 60000000, &e) == 0);
 	T_CHECK(stat(in_scratch("pid"), &st) == 0 && st.st_size == 2);
 	T_CHECK(child_ready(c, in_scratch("other"), 100000, &e) == -1 && e.kind == ERR_IO);
@@ -287,7 +294,8 @@ test_inherits_nothing(void)
 	sigset_t some, before;
 	char *answer;
 
-	T_CHECK(child_answer(fds, 1000, &answer, &e) == 0 && strcmp(answer, "0\n1\n2\n") == 0);
+	T_CHECK(child_answer(fds, 1000, &answer, &e) == 0);
+	T_CHECK(strcmp(answer, "0\n1\n2\n") == 0);
 	free(answer);
 	close(open_fd);
 	close(high);
@@ -313,8 +321,8 @@ cancel_at_line(void *arg, enum child_stream which, const char *line)
 	c->signal = SIGINT;
 }
 
-/* Work that is told to end asks the program that it waits for to end; what is run afterwards, to
- * clean up, is left alone. */
+/* Work that is told to end asks the program that it waits for to end; what is run
+ * afterwards, to clean up, is left alone. */
 static void
 test_cancelled(void)
 {
@@ -323,13 +331,15 @@ test_cancelled(void)
 
 	cancel_work_for(&work);
 	child_tell(c, cancel_at_line, &work);
-	T_CHECK(child_wait(c, &e) == -1 && strcmp(e.text, "sh: was ended by signal 15") == 0);
+	T_CHECK(child_wait(c, &e) == -1);
+	T_CHECK(strcmp(e.text, "sh: was ended by signal 15") == 0);
 	T_CHECK(child_wait(begin("sleep 0.3; exit 6", 0), &e) == -1);
 	T_CHECK(strstr(e.text, "ended with status 6") != NULL);
 	cancel_work_for(NULL);
 }
 
-/* A loop waits for the end among other descriptors; a process that was found is ended, too. */
+/* A loop waits for the end among other descriptors; a process that was found is ended,
+ * too. */
 static void
 test_process(void)
 {
@@ -337,7 +347,7 @@ test_process(void)
 	struct process p, found;
 	char why[PROCESS_WHY_BYTES];
 
-	T_CHECK(process_start(&p, argv, (struct process_files){ -1, -1, -1 }, true, &e) == 0);
+	T_CHECK(process_start(&p, argv, nothing, true, &e) == 0);
 	struct pollfd f = { .fd = p.fd, .events = POLLIN };
 	T_CHECK(poll(&f, 1, 0) == 0 && !process_wait(&p, 0));
 	T_CHECK(!process_find(&found, p.pid, process_began(p.pid) + 1));
@@ -352,7 +362,8 @@ test_process(void)
 	T_CHECK(p.pid == 0);
 }
 
-/* A program whose parent has let it ignore its children's ends learns no status, but waits. */
+/* A program whose parent has let it ignore its children's ends learns no status, but
+ * waits. */
 static void
 test_ends_ignored(void)
 {
