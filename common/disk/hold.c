@@ -5,11 +5,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include "common/base/cancel.h"
@@ -31,6 +33,7 @@ struct lock {
 	int range_fd; /* has that of some bytes; -1: all is locked */
 	bool borrowed; /* an inherited descriptor has the lock */
 	struct stat st;
+	struct hold_node node; /* where the bytes of what is held lie in it */
 };
 
 struct disk_hold {
@@ -39,6 +42,7 @@ struct disk_hold {
 	int claim[CLAIMS_MAX]; /* the kernel's partitions, opened exclusively */
 	uint64_t until_us;     /* nothing is waited for any more */
 	struct stat st;        /* of what is held; st_mode is 0 when that is nothing */
+	bool shared;           /* only some sectors of it will be written */
 	bool made, unseen;
 };
 
@@ -77,13 +81,13 @@ open_node(const char *name, bool make)
 }
 
 static int
-refuse(const char *path, const struct hold_node *n, const struct lock *l, struct err *e)
+refuse(const char *path, const struct lock *l, struct err *e)
 {
 	char who[100];
 
 	hold_who(&l->st, who, sizeof who);
 	return err_set(e, ERR_REFUSED, "%s is in use: %s has locked %s", path, who,
-	    strcmp(path, n->name) == 0 ? "it" : n->name);
+	    strcmp(path, l->node.name) == 0 ? "it" : l->node.name);
 }
 
 /* NFS locks for writing only what is open for writing. */
@@ -100,40 +104,50 @@ opened_anew(struct lock *l, const char *name)
 }
 
 static int
-lock_node(struct disk_hold *h, const char *path, const struct hold_node *n, bool shared,
+lock_node(struct disk_hold *h, const char *path, struct lock *l, bool shared,
     struct err *e)
 {
-	struct lock *l = &h->lock[h->n - 1];
 	bool anew = false;
 	int got;
 
 	while ((got = lock_try(l->fd, shared)) != 1) {
-		if (got < 0 && errno == EBADF && !anew && (anew = opened_anew(l, n->name)))
+		if (got < 0 && errno == EBADF && !anew &&
+		    (anew = opened_anew(l, l->node.name)))
 			continue;
 		if (got < 0)
 			return 0; /* there are no locks here */
 		if (!hold_waits(h))
-			return refuse(path, n, l, e);
+			return refuse(path, l, e);
 	}
 	return 0;
 }
 
+/* NFS makes one kind of both kinds of locks, of which ours would exclude each other. */
+static bool
+knows_one_kind(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 && fs.f_type == NFS_SUPER_MAGIC;
+}
+
 /* The lock of some bytes needs a descriptor for writing.  Without one, all is locked. */
 static int
-lock_bytes(struct disk_hold *h, const char *path, const struct hold_node *n,
+lock_bytes(struct disk_hold *h, const char *path, struct lock *l, struct range r,
     struct err *e)
 {
-	struct lock *l = &h->lock[h->n - 1];
+	const struct hold_node *n = &l->node;
 	int got;
 
-	l->range_fd = open(n->name, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (l->range_fd < 0 && !knows_one_kind(l->fd))
+		l->range_fd = open(n->name, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (l->range_fd < 0)
-		return lock_node(h, path, n, false, e);
-	while ((got = lock_try_bytes(l->range_fd, n->bytes.off, n->bytes.len)) != 1) {
+		return lock_node(h, path, l, false, e);
+	while ((got = lock_try_bytes(l->range_fd, r.off, r.len)) != 1) {
 		if (got < 0)
 			return 0;
 		if (!hold_waits(h))
-			return refuse(path, n, l, e);
+			return refuse(path, l, e);
 	}
 	return 0;
 }
@@ -144,17 +158,18 @@ add_lock(struct disk_hold *h, const char *path, const struct hold_node *n, int f
     struct err *e)
 {
 	struct lock *l = &h->lock[h->n++];
-	bool all = n->bytes.len == 0;
+	bool some = h->shared || n->bytes.len != 0;
 
-	*l = (struct lock){ .fd = fd, .range_fd = -1 };
+	*l = (struct lock){ .fd = fd, .range_fd = -1, .node = *n };
 	if (fstat(fd, &l->st) != 0)
 		return err_os(e, "%s", path);
 	l->borrowed = hold_inherited(&l->st);
 	if (l->borrowed)
 		return 0;
-	if (lock_node(h, path, n, !all, e) != 0)
+	if (lock_node(h, path, l, some, e) != 0)
 		return -1;
-	return all ? 0 : lock_bytes(h, path, n, e);
+	/* Which bytes of what is shared will be written is not known yet. */
+	return h->shared || !some ? 0 : lock_bytes(h, path, l, n->bytes, e);
 }
 
 /* Lock what lies behind a loop device that is locked already. */
@@ -203,8 +218,7 @@ open_first(struct disk_hold *h, const struct hold_wish *w, struct hold_node *n)
 	bool there = stat(w->path, &h->st) == 0;
 
 	snprintf(n->name, sizeof n->name, "%s", w->path);
-	n->bytes = (struct range){ w->sectors.off * SECTOR_BYTES,
-		w->sectors.len * SECTOR_BYTES };
+	n->bytes = (struct range){ 0, 0 };
 	h->made = false;
 	if (there ? !can_be_held(&h->st) : !w->make) {
 		h->st = (struct stat){ .st_mode = 0 };
@@ -409,13 +423,51 @@ claim_all(struct disk_hold *h, const struct hold_wish *w, struct err *e)
 }
 
 int
-hold_sectors(struct disk_hold **out, const struct hold_wish *w, struct err *e)
+hold_share(struct disk_hold **out, const char *path, struct err *e)
 {
-	struct disk_hold *h;
+	const struct hold_wish w = { .path = path };
+	struct disk_hold *h = new_hold(path, e);
 
-	if (hold_begin(&h, w, e) != 0)
+	*out = NULL;
+	if (h == NULL)
 		return -1;
-	return settle(out, h, w->no_look ? 0 : claim_all(h, w, e), e);
+	h->shared = true;
+	return settle(out, h, lock_all(h, &w, e), e);
+}
+
+/* Lock these sectors of what is shared, in all that it lies in. */
+static int
+lock_sectors(struct disk_hold *h, const char *path, struct range sectors, struct err *e)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; rc == 0 && i < h->n; i++) {
+		struct lock *l = &h->lock[i];
+		struct range r = { l->node.bytes.off + sectors.off * SECTOR_BYTES,
+			sectors.len * SECTOR_BYTES };
+		if (!l->borrowed)
+			rc = lock_bytes(h, path, l, r, e);
+	}
+	if (rc != 0)
+		(void)cancel_check(e);
+	return rc;
+}
+
+int
+hold_sectors(struct disk_hold *h, const struct hold_wish *w, struct err *e)
+{
+	if (lock_sectors(h, w->path, w->sectors, e) != 0)
+		return -1;
+	if (h->st.st_mode == 0 || w->no_look)
+		return 0;
+	return look(h, w, false, e) == 0 ? claim_all(h, w, e) : -1;
+}
+
+int
+hold_table(struct disk_hold *h, const char *path, struct err *e)
+{
+	h->until_us = UINT64_MAX;
+	return lock_sectors(h, path, (struct range){ 0, 1 }, e);
 }
 
 void

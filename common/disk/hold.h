@@ -26,7 +26,8 @@ struct disk_hold;
 
 struct hold_wish {
 	const char *path;     /* of the device or file */
-	struct range sectors; /* what will be written; all zeros: all of it */
+	struct range sectors; /* for hold_look() and hold_sectors(): what will be written;
+	                       * all zeros: all of it */
 	bool make;            /* a file that is not there is made */
 	bool no_look;         /* only the lock is wanted */
 };
@@ -38,10 +39,17 @@ int hold_begin(struct disk_hold **, const struct hold_wish *, struct err *);
 /* hold_begin() for what standard output leads to, by a descriptor that stays the
  * caller's.  Others may have it open, as a shell's other programs do. */
 int hold_standard(struct disk_hold **, int fd, bool no_look, struct err *);
-/* hold_begin() for some sectors of a disk of which other partitions may be in use.  If
- * there is a look, nobody else can mount the partitions concerned, or open them
- * exclusively, from now on. */
-int hold_sectors(struct disk_hold **, const struct hold_wish *, struct err *);
+/* Share a disk with those who write other sectors of it: nobody can hold all of it until
+ * hold_end(), so its partition table stays.  hold_sectors() must follow before it is
+ * written.  Errors of hold_begin(). */
+int hold_share(struct disk_hold **, const char *path, struct err *);
+/* Hold these sectors of the disk that is shared, as hold_begin() does.  If there is a
+ * look, nobody else can mount the partitions concerned, or open them exclusively, from
+ * now on.  The hold stays, also on failure. */
+int hold_sectors(struct disk_hold *, const struct hold_wish *, struct err *);
+/* Hold its partition table, too, of which others change their entries; for that it is
+ * waited as long as it takes.  ERR_CANCELLED. */
+int hold_table(struct disk_hold *, const char *path, struct err *);
 /* Programs that are started from now on, and what this program opens itself, share the
  * lock. */
 void hold_lend(struct disk_hold *);

@@ -10,6 +10,7 @@
 
 #include "common/base/number.h"
 #include "common/behind/behind.h"
+#include "common/disk/hold.h"
 #include "common/disk/ptable.h"
 #include "common/image/read/reaches.h"
 #include "imageunzip/install/first_mib.h"
@@ -440,6 +441,20 @@ see_to_free_space(
 	return rc;
 }
 
+/* The table is held to the end, when what was written is looked at again: other
+ * installations into partitions of the disk set their types in it, too. */
+static int
+set_type(const struct target *t, struct disk *view, struct err *e)
+{
+	if (t->hold != NULL && hold_table(t->hold, disk_name(t->disk), e) != 0)
+		return -1;
+	int rc = ptable_set_type(
+	    view, (unsigned)t->cfg->slice, (unsigned)t->cfg->part_type, e);
+	if (rc == 1 && t->cfg->warn != NULL)
+		t->cfg->warn(e->text); /* scripts name MBR types for GPT disks, too */
+	return rc == 1 ? 0 : rc;
+}
+
 int
 finish_target(const struct finish *f, unsigned *stale_wiped, struct err *e)
 {
@@ -450,13 +465,7 @@ finish_target(const struct finish *f, unsigned *stale_wiped, struct err *e)
 	if (rc != 0)
 		return -1;
 	if (t->cfg->part_type != 0)
-		rc = ptable_set_type(view.disk, (unsigned)t->cfg->slice,
-		    (unsigned)t->cfg->part_type, e);
-	if (rc == 1) { /* scripts name MBR types for GPT disks, too */
-		if (t->cfg->warn != NULL)
-			t->cfg->warn(e->text);
-		rc = 0;
-	}
+		rc = set_type(t, view.disk, e);
 	if (rc == 0)
 		rc = see_to_free_space(f, view.disk, stale_wiped, e);
 	if (rc == 0)

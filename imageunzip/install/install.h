@@ -66,8 +66,9 @@ struct install_config {
 	uint64_t jobs;     /* -j: decoders; 0: one for each processor */
 	/* The caller must prove chunks before it feeds them. */
 	struct opener_config opener;
-	/* Not an option: the rest of the disk may be in use. Only with slice. */
-	bool shares_disk;
+	/* Not an option: the user was told already that processes of other users could not
+	 * be looked into. */
+	bool told_unseen;
 	/* Not an option: a delta onto a regular file, which becomes as long as the image
 	 * says. Only with in_place. */
 	bool resize;

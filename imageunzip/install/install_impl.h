@@ -76,8 +76,6 @@ void install_tell_cut(struct install *, uint64_t bytes);
 /* install_open.c: */
 /* Is the target, if it is a regular file or does not exist, made as a new file? */
 bool install_makes_file(const struct install_config *, const char *path);
-/* Warn that processes of other users could not be looked into (disk_unseen()). */
-void install_warn_unseen(const struct install_config *, const char *path);
 /* Free the installation, when the threads are gone and the target is closed. */
 void install_free(struct install *);
 

@@ -14,6 +14,7 @@
 #include "imageunzip/install/guess.h"
 #include "imageunzip/install/install_impl.h"
 #include "imageunzip/install/parts.h"
+#include "imageunzip/install/slice_hold.h"
 
 /* Remove a new file as drop_new_file() does, while the threads go on. A file with a state
  * stays. */
@@ -87,13 +88,15 @@ install_open_disk(struct install **out, const struct install_config *cfg,
 }
 
 static unsigned
-open_flags(const struct install_config *cfg, bool whole)
+open_flags(const struct install_config *cfg, const char *path, bool whole, bool held)
 {
-	unsigned flags = DISK_READ | DISK_WRITE;
+	unsigned flags = DISK_WRITE;
 
+	if (strcmp(path, "-") != 0)
+		flags |= DISK_READ;
 	if (whole)
 		flags |= DISK_CREATE;
-	if (cfg->shares_disk)
+	if (held)
 		flags |= DISK_HELD;
 	return cfg->force ? flags | DISK_FORCE : flags;
 }
@@ -111,29 +114,28 @@ install_makes_file(const struct install_config *cfg, const char *path)
 	       !S_ISREG(st.st_mode) || st.st_size == 0;
 }
 
-void
-install_warn_unseen(const struct install_config *cfg, const char *path)
+static void
+warn_unseen(const struct install_config *cfg, const char *path)
 {
 	char text[INUSE_UNSEEN_BYTES];
 
-	if (cfg->warn != NULL)
+	if (cfg->warn != NULL && !cfg->told_unseen)
 		cfg->warn(inuse_unseen_text(path, text));
 }
 
+/* hold: of the partition that is installed to, or NULL. */
 static int
-open_target(struct install **out, const struct install_config *cfg, const char *path,
-    struct err *e)
+open_held(struct install **out, const struct install_config *cfg, const char *path,
+    struct disk_hold *hold, struct err *e)
 {
 	bool whole = install_makes_file(cfg, path);
 	bool to_stdout = strcmp(path, "-") == 0;
-	unsigned flags = open_flags(cfg, whole);
 	struct disk *d;
 
-	if (disk_open(&d, path, to_stdout ? flags & ~(unsigned)DISK_READ : flags, e) !=
-	    0)
+	if (disk_open(&d, path, open_flags(cfg, path, whole, hold != NULL), e) != 0)
 		return -1;
-	if (disk_unseen(d))
-		install_warn_unseen(cfg, path);
+	if (disk_unseen(d) || hold_unseen(hold))
+		warn_unseen(cfg, path);
 	bool fresh = whole && disk_kind(d) == DISK_FILE;
 	uint64_t held_bytes = fresh ? disk_size_bytes(d) : 0;
 	bool holds_data = held_bytes > 0;
@@ -147,7 +149,22 @@ open_target(struct install **out, const struct install_config *cfg, const char *
 	(*out)->unlink_path = unlink_path;
 	(*out)->holds_data = holds_data;
 	(*out)->held_bytes = held_bytes;
+	(*out)->target.hold = hold;
 	return 0;
+}
+
+static int
+open_target(struct install **out, const struct install_config *cfg, const char *path,
+    struct err *e)
+{
+	struct disk_hold *hold;
+
+	if (target_check_options(cfg, e) != 0 || slice_hold(&hold, path, cfg, e) != 0)
+		return -1;
+	if (open_held(out, cfg, path, hold, e) == 0)
+		return 0;
+	hold_end(hold);
+	return -1;
 }
 
 /* The state must be another file than the target. */

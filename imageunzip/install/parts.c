@@ -42,29 +42,6 @@ check_options(const struct install_config *cfg, struct err *e)
 	return 0;
 }
 
-/* Hold the sectors of the partition on the target: the rest of the disk may be in use. */
-static int
-hold_part(
-    struct part *p, const struct install_config *cfg, const char *target, struct err *e)
-{
-	struct hold_wish wish = { .path = target, .no_look = cfg->force };
-	struct disk *d;
-	struct err ignored; /* nothing was written to the disk */
-
-	if (disk_open(&d, target, DISK_READ, e) != 0)
-		return -1;
-	int rc = install_area(d, p->slice, &wish.sectors, e);
-	disk_close(d, &ignored);
-	if (rc != 0)
-		return -1;
-	p->room = wish.sectors.len;
-	if (hold_sectors(&p->hold, &wish, e) != 0)
-		return -1;
-	if (hold_unseen(p->hold) && p->number == cfg->only.number[0])
-		install_warn_unseen(cfg, target);
-	return 0;
-}
-
 static int
 open_part(
     struct part *p, const struct install_config *cfg, const char *target, struct err *e)
@@ -73,18 +50,17 @@ open_part(
 
 	own.only.n = 0;
 	own.slice = p->slice;
-	own.shares_disk = true;
+	own.told_unseen = p->number != cfg->only.number[0];
 	own.resize = false;
-	return hold_part(p, cfg, target, e) == 0
-		   ? install_open(&p->in, &own, target, e)
-		   : -1;
+	if (install_open(&p->in, &own, target, e) != 0)
+		return -1;
+	p->room = p->in->target.slice.len;
+	return 0;
 }
 
 static void
 parts_free(struct parts *x)
 {
-	for (unsigned i = 0; i < x->n; i++)
-		hold_end(x->part[i].hold);
 	parts_search_free(x);
 	imgtable_free(x->table);
 	ext_free(&x->first);

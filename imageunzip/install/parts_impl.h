@@ -2,7 +2,6 @@
 #ifndef IMAGEUNZIP_INSTALL_PARTS_IMPL_H
 #define IMAGEUNZIP_INSTALL_PARTS_IMPL_H
 
-#include "common/disk/hold.h"
 #include "common/image/read/imgtable.h"
 #include "imageunzip/install/install.h"
 #include "imageunzip/install/parts.h"
@@ -21,7 +20,6 @@ struct part {
 	unsigned number;    /* of the image */
 	uint64_t slice;     /* of the target */
 	struct install *in; /* owned */
-	struct disk_hold *hold;  /* of the partition on the target; owned */
 	bool known;           /* `sectors` are known */
 	struct range sectors; /* of the image */
 	uint64_t room;        /* sectors of the target's partition */

@@ -13,11 +13,13 @@
 #include "imageunzip/install/look.h"
 
 struct cover;
+struct disk_hold;
 
 enum { TARGET_FILL_BYTES = 1 << 20 };
 
 struct target {
 	struct disk *disk;
+	struct disk_hold *hold; /* of the slice; owned; NULL: the disk has one of its own */
 	const struct install_config *cfg; /* borrowed */
 	bool holds_file;                  /* the image is of a file, not of a disk */
 	bool fresh;                       /* an empty file: holes are zeros already */
@@ -50,6 +52,8 @@ struct target {
 	_Atomic uint64_t spared_off, spared_len;
 };
 
+/* Refuse options that exclude one another (ERR_USAGE), before anything is opened. */
+int target_check_options(const struct install_config *, struct err *);
 /* Open a target on a disk, which is taken over, also on failure. fresh: the disk is an
  * empty file. ERR_USAGE: options that exclude one another, or that a pipe cannot do. */
 int target_init(struct target *, struct disk *, const struct install_config *,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/disk/flight.h"
+#include "common/disk/hold.h"
 #include "common/disk/ptable.h"
 #include "fsmods/sectorsize.h"
 #include "imageunzip/install/target.h"
@@ -90,42 +91,38 @@ check_stream(const struct disk *d, const struct install_config *cfg, struct err 
 }
 
 int
+target_check_options(const struct install_config *cfg, struct err *e)
+{
+	if (cfg->part_type != 0 && cfg->slice == 0)
+		return err_set(e, ERR_USAGE, "-D sets the type of a partition: it needs -s");
+	if (cfg->slice != 0 && (cfg->fix_gpt || cfg->grow || cfg->convert))
+		return err_set(e, ERR_USAGE,
+		    "--fix-gpt, --grow and --convert change a whole disk and cannot be "
+		    "used with -s");
+	if (cfg->tail == INSTALL_TAIL_MOVE &&
+	    (cfg->slice != 0 || cfg->fix_gpt || cfg->grow || cfg->convert))
+		return err_set(e, ERR_USAGE,
+		    "--tail=move writes to the end of the whole disk and cannot be "
+		    "used with -s, --fix-gpt, --grow or --convert");
+	if (cfg->check_base != NULL && cfg->force)
+		return err_set(e, ERR_USAGE,
+		    "--force leaves out the checks of a delta's base and cannot be "
+		    "used with --check-base");
+	if (cfg->discard && (cfg->zero || cfg->has_pattern))
+		return err_set(e, ERR_USAGE,
+		    "--discard leaves the contents of free space undefined and cannot "
+		    "be used with -z or -p");
+	return 0;
+}
+
+int
 target_init(struct target *t, struct disk *d, const struct install_config *cfg,
     bool fresh, struct err *e)
 {
 	*t = (struct target){
 		.disk = d, .cfg = cfg, .fresh = fresh, .room = UINT64_MAX
 	};
-	if (cfg->part_type != 0 && cfg->slice == 0) {
-		err_set(e, ERR_USAGE, "-D sets the type of a partition: it needs -s");
-		goto fail;
-	}
-	if (cfg->slice != 0 && (cfg->fix_gpt || cfg->grow || cfg->convert)) {
-		err_set(e, ERR_USAGE,
-		    "--fix-gpt, --grow and --convert change a whole disk and cannot be "
-		    "used with -s");
-		goto fail;
-	}
-	if (cfg->tail == INSTALL_TAIL_MOVE &&
-	    (cfg->slice != 0 || cfg->fix_gpt || cfg->grow || cfg->convert)) {
-		err_set(e, ERR_USAGE,
-		    "--tail=move writes to the end of the whole disk and cannot be "
-		    "used with -s, --fix-gpt, --grow or --convert");
-		goto fail;
-	}
-	if (cfg->check_base != NULL && cfg->force) {
-		err_set(e, ERR_USAGE,
-		    "--force leaves out the checks of a delta's base and cannot be "
-		    "used with --check-base");
-		goto fail;
-	}
-	if (cfg->discard && (cfg->zero || cfg->has_pattern)) {
-		err_set(e, ERR_USAGE,
-		    "--discard leaves the contents of free space undefined and cannot "
-		    "be used with -z or -p");
-		goto fail;
-	}
-	if (check_stream(d, cfg, e) != 0 ||
+	if (target_check_options(cfg, e) != 0 || check_stream(d, cfg, e) != 0 ||
 	    install_area(d, cfg->slice, &t->slice, e) != 0 || make_pattern(t, e) != 0)
 		goto fail;
 	if (t->slice.len != 0)
@@ -162,6 +159,9 @@ target_close(struct target *t, struct err *e)
 	flight_free(t->flight);
 	ledger_free(t->ledger);
 	int rc = disk_close(t->disk, e);
+	if (hold_end(t->hold) != 0 && rc == 0)
+		rc = err_os(e, "the partition could not be given back");
 	t->disk = NULL;
+	t->hold = NULL;
 	return rc;
 }

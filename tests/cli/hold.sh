@@ -116,8 +116,37 @@ if command -v sfdisk > /dev/null; then
 	is_locked_by "$T/d" $first "$U" -q --in-place "$T/want.ndz" "$T/d"
 	goes_on want
 	check "both are there" cmp "$T/want" "$T/d"
+	# Images of the filesystems alone, as -s installs them.
+	cp "$T/disk" "$T/d"; slow "$T/d" -s 1 -D 0xa5
+	check "another filesystem beside it" "$U" -q -s 2 -D 0xa6 "$T/r2.ndz" "$T/d" 7>&-
+	is_locked_by "$T/d" $first "$U" -q -s 1 "$T/r1.ndz" "$T/d"
+	is_locked_by "$T/d" $first "$U" -q --only 1 --force "$T/want.ndz" "$T/d"
+	is_locked_by "$T/d" $first "$U" -q --in-place "$T/want.ndz" "$T/d"
+	goes_on
+	check "both are there" cmp -i 512 "$T/want" "$T/d"
+	check "with their types" [ "$(sfdisk --part-type "$T/d" 1)" = a5 -a \
+	    "$(sfdisk --part-type "$T/d" 2)" = a6 ]
+	# Another installation sets a type.
+	"$PYTHON" -E -S - "$T/d" "$T/claimed" << 'PY' &
+import fcntl, os, struct, sys, time
+fd = os.open(sys.argv[1], os.O_RDWR)
+fcntl.flock(os.open(sys.argv[1], os.O_RDONLY), fcntl.LOCK_SH)
+fcntl.fcntl(fd, 37, struct.pack("hhqqi", fcntl.F_WRLCK, 0, 0, 512, 0))  # F_OFD_SETLK
+open(sys.argv[2], "w")
+time.sleep(1000)
+PY
+	holder=$!; begins $holder [ -e "$T/claimed" ]; rm "$T/claimed"
+	check "beside it without a type" "$U" -q -s 2 "$T/r2.ndz" "$T/d"
+	timeout -s INT 1 "$U" -q -s 2 -D 0xa7 "$T/r2.ndz" "$T/d" 2> "$T/stderr"
+	check "it is waited for" [ $? = 124 ]
+	check "the type is as it was" [ "$(sfdisk --part-type "$T/d" 2)" = a6 ]
+	let_go
+	slow "$T/d" --in-place
+	is_locked_by "$T/d" $first "$U" -q -s 2 "$T/r2.ndz" "$T/d"
+	breaks_off; cp "$T/want" "$T/d"
 	locked "$T/d"
 	refused "$U" -q --only 1 --force "$T/want.ndz" "$T/d"; says "has locked it"
+	refused "$U" -q -s 1 --force "$T/r1.ndz" "$T/d"; says "has locked it"
 	let_go
 	opened "$T/d"; refused "$U" -q --only 1 "$T/want.ndz" "$T/d"
 	says "sleep (process $holder) has $T/d open for writing"; let_go
@@ -152,6 +181,24 @@ PY
 	wait $second; check "a claim is waited for" [ $? = 0 ]
 	check "written" cmp "$T/r2" <(head -c 4M "$dev")
 	losetup -d "$dev"
+	if command -v sfdisk > /dev/null; then
+		cp "$T/disk" "$T/d"
+		dev=$(losetup -f --show "$T/d")
+		CLEANUP+=("partx -d '$dev' 2> /dev/null; losetup -d '$dev' 2> /dev/null")
+		partx -a "$dev" 2> /dev/null
+		slow "$dev" -s 1
+		check "another partition" "$U" -q -s 2 "$T/r2.ndz" "$dev" 7>&-
+		check "or in the file" "$U" -q -s 2 "$T/r2.ndz" "$T/d" 7>&-
+		is_locked_by "$dev" $first "$U" -q -s 1 --force "$T/r1.ndz" "$dev"
+		is_locked_by "$dev" $first "$U" -q --force "$T/want.ndz" "$dev"
+		if [ -b "${dev}p2" ]; then
+			check "by its own node" "$U" -q "$T/r1.ndz" "${dev}p2" 7>&-
+			check "once more" "$U" -q "$T/r2.ndz" "${dev}p2" 7>&-
+			is_locked_by "${dev}p1" $first "$U" -q --force "$T/r1.ndz" "${dev}p1"
+		fi
+		goes_on; partx -d "$dev" 2> /dev/null; losetup -d "$dev"
+		check "both are there" cmp "$T/want" "$T/d"
+	fi
 	# Two parts of a file are not one place.
 	a=$(losetup -f --show --sizelimit 4M "$T/want")
 	b=$(losetup -f --show -o 4M "$T/want")
