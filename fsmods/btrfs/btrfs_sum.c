@@ -1,7 +1,6 @@
 /* btrfs_sum.c: the checksums of btrfs.  The other files of this module call it for
  * each block that they read, in the thread that scans.  Sources: CRC-32C as in RFC
- * 3720, appendix B.4; XXH64 as in its specification (xxHash fast digest algorithm,
- * version 0.1.1); BLAKE2b as in RFC 7693, with a digest of 32 bytes, which libcrypto
+ * 3720, appendix B.4; BLAKE2b as in RFC 7693, with a digest of 32 bytes, which libcrypto
  * 3.0 cannot make. */
 #include "fsmods/btrfs/btrfs_sum.h"
 
@@ -10,6 +9,7 @@
 #include <string.h>
 
 #include "common/base/rd.h"
+#include "common/base/xxh64.h"
 
 enum { CRC_TABLES = 8 };
 
@@ -52,53 +52,10 @@ crc32c(struct rd r)
 	return ~c;
 }
 
-static const uint64_t xx_prime[] = { 0, 0x9e3779b185ebca87, 0xc2b2ae3d27d4eb4f,
-	0x165667b19e3779f9, 0x85ebca77c2b2ae63, 0x27d4eb2f165667c5 };
-
 static uint64_t
 rotl(uint64_t v, unsigned n)
 {
 	return v << n | v >> (64 - n);
-}
-
-static uint64_t
-xx_round(uint64_t acc, uint64_t lane)
-{
-	return rotl(acc + lane * xx_prime[2], 31) * xx_prime[1];
-}
-
-/* Hash the whole stripes of 32 bytes, of four lanes each. */
-static uint64_t
-xx_stripes(struct rd *r)
-{
-	uint64_t acc[4] = { xx_prime[1] + xx_prime[2], xx_prime[2], 0, -xx_prime[1] };
-	uint64_t h;
-
-	while (rd_left(r) >= 32)
-		for (int i = 0; i < 4; i++)
-			acc[i] = xx_round(acc[i], rd_le64(r));
-	h = rotl(acc[0], 1) + rotl(acc[1], 7) + rotl(acc[2], 12) + rotl(acc[3], 18);
-	for (int i = 0; i < 4; i++)
-		h = (h ^ xx_round(0, acc[i])) * xx_prime[1] + xx_prime[4];
-	return h;
-}
-
-static uint64_t
-xxh64(struct rd r)
-{
-	uint64_t len = rd_left(&r);
-	uint64_t h = len >= 32 ? xx_stripes(&r) : xx_prime[5];
-
-	h += len;
-	while (rd_left(&r) >= 8)
-		h = rotl(h ^ xx_round(0, rd_le64(&r)), 27) * xx_prime[1] + xx_prime[4];
-	if (rd_left(&r) >= 4)
-		h = rotl(h ^ rd_le32(&r) * xx_prime[1], 23) * xx_prime[2] + xx_prime[3];
-	while (rd_left(&r) > 0)
-		h = rotl(h ^ rd_u8(&r) * xx_prime[5], 11) * xx_prime[1];
-	h = (h ^ h >> 33) * xx_prime[2];
-	h = (h ^ h >> 29) * xx_prime[3];
-	return h ^ h >> 32;
 }
 
 enum { BLAKE_BLOCK = 128, BLAKE_ROUNDS = 12 };
@@ -196,7 +153,7 @@ btrfs_sum(unsigned type, const void *data, size_t len, uint8_t sum[BTRFS_SUM_BYT
 			sum[i] = (uint8_t)(c >> 8 * i);
 		return true;
 	case BTRFS_XXHASH64:
-		put_le64(sum, xxh64(r));
+		put_le64(sum, xxh64(data, len));
 		return true;
 	case BTRFS_SHA256:
 		return EVP_Digest(data, len, sum, NULL, EVP_sha256(), NULL) == 1;

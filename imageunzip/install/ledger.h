@@ -4,7 +4,8 @@
  * The disk is divided into blocks of 64 KiB.  Of a block the ledger knows which sectors
  * were written, and the sum of their digests, so sectors can be written in any order and
  * in any pieces; where something is written again, the digests of what stands there are
- * taken away first.  A block takes 32 bytes of memory.
+ * taken away first.  A block takes 32 bytes of memory.  Digests are of XXH64: they find what
+ * a disk does wrong, which does not look for contents of the same digest.
  *
  * A few places are: of each 64 MiB of the first GiB the block that was written first and
  * one at random, and of each GiB behind it a block at random; another one in each run.

@@ -52,9 +52,13 @@ read_run(struct disk *d, const struct ledger_part *run, unsigned n, uint8_t *buf
 	uint64_t from = span(&run[0]).off / PAGE_SECTORS * PAGE_BYTES;
 	uint64_t to = range_end(span(&run[n - 1])) + PAGE_SECTORS - 1;
 	size_t bytes = (size_t)(to / PAGE_SECTORS * PAGE_BYTES - from);
+	uint8_t *into = buf + (from - start);
+	ssize_t got = disk_read_back_upto(d, into, bytes, from, e);
 
-	memset(buf, 0, (size_t)n * LEDGER_BLOCK_BYTES);
-	return disk_read_back_upto(d, buf + (from - start), bytes, from, e) >= 0 ? 0 : -1;
+	if (got < 0)
+		return -1;
+	memset(into + got, 0, bytes - (size_t)got);
+	return 0;
 }
 
 static int

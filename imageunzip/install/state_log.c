@@ -11,7 +11,7 @@
 
 enum { CRC_AT = 4, CRC_FROM = 8, HEAD_BYTES = 16, PART_BYTES = 40 };
 
-static const char magic[4] = { 'N', 'D', 'Z', 'D' };
+static const char magic[4] = { 'N', 'D', 'Z', 'X' };
 
 int
 state_log_add(

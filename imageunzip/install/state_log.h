@@ -1,7 +1,7 @@
 /* state_log.h: digests of what each chunk has written (ledger.h), behind the two slots of
  * a state file, so that a run that goes on can compare what earlier runs have written.
  *
- * A record, little-endian: 0 "NDZD", 4 u32 CRC-32 of all that follows, 8 u32 chunk,
+ * A record, little-endian: 0 "NDZX", 4 u32 CRC-32 of all that follows, 8 u32 chunk,
  * 12 u32 n; n times u64 block, u64[2] bits of its sectors, u64[2] sum.  Records are added
  * behind one another; the first that is not whole ends the log.
  */

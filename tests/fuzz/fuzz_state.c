@@ -57,7 +57,7 @@ read_log(uint8_t *bytes, size_t len)
 		uint64_t n = bytes[12] + 256 * bytes[13];
 		uint64_t end = 16 + 40 * n < len ? 16 + 40 * n : len;
 		struct wr w = wr_to(bytes, 8);
-		wr_bytes(&w, "NDZD", 4);
+		wr_bytes(&w, "NDZX", 4);
 		wr_le32(&w, (uint32_t)crc32(0, bytes + 8, (uInt)(end - 8)));
 	}
 	while (state_log_next(&log, &at, &r)) {
