@@ -258,12 +258,28 @@ check_samples(struct gate *g, struct look *l, struct err *e)
 	return rc;
 }
 
+/* What stays as it was is no part of a delta, nor are its digests, so "all" alone cannot be
+ * compared. */
+static int
+refuse_all(const struct ext *x, struct err *e)
+{
+	char base[STATE_TEXT_BYTES];
+
+	return err_set(e, ERR_USAGE,
+	    "--check-base=all: the delta has digests of what it replaces and of a few "
+	    "places besides, not of all that its base stored; --check-base=FILE reads and "
+	    "compares all, where FILE is the image of the base, %s, or its signature",
+	    ext_state_text(&x->base, base, sizeof base));
+}
+
 /* With --check-base, all that the base stored is compared, too. */
 static int
 check_base_file(struct target *t, const struct ext *x, bool begun, struct err *e)
 {
 	if (t->cfg->check_base == NULL)
 		return 0;
+	if (strcmp(t->cfg->check_base, "all") == 0)
+		return refuse_all(x, e);
 	if (begun)
 		return err_set(e, ERR_REFUSED,
 		    "%s: an installation of the delta was begun, so the base is not there "

@@ -158,6 +158,17 @@ done
 installs z-a z-near "$T/z-H.ndz" --check-base "$T/z.sig"
 differs "does not hold all of .*z.sig" "$T/spoiled" all "$T/z.sig" "$T/z-H.ndz"
 differs "is for deltas" "$T/spoiled" all "$T/z.ndz" "$T/zn.ndz"
+# A delta alone knows nothing of what stays.
+for d in z-H z-d; do
+	onto "$T/spoiled"; status 2 all all "$T/$d.ndz"
+	check "$d says what is missing" \
+	    grep -q "=all: the delta has .*-base=FILE reads .*image of the base, .*, or its" \
+	    "$T/stderr"
+	check "  and changes nothing" cmp "$T/spoiled" "$T/t"
+done
+cp "$T/z.ndz" "$T/all"; onto "$T/z-a"
+check "a file of that name" eval 'cd "$T" && all ./all z-d.ndz && cd "$OLDPWD"'
+check "  it is there" cmp "$T/z-near" "$T/t"
 
 echo "== blocks that are replaced in part: files made and removed"
 mkdir "$T/files"
