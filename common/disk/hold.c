@@ -515,3 +515,34 @@ hold_look(const struct hold_wish *w, bool *unseen, struct err *e)
 	*unseen = h->unseen;
 	return settle(&h, h, rc, e) == 0 ? hold_end(h) : -1;
 }
+
+/* Who writes it may have it open, or locked, for a moment only. */
+static int
+look_at_source(struct disk_hold *h, const struct inuse_query *query, struct err *e)
+{
+	const struct hold_wish w = { .path = query->path };
+	struct inuse_query q = *query;
+	struct inuse_found found;
+	int rc;
+
+	q.found = &found;
+	do {
+		found = (struct inuse_found){ .writer = false };
+		rc = inuse_check(&q, e);
+	} while (rc != 0 && found.writer && hold_waits(h));
+	return rc == 0 ? lock_all(h, &w, e) : -1;
+}
+
+int
+hold_look_source(const struct inuse_query *q, bool wait, struct err *e)
+{
+	struct disk_hold *h = new_hold(q->path, e);
+
+	if (h == NULL)
+		return -1;
+	h->shared = true;
+	if (!wait)
+		h->until_us = 0;
+	int rc = look_at_source(h, q, e);
+	return settle(&h, h, rc, e) == 0 ? hold_end(h) : -1;
+}

@@ -23,6 +23,7 @@
 #include "common/disk/range.h"
 
 struct disk_hold;
+struct inuse_query;
 
 struct hold_wish {
 	const char *path;     /* of the device or file */
@@ -65,6 +66,10 @@ bool hold_unseen(const struct disk_hold *);
 /* Only look, as hold_begin() does.  *unseen is what hold_unseen() says.  ERR_IO: it is
  * not there. */
 int hold_look(const struct hold_wish *, bool *unseen, struct err *);
+/* Look whether somebody changes what is to be read: inuse_check(), and whether a writer
+ * has locked all of it.  wait: a writer, who may be there for a moment only, is waited
+ * for as hold_begin() does.  Nothing is held. */
+int hold_look_source(const struct inuse_query *, bool wait, struct err *);
 /* Let others have it.  NULL is fine.  -1: a descriptor could not be closed, and errno
  * says why. */
 int hold_end(struct disk_hold *);

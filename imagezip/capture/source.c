@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "common/disk/disk_nbd.h"
+#include "common/disk/hold.h"
 #include "common/disk/inuse.h"
 #include "common/image/format/kind.h"
 #include "common/image/format/marker.h"
@@ -106,9 +107,9 @@ stores(const void *arg, struct range sectors)
 }
 
 /* Fill in l->in_use. -1 only when the use cannot be found out. The use of a source that
- * is read through a network is not known. */
+ * is read through a network is not known. wait: for a writer, who may be done soon. */
 static int
-find_use(struct disk *d, struct layout *l, struct err *e)
+find_use(struct disk *d, struct layout *l, bool wait, struct err *e)
 {
 	struct inuse_query q = {
 		.root = "", .path = disk_name(d), .purpose = INUSE_TO_READ
@@ -119,13 +120,16 @@ find_use(struct disk *d, struct layout *l, struct err *e)
 		return 0;
 	if (fstat(disk_fd(d), &q.st) != 0)
 		return err_os(e, "%s", disk_name(d));
-	/* It is not known where a stream begins, so it is not known which sectors it has. */
+	/* It is not known where a stream begins, so it is not known which sectors it has;
+	 * nor does it have the name of a file, which could be locked. */
 	if (disk_seekable(d)) {
 		q.wants = stores;
 		q.arg = l;
-	}
-	if (inuse_check(&q, e) == 0)
+		if (hold_look_source(&q, wait, e) == 0)
+			return 0;
+	} else if (inuse_check(&q, e) == 0) {
 		return 0;
+	}
 	if (e->kind != ERR_REFUSED)
 		return -1;
 	snprintf(l->in_use, sizeof l->in_use, "%.390s", e->text);
@@ -136,7 +140,7 @@ int
 source_check_use(
     struct disk *d, struct layout *l, const struct capture_what *o, struct err *e)
 {
-	if (find_use(d, l, e) != 0)
+	if (find_use(d, l, !o->live && !o->look_only, e) != 0)
 		return -1;
 	if (l->in_use[0] == '\0' || o->live || o->look_only)
 		return 0;
@@ -151,7 +155,7 @@ source_check_end(struct disk *d, struct layout *l, struct err *e)
 {
 	if (l->in_use[0] != '\0')
 		return 0; /* --live: the image says so */
-	if (find_use(d, l, e) != 0)
+	if (find_use(d, l, false, e) != 0)
 		return -1;
 	if (l->in_use[0] == '\0')
 		return 0;

@@ -4,6 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 requires mke2fs sfdisk losetup
 cd "$T" || exit 1
+export FRISBEE_TEST_TIMES=hold=0.1
 zip() { "$BIN/imagezip" -q "$@"; }
 live() { "$BIN/imagedump" --json "$1" | grep -q '"live": true'; }
 refused() {	# WHAT THE SENTENCE HAS, ARGUMENTS OF IMAGEZIP
@@ -29,7 +30,23 @@ check "it warns" grep -q "imagezip: warning: fs is in use" stderr
 check "the report says so" grep -q '"live": true' out
 check "and the image" live live.ndz
 check "imagedump says so" grep -q "captured live" <("$BIN/imagedump" live.ndz)
+# One that is done soon, or a lock, is waited for.
+FRISBEE_TEST_TIMES=hold=60 "$BIN/imagezip" -q fs waited.ndz & zip=$!
+waits() { [ "$(id -u)" != 0 ] || grep -q poll "/proc/$zip/wchan"; }
+begins $zip eval 'has_open $zip "$PWD/fs" && waits'
+check "it waits" [ ! -e waited.ndz ]
 kill $vm; wait $vm 2> /dev/null
+wait $zip; check "and captures" [ $? = 0 ]
+check "a source at rest" eval '! live waited.ndz'
+flock -F fs sleep 1000 & holder=$!
+begins $holder eval '! flock -n fs true'
+refused "fs is in use: sleep (process $holder) has locked it" fs
+FRISBEE_TEST_TIMES=hold=60 "$BIN/imagezip" -q fs waited.ndz & zip=$!
+begins $zip has_open $zip "$PWD/fs"
+kill $holder; wait $holder 2> /dev/null
+wait $zip; check "a lock is waited for" [ $? = 0 ]
+check "the lock of its parent is its own" flock fs "$BIN/imagezip" -q fs waited.ndz
+check "a shared lock does no harm" flock -s fs true
 "$BIN/imagerezip" -q -z1 live.ndz again.ndz; check "written again, it still says so" live again.ndz
 zip fs still.ndz; check "an image of a source at rest does not" eval '! live still.ndz'
 "$BIN/imagedelta" -q still.ndz live.ndz delta.ndz; check "a delta to a live one does" live delta.ndz
