@@ -52,6 +52,14 @@ if mount -t tmpfs -o size=4m none "$T/full" 2> /dev/null; then
 	served 1 "No space left on device"
 fi
 
+echo "== a disk that another program has locked"
+cp "$T/disk" "$T/held"; flock -F "$T/held" sleep 1000 & holder=$!
+begins $holder eval '! flock -n "$T/held" true'
+serve --wait 2 "$T/disk.ndz"
+FRISBEE_TEST_TIMES=hold=0.1 join held --in-place; join one
+whole one; failed held "sleep (process $holder) has locked it"; served 1 "has locked it"
+kill $holder; wait $holder 2> /dev/null; rm "$T/held"
+
 echo "== a node that is slow, and holds others up"
 mkfifo "$T/slow"
 serve --wait 4 --deadline 5 --slow 4M "$T/large.ndz"

@@ -165,6 +165,13 @@ if [ "$(id -u)" = 0 ] && dev=$(losetup -f --show "$t" 2> /dev/null); then
 	opened "$dev"; refused "$U" -q --in-place "$T/r2.ndz" "$t"
 	says "has $dev open for writing"; let_go
 	check "nothing was written" cmp "$T/r1" "$t"
+	# udev has a shared lock while it looks what is on a disk.
+	flock -s -F "$dev" sleep 1000 & holder=$!
+	begins $holder eval "! is_free '$dev'"
+	refused "$U" -q --force "$T/r2.ndz" "$dev"; says "has locked it"
+	"$U" -q "$T/r1.ndz" "$dev" & second=$!
+	begins $second has_open $second "$dev"; let_go
+	wait $second; check "a look is waited for" [ $? = 0 ]
 	# It is claimed as the kernel does it for a moment, when it looks for partitions
 	# or for a free loop device.
 	"$PYTHON" -E -S - "$dev" "$T/claimed" << 'PY' &
