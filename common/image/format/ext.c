@@ -35,11 +35,75 @@ get_string(struct rd *r, char *out, size_t cap)
 	out[plain_bytes(out, n)] = '\0';
 }
 
-static void
-get_image(struct ext *x, struct rd *r)
+/* What a record is read into, and what its chunk has. */
+struct into {
+	struct ext *x;
+	const struct ndz_header *h;
+};
+
+static int
+get_uuid(const struct into *to, struct rd *r, struct err *e)
 {
+	(void)e;
+	rd_copy(r, to->x->uuid, sizeof to->x->uuid);
+	to->x->has_uuid = true;
+	return 0;
+}
+
+/* Read a digest, if it is one that is known. */
+static bool
+get_digest(uint8_t digest[SHA256_BYTES], struct rd *r)
+{
+	if (rd_le32(r) != DIGEST_SHA256)
+		return false;
+	rd_copy(r, digest, SHA256_BYTES);
+	return true;
+}
+
+static int
+get_chunk_digest(const struct into *to, struct rd *r, struct err *e)
+{
+	(void)e;
+	to->x->has_digest = get_digest(to->x->digest, r);
+	return 0;
+}
+
+static int
+get_header_digest(const struct into *to, struct rd *r, struct err *e)
+{
+	(void)e;
+	to->x->has_header_digest = get_digest(to->x->header_digest, r);
+	return 0;
+}
+
+static int
+get_windows(const struct into *to, struct rd *r, struct err *e)
+{
+	return ext_get_fragments(to->x, to->h, EXT_TABLE_WINDOWS, r, e);
+}
+
+static int
+get_sectors(const struct into *to, struct rd *r, struct err *e)
+{
+	return ext_get_fragments(to->x, to->h, EXT_TABLE_SECTORS, r, e);
+}
+
+static int
+get_last(const struct into *to, struct rd *r, struct err *e)
+{
+	(void)e;
+	to->x->nchunks = rd_le32(r);
+	to->x->last = true;
+	return 0;
+}
+
+static int
+get_image(const struct into *to, struct rd *r, struct err *e)
+{
+	struct ext *x = to->x;
 	struct ext_image *i = &x->image;
 
+	(void)e;
 	i->kind = rd_u8(r);
 	i->flags = rd_u8(r);
 	rd_skip(r, 2);
@@ -51,10 +115,11 @@ get_image(struct ext *x, struct rd *r)
 	if (rd_left(r) >= 8) /* images of earlier versions do not say it */
 		i->needed_sectors = rd_le64(r);
 	x->has_image = true;
+	return 0;
 }
 
 static void
-get_state(struct ext_state *s, struct rd *r)
+get_one_state(struct ext_state *s, struct rd *r)
 {
 	s->kind = rd_u8(r);
 	s->hash = rd_u8(r);
@@ -64,8 +129,19 @@ get_state(struct ext_state *s, struct rd *r)
 }
 
 static int
-get_freed(struct ext *x, struct rd *r, struct err *e)
+get_states(const struct into *to, struct rd *r, struct err *e)
 {
+	(void)e;
+	get_one_state(&to->x->state, r);
+	get_one_state(&to->x->base, r);
+	to->x->has_state = true;
+	return 0;
+}
+
+static int
+get_freed(const struct into *to, struct rd *r, struct err *e)
+{
+	struct ext *x = to->x;
 	size_t n = rd_left(r) / FREED_ENTRY_BYTES;
 
 	if (x->freed != NULL || rd_left(r) % FREED_ENTRY_BYTES != 0)
@@ -83,18 +159,52 @@ get_freed(struct ext *x, struct rd *r, struct err *e)
 
 /* Read samples into *s, which has none.  Returns whether there are any, or -1. */
 static int
-get_samples(struct samples *s, struct rd *r, struct err *e)
+get_some(struct samples *s, struct rd *r, struct err *e)
 {
 	if (s->v != NULL)
 		return err_set(e, ERR_FORMAT, "two records of samples");
 	return samples_get(s, r, e);
 }
 
+static int
+get_samples(const struct into *to, struct rd *r, struct err *e)
+{
+	int rc = get_some(&to->x->samples, r, e);
+
+	to->x->has_samples |= rc == 1;
+	return rc < 0 ? -1 : 0;
+}
+
+static int
+get_shared(const struct into *to, struct rd *r, struct err *e)
+{
+	return get_some(&to->x->shared, r, e) < 0 ? -1 : 0;
+}
+
+static int
+get_lost(const struct into *to, struct rd *r, struct err *e)
+{
+	return lost_get(&to->x->lost, r, e);
+}
+
+static int
+get_tail(const struct into *to, struct rd *r, struct err *e)
+{
+	return tail_get(&to->x->tail, r, e);
+}
+
+static int
+get_reach(const struct into *to, struct rd *r, struct err *e)
+{
+	return reach_get(&to->x->reach, r, e);
+}
+
 /* A signature can be encoded in one way only, so that its record has no bit that nobody
  * checks. */
 static int
-get_signature(struct ext *x, struct rd *r, struct err *e)
+get_signature(const struct into *to, struct rd *r, struct err *e)
 {
+	struct ext *x = to->x;
 	bool canonical = rd_left(r) == EXT_SIGNATURE_BYTES - RECORD_HEAD_BYTES;
 
 	if (rd_le32(r) != SIGNATURE_ED25519)
@@ -107,80 +217,34 @@ get_signature(struct ext *x, struct rd *r, struct err *e)
 	return 0;
 }
 
+static int (*const getters[])(const struct into *, struct rd *, struct err *) = {
+	[REC_UUID] = get_uuid,
+	[REC_DIGEST] = get_chunk_digest,
+	[REC_FRAGMENTS] = get_windows,
+	[REC_LAST] = get_last,
+	[REC_IMAGE] = get_image,
+	[REC_SIGNATURE] = get_signature,
+	[REC_STATE] = get_states,
+	[REC_FREED] = get_freed,
+	[REC_LOST] = get_lost,
+	[REC_HEADER] = get_header_digest,
+	[REC_SAMPLES] = get_samples,
+	[REC_TAIL] = get_tail,
+	[REC_SECTORS] = get_sectors,
+	[REC_REACH] = get_reach,
+	[REC_SHARED] = get_shared,
+};
+
 static int
 get_record(struct ext *x, const struct ndz_header *h, unsigned type, struct rd *r,
     struct err *e)
 {
-	int rc;
+	const struct into to = { x, h };
 
-	switch (type) {
-	case REC_UUID:
-		rd_copy(r, x->uuid, sizeof x->uuid);
-		x->has_uuid = true;
-		break;
-	case REC_DIGEST:
-		x->has_digest = rd_le32(r) == DIGEST_SHA256;
-		if (x->has_digest)
-			rd_copy(r, x->digest, sizeof x->digest);
-		break;
-	case REC_HEADER:
-		x->has_header_digest = rd_le32(r) == DIGEST_SHA256;
-		if (x->has_header_digest)
-			rd_copy(r, x->header_digest, sizeof x->header_digest);
-		break;
-	case REC_FRAGMENTS:
-		if (ext_get_fragments(x, h, EXT_TABLE_WINDOWS, r, e) != 0)
-			return -1;
-		break;
-	case REC_SECTORS:
-		if (ext_get_fragments(x, h, EXT_TABLE_SECTORS, r, e) != 0)
-			return -1;
-		break;
-	case REC_LAST:
-		x->nchunks = rd_le32(r);
-		x->last = true;
-		break;
-	case REC_IMAGE:
-		get_image(x, r);
-		break;
-	case REC_STATE:
-		get_state(&x->state, r);
-		get_state(&x->base, r);
-		x->has_state = true;
-		break;
-	case REC_SIGNATURE:
-		if (get_signature(x, r, e) != 0)
-			return -1;
-		break;
-	case REC_LOST:
-		if (lost_get(&x->lost, r, e) != 0)
-			return -1;
-		break;
-	case REC_TAIL:
-		if (tail_get(&x->tail, r, e) != 0)
-			return -1;
-		break;
-	case REC_REACH:
-		if (reach_get(&x->reach, r, e) != 0)
-			return -1;
-		break;
-	case REC_FREED:
-		if (get_freed(x, r, e) != 0)
-			return -1;
-		break;
-	case REC_SAMPLES:
-		rc = get_samples(&x->samples, r, e);
-		if (rc < 0)
-			return -1;
-		x->has_samples |= rc == 1;
-		break;
-	case REC_SHARED:
-		if (get_samples(&x->shared, r, e) < 0)
-			return -1;
-		break;
-	default:
-		break; /* of a later version: skipped */
-	}
+	/* Those of a later version are skipped. */
+	if (type < sizeof getters / sizeof getters[0] && getters[type] != NULL &&
+	    getters[type](&to, r, e) != 0)
+		return -1;
 	return rd_ok(r) ? 0
 	                : err_set(e, ERR_FORMAT,
 			      "record %u of the extension area is too short", type);
