@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/bisect.h"
 #include "common/disk/rangesort.h"
 
 enum { FIRST_CAP = 16 };
@@ -129,20 +130,19 @@ rangeset_total(const struct rangeset *s)
 	return sum;
 }
 
+static bool
+ends_at_most(const void *set, size_t i, uint64_t x)
+{
+	const struct rangeset *s = set;
+
+	return range_end(s->r[i]) <= x;
+}
+
 size_t
 rangeset_find(const struct rangeset *s, uint64_t x)
 {
-	size_t lo = 0, hi = s->n;
-
 	assert(!s->open);
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (range_end(s->r[mid]) > x)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return lo;
+	return bisect(s->n, s, x, ends_at_most);
 }
 
 bool

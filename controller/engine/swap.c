@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/bisect.h"
 #include "common/base/grow.h"
 #include "common/base/hostlist.h"
 #include "controller/engine/swap_impl.h"
@@ -119,18 +120,19 @@ swap_find_node(const struct swap *w, const char *name)
 	return swap_index_find(w, SWAP_BY_NAME, name, NULL);
 }
 
+static bool
+session_before(const void *swap, size_t i, uint64_t id)
+{
+	const struct swap *w = swap;
+
+	return w->sessions[i]->id < id;
+}
+
 struct swap_session *
 swap_find_session(const struct swap *w, uint32_t id)
 {
-	size_t from = 0, to = w->nsessions;
+	size_t from = bisect(w->nsessions, w, id, session_before);
 
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-		if (w->sessions[middle]->id < id)
-			from = middle + 1;
-		else
-			to = middle;
-	}
 	return from < w->nsessions && w->sessions[from]->id == id ? w->sessions[from] : NULL;
 }
 

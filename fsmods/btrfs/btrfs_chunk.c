@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/bisect.h"
 #include "fsmods/btrfs/btrfs.h"
 
 enum {
@@ -119,18 +120,19 @@ append_chunk(struct btrfs_chunks *m, const struct btrfs_chunk *c, struct err *e)
 	return 0;
 }
 
+static bool
+ends_at_most(const void *chunks, size_t i, uint64_t logical)
+{
+	const struct btrfs_chunks *m = chunks;
+
+	return m->c[i].logical + m->c[i].len <= logical;
+}
+
 struct btrfs_chunk *
 btrfs_chunk_find(struct btrfs_chunks *m, uint64_t logical)
 {
-	size_t lo = 0, hi = m->n;
+	size_t lo = bisect(m->n, m, logical, ends_at_most);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (m->c[mid].logical + m->c[mid].len > logical)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
 	return lo < m->n && m->c[lo].logical <= logical ? &m->c[lo] : NULL;
 }
 

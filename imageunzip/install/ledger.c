@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/bisect.h"
 #include "common/base/grow.h"
 #include "common/base/random_bytes.h"
 #include "common/base/xxh64.h"
@@ -200,20 +201,19 @@ ledger_holds(const struct ledger *l, const struct ledger_part *p,
 
 /* Where parts are kept. */
 
+static bool
+page_before(const void *ledger, size_t i, uint64_t number)
+{
+	const struct ledger *l = ledger;
+
+	return l->pages[i]->number < number;
+}
+
 /* The first page that has this number or a higher one. */
 static size_t
 find_page(const struct ledger *l, uint64_t number)
 {
-	size_t lo = 0, hi = l->npages;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (l->pages[mid]->number < number)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return bisect(l->npages, l, number, page_before);
 }
 
 static struct page *
@@ -247,20 +247,19 @@ zone_number(uint64_t nth)
 	return nth < GIB_BLOCKS ? nth / FIRST_BLOCKS : FIRSTS + nth / GIB_BLOCKS;
 }
 
+static bool
+zone_before(const void *ledger, size_t i, uint64_t number)
+{
+	const struct ledger *l = ledger;
+
+	return l->zones[i].number < number;
+}
+
 /* The first zone that has this number or a higher one. */
 static size_t
 find_zone(const struct ledger *l, uint64_t number)
 {
-	size_t lo = 0, hi = l->nzones;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (l->zones[mid].number < number)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return bisect(l->nzones, l, number, zone_before);
 }
 
 /* Without memory for one more, there is one place less. */

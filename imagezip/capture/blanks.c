@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/bisect.h"
 #include "common/base/grow.h"
 
 struct finding {
@@ -86,20 +87,19 @@ blank(uint8_t *record, const struct fs_records *r)
 	memset(record + end, 0, r->record_bytes - end);
 }
 
+static bool
+ends_at_most(const void *blanks, size_t i, uint64_t at)
+{
+	const struct blanks *b = blanks;
+
+	return end_of(&b->v[i]) <= at;
+}
+
 /* The first record that ends behind this byte. */
 static size_t
 find(const struct blanks *b, uint64_t at)
 {
-	size_t lo = 0, hi = b->n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (end_of(&b->v[mid]) <= at)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return bisect(b->n, b, at, ends_at_most);
 }
 
 void

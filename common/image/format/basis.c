@@ -5,6 +5,8 @@
 
 #include <assert.h>
 
+#include "common/base/bisect.h"
+
 void
 basis_init(struct basis *b, enum sample_hash hash)
 {
@@ -31,20 +33,19 @@ basis_add_replaced(struct basis *b, const struct sample *x, struct err *e)
 	return rc;
 }
 
+static bool
+begins_before(const void *samples, size_t i, uint64_t sector)
+{
+	const struct samples *s = samples;
+
+	return s->v[i].sectors.off < sector;
+}
+
 /* The first sample that begins at this sector or behind it. */
 static size_t
 find(const struct samples *s, uint64_t sector)
 {
-	size_t lo = 0, hi = s->n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (s->v[mid].sectors.off < sector)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return bisect(s->n, s, sector, begins_before);
 }
 
 size_t

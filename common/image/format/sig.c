@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/bisect.h"
 #include "common/base/grow.h"
 #include "common/base/rd.h"
 #include "common/base/wr.h"
@@ -161,18 +162,19 @@ sig_add(struct sig *s, const struct sig_record *x, struct err *e)
 	return 0;
 }
 
+static bool
+starts_before(const void *sig, size_t i, uint64_t start)
+{
+	const struct sig *s = sig;
+
+	return s->records[i].start < start;
+}
+
 struct sig_record *
 sig_find(const struct sig *s, uint32_t start)
 {
-	size_t lo = 0, hi = s->n;
+	size_t lo = bisect(s->n, s, start, starts_before);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (s->records[mid].start < start)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo < s->n && s->records[lo].start == start ? &s->records[lo] : NULL;
 }
 

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "common/base/bisect.h"
+
 uint64_t
 places_sectors(const struct ndz_header *h, struct range r, uint64_t *at)
 {
@@ -34,17 +36,18 @@ places_fragments(struct fragments **out, const struct chunk *c, struct err *e)
 	return 0;
 }
 
+static bool
+ends_at_most(const void *fragments, size_t i, uint64_t at)
+{
+	const struct fragments *all = fragments;
+
+	return all[i].raw_at + all[i].raw_bytes <= at;
+}
+
 const struct fragments *
 places_fragment(const struct fragments *all, size_t n, uint64_t at)
 {
-	size_t lo = 0, hi = n;
+	size_t lo = bisect(n, all, at, ends_at_most);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (all[mid].raw_at + all[mid].raw_bytes <= at)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo < n && at >= all[lo].raw_at ? &all[lo] : NULL;
 }
