@@ -81,11 +81,11 @@ open_node(const char *name, bool make)
 }
 
 static int
-refuse(const char *path, const struct lock *l, struct err *e)
+refuse(const char *path, const struct lock *l, struct range bytes, struct err *e)
 {
 	char who[100];
 
-	hold_who(&l->st, who, sizeof who);
+	hold_who(&l->st, bytes, who, sizeof who);
 	return err_set(e, ERR_REFUSED, "%s is in use: %s has locked %s", path, who,
 	    strcmp(path, l->node.name) == 0 ? "it" : l->node.name);
 }
@@ -117,7 +117,7 @@ lock_node(struct disk_hold *h, const char *path, struct lock *l, bool shared,
 		if (got < 0)
 			return 0; /* there are no locks here */
 		if (!hold_waits(h))
-			return refuse(path, l, e);
+			return refuse(path, l, (struct range){ 0, 0 }, e);
 	}
 	return 0;
 }
@@ -147,7 +147,7 @@ lock_bytes(struct disk_hold *h, const char *path, struct lock *l, struct range r
 		if (got < 0)
 			return 0;
 		if (!hold_waits(h))
-			return refuse(path, l, e);
+			return refuse(path, l, r, e);
 	}
 	return 0;
 }

@@ -26,7 +26,8 @@ bool hold_node_below(struct hold_node *, const struct stat *);
 bool hold_inherited(const struct stat *);
 /* Has the process a shared lock of this file or node? */
 bool hold_has_share(const struct stat *, long pid);
-/* "imageunzip (process 12)", who has a lock of the file or node; or "another program". */
-void hold_who(const struct stat *, char *buf, size_t cap);
+/* "imageunzip (process 12)", who has a lock of the file or node, of these bytes if there
+ * are any; or "another program". */
+void hold_who(const struct stat *, struct range bytes, char *buf, size_t cap);
 
 #endif /* COMMON_DISK_HOLD_IMPL_H */

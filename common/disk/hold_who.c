@@ -2,6 +2,7 @@
  * caller's thread.  /proc/locks has the locks of all processes that can be seen,
  * /proc/PID/fdinfo those of one open file. */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,8 +51,40 @@ find_lock(const struct stat *st, bool (*each)(void *arg, const struct lock_line 
 /* Is it another process that has the lock, and which one? */
 struct holder {
 	dev_t dev;
-	long pid; /* 0: none was found */
+	struct range bytes; /* len 0: any */
+	unsigned long ino;
+	char fds[64]; /* "proc/12/fdinfo" */
+	long pid;     /* 0: none was found */
 };
+
+/* Has this descriptor a lock of any of the bytes?  Its end is "EOF", or its last byte. */
+static int
+has_bytes(void *arg, const char *fd)
+{
+	const struct holder *h = arg;
+	char path[INUSE_NAME_BYTES], line[256];
+	uint64_t from, last;
+	unsigned long ino;
+	int found = 0;
+
+	snprintf(path, sizeof path, "/%s/%.20s", h->fds, fd);
+	FILE *f = fopen(path, "re");
+	while (f != NULL && found == 0 && fgets(line, sizeof line, f) != NULL)
+		found = sscanf(line, "lock: %*d: OFDLCK %*s WRITE %*d %*x:%*x:%lu %" SCNu64
+				     " %" SCNu64, &ino, &from, &last) == 3 &&
+		        ino == h->ino &&
+		        range_clip(h->bytes, from, last + 1).len != 0;
+	if (f != NULL)
+		fclose(f);
+	return found;
+}
+
+static bool
+holds_bytes(struct holder *h, long pid)
+{
+	snprintf(h->fds, sizeof h->fds, "proc/%ld/fdinfo", pid);
+	return h->bytes.len == 0 || inuse_entries("", h->fds, has_bytes, h) != 0;
+}
 
 static bool
 note_holder(void *arg, const struct lock_line *l)
@@ -61,13 +94,14 @@ note_holder(void *arg, const struct lock_line *l)
 	if (l->pid <= 0 || l->pid == (long)getpid())
 		return false;
 	h->pid = l->pid;
-	return makedev(l->maj, l->min) == h->dev; /* else another one may fit better */
+	/* else another one may fit better */
+	return makedev(l->maj, l->min) == h->dev && holds_bytes(h, l->pid);
 }
 
 void
-hold_who(const struct stat *st, char *buf, size_t cap)
+hold_who(const struct stat *st, struct range bytes, char *buf, size_t cap)
 {
-	struct holder h = { .dev = st->st_dev };
+	struct holder h = { .dev = st->st_dev, .bytes = bytes, .ino = st->st_ino };
 	char program[64];
 
 	find_lock(st, note_holder, &h);

@@ -122,6 +122,14 @@ if command -v sfdisk > /dev/null; then
 	is_locked_by "$T/d" $first "$U" -q -s 1 "$T/r1.ndz" "$T/d"
 	is_locked_by "$T/d" $first "$U" -q --only 1 --force "$T/want.ndz" "$T/d"
 	is_locked_by "$T/d" $first "$U" -q --in-place "$T/want.ndz" "$T/d"
+	# Of three, the one is named that is in the way.
+	mkfifo "$T/pipe2"; "$U" -q -s 2 - "$T/d" < "$T/pipe2" 7>&- & second=$!
+	exec 6> "$T/pipe2"; head -c 2M "$T/r2.ndz" >&6
+	begins $second has_read $second $((2 << 20))
+	is_locked_by "$T/d" $second "$U" -q -s 2 "$T/r2.ndz" "$T/d" 6>&-
+	is_locked_by "$T/d" $first "$U" -q -s 1 "$T/r2.ndz" "$T/d" 6>&-
+	tail -c +$(((2 << 20) + 1)) "$T/r2.ndz" >&6; exec 6>&-
+	wait $second; check "the second one is done" [ $? = 0 ]
 	goes_on
 	check "both are there" cmp -i 512 "$T/want" "$T/d"
 	check "with their types" [ "$(sfdisk --part-type "$T/d" 1)" = a5 -a \
