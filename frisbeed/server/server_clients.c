@@ -58,7 +58,7 @@ server_clients_init(struct server *s)
 
 	if (server_members_init(
 		&s->members, SERVER_CLIENTS_MAX, seed, s->now_us, &watch) != 0 ||
-	    voters_init(&s->voters, SERVER_CLIENTS_MAX, seed + 1) != 0)
+	    voters_init(&s->voters, SERVER_CLIENTS_MAX, seed + 1, &s->image) != 0)
 		return -1;
 	return server_mtu_init(&s->mtu, &s->image, most, SERVER_CLIENTS_MAX);
 }

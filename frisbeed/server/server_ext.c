@@ -8,7 +8,35 @@ enum {
 	/* The most blocks of a group that a NACK may name.  A client that lacks more
 	 * sends WANT for the chunk. */
 	NACK_MOST = 120,
+	/* How many blocks of an address that wants something again may wait: what the rate brings
+	 * in WANT_US, and at least WANT_LEAST; WANT_UNPACED without a rate.  Of many addresses
+	 * one speaks for several, so it may want more. */
+	WANT_US = 500000,
+	WANT_LEAST = 2 * WIRE_CHUNK_BLOCKS,
+	WANT_UNPACED = 64 * WIRE_CHUNK_BLOCKS,
 };
+
+static uint32_t
+want_most(const struct server *s)
+{
+	uint32_t several = s->voters.here / VOTERS_FEW;
+	double most = s->pace.rate * WANT_US / 1e6 * (several > 1 ? several : 1);
+
+	if (server_unpaced(s) || s->pace.rate == 0)
+		return WANT_UNPACED;
+	if (most > s->image.blocks)
+		return s->image.blocks;
+	return most > WANT_LEAST ? (uint32_t)most : WANT_LEAST;
+}
+
+/* May the address want this chunk?  If not, it hears that the chunk is not announced, and says so
+ * again. */
+static bool
+may_want(struct server *s, struct voter *v, uint32_t chunk)
+{
+	return v == NULL || voters_want(&s->voters, v, chunk, server_wants_more(s, chunk),
+				want_most(s));
+}
 
 static void
 handle_want(struct server *s, uint64_t now_us, const struct wirext_msg *m)
@@ -19,8 +47,9 @@ handle_want(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 		return;
 	server_count(&s->counters, COUNT_WANTS, 1);
 	server_life_asked(&s->life, now_us);
+	struct voter *v = voters_find(&s->voters, m->srcip);
 	for (uint32_t i = 0; i < map->count && map->first + i < s->image.chunks; i++)
-		if (wirext_map_test(map, map->first + i))
+		if (wirext_map_test(map, map->first + i) && may_want(s, v, map->first + i))
 			server_want_chunk(s, map->first + i);
 }
 
@@ -181,7 +210,7 @@ is_in_step(
 static bool
 give_way(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 {
-	uint64_t sent = server_sent_all(&s->sent);
+	uint64_t sent = server_sent_paced(s);
 	uint32_t lost = 0, of = m->u.congestion.of, epoch = m->u.congestion.epoch;
 	bool step = is_in_step(s, now_us, m, &lost);
 

@@ -120,6 +120,8 @@ bool server_loss_counts(struct server *s, uint64_t now_us);
 /* Let the carousel send those blocks of the chunk that a client which begins to listen
  * now would not receive anyway. */
 void server_want_chunk(struct server *s, uint32_t chunk);
+/* How many blocks would be sent that are not wanted yet, if a client wanted this chunk? */
+uint32_t server_wants_more(const struct server *s, uint32_t chunk);
 /* All blocks of the chunk that are wanted by now have been scheduled. */
 void server_chunk_scheduled(struct server *s, uint32_t chunk);
 /* Have all blocks of the chunk been scheduled since this client joined? */
@@ -159,6 +161,13 @@ static inline uint64_t
 server_pending(const struct server *s)
 {
 	return s->queue.blocks + s->slots.parity_left;
+}
+
+/* How many blocks were sent in all, which is what uses the rate: those of URGENT_DATA, too. */
+static inline uint64_t
+server_sent_paced(const struct server *s)
+{
+	return server_sent_all(&s->sent) + s->urgent.sent;
 }
 
 /* server_request.c */

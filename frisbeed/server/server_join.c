@@ -5,17 +5,37 @@
 
 #include <assert.h>
 
+/* The blocks of the chunk that a client which begins to listen now would not receive anyway. */
+static struct blockmap
+missed(const struct server *s, uint32_t chunk)
+{
+	struct blockmap all = blockmap_range(0, server_chunk_blocks(s, chunk));
+	struct blockmap soon = server_queue_soon(&s->queue, chunk);
+
+	return blockmap_minus(all, &soon);
+}
+
+uint32_t
+server_wants_more(const struct server *s, uint32_t chunk)
+{
+	struct blockmap want = missed(s, chunk);
+
+	if (!growing_has(&s->growing, chunk))
+		return 0;
+	if (carousel_wants(&s->carousel, chunk))
+		want = blockmap_minus(want, s->carousel.want[chunk]);
+	return blockmap_count(&want);
+}
+
 void
 server_want_chunk(struct server *s, uint32_t chunk)
 {
-	struct blockmap want = blockmap_range(0, server_chunk_blocks(s, chunk));
+	struct blockmap want = missed(s, chunk);
 
 	if (!growing_has(&s->growing, chunk)) {
 		growing_want(&s->growing, chunk);
 		return;
 	}
-	struct blockmap soon = server_queue_soon(&s->queue, chunk);
-	want = blockmap_minus(want, &soon);
 	carousel_add(&s->carousel, chunk, &want);
 	/* All of the chunk is on its way already. */
 	if (!carousel_wants(&s->carousel, chunk))

@@ -58,6 +58,7 @@ take_next(struct server *s, bool first)
 	if (!carousel_next(&s->carousel, &chunk, &want))
 		return;
 	server_shares_carousel(&s->shares);
+	voters_gets(&s->voters, chunk);
 	server_scheduled_changed(&s->scheduled, chunk);
 	want = server_queue_lacks(&s->queue, chunk, &want);
 	want = fit(s, chunk, &want);
@@ -190,8 +191,10 @@ take_over(struct server *s, uint32_t chunk, const struct blockmap *scheduled)
 	if (!carousel_wants(&s->carousel, chunk))
 		return;
 	carousel_remove(&s->carousel, chunk, scheduled);
-	if (!carousel_wants(&s->carousel, chunk))
-		server_chunk_scheduled(s, chunk);
+	if (carousel_wants(&s->carousel, chunk))
+		return;
+	voters_gets(&s->voters, chunk);
+	server_chunk_scheduled(s, chunk);
 }
 
 /* A run of blocks is scheduled: count it for the alternation of requests and the

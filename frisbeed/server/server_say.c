@@ -73,7 +73,8 @@ is_coming(const struct server *s, uint32_t chunk)
 		(server_is_interleaving(s) &&
 		    server_same_interleave(slot->run.chunk, chunk))))
 		return carousel_wants(&s->carousel, chunk);
-	return carousel_wants(&s->carousel, chunk) || server_queue_has(&s->queue, chunk) ||
+	return carousel_wants(&s->carousel, chunk) ||
+	       server_queue_passes(&s->queue, chunk) ||
 	       repair_busy(&s->repair, chunk) ||
 	       growing_awaits(&s->growing, chunk);
 }

@@ -54,7 +54,7 @@ take_turns(struct server *s, uint64_t now_us)
 	if (v == CONTEST_OVER)
 		return rate_unite(&s->rate, contest_complained(&s->contest, now_us));
 	return v != CONTEST_AGREED &&
-	       rate_turn(&s->rate, now_us, server_sent_all(&s->sent),
+	       rate_turn(&s->rate, now_us, server_sent_paced(s),
 		   v == CONTEST_TIED && contest_turn(now_us));
 }
 
@@ -63,7 +63,7 @@ server_judge_rate(struct server *s, uint64_t now_us)
 {
 	if (s->cfg.dynamic && take_turns(s, now_us))
 		server_follow_rate(s);
-	if (s->cfg.dynamic && rate_judge(&s->rate, now_us, server_sent_all(&s->sent),
-				  s->members.ext == 0))
+	if (s->cfg.dynamic &&
+	    rate_judge(&s->rate, now_us, server_sent_paced(s), s->members.ext == 0))
 		server_follow_rate(s);
 }

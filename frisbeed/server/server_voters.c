@@ -29,11 +29,14 @@ static const double
     ASIDE = 0.4, HEARD_AGAIN = 0.1;
 
 int
-voters_init(struct voters *v, uint32_t max, uint64_t seed)
+voters_init(
+    struct voters *v, uint32_t max, uint64_t seed, const struct server_image *image)
 {
 	memset(v, 0, sizeof *v);
+	v->image = *image;
 	v->at = calloc(max, sizeof *v->at);
-	return v->at != NULL && lru_init(&v->lru, max, seed) == 0 ? 0 : -1;
+	v->again = calloc(image->chunks, sizeof *v->again);
+	return v->at != NULL && v->again != NULL && lru_init(&v->lru, max, seed) == 0 ? 0 : -1;
 }
 
 void
@@ -41,7 +44,9 @@ voters_fini(struct voters *v)
 {
 	lru_fini(&v->lru);
 	free(v->at);
+	free(v->again);
 	v->at = NULL;
+	v->again = NULL;
 }
 
 static uint64_t
@@ -88,7 +93,8 @@ add(struct voters *v, const uint8_t ip[4])
 	if (old && one->ext > 0)
 		discount_ext(v, one);
 	v->here -= old && one->clients > 0;
-	*one = (struct voter){ .credit = CREDIT_MOST, .reports = REPORTS_MOST };
+	*one = (struct voter){ .credit = CREDIT_MOST, .first = v->image.blocks,
+		.reports = REPORTS_MOST };
 	memcpy(one->ip, ip, 4);
 	return one;
 }
@@ -133,6 +139,7 @@ voters_begin(struct voters *v, const uint8_t ip[4], uint64_t now_us, bool idle)
 	if (one->begun != v->beginnings) {
 		one->begun = v->beginnings;
 		one->begun_us = now_us;
+		one->first = 0;
 	}
 	return now_us - one->begun_us < BEGINS_US;
 }
@@ -159,6 +166,39 @@ void
 voters_caused(struct voter *one, uint32_t blocks)
 {
 	one->credit -= one->credit < blocks ? one->credit : blocks;
+}
+
+/* What two addresses want of a chunk counts for the first of them. */
+bool
+voters_want(
+    struct voters *v, struct voter *one, uint32_t chunk, uint32_t blocks, uint32_t most)
+{
+	uint32_t voter = (uint32_t)(one - v->at);
+
+	if (blocks <= one->first) {
+		one->first -= blocks;
+		return true;
+	}
+	if (one->again + blocks > most)
+		return false;
+	if (v->again[chunk].blocks == 0)
+		v->again[chunk].voter = voter;
+	if (v->again[chunk].voter == voter) {
+		v->again[chunk].blocks += blocks;
+		one->again += blocks;
+	}
+	return true;
+}
+
+/* The address may have been forgotten, and another one have its place. */
+void
+voters_gets(struct voters *v, uint32_t chunk)
+{
+	uint32_t blocks = v->again[chunk].blocks;
+	struct voter *one = &v->at[v->again[chunk].voter];
+
+	one->again -= blocks < one->again ? blocks : one->again;
+	v->again[chunk].blocks = 0;
 }
 
 bool

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "common/base/lru.h"
+#include "frisbeed/server/server_image.h"
 
 enum {
 	VOTERS_FEW = 4,    /* if there are fewer addresses, each is believed */
@@ -39,6 +40,9 @@ struct voter {
 	 * sent. */
 	double credit;
 	uint64_t credit_at;
+	/* The blocks that it may still want for the first time; and those that it wants again
+	 * and that wait in the carousel. */
+	uint32_t first, again;
 	/* The NACKs of it that still count for what all need, at reports_us. */
 	double reports;
 	uint64_t reports_us;
@@ -65,6 +69,10 @@ struct ballot {
 
 struct voters {
 	struct lru lru;
+	struct server_image image;
+	struct {
+		uint32_t voter, blocks;
+	} *again; /* by chunk: who wants how many blocks of it again */
 	struct voter *at;
 	uint32_t here,
 	    ext;        /* addresses with clients; those of them with the extension */
@@ -74,7 +82,9 @@ struct voters {
 	struct ballot ballots[VOTERS_BALLOTS];
 };
 
-int voters_init(struct voters *, uint32_t max, uint64_t seed); /* -1: no memory */
+/* -1: no memory; voters_fini() is needed then, too. */
+int voters_init(
+    struct voters *, uint32_t max, uint64_t seed, const struct server_image *);
 void voters_fini(struct voters *);
 /* A client of this address has come (voters_come()) or has left (voters_go()). */
 void voters_come(struct voters *, const uint8_t ip[4], bool ext);
@@ -93,6 +103,13 @@ bool voters_begin(struct voters *, const uint8_t ip[4], uint64_t now_us, bool id
 uint32_t voters_may_cause(struct voters *, struct voter *, uint64_t now_us,
     uint64_t sent, bool believed);
 void voters_caused(struct voter *, uint32_t blocks);
+/* The address wants a chunk, of which nobody else wants `blocks` blocks.  May it?  It may
+ * want everything once, by JOIN or by this; beyond that no more than `most` blocks may wait
+ * at a time. */
+bool voters_want(struct voters *, struct voter *, uint32_t chunk, uint32_t blocks,
+    uint32_t most);
+/* Nothing of the chunk is wanted any more: it is being sent. */
+void voters_gets(struct voters *, uint32_t chunk);
 /* Does this NACK count for what all clients need?  budget: the NACKs a second that the
  * server aims at. */
 bool voters_report(struct voters *, struct voter *, uint64_t now_us, double budget);

@@ -4,6 +4,8 @@
 
 enum { MAX = 100, MS = 1000 };
 
+static const struct server_image image = { .blocks = 4096, .chunks = 4 };
+
 static struct voters v;
 
 static struct voter *
@@ -17,7 +19,7 @@ host(uint8_t n)
 static void
 begin(uint8_t hosts)
 {
-	T_CHECK(voters_init(&v, MAX, 7) == 0);
+	T_CHECK(voters_init(&v, MAX, 7, &image) == 0);
 	for (uint8_t n = 1; n <= hosts; n++)
 		voters_come(&v, (uint8_t[]){ 10, 0, 0, n }, true);
 	T_CHECK(v.here == hosts);
@@ -134,6 +136,36 @@ test_account(void)
 	voters_fini(&v);
 }
 
+/* Everything once; then as much as may wait at a time. */
+static void
+test_wanting(void)
+{
+	enum { MOST = 2000 };
+
+	begin(2);
+	for (uint32_t c = 0; c < 4; c++)
+		T_CHECK(voters_want(&v, host(1), c, 1024, MOST));
+	T_CHECK(voters_want(&v, host(1), 0, 1024, MOST));
+	T_CHECK(voters_want(&v, host(1), 0, 0, MOST));
+	T_CHECK(!voters_want(&v, host(1), 1, 1024, MOST));
+	T_CHECK(voters_want(&v, host(1), 1, 976, MOST));
+	T_CHECK(!voters_want(&v, host(1), 2, 1, MOST));
+	/* What comes for the first time waits for none of that. */
+	voters_gets(&v, 2);
+	T_CHECK(!voters_want(&v, host(1), 2, 1, MOST));
+	voters_gets(&v, 1);
+	T_CHECK(!voters_want(&v, host(1), 2, 977, MOST));
+	T_CHECK(voters_want(&v, host(1), 2, 976, MOST));
+	/* Another one, which joins, has had everything by that, and counts for itself. */
+	T_CHECK(voters_begin(&v, host(2)->ip, 5000 * MS, false));
+	T_CHECK(voters_want(&v, host(2), 3, 1024, MOST));
+	T_CHECK(!voters_want(&v, host(2), 1, 1024, MOST));
+	voters_gets(&v, 3);
+	T_CHECK(voters_want(&v, host(2), 1, 1024, MOST));
+	T_CHECK(!voters_want(&v, host(1), 3, 1, MOST));
+	voters_fini(&v);
+}
+
 static void
 test_asking(void)
 {
@@ -183,6 +215,7 @@ main(void)
 	test_in_step();
 	test_aside();
 	test_account();
+	test_wanting();
 	test_asking();
 	return t_done();
 }
