@@ -21,13 +21,17 @@
 /* One stranger beside one or two clients: twice the time, and two seconds.  The link
  * carries what the server sends twice.  The load of one is longer, so that what chance
  * does at its end does not count more than with two. */
-#define ONE_FOE_COSTS(times, n) .clients = (n), .foes = 1, LAN, CLIENT(64), EXT, \
-	.chunk_us = 1000, .chunks = 24 * (3 - (n)), .max_clean = (times), \
-	.clean_extra_us = 2000000
-#define ONE_FOE(n) ONE_FOE_COSTS(2, n)
+#define BESIDE_A_FOE(n, size) .clients = (n), .foes = 1, CLIENT(64), EXT, .chunk_us = 1000, \
+	.chunks = (size), .max_clean = 2, .clean_extra_us = 2000000
+#define ONE_FOE(n) BESIDE_A_FOE(n, 24 * (3 - (n))), LAN
 #define REPEATED .rate_bits = 30000000, .foe_does = FOE_REPEAT, \
 	SKEWED(START_UNIFORM, 1)
 
+/* A server of 10 Gbit/s, and clients of 1. */
+#define FAST_NET \
+	.net.port_bits = 10000000000, .net.client_bits = 1000000000, \
+	.net.queue_bytes = 1 << 19, .net.latency_us = 60, .net.socket_packets = 4000, \
+	.net.read_ns = 1000, .rate_bits = 10000000000, .dynamic = true
 #define FOUND_RATE .rate_bits = 1000000000, .dynamic = true
 
 /* A second server begins when half of the image is there.  Who comes later still may
@@ -62,13 +66,18 @@ const struct scenario bad_cases[] = {
 	{ "foe-repeat-two", ONE_FOE(2), REPEATED },
 	{ "foe-repeat-old", ONE_FOE(2), REPEATED, .old_clients = 1 },
 	{ "foe-repeat-loss", ONE_FOE(2), REPEATED, .net.loss = 0.01 },
-	/* Half of what is sent is its share beside one client, and a third beside two. */
-	/* While chunks are interleaved, those that are requested again take turns with all
-	 * others, so that the share of whoever requests them can be more than half. */
-	{ "foe-ask-one", ONE_FOE_COSTS(2.5, 1), FOUND_RATE, .foe_does = FOE_ASK,
-	    .clean_sent = 4 },
-	{ "foe-ask-two", ONE_FOE_COSTS(2.5, 2), FOUND_RATE, .foe_does = FOE_ASK,
-	    .clean_sent = 4 },
+	/* Half of what is sent is its share beside one client, and a third beside two; and
+	 * requests have a chunk's worth before the carousel has its turn. */
+	{ "foe-ask-one", ONE_FOE(1), FOUND_RATE, .foe_does = FOE_ASK, .clean_sent = 2.5 },
+	{ "foe-ask-two", ONE_FOE(2), FOUND_RATE, .foe_does = FOE_ASK, .clean_sent = 2.5 },
+	/* What the rate brings in half a second is a large part of a small image. */
+	{ "foe-want-one", ONE_FOE(1), FOUND_RATE, .foe_does = FOE_WANT },
+	{ "foe-want-two", ONE_FOE(2), FOUND_RATE, .foe_does = FOE_WANT, .clean_sent = 2.5 },
+	/* They lack a twelfth, and come when everything was sent once. */
+	{ "foe-want-late", BESIDE_A_FOE(2, 48), LAN, .rate_bits = 90000000,
+	    .foe_does = FOE_WANT, .lacks_every = 12, SKEWED(START_LATE, 6), .clean_sent = 24 },
+	{ "foe-urge-one", BESIDE_A_FOE(1, 96), FAST_NET, .foe_does = FOE_URGE },
+	{ "foe-urge-two", BESIDE_A_FOE(2, 48), FAST_NET, .foe_does = FOE_URGE },
 	{ "foe-join-one", ONE_FOE(1), FOUND_RATE, .foe_does = FOE_JOIN },
 	{ "foe-join-two", ONE_FOE(2), FOUND_RATE, .foe_does = FOE_JOIN },
 	{ "foe-blame-one", ONE_FOE(1), FOUND_RATE, .foe_does = FOE_BLAME },

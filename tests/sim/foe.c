@@ -219,6 +219,24 @@ asks_again(const struct foe *f, void *pkt)
 	return wire_put(&m, pkt, WIRE_PACKET_MAX);
 }
 
+/* Half of its messages grant the credit without which nothing comes. */
+static size_t
+wants_again(struct foe *f, void *pkt)
+{
+	return f->said % 2 == 0 ? goes_on(f, pkt, UINT32_MAX) : wants(f, pkt);
+}
+
+static size_t
+urges(const struct foe *f, void *pkt)
+{
+	struct wirext_msg m = message(f, WIREXT_URGENT);
+
+	m.u.urgent.clientid = f->id;
+	m.u.urgent.n = 1;
+	m.u.urgent.at[0] = (struct wirext_run){ f->chunk_before, 0, WIRE_CHUNK_BLOCKS };
+	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
+}
+
 static size_t
 nonsense(struct foe *f, void *pkt)
 {
@@ -372,7 +390,8 @@ size_t
 foe_speaks(struct foe *f, uint64_t now_ns, void *pkt)
 {
 	/* A host that joins learns the session, and is counted as a client. */
-	bool only = f->does == FOE_BLAME || f->does == FOE_OBJECT || f->does == FOE_ASK;
+	bool only = f->does == FOE_BLAME || f->does == FOE_OBJECT || f->does == FOE_ASK ||
+	            f->does == FOE_WANT || f->does == FOE_URGE;
 
 	if (f->session == 0 || (f->said++ % 1000 == 0 && !only))
 		return joins(f, pkt, f->id);
@@ -388,6 +407,10 @@ foe_speaks(struct foe *f, uint64_t now_ns, void *pkt)
 		return objects(f, pkt);
 	case FOE_JOIN:
 		return joins(f, pkt, f->id + (uint32_t)f->said % 2 * (uint32_t)f->said);
+	case FOE_WANT:
+		return wants_again(f, pkt);
+	case FOE_URGE:
+		return urges(f, pkt);
 	case FOE_LIE:
 		return lies(f, pkt);
 	case FOE_FLOOD:

@@ -23,6 +23,8 @@ enum foe_does {
 	FOE_OBJECT,   /* says that it hears everything, and nothing else */
 	FOE_ASK,      /* asks again for the whole chunk that has just passed */
 	FOE_JOIN,     /* joins again and again, half of the time as another client */
+	FOE_WANT,     /* wants all chunks again, and grants credit for them */
+	FOE_URGE,     /* waits for all blocks of the chunk that has just passed */
 	FOE_REPEAT,   /* is taken for the server: foe_repeat.h */
 	FOE_KINDS,
 };

@@ -21,6 +21,7 @@ static const struct knob knobs[] = {
 	{ "dynamic", offsetof(struct scenario, dynamic), FLAG },
 	{ "start", offsetof(struct scenario, start), PATTERN },
 	{ "spread-us", offsetof(struct scenario, spread_us), U64 },
+	{ "lacks-every", offsetof(struct scenario, lacks_every), U32 },
 	{ "ext", offsetof(struct scenario, ext), FLAG },
 	{ "parity", offsetof(struct scenario, parity), FLAG },
 	{ "first", offsetof(struct scenario, first), FLAG },

@@ -11,7 +11,7 @@
 #include "frisbeed/server/server.h"
 #include "tests/sim/net.h"
 
-enum start_pattern { START_AT_ONCE, START_GROUPS, START_UNIFORM };
+enum start_pattern { START_AT_ONCE, START_GROUPS, START_UNIFORM, START_LATE };
 
 struct scenario {
 	const char *name;
@@ -25,7 +25,8 @@ struct scenario {
 	uint64_t gap_us;    /* -G */
 	bool dynamic;       /* -D */
 	enum start_pattern start;
-	uint64_t spread_us;      /* time over which the clients start */
+	uint64_t spread_us;      /* time over which the clients start, or (late) until they do */
+	uint32_t lacks_every;    /* clients resume, and lack one of so many chunks; 0: they begin */
 	bool ext, parity;        /* with the extension; with parity */
 	bool first;              /* chunk 0 is written before all others */
 	bool server_known;       /* clients take packets of the server's address alone */

@@ -147,6 +147,15 @@ world_is_old(const struct world *w, uint32_t client)
 	       (sc->bad_old && client < sc->bad_clients);
 }
 
+/* Is the chunk on the disk of a client that resumes? */
+static bool
+is_written(void *arg, uint32_t chunk)
+{
+	const struct world *w = arg;
+
+	return chunk % w->sc->lacks_every != 0;
+}
+
 static void
 client_begin(struct world *w, struct node *nd, uint32_t port)
 {
@@ -167,6 +176,13 @@ client_begin(struct world *w, struct node *nd, uint32_t port)
 		.ext = sc->ext && !world_is_old(w, port - 1),
 		.parity = sc->parity };
 
+	if (sc->lacks_every > 0) {
+		cfg.has = is_written;
+		cfg.has_arg = w;
+		cfg.resumes = true;
+		nd->nwritten = w->nchunks - (w->nchunks - 1) / sc->lacks_every - 1;
+	}
+	nd->fed_ns = w->now_ns;
 	nd->chooses = w->rival.engine != NULL;
 	nd->image = nd->chooses ? 0 : OWN_IMAGE;
 	memcpy(cfg.srcip, nd->ip, 4);
@@ -295,6 +311,7 @@ static uint64_t
 start_ns(struct world *w, uint32_t i)
 {
 	const struct scenario *sc = w->sc;
+	uint64_t late_us;
 
 	switch (sc->start) {
 	case START_GROUPS: /* four, a third of the spread apart */
@@ -302,7 +319,8 @@ start_ns(struct world *w, uint32_t i)
 	case START_UNIFORM:
 		return (uint64_t)(random_fraction(&w->rng) * (double)sc->spread_us) * US;
 	default: /* machines are not that exact */
-		return random_next(&w->rng) % 10000 * US;
+		late_us = sc->start == START_LATE ? sc->spread_us : 0;
+		return (random_next(&w->rng) % 10000 + late_us) * US;
 	}
 }
 
