@@ -5,7 +5,7 @@
 
 #include "controller/engine/swap.h"
 #include "controller/http/images.h"
-#include "controller/loop/loop.h"
+#include "common/base/loop.h"
 #include "controller/nodes/orders.h"
 #include "controller/state/swapdb.h"
 

@@ -3,7 +3,7 @@
 #define CONTROLLER_NODES_PROBE_H
 
 #include "controller/engine/swap.h"
-#include "controller/loop/loop.h"
+#include "common/base/loop.h"
 
 struct probe;
 

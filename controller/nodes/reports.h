@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "controller/engine/swap.h"
-#include "controller/loop/loop.h"
+#include "common/base/loop.h"
 
 struct reports;
 
@@ -22,8 +22,6 @@ uint16_t reports_port(const struct reports *);
 /* Answer all reports that were taken.  why NULL: what they have changed was saved; otherwise
  * `why` is a sentence that says why not. */
 void reports_answer(struct reports *, double wall_s, const char *why);
-/* Close connections that have said nothing for too long. */
-void reports_tick(struct reports *, uint64_t now_us);
 /* How many lines were taken and refused. */
 uint64_t reports_taken(const struct reports *);
 uint64_t reports_refused(const struct reports *);

@@ -277,7 +277,6 @@ tick(struct control *c)
 	swap_tick(&c->w, now);
 	if (c->probe != NULL)
 		probe_tick(c->probe, &c->w, now.us);
-	reports_tick(c->reports, now.us);
 	swap_forget(&c->w);
 }
 

@@ -3,7 +3,7 @@
 #define CONTROLLER_SENDING_SERVERS_H
 
 #include "controller/engine/swap.h"
-#include "controller/loop/loop.h"
+#include "common/base/loop.h"
 #include "controller/nodes/orders.h"
 
 struct servers;

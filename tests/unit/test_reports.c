@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/base/clock.h"
 #include "common/net/accepting.h"
 #include "controller/nodes/reports.h"
 #include "tests/t.h"
@@ -97,7 +96,6 @@ test_no_descriptor(struct reports *r, struct loop *l)
 	T_CHECK(epoll_wait(l->epoll, &ev, 1, 0) == 0);
 	feed(usual);
 	usleep(ACCEPTING_REST_US);
-	reports_tick(r, clock_us());
 	for (int i = 0; i < LIMIT_MS / TURN_MS && reports_taken(r) == before; i++)
 		loop_once(l, TURN_MS);
 	T_CHECK(reports_taken(r) == before + 1);

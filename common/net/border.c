@@ -1,0 +1,345 @@
+/* border.c: listens, accepts, and closes what has no place or no time (border.h).  The servers of
+ * this suite call this, each in the thread that has the loop. */
+#include "common/net/border.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/net/accepting.h"
+
+enum {
+	BACKLOG = 1024,
+	ACCEPTS = 16, /* in one turn, before those who were accepted are heard */
+};
+
+struct border {
+	struct border_config config;
+	struct loop *loop;
+	struct watch listener;
+	struct accepting accepting;
+	bool rests; /* the listener is left alone (accepting.h) */
+	uint16_t port;
+	struct guests *guests;
+	struct caller *first;
+	struct deadline deadline;
+};
+
+/* --- the connections --- */
+
+/* Half of the descriptors that this process may have are for other things.  The limit may change
+ * while the program runs. */
+static unsigned
+places_now(const struct border *b)
+{
+	struct rlimit r;
+	rlim_t half = getrlimit(RLIMIT_NOFILE, &r) == 0 ? r.rlim_cur / 2 : RLIM_INFINITY;
+
+	return half < b->config.limits.most ? (unsigned)half : b->config.limits.most;
+}
+
+static void
+on_ready(void *arg, uint32_t events)
+{
+	struct caller *c = arg;
+
+	c->of->config.ready(c->of->config.arg, c, events);
+}
+
+static struct caller *
+new_caller(struct border *b, int fd, uint32_t events, struct err *e)
+{
+	struct caller *c = calloc(1, b->config.caller_bytes);
+
+	if (c == NULL) {
+		close(fd);
+		(void)err_nomem(e, "a connection");
+		return NULL;
+	}
+	c->of = b;
+	c->watch = (struct watch){ fd, on_ready, c };
+	if (loop_watch(b->loop, &c->watch, events, e) != 0) {
+		loop_forget(b->loop, &c->watch);
+		free(c);
+		return NULL;
+	}
+	c->next = b->first;
+	if (b->first != NULL)
+		b->first->before = c;
+	b->first = c;
+	return c;
+}
+
+struct caller *
+border_add(struct border *b, int fd, uint32_t events, struct err *e)
+{
+	return new_caller(b, fd, events, e);
+}
+
+void
+border_known(struct caller *c)
+{
+	guests_go(c->of->guests, &c->guest);
+}
+
+void
+border_hang_up(struct caller *c)
+{
+	struct border *b = c->of;
+
+	border_known(c);
+	if (b->config.gone != NULL)
+		b->config.gone(b->config.arg, c);
+	*(c->before != NULL ? &c->before->next : &b->first) = c->next;
+	if (c->next != NULL)
+		c->next->before = c->before;
+	loop_forget(b->loop, &c->watch);
+	free(c);
+}
+
+void
+border_heard(struct caller *c, uint64_t us)
+{
+	guests_heard(c->of->guests, &c->guest, clock_us(), us);
+}
+
+void
+border_want(struct caller *c, uint32_t events)
+{
+	loop_change(c->of->loop, &c->watch, events);
+}
+
+struct caller *
+border_first(struct border *b)
+{
+	return b->first;
+}
+
+bool
+border_may_log(struct border *b)
+{
+	return guests_may_log(b->guests, clock_us());
+}
+
+/* The connection of this guest, which is its first member. */
+static struct caller *
+caller_of(struct guest *x)
+{
+	return (struct caller *)x;
+}
+
+static void
+send_away(struct border *b, struct guest *x)
+{
+	guests_count(b->guests, x->from);
+	border_hang_up(caller_of(x));
+}
+
+/* --- those who come --- */
+
+static void
+let_in(struct border *b, int fd, const uint8_t from[4])
+{
+	struct guest *way;
+	struct err ignored;
+
+	guests_places(b->guests, places_now(b));
+	while ((way = guests_gives_way(b->guests, from)) != NULL)
+		send_away(b, way);
+	struct caller *c = new_caller(b, fd, EPOLLIN, &ignored);
+	if (c == NULL)
+		return;
+	memcpy(c->from, from, sizeof c->from);
+	if (!guests_come(b->guests, &c->guest, from, clock_us()) ||
+	    (b->config.came != NULL && !b->config.came(b->config.arg, c)))
+		border_hang_up(c);
+}
+
+/* Who is on the other side: an address, or the number of a user. */
+static void
+who_calls(const struct border *b, int fd, const struct sockaddr_in *a, uint8_t from[4])
+{
+	struct ucred user = { 0 };
+	socklen_t len = sizeof user;
+
+	if (b->config.path == NULL) {
+		memcpy(from, &a->sin_addr, 4);
+		return;
+	}
+	(void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &user, &len);
+	memcpy(from, &user.uid, 4);
+}
+
+static void
+on_listener(void *arg, uint32_t events)
+{
+	struct border *b = arg;
+	uint8_t from[4];
+	(void)events;
+
+	for (unsigned i = 0; i < ACCEPTS; i++) {
+		struct sockaddr_in a = { 0 };
+		socklen_t len = sizeof a;
+		int fd = accepting_next(&b->accepting, &a, &len);
+		if (fd < 0)
+			break;
+		who_calls(b, fd, &a, from);
+		let_in(b, fd, from);
+	}
+	if (accepting_fd(&b->accepting) < 0) {
+		b->rests = true;
+		loop_change(b->loop, &b->listener, 0);
+	}
+}
+
+/* --- times --- */
+
+static uint64_t
+when(void *arg)
+{
+	const struct border *b = arg;
+	uint64_t at = guests_deadline(b->guests);
+
+	return b->rests && b->accepting.rests_until_us < at ? b->accepting.rests_until_us : at;
+}
+
+static void
+due(void *arg, uint64_t now_us)
+{
+	struct border *b = arg;
+	char text[GUESTS_TEXT_MAX];
+	struct guest *x;
+
+	if (b->rests && accepting_fd(&b->accepting) >= 0) {
+		b->rests = false;
+		loop_change(b->loop, &b->listener, EPOLLIN);
+	}
+	while ((x = guests_late(b->guests, now_us)) != NULL)
+		if (b->config.late != NULL)
+			b->config.late(b->config.arg, caller_of(x));
+		else
+			send_away(b, x);
+	if (guests_say(b->guests, now_us, text) && b->config.what != NULL)
+		log_warn("%s: %s", b->config.what, text);
+}
+
+/* --- the listener --- */
+
+/* A socket that is bound and listens, or -1 with errno. */
+static int
+listen_at(const void *at, socklen_t len, bool again)
+{
+	const struct sockaddr *a = at;
+	int fd = socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1;
+
+	if (fd < 0)
+		return -1;
+	if (again)
+		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	if (bind(fd, a, len) == 0 && listen(fd, BACKLOG) == 0)
+		return fd;
+	int why = errno;
+	close(fd);
+	errno = why;
+	return -1;
+}
+
+static int
+listen_port(struct border *b, struct err *e)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(b->config.port) };
+	socklen_t len = sizeof a;
+
+	memcpy(&a.sin_addr, b->config.address, 4);
+	int fd = listen_at(&a, sizeof a, b->config.port != 0);
+	if (fd < 0 && errno == EADDRINUSE && b->config.any) {
+		a.sin_port = 0;
+		fd = listen_at(&a, sizeof a, false);
+	}
+	b->listener.fd = fd;
+	if (fd < 0 || getsockname(fd, (struct sockaddr *)&a, &len) != 0)
+		return err_os(e, "TCP port %u", b->config.port);
+	b->port = ntohs(a.sin_port);
+	return 0;
+}
+
+/* Remove a socket that an earlier process has left; nothing else. */
+static void
+remove_socket(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))
+		unlink(path);
+}
+
+static int
+listen_path(struct border *b, struct err *e)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+
+	if (strlen(b->config.path) >= sizeof a.sun_path)
+		return err_set(e, ERR_USAGE, "%s: is too long for a socket", b->config.path);
+	strcpy(a.sun_path, b->config.path);
+	remove_socket(b->config.path);
+	b->listener.fd = listen_at(&a, sizeof a, false);
+	return b->listener.fd >= 0 ? 0 : err_os(e, "%s", b->config.path);
+}
+
+int
+border_open(
+    struct border **out, struct loop *loop, const struct border_config *config, struct err *e)
+{
+	struct border *b = calloc(1, sizeof *b);
+
+	*out = NULL;
+	if (b == NULL)
+		return err_nomem(e, "connections");
+	b->config = *config;
+	b->loop = loop;
+	b->listener = (struct watch){ -1, on_listener, b };
+	b->deadline = (struct deadline){ .when = when, .due = due, .arg = b };
+	int rc = guests_new(&b->guests, &config->limits, e);
+	if (rc == 0)
+		rc = config->path != NULL ? listen_path(b, e) : listen_port(b, e);
+	b->accepting.listener = b->listener.fd;
+	if (rc == 0)
+		rc = loop_watch(loop, &b->listener, EPOLLIN, e);
+	if (rc == 0)
+		loop_expect(loop, &b->deadline);
+	if (rc == 0)
+		*out = b;
+	else
+		border_close(b);
+	return rc;
+}
+
+void
+border_close(struct border *b)
+{
+	if (b == NULL)
+		return;
+	while (b->first != NULL)
+		border_hang_up(b->first);
+	if (b->config.path != NULL && b->listener.fd >= 0)
+		unlink(b->config.path);
+	loop_cancel(b->loop, &b->deadline);
+	loop_forget(b->loop, &b->listener);
+	guests_free(b->guests);
+	free(b);
+}
+
+uint16_t
+border_port(const struct border *b)
+{
+	return b->port;
+}
