@@ -22,6 +22,8 @@ enum {
 	ACCEPTS = 16, /* in one turn, before those who were accepted are heard */
 };
 
+static const uint8_t nobody[4];
+
 struct border {
 	struct border_config config;
 	struct loop *loop;
@@ -147,14 +149,21 @@ send_away(struct border *b, struct guest *x)
 /* --- those who come --- */
 
 static void
-let_in(struct border *b, int fd, const uint8_t from[4])
+make_room(struct border *b, const uint8_t from[4])
 {
 	struct guest *way;
-	struct err ignored;
 
 	guests_places(b->guests, places_now(b));
 	while ((way = guests_gives_way(b->guests, from)) != NULL)
 		send_away(b, way);
+}
+
+static void
+let_in(struct border *b, int fd, const uint8_t from[4])
+{
+	struct err ignored;
+
+	make_room(b, from);
 	struct caller *c = new_caller(b, fd, EPOLLIN, &ignored);
 	if (c == NULL)
 		return;
@@ -195,10 +204,12 @@ on_listener(void *arg, uint32_t events)
 		who_calls(b, fd, &a, from);
 		let_in(b, fd, from);
 	}
-	if (accepting_fd(&b->accepting) < 0) {
-		b->rests = true;
-		loop_change(b->loop, &b->listener, 0);
-	}
+	if (accepting_fd(&b->accepting) >= 0)
+		return;
+	/* No descriptor is left, perhaps because there may be fewer of them now. */
+	make_room(b, nobody);
+	b->rests = true;
+	loop_change(b->loop, &b->listener, 0);
 }
 
 /* --- times --- */
@@ -224,9 +235,7 @@ due(void *arg, uint64_t now_us)
 		loop_change(b->loop, &b->listener, EPOLLIN);
 	}
 	while ((x = guests_late(b->guests, now_us)) != NULL)
-		if (b->config.late != NULL)
-			b->config.late(b->config.arg, caller_of(x));
-		else
+		if (b->config.late == NULL || !b->config.late(b->config.arg, caller_of(x)))
 			send_away(b, x);
 	if (guests_say(b->guests, now_us, text) && b->config.what != NULL)
 		log_warn("%s: %s", b->config.what, text);

@@ -33,8 +33,9 @@ struct border_config {
 	bool (*came)(void *arg, struct caller *);
 	/* It is ready; at first for reading. */
 	void (*ready)(void *arg, struct caller *, uint32_t events);
-	/* Its time is over: the owner gives it another, or hangs up.  NULL: it is hung up. */
-	void (*late)(void *arg, struct caller *);
+	/* Its time is over (may be NULL); true: the owner has given it another, or has hung up;
+	 * otherwise it is sent away. */
+	bool (*late)(void *arg, struct caller *);
 	/* It will be closed and released, whoever wants it (may be NULL). */
 	void (*gone)(void *arg, struct caller *);
 	void *arg;

@@ -13,6 +13,13 @@
 
 static const uint8_t nobody[4];
 
+/* May a line be logged because of this request? */
+static bool
+may_log(const struct asker *who)
+{
+	return who->border == NULL || border_may_log(who->border);
+}
+
 /* A whole request, as it was received. */
 struct request {
 	const void *bytes;
@@ -74,8 +81,9 @@ refuse(const struct asker *who, const char *name, uint16_t error,
 		    addr_text(who->from, from), name);
 		return;
 	}
-	log_info("refused from=%s name=%s: the master %s", addr_text(who->from, from), name,
-	    master_error_text(error));
+	if (may_log(who))
+		log_info("refused from=%s name=%s: the master %s",
+		    addr_text(who->from, from), name, master_error_text(error));
 }
 
 static void
@@ -145,7 +153,8 @@ get_session(const struct answerer *a, const struct asker *who, const struct mast
 	struct err e;
 
 	if (sessions_ask(a->sessions, &w, &p, &e) != 0) {
-		log_warn("%s", e.text);
+		if (may_log(who))
+			log_warn("%s", e.text);
 		r->error = error_of(&e);
 		return true;
 	}
@@ -176,7 +185,7 @@ get_image(const struct answerer *a, const struct asker *who, const struct master
 	int found = find_image(a, m->name, &x, &e);
 
 	if (found < 0) {
-		if (e.kind != ERR_ABSENT)
+		if (e.kind != ERR_ABSENT && may_log(who))
 			log_warn("%s", e.text);
 		r->error = error_of(&e);
 	}
@@ -263,7 +272,8 @@ await(const struct answerer *a, const struct asker *who, const struct master_put
 	if (rc == 0) {
 		memcpy(r->addr, who->here, sizeof r->addr);
 	} else {
-		log_warn("no upload: %s", e.text);
+		if (may_log(who))
+			log_warn("no upload: %s", e.text);
 		r->error = e.kind == ERR_ABSENT ? MASTER_NOT_IMPLEMENTED : error_of(&e);
 	}
 	free(path);

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include "common/net/border.h"
 #include "common/wire/master.h"
 #include "mfrisbeed/master/challenge.h"
 #include "mfrisbeed/master/parents.h"
@@ -23,6 +24,7 @@ struct answerer {
  * both in network byte order. */
 struct asker {
 	uint8_t from[4], here[4];
+	struct border *border; /* it limits what is logged because of requests; NULL: nothing does */
 };
 
 /* Answers a whole request of `bytes` bytes, header included: fills out[] with the reply, and

@@ -1,25 +1,19 @@
 /* conns.c: connections without threads (conns.h).  Each connection reads its request,
- * waits for the answer, or writes it, and has a small buffer and a deadline.  When no
- * more connections may be open, the oldest one whose request has not come yet is closed
- * for a new one, so that silent connections keep no client out.  master.c calls it, in
- * the master's first thread. */
+ * waits for the answer, or writes it, and has a small buffer and a time.  Who may connect is
+ * decided by guests.h.  master.c calls it, in the master's first thread. */
 #include "mfrisbeed/master/conns.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/net/accepting.h"
+#include "common/net/border.h"
 #include "common/wire/addr.h"
 
 enum {
-	ACCEPT_MAX = 64, /* connections accepted in one turn */
 	READ_US = 10000000, /* for a request, which is one packet, and for a reply */
 	/* A session needs a second to start, and longer when the parent is slow.  After this
 	 * time the client is told to try again. */
@@ -27,12 +21,11 @@ enum {
 	REQUEST_BYTES_MAX = MASTER_PUT_BYTES,
 };
 
-enum conn_state { CONN_FREE, CONN_READS, CONN_WAITS, CONN_WRITES };
+enum conn_state { CONN_READS, CONN_WAITS, CONN_WRITES };
 
 struct conn {
+	struct caller caller;
 	enum conn_state state;
-	int fd;
-	uint64_t until_us;
 	struct asker who;
 	size_t have, need, sent;
 	uint8_t in[REQUEST_BYTES_MAX];
@@ -41,173 +34,76 @@ struct conn {
 };
 
 struct conns {
-	struct accepting accepting;
-	struct conn each[CONNS_MAX];
-	unsigned polled[CONNS_MAX]; /* by descriptor of poll(2): the index of its connection */
-	unsigned npolled;
+	struct border *border;
+	const struct answerer *answerer;
 };
 
-int
-conns_new(struct conns **out, int listener, struct err *e)
+static bool
+came(void *arg, struct caller *caller)
 {
-	*out = calloc(1, sizeof **out);
-	if (*out == NULL)
-		return err_nomem(e, "connections");
-	(*out)->accepting.listener = listener;
-	return 0;
-}
-
-static void
-end(struct conn *c)
-{
-	close(c->fd);
-	c->state = CONN_FREE;
-}
-
-void
-conns_free(struct conns *x)
-{
-	if (x == NULL)
-		return;
-	for (unsigned i = 0; i < CONNS_MAX; i++)
-		if (x->each[i].state != CONN_FREE)
-			end(&x->each[i]);
-	free(x);
-}
-
-/* How many connections there may be at once: half of the descriptors that this process
- * can have are for sessions and images. */
-static unsigned
-most_at_once(void)
-{
-	struct rlimit r;
-	rlim_t half = getrlimit(RLIMIT_NOFILE, &r) == 0 ? r.rlim_cur / 2 : CONNS_MAX;
-
-	return half < CONNS_MAX ? (unsigned)half : CONNS_MAX;
-}
-
-/* What there is: n connections, a place for one more, and the connection that has been
- * silent for the longest time; both may be NULL. */
-struct places {
-	unsigned n;
-	struct conn *free_one, *silent;
-};
-
-static struct places
-look(struct conns *x)
-{
-	struct places p = { 0 };
-
-	for (unsigned i = 0; i < CONNS_MAX; i++) {
-		struct conn *c = &x->each[i];
-		p.n += c->state != CONN_FREE;
-		if (c->state == CONN_FREE)
-			p.free_one = c;
-		else if (c->state == CONN_READS &&
-		         (p.silent == NULL || c->until_us < p.silent->until_us))
-			p.silent = c;
-	}
-	return p;
-}
-
-/* Connections may be open from a time when more files could be: poll(2) fails when it
- * is asked for more than may be open now. */
-static void
-keep_to_limit(struct conns *x)
-{
-	struct places p = look(x);
-
-	for (unsigned most = most_at_once(); p.n > most && p.silent != NULL; p = look(x))
-		end(p.silent);
-}
-
-unsigned
-conns_poll(struct conns *x, struct pollfd fds[CONNS_MAX + 1])
-{
-	unsigned n = 0;
-
-	keep_to_limit(x);
-	for (unsigned i = 0; i < CONNS_MAX; i++) {
-		const struct conn *c = &x->each[i];
-		if (c->state == CONN_FREE)
-			continue;
-		x->polled[n] = i;
-		/* While a connection waits for its answer, only its end is of interest.
-		 */
-		fds[n++] = (struct pollfd){ .fd = c->fd,
-			.events = c->state == CONN_READS    ? POLLIN
-			          : c->state == CONN_WRITES ? POLLOUT
-			                                    : POLLRDHUP };
-	}
-	x->npolled = n;
-	fds[n] = (struct pollfd){ .fd = accepting_fd(&x->accepting), .events = POLLIN };
-	return n + 1;
-}
-
-/* A free place, or the place of the connection that has been silent for the longest time,
- * which is closed; NULL: all connections wait for answers or write them. */
-static struct conn *
-place_for_one(struct conns *x)
-{
-	struct places p = look(x);
-
-	if (p.free_one != NULL && p.n < most_at_once())
-		return p.free_one;
-	if (p.silent != NULL)
-		end(p.silent);
-	return p.silent;
-}
-
-static void
-begin(struct conns *x, int fd, const struct sockaddr_in *from)
-{
-	struct conn *c = place_for_one(x);
+	struct conn *c = (struct conn *)caller;
 	struct sockaddr_in here = { 0 };
 	socklen_t len = sizeof here;
+	(void)arg;
 
-	if (c == NULL || getsockname(fd, (struct sockaddr *)&here, &len) != 0) {
-		close(fd);
-		return;
-	}
-	*c = (struct conn){ .state = CONN_READS,
-		.fd = fd,
-		.until_us = clock_us() + READ_US,
-		.need = MASTER_HEADER_BYTES };
-	memcpy(c->who.from, &from->sin_addr, sizeof c->who.from);
+	if (getsockname(caller->watch.fd, (struct sockaddr *)&here, &len) != 0)
+		return false;
+	c->need = MASTER_HEADER_BYTES;
+	c->who.border = caller->of;
+	memcpy(c->who.from, caller->from, sizeof c->who.from);
 	memcpy(c->who.here, &here.sin_addr, sizeof c->who.here);
+	return true;
 }
 
 static void
-accept_some(struct conns *x)
+write_some(struct conn *c)
 {
-	for (int i = 0; i < ACCEPT_MAX; i++) {
-		struct sockaddr_in from;
-		socklen_t len = sizeof from;
-		int fd = accepting_next(&x->accepting, &from, &len);
-		if (fd < 0)
-			return;
-		begin(x, fd, &from);
-	}
+	ssize_t n = send(c->caller.watch.fd, c->out + c->sent, c->out_bytes - c->sent,
+	    MSG_NOSIGNAL);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n > 0)
+		c->sent += (size_t)n;
+	if (n < 0 || c->sent == c->out_bytes)
+		border_hang_up(&c->caller);
+}
+
+/* Goes on: with another state, for this time, and waiting for these events. */
+static void
+enter(struct conn *c, enum conn_state state, uint64_t us, uint32_t events)
+{
+	c->state = state;
+	border_heard(&c->caller, us);
+	border_want(&c->caller, events);
 }
 
 static void
-answer(struct conn *c, const struct answerer *a, bool last)
+refuse(struct conn *c, const struct err *e)
 {
 	char from[ADDR_TEXT_MAX];
+
+	if (border_may_log(c->caller.of))
+		log_info("message refused from=%s: %s", addr_text(c->who.from, from),
+		    e->text);
+	border_hang_up(&c->caller);
+}
+
+static void
+answer(struct conns *x, struct conn *c, bool last)
+{
 	struct err e = { 0 };
-	ssize_t n = answer_make(a, &c->who, c->in, c->have, last, c->out, &e);
+	ssize_t n = answer_make(x->answerer, &c->who, c->in, c->have, last, c->out, &e);
 
 	if (n < 0) {
-		log_info("message refused from=%s: %s", addr_text(c->who.from, from),
-		    e.text);
-		end(c);
+		refuse(c, &e);
 	} else if (n == 0 && c->state == CONN_READS) {
-		c->state = CONN_WAITS;
-		c->until_us = clock_us() + WAIT_US;
+		/* Only the end of the connection is of interest now. */
+		enter(c, CONN_WAITS, WAIT_US, EPOLLRDHUP);
 	} else if (n > 0) {
-		c->state = CONN_WRITES;
+		enter(c, CONN_WRITES, READ_US, EPOLLOUT);
 		c->out_bytes = (size_t)n;
-		c->until_us = clock_us() + READ_US;
+		write_some(c);
 	}
 }
 
@@ -219,8 +115,6 @@ learn_length(struct conn *c)
 	struct err e;
 	size_t whole;
 
-	if (c->need > MASTER_HEADER_BYTES)
-		return true;
 	if (master_message_bytes(c->in, &type, &whole, &e) != 0 ||
 	    (type != MASTER_GET && type != MASTER_PUT))
 		return false;
@@ -229,67 +123,98 @@ learn_length(struct conn *c)
 }
 
 static void
-read_some(struct conn *c, const struct answerer *a)
+read_some(struct conns *x, struct conn *c)
 {
-	ssize_t n = recv(c->fd, c->in + c->have, c->need - c->have, 0);
+	ssize_t n = recv(c->caller.watch.fd, c->in + c->have, c->need - c->have, 0);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
-		end(c);
+		border_hang_up(&c->caller);
 		return;
 	}
 	c->have += (size_t)n;
 	if (c->have < c->need)
 		return;
-	if (c->need == MASTER_HEADER_BYTES) {
-		if (!learn_length(c))
-			end(c);
-		return;
-	}
-	answer(c, a, false);
+	if (c->need > MASTER_HEADER_BYTES)
+		answer(x, c, false);
+	else if (!learn_length(c))
+		border_hang_up(&c->caller);
 }
 
 static void
-write_some(struct conn *c)
+ready(void *arg, struct caller *caller, uint32_t events)
 {
-	ssize_t n = send(
-	    c->fd, c->out + c->sent, c->out_bytes - c->sent, MSG_NOSIGNAL);
+	struct conn *c = (struct conn *)caller;
+	(void)events;
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n > 0)
-		c->sent += (size_t)n;
-	if (n < 0 || c->sent == c->out_bytes)
-		end(c);
-}
-
-static void
-serve_one(struct conn *c, const struct answerer *a, short what, uint64_t now, bool again)
-{
-	if (c->state == CONN_READS && what != 0)
-		read_some(c, a);
-	else if (c->state == CONN_WAITS && what != 0)
-		end(c); /* the client has closed the connection */
-	else if (c->state == CONN_WAITS && (again || now >= c->until_us))
-		answer(c, a, now >= c->until_us);
-	if (c->state == CONN_WRITES)
+	if (c->state == CONN_READS)
+		read_some(arg, c);
+	else if (c->state == CONN_WRITES)
 		write_some(c);
-	if (c->state != CONN_FREE && now >= c->until_us)
-		end(c);
+	else
+		border_hang_up(caller); /* the client has closed the connection */
+}
+
+static bool
+late(void *arg, struct caller *caller)
+{
+	struct conn *c = (struct conn *)caller;
+
+	if (c->state != CONN_WAITS)
+		return false;
+	answer(arg, c, true);
+	return true;
+}
+
+int
+conns_new(struct conns **out, struct loop *loop, const uint8_t addr[4], uint16_t port,
+    const struct answerer *answerer, struct err *e)
+{
+	struct border_config border = { .what = "requests",
+		.port = port,
+		.limits = { CONNS_MAX, CONNS_MAX / 2, READ_US },
+		.caller_bytes = sizeof(struct conn),
+		.came = came,
+		.ready = ready,
+		.late = late };
+	struct conns *x = calloc(1, sizeof *x);
+
+	*out = NULL;
+	if (x == NULL)
+		return err_nomem(e, "connections");
+	x->answerer = answerer;
+	border.arg = x;
+	memcpy(border.address, addr, sizeof border.address);
+	if (border_open(&x->border, loop, &border, e) != 0) {
+		conns_free(x);
+		return -1;
+	}
+	*out = x;
+	return 0;
 }
 
 void
-conns_serve(
-    struct conns *x, const struct answerer *a, const struct pollfd *fds, bool again)
+conns_free(struct conns *x)
 {
-	uint64_t now = clock_us();
+	if (x == NULL)
+		return;
+	border_close(x->border);
+	free(x);
+}
 
-	for (unsigned i = 0; i < x->npolled; i++) {
-		struct conn *c = &x->each[x->polled[i]];
-		if (c->state != CONN_FREE)
-			serve_one(c, a, fds[i].revents, now, again);
+uint16_t
+conns_port(const struct conns *x)
+{
+	return border_port(x->border);
+}
+
+void
+conns_again(struct conns *x)
+{
+	for (struct caller *a = border_first(x->border), *next; a != NULL; a = next) {
+		next = a->next;
+		if (((struct conn *)a)->state == CONN_WAITS)
+			answer(x, (struct conn *)a, false);
 	}
-	if (fds[x->npolled].revents != 0)
-		accept_some(x);
 }

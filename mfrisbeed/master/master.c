@@ -3,12 +3,9 @@
  * the master's first thread. */
 #include "mfrisbeed/master/master.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/base/cancel.h"
@@ -17,7 +14,7 @@
 #include "mfrisbeed/master/conns.h"
 #include "mfrisbeed/master/slots.h"
 
-enum { WAKE_MS = 200, BACKLOG = 1024, OWN_FDS = SESSIONS_FDS + 1 };
+enum { WAKE_MS = 200, OWN_FDS = SESSIONS_FDS + 1 };
 
 struct master {
 	const struct master_config *config;
@@ -27,33 +24,46 @@ struct master {
 	struct uploads *uploads;
 	struct parents *parents;
 	struct challenge challenge;
+	struct loop loop;
+	struct watch own[OWN_FDS];
+	struct answerer answerer;
 	struct conns *conns;
-	int listener, lock; /* lock: of the state folder */
-	uint16_t port;
+	int lock; /* of the state folder */
 	atomic_bool reload;
 };
 
 static int
 listen_at(struct master *m, struct err *e)
 {
-	struct sockaddr_in at = { .sin_family = AF_INET,
-		.sin_port = htons(m->config->port) };
-	socklen_t len = sizeof at;
 	uint8_t addr[4] = { 0 };
-	int yes = 1;
 
 	if (m->config->addr != NULL && addr_parse(m->config->addr, addr, e) != 0)
 		return -1;
-	memcpy(&at.sin_addr, addr, sizeof addr);
-	m->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (m->listener < 0 ||
-	    setsockopt(m->listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
-	    bind(m->listener, (struct sockaddr *)&at, sizeof at) != 0 ||
-	    listen(m->listener, BACKLOG) != 0 ||
-	    getsockname(m->listener, (struct sockaddr *)&at, &len) != 0)
-		return err_os(e, "TCP port %u", m->config->port);
-	m->port = ntohs(at.sin_port);
-	return 0;
+	if (loop_open(&m->loop, e) != 0)
+		return -1;
+	return conns_new(&m->conns, &m->loop, addr, m->config->port, &m->answerer, e);
+}
+
+/* The loop wakes up; what has come is collected behind it. */
+static void
+wake(void *arg, uint32_t events)
+{
+	(void)arg, (void)events;
+}
+
+/* Wakes the loop when sessions have started or ended, or the parent has answered. */
+static int
+watch_own(struct master *m, struct err *e)
+{
+	int fds[OWN_FDS], rc = 0;
+
+	sessions_fds(m->sessions, fds);
+	fds[SESSIONS_FDS] = parents_fd(m->parents);
+	for (int i = 0; rc == 0 && i < OWN_FDS; i++) {
+		m->own[i] = (struct watch){ fds[i], wake, NULL };
+		rc = loop_watch(&m->loop, &m->own[i], EPOLLIN, e);
+	}
+	return rc;
 }
 
 /* Opens the history.  Without one images are served, too. */
@@ -74,7 +84,7 @@ master_new(struct master **out, const struct master_config *c, struct err *e)
 	if (m == NULL)
 		return err_nomem(e, "a master server");
 	m->config = c;
-	m->listener = m->lock = -1;
+	m->loop.epoll = m->lock = -1;
 	challenge_init(&m->challenge);
 	int rc = settings_read(&m->settings, c->file, e);
 	if (rc == 0)
@@ -86,8 +96,6 @@ master_new(struct master **out, const struct master_config *c, struct err *e)
 	if (rc == 0)
 		open_history(m);
 	if (rc == 0)
-		rc = conns_new(&m->conns, m->listener, e);
-	if (rc == 0)
 		rc = uploads_new(&m->uploads, m->history, e);
 	if (rc == 0)
 		rc = parents_new(&m->parents, e);
@@ -95,10 +103,14 @@ master_new(struct master **out, const struct master_config *c, struct err *e)
 		rc = sessions_new(&m->sessions, &m->settings, m->history, e);
 	if (rc == 0)
 		rc = sessions_resume(m->sessions, e);
+	if (rc == 0)
+		rc = watch_own(m, e);
 	if (rc != 0) {
 		master_free(m);
 		return -1;
 	}
+	m->answerer = (struct answerer){ &m->settings, m->sessions, m->uploads, m->parents,
+		&m->challenge };
 	*out = m;
 	return 0;
 }
@@ -113,8 +125,7 @@ master_free(struct master *m)
 	parents_free(m->parents);
 	sessions_free(m->sessions);
 	history_close(m->history);
-	if (m->listener >= 0)
-		close(m->listener);
+	loop_close(&m->loop);
 	if (m->lock >= 0)
 		close(m->lock);
 	settings_free(&m->settings);
@@ -124,7 +135,7 @@ master_free(struct master *m)
 uint16_t
 master_port(const struct master *m)
 {
-	return m->port;
+	return conns_port(m->conns);
 }
 
 void
@@ -182,40 +193,22 @@ reload(struct master *m)
 	log_info("the settings were read again");
 }
 
-static int
-turn(struct master *m, struct pollfd *fds, struct err *e)
+static void
+turn(struct master *m)
 {
-	struct answerer a = { &m->settings, m->sessions, m->uploads, m->parents,
-		&m->challenge };
-	int own[OWN_FDS];
-	unsigned n = conns_poll(m->conns, fds);
-
-	sessions_fds(m->sessions, own);
-	own[SESSIONS_FDS] = parents_fd(m->parents);
-	for (int i = 0; i < OWN_FDS; i++)
-		fds[n + (unsigned)i] = (struct pollfd){ .fd = own[i], .events = POLLIN };
-	int ready = poll(fds, n + OWN_FDS, WAKE_MS);
-	if (ready < 0 && errno != EINTR)
-		return err_os(e, "waiting for clients");
-	if (ready < 0)
-		return 0;
+	loop_once(&m->loop, WAKE_MS);
 	uploads_collect(m->uploads);
 	bool again = sessions_collect(m->sessions);
 	again |= parents_collect(m->parents);
-	conns_serve(m->conns, &a, fds, again);
-	return 0;
+	if (again)
+		conns_again(m->conns);
 }
 
-int
-master_run(struct master *m, struct err *e)
+void
+master_run(struct master *m)
 {
-	struct pollfd *fds = calloc(CONNS_MAX + 1 + OWN_FDS, sizeof *fds);
-	int rc = fds != NULL ? 0 : err_nomem(e, "connections");
-
-	while (rc == 0 && cancel_signal() == 0) {
+	while (cancel_signal() == 0) {
 		reload(m);
-		rc = turn(m, fds, e);
+		turn(m);
 	}
-	free(fds);
-	return rc;
 }

@@ -23,8 +23,8 @@ int master_new(struct master **, const struct master_config *, struct err *);
 void master_free(struct master *);
 /* The port at which it listens. */
 uint16_t master_port(const struct master *);
-/* Serves until a signal ends this thread's work (cancel.h), and returns 0; -1 with the error. */
-int master_run(struct master *, struct err *);
+/* Serves until a signal ends this thread's work (cancel.h). */
+void master_run(struct master *);
 /* Makes master_run() read the settings again, soon.  It may be called in any thread and in a
  * signal handler. */
 void master_reload(struct master *);
