@@ -11,13 +11,12 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/base/grow.h"
-#include "common/net/accepting.h"
+#include "common/net/border.h"
 #include "common/net/tls.h"
 
 enum {
 	READ_BYTES = 65536,
-	STRANGERS_MAX = 64, /* connections that have not said what they are */
+	STRANGERS_MAX = 256, /* connections that have not said what they are */
 	STRANGER_US = 5000000, /* time to say what it is, or to prove that it has the key */
 	/* The other side counts as gone when it has acknowledged nothing, or taken nothing, for
 	 * this time. */
@@ -31,8 +30,9 @@ enum {
 };
 
 struct wire {
-	int fd;
+	struct caller caller;
 	struct peer *peer; /* NULL: the engine has closed it */
+	uint32_t wanted;   /* the events that are waited for */
 	bool connecting, dialled;
 	bool heard; /* bytes were received */
 	struct tls_wire *tls; /* NULL: nothing is encrypted */
@@ -44,71 +44,13 @@ struct wires {
 	const struct wires_engine *ops;
 	void *engine;
 	struct tls *key; /* borrowed, or NULL */
-	struct accepting accepting;
-	uint16_t port;
-	struct wire **wires;
-	size_t n, cap;
-	struct pollfd *polls;
-	size_t polls_cap;
+	struct loop loop;
+	struct border *border;
+	struct watch also; /* wires_step()'s */
 	struct wires_encrypted encrypted;
 	int silent_ms; /* SILENT_MS, or longer, for sides that have dialled */
 	uint8_t buf[READ_BYTES];
 };
-
-static int
-listen_at(int fd, uint16_t port)
-{
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(port) };
-	int on = 1;
-
-	if (port != 0)
-		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-	if (bind(fd, (const struct sockaddr *)&a, sizeof a) != 0)
-		return -1;
-	return listen(fd, 128);
-}
-
-static int
-open_listener(struct wires *w, uint16_t port, bool any, struct err *e)
-{
-	struct sockaddr_in a;
-	socklen_t len = sizeof a;
-	int rc;
-
-	w->accepting.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (w->accepting.listener < 0)
-		return err_os(e, "a socket");
-	rc = listen_at(w->accepting.listener, port);
-	if (rc != 0 && errno == EADDRINUSE && any) {
-		close(w->accepting.listener);
-		w->accepting.listener = socket(
-		    AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-		rc = w->accepting.listener < 0 ? -1 : listen_at(w->accepting.listener, 0);
-	}
-	if (rc != 0 || getsockname(w->accepting.listener, (struct sockaddr *)&a, &len) != 0)
-		return err_os(e, "port %u", port);
-	w->port = ntohs(a.sin_port);
-	return 0;
-}
-
-int
-wires_open(struct wires **out, const struct wires_engine *ops, struct tls *key,
-    uint16_t port, bool any, struct err *e)
-{
-	struct wires *w = calloc(1, sizeof *w);
-
-	if (w == NULL)
-		return err_nomem(e, "connections");
-	w->ops = ops;
-	w->key = key;
-	w->silent_ms = SILENT_MS;
-	if (open_listener(w, port, any, e) != 0) {
-		wires_close(w);
-		return -1;
-	}
-	*out = w;
-	return 0;
-}
 
 void
 wires_serve(struct wires *w, void *engine)
@@ -116,35 +58,10 @@ wires_serve(struct wires *w, void *engine)
 	w->engine = engine;
 }
 
-static void
-drop(struct wire *x)
-{
-	tls_wire_free(x->tls);
-	close(x->fd);
-	free(x);
-}
-
-void
-wires_close(struct wires *w)
-{
-	if (w == NULL)
-		return;
-	for (size_t i = 0; i < w->n; i++) {
-		if (w->wires[i]->peer != NULL && w->wires[i]->peer->kind == PEER_NEW)
-			peer_free(w->wires[i]->peer);
-		drop(w->wires[i]);
-	}
-	if (w->accepting.listener >= 0)
-		close(w->accepting.listener);
-	free(w->wires);
-	free(w->polls);
-	free(w);
-}
-
 uint16_t
 wires_port(const struct wires *w)
 {
-	return w->port;
+	return border_port(w->border);
 }
 
 void
@@ -169,31 +86,22 @@ watch(int fd, int silent_ms)
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 }
 
-/* Adds a connection.  The descriptor is taken over, also after an error. */
-static int
-add(struct wires *w, int fd, struct peer *p, bool dialled, struct err *e)
+/* Makes a connection the peer's.  False: no memory; the peer stays the caller's. */
+static bool
+connect_peer(struct wires *w, struct wire *x, struct peer *p, bool dialled)
 {
-	struct wire *x = calloc(1, sizeof *x);
+	int fd = x->caller.watch.fd;
 
-	if (x != NULL && w->key != NULL)
-		x->tls = tls_wire_new(w->key, fd, dialled);
-	if (x == NULL || (w->key != NULL && x->tls == NULL) ||
-	    grow(&w->wires, &w->cap, w->n, sizeof *w->wires, "connections", e) != 0) {
-		close(fd);
-		if (x != NULL)
-			tls_wire_free(x->tls);
-		free(x);
-		return err_nomem(e, "a connection");
-	}
+	if (w->key != NULL && (x->tls = tls_wire_new(w->key, fd, dialled)) == NULL)
+		return false;
 	watch(fd, dialled ? SILENT_MS : w->silent_ms);
-	x->fd = fd;
 	x->peer = p;
+	x->wanted = dialled ? EPOLLOUT : EPOLLIN;
 	x->connecting = x->dialled = dialled;
 	x->shaking = x->tls != NULL;
 	x->since_us = clock_us();
-	w->wires[w->n++] = x;
 	p->io = x;
-	return 0;
+	return true;
 }
 
 int
@@ -212,41 +120,25 @@ wires_dial(struct wires *w, struct peer *p, const uint8_t address[4], uint16_t p
 		close(fd);
 		return -1;
 	}
-	return add(w, fd, p, true, e);
+	struct caller *x = border_add(w->border, fd, EPOLLOUT, e);
+	if (x == NULL)
+		return -1;
+	if (connect_peer(w, (struct wire *)x, p, true))
+		return 0;
+	border_hang_up(x);
+	return err_nomem(e, "a connection");
 }
 
-/* Connections whose other side has not said what it is. */
-static size_t
-strangers(const struct wires *w)
+static bool
+came(void *arg, struct caller *c)
 {
-	size_t n = 0;
+	struct wires *w = arg;
+	struct peer *p = w->ops->accept(w->engine, c->from);
 
-	for (size_t i = 0; i < w->n; i++)
-		n += w->wires[i]->peer != NULL && w->wires[i]->peer->kind == PEER_NEW;
-	return n;
-}
-
-/* Accepts connections as long as there are not too many strangers.  The others wait in the
- * kernel: nodes that begin in the same moment are not sent away. */
-static void
-accept_all(struct wires *w)
-{
-	struct sockaddr_in a;
-	struct err e;
-
-	for (size_t n = strangers(w); n < STRANGERS_MAX; n++) {
-		socklen_t len = sizeof a;
-		int fd = accepting_next(&w->accepting, &a, &len);
-		if (fd < 0)
-			return;
-		uint8_t address[4];
-		memcpy(address, &a.sin_addr, 4);
-		struct peer *p = w->ops->accept(w->engine, address);
-		if (p == NULL)
-			close(fd);
-		else if (add(w, fd, p, false, &e) != 0)
-			peer_free(p);
-	}
+	if (p == NULL || connect_peer(w, (struct wire *)c, p, false))
+		return p != NULL;
+	peer_free(p);
+	return false;
 }
 
 static void
@@ -268,7 +160,7 @@ send_one(struct wires *w, struct wire *x, bool *again)
 	if (n == 0)
 		return true;
 	ssize_t rc = x->tls != NULL ? tls_wire_send(x->tls, at, n)
-	                            : send(x->fd, at, n, MSG_NOSIGNAL);
+	                            : send(x->caller.watch.fd, at, n, MSG_NOSIGNAL);
 	if (rc < 0)
 		return errno == EAGAIN || errno == EINTR;
 	w->ops->sent(w->engine, x->peer, (size_t)rc);
@@ -299,19 +191,22 @@ wires_hang_up(struct wires *w, struct peer *p)
 	if (!x->connecting && !x->shaking)
 		while (again && send_one(w, x, &again))
 			;
-	x->peer = NULL;
+	x->peer = p->io = NULL;
 }
 
 static void
 receive(struct wires *w, struct wire *x)
 {
 	ssize_t n = x->tls != NULL ? tls_wire_recv(x->tls, w->buf, sizeof w->buf)
-	                           : recv(x->fd, w->buf, sizeof w->buf, 0);
+	                           : recv(x->caller.watch.fd, w->buf, sizeof w->buf, 0);
 
 	x->heard = x->heard || n > 0;
-	if (n > 0)
+	if (n > 0) {
 		w->ops->bytes(w->engine, x->peer, w->buf, (size_t)n);
-	else if (n == 0 || errno == ECONNRESET)
+		/* One that has said what it is, is no stranger any more. */
+		if (x->peer != NULL && x->peer->kind != PEER_NEW)
+			border_known(&x->caller);
+	} else if (n == 0 || errno == ECONNRESET)
 		lose(w, x,
 		    x->heard || !x->dialled || x->tls != NULL
 		        ? "the connection was closed"
@@ -327,7 +222,7 @@ connected(struct wires *w, struct wire *x)
 	int error = 0;
 	socklen_t len = sizeof error;
 
-	(void)getsockopt(x->fd, SOL_SOCKET, SO_ERROR, &error, &len);
+	(void)getsockopt(x->caller.watch.fd, SOL_SOCKET, SO_ERROR, &error, &len);
 	x->connecting = false;
 	x->since_us = clock_us();
 	if (error != 0)
@@ -352,79 +247,79 @@ wires_encrypted(const struct wires *w)
 	return w->encrypted;
 }
 
-static short
+static uint32_t
 events_of(struct wires *w, const struct wire *x)
 {
 	const void *at;
 
-	if (x->peer == NULL)
-		return 0;
 	if (x->connecting)
-		return POLLOUT;
+		return EPOLLOUT;
 	if (x->shaking)
-		return x->writes ? POLLOUT : POLLIN;
-	return (short)((w->ops->reads(w->engine, x->peer) ? POLLIN : 0) |
-		       (w->ops->output(w->engine, x->peer, &at) > 0 ? POLLOUT : 0));
+		return x->writes ? EPOLLOUT : EPOLLIN;
+	return (w->ops->reads(w->engine, x->peer) ? EPOLLIN : 0) |
+	       (w->ops->output(w->engine, x->peer, &at) > 0 ? EPOLLOUT : 0);
 }
 
-/* Removes connections that the engine has closed, and closes those that have not said in time
- * what they are. */
+/* Waits for what the engine wants now. */
+static void
+prepare(struct wires *w, struct wire *x)
+{
+	uint32_t events = events_of(w, x);
+
+	if (events != x->wanted)
+		border_want(&x->caller, events);
+	x->wanted = events;
+}
+
+/* Removes connections that the engine has closed, and those that it has dialled and that have not
+ * shown in time that they have the key; the others are prepared. */
 static void
 sweep(struct wires *w)
 {
 	uint64_t now = clock_us();
-	size_t kept = 0;
 
-	for (size_t i = 0; i < w->n; i++) {
-		struct wire *x = w->wires[i];
-		if (x->peer != NULL && now - x->since_us > STRANGER_US &&
-		    (x->peer->kind == PEER_NEW || (x->shaking && !x->connecting)))
+	for (struct caller *c = border_first(w->border), *next; c != NULL; c = next) {
+		struct wire *x = (struct wire *)c;
+		next = c->next;
+		if (x->peer != NULL && x->dialled && x->shaking && !x->connecting &&
+		    now - x->since_us > STRANGER_US)
 			lose(w, x, "it has not sent its first message");
-		if (x->peer != NULL) {
-			w->wires[kept++] = x;
-			continue;
-		}
-		drop(x);
+		if (x->peer != NULL)
+			prepare(w, x);
+		else
+			border_hang_up(c);
 	}
-	w->n = kept;
 }
 
-static bool
-prepare(struct wires *w, int also)
+/* A connection ends: for its place or its time, if the engine does not know yet. */
+static void
+gone(void *arg, struct caller *c)
 {
-	if (w->polls_cap < w->n + 2) {
-		size_t cap = 2 * w->n + 16;
-		struct pollfd *p = realloc(w->polls, cap * sizeof *p);
-		if (p == NULL)
-			return false;
-		w->polls = p;
-		w->polls_cap = cap;
-	}
-	for (size_t i = 0; i < w->n; i++)
-		w->polls[i] = (struct pollfd){ .fd = w->wires[i]->fd,
-			.events = events_of(w, w->wires[i]) };
-	w->polls[w->n] = (struct pollfd){ .fd = accepting_fd(&w->accepting),
-		.events = strangers(w) < STRANGERS_MAX ? POLLIN : 0 };
-	w->polls[w->n + 1] = (struct pollfd){ .fd = also, .events = POLLIN };
-	return true;
+	struct wire *x = (struct wire *)c;
+
+	lose(arg, x, "it has not sent its first message");
+	tls_wire_free(x->tls);
 }
 
 static void
-serve_one(struct wires *w, struct wire *x, short what)
+ready(void *arg, struct caller *c, uint32_t what)
 {
-	if (x->peer != NULL && x->connecting && what != 0)
+	struct wires *w = arg;
+	struct wire *x = (struct wire *)c;
+
+	if (x->peer != NULL && x->connecting)
 		connected(w, x);
-	if (x->peer != NULL && x->shaking && !x->connecting && what != 0) {
+	if (x->peer != NULL && x->shaking && !x->connecting) {
 		shake(w, x);
 		return;
 	}
-	if (x->peer != NULL && (what & (POLLIN | POLLHUP | POLLERR)) != 0)
+	if (x->peer != NULL && (what & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0)
 		receive(w, x);
-	if (x->peer != NULL && !x->connecting && (what & POLLOUT) != 0)
+	if (x->peer != NULL && !x->connecting && (what & EPOLLOUT) != 0)
 		send_some(w, x);
 }
 
-/* Has TLS read bytes ahead that the engine can take?  poll(2) does not know of them. */
+/* Has TLS read bytes ahead that the engine can take?  The loop does not know of them. */
 static bool
 has_pending(struct wires *w, const struct wire *x)
 {
@@ -435,27 +330,40 @@ has_pending(struct wires *w, const struct wire *x)
 static bool
 any_pending(struct wires *w)
 {
-	for (size_t i = 0; i < w->n; i++)
-		if (has_pending(w, w->wires[i]))
+	for (struct caller *c = border_first(w->border); c != NULL; c = c->next)
+		if (has_pending(w, (struct wire *)c))
 			return true;
 	return false;
+}
+
+static void
+wake(void *arg, uint32_t events)
+{
+	(void)arg, (void)events;
+}
+
+static void
+watch_also(struct wires *w, int fd)
+{
+	struct err ignored; /* without it, the loop is woken by its time-out */
+
+	if (fd == w->also.fd)
+		return;
+	loop_leave(&w->loop, &w->also);
+	w->also = (struct watch){ fd, wake, NULL };
+	if (fd >= 0)
+		(void)loop_watch(&w->loop, &w->also, EPOLLIN, &ignored);
 }
 
 void
 wires_step(struct wires *w, int also, int timeout_ms)
 {
 	sweep(w);
-	size_t n = w->n;
-	bool pending = any_pending(w);
-	if (!prepare(w, also) ||
-	    poll(w->polls, n + 2, pending ? 0 : timeout_ms) < 0)
-		return;
-	for (size_t i = 0; i < n; i++)
-		serve_one(w, w->wires[i],
-		    w->polls[i].revents |
-		        (has_pending(w, w->wires[i]) ? POLLIN : 0));
-	if (w->polls[n].revents != 0)
-		accept_all(w);
+	watch_also(w, also);
+	loop_once(&w->loop, any_pending(w) ? 0 : timeout_ms);
+	for (struct caller *c = border_first(w->border); c != NULL; c = c->next)
+		if (has_pending(w, (struct wire *)c))
+			receive(w, (struct wire *)c);
 }
 
 static bool
@@ -463,11 +371,10 @@ is_waiting(struct wires *w)
 {
 	const void *at;
 
-	for (size_t i = 0; i < w->n; i++) {
-		struct wire *x = w->wires[i];
-		if (x->peer != NULL && x->peer->child == NULL &&
-		    x->peer->kind != PEER_PARENT &&
-		    w->ops->output(w->engine, x->peer, &at) > 0)
+	for (struct caller *c = border_first(w->border); c != NULL; c = c->next) {
+		struct peer *p = ((struct wire *)c)->peer;
+		if (p != NULL && p->child == NULL && p->kind != PEER_PARENT &&
+		    w->ops->output(w->engine, p, &at) > 0)
 			return true;
 	}
 	return false;
@@ -478,4 +385,50 @@ wires_flush(struct wires *w)
 {
 	for (uint64_t end = clock_us() + 1000000; is_waiting(w) && clock_us() < end;)
 		wires_step(w, -1, 100);
+}
+
+int
+wires_open(struct wires **out, const struct wires_engine *ops, struct tls *key,
+    uint16_t port, bool any, struct err *e)
+{
+	struct border_config border = { .port = port,
+		.any = any,
+		.limits = { STRANGERS_MAX, STRANGERS_MAX / 2, STRANGER_US },
+		.caller_bytes = sizeof(struct wire),
+		.came = came,
+		.ready = ready,
+		.gone = gone };
+	struct wires *w = calloc(1, sizeof *w);
+
+	if (w == NULL)
+		return err_nomem(e, "connections");
+	w->ops = ops;
+	w->key = key;
+	w->silent_ms = SILENT_MS;
+	w->also.fd = -1;
+	border.arg = w;
+	if (loop_open(&w->loop, e) != 0 ||
+	    border_open(&w->border, &w->loop, &border, e) != 0) {
+		loop_close(&w->loop);
+		free(w);
+		return -1;
+	}
+	*out = w;
+	return 0;
+}
+
+void
+wires_close(struct wires *w)
+{
+	if (w == NULL)
+		return;
+	for (struct caller *c = border_first(w->border); c != NULL; c = c->next) {
+		struct wire *x = (struct wire *)c;
+		if (x->peer != NULL && x->peer->kind == PEER_NEW)
+			peer_free(x->peer);
+		x->peer = NULL;
+	}
+	border_close(w->border);
+	loop_close(&w->loop);
+	free(w);
 }

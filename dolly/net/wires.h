@@ -1,13 +1,10 @@
 /* wires.h: the TCP connections of an engine, at one port.  All functions are called in the
  * engine's thread, which sleeps in wires_step().
  *
- * A new connection has a few seconds to say what it is.  Only a few connections that have not
- * done so are accepted, so that strangers cost little; more wait until these have, or are
- * closed. */
+ * A new connection has a few seconds to say what it is.  Those that have not done so are the
+ * guests of common/net/guests.h, so strangers cost little and keep nobody out. */
 #ifndef DOLLY_NET_WIRES_H
 #define DOLLY_NET_WIRES_H
-
-#include <poll.h>
 
 #include "dolly/engine/peer.h"
 

@@ -105,4 +105,18 @@ def ask(port):
 PY
 under $PID "$PORT" "report 52-54-00-00-00-01 - up and more of it" "$PORT"
 kill $PID; wait $PID; check "SIGTERM ends it with 0" [ $? = 0 ]
+
+echo "== dolly serve"
+"$BIN/dolly" serve --raw --wait 100 -p 6401 "$T/disk" 2> "$T/log" & PID=$!
+begins $PID grep -q serving "$T/log" || fail "dolly: $(cat "$T/log")"
+cat > "$T/ask.py" << 'PY'
+import socket, struct
+def ask():
+    s = socket.create_connection(("127.0.0.1", 6401), 50); s.settimeout(50)
+    join = b"doly" + struct.pack("<HHHB", 3, 3, 1, 1) + b"n"
+    s.sendall(struct.pack("<IB", len(join), 1) + join)
+    assert s.recv(100), "it was closed"
+PY
+under $PID 6401 "$(printf '\x0d\x01doly')$(printf 'x%.0s' {1..40})"
+kill $PID; wait $PID 2> /dev/null
 finish
