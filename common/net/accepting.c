@@ -1,12 +1,83 @@
-/* accepting.c: accepts connections, and leaves the listener alone while there is no descriptor for
- * another one (accepting.h).  The master server with its uploads, the nodes of dolly and
- * the server of dsync call this, each in the thread that has the listener. */
+/* accepting.c: listens, accepts connections, and leaves the listener alone while there is no
+ * descriptor for another one (accepting.h).  border.c, the master's uploads, the calibration of dolly
+ * and the server of dsync call this, each in the thread that has the listener. */
 #include "common/net/accepting.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
-#include <stdbool.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "common/base/clock.h"
+
+enum { BACKLOG = 1024 };
+
+/* A socket that is bound and listens, or -1 with errno. */
+static int
+listen_at(const void *at, socklen_t len, bool again)
+{
+	const struct sockaddr *a = at;
+	int fd = socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1;
+
+	if (fd < 0)
+		return -1;
+	if (again)
+		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	if (bind(fd, a, len) == 0 && listen(fd, BACKLOG) == 0)
+		return fd;
+	int why = errno;
+	close(fd);
+	errno = why;
+	return -1;
+}
+
+int
+accepting_port(
+    struct accepting *x, const uint8_t address[4], uint16_t *port, bool any, struct err *e)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(*port) };
+	socklen_t len = sizeof a;
+
+	memcpy(&a.sin_addr, address, 4);
+	x->listener = listen_at(&a, sizeof a, *port != 0);
+	if (x->listener < 0 && errno == EADDRINUSE && any) {
+		a.sin_port = 0;
+		x->listener = listen_at(&a, sizeof a, false);
+	}
+	if (x->listener < 0)
+		return err_os(e, "TCP port %u", *port);
+	/* This never fails for a socket that is bound. */
+	(void)getsockname(x->listener, (struct sockaddr *)&a, &len);
+	*port = ntohs(a.sin_port);
+	return 0;
+}
+
+/* Remove a socket that an earlier process has left; nothing else. */
+static void
+remove_socket(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))
+		unlink(path);
+}
+
+int
+accepting_path(struct accepting *x, const char *path, struct err *e)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+
+	x->listener = -1;
+	if (strlen(path) >= sizeof a.sun_path)
+		return err_set(e, ERR_USAGE, "%s: is too long for a socket", path);
+	strcpy(a.sun_path, path);
+	remove_socket(path);
+	x->listener = listen_at(&a, sizeof a, false);
+	return x->listener >= 0 ? 0 : err_os(e, "%s", path);
+}
 
 int
 accepting_fd(const struct accepting *a)

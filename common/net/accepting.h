@@ -1,4 +1,5 @@
-/* accepting.h: accepting connections when the process or the system has no descriptor left.
+/* accepting.h: listening for connections, and accepting them, also when the process or the system
+ * has no descriptor left.
  *
  * A connection that cannot be accepted stays in the listener's queue, so poll(2) returns at once,
  * again and again.  A struct accepting leaves the listener alone for a while instead.  It belongs
@@ -7,18 +8,28 @@
 #ifndef COMMON_NET_ACCEPTING_H
 #define COMMON_NET_ACCEPTING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
+
+#include "common/base/err.h"
 
 /* How long a listener is left alone.  Half of this time passes on average before a connection is
  * accepted that could be, which nobody notices; and one try in this time costs nothing. */
 enum { ACCEPTING_REST_US = 200000 };
 
 struct accepting {
-	int listener;            /* does not block; the owner closes it */
+	int listener; /* does not block; the owner closes it */
 	uint64_t rests_until_us; /* clock_us(); set by accepting_next() */
 };
 
+/* Listens at this IPv4 address (0.0.0.0: any) and *port, which is set (0: any that is free); any: if
+ * the port is taken, at another one.  ERR_IO, and then the listener is -1. */
+int accepting_port(struct accepting *, const uint8_t address[4], uint16_t *port, bool any,
+    struct err *);
+/* Listens at a Unix socket, which takes the place of one that an earlier process has left.  ERR_IO:
+ * there is another file, or its folder cannot be written; ERR_USAGE: the path is too long. */
+int accepting_path(struct accepting *, const char *path, struct err *);
 /* The descriptor that poll(2) is to wait for: the listener, or -1, which poll(2) ignores, while
  * it is left alone.  Whoever polls has to look again after ACCEPTING_REST_US at most. */
 int accepting_fd(const struct accepting *);

@@ -2,15 +2,11 @@
  * this suite call this, each in the thread that has the loop. */
 #include "common/net/border.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -241,69 +237,6 @@ due(void *arg, uint64_t now_us)
 		log_warn("%s: %s", b->config.what, text);
 }
 
-/* --- the listener --- */
-
-/* A socket that is bound and listens, or -1 with errno. */
-static int
-listen_at(const void *at, socklen_t len, bool again)
-{
-	const struct sockaddr *a = at;
-	int fd = socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1;
-
-	if (fd < 0)
-		return -1;
-	if (again)
-		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-	if (bind(fd, a, len) == 0 && listen(fd, BACKLOG) == 0)
-		return fd;
-	int why = errno;
-	close(fd);
-	errno = why;
-	return -1;
-}
-
-static int
-listen_port(struct border *b, struct err *e)
-{
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(b->config.port) };
-	socklen_t len = sizeof a;
-
-	memcpy(&a.sin_addr, b->config.address, 4);
-	int fd = listen_at(&a, sizeof a, b->config.port != 0);
-	if (fd < 0 && errno == EADDRINUSE && b->config.any) {
-		a.sin_port = 0;
-		fd = listen_at(&a, sizeof a, false);
-	}
-	b->listener.fd = fd;
-	if (fd < 0 || getsockname(fd, (struct sockaddr *)&a, &len) != 0)
-		return err_os(e, "TCP port %u", b->config.port);
-	b->port = ntohs(a.sin_port);
-	return 0;
-}
-
-/* Remove a socket that an earlier process has left; nothing else. */
-static void
-remove_socket(const char *path)
-{
-	struct stat st;
-
-	if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))
-		unlink(path);
-}
-
-static int
-listen_path(struct border *b, struct err *e)
-{
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
-
-	if (strlen(b->config.path) >= sizeof a.sun_path)
-		return err_set(e, ERR_USAGE, "%s: is too long for a socket", b->config.path);
-	strcpy(a.sun_path, b->config.path);
-	remove_socket(b->config.path);
-	b->listener.fd = listen_at(&a, sizeof a, false);
-	return b->listener.fd >= 0 ? 0 : err_os(e, "%s", b->config.path);
-}
-
 int
 border_open(
     struct border **out, struct loop *loop, const struct border_config *config, struct err *e)
@@ -315,12 +248,16 @@ border_open(
 		return err_nomem(e, "connections");
 	b->config = *config;
 	b->loop = loop;
+	b->port = config->port;
 	b->listener = (struct watch){ -1, on_listener, b };
 	b->deadline = (struct deadline){ .when = when, .due = due, .arg = b };
 	int rc = guests_new(&b->guests, &config->limits, e);
 	if (rc == 0)
-		rc = config->path != NULL ? listen_path(b, e) : listen_port(b, e);
-	b->accepting.listener = b->listener.fd;
+		rc = config->path != NULL
+		         ? accepting_path(&b->accepting, config->path, e)
+		         : accepting_port(&b->accepting, config->address, &b->port, config->any, e);
+	if (rc == 0)
+		b->listener.fd = b->accepting.listener;
 	if (rc == 0)
 		rc = loop_watch(loop, &b->listener, EPOLLIN, e);
 	if (rc == 0)

@@ -17,12 +17,15 @@
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/pipeline.h"
+#include "common/net/accepting.h"
+#include "common/net/border.h"
 #include "dolly/calibrate/measure_cpu.h"
 
 enum {
 	PIECE_BYTES = 64
 	              << 10, /* of one call: what the program's own connections use */
 	SILENT_S = 5,        /* the longest time without a byte on a connection */
+	ASKERS_MAX = 64,     /* connections that have not said what they want */
 	POLL_MS = 200,       /* how often a wait looks whether the work is to end */
 	/* A connection is slow at first, and its first bytes are in buffers: a third of
 	 * the time passes before bytes are counted. */
@@ -39,10 +42,13 @@ static int
 end_new(struct end *x, int fd, struct err *e)
 {
 	const struct timeval silent = { SILENT_S, 0 };
+	int off = 0;
 
 	*x = (struct end){ fd, malloc(PIECE_BYTES) };
 	if (x->piece == NULL)
 		return err_nomem(e, "a connection");
+	if (ioctl(fd, FIONBIO, &off) != 0)
+		return err_os(e, "a socket");
 	fill_with_noise(x->piece, PIECE_BYTES);
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &silent, sizeof silent);
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &silent, sizeof silent);
@@ -92,28 +98,6 @@ take_piece(void *arg, double *bytes, struct err *e)
 	return 0;
 }
 
-/* A socket that listens; *port: 0 for any free one, which is set then. */
-static int
-listen_at(uint32_t address, uint16_t *port, struct err *e)
-{
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(*port) };
-	socklen_t len = sizeof a;
-	int on = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	a.sin_addr.s_addr = htonl(address);
-	if (fd < 0)
-		return err_os(e, "a socket");
-	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-	if (bind(fd, (const struct sockaddr *)&a, sizeof a) != 0 ||
-	    listen(fd, 8) != 0 || getsockname(fd, (struct sockaddr *)&a, &len) != 0) {
-		(void)err_os(e, "port %u", *port);
-		close(fd);
-		return -1;
-	}
-	*port = ntohs(a.sin_port);
-	return fd;
-}
-
 /* Waits at most `ms` until the descriptor is ready.  1: it is; 0: it is not; -1: the work
  * is to end. */
 static int
@@ -151,8 +135,7 @@ static int
 connect_to(const uint8_t address[4], uint16_t port, struct err *e)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(port) };
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
-	    off = 0;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	memcpy(&a.sin_addr, address, sizeof a.sin_addr);
 	if (fd < 0)
@@ -161,8 +144,6 @@ connect_to(const uint8_t address[4], uint16_t port, struct err *e)
 	if (rc != 0)
 		rc = errno == EINPROGRESS ? finish_connect(fd, e)
 		                          : err_os(e, "connecting");
-	if (rc == 0 && ioctl(fd, FIONBIO, &off) != 0)
-		rc = err_os(e, "a socket");
 	if (rc == 0)
 		return fd;
 	close(fd);
@@ -216,24 +197,24 @@ measure_loopback(struct measured *m, double seconds, struct err *e)
 	static const uint8_t here[4] = { 127, 0, 0, 1 };
 	struct end from = { .fd = -1 };
 	struct receiver to = { .end = { .fd = -1 } };
+	struct accepting a = { 0 };
 	uint16_t port = 0;
-	int listener = listen_at(INADDR_LOOPBACK, &port, e);
-	int rc = listener < 0 ? -1 : 0, fd = -1;
+	int rc = accepting_port(&a, here, &port, false, e), fd = -1;
 
 	if (rc == 0) {
 		fd = connect_to(here, port, e);
 		rc = fd < 0 ? -1 : end_new(&from, fd, e);
 	}
 	if (rc == 0) {
-		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+		fd = accepting_next(&a, NULL, NULL);
 		rc = fd < 0 ? err_os(e, "a connection") : end_new(&to.end, fd, e);
 	}
 	if (rc == 0)
 		rc = send_and_take(m, &from, &to, seconds, e);
 	end_free(&from);
 	end_free(&to.end);
-	if (listener >= 0)
-		close(listener);
+	if (a.listener >= 0)
+		close(a.listener);
 	return rc;
 }
 
@@ -306,62 +287,109 @@ measure_link(struct measured *out, struct measured *in, const uint8_t address[4]
 	return rc;
 }
 
-/* What the other side asks for with its first bytes, or NULL. */
-static measure_step_fn *
-asked_for(const struct end *x)
-{
+/* Whoever has connected, and the word that it says. */
+struct asker {
+	struct caller caller;
+	size_t n;
 	char word[LINK_WORD_BYTES];
+};
 
-	if (recv(x->fd, word, sizeof word, MSG_WAITALL) != sizeof word)
-		return NULL;
-	if (memcmp(word, LINK_SEND, sizeof word) == 0)
+/* One that waits for measurements. */
+struct link {
+	unsigned *served;
+	bool ends; /* with `err` */
+	struct err err;
+};
+
+/* What the other side asks for with its word, or NULL. */
+static measure_step_fn *
+asked_for(const struct asker *a)
+{
+	if (memcmp(a->word, LINK_SEND, sizeof a->word) == 0)
 		return send_piece;
-	return memcmp(word, LINK_TAKE, sizeof word) == 0 ? take_piece : NULL;
+	return memcmp(a->word, LINK_TAKE, sizeof a->word) == 0 ? take_piece : NULL;
 }
 
-/* Serves a connection until the other side closes it. */
-static int
-serve_one(int fd, unsigned *served, struct err *e)
+/* Serves a connection until the other side closes it; meanwhile others wait. */
+static void
+serve_one(struct link *l, struct asker *a)
 {
+	measure_step_fn *step = asked_for(a);
 	struct measured m;
 	struct err closed;
 	struct end x;
 
-	if (end_new(&x, fd, e) != 0) {
-		end_free(&x);
-		return -1;
-	}
-	measure_step_fn *step = asked_for(&x);
-	if (step != NULL) {
+	border_known(&a->caller);
+	if (step != NULL && end_new(&x, a->caller.watch.fd, &l->err) != 0) {
+		l->ends = true;
+	} else if (step != NULL) {
 		(void)measure(&m, LINK_SERVE_S, step, &x, &closed);
-		*served += m.bytes > 0;
+		*l->served += m.bytes > 0;
 	}
-	end_free(&x);
-	return cancel_check(e);
+	if (step != NULL)
+		free(x.piece);
+	border_hang_up(&a->caller);
+}
+
+static void
+on_asker(void *arg, struct caller *c, uint32_t events)
+{
+	struct asker *a = (struct asker *)c;
+	(void)events;
+
+	ssize_t n = recv(c->watch.fd, a->word + a->n, sizeof a->word - a->n, 0);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	a->n += n > 0 ? (size_t)n : 0;
+	if (n <= 0)
+		border_hang_up(c);
+	else if (a->n == sizeof a->word)
+		serve_one(arg, a);
+}
+
+/* Strangers who measure nothing do not keep the port open. */
+static int
+serve_until_idle(struct loop *loop, struct link *l, uint64_t idle_us, struct err *e)
+{
+	uint64_t end_us = clock_us() + idle_us;
+
+	while (clock_us() < end_us) {
+		unsigned before = *l->served;
+		loop_once(loop, POLL_MS);
+		if (l->ends) {
+			*e = l->err;
+			return -1;
+		}
+		if (cancel_check(e) != 0)
+			return -1;
+		if (*l->served > before)
+			end_us = clock_us() + idle_us;
+	}
+	return 0;
 }
 
 int
 link_serve(uint16_t port, uint64_t idle_s, unsigned *served,
     void (*told)(void *arg, uint16_t port), void *arg, struct err *e)
 {
-	int listener = listen_at(INADDR_ANY, &port, e), rc = 1;
+	struct link l = { .served = served };
+	const struct border_config config = { .port = port,
+		.limits = { ASKERS_MAX, ASKERS_MAX / 2, SILENT_S * 1000000 },
+		.caller_bytes = sizeof(struct asker),
+		.ready = on_asker,
+		.arg = &l };
+	struct border *border = NULL;
+	struct loop loop;
 
 	*served = 0;
-	if (listener < 0)
-		return -1;
-	if (told != NULL)
-		told(arg, port);
-	/* Strangers who measure nothing do not keep the port open. */
-	uint64_t now_us = clock_us(), end_us = now_us + idle_s * 1000000;
-	for (; rc == 1 && now_us < end_us; now_us = clock_us()) {
-		unsigned before = *served;
-		rc = wait_for(listener, POLLIN, (end_us - now_us) / 1000, e);
-		int fd = rc == 1 ? accept4(listener, NULL, NULL, SOCK_CLOEXEC) : -1;
-		if (fd >= 0 && serve_one(fd, served, e) != 0)
-			rc = -1;
-		if (*served > before)
-			end_us = clock_us() + idle_s * 1000000;
-	}
-	close(listener);
-	return rc < 0 ? -1 : 0;
+	int rc = loop_open(&loop, e);
+	if (rc == 0)
+		rc = border_open(&border, &loop, &config, e);
+	if (rc == 0 && told != NULL)
+		told(arg, border_port(border));
+	if (rc == 0)
+		rc = serve_until_idle(&loop, &l, idle_s * 1000000, e);
+	border_close(border);
+	loop_close(&loop);
+	return rc;
 }

@@ -3,7 +3,7 @@
  * thread; receive() runs in a thread of each upload. */
 #include "mfrisbeed/master/upload.h"
 
-#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -40,7 +40,7 @@ enum {
 struct upload {
 	char *name, *path; /* name NULL: the place is free */
 	struct upload_request asked;
-	int listener;
+	struct accepting accepting;
 	pthread_t thread;
 	uint64_t began_us;
 	/* The outcome: */
@@ -85,23 +85,22 @@ await(const struct upload *u, int fd, uint64_t until_us, struct err *e)
 /* Accepts the connection of the host that asked, and closes those of others, which cannot make
  * the upload wait any longer. */
 static int
-accept_one(const struct upload *u, struct err *e)
+accept_one(struct upload *u, struct err *e)
 {
 	uint64_t until_us = limit_from_now_us(u);
-	struct accepting a = { .listener = u->listener };
 
 	for (;;) {
 		struct sockaddr_in from;
 		socklen_t len = sizeof from;
-		if (await(u, u->listener, until_us, e) != 0)
+		if (await(u, u->accepting.listener, until_us, e) != 0)
 			return -1;
-		int fd = accepting_next(&a, &from, &len);
+		int fd = accepting_next(&u->accepting, &from, &len);
 		if (fd >= 0 &&
 		    memcmp(&from.sin_addr, u->asked.from, sizeof u->asked.from) == 0)
 			return fd;
 		if (fd >= 0)
 			close(fd);
-		if (accepting_fd(&a) < 0)
+		if (accepting_fd(&u->accepting) < 0)
 			usleep(ACCEPTING_REST_US);
 	}
 }
@@ -212,7 +211,7 @@ receive(void *arg)
 	int fd = accept_one(u, &u->err);
 
 	u->rc = fd >= 0 ? take_into_place(u, fd, &u->err) : -1;
-	close(u->listener);
+	close(u->accepting.listener);
 	if (u->rc == 0)
 		log_info("image was uploaded name=%s", u->name);
 	else
@@ -226,25 +225,6 @@ receive(void *arg)
 		close(fd);
 	}
 	return NULL;
-}
-
-static int
-listen_for(const struct upload_request *r, uint16_t *port, struct err *e)
-{
-	struct sockaddr_in at = { .sin_family = AF_INET };
-	socklen_t len = sizeof at;
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	memcpy(&at.sin_addr, r->here, sizeof r->here);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof at) != 0 ||
-	    listen(fd, 4) != 0 || getsockname(fd, (struct sockaddr *)&at, &len) != 0) {
-		err_os(e, "a port for an upload");
-		if (fd >= 0)
-			close(fd);
-		return -1;
-	}
-	*port = ntohs(at.sin_port);
-	return fd;
 }
 
 static void
@@ -347,15 +327,15 @@ start(struct uploads *x, struct upload *u, uint16_t *port, struct err *e)
 {
 	struct cancel *mine = cancel_owner();
 
-	u->listener = listen_for(&u->asked, port, e);
-	if (u->listener < 0)
-		return -1;
+	*port = 0;
+	if (accepting_port(&u->accepting, u->asked.here, port, false, e) != 0)
+		return err_ctx(e, "an upload");
 	cancel_work_for(&x->cancel);
 	int rc = thread_start(&u->thread, receive, u);
 	cancel_work_for(mine);
 	if (rc == 0)
 		return 0;
-	close(u->listener);
+	close(u->accepting.listener);
 	return err_set(e, ERR_IO, "cannot start a thread: %s", strerror(rc));
 }
 

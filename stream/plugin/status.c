@@ -2,30 +2,29 @@
  * status_start() and status_stop() in nbdkit's first thread; a thread of its own answers. */
 #include "stream/plugin/status.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "common/base/cancel.h"
 #include "common/base/json.h"
+#include "common/net/border.h"
 
 enum {
 	PATH_CAP = sizeof ((struct sockaddr_un *)0)->sun_path, /* with the final NUL */
-	ANSWER_S = 2, /* after which a program that connects and does not read is left behind */
-	AGAIN_MS = 200, /* until the next attempt to take a connection that could not be taken */
+	CALLERS_MAX = 64,
+	CALLER_US = 2000000,
 };
 
 static struct streamed *device;
-static const char *socket_path; /* NULL: no thread was started */
-static int listener = -1, ending = -1;
+static struct loop loop = { .epoll = -1 };
+static struct border *border; /* NULL: no thread was started */
+static struct watch ending = { .fd = -1 };
+static bool ends;
 static pthread_t thread;
 
 static struct json *
@@ -52,43 +51,40 @@ document(void)
 	return j;
 }
 
-static void
-answer(int fd)
+/* The document fits into the buffer of a new connection, so nobody is waited for. */
+static bool
+answer(void *arg, struct caller *c)
 {
-	const struct timeval most = { .tv_sec = ANSWER_S };
 	struct json *j = document();
+	int fd = dup(c->watch.fd);
+	FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
 	struct err ignored;
 
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most);
-	FILE *f = fdopen(fd, "w");
+	(void)arg;
 	if (j != NULL && f != NULL)
 		json_show_on(j, f, &ignored);
 	else
 		json_free(j);
 	if (f != NULL)
 		fclose(f);
-	else
+	else if (fd >= 0)
 		close(fd);
+	return false;
+}
+
+static void
+end(void *arg, uint32_t events)
+{
+	(void)arg, (void)events;
+	ends = true;
 }
 
 static void *
 serve(void *arg)
 {
-	struct pollfd p[] = { { .fd = listener, .events = POLLIN },
-		{ .fd = ending, .events = POLLIN } };
-
 	(void)arg;
-	while (poll(p, 2, -1) >= 0 || errno == EINTR) {
-		if (p[1].revents != 0)
-			break;
-		if (p[0].revents == 0)
-			continue;
-		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-		if (fd >= 0)
-			answer(fd);
-		else
-			poll(&p[1], 1, AGAIN_MS); /* the connection waits on: no descriptor is free */
-	}
+	while (!ends)
+		loop_once(&loop, -1);
 	return NULL;
 }
 
@@ -119,43 +115,32 @@ status_check(const char *path, struct err *e)
 	           : err_os(e, "%s: no socket can be made in %s", path, folder);
 }
 
-/* Remove a socket that an earlier process has left; nothing else. */
-static void
-remove_socket(const char *path)
-{
-	struct stat st;
-
-	if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))
-		unlink(path);
-}
-
 static int
 make_socket(const char *path, struct err *e)
 {
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	const struct border_config config = { .path = path,
+		.limits = { CALLERS_MAX, CALLERS_MAX / 2, CALLER_US },
+		.caller_bytes = sizeof(struct caller),
+		.came = answer };
 
-	if (check_length(path, e) != 0)
+	ends = false;
+	if (check_length(path, e) != 0 || loop_open(&loop, e) != 0)
 		return -1;
-	strcpy(a.sun_path, path);
-	/* The thread waits in poll(2) alone, where it can be told to end. */
-	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	ending = eventfd(0, EFD_CLOEXEC);
-	remove_socket(path);
-	if (listener < 0 || ending < 0 ||
-	    bind(listener, (const struct sockaddr *)&a, sizeof a) != 0 ||
-	    listen(listener, 8) != 0)
+	ending = (struct watch){ eventfd(0, EFD_CLOEXEC), end, NULL };
+	if (ending.fd < 0)
 		return err_os(e, "%s", path);
-	return 0;
+	if (loop_watch(&loop, &ending, EPOLLIN, e) != 0)
+		return -1;
+	return border_open(&border, &loop, &config, e);
 }
 
 static void
 close_all(void)
 {
-	if (listener >= 0)
-		close(listener);
-	if (ending >= 0)
-		close(ending);
-	listener = ending = -1;
+	border_close(border);
+	border = NULL;
+	loop_forget(&loop, &ending);
+	loop_close(&loop);
 }
 
 int
@@ -166,9 +151,7 @@ status_start(const char *path, struct streamed *d, struct err *e)
 	device = d;
 	if (rc == 0 && thread_start(&thread, serve, NULL) != 0)
 		rc = err_set(e, ERR_IO, "%s: no thread can be started", path);
-	if (rc == 0)
-		socket_path = path;
-	else
+	if (rc != 0)
 		close_all();
 	return rc;
 }
@@ -178,12 +161,10 @@ status_stop(void)
 {
 	const uint64_t one = 1;
 
-	if (socket_path == NULL)
+	if (border == NULL)
 		return;
-	if (write(ending, &one, sizeof one) != sizeof one)
+	if (write(ending.fd, &one, sizeof one) != sizeof one)
 		return;
 	pthread_join(thread, NULL);
-	unlink(socket_path);
-	socket_path = NULL;
 	close_all();
 }
