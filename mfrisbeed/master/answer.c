@@ -115,13 +115,14 @@ describe(struct master_get_reply *r, const struct catalog_entry *x)
 /* Finds the image here or at the parent.  1: it is in *x; 0: the parent is being asked; -1: with
  * the error, it was not found. */
 static int
-find_image(const struct answerer *a, const char *name, struct catalog_entry *x, struct err *e)
+find_image(const struct answerer *a, const struct asker *who, const char *name,
+    struct catalog_entry *x, struct err *e)
 {
 	if (catalog_find(x, a->settings, name, e) == 0)
 		return 1;
 	if (e->kind != ERR_ABSENT || a->settings->parent_folder == NULL)
 		return -1;
-	return parents_find(a->parents, a->settings, name, x, e);
+	return parents_find(a->parents, a->settings, name, who->from, x, e);
 }
 
 /* Clients take blocks only from the server that the reply names, so it names the address that the
@@ -182,7 +183,7 @@ get_image(const struct answerer *a, const struct asker *who, const struct master
 	struct sessions_place p;
 	struct err e;
 	bool now = true;
-	int found = find_image(a, m->name, &x, &e);
+	int found = find_image(a, who, m->name, &x, &e);
 
 	if (found < 0) {
 		if (e.kind != ERR_ABSENT && may_log(who))

@@ -15,18 +15,23 @@
 #include "common/base/mailbox.h"
 #include "common/base/test_times.h"
 #include "common/net/ask.h"
+#include "common/net/guests.h"
 #include "mfrisbeed/master/fetch.h"
 
 /* How long an answer is used (usual).  Clients that come together are answered with one
  * question. */
 #define FRESH_US UINT64_C(5000000)
 
-enum { QUESTIONS_MAX = 32 }; /* each has a thread while it waits for the parent */
+enum {
+	QUESTIONS_MAX = 32, /* each has a thread while it waits for the parent */
+	QUESTIONS_OF_ONE = 8, /* of one address */
+};
 enum question_state { QUESTION_FREE, QUESTION_ASKED, QUESTION_ANSWERED };
 enum { QUESTION_ENDED };
 
 /* In the state QUESTION_ASKED it belongs to its thread, except name and state. */
 struct question {
+	struct guest guest; /* of the address that has asked first, in the state QUESTION_ASKED */
 	enum question_state state;
 	char name[MASTER_NAME_MAX + 1];
 	struct settings_parent parent; /* a copy */
@@ -42,20 +47,25 @@ struct question {
 struct parents {
 	struct cancel cancel; /* of the threads of all questions */
 	struct mailbox *ended;
+	struct guests *guests;
 	struct question each[QUESTIONS_MAX];
 };
 
 int
 parents_new(struct parents **out, struct err *e)
 {
+	static const struct guests_limits limits = { QUESTIONS_MAX, QUESTIONS_OF_ONE, UINT32_MAX };
 	struct parents *x = calloc(1, sizeof *x);
 
-	if (x == NULL)
+	if (x == NULL || guests_new(&x->guests, &limits, e) != 0) {
+		free(x);
 		return err_nomem(e, "the parent");
+	}
 	x->cancel.whole = cancel_owner();
 	for (unsigned i = 0; i < QUESTIONS_MAX; i++)
 		x->each[i].of = x;
 	if (mailbox_new(&x->ended, QUESTIONS_MAX, e) != 0) {
+		guests_free(x->guests);
 		free(x);
 		return -1;
 	}
@@ -73,6 +83,7 @@ parents_free(struct parents *x)
 		if (x->each[i].state == QUESTION_ASKED)
 			pthread_join(x->each[i].thread, NULL);
 	mailbox_free(x->ended);
+	guests_free(x->guests);
 	explicit_bzero(x, sizeof *x); /* tokens */
 	free(x);
 }
@@ -118,11 +129,16 @@ place_for_one(struct parents *x)
 
 static int
 begin(struct parents *x, struct question *q, const struct settings *s, const char *name,
-    struct err *e)
+    const uint8_t from[4], struct err *e)
 {
 	struct cancel *mine = cancel_owner();
 
-	*q = (struct question){ .state = QUESTION_ASKED, .parent = s->parent, .of = x };
+	if (!guests_come(x->guests, &q->guest, from, clock_us()))
+		return err_set(e, ERR_REFUSED,
+		    "%s: the parent is already asked for %d names by this host", name,
+		    QUESTIONS_OF_ONE);
+	q->state = QUESTION_ASKED;
+	q->parent = s->parent;
 	strcpy(q->name, name);
 	cancel_work_for(&x->cancel);
 	int rc = thread_start(&q->thread, ask, q);
@@ -130,6 +146,7 @@ begin(struct parents *x, struct question *q, const struct settings *s, const cha
 	if (rc == 0)
 		return 0;
 	q->state = QUESTION_FREE;
+	guests_go(x->guests, &q->guest);
 	e->os = rc;
 	return err_set(e, ERR_IO, "%s: cannot start a thread: %s", name, strerror(rc));
 }
@@ -153,7 +170,7 @@ judge(const struct question *q, const struct settings *s, struct catalog_entry *
 
 int
 parents_find(struct parents *x, const struct settings *s, const char *name,
-    struct catalog_entry *entry, struct err *e)
+    const uint8_t from[4], struct catalog_entry *entry, struct err *e)
 {
 	struct question *q = find(x, s, name);
 
@@ -167,7 +184,7 @@ parents_find(struct parents *x, const struct settings *s, const char *name,
 		return err_set(e, ERR_REFUSED,
 		    "%s: the parent is already asked for %d names", name,
 		    QUESTIONS_MAX);
-	return begin(x, q, s, name, e) == 0 ? 0 : -1;
+	return begin(x, q, s, name, from, e) == 0 ? 0 : -1;
 }
 
 int
@@ -186,6 +203,7 @@ parents_collect(struct parents *x)
 		struct question *q = &x->each[ev.n];
 		pthread_join(q->thread, NULL);
 		q->state = QUESTION_ANSWERED;
+		guests_go(x->guests, &q->guest);
 		q->answered_us = clock_us();
 		explicit_bzero(q->parent.token, sizeof q->parent.token);
 		any = true;

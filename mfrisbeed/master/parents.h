@@ -18,10 +18,10 @@ void parents_free(struct parents *);
  * it, and catalog_entry_free() releases the entry.  0: the parent is being asked, and the
  * function is to be called again when parents_collect() has returned true.  -1: ERR_ABSENT:
  * the parent has no such image; ERR_REFUSED: it says to try again, or too many questions are
- * being asked; other errors: it refuses the image, or cannot be asked.  An image
+ * being asked, in all or for the address `from`; other errors: it refuses the image, or cannot be asked.  An image
  * that was fetched before is found also when the parent does not give it. */
 int parents_find(struct parents *, const struct settings *, const char *name,
-    struct catalog_entry *, struct err *);
+    const uint8_t from[4], struct catalog_entry *, struct err *);
 
 /* A descriptor for poll(2), readable when parents_collect() has something to do. */
 int parents_fd(const struct parents *);

@@ -27,6 +27,7 @@
 #include "common/image/read/image.h"
 #include "common/net/accepting.h"
 #include "common/net/await.h"
+#include "common/net/guests.h"
 #include "common/wire/master.h"
 
 enum {
@@ -34,10 +35,14 @@ enum {
 	TIMEOUT_MAX_S = 3600, /* a host that sends nothing holds a place no longer */
 	PIECE_BYTES = 256 << 10,
 	LATE_BYTES = 64, /* of the sentence that says that nothing arrived */
+	SLOTS = 2 * UPLOADS_MAX, /* those that give way need some time to end */
 };
 
 /* Until `ended` it belongs to its thread, except the name, which does not change. */
 struct upload {
+	struct guest guest;   /* of the first thread */
+	struct cancel cancel; /* it gives way to another */
+	atomic_bool speaks;   /* bytes of its image have come */
 	char *name, *path; /* name NULL: the place is free */
 	struct upload_request asked;
 	struct accepting accepting;
@@ -53,7 +58,8 @@ struct upload {
 struct uploads {
 	struct cancel cancel; /* of the threads of all uploads */
 	struct history *history;
-	struct upload each[UPLOADS_MAX];
+	struct guests *guests;
+	struct upload each[SLOTS];
 };
 
 /* How long an upload may stand still. */
@@ -106,7 +112,7 @@ accept_one(struct upload *u, struct err *e)
 }
 
 static int
-store(const struct upload *u, int fd, struct output *out, uint8_t *piece, struct err *e)
+store(struct upload *u, int fd, struct output *out, uint8_t *piece, struct err *e)
 {
 	for (;;) {
 		if (await(u, fd, limit_from_now_us(u), e) != 0)
@@ -118,6 +124,7 @@ store(const struct upload *u, int fd, struct output *out, uint8_t *piece, struct
 			continue;
 		if (n < 0)
 			return err_os(e, "the connection");
+		atomic_store(&u->speaks, true);
 		if (out->at + (uint64_t)n > u->asked.bytes_max)
 			return err_set(e, ERR_REFUSED,
 			    "it is longer than the %" PRIu64 " bytes that are allowed",
@@ -211,6 +218,8 @@ receive(void *arg)
 	int fd = accept_one(u, &u->err);
 
 	u->rc = fd >= 0 ? take_into_place(u, fd, &u->err) : -1;
+	if (u->rc != 0 && atomic_load(&u->cancel.signal) != 0)
+		(void)err_set(&u->err, ERR_REFUSED, "it had to give way to another upload");
 	close(u->accepting.listener);
 	if (u->rc == 0)
 		log_info("image was uploaded name=%s", u->name);
@@ -228,8 +237,9 @@ receive(void *arg)
 }
 
 static void
-forget(struct upload *u)
+forget(struct uploads *x, struct upload *u)
 {
+	guests_go(x->guests, &u->guest);
 	free(u->name);
 	free(u->path);
 	*u = (struct upload){ 0 };
@@ -254,11 +264,11 @@ note(struct history *h, const struct upload *u)
 void
 uploads_collect(struct uploads *x)
 {
-	for (unsigned i = 0; i < UPLOADS_MAX; i++)
+	for (unsigned i = 0; i < SLOTS; i++)
 		if (x->each[i].name != NULL && atomic_load(&x->each[i].ended)) {
 			pthread_join(x->each[i].thread, NULL);
 			note(x->history, &x->each[i]);
-			forget(&x->each[i]);
+			forget(x, &x->each[i]);
 		}
 }
 
@@ -266,7 +276,7 @@ bool
 uploads_has(struct uploads *x, const char *name)
 {
 	uploads_collect(x);
-	for (unsigned i = 0; i < UPLOADS_MAX; i++)
+	for (unsigned i = 0; i < SLOTS; i++)
 		if (x->each[i].name != NULL && strcmp(x->each[i].name, name) == 0)
 			return true;
 	return false;
@@ -330,7 +340,8 @@ start(struct uploads *x, struct upload *u, uint16_t *port, struct err *e)
 	*port = 0;
 	if (accepting_port(&u->accepting, u->asked.here, port, false, e) != 0)
 		return err_ctx(e, "an upload");
-	cancel_work_for(&x->cancel);
+	u->cancel.whole = &x->cancel;
+	cancel_work_for(&u->cancel);
 	int rc = thread_start(&u->thread, receive, u);
 	cancel_work_for(mine);
 	if (rc == 0)
@@ -339,17 +350,44 @@ start(struct uploads *x, struct upload *u, uint16_t *port, struct err *e)
 	return err_set(e, ERR_IO, "cannot start a thread: %s", strerror(rc));
 }
 
+/* Whoever has sent something of its image is no silent guest any more. */
+static void
+hear(struct uploads *x)
+{
+	for (unsigned i = 0; i < SLOTS; i++) {
+		struct upload *u = &x->each[i];
+		if (u->guest.here && atomic_load(&u->speaks))
+			guests_heard(x->guests, &u->guest, clock_us(), UINT64_MAX);
+	}
+}
+
+/* A place for an upload from this host, for which others may have to end; NULL: there is none. */
+static struct upload *
+place_for_one(struct uploads *x, const uint8_t from[4])
+{
+	struct guest *way;
+
+	hear(x);
+	while ((way = guests_gives_way(x->guests, from)) != NULL) {
+		guests_go(x->guests, way);
+		/* It is the first member of its upload. */
+		atomic_store(&((struct upload *)way)->cancel.signal, SIGTERM);
+	}
+	for (unsigned i = 0; i < SLOTS; i++) {
+		struct upload *u = &x->each[i];
+		if (u->name == NULL)
+			return guests_come(x->guests, &u->guest, from, clock_us()) ? u : NULL;
+	}
+	return NULL;
+}
+
 int
 uploads_begin(
     struct uploads *x, const struct upload_request *r, uint16_t *port, struct err *e)
 {
-	struct upload *u = NULL;
-
 	if (uploads_has(x, r->name))
 		return err_set(e, ERR_REFUSED, "%s: is being uploaded", r->name);
-	for (unsigned i = 0; u == NULL && i < UPLOADS_MAX; i++)
-		if (x->each[i].name == NULL)
-			u = &x->each[i];
+	struct upload *u = place_for_one(x, r->from);
 	if (u == NULL)
 		return err_set(e, ERR_REFUSED, "%d images are being uploaded", UPLOADS_MAX);
 	u->asked = *r;
@@ -363,17 +401,20 @@ uploads_begin(
 	if (rc == 0)
 		rc = start(x, u, port, e);
 	if (rc != 0)
-		forget(u);
+		forget(x, u);
 	return rc;
 }
 
 int
 uploads_new(struct uploads **out, struct history *history, struct err *e)
 {
+	static const struct guests_limits limits = { UPLOADS_MAX, UPLOADS_MAX, UINT32_MAX };
 	struct uploads *x = calloc(1, sizeof *x);
 
-	if (x == NULL)
+	if (x == NULL || guests_new(&x->guests, &limits, e) != 0) {
+		free(x);
 		return err_nomem(e, "uploads");
+	}
 	x->cancel.whole = cancel_owner();
 	x->history = history;
 	*out = x;
@@ -386,11 +427,12 @@ uploads_free(struct uploads *x)
 	if (x == NULL)
 		return;
 	atomic_store(&x->cancel.signal, SIGTERM);
-	for (unsigned i = 0; i < UPLOADS_MAX; i++)
+	for (unsigned i = 0; i < SLOTS; i++)
 		if (x->each[i].name != NULL) {
 			pthread_join(x->each[i].thread, NULL);
 			note(x->history, &x->each[i]);
-			forget(&x->each[i]);
+			forget(x, &x->each[i]);
 		}
+	guests_free(x->guests);
 	free(x);
 }

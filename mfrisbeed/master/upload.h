@@ -3,7 +3,8 @@
  *
  * An upload is written into a temporary file, checked as a whole when it has ended, and gets
  * its name only when it is an undamaged image of the announced length.  An upload that fails
- * leaves no file.  All functions are called in one thread; each upload has a thread of its
+ * leaves no file.  When UPLOADS_MAX are awaited, who gives way is decided by guests.h: the oldest
+ * of the host that has most of them, and first one of which nothing has come.  All functions are called in one thread; each upload has a thread of its
  * own. */
 #ifndef MFRISBEED_MASTER_UPLOAD_H
 #define MFRISBEED_MASTER_UPLOAD_H

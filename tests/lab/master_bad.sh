@@ -73,7 +73,11 @@ for i in range(17):
     s.sendall(b"V01\0" + struct.pack(">I4xBH", 3, 0, len(name)) + name.ljust(256, b"\0") + struct.pack(">QII", 0, 0, 600))
     print(struct.unpack(">H", s.recv(291)[8:10])[0], end=" ")
 PY
-check "more uploads at once than it takes: the next tries again" [ "$(on 1 python3 "$T/many.py")" = "$(printf '0 %.0s' {1..16})7 " ]
+check "more uploads at once than it takes: the next one is awaited" [ "$(on 1 python3 "$T/many.py")" = "$(printf '0 %.0s' {1..17})" ]
+check "and the oldest of which nothing came gives way" settled "upload failed name=many0: it had to give way to another upload"
+check "idle ones keep no other host out" [ "$(on 2 timeout 240 python3 "$T/put.py" other "$T/small.ndz" $n)" = taken ]
+rm "$T/uploads/other"	# there is room for one only
+check "one more of them ends for it" settled "upload failed name=many1: it had to give way"
 check "meanwhile images are served" get 2 web.ndz "$T/out"; check "its data" cmp "$T/disk" "$T/out"
 
 # refused STATUS OPTIONS...: the master does not start; what an instrumented one says of its rights does not count.
