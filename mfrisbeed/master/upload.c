@@ -21,6 +21,7 @@
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/timed.h"
 #include "common/disk/output.h"
 #include "common/image/format/kind.h"
 #include "common/image/read/chunk.h"
@@ -107,7 +108,7 @@ accept_one(struct upload *u, struct err *e)
 		if (fd >= 0)
 			close(fd);
 		if (accepting_fd(&u->accepting) < 0)
-			usleep(ACCEPTING_REST_US);
+			timed_pause(clock_us() + ACCEPTING_REST_US);
 	}
 }
 
