@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 requires python3
 own_network "$@"
-PORT=$((20000 + $$ % 12000))
+PORT=$((20000 + OWN_NUMBER % 12000))
 mkdir "$T/disk"
 quick() { timeout 400 "$BIN/dolly" calibrate --seconds 1 "$@"; }
 

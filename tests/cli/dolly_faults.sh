@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 requires python3
 own_network "$@"
-PORT=$((20000 + $$ % 12000))
+PORT=$((20000 + OWN_NUMBER % 12000))
 # Large ones hold more than the server, a node and the network between them keep in memory.
 python3 - "$T" << 'PY'
 import random, sys

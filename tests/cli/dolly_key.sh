@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 requires python3
 own_network "$@"
-PORT=$((20000 + $$ % 12000))
+PORT=$((20000 + OWN_NUMBER % 12000))
 MARK="this sentence is in every block of the data, so it is on the wire"
 python3 -c "
 import sys

@@ -102,7 +102,7 @@ else echo "not root, or no loop device: left out"; fi
 if ! command -v ip > /dev/null; then echo "no ip: frisbee is left out"; finish; fi
 echo "== frisbee: chunk 0 is all that it asks for"
 head -c 12M /dev/urandom | dd of="$T/disk" bs=1M seek=9 conv=notrunc status=none; "$BIN/imagezip" -q -I 1 "$T/disk" "$T/many.ndz"
-chunks=$(($(stat -c %s "$T/many.ndz") >> 20)) port=$((20000 + $$ % 12000))
+chunks=$(($(stat -c %s "$T/many.ndz") >> 20)) port=$((20000 + OWN_NUMBER % 12000))
 CLEANUP+=('[ -z "${SERVER:-}" ] || kill $SERVER 2> /dev/null')
 "$BIN/frisbeed" -d --loopback -i 127.0.0.1 -m 239.192.7.12 -p $port -A "$T/where" -T 0 --stats "$T/served" "$T/many.ndz" 2> "$T/server.log" & SERVER=$!
 begins $SERVER [ -s "$T/where" ] || fail "frisbeed: $(cat "$T/server.log")"

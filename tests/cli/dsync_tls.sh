@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 requires python3
 own_network "$@"
-PORT=$((20000 + $$ % 12000))
+PORT=$((20000 + OWN_NUMBER % 12000))
 COPY="$T/a copy's file"
 "$BIN/imagekey" --group-key "$T/key" > "$T/quiet" && "$BIN/imagekey" --group-key "$T/other" > "$T/quiet" || fail "imagekey"
 serve() {	# OPTIONS...

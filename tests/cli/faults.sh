@@ -56,7 +56,7 @@ each pread eio "$T/good.ndz" - "$BIN/imagedump" --verify "$T/good.ndz"
 if ! command -v ip > /dev/null; then echo "no ip: the network programs are left out"; finish; fi
 echo "== frisbee and frisbeed"
 # Both on one host: a wrong sector that the disk does not take, an image that cannot be read.
-port=$((20000 + $$ % 12000))
+port=$((20000 + OWN_NUMBER % 12000))
 serve() {	# FAULT OPTIONS... IMAGE: in the background
 	rm -f "$T/where"
 	local fault=$1; shift

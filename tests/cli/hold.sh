@@ -89,11 +89,13 @@ begins $second has_open $second "$t"; let_go
 wait $second; check "it is waited for" [ $? = 0 ]; check "written" cmp "$T/r1" "$t"
 if [ "$(id -u)" = 0 ]; then
 	chmod 755 "$T"; chmod 644 "$T"/*.ndz; chmod 666 "$t"
+	sleep 1000 & holder=$!	# of root, and no ancestor of who asks
 	setpriv --reuid=65534 --clear-groups \
 	    "$U" -q --in-place "$T/r2.ndz" "$t" 2> "$T/stderr"
 	check "not root" cmp "$T/r2" "$t"
 	says "not known whether a process of another user has it open for writing"
 	check "once" [ "$(wc -l < "$T/stderr")" = 1 ]
+	let_go
 fi
 
 echo "== partitions of one disk"

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/only_lib.sh"
 requires sfdisk mke2fs
 own_network "$@"
-PORT=$((20000 + $$ % 12000))
+PORT=$((20000 + OWN_NUMBER % 12000))
 export PATH="$BIN:$PATH"
 only_disk
 killed() {	# DISK OPTIONS...: an installation that ends at its third write

@@ -70,11 +70,11 @@ for how in "" -n --read-back --state=target "--state=$T/state"; do
 	status 1 "$BIN/imageunzip" --status "$dev"
 done
 rm -f "$T/state"
-if command -v dmsetup > /dev/null && printf '0 16384 linear %s 0\n16384 16384 error\n' "$dev" | dmsetup create "suite$$" 2> /dev/null; then
-	CLEANUP=("dmsetup remove --retry 'suite$$' 2> /dev/null" "${CLEANUP[@]}")
-	status 1 "$BIN/imageunzip" -q "$T/img.ndz" "/dev/mapper/suite$$"; says "suite$$"
-	status 1 "$BIN/imageunzip" --status "/dev/mapper/suite$$"
-	dmsetup remove --retry "suite$$"	# somebody who looks at all disks may have it open
+if command -v dmsetup > /dev/null && printf '0 16384 linear %s 0\n16384 16384 error\n' "$dev" | dmsetup create "suite$OWN_NUMBER" 2> /dev/null; then
+	CLEANUP=("dmsetup remove --retry 'suite$OWN_NUMBER' 2> /dev/null" "${CLEANUP[@]}")
+	status 1 "$BIN/imageunzip" -q "$T/img.ndz" "/dev/mapper/suite$OWN_NUMBER"; says "suite$OWN_NUMBER"
+	status 1 "$BIN/imageunzip" --status "/dev/mapper/suite$OWN_NUMBER"
+	dmsetup remove --retry "suite$OWN_NUMBER"	# somebody who looks at all disks may have it open
 else echo "no device mapper: a disk with a bad half is left out"; fi
 
 echo "== the image itself, by any name"

@@ -135,7 +135,7 @@ done
 
 echo "== frisbee, chunks in any order"
 if command -v ip > /dev/null; then
-	port=$((20000 + $$ % 12000))
+	port=$((20000 + OWN_NUMBER % 12000))
 	CLEANUP+=('[ -z "${SERVER:-}" ] || kill $SERVER 2> /dev/null')
 	for name in last logical; do
 		case $name in last) from=20480 count=$((sectors - 20480)) ;; logical) from=18432 count=14336 ;; esac

@@ -1,11 +1,19 @@
 # lib.sh: what every script here begins with: . "$(dirname "$0")/lib.sh"
 # $BIN: the programs; $T: a folder that is removed at the end.
 set -u
-# Mounts live in a namespace of their own: a script beside this one that makes a namespace would copy them, and keep
-# their filesystems in use after they are unmounted here.
-if [ -z "${MOUNTS_ARE_OWN:-}" ] && [ "$(id -u)" = 0 ] && unshare -m true 2> /dev/null; then
-	MOUNTS_ARE_OWN=1 exec unshare -m bash "$0" "$@"
+# Mounts and processes live in namespaces of their own.  A script beside this one that makes
+# a namespace would copy the mounts, and keep their filesystems in use after they are
+# unmounted here.  And whoever looks which processes have a disk open, as imagezip does each
+# time, looks at this script's alone, not at all of the machine.
+if [ -z "${MOUNTS_ARE_OWN:-}" ] && [ "$(id -u)" = 0 ]; then
+	for own in '-mpf --kill-child --mount-proc' -m; do
+		# shellcheck disable=SC2086
+		! unshare $own true 2> /dev/null ||
+			MOUNTS_ARE_OWN=1 OWN_NUMBER=$$ exec unshare $own bash "$0" "$@"
+	done
 fi
+# For names and ports: no script beside this one has the same.
+OWN_NUMBER=${OWN_NUMBER:-$$}
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 BIN=${BIN:-$TOP/build/bin}
 GOLDEN=$TOP/tests/golden

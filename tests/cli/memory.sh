@@ -65,7 +65,7 @@ check "more is taken when it may be: $(cat "$T/peak") MB" [ "$(cat "$T/peak")" -
 
 if ! command -v ip > /dev/null; then echo "no ip: frisbee is left out"; finish; fi
 echo "== frisbee"
-port=$((20000 + $$ % 12000))
+port=$((20000 + OWN_NUMBER % 12000))
 CLEANUP+=('[ -z "${SERVER:-}" ] || kill $SERVER 2> /dev/null')
 for image in img large; do
 	for m in 16 64; do

@@ -48,7 +48,7 @@ status 1 "$BIN/imageunzip" --status "$T/node"
 
 command -v ip > /dev/null || { echo "no ip: frisbee is left out"; finish; }
 echo "== frisbee"
-net=(--loopback -i 127.0.0.1 -m 239.192.7.9 -p $((20000 + $$ % 12000)))
+net=(--loopback -i 127.0.0.1 -m 239.192.7.9 -p $((20000 + OWN_NUMBER % 12000)))
 "$BIN/frisbeed" -d "${net[@]}" -A "$T/where" -T 0 -W 400M "$T/disk.ndz" \
     2> "$T/server.log" & SERVER=$!
 CLEANUP+=('kill $SERVER 2> /dev/null; wait $SERVER 2> /dev/null')

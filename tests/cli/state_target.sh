@@ -121,7 +121,7 @@ if [ "$(id -u)" = 0 ] && fresh_target && dev=$(losetup -f --show "$T/disk" 2> /d
 else echo "not root, or no loop device: left out"; fi
 if ! command -v ip > /dev/null; then echo "no ip: frisbee is left out"; finish; fi
 echo "== frisbee, chunks in any order"
-port=$((20000 + $$ % 12000))
+port=$((20000 + OWN_NUMBER % 12000))
 CLEANUP+=('[ -z "${SERVER:-}" ] || kill $SERVER 2> /dev/null')
 serve() {	# IMAGE
 	rm -f "$T/where"

@@ -87,7 +87,7 @@ check "the one that waited, too" wait $waiter
 check "both are there" bash -c '"$0" -q get slow - | cmp - "$1" && "$0" -q get waited - | cmp - "$2"' "$BIN/emustore" "$T/a.ndz" "$T/c.ndz"
 
 echo "== installed and served straight from the store"
-installs_b $((20000 + $$ % 12000))
+installs_b $((20000 + OWN_NUMBER % 12000))
 status 2 "$BIN/imageunzip" -q --store "$T/S" nobody "$T/out2"
 
 echo "== rm, gc, and an index made again"

@@ -25,7 +25,7 @@ check "no equivalents" [ "$(es verify --data --json | field chunks_equivalent)" 
 
 echo "== installed and served, several chunks at once"
 "$BIN/imageunzip" -q "$T/mbr.ndz" "$T/disk"
-installs mbr "$T/disk" $((20000 + $$ % 12000))
+installs mbr "$T/disk" $((20000 + OWN_NUMBER % 12000))
 
 echo "== they share data with our own images, either way round"
 "$BIN/imageunzip" -q "$T/mbr.ndz" "$T/disk"

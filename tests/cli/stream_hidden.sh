@@ -6,7 +6,7 @@
 requires sfdisk mke2fs losetup addpart blkid strace
 [ "$(id -u)" = 0 ] && [ -n "$(losetup -f 2> /dev/null)" ] || skip "needs root and loop devices"
 a_disk sda
-U=$TOP/tests/helpers/nbd_stream.py ID=5eed5eed-1111-4222-8333-$(printf %012x $$)
+U=$TOP/tests/helpers/nbd_stream.py ID=5eed5eed-1111-4222-8333-$(printf %012x $OWN_NUMBER)
 tune2fs -U "$ID" "$T/sda.fs" > /dev/null 2>&1 || skip "no tune2fs"
 dd if="$T/sda.fs" of="$T/sda" bs=1M seek=5 conv=notrunc status=none
 "$BIN/imagezip" -q "$T/sda" "$T/sda.ndz" && "$BIN/imageunzip" -q "$T/sda.ndz" "$T/sda.out" || fail "imagezip"

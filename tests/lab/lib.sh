@@ -21,7 +21,7 @@ if [ -z "${LAB_INSIDE:-}" ]; then	# own mounts and network: nothing of the host 
 fi
 mount -t tmpfs none /run 2> /dev/null || skip "cannot mount in a namespace"
 mkdir -p /run/netns
-LAB=lab$$
+LAB=lab$OWN_NUMBER
 GROUP=239.192.7.7 PORT=5007
 # Times of ours that are short (docs/hacking.md): a server that `serve` starts has no other one beside it.
 TIMES=neighbour=0.05,statistics=0.2

@@ -7,7 +7,7 @@ own_network "$@"
 . "$(dirname "$0")/lib.sh"
 requires python3 swift-proxy-server
 export KILLS=${KILLS:-12} HOSTS=${HOSTS:-3} SEED=${SEED:-1} SERVERS=${SERVERS:-4} MOMENT=6
-start_server $((20000 + $$ % 12000))
+start_server $((20000 + OWN_NUMBER % 12000))
 python3 - "$T" << 'PY'
 import random, sys
 r = random.Random(3)

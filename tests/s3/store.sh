@@ -7,7 +7,7 @@ own_network "$@"
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/gc_part.sh"
 requires python3 zstd swift-proxy-server
-port=$((20000 + $$ % 12000))
+port=$((20000 + OWN_NUMBER % 12000))
 start_server $port
 related_images
 head -c $((2 << 20)) /dev/urandom > "$T/d"; zip_all d
