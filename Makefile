@@ -69,6 +69,7 @@ PRELOADS := $(wildcard tests/preload/*.c)
 FILTERS := $(patsubst tests/nbdkit/%.c,$(B)/tests/nbdkit/nbdkit-%-filter.so,$(wildcard tests/nbdkit/*.c))
 # What all folders of scripts need.
 JSON    := $(B)/tests/helpers/json
+SAME    := $(B)/tests/helpers/same
 HELPERS := $(patsubst tests/helpers/%.c,%,$(wildcard tests/helpers/*.c))
 STUDIES := $(patsubst %.c,$(B)/%,$(wildcard bench/*.c)) $(patsubst bench/nbdkit/%.c,$(B)/bench/nbdkit/nbdkit-%-plugin.so,$(wildcard bench/nbdkit/*.c))
 SIM     := $(if $(wildcard tests/sim/*.c),$(B)/tests/sim/sim)
@@ -142,9 +143,11 @@ $(B)/bench/%: $(B)/bench/%.o $(LIB)
 	$(call say,LD,$@) $(CC) $(FLAGS) $(SANLD) $(LDFLAGS) -o $@ $^ $(LIBS)
 $(B)/tests/helpers/%: $(B)/tests/helpers/%.o $(LIB)
 	$(call say,LD,$@) $(CC) $(FLAGS) $(SANLD) $(LDFLAGS) -o $@ $^ $(LIBS)
-# Scripts start it thousands of times, so it has the only library that it needs, and is not instrumented.
+# Scripts start these thousands of times, so they have the only library that they need, and are not
+# instrumented.
 $(JSON): private LIBS := -ljson-c
-$(JSON) $(JSON).o: private SANFL :=
+$(SAME): private LIBS :=
+$(JSON) $(JSON).o $(SAME) $(SAME).o: private SANFL :=
 # These libraries are loaded into programs from outside (LD_PRELOAD), so they do not have the programs' flags.
 $(B)/tests/preload/%.so: tests/preload/%.c tests/random.h
 	@mkdir -p $(@D)
@@ -237,25 +240,25 @@ iso: netboot
 WITH_UNITS = $(if $(MACHINES),$(filter units,$(MACHINES)),units)
 check-vm:
 	@scripts/deps build netboot iso vm || echo "check-vm: going on with what is here" >&2
-	@$(MAKE) --no-print-directory all $(JSON) $(FILTERS)
+	@$(MAKE) --no-print-directory all $(JSON) $(SAME) $(FILTERS)
 	@$(if $(WITH_UNITS),tests/vm/make-debian || echo "check-vm: going on without that Debian" >&2)
 	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) LOG=$(abspath $(B))/log-vm SCRIPTS=vm LIMIT=3000 JOBS=2 tests/run $(or $(MACHINES:%=vm/%),vm/)
 # Stores in a bucket, with a real S3 server that is started for it on loopback.
 check-s3:
 	@scripts/deps build s3 || echo "check-s3: going on with what is here" >&2
 	@command -v swift-proxy-server > /dev/null || { echo "check-s3: no S3 server to test with (OpenStack Swift: scripts/deps s3)" >&2; exit 1; }
-	@$(MAKE) --no-print-directory all $(JSON)
+	@$(MAKE) --no-print-directory all $(JSON) $(SAME)
 	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) LOG=$(abspath $(B))/log-s3 SCRIPTS=s3 LIMIT=2000 tests/run s3/
 # The controller's page in a browser without a screen, while machines are loaded; needs root.  Pictures are left in build/web/.
 check-web:
 	@scripts/deps build check web || echo "check-web: going on with what is here" >&2
-	@$(MAKE) --no-print-directory all $(JSON)
+	@$(MAKE) --no-print-directory all $(JSON) $(SAME)
 	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) LOG=$(abspath $(B))/log-web SCRIPTS=web LIMIT=2000 JOBS=1 PICTURES=$(abspath build/web) tests/run $(or $(PAGES:%=web/%),web/)
 # COUNT sessions of the controller in a row, with everything that can go wrong in a lab; needs root.
 COUNT ?= 1000
 soak:
 	@scripts/deps build check || echo "soak: going on with what is here" >&2
-	@$(MAKE) --no-print-directory all $(JSON)
+	@$(MAKE) --no-print-directory all $(JSON) $(SAME)
 	@COUNT=$(COUNT) BIN=$(abspath $(BIN)) B=$(abspath $(B)) LOG=$(abspath $(B))/log-soak SCRIPTS=soak LIMIT=86400 JOBS=1 tests/run soak/
 # Unit, golden and wire tests as other processors run them, under QEMU's user mode emulation.
 ARCHES ?= arm64 s390x

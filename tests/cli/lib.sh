@@ -78,6 +78,9 @@ export PYTHON; export -f python3
 # it (tests/helpers/json.c says which paths and facts there are).  It takes 1 ms, Python 20.
 JSON=${B:-$TOP/build/plain}/tests/helpers/json
 json() { ${EMULATOR:-} "$JSON" "$@"; }
+# Holes are not read (tests/helpers/same.c).
+SAME=${JSON%json}same
+[ -n "${EMULATOR:-}" ] || [ ! -x "$SAME" ] || cmp() { "$SAME" "$@"; }
 
 # own_network: this script begins anew in a network of its own, where no other program has its ports; root only.
 own_network() {
@@ -161,6 +164,28 @@ spoil_byte() {	# FILE AT [BITS]: it becomes another one, whatever it was
 	local was
 	was=$(od -An -tu1 -j "$2" -N 1 "$1")
 	printf "\\$(printf %03o $((was ^ ${3:-0x5b})))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+# lay FROM TO [AT [FIRST BYTES]]: the data of a file, or these bytes of it, at byte AT of another
+# one.  Its holes are left out, and not read as dd does.
+lay() {
+	python3 - "$@" << 'PY'
+import errno, os, sys
+source = os.open(sys.argv[1], os.O_RDONLY)
+target = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT, 0o666)
+to, first, n = map(int, (sys.argv[3:] + ["0", "0", str(1 << 62)][len(sys.argv) - 3:]))
+at, end = first, min(first + n, os.fstat(source).st_size)
+while at < end:
+    try:
+        at = os.lseek(source, at, os.SEEK_DATA)
+    except OSError as e:
+        if e.errno != errno.ENXIO:
+            raise
+        break	# the rest is a hole
+    edge = min(end, os.lseek(source, at, os.SEEK_HOLE))
+    while at < edge:
+        piece = os.pread(source, min(edge - at, 1 << 18), at)
+        at += os.pwrite(target, piece, to + at - first)
+PY
 }
 # poison FILE BYTES: all 0xa5.  Copied, which takes a sixth of what a pipe through tr does.
 poison() {

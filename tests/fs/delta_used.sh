@@ -93,7 +93,7 @@ into_partition() {	# IMG
 	truncate -s $(($(stat -c %s "$T/alone") + 2 * place)) "$1"
 	echo "start=2048,size=$(($(stat -c %s "$T/alone") / 512)),type=83" |
 		quietly sfdisk -q -X dos "$1"
-	dd if="$T/alone" of="$1" bs=1M seek=1 conv=notrunc,sparse status=none
+	lay "$T/alone" "$1" $place
 }
 
 # FS SIZE USES HOW-IT-IS-USED MKFS...: the last argument of mkfs is the file

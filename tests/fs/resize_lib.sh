@@ -13,13 +13,13 @@ table() {	# FILE gpt|mbr END-MIB: a small partition, and one from 4 MiB on
 	printf 'label: %s\nstart=2048, size=4096\nstart=8192, size=%d\n' "${2/mbr/dos}" $((($3 - 4) * 2048)) | sfdisk -q "$1"
 }
 put() {	# FILE: the filesystem $T/fs, at 4 MiB
-	dd if="$T/fs" of="$1" bs=1M seek=4 conv=notrunc,sparse status=none
+	lay "$T/fs" "$1" $((4 << 20))
 }
 taken() {	# FILE: what is in its last partition now, as $T/fs
 	local start size
 	read -r start size < <(sfdisk -J "$1" | json -1 - "partitiontable.partitions[-1].start" "partitiontable.partitions[-1].size")
 	rm -f "$T/fs"
-	dd if="$1" of="$T/fs" bs=512 iflag=skip_bytes,count_bytes skip=$((start * 512)) count=$((size * 512)) conv=sparse status=none
+	lay "$1" "$T/fs" 0 $((start * 512)) $((size * 512))
 	truncate -s $((size * 512)) "$T/fs"
 }
 mounted() {	# TYPE OPTIONS COMMAND...
