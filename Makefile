@@ -15,9 +15,10 @@ STD     := -std=gnu17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -pthread \
            -DSUITE_VERSION='"$(VERSION)"'
 SANFL   := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 # Scripts start thousands of programs, so instrumented programs are linked to start soon: without
-# libraries that they do not need (gcc leaves these out by itself only without a sanitizer), and
-# with the sanitizers' own libraries inside, as clang does.
-SANLD   := $(if $(SAN),-Wl$(comma)--as-needed $(if $(findstring clang,$(CC)),,$(if $(findstring address,$(SAN)),-static-libasan) \
+# libraries that they do not need (gcc leaves these out by itself only without a sanitizer), with
+# the sanitizers' own libraries inside, as clang does, and, for the one of addresses, at a fixed
+# place: else what describes each variable to it is relocated at each start.
+SANLD   := $(if $(SAN),-Wl$(comma)--as-needed $(if $(findstring address,$(SAN)),-no-pie) $(if $(findstring clang,$(CC)),,$(if $(findstring address,$(SAN)),-static-libasan) \
            $(if $(findstring undefined,$(SAN)),-static-libubsan) $(if $(findstring thread,$(SAN)),-static-libtsan)))
 VARIANT := $(if $(SAN),$(subst $(comma),-,$(SAN)),plain)
 B       := build/$(VARIANT)
