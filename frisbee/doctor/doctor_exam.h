@@ -90,6 +90,9 @@ int exam_open_plain(const struct exam *, struct err *);
  * system is noted in the facts. */
 void exam_send(struct exam *, int fd, const uint8_t addr[4], uint16_t port,
     const void *pkt, size_t len);
+/* Takes the next error that came for what a socket has sent.  Returns its errno, or 0: there is
+ * none, or no socket.  recvmsg() tells an error once, too, but does not take it away. */
+int exam_error(int fd);
 /* Takes one packet, without waiting, and opens it when packets are authenticated.  *left is how
  * many packets may still be taken in this turn, and counts also those that cannot be opened.
  * False: none has come, and errno says why, or *left is 0, and errno is EAGAIN.  fd -1 has

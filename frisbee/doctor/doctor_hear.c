@@ -205,6 +205,20 @@ hear_blocks(struct exam *x)
 		hear_first(x, &h);
 }
 
+/* Takes errors that came for what was sent: while there is one, poll() does not wait. */
+static void
+hear_errors(struct exam *x)
+{
+	const int fds[] = { x->first, x->second, x->direct, x->plain };
+
+	for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
+		for (int why; (why = exam_error(fds[i])) != 0;) {
+			x->f->refused |= fds[i] == x->direct && why == ECONNREFUSED;
+			x->f->unreachable |= fds[i] == x->direct && why == EHOSTUNREACH;
+			x->f->pinged |= fds[i] == x->plain && why == ECONNREFUSED;
+		}
+}
+
 /* Takes what has come, from each socket as much as one turn may.  Blocks that have
  * come before an ECHO are taken in the same turn. */
 static void
@@ -227,6 +241,7 @@ hear_all(struct exam *x)
 	hear_others(x);
 	exam_hear_host(x);
 	watch_collect(x->watch, x->f);
+	hear_errors(x);
 }
 
 int

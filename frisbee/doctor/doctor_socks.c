@@ -3,6 +3,7 @@
  * program's only thread. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/errqueue.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -170,6 +171,24 @@ receive(int fd, struct heard *h)
 		}
 	}
 	return n;
+}
+
+int
+exam_error(int fd)
+{
+	_Alignas(struct cmsghdr) char control[256];
+	uint8_t packet;
+	struct iovec iov = { &packet, sizeof packet };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof control };
+	struct sock_extended_err why = { .ee_errno = EIO };
+
+	if (fd < 0 || recvmsg(fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+		return 0;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c != NULL; c = CMSG_NXTHDR(&m, c))
+		if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR)
+			memcpy(&why, CMSG_DATA(c), sizeof why);
+	return (int)why.ee_errno;
 }
 
 bool

@@ -2,6 +2,7 @@
  * the session, which way ECHOs and their probes came, and when it sends the next probe. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -208,10 +209,36 @@ test_next(void)
 	T_CHECK(exam_next_us(21000, 50000, 20000, 0) == 70000);
 }
 
+/* An error that has come is told, and the next poll() waits. */
+static void
+test_errors(void)
+{
+	struct doctor_facts f = { .server_known = false };
+	int fd = exam_open_at(loopback, 0, EXAM_TTL_DIRECT, &e);
+	int closed = exam_open_at(loopback, 0, EXAM_TTL_DIRECT, &e);
+	struct exam x = { .f = &f, .first = -1, .second = -1, .direct = fd, .watch = -1,
+		.plain = -1, .arp = -1, .ping = -1 };
+	struct sockaddr_in at;
+	socklen_t len = sizeof at;
+	struct pollfd p = { fd, POLLIN, 0 };
+
+	T_CHECK(getsockname(closed, (struct sockaddr *)&at, &len) == 0);
+	close(closed);
+	for (unsigned i = 0; i < 2; i++)
+		(void)sendto(fd, &i, sizeof i, 0, (struct sockaddr *)&at, len);
+	T_CHECK(poll(&p, 1, 10000) == 1 && p.revents == POLLERR);
+	T_CHECK(exam_listen(&x, 1000, NULL, &e) == 0);
+	T_CHECK(f.refused);
+	T_CHECK(!f.unreachable);
+	T_CHECK(poll(&p, 1, 0) == 0);
+	close(fd);
+}
+
 int
 main(void)
 {
 	test_turn();
+	test_errors();
 	test_blocks();
 	test_ways();
 	test_late();
