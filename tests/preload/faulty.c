@@ -1,9 +1,10 @@
 /* faulty.so: one file on which the n-th access fails, for whole programs.
  *	LD_PRELOAD=faulty.so FAULT=OP:N:KIND:PATH FAULT_FIRED=FILE program...
  * PATH may be the beginning of it: a program may write under another name first.
- * OP: pread, pwrite, read, write, fsync, fdatasync, ftruncate, close; clear (holes
- * punched, BLKZEROOUT, BLKDISCARD); change: whatever of pwrite, fsync, ftruncate and
- * clear comes.  With FAULT_CALLS=FILE, the program's end writes there how many came.
+ * OP: pread, pwrite (and write, of a file that has places), read, write, fsync, fdatasync,
+ * ftruncate, close; clear (holes punched, BLKZEROOUT, BLKDISCARD); change: whatever of
+ * pwrite, fsync, ftruncate and clear comes.  With FAULT_CALLS=FILE, the program's end
+ * writes there how many came.
  * KIND:
  *	eio	the N-th fails with EIO, those behind it do not
  *	dead	the N-th and all that follow: EIO
@@ -217,27 +218,58 @@ fails(const char *op, int fd, long len, long at, long *rc)
 FAULTY(ssize_t, pread64, "pread", n, at, (int fd, void *buf, size_t n, off64_t at), fd,
     buf, n, at)
 
-ssize_t
-pwrite64(int fd, const void *buf, size_t n, off64_t at)
+/* Put bytes at a place, or fail; `put` does it. */
+static ssize_t
+put_at(ssize_t (*put)(int, const void *, size_t, off64_t), int fd, const void *buf, size_t n,
+    off64_t at)
 {
-	static ssize_t (*real)(int, const void *, size_t, off64_t);
 	long rc;
 
-	if (real == NULL)
-		real = (ssize_t(*)(int, const void *, size_t, off64_t))dlsym(
-		    RTLD_NEXT, "pwrite64");
 	if (!fails("pwrite", fd, (long)n, (long)at, &rc))
-		return real(fd, buf, n, at);
+		return put(fd, buf, n, at);
 	if (rc != -2)
 		return rc;
-	if (real(fd, buf, n / 2 / 512 * 512, at) < 0)
+	if (put(fd, buf, n / 2 / 512 * 512, at) < 0)
 		perror("faulty.so: the torn write");
 	kill(getpid(), SIGKILL);
 	return -1;
 }
 
+ssize_t
+pwrite64(int fd, const void *buf, size_t n, off64_t at)
+{
+	static ssize_t (*real)(int, const void *, size_t, off64_t);
+
+	if (real == NULL)
+		real = (ssize_t(*)(int, const void *, size_t, off64_t))dlsym(
+		    RTLD_NEXT, "pwrite64");
+	return put_at(real, fd, buf, n, at);
+}
+
+static ssize_t
+put_here(int fd, const void *buf, size_t n, off64_t at)
+{
+	static ssize_t (*real)(int, const void *, size_t);
+	(void)at;
+
+	if (real == NULL)
+		real = (ssize_t(*)(int, const void *, size_t))dlsym(RTLD_NEXT, "write");
+	return real(fd, buf, n);
+}
+
+/* Of a file that has places this is a pwrite, too. */
+ssize_t
+write(int fd, const void *buf, size_t n)
+{
+	long rc;
+
+	if (fails("write", fd, (long)n, -1, &rc))
+		return rc;
+	off64_t at = getenv("FAULT") != NULL ? lseek64(fd, 0, SEEK_CUR) : -1;
+	return at >= 0 ? put_at(put_here, fd, buf, n, at) : put_here(fd, buf, n, at);
+}
+
 FAULTY(ssize_t, read, "read", n, -1, (int fd, void *buf, size_t n), fd, buf, n)
-FAULTY(ssize_t, write, "write", n, -1, (int fd, const void *buf, size_t n), fd, buf, n)
 FAULTY(int, fsync, "fsync", 0, -1, (int fd), fd)
 FAULTY(int, fdatasync, "fdatasync", 0, -1, (int fd), fd)
 FAULTY(int, ftruncate64, "ftruncate", 0, -1, (int fd, off64_t n), fd, n)
