@@ -11,7 +11,7 @@
 
 /* Of each fragment: the image that needed it last, by its place in u->v, from 1; and
  * whether other images need it. */
-enum { SHARED = (int)(1u << 31) };
+enum { SHARED = (int)(1u << 31), LOOKS = 5 };
 
 struct measuring {
 	struct usage *u;
@@ -105,9 +105,12 @@ usage_measure(struct usage *u, struct store *s, struct err *e)
 {
 	int rc = measure_once(s, u, e);
 
-	/* What looks like damage may be an error of the index that this machine keeps. */
+	/* What looks like damage may be an error of the index that this machine keeps; or a writer
+	 * has put fragments into another pack while the packs were looked at. */
 	if (rc != 0 && (e->kind == ERR_FORMAT ? store_doubt(s, e) : store_heal(s, e)) == 1)
 		rc = measure_once(s, u, e);
+	for (int looks = 0; rc != 0 && e->kind == ERR_FORMAT && looks < LOOKS; looks++)
+		rc = store_look(s, e) == 0 ? measure_once(s, u, e) : -1;
 	return rc;
 }
 
