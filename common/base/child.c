@@ -38,6 +38,7 @@ struct stream {
 	char line[LINE_BYTES]; /* n bytes of the line that has begun */
 	char last[LINE_BYTES]; /* the last whole line that says something; guarded by the
 	                        * child's lock */
+	bool begun; /* a line that does not begin with a blank has come */
 };
 
 struct child {
@@ -68,14 +69,15 @@ without_names(const char *line)
 	return at + sizeof word - 1;
 }
 
-/* Lines of continuation begin with a blank, and dmsetup(8) ends each failure with the
- * words "Command failed", after the line that says why. */
+/* Lines of continuation begin with a blank, but so do all lines of lvm(8).  And dmsetup(8)
+ * ends each failure with the words "Command failed", after the line that says why. */
 static bool
-says_nothing(const char *line)
+says_nothing(struct stream *s, const char *line, bool blank)
 {
 	static const char words[] = "Command failed";
 
-	return line[0] == '\0' || line[0] == ' ' || line[0] == '\t' ||
+	s->begun = s->begun || (!blank && line[0] != '\0');
+	return line[0] == '\0' || (blank && s->begun) ||
 	       strncmp(line, words, sizeof words - 1) == 0;
 }
 
@@ -88,15 +90,18 @@ take_line(struct child *c, enum child_stream which)
 	s->line[s->n] = '\0';
 	s->line[strcspn(s->line, "\r")] = '\0';
 	s->n = 0;
-	if (says_nothing(s->line))
+	const char *line = s->line + strspn(s->line, " \t");
+	bool blank = line > s->line;
+	if (says_nothing(s, line, blank))
 		return;
+	line = without_names(line);
 	pthread_mutex_lock(&c->lock);
-	snprintf(s->last, sizeof s->last, "%s", without_names(s->line));
+	snprintf(s->last, sizeof s->last, "%s", line);
 	child_line_fn tell = c->tell;
 	void *tell_arg = c->tell_arg;
 	pthread_mutex_unlock(&c->lock);
-	if (tell != NULL)
-		tell(tell_arg, which, without_names(s->line));
+	if (tell != NULL && !blank)
+		tell(tell_arg, which, line);
 }
 
 static void

@@ -65,6 +65,9 @@ test_result(void)
 	T_CHECK(fails_with("printf 'no end of line' >&2; exit 1", "sh: no end of line"));
 	T_CHECK(fails_with(
 	    "echo first >&2; echo '  more of it' >&2; exit 1", "sh: first"));
+	T_CHECK(fails_with("echo '  beware' >&2; echo '  no room' >&2; exit 1", "sh: no room"));
+	T_CHECK(fails_with("echo '  beware' >&2; echo first >&2; echo '  more' >&2; exit 1",
+	    "sh: first"));
 	T_CHECK(fails_with("exit 3", "sh: ended with status 3, and did not say why"));
 	T_CHECK(fails_with("kill -9 $$", "sh: was ended by signal 9"));
 	T_CHECK(fails_with(
