@@ -229,7 +229,9 @@ says "a wrong one is named" "fail frisbee.retry=12x: a time is a number and s, m
 cmdline 'frisbee.retry=2s'
 says "again and again, until the time is over" "75" "persist 2 4 sh -c 'exit 75' > $T/again; echo \$?"
 check "with what is missing" grep -q '^say .*; trying again in [12] s$' "$T/again"
+cmdline 'frisbee.retry=5m'
 says "what succeeds ends it" "0" "n=0; twice() { n=\$((n + 1)); [ \$n = 2 ] || return 75; }; persist 2 4 twice > /dev/null; echo \$?"
+cmdline 'frisbee.retry=2s'
 
 echo "== hooks"
 mkdir -p "$T/hooks/before"
