@@ -167,16 +167,6 @@ close_http(void *self)
 	free(s);
 }
 
-/* A source over HTTP is read by chunk number only. */
-static int
-next(void *self, uint32_t *chunk, void *to, size_t *bytes, struct err *e)
-{
-	const struct http_source *s = self;
-
-	(void)chunk, (void)to, (void)bytes;
-	return err_set(e, ERR_UNSUPPORTED, "%s: is read by number", http_name(s->http));
-}
-
 static int
 count_chunks(struct http_source *s, struct err *e)
 {
@@ -196,7 +186,6 @@ source_of_http(struct source *out, const char *url, struct err *e)
 	static const struct source_ops ops = { .name = name,
 		.info = info,
 		.read = read_blocks,
-		.next = next,
 		.cancel = cancel,
 		.close = close_http };
 	struct http_source *s = calloc(1, sizeof *s);

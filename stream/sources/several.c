@@ -266,13 +266,6 @@ info(void *self, struct source_info *out, struct err *e)
 	return 0;
 }
 
-static int
-next(void *self, uint32_t *chunk, void *to, size_t *bytes, struct err *e)
-{
-	(void)chunk, (void)to, (void)bytes;
-	return err_set(e, ERR_UNSUPPORTED, "%s: is read by number", name(self));
-}
-
 static void
 cancel(void *self)
 {
@@ -374,7 +367,6 @@ source_of_several(struct source *out, struct source *members, size_t n, struct e
 		.info = info,
 		.read = read_blocks,
 		.other = other,
-		.next = next,
 		.cancel = cancel,
 		.close = close_all };
 	struct several *s = new_several(members, n);

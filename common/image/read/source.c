@@ -53,6 +53,8 @@ source_other(struct source *s, unsigned attempt)
 int
 source_next(struct source *s, uint32_t *chunk, void *to, size_t *bytes, struct err *e)
 {
+	if (s->ops->next == NULL)
+		return err_set(e, ERR_UNSUPPORTED, "%s: is read by number", source_name(s));
 	return s->ops->next(s->self, chunk, to, bytes, e);
 }
 

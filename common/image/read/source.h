@@ -48,6 +48,7 @@ struct source_ops {
 	    void *to, struct err *);
 	void (*want)(void *self, uint32_t chunk, const struct blockmap *, enum source_when);
 	bool (*other)(void *self, unsigned attempt); /* NULL: always false */
+	/* NULL: it is read by number alone. */
 	int (*next)(void *self, uint32_t *chunk, void *to, size_t *bytes, struct err *);
 	/* Of a source that is live; else NULL. */
 	int (*arrivals_fd)(void *self);
