@@ -118,6 +118,18 @@ number_rate(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct err
 	return 0;
 }
 
+double
+number_seconds(const char *variable, double usual)
+{
+	const char *text = getenv(variable);
+	char *end;
+
+	if (text == NULL)
+		return usual;
+	double s = strtod(text, &end);
+	return s > 0 && s <= 86400 && *end == '\0' ? s : usual;
+}
+
 const char *
 human_bytes(uint64_t bytes, char *buf, size_t cap)
 {

@@ -22,6 +22,9 @@ int number_size(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct
 /* Read a rate in bits a second, min to max, with k, M, G or T (powers of 1000), as -W of
  * frisbeed takes it.  ERR_USAGE. */
 int number_rate(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct err *);
+/* The seconds that a variable of the environment has, more than 0 and at most a day, or else
+ * `usual`: for how long to go on with somebody who may not be there. */
+double number_seconds(const char *variable, double usual);
 
 /* Write a number of bytes for people into buf: "1.5 GB", "340 kB" (powers of 1000).
  * Returns buf. */

@@ -260,13 +260,7 @@ static const struct disk_ops ops = { .pread = nbd_disk_pread,
 static uint64_t
 patience_us(void)
 {
-	const char *text = getenv("DISK_NBD_SECONDS");
-	uint64_t seconds;
-	struct err ignored;
-
-	if (text == NULL || number_uint(text, 1, 86400, &seconds, &ignored) != 0)
-		seconds = DISK_NBD_SECONDS;
-	return seconds * 1000000;
+	return (uint64_t)(number_seconds("DISK_NBD_SECONDS", DISK_NBD_SECONDS) * 1e6);
 }
 
 /* Open the first connection.  The others must have the same size and alignment. */

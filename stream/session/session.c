@@ -120,22 +120,11 @@ make_name(char **path, const char *folder, struct err *e)
 	return 0;
 }
 
-static uint64_t
-silence_us(void)
-{
-	const char *text = getenv("STREAM_SESSION_SECONDS");
-	uint64_t seconds;
-	struct err ignored;
-
-	if (text == NULL || number_uint(text, 1, 86400, &seconds, &ignored) != 0)
-		seconds = SILENCE_SECONDS;
-	return seconds * 1000000;
-}
-
 int
 source_of_session(struct source *out, const char *uri, const char *folder, struct err *e)
 {
-	struct load_config c = { .reader_silence_us = silence_us() };
+	double silence = number_seconds("STREAM_SESSION_SECONDS", SILENCE_SECONDS);
+	struct load_config c = { .reader_silence_us = (uint64_t)(silence * 1e6) };
 	struct session s;
 	char *path;
 

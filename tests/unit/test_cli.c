@@ -131,6 +131,21 @@ test_numbers(void)
 }
 
 static void
+test_seconds(void)
+{
+	static const char *const bad[] = { "", "0", "-1", "1s", "nan", "inf", "86401" };
+
+	unsetenv("TEST_SECONDS");
+	T_CHECK(number_seconds("TEST_SECONDS", 7) == 7);
+	setenv("TEST_SECONDS", "0.5", 1);
+	T_CHECK(number_seconds("TEST_SECONDS", 7) == 0.5);
+	for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
+		setenv("TEST_SECONDS", bad[k], 1);
+		T_CHECK(number_seconds("TEST_SECONDS", 7) == 7);
+	}
+}
+
+static void
 test_json(void)
 {
 	struct json *j = json_new();
@@ -171,6 +186,7 @@ main(void)
 {
 	test_parse();
 	test_numbers();
+	test_seconds();
 	test_json();
 	return t_done();
 }
