@@ -1,13 +1,10 @@
-/* http.h: a file on a web server, read by ranges (RFC 9110, section 14) over connections that
- * are kept.
+/* http.h: a file on a web server, read by ranges (RFC 9110, section 14) over connections
+ * that are kept.
  *
- * Answers are not believed: an answer must have the range that was asked for, with as many bytes
- * as it states, and be of the file that was opened: the file's length, and its ETag or date, must
- * stay as they were.  A failure that may pass (a broken or silent connection, 5xx, 429, 408) is
- * tried again, with growing pauses, for a minute, or for ten seconds when the file is opened.  A
- * range that goes on arriving, at 1000 bytes a second or more, is waited for as long as that
- * takes.
- */
+ * Requests are made, limited and tried again by common/net/web: without a byte that
+ * moves, for a minute in all tries, or for ten seconds when the file is opened.  Each
+ * answer must be of the file that was opened: the file's length, and its ETag or date,
+ * must stay as they were. */
 #ifndef STREAM_HTTP_HTTP_H
 #define STREAM_HTTP_HTTP_H
 
@@ -19,9 +16,10 @@
 
 struct http;
 
-/* Open the file: its first byte is requested, to learn the length.  ERR_IO; ERR_ABSENT: the
- * server has no such file; ERR_UNSUPPORTED: the server does not support ranges, or does not say
- * how long the file is; ERR_FORMAT: the answer makes no sense; ERR_CANCELLED, ERR_NOMEM. */
+/* Open the file: its first byte is requested, to learn the length.  ERR_IO; ERR_ABSENT:
+ * the server has no such file; ERR_UNSUPPORTED: the server does not support ranges, or
+ * does not say how long the file is; ERR_FORMAT: the answer makes no sense;
+ * ERR_CANCELLED, ERR_NOMEM. */
 int http_open(struct http **, const char *url, struct err *);
 /* Close the file, when no thread uses it any more.  NULL is allowed. */
 void http_close(struct http *);
@@ -36,10 +34,10 @@ struct http_range {
 	uint8_t *to; /* where the bytes go */
 };
 
-/* Fetch n ranges, several at the same time.  May be called in any thread.  ERR_IO: the server
- * cannot be reached or refuses; ERR_FORMAT: the file has changed, or the answer is
- * something else; ERR_CANCELLED, ERR_NOMEM.  Later calls succeed when the server has the file again
- * that was opened, if it gives files an ETag or a date; if not, they fail. */
+/* Fetch n ranges, several at the same time.  May be called in any thread.  ERR_IO: the
+ * server cannot be reached or refuses; ERR_FORMAT: the file has changed, or the answer is
+ * something else; ERR_CANCELLED, ERR_NOMEM.  Later calls succeed when the server has the
+ * file again that was opened, if it gives files an ETag or a date; if not, they fail. */
 int http_fetch(struct http *, const struct http_range *, size_t n, struct err *);
 /* Make all calls of http_fetch(), now and later, return ERR_CANCELLED.  May be called in
  * any thread. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stream/http/answer.h"
+#include "common/net/web/web_answer.h"
 #include "stream/sources/place.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
@@ -27,21 +27,21 @@ parse_place(const uint8_t *data, size_t len)
 }
 
 static void
-check(const struct http_answer *a)
+check(const struct web_answer *a)
 {
 	assert(a->status <= 999);
 	assert(!a->has_range || a->first <= a->last);
 	assert(!a->has_range || !a->has_total || a->last < a->total);
 	assert(memchr(a->etag, '\0', sizeof a->etag) != NULL);
 	assert(memchr(a->modified, '\0', sizeof a->modified) != NULL);
-	assert(http_answer_validator(a)[0] != 'W' || a->etag[0] != '"');
+	assert(web_answer_validator(a)[0] != 'W' || a->etag[0] != '"');
 }
 
 /* Each line in memory of its own, so that reading behind its end is seen. */
 static void
 read_head(const uint8_t *data, size_t len)
 {
-	struct http_answer a = { .status = 0 };
+	struct web_answer a = { .status = 0 };
 
 	while (len > 0) {
 		const uint8_t *end = memchr(data, '\n', len);
@@ -50,7 +50,7 @@ read_head(const uint8_t *data, size_t len)
 		if (line == NULL)
 			return;
 		memcpy(line, data, n);
-		http_answer_line(&a, line, n);
+		web_answer_line(&a, line, n);
 		free(line);
 		check(&a);
 		data += n;

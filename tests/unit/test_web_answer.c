@@ -1,16 +1,16 @@
 /* The head of an HTTP answer: what it says, and what makes no sense. */
-#include "stream/http/answer.h"
+#include "common/net/web/web_answer.h"
 
 #include <string.h>
 
 #include "tests/t.h"
 
-static struct http_answer a;
+static struct web_answer a;
 
 static void
 line(const char *text)
 {
-	http_answer_line(&a, text, strlen(text));
+	web_answer_line(&a, text, strlen(text));
 }
 
 static void
@@ -67,18 +67,18 @@ test_validators(void)
 	char text[1000];
 
 	begin();
-	T_CHECK(strcmp(http_answer_validator(&a), "") == 0);
+	T_CHECK(strcmp(web_answer_validator(&a), "") == 0);
 	line("Last-Modified: Mon, 23 Nov 2026 00:00:00 GMT\r\n");
-	T_CHECK(strcmp(http_answer_validator(&a), "Mon, 23 Nov 2026 00:00:00 GMT") == 0);
+	T_CHECK(strcmp(web_answer_validator(&a), "Mon, 23 Nov 2026 00:00:00 GMT") == 0);
 	line("ETag: W/\"weak\"\r\n");
-	T_CHECK(strcmp(http_answer_validator(&a), "Mon, 23 Nov 2026 00:00:00 GMT") == 0);
+	T_CHECK(strcmp(web_answer_validator(&a), "Mon, 23 Nov 2026 00:00:00 GMT") == 0);
 	T_CHECK(strcmp(a.etag, "W/\"weak\"") == 0);
 	line("etag:  \"strong\"  \r\n");
-	T_CHECK(strcmp(http_answer_validator(&a), "\"strong\"") == 0);
-	snprintf(text, sizeof text, "ETag: \"%0*d\"", HTTP_ETAG_MAX - 2, 1);
+	T_CHECK(strcmp(web_answer_validator(&a), "\"strong\"") == 0);
+	snprintf(text, sizeof text, "ETag: \"%0*d\"", WEB_ETAG_MAX - 2, 1);
 	line(text);
-	T_CHECK(strlen(a.etag) == HTTP_ETAG_MAX);
-	snprintf(text, sizeof text, "ETag: \"%0*d\"", HTTP_ETAG_MAX - 1, 1);
+	T_CHECK(strlen(a.etag) == WEB_ETAG_MAX);
+	snprintf(text, sizeof text, "ETag: \"%0*d\"", WEB_ETAG_MAX - 1, 1);
 	line(text);
 	T_CHECK(a.etag[0] == '\0');
 	begin();
@@ -106,13 +106,13 @@ test_truncated(void)
 
 	for (size_t n = 0; n < sizeof whole - 1; n++) {
 		begin();
-		http_answer_line(&a, whole, n);
+		web_answer_line(&a, whole, n);
 		if (a.has_range)
 			T_CHECK(n > strlen("Content-Range: bytes 10-19/") && a.first == 10 &&
 				a.last == 19);
 	}
 	begin();
-	http_answer_line(&a, whole, sizeof whole - 1);
+	web_answer_line(&a, whole, sizeof whole - 1);
 	T_CHECK(a.has_range && a.total == 100);
 }
 

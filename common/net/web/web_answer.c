@@ -1,6 +1,6 @@
-/* answer.c: parses the head of an HTTP answer, line by line; nothing that the server sends is
- * believed.  http_call.c calls this, in any thread. */
-#include "stream/http/answer.h"
+/* web_answer.c: parses the head of an HTTP answer, line by line; nothing that the server
+ * sends is believed.  web_try.c calls this, in any thread. */
+#include "common/net/web/web_answer.h"
 
 #include <string.h>
 #include <strings.h>
@@ -44,10 +44,10 @@ take_number(struct text *t, uint64_t *out)
 	return t->at > from;
 }
 
-/* Parse Content-Range (RFC 9110, 14.4): "bytes 0-4095/10485760", with "*" in place of a length
- * that is not known, or in place of a range that cannot be sent. */
+/* Parse Content-Range (RFC 9110, 14.4): "bytes 0-4095/10485760", with "*" in place of a
+ * length that is not known, or in place of a range that cannot be sent. */
 static void
-take_content_range(struct http_answer *a, struct text t)
+take_content_range(struct web_answer *a, struct text t)
 {
 	uint64_t first = 0, last = 0, total = 0;
 
@@ -83,11 +83,11 @@ take_text(char *out, size_t max, struct text t)
 }
 
 static void
-begin(struct http_answer *a, struct text t)
+begin(struct web_answer *a, struct text t)
 {
 	uint64_t status = 0;
 
-	*a = (struct http_answer){ .status = 0 };
+	*a = (struct web_answer){ .status = 0 };
 	while (t.at < t.end && *t.at != ' ')
 		t.at++;
 	skip_spaces(&t);
@@ -95,8 +95,8 @@ begin(struct http_answer *a, struct text t)
 		a->status = (unsigned)status;
 }
 
-void
-http_answer_line(struct http_answer *a, const char *line, size_t n)
+bool
+web_answer_line(struct web_answer *a, const char *line, size_t n)
 {
 	struct text t = { line, line + n };
 
@@ -104,25 +104,28 @@ http_answer_line(struct http_answer *a, const char *line, size_t n)
 		t.end--;
 	if (take(&t, "HTTP/")) {
 		begin(a, t);
-		return;
+		return true;
 	}
 	const char *colon = memchr(t.at, ':', (size_t)(t.end - t.at));
 	if (colon == NULL)
-		return;
+		return false;
 	struct text value = { colon + 1, t.end };
 	skip_spaces(&value);
 	if (take(&t, "content-range:"))
 		take_content_range(a, value);
 	else if (take(&t, "etag:"))
-		take_text(a->etag, HTTP_ETAG_MAX, value);
+		take_text(a->etag, WEB_ETAG_MAX, value);
 	else if (take(&t, "last-modified:"))
-		take_text(a->modified, HTTP_DATE_MAX, value);
+		take_text(a->modified, WEB_DATE_MAX, value);
+	else if (take(&t, "date:"))
+		take_text(a->date, WEB_DATE_MAX, value);
 	else if (take(&t, "content-encoding:"))
 		a->coded = !take(&value, "identity") || value.at != value.end;
+	return false;
 }
 
 const char *
-http_answer_validator(const struct http_answer *a)
+web_answer_validator(const struct web_answer *a)
 {
 	return a->etag[0] == '"' ? a->etag : a->modified;
 }
