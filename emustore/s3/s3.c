@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/base/number.h"
 #include "emustore/s3/s3_impl.h"
 #include "emustore/s3/s3_list.h"
 #include "emustore/s3/s3_role.h"
@@ -82,38 +83,11 @@ s3_keys(struct s3 *s, struct s3_config *out)
 }
 
 static int
-check_range(const struct s3 *s, const struct s3_call *c, struct err *e)
+get_range(void *s, const char *key, uint64_t from, size_t bytes, void *out, struct err *e)
 {
-	const char *why = NULL;
+	struct web_call c = { .to = out, .from = from, .bytes = bytes };
+	int rc = s3_perform(s, &c, key, NULL, e);
 
-	if (c->status != 206)
-		why = "does not answer with the range that was asked for";
-	else if (!c->has_range || c->first != c->from ||
-		 c->last != c->from + c->bytes - 1)
-		why = "answers with another range than was asked for";
-	else if (c->got.len != c->bytes)
-		why = "answers with fewer bytes than it says";
-	if (why == NULL)
-		return 0;
-	return err_set(
-	    e, ERR_FORMAT, "%.150s: %.140s: the server %s", s->title, c->key, why);
-}
-
-static int
-get_range(void *ctx, const char *key, uint64_t from, size_t bytes, void *out, struct err *e)
-{
-	struct s3 *s = ctx;
-	struct s3_call c = { .method = "GET",
-		.key = key,
-		.ranged = true,
-		.from = from,
-		.bytes = bytes };
-	int rc = s3_perform(s, &c, e);
-
-	if (rc == 0)
-		rc = check_range(s, &c, e);
-	if (rc == 0)
-		memcpy(out, c.got.base, bytes);
 	buf_free(&c.got);
 	return rc;
 }
@@ -122,12 +96,12 @@ static int
 load(void *ctx, const char *key, size_t max, struct buf *out, struct err *e)
 {
 	struct s3 *s = ctx;
-	struct s3_call c = { .method = "GET", .key = key, .bytes = max, .got = *out };
-	int rc = s3_perform(s, &c, e);
+	struct web_call c = { .bytes = max, .got = *out };
+	int rc = s3_perform(s, &c, key, NULL, e);
 
-	if (rc == 0 && c.status != 200)
-		rc = err_set(e, ERR_FORMAT, "%.150s: %.140s: the server answers %ld",
-		    s->title, key, c.status);
+	if (rc == 0 && c.answer.status != 200)
+		rc = err_set(e, ERR_FORMAT, "%.150s: %.140s: the server answers %u",
+		    s->title, key, c.answer.status);
 	*out = c.got;
 	return rc;
 }
@@ -135,12 +109,11 @@ load(void *ctx, const char *key, size_t max, struct buf *out, struct err *e)
 static int
 put(void *s, const char *key, const void *data, size_t bytes, struct err *e)
 {
-	struct s3_call c = { .method = "PUT",
-		.key = key,
+	struct web_call c = { .method = "PUT",
 		.body = data,
 		.body_bytes = bytes,
-		.bytes = S3_ERROR_BYTES_MAX };
-	int rc = s3_perform(s, &c, e);
+		.bytes = WEB_ERROR_BYTES_MAX };
+	int rc = s3_perform(s, &c, key, NULL, e);
 
 	buf_free(&c.got);
 	return rc;
@@ -149,46 +122,59 @@ put(void *s, const char *key, const void *data, size_t bytes, struct err *e)
 static int
 remove_key(void *s, const char *key, struct err *e)
 {
-	struct s3_call c = {
-		.method = "DELETE", .key = key, .bytes = S3_ERROR_BYTES_MAX
-	};
-	int rc = s3_perform(s, &c, e);
+	struct web_call c = { .method = "DELETE", .bytes = WEB_ERROR_BYTES_MAX };
+	int rc = s3_perform(s, &c, key, NULL, e);
 
 	buf_free(&c.got);
-	return rc != 0 && c.status == 404 ? 0 : rc;
+	return rc != 0 && c.answer.status == 404 ? 0 : rc;
+}
+
+/* Ask for the page behind the last one, or for the first page. */
+static int
+get_page(struct s3 *s, const char *prefix, const struct s3_page *last, struct web_call *c,
+    struct err *e)
+{
+	/* In the order in which it is signed. */
+	char query[3 * 2 * OBJECT_KEY_MAX + 100] = "";
+
+	if (last->more) {
+		strcpy(query, "continuation-token=");
+		s3_escape(query, sizeof query, last->token, false);
+		strcat(query, "&");
+	}
+	strcat(query, "list-type=2&max-keys=1000&prefix=");
+	s3_escape(query, sizeof query, prefix, false);
+	*c = (struct web_call){ .bytes = LIST_BYTES_MAX };
+	return s3_perform(s, c, NULL, query, e);
+}
+
+static uint64_t
+date_of(const struct web_answer *a)
+{
+	time_t t = curl_getdate(a->date, NULL);
+
+	return t > 0 ? (uint64_t)t : 0;
 }
 
 static int
-list(void *ctx, const char *folder, object_fn *fn, void *arg, uint64_t *now, struct err *e)
+list(void *ctx, const char *folder, object_fn *fn, void *arg, uint64_t *now,
+    struct err *e)
 {
 	struct s3 *s = ctx;
-	char query[3 * 2 * OBJECT_KEY_MAX + 100], prefix[OBJECT_KEY_MAX];
+	char prefix[OBJECT_KEY_MAX];
 	struct s3_page *page = calloc(1, sizeof *page);
+	struct web_call c;
 	int rc = page == NULL ? err_nomem(e, "a list of objects") : 0;
 	bool first = true;
 
 	snprintf(prefix, sizeof prefix, "%s%s", s->prefix, folder);
 	while (rc == 0 && (first || page->more)) {
-		struct s3_call c = {
-			.method = "GET", .query = query, .bytes = LIST_BYTES_MAX
-		};
-		query[0] = '\0'; /* in the order in which it is signed */
-		if (!first) {
-			strcpy(query, "continuation-token=");
-			s3_escape(query, sizeof query, page->token, false);
-			strcat(query, "&");
-		}
-		strcat(query, "list-type=2&max-keys=1000&prefix=");
-		s3_escape(query, sizeof query, prefix, false);
-		rc = s3_perform(s, &c, e);
+		rc = get_page(s, prefix, page, &c, e);
 		if (rc == 0 && first && now != NULL)
-			*now = c.date;
-		if (rc == 0) {
-			rc = s3_list_page(
-			    c.got.base, c.got.len, prefix, page, fn, arg, e);
-			if (rc != 0)
-				err_ctx(e, "%.150s", s->title);
-		}
+			*now = date_of(&c.answer);
+		if (rc == 0 && s3_list_page(c.got.base, c.got.len, prefix, page, fn, arg,
+				   e) != 0)
+			rc = err_ctx(e, "%.150s", s->title);
 		buf_free(&c.got);
 		first = false;
 	}
@@ -201,9 +187,7 @@ close_bucket(void *ctx)
 {
 	struct s3 *s = ctx;
 
-	for (size_t i = 0; i < s->nidle; i++)
-		curl_easy_cleanup(s->idle[i]);
-	free(s->idle);
+	web_client_close(s->web);
 	pthread_mutex_destroy(&s->lock);
 	free(s->title);
 	free(s->address);
@@ -218,11 +202,14 @@ close_bucket(void *ctx)
 static int
 fill(struct s3 *s, const char *url, struct err *e)
 {
-	const char *seconds = getenv("EMUSTORE_S3_SECONDS");
+	const struct web_client_config config = { .agent = "emustore/" SUITE_VERSION,
+		.dress = s3_dress,
+		.explain = s3_error_text,
+		.owner = s };
 
-	s->seconds = seconds != NULL ? atof(seconds) : 0;
-	if (s->seconds <= 0)
-		s->seconds = TRY_SECONDS;
+	if (web_client_open(&s->web, &config, e) != 0)
+		return err_ctx(e, "%.200s", url);
+	s->seconds = number_seconds("EMUSTORE_S3_SECONDS", TRY_SECONDS);
 	return s3_config_get(&s->c, e) == 0 ? name_parts(s, url, e) : -1;
 }
 
@@ -235,11 +222,9 @@ s3_open(struct objects **out, const char *url, struct err *e)
 		.list = list,
 		.remove = remove_key,
 		.close = close_bucket };
-	struct s3 *s;
+	struct s3 *s = calloc(1, sizeof *s);
 
-	if (curl_lib_load(e) != 0)
-		return err_ctx(e, "%.200s", url);
-	if ((s = calloc(1, sizeof *s)) == NULL)
+	if (s == NULL)
 		return err_nomem(e, url);
 	pthread_mutex_init(&s->lock, NULL);
 	int rc = fill(s, url, e);

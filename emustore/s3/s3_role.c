@@ -7,16 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/buf.h"
-#include "common/net/curl_lib.h"
+#include "common/net/web/web_client.h"
 
 enum {
 	ANSWER_BYTES_MAX = 16 << 10,
 	ROLE_BYTES = 200,
 	URL_BYTES = 600,
 	LINE_BYTES = 4096,
-	TIMEOUT_MS = 5000,
-	CONNECT_MS = 1000, /* the delay where there is no such server */
+	TRY_SECONDS = 5,
+	CONNECT_SECONDS = 1, /* the delay where there is no such server */
 };
 
 /* Where Amazon's machines and containers find them. */
@@ -24,53 +23,38 @@ static const char instance[] = "http://169.254.169.254",
 		  container[] = "http://169.254.170.2",
 		  folder[] = "latest/meta-data/iam/security-credentials/";
 
-static size_t
-on_body(char *p, size_t size, size_t n, void *arg)
+static int
+dress(void *header, struct web_call *c, CURL *easy)
 {
-	struct buf *b = arg;
-
-	if (size * n > ANSWER_BYTES_MAX - b->len)
-		return 0;
-	buf_bytes(b, p, size * n);
-	return buf_ok(b) ? size * n : 0;
+	(void)easy;
+	return header != NULL ? web_header(c, header) : 0;
 }
 
 /* Send a request.  header: a line, or NULL.  1: the answer is in *out; 0: no server is
  * there; -1. */
 static int
-ask(const char *url, const char *method, const char *header, struct buf *out, struct err *e)
+ask(const char *url, const char *method, char *header, struct buf *out, struct err *e)
 {
-	struct curl_slist *headers = header != NULL ? curl_slist_append(NULL, header) : NULL;
-	CURL *h = curl_easy_init();
-	long status = 0;
+	const struct web_client_config config = { .agent = "emustore/" SUITE_VERSION,
+		.tries = 1,
+		.connect_seconds = CONNECT_SECONDS,
+		.direct = true, /* these addresses are this machine's own */
+		.dress = dress,
+		.owner = header };
+	struct web_call c = { .name = url,
+		.url = url,
+		.method = method,
+		.bytes = ANSWER_BYTES_MAX,
+		.seconds = TRY_SECONDS,
+		.got = *out };
+	struct web_client *w;
 
-	if (h == NULL || (header != NULL && headers == NULL)) {
-		curl_slist_free_all(headers);
-		curl_easy_cleanup(h);
-		return err_nomem(e, "a request");
-	}
-	out->len = 0;
-	curl_easy_setopt(h, CURLOPT_URL, url);
-	curl_easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(h, CURLOPT_PROXY, ""); /* these addresses are this machine's own */
-	curl_easy_setopt(h, CURLOPT_CUSTOMREQUEST, method);
-	curl_easy_setopt(h, CURLOPT_HTTPHEADER, headers);
-	curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, (long)TIMEOUT_MS);
-	curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
-	curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, on_body);
-	curl_easy_setopt(h, CURLOPT_WRITEDATA, out);
-	CURLcode code = curl_easy_perform(h);
-	curl_easy_getinfo(h, CURLINFO_RESPONSE_CODE, &status);
-	curl_slist_free_all(headers);
-	curl_easy_cleanup(h);
-	if (code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST ||
-	    (code == CURLE_OPERATION_TIMEDOUT && status == 0))
-		return 0;
-	if (code != CURLE_OK)
-		return err_set(e, ERR_IO, "%.200s: %s", url, curl_easy_strerror(code));
-	return status == 200 ? 1
-	                     : err_set(e, ERR_IO, "%.200s: the server answers %ld", url, status);
+	if (web_client_open(&w, &config, e) != 0)
+		return -1;
+	bool good = web_perform(w, &c, 1, e) == NULL;
+	*out = c.got;
+	web_client_close(w);
+	return good ? 1 : web_is_unreached(&c) ? 0 : -1;
 }
 
 /* Copy a field of a JSON object as text.  1; 0: there is none; -1: it does not fit, or
@@ -172,10 +156,11 @@ static int
 ask_instance(struct s3_config *c, const char *base, struct err *e)
 {
 	char url[URL_BYTES], path[URL_BYTES], word[LINE_BYTES];
+	char lifetime[] = "X-aws-ec2-metadata-token-ttl-seconds: 300";
 	struct buf answer = { 0 };
 
 	snprintf(url, sizeof url, "%.300s/latest/api/token", base);
-	int rc = ask(url, "PUT", "X-aws-ec2-metadata-token-ttl-seconds: 300", &answer, e);
+	int rc = ask(url, "PUT", lifetime, &answer, e);
 	if (rc == 1 && !put_line(word, sizeof word, "X-aws-ec2-metadata-token: ", &answer))
 		rc = err_set(e, ERR_FORMAT, "%.200s: the answer has no token", url);
 	snprintf(path, sizeof path, "%.300s/%s", base, folder);
