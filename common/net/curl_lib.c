@@ -1,6 +1,6 @@
 /* curl_lib.c: loads libcurl, and passes calls of its functions on to it (curl_lib.h).
- * s3.c, http.c and swapin call curl_lib_load(), and the files beside them the
- * functions, in any thread. */
+ * web_client.c calls curl_lib_load(), and it and those for whom it works the functions,
+ * in any thread.  */
 #include "common/net/curl_lib.h"
 
 #include <pthread.h>
@@ -16,8 +16,8 @@
 /* X(name) for each function that is called anywhere. */
 #define FUNCTIONS(X)                                                                     \
 	X(curl_global_init) X(curl_getdate) X(curl_slist_append) X(curl_slist_free_all)  \
-	X(curl_easy_init) X(curl_easy_cleanup) X(curl_easy_reset) X(curl_easy_setopt)    \
-	X(curl_easy_getinfo) X(curl_easy_perform) X(curl_easy_strerror)                  \
+	X(curl_easy_init) X(curl_easy_cleanup) X(curl_easy_setopt)                       \
+	X(curl_easy_getinfo) X(curl_easy_strerror)                                       \
 	X(curl_multi_init) X(curl_multi_cleanup) X(curl_multi_add_handle)                \
 	X(curl_multi_remove_handle) X(curl_multi_perform) X(curl_multi_poll)             \
 	X(curl_multi_info_read)
@@ -85,93 +85,25 @@ curl_easy_getinfo(CURL *h, CURLINFO i, ...)
 	return code;
 }
 
-CURL *
-curl_easy_init(void)
-{
-	return lib.curl_easy_init();
-}
-
-void
-curl_easy_cleanup(CURL *h)
-{
-	lib.curl_easy_cleanup(h);
-}
-
-void
-curl_easy_reset(CURL *h)
-{
-	lib.curl_easy_reset(h);
-}
-
-CURLcode
-curl_easy_perform(CURL *h)
-{
-	return lib.curl_easy_perform(h);
-}
-
-const char *
-curl_easy_strerror(CURLcode code)
-{
-	return lib.curl_easy_strerror(code);
-}
-
-time_t
-curl_getdate(const char *text, const time_t *unused)
-{
-	return lib.curl_getdate(text, unused);
-}
-
-struct curl_slist *
-curl_slist_append(struct curl_slist *list, const char *text)
-{
-	return lib.curl_slist_append(list, text);
-}
-
-void
-curl_slist_free_all(struct curl_slist *list)
-{
-	lib.curl_slist_free_all(list);
-}
-
-CURLM *
-curl_multi_init(void)
-{
-	return lib.curl_multi_init();
-}
-
-CURLMcode
-curl_multi_cleanup(CURLM *m)
-{
-	return lib.curl_multi_cleanup(m);
-}
-
-CURLMcode
-curl_multi_add_handle(CURLM *m, CURL *h)
-{
-	return lib.curl_multi_add_handle(m, h);
-}
-
-CURLMcode
-curl_multi_remove_handle(CURLM *m, CURL *h)
-{
-	return lib.curl_multi_remove_handle(m, h);
-}
-
-CURLMcode
-curl_multi_perform(CURLM *m, int *running)
-{
-	return lib.curl_multi_perform(m, running);
-}
-
-CURLMcode
-curl_multi_poll(
-    CURLM *m, struct curl_waitfd *fds, unsigned n, int timeout_ms, int *ready)
-{
-	return lib.curl_multi_poll(m, fds, n, timeout_ms, ready);
-}
-
-CURLMsg *
-curl_multi_info_read(CURLM *m, int *left)
-{
-	return lib.curl_multi_info_read(m, left);
-}
+/* The others are passed on as they are. */
+#define PASS(type, name, parameters, arguments)                                          \
+	type name parameters                                                             \
+	{                                                                                \
+		return lib.name arguments;                                               \
+	}
+PASS(CURL *, curl_easy_init, (void), ())
+PASS(void, curl_easy_cleanup, (CURL *h), (h))
+PASS(const char *, curl_easy_strerror, (CURLcode code), (code))
+PASS(time_t, curl_getdate, (const char *text, const time_t *unused), (text, unused))
+PASS(struct curl_slist *, curl_slist_append, (struct curl_slist *l, const char *text),
+    (l, text))
+PASS(void, curl_slist_free_all, (struct curl_slist *l), (l))
+PASS(CURLM *, curl_multi_init, (void), ())
+PASS(CURLMcode, curl_multi_cleanup, (CURLM *m), (m))
+PASS(CURLMcode, curl_multi_add_handle, (CURLM *m, CURL *h), (m, h))
+PASS(CURLMcode, curl_multi_remove_handle, (CURLM *m, CURL *h), (m, h))
+PASS(CURLMcode, curl_multi_perform, (CURLM *m, int *running), (m, running))
+PASS(CURLMcode, curl_multi_poll,
+    (CURLM *m, struct curl_waitfd *fds, unsigned n, int timeout_ms, int *ready),
+    (m, fds, n, timeout_ms, ready))
+PASS(CURLMsg *, curl_multi_info_read, (CURLM *m, int *left), (m, left))
