@@ -83,14 +83,21 @@ SAME=${JSON%json}same
 [ -n "${EMULATOR:-}" ] || [ ! -x "$SAME" ] || cmp() { "$SAME" "$@"; }
 
 # own_network: this script begins anew in a network of its own, where no other program has its ports; root only.
+# Its mounts are its own, too.
 own_network() {
-	if [ -z "${NETWORK_INSIDE:-}" ] && [ "$(id -u)" = 0 ] && command -v ip > /dev/null && unshare -n true 2> /dev/null; then
+	if [ -z "${NETWORK_INSIDE:-}" ] && [ "$(id -u)" = 0 ] && command -v ip > /dev/null && unshare -nm true 2> /dev/null; then
 		rmdir "$T"	# the next start makes its own
-		NETWORK_INSIDE=1 exec unshare -n bash "$0" "$@"
+		NETWORK_INSIDE=1 exec unshare -nm bash "$0" "$@"
 	fi
 	[ -z "${NETWORK_INSIDE:-}" ] || { ip link set lo up; ip link set lo multicast on; ip route add 224.0.0.0/4 dev lo; } || fail "no loopback"
 }
 
+# only_six NAME: in a network of its own, this name is that of ::1 alone.  Fails where the kernel has no IPv6.
+only_six() {
+	grep -qs ' lo$' /proc/net/if_inet6 || { echo "no IPv6 here"; return 1; }
+	echo "::1 $1" > "$T/hosts"
+	mount --bind "$T/hosts" /etc/hosts || fail "no names of its own"
+}
 fail() { echo "FAIL: $*"; bad=$((bad + 1)); }
 # Instrumented programs take longer to start: what they do often is done less often, never not at all.
 instrumented() { [ "${VARIANT:-plain}" != plain ]; }

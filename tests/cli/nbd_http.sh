@@ -15,17 +15,21 @@ serve() {	# PORT COMMAND...
 	begins $! answers "$port" || fail "no server: $(cat "$T/server.log")"
 }
 answers() { { : < "/dev/tcp/127.0.0.1/$1"; } 2> /dev/null; }	# PORT
+six=; only_six web.six && six='listen [::1]:8080;'
 mkdir "$T/www"; cp "$T/sda.ndz" "$T/www/"; echo hello > "$T/www/text"; : > "$T/www/empty"
 cat > "$T/nginx.conf" << CONF
 worker_processes 1; pid $T/nginx.pid; error_log stderr; user root;
 events { worker_connections 2000; }
 http { access_log $T/access.log; client_body_temp_path $T/b; proxy_temp_path $T/p; fastcgi_temp_path $T/f; uwsgi_temp_path $T/u; scgi_temp_path $T/s;
 	keepalive_requests 100000;
-	server { listen 127.0.0.1:8080; root $T/www; location /moved/ { return 302 /sda.ndz; } } }
+	server { listen 127.0.0.1:8080; $six root $T/www; location /moved/ { return 302 /sda.ndz; } } }
 CONF
 serve 8080 nginx -c "$T/nginx.conf" -g "daemon off;"
 check "from nginx" comes_out "$T/sda.out" image=http://127.0.0.1:8080/sda.ndz
 check "requests for ranges alone" [ "$(grep -c ' 206 ' "$T/access.log")" -gt 3 -a -z "$(grep -v ' 206 ' "$T/access.log")" ]
+for host in ${six:+'[::1]' web.six}; do
+	check "by IPv6, from $host" comes_out "$T/sda.out" image="http://$host:8080/sda.ndz"
+done
 check "behind a redirect" comes_out "$T/sda.out" image=http://127.0.0.1:8080/moved/sda.ndz
 refused "the server answers 404" image=http://127.0.0.1:8080/nothing
 refused "0 bytes are not whole chunks" image=http://127.0.0.1:8080/empty

@@ -63,9 +63,9 @@ measure_grace() {	# URL-OF-A-STORE-TO-TRY FILE LEAST: GRACE
 # All objects of it become older than its grace.
 old() { find "$T/s/objects" -type f -exec touch -d '1 hour ago' {} +; }
 # A small S3 server that does as $T/s/fault tells it: helpers/s3_hostile.py.
-hostile_server() {
+hostile_server() {	# [ADDRESS]
 	mkdir "$T/s"
-	"$PYTHON" -E -S "$TOP/tests/helpers/s3_hostile.py" "$T/s" 2> "$T/python.log" & local server=$!
+	"$PYTHON" -E -S "$TOP/tests/helpers/s3_hostile.py" "$T/s" "${1:-127.0.0.1}" 2> "$T/python.log" & local server=$!
 	CLEANUP+=("kill $server 2> /dev/null")
 	begins $server [ -s "$T/s/port" ] || fail "no server: $(cat "$T/python.log")"
 	export AWS_ENDPOINT_URL=http://127.0.0.1:$(cat "$T/s/port") AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=id AWS_SECRET_ACCESS_KEY=secret

@@ -148,4 +148,15 @@ status 1 es -s s3://bucket/other list
 mkdir "$T/.aws"; printf '[default]\naws_access_key_id = id\naws_secret_access_key = secret\n[profile other]\nregion=eu\n' > "$T/.aws/credentials"
 check "keys of ~/.aws/credentials" env -u AWS_ACCESS_KEY_ID -u AWS_SECRET_ACCESS_KEY "$BIN/emustore" -q list
 AWS_ENDPOINT_URL=http://127.0.0.1:1 EMUSTORE_S3_SECONDS=2 status 1 es list
+
+[ -n "${NETWORK_INSIDE:-}" ] || { echo "not root: IPv6 is left out"; finish; }
+echo "== a server that has an address of IPv6 alone"
+only_six s3.six || finish
+mv "$T/s" "$T/before"; hostile_server ::1; port=$(cat "$T/s/port")
+for host in '[::1]' s3.six; do
+	export AWS_ENDPOINT_URL=http://$host:$port EMUSTORE=s3://bucket/${host//[^a-z]/}6
+	check "$host: init" es init
+	check "$host: put" es -q put b "$T/b.ndz"
+	rm -rf "$T/cache"; check "$host: get" gets b "$T/b.ndz"
+done
 finish

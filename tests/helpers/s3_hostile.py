@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""An S3 server for tests that lies on demand: s3_hostile.py FOLDER
+"""An S3 server for tests that lies on demand: s3_hostile.py FOLDER [ADDRESS]
 Objects are files of FOLDER/objects, as request paths with %2F for slashes; FOLDER/port gets the port; FOLDER/fault
 has lines "FAULT PART [N]": requests whose path has PART suffer the FAULT, the first N of them (all without N; +N: all but the first N-1).
 FOLDER/requests, if it is there, gets a line for each request.  Signatures are not checked: that needs the real one."""
-import hashlib, http.server, os, socketserver, sys, threading, time, urllib.parse
-folder = sys.argv[1]
+import hashlib, http.server, os, socket, socketserver, sys, threading, time, urllib.parse
+folder, address = sys.argv[1], (sys.argv + ["127.0.0.1"])[2]
 objects = os.path.join(folder, "objects")
 os.makedirs(objects, exist_ok=True)
 lock, counts, etags = threading.Lock(), {}, {}
@@ -195,9 +195,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     daemon_threads = True
+    address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
     def handle_error(self, *args): pass
 
-server = Server(("127.0.0.1", 0), Handler)
+server = Server((address, 0), Handler)
 with open(os.path.join(folder, "port~"), "w") as f: f.write(str(server.server_port))
 os.rename(os.path.join(folder, "port~"), os.path.join(folder, "port"))
 server.serve_forever()
