@@ -74,6 +74,8 @@ db_upgrade(struct db *d, const char *const upgrade[], int version, struct err *e
 		if (db_run(d, upgrade[is], e) != 0)
 			return -1;
 	}
+	if (is == 0)
+		return err_set(e, ERR_ABSENT, "%s: nothing was noted yet", d->name);
 	return is == version ? 0
 	                     : err_set(e, ERR_FORMAT, "%s: has version %d, not %d", d->name, is,
 	                           version);

@@ -23,7 +23,8 @@ struct db {
  * damage. */
 int db_open(struct db *, const char *path, int flags, int wait_ms, struct err *);
 /* Brings it to this version.  upgrade[i] are the statements that lead from version i to a
- * later one, which they set; NULL: none do.  ERR_FORMAT: it is of another version. */
+ * later one, which they set; NULL: none do.  ERR_ABSENT: it is new, and nothing leads from
+ * there to a version; ERR_FORMAT: it is of another version. */
 int db_upgrade(struct db *, const char *const upgrade[], int version, struct err *);
 /* Also for one that was not opened. */
 void db_close(struct db *);

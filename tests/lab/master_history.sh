@@ -17,8 +17,12 @@ interface eth0
 idle 4
 rate 60M
 CONF
+reports_nothing() { [ "$("$BIN/mfrisbeed" --report -c "$T/conf" 2> "$T/said")" = "nothing was loaded yet" ]; }
+mkdir "$T/state"; : > "$T/state/history.db"	# as a master makes it, before it says what is in it
+reports_nothing && fail "a history that is being made has a report"
+check "a history that is being made is called new" grep -q "history.db: the history: nothing was noted yet" "$T/said"
 master
-check "nothing was loaded yet" [ "$("$BIN/mfrisbeed" --report -c "$T/conf")" = "nothing was loaded yet" ]
+check "nothing was loaded yet" soon reports_nothing
 
 echo "== what happens"
 told() {	# EVENTS: the history has so many; the master looks for them once a second
