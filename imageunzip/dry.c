@@ -6,6 +6,7 @@
 
 #include "common/base/say.h"
 #include "common/image/read/sectors.h"
+#include "imageunzip/install/from.h"
 #include "imageunzip/install/rehearsal_report.h"
 
 void
@@ -32,6 +33,22 @@ feed_first(struct run *r, struct rehearsal *re, struct err *e)
 	if (rc == 1 && (rc = rehearsal_begin(re, buf, e)) != 0)
 		err_ctx(e, "%s", image_name(r->image));
 	free(buf);
+	return rc;
+}
+
+/* Look into the image as the installation does before it feeds. */
+static int
+choose(struct run *r, struct rehearsal *re, const struct ext *first, struct err *e)
+{
+	struct install *in = rehearsal_install(re);
+	uint64_t sectors;
+	bool *wanted;
+
+	if (!install_is_only(in) && first->reach != NULL)
+		return 0;
+	install_read_from(in, r->image);
+	int rc = install_choose(in, &wanted, &sectors, e);
+	free(wanted);
 	return rc;
 }
 
@@ -62,7 +79,9 @@ dry_run(struct run *r, const struct install_config *cfg, const char *target,
 
 	if (rehearsal_open(&re, cfg, target, source, e) != 0)
 		return -1;
-	int rc = feed(r, re, e);
+	int rc = choose(r, re, source->first, e);
+	if (rc == 0)
+		rc = feed(r, re, e);
 	if (rc == 0)
 		rc = rehearsal_end(re, &f, e);
 	if (rc == 0 && r->o->json)

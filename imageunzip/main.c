@@ -267,9 +267,6 @@ act(void *opts, char **operands, int n, struct err *e)
 	if (o->crc_only && o->install.only.n > 0)
 		return err_misuse(e, "-C is a checksum of the whole disk and cannot be "
 				     "used with --only");
-	if (o->dry_run && o->install.only.n > 0)
-		return err_misuse(e,
-		    "--dry-run describes whole images and cannot be used with --only");
 	if (o->raw_chunks && install_check_raw(&o->install, e) != 0)
 		return -1;
 	return unzip(o, operands[0], target, e);

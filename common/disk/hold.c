@@ -26,7 +26,7 @@
 #define PATIENCE_US UINT64_C(5000000)
 
 /* Loop devices may lie on files of loop devices; deeper than this nobody looks. */
-enum { LOCKS_MAX = 8, CLAIMS_MAX = 16, LOOK_AGAIN_MS = 50 };
+enum { LOCKS_MAX = 8, CLAIMS_MAX = 64, LOOK_AGAIN_MS = 50 };
 
 struct lock {
 	int fd;       /* has the lock by flock(2) */
@@ -414,7 +414,8 @@ static int
 claim_all(struct disk_hold *h, const struct hold_wish *w, struct err *e)
 {
 	char names[CLAIMS_MAX][INUSE_NAME_CAP];
-	unsigned n = inuse_partitions("", &h->st, w->sectors, names, CLAIMS_MAX);
+	unsigned n = inuse_partitions(
+	    "", &h->st, w->sectors, names, CLAIMS_MAX - h->nclaims);
 
 	for (unsigned i = 0; i < n; i++)
 		if (claim(h, w->path, names[i], e) != 0)

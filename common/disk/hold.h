@@ -46,7 +46,7 @@ int hold_standard(struct disk_hold **, int fd, bool no_look, struct err *);
 int hold_share(struct disk_hold **, const char *path, struct err *);
 /* Hold these sectors of the disk that is shared, as hold_begin() does.  If there is a
  * look, nobody else can mount the partitions concerned, or open them exclusively, from
- * now on.  The hold stays, also on failure. */
+ * now on.  It may be called again for other sectors.  The hold stays, also on failure. */
 int hold_sectors(struct disk_hold *, const struct hold_wish *, struct err *);
 /* Hold its partition table, too, of which others change their entries; for that it is
  * waited as long as it takes.  ERR_CANCELLED. */

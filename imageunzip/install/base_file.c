@@ -114,8 +114,10 @@ read_target(void *arg, struct range r, void *buf, struct err *e)
 {
 	struct target *t = arg;
 	size_t bytes = r.len * SECTOR_BYTES;
-	ssize_t n = target_read(t, r.off - t->only.off, buf, bytes, e);
+	uint64_t to;
 
+	maps_run(t->maps, r, &to);
+	ssize_t n = target_read(t, to, buf, bytes, e);
 	if (n < 0)
 		return -1;
 	memset((uint8_t *)buf + n, 0, bytes - (size_t)n);
@@ -128,10 +130,9 @@ is_comparable(const struct target *t, const struct base *b, const struct tail *t
     struct range r)
 {
 	bool is_tail = !tail_in_place(t, tail) && tail_touches(tail, &r, 1);
-	bool wanted = t->only.len == 0 ||
-	              range_clip(r, t->only.off, range_end(t->only)).len == r.len;
+	uint64_t to;
 
-	return wanted && !is_tail && !rangeset_touches(&b->moved, r);
+	return maps_whole(t->maps, r, &to) && !is_tail && !rangeset_touches(&b->moved, r);
 }
 
 static int

@@ -448,8 +448,7 @@ set_type(const struct target *t, struct disk *view, struct err *e)
 {
 	if (t->hold != NULL && hold_table(t->hold, disk_name(t->disk), e) != 0)
 		return -1;
-	int rc = ptable_set_type(
-	    view, (unsigned)t->cfg->slice, (unsigned)t->cfg->part_type, e);
+	int rc = ptable_set_type(view, t->number, (unsigned)t->cfg->part_type, e);
 	if (rc == 1 && t->cfg->warn != NULL)
 		t->cfg->warn(e->text); /* scripts name MBR types for GPT disks, too */
 	return rc == 1 ? 0 : rc;
@@ -478,7 +477,7 @@ finish_tell_kernel(const struct target *t)
 {
 	struct err note;
 
-	if (t->cfg->slice == 0 && disk_reread_partitions(t->disk, &note) != 0 &&
+	if (t->number == 0 && disk_reread_partitions(t->disk, &note) != 0 &&
 	    t->cfg->warn != NULL)
 		t->cfg->warn(note.text);
 }

@@ -5,12 +5,20 @@
 #include "common/base/cancel.h"
 #include "common/image/format/format.h"
 #include "common/image/read/copy.h"
-#include "imageunzip/install/from_impl.h"
+#include "imageunzip/install/from.h"
 #include "imageunzip/install/install_sink.h"
 
 enum {
 	PLACE_SECTORS = 32, /* a chunk with less free space is not offered */
 	OFFERS_MAX = 32,    /* chunks that are read only to look for free space */
+};
+
+/* An image that is being fed. */
+struct feed {
+	struct install *install;
+	struct image *image;
+	bool *wanted; /* for each chunk, with --only; NULL: all are wanted */
+	const struct install_from_watch *watch;
 };
 
 static bool
@@ -85,14 +93,14 @@ again_read(void *arg, uint32_t i, void *bytes, struct err *e)
 	return image_read(arg, i, bytes, e);
 }
 
-/* The chunks of a file can be read once more. */
-static void
-offer_again(struct install *in, struct image *img)
+void
+install_read_from(struct install *in, struct image *img)
 {
 	const struct install_again again = { .nchunks = image_chunks(img),
 		.header = again_header,
 		.read = again_read,
-		.arg = img };
+		.arg = img,
+		.name = image_name(img) };
 
 	if (image_seekable(img))
 		install_set_again(in, &again);
@@ -150,10 +158,10 @@ install_from(struct sink *sink, struct image *img, const struct survey *s,
 	    install_check_fit(in, s->needed_sectors, e) != 0)
 		return -1;
 	sink_begin(sink, image_chunks(img), NULL);
-	offer_again(in, img);
-	int rc = install_is_only(in)      ? feed_choose(&d, &total, e)
-	         : s->first.reach == NULL ? feed_look(&d, e)
-	                                  : 0;
+	install_read_from(in, img);
+	int rc = install_is_only(in) || s->first.reach == NULL
+	             ? install_choose(in, &d.wanted, &total, e)
+	             : 0;
 	if (rc == 0)
 		rc = compare_base(&d, &s->first, e);
 	if (rc == 0 && w->begins != NULL)

@@ -31,6 +31,9 @@ int survey_image(struct survey *, struct image *, struct err *);
 /* Frees a survey; a survey of zeros may be freed, too. */
 void survey_free(struct survey *);
 
+/* Let an installation read an image whose chunks can be read in any order. */
+void install_read_from(struct install *, struct image *);
+
 /* Callbacks of install_from(), in the caller's thread; a NULL member is not called. */
 struct install_from_watch {
 	/* Feeding begins; `sectors` are to be installed, 0: not known. */

@@ -78,9 +78,9 @@ gate_check_meant(const struct target *t, const struct ext *x, struct err *e)
 		return err_set(e, ERR_REFUSED,
 		    "%s: the image is of a whole disk, with its partition table, and "
 		    "-s names one partition: leave out -s to install it on the disk; "
-		    "--only %" PRIu64 " takes partition %" PRIu64
-		    " of the image; --force overrides this check",
-		    name, t->cfg->slice, t->cfg->slice);
+		    "--only %u takes partition %u of the image; --force overrides this "
+		    "check",
+		    name, t->number, t->number);
 	if (has_partitions(&x->image) && is_partition_device(t->disk))
 		return err_set(e, ERR_REFUSED,
 		    "%s: is a partition, and the image is of a whole disk, with its "
@@ -101,17 +101,19 @@ gate_check_meant(const struct target *t, const struct ext *x, struct err *e)
 static bool
 is_installed(const struct target *t, const struct sample *x)
 {
-	const struct range *r = &x->sectors;
+	uint64_t to;
 
-	return t->only.len == 0 ||
-	       range_clip(*r, t->only.off, range_end(t->only)).len == r->len;
+	return maps_whole(t->maps, x->sectors, &to);
 }
 
-/* Where a sample lies, in sectors from the target's first sector. */
+/* Where a sample lies that is installed, in sectors from the target's first sector. */
 static uint64_t
 place_of(const struct target *t, const struct sample *x)
 {
-	return x->sectors.off - t->only.off;
+	uint64_t to;
+
+	maps_run(t->maps, x->sectors, &to);
+	return to;
 }
 
 /* Is the sample in the first 4 KiB, whose data is not on the disk while the incomplete

@@ -1,7 +1,7 @@
-/* install.c: takes the chunks of an installation: each chunk is checked, becomes a job,
- * and goes to the threads. The sink of the installation, parts.c and the rehearsal call
- * this, in the one thread that feeds chunks; install_bytes_covered() may be called in
- * any. */
+/* install.c: takes the chunks of an installation: each chunk is checked, becomes a job for
+ * each place that has something of it, and goes to the threads. The sink of the
+ * installation and the rehearsal call this, in the one thread that feeds chunks;
+ * install_bytes_covered() may be called in any. */
 #include "imageunzip/install/install.h"
 
 #include <stdio.h>
@@ -12,19 +12,19 @@
 #include "common/base/pipeline.h"
 #include "imageunzip/install/install_impl.h"
 #include "imageunzip/install/job.h"
-#include "imageunzip/install/parts.h"
 #include "imageunzip/install/tail.h"
 
 /* A file is emptied only when there is something to put there, because a delta may be
  * refused for what the file holds. */
 static int
-empty_file(struct install *in, struct err *e)
+empty_file(struct place *p, struct err *e)
 {
-	struct boot_area *h = &in->target.boot_area;
+	struct install *in = p->in;
+	struct boot_area *h = &p->target.boot_area;
 
 	if (!in->must_empty)
 		return 0;
-	if (disk_truncate(in->target.disk, 0, e) != 0)
+	if (disk_truncate(in->disk, 0, e) != 0)
 		return -1;
 	memset(h->bytes, 0, sizeof h->bytes);
 	h->was_marked = false;
@@ -35,54 +35,63 @@ empty_file(struct install *in, struct err *e)
 int
 install_check_fit(struct install *in, uint64_t sectors, struct err *e)
 {
-	/* With --only, what the image stores of a partition must fit: install_consider()
-	 * checks that. */
-	return in->parts != NULL ? 0 : target_check_fit(&in->target, sectors, e);
+	/* With --only, what the image stores of a partition must fit. */
+	return install_is_only(in) ? 0 : target_check_fit(&in->place->target, sectors, e);
 }
 
 /* Note the part of a region that is written, at the place where it is written. */
 static int
-note_region(struct install *in, struct range r, struct err *e)
+note_region(struct place *p, struct range r, struct err *e)
 {
 	uint64_t n, to;
 
-	if (tail_in_place(&in->target, &in->tail))
-		return cover_note(&in->cover, r, e);
 	for (; r.len > 0; r = (struct range){ r.off + n, r.len - n }) {
-		n = tail_place(&in->target, &in->tail, r, &to);
-		if (to != UINT64_MAX &&
-		    cover_note(&in->cover, (struct range){ to, n }, e) != 0)
+		n = maps_run(p->target.maps, r, &to);
+		if (to != MAPS_NOWHERE &&
+		    cover_note(&p->cover, (struct range){ to, n }, e) != 0)
 			return -1;
 	}
 	return 0;
 }
 
 int
-install_note_stored(struct install *in, const struct ndz_header *h, struct err *e)
+install_note_stored(struct place *p, const struct ndz_header *h, struct err *e)
 {
+	struct install *in = p->in;
+
 	tail_count(&in->tail, h->regions, h->nregions, in->tail_sectors);
 	for (unsigned i = 0; i < h->nregions; i++)
-		if (note_region(in, h->regions[i], e) != 0)
+		if (note_region(p, h->regions[i], e) != 0)
 			return -1;
 	return 0;
 }
 
+/* Note what a chunk says of the whole image. */
+static void
+note_image(struct install *in, struct ext *x)
+{
+	if (x->lost.nranges > 0 && in->lost.nranges == 0) {
+		in->lost = x->lost;
+		x->lost = (struct lost){ 0 };
+	}
+	in->ours |= x->present;
+	in->delta |= ext_is_delta(x);
+	if (x->last)
+		in->promised = x->nchunks;
+}
+
 /* Check and note what concerns all chunks together; at: the chunk as the target has it. */
 static int
-note_chunk(struct install *in, uint32_t number, struct chunk *c,
+note_chunk(struct place *p, uint32_t number, struct chunk *c,
     const struct ndz_header *at, struct err *e)
 {
-	if (install_note_stored(in, at, e) != 0 ||
-	    tiling_add(&in->tiling, number, &c->h, e) != 0 ||
-	    install_note_lost(in, &c->ext, e) != 0)
+	if (install_note_stored(p, &c->h, e) != 0 ||
+	    tiling_add(&p->tiling, number, &c->h, e) != 0)
 		return -1;
-	install_note_seen(in, number, &c->h, at);
-	in->ours |= c->ext.present;
-	in->delta |= ext_is_delta(&c->ext);
+	note_image(p->in, &c->ext);
+	only_note_seen(p, number, &c->h, at);
 	/* holds_file is read when all threads are gone. */
-	in->target.holds_file |= c->ext.has_image && c->ext.image.kind == EXT_KIND_FILE;
-	if (c->ext.last)
-		in->promised = c->ext.nchunks;
+	p->target.holds_file |= c->ext.has_image && c->ext.image.kind == EXT_KIND_FILE;
 	return 0;
 }
 
@@ -96,7 +105,7 @@ install_tell_cut(struct install *in, uint64_t bytes)
 	snprintf(sentence, sizeof sentence,
 	    "%s: the file is replaced by a new one of %s, and had %s; --in-place writes "
 	    "into a file and leaves its length as it is",
-	    disk_name(in->target.disk), human_bytes(bytes, is, sizeof is),
+	    disk_name(in->disk), human_bytes(bytes, is, sizeof is),
 	    human_bytes(in->held_bytes, was, sizeof was));
 	in->held_bytes = 0;
 	if (in->cfg.say != NULL)
@@ -106,144 +115,269 @@ install_tell_cut(struct install *in, uint64_t bytes)
 /* Settle, with the first chunk and before anything is written, what the installation is.
  * Where the image stores nothing of the boot area, the present one is kept. */
 static int
-settle(struct install *in, const struct job *j, struct err *e)
+settle(struct place *p, const struct job *j, struct err *e)
 {
+	struct install *in = p->in;
 	const struct ndz_header *h = j->at;
-	struct boot_area *boot = &in->target.boot_area;
+	struct boot_area *boot = &p->target.boot_area;
 
 	memcpy(boot->marker.uuid, install_uuid(&j->c), NDZ_UUID_BYTES);
 	bool stores_boot_area = h->nregions > 0 && h->regions[0].off == 0 &&
 	                        h->regions[0].len >= BOOT_AREA_SECTORS;
-	if (in->gate.closed && j->number != 0 && j->c.ext.present)
+	if (p->gate.closed && j->number != 0 && j->c.ext.present)
 		return err_set(e, ERR_REFUSED,
 		    "comes before chunk 0, which says what the image is");
-	if (gate_open(&in->gate, &in->target, &j->c.ext, &j->c, install_begun(in), e) !=
-	    0)
+	if (gate_open(&p->gate, &p->target, &j->c.ext, &j->c, install_begun(p), e) != 0)
 		return -1;
 	/* If a delta were interrupted, only its base could bring back the boot area. */
 	if (!stores_boot_area && (h->firstsect == 0 || ext_is_delta(&j->c.ext)))
 		boot->on = false;
-	if (resume_settle(&in->resume, j, e) != 0)
+	if (resume_settle(&p->resume, j, e) != 0)
 		return -1;
 	/* The file does not hold an interrupted installation of this image. */
-	in->must_empty = in->holds_data && in->resume.had == 0;
+	in->must_empty = in->holds_data && p->resume.had == 0;
 	if (in->must_empty && j->c.ext.has_image)
 		install_tell_cut(in, j->c.ext.image.source_bytes);
-	return empty_file(in, e);
+	return empty_file(p, e);
 }
 
 static int
-admit(struct install *in, struct job *j, struct err *e)
+admit(struct place *p, struct job *j, struct err *e)
 {
-	if (install_check_job(in, j, e) != 0 ||
-	    (in->fed == 0 && settle(in, j, e) != 0) ||
-	    resume_fed(&in->resume, j, e) != 0)
+	if (install_check_job(j, e) != 0 || (p->fed == 0 && settle(p, j, e) != 0) ||
+	    resume_fed(&p->resume, j, e) != 0)
 		return -1;
-	in->fed++;
-	return !j->partial && cover_wants_table(&in->cover, &j->c.h)
-	           ? cover_learn(&in->cover, &in->target, &j->c, j->bytes, e)
+	p->fed++;
+	return !j->partial && cover_wants_table(&p->cover, &j->c.h)
+	           ? cover_learn(&p->cover, &p->target, &j->c, j->bytes, e)
 	           : 0;
 }
 
 int
-install_admit(struct install *in, struct job *j, struct err *e)
+install_admit(struct job *j, struct err *e)
 {
-	if (admit(in, j, e) != 0)
+	if (admit(j->place, j, e) != 0)
 		err_ctx(e, "chunk %u", j->number);
-	else if (note_chunk(in, j->number, &j->c, j->at, e) == 0)
+	else if (note_chunk(j->place, j->number, &j->c, j->at, e) == 0)
 		return 0;
-	install_retire(in, j);
+	install_retire(j);
 	return -1;
 }
 
 int
 install_check_meant(struct install *in, const struct ext *x, struct err *e)
 {
+	struct place *p = in->place;
+
 	/* With --only, the image of a disk is installed into a partition. */
-	if (in->parts != NULL)
+	if (install_is_only(in))
 		return 0;
-	target_note_image(&in->target, x);
-	return gate_check_meant(&in->target, x, e) == 0
-	           ? install_check_reach(in, x, e)
-	           : -1;
+	target_note_image(&p->target, x);
+	return gate_check_meant(&p->target, x, e) == 0 ? install_check_reach(p, x, e) : -1;
+}
+
+bool
+install_is_only(const struct install *in)
+{
+	return in->table != NULL;
 }
 
 bool
 install_waits(const struct install *in)
 {
-	return in->gate.closed;
+	return !install_is_only(in) && in->place->gate.closed;
 }
 
 void
 install_expect(struct install *in, uint32_t nchunks)
 {
-	parts_expect(in->parts, nchunks);
-	in->resume.expected = nchunks;
+	for (unsigned i = 0; i < in->n; i++)
+		in->place[i].resume.expected = nchunks;
 }
 
 void
 install_trust_digests(struct install *in)
 {
-	parts_trust_digests(in->parts);
 	in->cfg.digests_checked = true;
 }
 
 bool
 install_has(const struct install *in, uint32_t chunk)
 {
-	return in->parts != NULL ? parts_has(in->parts, chunk)
-	                         : resume_has(&in->resume, chunk);
+	bool has = true;
+
+	for (unsigned i = 0; i < in->n; i++)
+		has &= resume_has(&in->place[i].resume, chunk);
+	return has;
+}
+
+/* The state gets no place before the first chunk shows whose it is. */
+static bool
+lacks_place(struct place *p)
+{
+	return p->fed > 0 && resume_lacks_place(&p->resume);
 }
 
 bool
 install_lacks_place(struct install *in)
 {
-	return in->parts != NULL ? parts_lacks_place(in->parts)
-	                         : resume_lacks_place(&in->resume);
+	bool lacks = false;
+
+	for (unsigned i = 0; i < in->n; i++)
+		lacks |= lacks_place(&in->place[i]);
+	return lacks;
 }
 
 int
 install_offer(struct install *in, uint32_t number, const void *bytes, struct err *e)
 {
-	return in->parts != NULL ? parts_offer(in->parts, number, bytes, e)
-	                         : resume_offer(&in->resume, bytes, number, e);
+	for (unsigned i = 0; i < in->n; i++)
+		if (lacks_place(&in->place[i]) &&
+		    resume_offer(&in->place[i].resume, bytes, number, e) != 0)
+			return -1;
+	return 0;
 }
 
 bool
 install_resumes(const struct install *in)
 {
-	return in->parts == NULL && resume_pending(&in->resume);
+	return !install_is_only(in) && resume_pending(&in->place->resume);
 }
 
 bool
 install_in_order(const struct install *in)
 {
-	return in->parts == NULL && disk_kind(in->target.disk) == DISK_STREAM;
+	return disk_kind(in->disk) == DISK_STREAM;
 }
 
 int
 install_compare(struct install *in, const struct chunk *c, bool **same, struct err *e)
 {
 	const struct ndz_header *h = &c->h;
+	struct target *t = &in->place->target;
 	struct err too_small; /* the whole image will be refused */
 
 	*same = NULL;
-	if (in->parts != NULL || install_guesses(in, c))
+	if (install_is_only(in) || install_guesses(in->place, c))
 		return 0;
-	if (!job_can_skip(c, &in->target, in->raw_bytes) ||
-	    target_check_fit(
-		&in->target, range_end(h->regions[h->nregions - 1]), &too_small) != 0)
+	if (!job_can_skip(c, t, in->raw_bytes) ||
+	    target_check_fit(t, range_end(h->regions[h->nregions - 1]), &too_small) != 0)
 		return 0;
-	return job_compare(c, &in->target, same, e) == 0 ? 1 : -1;
+	return job_compare(c, t, same, e) == 0 ? 1 : -1;
 }
 
-int
-install_feed(struct install *in, uint32_t number, const void *bytes,
-    void (*released)(void *arg, const void *chunk), void *arg, struct err *e)
+/* A chunk that several places use: the last one that is done with it releases it. */
+struct share {
+	_Atomic unsigned left;
+	void (*released)(void *arg, const void *chunk);
+	void *arg;
+};
+
+static void
+drop(void *arg, const void *chunk)
 {
-	if (in->parts != NULL)
-		return parts_feed(in->parts, number, bytes, released, arg, e);
-	return install_feed_compared(in, number, bytes, NULL, false, released, arg, e);
+	struct share *s = arg;
+
+	if (--s->left > 0)
+		return;
+	if (s->released != NULL)
+		s->released(s->arg, chunk);
+	free(s);
+}
+
+/* A chunk that is fed. */
+struct fed {
+	uint32_t number;
+	const void *bytes;
+	bool *same; /* taken over by the place that is fed */
+	bool partial;
+	struct share *share;
+};
+
+/* Note a chunk that the place has already. */
+static int
+pass(struct place *p, const struct fed *f, struct err *e)
+{
+	struct chunk c;
+	struct ndz_header at;
+
+	if (chunk_parse(&c, f->bytes, e) != 0)
+		return -1;
+	int rc = image_identity_check(&p->in->id, &c.h, &c.ext, e);
+	if (p->number != 0)
+		only_header(&c.h, p->target.only, &at);
+	if (rc == 0)
+		rc = install_learn_tail(p, &c.ext.tail, e);
+	if (rc == 0)
+		rc = note_chunk(p, f->number, &c, p->number != 0 ? &at : &c.h, e);
+	p->passed += rc == 0;
+	chunk_free(&c);
+	return rc;
+}
+
+static int
+feed_place(struct place *p, struct fed *f, struct err *e)
+{
+	struct job *j;
+
+	if (resume_has(&p->resume, f->number))
+		return pass(p, f, e) == 0 ? 0 : err_ctx(e, "chunk %u", f->number);
+	f->share->left++;
+	if (job_new(&j, f->number, f->bytes, &p->target, p->in->raw_bytes, drop, f->share,
+		e) != 0)
+		return err_ctx(e, "chunk %u", f->number);
+	j->place = p;
+	j->same = f->same;
+	j->partial = f->partial;
+	f->same = NULL;
+	return install_admit(j, e) == 0 ? install_submit(j, e) : -1;
+}
+
+/* Check a chunk that no place has anything of: that it belongs to the image, and what it
+ * says of the whole image. */
+static int
+look(struct install *in, const struct fed *f, struct err *e)
+{
+	struct chunk c;
+
+	if (chunk_parse(&c, f->bytes, e) != 0)
+		return err_ctx(e, "chunk %u", f->number);
+	int rc = image_identity_check(&in->id, &c.h, &c.ext, e);
+	if (rc == 0)
+		note_image(in, &c.ext);
+	chunk_free(&c);
+	return rc == 0 ? 0 : err_ctx(e, "chunk %u", f->number);
+}
+
+static bool
+takes(const struct place *p, const struct ndz_header *h)
+{
+	if (p->number == 0)
+		return true;
+	return p->in->search != NULL ? part_takes(p)
+	                             : p->known && only_touches(h, p->target.only);
+}
+
+static int
+feed_all(struct install *in, struct fed *f, struct err *e)
+{
+	struct ndz_header h;
+	bool taken = false;
+
+	if (ndz_header_get(&h, f->bytes, NDZ_CHUNK_BYTES, e) != 0)
+		return err_ctx(e, "chunk %u", f->number);
+	if (install_is_only(in) && !in->known && in->search == NULL &&
+	    install_learn(in, f->number, f->bytes, e) != 0)
+		return -1;
+	in->passed_end = h.lastsect > in->passed_end ? h.lastsect : in->passed_end;
+	for (unsigned i = 0; i < in->n; i++) {
+		if (!takes(&in->place[i], &h))
+			continue;
+		taken = true;
+		if (feed_place(&in->place[i], f, e) != 0)
+			return -1;
+	}
+	return taken ? 0 : look(in, f, e);
 }
 
 int
@@ -251,50 +385,41 @@ install_feed_compared(struct install *in, uint32_t number, const void *bytes,
     bool *same, bool partial, void (*released)(void *arg, const void *chunk), void *arg,
     struct err *e)
 {
-	struct job *j;
+	struct fed f = { number, bytes, same, partial, malloc(sizeof *f.share) };
+	int rc = -1;
 
-	if (job_new(&j, number, bytes, &in->target, in->raw_bytes, released, arg, e) !=
-	    0) {
-		free(same);
-		return err_ctx(e, "chunk %u", number);
+	if (f.share == NULL) {
+		if (released != NULL)
+			released(arg, bytes);
+		err_nomem(e, "a chunk");
+	} else {
+		*f.share = (struct share){ .left = 1, .released = released, .arg = arg };
+		rc = feed_all(in, &f, e);
+		drop(f.share, bytes);
 	}
-	j->same = same;
-	j->partial = partial;
-	return install_admit(in, j, e) == 0 ? install_submit(in, j, e) : -1;
+	free(f.same);
+	return rc;
 }
 
 int
-install_pass(struct install *in, uint32_t number, const void *bytes, struct err *e)
+install_feed(struct install *in, uint32_t number, const void *bytes,
+    void (*released)(void *arg, const void *chunk), void *arg, struct err *e)
 {
-	struct chunk c;
-	struct ndz_header at;
-
-	if (in->parts != NULL)
-		return parts_feed(in->parts, number, bytes, NULL, NULL, e);
-	if (chunk_parse(&c, bytes, e) != 0)
-		return err_ctx(e, "chunk %u", number);
-	int rc = image_identity_check(&in->id, &c.h, &c.ext, e);
-	if (in->target.only.len != 0)
-		only_header(&c.h, in->target.only, &at);
-	if (rc == 0)
-		rc = install_learn_tail(in, &c.ext.tail, e);
-	if (rc == 0)
-		rc = note_chunk(
-		    in, number, &c, in->target.only.len != 0 ? &at : &c.h, e);
-	in->passed += rc == 0;
-	chunk_free(&c);
-	return rc == 0 ? 0 : err_ctx(e, "chunk %u", number);
+	return install_feed_compared(in, number, bytes, NULL, false, released, arg, e);
 }
 
 bool
 install_failed(struct install *in)
 {
-	return in->parts != NULL ? parts_failed(in->parts) : pipeline_failed(in->pipe);
+	return pipeline_failed(in->pipe);
 }
 
 uint64_t
 install_bytes_covered(struct install *in)
 {
-	return in->parts != NULL ? parts_bytes_covered(in->parts)
-	                         : in->target.bytes_covered;
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < in->n; i++)
+		sum += in->place[i].target.bytes_covered;
+	return sum;
 }

@@ -66,9 +66,6 @@ struct install_config {
 	uint64_t jobs;     /* -j: decoders; 0: one for each processor */
 	/* The caller must prove chunks before it feeds them. */
 	struct opener_config opener;
-	/* Not an option: the user was told already that processes of other users could not
-	 * be looked into. */
-	bool told_unseen;
 	/* Not an option: a delta onto a regular file, which becomes as long as the image
 	 * says. Only with in_place. */
 	bool resize;
@@ -149,20 +146,18 @@ void install_trust_digests(struct install *);
  * chunk that is fed shows whether the state belongs to this image (ERR_REFUSED; for a state
  * on the target forgotten() of the configuration is called instead). False for chunk 0. */
 bool install_has(const struct install *, uint32_t chunk);
-/* Optional: hand in a chunk that install_has() reports.  It is not written, and only its
- * header is checked and recorded, so that stale signatures can be wiped at the end. */
-int install_pass(struct install *, uint32_t number, const void *chunk, struct err *);
 /* With --state=target, after chunk 0 was fed: is there no place for the state yet? If so,
  * chunks that have free space can be offered before it is their turn, with
  * install_offer(), so that the state has a place early. */
 bool install_lacks_place(struct install *);
 int install_offer(struct install *, uint32_t number, const void *chunk, struct err *);
-/* How chunks can be read once more, at the end. */
+/* How chunks can be read in any order, before any is fed, and once more at the end. */
 struct install_again {
 	uint32_t nchunks; /* 0: they cannot be */
 	int (*header)(void *arg, uint32_t chunk, struct ndz_header *, struct err *);
 	int (*read)(void *arg, uint32_t chunk, void *bytes, struct err *);
-	void *arg; /* stays the caller's until the end */
+	void *arg; /* stays the caller's until the end, and so does the name */
+	const char *name; /* of the image, for errors */
 };
 /* Called before the first chunk. With --read-back, what differs in the end is then
  * written once more, and what an earlier run has written is compared. */
@@ -180,7 +175,9 @@ bool install_compares_base(const struct install *);
 int install_compare_base(
     struct install *, uint32_t number, const void *chunk, struct err *);
 void install_base_compared(struct install *);
-/* Give a chunk of NDZ_CHUNK_BYTES.  Blocks while all buffers are in use.
+/* Give a chunk of NDZ_CHUNK_BYTES.  Blocks while all buffers are in use.  A chunk that
+ * install_has() reports is not written: only its header is checked and recorded, so that
+ * stale signatures can be wiped at the end.
  * released(arg, chunk) is called exactly once, from any thread, when the bytes
  * are no longer needed; also when install_feed() itself fails. */
 int install_feed(struct install *, uint32_t number, const void *chunk,
@@ -195,41 +192,25 @@ int install_feed_compared(struct install *, uint32_t number, const void *chunk,
     bool *same, bool partial, void (*released)(void *arg, const void *chunk), void *arg,
     struct err *);
 
-/* --only (install_config.only). Any chunk may be fed; a chunk that has nothing of the
- * wanted partitions is only checked. How the caller gets its chunks: */
-enum install_source {
-	INSTALL_STREAM, /* one after the other, each once; the default */
-	INSTALL_FILE, /* all can be read: install_lacks(), install_consider() */
-	INSTALL_SEARCH, /* each can be asked for: install_wants() says which */
-};
-/* Are only some partitions installed? */
+/* Are only some partitions installed (--only)?  Then any chunk may be fed; one that has
+ * nothing of the wanted partitions is only checked. */
 bool install_is_only(const struct install *);
-/* Called before the first chunk; nchunks: the number of chunks of the image. ERR_NOMEM. */
-int install_only_source(
-    struct install *, enum install_source, uint32_t nchunks, struct err *);
-/* Learn from a chunk, which was proved and decrypted and is fed next or not at all, where
- * the partitions are. ERR_USAGE: the image does not have one of the partitions.
- * ERR_REFUSED: a partition does not fit. */
-int install_learn(struct install *, uint32_t number, const void *chunk, struct err *);
-/* Without --only, install_learn(), install_lacks() and install_cannot() find out, before
- * the first chunk is fed, how far an image reaches that does not say it. ERR_REFUSED: the
+/* Optional, after install_set_again() and before the first chunk: look into the image.
+ * With --only, *wanted becomes a list of the chunks to feed, which the caller frees, and
+ * *sectors how many are installed; otherwise it is found out how far an image reaches that
+ * does not say it, and *wanted becomes NULL.  ERR_USAGE: the image does not have one of the
+ * partitions.  ERR_REFUSED: a partition does not fit, or the image stores nothing of it; the
  * target would cut a partition or filesystem. */
-/* INSTALL_FILE: true when install_learn() needs the chunk with this sector to find the
- * partitions; if there is no such chunk, install_cannot() is called instead. false: the
- * partitions are known. */
-bool install_lacks(struct install *, uint64_t *sector);
-int install_cannot(struct install *, uint64_t sector, struct err *);
-/* INSTALL_FILE, after install_lacks() was false, with the header of each chunk. *wanted:
- * the chunk is to be fed. ERR_REFUSED: what it stores does not fit. */
-int install_consider(
-    struct install *, const struct ndz_header *, bool *wanted, struct err *);
-/* INSTALL_FILE, after install_consider() for all chunks: ERR_REFUSED when the image
- * stores nothing of one of the partitions. */
-int install_considered(struct install *, struct err *);
-/* How many sectors of the image are installed, once the partitions are known. */
-uint64_t install_only_sectors(const struct install *);
-/* INSTALL_SEARCH, after each install_learn(): get the next chunk to ask for. A chunk is
- * not given out again before it was learned from. false: there is nothing to ask for now. */
+int install_choose(struct install *, bool **wanted, uint64_t *sectors, struct err *);
+/* --only, when each chunk of the image, of nchunks, can be asked for: after this,
+ * install_learn() is called with each chunk that comes, before it is fed, and then
+ * install_wants() until it is false.  ERR_NOMEM. */
+int install_search(struct install *, uint32_t nchunks, struct err *);
+/* Learn where the partitions are, or how far the image reaches, from a chunk that was proved
+ * and decrypted.  Errors are those of install_choose(). */
+int install_learn(struct install *, uint32_t number, const void *chunk, struct err *);
+/* Get the next chunk to ask for. A chunk is not given out again before it was learned from.
+ * false: there is nothing to ask for now. */
 bool install_wants(struct install *, uint32_t *chunk);
 
 /* Called when all chunks were fed: wait for the threads, fill the rest of the free space,

@@ -3,7 +3,6 @@
  * from.c calls this in the thread that feeds chunks. */
 #include "common/image/read/only.h"
 #include "imageunzip/install/install_impl.h"
-#include "imageunzip/install/parts_impl.h"
 
 bool
 install_compares_base(const struct install *in)
@@ -11,29 +10,19 @@ install_compares_base(const struct install *in)
 	return !in->cfg.force;
 }
 
-/* Compare a chunk with the sectors of one installation. */
+/* Compare a chunk with the sectors of one place. */
 static int
-compare(struct install *in, const struct chunk *c, struct err *e)
+compare(struct place *p, const struct chunk *c, struct err *e)
 {
-	struct target *t = &in->target;
+	struct target *t = &p->target;
 	struct ndz_header at = c->h;
 
-	if (install_check_delta(in, c, e) != 0)
+	if (install_check_delta(p, c, e) != 0)
 		return -1;
-	if (t->only.len != 0)
+	if (p->number != 0)
 		only_header(&c->h, t->only, &at);
-	in->gate.begun = install_begun(in);
-	return gate_check_chunk(&in->gate, t, c, at.nregions > 0, e);
-}
-
-static int
-compare_parts(struct parts *x, const struct chunk *c, struct err *e)
-{
-	for (unsigned i = 0; i < x->n; i++)
-		if (only_touches(&c->h, x->part[i].sectors) &&
-		    compare(x->part[i].in, c, e) != 0)
-			return -1;
-	return 0;
+	p->gate.begun = install_begun(p);
+	return gate_check_chunk(&p->gate, t, c, at.nregions > 0, e);
 }
 
 int
@@ -41,11 +30,15 @@ install_compare_base(
     struct install *in, uint32_t number, const void *bytes, struct err *e)
 {
 	struct chunk c;
+	int rc = 0;
 
 	if (chunk_parse(&c, bytes, e) != 0)
 		return err_ctx(e, "chunk %u", number);
-	int rc = in->parts != NULL ? compare_parts(in->parts, &c, e)
-	                           : compare(in, &c, e);
+	for (unsigned i = 0; rc == 0 && i < in->n; i++) {
+		struct place *p = &in->place[i];
+		if (p->number == 0 || only_touches(&c.h, p->target.only))
+			rc = compare(p, &c, e);
+	}
 	chunk_free(&c);
 	return rc == 0 ? 0 : err_ctx(e, "chunk %u", number);
 }
@@ -53,7 +46,6 @@ install_compare_base(
 void
 install_base_compared(struct install *in)
 {
-	for (unsigned i = 0; in->parts != NULL && i < in->parts->n; i++)
-		in->parts->part[i].in->gate.all_compared = true;
-	in->gate.all_compared = true;
+	for (unsigned i = 0; i < in->n; i++)
+		in->place[i].gate.all_compared = true;
 }

@@ -40,15 +40,16 @@ install_uuid(const struct chunk *c)
 }
 
 bool
-install_begun(const struct install *in)
+install_begun(const struct place *p)
 {
-	return in->target.boot_area.was_marked || resume_pending(&in->resume);
+	return p->target.boot_area.was_marked || resume_pending(&p->resume);
 }
 
 int
-install_check_delta(const struct install *in, const struct chunk *c, struct err *e)
+install_check_delta(const struct place *p, const struct chunk *c, struct err *e)
 {
-	const struct target *t = &in->target;
+	const struct install *in = p->in;
+	const struct target *t = &p->target;
 	const struct boot_area *boot = &t->boot_area;
 
 	if (!ext_is_delta(&c->ext) && in->cfg.check_base != NULL)
@@ -79,10 +80,10 @@ install_check_delta(const struct install *in, const struct chunk *c, struct err 
 static int
 check_sectors(struct install *in, const struct ext_image *i, struct err *e)
 {
-	struct disk *d = in->target.disk;
+	struct disk *d = in->disk;
 
 	in->sector_bytes = i->kind == EXT_KIND_DISK ? i->sector_bytes : 0;
-	if (i->kind != EXT_KIND_DISK || in->target.slice.len != 0 || in->cfg.convert ||
+	if (i->kind != EXT_KIND_DISK || in->place->target.slice.len != 0 || in->cfg.convert ||
 	    disk_kind(d) != DISK_BLOCK || i->sector_bytes == disk_sector_bytes(d))
 		return 0;
 	return err_set(e, ERR_REFUSED,
@@ -92,13 +93,15 @@ check_sectors(struct install *in, const struct ext_image *i, struct err *e)
 }
 
 int
-install_learn_tail(struct install *in, const struct tail *x, struct err *e)
+install_learn_tail(struct place *p, const struct tail *x, struct err *e)
 {
+	struct install *in = p->in;
+
 	/* A partition that is installed alone has no tail. */
-	if (x->n == 0 || in->target.only.len != 0)
+	if (x->n == 0 || p->number != 0)
 		return 0;
 	if (in->tail.n == 0) {
-		if (tail_check(&in->target, x, e) != 0)
+		if (tail_check(&p->target, x, e) != 0)
 			return -1;
 		in->tail = *x;
 	}
@@ -110,63 +113,68 @@ install_learn_tail(struct install *in, const struct tail *x, struct err *e)
 
 /* A tail that is not written to its place needs no room on the disk. */
 int
-install_check_header(struct install *in, const struct ndz_header *h, struct err *e)
+install_check_header(struct place *p, const struct ndz_header *h, struct err *e)
 {
-	uint64_t end = tail_in_place(&in->target, &in->tail)
-	                   ? range_end(h->regions[h->nregions - 1])
-	                   : tail_rest_end(&in->tail, h->regions, h->nregions);
+	struct install *in = p->in;
+	bool in_place = tail_in_place(&p->target, &in->tail);
+	uint64_t end = in_place ? range_end(h->regions[h->nregions - 1])
+	                        : tail_rest_end(&in->tail, h->regions, h->nregions);
 
 	if (check_relocs(in, h, e) != 0)
 		return -1;
-	return target_check_fit(&in->target, end, e);
+	if (!in_place && end > in->tail.needed)
+		return err_set(e, ERR_FORMAT,
+		    "has data behind sector %" PRIu64
+		    " that the record of the disk's end does not have",
+		    in->tail.needed);
+	return target_check_fit(&p->target, end, e);
 }
 
 /* Check the part of a chunk that belongs to the partition that is installed alone.  Its
  * free space is filled only when it is known that the image stores something of it; every
  * image stores the beginning of a partition. */
 static int
-check_only(struct install *in, const struct job *j, struct err *e)
+check_only(struct place *p, const struct job *j, struct err *e)
 {
+	const struct install_config *cfg = &p->in->cfg;
 	const struct ndz_header *at = j->at;
-	bool fills = in->cfg.zero || in->cfg.has_pattern || in->cfg.discard;
 
-	if (check_relocs(in, &j->c.h, e) != 0)
+	if (check_relocs(p->in, &j->c.h, e) != 0)
 		return -1;
-	if (at->firstsect == 0 && at->nregions == 0 && fills)
-		return install_only_nothing(in, e);
-	return install_only_fits(
-	    in, at->nregions > 0 ? range_end(at->regions[at->nregions - 1]) : 0, e);
+	if (at->firstsect == 0 && at->nregions == 0 &&
+	    (cfg->zero || cfg->has_pattern || cfg->discard))
+		return only_nothing(p, e);
+	return only_fits(p, at->nregions > 0 ? range_end(at->regions[at->nregions - 1]) : 0, e);
 }
 
 /* Chunk 0 says how large a disk must be, so that none of a disk that is too small is written,
  * whatever the order of the chunks. */
 static int
-check_needed(const struct install *in, const struct ext_image *i, struct err *e)
+check_needed(const struct place *p, const struct ext_image *i, struct err *e)
 {
-	return in->target.only.len == 0
-	           ? target_check_fit(&in->target, i->needed_sectors, e)
-	           : 0;
+	return p->number == 0 ? target_check_fit(&p->target, i->needed_sectors, e) : 0;
 }
 
 /* Check everything that can be known of a chunk before its data is decoded. */
 int
-install_check_job(struct install *in, struct job *j, struct err *e)
+install_check_job(struct job *j, struct err *e)
 {
+	struct place *p = j->place;
+	struct install *in = p->in;
+	struct target *t = &p->target;
+
 	if (image_identity_check(&in->id, &j->c.h, &j->c.ext, e) != 0 ||
-	    gate_check_meant(&in->target, &j->c.ext, e) != 0 ||
-	    install_check_delta(in, &j->c, e) != 0)
+	    gate_check_meant(t, &j->c.ext, e) != 0 ||
+	    install_check_delta(p, &j->c, e) != 0)
 		return -1;
 	if (j->c.ext.has_image && check_sectors(in, &j->c.ext.image, e) != 0)
 		return -1;
-	target_note_image(&in->target, &j->c.ext);
-	if (!j->partial &&
-	    finish_check(&in->target, &j->c, j->bytes, in->sector_bytes, e) != 0)
+	target_note_image(t, &j->c.ext);
+	if (!j->partial && finish_check(t, &j->c, j->bytes, in->sector_bytes, e) != 0)
 		return -1;
-	if (install_learn_tail(in, &j->c.ext.tail, e) != 0 ||
-	    (j->c.ext.has_image && check_needed(in, &j->c.ext.image, e) != 0) ||
-	    install_check_reach(in, &j->c.ext, e) != 0 ||
-	    install_guess_job(in, j, e) != 0)
+	if (install_learn_tail(p, &j->c.ext.tail, e) != 0 ||
+	    (j->c.ext.has_image && check_needed(p, &j->c.ext.image, e) != 0) ||
+	    install_check_reach(p, &j->c.ext, e) != 0 || install_guess_job(j, e) != 0)
 		return -1;
-	return in->target.only.len == 0 ? install_check_header(in, &j->c.h, e)
-	                                : check_only(in, j, e);
+	return p->number == 0 ? install_check_header(p, &j->c.h, e) : check_only(p, j, e);
 }

@@ -1,6 +1,6 @@
 /* install_end.c: ends an installation: it checks that all chunks came and completes the
- * target, or gives the installation up. The sink of the installation and parts.c call
- * this, in the thread that feeds chunks. */
+ * target, or gives the installation up. The sink of the installation calls this, in the
+ * thread that feeds chunks. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -8,7 +8,6 @@
 #include "common/disk/output.h"
 #include "imageunzip/install/finish.h"
 #include "imageunzip/install/install_impl.h"
-#include "imageunzip/install/parts.h"
 #include "imageunzip/install/tail.h"
 
 /* Tell the user which sectors are zeros because they could not be read from the source. */
@@ -31,15 +30,15 @@ tell_tail(struct install *in, struct install_stats *s)
 	char sentence[WARNING_BYTES], what[400];
 	bool known = false;
 
-	if (tail_in_place(&in->target, &in->tail))
+	if (tail_in_place(&in->place->target, &in->tail))
 		return;
 	for (size_t i = 0; i < in->tail.n; i++) {
 		uint64_t n = in->tail_sectors[i];
-		tail_place(&in->target, &in->tail, in->tail.pieces[i].sectors, &to);
-		(to == UINT64_MAX ? left : moved)[i] = n;
-		*(to == UINT64_MAX ? &s->tail_left_out
-				   : &s->tail_moved) += n * SECTOR_BYTES;
-		known |= to == UINT64_MAX && in->tail.pieces[i].kind != TAIL_UNKNOWN;
+		maps_run(in->place->target.maps, in->tail.pieces[i].sectors, &to);
+		(to == MAPS_NOWHERE ? left : moved)[i] = n;
+		*(to == MAPS_NOWHERE ? &s->tail_left_out
+				     : &s->tail_moved) += n * SECTOR_BYTES;
+		known |= to == MAPS_NOWHERE && in->tail.pieces[i].kind != TAIL_UNKNOWN;
 	}
 	if (s->tail_moved > 0 && in->cfg.say != NULL) {
 		snprintf(sentence, sizeof sentence,
@@ -62,110 +61,132 @@ tell_tail(struct install *in, struct install_stats *s)
 static void
 drop_new_file(const struct install *in)
 {
-	if (in->unlink_path != NULL && !resume_pending(&in->resume) && !in->must_empty)
+	if (in->unlink_path != NULL && !resume_pending(&in->place->resume) &&
+	    !in->must_empty)
 		output_remove(in->unlink_path);
 }
 
 /* Is it known what all chunks store?  It is not for chunks of an earlier run that were not
  * passed. */
 static bool
-all_known(const struct install *in)
+all_known(const struct place *p)
 {
-	return in->resume.had == in->passed;
+	return p->resume.had == p->passed;
 }
 
+/* The marker of the place stands until its target is sealed, and the installation can be
+ * resumed until the state forgets it. */
 static int
-complete(struct install *in, struct err *e)
+complete(struct place *p, struct err *e)
 {
+	struct install *in = p->in;
+	struct target *t = &p->target;
+	unsigned wiped = 0;
 	/* What a delta does not store belongs to its base, and images of other tools may be
 	 * deltas. */
-	struct finish f = { .target = &in->target,
-		.cover = &in->cover,
-		.known = all_known(in),
+	struct finish f = { .target = t,
+		.cover = &p->cover,
+		.known = all_known(p),
 		.ours = in->ours && !in->delta,
 		.sector_bytes = in->sector_bytes,
 		.tail = &in->tail,
 		.tail_sectors = in->tail_sectors };
 
-	/* The incomplete marker stands until the target is sealed, and the installation can
-	 * be resumed until the state forgets it. */
-	if (install_check_written(in, e) != 0 || target_size(&in->target, e) != 0 ||
-	    install_look_data(in, e) != 0 ||
-	    tail_finish(&in->target, &in->tail, e) != 0 ||
-	    finish_target(&f, &in->stale_wiped, e) != 0 ||
-	    install_look_again(in, e) != 0 ||
-	    resume_forget(&in->resume, e) != 0 || target_seal(&in->target, e) != 0)
+	if (install_check_written(p, e) != 0 || target_size(t, e) != 0 ||
+	    install_look_data(p, e) != 0 || tail_finish(t, &in->tail, e) != 0 ||
+	    finish_target(&f, &wiped, e) != 0 || install_look_again(p, e) != 0 ||
+	    resume_forget(&p->resume, e) != 0 || target_seal(t, e) != 0)
 		return -1;
-	finish_tell_kernel(&in->target);
+	in->stale_wiped += wiped;
+	finish_tell_kernel(t);
 	/* This is for images that do not say how long they are. */
-	if (in->target.fresh)
-		install_tell_cut(in, disk_size_bytes(in->target.disk));
-	return 0;
+	if (t->fresh)
+		install_tell_cut(in, disk_size_bytes(in->disk));
+	return resume_done(&p->resume, e);
 }
 
 static int
-check_all_came(const struct install *in, struct err *e)
+check_all_came(const struct place *p, struct err *e)
 {
-	uint32_t there = in->fed + in->resume.had;
+	const struct install *in = p->in;
+	uint32_t there = p->fed + p->resume.had;
 
-	if (in->target.only.len != 0)
-		return install_only_all_came(in, e);
+	if (p->number != 0)
+		return only_all_came(p, e);
 	/* The last chunk may be one of an earlier run. */
-	if (in->resume.had > 0 ? there == in->resume.expected
-			       : !in->ours || there == in->promised)
+	if (p->resume.had > 0 ? there == p->resume.expected
+	                      : !in->ours || there == in->promised)
 		return 0;
 	return err_set(e, ERR_FORMAT,
-	    "truncated: %u chunks came, and the image's last one %s", in->fed,
+	    "truncated: %u chunks came, and the image's last one %s", p->fed,
 	    in->promised == 0 ? "is missing" : "gives another number");
 }
 
 static int
-check_tiling(struct install *in, struct err *e)
+check_tiling(struct place *p, struct err *e)
 {
+	const struct install_config *cfg = &p->in->cfg;
 	char text[WARNING_BYTES];
 	struct range gap;
 
-	if (!all_known(in))
+	if (!all_known(p))
 		return 0;
-	if (in->target.only.len != 0
-		? tiling_check_within(&in->tiling, in->target.only, &gap, e) != 0
-		: tiling_check(&in->tiling, &gap, e) != 0)
+	if (p->number != 0
+	        ? tiling_check_within(&p->tiling, p->target.only, &gap, e) != 0
+	        : tiling_check(&p->tiling, &gap, e) != 0)
 		return -1;
-	if (gap.len == 0 || in->cfg.warn == NULL)
+	if (gap.len == 0 || cfg->warn == NULL)
 		return 0;
 	snprintf(text, sizeof text,
 	    "no chunk of the image covers the sectors %" PRIu64 " to %" PRIu64
 	    ": they are unchanged",
 	    gap.off, range_end(gap) - 1);
-	in->cfg.warn(text);
+	cfg->warn(text);
 	return 0;
+}
+
+/* Complete one place after the other. */
+static int
+finish_all(struct install *in, struct err *e)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; rc == 0 && i < in->n; i++)
+		rc = check_all_came(&in->place[i], e);
+	for (unsigned i = 0; rc == 0 && i < in->n; i++)
+		rc = check_tiling(&in->place[i], e);
+	for (unsigned i = 0; rc == 0 && i < in->n; i++)
+		rc = complete(&in->place[i], e);
+	return rc;
+}
+
+static void
+add_up(struct install *in, struct install_stats *s)
+{
+	*s = (struct install_stats){ .chunks = in->chunks, .stale_wiped = in->stale_wiped };
+	for (unsigned i = 0; i < in->n; i++) {
+		const struct target *t = &in->place[i].target;
+		s->bytes_written += t->bytes_written;
+		s->bytes_same += t->bytes_same;
+		s->bytes_filled += t->bytes_filled;
+		s->bytes_covered += t->bytes_covered;
+	}
 }
 
 int
 install_finish(struct install *in, struct install_stats *s, struct err *e)
 {
 	struct err closing;
-
-	if (in->parts != NULL)
-		return parts_finish(in, s, e);
 	int rc = install_threads_stop(in, e);
+
 	if (rc == 0)
-		rc = check_all_came(in, e);
-	if (rc == 0)
-		rc = check_tiling(in, e);
-	if (rc == 0)
-		rc = complete(in, e);
-	if (rc == 0)
-		rc = resume_done(&in->resume, e);
-	*s = (struct install_stats){ .chunks = in->chunks,
-		.bytes_written = in->target.bytes_written,
-		.bytes_same = in->target.bytes_same,
-		.bytes_filled = in->target.bytes_filled,
-		.bytes_covered = in->target.bytes_covered,
-		.stale_wiped = in->stale_wiped };
+		rc = finish_all(in, e);
+	add_up(in, s);
+	if (rc == 0 && install_is_only(in))
+		rc = only_cut_lost(in, e);
 	if (rc == 0)
 		tell_tail(in, s);
-	if (target_close(&in->target, &closing) != 0 && rc == 0) {
+	if (install_close(in, &closing) != 0 && rc == 0) {
 		*e = closing;
 		rc = -1;
 	}
@@ -184,13 +205,9 @@ install_abort(struct install *in)
 
 	if (in == NULL)
 		return;
-	if (in->parts != NULL) {
-		parts_abort(in);
-		return;
-	}
 	pipeline_fail(in->pipe, &e);
 	install_threads_stop(in, &e);
-	target_close(&in->target, &e);
+	(void)install_close(in, &e);
 	drop_new_file(in);
 	install_free(in);
 }

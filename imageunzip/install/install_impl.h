@@ -11,9 +11,11 @@
 #include "imageunzip/install/resume.h"
 #include "imageunzip/install/target.h"
 
+struct disk_hold;
 struct guess;
+struct imgtable;
 struct ordered;
-struct parts;
+struct part_search;
 struct pipeline;
 struct pool;
 
@@ -26,14 +28,28 @@ struct seen {
 	uint64_t stored;           /* wanted sectors that these chunks store */
 };
 
-struct install {
-	/* --only: an installation for each partition; only cfg of this one is used then.
-	 * Otherwise NULL. */
-	struct parts *parts;
-	struct seen seen; /* in an installation of one partition */
-	unsigned only_number;
-	struct install_config cfg;
+/* What is installed to: the whole target, or one partition of it.  Each has its maps, its
+ * first 4 KiB, its marker and its state, and is completed by itself. */
+struct place {
+	struct install *in;   /* borrowed */
+	unsigned number;      /* --only: of the image's partition; 0: all of the image */
+	bool known;           /* where that partition is */
 	struct target target;
+	struct gate gate;
+	struct resume resume;
+	struct cover cover;   /* what was fed, and which free space is the image's */
+	struct tiling tiling; /* of the chunks that were fed */
+	struct seen seen;     /* with --only */
+	uint32_t fed, passed; /* chunks */
+	bool reach_checked; /* how far the image reaches was compared with the target */
+};
+
+struct install {
+	struct install_config cfg;
+	struct disk *disk;
+	struct disk_hold *hold; /* of the partitions that are installed to, or NULL */
+	unsigned n;          /* places: one, or one for each partition of --only */
+	struct place *place; /* owned */
 	char *unlink_path;       /* a new file, removed when it is not completed */
 	bool holds_data;         /* the file that will be replaced by a new one holds data */
 	uint64_t held_bytes;     /* that file's length; 0 once the user was told that it is cut */
@@ -46,29 +62,32 @@ struct install {
 	struct image_identity id;
 	bool ours; /* made by this suite: chunks have an extension area (feeder's thread) */
 	bool delta;
-	uint32_t fed, passed, promised;
-	struct gate gate;
-	struct resume resume;
-	struct cover cover;     /* what was fed, and which free space is the image's */
+	uint32_t promised;
 	struct lost lost;       /* lost sectors, known from the last chunk */
 	struct tail tail;       /* of the image; n is 0 until a chunk described it */
 	uint64_t tail_sectors[TAIL_PIECES_MAX]; /* sectors of each piece that were fed */
-	struct tiling tiling;   /* of the chunks that were fed */
 	unsigned sector_bytes;  /* logical, of the image's source; 0: not known */
 	unsigned stale_wiped;
 	bool warned_type;
-	bool reach_checked; /* how far the image reaches was compared with the target */
 	struct install_again again;
 	bool of_disk; /* the image has a partition table, as far as it is known */
 	bool foreign; /* it is of a program that lets it be installed anywhere */
 	struct guess *guess; /* how far an image reaches that does not say it, or NULL */
 	_Atomic uint64_t chunks;
+	/* --only: */
+	struct imgtable *table;
+	bool known;          /* where all partitions are */
+	bool has_first;
+	struct ext first;    /* what chunk 0 says; owned */
+	uint64_t passed_end; /* end of the chunks that went by, sectors */
+	/* Chunks are asked for one by one; NULL: all come, or those of install_choose(). */
+	struct part_search *search;
 };
 
 /* install.c: */
 /* Check a chunk before it goes to the threads, and note what it stores; the first chunk
  * also settles what the installation is. The job is freed on failure. */
-int install_admit(struct install *, struct job *, struct err *);
+int install_admit(struct job *, struct err *);
 /* Tell the user once, as soon as it is known, that the existing file is replaced by a
  * shorter one of `bytes` bytes. */
 void install_tell_cut(struct install *, uint64_t bytes);
@@ -76,7 +95,9 @@ void install_tell_cut(struct install *, uint64_t bytes);
 /* install_open.c: */
 /* Is the target, if it is a regular file or does not exist, made as a new file? */
 bool install_makes_file(const struct install_config *, const char *path);
-/* Free the installation, when the threads are gone and the target is closed. */
+/* Close all places and the disk, when the threads are gone; checks that nothing was lost. */
+int install_close(struct install *, struct err *);
+/* Free the installation, when the target is closed. */
 void install_free(struct install *);
 
 /* install_threads.c: */
@@ -88,80 +109,81 @@ int install_threads_start(struct install *, struct err *);
 int install_threads_stop(struct install *, struct err *);
 /* Hand a job to the threads; it is taken over, also on failure. Blocks while all buffers
  * are in use. */
-int install_submit(struct install *, struct job *, struct err *);
+int install_submit(struct job *, struct err *);
 /* Give the job's buffer back, and free the job. */
-void install_retire(struct install *, struct job *);
+void install_retire(struct job *);
 
-/* install_only.c, for parts.c: */
-/* Called before the first chunk: install only this partition of the image. filesystems:
- * the image's description of its partitions, or NULL. */
-int install_set_only(struct install *, const struct partition *, const char *filesystems,
-    struct err *);
-/* Called next, with the extension area of chunk 0, before any other chunk: ERR_REFUSED
- * when the partition does not hold the base of a delta. */
-int install_only_open(struct install *, const struct ext *first, struct err *);
-/* Check a chunk that has no wanted sectors: that it belongs to the image, and what it
- * says of lost sectors and of the number of chunks. */
-int install_look(struct install *, uint32_t number, const void *chunk, struct err *);
+/* install_only.c, for --only: */
+/* Find the partitions, if the table is known far enough. ERR_USAGE: the image does not have
+ * one of them. ERR_REFUSED: a partition does not fit. */
+int only_settle(struct install *, struct err *);
 /* Does data that ends at this sector, counted from the partition's first, fit?
  * ERR_REFUSED. */
-int install_only_fits(const struct install *, uint64_t stored_end, struct err *);
+int only_fits(const struct place *, uint64_t stored_end, struct err *);
 /* Set ERR_REFUSED: the image stores nothing of the partition. Returns -1. */
-int install_only_nothing(const struct install *, struct err *);
-/* Take the list of lost sectors of a chunk, as far as it concerns wanted sectors. */
-int install_note_lost(struct install *, struct ext *, struct err *);
+int only_nothing(const struct place *, struct err *);
 /* Note a chunk that was fed or passed and has wanted sectors; at: the header cut to them. */
-void install_note_seen(struct install *, uint32_t number, const struct ndz_header *,
+void only_note_seen(struct place *, uint32_t number, const struct ndz_header *,
     const struct ndz_header *at);
-/* Called at the end: ERR_FORMAT when a chunk of the partition did not come. */
-int install_only_all_came(const struct install *, struct err *);
+/* Called at the end: ERR_FORMAT when a chunk of the partition did not come; ERR_USAGE when the
+ * image does not have it. */
+int only_all_came(const struct place *, struct err *);
+/* Cut the list of lost sectors to the partitions. */
+int only_cut_lost(struct install *, struct err *);
+
+/* part_search.c: */
+/* Learn from the header of a chunk that came, and add the chunks to ask for now to those of
+ * install_wants(). ERR_FORMAT, ERR_REFUSED (what is stored does not fit), ERR_NOMEM. */
+int part_search_learn(
+    struct install *, uint32_t number, const struct ndz_header *, struct err *);
+/* Does the place take the chunk that was learned from last? */
+bool part_takes(const struct place *);
+void part_search_free(struct install *);
 
 /* install_check.c: */
 /* The UUID by which the incomplete marker names the image of this chunk. */
 const uint8_t *install_uuid(const struct chunk *);
 /* Does the target's marker, or a state, say that an installation was interrupted there? */
-bool install_begun(const struct install *);
+bool install_begun(const struct place *);
 /* Refuse a delta where its base cannot be, or would be lost.  ERR_REFUSED. */
-int install_check_delta(const struct install *, const struct chunk *, struct err *);
+int install_check_delta(const struct place *, const struct chunk *, struct err *);
 /* Check everything that can be known of a chunk before its data is decoded. */
-int install_check_job(struct install *, struct job *, struct err *);
+int install_check_job(struct job *, struct err *);
 /* Check what the header alone tells. */
-int install_check_header(struct install *, const struct ndz_header *, struct err *);
+int install_check_header(struct place *, const struct ndz_header *, struct err *);
 /* Note what the chunk with this header stores, at the place where it is written. */
-int install_note_stored(struct install *, const struct ndz_header *, struct err *);
+int install_note_stored(struct place *, const struct ndz_header *, struct err *);
 /* Take a chunk's record of the image's tail: all records must be equal (ERR_FORMAT), and
  * --tail must be possible (ERR_REFUSED). */
-int install_learn_tail(struct install *, const struct tail *, struct err *);
+int install_learn_tail(struct place *, const struct tail *, struct err *);
 
 /* install_look.c: */
 /* Called when all data is written, before anything is corrected: look again at what was
  * written, and mend it if that can be done. ERR_IO: the disk does not hold it; the marker
  * stays, and a state names no chunk any more. */
-int install_look_data(struct install *, struct err *);
+int install_look_data(struct place *, struct err *);
 /* Called before the incomplete marker goes: the same without mending, if anything was
  * written since. */
-int install_look_again(struct install *, struct err *);
+int install_look_again(struct place *, struct err *);
 
 /* install_reach.c: */
 /* Compare with the target, once, how far the image reaches, as its chunk 0 says; if it
  * does not say it, nothing is refused here. ERR_REFUSED. */
-int install_check_reach(struct install *, const struct ext *first, struct err *);
+int install_check_reach(struct place *, const struct ext *first, struct err *);
 /* Is this the first chunk of an image that does not say how far it reaches, so that all
  * of it is needed? */
-bool install_guesses(const struct install *, const struct chunk *);
+bool install_guesses(const struct place *, const struct chunk *);
 /* Find out from a chunk of such an image how far it reaches; chunk 0 comes first. A chunk
  * may come again. ERR_REFUSED, ERR_FORMAT, ERR_NOMEM. */
-int install_guess(struct install *, uint32_t number, const struct chunk *,
+int install_guess(struct place *, uint32_t number, const struct chunk *,
     const void *bytes, struct err *);
-int install_guess_bytes(
-    struct install *, uint32_t number, const void *bytes, struct err *);
-int install_guess_job(struct install *, const struct job *, struct err *);
+int install_guess_job(const struct job *, struct err *);
 /* Compare what was found of the image with the target. ERR_REFUSED. */
-int install_compare_reach(struct install *, const struct reach *, struct err *);
+int install_compare_reach(struct place *, const struct reach *, struct err *);
 
 /* install_written.c: */
 /* Look at the target, when all is written, for what was not looked at in chunks of an
  * image that does not say how far it reaches. ERR_REFUSED, ERR_NOMEM. */
-int install_check_written(struct install *, struct err *);
+int install_check_written(struct place *, struct err *);
 
 #endif /* IMAGEUNZIP_INSTALL_INSTALL_IMPL_H */

@@ -1,122 +1,190 @@
-/* install_only.c: what is special about installing one partition of the image of a disk.
- * parts.c has such an installation for each wanted partition, and calls this in the
- * thread that feeds the chunks. */
+/* install_only.c: what is special about installing some partitions of the image of a disk
+ * (--only): each is a place of its own, which is known when the image's table is. install.c
+ * and install_end.c call this in the thread that feeds the chunks. */
 #include <inttypes.h>
 
 #include "common/base/number.h"
+#include "common/image/read/imgtable.h"
+#include "imageunzip/install/guess.h"
 #include "imageunzip/install/install_impl.h"
 
 enum { LOST_ROOM_BYTES = 1 << 16, HUMAN_CAP = 32 };
 
-int
-install_set_only(struct install *in, const struct partition *p, const char *filesystems,
-    struct err *e)
+/* Of an image from a pipe, each chunk comes once. */
+static int
+check_pipe(const struct place *p, struct range sectors, struct err *e)
 {
-	struct area all = { .sectors = { 0, p->sectors.len },
-		.unsure = areas_may_have_label(p, filesystems) };
+	const struct install *in = p->in;
 
-	in->only_number = p->number;
-	in->target.only = p->sectors;
-	in->target.only_mbr_type = p->mbr_type;
-	return state_slot_learn_one(&in->resume.slot, &all, e) == 0
-	           ? cover_learn_one(&in->cover, &all, e)
-	           : -1;
+	if (in->search != NULL || in->again.nchunks != 0)
+		return 0;
+	if (sectors.off < in->passed_end)
+		return err_set(e, ERR_UNSUPPORTED,
+		    "the image describes partition %u only behind its data, so --only "
+		    "needs the image as a file, not through a pipe",
+		    p->number);
+	if (p->target.room < sectors.len)
+		return err_set(e, ERR_REFUSED,
+		    "partition %u of the target is smaller than partition %u of the image, "
+		    "so the image must be a file, not a pipe, to find out whether its data "
+		    "fits",
+		    p->target.number, p->number);
+	return 0;
 }
 
-int
-install_only_open(struct install *in, const struct ext *first, struct err *e)
+/* What chunk 0 says is checked at once, because a partition of which it has nothing is not
+ * fed chunk 0. */
+static int
+open_place(struct place *p, const struct ext *first, struct err *e)
 {
-	return gate_open(&in->gate, &in->target, first, NULL, install_begun(in), e) ==
-	                       0 &&
-	               install_check_reach(in, first, e) == 0 &&
-	               resume_meet(&in->resume, first, e) == 0
+	return gate_open(&p->gate, &p->target, first, NULL, install_begun(p), e) == 0 &&
+	               install_check_reach(p, first, e) == 0 &&
+	               resume_meet(&p->resume, first, e) == 0
 	           ? 0
 	           : err_ctx(e, "chunk 0");
 }
 
+static int
+settle_place(struct place *p, struct err *e)
+{
+	struct install *in = p->in;
+	const struct partition *found = imgtable_find(in->table, p->number);
+	const char *described =
+	    in->first.has_image ? in->first.image.filesystems : NULL;
+
+	/* only_settle() refuses the partition when all partitions that could be had instead
+	 * are known. */
+	if (p->known || found == NULL || imgtable_left_out(in->table, p->number))
+		return 0;
+	const struct area all = { .sectors = { 0, found->sectors.len },
+		.unsure = areas_may_have_label(found, described) };
+	p->known = true;
+	if (check_pipe(p, found->sectors, e) != 0)
+		return -1;
+	target_set_only(&p->target, found);
+	if (state_slot_learn_one(&p->resume.slot, &all, e) != 0 ||
+	    cover_learn_one(&p->cover, &all, e) != 0)
+		return -1;
+	return in->has_first ? open_place(p, &in->first, e) : 0;
+}
+
 int
-install_look(struct install *in, uint32_t number, const void *bytes, struct err *e)
+only_settle(struct install *in, struct err *e)
+{
+	uint64_t sector;
+
+	in->known = true;
+	for (unsigned i = 0; i < in->n; i++) {
+		if (settle_place(&in->place[i], e) != 0)
+			return -1;
+		in->known &= in->place[i].known;
+	}
+	for (unsigned i = 0; i < in->n; i++)
+		if (!in->place[i].known && !imgtable_needs(in->table, &sector))
+			return imgtable_refuse(in->table, in->place[i].number, e);
+	return 0;
+}
+
+/* A partition may become known only behind the first chunk. */
+static void
+keep_first(struct install *in, struct ext *first)
+{
+	if (in->has_first)
+		return;
+	in->first = *first;
+	*first = (struct ext){ 0 };
+	in->has_first = true;
+}
+
+static int
+learn(struct install *in, uint32_t number, struct chunk *c, const void *bytes,
+    struct err *e)
+{
+	in->delta |= ext_is_delta(&c->ext);
+	if (in->known)
+		return 0;
+	if (imgtable_learn(in->table, number, c, bytes, e) != 0)
+		return -1;
+	if (number == 0)
+		keep_first(in, &c->ext);
+	return only_settle(in, e);
+}
+
+int
+install_learn(struct install *in, uint32_t number, const void *bytes, struct err *e)
 {
 	struct chunk c;
 
 	if (chunk_parse(&c, bytes, e) != 0)
 		return err_ctx(e, "chunk %u", number);
-	int rc = image_identity_check(&in->id, &c.h, &c.ext, e);
-	if (rc == 0)
-		rc = install_note_lost(in, &c.ext, e);
-	if (rc == 0 && c.ext.last)
-		in->promised = c.ext.nchunks;
+	int rc = !install_is_only(in) ? install_guess(in->place, number, &c, bytes, e)
+	                              : learn(in, number, &c, bytes, e);
+	if (rc == 0 && in->search != NULL)
+		rc = part_search_learn(in, number, &c.h, e);
 	chunk_free(&c);
-	return rc == 0 ? 0 : err_ctx(e, "chunk %u", number);
-}
-
-/* Take the lost sectors that lie in the partition. */
-static int
-cut_lost(const struct lost *all, struct range only, struct lost *out, struct err *e)
-{
-	struct rangeset within;
-	struct lostset set;
-
-	lostset_init(&set);
-	rangeset_init(&within);
-	int rc = rangeset_add(&within, only, e);
-	rangeset_seal(&within);
-	if (rc == 0)
-		rc = lostset_add(&set, all, &within, e);
-	if (rc == 0 && rangeset_count(&set.set) > 0)
-		rc = lost_make(out, &set, LOST_ROOM_BYTES, e);
-	rangeset_free(&within);
-	lostset_free(&set);
 	return rc;
 }
 
 int
-install_note_lost(struct install *in, struct ext *x, struct err *e)
+only_cut_lost(struct install *in, struct err *e)
 {
-	if (x->lost.nranges == 0 || in->lost.nranges > 0)
+	struct rangeset within;
+	struct lostset set;
+	struct lost cut = { 0 };
+	int rc = 0;
+
+	if (in->lost.nranges == 0)
 		return 0;
-	if (in->target.only.len != 0)
-		return cut_lost(&x->lost, in->target.only, &in->lost, e);
-	in->lost = x->lost;
-	x->lost = (struct lost){ 0 };
-	return 0;
+	lostset_init(&set);
+	rangeset_init(&within);
+	for (unsigned i = 0; rc == 0 && i < in->n; i++)
+		rc = rangeset_add(&within, in->place[i].target.only, e);
+	rangeset_seal(&within);
+	if (rc == 0)
+		rc = lostset_add(&set, &in->lost, &within, e);
+	if (rc == 0 && rangeset_count(&set.set) > 0)
+		rc = lost_make(&cut, &set, LOST_ROOM_BYTES, e);
+	rangeset_free(&within);
+	lostset_free(&set);
+	lost_free(&in->lost);
+	in->lost = cut;
+	return rc;
 }
 
 int
-install_only_fits(const struct install *in, uint64_t stored_end, struct err *e)
+only_fits(const struct place *p, uint64_t stored_end, struct err *e)
 {
-	const struct target *t = &in->target;
+	const struct target *t = &p->target;
 	char has[HUMAN_CAP], needs[HUMAN_CAP];
 
 	if (stored_end <= t->room)
 		return 0;
 	return err_set(e, ERR_REFUSED,
-	    "%s: partition %" PRIu64
-	    " is too small: it has %s, and partition %u of the "
+	    "%s: partition %u is too small: it has %s, and partition %u of the "
 	    "image stores something as far as %s (%" PRIu64
 	    " sectors of 512 bytes, and "
 	    "%" PRIu64 ")",
-	    disk_name(t->disk), in->cfg.slice,
-	    human_bytes(t->room * SECTOR_BYTES, has, sizeof has), in->only_number,
+	    disk_name(t->disk), t->number,
+	    human_bytes(t->room * SECTOR_BYTES, has, sizeof has), p->number,
 	    human_bytes(stored_end * SECTOR_BYTES, needs, sizeof needs), t->room,
 	    stored_end);
 }
 
 int
-install_only_nothing(const struct install *in, struct err *e)
+only_nothing(const struct place *p, struct err *e)
 {
 	return err_set(e, ERR_REFUSED,
 	    "the image stores nothing of partition %u: it was left out when the image "
 	    "was "
 	    "made, or was empty",
-	    in->only_number);
+	    p->number);
 }
 
 void
-install_note_seen(struct install *in, uint32_t number, const struct ndz_header *h,
+only_note_seen(struct place *p, uint32_t number, const struct ndz_header *h,
     const struct ndz_header *at)
 {
-	struct seen *s = &in->seen;
+	struct seen *s = &p->seen;
 
 	if (s->count == 0 || number < s->low) {
 		s->low = number;
@@ -131,15 +199,15 @@ install_note_seen(struct install *in, uint32_t number, const struct ndz_header *
 /* The chunks that came; chunks of an earlier run that were not passed count as if they
  * had come. */
 static struct seen
-with_resumed(const struct install *in)
+with_resumed(const struct place *p)
 {
-	struct seen s = in->seen;
+	struct seen s = p->seen;
 
-	if (in->resume.had == in->passed)
+	if (p->resume.had == p->passed)
 		return s;
-	s.count += in->resume.had - in->passed;
-	for (uint32_t i = 0; i < in->resume.expected; i++)
-		if (resume_has(&in->resume, i)) {
+	s.count += p->resume.had - p->passed;
+	for (uint32_t i = 0; i < p->resume.expected; i++)
+		if (resume_has(&p->resume, i)) {
 			s.low = i < s.low ? i : s.low;
 			s.high = i > s.high ? i : s.high;
 		}
@@ -150,21 +218,24 @@ with_resumed(const struct install *in)
  * between two others is a chunk that is missing. In version 1 of the format, chunks do
  * not say which of them answers for the free space between their data. */
 int
-install_only_all_came(const struct install *in, struct err *e)
+only_all_came(const struct place *p, struct err *e)
 {
-	const struct target *t = &in->target;
-	struct seen s = with_resumed(in);
-	uint32_t nchunks = in->promised != 0 ? in->promised : in->resume.expected;
+	const struct target *t = &p->target;
+	struct seen s = with_resumed(p);
 
-	if (s.count == 0 || (s.stored == 0 && !in->delta && in->resume.had == 0))
-		return install_only_nothing(in, e);
-	bool begins = in->tiling.silent || s.low == 0 || s.from <= t->only.off;
-	bool ends = in->tiling.silent || s.high == nchunks - 1 ||
+	if (!p->known)
+		return imgtable_refuse(p->in->table, p->number, e);
+	uint32_t nchunks = p->in->promised != 0 ? p->in->promised : p->resume.expected;
+
+	if (s.count == 0 || (s.stored == 0 && !p->in->delta && p->resume.had == 0))
+		return only_nothing(p, e);
+	bool begins = p->tiling.silent || s.low == 0 || s.from <= t->only.off;
+	bool ends = p->tiling.silent || s.high == nchunks - 1 ||
 	            t->covered_end >= t->only.len;
 	if (begins && ends && s.high - s.low + 1 == s.count)
 		return 0;
 	return err_set(e, ERR_FORMAT,
 	    "partition %u of the image is incomplete: some of its chunks are missing; "
 	    "%u came, with numbers from %u to %u",
-	    in->only_number, s.count, s.low, s.high);
+	    p->number, s.count, s.low, s.high);
 }

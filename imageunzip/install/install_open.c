@@ -1,6 +1,6 @@
 /* install_open.c: begins an installation: it opens the target and starts the threads; and
- * frees all of it at the end. The sink of the installation, parts.c and the rehearsal
- * call this, in the thread that feeds chunks. */
+ * frees all of it at the end. The sink of the installation and the rehearsal call
+ * this, in the thread that feeds chunks. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,9 +11,9 @@
 #include "common/base/pool.h"
 #include "common/disk/inuse.h"
 #include "common/disk/output.h"
+#include "common/image/read/imgtable.h"
 #include "imageunzip/install/guess.h"
 #include "imageunzip/install/install_impl.h"
-#include "imageunzip/install/parts.h"
 #include "imageunzip/install/slice_hold.h"
 
 /* Remove a new file as drop_new_file() does, while the threads go on. A file with a state
@@ -34,6 +34,15 @@ guard(const struct install *in, void (*how)(void *), const struct install *arg)
 		in->cfg.guard(how, (void *)(uintptr_t)arg);
 }
 
+static void
+place_free(struct place *p)
+{
+	resume_close(&p->resume);
+	cover_free(&p->cover);
+	tiling_free(&p->tiling);
+	gate_free(&p->gate);
+}
+
 void
 install_free(struct install *in)
 {
@@ -42,14 +51,69 @@ install_free(struct install *in)
 	ordered_free(in->work);
 	pool_free(in->raws);
 	decoder_free(in->writer_decoder);
-	resume_close(&in->resume);
-	cover_free(&in->cover);
+	for (unsigned i = 0; i < in->n; i++)
+		place_free(&in->place[i]);
 	lost_free(&in->lost);
-	tiling_free(&in->tiling);
 	guess_free(in->guess);
-	gate_free(&in->gate);
+	imgtable_free(in->table);
+	ext_free(&in->first);
+	part_search_free(in);
+	free(in->place);
 	free(in->unlink_path);
 	free(in);
+}
+
+int
+install_close(struct install *in, struct err *e)
+{
+	for (unsigned i = 0; i < in->n; i++)
+		target_close(&in->place[i].target);
+	int rc = disk_close(in->disk, e);
+	if (hold_end(in->hold) != 0 && rc == 0)
+		rc = err_os(e, "the partition could not be given back");
+	in->disk = NULL;
+	in->hold = NULL;
+	return rc;
+}
+
+/* Begin a place: the whole target, or the partition of this number. */
+static int
+open_place(struct install *in, unsigned number, bool fresh, struct err *e)
+{
+	const struct install_config *cfg = &in->cfg;
+	struct place *p = &in->place[in->n];
+
+	*p = (struct place){ .in = in, .number = number, .known = number == 0 };
+	if (target_init(&p->target, in->disk, cfg,
+		cfg->slice != 0 ? (unsigned)cfg->slice : number, fresh, e) != 0)
+		return -1;
+	in->n++;
+	p->resume.target = &p->target;
+	state_slot_init(&p->resume.slot);
+	cover_init(&p->cover);
+	tiling_init(&p->tiling);
+	p->target.cover = &p->cover;
+	cover_attach(&p->cover, &p->target);
+	gate_init(&p->gate, &p->target);
+	return 0;
+}
+
+static int
+open_places(struct install *in, bool fresh, struct err *e)
+{
+	const struct only_list *only = &in->cfg.only;
+
+	in->place = calloc(ONLY_MAX, sizeof *in->place);
+	if (in->place == NULL)
+		return err_nomem(e, "an installation");
+	if (only->n == 0)
+		return open_place(in, 0, fresh, e);
+	if (imgtable_new(&in->table, e) != 0)
+		return -1;
+	for (unsigned i = 0; i < only->n; i++)
+		if (open_place(in, only->number[i], fresh, e) != 0)
+			return -1;
+	return 0;
 }
 
 int
@@ -64,22 +128,13 @@ install_open_disk(struct install **out, const struct install_config *cfg,
 		return err_nomem(e, "an installation");
 	}
 	in->cfg = *cfg;
-	in->resume.target = &in->target;
-	state_slot_init(&in->resume.slot);
-	cover_init(&in->cover);
-	tiling_init(&in->tiling);
+	in->disk = d;
 	/* A stream must be written in order. */
 	if (disk_kind(d) == DISK_STREAM)
 		in->cfg.no_writer = false;
-	if (target_init(&in->target, d, &in->cfg, fresh, e) != 0) {
-		install_free(in);
-		return -1;
-	}
-	in->target.cover = &in->cover;
-	cover_attach(&in->cover, &in->target);
-	gate_init(&in->gate, &in->target);
-	if (install_threads_start(in, e) != 0) {
-		target_close(&in->target, &ignored);
+	if (target_check_options(cfg, e) != 0 || open_places(in, fresh, e) != 0 ||
+	    install_threads_start(in, e) != 0) {
+		(void)install_close(in, &ignored);
 		install_free(in);
 		return -1;
 	}
@@ -106,7 +161,7 @@ install_makes_file(const struct install_config *cfg, const char *path)
 {
 	struct stat st;
 
-	if (cfg->slice != 0 || cfg->in_place || cfg->skip_same)
+	if (cfg->slice != 0 || cfg->only.n > 0 || cfg->in_place || cfg->skip_same)
 		return false;
 	/* With these options, the table is adapted to an existing file, so the file is
 	 * not replaced. */
@@ -119,11 +174,11 @@ warn_unseen(const struct install_config *cfg, const char *path)
 {
 	char text[INUSE_UNSEEN_BYTES];
 
-	if (cfg->warn != NULL && !cfg->told_unseen)
+	if (cfg->warn != NULL)
 		cfg->warn(inuse_unseen_text(path, text));
 }
 
-/* hold: of the partition that is installed to, or NULL. */
+/* hold: of the partitions that are installed to, or NULL. */
 static int
 open_held(struct install **out, const struct install_config *cfg, const char *path,
     struct disk_hold *hold, struct err *e)
@@ -146,10 +201,13 @@ open_held(struct install **out, const struct install_config *cfg, const char *pa
 		free(unlink_path);
 		return -1;
 	}
-	(*out)->unlink_path = unlink_path;
-	(*out)->holds_data = holds_data;
-	(*out)->held_bytes = held_bytes;
-	(*out)->target.hold = hold;
+	struct install *in = *out;
+	in->unlink_path = unlink_path;
+	in->holds_data = holds_data;
+	in->held_bytes = held_bytes;
+	in->hold = hold;
+	for (unsigned i = 0; i < in->n; i++)
+		in->place[i].target.hold = hold;
 	return 0;
 }
 
@@ -159,7 +217,12 @@ open_target(struct install **out, const struct install_config *cfg, const char *
 {
 	struct disk_hold *hold;
 
-	if (target_check_options(cfg, e) != 0 || slice_hold(&hold, path, cfg, e) != 0)
+	if (target_check_options(cfg, e) != 0)
+		return -1;
+	if (cfg->only.n > 0 && strcmp(path, "-") == 0)
+		return err_set(e, ERR_USAGE,
+		    "--only installs into a partition of a disk, and a pipe has none");
+	if (slice_hold(&hold, path, cfg, e) != 0)
 		return -1;
 	if (open_held(out, cfg, path, hold, e) == 0)
 		return 0;
@@ -187,6 +250,19 @@ check_state_file(const struct install_config *cfg, const char *target, struct er
 	    cfg->state);
 }
 
+/* Each place continues where it stopped; a state in a file is that of the only one. */
+static int
+attach_states(struct install *in, const struct resume *r, struct err *e)
+{
+	in->place->resume.state = r->state;
+	for (unsigned i = 0; i < in->n; i++) {
+		in->place[i].resume.in_target = r->in_target;
+		if (resume_attach(&in->place[i].resume, &in->place[i].target, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* An installation replaces a regular file by a new one (install_makes_file()); every
  * other target keeps its length. */
 int
@@ -195,8 +271,6 @@ install_open(struct install **out, const struct install_config *cfg, const char 
 {
 	struct resume r;
 
-	if (cfg->only.n > 0)
-		return parts_open(out, cfg, path, e);
 	if (check_state_file(cfg, path, e) != 0 || resume_open(&r, cfg, e) != 0)
 		return -1;
 	if (open_target(out, cfg, path, e) != 0) {
@@ -204,15 +278,13 @@ install_open(struct install **out, const struct install_config *cfg, const char 
 		return -1;
 	}
 	struct install *in = *out;
-	in->resume.state = r.state;
-	in->resume.in_target = r.in_target;
 	/* While this is set, the file is not removed as an incomplete new file. */
 	in->must_empty = in->holds_data;
-	if (resume_attach(&in->resume, &in->target, e) != 0) {
+	if (attach_states(in, &r, e) != 0) {
 		install_abort(in);
 		return -1;
 	}
-	in->must_empty = in->holds_data && !resume_pending(&in->resume);
+	in->must_empty = in->holds_data && !resume_pending(&in->place->resume);
 	guard(in, tidy, in);
 	return 0;
 }

@@ -25,20 +25,21 @@ pass_warning(void *arg, const char *sentence)
 static unsigned
 sector_bytes(const struct install *in)
 {
-	struct disk *d = in->target.disk;
+	struct disk *d = in->disk;
 
 	return disk_kind(d) == DISK_BLOCK ? disk_sector_bytes(d) : 0;
 }
 
 int
-install_compare_reach(struct install *in, const struct reach *r, struct err *e)
+install_compare_reach(struct place *p, const struct reach *r, struct err *e)
 {
-	const struct target *t = &in->target;
+	struct install *in = p->in;
+	const struct target *t = &p->target;
 	char name[TARGET_NAME_BYTES];
 
 	if (t->slice.len != 0)
-		snprintf(name, sizeof name, "%s: partition %" PRIu64, disk_name(t->disk),
-		    in->cfg.slice);
+		snprintf(
+		    name, sizeof name, "%s: partition %u", disk_name(t->disk), t->number);
 	else
 		snprintf(name, sizeof name, "%s", disk_name(t->disk));
 	const struct enough asked = { .target = name,
@@ -62,56 +63,57 @@ note_image(struct install *in, const struct ext *first)
 }
 
 int
-install_check_reach(struct install *in, const struct ext *x, struct err *e)
+install_check_reach(struct place *p, const struct ext *x, struct err *e)
 {
-	if (in->reach_checked || x->reach == NULL || in->cfg.force)
+	if (p->reach_checked || x->reach == NULL || p->in->cfg.force)
 		return 0;
-	in->reach_checked = true;
-	note_image(in, x);
-	return install_compare_reach(in, x->reach, e);
+	p->reach_checked = true;
+	note_image(p->in, x);
+	return install_compare_reach(p, x->reach, e);
 }
 
 /* Can there be anything to refuse in an image without a record?  A file of any contents
  * is no filesystem, and a delta goes where its base is. */
 static bool
-may_matter(const struct install *in, const struct ext *x)
+may_matter(const struct place *p, const struct ext *x)
 {
-	return !in->cfg.force && !in->reach_checked && x->reach == NULL &&
+	return !p->in->cfg.force && !p->reach_checked && x->reach == NULL &&
 	       !ext_is_delta(x) &&
-	       (in->target.room != UINT64_MAX || sector_bytes(in) != 0) &&
+	       (p->target.room != UINT64_MAX || sector_bytes(p->in) != 0) &&
 	       !(x->has_image && x->image.kind == EXT_KIND_FILE);
 }
 
 bool
-install_guesses(const struct install *in, const struct chunk *c)
+install_guesses(const struct place *p, const struct chunk *c)
 {
-	return c->h.firstsect == 0 && may_matter(in, &c->ext);
+	return c->h.firstsect == 0 && may_matter(p, &c->ext);
 }
 
 /* A partition that is installed alone: look at its filesystem in the chunk in which it
  * begins. */
 static int
-check_only(struct install *in, const struct job *j, struct err *e)
+check_only(const struct job *j, struct err *e)
 {
+	struct place *p = j->place;
 	struct reach found = { .n = 1 };
-	struct reach_part *p = &found.parts[0];
 
-	if (j->at->firstsect != 0 || j->partial || !may_matter(in, &j->c.ext))
+	if (j->at->firstsect != 0 || j->partial || !may_matter(p, &j->c.ext))
 		return 0;
-	in->reach_checked = true;
-	note_image(in, &j->c.ext);
-	*p = (struct reach_part){ .number = in->only_number,
-		.sectors = in->target.only,
+	p->reach_checked = true;
+	note_image(p->in, &j->c.ext);
+	found.parts[0] = (struct reach_part){ .number = p->number,
+		.sectors = p->target.only,
 		.flags = REACH_STORED };
-	return guess_filesystem(&j->c, j->bytes, in->target.only, p)
-	           ? install_compare_reach(in, &found, e)
+	return guess_filesystem(&j->c, j->bytes, p->target.only, &found.parts[0])
+	           ? install_compare_reach(p, &found, e)
 	           : 0;
 }
 
 static int
-begin(struct install *in, const struct ext *x, struct err *e)
+begin(struct place *p, const struct ext *x, struct err *e)
 {
-	bool bare = in->target.slice.len != 0 ||
+	struct install *in = p->in;
+	bool bare = p->target.slice.len != 0 ||
 	            (x->has_image && x->image.kind == EXT_KIND_PARTITION);
 	bool converted = sector_bytes(in) > SECTOR_BYTES && x->has_image &&
 	                 x->image.sector_bytes != sector_bytes(in);
@@ -121,41 +123,30 @@ begin(struct install *in, const struct ext *x, struct err *e)
 }
 
 int
-install_guess(struct install *in, uint32_t number, const struct chunk *c,
+install_guess(struct place *p, uint32_t number, const struct chunk *c,
     const void *bytes, struct err *e)
 {
+	struct install *in = p->in;
 	struct reach *found;
 
-	if (in->guess == NULL && (number != 0 || !may_matter(in, &c->ext)))
+	if (in->guess == NULL && (number != 0 || !may_matter(p, &c->ext)))
 		return 0;
-	if (in->guess == NULL && begin(in, &c->ext, e) != 0)
+	if (in->guess == NULL && begin(p, &c->ext, e) != 0)
 		return -1;
 	found = malloc(sizeof *found);
 	if (found == NULL)
 		return err_nomem(e, "a list of partitions");
 	int rc = guess_learn(in->guess, number, c, bytes, found, e);
 	if (rc == 0)
-		rc = install_compare_reach(in, found, e);
+		rc = install_compare_reach(p, found, e);
 	free(found);
 	return rc;
 }
 
 int
-install_guess_job(struct install *in, const struct job *j, struct err *e)
+install_guess_job(const struct job *j, struct err *e)
 {
-	if (in->target.only.len != 0)
-		return check_only(in, j, e);
-	return j->partial ? 0 : install_guess(in, j->number, &j->c, j->bytes, e);
-}
-
-int
-install_guess_bytes(struct install *in, uint32_t number, const void *bytes, struct err *e)
-{
-	struct chunk c;
-
-	if (chunk_parse(&c, bytes, e) != 0)
-		return err_ctx(e, "chunk %u", number);
-	int rc = install_guess(in, number, &c, bytes, e);
-	chunk_free(&c);
-	return rc;
+	if (j->place->number != 0)
+		return check_only(j, e);
+	return j->partial ? 0 : install_guess(j->place, j->number, &j->c, j->bytes, e);
 }

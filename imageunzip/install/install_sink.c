@@ -97,8 +97,7 @@ learn(struct install_sink *s, const struct sink_chunk *c, struct err *e)
 {
 	uint32_t wanted;
 
-	if (!s->searching &&
-	    install_only_source(s->install, INSTALL_SEARCH, s->nchunks, e) != 0)
+	if (!s->searching && install_search(s->install, s->nchunks, e) != 0)
 		return -1;
 	s->searching = true;
 	if (install_learn(s->install, c->number, c->bytes, e) != 0)
@@ -118,19 +117,12 @@ feed_part(struct install_sink *s, const struct sink_chunk *c, struct err *e)
 	    c->released, c->arg, e);
 }
 
-/* Feed a chunk, or pass it when it is on the target by --state. Whether the state belongs
- * to this image shows only with the first chunk that is fed. */
 static int
 feed(struct install_sink *s, const struct sink_chunk *c, struct err *e)
 {
 	if (c->part != NULL && c->part->same != NULL)
 		return feed_part(s, c, e);
-	if (!install_has(s->install, c->number))
-		return install_feed(
-		    s->install, c->number, c->bytes, c->released, c->arg, e);
-	int rc = install_pass(s->install, c->number, c->bytes, e);
-	sink_release(c);
-	return rc;
+	return install_feed(s->install, c->number, c->bytes, c->released, c->arg, e);
 }
 
 static int

@@ -19,34 +19,38 @@ enum {
 
 /* Give a job's buffer back, and free the job. */
 void
-install_retire(struct install *in, struct job *j)
+install_retire(struct job *j)
 {
 	if (j->raw != NULL)
-		pool_put(in->raws, j->raw);
+		pool_put(j->place->in->raws, j->raw);
 	job_free(j);
 }
 
 static int
-launch(struct install *in, struct job *j, struct decoder *dec, struct err *e)
+launch(struct job *j, struct decoder *dec, struct err *e)
 {
-	return resume_claim(&in->resume, j->at, j->number, e) == 0
-		   ? job_launch(j, &in->target, dec, e)
-		   : -1;
+	struct place *p = j->place;
+
+	return resume_claim(&p->resume, j->at, j->number, e) == 0
+	           ? job_launch(j, &p->target, dec, e)
+	           : -1;
 }
 
 static int
-settle_job(struct install *in, struct job *j, struct err *e)
+settle_job(struct job *j, struct err *e)
 {
-	if (job_settle(j, &in->target, e) != 0)
+	struct place *p = j->place;
+
+	if (job_settle(j, &p->target, e) != 0)
 		return -1;
-	in->chunks++;
-	return resume_note(&in->resume, j, e);
+	p->in->chunks++;
+	return resume_note(&p->resume, j, e);
 }
 
 static int
-write_job(struct install *in, struct job *j, struct decoder *dec, struct err *e)
+write_job(struct job *j, struct decoder *dec, struct err *e)
 {
-	return launch(in, j, dec, e) == 0 ? settle_job(in, j, e) : -1;
+	return launch(j, dec, e) == 0 ? settle_job(j, e) : -1;
 }
 
 /* Lower the thread's priority: on Linux, nice(2) changes the calling thread alone.  When it
@@ -62,10 +66,12 @@ give_way(const struct install *in)
  * were compared before anything was written, and are not compared again; neither are those
  * of other chunks when all could be read before. */
 static int
-check_base(struct install *in, const struct job *j, struct err *e)
+check_base(const struct job *j, struct err *e)
 {
-	if (in->gate.all_compared || (j->number == 0 && in->gate.compared) ||
-	    gate_check_chunk(&in->gate, &in->target, &j->c, j->at->nregions > 0, e) == 0)
+	struct place *p = j->place;
+
+	if (p->gate.all_compared || (j->number == 0 && p->gate.compared) ||
+	    gate_check_chunk(&p->gate, &p->target, &j->c, j->at->nregions > 0, e) == 0)
 		return 0;
 	return err_ctx(e, "chunk %u", j->number);
 }
@@ -84,11 +90,11 @@ decoder_stage(void *arg, struct err *e)
 		return err_nomem(e, "a decoder");
 	while (rc == 0 && ordered_begin(in->work, &item, &ticket) == QUEUE_OK) {
 		struct job *j = item;
-		rc = job_decode(j, &in->target, dec, e);
+		rc = job_decode(j, &j->place->target, dec, e);
 		if (rc == 0)
-			rc = check_base(in, j, e);
+			rc = check_base(j, e);
 		if (rc == 0 && in->cfg.no_writer)
-			rc = write_job(in, j, dec, e);
+			rc = write_job(j, dec, e);
 		/* A job is handed on even after a failure: the writer takes it to free it. */
 		if (rc != 0)
 			pipeline_fail(in->pipe, e);
@@ -105,17 +111,17 @@ struct flying {
 };
 
 static int
-settle_oldest(struct install *in, struct flying *f, struct err *e)
+settle_oldest(struct flying *f, struct err *e)
 {
 	struct job *j = f->first;
-	int rc = settle_job(in, j, e);
+	int rc = settle_job(j, e);
 
 	if (rc != 0)
 		return -1; /* other writes of the job may be in flight */
 	f->first = j->next;
 	if (f->first == NULL)
 		f->end = &f->first;
-	install_retire(in, j);
+	install_retire(j);
 	return 0;
 }
 
@@ -128,7 +134,7 @@ launch_next(struct install *in, struct flying *f, struct job *j, struct err *e)
 
 	for (const struct job *k = f->first; rc == 0 && k != NULL;)
 		if (job_overlaps(j, k)) {
-			rc = settle_oldest(in, f, e);
+			rc = settle_oldest(f, e);
 			k = f->first;
 		} else {
 			k = k->next;
@@ -136,9 +142,9 @@ launch_next(struct install *in, struct flying *f, struct job *j, struct err *e)
 	j->next = NULL;
 	*f->end = j;
 	f->end = &j->next;
-	if (rc != 0 || launch(in, j, in->writer_decoder, e) != 0)
+	if (rc != 0 || launch(j, in->writer_decoder, e) != 0)
 		return -1;
-	return in->target.flight == NULL ? settle_oldest(in, f, e) : 0;
+	return j->place->target.flight == NULL ? settle_oldest(f, e) : 0;
 }
 
 /* After a failure, wait for all writes: their buffers are about to be freed. */
@@ -147,10 +153,11 @@ land_all(struct install *in, struct flying *f)
 {
 	struct err later;
 
-	target_land(&in->target, &later);
+	for (unsigned i = 0; i < in->n; i++)
+		target_land(&in->place[i].target, &later);
 	for (struct job *j = f->first, *next; j != NULL; j = next) {
 		next = j->next;
-		install_retire(in, j);
+		install_retire(j);
 	}
 }
 
@@ -165,13 +172,13 @@ writer_stage(void *arg, struct err *e)
 	give_way(in);
 	while (rc == 0) {
 		if (f.first != NULL && !ordered_ready(in->work)) {
-			rc = settle_oldest(in, &f, e);
+			rc = settle_oldest(&f, e);
 			continue;
 		}
 		if (ordered_take(in->work, &item) != QUEUE_OK)
 			break;
 		if (in->cfg.no_writer)
-			install_retire(in, item);
+			install_retire(item);
 		else
 			rc = launch_next(in, &f, item, e);
 	}
@@ -215,15 +222,17 @@ install_threads_start(struct install *in, struct err *e)
 }
 
 int
-install_submit(struct install *in, struct job *j, struct err *e)
+install_submit(struct job *j, struct err *e)
 {
+	struct install *in = j->place->in;
+
 	if (pool_get(in->raws, &j->raw) != QUEUE_OK) {
 		j->raw = NULL;
-		install_retire(in, j);
+		install_retire(j);
 		return err_set(e, ERR_CANCELLED, "cancelled");
 	}
 	if (ordered_submit(in->work, j) != QUEUE_OK) {
-		install_retire(in, j);
+		install_retire(j);
 		return err_set(e, ERR_CANCELLED, "cancelled");
 	}
 	return 0;
@@ -238,6 +247,6 @@ install_threads_stop(struct install *in, struct err *e)
 	ordered_close(in->work);
 	int rc = pipeline_join(in->pipe, e);
 	while (ordered_drain(in->work, &item))
-		install_retire(in, item);
+		install_retire(item);
 	return rc;
 }

@@ -52,20 +52,21 @@ find_partitions(struct reach *found, struct disk *d, const struct guess *g)
 
 /* The filesystem of a partition that is installed alone. */
 static void
-find_only(struct reach *found, struct disk *d, const struct install *in)
+find_only(struct reach *found, struct disk *d, const struct place *at)
 {
-	struct reach_part p = { .number = in->only_number,
-		.sectors = in->target.only,
+	const struct target *t = &at->target;
+	struct reach_part p = { .number = at->number,
+		.sectors = t->only,
 		.flags = REACH_STORED };
 
-	if (reaches_look(d,
-		(struct range){ in->target.slice.off, in->target.only.len }, &p))
+	if (reaches_look(d, (struct range){ t->slice.off, t->only.len }, &p))
 		reach_add(found, &p);
 }
 
 static int
-find(struct reach *found, const struct install *in, struct disk *view, struct err *e)
+find(struct reach *found, const struct place *p, struct disk *view, struct err *e)
 {
+	const struct install *in = p->in;
 	static const struct disk_ops ops = { .pread = endless_pread };
 	struct disk *d;
 	struct err closing;
@@ -75,8 +76,8 @@ find(struct reach *found, const struct install *in, struct disk *view, struct er
 		return -1;
 	disk_set_sector_bytes(
 	    d, in->sector_bytes != 0 ? in->sector_bytes : disk_sector_bytes(view));
-	if (in->target.only.len != 0)
-		find_only(found, d, in);
+	if (p->number != 0)
+		find_only(found, d, p);
 	else
 		find_partitions(found, d, in->guess);
 	disk_close(d, &closing); /* it has no close of its own */
@@ -85,34 +86,36 @@ find(struct reach *found, const struct install *in, struct disk *view, struct er
 
 /* Was something not looked at that could be refused? */
 static bool
-is_unknown(const struct install *in)
+is_unknown(const struct place *p)
 {
+	const struct install *in = p->in;
 	uint64_t sector;
 
-	if (in->cfg.force || in->reach_checked || in->delta ||
-	    !disk_seekable(in->target.disk))
+	if (in->cfg.force || p->reach_checked || in->delta ||
+	    !disk_seekable(in->disk))
 		return false;
-	return in->target.only.len != 0 ||
+	return p->number != 0 ||
 	       (in->guess != NULL && guess_lacks(in->guess, &sector));
 }
 
 int
-install_check_written(struct install *in, struct err *e)
+install_check_written(struct place *p, struct err *e)
 {
+	struct install *in = p->in;
 	struct target_view view;
 	struct reach *found;
 
-	if (!is_unknown(in))
+	if (!is_unknown(p))
 		return 0;
-	if (in->target.only.len != 0) /* its first chunk need not have come */
+	if (p->number != 0) /* its first chunk need not have come */
 		in->foreign = !in->ours;
-	if (target_view_open(&view, &in->target, e) != 0)
+	if (target_view_open(&view, &p->target, e) != 0)
 		return -1;
 	found = calloc(1, sizeof *found);
-	int rc = found != NULL ? find(found, in, view.disk, e)
+	int rc = found != NULL ? find(found, p, view.disk, e)
 	                       : err_nomem(e, "a list of partitions");
 	if (rc == 0)
-		rc = install_compare_reach(in, found, e);
+		rc = install_compare_reach(p, found, e);
 	free(found);
 	return target_view_close(&view, rc, e);
 }

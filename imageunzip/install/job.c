@@ -10,20 +10,23 @@
 #include "imageunzip/install/cover.h"
 #include "imageunzip/install/moved.h"
 #include "imageunzip/install/reloc.h"
+#include "imageunzip/install/tail.h"
 
 static bool
 relocates(const struct target *t, const struct ndz_header *h)
 {
+	uint64_t to;
+
 	for (unsigned i = 0; i < h->nrelocs; i++)
-		if (moved_wants(t, h->relocs[i].sector) &&
+		if (maps_whole(t->maps, (struct range){ h->relocs[i].sector, 1 }, &to) &&
 		    reloc_changes(&h->relocs[i], t->slice))
 			return true;
 	return moved_looks_at(t, h);
 }
 
 /* Does the chunk have data of a tail that does not go to its own place? */
-bool
-job_goes_elsewhere(const struct chunk *c, const struct target *t)
+static bool
+goes_elsewhere(const struct chunk *c, const struct target *t)
 {
 	return !tail_in_place(t, &c->ext.tail) &&
 	       tail_touches(&c->ext.tail, c->h.regions, c->h.nregions);
@@ -33,7 +36,7 @@ bool
 job_can_skip(const struct chunk *c, const struct target *t, size_t raw_cap)
 {
 	return c->ext.fragments != NULL && c->ext.has_digest && !relocates(t, &c->h) &&
-	       !job_goes_elsewhere(c, t) && chunk_packed_bytes(c) <= raw_cap;
+	       !goes_elsewhere(c, t) && chunk_packed_bytes(c) <= raw_cap;
 }
 
 /* Choose how to decode a job. JOB_PACKED neither decodes zero fragments nor keeps them in
@@ -154,7 +157,7 @@ check_digest(const struct job *j, const struct install_config *cfg, struct err *
 static int
 decode(struct job *j, struct target *t, struct decoder *dec, struct err *e)
 {
-	struct cursor all = { .t = t, .h = &j->c.h };
+	struct cursor all = cursor_of(&j->c, t, NULL);
 
 	switch (j->how) {
 	case JOB_STREAMED:
@@ -197,17 +200,30 @@ put_job(const struct job *j, struct cursor *c, struct decoder *dec, struct err *
 	}
 }
 
+/* Treat the sectors of a region that do not go to their own place as free space. */
+static int
+free_left(struct target *t, const struct maps *diverted, struct range r, struct err *e)
+{
+	uint64_t n, to;
+
+	for (; r.len > 0; r = (struct range){ r.off + n, r.len - n }) {
+		n = maps_run(diverted, r, &to);
+		if (to != r.off && target_free_space(t, r.off, r.off + n, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int
 free_gaps(struct job *j, struct target *t, struct err *e)
 {
 	const struct ndz_header *h = j->at;
 	uint64_t from = h->firstsect;
-	bool elsewhere = job_goes_elsewhere(&j->c, t);
+	const struct maps *maps = t->maps;
 
 	for (unsigned i = 0; i < h->nregions; i++) {
 		if (cover_fill(t->cover, t, from, h->regions[i].off, &j->owes, e) != 0 ||
-		    (elsewhere &&
-			tail_free(t, &j->c.ext.tail, h->regions[i], e) != 0))
+		    (maps == &t->diverted && free_left(t, maps, h->regions[i], e) != 0))
 			return -1;
 		from = range_end(h->regions[i]);
 	}
@@ -223,7 +239,7 @@ job_overlaps(const struct job *a, const struct job *b)
 int
 job_launch(struct job *j, struct target *t, struct decoder *dec, struct err *e)
 {
-	struct cursor c = cursor_of(j, t, target_write);
+	struct cursor c = cursor_of(&j->c, t, target_write);
 
 	c.parts = &j->parts;
 	if (t->cfg->skip_same && j->how != JOB_PACKED)
@@ -245,7 +261,7 @@ job_settle(struct job *j, struct target *t, struct err *e)
 int
 job_mend(struct job *j, struct target *t, struct decoder *dec, struct err *e)
 {
-	struct cursor c = cursor_of(j, t, target_compare);
+	struct cursor c = cursor_of(&j->c, t, target_compare);
 
 	return put_job(j, &c, dec, e) == 0 ? 0 : err_ctx(e, "chunk %u", j->number);
 }

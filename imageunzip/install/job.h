@@ -10,7 +10,10 @@
 #include "common/image/read/chunk.h"
 #include "imageunzip/install/target.h"
 
+struct place;
+
 struct job {
+	struct place *place; /* where it is installed; whoever makes the job sets it */
 	struct chunk c;
 	/* The header of what is written: the chunk's own header, or, with target.only,
 	 * `cut`, which is owned. */

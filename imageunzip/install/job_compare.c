@@ -18,9 +18,10 @@ count_wanted(struct cursor c, uint64_t n)
 	for (; n > 0; n -= now) {
 		now = cursor_advance(&c, n, &sector);
 		struct range r = { sector, now / SECTOR_BYTES };
-		if (c.t->only.len != 0)
-			r = range_clip(r, c.t->only.off, range_end(c.t->only));
-		wanted += r.len * SECTOR_BYTES;
+		for (uint64_t to, run; r.len > 0; r = (struct range){ r.off + run, r.len - run }) {
+			run = maps_run(c.maps, r, &to);
+			wanted += to != MAPS_NOWHERE ? run * SECTOR_BYTES : 0;
+		}
 	}
 	return wanted;
 }
@@ -40,12 +41,13 @@ pass_over(struct cursor *c, uint64_t n)
 static int
 gather(struct cursor *c, uint8_t *buf, uint64_t n, struct err *e)
 {
-	uint64_t now, sector;
+	uint64_t now, sector, to;
 	bool whole = true;
 
 	for (; n > 0; n -= now, buf += now) {
 		now = cursor_advance(c, n, &sector);
-		ssize_t had = target_read(c->t, sector - c->t->only.off, buf, now, e);
+		maps_run(c->maps, (struct range){ sector, 1 }, &to);
+		ssize_t had = target_read(c->t, to, buf, now, e);
 		if (had < 0)
 			return -1;
 		whole &= (uint64_t)had == now;
@@ -122,7 +124,7 @@ compare_fragment(struct comparison *c, const struct fragments *f, struct err *e)
 static int
 find_same(struct job *j, struct target *t, bool all, struct err *e)
 {
-	struct comparison c = { .j = j, .all = all, .at = { .t = t, .h = &j->c.h } };
+	struct comparison c = { .j = j, .all = all, .at = cursor_of(&j->c, t, NULL) };
 	struct fragments f = fragments_of(&j->c);
 	int rc = 0;
 

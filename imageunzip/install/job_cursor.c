@@ -1,6 +1,5 @@
 /* job_cursor.c: finds where the data of a chunk goes and puts it there: to the sectors
- * that the header names, relocated, cut to the wanted partition, or, for a tail, to
- * another place. job.c and job_compare.c call this in the decoders' threads and the
+ * that the header names, relocated, and from there where the maps say. job.c and job_compare.c call this in the decoders' threads and the
  * writer's, each cursor in one thread. */
 #include "imageunzip/install/job_impl.h"
 
@@ -9,13 +8,22 @@
 #include "imageunzip/install/moved.h"
 #include "imageunzip/install/reloc.h"
 
+/* Is this sector of the image installed? */
+static bool
+wants(const struct maps *maps, uint64_t sector)
+{
+	uint64_t to;
+
+	return maps_whole(maps, (struct range){ sector, 1 }, &to);
+}
+
 /* Apply the relocations that lie in data[n], which begins at c->raw_at. */
 int
 cursor_relocate(const struct cursor *c, uint8_t *data, size_t n, struct err *e)
 {
 	for (unsigned i = 0; i < c->h->nrelocs; i++) {
 		const struct ndz_reloc *r = &c->h->relocs[i];
-		if (!moved_wants(c->t, r->sector) || !reloc_changes(r, c->t->slice))
+		if (!wants(c->maps, r->sector) || !reloc_changes(r, c->t->slice))
 			continue;
 		uint64_t at = reloc_at(c->h, r);
 		if (at < c->raw_at || at - c->raw_at >= n)
@@ -68,29 +76,30 @@ cursor_advance(struct cursor *c, uint64_t n, uint64_t *sector)
 	return now;
 }
 
-/* Put the wanted part of bytes that lie side by side on the image's disk; p NULL: they are
+/* Put bytes that lie side by side on the image's disk where the maps say; p NULL: they are
  * zeros. */
 static int
-put_wanted(
+put_mapped(
     struct cursor *c, uint64_t sector, const uint8_t *p, uint64_t bytes, struct err *e)
 {
-	struct range only = c->t->only;
-	struct range all = { sector, (bytes + SECTOR_BYTES - 1) / SECTOR_BYTES };
+	uint64_t all = bytes, now, to;
 
-	if (only.len == 0)
-		return c->put(c->t, sector, p, bytes, c->parts, e);
-	struct range r = range_clip(all, only.off, range_end(only));
-	if (r.len == 0)
-		return 0;
-	uint64_t skip = (r.off - sector) * SECTOR_BYTES, n = bytes - skip;
-	if (n > r.len * SECTOR_BYTES)
-		n = r.len * SECTOR_BYTES;
-	/* The digest of a fragment is of no use when only a part of the fragment is
-	 * wanted, so the bytes are compared here. */
-	bool compare = n < bytes && p != NULL && c->t->cfg->skip_same &&
-	               c->put == target_write;
-	return (compare ? job_write_differing : c->put)(
-	    c->t, r.off - only.off, p != NULL ? p + skip : NULL, n, c->parts, e);
+	for (; bytes > 0; bytes -= now) {
+		struct range r = { sector, (bytes + SECTOR_BYTES - 1) / SECTOR_BYTES };
+		uint64_t sectors = maps_run(c->maps, r, &to);
+		now = sectors < r.len ? sectors * SECTOR_BYTES : bytes;
+		/* The digest of a fragment is of no use when only a part of the fragment
+		 * is wanted, so the bytes are compared here. */
+		bool compare = now < all && p != NULL && c->t->cfg->skip_same &&
+		               c->put == target_write;
+		if (to != MAPS_NOWHERE &&
+		    (compare ? job_write_differing
+			     : c->put)(c->t, to, p, now, c->parts, e) != 0)
+			return -1;
+		p = p != NULL ? p + now : NULL;
+		sector += sectors;
+	}
+	return 0;
 }
 
 /* Put the next n bytes of the chunk's data to their places; p NULL: they are zeros. */
@@ -102,9 +111,7 @@ cursor_put(struct cursor *c, const uint8_t *p, uint64_t n, struct err *e)
 	for (; n > 0; n -= now) {
 		now = cursor_advance(c, n, &sector);
 		uint64_t bytes = trim_short(c, sector, now);
-		if ((c->tail == NULL ? put_wanted(c, sector, p, bytes, e)
-				     : tail_divert(c->t, c->tail, c->put, sector, p,
-					   bytes, c->parts, e)) != 0)
+		if (put_mapped(c, sector, p, bytes, e) != 0)
 			return -1;
 		p = p != NULL ? p + now : NULL;
 	}
@@ -156,10 +163,7 @@ cursor_put_same(struct cursor *c, uint64_t n, struct err *e)
 }
 
 struct cursor
-cursor_of(const struct job *j, struct target *t, target_put_fn *put)
+cursor_of(const struct chunk *chunk, struct target *t, target_put_fn *put)
 {
-	return (struct cursor){ .t = t,
-		.h = &j->c.h,
-		.put = put,
-		.tail = job_goes_elsewhere(&j->c, t) ? &j->c.ext.tail : NULL };
+	return (struct cursor){ .t = t, .h = &chunk->h, .put = put, .maps = t->maps };
 }

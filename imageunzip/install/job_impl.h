@@ -5,7 +5,6 @@
 
 #include "common/image/read/fragments.h"
 #include "imageunzip/install/job.h"
-#include "imageunzip/install/tail.h"
 
 /* Bytes that are read at once to compare: the size of the largest fragment. */
 enum { COMPARE_BYTES = CODEC_WINDOWS_MAX * FRAGMENT_WINDOW_BYTES };
@@ -14,8 +13,7 @@ enum { COMPARE_BYTES = CODEC_WINDOWS_MAX * FRAGMENT_WINDOW_BYTES };
 struct cursor {
 	struct target *t;
 	const struct ndz_header *h;
-	/* the tail, if it does not go to its place; NULL: all data goes to its place */
-	const struct tail *tail;
+	const struct maps *maps; /* of the target */
 	/* What is done with the data: it is written or compared. */
 	target_put_fn *put;
 	struct ledger_parts *parts; /* for put(), or NULL */
@@ -24,15 +22,10 @@ struct cursor {
 	uint64_t raw_at;    /* bytes of the chunk's data that are done */
 };
 
-/* job.c */
-
-/* Does the chunk have data of a tail that does not go to its own place? */
-bool job_goes_elsewhere(const struct chunk *, const struct target *);
-
 /* job_cursor.c */
 
-/* A cursor at the beginning of the job's data. */
-struct cursor cursor_of(const struct job *, struct target *, target_put_fn *put);
+/* A cursor at the beginning of the chunk's data. */
+struct cursor cursor_of(const struct chunk *, struct target *, target_put_fn *put);
 /* Apply the relocations that lie in data[n], which begins at c->raw_at. ERR_FORMAT: a
  * relocation lies only partly in it. */
 int cursor_relocate(const struct cursor *c, uint8_t *data, size_t n, struct err *);

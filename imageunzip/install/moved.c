@@ -29,15 +29,6 @@ enum {
 	WARNING_BYTES = 600,
 };
 
-bool
-moved_wants(const struct target *t, uint64_t sector)
-{
-	struct range one = { sector, 1 };
-
-	return t->only.len == 0 ||
-	       range_clip(one, t->only.off, range_end(t->only)).len != 0;
-}
-
 static bool
 moves(const struct target *t)
 {

@@ -1,6 +1,6 @@
 /* moved.h: adapts a partition that is installed alone (--only), perhaps at another place
- * than it had: which of the image's relocations concern the partition, and what depends
- * on its place although the image, which is of a whole disk, has no relocation for it. */
+ * than it had: what depends on its place although the image, which is of a whole disk, has
+ * no relocation for it. */
 #ifndef IMAGEUNZIP_INSTALL_MOVED_H
 #define IMAGEUNZIP_INSTALL_MOVED_H
 
@@ -10,8 +10,6 @@
 #include "common/image/format/format.h"
 #include "imageunzip/install/target.h"
 
-/* Is this sector of the image installed? */
-bool moved_wants(const struct target *, uint64_t sector);
 /* Does the chunk store a sector that may have to be changed because the partition
  * moves? */
 bool moved_looks_at(const struct target *, const struct ndz_header *);

@@ -17,36 +17,43 @@ struct rehearsal {
 	struct disk *real; /* the target; NULL: a pipe, or a file that is to be made */
 	bool fresh;
 	struct rehearsal_source source;
-	uint32_t headers; /* chunks of which only the header is known */
+	uint32_t chunks; /* that were passed */
 };
 
+/* A stretch of the disk in a place: up to `stop`, the image stores all of it, from sector
+ * *from on, or nothing (MAPS_NOWHERE). */
 static uint64_t
-image_base(const struct rehearsal *r)
+stretch_of_place(struct place *p, uint64_t sector, uint64_t stop, uint64_t *from)
 {
-	return r->in != NULL ? r->in->target.slice.off : 0;
-}
+	const struct target *t = &p->target;
+	struct rangeset *s = &p->cover.stored;
+	uint64_t at = sector - t->slice.off, len = stop - sector;
 
-/* The end, not behind `stop`, of the range at `sector` of the disk that is stored as a
- * whole, or of which nothing is stored. */
-static uint64_t
-stretch(struct rehearsal *r, uint64_t sector, uint64_t stop, bool *stored)
-{
-	uint64_t base = image_base(r);
-
-	*stored = false;
-	if (r->in == NULL)
-		return stop;
-	if (sector < base)
-		return stop < base ? stop : base;
-	struct rangeset *s = &r->in->cover.stored;
 	rangeset_seal(s); /* the disk is read between chunks, too */
-	size_t i = rangeset_find(s, sector - base);
+	size_t i = rangeset_find(s, at);
 	if (i == rangeset_count(s))
 		return stop;
-	struct range at = rangeset_get(s, i);
-	*stored = at.off <= sector - base;
-	uint64_t end = base + (*stored ? range_end(at) : at.off);
-	return end < stop ? end : stop;
+	struct range stored = range_clip(rangeset_get(s, i), at, at + len);
+	if (stored.len == 0)
+		return stop;
+	return sector + (stored.off > at ? stored.off - at : maps_back(t->maps, stored, from));
+}
+
+/* The end, not behind `stop`, of the stretch of the disk that begins at `sector`. */
+static uint64_t
+stretch(struct rehearsal *r, uint64_t sector, uint64_t stop, uint64_t *from)
+{
+	*from = MAPS_NOWHERE;
+	for (unsigned i = 0; r->in != NULL && i < r->in->n; i++) {
+		struct place *p = &r->in->place[i];
+		struct range slice = p->target.slice;
+		uint64_t end = slice.len != 0 ? range_end(slice) : UINT64_MAX;
+		if (sector >= slice.off && sector < end)
+			return stretch_of_place(p, sector, end < stop ? end : stop, from);
+		if (sector < slice.off && slice.off < stop)
+			stop = slice.off;
+	}
+	return stop;
 }
 
 static int
@@ -73,12 +80,11 @@ read_sectors(
 	int rc = 0;
 
 	for (uint64_t end; rc == 0 && sector < stop; sector = end) {
-		bool stored;
-		end = stretch(r, sector, stop, &stored);
-		struct range at = { sector - (stored ? image_base(r) : 0),
-			end - sector };
-		rc = stored ? r->source.read(r->source.arg, at, buf, e)
-		            : read_target(r, sector, end - sector, buf, e);
+		uint64_t from;
+		end = stretch(r, sector, stop, &from);
+		struct range at = { from, end - sector };
+		rc = from != MAPS_NOWHERE ? r->source.read(r->source.arg, at, buf, e)
+		                          : read_target(r, sector, at.len, buf, e);
 		buf += (end - sector) * SECTOR_BYTES;
 	}
 	return rc;
@@ -217,21 +223,50 @@ rehearsal_open(struct rehearsal **out, const struct install_config *cfg,
 	return 0;
 }
 
+struct install *
+rehearsal_install(struct rehearsal *r)
+{
+	return r->in;
+}
+
+static int
+admit(struct place *p, const void *chunk, struct err *e)
+{
+	struct install *in = p->in;
+	struct job *j;
+
+	if (job_new(&j, 0, chunk, &p->target, in->raw_bytes, NULL, NULL, e) != 0)
+		return err_ctx(e, "chunk 0");
+	j->place = p;
+	if (chunk_check_digest(&j->c, chunk, e) != 0) {
+		install_retire(j);
+		return err_ctx(e, "chunk 0");
+	}
+	if (install_admit(j, e) != 0)
+		return -1;
+	install_retire(j);
+	return 0;
+}
+
+/* Does the place have anything of a chunk? */
+static bool
+takes(const struct place *p, const struct ndz_header *h)
+{
+	return p->number == 0 || only_touches(h, p->target.only);
+}
+
 int
 rehearsal_begin(struct rehearsal *r, const void *chunk, struct err *e)
 {
-	struct install *in = r->in;
-	struct job *j;
+	struct ndz_header h;
 
-	if (job_new(&j, 0, chunk, &in->target, in->raw_bytes, NULL, NULL, e) != 0)
+	if (ndz_header_get(&h, chunk, NDZ_CHUNK_BYTES, e) != 0)
 		return err_ctx(e, "chunk 0");
-	if (chunk_check_digest(&j->c, chunk, e) != 0) {
-		install_retire(in, j);
-		return err_ctx(e, "chunk 0");
-	}
-	if (install_admit(in, j, e) != 0)
-		return -1;
-	install_retire(in, j);
+	r->chunks++;
+	r->in->ours |= r->in->first.present; /* though no place has anything of the chunk */
+	for (unsigned i = 0; i < r->in->n; i++)
+		if (takes(&r->in->place[i], &h) && admit(&r->in->place[i], chunk, e) != 0)
+			return -1;
 	return 0;
 }
 
@@ -239,10 +274,16 @@ int
 rehearsal_chunk(
     struct rehearsal *r, uint32_t number, const struct ndz_header *h, struct err *e)
 {
-	if (install_check_header(r->in, h, e) != 0)
-		return err_ctx(e, "chunk %u", number);
-	r->headers++;
-	return install_note_stored(r->in, h, e);
+	r->chunks++;
+	for (unsigned i = 0; i < r->in->n; i++) {
+		struct place *p = &r->in->place[i];
+		if (!takes(p, h))
+			continue;
+		if ((p->number == 0 && install_check_header(p, h, e) != 0) ||
+		    install_note_stored(p, h, e) != 0)
+			return err_ctx(e, "chunk %u", number);
+	}
+	return 0;
 }
 
 /* Count what is stored in no area; areas may share sectors. */
@@ -268,73 +309,101 @@ stored_outside(uint64_t *sectors, const struct areas *areas,
 	return rc;
 }
 
+/* Add the partitions of one place. */
 static int
-list_parts(struct rehearsal_found *f, const struct areas *areas,
+list_parts(struct rehearsal_found *f, const struct target *t, const struct areas *areas,
     const struct rangeset *stored, struct err *e)
 {
-	f->parts = calloc(areas->n + 1, sizeof *f->parts);
-	if (f->parts == NULL)
+	struct rehearsal_part *more =
+	    reallocarray(f->parts, f->nparts + areas->n + 1, sizeof *f->parts);
+	uint64_t outside = 0;
+
+	if (more == NULL)
 		return err_nomem(e, "list of partitions");
+	f->parts = more;
 	for (size_t i = 0; i < areas->n; i++) {
 		const struct area *a = &areas->a[i];
-		struct rehearsal_part *p = &f->parts[f->nparts++];
-		*p = (struct rehearsal_part){ .number = a->number,
+		f->parts[f->nparts++] = (struct rehearsal_part){
+			.number = a->inside || a->number != 0 ? a->number : t->number,
 			.inside = a->inside,
 			.left_out = !a->some,
 			.sectors = a->sectors,
 			.stored = rangeset_total_in(stored, a->sectors) };
 	}
-	return stored_outside(&f->outside, areas, stored, e);
+	int rc = stored_outside(&outside, areas, stored, e);
+	f->outside += outside;
+	return rc;
 }
 
-/* Find the partitions of the disk as it will be after the installation. */
+/* Find the partitions of a place as they will be after the installation; `d` is the disk. */
+static int
+find_areas(
+    struct place *p, struct disk *d, struct rehearsal_found *f, struct err *e)
+{
+	const struct target *t = &p->target;
+	struct rangeset stored;
+	struct areas areas;
+
+	areas_init(&areas);
+	rangeset_init(&stored);
+	int rc = cover_areas(&p->cover, t, d, p->in->sector_bytes, NULL, &areas, e);
+	f->table = rc == 1;
+	if (rc >= 0)
+		rc = rangeset_add_shifted(&stored, &p->cover.stored, t->slice.off, e);
+	rangeset_seal(&stored);
+	f->stored += rangeset_total(&stored);
+	if (rc == 0)
+		rc = list_parts(f, t, &areas, &stored, e);
+	areas_free(&areas);
+	rangeset_free(&stored);
+	return rc;
+}
+
 static int
 find_parts(struct rehearsal *r, struct rehearsal_found *f, struct err *e)
 {
 	static const struct disk_ops ops = { .pread = rehearsal_pread };
-	const struct target *t = &r->in->target;
-	uint64_t bytes = disk_size_bytes(t->disk);
-	struct rangeset stored;
-	struct areas areas;
-	struct disk *d;
+	struct disk *target = r->in->disk, *d;
+	uint64_t bytes = disk_size_bytes(target);
 	struct err none;
+	int rc = 0;
 
 	if (bytes == UINT64_MAX)
 		bytes = r->source.sectors * SECTOR_BYTES;
-	enum disk_kind kind = disk_kind(t->disk) == DISK_BLOCK ? DISK_BLOCK : DISK_FILE;
-	if (disk_open_ops(&d, disk_name(t->disk), kind, bytes, &ops, r, e) != 0)
+	enum disk_kind kind = disk_kind(target) == DISK_BLOCK ? DISK_BLOCK : DISK_FILE;
+	if (disk_open_ops(&d, disk_name(target), kind, bytes, &ops, r, e) != 0)
 		return -1;
-	disk_set_sector_bytes(d, disk_sector_bytes(t->disk));
-	areas_init(&areas);
-	rangeset_init(&stored);
-	int rc = cover_areas(
-	    &r->in->cover, t, d, r->in->sector_bytes, NULL, &areas, e);
-	f->table = rc == 1;
-	if (rc >= 0)
-		rc = rangeset_add_shifted(
-		    &stored, &r->in->cover.stored, t->slice.off, e);
-	rangeset_seal(&stored);
-	f->stored = rangeset_total(&stored);
-	if (rc == 0)
-		rc = list_parts(f, &areas, &stored, e);
-	areas_free(&areas);
-	rangeset_free(&stored);
+	disk_set_sector_bytes(d, disk_sector_bytes(target));
+	for (unsigned i = 0; rc == 0 && i < r->in->n; i++)
+		rc = find_areas(&r->in->place[i], d, f, e);
 	disk_close(d, &none);
 	return rc;
+}
+
+/* With --only, all partitions together. */
+static uint64_t
+room_bytes(const struct install *in)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < in->n; i++) {
+		uint64_t room = in->place[i].target.room;
+		if (room == UINT64_MAX)
+			return UINT64_MAX;
+		sum += room * SECTOR_BYTES;
+	}
+	return sum;
 }
 
 static void
 begin_found(const struct rehearsal *r, struct rehearsal_found *f)
 {
-	const struct target *t = &r->in->target;
-
-	*f = (struct rehearsal_found){ .kind = disk_kind(t->disk),
+	*f = (struct rehearsal_found){ .kind = disk_kind(r->in->disk),
 		.fresh = r->fresh,
 		.replaces = r->in->held_bytes > 0,
-		.chunks = 1,
+		.chunks = r->chunks,
 		.needed = r->source.needed,
-		.target_bytes = t->room == UINT64_MAX ? UINT64_MAX
-		                                      : t->room * SECTOR_BYTES };
+		.target_bytes = room_bytes(r->in) };
 }
 
 /* The partitions are found by the image's own table, in the first MiB, which chunk 0 has. */
@@ -342,8 +411,7 @@ int
 rehearsal_end_early(struct rehearsal *r, const void *chunk0, uint32_t nchunks,
     struct rehearsal_found *f, struct err *e)
 {
-	bool whole = r->in->target.slice.len == 0;
-	uint64_t base = image_base(r);
+	const struct target *t = &r->in->place->target;
 	struct rangeset none;
 	struct areas areas;
 	struct chunk c;
@@ -356,12 +424,12 @@ rehearsal_end_early(struct rehearsal *r, const void *chunk0, uint32_t nchunks,
 	rangeset_init(&none);
 	uint64_t bytes = f->target_bytes != UINT64_MAX ? f->target_bytes
 	                                               : c.h.lastsect * SECTOR_BYTES;
-	int rc = areas_of_image(&areas, &c, chunk0, whole, bytes, e);
+	int rc = areas_of_image(&areas, &c, chunk0, t->slice.len == 0, bytes, e);
 	f->table = rc == 1;
 	for (size_t i = 0; i < areas.n; i++)
-		areas.a[i].sectors.off += base;
+		areas.a[i].sectors.off += t->slice.off;
 	if (rc >= 0)
-		rc = list_parts(f, &areas, &none, e);
+		rc = list_parts(f, t, &areas, &none, e);
 	if (c.ext.has_image) {
 		f->image_bytes = c.ext.image.source_bytes;
 		memcpy(f->filesystems, c.ext.image.filesystems, sizeof f->filesystems);
@@ -373,36 +441,62 @@ rehearsal_end_early(struct rehearsal *r, const void *chunk0, uint32_t nchunks,
 	return rc;
 }
 
-int
-rehearsal_end(struct rehearsal *r, struct rehearsal_found *found, struct err *e)
+/* How much of all partitions of --only must be there. */
+static uint64_t
+needed(const struct install *in)
 {
-	struct install *in = r->in;
-	struct target *t = &in->target;
-	struct finish f = { .target = t,
-		.cover = &in->cover,
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < in->n; i++) {
+		const struct rangeset *s = &in->place[i].cover.stored;
+		size_t n = rangeset_count(s);
+		sum += n > 0 ? range_end(rangeset_get(s, n - 1)) : 0;
+	}
+	return sum;
+}
+
+static int
+finish_place(struct place *p, unsigned *stale, struct err *e)
+{
+	struct install *in = p->in;
+	struct boot_area *boot = &p->target.boot_area;
+	struct finish f = { .target = &p->target,
+		.cover = &p->cover,
 		.known = true,
 		.ours = in->ours && !in->delta,
 		.sector_bytes = in->sector_bytes,
 		.dry = true,
 		.tail = &in->tail,
 		.tail_sectors = in->tail_sectors };
+	unsigned wiped = 0;
 	struct err none;
+
+	/* A boot area that cannot be read is not reported. */
+	if (boot->on)
+		disk_read(in->disk, boot->bytes, BOOT_AREA_BYTES, boot->at, &none);
+	int rc = finish_target(&f, &wiped, e);
+	*stale += wiped;
+	return rc;
+}
+
+int
+rehearsal_end(struct rehearsal *r, struct rehearsal_found *found, struct err *e)
+{
+	struct install *in = r->in;
 
 	begin_found(r, found);
 	found->whole = true;
-	found->chunks = in->fed + r->headers;
 	in->holds_data = in->held_bytes > 0;
 	if (r->fresh)
 		install_tell_cut(in, r->source.sectors * SECTOR_BYTES);
-	/* A boot area that cannot be read is not reported. */
-	if (t->boot_area.on)
-		disk_read(t->disk, t->boot_area.bytes, BOOT_AREA_BYTES, t->boot_area.at,
-		    &none);
-	if (find_parts(r, found, e) != 0 || finish_target(&f, &found->stale, e) != 0) {
+	int rc = find_parts(r, found, e);
+	for (unsigned i = 0; rc == 0 && i < in->n; i++)
+		rc = finish_place(&in->place[i], &found->stale, e);
+	if (rc != 0)
 		rehearsal_found_free(found);
-		return -1;
-	}
-	return 0;
+	else if (install_is_only(in))
+		found->needed = needed(in);
+	return rc;
 }
 
 void

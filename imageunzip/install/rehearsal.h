@@ -59,9 +59,11 @@ struct rehearsal_found {
 struct rehearsal;
 
 /* Open the target as install_open() does, but nothing is made, emptied or written; the
- * state (--state) is left alone.  Errors are those of the real run. */
+ * state (--state) is left alone, and partitions are not held.  Errors are those of the real run. */
 int rehearsal_open(struct rehearsal **, const struct install_config *,
     const char *target, const struct rehearsal_source *, struct err *);
+/* The installation that is rehearsed, for install_choose(), before rehearsal_begin(). */
+struct install *rehearsal_install(struct rehearsal *);
 /* rehearsal_begin() takes chunk 0, whole, and checks it; rehearsal_chunk() then takes the
  * headers of the others, in any order. Errors are those of the installation. */
 int rehearsal_begin(struct rehearsal *, const void *chunk, struct err *);

@@ -40,8 +40,6 @@ print_part(const struct install_config *cfg, const struct rehearsal_found *f,
 		snprintf(name, sizeof name, "  inside it");
 	else if (p->number != 0)
 		snprintf(name, sizeof name, "partition %u", p->number);
-	else if (cfg->slice != 0)
-		snprintf(name, sizeof name, "partition %" PRIu64, cfg->slice);
 	say(stdout, "%s, sectors %" PRIu64 "-%" PRIu64 " (%s)", name, p->sectors.off,
 	    range_end(p->sectors) - 1, size_text(p->sectors.len, size, sizeof size));
 	if (!f->whole)

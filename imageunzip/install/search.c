@@ -1,4 +1,4 @@
-/* search.c: searches for the chunks that hold a range of sectors. parts_search.c has a
+/* search.c: searches for the chunks that hold a range of sectors. part_search.c has a
  * search for each partition that frisbee loads alone (--only), in the thread that learns
  * from the chunks. Headers that contradict one another end a search early, never late;
  * the end of the installation then finds that chunks are missing. */

@@ -1,4 +1,4 @@
-/* slice_hold.c: holds the partition that is installed to, while the other partitions of the
+/* slice_hold.c: holds the partitions that are installed to, while the other partitions of the
  * disk may be in use or be installed to.  install_open.c calls this in the thread that
  * opens the installation. */
 #include "imageunzip/install/slice_hold.h"
@@ -7,26 +7,37 @@
 
 /* The partition table stays as it is while the disk is shared. */
 static int
-find_slice(struct range *sectors, const char *path, uint64_t slice, struct err *e)
+find_slice(struct range *sectors, const char *path, unsigned number, struct err *e)
 {
 	struct disk *d;
 	struct err ignored; /* nothing was written to the disk */
 
 	if (disk_open(&d, path, DISK_READ, e) != 0)
 		return -1;
-	int rc = install_area(d, slice, sectors, e);
+	int rc = install_area(d, number, sectors, e);
 	disk_close(d, &ignored);
 	return rc;
 }
 
 static int
-hold_found(struct disk_hold *h, const char *path, const struct install_config *cfg,
+hold_number(struct disk_hold *h, const char *path, unsigned number, bool force,
     struct err *e)
 {
-	struct hold_wish w = { .path = path, .no_look = cfg->force };
+	struct hold_wish w = { .path = path, .no_look = force };
 
-	return find_slice(&w.sectors, path, cfg->slice, e) == 0 ? hold_sectors(h, &w, e)
-	                                                       : -1;
+	return find_slice(&w.sectors, path, number, e) == 0 ? hold_sectors(h, &w, e) : -1;
+}
+
+static int
+hold_all(struct disk_hold *h, const char *path, const struct install_config *cfg,
+    struct err *e)
+{
+	if (cfg->slice != 0)
+		return hold_number(h, path, (unsigned)cfg->slice, cfg->force, e);
+	for (unsigned i = 0; i < cfg->only.n; i++)
+		if (hold_number(h, path, cfg->only.number[i], cfg->force, e) != 0)
+			return -1;
+	return 0;
 }
 
 static bool
@@ -42,11 +53,11 @@ slice_hold(struct disk_hold **out, const char *path, const struct install_config
     struct err *e)
 {
 	*out = NULL;
-	if (cfg->slice == 0 || !has_partitions(path))
+	if ((cfg->slice == 0 && cfg->only.n == 0) || !has_partitions(path))
 		return 0;
 	if (hold_share(out, path, e) != 0)
 		return -1;
-	if (hold_found(*out, path, cfg, e) == 0)
+	if (hold_all(*out, path, cfg, e) == 0)
 		return 0;
 	hold_end(*out);
 	*out = NULL;

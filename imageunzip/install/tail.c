@@ -1,8 +1,8 @@
 /* tail.c: decides where the sectors of an image's tail go.
  *
- * The feeder's thread checks each record; decoders and the writer ask for the place of
- * sectors. All of them compute the same answer from the record and the target's size, so
- * nothing is shared except the spared sectors of the target.
+ * The feeder's thread checks each record and makes the maps of the target; each chunk that
+ * stores something of the tail has the record, so decoders and the writer have the maps
+ * before they have such a chunk. Any thread may ask whether the tail goes to its place.
  *
  * Superblocks of Linux RAID can be moved: version 0.90 does not say where it lies nor how
  * large its disk is, version 1.0 names its own sector, which tail_finish() mends; bitmap
@@ -57,49 +57,32 @@ moves(const struct target *t, const struct tail *x, const struct tail_piece *p,
 	       t->room != UINT64_MAX && distance(x, p, t->room, by);
 }
 
-uint64_t
-tail_place(const struct target *t, const struct tail *x, struct range r, uint64_t *to)
+/* Map the sectors [from, to) to their own place, as far as something is stored there. */
+static int
+keep(struct target *t, const struct tail *x, uint64_t from, uint64_t to, struct err *e)
 {
-	const struct tail_piece *p;
-	uint64_t n = tail_run(x, r, &p), by;
-
-	if (p == NULL)
-		*to = r.off;
-	else
-		*to = moves(t, x, p, &by) ? r.off + by : UINT64_MAX;
-	return n;
+	return maps_add(&t->diverted,
+	    range_clip((struct range){ 0, x->needed }, from, to), from, e);
 }
 
-int
-tail_divert(struct target *t, const struct tail *x, target_put_fn *put,
-    uint64_t sector, const void *data, uint64_t bytes, struct ledger_parts *parts,
-    struct err *e)
+/* Map the pieces where they go, and all other sectors to their own place. */
+static int
+divert(struct target *t, const struct tail *x, struct err *e)
 {
-	const uint8_t *p = data;
-	uint64_t now, to;
+	uint64_t from = 0, by;
 
-	for (; bytes > 0; bytes -= now) {
-		struct range r = { sector, (bytes + SECTOR_BYTES - 1) / SECTOR_BYTES };
-		uint64_t sectors = tail_place(t, x, r, &to);
-		now = sectors < r.len ? sectors * SECTOR_BYTES : bytes;
-		if (to != UINT64_MAX && put(t, to, p, now, parts, e) != 0)
+	t->diverted = (struct maps){ .n = 0 };
+	for (size_t i = 0; i < x->n; i++) {
+		const struct tail_piece *p = &x->pieces[i];
+		if (keep(t, x, from, p->sectors.off, e) != 0 ||
+		    (moves(t, x, p, &by) &&
+			maps_add(&t->diverted, p->sectors, p->sectors.off + by, e) != 0))
 			return -1;
-		p = p != NULL ? p + now : NULL;
-		sector += sectors;
+		from = range_end(p->sectors);
 	}
-	return 0;
-}
-
-int
-tail_free(struct target *t, const struct tail *x, struct range r, struct err *e)
-{
-	uint64_t n, to;
-
-	for (; r.len > 0; r = (struct range){ r.off + n, r.len - n }) {
-		n = tail_place(t, x, r, &to);
-		if (to != r.off && target_free_space(t, r.off, r.off + n, e) != 0)
-			return -1;
-	}
+	if (keep(t, x, from, UINT64_MAX, e) != 0)
+		return -1;
+	t->maps = &t->diverted;
 	return 0;
 }
 
@@ -150,7 +133,9 @@ tail_check(struct target *t, const struct tail *x, struct err *e)
 		return 0;
 	if (tail_in_place(t, x))
 		return check_fit(t, x, e);
-	return t->cfg->tail == INSTALL_TAIL_MOVE ? check_moves(t, x, e) : 0;
+	if (t->cfg->tail == INSTALL_TAIL_MOVE && check_moves(t, x, e) != 0)
+		return -1;
+	return divert(t, x, e);
 }
 
 static int

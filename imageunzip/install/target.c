@@ -33,6 +33,14 @@ target_note_image(struct target *t, const struct ext *x)
 		                x->image.source_bytes == bytes;
 }
 
+void
+target_set_only(struct target *t, const struct partition *p)
+{
+	t->only = p->sectors;
+	t->only_mbr_type = p->mbr_type;
+	t->as_is = maps_one(p->sectors);
+}
+
 int
 target_check_fit(const struct target *t, uint64_t sectors, struct err *e)
 {

@@ -7,10 +7,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/disk/ptable.h"
 #include "imageunzip/install/boot_area.h"
 #include "imageunzip/install/install.h"
 #include "imageunzip/install/ledger.h"
 #include "imageunzip/install/look.h"
+#include "imageunzip/install/maps.h"
 
 struct cover;
 struct disk_hold;
@@ -18,14 +20,19 @@ struct disk_hold;
 enum { TARGET_FILL_BYTES = 1 << 20 };
 
 struct target {
-	struct disk *disk;
-	struct disk_hold *hold; /* of the slice; owned; NULL: the disk has one of its own */
+	struct disk *disk;                /* borrowed */
+	struct disk_hold *hold; /* of the slice; borrowed; NULL: the disk has one of its own */
 	const struct install_config *cfg; /* borrowed */
+	unsigned number;                  /* of the partition; 0: the whole disk */
 	bool holds_file;                  /* the image is of a file, not of a disk */
 	bool fresh;                       /* an empty file: holes are zeros already */
 	struct range slice;               /* sectors; len 0: the whole disk */
+	/* Where the sectors of the image go.  Whoever feeds puts another list there, before
+	 * the first chunk for which that list differs. */
+	const struct maps *_Atomic maps;
+	struct maps as_is, diverted; /* the lists; with a tail that goes elsewhere, `diverted` */
 	/* The sectors of the image that are installed, at the beginning of the slice
-	 * (--only); len 0: all of them, each at its own place. */
+	 * (--only); len 0: all of them. */
 	struct range only;
 	uint8_t only_mbr_type;     /* MBR type of the partition `only`; 0: in a GPT */
 	_Atomic bool warned_moved; /* the warning was printed about what is not adapted
@@ -54,15 +61,17 @@ struct target {
 
 /* Refuse options that exclude one another (ERR_USAGE), before anything is opened. */
 int target_check_options(const struct install_config *, struct err *);
-/* Open a target on a disk, which is taken over, also on failure. fresh: the disk is an
- * empty file. ERR_USAGE: options that exclude one another, or that a pipe cannot do. */
+/* Begin a target on a disk, or on the partition of this number; target_close(). fresh: the
+ * disk is an empty file. ERR_USAGE: there is no such partition, or a pipe cannot do what an
+ * option asks for. */
 int target_init(struct target *, struct disk *, const struct install_config *,
-    bool fresh, struct err *);
-/* Close, checking that nothing was lost. */
-int target_close(struct target *, struct err *);
+    unsigned number, bool fresh, struct err *);
+void target_close(struct target *);
 
 /* Note what chunk 0 says of the image, before target_check_fit(). */
 void target_note_image(struct target *, const struct ext *);
+/* Install these sectors of the image alone, before the first chunk. */
+void target_set_only(struct target *, const struct partition *);
 /* Does an image that needs `sectors` sectors fit (ERR_REFUSED)? In all functions, image
  * sectors are counted from the image's sector 0; with `only`, from the first sector that
  * is installed. */

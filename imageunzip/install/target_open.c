@@ -1,8 +1,9 @@
 /* target_open.c: opens a target: finds where it begins and how much room it has, and
- * refuses options that it cannot do. install_open.c, parts.c and imageunzip's status.c
+ * refuses options that it cannot do. install_open.c and imageunzip's status.c
  * call this, in the thread that opens the installation. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/disk/flight.h"
 #include "common/disk/hold.h"
@@ -90,17 +91,46 @@ check_stream(const struct disk *d, const struct install_config *cfg, struct err 
 	return 0;
 }
 
+static int
+check_only(const struct install_config *cfg, struct err *e)
+{
+	bool several = cfg->only.n > 1;
+	const struct {
+		bool on;
+		const char *name, *why;
+	} not [] = {
+		{ cfg->only.n > 0 && (cfg->fix_gpt || cfg->grow || cfg->convert),
+		    "--fix-gpt, --grow and --convert",
+		    "the target's partition table stays as it is" },
+		{ several && cfg->slice != 0, "-s",
+		    "it says where a single partition is installed" },
+		{ several && cfg->part_type != 0, "-D",
+		    "it sets the type of a single partition" },
+		{ several && cfg->state != NULL && strcmp(cfg->state, "target") != 0,
+		    "--state=FILE", "it records the installation of a single partition" },
+	};
+
+	for (unsigned i = 0; i < sizeof not / sizeof not [0]; i++)
+		if (not [i].on)
+			return err_set(e, ERR_USAGE,
+			    "%s cannot be used with --only%s: %s", not [i].name,
+			    i == 0 ? "" : " of more than one partition", not [i].why);
+	return 0;
+}
+
 int
 target_check_options(const struct install_config *cfg, struct err *e)
 {
-	if (cfg->part_type != 0 && cfg->slice == 0)
+	if (check_only(cfg, e) != 0)
+		return -1;
+	if (cfg->part_type != 0 && cfg->slice == 0 && cfg->only.n == 0)
 		return err_set(e, ERR_USAGE, "-D sets the type of a partition: it needs -s");
 	if (cfg->slice != 0 && (cfg->fix_gpt || cfg->grow || cfg->convert))
 		return err_set(e, ERR_USAGE,
 		    "--fix-gpt, --grow and --convert change a whole disk and cannot be "
 		    "used with -s");
 	if (cfg->tail == INSTALL_TAIL_MOVE &&
-	    (cfg->slice != 0 || cfg->fix_gpt || cfg->grow || cfg->convert))
+	    (cfg->slice != 0 || cfg->only.n > 0 || cfg->fix_gpt || cfg->grow || cfg->convert))
 		return err_set(e, ERR_USAGE,
 		    "--tail=move writes to the end of the whole disk and cannot be "
 		    "used with -s, --fix-gpt, --grow or --convert");
@@ -117,14 +147,17 @@ target_check_options(const struct install_config *cfg, struct err *e)
 
 int
 target_init(struct target *t, struct disk *d, const struct install_config *cfg,
-    bool fresh, struct err *e)
+    unsigned number, bool fresh, struct err *e)
 {
 	*t = (struct target){
-		.disk = d, .cfg = cfg, .fresh = fresh, .room = UINT64_MAX
+		.disk = d, .cfg = cfg, .number = number, .fresh = fresh, .room = UINT64_MAX
 	};
-	if (target_check_options(cfg, e) != 0 || check_stream(d, cfg, e) != 0 ||
-	    install_area(d, cfg->slice, &t->slice, e) != 0 || make_pattern(t, e) != 0)
+	if (check_stream(d, cfg, e) != 0 ||
+	    install_area(d, number, &t->slice, e) != 0 || make_pattern(t, e) != 0)
 		goto fail;
+	/* The last sector of a file may be short, and is not one of its sectors. */
+	t->as_is = maps_one((struct range){ 0, t->slice.len != 0 ? t->slice.len : UINT64_MAX });
+	t->maps = &t->as_is;
 	if (t->slice.len != 0)
 		t->room = t->slice.len;
 	else if (!fresh && disk_seekable(d) &&
@@ -145,23 +178,14 @@ target_init(struct target *t, struct disk *d, const struct install_config *cfg,
 fail:
 	free(t->fill);
 	ledger_free(t->ledger);
-	struct err ignored; /* nothing was written, and *e tells more */
-	disk_close(d, &ignored);
-	t->disk = NULL;
 	return -1;
 }
 
-int
-target_close(struct target *t, struct err *e)
+void
+target_close(struct target *t)
 {
 	free(t->fill);
 	boot_area_free(&t->boot_area);
 	flight_free(t->flight);
 	ledger_free(t->ledger);
-	int rc = disk_close(t->disk, e);
-	if (hold_end(t->hold) != 0 && rc == 0)
-		rc = err_os(e, "the partition could not be given back");
-	t->disk = NULL;
-	t->hold = NULL;
-	return rc;
 }

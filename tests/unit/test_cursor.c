@@ -37,8 +37,10 @@ test_lands(void)
 		.nregions = 2,
 		.regions = { { BEHIND, REGION_SECTORS }, { 2 * BEHIND, REGION_SECTORS } } };
 	uint8_t *bytes = aligned_alloc(4096, PIECE_BYTES);
-	struct target t = { .slice = { 0, 0 } };
-	struct cursor c = { .t = &t, .h = &h, .put = put };
+	const struct install_config cfg = { .slice = 0 };
+	struct target t = { .cfg = &cfg };
+	const struct maps all = maps_one((struct range){ 0, UINT64_MAX });
+	struct cursor c = { .t = &t, .h = &h, .maps = &all, .put = put };
 	struct err e = { 0 };
 
 	calls = 0;

@@ -1,5 +1,5 @@
-/* parts_search.c: chooses the chunks that frisbee asks the server for (--only): what a
- * chunk holds is known only when the chunk has come. parts.c calls this in the sink's
+/* part_search.c: chooses the chunks that frisbee asks the server for (--only): what a
+ * chunk holds is known only when the chunk has come. install_only.c calls this in the sink's
  * thread, with each chunk that came, before the chunk is fed.
  *
  * Chunk 0 is asked for first, then the last one, which has the list of lost sectors, and
@@ -11,8 +11,38 @@
 #include <string.h>
 
 #include "common/base/grow.h"
+#include "common/image/read/imgtable.h"
 #include "imageunzip/install/install_impl.h"
-#include "imageunzip/install/parts_impl.h"
+#include "imageunzip/install/search.h"
+
+/* The purpose of the chunks that are asked for. */
+enum part_phase {
+	PART_WAITS, /* to find out where the partitions are */
+	PART_TAIL,  /* to show that nothing is stored behind a smaller target */
+	PART_HEAD,  /* to begin the partition before its other chunks */
+	PART_ALL,   /* to install them */
+};
+
+/* The search for one partition. */
+struct part {
+	struct place *place;
+	enum part_phase phase;
+	struct search find;
+	uint8_t *done; /* a bit for each chunk that has served the phase */
+	bool takes;    /* it takes the chunk that was learned from last */
+};
+
+struct part_search {
+	uint32_t nchunks;
+	struct range *spans; /* sectors of each chunk; len 0: not known */
+	uint8_t *asked;      /* a bit for each chunk that is to come */
+	bool finding;        /* `find` looks for `sector` of the table */
+	struct search find;
+	uint64_t sector;
+	uint32_t *wants; /* given out by install_wants(), the last first */
+	size_t nwants, wants_cap;
+	struct part part[ONLY_MAX]; /* one for each place */
+};
 
 static bool
 has_bit(const uint8_t *bits, uint32_t i)
@@ -32,36 +62,66 @@ clear_bit(uint8_t *bits, uint32_t i)
 	bits[i / 8] &= (uint8_t)~(1 << i % 8);
 }
 
-int
-parts_search_new(struct parts *x, struct err *e)
-{
-	size_t bytes = x->nchunks / 8 + 1;
-	bool ok = true;
-
-	x->spans = calloc(x->nchunks, sizeof *x->spans);
-	x->asked = calloc(bytes, 1);
-	for (unsigned i = 0; i < x->n; i++) {
-		x->part[i].done = calloc(bytes, 1);
-		ok &= x->part[i].done != NULL;
-	}
-	return ok && x->spans != NULL && x->asked != NULL
-		   ? 0
-		   : err_nomem(e, "the search for the partitions");
-}
-
-void
-parts_search_free(struct parts *x)
+static void
+search_free(struct part_search *x)
 {
 	free(x->spans);
 	free(x->asked);
 	free(x->wants);
-	for (unsigned i = 0; i < x->n; i++)
+	for (unsigned i = 0; i < ONLY_MAX; i++)
 		free(x->part[i].done);
+	free(x);
+}
+
+int
+install_search(struct install *in, uint32_t nchunks, struct err *e)
+{
+	struct part_search *x = calloc(1, sizeof *x);
+	size_t bytes = nchunks / 8 + 1;
+	bool ok = x != NULL;
+
+	if (ok) {
+		x->nchunks = nchunks;
+		x->spans = calloc(nchunks, sizeof *x->spans);
+		x->asked = calloc(bytes, 1);
+		ok = x->spans != NULL && x->asked != NULL;
+	}
+	for (unsigned i = 0; ok && i < in->n; i++) {
+		x->part[i] = (struct part){ .place = &in->place[i], .done = calloc(bytes, 1) };
+		ok = x->part[i].done != NULL;
+	}
+	in->search = x;
+	return ok ? 0 : err_nomem(e, "the search for the partitions");
+}
+
+void
+part_search_free(struct install *in)
+{
+	if (in->search != NULL)
+		search_free(in->search);
+	in->search = NULL;
+}
+
+bool
+part_takes(const struct place *p)
+{
+	return p->in->search->part[p - p->in->place].takes;
+}
+
+bool
+install_wants(struct install *in, uint32_t *chunk)
+{
+	struct part_search *x = in->search;
+
+	if (x->nwants == 0)
+		return false;
+	*chunk = x->wants[--x->nwants];
+	return true;
 }
 
 /* Ask for a chunk, unless it is on its way. */
 static int
-want(struct parts *x, uint32_t chunk, struct err *e)
+want(struct part_search *x, uint32_t chunk, struct err *e)
 {
 	if (has_bit(x->asked, chunk))
 		return 0;
@@ -75,7 +135,7 @@ want(struct parts *x, uint32_t chunk, struct err *e)
 
 /* Begin a search, and note the sectors of all chunks that came so far. */
 static void
-begin(const struct parts *x, struct search *s, struct range sectors)
+begin(const struct part_search *x, struct search *s, struct range sectors)
 {
 	search_begin(s, x->nchunks, sectors);
 	for (uint32_t i = 0; i < x->nchunks; i++)
@@ -84,7 +144,7 @@ begin(const struct parts *x, struct search *s, struct range sectors)
 }
 
 static int
-want_probes(struct parts *x, const struct search *s, struct err *e)
+want_probes(struct part_search *x, const struct search *s, struct err *e)
 {
 	uint32_t probes[SEARCH_PROBES];
 	unsigned n = search_probe(s, probes);
@@ -97,34 +157,34 @@ want_probes(struct parts *x, const struct search *s, struct err *e)
 
 /* Ask for the chunk with the next sector of the partition table that is needed. */
 static int
-find_table(struct parts *x, struct err *e)
+find_table(struct install *in, struct err *e)
 {
+	struct part_search *x = in->search;
 	uint64_t sector;
 	uint32_t chunk;
 
-	while (!x->known && imgtable_needs(x->table, &sector)) {
+	while (!in->known && imgtable_needs(in->table, &sector)) {
 		if (!x->finding || x->sector != sector)
 			begin(x, &x->find, (struct range){ sector, 1 });
 		x->finding = true;
 		x->sector = sector;
 		if (!search_is_empty(&x->find))
 			return search_next(&x->find, &chunk)
-				   ? want(x, chunk, e)
-				   : want_probes(x, &x->find, e);
-		if (imgtable_cannot(x->table, sector, e) != 0 ||
-		    parts_settle(x, e) != 0)
+			           ? want(x, chunk, e)
+			           : want_probes(x, &x->find, e);
+		if (imgtable_cannot(in->table, sector, e) != 0 || only_settle(in, e) != 0)
 			return -1;
 	}
 	return 0;
 }
 
 static void
-enter(const struct parts *x, struct part *p, enum part_phase phase)
+enter(const struct part_search *x, struct part *p, enum part_phase phase)
 {
-	struct range s = p->sectors;
+	struct range s = p->place->target.only;
 
 	if (phase == PART_TAIL)
-		s = range_clip(s, s.off + p->room, range_end(s));
+		s = range_clip(s, s.off + p->place->target.room, range_end(s));
 	else if (phase == PART_HEAD)
 		s.len = 1;
 	p->phase = phase;
@@ -132,15 +192,23 @@ enter(const struct parts *x, struct part *p, enum part_phase phase)
 	begin(x, &p->find, s);
 }
 
+/* Is the target's partition shorter than the image's? */
+static bool
+is_shorter(const struct part *p)
+{
+	return p->place->target.room < p->place->target.only.len;
+}
+
 /* The first phase that installs. The beginning of the partition comes first when a state
  * is used, because the first chunk that is fed shows whether the state belongs to this
  * image; and when free space is filled, because it must be known that the image has the
  * partition; and when the filesystem may be longer than the target. */
 static enum part_phase
-first_phase(const struct parts *x, const struct part *p)
+first_phase(const struct part *p)
 {
-	const struct install_config *c = &x->cfg;
-	bool looked_at = p->room < p->sectors.len && x->first.reach == NULL;
+	const struct install *in = p->place->in;
+	const struct install_config *c = &in->cfg;
+	bool looked_at = is_shorter(p) && in->first.reach == NULL;
 
 	return looked_at || c->state != NULL || c->zero || c->has_pattern || c->discard
 	           ? PART_HEAD
@@ -149,29 +217,29 @@ first_phase(const struct parts *x, const struct part *p)
 
 /* Enter the first phase of a partition, when all partitions are known. */
 static void
-start(const struct parts *x, struct part *p)
+start(const struct part_search *x, struct part *p)
 {
-	enter(x, p, p->room < p->sectors.len ? PART_TAIL : first_phase(x, p));
+	enter(x, p, is_shorter(p) ? PART_TAIL : first_phase(p));
 }
 
 /* Is the chunk on the target already? A state on the target does not count here, because
  * it may turn out to belong to another image. */
 static bool
-is_there(const struct parts *x, const struct part *p, uint32_t chunk)
+is_there(const struct part *p, uint32_t chunk)
 {
-	return p->phase == PART_ALL && x->cfg.state != NULL &&
-	       strcmp(x->cfg.state, "target") != 0 && install_has(p->in, chunk);
+	return p->phase == PART_ALL && !p->place->resume.in_target &&
+	       resume_has(&p->place->resume, chunk);
 }
 
 /* Ask for the next chunks of the present phase; *idle: there are none to ask for or to
  * wait for. */
 static int
-want_some(struct parts *x, struct part *p, bool *idle, struct err *e)
+want_some(struct part_search *x, struct part *p, bool *idle, struct err *e)
 {
 	uint32_t chunk, probes[SEARCH_PROBES];
 
 	while (search_next(&p->find, &chunk))
-		if (!has_bit(p->done, chunk) && !is_there(x, p, chunk) &&
+		if (!has_bit(p->done, chunk) && !is_there(p, chunk) &&
 		    want(x, chunk, e) != 0)
 			return -1;
 	*idle = search_probe(&p->find, probes) == 0;
@@ -182,7 +250,7 @@ want_some(struct parts *x, struct part *p, bool *idle, struct err *e)
 
 /* Go through the phases of a partition until there is a chunk to wait for. */
 static int
-want_of_part(struct parts *x, struct part *p, struct err *e)
+want_of_part(struct part_search *x, struct part *p, struct err *e)
 {
 	bool idle = true;
 
@@ -192,22 +260,21 @@ want_of_part(struct parts *x, struct part *p, struct err *e)
 		if (p->phase == PART_ALL)
 			return 0;
 		if (idle)
-			enter(x, p, p->phase == PART_TAIL ? first_phase(x, p)
-			                             : PART_ALL);
+			enter(x, p, p->phase == PART_TAIL ? first_phase(p) : PART_ALL);
 	}
 	return 0;
 }
 
 /* Note what a chunk that came does for the present phase of a partition. */
 static int
-use(struct parts *x, struct part *p, uint32_t number, const struct ndz_header *h,
+use(struct part_search *x, struct part *p, uint32_t number, const struct ndz_header *h,
     struct err *e)
 {
 	p->takes = false;
 	if (p->phase == PART_WAITS)
 		return 0;
 	search_note(&p->find, number, x->spans[number]);
-	if (install_only_fits(p->in, only_stored_end(h, p->sectors), e) != 0)
+	if (only_fits(p->place, only_stored_end(h, p->place->target.only), e) != 0)
 		return -1;
 	if (!only_touches(h, p->find.want) || has_bit(p->done, number))
 		return 0;
@@ -220,9 +287,11 @@ use(struct parts *x, struct part *p, uint32_t number, const struct ndz_header *h
 }
 
 int
-parts_search_learn(
-    struct parts *x, uint32_t number, const struct ndz_header *h, struct err *e)
+part_search_learn(
+    struct install *in, uint32_t number, const struct ndz_header *h, struct err *e)
 {
+	struct part_search *x = in->search;
+
 	if (number >= x->nchunks)
 		return err_set(
 		    e, ERR_FORMAT, "chunk %u is behind the last one", number);
@@ -232,9 +301,9 @@ parts_search_learn(
 		return -1;
 	if (x->finding)
 		search_note(&x->find, number, x->spans[number]);
-	if (find_table(x, e) != 0)
+	if (find_table(in, e) != 0)
 		return -1;
-	for (unsigned i = 0; x->known && i < x->n; i++) {
+	for (unsigned i = 0; in->known && i < in->n; i++) {
 		struct part *p = &x->part[i];
 		if (p->phase == PART_WAITS)
 			start(x, p);
