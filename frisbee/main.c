@@ -227,9 +227,6 @@ act(void *opts, char **operands, int n, struct err *e)
 		return err_misuse(e, "one target is needed");
 	if (o->token != NULL && o->name == NULL)
 		return err_misuse(e, "--token can only be used with -F and -Q");
-	if (o->dry_run && o->install.only.n > 0)
-		return err_misuse(e,
-		    "--dry-run describes whole images and cannot be used with --only");
 	if (o->dry_run && o->any_file)
 		return err_misuse(e,
 		    "--dry-run describes an installation and cannot be used with -N");

@@ -68,21 +68,23 @@ chunks_fed(void *arg, uint32_t chunks, struct err *e)
 	return 0;
 }
 
-/* Put all chunks into the sink of open_target(), and end or close it. */
+/* Put all chunks into the sink, and end or close it. */
 static int
-install_image(struct run *r, const struct survey *v, const struct install_stats *s,
-    struct err *e)
+install_image(struct run *r, const struct survey *v, struct err *e)
 {
 	const struct install_from_watch watch = { feeding_begins, chunks_fed, r };
+	struct sink_sum sum = { 0 };
+
+	r->install = sink_install(&r->sink);
 	int rc = install_from(&r->sink, r->image, v, &watch, e);
 	bool put = rc == 0;
 
 	if (put)
-		rc = sink_end(&r->sink, NULL, e);
+		rc = sink_end(&r->sink, &sum, e);
 	/* Errors of the installation itself do not name the image yet. */
 	if (sink_close(&r->sink, NULL, e) || (put && rc != 0))
 		err_ctx(e, "%s", image_name(r->image));
-	progress_end(&r->progress, rc == 0 ? s->bytes_covered : 0);
+	progress_end(&r->progress, rc == 0 ? sum.bytes_covered : 0);
 	if (r->o->dots || r->o->gb_dots)
 		say(stderr, "\n");
 	return rc;
@@ -107,10 +109,7 @@ open_target(struct run *r, struct install_sink_config *cfg, struct err *e)
 	if (r->o->crc_only && disk_open_ops(&cfg->disk, "checksum", DISK_STREAM, UINT64_MAX,
 				  &crc_ops, &r->crc, e) != 0)
 		return -1;
-	if (sink_to_install(&r->sink, cfg, e) != 0)
-		return -1;
-	r->install = sink_install(&r->sink);
-	return 0;
+	return sink_to_install(&r->sink, cfg, e);
 }
 
 /* Configure the installation of a delta: a file keeps what the base stored in it. */
@@ -139,7 +138,7 @@ install_onto(struct run *r, const struct survey *v, const char *target, struct e
 	cfg.install.guard = cli_guard_set;
 	cfg.install.say = r->o->quiet ? NULL : tell;
 	if (settle_delta(&v->first, &cfg.install, target, e) != 0 ||
-	    open_target(r, &cfg, e) != 0 || install_image(r, v, &s, e) != 0)
+	    open_target(r, &cfg, e) != 0 || install_image(r, v, e) != 0)
 		return -1;
 	if (r->o->crc_only && !r->o->json)
 		say(stdout, "%08lx\n", r->crc);
@@ -188,32 +187,47 @@ open_stored(struct sectors **out, const struct opts *o, const char *name,
 	return sectors_open_disk(out, d, opener, e);
 }
 
+/* Rehearse; `data` is the image, to be read by sector. */
+static int
+rehearse_onto(struct run *r, const struct survey *v, const char *target,
+    struct sectors *data, struct err *e)
+{
+	const struct rehearsal_source source = { dry_read, data, v->total_sectors,
+		v->needed_sectors };
+	struct install_config cfg = r->o->install;
+	struct rehearsal_found found = { .nparts = 0 };
+
+	cfg.warn = warn;
+	cfg.guard = cli_guard_set;
+	cfg.say = r->o->quiet ? NULL : dry_say;
+	if (settle_delta(&v->first, &cfg, target, e) != 0 ||
+	    sink_to_rehearsal(&r->sink, &cfg, target, &source, &found, e) != 0)
+		return -1;
+	int rc = install_image(r, v, e);
+	if (rc == 0)
+		rc = dry_report(r, target, &found, e);
+	rehearsal_found_free(&found);
+	return rc;
+}
+
 /* Do a --dry-run. The image is opened a second time, to be read by sector. */
 static int
 rehearse(struct run *r, const char *name, const char *target, struct opener *opener,
     struct err *e)
 {
-	struct install_config cfg = r->o->install;
 	struct sectors *data = NULL;
 	struct survey v;
 	struct err why;
 
-	cfg.warn = warn;
-	cfg.guard = cli_guard_set;
-	cfg.say = r->o->quiet ? NULL : dry_say;
 	if (!image_seekable(r->image))
 		return err_set(
 		    e, ERR_USAGE, "--dry-run needs an image that is a file");
 	if (survey_image(&v, r->image, e) != 0)
 		return -1;
-	int rc = settle_delta(&v.first, &cfg, target, e);
 	/* An image that cannot be read by sector can be installed anyway. */
-	if (rc == 0 && open_stored(&data, r->o, name, opener, &why) != 0)
+	if (open_stored(&data, r->o, name, opener, &why) != 0)
 		data = NULL;
-	struct rehearsal_source source = { dry_read, data, &v.first, v.total_sectors,
-		v.needed_sectors };
-	if (rc == 0)
-		rc = dry_run(r, &cfg, target, &source, e);
+	int rc = rehearse_onto(r, &v, target, data, e);
 	survey_free(&v);
 	sectors_close(data);
 	return rc;

@@ -18,7 +18,8 @@ open_target(void *arg, struct sink *sink, struct err *e)
 
 	disk.install.gentle = true;
 	if (t->dry != NULL)
-		return sink_to_rehearsal(sink, &disk.install, t->name, t->dry, e);
+		return sink_to_rehearsal(
+		    sink, &disk.install, t->name, NULL, t->dry, e);
 	return t->any_file ? sink_to_file(sink, &file, e) : sink_to_install(sink, &disk, e);
 }
 

@@ -1,7 +1,7 @@
 /* finish.c: makes a target complete when all data is written: it adapts the partition
  * table or sets a partition's type, fills free space, wipes stale signatures, and tells
- * the kernel. install_end.c calls this when all other threads are gone; a rehearsal calls
- * it to learn what would be done. */
+ * the kernel. install_end.c calls this when all other threads are gone; also in a
+ * rehearsal, to learn what would be done. */
 #include "imageunzip/install/finish.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* install.c: takes the chunks of an installation: each chunk is checked, becomes a job for
  * each place that has something of it, and goes to the threads. The sink of the
- * installation and the rehearsal call this, in the one thread that feeds chunks;
- * install_bytes_covered() may be called in any. */
+ * installation calls this, in the one thread that feeds chunks; install_bytes_covered()
+ * may be called in any. */
 #include "imageunzip/install/install.h"
 
 #include <stdio.h>

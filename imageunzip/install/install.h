@@ -72,6 +72,8 @@ struct install_config {
 	/* Not an option: the installation's threads run at a lower priority, because the
 	 * program has a network that must not be kept waiting. */
 	bool gentle;
+	/* Not an option: it is rehearsed (rehearsal.h). */
+	bool dry;
 	/* Not an option; set by install_trust_digests(). */
 	bool digests_checked;
 	/* Called with a sentence about what else was done to the target; NULL: not

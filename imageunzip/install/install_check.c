@@ -1,5 +1,5 @@
 /* install_check.c: checks a chunk before its data is decoded. install.c calls this in the
- * thread that feeds chunks, rehearsal.c for headers. */
+ * thread that feeds chunks. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -8,6 +8,7 @@
 #include "common/disk/output.h"
 #include "imageunzip/install/finish.h"
 #include "imageunzip/install/install_impl.h"
+#include "imageunzip/install/rehearsal.h"
 #include "imageunzip/install/tail.h"
 
 /* Tell the user which sectors are zeros because they could not be read from the source. */
@@ -81,6 +82,7 @@ complete(struct place *p, struct err *e)
 {
 	struct install *in = p->in;
 	struct target *t = &p->target;
+	bool dry = in->cfg.dry;
 	unsigned wiped = 0;
 	/* What a delta does not store belongs to its base, and images of other tools may be
 	 * deltas. */
@@ -89,15 +91,20 @@ complete(struct place *p, struct err *e)
 		.known = all_known(p),
 		.ours = in->ours && !in->delta,
 		.sector_bytes = in->sector_bytes,
+		.dry = dry,
 		.tail = &in->tail,
 		.tail_sectors = in->tail_sectors };
 
-	if (install_check_written(p, e) != 0 || target_size(t, e) != 0 ||
-	    install_look_data(p, e) != 0 || tail_finish(t, &in->tail, e) != 0 ||
-	    finish_target(&f, &wiped, e) != 0 || install_look_again(p, e) != 0 ||
-	    resume_forget(&p->resume, e) != 0 || target_seal(t, e) != 0)
+	if (!dry && (install_check_written(p, e) != 0 || target_size(t, e) != 0 ||
+	                install_look_data(p, e) != 0 || tail_finish(t, &in->tail, e) != 0))
 		return -1;
+	int rc = finish_target(&f, &wiped, e);
 	in->stale_wiped += wiped;
+	if (rc != 0 || dry)
+		return rc;
+	if (install_look_again(p, e) != 0 || resume_forget(&p->resume, e) != 0 ||
+	    target_seal(t, e) != 0)
+		return -1;
 	finish_tell_kernel(t);
 	/* This is for images that do not say how long they are. */
 	if (t->fresh)
@@ -155,6 +162,8 @@ finish_all(struct install *in, struct err *e)
 		rc = check_all_came(&in->place[i], e);
 	for (unsigned i = 0; rc == 0 && i < in->n; i++)
 		rc = check_tiling(&in->place[i], e);
+	if (rc == 0 && in->cfg.dry)
+		rc = rehearsal_end(in, e);
 	for (unsigned i = 0; rc == 0 && i < in->n; i++)
 		rc = complete(&in->place[i], e);
 	return rc;
@@ -184,7 +193,7 @@ install_finish(struct install *in, struct install_stats *s, struct err *e)
 	add_up(in, s);
 	if (rc == 0 && install_is_only(in))
 		rc = only_cut_lost(in, e);
-	if (rc == 0)
+	if (rc == 0 && !in->cfg.dry)
 		tell_tail(in, s);
 	if (install_close(in, &closing) != 0 && rc == 0) {
 		*e = closing;
@@ -192,7 +201,7 @@ install_finish(struct install *in, struct install_stats *s, struct err *e)
 	}
 	if (rc != 0)
 		drop_new_file(in);
-	else
+	else if (!in->cfg.dry)
 		tell_lost(in, s);
 	install_free(in);
 	return rc;

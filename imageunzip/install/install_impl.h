@@ -18,6 +18,7 @@ struct ordered;
 struct part_search;
 struct pipeline;
 struct pool;
+struct rehearsal;
 
 enum { WARNING_BYTES = 600 }; /* a sentence for the user */
 
@@ -47,6 +48,7 @@ struct place {
 struct install {
 	struct install_config cfg;
 	struct disk *disk;
+	struct rehearsal *rehearsal; /* nothing is written; the disk's; or NULL */
 	struct disk_hold *hold; /* of the partitions that are installed to, or NULL */
 	unsigned n;          /* places: one, or one for each partition of --only */
 	struct place *place; /* owned */

@@ -1,5 +1,5 @@
 /* install_open.c: begins an installation: it opens the target and starts the threads; and
- * frees all of it at the end. The sink of the installation and the rehearsal call
+ * frees all of it at the end. install_sink.c and rehearsal.c call
  * this, in the thread that feeds chunks. */
 #include <stdlib.h>
 #include <string.h>

@@ -18,6 +18,8 @@ struct install_sink {
 	bool searching;    /* the installation was told that any chunk can be asked for */
 	bool chunk0_helps; /* it helps when chunk 0 comes first */
 	bool takes_parts;
+	bool early; /* a rehearsal for which there is only chunk 0 */
+	struct rehearsal_found *found; /* the caller's; NULL: no rehearsal */
 	/* Chunks that wait for chunk 0. */
 	struct sink_chunk *held;
 	size_t nheld, held_cap;
@@ -28,9 +30,10 @@ info(void *self, struct sink_info *i)
 {
 	const struct install_sink *s = self;
 
-	i->in_order = install_in_order(s->install);
-	i->chunk0_first = s->chunk0_helps || install_waits(s->install);
-	i->has_some = s->only || install_resumes(s->install);
+	i->in_order = !s->early && install_in_order(s->install);
+	i->chunk0_first = s->early || s->chunk0_helps || install_waits(s->install);
+	i->has_some = s->early || s->only || install_resumes(s->install);
+	i->writes_nothing = s->found != NULL;
 	i->takes_parts = s->takes_parts;
 }
 
@@ -49,7 +52,7 @@ has(void *self, uint32_t chunk)
 {
 	const struct install_sink *s = self;
 
-	return s->only ? chunk != 0 : s->install != NULL && install_has(s->install, chunk);
+	return s->only || s->early ? chunk != 0 : s->install != NULL && install_has(s->install, chunk);
 }
 
 static int
@@ -102,7 +105,7 @@ learn(struct install_sink *s, const struct sink_chunk *c, struct err *e)
 	s->searching = true;
 	if (install_learn(s->install, c->number, c->bytes, e) != 0)
 		return -1;
-	while (install_wants(s->install, &wanted))
+	while (!s->early && install_wants(s->install, &wanted))
 		s->giver.wants(s->giver.arg, wanted);
 	return 0;
 }
@@ -152,7 +155,12 @@ put(void *self, const struct sink_chunk *c, struct err *e)
 	struct install_sink *s = self;
 	size_t i = 0;
 
-	if (s->only && s->giver.wants != NULL && learn(s, c, e) != 0) {
+	if (s->early && c->number != 0) {
+		sink_release(c);
+		return 0;
+	}
+	if ((s->only && s->giver.wants != NULL && learn(s, c, e) != 0) ||
+	    (s->early && rehearsal_early(s->install, c->bytes, e) != 0)) {
 		sink_release(c);
 		return -1;
 	}
@@ -172,6 +180,8 @@ finish(struct install_sink *s, struct sink_sum *sum, struct err *e)
 
 	s->install = NULL;
 	int rc = install_finish(in, s->stats, e);
+	if (s->found != NULL)
+		s->found->stale = s->stats->stale_wiped;
 	*sum = (struct sink_sum){ s->stats->bytes_written, s->stats->bytes_covered };
 	if (s->stats == &s->unwanted)
 		lost_free(&s->unwanted.lost);
@@ -184,7 +194,11 @@ end(void *self, struct sink_sum *sum, struct err *e)
 	struct install_sink *s = self;
 
 	release_held(s, 0);
-	return finish(s, sum, e);
+	if (!s->early)
+		return finish(s, sum, e);
+	install_abort(s->install);
+	s->install = NULL;
+	return 0;
 }
 
 /* Close the sink. If a thread of the installation has failed, its error replaces *why,
@@ -223,11 +237,23 @@ on_forgotten(void *arg, uint32_t chunk)
 		s->giver.wants(s->giver.arg, chunk);
 }
 
-static int
-open_install(
-    struct install_sink *s, const struct install_sink_config *cfg, struct err *e)
+/* Set what follows from the configuration, when the installation is open. */
+static void
+settle(struct install_sink *s, const struct install_config *c)
 {
-	struct install_config c = cfg->install;
+	install_trust_digests(s->install);
+	s->only = install_is_only(s->install);
+	s->chunk0_helps = install_wants_table(c);
+	/* A signature covers the whole chunk, and a part of an encrypted chunk cannot be
+	 * read. */
+	s->takes_parts = c->skip_same && c->state == NULL && !s->only && s->found == NULL &&
+	                 c->opener.verify_key == NULL && c->opener.decrypt == NULL;
+}
+
+static struct install_config
+config_of(struct install_sink *s, const struct install_config *cfg)
+{
+	struct install_config c = *cfg;
 
 	c.failed = on_failure;
 	c.failed_arg = s;
@@ -235,19 +261,7 @@ open_install(
 	if (c.only.n == 0)
 		c.forgotten = on_forgotten;
 	c.forgotten_arg = s;
-	int rc = cfg->disk != NULL
-	             ? install_open_disk(&s->install, &c, cfg->disk, false, e)
-	             : install_open(&s->install, &c, cfg->target, e);
-	if (rc != 0)
-		return -1;
-	install_trust_digests(s->install);
-	s->only = install_is_only(s->install);
-	s->chunk0_helps = install_wants_table(&c);
-	/* A signature covers the whole chunk, and a part of an encrypted chunk cannot be
-	 * read. */
-	s->takes_parts = c.skip_same && c.state == NULL && !s->only &&
-	                 c.opener.verify_key == NULL && c.opener.decrypt == NULL;
-	return 0;
+	return c;
 }
 
 static const struct sink_ops install_ops = { .info = info,
@@ -257,6 +271,19 @@ static const struct sink_ops install_ops = { .info = info,
 	.put = put,
 	.end = end,
 	.close = close_sink };
+
+/* Make the sink of an installation that was opened, or free it when that has failed. */
+static int
+sink_of(struct sink *out, struct install_sink *s, const struct install_config *c, int rc)
+{
+	if (rc != 0) {
+		free(s);
+		return -1;
+	}
+	settle(s, c);
+	*out = (struct sink){ &install_ops, s };
+	return 0;
+}
 
 int
 sink_to_install(struct sink *out, const struct install_sink_config *cfg, struct err *e)
@@ -269,12 +296,28 @@ sink_to_install(struct sink *out, const struct install_sink_config *cfg, struct 
 		return err_nomem(e, "an installation");
 	}
 	s->stats = cfg->stats != NULL ? cfg->stats : &s->unwanted;
-	if (open_install(s, cfg, e) != 0) {
-		free(s);
-		return -1;
-	}
-	*out = (struct sink){ &install_ops, s };
-	return 0;
+	const struct install_config c = config_of(s, &cfg->install);
+	return sink_of(out, s, &c,
+	    cfg->disk != NULL ? install_open_disk(&s->install, &c, cfg->disk, false, e)
+	                      : install_open(&s->install, &c, cfg->target, e));
+}
+
+int
+sink_to_rehearsal(struct sink *out, const struct install_config *cfg, const char *target,
+    const struct rehearsal_source *source, struct rehearsal_found *found, struct err *e)
+{
+	static const struct rehearsal_source none;
+	struct install_sink *s = calloc(1, sizeof *s);
+
+	if (s == NULL)
+		return err_nomem(e, "a rehearsal");
+	s->stats = &s->unwanted;
+	s->found = found;
+	s->early = source == NULL;
+	const struct install_config c = config_of(s, cfg);
+	return sink_of(out, s, &c,
+	    rehearsal_open(
+	        &s->install, &c, target, source != NULL ? source : &none, found, e));
 }
 
 struct install *

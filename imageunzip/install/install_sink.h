@@ -30,9 +30,10 @@ int sink_to_install(struct sink *, const struct install_sink_config *, struct er
 /* The installation behind a sink of sink_to_install(), until the sink is ended or closed.
  * It belongs to the sink. */
 struct install *sink_install(const struct sink *);
-/* Make a sink that writes nothing. Only chunk 0 needs to be put; it fills *found, which
- * the caller frees with rehearsal_found_free(). Errors as rehearsal_open(). */
+/* sink_to_install() whose installation writes nothing. sink_end() fills *found, which the
+ * caller frees with rehearsal_found_free(). source NULL: only chunk 0 is put, which fills
+ * *found at once. Errors as rehearsal_open(). */
 int sink_to_rehearsal(struct sink *, const struct install_config *, const char *target,
-    struct rehearsal_found *, struct err *);
+    const struct rehearsal_source *, struct rehearsal_found *, struct err *);
 
 #endif /* IMAGEUNZIP_INSTALL_INSTALL_SINK_H */

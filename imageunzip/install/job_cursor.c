@@ -1,6 +1,7 @@
 /* job_cursor.c: finds where the data of a chunk goes and puts it there: to the sectors
- * that the header names, relocated, and from there where the maps say. job.c and job_compare.c call this in the decoders' threads and the
- * writer's, each cursor in one thread. */
+ * that the header names, relocated, and from there where the maps say. job.c and
+ * job_compare.c call this in the decoders' threads and the writer's, each cursor in one
+ * thread. */
 #include "imageunzip/install/job_impl.h"
 
 #include <inttypes.h>

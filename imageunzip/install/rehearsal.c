@@ -1,6 +1,7 @@
-/* rehearsal.c: rehearses an installation on a view of the target that drops every write.
- * imageunzip's dry.c and the sink of a rehearsal call this. One thread does all of it;
- * the threads of the installation have nothing to do. */
+/* rehearsal.c: a view of a target that drops every write, for an installation that is
+ * rehearsed, and what such an installation has found. install_sink.c and install_end.c call
+ * this in the thread that feeds chunks; the installation's threads write to the view, and
+ * read nothing there. */
 #include "imageunzip/install/rehearsal.h"
 
 #include <errno.h>
@@ -9,15 +10,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "imageunzip/install/finish.h"
 #include "imageunzip/install/install_impl.h"
 
 struct rehearsal {
-	struct install *in;
+	struct install *in; /* borrowed */
 	struct disk *real; /* the target; NULL: a pipe, or a file that is to be made */
 	bool fresh;
 	struct rehearsal_source source;
-	uint32_t chunks; /* that were passed */
+	struct rehearsal_found *found; /* the caller's */
 };
 
 /* A stretch of the disk in a place: up to `stop`, the image stores all of it, from sector
@@ -124,6 +124,17 @@ clear_nothing(void *ctx, uint64_t off, uint64_t len)
 	return 0;
 }
 
+static int
+view_close(void *ctx)
+{
+	struct rehearsal *r = ctx;
+	struct err none;
+
+	disk_close(r->real, &none);
+	free(r);
+	return 0;
+}
+
 /* Can a file be made in the folder of this path? */
 static int
 check_folder(const char *path, struct err *e)
@@ -169,120 +180,58 @@ kind_of(const struct rehearsal *r, const char *path)
 	return strcmp(path, "-") == 0 || stat(path, &st) == 0 ? DISK_STREAM : DISK_FILE;
 }
 
+/* Open the view, which frees the rehearsal when it is closed. */
 static int
-open_install(struct rehearsal *r, const struct install_config *cfg, const char *path,
-    bool whole, struct err *e)
+open_view(struct rehearsal *r, struct disk **d, const char *path, bool whole, struct err *e)
 {
 	static const struct disk_ops ops = { .pread = rehearsal_pread,
 		.pwrite = write_nothing,
 		.zero = clear_nothing,
-		.discard = clear_nothing };
+		.discard = clear_nothing,
+		.close = view_close };
 	enum disk_kind kind = kind_of(r, path);
 	uint64_t bytes = kind == DISK_STREAM || kind == DISK_NULL ? UINT64_MAX
 	                 : r->real != NULL ? disk_size_bytes(r->real)
 	                                   : 0;
-	struct install *in;
-	struct disk *d;
 
 	r->fresh = whole && kind == DISK_FILE;
-	uint64_t held = bytes;
 	if (r->fresh)
 		bytes = r->source.sectors * SECTOR_BYTES;
-	if (disk_open_ops(&d, path, kind, bytes, &ops, r, e) != 0)
+	if (disk_open_ops(d, path, kind, bytes, &ops, r, e) != 0)
 		return -1;
 	if (r->real != NULL)
-		disk_set_sector_bytes(d, disk_sector_bytes(r->real));
-	if (install_open_disk(&in, cfg, d, r->fresh, e) != 0)
-		return -1;
-	r->in = in;
-	in->held_bytes = r->fresh ? held : 0;
+		disk_set_sector_bytes(*d, disk_sector_bytes(r->real));
 	return 0;
 }
 
 int
-rehearsal_open(struct rehearsal **out, const struct install_config *cfg,
-    const char *target, const struct rehearsal_source *source, struct err *e)
+rehearsal_open(struct install **out, const struct install_config *cfg,
+    const char *target, const struct rehearsal_source *source,
+    struct rehearsal_found *found, struct err *e)
 {
 	struct rehearsal *r = calloc(1, sizeof *r);
 	struct install_config dry = *cfg;
 	bool whole = install_makes_file(cfg, target);
+	struct disk *d;
 
 	if (r == NULL)
 		return err_nomem(e, "a rehearsal");
 	r->source = *source;
+	r->found = found;
+	dry.dry = true;
 	dry.state = NULL;
+	dry.skip_same = dry.read_back = false;
 	if (open_real(r, &dry, target, whole, e) != 0 ||
-	    open_install(r, &dry, target, whole, e) != 0 ||
-	    (source->first != NULL &&
-		install_check_meant(r->in, source->first, e) != 0) ||
-	    install_check_fit(r->in, source->needed, e) != 0) {
-		rehearsal_free(r);
+	    open_view(r, &d, target, whole, e) != 0) {
+		view_close(r);
 		return -1;
 	}
-	*out = r;
-	return 0;
-}
-
-struct install *
-rehearsal_install(struct rehearsal *r)
-{
-	return r->in;
-}
-
-static int
-admit(struct place *p, const void *chunk, struct err *e)
-{
-	struct install *in = p->in;
-	struct job *j;
-
-	if (job_new(&j, 0, chunk, &p->target, in->raw_bytes, NULL, NULL, e) != 0)
-		return err_ctx(e, "chunk 0");
-	j->place = p;
-	if (chunk_check_digest(&j->c, chunk, e) != 0) {
-		install_retire(j);
-		return err_ctx(e, "chunk 0");
-	}
-	if (install_admit(j, e) != 0)
+	uint64_t held = r->fresh && r->real != NULL ? disk_size_bytes(r->real) : 0;
+	if (install_open_disk(out, &dry, d, r->fresh, e) != 0)
 		return -1;
-	install_retire(j);
-	return 0;
-}
-
-/* Does the place have anything of a chunk? */
-static bool
-takes(const struct place *p, const struct ndz_header *h)
-{
-	return p->number == 0 || only_touches(h, p->target.only);
-}
-
-int
-rehearsal_begin(struct rehearsal *r, const void *chunk, struct err *e)
-{
-	struct ndz_header h;
-
-	if (ndz_header_get(&h, chunk, NDZ_CHUNK_BYTES, e) != 0)
-		return err_ctx(e, "chunk 0");
-	r->chunks++;
-	r->in->ours |= r->in->first.present; /* though no place has anything of the chunk */
-	for (unsigned i = 0; i < r->in->n; i++)
-		if (takes(&r->in->place[i], &h) && admit(&r->in->place[i], chunk, e) != 0)
-			return -1;
-	return 0;
-}
-
-int
-rehearsal_chunk(
-    struct rehearsal *r, uint32_t number, const struct ndz_header *h, struct err *e)
-{
-	r->chunks++;
-	for (unsigned i = 0; i < r->in->n; i++) {
-		struct place *p = &r->in->place[i];
-		if (!takes(p, h))
-			continue;
-		if ((p->number == 0 && install_check_header(p, h, e) != 0) ||
-		    install_note_stored(p, h, e) != 0)
-			return err_ctx(e, "chunk %u", number);
-	}
+	r->in = *out;
+	(*out)->rehearsal = r;
+	(*out)->held_bytes = held;
 	return 0;
 }
 
@@ -396,47 +345,79 @@ room_bytes(const struct install *in)
 }
 
 static void
-begin_found(const struct rehearsal *r, struct rehearsal_found *f)
+begin_found(const struct rehearsal *r)
 {
-	*f = (struct rehearsal_found){ .kind = disk_kind(r->in->disk),
+	const struct install *in = r->in;
+
+	*r->found = (struct rehearsal_found){ .kind = disk_kind(in->disk),
 		.fresh = r->fresh,
-		.replaces = r->in->held_bytes > 0,
-		.chunks = r->chunks,
+		.replaces = in->held_bytes > 0,
+		.chunks = in->place->resume.expected,
 		.needed = r->source.needed,
-		.target_bytes = room_bytes(r->in) };
+		.target_bytes = room_bytes(in) };
 }
 
 /* The partitions are found by the image's own table, in the first MiB, which chunk 0 has. */
-int
-rehearsal_end_early(struct rehearsal *r, const void *chunk0, uint32_t nchunks,
-    struct rehearsal_found *f, struct err *e)
+static int
+list_image(struct rehearsal *r, const struct chunk *c, const void *chunk0, struct err *e)
 {
 	const struct target *t = &r->in->place->target;
+	struct rehearsal_found *f = r->found;
 	struct rangeset none;
 	struct areas areas;
-	struct chunk c;
 
-	begin_found(r, f);
-	f->chunks = nchunks;
-	if (chunk_parse(&c, chunk0, e) != 0)
-		return -1;
 	areas_init(&areas);
 	rangeset_init(&none);
 	uint64_t bytes = f->target_bytes != UINT64_MAX ? f->target_bytes
-	                                               : c.h.lastsect * SECTOR_BYTES;
-	int rc = areas_of_image(&areas, &c, chunk0, t->slice.len == 0, bytes, e);
+	                                               : c->h.lastsect * SECTOR_BYTES;
+	int rc = areas_of_image(&areas, c, chunk0, t->slice.len == 0, bytes, e);
 	f->table = rc == 1;
 	for (size_t i = 0; i < areas.n; i++)
 		areas.a[i].sectors.off += t->slice.off;
 	if (rc >= 0)
 		rc = list_parts(f, t, &areas, &none, e);
+	areas_free(&areas);
+	return rc;
+}
+
+/* The partitions of --only, as far as they are known. */
+static int
+list_places(struct rehearsal *r, struct err *e)
+{
+	const struct install *in = r->in;
+	struct rehearsal_found *f = r->found;
+
+	f->table = in->known;
+	f->parts = calloc(in->n, sizeof *f->parts);
+	if (f->parts == NULL)
+		return err_nomem(e, "list of partitions");
+	for (unsigned i = 0; i < in->n; i++) {
+		const struct target *t = &in->place[i].target;
+		if (in->place[i].known)
+			f->parts[f->nparts++] = (struct rehearsal_part){
+				.number = t->number, .sectors = t->slice };
+	}
+	return 0;
+}
+
+int
+rehearsal_early(struct install *in, const void *chunk0, struct err *e)
+{
+	struct rehearsal *r = in->rehearsal;
+	struct rehearsal_found *f = r->found;
+	struct chunk c;
+
+	begin_found(r);
+	if (chunk_parse(&c, chunk0, e) != 0)
+		return -1;
+	int rc = install_is_only(in) ? list_places(r, e) : list_image(r, &c, chunk0, e);
 	if (c.ext.has_image) {
 		f->image_bytes = c.ext.image.source_bytes;
 		memcpy(f->filesystems, c.ext.image.filesystems, sizeof f->filesystems);
 	}
-	r->in->holds_data = f->replaces;
-	install_tell_cut(r->in, f->image_bytes);
-	areas_free(&areas);
+	in->holds_data = f->replaces;
+	install_tell_cut(in, f->image_bytes);
+	in->holds_data = false;
 	chunk_free(&c);
 	return rc;
 }
@@ -455,48 +436,21 @@ needed(const struct install *in)
 	return sum;
 }
 
-static int
-finish_place(struct place *p, unsigned *stale, struct err *e)
-{
-	struct install *in = p->in;
-	struct boot_area *boot = &p->target.boot_area;
-	struct finish f = { .target = &p->target,
-		.cover = &p->cover,
-		.known = true,
-		.ours = in->ours && !in->delta,
-		.sector_bytes = in->sector_bytes,
-		.dry = true,
-		.tail = &in->tail,
-		.tail_sectors = in->tail_sectors };
-	unsigned wiped = 0;
-	struct err none;
-
-	/* A boot area that cannot be read is not reported. */
-	if (boot->on)
-		disk_read(in->disk, boot->bytes, BOOT_AREA_BYTES, boot->at, &none);
-	int rc = finish_target(&f, &wiped, e);
-	*stale += wiped;
-	return rc;
-}
-
 int
-rehearsal_end(struct rehearsal *r, struct rehearsal_found *found, struct err *e)
+rehearsal_end(struct install *in, struct err *e)
 {
-	struct install *in = r->in;
+	struct rehearsal *r = in->rehearsal;
 
-	begin_found(r, found);
-	found->whole = true;
+	begin_found(r);
+	r->found->whole = true;
 	in->holds_data = in->held_bytes > 0;
 	if (r->fresh)
 		install_tell_cut(in, r->source.sectors * SECTOR_BYTES);
-	int rc = find_parts(r, found, e);
-	for (unsigned i = 0; rc == 0 && i < in->n; i++)
-		rc = finish_place(&in->place[i], &found->stale, e);
-	if (rc != 0)
-		rehearsal_found_free(found);
-	else if (install_is_only(in))
-		found->needed = needed(in);
-	return rc;
+	if (find_parts(r, r->found, e) != 0)
+		return -1;
+	if (install_is_only(in))
+		r->found->needed = needed(in);
+	return 0;
 }
 
 void
@@ -505,16 +459,4 @@ rehearsal_found_free(struct rehearsal_found *f)
 	free(f->parts);
 	f->parts = NULL;
 	f->nparts = 0;
-}
-
-void
-rehearsal_free(struct rehearsal *r)
-{
-	struct err none;
-
-	if (r == NULL)
-		return;
-	install_abort(r->in);
-	disk_close(r->real, &none);
-	free(r);
 }

@@ -167,11 +167,11 @@ target_init(struct target *t, struct disk *d, const struct install_config *cfg,
 		t->room < BOOT_AREA_SECTORS ? t->room * SECTOR_BYTES : BOOT_AREA_BYTES,
 		e) != 0)
 		goto fail;
-	if (disk_seekable(d) && ledger_new(&t->ledger, d, cfg->read_back,
-				    t->slice.off * SECTOR_BYTES, e) != 0)
+	if (disk_seekable(d) && !cfg->dry &&
+	    ledger_new(&t->ledger, d, cfg->read_back, t->slice.off * SECTOR_BYTES, e) != 0)
 		goto fail;
 	/* A flight belongs to one thread, so it is used only when one thread writes. */
-	bool direct = cfg->direct || disk_kind(d) == DISK_BLOCK;
+	bool direct = !cfg->dry && (cfg->direct || disk_kind(d) == DISK_BLOCK);
 	if (direct && !cfg->no_writer && flight_new(&t->flight, d, cfg->direct, e) != 0)
 		goto fail;
 	return 0;

@@ -82,6 +82,10 @@ both 2 -s 7 "$T/fs.ndz" "$T/real"
 both 1 -s 1 "$T/disk.ndz" "$T/real"
 both 3 --in-place "$T/damaged" "$T/copy"
 both 3 --in-place "$T/empty" "$T/copy"
+head -c 3M /dev/urandom | dd of="$T/disk" bs=1M seek=6 conv=notrunc status=none
+"$BIN/imagezip" -q "$T/disk" "$T/later"; spoil_byte "$T/later" $((2 << 20 | 77777))	# what only decoding shows
+both 3 --in-place "$T/later" "$T/copy"
+unchanged "--only" "$T/real" dry --only 2 "$T/later" "$T/real"; check "exit $rc: $(cat "$T/said")" [ $rc = 3 ]
 both 1 "$T/disk.ndz" "$T/no/such"
 both 1 --in-place "$T/disk.ndz" "$T/nothing"
 both 2 -D 131 "$T/disk.ndz" "$T/copy"
@@ -116,8 +120,11 @@ unseen "--json" "$T/tgt" --in-place --json --grow "$T/tgt"
 check "whole" json "$T/out" dry_run=true table_known=true "partitions[#]=2" "image_bytes=$((24 << 20))" 'bytes_stored!?'
 unseen "a new file" "$T/made" "$T/made"; check "exit $rc, it is not made" [ $rc = 0 -a ! -e "$T/made" ]
 unseen "a small disk" "$T/small" --in-place "$T/small"; check "exit $rc: $(cat "$T/said")" [ $rc = 1 ]
+unseen "--only" "$T/real" --only 2 --in-place "$T/real"
+check "exit $rc: $(grep "^partition" "$T/out")" [ "$rc $(grep "^partition" "$T/out")" = "0 partition 2, sectors 10240-22527 (6.3 MB)" ]
+unseen "--only of none" "$T/real" --only 3 --in-place "$T/real"; check "exit $rc: $(head -n 1 "$T/said")" [ $rc = 2 ]
 unseen "no such partition" "$T/tgt" -s 9 "$T/tgt"; check "exit $rc: $(head -n 1 "$T/said")" [ $rc = 2 ]
 kill $SERVER; wait $SERVER 2> /dev/null; SERVER=
 sent=$(json "$T/served" "sessions[*].blocks_sent" | awk '{ n += $1 } END { print n }')
-check "of $chunks chunks $((sent / 1024)) were sent, to four that asked" [ "$sent" -gt 0 -a "$sent" -le $((6 * 1024)) ]
+check "of $chunks chunks $((sent / 1024)) were sent, to five that asked" [ "$sent" -gt 0 -a "$sent" -le $((7 * 1024)) ]
 finish

@@ -185,7 +185,7 @@ test_rehearsal(void)
 	struct sink s = { NULL, NULL };
 	struct sink_info info;
 
-	T_CHECK(sink_to_rehearsal(&s, &c, in_scratch("dry"), &found, &e) == 0);
+	T_CHECK(sink_to_rehearsal(&s, &c, in_scratch("dry"), NULL, &found, &e) == 0);
 	sink_info(&s, &info);
 	T_CHECK(info.writes_nothing && info.chunk0_first && info.has_some);
 	sink_begin(&s, CHUNKS, NULL);
