@@ -1,5 +1,5 @@
-/* load.c: a load as a value: starts its thread, and passes on what it reports (load.h).  Any
- * program calls this, in any thread; load_main() and what it calls run in the load's own. */
+/* load.c: a load as a value: starts its thread, and keeps what it reports (load.h).  Any program
+ * calls this, in any thread; load_main() and load_note() run in the load's own. */
 #include "frisbee/load/load_impl.h"
 
 #include <errno.h>
@@ -9,83 +9,21 @@
 /* The event of a load that has ended.  Nobody takes it, so that the descriptor stays readable. */
 enum { HAS_ENDED };
 
-/* Keeps the statistics that load_stats() gives from now on. */
-static void
-note(struct load *l, const struct load_stats *r)
+void
+load_note(struct load *l, const struct load_stats *r)
 {
 	pthread_mutex_lock(&l->lock);
 	l->noted = *r;
 	pthread_mutex_unlock(&l->lock);
 }
 
-static void
-on_tick(void *arg, const struct load_stats *r)
-{
-	struct load *l = arg;
-
-	note(l, r);
-	if (l->cfg.tick != NULL)
-		l->cfg.tick(l->cfg.arg, r);
-}
-
-static void
-on_progress(void *arg, uint64_t done, uint64_t total)
-{
-	struct load *l = arg;
-
-	if (l->cfg.progress != NULL)
-		l->cfg.progress(l->cfg.arg, done, total);
-}
-
-static void
-on_sentence(void *arg, const char *sentence)
-{
-	struct load *l = arg;
-
-	if (l->cfg.say != NULL)
-		l->cfg.say(l->cfg.arg, sentence);
-}
-
-static void
-on_image(void *arg, const struct client_image *image)
-{
-	struct load *l = arg;
-
-	if (l->cfg.image != NULL)
-		l->cfg.image(l->cfg.arg, image);
-}
-
-static void
-on_blocks(void *arg, uint32_t chunk, uint32_t first, uint32_t count, const uint8_t *data)
-{
-	struct load *l = arg;
-
-	if (l->cfg.blocks != NULL)
-		l->cfg.blocks(l->cfg.arg, chunk, first, count, data);
-}
-
 static void *
 load_main(void *arg)
 {
 	struct load *l = arg;
-	struct loop_config c = { .buffers = l->cfg.buffers,
-		.keepalive_us = l->cfg.keepalive_us,
-		.write_mb = l->cfg.write_mb,
-		.net = &l->cfg.net,
-		.auth = l->auth,
-		.server = l->cfg.server,
-		.asks = l->asks,
-		.tick = on_tick,
-		.progress = on_progress,
-		.say = on_sentence,
-		.image = on_image,
-		.blocks = on_blocks,
-		.arg = l };
 
-	l->rc = loop_run(
-	    l->client, l->sock, l->feeder, l->box, &c, &l->result, &l->err);
-	l->feeder = NULL;
-	note(l, &l->result);
+	l->rc = loop_run(l, &l->result, &l->err);
+	load_note(l, &l->result);
 	if (l->cfg.ended != NULL)
 		l->cfg.ended(l->cfg.arg, l->rc, &l->err);
 	mailbox_put(l->ended, HAS_ENDED, 0);

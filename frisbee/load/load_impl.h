@@ -1,8 +1,8 @@
-/* load_impl.h: what load.c and load_open.c share; no other file includes it.
+/* load_impl.h: what load.c, load_open.c and loop.c share; no other file includes it.
  *
  * load.c has the load's thread and the public functions; load_open.c opens what the load needs
- * before there is a thread.  loop.c does the work of the thread; asks.c keeps what other threads
- * ask of it. */
+ * before there is a thread.  loop.c does the work of the thread: sockets and time around the
+ * client's engine.  asks.c keeps what other threads ask of it. */
 #ifndef FRISBEE_LOAD_LOAD_IMPL_H
 #define FRISBEE_LOAD_LOAD_IMPL_H
 
@@ -11,7 +11,6 @@
 #include "common/base/cancel.h"
 #include "frisbee/load/asks.h"
 #include "frisbee/load/load.h"
-#include "frisbee/load/loop.h"
 
 struct load {
 	struct load_config cfg; /* without the key; `net` is what the socket was opened with */
@@ -39,5 +38,11 @@ struct load {
 int load_open(struct load *, struct err *);
 /* Closes what was opened; the thread, if there was one, has ended. */
 void load_close(struct load *);
+/* Loads the image into the feeder's sink, and leaves the session, in the load's thread.  The
+ * feeder is closed, and the statistics are filled in.  0: the whole image is installed; -1: the
+ * error says why not. */
+int loop_run(struct load *, struct load_stats *, struct err *);
+/* Keeps the statistics that load_stats() gives from now on. */
+void load_note(struct load *, const struct load_stats *);
 
 #endif /* FRISBEE_LOAD_LOAD_IMPL_H */

@@ -1,6 +1,6 @@
 /* loop.c: what a load's thread does until the end: it passes packets to the engine and from
  * it, and complete chunks to the feeder.  load.c calls loop_run(), in that thread. */
-#include "frisbee/load/loop.h"
+#include "frisbee/load/load_impl.h"
 
 #include <inttypes.h>
 #include <poll.h>
@@ -34,11 +34,11 @@ enum {
 };
 
 struct loop {
+	struct load *load; /* the thread's */
+	const struct load_config *cfg;
 	struct client *client;
 	struct sock *sock, *second;
 	struct feeder *feeder;
-	struct mailbox *box;
-	const struct loop_config *cfg;
 	uint64_t began_us, now, spread_us;
 	/* When, and after which silence, the user is first told that nothing is heard. */
 	uint64_t tell_at, tell_soon_us;
@@ -66,6 +66,14 @@ note_packet(struct loop *l)
 	l->r->packets++;
 }
 
+/* Gives blocks to the caller, somebody of whom waits for them. */
+static void
+give(struct loop *l, uint32_t chunk, uint32_t first, uint32_t count, const uint8_t *data)
+{
+	if (l->cfg->blocks != NULL)
+		l->cfg->blocks(l->cfg->arg, chunk, first, count, data);
+}
+
 static void
 on_packet(void *arg, const void *pkt, size_t len, const uint8_t from[4])
 {
@@ -78,7 +86,7 @@ on_packet(void *arg, const void *pkt, size_t len, const uint8_t from[4])
 		return;
 	client_store_into(&st, feeder_buffer(l->feeder, st.buf));
 	if (st.beside > 0)
-		l->cfg->blocks(l->cfg->arg, st.chunk, st.block, st.beside, st.data);
+		give(l, st.chunk, st.block, st.beside, st.data);
 }
 
 /* Ask for what else is needed of a chunk whose table has come. */
@@ -162,8 +170,7 @@ give_what_is_here(struct loop *l, uint32_t chunk, struct blockmap *need)
 		n = blockmap_run(&here, b, WIRE_CHUNK_BLOCKS - b);
 		if (n == 0)
 			return;
-		l->cfg->blocks(
-		    l->cfg->arg, chunk, b, n, bytes + (size_t)b * WIRE_BLOCK_BYTES);
+		give(l, chunk, b, n, bytes + (size_t)b * WIRE_BLOCK_BYTES);
 	}
 }
 
@@ -173,7 +180,7 @@ hear_asks(struct loop *l)
 {
 	struct asked_chunk c;
 
-	while (asks_take(l->cfg->asks, &c)) {
+	while (asks_take(l->load->asks, &c)) {
 		if (c.whole) {
 			client_urgent(l->client, l->now, c.chunk);
 			continue;
@@ -189,7 +196,7 @@ take_mail(struct loop *l, struct err *e)
 {
 	struct event ev;
 
-	while (mailbox_take(l->box, &ev))
+	while (mailbox_take(l->load->box, &ev))
 		if (ev.what == ASKS_EVENT)
 			hear_asks(l);
 		else if (hear_feeder(l, ev, e) != 0)
@@ -225,7 +232,7 @@ begin_image(struct loop *l)
 
 	l->images = client_images(l->client);
 	feeder_expect(l->feeder, client_chunks(l->client));
-	if (client_image(l->client, &image))
+	if (l->cfg->image != NULL && client_image(l->client, &image))
 		l->cfg->image(l->cfg->arg, &image);
 }
 
@@ -239,8 +246,10 @@ hand_over(struct loop *l)
 	while (client_take(l->client, &chunk, &buf, &bytes))
 		hand_over_one(l, chunk, buf, bytes);
 	const uint64_t chunk_bytes = WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES;
-	l->cfg->progress(l->cfg->arg, client_chunks_taken(l->client) * chunk_bytes,
-	    client_chunks(l->client) * chunk_bytes);
+	if (l->cfg->progress != NULL)
+		l->cfg->progress(l->cfg->arg,
+		    client_chunks_taken(l->client) * chunk_bytes,
+		    client_chunks(l->client) * chunk_bytes);
 	/* The feeder is ended only when it holds no buffer, because a chunk in one may be
 	 * damaged, and must come again. */
 	if (client_state(l->client) == CLIENT_COMPLETE && l->held == 0 && !l->ending) {
@@ -266,7 +275,7 @@ send_requests(struct loop *l, struct err *e)
 static void
 follow_session(struct loop *l)
 {
-	struct sock_config nc = *l->cfg->net;
+	struct sock_config nc = l->cfg->net;
 	struct err e;
 
 	uint16_t port = client_second_port(l->client);
@@ -278,7 +287,7 @@ follow_session(struct loop *l)
 			l->second = NULL;
 			client_no_second_port(l->client);
 		} else {
-			sock_authenticate(l->second, l->cfg->auth, AUTH_SECOND);
+			sock_authenticate(l->second, l->load->auth, AUTH_SECOND);
 		}
 	}
 	if (l->second == NULL || l->left || l->held > 0 ||
@@ -301,7 +310,7 @@ static void
 wait_for_work(struct loop *l)
 {
 	struct pollfd fds[3] = { { .fd = sock_fd(l->sock), .events = POLLIN },
-		{ .fd = mailbox_fd(l->box), .events = POLLIN },
+		{ .fd = mailbox_fd(l->load->box), .events = POLLIN },
 		{ .fd = l->second != NULL ? sock_fd(l->second) : -1,
 		    .events = POLLIN } };
 	uint64_t at = client_deadline(l->client, l->now);
@@ -334,7 +343,8 @@ mind_silence(struct loop *l)
 static void
 tell(struct loop *l, const char *sentence)
 {
-	l->cfg->say(l->cfg->arg, sentence);
+	if (l->cfg->say != NULL)
+		l->cfg->say(l->cfg->arg, sentence);
 }
 
 /* Tell the user that packets with another key were ignored; it may be this client that
@@ -477,7 +487,9 @@ tick(struct loop *l)
 		return;
 	l->tick_at = l->now + test_time_us("statistics", SHOWN_EVERY_US);
 	note_engine(l);
-	l->cfg->tick(l->cfg->arg, l->r);
+	load_note(l->load, l->r);
+	if (l->cfg->tick != NULL)
+		l->cfg->tick(l->cfg->arg, l->r);
 }
 
 static int
@@ -492,7 +504,7 @@ gave_up(const struct loop *l, struct err *e)
 }
 
 static int
-load(struct loop *l, struct err *e)
+load_all(struct loop *l, struct err *e)
 {
 	while (!l->feeder_done && !l->feeder_failed) {
 		if (cancel_check(e) != 0)
@@ -537,25 +549,24 @@ leave(struct loop *l, const struct sink_sum *s)
 }
 
 int
-loop_run(struct client *client, struct sock *sock, struct feeder *feeder,
-    struct mailbox *box, const struct loop_config *cfg, struct load_stats *r,
-    struct err *e)
+loop_run(struct load *load, struct load_stats *r, struct err *e)
 {
-	struct loop l = { .client = client,
-		.sock = sock,
-		.feeder = feeder,
-		.box = box,
-		.cfg = cfg,
+	struct loop l = { .load = load,
+		.cfg = &load->cfg,
+		.client = load->client,
+		.sock = load->sock,
+		.feeder = load->feeder,
 		.tell_soon_us = test_time_us("unheard", TELL_SOON_US),
 		.r = r };
 	struct err why;
 
 	l.began_us = l.now = clock_us();
 	l.spread_us = l.now % PATIENCE_SPREAD_US;
-	silence_begin(&l.silence, l.now, cfg->keepalive_us);
-	int rc = load(&l, e);
-	r->gave_up = client_state(client) == CLIENT_GAVE_UP;
-	if (feeder_close(feeder, &r->sum, &why) != 0 && rc == 0) {
+	silence_begin(&l.silence, l.now, l.cfg->keepalive_us);
+	int rc = load_all(&l, e);
+	r->gave_up = client_state(l.client) == CLIENT_GAVE_UP;
+	load->feeder = NULL;
+	if (feeder_close(l.feeder, &r->sum, &why) != 0 && rc == 0) {
 		*e = why;
 		rc = -1;
 	}
