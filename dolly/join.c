@@ -15,6 +15,7 @@
 #include "common/base/say.h"
 #include "common/base/timed.h"
 #include "common/base/zero.h"
+#include "common/cli/cli.h"
 #include "common/cli/cli_guard.h"
 #include "common/cli/progress.h"
 #include "common/disk/disk.h"
@@ -28,6 +29,7 @@
 #include "dolly/net/wires.h"
 #include "dolly/raw/raw.h"
 #include "dolly/relay/relay.h"
+#include "imageunzip/cli/install_opts.h"
 #include "imageunzip/install/install_sink.h"
 
 enum {
@@ -63,18 +65,6 @@ struct joining {
 	uint64_t ticked_us;
 };
 
-static void
-warn(const char *sentence)
-{
-	say(stderr, "dolly: warning: %s\n", sentence);
-}
-
-static void
-tell(const char *sentence)
-{
-	say(stderr, "dolly: %s\n", sentence);
-}
-
 /* --- for the engine --- */
 
 static int
@@ -105,9 +95,7 @@ open_sink(void *arg, struct sink *sink, struct err *e)
 		.stats = &j->installed };
 
 	c.install.gentle = true;
-	c.install.warn = warn;
-	c.install.guard = cli_guard_set;
-	c.install.say = j->o->quiet ? NULL : tell;
+	install_tells_user(&c.install, j->o->quiet);
 	if (c.install.write_mb == 0)
 		c.install.write_mb = WRITE_MB;
 	return sink_to_install(sink, &c, e);
@@ -248,7 +236,7 @@ lose_relay(struct joining *j, const struct err *e)
 	relay_stop(j->relay);
 	j->relay = NULL;
 	progress_clear(&j->progress);
-	warn(e->text);
+	cli_warn(e->text);
 }
 
 /* Gives the relay a chunk that the target has taken, and that was proved before. */
@@ -370,7 +358,7 @@ watch_server(struct joining *j)
 	if (j->o->quiet)
 		return;
 	progress_clear(&j->progress);
-	tell(s.away ? "the server went away; this node keeps what it has and waits "
+	cli_tell(s.away ? "the server went away; this node keeps what it has and waits "
 	              "for the server"
 		    : "the server is back");
 }
@@ -432,7 +420,7 @@ finish_relay(struct joining *j, struct err *e)
 		if (s.here > 0)
 			there_us = clock_us();
 		if (clock_us() - there_us > relay_patience_us(j, &s)) {
-			warn("no client has loaded the relayed image");
+			cli_warn("no client has loaded the relayed image");
 			break;
 		}
 		if (cancel_check(e) != 0)
@@ -454,7 +442,7 @@ report(const struct joining *j, struct err *e)
 
 	node_stats(j->node, &s);
 	if (s.alone)
-		warn("the server did not come back, so nobody knows whether the "
+		cli_warn("the server did not come back, so nobody knows whether the "
 		     "nodes behind this one are whole");
 	if (!j->o->quiet)
 		say(stderr,

@@ -5,7 +5,6 @@
 
 #include "common/base/cancel.h"
 #include "common/base/say.h"
-#include "common/cli/cli_guard.h"
 #include "common/disk/output.h"
 #include "common/wire/addr.h"
 #include "frisbee/byname.h"
@@ -13,19 +12,8 @@
 #include "frisbee/load/load_target.h"
 #include "frisbee/options.h"
 #include "frisbee/report.h"
+#include "imageunzip/cli/install_opts.h"
 #include "imageunzip/install/rehearsal_report.h"
-
-static void
-warn(const char *sentence)
-{
-	say(stderr, "frisbee: warning: %s\n", sentence);
-}
-
-static void
-tell(const char *sentence)
-{
-	say(stderr, "frisbee: %s\n", sentence);
-}
 
 static void
 on_progress(void *arg, uint64_t done, uint64_t total)
@@ -42,7 +30,7 @@ on_sentence(void *arg, const char *sentence)
 	const struct opts *o = arg;
 
 	progress_clear(&o->progress);
-	warn(sentence);
+	cli_warn(sentence);
 }
 
 static void
@@ -53,7 +41,7 @@ save(struct opts *o, const struct load_stats *r, const struct install_stats *i)
 	if (o->stats_file == NULL || report_save(r, i, o->stats_file, &e) == 0)
 		return;
 	o->stats_file = NULL; /* the load goes on without statistics */
-	warn(e.text);
+	cli_warn(e.text);
 }
 
 /* Saves the statistics while the load runs; those of the installation are known at the end. */
@@ -72,9 +60,7 @@ aim(struct opts *o, const char *name, struct rehearsal_found *found)
 		.any_file = o->any_file,
 		.install = o->install,
 		.dry = o->dry_run ? found : NULL };
-	o->target.install.warn = warn;
-	o->target.install.guard = cli_guard_set;
-	o->target.install.say = o->quiet ? NULL : tell;
+	install_tells_user(&o->target.install, o->quiet);
 }
 
 /* Fills in the load's configuration from the options, without the key. */

@@ -7,11 +7,11 @@
 
 #include "common/base/clock.h"
 #include "common/base/say.h"
-#include "common/cli/cli_guard.h"
 #include "common/disk/disk.h"
 #include "common/disk/output.h"
 #include "common/image/read/sectors.h"
 #include "emustore/store/store_disk.h"
+#include "imageunzip/cli/install_opts.h"
 #include "imageunzip/dry.h"
 #include "imageunzip/install/from.h"
 #include "imageunzip/install/install_sink.h"
@@ -20,18 +20,6 @@
 #include "imageunzip/run.h"
 #include "imageunzip/status.h"
 #include "imageunzip/uuid.h"
-
-static void
-warn(const char *sentence)
-{
-	say(stderr, "imageunzip: warning: %s\n", sentence);
-}
-
-static void
-tell(const char *sentence)
-{
-	say(stderr, "imageunzip: %s\n", sentence);
-}
 
 /* Refuse a delta onto a target that does not exist, because there would be no base. */
 static int
@@ -134,9 +122,7 @@ install_onto(struct run *r, const struct survey *v, const char *target, struct e
 	uint64_t started = clock_us();
 
 	r->crc = crc32(0, NULL, 0);
-	cfg.install.warn = warn;
-	cfg.install.guard = cli_guard_set;
-	cfg.install.say = r->o->quiet ? NULL : tell;
+	install_tells_user(&cfg.install, r->o->quiet);
 	if (settle_delta(&v->first, &cfg.install, target, e) != 0 ||
 	    open_target(r, &cfg, e) != 0 || install_image(r, v, e) != 0)
 		return -1;
@@ -197,9 +183,9 @@ rehearse_onto(struct run *r, const struct survey *v, const char *target,
 	struct install_config cfg = r->o->install;
 	struct rehearsal_found found = { .nparts = 0 };
 
-	cfg.warn = warn;
-	cfg.guard = cli_guard_set;
-	cfg.say = r->o->quiet ? NULL : dry_say;
+	install_tells_user(&cfg, r->o->quiet);
+	if (!r->o->quiet)
+		cfg.say = dry_say;
 	if (settle_delta(&v->first, &cfg, target, e) != 0 ||
 	    sink_to_rehearsal(&r->sink, &cfg, target, &source, &found, e) != 0)
 		return -1;

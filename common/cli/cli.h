@@ -82,6 +82,10 @@ enum cli_rc cli_parse(const struct cli_program *, int argc, char **argv, void *o
 int cli_main(const struct cli_program *, int argc, char **argv, void *opts,
     int (*run)(void *opts, char **operands, int n, struct err *));
 
+/* Print a sentence of the program on stderr, as "NAME: warning: sentence" and "NAME:
+ * sentence".  From any thread. */
+void cli_warn(const char *sentence);
+void cli_tell(const char *sentence);
 /* Occupy those of the descriptors 0 to 2 that are closed, so that no disk that is opened
  * later becomes standard error and gets warnings written to it.  Using these descriptors
  * fails as before.  -1 (ERR_IO): /dev/null cannot be opened. */

@@ -1,5 +1,5 @@
 /* cli_main.c: a program from its first argument to its exit status.  Every program's main()
- * calls cli_main(), in the first thread. */
+ * calls cli_main(), in the first thread; cli_warn() and cli_tell() may be called in any. */
 #include <string.h>
 
 #include "common/base/say.h"
@@ -7,6 +7,20 @@
 #include "common/cli/cli.h"
 #include "common/cli/cli_guard.h"
 #include "common/cli/failure.h"
+
+static const char *program; /* its name */
+
+void
+cli_warn(const char *sentence)
+{
+	say(stderr, "%s: warning: %s\n", program, sentence);
+}
+
+void
+cli_tell(const char *sentence)
+{
+	say(stderr, "%s: %s\n", program, sentence);
+}
 
 static bool
 is_json(const struct cli_opt *o)
@@ -68,6 +82,7 @@ cli_main(const struct cli_program *prog, int argc, char **argv, void *opts,
 	FILE *report = NULL;
 	int at = argc, status = 0;
 
+	program = prog->name;
 	if (cli_hold_standard(&e) != 0 || test_times_check(&e) != 0)
 		return fail(prog, opts, NULL, &e);
 	enum cli_rc parsed = cli_parse(prog, argc, argv, opts, &at, &e);

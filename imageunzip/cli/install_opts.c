@@ -6,8 +6,17 @@
 #include <string.h>
 
 #include "common/base/number.h"
+#include "common/cli/cli_guard.h"
 #include "common/disk/ptable.h"
 #include "imageunzip/install/install.h"
+
+void
+install_tells_user(struct install_config *c, bool quiet)
+{
+	c->warn = cli_warn;
+	c->say = quiet ? NULL : cli_tell;
+	c->guard = cli_guard_set;
+}
 
 int
 install_set_pattern(void *at, const char *arg, struct err *e)

@@ -51,12 +51,6 @@ static const struct cli_program prog = {
 	    { opener_opts, AT(rewrite.opener), "Images that are read" } },
 };
 
-static void
-warn(const char *sentence)
-{
-	say(stderr, "imagedelta: warning: %s\n", sentence);
-}
-
 /* Write the delta of the images v[0], the old one, and v[1], the new one. */
 static int
 write_delta(const struct opts *o, struct sectors *const v[2], struct diff *d,
@@ -114,7 +108,8 @@ make_whole(const struct opts *o, struct sectors *const v[], size_t n,
 
 	/* A delta in place of the base lacks data of its own base, and the result would not say
 	 * so. */
-	if ((o->any_base ? chain_check_whole(v[0], e) : chain_check(v, n, warn, e)) != 0)
+	if ((o->any_base ? chain_check_whole(v[0], e)
+	                 : chain_check(v, n, cli_warn, e)) != 0)
 		return -1;
 	if (layers_new(&l, v, n, e) != 0)
 		return -1;
