@@ -9,7 +9,7 @@
 #include "common/wire/addr.h"
 #include "frisbee/byname.h"
 #include "frisbee/diagnose.h"
-#include "frisbee/load/load_target.h"
+#include "frisbee/load/load.h"
 #include "frisbee/options.h"
 #include "frisbee/report.h"
 #include "imageunzip/cli/install_opts.h"
@@ -56,7 +56,7 @@ on_tick(void *arg, const struct load_stats *r)
 static void
 aim(struct opts *o, const char *name, struct rehearsal_found *found)
 {
-	o->target = (struct load_target){ .name = name,
+	o->target = (struct destination){ .name = name,
 		.any_file = o->any_file,
 		.install = o->install,
 		.dry = o->dry_run ? found : NULL };
@@ -139,7 +139,7 @@ report(struct opts *o, const struct load_stats *r, struct err *e)
 static int
 report_dry(const struct opts *o, struct err *e)
 {
-	const struct load_target *t = &o->target;
+	const struct destination *t = &o->target;
 
 	if (o->json)
 		return rehearsal_json(t->dry, stdout, e);

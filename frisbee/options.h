@@ -10,8 +10,7 @@
 #include "common/cli/progress.h"
 #include "common/net/netopts.h"
 #include "common/wire/addr.h"
-#include "frisbee/load/load_target.h"
-#include "imageunzip/install/install.h"
+#include "imageunzip/install/destination.h"
 
 struct opts {
 	bool gave_up; /* the load ended because nothing was heard for the time of -T */
@@ -29,7 +28,7 @@ struct opts {
 	const char *doctor_report; /* --report: a file */
 	bool report_names;
 	struct progress progress;  /* how far the load is */
-	struct load_target target; /* where the image goes */
+	struct destination target; /* where the image goes */
 	bool any_file, sequential, quiet, debug, json, base, doctor, dry_run;
 	FILE *report_to;
 	uint64_t start_delay_s, readahead, redo_ms, chunk_mb, both_mb, silence_s,

@@ -1,5 +1,5 @@
 /* raw.c: packs and unpacks chunks of raw data (raw.h).  origin.c packs them in the thread of the
- * server's reader, net/target.c unpacks them in the thread of the node's target. */
+ * server's reader, load/dolly_load.c unpacks them in the feeder's thread. */
 #include "dolly/raw/raw.h"
 
 #include <stdlib.h>
@@ -170,13 +170,11 @@ raw_unpack(struct raw *r, uint32_t chunk, const uint8_t *sent, uint32_t sent_byt
 	if (digest != NULL)
 		sha256(sent + SHA256_BYTES, sent_bytes - SHA256_BYTES, is);
 	if (digest == NULL || memcmp(digest, is, sizeof is) != 0)
-		return err_set(e, ERR_FORMAT, "chunk %u: its digest is wrong", chunk);
+		return err_set(e, ERR_FORMAT, "its digest is wrong");
 	uint8_t packing = rd_u8(&x);
 	uint32_t number = rd_le32(&x);
 	if (!rd_ok(&x) || number != chunk || open_body(r, packing, x, to, n) != 0)
 		return err_set(e, ERR_FORMAT,
-		    "chunk %u: its digest is right, but it is another chunk, or cannot be "
-		    "unpacked",
-		    chunk);
+		    "its digest is right, but it is another chunk, or cannot be unpacked");
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* relay.c: a session of frisbeed/serve whose image comes from dolly (relay.h).  join.c calls it
+/* relay.c: a session of frisbeed/serve whose image comes from dolly (relay.h).  dolly_load.c calls it
  * in the program's first thread; the session reads the file in threads of its own. */
 #include "dolly/relay/relay.h"
 

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "common/base/mailbox.h"
+#include "common/image/read/feeder.h"
 #include "common/wire/blockmap.h"
-#include "frisbee/load/feeder.h"
 
 enum {
 	/* How many events of this kind the mailbox must have room for, besides those of

@@ -87,7 +87,7 @@ struct load_config {
 
 	/* Opens the sink.  load_start() calls this in its caller's thread.  The sink's threads
 	 * should work for the owner that this thread has during the call (cancel.h), and give
-	 * way to the network, which must not wait.  load_target.h has the usual sinks. */
+	 * way to the network, which must not wait.  load_into() sets the usual sinks. */
 	int (*open)(void *open_arg, struct sink *, struct err *);
 	void *open_arg;
 	uint64_t write_mb; /* MiB that the sink may keep in memory; the server is told so */
@@ -114,7 +114,12 @@ struct load_config {
 };
 
 struct load;
+struct destination;
 
+/* Makes this destination (imageunzip/install/destination.h) the sink of a load's configuration.  It
+ * stays the caller's, and must exist until load_end(), which fills in its statistics.  ERR_USAGE:
+ * any_file is set and a key was chosen. */
+int load_into(struct load_config *, struct destination *, struct err *);
 /* Opens the socket and the sink, in the calling thread, and begins to load in another one.
  * -1: nothing was begun.  Errors are those of sock.h, auth.h, prove.h and the sink, of which the
  * user should hear; ERR_NOMEM. */

@@ -8,6 +8,7 @@
 #include "common/base/random_bytes.h"
 #include "common/image/read/partial.h"
 #include "common/wire/parity.h"
+#include "imageunzip/install/destination.h"
 
 enum {
 	BUFFERS_DEFAULT = 64, /* of 1 MiB; frisbee's options say how many it has */
@@ -87,19 +88,17 @@ static int
 open_sink(struct load *l, struct err *e)
 {
 	const struct load_config *c = &l->cfg;
-	struct prover *prover = NULL;
-	struct sink sink;
 
 	if (mailbox_new(&l->box, c->buffers + FEEDER_EVENTS + ASKS_EVENTS, e) != 0 ||
 	    mailbox_new(&l->ended, 1, e) != 0 || asks_new(&l->asks, l->box, e) != 0)
 		return -1;
-	if (!c->any_file && prover_new(&prover, &c->opener, c->keep_encrypted, e) != 0)
-		return -1;
-	if (c->open(c->open_arg, &sink, e) != 0) {
-		prover_free(prover);
-		return -1;
-	}
-	if (feeder_new(&l->feeder, c->buffers, prover, &sink, l->box, e) != 0)
+	const struct feeder_config f = { .buffers = c->buffers,
+		.box = l->box,
+		.keys = c->any_file ? NULL : &c->opener,
+		.keep_encrypted = c->keep_encrypted,
+		.open = c->open,
+		.open_arg = c->open_arg };
+	if (feeder_new(&l->feeder, &f, e) != 0)
 		return -1;
 	l->writes_nothing = feeder_info(l->feeder)->writes_nothing;
 	return 0;
@@ -189,4 +188,21 @@ load_close(struct load *l)
 	mailbox_free(l->box);
 	sock_close(l->sock);
 	auth_free(l->auth);
+}
+
+int
+load_into(struct load_config *c, struct destination *d, struct err *e)
+{
+	const struct opener_config *keys = &d->install.opener;
+
+	if (d->any_file && (keys->verify_key != NULL || keys->decrypt != NULL))
+		return err_set(e, ERR_USAGE,
+		    "-N loads any file and cannot be combined with --verify-key or "
+		    "--decrypt");
+	c->any_file = d->any_file;
+	c->opener = *keys;
+	c->open = destination_open;
+	c->open_arg = d;
+	c->write_mb = d->install.write_mb;
+	return 0;
 }

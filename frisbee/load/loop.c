@@ -93,26 +93,25 @@ on_packet(void *arg, const void *pkt, size_t len, const uint8_t from[4])
 static void
 follow_plan(struct loop *l, uint32_t buf)
 {
-	bool final;
-	const struct blockmap *need = feeder_planned(l->feeder, buf, &final);
+	const struct sink_part *p = feeder_planned(l->feeder, buf);
 
-	client_need(l->client, l->now, buf, need, final);
+	client_need(l->client, l->now, buf, &p->need, p->final);
 }
 
 /* Ask for the damaged blocks of a chunk again, unless the server's own data is damaged. */
 static int
 mend(struct loop *l, uint32_t buf, struct err *e)
 {
-	const struct blockmap *bad = feeder_damaged(l->feeder, buf);
-	uint32_t chunk;
+	const struct feeder_back *back = feeder_back(l->feeder, buf);
 
 	l->held--;
-	l->r->blocks_damaged += blockmap_count(bad);
-	unsigned times = client_again(l->client, l->now, buf, bad);
+	l->r->blocks_damaged += blockmap_count(&back->bad);
+	unsigned times = client_again(l->client, l->now, buf, &back->bad);
 	if (times == 0)
 		return 0;
-	*e = *feeder_damage(l->feeder, buf, &chunk);
-	return err_ctx(e, "chunk %u, which came %u times", chunk, times);
+	*e = back->why;
+	return err_ctx(
+	    e, "chunk %u, which came %u times", back->came.number, times);
 }
 
 /* Asks for chunks that the sink needs because of what it found in other chunks: with --only, and
@@ -207,20 +206,22 @@ take_mail(struct loop *l, struct err *e)
 static void
 hand_over_one(struct loop *l, uint32_t chunk, uint32_t buf, uint32_t bytes)
 {
+	struct feeder_chunk c = { .number = chunk, .length = bytes };
+	struct blockmap here;
+
 	if (!feeder_info(l->feeder)->takes_parts) {
-		l->held++;
-		l->r->chunks_received++;
-		feeder_put(l->feeder, chunk, buf, bytes, client_parity(l->client, buf));
-		return;
-	}
-	struct blockmap here = client_here(l->client, buf);
-	if (!client_is_final(l->client, buf)) {
-		feeder_plan(l->feeder, buf, &here);
-		return;
+		c.parity_at = client_parity(l->client, buf);
+	} else {
+		here = client_here(l->client, buf);
+		if (!client_is_final(l->client, buf)) {
+			feeder_plan(l->feeder, buf, &here);
+			return;
+		}
+		c.here = &here;
 	}
 	l->held++;
 	l->r->chunks_received++;
-	feeder_put_planned(l->feeder, chunk, buf, bytes, &here);
+	feeder_put(l->feeder, buf, &c);
 }
 
 /* Tells feeder and caller of the image, when a server has answered, or another one has after

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# frisbee --only: a node loads single partitions of a disk's image, and asks only for the chunks that it needs.
+# frisbee and dolly, --only: a node loads single partitions of a disk's image, and asks only for the chunks that it needs.
 . "$(dirname "$0")/lib.sh"
 . "$TOP/tests/cli/only_lib.sh"
 requires mke2fs sfdisk
@@ -43,4 +43,16 @@ load 1 --only 9 -s 1 "$T/t1"; fails "has no partition 9: it has partitions 1, 2,
 load 1 --only 6 -s 3 "$T/t1"; fails "partition 3 is too small"
 load 1 --only 1,9 "$T/t1"; fails "has no partition 9"
 kill "$SERVER"; wait "$SERVER" 2> /dev/null
+
+echo "== along a chain of dolly, of which each node loads other partitions"
+ip netns exec "${LAB}s" timeout 240 "$BIN/dolly" serve --json --wait 2 --linger 0 "$T/disk.ndz" \
+    > "$T/table" 2> "$T/serve.log" & SERVER=$!; PIDS+=($!)
+begins $SERVER grep -q serving "$T/serve.log" || fail "dolly serve: $(cat "$T/serve.log")"
+for n in 1 2; do cp "$T/before" "$T/t$n"; done
+joins() { ip netns exec "$LAB$1" timeout 240 "$BIN/dolly" join --only "$2" 10.9.0.1 "$T/t$1" 2> "$T/join$1.log"; }
+joins 1 2,5,6 & LOADS[1]=$!
+joins 2 1,3 & LOADS[2]=$!
+for n in 1 2; do wait "${LOADS[$n]}"; check "node $n: $(tail -n 1 "$T/join$n.log")" [ $? = 0 ]; done
+wait $SERVER; check "the server" [ $? = 0 ]
+expect "$T/t1" 2,5,6; expect "$T/t2" 1,3
 finish

@@ -1,4 +1,4 @@
-/* feeder_news.h: takes the events of a client's feeder from its mailbox. */
+/* feeder_news.h: takes the events of a feeder from its mailbox. */
 #ifndef TESTS_UNIT_FEEDER_NEWS_H
 #define TESTS_UNIT_FEEDER_NEWS_H
 
@@ -6,21 +6,25 @@
 #include <stdint.h>
 
 #include "common/base/mailbox.h"
-#include "frisbee/load/feeder.h"
+#include "common/image/read/feeder.h"
 
 static struct mailbox *box;
 
-/* Waits for the next event of the feeder.  `what` is UINT32_MAX when none comes. */
+/* Waits for the next event of the feeder.  `what` is UINT32_MAX when none comes; the next
+ * ones are not waited for then. */
 static inline struct event
 news(void)
 {
+	static int patience_ms = 60000;
 	struct pollfd fd = { .fd = mailbox_fd(box), .events = POLLIN };
 	struct event ev;
 
 	/* An event that was taken before may still make the descriptor readable. */
 	while (!mailbox_take(box, &ev))
-		if (poll(&fd, 1, 60000) != 1)
+		if (poll(&fd, 1, patience_ms) != 1) {
+			patience_ms = 0;
 			return (struct event){ UINT32_MAX, 0 };
+		}
 	return ev;
 }
 

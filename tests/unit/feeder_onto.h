@@ -1,26 +1,32 @@
-/* feeder_onto.h: makes a client's feeder with a target behind it, as a load does. */
+/* feeder_onto.h: makes a feeder with a destination behind it, as a load does, and feeds
+ * it. */
 #ifndef TESTS_UNIT_FEEDER_ONTO_H
 #define TESTS_UNIT_FEEDER_ONTO_H
 
-#include "frisbee/load/feeder.h"
-#include "frisbee/load/load_target.h"
+#include "common/image/read/feeder.h"
+#include "imageunzip/install/destination.h"
 #include "tests/t.h"
 
 static inline struct feeder *
-feeder_onto(struct load_target *t, uint32_t buffers, struct mailbox *to)
+feeder_onto(struct destination *d, uint32_t buffers, struct mailbox *to)
 {
-	struct load_config c = { .keepalive_us = 0 };
-	struct prover *p = NULL;
+	const struct feeder_config c = { .buffers = buffers,
+		.box = to,
+		.keys = d->any_file ? NULL : &d->install.opener,
+		.open = destination_open,
+		.open_arg = d };
 	struct feeder *f = NULL;
-	struct sink sink;
 	struct err e;
 
-	T_CHECK(load_into(&c, t, &e) == 0);
-	if (!c.any_file)
-		T_CHECK(prover_new(&p, &c.opener, false, &e) == 0);
-	T_CHECK(c.open(c.open_arg, &sink, &e) == 0);
-	T_CHECK(feeder_new(&f, buffers, p, &sink, to, &e) == 0);
+	T_CHECK(feeder_new(&f, &c, &e) == 0);
 	return f;
+}
+
+/* Puts a whole chunk that is in the feeder's buffer. */
+static inline void
+feed(struct feeder *f, uint32_t chunk, uint32_t buf, uint32_t bytes)
+{
+	feeder_put(f, buf, &(struct feeder_chunk){ .number = chunk, .length = bytes });
 }
 
 #endif /* TESTS_UNIT_FEEDER_ONTO_H */

@@ -96,7 +96,7 @@ hand_over(struct load *l)
 
 	while (client_take(l->client, &chunk, &buf, &bytes)) {
 		l->with_feeder++;
-		feeder_put(l->feeder, chunk, buf, bytes, NULL);
+		feed(l->feeder, chunk, buf, bytes);
 	}
 	if (client_state(l->client) == CLIENT_COMPLETE && !l->done) {
 		l->done = true;
@@ -202,7 +202,7 @@ main(void)
 	struct err e = { 0 };
 
 	scratch_init();
-	struct load_target target = { .name = in_scratch("file"), .any_file = true };
+	struct destination target = { .name = in_scratch("file"), .any_file = true };
 	l.client = client_new(&cc, 0);
 	T_CHECK(l.client != NULL);
 	T_CHECK(mailbox_new(&l.box, BUFFERS + 2, &e) == 0);

@@ -12,7 +12,7 @@
 
 enum { BUFFERS = 4 };
 
-static struct load_target onto;
+static struct destination onto;
 
 static struct feeder *
 begin(const char *target)
@@ -20,7 +20,7 @@ begin(const char *target)
 	struct feeder *s;
 	struct err e;
 
-	onto = (struct load_target){ .name = target };
+	onto = (struct destination){ .name = target };
 	T_CHECK(mailbox_new(&box, BUFFERS + FEEDER_EVENTS, &e) == 0);
 	s = feeder_onto(&onto, BUFFERS, box);
 	feeder_expect(s, 1);
@@ -32,8 +32,8 @@ begin(const char *target)
 static uint32_t
 put(struct feeder *s)
 {
-	feeder_put(s, 0, 1, NDZ_CHUNK_BYTES, NULL);
-	return hears(FEEDER_DAMAGED, 1) ? blockmap_count(feeder_damaged(s, 1)) : 0;
+	feed(s, 0, 1, NDZ_CHUNK_BYTES);
+	return hears(FEEDER_DAMAGED, 1) ? blockmap_count(&feeder_back(s, 1)->bad) : 0;
 }
 
 /* Damage that the fragments explain, and then some that they do not. */
@@ -47,10 +47,10 @@ test_mended(void)
 	uint32_t n = put(s);
 	T_CHECK(n > 0);
 	T_CHECK(n < 100);
-	T_CHECK(blockmap_test(feeder_damaged(s, 1), 200000 / 1024));
+	T_CHECK(blockmap_test(&feeder_back(s, 1)->bad, 200000 / 1024));
 	T_CHECK(put(s) == WIRE_CHUNK_BLOCKS);
 	memcpy(feeder_buffer(s, 1), good, sizeof good);
-	feeder_put(s, 0, 1, NDZ_CHUNK_BYTES, NULL);
+	feed(s, 0, 1, NDZ_CHUNK_BYTES);
 	T_CHECK(hears(FEEDER_FREE, 1));
 	feeder_end(s);
 	T_CHECK(hears(FEEDER_DONE, 0));
@@ -69,9 +69,8 @@ test_stays_damaged(void)
 	feeder_buffer(s, 1)[200000] ^= 4;
 	for (int i = 0; i < 6; i++)
 		T_CHECK(put(s) > 0);
-	uint32_t chunk = 7;
-	const struct err *why = feeder_damage(s, 1, &chunk);
-	T_CHECK(chunk == 0);
+	const struct err *why = &feeder_back(s, 1)->why;
+	T_CHECK(feeder_back(s, 1)->came.number == 0);
 	T_CHECK(why->kind == ERR_FORMAT);
 	T_CHECK(strstr(why->text, "digest") != NULL);
 	T_CHECK(feeder_close(s, NULL, &e) == -1);
@@ -93,7 +92,7 @@ test_cannot_be_written(void)
 	FILE *f = fopen(target, "wb");
 	T_CHECK(fwrite(raw, sizeof raw, 1, f) == 1);
 	T_CHECK(fclose(f) == 0);
-	onto = (struct load_target){ .name = target, .install.in_place = true };
+	onto = (struct destination){ .name = target, .install.in_place = true };
 	T_CHECK(mailbox_new(&box, BUFFERS + FEEDER_EVENTS, &e) == 0);
 	s = feeder_onto(&onto, BUFFERS, box);
 	feeder_expect(s, 2);
@@ -102,7 +101,7 @@ test_cannot_be_written(void)
 	small = (struct rlimit){ sizeof raw[0], before.rlim_max };
 	setrlimit(RLIMIT_FSIZE, &small);
 	memcpy(feeder_buffer(s, 1), good, sizeof good);
-	feeder_put(s, 0, 1, NDZ_CHUNK_BYTES, NULL);
+	feed(s, 0, 1, NDZ_CHUNK_BYTES);
 	struct event ev = news();
 	if (ev.what == FEEDER_FREE)
 		ev = news();
@@ -145,7 +144,7 @@ begin_parts(const char *target, uint32_t *data_block)
 		raw[i][5] ^= i == 3 || i == 17;
 	}
 	T_CHECK(fclose(f) == 0);
-	onto = (struct load_target){ .name = target,
+	onto = (struct destination){ .name = target,
 		.install = { .skip_same = true, .in_place = true } };
 	T_CHECK(mailbox_new(&box, BUFFERS + FEEDER_EVENTS, &e) == 0);
 	s = feeder_onto(&onto, BUFFERS, box);
@@ -156,7 +155,8 @@ begin_parts(const char *target, uint32_t *data_block)
 		arrive(s, &need);
 		feeder_plan(s, 1, &here);
 		T_CHECK(hears(FEEDER_PLANNED, 1));
-		need = *feeder_planned(s, 1, &final);
+		need = feeder_planned(s, 1)->need;
+		final = feeder_planned(s, 1)->final;
 	}
 	*data_block = blockmap_next(&need, PARTIAL_FIRST_BLOCKS);
 	arrive(s, &need);
@@ -164,11 +164,18 @@ begin_parts(const char *target, uint32_t *data_block)
 	return s;
 }
 
+static void
+put_here(struct feeder *s)
+{
+	feeder_put(s, 1,
+	    &(struct feeder_chunk){ .length = NDZ_CHUNK_BYTES, .here = &here });
+}
+
 static uint32_t
 put_part(struct feeder *s)
 {
-	feeder_put_planned(s, 0, 1, NDZ_CHUNK_BYTES, &here);
-	return hears(FEEDER_DAMAGED, 1) ? blockmap_count(feeder_damaged(s, 1)) : 0;
+	put_here(s);
+	return hears(FEEDER_DAMAGED, 1) ? blockmap_count(&feeder_back(s, 1)->bad) : 0;
 }
 
 static bool
@@ -196,13 +203,13 @@ test_part_mended(void)
 	uint32_t n = put_part(s);
 	T_CHECK(n > 0);
 	T_CHECK(n < 100);
-	T_CHECK(blockmap_test(feeder_damaged(s, 1), at));
+	T_CHECK(blockmap_test(&feeder_back(s, 1)->bad, at));
 	T_CHECK(put_part(s) == WIRE_CHUNK_BLOCKS);
 	arrive(s, &all);
 	feeder_buffer(s, 1)[at * WIRE_BLOCK_BYTES + 700] ^= 4;
 	T_CHECK(put_part(s) == WIRE_CHUNK_BLOCKS);
 	arrive(s, &all);
-	feeder_put_planned(s, 0, 1, NDZ_CHUNK_BYTES, &here);
+	put_here(s);
 	T_CHECK(hears(FEEDER_FREE, 1));
 	feeder_end(s);
 	T_CHECK(hears(FEEDER_DONE, 0));
@@ -223,7 +230,7 @@ test_part_stays_damaged(void)
 	feeder_buffer(s, 1)[at * WIRE_BLOCK_BYTES + 700] ^= 4;
 	for (int i = 0; i < 6; i++)
 		T_CHECK(put_part(s) > 0);
-	T_CHECK(strstr(feeder_damage(s, 1, &at)->text, "digest") != NULL && at == 0);
+	T_CHECK(strstr(feeder_back(s, 1)->why.text, "digest") != NULL);
 	T_CHECK(feeder_close(s, NULL, &e) == -1);
 	mailbox_free(box);
 }

@@ -89,7 +89,7 @@ file_is(const char *path, const uint8_t *bytes)
 static int
 load(const char *target, const uint8_t *bytes, bool force, struct err *e)
 {
-	struct load_target onto = { .name = target,
+	struct destination onto = { .name = target,
 		.install = { .in_place = true, .force = force } };
 	struct mailbox *box;
 	struct feeder *s;
@@ -104,9 +104,9 @@ load(const char *target, const uint8_t *bytes, bool force, struct err *e)
 	feeder_expect(s, 3);
 	for (uint32_t i = 0; i < 3; i++)
 		memcpy(feeder_buffer(s, i), chunks[i], NDZ_CHUNK_BYTES);
-	feeder_put(s, 2, 2, NDZ_CHUNK_BYTES, NULL);
-	feeder_put(s, 1, 1, NDZ_CHUNK_BYTES, NULL);
-	feeder_put(s, 0, 0, NDZ_CHUNK_BYTES, NULL);
+	feed(s, 2, 2, NDZ_CHUNK_BYTES);
+	feed(s, 1, 1, NDZ_CHUNK_BYTES);
+	feed(s, 0, 0, NDZ_CHUNK_BYTES);
 	feeder_end(s);
 	while (news.what != FEEDER_FAILED && news.what != FEEDER_DONE) {
 		struct pollfd fd = { .fd = mailbox_fd(box), .events = POLLIN };

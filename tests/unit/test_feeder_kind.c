@@ -13,13 +13,13 @@
 
 enum { BUFFERS = 4 };
 
-static struct load_target onto;
+static struct destination onto;
 
 static void
 put(struct feeder *s, uint32_t number, const uint8_t *chunk)
 {
 	memcpy(feeder_buffer(s, 1), chunk, NDZ_CHUNK_BYTES);
-	feeder_put(s, number, 1, NDZ_CHUNK_BYTES, NULL);
+	feed(s, number, 1, NDZ_CHUNK_BYTES);
 }
 
 static bool
@@ -33,14 +33,13 @@ accepted(struct feeder *s, uint32_t number, const uint8_t *chunk)
 static bool
 sent_back(struct feeder *s, uint32_t number, const uint8_t *chunk, const char *why)
 {
-	uint32_t told;
-
 	put(s, number, chunk);
 	if (!hears(FEEDER_DAMAGED, 1))
 		return false;
-	const struct err *damage = feeder_damage(s, 1, &told);
+	const uint32_t told = feeder_back(s, 1)->came.number;
+	const struct err *damage = &feeder_back(s, 1)->why;
 	printf("# chunk %u: %s\n", told, damage->text);
-	return blockmap_count(feeder_damaged(s, 1)) == WIRE_CHUNK_BLOCKS &&
+	return blockmap_count(&feeder_back(s, 1)->bad) == WIRE_CHUNK_BLOCKS &&
 	       told == number && strstr(damage->text, why) != NULL;
 }
 
@@ -66,7 +65,7 @@ area_at(const uint8_t *chunk)
 static struct feeder *
 begin(const char *target, const char *verify_key, const char *decrypt)
 {
-	onto = (struct load_target){ .name = target,
+	onto = (struct destination){ .name = target,
 		.install.opener = { verify_key, decrypt } };
 	T_CHECK(mailbox_new(&box, BUFFERS + FEEDER_EVENTS, &e) == 0);
 	struct feeder *s = feeder_onto(&onto, BUFFERS, box);

@@ -1,6 +1,6 @@
 /* Loads as values, without a command line: an image is served on this host and loaded into
  * files, two at once, looked at meanwhile, and stopped. */
-#include "frisbee/load/load_target.h"
+#include "frisbee/load/load.h"
 
 #include <arpa/inet.h>
 #include <poll.h>
@@ -13,6 +13,7 @@
 #include "common/base/cancel.h"
 #include "common/base/log.h"
 #include "frisbeed/serve/serve.h"
+#include "imageunzip/install/destination.h"
 #include "tests/unit/one_chunk.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/segments.h"
@@ -68,21 +69,21 @@ config(uint16_t port)
 		.buffers = BUFFERS };
 }
 
-static struct load_target
+static struct destination
 disk_at(const char *name)
 {
-	return (struct load_target){ .name = in_scratch(name),
+	return (struct destination){ .name = in_scratch(name),
 		.install = { .state_s = INSTALL_STATE_S } };
 }
 
-static struct load_target
+static struct destination
 file_at(const char *name)
 {
-	return (struct load_target){ .name = in_scratch(name), .any_file = true };
+	return (struct destination){ .name = in_scratch(name), .any_file = true };
 }
 
 static struct load_config
-config_onto(uint16_t port, struct load_target *t)
+config_onto(uint16_t port, struct destination *t)
 {
 	struct load_config c = config(port);
 
@@ -131,7 +132,7 @@ save(const char *name, const void *bytes, size_t n)
 }
 
 static void
-check_whole(struct load *l, struct load_target *t, const char *name)
+check_whole(struct load *l, struct destination *t, const char *name)
 {
 	struct load_stats r;
 
@@ -149,7 +150,7 @@ static void
 test_one(void)
 {
 	struct serve *s = serve_at(2000, 0);
-	struct load_target t = disk_at("one");
+	struct destination t = disk_at("one");
 	struct load_config c = config_onto(add(s, "a.ndz"), &t);
 
 	check_whole(start(&c), &t, "one");
@@ -161,7 +162,7 @@ static void
 test_two(void)
 {
 	struct serve *s = serve_at(2000, 0);
-	struct load_target ta = disk_at("first"), tb = disk_at("second");
+	struct destination ta = disk_at("first"), tb = disk_at("second");
 	struct load_config a = config_onto(add(s, "a.ndz"), &ta);
 	struct load_config b = config_onto(add(s, "a.ndz"), &tb);
 	struct load *la = start(&a), *lb = start(&b);
@@ -230,7 +231,7 @@ test_looked_at(void)
 	struct load_stats r;
 	uint16_t port;
 	struct serve *s = serve_slowly(&port);
-	struct load_target to = file_at("copy");
+	struct destination to = file_at("copy");
 	struct load_config c = config_onto(port, &to);
 
 	c.tick = on_tick;
@@ -285,7 +286,7 @@ test_stop(void)
 	uint16_t port = silent_port(&fd);
 
 	cancel_work_for(&owner);
-	struct load_target tc = disk_at("stopped"), td = disk_at("signalled");
+	struct destination tc = disk_at("stopped"), td = disk_at("signalled");
 	struct load_config c = config_onto(port, &tc), d = config_onto(port, &td);
 	struct load *one = start(&c), *other = start(&d);
 	T_CHECK(cancel_owner() == &owner);
@@ -307,7 +308,7 @@ test_stop_loading(void)
 {
 	uint16_t port;
 	struct serve *s = serve_slowly(&port);
-	struct load_target t = file_at("half");
+	struct destination t = file_at("half");
 	struct load_config c = config_onto(port, &t);
 	struct load_stats r;
 
@@ -325,7 +326,7 @@ static void
 test_gives_up(void)
 {
 	int fd;
-	struct load_target t = disk_at("nothing");
+	struct destination t = disk_at("nothing");
 	struct load_config c = config_onto(silent_port(&fd), &t);
 	struct load_stats r;
 
@@ -341,7 +342,7 @@ test_gives_up(void)
 static void
 test_cannot_start(void)
 {
-	struct load_target t = disk_at("no/such/folder");
+	struct destination t = disk_at("no/such/folder");
 	struct load_config c = config_onto(4000, &t);
 	struct load *l;
 

@@ -12,7 +12,7 @@
 
 struct prover {
 	struct opener *opener; /* or NULL */
-	bool keep_encrypted;
+	bool keep_encrypted, decrypts;
 	struct decoder *decoder; /* for chunks without a digest; NULL: none came */
 	/* Of the first chunk that was proved: */
 	struct image_identity id;
@@ -28,6 +28,7 @@ prover_new(struct prover **out, const struct opener_config *keys, bool keep_encr
 	if (p == NULL)
 		return err_nomem(e, "a chunk's proof");
 	p->keep_encrypted = keep_encrypted;
+	p->decrypts = keys->decrypt != NULL;
 	if (opener_new(&p->opener, keys, e) != 0) {
 		free(p);
 		return -1;
@@ -44,6 +45,12 @@ prover_free(struct prover *p)
 	opener_free(p->opener);
 	decoder_free(p->decoder);
 	free(p);
+}
+
+bool
+prover_decrypts(const struct prover *p)
+{
+	return p != NULL && p->decrypts;
 }
 
 /* All chunks must be signed or encrypted as the first one that was proved is. */

@@ -23,6 +23,8 @@ struct prover;
 int prover_new(struct prover **, const struct opener_config *keys, bool keep_encrypted,
     struct err *);
 void prover_free(struct prover *);
+/* Does prover_chunk() change chunks, because it decrypts them?  NULL is allowed. */
+bool prover_decrypts(const struct prover *);
 /* Proves a chunk, or the part of it that is here, and decrypts it in place.  -1: *bad has
  * the blocks that are damaged, or all blocks when it cannot be told which.  ERR_FORMAT and
  * ERR_REFUSED are the chunk's fault, other errors are not: prover_blames_chunk().  From one

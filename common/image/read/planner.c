@@ -1,6 +1,6 @@
 /* planner.c: threads that compare chunks with what the sink has (planner.h).  feeder.c starts
- * them, and hands chunks over in the loop's thread. */
-#include "frisbee/load/planner.h"
+ * them, and hands chunks over in its caller's thread. */
+#include "common/image/read/planner.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include "common/base/pipeline.h"
 #include "common/base/queue.h"
 #include "common/image/format/format.h"
+#include "common/image/read/feeder.h"
 
 enum { GENTLE_NICE = 10 };
 
@@ -16,9 +17,7 @@ struct planner {
 	struct planner_config cfg;
 	struct queue *queue; /* of &plans[buf] */
 	struct plan *plans;  /* by buffer */
-	struct pipeline *pipe;
-	bool has_failed; /* known when the threads have been stopped */
-	struct err err;
+	struct pipeline *pipe; /* NULL: the threads were stopped */
 };
 
 static int
@@ -46,13 +45,22 @@ compare_stage(void *arg, struct err *e)
 	while (queue_get(pl->queue, &p) == QUEUE_OK) {
 		if (plan(pl, p, e) != 0)
 			return -1;
-		pl->cfg.planned(pl->cfg.arg, (uint32_t)((struct plan *)p - pl->plans));
+		mailbox_put(pl->cfg.box, FEEDER_PLANNED,
+		    (uint32_t)((struct plan *)p - pl->plans));
 	}
 	return 0;
 }
 
-/* Starts the threads.  When a thread cannot be started, the error says so, and failed() is not
- * called. No chunk comes before this has returned. */
+static void
+on_failed(void *arg)
+{
+	struct planner *pl = arg;
+
+	mailbox_put(pl->cfg.box, FEEDER_FAILED, 0);
+}
+
+/* Starts the threads.  When a thread cannot be started, the error says so, and no event does.
+ * No chunk comes before this has returned. */
 static int
 start(struct planner *pl, struct err *e)
 {
@@ -63,7 +71,7 @@ start(struct planner *pl, struct err *e)
 		rc = pipeline_start(pl->pipe, compare_stage, pl);
 	if (rc != 0)
 		return pipeline_join(pl->pipe, e);
-	pipeline_attach(pl->pipe, pl->cfg.failed, pl->cfg.arg);
+	pipeline_attach(pl->pipe, on_failed, pl);
 	return 0;
 }
 
@@ -105,30 +113,26 @@ planner_plan(struct planner *pl, uint32_t buf)
 	return &pl->plans[buf];
 }
 
-void
-planner_stop(struct planner *pl)
+int
+planner_stop(struct planner *pl, struct err *e)
 {
 	if (pl == NULL || pl->queue == NULL || pl->pipe == NULL)
-		return;
+		return 0;
 	queue_cancel(pl->queue);
-	pl->has_failed = pipeline_join(pl->pipe, &pl->err) != 0;
-}
-
-bool
-planner_failed(const struct planner *pl, struct err *e)
-{
-	if (pl == NULL || !pl->has_failed)
-		return false;
-	*e = pl->err;
-	return true;
+	int rc = pipeline_join(pl->pipe, e);
+	pipeline_free(pl->pipe);
+	pl->pipe = NULL;
+	return rc;
 }
 
 void
 planner_free(struct planner *pl)
 {
+	struct err ignored;
+
 	if (pl == NULL)
 		return;
-	planner_stop(pl);
+	planner_stop(pl, &ignored);
 	for (uint32_t i = 0; pl->plans != NULL && i < pl->cfg.buffers; i++)
 		sink_part_free(&pl->plans[i].part);
 	queue_free(pl->queue);

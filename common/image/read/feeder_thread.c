@@ -1,0 +1,195 @@
+/* feeder_thread.c: the thread that finds out whether each chunk is what the server has,
+ * puts it into the sink, and passes on what the sink tells.  feeder.c starts it with
+ * feeder_main(), and all of this runs in it, except released() and on_failed(), which any
+ * thread may call. */
+#include "common/base/grow.h"
+#include "common/image/read/feeder_impl.h"
+#include "common/wire/parity.h"
+
+#include <string.h>
+
+static uint32_t
+number_of(const struct filled *f)
+{
+	return (uint32_t)(f - f->feeder->filled);
+}
+
+/* The sink calls this, in any thread, once for each chunk that it needs no more. */
+static void
+released(void *arg, const void *bytes)
+{
+	struct filled *f = arg;
+
+	(void)bytes;
+	mailbox_put(f->feeder->cfg.box, FEEDER_FREE, number_of(f));
+}
+
+/* The chunk as sink_put() takes it, in the feeder's memory or where it was lent. */
+static struct sink_chunk
+to_put(struct filled *f, uint8_t *own)
+{
+	const struct feeder_chunk *c = &f->back.came;
+	struct plan *plan = c->here != NULL
+	                        ? planner_plan(f->feeder->planner, number_of(f))
+	                        : NULL;
+
+	return (struct sink_chunk){ .number = c->number,
+		.length = c->length,
+		.bytes = c->lent != NULL ? (void *)(uintptr_t)c->lent : own,
+		.part = plan != NULL ? &plan->part : NULL,
+		.here = c->here,
+		.released = released,
+		.arg = f };
+}
+
+/* Bytes that were lent are not changed, so what is to be decrypted is copied. */
+static int
+borrow(struct feeder *s, const struct feeder_chunk *c, struct sink_chunk *put,
+    uint8_t *own, struct err *e)
+{
+	if (c->length != NDZ_CHUNK_BYTES)
+		return err_set(e, ERR_FORMAT, "it has %u bytes", c->length);
+	if (prover_decrypts(s->prover))
+		put->bytes = memcpy(own, c->lent, c->length);
+	return 0;
+}
+
+/* Unpacks and decrypts the chunk, and proves that it is what the server has, as far as
+ * anything can tell.  -1: the chunk is damaged in the blocks f->back.bad. */
+static int
+prove(struct feeder *s, struct filled *f, struct sink_chunk *put, struct err *e)
+{
+	uint8_t *own = feeder_buffer(s, number_of(f));
+	const struct feeder_chunk *c = &f->back.came;
+
+	*put = to_put(f, own);
+	f->back.bad = blockmap_range(0, WIRE_CHUNK_BLOCKS);
+	if (s->cfg.unpack != NULL) {
+		put->bytes = own;
+		return s->cfg.unpack(s->cfg.unpack_arg, c, own, &put->length, e);
+	}
+	if (c->parity_at != NULL && parity_decode(own, c->parity_at, e) != 0)
+		return -1;
+	if (s->prover == NULL)
+		return 0;
+	if (c->lent != NULL && borrow(s, c, put, own, e) != 0)
+		return -1;
+	return prover_chunk(s->prover, put, &f->back.bad, e);
+}
+
+/* Sends back a damaged chunk, whose blocks are to come again.  -1: that would not help.
+ * After a first failure only the damaged blocks come again; after a second one all of
+ * them, because no digest covers every block (padding), and parity spreads an error of
+ * one block to others. */
+static int
+send_back(struct feeder *s, struct filled *f, struct err *e)
+{
+	uint32_t chunk = f->back.came.number;
+
+	if ((s->prover == NULL && s->cfg.unpack == NULL) || !prover_blames_chunk(e))
+		return err_ctx(e, "chunk %u", chunk);
+	bool known = s->damaged != NULL && chunk < s->nchunks;
+	if (!known || s->damaged[chunk])
+		f->back.bad = blockmap_range(0, WIRE_CHUNK_BLOCKS);
+	if (known)
+		s->damaged[chunk] = true;
+	f->back.why = *e;
+	mailbox_put(s->cfg.box, FEEDER_DAMAGED, number_of(f));
+	return 0;
+}
+
+static int
+store(struct feeder *s, struct filled *f, struct err *e)
+{
+	struct sink_chunk put;
+
+	if (prove(s, f, &put, e) != 0)
+		return send_back(s, f, e);
+	s->next = put.number + 1;
+	if (sink_put(&s->sink, &put, e) != 0)
+		return -1;
+	return s->wants_lost ? err_nomem(e, "the list of chunks") : 0;
+}
+
+/* Stores chunks in order: those behind a chunk that must come again wait for it. */
+static int
+store_in_order(struct feeder *s, struct filled *f, struct err *e)
+{
+	struct filled **place = &s->waiting[f->back.came.number % s->cfg.buffers];
+	int rc = 0;
+
+	for (*place = f; rc == 0; place = &s->waiting[s->next % s->cfg.buffers]) {
+		f = *place;
+		if (f == NULL || f->back.came.number != s->next)
+			break;
+		*place = NULL;
+		uint32_t chunk = s->next; /* the buffer may be another chunk's soon */
+		rc = store(s, f, e);
+		if (s->next == chunk)
+			break;
+	}
+	return rc;
+}
+
+void *
+feeder_main(void *feeder)
+{
+	struct feeder *s = feeder;
+	struct err *e = &s->err;
+	void *p;
+	enum queue_rc got;
+	int rc = 0;
+
+	while (rc == 0 && (got = queue_get(s->queue, &p)) == QUEUE_OK)
+		rc = s->waiting != NULL ? store_in_order(s, p, e) : store(s, p, e);
+	if (rc == 0 && got == QUEUE_END) {
+		rc = sink_end(&s->sink, &s->sum, e);
+		s->done = rc == 0;
+	} else if (rc == 0 && s->sink_failed) {
+		rc = err_set(e, ERR_CANCELLED, "not complete");
+	} else if (rc == 0) {
+		return NULL; /* the caller has given up */
+	}
+	s->failed = rc != 0;
+	mailbox_put(s->cfg.box, rc == 0 ? FEEDER_DONE : FEEDER_FAILED, 0);
+	return NULL;
+}
+
+/* The sink calls this while a chunk is put. */
+static void
+on_wants(void *arg, uint32_t chunk)
+{
+	struct feeder *s = arg;
+	struct err ignored; /* store() reports it */
+
+	pthread_mutex_lock(&s->lock);
+	bool kept = grow(&s->wants, &s->wants_cap, s->nwants, sizeof *s->wants,
+			"the list of chunks", &ignored) == 0;
+	bool tell = kept && !s->told;
+	if (kept) {
+		s->wants[s->nwants++] = chunk;
+		s->told = true;
+	}
+	pthread_mutex_unlock(&s->lock);
+	s->wants_lost |= !kept;
+	if (tell)
+		mailbox_put(s->cfg.box, FEEDER_WANTS, 0);
+}
+
+/* A write in the background has failed.  The queue is cancelled, because perhaps no other
+ * chunk will come that would meet the failure: a caller without free buffers asks for
+ * nothing. */
+static void
+on_failed(void *arg)
+{
+	struct feeder *s = arg;
+
+	s->sink_failed = true;
+	queue_cancel(s->queue);
+}
+
+struct sink_giver
+feeder_giver(struct feeder *s)
+{
+	return (struct sink_giver){ .wants = on_wants, .failed = on_failed, .arg = s };
+}

@@ -1,0 +1,501 @@
+/* dolly_load.c: gets an image from a server or another node, puts it into a destination,
+ * and sends it on to other nodes meanwhile (dolly_load.h).  Everything runs in the thread
+ * that calls dolly_load(), except the feeder, which calls unpack(), and the relay, which
+ * have threads of their own. */
+#include "dolly/load/dolly_load.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/cancel.h"
+#include "common/base/clock.h"
+#include "common/base/mailbox.h"
+#include "common/base/timed.h"
+#include "common/base/zero.h"
+#include "common/image/read/feeder.h"
+#include "common/image/read/source.h"
+#include "common/net/tls.h"
+#include "dolly/order/meant.h"
+#include "dolly/raw/raw.h"
+#include "dolly/relay/relay.h"
+
+enum {
+	SLOTS = 16,
+	TICK_US = 100000,
+	STEP_MS = 50,
+	CHUNK_BYTES = 1 << 20,
+	RELAY_ENDS_US = 10000000, /* a relay's session ends by itself sooner than this */
+};
+
+struct node_load {
+	const struct dolly_load_config *cfg;
+	uint8_t server[4];
+	uint16_t port;
+	struct node *node;
+	struct tls *key; /* NULL: nothing is encrypted */
+	struct wires *wires;
+	struct mailbox *box;   /* events of the feeder */
+	struct feeder *feeder; /* NULL: no image is known yet, or the feeder was closed */
+	struct sink_sum sum; /* valid when the target is complete */
+	uint64_t bytes;  /* of the image */
+	struct raw *raw; /* NULL: the chunks are those of an image */
+	struct relay *relay; /* NULL: no --relay, or it has failed */
+	struct err relay_failed; /* kind ERR_NONE: it has not */
+	/* By slot: the feeder has the chunk; and wants it once more, when it comes back. */
+	bool fed[SLOTS], again[SLOTS];
+	bool away; /* the server was away at the last tick */
+	uint64_t ticked_us;
+};
+
+/* --- for the engine --- */
+
+static int
+on_dial(
+    void *arg, struct peer *p, const uint8_t address[4], uint16_t port, struct err *e)
+{
+	struct node_load *l = arg;
+
+	if (port == 0 && is_zero(address, 4))
+		return wires_dial(l->wires, p, l->server, l->port, e);
+	return wires_dial(l->wires, p, address, port, e);
+}
+
+static void
+on_close(void *arg, struct peer *p)
+{
+	struct node_load *l = arg;
+
+	wires_hang_up(l->wires, p);
+}
+
+/* Raw data is written unchanged, to a disk or file. */
+static int
+check_raw(const struct install_config *i, struct err *e)
+{
+	if (install_check_raw(i, e) == 0 && i->opener.verify_key == NULL &&
+	    i->opener.decrypt == NULL)
+		return 0;
+	return err_set(e, ERR_USAGE,
+	    "the server sends raw data: options for an installation, "
+	    "--verify-key and --decrypt cannot be used");
+}
+
+/* Unpacks a chunk of raw data, in the feeder's thread. */
+static int
+unpack(void *arg, const struct feeder_chunk *c, void *to, uint32_t *length, struct err *e)
+{
+	struct node_load *l = arg;
+
+	*length = raw_length(l->cfg->to->bytes, c->number);
+	return raw_unpack(l->raw, c->number, c->lent, c->length, to, *length, e);
+}
+
+static int
+open_feeder(struct node_load *l, const struct node_image *image, struct err *e)
+{
+	struct feeder_config c = { .buffers = SLOTS,
+		.box = l->box,
+		.keys = &l->cfg->to->install.opener,
+		.open = destination_open,
+		.open_arg = l->cfg->to };
+
+	if (image->content == MSG_RAW) {
+		if (check_raw(&l->cfg->to->install, e) != 0 ||
+		    raw_new(&l->raw, false, e) != 0)
+			return -1;
+		l->cfg->to->any_file = true;
+		l->cfg->to->bytes = image->bytes;
+		c.keys = NULL;
+		c.unpack = unpack;
+		c.unpack_arg = l;
+	}
+	if (feeder_new(&l->feeder, &c, e) != 0)
+		return -1;
+	feeder_expect(l->feeder, image->chunks);
+	return 0;
+}
+
+/* Does the size that the server names fit its number of chunks? */
+static int
+check_size(const struct node_image *i, struct err *e)
+{
+	if (i->bytes > (uint64_t)(i->chunks - 1) * CHUNK_BYTES &&
+	    i->bytes <= (uint64_t)i->chunks * CHUNK_BYTES)
+		return 0;
+	return err_set(e, ERR_FORMAT,
+	    "the server's image has a size that does not fit its number of chunks");
+}
+
+static int
+begin_relay(struct node_load *l, const struct node_image *image, struct err *e)
+{
+	const struct relay_image i = { image->chunks, image->identity };
+
+	if (image->content != MSG_IMAGE)
+		return err_set(e, ERR_UNSUPPORTED,
+		    "--relay: the server sends raw data, which frisbee does not load");
+	return relay_start(&l->relay, l->cfg->relay, l->cfg->relay_file, &i, e);
+}
+
+static int
+on_begin(
+    void *arg, const struct node_image *image, struct node_target *t, struct err *e)
+{
+	struct node_load *l = arg;
+
+	wires_deadline(l->wires, image->deadline_us);
+	if (check_size(image, e) != 0 || open_feeder(l, image, e) != 0)
+		return -1;
+	const struct sink_info *info = feeder_info(l->feeder);
+	t->in_order = info->in_order;
+	t->chunk0_first = info->chunk0_first;
+	l->bytes = image->bytes;
+	return l->cfg->relay != NULL ? begin_relay(l, image, e) : 0;
+}
+
+static bool
+on_has(void *arg, uint32_t chunk)
+{
+	struct node_load *l = arg;
+
+	return feeder_has(l->feeder, chunk);
+}
+
+/* Puts back the zeros at the end of a chunk of an image, which are not sent.  Returns the
+ * length of the whole chunk. */
+static uint32_t
+put_padding_back(uint8_t *chunk, uint32_t length)
+{
+	if (length < SOURCE_CHUNK_BYTES)
+		memset(chunk + length, 0, SOURCE_CHUNK_BYTES - length);
+	return length < SOURCE_CHUNK_BYTES ? SOURCE_CHUNK_BYTES : length;
+}
+
+/* With --only the sink may want a chunk once more that it still has. */
+static void
+feed(struct node_load *l, uint32_t slot, const struct feeder_chunk *c)
+{
+	l->again[slot] = l->fed[slot];
+	l->fed[slot] = true;
+	if (!l->again[slot])
+		feeder_put(l->feeder, slot, c);
+}
+
+static void
+on_put(void *arg, uint32_t slot, uint32_t chunk, uint8_t *bytes, uint32_t length)
+{
+	struct node_load *l = arg;
+
+	if (l->raw == NULL)
+		length = put_padding_back(bytes, length);
+	feed(l, slot,
+	    &(struct feeder_chunk){ .number = chunk, .length = length, .lent = bytes });
+}
+
+/* A relay that fails is given up; this node and the nodes behind it go on. */
+static void
+lose_relay(struct node_load *l, const struct err *e)
+{
+	l->relay_failed = *e;
+	relay_stop(l->relay);
+	l->relay = NULL;
+	l->cfg->warn(l->cfg->arg, e->text);
+}
+
+/* Gives the relay a chunk that the target has taken, and that was proved before. */
+static void
+relay_slot(struct node_load *l, uint32_t slot)
+{
+	const struct feeder_chunk *c = &feeder_back(l->feeder, slot)->came;
+	struct err e;
+
+	if (l->relay != NULL && relay_put(l->relay, c->number, c->lent, &e) != 0)
+		lose_relay(l, &e);
+}
+
+static void
+on_finish(void *arg)
+{
+	struct node_load *l = arg;
+
+	feeder_end(l->feeder);
+}
+
+static const struct node_ops ops = { on_dial, on_close, on_begin, on_has, on_put,
+	on_finish };
+
+static struct peer *
+e_accept(void *engine, const uint8_t address[4])
+{
+	return node_accept(engine, address);
+}
+
+static void
+e_bytes(void *engine, struct peer *p, const void *bytes, size_t n)
+{
+	node_bytes(engine, p, bytes, n);
+}
+
+static bool
+e_reads(void *engine, const struct peer *p)
+{
+	return node_reads(engine, p);
+}
+
+static void
+e_closed(void *engine, struct peer *p, const char *why)
+{
+	node_closed(engine, p, why);
+}
+
+static size_t
+e_output(void *engine, struct peer *p, const void **at)
+{
+	return node_output(engine, p, at);
+}
+
+static void
+e_sent(void *engine, struct peer *p, size_t n)
+{
+	node_sent(engine, p, n);
+}
+
+static const struct wires_engine engine = { e_accept, e_bytes, e_reads, e_closed,
+	e_output, e_sent };
+
+/* --- running --- */
+
+/* The feeder is done with the chunk in this slot. */
+static void
+came_back(struct node_load *l, uint32_t slot)
+{
+	const struct feeder_chunk c = feeder_back(l->feeder, slot)->came;
+
+	l->fed[slot] = false;
+	if (l->again[slot])
+		feed(l, slot, &c);
+}
+
+/* The chunk in this slot has to be sent again. */
+static void
+send_again(struct node_load *l, uint32_t slot)
+{
+	const struct feeder_back *back = feeder_back(l->feeder, slot);
+	struct err why = back->why;
+
+	err_ctx(&why, "chunk %u", back->came.number);
+	node_put(l->node, slot, NODE_PUT_DAMAGED, &why);
+}
+
+/* The feeder has sent its last event. */
+static void
+close_feeder(struct node_load *l)
+{
+	struct err why;
+	int rc = feeder_close(l->feeder, &l->sum, &why);
+
+	l->feeder = NULL;
+	node_finished(l->node, rc == 0 ? NULL : &why);
+}
+
+static void
+on_event(struct node_load *l, const struct event *ev)
+{
+	uint32_t chunk;
+
+	switch ((enum feeder_event)ev->what) {
+	case FEEDER_FREE:
+		relay_slot(l, ev->n);
+		came_back(l, ev->n);
+		node_put(l->node, ev->n, NODE_PUT_DONE, NULL);
+		break;
+	case FEEDER_DAMAGED:
+		send_again(l, ev->n);
+		came_back(l, ev->n);
+		break;
+	case FEEDER_WANTS:
+		while (feeder_wants(l->feeder, &chunk))
+			node_needs(l->node, chunk);
+		break;
+	case FEEDER_FAILED:
+	case FEEDER_DONE:
+		close_feeder(l);
+		break;
+	case FEEDER_PLANNED: /* nothing is planned here */
+		break;
+	}
+}
+
+/* Events that the feeder put before it was closed are of no interest. */
+static void
+take_events(struct node_load *l)
+{
+	struct event ev;
+
+	while (mailbox_take(l->box, &ev))
+		if (l->feeder != NULL)
+			on_event(l, &ev);
+}
+
+static void
+watch_server(struct node_load *l)
+{
+	struct node_stats s;
+
+	node_stats(l->node, &s);
+	if (s.away == l->away)
+		return;
+	l->away = s.away;
+	l->cfg->say(l->cfg->arg,
+	    s.away ? "the server went away; this node keeps what it has and waits for "
+		     "the server"
+		   : "the server is back");
+}
+
+static void
+tick(struct node_load *l)
+{
+	struct node_stats s;
+
+	l->ticked_us = clock_us();
+	node_tick(l->node, l->ticked_us);
+	node_stats(l->node, &s);
+	l->cfg->progress(l->cfg->arg, (uint64_t)s.have * CHUNK_BYTES, l->bytes);
+	watch_server(l);
+}
+
+static int
+run(struct node_load *l, struct err *e)
+{
+	int rc;
+
+	while ((rc = node_over(l->node, e)) == 0) {
+		wires_step(l->wires, mailbox_fd(l->box), STEP_MS);
+		take_events(l);
+		node_resume(l->node);
+		if (clock_us() - l->ticked_us >= TICK_US)
+			tick(l);
+		if (cancel_check(e) != 0)
+			return -1;
+	}
+	watch_server(l); /* a whole node may end at once when the server is back */
+	wires_flush(l->wires);
+	return rc < 0 ? -1 : 0;
+}
+
+/* For how long there must be no client before the relay is stopped.  A session from which
+ * a client has requested something ends by itself two seconds after its last client has
+ * left, and must not be stopped before. */
+static uint64_t
+relay_patience_us(const struct node_load *l, const struct relay_stats *s)
+{
+	uint64_t us = l->cfg->patience_us;
+
+	return s->blocks_sent > 0 && us < RELAY_ENDS_US ? RELAY_ENDS_US : us;
+}
+
+/* Waits until the relay's clients have the whole image, or there has been no client for
+ * the time of --patience.  The session ends by itself only after a client has requested
+ * something, and a client that has died counts until the session forgets it. */
+static int
+finish_relay(struct node_load *l, struct err *e)
+{
+	uint64_t there_us = clock_us(); /* when a client was there last */
+	struct relay_stats s = { 0 };
+	char text[60];
+
+	while (l->relay != NULL && !s.over) {
+		relay_stats(l->relay, &s);
+		if (s.here > 0)
+			there_us = clock_us();
+		if (clock_us() - there_us > relay_patience_us(l, &s)) {
+			l->cfg->warn(
+			    l->cfg->arg, "no client has loaded the relayed image");
+			break;
+		}
+		if (cancel_check(e) != 0)
+			return -1;
+		timed_sleep(STEP_MS * 1000);
+	}
+	if (s.err.kind != ERR_NONE)
+		l->relay_failed = s.err;
+	snprintf(text, sizeof text, "relayed to %u clients", s.clients);
+	if (l->relay != NULL)
+		l->cfg->say(l->cfg->arg, text);
+	*e = l->relay_failed;
+	return e->kind == ERR_NONE ? 0 : err_ctx(e, "--relay");
+}
+
+static int
+listen_for_nodes(struct node_load *l, struct err *e)
+{
+	char text[80];
+
+	if (wires_open(&l->wires, &engine, l->key, l->cfg->port, true, e) != 0)
+		return -1;
+	uint16_t port = wires_port(l->wires);
+	snprintf(text, sizeof text, "port %u is in use, so this node listens on port %u",
+	    l->cfg->port, port);
+	if (port != l->cfg->port)
+		l->cfg->say(l->cfg->arg, text);
+	return 0;
+}
+
+static int
+start(struct node_load *l, struct err *e)
+{
+	struct node_config c = { .name = l->cfg->name,
+		.patience_us = l->cfg->patience_us,
+		.spread = { .slots = SLOTS,
+		    .chunk_bytes = RAW_SENT_MAX,
+		    .piece_bytes = MSG_PIECE_MAX },
+		.ops = &ops,
+		.arg = l };
+
+	if (meant_resolve_port(l->cfg->server, l->cfg->port, l->server, &l->port, e) !=
+	        0 ||
+	    mailbox_new(&l->box, SLOTS + FEEDER_EVENTS, e) != 0)
+		return -1;
+	if (l->cfg->key != NULL && tls_new(&l->key, l->cfg->key, "dolly", e) != 0)
+		return -1;
+	if (listen_for_nodes(l, e) != 0)
+		return -1;
+	c.port = wires_port(l->wires);
+	if (node_new(&l->node, &c, clock_us(), e) != 0)
+		return -1;
+	wires_serve(l->wires, l->node);
+	return 0;
+}
+
+static void
+count(const struct node_load *l, struct dolly_load_stats *s)
+{
+	node_stats(l->node, &s->node);
+	s->sum = l->sum;
+	s->encrypted = wires_encrypted(l->wires);
+}
+
+int
+dolly_load(
+    const struct dolly_load_config *cfg, struct dolly_load_stats *stats, struct err *e)
+{
+	struct node_load l = { .cfg = cfg };
+	struct err ignored;
+	int rc = start(&l, e);
+
+	if (rc == 0)
+		rc = run(&l, e);
+	if (l.feeder != NULL)
+		feeder_close(l.feeder, NULL, &ignored);
+	if (rc == 0)
+		rc = finish_relay(&l, e);
+	relay_stop(l.relay);
+	if (rc == 0)
+		count(&l, stats);
+	wires_close(l.wires);
+	node_free(l.node);
+	tls_free(l.key);
+	raw_free(l.raw);
+	mailbox_free(l.box);
+	return rc;
+}
