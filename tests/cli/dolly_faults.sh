@@ -56,7 +56,8 @@ echo "== a disk that another program has locked"
 cp "$T/disk" "$T/held"; flock -F "$T/held" sleep 1000 & holder=$!
 begins $holder eval '! flock -n "$T/held" true'
 serve --wait 2 "$T/disk.ndz"
-FRISBEE_TEST_TIMES=hold=0.1 join held --in-place; join one
+join one; begins "${JOINS[one]}" grep -q joined "$T/serve.log"	# or the server would wait for another
+FRISBEE_TEST_TIMES=hold=0.1 join held --in-place
 whole one; failed held "sleep (process $holder) has locked it"; served 1 "has locked it"
 kill $holder; wait $holder 2> /dev/null; rm "$T/held"
 
