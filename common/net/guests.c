@@ -7,11 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/limiter.h"
 #include "common/wire/addr.h"
 
 enum {
 	SAY_US = 10000000, /* between two sentences */
-	LINES_MAX = 20, /* lines that may be logged at any time: enough to see one client's fault */
+	/* Lines that may be logged at any time, enough to see one client's fault, and
+	 * in which time. */
+	LINES_MAX = 20,
+	LINES_US = LINES_MAX * SAY_US,
 };
 
 /* An address that has places. */
@@ -25,11 +29,10 @@ struct guests {
 	unsigned most; /* 1 to limits.most */
 	struct guest *oldest, *newest;
 	unsigned n, nholders;
-	uint64_t away, left_out; /* since the last sentence */
+	uint64_t away;           /* since the last sentence */
 	uint8_t last[4];         /* the address of the last one of `away` */
 	uint64_t said_us;        /* 0: never */
-	unsigned lines;          /* that were logged and count still */
-	uint64_t line_us;        /* when one of them counts no longer */
+	struct limiter lines;
 	struct holder holders[]; /* limits.most */
 };
 
@@ -88,20 +91,22 @@ richest(const struct guests *g)
 	return most;
 }
 
-/* The oldest guest of this address (NULL: of any) that has said nothing; else NULL. */
+/* The oldest guest of this address (NULL: of any that has so many places) that has said
+ * nothing; else NULL. */
 static struct guest *
-oldest_silent(const struct guests *g, const uint8_t *address)
+oldest_silent(struct guests *g, const uint8_t *address, unsigned least)
 {
 	for (struct guest *x = g->oldest; x != NULL; x = x->newer)
-		if (!x->heard && (address == NULL || memcmp(x->from, address, 4) == 0))
+		if (!x->heard && (address == NULL ? places_of(g, x->from) >= least
+		                                  : memcmp(x->from, address, 4) == 0))
 			return x;
 	return NULL;
 }
 
 static struct guest *
-oldest_of(const struct guests *g, const uint8_t address[4])
+oldest_of(struct guests *g, const uint8_t address[4])
 {
-	struct guest *x = oldest_silent(g, address);
+	struct guest *x = oldest_silent(g, address, 0);
 
 	for (struct guest *y = g->oldest; x == NULL && y != NULL; y = y->newer)
 		if (memcmp(y->from, address, 4) == 0)
@@ -115,11 +120,12 @@ guests_gives_way(struct guests *g, const uint8_t from[4])
 	unsigned own = places_of(g, from);
 
 	if (own >= g->limits.share)
-		return oldest_silent(g, from);
+		return oldest_silent(g, from, 0);
 	if (g->n < g->most)
 		return NULL;
 	const struct holder *rich = richest(g);
-	return rich->n > own + 1 ? oldest_of(g, rich->address) : oldest_silent(g, NULL);
+	return rich->n > own + 1 ? oldest_of(g, rich->address)
+	                         : oldest_silent(g, NULL, own);
 }
 
 static void
@@ -193,7 +199,7 @@ guests_count(struct guests *g, const uint8_t from[4])
 static uint64_t
 say_at(const struct guests *g)
 {
-	if (g->away == 0 && g->left_out == 0)
+	if (g->away == 0 && g->lines.left_out == 0)
 		return UINT64_MAX;
 	return g->said_us == 0 ? 0 : g->said_us + SAY_US;
 }
@@ -202,15 +208,16 @@ bool
 guests_say(struct guests *g, uint64_t now_us, char text[GUESTS_TEXT_MAX])
 {
 	char addr[ADDR_TEXT_MAX];
+	unsigned left_out = g->lines.left_out;
 
 	if (say_at(g) > now_us)
 		return false;
-	int n = snprintf(text, GUESTS_TEXT_MAX, "%" PRIu64 " lines were left out", g->left_out);
+	int n = snprintf(text, GUESTS_TEXT_MAX, "%u lines were left out", left_out);
 	if (g->away > 0)
-		snprintf(g->left_out > 0 ? text + n : text, GUESTS_TEXT_MAX - (size_t)n,
+		snprintf(left_out > 0 ? text + n : text, GUESTS_TEXT_MAX - (size_t)n,
 		    "%s%" PRIu64 " connections were late or had to give way, the last from=%s",
-		    g->left_out > 0 ? ", and " : "", g->away, addr_text(g->last, addr));
-	g->away = g->left_out = 0;
+		    left_out > 0 ? ", and " : "", g->away, addr_text(g->last, addr));
+	g->away = g->lines.left_out = 0;
 	g->said_us = now_us;
 	return true;
 }
@@ -218,17 +225,11 @@ guests_say(struct guests *g, uint64_t now_us, char text[GUESTS_TEXT_MAX])
 bool
 guests_may_log(struct guests *g, uint64_t now_us)
 {
-	while (g->lines > 0 && g->line_us <= now_us) {
-		g->lines--;
-		g->line_us += SAY_US;
-	}
-	if (g->lines == LINES_MAX) {
-		g->left_out++;
-		return false;
-	}
-	if (g->lines++ == 0)
-		g->line_us = now_us + SAY_US;
-	return true;
+	unsigned untold;
+	bool may = limiter_may(&g->lines, now_us, LINES_US, LINES_MAX, &untold);
+
+	g->lines.left_out += untold;
+	return may;
 }
 
 uint64_t

@@ -6,8 +6,8 @@
  *	  address that has said nothing.
  *	- A guest that comes when all places are taken takes one from the address that has most of
  *	  them, if that has more than its own: of the oldest there that has said nothing, or else of
- *	  the oldest.  Where all addresses have equally many, the oldest that has said nothing gives
- *	  way.
+ *	  the oldest.  Otherwise the oldest that has said nothing gives way, of an address that
+ *	  has no fewer places than that of the new one.
  *	- Where nobody gives way, the new one is turned away.
  *	- Each has a time for its first message, and one for whatever comes after it.  A message that
  *	  comes in pieces gets no more time with each piece.
@@ -69,8 +69,8 @@ struct guest *guests_late(const struct guests *, uint64_t now_us);
 void guests_count(struct guests *, const uint8_t from[4]);
 /* True: the text says how many were sent away since the last one, and is to be logged. */
 bool guests_say(struct guests *, uint64_t now_us, char text[GUESTS_TEXT_MAX]);
-/* May a line be logged now about what a guest wants?  A few may at any time, and in the long run
- * one in 10 seconds; the others are counted, and guests_say() says how many they were. */
+/* May a line be logged now about what a guest wants?  20 may in 200 seconds; the
+ * others are counted, and guests_say() says how many they were. */
 bool guests_may_log(struct guests *, uint64_t now_us);
 /* When guests_late() or guests_say() has something next; UINT64_MAX: never. */
 uint64_t guests_deadline(const struct guests *);
