@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/loop.h"
+
 static _Thread_local struct cancel *owner;
 
 struct start {
@@ -24,6 +26,23 @@ struct cancel *
 cancel_owner(void)
 {
 	return owner;
+}
+
+void
+cancel_wakes(struct loop *l)
+{
+	if (owner != NULL)
+		owner->wakes = l;
+}
+
+void
+cancel_end(struct cancel *c, int sig)
+{
+	struct loop *l = c->wakes;
+
+	c->signal = sig;
+	if (l != NULL)
+		loop_wake(l);
 }
 
 /* The signal that ends the work of c, or 0.  A signal that ends the whole also ends all of

@@ -13,12 +13,16 @@
 
 #include "common/base/err.h"
 
+struct loop;
+
 struct cancel {
 	atomic_int signal; /* 0: go on; else the signal because of which the work ends */
 	/* The work that this work is a part of: when the whole is to end, its parts are to
 	 * end, too.  The whole must outlive this struct.  NULL: this work is no part of
 	 * another. */
 	const struct cancel *whole;
+	/* The loop (loop.h) that is woken when cancel_end() was called. */
+	struct loop *_Atomic wakes;
 };
 
 /* From now on this thread works for that owner, which must stay as long as the thread
@@ -26,6 +30,11 @@ struct cancel {
 void cancel_work_for(struct cancel *);
 /* The owner that this thread works for; NULL: it works for nobody. */
 struct cancel *cancel_owner(void);
+/* From now on cancel_end() of this thread's owner wakes this loop; NULL: none.  A loop
+ * that is closed must not be woken any more. */
+void cancel_wakes(struct loop *);
+/* Ends the work for that signal.  A handler of signals may call it. */
+void cancel_end(struct cancel *, int signal);
 /* The signal that ends this thread's work, or 0. */
 int cancel_signal(void);
 /* ERR_CANCELLED "interrupted by SIGINT" when the work is to end, else 0. */

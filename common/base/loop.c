@@ -3,20 +3,42 @@
 #include "common/base/loop.h"
 
 #include <limits.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
 
+static void
+on_wake(void *arg, uint32_t events)
+{
+	struct loop *l = arg;
+	eventfd_t ignored;
+	(void)events;
+
+	(void)eventfd_read(l->waker.fd, &ignored);
+}
+
 int
 loop_open(struct loop *l, struct err *e)
 {
-	*l = (struct loop){ .epoll = epoll_create1(EPOLL_CLOEXEC) };
-	return l->epoll >= 0 ? 0 : err_os(e, "nothing can be waited for");
+	*l = (struct loop){ .epoll = epoll_create1(EPOLL_CLOEXEC),
+		.waker = { eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), on_wake, l, 0 } };
+	if (l->epoll < 0 || l->waker.fd < 0)
+		return err_os(e, "nothing can be waited for");
+	return loop_watch(l, &l->waker, EPOLLIN, e);
+}
+
+void
+loop_wake(struct loop *l)
+{
+	(void)eventfd_write(l->waker.fd, 1);
 }
 
 void
 loop_close(struct loop *l)
 {
+	if (l->epoll >= 0)
+		loop_forget(l, &l->waker);
 	if (l->epoll >= 0)
 		close(l->epoll);
 	l->epoll = -1;
@@ -27,6 +49,7 @@ loop_watch(struct loop *l, struct watch *w, uint32_t events, struct err *e)
 {
 	struct epoll_event ev = { .events = events, .data.ptr = w };
 
+	w->events = events;
 	return epoll_ctl(l->epoll, EPOLL_CTL_ADD, w->fd, &ev) == 0
 	           ? 0
 	           : err_os(e, "a descriptor cannot be waited for");
@@ -37,7 +60,9 @@ loop_change(struct loop *l, struct watch *w, uint32_t events)
 {
 	struct epoll_event ev = { .events = events, .data.ptr = w };
 
-	epoll_ctl(l->epoll, EPOLL_CTL_MOD, w->fd, &ev);
+	if (events != w->events)
+		epoll_ctl(l->epoll, EPOLL_CTL_MOD, w->fd, &ev);
+	w->events = events;
 }
 
 void

@@ -14,6 +14,7 @@ struct watch {
 	int fd; /* -1: nothing is waited for */
 	void (*ready)(void *arg, uint32_t events);
 	void *arg;
+	uint32_t events; /* the loop's: what it waits for */
 };
 
 /* Something that has to be done at a time, which it is asked for in each turn.  Embedded in
@@ -29,13 +30,14 @@ enum { LOOP_EVENTS = 64 };
 
 struct loop {
 	int epoll;
+	struct watch waker;
 	struct deadline *deadlines;
 	/* The events of this turn; the watch of one is NULL when it was forgotten meanwhile. */
 	struct epoll_event ready[LOOP_EVENTS];
 	int nready;
 };
 
-/* ERR_IO: the system has no epoll descriptor left. */
+/* ERR_IO: the system has no descriptor left. */
 int loop_open(struct loop *, struct err *);
 void loop_close(struct loop *);
 /* Wait for these events (EPOLLIN, EPOLLOUT) on the watch's descriptor.  ERR_IO. */
@@ -53,5 +55,8 @@ void loop_cancel(struct loop *, struct deadline *);
 /* Wait for at most wait_ms (-1: without end), and call what is ready and what is due.  A signal
  * ends the wait. */
 void loop_once(struct loop *, int wait_ms);
+/* Ends the wait of loop_once(), or the next one.  It may be called in any thread, and
+ * by a handler of signals. */
+void loop_wake(struct loop *);
 
 #endif /* COMMON_BASE_LOOP_H */

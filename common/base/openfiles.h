@@ -9,5 +9,8 @@
  * that is higher, or that cannot be raised, stays as it was.  Programs begin with a limit of 1024
  * on most systems, for the sake of programs that call select(2). */
 void openfiles_allow(uint64_t most);
+/* Half of the files and sockets that this process may have open now, so that the other
+ * half is for other things; at most `most`. */
+unsigned openfiles_half(unsigned most);
 
 #endif /* COMMON_BASE_OPENFILES_H */

@@ -14,7 +14,7 @@ on_signal(int sig)
 {
 	int was = errno; /* errno of the call that was interrupted */
 
-	caught.signal = sig;
+	cancel_end(&caught, sig);
 	cli_guard_wake();
 	errno = was;
 }

@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -13,7 +14,11 @@
 
 #include "common/base/clock.h"
 
-enum { BACKLOG = 1024 };
+enum {
+	BACKLOG = 1024,
+	IDLE_S = 10, /* until a side that is silent is asked whether it is there */
+	ASK_AGAIN_S = 2, /* between questions to one that has not answered */
+};
 
 /* A socket that is bound and listens, or -1 with errno. */
 static int
@@ -26,6 +31,8 @@ listen_at(const void *at, socklen_t len, bool again)
 		return -1;
 	if (again)
 		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	if (a->sa_family == AF_INET6) /* of IPv4, there is another listener */
+		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
 	if (bind(fd, a, len) == 0 && listen(fd, BACKLOG) == 0)
 		return fd;
 	int why = errno;
@@ -53,6 +60,13 @@ accepting_port(
 	(void)getsockname(x->listener, (struct sockaddr *)&a, &len);
 	*port = ntohs(a.sin_port);
 	return 0;
+}
+
+int
+accepting_at(struct accepting *x, const struct sockaddr *at, socklen_t len, struct err *e)
+{
+	x->listener = listen_at(at, len, true);
+	return x->listener >= 0 ? 0 : err_os(e, "the port cannot be used");
 }
 
 /* Remove a socket that an earlier process has left; nothing else. */
@@ -101,4 +115,18 @@ accepting_next(struct accepting *a, void *from, socklen_t *len)
 	if (fd < 0 && is_want(errno))
 		a->rests_until_us = clock_us() + ACCEPTING_REST_US;
 	return fd;
+}
+
+/* A node that waits for chunks says nothing to its parent, and a reader of a disk may
+ * have nothing to read. */
+void
+accepting_keep(int fd, int silent_ms)
+{
+	const int on = 1, idle_s = IDLE_S, again_s = ASK_AGAIN_S;
+
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent_ms, sizeof silent_ms);
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &again_s, sizeof again_s);
+	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 }

@@ -27,6 +27,8 @@ struct accepting {
  * the port is taken, at another one.  ERR_IO, and then the listener is -1. */
 int accepting_port(struct accepting *, const uint8_t address[4], uint16_t *port, bool any,
     struct err *);
+/* Listens at this address and port.  ERR_IO. */
+int accepting_at(struct accepting *, const struct sockaddr *, socklen_t, struct err *);
 /* Listens at a Unix socket, which takes the place of one that an earlier process has left.  ERR_IO:
  * there is another file, or its folder cannot be written; ERR_USAGE: the path is too long. */
 int accepting_path(struct accepting *, const char *path, struct err *);
@@ -36,5 +38,9 @@ int accepting_fd(const struct accepting *);
 /* Accepts the next connection.  from and len: where it comes from, as of accept(2).  Returns its
  * descriptor, which is the caller's and does not block; -1: there is none now. */
 int accepting_next(struct accepting *, void *from, socklen_t *len);
+/* Makes the kernel notice that the other side of a TCP connection is gone: it has
+ * acknowledged nothing for 10 seconds, or taken nothing of what it is sent for
+ * silent_ms.  What is sent goes at once. */
+void accepting_keep(int fd, int silent_ms);
 
 #endif /* COMMON_NET_ACCEPTING_H */

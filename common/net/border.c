@@ -2,15 +2,16 @@
  * this suite call this, each in the thread that has the loop. */
 #include "common/net/border.h"
 
+#include <netdb.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/openfiles.h"
 #include "common/net/accepting.h"
 
 enum {
@@ -34,17 +35,6 @@ struct border {
 
 /* --- the connections --- */
 
-/* Half of the descriptors that this process may have are for other things.  The limit may change
- * while the program runs. */
-static unsigned
-places_now(const struct border *b)
-{
-	struct rlimit r;
-	rlim_t half = getrlimit(RLIMIT_NOFILE, &r) == 0 ? r.rlim_cur / 2 : RLIM_INFINITY;
-
-	return half < b->config.limits.most ? (unsigned)half : b->config.limits.most;
-}
-
 static void
 on_ready(void *arg, uint32_t events)
 {
@@ -64,7 +54,7 @@ new_caller(struct border *b, int fd, uint32_t events, struct err *e)
 		return NULL;
 	}
 	c->of = b;
-	c->watch = (struct watch){ fd, on_ready, c };
+	c->watch = (struct watch){ fd, on_ready, c, 0 };
 	if (loop_watch(b->loop, &c->watch, events, e) != 0) {
 		loop_forget(b->loop, &c->watch);
 		free(c);
@@ -149,7 +139,7 @@ make_room(struct border *b, const uint8_t from[4])
 {
 	struct guest *way;
 
-	guests_places(b->guests, places_now(b));
+	guests_places(b->guests, openfiles_half(b->config.limits.most));
 	while ((way = guests_gives_way(b->guests, from)) != NULL)
 		send_away(b, way);
 }
@@ -171,17 +161,22 @@ let_in(struct border *b, int fd, const uint8_t from[4])
 
 /* Who is on the other side: an address, or the number of a user. */
 static void
-who_calls(const struct border *b, int fd, const struct sockaddr_in *a, uint8_t from[4])
+who_calls(int fd, const struct sockaddr_storage *a, uint8_t from[4])
 {
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)a;
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)a;
 	struct ucred user = { 0 };
 	socklen_t len = sizeof user;
 
-	if (b->config.path == NULL) {
-		memcpy(from, &a->sin_addr, 4);
-		return;
-	}
-	(void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &user, &len);
-	memcpy(from, &user.uid, 4);
+	if (a->ss_family == AF_UNIX)
+		(void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &user, &len);
+	if (a->ss_family == AF_UNIX)
+		memcpy(from, &user.uid, 4);
+	else if (a->ss_family == AF_INET)
+		memcpy(from, &v4->sin_addr, 4);
+	else
+		for (int i = 0; i < 4; i++)
+			from[i] = v6->sin6_addr.s6_addr[i] ^ v6->sin6_addr.s6_addr[i + 4];
 }
 
 static void
@@ -192,12 +187,12 @@ on_listener(void *arg, uint32_t events)
 	(void)events;
 
 	for (unsigned i = 0; i < ACCEPTS; i++) {
-		struct sockaddr_in a = { 0 };
+		struct sockaddr_storage a = { 0 };
 		socklen_t len = sizeof a;
 		int fd = accepting_next(&b->accepting, &a, &len);
 		if (fd < 0)
 			break;
-		who_calls(b, fd, &a, from);
+		who_calls(fd, &a, from);
 		let_in(b, fd, from);
 	}
 	if (accepting_fd(&b->accepting) >= 0)
@@ -237,6 +232,18 @@ due(void *arg, uint64_t now_us)
 		log_warn("%s: %s", b->config.what, text);
 }
 
+static int
+listen_there(struct border *b, struct err *e)
+{
+	const struct border_config *c = &b->config;
+
+	if (c->path != NULL)
+		return accepting_path(&b->accepting, c->path, e);
+	if (c->at != NULL)
+		return accepting_at(&b->accepting, c->at->ai_addr, c->at->ai_addrlen, e);
+	return accepting_port(&b->accepting, c->address, &b->port, c->any, e);
+}
+
 int
 border_open(
     struct border **out, struct loop *loop, const struct border_config *config, struct err *e)
@@ -249,13 +256,11 @@ border_open(
 	b->config = *config;
 	b->loop = loop;
 	b->port = config->port;
-	b->listener = (struct watch){ -1, on_listener, b };
+	b->listener = (struct watch){ -1, on_listener, b, 0 };
 	b->deadline = (struct deadline){ .when = when, .due = due, .arg = b };
 	int rc = guests_new(&b->guests, &config->limits, e);
 	if (rc == 0)
-		rc = config->path != NULL
-		         ? accepting_path(&b->accepting, config->path, e)
-		         : accepting_port(&b->accepting, config->address, &b->port, config->any, e);
+		rc = listen_there(b, e);
 	if (rc == 0)
 		b->listener.fd = b->accepting.listener;
 	if (rc == 0)

@@ -1,15 +1,16 @@
-/* border.h: the border to the network of a server: it listens, accepts connections, and keeps them
- * as long as guests.h lets it.  Whatever is said on them is its owner's.  All functions are called
- * in the thread of the loop.
+/* border.h: the border to the network of a server: it listens, accepts connections,
+ * and keeps them as long as guests.h lets it.  Whatever is said on them is its
+ * owner's.  All functions are called in the thread of the loop.
  *
- * A border of a TCP port keeps guests by their IPv4 address, one of a Unix socket by the user on
- * the other side. */
+ * A border of a TCP port keeps guests by their IPv4 address, or by their network of
+ * IPv6 (/64), one of a Unix socket by the user on the other side. */
 #ifndef COMMON_NET_BORDER_H
 #define COMMON_NET_BORDER_H
 
 #include "common/base/loop.h"
 #include "common/net/guests.h"
 
+struct addrinfo;
 struct border;
 
 /* The beginning of its owner's struct for one connection. */
@@ -18,7 +19,7 @@ struct caller {
 	struct watch watch; /* its descriptor, which does not block */
 	struct border *of;
 	struct caller *next, *before;
-	uint8_t from[4]; /* its address; of a Unix socket, the number of its user */
+	uint8_t from[4]; /* its address (of IPv6: a sum of its network); or its user */
 };
 
 struct border_config {
@@ -26,6 +27,7 @@ struct border_config {
 	uint8_t address[4];  /* 0.0.0.0: any */
 	uint16_t port;       /* 0: any that is free */
 	bool any;            /* if the port is taken, take another one */
+	const struct addrinfo *at; /* not NULL: there, in place of the three above */
 	const char *path;    /* not NULL: a Unix socket at this path, which is removed in the end */
 	struct guests_limits limits;
 	size_t caller_bytes; /* of the owner's struct; it is zero but for its beginning */

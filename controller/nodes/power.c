@@ -143,7 +143,7 @@ run(struct job *j, struct swap *w, struct swap_node *n, uint64_t now_us)
 	j->late = false;
 	if (process_start(
 	        &j->process, argv, (struct process_files){ -1, -1, STDERR_FILENO }, true, &e) == 0) {
-		j->watch = (struct watch){ j->process.fd, on_end, j };
+		j->watch = (struct watch){ j->process.fd, on_end, j, 0 };
 		if (loop_watch(p->loop, &j->watch, EPOLLIN, &e) == 0)
 			return;
 		process_end(&j->process, 0);

@@ -96,7 +96,7 @@ ask(struct question *q, struct swap *w, const struct swap_node *n, uint64_t now_
 	q->w = w;
 	strcpy(q->node, n->name);
 	q->since_us = now_us;
-	q->watch = (struct watch){ fd, on_answer, q };
+	q->watch = (struct watch){ fd, on_answer, q, 0 };
 	memcpy(&to.sin_addr, n->ip, 4);
 	bool begun = connect(fd, (struct sockaddr *)&to, sizeof to) == 0 || errno == EINPROGRESS;
 	if (loop_watch(q->of->loop, &q->watch, EPOLLOUT, &ignored) != 0 || !begun)

@@ -156,7 +156,7 @@ watch(struct servers *x, struct swap_session *s, const struct process *process, 
 {
 	struct sender *p = &x->of_slot[s->slot];
 
-	*p = (struct sender){ x, { process->fd, on_end, p }, *process, .session = s->id };
+	*p = (struct sender){ x, { process->fd, on_end, p, 0 }, *process, .session = s->id };
 	return loop_watch(x->loop, &p->watch, EPOLLIN, e);
 }
 

@@ -6,11 +6,11 @@
 #include <errno.h>
 #include <limits.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/net/accepting.h"
 #include "common/net/border.h"
 #include "common/net/tls.h"
 
@@ -18,21 +18,18 @@ enum {
 	READ_BYTES = 65536,
 	STRANGERS_MAX = 256, /* connections that have not said what they are */
 	STRANGER_US = 5000000, /* time to say what it is, or to prove that it has the key */
-	/* The other side counts as gone when it has acknowledged nothing, or taken nothing, for
-	 * this time. */
+	/* The other side counts as gone when it has taken nothing for this time. */
 	SILENT_MS = 10000,
 	/* A side that has dialled may be a child, which takes nothing while its disk stalls.
 	 * If the deadline and this time together are longer, they count for it, so that the
 	 * engine decides before. */
 	AFTER_DEADLINE_MS = 2000,
-	ASK_AGAIN_S = 2, /* between questions to a side that has not answered */
 	SENDS_MAX = 32, /* sends to one peer before the others have a turn */
 };
 
 struct wire {
 	struct caller caller;
 	struct peer *peer; /* NULL: the engine has closed it */
-	uint32_t wanted;   /* the events that are waited for */
 	bool connecting, dialled;
 	bool heard; /* bytes were received */
 	struct tls_wire *tls; /* NULL: nothing is encrypted */
@@ -72,20 +69,6 @@ wires_deadline(struct wires *w, uint64_t us)
 	w->silent_ms = ms < SILENT_MS ? SILENT_MS : ms > INT_MAX ? INT_MAX : (int)ms;
 }
 
-/* Makes the kernel notice when the other side is gone, also where nothing is sent: a node that
- * waits for chunks says nothing to its parent. */
-static void
-watch(int fd, int silent_ms)
-{
-	const int on = 1, idle_s = SILENT_MS / 1000, again_s = ASK_AGAIN_S;
-
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent_ms, sizeof silent_ms);
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &again_s, sizeof again_s);
-	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-}
-
 /* Makes a connection the peer's.  False: no memory; the peer stays the caller's. */
 static bool
 connect_peer(struct wires *w, struct wire *x, struct peer *p, bool dialled)
@@ -94,9 +77,8 @@ connect_peer(struct wires *w, struct wire *x, struct peer *p, bool dialled)
 
 	if (w->key != NULL && (x->tls = tls_wire_new(w->key, fd, dialled)) == NULL)
 		return false;
-	watch(fd, dialled ? SILENT_MS : w->silent_ms);
+	accepting_keep(fd, dialled ? SILENT_MS : w->silent_ms);
 	x->peer = p;
-	x->wanted = dialled ? EPOLLOUT : EPOLLIN;
 	x->connecting = x->dialled = dialled;
 	x->shaking = x->tls != NULL;
 	x->since_us = clock_us();
@@ -260,17 +242,6 @@ events_of(struct wires *w, const struct wire *x)
 	       (w->ops->output(w->engine, x->peer, &at) > 0 ? EPOLLOUT : 0);
 }
 
-/* Waits for what the engine wants now. */
-static void
-prepare(struct wires *w, struct wire *x)
-{
-	uint32_t events = events_of(w, x);
-
-	if (events != x->wanted)
-		border_want(&x->caller, events);
-	x->wanted = events;
-}
-
 /* Removes connections that the engine has closed, and those that it has dialled and that have not
  * shown in time that they have the key; the others are prepared. */
 static void
@@ -285,7 +256,7 @@ sweep(struct wires *w)
 		    now - x->since_us > STRANGER_US)
 			lose(w, x, "it has not sent its first message");
 		if (x->peer != NULL)
-			prepare(w, x);
+			border_want(c, events_of(w, x));
 		else
 			border_hang_up(c);
 	}
@@ -350,7 +321,7 @@ watch_also(struct wires *w, int fd)
 	if (fd == w->also.fd)
 		return;
 	loop_leave(&w->loop, &w->also);
-	w->also = (struct watch){ fd, wake, NULL };
+	w->also = (struct watch){ fd, wake, NULL, 0 };
 	if (fd >= 0)
 		(void)loop_watch(&w->loop, &w->also, EPOLLIN, &ignored);
 }

@@ -3,9 +3,9 @@
 #include "stream/plugin/status.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -23,8 +23,7 @@ enum {
 static struct streamed *device;
 static struct loop loop = { .epoll = -1 };
 static struct border *border; /* NULL: no thread was started */
-static struct watch ending = { .fd = -1 };
-static bool ends;
+static atomic_bool ends;
 static pthread_t thread;
 
 static struct json *
@@ -70,13 +69,6 @@ answer(void *arg, struct caller *c)
 	else if (fd >= 0)
 		close(fd);
 	return false;
-}
-
-static void
-end(void *arg, uint32_t events)
-{
-	(void)arg, (void)events;
-	ends = true;
 }
 
 static void *
@@ -126,11 +118,6 @@ make_socket(const char *path, struct err *e)
 	ends = false;
 	if (check_length(path, e) != 0 || loop_open(&loop, e) != 0)
 		return -1;
-	ending = (struct watch){ eventfd(0, EFD_CLOEXEC), end, NULL };
-	if (ending.fd < 0)
-		return err_os(e, "%s", path);
-	if (loop_watch(&loop, &ending, EPOLLIN, e) != 0)
-		return -1;
 	return border_open(&border, &loop, &config, e);
 }
 
@@ -139,7 +126,6 @@ close_all(void)
 {
 	border_close(border);
 	border = NULL;
-	loop_forget(&loop, &ending);
 	loop_close(&loop);
 }
 
@@ -159,12 +145,10 @@ status_start(const char *path, struct streamed *d, struct err *e)
 void
 status_stop(void)
 {
-	const uint64_t one = 1;
-
 	if (border == NULL)
 		return;
-	if (write(ending.fd, &one, sizeof one) != sizeof one)
-		return;
+	ends = true;
+	loop_wake(&loop);
 	pthread_join(thread, NULL);
 	close_all();
 }

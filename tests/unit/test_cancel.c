@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "common/base/clock.h"
+#include "common/base/loop.h"
 #include "tests/t.h"
 
 static void *
@@ -92,6 +94,31 @@ test_part(void)
 	T_CHECK(cancel_owner() == NULL);
 }
 
+/* Whoever waits in a loop is woken, also when the work has ended just before it waits. */
+static void
+test_wakes(void)
+{
+	uint64_t before = clock_us();
+	struct cancel c = { 0 };
+	struct loop l;
+	struct err e;
+
+	T_CHECK(loop_open(&l, &e) == 0);
+	cancel_wakes(&l); /* for nobody */
+	cancel_work_for(&c);
+	cancel_wakes(&l);
+	cancel_end(&c, SIGTERM);
+	loop_once(&l, 20000);
+	T_CHECK(cancel_signal() == SIGTERM);
+	T_CHECK(clock_us() - before < 10000000);
+	loop_once(&l, 1); /* it is woken once */
+	cancel_wakes(NULL);
+	cancel_end(&c, SIGINT);
+	loop_close(&l);
+	T_CHECK(cancel_signal() == SIGINT);
+	cancel_work_for(NULL);
+}
+
 int
 main(void)
 {
@@ -99,5 +126,6 @@ main(void)
 	test_owner();
 	test_two_owners();
 	test_part();
+	test_wakes();
 	return t_done();
 }
