@@ -22,10 +22,9 @@ enum {
 };
 
 struct stream {
+	struct guest guest;
 	struct events *of;
 	struct MHD_Connection *conn;
-	uint8_t from[4]; /* the reader's address */
-	uint64_t number; /* streams that had begun before this one */
 	bool asleep; /* libmicrohttpd asks again when it is resumed */
 	bool greeted;
 	uint64_t told, images_told; /* what has changed up to these numbers */
@@ -38,7 +37,7 @@ struct events {
 	struct web *x;
 	char epoch[9];
 	uint64_t looked_us;
-	uint64_t begun; /* streams until now */
+	struct guests *readers;
 	unsigned n;
 	struct stream *streams[STREAMS_MAX];
 };
@@ -46,6 +45,7 @@ struct events {
 int
 events_new(struct events **out, struct web *x, struct err *e)
 {
+	const struct guests_limits limits = { STREAMS_MAX, STREAMS_MAX, 0 };
 	struct events *v = calloc(1, sizeof *v);
 	uint32_t random;
 
@@ -55,7 +55,7 @@ events_new(struct events **out, struct web *x, struct err *e)
 	random_bytes(&random, sizeof random);
 	v->x = x;
 	snprintf(v->epoch, sizeof v->epoch, "%08x", random);
-	return 0;
+	return guests_new(&v->readers, &limits, e);
 }
 
 /* Streams that sleep must be awake when libmicrohttpd stops; it frees them then. */
@@ -70,18 +70,31 @@ events_free(struct events *v)
 		if (s->asleep)
 			MHD_resume_connection(s->conn);
 	}
+	guests_free(v->readers);
 	free(v);
+}
+
+static void
+forget(struct stream *s)
+{
+	struct events *v = s->of;
+	unsigned i = 0;
+
+	if (v == NULL)
+		return;
+	while (v->streams[i] != s)
+		i++;
+	v->streams[i] = v->streams[--v->n];
+	guests_go(v->readers, &s->guest);
+	s->of = NULL;
 }
 
 static void
 free_stream(void *arg)
 {
 	struct stream *s = arg;
-	struct events *v = s->of;
 
-	for (unsigned i = 0; v != NULL && i < v->n; i++)
-		if (v->streams[i] == s)
-			v->streams[i--] = v->streams[--v->n];
+	forget(s);
 	free(s->out);
 	free(s);
 }
@@ -125,71 +138,19 @@ go_on(struct stream *s, const char *last)
 	}
 }
 
-static void
-find_address(struct MHD_Connection *conn, uint8_t from[4])
-{
-	const union MHD_ConnectionInfo *info =
-	    MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-	struct sockaddr_in at = { 0 };
-
-	if (info != NULL && info->client_addr != NULL && info->client_addr->sa_family == AF_INET)
-		memcpy(&at, info->client_addr, sizeof at);
-	memcpy(from, &at.sin_addr, 4);
-}
-
-static unsigned
-streams_of(const struct events *v, const uint8_t from[4])
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < v->n; i++)
-		n += memcmp(v->streams[i]->from, from, 4) == 0;
-	return n;
-}
-
-/* Of the address that has the most streams, the one that began first. */
-static unsigned
-oldest_of_most(const struct events *v)
-{
-	unsigned found = 0, most = 0;
-
-	for (unsigned i = 0; i < v->n; i++) {
-		unsigned n = streams_of(v, v->streams[i]->from);
-		if (n < most || (n == most && v->streams[i]->number > v->streams[found]->number))
-			continue;
-		most = n;
-		found = i;
-	}
-	return found;
-}
-
 /* Ends a stream, whose reader may not read.  libmicrohttpd frees it. */
 static void
-drop(struct events *v, unsigned i)
+drop(struct stream *s)
 {
-	struct stream *s = v->streams[i];
 	const union MHD_ConnectionInfo *info =
 	    MHD_get_connection_info(s->conn, MHD_CONNECTION_INFO_CONNECTION_FD);
 
-	v->streams[i] = v->streams[--v->n];
-	s->of = NULL;
+	forget(s);
 	if (info != NULL)
 		shutdown(info->connect_fd, SHUT_RDWR);
 	if (s->asleep)
 		MHD_resume_connection(s->conn);
 	s->asleep = false;
-}
-
-/* Makes room where all streams are taken: one address must not keep the others out.  A reader whose
- * address has nearly as many streams as any other gets none. */
-static void
-make_room(struct events *v, const uint8_t from[4])
-{
-	if (v->n < STREAMS_MAX)
-		return;
-	unsigned i = oldest_of_most(v);
-	if (streams_of(v, v->streams[i]->from) > streams_of(v, from) + 1)
-		drop(v, i);
 }
 
 static void
@@ -201,32 +162,44 @@ forget_when_gone(struct MHD_Connection *conn)
 
 	if (info != NULL)
 		setsockopt(info->connect_fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
-	MHD_set_connection_option(conn, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
+}
+
+/* A new stream, for which another one may have to go: one address must not keep the
+ * others out.  NULL: none is to be had. */
+static struct stream *
+new_stream(struct events *v, const uint8_t from[4])
+{
+	struct stream *s = calloc(1, sizeof *s);
+	struct guest *way;
+
+	while ((way = guests_gives_way(v->readers, from)) != NULL)
+		drop((struct stream *)way);
+	if (s != NULL && guests_come(v->readers, &s->guest, from, 0)) {
+		guests_heard(v->readers, &s->guest, 0, UINT64_MAX);
+		return s;
+	}
+	free(s);
+	return NULL;
 }
 
 enum MHD_Result
 events_begin(struct events *v, struct MHD_Connection *conn)
 {
 	struct err e;
-	uint8_t from[4];
+	struct stream *s = new_stream(v, callers_address(conn));
 
-	find_address(conn, from);
-	make_room(v, from);
-	struct stream *s = v->n < STREAMS_MAX ? calloc(1, sizeof *s) : NULL;
 	if (s == NULL) {
 		err_set(&e, ERR_REFUSED, "%u others follow the events already", v->n);
 		return answer_error(conn, MHD_HTTP_SERVICE_UNAVAILABLE, &e);
 	}
 	s->of = v;
 	s->conn = conn;
-	s->number = v->begun++;
-	memcpy(s->from, from, sizeof s->from);
 	struct MHD_Response *r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES, read_stream, s, free_stream);
+	v->streams[v->n++] = s;
 	if (r == NULL) {
-		free(s);
+		free_stream(s);
 		return MHD_NO;
 	}
-	v->streams[v->n++] = s;
 	go_on(s, MHD_lookup_connection_value(conn, MHD_HEADER_KIND, "Last-Event-ID"));
 	forget_when_gone(conn);
 	answer_headers(r, "text/event-stream");

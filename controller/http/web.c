@@ -9,38 +9,25 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/base/clock.h"
 #include "common/base/number.h"
 #include "controller/http/host.h"
 #include "controller/http/token.h"
 #include "controller/http/wish.h"
 
 enum {
-	CONNECTIONS_MAX = 1000,
-	CONNECTIONS_OF_ONE_MAX = 200,
-	SILENCE_S = 15,
+	CONNECTIONS_MAX = CALLERS_MAX + 128,
 	HEADERS_BYTES_MAX = 32768,
 };
-
-static int
-socket_of(struct MHD_Connection *conn)
-{
-	const union MHD_ConnectionInfo *info =
-	    MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
-
-	return info != NULL ? info->connect_fd : -1;
-}
 
 static void
 on_connection(void *arg, struct MHD_Connection *conn, void **own, enum MHD_ConnectionNotificationCode what)
 {
 	struct web *x = arg;
-	(void)own;
 
 	if (what == MHD_CONNECTION_NOTIFY_STARTED)
-		slow_begin(x->slow, socket_of(conn), clock_us());
+		*own = callers_come(x->callers, conn);
 	else
-		slow_end(x->slow, socket_of(conn));
+		callers_go(x->callers, *own);
 }
 
 static void
@@ -50,7 +37,7 @@ on_completed(void *arg, struct MHD_Connection *conn, void **own, enum MHD_Reques
 	struct request *r = *own;
 
 	if (how == MHD_REQUEST_TERMINATED_COMPLETED_OK)
-		slow_begin(x->slow, socket_of(conn), clock_us());
+		callers_heard(x->callers, conn, false);
 	if (r != NULL)
 		free(r->body);
 	free(r);
@@ -168,7 +155,7 @@ on_request(void *arg, struct MHD_Connection *conn, const char *url, const char *
 		return MHD_YES;
 	}
 	if (r->route.call == ROUTE_EVENTS) {
-		slow_end(x->slow, socket_of(conn));
+		callers_heard(x->callers, conn, true);
 		return events_begin(x->events, conn);
 	}
 	/* The token may have been withdrawn while the body came. */
@@ -195,9 +182,8 @@ begin_daemon(struct web *x, struct err *e)
 	x->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_PEDANTIC_CHECKS,
 	    0, NULL, NULL, on_request, x, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&at,
 	    MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_CONNECTION_LIMIT,
-	    (unsigned)CONNECTIONS_MAX, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-	    (unsigned)CONNECTIONS_OF_ONE_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_S,
-	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS_BYTES_MAX,
+	    (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+	    (size_t)HEADERS_BYTES_MAX,
 	    MHD_OPTION_NOTIFY_COMPLETED, on_completed, x, MHD_OPTION_NOTIFY_CONNECTION,
 	    on_connection, x, MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_END);
 	inet_ntop(AF_INET, &at.sin_addr, text, sizeof text);
@@ -207,7 +193,8 @@ begin_daemon(struct web *x, struct err *e)
 static int
 begin_all(struct web *x, struct err *e)
 {
-	if (slow_new(&x->slow, e) != 0 || events_new(&x->events, x, e) != 0 || begin_daemon(x, e) != 0)
+	if (callers_new(&x->callers, x->loop, e) != 0 ||
+	    events_new(&x->events, x, e) != 0 || begin_daemon(x, e) != 0)
 		return -1;
 	const union MHD_DaemonInfo *port = MHD_get_daemon_info(x->daemon, MHD_DAEMON_INFO_BIND_PORT);
 	x->port = port != NULL ? port->port : 0;
@@ -227,7 +214,7 @@ web_open(struct web **out, struct loop *loop, const struct web_config *c, struct
 		return err_nomem(e, "the web server");
 	x->c = *c;
 	x->loop = loop;
-	x->watch = (struct watch){ -1, on_ready, x };
+	x->watch = (struct watch){ -1, on_ready, x, 0 };
 	if (begin_all(x, e) != 0) {
 		web_close(x);
 		return -1;
@@ -245,7 +232,7 @@ web_close(struct web *x)
 	loop_forget(x->loop, &x->watch);
 	if (x->daemon != NULL)
 		MHD_stop_daemon(x->daemon);
-	slow_free(x->slow);
+	callers_free(x->callers);
 	free(x);
 }
 
@@ -261,7 +248,6 @@ web_tick(struct web *x)
 	struct swap_now now = x->c.now(x->c.arg);
 
 	events_tick(x->events, now);
-	slow_tick(x->slow, now.us);
 	MHD_run(x->daemon);
 }
 

@@ -33,7 +33,7 @@ int web_open(struct web **, struct loop *, const struct web_config *, struct err
 /* NULL is allowed. */
 void web_close(struct web *);
 uint16_t web_port(const struct web *);
-/* Do what is due: tell of changes, end slow connections.  To be called after each round of the
+/* Do what is due: tell of changes.  To be called after each round of the
  * loop. */
 void web_tick(struct web *);
 /* The nodes are others now: every page is to ask for the lists again. */

@@ -5,6 +5,7 @@
 #include <microhttpd.h>
 
 #include "common/base/json.h"
+#include "common/net/guests.h"
 #include "controller/http/route.h"
 #include "controller/http/web.h"
 
@@ -15,7 +16,7 @@ struct web {
 	struct loop *loop;
 	struct watch watch; /* of libmicrohttpd's epoll descriptor, a copy of it */
 	struct MHD_Daemon *daemon;
-	struct slow *slow; /* connections, by their sockets */
+	struct callers *callers;
 	struct events *events;
 	uint16_t port;
 };
@@ -52,13 +53,20 @@ unsigned events_count(const struct events *);
 /* metrics.c: the text for Prometheus.  NULL: no memory. */
 char *metrics_text(struct web *, size_t *bytes);
 
-/* slow.c: connections whose requests take too long are ended. */
-int slow_new(struct slow **, struct err *);
-void slow_free(struct slow *);
-/* A request is awaited from now on: the connection has begun, or its last request was answered. */
-void slow_begin(struct slow *, int fd, uint64_t now_us);
-/* None is awaited: the connection has ended, or is a stream, which has no end. */
-void slow_end(struct slow *, int fd);
-void slow_tick(struct slow *, uint64_t now_us);
+/* callers.c: who may keep a connection.  CALLERS_MAX: connections that have a place;
+ * those that were shut down are open until libmicrohttpd sees it, so it has a higher
+ * limit. */
+enum { CALLERS_MAX = 1000 };
+int callers_new(struct callers **, struct loop *, struct err *);
+void callers_free(struct callers *);
+/* A connection has come: makes room for it, or shuts it down.  Returns its socket
+ * context; NULL: it is shut down, since there is no memory. */
+struct http_caller *callers_come(struct callers *, struct MHD_Connection *);
+/* A request was answered, and another one may come; or, endless: this one has no end. */
+void callers_heard(struct callers *, struct MHD_Connection *, bool endless);
+/* The connection ends; its socket context is freed. */
+void callers_go(struct callers *, struct http_caller *);
+/* Where it comes from. */
+const uint8_t *callers_address(struct MHD_Connection *);
 
 #endif /* CONTROLLER_HTTP_WEB_IMPL_H */

@@ -104,6 +104,15 @@ def ask(port):
     assert s.recv(100)[:3] in (b"ok ", b"fai")
 PY
 under $PID "$PORT" "report 52-54-00-00-00-01 - up and more of it" "$PORT"
+echo "== controllerd's web server"
+cat > "$T/ask.py" << 'PY'
+import socket
+def ask():
+    s = socket.create_connection(("127.0.0.1", 8484), 50); s.settimeout(50)
+    s.sendall(b"GET /api/v1/sessions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    assert s.recv(100).startswith(b"HTTP/1.1 200"), "it was closed"
+PY
+under $PID 8484 "GET /api/v1/sessions HTTP/1.1 and more of it"
 kill $PID; wait $PID; check "SIGTERM ends it with 0" [ $? = 0 ]
 
 echo "== dolly serve"
