@@ -5,9 +5,7 @@
  *	                   +-- nbdfuse: a file --+-- the file that was asked for
  *	                                         +-- mount -o loop: the filesystem
  *
- * Of a disk that is streamed to, other machines can read the image: a second nbdkit passes on to
- * them what the first one has at its socket as the export "image".  An nbdkit listens at one
- * address only, and what other machines do cannot end the first one. */
+ * Of a disk that is streamed to, other machines can read the image (others.c). */
 #include "stream/attach/attach.h"
 
 #include <errno.h>
@@ -28,11 +26,10 @@
 #include "common/base/beside.h"
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
-#include "common/base/hostport.h"
 #include "common/base/timed.h"
+#include "stream/attach/others.h"
 
 enum {
-	EXPORT_PORT = 10809, /* of NBD */
 	PATH_BYTES = 200, /* of a path in the folder; a socket's has 107 at most */
 	UNMOUNT_US = 2 * 1000000, /* how long programs may still use the mount */
 	LOOK_US = 100000, /* between two looks at the children */
@@ -45,11 +42,10 @@ struct attach {
 	const struct attach_config *c;
 	char folder[100]; /* temporary, with the files of the next two lines */
 	char socket[PATH_BYTES], server_pid[PATH_BYTES], fuse_pid[PATH_BYTES];
-	char others_pid[PATH_BYTES];
 	char fuse[PATH_BYTES], fuse_disk[PATH_BYTES];
 	char *where; /* the file or folder that shows the disk; owned */
 	struct child *server, *fuse_server;
-	struct child *others; /* the nbdkit for other machines; NULL: there is none, or none any more */
+	struct others *others; /* NULL: there are none, or none any more */
 	bool mounted, on_nbd;
 	bool owns_socket; /* nothing else was at its path */
 	dev_t device; /* device number of the mounted filesystem */
@@ -85,7 +81,6 @@ make_folder(struct attach *t, struct err *e)
 	else
 		snprintf(t->socket, sizeof t->socket, "%s/nbd", t->folder);
 	snprintf(t->server_pid, sizeof t->server_pid, "%s/nbdkit.pid", t->folder);
-	snprintf(t->others_pid, sizeof t->others_pid, "%s/others.pid", t->folder);
 	snprintf(t->fuse_pid, sizeof t->fuse_pid, "%s/nbdfuse.pid", t->folder);
 	snprintf(t->fuse, sizeof t->fuse, "%s/fuse", t->folder);
 	snprintf(t->fuse_disk, sizeof t->fuse_disk, "%s/fuse/disk", t->folder);
@@ -100,7 +95,6 @@ remove_folder(struct attach *t)
 	if (t->owns_socket)
 		unlink(t->socket);
 	unlink(t->server_pid);
-	unlink(t->others_pid);
 	unlink(t->fuse_pid);
 	rmdir(t->fuse);
 	rmdir(t->folder);
@@ -279,34 +273,16 @@ static int
 check_address(const struct attach *t, struct err *e)
 {
 	const char *to = t->c->stream.export;
-	struct hostport at;
 
-	return to != NULL ? hostport_read(&at, to, 1, EXPORT_PORT, e) : 0;
+	return to != NULL ? others_check(to, e) : 0;
 }
 
 static int
 start_others(struct attach *t, struct err *e)
 {
-	struct args a = { 0 };
-	struct hostport at;
+	const char *to = t->c->stream.export;
 
-	if (t->c->stream.export == NULL)
-		return 0;
-	if (hostport_read(&at, t->c->stream.export, 1, EXPORT_PORT, e) != 0)
-		return -1;
-	args_add(&a, "nbdkit");
-	args_add(&a, "--foreground");
-	args_add(&a, "--exit-with-parent");
-	args_add(&a, "--readonly");
-	args_addf(&a, "--ipaddr=%s", at.host);
-	args_addf(&a, "--port=%u", at.port);
-	args_addf(&a, "--pidfile=%s", t->others_pid);
-	args_add(&a, "nbd");
-	args_addf(&a, "socket=%s", t->socket);
-	args_add(&a, "export=image");
-	if (args_start(&t->others, &a, t->others_pid, UINT64_MAX, e) == 0)
-		return 0;
-	return err_ctx(e, "%s: no image can be served there", t->c->stream.export);
+	return to != NULL ? others_start(&t->others, to, t->socket, t->folder, e) : 0;
 }
 
 /* Ways. */
@@ -430,11 +406,9 @@ look_at_others(struct attach *t)
 	char text[600];
 	struct err why;
 
-	if (t->others == NULL || child_runs(t->others))
+	if (t->others == NULL || others_run(t->others, &why))
 		return;
-	if (child_result(t->others, &why) == 0)
-		err_set(&why, ERR_IO, "nbdkit has ended");
-	child_stop(t->others);
+	others_stop(t->others);
 	t->others = NULL;
 	snprintf(text, sizeof text, "%s: the image is not served there any more: %.400s",
 	    t->c->stream.export, why.text);
@@ -535,7 +509,7 @@ attach_end(struct attach *t, struct err *e)
 		rc = unmount(t, e);
 	if (t->on_nbd)
 		rc = disconnect(t, e);
-	child_stop(t->others);
+	others_stop(t->others);
 	child_stop(t->fuse_server);
 	if (end_server(t, &why) != 0 && rc == 0) {
 		*e = why;

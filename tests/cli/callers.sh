@@ -128,4 +128,33 @@ def ask():
 PY
 under $PID 6401 "$(printf '\x0d\x01doly')$(printf 'x%.0s' {1..40})"
 kill $PID; wait $PID 2> /dev/null
+
+echo "== streamdisk --export"
+# nbdkit runs no plugin that is instrumented.
+if ! instrumented && [ -n "$(find /usr/lib -name nbdkit-nbd-plugin.so -print -quit)" ]; then
+	truncate -s 8M "$T/target"
+	# With as many descriptors as a program usually has.
+	(ulimit -Sn 1024; exec "$BIN/streamdisk" --table=memory --socket="$T/sock" \
+		--export=127.0.0.1:6402 "$T/images/a.ndz" "$T/target") 2> "$T/log" & PID=$!
+	begins $PID grep -q "until Ctrl-C" "$T/log" || fail "streamdisk: $(cat "$T/log")"
+	cat > "$T/ask.py" << 'PY'
+import socket, struct
+def ask():
+    s = socket.create_connection(("127.0.0.1", 6402), 50); s.settimeout(50)
+    def take(n):
+        r = b""
+        while len(r) < n:
+            d = s.recv(n - len(r))
+            assert d, "it was closed"
+            r += d
+        return r
+    assert take(18)[:16] == b"NBDMAGICIHAVEOPT"
+    s.sendall(struct.pack(">I", 3) + b"IHAVEOPT" + struct.pack(">II", 1, 0))
+    assert take(10)
+    s.sendall(struct.pack(">IHHQQI", 0x25609513, 0, 0, 7, 0, 4096))
+    assert len(take(16 + 4096)) == 4112
+PY
+	under $PID 6402 "$(printf 'x%.0s' {1..40})"
+	kill $PID; wait $PID; check "SIGTERM ends it with 0" [ $? = 0 ]
+fi
 finish

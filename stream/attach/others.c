@@ -1,0 +1,300 @@
+/* others.c: the connections of other machines that read the image (others.h).
+ * attach.c calls this, in streamdisk's one thread; a thread of this file has the
+ * connections.
+ *
+ *	other machines -- TCP -- borders -- two ends each -- Unix socket -- nbdkit
+ *
+ * An nbdkit has as many connections as come, each with a thread, and waits for each
+ * without end. */
+#include "stream/attach/others.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/base/args.h"
+#include "common/base/cancel.h"
+#include "common/base/hostport.h"
+#include "common/net/accepting.h"
+#include "common/net/border.h"
+
+enum {
+	NBD_PORT = 10809,
+	PLACES = 64, /* one reader has a few connections */
+	ADDRESSES = 4, /* that a name may have */
+	/* A client's flags and its first option are there within this time. */
+	FIRST_BYTES = 20,
+	FIRST_US = 5000000,
+	/* A machine that takes nothing for this time is gone. */
+	SILENT_MS = 60000,
+	ROOM = 65536,
+	PATH_BYTES = 150,
+};
+
+/* One of the two ends of a connection: the other machine's, or nbdkit's. */
+struct end {
+	struct caller caller;
+	struct end *other;
+	bool ended; /* nothing more comes from here */
+	uint64_t came;
+	size_t n, off; /* what has come from here, and is not sent to the other end */
+	uint8_t bytes[ROOM];
+};
+
+struct others {
+	struct sockaddr_un server;
+	char pid[PATH_BYTES];
+	struct child *nbdkit;
+	struct loop loop;
+	struct border *borders[ADDRESSES];
+	pthread_t thread;
+	bool runs; /* the thread does */
+	atomic_bool ends;
+};
+
+/* Connections. */
+
+static bool
+receive(struct end *from, struct end *to)
+{
+	ssize_t n = recv(from->caller.watch.fd, from->bytes, sizeof from->bytes, 0);
+
+	if (n < 0)
+		return errno == EAGAIN;
+	from->ended = n == 0;
+	from->n = (size_t)n;
+	from->came += (size_t)n;
+	return !from->ended || shutdown(to->caller.watch.fd, SHUT_WR) == 0;
+}
+
+/* Takes what comes from one end to the other one.  False: one of them is gone. */
+static bool
+pass(struct end *from, struct end *to)
+{
+	if (from->n == 0 && !from->ended && !receive(from, to))
+		return false;
+	if (from->n == 0)
+		return true;
+	const uint8_t *at = from->bytes + from->off;
+	ssize_t n = send(to->caller.watch.fd, at, from->n, MSG_NOSIGNAL);
+	if (n < 0)
+		return errno == EAGAIN;
+	from->n -= (size_t)n;
+	from->off = from->n > 0 ? from->off + (size_t)n : 0;
+	return true;
+}
+
+static void
+want(struct end *x)
+{
+	border_want(&x->caller, (x->n == 0 && !x->ended ? EPOLLIN : 0) |
+	                            (x->other->n > 0 ? EPOLLOUT : 0));
+}
+
+/* Is nothing more to be passed on?  Where one side has closed its connection, what the
+ * other one does not take at once is lost: it has no use for it. */
+static bool
+is_over(const struct end *x, uint32_t events)
+{
+	bool closed = (events & (EPOLLHUP | EPOLLERR)) != 0;
+
+	return x->ended ? closed || x->other->ended : closed && x->n > 0;
+}
+
+static void
+ready(void *arg, struct caller *c, uint32_t events)
+{
+	struct end *x = (struct end *)c;
+	bool was_silent = x->came < FIRST_BYTES;
+	(void)arg;
+
+	if (!pass(x, x->other) || !pass(x->other, x) || is_over(x, events)) {
+		border_hang_up(c);
+		return;
+	}
+	if (was_silent && x->came >= FIRST_BYTES)
+		border_heard(c, UINT64_MAX);
+	want(x);
+	want(x->other);
+}
+
+static int
+dial(const struct sockaddr_un *at)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0 || connect(fd, (const struct sockaddr *)at, sizeof *at) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static bool
+came(void *arg, struct caller *c)
+{
+	struct others *o = arg;
+	struct end *x = (struct end *)c;
+	struct err ignored;
+	int fd = dial(&o->server);
+
+	accepting_keep(c->watch.fd, SILENT_MS);
+	if (fd >= 0)
+		x->other = (struct end *)border_add(c->of, fd, EPOLLIN, &ignored);
+	if (x->other != NULL)
+		x->other->other = x;
+	return x->other != NULL;
+}
+
+/* Both ends go together. */
+static void
+gone(void *arg, struct caller *c)
+{
+	struct end *other = ((struct end *)c)->other;
+	(void)arg;
+
+	if (other == NULL)
+		return;
+	other->other = NULL;
+	border_hang_up(&other->caller);
+}
+
+static void *
+serve(void *arg)
+{
+	struct others *o = arg;
+
+	while (!atomic_load(&o->ends))
+		loop_once(&o->loop, -1);
+	return NULL;
+}
+
+/* Starting. */
+
+int
+others_check(const char *at, struct err *e)
+{
+	struct hostport h;
+
+	return hostport_read(&h, at, 1, NBD_PORT, e);
+}
+
+/* Listens at all addresses of the name. */
+static int
+listen_at(struct others *o, const struct addrinfo *all, struct err *e)
+{
+	struct border_config c = { .limits = { PLACES, PLACES / 2, FIRST_US },
+		.caller_bytes = sizeof(struct end),
+		.came = came,
+		.ready = ready,
+		.gone = gone,
+		.arg = o };
+	int rc = 0;
+
+	for (unsigned i = 0; rc == 0 && all != NULL && i < ADDRESSES; i++) {
+		c.at = all;
+		rc = border_open(&o->borders[i], &o->loop, &c, e);
+		all = all->ai_next;
+	}
+	return rc;
+}
+
+static int
+open_borders(struct others *o, const char *at, struct err *e)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+	struct addrinfo *all;
+	struct hostport h;
+	char port[8];
+
+	if (hostport_read(&h, at, 1, NBD_PORT, e) != 0)
+		return -1;
+	snprintf(port, sizeof port, "%u", h.port);
+	int rc = getaddrinfo(h.host, port, &hints, &all);
+	if (rc != 0)
+		return err_set(e, ERR_IO, "%s: %s", h.host, gai_strerror(rc));
+	rc = listen_at(o, all, e);
+	freeaddrinfo(all);
+	return rc;
+}
+
+static int
+start_nbdkit(struct others *o, const char *from, struct err *e)
+{
+	struct args a = { 0 };
+
+	args_add(&a, "nbdkit");
+	args_add(&a, "--foreground");
+	args_add(&a, "--exit-with-parent");
+	args_add(&a, "--readonly");
+	args_addf(&a, "--unix=%s", o->server.sun_path);
+	args_addf(&a, "--pidfile=%s", o->pid);
+	args_add(&a, "nbd");
+	args_addf(&a, "socket=%s", from);
+	args_add(&a, "export=image");
+	return args_start(&o->nbdkit, &a, o->pid, UINT64_MAX, e);
+}
+
+static int
+start(struct others *o, const char *at, const char *from, struct err *e)
+{
+	if (loop_open(&o->loop, e) != 0 || open_borders(o, at, e) != 0 ||
+	    start_nbdkit(o, from, e) != 0)
+		return -1;
+	o->runs = thread_start(&o->thread, serve, o) == 0;
+	return o->runs ? 0 : err_set(e, ERR_IO, "no thread can be started");
+}
+
+int
+others_start(struct others **out, const char *at, const char *from, const char *folder,
+    struct err *e)
+{
+	struct others *o = calloc(1, sizeof *o);
+
+	if (o == NULL)
+		return err_nomem(e, "connections");
+	o->server.sun_family = AF_UNIX;
+	snprintf(o->server.sun_path, sizeof o->server.sun_path, "%s/others", folder);
+	snprintf(o->pid, sizeof o->pid, "%s/others.pid", folder);
+	if (start(o, at, from, e) != 0) {
+		others_stop(o);
+		return err_ctx(e, "%s: no image can be served there", at);
+	}
+	*out = o;
+	return 0;
+}
+
+bool
+others_run(struct others *o, struct err *why)
+{
+	if (child_runs(o->nbdkit))
+		return true;
+	if (child_result(o->nbdkit, why) == 0)
+		err_set(why, ERR_IO, "nbdkit has ended");
+	return false;
+}
+
+void
+others_stop(struct others *o)
+{
+	if (o == NULL)
+		return;
+	atomic_store(&o->ends, true);
+	if (o->runs) {
+		loop_wake(&o->loop);
+		pthread_join(o->thread, NULL);
+	}
+	for (unsigned i = 0; i < ADDRESSES; i++)
+		border_close(o->borders[i]);
+	loop_close(&o->loop);
+	child_stop(o->nbdkit);
+	unlink(o->server.sun_path);
+	unlink(o->pid);
+	free(o);
+}
