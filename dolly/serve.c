@@ -22,7 +22,6 @@
 enum {
 	SLOTS = 32,
 	TICK_US = 100000,
-	STEP_MS = 50,
 	CHUNK_BYTES = 1 << 20,
 };
 
@@ -172,12 +171,20 @@ living(const struct serving *s)
 }
 
 static int
+until_tick_ms(const struct serving *s)
+{
+	uint64_t now = clock_us(), at = s->ticked_us + TICK_US;
+
+	return at > now ? (int)((at - now) / 1000 + 1) : 0;
+}
+
+static int
 run(struct serving *s, struct err *e)
 {
 	int rc;
 
 	while ((rc = dolly_server_over(s->server, e)) == 0) {
-		wires_step(s->wires, chunk_reader_fd(s->reader), STEP_MS);
+		wires_step(s->wires, chunk_reader_fd(s->reader), until_tick_ms(s));
 		take_events(s);
 		dolly_server_resume(s->server);
 		if (clock_us() - s->ticked_us >= TICK_US) {

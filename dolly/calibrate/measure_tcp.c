@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -18,6 +17,7 @@
 #include "common/base/clock.h"
 #include "common/base/pipeline.h"
 #include "common/net/accepting.h"
+#include "common/net/await.h"
 #include "common/net/border.h"
 #include "dolly/calibrate/measure_cpu.h"
 
@@ -26,7 +26,6 @@ enum {
 	              << 10, /* of one call: what the program's own connections use */
 	SILENT_S = 5,        /* the longest time without a byte on a connection */
 	ASKERS_MAX = 64,     /* connections that have not said what they want */
-	POLL_MS = 200,       /* how often a wait looks whether the work is to end */
 	/* A connection is slow at first, and its first bytes are in buffers: a third of
 	 * the time passes before bytes are counted. */
 	WARM_PART = 3,
@@ -98,39 +97,6 @@ take_piece(void *arg, double *bytes, struct err *e)
 	return 0;
 }
 
-/* Waits at most `ms` until the descriptor is ready.  1: it is; 0: it is not; -1: the work
- * is to end. */
-static int
-wait_for(int fd, short events, uint64_t ms, struct err *e)
-{
-	struct pollfd p = { .fd = fd, .events = events };
-	uint64_t end_us = clock_us() + ms * 1000;
-
-	do {
-		if (cancel_check(e) != 0)
-			return -1;
-		if (poll(&p, 1, POLL_MS) > 0)
-			return 1;
-	} while (clock_us() < end_us);
-	return 0;
-}
-
-static int
-finish_connect(int fd, struct err *e)
-{
-	int error = 0;
-	socklen_t len = sizeof error;
-
-	int ready = wait_for(fd, POLLOUT, SILENT_S * 1000, e);
-	if (ready < 0)
-		return -1;
-	if (ready == 0)
-		return err_set(e, ERR_IO, "no answer within %d seconds", SILENT_S);
-	(void)getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len);
-	errno = error;
-	return error == 0 ? 0 : err_os(e, "connecting");
-}
-
 static int
 connect_to(const uint8_t address[4], uint16_t port, struct err *e)
 {
@@ -142,8 +108,9 @@ connect_to(const uint8_t address[4], uint16_t port, struct err *e)
 		return err_os(e, "a socket");
 	int rc = connect(fd, (const struct sockaddr *)&a, sizeof a);
 	if (rc != 0)
-		rc = errno == EINPROGRESS ? finish_connect(fd, e)
-		                          : err_os(e, "connecting");
+		rc = errno == EINPROGRESS
+		         ? await_connection(fd, clock_us() + SILENT_S * 1000000, e)
+		         : err_os(e, "cannot connect");
 	if (rc == 0)
 		return fd;
 	close(fd);
@@ -351,11 +318,11 @@ on_asker(void *arg, struct caller *c, uint32_t events)
 static int
 serve_until_idle(struct loop *loop, struct link *l, uint64_t idle_us, struct err *e)
 {
-	uint64_t end_us = clock_us() + idle_us;
+	uint64_t now, end_us = clock_us() + idle_us;
 
-	while (clock_us() < end_us) {
+	while ((now = clock_us()) < end_us) {
 		unsigned before = *l->served;
-		loop_once(loop, POLL_MS);
+		loop_once(loop, (int)((end_us - now) / 1000 + 1));
 		if (l->ends) {
 			*e = l->err;
 			return -1;
@@ -387,8 +354,10 @@ link_serve(uint16_t port, uint64_t idle_s, unsigned *served,
 		rc = border_open(&border, &loop, &config, e);
 	if (rc == 0 && told != NULL)
 		told(arg, border_port(border));
+	cancel_wakes(rc == 0 ? &loop : NULL);
 	if (rc == 0)
 		rc = serve_until_idle(&loop, &l, idle_s * 1000000, e);
+	cancel_wakes(NULL);
 	border_close(border);
 	loop_close(&loop);
 	return rc;

@@ -14,7 +14,7 @@
 #include "mfrisbeed/master/conns.h"
 #include "mfrisbeed/master/slots.h"
 
-enum { WAKE_MS = 200, OWN_FDS = SESSIONS_FDS + 1 };
+enum { OWN_FDS = SESSIONS_FDS + 1 };
 
 struct master {
 	const struct master_config *config;
@@ -26,6 +26,7 @@ struct master {
 	struct challenge challenge;
 	struct loop loop;
 	struct watch own[OWN_FDS];
+	struct deadline look; /* at the loads of the sessions */
 	struct answerer answerer;
 	struct conns *conns;
 	int lock; /* of the state folder */
@@ -51,7 +52,22 @@ wake(void *arg, uint32_t events)
 	(void)arg, (void)events;
 }
 
-/* Wakes the loop when sessions have started or ended, or the parent has answered. */
+static uint64_t
+look_at(void *arg)
+{
+	const struct master *m = arg;
+
+	return sessions_deadline(m->sessions);
+}
+
+static void
+look_due(void *arg, uint64_t now_us)
+{
+	(void)arg, (void)now_us;
+}
+
+/* Wakes the loop when sessions have started or ended, the parent has answered, or it
+ * is time to look at the sessions. */
 static int
 watch_own(struct master *m, struct err *e)
 {
@@ -60,9 +76,11 @@ watch_own(struct master *m, struct err *e)
 	sessions_fds(m->sessions, fds);
 	fds[SESSIONS_FDS] = parents_fd(m->parents);
 	for (int i = 0; rc == 0 && i < OWN_FDS; i++) {
-		m->own[i] = (struct watch){ fds[i], wake, NULL };
+		m->own[i] = (struct watch){ fds[i], wake, NULL, 0 };
 		rc = loop_watch(&m->loop, &m->own[i], EPOLLIN, e);
 	}
+	m->look = (struct deadline){ .when = look_at, .due = look_due, .arg = m };
+	loop_expect(&m->loop, &m->look);
 	return rc;
 }
 
@@ -96,7 +114,7 @@ master_new(struct master **out, const struct master_config *c, struct err *e)
 	if (rc == 0)
 		open_history(m);
 	if (rc == 0)
-		rc = uploads_new(&m->uploads, m->history, e);
+		rc = uploads_new(&m->uploads, m->history, &m->loop, e);
 	if (rc == 0)
 		rc = parents_new(&m->parents, e);
 	if (rc == 0)
@@ -142,6 +160,7 @@ void
 master_reload(struct master *m)
 {
 	atomic_store(&m->reload, true);
+	loop_wake(&m->loop);
 }
 
 /* New settings may not name other folders that are written to, because the running server
@@ -196,7 +215,7 @@ reload(struct master *m)
 static void
 turn(struct master *m)
 {
-	loop_once(&m->loop, WAKE_MS);
+	loop_once(&m->loop, -1);
 	uploads_collect(m->uploads);
 	bool again = sessions_collect(m->sessions);
 	again |= parents_collect(m->parents);
@@ -207,8 +226,10 @@ turn(struct master *m)
 void
 master_run(struct master *m)
 {
+	cancel_wakes(&m->loop);
 	while (cancel_signal() == 0) {
 		reload(m);
 		turn(m);
 	}
+	cancel_wakes(NULL);
 }

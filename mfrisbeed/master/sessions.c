@@ -382,6 +382,21 @@ has_ended_early(const struct sessions *x, const struct slot *at)
 	       st.state != SESSION_SERVING;
 }
 
+static bool
+has_loads(const struct slot *at)
+{
+	return at->name != NULL && at->state == SESSIONS_RUNNING;
+}
+
+uint64_t
+sessions_deadline(const struct sessions *x)
+{
+	for (unsigned i = 0; x->history != NULL && i < SLOTS_MAX; i++)
+		if (has_loads(&x->slots[i]))
+			return x->look_us;
+	return UINT64_MAX;
+}
+
 /* Notes ended loads, once a second. */
 static void
 look_at_loads(struct sessions *x)
@@ -392,7 +407,7 @@ look_at_loads(struct sessions *x)
 		return;
 	x->look_us = now + SECOND_US;
 	for (unsigned i = 0; i < SLOTS_MAX; i++)
-		if (x->slots[i].name != NULL && x->slots[i].state == SESSIONS_RUNNING)
+		if (has_loads(&x->slots[i]))
 			loads_note(&x->slots[i], false);
 }
 
@@ -420,8 +435,7 @@ sessions_collect(struct sessions *x)
 	while (serve_take_ended(x->serve, &number))
 		for (unsigned i = 0; i < SLOTS_MAX; i++) {
 			struct slot *at = &x->slots[i];
-			if (at->name == NULL || at->state != SESSIONS_RUNNING ||
-			    at->number != number)
+			if (!has_loads(at) || at->number != number)
 				continue;
 			end(x, at);
 			changed = true;

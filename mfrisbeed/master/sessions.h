@@ -63,6 +63,8 @@ int sessions_ask(struct sessions *, const struct sessions_wish *, struct session
 
 /* Descriptors for poll(2): when one is readable, sessions_collect() has something to do. */
 void sessions_fds(const struct sessions *, int fds[SESSIONS_FDS]);
+/* When it has something to do although none is; UINT64_MAX: never. */
+uint64_t sessions_deadline(const struct sessions *);
 /* Takes over sessions that have started or ended.  True: there was one. */
 bool sessions_collect(struct sessions *);
 /* The number of sessions, those that start or have failed included. */

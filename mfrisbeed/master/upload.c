@@ -21,6 +21,7 @@
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/loop.h"
 #include "common/base/timed.h"
 #include "common/disk/output.h"
 #include "common/image/format/kind.h"
@@ -46,6 +47,7 @@ struct upload {
 	atomic_bool speaks;   /* bytes of its image have come */
 	char *name, *path; /* name NULL: the place is free */
 	struct upload_request asked;
+	struct loop *loop; /* is woken when it has ended; or NULL */
 	struct accepting accepting;
 	pthread_t thread;
 	uint64_t began_us;
@@ -59,6 +61,7 @@ struct upload {
 struct uploads {
 	struct cancel cancel; /* of the threads of all uploads */
 	struct history *history;
+	struct loop *loop;
 	struct guests *guests;
 	struct upload each[SLOTS];
 };
@@ -228,8 +231,11 @@ receive(void *arg)
 		log_warn("upload failed name=%s: %s", u->name, u->err.text);
 	int rc = u->rc; /* copied, because `u` may be freed once `ended` is set */
 	struct err e = u->err;
+	struct loop *loop = u->loop;
 	u->ended_us = clock_us();
 	atomic_store(&u->ended, true);
+	if (loop != NULL)
+		loop_wake(loop);
 	if (fd >= 0) {
 		tell(fd, rc, &e);
 		close(fd);
@@ -392,6 +398,7 @@ uploads_begin(
 	if (u == NULL)
 		return err_set(e, ERR_REFUSED, "%d images are being uploaded", UPLOADS_MAX);
 	u->asked = *r;
+	u->loop = x->loop;
 	u->began_us = clock_us();
 	u->name = strdup(r->name);
 	u->path = strdup(r->path);
@@ -407,7 +414,8 @@ uploads_begin(
 }
 
 int
-uploads_new(struct uploads **out, struct history *history, struct err *e)
+uploads_new(
+    struct uploads **out, struct history *history, struct loop *loop, struct err *e)
 {
 	static const struct guests_limits limits = { UPLOADS_MAX, UPLOADS_MAX, UINT32_MAX };
 	struct uploads *x = calloc(1, sizeof *x);
@@ -418,6 +426,7 @@ uploads_new(struct uploads **out, struct history *history, struct err *e)
 	}
 	x->cancel.whole = cancel_owner();
 	x->history = history;
+	x->loop = loop;
 	*out = x;
 	return 0;
 }

@@ -17,6 +17,7 @@
 enum { UPLOADS_MAX = 16 }; /* each has a thread, and writes to the same disk */
 
 struct uploads;
+struct loop;
 
 struct upload_request {
 	const char *name;
@@ -28,9 +29,9 @@ struct upload_request {
 	uint32_t timeout_s;   /* seconds without a byte, at most an hour; 0: the default */
 };
 
-/* Makes a table without uploads.  Uploads are noted in the history, which is borrowed; NULL:
- * in none.  ERR_NOMEM. */
-int uploads_new(struct uploads **, struct history *, struct err *);
+/* Makes a table without uploads.  Uploads are noted in the history; the loop is woken
+ * when one has ended.  Both are borrowed; NULL: there is none.  ERR_NOMEM. */
+int uploads_new(struct uploads **, struct history *, struct loop *, struct err *);
 /* Ends the uploads that run.  NULL is allowed. */
 void uploads_free(struct uploads *);
 /* Awaits an upload at *port; the request is copied.  ERR_REFUSED: too many uploads run, or

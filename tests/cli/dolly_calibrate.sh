@@ -96,7 +96,7 @@ PY
 echo "== what is wrong"
 status 1 quick "$T/none"; check "the folder is named" grep -q "$T/none: a scratch file: No such file" "$T/stderr"
 status 2 quick --nodes "a,$(uname -n)" "$T/disk"; check "this machine is not one of the others" grep -q "is this machine" "$T/stderr"
-status 1 quick --with 127.0.0.1:$((PORT + 1)) "$T/disk"; check "nobody listens" grep -q "^dolly: --with: 127.0.0.1, port $((PORT + 1)): connecting: Connection refused" "$T/stderr"
+status 1 quick --with 127.0.0.1:$((PORT + 1)) "$T/disk"; check "nobody listens" grep -q "^dolly: --with: 127.0.0.1, port $((PORT + 1)): cannot connect: Connection refused" "$T/stderr"
 status 1 timeout 240 "$BIN/dolly" calibrate -q --listen --patience 1 -p $PORT; check "nobody has come" grep -q "nobody has measured the link for 1 seconds" "$T/stderr"
 # Somebody who comes again and again, and measures nothing, does not keep the port open.
 (while sleep 0.2; do : 2> /dev/null < /dev/tcp/127.0.0.1/$PORT; done) 2> /dev/null & knocks=$!

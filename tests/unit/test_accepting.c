@@ -120,7 +120,7 @@ test_upload(void)
 	memcpy(q.from, loopback, sizeof q.from);
 	memcpy(q.here, loopback, sizeof q.here);
 	memcpy(&at.sin_addr, loopback, sizeof loopback);
-	T_CHECK(uploads_new(&x, NULL, &e) == 0);
+	T_CHECK(uploads_new(&x, NULL, NULL, &e) == 0);
 	T_CHECK(uploads_begin(x, &q, &port, &e) == 0);
 	struct rlimit usual = starve();
 	at.sin_port = htons(port);

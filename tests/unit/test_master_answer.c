@@ -62,7 +62,7 @@ int
 main(void)
 {
 	T_CHECK(settings_parse(&settings, text, sizeof text - 1, "text", &e) == 0);
-	T_CHECK(uploads_new(&uploads, NULL, &e) == 0);
+	T_CHECK(uploads_new(&uploads, NULL, NULL, &e) == 0);
 	T_CHECK(get(more, itself, "one") == MASTER_NO_IMAGE);
 	T_CHECK(get(less, itself, "one") == MASTER_NO_ACCESS);
 	T_CHECK(get(more, less, "both") == MASTER_NO_IMAGE);
