@@ -391,6 +391,7 @@ receives "failed: the first line is neither a capture nor a report" "GET / HTTP/
 mkdir "$T/hours"; mkfifo "$T/line"; exec 9<> "$T/line"
 cat > "$T/hours/sleep" << EOF
 #!/bin/bash
+[ "\$1" = 3600 ] || exec $(command -v sleep) "\$1"
 echo "\$1" >> "$T/hours/slept"
 n=\$(wc -l < "$T/hours/slept")
 [ "\$n" -le 3 ] || exit 0
@@ -404,9 +405,46 @@ check "a machine that has lost its power" \
 check "and none whose image comes slowly" [ "$(uniq -c "$T/hours/slept" | tr -s ' ')" = " 4 3600" ]
 printf 'capture f.ndz\nhalf of it ' >&9
 "$TOP/netboot/receive" "$T/images" < "$T/line" > /dev/null 2>&1 9>&- & receiver=$!
-begins $receiver eval 'children=$(pgrep -P $receiver) && [ $(echo "$children" | wc -l) = 2 ] && sleeper=$(pgrep -P "$(echo "$children" | tail -n 1)")' || fail "it does not wait"
+begins $receiver eval 'children=$(pgrep -P $receiver) && [ $(echo "$children" | wc -l) = 4 ] && sleeper=$(pgrep -P "$(echo $children | cut -d " " -f 2- | tr " " ,)") && [ $(echo "$sleeper" | wc -l) = 3 ]' || fail "it does not wait"
 kill $receiver; wait $receiver
 check "no process is left of one that is ended" soon eval '! ps -o pid= -p "$(echo $children $sleeper | tr " " ,)" > /dev/null'
 exec 9>&-
 check "nothing else is left" [ "$(ls -A "$T/images")" = a.ndz ]
+
+echo "== limits of what is received"
+RECEIVE_FREE_MB=99999999999 receives "failed: less than 99999999999 MB are free" \
+	"capture g.ndz" "$T/disk.ndz"
+RECEIVE_FROM='10.9.0.* 0.0.0.1' receives "failed: nothing is taken from 0.0.0.0" \
+	"capture g.ndz" "$T/disk.ndz"
+RECEIVE_FROM='10.9.0.* 0.0.0.*' receives "ok g.ndz, * MB" "capture g.ndz" "$T/disk.ndz"
+rm "$T/images/g.ndz"
+endless() {	# FOLDER WHY: with the programs of this folder, an image that does not end is refused
+	local got
+	exec 9<> "$T/line"
+	printf 'capture g.ndz\nhalf of it ' >&9
+	got=$(PATH=$1:$PATH "$TOP/netboot/receive" "$T/images" < "$T/line" 2> /dev/null)
+	check "an image that does not end: $got" [ "$got" = "failed: $2" ]
+	exec 9>&-
+}
+# There is room when the image begins, and none any more later.
+mkdir "$T/full" "$T/day"
+printf '#!/bin/sh\n[ -e %s ] && echo 999 || echo 1000\ntouch %s\n' "$T/full/looked" "$T/full/looked" > "$T/full/df"
+printf '#!/bin/sh\n[ "$1" = 86400 ] || exec %s "$1"\n' "$(command -v sleep)" > "$T/day/sleep"
+# Nobody waits for what is sent after that.
+printf '#!/bin/sh\n' | tee "$T/full/timeout" > "$T/day/timeout"
+chmod 755 "$T/full"/* "$T/day"/*
+endless "$T/full" "less than 1000 MB are free"
+endless "$T/day" "it has taken longer than 86400 s"
+mkfifo "$T/silent"; exec 8<> "$T/silent"
+silent=()
+for i in {1..17}; do
+	"$TOP/netboot/receive" "$T/images" < "$T/silent" > /dev/null 2>&1 8>&- & silent+=($!)
+	begins $! [ -e "$T/images/.places/0.0.0.0-$!" ]
+done
+wait "${silent[0]}"; got=$?
+check "the oldest one of an address that says nothing gives way" [ $got = 143 ]
+check "the others stay" kill -0 "${silent[@]:1}"
+receives "ok g.ndz, * MB" "capture g.ndz" "$T/disk.ndz"
+kill "${silent[@]:2}"; wait "${silent[@]}" 2> /dev/null; exec 8>&-
+check "and no place is left" [ "$(ls -A "$T/images" | tr '\n' ' ')" = "a.ndz g.ndz " ]
 finish
