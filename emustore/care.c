@@ -1,4 +1,4 @@
-/* care.c: the commands that maintain a store: rm, gc, verify, repair and upgrade.
+/* care.c: the commands that maintain a store: rm, gc, verify and repair.
  * main.c calls them in the first thread. */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,7 +12,6 @@
 #include "emustore/store/check.h"
 #include "emustore/store/gc.h"
 #include "emustore/store/repair.h"
-#include "emustore/upgrade/upgrade.h"
 
 /* The versions that a name has. */
 struct versions {
@@ -325,51 +324,4 @@ command_repair(const struct options *o, char **operands, int n, struct err *e)
 	int rc = examine_and_report(o, &s, !o->index, e);
 	store_close(&s);
 	return rc;
-}
-
-static void
-tell_left_out(void *arg, const char *sentence)
-{
-	(void)arg;
-	say(stderr, "emustore: left out: %s\n", sentence);
-}
-
-static int
-report_upgrade(const struct options *o, const struct upgrade *u, struct err *e)
-{
-	struct json *j = o->json ? json_new() : NULL;
-
-	if (o->json && j == NULL)
-		return err_nomem(e, "the summary");
-	if (j != NULL) {
-		json_object(j, NULL);
-		json_uint(j, "images", u->images);
-		json_uint(j, "images_left_out", u->lost + u->damaged_places);
-		json_uint(j, "damaged_places", u->damaged_places);
-		json_bool(j, "already_current", u->done_before);
-		json_end(j);
-		return json_show(j, e);
-	}
-	if (!o->quiet && u->done_before)
-		say(stderr, "emustore: %s: has the current format\n", o->store);
-	else if (!o->quiet)
-		say(stderr,
-		    "emustore: %s: %" PRIu64
-		    " images were converted to the current format\n",
-		    o->store, u->images);
-	return 0;
-}
-
-int
-command_upgrade(const struct options *o, char **operands, int n, struct err *e)
-{
-	struct upgrade u = {
-		.wait = o->wait, .force = o->force, .left_out = tell_left_out
-	};
-
-	(void)operands, (void)n;
-	if (s3_is_url(o->store))
-		return err_set(e, ERR_USAGE,
-		    "%s: a store in a bucket always has the current format", o->store);
-	return upgrade_store(&u, o->store, e) == 0 ? report_upgrade(o, &u, e) : -1;
 }

@@ -40,7 +40,6 @@ int command_forget(const struct options *, char **operands, int n, struct err *)
 int command_gc(const struct options *, char **operands, int n, struct err *);
 int command_verify(const struct options *, char **operands, int n, struct err *);
 int command_repair(const struct options *, char **operands, int n, struct err *);
-int command_upgrade(const struct options *, char **operands, int n, struct err *);
 
 /* Encode the image in a file again with the codec of the options, and pass the new image
  * to a put that was begun.  Data that the store has in this codec is neither compressed

@@ -95,8 +95,7 @@ static const struct cli_opt opts[] = {
 	    "put, import, get, verify: use N threads (default: one for each processor)",
 	    CLI_UINT, AT(jobs), 1, 256, NULL },
 	{ 'f', "force", NULL,
-	    "get: write even to a disk, or over any file; upgrade: leave out what "
-	    "cannot be read",
+	    "get: write even to a disk, or over any file",
 	    CLI_FLAG, AT(force), 0, 0, NULL },
 	{ 'c', "chunk", "N", "get: write only this chunk", CLI_UINT, AT(chunk), 0,
 	    INT32_MAX, NULL },
@@ -173,7 +172,6 @@ static const struct cli_program prog = {
 	    "  copy NAME...          copy images into another store (--to)\n"
 	    "  forget [NAME...]      remove versions that no rule keeps "
 	    "(--keep-daily=7); gc then frees their room\n"
-	    "  upgrade               convert a store of an older format\n"
 	    "\n"
 	    "NAME is like ubuntu24, lab/web:3 or web:latest.",
 	.examples = "  emustore -s /srv/store init\n"
@@ -207,7 +205,6 @@ static const struct command {
 	{ "gc", 0, 0, TAKES_WAIT | TAKES_ALL, command_gc },
 	{ "verify", 0, 0, TAKES_WAIT | TAKES_DATA | TAKES_JOBS, command_verify },
 	{ "repair", 0, 0, TAKES_WAIT | TAKES_INDEX, command_repair },
-	{ "upgrade", 0, 0, TAKES_WAIT | TAKES_FORCE, command_upgrade },
 };
 
 struct store_place

@@ -47,7 +47,7 @@ say_in_folder(struct store *s, char what, const char *id, bool sync, struct err 
 
 /* The mark of a bucket: the SHA-256 of the names below changes/. */
 static void
-mark_of(const struct store *s, const struct listing *l, char mark[MARK_BYTES])
+mark_of(const struct listing *l, char mark[MARK_BYTES])
 {
 	uint8_t digest[SHA256_BYTES];
 	struct buf names = { 0 };
@@ -58,7 +58,7 @@ mark_of(const struct store *s, const struct listing *l, char mark[MARK_BYTES])
 		all_done = all_done && strncmp(l->v[i].key, CHANGES_DONE, strlen(CHANGES_DONE)) == 0;
 		buf_bytes(&names, l->v[i].key, strlen(l->v[i].key) + 1);
 	}
-	if (all_done && !s->unmarked && buf_ok(&names)) {
+	if (all_done && buf_ok(&names)) {
 		sha256(names.base, names.len, digest);
 		number_hex(digest, sizeof digest, mark);
 	}
@@ -70,7 +70,7 @@ read_bucket(struct store *s, struct listing *l, char mark[MARK_BYTES], struct er
 {
 	if (listing_get(l, s->objects, KEYS_CHANGES, NULL, e) != 0)
 		return -1;
-	mark_of(s, l, mark);
+	mark_of(l, mark);
 	return 0;
 }
 

@@ -1,5 +1,5 @@
-/* recipe.c: makes and reads recipes.  Called by put, copy, upgrade and look.c, and by all
- * that read an image (stored.c), each in its own thread. */
+/* recipe.c: makes and reads recipes.  Called by put, copy and look.c, and by all that
+ * read an image (stored.c), each in its own thread. */
 #include "emustore/store/recipe.h"
 
 #include <stdlib.h>

@@ -90,16 +90,6 @@ store_open(struct store *s, const char *url, unsigned access, struct err *e)
 	return store_open_at(s, &(struct store_place){ .url = url }, access, e);
 }
 
-int
-store_adopt(struct store *s, struct objects *o, struct err *e)
-{
-	*s = closed;
-	s->objects = o;
-	s->folder = s->locked = true;
-	s->pack_bytes = STORE_PACK_BYTES;
-	return cache_leave(s, false, e) == 0 ? look_first(s, true, e) : -1;
-}
-
 void
 store_close(struct store *s)
 {

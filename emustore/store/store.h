@@ -47,7 +47,6 @@ struct store {
 	struct objects *objects;
 	bool folder, locked; /* locked: this process holds the lock of the folder */
 	uint64_t pack_bytes, grace_seconds;
-	bool unmarked; /* programs may write here that make no marks (changes.h) */
 	struct blocks *blocks; /* only of a bucket; NULL: packs are files */
 	uint64_t blocks_bytes; /* limit for the files of the blocks in the cache */
 	/* The index, and the folder in which it is kept; cache NULL: the index belongs to
@@ -111,11 +110,6 @@ int store_init(const char *url, uint64_t pack_bytes, uint64_t grace_seconds,
 int store_open(struct store *, const char *url, unsigned access, struct err *);
 int store_open_at(
     struct store *, const struct store_place *, unsigned access, struct err *);
-/* For an upgrade: open a locked folder that does not have today's format yet.  The objects
- * are taken over, also when this fails; the caller calls store_close() in any case.
- * store_write_format() makes the folder a store of today's format afterwards. */
-int store_adopt(struct store *, struct objects *, struct err *);
-int store_write_format(struct store *, struct err *);
 void store_close(struct store *); /* what is not committed is undone */
 /* The name of the store for messages; valid until it is closed. */
 const char *store_title(const struct store *);

@@ -1,5 +1,5 @@
-/* store_format.c: makes a new store, and reads and writes its object "format", which tells
- * programs whether they may use the store.  Called by store.c, upgrade.c and the program,
+/* store_format.c: makes a new store, and reads and writes its object "format", which
+ * tells programs whether they may use the store.  Called by store.c and the program,
  * in the thread that makes or opens the store. */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,9 +15,7 @@
 enum {
 	FORMAT_BYTES_MAX = 1000,
 	TABLE_ROOM = 1 << 20,
-	/* digits of the number that a pack of format 1 or 2 is called by */
-	OLD_DIGITS_MIN = 8,
-	OLD_DIGITS_MAX = 10,
+	OLD_DIGITS_MAX = 10, /* of the number that a pack of format 1 or 2 is called by */
 };
 
 static const char *
@@ -49,44 +47,28 @@ err_writers(const struct store *s, const char *writers, struct err *e)
 	    s->objects->title, writers, writers_of(s->folder));
 }
 
-static int
-err_version(const struct store *s, unsigned version, struct err *e)
-{
-	if (s->folder && version < STORE_FORMAT)
-		return err_set(e, ERR_UNSUPPORTED,
-		    "%s: the store has format %u, of an older program; emustore "
-		    "upgrade converts it to format %d",
-		    s->objects->title, version, STORE_FORMAT);
-	return err_set(e, ERR_UNSUPPORTED,
-	    "%s: the store has format %u, and this program knows only format %d",
-	    s->objects->title, version, STORE_FORMAT);
-}
-
-/* Read the text of the format.  In a bucket its first line may also be "emustore-s3 1",
- * which means the same as "emustore 3". */
+/* Read the text of the format.  The first line was "emustore-s3 1" in buckets, and had
+ * lower numbers, before there was a version of the suite. */
 static int
 parse_format(struct store *s, const char *text, struct err *e)
 {
 	char writers[16] = "";
-	const char *rest = strchr(text, '\n');
-	unsigned version = 0;
+	unsigned version;
+	size_t n = strcspn(text, "\n");
 
-	s->unmarked = !s->folder && sscanf(text, "emustore-s3 %u", &version) == 1;
-	if (s->unmarked)
-		version = version == 1 ? STORE_FORMAT : version + STORE_FORMAT;
-	else if (sscanf(text, "emustore %u", &version) != 1)
-		version = 0;
-	if (version != 0 && version != STORE_FORMAT)
-		return err_version(s, version, e);
-	int n = version == 0 || rest == NULL
-	            ? 0
-	            : sscanf(rest,
-			  " pack-bytes %18" SCNu64 " grace-seconds %18" SCNu64
-			  " writers %15s",
-			  &s->pack_bytes, &s->grace_seconds, writers);
-	if (n == 3 && strcmp(writers, writers_of(s->folder)) != 0)
+	if (sscanf(text, "emustore-s3 %u", &version) == 1 ||
+	    (sscanf(text, "emustore %u", &version) == 1 && version != STORE_FORMAT))
+		return err_set(e, ERR_UNSUPPORTED,
+		    "%s: the store has the format \"%.*s\", and this program knows only "
+		    "\"emustore %d\"",
+		    s->objects->title, n < 40 ? (int)n : 40, text, STORE_FORMAT);
+	int words = sscanf(text,
+	    "emustore %u pack-bytes %18" SCNu64 " grace-seconds %18" SCNu64
+	    " writers %15s",
+	    &version, &s->pack_bytes, &s->grace_seconds, writers);
+	if (words == 4 && strcmp(writers, writers_of(s->folder)) != 0)
 		return err_writers(s, writers, e);
-	if (n == 3 && s->pack_bytes > 0 && s->pack_bytes <= STORE_PACK_BYTES_MAX)
+	if (words == 4 && s->pack_bytes > 0 && s->pack_bytes <= STORE_PACK_BYTES_MAX)
 		return 0;
 	return err_set(e, ERR_FORMAT,
 	    "%s: its object \"format\" is not that of a store (emustore repair writes "
@@ -133,13 +115,11 @@ is_old_pack(const char *key)
 {
 	size_t digits = strspn(key, "0123456789");
 
-	return digits >= OLD_DIGITS_MIN && digits <= OLD_DIGITS_MAX &&
-	       strcmp(key + digits, ".pack") == 0;
+	return digits <= OLD_DIGITS_MAX && strcmp(key + digits, ".pack") == 0;
 }
 
-/* ERR_FORMAT: a folder has packs of an older format.  If today's format were written, the
- * images in them would not be found, and `upgrade` would remove these packs as the rest
- * of an earlier upgrade. */
+/* ERR_UNSUPPORTED: a folder has packs of an older format.  If today's format were
+ * written, the images in them would not be found. */
 static int
 check_no_old_packs(struct store *s, struct err *e)
 {
@@ -148,10 +128,9 @@ check_no_old_packs(struct store *s, struct err *e)
 
 	for (size_t i = 0; i < l.n && rc == 0; i++)
 		if (is_old_pack(l.v[i].key))
-			rc = err_set(e, ERR_FORMAT,
+			rc = err_set(e, ERR_UNSUPPORTED,
 			    "%s: its object \"format\" is lost or damaged, and it has packs "
-			    "of an older format: write the line \"emustore 2\" into the file "
-			    "\"format\", and use emustore upgrade",
+			    "of an older format, which this program does not know",
 			    s->objects->title);
 	listing_free(&l);
 	return rc;
@@ -179,13 +158,6 @@ store_read_format(struct store *s, bool mend, struct err *e)
 	s->pack_bytes = STORE_PACK_BYTES;
 	s->grace_seconds = s->folder ? 0 : STORE_GRACE_SECONDS;
 	return write_format(o, s->folder, s->pack_bytes, s->grace_seconds, e);
-}
-
-int
-store_write_format(struct store *s, struct err *e)
-{
-	return write_format(
-	    s->objects, s->folder, s->pack_bytes, s->grace_seconds, e);
 }
 
 /* 1: it is a store already; 0: it is not; -1. */

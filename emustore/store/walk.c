@@ -1,7 +1,6 @@
 /* walk.c: walks over the records of a pack.  Behind damage the next record is looked for
  * at multiples of RECORD_ALIGN; where only a body is damaged, the walk goes on behind this
- * body.  Called by repair.c, and by oldpacks.c for packs of older formats, in their
- * threads. */
+ * body.  Called by repair.c, in its thread. */
 #include "emustore/store/walk.h"
 
 #include "common/base/crc32c.h"
@@ -20,24 +19,17 @@ int
 pack_walk(const struct pack_walk *w, const uint8_t *bytes, uint64_t len, struct err *e)
 {
 	struct record_head h;
-	uint64_t at = 0, bad_from = UINT64_MAX;
+	uint64_t at = 0;
 	int rc = 0;
 
 	while (at < len && rc == 0) {
 		int is = look(bytes + at, len - at, &h);
 		if (is != 1) {
-			bad_from = bad_from == UINT64_MAX ? at : bad_from;
 			at += is == 0 ? RECORD_ALIGN : record_whole_bytes(h.body_bytes);
 			continue;
 		}
-		if (bad_from != UINT64_MAX && w->bad != NULL)
-			rc = w->bad(w->arg, bad_from, at - bad_from, e);
-		bad_from = UINT64_MAX;
-		if (rc == 0)
-			rc = w->record(w->arg, at, &h, bytes + at + RECORD_HEAD_BYTES, e);
+		rc = w->record(w->arg, at, &h, bytes + at + RECORD_HEAD_BYTES, e);
 		at += record_whole_bytes(h.body_bytes);
 	}
-	if (rc == 0 && w->bad != NULL && bad_from != UINT64_MAX)
-		rc = w->bad(w->arg, bad_from, len - bad_from, e);
 	return rc;
 }

@@ -15,8 +15,6 @@ struct pack_walk {
 	 * to stop. */
 	int (*record)(void *arg, uint64_t at, const struct record_head *,
 	    const uint8_t *body, struct err *);
-	/* Called for each damaged stretch of `bytes` bytes; NULL: damage is passed over. */
-	int (*bad)(void *arg, uint64_t at, uint64_t bytes, struct err *);
 	void *arg;
 };
 

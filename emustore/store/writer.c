@@ -1,5 +1,5 @@
 /* writer.c: makes packs, tables and recipes, and puts them as objects.  Called by put,
- * copy, upgrade, gc and repair, in one thread; up to SENDERS threads of its own write
+ * copy, gc and repair, in one thread; up to SENDERS threads of its own write
  * packs. */
 #include "emustore/store/writer.h"
 
