@@ -348,7 +348,7 @@ USERS   := $(filter-out $(ADMIN),$(PROGRAMS))
 UNITFILES := $(wildcard docs/examples/*.service docs/examples/*.timer)
 UNITDIR := lib/systemd/system
 SYSUSERS := lib/sysusers.d/frisbee-server.conf
-DOCS    := LICENSE README.md SECURITY.md netboot/README.md $(wildcard docs/*.md docs/examples/*.net docs/measured/*.svg docs/pictures/*)
+DOCS    := LICENSE README.md SECURITY.md netboot/README.md docs/examples/dsync-copy $(wildcard docs/*.md docs/examples/*.net docs/measured/*.svg docs/pictures/*)
 DOCDIR  := share/doc/frisbee-suite
 COMPLETIONS := share/bash-completion/completions
 # Where nbdkit looks for plugins, below PREFIX.

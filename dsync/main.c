@@ -141,20 +141,6 @@ end_tracking(struct options *o, struct err *e)
 	return rc == 0 && o->json ? failure_none_show(e) : rc;
 }
 
-static int
-serve_copies(struct options *o, struct err *e)
-{
-	struct serve_config *c = &o->serve;
-
-	c->keyfile = o->pair.to.keyfile;
-	c->dmmerge = o->pair.to.dmmerge;
-	c->folder = o->pair.from.folder;
-	if (c->listen == NULL)
-		c->listen = FAR_PORT;
-	log_open("dsync", true, o->quiet ? LOG_LEVEL_WARN : LOG_LEVEL_INFO);
-	return serve(c, e); /* a signal that ends it is no failure */
-}
-
 /* The commands that need to know what has changed.  A comparison of all data needs no source of
  * change, but then it does not know which differences are writes since the last sync. */
 static int
@@ -188,7 +174,6 @@ act(void *options, char **operands, int n, struct err *e)
 		return -1;
 	switch (o->command) {
 	case DSYNC_STATUS: return status(o, e);
-	case DSYNC_SERVE: return serve_copies(o, e);
 	case DSYNC_TRACK:
 	case DSYNC_START: return begin_tracking(o, e);
 	case DSYNC_STOP:

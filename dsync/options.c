@@ -14,7 +14,7 @@
 enum {
 	OPT_SINCE = 300, OPT_EVERY, OPT_VERIFY_EVERY, OPT_ZSTD, OPT_CONSISTENT, OPT_SNAPSHOT,
 	OPT_STATE, OPT_STATE_DIR, OPT_BWLIMIT, OPT_RSH, OPT_DMMERGE, OPT_FAR, OPT_METRICS,
-	OPT_FORCE, OPT_JSON, OPT_METADATA, OPT_BLOCK, OPT_WHOLE, OPT_KEY, OPT_LISTEN,
+	OPT_FORCE, OPT_JSON, OPT_METADATA, OPT_BLOCK, OPT_WHOLE,
 };
 
 enum { MOST_S = 1 << 30 }; /* of a time: 34 years, whose microseconds fit into 64 bits */
@@ -75,14 +75,6 @@ static const struct cli_opt opts[] = {
 	{ OPT_FAR, "dmmerge-options", "OPTIONS",
 	    "options for dmmerge, such as --in-place", CLI_STR, AT(pair.to.options), 0,
 	    0, NULL },
-	{ OPT_KEY, "key", "FILE",
-	    "serve, and copies at tls://: the key, which imagekey --group-key has made",
-	    CLI_STR,
-	    AT(pair.to.keyfile), 0, 0, NULL },
-	{ OPT_LISTEN, "listen", "[ADDRESS:]PORT",
-	    "serve: the TCP port (8730), and the address of this host (all)",
-	    CLI_STR, AT(serve.listen), 0,
-	    0, NULL },
 	{ OPT_METRICS, "metrics", "FILE",
 	    "write the metrics of each sync to this file, for Prometheus", CLI_STR,
 	    AT(metrics), 0, 0, NULL },
@@ -100,7 +92,6 @@ static const struct cli_opt opts[] = {
 const struct cli_program dsync_program = {
 	.name = "dsync",
 	.synopsis = "[options] init|once|run|status|verify DEV [HOST:]TARGET  or  "
-		    "... DEV tls://HOST[:PORT]/TARGET  or  serve --key=FILE TARGET...  or  "
 		    "track --metadata=META DEV [NAME]  or  start|stop|untrack NAME",
 	.about = "Keep a copy of a device up to date, here or on another host.\n\n"
 		 "  init       copy all of the device\n"
@@ -108,7 +99,6 @@ const struct cli_program dsync_program = {
 		 "  run        send what has changed, again and again\n"
 		 "  status     print the state and the age of the copy\n"
 		 "  verify     compare device and copy, by digests\n\n"
-		 "  serve      let those who have the key keep copies at these TARGETs\n\n"
 		 "  track      note what is written to DEV from now on, by dm-era\n"
 		 "  start      activate the tracker NAME, as a unit does\n"
 		 "  stop       end the tracker, so that its next start misses nothing\n"
@@ -117,8 +107,6 @@ const struct cli_program dsync_program = {
 	    "  dsync init mydev backup:/dev/mapper/mydev\n"
 	    "  dsync track --metadata=/dev/vg/meta /dev/vg/data mydev\n"
 	    "  dsync run --every=5m --verify-every=30d mydev backup:/dev/mapper/mydev\n"
-	    "  dsync serve --key=/etc/dsync/key /dev/mapper/mydev\n"
-	    "  dsync run --key=/etc/dsync/key mydev tls://backup/dev/mapper/mydev\n"
 	    "  dsync once --since=scan:disk.state disk.img /mnt/usb/disk.img\n",
 	.tables = { { opts, 0, NULL } },
 	.ignores_hangup = true,
@@ -127,7 +115,7 @@ const struct cli_program dsync_program = {
 static const struct command_kind {
 	const char *name;
 	enum command command;
-	int least, most; /* operands, the command not counted; most 0: any number */
+	int least, most; /* operands, the command not counted */
 	const char *takes;
 } commands[] = {
 	{ "init", DSYNC_INIT, 2, 2, "a device and its copy" },
@@ -135,7 +123,6 @@ static const struct command_kind {
 	{ "run", DSYNC_RUN, 2, 2, "a device and its copy" },
 	{ "status", DSYNC_STATUS, 2, 2, "a device and its copy" },
 	{ "verify", DSYNC_VERIFY, 2, 2, "a device and its copy" },
-	{ "serve", DSYNC_SERVE, 1, 0, "the devices and files that may be written" },
 	{ "track", DSYNC_TRACK, 1, 2, "a device, and perhaps a name for its tracker" },
 	{ "start", DSYNC_START, 1, 1, "the name of a tracker" },
 	{ "stop", DSYNC_STOP, 1, 1, "the name of a tracker" },
@@ -164,10 +151,6 @@ check_options(const struct options *o, const char *name, struct err *e)
 		return err_misuse(e, "%s does not take --force", name);
 	if (!track && (o->track.metadata != NULL || o->track.block_bytes != 0))
 		return err_misuse(e, "%s takes neither --metadata nor --block", name);
-	if (o->command != DSYNC_SERVE && o->serve.listen != NULL)
-		return err_misuse(e, "%s does not take --listen", name);
-	if (o->command == DSYNC_SERVE && o->pair.to.keyfile == NULL)
-		return err_misuse(e, "serve needs --key");
 	if (track && o->track.metadata == NULL)
 		return err_misuse(e, "track needs --metadata");
 	if (o->track.block_bytes % 4096 != 0)
@@ -183,13 +166,11 @@ dsync_settle(struct options *o, char **operands, int n, struct err *e)
 	const struct command_kind *k = find_command(operands[0], e);
 	if (k == NULL)
 		return -1;
-	if (n - 1 < k->least || (k->most > 0 && n - 1 > k->most))
+	if (n - 1 < k->least || n - 1 > k->most)
 		return err_misuse(e, "%s takes %s", k->name, k->takes);
 	o->command = k->command;
 	if (check_options(o, k->name, e) != 0)
 		return -1;
-	o->serve.targets = operands + 1;
-	o->serve.ntargets = n - 1;
 	o->pair.from.device = o->track.device = operands[1];
 	o->track.name = n > 2 ? operands[2] : NULL;
 	o->track.folder = o->pair.from.folder;

@@ -7,7 +7,6 @@
 
 #include "common/cli/cli.h"
 #include "dsync/pair/pair.h"
-#include "dsync/serve/serve.h"
 #include "dsync/track/track.h"
 
 /* The first operand.  Those up to DSYNC_VERIFY take a device and its copy. */
@@ -17,7 +16,6 @@ enum command {
 	DSYNC_RUN,
 	DSYNC_STATUS,
 	DSYNC_VERIFY,
-	DSYNC_SERVE,
 	DSYNC_TRACK,
 	DSYNC_START,
 	DSYNC_STOP,
@@ -27,7 +25,6 @@ enum command {
 struct options {
 	struct pair pair;
 	struct track_config track; /* its device is the second operand of all commands */
-	struct serve_config serve;
 	uint64_t every_s, verify_every_s; /* 0: not given */
 	const char *metrics;              /* path of the file of metrics; NULL: none */
 	bool force, quiet, json, whole;

@@ -156,8 +156,8 @@ read_lines(void *arg)
 	return NULL;
 }
 
-int
-child_pipe(int *out, int *in, struct err *e)
+static int
+make_pipe(int *out, int *in, struct err *e)
 {
 	int fds[2];
 
@@ -191,11 +191,11 @@ begin(struct child *c, const char *const argv[], unsigned pipes, struct err *e)
 	int *from = out ? &c->from : &c->streams[CHILD_OUTPUT].fd, rc = 0;
 
 	if ((pipes & CHILD_IN) != 0)
-		rc = child_pipe(&f.in, &c->to, e);
+		rc = make_pipe(&f.in, &c->to, e);
 	if (rc == 0)
-		rc = child_pipe(from, &f.out, e);
+		rc = make_pipe(from, &f.out, e);
 	if (rc == 0)
-		rc = child_pipe(&c->streams[CHILD_ERRORS].fd, &f.err, e);
+		rc = make_pipe(&c->streams[CHILD_ERRORS].fd, &f.err, e);
 	if (rc == 0)
 		rc = process_start(&c->process, argv, f, pipes == 0, e);
 	close_if(&f.in);
@@ -272,12 +272,6 @@ int
 child_from(const struct child *c)
 {
 	return c->from;
-}
-
-void
-child_close_to(struct child *c)
-{
-	close_if(&c->to);
 }
 
 bool

@@ -31,8 +31,6 @@ void child_tell(struct child *, child_line_fn tell, void *arg);
  * stay the child's. */
 int child_to(const struct child *);
 int child_from(const struct child *);
-/* Close the pipe to the program: its standard input ends. */
-void child_close_to(struct child *);
 /* Whether the program still runs. */
 bool child_runs(struct child *);
 /* Wait for its end, but for us microseconds at most.  Returns whether it still runs. */
@@ -64,9 +62,6 @@ int child_run(const char *const argv[], struct err *);
 int child_run_telling(
     const char *const argv[], child_line_fn tell, void *arg, struct err *);
 
-/* Make a pipe, from *in to *out, that no program inherits which is not given it.
- * ERR_IO. */
-int child_pipe(int *out, int *in, struct err *);
 /* Read all of a pipe from what `name` names, up to `most` bytes.  *out is the text with a
  * NUL behind it; the caller frees it, and it is NULL on failure.  ERR_FORMAT: there is
  * more; ERR_IO; ERR_NOMEM; ERR_CANCELLED. */

@@ -1,6 +1,6 @@
-/* accepting.c: listens, accepts connections, and leaves the listener alone while there is no
- * descriptor for another one (accepting.h).  border.c, the master's uploads, the calibration of dolly
- * and the server of dsync call this, each in the thread that has the listener. */
+/* accepting.c: listens, accepts connections, and leaves the listener alone while there
+ * is no descriptor for another one (accepting.h).  border.c, the master's uploads and
+ * the calibration of dolly call this, each in the thread that has the listener. */
 #include "common/net/accepting.h"
 
 #include <arpa/inet.h>

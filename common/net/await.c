@@ -1,5 +1,5 @@
-/* await.c: waits for one socket.  ask.c, the connections of dsync/talk and the uploads of
- * mfrisbeed/master call this, each in the thread that has the connection. */
+/* await.c: waits for one socket.  ask.c and the uploads of mfrisbeed/master call this,
+ * each in the thread that has the connection. */
 #include "common/net/await.h"
 
 #include <errno.h>

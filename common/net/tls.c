@@ -1,6 +1,6 @@
-/* tls.c: encrypted connections, by OpenSSL (tls.h).  dolly calls it in the thread of its engine,
- * dsync in the thread of each connection.  There are no certificates: a handshake succeeds only
- * when both sides have the key. */
+/* tls.c: encrypted connections, by OpenSSL (tls.h).  dolly calls it in the thread of
+ * its engine.  There are no certificates: a handshake succeeds only when both sides
+ * have the key. */
 #include "common/net/tls.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
-/* far.c: runs dmmerge where the copy is, or asks a server to do so, and reads the answers.  pair.c
- * calls this, in one thread. */
+/* far.c: runs dmmerge where the copy is, and reads the answers.  pair.c calls this, in
+ * one thread. */
 #include "dsync/pair/far.h"
 
-#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,15 +10,14 @@
 
 #include "common/base/cancel.h"
 #include "common/base/child.h"
-#include "common/base/hostport.h"
 #include "common/base/number.h"
 #include "common/base/statements.h"
-#include "dsync/talk/call.h"
 
 enum {
 	LINE_BYTES = 8192,
 	WORDS_MAX = LINE_BYTES / 2 + 4, /* each word is followed by a blank; two are added */
 	OWN_BYTES = 200, /* of a line, at most: quotes, blanks and options that dsync adds */
+	OPTION_BYTES = 40,
 	ANSWER_BYTES = 1 << 20,
 	DIGEST_TEXT = 2 * SHA256_BYTES,
 };
@@ -30,50 +29,11 @@ struct line {
 	unsigned n;
 };
 
-/* One run of dmmerge: by a command line, or by a call to a server. */
+/* One run of dmmerge. */
 struct run {
 	struct line line;
-	struct child *child; /* NULL: it is a call */
-	struct call call;
+	struct child *child;
 };
-
-static const char scheme[] = "tls://";
-
-/* Parse "HOST[:PORT]/TARGET", which follows the scheme in `text`.  Host and port are moved
- * to the front, so that there is room for the NUL behind them. */
-static int
-parse_server(struct far *f, char *text, struct err *e)
-{
-	char *at = text + sizeof scheme - 1, *slash = strchr(at, '/'), *host, *port;
-	uint64_t number;
-
-	if (slash != NULL) {
-		memmove(text, at, (size_t)(slash - at));
-		text[slash - at] = '\0';
-	}
-	if (slash == NULL || !hostport_cut(text, &host, &port) || slash[1] == '\0')
-		return err_misuse(e, "a copy at a server must be given as tls://HOST[:PORT]/TARGET");
-	if (port != NULL && number_uint(port, 1, UINT16_MAX, &number, e) != 0)
-		return err_ctx(e, "the port of the server");
-	f->target = slash;
-	f->host = host;
-	f->port = port != NULL ? port : FAR_PORT;
-	return 0;
-}
-
-static int
-check_server(const struct far *f, struct err *e)
-{
-	struct request q;
-
-	if (f->host != NULL && f->port != NULL && f->keyfile == NULL)
-		return err_misuse(e, "a copy at a server needs --key");
-	if (f->port == NULL)
-		return f->keyfile == NULL ? 0 : err_misuse(e, "--key is for a copy at tls://HOST/TARGET");
-	if (request_make(&q, REQUEST_STATUS, 0, f->target, e) != 0)
-		return -1;
-	return request_take_options(&q, f->options, e);
-}
 
 /* Whether the lines of make_line() have room; each quote in the target becomes four bytes. */
 static int
@@ -94,10 +54,8 @@ far_parse(struct far *f, char *text, struct err *e)
 {
 	char *colon = strchr(text, ':'), *slash = strchr(text, '/');
 
-	f->host = f->port = NULL;
+	f->host = NULL;
 	f->target = text;
-	if (strncmp(text, scheme, sizeof scheme - 1) == 0)
-		return parse_server(f, text, e) == 0 ? check_server(f, e) : -1;
 	if (colon != NULL && (slash == NULL || colon < slash)) {
 		*colon = '\0';
 		f->host = text;
@@ -106,7 +64,7 @@ far_parse(struct far *f, char *text, struct err *e)
 	if (f->target[0] == '\0' || f->target[0] == '-' ||
 	    (f->host != NULL && (f->host[0] == '\0' || f->host[0] == '-')))
 		return err_misuse(e, "the copy must be given as HOST:TARGET or TARGET");
-	return check_length(f, e) == 0 ? check_server(f, e) : -1;
+	return check_length(f, e);
 }
 
 /* Cut words at blanks and append them to argv, which points into `words`. */
@@ -160,41 +118,26 @@ make_line(struct line *l, const struct far *f, const char *option)
 	l->argv[l->n++] = l->remote;
 }
 
-/* Begin a run of dmmerge with pipes to it or from it.  *r must stay as it is until the end. */
+/* Begin a run of dmmerge with an option, and with pipes to it or from it.  *r must
+ * stay as it is until the end. */
 static int
-start(struct run *r, const struct far *f, enum request_what what, uint64_t piece_bytes,
-    unsigned pipes, struct err *e)
+start(struct run *r, const struct far *f, const char *option, unsigned pipes,
+    struct err *e)
 {
-	char option[REQUEST_OPTION_MAX];
-
-	r->child = NULL;
-	if (f->port == NULL) {
-		make_line(&r->line, f, request_option(what, piece_bytes, option));
-		return child_start(&r->child, r->line.argv, pipes, e);
-	}
-	r->call = (struct call){ .host = f->host, .port = f->port, .keyfile = f->keyfile };
-	if (request_make(&r->call.request, what, piece_bytes, f->target, e) != 0 ||
-	    request_take_options(&r->call.request, f->options, e) != 0)
-		return -1;
-	return call_start(&r->call, pipes, e);
+	make_line(&r->line, f, option);
+	return child_start(&r->child, r->line.argv, pipes, e);
 }
 
-static int
-from(const struct run *r)
-{
-	return r->child != NULL ? child_from(r->child) : r->call.from;
-}
-
-/* End a run, which has given rc and *e.  One that has failed here is not waited for: a program is
- * killed, and a call notices that its pipes are closed. */
+/* End a run, which has given rc and *e.  One that has failed here is killed, and not
+ * waited for. */
 static int
 end(struct run *r, int rc, struct err *e)
 {
 	struct err late;
 
-	if (rc != 0 && r->child != NULL)
+	if (rc != 0)
 		child_kill(r->child);
-	int ended = r->child != NULL ? child_wait(r->child, &late) : call_end(&r->call, &late);
+	int ended = child_wait(r->child, &late);
 	if (rc == 0 && ended != 0)
 		*e = late;
 	return rc != 0 ? rc : ended;
@@ -202,14 +145,15 @@ end(struct run *r, int rc, struct err *e)
 
 /* Run dmmerge to its end and take all that it prints, which the caller frees. */
 static int
-ask(const struct far *f, enum request_what what, char **answer, struct err *e)
+ask(const struct far *f, const char *option, char **answer, struct err *e)
 {
 	struct run r;
 
-	if (start(&r, f, what, 0, CHILD_OUT, e) != 0)
+	if (start(&r, f, option, CHILD_OUT, e) != 0)
 		return -1;
-	const char *name = r.child != NULL ? r.line.argv[0] : f->host;
-	if (end(&r, child_read_answer(from(&r), name, ANSWER_BYTES, answer, e), e) == 0)
+	int rc = child_read_answer(
+	    child_from(r.child), r.line.argv[0], ANSWER_BYTES, answer, e);
+	if (end(&r, rc, e) == 0)
 		return 0;
 	free(*answer);
 	return -1;
@@ -267,7 +211,7 @@ far_status(const struct far *f, struct far_status *s, struct err *e)
 	char *answer;
 
 	memset(s, 0, sizeof *s);
-	if (ask(f, REQUEST_STATUS, &answer, e) != 0)
+	if (ask(f, "--status", &answer, e) != 0)
 		return -1;
 	int rc = statements_parse(answers, s, answer, strlen(answer), "dmmerge --status", e);
 	free(answer);
@@ -281,7 +225,7 @@ far_recover(const struct far *f, struct err *e)
 {
 	char *answer;
 
-	if (ask(f, REQUEST_RECOVER, &answer, e) != 0)
+	if (ask(f, "--recover", &answer, e) != 0)
 		return -1;
 	free(answer);
 	return 0;
@@ -300,8 +244,7 @@ pipe_write(void *ctx, const void *buf, size_t len, uint64_t off)
 	struct far_merge *m = ctx;
 
 	(void)off;
-	const struct run *r = &m->run;
-	return write(r->child != NULL ? child_to(r->child) : r->call.to, buf, len);
+	return write(child_to(m->run.child), buf, len);
 }
 
 int
@@ -313,7 +256,7 @@ far_merge_begin(struct far_merge **out, const struct far *f, struct disk **to, s
 	*out = NULL;
 	if (m == NULL)
 		return err_nomem(e, "a merge");
-	if (start(&m->run, f, REQUEST_MERGE, 0, CHILD_IN, e) != 0) {
+	if (start(&m->run, f, "", CHILD_IN, e) != 0) {
 		free(m);
 		return -1;
 	}
@@ -391,9 +334,11 @@ far_digests(const struct far *f, uint64_t piece_bytes,
     int (*take)(void *arg, const uint8_t digest[SHA256_BYTES], struct err *), void *arg,
     struct err *e)
 {
+	char option[OPTION_BYTES];
 	struct run r;
 
-	if (start(&r, f, REQUEST_DIGESTS, piece_bytes, CHILD_OUT, e) != 0)
+	snprintf(option, sizeof option, "--digests=%" PRIu64, piece_bytes);
+	if (start(&r, f, option, CHILD_OUT, e) != 0)
 		return -1;
-	return end(&r, read_digests(from(&r), take, arg, e), e);
+	return end(&r, read_digests(child_from(r.child), take, arg, e), e);
 }

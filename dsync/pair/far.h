@@ -1,5 +1,5 @@
-/* far.h: the copy of a device, here or on another host.  dmmerge is run there by ssh, by what the
- * user has named in its place, or by `dsync serve`.
+/* far.h: the copy of a device, here or on another host.  dmmerge is run there by ssh,
+ * or by what the user has named in its place.
  */
 #ifndef DSYNC_PAIR_FAR_H
 #define DSYNC_PAIR_FAR_H
@@ -13,20 +13,15 @@
 
 struct far {
 	const char *host;    /* NULL: this host */
-	const char *port;    /* of a server on that host; NULL: dmmerge is run by rsh */
-	const char *keyfile; /* of the key that the server has; NULL: none was given */
 	const char *target;  /* the device or file on that host */
 	const char *rsh;     /* words such as "ssh"; host and command follow */
 	const char *dmmerge; /* the program on that host */
 	const char *options; /* more options of dmmerge, as words; or "" */
 };
 
-/* The TCP port of a server, unless another one is named. */
-#define FAR_PORT "8730"
-
-/* Parse "tls://HOST[:PORT]/TARGET", "HOST:TARGET" or "TARGET" into f->host, f->port and f->target,
- * which point into `text`: `text` is changed, and must live as long as *f.  The other members are
- * set before.  ERR_USAGE, also if a server would not take f->options, or there is no key for it. */
+/* Parse "HOST:TARGET" or "TARGET" into f->host and f->target, which point into `text`:
+ * `text` is changed, and must live as long as *f.  The other members are set before.
+ * ERR_USAGE. */
 int far_parse(struct far *f, char *text, struct err *);
 
 /* What `dmmerge --status` says of the copy. */

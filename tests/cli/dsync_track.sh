@@ -29,11 +29,11 @@ check "says what it needs" grep -q "dm:/dev/sdb" "$T/stderr"
 
 # The units: systemd understands them.
 if command -v systemd-analyze > /dev/null; then
-	for u in "dsync@.service" "dsync@.timer" "dsync-track@.service" "dsync-serve.service"; do
+	for u in "dsync@.service" "dsync@.timer" "dsync-track@.service"; do
 		sed "s,/usr/local/sbin/dsync,$BIN/dsync," "$TOP/docs/examples/$u" > "$T/${u/@/@disk}"
 	done
 	cp "$T/dsync@disk.service" "$T/dsync@.service"
-	for u in "dsync@disk.service" "dsync@disk.timer" "dsync-track@disk.service" "dsync-serve.service"; do
+	for u in "dsync@disk.service" "dsync@disk.timer" "dsync-track@disk.service"; do
 		systemd-analyze verify --man=no "$T/$u" > "$T/said" 2>&1
 		check "$u" [ -z "$(grep -F "$T/" "$T/said")" ]
 	done

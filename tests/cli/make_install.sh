@@ -17,7 +17,7 @@ done
 for p in imagezip imageunzip frisbee frisbeed mfrisbeed; do check "administrators find $p" cmp "$BIN/$p" "$R/usr/sbin/$p"; done
 for p in "$TOP"/man/*; do check "$(basename "$p")" cmp "$p" "$R/usr/share/man/man${p##*.}/$(basename "$p")"; done
 D=$R/usr/share/doc/frisbee-suite
-for p in LICENSE README.md docs/filesystems.md docs/emulab.md docs/examples/patagonia.net; do check "$p" cmp "$TOP/$p" "$D/$p"; done
+for p in LICENSE README.md docs/filesystems.md docs/emulab.md docs/examples/dsync-copy docs/examples/patagonia.net; do check "$p" cmp "$TOP/$p" "$D/$p"; done
 check "links between the documents lead somewhere" python3 - "$D" << 'PY'
 import os, re, sys
 missing = []
@@ -29,9 +29,8 @@ for top, _, names in os.walk(sys.argv[1]):
 print("\n".join(missing))
 sys.exit(bool(missing))
 PY
-for u in frisbeed@ mfrisbeed controllerd dsync@ dsync-track@ dsync-serve; do check "the unit $u runs what is installed" grep -q "^ExecStart=/usr/sbin/" "$R/usr/lib/systemd/system/$u.service"; done
+for u in frisbeed@ mfrisbeed controllerd dsync@ dsync-track@; do check "the unit $u runs what is installed" grep -q "^ExecStart=/usr/sbin/" "$R/usr/lib/systemd/system/$u.service"; done
 check "no unit names a program that is elsewhere" [ -z "$(grep -h /usr/local/ "$R"/usr/lib/systemd/system/* | tee /dev/stderr)" ]
-check "what dsync-serve runs is installed, too" [ -x "$R$(sed -n 's/^ExecStart=.* --dmmerge=\([^ ]*\) .*/\1/p' "$R/usr/lib/systemd/system/dsync-serve.service")" ]
 for u in mfrisbeed controllerd; do check "the user $u" grep -q "^u $u " "$R/usr/lib/sysusers.d/frisbee-server.conf"; done
 check "network boot" quietly env OUT="$T/netboot" "$R/usr/sbin/frisbee-netboot" --version
 status 1 env OUT="$T/netboot" "$R/usr/sbin/frisbee-netboot" setup lo "$T/served"
