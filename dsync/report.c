@@ -15,14 +15,10 @@
 
 /* Begin a report.  In the log of `run` it is one line, which says what happened and when. */
 static struct json *
-begin_report(const struct options *o, const char *event, struct err *e)
+begin_report(const struct options *o, const char *event)
 {
 	struct json *j = json_new();
 
-	if (j == NULL) {
-		err_nomem(e, "the report");
-		return NULL;
-	}
 	if (o->command == DSYNC_RUN)
 		json_one_line(j);
 	json_object(j, NULL);
@@ -38,10 +34,8 @@ sync_json(const struct options *o, const struct pair_report *r, struct err *e)
 {
 	const struct extract_report *s = &r->sent;
 	char id[STREAM_ID_TEXT];
-	struct json *j = begin_report(o, "sync", e);
+	struct json *j = begin_report(o, "sync");
 
-	if (j == NULL)
-		return -1;
 	json_string(j, "device", o->pair.from.device);
 	json_string(j, "id", stream_id_text(&s->head.id, id));
 	json_uint(j, "made_at", s->head.made_at);
@@ -91,11 +85,9 @@ in_sectors(struct range bytes)
 static int
 difference_json(const struct options *o, const struct pair_difference *d, struct err *e)
 {
-	struct json *j = begin_report(o, "verify", e);
+	struct json *j = begin_report(o, "verify");
 	struct err differs;
 
-	if (j == NULL)
-		return -1;
 	json_bool(j, "same", rangeset_count(&d->differs) == 0);
 	json_uint(j, "device_bytes", d->device_bytes);
 	json_uint(j, "compared_bytes", d->compared_bytes);
@@ -181,8 +173,6 @@ report_status(const struct options *o, const struct far_status *s, struct err *e
 	struct err why;
 	int rc = verdict(o, s, &why);
 
-	if (o->json && j == NULL)
-		return err_nomem(e, "the report");
 	if (j == NULL) {
 		status_lines(s, age);
 		if (rc != 0)
@@ -208,8 +198,6 @@ tracked_json(const struct track_report *r, struct err *e)
 	struct json *j = json_new();
 	struct err untracked;
 
-	if (j == NULL)
-		return err_nomem(e, "the report");
 	json_object(j, NULL);
 	json_string(j, "name", r->name);
 	json_bool(j, "tracked", r->tracked);
@@ -258,7 +246,7 @@ void
 report_failed(const struct options *o, const char *what, const struct err *why)
 {
 	struct err e;
-	struct json *j = o->json ? begin_report(o, "failed", &e) : NULL;
+	struct json *j = o->json ? begin_report(o, "failed") : NULL;
 
 	if (j == NULL) {
 		log_err("%s: %s", what, why->text);

@@ -114,8 +114,6 @@ command_gc(const struct options *o, char **operands, int n, struct err *e)
 	tell_reserve(o, &t.lacks_reserve);
 	if (o->json) {
 		struct json *j = json_new();
-		if (j == NULL)
-			return err_nomem(e, "the summary");
 		json_object(j, NULL);
 		json_uint(j, "fragments_removed", t.fragments);
 		json_uint(j, "packs_replaced", t.packs);
@@ -238,18 +236,14 @@ examine(const struct options *o, struct store *s, bool data,
 	struct findings f = { .quiet = o->quiet, .j = o->json ? json_new() : NULL };
 	struct index_totals t;
 
-	if (o->json && f.j == NULL)
-		return err_nomem(e, "the findings");
 	*c = (struct check){ .data = data,
 		.jobs = o->jobs,
 		.problem = on_problem,
 		.note = on_note,
 		.progress = on_progress,
 		.arg = &f };
-	if (f.j != NULL) {
-		json_object(f.j, NULL);
-		json_array(f.j, "problems");
-	}
+	json_object(f.j, NULL);
+	json_array(f.j, "problems");
 	uint64_t total = index_totals(s->index, &t, e) == 0 ? t.pack_bytes : 0;
 	progress_begin(&f.bar, "emustore", total, -1, o->quiet);
 	int rc = run(c, s, e);

@@ -134,19 +134,15 @@ command_copy(const struct options *o, char **operands, int n, struct err *e)
 	if (o->to == NULL)
 		return err_misuse(e, "copy needs --to, the store that the images go to");
 	c.j = o->json ? json_new() : NULL;
-	if (o->json && c.j == NULL)
-		return err_nomem(e, "the summary");
-	if (c.j != NULL)
-		json_array(c.j, NULL);
+	json_array(c.j, NULL);
 	int rc = open_store(&c.from, o, false, e);
 	if (rc == 0) {
 		rc = copy_all(&c, operands, n, e);
 		store_close(&c.from);
 	}
 	buf_free(&c.versions);
-	if (c.j != NULL)
-		json_end(c.j);
-	if (rc == 0 && c.j != NULL)
+	json_end(c.j);
+	if (rc == 0)
 		return json_show(c.j, e);
 	json_free(c.j);
 	return rc;

@@ -214,10 +214,7 @@ command_forget(const struct options *o, char **operands, int n, struct err *e)
 		return err_misuse(e, "forget needs a rule, such as --keep-last: "
 		                     "versions that no rule keeps are removed");
 	f.j = o->json ? json_new() : NULL;
-	if (o->json && f.j == NULL)
-		return err_nomem(e, "the list of versions");
-	if (f.j != NULL)
-		json_array(f.j, NULL);
+	json_array(f.j, NULL);
 	int rc = open_store(&s, o, !o->dry_run, e);
 	if (rc == 0) {
 		rc = check_names(operands, n, &s, e);
@@ -229,9 +226,8 @@ command_forget(const struct options *o, char **operands, int n, struct err *e)
 		store_close(&s);
 	}
 	buf_free(&f.images);
-	if (f.j != NULL)
-		json_end(f.j);
-	if (rc == 0 && f.j != NULL)
+	json_end(f.j);
+	if (rc == 0)
 		rc = json_show(f.j, e);
 	else
 		json_free(f.j);

@@ -212,8 +212,6 @@ info_json(const struct shown *w, const struct stored *d, struct err *e)
 	const struct recipe_image *a = stored_about(d);
 	struct json *j = json_new();
 
-	if (j == NULL)
-		return err_nomem(e, "the image");
 	json_object(j, NULL);
 	json_image(j, a);
 	json_uint(j, "fragments", stored_fragments(d));
@@ -368,8 +366,6 @@ stats_json(const struct shown *w, const struct index_totals *t, struct index *x,
 {
 	struct json *j = json_new();
 
-	if (j == NULL)
-		return err_nomem(e, "the statistics");
 	json_object(j, NULL);
 	json_uint(j, "images", t->images);
 	json_uint(j, "image_bytes", t->image_chunks * NDZ_CHUNK_BYTES);

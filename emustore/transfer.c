@@ -261,10 +261,8 @@ command_put(const struct options *o, char **operands, int n, struct err *e)
 	struct json *j = o->json ? json_new() : NULL;
 
 	(void)n;
-	if (o->json && j == NULL)
-		return err_nomem(e, "the summary");
 	int rc = put_file(o, operands[0], operands[1], j, e);
-	if (rc == 0 && j != NULL)
+	if (rc == 0)
 		return json_show(j, e);
 	json_free(j);
 	return rc;
@@ -332,17 +330,12 @@ import(const struct options *o, const char *folder, struct dirent **list, int co
 	struct json *j = o->json ? json_new() : NULL;
 	struct err printing;
 
-	if (o->json && j == NULL)
-		return err_nomem(e, "the summary");
 	if (check_names(list, count, e) != 0) {
 		json_free(j);
 		return -1;
 	}
-	if (j != NULL)
-		json_array(j, NULL);
+	json_array(j, NULL);
 	int rc = put_each(o, folder, list, count, j, e);
-	if (j == NULL)
-		return rc;
 	json_end(j);
 	if (json_show(j, &printing) != 0 && rc == 0) {
 		*e = printing;
@@ -445,8 +438,6 @@ report_got(const struct recipe_image *about, FILE *to, struct err *e)
 {
 	struct json *j = json_new();
 
-	if (j == NULL)
-		return err_nomem(e, "the summary");
 	json_object(j, NULL);
 	json_image(j, about);
 	json_end(j);

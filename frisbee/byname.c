@@ -106,8 +106,6 @@ print_json(const char *name, const struct master_get_reply *r, struct err *e)
 	struct json *j = json_new();
 	char addr[ADDR_TEXT_MAX];
 
-	if (j == NULL)
-		return err_nomem(e, "a report");
 	json_object(j, NULL);
 	json_string(j, "name", name);
 	json_uint(j, "image_bytes", r->bytes);

@@ -29,8 +29,6 @@ print_json(const struct doctor_facts *f, const struct doctor_report *r, struct e
 	struct json *j = json_new();
 	char a[ADDR_TEXT_MAX];
 
-	if (j == NULL)
-		return err_nomem(e, "the report");
 	json_object(j, NULL);
 	json_bool(j, "well", r->well);
 	json_string(j, "summary", r->summary);

@@ -45,8 +45,6 @@ to_json(const struct load_stats *r, const struct install_stats *i)
 	struct json *j = json_new();
 	char other[ADDR_TEXT_MAX];
 
-	if (j == NULL)
-		return NULL;
 	json_object(j, NULL);
 	json_double(j, "seconds", r->seconds);
 	put_state(j, r);
@@ -127,13 +125,7 @@ int
 report_print(const struct load_stats *r, const struct install_stats *i, FILE *f,
     struct err *e)
 {
-	struct json *j = to_json(r, i);
-
-	if (j == NULL)
-		return err_nomem(e, "the statistics");
-	int rc = json_print(j, f, e);
-	json_free(j);
-	return rc;
+	return json_show_on(to_json(r, i), f, e);
 }
 
 int
@@ -141,10 +133,8 @@ report_save(const struct load_stats *r, const struct install_stats *i, const cha
     struct err *e)
 {
 	struct json *j = to_json(r, i);
-
-	if (j == NULL)
-		return err_nomem(e, "the statistics");
 	int rc = json_save(j, path, e);
+
 	json_free(j);
 	return rc;
 }

@@ -178,8 +178,7 @@ make_json(const struct shown_all *all, const struct report_end *end)
 	struct client_row *rows = calloc(ROWS_MAX, sizeof *rows);
 	struct json *j = json_new();
 
-	if (rows == NULL || j == NULL) {
-		free(rows);
+	if (rows == NULL) {
 		json_free(j);
 		return NULL;
 	}

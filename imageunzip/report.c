@@ -29,8 +29,6 @@ imageunzip_summary(
 
 	if (r->o->json) {
 		struct json *j = json_new();
-		if (j == NULL)
-			return err_nomem(e, "the summary");
 		json_object(j, NULL);
 		json_uint(j, "chunks", s->chunks);
 		json_uint(j, "bytes_written", s->bytes_written);

@@ -16,8 +16,6 @@ status_json(
 {
 	struct json *j = json_new();
 
-	if (j == NULL)
-		return err_nomem(e, "the status");
 	json_object(j, NULL);
 	json_bool(j, "unfinished", unfinished != NULL);
 	if (unfinished != NULL) {

@@ -135,8 +135,6 @@ json_layout(const struct layout *l, uint64_t stored, struct err *e)
 {
 	struct json *j = json_new();
 
-	if (j == NULL)
-		return err_nomem(e, "the report");
 	json_object(j, NULL);
 	json_uint(j, "sectors", l->total);
 	json_uint(j, "stored_sectors", stored);
@@ -346,8 +344,6 @@ imagezip_summary(const struct options *o, const struct layout *l,
 
 	if (o->json) {
 		struct json *j = json_new();
-		if (j == NULL)
-			return err_nomem(e, "the summary");
 		json_object(j, NULL);
 		json_uint(j, "sectors", s->total_sectors);
 		json_uint(j, "data_bytes", s->made.data_bytes);

@@ -25,8 +25,6 @@ disk_json(struct export *x, const struct ptable *t, struct err *e)
 	struct json *j = json_new();
 	char type[64];
 
-	if (j == NULL)
-		return err_nomem(e, "the report");
 	json_object(j, NULL);
 	json_string(j, "image", export_name(x));
 	json_uint(j, "disk_bytes", export_bytes(x));
@@ -77,8 +75,6 @@ report_attached(const struct opts *o, const char *disk, const char *where, struc
 {
 	if (o->json) {
 		struct json *j = json_new();
-		if (j == NULL)
-			return err_nomem(e, "the report");
 		json_object(j, NULL);
 		json_string(j, "image", o->sources.places[0]);
 		if (disk != NULL)
@@ -106,8 +102,6 @@ report_boot(
 
 	if (o->json) {
 		struct json *j = json_new();
-		if (j == NULL)
-			return err_nomem(e, "the report");
 		json_object(j, NULL);
 		json_string(j, "image", o->sources.places[0]);
 		json_string(j, "kernel", m->version);
@@ -131,8 +125,6 @@ report_merged(const struct opts *o, const struct order *m, struct err *e)
 
 	if (o->json) {
 		struct json *j = json_new();
-		if (j == NULL)
-			return err_nomem(e, "the report");
 		json_object(j, NULL);
 		json_string(j, "order", o->stream.order);
 		json_uint(j, "machines", m->machines);

@@ -24,26 +24,35 @@ struct json {
 	char closers[DEPTH_MAX];
 };
 
+/* A document for which there was no memory.  Nothing is added to it. */
+static struct json unmade;
+
 struct json *
 json_new(void)
 {
 	struct json *j = calloc(1, sizeof *j);
 
 	if (j == NULL)
-		return NULL;
+		return &unmade;
 	j->first = true;
 	j->mem = open_memstream(&j->text, &j->len);
-	if (j->mem == NULL) {
-		free(j);
-		return NULL;
-	}
-	return j;
+	if (j->mem != NULL)
+		return j;
+	free(j);
+	return &unmade;
+}
+
+/* Is there a document that something can be added to? */
+static bool
+is_there(const struct json *j)
+{
+	return j != NULL && j->mem != NULL;
 }
 
 void
 json_free(struct json *j)
 {
-	if (j == NULL)
+	if (!is_there(j))
 		return;
 	fclose(j->mem);
 	free(j->text);
@@ -78,7 +87,8 @@ put_quoted(struct json *j, const char *value)
 void
 json_one_line(struct json *j)
 {
-	j->one_line = true;
+	if (is_there(j))
+		j->one_line = true;
 }
 
 static void
@@ -88,10 +98,13 @@ newline(struct json *j)
 		fprintf(j->mem, "\n%*s", 2 * j->depth, "");
 }
 
-/* Write what stands in front of any value: comma, newline and key. */
-static void
+/* Write what stands in front of any value: comma, newline and key.  Returns whether
+ * there is a document. */
+static bool
 lead(struct json *j, const char *key)
 {
+	if (!is_there(j))
+		return false;
 	if (!j->first)
 		fputc(',', j->mem);
 	if (j->depth > 0)
@@ -101,13 +114,15 @@ lead(struct json *j, const char *key)
 		put_quoted(j, key);
 		fputs(": ", j->mem);
 	}
+	return true;
 }
 
 static void
 json_open(struct json *j, const char *key, char opener, char closer)
 {
+	if (!lead(j, key))
+		return;
 	assert(j->depth < DEPTH_MAX);
-	lead(j, key);
 	fputc(opener, j->mem);
 	j->closers[j->depth++] = closer;
 	j->first = true;
@@ -128,6 +143,8 @@ json_array(struct json *j, const char *key)
 void
 json_end(struct json *j)
 {
+	if (!is_there(j))
+		return;
 	assert(j->depth > 0);
 	char closer = j->closers[--j->depth];
 	if (!j->first)
@@ -139,28 +156,29 @@ json_end(struct json *j)
 void
 json_string(struct json *j, const char *key, const char *value)
 {
-	lead(j, key);
-	put_quoted(j, value);
+	if (lead(j, key))
+		put_quoted(j, value);
 }
 
 void
 json_uint(struct json *j, const char *key, uint64_t value)
 {
-	lead(j, key);
-	fprintf(j->mem, "%" PRIu64, value);
+	if (lead(j, key))
+		fprintf(j->mem, "%" PRIu64, value);
 }
 
 void
 json_int(struct json *j, const char *key, int64_t value)
 {
-	lead(j, key);
-	fprintf(j->mem, "%" PRId64, value);
+	if (lead(j, key))
+		fprintf(j->mem, "%" PRId64, value);
 }
 
 void
 json_double(struct json *j, const char *key, double value)
 {
-	lead(j, key);
+	if (!lead(j, key))
+		return;
 	if (isfinite(value))
 		fprintf(j->mem, "%.6g", value);
 	else
@@ -170,8 +188,8 @@ json_double(struct json *j, const char *key, double value)
 void
 json_bool(struct json *j, const char *key, bool value)
 {
-	lead(j, key);
-	fputs(value ? "true" : "false", j->mem);
+	if (lead(j, key))
+		fputs(value ? "true" : "false", j->mem);
 }
 
 void
@@ -179,7 +197,8 @@ json_hex(struct json *j, const char *key, const void *bytes, size_t n)
 {
 	const unsigned char *b = bytes;
 
-	lead(j, key);
+	if (!lead(j, key))
+		return;
 	fputc('"', j->mem);
 	for (size_t i = 0; i < n; i++)
 		fprintf(j->mem, "%02x", b[i]);
@@ -189,9 +208,13 @@ json_hex(struct json *j, const char *key, const void *bytes, size_t n)
 static int
 complete(struct json *j, struct err *e)
 {
-	assert(j->depth == 0);
-	fputc('\n', j->mem);
-	return fflush(j->mem) == 0 && !ferror(j->mem) ? 0 : err_nomem(e, "a JSON document");
+	if (is_there(j)) {
+		assert(j->depth == 0);
+		fputc('\n', j->mem);
+		if (fflush(j->mem) == 0 && !ferror(j->mem))
+			return 0;
+	}
+	return err_nomem(e, "a JSON document");
 }
 
 int
@@ -202,9 +225,11 @@ json_save(struct json *j, const char *path, struct err *e)
 	           : -1;
 }
 
-int
-json_print(struct json *j, FILE *f, struct err *e)
+static int
+print(struct json *j, FILE *f, struct err *e)
 {
+	if (j == NULL)
+		return 0;
 	if (complete(j, e) != 0)
 		return -1;
 	if (fwrite(j->text, 1, j->len, f) != j->len || fflush(f) != 0)
@@ -215,7 +240,7 @@ json_print(struct json *j, FILE *f, struct err *e)
 int
 json_show_on(struct json *j, FILE *f, struct err *e)
 {
-	int rc = json_print(j, f, e);
+	int rc = print(j, f, e);
 
 	json_free(j);
 	return rc;

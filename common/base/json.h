@@ -1,8 +1,11 @@
 /* json.h: one JSON document, kept in memory until it is complete, and written as a whole.
  *
  * The writer sees to commas, nesting, indentation and escaping.  Errors are kept and
- * reported once, by json_print().  `key` is NULL inside arrays and for the outermost
- * object.  Objects and arrays are at most 32 deep (asserted). */
+ * reported once, by json_show().  `key` is NULL inside arrays and for the outermost
+ * object.  Objects and arrays are at most 32 deep (asserted).
+ *
+ * A program that can report in both ways has no document, NULL, where it reports by text:
+ * all functions but json_save() then do nothing. */
 #ifndef COMMON_BASE_JSON_H
 #define COMMON_BASE_JSON_H
 
@@ -15,8 +18,7 @@
 
 struct json;
 
-struct json *json_new(void); /* NULL: out of memory */
-/* Frees the document; NULL is allowed. */
+struct json *json_new(void); /* never NULL: want of memory is reported by json_show() */
 void json_free(struct json *);
 /* Print the document on one line, as in a log.  To be called before anything is added. */
 void json_one_line(struct json *);
@@ -33,16 +35,14 @@ void json_int(struct json *, const char *key, int64_t value);
 void json_double(struct json *, const char *key, double value);
 void json_bool(struct json *, const char *key, bool value);
 void json_hex(struct json *, const char *key, const void *bytes, size_t n);
-/* Write the document and a newline.  Everything must be closed (asserted).  ERR_NOMEM when
- * the document did not fit into memory, ERR_IO when it cannot be written. */
-int json_print(struct json *, FILE *, struct err *);
+/* Write the document and a newline to standard output, or to the given file, and free
+ * it also on failure.  Everything must be closed (asserted).  ERR_NOMEM when the
+ * document did not fit into memory, ERR_IO when it cannot be written. */
+int json_show(struct json *, struct err *);
+int json_show_on(struct json *, FILE *, struct err *);
 /* Write it to the file `path`, which it replaces as a whole (replace.h).  The file is not
  * synced, because it describes a moment and is written again.  ERR_NOMEM, or an error of
  * replace_file(): `path` is as it was. */
 int json_save(struct json *, const char *path, struct err *);
-/* json_print() to standard output, or to the given file; frees the document also on
- * failure. */
-int json_show(struct json *, struct err *);
-int json_show_on(struct json *, FILE *, struct err *);
 
 #endif /* COMMON_BASE_JSON_H */

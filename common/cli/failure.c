@@ -55,8 +55,6 @@ failure_show(const struct err *failure, int exit_status, FILE *f)
 	struct json *j = json_new();
 	struct err ignored; /* there is no other place to report it */
 
-	if (j == NULL)
-		return -1;
 	json_object(j, NULL);
 	failure_put_err(j, failure, exit_status);
 	json_end(j);
@@ -78,8 +76,6 @@ failure_none_show_on(FILE *f, struct err *e)
 {
 	struct json *j = json_new();
 
-	if (j == NULL)
-		return err_nomem(e, "the summary");
 	json_object(j, NULL);
 	json_bool(j, "ok", true);
 	json_end(j);

@@ -123,8 +123,6 @@ rehearsal_json(const struct rehearsal_found *f, FILE *to, struct err *e)
 {
 	struct json *j = json_new();
 
-	if (j == NULL)
-		return err_nomem(e, "the report");
 	json_object(j, NULL);
 	json_bool(j, "dry_run", true);
 	json_uint(j, "chunks", f->chunks);

@@ -131,8 +131,6 @@ print_json(struct db *db, struct err *e)
 {
 	struct json *j = json_new();
 
-	if (j == NULL)
-		return err_nomem(e, "a report");
 	json_object(j, NULL);
 	json_array(j, "images");
 	int rc = db_each(db, images_text, json_image, j, e);

@@ -32,8 +32,6 @@ document(void)
 	struct streamed_status s = streamed_status(device);
 	struct json *j = json_new();
 
-	if (j == NULL)
-		return NULL;
 	json_object(j, NULL);
 	json_uint(j, "disk_bytes", streamed_bytes(device));
 	json_uint(j, "stored_bytes", s.stored_bytes);
@@ -60,7 +58,7 @@ answer(void *arg, struct caller *c)
 	struct err ignored;
 
 	(void)arg;
-	if (j != NULL && f != NULL)
+	if (f != NULL)
 		json_show_on(j, f, &ignored);
 	else
 		json_free(j);

@@ -31,8 +31,6 @@ show_json(const struct extract_report *r, double seconds, struct err *e)
 	char id[STREAM_ID_TEXT];
 	struct json *j = json_new();
 
-	if (j == NULL)
-		return err_nomem(e, "the report");
 	json_object(j, NULL);
 	json_string(j, "id", stream_id_text(&r->head.id, id));
 	json_string(j, "since", r->head.kind);
@@ -95,18 +93,24 @@ in_sectors(struct range bytes)
 }
 
 static int
-list_json(const struct rangeset *changed, const struct extract_report *r, struct err *e)
+list(const struct options *o, struct err *e)
 {
-	struct json *j = json_new();
+	struct extract_report r;
+	struct rangeset changed;
 
-	if (j == NULL)
-		return err_nomem(e, "the report");
+	rangeset_init(&changed);
+	if (extract_list(&o->how, &changed, &r, e) != 0)
+		return -1;
+	tell_warning(o, &r);
+	struct json *j = o->json ? json_new() : NULL;
 	json_object(j, NULL);
-	json_uint(j, "block_bytes", r->head.block_bytes);
-	json_uint(j, "changed_bytes", r->changed_bytes);
+	json_uint(j, "block_bytes", r.head.block_bytes);
+	json_uint(j, "changed_bytes", r.changed_bytes);
 	json_array(j, "ranges");
-	for (size_t i = 0; i < rangeset_count(changed); i++) {
-		struct range s = in_sectors(rangeset_get(changed, i));
+	for (size_t i = 0; i < rangeset_count(&changed); i++) {
+		struct range s = in_sectors(rangeset_get(&changed, i));
+		if (j == NULL)
+			say(stdout, "%" PRIu64 " %" PRIu64 "\n", s.off, s.len);
 		json_object(j, NULL);
 		json_uint(j, "first_sector", s.off);
 		json_uint(j, "sectors", s.len);
@@ -114,50 +118,7 @@ list_json(const struct rangeset *changed, const struct extract_report *r, struct
 	}
 	json_end(j);
 	json_end(j);
-	return json_show(j, e);
-}
-
-static int
-list(const struct options *o, struct err *e)
-{
-	struct extract_report r;
-	struct rangeset changed;
-	int rc = 0;
-
-	rangeset_init(&changed);
-	if (extract_list(&o->how, &changed, &r, e) != 0)
-		return -1;
-	tell_warning(o, &r);
-	if (o->json)
-		rc = list_json(&changed, &r, e);
-	for (size_t i = 0; !o->json && i < rangeset_count(&changed); i++) {
-		struct range s = in_sectors(rangeset_get(&changed, i));
-		say(stdout, "%" PRIu64 " %" PRIu64 "\n", s.off, s.len);
-	}
 	rangeset_free(&changed);
-	return rc;
-}
-
-static int
-status_json(const struct bases *b, struct err *e)
-{
-	char id[STREAM_ID_TEXT];
-	struct json *j = json_new();
-
-	if (j == NULL)
-		return err_nomem(e, "the report");
-	json_object(j, NULL);
-	json_string(j, "since", b->kind);
-	json_uint(j, "device_bytes", b->device_bytes);
-	json_array(j, "states");
-	for (unsigned i = 0; i < b->n; i++) {
-		json_object(j, NULL);
-		json_string(j, "id", stream_id_text(&b->all[i].id, id));
-		json_bool(j, "confirmed", i == 0 && b->confirmed);
-		json_end(j);
-	}
-	json_end(j);
-	json_end(j);
 	return json_show(j, e);
 }
 
@@ -169,12 +130,25 @@ status(const struct options *o, struct err *e)
 
 	if (extract_bases(&o->how, &b, e) != 0)
 		return -1;
-	int rc = o->json ? status_json(&b, e) : 0;
-	for (unsigned i = 0; !o->json && i < b.n; i++)
-		say(stdout, "%s %s\n", i == 0 && b.confirmed ? "base" : "pending",
-		    stream_id_text(&b.all[i].id, id));
+	struct json *j = o->json ? json_new() : NULL;
+	json_object(j, NULL);
+	json_string(j, "since", b.kind);
+	json_uint(j, "device_bytes", b.device_bytes);
+	json_array(j, "states");
+	for (unsigned i = 0; i < b.n; i++) {
+		bool confirmed = i == 0 && b.confirmed;
+		stream_id_text(&b.all[i].id, id);
+		if (j == NULL)
+			say(stdout, "%s %s\n", confirmed ? "base" : "pending", id);
+		json_object(j, NULL);
+		json_string(j, "id", id);
+		json_bool(j, "confirmed", confirmed);
+		json_end(j);
+	}
+	json_end(j);
+	json_end(j);
 	bases_close(&b);
-	return rc;
+	return json_show(j, e);
 }
 
 static int

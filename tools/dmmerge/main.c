@@ -73,8 +73,6 @@ show_json(const struct options *o, const struct merge_report *r, double seconds,
 	struct err why;
 	int rc = 0;
 
-	if (j == NULL)
-		return err_nomem(e, "the report");
 	json_object(j, NULL);
 	put_state(j, r);
 	if (o->status && !o->quiet && (rc = verdict(o, r, &why)) != 0)

@@ -326,8 +326,6 @@ report_json(const struct opts *o, const struct work *w, struct err *e)
 	struct json *j = json_new();
 	struct err alone;
 
-	if (j == NULL)
-		return err_nomem(e, "the report");
 	json_object(j, NULL);
 	json_string(j, "disk", w->on.disk);
 	json_bool(j, "dry_run", o->look_only);

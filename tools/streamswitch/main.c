@@ -57,15 +57,14 @@ static const struct cli_program program = {
 	.tables = { { opts, 0, NULL } },
 };
 
-static int
-begin_json(struct json **j, const char *name, struct err *e)
+static struct json *
+begin_json(const char *name)
 {
-	*j = json_new();
-	if (*j == NULL)
-		return err_nomem(e, "the report");
-	json_object(*j, NULL);
-	json_string(*j, "name", name);
-	return 0;
+	struct json *j = json_new();
+
+	json_object(j, NULL);
+	json_string(j, "name", name);
+	return j;
 }
 
 static int
@@ -94,8 +93,7 @@ make(const struct options *o, char **operands, struct err *e)
 		return -1;
 	}
 	if (o->json) {
-		if (begin_json(&j, name, e) != 0)
-			return -1;
+		j = begin_json(name);
 		json_uint(j, "partitions", parts);
 		return end_json(j, e);
 	}
@@ -112,8 +110,7 @@ show_moved(const struct options *o, const char *name, const char *device,
 	struct json *j;
 
 	if (o->json) {
-		if (begin_json(&j, name, e) != 0)
-			return -1;
+		j = begin_json(name);
 		json_string(j, "device", device);
 		json_uint(j, "pause_us", r->pause_us);
 		json_bool(j, "disconnected", r->disconnected);
@@ -152,8 +149,7 @@ where(const struct options *o, char **operands, struct err *e)
 		say(stdout, "%s\n", below);
 		return 0;
 	}
-	if (begin_json(&j, operands[0], e) != 0)
-		return -1;
+	j = begin_json(operands[0]);
 	json_string(j, "device", below);
 	return end_json(j, e);
 }

@@ -165,7 +165,7 @@ body_of(const struct swap_wish *wish)
 	struct json *j = json_new();
 	FILE *f = open_memstream(&text, &n);
 
-	if (j == NULL || f == NULL) {
+	if (f == NULL) {
 		json_free(j);
 		return NULL;
 	}
