@@ -10,8 +10,8 @@
 #include "common/image/format/marker.h"
 #include "common/image/format/pick.h"
 #include "common/image/read/layers.h"
+#include "common/image/read/sectors_table.h"
 #include "common/image/read/walk.h"
-#include "tools/imagedelta/table.h"
 
 /* What differs is given out in blocks of 4 KiB, not in sectors: blocks of a filesystem change
  * as a whole, and a region costs 8 or 16 bytes of a header that has 4096. */
@@ -87,6 +87,25 @@ find_lost(struct diff *d, struct sectors *image, struct sectors *other, struct e
 		rc = rangeset_union(&d->moved, &only, e);
 	rangeset_free(&only);
 	rangeset_free(&both);
+	return rc;
+}
+
+/* Add the sectors of the partition table to the set, so that a single partition can be
+ * installed from the delta (imageunzip --only); none when the image is not of a disk,
+ * or has no table that can be trusted. */
+static int
+table_sectors(struct sectors *image, struct rangeset *set, struct err *e)
+{
+	const struct ext *x = sectors_ext(image);
+	struct ptable pt;
+
+	if (!x->has_image || x->image.kind != EXT_KIND_DISK)
+		return 0;
+	int rc = sectors_table(image, &pt, e);
+	if (rc != 1)
+		return rc;
+	rc = rangeset_union(set, &pt.own, e);
+	ptable_free(&pt);
 	return rc;
 }
 

@@ -1,10 +1,6 @@
 /* main.c: imagedelta makes an image of what differs between two images, or a whole
  * image of a base and its deltas.  main() runs in the first thread; the maker of the
  * new image has threads of its own. */
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/base/say.h"
 #include "common/cli/cli.h"
 #include "common/cli/cli_rows.h"
@@ -53,7 +49,7 @@ static const struct cli_program prog = {
 
 /* Write the delta of the images v[0], the old one, and v[1], the new one. */
 static int
-write_delta(const struct opts *o, struct sectors *const v[2], struct diff *d,
+write_delta(const struct opts *o, struct sectors *const v[], struct diff *d,
     struct basis *basis, const char *output, struct err *e)
 {
 	struct rewrite_source src = { .program = "imagedelta",
@@ -75,7 +71,7 @@ write_delta(const struct opts *o, struct sectors *const v[2], struct diff *d,
 
 static int
 make_delta(
-    const struct opts *o, struct sectors *const v[2], const char *output, struct err *e)
+    const struct opts *o, struct sectors *const v[], const char *output, struct err *e)
 {
 	struct rangeset avoid;
 	struct basis basis;
@@ -123,30 +119,15 @@ make_whole(const struct opts *o, struct sectors *const v[], size_t n,
 	return rc;
 }
 
-/* Open and prove the images inputs[n], and make the output of them: with --onto a whole image,
- * otherwise a delta. */
+/* With --onto a whole image, otherwise a delta. */
 static int
-run(const struct opts *o, char *const inputs[], size_t n, const char *output,
+make(const void *opts, struct sectors *const v[], size_t n, const char *output,
     struct err *e)
 {
-	struct sectors **v = calloc(n, sizeof(struct sectors *));
-	struct opener *opener = NULL;
-	int rc = v != NULL ? opener_new(&opener, &o->rewrite.opener, e)
-	                   : err_nomem(e, "images");
+	const struct opts *o = opts;
 
-	for (size_t i = 0; i < n && rc == 0; i++) {
-		rc = output_check_input(output, inputs[i], e);
-		if (rc == 0)
-			rc = sectors_open_proved(&v[i], inputs[i], opener, e);
-	}
-	if (rc == 0)
-		rc = o->onto != NULL ? make_whole(o, v, n, output, e)
-		                     : make_delta(o, v, output, e);
-	for (size_t i = 0; i < n && v != NULL; i++)
-		sectors_close(v[i]);
-	free(v);
-	opener_free(opener);
-	return rc;
+	return o->onto != NULL ? make_whole(o, v, n, output, e)
+	                       : make_delta(o, v, output, e);
 }
 
 static int
@@ -156,8 +137,7 @@ check_operands(const struct opts *o, int n, struct err *e)
 		return err_misuse(
 		    e, "--onto needs one or more deltas and the name of the new image");
 	if (o->onto == NULL && n != 3)
-		return err_misuse(
-		    e, "two images and the name of the delta are needed");
+		return err_misuse(e, "two images and the name of the delta are needed");
 	if (o->any_base && o->onto == NULL)
 		return err_set(e, ERR_USAGE, "--any-base can only be used with --onto");
 	return 0;
@@ -179,9 +159,7 @@ act(void *opts, char **operands, int n, struct err *e)
 		*--inputs = (char *)(uintptr_t)o->onto;
 		ninputs++;
 	}
-	if (rewrite_check(&o->rewrite, output, e) != 0)
-		return -1;
-	return run(o, inputs, ninputs, output, e);
+	return rewrite_inputs(&o->rewrite, inputs, ninputs, output, make, o, e);
 }
 
 int

@@ -68,12 +68,12 @@ read_image(const char *path, struct headers *s)
 	return rc;
 }
 
-/* Put the members that headers tell; whether the image is a delta, for example, is not known
- * without the key. */
+/* Whether the image is a delta, for example, is not known without the key. */
 static void
-put_json(struct json *j, const struct headers *s)
+show(struct json *j, const struct headers *s, const char *path)
 {
 	const struct totals *t = &s->totals;
+	char uuid[2 * sizeof s->uuid + 1], key[2 * sizeof s->key_id + 1];
 
 	json_uint(j, "version", t->version);
 	json_string(j, "codec", t->codec->name);
@@ -84,13 +84,9 @@ put_json(struct json *j, const struct headers *s)
 	json_hex(j, "uuid", s->uuid, sizeof s->uuid);
 	json_bool(j, "encrypted", true);
 	json_hex(j, "encryption_key", s->key_id, sizeof s->key_id);
-}
-
-static void
-print_ids(const struct headers *s)
-{
-	char uuid[2 * sizeof s->uuid + 1], key[2 * sizeof s->key_id + 1];
-
+	if (j != NULL)
+		return;
+	report_totals(NULL, t, path);
 	say(stdout,
 	    "  uuid %s; encrypted with key %s; the rest cannot be read without this key\n",
 	    number_hex(s->uuid, sizeof s->uuid, uuid),
@@ -102,13 +98,8 @@ encrypted_report(const struct options *o, const char *path, struct json *j)
 {
 	struct headers s = { 0 };
 
-	if (o->opener_files.decrypt == NULL && read_image(path, &s) == 0) {
-		if (j != NULL) {
-			put_json(j, &s);
-		} else if (!o->quiet) {
-			report_totals(&s.totals, path);
-			print_ids(&s);
-		}
-	}
+	if (o->opener_files.decrypt == NULL && (j != NULL || !o->quiet) &&
+	    read_image(path, &s) == 0)
+		show(j, &s, path);
 	totals_free(&s.totals);
 }

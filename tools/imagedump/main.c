@@ -29,10 +29,8 @@ show_chunk(const struct run *r, const struct chunk *c)
 
 	if (!o->quiet)
 		report_oddities(image_name(r->image), &r->totals, &c->h);
-	if (r->j != NULL && o->detail > 0)
-		report_chunk_json(r->j, c, o->detail);
-	else if (r->j == NULL && !o->quiet && o->detail > 0)
-		report_chunk(c, r->totals.chunks, o->detail);
+	if (o->detail > 0 && (r->j != NULL || !o->quiet))
+		report_chunk(r->j, c, r->totals.chunks, o->detail);
 }
 
 /* each() of image_each(): report and check chunk i, and add it to the totals. */
@@ -61,43 +59,28 @@ read_and_verify(struct run *r, struct err *e)
 	return rc;
 }
 
-static void
-show_totals(const struct run *r, const char *path)
+static int
+show_all(const struct run *r, const char *path, struct err *e)
 {
 	const struct options *o = r->o;
 
-	if (r->j != NULL) {
-		report_totals_json(r->j, &r->totals);
-		json_bool(r->j, "verified", o->verify);
-		json_bool(r->j, "encrypted", o->opener_files.decrypt != NULL);
-		json_string(r->j, "signature", imagedump_signature(o, &r->totals));
-	} else if (!o->quiet) {
-		report_totals(&r->totals, path);
-		if (o->verify)
-			report_verdict(o, &r->totals);
-	}
+	if (r->j == NULL && o->quiet)
+		return 0;
+	report_totals(r->j, &r->totals, path);
+	report_verdict(r->j, o, &r->totals);
+	return r->only != NULL ? only_view_show(r->only, r->j, e) : 0;
 }
 
 static int
 read_all(struct run *r, struct err *e)
 {
-	bool list = r->j != NULL && r->o->detail > 0;
+	struct json *list = r->o->detail > 0 ? r->j : NULL;
 
-	if (list)
-		json_array(r->j, "chunk_list");
+	json_array(list, "chunk_list");
 	int rc = r->o->verify ? read_and_verify(r, e)
 	                      : image_each(r->image, take_chunk, r, e);
-	if (list)
-		json_end(r->j);
+	json_end(list);
 	return rc;
-}
-
-static int
-show_only(const struct run *r, struct err *e)
-{
-	if (r->j != NULL)
-		return only_view_json(r->only, r->j, e);
-	return r->o->quiet ? 0 : only_view_print(r->only, e);
 }
 
 static int
@@ -113,9 +96,7 @@ dump(const struct options *o, const char *path, struct json *j, struct err *e)
 	if (rc == 0 && r.only != NULL)
 		rc = only_view_settle(r.only, r.image, e);
 	if (rc == 0)
-		show_totals(&r, path);
-	if (rc == 0 && r.only != NULL)
-		rc = show_only(&r, e);
+		rc = show_all(&r, path, e);
 	only_view_free(r.only);
 	totals_free(&r.totals);
 	image_close(r.image);
@@ -129,48 +110,32 @@ dump_one(const struct options *o, const char *path, struct json *j)
 	struct err e;
 	int status = 0;
 
-	if (j != NULL) {
-		json_object(j, NULL);
-		json_string(j, "image", path);
-	}
+	json_object(j, NULL);
+	json_string(j, "image", path);
 	if (dump(o, path, j, &e) != 0) {
 		encrypted_report(o, path, j);
 		status = err_exit_status(&e);
-		if (j != NULL)
-			failure_put_err(j, &e, status);
+		failure_put_err(j, &e, status);
 		if (!o->quiet)
 			say(stderr, "imagedump: %s\n", e.text);
 	}
-	if (j != NULL)
-		json_end(j);
+	json_end(j);
 	return status;
 }
 
 /* Dump each image; one that fails is reported, and the next one follows.  Returns the highest
- * of their exit statuses. */
-static int
-dump_each(const struct options *o, char **paths, int n, struct json *j)
-{
-	int status = 0;
-
-	for (int i = 0; i < n; i++) {
-		int this = dump_one(o, paths[i], j);
-		status = this > status ? this : status;
-	}
-	return status;
-}
-
+ * of their exit statuses, or -1. */
 static int
 dump_all(const struct options *o, char **paths, int n, struct err *e)
 {
 	struct json *j = o->json ? json_new() : NULL;
+	int status = 0;
 
-	if (!o->json)
-		return dump_each(o, paths, n, NULL);
-	if (j == NULL)
-		return err_nomem(e, "the report");
 	json_array(j, NULL);
-	int status = dump_each(o, paths, n, j);
+	for (int i = 0; i < n; i++) {
+		int this = dump_one(o, paths[i], j);
+		status = this > status ? this : status;
+	}
 	json_end(j);
 	return json_show(j, e) == 0 ? status : -1;
 }

@@ -134,29 +134,22 @@ add_up(struct only_view *v, unsigned number, struct share *s, struct err *e)
 	return rc;
 }
 
-int
-only_view_print(struct only_view *v, struct err *e)
+static void
+print_share(const struct share *s)
 {
 	char size[32], stored[32];
-	struct share s;
 
-	for (unsigned i = 0; i < v->list.n; i++) {
-		if (add_up(v, v->list.number[i], &s, e) != 0)
-			return -1;
-		say(stdout,
-		    "  partition %u (%s): %s, sectors %" PRIu64 "-%" PRIu64
-		    "; %s of data in %u chunks (%u-%u)\n",
-		    s.number, s.type,
-		    human_bytes(s.sectors.len * SECTOR_BYTES, size, sizeof size),
-		    s.sectors.off, range_end(s.sectors) - 1,
-		    human_bytes(s.stored * SECTOR_BYTES, stored, sizeof stored),
-		    s.chunks, s.first, s.last);
-	}
-	return 0;
+	say(stdout, "  partition %u (%s): %s, sectors %" PRIu64 "-%" PRIu64
+	    "; %s of data in %u chunks (%u-%u)\n",
+	    s->number, s->type,
+	    human_bytes(s->sectors.len * SECTOR_BYTES, size, sizeof size),
+	    s->sectors.off, range_end(s->sectors) - 1,
+	    human_bytes(s->stored * SECTOR_BYTES, stored, sizeof stored),
+	    s->chunks, s->first, s->last);
 }
 
 int
-only_view_json(struct only_view *v, struct json *j, struct err *e)
+only_view_show(struct only_view *v, struct json *j, struct err *e)
 {
 	struct share s;
 
@@ -164,6 +157,8 @@ only_view_json(struct only_view *v, struct json *j, struct err *e)
 	for (unsigned i = 0; i < v->list.n; i++) {
 		if (add_up(v, v->list.number[i], &s, e) != 0)
 			return -1;
+		if (j == NULL)
+			print_share(&s);
 		json_object(j, NULL);
 		json_uint(j, "partition", s.number);
 		json_string(j, "type", s.type);

@@ -21,9 +21,8 @@ int only_view_take(struct only_view *, uint32_t number, const struct chunk *,
  * seekable.  Errors as imgtable_refuse() when one of the partitions is not there, and as
  * image_read(), chunk_parse() and imgtable_learn(). */
 int only_view_settle(struct only_view *, struct image *, struct err *);
-/* After only_view_settle(): print a line for each partition to standard output, or put the
- * member "only" into the object that is open.  ERR_NOMEM. */
-int only_view_print(struct only_view *, struct err *);
-int only_view_json(struct only_view *, struct json *, struct err *);
+/* After only_view_settle(): put the member "only" into the object that is open, or
+ * print a line for each partition to standard output, where that is NULL.  ERR_NOMEM. */
+int only_view_show(struct only_view *, struct json *, struct err *);
 
 #endif /* TOOLS_IMAGEDUMP_ONLY_H */

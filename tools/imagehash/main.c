@@ -44,27 +44,28 @@ fix(void *arg, struct range r, void *data, struct err *e)
 	return 0;
 }
 
-/* Make the signature of the image as it would be after an installation onto the target t
- * (NULL: as it is stored).  In a partition, relocations are applied.  The tail counts only on
- * a whole disk that is as large as the one that the tail comes from. */
+/* Make the signature, with this hash and size of blocks, of the image as it would be
+ * after an installation onto the target t (NULL: as it is stored).  In a partition,
+ * relocations are applied.  The tail counts only on a whole disk that is as large as
+ * the one that the tail comes from. */
 static int
 hash_image(struct sig *s, const struct options *o, enum sig_hash hash,
-    uint32_t block_sectors, const struct target *t, struct err *e)
+    uint64_t block_sectors, const struct target *t, struct err *e)
 {
-	const struct range *slice = t != NULL && o->slice != 0 ? &t->slice : NULL;
+	bool part = t != NULL && o->slice != 0;
 	struct fixer f = { 0 };
 
 	if (sectors_open(&f.image, o->image, e) != 0)
 		return -1;
-	if (slice != NULL)
-		f.slice = *slice;
+	if (part)
+		f.slice = t->slice;
 	int rc = 0;
-	if (t != NULL && (slice != NULL ||
-			     t->slice.len != sectors_ext(f.image)->tail.disk_sectors))
+	if (t != NULL &&
+	    (part || t->slice.len != sectors_ext(f.image)->tail.disk_sectors))
 		rc = sectors_drop_tail(f.image, e);
 	if (rc == 0)
 		rc = sig_of_image(
-		    s, f.image, hash, block_sectors, slice != NULL ? fix : NULL, &f, e);
+		    s, f.image, hash, (uint32_t)block_sectors, part ? fix : NULL, &f, e);
 	sectors_close(f.image);
 	return rc;
 }
@@ -78,44 +79,23 @@ get_signature(
 
 	if (is < 0)
 		return -1;
-	if (is == 1)
-		return sig_read(s, o->image, e);
-	return hash_image(
-	    s, o, o->hash, (uint32_t)(o->block_bytes / SECTOR_BYTES), t, e);
-}
-
-/* The name of the signature file, in memory that the caller frees; NULL: ERR_NOMEM. */
-static char *
-sig_path(const struct options *o, struct err *e)
-{
-	char *path = NULL;
-
-	if (asprintf(&path, "%s%s", o->sig != NULL ? o->sig : o->image,
-		o->sig != NULL ? "" : ".sig") < 0) {
-		err_nomem(e, "a name");
-		return NULL;
-	}
-	return path;
+	return is == 1 ? sig_read(s, o->image, e)
+	               : hash_image(s, o, o->hash, o->block_bytes / SECTOR_BYTES, t, e);
 }
 
 static int
-create(const struct options *o, struct err *e)
+create(const struct options *o, const char *path, struct err *e)
 {
 	struct sig s = { 0 };
-	char *path = sig_path(o, e);
-
-	if (path == NULL)
-		return -1;
 	int rc = output_check_input(path, o->image, e);
+
 	if (rc == 0)
 		rc = output_check_replace(path, &kind_signature, o->force, e);
 	if (rc == 0)
-		rc = hash_image(&s, o, o->hash,
-		    (uint32_t)(o->block_bytes / SECTOR_BYTES), NULL, e);
+		rc = hash_image(&s, o, o->hash, o->block_bytes / SECTOR_BYTES, NULL, e);
 	if (rc == 0)
 		rc = sig_write(&s, path, o->image, o->force, e);
 	sig_free(&s);
-	free(path);
 	return rc;
 }
 
@@ -123,10 +103,10 @@ static int
 report(const struct options *o, struct err *e)
 {
 	struct sig s = { 0 };
+	int rc = get_signature(&s, o, NULL, e);
 
-	if (get_signature(&s, o, NULL, e) != 0)
-		return -1;
-	int rc = imagehash_signature(o, &s, e);
+	if (rc == 0)
+		rc = imagehash_signature(o, &s, e);
 	sig_free(&s);
 	return rc;
 }
@@ -153,38 +133,34 @@ check_same(
 		    "image",
 		    path);
 	return err_set(e, ERR_FORMAT,
-	    "%s: is not the signature of the image: both differ from sector %u on",
-	    path, i < file->n ? file->records[i].start : image->records[i].start);
+	    "%s: is not the signature of the image: both differ from sector %u on", path,
+	    i < file->n ? file->records[i].start : image->records[i].start);
 }
 
 static int
-check_image(const struct options *o, struct err *e)
+check_image(const struct options *o, const char *path, struct err *e)
 {
 	struct sig file = { 0 }, image = { 0 };
-	char *path = sig_path(o, e);
-
-	if (path == NULL)
-		return -1;
 	int rc = sig_read(&file, path, e);
+
 	if (rc == 0)
 		rc = hash_image(&image, o, file.hash, file.block_sectors, NULL, e);
 	if (rc == 0)
 		rc = check_same(&file, &image, path, e);
 	sig_free(&file);
 	sig_free(&image);
-	free(path);
 	return rc;
 }
 
 static int
-sanity(const struct options *o, struct err *e)
+sanity(const struct options *o, const char *path, struct err *e)
 {
 	struct sig s = { 0 };
 	int is = sig_is_file(o->image, e);
 
 	if (is < 0)
 		return -1;
-	int rc = is == 0 ? check_image(o, e) : sig_read(&s, o->image, e);
+	int rc = is == 0 ? check_image(o, path, e) : sig_read(&s, o->image, e);
 	sig_free(&s);
 	if (rc == 0 && o->json)
 		return failure_none_show(e);
@@ -195,9 +171,23 @@ sanity(const struct options *o, struct err *e)
 	return rc;
 }
 
+/* -c and -S, with the name of the signature file. */
 static int
-compare_records(
-    struct target *t, const struct sig *s, struct difference *d, struct err *e)
+with_file(const struct options *o, struct err *e)
+{
+	char *path = NULL;
+
+	if (asprintf(&path, "%s%s", o->sig != NULL ? o->sig : o->image,
+		o->sig != NULL ? "" : ".sig") < 0)
+		return err_nomem(e, "a name");
+	int rc = o->create ? create(o, path, e) : sanity(o, path, e);
+	free(path);
+	return rc;
+}
+
+static int
+compare_records(struct target *t, const struct sig *s, bool merge, struct difference *d,
+    struct err *e)
 {
 	for (size_t i = 0; i < s->n; i++) {
 		const struct sig_record *r = &s->records[i];
@@ -206,8 +196,8 @@ compare_records(
 			return -1;
 		d->blocks++;
 		d->sectors += r->count;
-		if (rc > 0 &&
-		    difference_add(d, (struct range){ r->start, r->count }, e) != 0)
+		struct range sectors = { r->start, r->count };
+		if (rc > 0 && difference_add(d, sectors, merge, e) != 0)
 			return -1;
 	}
 	return 0;
@@ -229,11 +219,10 @@ compare(const struct options *o, struct err *e)
 		rc = err_set(e, ERR_REFUSED,
 		    "%s: has no record of any block, so nothing was compared", o->image);
 	if (rc == 0)
-		rc = compare_records(&t, &s, &d, e);
-	bool differs = d.nranges > 0;
+		rc = compare_records(&t, &s, o->merge, &d, e);
 	if (rc == 0)
 		rc = report_difference(o, &s, &d, e);
-	if (rc == 0 && differs)
+	if (rc == 0 && d.different_blocks > 0)
 		rc = EXIT_DIFFERS;
 	difference_free(&d);
 	sig_free(&s);
@@ -248,11 +237,9 @@ run(void *opts, char **operands, int n, struct err *e)
 
 	if (imagehash_settle(o, operands, n, e) != 0)
 		return -1;
-	if (o->create)
-		return create(o, e);
 	if (o->report)
 		return report(o, e);
-	return o->sanity ? sanity(o, e) : compare(o, e);
+	return o->create || o->sanity ? with_file(o, e) : compare(o, e);
 }
 
 int

@@ -11,26 +11,24 @@
 #include "common/image/format/crypt.h"
 #include "common/image/format/sign.h"
 
+enum key { SIGN_KEY, ENCRYPT_KEY, GROUP_KEY, TOKEN, KEYS };
+
 struct opts {
-	const char *sign_key, *encrypt_key, *group_key, *token; /* names; NULL: not given */
+	const char *names[KEYS]; /* NULL: not given */
 	bool quiet;
 };
 
 #define AT(field) offsetof(struct opts, field)
-
-enum { OPT_SIGN_KEY = 300, OPT_ENCRYPT_KEY, OPT_GROUP_KEY, OPT_TOKEN };
+#define NAME(key, name, arg, help) \
+	{ 300 + key, name, arg, help, CLI_STR, AT(names[key]), 0, 0, NULL }
 
 static const struct cli_opt opts_table[] = {
-	{ OPT_SIGN_KEY, "sign-key", "NAME",
-	    "a key pair for signatures: NAME.key and NAME.pub", CLI_STR, AT(sign_key),
-	    0, 0, NULL },
-	{ OPT_ENCRYPT_KEY, "encrypt-key", "FILE", "a key for encryption", CLI_STR,
-	    AT(encrypt_key), 0, 0, NULL },
-	{ OPT_GROUP_KEY, "group-key", "FILE", "a group key, for frisbeed and frisbee",
-	    CLI_STR, AT(group_key), 0, 0, NULL },
-	{ OPT_TOKEN, "token", "FILE",
-	    "a token, for mfrisbeed and for whoever may load or upload", CLI_STR,
-	    AT(token), 0, 0, NULL },
+	NAME(SIGN_KEY, "sign-key", "NAME",
+	    "a key pair for signatures: NAME.key and NAME.pub"),
+	NAME(ENCRYPT_KEY, "encrypt-key", "FILE", "a key for encryption"),
+	NAME(GROUP_KEY, "group-key", "FILE", "a group key, for frisbeed and frisbee"),
+	NAME(TOKEN, "token", "FILE",
+	    "a token, for mfrisbeed and for whoever may load or upload"),
 	FLAG('q', "quiet", "print nothing", quiet),
 	{ 0 },
 };
@@ -55,55 +53,58 @@ static const struct cli_program prog = {
 	.tables = { { opts_table, 0, NULL } },
 };
 
-/* Flush the name of a key that was made; rc: the result of making it.  An image may be encrypted
- * with the key at once, and nobody can read it without the key. */
 static int
-keep(int rc, const char *name, struct err *e)
+make(enum key k, const char *name, struct err *e)
 {
-	return rc == 0 ? replace_sync_name(name, e) : rc;
+	switch (k) {
+	case SIGN_KEY: return sign_make_keys(name, e);
+	case ENCRYPT_KEY: return crypt_make_key(name, e);
+	case GROUP_KEY: return keyfile_make_secret(name, KEYFILE_GROUP, e);
+	default: return keyfile_make_secret(name, KEYFILE_TOKEN, e);
+	}
+}
+
+static void
+tell(enum key k, const char *name)
+{
+	static const char *const is[KEYS] = {
+		[ENCRYPT_KEY] = "encrypts and decrypts images",
+		[GROUP_KEY] = "is the key of the server and of all its clients",
+		[TOKEN] = "is the token of the master server and of those that it serves",
+	};
+
+	if (k == SIGN_KEY)
+		say(stdout, "%s.key signs images: keep it secret; %s.pub verifies their "
+		    "signatures\n", name, name);
+	else
+		say(stdout, "%s %s: keep it secret%s\n", name, is[k],
+		    k == ENCRYPT_KEY ? ", and do not lose it" : "");
 }
 
 static int
 make_keys(void *opts, char **operands, int n, struct err *e)
 {
 	const struct opts *o = opts;
+	bool any = false;
 
 	(void)operands;
-	if (n != 0 || (o->sign_key == NULL && o->encrypt_key == NULL &&
-			  o->group_key == NULL && o->token == NULL))
+	for (enum key k = 0; k < KEYS; k++)
+		any |= o->names[k] != NULL;
+	if (n != 0 || !any)
 		return err_misuse(e, "--sign-key, --encrypt-key, --group-key or "
 				     "--token is needed, and no operand");
-	if (o->sign_key != NULL && keep(sign_make_keys(o->sign_key, e), o->sign_key, e) != 0)
-		return -1;
-	if (o->sign_key != NULL && !o->quiet)
-		say(stdout,
-		    "%s.key signs images: keep it secret; %s.pub verifies their "
-		    "signatures\n",
-		    o->sign_key, o->sign_key);
-	if (o->encrypt_key != NULL &&
-	    keep(crypt_make_key(o->encrypt_key, e), o->encrypt_key, e) != 0)
-		return -1;
-	if (o->encrypt_key != NULL && !o->quiet)
-		say(stdout,
-		    "%s encrypts and decrypts images: keep it secret, and do not lose "
-		    "it\n",
-		    o->encrypt_key);
-	if (o->group_key != NULL &&
-	    keep(keyfile_make_secret(o->group_key, KEYFILE_GROUP, e), o->group_key, e) != 0)
-		return -1;
-	if (o->group_key != NULL && !o->quiet)
-		say(stdout,
-		    "%s is the key of the server and of all its clients: keep it "
-		    "secret\n",
-		    o->group_key);
-	if (o->token != NULL &&
-	    keep(keyfile_make_secret(o->token, KEYFILE_TOKEN, e), o->token, e) != 0)
-		return -1;
-	if (o->token != NULL && !o->quiet)
-		say(stdout,
-		    "%s is the token of the master server and of those that it serves: "
-		    "keep it secret\n",
-		    o->token);
+	for (enum key k = 0; k < KEYS; k++) {
+		if (o->names[k] == NULL)
+			continue;
+		/* An image may be encrypted with the key at once, and nobody can read
+		 * it without the key, so its name is on the disk before the key is
+		 * told of. */
+		if (make(k, o->names[k], e) != 0 ||
+		    replace_sync_name(o->names[k], e) != 0)
+			return -1;
+		if (!o->quiet)
+			tell(k, o->names[k]);
+	}
 	return 0;
 }
 

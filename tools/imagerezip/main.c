@@ -31,53 +31,29 @@ static const struct cli_program prog = {
 	    { opener_opts, offsetof(struct rewrite_config, opener), "The old image" } },
 };
 
+/* Write the image v[0] again. */
 static int
-rezip_layers(const struct rewrite_config *c, struct sectors *image, struct layers *l,
-    const char *output, struct err *e)
+rezip(const void *config, struct sectors *const v[], size_t n, const char *output,
+    struct err *e)
 {
 	struct rewrite_source src = { .program = "imagerezip" };
-
-	if (rewrite_same(&src, image, l, e) != 0)
-		return -1;
-	return rewrite(c, &src, output, e);
-}
-
-static int
-rezip(const struct rewrite_config *c, struct opener *opener, const char *input,
-    const char *output, struct err *e)
-{
-	struct sectors *image;
 	struct layers *l;
 
-	if (output_check_input(output, input, e) != 0)
+	if (layers_new(&l, v, n, e) != 0)
 		return -1;
-	if (sectors_open_proved(&image, input, opener, e) != 0)
-		return -1;
-	int rc = layers_new(&l, &image, 1, e);
-	if (rc == 0) {
-		rc = rezip_layers(c, image, l, output, e);
-		layers_free(l);
-	}
-	sectors_close(image);
+	int rc = rewrite_same(&src, v[0], l, e);
+	if (rc == 0)
+		rc = rewrite(config, &src, output, e);
+	layers_free(l);
 	return rc;
 }
 
 static int
 act(void *config, char **operands, int n, struct err *e)
 {
-	struct rewrite_config *c = config;
-	struct opener *opener;
-
 	if (n != 2)
-		return err_misuse(
-		    e, "an image and the name of the new image are needed");
-	if (rewrite_check(c, operands[1], e) != 0)
-		return -1;
-	if (opener_new(&opener, &c->opener, e) != 0)
-		return -1;
-	int rc = rezip(c, opener, operands[0], operands[1], e);
-	opener_free(opener);
-	return rc;
+		return err_misuse(e, "an image and the name of the new image are needed");
+	return rewrite_inputs(config, operands, 1, operands[1], rezip, config, e);
 }
 
 int

@@ -6,6 +6,7 @@
 #include "common/image/write/rewrite.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "common/base/clock.h"
 #include "common/base/json.h"
@@ -19,8 +20,8 @@
 
 const struct rewrite_config rewrite_defaults = { .how.codec = CODEC_DEFAULT };
 
-int
-rewrite_check(const struct rewrite_config *c, const char *output, struct err *e)
+static int
+check(const struct rewrite_config *c, const char *output, struct err *e)
 {
 	if (maker_check(&c->how, e) != 0)
 		return -1;
@@ -28,6 +29,30 @@ rewrite_check(const struct rewrite_config *c, const char *output, struct err *e)
 		return err_set(e, ERR_USAGE,
 		    "--json and the image cannot both go to standard output");
 	return 0;
+}
+
+int
+rewrite_inputs(const struct rewrite_config *c, char *const inputs[], size_t n,
+    const char *output, rewrite_make *make, const void *arg, struct err *e)
+{
+	struct opener *opener = NULL;
+
+	if (check(c, output, e) != 0)
+		return -1;
+	struct sectors **v = calloc(n, sizeof(struct sectors *));
+	int rc = v != NULL ? opener_new(&opener, &c->opener, e) : err_nomem(e, "images");
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		rc = output_check_input(output, inputs[i], e);
+		if (rc == 0)
+			rc = sectors_open_proved(&v[i], inputs[i], opener, e);
+	}
+	if (rc == 0)
+		rc = make(arg, v, n, output, e);
+	for (size_t i = 0; i < n && v != NULL; i++)
+		sectors_close(v[i]);
+	free(v);
+	opener_free(opener);
+	return rc;
 }
 
 /* The UUID in the header of the image that is written again, or NULL. */
@@ -142,8 +167,6 @@ summary(const struct rewrite_config *c, const struct rewrite_source *src,
 
 	if (c->json) {
 		struct json *j = json_new();
-		if (j == NULL)
-			return err_nomem(e, "the summary");
 		json_object(j, NULL);
 		json_uint(j, "sectors", src->total);
 		json_uint(j, "data_bytes", made->data_bytes);

@@ -17,8 +17,15 @@ struct rewrite_config {
 };
 
 extern const struct rewrite_config rewrite_defaults;
-/* ERR_USAGE when the options contradict each other. */
-int rewrite_check(const struct rewrite_config *, const char *output, struct err *);
+/* Makes the output of n images. */
+typedef int rewrite_make(const void *arg, struct sectors *const images[], size_t n,
+    const char *output, struct err *);
+/* Open and prove the images inputs[n], none of which may be the output, and call
+ * make() with them; they are closed afterwards.  ERR_USAGE when the options contradict
+ * each other; errors of output_check_input(), opener_new() and sectors_open_proved(),
+ * and those of make(). */
+int rewrite_inputs(const struct rewrite_config *, char *const inputs[], size_t n,
+    const char *output, rewrite_make *, const void *arg, struct err *);
 
 /* The new image, and what it is made of. */
 struct rewrite_source {
