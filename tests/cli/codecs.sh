@@ -90,6 +90,9 @@ check "--fast: the same data" cmp "$T/raw" <("$BIN/imageunzip" -q "$T/b.ndz" -)
 check "-z 3 is deflate:3" cmp "$T/a.ndz" "$T/b.ndz"
 unset SOURCE_DATE_EPOCH
 check "imagedump names it" grep -q '"codec": "zstd"' <("$BIN/imagedump" --json "$T/z.ndz")
+"$BIN/imagedump" --json "$T/z.ndz" > "$T/json"
+parts=$(json "$T/json" '[0].stream_bytes' '[0].header_bytes' '[0].extension_bytes' '[0].padding_bytes' | paste -sd+)
+check "... and what each byte of the file is" [ $((parts)) = "$(stat -c %s "$T/z.ndz")" ]
 check "a quarter of a gigabyte of zeros" "$BIN/imagezip" -q --codec=zstd -r <(head -c 250000384 /dev/zero) "$T/zeros.ndz"
 check "is a chunk" [ "$(stat -c %s "$T/zeros.ndz")" = 1048576 ]
 check "and comes back" cmp <(head -c 250000384 /dev/zero) <("$BIN/imageunzip" -q -W 1 "$T/zeros.ndz" -)

@@ -67,6 +67,8 @@ show_all(const struct run *r, const char *path, struct err *e)
 	if (r->j == NULL && o->quiet)
 		return 0;
 	report_totals(r->j, &r->totals, path);
+	if (r->j == NULL)
+		report_rest(&r->totals);
 	report_verdict(r->j, o, &r->totals);
 	return r->only != NULL ? only_view_show(r->only, r->j, e) : 0;
 }

@@ -94,7 +94,6 @@ kind_name(enum ext_kind kind)
 static void
 show_sizes(struct json *j, const struct totals *t, const char *name)
 {
-	uint64_t file_bytes = (uint64_t)t->chunks * NDZ_CHUNK_BYTES;
 	char a[32], b[32];
 
 	json_uint(j, "version", t->version);
@@ -106,16 +105,18 @@ show_sizes(struct json *j, const struct totals *t, const char *name)
 	json_uint(j, "fragments", t->fragments);
 	json_uint(j, "stream_bytes", t->stream_bytes);
 	json_uint(j, "data_bytes", t->raw_bytes);
+	json_uint(j, "header_bytes", t->header_bytes);
+	json_uint(j, "extension_bytes", t->extension_bytes);
+	json_uint(j, "padding_bytes", t->padding_bytes);
 	if (j != NULL)
 		return;
 	say(stdout, "%s: version %u, %s, %u chunks, sectors 0-%" PRIu64 "\n", name,
 	    t->version, t->codec->name, t->chunks, t->sectors - 1);
 	say(stdout, "  %s of data in %s (%.2fx), %" PRIu64 " regions, %" PRIu64
-	    " relocations, %.1f %% of the file are padding and headers\n",
+	    " relocations\n",
 	    human_bytes(t->raw_bytes, a, sizeof a),
 	    human_bytes(t->stream_bytes, b, sizeof b),
-	    (double)t->raw_bytes / (double)t->stream_bytes, t->regions, t->relocs,
-	    100.0 * (double)(file_bytes - t->stream_bytes) / (double)file_bytes);
+	    (double)t->raw_bytes / (double)t->stream_bytes, t->regions, t->relocs);
 }
 
 static void
@@ -315,6 +316,18 @@ report_totals(struct json *j, const struct totals *t, const char *name)
 	if (j == NULL)
 		print_notes(&x->image);
 	show_tail(j, t);
+}
+
+void
+report_rest(const struct totals *t)
+{
+	double percent = (double)t->chunks * NDZ_CHUNK_BYTES / 100;
+
+	say(stdout,
+	    "  of the file, %.1f %% are headers, %.1f %% extension areas and %.1f %% "
+	    "padding\n",
+	    (double)t->header_bytes / percent, (double)t->extension_bytes / percent,
+	    (double)t->padding_bytes / percent);
 }
 
 /* What is known of the signature. */

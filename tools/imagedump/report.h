@@ -20,6 +20,9 @@ void report_totals(struct json *j, const struct totals *, const char *name);
  * sector other than the end of the chunk before it.  Neither makes the image useless. */
 void report_oddities(
     const char *name, const struct totals *, const struct ndz_header *);
+/* Print how much of the file is no compressed data.  Not for an encrypted image without its
+ * key, of which only headers are known. */
+void report_rest(const struct totals *);
 /* What is known of the image's signature and encryption, and, as text, one line that
  * says what --verify has checked, when it found nothing wrong. */
 void report_verdict(struct json *j, const struct options *, const struct totals *);

@@ -21,9 +21,23 @@ totals_check_tiling(struct totals *t, const struct chunk *c, struct err *e)
 	return 0;
 }
 
+/* Add up what the chunk holds besides its stream. */
+static void
+add_rest(struct totals *t, const struct chunk *c)
+{
+	uint64_t extension = c->ext.present ? EXT_HEAD_BYTES + c->ext.records_bytes : 0;
+
+	if (c->ext.has_signature)
+		extension += EXT_SIGNATURE_BYTES;
+	t->header_bytes += NDZ_HEADER_BYTES;
+	t->extension_bytes += extension;
+	t->padding_bytes += NDZ_STREAM_MAX - c->h.size - extension;
+}
+
 void
 totals_add(struct totals *t, struct chunk *c)
 {
+	add_rest(t, c);
 	t->signed_chunks += c->ext.has_signature;
 	if (t->chunks == 0) {
 		t->first = c->ext;

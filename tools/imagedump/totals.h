@@ -15,6 +15,8 @@ struct totals {
 	uint64_t regions, relocs, fragments; /* how many all chunks have */
 	/* bytes of all data, compressed and decoded; the highest end of a chunk's sectors */
 	uint64_t stream_bytes, raw_bytes, sectors;
+	/* What chunks hold besides: headers, extension areas, and zeros behind these. */
+	uint64_t header_bytes, extension_bytes, padding_bytes;
 	uint64_t freed;       /* sectors that a delta calls free by now */
 	uint64_t samples;     /* how many samples a delta has of its base */
 	uint64_t next_sector; /* where the next chunk should begin */
