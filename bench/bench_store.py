@@ -115,7 +115,7 @@ def bench_store_again(f):
     straight, by_image = [], []
     for i in range(RUNS):
         for command, times in ((f"{BIN}/imagezip -q --to=store:x --store {f.dir}/sa {changed}", straight),
-                               (f"{BIN}/imagezip -q {changed} - | {es} put x -", by_image)):
+                               (f"{BIN}/imagezip -q --windows=store {changed} - | {es} put x -", by_image)):
             run(begin)
             times.append(spend(command)[1])
     report("one per cent changed, straight, cpu", statistics.median(straight), statistics.median(by_image), "imagezip | emustore put", "s", False)

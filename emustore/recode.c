@@ -26,6 +26,8 @@ make_all(const struct options *o, struct put *p, const struct rewrite_source *sr
 	struct maker *m;
 
 	how.jobs = o->jobs;
+	if (how.windows == MAKER_USUAL)
+		how.windows = MAKER_STORE;
 	struct maker_config cfg = rewrite_as(&how, src);
 	cfg.zones = zones;
 	cfg.take = put_copy;

@@ -409,6 +409,8 @@ settle_store(struct options *o, struct err *e)
 		           ? 0
 		           : err_set(e, ERR_USAGE,
 				 "--store can only be used with --to=store:NAME");
+	if (o->what.how.windows == MAKER_USUAL)
+		o->what.how.windows = MAKER_STORE;
 	if (o->store == NULL)
 		o->store = getenv("EMUSTORE");
 	if (o->store != NULL && o->store[0] != '\0')

@@ -34,13 +34,14 @@ set_fast(void *at, const char *arg, struct err *e)
 static int
 set_windows(void *at, const char *arg, struct err *e)
 {
+	static const char *const names[] = { [MAKER_CONTENT] = "content",
+		[MAKER_STORE] = "store", [MAKER_ALIGNED] = "aligned" };
 	struct maker_choice *how = at;
-	bool content = strcmp(arg, "content") == 0;
 
-	how->windows = content ? MAKER_CONTENT : MAKER_ALIGNED;
-	if (content || strcmp(arg, "aligned") == 0)
-		return 0;
-	return err_set(e, ERR_USAGE, "\"%s\": must be content or aligned", arg);
+	for (unsigned i = MAKER_CONTENT; i <= MAKER_ALIGNED; i++)
+		if (strcmp(arg, names[i]) == 0)
+			return how->windows = i, 0;
+	return err_set(e, ERR_USAGE, "\"%s\": must be content, store or aligned", arg);
 }
 
 /* These keys are above those of the programs' own tables. */
@@ -55,8 +56,9 @@ const struct cli_opt codec_opts[] = {
 	{ OPT_FAST, "fast", NULL, "the same as --codec=igzip", CLI_CALL, 0, 0, 0,
 	    set_fast },
 	{ OPT_WINDOWS, "windows", "WHERE",
-	    "where fragments end: content (the data decides, so that a store finds "
-	    "moved data) or aligned (at multiples of 64 KiB of the disk) (content)",
+	    "where fragments end: content (the data decides, and chunks are filled), store "
+	    "(the data alone decides, so that a store finds moved data) or aligned (at "
+	    "multiples of 64 KiB of the disk) (content; with --to=store:NAME store)",
 	    CLI_CALL, 0, 0, 0, set_windows },
 	{ 0 },
 };

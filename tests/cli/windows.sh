@@ -57,14 +57,27 @@ zip -j1 --codec=zstd --windows=content "$T/a.fs" "$T/z1.ndz" 2> /dev/null && {
 	zip -j8 --codec=zstd --windows=content "$T/a.fs" "$T/z8.ndz"
 	check "of zstd, too" cmp "$T/z1.ndz" "$T/z8.ndz"
 }
-zip --codec=deflate:9 --windows=content "$T/a.fs" "$T/nine.ndz"
+zip --codec=deflate:1 --windows=store "$T/a.fs" "$T/kept.ndz"
+zip --codec=deflate:9 --windows=store "$T/a.fs" "$T/nine.ndz"
 # A run of zeros is one fragment in each chunk that has some of it, so only others are compared.
-check "chunks filled otherwise: the same fragments" cmp <(cuts "$T/one.ndz" | grep -v zero) <(cuts "$T/nine.ndz" | grep -v zero)
+check "chunks filled otherwise: the same fragments" cmp <(cuts "$T/kept.ndz" | grep -v zero) <(cuts "$T/nine.ndz" | grep -v zero)
+zip --codec=zstd --windows=store "$T/a.fs" "$T/zkept.ndz" 2> /dev/null &&
+	check "of zstd, too" cmp <(cuts "$T/kept.ndz" | grep -v zero) <(cuts "$T/zkept.ndz" | grep -v zero)
+# A window that fills a chunk and begins the next one ends where it would have ended.
+python3 - "$TOP/tests/helpers" "$T/kept.ndz" "$T/one.ndz" $(($(stat -c %s "$T/one.ndz") >> 20)) << 'PY' || fail "a chunk that is filled moves cuts"
+import sys
+sys.path.insert(0, sys.argv[1])
+from fragments import fragments
+whole, filled = ({m[0] for m, _, d in fragments(p) if d} for p in sys.argv[2:4])
+splits, chunks = len(filled - whole), int(sys.argv[4])
+print(f"# {len(whole)} windows, {splits} of them split, {chunks} chunks, {len(whole - filled)} ends are lost")
+assert whole <= filled and chunks // 2 < splits < chunks
+PY
 for f in 0 8 500; do
-	zip --codec=deflate:1 --windows=content -F $f "$T/a.fs" "$T/f$f.ndz"
+	zip --codec=deflate:1 --windows=store -F $f "$T/a.fs" "$T/f$f.ndz"
 done
 # What begins a window without filler begins one with it, or follows filler that does.
-python3 - "$TOP/tests/helpers" "$T/f0.ndz" "$T/one.ndz" "$T/f500.ndz" << 'PY' || fail "cuts depend on -F"
+python3 - "$TOP/tests/helpers" "$T/f0.ndz" "$T/kept.ndz" "$T/f500.ndz" << 'PY' || fail "cuts depend on -F"
 import sys
 sys.path.insert(0, sys.argv[1])
 from fragments import fragments
@@ -87,8 +100,8 @@ for d in a b; do
 	truncate -s 60M "$T/$d.disk"
 	printf 'start=63,size=%s,type=83\nstart=%s,type=83\n' $((bytes / 512)) $((bytes / 512 + 63 + 5)) | sfdisk -q --force "$T/$d.disk" > "$T/sfdisk" 2>&1 || fail "sfdisk: $(cat "$T/sfdisk")"
 	dd if="$T/$d.fs" of="$T/$d.disk" bs=512 seek=63 conv=notrunc status=none
-	zip --windows=content "$T/$d.disk" "$T/$d.disk.ndz"
-	zip --windows=content "$T/$d.fs" "$T/$d.ndz"
+	zip --windows=store "$T/$d.disk" "$T/$d.disk.ndz"
+	zip --windows=store "$T/$d.fs" "$T/$d.ndz"
 done
 read -r new of <<< "$(fragments --shared "$T/a.ndz" "$T/a.disk.ndz")"
 check "a disk beside its partition: $new of $of bytes are new" [ $((new * 20)) -lt "$of" ]
@@ -98,7 +111,7 @@ check "the same files in another filesystem: $new of $of bytes are new" [ $((new
 echo "== images of images"
 check "imagerezip" "$BIN/imagerezip" -q --windows=content "$T/aligned.ndz" "$T/again.ndz"
 "$BIN/imagerezip" -q --windows=aligned "$T/a.disk.ndz" "$T/a.aligned.ndz"
-check "aligned and back" "$BIN/imagerezip" -q --windows=content "$T/a.aligned.ndz" "$T/a.back.ndz"
+check "aligned and back" "$BIN/imagerezip" -q --windows=store "$T/a.aligned.ndz" "$T/a.back.ndz"
 read -r new of <<< "$(fragments --shared "$T/a.disk.ndz" "$T/a.back.ndz")"
 check "finds the partition's grid: $new of $of bytes are new" [ $((new * 20)) -lt "$of" ]
 cp "$T/a.fs" "$T/c.fs"

@@ -9,7 +9,7 @@
 #include "tests/t.h"
 #include "tests/unit/sample.h"
 
-enum { SECTORS = 128 * 16 * 40 + 77 };
+enum { SECTORS = 128 * 16 * 40 + 77, PADDING_MAX = 8 * 1024 };
 
 struct model {
 	uint8_t *data; /* of all sectors */
@@ -20,6 +20,8 @@ struct model {
 	bool good;
 	uint32_t chunks;
 	uint64_t padding_bytes, tiled;
+	bool split; /* windows may be split */
+	bool calm;  /* nothing but their bytes fills chunks */
 	unsigned several; /* fragments of more windows than one */
 	unsigned relocs;
 	unsigned char digests[400][SHA256_DIGEST_LENGTH];
@@ -79,6 +81,8 @@ take_chunk(void *arg, const void *bytes, struct err *e)
 	           c.h.firstsect == m->tiled;
 	m->tiled = c.h.lastsect;
 	m->good &= relocs_right(m, &c.h) && c.ext.has_state;
+	/* No two chunks have a part of the same 4 KiB. */
+	m->good &= c.h.firstsect % 8 == 0 || !m->stored[c.h.firstsect - 1];
 	for (unsigned i = 0; i < c.h.nregions; i++)
 		for (uint64_t s = c.h.regions[i].off; s < range_end(c.h.regions[i]);
 		     s++) {
@@ -92,7 +96,8 @@ take_chunk(void *arg, const void *bytes, struct err *e)
 	for (size_t i = 0; i < c.ext.nfragments; i++)
 		m->several += !c.ext.fragments[i].zero &&
 		              c.ext.fragments[i].windows > 1;
-	m->padding_bytes += NDZ_STREAM_MAX - c.h.size;
+	m->padding_bytes += NDZ_STREAM_MAX - c.h.size - EXT_HEAD_BYTES -
+	                    c.ext.records_bytes;
 	SHA256(bytes, NDZ_CHUNK_BYTES, m->digests[m->chunks++]);
 	free(raw);
 	chunk_free(&c);
@@ -109,7 +114,7 @@ fill(const struct model *m, struct batch *b, uint64_t *w)
 		struct window *win = &b->windows[b->n];
 		size_t at = b->raw_at[b->n];
 		win->nregions = win->nrelocs = 0;
-		win->fresh = *w % 37 == 5;
+		win->fresh = !m->calm && *w % 37 == 5;
 		for (uint64_t s = *w * 128; s < (*w + 1) * 128 && s < SECTORS; s++) {
 			if (!m->stored[s])
 				continue;
@@ -122,7 +127,7 @@ fill(const struct model *m, struct batch *b, uint64_t *w)
 			at += SECTOR_BYTES;
 		}
 		if (win->nregions > 0) {
-			win->nrelocs = relocs_of_window(*w);
+			win->nrelocs = m->calm ? 0 : relocs_of_window(*w);
 			win->relocs = make_relocs(win);
 			b->raw_at[++b->n] = at;
 		}
@@ -144,6 +149,8 @@ all_relocs(const struct model *m)
 	unsigned n = 0;
 	uint64_t last = UINT64_MAX;
 
+	if (m->calm)
+		return 0;
 	for (uint64_t s = 0; s < SECTORS; s++)
 		if (m->stored[s] && s / 128 != last)
 			n += relocs_of_window(last = s / 128);
@@ -197,6 +204,7 @@ run_model(struct model *m, const struct codec_choice *codec, unsigned mode)
 {
 	struct packer_config cfg = { .version = 5,
 		.codec = *codec,
+		.content = m->split,
 		.emit = take_chunk,
 		.arg = m,
 		.state.kind = EXT_STATE_UUID };
@@ -216,6 +224,7 @@ run_model(struct model *m, const struct codec_choice *codec, unsigned mode)
 	T_CHECK(packer_new(&p, &cfg, &e) == 0);
 	T_CHECK(compressor_init(&worker, codec, &e) == 0);
 	T_CHECK(compressor_init(&cutter, codec, &e) == 0);
+	worker.split = cutter.split = m->split;
 	for (uint64_t w = 0; w * 128 < SECTORS;) {
 		struct oracle o = { .p = p,
 			.after = mode == 0   ? UINT32_MAX
@@ -280,7 +289,10 @@ test_codec(struct model *m, const char *name, unsigned density, unsigned zeros)
 	    "# %s, %u %% stored: %u chunks, %.1f %% padding, %u fragments of several\n",
 	    name, density, chunks,
 	    100.0 * (double)m->padding_bytes / NDZ_CHUNK_BYTES / chunks, m->several);
-	T_CHECK((m->several > 0) == (codec.codec->windows > 1));
+	T_CHECK(m->split || (m->several > 0) == (codec.codec->windows > 1));
+	/* The last chunk is as full as it may be. */
+	T_CHECK(!m->split || !m->calm ||
+	        m->padding_bytes < (chunks - 1) * PADDING_MAX + NDZ_STREAM_MAX);
 	for (unsigned mode = 1; mode < 5; mode++) {
 		run_model(m, &codec, mode);
 		/* What igzip makes depends on where its encoder lies: its data is
@@ -306,6 +318,11 @@ main(void)
 	test_codec(m, "zstd", 3, 0);
 	test_codec(m, "igzip", 100, 20);
 	test_codec(m, "deflate:1", 90, 20);
+	m->split = true;
+	test_codec(m, "zstd", 97, 5);
+	m->calm = true;
+	test_codec(m, "zstd", 100, 10);
+	test_codec(m, "deflate:1", 100, 10);
 	decoder_free(m->dec);
 	free(m->data);
 	free(m->stored);

@@ -13,6 +13,7 @@
 #include "common/image/format/format.h"
 
 enum {
+	WINDOW_GRAIN_SECTORS = 8, /* the pages of memory, and the sectors of many disks */
 	WINDOW_SECTORS = FRAGMENT_WINDOW_BYTES / SECTOR_BYTES,
 	WINDOW_REGIONS_MAX = WINDOW_SECTORS / 2,
 	/* This number of relocations fits into a header of version 5 beside
@@ -34,5 +35,11 @@ struct window {
 };
 
 uint64_t window_bytes(const struct window *); /* length of the window's data */
+/* Behind how many of its first `sectors` sectors, fewer than all, a window may be split: it ends in
+ * front of a multiple of 4 KiB, which no two chunks should share, or where a region begins. */
+uint64_t window_split_at(const struct window *, uint64_t sectors);
+/* Let a window without relocations end behind its first `sectors` sectors; *rest gets the
+ * others.  Neither is empty. */
+void window_split(struct window *, uint64_t sectors, struct window *rest);
 
 #endif /* COMMON_IMAGE_READ_WINDOW_H */

@@ -2,10 +2,11 @@
  *
  * A batch is some windows on their way from the reader to the packer.  A compressor makes
  * runs of them: a run is windows that are one fragment together.  Where a chunk ends is
- * known only when everything before it is packed, and a run may have too many windows for
- * its chunk.  Such a run is cut, and what is behind the cut is compressed once more, as the
- * beginning of the next chunk.  A compressor that is told in time how much room there is
- * cuts the run itself; the image is the same either way.
+ * known only when everything before it is packed, and a run may be too long for its chunk.
+ * Such a run is cut, and what is behind the cut is compressed once more, as the beginning of
+ * the next chunk.  The window at the cut is split, so that the chunk is filled, and the next
+ * one begins with the rest of it.  A compressor that is told in time how much room there is
+ * does this itself, else the packer's thread; the image is the same either way.
  */
 #ifndef COMMON_IMAGE_WRITE_COMPRESS_H
 #define COMMON_IMAGE_WRITE_COMPRESS_H
@@ -22,6 +23,9 @@ enum {
 	BATCH_BYTES = EXT_FRAGMENT_RAW_MAX,
 	/* Windows that follow the content have 16 KiB or more, but for a few. */
 	BATCH_WINDOWS = 64,
+	/* The windows of a batch that are split, at most; few batches have more than one. */
+	BATCH_SPLITS = 8,
+	BATCH_PARTS = BATCH_WINDOWS + BATCH_SPLITS,
 	/* Every codec's bound() is above the length of a window by no more than this. */
 	WINDOW_SLACK_BYTES = 1024,
 };
@@ -30,33 +34,42 @@ enum {
 struct run {
 	unsigned first, n;
 	bool zero;
-	bool cut; /* the chunk ends behind this run */
+	bool begins; /* a chunk begins with this run */
+	bool again;  /* it is to be compressed, and its output is worth nothing */
+	bool stopped; /* windows behind it belong to it, too: it is known not to fit */
+	bool hashed;  /* it has its digest */
 	uint8_t digest[EXT_FRAGMENT_DIGEST_BYTES];
 };
 
 struct batch {
 	unsigned n;
-	struct window windows[BATCH_WINDOWS]; /* each good for window_check() */
-	size_t raw_at[BATCH_WINDOWS + 1];     /* where each one's data begins in raw */
-	/* The compressor's work.  run_out() says where in `out` the bytes of a run begin;
-	 * ends[i] is how many bytes the run has up to the end of window i, and adlers[i] the
-	 * Adler-32 of the raw data of window i. */
-	size_t ends[BATCH_WINDOWS];
-	uint32_t adlers[BATCH_WINDOWS];
+	struct window windows[BATCH_PARTS]; /* each good for window_check() */
+	size_t raw_at[BATCH_PARTS + 1];     /* where each one's data begins in raw */
+	/* The compressor's work.  The bytes of a run begin in `out` at out_at of its first
+	 * window; ends[i] is how many bytes the run has up to the end of window i, and
+	 * adlers[i] the Adler-32 of the raw data of window i. */
+	size_t out_at[BATCH_PARTS];
+	size_t ends[BATCH_PARTS];
+	uint32_t adlers[BATCH_PARTS];
 	unsigned nruns;
-	struct run runs[BATCH_WINDOWS];
-	uint32_t chunks[BATCH_WINDOWS]; /* the packer's: where each window went */
+	unsigned settled; /* the first runs, of which it is known in which chunk they are */
+	struct run runs[BATCH_PARTS];
+	uint32_t chunks[BATCH_PARTS]; /* the packer's: where each window went */
 	uint8_t raw[BATCH_BYTES];
-	uint8_t out[BATCH_BYTES + BATCH_WINDOWS * WINDOW_SLACK_BYTES];
+	/* Either half of a window may be a fragment, so each has slack. */
+	uint8_t out[BATCH_BYTES + 2 * BATCH_WINDOWS * WINDOW_SLACK_BYTES];
 };
 
 /* What one thread compresses with. */
 struct compressor {
 	const struct codec *codec;
 	void *encoder;
+	bool several; /* a fragment may have several windows */
+	bool split;   /* windows may be split */
 };
 
-/* ERR_NOMEM. */
+/* A compressor whose fragments have as many windows as the codec lets them have, and that does
+ * not split windows.  ERR_NOMEM. */
 int compressor_init(struct compressor *, const struct codec_choice *, struct err *);
 void compressor_free(struct compressor *);
 
@@ -70,19 +83,19 @@ struct rooms {
 };
 /* Could the batch take one more window of up to `bytes` bytes? */
 bool batch_has_room(const struct batch *, size_t bytes);
-/* Make runs of all windows of the batch; their digests are left to batch_hash(). */
+/* Make runs of all windows of the batch, whose digests are left to batch_hash(). */
 void compress_batch(struct compressor *, struct batch *, const struct rooms *);
-/* compress_batch() and batch_hash() together, for a codec whose fragments are one window each:
- * the digests are made first, and then only what `known` does not find is compressed. */
+/* compress_batch() and batch_hash() together, where fragments are one window each: the digests are
+ * made first, and then only what `known` does not find is compressed. */
 void compress_unknown(struct compressor *, struct batch *, const struct known *);
-/* batch_hash() makes the digests of all runs of a batch, and of `other` (or NULL).  Two
+/* batch_hash() makes the digests that runs of a batch and of `other` (or NULL) lack.  Two
  * digests cost little more than one, so a run that would be left over in the first batch is
  * hashed together with a run of `other`.  batch_hash_odd(): would one be left over? */
 void batch_hash(struct batch *, struct batch *other);
 bool batch_hash_odd(const struct batch *);
 
-/* Pack a batch that was compressed.  The compressor is the packer's own, for runs that must be
- * cut.  Errors as packer_add(). */
+/* Pack a batch that was compressed.  The compressor is the packer's own, as the others are, for
+ * runs that must be cut.  Errors as packer_add(). */
 int batch_pack(struct packer *, struct compressor *, struct batch *, struct err *);
 
 #endif /* COMMON_IMAGE_WRITE_COMPRESS_H */

@@ -79,7 +79,7 @@ ends_batch(const struct encode *c, const struct batch *b, const struct window *n
 {
 	uint64_t sectors = (uint64_t)c->cfg->codec.codec->windows * WINDOW_SECTORS;
 
-	if (b->n == 0 || sectors == WINDOW_SECTORS)
+	if (b->n == 0 || !c->cutter.several)
 		return false;
 	if (c->recut != NULL)
 		return next->apart;
@@ -180,7 +180,7 @@ compress_some(struct encode *c, struct compressor *z, const struct rooms *rooms,
 	size_t first = asker->batch;
 	void *other = NULL;
 
-	if (known != NULL && z->codec->windows == 1) {
+	if (known != NULL && !z->several) {
 		compress_unknown(z, b, known);
 		ordered_done(c->work, first);
 		return;
@@ -196,6 +196,17 @@ compress_some(struct encode *c, struct compressor *z, const struct rooms *rooms,
 }
 
 static int
+open_compressor(
+    const struct encode_config *cfg, struct compressor *z, struct err *e)
+{
+	if (compressor_init(z, &cfg->codec, e) != 0)
+		return -1;
+	z->several &= !cfg->single;
+	z->split = cfg->split;
+	return 0;
+}
+
+static int
 compressor_stage(void *arg, struct err *e)
 {
 	struct encode *c = arg;
@@ -203,10 +214,10 @@ compressor_stage(void *arg, struct err *e)
 	struct asker asker = { .board = &c->board };
 	struct rooms rooms = { .arg = &asker,
 		.tell = tell_room,
-		.ask = c->cfg->codec.codec->windows > 1 ? ask_room : NULL };
+		.ask = c->cutter.several || c->cutter.split ? ask_room : NULL };
 	void *p;
 
-	if (compressor_init(&z, &c->cfg->codec, e) != 0)
+	if (open_compressor(c->cfg, &z, e) != 0)
 		return -1;
 	while (ordered_begin(c->work, &p, &asker.batch) == QUEUE_OK)
 		compress_some(c, &z, &rooms, p, &asker);
@@ -260,7 +271,7 @@ start(struct encode *c, struct err *e)
 	post_room(&c->board, 0, &room);
 	/* With fragments of many windows, a batch may have an odd number of digests to make,
 	 * and a compressor then works on two batches (compress_some()). */
-	size_t each = c->cfg->codec.codec->windows > 1 ? 2 : 1;
+	size_t each = c->cutter.several ? 2 : 1;
 	size_t batches = n * each + SPARE_BATCHES;
 	c->batches = pool_new(batches, sizeof(struct batch));
 	c->work = ordered_new(batches);
@@ -292,7 +303,7 @@ encode_all(const struct encode_config *cfg, struct packer *packer, struct err *e
 {
 	struct encode c = { .cfg = cfg, .packer = packer };
 
-	if (compressor_init(&c.cutter, &cfg->codec, e) != 0)
+	if (open_compressor(cfg, &c.cutter, e) != 0)
 		return -1;
 	pthread_mutex_init(&c.board.lock, NULL);
 	int rc = open_recut(&c, e);

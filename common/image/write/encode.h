@@ -20,8 +20,8 @@
 struct encode_config {
 	struct codec_choice codec; /* the packer's, too */
 	uint64_t jobs;             /* compressors; 0: one for each processor */
-	/* It is asked before a window is compressed, with codecs whose fragments are one
-	 * window each; NULL: nobody is asked. */
+	/* It is asked before a window is compressed, where fragments are one window each;
+	 * NULL: nobody is asked. */
 	const struct known *known;
 	/* Puts the data of the next window into buf[FRAGMENT_WINDOW_BYTES], its sectors and
 	 * relocations into *w, which is empty.  Returns the number of bytes, 0 at the end
@@ -38,6 +38,8 @@ struct encode_config {
 	bool content;
 	const struct cut_zones *zones;
 	const struct rangeset *filler;
+	bool single; /* each fragment is one window, whatever the codec can do */
+	bool split;  /* a window may be split where a chunk ends; only with `content` */
 };
 
 /* Pack all windows; packer_finish() is left to the caller.  Errors of next(), packed() and the

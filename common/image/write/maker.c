@@ -108,7 +108,7 @@ open_packer(struct maker *m, struct err *e)
 		.basis = c->basis,
 		.tail = c->tail,
 		.reach = c->reach,
-		.content = c->how->windows == MAKER_CONTENT,
+		.content = c->how->windows != MAKER_ALIGNED,
 		.emit = emit,
 		.arg = m };
 
@@ -171,12 +171,17 @@ next(void *arg, struct window *w, void *buf, struct err *e)
 int
 maker_run(struct maker *m, struct output *out, struct err *e)
 {
-	const struct encode_config cfg = { .codec = m->cfg.how->codec,
-		.jobs = m->cfg.how->jobs,
+	const struct maker_choice *how = m->cfg.how;
+	bool content = how->windows != MAKER_ALIGNED, single = how->windows == MAKER_STORE;
+	const struct encode_config cfg = { .codec = how->codec,
+		.jobs = how->jobs,
 		.known = m->cfg.known,
 		.next = next,
 		.packed = packed,
-		.content = m->cfg.how->windows == MAKER_CONTENT,
+		.content = content,
+		.single = single,
+		/* The chunks of a delta have room left for lists of freed sectors. */
+		.split = content && !single && m->cfg.freed == NULL,
 		.zones = m->cfg.zones,
 		.filler = m->cfg.filler,
 		.arg = m };

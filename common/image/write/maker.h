@@ -31,7 +31,13 @@
 
 /* Where windows end. */
 enum maker_windows {
-	MAKER_CONTENT, /* where the content says so (common/image/format/cut.h) */
+	MAKER_USUAL, /* the user said nothing: MAKER_CONTENT, or MAKER_STORE in a store */
+	/* Where the content says so (common/image/format/cut.h); the last window of a chunk is
+	 * split, so that the image is as small as it can be. */
+	MAKER_CONTENT,
+	/* The same, but no window is split, and each one is a fragment: a store keeps what is
+	 * the same in several images once. */
+	MAKER_STORE,
 	MAKER_ALIGNED, /* at multiples of 64 KiB of the disk */
 };
 

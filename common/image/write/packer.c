@@ -267,8 +267,8 @@ window_check(const struct window *w, unsigned version, struct err *e)
 	return header_holds(version, w->nregions, 0, &f) ? 0 : too_many_relocs(w, e);
 }
 
-bool
-packer_room_for(const struct packer_room *r, const struct fragment *f)
+ssize_t
+packer_room_most(const struct packer_room *r, const struct fragment *f)
 {
 	uint64_t raw_bytes = raw_bytes_of(f);
 	unsigned nregions = r->nregions + new_regions(f, r->regions_end);
@@ -276,17 +276,26 @@ packer_room_for(const struct packer_room *r, const struct fragment *f)
 	size_t nfragments = r->nfragments + (zeros > 0) + !f->zero;
 	size_t stream = r->stream_bytes +
 	                (zeros > 0 ? r->codec->zeros_bytes(zeros) : 0) +
-	                (f->zero ? 0 : f->bytes) + r->codec->tail_bytes;
+	                r->codec->tail_bytes;
 	size_t nsamples = samples_with(r, f);
 
 	size_t ext = ext_need(nfragments, r->has_image) +
 	             (r->has_state ? EXT_STATE_BYTES : 0) + samples_need(r, nsamples) +
 	             r->reach_bytes;
+	size_t used = NDZ_HEADER_BYTES + stream + 7 + ext + r->reserve;
 
 	return header_holds(r->version, nregions, r->nrelocs, f) &&
-	       nfragments <= EXT_FRAGMENTS_MAX && nsamples <= SAMPLES_MAX &&
-	       NDZ_HEADER_BYTES + stream + 7 + ext + r->reserve <= NDZ_CHUNK_BYTES &&
-	       r->nonzero_bytes + (f->zero ? 0 : raw_bytes) <= PACKER_RAW_MAX;
+	               nfragments <= EXT_FRAGMENTS_MAX && nsamples <= SAMPLES_MAX &&
+	               r->nonzero_bytes + (f->zero ? 0 : raw_bytes) <= PACKER_RAW_MAX &&
+	               used <= NDZ_CHUNK_BYTES
+	           ? (ssize_t)(NDZ_CHUNK_BYTES - used)
+	           : -1;
+}
+
+bool
+packer_room_for(const struct packer_room *r, const struct fragment *f)
+{
+	return packer_room_most(r, f) >= (f->zero ? 0 : (ssize_t)f->bytes);
 }
 
 static void

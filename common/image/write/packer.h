@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "common/base/err.h"
 #include "common/image/codec/codec.h"
@@ -99,6 +100,9 @@ struct packer_room packer_room(const struct packer *);
 struct packer_room packer_room_next(const struct packer_room *);
 /* Take off the room of this fragment, which must fit. */
 void packer_room_add(struct packer_room *, const struct fragment *);
+/* How many bytes of a fragment with these windows there is room for, if `bytes` is left out of
+ * account; -1: there is none, however short it is. */
+ssize_t packer_room_most(const struct packer_room *, const struct fragment *);
 /* Is there room for this fragment?  (Its data and digest are not looked at.) */
 bool packer_room_for(const struct packer_room *, const struct fragment *);
 /* Attach one more relocation to the fragment that was added last.  There is always room for

@@ -127,7 +127,7 @@ int
 rewrite_zones(struct cut_zones *zones, const struct maker_choice *how,
     const struct rewrite_source *src, struct err *e)
 {
-	if (how->windows != MAKER_CONTENT)
+	if (how->windows == MAKER_ALIGNED)
 		return 0;
 	return sectors_zones(src->like, zones, e);
 }
