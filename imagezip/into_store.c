@@ -54,7 +54,10 @@ into_store_open(struct into_store **out, const char *store, const char *name,
 		return -1;
 	}
 	s->known = (struct known){ .find = put_known, .arg = s->put };
-	*to = (struct capture_to){ .take = put_copy, .taker = s->put, .known = &s->known };
+	*to = (struct capture_to){ .take = put_copy,
+		.taker = s->put,
+		.level = put_level(s->put),
+		.known = &s->known };
 	*out = s;
 	return 0;
 }

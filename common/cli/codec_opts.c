@@ -20,7 +20,7 @@ set_level(void *at, const char *arg, struct err *e)
 	if (number_uint(arg, 0, 9, &level, e) != 0)
 		return -1;
 	((struct maker_choice *)at)->codec = (struct codec_choice){ &codec_deflate,
-		(int)level };
+		(int)level, false };
 	return 0;
 }
 

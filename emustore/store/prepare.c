@@ -23,7 +23,7 @@ struct preparer {
 };
 
 /* The codec that compresses raw data here: the default of imagezip, so that the fragments
- * are shared with images of imagezip. */
+ * are shared with images of imagezip, at the level of the image's newest version. */
 static const struct codec *const own = &codec_deflate;
 
 struct preparer *
@@ -37,7 +37,7 @@ preparer_new(struct prepare_shared *shared)
 	w->decoder = decoder_new();
 	w->redeflater = redeflater_new();
 	w->checker = decoder_new();
-	w->encoder = own->encoder_new(own->level_default);
+	w->encoder = own->encoder_new(shared->level);
 	if (w->decoder != NULL && w->redeflater != NULL && w->checker != NULL &&
 	    w->encoder != NULL)
 		return w;

@@ -52,6 +52,7 @@ struct prepare_shared {
 	pthread_mutex_t lock;
 	struct store *s;
 	bool exact;
+	int level; /* at which windows are compressed here */
 	/* The zones of the image, as far as its first chunk tells them; complete before
 	 * any chunk is prepared. */
 	struct cut_zones zones;

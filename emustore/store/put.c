@@ -184,7 +184,9 @@ put_begin(struct put **out, struct store *s, const struct recipe_image *about,
 	p->sha = EVP_MD_CTX_new();
 	p->rebuilder = rebuilder_new(NULL);
 	p->again = malloc(NDZ_CHUNK_BYTES);
-	p->shared = (struct prepare_shared){ .s = s, .exact = cfg->exact };
+	p->shared = (struct prepare_shared){ .s = s,
+		.exact = cfg->exact,
+		.level = put_find_level(s, about->name.name) };
 	pthread_mutex_init(&p->shared.lock, NULL);
 	int rc = 0;
 	if (p->sha == NULL || p->rebuilder == NULL || p->again == NULL ||
@@ -235,6 +237,12 @@ put_free(struct put *p)
 	buf_free(&p->block);
 	buf_free(&p->record);
 	free(p);
+}
+
+int
+put_level(const struct put *p)
+{
+	return p->shared.level;
 }
 
 void *

@@ -42,6 +42,9 @@ struct put_config {
  * put_at; the rest is found out.  ERR_REFUSED: the store has this version already. */
 int put_begin(struct put **, struct store *, const struct recipe_image *about,
     const struct put_config *, struct err *);
+/* The level of deflate that the image should be compressed at, where the user wants none: that of
+ * the newest version of its name, so that both share what is the same in them. */
+int put_level(const struct put *);
 /* Wait until there is room for the next chunk, and return it: NDZ_CHUNK_BYTES, which stay
  * the put's.  NULL: an earlier chunk has failed, or the work is to end (cancel.h). */
 void *put_room(struct put *, struct err *);

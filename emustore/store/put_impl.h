@@ -59,6 +59,10 @@ int put_use_pieces(struct put *, struct prepared *, struct err *);
  * ERR_FORMAT: the store would not return what was put. */
 int put_describe(struct put *, const struct prepared *, struct err *);
 
+/* put_level.c: the level at which deflate made the fragments of the newest version of the image;
+ * if there is none, or it cannot be told, the level that is usual. */
+int put_find_level(struct store *, const char *name);
+
 /* put_known.c: frees the readers; no thread uses one any more. */
 void put_known_free(struct put *);
 

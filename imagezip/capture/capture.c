@@ -14,6 +14,7 @@
 
 struct capture {
 	const struct capture_what *o;
+	struct maker_choice how; /* that of o, at the level of the target */
 	struct layout *layout;
 	struct windows windows;
 	const struct capture_watch *watch;
@@ -132,7 +133,7 @@ describe(const struct layout *l, const struct disk *d)
 static int
 open_maker(struct capture *c, struct disk *d, struct delta *delta, struct err *e)
 {
-	struct maker_config cfg = { .how = &c->o->how,
+	struct maker_config cfg = { .how = &c->how,
 		.program = "imagezip",
 		.source = c->o->source,
 		.total = c->layout->total,
@@ -174,6 +175,9 @@ capture_run(struct disk *d, struct layout *l, const struct capture_what *o,
 {
 	struct capture c = { .o = o, .layout = l, .watch = watch, .to = to };
 
+	c.how = o->how;
+	if (o->how.codec.usual && to->level != 0)
+		c.how.codec.level = to->level;
 	*s = (struct capture_stats){ 0 };
 	rangeset_init(&s->lost);
 	windows_init(&c.windows, d, l, o, &s->lost);

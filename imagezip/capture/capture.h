@@ -25,6 +25,7 @@ struct capture_to {
 	struct output *output; /* NULL: to take() */
 	int (*take)(void *taker, const void *chunk, struct err *);
 	void *taker;
+	int level; /* of deflate, where the user wants none; 0: the usual one */
 	const struct known *known; /* finds data that was compressed before; NULL: nothing */
 };
 

@@ -108,9 +108,21 @@ for folder, _, names in os.walk(sys.argv[1] + "/S"):
 PY
 check "verify --data" es -q verify --data
 
+echo "== the next version has the level of the one before; zstd finds what it knows, too"
+export EMUSTORE=$T/L
+es init && to nine -q -z 9 -r "$T/a" && to nine -q -r "$T/c" && es -q get nine "$T/nine.ndz" || fail "two versions"
+check "level 9" cmp -n 1 -i 4097:0 "$T/nine.ndz" <(printf '\xda')
+to nine -q -z 1 -r "$T/b" && es -q get nine "$T/one.ndz" || fail "a third one"
+check "unless the user wants another" cmp -n 1 -i 4097:0 "$T/one.ndz" <(printf '\x01')
+if to zstd -q --codec=zstd -r "$T/a" 2> /dev/null; then
+	second=$(to zstd -q --json --codec=zstd -r "$T/b")
+	check "zstd: $(of known_data_bytes <<< "$second") known" [ "$(of known_data_bytes <<< "$second")" -gt $((data - (9 << 20))) ]
+	check "... and few new fragments: $(of new_fragments <<< "$second")" [ "$(of new_fragments <<< "$second")" -le 8 ]
+fi
+
 echo "== put --codec: an image in another codec is made again, and what the store has is kept once"
 export EMUSTORE=$T/C
-es init && es -q put a "$T/a.ndz" || fail "a store"
+es init && to a -q -r "$T/a" || fail "a store"
 "$BIN/imagezip" -q -z 1 -r "$T/a" "$T/other.ndz" || fail imagezip
 cp -r "$T/C" "$T/keep2"
 check "as it is, it is kept twice" [ "$(es put --json other "$T/other.ndz" | field same_data_fragments)" -gt 20 ]

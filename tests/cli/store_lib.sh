@@ -20,7 +20,7 @@ open("b", "wb").write(data)
 open("c", "wb").write(r.randbytes(3 << 20))
 PY
 	local i
-	for i in a b c; do "$BIN/imagezip" -q -r $i $i.ndz || return; done
+	for i in a b c; do "$BIN/imagezip" -q -r --windows=store $i $i.ndz || return; done
 }
 related_images() { take related {a,b,c}{,.ndz}; }
 

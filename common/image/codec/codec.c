@@ -56,7 +56,7 @@ codec_parse(struct codec_choice *out, const char *text, struct err *e)
 	if (c->lacks != NULL)
 		return err_set(e, ERR_UNSUPPORTED,
 		    "%s: this program was built without %s", c->name, c->lacks);
-	*out = (struct codec_choice){ c, (int)level };
+	*out = (struct codec_choice){ c, (int)level, false };
 	return 0;
 }
 

@@ -77,11 +77,12 @@ const struct codec *codec_by_id(unsigned id);
 struct codec_choice {
 	const struct codec *codec;
 	int level;
+	bool usual; /* the user named neither */
 };
 /* The choice where the user makes none. */
 #define CODEC_DEFAULT \
 	{ \
-		&codec_deflate, DEFLATE_LEVEL_DEFAULT \
+		&codec_deflate, DEFLATE_LEVEL_DEFAULT, true \
 	}
 /* Read "deflate:6", "igzip" or "zstd:3"; without a level the codec's default is taken.
  * ERR_USAGE, or ERR_UNSUPPORTED when this build lacks the codec. */
