@@ -126,11 +126,6 @@ is_zeros(const void *in, size_t in_bytes, uint64_t n)
 #include <assert.h>
 #include <zstd.h>
 
-/* The default level looks for matches as the library's lower levels do, with a table that
- * leaves the cache of a core to the data.  It takes over a quarter less time than the
- * library's level 3, and makes 3 % more bytes. */
-enum { DEFAULT_HASH_LOG = 16, DEFAULT_MIN_MATCH = 5 };
-
 static void
 set(ZSTD_CCtx *z, ZSTD_cParameter p, int value)
 {
@@ -149,11 +144,6 @@ encoder_new(int level)
 		return NULL;
 	set(z, ZSTD_c_compressionLevel, level);
 	set(z, ZSTD_c_contentSizeFlag, 0);
-	if (level == LEVEL_DEFAULT) {
-		set(z, ZSTD_c_hashLog, DEFAULT_HASH_LOG);
-		set(z, ZSTD_c_strategy, ZSTD_fast);
-		set(z, ZSTD_c_minMatch, DEFAULT_MIN_MATCH);
-	}
 	return z;
 }
 
