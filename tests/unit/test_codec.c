@@ -274,7 +274,7 @@ test_parse(void)
 
 	T_CHECK(codec_parse(&c, "deflate", &e) == 0);
 	T_CHECK(c.codec == &codec_deflate);
-	T_CHECK(c.level == 6);
+	T_CHECK(c.level == DEFLATE_LEVEL_DEFAULT);
 	T_CHECK(codec_parse(&c, "deflate:0", &e) == 0);
 	T_CHECK(c.level == 0);
 	check_perhaps(&codec_igzip, "igzip", 1);
