@@ -74,10 +74,10 @@ static const struct cli_opt opts[] = {
 	    raw),
 	FLAG(OPT_ZSTD, "zstd", "serve: compress the bytes of --raw with zstd", zstd),
 	UINT(OPT_DEADLINE, "deadline", "S",
-	    "serve: remove a node that hangs for S seconds (10)", deadline_s, 1, 3600),
+	    "serve: remove a node that says nothing for S seconds (10)", deadline_s, 1, 3600),
 	{ OPT_SLOW, "slow", "BYTES",
-	    "serve: remove a node that accepts fewer bytes a second and holds up "
-	    "others",
+	    "serve: fewer bytes a second count as nothing: such a node sends to nobody "
+	    "any more, and is removed if it holds up others even then",
 	    CLI_SIZE, AT(slow), 1, 1ull << 40, NULL },
 	UINT(OPT_LINGER, "linger", "S",
 	    "serve: at the end, wait S seconds for nodes that join again (5)", linger_s,

@@ -1,6 +1,7 @@
 /* serve_report.c: prints the result of each node as a table or as JSON.  serve.c
  * calls it in the program's first thread, when the server has ended. */
 #include <math.h>
+#include <string.h>
 
 #include "common/base/json.h"
 #include "common/base/say.h"
@@ -10,18 +11,16 @@
 #include "dolly/engine/roster.h"
 #include "dolly/order/meant.h"
 
-/* Has a node that was cut out joined again, and become whole?  It is the same node when it has
- * the same place in --nodes, or the same address and port. */
+/* Has a node that was cut out joined again, and become whole? */
 static bool
 came_back(const struct roster *r, const struct member *m)
 {
-	for (size_t i = m->id; i < r->n; i++) {
+	struct roster_guest g = { .port = m->port, .spot = m->spot };
+
+	memcpy(g.address, m->address, sizeof g.address);
+	for (size_t i = 0; i < r->n; i++) {
 		const struct member *o = r->members[i];
-		if (o->state == MEMBER_LEFT && m->spot.listed != ROSTER_NOT_LISTED &&
-		    o->spot.listed == m->spot.listed)
-			return true;
-		if (o->state == MEMBER_LEFT && o->port == m->port &&
-		    memcmp(o->address, m->address, sizeof o->address) == 0)
+		if (o->state == MEMBER_LEFT && o->number > m->number && roster_is_same(o, &g))
 			return true;
 	}
 	return false;

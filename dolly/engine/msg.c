@@ -69,6 +69,27 @@ read_ranges(struct msg *m, struct rd *r)
 }
 
 static void
+read_links(struct msg *m, struct rd *r)
+{
+	m->nlinks = rd_u8(r);
+	if (m->nlinks > MSG_LINKS_MAX)
+		r->failed = true;
+	for (unsigned i = 0; rd_ok(r) && i < m->nlinks; i++) {
+		struct msg_link *l = &m->links[i];
+		uint8_t up;
+		l->id = rd_le32(r);
+		up = rd_u8(r);
+		l->up = up != 0;
+		l->bytes = rd_le64(r);
+		l->waited_ms = rd_le32(r);
+		l->wanted = rd_le32(r);
+		l->damaged = rd_le32(r);
+		if (up > 1)
+			r->failed = true;
+	}
+}
+
+static void
 read_data(struct msg *m, struct rd *r)
 {
 	m->chunk = rd_le32(r);
@@ -110,7 +131,11 @@ read_body(struct msg *m, struct rd *r)
 	case MSG_FAILED:
 		read_text(m, r);
 		break;
+	case MSG_REPORT:
+		read_links(m, r);
+		break;
 	case MSG_DROP:
+	case MSG_LEAF:
 		m->id = rd_le32(r);
 		break;
 	case MSG_HELLO:
@@ -169,6 +194,21 @@ write_welcome(struct buf *b, const struct msg *m)
 }
 
 static void
+write_links(struct buf *b, const struct msg *m)
+{
+	buf_bytes(b, &(uint8_t){ (uint8_t)m->nlinks }, 1);
+	for (unsigned i = 0; i < m->nlinks; i++) {
+		const struct msg_link *l = &m->links[i];
+		buf_le32(b, l->id);
+		buf_bytes(b, &(uint8_t){ l->up }, 1);
+		buf_le64(b, l->bytes);
+		buf_le32(b, l->waited_ms);
+		buf_le32(b, l->wanted);
+		buf_le32(b, l->damaged);
+	}
+}
+
+static void
 write_body(struct buf *b, const struct msg *m)
 {
 	switch (m->type) {
@@ -201,7 +241,11 @@ write_body(struct buf *b, const struct msg *m)
 	case MSG_FAILED:
 		write_text(b, m);
 		break;
+	case MSG_REPORT:
+		write_links(b, m);
+		break;
 	case MSG_DROP:
+	case MSG_LEAF:
 		buf_le32(b, m->id);
 		break;
 	case MSG_HELLO:

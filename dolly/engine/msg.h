@@ -11,7 +11,9 @@
 #include "common/base/rd.h"
 
 enum {
-	MSG_VERSION = 3,
+	MSG_VERSION = 4,
+	MSG_VERSION_OLDEST = 3,
+	MSG_VERSION_REPORTS = 4, /* the first one with REPORT and LEAF */
 	MSG_FRAME_BYTES = 5, /* length and type, in front of each body */
 	MSG_DATA_BYTES = 12, /* fields of a DATA body, in front of the piece */
 	MSG_PIECE_MAX = 65536,
@@ -22,6 +24,7 @@ enum {
 	MSG_IDENTITY_BYTES = 16,
 	MSG_TEXT_MAX = 200, /* bytes of a sentence or a name */
 	MSG_RANGES_MAX = 256,
+	MSG_LINKS_MAX = 128,
 	MSG_CHUNKS_MAX = 1 << 26,
 };
 
@@ -41,6 +44,8 @@ enum msg_type {
 	MSG_HELLO,  /* child to parent, first: id of the child, key of the parent */
 	MSG_WANT,   /* child to parent: ranges of chunks */
 	MSG_DATA,   /* parent to child: chunk, offset, length, a piece */
+	MSG_REPORT, /* node to server: links, what the node has measured of them */
+	MSG_LEAF,   /* server to node: id: this child is not waited for */
 };
 
 /* What the chunks contain. */
@@ -51,6 +56,17 @@ enum msg_content {
 
 struct msg_range {
 	uint32_t first, count;
+};
+
+/* What one end of a link has measured since the link was there. */
+struct msg_link {
+	uint32_t id;        /* of the node at the other end; 0: the server */
+	bool up;            /* the other end is the parent, and not a child */
+	uint64_t bytes;     /* that have passed */
+	uint32_t waited_ms; /* how long this end was ready and waited for the other one: with
+	                     * bytes to send, or with room for bytes that it had asked for */
+	uint32_t wanted;    /* chunks that the child wants now, as this end knows */
+	uint32_t damaged;   /* chunks that the parent has sent damaged */
 };
 
 /* A message.  A message of one type uses only the fields that enum msg_type names for it. */
@@ -76,8 +92,9 @@ struct msg {
 	uint32_t length; /* DATA: bytes of the whole chunk, as it is sent */
 	const void *piece; /* DATA: the bytes, borrowed from the frame */
 	uint32_t piece_bytes;
-	unsigned nranges;
+	unsigned nranges, nlinks;
 	struct msg_range ranges[MSG_RANGES_MAX];
+	struct msg_link links[MSG_LINKS_MAX];
 	char text[MSG_TEXT_MAX + 1];
 };
 

@@ -4,10 +4,13 @@
 
 #include <stdio.h>
 
+#include "dolly/engine/dials.h"
+
 enum {
 	WINDOW = 8, /* chunks asked for ahead by a target that needs them in order */
-	DAMAGED_MAX = 5, /* damaged chunks that are asked for again; with one more it fails */
-	REDIAL_US = 500000, /* between two attempts to dial a server that is away */
+	DAMAGED_MAX = 5, /* damaged chunks of the server itself; with one more the node fails */
+	LEAVES = 64,     /* children that nobody waits for, and of which the node is told */
+	LATE_ASKS = 128, /* chunks asked for at a time that a child did not take before */
 };
 
 struct node {
@@ -16,6 +19,7 @@ struct node {
 	uint32_t id;
 	uint8_t key[MSG_KEY_BYTES];
 	uint64_t deadline_us, slow, now_us;
+	uint16_t version;       /* of the protocol, as the server has chosen it */
 	struct node_image image;
 	struct node_target target;
 	struct spread *spread;  /* NULL: the server has not sent WELCOME yet */
@@ -28,9 +32,21 @@ struct node {
 	uint32_t next;          /* in_order: the chunk to put next */
 	uint32_t early[WINDOW]; /* in_order: slots of chunks from `next` on, at chunk % WINDOW */
 	uint32_t putting, have; /* chunks given to the target; installed */
+	uint32_t damaged_by_server; /* chunks */
+	uint32_t *from;         /* by slot: the parent from which its chunk came */
+	struct msg_link up;     /* what was measured of the connection to the parent; without
+	                         * waited_ms, which is made from this: */
+	uint64_t up_waited_us;
+	bool hungry; /* since the last tick the parent could have sent something */
+	uint32_t leaves[LEAVES]; /* ids; 0: none */
+	unsigned next_leaf;
 	bool finishing, whole, ended;
 	uint64_t away_us;   /* when the server went away; 0: it is there */
-	uint64_t redial_us; /* when the server is dialled again */
+	uint64_t redial_us, redial_wait_us; /* when the server is dialled again, and how long after
+	                                       the time before */
+	struct dials dials;
+	char unanswered[MSG_TEXT_MAX + 1]; /* why the server was not reached */
+	struct msg to_dial; /* PARENT, of a parent that is to be dialled at its time; type 0: none */
 	struct err failure; /* kind ERR_NONE: the node has not failed */
 	struct node_stats stats;
 };
@@ -72,7 +88,7 @@ static int
 dial_server(struct node *n, struct err *e)
 {
 	struct msg m = { .type = MSG_JOIN,
-		.version_lo = MSG_VERSION,
+		.version_lo = MSG_VERSION_OLDEST,
 		.version_hi = MSG_VERSION,
 		.port = n->cfg.port };
 
@@ -118,6 +134,7 @@ node_free(struct node *n)
 	chunkmap_free(&n->ask);
 	chunkmap_free(&n->asked);
 	chunkmap_free(&n->again);
+	free(n->from);
 	free(n);
 }
 
@@ -259,10 +276,24 @@ chunk_is_here(struct node *n, uint32_t chunk)
 		ask_own(n);
 }
 
+/* The server gives the node another parent when chunks of this one are damaged, and cuts
+ * out a node to which they come damaged from everywhere.  What the server itself sends,
+ * the node judges. */
+static bool
+is_too_much(struct node *n, uint32_t from)
+{
+	if (n->parent != NULL && from == n->up.id)
+		n->up.damaged++;
+	n->stats.damaged++;
+	if (from == 0 || n->version < MSG_VERSION_REPORTS)
+		n->damaged_by_server++;
+	return n->damaged_by_server > DAMAGED_MAX || n->target.in_order;
+}
+
 static void
 put_again(struct node *n, uint32_t slot, uint32_t chunk, const struct err *why)
 {
-	if (++n->stats.damaged > DAMAGED_MAX || n->target.in_order) {
+	if (is_too_much(n, n->from[slot])) {
 		fail(n, why);
 		return;
 	}
@@ -348,24 +379,27 @@ parent_lost(struct node *n, const char *why)
 		peer_say(n->server, &m);
 }
 
+/* Dials the parent that the server has named, when it is time to. */
 static int
-on_parent(struct node *n, const struct msg *m, struct err *e)
+dial_parent(struct node *n, struct err *e)
 {
 	struct msg hello = { .type = MSG_HELLO, .id = n->id };
+	const struct msg *m = &n->to_dial;
 	struct err why;
 
-	if (n->spread == NULL)
+	if (m->type != MSG_PARENT ||
+	    dials_when(&n->dials, m->address, m->port, n->now_us) > n->now_us)
 		return 0;
-	if (m->id == n->id)
-		return err_set(
-		    e, ERR_FORMAT, "the server says that this node is its own parent");
-	hang_up(n, n->parent);
-	orphan(n);
+	n->to_dial.type = 0;
+	dials_made(&n->dials, m->address, m->port, n->now_us);
 	n->parent = peer_new(PEER_PARENT, m->address);
 	if (n->parent == NULL)
 		return err_nomem(e, "a connection");
 	n->stats.parents++;
 	n->parent->id = m->id;
+	n->up = (struct msg_link){ .id = m->id, .up = true };
+	n->up_waited_us = 0;
+	n->hungry = false;
 	memcpy(hello.key, m->key, sizeof hello.key);
 	peer_say(n->parent, &hello);
 	flush_asks(n);
@@ -374,8 +408,22 @@ on_parent(struct node *n, const struct msg *m, struct err *e)
 	return 0;
 }
 
-/* The first piece of a chunk has come.  -1: there is no slot for the chunk, the image has no
- * such chunk, or its length is impossible. */
+static int
+on_parent(struct node *n, const struct msg *m, struct err *e)
+{
+	if (n->spread == NULL)
+		return 0;
+	if (m->id == n->id)
+		return err_set(
+		    e, ERR_FORMAT, "the server says that this node is its own parent");
+	hang_up(n, n->parent);
+	orphan(n);
+	n->to_dial = *m;
+	return dial_parent(n, e);
+}
+
+/* The first piece of a chunk has come.  -1: there is no slot for the chunk, the image has
+ * no such chunk, or its length is impossible. */
 static int
 begin_chunk(struct node *n, uint32_t chunk, uint32_t length, struct err *e)
 {
@@ -404,8 +452,10 @@ on_data(struct node *n, const struct msg *m, struct err *e)
 {
 	if (m->offset == 0 && begin_chunk(n, m->chunk, m->length, e) != 0)
 		return -1;
-	if (n->ignored == m->chunk)
+	if (n->ignored == m->chunk) {
+		n->up.bytes += m->piece_bytes;
 		return 0;
+	}
 	uint32_t slot = n->arriving;
 	if (slot == SPREAD_NONE || spread_chunk(n->spread, slot) != m->chunk ||
 	    m->offset != spread_have(n->spread, slot) ||
@@ -416,8 +466,11 @@ on_data(struct node *n, const struct msg *m, struct err *e)
 		    m->offset);
 	memcpy(spread_bytes(n->spread, slot) + m->offset, m->piece, m->piece_bytes);
 	n->stats.received += m->piece_bytes;
+	n->up.bytes += m->piece_bytes;
+	n->from[slot] = n->parent->id;
 	if (spread_arrived(n->spread, slot, m->piece_bytes)) {
 		n->arriving = SPREAD_NONE;
+		dials_good(&n->dials, n->to_dial.address, n->to_dial.port);
 		chunk_is_here(n, m->chunk);
 	}
 	return 0;
@@ -433,7 +486,8 @@ welcome_maps(struct node *n, const struct msg *m, struct err *e)
 	s.chunks = m->chunks;
 	if (spread_new(&n->spread, &s, e) != 0)
 		return -1;
-	if (!chunkmap_make(&n->lacks, m->chunks) ||
+	n->from = calloc(s.slots, sizeof *n->from);
+	if (n->from == NULL || !chunkmap_make(&n->lacks, m->chunks) ||
 	    !chunkmap_make(&n->ask, m->chunks) ||
 	    !chunkmap_make(&n->asked, m->chunks) ||
 	    !chunkmap_make(&n->again, m->chunks))
@@ -457,8 +511,8 @@ welcome_again(struct node *n, const struct msg *m, struct err *e)
 	while ((c = spread_children(n->spread)) != NULL)
 		hang_up(n, c->owner);
 	hang_up(n, n->parent);
+	n->to_dial.type = 0;
 	orphan(n);
-	n->away_us = 0;
 	if (n->whole)
 		peer_say(n->server, &(struct msg){ .type = MSG_WHOLE });
 	return 0;
@@ -469,15 +523,19 @@ on_welcome(struct node *n, const struct msg *m, struct err *e)
 {
 	bool again = n->spread != NULL;
 
-	if ((again && n->away_us == 0) || m->version_lo != MSG_VERSION)
+	if ((again && n->away_us == 0) || m->version_lo < MSG_VERSION_OLDEST ||
+	    m->version_lo > MSG_VERSION)
 		return err_set(e, ERR_FORMAT,
 		    "the server speaks version %u of the protocol, "
-		    "and not %u",
-		    m->version_lo, MSG_VERSION);
+		    "and not %d or %d",
+		    m->version_lo, MSG_VERSION_OLDEST, MSG_VERSION);
+	n->version = m->version_lo;
+	n->redial_wait_us = 0;
 	n->id = m->id;
 	memcpy(n->key, m->key, sizeof n->key);
 	n->deadline_us = (uint64_t)m->deadline_ms * 1000;
 	n->slow = m->slow;
+	n->away_us = 0;
 	if (again)
 		return welcome_again(n, m, e);
 	n->image = (struct node_image){ .chunks = m->chunks,
@@ -508,6 +566,30 @@ drop_child(struct node *n, uint32_t id)
 		hang_up(n, c->owner);
 }
 
+/* Is this child one for which nobody waits?  With `forget` it is not any more. */
+static bool
+is_leaf(struct node *n, uint32_t id, bool forget)
+{
+	for (unsigned i = 0; i < LEAVES; i++)
+		if (n->leaves[i] == id) {
+			n->leaves[i] = forget ? 0 : id;
+			return true;
+		}
+	return false;
+}
+
+static void
+on_leaf(struct node *n, uint32_t id)
+{
+	struct spread_child *c = n->spread != NULL ? spread_find_child(n->spread, id)
+	                                           : NULL;
+
+	if (c != NULL)
+		spread_set_leaf(c);
+	if (id != 0 && !is_leaf(n, id, false))
+		n->leaves[n->next_leaf++ % LEAVES] = id;
+}
+
 /* Handles a message of the server. */
 static int
 on_server(struct node *n, const struct msg *m, struct err *e)
@@ -520,7 +602,11 @@ on_server(struct node *n, const struct msg *m, struct err *e)
 	case MSG_REFUSE:
 		return err_set(e, ERR_REFUSED, "the server says: %s", m->text);
 	case MSG_DROP:
+		(void)is_leaf(n, m->id, true);
 		drop_child(n, m->id);
+		return 0;
+	case MSG_LEAF:
+		on_leaf(n, m->id);
 		return 0;
 	case MSG_END:
 		n->ended = n->whole;
@@ -531,7 +617,8 @@ on_server(struct node *n, const struct msg *m, struct err *e)
 	}
 }
 
-/* Somebody takes this node for a server, perhaps a node that this one takes for its server. */
+/* Somebody takes this node for a server, perhaps a node that this one takes for its
+ * server. */
 static int
 refuse_join(struct peer *p, struct err *e)
 {
@@ -543,8 +630,8 @@ refuse_join(struct peer *p, struct err *e)
 	return err_set(e, ERR_REFUSED, "a node that has joined a node");
 }
 
-/* A new connection must present the key.  When a child connects again, its old connection is
- * closed. */
+/* A new connection must present the key.  When a child connects again, its old connection
+ * is closed. */
 static int
 on_hello(struct node *n, struct peer *p, const struct msg *m, struct err *e)
 {
@@ -557,6 +644,8 @@ on_hello(struct node *n, struct peer *p, const struct msg *m, struct err *e)
 	p->child = spread_join(n->spread, m->id, p);
 	if (p->child == NULL)
 		return err_nomem(e, "a child");
+	if (m->id != 0 && is_leaf(n, m->id, false))
+		spread_set_leaf(p->child);
 	p->kind = PEER_CHILD;
 	p->id = m->id;
 	return 0;
@@ -574,7 +663,8 @@ on_want(struct node *n, struct peer *p, const struct msg *m, struct err *e)
 			if (c >= n->image.chunks)
 				return err_set(e, ERR_FORMAT,
 				    "a child wants chunk %u, which does not exist", c);
-			if (!spread_want(n->spread, p->child, c))
+			/* What a leaf wants is asked for when nobody else wants anything. */
+			if (!spread_want(n->spread, p->child, c) && !p->child->leaf)
 				ask_for(n, c);
 		}
 	}
@@ -604,7 +694,14 @@ static bool
 must_wait(const struct node *n, const struct peer *p)
 {
 	return p->kind == PEER_PARENT && n->arriving == SPREAD_NONE &&
-	       !spread_room(n->spread);
+	       !spread_make_room(n->spread);
+}
+
+/* Could the parent send something now? */
+static bool
+could_take(const struct node *n)
+{
+	return n->parent != NULL && n->asked.count > 0 && !must_wait(n, n->parent);
 }
 
 static void
@@ -634,6 +731,7 @@ take_messages(struct node *n, struct peer *p)
 	if (rc < 0)
 		end_peer(n, p, &e);
 	flush_asks(n);
+	n->hungry = n->hungry && could_take(n);
 }
 
 void
@@ -661,11 +759,11 @@ node_reads(const struct node *n, const struct peer *p)
 	return !peer_full(p);
 }
 
-/* Is it worth waiting for the server? */
+/* Is it worth waiting for the server, which was there once, or does not listen yet? */
 static bool
-may_come_back(const struct node *n)
+may_come_back(const struct node *n, const struct peer *p)
 {
-	return n->cfg.patience_us > 0 && n->spread != NULL && !n->ended &&
+	return n->cfg.patience_us > 0 && (n->spread != NULL || !p->reached) && !n->ended &&
 	       n->failure.kind == ERR_NONE;
 }
 
@@ -675,7 +773,8 @@ node_closed(struct node *n, struct peer *p, const char *why)
 	struct err e;
 
 	(void)err_set(&e, ERR_IO, "%s%s", p == n->server ? "the server: " : "", why);
-	if (p == n->server && may_come_back(n)) {
+	if (p == n->server && may_come_back(n, p)) {
+		snprintf(n->unanswered, sizeof n->unanswered, "%s", why);
 		if (n->away_us == 0)
 			n->away_us = n->redial_us = n->now_us | 1; /* 0 has a meaning */
 		hang_up(n, p);
@@ -705,8 +804,8 @@ node_sent(struct node *n, struct peer *p, size_t bytes)
 	peer_sent(p, n->spread, bytes);
 }
 
-/* While the server is away: ends or fails after patience_us, and dials the server from time
- * to time before. */
+/* While the server is away: ends or fails after patience_us, and dials the server from
+ * time to time before. */
 static void
 seek_server(struct node *n)
 {
@@ -714,41 +813,117 @@ seek_server(struct node *n)
 
 	if (n->now_us - n->away_us > n->cfg.patience_us) {
 		n->stats.alone = true;
-		(void)err_set(&e, ERR_IO,
-		    "the server went away, and did not come back for %u seconds",
-		    (unsigned)(n->cfg.patience_us / 1000000));
+		unsigned patience_s = (unsigned)(n->cfg.patience_us / 1000000);
+		if (n->spread != NULL)
+			(void)err_set(&e, ERR_IO,
+			    "the server went away, and did not come back for %u seconds",
+			    patience_s);
+		else
+			(void)err_set(&e, ERR_IO, "the server: %s, for %u seconds",
+			    n->unanswered, patience_s);
 		if (n->whole)
 			n->ended = true;
 		else
 			fail(n, &e);
 	} else if (n->server == NULL && n->now_us >= n->redial_us) {
-		n->redial_us = n->now_us + REDIAL_US;
+		n->redial_wait_us = dials_longer(n->redial_wait_us);
+		n->redial_us = n->now_us + n->redial_wait_us;
 		if (dial_server(n, &e) != 0 && n->server != NULL)
 			hang_up(n, n->server);
 	}
+}
+
+static void
+add_link(struct node *n, struct msg *m, const struct msg_link *l)
+{
+	if (m->nlinks == MSG_LINKS_MAX) {
+		peer_say(n->server, m);
+		m->nlinks = 0;
+	}
+	m->links[m->nlinks++] = *l;
+}
+
+/* Tells the server what was measured of all links. */
+static void
+report_links(struct node *n)
+{
+	struct msg m = { .type = MSG_REPORT };
+
+	n->up.waited_ms = (uint32_t)(n->up_waited_us / 1000);
+	n->up.wanted = n->asked.count + n->ask.count;
+	if (n->parent != NULL)
+		add_link(n, &m, &n->up);
+	for (const struct spread_child *c = spread_children(n->spread); c != NULL;
+	     c = c->next)
+		add_link(n, &m,
+		    &(struct msg_link){ .id = c->id,
+			.bytes = c->bytes,
+			.waited_ms = (uint32_t)(c->waited_us / 1000),
+			.wanted = spread_wanted(c) });
+	if (m.nlinks > 0)
+		peer_say(n->server, &m);
+}
+
+/* Asks for chunks that gave way while a child did not take them, as soon as it takes
+ * more; and, when nobody else wants anything, for what a leaf wants. */
+static void
+ask_for_late(struct node *n)
+{
+	bool idle = n->lacks.count == 0 && n->asked.count == 0;
+
+	for (struct spread_child *c = spread_children(n->spread); c != NULL; c = c->next) {
+		unsigned asked = 0;
+		if (c->leaf ? !idle : c->late)
+			continue;
+		for (uint32_t k = chunkmap_next(&c->wants, 0);
+		     k != CHUNKMAP_NONE && asked < LATE_ASKS;
+		     k = chunkmap_next(&c->wants, k + 1))
+			if (!chunkmap_has(&n->asked, k)) {
+				ask_for(n, k);
+				asked++;
+			}
+	}
+}
+
+static void
+measure(struct node *n, uint64_t now_us)
+{
+	bool could = n->spread != NULL && could_take(n);
+
+	if (n->hungry && could)
+		n->up_waited_us += now_us - n->now_us;
+	n->hungry = could;
+	n->now_us = now_us;
 }
 
 void
 node_tick(struct node *n, uint64_t now_us)
 {
 	struct msg m = { .type = MSG_PROGRESS, .have = n->have };
+	struct err e;
 	uint32_t c = 0;
 
-	n->now_us = now_us;
+	measure(n, now_us);
 	if (n->away_us != 0)
 		seek_server(n);
 	if (n->spread == NULL || n->server == NULL || n->away_us != 0)
 		return;
+	if (dial_parent(n, &e) != 0)
+		fail(n, &e);
 	if (n->again.count > 0)
 		spread_each_wanted(n->spread, ask_for, n);
 	while ((c = chunkmap_next(&n->again, c)) != CHUNKMAP_NONE) {
 		chunkmap_take(&n->again, c);
 		ask_for(n, c);
 	}
+	ask_for_late(n);
 	flush_asks(n);
 	m.stuck = spread_stuck(n->spread, now_us, n->deadline_us, n->slow, &m.waits);
-	if (n->server->out.len < MSG_CONTROL_MAX)
-		peer_say(n->server, &m);
+	if (n->server->out.len >= MSG_CONTROL_MAX)
+		return;
+	peer_say(n->server, &m);
+	if (n->version >= MSG_VERSION_REPORTS)
+		report_links(n);
 }
 
 int
@@ -769,4 +944,5 @@ node_stats(const struct node *n, struct node_stats *s)
 	s->have = n->have;
 	s->whole = n->whole;
 	s->away = n->away_us != 0;
+	s->met = n->spread != NULL;
 }

@@ -72,6 +72,7 @@ struct node_stats {
 	uint32_t chunks, have; /* of the image; installed */
 	bool whole;            /* the target is complete */
 	bool away;  /* the server is away, and is dialled again and again */
+	bool met;   /* it was there once */
 	bool alone; /* the server did not come back within patience_us */
 	uint64_t received, forwarded; /* bytes of chunks */
 	unsigned parents;             /* connections to parents, one after another */

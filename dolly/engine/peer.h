@@ -1,6 +1,6 @@
 /* peer.h: one connection of an engine.  A peer converts received bytes to messages, and
- * messages to bytes to send.  The owner of the socket passes the bytes; the engine owns the
- * peer.  All functions are called in the engine's thread. */
+ * messages to bytes to send.  The owner of the socket passes the bytes; the engine owns
+ * the peer.  All functions are called in the engine's thread. */
 #ifndef DOLLY_ENGINE_PEER_H
 #define DOLLY_ENGINE_PEER_H
 
@@ -17,6 +17,7 @@ enum peer_kind {
 struct peer {
 	enum peer_kind kind;
 	void *io;  /* for the owner of the socket; the engine does not use it */
+	bool reached; /* set by the owner of the socket: the peer that was dialled is there */
 	bool open; /* false: the engine has closed the peer, and frees it soon */
 	uint8_t address[4];
 	uint32_t id;                /* of the parent, child or node; 0: the server */

@@ -1,12 +1,15 @@
 /* roster.h: the nodes that have joined a server, and the tree that they form.
  *
  * Nodes that begin together form the tree rack by rack: the nodes of a rack fill it level
- * after level, each parent with as many children as the arity says, and the last node of a
- * rack also sends to the first node of the next rack.  Each rack's uplink is crossed once in
- * each direction, whatever the arity is; with arity 1 the tree is a chain.
+ * after level, each parent with as many children as the arity says, and the last node of
+ * a rack also sends to the first node of the next rack.  Each rack's uplink is crossed
+ * once in each direction, whatever the arity is; with arity 1 the tree is a chain.
  *
  * A node that joins later, or has lost its parent, gets the first free place in its own
- * rack, or else the first free place of all.  It keeps its own children. */
+ * rack, or else the first free place of all.  It keeps its own children.
+ *
+ * A suspect (judge.h) is a leaf: it has no children, and does not count as one of its
+ * parent's. */
 #ifndef DOLLY_ENGINE_ROSTER_H
 #define DOLLY_ENGINE_ROSTER_H
 
@@ -15,9 +18,10 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "dolly/engine/judge.h"
 #include "dolly/engine/peer.h"
 
-enum { ROSTER_MAX = 65536 }; /* a node that joins again is a new entry */
+enum { ROSTER_MAX = 65536 };
 #define ROSTER_NO_RACK UINT32_MAX
 #define ROSTER_NOT_LISTED UINT32_MAX
 
@@ -37,19 +41,20 @@ enum member_state {
 };
 
 struct member {
-	uint32_t id; /* its index + 1 */
+	uint32_t id;     /* its index + 1 */
+	uint64_t number; /* members that had joined before it */
 	enum member_state state;
 	bool whole;
 	char name[MSG_TEXT_MAX + 1];
 	uint8_t address[4];
-	uint16_t port;
+	uint16_t port, version; /* version: of the protocol, that the node speaks */
 	uint8_t key[MSG_KEY_BYTES];
 	struct roster_spot spot;
-	uint32_t have, stuck, waits;
+	uint32_t have, waits;
+	struct judge judge;
 	uint64_t heard_us;
 	bool aside;         /* it is silent, and waits without a place until it is heard again */
 	unsigned asides;    /* times that it was set aside */
-	uint64_t waited_us; /* when it last waited for one of its children; 0: never */
 	unsigned lost;     /* times in a row that it could not reach this parent */
 	uint64_t retry_us; /* when it is told its parent again; 0: it need not be */
 	struct peer *peer; /* its connection; NULL: none */
@@ -59,21 +64,35 @@ struct member {
 	uint32_t from; /* the id of its last parent, also after the node has left; 0: the server */
 	struct member *parent; /* NULL: the server */
 	struct member *child, *next; /* its first child; the next child of its parent */
-	unsigned children;
+	unsigned children, leaves;   /* leaves: those of the children that are suspects */
+	bool leaf;                   /* it was a suspect when it got its place */
+	bool takes;                  /* for roster_place_leaf() */
 };
 
 struct roster {
 	struct member **members; /* owned; member `id` is at [id - 1] */
 	size_t n, cap;
+	uint64_t joined;      /* members that have ever joined */
 	unsigned arity;       /* children of a node, > 0; ROSTER_MAX: a star */
 	uint32_t rack;        /* of the server, or ROSTER_NO_RACK */
 	struct member *child; /* the server's first child */
-	unsigned children;    /* of the server */
+	unsigned children, leaves; /* of the server */
 };
 
-/* Adds a member without a place; the roster owns it.  NULL with the error: ERR_NOMEM;
- * ERR_REFUSED: ROSTER_MAX nodes have joined. */
-struct member *roster_add(struct roster *, struct err *);
+/* Where a node comes from, and its place among the others. */
+struct roster_guest {
+	uint8_t address[4];
+	uint16_t port;
+	struct roster_spot spot;
+};
+
+/* Adds a member without a place; the roster owns it.  One that comes and goes costs
+ * nothing: of the entries of a node that was cut out, or of all nodes of an address, only
+ * some stay, and the oldest is used again.  NULL with the error: ERR_NOMEM; ERR_REFUSED:
+ * ROSTER_MAX nodes are there or whole. */
+struct member *roster_add(struct roster *, const struct roster_guest *, struct err *);
+/* Are both the same node: the same place in --nodes, or the same address and port? */
+bool roster_is_same(const struct member *, const struct roster_guest *);
 /* Releases all members; the roster is empty afterwards. */
 void roster_free(struct roster *);
 /* The member with this id, or NULL. */
@@ -81,8 +100,17 @@ struct member *roster_find(const struct roster *, uint32_t id);
 /* Gives places to all members that wait, in their order.  It is called once, before any
  * member has a place.  ERR_NOMEM. */
 int roster_place_all(struct roster *, struct err *);
-/* Gives the member a place; with `direct` its parent is the server in any case. */
-void roster_place(struct roster *, struct member *, bool direct);
+/* Gives the member, which is no suspect, a place of which `avoid` is not the parent
+ * (NULL: anyone may be).  False: there is no other place. */
+bool roster_place(struct roster *, struct member *, const struct member *avoid);
+/* Gives the member the place at this parent (NULL: at the server). */
+void roster_place_at(struct roster *, struct member *, struct member *parent);
+/* Gives a suspect a place as a leaf, at a node that has time for it: fewer children than
+ * the arity says are not whole.  False: there is none now. */
+bool roster_place_leaf(struct roster *, struct member *);
+/* The first leaf at this parent (NULL: at the server), if it has more children than the
+ * arity says; or NULL. */
+struct member *roster_leaf_too_many(const struct roster *, const struct member *parent);
 /* Takes the member out of the tree.  The caller removes the member's children with
  * roster_orphan() and gives each of them another place. */
 void roster_take_out(struct roster *, struct member *);

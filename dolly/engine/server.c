@@ -7,8 +7,8 @@
 enum {
 	READ_AHEAD = 4,      /* chunks that are being read at a time */
 	/* After this number of LOST messages in a row, without a chunk in between: */
-	LOST_MAX = 3,        /* the server itself becomes the node's parent */
-	LOST_SERVER_MAX = 8, /* about the server itself: the node is cut out */
+	LOST_MAX = 3,        /* the link is a bad one */
+	LOST_SERVER_MAX = 5, /* about the server itself: the node is cut out */
 	RETRY_US = 300000,   /* after LOST, until the node is told its parent again */
 	/* A node is set aside when it has been silent for a part of the deadline.  It speaks ten
 	 * times a second, so that a second without a word is more than a late message. */
@@ -16,6 +16,7 @@ enum {
 	ASIDE_MIN_US = 1000000,
 	/* Each time that a node is set aside, this time doubles for it, up to four times. */
 	ASIDE_DOUBLINGS = 4,
+	TRIES = 4, /* suspects without a place, after which the others have none either */
 };
 
 struct dolly_server {
@@ -28,11 +29,15 @@ struct dolly_server {
 	uint32_t cursor;  /* the search for the next wanted chunk begins here */
 	uint32_t reading; /* chunks that are being read */
 	uint64_t sent;    /* bytes, to all peers */
+	unsigned suspects; /* that there have been */
 	bool begun;       /* the first nodes have their places */
 	struct err failure;
 };
 
 static void settle(struct dolly_server *, struct member *);
+static void let_go(struct dolly_server *, struct member *);
+static bool place(struct dolly_server *, struct member *, const struct member *avoid);
+static void cut(struct dolly_server *, struct member *, const char *why);
 
 static void
 tell_event(struct dolly_server *s, const struct member *m, const char *what)
@@ -101,16 +106,27 @@ dolly_server_accept(struct dolly_server *s, const uint8_t address[4])
 
 /* --- reading --- */
 
+/* Whoever lacks the first chunk can mostly install no other one, and shall not wait for
+ * it until all others were read. */
+static uint32_t
+next_chunk(const struct dolly_server *s, bool leaves)
+{
+	uint32_t first = spread_next_wanted(s->spread, 0, leaves);
+
+	return first == 0 ? 0 : spread_next_wanted(s->spread, s->cursor, leaves);
+}
+
 static void
 read_more(struct dolly_server *s)
 {
-	while (s->begun && s->reading < READ_AHEAD && spread_room(s->spread) &&
-	       s->failure.kind == ERR_NONE) {
-		uint32_t c = spread_next_wanted(s->spread, s->cursor);
-		if (c == SPREAD_NONE)
+	while (s->begun && s->reading < READ_AHEAD && s->failure.kind == ERR_NONE) {
+		/* A leaf does not take the place of another leaf's chunks. */
+		bool room = spread_room(s->spread);
+		uint32_t c = next_chunk(s, room);
+		if (c == SPREAD_NONE || (!room && !spread_make_room(s->spread)))
 			return;
 		uint32_t slot = spread_begin(s->spread, c, s->cfg.spread.chunk_bytes);
-		s->cursor = c + 1;
+		s->cursor = c > 0 ? c + 1 : s->cursor;
 		s->reading++;
 		s->cfg.ops->read(s->cfg.arg, slot, c, spread_bytes(s->spread, slot));
 	}
@@ -133,14 +149,31 @@ dolly_server_read(
 
 /* --- places --- */
 
+/* Tells a parent that nobody waits for this child. */
+static void
+say_leaf(struct dolly_server *s, const struct member *m)
+{
+	const struct msg leaf = { .type = MSG_LEAF, .id = m->id };
+	struct spread_child *c = spread_find_child(s->spread, m->id);
+
+	if (m->parent == NULL && c != NULL)
+		spread_set_leaf(c);
+	else if (m->parent != NULL && m->parent->peer != NULL &&
+		 m->parent->version >= MSG_VERSION_REPORTS)
+		peer_say(m->parent->peer, &leaf);
+}
+
 static void
 say_parent(struct dolly_server *s, struct member *m)
 {
 	struct msg p = { .type = MSG_PARENT };
 
 	m->retry_us = 0;
+	judge_new_link(&m->judge);
 	if (m->peer == NULL)
 		return;
+	if (m->leaf)
+		say_leaf(s, m);
 	if (m->parent == NULL) {
 		memcpy(p.key, s->key, sizeof p.key);
 	} else {
@@ -150,16 +183,6 @@ say_parent(struct dolly_server *s, struct member *m)
 		memcpy(p.key, m->parent->key, sizeof p.key);
 	}
 	peer_say(m->peer, &p);
-}
-
-static void
-place(struct dolly_server *s, struct member *m, bool direct)
-{
-	if (m->state == MEMBER_WAITS)
-		m->heard_us = s->now_us;
-	roster_place(&s->roster, m, direct);
-	m->lost = 0;
-	say_parent(s, m);
 }
 
 static void
@@ -194,12 +217,194 @@ leave_tree(struct dolly_server *s, struct member *m)
 	drop_at_parent(s, m);
 	roster_take_out(&s->roster, m);
 	while ((c = roster_orphan(m)) != NULL)
-		place(s, c, false);
+		(void)place(s, c, NULL);
 	settle(s, parent);
 }
 
-/* Takes a silent node out of the tree, so that it holds nobody up, but keeps its connection.  It
- * gets a place again when it is heard, and is cut out at the deadline. */
+/* --- suspects --- */
+
+/* The member has got its place. */
+static void
+is_placed(struct dolly_server *s, struct member *m)
+{
+	if (m->state == MEMBER_WAITS)
+		m->heard_us = s->now_us;
+	m->lost = 0;
+	say_parent(s, m);
+}
+
+/* Gives suspects that wait a place as leaves. */
+static void
+place_leaves(struct dolly_server *s)
+{
+	unsigned without = 0;
+
+	for (size_t i = 0; s->suspects > 0 && i < s->roster.n; i++) {
+		struct member *m = s->roster.members[i];
+		if (m->state != MEMBER_WAITS || !m->judge.suspect || m->aside || !s->begun)
+			continue;
+		m->heard_us = s->now_us;
+		if (m->whole)
+			let_go(s, m);
+		else if (roster_place_leaf(&s->roster, m))
+			is_placed(s, m);
+		else if (++without == TRIES)
+			return;
+	}
+}
+
+/* Gives a member a place, if there is one without this parent.  A leaf may have to go
+ * from it. */
+static bool
+place(struct dolly_server *s, struct member *m, const struct member *avoid)
+{
+	uint64_t heard_us = m->state == MEMBER_WAITS ? s->now_us : m->heard_us;
+	struct member *leaf;
+
+	if (m->judge.suspect) {
+		m->state = MEMBER_WAITS; /* place_leaves() */
+		return true;
+	}
+	if (!roster_place(&s->roster, m, avoid))
+		return false;
+	m->heard_us = heard_us;
+	is_placed(s, m);
+	if ((leaf = roster_leaf_too_many(&s->roster, m->parent)) != NULL) {
+		leave_tree(s, leaf);
+		leaf->state = MEMBER_WAITS;
+	}
+	return true;
+}
+
+/* A suspect gets its chunks where nobody depends on it. */
+static void
+demote(struct dolly_server *s, struct member *m)
+{
+	m->judge.suspect = true;
+	s->suspects++;
+	leave_tree(s, m);
+	m->state = MEMBER_WAITS;
+	if (m->judge.spoils)
+		snprintf(m->why, sizeof m->why,
+		    "chunks that it has sent were damaged: its memory or its disk");
+	tell_event(s, m,
+	    m->judge.spoils ? "chunks that it has sent were damaged: its memory or its disk; "
+			      "nobody gets chunks from it any more"
+			    : "it holds up others: nobody gets chunks from it any more");
+	place_leaves(s);
+}
+
+/* The child gets the place of its parent, which goes to the end.  NULL: the server does
+ * not. */
+static void
+change_places(struct dolly_server *s, struct member *p, struct member *c)
+{
+	drop_at_parent(s, p);
+	struct member *above = p->parent;
+	roster_take_out(&s->roster, p);
+	roster_place_at(&s->roster, c, above);
+	is_placed(s, c);
+	(void)place(s, p, NULL);
+	settle(s, p);
+}
+
+/* Nobody knows which end of a link is the cause: the child gets another parent. */
+static void
+separate(struct dolly_server *s, struct member *p, struct member *c)
+{
+	if (p == NULL) {
+		if (c->child == NULL)
+			return;
+		leave_tree(s, c);
+		(void)place(s, c, NULL);
+		return;
+	}
+	drop_at_parent(s, c);
+	roster_take_out(&s->roster, c);
+	if (!place(s, c, p))
+		change_places(s, p, c);
+	settle(s, p);
+}
+
+/* A leaf takes too little from a second parent, or from the server; or it gets another
+ * parent. */
+static void
+leaf_is_slow(struct dolly_server *s, struct member *m)
+{
+	struct judge *j = &m->judge;
+	uint32_t by = m->parent != NULL ? m->parent->id : 0;
+
+	if (m->parent == NULL || (j->as_leaf != 0 && j->as_leaf != by + 1)) {
+		cut(s, m, j->damaged > 0
+		        ? "chunks that others have sent on arrive damaged: its memory or its disk"
+		        : "as a leaf it has taken too little from each of its parents");
+		return;
+	}
+	j->as_leaf = by + 1;
+	leave_tree(s, m);
+	m->state = MEMBER_WAITS;
+	place_leaves(s);
+}
+
+/* The link between a parent (NULL: the server) and its child is bad. */
+static void
+part(struct dolly_server *s, struct member *p, struct member *c)
+{
+	if (c->leaf) {
+		leaf_is_slow(s, c);
+		return;
+	}
+	judge_word(&c->judge, p != NULL ? p->id : 0);
+	if (p != NULL)
+		judge_word(&p->judge, c->id);
+	if (p != NULL)
+		p->judge.held_us = s->now_us;
+	bool both = true;
+	if (p != NULL && judge_suspects(&s->roster, p)) {
+		demote(s, p);
+		both = false;
+	}
+	if (c->state == MEMBER_TAKES && judge_suspects(&s->roster, c)) {
+		demote(s, c);
+		both = false;
+	}
+	if (both)
+		separate(s, p, c);
+}
+
+static void
+tell_damage(struct dolly_server *s, struct member *p, const struct member *c)
+{
+	char what[MSG_TEXT_MAX + 64];
+
+	p->judge.spoils = true;
+	snprintf(what, sizeof what, "chunks that it has sent to %s were damaged", c->name);
+	tell_event(s, p, what);
+}
+
+static void
+judge(struct dolly_server *s, struct member *m)
+{
+	/* A suspect gets all the time: nobody waits for it. */
+	const struct judge_rule rule = { s->now_us,
+		m->leaf ? s->cfg.deadline_us : s->cfg.deadline_us / 2, s->cfg.slow };
+	struct member *p = m->parent;
+	enum judge_verdict v;
+
+	if (m->state != MEMBER_TAKES)
+		return;
+	v = judge_link(m, &rule);
+	if (v == JUDGE_FINE)
+		return;
+	if (v == JUDGE_DAMAGES && !m->leaf)
+		tell_damage(s, p, m);
+	m->judge.certain |= v == JUDGE_ADMITS ||
+		(p == NULL && judge_serves_others(s->roster.child, m, &rule));
+	part(s, p, m);
+}
+
+/* Takes a silent node out of the tree, so that it holds nobody up, but keeps its
+ * connection.  It gets a place again when it is heard, and is cut out at the deadline. */
 static void
 set_aside(struct dolly_server *s, struct member *m)
 {
@@ -272,11 +477,12 @@ let_go_whole(struct dolly_server *s)
 	}
 }
 
-/* A node that is whole and has no children may go, and its parent may be the next one.  NULL is
- * allowed.  In a loop: a recursion would be as deep as a chain is long. */
+/* A node that is whole and has no children may go, and its parent may be the next one.
+ * NULL is allowed.  In a loop: a recursion would be as deep as a chain is long. */
 static void
 settle(struct dolly_server *s, struct member *m)
 {
+	place_leaves(s);
 	while (m != NULL && m->whole && m->child == NULL && m->state == MEMBER_TAKES) {
 		struct member *parent = m->parent;
 		say_end(s, m);
@@ -293,7 +499,7 @@ settle(struct dolly_server *s, struct member *m)
 static bool
 waits_for_place(const struct member *m)
 {
-	return m->state == MEMBER_WAITS && !m->aside;
+	return m->state == MEMBER_WAITS && !m->aside && !m->judge.suspect;
 }
 
 static uint32_t
@@ -332,7 +538,7 @@ place_late(struct dolly_server *s)
 	let_go_whole(s);
 	for (size_t i = 0; i < s->roster.n; i++)
 		if (waits_for_place(s->roster.members[i]))
-			place(s, s->roster.members[i], false);
+			(void)place(s, s->roster.members[i], NULL);
 	read_more(s);
 }
 
@@ -344,7 +550,7 @@ check_begin(struct dolly_server *s)
 
 	if (s->begun && n > 0)
 		place_late(s);
-	else if (!s->begun && (n >= s->cfg.nodes || (late && n > 0)))
+	else if (!s->begun && (n >= s->cfg.nodes || late))
 		begin(s);
 }
 
@@ -364,7 +570,7 @@ static void
 welcome(struct dolly_server *s, struct member *m)
 {
 	struct msg w = { .type = MSG_WELCOME,
-		.version_lo = MSG_VERSION,
+		.version_lo = m->version,
 		.id = m->id,
 		.chunks = s->cfg.spread.chunks,
 		.bytes = s->cfg.bytes,
@@ -381,31 +587,32 @@ welcome(struct dolly_server *s, struct member *m)
 static int
 on_join(struct dolly_server *s, struct peer *p, const struct msg *j)
 {
-	struct roster_spot spot = { s->roster.n, ROSTER_NO_RACK, ROSTER_NOT_LISTED };
+	struct roster_guest guest = { .port = j->port,
+		.spot = { s->roster.joined, ROSTER_NO_RACK, ROSTER_NOT_LISTED } };
 	struct err e;
 
-	if (j->version_lo > MSG_VERSION || j->version_hi < MSG_VERSION) {
+	if (j->version_lo > MSG_VERSION || j->version_hi < MSG_VERSION_OLDEST) {
 		(void)err_set(&e, ERR_UNSUPPORTED,
-		    "this server speaks version %d of the protocol alone", MSG_VERSION);
+		    "this server speaks versions %d to %d of the protocol",
+		    MSG_VERSION_OLDEST, MSG_VERSION);
 		refuse(s, p, e.text);
 		return 1;
 	}
 	if (s->cfg.ops->spot != NULL &&
-	    !s->cfg.ops->spot(s->cfg.arg, p->address, &spot)) {
+	    !s->cfg.ops->spot(s->cfg.arg, p->address, &guest.spot)) {
 		refuse(s, p, "this node is not one of --nodes");
 		return 1;
 	}
-	struct member *m = roster_add(&s->roster, &e);
+	memcpy(guest.address, p->address, sizeof guest.address);
+	struct member *m = roster_add(&s->roster, &guest, &e);
 	if (m == NULL) {
 		refuse(s, p, e.text);
 		return 1;
 	}
-	m->spot = spot;
-	m->port = j->port;
+	m->version = j->version_hi < MSG_VERSION ? j->version_hi : MSG_VERSION;
 	m->heard_us = s->busy_us = s->now_us;
 	s->busy = true;
 	m->peer = p;
-	memcpy(m->address, p->address, sizeof m->address);
 	memcpy(m->name, j->text, sizeof m->name);
 	s->cfg.ops->random(s->cfg.arg, m->key, sizeof m->key);
 	p->kind = PEER_NODE;
@@ -430,6 +637,8 @@ on_hello(struct dolly_server *s, struct peer *p, const struct msg *h)
 	p->kind = PEER_CHILD;
 	p->id = h->id;
 	p->child = spread_join(s->spread, h->id, p);
+	if (p->child != NULL && m->leaf)
+		spread_set_leaf(p->child);
 	if (p->child != NULL)
 		return 0;
 	hang_up(s, p);
@@ -463,31 +672,20 @@ on_lost(struct dolly_server *s, struct member *m, const struct msg *l)
 		char why[MSG_TEXT_MAX + 1];
 		snprintf(why, sizeof why, "cannot get chunks: %.150s", l->text);
 		cut(s, m, why);
-	} else if (parent != 0 && m->lost >= LOST_MAX) {
-		roster_take_out(&s->roster, m);
-		place(s, m, true);
-		settle(s, before);
-	}
+	} else if (parent != 0 && m->lost >= LOST_MAX)
+		part(s, before, m);
 }
 
-/* Has the node waited for one of its children within the last deadline?  If so, that is why it
- * took little, even if the child was cut out since. */
-static bool
-has_waited(const struct dolly_server *s, const struct member *m)
-{
-	return m->waits != 0 ||
-	       (m->waited_us != 0 && s->now_us - m->waited_us <= s->cfg.deadline_us);
-}
-
-/* Somebody waits for this child, which waits for nobody itself: it is the one that is
- * slow. */
+/* A node of an older version does not say what it measures: it names the child that takes
+ * too little, unless this one is held up by a child itself. */
 static void
-on_stuck(struct dolly_server *s, uint32_t id)
+on_stuck(struct dolly_server *s, struct member *m, uint32_t id)
 {
-	struct member *m = roster_find(&s->roster, id);
+	struct member *c = roster_find(&s->roster, id);
 
-	if (m != NULL && m->state == MEMBER_TAKES && !has_waited(s, m))
-		cut(s, m, "it has held up other nodes for too long");
+	if (m->version < MSG_VERSION_REPORTS && c != NULL && c->parent == m &&
+	    c->state == MEMBER_TAKES && c->waits == 0)
+		part(s, m, c);
 }
 
 static int
@@ -498,14 +696,26 @@ on_progress(struct dolly_server *s, struct member *m, const struct msg *p)
 	if (have > m->have)
 		m->lost = 0; /* its parent was reached since */
 	m->have = have;
-	m->stuck = p->stuck;
 	m->waits = p->waits;
-	if (m->waits != 0)
-		m->waited_us = s->now_us;
-	const struct member *child = roster_find(&s->roster, p->stuck);
-	if (child != NULL && child->parent == m)
-		on_stuck(s, p->stuck);
+	on_stuck(s, m, p->stuck);
 	return m->peer == NULL;
+}
+
+/* What a node says of its links: each is that of a child to its parent. */
+static int
+on_report(struct dolly_server *s, struct member *m, const struct msg *r)
+{
+	for (unsigned i = 0; i < r->nlinks; i++) {
+		const struct msg_link *l = &r->links[i];
+		struct member *other = roster_find(&s->roster, l->id);
+		if (m->state == MEMBER_TAKES && l->up && other == m->parent)
+			judge_hear(m, l, s->now_us);
+		else if (!l->up && other != NULL && other->parent == m)
+			judge_hear(other, l, s->now_us);
+		else if (!l->up) /* it came after it was dropped */
+			peer_say(m->peer, &(struct msg){ .type = MSG_DROP, .id = l->id });
+	}
+	return 0;
 }
 
 /* Handles a message of a node that has joined.  1: the peer is gone. */
@@ -519,6 +729,8 @@ on_node(struct dolly_server *s, struct peer *p, const struct msg *m)
 	switch (m->type) {
 	case MSG_PROGRESS:
 		return on_progress(s, n, m);
+	case MSG_REPORT:
+		return on_report(s, n, m);
 	case MSG_LOST:
 		on_lost(s, n, m);
 		return n->peer == NULL;
@@ -625,19 +837,34 @@ look_at(struct dolly_server *s, struct member *m)
 		say_parent(s, m);
 }
 
+/* What the server says of the links to its own children. */
+static void
+measure(struct dolly_server *s)
+{
+	spread_look(s->spread, s->now_us, s->cfg.deadline_us, s->cfg.slow);
+	for (const struct spread_child *c = spread_children(s->spread); c != NULL;
+	     c = c->next) {
+		struct member *m = roster_find(&s->roster, c->id);
+		if (m != NULL && m->state == MEMBER_TAKES && m->parent == NULL)
+			judge_hear(m,
+			    &(struct msg_link){ .bytes = c->bytes,
+				.waited_ms = (uint32_t)(c->waited_us / 1000),
+				.wanted = spread_wanted(c) },
+			    s->now_us);
+	}
+}
+
 void
 dolly_server_tick(struct dolly_server *s, uint64_t now_us)
 {
-	uint32_t waits;
-
 	s->now_us = now_us;
 	s->busy = false;
 	for (size_t i = 0; i < s->roster.n; i++)
 		look_at(s, s->roster.members[i]);
-	uint32_t stuck = spread_stuck(
-	    s->spread, now_us, s->cfg.deadline_us, s->cfg.slow, &waits);
-	if (stuck != 0)
-		on_stuck(s, stuck);
+	measure(s);
+	for (size_t i = 0; i < s->roster.n; i++)
+		judge(s, s->roster.members[i]);
+	place_leaves(s);
 	check_begin(s);
 	read_more(s);
 }

@@ -165,8 +165,8 @@ spread_arrived(struct spread *s, uint32_t slot, uint32_t bytes)
 	return true;
 }
 
-/* Takes a slot out of a child's queue, unless a frame of its chunk is being sent: the frame
- * has to be completed, and until its end the child is a user of the slot. */
+/* Takes a slot out of a child's queue, unless a frame of its chunk is being sent: the
+ * frame has to be completed, and until its end the child is a user of the slot. */
 static void
 unqueue(struct spread *s, struct spread_child *c, uint32_t slot)
 {
@@ -205,6 +205,43 @@ spread_forget(struct spread *s, uint32_t slot)
 	t->chunk = SPREAD_NONE;
 }
 
+/* Takes the last chunk out of a leaf's queue, if this makes a slot free. */
+static bool
+rob(struct spread *s, struct spread_child *c)
+{
+	for (uint32_t i = c->queued; i-- > 0;) {
+		uint32_t slot = c->queue[(c->head + i) % s->cfg.slots];
+		if (s->slots[slot].users != 1 || (i == 0 && spread_in_frame(c)))
+			continue;
+		unqueue(s, c, slot);
+		return true;
+	}
+	return false;
+}
+
+bool
+spread_make_room(struct spread *s)
+{
+	if (spread_room(s))
+		return true;
+	for (struct spread_child *c = s->children; c != NULL; c = c->next)
+		if ((c->leaf || c->late) && rob(s, c))
+			return true;
+	return false;
+}
+
+void
+spread_set_leaf(struct spread_child *c)
+{
+	c->leaf = true;
+}
+
+uint32_t
+spread_wanted(const struct spread_child *c)
+{
+	return c->queued + c->wants.count;
+}
+
 void
 spread_hold(struct spread *s, uint32_t slot)
 {
@@ -228,7 +265,9 @@ spread_join(struct spread *s, uint32_t id, struct peer *owner)
 	c->id = id;
 	c->owner = owner;
 	c->queue = calloc(s->cfg.slots, sizeof *c->queue);
-	if (c->queue == NULL || !chunkmap_make(&c->wants, s->cfg.chunks)) {
+	if (c->queue == NULL || !chunkmap_make(&c->wants, s->cfg.chunks) ||
+	    !chunkmap_make(&c->had, s->cfg.chunks)) {
+		chunkmap_free(&c->wants);
 		free(c->queue);
 		free(c);
 		return NULL;
@@ -249,6 +288,7 @@ spread_leave(struct spread *s, struct spread_child *c)
 	for (uint32_t i = 0; i < c->queued; i++)
 		s->slots[c->queue[(c->head + i) % s->cfg.slots]].users--;
 	chunkmap_free(&c->wants);
+	chunkmap_free(&c->had);
 	free(c->queue);
 	free(c);
 }
@@ -267,9 +307,14 @@ spread_want(struct spread *s, struct spread_child *c, uint32_t chunk)
 {
 	uint32_t slot = spread_find(s, chunk);
 
+	if (slot != SPREAD_NONE && is_queued(s, c, slot))
+		return true;
+	if (slot != SPREAD_NONE && chunkmap_take(&c->had, chunk)) {
+		spread_forget(s, slot);
+		slot = SPREAD_NONE;
+	}
 	if (slot != SPREAD_NONE) {
-		if (!is_queued(s, c, slot))
-			enqueue(s, c, slot);
+		enqueue(s, c, slot);
 		return true;
 	}
 	chunkmap_add(&c->wants, chunk);
@@ -325,6 +370,7 @@ end_piece(struct spread *s, struct spread_child *c)
 	c->piece = 0;
 	if (t->chunk != SPREAD_NONE && c->offset < t->length)
 		return;
+	chunkmap_add(&c->had, t->chunk);
 	c->head = (c->head + 1) % s->cfg.slots;
 	c->queued--;
 	c->offset = 0;
@@ -343,11 +389,13 @@ spread_sent(struct spread *s, struct spread_child *c, size_t bytes)
 }
 
 uint32_t
-spread_next_wanted(const struct spread *s, uint32_t from)
+spread_next_wanted(const struct spread *s, uint32_t from, bool leaves)
 {
 	uint32_t ahead = SPREAD_NONE, around = SPREAD_NONE;
 
 	for (const struct spread_child *c = s->children; c != NULL; c = c->next) {
+		if (c->leaf && !leaves)
+			continue;
 		uint32_t a = chunkmap_next(&c->wants, from);
 		uint32_t b = chunkmap_next(&c->wants, 0);
 		ahead = a < ahead ? a : ahead;
@@ -361,7 +409,8 @@ spread_each_wanted(
     const struct spread *s, void (*fn)(void *arg, uint32_t chunk), void *arg)
 {
 	for (const struct spread_child *c = s->children; c != NULL; c = c->next)
-		for (uint32_t k = chunkmap_next(&c->wants, 0); k != CHUNKMAP_NONE;
+		for (uint32_t k = c->leaf ? CHUNKMAP_NONE : chunkmap_next(&c->wants, 0);
+		     k != CHUNKMAP_NONE;
 		     k = chunkmap_next(&c->wants, k + 1))
 			fn(arg, k);
 }
@@ -391,12 +440,65 @@ can_take(struct spread *s, struct spread_child *c)
 	return spread_output(s, c, &at) > 0;
 }
 
-/* The bytes that this rate carries in `us`.  Rates of --slow are up to 2^40 bytes a second, so that
- * rate and time must not be multiplied before they are divided. */
+/* The bytes that this rate carries in `us`.  Rates of --slow are up to 2^40 bytes a
+ * second, so that rate and time must not be multiplied before they are divided. */
 static uint64_t
 bytes_in(uint64_t us, uint64_t bytes_per_s)
 {
 	return bytes_per_s / 1000000 * us + bytes_per_s % 1000000 * us / 1000000;
+}
+
+/* Who takes too little for this part of the deadline is late.  A part of the rate of
+ * --slow is enough: those who are held up by a child that is late go on when it is. */
+enum { LATE_PART = 4, LATE_RATE = 4 };
+
+static bool
+is_too_little(uint64_t bytes, uint64_t us, uint64_t slow)
+{
+	return bytes == 0 || bytes < bytes_in(us, slow);
+}
+
+/* Looks in each quarter of the deadline whether a child that is busy is late. */
+static void
+look_if_late(struct spread_child *c, uint64_t now_us, uint64_t deadline_us, uint64_t slow)
+{
+	uint64_t us = now_us - c->late_us;
+
+	if (us < deadline_us / LATE_PART)
+		return;
+	c->late = is_too_little(c->bytes - c->late_bytes, us, slow / LATE_RATE);
+	c->late_us = now_us;
+	c->late_bytes = c->bytes;
+}
+
+/* Has there always been something to send to the child since the last look?  What it has
+ * let this side wait is added up. */
+static bool
+look(struct spread *s, struct spread_child *c, uint64_t now_us, uint64_t deadline_us,
+    uint64_t slow)
+{
+	bool takes = can_take(s, c), busy = c->busy && takes;
+
+	if (busy)
+		c->waited_us += now_us - c->looked_us;
+	c->looked_us = now_us;
+	if (busy) {
+		look_if_late(c, now_us, deadline_us, slow);
+		return true;
+	}
+	c->busy = takes;
+	c->late = false;
+	c->busy_us = c->late_us = now_us;
+	c->busy_bytes = 0;
+	c->late_bytes = c->bytes;
+	return false;
+}
+
+void
+spread_look(struct spread *s, uint64_t now_us, uint64_t deadline_us, uint64_t slow)
+{
+	for (struct spread_child *c = s->children; c != NULL; c = c->next)
+		(void)look(s, c, now_us, deadline_us, slow);
 }
 
 uint32_t
@@ -407,18 +509,13 @@ spread_stuck(struct spread *s, uint64_t now_us, uint64_t deadline_us, uint64_t s
 
 	*waits = 0;
 	for (struct spread_child *c = s->children; c != NULL; c = c->next) {
-		if (!c->busy || !can_take(s, c)) {
-			c->busy = can_take(s, c);
-			c->busy_us = now_us;
-			c->busy_bytes = 0;
+		if (!look(s, c, now_us, deadline_us, slow))
 			continue;
-		}
 		if (now_us - c->busy_us >= deadline_us / 2)
 			*waits = c->id;
 		if (now_us - c->busy_us < deadline_us)
 			continue;
-		if (c->busy_bytes == 0 ||
-		    c->busy_bytes < bytes_in(deadline_us, slow)) {
+		if (is_too_little(c->busy_bytes, deadline_us, slow)) {
 			stuck = c->id;
 			continue;
 		}

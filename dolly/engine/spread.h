@@ -1,11 +1,11 @@
 /* spread.h: chunks in memory, and the children to which they are sent.  All functions are
  * called in the engine's thread.
  *
- * There are spread_config.slots slots of one chunk each.  A chunk gets a slot when its first
- * byte arrives, and is sent to every child that wants it while the rest still arrives.  A
- * slot without users keeps its chunk until another chunk needs the slot, so that a child
- * that connects again often finds here what it lacks.
- */
+ * There are spread_config.slots slots of one chunk each.  A chunk gets a slot when its
+ * first byte arrives, and is sent to every child that wants it while the rest still
+ * arrives.  A slot without users keeps its chunk until another chunk needs the slot, so
+ * that a child that connects again often finds here what it lacks.
+ *  */
 #ifndef DOLLY_ENGINE_SPREAD_H
 #define DOLLY_ENGINE_SPREAD_H
 
@@ -33,16 +33,22 @@ struct spread_child {
 	uint32_t id;
 	struct peer *owner;    /* its connection; borrowed */
 	struct chunkmap wants; /* chunks that it wants and that are not in memory */
+	struct chunkmap had;   /* chunks that were sent to it */
 	uint32_t *queue; /* a ring of slots, in the order in which they are sent */
 	uint32_t head, queued; /* first entry of the ring; number of entries */
 	uint32_t offset; /* bytes of the first queued chunk in frames that were sent */
 	uint32_t piece;  /* bytes of the piece that is being sent; 0: none */
 	uint32_t sent;   /* bytes of that piece's frame that were sent, header included */
 	uint8_t header[MSG_FRAME_BYTES + MSG_DATA_BYTES]; /* of that frame */
-	bool busy; /* there has always been something to send since busy_us */
-	uint64_t busy_us;
-	uint64_t busy_bytes; /* taken since busy_us */
-	uint64_t bytes;      /* taken in all */
+	bool busy; /* there has always been something to send since the last look */
+	uint64_t looked_us; /* the last look at it */
+	uint64_t busy_us;   /* since when it is busy, */
+	uint64_t busy_bytes; /* ... and what it has taken since */
+	uint64_t waited_us; /* the time in all for which it was busy */
+	uint64_t bytes;     /* taken in all */
+	bool leaf;          /* nobody waits for it: spread_make_room() */
+	bool late;          /* ... as long as it is so slow */
+	uint64_t late_us, late_bytes; /* when this was looked at last; `bytes` then */
 	struct spread_child *next;
 };
 
@@ -75,8 +81,8 @@ bool spread_arrived(struct spread *, uint32_t slot, uint32_t bytes);
 /* Removes the chunk of a slot, because its bytes do not come or are wrong.  Children that
  * were not sent all of it want it again. */
 void spread_forget(struct spread *, uint32_t slot);
-/* Makes the caller a user of the slot, whose chunk is not replaced until spread_let_go() was
- * called as often as spread_hold(). */
+/* Makes the caller a user of the slot, whose chunk is not replaced until spread_let_go()
+ * was called as often as spread_hold(). */
 void spread_hold(struct spread *, uint32_t slot);
 void spread_let_go(struct spread *, uint32_t slot);
 
@@ -84,7 +90,9 @@ void spread_let_go(struct spread *, uint32_t slot);
 struct spread_child *spread_join(struct spread *, uint32_t id, struct peer *owner);
 /* Removes and releases the child. */
 void spread_leave(struct spread *, struct spread_child *);
-/* The child wants this chunk.  False: the chunk is not in memory, and has to be asked for. */
+/* The child wants this chunk.  False: the chunk is not in memory, and has to be asked
+ * for.  One that was sent to this child has come damaged, so it is not in memory any
+ * more. */
 bool spread_want(struct spread *, struct spread_child *, uint32_t chunk);
 /* The bytes to send to the child next are at *at.  Returns how many; 0: none now. */
 size_t spread_output(struct spread *, struct spread_child *, const void **at);
@@ -93,10 +101,23 @@ void spread_sent(struct spread *, struct spread_child *, size_t bytes);
 /* Was a part of a frame sent to the child, and not its end? */
 bool spread_in_frame(const struct spread_child *);
 /* The lowest chunk not below `from` that any child wants and that is not in memory; when
- * there is none, the lowest of all; or SPREAD_NONE. */
-uint32_t spread_next_wanted(const struct spread *, uint32_t from);
-/* Calls fn for each chunk that a child wants and that is not in memory: once for each such
- * child. */
+ * there is none, the lowest of all; or SPREAD_NONE.  Without `leaves`: what a child wants
+ * for which the others wait. */
+uint32_t spread_next_wanted(const struct spread *, uint32_t from, bool leaves);
+/* Is there a slot for one more chunk?  If there is none, a chunk gives way that only
+ * waits until a leaf, or a child that is late, takes it; this child wants it again. */
+bool spread_make_room(struct spread *);
+/* Nobody waits for this child any more. */
+void spread_set_leaf(struct spread_child *);
+/* How many chunks the child wants now, in memory or not. */
+uint32_t spread_wanted(const struct spread_child *);
+/* Measures how long each child has let this side wait; to be called several times in each
+ * deadline, unless spread_stuck() is.  A child that has taken nothing, or fewer than a
+ * quarter of `slow` bytes a second, for a quarter of the deadline is not waited for until
+ * it takes more. */
+void spread_look(struct spread *, uint64_t now_us, uint64_t deadline_us, uint64_t slow);
+/* Calls fn for each chunk that a child wants, which is no leaf, and that is not in
+ * memory: once for each such child. */
 void spread_each_wanted(
     const struct spread *, void (*fn)(void *arg, uint32_t chunk), void *arg);
 /* The first child; `next` leads to the others. */
@@ -104,9 +125,9 @@ struct spread_child *spread_children(const struct spread *);
 /* The child with this id, or NULL. */
 struct spread_child *spread_find_child(const struct spread *, uint32_t id);
 /* Looks at all children.  Returns the id of a child that has taken nothing, or fewer than
- * `slow` bytes a second, for deadline_us while there was always something to send to it; or
- * 0.  *waits is the id of a child to which there has been something to send for half that
- * time, or 0. */
+ * `slow` bytes a second, for deadline_us while there was always something to send to it;
+ * or 0.  *waits is the id of a child to which there has been something to send for half
+ * that time, or 0. */
 uint32_t spread_stuck(struct spread *, uint64_t now_us, uint64_t deadline_us,
     uint64_t slow, uint32_t *waits);
 

@@ -347,9 +347,10 @@ watch_server(struct node_load *l)
 		return;
 	l->away = s.away;
 	l->cfg->say(l->cfg->arg,
-	    s.away ? "the server went away; this node keeps what it has and waits for "
-		     "the server"
-		   : "the server is back");
+	    !s.met   ? "the server does not answer yet; this node waits for it"
+	    : s.away ? "the server went away; this node keeps what it has and waits for "
+		       "the server"
+		     : "the server is back");
 }
 
 static void

@@ -207,6 +207,7 @@ connected(struct wires *w, struct wire *x)
 	(void)getsockopt(x->caller.watch.fd, SOL_SOCKET, SO_ERROR, &error, &len);
 	x->connecting = false;
 	x->since_us = clock_us();
+	x->peer->reached = error == 0;
 	if (error != 0)
 		lose(w, x, strerror(error));
 }

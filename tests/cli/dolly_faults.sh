@@ -69,8 +69,9 @@ import os, sys, time
 with open(sys.argv[1], 'rb') as f:
     while f.read(100000): os.path.exists(sys.argv[2]) or time.sleep(0.2)" "$T/slow" "$T/done" & reader=$!
 join slow -W 1; join one; join two; join three
-DISK=large; whole one two three; DISK=disk; touch "$T/done"; failed slow "the server says: it has held up other nodes for too long"
-served 1 "it has held up other nodes for too long"
+DISK=large; whole one two three; DISK=disk
+failed slow "the server says: as a leaf it has taken too little from each of its parents"; touch "$T/done"
+served 1 "as a leaf it has taken too little"
 wait $reader
 
 echo "== another image in the file when half of it was sent"
@@ -173,7 +174,7 @@ except OSError:
 PY
 echo "== other versions, and servers that are none"
 serve --wait 1 "$T/disk.ndz"
-python3 "$T/peer.py" old $PORT > "$T/said"; check "a node of another version is told so" grep -q "speaks version 3 of the protocol" "$T/said"
+python3 "$T/peer.py" old $PORT > "$T/said"; check "a node of another version is told so" grep -q "speaks versions 3 to 4 of the protocol" "$T/said"
 join one; python3 "$T/peer.py" scan $PORT; whole one; served 0
 rogue() {	# WHAT WORDS
 	: > "$T/rogue"	# or what the last one said would be taken for this one's

@@ -26,6 +26,8 @@ sample(enum msg_type type)
 		.waits = 5,
 		.nranges = 2,
 		.ranges = { { 1, 2 }, { 4, 1 } },
+		.nlinks = 2,
+		.links = { { 6, true, 1ull << 40, 1234, 7, 1 }, { 8, false, 9, 10, 11, 0 } },
 		.text = "a sentence" };
 
 	return m;
@@ -117,7 +119,7 @@ nonsense(void)
 	T_CHECK(welcome_refused(5, 1, 0));
 	T_CHECK(!welcome_refused(5, 1, 1));
 	T_CHECK(msg_read(&m, 0, rd_from("", 0), &e) != 0);
-	T_CHECK(msg_read(&m, MSG_DATA + 1, rd_from("", 0), &e) != 0);
+	T_CHECK(msg_read(&m, MSG_LEAF + 1, rd_from("", 0), &e) != 0);
 	T_CHECK(msg_read(&m, MSG_WANT, rd_from("\xff\xff", 2), &e) != 0);
 	T_CHECK(msg_read(&m, MSG_JOIN, rd_from("GET / HTTP/1.1\r\n", 16), &e) != 0);
 }
@@ -129,6 +131,8 @@ main(void)
 
 	for (unsigned t = MSG_JOIN; t < MSG_DATA; t++)
 		round_trip(t, &z);
+	round_trip(MSG_REPORT, &z);
+	round_trip(MSG_LEAF, &z);
 	T_CHECK(frozen_close(&z));
 	data();
 	nonsense();

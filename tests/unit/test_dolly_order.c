@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dolly/engine/dials.h"
 #include "dolly/order/racks.h"
 #include "dolly/order/shape.h"
 #include "dolly/plan/predict.h"
@@ -76,9 +77,10 @@ join_all(struct roster *r, unsigned seed)
 		which[j] = w;
 	}
 	for (uint32_t i = 0; i < NODES; i++) {
-		struct member *m = roster_add(r, &e);
 		uint32_t rack = which[i] < 3 ? 0 : 1 + (which[i] - 3) * (RACKS - 1) / (NODES - 3);
-		m->spot = (struct roster_spot){ which[i], rack, ROSTER_NOT_LISTED };
+		const struct roster_guest g = { .spot = {
+						    which[i], rack, ROSTER_NOT_LISTED } };
+		T_CHECK(roster_add(r, &g, &e) != NULL);
 	}
 }
 
@@ -138,7 +140,7 @@ test_orphans_stay_in_their_rack(void)
 	uint32_t rack = dead->spot.rack, entered = 0;
 	roster_take_out(&r, dead);
 	while ((c = roster_orphan(dead)) != NULL)
-		roster_place(&r, c, false);
+		(void)roster_place(&r, c, NULL);
 	for (size_t i = 0; i < r.n; i++) {
 		const struct member *m = r.members[i];
 		entered += m != dead && m->spot.rack == rack &&
@@ -249,11 +251,10 @@ join_n(struct roster *r, uint32_t n)
 	struct err e;
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct member *m = roster_add(r, &e);
-		const uint8_t address[4] = { 10, 0, 0, (uint8_t)m->id };
-		memcpy(m->address, address, sizeof address);
+		const struct roster_guest g = { { 10, 0, 0, (uint8_t)(r->n + 1) }, 0,
+			{ i, ROSTER_NO_RACK, ROSTER_NOT_LISTED } };
+		struct member *m = roster_add(r, &g, &e);
 		snprintf(m->name, sizeof m->name, "n%u", m->id);
-		m->spot = (struct roster_spot){ i, ROSTER_NO_RACK, ROSTER_NOT_LISTED };
 	}
 	T_CHECK(roster_place_all(r, &e) == 0);
 }
@@ -266,7 +267,7 @@ leaves(struct roster *r, uint32_t id, enum member_state state)
 	roster_take_out(r, m);
 	m->state = state;
 	while ((c = roster_orphan(m)) != NULL)
-		roster_place(r, c, false);
+		(void)roster_place(r, c, NULL);
 }
 
 /* Five nodes of a chain, of which the description names the first two; the third dies after the
@@ -353,6 +354,88 @@ test_addresses(void)
 	T_CHECK(find(&r, "10.0.1.4").rack != find(&r, "10.0.0.7").rack);
 }
 
+/* A stranger joins and leaves more often than the roster has entries, and so do ten machines, each
+ * at a port of its own: a node that comes then is taken, and the first node is not forgotten. */
+static void
+test_who_comes_and_goes_costs_nothing(void)
+{
+	struct roster r = { .arity = 1, .rack = ROSTER_NO_RACK };
+	struct roster_guest g = { { 10, 0, 0, 1 }, 9998,
+		{ 0, ROSTER_NO_RACK, ROSTER_NOT_LISTED } };
+	struct err e;
+
+	struct member *first = roster_add(&r, &g, &e);
+	first->state = MEMBER_LEFT;
+	for (uint32_t i = 0; i < ROSTER_MAX + 1000; i++) {
+		g.address[3] = (uint8_t)(2 + i % 10);
+		g.port = (uint16_t)(1 + i % 50000);
+		struct member *m = roster_add(&r, &g, &e);
+		if (m == NULL)
+			break;
+		m->state = MEMBER_OUT;
+	}
+	T_CHECK(r.joined == 1 + ROSTER_MAX + 1000);
+	T_CHECK(r.n < 1000);
+	T_CHECK(roster_find(&r, 1) == first && first->state == MEMBER_LEFT);
+	roster_free(&r);
+}
+
+/* Whoever has an entry that was another one's is not spoken against, and its word is its own. */
+static void
+test_words_end_with_who_said_them(void)
+{
+	struct roster r = { .arity = 1, .rack = ROSTER_NO_RACK };
+	struct roster_guest g = { { 10, 0, 0, 1 }, 9998,
+		{ 0, ROSTER_NO_RACK, ROSTER_NOT_LISTED } };
+	struct err e;
+
+	struct member *m = roster_add(&r, &g, &e);
+	g.address[3] = 2;
+	for (int i = 0; i < 2; i++) {
+		struct member *x = roster_add(&r, &g, &e);
+		judge_word(&m->judge, x->id);
+		x->state = MEMBER_OUT;
+	}
+	judge_word(&m->judge, 3);
+	T_CHECK(judge_suspects(&r, m));
+	const struct member *again = roster_add(&r, &g, &e);
+	T_CHECK(again->id == 2 && again->state == MEMBER_WAITS);
+	T_CHECK(!judge_suspects(&r, m));
+	roster_find(&r, 3)->judge.suspect = true;
+	judge_word(&m->judge, 0);
+	T_CHECK(!judge_suspects(&r, m)); /* the word of a suspect does not count */
+	judge_word(&m->judge, 2);
+	T_CHECK(judge_suspects(&r, m));
+	roster_free(&r);
+}
+
+/* An address is dialled at once, after 1, 2, 4 to 30 seconds, and at once when it has answered; a
+ * seventeenth one when the first one is a minute old. */
+static void
+test_dials(void)
+{
+	static const unsigned waits_s[] = { 0, 1, 2, 4, 8, 16, 30, 30 };
+	const uint64_t s_us = 1000000;
+	struct dials d = { 0 };
+	uint8_t a[4] = { 10, 0, 0, 1 };
+	uint64_t now_us = 5 * s_us;
+
+	for (size_t i = 0; i < sizeof waits_s / sizeof waits_s[0]; i++) {
+		uint64_t when_us = dials_when(&d, a, 1, now_us);
+		T_CHECK((when_us - now_us + s_us / 2) / s_us == waits_s[i]);
+		now_us = when_us;
+		dials_made(&d, a, 1, now_us);
+	}
+	dials_good(&d, a, 1);
+	T_CHECK(dials_when(&d, a, 1, now_us + 1) == now_us + 1);
+	for (a[3] = 2; a[3] <= DIALS_ADDRESSES; a[3]++) {
+		T_CHECK(dials_when(&d, a, 1, now_us) == now_us);
+		dials_made(&d, a, 1, now_us);
+	}
+	T_CHECK(dials_when(&d, a, 1, now_us + s_us) >= now_us + 59 * s_us);
+	T_CHECK(dials_when(&d, a, 1, now_us + 61 * s_us) == now_us + 61 * s_us);
+}
+
 int
 main(void)
 {
@@ -365,5 +448,8 @@ main(void)
 	test_addresses();
 	test_the_tree_of_a_run();
 	test_other_shapes();
+	test_who_comes_and_goes_costs_nothing();
+	test_words_end_with_who_said_them();
+	test_dials();
 	return t_done();
 }

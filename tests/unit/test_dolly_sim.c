@@ -2,6 +2,8 @@
  *delay, and some of which die or hang at moments that a seed says, or have a slow disk.
  *
  *	test_dolly_sim [SEED [NODES]]	failures of another seed, among more nodes
+ *	test_dolly_sim foes SEED NODES CHUNKS		each kind of foe, in chains and trees of 3
+ *	test_dolly_sim foe SEED NODES CHUNKS ARITY KIND	one of them; SHOW=1 tells of each node
  *	test_dolly_sim paper		long chains: what bench/paper_dolly prints */
 #include <stdlib.h>
 
@@ -22,9 +24,24 @@ enum {
 	NO_ANSWER_US = 5000000, /* until who connects to a walled host gives up */
 	DEADLINE_US = 3000000,
 	FAIL_MOST = 100000000,
+	FOE_EVERY = 20,
+	FOE_SLOWER = 20, /* what is slow takes so many times as long */
+	DETECTION_US = 5000000,
 };
 
-enum kind { TICK, CONNECT, PACKET_IN, CLOSED, PUT, READ, FINISH };
+/* What is wrong with a host that goes on. */
+enum foe {
+	FRIEND,
+	SENDS_SLOWLY,
+	TAKES_SLOWLY, /* its disk */
+	SPOILS,       /* some of the chunks that it sends: its memory */
+	MUTE,         /* no chunk leaves it */
+	DEAF,         /* it hears who its children are, and not what they want */
+	LIES,         /* about all of its links */
+	FOES,
+};
+
+enum kind { TICK, CONNECT, PACKET_IN, CLOSED, PUT, READ, FINISH, GO_ON };
 
 struct conn;
 struct end;
@@ -34,11 +51,15 @@ struct host {
 	struct node *node;
 	bool dead, hung;
 	bool walled; /* nobody reaches its port */
+	enum foe foe;
+	uint64_t us_a_kb; /* of what it sends */
 	uint64_t free_us; /* its link */
 	uint64_t disk_us; /* its disk is busy until then; each chunk takes it */
 	uint64_t put_us;
 	uint64_t done_us; /* it is whole since */
 	uint32_t put;     /* chunks */
+	uint32_t unread;  /* packets that wait for room */
+	bool goes_on;     /* a GO_ON of it is due */
 	struct end *ends; /* of its connections, the newest one first */
 };
 
@@ -71,6 +92,7 @@ struct event {
 	struct packet *packet;
 	uint32_t slot;
 	unsigned life; /* READ: of the server, which it is for */
+	bool damaged;  /* PUT: the chunk */
 };
 
 static struct world {
@@ -78,6 +100,7 @@ static struct world {
 	uint64_t now_us;
 	struct host *hosts; /* [0]: the server */
 	uint32_t nodes, hung;
+	bool show;
 	uint64_t us_a_kb; /* of each link */
 	uint64_t slow; /* bytes a second; who takes fewer is cut out */
 	struct dolly_server *server;
@@ -123,6 +146,15 @@ packet_new(void)
 	return k;
 }
 
+/* Some of the chunks that a host sends are damaged on their way through its memory. */
+static void
+spoil(const struct host *h, const struct peer *p, uint8_t *first)
+{
+	if (h->foe == SPOILS && p->child != NULL && draw(8) == 0 &&
+	    p->child->sent == MSG_FRAME_BYTES + MSG_DATA_BYTES)
+		*first ^= 0xff;
+}
+
 /* The next packet of that side, if the window has room for it. */
 static struct packet *
 gather(struct conn *c, int side)
@@ -133,11 +165,14 @@ gather(struct conn *c, int side)
 	const void *at;
 	size_t n;
 
+	if (h->foe == MUTE && p->child != NULL)
+		return NULL;
 	while (c->under_way[side] + (k != NULL ? k->n : 0) < WINDOW_BYTES &&
 	       (k == NULL || k->n < PACKET) && (n = output(h, p, &at)) > 0) {
 		k = k != NULL ? k : packet_new();
 		n = n < PACKET - k->n ? n : PACKET - k->n;
 		memcpy(k->bytes + k->n, at, n);
+		spoil(h, p, k->bytes + k->n);
 		k->n += n;
 		if (h->id == 0)
 			dolly_server_sent(w.server, p, n);
@@ -157,14 +192,40 @@ pump(struct conn *c, int side)
 		return;
 	while ((k = gather(c, side)) != NULL) {
 		uint64_t start = h->free_us > w.now_us ? h->free_us : w.now_us;
-		h->free_us = start + k->n * w.us_a_kb / 1024;
+		uint64_t end = start + k->n * h->us_a_kb / 1024;
+		/* A slow link has a queue for each connection: what is said passes by. */
+		if (h->foe == SENDS_SLOWLY && k->n < PACKET / 4)
+			end = w.now_us + k->n * w.us_a_kb / 1024;
+		else
+			h->free_us = end;
 		c->under_way[side] += k->n;
-		push((struct event){ .turn.time = h->free_us + DELAY_US,
+		push((struct event){ .turn.time = end + DELAY_US,
 		    .kind = PACKET_IN,
 		    .conn = c,
 		    .side = !side,
 		    .packet = k });
 	}
+}
+
+/* What a host hears of a packet. */
+static size_t
+heard(const struct host *h, const struct peer *p, const struct packet *k)
+{
+	const size_t hello = MSG_FRAME_BYTES + 8 + MSG_KEY_BYTES;
+
+	if (h->foe != DEAF || (p->kind != PEER_NEW && p->kind != PEER_CHILD))
+		return k->n;
+	return p->kind == PEER_CHILD ? 0 : k->n < hello ? k->n : hello;
+}
+
+/* What a host has sent may have made room for what has come. */
+static void
+go_on_soon(struct host *h)
+{
+	if (h->unread == 0 || h->goes_on || is_gone(h))
+		return;
+	h->goes_on = true;
+	push((struct event){ .turn.time = w.now_us, .kind = GO_ON, .host = h });
 }
 
 static void
@@ -182,12 +243,14 @@ take_unread(struct conn *c, int side)
 		if (k->next == NULL)
 			c->unread_end[side] = &c->unread[side];
 		c->under_way[!side] -= k->n;
+		h->unread--;
 		if (h->id == 0)
 			dolly_server_bytes(w.server, p, k->bytes, k->n);
-		else
-			node_bytes(h->node, p, k->bytes, k->n);
+		else if (heard(h, p, k) > 0)
+			node_bytes(h->node, p, k->bytes, heard(h, p, k));
 		free(k);
 		pump(c, !side);
+		go_on_soon(c->host[!side]);
 	}
 }
 
@@ -282,7 +345,7 @@ do_connect(struct conn *c)
 		return;
 	}
 	c->peer[1]->io = &c->end[1];
-	c->open = true;
+	c->open = c->peer[0]->reached = true;
 	pump(c, 0);
 }
 
@@ -334,10 +397,15 @@ on_put(void *arg, uint32_t slot, uint32_t chunk, uint8_t *bytes, uint32_t length
 	struct host *h = arg;
 
 	(void)length;
-	h->put += bytes[0] == (uint8_t)chunk;
+	bool right = bytes[0] == (uint8_t)chunk;
+	h->put += right;
 	h->disk_us = (h->disk_us > w.now_us ? h->disk_us : w.now_us) + h->put_us;
 	push((struct event){
-	    .turn.time = h->disk_us, .kind = PUT, .host = h, .slot = slot });
+	    .turn.time = h->disk_us,
+	    .kind = PUT,
+	    .host = h,
+	    .slot = slot,
+	    .damaged = !right });
 }
 
 static void
@@ -366,12 +434,58 @@ on_random(void *arg, void *to, size_t n)
 
 static const struct node_ops node_ops = { on_dial, on_close, on_begin, on_has, on_put,
 	on_finish };
+/* With SHOW in the environment, what the server says of its nodes. */
+static void
+on_event(void *arg, const struct member *m, const char *what)
+{
+	(void)arg;
+	if (w.show)
+		printf("# %.3f s: %u (%d), of %u: %s\n", (double)w.now_us / 1e6, m->id,
+		    w.hosts[m->id].foe, m->from, what);
+}
+
 static const struct dolly_server_ops dolly_server_ops = { on_read, on_close, on_random,
-	NULL, NULL };
+	NULL, on_event };
+
+static struct peer *server_of(const struct host *);
+
+/* What a node has just told the server about its links becomes lies: nothing has passed,
+ * and it has waited all the time. */
+static void
+lie(struct host *h)
+{
+	struct peer *p = server_of(h);
+	struct buf lies = { 0 };
+	struct msg m;
+	struct err e;
+
+	if (p == NULL || p->out_at > 0)
+		return;
+	for (size_t at = 0, n; at < p->out.len; at += n) {
+		struct rd r = rd_from(p->out.base + at, p->out.len - at);
+		n = MSG_FRAME_BYTES + rd_le32(&r);
+		uint8_t type = rd_u8(&r);
+		if (type != MSG_REPORT ||
+		    msg_read(&m, type, rd_sub(&r, n - MSG_FRAME_BYTES), &e) != 0) {
+			buf_bytes(&lies, p->out.base + at, n);
+			continue;
+		}
+		for (unsigned i = 0; i < m.nlinks; i++) {
+			m.links[i].bytes = 0;
+			m.links[i].waited_ms = (uint32_t)(w.now_us / 1000);
+			m.links[i].wanted = 1;
+		}
+		msg_write(&lies, &m);
+	}
+	p->out.len = 0;
+	buf_bytes(&p->out, lies.base, lies.len);
+	buf_free(&lies);
+}
 
 static void
 do_host(const struct event *ev)
 {
+	static const struct err damage = { .kind = ERR_FORMAT, .text = "damaged" };
 	struct host *h = ev->host;
 
 	if (is_gone(h))
@@ -382,11 +496,17 @@ do_host(const struct event *ev)
 			dolly_server_tick(w.server, w.now_us);
 		else
 			node_tick(h->node, w.now_us);
+		if (h->foe == LIES)
+			lie(h);
 		push((struct event){
 		    .turn.time = w.now_us + TICK_US, .kind = TICK, .host = h });
 		break;
+	case GO_ON:
+		h->goes_on = false;
+		break;
 	case PUT:
-		node_put(h->node, ev->slot, NODE_PUT_DONE, NULL);
+		node_put(h->node, ev->slot, ev->damaged ? NODE_PUT_DAMAGED : NODE_PUT_DONE,
+		    &damage);
 		break;
 	case FINISH:
 		h->done_us = w.now_us;
@@ -422,6 +542,7 @@ step(void)
 	else {
 		*c->unread_end[ev.side] = ev.packet;
 		c->unread_end[ev.side] = &ev.packet->next;
+		c->host[ev.side]->unread++;
 	}
 	if (is_gone(c->host[ev.side]))
 		return;
@@ -476,6 +597,7 @@ start(uint32_t nodes, uint32_t chunks, unsigned arity)
 			.arg = h };
 		h->id = i;
 		h->put_us = 1;
+		h->us_a_kb = w.us_a_kb;
 		if (i > 0 && node_new(&h->node, &nc, 0, &e) != 0)
 			abort();
 		push((struct event){ .turn.time = i, .kind = TICK, .host = h });
@@ -553,12 +675,18 @@ struct scene {
 	uint64_t slow_put_us;
 	uint64_t slow; /* as of --slow */
 	uint64_t us_a_kb; /* of each link; 0: US_A_KB */
+	uint64_t without_us; /* the time without foes */
+	enum foe foe;     /* one host of FOE_EVERY is one; FOES: of any kind */
 };
 
 struct outcome {
 	uint64_t us;    /* when the last living node was whole */
 	uint32_t whole; /* living nodes */
 	uint32_t right; /* of these have had each chunk, once */
+	uint32_t whole_friends;
+	uint64_t friends_us;
+	uint32_t friends, well; /* who is no foe; who of these has had each chunk in time */
+	double worst;           /* the longest time of a friend, as friend_limit_us() counts */
 	uint32_t out;   /* were cut out, or are gone */
 };
 
@@ -580,15 +708,16 @@ count_out(void)
 	return n;
 }
 
-/* Loses one host at a moment of each of so many equal parts of the time in which chunks are
- * certainly still sent. */
+/* Loses one host at a moment of each of so many equal parts of the time in which chunks
+ * are certainly still sent. */
 static void
 lose_some(const struct scene *s)
 {
 	uint64_t span = (uint64_t)s->chunks * CHUNK / 1024 * w.us_a_kb;
 	uint64_t part = s->lost > 0 ? span * 9 / 10 / s->lost : 1;
 	uint64_t next = span / 20 + draw(part);
-	uint64_t end = FAIL_MOST + 2 * fill_us(s->nodes, w.us_a_kb) + 2 * span;
+	uint64_t end = FAIL_MOST + 2 * fill_us(s->nodes, w.us_a_kb) + 2 * span +
+	               (s->foe != FRIEND ? s->nodes / FOE_EVERY * (uint64_t)DETECTION_US : 0);
 	struct err e;
 
 	for (uint32_t gone = 0; dolly_server_over(w.server, &e) == 0 && w.now_us < end;) {
@@ -600,6 +729,60 @@ lose_some(const struct scene *s)
 			continue;
 		lose_host(h, !s->none_hangs && gone % 4 == 1);
 		next = span / 20 + ++gone * part + draw(part);
+	}
+}
+
+/* How many foes were between a node and the server when they began. */
+static uint32_t
+foes_before(const struct scene *s, uint32_t id)
+{
+	uint32_t n = 0;
+
+	while (id > s->arity) {
+		id = (id - s->arity - 1) / s->arity + 1;
+		n += w.hosts[id].foe != FRIEND;
+	}
+	return n;
+}
+
+static void
+look_at_friends(const struct scene *s, struct outcome *o)
+{
+	for (uint32_t i = 1; i <= s->nodes; i++) {
+		const struct host *h = &w.hosts[i];
+		if (h->foe != FRIEND)
+			continue;
+		o->friends++;
+		uint64_t limit_us = s->without_us * 115 / 100 +
+		                    foes_before(s, i) * (uint64_t)DETECTION_US;
+		o->well += h->done_us > 0 && h->put == s->chunks && h->done_us <= limit_us;
+		o->whole_friends += h->done_us > 0 && h->put == s->chunks;
+		double over = (double)h->done_us / (double)(limit_us + 1);
+		o->worst = over > o->worst ? over : o->worst;
+		o->friends_us = h->done_us > o->friends_us ? h->done_us : o->friends_us;
+		if (w.show && (h->done_us == 0 || h->done_us > limit_us))
+			printf("# %u: %.3f s, limit %.3f s, put %u\n", i, (double)h->done_us / 1e6,
+			    (double)limit_us / 1e6, h->put);
+	}
+}
+
+/* Makes foes of some hosts. */
+static void
+corrupt_some(const struct scene *s)
+{
+	if (s->foe == FRIEND)
+		return;
+	for (uint32_t k = 0; k < (s->nodes + FOE_EVERY - 1) / FOE_EVERY;) {
+		/* A single one has others behind it. */
+		struct host *h = &w.hosts[s->nodes > FOE_EVERY ? 1 + draw(s->nodes) : 2];
+		if (h->foe != FRIEND)
+			continue;
+		h->foe = s->foe != FOES ? s->foe : SENDS_SLOWLY + k % (FOES - SENDS_SLOWLY);
+		if (h->foe == SENDS_SLOWLY)
+			h->us_a_kb *= FOE_SLOWER;
+		if (h->foe == TAKES_SLOWLY)
+			h->put_us = CHUNK / 1024 * w.us_a_kb * FOE_SLOWER;
+		k++;
 	}
 }
 
@@ -615,7 +798,10 @@ run(const struct scene *s)
 	start(s->nodes, s->chunks, s->arity);
 	if (s->slow_node > 0)
 		w.hosts[s->slow_node].put_us = s->slow_put_us;
+	corrupt_some(s);
+	w.show = (s->foe != FRIEND || s->slow_node) && getenv("SHOW") != NULL;
 	lose_some(s);
+	look_at_friends(s, &o);
 	o.us = last_done(&o.whole);
 	o.out = count_out();
 	for (uint32_t i = 1; i <= s->nodes; i++)
@@ -674,8 +860,8 @@ server_dies(uint32_t nodes, uint32_t chunks, unsigned arity)
 	end_run();
 }
 
-/* A node that says nothing for longer than it takes to be set aside, and goes on before the
- * deadline: it is not cut out, the others lose little, and all become whole. */
+/* A node that says nothing for longer than it takes to be set aside, and goes on before
+ * the deadline: it is not cut out, the others lose little, and all become whole. */
 static void
 wakes_up(uint32_t nodes, uint32_t chunks)
 {
@@ -707,8 +893,8 @@ wakes_up(uint32_t nodes, uint32_t chunks)
 	end_run();
 }
 
-/* A node whose port nobody reaches is whole long before its child gets another parent: both are
- * let go in the end, and the server ends. */
+/* A node whose port nobody reaches is whole long before its child gets another parent:
+ * both are let go in the end, and the server ends. */
 static void
 walled(uint32_t nodes, uint32_t chunks)
 {
@@ -728,8 +914,8 @@ walled(uint32_t nodes, uint32_t chunks)
 	end_run();
 }
 
-/* A node that is whole and hangs while the next one still works: it lacks nothing, and is not reported
- * as if it did. */
+/* A node that is whole and hangs while the next one still works: it lacks nothing, and is
+ * not reported as if it did. */
 static void
 hangs_when_whole(uint32_t chunks)
 {
@@ -766,8 +952,8 @@ break_parent(const struct host *h)
 	}
 }
 
-/* A connection that breaks every few chunks, and can always be made again: the node goes on each time,
- * and is not cut out. */
+/* A connection that breaks every few chunks, and can always be made again: the node goes
+ * on each time, and is not cut out. */
 static void
 breaks(uint32_t chunks, unsigned times)
 {
@@ -818,8 +1004,8 @@ say_parent_of(struct host *h, uint32_t parent)
 	buf_free(&b);
 }
 
-/* A server that makes each node the parent of another one, in a circle without itself: nothing
- * passes, nobody is busy with it, and after a server that is right all are whole. */
+/* A server that makes each node the parent of another one, in a circle without itself:
+ * nothing passes, nobody is busy with it, and after a server that is right all are whole. */
 static void
 ring(uint32_t nodes, uint32_t chunks)
 {
@@ -889,8 +1075,8 @@ chain(uint32_t nodes, uint32_t chunks, uint64_t us_a_kb, uint64_t *us)
 	return (double)all.us / (double)(one.us + fill_us(nodes, us_a_kb));
 }
 
-/* One node of twenty dies, or with `hang` dies or, of four one, hangs: the time of the others,
- * divided by that of a chain of the same links in which nobody does. */
+/* One node of twenty dies, or with `hang` dies or, of four one, hangs: the time of the
+ * others, divided by that of a chain of the same links in which nobody does. */
 static double
 some_fail(uint32_t nodes, uint32_t chunks, uint64_t us_a_kb, bool hang, uint64_t chain_us,
     uint64_t seed)
@@ -966,11 +1152,105 @@ paper(void)
 	return t_done();
 }
 
+static void
+foes(uint32_t nodes, uint32_t chunks, unsigned arity, enum foe foe, uint64_t seed)
+{
+	static const char *const names[] = { "friends", "send slowly", "take slowly",
+		"spoil chunks", "are mute", "are deaf", "lie", "are any foes" };
+	struct scene s = { .nodes = nodes,
+		.chunks = chunks,
+		.arity = arity,
+		.seed = seed,
+		.slow = 1024 * 1000000ull / US_A_KB / 3 / arity };
+
+	const struct outcome none = run(&s);
+	T_CHECK(none.whole_friends == nodes && none.out == 0);
+	s.without_us = none.friends_us;
+	s.foe = foe;
+	const struct outcome o = run(&s);
+	printf("# 5 %% of %u nodes %s, arity %u, seed %llu: %u of %u friends whole, %u in time, "
+	       "%.3f s for %.3f s, %u out, at %.3f\n",
+	    nodes, names[foe], arity, (unsigned long long)seed, o.whole_friends, o.friends, o.well,
+	    (double)o.friends_us / 1e6, (double)none.friends_us / 1e6, o.out, o.worst);
+	T_CHECK(o.whole_friends == o.friends);
+	T_CHECK(o.well == o.friends);
+	/* A single one that takes what comes is whole, too. */
+	if (nodes <= FOE_EVERY && foe != TAKES_SLOWLY && foe != LIES)
+		T_CHECK(o.out == 0 && o.whole == nodes);
+}
+
+/* Each kind of foe, in chains and in trees; without `both` in one of them by turns. */
+static void
+all_foes(uint32_t nodes, uint32_t chunks, uint64_t seed, bool both)
+{
+	for (enum foe f = SENDS_SLOWLY; f <= FOES; f++)
+		for (unsigned arity = 1; arity <= 3; arity += 2)
+			if (both || (f + seed) % 2 == (arity == 1))
+				foes(nodes, chunks, arity, f, seed);
+}
+
+/* A server for which no node comes, or whose only node goes before it begins: it ends
+ * with its time. */
+static void
+nobody_comes(bool one_goes)
+{
+	struct err e;
+
+	w = (struct world){ .us_a_kb = US_A_KB };
+	start(one_goes ? 1 : 0, 50, 1);
+	dolly_server_free(w.server);
+	start_server(2, 50, 1, 2000000);
+	while (one_goes && w.now_us < 1000000)
+		step();
+	if (one_goes)
+		lose_host(&w.hosts[1], false);
+	while (dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST)
+		step();
+	T_CHECK(dolly_server_over(w.server, &e) == 1);
+	T_CHECK(w.now_us >= 2000000 && w.now_us < 5000000);
+	end_run();
+}
+
+/* Nodes that begin before their server: they wait for it, for as long as a server that
+ * went away. */
+static void
+server_is_late(uint64_t late_us)
+{
+	struct err e;
+	uint32_t whole;
+
+	w = (struct world){ .us_a_kb = US_A_KB };
+	start(3, 50, 1);
+	w.hosts->dead = true;
+	while (w.now_us < late_us)
+		step();
+	w.hosts->dead = false;
+	push((struct event){ .turn.time = w.now_us, .kind = TICK, .host = w.hosts });
+	while (dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST)
+		step();
+	uint64_t us = last_done(&whole);
+	printf("# the server comes %.0f s late: %.3f s\n", (double)late_us / 1e6, (double)us / 1e6);
+	T_CHECK(whole == 3 && us < 2 * late_us + 5000000);
+	end_run();
+}
+
 int
 main(int argc, char **argv)
 {
 	if (argc > 1 && strcmp(argv[1], "paper") == 0)
 		return paper();
+	if (argc > 6 && strcmp(argv[1], "foe") == 0) {
+		foes((uint32_t)atoi(argv[3]), (uint32_t)atoi(argv[4]),
+		    (unsigned)atoi(argv[5]), (enum foe)atoi(argv[6]),
+		    strtoull(argv[2], NULL, 10));
+		return t_done();
+	}
+	if (argc > 4 && strcmp(argv[1], "foes") == 0) {
+		setvbuf(stdout, NULL, _IOLBF, 0);
+		all_foes((uint32_t)atoi(argv[3]), (uint32_t)atoi(argv[4]),
+		    strtoull(argv[2], NULL, 10), true);
+		return t_done();
+	}
 	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
 	uint32_t nodes = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 300;
 	uint64_t us;
@@ -1001,5 +1281,13 @@ main(int argc, char **argv)
 	failures(30, 30, 3, seed + 2);
 	server_dies(8, 200, 1);
 	server_dies(40, 200, 3);
+	nobody_comes(false);
+	nobody_comes(true);
+	server_is_late(7000000);
+	for (enum foe f = SENDS_SLOWLY; f < FOES; f++)
+		for (unsigned arity = 1; arity <= 3; arity += 2)
+			foes(FOE_EVERY, 500, arity, f, seed);
+	for (uint64_t s = seed; s < seed + 3; s++)
+		all_foes(60, 500, s, false);
 	return t_done();
 }

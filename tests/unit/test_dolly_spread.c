@@ -60,14 +60,14 @@ test_forgotten_in_a_frame(void)
 	T_CHECK(spread_output(s, torn, &at) > TAKEN);
 	spread_sent(s, torn, TAKEN);
 	T_CHECK(spread_in_frame(torn));
-	T_CHECK(spread_next_wanted(s, 0) == SPREAD_NONE);
+	T_CHECK(spread_next_wanted(s, 0, true) == SPREAD_NONE);
 	spread_forget(s, slot);
-	T_CHECK(spread_next_wanted(s, 0) == 3);
+	T_CHECK(spread_next_wanted(s, 0, true) == 3);
 	for (size_t n; spread_in_frame(torn) && (n = spread_output(s, torn, &at)) > 0;)
 		spread_sent(s, torn, n);
 	T_CHECK(!spread_in_frame(torn));
 	slot = spread_begin(s, 3, CHUNK);
-	T_CHECK(spread_next_wanted(s, 0) == SPREAD_NONE);
+	T_CHECK(spread_next_wanted(s, 0, true) == SPREAD_NONE);
 	T_CHECK(spread_arrived(s, slot, CHUNK));
 	T_CHECK(spread_output(s, torn, &at) > 0);
 	T_CHECK(spread_output(s, idle, &at) == 0);
