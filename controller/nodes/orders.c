@@ -13,7 +13,13 @@
 #include "common/base/path.h"
 #include "common/base/replace.h"
 
-enum { ORDER_TEXT_BYTES = 2048, NAME_BYTES = 32 };
+enum {
+	ORDER_TEXT_BYTES = 2048,
+	NAME_BYTES = 32,
+	/* Names of changed files, those of 32 nodes.  Beside somebody who writes much to the same
+	 * filesystem, 2 files are synced 20 to 50 times as fast as all of it, and 256 are not. */
+	EACH_BYTES = 64 * 24,
+};
 
 void
 orders_group(const struct orders_config *c, unsigned slot, char text[16], uint16_t *port)
@@ -78,10 +84,10 @@ read_order(const char *path, char *text, size_t cap)
 }
 
 static void
-count_change(const struct orders_config *c)
+note_change(const struct orders_config *c, const char *name)
 {
-	if (c->changes != NULL)
-		++*c->changes;
+	if (c->changed != NULL)
+		buf_bytes(c->changed, name, strlen(name) + 1);
 }
 
 /* Makes one file be this text; NULL: no order of this controller is to be there. */
@@ -97,8 +103,8 @@ settle_file(const struct orders_config *c, const struct swap *w, const char *nam
 	if (text != NULL && n >= 0 && strcmp(is, text) == 0)
 		return 0;
 	if (text != NULL) {
-		count_change(c);
-		/* orders_sync() syncs those of all nodes at once. */
+		note_change(c, name);
+		/* orders_sync() syncs those of all nodes together. */
 		return replace_file(path, text, strlen(text), 0644, REPLACE_UNSYNCED, e);
 	}
 	if (n < 0)
@@ -106,7 +112,7 @@ settle_file(const struct orders_config *c, const struct swap *w, const char *nam
 	snprintf(mark, sizeof mark, "frisbee.order=%s-", w->config.salt);
 	if (strstr(is, mark) == NULL)
 		return 0;
-	count_change(c);
+	note_change(c, name);
 	return unlink(path) == 0 || errno == ENOENT ? 0 : err_os(e, "%s", path);
 }
 
@@ -170,14 +176,63 @@ orders_sweep(const struct orders_config *c, const struct swap *w, struct err *e)
 	return rc;
 }
 
-int
-orders_sync(const struct orders_config *c, struct err *e)
+static int
+begin_writing(int fd)
+{
+	return sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
+/* Does this with each changed file that is there. */
+static int
+each_changed(const struct orders_config *c, int (*what)(int fd), struct err *e)
+{
+	const char *name = (const char *)c->changed->base, *end = name + c->changed->len;
+	char path[PATH_BYTES];
+	int rc = 0;
+
+	for (; rc == 0 && name < end; name += strlen(name) + 1) {
+		if (path_in(path, c->folder, name, e) != 0)
+			return -1;
+		int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+		if (fd < 0 ? !is_no_file(errno) : what(fd) != 0)
+			rc = err_os(e, "%s", path);
+		if (fd >= 0)
+			close(fd);
+	}
+	return rc;
+}
+
+static int
+sync_folder(const struct orders_config *c, int (*sync)(int fd), struct err *e)
 {
 	int fd = open(c->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int rc = fd >= 0 && syncfs(fd) == 0 ? 0 : err_os(e, "%s", c->folder);
+	int rc = fd >= 0 && sync(fd) == 0 ? 0 : err_os(e, "%s", c->folder);
 
 	if (fd >= 0)
 		close(fd);
+	return rc;
+}
+
+/* All are on their way to the disk before the first one is waited for. */
+static int
+sync_files(const struct orders_config *c, struct err *e)
+{
+	struct err ignored;
+
+	(void)each_changed(c, begin_writing, &ignored); /* where that is possible */
+	return each_changed(c, fsync, e);
+}
+
+int
+orders_sync(const struct orders_config *c, struct err *e)
+{
+	bool many = c->changed != NULL && (!buf_ok(c->changed) || c->changed->len > EACH_BYTES);
+	int rc = c->changed != NULL && !many ? sync_files(c, e) : 0;
+
+	if (rc == 0)
+		rc = sync_folder(c, many ? syncfs : fsync, e);
+	if (c->changed != NULL)
+		buf_free(c->changed);
 	return rc;
 }
 

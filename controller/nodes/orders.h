@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "common/base/buf.h"
 #include "controller/engine/swap.h"
 
 struct orders_config {
@@ -14,7 +15,9 @@ struct orders_config {
 	const char *group_key; /* the name of the key in the ramdisk, or NULL */
 	uint8_t group[4];      /* of slot 0; each slot has the next one */
 	uint16_t port;         /* of slot 0; each slot has the next one */
-	unsigned *changes;     /* grows with each file that is written or removed; or NULL */
+	/* Gets the name, with its NUL, of each file that is written or removed, for orders_sync();
+	 * or NULL. */
+	struct buf *changed;
 };
 
 /* The group of a slot as text, and its port. */
@@ -27,8 +30,10 @@ int orders_settle(const struct orders_config *, const struct swap *, const struc
 /* Remove the orders of this controller for machines that are no nodes: the file of nodes may have
  * changed while no controller ran.  Orders of somebody else stay.  ERR_IO: some may be left. */
 int orders_sweep(const struct orders_config *, const struct swap *, struct err *);
-/* Make the disk remember which orders are there, and what they say, when the power fails: a machine that found an
- * order that was removed would load its disk again.  ERR_IO. */
+/* Make the disk remember which orders are there, and what the changed ones say, when the power
+ * fails: a machine that found an order that was removed would load its disk again.  What others
+ * write to that filesystem is waited for only where many have changed.  Nothing counts as changed
+ * then, also after an error.  ERR_IO. */
 int orders_sync(const struct orders_config *, struct err *);
 
 /* Keep others from writing orders into the folder, for as long as the descriptor is open, which is returned in *fd;

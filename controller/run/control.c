@@ -54,7 +54,7 @@ struct control {
 	uint64_t settled, next_us; /* swap.changed when orders were settled; when the next tick is due */
 	uint64_t save_us;          /* when saving is due at the earliest */
 	struct limiter not_saved; /* lines about a state that cannot be saved */
-	unsigned order_changes; /* orders that were written or removed, and may be lost with the power */
+	struct buf orders_changed; /* those that were written or removed, and may be lost with the power */
 	bool sweep;             /* orders of machines that are no nodes may be there */
 	atomic_bool renew;      /* the file of nodes is to be read again */
 };
@@ -177,9 +177,8 @@ sync_orders(struct control *c)
 {
 	struct err e;
 
-	if (c->order_changes == 0)
+	if (c->orders_changed.len == 0 && buf_ok(&c->orders_changed))
 		return;
-	c->order_changes = 0;
 	if (orders_sync(&c->at.orders, &e) != 0)
 		log_err("after a power failure, removed orders may be there again, and new "
 			"ones missing: %s",
@@ -330,7 +329,7 @@ open_nodes(struct control *c, const struct control_config *config, struct err *e
 	if (reports_open(&c->reports, &c->loop, c->at.address_bytes, (uint16_t)config->report_port, on_report, c, e) != 0)
 		return -1;
 	c->at.orders.report_port = reports_port(c->reports);
-	c->at.orders.changes = &c->order_changes;
+	c->at.orders.changed = &c->orders_changed;
 	if (power_open(&c->power, &c->loop, config->power, c->at.address_bytes, has_order, on_power, c, e) != 0)
 		return -1;
 	return config->up_port == 0
@@ -428,6 +427,7 @@ control_close(struct control *c)
 	swapdb_close(c->state);
 	loop_close(&c->loop);
 	swap_free(&c->w);
+	buf_free(&c->orders_changed);
 	if (c->orders_lock >= 0)
 		close(c->orders_lock);
 	free(c);

@@ -27,14 +27,27 @@
 #include "tests/tmp.h"
 
 static char folder[256];
-static unsigned syncs; /* of a whole filesystem */
+static char synced[1000]; /* what the library has synced, each with a blank behind it */
+static unsigned whole;    /* filesystems that were synced, with what others write there */
 
 /* What the library asks of the system. */
 int
 syncfs(int fd)
 {
-	syncs++;
+	whole++;
 	return (int)syscall(SYS_syncfs, fd);
+}
+
+int
+fsync(int fd)
+{
+	char link[64], path[300] = "";
+	size_t n = strlen(synced);
+
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	if (readlink(link, path, sizeof path - 1) > 0 && path[0] == '/')
+		snprintf(synced + n, sizeof synced - n, "%s ", strrchr(path, '/') + 1);
+	return (int)syscall(SYS_fsync, fd);
 }
 
 static bool
@@ -290,15 +303,15 @@ test_orders(void)
 {
 	struct orders_config c = { .folder = folder, .address = "10.9.0.1", .report_port = 5101, .group = { 239, 192, 77, 1 }, .port = 7701 };
 	struct swap_wish wish = { .nodes = "n1", .image = "a.ndz", .words = "frisbee.disk=sda", .timeout_s = 600, .tries = 1 };
-	char ipxe[300], grub[300], group[16];
+	char ipxe[300], grub[300], order[400], group[16];
 	struct swap w;
 	struct err e;
 	uint32_t id;
 	uint16_t port;
-	unsigned changes = 0;
+	struct buf changed = { 0 };
 	bool again;
 
-	c.changes = &changes;
+	c.changed = &changed;
 	snprintf(ipxe, sizeof ipxe, "%s/02-00-00-00-00-0a.ipxe", folder);
 	snprintf(grub, sizeof grub, "%s/02:00:00:00:00:0a.cfg", folder);
 	orders_group(&c, 63, group, &port);
@@ -307,17 +320,32 @@ test_orders(void)
 	swap_add_node(&w, "n1", (uint8_t[]){ 2, 0, 0, 0, 0, 10 }, &e);
 	put(ipxe, "#!ipxe\nset order frisbee.order=17-4 frisbee.action=capture\n"); /* somebody else's */
 	T_CHECK(orders_settle(&c, &w, &w.nodes[0], &e) == 0 && has(ipxe, "frisbee.order=17-4"));
-	T_CHECK(changes == 0);
+	T_CHECK(changed.len == 0);
 	swap_start(&w, (struct swap_now){ 1, 1 }, &wish, &id, &again, &e);
 	T_CHECK(orders_settle(&c, &w, &w.nodes[0], &e) == 0);
 	T_CHECK(has(ipxe, "set order frisbee.order=cafe-1-1 frisbee.action=load frisbee.group=239.192.77.1 frisbee.port=7701 frisbee.server=10.9.0.1 "
 			  "frisbee.image=a.ndz frisbee.report=10.9.0.1:5101 frisbee.onfail=reboot frisbee.disk=sda\nchain /environment.ipxe\n"));
 	T_CHECK(has(grub, "set order=\"frisbee.order=cafe-1-1 "));
-	T_CHECK(changes == 2 && orders_settle(&c, &w, &w.nodes[0], &e) == 0 && changes == 2); /* it is right already */
+	size_t two = changed.len;
+	T_CHECK(two == sizeof "02-00-00-00-00-0a.ipxe" + sizeof "02:00:00:00:00:0a.cfg");
+	T_CHECK(orders_settle(&c, &w, &w.nodes[0], &e) == 0 && changed.len == two); /* it is right already */
+	synced[0] = '\0';
+	T_CHECK(orders_sync(&c, &e) == 0 && changed.len == 0);
+	/* What the orders say, and then their names. */
+	snprintf(order, sizeof order, "02-00-00-00-00-0a.ipxe 02:00:00:00:00:0a.cfg %s ",
+	    strrchr(folder, '/') + 1);
+	T_CHECK(strcmp(synced, order) == 0);
 	swap_stop(&w, (struct swap_now){ 1, 1 }, id, &e);
 	T_CHECK(orders_settle(&c, &w, &w.nodes[0], &e) == 0 && has(ipxe, NULL) && has(grub, NULL));
-	T_CHECK(changes == 4 && orders_sync(&c, &e) == 0);
-	T_CHECK(syncs == 1); /* with what the orders say */
+	T_CHECK(changed.len == two);
+	synced[0] = '\0';
+	T_CHECK(orders_sync(&c, &e) == 0);
+	snprintf(order, sizeof order, "%s ", strrchr(folder, '/') + 1);
+	T_CHECK(strcmp(synced, order) == 0); /* the files are gone */
+	T_CHECK(whole == 0);
+	for (unsigned i = 0; i < 100; i++)
+		buf_bytes(&changed, "02-00-00-00-00-0a.ipxe", 23);
+	T_CHECK(orders_sync(&c, &e) == 0 && whole == 1 && changed.len == 0); /* so many are synced at once */
 	symlink("nowhere", ipxe); /* no order of this controller is one */
 	T_CHECK(mkdir(grub, 0700) == 0 && orders_settle(&c, &w, &w.nodes[0], &e) == 0);
 	unlink(ipxe);
