@@ -162,11 +162,13 @@ set_up(struct session *s, const struct server_config *c)
 {
 	tally_init(&s->tally);
 	sentmap_init(&s->sentmap);
+	s->lines.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	s->unicast.clients_max = (unsigned)s->cfg->unicast_max;
 	s->unicast.idle_us = c->idle_us;
 	s->unicast.stream = (struct stream){ .name = s->place->image,
 		.server = *c,
 		.keepalive_us = s->cfg->net.keepalive_s * 1000000,
+		.lines = &s->lines,
 		.tally = &s->tally,
 		.sentmap = &s->sentmap,
 		.allow = &s->cfg->allow,

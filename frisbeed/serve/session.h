@@ -41,6 +41,7 @@ struct session {
 	struct source image;
 	struct unicast unicast; /* unicast.stream is the session's stream, also for a group */
 	struct clients *clients;
+	struct stream_lines lines;
 	struct store_cache cache; /* with --store */
 	char *order; /* the file with the order of reads, which may be absent; NULL: none */
 	struct tally_box tally;

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "common/base/limiter.h"
 #include "common/base/log.h"
 #include "common/base/test_times.h"
 #include "common/wire/addr.h"
@@ -16,6 +15,7 @@
 enum {
 	TICK_US = 50000,
 	LINES_A_SECOND = 20, /* log lines about clients; more are only counted */
+	OTHERS_US = 10000000, /* between two lines about another server */
 	/* a stream goes on this long after its clients are done (usual) */
 	LINGER_US = 1000000,
 	LOOKS_EVERY_US = 1000000,
@@ -27,19 +27,30 @@ struct running {
 	struct tally last;
 	int member; /* number in the budget; -1: none */
 	uint64_t share; /* of the budget, bits a second */
-	struct limiter lines; /* about clients */
 	uint64_t left_us;   /* when a client left last; 0: none has left */
 	uint64_t enough_us; /* when --until came true; 0: not yet */
 	uint64_t looks_us;  /* when give_looks() last told something */
 	struct order_finder *finder; /* finds the blocks of the order of reads; NULL: there is none */
 };
 
-/* May one more line be written?  Strangers must not fill the log. */
+static bool
+may_log_of(struct running *r, struct limiter *l, uint64_t span_us, unsigned most,
+    unsigned *left_out)
+{
+	struct stream_lines *lines = r->s->lines;
+
+	pthread_mutex_lock(&lines->lock);
+	bool may = limiter_may(l, clock_us(), span_us, most, left_out);
+	pthread_mutex_unlock(&lines->lock);
+	return may;
+}
+
+/* May one more line about a client be written?  Strangers must not fill the log. */
 static bool
 may_log(struct running *r)
 {
 	unsigned left_out;
-	bool may = limiter_may(&r->lines, clock_us(), 1000000, LINES_A_SECOND, &left_out);
+	bool may = may_log_of(r, &r->s->lines->clients, 1000000, LINES_A_SECOND, &left_out);
 
 	if (left_out > 0)
 		log_warn("lines about clients left out file=%s lines=%u", r->s->name,
@@ -120,9 +131,12 @@ on_bad(void *arg, const uint8_t ip[4], const struct err *e)
 static void
 on_other(void *arg, const uint8_t ip[4])
 {
-	const struct running *r = arg;
+	struct running *r = arg;
 	char text[ADDR_TEXT_MAX], own[ADDR_TEXT_MAX];
+	unsigned ignored;
 
+	if (!may_log_of(r, &r->s->lines->others, OTHERS_US, 1, &ignored))
+		return;
 	log_warn("another frisbeed at %s serves this group and port: a client may load from "
 		 "there; name this one (frisbee -S %s), or demand the signature of a key "
 		 "(--verify-key) file=%s",
@@ -245,10 +259,13 @@ on_tick(void *arg, struct server *server, uint64_t now_us, uint64_t stalls)
 }
 
 static void
-say_where(const struct stream *s, const struct server *server)
+say_where(struct running *r, const struct server *server)
 {
+	const struct stream *s = r->s;
 	char text[ADDR_TEXT_MAX], pace[64];
 
+	if (s->client_port != 0 && !may_log(r))
+		return;
 	if (s->server.rate_bits != 0)
 		snprintf(pace, sizeof pace, "rate=%" PRIu64, s->server.rate_bits);
 	else
@@ -331,7 +348,7 @@ stream_run(const struct stream *s, struct err *e)
 	server_set_log(server, &log);
 	if (s->client_port == 0)
 		clients_image(s->clients, server_chunks(server));
-	say_where(s, server);
+	say_where(&r, server);
 	int rc = run(&r, server, e);
 	if (s->served != NULL)
 		*s->served = server_stats(server).blocks_sent > 0;

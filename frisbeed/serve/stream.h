@@ -3,8 +3,10 @@
 #ifndef FRISBEED_SERVE_STREAM_H
 #define FRISBEED_SERVE_STREAM_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
+#include "common/base/limiter.h"
 #include "common/image/read/source.h"
 #include "common/net/allow.h"
 #include "common/net/sock.h"
@@ -15,9 +17,17 @@
 #include "frisbeed/serve/sentmap.h"
 #include "frisbeed/serve/tally.h"
 
+/* How many lines are logged about clients and other servers, which strangers can play: of all
+ * streams of a session together, since a stranger can have one after the other. */
+struct stream_lines {
+	pthread_mutex_t lock; /* of what follows */
+	struct limiter clients, others;
+};
+
 /* Everything that pointers here lead to belongs to the caller. */
 struct stream {
 	const char *name; /* the image's name, for the log */
+	struct stream_lines *lines;
 	struct server_config server;
 	uint64_t keepalive_us;
 	struct sock *sock, *second; /* second: NULL: none */
