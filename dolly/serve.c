@@ -6,6 +6,7 @@
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
+#include "common/base/limiter.h"
 #include "common/base/plain.h"
 #include "common/base/random_bytes.h"
 #include "common/base/say.h"
@@ -23,6 +24,9 @@ enum {
 	SLOTS = 32,
 	TICK_US = 100000,
 	CHUNK_BYTES = 1 << 20,
+	/* Lines about nodes, which strangers can play: so many in this time. */
+	LINES_MAX = 200,
+	LINES_US = 10000000,
 };
 
 struct serving {
@@ -34,6 +38,7 @@ struct serving {
 	struct dolly_server *server;
 	struct way way;
 	struct progress progress;
+	struct limiter lines; /* about nodes */
 	uint64_t ticked_us;
 	uint64_t began_us, whole_us; /* when the first chunk was read; when the last node was
 	                                whole; 0: not yet */
@@ -74,6 +79,21 @@ on_spot(void *arg, const uint8_t address[4], struct roster_spot *spot)
 	return way_spot(&s->way, address, spot);
 }
 
+/* May one more line about a node be written?  A stranger who joins again and again must not fill
+ * the log. */
+static bool
+may_tell(struct serving *s)
+{
+	unsigned left_out;
+	bool may = limiter_may(&s->lines, clock_us(), LINES_US, LINES_MAX, &left_out);
+
+	if (may)
+		progress_clear(&s->progress);
+	if (left_out > 0)
+		say(stderr, "dolly: %u lines about nodes were left out\n", left_out);
+	return may;
+}
+
 static void
 on_event(void *arg, const struct member *m, const char *what)
 {
@@ -82,9 +102,8 @@ on_event(void *arg, const struct member *m, const char *what)
 
 	if (m->state == MEMBER_LEFT)
 		s->whole_us = clock_us();
-	if (s->o->quiet)
+	if (s->o->quiet || !may_tell(s))
 		return;
-	progress_clear(&s->progress);
 	say(stderr, "dolly: %.200s (%s, port %u): %s\n", m->name,
 	    addr_text(m->address, address), m->port, what);
 }
