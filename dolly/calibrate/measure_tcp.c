@@ -25,7 +25,11 @@ enum {
 	PIECE_BYTES = 64
 	              << 10, /* of one call: what the program's own connections use */
 	SILENT_S = 5,        /* the longest time without a byte on a connection */
-	ASKERS_MAX = 64,     /* connections that have not said what they want */
+	SECOND_US = 1000000,
+	SILENT_US = SILENT_S * SECOND_US,
+	ASKERS_MAX = 64,     /* connections to one that waits for measurements */
+	PIECES = 16,         /* that are moved for one of them before others have a turn */
+	FAST_BYTES = 128 << 10, /* whoever moves so many in a second is measuring */
 	/* A connection is slow at first, and its first bytes are in buffers: a third of
 	 * the time passes before bytes are counted. */
 	WARM_PART = 3,
@@ -254,64 +258,143 @@ measure_link(struct measured *out, struct measured *in, const uint8_t address[4]
 	return rc;
 }
 
-/* Whoever has connected, and the word that it says. */
+/* Whoever has connected. */
 struct asker {
 	struct caller caller;
-	size_t n;
+	size_t n; /* bytes of its word that have come */
 	char word[LINK_WORD_BYTES];
+	uint64_t since_us;           /* when its word was complete */
+	uint64_t bytes, told;        /* that were moved; when it last counted as being there */
+	uint64_t second_us, by_then; /* when its second began, and its bytes by then */
 };
 
 /* One that waits for measurements. */
 struct link {
+	struct border *border;
 	unsigned *served;
-	bool ends; /* with `err` */
-	struct err err;
+	uint64_t pieces;    /* that were moved for all */
+	struct asker *fast; /* it measures, and the others wait; NULL: nobody does */
+	uint8_t out[PIECE_BYTES], in[PIECE_BYTES];
 };
 
-/* What the other side asks for with its word, or NULL. */
-static measure_step_fn *
-asked_for(const struct asker *a)
+static bool
+is_word(const struct asker *a, const char *word)
 {
-	if (memcmp(a->word, LINK_SEND, sizeof a->word) == 0)
-		return send_piece;
-	return memcmp(a->word, LINK_TAKE, sizeof a->word) == 0 ? take_piece : NULL;
+	return a->n == sizeof a->word && memcmp(a->word, word, sizeof a->word) == 0;
 }
 
-/* Serves a connection until the other side closes it; meanwhile others wait. */
+/* Nobody measures now: all may go on. */
 static void
-serve_one(struct link *l, struct asker *a)
+nobody_is_fast(struct link *l)
 {
-	measure_step_fn *step = asked_for(a);
-	struct measured m;
-	struct err closed;
-	struct end x;
+	l->fast = NULL;
+	for (struct caller *c = border_first(l->border); c != NULL; c = c->next)
+		border_want(c, is_word((struct asker *)c, LINK_SEND) ? EPOLLOUT : EPOLLIN);
+}
 
-	border_known(&a->caller);
-	if (step != NULL && end_new(&x, a->caller.watch.fd, &l->err) != 0) {
-		l->ends = true;
-	} else if (step != NULL) {
-		(void)measure(&m, LINK_SERVE_S, step, &x, &closed);
-		*l->served += m.bytes > 0;
+/* Is this one measuring?  Whoever moves little uses nothing of the link that others would
+ * miss, so it keeps nobody waiting. */
+static void
+judge(struct link *l, struct asker *a, uint64_t now)
+{
+	uint64_t us = now - a->second_us;
+
+	if (us < SECOND_US)
+		return;
+	if ((a->bytes - a->by_then) * SECOND_US / us >= FAST_BYTES)
+		l->fast = a;
+	else if (l->fast == a)
+		nobody_is_fast(l);
+	a->second_us = now;
+	a->by_then = a->bytes;
+}
+
+static void
+moved(struct link *l, struct asker *a, size_t n)
+{
+	uint64_t before = a->bytes;
+
+	a->bytes += n;
+	judge(l, a, clock_us());
+	if (a->bytes - a->told < PIECE_BYTES)
+		return;
+	*l->served += before < PIECE_BYTES;
+	a->told = a->bytes;
+	l->pieces++;
+	border_heard(&a->caller, l->fast == a ? SECOND_US : SILENT_US);
+}
+
+/* Sends or takes a few pieces.  False: the connection has ended, or has had its time. */
+static bool
+move_some(struct link *l, struct asker *a)
+{
+	int fd = a->caller.watch.fd;
+	bool sends = is_word(a, LINK_SEND);
+
+	for (unsigned i = 0; i < PIECES; i++) {
+		ssize_t n = sends ? send(fd, l->out, PIECE_BYTES, MSG_NOSIGNAL)
+		                  : recv(fd, l->in, PIECE_BYTES, 0);
+		if (n <= 0)
+			return n < 0 && (errno == EAGAIN || errno == EINTR);
+		moved(l, a, (size_t)n);
 	}
-	if (step != NULL)
-		free(x.piece);
-	border_hang_up(&a->caller);
+	return clock_us() - a->since_us < (uint64_t)LINK_SERVE_S * SECOND_US;
+}
+
+/* Takes more of the word.  False: it is no word, or the connection has ended. */
+static bool
+hear_word(struct asker *a)
+{
+	ssize_t n = recv(a->caller.watch.fd, a->word + a->n, sizeof a->word - a->n, 0);
+
+	if (n <= 0)
+		return n < 0 && (errno == EAGAIN || errno == EINTR);
+	a->n += (size_t)n;
+	if (a->n < sizeof a->word)
+		return true;
+	a->since_us = a->second_us = clock_us();
+	border_heard(&a->caller, SILENT_US);
+	if (is_word(a, LINK_SEND))
+		border_want(&a->caller, EPOLLOUT);
+	return is_word(a, LINK_SEND) || is_word(a, LINK_TAKE);
 }
 
 static void
 on_asker(void *arg, struct caller *c, uint32_t events)
 {
 	struct asker *a = (struct asker *)c;
-	(void)events;
+	struct link *l = arg;
 
-	ssize_t n = recv(c->watch.fd, a->word + a->n, sizeof a->word - a->n, 0);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	a->n += n > 0 ? (size_t)n : 0;
-	if (n <= 0)
+	if ((events & (EPOLLHUP | EPOLLERR)) != 0 ||
+	    (a->n < sizeof a->word && !hear_word(a)))
 		border_hang_up(c);
-	else if (a->n == sizeof a->word)
-		serve_one(arg, a);
+	else if (a->n == sizeof a->word && l->fast != NULL && l->fast != a)
+		border_want(c, 0);
+	else if (a->n == sizeof a->word && !move_some(l, a))
+		border_hang_up(c);
+}
+
+/* One that has measured and moves nothing any more keeps the others waiting no longer. */
+static bool
+late(void *arg, struct caller *c)
+{
+	struct link *l = arg;
+	bool fast = l->fast == (struct asker *)c;
+
+	if (fast) {
+		nobody_is_fast(l);
+		border_heard(c, SILENT_US - SECOND_US);
+	}
+	return fast;
+}
+
+static void
+gone(void *arg, struct caller *c)
+{
+	struct link *l = arg;
+
+	if (l->fast == (struct asker *)c)
+		nobody_is_fast(l);
 }
 
 /* Strangers who measure nothing do not keep the port open. */
@@ -321,15 +404,11 @@ serve_until_idle(struct loop *loop, struct link *l, uint64_t idle_us, struct err
 	uint64_t now, end_us = clock_us() + idle_us;
 
 	while ((now = clock_us()) < end_us) {
-		unsigned before = *l->served;
+		uint64_t before = l->pieces;
 		loop_once(loop, (int)((end_us - now) / 1000 + 1));
-		if (l->ends) {
-			*e = l->err;
-			return -1;
-		}
 		if (cancel_check(e) != 0)
 			return -1;
-		if (*l->served > before)
+		if (l->pieces > before)
 			end_us = clock_us() + idle_us;
 	}
 	return 0;
@@ -339,26 +418,32 @@ int
 link_serve(uint16_t port, uint64_t idle_s, unsigned *served,
     void (*told)(void *arg, uint16_t port), void *arg, struct err *e)
 {
-	struct link l = { .served = served };
+	struct link *l = calloc(1, sizeof *l);
 	const struct border_config config = { .port = port,
-		.limits = { ASKERS_MAX, ASKERS_MAX / 2, SILENT_S * 1000000 },
+		.limits = { ASKERS_MAX, ASKERS_MAX / 2, SILENT_US },
 		.caller_bytes = sizeof(struct asker),
 		.ready = on_asker,
-		.arg = &l };
-	struct border *border = NULL;
+		.late = late,
+		.gone = gone,
+		.arg = l };
 	struct loop loop;
 
 	*served = 0;
+	if (l == NULL)
+		return err_nomem(e, "a link");
+	l->served = served;
+	fill_with_noise(l->out, PIECE_BYTES);
 	int rc = loop_open(&loop, e);
 	if (rc == 0)
-		rc = border_open(&border, &loop, &config, e);
+		rc = border_open(&l->border, &loop, &config, e);
 	if (rc == 0 && told != NULL)
-		told(arg, border_port(border));
+		told(arg, border_port(l->border));
 	cancel_wakes(rc == 0 ? &loop : NULL);
 	if (rc == 0)
-		rc = serve_until_idle(&loop, &l, idle_s * 1000000, e);
+		rc = serve_until_idle(&loop, l, idle_s * 1000000, e);
 	cancel_wakes(NULL);
-	border_close(border);
+	border_close(l->border);
 	loop_close(&loop);
+	free(l);
 	return rc;
 }

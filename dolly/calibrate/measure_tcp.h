@@ -27,9 +27,10 @@ int measure_loopback(struct measured *, double seconds, struct err *);
 int measure_link(struct measured *out, struct measured *in, const uint8_t address[4],
     uint16_t port, double seconds, struct err *);
 
-/* Serves one connection after the other at this port, until none has measured anything
- * for idle_s seconds; a connection is closed after LINK_SERVE_S.  *served: connections
- * that have measured something.  `told` (may be NULL) is called with `arg` when the port
+/* Serves connections at this port, until none has measured anything for idle_s seconds.
+ * While one measures, the others wait; one that moves hardly anything keeps nobody waiting,
+ * and ends soon.  A connection is closed after LINK_SERVE_S.  *served: connections that
+ * have measured something.  `told` (may be NULL) is called with `arg` when the port
  * is open. ERR_IO: the port is in use; ERR_NOMEM; ERR_CANCELLED. */
 enum { LINK_SERVE_S = 600 };
 int link_serve(uint16_t port, uint64_t idle_s, unsigned *served,
