@@ -15,6 +15,8 @@ import struct
 import sys
 import time
 
+from mutate import mutated
+
 own, group, port, seconds, image = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4]), sys.argv[5]
 spoofs, lies = sys.argv[6] == "server", sys.argv[7:]
 CHUNK, BLOCK, AUTH = 1 << 20, 1024, 48
@@ -163,7 +165,15 @@ def resealed(lie):
     return bytes(head) + body, at
 
 
+def changed():
+    """Something that has passed, now or a while ago, and not as it was."""
+    body, at = again()
+    return mutated(random, body), at
+
+
 tell |= {
+    "again": again,
+    "changed": changed,
     "sealed-again": again,
     "sealed-block": lambda: resealed(tell["wrong-block"]()),
     "sealed-stale": lambda: resealed(tell["stale"]()),
