@@ -37,7 +37,9 @@ enum {
 	TIMEOUT_MAX_S = 3600, /* a host that sends nothing holds a place no longer */
 	PIECE_BYTES = 256 << 10,
 	LATE_BYTES = 64, /* of the sentence that says that nothing arrived */
-	SLOTS = 2 * UPLOADS_MAX, /* those that give way need some time to end */
+	/* Those that give way need up to a fifth of a second to end (await.h); others may begin and
+	 * give way meanwhile, and there must still be one for whoever comes next. */
+	SLOTS = 8 * UPLOADS_MAX,
 };
 
 /* Until `ended` it belongs to its thread, except the name, which does not change. */
