@@ -153,6 +153,8 @@ row_unicast() {
 	after $PID
 	n=$(($(lines) - n))
 	check "the log has $n lines about it" [ $n -lt $((60 * (SECONDS - since + 1))) ]
+	n=$(grep -c "another frisbeed" "$T/log")
+	check "$n of them about other servers" [ $n -ge 1 -a $n -lt $(((SECONDS - since) / 10 + 3)) ]
 	ends
 }
 
