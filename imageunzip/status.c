@@ -8,7 +8,7 @@
 #include "common/base/say.h"
 #include "common/cli/failure.h"
 #include "common/disk/disk.h"
-#include "imageunzip/install/boot_area.h"
+#include "common/target/boot_area.h"
 
 static int
 status_json(

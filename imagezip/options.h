@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "common/cli/cli.h"
-#include "imagezip/capture/what.h"
+#include "common/layout/what.h"
 
 struct since;
 

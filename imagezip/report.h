@@ -2,8 +2,8 @@
 #ifndef IMAGEZIP_REPORT_H
 #define IMAGEZIP_REPORT_H
 
+#include "common/layout/layout.h"
 #include "imagezip/capture/capture.h"
-#include "imagezip/capture/layout.h"
 #include "imagezip/options.h"
 #include "imagezip/shrink/shrink.h"
 

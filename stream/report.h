@@ -3,10 +3,10 @@
 #define STREAM_REPORT_H
 
 #include "common/disk/ptable.h"
+#include "common/image/format/order.h"
 #include "stream/boot/boot.h"
 #include "stream/export/export.h"
 #include "stream/options.h"
-#include "stream/record/order.h"
 
 /* Print the disk and its partitions to standard output.  ERR_IO, ERR_NOMEM. */
 int report_disk(const struct opts *, struct export *, const struct ptable *, struct err *);

@@ -1,7 +1,7 @@
 /* ending.c: recognises metadata at the end of a disk or partition.
  *
  * behind.c calls it in its caller's thread for the end of a disk behind all partitions
- * and for the end of a partition behind its filesystem, and imagezip/capture/tail.c in
+ * and for the end of a partition behind its filesystem, and common/layout/tail.c in
  * imagezip's first thread for what is stored of a disk's end.
  *
  * Sources: libblkid's probes of fake RAID, from dmraid's and the kernels' headers (Linux:

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "common/disk/output.h"
+#include "common/layout/layout.h"
 #include "dsync/change/lines.h"
-#include "imagezip/capture/layout.h"
 
 static int
 in_bytes(const struct rangeset *sectors, uint64_t device_bytes, struct rangeset *to,

@@ -7,11 +7,11 @@
 
 #include "common/base/cancel.h"
 #include "common/base/grow.h"
+#include "common/image/format/order.h"
 #include "common/image/read/sectors.h"
 #include "common/image/read/sectors_blocks.h"
 #include "common/wire/blockmap.h"
 #include "frisbeed/serve/served.h"
-#include "stream/record/order.h"
 
 /* A list that is being made. */
 struct making {

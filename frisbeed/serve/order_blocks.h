@@ -1,7 +1,7 @@
 /* order_blocks.h: the list of the blocks of an image that machines have read when they
  * started from it.
  *
- * The order of these reads is a file (stream/record/order.h) that names sectors of the disk.  The
+ * The order of these reads is a file (common/image/format/order.h) that names sectors of the disk.  The
  * list has the blocks that a client needs to read these sectors (sectors_blocks.h), in the same
  * order, each once.
  */

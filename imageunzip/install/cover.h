@@ -19,7 +19,7 @@
 #include "common/disk/ptable.h"
 #include "common/disk/rangeset.h"
 #include "common/image/read/chunk.h"
-#include "imageunzip/install/areas.h"
+#include "common/target/areas.h"
 #include "imageunzip/install/target.h"
 
 /* All ranges are in sectors, counted from the image's sector 0. */

@@ -13,8 +13,8 @@
 #include "common/disk/hold.h"
 #include "common/disk/ptable.h"
 #include "common/image/read/reaches.h"
-#include "imageunzip/install/first_mib.h"
-#include "imageunzip/install/stale_signatures.h"
+#include "common/target/first_mib.h"
+#include "common/target/stale_signatures.h"
 #include "imageunzip/install/tail.h"
 #include "imageunzip/install/target_view.h"
 

@@ -7,7 +7,7 @@
 #include "common/image/read/imgtable.h"
 #include "common/image/read/reaches.h"
 #include "common/resize/super.h"
-#include "imageunzip/install/few_sectors.h"
+#include "common/target/few_sectors.h"
 
 enum { HEAD_SECTORS = SUPER_BYTES / SECTOR_BYTES };
 

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/image/format/reloc.h"
 #include "imageunzip/install/finish.h"
 #include "imageunzip/install/install_impl.h"
 #include "imageunzip/install/job.h"
-#include "imageunzip/install/reloc.h"
 #include "imageunzip/install/tail.h"
 
 static int

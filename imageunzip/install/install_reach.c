@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "imageunzip/install/enough.h"
+#include "common/target/enough.h"
 #include "imageunzip/install/guess.h"
 #include "imageunzip/install/install_impl.h"
 

@@ -6,10 +6,10 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "common/image/format/reloc.h"
 #include "common/image/read/only.h"
 #include "imageunzip/install/cover.h"
 #include "imageunzip/install/moved.h"
-#include "imageunzip/install/reloc.h"
 #include "imageunzip/install/tail.h"
 
 static bool

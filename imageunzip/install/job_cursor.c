@@ -6,8 +6,8 @@
 
 #include <inttypes.h>
 
+#include "common/image/format/reloc.h"
 #include "imageunzip/install/moved.h"
-#include "imageunzip/install/reloc.h"
 
 /* Is this sector of the image installed? */
 static bool

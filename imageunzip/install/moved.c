@@ -3,7 +3,7 @@
  * the threads that decode and write, several at a time, each with the data of its own
  * chunk.
  *
- * An image of a whole disk has no relocations (imageunzip/install/reloc.h), because an
+ * An image of a whole disk has no relocations (common/image/format/reloc.h), because an
  * image that is installed whole needs none. A partition that lands elsewhere does need
  * changes: a disklabel in its second sector is found by its magic numbers and its sum,
  * and is adapted here. LILO in its first sector leads to sectors all over the partition,
@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "common/base/field.h"
-#include "imageunzip/install/reloc.h"
+#include "common/image/format/reloc.h"
 
 enum {
 	LABEL_SECTOR = 1,

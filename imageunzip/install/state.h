@@ -15,7 +15,7 @@
 #include "common/base/err.h"
 #include "common/image/format/ext.h"
 #include "common/image/format/format.h"
-#include "imageunzip/install/boot_area.h"
+#include "common/target/boot_area.h"
 #include "imageunzip/install/ledger.h"
 
 /* Sums over the chunks that are installed and not read again; members of struct target. */

@@ -15,7 +15,7 @@
 #include "common/base/err.h"
 #include "common/disk/rangeset.h"
 #include "common/image/read/chunk.h"
-#include "imageunzip/install/areas.h"
+#include "common/target/areas.h"
 
 /* All ranges are in sectors, counted from the image's sector 0. */
 struct state_slot {

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "common/disk/ptable.h"
-#include "imageunzip/install/boot_area.h"
+#include "common/target/boot_area.h"
 #include "imageunzip/install/install.h"
 #include "imageunzip/install/ledger.h"
 #include "imageunzip/install/look.h"

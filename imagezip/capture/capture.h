@@ -8,9 +8,9 @@
 #include "common/disk/rangeset.h"
 #include "common/image/format/sig.h"
 #include "common/image/write/maker.h"
+#include "common/layout/layout.h"
+#include "common/layout/what.h"
 #include "imagezip/capture/delta.h"
-#include "imagezip/capture/layout.h"
-#include "imagezip/capture/what.h"
 
 /* Callbacks during a capture, in the thread that captures; each may be NULL. */
 struct capture_watch {

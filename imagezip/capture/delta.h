@@ -9,8 +9,8 @@
 #include "common/disk/rangeset.h"
 #include "common/image/format/basis.h"
 #include "common/image/format/sig.h"
-#include "imagezip/capture/layout.h"
-#include "imagezip/capture/what.h"
+#include "common/layout/layout.h"
+#include "common/layout/what.h"
 
 struct delta {
 	bool on;            /* the image is a delta */

@@ -6,7 +6,7 @@
 #include "common/disk/rangeset.h"
 #include "common/image/format/basis.h"
 #include "common/image/format/sig.h"
-#include "imagezip/capture/layout.h"
+#include "common/layout/layout.h"
 
 struct delta_samples {
 	const struct sig *old, *now; /* signatures of the base, and of all that would be stored */

@@ -4,8 +4,8 @@
 #define IMAGEZIP_CAPTURE_ESTIMATE_H
 
 #include "common/disk/disk.h"
-#include "imagezip/capture/layout.h"
-#include "imagezip/capture/what.h"
+#include "common/layout/layout.h"
+#include "common/layout/what.h"
 
 /* Fill in image_bytes of the layout and of every partition. ERR_USAGE: the source cannot
  * be read twice. */

@@ -5,7 +5,7 @@
 
 #include "common/disk/rangeset.h"
 #include "common/image/format/sig.h"
-#include "imagezip/capture/layout.h"
+#include "common/layout/layout.h"
 
 /* Put into *kept, which is empty and becomes the caller's, the records of the base's
  * signature that the new signature will have, too. A record is taken over if the new image

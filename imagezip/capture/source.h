@@ -3,8 +3,8 @@
 #define IMAGEZIP_CAPTURE_SOURCE_H
 
 #include "common/disk/disk.h"
-#include "imagezip/capture/layout.h"
-#include "imagezip/capture/what.h"
+#include "common/layout/layout.h"
+#include "common/layout/what.h"
 
 /* Open a file, a device, a pipe, or what an NBD server exports (disk_nbd.h), for reading.
  * Errors of disk_open() and disk_open_nbd(). */

@@ -7,8 +7,8 @@
 #include "common/disk/disk.h"
 #include "common/image/read/walk.h"
 #include "common/image/read/window.h"
+#include "common/layout/layout.h"
 #include "imagezip/capture/cache.h"
-#include "imagezip/capture/layout.h"
 #include "imagezip/capture/rescue.h"
 
 struct windows {

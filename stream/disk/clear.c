@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "imageunzip/install/areas.h"
-#include "imageunzip/install/stale_signatures.h"
+#include "common/target/areas.h"
+#include "common/target/stale_signatures.h"
 #include "stream/disk/streamed_impl.h"
 
 static _Thread_local struct err disk_err;

@@ -2,8 +2,8 @@
  * calls this, in one of its threads at a time. */
 #include "stream/disk/fill_order.h"
 
+#include "common/image/format/order.h"
 #include "stream/disk/streamed_impl.h"
-#include "stream/record/order.h"
 
 bool
 fill_order_left(const struct fill_order *f)

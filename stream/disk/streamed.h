@@ -18,8 +18,8 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "common/image/format/order.h"
 #include "stream/export/export.h"
-#include "stream/record/order.h"
 
 enum {
 	/* How long there must have been no request before the disk is filled.  20 ms are more

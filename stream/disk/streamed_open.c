@@ -24,8 +24,8 @@
 #include "common/disk/output.h"
 #include "common/disk/partitions.h"
 #include "common/image/read/reaches.h"
-#include "imageunzip/install/boot_area.h"
-#include "imageunzip/install/enough.h"
+#include "common/target/boot_area.h"
+#include "common/target/enough.h"
 #include "stream/disk/streamed_impl.h"
 
 enum { POINTER_AT = 512, LEAST_BYTES = 64 << 10 };

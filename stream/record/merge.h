@@ -7,7 +7,7 @@
 #ifndef STREAM_RECORD_MERGE_H
 #define STREAM_RECORD_MERGE_H
 
-#include "stream/record/order.h"
+#include "common/image/format/order.h"
 
 /* What is read together: 64 KiB, as much as a fragment of an image holds.  An order
  * that was merged names such pieces, aligned. */

@@ -2,7 +2,7 @@
 #ifndef STREAM_RECORD_ORDER_FIND_H
 #define STREAM_RECORD_ORDER_FIND_H
 
-#include "stream/record/order.h"
+#include "common/image/format/order.h"
 
 /* Read the order at `place`: a file, or http(s)://....  Errors of order_read() and
  * http_open(); ERR_USAGE: it is another kind of place; ERR_FORMAT: it is longer than an

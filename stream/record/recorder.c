@@ -14,7 +14,7 @@
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/timed.h"
-#include "stream/record/order.h"
+#include "common/image/format/order.h"
 
 enum {
 	AREA_SECTORS = 32768, /* 16 MiB */

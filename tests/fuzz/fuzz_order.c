@@ -5,8 +5,8 @@
 
 #include "common/base/crc32c.h"
 #include "common/base/wr.h"
+#include "common/image/format/order.h"
 #include "stream/record/merge.h"
-#include "stream/record/order.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 

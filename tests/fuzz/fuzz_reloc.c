@@ -1,7 +1,7 @@
 /* A disklabel, or a piece of LILO, to be relocated, at the place that the first bytes
  * say; and a label made relative. */
 #include "common/base/rd.h"
-#include "imageunzip/install/reloc.h"
+#include "common/image/format/reloc.h"
 
 #include <stdlib.h>
 #include <string.h>

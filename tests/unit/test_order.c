@@ -1,6 +1,6 @@
 /* Orders of reads: the file, every truncation and flipped bit of it; recording;
  * merging, also with a record that is unlike all others. */
-#include "stream/record/order.h"
+#include "common/image/format/order.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

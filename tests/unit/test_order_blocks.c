@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "common/base/cancel.h"
-#include "stream/record/order.h"
+#include "common/image/format/order.h"
 #include "tests/unit/known_file.h"
 
 enum { READS = 12, WAITS_MOST = 120000 };

@@ -1,11 +1,11 @@
 /* Relocations byte by byte: addresses and tables of LILO, labels to and fro, and
  * what does not fit. */
-#include "imageunzip/install/reloc.h"
+#include "common/image/format/reloc.h"
 
 #include <string.h>
 
 #include "common/base/wr.h"
-#include "imageunzip/install/lilo.h"
+#include "common/image/format/lilo.h"
 #include "tests/t.h"
 
 static const struct range slice = { 1000, 5000 };

@@ -1,6 +1,6 @@
 /* The tail of a disk, behind its last partition: the last 16 MiB are looked at, to the
  * sector, and no more. */
-#include "imagezip/capture/tail.h"
+#include "common/layout/tail.h"
 
 #include "tests/t.h"
 #include "tests/unit/memdisk.h"
