@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -125,14 +126,20 @@ ready(void *arg, struct caller *c, uint32_t events)
 	want(x->other);
 }
 
+/* Connects to nbdkit, and waits while its queue is full, which it soon empties: whoever has
+ * a place here must not lose it because many others come and go. */
 static int
 dial(const struct sockaddr_un *at)
 {
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	const struct timeval most = { .tv_sec = 1 };
+	int on = 1, fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	if (fd < 0 || connect(fd, (const struct sockaddr *)at, sizeof *at) == 0)
+	if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most) == 0 &&
+	    connect(fd, (const struct sockaddr *)at, sizeof *at) == 0 &&
+	    ioctl(fd, FIONBIO, &on) == 0)
 		return fd;
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	return -1;
 }
 
