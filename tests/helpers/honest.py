@@ -115,8 +115,8 @@ def unicast(port):
 
 def status(path):
     s = socket.socket(socket.AF_UNIX)
+    s.connect(path)     # a socket that may wait waits while the listener's queue is full
     s.settimeout(DEADLINE)
-    s.connect(path)
     text = b""
     while more := s.recv(65536):
         text += more
