@@ -49,7 +49,7 @@ enum { OPT_CODEC = 400, OPT_FAST, OPT_WINDOWS };
 
 const struct cli_opt codec_opts[] = {
 	{ OPT_CODEC, "codec", "CODEC[:LEVEL]",
-	    "deflate:0-9, igzip:0-3 or zstd:1-19 (deflate:5)", CLI_CALL, 0, 0, 0,
+	    "deflate:0-9, igzip:0-3 or zstd:1-19 (deflate:6)", CLI_CALL, 0, 0, 0,
 	    set_codec },
 	{ 'z', "level", "N", "the same as --codec=deflate:N", CLI_CALL, 0, 0, 0,
 	    set_level },

@@ -22,7 +22,7 @@ enum {
 	STREAM_HEAD_BYTES = 2,
 	STREAM_TAIL_BYTES = 2 + 4, /* final empty block, Adler-32 */
 	/* The best level that takes less time than partclone with zstd -3 (bench/run levels). */
-	DEFLATE_LEVEL_DEFAULT = 5,
+	DEFLATE_LEVEL_DEFAULT = 6,
 	/* the length of all pieces of a stream but the last */
 	INFLATER_PIECE_BYTES = 256 * 1024,
 };
