@@ -8,7 +8,7 @@
 
 #include "common/base/number.h"
 
-static const char *const names[] = { "hold", "linger", "neighbour", "parent", "save",
+static const char *const names[] = { "absent", "hold", "linger", "neighbour", "parent", "save",
 	"statistics", "unheard" };
 
 enum { NAMES = sizeof names / sizeof names[0], US_DIGITS = 6, ENTRY_BYTES = 40 };

@@ -285,24 +285,16 @@ find_nodes(const struct swap *w, const char *text, uint32_t **numbers, unsigned 
 	return rc;
 }
 
-/* The first free slot behind that of the newest session.  A machine that found its order just
- * before its session was stopped waits for hours at the group of that session: it would load
- * what the next session sends there. */
+/* A machine that found its order just before its session was stopped waits for hours at the
+ * group of that session: it would load what the next session sends there. */
 static int
 free_slot(const struct swap *w, unsigned *slot, struct err *e)
 {
-	uint64_t used = 0;
+	unsigned newest = w->nsessions > 0 ? w->sessions[w->nsessions - 1]->slot : SWAP_RUNNING_MAX - 1;
 
-	for (size_t i = 0; i < w->nsessions; i++)
-		if (w->sessions[i]->state == SWAP_IS_RUNNING)
-			used |= UINT64_C(1) << w->sessions[i]->slot;
-	if (used == UINT64_MAX)
-		return err_set(e, ERR_REFUSED, "%d sessions run already", SWAP_RUNNING_MAX);
-	*slot = w->nsessions > 0 ? w->sessions[w->nsessions - 1]->slot : SWAP_RUNNING_MAX - 1;
-	do
-		*slot = (*slot + 1) % SWAP_RUNNING_MAX;
-	while ((used >> *slot & 1) != 0);
-	return 0;
+	if (swap_next_slot(w, newest, slot))
+		return 0;
+	return err_set(e, ERR_REFUSED, "%d sessions run already", SWAP_RUNNING_MAX);
 }
 
 static void

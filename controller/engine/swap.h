@@ -120,6 +120,7 @@ struct swap_session {
 	char last[SWAP_TEXT_BYTES];
 	int64_t pid, pid_start; /* of frisbeed; 0: none */
 	unsigned server_failures;
+	unsigned moves; /* how often it took another slot; not kept through a restart */
 	unsigned total, count[SWAP_PHASES]; /* its nodes; set as long as it is running, and at its end */
 	/* Measured once a second, and at its end: */
 	struct swap_measure took[SWAP_PHASES];
@@ -255,6 +256,10 @@ void swap_served(struct swap *, struct swap_now, struct swap_session *, const st
  * cannot be started, for this reason. */
 void swap_server_is(struct swap *, struct swap_now, struct swap_session *, int64_t pid,
     int64_t pid_start, const char *why);
+/* frisbeed has ended, because another program has the port, or serves the group: the session
+ * takes the next slot, unless a node listens at this one, or all were tried.  Returns whether it
+ * did; the orders of its nodes are others then. */
+bool swap_port_taken(struct swap *, struct swap_session *);
 /* The node was switched off and on; why: NULL, or what went wrong. */
 void swap_powered(struct swap *, struct swap_now, struct swap_node *, const char *why);
 /* The node's system answers.  A node that does not wait for this stays as it is. */

@@ -240,6 +240,48 @@ swap_server_is(struct swap *w, struct swap_now now, struct swap_session *s, int6
 	s->server_after_us = now.us + (UINT64_C(1) << s->server_failures) * SECOND_US / 2;
 }
 
+bool
+swap_next_slot(const struct swap *w, unsigned after, unsigned *slot)
+{
+	uint64_t used = 0;
+
+	for (size_t i = 0; i < w->nsessions; i++)
+		if (w->sessions[i]->state == SWAP_IS_RUNNING)
+			used |= UINT64_C(1) << w->sessions[i]->slot;
+	for (unsigned i = 1; i <= SWAP_RUNNING_MAX; i++) {
+		*slot = (after + i) % SWAP_RUNNING_MAX;
+		if ((used >> *slot & 1) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool
+has_receivers(const struct swap *w, const struct swap_session *s)
+{
+	for (unsigned i = 0; i < s->total; i++)
+		if (swap_receives(w->nodes[s->nodes[i]].phase))
+			return true;
+	return false;
+}
+
+bool
+swap_port_taken(struct swap *w, struct swap_session *s)
+{
+	unsigned slot;
+
+	if (s->state != SWAP_IS_RUNNING || s->moves == SWAP_RUNNING_MAX || has_receivers(w, s) ||
+	    !swap_next_slot(w, s->slot, &slot))
+		return false;
+	s->moves++;
+	s->slot = slot;
+	s->pid = s->pid_start = 0;
+	for (unsigned i = 0; i < s->total; i++)
+		swap_show_node(w, &w->nodes[s->nodes[i]]); /* its order names the port */
+	swap_say(w, s, "its port or its group is taken by another program: it goes on with the next one");
+	return true;
+}
+
 static void
 add_sample(struct swap_session *s, const struct swap_sample *at)
 {

@@ -3,6 +3,7 @@
 #include "controller/run/places.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,6 +39,15 @@ static int
 must_be(const char *path, int mode, struct err *e)
 {
 	return access(path, mode) == 0 ? 0 : err_os(e, "%s", path);
+}
+
+/* A folder that netboot/setup makes. */
+static int
+must_be_made(const char *folder, int mode, struct err *e)
+{
+	if (must_be(folder, mode, e) == 0)
+		return 0;
+	return e->os == ENOENT ? err_set(e, ERR_ABSENT, "%s: there is no such folder; netboot/setup makes it", folder) : -1;
 }
 
 /* "frisbee.report=10.9.0.1" in the file that netboot/setup has filled in. */
@@ -133,7 +143,8 @@ places_find(struct places *p, const struct control_config *c, struct err *e)
 	    join(p->folder_of_orders, c->netboot, "boot/orders", e) != 0 ||
 	    choose(p->token, c->token_file, p->state, "token", e) != 0)
 		return -1;
-	if (must_be(p->images, R_OK | X_OK, e) != 0 || must_be(p->folder_of_orders, W_OK | X_OK, e) != 0 ||
+	if (must_be_made(p->images, R_OK | X_OK, e) != 0 ||
+	    must_be_made(p->folder_of_orders, W_OK | X_OK, e) != 0 ||
 	    (c->token_file != NULL && must_be(p->token, R_OK, e) != 0) ||
 	    (c->power != NULL && must_be(c->power, X_OK, e) != 0))
 		return -1;

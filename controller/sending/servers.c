@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/base/log.h"
@@ -21,7 +22,8 @@
 #include "controller/sending/stats.h"
 
 /* PATIENCE_US: frisbeed ends within 3 s of a signal, unless its disk hangs. */
-enum { PATH_BYTES = 4096, PATIENCE_US = 10000000, ARGS_MAX = 32 };
+/* STATUS_TAKEN: of a frisbeed whose port is taken, or whose group has another server. */
+enum { PATH_BYTES = 4096, PATIENCE_US = 10000000, ARGS_MAX = 32, STATUS_TAKEN = 98 };
 
 struct sender {
 	struct servers *of;
@@ -145,7 +147,8 @@ on_end(void *arg, uint32_t events)
 		look(x, p, s); /* what was sent in its last second */
 	last_line(x, p->session, why, sizeof why);
 	log_info("frisbeed ended session=%u: %s", p->session, why);
-	if (s != NULL)
+	bool taken = WIFEXITED(p->process.status) && WEXITSTATUS(p->process.status) == STATUS_TAKEN;
+	if (s != NULL && !(taken && swap_port_taken(x->w, s)))
 		swap_server_is(x->w, x->now, s, 0, 0, why);
 	x->settled = false; /* it may leave files */
 }

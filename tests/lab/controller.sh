@@ -51,14 +51,26 @@ check "what was served is not kept" eval '! ls "$STATE"/session-* 2> /dev/null'
 
 echo "== what is refused, and what a second request of the same name does"
 touch "$T/machines/node1/unplugged"
+ip netns exec "${LAB}s" "$PYTHON" -c 'import signal, socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("", 7704))
+signal.pause()' &
+TAKER=$!
+has_port() { on s ss -lun | grep -q ":$1 "; }
+begins $TAKER has_port 7704 || fail "nobody takes the port"
 api POST /api/v1/sessions '{"nodes": "node1", "image": "lab.ndz", "request": "one"}' > "$T/first"
 check "201" [ "$(cat "$T/status")" = 201 ]
 id=$(field id < "$T/first")
 api POST /api/v1/sessions '{"nodes": "node1", "image": "lab.ndz", "request": "one"}' > "$T/second"
 check "the same session" eval '[ "$(cat "$T/status")" = 200 ] && [ "$(field id < "$T/second")" = "$id" ]'
-check "its order is there" grep -q "frisbee.action=load.*frisbee.group=239.192.77.4 frisbee.port=7704 " "$NET/boot/orders/52-54-00-00-00-01.ipxe"
+check "its order is there" grep -q "frisbee.action=load.*frisbee.group=239.192.77.[45] frisbee.port=770[45] " "$NET/boot/orders/52-54-00-00-00-01.ipxe"
+check "another program has its port: the next one is in the order" soon grep -q "frisbee.group=239.192.77.5 frisbee.port=7705 " "$NET/boot/orders/52-54-00-00-00-01.ipxe"
+check "and served" soon has_port 7705
 swapin node1 lab.ndz > "$T/out" 2> "$T/err"
 check "a node belongs to one session" grep -q "node1 belongs to session $id" "$T/err"
+FRISBEE_TEST_TIMES=absent=1 swapin --follow="$id" > "$T/followed" 2>&1 &
+S=$!
+check "a node that does not boot is named" soon grep -q "node1 has not booted from the network yet" "$T/followed"
 swapin node7 lab.ndz > /dev/null 2> "$T/err"; check "no such node: 2" [ $? = 2 ]
 swapin node2 none.ndz > /dev/null 2> "$T/err"; check "no such image: 2" [ $? = 2 ]
 swapin --words='frisbee.action=shell' node2 lab.ndz > /dev/null 2> "$T/err"; check "no other action" grep -q "cannot be a word" "$T/err"
@@ -71,6 +83,9 @@ check "and their samples" eval '[ "$(field "samples[0][0]" < "$T/out")" != 0 ] &
 check "the order is there after a restart" [ -e "$NET/boot/orders/52-54-00-00-00-01.ipxe" ]
 swapin --stop="$id" > "$T/out"
 check "stopped" grep -q "^node1: stopped" "$T/out"
+wait $S; rc=$?
+check "whoever follows it sees its end" eval '[ $rc = 1 ] && grep -q "^node1: stopped" "$T/followed"'
+kill $TAKER; wait $TAKER 2> /dev/null
 check "its order is gone" soon no_orders
 check "history" [ "$(api GET /api/v1/history | field "history[0].state")" = stopped ]
 
@@ -108,6 +123,7 @@ swapin node1 lab.ndz > "$T/out" 2> "$T/err" &
 S=$!
 has_asked() { [ "$(refused)" -gt "$before" ]; }
 begins $S has_asked || fail "it does not ask"
+check "it says that it waits" soon grep -q "the controller at 127.0.0.1:8484 does not answer.*it is asked again for" "$T/err"
 controller_start
 wait $S; rc=$?
 check "it is heard when the controller is there" [ $rc = 0 ]

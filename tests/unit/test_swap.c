@@ -266,6 +266,30 @@ test_server(void)
 	swap_free(&w);
 }
 
+static void
+test_port_taken(void)
+{
+	struct swap w;
+	struct swap_session *s = set_up(&w, &config, 2, "n[0-1]", 1);
+	uint64_t before = w.changed;
+	unsigned first = s->slot;
+
+	swap_server_is(&w, start, s, 7, 7, NULL);
+	T_CHECK(swap_port_taken(&w, s) && s->slot != first && s->pid == 0);
+	T_CHECK(s->unsaved && s->server_failures == 0 && swap_wants_server(&w, s, start.us)); /* at once */
+	T_CHECK(w.nodes[0].changed > before && w.nodes[1].changed > before); /* new orders */
+	for (unsigned i = 1; i < SWAP_RUNNING_MAX; i++)
+		T_CHECK(swap_port_taken(&w, s));
+	T_CHECK(s->slot == first && !swap_port_taken(&w, s)); /* all were tried */
+	swap_free(&w);
+
+	s = set_up(&w, &config, 2, "n[0-1]", 1);
+	report(&w, start, &w.nodes[1], "loading", "");
+	first = s->slot;
+	T_CHECK(!swap_port_taken(&w, s) && s->slot == first); /* a node listens there */
+	swap_free(&w);
+}
+
 /* One that is killed again and again, and sends each time, does work: each counts its own blocks. */
 static void
 test_server_killed(void)
@@ -1054,6 +1078,7 @@ main(void)
 	test_groups();
 	test_take_back();
 	test_server();
+	test_port_taken();
 	test_server_killed();
 	test_follow_up();
 	test_stream();

@@ -18,7 +18,7 @@
 #include "tools/swapin/show.h"
 
 /* AWAY_S: a controller that is restarted, or its host, answers again within that time. */
-enum { AWAY_S = 120, ASK_AGAIN_US = 1000000, PATH_BYTES = 100 };
+enum { AWAY_S = 120, ASK_AGAIN_US = 1000000, SAY_AGAIN_US = 10000000, PATH_BYTES = 100 };
 
 struct opts {
 	const char *server, *token_file, *words;
@@ -61,14 +61,19 @@ static const struct cli_program prog = {
 /* Make the call, and repeat it for up to AWAY_S while the controller does not answer: it may
  * be restarting.  The controller starts no second session for the same request. */
 static int
-ask_again(const struct ask *a, const char *path, const char *body, struct jtree **out, struct err *e)
+ask_again(const struct opts *o, const struct ask *a, const char *path, const char *body,
+    struct jtree **out, struct err *e)
 {
-	uint64_t until_us = clock_us() + AWAY_S * UINT64_C(1000000);
+	uint64_t until_us = clock_us() + AWAY_S * UINT64_C(1000000), say_us = 0;
 
 	for (;;) {
 		int rc = ask(a, path, body, out, e);
 		if (rc == 0 || e->os == 0 || clock_us() >= until_us)
 			return rc;
+		if (!o->quiet && clock_us() >= say_us) {
+			show_away(e->text, (until_us - clock_us()) / 1000000);
+			say_us = clock_us() + SAY_AGAIN_US;
+		}
 		timed_pause(clock_us() + ASK_AGAIN_US);
 		if (cancel_check(e) != 0)
 			return -1;
@@ -99,10 +104,10 @@ follow(const struct opts *o, const struct ask *a, uint32_t id, struct jtree **ou
 
 	snprintf(path, sizeof path, "/api/v1/sessions/%u", id);
 	for (;;) {
-		if (ask_again(a, path, NULL, &now, e) != 0)
+		if (ask_again(o, a, path, NULL, &now, e) != 0)
 			break;
 		if (!o->quiet && !o->json)
-			show_news(now, before);
+			show_news(now, before), show_absent(now, before);
 		jtree_free(before);
 		before = now;
 		if (!runs(now)) {
@@ -211,7 +216,7 @@ start(const struct opts *o, const struct ask *a, char **operands, uint32_t *id, 
 	if (rc == 0 && body == NULL)
 		rc = err_nomem(e, "a session");
 	if (rc == 0)
-		rc = ask_again(a, "/api/v1/sessions", body, &s, e);
+		rc = ask_again(o, a, "/api/v1/sessions", body, &s, e);
 	if (rc == 0)
 		*id = (uint32_t)jtree_number(jtree_get(s, "id"), 0);
 	free(wish);

@@ -2,12 +2,17 @@
  * thread. */
 #include "tools/swapin/show.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/base/say.h"
+#include "common/base/test_times.h"
+
+/* Nodes that do not boot are named after BOOT_S seconds, and each BOOT_AGAIN_S from then on. */
+enum { BOOT_S = 30, BOOT_AGAIN_S = 60, NAMES_MAX = 8 };
 
 static const char *const phases[] = { "booting", "loading", "personalising", "streaming", "usable", "rebooting", NULL };
 
@@ -68,6 +73,55 @@ show_news(const struct jtree *s, const struct jtree *before)
 	}
 	if (isatty(STDERR_FILENO))
 		show_progress(s);
+}
+
+void
+show_away(const char *why, uint64_t seconds)
+{
+	say(stderr, "%s; it is asked again for %" PRIu64 " s\n", why, seconds);
+}
+
+/* How often nodes that do not boot were to be named, this long after the session began. */
+static int
+times_due(const struct jtree *s)
+{
+	double first_s = (double)test_time_us("absent", BOOT_S * UINT64_C(1000000)) / 1e6;
+	double seconds = number(s, "seconds");
+
+	return seconds < first_s ? 0 : 1 + (int)((seconds - first_s) / BOOT_AGAIN_S);
+}
+
+static size_t
+name_absent(const struct jtree *members, char *names, size_t cap)
+{
+	size_t n = 0, used = 0;
+
+	names[0] = '\0';
+	for (size_t i = 0; i < jtree_count(members); i++) {
+		const struct jtree *node = jtree_at(members, i);
+		if (strcmp(text(node, "phase"), "booting") != 0 || n++ >= NAMES_MAX || used >= cap)
+			continue;
+		int len = snprintf(names + used, cap - used, "%s%s", used > 0 ? ", " : "", text(node, "name"));
+		used += len > 0 ? (size_t)len : 0;
+	}
+	return n;
+}
+
+void
+show_absent(const struct jtree *s, const struct jtree *before)
+{
+	char names[NAMES_MAX * 300], more[40] = "";
+
+	if (before == NULL || times_due(s) == times_due(before))
+		return;
+	size_t n = name_absent(jtree_get(s, "members"), names, sizeof names);
+	if (n == 0)
+		return;
+	if (n > NAMES_MAX)
+		snprintf(more, sizeof more, " and %zu more", n - NAMES_MAX);
+	say(stderr, "%6.0f s  %s%s %s not booted from the network yet: switched on, and set to start from it first? "
+		    "docs/controller.md says what to look at\n",
+	    number(s, "seconds"), names, more, n == 1 ? "has" : "have");
 }
 
 static void
