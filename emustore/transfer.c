@@ -451,7 +451,7 @@ command_get(const struct options *o, char **operands, int n, struct err *e)
 	struct reopened *r;
 
 	(void)n;
-	if (reopened_open(&r, &place, operands[0], true, e) != 0)
+	if (reopened_open(&r, &place, operands[0], REOPENED_PROVE, e) != 0)
 		return -1;
 	/* Standard output may be the file that is replaced, so this comes first. */
 	FILE *report = output_report(operands[1]);

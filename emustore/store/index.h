@@ -69,11 +69,12 @@ int index_last_fragment(struct index *, uint64_t *number, struct err *);
 /* A walk finds where fragments are, one after the other.  It is cheap where each fragment
  * is the one behind the last, as those of an image mostly are.  Only one walk at a time,
  * and nothing is written to the index before it has ended.  A place: the fragment's
- * number, the byte offset `at` of its record, the number of its pack, and the length of
- * its data. */
+ * number, the byte offset `at` of its record, the number of its pack, the length of its
+ * data, and what a fragment table says of it. */
 struct index_place {
 	uint64_t number, at;
 	uint32_t pack, bytes;
+	struct fragment_raw raw;
 };
 
 struct index_walk {

@@ -167,6 +167,8 @@ index_walk_to(struct index_walk *w, const uint8_t sha256[SHA256_BYTES],
 	*p = (struct index_place){ .number = index_column(s, 0),
 		.pack = (uint32_t)index_column(s, 1),
 		.at = index_column(s, 2),
-		.bytes = (uint32_t)index_column(s, 3) };
+		.bytes = (uint32_t)index_column(s, 3),
+		.raw.bytes = (uint32_t)index_column(s, 6) };
+	index_column_bytes(s, 5, p->raw.digest, sizeof p->raw.digest);
 	return 1;
 }

@@ -24,8 +24,8 @@ static const char *const sql[QUERIES] = {
 	[Q_LAST_FRAGMENT] = "SELECT coalesce(max(number), 0) FROM fragments",
 	[Q_COUNT_FRAGMENTS] = "SELECT pack, count(*) FROM fragments GROUP BY pack",
 	[Q_FIND_NUMBER] = "SELECT number FROM fragments WHERE sha256 = ?1",
-	[Q_PLACES_FROM] = "SELECT number, pack, at, bytes, sha256 FROM fragments "
-			  "WHERE number >= ?1 ORDER BY number",
+	[Q_PLACES_FROM] = "SELECT " FRAGMENT_COLUMNS
+			  " FROM fragments WHERE number >= ?1 ORDER BY number",
 	[Q_ADD_PACK] = "INSERT INTO packs (bytes, id, condemned, digests) "
 		       "VALUES (?1, ?2, 0, ?3)",
 	[Q_ADD_SPARE] = "INSERT OR IGNORE INTO spares (pack, at, sha256) "

@@ -132,9 +132,8 @@ data_end(const struct place *p)
 	return p->at + FRAGMENT_DATA_AT + p->bytes;
 }
 
-/* Does the record of b follow that of a, with nothing but padding between them? */
-static bool
-follows(const struct place *a, const struct place *b)
+bool
+place_follows(const struct place *a, const struct place *b)
 {
 	return !is_zeros(b) && !is_given(b) && a->slot == b->slot &&
 	       b->at - data_end(a) < RECORD_ALIGN && b->at >= data_end(a);
@@ -175,7 +174,7 @@ read_run(struct rebuilder *r, const struct place *places, size_t i, size_t n,
 		end = data_end(p);
 		count++;
 	} while (i + count < n && v + 2 <= IOV_MOST &&
-		 follows(&places[i + count - 1], &places[i + count]));
+		 place_follows(&places[i + count - 1], &places[i + count]));
 	return read_vector(r, &places[i], v, end - from, e) == 0 ? (ssize_t)count : -1;
 }
 
@@ -254,8 +253,8 @@ prove_pieces(struct rebuilder *r, const struct recipe_chunk *c, const struct pla
 	return 0;
 }
 
-static int
-check_lengths(const struct recipe_chunk *c, const struct place *places, struct err *e)
+int
+rebuild_check_lengths(const struct recipe_chunk *c, const struct place *places, struct err *e)
 {
 	uint64_t bytes = c->codec != NULL ? c->codec->head_bytes + c->codec->tail_bytes
 	                                  : 0;
@@ -360,7 +359,7 @@ rebuild_chunk(struct rebuilder *r, const struct recipe_chunk *c,
 
 	if (c->redeflated)
 		return rebuild_redeflated(r, c, places, out, e);
-	if (check_lengths(c, places, e) != 0 || make_room(r, c->npieces, e) != 0)
+	if (rebuild_check_lengths(c, places, e) != 0 || make_room(r, c->npieces, e) != 0)
 		return -1;
 	memcpy(out, c->header, c->header_bytes);
 	memset(out + c->header_bytes, 0, NDZ_HEADER_BYTES - c->header_bytes);

@@ -17,6 +17,10 @@ struct place {
 	uint32_t bytes; /* compressed bytes */
 };
 
+/* Does the record of the second fragment follow that of the first in a pack, with nothing but
+ * padding between them? */
+bool place_follows(const struct place *, const struct place *);
+
 /* PLACE_GIVEN: the data are at byte `at` of the bytes that rebuilder_give() was given. */
 enum { PLACE_ZEROS = (int)UINT32_MAX, PLACE_GIVEN = (int)(UINT32_MAX - 1) };
 
@@ -42,6 +46,16 @@ void rebuilder_prove(struct rebuilder *, struct rd digests);
  * rebuilder_equivalents() counts them. */
 int rebuild_chunk(struct rebuilder *, const struct recipe_chunk *, const struct place *,
     uint8_t *out, struct err *);
+/* Do the pieces add up to the stream of the recipe?  ERR_FORMAT. */
+int rebuild_check_lengths(
+    const struct recipe_chunk *, const struct place *, struct err *);
+/* Put n bytes from byte `at` of the chunk into out.  Of the packs, only those bytes are read,
+ * with one call for fragments that lie one behind the other.  A fragment of which all bytes
+ * are asked for is compared with the checksum of its record.  raws: what the fragment table
+ * says of each piece; NULL where the bytes are in the header area.  ERR_FORMAT: damaged, or
+ * the stream is redeflated. */
+int rebuild_part(struct packs *, const struct recipe_chunk *, const struct place *,
+    const struct fragment_raw *raws, size_t at, size_t n, void *out, struct err *);
 /* How many chunks the zlib at hand did not make as they were put: each was replaced by an
  * equivalent chunk, which has the same data for the same sectors. */
 uint64_t rebuilder_equivalents(const struct rebuilder *);

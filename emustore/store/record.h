@@ -51,6 +51,12 @@ struct fragment_head {
 	uint32_t adler;     /* Adler-32 of the raw bytes */
 };
 
+/* What the fragment table of a chunk says of the raw bytes of a fragment. */
+struct fragment_raw {
+	uint8_t digest[RAW_DIGEST_BYTES];
+	uint32_t bytes;
+};
+
 /* A fragment and where it is in its pack. */
 struct pack_fragment {
 	uint64_t at;    /* byte offset of its record in the pack */

@@ -11,7 +11,7 @@ struct reopened {
 	struct store_place place;
 	const char *name;
 	struct store *own; /* of reopened_of(): the store that is open; else NULL */
-	bool prove;
+	unsigned how;
 	struct stored *image;
 	struct recipe_image about; /* of the image that was opened first */
 	bool anew; /* opened with an index that was made from the objects for this */
@@ -30,10 +30,11 @@ open_image(struct stored **out, const struct reopened *r, const char *name,
 	if (store_name_get(&parsed, name, e) != 0 ||
 	    store_open_at(&s, &r->place, access, e) != 0)
 		return -1;
+	s.parts = (r->how & REOPENED_PARTS) != 0;
 	int rc = stored_open(out, &s, &parsed, e);
 	if (rc == 0 && load)
 		stored_note_load(*out, &s);
-	if (rc == 0 && r->prove)
+	if (rc == 0 && (r->how & REOPENED_PROVE) != 0)
 		rc = stored_prove(*out, &s, e);
 	store_close(&s);
 	if (rc == 0)
@@ -99,10 +100,10 @@ open_new(struct reopened **out, const struct reopened *like, bool same, struct e
 
 int
 reopened_open(struct reopened **out, const struct store_place *p, const char *name,
-    bool prove, struct err *e)
+    unsigned how, struct err *e)
 {
 	return open_new(out,
-	    &(struct reopened){ .place = *p, .name = name, .prove = prove }, false, e);
+	    &(struct reopened){ .place = *p, .name = name, .how = how }, false, e);
 }
 
 int
@@ -144,22 +145,23 @@ reopened_equivalents(const struct reopened *r)
 	return r->equivalents + stored_equivalents(r->image);
 }
 
-int
-reopened_header(
-    struct reopened *r, uint32_t i, uint8_t out[NDZ_HEADER_BYTES], struct err *e)
+static int
+get(struct stored *image, uint32_t i, size_t at, size_t n, void *out, struct err *e)
 {
-	return stored_header(r->image, i, out, e);
+	return n == NDZ_CHUNK_BYTES ? stored_chunk(image, i, out, e)
+	                            : stored_part(image, i, at, n, out, e);
 }
 
-/* Read a chunk.  gc may remove packs that readers use; it has copied what is in use to
+/* gc may remove packs that readers use; it has copied what is in use to
  * other packs before, so the image is opened again.  What looks like damage may be an
  * error of the index, so an index is made anew, once.  What is missing then is damage. */
 int
-reopened_chunk(struct reopened *r, uint32_t i, void *out, struct err *e)
+reopened_part(
+    struct reopened *r, uint32_t i, size_t at, size_t n, void *out, struct err *e)
 {
 	struct stored *again;
 	struct err why; /* the first error says more, unless this one is damage */
-	int rc = stored_chunk(r->image, i, out, e);
+	int rc = get(r->image, i, at, n, out, e);
 	bool damaged = rc != 0 && e->kind == ERR_FORMAT && !r->anew;
 
 	if (rc == 0 || r->own != NULL || (e->os != ENOENT && !damaged))
@@ -173,5 +175,11 @@ reopened_chunk(struct reopened *r, uint32_t i, void *out, struct err *e)
 	r->equivalents += stored_equivalents(r->image);
 	stored_free(r->image);
 	r->image = again;
-	return stored_chunk(r->image, i, out, e) == 0 ? 0 : store_err_missing(e);
+	return get(r->image, i, at, n, out, e) == 0 ? 0 : store_err_missing(e);
+}
+
+int
+reopened_chunk(struct reopened *r, uint32_t i, void *out, struct err *e)
+{
+	return reopened_part(r, i, 0, NDZ_CHUNK_BYTES, out, e);
 }

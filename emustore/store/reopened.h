@@ -8,12 +8,14 @@
 /* Belongs to one thread at a time. */
 struct reopened;
 
+/* How an image is opened: prove: each fragment is compared with its SHA-256, as
+ * stored_prove() does; parts: reopened_part() may be called. */
+enum { REOPENED_PROVE = 1, REOPENED_PARTS = 2 };
 /* Open image `name` of the store at that place.  name and the strings of the place stay
- * the caller's, and are needed until reopened_free().  prove: compare each fragment with
- * its SHA-256, as stored_prove() does.  Errors are those of store_open() and
- * stored_open(). */
+ * the caller's, and are needed until reopened_free().  Errors are those of store_open()
+ * and stored_open(). */
 int reopened_open(struct reopened **, const struct store_place *, const char *name,
-    bool prove, struct err *);
+    unsigned how, struct err *);
 /* Take over an image that was opened from this store, which stays open until
  * reopened_free().  It is never opened again.  NULL: out of memory, and the image is still
  * the caller's. */
@@ -26,12 +28,13 @@ int reopened_more(struct reopened **, const struct reopened *first, struct err *
 void reopened_free(struct reopened *);
 /* The description of the image; valid until reopened_free(). */
 const struct recipe_image *reopened_about(const struct reopened *);
-/* The header area of chunk i, as stored_header() returns it. */
-int reopened_header(
-    struct reopened *, uint32_t i, uint8_t out[NDZ_HEADER_BYTES], struct err *);
 /* Put chunk i together in out[NDZ_CHUNK_BYTES], as stored_chunk() does; opens the image
  * again when that is necessary. */
 int reopened_chunk(struct reopened *, uint32_t i, void *out, struct err *);
+/* Put n bytes from byte `at` of chunk i into out, as stored_part() does; opens the image
+ * again when that is necessary. */
+int reopened_part(
+    struct reopened *, uint32_t i, size_t at, size_t n, void *out, struct err *);
 /* How many of these chunks were equivalents, as stored_equivalents() counts them. */
 uint64_t reopened_equivalents(const struct reopened *);
 

@@ -49,6 +49,7 @@ struct store {
 	uint64_t pack_bytes, grace_seconds;
 	struct blocks *blocks; /* only of a bucket; NULL: packs are files */
 	uint64_t blocks_bytes; /* limit for the files of the blocks in the cache */
+	bool parts; /* images are opened so that parts of their chunks can be made */
 	/* The index, and the folder in which it is kept; cache NULL: the index belongs to
 	 * this process alone. */
 	struct index *index;

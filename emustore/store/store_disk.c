@@ -18,6 +18,7 @@ struct store_disk {
 	struct reopened *image; /* the first of its openings */
 	uint32_t chunks;
 	bool redeflated; /* its chunks are redeflated, which takes long */
+	bool parts;      /* what is read is made, and not the whole chunk */
 	uint8_t sha256[SHA256_BYTES];
 	struct store_cache *cache, own; /* the caller's, or its own */
 	struct stock *stock; /* chunks that were put together, by their numbers */
@@ -65,15 +66,15 @@ give_opening(struct store_disk *d, struct reopened *r)
 	pthread_mutex_unlock(&d->lock);
 }
 
-/* Put a chunk together, or only its header. */
+/* Put n bytes from byte `at` of a chunk together. */
 static int
-make(struct store_disk *d, uint32_t chunk, bool header, void *out, struct err *e)
+make(struct store_disk *d, uint32_t chunk, size_t at, size_t n, void *out, struct err *e)
 {
 	struct reopened *r = take_opening(d, e);
 
 	if (r == NULL)
 		return -1;
-	int rc = header ? reopened_header(r, chunk, out, e) : reopened_chunk(r, chunk, out, e);
+	int rc = reopened_part(r, chunk, at, n, out, e);
 	give_opening(d, r);
 	return rc;
 }
@@ -92,7 +93,7 @@ make_kept(void *arg, struct stocked *out, struct err *e)
 
 	if (bytes == NULL)
 		return err_nomem(e, "a chunk");
-	if (make(w->d, w->chunk, false, bytes, e) != 0) {
+	if (make(w->d, w->chunk, 0, NDZ_CHUNK_BYTES, bytes, e) != 0) {
 		free(bytes);
 		return -1;
 	}
@@ -150,21 +151,14 @@ guess(struct store_disk *d, uint32_t chunk)
 		want(d, (uint64_t)chunk + k);
 }
 
-/* Read n bytes from byte `at` of a chunk past the stock, if nobody needs the chunk there:
- * surveys read only headers, and installers read whole chunks, once.  1: not done. */
-static int
-read_past(struct store_disk *d, uint32_t chunk, void *buf, size_t n, size_t at,
-    struct err *e)
+/* Are these bytes read past the stock?  Nobody needs the chunk there: surveys read only
+ * headers, installers read whole chunks, once, and who reads parts keeps what he decodes of
+ * them. */
+static bool
+is_past(const struct store_disk *d, size_t n, size_t at)
 {
-	uint8_t header[NDZ_HEADER_BYTES];
-
-	if (n == NDZ_CHUNK_BYTES && !d->redeflated)
-		return make(d, chunk, false, buf, e);
-	if (at + n > sizeof header)
-		return 1;
-	int rc = make(d, chunk, true, header, e);
-	memcpy(buf, header + at, rc == 0 ? n : 0);
-	return rc;
+	return d->parts || at + n <= NDZ_HEADER_BYTES ||
+	       (n == NDZ_CHUNK_BYTES && !d->redeflated);
 }
 
 /* Read n bytes from byte `at` of one chunk. */
@@ -174,10 +168,9 @@ read_part(struct store_disk *d, uint32_t chunk, void *buf, size_t n, size_t at,
 {
 	struct stock_item *i = stock_find(d->stock, chunk);
 	bool made = false;
-	int rc = i == NULL ? read_past(d, chunk, buf, n, at, e) : 1;
 
-	if (rc <= 0)
-		return rc;
+	if (i == NULL && is_past(d, n, at))
+		return make(d, chunk, at, n, buf, e);
 	if (i == NULL)
 		i = get_kept(d, chunk, &made, e);
 	*(made ? &d->cache->misses : &d->cache->hits) += 1;
@@ -272,13 +265,15 @@ open_image(struct store_disk *d, struct err *e)
 	size_t cpus = pipeline_jobs(0);
 
 	const struct store_place place = { .url = d->store };
-	if (reopened_open(&d->image, &place, d->name, false, e) != 0)
+	unsigned how = d->cache == &d->own ? REOPENED_PARTS : 0;
+	if (reopened_open(&d->image, &place, d->name, how, e) != 0)
 		return -1;
 	const struct recipe_image *a = reopened_about(d->image);
 	d->idle[d->nidle++] = d->image;
 	d->nopen = d->most = 1;
 	d->chunks = a->chunks;
 	d->last = UINT32_MAX;
+	d->parts = how != 0 && !a->redeflated;
 	memcpy(d->sha256, a->sha256, sizeof d->sha256);
 	uint64_t bytes = d->cache->max_bytes, least;
 	if (a->redeflated) {

@@ -28,6 +28,7 @@ struct stored {
 	struct recipe_block *blocks;
 	uint32_t nblocks;
 	struct place *places; /* of all pieces of all chunks */
+	struct fragment_raw *raws; /* of the same pieces; NULL: no parts are made */
 	size_t nplaces, cap;
 	struct index_walk walk; /* used while places are looked for */
 	size_t *first;   /* each chunk's first place; chunks + 1 of them */
@@ -81,6 +82,7 @@ stored_free(struct stored *d)
 	buf_free(&d->plain);
 	free(d->blocks);
 	free(d->places);
+	free(d->raws);
 	free(d->first);
 	free(d);
 }
@@ -214,11 +216,13 @@ load_block(struct stored *d, uint32_t k, int (*fn)(struct stored *, struct err *
 }
 
 static int
-place_of(struct stored *d, struct index_walk *walk, const struct recipe_piece *p,
-    struct place *place, struct err *e)
+place_of(struct stored *d, const struct recipe_piece *p, struct err *e)
 {
-	struct index_place f;
+	struct place *place = &d->places[d->nplaces++];
+	struct index_place f = { 0 };
 
+	if (d->raws != NULL)
+		d->raws[place - d->places] = f.raw;
 	if (p->zero) {
 		*place = (struct place){ .at = p->raw_bytes,
 			.slot = (uint32_t)PLACE_ZEROS,
@@ -228,32 +232,48 @@ place_of(struct stored *d, struct index_walk *walk, const struct recipe_piece *p
 	if (p->number >= d->digests.len / SHA256_BYTES)
 		return err_set(e, ERR_FORMAT,
 		    "its recipe has no digest of fragment %" PRIu64, p->number);
-	int rc = index_walk_to(walk, d->digests.base + p->number * SHA256_BYTES, &f, e);
+	int rc =
+	    index_walk_to(&d->walk, d->digests.base + p->number * SHA256_BYTES, &f, e);
 	if (rc < 0)
 		return -1;
 	if (rc == 0)
 		return err_lost(p->number, e);
 	place->at = f.at;
 	place->bytes = f.bytes;
+	if (d->raws != NULL)
+		d->raws[place - d->places] = f.raw;
 	return packs_slot(d->packs, d->s->index, f.pack, &place->slot, e);
+}
+
+/* Make room for the places of n more pieces. */
+static int
+make_room(struct stored *d, size_t n, struct err *e)
+{
+	size_t cap = d->nplaces + n + (d->nplaces + n) / 2;
+
+	if (d->nplaces + n <= d->cap)
+		return 0;
+	void *places = realloc(d->places, cap * sizeof *d->places);
+	if (places == NULL)
+		return err_nomem(e, "a recipe");
+	d->places = places;
+	void *raws = d->s->parts ? realloc(d->raws, cap * sizeof *d->raws) : NULL;
+	if (raws == NULL && d->s->parts)
+		return err_nomem(e, "a recipe");
+	d->raws = raws;
+	d->cap = cap;
+	return 0;
 }
 
 static int
 find_places(struct stored *d, struct err *e)
 {
-	size_t n = d->nplaces + d->c.npieces;
+	int rc = make_room(d, d->c.npieces, e);
 
-	if (n > d->cap) {
-		size_t cap = n + n / 2;
-		struct place *places = realloc(d->places, cap * sizeof *places);
-		if (places == NULL)
-			return err_nomem(e, "a recipe");
-		d->places = places;
-		d->cap = cap;
-	}
-	int rc = 0;
+	if (rc != 0)
+		return -1;
 	for (size_t i = 0; i < d->c.npieces && rc == 0; i++)
-		rc = place_of(d, &d->walk, &d->c.pieces[i], &d->places[d->nplaces++], e);
+		rc = place_of(d, &d->c.pieces[i], e);
 	d->first[++d->placed] = d->nplaces;
 	return rc;
 }
@@ -461,12 +481,12 @@ stored_equivalents(const struct stored *d)
 }
 
 int
-stored_header(
-    struct stored *d, uint32_t i, uint8_t out[NDZ_HEADER_BYTES], struct err *e)
+stored_part(
+    struct stored *d, uint32_t i, size_t at, size_t n, void *out, struct err *e)
 {
-	if (get_recipe(d, i, e) != 0)
+	if (get_recipe(d, i, e) != 0 ||
+	    rebuild_part(d->packs, &d->c, d->places + d->first[i],
+		d->raws != NULL ? d->raws + d->first[i] : NULL, at, n, out, e) != 0)
 		return err_ctx(e, "%s: chunk %u", stored_title(&d->about).text, i);
-	memset(out, 0, NDZ_HEADER_BYTES);
-	memcpy(out, d->c.header, d->c.header_bytes);
 	return 0;
 }

@@ -48,10 +48,11 @@ int stored_chunk(struct stored *, uint32_t i, void *out, struct err *);
  * put, but others with the same data for the same sectors, because the zlib at hand does
  * not make the original bytes. */
 uint64_t stored_equivalents(const struct stored *);
-/* Write the header area of chunk i < chunks to out; no pack is read.  ERR_FORMAT: the
- * recipe is damaged. */
-int stored_header(
-    struct stored *, uint32_t i, uint8_t out[NDZ_HEADER_BYTES], struct err *);
+/* Put n bytes from byte `at` of chunk i < chunks into out, as rebuild_part() makes them; of
+ * the packs only the fragments are read that have these bytes.  Behind the header area
+ * this needs an image that was opened with store.parts.  Errors as of stored_chunk(). */
+int stored_part(
+    struct stored *, uint32_t i, size_t at, size_t n, void *out, struct err *);
 /* How many fragments the recipe refers to.  A fragment that occurs several times is
  * counted each time. */
 uint64_t stored_fragments(const struct stored *);

@@ -35,9 +35,16 @@ done
 # A store.
 "$BIN/emustore" -s "$T/store" init > /dev/null && "$BIN/emustore" -q -s "$T/store" put sda "$T/sda.ndz" || fail "emustore"
 check "from a store" comes_out "$T/sda.out" image=store:sda store="$T/store"
-check "a whole disk of a store is read once" python3 "$TOP/tests/helpers/nbd_reads.py" cost "$PLUGIN" \
-	$(($(stat -c %s "$T/sda.ndz") * 2)) image=store:sda store="$T/store"
+check "a store is read by fragments, and each of them once" "$PYTHON" "$TOP/tests/helpers/nbd_reads.py" cost "$PLUGIN" \
+	"$T/sda.ndz" image=store:sda store="$T/store" cache=1M
+check "any part of a store" nbd "'$PYTHON' '$TOP/tests/helpers/nbd_reads.py' random \$unixsocket '$T/sda.out' 300" \
+	image=store:sda store="$T/store" cache=1M
 refused "nothing" image=store:nothing store="$T/store"
+# A byte of a fragment that is read by itself.
+pack=$(find "$T/store/packs" -type f | head -n 1); at=$(($(stat -c %s "$pack") / 2)); chmod u+w "$pack"
+printf "\\x$(printf %x $((0x$(od -An -tx1 -j$at -N1 "$pack") ^ 1)))" | dd of="$pack" bs=1 seek=$at conv=notrunc status=none
+if comes_out "$T/sda.out" image=store:sda store="$T/store"; then fail "a damaged fragment: came out"
+else check "a damaged fragment is named: $(grep -m 1 damaged "$T/nbd.log")" grep -q "sda:1: chunk.*pack.*: the record at byte [0-9]* is damaged" "$T/nbd.log"; fi
 
 # Bytes of any part flipped: the disk as it was, or an error where it is damaged.
 check "damage" python3 "$TOP/tests/helpers/nbd_reads.py" flips "$PLUGIN" "$T/sda.ndz" "$T/sda.out" "${FLIPS:-50}"
