@@ -13,15 +13,13 @@
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/number.h"
+#include "common/base/retry.h"
 #include "common/base/timed.h"
 #include "common/disk/disk_impl.h"
 #include "common/disk/disk_nbd_impl.h"
 
-enum {
-	/* Each thread that reads has a connection to itself, and no more threads read at once. */
-	CONNECTIONS_MAX = 8,
-	PAUSE_US = 200000, /* before a connection is tried again */
-};
+/* Each thread that reads has a connection to itself, and no more threads read at once. */
+enum { CONNECTIONS_MAX = 8 };
 
 struct nbd_disk {
 	char *uri;
@@ -85,9 +83,9 @@ give_back(struct nbd_disk *d, struct nbd_conn *c)
 }
 
 static int
-connect_again(struct nbd_disk *d, struct nbd_conn **c, struct err *e)
+connect_again(struct nbd_disk *d, struct nbd_conn **c, uint64_t patience_us, struct err *e)
 {
-	if (nbd_conn_open(c, d->uri, d->patience_us, e) != 0)
+	if (nbd_conn_open(c, d->uri, patience_us, e) != 0)
 		return -1;
 	if ((*c)->bytes == d->bytes && (*c)->align <= d->align)
 		return 0;
@@ -98,34 +96,64 @@ connect_again(struct nbd_disk *d, struct nbd_conn **c, struct err *e)
 	return -1;
 }
 
+/* What is read, and what has come of it. */
+struct reading {
+	void *buf;
+	size_t n;
+	uint64_t at;
+	struct retry retry;
+	bool broken;       /* the connection has failed, not the request */
+	uint64_t moved_us; /* when something has come last, or else when the try began */
+};
+
 /* Read on a connection of take().  *c NULL: open it first.  *c becomes NULL when the connection
  * breaks and is closed. */
 static int
-try_read(struct nbd_disk *d, struct nbd_conn **c, void *buf, size_t n, uint64_t at,
-    bool *broken, struct err *e)
+try_read(struct nbd_disk *d, struct nbd_conn **c, struct reading *r, struct err *e)
 {
-	*broken = true;
-	if (*c == NULL && connect_again(d, c, e) != 0)
+	uint64_t left_us = (uint64_t)(r->retry.seconds * 1e6);
+
+	r->broken = true;
+	r->moved_us = clock_us();
+	if (*c == NULL && connect_again(d, c, left_us, e) != 0)
 		return -1;
-	int rc = nbd_conn_read(*c, buf, n, at, broken, e);
-	if (rc != 0 && *broken) {
+	(*c)->patience_us = left_us;
+	int rc = nbd_conn_read(*c, r->buf, r->n, r->at, &r->broken, e);
+	if ((*c)->moved_us > r->moved_us)
+		r->moved_us = (*c)->moved_us;
+	if (rc != 0 && r->broken) {
 		nbd_conn_close(*c);
 		*c = NULL;
 	}
 	return rc;
 }
 
+/* Is the connection to be tried again, after a pause? */
+static bool
+again(struct reading *r, const struct err *e)
+{
+	uint64_t now = clock_us();
+
+	if (!r->broken || e->kind != ERR_IO ||
+	    !retry_again(&r->retry, 0, (double)(now - r->moved_us) / 1e6, now))
+		return false;
+	timed_pause(r->retry.due_us);
+	return cancel_signal() == 0;
+}
+
 static int
 read_aligned(struct nbd_disk *d, void *buf, size_t n, uint64_t at, struct err *e)
 {
-	uint64_t until_us = clock_us() + d->patience_us;
+	struct reading r = { .buf = buf,
+		.n = n,
+		.at = at,
+		.retry.seconds = (double)d->patience_us / 1e6 };
 	struct nbd_conn *c = take(d);
-	bool broken;
 	int rc;
 
-	while ((rc = try_read(d, &c, buf, n, at, &broken, e)) != 0 && broken &&
-	       e->kind == ERR_IO && clock_us() < until_us && cancel_signal() == 0)
-		timed_sleep(PAUSE_US);
+	do
+		rc = try_read(d, &c, &r, e);
+	while (rc != 0 && again(&r, e));
 	give_back(d, c);
 	return rc;
 }

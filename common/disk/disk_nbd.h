@@ -7,7 +7,8 @@
  * The server is asked once, when the disk is opened, which ranges are holes.  Holes read as
  * zeros without a request.  Several threads may read: each has a connection of its own
  * where the server allows several.  A connection that breaks is replaced, and the request is
- * sent again, for DISK_NBD_SECONDS; a request that the server refuses fails at once.  A
+ * sent again (retry.h), until nothing has come for DISK_NBD_SECONDS, in all tries together; a
+ * request that the server refuses fails at once.  A
  * server whose export has another size at a later connection is an error.
  */
 #ifndef COMMON_DISK_DISK_NBD_H
@@ -19,8 +20,8 @@
 #include "common/disk/disk.h"
 #include "common/disk/rangeset.h"
 
-/* How long the disk waits for a connection that is silent, and tries again to replace one
- * that broke.  The environment variable of this name changes the time. */
+/* How long nothing may come, while a connection is silent, and while one that broke is to be
+ * replaced.  The environment variable of this name changes the time. */
 enum { DISK_NBD_SECONDS = 60 };
 
 /* Does the text begin like the URI of an NBD export? */

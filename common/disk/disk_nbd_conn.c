@@ -43,7 +43,7 @@ turn(struct nbd_conn *c, uint64_t *until_us, const char *doing, struct err *e)
 	if (rc < 0)
 		return fail(c, doing, e);
 	if (rc > 0)
-		*until_us = clock_us() + c->patience_us;
+		*until_us = (c->moved_us = clock_us()) + c->patience_us;
 	else if (clock_us() > *until_us)
 		return err_set(e, ERR_IO, "%s: %s: nothing has come for %" PRIu64 " s",
 		    c->uri, doing, c->patience_us / 1000000);

@@ -36,7 +36,8 @@ struct nbd_conn {
 	const struct nbd_lib *lib;
 	struct nbd_handle *handle;
 	const char *uri; /* borrowed; sentences name it, too */
-	uint64_t patience_us;
+	uint64_t patience_us; /* how long nothing may come; the caller may change it */
+	uint64_t moved_us;    /* when something has come last; 0: nothing has */
 	uint64_t bytes;  /* of the export */
 	uint32_t align;  /* reads begin and end at multiples of this; a power of 2 */
 	size_t most_bytes; /* of one request, a multiple of align */

@@ -83,6 +83,6 @@ s3_perform(struct s3 *s, struct web_call *c, const char *key, const char *query,
 	    key != NULL ? key : "");
 	c->url = url;
 	c->name = name;
-	c->seconds = s->seconds;
+	c->retry.seconds = s->seconds;
 	return web_perform(s->web, c, 1, e) == NULL ? 0 : -1;
 }

@@ -45,7 +45,7 @@ ask(const char *url, const char *method, char *header, struct buf *out, struct e
 		.url = url,
 		.method = method,
 		.bytes = ANSWER_BYTES_MAX,
-		.seconds = TRY_SECONDS,
+		.retry.seconds = TRY_SECONDS,
 		.got = *out };
 	struct web_client *w;
 

@@ -120,7 +120,7 @@ call_of(struct http *h, const struct http_range *r)
 		.to = r->to,
 		.from = r->at,
 		.bytes = r->bytes,
-		.seconds = h->seconds,
+		.retry.seconds = h->seconds,
 		.doubtful = !h->known };
 }
 

@@ -161,7 +161,7 @@ test(const char *path, size_t whole, double seconds)
 	e = (struct err){ .kind = ERR_NONE };
 	memset(part, 0, sizeof part);
 	buf_free(&call.got);
-	call = (struct web_call){ .name = "it", .url = url, .seconds = seconds };
+	call = (struct web_call){ .name = "it", .url = url, .retry.seconds = seconds };
 	call.bytes = whole > 0 ? whole : PART;
 	call.to = whole > 0 ? NULL : part;
 	call.from = 1000;
@@ -205,7 +205,7 @@ static void
 test_tries(void)
 {
 	T_CHECK(test("/busy", 0, 5) == ERR_NONE && is_part(part, 1000) && requests == 3);
-	T_CHECK(test("/down", 0, 0.5) == ERR_IO && requests == 3 && call.tries == 3);
+	T_CHECK(test("/down", 0, 0.5) == ERR_IO && requests == 3 && call.retry.tries == 3);
 	T_CHECK(strcmp(e.text, "it: the server answers 503 (tries: 3)") == 0);
 	T_CHECK(test("/short", 50, 0.2) == ERR_IO && requests == 2);
 	T_CHECK(test("/gone", 0, 5) == ERR_IO && e.os == ENOENT && requests == 1);
@@ -219,12 +219,12 @@ static void
 test_unreached(void)
 {
 	static const char url[] = "http://127.0.0.1:1/"; /* where nobody listens */
-	struct web_call c = { .name = "it", .url = url, .seconds = 0.2 };
+	struct web_call c = { .name = "it", .url = url, .retry.seconds = 0.2 };
 
 	T_CHECK(web_perform(web, &c, 1, &e) == &c && e.kind == ERR_IO);
-	T_CHECK(web_is_unreached(&c) && c.tries == 2);
-	c = (struct web_call){ .name = "it", .url = url, .doubtful = true, .seconds = 5 };
-	T_CHECK(web_perform(web, &c, 1, &e) == &c && e.kind == ERR_IO && c.tries == 1);
+	T_CHECK(web_is_unreached(&c) && c.retry.tries == 2);
+	c = (struct web_call){ .name = "it", .url = url, .doubtful = true, .retry.seconds = 5 };
+	T_CHECK(web_perform(web, &c, 1, &e) == &c && e.kind == ERR_IO && c.retry.tries == 1);
 }
 
 static void
@@ -248,7 +248,7 @@ test_many(void)
 	snprintf(url, sizeof url, "%s/busy", base);
 	requests = 0;
 	for (unsigned i = 0; i < CALLS; i++)
-		calls[i] = (struct web_call){ .name = "it", .url = url, .seconds = 5,
+		calls[i] = (struct web_call){ .name = "it", .url = url, .retry.seconds = 5,
 			.to = parts[i], .from = i * PART, .bytes = PART };
 	T_CHECK(web_perform(web, calls, CALLS, &e) == NULL && requests == CALLS + 2);
 	for (unsigned i = 0; i < CALLS; i++) {

@@ -108,7 +108,7 @@ ask(const struct ask *a, const char *path, const char *body, struct jtree **out,
 		.body = body,
 		.body_bytes = body != NULL ? strlen(body) : 0,
 		.bytes = ANSWER_BYTES_MAX,
-		.seconds = SILENT_S };
+		.retry.seconds = SILENT_S };
 	struct web_client *w;
 
 	*out = NULL;

@@ -109,7 +109,7 @@ start_some(struct batch *b)
 		b->first++;
 	for (size_t i = b->first; i < b->n && b->running < PARALLEL; i++) {
 		struct web_call *c = &b->calls[i];
-		if (!c->done && c->easy == NULL && c->due_us <= now)
+		if (!c->done && c->easy == NULL && c->retry.due_us <= now)
 			start(b, c);
 	}
 }

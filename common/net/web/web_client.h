@@ -3,8 +3,8 @@
  *
  * Answers are not believed: head and body have limits, and a part of a file must be the
  * part that was asked for.  A failure that may pass (a connection that breaks or is
- * silent, 5xx, 429, 408) is tried again, with growing pauses, until no byte has moved for
- * a time that the caller sets, in all tries together, or too many have failed.  A line on
+ * silent, 5xx, 429, 408) is tried again (retry.h), until no byte has moved for a time
+ * that the caller sets, in all tries together, or too many have failed.  A line on
  * which 1000 bytes a second move may take as long as it needs.  Servers are reached by
  * IPv4 and IPv6. */
 #ifndef COMMON_NET_WEB_WEB_CLIENT_H
@@ -16,6 +16,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/err.h"
+#include "common/base/retry.h"
 #include "common/net/curl_lib.h"
 #include "common/net/web/web_answer.h"
 
@@ -53,21 +54,19 @@ struct web_call {
 	uint8_t *to;
 	uint64_t from;
 	size_t bytes;
-	double seconds; /* without a moving byte, in all tries; web_perform() lowers it */
+	struct retry retry; /* .seconds: without a moving byte, in all tries */
 	bool doubtful;  /* its name may be wrong: one try to find the server is enough */
 	/* The answer.  got: also the body of an error; the caller frees it. */
 	struct web_answer answer;
 	struct buf got;
 	bool too_long; /* there was more than was asked for, or a head without end */
 	CURLcode code;
-	unsigned tries;
 	/* What follows is web_perform()'s. */
 	CURL *easy; /* the running try; NULL: none */
 	struct curl_slist *headers;
 	size_t sent, filled, head_bytes;
 	bool done, moved;
 	uint64_t moved_at_us; /* when a byte has moved last, or else when the try began */
-	uint64_t due_us, pause_ms; /* when the next try begins; the pause before it */
 };
 
 /* Get ready for calls; the texts are borrowed.  ERR_ABSENT: libcurl is not there. */

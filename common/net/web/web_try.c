@@ -14,9 +14,6 @@ enum {
 	CONNECT_SECONDS = 10, /* TCP tries three more times, after 1, 3 and 7 s */
 	LEAST_RATE = 1000, /* bytes a second */
 	STALL_SECONDS = 20, /* time below LEAST_RATE that ends a try */
-	TRIES_MAX = 30, /* for a line that breaks again and again, while bytes move */
-	PAUSE_MS = 100, /* after the first try; each further pause is twice as long */
-	PAUSE_MS_MAX = 5000,
 };
 
 static void
@@ -105,7 +102,9 @@ seek_body(void *arg, curl_off_t to, int origin)
 static long
 stall_seconds(const struct web_call *c)
 {
-	return c->seconds < STALL_SECONDS ? (long)c->seconds + 1 : STALL_SECONDS;
+	double left = c->retry.seconds;
+
+	return left < STALL_SECONDS ? (long)left + 1 : STALL_SECONDS;
 }
 
 static void
@@ -203,7 +202,6 @@ void
 web_try_end(struct web_call *c, CURLcode code)
 {
 	c->code = code;
-	c->tries++;
 	curl_easy_cleanup(c->easy); /* its connections are the line's, and stay */
 	c->easy = NULL;
 	curl_slist_free_all(c->headers);
@@ -272,24 +270,19 @@ web_judge(const struct web_call *c)
 	return c->code == CURLE_OK && whole ? WEB_GOOD : WEB_AGAIN;
 }
 
-/* The time that is left gets less only in pauses, and while hardly a byte moves.  A line
- * that stalled may have moved a byte just now; one that was never connected took less
- * time than stalling does.  Clients that failed together do not return together: a pause
- * is between half of pause_ms and all of it, at random. */
+/* A line that stalled may have moved a byte just now; one that was never connected took less
+ * time than stalling does. */
 bool
 web_try_again(const struct web_client_config *k, struct web_call *c)
 {
 	uint64_t now = clock_boot_us();
 
-	c->pause_ms = c->pause_ms == 0 ? PAUSE_MS : 2 * c->pause_ms;
-	c->pause_ms = c->pause_ms < PAUSE_MS_MAX ? c->pause_ms : PAUSE_MS_MAX;
-	c->seconds -= c->code == CURLE_OPERATION_TIMEDOUT && c->moved
-	                  ? (double)stall_seconds(c)
-	                  : (double)(now - c->moved_at_us) / 1e6;
-	c->seconds -= (double)c->pause_ms / 1e3;
-	c->due_us = now + (c->pause_ms / 2 + now % (c->pause_ms / 2 + 1)) * 1000;
-	return web_judge(c) == WEB_AGAIN && c->seconds > 0 &&
-	       c->tries < (k->tries > 0 ? k->tries : TRIES_MAX);
+	double silent = c->code == CURLE_OPERATION_TIMEDOUT && c->moved
+	                    ? (double)stall_seconds(c)
+	                    : (double)(now - c->moved_at_us) / 1e6;
+
+	return retry_again(&c->retry, k->tries, silent, now) &&
+	       web_judge(c) == WEB_AGAIN;
 }
 
 static int
@@ -303,7 +296,7 @@ err_status(const struct web_client_config *k, const struct web_call *c, struct e
 	else if (k->explain != NULL)
 		k->explain(c->got.base, c->got.len, said, sizeof said);
 	err_set(e, ERR_IO, "%.300s: the server answers %u%s%s (tries: %u)", c->name,
-	    status, said[0] != '\0' ? ", " : "", said, c->tries);
+	    status, said[0] != '\0' ? ", " : "", said, c->retry.tries);
 	e->os = status == 404 || status == 410 ? ENOENT : 0;
 	return -1;
 }
@@ -326,5 +319,5 @@ web_error(const struct web_client_config *k, const struct web_call *c, struct er
 	return err_set(e, ERR_IO, "%.300s: %s (tries: %u)", c->name,
 	    c->code == CURLE_OK ? "the server's answer ends too early"
 	                        : curl_easy_strerror(c->code),
-	    c->tries);
+	    c->retry.tries);
 }

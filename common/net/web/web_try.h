@@ -16,8 +16,7 @@ enum web_verdict {
 	WEB_BAD,   /* it will not */
 };
 enum web_verdict web_judge(const struct web_call *);
-/* Should the call be tried again?  Takes the time of its last try, and the pause before
- * the next, off the time that it has, and sets when that begins. */
+/* Should the call be tried again?  As retry_again() says, if it may pass. */
 bool web_try_again(const struct web_client_config *, struct web_call *);
 /* Write the error of a call that has failed.  Returns -1. */
 int web_error(const struct web_client_config *, const struct web_call *, struct err *);
