@@ -19,7 +19,7 @@ enum {
 	KEPT_BYTES = 32 << 20, /* blocks in memory */
 	COMING = 16,           /* blocks that are on their way at once, */
 	THREADS = 8,           /* and how many threads fetch them */
-	NEXT = 4,              /* blocks behind the one that is read */
+	NEXT = 4,              /* blocks behind the one that is read, in order */
 	TRIES = 3,
 };
 
@@ -191,15 +191,32 @@ get_ahead(void *arg, uint64_t key)
 		stock_put_back(b->kept, i);
 }
 
-static void
-want(struct blocks *b, const struct pack *p, uint32_t block)
+static bool
+is_kept(struct blocks *b, const struct pack *p, uint32_t block)
 {
 	struct stock_item *i = stock_find(b->kept, block_key(p, block));
 
 	if (i != NULL)
 		stock_put_back(b->kept, i);
-	else if (block_bytes(p->bytes, block) > 0)
+	return i != NULL;
+}
+
+static void
+want(struct blocks *b, const struct pack *p, uint32_t block)
+{
+	if (!is_kept(b, p, block) && block_bytes(p->bytes, block) > 0)
 		ahead_want(b->ahead, block_key(p, block));
+}
+
+/* After reads in order, have the following blocks fetched.  Who reads here and there needs none
+ * of them. */
+static void
+guess(struct blocks *b, const struct pack *p, uint32_t block)
+{
+	bool in_order = block > 0 && is_kept(b, p, block - 1);
+
+	for (uint32_t k = 1; in_order && k <= NEXT; k++)
+		want(b, p, block + k);
 }
 
 /* Copy a part of one block. */
@@ -211,8 +228,7 @@ read_part(struct blocks *b, const struct pack *p, uint32_t block, void *out, siz
 
 	if (i == NULL)
 		return -1;
-	for (uint32_t k = 1; k <= NEXT; k++)
-		want(b, p, block + k);
+	guess(b, p, block);
 	memcpy(out, (const uint8_t *)stock_thing(i) + at, n);
 	stock_put_back(b->kept, i);
 	return 0;

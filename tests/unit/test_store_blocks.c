@@ -2,14 +2,16 @@
  * again, unless it was damaged there. */
 #include "emustore/store/blocks.h"
 
+#include <stdatomic.h>
+
 #include "tests/unit/scratch.h"
 
-enum { PACK_BYTES = 5000, FOLDER_BYTES = 1 << 20 };
+enum { PACK_BYTES = 5000, FOLDER_BYTES = 1 << 20, BLOCKS = 16 };
 
 static const char id[PACK_ID_CHARS + 1] =
     "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 static uint8_t pack[PACK_BYTES];
-static unsigned fetched;
+static atomic_uint fetched;
 static struct err e;
 
 static int
@@ -50,6 +52,40 @@ read_anew(uint8_t out[PACK_BYTES])
 	return fetched - before;
 }
 
+static int
+get_zeros(void *ctx, const char *key, uint64_t from, size_t bytes, void *out, struct err *why)
+{
+	(void)ctx, (void)key, (void)from, (void)why;
+	memset(out, 0, bytes);
+	fetched++;
+	return 0;
+}
+
+/* Who reads here and there gets the blocks of these places, and no others are asked for. */
+static void
+test_here_and_there(void)
+{
+	static const struct object_ops ops = { .get = get_zeros, .close = close_nothing };
+	static const uint8_t zeros[TOC_BLOCK_BYTES];
+	struct objects *objects = objects_new(&ops, NULL, "bucket", "bucket");
+	struct blocks *b = NULL;
+	struct buf digests = { 0 };
+	uint8_t byte, digest[SHA256_BYTES];
+
+	sha256(zeros, sizeof zeros, digest);
+	for (unsigned i = 0; i < BLOCKS; i++)
+		buf_bytes(&digests, digest, sizeof digest);
+	fetched = 0;
+	T_CHECK(blocks_new(&b, objects, in_scratch("none"), FOLDER_BYTES, &e) == 0);
+	T_CHECK(blocks_add_pack(b, 1, id, (uint64_t)BLOCKS * TOC_BLOCK_BYTES, &digests, &e) ==
+		0);
+	for (unsigned i = 1; i < BLOCKS; i += 2)
+		T_CHECK(blocks_read(b, 1, &byte, 1, (uint64_t)i * TOC_BLOCK_BYTES, &e) == 1);
+	blocks_release(b);
+	objects_release(objects);
+	T_CHECK(fetched == BLOCKS / 2);
+}
+
 int
 main(void)
 {
@@ -66,6 +102,7 @@ main(void)
 	T_CHECK(memcmp(got, pack, sizeof pack) == 0);
 	T_CHECK(read_anew(got) == 0);
 	T_CHECK(memcmp(got, pack, sizeof pack) == 0);
+	test_here_and_there();
 	scratch_done();
 	return t_done();
 }
