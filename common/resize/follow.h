@@ -17,6 +17,9 @@
 #include "common/disk/range.h"
 #include "common/resize/resize.h"
 
+/* Enough for follow_text(). */
+enum { FOLLOW_TEXT_CAP = 1000 };
+
 enum follow_became {
 	FOLLOW_FILLS,      /* it reaches to the end of its partition: nothing was to be done */
 	FOLLOW_GREW,       /* it was grown, and its own tool finds it whole */
@@ -35,9 +38,10 @@ struct follow_part {
 	/* What was in it, and what it is now: the filesystem, or the physical volume of
 	 * LVM. */
 	struct resize fs;
-	char volume[256];       /* LVM: the volume that got the room: "VG/LV"; "": none */
+	char volume[256];        /* LVM: the volume that got the room: "VG/LV"; "": none */
 	struct resize volume_fs; /* what is in that volume */
-	struct err why;         /* FOLLOW_FAILED */
+	char volume_note[300];   /* LVM: why no volume got it; "": one did */
+	struct err why;          /* FOLLOW_FAILED */
 };
 
 struct follow {
@@ -57,8 +61,8 @@ struct follow {
 int follow_look(struct follow *, struct err *);
 /* Let what is in each partition reach to the partition's end, in the order of the
  * list, and go on behind one that fails.  What an earlier run has not finished is
- * finished.  The caller holds the disk, lends the lock (hold_lend()), and has flushed what
- * it wrote; nothing of the partitions is in use.  0: none has failed; -1: *e is the first
+ * finished.  The caller holds the disk, lends the lock (hold_lend()), and has flushed
+ * what it wrote; nothing of the partitions is in use.  0: none has failed; -1: *e is the first
  * failure: ERR_CANCELLED, ERR_ABSENT: a tool is not installed; ERR_IO. */
 int follow_grow(struct follow *, struct err *);
 /* What became of a partition, for people: "partition 2: ext4 grew from 16 MB to 33 MB".

@@ -1,4 +1,4 @@
-/* resize.c: filesystems are made larger and smaller by their own tools.  tools/growfs and
+/* resize.c: filesystems are made larger and smaller by their own tools.  follow.c and
  * imagezip/shrink call this, in one thread.  The tools run one after the other, in scripts of
  * the shell, which need nothing that busybox does not have. */
 #include "common/resize/resize.h"
@@ -14,11 +14,13 @@
 #include "common/base/args.h"
 #include "common/base/tmpfolder.h"
 #include "common/disk/disk.h"
+#include "common/resize/script.h"
 #include "common/resize/super.h"
 
 /* Each script gets $1, the partition; $2, an empty folder to mount it on; $3, the bytes to
- * spare; $4, the bytes of the filesystem; $5, those of a block.  It ends at the first failure,
- * and what was printed to standard error is the reason. */
+ * spare, or those that the filesystem is to have when it grows; $4, the bytes of the
+ * filesystem; $5, those of a block.  It ends at the first failure, and what was printed to
+ * standard error is the reason. */
 #define MOUNTED(type, options, work) \
 	"options=" options "; [ -b \"$1\" ] || options=loop,$options\n" \
 	"mount -t " type " -o \"$options\" \"$1\" \"$2\"\n" \
@@ -26,13 +28,40 @@
 
 #define CHECK_EXT "e2fsck -f -p \"$1\" || [ $? = 1 ]\n"
 static const char grow_ext[] = CHECK_EXT "resize2fs \"$1\"\n" CHECK_EXT;
-static const char grow_xfs[] = MOUNTED("xfs", "nouuid", "xfs_growfs \"$2\"\n");
+static const char grow_xfs[] = MOUNTED("xfs", "nouuid", "xfs_growfs \"$2\"\n")
+    "xfs_repair -n \"$1\"\n";
 static const char grow_btrfs[] =
-    MOUNTED("btrfs", "rw", "btrfs filesystem resize max \"$2\"\n");
+    MOUNTED("btrfs", "rw", "btrfs filesystem resize max \"$2\"\n")
+    "btrfs check --readonly \"$1\"\n";
 /* Without -f, a volume that is not clean is refused; -c does not refuse one that is
  * marked. */
 static const char grow_ntfs[] = "ntfsresize -n \"$1\"\n"
-				"ntfsresize -f \"$1\"\n";
+				"ntfsresize -f \"$1\"\n"
+				"ntfsresize -c \"$1\"\n";
+/* fatresize leaves out the last MiB, and counts in millions of bytes.  It makes the boot
+ * sector anew: what a boot loader, mkfs and the place have put there is put back, as long
+ * as it is a FAT of the same kind, and FAT32 has a copy of the sector. */
+static const char grow_fat[] =
+    "part() { dd bs=1 conv=notrunc of=\"$1\" if=\"$2\" seek=$3 skip=$3 count=$4"
+    " 2> /dev/null; }\n"
+    "kind() { dd bs=1 skip=82 count=5 if=\"$1\" 2> /dev/null; }\n"
+    "dd if=\"$1\" of=\"$2/said\" bs=512 count=1 2> /dev/null\n"
+    "fatresize -f -q -n 1 -s $3 \"$1\" < /dev/null || {\n"
+    "	echo 'fatresize: it cannot make this FAT larger' >&2\n"
+    "	exit 1\n"
+    "}\n"
+    "part \"$1\" \"$2/said\" 28 4\n"
+    "at=36; [ \"$(kind \"$1\")\" != FAT32 ] || at=64\n"
+    "if [ \"$(kind \"$1\")\" = \"$(kind \"$2/said\")\" ] || [ $at = 36 ]; then\n"
+    "	part \"$1\" \"$2/said\" 0 11\n"
+    "	part \"$1\" \"$2/said\" $at $((510 - at))\n"
+    "fi\n"
+    "copy=$(od -An -tu2 -j 50 -N 2 \"$1\")\n"
+    "[ $at = 36 ] || dd bs=512 conv=notrunc count=1 if=\"$1\" of=\"$1\""
+    " seek=$((copy)) 2> /dev/null\n"
+    "rm \"$2/said\"\n"
+    "fsck.fat -n \"$1\"\n";
+static const char grow_pv[] = SCRIPT_LVM "l pvresize \"$1\"\n";
 
 static const char shrink_ext[] =
     CHECK_EXT
@@ -83,21 +112,25 @@ struct kind {
 	 * trees make it whole when it is mounted. */
 	const char *clean, *checker;
 	const char *why_not;
+	const char *needs; /* to grow: a tool that need not be installed; NULL: none */
 };
 
 #define EXT grow_ext, shrink_ext, NULL, clean_ext, "e2fsck -f -y"
 
 static const struct kind kinds[] = {
-	{ "ext2", EXT, NULL },
-	{ "ext3", EXT, NULL },
-	{ "ext4", EXT, NULL },
-	{ "ntfs", grow_ntfs, shrink_ntfs, settle_ntfs, clean_ntfs, "chkdsk", NULL },
-	{ "btrfs", grow_btrfs, shrink_btrfs, NULL, NULL, NULL, NULL },
+	{ "ext2", EXT, NULL, NULL },
+	{ "ext3", EXT, NULL, NULL },
+	{ "ext4", EXT, NULL, NULL },
+	{ "ntfs", grow_ntfs, shrink_ntfs, settle_ntfs, clean_ntfs, "chkdsk", NULL,
+	    NULL },
+	{ "btrfs", grow_btrfs, shrink_btrfs, NULL, NULL, NULL, NULL, NULL },
 	{ "xfs", grow_xfs, .why_not = "XFS cannot be made smaller" },
 	{ "swap",
 	    .why_not = "it is swap space, and the filesystem before it cannot use the "
 		       "space behind it" },
-	{ "LVM2_member",
+	{ "vfat", grow_fat, .needs = "fatresize",
+	    .why_not = "no tool is known here that makes vfat smaller" },
+	{ "LVM2_member", grow_pv, .needs = "lvm",
 	    .why_not = "it belongs to LVM, of which pvresize, lvextend and lvreduce "
 		       "change the size" },
 	{ "crypto_LUKS",
@@ -119,21 +152,27 @@ find_kind(const char *type)
 	return NULL;
 }
 
-/* Put the type into `type`; "" when nothing is recognised. */
+/* Put the type of what is there into `type`; "" when nothing is recognised. */
 static int
-find_type(const char *path, char *type, size_t cap, struct err *e)
+probe_type(int fd, const char *path, struct range part, struct resize *r, struct err *e)
 {
-	const char *value = "";
-	blkid_probe p = blkid_new_probe_from_filename(path);
+	const char *type = "", *version = "";
+	blkid_probe p = blkid_new_probe();
 
-	if (p == NULL)
-		return err_os(e, "%s", path);
+	if (p == NULL || blkid_probe_set_device(p, fd, (blkid_loff_t)part.off,
+			     (blkid_loff_t)part.len) != 0) {
+		blkid_free_probe(p);
+		return err_set(e, ERR_IO, "%s: cannot be read", path);
+	}
 	blkid_probe_enable_superblocks(p, 1);
-	blkid_probe_set_superblocks_flags(p, BLKID_SUBLKS_TYPE);
+	blkid_probe_set_superblocks_flags(p, BLKID_SUBLKS_TYPE | BLKID_SUBLKS_VERSION);
 	int rc = blkid_do_safeprobe(p);
-	if (rc == 0 && blkid_probe_lookup_value(p, "TYPE", &value, NULL) != 0)
-		value = "";
-	snprintf(type, cap, "%s", value);
+	if (rc == 0 && blkid_probe_lookup_value(p, "TYPE", &type, NULL) != 0)
+		type = "";
+	if (rc == 0 && blkid_probe_lookup_value(p, "VERSION", &version, NULL) != 0)
+		version = "";
+	snprintf(r->type, sizeof r->type, "%s", type);
+	snprintf(r->version, sizeof r->version, "%s", version);
 	blkid_free_probe(p);
 	if (rc == -2)
 		return err_set(e, ERR_FORMAT,
@@ -142,28 +181,40 @@ find_type(const char *path, char *type, size_t cap, struct err *e)
 	return rc >= 0 ? 0 : err_set(e, ERR_IO, "%s: cannot be read", path);
 }
 
-/* Read the superblock, and the length of the partition. */
 static int
-read_super(const char *path, const char *type, struct super *s, uint64_t *part_bytes,
+probe_super(struct disk *d, struct range part, const char *type, struct super *s,
     struct err *e)
 {
-	struct disk *d;
-	struct err closing;
+	size_t cap = part.len < SUPER_BYTES ? (size_t)part.len : SUPER_BYTES;
 	uint8_t *head = malloc(SUPER_BYTES);
 
 	*s = (struct super){ 0 };
 	if (head == NULL)
 		return err_nomem(e, "a superblock");
-	int rc = disk_open(&d, path, DISK_READ, e);
-	if (rc == 0) {
-		ssize_t n = disk_read_upto(d, head, SUPER_BYTES, 0, e);
-		rc = n < 0 ? -1 : 0;
-		if (n >= 0 && !super_get(type, head, (size_t)n, s))
-			s->bytes = 0;
-		*part_bytes = disk_size_bytes(d);
-		disk_close(d, &closing); /* only read: nothing to lose */
-	}
+	ssize_t n = disk_read_upto(d, head, cap, part.off, e);
+	if (n >= 0 && !super_get(type, head, (size_t)n, s))
+		s->bytes = 0;
 	free(head);
+	return n < 0 ? -1 : 0;
+}
+
+/* Read the type, unless it is known, and the superblock of what is in these bytes; *part
+ * becomes the whole when its length is 0. */
+static int
+read_super(const char *path, struct range *part, struct resize *r, struct super *s,
+    struct err *e)
+{
+	struct disk *d;
+	struct err closing;
+
+	if (disk_open(&d, path, DISK_READ, e) != 0)
+		return -1;
+	if (part->len == 0)
+		part->len = disk_size_bytes(d);
+	int rc = r->type[0] != '\0' ? 0 : probe_type(disk_fd(d), path, *part, r, e);
+	if (rc == 0)
+		rc = probe_super(d, *part, r->type, s, e);
+	disk_close(d, &closing); /* only read: nothing to lose */
 	return rc;
 }
 
@@ -179,46 +230,15 @@ leave_alone(struct resize *r, const struct kind *k, const struct super *s, bool 
 		    "no tool is known here that changes the size of %s", r->type);
 	else if ((grow ? k->grow : k->shrink) == NULL)
 		snprintf(r->left_alone, sizeof r->left_alone, "%s", k->why_not);
+	else if (strcmp(r->version, "FAT12") == 0)
+		snprintf(r->left_alone, sizeof r->left_alone,
+		    "no tool is known here that changes the size of %s", r->version);
+	else if (grow && k->needs != NULL && !script_has(k->needs))
+		snprintf(r->left_alone, sizeof r->left_alone,
+		    "%s, which makes %s larger, is not installed", k->needs, r->type);
 	else if (s->devices != 1)
 		snprintf(r->left_alone, sizeof r->left_alone,
 		    "it is one of %" PRIu64 " partitions of a btrfs", s->devices);
-}
-
-/* How well does a line say why a script has failed?  ntfsresize prints its errors to
- * standard output; all others print progress there, and their errors, with a name in
- * front, to standard error, with their version above and advice below. */
-enum worth { NOTHING, PROGRESS, PRINTED_ERROR, ON_STDERR, NAMED_ERROR };
-
-/* The last of the lines that say most. */
-struct said {
-	enum worth worth;
-	char why[300];
-};
-
-static enum worth
-worth_of(enum child_stream which, const char *line)
-{
-	size_t name = strcspn(line, ": ");
-	bool named = name > 0 && line[name] == ':' && line[name + 1] == ' ';
-
-	if (which == CHILD_OUTPUT)
-		return strncmp(line, "ERROR", 5) == 0 ? PRINTED_ERROR : PROGRESS;
-	return named ? NAMED_ERROR : ON_STDERR;
-}
-
-static void
-note_line(void *arg, enum child_stream which, const char *line)
-{
-	struct said *s = arg;
-	enum worth worth = worth_of(which, line);
-
-	if (worth < s->worth)
-		return;
-	s->worth = worth;
-	snprintf(s->why, sizeof s->why, "%.299s", line);
-	size_t n = strlen(s->why);
-	if (n > 0 && s->why[n - 1] == '.') /* something may follow it */
-		s->why[n - 1] = '\0';
 }
 
 static int
@@ -226,25 +246,13 @@ run_script(const char *script, const char *path, const char *folder, uint64_t sp
     const struct super *s, struct err *e)
 {
 	struct args a = { 0 };
-	struct said said = { .worth = NOTHING };
 
-	args_add(&a, "unshare"); /* a mount ends with the script, however that ends */
-	if (geteuid() == 0)
-		args_add(&a, "-m");
-	args_add(&a, "sh");
-	args_add(&a, "-ec");
-	args_add(&a, script);
-	args_add(&a, "resize");
-	args_add(&a, path);
+	script_begin(&a, script, path);
 	args_add(&a, folder);
 	args_addf(&a, "%" PRIu64, spare_bytes);
 	args_addf(&a, "%" PRIu64, s->bytes);
 	args_addf(&a, "%" PRIu32, s->block_bytes);
-	if (args_run_telling(&a, note_line, &said, e) == 0)
-		return 0;
-	if (e->kind == ERR_CANCELLED) /* what the tool said last is not why it ended */
-		return -1;
-	return said.worth == NOTHING ? -1 : err_set(e, ERR_IO, "%s: %s", path, said.why);
+	return script_run(&a, path, NULL, NULL, e);
 }
 
 /* Remove the folder of a script, with the file that a script leaves there which ends early. */
@@ -264,14 +272,15 @@ apply(const char *script, const char *path, uint64_t spare_bytes, struct super *
     struct resize *r, struct err *e)
 {
 	char folder[TMPFOLDER_CAP];
-	uint64_t part_bytes;
+	struct range all = { 0, 0 };
+	struct err why;
 
 	if (tmpfolder_make(folder, "resize", e) != 0)
 		return -1;
 	int rc = run_script(script, path, folder, spare_bytes, s, e);
 	remove_folder(folder);
-	if (rc == 0)
-		rc = read_super(path, r->type, s, &part_bytes, e);
+	if (read_super(path, &all, r, s, rc == 0 ? e : &why) != 0)
+		return -1;
 	r->is_bytes = s->bytes;
 	return rc;
 }
@@ -280,8 +289,10 @@ apply(const char *script, const char *path, uint64_t spare_bytes, struct super *
 static uint32_t
 unit_bytes(const struct super *s, const char *type)
 {
-	enum { PAGE_BYTES = 4096 };
+	enum { PAGE_BYTES = 4096, FATRESIZE_BYTES = 1000000 };
 
+	if (strcmp(type, "vfat") == 0)
+		return FATRESIZE_BYTES;
 	if (s->cluster_bytes != 0)
 		return s->cluster_bytes;
 	bool pages = strncmp(type, "ext", 3) == 0 && s->block_bytes < PAGE_BYTES;
@@ -291,11 +302,10 @@ unit_bytes(const struct super *s, const char *type)
 /* What is there; *k is NULL, or what may be done with it. */
 static int
 look(const char *path, bool grow, struct resize *r, const struct kind **k,
-    struct super *s, uint64_t *part_bytes, struct err *e)
+    struct super *s, struct range *part, struct err *e)
 {
 	*r = (struct resize){ .was_bytes = 0 };
-	if (find_type(path, r->type, sizeof r->type, e) != 0 ||
-	    read_super(path, r->type, s, part_bytes, e) != 0)
+	if (read_super(path, part, r, s, e) != 0)
 		return -1;
 	r->was_bytes = r->is_bytes = s->bytes;
 	r->unit_bytes = unit_bytes(s, r->type);
@@ -310,13 +320,18 @@ look(const char *path, bool grow, struct resize *r, const struct kind **k,
 }
 
 int
-resize_look(const char *path, struct resize *r, struct err *e)
+resize_look_in(const char *path, struct range part, struct resize *r, struct err *e)
 {
 	const struct kind *k;
 	struct super s;
-	uint64_t part_bytes;
 
-	return look(path, true, r, &k, &s, &part_bytes, e);
+	return look(path, true, r, &k, &s, &part, e);
+}
+
+int
+resize_look(const char *path, struct resize *r, struct err *e)
+{
+	return resize_look_in(path, (struct range){ 0, 0 }, r, e);
 }
 
 uint64_t
@@ -325,10 +340,11 @@ resize_grown_bytes(const struct resize *r, uint64_t part_bytes)
 	enum { NOTHING_BYTES = 64 * 1024 }; /* less is no block for any of them */
 	/* The copy of NTFS's boot sector is in no cluster. */
 	uint64_t more = strcmp(r->type, "ntfs") == 0 ? SECTOR_BYTES : 0;
+	uint64_t less = strcmp(r->type, "vfat") == 0 ? 1 << 20 : more;
 
-	if (r->left_alone[0] != '\0' || part_bytes < r->was_bytes + NOTHING_BYTES)
+	if (r->left_alone[0] != '\0' || part_bytes < r->was_bytes + NOTHING_BYTES + less)
 		return r->was_bytes;
-	uint64_t bytes = (part_bytes - more) / r->unit_bytes * r->unit_bytes + more;
+	uint64_t bytes = (part_bytes - less) / r->unit_bytes * r->unit_bytes + more;
 	return bytes > r->was_bytes ? bytes : r->was_bytes;
 }
 
@@ -355,13 +371,14 @@ resize_grow(const char *path, struct resize *r, struct err *e)
 {
 	const struct kind *k;
 	struct super s;
-	uint64_t part_bytes;
+	struct range part = { 0, 0 };
 
-	if (look(path, true, r, &k, &s, &part_bytes, e) != 0)
+	if (look(path, true, r, &k, &s, &part, e) != 0)
 		return -1;
-	if (resize_grown_bytes(r, part_bytes) == r->was_bytes)
+	uint64_t bytes = resize_grown_bytes(r, part.len);
+	if (bytes == r->was_bytes)
 		return 0;
-	int rc = apply(k->grow, path, 0, &s, r, e);
+	int rc = apply(k->grow, path, bytes, &s, r, e);
 	r->to_be_checked = is_to_be_checked(k, path, &s);
 	if (rc != 0 && r->to_be_checked)
 		say_unchecked(k, e);
@@ -373,9 +390,9 @@ resize_shrink(const char *path, uint64_t spare_bytes, struct resize *r, struct e
 {
 	const struct kind *k;
 	struct super s;
-	uint64_t part_bytes;
+	struct range all = { 0, 0 };
 
-	if (look(path, false, r, &k, &s, &part_bytes, e) != 0)
+	if (look(path, false, r, &k, &s, &all, e) != 0)
 		return -1;
 	return r->left_alone[0] != '\0' ? 0 : apply(k->shrink, path, spare_bytes, &s, r, e);
 }

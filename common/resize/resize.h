@@ -7,9 +7,11 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "common/disk/range.h"
 
 struct resize {
 	char type[32]; /* as blkid(8) calls it: "ext4", "swap"; "": nothing was recognised */
+	char version[16]; /* as blkid(8) calls it: "FAT32"; "": none */
 	uint64_t was_bytes, is_bytes; /* its length before and now; 0: not known */
 	uint32_t unit_bytes; /* its tool makes it a multiple of that */
 	bool to_be_checked;  /* resize_grow() has left it marked to be checked */
@@ -22,15 +24,19 @@ struct resize {
  * changed.  `path` is a block device or a file that has the partition, and nothing else.
  * ERR_FORMAT: it looks like two filesystems at once; ERR_IO. */
 int resize_look(const char *path, struct resize *, struct err *);
+/* resize_look() for a partition that is these bytes of a disk; length 0: to its end. */
+int resize_look_in(
+    const char *path, struct range bytes, struct resize *, struct err *);
 /* How long would the filesystem be that resize_look() has found, if its partition had
  * part_bytes? Its present length when nothing is to be done.  The tool may leave out the
  * last few MiB, when they are too few for its own data. */
 uint64_t resize_grown_bytes(const struct resize *, uint64_t part_bytes);
-/* Let the filesystem reach to the end of its partition, which must not be in use.  ext2,
+/* Let the filesystem reach to the end of its partition, which must not be in use; `path` has
+ * the partition, and nothing else.  ext2,
  * ext3, ext4 and NTFS may be in a file; XFS and btrfs are mounted for it, in a mount
  * namespace of its own, so root must do it.  The filesystem is checked before (e2fsck,
- * ntfsresize) and by mounting it.  ERR_ABSENT: a tool is not installed; ERR_IO: a tool
- * failed, with its own error and whether the filesystem is left to be checked; and errors
+ * ntfsresize) and by mounting it, and afterwards by its own tool.  ERR_ABSENT: a tool is
+ * not installed; ERR_IO: a tool failed, with its own error and whether the filesystem is left to be checked; and errors
  * of resize_look(). */
 int resize_grow(const char *path, struct resize *, struct err *);
 /* Make the filesystem spare_bytes longer than the least length that its own tool can give it.

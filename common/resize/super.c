@@ -243,7 +243,8 @@ super_get(const char *type, const void *head, size_t len, struct super *s)
 		const char *type;
 		bool (*get)(struct rd, struct super *);
 	} kinds[] = { { "ext2", get_ext }, { "ext3", get_ext }, { "ext4", get_ext },
-		{ "xfs", get_xfs }, { "btrfs", get_btrfs }, { "ntfs", get_ntfs } };
+		{ "xfs", get_xfs }, { "btrfs", get_btrfs }, { "ntfs", get_ntfs },
+		{ "vfat", get_fat }, { "LVM2_member", get_lvm2 } };
 
 	*s = (struct super){ .devices = 1 };
 	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)

@@ -52,19 +52,64 @@ left_alone() {	# WHAT CLAUSE: the disk as it is
 }
 rm "$T/fs"; truncate -s 8M "$T/fs"; quietly mkswap "$T/fs"; alone swap "swap space"
 rm "$T/fs"; truncate -s 8M "$T/fs"; alone nothing "no filesystem was recognised"
-mkfs.vfat "$T/fs" > /dev/null 2>&1 && alone vfat "no tool is known here that changes the size of vfat"
+mkfs.vfat "$T/fs" > /dev/null 2>&1 && alone vfat "no tool is known here that changes the size of FAT12"
 rm "$T/fs"; truncate -s 8M "$T/fs"; printf 'LUKS\272\276\0\001' | dd of="$T/fs" conv=notrunc status=none
 printf 'aes' | dd of="$T/fs" bs=1 seek=8 conv=notrunc status=none; printf '11111111-2222-3333-4444-555555555555' | dd of="$T/fs" bs=1 seek=168 conv=notrunc status=none
 alone LUKS "encrypted (LUKS)"
 rm "$T/fs"; truncate -s 8M "$T/fs"
 l=$(losetup --show -f "$T/fs"); CLEANUP+=("losetup -d $l 2> /dev/null")
-if command -v pvcreate > /dev/null && quietly pvcreate -qq --devices "$l" "$l" 2> /dev/null; then sync "$l"; losetup -d "$l"; alone LVM "belongs to LVM"
+if command -v pvcreate > /dev/null && quietly pvcreate -qq --devices "$l" "$l" 2> /dev/null; then sync "$l"; losetup -d "$l"; cp "$T/fs" "$T/pv"
 else echo "   (no LVM here)"; losetup -d "$l"; fi
 make_fs ext4 16M; alone LDM "a dynamic disk of Windows" AF9B60A0-1431-4F62-BC68-3311714A69AD
 rm -f "$T/disk"; truncate -s 40M "$T/disk"; table "$T/disk" mbr 20; put "$T/disk"
 quietly sfdisk -q --append "$T/disk" <<< 'start=30MiB, size=4MiB, type=5' || fail "sfdisk: an extended partition"
 left_alone "an empty extended partition behind it" "an extended partition lies behind it"
 check "growfs -n knows it" grep -q "left alone: an extended partition" <("$BIN/growfs" -n "$T/disk" 2>&1)
+
+if [ -e "$T/pv" ]; then
+	echo "== a physical volume of LVM that is in no group"
+	rm -f "$T/disk"; truncate -s 40M "$T/disk"; table "$T/disk" gpt 20
+	lay "$T/pv" "$T/disk" $((4 << 20))
+	check "growfs" grep -q "LVM2_member grew from .*; it is in no group" \
+	    <("$BIN/growfs" "$T/disk" 2>&1)
+	taken "$T/disk"; l=$(losetup --show -f "$T/fs"); CLEANUP+=("losetup -d $l 2> /dev/null")
+	check "LVM says so" [ "$(pvs --devices "$l" --noheadings --nosuffix --units m \
+	    -o pv_size "$l" 2> /dev/null | cut -d. -f1)" -ge 34 ]
+	losetup -d "$l"
+fi
+
+echo "== all partitions that have room"
+# A FAT32 and an NTFS with room behind them, and an ext4 at the end of the disk.
+rm -f "$T/disk" "$T/ext4"; truncate -s 700M "$T/disk"
+printf 'label: gpt\nstart=2048, size=800000, type=uefi\nstart=802816, size=204800\nstart=1011712, size=40960\n' | sfdisk -q "$T/disk"
+make_fs ntfs 60M; lay "$T/fs" "$T/disk" $((802816 * 512))
+make_fs ext4 16M; lay "$T/fs" "$T/disk" $((1011712 * 512))
+rm "$T/fs"; truncate -s 300M "$T/fs"; mkfs.vfat -F 32 -h 2048 -n ESP "$T/fs" > /dev/null 2>&1
+cp "$T/fs" "$T/fat"; mcopy -i "$T/fat" -s "$T/files" ::/ 2> /dev/null || fail mcopy
+lay "$T/fat" "$T/disk" $((2048 * 512))
+head -c 512 "$T/fat" > "$T/boot"
+want=0; command -v fatresize > /dev/null || want=4
+"$BIN/growfs" -n --json "$T/disk" > "$T/forecast"; check "-n: status $want" [ $? = $want ]
+"$BIN/growfs" --json "$T/disk" > "$T/report"; check "growfs: status $want" [ $? = $want ]
+check "the second and the last have grown" json "$T/report" \
+    'partitions[1].became=grew' 'partitions[1].to_be_checked=true' 'partitions[2].became=grew'
+taken "$T/disk"; check "its own fsck finds nothing" quietly whole ext4
+check "the files are the same" mounted ext4 ro same_files
+rm "$T/fs"; lay "$T/disk" "$T/fs" 0 $((802816 * 512)) $((204800 * 512)); truncate -s 100M "$T/fs"
+check "its own fsck finds nothing" quietly whole ntfs
+check "NTFS: the copy of the boot sector is at the end" cmp -s -n 512 <(head -c 512 "$T/fs") <(tail -c 512 "$T/fs")
+check "the files are the same" mounted ntfs-3g ro same_files
+if [ $want = 0 ]; then
+	check "FAT has grown" json "$T/report" 'partitions[0].became=grew'
+	rm "$T/fs"; lay "$T/disk" "$T/fs" 0 $((2048 * 512)) $((800000 * 512)); truncate -s $((800000 * 512)) "$T/fs"
+	check "its own fsck finds nothing" quietly fsck.fat -n "$T/fs"
+	for at in "0 11" "28 4" "64 446"; do
+		check "the boot sector has what it had at $at" cmp -s -i ${at% *} -n ${at#* } "$T/fs" "$T/boot"
+	done
+	check "and FAT32's copy of it" cmp -s -n 512 "$T/fs" <(tail -c +3073 "$T/fs" | head -c 512)
+	rm -rf "$T/out"; mkdir "$T/out"; mcopy -i "$T/fs" -s -n ::/files "$T/out" 2> /dev/null
+	check "the files are the same" diff -r "$T/files" "$T/out/files"
+fi
 
 echo "== refused"
 make_fs ext4 16M; rm -f "$T/disk"; truncate -s 40M "$T/disk"; table "$T/disk" gpt 20; put "$T/disk"

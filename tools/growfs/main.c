@@ -1,12 +1,12 @@
-/* main.c: growfs lets the last partition of a disk, and the filesystem in it, reach to the end
- * of the disk.  An administrator runs it after a load, and so does netboot/init.  The program
+/* main.c: growfs lets the last partition of a disk reach to the end of the disk, and the
+ * filesystems in all partitions to the ends of these.  An administrator runs it after a load, and so does netboot/init.  The program
  * has one thread, beside those that read what tools print. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/base/cancel.h"
 #include "common/base/json.h"
 #include "common/base/number.h"
 #include "common/base/say.h"
@@ -18,14 +18,14 @@
 #include "common/disk/inuse.h"
 #include "common/disk/ptable.h"
 #include "common/image/format/marker.h"
-#include "common/resize/resize.h"
-#include "tools/growfs/device.h"
+#include "common/resize/follow.h"
 #include "tools/growfs/fitting.h"
 
 enum { EXIT_LEFT_ALONE = 4 };
 
 struct opts {
 	bool look_only, quiet, json;
+	const char *fit_lv;
 };
 
 #define AT(field) offsetof(struct opts, field)
@@ -33,6 +33,8 @@ struct opts {
 static const struct cli_opt opts_table[] = {
 	FLAG('n', "dry-run", "say what would be done, and change nothing", look_only),
 	FLAG('q', "quiet", "print nothing when all went well", quiet),
+	{ 301, "fit-lv", "VG/LV", "the volume of LVM that gets the room of its group", CLI_STR,
+	    AT(fit_lv), 0, 0, NULL },
 	FLAG(300, "json", "print the report as JSON", json),
 	{ 0 },
 };
@@ -40,10 +42,11 @@ static const struct cli_opt opts_table[] = {
 static const struct cli_program prog = {
 	.name = "growfs",
 	.synopsis = "[options] disk",
-	.about = "Let the last partition of a disk, and the filesystem in it, reach to the "
-	         "end of the disk.\n"
-		 "The filesystem's own tools do it: resize2fs, xfs_growfs, btrfs, "
-	         "ntfsresize.",
+	.about = "Let the last partition of a disk reach to the end of the disk, and each "
+	         "filesystem to the\n"
+		 "end of its partition.  The filesystem's own tools do it: resize2fs, "
+	         "xfs_growfs, btrfs,\n"
+		 "ntfsresize, fatresize; those of LVM.",
 	.examples = "  imageunzip small.ndz /dev/sdb && growfs /dev/sdb\n"
 		    "  growfs -n /dev/sdb                what would be done\n"
 		    "  growfs disk.img                   a disk that is a file, as root\n",
@@ -52,18 +55,21 @@ static const struct cli_program prog = {
 
 /* What is to be grown, and what became of it. */
 struct work {
-	struct device on; /* the last partition */
+	const char *disk;
+	struct partition last;
+	struct follow all;        /* all partitions */
+	struct follow_part *on;   /* the last of them, as it lies on the disk */
 	unsigned sector_bytes; /* of the table */
 	bool before_extended;  /* an extended partition without logical ones lies behind it */
 	bool is_suspended;
 	char suspended[BEHIND_WHERE_CAP]; /* where a system is, then */
 	uint64_t part_was_bytes, part_is_bytes;
 	uint64_t disk_sectors;
-	struct resize fs;
 	struct fitting fit;
-	/* What lies behind the last partition, and in it behind its filesystem. */
-	struct behind disks, parts;
-	char over[200]; /* the unknown data that is grown over; "": none */
+	struct behind disks; /* what lies behind the last partition */
+	char over[200];      /* the unknown data that is grown over; "": none */
+	struct follow_part parts[PTABLE_PARTS_MAX];
+	bool had_room[PTABLE_PARTS_MAX]; /* behind the filesystem, before it grew */
 };
 
 /* Is there a boot record of logical partitions behind this partition?  An extended partition begins
@@ -76,25 +82,65 @@ has_boot_record_behind(const struct ptable *t, const struct partition *p)
 	return n > 0 && rangeset_get(&t->own, n - 1).off > p->sectors.off;
 }
 
+/* Why nothing is done in a partition: a sentence in fs.left_alone, unless there is one
+ * already. */
+static void __attribute__((format(printf, 2, 3)))
+leave_alone(struct follow_part *p, const char *fmt, ...)
+{
+	va_list ap;
+
+	p->skip = true;
+	p->became = FOLLOW_LEFT_ALONE;
+	if (p->fs.left_alone[0] != '\0')
+		return;
+	va_start(ap, fmt);
+	vsnprintf(p->fs.left_alone, sizeof p->fs.left_alone, fmt, ap);
+	va_end(ap);
+}
+
+/* List the partitions; without a table, the disk is one. */
+static void
+list_parts(struct work *w, const struct ptable *t)
+{
+	const struct partition *last = ptable_last(t);
+
+	w->all = (struct follow){ .disk = w->disk, .parts = w->parts, .fit_lv = w->all.fit_lv };
+	w->last = (struct partition){ .sectors = { 0, w->disk_sectors } };
+	if (last != NULL)
+		w->last = *last;
+	for (unsigned i = 0; i < (last != NULL ? t->nparts : 1); i++) {
+		const struct partition *p = last != NULL ? &t->parts[i] : &w->last;
+		const char *owner = last != NULL ? ptable_owner(p) : NULL;
+		struct follow_part *f = &w->parts[w->all.n];
+		if (p->empty && p->number != w->last.number)
+			continue; /* it may lie around others */
+		*f = (struct follow_part){ .number = p->number,
+			.sectors = p->sectors,
+			.was_sectors = p->sectors.len };
+		if (owner != NULL) /* says more than what is in it */
+			leave_alone(f, "it belongs to %s", owner);
+		w->on = p->number == w->last.number ? f : w->on;
+		w->all.n++;
+	}
+}
+
 /* Find the last partition, as it lies on the disk, and who claims the space behind it. */
 static int
-find_last(struct disk *d, const struct ptable *t, struct work *w, struct err *e)
+find_parts(struct disk *d, const struct ptable *t, struct work *w, struct err *e)
 {
 	struct range all = { 0, disk_size_bytes(d) / SECTOR_BYTES };
-	const struct partition *last = ptable_last(t);
-	struct partition *p = &w->on.part;
 
-	*p = last != NULL ? *last : (struct partition){ .number = 0, .sectors = all };
 	w->disk_sectors = all.len;
 	w->sector_bytes = t->sector_bytes;
-	w->before_extended = t->kind == PTABLE_MBR && has_boot_record_behind(t, p);
-	w->is_suspended = behind_suspended(d, t, w->suspended);
 	if (t->kind == PTABLE_GPT && t->nparts == 0)
 		return err_set(
-		    e, ERR_UNSUPPORTED, "%s: its table has no partition", w->on.disk);
-	if (p->number == 0)
+		    e, ERR_UNSUPPORTED, "%s: its table has no partition", w->disk);
+	list_parts(w, t);
+	w->before_extended = t->kind == PTABLE_MBR && has_boot_record_behind(t, &w->last);
+	w->is_suspended = behind_suspended(d, t, w->suspended);
+	if (w->on->number == 0)
 		return 0;
-	return behind_find(&w->disks, d, all, range_end(p->sectors), &t->own, e);
+	return behind_find(&w->disks, d, all, range_end(w->last.sectors), &t->own, e);
 }
 
 static int
@@ -102,98 +148,51 @@ look_at_table(struct disk *d, struct work *w, struct err *e)
 {
 	struct ptable t;
 
-	if (fstat(disk_fd(d), &w->on.st) != 0)
-		return err_os(e, "%s", w->on.disk);
 	if (ptable_read(&t, d, e) != 0)
 		return -1;
-	int rc = find_last(d, &t, w, e);
+	int rc = find_parts(d, &t, w, e);
 	ptable_free(&t);
 	return rc;
 }
 
-/* What is not whole has no table, or no filesystem, that could be grown. */
+/* What is not whole has no table, or no filesystem, that could be grown.  One of the other
+ * partitions that is not whole is left alone. */
 static int
-check_whole(struct disk *d, const struct work *w, struct err *e)
+check_whole(struct disk *d, struct work *w, struct err *e)
 {
-	const struct partition *p = &w->on.part;
-	int rc = marker_refuse(d, 0, 0, e);
+	struct err why;
 
-	return rc == 0 && p->number != 0
-	           ? marker_refuse(d, p->sectors.off, p->number, e)
-	           : rc;
+	if (marker_refuse(d, 0, 0, e) != 0)
+		return -1;
+	for (size_t i = 0; i < w->all.n; i++) {
+		struct follow_part *p = &w->parts[i];
+		bool last = p == w->on;
+		if (p->number == 0 || marker_refuse(d, p->sectors.off, p->number,
+					  last ? e : &why) == 0)
+			continue;
+		if (last)
+			return -1;
+		leave_alone(p, "%.250s", why.text);
+	}
+	return 0;
 }
 
-/* The other partitions may be in use. */
+/* Partitions in which nothing is to be done may be in use. */
 static int
-check_unused(const struct work *w, struct err *e)
+check_unused(struct work *w, struct follow_part *p, struct err *e)
 {
-	const struct hold_wish wish = { .path = w->on.disk,
-		.sectors = w->on.part.sectors };
+	const struct hold_wish wish = { .path = w->disk, .sectors = p->sectors };
 	char text[INUSE_UNSEEN_BYTES];
-	bool unseen;
+	struct err why;
+	bool unseen, last = p == w->on;
 
-	if (hold_look(&wish, &unseen, e) != 0)
-		return -1;
-	if (unseen)
-		say(stderr, "growfs: warning: %s\n", inuse_unseen_text(w->on.disk, text));
+	if (hold_look(&wish, &unseen, last ? e : &why) != 0) {
+		if (last)
+			return -1;
+		leave_alone(p, "%.250s", why.text);
+	} else if (unseen && last)
+		say(stderr, "growfs: warning: %s\n", inuse_unseen_text(w->disk, text));
 	return 0;
-}
-
-/* Look at what is in the last partition, and who claims the space behind its
- * filesystem. */
-static int
-look_at_filesystem(struct disk *d, struct work *w, struct err *e)
-{
-	struct range part = w->on.part.sectors;
-
-	if (check_unused(w, e) != 0 ||
-	    device_with(&w->on, resize_look, &w->fs, e) != 0)
-		return -1;
-	uint64_t end = (w->fs.was_bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
-	return end == 0 ? 0 : behind_find(&w->parts, d, part, end, NULL, e);
-}
-
-/* Find out what the table and the filesystem would become. */
-static int
-forecast(struct work *w, struct err *e)
-{
-	const struct ptable_change *will = &w->fit.done;
-
-	w->part_was_bytes = w->part_is_bytes = w->on.part.sectors.len * SECTOR_BYTES;
-	if (w->fs.left_alone[0] != '\0' || w->on.part.logical || w->before_extended)
-		return 0;
-	if (w->on.part.number != 0 &&
-	    fitting_do(&w->fit, w->on.disk, w->sector_bytes, true, e) != 0)
-		return -1;
-	if (will->grown != 0)
-		w->part_is_bytes = will->is_sectors * SECTOR_BYTES;
-	w->fs.is_bytes = resize_grown_bytes(&w->fs, w->part_is_bytes);
-	return 0;
-}
-
-/* The sectors that the table or the filesystem would take which they do not have now. */
-static struct range
-taken_of_disk(const struct work *w)
-{
-	uint64_t from = range_end(w->on.part.sectors);
-	uint64_t end = from + (w->part_is_bytes - w->part_was_bytes) / SECTOR_BYTES;
-
-	if (w->fit.done.moved) /* the backup of a GPT goes to the end */
-		end = w->disk_sectors;
-	return (struct range){ from, end - from };
-}
-
-/* Why nothing is done: a sentence in w->fs.left_alone, unless there is one already. */
-static void __attribute__((format(printf, 2, 3)))
-leave_alone(struct work *w, const char *fmt, ...)
-{
-	va_list ap;
-
-	if (w->fs.left_alone[0] != '\0')
-		return;
-	va_start(ap, fmt);
-	vsnprintf(w->fs.left_alone, sizeof w->fs.left_alone, fmt, ap);
-	va_end(ap);
 }
 
 /* Note the unknown data that lies in these sectors, which are taken. */
@@ -206,77 +205,148 @@ note_over(struct work *w, const struct behind *b, struct range taken)
 	};
 	char what[100];
 
-	if (there.unknown.len > 0)
+	if (there.unknown.len > 0 && said < sizeof w->over)
 		snprintf(w->over + said, sizeof w->over - said, "%s%s",
 		    said > 0 ? ", " : "",
 		    behind_unknown_text(&there, what, sizeof what));
 }
 
-/* Leave alone what has an owner, and note which unknown data is grown over. */
+/* Leave alone what has an owner behind its filesystem, and note the unknown data there that
+ * is grown over. */
+static int
+heed_behind(struct disk *d, struct work *w, struct follow_part *p, struct err *e)
+{
+	uint64_t end = (p->fs.was_bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
+	struct behind b = { .n = 0 };
+	char who[160];
+
+	if (end == 0 || p->became != FOLLOW_GREW)
+		return 0;
+	if (behind_find(&b, d, p->sectors, end, NULL, e) != 0)
+		return -1;
+	if (b.n > 0)
+		leave_alone(p, "%s lies behind its filesystem",
+		    behind_owned_text(&b, who, sizeof who));
+	else
+		note_over(w, &b, p->sectors);
+	return 0;
+}
+
+/* What the table would become.  The last filesystem grows with its partition. */
+static int
+forecast(struct work *w, struct err *e)
+{
+	const struct ptable_change *will = &w->fit.done;
+	struct follow_part *on = w->on;
+
+	w->part_was_bytes = w->part_is_bytes = on->sectors.len * SECTOR_BYTES;
+	if (on->fs.left_alone[0] != '\0' || w->last.logical || w->before_extended)
+		return 0;
+	if (on->number != 0 && fitting_do(&w->fit, w->disk, w->sector_bytes, true, e) != 0)
+		return -1;
+	if (will->grown != 0)
+		w->part_is_bytes = will->is_sectors * SECTOR_BYTES;
+	on->fs.is_bytes = resize_grown_bytes(&on->fs, w->part_is_bytes);
+	on->became = on->fs.is_bytes > on->fs.was_bytes ? FOLLOW_GREW : FOLLOW_FILLS;
+	return 0;
+}
+
+/* The sectors that the table or the filesystem would take which they do not have now. */
+static struct range
+taken_of_disk(const struct work *w)
+{
+	uint64_t from = range_end(w->last.sectors);
+	uint64_t end = from + (w->part_is_bytes - w->part_was_bytes) / SECTOR_BYTES;
+
+	if (w->fit.done.moved) /* the backup of a GPT goes to the end */
+		end = w->disk_sectors;
+	return (struct range){ from, end - from };
+}
+
+/* Leave the last partition alone when what it would take has an owner. */
 static void
 heed_claims(struct work *w)
 {
 	struct range taken = taken_of_disk(w);
-	bool fs_grows = w->fs.is_bytes > w->fs.was_bytes;
 	char who[160];
 
 	if (w->disks.n > 0 && taken.len > 0)
-		leave_alone(w, "%s lies behind it and would be grown over",
+		leave_alone(w->on, "%s lies behind it and would be grown over",
 		    behind_owned_text(&w->disks, who, sizeof who));
-	if (w->parts.n > 0 && fs_grows)
-		leave_alone(w, "%s lies behind its filesystem",
-		    behind_owned_text(&w->parts, who, sizeof who));
-	if (w->fs.left_alone[0] != '\0')
-		return;
-	if (fs_grows)
-		note_over(w, &w->parts, w->on.part.sectors);
-	note_over(w, &w->disks, taken);
 }
 
+/* Why does the last partition stay as it is? */
 static void
-decide(struct work *w)
+decide_last(struct work *w)
 {
-	const struct partition *p = &w->on.part;
-	const char *owner = p->number != 0 ? ptable_owner(p) : NULL;
-
-	if (owner != NULL) /* says more than what is in it */
-		snprintf(w->fs.left_alone, sizeof w->fs.left_alone, "it belongs to %s", owner);
-	if (p->logical)
-		leave_alone(w, "it is a logical partition, which cannot be grown");
+	if (w->last.logical)
+		leave_alone(w->on, "it is a logical partition, which cannot be grown");
 	if (w->before_extended)
-		leave_alone(w, "an extended partition lies behind it");
+		leave_alone(w->on, "an extended partition lies behind it");
 	if (w->is_suspended)
-		leave_alone(w,
+		leave_alone(w->on,
 		    "a system is suspended %s, and goes on with the filesystems as they "
 		    "are",
 		    w->suspended);
 	heed_claims(w);
-	if (w->fs.left_alone[0] == '\0')
+}
+
+/* Nothing becomes of what is left alone. */
+static void
+settle(struct work *w, struct follow_part *p)
+{
+	if (p->fs.left_alone[0] == '\0')
+		return;
+	p->became = FOLLOW_LEFT_ALONE;
+	p->skip = true;
+	p->fs.is_bytes = p->fs.was_bytes;
+	if (p != w->on)
 		return;
 	w->part_is_bytes = w->part_was_bytes;
-	w->fs.is_bytes = w->fs.was_bytes;
 	w->fit.done = (struct ptable_change){ .moved = false };
 }
 
-/* Look at the disk, and at what is in its last partition. */
+static int
+decide(struct disk *d, struct work *w, struct err *e)
+{
+	decide_last(w);
+	for (size_t i = 0; i < w->all.n; i++) {
+		struct follow_part *p = &w->parts[i];
+		bool grows = p->became == FOLLOW_GREW;
+		w->had_room[i] = grows;
+		if (p != w->on && grows && w->is_suspended)
+			leave_alone(p, "a system is suspended %s", w->suspended);
+		if (((p == w->on && !p->skip) || grows) && check_unused(w, p, e) != 0)
+			return -1;
+		if (heed_behind(d, w, p, e) != 0)
+			return -1;
+		settle(w, p);
+	}
+	if (!w->on->skip)
+		note_over(w, &w->disks, taken_of_disk(w));
+	return 0;
+}
+
+/* Look at the disk, and at what is in its partitions. */
 static int
 look(struct work *w, struct err *e)
 {
 	struct disk *d;
 	struct err closing;
 
-	if (disk_open(&d, w->on.disk, DISK_READ, e) != 0)
+	if (disk_open(&d, w->disk, DISK_READ, e) != 0)
 		return -1;
 	int rc = look_at_table(d, w, e);
 	if (rc == 0)
 		rc = check_whole(d, w, e);
 	if (rc == 0)
-		rc = look_at_filesystem(d, w, e);
+		rc = follow_look(&w->all, e);
+	if (rc == 0)
+		rc = forecast(w, e);
+	if (rc == 0)
+		rc = decide(d, w, e);
 	disk_close(d, &closing); /* only read: nothing to lose */
-	if (rc != 0 || forecast(w, e) != 0)
-		return -1;
-	decide(w);
-	return 0;
+	return rc;
 }
 
 /* The filesystem could not follow its partition, as *e says: put the table back, unless
@@ -284,7 +354,6 @@ look(struct work *w, struct err *e)
 static void
 put_table_back(struct work *w, struct err *e)
 {
-	struct resize fs;
 	struct err why;
 	size_t said = strlen(e->text);
 	char *text = e->text + said;
@@ -292,101 +361,120 @@ put_table_back(struct work *w, struct err *e)
 
 	if (w->fit.n == 0)
 		return;
-	if (device_with(&w->on, resize_look, &fs, &why) != 0 ||
-	    fs.was_bytes > w->part_was_bytes)
+	if (w->on->fs.is_bytes > w->part_was_bytes)
 		snprintf(text, cap, "; the partition stays as long as it has become");
-	else if (fitting_undo(&w->fit, w->on.disk, &why) != 0)
+	else if (fitting_undo(&w->fit, w->disk, &why) != 0)
 		snprintf(text, cap, "; the partition table could not be put back: %s",
 		    why.text);
 	else
 		snprintf(text, cap, "; the partition table is what it was before");
 }
 
-/* Let the partition reach to the end of the disk, and the filesystem to the end of the
- * partition. */
+/* What LVM says of its group is known only now. */
 static int
-grow_both(struct work *w, struct err *e)
+leave_table(struct work *w, struct err *e)
 {
-	struct device *on = &w->on;
+	if (fitting_undo(&w->fit, w->disk, e) != 0)
+		return -1;
+	w->fit.done = (struct ptable_change){ .moved = false };
+	w->part_is_bytes = w->part_was_bytes;
+	return 0;
+}
 
-	if (on->part.number != 0 &&
-	    fitting_do(&w->fit, on->disk, w->sector_bytes, false, e) != 0)
+/* Let the last partition reach to the end of the disk, and filesystems to the ends of
+ * their partitions. */
+static int
+grow_all(struct work *w, struct err *e)
+{
+	struct follow_part *on = w->on;
+
+	if (!on->skip && on->number != 0 &&
+	    fitting_do(&w->fit, w->disk, w->sector_bytes, false, e) != 0)
 		return -1;
 	if (w->fit.done.grown != 0)
-		on->part.sectors.len = w->fit.done.is_sectors;
-	if (device_with(on, resize_grow, &w->fs, e) == 0)
-		return 0;
-	put_table_back(w, e);
-	return -1;
+		on->sectors.len = w->fit.done.is_sectors;
+	int rc = follow_grow(&w->all, e);
+	if (on->became == FOLLOW_FAILED) {
+		put_table_back(w, &on->why);
+		*e = on->why;
+	} else if (on->became == FOLLOW_LEFT_ALONE && leave_table(w, e) != 0)
+		return -1;
+	return rc;
+}
+
+static void
+put_parts(struct json *j, const struct opts *o, const struct work *w)
+{
+	json_array(j, "partitions");
+	for (size_t i = 0; i < w->all.n; i++) {
+		json_object(j, NULL);
+		follow_json(j, &w->parts[i], o->look_only);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+/* The first partition that is left alone although it matters: the last of the disk, or one
+ * with room behind its filesystem.  NULL: there is none. */
+static const struct follow_part *
+first_alone(const struct work *w)
+{
+	if (w->on->became == FOLLOW_LEFT_ALONE)
+		return w->on;
+	for (size_t i = 0; i < w->all.n; i++)
+		if (w->had_room[i] && w->parts[i].became == FOLLOW_LEFT_ALONE)
+			return &w->parts[i];
+	return NULL;
 }
 
 static int
 report_json(const struct opts *o, const struct work *w, struct err *e)
 {
+	const struct follow_part *on = w->on, *left = first_alone(w);
 	struct json *j = json_new();
 	struct err alone;
 
 	json_object(j, NULL);
-	json_string(j, "disk", w->on.disk);
+	json_string(j, "disk", w->disk);
 	json_bool(j, "dry_run", o->look_only);
-	json_uint(j, "partition", w->on.part.number);
+	json_uint(j, "partition", on->number);
 	json_uint(j, "partition_was_bytes", w->part_was_bytes);
 	json_uint(j, "partition_is_bytes", w->part_is_bytes);
 	json_bool(j, "table_changed", w->fit.done.moved || w->fit.done.grown != 0);
-	json_string(j, "filesystem", w->fs.type);
-	json_uint(j, "filesystem_was_bytes", w->fs.was_bytes);
-	json_uint(j, "filesystem_is_bytes", w->fs.is_bytes);
+	json_string(j, "filesystem", on->fs.type);
+	json_uint(j, "filesystem_was_bytes", on->fs.was_bytes);
+	json_uint(j, "filesystem_is_bytes", on->fs.is_bytes);
 	if (!o->look_only)
-		json_bool(j, "to_be_checked", w->fs.to_be_checked);
+		json_bool(j, "to_be_checked", on->fs.to_be_checked);
 	json_string(j, "grown_over", w->over);
-	json_string(j, "left_alone", w->fs.left_alone);
-	if (w->fs.left_alone[0] != '\0') {
-		err_set(&alone, ERR_UNSUPPORTED, "%s: left alone: %s", w->on.disk,
-		    w->fs.left_alone);
+	json_string(j, "left_alone", left != NULL ? left->fs.left_alone : "");
+	put_parts(j, o, w);
+	if (left != NULL) {
+		err_set(&alone, ERR_UNSUPPORTED, "%s: left alone: %s", w->disk,
+		    left->fs.left_alone);
 		failure_put_err(j, &alone, EXIT_LEFT_ALONE);
 	}
 	json_end(j);
 	return json_show(j, e);
 }
 
+/* Of the other partitions, only those are named that have, or had, room. */
 static void
-report_growth(const struct opts *o, const struct work *w, const char *where)
+report_text(const struct opts *o, const struct work *w, bool only_alone)
 {
-	char was[32], is[32], part_was[32], part_is[32];
+	char text[FOLLOW_TEXT_CAP];
 
-	human_bytes(w->fs.was_bytes, was, sizeof was);
-	human_bytes(w->fs.is_bytes, is, sizeof is);
-	human_bytes(w->part_was_bytes, part_was, sizeof part_was);
-	human_bytes(w->part_is_bytes, part_is, sizeof part_is);
-	if (w->fs.is_bytes == w->fs.was_bytes)
-		say(stdout, "%s: %s%s of %s fills its partition already\n", w->on.disk,
-		    where, w->fs.type, was);
-	else if (o->look_only)
-		say(stdout,
-		    "%s: %s%s of %s in a partition of %s can be grown to %s in one of "
-		    "%s\n",
-		    w->on.disk, where, w->fs.type, was, part_was, is, part_is);
-	else
-		say(stdout, "%s: %s%s grew from %s to %s%s\n", w->on.disk, where,
-		    w->fs.type, was, is,
-		    w->fs.to_be_checked ? ", and is left to be checked" : "");
-}
-
-static void
-report_text(const struct opts *o, const struct work *w)
-{
-	char where[40] = "";
-
-	if (w->on.part.number != 0)
-		snprintf(where, sizeof where, "partition %u: ", w->on.part.number);
-	if (w->fs.left_alone[0] != '\0')
-		say(stdout, "%s: %sleft alone: %s\n", w->on.disk, where,
-		    w->fs.left_alone);
-	else
-		report_growth(o, w, where);
-	if (w->fit.done.moved)
+	for (size_t i = 0; i < w->all.n; i++) {
+		const struct follow_part *p = &w->parts[i];
+		bool alone = p->became == FOLLOW_LEFT_ALONE;
+		if ((p == w->on || w->had_room[i] || p->became == FOLLOW_GREW) &&
+		    (alone || !only_alone))
+			say(stdout, "%s: %s\n", w->disk,
+			    follow_text(p, o->look_only, text, sizeof text));
+	}
+	if (w->fit.done.moved && !only_alone)
 		say(stdout, "%s: the backup of its GPT %s to the end of the disk\n",
-		    w->on.disk, o->look_only ? "would be moved" : "was moved");
+		    w->disk, o->look_only ? "would be moved" : "was moved");
 }
 
 /* Unknown data may be what the disk had before an image was installed, so it is grown
@@ -395,36 +483,31 @@ static void
 warn_over(const struct opts *o, const struct work *w)
 {
 	if (w->over[0] != '\0')
-		say(stderr, "growfs: warning: %s: %s %s grown over\n", w->on.disk,
-		    w->over,
+		say(stderr, "growfs: warning: %s: %s %s grown over\n", w->disk, w->over,
 		    o->look_only ? "would be" : "is");
 }
 
+/* What was done before one has failed is said, too. */
 static int
 grow(const struct opts *o, struct work *w, struct err *e)
 {
 	if (look(w, e) != 0)
 		return -1;
-	bool alone = w->fs.left_alone[0] != '\0';
 	warn_over(o, w);
-	if (!o->look_only && !alone) {
-		/* A tool that is ended in the middle leaves a damaged filesystem. */
-		cancel_work_for(NULL);
-		if (grow_both(w, e) != 0)
-			return -1;
-	}
+	if (!o->look_only && grow_all(w, e) != 0)
+		return -1;
 	if (o->json && report_json(o, w, e) != 0)
 		return -1;
-	if (!o->json && (!o->quiet || alone))
-		report_text(o, w);
-	return alone ? EXIT_LEFT_ALONE : 0;
+	if (!o->json)
+		report_text(o, w, o->quiet);
+	return first_alone(w) != NULL ? EXIT_LEFT_ALONE : 0;
 }
 
 /* The tools, and what is opened here, share the lock. */
 static int
 grow_held(const struct opts *o, struct work *w, struct err *e)
 {
-	const struct hold_wish wish = { .path = w->on.disk, .no_look = true };
+	const struct hold_wish wish = { .path = w->disk, .no_look = true };
 	struct disk_hold *hold = NULL;
 
 	if (!o->look_only) {
@@ -440,12 +523,18 @@ grow_held(const struct opts *o, struct work *w, struct err *e)
 static int
 run(void *opts, char **operands, int n, struct err *e)
 {
-	struct work w = { .on.disk = operands[0] };
+	const struct opts *o = opts;
 
 	if (n != 1)
 		return err_misuse(e, "one disk is needed");
-	int rc = grow_held(opts, &w, e);
-	fitting_free(&w.fit);
+	struct work *w = calloc(1, sizeof *w);
+	if (w == NULL)
+		return err_nomem(e, "the partitions");
+	w->disk = operands[0];
+	w->all.fit_lv = o->fit_lv;
+	int rc = grow_held(o, w, e);
+	fitting_free(&w->fit);
+	free(w);
 	return rc;
 }
 
