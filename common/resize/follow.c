@@ -93,7 +93,9 @@ grow_one(const struct follow *f, struct follow_part *p)
 
 	p->why = (struct err){ .kind = ERR_NONE };
 	int rc = look_at(f, p, &p->why);
-	if (rc == 0 && has_work(f, p)) {
+	bool work = rc == 0 && has_work(f, p);
+	p->fs.is_bytes = p->fs.was_bytes; /* what it becomes is read when it was done */
+	if (work) {
 		rc = place_with(f->disk, p->sectors, act_grow, &g, &p->why);
 		p->became = judge(p);
 	}

@@ -11,6 +11,10 @@
 #include "common/disk/disk.h"
 #include "common/resize/script.h"
 
+/* The label of a volume that is in a group keeps the length that it had at first. */
+#define SIZE \
+	"echo size $(l pvs --noheadings --nosuffix --units b -o pv_size \"$dev\")\n"
+
 /* Each script gets $1, the partition.  This one gets $2, the volume that is wished for, or "",
  * and $3, an empty folder.  It prints "alone" and why nothing may be done, or "note" and why
  * no volume is grown, or "volume", which is active then, and which runs with this tag; "tagged"
@@ -78,7 +82,7 @@ static const char begin_script[] = SCRIPT_LVM
     "l lvchange -q -q -a y \"$vg/$1\"\n"
     "echo \"volume $vg/$1\"\n"
     "[ -z \"$keep\" ] || echo \"keep $keep\"\n"
-    "[ -n \"$keep\" ] || echo \"free $free\"\n";
+    "[ -n \"$keep\" ] || echo \"free $free\"\n" SIZE;
 
 /* $2: the volume; $3: the extents of the group that stay free. */
 static const char tag_script[] =
@@ -88,13 +92,14 @@ static const char extend_script[] = SCRIPT_LVM
     "[ $((free)) -le $3 ] || l lvextend -q -q -l +$((free - $3)) \"$2\"\n";
 static const char untag_script[] =
     SCRIPT_LVM "l vgchange -q -q --deltag \"growfs/${2#*/}/$3\" \"${2%%/*}\"\n";
-static const char end_script[] = SCRIPT_LVM "l vgchange -q -q -a n \"${2%%/*}\"\n";
+static const char end_script[] = SCRIPT_LVM SIZE "l vgchange -q -q -a n \"${2%%/*}\"\n";
 
 /* A volume that is grown. */
 struct volume {
 	const char *path; /* of the partition */
 	struct follow_part *p;
 	char keep[24]; /* extents of its group that stay free */
+	uint64_t pv_bytes; /* of the physical volume, when the last script looked */
 	bool tagged;   /* an earlier run was interrupted */
 };
 
@@ -111,6 +116,8 @@ hear(void *arg, const char *line)
 		snprintf(v->p->volume, sizeof v->p->volume, "%.255s", line + 7);
 	else if (strncmp(line, "free ", 5) == 0 || strncmp(line, "keep ", 5) == 0)
 		snprintf(v->keep, sizeof v->keep, "%.20s", line + 5);
+	else if (strncmp(line, "size ", 5) == 0)
+		v->pv_bytes = strtoull(line + 5, NULL, 10);
 	v->tagged |= strncmp(line, "keep ", 5) == 0;
 }
 
@@ -132,14 +139,14 @@ begin(const struct follow *f, struct volume *v, struct err *e)
 }
 
 static int
-do_script(const struct volume *v, const char *script, struct err *e)
+do_script(struct volume *v, const char *script, struct err *e)
 {
 	struct args a = { 0 };
 
 	script_begin(&a, script, v->path);
 	args_add(&a, v->p->volume);
 	args_add(&a, v->keep);
-	return script_run(&a, v->path, NULL, NULL, e);
+	return script_run(&a, v->path, hear, v, e);
 }
 
 /* Can what is in the volume be grown?  Otherwise the room stays free in the group. */
@@ -189,11 +196,14 @@ volume_grow(
 		return 0;
 	if (p->volume[0] == '\0')
 		return resize_grow(path, &p->fs, e);
+	uint64_t was_bytes = v.pv_bytes;
 	int rc = grow_all(&v, e);
 	if (do_script(&v, end_script, &ending) != 0 && rc == 0) {
 		*e = ending;
 		rc = -1;
 	}
+	p->fs.was_bytes = was_bytes;
+	p->fs.is_bytes = v.pv_bytes;
 	return rc;
 }
 

@@ -227,7 +227,7 @@ heed_behind(struct disk *d, struct work *w, struct follow_part *p, struct err *e
 	if (b.n > 0)
 		leave_alone(p, "%s lies behind its filesystem",
 		    behind_owned_text(&b, who, sizeof who));
-	else
+	else if (strcmp(p->fs.type, "LVM2_member") != 0) /* its label may be older than it */
 		note_over(w, &b, p->sectors);
 	return 0;
 }
