@@ -2,7 +2,7 @@
 import os, statistics
 
 from bench_files import allocated_bytes, report
-from measure import BIN, ROOTFS, RUNS, net, run
+from measure import BIN, ROOTFS, RUNS, as_original, net, run
 
 LAB_RUNS = min(RUNS, 2)      # of a load by several nodes; the better one counts, of everybody
 WARM = 1.4                   # disks' memory a node, touched first: some also keep what they receive in a file
@@ -64,6 +64,20 @@ def bench_net1(f):
     report("load 1 node", allocated_bytes() / 1e6 / r["seconds"], ORIGINAL_MB_S, "the original, as published", "MB/s", runs=LAB_RUNS)
 
 
+def bench_net_original(f):
+    """The same disk as an image of the original programs, which has no digests, against one that has them."""
+    image, best = f.dir + "/original.ndz", {}
+    as_original(ROOTFS, image, f.dir + "/scratch.ndz")
+    for _ in range(LAB_RUNS):
+        for name, file in (("without", image), ("with", f.need())):
+            r = lab("frisbee", 1, f, file, *OURS)
+            if name not in best or r["seconds"] < best[name]["seconds"]:
+                best[name] = r
+    report("load 1 node, no digests", best["without"]["seconds"], best["with"]["seconds"], "with digests", "s", False, LAB_RUNS)
+    report("CPU of the node", *(sum(best[n]["nodes_cpu_s"]) for n in ("without", "with")), "with digests", "s", False, LAB_RUNS)
+    os.unlink(image)
+
+
 def bench_net8(f):
     bench_lab(f, 8)
     r = lab("frisbee", 8, f, f.need(), "-W", "60M" if not os.environ.get("SMALL") else "600M")
@@ -81,5 +95,5 @@ def bench_net_late(f):
     report("load, 5 s late, -W 600M", late, early, "those that came first", "s", False, 1)
 
 
-BENCHES = dict(net1=bench_net1, net4=lambda f: bench_lab(f, 4), net8=bench_net8, net1_loss=lambda f: bench_lab(f, 1, 10),
+BENCHES = dict(net1=bench_net1, net_original=bench_net_original, net4=lambda f: bench_lab(f, 4), net8=bench_net8, net1_loss=lambda f: bench_lab(f, 1, 10),
                net4_loss=lambda f: bench_lab(f, 4, 10), net8_loss=lambda f: bench_lab(f, 8, 10), net_late=bench_net_late)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/image/format/format.h"
+#include "common/image/read/prove.h"
 
 struct put_sink {
 	struct put_sink_config cfg;
@@ -42,11 +43,11 @@ take(struct put_sink *s, const struct sink_chunk *c, struct err *e)
 }
 
 static int
-put_one(void *self, const struct sink_chunk *c, struct err *e)
+put_one(void *self, struct proved *c, struct err *e)
 {
-	int rc = take(self, c, e);
+	int rc = take(self, proved_chunk(c), e);
 
-	sink_release(c);
+	proved_free(c);
 	return rc;
 }
 

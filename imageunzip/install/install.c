@@ -156,9 +156,11 @@ admit(struct place *p, struct job *j, struct err *e)
 int
 install_admit(struct job *j, struct err *e)
 {
+	struct chunk *c = proved_parsed(j->proved, e);
+
 	if (admit(j->place, j, e) != 0)
 		err_ctx(e, "chunk %u", j->number);
-	else if (note_chunk(j->place, j->number, &j->c, j->at, e) == 0)
+	else if (note_chunk(j->place, j->number, c, j->at, e) == 0)
 		return 0;
 	install_retire(j);
 	return -1;
@@ -193,12 +195,6 @@ install_expect(struct install *in, uint32_t nchunks)
 {
 	for (unsigned i = 0; i < in->n; i++)
 		in->place[i].resume.expected = nchunks;
-}
-
-void
-install_trust_digests(struct install *in)
-{
-	in->cfg.digests_checked = true;
 }
 
 bool
@@ -266,87 +262,56 @@ install_compare(struct install *in, const struct chunk *c, bool **same, struct e
 	return job_compare(c, t, same, e) == 0 ? 1 : -1;
 }
 
-/* A chunk that several places use: the last one that is done with it releases it. */
-struct share {
-	_Atomic unsigned left;
-	void (*released)(void *arg, const void *chunk);
-	void *arg;
-};
-
-static void
-drop(void *arg, const void *chunk)
-{
-	struct share *s = arg;
-
-	if (--s->left > 0)
-		return;
-	if (s->released != NULL)
-		s->released(s->arg, chunk);
-	free(s);
-}
-
-/* A chunk that is fed. */
-struct fed {
-	uint32_t number;
-	const void *bytes;
-	bool *same; /* taken over by the place that is fed */
-	bool partial;
-	struct share *share;
-};
-
 /* Note a chunk that the place has already. */
 static int
-pass(struct place *p, const struct fed *f, struct err *e)
+pass(struct place *p, uint32_t number, struct chunk *c, struct err *e)
 {
-	struct chunk c;
 	struct ndz_header at;
 
-	if (chunk_parse(&c, f->bytes, e) != 0)
+	if (image_identity_check(&p->in->id, &c->h, &c->ext, e) != 0)
 		return -1;
-	int rc = image_identity_check(&p->in->id, &c.h, &c.ext, e);
 	if (p->number != 0)
-		only_header(&c.h, p->target.only, &at);
-	if (rc == 0)
-		rc = install_learn_tail(p, &c.ext.tail, e);
-	if (rc == 0)
-		rc = note_chunk(p, f->number, &c, p->number != 0 ? &at : &c.h, e);
-	p->passed += rc == 0;
-	chunk_free(&c);
-	return rc;
+		only_header(&c->h, p->target.only, &at);
+	if (install_learn_tail(p, &c->ext.tail, e) != 0 ||
+	    note_chunk(p, number, c, p->number != 0 ? &at : &c->h, e) != 0)
+		return -1;
+	p->passed++;
+	return 0;
 }
 
+/* What was compared belongs to the first place that takes the chunk, and so does what was
+ * decoded. */
 static int
-feed_place(struct place *p, struct fed *f, struct err *e)
+feed_place(struct place *p, struct proved *f, struct chunk *c, struct err *e)
 {
+	const struct sink_chunk *put = proved_chunk(f);
 	struct job *j;
 
-	if (resume_has(&p->resume, f->number))
-		return pass(p, f, e) == 0 ? 0 : err_ctx(e, "chunk %u", f->number);
-	f->share->left++;
-	if (job_new(&j, f->number, f->bytes, &p->target, p->in->raw_bytes, drop, f->share,
-		e) != 0)
-		return err_ctx(e, "chunk %u", f->number);
+	if (resume_has(&p->resume, put->number))
+		return pass(p, put->number, c, e) == 0
+		           ? 0
+		           : err_ctx(e, "chunk %u", put->number);
+	if (job_new(&j, f, &p->target, p->in->raw_bytes, e) != 0)
+		return err_ctx(e, "chunk %u", put->number);
 	j->place = p;
-	j->same = f->same;
-	j->partial = f->partial;
-	f->same = NULL;
+	j->partial = sink_is_partial(put);
+	if (put->part != NULL) {
+		j->same = put->part->same;
+		put->part->same = NULL;
+	}
+	install_take_decoded(j);
 	return install_admit(j, e) == 0 ? install_submit(j, e) : -1;
 }
 
 /* Check a chunk that no place has anything of: that it belongs to the image, and what it
  * says of the whole image. */
 static int
-look(struct install *in, const struct fed *f, struct err *e)
+look(struct install *in, uint32_t number, struct chunk *c, struct err *e)
 {
-	struct chunk c;
-
-	if (chunk_parse(&c, f->bytes, e) != 0)
-		return err_ctx(e, "chunk %u", f->number);
-	int rc = image_identity_check(&in->id, &c.h, &c.ext, e);
-	if (rc == 0)
-		note_image(in, &c.ext);
-	chunk_free(&c);
-	return rc == 0 ? 0 : err_ctx(e, "chunk %u", f->number);
+	if (image_identity_check(&in->id, &c->h, &c->ext, e) != 0)
+		return err_ctx(e, "chunk %u", number);
+	note_image(in, &c->ext);
+	return 0;
 }
 
 static bool
@@ -359,53 +324,36 @@ takes(const struct place *p, const struct ndz_header *h)
 }
 
 static int
-feed_all(struct install *in, struct fed *f, struct err *e)
+feed_all(struct install *in, struct proved *f, struct err *e)
 {
-	struct ndz_header h;
+	const struct sink_chunk *put = proved_chunk(f);
+	struct chunk *c = proved_parsed(f, e);
 	bool taken = false;
 
-	if (ndz_header_get(&h, f->bytes, NDZ_CHUNK_BYTES, e) != 0)
-		return err_ctx(e, "chunk %u", f->number);
+	if (c == NULL)
+		return err_ctx(e, "chunk %u", put->number);
 	if (install_is_only(in) && !in->known && in->search == NULL &&
-	    install_learn(in, f->number, f->bytes, e) != 0)
+	    install_learn(in, put->number, put->bytes, e) != 0)
 		return -1;
-	in->passed_end = h.lastsect > in->passed_end ? h.lastsect : in->passed_end;
+	if (c->h.lastsect > in->passed_end)
+		in->passed_end = c->h.lastsect;
 	for (unsigned i = 0; i < in->n; i++) {
-		if (!takes(&in->place[i], &h))
+		if (!takes(&in->place[i], &c->h))
 			continue;
 		taken = true;
-		if (feed_place(&in->place[i], f, e) != 0)
+		if (feed_place(&in->place[i], f, c, e) != 0)
 			return -1;
 	}
-	return taken ? 0 : look(in, f, e);
+	return taken ? 0 : look(in, put->number, c, e);
 }
 
 int
-install_feed_compared(struct install *in, uint32_t number, const void *bytes,
-    bool *same, bool partial, void (*released)(void *arg, const void *chunk), void *arg,
-    struct err *e)
+install_feed(struct install *in, struct proved *f, struct err *e)
 {
-	struct fed f = { number, bytes, same, partial, malloc(sizeof *f.share) };
-	int rc = -1;
+	int rc = feed_all(in, f, e);
 
-	if (f.share == NULL) {
-		if (released != NULL)
-			released(arg, bytes);
-		err_nomem(e, "a chunk");
-	} else {
-		*f.share = (struct share){ .left = 1, .released = released, .arg = arg };
-		rc = feed_all(in, &f, e);
-		drop(f.share, bytes);
-	}
-	free(f.same);
+	proved_free(f);
 	return rc;
-}
-
-int
-install_feed(struct install *in, uint32_t number, const void *bytes,
-    void (*released)(void *arg, const void *chunk), void *arg, struct err *e)
-{
-	return install_feed_compared(in, number, bytes, NULL, false, released, arg, e);
 }
 
 bool

@@ -23,6 +23,7 @@
 #include "common/image/format/opener.h"
 #include "common/image/read/chunk.h"
 #include "common/image/read/only.h"
+#include "common/image/read/sink.h"
 
 enum { INSTALL_STATE_S = 2 }; /* seconds; what state_s is without --state-interval */
 
@@ -64,8 +65,7 @@ struct install_config {
 	uint64_t state_s;  /* --state-interval: seconds; INSTALL_STATE_S */
 	uint64_t write_mb; /* -W: MiB of raw data in flight; 0: the default */
 	uint64_t jobs;     /* -j: decoders; 0: one for each processor */
-	/* The caller must prove chunks before it feeds them. */
-	struct opener_config opener;
+	struct opener_config opener; /* what whoever proves the chunks demands of them */
 	/* Not an option: a delta onto a regular file, which becomes as long as the image
 	 * says. Only with in_place. */
 	bool resize;
@@ -74,8 +74,6 @@ struct install_config {
 	bool gentle;
 	/* Not an option: it is rehearsed (rehearsal.h). */
 	bool dry;
-	/* Not an option; set by install_trust_digests(). */
-	bool digests_checked;
 	/* Called with a sentence about what else was done to the target; NULL: not
 	 * called. */
 	void (*say)(const char *sentence);
@@ -141,9 +139,6 @@ int install_check_meant(struct install *, const struct ext *, struct err *);
 bool install_waits(const struct install *);
 /* Called before the first chunk with the number of chunks; --state needs it. */
 void install_expect(struct install *, uint32_t nchunks);
-/* The caller has checked the digests of all chunks that it feeds whole, so they are not
- * checked again.  Called before the first chunk. */
-void install_trust_digests(struct install *);
 /* Is this chunk on the disk already, by --state? Such a chunk need not be fed. The first
  * chunk that is fed shows whether the state belongs to this image (ERR_REFUSED; for a state
  * on the target forgotten() of the configuration is called instead). False for chunk 0. */
@@ -177,23 +172,20 @@ bool install_compares_base(const struct install *);
 int install_compare_base(
     struct install *, uint32_t number, const void *chunk, struct err *);
 void install_base_compared(struct install *);
-/* Give a chunk of NDZ_CHUNK_BYTES.  Blocks while all buffers are in use.  A chunk that
- * install_has() reports is not written: only its header is checked and recorded, so that
- * stale signatures can be wiped at the end.
- * released(arg, chunk) is called exactly once, from any thread, when the bytes
- * are no longer needed; also when install_feed() itself fails. */
-int install_feed(struct install *, uint32_t number, const void *chunk,
-    void (*released)(void *arg, const void *chunk), void *arg, struct err *);
+/* Can install_decode() be called? */
+bool install_decodes(const struct install *);
+/* sink_decode(): threads of the installation decode a chunk that nothing else proves, before
+ * anything is believed that it says; install_feed() does not decode it again, unless it was
+ * too large for a buffer. */
+bool install_decode(struct install *, struct proved *, sink_decoded_fn *, void *arg);
+/* Give a proved chunk, which is taken over, also on failure.  Blocks while all buffers are in
+ * use.  A chunk that install_has() reports is not written: only its header is checked and
+ * recorded, so that stale signatures can be wiped at the end.  Where it was compared
+ * (sink_compare()), the array of its part is taken over. */
+int install_feed(struct install *, struct proved *, struct err *);
 /* Find which fragments of a chunk are on the disk already, in (*same)[nfragments], which
  * the caller frees. Returns 1; 0: the chunk must be fed whole; -1. From any thread. */
 int install_compare(struct install *, const struct chunk *, bool **same, struct err *);
-/* install_feed() for a chunk that was compared; `same` is taken over, also on failure.
- * partial: the chunk holds only the fragments that differ, and its header has a digest of
- * its own. */
-int install_feed_compared(struct install *, uint32_t number, const void *chunk,
-    bool *same, bool partial, void (*released)(void *arg, const void *chunk), void *arg,
-    struct err *);
-
 /* Are only some partitions installed (--only)?  Then any chunk may be fed; one that has
  * nothing of the wanted partitions is only checked. */
 bool install_is_only(const struct install *);

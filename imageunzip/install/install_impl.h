@@ -61,6 +61,10 @@ struct install {
 	struct pool *raws;
 	size_t raw_bytes; /* of each */
 	struct decoder *writer_decoder;
+	/* Chunks that are decoded before they are proved (install_decode.c). */
+	struct proof *proofs; /* [nproofs] */
+	size_t nproofs;
+	struct queue *to_decode; /* of struct proof */
 	struct image_identity id;
 	bool ours; /* made by this suite: chunks have an extension area (feeder's thread) */
 	bool delta;
@@ -112,8 +116,22 @@ int install_threads_stop(struct install *, struct err *);
 /* Hand a job to the threads; it is taken over, also on failure. Blocks while all buffers
  * are in use. */
 int install_submit(struct job *, struct err *);
+/* Lower the priority of the thread that calls it, if that was chosen. */
+void install_give_way(const struct install *);
 /* Give the job's buffer back, and free the job. */
 void install_retire(struct job *);
+
+/* install_decode.c: */
+/* Make what is needed, when the pipeline and the pool, of `buffers`, are there.  False: there
+ * is no memory. */
+bool install_decode_prepare(struct install *, size_t buffers);
+/* The thread, of which there are several. */
+int install_proving_stage(void *install, struct err *);
+/* Called when the threads are gone: what was decoded is forgotten. */
+void install_decode_stop(struct install *);
+/* Give the job what was decoded of its chunk, if that fits a buffer. */
+void install_take_decoded(struct job *);
+void install_decode_free(struct install *);
 
 /* install_only.c, for --only: */
 /* Find the partitions, if the table is known far enough. ERR_USAGE: the image does not have

@@ -8,6 +8,7 @@
 #include "common/base/cancel.h"
 #include "common/base/pool.h"
 #include "common/image/read/only.h"
+#include "common/image/read/prove.h"
 #include "imageunzip/install/install_impl.h"
 
 /* More than this is no write that went astray: the disk is failing. */
@@ -34,14 +35,14 @@ stores_any(const struct place *p, const struct ndz_header *h, const struct range
 /* Decode the chunk once more and compare. What --skip-same finds on the disk may come
  * from the cache, so all of the chunk is compared. */
 static int
-mend(struct place *p, uint32_t number, const void *bytes, struct err *e)
+mend(struct place *p, struct proved *proved, struct err *e)
 {
 	struct install *in = p->in;
 	bool skip_same = in->cfg.skip_same;
 	struct job *j;
 
-	if (job_new(&j, number, bytes, &p->target, in->raw_bytes, NULL, NULL, e) != 0)
-		return err_ctx(e, "chunk %u", number);
+	if (job_new(&j, proved, &p->target, in->raw_bytes, e) != 0)
+		return err_ctx(e, "chunk %u", proved_chunk(proved)->number);
 	j->place = p;
 	if (pool_get(in->raws, &j->raw) != QUEUE_OK) {
 		j->raw = NULL;
@@ -58,6 +59,24 @@ mend(struct place *p, uint32_t number, const void *bytes, struct err *e)
 }
 
 static int
+prove_and_mend(struct place *p, uint32_t number, void *bytes, struct err *e)
+{
+	const struct sink_chunk chunk = {
+		.number = number, .length = NDZ_CHUNK_BYTES, .bytes = bytes
+	};
+	struct proved *proved;
+
+	if (prove_read(&chunk, 1, true, &proved, e) != 0)
+		return -1;
+	if (proved == NULL)
+		return err_set(
+		    e, ERR_FORMAT, "chunk %u: the digest of the chunk is wrong", number);
+	int rc = mend(p, proved, e);
+	proved_free(proved);
+	return rc;
+}
+
+static int
 mend_chunk(struct place *p, uint32_t i, const struct rangeset *bad, void *buf,
     struct err *e)
 {
@@ -68,7 +87,7 @@ mend_chunk(struct place *p, uint32_t i, const struct rangeset *bad, void *buf,
 		return -1;
 	if (!resume_has_undigested(&p->resume, i) && !stores_any(p, &h, bad))
 		return 0;
-	return a->read(a->arg, i, buf, e) == 0 ? mend(p, i, buf, e) : -1;
+	return a->read(a->arg, i, buf, e) == 0 ? prove_and_mend(p, i, buf, e) : -1;
 }
 
 /* Compare, with the source, the chunks of which something is bad or not known. */

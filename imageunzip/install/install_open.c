@@ -49,6 +49,7 @@ install_free(struct install *in)
 	guard(in, NULL, NULL);
 	pipeline_free(in->pipe);
 	ordered_free(in->work);
+	install_decode_free(in);
 	pool_free(in->raws);
 	decoder_free(in->writer_decoder);
 	for (unsigned i = 0; i < in->n; i++)

@@ -7,6 +7,7 @@
 
 #include "common/base/grow.h"
 #include "common/image/read/partial.h"
+#include "common/image/read/prove.h"
 
 struct install_sink {
 	struct install *install;     /* NULL: it was ended */
@@ -21,7 +22,7 @@ struct install_sink {
 	bool early; /* a rehearsal for which there is only chunk 0 */
 	struct rehearsal_found *found; /* the caller's; NULL: no rehearsal */
 	/* Chunks that wait for chunk 0. */
-	struct sink_chunk *held;
+	struct proved **held;
 	size_t nheld, held_cap;
 };
 
@@ -35,6 +36,7 @@ info(void *self, struct sink_info *i)
 	i->has_some = s->early || s->only || install_resumes(s->install);
 	i->writes_nothing = s->found != NULL;
 	i->takes_parts = s->takes_parts;
+	i->decodes = !s->early && install_decodes(s->install);
 }
 
 static void
@@ -110,32 +112,25 @@ learn(struct install_sink *s, const struct sink_chunk *c, struct err *e)
 	return 0;
 }
 
-static int
-feed_part(struct install_sink *s, const struct sink_chunk *c, struct err *e)
+/* Chunks that have to wait for chunk 0 must not hold the buffers that it needs. */
+static bool
+decode(void *self, struct proved *c, sink_decoded_fn *decoded, void *arg)
 {
-	bool partial = sink_is_partial(c), *same = c->part->same;
+	struct install_sink *s = self;
 
-	c->part->same = NULL;
-	return install_feed_compared(s->install, c->number, c->bytes, same, partial,
-	    c->released, c->arg, e);
+	if (proved_chunk(c)->number != 0 && install_waits(s->install))
+		return false;
+	return install_decode(s->install, c, decoded, arg);
 }
 
 static int
-feed(struct install_sink *s, const struct sink_chunk *c, struct err *e)
-{
-	if (c->part != NULL && c->part->same != NULL)
-		return feed_part(s, c, e);
-	return install_feed(s->install, c->number, c->bytes, c->released, c->arg, e);
-}
-
-static int
-hold(struct install_sink *s, const struct sink_chunk *c, struct err *e)
+hold(struct install_sink *s, struct proved *c, struct err *e)
 {
 	if (grow(&s->held, &s->held_cap, s->nheld, sizeof *s->held, "chunks", e) != 0) {
-		sink_release(c);
+		proved_free(c);
 		return -1;
 	}
-	s->held[s->nheld++] = *c;
+	s->held[s->nheld++] = c;
 	return 0;
 }
 
@@ -143,32 +138,33 @@ static void
 release_held(struct install_sink *s, size_t from)
 {
 	for (size_t i = from; i < s->nheld; i++)
-		sink_release(&s->held[i]);
+		proved_free(s->held[i]);
 	s->nheld = 0;
 }
 
 /* Chunks that come before chunk 0 are kept, because it says whether the others may be
  * written. */
 static int
-put(void *self, const struct sink_chunk *c, struct err *e)
+put(void *self, struct proved *proved, struct err *e)
 {
+	const struct sink_chunk *c = proved_chunk(proved);
 	struct install_sink *s = self;
 	size_t i = 0;
 
 	if (s->early && c->number != 0) {
-		sink_release(c);
+		proved_free(proved);
 		return 0;
 	}
 	if ((s->only && s->giver.wants != NULL && learn(s, c, e) != 0) ||
 	    (s->early && rehearsal_early(s->install, c->bytes, e) != 0)) {
-		sink_release(c);
+		proved_free(proved);
 		return -1;
 	}
 	if (c->number != 0 && install_waits(s->install))
-		return hold(s, c, e);
-	int rc = feed(s, c, e);
+		return hold(s, proved, e);
+	int rc = install_feed(s->install, proved, e);
 	while (rc == 0 && i < s->nheld)
-		rc = feed(s, &s->held[i++], e);
+		rc = install_feed(s->install, s->held[i++], e);
 	release_held(s, i);
 	return rc;
 }
@@ -241,7 +237,6 @@ on_forgotten(void *arg, uint32_t chunk)
 static void
 settle(struct install_sink *s, const struct install_config *c)
 {
-	install_trust_digests(s->install);
 	s->only = install_is_only(s->install);
 	s->chunk0_helps = install_wants_table(c);
 	/* A signature covers the whole chunk, and a part of an encrypted chunk cannot be
@@ -268,6 +263,7 @@ static const struct sink_ops install_ops = { .info = info,
 	.begin = begin,
 	.has = has,
 	.compare = compare,
+	.decode = decode,
 	.put = put,
 	.end = end,
 	.close = close_sink };

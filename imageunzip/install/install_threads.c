@@ -55,8 +55,8 @@ write_job(struct job *j, struct decoder *dec, struct err *e)
 
 /* Lower the thread's priority: on Linux, nice(2) changes the calling thread alone.  When it
  * fails, the thread competes with the network, which is slower, not wrong. */
-static void
-give_way(const struct install *in)
+void
+install_give_way(const struct install *in)
 {
 	if (in->cfg.gentle && nice(GENTLE_NICE) == -1)
 		return; /* the thread keeps its priority */
@@ -85,7 +85,7 @@ decoder_stage(void *arg, struct err *e)
 	size_t ticket;
 	int rc = 0;
 
-	give_way(in);
+	install_give_way(in);
 	if (dec == NULL)
 		return err_nomem(e, "a decoder");
 	while (rc == 0 && ordered_begin(in->work, &item, &ticket) == QUEUE_OK) {
@@ -169,7 +169,7 @@ writer_stage(void *arg, struct err *e)
 	void *item;
 	int rc = 0;
 
-	give_way(in);
+	install_give_way(in);
 	while (rc == 0) {
 		if (f.first != NULL && !ordered_ready(in->work)) {
 			rc = settle_oldest(&f, e);
@@ -209,7 +209,7 @@ install_threads_start(struct install *in, struct err *e)
 	in->pipe = pipeline_new();
 	in->writer_decoder = decoder_new();
 	if (in->raws == NULL || in->work == NULL || in->pipe == NULL ||
-	    in->writer_decoder == NULL)
+	    in->writer_decoder == NULL || !install_decode_prepare(in, buffers))
 		return err_nomem(e, "install buffers; use less memory with -W");
 	pipeline_attach_ordered(in->pipe, in->work);
 	pipeline_attach_pool(in->pipe, in->raws);
@@ -218,6 +218,8 @@ install_threads_start(struct install *in, struct err *e)
 	int rc = pipeline_start(in->pipe, writer_stage, in);
 	for (unsigned i = 0; i < n && rc == 0; i++)
 		rc = pipeline_start(in->pipe, decoder_stage, in);
+	for (unsigned i = 0; i < n && rc == 0 && install_decodes(in); i++)
+		rc = pipeline_start(in->pipe, install_proving_stage, in);
 	return rc == 0 ? 0 : pipeline_join(in->pipe, e);
 }
 
@@ -226,7 +228,7 @@ install_submit(struct job *j, struct err *e)
 {
 	struct install *in = j->place->in;
 
-	if (pool_get(in->raws, &j->raw) != QUEUE_OK) {
+	if (j->raw == NULL && pool_get(in->raws, &j->raw) != QUEUE_OK) {
 		j->raw = NULL;
 		install_retire(j);
 		return err_set(e, ERR_CANCELLED, "cancelled");
@@ -245,7 +247,10 @@ install_threads_stop(struct install *in, struct err *e)
 	void *item;
 
 	ordered_close(in->work);
+	if (in->to_decode != NULL)
+		queue_close(in->to_decode);
 	int rc = pipeline_join(in->pipe, e);
+	install_decode_stop(in);
 	while (ordered_drain(in->work, &item))
 		install_retire(item);
 	return rc;

@@ -69,21 +69,23 @@ cut_header(struct job *j, const struct target *t, struct err *e)
 }
 
 int
-job_new(struct job **out, uint32_t number, const void *bytes, const struct target *t,
-    size_t raw_cap, void (*released)(void *arg, const void *chunk), void *arg,
+job_new(struct job **out, struct proved *proved, const struct target *t, size_t raw_cap,
     struct err *e)
 {
-	struct job *j = calloc(1, sizeof *j);
+	const struct sink_chunk *put = proved_chunk(proved);
+	const struct chunk *c = proved_parsed(proved, e);
+	struct job *j = NULL;
 
-	if (j == NULL) {
-		if (released != NULL)
-			released(arg, bytes);
+	if (c == NULL)
+		return -1;
+	j = calloc(1, sizeof *j);
+	if (j == NULL)
 		return err_nomem(e, "a chunk");
-	}
-	*j = (struct job){
-		.number = number, .bytes = bytes, .released = released, .arg = arg
-	};
-	if (chunk_parse(&j->c, bytes, e) != 0 || cut_header(j, t, e) != 0) {
+	*j = (struct job){ .proved = proved_hold(proved),
+		.c = *c,
+		.number = put->number,
+		.bytes = put->bytes };
+	if (cut_header(j, t, e) != 0) {
 		job_free(j);
 		return -1;
 	}
@@ -95,16 +97,16 @@ job_new(struct job **out, uint32_t number, const void *bytes, const struct targe
 static void
 release(struct job *j)
 {
-	if (j->released != NULL)
-		j->released(j->arg, j->bytes);
-	j->released = NULL;
+	if (j->bytes != NULL)
+		proved_read(j->proved);
+	j->bytes = NULL;
 }
 
 void
 job_free(struct job *j)
 {
 	release(j);
-	chunk_free(&j->c);
+	proved_drop(j->proved);
 	free(j->cut);
 	free(j->same);
 	free(j->parts.p);
@@ -135,25 +137,6 @@ put_packed(struct cursor *c, const struct job *j, struct err *e)
 	return cursor_put(c, p, n, e);
 }
 
-/* Check the digest of the chunk, or only that of the header where not all of the stream is
- * here; each fragment that is decoded has a digest of its own. */
-static int
-check_digest(const struct job *j, const struct install_config *cfg, struct err *e)
-{
-	const struct opener_config *opener = &cfg->opener;
-	/* A seal covers every bit of the chunk, its digest among them. */
-	bool proved = opener->verify_key != NULL || opener->decrypt != NULL;
-
-	if (!j->partial)
-		return proved || cfg->digests_checked
-		           ? 0
-		           : chunk_check_digest(&j->c, j->bytes, e);
-	assert(j->how == JOB_PACKED && j->same != NULL);
-	return chunk_header_proved(&j->c, j->bytes)
-	           ? 0
-	           : err_set(e, ERR_FORMAT, "the digest of the header is wrong");
-}
-
 static int
 decode(struct job *j, struct target *t, struct decoder *dec, struct err *e)
 {
@@ -163,10 +146,11 @@ decode(struct job *j, struct target *t, struct decoder *dec, struct err *e)
 	case JOB_STREAMED:
 		return chunk_pieces(&j->c, j->bytes, dec, NULL, NULL, e);
 	case JOB_WHOLE:
-		if (chunk_decode(&j->c, j->bytes, dec, j->raw, e) != 0)
+		if (!j->decoded && chunk_decode(&j->c, j->bytes, dec, j->raw, e) != 0)
 			return -1;
 		return cursor_relocate(&all, j->raw, j->c.raw_bytes, e);
 	default:
+		assert(!j->decoded && (!j->partial || j->same != NULL));
 		if (!t->cfg->skip_same && !j->apart)
 			return chunk_decode_packed(&j->c, j->bytes, dec, j->raw, e);
 		if (j->same == NULL && job_find_same(j, t, e) != 0)
@@ -175,12 +159,11 @@ decode(struct job *j, struct target *t, struct decoder *dec, struct err *e)
 	}
 }
 
-/* A streamed chunk is only checked here; its bytes are needed once more. The Adler-32
- * does not cover the header, which is covered by the digest. */
+/* A streamed chunk is only checked here; its bytes are needed once more. */
 int
 job_decode(struct job *j, struct target *t, struct decoder *dec, struct err *e)
 {
-	if (check_digest(j, t->cfg, e) != 0 || decode(j, t, dec, e) != 0)
+	if (decode(j, t, dec, e) != 0)
 		return err_ctx(e, "chunk %u", j->number);
 	if (j->how != JOB_STREAMED)
 		release(j);

@@ -8,23 +8,24 @@
 
 #include "common/base/err.h"
 #include "common/image/read/chunk.h"
+#include "common/image/read/prove.h"
 #include "imageunzip/install/target.h"
 
 struct place;
 
 struct job {
 	struct place *place; /* where it is installed; whoever makes the job sets it */
-	struct chunk c;
+	struct proved *proved; /* the job is one of its holders */
+	struct chunk c;        /* as proved_parsed(): what it leads to is borrowed */
 	/* The header of what is written: the chunk's own header, or, with target.only,
 	 * `cut`, which is owned. */
 	const struct ndz_header *at;
 	struct ndz_header *cut;
 	bool apart; /* some of its data is not wanted */
 	uint32_t number;
-	const void *bytes;
-	void (*released)(void *arg, const void *chunk);
-	void *arg;
+	const void *bytes; /* until the job was decoded, or, when streamed, freed */
 	void *raw; /* decoded data, raw_cap bytes; the caller's */
+	bool decoded; /* raw holds the data of a JOB_WHOLE already, which was its proof */
 	enum {
 		JOB_WHOLE,    /* raw holds all data */
 		JOB_PACKED,   /* raw holds all data but the zero fragments */
@@ -38,10 +39,9 @@ struct job {
 	struct job *next; /* the next job in flight */
 };
 
-/* Take a chunk over: parse it and choose how it is decoded into raw_cap bytes. released()
- * is called once, also on failure. ERR_FORMAT, ERR_NOMEM. */
-int job_new(struct job **, uint32_t number, const void *bytes, const struct target *,
-    size_t raw_cap, void (*released)(void *arg, const void *chunk), void *arg,
+/* Make a job of a chunk, of which the job becomes a holder, and choose how it is decoded
+ * into raw_cap bytes. ERR_FORMAT, ERR_NOMEM. */
+int job_new(struct job **, struct proved *, const struct target *, size_t raw_cap,
     struct err *);
 /* Can fragments that are on the target already be left out? */
 bool job_can_skip(const struct chunk *, const struct target *, size_t raw_cap);
@@ -53,8 +53,8 @@ int job_compare(const struct chunk *, struct target *, bool **same, struct err *
 int job_is_there(const struct chunk *, struct target *, struct err *);
 /* Free the job; releases the chunk's bytes, if that was not done. */
 void job_free(struct job *);
-/* Check the chunk and decode it into job->raw; releases its bytes as soon as they are not
- * needed any more. With --skip-same, fragments that the target has already are not
+/* Decode the chunk into job->raw, if it was not decoded; releases its bytes as soon as they
+ * are not needed any more. With --skip-same, fragments that the target has already are not
  * decoded. */
 int job_decode(struct job *, struct target *, struct decoder *, struct err *);
 /* Start to write the decoded data, which must not change until job_settle(), also after a

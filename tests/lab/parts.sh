@@ -20,6 +20,15 @@ open(sys.argv[2], "wb").write(disk)
 PY
 "$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail "imagezip"
 "$BIN/imagezip" -q -r --codec=zstd "$T/disk" "$T/zstd.ndz" 2> /dev/null || rm -f "$T/zstd.ndz"
+# The same without extension areas, which have the digests.
+python3 - "$T/disk.ndz" "$T/bare.ndz" << 'PY'
+import struct, sys
+image = bytearray(open(sys.argv[1], "rb").read())
+for chunk in range(0, len(image), 1 << 20):
+    at = chunk + (4096 + struct.unpack_from("<I", image, chunk + 4)[0] + 7 & ~7)
+    image[at:at + 16] = bytes(16)
+open(sys.argv[2], "wb").write(image)
+PY
 blocks=$(($(stat -c %s "$T/disk.ndz") / 1024)) fragments=$((50 * 16))
 
 at_most() {	# SHARE-IN-PERCENT NODE...: of the image was sent
@@ -135,6 +144,12 @@ if damage_on 2> /dev/null && damage_off; then
 		excused 1 2
 		check "little more was sent" [ "$sent" -le $((blocks * 5 / 4 + 2 * damaged + EXCUSED)) ]
 	done
+	echo "== ... also of chunks without digests, as original images have them"
+	rm -f "$T/d1"
+	damage_on; serve_one -W 40M "$T/bare.ndz"
+	load 1 "$T/d1"; damage_some; loaded 1; ended
+	check "the disk is right" cmp "$T/disk" "$T/d1"
+	check "some were damaged" [ "$(stat_of "$T/client1.json" blocks_damaged)" -gt 0 ]
 	echo "== ... also of chunks that come in parts"
 	# Every other fragment differs.
 	python3 - "$T/disk" "$T/d1" << 'PY'
@@ -168,6 +183,14 @@ done
 nothing_for 0.3 "what was asked for in vain would still be sent"
 kill "$SERVER"; wait "$SERVER" 2> /dev/null
 check "only that chunk was sent again" [ "$(stat_of "$T/server.json" blocks_sent)" -le $((2 * blocks * 11 / 10 + 2 * (80 + 2 * 1024))) ]
+
+printf '\x55\xaa\x55' | dd of="$T/bare.ndz" bs=1 seek=$((4 * 1048576 + 300000)) conv=notrunc status=none
+serve "$T/bare.ndz"
+rm -f "$T/d1"
+status 3 on 2 "$BIN/frisbee" -q -m $GROUP -p $PORT "$T/d1"
+check "nor is one without digests" grep -q "chunk 4, which came 4 times: " "$T/stderr"
+check "no half-made disk" [ ! -e "$T/d1" ]
+kill "$SERVER"; wait "$SERVER" 2> /dev/null
 
 echo "== a signed image is proved whole"
 "$BIN/imagekey" -q --sign-key "$T/key"

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/image/format/crypt.h"
+#include "common/image/read/prove.h"
 #include "tests/unit/feeder_news.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/sealed_chunks.h"
@@ -21,7 +22,7 @@ struct own {
 	uint32_t fails_at, wants_at;
 	bool fails_to_open, fails_to_end, waits; /* it ends when `go` says so */
 	struct sink_giver giver;
-	struct sink_chunk held[MOST];
+	struct proved *held[MOST];
 	uint32_t nheld, nput, put[MOST], length[MOST];
 	uint8_t first[MOST], last[MOST]; /* bytes of what was put */
 	unsigned ended, closed;
@@ -43,8 +44,10 @@ own_begin(void *self, uint32_t nchunks, const struct sink_giver *giver)
 }
 
 static int
-own_put(void *self, const struct sink_chunk *c, struct err *why)
+own_put(void *self, struct proved *proved, struct err *why)
 {
+	const struct sink_chunk *c = proved_chunk(proved);
+	const uint32_t number = c->number;
 	struct own *o = self;
 	const uint8_t *bytes = c->bytes;
 
@@ -57,18 +60,18 @@ own_put(void *self, const struct sink_chunk *c, struct err *why)
 		o->giver.wants(o->giver.arg, 6);
 	}
 	if (o->holds)
-		o->held[o->nheld++] = *c;
+		o->held[o->nheld++] = proved;
 	else
-		sink_release(c);
+		proved_free(proved);
 	sem_post(&o->has_put);
-	return c->number == o->fails_at ? err_set(why, ERR_IO, "the sink is full") : 0;
+	return number == o->fails_at ? err_set(why, ERR_IO, "the sink is full") : 0;
 }
 
 static void
 release_all(struct own *o)
 {
 	while (o->nheld > 0)
-		sink_release(&o->held[--o->nheld]);
+		proved_free(o->held[--o->nheld]);
 }
 
 static int

@@ -12,6 +12,7 @@
 
 #include "common/base/cancel.h"
 #include "common/base/log.h"
+#include "common/image/read/prove.h"
 #include "frisbeed/serve/serve.h"
 #include "imageunzip/install/destination.h"
 #include "tests/unit/one_chunk.h"
@@ -384,8 +385,10 @@ own_begin(void *self, uint32_t nchunks, const struct sink_giver *giver)
 }
 
 static int
-own_put(void *self, const struct sink_chunk *c, struct err *why)
+own_put(void *self, struct proved *proved, struct err *why)
 {
+	const struct sink_chunk *c = proved_chunk(proved);
+	const uint32_t number = c->number;
 	struct own *o = self;
 	const uint8_t *want = file_bytes + (size_t)c->number * CHUNK_BYTES;
 	const size_t left = sizeof file_bytes - (size_t)c->number * CHUNK_BYTES;
@@ -396,8 +399,8 @@ own_put(void *self, const struct sink_chunk *c, struct err *why)
 	if (o->next < FILE_CHUNKS)
 		o->came[o->next] = c->number;
 	o->next++;
-	sink_release(c);
-	return c->number == o->fails_at ? err_set(why, ERR_IO, "the sink is full") : 0;
+	proved_free(proved);
+	return number == o->fails_at ? err_set(why, ERR_IO, "the sink is full") : 0;
 }
 
 static int

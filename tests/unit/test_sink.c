@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/image/read/copy.h"
+#include "common/image/read/prove.h"
 #include "emustore/store/put_sink.h"
 #include "emustore/store/store_disk.h"
 #include "imageunzip/install/install_sink.h"
@@ -30,8 +31,11 @@ put(struct sink *s, uint32_t i)
 		.released = on_released,
 		.arg = &released[i] };
 
+	struct proved *proved = NULL;
+
 	released[i] = 0;
-	return sink_put(s, &c, &e);
+	T_CHECK(prove_read(&c, 1, false, &proved, &e) == 0);
+	return sink_put(s, proved, &e);
 }
 
 static void

@@ -57,22 +57,31 @@ released(void *arg, const void *bytes)
 	free((void *)(uintptr_t)bytes);
 }
 
+static int
+prove(struct copy *c, struct fetched *f, struct proved *good[2], struct err *e)
+{
+	struct sink_chunk chunk[2];
+	unsigned n = 0;
+
+	for (; n < 2 && f[n].buf != NULL; n++)
+		chunk[n] = (struct sink_chunk){ .number = f[n].number,
+			.length = NDZ_CHUNK_BYTES,
+			.bytes = f[n].buf,
+			.released = released };
+	return prove_read(chunk, n, c->prove, good, e);
+}
+
 /* Put a chunk; the buffer of a good one belongs to the sink afterwards. */
 static int
-put(struct copy *c, struct fetched *f, bool good, struct err *e)
+put(struct copy *c, struct fetched *f, struct proved *good, struct err *e)
 {
-	const struct sink_chunk chunk = { .number = f->number,
-		.length = NDZ_CHUNK_BYTES,
-		.bytes = f->buf,
-		.released = released };
-
-	if (!good)
+	if (good == NULL)
 		return err_set(e, ERR_FORMAT,
 		    "%s: chunk %u: the digest of the chunk is wrong",
 		    image_name(c->image), f->number);
 	f->buf = NULL;
 	c->copied++;
-	if (sink_put(c->sink, &chunk, e) == 0)
+	if (sink_put(c->sink, good, e) == 0)
 		return 0;
 	if (c->cfg->name_image && e->kind != ERR_CANCELLED)
 		err_ctx(e, "%s", image_name(c->image));
@@ -85,19 +94,21 @@ static int
 copy_some(struct copy *c, struct err *e)
 {
 	struct fetched f[2] = { { NULL, 0 }, { NULL, 0 } };
-	bool good[2] = { true, true };
+	struct proved *good[2] = { NULL, NULL };
 	struct err why;
 	int rc = fetch(c, &f[0], e);
 
 	if (rc != 1)
 		return rc;
-	if (c->prove) {
+	if (c->prove)
 		rc = fetch(c, &f[1], &why);
-		prove_digests((const void *const[]){ f[0].buf, f[1].buf }, good);
-	}
-	int done = put(c, &f[0], good[0], e);
+	int done = prove(c, f, good, e);
+	if (done == 0)
+		done = put(c, &f[0], good[0], e);
 	if (done == 0 && f[1].buf != NULL)
 		done = put(c, &f[1], good[1], e);
+	else
+		proved_give_back(good[1]);
 	free(f[0].buf);
 	free(f[1].buf);
 	if (done == 0 && rc < 0)

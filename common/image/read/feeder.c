@@ -172,6 +172,8 @@ free_feeder(struct feeder *s)
 	prover_free(s->prover);
 	planner_free(s->planner);
 	pthread_mutex_destroy(&s->lock);
+	for (uint32_t i = 0; s->filled != NULL && i < s->cfg.buffers; i++)
+		proved_give_back(s->filled[i].proved);
 	free(s->damaged);
 	free(s->waiting);
 	free(s->wants);

@@ -6,7 +6,8 @@
  * numbers.  A mailbox tells by enum feeder_event what became of each buffer; it must have
  * room for `buffers` + FEEDER_EVENTS events.
  *
- * Each chunk of an image is proved before anything is done with it (prove.h).  A buffer
+ * Each chunk of an image is proved before anything is done with it (prove.h); the sink
+ * decodes what nothing else proves, if it can, while others are put.  A buffer
  * whose chunk is not proved comes back as damaged: some of the chunk's blocks should come
  * again, and after a second failure all of them.  How often they are asked for again is
  * the caller's choice. Where the sink wants chunks in order, chunks behind a damaged one

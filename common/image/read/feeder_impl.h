@@ -20,6 +20,10 @@ struct filled {
 	struct feeder_back back;
 	uint8_t parity_at[WIRE_CHUNK_BLOCKS]; /* back.came leads to these two, or to NULL */
 	struct blockmap here;
+	struct proved *proved; /* while the sink decodes it, or is to; else NULL */
+	/* It came; it waits until the sink can decode it; the sink decodes it. */
+	enum { FILLED_CAME, FILLED_WAITS, FILLED_DECODES } how;
+	bool undecodable; /* FILLED_DECODES: for the reason back.why */
 };
 
 struct feeder {

@@ -1,7 +1,7 @@
 /* feeder_thread.c: the thread that finds out whether each chunk is what the server has,
  * puts it into the sink, and passes on what the sink tells.  feeder.c starts it with
- * feeder_main(), and all of this runs in it, except released() and on_failed(), which any
- * thread may call. */
+ * feeder_main(), and all of this runs in it, except released(), decoded() and on_failed(),
+ * which any thread may call. */
 #include "common/base/grow.h"
 #include "common/image/read/feeder_impl.h"
 #include "common/wire/parity.h"
@@ -57,24 +57,39 @@ borrow(struct feeder *s, const struct feeder_chunk *c, struct sink_chunk *put,
 /* Unpacks and decrypts the chunk, and proves that it is what the server has, as far as
  * anything can tell.  -1: the chunk is damaged in the blocks f->back.bad. */
 static int
-prove(struct feeder *s, struct filled *f, struct sink_chunk *put, struct err *e)
+prove_new(struct feeder *s, struct filled *f, struct err *e)
 {
 	uint8_t *own = feeder_buffer(s, number_of(f));
 	const struct feeder_chunk *c = &f->back.came;
+	struct sink_chunk put = to_put(f, own);
 
-	*put = to_put(f, own);
-	f->back.bad = blockmap_range(0, WIRE_CHUNK_BLOCKS);
 	if (s->cfg.unpack != NULL) {
-		put->bytes = own;
-		return s->cfg.unpack(s->cfg.unpack_arg, c, own, &put->length, e);
+		put.bytes = own;
+		return s->cfg.unpack(s->cfg.unpack_arg, c, own, &put.length, e) == 0
+		           ? prove_any(&put, &f->proved, e)
+		           : -1;
 	}
 	if (c->parity_at != NULL && parity_decode(own, c->parity_at, e) != 0)
 		return -1;
 	if (s->prover == NULL)
-		return 0;
-	if (c->lent != NULL && borrow(s, c, put, own, e) != 0)
+		return prove_any(&put, &f->proved, e);
+	if (c->lent != NULL && borrow(s, c, &put, own, e) != 0)
 		return -1;
-	return prover_chunk(s->prover, put, &f->back.bad, e);
+	return prover_chunk(s->prover, &put, s->info.decodes && s->waiting == NULL,
+	    &f->proved, &f->back.bad, e);
+}
+
+/* The same of a chunk that may have been decoded since it came. */
+static int
+prove(struct feeder *s, struct filled *f, struct err *e)
+{
+	f->back.bad = blockmap_range(0, WIRE_CHUNK_BLOCKS);
+	if (f->how == FILLED_CAME)
+		return prove_new(s, f, e);
+	if (!f->undecodable)
+		return prover_decoded(s->prover, f->proved, e);
+	*e = f->back.why;
+	return -1;
 }
 
 /* Sends back a damaged chunk, whose blocks are to come again.  -1: that would not help.
@@ -86,6 +101,8 @@ send_back(struct feeder *s, struct filled *f, struct err *e)
 {
 	uint32_t chunk = f->back.came.number;
 
+	proved_give_back(f->proved);
+	f->proved = NULL;
 	if ((s->prover == NULL && s->cfg.unpack == NULL) || !prover_blames_chunk(e))
 		return err_ctx(e, "chunk %u", chunk);
 	bool known = s->damaged != NULL && chunk < s->nchunks;
@@ -101,14 +118,47 @@ send_back(struct feeder *s, struct filled *f, struct err *e)
 static int
 store(struct feeder *s, struct filled *f, struct err *e)
 {
-	struct sink_chunk put;
+	int rc = prove(s, f, e);
 
-	if (prove(s, f, &put, e) != 0)
+	f->how = FILLED_CAME; /* the buffer may be another chunk's soon */
+	if (rc != 0)
 		return send_back(s, f, e);
-	s->next = put.number + 1;
-	if (sink_put(&s->sink, &put, e) != 0)
+	struct proved *proved = f->proved;
+	if (proved_undecoded(proved)) {
+		f->how = FILLED_WAITS;
+		return 0;
+	}
+	f->proved = NULL;
+	s->next = f->back.came.number + 1;
+	if (sink_put(&s->sink, proved, e) != 0)
 		return -1;
 	return s->wants_lost ? err_nomem(e, "the list of chunks") : 0;
+}
+
+/* A chunk was decoded; the thread takes it as if it had come now. */
+static void
+decoded(void *arg, const struct err *why)
+{
+	struct filled *f = arg;
+
+	f->undecodable = why != NULL;
+	if (why != NULL)
+		f->back.why = *why;
+	queue_put(f->feeder->queue, f);
+}
+
+/* Lets the sink decode as many chunks as it can now. */
+static void
+decode_some(struct feeder *s)
+{
+	for (uint32_t i = 0; s->info.decodes && i < s->cfg.buffers; i++) {
+		struct filled *f = &s->filled[i];
+		if (f->how != FILLED_WAITS)
+			continue;
+		f->how = FILLED_DECODES;
+		if (!sink_decode(&s->sink, f->proved, decoded, f))
+			f->how = FILLED_WAITS;
+	}
 }
 
 /* Stores chunks in order: those behind a chunk that must come again wait for it. */
@@ -140,8 +190,11 @@ feeder_main(void *feeder)
 	enum queue_rc got;
 	int rc = 0;
 
-	while (rc == 0 && (got = queue_get(s->queue, &p)) == QUEUE_OK)
+	while (rc == 0 && (got = queue_get(s->queue, &p)) == QUEUE_OK) {
 		rc = s->waiting != NULL ? store_in_order(s, p, e) : store(s, p, e);
+		if (rc == 0)
+			decode_some(s);
+	}
 	if (rc == 0 && got == QUEUE_END) {
 		rc = sink_end(&s->sink, &s->sum, e);
 		s->done = rc == 0;

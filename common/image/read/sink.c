@@ -36,8 +36,14 @@ sink_compare(struct sink *s, const void *bytes, const struct blockmap *here,
 	return s->ops->compare != NULL ? s->ops->compare(s->self, bytes, here, part, e) : 0;
 }
 
+bool
+sink_decode(struct sink *s, struct proved *c, sink_decoded_fn *decoded, void *arg)
+{
+	return s->ops->decode(s->self, c, decoded, arg);
+}
+
 int
-sink_put(struct sink *s, const struct sink_chunk *c, struct err *e)
+sink_put(struct sink *s, struct proved *c, struct err *e)
 {
 	return s->ops->put(s->self, c, e);
 }
@@ -65,13 +71,6 @@ sink_close(struct sink *s, struct sink_sum *sum, struct err *why)
 	    why != NULL ? why : &ignored);
 	*s = (struct sink){ NULL, NULL };
 	return failed;
-}
-
-void
-sink_release(const struct sink_chunk *c)
-{
-	if (c->released != NULL)
-		c->released(c->arg, c->bytes);
 }
 
 bool

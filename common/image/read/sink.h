@@ -9,9 +9,9 @@
  *	sink_end()	all that were needed have been put
  *	sink_close()	frees it; before sink_end(), what it has made is given up
  *
- * Whoever puts a chunk has proved it (prove.h); a sink may check it further.  A sink keeps
- * a chunk's bytes without copying them, for as long as it needs them.  Errors name what
- * cannot be written, or the chunk.
+ * A chunk that is put was proved (struct proved, prove.h), or its decoding is its proof; a
+ * sink may check it further.  A sink keeps a chunk's bytes without copying them, for as long
+ * as it needs them.  Errors name what cannot be written, or the chunk.
  */
 #ifndef COMMON_IMAGE_READ_SINK_H
 #define COMMON_IMAGE_READ_SINK_H
@@ -33,6 +33,7 @@ struct sink_info {
 	bool has_some;     /* sink_has() is true of some chunks */
 	bool takes_parts;  /* sink_compare() says which parts of a chunk are enough */
 	bool writes_nothing; /* it only looks at what it gets */
+	bool decodes;      /* sink_decode() is possible */
 };
 
 /* What a sink tells its caller; NULL slots are not called.  The callbacks must not call the
@@ -58,11 +59,11 @@ struct sink_part {
 	struct blockmap digested; /* with these blocks, the chunk's digest can be checked */
 };
 
-/* A chunk that is put. */
+/* A chunk that is to be proved and put. */
 struct sink_chunk {
 	uint32_t number;
 	uint32_t length; /* its bytes: 1 MiB, except at the end of a file */
-	void *bytes;     /* the sink's until released() */
+	void *bytes;     /* the sink's, once it was put, until released() */
 	/* A part of a chunk: what sink_compare() said last, final, and what is here of it.
 	 * They stay until released().  NULL: the whole chunk is here. */
 	struct sink_part *part;
@@ -84,13 +85,19 @@ struct sink_sum {
  * sink tells its caller nothing, and without compare() it takes no parts.  close() of a sink
  * that was not ended gives up what the sink has made; when the sink itself had failed before,
  * it fills in *sum, replaces *why, and returns true.  Neither sum nor why is NULL. */
+struct proved;
+
+/* Told from a thread of the sink: the chunk is decoded, or why it cannot be. */
+typedef void sink_decoded_fn(void *arg, const struct err *why_or_null);
+
 struct sink_ops {
 	void (*info)(void *self, struct sink_info *);
 	void (*begin)(void *self, uint32_t nchunks, const struct sink_giver *);
 	bool (*has)(void *self, uint32_t chunk);
 	int (*compare)(void *self, const void *bytes, const struct blockmap *here,
 	    struct sink_part *, struct err *);
-	int (*put)(void *self, const struct sink_chunk *, struct err *);
+	bool (*decode)(void *self, struct proved *, sink_decoded_fn *, void *arg);
+	int (*put)(void *self, struct proved *, struct err *);
 	int (*end)(void *self, struct sink_sum *, struct err *);
 	bool (*close)(void *self, struct sink_sum *, struct err *why);
 };
@@ -114,9 +121,14 @@ bool sink_has(const struct sink *, uint32_t chunk);
  * written over.  From any thread, until sink_end() or sink_close(). */
 int sink_compare(struct sink *, const void *bytes, const struct blockmap *here,
     struct sink_part *, struct err *);
-/* Puts a chunk; may wait until the sink can take it.  From one thread at a time.  -1: the
- * only call left is sink_close(); the chunk is released as always. */
-int sink_put(struct sink *, const struct sink_chunk *, struct err *);
+/* For a sink that decodes: begins to decode a chunk, of which no more is known; what was
+ * decoded goes along with it, for sink_put() or proved_give_back(), of which one follows in
+ * the same thread.  False: not now; it may be possible when another chunk was decoded or
+ * put.  The bytes and the chunk stay the caller's meanwhile. */
+bool sink_decode(struct sink *, struct proved *, sink_decoded_fn *, void *arg);
+/* Puts a chunk, which is taken over; may wait until the sink can take it.  From one thread
+ * at a time.  -1: the only call left is sink_close(); the chunk is released as always. */
+int sink_put(struct sink *, struct proved *, struct err *);
 /* All chunks were put.  Returns 0 only when all of them are where they belong.  *sum (NULL:
  * not wanted) is given either way.  sink_close() is still to be called. */
 int sink_end(struct sink *, struct sink_sum *, struct err *);
@@ -126,8 +138,6 @@ int sink_end(struct sink *, struct sink_sum *, struct err *);
  * (either may be NULL: not wanted).  A sink that is all zeros, or NULL, is fine. */
 bool sink_close(struct sink *, struct sink_sum *, struct err *why);
 
-/* For those who make sinks: tell the caller that the chunk's bytes are not needed any more. */
-void sink_release(const struct sink_chunk *);
 /* Is the chunk a part that lacks bytes which its digest covers? */
 bool sink_is_partial(const struct sink_chunk *);
 /* Frees a part; one that is all zeros is fine. */

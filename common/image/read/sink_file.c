@@ -7,7 +7,7 @@
 #include "common/base/replace.h"
 #include "common/disk/disk.h"
 #include "common/disk/output.h"
-#include "common/image/read/sink.h"
+#include "common/image/read/prove.h"
 #include "common/image/read/source.h"
 
 struct file_sink {
@@ -39,8 +39,9 @@ info(void *self, struct sink_info *i)
 }
 
 static int
-put(void *self, const struct sink_chunk *c, struct err *e)
+put(void *self, struct proved *proved, struct err *e)
 {
+	const struct sink_chunk *c = proved_chunk(proved);
 	struct file_sink *f = self;
 	int rc = disk_write(f->disk, c->bytes, c->length,
 	    (uint64_t)c->number * SOURCE_CHUNK_BYTES, e);
@@ -49,7 +50,7 @@ put(void *self, const struct sink_chunk *c, struct err *e)
 		f->bytes += c->length;
 	if (rc == 0 && f->cfg.written != NULL)
 		f->cfg.written(f->cfg.arg, c->number);
-	sink_release(c);
+	proved_free(proved);
 	return rc;
 }
 
