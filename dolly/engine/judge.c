@@ -280,6 +280,13 @@ judge_word(struct judge *j, uint32_t by)
 }
 
 void
+judge_acquit(struct judge *j)
+{
+	j->suspect = j->spoils = false;
+	j->as_leaf = 0;
+}
+
+void
 judge_forget(struct judge *j, uint32_t by)
 {
 	unsigned kept = 0, n = j->nwords < JUDGE_WORDS ? j->nwords : JUDGE_WORDS;
@@ -292,15 +299,28 @@ judge_forget(struct judge *j, uint32_t by)
 		j->as_leaf = 0;
 }
 
-bool
-judge_suspects(const struct roster *r, const struct member *m)
+/* How many who are no suspects say that this one is the cause? */
+static unsigned
+voices(const struct roster *r, const struct member *m)
 {
 	const struct judge *j = &m->judge;
-	unsigned n = j->nwords < JUDGE_WORDS ? j->nwords : JUDGE_WORDS, voices = 0;
+	unsigned n = j->nwords < JUDGE_WORDS ? j->nwords : JUDGE_WORDS, count = 0;
 
 	for (unsigned i = 0; i < n; i++) {
 		const struct member *by = roster_find(r, j->words[i]);
-		voices += by == NULL || !by->judge.suspect;
+		count += by == NULL || !by->judge.suspect;
 	}
-	return j->certain || voices >= VOICES;
+	return count;
+}
+
+bool
+judge_suspects(const struct roster *r, const struct member *m)
+{
+	return m->judge.certain || voices(r, m) >= VOICES;
+}
+
+bool
+judge_is_cleared(const struct roster *r, const struct member *m)
+{
+	return m->judge.suspect && !m->judge.certain && voices(r, m) == 0;
 }

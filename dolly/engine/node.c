@@ -51,7 +51,7 @@ struct node {
 	struct node_stats stats;
 };
 
-static void offer(struct node *, uint32_t chunk);
+static bool offer(struct node *, uint32_t chunk);
 
 static void
 hang_up(struct node *n, struct peer *p)
@@ -206,7 +206,7 @@ ask_own(struct node *n)
 		if (slot == SPREAD_NONE)
 			ask_for(n, c);
 		else if (spread_is_whole(n->spread, slot))
-			offer(n, c);
+			(void)offer(n, c);
 	}
 }
 
@@ -233,11 +233,11 @@ put(struct node *n, uint32_t slot, uint32_t chunk)
 }
 
 /* Keeps a chunk until it is its turn, and puts all chunks whose turn has come. */
-static void
+static bool
 put_in_order(struct node *n, uint32_t slot, uint32_t chunk)
 {
 	if (chunk - n->next >= WINDOW)
-		return;
+		return false;
 	uint32_t *place = &n->early[chunk % WINDOW];
 	if (*place == SPREAD_NONE) {
 		*place = slot;
@@ -248,32 +248,31 @@ put_in_order(struct node *n, uint32_t slot, uint32_t chunk)
 		put(n, slot, n->next++);
 		spread_let_go(n->spread, slot);
 	}
+	return true;
 }
 
-/* Puts a complete chunk into the target, if the target lacks it and can take it now. */
-static void
+/* Puts a complete chunk into the target, if the target lacks it and can take it now.
+ * False: it does not, so nobody has proved the chunk. */
+static bool
 offer(struct node *n, uint32_t chunk)
 {
 	uint32_t slot = spread_find(n->spread, chunk);
 
 	if (!chunkmap_has(&n->lacks, chunk) || n->failure.kind != ERR_NONE ||
 	    (waits_for_0(n) && chunk != 0))
-		return;
+		return false;
 	if (n->target.in_order)
-		put_in_order(n, slot, chunk);
-	else
-		put(n, slot, chunk);
+		return put_in_order(n, slot, chunk);
+	put(n, slot, chunk);
+	return true;
 }
 
 static void
-chunk_is_here(struct node *n, uint32_t chunk)
+note_damage(struct node *n, uint32_t from)
 {
-	bool more = n->target.in_order || waits_for_0(n);
-
-	chunkmap_take(&n->asked, chunk);
-	offer(n, chunk);
-	if (more)
-		ask_own(n);
+	if (n->parent != NULL && from == n->up.id)
+		n->up.damaged++;
+	n->stats.damaged++;
 }
 
 /* The server gives the node another parent when chunks of this one are damaged, and cuts
@@ -282,9 +281,7 @@ chunk_is_here(struct node *n, uint32_t chunk)
 static bool
 is_too_much(struct node *n, uint32_t from)
 {
-	if (n->parent != NULL && from == n->up.id)
-		n->up.damaged++;
-	n->stats.damaged++;
+	note_damage(n, from);
 	if (from == 0 || n->version < MSG_VERSION_REPORTS)
 		n->damaged_by_server++;
 	return n->damaged_by_server > DAMAGED_MAX || n->target.in_order;
@@ -300,6 +297,31 @@ put_again(struct node *n, uint32_t slot, uint32_t chunk, const struct err *why)
 	spread_forget(n->spread, slot);
 	chunkmap_add(&n->lacks, chunk);
 	chunkmap_add(&n->again, chunk);
+}
+
+/* A chunk came for children alone, since the target has it, or cannot take it yet.  It is
+ * proved all the same, or the children would say that this node has damaged it. */
+static void
+prove(struct node *n, uint32_t slot, uint32_t chunk)
+{
+	if (n->cfg.ops->proves(n->cfg.arg, chunk, spread_bytes(n->spread, slot),
+		spread_length(n->spread, slot)))
+		return;
+	note_damage(n, n->from[slot]);
+	spread_forget(n->spread, slot);
+	chunkmap_add(&n->again, chunk);
+}
+
+static void
+chunk_is_here(struct node *n, uint32_t slot, uint32_t chunk)
+{
+	bool more = n->target.in_order || waits_for_0(n);
+
+	chunkmap_take(&n->asked, chunk);
+	if (!offer(n, chunk))
+		prove(n, slot, chunk);
+	if (more)
+		ask_own(n);
 }
 
 void
@@ -471,7 +493,7 @@ on_data(struct node *n, const struct msg *m, struct err *e)
 	if (spread_arrived(n->spread, slot, m->piece_bytes)) {
 		n->arriving = SPREAD_NONE;
 		dials_good(&n->dials, n->to_dial.address, n->to_dial.port);
-		chunk_is_here(n, m->chunk);
+		chunk_is_here(n, slot, m->chunk);
 	}
 	return 0;
 }
@@ -914,7 +936,8 @@ node_tick(struct node *n, uint64_t now_us)
 		spread_each_wanted(n->spread, ask_for, n);
 	while ((c = chunkmap_next(&n->again, c)) != CHUNKMAP_NONE) {
 		chunkmap_take(&n->again, c);
-		ask_for(n, c);
+		if (chunkmap_has(&n->lacks, c))
+			ask_for(n, c);
 	}
 	ask_for_late(n);
 	flush_asks(n);

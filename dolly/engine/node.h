@@ -49,6 +49,9 @@ struct node_ops {
 	 * write behind them, but it must not change them, since children get them too. */
 	void (*put)(
 	    void *arg, uint32_t slot, uint32_t chunk, uint8_t *bytes, uint32_t length);
+	/* Is this chunk, which the target does not take now, what it should be, as far as its
+	 * digest says?  The bytes are as those of put(). */
+	bool (*proves)(void *arg, uint32_t chunk, uint8_t *bytes, uint32_t length);
 	/* All chunks were put: the owner completes the target, and calls node_finished(). */
 	void (*finish)(void *arg);
 };

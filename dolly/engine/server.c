@@ -38,6 +38,7 @@ static void settle(struct dolly_server *, struct member *);
 static void let_go(struct dolly_server *, struct member *);
 static bool place(struct dolly_server *, struct member *, const struct member *avoid);
 static void cut(struct dolly_server *, struct member *, const char *why);
+static void acquit_some(struct dolly_server *);
 
 static void
 tell_event(struct dolly_server *s, const struct member *m, const char *what)
@@ -291,7 +292,27 @@ demote(struct dolly_server *s, struct member *m)
 	    m->judge.spoils ? "chunks that it has sent were damaged: its memory or its disk; "
 			      "nobody gets chunks from it any more"
 			    : "it holds up others: nobody gets chunks from it any more");
+	acquit_some(s);
 	place_leaves(s);
+}
+
+/* The words of a node that has become a suspect do not count any more: others may be none
+ * now. */
+static void
+acquit_some(struct dolly_server *s)
+{
+	for (size_t i = 0; i < s->roster.n; i++) {
+		struct member *m = s->roster.members[i];
+		if (m->state == MEMBER_OUT || !judge_is_cleared(&s->roster, m))
+			continue;
+		judge_acquit(&m->judge);
+		m->why[0] = '\0';
+		if (m->state == MEMBER_LEFT)
+			continue;
+		leave_tree(s, m);
+		m->state = MEMBER_WAITS;
+		tell_event(s, m, "those who have spoken against it are the cause themselves");
+	}
 }
 
 /* The child gets the place of its parent, which goes to the end.  NULL: the server does

@@ -13,6 +13,7 @@
 #include "common/base/timed.h"
 #include "common/base/zero.h"
 #include "common/image/read/feeder.h"
+#include "common/image/read/prove.h"
 #include "common/image/read/source.h"
 #include "common/net/tls.h"
 #include "dolly/order/meant.h"
@@ -213,6 +214,20 @@ relay_slot(struct node_load *l, uint32_t slot)
 		lose_relay(l, &e);
 }
 
+static bool
+on_proves(void *arg, uint32_t chunk, uint8_t *bytes, uint32_t length)
+{
+	struct node_load *l = arg;
+	const void *const two[2] = { bytes, NULL };
+	bool good[2];
+
+	if (l->raw != NULL)
+		return raw_is_right(chunk, bytes, length);
+	(void)put_padding_back(bytes, length);
+	prove_digests(two, good);
+	return good[0];
+}
+
 static void
 on_finish(void *arg)
 {
@@ -222,7 +237,7 @@ on_finish(void *arg)
 }
 
 static const struct node_ops ops = { on_dial, on_close, on_begin, on_has, on_put,
-	on_finish };
+	on_proves, on_finish };
 
 static struct peer *
 e_accept(void *engine, const uint8_t address[4])

@@ -159,6 +159,20 @@ open_body(struct raw *r, uint8_t packing, struct rd body, void *to, uint32_t n)
 	return 0;
 }
 
+bool
+raw_is_right(uint32_t chunk, const uint8_t *sent, uint32_t sent_bytes)
+{
+	struct rd x = rd_from(sent, sent_bytes);
+	const uint8_t *digest = rd_bytes(&x, SHA256_BYTES);
+	uint8_t is[SHA256_BYTES];
+
+	if (digest == NULL)
+		return false;
+	sha256(sent + SHA256_BYTES, sent_bytes - SHA256_BYTES, is);
+	(void)rd_u8(&x);
+	return rd_le32(&x) == chunk && rd_ok(&x) && memcmp(digest, is, sizeof is) == 0;
+}
+
 int
 raw_unpack(struct raw *r, uint32_t chunk, const uint8_t *sent, uint32_t sent_bytes,
     void *to, uint32_t n, struct err *e)

@@ -37,6 +37,8 @@ uint32_t raw_length(uint64_t bytes, uint32_t chunk);
  * the number of bytes to send. */
 uint32_t raw_pack(
     struct raw *, uint32_t chunk, const void *bytes, uint32_t n, uint8_t *to);
+/* Are the digest and the number of a chunk right, as it was sent? */
+bool raw_is_right(uint32_t chunk, const uint8_t *sent, uint32_t sent_bytes);
 /* Unpacks the sent_bytes bytes of a chunk into to[n].  ERR_FORMAT: the digest is wrong, it is
  * another chunk, or its length is not n. */
 int raw_unpack(struct raw *, uint32_t chunk, const uint8_t *sent, uint32_t sent_bytes,

@@ -83,6 +83,13 @@ on_put(void *arg, uint32_t slot, uint32_t chunk, uint8_t *bytes, uint32_t length
 		abort();
 }
 
+static bool
+on_proves(void *arg, uint32_t chunk, uint8_t *bytes, uint32_t length)
+{
+	on_put(arg, 0, chunk, bytes, length);
+	return chunk % 2 == 0;
+}
+
 static void
 on_finish(void *arg)
 {
@@ -106,7 +113,7 @@ on_random(void *arg, void *to, size_t n)
 }
 
 static const struct node_ops node_ops = { on_dial, on_close, on_begin, on_has, on_put,
-	on_finish };
+	on_proves, on_finish };
 static const struct dolly_server_ops dolly_server_ops = { on_read, on_close, on_random,
 	NULL, NULL };
 static const uint8_t somewhere[4] = { 10, 9, 0, 1 };

@@ -436,6 +436,35 @@ test_dials(void)
 	T_CHECK(dials_when(&d, a, 1, now_us + 61 * s_us) == now_us + 61 * s_us);
 }
 
+/* A healthy node between two bad ones: it is cleared when both are suspects, and not before.
+ * Who has said itself that it is the cause is not. */
+static void
+test_who_was_suspected_by_suspects_is_cleared(void)
+{
+	struct roster r = { .arity = 1, .rack = ROSTER_NO_RACK };
+	struct member *m[3];
+	struct err e;
+
+	for (uint16_t i = 0; i < 3; i++) {
+		const struct roster_guest g = { .port = i,
+			.spot = { i, ROSTER_NO_RACK, ROSTER_NOT_LISTED } };
+		m[i] = roster_add(&r, &g, &e);
+		if (!T_CHECK(m[i] != NULL))
+			abort();
+	}
+	judge_word(&m[1]->judge, m[0]->id);
+	T_CHECK(!judge_suspects(&r, m[1]));
+	judge_word(&m[1]->judge, m[2]->id);
+	T_CHECK(judge_suspects(&r, m[1]) && !judge_is_cleared(&r, m[1]));
+	m[1]->judge.suspect = m[0]->judge.suspect = true;
+	T_CHECK(!judge_is_cleared(&r, m[1]));
+	m[2]->judge.suspect = true;
+	T_CHECK(judge_is_cleared(&r, m[1]));
+	m[1]->judge.certain = true;
+	T_CHECK(!judge_is_cleared(&r, m[1]));
+	roster_free(&r);
+}
+
 int
 main(void)
 {
@@ -450,6 +479,7 @@ main(void)
 	test_other_shapes();
 	test_who_comes_and_goes_costs_nothing();
 	test_words_end_with_who_said_them();
+	test_who_was_suspected_by_suspects_is_cleared();
 	test_dials();
 	return t_done();
 }

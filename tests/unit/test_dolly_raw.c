@@ -30,15 +30,19 @@ nothing_else(struct raw *r, uint32_t n, uint32_t length)
 	struct err e;
 
 	for (uint32_t cut = 0; cut < length; cut++)
-		taken += raw_unpack(r, 7, sent, cut, back, n, &e) == 0;
+		taken += raw_unpack(r, 7, sent, cut, back, n, &e) == 0 ||
+			 raw_is_right(7, sent, cut);
 	for (uint32_t at = 0; at < length; at++) {
 		sent[at] ^= 0x20;
-		taken += raw_unpack(r, 7, sent, length, back, n, &e) == 0;
+		taken += raw_unpack(r, 7, sent, length, back, n, &e) == 0 ||
+			 raw_is_right(7, sent, length);
 		sent[at] ^= 0x20;
 	}
-	taken += raw_unpack(r, 8, sent, length, back, n, &e) == 0;
+	taken += raw_unpack(r, 8, sent, length, back, n, &e) == 0 ||
+		 raw_is_right(8, sent, length);
 	taken += raw_unpack(r, 7, sent, length, back, n - 1, &e) == 0;
 	T_CHECK(taken == 0);
+	T_CHECK(raw_is_right(7, sent, length));
 	T_CHECK(raw_unpack(r, 7, sent, length, back, n, &e) == 0);
 }
 

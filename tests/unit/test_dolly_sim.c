@@ -408,6 +408,14 @@ on_put(void *arg, uint32_t slot, uint32_t chunk, uint8_t *bytes, uint32_t length
 	    .damaged = !right });
 }
 
+static bool
+on_proves(void *arg, uint32_t chunk, uint8_t *bytes, uint32_t length)
+{
+	(void)arg;
+	(void)length;
+	return bytes[0] == (uint8_t)chunk;
+}
+
 static void
 on_finish(void *arg)
 {
@@ -433,7 +441,7 @@ on_random(void *arg, void *to, size_t n)
 }
 
 static const struct node_ops node_ops = { on_dial, on_close, on_begin, on_has, on_put,
-	on_finish };
+	on_proves, on_finish };
 /* With SHOW in the environment, what the server says of its nodes. */
 static void
 on_event(void *arg, const struct member *m, const char *what)
@@ -1287,6 +1295,8 @@ main(int argc, char **argv)
 	for (enum foe f = SENDS_SLOWLY; f < FOES; f++)
 		for (unsigned arity = 1; arity <= 3; arity += 2)
 			foes(FOE_EVERY, 500, arity, f, seed);
+	/* Many enough that some have bad ones on both sides. */
+	foes(300, 400, 1, SPOILS, seed);
 	for (uint64_t s = seed; s < seed + 3; s++)
 		all_foes(60, 500, s, false);
 	return t_done();
