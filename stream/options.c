@@ -15,7 +15,7 @@ enum {
 	OPT_RO = 300, OPT_SOURCE, OPT_DELTA, OPT_STORE, OPT_WORK, OPT_FILE, OPT_SIZE, OPT_CACHE,
 	OPT_DRIVERS, OPT_PROGRAMS, OPT_APPEND, OPT_TABLE, OPT_SOCKET, OPT_STATUS, OPT_RATE,
 	OPT_IDLE, OPT_TIMEOUT, OPT_NO_FILL, OPT_ANEW, OPT_DISCARD, OPT_ORDER,
-	OPT_RECORD, OPT_EXPORT, OPT_JSON
+	OPT_RECORD, OPT_EXPORT, OPT_GROUP_KEY, OPT_JSON
 };
 
 #define AT(field) offsetof(struct opts, field)
@@ -98,6 +98,9 @@ static const struct cli_opt own_opts[] = {
 	{ OPT_WORK, "work", "DIR",
 	    "the folder for the image that a session sends (TMPDIR or /var/tmp)", CLI_STR,
 	    AT(sources.work), 0, 0, NULL },
+	{ OPT_GROUP_KEY, "group-key", "FILE",
+	    "the key of a session: no packet without it is taken", CLI_STR,
+	    AT(sources.group_key), 0, 0, NULL },
 	{ OPT_SIZE, "size", "SIZE",
 	    "the size of the disk, if the image does not say it", CLI_SIZE,
 	    AT(size_bytes), 1, INT64_MAX, NULL },

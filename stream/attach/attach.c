@@ -177,6 +177,8 @@ add_images(struct args *a, const struct attach_config *c)
 		args_addf(a, "store=%s", c->sources.store);
 	if (c->sources.work != NULL)
 		args_addf(a, "work=%s", c->sources.work);
+	if (c->sources.group_key != NULL)
+		args_addf(a, "group-key=%s", c->sources.group_key);
 	if (c->keys.verify_key != NULL)
 		args_addf(a, "verify-key=%s", c->keys.verify_key);
 	if (c->keys.decrypt != NULL)

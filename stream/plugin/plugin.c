@@ -124,6 +124,8 @@ ndz_config(const char *key, const char *value)
 		return set_store(value);
 	if (strcmp(key, "work") == 0)
 		return set_path(&sources.work, value);
+	if (strcmp(key, "group-key") == 0)
+		return set_path(&sources.group_key, value);
 	if (strcmp(key, "verify-key") == 0)
 		return set_path(&keys.verify_key, value);
 	if (strcmp(key, "decrypt") == 0)
@@ -135,7 +137,7 @@ ndz_config(const char *key, const char *value)
 	int rc = streaming_config(key, value);
 	if (rc == 0)
 		nbdkit_error("unknown parameter \"%s\"; those of this plugin are image, delta, "
-			     "store, work, verify-key, decrypt, size and cache; and disk, table, "
+			     "store, work, group-key, verify-key, decrypt, size and cache; and disk, table, "
 			     "table-memory, status, fill, rate, when-idle, timeout, anew, zero, discard, "
 			     "order and record",
 		    key);
@@ -517,6 +519,7 @@ static struct nbdkit_plugin plugin = {
 	    "delta=SOURCE      a delta of the image or, if repeated, of the delta before it\n"
 	    "store=DIR|s3://.. the store of store:NAME\n"
 	    "work=DIR          for what frisbee://ADDRESS:PORT sends (TMPDIR or /var/tmp)\n"
+	    "group-key=FILE    the key of a session: no packet without it is taken\n"
 	    "verify-key=PUB    only an image signed with this key's other half\n"
 	    "decrypt=KEYFILE   only an image encrypted with this key\n"
 	    "size=N            of the disk, where the image does not say it\n"

@@ -11,6 +11,7 @@
 
 #include "common/base/number.h"
 #include "common/net/netopts.h"
+#include "common/wire/addr.h"
 #include "frisbee/load/load_source.h"
 
 #define SCHEME "frisbee://"
@@ -23,6 +24,7 @@ enum {
 
 /* The parts of a session's name. */
 struct session {
+	char server[PART_MAX]; /* empty: not given */
 	char addr[PART_MAX], port[PART_MAX], iface[PART_MAX];
 };
 
@@ -31,7 +33,7 @@ no_session(const char *uri, struct err *e)
 {
 	return err_set(e, ERR_USAGE,
 	    "\"%.200s\": a session is frisbee://ADDRESS:PORT or "
-	    "frisbee://ADDRESS:PORT?interface=NAME",
+	    "frisbee://SERVER@ADDRESS:PORT, and ?interface=NAME may follow",
 	    uri);
 }
 
@@ -54,7 +56,13 @@ parse(struct session *s, const char *uri, struct err *e)
 	*s = (struct session){ .iface = "" };
 	if (strncasecmp(uri, SCHEME, strlen(SCHEME)) != 0)
 		return no_session(uri, e);
-	size_t n = strcspn(p, ":");
+	size_t n = strcspn(p, "@");
+	if (p[n] == '@') {
+		if (!take(s->server, p, n))
+			return no_session(uri, e);
+		p += n + 1;
+	}
+	n = strcspn(p, ":");
 	if (!take(s->addr, p, n) || p[n] != ':')
 		return no_session(uri, e);
 	p += n + 1;
@@ -80,6 +88,20 @@ is_unicast(const char *addr)
 	return inet_pton(AF_INET, addr, &a) == 1 && !IN_MULTICAST(ntohl(a.s_addr));
 }
 
+/* The server that is named is the only one whose packets count. */
+static int
+name_server(const struct session *s, struct load_config *c, struct err *e)
+{
+	if (s->server[0] == '\0')
+		return 0;
+	if (c->unicast)
+		return err_set(e, ERR_USAGE,
+		    "%s@%s: %s is the address of one server already", s->server, s->addr,
+		    s->addr);
+	c->has_server = true;
+	return addr_parse(s->server, c->server, e);
+}
+
 static int
 resolve(const struct session *s, struct load_config *c, struct err *e)
 {
@@ -88,7 +110,7 @@ resolve(const struct session *s, struct load_config *c, struct err *e)
 		.iface = s->iface[0] != '\0' ? s->iface : NULL };
 
 	c->unicast = net.unicast = is_unicast(s->addr);
-	return net_options_resolve(&net, &c->net, e);
+	return net_options_resolve(&net, &c->net, e) == 0 ? name_server(s, c, e) : -1;
 }
 
 int
@@ -121,7 +143,33 @@ make_name(char **path, const char *folder, struct err *e)
 }
 
 int
-source_of_session(struct source *out, const char *uri, const char *folder, struct err *e)
+session_check_key(const char *group_key, struct err *e)
+{
+	struct net_options net = { .group_key = group_key };
+	int rc = net_options_read_key(&net, e);
+
+	net_options_wipe_key(&net);
+	return rc;
+}
+
+/* Starts the load with the key, which is not kept here. */
+static int
+begin(struct source *out, struct load_config *c, const char *path, const char *group_key,
+    struct err *e)
+{
+	struct net_options net = { .group_key = group_key };
+	int rc = net_options_read_key(&net, e);
+
+	c->key = net_options_key(&net);
+	if (rc == 0)
+		rc = source_of_load(out, c, path, e);
+	net_options_wipe_key(&net);
+	return rc;
+}
+
+int
+source_of_session(struct source *out, const char *uri, const char *group_key,
+    const char *folder, struct err *e)
 {
 	double silence = number_seconds("STREAM_SESSION_SECONDS", SILENCE_SECONDS);
 	struct load_config c = { .reader_silence_us = (uint64_t)(silence * 1e6) };
@@ -131,7 +179,7 @@ source_of_session(struct source *out, const char *uri, const char *folder, struc
 	if (parse(&s, uri, e) != 0 || resolve(&s, &c, e) != 0 ||
 	    make_name(&path, folder, e) != 0)
 		return -1;
-	int rc = source_of_load(out, &c, path, e);
+	int rc = begin(out, &c, path, group_key, e);
 	if (rc != 0)
 		unlink(path);
 	free(path);

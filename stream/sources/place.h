@@ -5,7 +5,7 @@
  *	http://..., https://...	on a web server
  *	nbd://..., nbds://..., nbd+unix://..., nbds+unix://...
  *				what an NBD server exports: an image, or a disk
- *	frisbee://ADDRESS:PORT	what a running session sends
+ *	frisbee://ADDRESS:PORT	what a running session sends (session.h)
  *
  * Any other text that looks like a URL is refused; a file of such a name is ./NAME.
  */

@@ -44,6 +44,33 @@ check_place(const struct sources_config *cfg, const char *place, struct err *e)
 	return 0;
 }
 
+/* Whether a place is a session: looking at a session would mean to join it. */
+static bool
+has_session(const struct sources_config *cfg)
+{
+	struct place p;
+	struct err e;
+
+	for (size_t i = 0; i < cfg->n; i++)
+		if (place_parse(&p, cfg->places[i], &e) == 0 && p.kind == PLACE_SESSION)
+			return true;
+	return false;
+}
+
+/* A key that protects nothing is refused: whoever gives it counts on it. */
+static int
+check_key(const struct sources_config *cfg, struct err *e)
+{
+	if (cfg->group_key == NULL)
+		return 0;
+	if (!has_session(cfg))
+		return err_set(e, ERR_USAGE,
+		    "%s: a group key protects what a session sends, and no source is one "
+		    "(frisbee://)",
+		    cfg->group_key);
+	return session_check_key(cfg->group_key, e);
+}
+
 int
 sources_check(const struct sources_config *cfg, struct err *e)
 {
@@ -55,7 +82,7 @@ sources_check(const struct sources_config *cfg, struct err *e)
 	for (size_t i = 0; i < cfg->ndeltas; i++)
 		if (check_place(cfg, cfg->deltas[i], e) != 0)
 			return -1;
-	return 0;
+	return check_key(cfg, e);
 }
 
 static int
@@ -141,7 +168,8 @@ find(struct found *out, const char *place, const struct sources_config *cfg,
 	if (p.kind == PLACE_NBD)
 		return find_nbd(out, p.what, e);
 	if (p.kind == PLACE_SESSION)
-		return source_of_session(&out->image, p.what, cfg->work, e);
+		return source_of_session(
+		    &out->image, p.what, cfg->group_key, cfg->work, e);
 	if (p.kind == PLACE_HTTP)
 		return source_of_http(&out->image, p.what, e);
 	int rc = p.kind == PLACE_STORE ? store_disk_open(&d, cfg->store, p.what, NULL, e)
@@ -255,19 +283,6 @@ export_disk(struct export **out, struct disk *d, const struct sources_config *cf
 		return export_open_disk(out, d, &stored, how, e);
 	disk_close(d, &ignored);
 	return -1;
-}
-
-/* Whether a place is a session: looking at a session would mean to join it. */
-static bool
-has_session(const struct sources_config *cfg)
-{
-	struct place p;
-	struct err e;
-
-	for (size_t i = 0; i < cfg->n; i++)
-		if (place_parse(&p, cfg->places[i], &e) == 0 && p.kind == PLACE_SESSION)
-			return true;
-	return false;
 }
 
 int

@@ -18,14 +18,15 @@ struct sources_config {
 	const char *deltas[SOURCES_DELTAS_MAX];
 	size_t ndeltas;
 	const char *store; /* store of store:NAME: a folder or s3://...; NULL: none */
+	const char *group_key; /* file of the key of the sessions among them; NULL: none */
 	const char *work;  /* folder for what sessions send; NULL: as in session.h */
 };
 
 /* Add a place, or a delta.  The text is borrowed.  ERR_USAGE: there are too many. */
 int sources_add(struct sources_config *, const char *place, struct err *);
 int sources_add_delta(struct sources_config *, const char *place, struct err *);
-/* Check that all places are written as in place.h, and that a store is given if one is needed.
- * ERR_USAGE. */
+/* Check that all places are written as in place.h, that a store is given if one is needed, and a
+ * group key only if there is a session.  ERR_USAGE; errors of keyfile.h for the group key. */
 int sources_check(const struct sources_config *, struct err *);
 /* Check that nothing is read from the file or device at this path, which will be written to.
  * ERR_USAGE. */

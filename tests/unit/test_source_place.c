@@ -42,6 +42,13 @@ main(void)
 	T_CHECK(is("frisbee://10.1.2.3:5000/", PLACE_SESSION, "frisbee://10.1.2.3:5000/"));
 	T_CHECK(is("frisbee://239.1.2.3:5000?interface=eth0", PLACE_SESSION,
 	    "frisbee://239.1.2.3:5000?interface=eth0"));
+	T_CHECK(is("frisbee://10.1.2.1@239.1.2.3:5000", PLACE_SESSION,
+	    "frisbee://10.1.2.1@239.1.2.3:5000"));
+	T_CHECK(is("frisbee://10.1.2.1@239.1.2.3:5000?interface=eth0", PLACE_SESSION,
+	    "frisbee://10.1.2.1@239.1.2.3:5000?interface=eth0"));
+	T_CHECK(refused("frisbee://@239.1.2.3:5000"));
+	T_CHECK(refused("frisbee://boss@239.1.2.3:5000"));
+	T_CHECK(refused("frisbee://10.1.2.1@10.1.2.1:5000"));
 	T_CHECK(refused("frisbee://"));
 	T_CHECK(refused("frisbee://239.1.2.3"));
 	T_CHECK(refused("frisbee://:5000"));
