@@ -171,24 +171,35 @@ is_one_of(const char *word, const char *const *names)
 	return false;
 }
 
-/* The controller writes these words itself, and only frisbee's words are let through. */
+/* Those of netboot/node/words that the controller does not write itself. */
 static bool
-is_own_word(const char *word, size_t n)
+is_of_order(const char *word)
 {
-	static const char *const own[] = { "action", "group", "port", "server", "report", "order",
-		"source", "image", NULL };
+	static const char *const names[] = { "address", "after", "ask", "decrypt", "disk", "grow",
+		"hostname", "network", "nic", "onfail", "options", "personalise", "retry", "root",
+		"set", "stream", "syslog", "verify-key", NULL };
 
-	return strncmp(word, prefix, sizeof prefix - 1) != 0 || is_one_of(word, own) ||
-	       memchr(word, '=', n) == NULL;
+	return is_one_of(word, names);
 }
 
-/* Is it a word for what is done to a disk that was loaded, before its system starts? */
+/* Is it a word for a program that loads, or for what is done to a disk that was loaded, before
+ * its system starts? */
 static bool
 is_for_loads(const char *word)
 {
-	static const char *const names[] = { "hostname", "personalise", "network", "grow", "set", NULL };
+	static const char *const names[] = { "options", "hostname", "personalise", "network", "grow",
+		"set", NULL };
 
 	return is_one_of(word, names);
+}
+
+/* A key that has no name would count as not there. */
+static bool
+names_no_key(const char *word, size_t n)
+{
+	static const char *const names[] = { "decrypt", "verify-key", NULL };
+
+	return is_one_of(word, names) && word[n - 1] == '=';
 }
 
 static int
@@ -196,11 +207,13 @@ check_words(const char *words, bool stream, struct err *e)
 {
 	while (*words != '\0') {
 		size_t n = strcspn(words, " ");
-		if (n > 0 && (!is_word(words, n) || is_own_word(words, n)))
+		if (n > 0 && (!is_word(words, n) || !is_of_order(words)))
 			return err_set(e, ERR_USAGE,
-			    "\"%.*s\" cannot be a word of an order: frisbee.NAME=VALUE, which the "
-			    "controller does not set itself",
+			    "\"%.*s\" cannot be a word of an order: frisbee.NAME=VALUE, which there "
+			    "is, and which the controller does not set itself",
 			    (int)(n < 100 ? n : 100), words);
+		if (n > 0 && names_no_key(words, n))
+			return err_set(e, ERR_USAGE, "\"%.*s\" names no key", (int)n, words);
 		if (stream && is_for_loads(words))
 			return err_set(e, ERR_USAGE, "\"%.*s\" has no effect on a node that streams",
 			    (int)(n < 100 ? n : 100), words);
@@ -210,7 +223,7 @@ check_words(const char *words, bool stream, struct err *e)
 }
 
 static int
-check_wish(const struct swap *w, const struct swap_wish *wish, struct err *e)
+check_wish(const struct swap_wish *wish, struct err *e)
 {
 	size_t n = strlen(wish->request);
 
@@ -222,10 +235,6 @@ check_wish(const struct swap *w, const struct swap_wish *wish, struct err *e)
 		    "an order cannot name the image \"%.100s\": letters, digits and "
 		    "= . , : _ + %% * ? - only",
 		    wish->image);
-	if (wish->stream && w->config.keyed)
-		return err_set(e, ERR_USAGE,
-		    "nodes cannot stream here: sessions have a group key, and a disk that is filled "
-		    "from a session knows none");
 	if (wish->timeout_s < SWAP_TIMEOUT_MIN_S || wish->timeout_s > SWAP_TIMEOUT_MAX_S)
 		return err_set(e, ERR_USAGE, "timeout_s is from %d to %d", SWAP_TIMEOUT_MIN_S,
 		    SWAP_TIMEOUT_MAX_S);
@@ -325,7 +334,7 @@ swap_start(struct swap *w, struct swap_now now, const struct swap_wish *wish, ui
 		*id = same->id;
 		return 0;
 	}
-	if (check_wish(w, wish, e) != 0 || free_slot(w, &slot, e) != 0 ||
+	if (check_wish(wish, e) != 0 || free_slot(w, &slot, e) != 0 ||
 	    find_nodes(w, wish->nodes, &numbers, &n, e) != 0)
 		return -1;
 	struct swap_session *s = swap_session_add(w, w->last_id + 1);

@@ -170,7 +170,6 @@ struct swap_config {
 	unsigned patience_boot_s;   /* in its place for a node that boots, streams or reboots */
 	bool follow_up; /* a node that is loaded is done, and one that streams usable, when swap_up()
 	                 * says that it answers */
-	bool keyed;     /* sessions have a group key */
 };
 
 /* What nodes are found by, and the tables for that (swap_index.c). */

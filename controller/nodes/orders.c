@@ -47,7 +47,8 @@ words_of(const struct orders_config *c, const struct swap *w, const struct swap_
 	swap_order_name(w, n, order);
 	orders_group(c, s->slot, group, &port);
 	if (s->stream)
-		snprintf(what, sizeof what, "stream frisbee.source=frisbee://%s:%u", group, port);
+		snprintf(what, sizeof what, "stream frisbee.source=frisbee://%s@%s:%u",
+		    c->address, group, port);
 	else
 		snprintf(what, sizeof what, "load frisbee.group=%s frisbee.port=%u frisbee.server=%s",
 		    group, port, c->address);

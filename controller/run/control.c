@@ -310,8 +310,7 @@ open_state(struct control *c, const struct control_config *config, struct err *e
 {
 	struct swap_config s = { .patience_s = (unsigned)config->patience_s,
 		.patience_boot_s = (unsigned)config->patience_boot_s,
-		.follow_up = config->up_port != 0,
-		.keyed = config->group_key != NULL };
+		.follow_up = config->up_port != 0 };
 
 	if (swapdb_open(&c->state, c->at.state, s.salt, e) != 0)
 		return -1;

@@ -36,6 +36,34 @@ for w in frisbee.verify_key=lab.pub frisbee.verify-key frisbee. frisbee.x=1; do
 	cmdline "quiet $w"
 	says "one that there is not: $w" "fail $w is none of the words of this system" 'check_words; echo on'
 done
+for w in verify-key decrypt group-key; do
+	cmdline "frisbee.$w=lab.pub frisbee.$w="
+	says "a key without a name: $w" "fail frisbee.$w= names no key" 'check_words; echo on'
+done
+while read -r action w; do
+	cmdline "frisbee.action=$action frisbee.$w=x"
+	says "what means nothing: $action $w" "fail frisbee.$w=x has no effect on frisbee.action=$action" \
+	    "action=$action; check_words; echo on"
+done << 'ACTIONS'
+capture verify-key
+capture decrypt
+capture group-key
+doctor verify-key
+doctor decrypt
+stream server
+stream-root server
+stream options
+ACTIONS
+# The words are in three places: where a machine reads them, where orders are written, and in the controller.
+names_in() {	# FILE
+	sed -n '/action=\*/,/verify-key=\*/p' "$1" | grep -o '[a-z-]*=\*' | sort
+}
+check "order knows the same words" [ "$(names_in "$TOP/netboot/node/words")" = "$(names_in "$TOP/netboot/server/order")" ]
+of_controller() {	# those that it writes itself, and those that it takes
+	printf '%s\n' action group group-key image order port report server source
+	sed -n '/^is_of_order/,/^}/p' "$TOP/controller/engine/swap.c" | grep -o '"[a-z-]*"' | tr -d '"'
+}
+check "the controller, too" [ "$(of_controller | sort)" = "$(names_in "$TOP/netboot/node/words" | tr -d '=*' | sort)" ]
 for w in onfail=halt grow=true after=halt ask=1; do
 	cmdline "frisbee.$w"
 	says "a value that there is not: $w" "fail frisbee.$w: ${w#*=} is none of$(sed -n "s/.*one_of ${w%=*} \([a-z ]*\).*/ \1/p" "$TOP/netboot/node/words")" 'check_words; echo on'
@@ -117,7 +145,7 @@ mkdir "$T/keys"; : > "$T/keys/lab.group"; : > "$T/keys/lab.pub"
 with="disk=sda; KEYS=$T/keys; frisbee() { echo frisbee \"\$@\"; };"
 cmdline 'frisbee.group=239.1.2.3 frisbee.port=7 frisbee.group-key=lab.group frisbee.verify-key=lab.pub'
 says "it is given to frisbee" "say loading an image onto sda from 239.1.2.3
-say frisbee -m 239.1.2.3 -p 7 --group-key $T/keys/lab.group --verify-key $T/keys/lab.pub -T 43200 --progress=3 /dev/sda" "$with load"
+say frisbee -m 239.1.2.3 -p 7 --group-key=$T/keys/lab.group --verify-key=$T/keys/lab.pub -T 43200 --progress=3 /dev/sda" "$with load"
 cmdline 'frisbee.group=239.1.2.3 frisbee.port=7 frisbee.server=10.1.1.1 frisbee.retry=10m'
 says "without the word there is none" "say loading an image onto sda from 239.1.2.3
 say frisbee -m 239.1.2.3 -p 7 -S 10.1.1.1 -T 600 --progress=3 /dev/sda" "$with load"
@@ -126,6 +154,8 @@ says "from a master server" "say loading ubuntu onto sda from boss
 say frisbee -S boss -F ubuntu -T 43200 --progress=3 -T 9 /dev/sda" "$with load"
 cmdline 'frisbee.group=239.1.2.3 frisbee.port=7 frisbee.group-key=other'
 says "nothing is loaded without the key that is wanted" "fail there is no key other in this ramdisk: netboot/build puts it there" "$with load"
+says "and nothing is streamed" "fail there is no key other in this ramdisk: netboot/build puts it there" \
+    "$with pack_programs() { :; }; STREAM_BOOT=$T/boot; make_boot_image http://a/"
 cmdline 'frisbee.group=239.1.2.3 frisbee.port=7'
 says "a load that fails" "say loading an image onto sda from 239.1.2.3
 say frisbee: no luck
@@ -274,7 +304,13 @@ printf 'virtio_net 1 0\nahci 2 1\n' > "$PROC/modules"
 says "the drivers of this machine" "virtio_net,ahci" "$with loaded_drivers"
 cmdline 'quiet frisbee.action=stream frisbee.source=nbd://a/ BOOTIF=01-2 console=ttyS0,115200 frisbee.stream=rate=1M,fill=no splash'
 says "words for the image's kernel, which may call the only disk otherwise" "frisbee.source=nbd://a/ BOOTIF=01-2 console=ttyS0,115200 frisbee.stream=rate=1M,fill=no frisbee.action=stream-root" "$with stream_words"
-says "parameters of the plugin" "rate=1M fill=no" "$with stream_options"
+says "parameters of the plugin" "rate=1M fill=no" "$with echo \$(stream_options)"
+cmdline 'frisbee.source=http://a/ frisbee.stream=rate=1M frisbee.verify-key=lab.pub frisbee.group-key=lab.group'
+says "with keys" "group-key=$T/keys/lab.group verify-key=$T/keys/lab.pub rate=1M" \
+    "$with KEYS=$T/keys; echo \$(stream_options)"
+says "which make the files to start from, too" \
+    "bootimage -q --drivers=virtio_net,ahci --programs=$T/boot/programs.cpio --group-key=$T/keys/lab.group --verify-key=$T/keys/lab.pub http://a/ $T/boot" \
+    "$with KEYS=$T/keys; STREAM_BOOT=$T/boot; pack_programs() { :; }; streamdisk() { echo \$*; return 1; }; make_boot_image http://a/; echo \$why"
 cmdline 'frisbee.action=stream frisbee.source=nbd://a/ frisbee.disk=serial:S4*'
 says "a disk that was described is described there, too: it may have another name" "frisbee.source=nbd://a/ frisbee.disk=serial:S4* frisbee.action=stream-root frisbee.disk=serial:S4*" "$with stream_words"
 cmdline 'quiet frisbee.action=stream frisbee.source=nbd://a/ BOOTIF=01-2 console=ttyS0,115200 frisbee.stream=rate=1M,fill=no splash'

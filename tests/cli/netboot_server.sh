@@ -70,6 +70,10 @@ status 2 order 52:54:00:00:00 frisbee.action=load
 status 2 order 52:54:00:00:00:0a
 status 2 order 52:54:00:00:00:0a 'frisbee.action=${x}'
 status 2 order 52:54:00:00:00:0a 'a" b'
+for w in frisbee.verify_key=lab.pub frisbee.verify-key= frisbee.disc=sda frisbee.disk; do
+	status 2 order 52:54:00:00:00:0c frisbee.action=load $w
+	check "$w is refused, before an order is written" [ ! -e "$O/52-54-00-00-00-0c.ipxe" ]
+done
 check "no other file" [ "$(ls -A "$O" | wc -l)" = 4 ]
 check "taken back" order 52:54:00:00:00:0b cancel
 check "it is gone" [ "$(ls -A "$O" | wc -l)" = 2 ]

@@ -21,7 +21,7 @@ controller_up -i 10.9.0.1 -W 10M	# so slowly that nodes start before their disks
 swapin --stream 'node[1-2]' lab.ndz > "$T/out" 2> "$T/err" &
 S=$!
 soon all_are usable node1 node2 || fail "they do not become usable: $(cat "$T"/machines/*/console)"
-check "what an order to stream says" grep -q "frisbee.action=stream frisbee.source=frisbee://239.192.77.1:7701 " "$NET/boot/orders/52-54-00-00-00-01.ipxe"
+check "what an order to stream says" grep -q "frisbee.action=stream frisbee.source=frisbee://10.9.0.1@239.192.77.1:7701 " "$NET/boot/orders/52-54-00-00-00-01.ipxe"
 # Times are measured once a second.
 times_are_known() { api GET /api/v1/sessions/1 > "$T/amid"; [ "$(field usable_after.nodes < "$T/amid" 2> /dev/null)" = 2 ]; }
 soon times_are_known

@@ -17,7 +17,7 @@ SWAPIN=$!
 wait_until 30 "the machine is not switched on" powered 1
 vm_start node -machine pc,graphics=off -cpu max -m 1024 -no-reboot -netdev tap,id=n,ifname=tap1,script=no,downscript=no \
     -device virtio-net-pci,netdev=n,mac="$(mac_of 1)",bootindex=1 -drive file="$T/a",format=raw,if=virtio,cache=unsafe
-vm_sees node 600 'vda is going to be filled from frisbee://239.192.77.1:7701'
+vm_sees node 600 'vda is going to be filled from frisbee://.*@239.192.77.1:7701'
 wait_until 60 "it does not report that it streams" node_is streaming
 vm_sees node 600 'starting the kernel of the image'
 vm_sees node 600 'vda is being filled; starting the system on /dev/mapper/frisbee1'
