@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -253,36 +254,62 @@ look(const struct answerer *a, const struct master_put *m, struct master_put_rep
 	catalog_entry_free(&x);
 }
 
+/* Where the upload is to be written.  An image of the folder `images` may be replaced only by
+ * whom a rule allows that. */
+static uint16_t
+find_path(const struct answerer *a, const struct asker *who, const struct master_put *m,
+    const struct request *q, struct master_signature *challenge, char **path)
+{
+	const struct settings_wish w = { .upload = true, .replace = true, .name = m->name };
+	bool replaces;
+	struct err e;
+
+	if (catalog_upload_path(path, &replaces, a->settings, m->name, &e) != 0) {
+		if (may_log(who))
+			log_warn("no upload: %s", e.text);
+		return e.kind == ERR_ABSENT ? MASTER_NOT_IMPLEMENTED : error_of(&e);
+	}
+	uint16_t error =
+	    replaces ? check_access(a, who, m->host, w, q, challenge) : MASTER_OK;
+	if (error != MASTER_OK && challenge->type == MASTER_SIGNATURE_NONE && may_log(who))
+		log_warn("no upload: %s: there is such an image, and no rule allows this host to "
+			 "replace it",
+		    m->name);
+	return error;
+}
+
 static void
 await(const struct answerer *a, const struct asker *who, const struct master_put *m,
+    const struct request *req, struct master_signature *challenge,
     struct master_put_reply *r)
 {
 	struct upload_request q = { .name = m->name,
 		.bytes = m->bytes,
 		.bytes_max = a->settings->upload_max,
+		.mtime = m->mtime,
 		.timeout_s = m->timeout_s };
 	char *path = NULL;
 	struct err e;
 
 	memcpy(q.from, who->from, sizeof q.from);
 	memcpy(q.here, who->here, sizeof q.here);
-	int rc = catalog_upload_path(&path, a->settings, m->name, &e);
+	r->error = find_path(a, who, m, req, challenge, &path);
 	q.path = path;
-	if (rc == 0)
-		rc = uploads_begin(a->uploads, &q, &r->port, &e);
-	if (rc == 0) {
+	if (r->error != MASTER_OK) {
+		;
+	} else if (uploads_begin(a->uploads, &q, &r->port, &e) == 0) {
 		memcpy(r->addr, who->here, sizeof r->addr);
 	} else {
 		if (may_log(who))
 			log_warn("no upload: %s", e.text);
-		r->error = e.kind == ERR_ABSENT ? MASTER_NOT_IMPLEMENTED : error_of(&e);
+		r->error = error_of(&e);
 	}
 	free(path);
 }
 
 static ssize_t
 answer_put(const struct answerer *a, const struct asker *who, const void *request,
-    size_t bytes, uint8_t *out, struct err *e)
+    size_t bytes, bool last, uint8_t *out, struct err *e)
 {
 	const struct request q = { request, bytes };
 	struct master_put_reply r = { .bytes_max = a->settings->upload_max };
@@ -297,10 +324,17 @@ answer_put(const struct answerer *a, const struct asker *who, const void *reques
 		;
 	else if (m.bytes > r.bytes_max)
 		r.error = MASTER_TOO_BIG;
-	else {
+	else if (!m.status_only && (time_t)m.mtime > time(NULL))
+		r.error = MASTER_BAD_MTIME;
+	else if (m.status_only && uploads_has(a->uploads, m.name)) {
+		/* What was sent is being verified. */
+		if (!last)
+			return 0;
+		r.error = MASTER_TRY_AGAIN;
+	} else {
 		look(a, &m, &r);
 		if (!m.status_only)
-			await(a, who, &m, &r);
+			await(a, who, &m, &q, &challenge, &r);
 	}
 	if (r.error != MASTER_OK) {
 		refuse(who, m.name, r.error, &challenge);
@@ -324,6 +358,6 @@ answer_make(const struct answerer *a, const struct asker *who, const void *reque
 	if (type == MASTER_GET)
 		return answer_get(a, who, request, bytes, last, out, e);
 	if (type == MASTER_PUT)
-		return answer_put(a, who, request, bytes, out, e);
+		return answer_put(a, who, request, bytes, last, out, e);
 	return err_set(e, ERR_FORMAT, "is a reply, not a request");
 }

@@ -168,9 +168,22 @@ catalog_entry_copy(
 	return err_nomem(e, "an image");
 }
 
+/* Has the folder `images`, which is not that of uploads, this name?  1, 0 or -1. */
+static int
+is_in_images(const struct settings *s, const char *name, struct err *e)
+{
+	struct catalog_entry x = { 0 };
+
+	if (s->folder == NULL || strcmp(s->folder, s->uploads) == 0)
+		return 0;
+	int rc = find_in(&x, s->folder, name, e);
+	catalog_entry_free(&x);
+	return rc == 0 ? 1 : e->kind == ERR_ABSENT ? 0 : -1;
+}
+
 int
-catalog_upload_path(
-    char **path, const struct settings *s, const char *name, struct err *e)
+catalog_upload_path(char **path, bool *replaces, const struct settings *s, const char *name,
+    struct err *e)
 {
 	if (s->uploads == NULL)
 		return err_set(e, ERR_ABSENT, "uploads are not allowed");
@@ -180,5 +193,11 @@ catalog_upload_path(
 		    "%s: is not the name of a file in a folder, or ends in %s as unfinished "
 		    "files do",
 		    name, REPLACE_PARTIAL);
-	return join(path, s->uploads, name, e);
+	if (named(s, name) != NULL)
+		return err_set(e, ERR_USAGE,
+		    "%s: is the name of an image in the configuration, which no upload replaces",
+		    name);
+	int there = is_in_images(s, name, e);
+	*replaces = there == 1;
+	return there < 0 ? -1 : join(path, there ? s->folder : s->uploads, name, e);
 }

@@ -29,9 +29,11 @@ void catalog_entry_free(struct catalog_entry *);
 /* Makes a copy with strings of its own.  ERR_NOMEM. */
 int catalog_entry_copy(
     struct catalog_entry *, const struct catalog_entry *, struct err *);
-/* Sets *path to the path of an upload with this name; the caller frees it.  ERR_ABSENT: no
- * uploads are taken; ERR_USAGE: no file in a folder can have this name; ERR_NOMEM. */
-int catalog_upload_path(
-    char **path, const struct settings *, const char *name, struct err *);
+/* Sets *path to the path of an upload with this name; the caller frees it.  *replaces: it is that
+ * of an image of the folder `images`, which would hide one among the uploads.  ERR_ABSENT: no
+ * uploads are taken; ERR_USAGE: no file in a folder can have this name, or an `image` has it;
+ * ERR_IO; ERR_NOMEM. */
+int catalog_upload_path(char **path, bool *replaces, const struct settings *,
+    const char *name, struct err *);
 
 #endif /* MFRISBEED_MASTER_CATALOG_H */

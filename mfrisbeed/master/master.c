@@ -216,8 +216,8 @@ static void
 turn(struct master *m)
 {
 	loop_once(&m->loop, -1);
-	uploads_collect(m->uploads);
-	bool again = sessions_collect(m->sessions);
+	bool again = uploads_collect(m->uploads);
+	again |= sessions_collect(m->sessions);
 	again |= parents_collect(m->parents);
 	if (again)
 		conns_again(m->conns);

@@ -120,7 +120,8 @@ take_rights(struct settings_rule *r, const char *word)
 	bool all = strcmp(word, "all") == 0;
 
 	r->load = all || strcmp(word, "load") == 0;
-	r->upload = all || strcmp(word, "upload") == 0;
+	r->replace = strcmp(word, "replace") == 0;
+	r->upload = all || r->replace || strcmp(word, "upload") == 0;
 	return r->load || r->upload ? 0 : -1;
 }
 
@@ -283,15 +284,26 @@ settings_parse(
 	return check_whole(s, name, e);
 }
 
+/* Is there a token in each file of the rules? */
+static int
+check_tokens(const struct settings *s, struct err *e)
+{
+	uint8_t token[MASTER_TOKEN_BYTES];
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < s->nrules; i++)
+		if (s->rules[i].token_file != NULL)
+			rc = keyfile_read_secret(
+			    s->rules[i].token_file, KEYFILE_TOKEN, token, e);
+	OPENSSL_cleanse(token, sizeof token);
+	return rc;
+}
+
 static int
 read_tokens(struct settings *s, struct err *e)
 {
-	for (size_t i = 0; i < s->nrules; i++) {
-		struct settings_rule *r = &s->rules[i];
-		if (r->token_file != NULL &&
-		    keyfile_read_secret(r->token_file, KEYFILE_TOKEN, r->token, e) != 0)
-			return -1;
-	}
+	if (check_tokens(s, e) != 0)
+		return -1;
 	s->parent.has_token = s->parent_token_file != NULL;
 	return s->parent.has_token ? keyfile_read_secret(s->parent_token_file, KEYFILE_TOKEN,
 					 s->parent.token, e)
@@ -318,7 +330,6 @@ settings_free(struct settings *s)
 			free(s->rules[i].names[k]);
 		free(s->rules[i].names);
 		free(s->rules[i].token_file);
-		OPENSSL_cleanse(s->rules[i].token, sizeof s->rules[i].token);
 	}
 	free(s->images);
 	free(s->rules);
@@ -338,17 +349,38 @@ settings_written(const struct settings *s, const char *paths[SETTINGS_WRITTEN_MA
 	paths[0] = s->state;
 	paths[1] = s->uploads;
 	paths[2] = s->parent_folder;
+	paths[3] = NULL;
+	for (size_t i = 0; i < s->nrules; i++)
+		if (s->rules[i].replace)
+			paths[3] = s->folder;
 }
 
 static bool
 covers(const struct settings_rule *r, const struct settings_wish *w)
 {
-	if (!(w->upload ? r->upload : r->load) || !allow_has(&r->net, w->host))
+	bool may = w->replace ? r->replace : w->upload ? r->upload : r->load;
+
+	if (!may || !allow_has(&r->net, w->host))
 		return false;
 	for (size_t i = 0; i < r->nnames; i++)
 		if (fnmatch(r->names[i], w->name, 0) == 0)
 			return true;
 	return r->nnames == 0;
+}
+
+/* Has the client proved that it has the token that is in the file now? */
+static bool
+is_proved(const struct settings_rule *r, const struct settings_wish *w)
+{
+	uint8_t token[MASTER_TOKEN_BYTES];
+	struct err ignored;
+
+	if (w->proved == NULL ||
+	    keyfile_read_secret(r->token_file, KEYFILE_TOKEN, token, &ignored) != 0)
+		return false;
+	bool yes = w->proved(w->arg, token);
+	OPENSSL_cleanse(token, sizeof token);
+	return yes;
 }
 
 enum settings_verdict
@@ -360,8 +392,7 @@ settings_may(const struct settings *s, const struct settings_wish *w)
 		const struct settings_rule *r = &s->rules[i];
 		if (!covers(r, w))
 			continue;
-		if (r->token_file == NULL ||
-		    (w->proved != NULL && w->proved(w->arg, r->token)))
+		if (r->token_file == NULL || is_proved(r, w))
 			return SETTINGS_YES;
 		v = SETTINGS_WITH_TOKEN;
 	}

@@ -5,7 +5,7 @@
  *	store DIR				where images of `store:` are
  *	group ADDRESS [count=N] [port=N]	sessions are at this group and the next ones
  *	interface NAME				the interface that sessions use
- *	allow NET [load|upload|all] [token=FILE] [NAMES...]	who may do what with which images
+ *	allow NET [load|upload|replace|all] [token=FILE] [NAMES...]	who may do what with which images
  *	parent HOST[:PORT] FOLDER [token=FILE] [interface=NAME]	whom to ask for what is not here
  *	uploads FOLDER [max=BYTES]		where images that clients send are put
  *	rate BITS				a second, of all sessions together
@@ -31,9 +31,8 @@ struct settings_image {
 
 struct settings_rule {
 	struct allow net;
-	bool load, upload; /* what the rule allows */
+	bool load, upload, replace; /* what the rule allows */
 	char *token_file; /* NULL: no token is needed */
-	uint8_t token[MASTER_TOKEN_BYTES];
 	char **names; /* patterns of image names (glob(7)); none: all images */
 	size_t nnames;
 };
@@ -64,7 +63,7 @@ struct settings {
 	uint64_t idle_s;     /* seconds without a request after which a session ends */
 };
 
-/* Reads a configuration file, and the tokens that it names.  Also after an error
+/* Reads a configuration file, the token of the parent, and, to find wrong ones, all others.  Also after an error
  * settings_free() is to be called.  ERR_IO; ERR_USAGE: what is wrong, in which line;
  * ERR_NOMEM; errors of keyfile.h. */
 int settings_read(struct settings *, const char *path, struct err *);
@@ -78,6 +77,7 @@ void settings_free(struct settings *);
 /* What a client wants to do. */
 struct settings_wish {
 	bool upload;         /* false: load */
+	bool replace;        /* an image of the folder `images`, by an upload */
 	const uint8_t *host; /* its address: 4 bytes, in network byte order */
 	const char *name;    /* of the image */
 	/* Has the client proved that it has this token?  NULL: it has proved nothing. */
@@ -93,10 +93,11 @@ enum settings_verdict {
 
 /* The folders that the server writes to, besides those of a store.  The paths stay the settings';
  * those that are not given are NULL. */
-enum { SETTINGS_WRITTEN_MAX = 3 };
+enum { SETTINGS_WRITTEN_MAX = 4 };
 void settings_written(const struct settings *, const char *paths[SETTINGS_WRITTEN_MAX]);
 
-/* May the client do what it wants, by the `allow` lines? */
+/* May the client do what it wants, by the `allow` lines?  Tokens are read from their files at each
+ * call: one that was withdrawn does not count any more, and nobody has one whose file is gone. */
 enum settings_verdict settings_may(const struct settings *, const struct settings_wish *);
 
 #endif /* MFRISBEED_MASTER_SETTINGS_H */

@@ -66,6 +66,7 @@ struct uploads {
 	struct loop *loop;
 	struct guests *guests;
 	struct upload each[SLOTS];
+	bool some_ended; /* since uploads_collect() was called */
 };
 
 /* How long an upload may stand still. */
@@ -190,6 +191,18 @@ take(struct upload *u, int fd, struct output *out, struct err *e)
 	return rc == 0 ? verify(out->partial, e) : rc;
 }
 
+/* Emulab's frisupload looks whether the file has the time that it announced. */
+static int
+set_time(const struct upload *u, const char *path, struct err *e)
+{
+	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
+		{ .tv_sec = u->asked.mtime } };
+
+	if (u->asked.mtime == 0 || utimensat(AT_FDCWD, path, times, 0) == 0)
+		return 0;
+	return err_os(e, "%s", path);
+}
+
 static int
 take_into_place(struct upload *u, int fd, struct err *e)
 {
@@ -197,7 +210,7 @@ take_into_place(struct upload *u, int fd, struct err *e)
 
 	if (output_open(&out, u->path, &kind_image, true, e) != 0)
 		return -1;
-	if (take(u, fd, &out, e) != 0) {
+	if (take(u, fd, &out, e) != 0 || set_time(u, out.partial, e) != 0) {
 		output_abort(&out);
 		return -1;
 	}
@@ -270,21 +283,31 @@ note(struct history *h, const struct upload *u)
 	history_note(h, &v);
 }
 
-void
-uploads_collect(struct uploads *x)
+static void
+collect(struct uploads *x)
 {
 	for (unsigned i = 0; i < SLOTS; i++)
 		if (x->each[i].name != NULL && atomic_load(&x->each[i].ended)) {
 			pthread_join(x->each[i].thread, NULL);
 			note(x->history, &x->each[i]);
 			forget(x, &x->each[i]);
+			x->some_ended = true;
 		}
+}
+
+bool
+uploads_collect(struct uploads *x)
+{
+	collect(x);
+	bool some = x->some_ended;
+	x->some_ended = false;
+	return some;
 }
 
 bool
 uploads_has(struct uploads *x, const char *name)
 {
-	uploads_collect(x);
+	collect(x);
 	for (unsigned i = 0; i < SLOTS; i++)
 		if (x->each[i].name != NULL && strcmp(x->each[i].name, name) == 0)
 			return true;

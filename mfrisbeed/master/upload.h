@@ -26,6 +26,7 @@ struct upload_request {
 	uint8_t here[4];      /* address of this host at which it is awaited */
 	uint64_t bytes;       /* announced length; 0: not announced */
 	uint64_t bytes_max;   /* longest upload that is allowed */
+	uint32_t mtime;       /* of the image, seconds since 1970; 0: that of its arrival */
 	uint32_t timeout_s;   /* seconds without a byte, at most an hour; 0: the default */
 };
 
@@ -39,8 +40,9 @@ void uploads_free(struct uploads *);
  * a link or a file; ERR_IO; ERR_NOMEM. */
 int uploads_begin(
     struct uploads *, const struct upload_request *, uint16_t *port, struct err *);
-/* Takes over the uploads that have ended, and notes them in the history. */
-void uploads_collect(struct uploads *);
+/* Takes over the uploads that have ended, and notes them in the history.  True: some have ended
+ * since the last call. */
+bool uploads_collect(struct uploads *);
 /* Is an image with this name being uploaded? */
 bool uploads_has(struct uploads *, const char *name);
 

@@ -16,6 +16,7 @@ allow 10.9.0.12 load token=$T/load.token secret*
 allow 10.9.0.11 upload token=$T/upload.token web*
 allow 10.9.0.13 upload
 allow 10.9.0.13 load
+allow 10.9.0.14 replace token=$T/upload.token open*
 state $T/state
 interface eth0
 CONF
@@ -82,6 +83,50 @@ done
 check "nothing came there" [ -z "$(ls "$T/outside")" ]
 check "to a new folder" put some/where/x
 check "it is there" [ -f "$T/uploads/some/where/x" ]
+
+echo "== an image that is there already"
+cp "$T/disk" "$T/newer"; spoil_byte "$T/newer" 20000
+newer() { on "$1" timeout 240 "$BIN/imagezip" -q -r --to=frisbee://10.9.0.1/open.ndz "${@:2}" "$T/newer"; }
+status 1 newer 3; check "is not hidden behind one that was taken" grep -q "does not allow it" "$T/stderr"
+check "the log says why" settled "no upload: open.ndz: there is such an image"
+check "nothing was taken" [ ! -e "$T/uploads/open.ndz" ]
+status 1 newer 4; check "nor without the token" grep -q "does not allow it" "$T/stderr"
+check "who may replace it does" newer 4 --token "$T/upload.token"
+check "and there is one of this name" [ ! -e "$T/uploads/open.ndz" ]
+check "which is served" get 2 open.ndz "$T/out.newer"; check "it is the newer one" cmp "$T/newer" "$T/out.newer"
+
+echo "== as Emulab's frisupload does it"
+disk_and_image 8000000 "$T/disk.up" "$T/up.ndz"
+cat > "$T/frisupload.py" << 'PY'
+import socket, struct, sys, time
+name, path, mtime = sys.argv[1].encode(), sys.argv[2], int(sys.argv[3])
+data = open(path, "rb").read()
+def put(status):
+    s = socket.create_connection(("10.9.0.1", 64494), 60); s.settimeout(100)
+    s.sendall(b"V01\0" + struct.pack(">I4xBH", 3, status, len(name)) + name.ljust(256, b"\0") +
+              struct.pack(">QII", len(data), mtime, 60))
+    r = s.recv(291, socket.MSG_WAITALL)
+    error, port, exists, kind, time_of, size = struct.unpack(">8xH4xHBHI252xQ8x", r)
+    return error, port, exists, size, time_of
+error, port = put(0)[:2]
+if error: print("error", error); sys.exit()
+s = socket.create_connection(("10.9.0.1", port), 60); s.sendall(data); s.close()
+print(*put(1)[2:], len(data))
+PY
+said=$(on 3 timeout 240 python3 "$T/frisupload.py" up.ndz "$T/up.ndz" 1234567890)
+size=$(stat -c %s "$T/up.ndz")
+check "the status is that of what was sent, with its time: $said" [ "$said" = "1 $size 1234567890 $size" ]
+check "a time in the future" [ "$(on 3 python3 "$T/frisupload.py" up.ndz "$T/up.ndz" 4200000000)" = "error 9" ]
+
+echo "== a token that is withdrawn"
+status 1 get 2 secret.ndz "$T/out"
+cp -p "$T/load.token" "$T/kept.token"; rm -f "$T/load.token" "$T/out"
+status 1 get 1 secret.ndz "$T/out" --token "$T/kept.token"
+check "does not count for the next request" grep -q "does not allow it" "$T/stderr"
+"$BIN/imagekey" -q --token "$T/load.token"
+status 1 get 1 secret.ndz "$T/out" --token "$T/kept.token"
+check "nor when there is another one" grep -q "does not allow it" "$T/stderr"
+check "which counts" get 1 secret.ndz "$T/out" --token "$T/load.token"
 
 echo "== a token that is not there"
 rm "$T/upload.token"; kill -HUP $MASTER

@@ -95,34 +95,71 @@ test_rights(void)
 	settings_free(&s);
 }
 
+/* Tokens are those that are in their files at the time. */
 static void
 test_tokens(void)
 {
-	static const char text[] = "images /i\ngroup 239.1.1.1\nallow 10.0.0.1 upload token=/t web* db\n"
-				   "allow 10.0.0.1 token=/u\n";
 	static const uint8_t host[4] = { 10, 0, 0, 1 }, other[4] = { 10, 0, 0, 2 };
-	uint8_t right[MASTER_TOKEN_BYTES] = { 1, 2, 3 }, wrong[MASTER_TOKEN_BYTES] = { 9 };
+	uint8_t right[MASTER_TOKEN_BYTES], wrong[MASTER_TOKEN_BYTES] = { 9 };
 	struct settings_wish w = { .upload = true, .host = host, .name = "web7" };
 	struct settings s;
+	char text[512];
 
-	T_CHECK(settings_parse(&s, text, sizeof text - 1, "text", &e) == 0);
-	T_CHECK(strcmp(s.rules[0].token_file, "/t") == 0);
+	scratch_init();
+	T_CHECK(keyfile_make_secret(in_scratch("t"), KEYFILE_TOKEN, &e) == 0);
+	T_CHECK(keyfile_read_secret(in_scratch("t"), KEYFILE_TOKEN, right, &e) == 0);
+	int n = snprintf(text, sizeof text,
+	    "images /i\ngroup 239.1.1.1\nallow 10.0.0.1 upload token=%s web* db\n"
+	    "allow 10.0.0.1 token=/u\n",
+	    in_scratch("t"));
+	T_CHECK(settings_parse(&s, text, (size_t)n, "text", &e) == 0);
+	T_CHECK(strcmp(s.rules[0].token_file, in_scratch("t")) == 0);
 	T_CHECK(s.rules[0].nnames == 2);
-	memcpy(s.rules[0].token, right, sizeof right);
 	T_CHECK(settings_may(&s, &w) == SETTINGS_WITH_TOKEN);
 	w.proved = proved;
 	w.arg = wrong;
 	T_CHECK(settings_may(&s, &w) == SETTINGS_WITH_TOKEN);
 	w.arg = right;
 	T_CHECK(settings_may(&s, &w) == SETTINGS_YES);
+	w.replace = true; /* the rule allows uploads, and not to replace what is there */
+	T_CHECK(settings_may(&s, &w) == SETTINGS_NO);
+	w.replace = false;
 	w.upload = false; /* the other rule has another token */
 	T_CHECK(settings_may(&s, &w) == SETTINGS_WITH_TOKEN);
 	w.upload = true;
+	T_CHECK(unlink(in_scratch("t")) == 0);
+	T_CHECK(settings_may(&s, &w) == SETTINGS_WITH_TOKEN);
+	T_CHECK(keyfile_make_secret(in_scratch("t"), KEYFILE_TOKEN, &e) == 0);
+	T_CHECK(settings_may(&s, &w) == SETTINGS_WITH_TOKEN); /* it is another one */
 	w.name = "mail";
 	T_CHECK(settings_may(&s, &w) == SETTINGS_NO);
 	w.name = "db";
 	w.host = other;
 	T_CHECK(settings_may(&s, &w) == SETTINGS_NO);
+	settings_free(&s);
+}
+
+/* Who may replace what is there writes to the folder of images, and so does the server. */
+static void
+test_replace(void)
+{
+	static const char text[] = "images /i\ngroup 239.1.1.1\nuploads /u\nallow 10.0.0.1 replace a*\n"
+				   "allow 10.0.0.2 all\n";
+	static const uint8_t host[4] = { 10, 0, 0, 1 }, other[4] = { 10, 0, 0, 2 };
+	struct settings_wish w = { .upload = true, .replace = true, .host = host, .name = "a" };
+	const char *paths[SETTINGS_WRITTEN_MAX];
+	struct settings s;
+
+	T_CHECK(settings_parse(&s, text, sizeof text - 1, "text", &e) == 0);
+	T_CHECK(settings_may(&s, &w) == SETTINGS_YES);
+	w.replace = false;
+	T_CHECK(settings_may(&s, &w) == SETTINGS_YES);
+	w.upload = false;
+	T_CHECK(settings_may(&s, &w) == SETTINGS_NO);
+	w = (struct settings_wish){ .upload = true, .replace = true, .host = other, .name = "a" };
+	T_CHECK(settings_may(&s, &w) == SETTINGS_NO);
+	settings_written(&s, paths);
+	T_CHECK(paths[3] != NULL && strcmp(paths[3], "/i") == 0);
 	settings_free(&s);
 }
 
@@ -146,18 +183,14 @@ test_token_files(void)
 {
 	char text[512];
 	struct settings s;
-	uint8_t token[MASTER_TOKEN_BYTES];
 
-	scratch_init();
 	T_CHECK(keyfile_make_secret(in_scratch("token"), KEYFILE_TOKEN, &e) == 0);
-	T_CHECK(keyfile_read_secret(in_scratch("token"), KEYFILE_TOKEN, token, &e) == 0);
 	FILE *f = fopen(in_scratch("conf"), "w");
 	snprintf(text, sizeof text, "images /i\ngroup 239.1.1.1\nallow 10.0.0.1 token=%s\n",
 	    in_scratch("token"));
 	T_CHECK(fputs(text, f) >= 0);
 	T_CHECK(fclose(f) == 0);
 	T_CHECK(settings_read(&s, in_scratch("conf"), &e) == 0);
-	T_CHECK(memcmp(s.rules[0].token, token, sizeof token) == 0);
 	settings_free(&s);
 	T_CHECK(unlink(in_scratch("token")) == 0);
 	T_CHECK(settings_read(&s, in_scratch("conf"), &e) == -1);
@@ -194,6 +227,7 @@ main(void)
 	test_last_groups();
 	test_rights();
 	test_tokens();
+	test_replace();
 	test_parent();
 	test_token_files();
 	test_what_is_wrong_is_said();
