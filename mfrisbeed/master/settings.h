@@ -63,9 +63,9 @@ struct settings {
 	uint64_t idle_s;     /* seconds without a request after which a session ends */
 };
 
-/* Reads a configuration file, the token of the parent, and, to find wrong ones, all others.  Also after an error
- * settings_free() is to be called.  ERR_IO; ERR_USAGE: what is wrong, in which line;
- * ERR_NOMEM; errors of keyfile.h. */
+/* Reads a configuration file, the token of the parent, and, to find wrong ones, all others.  Also
+ * after an error settings_free() is to be called.  ERR_IO; ERR_USAGE: what is wrong, in which
+ * line; ERR_NOMEM; errors of keyfile.h. */
 int settings_read(struct settings *, const char *path, struct err *);
 /* Parses the text of a configuration file as settings_read() does, but does not read
  * tokens.  `name` is for messages. */
