@@ -167,6 +167,7 @@ stream_option(const struct opts *o)
 	       : s->order != NULL                  ? "--order"
 	       : s->record != NULL                 ? "--record"
 	       : s->export != NULL                 ? "--export"
+	       : s->export_key != NULL             ? "--export-key"
 	       : s->anew                           ? "--anew"
 	       : s->zero                           ? "--zero"
 	       : s->discard                        ? "--discard"

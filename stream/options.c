@@ -15,7 +15,7 @@ enum {
 	OPT_RO = 300, OPT_SOURCE, OPT_DELTA, OPT_STORE, OPT_WORK, OPT_FILE, OPT_SIZE, OPT_CACHE,
 	OPT_DRIVERS, OPT_PROGRAMS, OPT_APPEND, OPT_TABLE, OPT_SOCKET, OPT_STATUS, OPT_RATE,
 	OPT_IDLE, OPT_TIMEOUT, OPT_NO_FILL, OPT_ANEW, OPT_DISCARD, OPT_ORDER,
-	OPT_RECORD, OPT_EXPORT, OPT_GROUP_KEY, OPT_JSON
+	OPT_RECORD, OPT_EXPORT, OPT_EXPORT_KEY, OPT_GROUP_KEY, OPT_JSON
 };
 
 #define AT(field) offsetof(struct opts, field)
@@ -73,6 +73,9 @@ static const struct cli_opt stream_opts[] = {
 	{ OPT_EXPORT, "export", "ADDRESS",
 	    "let other machines read the image by NBD at HOST[:PORT]", CLI_STR,
 	    AT(stream.export), 0, 0, NULL },
+	{ OPT_EXPORT_KEY, "export-key", "FILE",
+	    "encrypt --export with TLS, for those who have a key of this file", CLI_STR,
+	    AT(stream.export_key), 0, 0, NULL },
 	{ OPT_STATUS, "status", "PATH",
 	    "make a Unix socket that tells how much of the disk has arrived", CLI_STR,
 	    AT(stream.status), 0, 0, NULL },

@@ -274,9 +274,11 @@ start_fuse(struct attach *t, const char *file, struct err *e)
 static int
 check_address(const struct attach *t, struct err *e)
 {
-	const char *to = t->c->stream.export;
+	const char *to = t->c->stream.export, *key = t->c->stream.export_key;
 
-	return to != NULL ? others_check(to, e) : 0;
+	if (to == NULL && key != NULL)
+		return err_misuse(e, "--export-key is for --export");
+	return to != NULL ? others_check(to, key, e) : 0;
 }
 
 static int
@@ -284,7 +286,9 @@ start_others(struct attach *t, struct err *e)
 {
 	const char *to = t->c->stream.export;
 
-	return to != NULL ? others_start(&t->others, to, t->socket, t->folder, e) : 0;
+	return to != NULL ? others_start(&t->others, to, t->c->stream.export_key, t->socket,
+				t->folder, e)
+			  : 0;
 }
 
 /* Ways. */

@@ -29,6 +29,9 @@ struct attach_stream {
 	/* HOST, HOST:PORT or [IPV6]:PORT, where other machines can read the image by NBD; NULL:
 	 * nowhere. */
 	const char *export;
+	/* The file of keys (psktool) of those who may; NULL: anybody, and `export` is an address
+	 * of this machine alone, such as 127.0.0.1. */
+	const char *export_key;
 };
 
 /* All strings belong to the caller, and must stay valid until attach_end(). */

@@ -184,12 +184,63 @@ serve(void *arg)
 
 /* Starting. */
 
-int
-others_check(const char *at, struct err *e)
+/* Does only this machine hear what is at the address? */
+static bool
+is_local(const struct addrinfo *a)
 {
-	struct hostport h;
+	const struct sockaddr_in *v4 = (const void *)a->ai_addr;
+	const struct sockaddr_in6 *v6 = (const void *)a->ai_addr;
 
-	return hostport_read(&h, at, 1, NBD_PORT, e);
+	return a->ai_family == AF_INET ? ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET
+	                               : IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+}
+
+/* Without a key anybody may read, and everybody on the way. */
+static int
+check_local(const char *at, const struct addrinfo *a, struct err *e)
+{
+	for (; a != NULL; a = a->ai_next)
+		if (!is_local(a))
+			return err_set(e, ERR_USAGE,
+			    "%s: other machines hear this address: --export-key is needed, which "
+			    "encrypts, and says who may read",
+			    at);
+	return 0;
+}
+
+/* The addresses of the text; the caller frees them. */
+static int
+find(struct addrinfo **all, const char *at, const char *key, struct err *e)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+	struct hostport h;
+	char port[8];
+
+	if (hostport_read(&h, at, 1, NBD_PORT, e) != 0)
+		return -1;
+	snprintf(port, sizeof port, "%u", h.port);
+	int rc = getaddrinfo(h.host, port, &hints, all);
+	if (rc != 0)
+		return err_set(e, ERR_IO, "%s: %s", h.host, gai_strerror(rc));
+	if (key != NULL || check_local(at, *all, e) == 0)
+		return 0;
+	freeaddrinfo(*all);
+	return -1;
+}
+
+int
+others_check(const char *at, const char *key, struct err *e)
+{
+	struct addrinfo *all;
+
+	if (key != NULL && access(key, R_OK) != 0)
+		return err_os(e, "%s", key);
+	if (find(&all, at, key, e) != 0)
+		return e->kind == ERR_USAGE
+		           ? -1
+		           : err_ctx(e, "%s: no image can be served there", at);
+	freeaddrinfo(all);
+	return 0;
 }
 
 /* Listens at all addresses of the name. */
@@ -213,26 +264,19 @@ listen_at(struct others *o, const struct addrinfo *all, struct err *e)
 }
 
 static int
-open_borders(struct others *o, const char *at, struct err *e)
+open_borders(struct others *o, const char *at, const char *key, struct err *e)
 {
-	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
 	struct addrinfo *all;
-	struct hostport h;
-	char port[8];
 
-	if (hostport_read(&h, at, 1, NBD_PORT, e) != 0)
+	if (find(&all, at, key, e) != 0)
 		return -1;
-	snprintf(port, sizeof port, "%u", h.port);
-	int rc = getaddrinfo(h.host, port, &hints, &all);
-	if (rc != 0)
-		return err_set(e, ERR_IO, "%s: %s", h.host, gai_strerror(rc));
-	rc = listen_at(o, all, e);
+	int rc = listen_at(o, all, e);
 	freeaddrinfo(all);
 	return rc;
 }
 
 static int
-start_nbdkit(struct others *o, const char *from, struct err *e)
+start_nbdkit(struct others *o, const char *key, const char *from, struct err *e)
 {
 	struct args a = { 0 };
 
@@ -242,6 +286,10 @@ start_nbdkit(struct others *o, const char *from, struct err *e)
 	args_add(&a, "--readonly");
 	args_addf(&a, "--unix=%s", o->server.sun_path);
 	args_addf(&a, "--pidfile=%s", o->pid);
+	if (key != NULL) {
+		args_add(&a, "--tls=require");
+		args_addf(&a, "--tls-psk=%s", key);
+	}
 	args_add(&a, "nbd");
 	args_addf(&a, "socket=%s", from);
 	args_add(&a, "export=image");
@@ -249,18 +297,18 @@ start_nbdkit(struct others *o, const char *from, struct err *e)
 }
 
 static int
-start(struct others *o, const char *at, const char *from, struct err *e)
+start(struct others *o, const char *at, const char *key, const char *from, struct err *e)
 {
-	if (loop_open(&o->loop, e) != 0 || open_borders(o, at, e) != 0 ||
-	    start_nbdkit(o, from, e) != 0)
+	if (loop_open(&o->loop, e) != 0 || open_borders(o, at, key, e) != 0 ||
+	    start_nbdkit(o, key, from, e) != 0)
 		return -1;
 	o->runs = thread_start(&o->thread, serve, o) == 0;
 	return o->runs ? 0 : err_set(e, ERR_IO, "no thread can be started");
 }
 
 int
-others_start(struct others **out, const char *at, const char *from, const char *folder,
-    struct err *e)
+others_start(struct others **out, const char *at, const char *key, const char *from,
+    const char *folder, struct err *e)
 {
 	struct others *o = calloc(1, sizeof *o);
 
@@ -269,7 +317,7 @@ others_start(struct others **out, const char *at, const char *from, const char *
 	o->server.sun_family = AF_UNIX;
 	snprintf(o->server.sun_path, sizeof o->server.sun_path, "%s/others", folder);
 	snprintf(o->pid, sizeof o->pid, "%s/others.pid", folder);
-	if (start(o, at, from, e) != 0) {
+	if (start(o, at, key, from, e) != 0) {
 		others_stop(o);
 		return err_ctx(e, "%s: no image can be served there", at);
 	}

@@ -11,13 +11,16 @@
 
 struct others;
 
-/* Is the text an address: HOST, HOST:PORT or [IPV6]:PORT?  ERR_USAGE. */
-int others_check(const char *at, struct err *);
-/* Begins to serve at this address what is at the socket `from`.  An nbdkit's files are
+/* Is the text an address: HOST, HOST:PORT or [IPV6]:PORT?  Without a key it must be one at which
+ * only this machine is heard.  ERR_USAGE; ERR_IO: the host is not known, or the key's file cannot
+ * be read. */
+int others_check(const char *at, const char *key, struct err *);
+/* Begins to serve at this address what is at the socket `from`, by TLS if there is a `key`, the
+ * file of the keys that are accepted.  An nbdkit's files are
  * made in the folder.  ERR_IO: the address cannot be had, or nbdkit fails; ERR_ABSENT:
  * it is not installed. */
-int others_start(struct others **, const char *at, const char *from, const char *folder,
-    struct err *);
+int others_start(struct others **, const char *at, const char *key, const char *from,
+    const char *folder, struct err *);
 /* False: the nbdkit has ended, and *why says it. */
 bool others_run(struct others *, struct err *why);
 /* Hangs up on all, and removes what is in the folder.  NULL is allowed. */

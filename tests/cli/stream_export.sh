@@ -35,6 +35,18 @@ while not os.path.exists(sys.argv[2]):
 print(n)
 PY
 new_target "$T/table"
+# Where other machines hear it, only with a key.
+for at in 0.0.0.0 10.9.9.9:1 '[::]:1'; do
+	status 2 "$SD" --status="$T/status" --socket="$T/sock" --export="$at" --table="$T/table" "$T/sda.ndz" "$T/disk"
+	check "$at is refused without a key" grep -q "export-key is needed" "$T/stderr"
+done
+echo "node:$(printf '5a%.0s' {1..32})" > "$T/psk"; echo "node:$(printf 'a5%.0s' {1..32})" > "$T/other.psk"
+nbds() { nbdinfo --size "nbds://node@127.0.0.1:$PORT/?tls-psk-file=$T/$1"; }
+begin --no-fill --table="$T/table" --export-key="$T/psk"
+check "with its key it is read" eval '[ "$(nbds psk)" = "$(stat -c %s "$T/image")" ]'
+check "with another one it is not" eval '! nbds other.psk > "$T/quiet" 2>&1'
+check "nor without" eval '! nbdinfo --size "$URI" > "$T/quiet" 2>&1'
+ends "with a key"
 begin --no-fill --table="$T/table"
 before=$(present)
 check "read-only" [ "$(nbdinfo --can write "$URI" > /dev/null; echo $?)" = 2 ]
