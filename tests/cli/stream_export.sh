@@ -37,7 +37,7 @@ PY
 new_target "$T/table"
 # Where other machines hear it, only with a key.
 for at in 0.0.0.0 10.9.9.9:1 '[::]:1'; do
-	status 2 "$SD" --status="$T/status" --socket="$T/sock" --export="$at" --table="$T/table" "$T/sda.ndz" "$T/disk"
+	status 2 timeout 10 "$SD" --status="$T/status" --socket="$T/sock" --export="$at" --table="$T/table" "$T/sda.ndz" "$T/disk"
 	check "$at is refused without a key" grep -q "export-key is needed" "$T/stderr"
 done
 echo "node:$(printf '5a%.0s' {1..32})" > "$T/psk"; echo "node:$(printf 'a5%.0s' {1..32})" > "$T/other.psk"
