@@ -359,6 +359,7 @@ gpt_read(struct ptable *t, struct disk *d, bool *found, struct err *e)
 		both_bad(g, d, e);
 	} else {
 		t->nparts = used->nparts;
+		t->array_bytes = gpt_array_bytes(used);
 		memcpy(t->parts, used->parts, sizeof t->parts);
 		t->usable = ptable_scale(
 		    t, used->first_usable, used->last_usable - used->first_usable + 1);

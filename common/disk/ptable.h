@@ -47,6 +47,8 @@ struct ptable {
 	struct rangeset own;
 	/* GPT: first to last usable, from the header.  MBR: 1 to the end. */
 	struct range usable;
+	/* GPT: how many bytes its array of entries has. */
+	uint64_t array_bytes;
 	/* "" or e.g. "backup GPT is damaged (no header in sector 9), used the primary"
 	 */
 	char warning[400];
