@@ -454,3 +454,82 @@ gpt_end_at(struct disk *d, const struct ptable *t, uint64_t disk_sectors, struct
 
 	return read_and_cut(&f, d, t, 0, 0, e);
 }
+
+/* Give each entry its place. */
+static int
+place_entries(struct fitted *f, const struct ptable_place *p, unsigned n, struct err *e)
+{
+	struct range r;
+
+	for (uint32_t i = 0; i < f->from->nentries; i++) {
+		uint8_t *entry = f->array + (size_t)i * f->from->entry_bytes;
+		if (!is_used(f, entry))
+			continue;
+		if (ptable_place_lbas(p, n, i + 1, f->lba_bytes, &r, e) != 0)
+			return -1;
+		if (r.off < f->first_usable || !range_within(r, f->last_usable + 1))
+			return err_set(e, ERR_UNSUPPORTED,
+			    "partition %u would lie where the GPT has to be", i + 1);
+		put_le64(entry + ENTRY_FIRST, r.off);
+		put_le64(entry + ENTRY_LAST, range_end(r) - 1);
+	}
+	return 0;
+}
+
+/* Make the table for the disk, before it is written. */
+static int
+make_placed(struct fitted *f, struct disk *to, const struct ptable_place *p, unsigned n,
+    struct err *e)
+{
+	size_t bytes = gpt_array_bytes(f->from);
+
+	if (check_place(f, f->from_bytes, disk_name(to), e) != 0)
+		return -1;
+	place_main(f, f->from_bytes);
+	f->disk_lbas = disk_size_bytes(to) / f->lba_bytes;
+	if (f->disk_lbas < f->first_usable + f->array_lbas + 2 ||
+	    f->from->header_bytes > f->lba_bytes)
+		return err_set(e, ERR_UNSUPPORTED, "%s: there is no room for the GPT",
+		    disk_name(to));
+	f->last_usable = f->disk_lbas - 2 - f->array_lbas;
+	f->array = malloc(bytes);
+	if (f->array == NULL)
+		return err_nomem(e, "GPT");
+	memcpy(f->array, f->from->array, bytes);
+	return place_entries(f, p, n, e);
+}
+
+static int
+write_placed(const struct fitted *f, struct disk *to, struct disk *from, struct err *e)
+{
+	uint8_t sector0[SECTOR_BYTES];
+
+	return disk_read(from, sector0, sizeof sector0, 0, e) != 0 ||
+	               write_copy(f, to, true, e) != 0 || write_copy(f, to, false, e) != 0 ||
+	               disk_write(to, sector0, sizeof sector0, 0, e) != 0
+	           ? -1
+	           : write_pmbr(f, to, e);
+}
+
+int
+gpt_place(struct disk *to, struct disk *from, const struct ptable *t,
+    const struct ptable_place *p, unsigned n, struct err *e)
+{
+	struct fitted f = { .lba_bytes = disk_kind(to) == DISK_BLOCK ? disk_sector_bytes(to)
+		                                                     : t->sector_bytes,
+		.from_bytes = t->sector_bytes };
+	struct gpt *g = gpt_load(t, from, e);
+
+	if (g == NULL)
+		return -1;
+	f.from = &g->primary;
+	int rc = f.from->whole ? make_placed(&f, to, p, n, e)
+	                       : err_set(e, ERR_UNSUPPORTED,
+				     "the image's primary GPT is damaged: %.200s",
+				     f.from->why.text);
+	if (rc == 0)
+		rc = write_placed(&f, to, from, e);
+	free(f.array);
+	gpt_free(g);
+	return rc;
+}

@@ -289,3 +289,28 @@ ptable_end_at(struct disk *d, const struct ptable *t, uint64_t disk_sectors, str
 {
 	return t->kind == PTABLE_GPT ? gpt_end_at(d, t, disk_sectors, e) : 0;
 }
+
+int
+ptable_place_lbas(const struct ptable_place *p, unsigned n, unsigned number,
+    unsigned lba_bytes, struct range *lbas, struct err *e)
+{
+	uint64_t factor = lba_bytes / SECTOR_BYTES;
+	unsigned i = 0;
+
+	while (i < n && p[i].number != number)
+		i++;
+	if (i == n || p[i].sectors.len == 0 || p[i].sectors.off % factor != 0 ||
+	    p[i].sectors.len % factor != 0)
+		return err_set(e, ERR_UNSUPPORTED,
+		    "partition %u has no place of whole sectors", number);
+	*lbas = (struct range){ p[i].sectors.off / factor, p[i].sectors.len / factor };
+	return 0;
+}
+
+int
+ptable_place(struct disk *to, struct disk *from, const struct ptable *t,
+    const struct ptable_place *p, unsigned n, struct err *e)
+{
+	return t->kind == PTABLE_GPT ? gpt_place(to, from, t, p, n, e)
+	                             : mbr_place(to, from, t, p, n, e);
+}

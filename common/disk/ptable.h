@@ -141,6 +141,22 @@ struct ptable_change {
 int ptable_fit(struct disk *, unsigned from_bytes, bool grow, struct ptable_change *,
     struct err *);
 
+/* Where a partition is to be. */
+struct ptable_place {
+	unsigned number;
+	struct range sectors;
+};
+
+/* Write the table that was read from a disk, `from`, to another one with all partitions at
+ * other places: each has one of the n places.  The order of partitions on the disk stays, and
+ * each logical one that moves, or whose record would lie in another partition, has 1 MiB in
+ * front of it for its record.  GUIDs, names, flags and boot loader stay as they are.
+ * ERR_UNSUPPORTED: the primary GPT is damaged, or has its array behind the partitions; a
+ * place is missing, is no whole sectors of the disk, or lies where the table has to be; an
+ * extended partition has no logical ones; nothing is written then. */
+int ptable_place(struct disk *to, struct disk *from, const struct ptable *,
+    const struct ptable_place *, unsigned n, struct err *);
+
 /* Write the table that was read from this disk for a disk of disk_sectors sectors: the backup of a GPT
  * ends there.  Other tables stay as they are.  ERR_UNSUPPORTED: a partition lies where the backup
  * would be, or the primary GPT is damaged, or has its array behind the partitions; nothing is

@@ -45,6 +45,14 @@ int mbr_cut(struct disk *, const struct ptable *, unsigned number, uint64_t part
     uint64_t *disk_sectors, struct err *);
 int gpt_cut(struct disk *, const struct ptable *, unsigned number, uint64_t part_sectors,
     uint64_t *disk_sectors, struct err *);
+/* ptable_place() for each kind of table.  ptable_place_lbas(): the place of a partition in
+ * sectors of lba_bytes; ERR_UNSUPPORTED. */
+int ptable_place_lbas(const struct ptable_place *, unsigned n, unsigned number,
+    unsigned lba_bytes, struct range *lbas, struct err *);
+int mbr_place(struct disk *to, struct disk *from, const struct ptable *,
+    const struct ptable_place *, unsigned n, struct err *);
+int gpt_place(struct disk *to, struct disk *from, const struct ptable *,
+    const struct ptable_place *, unsigned n, struct err *);
 /* ptable_end_at() of a GPT. */
 int gpt_end_at(struct disk *, const struct ptable *, uint64_t disk_sectors, struct err *);
 
