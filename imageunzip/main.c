@@ -10,6 +10,7 @@
 #include "common/disk/disk.h"
 #include "common/disk/output.h"
 #include "common/image/read/sectors.h"
+#include "common/layout/fitplan.h"
 #include "emustore/store/store_disk.h"
 #include "imageunzip/cli/install_opts.h"
 #include "imageunzip/dry.h"
@@ -220,10 +221,55 @@ rehearse(struct run *r, const char *name, const char *target, struct opener *ope
 }
 
 static int
+show_plan(const struct fitplan *p, const struct run *r, struct err *e)
+{
+	struct json *j;
+
+	if (!r->o->json) {
+		fitplan_print(p);
+		return 0;
+	}
+	j = json_new();
+	json_object(j, NULL);
+	fitplan_json(p, j);
+	json_end(j);
+	return json_show_on(j, r->report, e);
+}
+
+/* Find out the plan of --fit, and print it: --plan. */
+static int
+find_plan(struct run *r, const char *target, struct err *e)
+{
+	static const struct rehearsal_source nothing = { .read = dry_read };
+	struct rehearsal_found found = { .nparts = 0 };
+	struct install_config cfg = r->o->install;
+	bool *wanted = NULL;
+	uint64_t sectors;
+
+	install_tells_user(&cfg, true);
+	if (!image_seekable(r->image))
+		return err_set(e, ERR_USAGE, "--plan needs an image that is a file");
+	if (cfg.fit == NULL)
+		cfg.fit = "";
+	if (sink_to_rehearsal(&r->sink, &cfg, target, &nothing, &found, e) != 0)
+		return -1;
+	struct install *in = sink_install(&r->sink);
+	install_read_from(in, r->image);
+	int rc = install_choose(in, &wanted, &sectors, e);
+	if (rc == 0)
+		rc = show_plan(install_plan(in), r, e);
+	free(wanted);
+	struct err why = *e;
+	sink_close(&r->sink, NULL, &why);
+	rehearsal_found_free(&found);
+	return rc;
+}
+
+static int
 unzip(const struct opts *o, const char *image, const char *target, struct err *e)
 {
 	struct run r = { .o = o,
-		.report = o->crc_only || o->dry_run ? stdout : output_report(target) };
+		.report = o->crc_only || o->dry_run || o->plan ? stdout : output_report(target) };
 	struct opener *opener;
 
 	if (o->store == NULL && output_is_input(target, image))
@@ -234,7 +280,8 @@ unzip(const struct opts *o, const char *image, const char *target, struct err *e
 	if (rc == 0) {
 		rc = uuid_check(&r, e);
 		if (rc == 0)
-			rc = o->dry_run ? rehearse(&r, image, target, opener, e)
+			rc = o->plan      ? find_plan(&r, target, e)
+			     : o->dry_run ? rehearse(&r, image, target, opener, e)
 			     : o->raw_chunks ? raw_copy(&r, target, e)
 			                     : install_target(&r, target, e);
 		image_close(r.image);
@@ -256,6 +303,11 @@ act(void *opts, char **operands, int n, struct err *e)
 	if (o->dry_run && (o->crc_only || o->raw_chunks))
 		return err_misuse(e, "--dry-run describes an installation and cannot "
 				     "be used with -C or -N");
+	if (o->plan && (n != 2 || o->dry_run || o->crc_only || o->raw_chunks))
+		return err_misuse(e, "--plan needs the image and its target, and cannot be "
+				     "used with --dry-run, -C or -N");
+	if (o->dry_run && o->install.fit != NULL)
+		return err_misuse(e, "--dry-run does not know --fit: --plan shows its plan");
 	if (o->dry_run && n != 2)
 		return err_misuse(e, "--dry-run needs the image and its target");
 	if (n < 1 || n > 2 || (o->crc_only && n > 1))

@@ -9,7 +9,7 @@
 #include "imageunzip/cli/install_opts.h"
 
 /* Long-only options from 300 on. */
-enum { OPT_PROGRESS = 300, OPT_JSON, OPT_STATUS, OPT_STORE, OPT_DRY_RUN };
+enum { OPT_PROGRESS = 300, OPT_JSON, OPT_STATUS, OPT_STORE, OPT_DRY_RUN, OPT_PLAN };
 
 #define AT(field) offsetof(struct opts, field)
 
@@ -30,6 +30,7 @@ static const struct cli_opt own_opts[] = {
 	    "only report whether an installation on the disk is incomplete", status),
 	FLAG(OPT_DRY_RUN, "dry-run", "write nothing; report what would be done",
 	    dry_run),
+	FLAG(OPT_PLAN, "plan", "write nothing; print the plan of --fit", plan),
 	FLAG(OPT_JSON, "json", "print the summary as JSON", json),
 	{ OPT_PROGRESS, "progress", "FD",
 	    "write progress to descriptor FD, as lines \"DONE TOTAL\"", CLI_UINT,
@@ -52,7 +53,7 @@ report_to(const void *opts, char **operands, int n)
 {
 	const struct opts *o = opts;
 
-	if (o->status || o->crc_only || o->dry_run || n == 0)
+	if (o->status || o->crc_only || o->dry_run || o->plan || n == 0)
 		return stdout;
 	return output_report(n > 1 ? operands[n - 1] : "-");
 }
@@ -75,6 +76,7 @@ const struct cli_program imageunzip_program = {
 	    "  imageunzip --verify-key lab.pub disk.ndz /dev/sdb   only if it is "
 	    "signed\n"
 	    "  imageunzip --dry-run disk.ndz /dev/sdb   show what that would do\n"
+	    "  imageunzip --fit disk.ndz /dev/sdb     partitions that fit the disk\n"
 	    "  imageunzip --status /dev/sdb           check that its installation is "
 	    "complete\n",
 	.tables = { { install_opts, AT(install), NULL },

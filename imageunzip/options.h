@@ -10,7 +10,7 @@
 
 struct opts {
 	struct install_config install;
-	bool dots, gb_dots, raw_chunks, crc_only, quiet, json, status, dry_run;
+	bool dots, gb_dots, raw_chunks, crc_only, quiet, json, status, dry_run, plan;
 	uint64_t progress_fd; /* UINT64_MAX: the terminal */
 	const char *uuid;
 	const char *store;

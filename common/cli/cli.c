@@ -18,6 +18,13 @@ enum {
 	HELP_COLUMN = 30,
 };
 
+/* May the argument of the option, which has a long name only, be left out? */
+static bool
+may_lack(const struct cli_opt *o)
+{
+	return o->arg != NULL && o->arg[0] == '[';
+}
+
 /* The options of all tables in one list, and the arguments of getopt_long() made of them. */
 struct parser {
 	const struct cli_program *prog;
@@ -52,12 +59,13 @@ parser_init(struct parser *p, const struct cli_program *prog)
 			p->opt[p->n++] = o;
 			if (o->key < 256) {
 				p->shorts[nshort++] = (char)o->key;
-				if (o->arg != NULL)
+				if (o->arg != NULL && !may_lack(o))
 					p->shorts[nshort++] = ':';
 			}
 			if (o->name != NULL)
 				p->longs[nlong++] = (struct option){ o->name,
-					o->arg != NULL, NULL, o->key };
+					may_lack(o) ? optional_argument : o->arg != NULL, NULL,
+					o->key };
 		}
 	}
 	if (!has_key(p, 'h'))
@@ -80,8 +88,10 @@ print_option(FILE *f, const struct cli_opt *o)
 		n += snprintf(left + n, sizeof left - (size_t)n, "%s --%s",
 		    o->key < 256 ? "," : " ", o->name);
 	if (o->arg != NULL)
-		snprintf(left + n, sizeof left - (size_t)n, "%s%s",
-		    o->name != NULL ? "=" : " ", o->arg);
+		snprintf(left + n, sizeof left - (size_t)n,
+		    may_lack(o) ? "[%s%.*s]" : "%s%.*s", o->name != NULL ? "=" : " ",
+		    (int)strlen(o->arg) - (may_lack(o) ? 2 : 0),
+		    o->arg + (may_lack(o) ? 1 : 0));
 	if (strlen(left) >= HELP_COLUMN)
 		fprintf(f, "%s\n%*s%s\n", left, HELP_COLUMN, "", o->help);
 	else
@@ -176,7 +186,7 @@ apply(const struct parser *p, int key, void *opts, struct err *e)
 		if (o->key != key)
 			continue;
 		void *at = (char *)opts + p->base[i] + o->off;
-		if (set_option(o, at, optarg, e) == 0)
+		if (set_option(o, at, optarg == NULL && may_lack(o) ? "" : optarg, e) == 0)
 			return CLI_GO;
 		err_ctx(e, "%s", option_name(o, name, sizeof name));
 		return CLI_ERROR;

@@ -28,7 +28,8 @@ enum cli_kind {
 struct cli_opt {
 	int key;          /* the option's letter; 256 or more: it has a long name only */
 	const char *name; /* long name, NULL: none */
-	const char *arg;  /* metavariable, NULL: takes none */
+	/* metavariable, NULL: takes none; "[PLAN]": it may be left out, and is "" then */
+	const char *arg;
 	const char *help; /* one line, lower case; NULL ends a table */
 	enum cli_kind kind;
 	size_t off;        /* bytes: place of the value in the structure of this table */

@@ -175,8 +175,8 @@ is_one_of(const char *word, const char *const *names)
 static bool
 is_of_order(const char *word)
 {
-	static const char *const names[] = { "address", "after", "ask", "decrypt", "disk", "grow",
-		"hostname", "network", "nic", "onfail", "options", "personalise", "retry", "root",
+	static const char *const names[] = { "address", "after", "ask", "decrypt", "disk", "fit",
+		"grow", "hostname", "network", "nic", "onfail", "options", "personalise", "retry", "root",
 		"set", "stream", "syslog", "verify-key", NULL };
 
 	return is_one_of(word, names);
@@ -187,8 +187,8 @@ is_of_order(const char *word)
 static bool
 is_for_loads(const char *word)
 {
-	static const char *const names[] = { "options", "hostname", "personalise", "network", "grow",
-		"set", NULL };
+	static const char *const names[] = { "options", "hostname", "personalise", "network", "fit",
+		"grow", "set", NULL };
 
 	return is_one_of(word, names);
 }

@@ -97,6 +97,10 @@ const struct cli_opt install_opts[] = {
 	    AT(fix_gpt), 0, 0, NULL },
 	{ 265, "grow", NULL, "like --fix-gpt, and extend the last partition to the end",
 	    CLI_FLAG, AT(grow), 0, 0, NULL },
+	{ 273, "fit", "[PLAN]",
+	    "move and enlarge partitions so that they fit the disk, by a plan that is computed, "
+	    "or that of a file",
+	    CLI_STR, AT(fit), 0, 0, NULL },
 	{ 266, "convert", NULL,
 	    "rewrite the partition table for a disk with another sector size", CLI_FLAG,
 	    AT(convert), 0, 0, NULL },

@@ -9,7 +9,7 @@ bool
 install_wants_table(const struct install_config *c)
 {
 	return (c->state != NULL && strcmp(c->state, "target") == 0) || c->zero ||
-	       c->has_pattern || c->discard;
+	       c->has_pattern || c->discard || c->fit != NULL;
 }
 
 int
@@ -24,7 +24,7 @@ install_check_raw(const struct install_config *c, struct err *e)
 		{ c->skip_same, "--skip-same" }, { c->read_back, "--read-back" },
 		{ c->state != NULL, "--state" },
 		{ c->check_base != NULL, "--check-base" }, { c->fix_gpt, "--fix-gpt" },
-		{ c->grow, "--grow" }, { c->convert, "--convert" },
+		{ c->grow, "--grow" }, { c->fit != NULL, "--fit" }, { c->convert, "--convert" },
 		{ c->tail != INSTALL_TAIL_SAME, "--tail" } };
 
 	for (unsigned i = 0; i < sizeof not / sizeof not [0]; i++)

@@ -182,6 +182,15 @@ cover_fill_rest(struct cover *c, struct target *t, const struct rangeset *left,
 	if (!c->asked)
 		return 0;
 	rangeset_init(&there);
+	/* Where partitions move, all waits that is not stored. */
+	if (t->fit != NULL) {
+		rangeset_seal(&c->owed);
+		if (rangeset_add(&c->owed, (struct range){ 0, t->room }, e) != 0)
+			return -1;
+		rangeset_seal(&c->owed);
+		if (rangeset_minus(&c->owed, &c->stored, e) != 0)
+			return -1;
+	}
 	uint64_t owed = rangeset_total(&c->owed);
 	/* The owed sectors, counted as sectors of the disk. */
 	int rc = rangeset_add_shifted(&there, &c->owed, t->slice.off, e);

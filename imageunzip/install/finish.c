@@ -15,6 +15,7 @@
 #include "common/image/read/reaches.h"
 #include "common/target/first_mib.h"
 #include "common/target/stale_signatures.h"
+#include "imageunzip/install/fit.h"
 #include "imageunzip/install/tail.h"
 #include "imageunzip/install/target_view.h"
 
@@ -134,7 +135,7 @@ finish_check(const struct target *t, const struct chunk *c, const void *bytes,
 	struct first_mib *b;
 	unsigned from;
 
-	if (c->h.firstsect != 0 || t->fresh || t->slice.len != 0 ||
+	if (c->h.firstsect != 0 || t->fresh || t->fit != NULL || t->slice.len != 0 ||
 	    !wants_fit(t, table_sector_bytes, &from))
 		return 0;
 	if (first_mib_of(&b, c, bytes, e) != 0)
@@ -299,6 +300,8 @@ fit_table(const struct finish *f, struct disk *view, struct err *e)
 	struct beyond beyond;
 	unsigned from;
 
+	if (t->fit != NULL)
+		return f->dry ? 0 : fit_finish(f, view, e);
 	if (t->slice.len != 0)
 		return 0;
 	if (!wants_fit(t, f->sector_bytes, &from)) {
@@ -417,10 +420,12 @@ see_to_free_space(
 		return 0;
 	areas_init(&areas);
 	rangeset_init(&left);
-	if (!wants_fit(t, f->sector_bytes, &from) ||
+	if (t->fit != NULL || !wants_fit(t, f->sector_bytes, &from) ||
 	    !forecast(t, view, from, t->cfg->grow, &grown))
 		grown.grown = 0;
-	int rc = cover_areas(f->cover, t, view, f->sector_bytes, &grown, &areas, e);
+	int rc = t->fit != NULL
+	             ? fit_areas(t->fit, f->cover, &areas, e)
+	             : cover_areas(f->cover, t, view, f->sector_bytes, &grown, &areas, e);
 	/* Nothing is wiped when the table cannot be read, because it is not known then
 	 * which partitions were left out; and nothing in a rehearsal with -z or -p,
 	 * because the filling would leave nothing to wipe. */
@@ -428,7 +433,8 @@ see_to_free_space(
 	if (rc == 1)
 		rc = f->cover->all ? 0 : areas_left_out(&areas, true, &left, e);
 	rangeset_seal(&left);
-	if (rc == 0 && !f->dry)
+	/* Where partitions move, only what is stored tells what is free. */
+	if (rc == 0 && !f->dry && (t->fit == NULL || f->known))
 		rc = cover_fill_rest(f->cover, t, &left, &passed, e);
 	if (rc == 0 && !f->known)
 		warn_passed(t, passed);

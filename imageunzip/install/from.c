@@ -159,7 +159,7 @@ install_from(struct sink *sink, struct image *img, const struct survey *s,
 		return -1;
 	sink_begin(sink, image_chunks(img), NULL);
 	install_read_from(in, img);
-	int rc = install_is_only(in) || s->first.reach == NULL
+	int rc = install_is_only(in) || install_fits(in) || s->first.reach == NULL
 	             ? install_choose(in, &d.wanted, &total, e)
 	             : 0;
 	if (rc == 0)

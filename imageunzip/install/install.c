@@ -10,6 +10,7 @@
 
 #include "common/base/number.h"
 #include "common/base/pipeline.h"
+#include "imageunzip/install/fit.h"
 #include "imageunzip/install/install_impl.h"
 #include "imageunzip/install/job.h"
 #include "imageunzip/install/tail.h"
@@ -36,6 +37,8 @@ int
 install_check_fit(struct install *in, uint64_t sectors, struct err *e)
 {
 	/* With --only, what the image stores of a partition must fit. */
+	if (install_fits(in))
+		return 0; /* the plan shows it */
 	return install_is_only(in) ? 0 : target_check_fit(&in->place->target, sectors, e);
 }
 
@@ -148,7 +151,7 @@ admit(struct place *p, struct job *j, struct err *e)
 	    resume_fed(&p->resume, j, e) != 0)
 		return -1;
 	p->fed++;
-	return !j->partial && cover_wants_table(&p->cover, &j->c.h)
+	return !j->partial && p->in->fit == NULL && cover_wants_table(&p->cover, &j->c.h)
 	           ? cover_learn(&p->cover, &p->target, &j->c, j->bytes, e)
 	           : 0;
 }
@@ -187,7 +190,8 @@ install_is_only(const struct install *in)
 bool
 install_waits(const struct install *in)
 {
-	return !install_is_only(in) && in->place->gate.closed;
+	return (!install_is_only(in) && in->place->gate.closed) ||
+	       (install_fits(in) && install_plan(in) == NULL);
 }
 
 void
@@ -254,7 +258,7 @@ install_compare(struct install *in, const struct chunk *c, bool **same, struct e
 	struct err too_small; /* the whole image will be refused */
 
 	*same = NULL;
-	if (install_is_only(in) || install_guesses(in->place, c))
+	if (install_is_only(in) || install_fits(in) || install_guesses(in->place, c))
 		return 0;
 	if (!job_can_skip(c, t, in->raw_bytes) ||
 	    target_check_fit(t, range_end(h->regions[h->nregions - 1]), &too_small) != 0)
@@ -334,6 +338,9 @@ feed_all(struct install *in, struct proved *f, struct err *e)
 		return err_ctx(e, "chunk %u", put->number);
 	if (install_is_only(in) && !in->known && in->search == NULL &&
 	    install_learn(in, put->number, put->bytes, e) != 0)
+		return -1;
+	if (install_fits(in) && install_plan(in) == NULL &&
+	    fit_learn_alone(in, put->number, put->bytes, e) != 0)
 		return -1;
 	if (c->h.lastsect > in->passed_end)
 		in->passed_end = c->h.lastsect;

@@ -53,6 +53,9 @@ struct install_config {
 	bool convert;      /* --convert: rewrite the table for other sectors */
 	bool fix_gpt;      /* --fix-gpt: move the GPT's backup to the disk's end */
 	bool grow;         /* --grow: as fix_gpt, and enlarge the last partition */
+	/* --fit: move and enlarge partitions by a plan: that of the file with this name;
+	 * "": one that is computed; NULL: they stay. */
+	const char *fit;
 	enum install_tail tail; /* --tail */
 	bool direct;       /* -f: direct writes, also to a file */
 	bool no_writer;    /* -n */
@@ -118,6 +121,7 @@ struct install_stats {
 };
 
 struct install;
+struct fitplan;
 
 /* Open the target and start the threads. Nothing is written yet. Strings in the
  * configuration, and the name, stay the caller's until the end. Errors: ERR_USAGE
@@ -189,6 +193,11 @@ int install_compare(struct install *, const struct chunk *, bool **same, struct 
 /* Are only some partitions installed (--only)?  Then any chunk may be fed; one that has
  * nothing of the wanted partitions is only checked. */
 bool install_is_only(const struct install *);
+/* Do the partitions go where a plan says (--fit)?  Then install_choose() is called where the
+ * image can be read in any order. */
+bool install_fits(const struct install *);
+/* The plan, as soon as the image's table is known; NULL: it is not, or there is none. */
+const struct fitplan *install_plan(const struct install *);
 /* Optional, after install_set_again() and before the first chunk: look into the image.
  * With --only, *wanted becomes a list of the chunks to feed, which the caller frees, and
  * *sectors how many are installed; otherwise it is found out how far an image reaches that

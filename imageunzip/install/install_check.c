@@ -6,6 +6,7 @@
 
 #include "common/image/format/reloc.h"
 #include "imageunzip/install/finish.h"
+#include "imageunzip/install/fit.h"
 #include "imageunzip/install/install_impl.h"
 #include "imageunzip/install/job.h"
 #include "imageunzip/install/tail.h"
@@ -127,7 +128,8 @@ install_check_header(struct place *p, const struct ndz_header *h, struct err *e)
 		    "has data behind sector %" PRIu64
 		    " that the record of the disk's end does not have",
 		    in->tail.needed);
-	return target_check_fit(&p->target, end, e);
+	return p->in->fit != NULL ? fit_check_header(p, h, e)
+	                          : target_check_fit(&p->target, end, e);
 }
 
 /* Check the part of a chunk that belongs to the partition that is installed alone.  Its
@@ -152,7 +154,9 @@ check_only(struct place *p, const struct job *j, struct err *e)
 static int
 check_needed(const struct place *p, const struct ext_image *i, struct err *e)
 {
-	return p->number == 0 ? target_check_fit(&p->target, i->needed_sectors, e) : 0;
+	return p->number == 0 && p->in->fit == NULL
+	           ? target_check_fit(&p->target, i->needed_sectors, e)
+	           : 0;
 }
 
 /* Check everything that can be known of a chunk before its data is decoded. */

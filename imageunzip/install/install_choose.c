@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/image/read/imgtable.h"
+#include "imageunzip/install/fit.h"
 #include "imageunzip/install/guess.h"
 #include "imageunzip/install/install_impl.h"
 
@@ -20,6 +21,8 @@ learn(struct install *in, uint32_t number, void *buf, struct err *e)
 static bool
 lacks(struct install *in, uint64_t *sector)
 {
+	if (in->fit != NULL)
+		return fit_needs(in->fit, sector);
 	return install_is_only(in) ? !in->known && imgtable_needs(in->table, sector)
 	                           : in->guess != NULL && guess_lacks(in->guess, sector);
 }
@@ -28,6 +31,8 @@ lacks(struct install *in, uint64_t *sector)
 static int
 cannot(struct install *in, uint64_t sector, struct err *e)
 {
+	if (in->fit != NULL)
+		return fit_cannot(in, sector, e);
 	if (!install_is_only(in))
 		return guess_cannot(in->guess, sector, e);
 	return imgtable_cannot(in->table, sector, e) == 0 ? only_settle(in, e) : -1;

@@ -12,6 +12,7 @@
 #include "imageunzip/install/target.h"
 
 struct disk_hold;
+struct fit;
 struct guess;
 struct imgtable;
 struct ordered;
@@ -88,6 +89,7 @@ struct install {
 	uint64_t passed_end; /* end of the chunks that went by, sectors */
 	/* Chunks are asked for one by one; NULL: all come, or those of install_choose(). */
 	struct part_search *search;
+	struct fit *fit; /* --fit, or NULL */
 };
 
 /* install.c: */

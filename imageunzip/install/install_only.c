@@ -5,6 +5,7 @@
 
 #include "common/base/number.h"
 #include "common/image/read/imgtable.h"
+#include "imageunzip/install/fit.h"
 #include "imageunzip/install/guess.h"
 #include "imageunzip/install/install_impl.h"
 
@@ -117,7 +118,8 @@ install_learn(struct install *in, uint32_t number, const void *bytes, struct err
 
 	if (chunk_parse(&c, bytes, e) != 0)
 		return err_ctx(e, "chunk %u", number);
-	int rc = !install_is_only(in) ? install_guess(in->place, number, &c, bytes, e)
+	int rc = in->fit != NULL     ? fit_learn(in, number, &c, bytes, e)
+	         : !install_is_only(in) ? install_guess(in->place, number, &c, bytes, e)
 	                              : learn(in, number, &c, bytes, e);
 	if (rc == 0 && in->search != NULL)
 		rc = part_search_learn(in, number, &c.h, e);

@@ -12,6 +12,7 @@
 #include "common/disk/inuse.h"
 #include "common/disk/output.h"
 #include "common/image/read/imgtable.h"
+#include "imageunzip/install/fit.h"
 #include "imageunzip/install/guess.h"
 #include "imageunzip/install/install_impl.h"
 #include "imageunzip/install/slice_hold.h"
@@ -59,6 +60,7 @@ install_free(struct install *in)
 	imgtable_free(in->table);
 	ext_free(&in->first);
 	part_search_free(in);
+	fit_free(in->fit);
 	free(in->place);
 	free(in->unlink_path);
 	free(in);
@@ -108,7 +110,7 @@ open_places(struct install *in, bool fresh, struct err *e)
 	if (in->place == NULL)
 		return err_nomem(e, "an installation");
 	if (only->n == 0)
-		return open_place(in, 0, fresh, e);
+		return open_place(in, 0, fresh, e) == 0 ? fit_begin(in, e) : -1;
 	if (imgtable_new(&in->table, e) != 0)
 		return -1;
 	for (unsigned i = 0; i < only->n; i++)
@@ -166,7 +168,7 @@ install_makes_file(const struct install_config *cfg, const char *path)
 		return false;
 	/* With these options, the table is adapted to an existing file, so the file is
 	 * not replaced. */
-	return !(cfg->fix_gpt || cfg->grow) || stat(path, &st) != 0 ||
+	return !(cfg->fix_gpt || cfg->grow || cfg->fit != NULL) || stat(path, &st) != 0 ||
 	       !S_ISREG(st.st_mode) || st.st_size == 0;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "common/target/enough.h"
+#include "imageunzip/install/fit.h"
 #include "imageunzip/install/guess.h"
 #include "imageunzip/install/install_impl.h"
 
@@ -67,6 +68,8 @@ install_check_reach(struct place *p, const struct ext *x, struct err *e)
 {
 	if (p->reach_checked || x->reach == NULL || p->in->cfg.force)
 		return 0;
+	if (p->in->fit != NULL)
+		return fit_check_reach(p, x, e);
 	p->reach_checked = true;
 	note_image(p->in, x);
 	return install_compare_reach(p, x->reach, e);
@@ -77,7 +80,7 @@ install_check_reach(struct place *p, const struct ext *x, struct err *e)
 static bool
 may_matter(const struct place *p, const struct ext *x)
 {
-	return !p->in->cfg.force && !p->reach_checked && x->reach == NULL &&
+	return !p->in->cfg.force && p->in->fit == NULL && !p->reach_checked && x->reach == NULL &&
 	       !ext_is_delta(x) &&
 	       (p->target.room != UINT64_MAX || sector_bytes(p->in) != 0) &&
 	       !(x->has_image && x->image.kind == EXT_KIND_FILE);

@@ -204,6 +204,9 @@ free_gaps(struct job *j, struct target *t, struct err *e)
 	uint64_t from = h->firstsect;
 	const struct maps *maps = t->maps;
 
+	/* Where partitions move, free space is filled when all else is done. */
+	if (t->fit != NULL)
+		return 0;
 	for (unsigned i = 0; i < h->nregions; i++) {
 		if (cover_fill(t->cover, t, from, h->regions[i].off, &j->owes, e) != 0 ||
 		    (maps == &t->diverted && free_left(t, maps, h->regions[i], e) != 0))

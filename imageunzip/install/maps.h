@@ -2,7 +2,8 @@
  *
  * A whole disk, or a partition by -s, is one map; a partition of an image of a disk
  * (--only) is one map that begins where the partition does; the tail of a disk of another
- * size adds maps for the pieces that are moved, and gaps for those that are left out.
+ * size adds maps for the pieces that are moved, and gaps for those that are left out; a plan
+ * (--fit) has a map for each partition, and one for what lies in front of the first.
  * Sectors that no map has are not installed.  Sectors of the target are counted from the
  * first one that is installed to: that of the disk, or of the partition.
  */
@@ -13,10 +14,9 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
-#include "common/disk/range.h"
-#include "common/image/format/ext_tail.h"
+#include "common/disk/ptable.h"
 
-enum { MAPS_MAX = 2 * TAIL_PIECES_MAX + 1 };
+enum { MAPS_MAX = PTABLE_PARTS_MAX + 1 };
 
 /* Where sectors go that no map has. */
 #define MAPS_NOWHERE UINT64_MAX

@@ -11,10 +11,11 @@
 #include "common/base/wr.h"
 #include "common/base/zero.h"
 #include "common/image/read/only.h"
+#include "imageunzip/install/fit.h"
 #include "imageunzip/install/tail.h"
 
 /* The state is not placed near either end, where boot loaders and tables lie. */
-enum { EDGE_SECTORS = 2048, WARNING_BYTES = 300 };
+enum { EDGE_SECTORS = 2048 };
 
 int
 resume_open(struct resume *r, const struct install_config *cfg, struct err *e)
@@ -97,19 +98,23 @@ obstacle(const struct resume *r, const struct job *j)
 }
 
 /* Narrow the identity of the image to the partition that is installed alone, so that each
- * partition of an image has an identity of its own. */
+ * partition of an image has an identity of its own; or to the plan of --fit: what another
+ * plan has installed lies elsewhere. */
 static void
 narrow(const struct resume *r, uint8_t uuid[NDZ_UUID_BYTES])
 {
-	const struct range *only = &r->target->only;
+	struct range only = r->target->only;
+	const struct fit *fit = r->target->fit;
 	uint8_t all[NDZ_UUID_BYTES + 16], digest[SHA256_BYTES];
 	struct wr w = wr_to(all, sizeof all);
 
-	if (only->len == 0)
+	if (fit != NULL)
+		only = (struct range){ fitplan_hash(fit_plan(fit)), UINT64_MAX };
+	if (only.len == 0)
 		return;
 	wr_bytes(&w, uuid, NDZ_UUID_BYTES);
-	wr_le64(&w, only->off);
-	wr_le64(&w, only->len);
+	wr_le64(&w, only.off);
+	wr_le64(&w, only.len);
 	sha256(all, sizeof all, digest);
 	memcpy(uuid, digest, NDZ_UUID_BYTES);
 }

@@ -23,6 +23,8 @@ tail_in_place(const struct target *t, const struct tail *x)
 	/* A partition that is installed alone has no tail. */
 	if (x->n == 0 || t->only.len != 0)
 		return true;
+	if (t->fit != NULL)
+		return false;
 	if (t->cfg->tail == INSTALL_TAIL_SKIP || t->slice.len != 0)
 		return false;
 	if (t->room != UINT64_MAX)
@@ -117,11 +119,11 @@ check_moves(struct target *t, const struct tail *x, struct err *e)
 static int
 check_fit(const struct target *t, const struct tail *x, struct err *e)
 {
-	for (size_t i = 0; i < x->n && (t->cfg->fix_gpt || t->cfg->grow); i++)
+	for (size_t i = 0; i < x->n && (t->cfg->fix_gpt || t->cfg->grow || t->fit != NULL); i++)
 		if (x->pieces[i].kind != TAIL_UNKNOWN)
 			return err_set(e, ERR_REFUSED,
-			    "%s: --fix-gpt and --grow would overwrite %s at the end of "
-			    "the disk, which the image has; --tail=skip leaves it out",
+			    "%s: --fix-gpt, --grow and --fit would overwrite %s at the end "
+			    "of the disk, which the image has; --tail=skip leaves it out",
 			    disk_name(t->disk), tail_kind_name(x->pieces[i].kind));
 	return 0;
 }
@@ -131,7 +133,9 @@ tail_check(struct target *t, const struct tail *x, struct err *e)
 {
 	if (x->n == 0)
 		return 0;
-	if (tail_in_place(t, x))
+	if (t->fit != NULL && t->cfg->tail == INSTALL_TAIL_SKIP)
+		return 0;
+	if (tail_in_place(t, x) || t->fit != NULL)
 		return check_fit(t, x, e);
 	if (t->cfg->tail == INSTALL_TAIL_MOVE && check_moves(t, x, e) != 0)
 		return -1;

@@ -78,7 +78,7 @@ check_stream(const struct disk *d, const struct install_config *cfg, struct err 
 		const char *name;
 	} not [] = { { cfg->skip_same, "--skip-same" },
 		{ cfg->read_back, "--read-back" }, { cfg->fix_gpt, "--fix-gpt" },
-		{ cfg->grow, "--grow" }, { cfg->convert, "--convert" },
+		{ cfg->grow, "--grow" }, { cfg->fit != NULL, "--fit" }, { cfg->convert, "--convert" },
 		{ cfg->discard, "--discard" }, { cfg->state != NULL, "--state" },
 		{ cfg->direct, "-f" } };
 
@@ -129,6 +129,15 @@ target_check_options(const struct install_config *cfg, struct err *e)
 		return err_set(e, ERR_USAGE,
 		    "--fix-gpt, --grow and --convert change a whole disk and cannot be "
 		    "used with -s");
+	if (cfg->fit != NULL && (cfg->slice != 0 || cfg->only.n > 0 || cfg->fix_gpt ||
+				    cfg->grow || cfg->tail == INSTALL_TAIL_MOVE))
+		return err_set(e, ERR_USAGE,
+		    "--fit plans a whole disk and cannot be used with -s, --only, "
+		    "--fix-gpt, --grow or --tail=move");
+	if (cfg->fit != NULL && cfg->state != NULL && strcmp(cfg->state, "target") == 0)
+		return err_set(e, ERR_USAGE,
+		    "--fit keeps its state in a file: --state=target has no place that "
+		    "would stay free");
 	if (cfg->tail == INSTALL_TAIL_MOVE &&
 	    (cfg->slice != 0 || cfg->only.n > 0 || cfg->fix_gpt || cfg->grow || cfg->convert))
 		return err_set(e, ERR_USAGE,

@@ -64,7 +64,7 @@ of_controller() {	# those that it writes itself, and those that it takes
 	sed -n '/^is_of_order/,/^}/p' "$TOP/controller/engine/swap.c" | grep -o '"[a-z-]*"' | tr -d '"'
 }
 check "the controller, too" [ "$(of_controller | sort)" = "$(names_in "$TOP/netboot/node/words" | tr -d '=*' | sort)" ]
-for w in onfail=halt grow=true after=halt ask=1; do
+for w in onfail=halt grow=true fit=1 after=halt ask=1; do
 	cmdline "frisbee.$w"
 	says "a value that there is not: $w" "fail frisbee.$w: ${w#*=} is none of$(sed -n "s/.*one_of ${w%=*} \([a-z ]*\).*/ \1/p" "$TOP/netboot/node/words")" 'check_words; echo on'
 done
@@ -152,6 +152,9 @@ say frisbee -m 239.1.2.3 -p 7 -S 10.1.1.1 -T 600 --progress=3 /dev/sda" "$with l
 cmdline 'frisbee.server=boss frisbee.image=ubuntu frisbee.options=-T,9'
 says "from a master server" "say loading ubuntu onto sda from boss
 say frisbee -S boss -F ubuntu -T 43200 --progress=3 -T 9 /dev/sda" "$with load"
+cmdline 'frisbee.server=boss frisbee.image=ubuntu frisbee.options=-T,9 frisbee.fit=yes'
+says "with partitions that fit the disk" "say loading ubuntu onto sda from boss
+say frisbee -S boss -F ubuntu -T 43200 --progress=3 --fit -T 9 /dev/sda" "$with load"
 cmdline 'frisbee.group=239.1.2.3 frisbee.port=7 frisbee.group-key=other'
 says "nothing is loaded without the key that is wanted" "fail there is no key other in this ramdisk: netboot/build puts it there" "$with load"
 says "and nothing is streamed" "fail there is no key other in this ramdisk: netboot/build puts it there" \

@@ -109,23 +109,31 @@ view_pread(void *ctx, void *buf, size_t len, uint64_t off)
 	return (ssize_t)len;
 }
 
-static int
-try_table(struct imgtable *t, struct err *e)
+/* The view is opened as a file, so that a table in sectors of 4096 is looked for, too. */
+int
+imgtable_open(struct imgtable *t, struct disk **d, struct err *e)
 {
 	static const struct disk_ops ops = { .pread = view_pread };
 	uint64_t bytes = t->has_image && t->image.source_bytes != 0
 	                     ? t->image.source_bytes
 	                     : UNKNOWN_BYTES;
+
+	if (disk_open_ops(
+		d, "the image's partition table", DISK_FILE, bytes, &ops, t, e) != 0)
+		return -1;
+	if (t->has_image && t->image.sector_bytes >= SECTOR_BYTES)
+		disk_set_sector_bytes(*d, t->image.sector_bytes);
+	return 0;
+}
+
+static int
+try_table(struct imgtable *t, struct err *e)
+{
 	struct disk *d;
 	struct err none;
 
-	/* The view is opened as a file, so that a table in sectors of 4096 is looked for,
-	 * too. */
-	if (disk_open_ops(
-		&d, "the image's partition table", DISK_FILE, bytes, &ops, t, e) != 0)
+	if (imgtable_open(t, &d, e) != 0)
 		return -1;
-	if (t->has_image && t->image.sector_bytes >= SECTOR_BYTES)
-		disk_set_sector_bytes(d, t->image.sector_bytes);
 	rangeset_free(&t->missing);
 	ptable_free(&t->pt);
 	t->worse = (struct err){ .kind = ERR_NONE };

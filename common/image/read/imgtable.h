@@ -40,6 +40,9 @@ bool imgtable_needs(struct imgtable *, uint64_t *sector);
 int imgtable_cannot(struct imgtable *, uint64_t sector, struct err *);
 /* The whole table as it is known by now; NULL: no table with partitions is known. */
 const struct ptable *imgtable_table(const struct imgtable *);
+/* Open what is known of the table as a disk as large as the image's; what is not known is
+ * zeros.  The table must outlive the disk.  ERR_NOMEM. */
+int imgtable_open(struct imgtable *, struct disk **, struct err *);
 /* Was this partition left out when the image was made?  Only images of this suite say
  * so; of others, false. */
 bool imgtable_left_out(const struct imgtable *, unsigned number);

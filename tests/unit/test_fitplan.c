@@ -1,6 +1,6 @@
 /* Plans of partitions for disks of other sizes: the usual layouts on several sizes, no room
- * by one sector, plans of users, and random layouts against what plan.h promises. */
-#include "common/layout/plan.h"
+ * by one sector, plans of users, and random layouts against what fitplan.h promises. */
+#include "common/layout/fitplan.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +24,8 @@ struct slot {
 
 static struct ptable table;
 static struct reach reach;
-static struct plan_source source;
-static struct plan p;
+static struct fitplan_source source;
+static struct fitplan p;
 static struct err e;
 
 static void
@@ -63,7 +63,7 @@ lay_out(bool gpt, const struct slot *s, uint64_t sectors)
 	reach.n = 0;
 	for (; s->number != 0; s++)
 		add(gpt, s);
-	source = (struct plan_source){
+	source = (struct fitplan_source){
 		.table = &table, .reach = &reach, .sectors = sectors, .stored = stored
 	};
 }
@@ -71,12 +71,12 @@ lay_out(bool gpt, const struct slot *s, uint64_t sectors)
 static int
 plan_for(uint64_t sectors, unsigned sector_bytes)
 {
-	return plan_begin(&p, &source, sectors, sector_bytes, &e) == 0
-	           ? plan_make(&p, &e)
+	return fitplan_begin(&p, &source, sectors, sector_bytes, &e) == 0
+	           ? fitplan_make(&p, &e)
 	           : -1;
 }
 
-static const struct plan_part *
+static const struct fitplan_part *
 part(unsigned number)
 {
 	for (unsigned i = 0; i < p.n; i++)
@@ -92,18 +92,18 @@ is_right(void)
 	uint64_t end = 0;
 
 	for (unsigned i = 0; i < p.n; i++) {
-		const struct plan_part *a = &p.parts[i];
+		const struct fitplan_part *a = &p.parts[i];
 		bool ok = a->is.off >= end && a->is.len >= a->least &&
-		          range_end(a->is) <= p.end && (i > 0 || !plan_moves(a)) &&
-		          (!plan_moves(a) || a->is.off % PLAN_ALIGN_SECTORS == 0) &&
-		          (a->shares || a->is.len == a->least) && (!a->pinned || !plan_moves(a));
+		          range_end(a->is) <= p.end && (i > 0 || !fitplan_moves(a)) &&
+		          (!fitplan_moves(a) || a->is.off % PLAN_ALIGN_SECTORS == 0) &&
+		          (a->shares || a->is.len == a->least) && (!a->pinned || !fitplan_moves(a));
 		if (!ok)
 			printf("# partition %u\n", a->number);
 		if (!ok)
 			return false;
 		end = range_end(a->is);
 	}
-	return plan_check(&p, false, &e) == 0;
+	return fitplan_check(&p, false, &e) == 0;
 }
 
 static const struct slot windows[] = { { 1, 0xef00, "fat", 2048, MB(100), MB(100) },
@@ -142,7 +142,7 @@ test_smaller(void)
 	for (size_t k = 0; k < sizeof smaller / sizeof smaller[0]; k++)
 		for (unsigned bytes = 512; bytes <= 4096; bytes *= 8) {
 			T_CHECK(plan_for(smaller[k], bytes) == 0);
-			T_CHECK(is_right() && plan_changes(&p));
+			T_CHECK(is_right() && fitplan_changes(&p));
 			/* Less than 3 MiB are left over. */
 			T_CHECK(p.end - range_end(p.parts[p.n - 1].is) < MB(3));
 		}
@@ -157,7 +157,7 @@ test_larger(unsigned moves, unsigned grows)
 			T_CHECK(is_right());
 			T_CHECK(p.end - range_end(p.parts[p.n - 1].is) < MB(3));
 			T_CHECK(part(grows)->is.len > part(grows)->was.len);
-			T_CHECK(moves == 0 || plan_moves(part(moves)));
+			T_CHECK(moves == 0 || fitplan_moves(part(moves)));
 			if (!p.mbr || larger[k] < UINT32_MAX)
 				T_CHECK(p.end > larger[k] - 64);
 		}
@@ -212,7 +212,7 @@ test_rules(void)
 	T_CHECK(strcmp(part(2)->why, "taken for /boot") == 0);
 	lay_out(false, windows_mbr, GB(512));
 	T_CHECK(plan_for(GB(1000), 512) == 0);
-	T_CHECK(part(1)->pinned && !part(1)->shares && !plan_moves(part(2)));
+	T_CHECK(part(1)->pinned && !part(1)->shares && !fitplan_moves(part(2)));
 	static const struct slot ldm[] = { { 1, 0x4200, "", 2048, GB(1), 0 }, { 0 } };
 	lay_out(true, ldm, GB(512));
 	T_CHECK(plan_for(GB(1000), 512) == -1 && e.kind == ERR_REFUSED);
@@ -225,10 +225,10 @@ static int
 take(const char *text)
 {
 	e = (struct err){ 0 };
-	if (plan_begin(&p, &source, GB(1000), 512, &e) != 0)
+	if (fitplan_begin(&p, &source, GB(1000), 512, &e) != 0)
 		return -1;
-	int rc = plan_take(&p, text, strlen(text), "it", &e);
-	return rc == 0 ? plan_check(&p, false, &e) : -1;
+	int rc = fitplan_take(&p, text, strlen(text), "it", &e);
+	return rc == 0 ? fitplan_check(&p, false, &e) : -1;
 }
 
 #define PART(n, first, sectors) \
@@ -285,11 +285,11 @@ test_users(void)
 	/* Every beginning of a plan is none. */
 	static const char whole[] = PARTS(PART(1, 2048, 8192) "," PART(2, 10240, 4096));
 	for (size_t n = 0; n < sizeof whole - 1; n++)
-		T_CHECK(plan_take(&p, whole, n, "it", &e) == -1);
+		T_CHECK(fitplan_take(&p, whole, n, "it", &e) == -1);
 	char deep[100];
 	memset(deep, '[', sizeof deep);
 	memcpy(deep, "{\"a\":", 5);
-	T_CHECK(plan_take(&p, deep, sizeof deep, "it", &e) == -1);
+	T_CHECK(fitplan_take(&p, deep, sizeof deep, "it", &e) == -1);
 }
 
 /* What --plan --json prints is a plan that can be taken. */
@@ -301,17 +301,17 @@ test_round_trip(void)
 
 	lay_out(true, windows, GB(512));
 	T_CHECK(plan_for(GB(1000), 512) == 0);
-	uint64_t hash = plan_hash(&p);
+	uint64_t hash = fitplan_hash(&p);
 	FILE *f = open_memstream(&text, &len);
 	struct json *j = json_new();
 	json_object(j, NULL);
-	plan_json(&p, j);
+	fitplan_json(&p, j);
 	json_end(j);
 	T_CHECK(json_show_on(j, f, &e) == 0);
 	fclose(f);
-	T_CHECK(take(text) == 0 && plan_hash(&p) == hash);
+	T_CHECK(take(text) == 0 && fitplan_hash(&p) == hash);
 	p.parts[1].is.off++;
-	T_CHECK(plan_hash(&p) != hash);
+	T_CHECK(fitplan_hash(&p) != hash);
 	free(text);
 }
 
@@ -319,16 +319,16 @@ static void
 test_pinned(void)
 {
 	lay_out(false, windows_mbr, GB(512));
-	T_CHECK(plan_begin(&p, &source, GB(1000), 512, &e) == 0);
+	T_CHECK(fitplan_begin(&p, &source, GB(1000), 512, &e) == 0);
 	p.parts[1].is.off += 2048;
-	T_CHECK(plan_check(&p, false, &e) == -1 && e.kind == ERR_REFUSED);
+	T_CHECK(fitplan_check(&p, false, &e) == -1 && e.kind == ERR_REFUSED);
 	T_CHECK(strstr(e.text, "of Windows") != NULL);
-	T_CHECK(plan_check(&p, true, &e) == 0);
+	T_CHECK(fitplan_check(&p, true, &e) == 0);
 	/* The record of a logical partition needs room. */
 	lay_out(false, debian_mbr, GB(512));
-	T_CHECK(plan_begin(&p, &source, GB(1000), 512, &e) == 0);
+	T_CHECK(fitplan_begin(&p, &source, GB(1000), 512, &e) == 0);
 	p.parts[0].is.len = p.parts[1].was.off - 2048;
-	T_CHECK(plan_check(&p, false, &e) == -1);
+	T_CHECK(fitplan_check(&p, false, &e) == -1);
 	T_CHECK(strstr(e.text, "for its record") != NULL);
 }
 

@@ -1,6 +1,6 @@
-/* plan.c: finds the places of partitions on a disk of another size (plan.h), and checks
+/* fitplan.c: finds the places of partitions on a disk of another size (fitplan.h), and checks
  * places.  The installation's feeding thread and imageunzip's first one call this. */
-#include "common/layout/plan.h"
+#include "common/layout/fitplan.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,18 +22,18 @@ down(uint64_t n)
 }
 
 bool
-plan_moves(const struct plan_part *p)
+fitplan_moves(const struct fitplan_part *p)
 {
 	return p->is.off != p->was.off;
 }
 
 bool
-plan_changes(const struct plan *p)
+fitplan_changes(const struct fitplan *p)
 {
 	bool changes = p->from_sectors != p->sectors;
 
 	for (unsigned i = 0; i < p->n; i++)
-		changes |= plan_moves(&p->parts[i]) ||
+		changes |= fitplan_moves(&p->parts[i]) ||
 		           p->parts[i].is.len != p->parts[i].was.len;
 	return changes;
 }
@@ -42,26 +42,26 @@ plan_changes(const struct plan *p)
  * first change stay where they are, unless they are moved together to close gaps
  * (compact), and so does one that is pinned, if it can.  Returns where the last one ends. */
 static uint64_t
-place(struct plan *p)
+place(struct fitplan *p)
 {
 	uint64_t end = 0;
 	bool changed = false;
 
 	for (unsigned i = 0; i < p->n; i++) {
-		struct plan_part *a = &p->parts[i];
+		struct fitplan_part *a = &p->parts[i];
 		uint64_t from = up(end, PLAN_ALIGN_SECTORS) +
 		                (a->logical ? PLAN_EBR_SECTORS : 0);
 		bool near = i == 0 || !p->compact || a->was.off <= from;
 		bool stays = (!changed && near) || (a->pinned && end <= a->was.off);
 		a->is.off = stays ? a->was.off : from;
-		changed |= plan_moves(a) || a->is.len != a->was.len;
+		changed |= fitplan_moves(a) || a->is.len != a->was.len;
 		end = range_end(a->is);
 	}
 	return end;
 }
 
 static void
-set_least(struct plan *p)
+set_least(struct fitplan *p)
 {
 	for (unsigned i = 0; i < p->n; i++)
 		p->parts[i].is.len = p->parts[i].least;
@@ -69,7 +69,7 @@ set_least(struct plan *p)
 
 /* The sum of what the partitions that share had. */
 static uint64_t
-sharing(const struct plan *p)
+sharing(const struct fitplan *p)
 {
 	uint64_t sum = 0;
 
@@ -78,8 +78,8 @@ sharing(const struct plan *p)
 	return sum;
 }
 
-static struct plan_part *
-last_sharing(struct plan *p)
+static struct fitplan_part *
+last_sharing(struct fitplan *p)
 {
 	for (unsigned i = p->n; i-- > 0;)
 		if (p->parts[i].shares)
@@ -96,9 +96,9 @@ share(uint64_t n, uint64_t part, uint64_t whole)
 
 /* Give up to `room` more sectors, in whole MiB, to the last partition that shares. */
 static void
-give_rest(struct plan *p)
+give_rest(struct fitplan *p)
 {
-	struct plan_part *last = last_sharing(p);
+	struct fitplan_part *last = last_sharing(p);
 	uint64_t end = place(p);
 
 	if (last == NULL || end >= p->end)
@@ -118,18 +118,18 @@ give_rest(struct plan *p)
 
 /* The partitions have room as they were: share what is left. */
 static void
-enlarge(struct plan *p, uint64_t end)
+enlarge(struct fitplan *p, uint64_t end)
 {
 	uint64_t more = p->end - end, sum = sharing(p);
 
 	for (unsigned i = 0; i < p->n; i++) {
-		struct plan_part *a = &p->parts[i];
+		struct fitplan_part *a = &p->parts[i];
 		if (a->shares)
 			a->is.len += down(share(more, a->was.len, sum));
 	}
 	/* Borders that were no multiples of 1 MiB may cost some of it. */
 	for (unsigned i = p->n; i-- > 0 && place(p) > p->end;) {
-		struct plan_part *a = &p->parts[i];
+		struct fitplan_part *a = &p->parts[i];
 		while (a->is.len >= a->was.len + PLAN_ALIGN_SECTORS && place(p) > p->end)
 			a->is.len -= PLAN_ALIGN_SECTORS;
 	}
@@ -138,10 +138,10 @@ enlarge(struct plan *p, uint64_t end)
 
 /* Take as much as is too much from the partitions that share, from the last one on. */
 static void
-take_back(struct plan *p)
+take_back(struct fitplan *p)
 {
 	for (unsigned i = p->n; i-- > 0;) {
-		struct plan_part *a = &p->parts[i];
+		struct fitplan_part *a = &p->parts[i];
 		uint64_t end = place(p), spare = a->is.len - a->least;
 		if (end <= p->end || !a->shares)
 			continue;
@@ -153,7 +153,7 @@ take_back(struct plan *p)
 /* Shorten the partitions that share to what they get of `room` sectors.  One that would
  * get less than it needs gets that, and the others share the rest. */
 static void
-divide(struct plan *p, uint64_t room)
+divide(struct fitplan *p, uint64_t room)
 {
 	bool full[PTABLE_PARTS_MAX] = { false }, more = true;
 
@@ -161,14 +161,14 @@ divide(struct plan *p, uint64_t room)
 		uint64_t left = room, sum = 0;
 		more = false;
 		for (unsigned i = 0; i < p->n; i++) {
-			const struct plan_part *a = &p->parts[i];
+			const struct fitplan_part *a = &p->parts[i];
 			if (a->shares && full[i])
 				left -= a->least < left ? a->least : left;
 			else if (a->shares)
 				sum += a->was.len;
 		}
 		for (unsigned i = 0; i < p->n; i++) {
-			struct plan_part *a = &p->parts[i];
+			struct fitplan_part *a = &p->parts[i];
 			if (!a->shares || full[i])
 				continue;
 			a->is.len = down(share(left, a->was.len, sum));
@@ -182,7 +182,7 @@ divide(struct plan *p, uint64_t room)
 
 /* They have none: `end` is where they would end. */
 static void
-shorten(struct plan *p, uint64_t end)
+shorten(struct fitplan *p, uint64_t end)
 {
 	uint64_t over = end - p->end, sum = sharing(p);
 
@@ -196,7 +196,7 @@ shorten(struct plan *p, uint64_t end)
 }
 
 static int
-refuse_small(const struct plan *p, struct err *e)
+refuse_small(const struct fitplan *p, struct err *e)
 {
 	char has[HUMAN_CAP], needs[HUMAN_CAP];
 
@@ -211,14 +211,14 @@ refuse_small(const struct plan *p, struct err *e)
 
 /* The least disk: its end is where the table's copy ends behind the last partition. */
 static void
-find_least(struct plan *p)
+find_least(struct fitplan *p)
 {
 	set_least(p);
 	p->least = up(place(p), p->unit) + p->table_end;
 }
 
 int
-plan_make(struct plan *p, struct err *e)
+fitplan_make(struct fitplan *p, struct err *e)
 {
 	p->compact = true;
 	find_least(p);
@@ -234,11 +234,11 @@ plan_make(struct plan *p, struct err *e)
 	else if (last_sharing(p) != NULL)
 		enlarge(p, end);
 	place(p);
-	return plan_check(p, false, e);
+	return fitplan_check(p, false, e);
 }
 
 static int
-check_part(const struct plan *p, const struct plan_part *a, bool force, struct err *e)
+check_part(const struct fitplan *p, const struct fitplan_part *a, bool force, struct err *e)
 {
 	if (a->is.len == 0 || a->is.off >= p->end || a->is.len > p->end - a->is.off)
 		return err_set(e, ERR_REFUSED,
@@ -257,7 +257,7 @@ check_part(const struct plan *p, const struct plan_part *a, bool force, struct e
 		    " sectors, and what is in it needs %" PRIu64
 		    ": installing makes no filesystem smaller, imagezip --shrink does",
 		    a->number, a->is.len, a->least);
-	if (a->pinned && plan_moves(a) && !force)
+	if (a->pinned && fitplan_moves(a) && !force)
 		return err_set(e, ERR_REFUSED,
 		    "the plan moves partition %u, of Windows, which is started from its "
 		    "first sector in the MBR (--force moves it)",
@@ -268,17 +268,17 @@ check_part(const struct plan *p, const struct plan_part *a, bool force, struct e
 /* Is there room for the record of a logical partition in front of it?  One that stays has
  * its own, if what is in front did not become longer. */
 static bool
-has_record(const struct plan_part *a, const struct plan_part *before)
+has_record(const struct fitplan_part *a, const struct fitplan_part *before)
 {
 	uint64_t end = before != NULL ? range_end(before->is) : 1;
 	bool as_it_was = before == NULL || end <= range_end(before->was);
 
-	return !a->logical || (!plan_moves(a) && as_it_was) ||
+	return !a->logical || (!fitplan_moves(a) && as_it_was) ||
 	       (a->is.off >= PLAN_EBR_SECTORS && a->is.off - PLAN_EBR_SECTORS >= end);
 }
 
 static int
-check_order(const struct plan_part *a, const struct plan_part *before, struct err *e)
+check_order(const struct fitplan_part *a, const struct fitplan_part *before, struct err *e)
 {
 	if (before == NULL && a->is.off < a->was.off)
 		return err_set(e, ERR_REFUSED,
@@ -299,7 +299,7 @@ check_order(const struct plan_part *a, const struct plan_part *before, struct er
 }
 
 int
-plan_check(const struct plan *p, bool force, struct err *e)
+fitplan_check(const struct fitplan *p, bool force, struct err *e)
 {
 	for (unsigned i = 0; i < p->n; i++)
 		if (check_part(p, &p->parts[i], force, e) != 0 ||

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/layout/plan.h"
+#include "common/layout/fitplan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
@@ -18,7 +18,7 @@ image_part(struct ptable *t, unsigned i)
 }
 
 static void
-check(const struct plan *p)
+check(const struct fitplan *p)
 {
 	uint64_t end = 0;
 
@@ -33,17 +33,17 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	static struct ptable t = { .kind = PTABLE_MBR, .sector_bytes = 512, .nparts = PARTS };
-	const struct plan_source s = { .table = &t, .sectors = SECTORS };
-	static struct plan p;
+	const struct fitplan_source s = { .table = &t, .sectors = SECTORS };
+	static struct fitplan p;
 	struct err e;
 
 	for (unsigned i = 0; i < PARTS; i++)
 		image_part(&t, i);
-	int rc = plan_begin(&p, &s, SECTORS, 512, &e);
+	int rc = fitplan_begin(&p, &s, SECTORS, 512, &e);
 	assert(rc == 0);
-	if (plan_take(&p, (const char *)data, len, "it", &e) != 0)
+	if (fitplan_take(&p, (const char *)data, len, "it", &e) != 0)
 		assert(e.kind == ERR_FORMAT);
-	else if (plan_check(&p, false, &e) != 0)
+	else if (fitplan_check(&p, false, &e) != 0)
 		assert(e.kind == ERR_REFUSED);
 	else
 		check(&p);

@@ -1,5 +1,5 @@
-/* plan_rules.c: which partitions of an image keep their length, which share what is left,
- * and which cannot be planned at all (plan.h).  The installation's feeding thread and
+/* fitplan_rules.c: which partitions of an image keep their length, which share what is left,
+ * and which cannot be planned at all (fitplan.h).  The installation's feeding thread and
  * imageunzip's first one call this. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/disk/ptype.h"
-#include "common/layout/plan.h"
+#include "common/layout/fitplan.h"
 
 enum {
 	MBR_NTFS = 0x07,
@@ -73,18 +73,18 @@ is_linux(const char *fs)
 
 /* Is it taken for /boot? */
 static bool
-is_boot(const struct plan *p, const struct plan_part *a)
+is_boot(const struct fitplan *p, const struct fitplan_part *a)
 {
 	if (!is_linux(a->fs) || a->was.len > BOOT_SECTORS)
 		return false;
-	for (const struct plan_part *b = a + 1; b < p->parts + p->n; b++)
+	for (const struct fitplan_part *b = a + 1; b < p->parts + p->n; b++)
 		if (b->shares && b->was.len / BOOT_PART >= a->was.len)
 			return true;
 	return false;
 }
 
 static void
-fix(struct plan_part *a, const char *why)
+fix(struct fitplan_part *a, const char *why)
 {
 	a->shares = false;
 	a->why = why;
@@ -93,7 +93,7 @@ fix(struct plan_part *a, const char *why)
 
 /* How many sectors it must keep. */
 static uint64_t
-least_of(const struct plan_source *s, const struct plan_part *a, uint64_t fs_sectors)
+least_of(const struct fitplan_source *s, const struct fitplan_part *a, uint64_t fs_sectors)
 {
 	uint64_t stored = s->stored != NULL ? s->stored(s->arg, a->was) : a->was.len;
 
@@ -101,12 +101,12 @@ least_of(const struct plan_source *s, const struct plan_part *a, uint64_t fs_sec
 }
 
 static void
-add(struct plan *p, const struct plan_source *s, const struct partition *at)
+add(struct fitplan *p, const struct fitplan_source *s, const struct partition *at)
 {
 	const struct reach_part *r = reach_find(s->reach, at->number);
-	struct plan_part *a = &p->parts[p->n++];
+	struct fitplan_part *a = &p->parts[p->n++];
 
-	*a = (struct plan_part){ .number = at->number,
+	*a = (struct fitplan_part){ .number = at->number,
 		.was = at->sectors,
 		.is = at->sectors,
 		.logical = at->logical,
@@ -126,19 +126,19 @@ add(struct plan *p, const struct plan_source *s, const struct partition *at)
 static int
 by_place(const void *a, const void *b)
 {
-	const struct plan_part *x = a, *y = b;
+	const struct fitplan_part *x = a, *y = b;
 
 	return (x->was.off > y->was.off) - (x->was.off < y->was.off);
 }
 
 /* What holds for a partition because of others. */
 static void
-settle(struct plan *p)
+settle(struct fitplan *p)
 {
 	bool pinned = false;
 
 	for (unsigned i = p->n; i-- > 0;) {
-		struct plan_part *a = &p->parts[i];
+		struct fitplan_part *a = &p->parts[i];
 		if (a->shares && pinned)
 			fix(a, "one of Windows behind it keeps its first sector");
 		else if (a->shares && is_boot(p, a))
@@ -149,7 +149,7 @@ settle(struct plan *p)
 }
 
 static int
-check_one(const struct plan_source *s, const struct partition *a, struct err *e)
+check_one(const struct fitplan_source *s, const struct partition *a, struct err *e)
 {
 	if (ptable_is_dynamic(a))
 		return err_set(e, ERR_REFUSED,
@@ -164,12 +164,12 @@ check_one(const struct plan_source *s, const struct partition *a, struct err *e)
 
 /* Logical partitions must lie in the order of their numbers, side by side. */
 static int
-check_logical(const struct plan *p, struct err *e)
+check_logical(const struct fitplan *p, struct err *e)
 {
 	unsigned number = 0, n = 0;
 
 	for (unsigned i = 0; i < p->n; i++) {
-		const struct plan_part *a = &p->parts[i];
+		const struct fitplan_part *a = &p->parts[i];
 		n += a->logical && (i == 0 || !p->parts[i - 1].logical);
 		if (a->logical && a->number < number)
 			n = 2;
@@ -182,7 +182,7 @@ check_logical(const struct plan *p, struct err *e)
 }
 
 static int
-check_table(const struct plan_source *s, struct err *e)
+check_table(const struct fitplan_source *s, struct err *e)
 {
 	const struct ptable *t = s->table;
 
@@ -197,7 +197,7 @@ check_table(const struct plan_source *s, struct err *e)
 
 /* Find how far partitions may reach on the target. */
 static void
-find_room(struct plan *p, const struct ptable *t, unsigned lba_bytes)
+find_room(struct fitplan *p, const struct ptable *t, unsigned lba_bytes)
 {
 	uint64_t lbas = p->sectors / p->unit, most = lbas;
 	uint64_t copy = (t->array_bytes + lba_bytes - 1) / lba_bytes + 1;
@@ -213,10 +213,10 @@ find_room(struct plan *p, const struct ptable *t, unsigned lba_bytes)
 }
 
 int
-plan_begin(struct plan *p, const struct plan_source *s, uint64_t sectors,
+fitplan_begin(struct fitplan *p, const struct fitplan_source *s, uint64_t sectors,
     unsigned sector_bytes, struct err *e)
 {
-	*p = (struct plan){ .from_sectors = s->sectors,
+	*p = (struct fitplan){ .from_sectors = s->sectors,
 		.sectors = sectors,
 		.unit = sector_bytes / SECTOR_BYTES,
 		.mbr = s->table->kind == PTABLE_MBR };

@@ -1,8 +1,8 @@
-/* plan.h: where the partitions of an image's table go on a disk of another size.
+/* fitplan.h: where the partitions of an image's table go on a disk of another size.
  *
- * A plan is arithmetic only: nothing is read or written.  plan_begin() takes what is known
- * of the image and of the target, plan_make() finds the places, or plan_take() takes them
- * from a document of the user's, and plan_check() says whether the places can be used.
+ * A plan is arithmetic only: nothing is read or written.  fitplan_begin() takes what is known
+ * of the image and of the target, fitplan_make() finds the places, or fitplan_take() takes them
+ * from a document of the user's, and fitplan_check() says whether the places can be used.
  *
  *  - The order stays, and the first partition keeps its first sector.
  *  - Partitions whose filesystem no tool enlarges, or whose length is no matter of the
@@ -12,8 +12,8 @@
  *  - No partition becomes shorter than what is in it.
  *  - In an MBR, a partition of Windows keeps its first sector: Windows is started by it.
  */
-#ifndef COMMON_LAYOUT_PLAN_H
-#define COMMON_LAYOUT_PLAN_H
+#ifndef COMMON_LAYOUT_FITPLAN_H
+#define COMMON_LAYOUT_FITPLAN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ enum {
 	PLAN_DOCUMENT_MAX = 1 << 20, /* bytes of a document of the user's */
 };
 
-struct plan_part {
+struct fitplan_part {
 	unsigned number;
 	struct range was, is; /* in the image, on the target; sectors of 512 bytes */
 	uint64_t least;       /* sectors: it must not become shorter */
@@ -42,7 +42,7 @@ struct plan_part {
 	const char *why;      /* for people: why its length is fixed, or that it shares */
 };
 
-struct plan {
+struct fitplan {
 	uint64_t from_sectors, sectors; /* of the image's disk, of the target */
 	uint64_t end;   /* the first sector behind the room for partitions */
 	uint64_t table_end; /* sectors that the table needs behind the partitions */
@@ -51,11 +51,11 @@ struct plan {
 	bool mbr;
 	bool compact;   /* gaps between partitions are closed */
 	unsigned n;
-	struct plan_part parts[PTABLE_PARTS_MAX]; /* as they lie on the image's disk */
+	struct fitplan_part parts[PTABLE_PARTS_MAX]; /* as they lie on the image's disk */
 };
 
 /* What is known of an image. */
-struct plan_source {
+struct fitplan_source {
 	const struct ptable *table;
 	const struct reach *reach; /* what the image says of its filesystems, or NULL */
 	uint64_t sectors;          /* of the image's disk */
@@ -68,27 +68,27 @@ struct plan_source {
 /* Begin a plan for a target of so many sectors, which are of sector_bytes (512 or 4096)
  * each.  ERR_UNSUPPORTED: the table is not one that can be planned; ERR_REFUSED: a
  * partition belongs to something that would lose it. */
-int plan_begin(struct plan *, const struct plan_source *, uint64_t sectors,
+int fitplan_begin(struct fitplan *, const struct fitplan_source *, uint64_t sectors,
     unsigned sector_bytes, struct err *);
 /* Find the places.  ERR_REFUSED: the target is too small; plan->least says how large one
  * must be. */
-int plan_make(struct plan *, struct err *);
+int fitplan_make(struct fitplan *, struct err *);
 /* Take the places from a document of the user's: JSON with an array "partitions" of
  * objects with "number", "first_sector" and "sectors"; other members are passed over.
  * `name` is for errors.  ERR_FORMAT: it is no such document, has a partition twice or one
  * that the image does not have, or lacks one. */
-int plan_take(struct plan *, const char *text, size_t len, const char *name, struct err *);
+int fitplan_take(struct fitplan *, const char *text, size_t len, const char *name, struct err *);
 /* Can the places be used?  force: a partition of Windows may move.  ERR_REFUSED. */
-int plan_check(const struct plan *, bool force, struct err *);
+int fitplan_check(const struct fitplan *, bool force, struct err *);
 
 /* Does the partition begin at another sector, or is anything of the table another? */
-bool plan_moves(const struct plan_part *);
-bool plan_changes(const struct plan *);
+bool fitplan_moves(const struct fitplan_part *);
+bool fitplan_changes(const struct fitplan *);
 /* A number that two plans have in common only when they are the same. */
-uint64_t plan_hash(const struct plan *);
+uint64_t fitplan_hash(const struct fitplan *);
 /* Print it for people, as lines; as members of an object of a document, which
- * plan_take() reads. */
-void plan_print(const struct plan *);
-void plan_json(const struct plan *, struct json *);
+ * fitplan_take() reads. */
+void fitplan_print(const struct fitplan *);
+void fitplan_json(const struct fitplan *, struct json *);
 
-#endif /* COMMON_LAYOUT_PLAN_H */
+#endif /* COMMON_LAYOUT_FITPLAN_H */

@@ -1,5 +1,5 @@
-/* plan_text.c: plans for people and as JSON, and the plans of users, which are JSON
- * (plan.h).  The installation's feeding thread and imageunzip's first one call this.
+/* fitplan_text.c: plans for people and as JSON, and the plans of users, which are JSON
+ * (fitplan.h).  The installation's feeding thread and imageunzip's first one call this.
  *
  * The reader takes what RFC 8259 calls a JSON text, and passes over all members but those
  * that it knows.  Numbers are whole and below 2^64.
@@ -11,7 +11,7 @@
 #include "common/base/number.h"
 #include "common/base/say.h"
 #include "common/base/xxh64.h"
-#include "common/layout/plan.h"
+#include "common/layout/fitplan.h"
 
 enum { DEPTH_MAX = 32, NAME_CAP = 24, HUMAN_CAP = 32 };
 
@@ -169,7 +169,7 @@ elements(struct text *t, void (*fn)(void *, struct text *), void *arg)
 
 /* The places that a document has. */
 struct given {
-	struct plan *plan;
+	struct fitplan *plan;
 	bool have[PTABLE_PARTS_MAX];
 	unsigned n;
 	struct err *e; /* the first error */
@@ -269,7 +269,7 @@ check_all(const struct given *g, struct err *e)
 }
 
 int
-plan_take(struct plan *p, const char *text, size_t len, const char *name, struct err *e)
+fitplan_take(struct fitplan *p, const char *text, size_t len, const char *name, struct err *e)
 {
 	struct text t = { .at = text, .end = text + len };
 	struct given g = { .plan = p, .e = e };
@@ -286,7 +286,7 @@ plan_take(struct plan *p, const char *text, size_t len, const char *name, struct
 }
 
 uint64_t
-plan_hash(const struct plan *p)
+fitplan_hash(const struct fitplan *p)
 {
 	uint64_t v[PTABLE_PARTS_MAX * 3 + 1] = { p->sectors };
 
@@ -299,7 +299,7 @@ plan_hash(const struct plan *p)
 }
 
 static void
-print_part(const struct plan_part *a)
+print_part(const struct fitplan_part *a)
 {
 	char was[HUMAN_CAP], is[HUMAN_CAP];
 
@@ -309,11 +309,11 @@ print_part(const struct plan_part *a)
 	    a->number, a->fs[0] != '\0' ? a->fs : "-", a->was.off, a->was.len,
 	    human_bytes(a->was.len * SECTOR_BYTES, was, sizeof was), a->is.off, a->is.len,
 	    human_bytes(a->is.len * SECTOR_BYTES, is, sizeof is), a->why,
-	    plan_moves(a) ? "; moves" : "");
+	    fitplan_moves(a) ? "; moves" : "");
 }
 
 void
-plan_print(const struct plan *p)
+fitplan_print(const struct fitplan *p)
 {
 	char was[HUMAN_CAP], is[HUMAN_CAP], least[HUMAN_CAP];
 
@@ -329,7 +329,7 @@ plan_print(const struct plan *p)
 }
 
 static void
-json_part(const struct plan_part *a, struct json *j)
+json_part(const struct fitplan_part *a, struct json *j)
 {
 	json_object(j, NULL);
 	json_uint(j, "number", a->number);
@@ -342,13 +342,13 @@ json_part(const struct plan_part *a, struct json *j)
 	json_uint(j, "sectors", a->is.len);
 	json_uint(j, "least_sectors", a->least);
 	json_bool(j, "shares", a->shares);
-	json_bool(j, "moves", plan_moves(a));
+	json_bool(j, "moves", fitplan_moves(a));
 	json_string(j, "why", a->why);
 	json_end(j);
 }
 
 void
-plan_json(const struct plan *p, struct json *j)
+fitplan_json(const struct fitplan *p, struct json *j)
 {
 	json_uint(j, "image_sectors", p->from_sectors);
 	json_uint(j, "target_sectors", p->sectors);

@@ -1,0 +1,261 @@
+/* fit_finish.c: adapts partitions to the places that they have by a plan, and writes the
+ * table (fit.h).  finish.c calls this when all other threads are gone; fit.c tries the
+ * table.
+ *
+ * Boot sectors of NTFS and FAT have the number of sectors in front of the partition
+ * ("hidden sectors", at byte 28), as Microsoft documents them; the copy of NTFS is the
+ * last sector of the filesystem, that of FAT32 where byte 50 says.  GRUB's boot.img, which
+ * begins a BIOS boot partition when core.img lies there, is not changed: grub-install
+ * writes it anew.  What is changed has its new value when this is done once more.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/field.h"
+#include "common/base/number.h"
+#include "common/behind/behind.h"
+#include "common/image/format/reloc.h"
+#include "common/image/read/imgtable.h"
+#include "common/image/read/reaches.h"
+#include "imageunzip/install/fit_impl.h"
+
+enum {
+	HIDDEN_AT = 28,
+	NTFS_SECTORS_AT = 40,
+	FAT32_COPY_AT = 50,
+	FAT32_FATS_AT = 22, /* 16 bits that are 0 in FAT32 */
+	BYTES_PER_SECTOR_AT = 11,
+	LILO_AT = 6,
+	LILO_STAGE_AT = 10,
+	MBR_OPENBSD = 0xa6,
+	SENTENCE_CAP = 500,
+	HUMAN_CAP = 32,
+};
+
+static void
+warn(const struct target *t, unsigned number, const char *what)
+{
+	char text[SENTENCE_CAP];
+
+	snprintf(text, sizeof text, "partition %u begins at another sector now: %s", number,
+	    what);
+	if (t->cfg->warn != NULL)
+		t->cfg->warn(text);
+}
+
+/* Set the hidden sectors of a boot sector that has those of the old place. */
+static int
+set_hidden(struct disk *view, uint64_t sector, const struct fitplan_part *a, uint64_t unit,
+    struct err *e)
+{
+	uint8_t b[SECTOR_BYTES];
+
+	if (disk_read(view, b, sizeof b, sector * SECTOR_BYTES, e) != 0)
+		return -1;
+	if (get_le32(b + HIDDEN_AT) != a->was.off / unit)
+		return 0;
+	put_le32(b + HIDDEN_AT,
+	    a->is.off / unit <= UINT32_MAX ? (uint32_t)(a->is.off / unit) : 0);
+	return disk_write(view, b, sizeof b, sector * SECTOR_BYTES, e);
+}
+
+/* Find the copy of a boot sector, counted from the partition's first sector; 0: none. */
+static uint64_t
+copy_of(const struct fitplan_part *a, const uint8_t *b, uint64_t unit)
+{
+	if (strcmp(a->fs, "ntfs") == 0)
+		return get_le64(b + NTFS_SECTORS_AT) * unit;
+	return get_le16(b + FAT32_FATS_AT) == 0 ? get_le16(b + FAT32_COPY_AT) * unit : 0;
+}
+
+/* The copy is changed first: until both are, the first one is found by its old number. */
+static int
+adapt_boot(struct disk *view, const struct fitplan_part *a, const uint8_t *b, struct err *e)
+{
+	unsigned bytes = get_le16(b + BYTES_PER_SECTOR_AT);
+	uint64_t unit = bytes >= SECTOR_BYTES ? bytes / SECTOR_BYTES : 1;
+	uint64_t copy = copy_of(a, b, unit);
+
+	if (copy != 0 && copy < a->is.len &&
+	    set_hidden(view, a->is.off + copy, a, unit, e) != 0)
+		return -1;
+	return set_hidden(view, a->is.off, a, unit, e);
+}
+
+/* A disklabel in the second sector counts from the disk's beginning. */
+static int
+adapt_label(const struct target *t, struct disk *view, const struct fitplan_part *a,
+    const struct partition *p, struct err *e)
+{
+	uint8_t b[SECTOR_BYTES];
+	uint64_t at = (a->is.off + 1) * SECTOR_BYTES;
+	struct err why;
+
+	if (a->is.len < 2 || disk_read(view, b, sizeof b, at, e) != 0)
+		return a->is.len < 2 ? 0 : -1;
+	if (!reloc_is_label(b))
+		return 0;
+	int rc = reloc_label_follow(b,
+	    p->mbr_type == MBR_OPENBSD ? NDZ_RELOC_OPENBSD_LABEL : NDZ_RELOC_FREEBSD_LABEL,
+	    a->was, a->is, &why);
+	if (rc < 0)
+		warn(t, a->number, "its disklabel, which is valid for the old place only, was "
+				   "not adapted");
+	return rc > 0 ? disk_write(view, b, sizeof b, at, e) : 0;
+}
+
+static void
+warn_loaders(const struct target *t, const struct fitplan_part *a, const uint8_t *b)
+{
+	if (memcmp(b + LILO_AT, "LILO", 4) == 0 && get_le16(b + LILO_STAGE_AT) == 1)
+		warn(t, a->number, "LILO in its boot sector looks for files at the old "
+				   "place: run lilo again");
+	if (strcmp(a->why, "GRUB's BIOS boot partition") == 0)
+		warn(t, a->number, "GRUB's core image looks for itself at the old place: run "
+				   "grub-install again");
+	if (strcmp(a->why, "Windows' recovery environment") == 0)
+		warn(t, a->number, "Windows finds its recovery environment again after "
+				   "'reagentc /enable'");
+}
+
+static int
+adapt(const struct target *t, struct disk *view, const struct fitplan_part *a,
+    const struct partition *p, struct err *e)
+{
+	uint8_t b[SECTOR_BYTES];
+
+	if (disk_read(view, b, sizeof b, a->is.off * SECTOR_BYTES, e) != 0)
+		return -1;
+	warn_loaders(t, a, b);
+	if (strcmp(a->fs, "exfat") == 0)
+		warn(t, a->number, "its exFAT still names the old sector, which only starting "
+				   "from it needs");
+	if ((strcmp(a->fs, "ntfs") == 0 || strcmp(a->fs, "fat") == 0) &&
+	    adapt_boot(view, a, b, e) != 0)
+		return -1;
+	return adapt_label(t, view, a, p, e);
+}
+
+int
+fit_write_table(const struct fit *f, struct disk *d, const bool *stays, struct err *e)
+{
+	struct ptable_place places[PTABLE_PARTS_MAX];
+	struct disk *from;
+	struct err none;
+
+	for (unsigned i = 0; i < f->plan.n; i++) {
+		const struct fitplan_part *a = &f->plan.parts[i];
+		places[i] = (struct ptable_place){ a->number, a->is };
+		if (stays != NULL && stays[i])
+			places[i].sectors.len = a->was.len;
+	}
+	if (imgtable_open(f->table, &from, e) != 0)
+		return -1;
+	int rc = ptable_place(d, from, imgtable_table(f->table), places, f->plan.n, e);
+	disk_close(from, &none);
+	return rc;
+}
+
+/* The partitions as a table, to look for suspended systems. */
+static bool
+is_suspended(const struct fit *f, struct disk *view, char where[BEHIND_WHERE_CAP])
+{
+	struct ptable *t = malloc(sizeof *t);
+
+	if (t == NULL)
+		return false;
+	*t = *imgtable_table(f->table);
+	for (unsigned i = 0; i < t->nparts; i++)
+		for (unsigned k = 0; k < f->plan.n; k++)
+			if (f->plan.parts[k].number == t->parts[i].number)
+				t->parts[i].sectors = f->plan.parts[k].is;
+	bool is = behind_suspended(view, t, where);
+	free(t);
+	return is;
+}
+
+/* Must it keep its length?  Metadata at the end of a partition, of an array for example,
+ * is not found any more when the partition ends elsewhere. */
+static bool
+must_stay(const struct target *t, struct disk *view, const struct fitplan_part *a)
+{
+	struct range was = { a->is.off, a->was.len };
+	struct reach_part fs = { .number = a->number, .sectors = was };
+	struct behind b = { .n = 0 };
+	char who[200], text[SENTENCE_CAP];
+
+	if (a->is.len <= a->was.len)
+		return false;
+	uint64_t from = reaches_look(view, was, &fs) ? fs.fs_sectors : 0;
+	b.n = ending_find(view, was, from, b.owned);
+	if (b.n == 0)
+		return false;
+	snprintf(text, sizeof text, "%s is at the end of partition %u, which keeps its length",
+	    behind_owned_text(&b, who, sizeof who), a->number);
+	if (t->cfg->warn != NULL)
+		t->cfg->warn(text);
+	return true;
+}
+
+static void
+tell_part(const struct target *t, const struct fitplan_part *a, bool stays)
+{
+	char text[SENTENCE_CAP], was[HUMAN_CAP], is[HUMAN_CAP];
+
+	if (t->cfg->say == NULL)
+		return;
+	if (fitplan_moves(a)) {
+		snprintf(text, sizeof text,
+		    "partition %u moved from sector %" PRIu64 " to %" PRIu64, a->number,
+		    a->was.off, a->is.off);
+		t->cfg->say(text);
+	}
+	if (a->is.len == a->was.len || stays)
+		return;
+	snprintf(text, sizeof text,
+	    "partition %u has %" PRIu64 " sectors now (%s), and had %" PRIu64
+	    " (%s); its filesystem has its old length: growfs, or its own tool, enlarges it",
+	    a->number, a->is.len, human_bytes(a->is.len * SECTOR_BYTES, is, sizeof is),
+	    a->was.len, human_bytes(a->was.len * SECTOR_BYTES, was, sizeof was));
+	t->cfg->say(text);
+}
+
+static int
+adapt_all(const struct target *t, struct disk *view, struct err *e)
+{
+	const struct fit *f = t->fit;
+
+	for (unsigned i = 0; i < f->plan.n; i++) {
+		const struct fitplan_part *a = &f->plan.parts[i];
+		if (fitplan_moves(a) && !imgtable_left_out(f->table, a->number) &&
+		    adapt(t, view, a, imgtable_find(f->table, a->number), e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+int
+fit_finish(const struct finish *x, struct disk *view, struct err *e)
+{
+	const struct target *t = x->target;
+	const struct fitplan *p = &t->fit->plan;
+	bool stays[PTABLE_PARTS_MAX];
+	char where[BEHIND_WHERE_CAP];
+
+	if (fitplan_changes(p) && !t->cfg->force && is_suspended(t->fit, view, where))
+		return err_set(e, ERR_REFUSED,
+		    "--fit: a system is suspended %s, and goes on with the filesystems where "
+		    "they were: shut it down, and make the image again",
+		    where);
+	if (adapt_all(t, view, e) != 0)
+		return -1;
+	for (unsigned i = 0; i < p->n; i++)
+		stays[i] = must_stay(t, view, &p->parts[i]);
+	if (fit_write_table(t->fit, view, stays, e) != 0)
+		return err_ctx(e, "the partition table could not be written");
+	for (unsigned i = 0; i < p->n; i++)
+		tell_part(t, &p->parts[i], stays[i]);
+	return 0;
+}

@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# --fit: partitions of an image go where a plan says on disks of other sizes.  What is in them is the same, the table has the
+# plan, what names its place is adapted, and what cannot be done is refused before anything is written.
+. "$(dirname "$0")/lib.sh"
+requires sfdisk sgdisk mkfs.ext4 mkfs.ntfs mkfs.vfat mkswap debugfs
+# make_fs TYPE SECTORS FILE: a filesystem that has a file
+make_fs() {
+	truncate -s $(($2 * 512)) "$3"
+	case $1 in
+	ext4) mkfs.ext4 -q -F -d "$T/files" "$3" ;;
+	ntfs) mkfs.ntfs -q -F -Q -p "$4" -H 255 -S 63 "$3" > "$T/log" 2>&1 ;;
+	fat) mkfs.vfat -F 32 -h "$4" "$3" > "$T/log" ;;
+	swap) mkswap -q "$3" 2> "$T/log" ;;
+	esac
+}
+mkdir "$T/files"; head -c 3000000 /dev/zero | tr '\0' 'a' > "$T/files/a"
+put() { dd if="$1" of="$T/$3" bs=512 seek="$2" conv=notrunc,sparse status=none; }
+fit() { "$BIN/imageunzip" --fit "$@" 2> "$T/said" || fail "imageunzip --fit $*: $(cat "$T/said")"; }
+first() { sfdisk -J "$T/$1" | json - "partitiontable.partitions[$2].start"; }
+length() { sfdisk -J "$T/$1" | json - "partitiontable.partitions[$2].size"; }
+# the same_part IMAGE'S DISK, FIRST, SECTORS, DISK, FIRST: the sectors are the same
+same_part() { cmp <(dd if="$T/$1" bs=512 skip="$2" count="$3" status=none) <(dd if="$T/$4" bs=512 skip="$5" count="$3" status=none); }
+word() { od -An -tu4 -j $(($3 + $2 * 512)) -N 4 "$T/$1" | tr -d ' '; }
+
+echo "== Windows' layout: ESP, MSR, C:, recovery"
+truncate -s 260M "$T/win"
+printf 'label: gpt\nstart=2048, size=69632, type=U\nstart=71680, size=32768, type=E3C9E316-0B5C-4DB8-817D-F92DF00215AE
+start=104448, size=204800, type=EBD0A0A2-B9E5-4433-87C0-68B6B72699C7, name="C"
+start=309248, size=204800, type=DE94BBA4-06D1-4D40-A16A-BFD50179D6AC, attrs=RequiredPartition\n' | sfdisk -q "$T/win"
+make_fs fat 69632 "$T/esp" 2048; make_fs ntfs 204800 "$T/c" 104448; make_fs ntfs 204800 "$T/re" 309248
+put "$T/esp" 2048 win; put "$T/c" 104448 win; put "$T/re" 309248 win
+"$BIN/imagezip" -q "$T/win" "$T/win.ndz" 2> "$T/log" || fail "imagezip: $(cat "$T/log")"
+truncate -s 500M "$T/big"
+"$BIN/imageunzip" --plan --json "$T/win.ndz" "$T/big" > "$T/plan.json" || fail "--plan"
+check "--plan writes nothing" [ "$(du -k "$T/big" | cut -f1)" = 0 ]
+check "the plan" json "$T/plan.json" 'partitions[0].moves=false' 'partitions[2].shares=true' \
+	'partitions[2].first_sector=104448' 'partitions[3].moves=true' 'partitions[3].sectors=204800'
+"$BIN/imageunzip" --plan "$T/win.ndz" "$T/big" > "$T/plan.txt" || fail "--plan"
+check "for people, too" grep -q "recovery environment; moves" "$T/plan.txt"
+fit "$T/win.ndz" "$T/big"
+to=$(first big 3)
+check "the recovery partition is where the plan has it: $to" [ "$to" = "$(json "$T/plan.json" 'partitions[3].first_sector')" ]
+check "C: has what the plan says" [ "$(length big 2)" = "$(json "$T/plan.json" 'partitions[2].sectors')" ]
+check "the table is sound: $(sgdisk -v "$T/big")" sh -c "sgdisk -v '$T/big' | grep -q 'No problems found'"
+check "GUIDs, names and flags are the same" [ "$(sfdisk -d "$T/win" | sed -n 's/.*type=/type=/p')" = "$(sfdisk -d "$T/big" | sed -n 's/.*type=/type=/p')" ]
+check "C: is the same" same_part win 104448 204800 big 104448
+check "the ESP is the same" same_part win 2048 69632 big 2048
+check "the recovery partition's hidden sectors: $(word big "$to" 28)" [ "$(word big "$to" 28)" = "$to" ]
+check "and in its copy: $(word big $((to + 204799)) 28)" [ "$(word big $((to + 204799)) 28)" = "$to" ]
+check "all else is the same" [ "$(cmp -l <(dd if="$T/win" bs=512 skip=309248 count=204800 status=none) <(dd if="$T/big" bs=512 skip="$to" count=204800 status=none) | wc -l)" -le 8 ]
+check "reagentc is named" grep -q "reagentc /enable" "$T/said"
+check "what grew is told" grep -q "partition 3 has .* its filesystem has its old length" "$T/said"
+
+echo "== by a plan of the user's"
+sed -E "s/\"first_sector\": $to/\"first_sector\": $((to + 2048))/" "$T/plan.json" > "$T/own.json"
+length=$(json "$T/plan.json" 'partitions[3].sectors'); rm "$T/big"; truncate -s 502M "$T/big"
+"$BIN/imageunzip" -q --fit="$T/own.json" "$T/win.ndz" "$T/big" 2> "$T/said" || fail "own plan: $(cat "$T/said")"
+check "is where it says" [ "$(first big 3)" = $((to + 2048)) ]
+echo '{"partitions":[]}' > "$T/none.json"; rm "$T/big"; truncate -s 502M "$T/big"
+status 3 "$BIN/imageunzip" -q --fit="$T/none.json" "$T/win.ndz" "$T/big"
+check "a lost partition is refused: $(cat "$T/stderr")" grep -q "lacks partition 1" "$T/stderr"
+check "nothing was written" [ "$(du -k "$T/big" | cut -f1)" = 0 ]
+
+echo "== too small by a sector, and the least disk"
+least=$(json "$T/plan.json" least_sectors); rm "$T/big"; truncate -s $(((least - 1) * 512)) "$T/big"
+status 1 "$BIN/imageunzip" -q --fit "$T/win.ndz" "$T/big"
+check "refused: $(cat "$T/stderr")" grep -q "need at least $least .*--shrink" "$T/stderr"
+check "nothing was written" [ "$(du -k "$T/big" | cut -f1)" = 0 ]
+truncate -s $((least * 512)) "$T/big"; fit -q "$T/win.ndz" "$T/big"
+check "the least disk has room" same_part win 104448 204800 big 104448
+check "its table is sound" sh -c "sgdisk -v '$T/big' | grep -q 'No problems found'"
+
+echo "== Linux in an MBR: root, and swap in an extended partition"
+truncate -s 120M "$T/mbr"
+printf 'label: dos\nstart=2048, size=163840, type=83, bootable\nstart=167936, size=71680, type=5\nstart=169984, size=32768, type=82\n' | sfdisk -q "$T/mbr"
+printf 'GRUB\125' | dd of="$T/mbr" bs=512 seek=1 conv=notrunc status=none
+make_fs ext4 163840 "$T/root"; make_fs swap 32768 "$T/swap"; put "$T/root" 2048 mbr; put "$T/swap" 169984 mbr
+"$BIN/imagezip" -q "$T/mbr" "$T/mbr.ndz" 2> "$T/log" || fail "imagezip: $(cat "$T/log")"
+truncate -s 300M "$T/two"; dd if="$T/root" of="$T/two" bs=512 seek=400000 conv=notrunc status=none	# an old filesystem
+fit "$T/mbr.ndz" "$T/two"
+swap=$(sfdisk -d "$T/two" | sed -n 's/.*5 : start= *\([0-9]*\),.*type=82.*/\1/p')
+check "the swap moved, at a multiple of 1 MiB: $swap" [ "$((swap > 169984 && swap % 2048 == 0))" = 1 ]
+check "is the same" same_part mbr 169984 32768 two "$swap"
+check "sfdisk finds nothing wrong: $(sfdisk -V "$T/two" 2>&1)" sh -c "sfdisk -V '$T/two' 2>&1 | grep -q 'No errors detected'"
+check "the boot loader behind the MBR is there" same_part mbr 1 2047 two 1
+dd if="$T/two" of="$T/part" bs=512 skip=2048 count="$(length two 0)" conv=sparse status=none
+check "the root is whole" quietly e2fsck -fn "$T/part"
+check "and can be enlarged" quietly resize2fs "$T/part"
+check "its file is there" sh -c "debugfs -R 'cat a' '$T/part' 2> /dev/null | cmp - '$T/files/a'"
+status 2 "$BIN/imageunzip" -q --fit --state=target "$T/mbr.ndz" "$T/two"
+
+echo "== -z, and a run that is cut off"
+rm "$T/two"; head -c 300M /dev/zero | tr '\0' 'x' > "$T/two"
+fit -q -z "$T/mbr.ndz" "$T/two"
+check "no old byte is left: $(tr -d -c x < "$T/two" | wc -c)" [ "$(tr -d -c x < "$T/two" | wc -c)" -lt 512 ]
+
+finish
