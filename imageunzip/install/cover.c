@@ -198,7 +198,7 @@ cover_fill_rest(struct cover *c, struct target *t, const struct rangeset *left,
 	if (rc == 0)
 		rc = rangeset_minus(&there, left, e);
 	*passed = owed - rangeset_total(&there);
-	if (rc == 0)
+	if (rc == 0 && t->fit == NULL)
 		rc = add_behind(&there, t, e);
 	if (rc == 0)
 		rc = rangeset_minus(&there, left, e);
