@@ -173,9 +173,11 @@ capture_changes(const struct job *j, struct err *e)
 }
 
 static int
-info(const struct options *o, struct disk *d, struct layout *l, struct err *e)
+info(const struct job *j, struct err *e)
 {
-	return estimate(l, d, &o->what, e) == 0 ? report_layout(l, o, e) : -1;
+	return estimate(j->l, j->d, &j->o->what, e) == 0
+	           ? report_layout(j->l, j->o, j->shrunk, e)
+	           : -1;
 }
 
 /* Fails when an existing file may not be replaced, before anything is read. */
@@ -224,7 +226,7 @@ act(const struct job *j, struct err *e)
 		report_warnings(j->l);
 	if (o->debug && !o->quiet)
 		report_confinement(j->l);
-	return o->what.look_only ? info(o, j->d, j->l, e) : capture_changes(j, e);
+	return o->what.look_only ? info(j, e) : capture_changes(j, e);
 }
 
 /* Report or capture the disk as it would be if it were smaller (--shrink). */
@@ -241,6 +243,7 @@ act_on_smaller(struct job j, struct err *e)
 	const struct shrink_how how = {
 		.bare = j.source_layout->kind == EXT_KIND_PARTITION,
 		.drop_end = j.o->what.skip_outside,
+		.keep_gaps = j.o->what.store_gaps,
 		.spare_bytes = j.o->margin_bytes
 	};
 	int rc = shrink_begin(&s, j.source, &how, e);
@@ -361,7 +364,8 @@ main(int argc, char **argv)
 				 .retries = 3,
 				 .how.codec = CODEC_DEFAULT,
 				 .delta_percent = 100 },
-		.progress_fd = UINT64_MAX };
+		.progress_fd = UINT64_MAX,
+		.margin_bytes = RESIZE_SPARE_DEFAULT };
 
 	return cli_main(&imagezip_program, argc, argv, &o, run);
 }

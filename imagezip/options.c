@@ -12,6 +12,7 @@
 #include "common/cli/image_opts.h"
 #include "common/disk/bsdlabel.h"
 #include "common/disk/output.h"
+#include "common/resize/resize.h"
 #include "imagezip/into_store.h"
 
 /* Add a partition to a choice: "2", or "1e", partition e of the disklabel in partition 1. */
@@ -208,7 +209,8 @@ static const struct cli_opt what_opts[] = {
 	    "as it is",
 	    shrink),
 	{ OPT_MARGIN, "margin", "SIZE",
-	    "with --shrink: leave SIZE more space in the filesystem (0)", CLI_SIZE,
+	    "with --shrink: leave SIZE free in each filesystem (256M; btrfs, NTFS: 1G)",
+	    CLI_SIZE,
 	    AT(margin_bytes), 0, UINT64_C(1) << 50, NULL },
 	FLAG(OPT_LIVE, "live", "capture a source that is in use; the image says so",
 	    what.live),
@@ -329,15 +331,16 @@ check_since(const struct options *o, struct err *e)
 	return 0;
 }
 
-/* The tools work on the last filesystem of a whole disk, which nobody may change
- * meanwhile. */
+/* The tools work on the filesystems of a whole disk, which nobody may change meanwhile. */
 static int
 check_shrink(const struct options *o, struct err *e)
 {
 	const struct capture_what *w = &o->what;
 
 	if (!o->shrink)
-		return o->margin_bytes == 0 ? 0 : err_misuse(e, "--margin is for --shrink");
+		return o->margin_bytes == RESIZE_SPARE_DEFAULT
+		           ? 0
+		           : err_misuse(e, "--margin is for --shrink");
 	if (w->slice != 0 || w->count != 0 || w->boot_root != 0 || w->live ||
 	    o->changed_since != NULL || strcmp(w->source, "-") == 0)
 		return err_set(e, ERR_USAGE,

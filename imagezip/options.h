@@ -23,7 +23,7 @@ struct options {
 	struct since *since_state; /* of since_begin(); NULL: without --changed-since */
 	bool no_sync;        /* -D */
 	bool shrink;         /* --shrink */
-	uint64_t margin_bytes; /* --margin; 0: none */
+	uint64_t margin_bytes; /* --margin, or RESIZE_SPARE_DEFAULT */
 	/* What to print. */
 	bool debug, dots, quiet, json;
 	uint64_t progress_fd; /* UINT64_MAX: the terminal */

@@ -130,8 +130,62 @@ json_use(struct json *j, const struct layout *l)
 		json_string(j, "in_use", l->in_use);
 }
 
+static void
+json_cut_off(struct json *j, const struct shrink_result *r)
+{
+	char what[300];
+
+	json_array(j, "cut_off");
+	for (size_t i = 0; i < r->disks.n; i++)
+		json_string(j, NULL, tail_kind_name(r->disks.owned[i].kind));
+	if (r->disks.unknown.len > 0)
+		json_string(j, NULL, behind_unknown_text(&r->disks, what, sizeof what));
+	for (unsigned i = 0; i < r->nparts; i++) {
+		const struct shrink_part *p = &r->parts[i];
+		if (p->behind.unknown.len > 0)
+			json_string(
+			    j, NULL, behind_unknown_text(&p->behind, what, sizeof what));
+		if (p->gap_left_out && p->before.unknown.len > 0)
+			json_string(
+			    j, NULL, behind_unknown_text(&p->before, what, sizeof what));
+	}
+	json_end(j);
+}
+
+static void
+json_shrunk_part(struct json *j, const struct shrink_part *p)
+{
+	json_object(j, NULL);
+	json_uint(j, "number", p->number);
+	json_uint(j, "was_first_sector", p->was.off);
+	json_uint(j, "was_sectors", p->was.len);
+	json_uint(j, "first_sector", p->is.off);
+	json_uint(j, "sectors", p->is.len);
+	json_string(j, "filesystem", p->fs.type);
+	json_uint(j, "filesystem_was_bytes", p->fs.was_bytes);
+	json_uint(j, "filesystem_is_bytes", p->fs.is_bytes);
+	json_string(j, "left_alone", p->fs.left_alone);
+	json_end(j);
+}
+
+static void
+json_shrunk(struct json *j, const struct shrink_result *r)
+{
+	if (r == NULL)
+		return;
+	json_object(j, "shrunk");
+	json_uint(j, "source_sectors", r->was_sectors);
+	json_array(j, "partitions");
+	for (unsigned i = 0; i < r->nparts; i++)
+		json_shrunk_part(j, &r->parts[i]);
+	json_end(j);
+	json_cut_off(j, r);
+	json_end(j);
+}
+
 static int
-json_layout(const struct layout *l, uint64_t stored, struct err *e)
+json_layout(const struct layout *l, uint64_t stored, const struct shrink_result *shrunk,
+    struct err *e)
 {
 	struct json *j = json_new();
 
@@ -157,6 +211,7 @@ json_layout(const struct layout *l, uint64_t stored, struct err *e)
 		json_end(j);
 	}
 	json_end(j);
+	json_shrunk(j, shrunk);
 	json_outside(j, &l->outside);
 	json_end(j);
 	return json_show(j, e);
@@ -179,13 +234,14 @@ print_tail(const struct outside *o)
 }
 
 int
-report_layout(const struct layout *l, const struct options *o, struct err *e)
+report_layout(const struct layout *l, const struct options *o,
+    const struct shrink_result *shrunk, struct err *e)
 {
 	uint64_t stored = rangeset_total(&l->store);
 	char size[32], used[32], skipped[32], image[32];
 
 	if (o->json)
-		return json_layout(l, stored, e);
+		return json_layout(l, stored, shrunk, e);
 	say(stdout, "%4s %12s %10s %10s %10s %10s  %-8s %s\n", "part", "start", "size",
 	    "stored", "skipped", "image", "holds", "type");
 	for (unsigned i = 0; i < l->nparts; i++) {
@@ -259,75 +315,76 @@ say_stored(const struct stored_as *in)
 }
 
 static void
-json_cut_off(struct json *j, const struct shrink_result *r)
-{
-	char what[300];
-
-	json_array(j, "cut_off");
-	for (size_t i = 0; i < r->disks.n; i++)
-		json_string(j, NULL, tail_kind_name(r->disks.owned[i].kind));
-	if (r->disks.unknown.len > 0)
-		json_string(j, NULL, behind_unknown_text(&r->disks, what, sizeof what));
-	if (r->parts.unknown.len > 0)
-		json_string(j, NULL, behind_unknown_text(&r->parts, what, sizeof what));
-	json_end(j);
-}
-
-static void
-json_shrunk(struct json *j, const struct shrink_result *r)
-{
-	json_object(j, "shrunk");
-	json_uint(j, "source_sectors", r->was_sectors);
-	json_uint(j, "partition", r->partition);
-	json_string(j, "filesystem", r->fs.type);
-	json_uint(j, "filesystem_was_bytes", r->fs.was_bytes);
-	json_uint(j, "filesystem_is_bytes", r->fs.is_bytes);
-	json_string(j, "left_alone", r->fs.left_alone);
-	json_cut_off(j, r);
-	json_end(j);
-}
-
-static void
 say_cut_off(const struct options *o, const char *what, const char *where)
 {
-	say(stderr, "imagezip: warning: %s: %s behind the last %s is cut off\n",
-	    o->what.source, what, where);
+	say(stderr, "imagezip: warning: %s: %s %s\n", o->what.source, what, where);
 }
 
 /* Nothing is cut off without a word. */
 static void
 report_cut_off(const struct options *o, const struct shrink_result *r)
 {
-	char what[300];
+	char what[300], where[60];
 
 	if (r->disks.n > 0)
 		say_cut_off(o, behind_owned_text(&r->disks, what, sizeof what),
-		    "partition");
+		    "behind the last partition is cut off");
 	if (r->disks.unknown.len > 0)
 		say_cut_off(o, behind_unknown_text(&r->disks, what, sizeof what),
-		    "partition");
-	if (r->parts.unknown.len > 0)
-		say_cut_off(o, behind_unknown_text(&r->parts, what, sizeof what),
-		    "filesystem");
+		    "behind the last partition is cut off");
+	for (unsigned i = 0; i < r->nparts; i++) {
+		const struct shrink_part *p = &r->parts[i];
+		snprintf(where, sizeof where,
+		    p->number != 0 ? "behind the filesystem of partition %u is cut off"
+		                   : "behind the filesystem is cut off",
+		    p->number);
+		if (p->behind.unknown.len > 0)
+			say_cut_off(
+			    o, behind_unknown_text(&p->behind, what, sizeof what), where);
+		snprintf(where, sizeof where, "in front of partition %u is left out",
+		    p->number);
+		if (p->gap_left_out && p->before.unknown.len > 0)
+			say_cut_off(
+			    o, behind_unknown_text(&p->before, what, sizeof what), where);
+	}
+}
+
+static void
+report_shrunk_part(const struct options *o, const struct shrink_part *p)
+{
+	char was[32], is[32], part[32] = "";
+
+	human_bytes(p->fs.was_bytes, was, sizeof was);
+	human_bytes(p->fs.is_bytes, is, sizeof is);
+	if (p->number != 0)
+		snprintf(part, sizeof part, "partition %u: ", p->number);
+	if (p->fs.left_alone[0] != '\0')
+		say(stderr, "imagezip: %s: %sis not made smaller: %s\n", o->what.source,
+		    part, p->fs.left_alone);
+	else if (p->fs.is_bytes == p->fs.was_bytes)
+		say(stderr,
+		    "imagezip: %s: %s%s of %s is not made smaller: its files and what is "
+		    "to stay free need that\n",
+		    o->what.source, part, p->fs.type, was);
+	else
+		say(stderr, "imagezip: %s: %s%s is made smaller, from %s to %s\n",
+		    o->what.source, part, p->fs.type, was, is);
+	if (p->is.off != p->was.off)
+		say(stderr,
+		    "imagezip: %s: %sis moved from sector %" PRIu64 " to sector %" PRIu64
+		    "\n",
+		    o->what.source, part, p->was.off, p->is.off);
 }
 
 void
 report_shrunk(const struct options *o, const struct shrink_result *r)
 {
-	char was[32], is[32], fs_was[32], fs_is[32], part[32] = "";
+	char was[32], is[32];
 
 	human_bytes(r->was_sectors * SECTOR_BYTES, was, sizeof was);
 	human_bytes(r->is_sectors * SECTOR_BYTES, is, sizeof is);
-	human_bytes(r->fs.was_bytes, fs_was, sizeof fs_was);
-	human_bytes(r->fs.is_bytes, fs_is, sizeof fs_is);
-	if (r->partition != 0)
-		snprintf(part, sizeof part, "partition %u: ", r->partition);
-	if (r->fs.left_alone[0] != '\0')
-		say(stderr, "imagezip: %s: %sis not made smaller: %s\n", o->what.source,
-		    part, r->fs.left_alone);
-	else
-		say(stderr, "imagezip: %s: %s%s is made smaller, from %s to %s\n",
-		    o->what.source, part, r->fs.type, fs_was, fs_is);
+	for (unsigned i = 0; i < r->nparts; i++)
+		report_shrunk_part(o, &r->parts[i]);
 	say(stderr, "imagezip: %s: the image is that of a disk of %s (the source has %s)\n",
 	    o->what.source, is, was);
 	report_cut_off(o, r);
@@ -358,8 +415,7 @@ imagezip_summary(const struct options *o, const struct layout *l,
 			json_uint(j, "compared_data_bytes", x->read_sectors * SECTOR_BYTES);
 		}
 		json_double(j, "seconds", seconds);
-		if (shrunk != NULL)
-			json_shrunk(j, shrunk);
+		json_shrunk(j, shrunk);
 		if (in != NULL)
 			json_stored(j, in);
 		json_use(j, l);

@@ -14,8 +14,10 @@ enum { EXIT_LOST_SECTORS = 4 };
 void report_warnings(const struct layout *);
 /* Print to stderr how filesystems that a library reads were read (-d). */
 void report_confinement(const struct layout *);
-/* Print the report of -i, as text or JSON, to stdout. ERR_NOMEM, ERR_IO. */
-int report_layout(const struct layout *, const struct options *, struct err *);
+/* Print the report of -i, as text or JSON, to stdout; JSON has what --shrink would do (NULL:
+ * nothing), too. ERR_NOMEM, ERR_IO. */
+int report_layout(const struct layout *, const struct options *,
+    const struct shrink_result *, struct err *);
 /* Print to stderr for which disk the image is made (--shrink). */
 void report_shrunk(const struct options *, const struct shrink_result *);
 /* Print what was made: to stderr unless quiet, or as JSON to stdout; also what --shrink has

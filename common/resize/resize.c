@@ -385,6 +385,15 @@ resize_grow(const char *path, struct resize *r, struct err *e)
 	return rc;
 }
 
+/* What a filesystem is left to spare when the user does not say it (resize.h has the reasons). */
+static uint64_t
+default_spare(const char *type)
+{
+	enum { MIB = 1 << 20 };
+
+	return strncmp(type, "ext", 3) == 0 ? 256 * MIB : 1024 * MIB;
+}
+
 int
 resize_shrink(const char *path, uint64_t spare_bytes, struct resize *r, struct err *e)
 {
@@ -394,7 +403,11 @@ resize_shrink(const char *path, uint64_t spare_bytes, struct resize *r, struct e
 
 	if (look(path, false, r, &k, &s, &all, e) != 0)
 		return -1;
-	return r->left_alone[0] != '\0' ? 0 : apply(k->shrink, path, spare_bytes, &s, r, e);
+	r->spare_bytes = spare_bytes == RESIZE_SPARE_DEFAULT ? default_spare(r->type)
+	                                                     : spare_bytes;
+	return r->left_alone[0] != '\0'
+	           ? 0
+	           : apply(k->shrink, path, r->spare_bytes, &s, r, e);
 }
 
 int

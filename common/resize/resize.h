@@ -14,6 +14,7 @@ struct resize {
 	char version[16]; /* as blkid(8) calls it: "FAT32"; "": none */
 	uint64_t was_bytes, is_bytes; /* its length before and now; 0: not known */
 	uint32_t unit_bytes; /* its tool makes it a multiple of that */
+	uint64_t spare_bytes; /* what resize_shrink() was to leave to spare */
 	bool to_be_checked;  /* resize_grow() has left it marked to be checked */
 	/* Why nothing was done: "swap space is not grown"; "": it was done, or the filesystem
 	 * has the right length already. */
@@ -39,10 +40,16 @@ uint64_t resize_grown_bytes(const struct resize *, uint64_t part_bytes);
  * not installed; ERR_IO: a tool failed, with its own error and whether the filesystem is left to be checked; and errors
  * of resize_look(). */
 int resize_grow(const char *path, struct resize *, struct err *);
+/* As much to spare as lets a system start from the filesystem before it grows again: 256 MiB of
+ * ext2, ext3 and ext4, for logs, lists of packages and one more kernel; 1 GiB of btrfs, which
+ * takes room for its trees 256 MiB at a time, and refuses to write when it finds none; 1 GiB of
+ * NTFS, as Windows makes its page file and its logs before anybody can log in. */
+#define RESIZE_SPARE_DEFAULT UINT64_MAX
+
 /* Make the filesystem spare_bytes longer than the least length that its own tool can give it.
  * left_alone says why that is not possible; ext2, ext3, ext4, NTFS and btrfs can be made smaller.
  * The filesystem is checked afterwards.
- * Errors of resize_grow(). */
+ * Errors of resize_grow(); NTFS may be made smaller all the same with more to spare. */
 int resize_shrink(
     const char *path, uint64_t spare_bytes, struct resize *, struct err *);
 /* After resize_shrink(), when the partition was made shorter, too: put to its new end what the

@@ -4,159 +4,32 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "common/base/field.h"
 #include "common/disk/ptable.h"
-#include "imagezip/shrink/view.h"
+#include "imagezip/shrink/shown.h"
+#include "imagezip/shrink/shrink_fs.h"
+#include "imagezip/shrink/stays.h"
 
-/* What the ends of partitions, and of a source without partitions, are multiples of. */
-enum { ALIGN_BYTES = 1 << 20, UNIT_BYTES = 4096 };
+/* What the borders of partitions, and the end of a source without partitions, are multiples of. */
+enum {
+	ALIGN_BYTES = 1 << 20,
+	ALIGN_SECTORS = ALIGN_BYTES / SECTOR_BYTES,
+	UNIT_BYTES = 4096,
+};
 
 struct shrink {
 	struct disk *source; /* borrowed */
 	const struct shrink_how *how; /* borrowed */
-	struct view *view;
-	struct disk *shown; /* all of the view; NULL: not open */
-	struct disk *smaller; /* the beginning of it; NULL: not open */
+	struct shown *shown;
+	struct disk *smaller; /* NULL: not open */
 	struct shrink_result result;
+	/* One for each part of the result. */
+	struct shrunk_fs fs[PTABLE_PARTS_MAX];
+	const struct partition *order[PTABLE_PARTS_MAX];
+	const char *why[PTABLE_PARTS_MAX];
 };
-
-static ssize_t
-read_shown(void *ctx, void *buf, size_t len, uint64_t off)
-{
-	struct shrink *s = ctx;
-	uint64_t end = s->result.is_sectors * SECTOR_BYTES;
-	struct err e;
-
-	if (off >= end)
-		return 0;
-	if (len > end - off)
-		len = (size_t)(end - off);
-	return disk_read_upto(s->shown, buf, len, off, &e);
-}
-
-/* The last partition, as it lies on the disk; all of the disk when there is none. */
-static struct partition
-last_partition(const struct ptable *t, uint64_t disk_sectors)
-{
-	const struct partition *last = ptable_last(t);
-
-	return last != NULL
-	           ? *last
-	           : (struct partition){ .number = 0, .sectors = { 0, disk_sectors } };
-}
-
-static struct range
-in_bytes(struct range sectors)
-{
-	return (struct range){ sectors.off * SECTOR_BYTES, sectors.len * SECTOR_BYTES };
-}
-
-/* How many sectors the partition needs now; no more than it has. */
-static uint64_t
-sectors_needed(const struct shrink *s, struct range sectors, uint64_t align_bytes)
-{
-	uint64_t bytes = s->result.fs.is_bytes;
-
-	if (s->result.fs.left_alone[0] != '\0' || bytes > sectors.len * SECTOR_BYTES)
-		return sectors.len;
-	uint64_t needed =
-	    (bytes + align_bytes - 1) / align_bytes * (align_bytes / SECTOR_BYTES);
-	return needed < sectors.len ? needed : sectors.len;
-}
-
-/* Who claims the space behind the filesystem?  What has an owner goes with the filesystem
- * as it is now: a hash tree is of all its blocks. */
-static int
-heed_part_claims(struct shrink *s, struct range part, struct err *e)
-{
-	struct resize *fs = &s->result.fs;
-	struct behind *b = &s->result.parts;
-	uint64_t end = (fs->was_bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
-	char who[160];
-
-	if (end == 0) /* its tool makes nothing smaller */
-		return 0;
-	if (behind_find(b, s->source, part, end, NULL, e) != 0)
-		return -1;
-	if (b->n > 0)
-		snprintf(fs->left_alone, sizeof fs->left_alone, "%s lies behind it",
-		    behind_owned_text(b, who, sizeof who));
-	return 0;
-}
-
-/* Let the filesystem's tool work on the file that shows the partition. */
-static int
-shrink_shown(struct shrink *s, const char *file, struct range part, struct err *e)
-{
-	struct resize *fs = &s->result.fs;
-
-	if (resize_look(file, fs, e) != 0 || heed_part_claims(s, part, e) != 0)
-		return -1;
-	return s->result.parts.n > 0 ? 0
-	                             : resize_shrink(file, s->how->spare_bytes, fs, e);
-}
-
-/* Let the filesystem's tool work on the partition in the view, and then on what becomes of the
- * partition, which is *sectors afterwards. */
-static int
-shrink_fs(struct shrink *s, struct range *sectors, uint64_t align_bytes, struct err *e)
-{
-	const char *file;
-	int rc = view_show(s->view, in_bytes(*sectors), &file, e);
-
-	if (rc == 0)
-		rc = shrink_shown(s, file, *sectors, e);
-	view_hide(s->view);
-	if (rc != 0)
-		return -1;
-	sectors->len = sectors_needed(s, *sectors, align_bytes);
-	/* What lies behind the new end is cut off. */
-	uint64_t end = range_end(*sectors);
-	s->result.parts.unknown = range_clip(s->result.parts.unknown, end, UINT64_MAX);
-	rc = view_show(s->view, in_bytes(*sectors), &file, e);
-	if (rc == 0)
-		rc = resize_settle(file, &s->result.fs, e);
-	view_hide(s->view);
-	return rc;
-}
-
-/* End the partition behind the filesystem, and the disk behind the partition. */
-static int
-cut(struct shrink *s, const struct ptable *t, const struct partition *p, struct err *e)
-{
-	const struct partition *was = ptable_find(t, p->number);
-
-	if (t->kind == PTABLE_NONE) {
-		s->result.is_sectors = p->sectors.len;
-		return 0;
-	}
-	bool shorter = was != NULL && p->sectors.len < was->sectors.len;
-	if (ptable_cut(s->shown, t, shorter ? p->number : 0, p->sectors.len,
-		&s->result.is_sectors, e) != 0)
-		return -1;
-	if (s->result.is_sectors > s->result.was_sectors)
-		s->result.is_sectors = s->result.was_sectors;
-	return 0;
-}
-
-static int
-show_smaller(struct shrink *s, struct disk *source, const struct ptable *t,
-    const struct partition *p, struct err *e)
-{
-	static const struct disk_ops ops = { .pread = read_shown };
-	const char *file;
-
-	if (view_show(s->view, in_bytes((struct range){ 0, s->result.was_sectors }), &file,
-		e) != 0 ||
-	    disk_open(&s->shown, file, DISK_READ | DISK_WRITE, e) != 0 ||
-	    cut(s, t, p, e) != 0 || disk_sync(s->shown, e) != 0)
-		return -1;
-	if (disk_open_ops(&s->smaller, disk_name(source), DISK_FILE,
-		s->result.is_sectors * SECTOR_BYTES, &ops, s, e) != 0)
-		return -1;
-	disk_set_sector_bytes(s->smaller, disk_sector_bytes(source));
-	return 0;
-}
 
 /* Refuse a dynamic disk of Windows: its last volume need not end where the last partition does, and
  * the database of its volumes is at the end of the disk. */
@@ -208,33 +81,272 @@ check_end(struct shrink *s, const struct ptable *t, struct err *e)
 }
 
 static int
+by_place(const void *a, const void *b)
+{
+	const struct partition *x = *(const struct partition *const *)a,
+			       *y = *(const struct partition *const *)b;
+
+	if (x->sectors.off != y->sectors.off)
+		return x->sectors.off < y->sectors.off ? -1 : 1;
+	return range_end(x->sectors) < range_end(y->sectors) ? -1 : 1;
+}
+
+/* List the partitions as they lie on the disk; all of the disk when there is no table. */
+static void
+list(struct shrink *s, const struct ptable *t)
+{
+	static const struct partition whole = { .number = 0 };
+	struct shrink_result *r = &s->result;
+
+	for (unsigned i = 0; i < t->nparts; i++)
+		s->order[i] = &t->parts[i];
+	r->nparts = t->nparts;
+	if (t->kind == PTABLE_NONE) {
+		s->order[0] = &whole;
+		r->nparts = 1;
+	} else if (t->nparts > 0) {
+		qsort(s->order, t->nparts, sizeof s->order[0], by_place);
+	}
+	for (unsigned i = 0; i < r->nparts; i++) {
+		struct shrink_part *p = &r->parts[i];
+		p->number = s->order[i]->number;
+		p->was = p->number == 0 ? (struct range){ 0, r->was_sectors }
+		                        : s->order[i]->sectors;
+		p->is = p->was;
+	}
+}
+
+/* Who claims the space between a partition and the one before it?  What has an owner stays there,
+ * and so the partition does. */
+static int
+heed_gap(struct shrink *s, const struct ptable *t, unsigned i, struct err *e)
+{
+	struct shrink_part *p = &s->result.parts[i];
+	uint64_t end = range_end(p[-1].was);
+
+	if (p->was.off <= end)
+		return 0;
+	if (behind_find(&p->before, s->source, (struct range){ end, p->was.off - end }, 0,
+		&t->own, e) != 0)
+		return -1;
+	if (p->before.n > 0)
+		s->why[i] = "what lies in front of it has an owner";
+	else if (s->how->keep_gaps)
+		s->why[i] = "what lies between partitions is to be kept (--gaps=store)";
+	return 0;
+}
+
+/* Find the last partition that keeps its first sector: nothing is gained by making smaller
+ * what lies in front of it. */
+static int
+find_first(struct shrink *s, const struct ptable *t, unsigned *first, struct err *e)
+{
+	*first = 0;
+	if (t->kind == PTABLE_NONE)
+		return 0;
+	if (stays_find(s->why, s->source, t, s->order, e) != 0)
+		return -1;
+	for (unsigned i = 1; i < s->result.nparts; i++)
+		if (s->why[i] == NULL && heed_gap(s, t, i, e) != 0)
+			return -1;
+	for (unsigned i = 1; i < s->result.nparts; i++)
+		if (s->why[i] != NULL)
+			*first = i;
+	for (unsigned i = 0; i < *first; i++)
+		snprintf(s->result.parts[i].fs.left_alone,
+		    sizeof s->result.parts[i].fs.left_alone,
+		    "partition %u behind it keeps its first sector: %s",
+		    s->result.parts[*first].number, s->why[*first]);
+	return 0;
+}
+
+static int
+shrink_part(struct shrink *s, unsigned i, uint64_t align_bytes, struct err *e)
+{
+	struct shrink_part *p = &s->result.parts[i];
+	const char *owner = p->number != 0 ? ptable_owner(s->order[i]) : NULL;
+
+	if (owner != NULL)
+		snprintf(p->fs.left_alone, sizeof p->fs.left_alone, "it belongs to %s",
+		    owner);
+	else if (p->number != 0 && stays_recovery(s->order[i]))
+		snprintf(p->fs.left_alone, sizeof p->fs.left_alone,
+		    "it is a recovery partition, whose updates need the room in it");
+	else
+		return shrink_fs(
+		    &s->fs[i], s->source, p, s->how->spare_bytes, align_bytes, e);
+	return 0;
+}
+
+static uint64_t
+aligned(uint64_t sector)
+{
+	return (sector + ALIGN_SECTORS - 1) / ALIGN_SECTORS * ALIGN_SECTORS;
+}
+
+/* Move the partitions behind the first ones close together, but none away from the beginning
+ * of the disk.  A logical one has its EBR in the MiB before it. */
+static void
+pack(struct shrink *s, unsigned first)
+{
+	for (unsigned i = first + 1; i < s->result.nparts; i++) {
+		struct shrink_part *p = &s->result.parts[i];
+		uint64_t to = aligned(range_end(p[-1].is));
+		if (s->order[i]->logical)
+			to += ALIGN_SECTORS;
+		if (to < p->was.off)
+			p->is.off = to;
+		p->gap_left_out = p->is.off != p->was.off;
+	}
+}
+
+/* Put the smaller disk together: up to the first partition that may be smaller, all is as it
+ * was. */
+static int
+show(struct shrink *s, unsigned first, struct err *e)
+{
+	struct range begin = { 0, s->result.nparts > 0 ? s->result.parts[first].was.off
+		                                       : s->result.was_sectors };
+
+	if (shown_begin(&s->shown, disk_name(s->source), e) != 0 ||
+	    shown_add(s->shown, begin, s->source, 0, e) != 0)
+		return -1;
+	for (unsigned i = first; i < s->result.nparts; i++) {
+		struct shrink_part *p = &s->result.parts[i];
+		struct disk *small = s->fs[i].disk;
+		/* Where partitions lie over each other, nothing moves: the gap is as it was. */
+		if (shown_add(s->shown, p->is, small != NULL ? small : s->source,
+			small != NULL ? 0 : p->was.off, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Let a sector of a partition say where the partition begins, if it is a boot sector that
+ * says where it began: the "hidden sectors" of FAT, NTFS and of boot loaders that look like
+ * them, at byte 28. */
+static int
+tell_place(struct shrink_part *p, struct disk *shown, uint64_t sector, unsigned unit,
+    struct err *e)
+{
+	enum { HIDDEN = 28 };
+	uint8_t b[SECTOR_BYTES];
+
+	if (sector >= p->is.len)
+		return 0;
+	if (disk_read(shown, b, sizeof b, (p->is.off + sector) * SECTOR_BYTES, e) != 0)
+		return -1;
+	if ((b[0] != 0xeb && b[0] != 0xe9) || b[510] != 0x55 || b[511] != 0xaa ||
+	    get_le32(b + HIDDEN) != p->was.off / unit)
+		return 0;
+	put_le32(b + HIDDEN, (uint32_t)(p->is.off / unit));
+	return disk_write(shown, b, sizeof b, (p->is.off + sector) * SECTOR_BYTES, e);
+}
+
+/* The boot sector of a partition, and its copies: FAT32 has one in its sector 6, or where it
+ * says, and NTFS one behind its last sector, which ends the partition. */
+static int
+tell_places(struct shrink *s, struct disk *shown, unsigned unit, struct err *e)
+{
+	enum { FAT_COPY = 50, NTFS_SECTORS = 40 };
+	uint8_t b[SECTOR_BYTES];
+
+	for (unsigned i = 0; i < s->result.nparts; i++) {
+		struct shrink_part *p = &s->result.parts[i];
+		if (p->is.off == p->was.off)
+			continue;
+		if (disk_read(shown, b, sizeof b, p->is.off * SECTOR_BYTES, e) != 0)
+			return -1;
+		bool ntfs = memcmp(b + 3, "NTFS", 4) == 0;
+		uint64_t copy = ntfs ? get_le64(b + NTFS_SECTORS) : get_le16(b + FAT_COPY);
+		if (copy > p->is.len || tell_place(p, shown, 0, unit, e) != 0)
+			copy = 0;
+		if ((copy != 0 && tell_place(p, shown, copy * unit, unit, e) != 0) ||
+		    (ntfs && copy * unit != p->is.len - unit &&
+			tell_place(p, shown, p->is.len - unit, unit, e) != 0))
+			return -1;
+	}
+	return 0;
+}
+
+/* Write the table for the new places, where any is new. */
+static int
+place(struct shrink *s, const struct ptable *t, struct disk *shown, struct err *e)
+{
+	struct ptable_place places[PTABLE_PARTS_MAX];
+	bool changed = false;
+
+	for (unsigned i = 0; i < s->result.nparts; i++) {
+		const struct shrink_part *p = &s->result.parts[i];
+		places[i] = (struct ptable_place){ p->number, p->is };
+		changed |= p->is.off != p->was.off || p->is.len != p->was.len;
+	}
+	if (!changed)
+		return 0;
+	return ptable_place(shown, s->source, t, places, s->result.nparts, e) == 0
+	           ? tell_places(s, shown, t->sector_bytes / SECTOR_BYTES, e)
+	           : -1;
+}
+
+/* End the disk behind its last partition. */
+static int
+cut(struct shrink *s, struct disk *shown, struct err *e)
+{
+	struct ptable t;
+	int rc = ptable_read(&t, shown, e);
+
+	if (rc == 0)
+		rc = ptable_cut(shown, &t, 0, 0, &s->result.is_sectors, e);
+	ptable_free(&t);
+	if (s->result.is_sectors > s->result.was_sectors)
+		s->result.is_sectors = s->result.was_sectors;
+	return rc;
+}
+
+/* Write the table for the smaller disk. */
+static int
+write_table(struct shrink *s, const struct ptable *t, struct err *e)
+{
+	struct disk *shown;
+	struct err ignored;
+
+	if (t->kind == PTABLE_NONE) {
+		s->result.is_sectors = s->result.parts[0].is.len;
+		return 0;
+	}
+	if (shown_open(&shown, s->shown, s->result.was_sectors, disk_sector_bytes(s->source),
+		e) != 0)
+		return -1;
+	int rc = place(s, t, shown, e);
+	if (rc == 0)
+		rc = cut(s, shown, e);
+	disk_close(shown, &ignored); /* what was written is in memory */
+	return rc;
+}
+
+static int
 shrink_table(struct shrink *s, struct ptable *t, struct err *e)
 {
-	struct disk *source = s->source;
+	unsigned first = 0;
 
-	if (check_basic(t, source, e) != 0 || check_awake(t, source, e) != 0)
+	if (check_basic(t, s->source, e) != 0 || check_awake(t, s->source, e) != 0)
 		return -1;
 	/* The boot sector of FAT and NTFS looks like an MBR without partitions. */
 	if (t->kind == PTABLE_MBR && t->nparts == 0)
 		t->kind = PTABLE_NONE;
 	if (check_end(s, t, e) != 0)
 		return -1;
-	struct partition p = last_partition(t, s->result.was_sectors);
-	s->result.partition = p.number;
-	/* A GPT without a partition has nothing to make smaller: only the disk is cut. */
-	bool has_fs = p.number != 0 || t->kind == PTABLE_NONE;
-	const char *owner = p.number != 0 ? ptable_owner(&p) : NULL;
-	int rc = view_open(&s->view, disk_name(source), e);
-	if (rc == 0 && owner != NULL)
-		snprintf(s->result.fs.left_alone, sizeof s->result.fs.left_alone,
-		    "it belongs to %s", owner);
-	else if (rc == 0 && has_fs && !p.logical)
-		rc = shrink_fs(
-		    s, &p.sectors, t->kind == PTABLE_NONE ? UNIT_BYTES : ALIGN_BYTES, e);
-	else if (rc == 0)
-		snprintf(s->result.fs.left_alone, sizeof s->result.fs.left_alone,
-		    has_fs ? "it is a logical partition" : "there is no partition");
-	return rc == 0 ? show_smaller(s, source, t, &p, e) : -1;
+	list(s, t);
+	if (find_first(s, t, &first, e) != 0)
+		return -1;
+	for (unsigned i = first; i < s->result.nparts; i++)
+		if (shrink_part(s, i, t->kind == PTABLE_NONE ? UNIT_BYTES : ALIGN_BYTES, e) != 0)
+			return -1;
+	pack(s, first);
+	if (show(s, first, e) != 0 || write_table(s, t, e) != 0)
+		return -1;
+	return shown_open(&s->smaller, s->shown, s->result.is_sectors,
+	    disk_sector_bytes(s->source), e);
 }
 
 static int
@@ -285,14 +397,14 @@ shrink_result(const struct shrink *s)
 void
 shrink_end(struct shrink *s)
 {
-	struct err ignored; /* the view is not kept, so no write to it matters */
+	struct err ignored; /* only read: nothing to lose */
 
 	if (s == NULL)
 		return;
 	if (s->smaller != NULL)
 		disk_close(s->smaller, &ignored);
-	if (s->shown != NULL)
-		disk_close(s->shown, &ignored);
-	view_close(s->view);
+	shown_end(s->shown);
+	for (unsigned i = 0; i < s->result.nparts; i++)
+		shrink_fs_end(&s->fs[i]);
 	free(s);
 }
