@@ -112,7 +112,7 @@ echo "== an NTFS whose tool fails has more room, or stays as it was"
 mkdir "$T/fails"; cat > "$T/fails/ntfsresize" << 'SH'
 #!/bin/sh
 if [ "$1" = -f ] && [ "$3" -lt "$NTFS_LEAST" ]; then
-	dd if=/dev/urandom of="$4" bs=4096 seek=100 count=9000 conv=notrunc 2> /dev/null
+	dd if=/dev/urandom of="$4" bs=4096 seek=100 count=50 conv=notrunc 2> /dev/null
 	echo "ERROR: it does not fit"; exit 1
 fi
 SH

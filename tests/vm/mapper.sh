@@ -105,7 +105,7 @@ layouts=
 for l in "${!OF[@]}"; do
 	some=$l
 	for d in ${OF[$l]}; do
-		if image shrunk $d --shrink; then
+		if image shrunk $d --shrink --margin=0; then
 			said $d
 			"$BIN/imageunzip" -q "$T/images/shrunk-$d.ndz" "$T/shrunk/$d" ||
 				fail "imageunzip of $d"

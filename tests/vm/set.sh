@@ -10,7 +10,7 @@ A=52:54:00:00:00:0a
 vm_log_more() { echo "--- mfrisbeed:"; tail "$LOGS/mfrisbeed.log"; tail -n 30 "$LOGS/server.log"; cat /srv/netboot/reports; }
 
 vm_bootable
-"$BIN/imagezip" --shrink "$D/disk" "$T/system.ndz" || { fail "imagezip --shrink"; finish; }
+"$BIN/imagezip" --shrink --margin=0 "$D/disk" "$T/system.ndz" || { fail "imagezip --shrink"; finish; }
 least=$("$BIN/imagedump" --json "$T/system.ndz" | json - '[0].sectors')
 check "the system's disk has $((least / 2048)) MiB instead of 160" [ "$least" -lt $((120 * 2048)) ]
 head -c 12000256 /dev/urandom > "$T/data"
