@@ -136,6 +136,16 @@ heed_gap(struct shrink *s, const struct ptable *t, unsigned i, struct err *e)
 	return 0;
 }
 
+static void
+leave_all(struct shrink *s)
+{
+	for (unsigned i = 0; i < s->result.nparts; i++)
+		snprintf(s->result.parts[i].fs.left_alone,
+		    sizeof s->result.parts[i].fs.left_alone,
+		    "the table has partitions of type 0, logical ones out of order, or an "
+		    "extended one without any");
+}
+
 /* Find the last partition that keeps its first sector: nothing is gained by making smaller
  * what lies in front of it. */
 static int
@@ -144,6 +154,11 @@ find_first(struct shrink *s, const struct ptable *t, unsigned *first, struct err
 	*first = 0;
 	if (t->kind == PTABLE_NONE)
 		return 0;
+	if (stays_all(t, s->order)) {
+		leave_all(s);
+		*first = s->result.nparts;
+		return 0;
+	}
 	if (stays_find(s->why, s->source, t, s->order, e) != 0)
 		return -1;
 	for (unsigned i = 1; i < s->result.nparts; i++)
@@ -205,8 +220,8 @@ pack(struct shrink *s, unsigned first)
 static int
 show(struct shrink *s, unsigned first, struct err *e)
 {
-	struct range begin = { 0, s->result.nparts > 0 ? s->result.parts[first].was.off
-		                                       : s->result.was_sectors };
+	struct range begin = { 0, first < s->result.nparts ? s->result.parts[first].was.off
+		                                           : s->result.was_sectors };
 
 	if (shown_begin(&s->shown, disk_name(s->source), e) != 0 ||
 	    shown_add(s->shown, begin, s->source, 0, e) != 0)
@@ -214,7 +229,6 @@ show(struct shrink *s, unsigned first, struct err *e)
 	for (unsigned i = first; i < s->result.nparts; i++) {
 		struct shrink_part *p = &s->result.parts[i];
 		struct disk *small = s->fs[i].disk;
-		/* Where partitions lie over each other, nothing moves: the gap is as it was. */
 		if (shown_add(s->shown, p->is, small != NULL ? small : s->source,
 			small != NULL ? 0 : p->was.off, e) != 0)
 			return -1;

@@ -107,12 +107,17 @@ is_regular(const struct ptable *t, const struct partition *const *order)
 	return rangeset_total(&t->own) == (logical + UINT64_C(1)) * unit;
 }
 
+bool
+stays_all(const struct ptable *t, const struct partition *const *order)
+{
+	return t->kind == PTABLE_MBR && !is_regular(t, order);
+}
+
 int
 stays_find(const char **why, struct disk *d, const struct ptable *t,
     const struct partition *const *order, struct err *e)
 {
 	uint8_t disk[SECTOR_BYTES], part[SECTOR_BYTES];
-	bool odd = t->kind == PTABLE_MBR && !is_regular(t, order);
 
 	if (disk_read(d, disk, sizeof disk, 0, e) != 0)
 		return -1;
@@ -121,7 +126,7 @@ stays_find(const char **why, struct disk *d, const struct ptable *t,
 		struct err ignored;
 		if (disk_read(d, part, sizeof part, p->sectors.off * SECTOR_BYTES, &ignored) != 0)
 			memset(part, 0, sizeof part);
-		why[i] = odd ? "the table has partitions out of order, or of type 0" : by_type(p);
+		why[i] = by_type(p);
 		if (why[i] == NULL)
 			why[i] = by_loader(p, disk, part, t->sector_bytes / SECTOR_BYTES);
 	}

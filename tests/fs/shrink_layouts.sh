@@ -97,6 +97,18 @@ printf 'GRUB ' | put_at 384; python3 -c "import struct, sys; sys.stdout.buffer.w
 check "without --margin, 1 GiB of NTFS stays free" grep -q "partition 2: ntfs of [0-9.]* MB is not made smaller: its files and what is to stay free need that" "$T/said"
 check "a partition with GRUB's list of blocks stays" json "$T/report" "partitions[1].first_sector=124928"
 
+echo "== partitions that lie over each other stay as they are"
+python3 - "$T/disk" << 'PY'
+import struct, sys
+with open(sys.argv[1], "r+b") as f:
+    for i, (kind, first, count) in enumerate(((0, 0, 262144), (0x83, 2048, 122880))):
+        f.seek(446 + 16 * i); f.write(struct.pack("<4xB3xII", kind, first, count))
+PY
+put_on "$T/ext4" 2048; printf behind | put_at $((262000 * 512))
+"$BIN/imagezip" -q -z 1 --shrink -R 1 "$T/disk" "$T/small.ndz" || fail "type 0: imagezip"
+rm -f "$T/new"; "$BIN/imageunzip" -q "$T/small.ndz" "$T/new" || fail "type 0: imageunzip"
+check "what is behind the last one that begins is there" cmp -n $((262144 * 512)) "$T/disk" "$T/new"
+
 echo "== 4Kn"
 rm -f "$T/disk"; truncate -s 140M "$T/disk"; LOOP=$(losetup -f --show --sector-size 4096 "$T/disk") || fail losetup; CLEANUP+=('losetup -d "$LOOP" 2> /dev/null')
 printf 'label: gpt\nstart=256, size=15360\nstart=15616, size=15360\n' | sfdisk -q "$LOOP" || fail "sfdisk 4Kn"
