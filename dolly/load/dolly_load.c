@@ -404,7 +404,7 @@ run(struct node_load *l, struct err *e)
 	return rc < 0 ? -1 : 0;
 }
 
-/* For how long there must be no client before the relay is stopped.  A session from which
+/* For how long no client may be heard before the relay is stopped.  A session from which
  * a client has requested something ends by itself two seconds after its last client has
  * left, and must not be stopped before. */
 static uint64_t
@@ -415,23 +415,22 @@ relay_patience_us(const struct node_load *l, const struct relay_stats *s)
 	return s->blocks_sent > 0 && us < RELAY_ENDS_US ? RELAY_ENDS_US : us;
 }
 
-/* Waits until the relay's clients have the whole image, or there has been no client for
- * the time of --patience.  The session ends by itself only after a client has requested
- * something, and a client that has died counts until the session forgets it. */
+/* Waits until the relay's clients have the whole image, or none was heard for the time of
+ * --patience.  The session ends by itself only after a client has requested something, and
+ * counts one that is silent for minutes: who has died, or was never there. */
 static int
 finish_relay(struct node_load *l, struct err *e)
 {
-	uint64_t there_us = clock_us(); /* when a client was there last */
+	uint64_t there_us = clock_us(); /* when a client that was there was heard last */
 	struct relay_stats s = { 0 };
 	char text[60];
 
 	while (l->relay != NULL && !s.over) {
 		relay_stats(l->relay, &s);
-		if (s.here > 0)
-			there_us = clock_us();
+		if (s.here > 0 && s.busy_us > there_us)
+			there_us = s.busy_us;
 		if (clock_us() - there_us > relay_patience_us(l, &s)) {
-			l->cfg->warn(
-			    l->cfg->arg, "no client has loaded the relayed image");
+			l->cfg->warn(l->cfg->arg, "no client loads the relayed image");
 			break;
 		}
 		if (cancel_check(e) != 0)

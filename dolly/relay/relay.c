@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/hostport.h"
 #include "common/disk/disk.h"
 #include "common/image/read/source_live.h"
@@ -29,6 +30,7 @@ struct relay {
 	struct session_config each;
 	struct serve *serve;
 	uint32_t number, chunks, left; /* of the session; of the image; that were not put yet */
+	uint64_t sent, sent_us; /* blocks at the last look; when there were more than before */
 };
 
 /* Makes the file: `file`, or a new one in TMPDIR when it is NULL. */
@@ -160,6 +162,19 @@ relay_put(struct relay *r, uint32_t chunk, const void *bytes, struct err *e)
 	return 0;
 }
 
+/* Clients of the base protocol may get all that they lack without a word. */
+static uint64_t
+busy_us(struct relay *r, uint64_t sent)
+{
+	struct client_row last;
+
+	if (sent != r->sent)
+		r->sent_us = clock_us();
+	r->sent = sent;
+	bool heard = serve_clients(r->serve, r->number, &last, 1) == 1;
+	return heard && last.heard_us > r->sent_us ? last.heard_us : r->sent_us;
+}
+
 void
 relay_stats(struct relay *r, struct relay_stats *s)
 {
@@ -180,6 +195,7 @@ relay_stats(struct relay *r, struct relay_stats *s)
 	s->here = st.tally.server.clients;
 	s->blocks_sent = st.tally.server.blocks_sent;
 	s->bytes_sent = st.tally.server.bytes_sent;
+	s->busy_us = busy_us(r, s->blocks_sent);
 }
 
 void

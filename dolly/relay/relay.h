@@ -32,7 +32,8 @@ struct relay_stats {
 	bool over;               /* its clients have left, or it has failed */
 	struct err err;          /* why it has failed; kind ERR_NONE: it has not */
 	uint32_t clients, done;  /* clients that came; clients that said they are complete */
-	uint32_t here;           /* clients that are there now */
+	uint32_t here;           /* clients that have not left, and are not forgotten */
+	uint64_t busy_us; /* when one was heard, or blocks were sent, last; 0: never */
 	uint64_t blocks_sent;    /* also to clients that have only joined */
 	uint64_t bytes_sent;
 };

@@ -124,17 +124,12 @@ done
 relay() {
 	rm -f "$T/d3" "$T/d4"; : > "$T/log3"
 	dolly_serves
-	ip netns exec "${LAB}3" timeout 200 "$BIN/dolly" join --patience 8 \
+	ip netns exec "${LAB}3" timeout 120 "$BIN/dolly" join --patience 8 \
 	    --relay $GROUP:$PORT 10.9.0.1 "$T/d3" > /dev/null 2> "$T/log3" &
 	NODE=$!; PIDS+=($!)
 	begins $NODE grep -q "serving file" "$T/log3" || fail "no relay: $(cat "$T/log3")"
 }
-echo "== its relay, and packets that nobody needs"
-relay
-among_packets "$(cat /proc/$NODE/task/$NODE/children)" "$T/log3" s 10.9.0.1
-gone $NODE $SERVER
-
-echo "== ... and a neighbour who sends again what passes, and not as it was"
+echo "== dolly's relay, and a neighbour who sends again what passes, and not as it was"
 for as in own server; do
 	relay
 	ip netns exec "${LAB}2" "$PYTHON" -E -S "$HELPERS/hostile.py" 10.9.0.12 $GROUP $PORT 60 - \
@@ -149,6 +144,15 @@ for as in own server; do
 	no_crash "the node" 0 "$T/log3"
 	wait $SERVER; check "the server" [ $? = 0 ]
 done
+
+echo "== its relay, and packets that nobody needs"
+relay
+among_packets "$(cat /proc/$NODE/task/$NODE/children)" "$T/log3" s 10.9.0.1
+since=$SECONDS
+load 4 "$T/d4"; loaded 4
+check "who loads from it then has the disk" cmp "$T/disk" "$T/d4"
+# The strangers have joined, and never leave: the node waits for them, beside what is next here.
+RELAYS=$NODE
 
 echo "== the measuring of a link"
 ip netns exec "${LAB}3" "$BIN/dolly" calibrate --listen --patience 300 -p 7002 2> "$T/listen.log" &
@@ -172,4 +176,10 @@ s.sendall(b"dolly-s\n")
 assert s.recv(1000)'
 no_crash "the listener" 0 "$T/listen.log"
 kill $LISTENS; wait $LISTENS 2> /dev/null
+echo "== the relay ends without a word of the strangers"
+wait $RELAYS; rc=$?; check "the node: $(tail -n 1 "$T/log3")" [ $rc = 0 ]
+check "after $((SECONDS - since)) s" [ $((SECONDS - since)) -lt 60 ]
+check "and has the disk" cmp "$T/disk" "$T/d3"
+no_crash "the node" 0 "$T/log3"
+wait $SERVER; check "the server" [ $? = 0 ]
 finish
