@@ -3,10 +3,21 @@
  * own thread never calls it: its last action is to put SESSION_HAS_ENDED into the mailbox. */
 #include "frisbeed/serve/serve_impl.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "frisbeed/serve/neighbour.h"
+
+enum { RETURNED_BYTES = 128 << 10 }; /* where the C library begins, too */
+
+/* The buffers of a stream go back to the system when it has ended.  The C library would count
+ * what was freed as what is needed again, and keep as much for each of 16 threads. */
+static void
+return_memory(void)
+{
+	mallopt(M_MMAP_THRESHOLD, RETURNED_BYTES);
+}
 
 /* The number of streams that may share the rate. */
 static unsigned
@@ -27,6 +38,7 @@ serve_new(struct serve **out, const struct serve_config *c, struct err *e)
 
 	if (s == NULL)
 		return err_nomem(e, "the sessions");
+	return_memory();
 	s->cfg = *c;
 	pthread_mutex_init(&s->lock, NULL);
 	/* A stream that is alone keeps its own pace. */
