@@ -35,19 +35,17 @@ ip -n "${LAB}2" addr add 10.8.0.1/24 dev eth1 && ip -n "${LAB}2" link set eth1 u
 ip -n "${LAB}1" addr flush dev eth0 && ip -n "${LAB}1" addr add 10.8.0.11/24 dev eth0 &&
     ip -n "${LAB}1" route add 224.0.0.0/4 dev eth0
 serve -T 0 -W 30M "$T/disk.ndz"
-whole=0
-for seed in $SEEDS; do
-	middle 2 session $GROUP $PORT 10.9.0.12 10.8.0.1 1 $seed
-	on 1 timeout 20 "$BIN/frisbee" -q -T 5 -m $GROUP -p $PORT "$T/d1" 2> "$T/log1"; rc=$?
+# Of a chunk some four blocks are wrong each time.  A load is whole, or says why not, in a tenth of
+# this time.
+for seed in ${LOAD_SEEDS:-1 2}; do
+	since=$SECONDS
+	middle 2 session $GROUP $PORT 10.9.0.12 10.8.0.1 4 $seed
+	on 1 timeout 90 "$BIN/frisbee" -q -T 5 -m $GROUP -p $PORT "$T/d1" 2> "$T/log1"; rc=$?
+	check "seed $seed: it ended after $((SECONDS - since)) s" [ $rc != 124 ]
 	no_crash "seed $seed" $rc "$T/log1"
-	if [ $rc = 0 ]; then
-		whole=$((whole + 1))
-		check "seed $seed: nothing wrong was installed" cmp "$T/disk" "$T/d1"
-	fi
+	[ $rc != 0 ] || check "seed $seed: nothing wrong was installed" cmp "$T/disk" "$T/d1"
 	gone $MIDDLE; rm -f "$T/d1"
 done
-echo "$whole loads became whole"
-[ $whole -gt 0 ] || fail "none did"
 echo "== ... to one who reads it as a disk"
 if instrumented; then
 	echo "nbdkit cannot run a plugin that is instrumented"

@@ -49,6 +49,7 @@ test_mended(void)
 	T_CHECK(n < 100);
 	T_CHECK(blockmap_test(&feeder_back(s, 1)->bad, 200000 / 1024));
 	T_CHECK(put(s) == WIRE_CHUNK_BLOCKS);
+	T_CHECK(put(s) == n); /* what came anew is as good as what came first */
 	memcpy(feeder_buffer(s, 1), good, sizeof good);
 	feed(s, 0, 1, NDZ_CHUNK_BYTES);
 	T_CHECK(hears(FEEDER_FREE, 1));
@@ -56,6 +57,29 @@ test_mended(void)
 	T_CHECK(hears(FEEDER_DONE, 0));
 	T_CHECK(feeder_close(s, NULL, &e) == 0);
 	T_CHECK(onto.stats.chunks == 1);
+	mailbox_free(box);
+}
+
+/* Of what comes again something is damaged each time, but ever less. */
+static void
+test_ever_less(void)
+{
+	struct feeder *s = begin(in_scratch("less"));
+	uint32_t first;
+
+	feeder_buffer(s, 1)[100000] ^= 4;
+	feeder_buffer(s, 1)[200000] ^= 4;
+	feeder_buffer(s, 1)[300000] ^= 4;
+	uint32_t last = first = put(s);
+	for (uint32_t at = 100000; at <= 200000; at += 100000) {
+		feeder_buffer(s, 1)[at] ^= 4;
+		uint32_t n = put(s);
+		T_CHECK(n > 0 && n < last);
+		T_CHECK(!blockmap_test(&feeder_back(s, 1)->bad, at / WIRE_BLOCK_BYTES));
+		last = n;
+	}
+	T_CHECK(first < WIRE_CHUNK_BLOCKS);
+	T_CHECK(feeder_close(s, NULL, &(struct err){ 0 }) == -1);
 	mailbox_free(box);
 }
 
@@ -189,7 +213,8 @@ is_right(const char *target)
 	return right && memcmp(now, raw, sizeof raw) == 0;
 }
 
-/* First the damaged fragment, then all; from then on the chunk's own digest counts. */
+/* First the damaged fragment, then all; from then on the chunk's own digest counts, and which
+ * fragment is damaged is still known. */
 static void
 test_part_mended(void)
 {
@@ -207,8 +232,10 @@ test_part_mended(void)
 	T_CHECK(put_part(s) == WIRE_CHUNK_BLOCKS);
 	arrive(s, &all);
 	feeder_buffer(s, 1)[at * WIRE_BLOCK_BYTES + 700] ^= 4;
-	T_CHECK(put_part(s) == WIRE_CHUNK_BLOCKS);
-	arrive(s, &all);
+	uint32_t again = put_part(s);
+	T_CHECK(again > 0);
+	T_CHECK(again < 100);
+	arrive(s, &feeder_back(s, 1)->bad);
 	put_here(s);
 	T_CHECK(hears(FEEDER_FREE, 1));
 	feeder_end(s);
@@ -241,6 +268,7 @@ main(void)
 	scratch_init();
 	make_chunk();
 	test_mended();
+	test_ever_less();
 	test_stays_damaged();
 	test_cannot_be_written();
 	test_part_mended();

@@ -9,8 +9,8 @@
  * Each chunk of an image is proved before anything is done with it (prove.h); the sink
  * decodes what nothing else proves, if it can, while others are put.  A buffer
  * whose chunk is not proved comes back as damaged: some of the chunk's blocks should come
- * again, and after a second failure all of them.  How often they are asked for again is
- * the caller's choice. Where the sink wants chunks in order, chunks behind a damaged one
+ * again, and when these do not become fewer all of them.  How often they are asked for
+ * again is the caller's choice. Where the sink wants chunks in order, chunks behind a damaged one
  * wait in their buffers.
  *
  *	feeder_new()	opens the sink, and starts the thread

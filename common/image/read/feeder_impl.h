@@ -41,7 +41,8 @@ struct feeder {
 	 * damaged, by number modulo `buffers`.  NULL: the sink takes any order. */
 	struct filled **waiting;
 	uint32_t next; /* the chunk that such a sink takes next */
-	bool *damaged; /* by chunk: it came damaged before; NULL: not known */
+	/* By chunk: how many of its blocks were to come again last; 0: none; NULL: not known. */
+	uint16_t *damaged;
 	uint32_t nchunks;
 	pthread_mutex_t lock; /* of wants, nwants, wants_cap and told */
 	uint32_t *wants;      /* chunks that feeder_wants() has not given out */

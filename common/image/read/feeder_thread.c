@@ -92,10 +92,24 @@ prove(struct feeder *s, struct filled *f, struct err *e)
 	return -1;
 }
 
-/* Sends back a damaged chunk, whose blocks are to come again.  -1: that would not help.
- * After a first failure only the damaged blocks come again; after a second one all of
- * them, because no digest covers every block (padding), and parity spreads an error of
- * one block to others. */
+/* Only the damaged blocks are to come again, as long as they become fewer; else all, because
+ * no digest covers every block (padding), and parity spreads an error of one block to
+ * others. */
+static void
+name_bad(struct feeder *s, struct filled *f)
+{
+	uint32_t chunk = f->back.came.number, n = blockmap_count(&f->back.bad);
+	bool known = s->damaged != NULL && chunk < s->nchunks;
+
+	if (!known || (s->damaged[chunk] != 0 && n >= s->damaged[chunk])) {
+		f->back.bad = blockmap_range(0, WIRE_CHUNK_BLOCKS);
+		n = WIRE_CHUNK_BLOCKS;
+	}
+	if (known)
+		s->damaged[chunk] = (uint16_t)n;
+}
+
+/* Sends back a damaged chunk, whose blocks are to come again.  -1: that would not help. */
 static int
 send_back(struct feeder *s, struct filled *f, struct err *e)
 {
@@ -105,11 +119,7 @@ send_back(struct feeder *s, struct filled *f, struct err *e)
 	f->proved = NULL;
 	if ((s->prover == NULL && s->cfg.unpack == NULL) || !prover_blames_chunk(e))
 		return err_ctx(e, "chunk %u", chunk);
-	bool known = s->damaged != NULL && chunk < s->nchunks;
-	if (!known || s->damaged[chunk])
-		f->back.bad = blockmap_range(0, WIRE_CHUNK_BLOCKS);
-	if (known)
-		s->damaged[chunk] = true;
+	name_bad(s, f);
 	f->back.why = *e;
 	mailbox_put(s->cfg.box, FEEDER_DAMAGED, number_of(f));
 	return 0;
