@@ -18,6 +18,7 @@
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/timed.h"
+#include "common/image/read/chunk.h"
 
 enum {
 	PATIENCE_MS = 700,       /* until the next member is asked as well */
@@ -298,20 +299,75 @@ close_all(void *self)
 	free(s);
 }
 
-/* Compare this chunk in all members. */
-static int
-compare_chunk(struct several *s, uint32_t chunk, uint8_t *a, uint8_t *b, struct err *e)
+/* What a chunk says of itself, and whether that is so. */
+struct said {
+	bool parsed, good, has_digest;
+	uint8_t digest[EXT_DIGEST_BYTES];
+	uint8_t uuid[NDZ_UUID_BYTES]; /* of the image, which the digest does not cover */
+};
+
+static struct said
+said_of(const uint8_t *bytes)
 {
-	if (source_read(&s->members[0].source, chunk, NULL, a, e) != 0)
-		return -1;
-	for (size_t i = 1; i < s->n; i++) {
-		if (source_read(&s->members[i].source, chunk, NULL, b, e) != 0)
+	struct said s = { 0 };
+	struct chunk c;
+	struct err ignored;
+
+	if (chunk_parse(&c, bytes, &ignored) != 0)
+		return s;
+	s.parsed = true;
+	s.good = chunk_check_digest(&c, bytes, &ignored) == 0;
+	s.has_digest = c.ext.has_digest;
+	if (s.has_digest)
+		memcpy(s.digest, c.ext.digest, sizeof s.digest);
+	if (c.ext.has_uuid)
+		memcpy(s.uuid, c.ext.uuid, sizeof s.uuid);
+	chunk_free(&c);
+	return s;
+}
+
+enum verdict { SAME, OTHER, DAMAGED /* so that it cannot be told */ };
+
+/* Of the same chunk, one may be damaged: whoever reads it then asks another member. */
+static enum verdict
+judge(const uint8_t *a, const uint8_t *b)
+{
+	if (memcmp(a, b, SOURCE_CHUNK_BYTES) == 0)
+		return SAME;
+	struct said x = said_of(a), y = said_of(b);
+	if (x.has_digest && y.has_digest &&
+	    memcmp(x.digest, y.digest, sizeof x.digest) == 0 &&
+	    memcmp(x.uuid, y.uuid, sizeof x.uuid) == 0)
+		return SAME;
+	return x.parsed == y.parsed && x.good == y.good ? OTHER : DAMAGED;
+}
+
+static int
+refuse(struct several *s, size_t i, const char *why, struct err *e)
+{
+	return err_set(e, ERR_FORMAT, "%s: %s as %s", source_name(&s->members[i].source),
+	    why, name(s));
+}
+
+/* Compare member i with the first one: the first chunk, or else the next one, and the last. */
+static int
+compare_member(struct several *s, size_t i, uint8_t *a, uint8_t *b, struct err *e)
+{
+	uint32_t last = s->info.chunks - 1, next = 0;
+	enum verdict v = DAMAGED;
+
+	for (uint32_t chunk = 0; chunk <= last; chunk = next) {
+		if (source_read(&s->members[0].source, chunk, NULL, a, e) != 0 ||
+		    source_read(&s->members[i].source, chunk, NULL, b, e) != 0)
 			return -1;
-		if (memcmp(a, b, SOURCE_CHUNK_BYTES) != 0)
-			return err_set(e, ERR_FORMAT, "%s: is not the same image as %s",
-			    source_name(&s->members[i].source), name(s));
+		enum verdict now = judge(a, b);
+		if (now == OTHER)
+			return refuse(s, i, "is not the same image", e);
+		v = now == SAME ? SAME : v;
+		next = v == SAME && chunk < last ? last : chunk + 1;
 	}
-	return 0;
+	return v == SAME ? 0
+	                 : refuse(s, i, "is too damaged to be known for the same image", e);
 }
 
 static int
@@ -330,11 +386,8 @@ compare(struct several *s, struct err *e)
 	}
 	if (rc == 0 && s->info.in_order)
 		rc = err_set(e, ERR_UNSUPPORTED, "%s: is read in order alone", name(s));
-	if (rc == 0 && s->info.chunks > 0)
-		rc = compare_chunk(s, 0, two, two + SOURCE_CHUNK_BYTES, e);
-	if (rc == 0 && s->info.chunks > 1)
-		rc = compare_chunk(
-		    s, s->info.chunks - 1, two, two + SOURCE_CHUNK_BYTES, e);
+	for (size_t i = 1; rc == 0 && s->info.chunks > 0 && i < s->n; i++)
+		rc = compare_member(s, i, two, two + SOURCE_CHUNK_BYTES, e);
 	free(two);
 	return rc;
 }

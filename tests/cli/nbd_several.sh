@@ -19,6 +19,10 @@ python3 -c 'import random, sys; open(sys.argv[1], "wb").write(random.Random(1).r
 cp "$T/rnd.ndz" "$T/b.ndz"; cp "$T/rnd.ndz" "$T/c.ndz"
 spoil_byte "$T/b.ndz" 1500000; spoil_byte "$T/c.ndz" 3500000
 check "damaged in different places" comes_out "$T/rnd" image="$T/b.ndz" image="$T/c.ndz"
+cp "$T/rnd.ndz" "$T/d.ndz"; spoil_byte "$T/d.ndz" 500000
+check "one whose first chunk is damaged" comes_out "$T/rnd" image="$T/d.ndz" image="$T/rnd.ndz"
+cp "$T/rnd.ndz" "$T/e.ndz"; spoil_byte "$T/e.ndz" 0
+check "... so that it says nothing" comes_out "$T/rnd" image="$T/rnd.ndz" image="$T/e.ndz"
 spoil_byte "$T/c.ndz" 1500000
 if comes_out "$T/rnd" image="$T/b.ndz" image="$T/c.ndz" 2> /dev/null; then fail "damaged in the same place"; fi
 check "damage in all of them is an error" grep -q "b.ndz: chunk 1" "$T/nbd.log"
