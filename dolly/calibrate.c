@@ -56,8 +56,6 @@ show_json(const struct calibration *c, const char *host, struct err *e)
 	const struct network_machine *m = &c->machine;
 	struct json *j = json_new();
 
-	if (j == NULL)
-		return err_nomem(e, "a report");
 	json_object(j, NULL);
 	json_string(j, "host", host);
 	json_uint(j, "cores", (uint64_t)m->cores);

@@ -57,8 +57,6 @@ report_json(const struct options *o, const struct dolly_load_stats *s, FILE *to,
 {
 	struct json *d = json_new();
 
-	if (d == NULL)
-		return err_nomem(e, "a report");
 	json_object(d, NULL);
 	json_uint(d, "chunks", s->node.chunks);
 	json_uint(d, "bytes_received", s->node.received);

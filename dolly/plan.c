@@ -45,8 +45,6 @@ show_json(const struct network *n, const struct prediction *p, struct err *e)
 {
 	struct json *j = json_new();
 
-	if (j == NULL)
-		return err_nomem(e, "a report");
 	json_object(j, NULL);
 	json_string(j, "server", n->points[n->server].name);
 	json_array(j, "predictions");

@@ -181,8 +181,6 @@ show_json(const struct options *o, const struct roster *r, const struct meant *m
 {
 	struct json *j = json_new();
 
-	if (j == NULL)
-		return err_nomem(e, "a report");
 	json_object(j, NULL);
 	put_run(j, run, o->key != NULL);
 	put_nodes(j, r, meant);

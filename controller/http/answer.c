@@ -103,8 +103,6 @@ answer_error(struct MHD_Connection *conn, unsigned status, const struct err *e)
 {
 	struct json *j = json_new();
 
-	if (j == NULL)
-		return MHD_NO;
 	json_object(j, NULL);
 	json_string(j, "error", e->text);
 	json_string(j, "kind", kind_of(e));
@@ -381,8 +379,6 @@ answer(struct web *x, struct request *r)
 {
 	struct making m = { .x = x, .j = json_new(), .now = x->c.now(x->c.arg) };
 
-	if (m.j == NULL)
-		return MHD_NO;
 	switch (r->route.call) {
 	case ROUTE_SESSIONS:
 		return give_sessions(&m, r);

@@ -233,8 +233,7 @@ line(void)
 {
 	struct json *j = json_new();
 
-	if (j != NULL)
-		json_one_line(j);
+	json_one_line(j);
 	return j;
 }
 
@@ -243,8 +242,6 @@ put_hello(struct stream *s, FILE *f, struct swap_now now)
 {
 	struct json *j = line();
 
-	if (j == NULL)
-		return;
 	json_object(j, NULL);
 	json_string(j, "version", SUITE_VERSION);
 	json_uint(j, "time", (uint64_t)now.wall_s);
@@ -257,10 +254,10 @@ static void
 put_sessions(struct stream *s, FILE *f, struct swap_now now)
 {
 	const struct swap *w = s->of->x->c.w;
-	struct json *j;
 
 	for (size_t i = 0; i < w->nsessions; i++)
-		if (w->sessions[i]->changed > s->told && (j = line()) != NULL) {
+		if (w->sessions[i]->changed > s->told) {
+			struct json *j = line();
 			shapes_session(j, NULL, w, w->sessions[i], now, s->of->x->c.orders);
 			json_end(j);
 			put(s, f, "session", j);
@@ -271,10 +268,10 @@ static void
 put_nodes(struct stream *s, FILE *f)
 {
 	const struct swap *w = s->of->x->c.w;
-	struct json *j;
 
 	for (size_t i = 0; i < w->nnodes; i++)
-		if (w->nodes[i].changed > s->told && (j = line()) != NULL) {
+		if (w->nodes[i].changed > s->told) {
+			struct json *j = line();
 			shapes_node(j, NULL, w, &w->nodes[i]);
 			put(s, f, "node", j);
 		}
@@ -284,11 +281,11 @@ static void
 put_images(struct stream *s, FILE *f)
 {
 	const struct images *x = s->of->x->c.images;
-	struct json *j;
 
 	for (size_t i = 0; i < x->n; i++) {
-		if (x->files[i].changed <= s->images_told || (j = line()) == NULL)
+		if (x->files[i].changed <= s->images_told)
 			continue;
+		struct json *j = line();
 		if (x->files[i].gone) {
 			json_object(j, NULL);
 			json_string(j, "kind", "image");

@@ -1,5 +1,5 @@
-/* wires.c: the sockets of an engine (wires.h).  serve.c and join.c call it, in the engine's
- * thread. */
+/* wires.c: the sockets of an engine (wires.h).  serve.c and dolly/load/dolly_load.c call it, in
+ * the engine's thread. */
 #include "dolly/net/wires.h"
 
 #include <arpa/inet.h>
