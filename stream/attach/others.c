@@ -5,7 +5,8 @@
  *	other machines -- TCP -- borders -- two ends each -- Unix socket -- nbdkit
  *
  * An nbdkit has as many connections as come, each with a thread, and waits for each
- * without end. */
+ * without end.  So it hears of nobody who has not begun to speak NBD: the server's first
+ * words, which are always the same, are said here, and those of nbdkit are dropped. */
 #include "stream/attach/others.h"
 
 #include <errno.h>
@@ -30,7 +31,12 @@ enum {
 	NBD_PORT = 10809,
 	PLACES = 64, /* one reader has a few connections */
 	ADDRESSES = 4, /* that a name may have */
-	/* A client's flags and its first option are there within this time. */
+	/* The server's first words, and a client's flags and first option, which are there
+	 * within this time (the NBD protocol, "fixed newstyle negotiation"). */
+	GREETING_BYTES = 18,
+	FLAGS_BYTES = 4,
+	FLAGS_MAX = 3,
+	MAGIC_BYTES = 8,
 	FIRST_BYTES = 20,
 	FIRST_US = 5000000,
 	/* A machine that takes nothing for this time is gone. */
@@ -44,7 +50,7 @@ struct end {
 	struct caller caller;
 	struct end *other;
 	bool ended; /* nothing more comes from here */
-	uint64_t came;
+	size_t greeting; /* bytes that are still to come of it; it was said before */
 	size_t n, off; /* what has come from here, and is not sent to the other end */
 	uint8_t bytes[ROOM];
 };
@@ -62,6 +68,23 @@ struct others {
 
 /* Connections. */
 
+/* Magic, magic, and the flags "fixed newstyle" and "no zeroes". */
+static const uint8_t greeting[GREETING_BYTES] = "NBDMAGICIHAVEOPT\0\3";
+
+/* Drops what has come of the greeting.  False: it is another one than the client was told. */
+static bool
+drop_greeting(struct end *from)
+{
+	size_t n = from->greeting < from->n ? from->greeting : from->n;
+
+	if (memcmp(from->bytes, greeting + GREETING_BYTES - from->greeting, n) != 0)
+		return false;
+	from->greeting -= n;
+	from->n -= n;
+	from->off = from->n > 0 ? n : 0;
+	return true;
+}
+
 static bool
 receive(struct end *from, struct end *to)
 {
@@ -71,7 +94,8 @@ receive(struct end *from, struct end *to)
 		return errno == EAGAIN;
 	from->ended = n == 0;
 	from->n = (size_t)n;
-	from->came += (size_t)n;
+	if (!drop_greeting(from))
+		return false;
 	return !from->ended || shutdown(to->caller.watch.fd, SHUT_WR) == 0;
 }
 
@@ -109,25 +133,7 @@ is_over(const struct end *x, uint32_t events)
 	return x->ended ? closed || x->other->ended : closed && x->n > 0;
 }
 
-static void
-ready(void *arg, struct caller *c, uint32_t events)
-{
-	struct end *x = (struct end *)c;
-	bool was_silent = x->came < FIRST_BYTES;
-	(void)arg;
-
-	if (!pass(x, x->other) || !pass(x->other, x) || is_over(x, events)) {
-		border_hang_up(c);
-		return;
-	}
-	if (was_silent && x->came >= FIRST_BYTES)
-		border_heard(c, UINT64_MAX);
-	want(x);
-	want(x->other);
-}
-
-/* Connects to nbdkit, and waits while its queue is full, which it soon empties: whoever has
- * a place here must not lose it because many others come and go. */
+/* Connects to nbdkit, and waits while its queue is full, which it soon empties. */
 static int
 dial(const struct sockaddr_un *at)
 {
@@ -143,20 +149,70 @@ dial(const struct sockaddr_un *at)
 	return -1;
 }
 
+/* Are these a client's flags, and the beginning of an option? */
+static bool
+speaks_nbd(const uint8_t *first)
+{
+	const uint8_t *magic = greeting + MAGIC_BYTES;
+
+	return memcmp(first, "\0\0", FLAGS_BYTES - 1) == 0 && first[FLAGS_BYTES - 1] <= FLAGS_MAX &&
+	       memcmp(first + FLAGS_BYTES, magic, MAGIC_BYTES) == 0;
+}
+
+/* Whoever has begun to speak NBD gets a connection to nbdkit. */
+static bool
+go_on(const struct others *o, struct end *x)
+{
+	struct err ignored;
+	int fd = speaks_nbd(x->bytes) ? dial(&o->server) : -1;
+
+	if (fd >= 0)
+		x->other = (struct end *)border_add(x->caller.of, fd, EPOLLIN, &ignored);
+	if (x->other == NULL)
+		return false;
+	x->other->other = x;
+	x->other->greeting = GREETING_BYTES;
+	border_heard(&x->caller, UINT64_MAX);
+	return true;
+}
+
+/* Takes a client's first words. */
+static bool
+listen_to(const struct others *o, struct end *x)
+{
+	ssize_t n = recv(x->caller.watch.fd, x->bytes + x->n, sizeof x->bytes - x->n, 0);
+
+	if (n <= 0)
+		return n < 0 && errno == EAGAIN;
+	x->n += (size_t)n;
+	return x->n < FIRST_BYTES || go_on(o, x);
+}
+
+static void
+ready(void *arg, struct caller *c, uint32_t events)
+{
+	struct end *x = (struct end *)c;
+
+	if (x->other == NULL && !listen_to(arg, x)) {
+		border_hang_up(c);
+		return;
+	}
+	if (x->other == NULL)
+		return;
+	if (!pass(x, x->other) || !pass(x->other, x) || is_over(x, events)) {
+		border_hang_up(c);
+		return;
+	}
+	want(x);
+	want(x->other);
+}
+
 static bool
 came(void *arg, struct caller *c)
 {
-	struct others *o = arg;
-	struct end *x = (struct end *)c;
-	struct err ignored;
-	int fd = dial(&o->server);
-
+	(void)arg;
 	accepting_keep(c->watch.fd, SILENT_MS);
-	if (fd >= 0)
-		x->other = (struct end *)border_add(c->of, fd, EPOLLIN, &ignored);
-	if (x->other != NULL)
-		x->other->other = x;
-	return x->other != NULL;
+	return send(c->watch.fd, greeting, sizeof greeting, MSG_NOSIGNAL) == sizeof greeting;
 }
 
 /* Both ends go together. */
