@@ -207,6 +207,8 @@ echo "== a larger disk"
 with='disk=sda;'
 cmdline 'frisbee.group=239.1.2.3'
 says "not grown unless that is asked for" "" "$with growfs() { echo grown; }; grow_disk"
+cmdline 'frisbee.group=239.1.2.3 frisbee.fit=yes'
+says "filesystems follow partitions that fit the disk" "say /dev/sda: grown" "$with growfs() { echo \"\$1: grown\"; }; grow_disk"
 cmdline 'frisbee.group=239.1.2.3 frisbee.grow=yes'
 says "what growfs says" "say /dev/sda: partition 2: ext4 grew from 1 GB to 2 GB" "$with growfs() { echo \"\$1: partition 2: ext4 grew from 1 GB to 2 GB\"; }; grow_disk"
 says "left alone is no failure" "say left alone: swap
@@ -215,7 +217,7 @@ fails="growfs() { echo 'growfs: /dev/sda2: no' >&2; return 1; }"
 loads="frisbee() { :; }; personalise_disk() { :; }; load; echo \$done_line"
 says "nor is a tool that fails, but it is said at the end" "say loading an image onto sda from 239.1.2.3
 say growfs: /dev/sda2: no
-sda is loaded, but its last filesystem is not grown: growfs's exit status is 1" "$with $fails; $loads"
+sda is loaded, but not all of its filesystems are grown: growfs's exit status is 1" "$with $fails; $loads"
 cmdline 'frisbee.group=239.1.2.3'
 says "which says nothing of it otherwise" "say loading an image onto sda from 239.1.2.3
 sda is loaded" "$with $fails; $loads"
