@@ -14,6 +14,7 @@ PAGES = {
     "common/disk/range_json.c": ["imagezip", "imageunzip", "imagedump", "imagehash", "frisbee"],
     "common/image/format/lost.c": ["imageunzip", "imagedump", "frisbee"],
     "common/image/write/rewrite.c": ["imagedelta", "imagerezip"],
+    "common/layout/fitplan_text.c": ["imageunzip"],
     "common/resize/": ["growfs"],
     "stream/": ["streamdisk"],
     "controller/": ["controllerd"],

@@ -154,7 +154,7 @@ says "from a master server" "say loading ubuntu onto sda from boss
 say frisbee -S boss -F ubuntu -T 43200 --progress=3 -T 9 /dev/sda" "$with load"
 cmdline 'frisbee.server=boss frisbee.image=ubuntu frisbee.options=-T,9 frisbee.fit=yes'
 says "with partitions that fit the disk" "say loading ubuntu onto sda from boss
-say frisbee -S boss -F ubuntu -T 43200 --progress=3 --fit -T 9 /dev/sda" "$with load"
+say frisbee -S boss -F ubuntu -T 43200 --progress=3 --fit -T 9 /dev/sda" "$with growfs() { :; }; load"
 cmdline 'frisbee.group=239.1.2.3 frisbee.port=7 frisbee.group-key=other'
 says "nothing is loaded without the key that is wanted" "fail there is no key other in this ramdisk: netboot/build puts it there" "$with load"
 says "and nothing is streamed" "fail there is no key other in this ramdisk: netboot/build puts it there" \
