@@ -17,7 +17,7 @@ def lab(kind, clients, f, file, *options, loss=0, **env):
     """One run of bench/net, on tmpfs where there is room for all disks."""
     if loss:
         env["LOSS"] = str(loss)
-    if "SAME" not in env and not f.room_for(clients):
+    if "MUST_BE" not in env and not f.room_for(clients):
         env["TARGETS"] = "null"
     elif f.room_for(WARM * clients):
         env["WARM"] = str(int(WARM * clients * allocated_bytes()))
@@ -89,7 +89,7 @@ def bench_net_late(f):
     """Two of four nodes come 5 s late, and all must have the same disk; nobody else can join."""
     same = f.dir + "/same"
     run(f"{BIN}/imageunzip -q -j2 {f.need()} {same}")
-    r = lab("frisbee", 4, f, f.ndz, "-W", "600M", LATE="5", SAME=same)
+    r = lab("frisbee", 4, f, f.ndz, "-W", "600M", LATE="5", MUST_BE=same)
     os.unlink(same)
     early, late = (statistics.mean(r["nodes_s"][i:i + 2]) for i in (0, 2))
     report("load, 5 s late, -W 600M", late, early, "those that came first", "s", False, 1)
