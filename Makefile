@@ -226,7 +226,7 @@ mutants: deps
 demo:
 	@scripts/deps build demo
 	@scripts/demo --try
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all $(JSON) $(SAME)
 	@scripts/demo
 # Kernel and ramdisk that load and capture the disks of machines booted from the network.
 netboot:
@@ -270,7 +270,7 @@ check-arch:
 # Not part of check: takes minutes, and a quiet machine.
 bench:
 	@scripts/deps build bench
-	@$(MAKE) --no-print-directory all $(STUDIES)
+	@$(MAKE) --no-print-directory all $(STUDIES) $(JSON) $(SAME)
 	@bench/run
 # The pictures of docs/compared.md, from the figures that are committed; bench/plots build/bench.json DIR: those of a run.
 plots:

@@ -10,8 +10,8 @@
 
 /* Make one source of n, which are taken over, also on failure; each must be readable by chunk
  * number.  The owner of the calling thread (cancel.h) must outlast the source.  ERR_FORMAT: their
- * lengths differ, or their first or last chunks, and not only because one is damaged; ERR_UNSUPPORTED: they can be read in order only;
- * errors of reading them. */
+ * lengths differ, or their first or last chunks do, and not only because one of them is damaged;
+ * ERR_UNSUPPORTED: they can be read in order only; errors of reading them. */
 int source_of_several(struct source *, struct source *members, size_t n, struct err *);
 
 #endif /* STREAM_SOURCES_SEVERAL_H */
