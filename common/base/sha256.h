@@ -21,7 +21,8 @@ struct sha256_message {
 	size_t bytes;
 	uint8_t digest[SHA256_BYTES]; /* result of sha256_many() */
 };
-/* Computes the digests of n messages of any lengths, two at a time. */
+/* Computes the digests of n messages of any lengths: sixteen at a time where the processor has
+ * AVX-512, else two. */
 void sha256_many(struct sha256_message *, size_t n);
 
 #endif /* COMMON_BASE_SHA256_H */

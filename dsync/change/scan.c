@@ -31,7 +31,8 @@ enum {
 	BLOCK_MAX = STREAM_DATA_MAX,
 	BLOCKS_MAX = 1 << 24, /* a device with more has larger blocks; 512 MiB of digests */
 	PIECE_BYTES = 1 << 20, /* bytes read at a time */
-	PIECE_DIGESTS = PIECE_BYTES / BLOCK_MIN * SHA256_BYTES,
+	PIECE_BLOCKS = PIECE_BYTES / BLOCK_MIN,
+	PIECE_DIGESTS = PIECE_BLOCKS * SHA256_BYTES,
 };
 
 static const char magic[8] = { 'D', 'S', 'H', 'A', 'S', 'H', 'E', 'S' };
@@ -143,15 +144,16 @@ scan_open(void **self, const struct change_job *job, struct change_about *about,
 static size_t
 digest_blocks(const struct scan *s, const uint8_t *data, size_t bytes, uint8_t *out)
 {
-	size_t b = s->block_bytes, whole = bytes / b, i = 0;
+	struct sha256_message v[PIECE_BLOCKS];
+	size_t b = s->block_bytes, n = 0;
 
-	for (; i + 1 < whole; i += 2)
-		sha256_pair(data + i * b, b, data + (i + 1) * b, b, out + i * SHA256_BYTES,
-		    out + (i + 1) * SHA256_BYTES);
-	for (; i * b < bytes; i++)
-		sha256(data + i * b, bytes - i * b < b ? bytes - i * b : b,
-		    out + i * SHA256_BYTES);
-	return i;
+	for (size_t i = 0; i < bytes; i += b)
+		v[n++] = (struct sha256_message){ .data = data + i,
+			.bytes = bytes - i < b ? bytes - i : b };
+	sha256_many(v, n);
+	for (size_t i = 0; i < n; i++)
+		memcpy(out + i * SHA256_BYTES, v[i].digest, SHA256_BYTES);
+	return n;
 }
 
 static uint64_t
@@ -205,7 +207,7 @@ compare(struct scan *s, struct disk *base, struct same_sink *sink, struct err *e
 {
 	uint8_t a[PIECE_DIGESTS], b[PIECE_DIGESTS];
 	uint64_t size = s->job->device_bytes, block = s->block_bytes;
-	uint64_t piece = PIECE_DIGESTS / SHA256_BYTES * block;
+	uint64_t piece = PIECE_BLOCKS * block;
 	int rc = 0;
 
 	for (uint64_t off = 0; rc == 0 && off < size; off += piece) {

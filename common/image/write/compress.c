@@ -120,70 +120,59 @@ end_run(struct compressor *z, struct batch *b, struct run *r)
 	z->codec->end(run_out(b, r), b->ends[r->first + r->n - 1]);
 }
 
-/* A run whose digest is wanted, in a batch. */
-struct hashing {
-	const struct batch *b;
-	struct run *r;
-};
-
 static const void *
-run_raw(const struct hashing *h)
+run_raw(const struct batch *b, const struct run *r)
 {
-	return h->b->raw + h->b->raw_at[h->r->first];
+	return b->raw + b->raw_at[r->first];
 }
 
 static size_t
-run_raw_bytes(const struct hashing *h)
+run_raw_bytes(const struct batch *b, const struct run *r)
 {
-	return raw_bytes(h->b, h->r->first, h->r->n);
+	return raw_bytes(b, r->first, r->n);
 }
 
-static void
-hash_one(const struct hashing *h)
+static bool
+lacks_digest(const struct run *r)
 {
-	uint8_t digest[SHA256_BYTES];
-
-	sha256(run_raw(h), run_raw_bytes(h), digest);
-	memcpy(h->r->digest, digest, sizeof h->r->digest);
+	return !r->zero && !r->hashed;
 }
 
-static void
-hash_two(const struct hashing *g, const struct hashing *h)
+/* Note the raw data of the runs that lack a digest; returns how many they are. */
+static size_t
+note_runs(const struct batch *b, struct sha256_message *v)
 {
-	uint8_t one[SHA256_BYTES], two[SHA256_BYTES];
+	size_t n = 0;
 
-	sha256_pair(
-	    run_raw(g), run_raw_bytes(g), run_raw(h), run_raw_bytes(h), one, two);
-	memcpy(g->r->digest, one, sizeof g->r->digest);
-	memcpy(h->r->digest, two, sizeof h->r->digest);
+	for (const struct run *r = b->runs; r < b->runs + b->nruns; r++)
+		if (lacks_digest(r))
+			v[n++] = (struct sha256_message){ .data = run_raw(b, r),
+				.bytes = run_raw_bytes(b, r) };
+	return n;
 }
 
-/* Make the digests of the batch's runs, two at a time.  A run that waits for a second one
- * is in *waits, whose r is NULL when none waits. */
+/* Give their digests to the runs that note_runs() noted. */
 static void
-hash_runs(struct batch *b, struct hashing *waits)
+put_digests(struct batch *b, const struct sha256_message *v)
 {
 	for (struct run *r = b->runs; r < b->runs + b->nruns; r++) {
-		struct hashing h = { b, r };
-		if (r->zero || r->hashed)
+		if (!lacks_digest(r))
 			continue;
+		memcpy(r->digest, v++->digest, sizeof r->digest);
 		r->hashed = true;
-		if (waits->r != NULL)
-			hash_two(waits, &h);
-		*waits = waits->r != NULL ? (struct hashing){ 0 } : h;
 	}
 }
 
 void
 batch_hash(struct batch *b, struct batch *other)
 {
-	struct hashing waits = { 0 };
+	struct sha256_message v[2 * BATCH_PARTS];
+	size_t n = note_runs(b, v);
 
-	hash_runs(b, &waits);
+	sha256_many(v, n + (other != NULL ? note_runs(other, v + n) : 0));
+	put_digests(b, v);
 	if (other != NULL)
-		hash_runs(other, &waits);
-	if (waits.r != NULL)
-		hash_one(&waits);
+		put_digests(other, v + n);
 }
 
 bool
@@ -192,7 +181,7 @@ batch_hash_odd(const struct batch *b)
 	bool odd = false;
 
 	for (unsigned i = 0; i < b->nruns; i++)
-		odd ^= !b->runs[i].zero && !b->runs[i].hashed;
+		odd ^= lacks_digest(&b->runs[i]);
 	return odd;
 }
 
@@ -495,14 +484,13 @@ static bool
 take_known(
     const struct compressor *z, struct batch *b, const struct run *r, const struct known *k)
 {
-	struct hashing h = { b, (struct run *)r };
-	size_t n = run_raw_bytes(&h);
+	size_t n = run_raw_bytes(b, r);
 
 	b->ends[r->first] = k->find(
 	    k->arg, z->codec, r->digest, n, run_out(b, r), n + WINDOW_SLACK_BYTES);
 	if (b->ends[r->first] == 0)
 		return false;
-	b->adlers[r->first] = adler_of(run_raw(&h), n);
+	b->adlers[r->first] = adler_of(run_raw(b, r), n);
 	return true;
 }
 
