@@ -36,8 +36,12 @@ look_at(const struct follow *f, struct follow_part *p, struct err *e)
 	p->became = FOLLOW_LEFT_ALONE;
 	if (p->skip)
 		return 0;
-	if (resize_look_in(f->disk, bytes, &p->fs, e) != 0)
-		return -1;
+	if (resize_look_in(f->disk, bytes, &p->fs, e) != 0) {
+		if (!f->installs || e->kind != ERR_FORMAT)
+			return -1;
+		/* It is as whole as in the image. */
+		snprintf(p->fs.left_alone, sizeof p->fs.left_alone, "%.250s", e->text);
+	}
 	p->fs.is_bytes = resize_grown_bytes(&p->fs, bytes.len);
 	p->became = judge(p);
 	return 0;
@@ -54,13 +58,36 @@ follow_look(struct follow *f, struct err *e)
 	return 0;
 }
 
+int
+follow_heed(struct follow_part *p, struct disk *d, struct behind *b, struct err *e)
+{
+	struct range had = { p->sectors.off, p->was_sectors };
+	uint64_t end = (p->fs.was_bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
+	char who[160];
+
+	*b = (struct behind){ .n = 0 };
+	if (end == 0 || p->became != FOLLOW_GREW)
+		return 0;
+	if (behind_find(b, d, had, end, NULL, e) != 0)
+		return -1;
+	if (b->n == 0)
+		return 0;
+	p->skip = true;
+	p->became = FOLLOW_LEFT_ALONE;
+	if (p->fs.left_alone[0] == '\0')
+		snprintf(p->fs.left_alone, sizeof p->fs.left_alone,
+		    "%s lies behind its filesystem", behind_owned_text(b, who, sizeof who));
+	return 0;
+}
+
 /* What place_with() calls act_grow() for. */
 struct growing {
 	const struct follow *f;
 	struct follow_part *p;
 };
 
-/* A tool that is ended in the middle leaves a damaged filesystem, so no signal does. */
+/* A tool that is ended in the middle leaves a damaged filesystem, so no signal does: but an
+ * installation begins anew then. */
 static int
 act_grow(void *arg, const char *path, struct err *e)
 {
@@ -69,7 +96,7 @@ act_grow(void *arg, const char *path, struct err *e)
 
 	if (cancel_check(e) != 0)
 		return -1;
-	cancel_work_for(NULL);
+	cancel_work_for(g->f->installs ? owner : NULL);
 	int rc = strcmp(g->p->fs.type, VOLUME_TYPE) == 0
 	             ? volume_grow(g->f, g->p, path, e)
 	             : resize_grow(path, &g->p->fs, e);
@@ -96,7 +123,7 @@ grow_one(const struct follow *f, struct follow_part *p)
 	bool work = rc == 0 && has_work(f, p);
 	p->fs.is_bytes = p->fs.was_bytes; /* what it becomes is read when it was done */
 	if (work) {
-		rc = place_with(f->disk, p->sectors, act_grow, &g, &p->why);
+		rc = place_with(f->disk, p->sectors, f->installs, act_grow, &g, &p->why);
 		p->became = judge(p);
 	}
 	if (rc != 0)

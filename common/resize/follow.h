@@ -14,6 +14,7 @@
 
 #include "common/base/err.h"
 #include "common/base/json.h"
+#include "common/behind/behind.h"
 #include "common/disk/range.h"
 #include "common/resize/resize.h"
 
@@ -51,6 +52,10 @@ struct follow {
 	const char *fit_lv;
 	struct follow_part *parts; /* borrowed */
 	size_t n;
+	/* For an installation, which is done again if it does not end: the kernel may know an
+	 * older table of the disk, a signal ends tools, too, and what looks like two
+	 * filesystems is left alone. */
+	bool installs;
 	/* A sentence about each partition, when it is done; NULL: nobody is told. */
 	void (*say)(void *arg, const char *sentence);
 	void *arg;
@@ -59,11 +64,15 @@ struct follow {
 /* Look at what is in each partition, and what it would become: nothing is changed, and no
  * tool is run.  FOLLOW_GREW: it would grow.  Errors of reading a partition. */
 int follow_look(struct follow *, struct err *);
+/* After follow_look(): leave a partition alone if something that has an owner lies behind
+ * its filesystem, in the length that the partition had; *b: what lies there.  Errors of
+ * behind_find(). */
+int follow_heed(struct follow_part *, struct disk *, struct behind *, struct err *);
 /* Let what is in each partition reach to the partition's end, in the order of the
  * list, and go on behind one that fails.  What an earlier run has not finished is
  * finished.  The caller holds the disk, lends the lock (hold_lend()), and has flushed
  * what it wrote; nothing of the partitions is in use.  0: none has failed; -1: *e is the first
- * failure: ERR_CANCELLED, ERR_ABSENT: a tool is not installed; ERR_IO. */
+ * failure: ERR_CANCELLED, ERR_IO. */
 int follow_grow(struct follow *, struct err *);
 /* What became of a partition, for people: "partition 2: ext4 grew from 16 MB to 33 MB".
  * would: after follow_look().  Returns buf. */

@@ -112,25 +112,27 @@ struct kind {
 	 * trees make it whole when it is mounted. */
 	const char *clean, *checker;
 	const char *why_not;
-	const char *needs; /* to grow: a tool that need not be installed; NULL: none */
+	const char *needs; /* to grow: its tools, of which none need be installed */
+	const char *alias; /* what an image calls it, if that is another name */
 };
 
-#define EXT grow_ext, shrink_ext, NULL, clean_ext, "e2fsck -f -y"
+#define EXT grow_ext, shrink_ext, NULL, clean_ext, "e2fsck -f -y", NULL, "e2fsck resize2fs"
 
 static const struct kind kinds[] = {
-	{ "ext2", EXT, NULL, NULL },
-	{ "ext3", EXT, NULL, NULL },
-	{ "ext4", EXT, NULL, NULL },
+	{ "ext2", EXT, NULL },
+	{ "ext3", EXT, NULL },
+	{ "ext4", EXT, NULL },
 	{ "ntfs", grow_ntfs, shrink_ntfs, settle_ntfs, clean_ntfs, "chkdsk", NULL,
-	    NULL },
-	{ "btrfs", grow_btrfs, shrink_btrfs, NULL, NULL, NULL, NULL, NULL },
-	{ "xfs", grow_xfs, .why_not = "XFS cannot be made smaller" },
+	    "ntfsresize", NULL },
+	{ "btrfs", grow_btrfs, shrink_btrfs, .needs = "btrfs" },
+	{ "xfs", grow_xfs, .needs = "xfs_growfs xfs_repair",
+	    .why_not = "XFS cannot be made smaller" },
 	{ "swap",
 	    .why_not = "it is swap space, and the filesystem before it cannot use the "
 		       "space behind it" },
-	{ "vfat", grow_fat, .needs = "fatresize",
+	{ "vfat", grow_fat, .needs = "fatresize fsck.fat", .alias = "fat",
 	    .why_not = "no tool is known here that makes vfat smaller" },
-	{ "LVM2_member", grow_pv, .needs = "lvm",
+	{ "LVM2_member", grow_pv, .needs = "lvm", .alias = "lvm2",
 	    .why_not = "it belongs to LVM, of which pvresize, lvextend and lvreduce "
 		       "change the size" },
 	{ "crypto_LUKS",
@@ -147,9 +149,25 @@ static const struct kind *
 find_kind(const char *type)
 {
 	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-		if (strcmp(kinds[i].type, type) == 0)
+		if (strcmp(kinds[i].type, type) == 0 ||
+		    (kinds[i].alias != NULL && strcmp(kinds[i].alias, type) == 0))
 			return &kinds[i];
 	return NULL;
+}
+
+/* Which of the tools that make it larger is not installed?  false: none is absent. */
+static bool
+find_absent(const struct kind *k, char tool[SCRIPT_TOOL_CAP])
+{
+	return k->needs != NULL && script_lacks(k->needs, tool);
+}
+
+bool
+resize_absent(const char *type, char tool[SCRIPT_TOOL_CAP])
+{
+	const struct kind *k = find_kind(type);
+
+	return k != NULL && k->grow != NULL && find_absent(k, tool);
 }
 
 /* Put the type of what is there into `type`; "" when nothing is recognised. */
@@ -221,6 +239,8 @@ read_super(const char *path, struct range *part, struct resize *r, struct super 
 static void
 leave_alone(struct resize *r, const struct kind *k, const struct super *s, bool grow)
 {
+	char tool[SCRIPT_TOOL_CAP];
+
 	r->left_alone[0] = '\0';
 	if (k == NULL && r->type[0] == '\0')
 		snprintf(r->left_alone, sizeof r->left_alone,
@@ -233,9 +253,9 @@ leave_alone(struct resize *r, const struct kind *k, const struct super *s, bool 
 	else if (strcmp(r->version, "FAT12") == 0)
 		snprintf(r->left_alone, sizeof r->left_alone,
 		    "no tool is known here that changes the size of %s", r->version);
-	else if (grow && k->needs != NULL && !script_has(k->needs))
+	else if (grow && find_absent(k, tool))
 		snprintf(r->left_alone, sizeof r->left_alone,
-		    "%s, which makes %s larger, is not installed", k->needs, r->type);
+		    "%s, which makes %s larger, is not installed", tool, r->type);
 	else if (s->devices != 1)
 		snprintf(r->left_alone, sizeof r->left_alone,
 		    "it is one of %" PRIu64 " partitions of a btrfs", s->devices);

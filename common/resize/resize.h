@@ -8,6 +8,7 @@
 
 #include "common/base/err.h"
 #include "common/disk/range.h"
+#include "common/resize/script.h"
 
 struct resize {
 	char type[32]; /* as blkid(8) calls it: "ext4", "swap"; "": nothing was recognised */
@@ -21,6 +22,9 @@ struct resize {
 	char left_alone[256];
 };
 
+/* Is a tool absent that makes this filesystem larger?  type: as blkid(8), or an image, calls
+ * it. */
+bool resize_absent(const char *type, char tool[SCRIPT_TOOL_CAP]);
 /* Say what is in a partition, and whether resize_grow() can grow it (left_alone); nothing is
  * changed.  `path` is a block device or a file that has the partition, and nothing else.
  * ERR_FORMAT: it looks like two filesystems at once; ERR_IO. */
@@ -33,12 +37,11 @@ int resize_look_in(
  * last few MiB, when they are too few for its own data. */
 uint64_t resize_grown_bytes(const struct resize *, uint64_t part_bytes);
 /* Let the filesystem reach to the end of its partition, which must not be in use; `path` has
- * the partition, and nothing else.  ext2,
- * ext3, ext4 and NTFS may be in a file; XFS and btrfs are mounted for it, in a mount
- * namespace of its own, so root must do it.  The filesystem is checked before (e2fsck,
- * ntfsresize) and by mounting it, and afterwards by its own tool.  ERR_ABSENT: a tool is
- * not installed; ERR_IO: a tool failed, with its own error and whether the filesystem is left to be checked; and errors
- * of resize_look(). */
+ * the partition, and nothing else.  ext2, ext3, ext4 and NTFS may be in a file; XFS and btrfs
+ * are mounted for it, in a mount namespace of its own, so root must do it.  The filesystem is
+ * checked before (e2fsck, ntfsresize) and by mounting it, and afterwards by its own tool.
+ * Where a tool is not installed, left_alone says so.  ERR_IO: a tool failed, with its own
+ * error and whether the filesystem is left to be checked; and errors of resize_look(). */
 int resize_grow(const char *path, struct resize *, struct err *);
 /* As much to spare as lets a system start from the filesystem before it grows again: 256 MiB of
  * ext2, ext3 and ext4, for logs, lists of packages and one more kernel; 1 GiB of btrfs, which

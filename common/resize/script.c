@@ -73,12 +73,24 @@ script_run(struct args *a, const char *path, script_hear_fn *hear, void *arg, st
 	return said.worth == NOTHING ? -1 : err_set(e, ERR_IO, "%s: %s", path, said.why);
 }
 
+static void
+note_tool(void *arg, const char *line)
+{
+	snprintf(arg, SCRIPT_TOOL_CAP, "%s", line);
+}
+
 bool
-script_has(const char *program)
+script_lacks(const char *programs, char absent[SCRIPT_TOOL_CAP])
 {
 	struct args a = { 0 };
-	struct err absent;
+	struct err ignored;
 
-	script_begin(&a, "command -v \"$1\"\n", program);
-	return script_run(&a, program, NULL, NULL, &absent) == 0;
+	absent[0] = '\0';
+	script_begin(&a,
+	    "for p in $1; do\n"
+	    "	command -v \"$p\" > /dev/null || { echo \"$p\"; exit; }\n"
+	    "done\n",
+	    programs);
+	return script_run(&a, programs, note_tool, absent, &ignored) == 0 &&
+	       absent[0] != '\0';
 }

@@ -32,7 +32,10 @@ void script_begin(struct args *, const char *script, const char *path);
  * its tools that says most; ERR_CANCELLED, and errors of args_run_telling(). */
 int script_run(
     struct args *, const char *path, script_hear_fn *hear, void *arg, struct err *);
-/* Is this program in the folders of PATH? */
-bool script_has(const char *program);
+enum { SCRIPT_TOOL_CAP = 32 };
+
+/* Is one of these programs, with spaces between their names, not in the folders of PATH?
+ * absent: the first of them. */
+bool script_lacks(const char *programs, char absent[SCRIPT_TOOL_CAP]);
 
 #endif /* COMMON_RESIZE_SCRIPT_H */

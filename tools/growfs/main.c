@@ -216,18 +216,11 @@ note_over(struct work *w, const struct behind *b, struct range taken)
 static int
 heed_behind(struct disk *d, struct work *w, struct follow_part *p, struct err *e)
 {
-	uint64_t end = (p->fs.was_bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
-	struct behind b = { .n = 0 };
-	char who[160];
+	struct behind b;
 
-	if (end == 0 || p->became != FOLLOW_GREW)
-		return 0;
-	if (behind_find(&b, d, p->sectors, end, NULL, e) != 0)
+	if (follow_heed(p, d, &b, e) != 0)
 		return -1;
-	if (b.n > 0)
-		leave_alone(p, "%s lies behind its filesystem",
-		    behind_owned_text(&b, who, sizeof who));
-	else if (strcmp(p->fs.type, "LVM2_member") != 0) /* its label may be older than it */
+	if (b.n == 0 && strcmp(p->fs.type, "LVM2_member") != 0) /* its label may be older */
 		note_over(w, &b, p->sectors);
 	return 0;
 }
