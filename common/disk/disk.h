@@ -105,6 +105,9 @@ uint64_t disk_size_bytes(const struct disk *);
 /* The logical sector size in bytes: 512 or 4096 for devices, 512 for all else. */
 unsigned disk_sector_bytes(const struct disk *);
 int disk_fd(const struct disk *); /* the descriptor; -1 when there is none */
+/* Programs that are started from now on, and what this program opens itself, share the lock
+ * of a disk that was opened for writing (hold_lend()). */
+void disk_lend_hold(struct disk *);
 /* Was it opened for writing while processes of other users could not be looked into, one of which
  * may write it, too? */
 bool disk_unseen(const struct disk *);

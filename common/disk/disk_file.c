@@ -336,6 +336,15 @@ fail:
 	return -1;
 }
 
+void
+disk_lend_hold(struct disk *d)
+{
+	struct handle *h = d->ctx;
+
+	if (d->fd >= 0 && h->hold != NULL)
+		hold_lend(h->hold);
+}
+
 static int
 open_standard(struct disk **out, unsigned flags, struct err *e)
 {

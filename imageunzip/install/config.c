@@ -25,6 +25,7 @@ install_check_raw(const struct install_config *c, struct err *e)
 		{ c->state != NULL, "--state" },
 		{ c->check_base != NULL, "--check-base" }, { c->fix_gpt, "--fix-gpt" },
 		{ c->grow, "--grow" }, { c->fit != NULL, "--fit" }, { c->convert, "--convert" },
+		{ c->no_follow, "--no-follow" }, { c->fit_lv != NULL, "--fit-lv" },
 		{ c->tail != INSTALL_TAIL_SAME, "--tail" } };
 
 	for (unsigned i = 0; i < sizeof not / sizeof not [0]; i++)

@@ -39,15 +39,12 @@ tell_change(const struct target *t, const struct ptable_change *done, bool dry)
 	if (done->grown == 0)
 		return;
 	snprintf(sentence, sizeof sentence,
-	    "partition %u %s from %" PRIu64 " sectors (%s) to %" PRIu64
-	    " (%s); its filesystem %s: enlarge it with resize2fs, xfs_growfs, \"btrfs "
-	    "filesystem resize\", "
-	    "ntfsresize or pvresize",
+	    "partition %u %s from %" PRIu64 " sectors (%s) to %" PRIu64 " (%s)%s",
 	    done->grown, dry ? "would grow" : "grew", done->was_sectors,
 	    human_bytes(done->was_sectors * SECTOR_BYTES, was, sizeof was),
 	    done->is_sectors,
 	    human_bytes(done->is_sectors * SECTOR_BYTES, is, sizeof is),
-	    dry ? "would not" : "did not");
+	    t->cfg->no_follow ? "; its filesystem keeps its length: growfs enlarges it" : "");
 	tell(t, sentence);
 }
 
@@ -98,21 +95,33 @@ try_fit(const struct target *t, const struct disk_ops *ops, void *ctx, unsigned 
 	return rc;
 }
 
+/* Note what the image says of the partition that will be longer; number 0: none. */
+static void
+foresee_last(struct target *t, const struct reach_part *p, unsigned number)
+{
+	t->stores_last = p != NULL && (p->flags & REACH_STORED) != 0;
+	if (number != 0)
+		followed_foresee(t, number, p != NULL ? p->fs : "");
+}
+
 /* Fails when ptable_fit() would refuse the table. A table that is not in this chunk, or
  * is wrong, is left to finish_target(), when it is on the disk. */
 static int
-check_fit(const struct target *t, struct first_mib *b, unsigned from, struct err *e)
+check_fit(struct target *t, struct first_mib *b, unsigned from,
+    const struct reach *reach, struct err *e)
 {
 	static const struct disk_ops ops = { .pread = first_mib_pread,
 		.pwrite = write_nothing };
-	struct ptable_change done;
+	struct ptable_change done = { .moved = false };
 	struct err why;
 
-	if (try_fit(t, &ops, b, from, t->cfg->grow, &done, &why) == 0 ||
-	    why.kind != ERR_UNSUPPORTED)
-		return 0;
-	*e = why;
-	return err_ctx(e, "the partition table could not be adapted");
+	if (try_fit(t, &ops, b, from, t->cfg->grow, &done, &why) != 0 &&
+	    why.kind == ERR_UNSUPPORTED) {
+		*e = why;
+		return err_ctx(e, "the partition table could not be adapted");
+	}
+	foresee_last(t, reach_find(reach, done.grown), done.grown);
+	return 0;
 }
 
 /* Find out what will become of the table in the view. */
@@ -129,7 +138,7 @@ forecast(const struct target *t, struct disk *view, unsigned from, bool grow,
 }
 
 int
-finish_check(const struct target *t, const struct chunk *c, const void *bytes,
+finish_check(struct target *t, const struct chunk *c, const void *bytes,
     unsigned table_sector_bytes, struct err *e)
 {
 	struct first_mib *b;
@@ -140,7 +149,7 @@ finish_check(const struct target *t, const struct chunk *c, const void *bytes,
 		return 0;
 	if (first_mib_of(&b, c, bytes, e) != 0)
 		return -1;
-	int rc = check_fit(t, b, from, e);
+	int rc = check_fit(t, b, from, c->ext.reach, e);
 	first_mib_free(b);
 	return rc;
 }
@@ -292,8 +301,27 @@ may_grow(const struct finish *f, struct disk *view)
 	return !stays;
 }
 
+/* Note the partition that is longer now, unless what is in it is the disk's own. */
+static void
+note_longer(struct finish *f, struct disk *view, const struct ptable_change *done)
+{
+	struct ptable t;
+	struct err ignored;
+
+	if (done->grown == 0 || ptable_read(&t, view, &ignored) != 0)
+		return;
+	const struct partition *p = ptable_find(&t, done->grown);
+	rangeset_seal(&f->cover->stored);
+	if (p != NULL &&
+	    (f->target->stores_last || rangeset_touches(&f->cover->stored,
+		(struct range){ p->sectors.off, done->was_sectors })))
+		f->longer.part[f->longer.n++] =
+		    (struct longer){ p->number, p->sectors, done->was_sectors };
+	ptable_free(&t);
+}
+
 static int
-fit_table(const struct finish *f, struct disk *view, struct err *e)
+fit_table(struct finish *f, struct disk *view, struct err *e)
 {
 	const struct target *t = f->target;
 	struct ptable_change done;
@@ -313,6 +341,7 @@ fit_table(const struct finish *f, struct disk *view, struct err *e)
 		return err_ctx(e, "the partition table could not be adapted");
 	tell_change(t, &done, f->dry);
 	warn_taken(f, &beyond, &done);
+	note_longer(f, view, &done);
 	return 0;
 }
 
@@ -461,7 +490,7 @@ set_type(const struct target *t, struct disk *view, struct err *e)
 }
 
 int
-finish_target(const struct finish *f, unsigned *stale_wiped, struct err *e)
+finish_target(struct finish *f, unsigned *stale_wiped, struct err *e)
 {
 	struct target *t = f->target;
 	struct target_view view;

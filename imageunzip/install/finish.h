@@ -6,12 +6,13 @@
 #include "common/image/format/ext_tail.h"
 #include "common/image/read/chunk.h"
 #include "imageunzip/install/cover.h"
+#include "imageunzip/install/followed.h"
 #include "imageunzip/install/target.h"
 
 /* Called before anything of the chunk that begins with sector 0 is written: fails with
  * the ERR_UNSUPPORTED of ptable_fit() when its table is to be adapted to the disk and
  * cannot be. table_sector_bytes: as finish.sector_bytes. */
-int finish_check(const struct target *, const struct chunk *, const void *bytes,
+int finish_check(struct target *, const struct chunk *, const void *bytes,
     unsigned table_sector_bytes, struct err *);
 /* The target to finish, and what is known of the image. */
 struct finish {
@@ -26,11 +27,12 @@ struct finish {
 	bool dry; /* only report what would be done */
 	const struct tail *tail; /* of the image */
 	const uint64_t *tail_sectors; /* of each piece, how many the image stores */
+	struct followed longer; /* what finish_target() has made longer */
 };
 /* Set the type (-D), fill the free space that waited, wipe stale signatures and adapt the
  * table, as the configuration says, while the incomplete marker stands. It may be
  * repeated after the program was killed. *stale_wiped: the number of signatures wiped. */
-int finish_target(const struct finish *, unsigned *stale_wiped, struct err *);
+int finish_target(struct finish *, unsigned *stale_wiped, struct err *);
 /* Have the kernel read the new partition table; a failure is a warning. */
 void finish_tell_kernel(const struct target *);
 

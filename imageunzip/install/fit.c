@@ -189,6 +189,16 @@ warn_windows(const struct install *in, const struct fitplan *p)
 		}
 }
 
+/* Tell the user which filesystems cannot follow. */
+static void
+foresee(const struct install *in, const struct fitplan *p)
+{
+	for (unsigned i = 0; i < p->n; i++)
+		if (p->parts[i].is.len > p->parts[i].was.len)
+			followed_foresee(&in->place->target, p->parts[i].number,
+			    p->parts[i].fs);
+}
+
 static int
 make_plan(struct install *in, const struct fitplan_source *s, unsigned sector_bytes,
     struct err *e)
@@ -228,6 +238,7 @@ settle(struct install *in, struct err *e)
 	in->place->target.maps = &f->maps;
 	f->known = true;
 	warn_windows(in, &f->plan);
+	foresee(in, &f->plan);
 	return 0;
 }
 

@@ -37,6 +37,6 @@ int fit_check_reach(struct place *, const struct ext *, struct err *);
 int fit_areas(const struct fit *, struct cover *, struct areas *, struct err *);
 /* When all is written: adapt what depends on its place, and write the table.  ERR_REFUSED:
  * a system is suspended on the disk. */
-int fit_finish(const struct finish *, struct disk *view, struct err *);
+int fit_finish(struct finish *, struct disk *view, struct err *);
 
 #endif /* IMAGEUNZIP_INSTALL_FIT_H */

@@ -215,11 +215,20 @@ tell_part(const struct target *t, const struct fitplan_part *a, bool stays)
 	if (a->is.len == a->was.len || stays)
 		return;
 	snprintf(text, sizeof text,
-	    "partition %u has %" PRIu64 " sectors now (%s), and had %" PRIu64
-	    " (%s); its filesystem has its old length: growfs, or its own tool, enlarges it",
+	    "partition %u has %" PRIu64 " sectors now (%s), and had %" PRIu64 " (%s)%s",
 	    a->number, a->is.len, human_bytes(a->is.len * SECTOR_BYTES, is, sizeof is),
-	    a->was.len, human_bytes(a->was.len * SECTOR_BYTES, was, sizeof was));
+	    a->was.len, human_bytes(a->was.len * SECTOR_BYTES, was, sizeof was),
+	    t->cfg->no_follow ? "; its filesystem keeps its length: growfs enlarges it" : "");
 	t->cfg->say(text);
+}
+
+/* What is in it follows, if the image stores it. */
+static void
+note_longer(struct finish *x, const struct fitplan_part *a)
+{
+	if (a->is.len > a->was.len && !imgtable_left_out(x->target->fit->table, a->number))
+		x->longer.part[x->longer.n++] =
+		    (struct longer){ a->number, a->is, a->was.len };
 }
 
 static int
@@ -237,7 +246,7 @@ adapt_all(const struct target *t, struct disk *view, struct err *e)
 }
 
 int
-fit_finish(const struct finish *x, struct disk *view, struct err *e)
+fit_finish(struct finish *x, struct disk *view, struct err *e)
 {
 	const struct target *t = x->target;
 	const struct fitplan *p = &t->fit->plan;
@@ -255,7 +264,10 @@ fit_finish(const struct finish *x, struct disk *view, struct err *e)
 		stays[i] = must_stay(t, view, &p->parts[i]);
 	if (fit_write_table(t->fit, view, stays, e) != 0)
 		return err_ctx(e, "the partition table could not be written");
-	for (unsigned i = 0; i < p->n; i++)
+	for (unsigned i = 0; i < p->n; i++) {
 		tell_part(t, &p->parts[i], stays[i]);
+		if (!stays[i])
+			note_longer(x, &p->parts[i]);
+	}
 	return 0;
 }

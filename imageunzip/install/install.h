@@ -56,6 +56,8 @@ struct install_config {
 	/* --fit: move and enlarge partitions by a plan: that of the file with this name;
 	 * "": one that is computed; NULL: they stay. */
 	const char *fit;
+	bool no_follow; /* --no-follow: filesystems do not grow with their partitions */
+	const char *fit_lv; /* --fit-lv: the volume of LVM that grows; NULL: see follow.h */
 	enum install_tail tail; /* --tail */
 	bool direct;       /* -f: direct writes, also to a file */
 	bool no_writer;    /* -n */

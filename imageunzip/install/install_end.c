@@ -7,6 +7,7 @@
 #include "common/base/pipeline.h"
 #include "common/disk/output.h"
 #include "imageunzip/install/finish.h"
+#include "imageunzip/install/followed.h"
 #include "imageunzip/install/install_impl.h"
 #include "imageunzip/install/rehearsal.h"
 #include "imageunzip/install/tail.h"
@@ -76,7 +77,7 @@ all_known(const struct place *p)
 }
 
 /* The marker of the place stands until its target is sealed, and the installation can be
- * resumed until the state forgets it. */
+ * resumed until the state forgets it: before tools change filesystems. */
 static int
 complete(struct place *p, struct err *e)
 {
@@ -103,7 +104,7 @@ complete(struct place *p, struct err *e)
 	if (rc != 0 || dry)
 		return rc;
 	if (install_look_again(p, e) != 0 || resume_forget(&p->resume, e) != 0 ||
-	    target_seal(t, e) != 0)
+	    followed_grow(t, &f.longer, e) != 0 || target_seal(t, e) != 0)
 		return -1;
 	finish_tell_kernel(t);
 	/* This is for images that do not say how long they are. */

@@ -55,6 +55,7 @@ struct target {
 	_Atomic bool no_discard; /* the disk does not support discard */
 	/* Free sectors of the image that are not to be filled yet; len 0: none. */
 	_Atomic uint64_t reserved_off, reserved_len;
+	bool stores_last; /* --grow: the image says to store something of that partition */
 	const struct fit *fit; /* the plan of --fit; borrowed; NULL: there is none */
 	struct cover *cover; /* which free space is the image's; borrowed */
 	/* Sectors that are never filled: something was moved there; len 0: none. */

@@ -134,6 +134,13 @@ target_check_options(const struct install_config *cfg, struct err *e)
 		return err_set(e, ERR_USAGE,
 		    "--fit plans a whole disk and cannot be used with -s, --only, "
 		    "--fix-gpt, --grow or --tail=move");
+	if ((cfg->no_follow || cfg->fit_lv != NULL) && cfg->fit == NULL && !cfg->grow)
+		return err_set(e, ERR_USAGE,
+		    "--no-follow and --fit-lv say what follows longer partitions: they need "
+		    "--grow or --fit");
+	if (cfg->no_follow && cfg->fit_lv != NULL)
+		return err_set(e, ERR_USAGE,
+		    "--fit-lv names what grows and cannot be used with --no-follow");
 	if (cfg->fit != NULL && cfg->state != NULL && strcmp(cfg->state, "target") == 0)
 		return err_set(e, ERR_USAGE,
 		    "--fit keeps its state in a file: --state=target has no place that "

@@ -7,10 +7,13 @@ requires sfdisk sgdisk mkfs.ext4
 truncate -s 40M "$T/disk"
 printf 'label: gpt\nstart=2048, size=40960\nstart=43008, size=20480, type=S\n' | sfdisk -q "$T/disk"
 mkdir "$T/files"; head -c 3000000 /dev/zero | tr '\0' 'a' > "$T/files/a"
-truncate -s 20M "$T/root"; mkfs.ext4 -q -F -d "$T/files" "$T/root"; truncate -s 10M "$T/swap"; mkswap -q "$T/swap"
+truncate -s 20M "$T/root"; mkfs.ext4 -q -F -b 1024 -d "$T/files" "$T/root"; truncate -s 10M "$T/swap"; mkswap -q "$T/swap"
 dd if="$T/root" of="$T/disk" bs=512 seek=2048 conv=notrunc,sparse status=none
 dd if="$T/swap" of="$T/disk" bs=512 seek=43008 conv=notrunc,sparse status=none
 "$BIN/imagezip" -q "$T/disk" "$T/disk.ndz" 2> "$T/log" || fail "imagezip: $(cat "$T/log")"
+
+# The length of the ext4 in $T/part, which has blocks of 1 KiB.
+fs_sectors() { echo $((2 * $(dumpe2fs -h "$T/part" 2> /dev/null | sed -n 's/^Block count: *//p'))); }
 
 truncate -s 60M "$T/one"; truncate -s 200M "$T/two"; truncate -s 30M "$T/small"
 serve "$T/disk.ndz"
@@ -29,6 +32,8 @@ for d in one two; do
 	check "$d: the root grew, to $size" [ "$size" -gt 60000 ]
 	dd if="$T/$d" of="$T/part" bs=512 skip=2048 count="$size" conv=sparse status=none
 	check "$d: is whole" quietly e2fsck -fn "$T/part"
+	[ "$(id -u)" != 0 ] || check "$d: its filesystem has grown, too: $(fs_sectors)" \
+	    [ "$(fs_sectors)" -gt $((size - 2048)) ]
 	rm "$T/part"
 done
 finish

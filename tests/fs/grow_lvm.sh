@@ -90,6 +90,20 @@ larger; before=$(sha256sum < "$T/disk")
 status 1 "$BIN/growfs" --fit-lv="$VG/nobody" "$T/disk"
 check "one that is not there: $(cat "$T/stderr")" grep -q "is no linear volume" "$T/stderr"
 check "not a byte is changed" [ "$before" = "$(sha256sum < "$T/disk")" ]
+echo "== by the installation"
+"$BIN/imagezip" -q "$T/small" "$T/small.ndz" 2> "$T/said" || fail "imagezip: $(cat "$T/said")"
+onto() {	# WAY...
+	rm -f "$T/disk"; truncate -s 80M "$T/disk"
+	quietly "$BIN/imageunzip" "$@" "$T/small.ndz" "$T/disk"
+}
+check "--fit" onto --fit
+check "it says so: $(grep LVM2 "$T/quiet")" grep -q \
+    "partition 2: LVM2_member grew .*; volume $VG/root: ext4 grew" "$T/quiet"
+looked_at --fit 59 8
+check "--grow --fit-lv" onto --grow --fit-lv="$VG/home"; looked_at --fit-lv 16 51
+: > "$T/devices.stop"; onto --fit > "$T/said"; check "a command that fails: $?" [ $? != 0 ]; rm "$T/devices.stop"
+status 1 "$BIN/imageunzip" --status "$T/disk"
+check "goes on" onto --fit; looked_at afterwards 59 8
 echo "== interrupted between the two"
 larger; : > "$T/devices.stop"
 status 1 "$BIN/growfs" "$T/disk"; rm "$T/devices.stop"

@@ -37,6 +37,11 @@ put "$T/disk"
 cp "$T/disk" "$T/wide"
 printf 'verity\0\0' | put_at $((20 * MIB))
 alone "a hash tree" "a dm-verity tree .* lies behind its filesystem"
+"$BIN/imagezip" -q "$T/disk" "$T/tree.ndz" 2> "$T/said" || fail "$(cat "$T/said")"
+rm -f "$T/new"; truncate -s 70M "$T/new"
+"$BIN/imageunzip" --grow "$T/tree.ndz" "$T/new" 2> "$T/said" || fail "$(cat "$T/said")"
+check "--grow leaves it alone, too: $(grep alone "$T/said")" grep -q \
+    "partition 2: left alone: a dm-verity tree .* lies behind its filesystem" "$T/said"
 
 echo "== a member of a mirror, on a disk that is larger than its superblock says"
 cp "$T/ext4" "$T/disk"; truncate -s $((16 * MIB + 65536)) "$T/disk"
