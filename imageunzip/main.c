@@ -9,6 +9,7 @@
 #include "common/base/say.h"
 #include "common/disk/disk.h"
 #include "common/disk/output.h"
+#include "common/image/read/image_view.h"
 #include "common/image/read/sectors.h"
 #include "common/layout/fitplan.h"
 #include "emustore/store/store_disk.h"
@@ -114,41 +115,6 @@ settle_delta(const struct ext *first, struct install_config *cfg, const char *ta
 }
 
 static int
-install_onto(struct run *r, const struct survey *v, const char *target, struct err *e)
-{
-	struct install_stats s = { 0 };
-	struct install_sink_config cfg = { .install = r->o->install,
-		.target = target,
-		.stats = &s };
-	uint64_t started = clock_us();
-
-	r->crc = crc32(0, NULL, 0);
-	install_tells_user(&cfg.install, r->o->quiet);
-	if (settle_delta(&v->first, &cfg.install, target, e) != 0 ||
-	    open_target(r, &cfg, e) != 0 || install_image(r, v, e) != 0)
-		return -1;
-	if (r->o->crc_only && !r->o->json)
-		say(stdout, "%08lx\n", r->crc);
-	int rc = imageunzip_summary(r, &s, (double)(clock_us() - started) / 1e6, e);
-	lost_free(&s.lost);
-	return rc;
-}
-
-static int
-install_target(struct run *r, const char *target, struct err *e)
-{
-	struct survey v;
-
-	if (r->o->install.state != NULL && !image_seekable(r->image))
-		return err_set(e, ERR_USAGE, "--state needs an image that is a file");
-	if (survey_image(&v, r->image, e) != 0)
-		return -1;
-	int rc = install_onto(r, &v, target, e);
-	survey_free(&v);
-	return rc;
-}
-
-static int
 open_image(struct image **out, const struct opts *o, const char *name,
     struct opener *opener, struct err *e)
 {
@@ -172,6 +138,76 @@ open_stored(struct sectors **out, const struct opts *o, const char *name,
 	if (store_disk_open(&d, o->store, name, NULL, e) != 0)
 		return -1;
 	return sectors_open_disk(out, d, opener, e);
+}
+
+/* Is a system suspended on the image's disk?  The image is opened once more, to be read by
+ * sector; what cannot be read shows when it is installed. */
+static bool
+is_suspended(void *arg, char where[BEHIND_WHERE_CAP])
+{
+	const struct run *r = arg;
+	struct sectors *data;
+	struct image_view v;
+	struct ptable t;
+	struct disk *d = NULL;
+	struct err ignored;
+	bool is = false;
+
+	if (open_stored(&data, r->o, r->name, r->opener, &ignored) != 0)
+		return false;
+	if (image_view_open(&d, &v, data, &ignored) == 0 && ptable_read(&t, d, &ignored) == 0) {
+		is = behind_suspended(d, &t, where);
+		ptable_free(&t);
+	}
+	disk_close(d, &ignored);
+	sectors_close(data);
+	return is;
+}
+
+/* What an image in a file is asked before it is installed. */
+static void
+can_look(struct run *r, struct install_config *cfg)
+{
+	if (image_seekable(r->image)) {
+		cfg->suspended = is_suspended;
+		cfg->suspended_arg = r;
+	}
+}
+
+static int
+install_onto(struct run *r, const struct survey *v, const char *target, struct err *e)
+{
+	struct install_stats s = { 0 };
+	struct install_sink_config cfg = { .install = r->o->install,
+		.target = target,
+		.stats = &s };
+	uint64_t started = clock_us();
+
+	r->crc = crc32(0, NULL, 0);
+	install_tells_user(&cfg.install, r->o->quiet);
+	can_look(r, &cfg.install);
+	if (settle_delta(&v->first, &cfg.install, target, e) != 0 ||
+	    open_target(r, &cfg, e) != 0 || install_image(r, v, e) != 0)
+		return -1;
+	if (r->o->crc_only && !r->o->json)
+		say(stdout, "%08lx\n", r->crc);
+	int rc = imageunzip_summary(r, &s, (double)(clock_us() - started) / 1e6, e);
+	lost_free(&s.lost);
+	return rc;
+}
+
+static int
+install_target(struct run *r, const char *target, struct err *e)
+{
+	struct survey v;
+
+	if (r->o->install.state != NULL && !image_seekable(r->image))
+		return err_set(e, ERR_USAGE, "--state needs an image that is a file");
+	if (survey_image(&v, r->image, e) != 0)
+		return -1;
+	int rc = install_onto(r, &v, target, e);
+	survey_free(&v);
+	return rc;
 }
 
 /* Rehearse; `data` is the image, to be read by sector. */
@@ -247,6 +283,7 @@ find_plan(struct run *r, const char *target, struct err *e)
 	uint64_t sectors;
 
 	install_tells_user(&cfg, true);
+	can_look(r, &cfg);
 	if (!image_seekable(r->image))
 		return err_set(e, ERR_USAGE, "--plan needs an image that is a file");
 	if (cfg.fit == NULL)
@@ -269,6 +306,7 @@ static int
 unzip(const struct opts *o, const char *image, const char *target, struct err *e)
 {
 	struct run r = { .o = o,
+		.name = image,
 		.report = o->crc_only || o->dry_run || o->plan ? stdout : output_report(target) };
 	struct opener *opener;
 
@@ -276,6 +314,7 @@ unzip(const struct opts *o, const char *image, const char *target, struct err *e
 		return err_set(e, ERR_USAGE, "%s: is the image itself", target);
 	if (opener_new(&opener, &o->install.opener, e) != 0)
 		return -1;
+	r.opener = opener;
 	int rc = open_image(&r.image, o, image, opener, e);
 	if (rc == 0) {
 		rc = uuid_check(&r, e);

@@ -15,6 +15,8 @@
 
 struct run {
 	const struct opts *o;
+	const char *name;      /* of the image, as the user has it */
+	struct opener *opener; /* borrowed */
 	struct image *image;
 	struct sink sink; /* the sink of the installation */
 	struct install *install; /* the installation that `sink` belongs to */

@@ -215,6 +215,19 @@ make_plan(struct install *in, const struct fitplan_source *s, unsigned sector_by
 	return read_text(p, in->cfg.fit, e) == 0 ? fitplan_check(p, in->cfg.force, e) : -1;
 }
 
+/* Refuse a system that is suspended on the image's disk, if anybody can look there. */
+static int
+check_awake(const struct install *in, const struct fitplan *p, struct err *e)
+{
+	const struct install_config *cfg = &in->cfg;
+	char where[BEHIND_WHERE_CAP];
+
+	if (cfg->suspended == NULL || cfg->force || !fitplan_changes(p) ||
+	    !cfg->suspended(cfg->suspended_arg, where))
+		return 0;
+	return fit_is_suspended(where, e);
+}
+
 /* The table is known: make the plan. */
 static int
 settle(struct install *in, struct err *e)
@@ -233,7 +246,8 @@ settle(struct install *in, struct err *e)
 		.stored = in->again.nchunks != 0 ? stored : NULL,
 		.arg = in };
 	if (make_plan(in, &s, block ? disk_sector_bytes(in->disk) : t->sector_bytes, e) != 0 ||
-	    add_maps(f, e) != 0 || try_table(in, e) != 0)
+	    add_maps(f, e) != 0 || try_table(in, e) != 0 ||
+	    check_awake(in, &f->plan, e) != 0)
 		return err_ctx(e, "%s: --fit", disk_name(in->disk));
 	in->place->target.maps = &f->maps;
 	f->known = true;

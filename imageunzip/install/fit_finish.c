@@ -176,6 +176,15 @@ is_suspended(const struct fit *f, struct disk *view, char where[BEHIND_WHERE_CAP
 	return is;
 }
 
+int
+fit_is_suspended(const char *where, struct err *e)
+{
+	return err_set(e, ERR_REFUSED,
+	    "--fit: a system is suspended %s, and goes on with the filesystems where they "
+	    "were: shut it down, and make the image again",
+	    where);
+}
+
 /* Must it keep its length?  Metadata at the end of a partition, of an array for example,
  * is not found any more when the partition ends elsewhere. */
 static bool
@@ -253,11 +262,9 @@ fit_finish(struct finish *x, struct disk *view, struct err *e)
 	bool stays[PTABLE_PARTS_MAX];
 	char where[BEHIND_WHERE_CAP];
 
-	if (fitplan_changes(p) && !t->cfg->force && is_suspended(t->fit, view, where))
-		return err_set(e, ERR_REFUSED,
-		    "--fit: a system is suspended %s, and goes on with the filesystems where "
-		    "they were: shut it down, and make the image again",
-		    where);
+	bool asleep = fitplan_changes(p) && is_suspended(t->fit, view, where);
+	if (asleep && !t->cfg->force)
+		return fit_is_suspended(where, e);
 	if (adapt_all(t, view, e) != 0)
 		return -1;
 	for (unsigned i = 0; i < p->n; i++)
@@ -266,7 +273,7 @@ fit_finish(struct finish *x, struct disk *view, struct err *e)
 		return err_ctx(e, "the partition table could not be written");
 	for (unsigned i = 0; i < p->n; i++) {
 		tell_part(t, &p->parts[i], stays[i]);
-		if (!stays[i])
+		if (!stays[i] && !asleep)
 			note_longer(x, &p->parts[i]);
 	}
 	return 0;

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "common/behind/behind.h"
 #include "common/disk/disk.h"
 #include "common/image/format/lost.h"
 #include "common/image/format/opener.h"
@@ -79,6 +80,11 @@ struct install_config {
 	bool gentle;
 	/* Not an option: it is rehearsed (rehearsal.h). */
 	bool dry;
+	/* Called when a plan changes partitions, before anything is written: is a system suspended
+	 * on the image's disk?  where: as behind_suspended() has it.  NULL: it shows when all is
+	 * written. */
+	bool (*suspended)(void *arg, char where[BEHIND_WHERE_CAP]);
+	void *suspended_arg;
 	/* Called with a sentence about what else was done to the target; NULL: not
 	 * called. */
 	void (*say)(const char *sentence);

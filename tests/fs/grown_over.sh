@@ -74,6 +74,18 @@ check "--grow grows nothing: $(grep suspended "$T/said")" grep -q \
 check "the table says so" [ "$(sfdisk -d "$T/new" | grep -c "size= *32768")" = 1 ]
 check "the backup of its GPT is at the end" cmp -s -n 8 \
     <(printf 'EFI PART') <(tail -c 512 "$T/new")
+rm -f "$T/new"; truncate -s 70M "$T/new"
+status 1 "$BIN/imageunzip" --fit "$T/asleep.ndz" "$T/new"
+check "--fit refuses it: $(cat "$T/stderr")" \
+    grep -q "a system is suspended in partition 1" "$T/stderr"
+check "before anything is written" [ "$(du -k "$T/new" | cut -f1)" = 0 ]
+status 1 "$BIN/imageunzip" --plan "$T/asleep.ndz" "$T/new"
+"$BIN/imageunzip" -q --fit - "$T/new" < <(cat "$T/asleep.ndz") 2> "$T/said"; rc=$?
+check "from a pipe, at the end: $(cat "$T/said")" [ $rc = 1 ]
+status 1 "$BIN/imageunzip" --status "$T/new"
+"$BIN/imageunzip" --fit --force "$T/asleep.ndz" "$T/new" 2> "$T/said" ||
+	fail "--force: $(cat "$T/said")"
+check "--force: no filesystem grows: $(cat "$T/said")" [ "$(grep -c "ext4 grew" "$T/said")" = 0 ]
 cp "$T/wide" "$T/disk"
 dd if="$T/disk" of="$T/part" bs=1M skip=4 count=36 status=none
 endings make "$T/part" md1; dd if="$T/part" of="$T/disk" bs=1M seek=4 conv=notrunc status=none
