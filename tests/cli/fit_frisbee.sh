@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# frisbee --fit: two nodes with disks of different sizes, in one session, each fit the image to their own disk.
+# frisbee --fit: two nodes with disks of different sizes, in one session, each fit the image to their own disk; and dolly.
 . "$(dirname "$0")/lib.sh"
 own_network "$@"
 requires sfdisk sgdisk mkfs.ext4
@@ -24,7 +24,20 @@ frisbee --fit "$T/small" 2> "$T/small.said"; rc=$?
 check "a disk that is too small is refused: $rc, $(cat "$T/small.said")" grep -q "do not fit.*--shrink" "$T/small.said"
 check "and left alone" [ "$(du -k "$T/small" | cut -f1)" = 0 ]
 served
-for d in one two; do
+
+# A chain of two nodes of dolly does the same.
+truncate -s 80M "$T/three"; truncate -s 120M "$T/four"
+port=$((20000 + OWN_NUMBER % 12000)) pids=()
+"$BIN/dolly" serve --wait 2 --linger 0 -p $port "$T/disk.ndz" > "$T/table" 2> "$T/log" & server=$!
+begins $server grep -q serving "$T/log" || fail "dolly: $(cat "$T/log")"
+for d in three four; do
+	timeout 240 "$BIN/dolly" join -q --fit 127.0.0.1:$port "$T/$d" 2> "$T/$d.said" &
+	pids[${#pids[@]}]=$!
+done
+for p in "${pids[@]}"; do wait "$p" || fail "dolly: $(cat "$T/three.said" "$T/four.said")"; done
+wait $server; check "dolly serve ends" [ $? = 0 ]
+
+for d in one two three four; do
 	check "$d: the table is sound" sh -c "sgdisk -v '$T/$d' | grep -q 'No problems found'"
 	swap=$(sfdisk -J "$T/$d" | json - 'partitiontable.partitions[1].start') size=$(sfdisk -J "$T/$d" | json - 'partitiontable.partitions[0].size')
 	check "$d: the swap moved, to $swap" cmp <(dd if="$T/disk" bs=512 skip=43008 count=20480 status=none) \
