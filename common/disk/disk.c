@@ -44,6 +44,16 @@ disk_open_ops(struct disk **out, const char *name, enum disk_kind kind,
 	return 0;
 }
 
+int
+disk_open_view(struct disk **out, const struct disk *of, const struct disk_ops *ops,
+    void *ctx, struct err *e)
+{
+	if (disk_open_ops(out, of->name, of->kind, disk_size_bytes(of), ops, ctx, e) != 0)
+		return -1;
+	(*out)->sector_bytes = of->sector_bytes;
+	return 0;
+}
+
 void
 disk_set_sector_bytes(struct disk *d, unsigned bytes)
 {
@@ -204,6 +214,29 @@ read_some(struct disk *d, void *buf, size_t len, uint64_t off)
 	return n;
 }
 
+/* The result of a back end that has errors of its own.  When it has succeeded, `why` may
+ * still be of something that it did in another way then. */
+static int
+outcome(int rc, const struct err *why, struct err *e)
+{
+	if (rc != 0)
+		*e = *why;
+	return rc;
+}
+
+/* Read from a back end that reads all or nothing: up to the end of the disk. */
+static ssize_t
+read_all(struct disk *d, void *buf, size_t len, uint64_t off, struct err *e)
+{
+	uint64_t size = disk_size_bytes(d), left = off < size ? size - off : 0;
+	struct err why;
+
+	len = len < left ? len : (size_t)left;
+	if (len > 0 && outcome(d->ops.read(d->ctx, buf, len, off, &why), &why, e) != 0)
+		return -1;
+	return (ssize_t)len;
+}
+
 ssize_t
 disk_read_upto(struct disk *d, void *buf, size_t len, uint64_t off, struct err *e)
 {
@@ -216,10 +249,10 @@ disk_read_upto(struct disk *d, void *buf, size_t len, uint64_t off, struct err *
 		return 0;
 	if (len > INT64_MAX - off)
 		len = (size_t)(INT64_MAX - off);
+	if (d->ops.read != NULL)
+		return read_all(d, buf, len, off, e);
 	while (done < len) {
 		ssize_t n = read_some(d, (uint8_t *)buf + done, len - done, off + done);
-		if (n < 0 && d->ops.why != NULL)
-			return d->ops.why(d->ctx, e), -1;
 		if (n < 0)
 			return fail_os(d, "reading", off + done, e);
 		if (n == 0)
@@ -247,6 +280,19 @@ int
 disk_read(struct disk *d, void *buf, size_t len, uint64_t off, struct err *e)
 {
 	return all_of(d, disk_read_upto(d, buf, len, off, e), len, off, e);
+}
+
+int
+disk_read_parts(struct disk *d, const struct disk_part *parts, size_t n, struct err *e)
+{
+	struct err why;
+
+	if (d->ops.read_parts != NULL && n > 0)
+		return outcome(d->ops.read_parts(d->ctx, parts, n, &why), &why, e);
+	for (size_t i = 0; i < n; i++)
+		if (disk_read(d, parts[i].to, parts[i].bytes, parts[i].at, e) != 0)
+			return -1;
+	return 0;
 }
 
 static ssize_t
@@ -295,11 +341,15 @@ int
 disk_write(struct disk *d, const void *buf, size_t len, uint64_t off, struct err *e)
 {
 	size_t done = 0;
+	struct err why;
 
 	if (check_position(d, d->write_at, off, e) != 0 ||
 	    check_room(d, len, off, e) != 0)
 		return -1;
-	while (done < len) {
+	if (d->ops.write != NULL &&
+	    outcome(d->ops.write(d->ctx, buf, len, off, &why), &why, e) != 0)
+		return -1;
+	while (d->ops.write == NULL && done < len) {
 		ssize_t n = write_some(
 		    d, (const uint8_t *)buf + done, len - done, off + done);
 		if (n < 0)
@@ -307,9 +357,9 @@ disk_write(struct disk *d, const void *buf, size_t len, uint64_t off, struct err
 		done += (size_t)n;
 	}
 	if (d->kind == DISK_STREAM)
-		d->write_at = off + done;
+		d->write_at = off + len;
 	if (len != 0)
-		note_end(d, off + done);
+		note_end(d, off + len);
 	return 0;
 }
 

@@ -38,10 +38,24 @@ enum disk_flags {
 
 struct disk;
 
+/* Bytes of a disk, and where they go. */
+struct disk_part {
+	uint64_t at;
+	size_t bytes; /* not 0 */
+	uint8_t *to;
+};
+
 /* The back end.  disk_open() provides it for paths; tests provide their own
  * (memory, faults).  Calls return a count like read(2), 0 at the end, or -1
  * with errno; NULL slots fail with ENOTSUP (sync, close: succeed). */
 struct disk_ops {
+	/* Of a back end that has errors of its own, instead of pread() and pwrite(): read
+	 * or write all of it.  What is read lies on the disk.  0, or -1 with the error.
+	 */
+	int (*read)(void *ctx, void *buf, size_t len, uint64_t off, struct err *);
+	int (*write)(void *ctx, const void *buf, size_t len, uint64_t off, struct err *);
+	/* read() of n parts, several at the same time.  NULL: one after the other. */
+	int (*read_parts)(void *ctx, const struct disk_part *, size_t n, struct err *);
 	ssize_t (*pread)(void *ctx, void *buf, size_t len, uint64_t off);
 	ssize_t (*pwrite)(void *ctx, const void *buf, size_t len, uint64_t off);
 	int (*truncate)(void *ctx, uint64_t size);
@@ -57,9 +71,6 @@ struct disk_ops {
 	 * */
 	ssize_t (*pread_direct)(void *ctx, void *buf, size_t len, uint64_t off);
 	int (*sync)(void *ctx);
-	/* Called after a pread that failed: the back end's own sentence, instead of that of
-	 * errno. */
-	void (*why)(void *ctx, struct err *);
 	/* A hint: [off, off+len) will be read soon. */
 	void (*want)(void *ctx, uint64_t off, uint64_t len);
 	/* Find the first data from `off` on, and where it ends; both are the size of the disk
@@ -86,6 +97,10 @@ int disk_open(struct disk **, const char *path, unsigned flags, struct err *);
  * unknown.  ERR_NOMEM; ctx is still the caller's then. */
 int disk_open_ops(struct disk **, const char *name, enum disk_kind kind,
     uint64_t size_bytes, const struct disk_ops *, void *ctx, struct err *);
+/* The same, with the name, kind, size and logical sector size of another disk, which it
+ * is a view of. */
+int disk_open_view(struct disk **, const struct disk *of, const struct disk_ops *,
+    void *ctx, struct err *);
 /* Set the logical sector size of a disk from disk_open_ops(). */
 void disk_set_sector_bytes(struct disk *, unsigned);
 /* Close and free a disk.  NULL is fine.  -1 (ERR_IO): closing has failed, and writes may be
@@ -119,6 +134,8 @@ const uint8_t *disk_digest(const struct disk *);
 
 /* Read exactly len bytes at byte off.  ERR_IO; ERR_FORMAT: the disk ends before. */
 int disk_read(struct disk *, void *buf, size_t len, uint64_t off, struct err *);
+/* Read n parts, at the same time where that is faster.  Errors as disk_read(). */
+int disk_read_parts(struct disk *, const struct disk_part *, size_t n, struct err *);
 /* A hint that [off, off+len) will be read soon, for back ends that take time to make what
  * is read. */
 void disk_want(struct disk *, uint64_t off, uint64_t len);

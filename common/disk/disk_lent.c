@@ -121,11 +121,7 @@ borrow(struct disk_lent *l, struct err *e)
 {
 	static const struct disk_ops ops = { .pread = borrowed_pread };
 
-	if (disk_open_ops(&l->borrowed, disk_name(l->disk), disk_kind(l->disk),
-		disk_size_bytes(l->disk), &ops, l, e) != 0)
-		return -1;
-	disk_set_sector_bytes(l->borrowed, disk_sector_bytes(l->disk));
-	return 0;
+	return disk_open_view(&l->borrowed, l->disk, &ops, l, e);
 }
 
 static void

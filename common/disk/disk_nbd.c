@@ -4,7 +4,6 @@
  * allows several, or waits for one. */
 #include "common/disk/disk_nbd.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -32,8 +31,6 @@ struct nbd_disk {
 	struct nbd_conn *idle;
 	unsigned open, most; /* connections, and the most that may be open */
 };
-
-static _Thread_local struct err disk_err; /* of the read that failed last */
 
 bool
 disk_nbd_is(const char *text)
@@ -210,8 +207,9 @@ run_end(const struct nbd_disk *d, uint64_t at, bool *stored)
 }
 
 static int
-read_range(struct nbd_disk *d, uint8_t *buf, size_t n, uint64_t at, struct err *e)
+read_range(void *ctx, void *buf, size_t n, uint64_t at, struct err *e)
 {
+	struct nbd_disk *d = ctx;
 	bool stored;
 
 	while (n > 0) {
@@ -221,7 +219,7 @@ read_range(struct nbd_disk *d, uint8_t *buf, size_t n, uint64_t at, struct err *
 			memset(buf, 0, now);
 		else if (read_stored(d, buf, now, at, e) != 0)
 			return -1;
-		buf += now;
+		buf = (uint8_t *)buf + now;
 		at += now;
 		n -= now;
 	}
@@ -229,26 +227,6 @@ read_range(struct nbd_disk *d, uint8_t *buf, size_t n, uint64_t at, struct err *
 }
 
 /* --- the disk --- */
-
-static ssize_t
-nbd_disk_pread(void *ctx, void *buf, size_t len, uint64_t off)
-{
-	struct nbd_disk *d = ctx;
-	uint64_t left = off < d->bytes ? d->bytes - off : 0;
-
-	len = len < left ? len : (size_t)left;
-	if (read_range(d, buf, len, off, &disk_err) == 0)
-		return (ssize_t)len;
-	errno = EIO;
-	return -1;
-}
-
-static void
-nbd_disk_why(void *ctx, struct err *e)
-{
-	(void)ctx;
-	*e = disk_err;
-}
 
 static int
 nbd_disk_close(void *ctx)
@@ -279,8 +257,7 @@ nbd_disk_holes(void *ctx, uint64_t off, uint64_t *data, uint64_t *hole)
 	*hole = *data < d->bytes ? run_end(d, *data, &stored) : d->bytes;
 }
 
-static const struct disk_ops ops = { .pread = nbd_disk_pread,
-	.why = nbd_disk_why,
+static const struct disk_ops ops = { .read = read_range,
 	.holes = nbd_disk_holes,
 	.close = nbd_disk_close,
 	.one_process = true };

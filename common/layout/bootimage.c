@@ -3,7 +3,6 @@
  * layout.c and layout_part.c call this in imagezip's first thread. */
 #include "common/layout/bootimage.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "common/disk/ptype.h"
@@ -27,17 +26,16 @@ find_patch(struct relocs *x, uint64_t sector)
 /* Copy between buf, which holds the disk's bytes [off, off+len), and the patches in that
  * range. */
 static int
-each_sector(struct overlay *o, uint8_t *buf, size_t len, uint64_t off, bool writing)
+each_sector(struct overlay *o, uint8_t *buf, size_t len, uint64_t off, bool writing,
+    struct err *e)
 {
-	struct err ignored;
-
 	for (size_t at = 0, n; at < len; at += n) {
 		uint64_t sector = (off + at) / SECTOR_BYTES,
 			 in = (off + at) % SECTOR_BYTES;
 		uint8_t *p = find_patch(o->x, sector);
 		n = SECTOR_BYTES - in < len - at ? SECTOR_BYTES - in : len - at;
 		if (p == NULL && writing &&
-		    (p = relocs_patch(o->x, o->below, 0, sector, &ignored)) == NULL)
+		    (p = relocs_patch(o->x, o->below, 0, sector, e)) == NULL)
 			return -1;
 		if (p != NULL)
 			memcpy(writing ? p + in : buf + at, writing ? buf + at : p + in,
@@ -46,26 +44,20 @@ each_sector(struct overlay *o, uint8_t *buf, size_t len, uint64_t off, bool writ
 	return 0;
 }
 
-static ssize_t
-overlay_read(void *ctx, void *buf, size_t len, uint64_t off)
+static int
+overlay_read(void *ctx, void *buf, size_t len, uint64_t off, struct err *e)
 {
 	struct overlay *o = ctx;
-	struct err e;
-	ssize_t n = disk_read_upto(o->below, buf, len, off, &e);
 
-	if (n >= 0)
-		each_sector(o, buf, (size_t)n, off, false);
-	else
-		errno = e.os;
-	return n;
+	return disk_read(o->below, buf, len, off, e) == 0
+	           ? each_sector(o, buf, len, off, false, e)
+	           : -1;
 }
 
-static ssize_t
-overlay_write(void *ctx, const void *buf, size_t len, uint64_t off)
+static int
+overlay_write(void *ctx, const void *buf, size_t len, uint64_t off, struct err *e)
 {
-	errno = EIO;
-	return each_sector(ctx, (uint8_t *)buf, len, off, true) == 0 ? (ssize_t)len
-	                                                             : -1;
+	return each_sector(ctx, (uint8_t *)(uintptr_t)buf, len, off, true, e);
 }
 
 static bool
@@ -88,8 +80,8 @@ int
 bootimage_table(struct relocs *x, struct disk *d, const struct ptable *t, unsigned root,
     struct err *e)
 {
-	static const struct disk_ops ops = { .pread = overlay_read,
-		.pwrite = overlay_write };
+	static const struct disk_ops ops = { .read = overlay_read,
+		.write = overlay_write };
 	struct overlay o = { d, x };
 	struct disk *over;
 	struct err closing;

@@ -1,7 +1,6 @@
 /* store_disk.c: an image of a store as a disk.  Called through disk.h, in any thread. */
 #include "emustore/store/store_disk.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +30,6 @@ struct store_disk {
 	unsigned nopen, most, nidle;
 	struct reopened *idle[MAKERS_MAX];
 	uint32_t last; /* chunk that was read last */
-	struct err err; /* why the last read failed */
 };
 
 /* Take an opening of the image; NULL: there is none, and another one cannot be opened. */
@@ -182,32 +180,17 @@ read_part(struct store_disk *d, uint32_t chunk, void *buf, size_t n, size_t at,
 	return 0;
 }
 
-/* Damage does not pass by itself, so it is not reported as EIO, which is tried again. */
 static int
-read_any(struct store_disk *d, uint32_t chunk, void *buf, size_t n, size_t at)
+read_chunks(void *ctx, void *buf, size_t len, uint64_t off, struct err *e)
 {
-	struct err e;
-
-	if (read_part(d, chunk, buf, n, at, &e) == 0)
-		return 0;
-	pthread_mutex_lock(&d->lock);
-	d->err = e;
-	pthread_mutex_unlock(&d->lock);
-	errno = e.os != 0 ? e.os : EBADMSG;
-	return -1;
-}
-
-static ssize_t
-read_chunks(void *ctx, void *buf, size_t len, uint64_t off)
-{
-	struct store_disk *d = ctx;
-	uint64_t chunk = off / NDZ_CHUNK_BYTES;
-	size_t at = off % NDZ_CHUNK_BYTES, n = NDZ_CHUNK_BYTES - at;
-
-	if (chunk >= d->chunks)
-		return 0;
-	n = n < len ? n : len;
-	return read_any(d, (uint32_t)chunk, buf, n, at) == 0 ? (ssize_t)n : -1;
+	for (size_t done = 0, n; done < len; done += n, off += n) {
+		size_t at = off % NDZ_CHUNK_BYTES;
+		n = NDZ_CHUNK_BYTES - at < len - done ? NDZ_CHUNK_BYTES - at : len - done;
+		if (read_part(ctx, (uint32_t)(off / NDZ_CHUNK_BYTES),
+			(uint8_t *)buf + done, n, at, e) != 0)
+			return -1;
+	}
+	return 0;
 }
 
 static void
@@ -218,16 +201,6 @@ want_chunks(void *ctx, uint64_t off, uint64_t len)
 	for (uint64_t c = off / NDZ_CHUNK_BYTES;
 	     d->ahead != NULL && c < d->chunks && c * NDZ_CHUNK_BYTES < off + len; c++)
 		want(d, c);
-}
-
-static void
-tell_why(void *ctx, struct err *e)
-{
-	struct store_disk *d = ctx;
-
-	pthread_mutex_lock(&d->lock);
-	*e = d->err;
-	pthread_mutex_unlock(&d->lock);
 }
 
 static const uint8_t *
@@ -294,9 +267,8 @@ int
 store_disk_open(struct disk **out, const char *store, const char *name,
     struct store_cache *cache, struct err *e)
 {
-	static const struct disk_ops ops = { .pread = read_chunks,
+	static const struct disk_ops ops = { .read = read_chunks,
 		.want = want_chunks,
-		.why = tell_why,
 		.digest = digest,
 		.close = close_image };
 	struct store_disk *d = calloc(1, sizeof *d);

@@ -2,7 +2,6 @@
  * volume as a disk of its own. lvm2.c calls this, in the thread that scans. */
 #include "fsmods/lvm2/lvm2_map.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 void
@@ -71,35 +70,32 @@ segment_at(const struct lvm_map *m, uint64_t sector)
 	return &m->segments[lo];
 }
 
-/* Read no further than the end of a stripe; returns the bytes read. */
-static ssize_t
-read_piece(const struct lvm_map *m, void *buf, size_t len, uint64_t off)
+/* Read no further than the end of a stripe: *len bytes at most, and says how many. */
+static int
+read_piece(const struct lvm_map *m, void *buf, size_t *len, uint64_t off, struct err *e)
 {
 	const struct lvm_segment *s = segment_at(m, off / SECTOR_BYTES);
 	uint64_t at = off - s->lv.off * SECTOR_BYTES, stripe = s->stripe * SECTOR_BYTES;
 	uint64_t number = at / stripe, into = at % stripe;
 	uint64_t left = stripe - into, rest = s->lv.len * SECTOR_BYTES - at;
-	struct err e;
 
 	left = rest < left ? rest : left;
-	if (left < len)
-		len = (size_t)left;
+	if (left < *len)
+		*len = (size_t)left;
 	uint64_t area = m->base + m->areas[s->first_area + number % s->nareas];
 	uint64_t from = area * SECTOR_BYTES + number / s->nareas * stripe + into;
-	if (disk_read(m->disk, buf, len, from, &e) == 0)
-		return (ssize_t)len;
-	errno = e.os != 0 ? e.os : EIO;
-	return -1;
+	return disk_read(m->disk, buf, *len, from, e);
 }
 
-static ssize_t
-map_pread(void *ctx, void *buf, size_t len, uint64_t off)
+static int
+map_read(void *ctx, void *buf, size_t len, uint64_t off, struct err *e)
 {
-	const struct lvm_map *m = ctx;
-
-	if (off >= m->sectors * SECTOR_BYTES)
-		return 0;
-	return read_piece(m, buf, len, off);
+	for (size_t at = 0, n; at < len; at += n) {
+		n = len - at;
+		if (read_piece(ctx, (uint8_t *)buf + at, &n, off + at, e) != 0)
+			return -1;
+	}
+	return 0;
 }
 
 int
@@ -107,7 +103,7 @@ lvm_map_open(struct lvm_map *m, const char *name, struct disk **d, struct err *e
 {
 	/* A child of fork() can read the volume if it can read the disk. */
 	const struct disk_ops ops = {
-		.pread = map_pread, .one_process = !disk_child_reads(m->disk)
+		.read = map_read, .one_process = !disk_child_reads(m->disk)
 	};
 
 	return disk_open_ops(d, name, DISK_FILE, m->sectors * SECTOR_BYTES, &ops, m, e);

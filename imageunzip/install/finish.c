@@ -4,7 +4,6 @@
  * rehearsal, to learn what would be done. */
 #include "imageunzip/install/finish.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -67,15 +66,10 @@ write_nothing(void *ctx, const void *buf, size_t len, uint64_t off)
 	return (ssize_t)len;
 }
 
-static ssize_t
-view_pread(void *ctx, void *buf, size_t len, uint64_t off)
+static int
+read_same(void *disk, void *buf, size_t len, uint64_t off, struct err *e)
 {
-	struct err why;
-	ssize_t n = disk_read_upto(ctx, buf, len, off, &why);
-
-	if (n < 0)
-		errno = EIO;
-	return n;
+	return disk_read(disk, buf, len, off, e);
 }
 
 /* What would ptable_fit() do to a disk as large as the target that reads like this? */
@@ -86,10 +80,8 @@ try_fit(const struct target *t, const struct disk_ops *ops, void *ctx, unsigned 
 	struct disk *d;
 	struct err none;
 
-	if (disk_open_ops(&d, disk_name(t->disk), disk_kind(t->disk),
-		disk_size_bytes(t->disk), ops, ctx, e) != 0)
+	if (disk_open_view(&d, t->disk, ops, ctx, e) != 0)
 		return -1;
-	disk_set_sector_bytes(d, disk_sector_bytes(t->disk));
 	int rc = ptable_fit(d, from, grow, done, e);
 	disk_close(d, &none);
 	return rc;
@@ -129,7 +121,7 @@ static bool
 forecast(const struct target *t, struct disk *view, unsigned from, bool grow,
     struct ptable_change *done)
 {
-	static const struct disk_ops ops = { .pread = view_pread,
+	static const struct disk_ops ops = { .read = read_same,
 		.pwrite = write_nothing };
 	struct err why;
 

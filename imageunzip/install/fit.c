@@ -162,13 +162,11 @@ static int
 try_table(const struct install *in, struct err *e)
 {
 	static const struct disk_ops ops = { .pread = nothing, .pwrite = drop };
-	struct disk *real = in->disk, *d;
+	struct disk *d;
 	struct err none;
 
-	if (disk_open_ops(&d, disk_name(real), disk_kind(real), disk_size_bytes(real), &ops,
-		NULL, e) != 0)
+	if (disk_open_view(&d, in->disk, &ops, NULL, e) != 0)
 		return -1;
-	disk_set_sector_bytes(d, disk_sector_bytes(real));
 	int rc = fit_write_table(in->fit, d, NULL, e);
 	disk_close(d, &none);
 	return rc;

@@ -3,7 +3,6 @@
  * which the target had a part already, and those that came before the chunks which tell
  * what is in them.  install_end.c calls this in the thread that feeds chunks, when all
  * is written and the target is still marked as incomplete. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,18 +15,14 @@
 static const uint64_t UNKNOWN_BYTES = UINT64_C(1) << 52;
 
 /* Behind the target's end are zeros. */
-static ssize_t
-endless_pread(void *ctx, void *buf, size_t len, uint64_t off)
+static int
+endless_read(void *ctx, void *buf, size_t len, uint64_t off, struct err *e)
 {
-	struct err why;
-	ssize_t n = disk_read_upto(ctx, buf, len, off, &why);
+	ssize_t n = disk_read_upto(ctx, buf, len, off, e);
 
-	if (n < 0) {
-		errno = EIO;
-		return -1;
-	}
-	memset((char *)buf + n, 0, len - (size_t)n);
-	return (ssize_t)len;
+	if (n >= 0)
+		memset((char *)buf + n, 0, len - (size_t)n);
+	return n >= 0 ? 0 : -1;
 }
 
 /* All partitions but those that the image says to have left out count as stored. */
@@ -67,7 +62,7 @@ static int
 find(struct reach *found, const struct place *p, struct disk *view, struct err *e)
 {
 	const struct install *in = p->in;
-	static const struct disk_ops ops = { .pread = endless_pread };
+	static const struct disk_ops ops = { .read = endless_read };
 	struct disk *d;
 	struct err closing;
 

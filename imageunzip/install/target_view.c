@@ -84,11 +84,7 @@ target_view_open(struct target_view *w, struct target *t, struct err *e)
 	};
 
 	*w = (struct target_view){ .target = t };
-	if (disk_open_ops(&w->disk, disk_name(t->disk), disk_kind(t->disk),
-		disk_size_bytes(t->disk), &ops, w, e) != 0)
-		return -1;
-	disk_set_sector_bytes(w->disk, disk_sector_bytes(t->disk));
-	return 0;
+	return disk_open_view(&w->disk, t->disk, &ops, w, e);
 }
 
 int

@@ -2,7 +2,6 @@
  * in the first thread; the threads of the capture read it. */
 #include "imagezip/shrink/shown.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,14 +20,11 @@ struct written {
 
 struct shown {
 	const char *name; /* borrowed */
-	uint64_t end;     /* bytes of the disk that is open */
 	size_t n, cap;
 	struct piece *pieces; /* owned */
 	size_t nwritten, written_cap;
 	struct written *written; /* owned; a table's sectors, so there are few */
 };
-
-static _Thread_local struct err shown_err;
 
 /* The first piece that ends behind the sector; NULL: there is none. */
 static const struct piece *
@@ -42,7 +38,7 @@ piece_at(const struct shown *s, uint64_t sector)
 
 /* Read from one piece, or zeros up to the next one: *len bytes at most, and says how many. */
 static int
-read_some(const struct shown *s, uint8_t *buf, size_t *len, uint64_t off)
+read_some(const struct shown *s, uint8_t *buf, size_t *len, uint64_t off, struct err *e)
 {
 	const struct piece *p = piece_at(s, off / SECTOR_BYTES);
 	uint64_t begin = p != NULL ? p->sectors.off * SECTOR_BYTES : UINT64_MAX;
@@ -53,7 +49,7 @@ read_some(const struct shown *s, uint8_t *buf, size_t *len, uint64_t off)
 		*len = (size_t)(end - off);
 	if (!zeros)
 		return disk_read(p->from, buf, *len,
-		    off - begin + p->from_sector * SECTOR_BYTES, &shown_err);
+		    off - begin + p->from_sector * SECTOR_BYTES, e);
 	memset(buf, 0, *len);
 	return 0;
 }
@@ -72,65 +68,50 @@ lay_over(const struct shown *s, uint8_t *buf, size_t len, uint64_t off)
 	}
 }
 
-static ssize_t
-shown_pread(void *ctx, void *buf, size_t len, uint64_t off)
+static int
+shown_read(void *ctx, void *buf, size_t len, uint64_t off, struct err *e)
 {
 	const struct shown *s = ctx;
 
-	if (off >= s->end)
-		return 0;
-	if (len > s->end - off)
-		len = (size_t)(s->end - off);
 	for (size_t at = 0, n; at < len; at += n) {
 		n = len - at;
-		if (read_some(s, (uint8_t *)buf + at, &n, off + at) != 0) {
-			errno = EIO;
+		if (read_some(s, (uint8_t *)buf + at, &n, off + at, e) != 0)
 			return -1;
-		}
 	}
 	lay_over(s, buf, len, off);
-	return (ssize_t)len;
+	return 0;
 }
 
 /* The sector as it will be read, to be changed. */
 static struct written *
-writable(struct shown *s, uint64_t sector)
+writable(struct shown *s, uint64_t sector, struct err *e)
 {
 	for (size_t i = 0; i < s->nwritten; i++)
 		if (s->written[i].sector == sector)
 			return &s->written[i];
 	if (grow(&s->written, &s->written_cap, s->nwritten, sizeof *s->written,
-		"a partition table", &shown_err) != 0)
+		"a partition table", e) != 0)
 		return NULL;
 	struct written *w = &s->written[s->nwritten];
 	w->sector = sector;
-	if (shown_pread(s, w->bytes, sizeof w->bytes, sector * SECTOR_BYTES) < 0)
+	if (shown_read(s, w->bytes, sizeof w->bytes, sector * SECTOR_BYTES, e) != 0)
 		return NULL;
 	s->nwritten++;
 	return w;
 }
 
-static ssize_t
-shown_pwrite(void *ctx, const void *buf, size_t len, uint64_t off)
+static int
+shown_write(void *ctx, const void *buf, size_t len, uint64_t off, struct err *e)
 {
 	for (size_t at = 0, n; at < len; at += n) {
 		size_t in = (size_t)((off + at) % SECTOR_BYTES);
-		struct written *w = writable(ctx, (off + at) / SECTOR_BYTES);
+		struct written *w = writable(ctx, (off + at) / SECTOR_BYTES, e);
 		n = len - at < SECTOR_BYTES - in ? len - at : SECTOR_BYTES - in;
-		if (w == NULL) {
-			errno = EIO;
+		if (w == NULL)
 			return -1;
-		}
 		memcpy(w->bytes + in, (const uint8_t *)buf + at, n);
 	}
-	return (ssize_t)len;
-}
-
-static void
-shown_why(void *ctx, struct err *e)
-{
-	(void)ctx;
-	*e = shown_err;
+	return 0;
 }
 
 int
@@ -159,14 +140,11 @@ int
 shown_open(struct disk **out, struct shown *s, uint64_t sectors, unsigned sector_bytes,
     struct err *e)
 {
-	static const struct disk_ops ops = {
-		.pread = shown_pread, .pwrite = shown_pwrite, .why = shown_why
-	};
+	static const struct disk_ops ops = { .read = shown_read, .write = shown_write };
 
 	if (disk_open_ops(out, s->name, DISK_FILE, sectors * SECTOR_BYTES, &ops, s, e) != 0)
 		return -1;
 	disk_set_sector_bytes(*out, sector_bytes);
-	s->end = sectors * SECTOR_BYTES;
 	return 0;
 }
 

@@ -4,19 +4,17 @@
  *
  * Partitions of which the image stores nothing were left out when it was made: they may hold a
  * user's data, and stay as they are, as an installation leaves them. */
-#include <errno.h>
 #include <string.h>
 
 #include "common/target/areas.h"
 #include "common/target/stale_signatures.h"
 #include "stream/disk/streamed_impl.h"
 
-static _Thread_local struct err disk_err;
-
 /* Read what is free; the rest reads as zeros, so that nothing needs to be fetched for this. */
 static int
-read_free(struct streamed *d, uint8_t *buf, size_t len, uint64_t off, struct err *e)
+read_free(void *ctx, void *buf, size_t len, uint64_t off, struct err *e)
 {
+	struct streamed *d = ctx;
 	struct range all = { off / SECTOR_BYTES, len / SECTOR_BYTES + 2 };
 	struct rangeset set;
 	int rc;
@@ -30,44 +28,25 @@ read_free(struct streamed *d, uint8_t *buf, size_t len, uint64_t off, struct err
 		struct range r = rangeset_get(&set, i);
 		r = range_clip((struct range){ r.off * SECTOR_BYTES, r.len * SECTOR_BYTES }, off,
 		    off + len);
-		rc = r.len > 0 ? streamed_read(d, buf + (r.off - off), r.len, r.off, e) : 0;
+		if (r.len > 0)
+			rc = streamed_read(
+			    d, (uint8_t *)buf + (r.off - off), r.len, r.off, e);
 	}
 	rangeset_free(&set);
 	return rc;
 }
 
-static ssize_t
-view_pread(void *ctx, void *buf, size_t len, uint64_t off)
+static int
+write_free(void *ctx, const void *buf, size_t len, uint64_t off, struct err *e)
 {
-	if (read_free(ctx, buf, len, off, &disk_err) == 0)
-		return (ssize_t)len;
-	errno = EIO;
-	return -1;
-}
-
-static ssize_t
-view_pwrite(void *ctx, const void *buf, size_t len, uint64_t off)
-{
-	if (streamed_write(ctx, buf, len, off, &disk_err) == 0)
-		return (ssize_t)len;
-	errno = EIO;
-	return -1;
-}
-
-static void
-view_why(void *ctx, struct err *e)
-{
-	(void)ctx;
-	*e = disk_err;
+	return streamed_write(ctx, buf, len, off, e);
 }
 
 /* The free space of the disk, for a search. */
 static int
 view_of(struct disk **out, struct streamed *d, struct err *e)
 {
-	static const struct disk_ops ops = {
-		.pread = view_pread, .pwrite = view_pwrite, .why = view_why
-	};
+	static const struct disk_ops ops = { .read = read_free, .write = write_free };
 
 	if (disk_open_ops(out, d->cfg.disk, disk_kind(d->disk), d->bytes, &ops, d, e) != 0)
 		return -1;

@@ -5,7 +5,6 @@
  * alone at the end of a disk, but large enough for the table and the backup of a GPT.  The backup is
  * at the end of the disk that is shown then.  When the disk is complete, it is still there, in
  * front of the disk's end, and any program for GPTs moves it. */
-#include <errno.h>
 #include <string.h>
 
 #include "stream/disk/streamed_impl.h"
@@ -122,55 +121,33 @@ cut_find(struct export *source, uint64_t disk_bytes, uint64_t bytes, uint64_t *s
 
 /* The disk that is shown, as ptable_end_at() needs it to move the backup. */
 
-static _Thread_local struct err disk_err;
-
-static int
-outcome(int rc)
-{
-	if (rc != 0)
-		errno = EIO;
-	return rc;
-}
-
 /* Behind the end of the disk that is shown, where the image's disk had more, there are zeros. */
-static ssize_t
-view_pread(void *ctx, void *buf, size_t len, uint64_t off)
+static int
+view_read(void *ctx, void *buf, size_t len, uint64_t off, struct err *e)
 {
 	struct streamed *d = ctx;
 	size_t here = off >= d->bytes ? 0 : d->bytes - off < len ? d->bytes - off : len;
 
 	memset((uint8_t *)buf + here, 0, len - here);
-	if (here > 0 && outcome(streamed_read(d, buf, here, off, &disk_err)) != 0)
-		return -1;
-	return (ssize_t)len;
+	return here > 0 ? streamed_read(d, buf, here, off, e) : 0;
 }
 
-static ssize_t
-view_pwrite(void *ctx, const void *buf, size_t len, uint64_t off)
+static int
+view_write(void *ctx, const void *buf, size_t len, uint64_t off, struct err *e)
 {
-	return outcome(streamed_write(ctx, buf, len, off, &disk_err)) == 0 ? (ssize_t)len : -1;
-}
-
-static void
-view_why(void *ctx, struct err *e)
-{
-	(void)ctx;
-	*e = disk_err;
+	return streamed_write(ctx, buf, len, off, e);
 }
 
 int
 cut_fit(struct streamed *d, struct err *e)
 {
-	static const struct disk_ops ops = {
-		.pread = view_pread, .pwrite = view_pwrite, .why = view_why
-	};
+	static const struct disk_ops ops = { .read = view_read, .write = view_write };
 	struct disk *view;
 	struct ptable t;
 	struct err ignored;
 
-	if (disk_open_ops(&view, d->cfg.disk, DISK_BLOCK, disk_size_bytes(d->disk), &ops, d, e) != 0)
+	if (disk_open_view(&view, d->disk, &ops, d, e) != 0)
 		return -1;
-	disk_set_sector_bytes(view, disk_sector_bytes(d->disk));
 	int rc = ptable_read(&t, view, e);
 	if (rc == 0)
 		rc = ptable_end_at(view, &t, d->bytes / SECTOR_BYTES, e);

@@ -3,7 +3,6 @@
  *
  * The place is behind the last partition, or in front of the first, where the image stores
  * nothing: in a filesystem's free space the running system would write over it. */
-#include <errno.h>
 #include <inttypes.h>
 
 #include "common/disk/ptable.h"
@@ -48,37 +47,27 @@ take_partitions(struct taken *t, const struct ptable *p, uint64_t sectors, struc
 struct image_disk {
 	struct disk *disk;
 	bool failed; /* something could not be read */
-	struct err why;
 };
 
-static ssize_t
-view_pread(void *ctx, void *buf, size_t len, uint64_t off)
+static int
+view_read(void *ctx, void *buf, size_t len, uint64_t off, struct err *e)
 {
 	struct image_disk *i = ctx;
-	ssize_t n = disk_read_upto(i->disk, buf, len, off, &i->why);
+	int rc = disk_read(i->disk, buf, len, off, e);
 
-	i->failed |= n < 0 && i->why.kind != ERR_USAGE; /* which is a place behind the end */
-	errno = EIO;
-	return n;
-}
-
-static void
-view_why(void *ctx, struct err *e)
-{
-	*e = ((const struct image_disk *)ctx)->why;
+	i->failed |= rc != 0;
+	return rc;
 }
 
 static int
 read_partitions(struct ptable *p, struct image_disk *i, struct err *e)
 {
-	static const struct disk_ops ops = { .pread = view_pread, .why = view_why };
+	static const struct disk_ops ops = { .read = view_read };
 	struct disk *view;
 	struct err ignored;
 
-	if (disk_open_ops(&view, disk_name(i->disk), DISK_FILE, disk_size_bytes(i->disk), &ops, i,
-		e) != 0)
+	if (disk_open_view(&view, i->disk, &ops, i, e) != 0)
 		return -1;
-	disk_set_sector_bytes(view, disk_sector_bytes(i->disk));
 	int rc = ptable_read(p, view, e) == 0;
 	if (rc == 0 && (i->failed || e->kind == ERR_NOMEM))
 		rc = -1;

@@ -2,7 +2,6 @@
  * this; export_read() and export_run() are called in any thread. */
 #include "stream/export/export.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -618,30 +617,16 @@ export_identity(struct export *x, uint8_t id[EXPORT_ID_BYTES], struct err *e)
 	return 0;
 }
 
-/* The export as a disk.  disk_why() gives a failure to the thread that asked. */
-
-static _Thread_local struct err disk_err;
-
-static ssize_t
-disk_pread(void *ctx, void *buf, size_t len, uint64_t off)
+static int
+read_export(void *x, void *buf, size_t len, uint64_t off, struct err *e)
 {
-	if (export_read(ctx, buf, len, off, &disk_err) == 0)
-		return (ssize_t)len;
-	errno = EIO;
-	return -1;
-}
-
-static void
-disk_why(void *ctx, struct err *e)
-{
-	(void)ctx;
-	*e = disk_err;
+	return export_read(x, buf, len, off, e);
 }
 
 int
 export_as_disk(struct disk **out, struct export *x, struct err *e)
 {
-	static const struct disk_ops ops = { .pread = disk_pread, .why = disk_why };
+	static const struct disk_ops ops = { .read = read_export };
 
 	if (disk_open_ops(out, export_name(x), DISK_FILE, x->bytes, &ops, x, e) != 0)
 		return -1;

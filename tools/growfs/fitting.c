@@ -13,23 +13,12 @@ struct watched {
 	struct disk *disk;
 	struct fitting *fitting;
 	bool dry;
-	struct err why; /* why a write has failed */
 };
 
-static ssize_t
-watched_pread(void *ctx, void *buf, size_t len, uint64_t off)
+static int
+watched_read(void *ctx, void *buf, size_t len, uint64_t off, struct err *e)
 {
-	struct watched *w = ctx;
-	ssize_t n = disk_read_upto(w->disk, buf, len, off, &w->why);
-
-	errno = EIO;
-	return n;
-}
-
-static void
-watched_why(void *ctx, struct err *e)
-{
-	*e = ((const struct watched *)ctx)->why;
+	return disk_read(((struct watched *)ctx)->disk, buf, len, off, e);
 }
 
 static int
@@ -48,26 +37,23 @@ keep(struct watched *w, size_t len, uint64_t off, struct err *e)
 	return disk_read(w->disk, bytes, len, off, e);
 }
 
-static ssize_t
-watched_pwrite(void *ctx, const void *buf, size_t len, uint64_t off)
+static int
+watched_write(void *ctx, const void *buf, size_t len, uint64_t off, struct err *e)
 {
 	struct watched *w = ctx;
 
 	if (w->dry)
-		return (ssize_t)len;
-	if (keep(w, len, off, &w->why) == 0 &&
-	    disk_write(w->disk, buf, len, off, &w->why) == 0)
-		return (ssize_t)len;
-	errno = EIO;
-	return -1;
+		return 0;
+	return keep(w, len, off, e) == 0 ? disk_write(w->disk, buf, len, off, e) : -1;
 }
 
 static int
 watched_sync(void *ctx)
 {
-	struct watched *w = ctx;
+	const struct watched *w = ctx;
+	struct err why;
 
-	if (w->dry || disk_sync(w->disk, &w->why) == 0)
+	if (w->dry || disk_sync(w->disk, &why) == 0)
 		return 0;
 	errno = EIO;
 	return -1;
@@ -76,17 +62,14 @@ watched_sync(void *ctx)
 static int
 fit(struct watched *w, unsigned sector_bytes, struct err *e)
 {
-	static const struct disk_ops ops = { .pread = watched_pread,
-		.pwrite = watched_pwrite,
-		.sync = watched_sync,
-		.why = watched_why };
+	static const struct disk_ops ops = { .read = watched_read,
+		.write = watched_write,
+		.sync = watched_sync };
 	struct disk *d;
 	struct err closing;
 
-	if (disk_open_ops(&d, disk_name(w->disk), disk_kind(w->disk),
-		disk_size_bytes(w->disk), &ops, w, e) != 0)
+	if (disk_open_view(&d, w->disk, &ops, w, e) != 0)
 		return -1;
-	disk_set_sector_bytes(d, disk_sector_bytes(w->disk));
 	int rc = ptable_fit(d, sector_bytes, true, &w->fitting->done, e);
 	disk_close(d, &closing); /* it has no close of its own */
 	return rc;

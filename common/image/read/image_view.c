@@ -2,7 +2,6 @@
  * thread that reads the image, before the rest of it is read. */
 #include "common/image/read/image_view.h"
 
-#include <errno.h>
 #include <string.h>
 
 /* Read the stored sectors of r into buf, and put zeros in place of the others. */
@@ -24,43 +23,39 @@ read_range(struct sectors *image, struct range r, uint8_t *buf, struct err *e)
 	return 0;
 }
 
-/* Read from the middle of one sector, or whole sectors.  Returns how many bytes. */
-static ssize_t
-read_piece(struct image_view *v, uint8_t *buf, size_t len, uint64_t off, struct err *e)
+/* Read from the middle of one sector, or whole sectors: *len bytes at most, and says how
+ * many. */
+static int
+read_piece(struct image_view *v, uint8_t *buf, size_t *len, uint64_t off, struct err *e)
 {
 	uint64_t first = off / SECTOR_BYTES, in = off % SECTOR_BYTES;
 	uint8_t sector[SECTOR_BYTES];
 
-	if (in == 0 && len >= SECTOR_BYTES) {
-		struct range r = { first, len / SECTOR_BYTES };
-		return read_range(v->image, r, buf, e) == 0
-		           ? (ssize_t)(r.len * SECTOR_BYTES)
-		           : -1;
+	if (in == 0 && *len >= SECTOR_BYTES) {
+		*len -= *len % SECTOR_BYTES;
+		return read_range(
+		    v->image, (struct range){ first, *len / SECTOR_BYTES }, buf, e);
 	}
-	size_t n = SECTOR_BYTES - in < len ? SECTOR_BYTES - in : len;
+	*len = SECTOR_BYTES - in < *len ? SECTOR_BYTES - in : *len;
 	if (read_range(v->image, (struct range){ first, 1 }, sector, e) != 0)
 		return -1;
-	memcpy(buf, sector + in, n);
-	return (ssize_t)n;
+	memcpy(buf, sector + in, *len);
+	return 0;
 }
 
-static ssize_t
-view_pread(void *ctx, void *buf, size_t len, uint64_t off)
+static int
+view_read(void *ctx, void *buf, size_t len, uint64_t off, struct err *e)
 {
 	struct image_view *v = ctx;
-	struct err e;
+	int rc = 0;
 
-	for (size_t at = 0; at < len;) {
-		ssize_t n = read_piece(v, (uint8_t *)buf + at, len - at, off + at, &e);
-		if (n < 0) {
-			if (v->why.kind == ERR_NONE)
-				v->why = e;
-			errno = EIO;
-			return -1;
-		}
-		at += (size_t)n;
+	for (size_t at = 0, n; rc == 0 && at < len; at += n) {
+		n = len - at;
+		rc = read_piece(v, (uint8_t *)buf + at, &n, off + at, e);
 	}
-	return (ssize_t)len;
+	if (rc != 0 && v->why.kind == ERR_NONE)
+		v->why = *e;
+	return rc;
 }
 
 int
@@ -68,7 +63,7 @@ image_view_open(
     struct disk **d, struct image_view *v, struct sectors *image, struct err *e)
 {
 	/* A child would read with a copy of this process's decoder. */
-	static const struct disk_ops ops = { .pread = view_pread, .one_process = true };
+	static const struct disk_ops ops = { .read = view_read, .one_process = true };
 	const struct ext *x = sectors_ext(image);
 
 	*v = (struct image_view){ .image = image, .why = { .kind = ERR_NONE } };
