@@ -9,13 +9,13 @@
 /* What comes within seven seconds at 300 Mbit/s: a machine reads less while it boots, and most of
  * that is in the file by then. */
 enum { USUAL_BYTES = 256 << 20, SHARE_OF_MEMORY = 8 };
-enum { PIECE_BYTES = EARLY_PIECE_BLOCKS * WIRE_BLOCK_BYTES };
+enum { PIECES = WIRE_CHUNK_BLOCKS / EARLY_PIECE_BLOCKS };
 
-void
-early_init(struct early *x)
-{
-	*x = (struct early){ .chunks = 0 };
-}
+/* Blocks that are neighbours: those whose bits are set. */
+struct piece {
+	uint32_t here;
+	uint8_t blocks[EARLY_PIECE_BLOCKS][WIRE_BLOCK_BYTES];
+};
 
 static size_t
 usual_bytes(void)
@@ -29,138 +29,85 @@ usual_bytes(void)
 }
 
 int
-early_open(struct early *x, uint32_t chunks, size_t most_bytes, struct err *e)
+early_open(struct stock **out, size_t most_bytes, struct err *e)
 {
-	x->chunks = chunks;
-	x->most_bytes = most_bytes != 0 ? most_bytes : usual_bytes();
-	/* A chunk has one piece at least. */
-	uint32_t most = (uint32_t)(x->most_bytes / PIECE_BYTES) + 1;
-	x->at = calloc(chunks, sizeof(struct early_chunk *));
-	x->by_entry = calloc(most, sizeof(struct early_chunk *));
-	if (x->at == NULL || x->by_entry == NULL || lru_init(&x->order, most, 0) != 0)
-		return err_nomem(e, "blocks that come early");
-	return 0;
+	return stock_new(out, most_bytes != 0 ? most_bytes : usual_bytes(), e);
 }
 
-void
-early_forget(struct early *x, uint32_t chunk)
+static uint64_t
+key_of(uint32_t chunk, uint32_t block)
 {
-	struct early_chunk *k = x->at != NULL ? x->at[chunk] : NULL;
-
-	if (k == NULL)
-		return;
-	for (uint32_t i = 0; i < EARLY_PIECES; i++) {
-		x->bytes -= k->pieces[i] != NULL ? PIECE_BYTES : 0;
-		free(k->pieces[i]);
-	}
-	lru_remove(&x->order, k->entry);
-	x->at[chunk] = NULL;
-	free(k);
+	return (uint64_t)chunk * PIECES + block / EARLY_PIECE_BLOCKS;
 }
 
-static void
-forget_oldest(struct early *x)
+/* The piece that has room for this block, empty if it was not there; NULL: there is no
+ * memory. */
+static struct stock_item *
+use(struct stock *s, uint32_t chunk, uint32_t block)
 {
-	early_forget(x, x->by_entry[lru_oldest(&x->order, false)]->number);
-}
+	struct stock_item *i = stock_find(s, key_of(chunk, block));
+	struct piece *p = i == NULL ? malloc(sizeof *p) : NULL;
 
-/* The chunk's blocks, which are those used last now; NULL: there is no memory. */
-static struct early_chunk *
-use(struct early *x, uint32_t chunk)
-{
-	struct early_chunk *k = x->at[chunk];
-	bool full; /* never: there is room */
-
-	if (k != NULL) {
-		lru_touch(&x->order, k->entry, false);
-		return k;
-	}
-	if (x->order.n == x->order.max)
-		forget_oldest(x);
-	k = calloc(1, sizeof *k);
-	if (k == NULL)
-		return NULL;
-	k->number = chunk;
-	k->entry = lru_add(&x->order, chunk, &full);
-	x->by_entry[k->entry] = k;
-	x->at[chunk] = k;
-	return k;
-}
-
-/* Where the block lies in a piece that is there. */
-static uint8_t *
-place_of(const struct early_chunk *k, uint32_t block)
-{
-	return k->pieces[block / EARLY_PIECE_BLOCKS] +
-	       (size_t)(block % EARLY_PIECE_BLOCKS) * WIRE_BLOCK_BYTES;
-}
-
-static bool
-keep_block(struct early *x, struct early_chunk *k, uint32_t block, const uint8_t *data)
-{
-	uint8_t **piece = &k->pieces[block / EARLY_PIECE_BLOCKS];
-
-	if (*piece == NULL) {
-		*piece = malloc(PIECE_BYTES);
-		x->bytes += *piece != NULL ? PIECE_BYTES : 0;
-	}
-	if (*piece == NULL)
-		return false;
-	memcpy(place_of(k, block), data, WIRE_BLOCK_BYTES);
-	blockmap_set(&k->here, block);
-	return true;
-}
-
-/* Forget the chunks that were used longest ago, but not the newest one. */
-static void
-make_room(struct early *x)
-{
-	while (x->bytes > x->most_bytes && x->order.n > 1)
-		forget_oldest(x);
+	if (p == NULL)
+		return i;
+	p->here = 0;
+	return stock_add(s, key_of(chunk, block), (struct stocked){ p, sizeof *p, free });
 }
 
 bool
 early_keep(
-    struct early *x, uint32_t chunk, uint32_t first, uint32_t count, const uint8_t *data)
+    struct stock *s, uint32_t chunk, uint32_t first, uint32_t count, const uint8_t *data)
 {
-	struct early_chunk *k = use(x, chunk);
-	bool kept = k != NULL;
+	for (uint32_t b = first; b < first + count; b++, data += WIRE_BLOCK_BYTES) {
+		struct stock_item *i = use(s, chunk, b);
+		if (i == NULL)
+			return false;
+		struct piece *p = stock_thing(i);
+		p->here |= 1u << b % EARLY_PIECE_BLOCKS;
+		memcpy(p->blocks[b % EARLY_PIECE_BLOCKS], data, WIRE_BLOCK_BYTES);
+		stock_put_back(s, i);
+	}
+	return true;
+}
 
-	for (uint32_t i = 0; kept && i < count; i++)
-		kept = keep_block(x, k, first + i, data + (size_t)i * WIRE_BLOCK_BYTES);
-	make_room(x);
-	return kept;
+void
+early_forget(struct stock *s, uint32_t chunk)
+{
+	for (uint32_t b = 0; b < WIRE_CHUNK_BLOCKS; b += EARLY_PIECE_BLOCKS) {
+		struct stock_item *i = stock_find(s, key_of(chunk, b));
+		if (i != NULL)
+			stock_spoil(s, i);
+	}
+}
+
+/* Copy the blocks of a piece that are needed, all of which it has.  `to` is the place of
+ * the block that is `behind` blocks behind the first one of the piece. */
+static void
+copy_out(const struct piece *p, uint32_t needed, int64_t behind, uint8_t *to)
+{
+	for (; needed != 0; needed &= needed - 1) {
+		int i = __builtin_ctz(needed);
+		memcpy(to + (i - behind) * WIRE_BLOCK_BYTES, p->blocks[i],
+		    WIRE_BLOCK_BYTES);
+	}
 }
 
 struct blockmap
-early_lacks(const struct early *x, uint32_t chunk, const struct blockmap *need)
-{
-	return x->at == NULL || x->at[chunk] == NULL
-	           ? *need
-	           : blockmap_minus(*need, &x->at[chunk]->here);
-}
-
-void
-early_read(struct early *x, uint32_t chunk, const struct blockmap *need, uint32_t first,
+early_read(struct stock *s, uint32_t chunk, const struct blockmap *need, uint32_t first,
     uint8_t *to)
 {
-	const struct early_chunk *k = x->at[chunk];
+	struct blockmap lacks = *need;
 
-	for (uint32_t b = blockmap_next(need, 0); b < WIRE_CHUNK_BLOCKS;
-	     b = blockmap_next(need, b + 1))
-		memcpy(to + (size_t)(b - first) * WIRE_BLOCK_BYTES, place_of(k, b),
-		    WIRE_BLOCK_BYTES);
-	if (k != NULL)
-		lru_touch(&x->order, k->entry, false);
-}
-
-void
-early_close(struct early *x)
-{
-	for (uint32_t i = 0; x->at != NULL && i < x->chunks; i++)
-		early_forget(x, i);
-	free(x->at);
-	free(x->by_entry);
-	lru_fini(&x->order);
-	early_init(x);
+	for (uint32_t b = 0; b < WIRE_CHUNK_BLOCKS; b += EARLY_PIECE_BLOCKS) {
+		uint32_t needed = (uint16_t)(need->w[b / 64] >> b % 64);
+		struct stock_item *i = NULL;
+		if (needed == 0 || (i = stock_find(s, key_of(chunk, b))) == NULL)
+			continue;
+		const struct piece *p = stock_thing(i);
+		lacks.w[b / 64] &= ~((uint64_t)(needed & p->here) << b % 64);
+		if (to != NULL)
+			copy_out(p, needed & p->here, (int64_t)first - b, to);
+		stock_put_back(s, i);
+	}
+	return lacks;
 }

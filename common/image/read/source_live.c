@@ -37,7 +37,7 @@ struct live {
 	bool known; /* live_begin() has set the members below */
 	struct source_info image;
 	struct source file;       /* the growing file, for reading */
-	struct early early;       /* blocks that are there before their chunk */
+	struct stock *early;      /* blocks that are there before their chunk; or NULL */
 	bool *here;               /* by chunk: proved, and in the file */
 	uint32_t *order;          /* `nhere` chunks, in the order in which they came */
 	uint32_t nhere, given;    /* how many of them source_next() has given out */
@@ -79,8 +79,7 @@ begin(struct live *g, struct err *e)
 	if (g->here == NULL || g->order == NULL)
 		return err_nomem(e, "the list of chunks");
 	if (mailbox_new(&g->arrivals, g->image.chunks + 1, e) != 0 ||
-	    (g->cfg.reading != NULL &&
-		early_open(&g->early, g->image.chunks, 0, e) != 0))
+	    (g->cfg.reading != NULL && early_open(&g->early, 0, e) != 0))
 		return -1;
 	return open_file(g, e);
 }
@@ -113,7 +112,8 @@ live_has(struct live *g, uint32_t chunk)
 	g->heard_us = clock_us();
 	if (g->known && chunk < g->image.chunks && !g->here[chunk]) {
 		g->here[chunk] = true;
-		early_forget(&g->early, chunk);
+		if (g->early != NULL)
+			early_forget(g->early, chunk);
 		g->order[g->nhere++] = chunk;
 		mailbox_put(g->arrivals, HAS_COME, chunk);
 		pthread_cond_broadcast(&g->news);
@@ -128,7 +128,7 @@ live_early(
 	pthread_mutex_lock(&g->lock);
 	g->heard_us = clock_us();
 	if (g->known && g->cfg.reading != NULL && chunk < g->image.chunks && !g->here[chunk] &&
-	    early_keep(&g->early, chunk, first, count, data))
+	    early_keep(g->early, chunk, first, count, data))
 		pthread_cond_broadcast(&g->news);
 	pthread_mutex_unlock(&g->lock);
 }
@@ -240,7 +240,9 @@ lacking(const struct live *g, uint32_t chunk, const struct blockmap *need)
 
 	if (g->known && g->here[chunk])
 		return none;
-	return g->known && distrusts != g ? early_lacks(&g->early, chunk, need) : *need;
+	return g->early == NULL || distrusts == g
+	           ? *need
+	           : early_read(g->early, chunk, need, 0, NULL);
 }
 
 /* Do these blocks lie in the beginning of a chunk, with its first block? */
@@ -305,7 +307,7 @@ read_blocks(void *self, uint32_t chunk, const struct blockmap *need, uint32_t fi
 	             : wait_for_blocks(g, chunk, need, e);
 	bool here = rc == 0 && g->here[chunk];
 	if (rc == 0 && !here)
-		early_read(&g->early, chunk, need, first, to);
+		early_read(g->early, chunk, need, first, to);
 	pthread_mutex_unlock(&g->lock);
 	return here ? g->file.ops->read(g->file.self, chunk, need, first, to, e) : rc;
 }
@@ -388,7 +390,7 @@ static void
 free_live(struct live *g)
 {
 	source_close(&g->file);
-	early_close(&g->early);
+	stock_free(g->early);
 	mailbox_free(g->arrivals);
 	pthread_cond_destroy(&g->news);
 	pthread_mutex_destroy(&g->lock);
@@ -429,7 +431,6 @@ live_new(struct live **out, struct source *source, const struct live_config *cfg
 
 	if (g == NULL)
 		return err_nomem(e, "a file that grows");
-	early_init(&g->early);
 	pthread_mutex_init(&g->lock, NULL);
 	pthread_cond_init(&g->news, NULL);
 	g->cfg = *cfg;
