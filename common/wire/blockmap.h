@@ -170,6 +170,15 @@ blockmap_run(const struct blockmap *m, uint32_t from, uint32_t max)
 	return n;
 }
 
+/* Find the next run of blocks that are in the set, from block *b on, and set *b to its
+ * first block.  Returns its length; 0: there is none any more. */
+static inline uint32_t
+blockmap_next_run(const struct blockmap *m, uint32_t *b)
+{
+	*b = blockmap_next(m, *b);
+	return blockmap_run(m, *b, WIRE_CHUNK_BLOCKS - *b);
+}
+
 /* The first n blocks of the set, or all if there are fewer. */
 static inline struct blockmap
 blockmap_first(const struct blockmap *m, uint64_t n)

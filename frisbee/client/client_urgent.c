@@ -222,9 +222,7 @@ add_runs(struct wirext_msg *m, uint32_t chunk, const struct blockmap *want)
 	uint32_t b = 0, n;
 
 	for (; m->u.urgent.n < WIREXT_URGENT_RUNS; b += n) {
-		b = blockmap_next(want, b);
-		n = blockmap_run(want, b, WIRE_CHUNK_BLOCKS - b);
-		if (n == 0)
+		if ((n = blockmap_next_run(want, &b)) == 0)
 			return;
 		m->u.urgent.at[m->u.urgent.n++] =
 		    (struct wirext_run){ chunk, (uint16_t)b, (uint16_t)n };

@@ -164,13 +164,8 @@ give_what_is_here(struct loop *l, uint32_t chunk, struct blockmap *need)
 	here = blockmap_and(here, need);
 	*need = blockmap_minus(*need, &here);
 	const uint8_t *bytes = feeder_buffer(l->feeder, buf);
-	for (uint32_t b = 0, n;; b += n) {
-		b = blockmap_next(&here, b);
-		n = blockmap_run(&here, b, WIRE_CHUNK_BLOCKS - b);
-		if (n == 0)
-			return;
+	for (uint32_t b = 0, n; (n = blockmap_next_run(&here, &b)) > 0; b += n)
 		give(l, chunk, b, n, bytes + (size_t)b * WIRE_BLOCK_BYTES);
-	}
 }
 
 /* Passes on to the engine the requests of other threads. */

@@ -1,6 +1,6 @@
-/* http.c: a file on a web server: keeps what was known of the file when it was opened,
- * and checks whether each answer is about that file.  http_source.c calls this, in any
- * thread. */
+/* http.c: a file on a web server as a disk: keeps what was known of the file when it was
+ * opened, and checks whether each answer is about that file.  Called through disk.h, in
+ * any thread. */
 #include "stream/http/http.h"
 
 #include <errno.h>
@@ -113,7 +113,7 @@ perform(struct http *h, struct web_call *calls, size_t n, struct err *e)
 }
 
 static struct web_call
-call_of(struct http *h, const struct http_range *r)
+call_of(struct http *h, const struct disk_part *r)
 {
 	return (struct web_call){ .name = h->name,
 		.url = h->url,
@@ -124,20 +124,27 @@ call_of(struct http *h, const struct http_range *r)
 		.doubtful = !h->known };
 }
 
-int
-http_fetch(struct http *h, const struct http_range *ranges, size_t n, struct err *e)
+static int
+fetch(void *ctx, const struct disk_part *parts, size_t n, struct err *e)
 {
+	struct http *h = ctx;
 	struct web_call *calls = calloc(n, sizeof *calls);
 
 	if (calls == NULL)
 		return err_nomem(e, h->name);
 	for (size_t i = 0; i < n; i++)
-		calls[i] = call_of(h, &ranges[i]);
+		calls[i] = call_of(h, &parts[i]);
 	int rc = perform(h, calls, n, e);
 	for (size_t i = 0; i < n; i++)
 		buf_free(&calls[i].got);
 	free(calls);
 	return rc;
+}
+
+static int
+fetch_one(void *h, void *buf, size_t len, uint64_t off, struct err *e)
+{
+	return fetch(h, &(struct disk_part){ off, len, buf }, 1, e);
 }
 
 /* Whether the file is empty: no first byte can be requested, and the answer says so, or
@@ -156,7 +163,7 @@ static int
 look(struct http *h, struct err *e)
 {
 	uint8_t byte;
-	struct web_call c = call_of(h, &(struct http_range){ 0, 1, &byte });
+	struct web_call c = call_of(h, &(struct disk_part){ 0, 1, &byte });
 	int rc = perform(h, &c, 1, e);
 
 	buf_free(&c.got);
@@ -207,9 +214,24 @@ begin(struct http *h, struct err *e)
 	return 0;
 }
 
-int
-http_open(struct http **out, const char *url, struct err *e)
+static int
+close_http(void *ctx)
 {
+	struct http *h = ctx;
+
+	web_client_close(h->web);
+	free(h->url);
+	free(h->name);
+	free(h);
+	return 0;
+}
+
+int
+http_open(struct disk **out, const char *url, struct err *e)
+{
+	static const struct disk_ops ops = {
+		.read = fetch_one, .read_parts = fetch, .close = close_http
+	};
 	struct http *h = calloc(1, sizeof *h);
 
 	if (h == NULL)
@@ -217,39 +239,9 @@ http_open(struct http **out, const char *url, struct err *e)
 	h->url = strdup(url);
 	h->name = harmless_name(url);
 	int rc = h->url != NULL && h->name != NULL ? begin(h, e) : err_nomem(e, url);
-	if (rc != 0) {
-		http_close(h);
-		return -1;
-	}
-	*out = h;
-	return 0;
-}
-
-void
-http_close(struct http *h)
-{
-	if (h == NULL)
-		return;
-	web_client_close(h->web);
-	free(h->url);
-	free(h->name);
-	free(h);
-}
-
-const char *
-http_name(const struct http *h)
-{
-	return h->name;
-}
-
-uint64_t
-http_bytes(const struct http *h)
-{
-	return h->bytes;
-}
-
-void
-http_cancel(struct http *h)
-{
-	web_client_cancel(h->web);
+	if (rc == 0)
+		rc = disk_open_ops(out, h->name, DISK_FILE, h->bytes, &ops, h, e);
+	if (rc != 0)
+		close_http(h);
+	return rc;
 }

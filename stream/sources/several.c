@@ -188,16 +188,11 @@ run_race(struct race *r, bool *asked)
 static void
 copy_blocks(const struct blockmap *need, uint32_t first, const uint8_t *from, uint8_t *to)
 {
-	uint32_t b = 0, n;
+	uint32_t n;
 
-	for (;; b += n) {
-		b = blockmap_next(need, b);
-		n = blockmap_run(need, b, WIRE_CHUNK_BLOCKS - b);
-		if (n == 0)
-			return;
+	for (uint32_t b = 0; (n = blockmap_next_run(need, &b)) > 0; b += n)
 		memcpy(to + (size_t)(b - first) * SOURCE_BLOCK_BYTES,
 		    from + (size_t)b * SOURCE_BLOCK_BYTES, (size_t)n * SOURCE_BLOCK_BYTES);
-	}
 }
 
 /* The result of a race, for its reader. */

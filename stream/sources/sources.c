@@ -1,9 +1,10 @@
 /* sources.c: opens what place.h names.  The plugin and streamdisk call this, in one thread. */
 #include "stream/sources/sources.h"
 
-#include "common/disk/disk.h"
+#include "common/disk/ahead.h"
 #include "common/disk/disk_nbd.h"
 #include "common/disk/output.h"
+#include "common/image/format/format.h"
 #include "common/image/format/kind.h"
 #include "common/image/read/source.h"
 #include "emustore/store/store_disk.h"
@@ -155,6 +156,18 @@ find_nbd(struct found *out, const char *uri, struct err *e)
 	return -1;
 }
 
+/* Open a file on a web server; the headers of its chunks are read ahead. */
+static int
+open_http(struct disk **out, const char *url, struct err *e)
+{
+	static const struct ahead_reads headers = {
+		SOURCE_CHUNK_BYTES, NDZ_HEADER_BYTES, 64
+	};
+	struct disk *d;
+
+	return http_open(&d, url, e) == 0 ? ahead_open(out, d, &headers, e) : -1;
+}
+
 static int
 find(struct found *out, const char *place, const struct sources_config *cfg,
     struct err *e)
@@ -170,10 +183,10 @@ find(struct found *out, const char *place, const struct sources_config *cfg,
 	if (p.kind == PLACE_SESSION)
 		return source_of_session(
 		    &out->image, p.what, cfg->group_key, cfg->work, e);
-	if (p.kind == PLACE_HTTP)
-		return source_of_http(&out->image, p.what, e);
-	int rc = p.kind == PLACE_STORE ? store_disk_open(&d, cfg->store, p.what, NULL, e)
-	                               : disk_open(&d, p.what, DISK_READ, e);
+	int rc = p.kind == PLACE_HTTP ? open_http(&d, p.what, e)
+	         : p.kind == PLACE_FILE
+	             ? disk_open(&d, p.what, DISK_READ, e)
+	             : store_disk_open(&d, cfg->store, p.what, NULL, e);
 
 	return rc == 0 ? source_of_disk(&out->image, d, e) : -1;
 }

@@ -5,11 +5,13 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/base/cancel.h"
 #include "tests/t.h"
 
 enum { CALLS = 20, PART = 100 };
@@ -281,7 +283,7 @@ main(void)
 	test_redirects();
 	if (begin(AF_INET6))
 		T_CHECK(test("/part", 0, 5) == ERR_NONE && is_part(part, 1000));
-	web_client_cancel(web);
+	cancel_work_for(&(struct cancel){ .signal = SIGTERM });
 	T_CHECK(test("/part", 0, 5) == ERR_CANCELLED);
 	buf_free(&call.got);
 	web_client_close(web);

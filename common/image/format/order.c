@@ -189,24 +189,29 @@ get_what_was_read(struct order *o, const struct buf *b, ssize_t n, const char *p
 }
 
 int
-order_read(struct order *o, const char *path, struct err *e)
+order_of_disk(struct order *o, struct disk *d, struct err *e)
 {
 	struct err ignored; /* it was only read */
 	struct buf b = { 0 };
+	/* One byte more shows that a file, or a pipe, is too long. */
+	uint8_t *to = buf_room(&b, ORDER_BYTES_MAX + 1);
+	ssize_t n = to != NULL ? disk_read_upto(d, to, ORDER_BYTES_MAX + 1, 0, e)
+	                       : err_nomem(e, disk_name(d));
+	int rc = get_what_was_read(o, &b, n, disk_name(d), e);
+
+	disk_close(d, &ignored);
+	buf_free(&b);
+	return rc;
+}
+
+int
+order_read(struct order *o, const char *path, struct err *e)
+{
 	struct disk *d;
 
 	if (access(path, F_OK) != 0 && errno == ENOENT)
 		return no_file(path, e);
-	if (disk_open(&d, path, DISK_READ, e) != 0)
-		return -1;
-	/* One byte more shows that a file, or a pipe, is too long. */
-	uint8_t *to = buf_room(&b, ORDER_BYTES_MAX + 1);
-	ssize_t n = to != NULL ? disk_read_upto(d, to, ORDER_BYTES_MAX + 1, 0, e)
-	                       : err_nomem(e, path);
-	int rc = get_what_was_read(o, &b, n, path, e);
-	disk_close(d, &ignored);
-	buf_free(&b);
-	return rc;
+	return disk_open(&d, path, DISK_READ, e) == 0 ? order_of_disk(o, d, e) : -1;
 }
 
 /* Read at most `most` bytes; how many there were, or -1. */

@@ -57,6 +57,9 @@ int order_get(
 /* Read, or write, a file.  Only another order, or an empty file, is written over.
  * Errors of order_get() and output_open(); ERR_ABSENT: there is no such file. */
 int order_read(struct order *o, const char *path, struct err *);
+struct disk;
+/* The same for what is open as a disk, which is closed. */
+int order_of_disk(struct order *o, struct disk *, struct err *);
 /* order_read() that never waits for a pipe that nobody writes: for a path at which somebody else
  * may have put anything.  ERR_REFUSED: it is no regular file, nor a link to one. */
 int order_read_regular(struct order *o, const char *path, struct err *);

@@ -1,5 +1,6 @@
-/* source_disk.c: the bytes of a file, a pipe or a store's image as a source.  Whoever has
- * the source calls this, in any thread; source_next() in one at a time. */
+/* source_disk.c: the bytes of a file, of a pipe, or of what is behind a server, as a
+ * source.  Whoever has the source calls this, in any thread; source_next() in one at a
+ * time. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,24 +42,20 @@ info(void *self, struct source_info *info, struct err *e)
 	return 0;
 }
 
-/* Read bytes [at, at + n) of the file; what is behind its end is zeros. */
-static int
-read_bytes(struct disk_source *s, uint64_t at, size_t n, uint8_t *to, struct err *e)
-{
-	uint64_t size = disk_size_bytes(s->disk), left = at < size ? size - at : 0;
-	size_t there = left < n ? (size_t)left : n;
+/* Most runs of blocks that one chunk can have. */
+enum { RUNS_MAX = WIRE_CHUNK_BLOCKS / 2 };
 
-	memset(to + there, 0, n - there);
-	return there > 0 ? disk_read(s->disk, to, there, at, e) : 0;
-}
-
-/* Find the next needed block from *block on, and set *block to it.  Returns how many blocks
- * in a row are needed from there. */
-static uint32_t
-next_run(const struct blockmap *need, uint32_t *block)
+/* Cut the part at the end of the file; what is behind its end is zeros.  False: all is
+ * behind. */
+static bool
+cut(const struct disk_source *s, struct disk_part *p)
 {
-	*block = blockmap_next(need, *block);
-	return blockmap_run(need, *block, WIRE_CHUNK_BLOCKS - *block);
+	uint64_t size = disk_size_bytes(s->disk), left = p->at < size ? size - p->at : 0;
+	size_t there = left < p->bytes ? (size_t)left : p->bytes;
+
+	memset(p->to + there, 0, p->bytes - there);
+	p->bytes = there;
+	return there > 0;
 }
 
 static int
@@ -67,7 +64,9 @@ read_blocks(void *self, uint32_t chunk, const struct blockmap *need, uint32_t fi
 {
 	struct disk_source *s = self;
 	uint64_t at = (uint64_t)chunk * SOURCE_CHUNK_BYTES;
-	uint32_t n;
+	struct disk_part parts[RUNS_MAX];
+	size_t n = 0;
+	uint32_t run;
 
 	if (!disk_seekable(s->disk))
 		return err_set(e, ERR_UNSUPPORTED,
@@ -76,13 +75,13 @@ read_blocks(void *self, uint32_t chunk, const struct blockmap *need, uint32_t fi
 	if (at >= disk_size_bytes(s->disk))
 		return err_set(e, ERR_FORMAT, "%s: has no chunk %u: it is too short",
 		    disk_name(s->disk), chunk);
-	for (uint32_t b = 0; (n = next_run(need, &b)) > 0; b += n)
-		if (read_bytes(s, at + (uint64_t)b * SOURCE_BLOCK_BYTES,
-			(size_t)n * SOURCE_BLOCK_BYTES,
-			(uint8_t *)to + (size_t)(b - first) * SOURCE_BLOCK_BYTES,
-			e) != 0)
-			return -1;
-	return 0;
+	for (uint32_t b = 0; (run = blockmap_next_run(need, &b)) > 0; b += run) {
+		parts[n] = (struct disk_part){ at + (uint64_t)b * SOURCE_BLOCK_BYTES,
+			(size_t)run * SOURCE_BLOCK_BYTES,
+			(uint8_t *)to + (size_t)(b - first) * SOURCE_BLOCK_BYTES };
+		n += cut(s, &parts[n]);
+	}
+	return disk_read_parts(s->disk, parts, n, e);
 }
 
 static void
@@ -92,7 +91,7 @@ want(void *self, uint32_t chunk, const struct blockmap *need, enum source_when w
 	uint64_t at = (uint64_t)chunk * SOURCE_CHUNK_BYTES;
 	uint32_t n;
 
-	for (uint32_t b = 0; (n = next_run(need, &b)) > 0; b += n) {
+	for (uint32_t b = 0; (n = blockmap_next_run(need, &b)) > 0; b += n) {
 		uint64_t off = at + (uint64_t)b * SOURCE_BLOCK_BYTES;
 		uint64_t len = (uint64_t)n * SOURCE_BLOCK_BYTES;
 		disk_want(s->disk, off, len);

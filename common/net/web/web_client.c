@@ -4,7 +4,6 @@
 #include "common/net/web/web_client.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "common/base/cancel.h"
@@ -27,7 +26,6 @@ struct web_line {
 
 struct web_client {
 	struct web_client_config config;
-	atomic_bool cancelled;
 	pthread_mutex_t lock; /* guards the lines */
 	pthread_cond_t idle_again;
 	struct web_line *idle;
@@ -137,19 +135,14 @@ end_some(struct batch *b)
 		}
 }
 
-static bool
-is_wanted(const struct web_client *w)
-{
-	return !w->cancelled && cancel_signal() == 0;
-}
-
 /* Until all are done, one has failed for good, or none is wanted any more. */
 static void
 run(struct batch *b)
 {
 	int running;
 
-	for (start_some(b); b->first < b->n && b->failed == NULL && is_wanted(b->w);) {
+	start_some(b);
+	while (b->first < b->n && b->failed == NULL && cancel_signal() == 0) {
 		if (curl_multi_perform(b->line->multi, &running) != CURLM_OK)
 			break;
 		end_some(b);
@@ -175,7 +168,7 @@ web_perform(struct web_client *w, struct web_call *calls, size_t n, struct err *
 	}
 	run(&b);
 	give_line(w, b.line);
-	if (b.failed != NULL && !is_wanted(w))
+	if (b.failed != NULL && cancel_signal() != 0)
 		err_set(e, ERR_CANCELLED, "%.300s: the request was given up",
 		    b.failed->name);
 	else if (b.failed != NULL)
@@ -197,12 +190,6 @@ web_client_open(
 	pthread_cond_init(&w->idle_again, NULL);
 	*out = w;
 	return 0;
-}
-
-void
-web_client_cancel(struct web_client *w)
-{
-	w->cancelled = true;
 }
 
 void

@@ -80,8 +80,6 @@ void web_client_close(struct web_client *);
  * thread. */
 struct web_call *web_perform(
     struct web_client *, struct web_call *, size_t n, struct err *);
-/* Make all calls of web_perform(), now and later, fail.  From any thread. */
-void web_client_cancel(struct web_client *);
 /* Has the last try reached no server? */
 bool web_is_unreached(const struct web_call *);
 /* Add a line to the head of the try that begins: for dress().  -1: out of memory. */
