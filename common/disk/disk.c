@@ -295,6 +295,42 @@ disk_read_parts(struct disk *d, const struct disk_part *parts, size_t n, struct 
 	return 0;
 }
 
+/* Read bytes that lie in one unit. */
+static int
+read_in_unit(
+    const struct disk_units *u, void *buf, size_t len, uint64_t off, struct err *e)
+{
+	size_t in = off % u->bytes;
+	uint8_t *all = malloc(u->bytes);
+	int rc = all != NULL ? u->read(u->ctx, all, u->bytes, off - in, e)
+	                     : err_nomem(e, "a sector");
+
+	if (rc == 0)
+		memcpy(buf, all + in, len);
+	free(all);
+	return rc;
+}
+
+int
+disk_read_units(
+    const struct disk_units *u, void *buf, size_t len, uint64_t off, struct err *e)
+{
+	uint8_t *to = buf;
+	int rc = 0;
+
+	for (size_t n; rc == 0 && len > 0; to += n, off += n, len -= n) {
+		size_t in = off % u->bytes, left = u->bytes - in;
+		n = in == 0 ? len - len % u->bytes : 0;
+		if (n > 0) {
+			rc = u->read(u->ctx, to, n, off, e);
+			continue;
+		}
+		n = left < len ? left : len;
+		rc = read_in_unit(u, to, n, off, e);
+	}
+	return rc;
+}
+
 static ssize_t
 write_some(struct disk *d, const void *buf, size_t len, uint64_t off)
 {

@@ -147,6 +147,15 @@ void disk_holes(const struct disk *, uint64_t off, uint64_t *data, uint64_t *hol
  * stream, off must be where the last read ended (ERR_UNSUPPORTED). */
 ssize_t disk_read_upto(
     struct disk *, void *buf, size_t len, uint64_t off, struct err *);
+/* What is read in whole units alone, as sectors are; read() is called for those. */
+struct disk_units {
+	size_t bytes; /* of a unit */
+	int (*read)(void *ctx, void *buf, size_t len, uint64_t off, struct err *);
+	void *ctx;
+};
+/* Read any bytes of it.  A unit that is needed in part is read into memory of its own. */
+int disk_read_units(
+    const struct disk_units *, void *buf, size_t len, uint64_t off, struct err *);
 /* Write exactly len bytes at byte off.  ERR_IO.  On a stream, off must be where the last write
  * ended (ERR_UNSUPPORTED). */
 int disk_write(struct disk *, const void *buf, size_t len, uint64_t off, struct err *);

@@ -138,11 +138,13 @@ again(struct reading *r, const struct err *e)
 	return cancel_signal() == 0;
 }
 
+/* Read aligned blocks, the last of which may end behind the disk. */
 static int
-read_aligned(struct nbd_disk *d, void *buf, size_t n, uint64_t at, struct err *e)
+read_aligned(void *ctx, void *buf, size_t n, uint64_t at, struct err *e)
 {
+	struct nbd_disk *d = ctx;
 	struct reading r = { .buf = buf,
-		.n = n,
+		.n = n < d->bytes - at ? n : (size_t)(d->bytes - at),
 		.at = at,
 		.retry.seconds = (double)d->patience_us / 1e6 };
 	struct nbd_conn *c = take(d);
@@ -153,41 +155,6 @@ read_aligned(struct nbd_disk *d, void *buf, size_t n, uint64_t at, struct err *e
 	while (rc != 0 && again(&r, e));
 	give_back(d, c);
 	return rc;
-}
-
-/* Read a part of one aligned block. */
-static int
-read_part(struct nbd_disk *d, void *buf, size_t n, uint64_t at, struct err *e)
-{
-	uint64_t from = at / d->align * d->align, left = d->bytes - from;
-	size_t block = d->align < left ? d->align : (size_t)left;
-	uint8_t *all = malloc(block);
-
-	if (all == NULL)
-		return err_nomem(e, d->uri);
-	int rc = read_aligned(d, all, block, from, e);
-	if (rc == 0)
-		memcpy(buf, all + (at - from), n);
-	free(all);
-	return rc;
-}
-
-static int
-read_stored(struct nbd_disk *d, uint8_t *buf, size_t n, uint64_t at, struct err *e)
-{
-	while (n > 0) {
-		size_t in = at % d->align, whole = n / d->align * d->align;
-		size_t now = in != 0 || whole == 0 ? d->align - in : whole;
-		now = now < n ? now : n;
-		int rc = now == whole && in == 0 ? read_aligned(d, buf, now, at, e)
-		                                 : read_part(d, buf, now, at, e);
-		if (rc != 0)
-			return -1;
-		buf += now;
-		at += now;
-		n -= now;
-	}
-	return 0;
 }
 
 /* Returns the end of the run of stored bytes, or of the hole, that has byte `at`; *stored: which
@@ -210,6 +177,7 @@ static int
 read_range(void *ctx, void *buf, size_t n, uint64_t at, struct err *e)
 {
 	struct nbd_disk *d = ctx;
+	const struct disk_units blocks = { d->align, read_aligned, d };
 	bool stored;
 
 	while (n > 0) {
@@ -217,7 +185,7 @@ read_range(void *ctx, void *buf, size_t n, uint64_t at, struct err *e)
 		size_t now = left < n ? (size_t)left : n;
 		if (!stored)
 			memset(buf, 0, now);
-		else if (read_stored(d, buf, now, at, e) != 0)
+		else if (disk_read_units(&blocks, buf, now, at, e) != 0)
 			return -1;
 		buf = (uint8_t *)buf + now;
 		at += now;

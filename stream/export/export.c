@@ -360,8 +360,11 @@ read_stored(struct export *x, struct range r, uint8_t *out, struct err *e)
 }
 
 static int
-read_sectors(struct export *x, struct range r, uint8_t *out, struct err *e)
+read_sectors(void *ctx, void *buf, size_t len, uint64_t at, struct err *e)
 {
+	struct export *x = ctx;
+	struct range r = { at / SECTOR_BYTES, len / SECTOR_BYTES };
+	uint8_t *out = buf;
 	bool stored;
 
 	while (r.len > 0) {
@@ -381,23 +384,9 @@ read_sectors(struct export *x, struct range r, uint8_t *out, struct err *e)
 static int
 read_bytes(struct export *x, uint8_t *out, size_t n, uint64_t at, struct err *e)
 {
-	uint8_t sector[SECTOR_BYTES];
+	const struct disk_units sectors = { SECTOR_BYTES, read_sectors, x };
 
-	while (n > 0) {
-		size_t in = at % SECTOR_BYTES, whole = n / SECTOR_BYTES, now;
-		bool part = in != 0 || whole == 0;
-		struct range r = { at / SECTOR_BYTES, part ? 1 : whole };
-		if (read_sectors(x, r, part ? sector : out, e) != 0)
-			return -1;
-		now = part ? SECTOR_BYTES - in : whole * SECTOR_BYTES;
-		now = now < n ? now : n;
-		if (part)
-			memcpy(out, sector + in, now);
-		out += now;
-		at += now;
-		n -= now;
-	}
-	return 0;
+	return disk_read_units(&sectors, out, n, at, e);
 }
 
 /* Let the sources read from elsewhere in this thread, where several have the image.  Returns

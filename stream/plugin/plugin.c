@@ -177,12 +177,6 @@ look_at_sources(void)
 	return sources_look(&sources, warn, &e) == 0 ? 0 : fail(&e);
 }
 
-static void
-tell(const char *sentence)
-{
-	said(sentence);
-}
-
 /* Open the sources.  An error of one that may pass ends a disk that streams as little as later ones
  * do: its machine may be starting from it. */
 static int
@@ -207,7 +201,7 @@ open_streaming(struct patience *patience, struct err *e)
 static int
 open_export(void)
 {
-	struct patience patience = { .most_us = OPENING_US, .tell = tell };
+	struct patience patience = { .most_us = OPENING_US, .tell = said };
 	struct err e;
 
 	cancel_work_for(&ending);

@@ -72,16 +72,24 @@ check_key(const struct sources_config *cfg, struct err *e)
 	return session_check_key(cfg->group_key, e);
 }
 
+/* The i-th place, deltas included; NULL: there is none. */
+static const char *
+place_at(const struct sources_config *cfg, size_t i)
+{
+	if (i < cfg->n)
+		return cfg->places[i];
+	return i - cfg->n < cfg->ndeltas ? cfg->deltas[i - cfg->n] : NULL;
+}
+
 int
 sources_check(const struct sources_config *cfg, struct err *e)
 {
+	const char *place;
+
 	if (cfg->n == 0)
 		return err_set(e, ERR_USAGE, "an image is needed");
-	for (size_t i = 0; i < cfg->n; i++)
-		if (check_place(cfg, cfg->places[i], e) != 0)
-			return -1;
-	for (size_t i = 0; i < cfg->ndeltas; i++)
-		if (check_place(cfg, cfg->deltas[i], e) != 0)
+	for (size_t i = 0; (place = place_at(cfg, i)) != NULL; i++)
+		if (check_place(cfg, place, e) != 0)
 			return -1;
 	return check_key(cfg, e);
 }
@@ -101,33 +109,24 @@ check_apart(const char *place, const char *path, struct err *e)
 int
 sources_check_apart(const struct sources_config *cfg, const char *path, struct err *e)
 {
-	for (size_t i = 0; i < cfg->n; i++)
-		if (check_apart(cfg->places[i], path, e) != 0)
-			return -1;
-	for (size_t i = 0; i < cfg->ndeltas; i++)
-		if (check_apart(cfg->deltas[i], path, e) != 0)
+	const char *place;
+
+	for (size_t i = 0; (place = place_at(cfg, i)) != NULL; i++)
+		if (check_apart(place, path, e) != 0)
 			return -1;
 	return 0;
-}
-
-static bool
-has_threads(const char *place)
-{
-	struct place p;
-	struct err e;
-
-	return place_parse(&p, place, &e) == 0 &&
-	       (p.kind == PLACE_STORE || p.kind == PLACE_SESSION);
 }
 
 bool
 sources_have_threads(const struct sources_config *cfg)
 {
-	for (size_t i = 0; i < cfg->n; i++)
-		if (has_threads(cfg->places[i]))
-			return true;
-	for (size_t i = 0; i < cfg->ndeltas; i++)
-		if (has_threads(cfg->deltas[i]))
+	const char *place;
+	struct place p;
+	struct err e;
+
+	for (size_t i = 0; (place = place_at(cfg, i)) != NULL; i++)
+		if (place_parse(&p, place, &e) == 0 &&
+		    (p.kind == PLACE_STORE || p.kind == PLACE_SESSION))
 			return true;
 	return false;
 }

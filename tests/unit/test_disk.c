@@ -456,10 +456,61 @@ test_block(void)
 	unsetenv("FRISBEE_TEST_TIMES");
 }
 
+/* A back end of its own errors, in units of seven bytes, of which byte i is i. */
+static int
+read_units(void *ctx, void *buf, size_t len, uint64_t off, struct err *why)
+{
+	unsigned *bad = ctx;
+
+	for (size_t i = 0; i < len; i++)
+		((uint8_t *)buf)[i] = (uint8_t)(off + i);
+	err_set(why, ERR_IO, "tried in vain");
+	*bad += len == 0 || len % 7 != 0 || off % 7 != 0;
+	return off <= 70 && 70 < off + len ? err_set(why, ERR_FORMAT, "70 is bad") : 0;
+}
+
+static bool
+is_right(const struct disk_units *u, size_t len, uint64_t off)
+{
+	uint8_t got[40];
+	bool right = disk_read_units(u, got, len, off, &e) == 0;
+
+	for (size_t i = 0; i < len; i++)
+		right &= got[i] == off + i;
+	return right;
+}
+
+static void
+test_units(void)
+{
+	unsigned bad = 0;
+	const struct disk_units u = { 7, read_units, &bad };
+	const struct disk_ops ops = { .read = read_units };
+	bool right = true;
+	struct disk *d;
+	uint8_t got[14];
+
+	for (uint64_t off = 0; off < 30; off++)
+		for (size_t len = 0; len < 40; len++)
+			right &= is_right(&u, len, off);
+	T_CHECK(right && bad == 0);
+	T_CHECK(!is_right(&u, 1, 71) && e.kind == ERR_FORMAT);
+	/* The error of a read that succeeds in the end says nothing. */
+	T_CHECK(disk_open_ops(&d, "units", DISK_FILE, 84, &ops, &bad, &e) == 0);
+	e.kind = ERR_NONE;
+	T_CHECK(disk_read(d, got, 14, 7, &e) == 0 && got[13] == 20 && e.kind == ERR_NONE);
+	T_CHECK(disk_read_upto(d, got, 14, 77, &e) == 7);
+	T_CHECK(disk_read(d, got, 14, 77, &e) == -1);
+	T_CHECK(strcmp(e.text, "units: ends at sector 0, too early") == 0);
+	T_CHECK(disk_read(d, got, 14, 63, &e) == -1 && strcmp(e.text, "70 is bad") == 0);
+	T_CHECK(disk_close(d, &e) == 0);
+}
+
 int
 main(void)
 {
 	scratch_init();
+	test_units();
 	test_file();
 	test_holes();
 	test_faults();

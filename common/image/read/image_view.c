@@ -4,42 +4,24 @@
 
 #include <string.h>
 
-/* Read the stored sectors of r into buf, and put zeros in place of the others. */
+/* Read sectors: those that are stored, and zeros in place of the others. */
 static int
-read_range(struct sectors *image, struct range r, uint8_t *buf, struct err *e)
+read_sectors(void *ctx, void *buf, size_t len, uint64_t off, struct err *e)
 {
+	struct sectors *image = ctx;
 	const struct rangeset *set = sectors_stored(image);
+	struct range r = { off / SECTOR_BYTES, len / SECTOR_BYTES };
 
-	memset(buf, 0, r.len * SECTOR_BYTES);
+	memset(buf, 0, len);
 	for (size_t i = rangeset_find(set, r.off); i < rangeset_count(set); i++) {
 		struct range part = range_clip(
 		    rangeset_get(set, i), r.off, range_end(r));
 		if (part.len == 0)
 			break;
 		if (sectors_read(image, part,
-			buf + (part.off - r.off) * SECTOR_BYTES, e) != 0)
+			(uint8_t *)buf + (part.off - r.off) * SECTOR_BYTES, e) != 0)
 			return -1;
 	}
-	return 0;
-}
-
-/* Read from the middle of one sector, or whole sectors: *len bytes at most, and says how
- * many. */
-static int
-read_piece(struct image_view *v, uint8_t *buf, size_t *len, uint64_t off, struct err *e)
-{
-	uint64_t first = off / SECTOR_BYTES, in = off % SECTOR_BYTES;
-	uint8_t sector[SECTOR_BYTES];
-
-	if (in == 0 && *len >= SECTOR_BYTES) {
-		*len -= *len % SECTOR_BYTES;
-		return read_range(
-		    v->image, (struct range){ first, *len / SECTOR_BYTES }, buf, e);
-	}
-	*len = SECTOR_BYTES - in < *len ? SECTOR_BYTES - in : *len;
-	if (read_range(v->image, (struct range){ first, 1 }, sector, e) != 0)
-		return -1;
-	memcpy(buf, sector + in, *len);
 	return 0;
 }
 
@@ -47,12 +29,9 @@ static int
 view_read(void *ctx, void *buf, size_t len, uint64_t off, struct err *e)
 {
 	struct image_view *v = ctx;
-	int rc = 0;
+	const struct disk_units sectors = { SECTOR_BYTES, read_sectors, v->image };
+	int rc = disk_read_units(&sectors, buf, len, off, e);
 
-	for (size_t at = 0, n; rc == 0 && at < len; at += n) {
-		n = len - at;
-		rc = read_piece(v, (uint8_t *)buf + at, &n, off + at, e);
-	}
 	if (rc != 0 && v->why.kind == ERR_NONE)
 		v->why = *e;
 	return rc;
