@@ -95,9 +95,8 @@ connect_again(struct nbd_disk *d, struct nbd_conn **c, uint64_t patience_us, str
 
 /* What is read, and what has come of it. */
 struct reading {
-	void *buf;
+	const struct disk_part *parts;
 	size_t n;
-	uint64_t at;
 	struct retry retry;
 	bool broken;       /* the connection has failed, not the request */
 	uint64_t moved_us; /* when something has come last, or else when the try began */
@@ -115,7 +114,7 @@ try_read(struct nbd_disk *d, struct nbd_conn **c, struct reading *r, struct err 
 	if (*c == NULL && connect_again(d, c, left_us, e) != 0)
 		return -1;
 	(*c)->patience_us = left_us;
-	int rc = nbd_conn_read(*c, r->buf, r->n, r->at, &r->broken, e);
+	int rc = nbd_conn_read(*c, r->parts, r->n, &r->broken, e);
 	if ((*c)->moved_us > r->moved_us)
 		r->moved_us = (*c)->moved_us;
 	if (rc != 0 && r->broken) {
@@ -138,14 +137,12 @@ again(struct reading *r, const struct err *e)
 	return cancel_signal() == 0;
 }
 
-/* Read aligned blocks, the last of which may end behind the disk. */
 static int
-read_aligned(void *ctx, void *buf, size_t n, uint64_t at, struct err *e)
+read_again_and_again(
+    struct nbd_disk *d, const struct disk_part *parts, size_t n, struct err *e)
 {
-	struct nbd_disk *d = ctx;
-	struct reading r = { .buf = buf,
-		.n = n < d->bytes - at ? n : (size_t)(d->bytes - at),
-		.at = at,
+	struct reading r = { .parts = parts,
+		.n = n,
 		.retry.seconds = (double)d->patience_us / 1e6 };
 	struct nbd_conn *c = take(d);
 	int rc;
@@ -155,6 +152,17 @@ read_aligned(void *ctx, void *buf, size_t n, uint64_t at, struct err *e)
 	while (rc != 0 && again(&r, e));
 	give_back(d, c);
 	return rc;
+}
+
+/* Read aligned blocks, the last of which may end behind the disk. */
+static int
+read_aligned(void *ctx, void *buf, size_t n, uint64_t at, struct err *e)
+{
+	struct nbd_disk *d = ctx;
+	uint64_t left = d->bytes - at;
+
+	return read_again_and_again(
+	    d, &(struct disk_part){ at, n < left ? n : (size_t)left, buf }, 1, e);
 }
 
 /* Returns the end of the run of stored bytes, or of the hole, that has byte `at`; *stored: which
@@ -194,6 +202,31 @@ read_range(void *ctx, void *buf, size_t n, uint64_t at, struct err *e)
 	return 0;
 }
 
+/* Can the part be asked for as it is? */
+static bool
+is_plain(const struct nbd_disk *d, const struct disk_part *p)
+{
+	bool stored;
+
+	return p->at % d->align == 0 && p->bytes % d->align == 0 &&
+	       run_end(d, p->at, &stored) - p->at >= p->bytes && stored;
+}
+
+static int
+read_parts(void *ctx, const struct disk_part *parts, size_t n, struct err *e)
+{
+	size_t plain = 0;
+	int rc = 0;
+
+	while (plain < n && is_plain(ctx, &parts[plain]))
+		plain++;
+	if (plain == n)
+		return read_again_and_again(ctx, parts, n, e);
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		rc = read_range(ctx, parts[i].to, parts[i].bytes, parts[i].at, e);
+	return rc;
+}
+
 /* --- the disk --- */
 
 static int
@@ -226,6 +259,7 @@ nbd_disk_holes(void *ctx, uint64_t off, uint64_t *data, uint64_t *hole)
 }
 
 static const struct disk_ops ops = { .read = read_range,
+	.read_parts = read_parts,
 	.holes = nbd_disk_holes,
 	.close = nbd_disk_close,
 	.one_process = true };

@@ -149,27 +149,42 @@ await(struct nbd_conn *c, int64_t cookie, const char *doing, bool *broken, struc
 	return -1;
 }
 
-/* Read no more than PIECES_MAX pieces.  All requests that were begun are awaited, since each
- * writes into a part of the buffer. */
+/* What is left of the parts that are to be read. */
+struct left {
+	const struct disk_part *parts;
+	size_t n, done; /* parts; bytes of the first that were asked for */
+};
+
+/* Begin to read the next piece, of which there is one.  A cookie, or -1. */
+static int64_t
+begin_piece(struct nbd_conn *c, struct left *l)
+{
+	const struct disk_part *p = l->parts;
+	size_t at = l->done, n = p->bytes - at;
+
+	n = n < c->most_bytes ? n : c->most_bytes;
+	l->done = at + n < p->bytes ? at + n : 0;
+	l->n -= l->done == 0;
+	l->parts += l->done == 0;
+	return c->lib->aio_pread(
+	    c->handle, p->to + at, n, p->at + at, NBD_NULL_COMPLETION, 0);
+}
+
+/* Read PIECES_MAX pieces, or all that are left.  All requests that were begun are awaited,
+ * since each writes into memory of the caller. */
 static int
-read_pieces(struct nbd_conn *c, uint8_t *buf, size_t n, uint64_t at, bool *broken,
-    struct err *e)
+read_pieces(struct nbd_conn *c, struct left *l, bool *broken, struct err *e)
 {
 	int64_t cookies[PIECES_MAX];
 	unsigned begun = 0;
 	int rc = 0;
 
-	for (size_t done = 0; done < n && rc == 0; begun++) {
-		size_t now = n - done < c->most_bytes ? n - done : c->most_bytes;
-		cookies[begun] = c->lib->aio_pread(c->handle, buf + done, now, at + done,
-		    NBD_NULL_COMPLETION, 0);
-		if (cookies[begun] < 0) {
+	for (; l->n > 0 && begun < PIECES_MAX; begun++)
+		if ((cookies[begun] = begin_piece(c, l)) < 0) {
 			rc = fail(c, "reading", e);
 			*broken = true;
 			break;
 		}
-		done += now;
-	}
 	for (unsigned i = 0; i < begun && !*broken; i++) {
 		struct err why;
 		if (await(c, cookies[i], "reading", broken, &why) != 0 && rc == 0) {
@@ -194,19 +209,16 @@ nbd_conn_flush(struct nbd_conn *c, struct err *e)
 }
 
 int
-nbd_conn_read(struct nbd_conn *c, void *buf, size_t n, uint64_t at, bool *broken,
+nbd_conn_read(struct nbd_conn *c, const struct disk_part *parts, size_t n, bool *broken,
     struct err *e)
 {
-	size_t most = PIECES_MAX * c->most_bytes;
+	struct left l = { parts, n, 0 };
+	int rc = 0;
 
 	*broken = false;
-	for (size_t done = 0; done < n;) {
-		size_t now = n - done < most ? n - done : most;
-		if (read_pieces(c, (uint8_t *)buf + done, now, at + done, broken, e) != 0)
-			return -1;
-		done += now;
-	}
-	return 0;
+	while (rc == 0 && l.n > 0)
+		rc = read_pieces(c, &l, broken, e);
+	return rc;
 }
 
 /* The answer to a question about the bytes from `at` to `end`. */

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "common/disk/disk.h"
 #include "common/disk/rangeset.h"
 
 /* The functions of libnbd that are called here; X(name) for each. */
@@ -52,9 +53,10 @@ int nbd_conn_open(
     struct nbd_conn **, const char *uri, uint64_t patience_us, struct err *);
 /* NULL is fine. */
 void nbd_conn_close(struct nbd_conn *);
-/* Read the bytes [at, at + n), which are aligned and inside the export.  After a failure, *broken
- * says that the connection can only be closed; otherwise the server has refused the request. */
-int nbd_conn_read(struct nbd_conn *, void *buf, size_t n, uint64_t at, bool *broken,
+/* Read n parts, which are aligned and inside the export, several at the same time.  After
+ * a failure, *broken says that the connection can only be closed; otherwise the server has
+ * refused a request. */
+int nbd_conn_read(struct nbd_conn *, const struct disk_part *, size_t n, bool *broken,
     struct err *);
 /* Flush what any client has written; 0 also where the server has nothing to flush.  Errors of
  * nbd_conn_open(); the connection can only be closed after one. */

@@ -137,6 +137,17 @@ struct found {
 	struct disk *disk; /* NULL: it is an image */
 };
 
+/* An image that is behind a server: the headers of its chunks are read ahead. */
+static int
+source_of_far(struct source *out, struct disk *d, struct err *e)
+{
+	static const struct ahead_reads headers = {
+		SOURCE_CHUNK_BYTES, NDZ_HEADER_BYTES, 64
+	};
+
+	return ahead_open(&d, d, &headers, e) == 0 ? source_of_disk(out, d, e) : -1;
+}
+
 static int
 find_nbd(struct found *out, const char *uri, struct err *e)
 {
@@ -150,21 +161,9 @@ find_nbd(struct found *out, const char *uri, struct err *e)
 	struct disk *d = out->disk;
 	out->disk = NULL;
 	if (is > 0)
-		return source_of_disk(&out->image, d, e);
+		return source_of_far(&out->image, d, e);
 	disk_close(d, &ignored);
 	return -1;
-}
-
-/* Open a file on a web server; the headers of its chunks are read ahead. */
-static int
-open_http(struct disk **out, const char *url, struct err *e)
-{
-	static const struct ahead_reads headers = {
-		SOURCE_CHUNK_BYTES, NDZ_HEADER_BYTES, 64
-	};
-	struct disk *d;
-
-	return http_open(&d, url, e) == 0 ? ahead_open(out, d, &headers, e) : -1;
 }
 
 static int
@@ -182,10 +181,12 @@ find(struct found *out, const char *place, const struct sources_config *cfg,
 	if (p.kind == PLACE_SESSION)
 		return source_of_session(
 		    &out->image, p.what, cfg->group_key, cfg->work, e);
-	int rc = p.kind == PLACE_HTTP ? open_http(&d, p.what, e)
-	         : p.kind == PLACE_FILE
-	             ? disk_open(&d, p.what, DISK_READ, e)
-	             : store_disk_open(&d, cfg->store, p.what, NULL, e);
+	if (p.kind == PLACE_HTTP)
+		return http_open(&d, p.what, e) == 0
+		           ? source_of_far(&out->image, d, e)
+		           : -1;
+	int rc = p.kind == PLACE_STORE ? store_disk_open(&d, cfg->store, p.what, NULL, e)
+	                               : disk_open(&d, p.what, DISK_READ, e);
 
 	return rc == 0 ? source_of_disk(&out->image, d, e) : -1;
 }

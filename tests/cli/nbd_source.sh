@@ -18,6 +18,14 @@ end() { kill "$server"; wait "$server" 2> /dev/null; }
 echo "== sources of the plugin"
 serve image nbdkit -f -r -U "$T/image" file "$T/sda.ndz"
 check "an image behind a server" comes_out "$T/sda.out" image="$(at image)"
+# The headers of its chunks are asked for together, and not one after the other.
+serve ahead nbdkit -f -r -U "$T/ahead" --filter=log --filter=delay file "$T/sda.ndz" logfile="$T/ahead.said" rdelay=100ms
+nbd true image="$(at ahead)"
+check "its headers are read ahead" awk '
+	$4 == "Read" && $7 == "count=0x1000" { n++; here[$3 $5] = 1 }
+	$4 == "...Read" && here[$3 $5] { n--; here[$3 $5] = 0 }
+	n > most { most = n } END { exit most < 3 }' "$T/ahead.said"
+end
 check "beside a file" comes_out "$T/sda.out" image="$T/sda.ndz" image="$(at image)"
 serve export nbdkit -f -U "$T/export" "$PLUGIN" "$T/sda.ndz"
 check "another such export" comes_out "$T/sda.out" image="$(at export)"
