@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "controller/json/jtree.h"
+#include "common/base/jtree.h"
 
 struct member {
 	const char *name;

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
+#include "common/base/jtree.h"
 #include "common/wire/addr.h"
-#include "controller/json/jtree.h"
 
 /* A number that is not negative, or 0. */
 static double

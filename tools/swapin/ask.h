@@ -3,7 +3,7 @@
 #define TOOLS_SWAPIN_ASK_H
 
 #include "common/base/err.h"
-#include "controller/json/jtree.h"
+#include "common/base/jtree.h"
 
 struct ask {
 	const char *server; /* "127.0.0.1:8484" or "http://host:8484" */

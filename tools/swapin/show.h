@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "controller/json/jtree.h"
+#include "common/base/jtree.h"
 
 /* Print a line for each node that has entered a phase since the last call, and, on a terminal,
  * a line of progress.  before: the session as it was at the last call, or NULL. */

@@ -1,10 +1,9 @@
 /* jtree.c: reads JSON with json-c (jtree.h).  The controller and swapin call this, each in its first
- * thread. */
-#include "controller/json/jtree.h"
+ * thread, and fitplan_text.c in the one that calls it. */
+#include "common/base/jtree.h"
 
 #include <json-c/json.h>
 #include <limits.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "common/base/say.h"
@@ -120,6 +119,19 @@ double
 jtree_number(const struct jtree *t, double otherwise)
 {
 	return jtree_is(t) == JTREE_NUMBER ? json_object_get_double(of(t)) : otherwise;
+}
+
+bool
+jtree_whole(const struct jtree *t, uint64_t *v)
+{
+	uint64_t n = json_object_get_uint64(of(t));
+
+	/* json-c makes the largest number of each one that is too large. */
+	if (json_object_get_type(of(t)) != json_type_int || json_object_get_int64(of(t)) < 0 ||
+	    n == UINT64_MAX)
+		return false;
+	*v = n;
+	return true;
 }
 
 bool

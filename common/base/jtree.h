@@ -1,10 +1,11 @@
 /* jtree.h: reads JSON (RFC 8259) into a tree of values, with json-c.  The names of that library and
  * of common/base/json.h, which writes JSON, cannot be used in one file. */
-#ifndef CONTROLLER_JSON_JTREE_H
-#define CONTROLLER_JSON_JTREE_H
+#ifndef COMMON_BASE_JTREE_H
+#define COMMON_BASE_JTREE_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "common/base/err.h"
@@ -31,10 +32,12 @@ const struct jtree *jtree_at(const struct jtree *, size_t i);
 const char *jtree_text(const struct jtree *);
 /* `otherwise`: it is no number. */
 double jtree_number(const struct jtree *, double otherwise);
+/* Is it a whole number from 0 to 2^64 - 2?  Only then it is put there. */
+bool jtree_whole(const struct jtree *, uint64_t *);
 /* Print it, and a newline, for people and programs; characters that are harmful to a terminal
  * become '?' (say.h). */
 void jtree_print(const struct jtree *, FILE *);
 /* Is it true? */
 bool jtree_true(const struct jtree *);
 
-#endif /* CONTROLLER_JSON_JTREE_H */
+#endif /* COMMON_BASE_JTREE_H */
