@@ -21,7 +21,8 @@ struct super {
 
 /* Read the length of a filesystem out of the first len bytes of its partition.  `type` is its
  * name as blkid(8) has it.  false: the type is none of ext2, ext3, ext4, xfs, btrfs, ntfs,
- * vfat and LVM2_member, or these bytes are not its superblock.  Nothing else of the superblock is checked.
+ * vfat and LVM2_member, or these bytes are not its superblock.  Nothing else of the
+ * superblock is checked.
  * Sources: the kernel's documentation of ext4 (Documentation/filesystems/ext4), the XFS
  * Algorithms & Data Structures of the XFS developers, the on-disk format page of the btrfs
  * documentation, and the layout of the NTFS boot sector as Microsoft documents it. */

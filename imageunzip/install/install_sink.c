@@ -54,7 +54,9 @@ has(void *self, uint32_t chunk)
 {
 	const struct install_sink *s = self;
 
-	return s->only || s->early ? chunk != 0 : s->install != NULL && install_has(s->install, chunk);
+	if (s->only || s->early)
+		return chunk != 0;
+	return s->install != NULL && install_has(s->install, chunk);
 }
 
 static int

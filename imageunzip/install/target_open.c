@@ -78,8 +78,9 @@ check_stream(const struct disk *d, const struct install_config *cfg, struct err 
 		const char *name;
 	} not [] = { { cfg->skip_same, "--skip-same" },
 		{ cfg->read_back, "--read-back" }, { cfg->fix_gpt, "--fix-gpt" },
-		{ cfg->grow, "--grow" }, { cfg->fit != NULL, "--fit" }, { cfg->convert, "--convert" },
-		{ cfg->discard, "--discard" }, { cfg->state != NULL, "--state" },
+		{ cfg->grow, "--grow" }, { cfg->fit != NULL, "--fit" },
+		{ cfg->convert, "--convert" }, { cfg->discard, "--discard" },
+		{ cfg->state != NULL, "--state" },
 		{ cfg->direct, "-f" } };
 
 	for (unsigned i = 0; i < sizeof not / sizeof not [0]; i++)
