@@ -109,7 +109,7 @@ settle_delta(const struct ext *first, struct install_config *cfg, const char *ta
 {
 	if (!ext_is_delta(first))
 		return 0;
-	cfg->resize = !cfg->in_place && cfg->slice == 0 && cfg->only.n == 0;
+	cfg->resize = !cfg->in_place && cfg->slice == 0 && cfg->only.n == 0 && cfg->fit == NULL;
 	cfg->in_place = true;
 	return check_delta_target(target, e);
 }
@@ -345,8 +345,6 @@ act(void *opts, char **operands, int n, struct err *e)
 	if (o->plan && (n != 2 || o->dry_run || o->crc_only || o->raw_chunks))
 		return err_misuse(e, "--plan needs the image and its target, and cannot be "
 				     "used with --dry-run, -C or -N");
-	if (o->dry_run && o->install.fit != NULL)
-		return err_misuse(e, "--dry-run does not know --fit: --plan shows its plan");
 	if (o->dry_run && n != 2)
 		return err_misuse(e, "--dry-run needs the image and its target");
 	if (n < 1 || n > 2 || (o->crc_only && n > 1))

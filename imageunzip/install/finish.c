@@ -321,7 +321,7 @@ fit_table(struct finish *f, struct disk *view, struct err *e)
 	unsigned from;
 
 	if (t->fit != NULL)
-		return f->dry ? 0 : fit_finish(f, view, e);
+		return fit_finish(f, view, e);
 	if (t->slice.len != 0)
 		return 0;
 	if (!wants_fit(t, f->sector_bytes, &from)) {

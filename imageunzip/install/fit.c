@@ -226,6 +226,28 @@ check_awake(const struct install *in, const struct fitplan *p, struct err *e)
 	return fit_is_suspended(where, e);
 }
 
+static struct area
+area_of(const struct fit *f, const struct fitplan_part *a)
+{
+	const struct partition *p = imgtable_find(f->table, a->number);
+
+	return (struct area){ .sectors = a->is,
+		.number = a->number,
+		.unsure = p != NULL && areas_may_have_label(p, f->filesystems) };
+}
+
+/* A state on the target may be in free space of any partition. */
+static int
+learn_slot(const struct fit *f, struct state_slot *slot, struct err *e)
+{
+	for (unsigned i = 0; i < f->plan.n; i++) {
+		const struct area a = area_of(f, &f->plan.parts[i]);
+		if (state_slot_learn_one(slot, &a, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* The table is known: make the plan. */
 static int
 settle(struct install *in, struct err *e)
@@ -249,6 +271,8 @@ settle(struct install *in, struct err *e)
 		return err_ctx(e, "%s: --fit", disk_name(in->disk));
 	in->place->target.maps = &f->maps;
 	f->known = true;
+	if (learn_slot(f, &in->place->resume.slot, e) != 0)
+		return -1;
 	warn_windows(in, &f->plan);
 	foresee(in, &f->plan);
 	return 0;
@@ -311,9 +335,11 @@ fit_check_header(const struct place *p, const struct ndz_header *h, struct err *
 int
 fit_check_reach(struct place *p, const struct ext *x, struct err *e)
 {
-	struct reach *moved = malloc(sizeof *moved);
 	const struct fitplan *plan = &p->in->fit->plan;
 
+	if (!p->in->fit->known)
+		return 0;
+	struct reach *moved = malloc(sizeof *moved);
 	if (moved == NULL)
 		return err_nomem(e, "a list of partitions");
 	p->reach_checked = true;
@@ -333,12 +359,8 @@ fit_areas(const struct fit *f, struct cover *c, struct areas *s, struct err *e)
 {
 	rangeset_seal(&c->stored);
 	for (unsigned i = 0; i < f->plan.n; i++) {
-		const struct fitplan_part *a = &f->plan.parts[i];
-		const struct partition *p = imgtable_find(f->table, a->number);
-		const struct area add = { .sectors = a->is,
-			.number = a->number,
-			.some = rangeset_touches(&c->stored, a->is),
-			.unsure = p != NULL && areas_may_have_label(p, f->filesystems) };
+		struct area add = area_of(f, &f->plan.parts[i]);
+		add.some = rangeset_touches(&c->stored, add.sectors);
 		if (areas_add(s, add, e) != 0)
 			return -1;
 	}

@@ -2,7 +2,8 @@
  *
  * The plan is made when the image's table is known, and becomes the maps of the target:
  * one for what lies in front of the first partition, and one for each partition.  What
- * lies elsewhere is not installed.  The new table is written when all else is there.
+ * lies elsewhere is not installed.  The new table is written when all else is there; in a rehearsal to a
+ * disk that drops what is written.
  */
 #ifndef IMAGEUNZIP_INSTALL_FIT_H
 #define IMAGEUNZIP_INSTALL_FIT_H
@@ -30,7 +31,8 @@ int fit_cannot(struct install *, uint64_t sector, struct err *);
 const struct fitplan *fit_plan(const struct fit *); /* NULL: it is not made yet */
 /* Is there a place for all that a chunk stores of partitions?  ERR_REFUSED. */
 int fit_check_header(const struct place *, const struct ndz_header *, struct err *);
-/* Compare with the target how far filesystems reach in their new places. ERR_REFUSED. */
+/* When the plan is made: compare with the target how far filesystems reach in their new
+ * places. ERR_REFUSED. */
 int fit_check_reach(struct place *, const struct ext *, struct err *);
 /* List the partitions where they are now, and in which of them `cover` has something
  * stored. Returns 1 as areas_of_disk() does, or -1. */

@@ -209,19 +209,20 @@ must_stay(const struct target *t, struct disk *view, const struct fitplan_part *
 }
 
 static void
-tell_part(const struct target *t, const struct fitplan_part *a, bool stays)
+tell_part(const struct finish *x, const struct fitplan_part *a, bool stays)
 {
+	const struct target *t = x->target;
 	char text[SENTENCE_CAP], was[HUMAN_CAP], is[HUMAN_CAP];
 
 	if (t->cfg->say == NULL)
 		return;
 	if (fitplan_moves(a)) {
 		snprintf(text, sizeof text,
-		    "partition %u moved from sector %" PRIu64 " to %" PRIu64, a->number,
-		    a->was.off, a->is.off);
+		    "partition %u %s from sector %" PRIu64 " to %" PRIu64, a->number,
+		    x->dry ? "would move" : "moved", a->was.off, a->is.off);
 		t->cfg->say(text);
 	}
-	if (a->is.len == a->was.len || stays)
+	if (a->is.len == a->was.len || stays || x->dry)
 		return;
 	snprintf(text, sizeof text,
 	    "partition %u has %" PRIu64 " sectors now (%s), and had %" PRIu64 " (%s)%s",
@@ -272,7 +273,7 @@ fit_finish(struct finish *x, struct disk *view, struct err *e)
 	if (fit_write_table(t->fit, view, stays, e) != 0)
 		return err_ctx(e, "the partition table could not be written");
 	for (unsigned i = 0; i < p->n; i++) {
-		tell_part(t, &p->parts[i], stays[i]);
+		tell_part(x, &p->parts[i], stays[i]);
 		if (!stays[i] && !asleep)
 			note_longer(x, &p->parts[i]);
 	}

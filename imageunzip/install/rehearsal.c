@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "imageunzip/install/fit.h"
 #include "imageunzip/install/install_impl.h"
 
 struct rehearsal {
@@ -295,7 +296,9 @@ find_areas(
 
 	areas_init(&areas);
 	rangeset_init(&stored);
-	int rc = cover_areas(&p->cover, t, d, p->in->sector_bytes, NULL, &areas, e);
+	int rc = t->fit != NULL
+	             ? fit_areas(t->fit, &p->cover, &areas, e)
+	             : cover_areas(&p->cover, t, d, p->in->sector_bytes, NULL, &areas, e);
 	f->table = rc == 1;
 	if (rc >= 0)
 		rc = rangeset_add_shifted(&stored, &p->cover.stored, t->slice.off, e);
@@ -400,6 +403,26 @@ list_places(struct rehearsal *r, struct err *e)
 	return 0;
 }
 
+/* The partitions of --fit, with their places. */
+static int
+list_plan(struct rehearsal *r, const void *chunk0, struct err *e)
+{
+	struct rehearsal_found *f = r->found;
+
+	if (fit_learn_alone(r->in, 0, chunk0, e) != 0)
+		return -1;
+	const struct fitplan *p = install_plan(r->in);
+	f->table = true;
+	f->needed = p->least;
+	f->parts = calloc(p->n, sizeof *f->parts);
+	if (f->parts == NULL)
+		return err_nomem(e, "list of partitions");
+	for (unsigned i = 0; i < p->n; i++)
+		f->parts[f->nparts++] = (struct rehearsal_part){
+			.number = p->parts[i].number, .sectors = p->parts[i].is };
+	return 0;
+}
+
 int
 rehearsal_early(struct install *in, const void *chunk0, struct err *e)
 {
@@ -410,7 +433,9 @@ rehearsal_early(struct install *in, const void *chunk0, struct err *e)
 	begin_found(r);
 	if (chunk_parse(&c, chunk0, e) != 0)
 		return -1;
-	int rc = install_is_only(in) ? list_places(r, e) : list_image(r, &c, chunk0, e);
+	int rc = install_fits(in)      ? list_plan(r, chunk0, e)
+	         : install_is_only(in) ? list_places(r, e)
+	                               : list_image(r, &c, chunk0, e);
 	if (c.ext.has_image) {
 		f->image_bytes = c.ext.image.source_bytes;
 		memcpy(f->filesystems, c.ext.image.filesystems, sizeof f->filesystems);
@@ -448,7 +473,9 @@ rehearsal_end(struct install *in, struct err *e)
 		install_tell_cut(in, r->source.sectors * SECTOR_BYTES);
 	if (find_parts(r, r->found, e) != 0)
 		return -1;
-	if (install_is_only(in))
+	if (install_fits(in))
+		r->found->needed = install_plan(in)->least;
+	else if (install_is_only(in))
 		r->found->needed = needed(in);
 	return 0;
 }

@@ -145,7 +145,7 @@ identify(
 	return 0;
 }
 
-/* Get the sectors of the image that hold the state, by the incomplete marker; false: what
+/* Get the sectors of the target that hold the state, by the incomplete marker; false: what
  * the marker says is impossible. */
 static bool
 old_slot(const struct target *t, struct range *at)
@@ -364,6 +364,7 @@ resume_claim(
 		.sectors = state_bytes(r->expected) / SECTOR_BYTES,
 		.within = { EDGE_SECTORS, 0 },
 		.skew = t->slice.off,
+		.maps = t->maps,
 	};
 	struct range at;
 

@@ -134,13 +134,27 @@ try_gaps(struct state_slot *p, const struct state_slot_want *w, struct range *at
 	return rc;
 }
 
+/* Add the places of the image's sectors r that have one. */
+static int
+add_places(struct rangeset *s, struct range r, const struct maps *maps, struct err *e)
+{
+	int rc = 0;
+
+	for (uint64_t n, to; rc == 0 && r.len > 0; r = (struct range){ r.off + n, r.len - n }) {
+		n = maps_run(maps, r, &to);
+		if (to != MAPS_NOWHERE)
+			rc = rangeset_add(s, (struct range){ to, n }, e);
+	}
+	return rc;
+}
+
 static int
 add_gap(struct state_slot *p, uint64_t from, uint64_t to,
     const struct state_slot_want *w, struct err *e)
 {
 	if (to < from || to - from < w->sectors)
 		return 0;
-	return rangeset_add(&p->untried, (struct range){ from, to - from }, e);
+	return add_places(&p->untried, (struct range){ from, to - from }, w->maps, e);
 }
 
 static int
@@ -151,7 +165,7 @@ add_chunk(struct state_slot *p, const struct ndz_header *h,
 
 	for (unsigned i = 0; i < h->nregions; i++) {
 		if (add_gap(p, from, h->regions[i].off, w, e) != 0 ||
-		    rangeset_add(&p->stored, h->regions[i], e) != 0)
+		    add_places(&p->stored, h->regions[i], w->maps, e) != 0)
 			return -1;
 		from = range_end(h->regions[i]);
 	}
@@ -159,10 +173,22 @@ add_chunk(struct state_slot *p, const struct ndz_header *h,
 }
 
 static bool
-stores(const struct ndz_header *h, struct range r)
+goes_to(struct range r, const struct maps *maps, struct range at)
+{
+	for (uint64_t n, to; r.len > 0; r = (struct range){ r.off + n, r.len - n }) {
+		n = maps_run(maps, r, &to);
+		struct range place = { to, to != MAPS_NOWHERE ? n : 0 };
+		if (range_clip(place, at.off, range_end(at)).len != 0)
+			return true;
+	}
+	return false;
+}
+
+static bool
+stores(const struct ndz_header *h, const struct maps *maps, struct range at)
 {
 	for (unsigned i = 0; i < h->nregions; i++)
-		if (range_clip(h->regions[i], r.off, range_end(r)).len != 0)
+		if (goes_to(h->regions[i], maps, at))
 			return true;
 	return false;
 }
@@ -171,7 +197,7 @@ static int
 claim(struct state_slot *p, const struct ndz_header *h, const struct state_slot_want *w,
     struct range *at, struct err *e)
 {
-	if (p->at.len != 0 && stores(h, p->at))
+	if (p->at.len != 0 && stores(h, w->maps, p->at))
 		return err_set(e, ERR_FORMAT,
 		    "stores sector %" PRIu64 " or one behind it, which another chunk "
 		    "says is free",

@@ -16,8 +16,9 @@
 #include "common/disk/rangeset.h"
 #include "common/image/read/chunk.h"
 #include "common/target/areas.h"
+#include "imageunzip/install/maps.h"
 
-/* All ranges are in sectors, counted from the image's sector 0. */
+/* All ranges are in sectors, counted from the beginning of the target. */
 struct state_slot {
 	pthread_mutex_t lock;
 	bool known; /* the partitions are known */
@@ -35,8 +36,7 @@ void state_slot_free(struct state_slot *);
  * without partitions. Other chunks are ignored. ERR_FORMAT, ERR_NOMEM. */
 int state_slot_learn(
     struct state_slot *, const struct chunk *, const void *bytes, struct err *);
-/* Instead of state_slot_learn(): what is installed is one partition, which begins at
- * sector 0. ERR_NOMEM. */
+/* Instead of state_slot_learn(): a partition, with its place on the target.  ERR_NOMEM. */
 int state_slot_learn_one(
     struct state_slot *, const struct area *partition, struct err *);
 /* An earlier run has placed the state at these sectors. */
@@ -48,8 +48,9 @@ bool state_slot_is_open(struct state_slot *);
 /* What kind of place is looked for. */
 struct state_slot_want {
 	uint64_t sectors;
-	struct range within; /* of the image */
-	uint64_t skew;       /* sectors of the disk in front of the image's sector 0 */
+	struct range within; /* of the target */
+	uint64_t skew;       /* sectors of the disk in front of the target's first one */
+	const struct maps *maps; /* where the sectors of the image go */
 };
 /* Called before a chunk, which was proved, is written; from any thread. 1: its free
  * space, or that of a chunk before it, has the place, which is now in *at and begins at a

@@ -142,10 +142,6 @@ target_check_options(const struct install_config *cfg, struct err *e)
 	if (cfg->no_follow && cfg->fit_lv != NULL)
 		return err_set(e, ERR_USAGE,
 		    "--fit-lv names what grows and cannot be used with --no-follow");
-	if (cfg->fit != NULL && cfg->state != NULL && strcmp(cfg->state, "target") == 0)
-		return err_set(e, ERR_USAGE,
-		    "--fit keeps its state in a file: --state=target has no place that "
-		    "would stay free");
 	if (cfg->tail == INSTALL_TAIL_MOVE &&
 	    (cfg->slice != 0 || cfg->only.n > 0 || cfg->fix_gpt || cfg->grow || cfg->convert))
 		return err_set(e, ERR_USAGE,

@@ -68,7 +68,8 @@ status 1 "$BIN/imageunzip" -q --fit "$T/win.ndz" "$T/big"
 check "refused: $(cat "$T/stderr")" grep -q "need at least $least .*--shrink" "$T/stderr"
 check "nothing was written" [ "$(du -k "$T/big" | cut -f1)" = 0 ]
 truncate -s $((least * 512)) "$T/big"; fit -q "$T/win.ndz" "$T/big"
-check "the least disk has room" same_part win 104448 204800 big 104448
+check "the least disk has room, which is less than the image's" [ "$least" -lt $((260 * 2048)) ]
+check "all is there" same_part win 104448 204800 big 104448
 check "its table is sound" sh -c "sgdisk -v '$T/big' | grep -q 'No problems found'"
 
 echo "== Linux in an MBR: root, and swap in an extended partition"
@@ -89,7 +90,29 @@ dd if="$T/two" of="$T/part" bs=512 skip=2048 count="$(length two 0)" conv=sparse
 check "the root is whole" quietly e2fsck -fn "$T/part"
 check "and can be enlarged" quietly resize2fs "$T/part"
 check "its file is there" sh -c "debugfs -R 'cat a' '$T/part' 2> /dev/null | cmp - '$T/files/a'"
-status 2 "$BIN/imageunzip" -q --fit --state=target "$T/mbr.ndz" "$T/two"
+
+echo "== rehearsed, and a reload"
+rm "$T/two"; truncate -s 160M "$T/two"
+"$BIN/imageunzip" --dry-run --json --fit "$T/mbr.ndz" "$T/two" > "$T/dry.json" 2> "$T/said" || fail "--dry-run: $(cat "$T/said")"
+check "a rehearsal writes nothing" [ "$(du -k "$T/two" | cut -f1)" = 0 ]
+check "has the places of the plan" json "$T/dry.json" "partitions[1].first_sector=$swap" 'partitions[1].bytes_stored>0' \
+	"partitions[0].sectors>163840" "bytes_stored_outside=1048576"
+check "says what would move: $(cat "$T/said")" grep -q "5 would move from sector 169984 to $swap" "$T/said"
+truncate -s 90M "$T/less"; status 1 "$BIN/imageunzip" -q --dry-run --fit "$T/mbr.ndz" "$T/less"; rm "$T/less"
+check "and refuses what is refused: $(cat "$T/stderr")" grep -q "do not fit" "$T/stderr"
+fit -q "$T/mbr.ndz" "$T/two"
+cp "$T/two" "$T/grown"; dd if="$T/part" of="$T/grown" bs=512 seek=2048 conv=notrunc,sparse status=none
+"$BIN/imageunzip" --json --skip-same --fit "$T/mbr.ndz" "$T/grown" > "$T/same.json" 2> "$T/said" || fail "--skip-same: $(cat "$T/said")"
+check "what a grown filesystem has still is not written again" json "$T/same.json" 'bytes_same>5000000' 'bytes_written<2000000'
+dd if="$T/grown" of="$T/part" bs=512 skip=2048 count="$(length grown 0)" conv=sparse status=none
+check "and all is as in the image" quietly e2fsck -fn "$T/part"
+check "so is its length" sh -c "dumpe2fs -h '$T/part' 2> /dev/null | grep -q 'Block count: *$((163840 / 2))$'"
+cp "$T/mbr" "$T/new"; printf 'changed' | dd of="$T/new" bs=512 seek=169985 conv=notrunc status=none
+"$BIN/imagezip" -q "$T/new" "$T/new.ndz" && "$BIN/imagedelta" -q "$T/mbr.ndz" "$T/new.ndz" "$T/delta.ndz" || fail "a delta"
+status 1 "$BIN/imageunzip" -q --fit "$T/delta.ndz" "$T/two"
+check "a delta has no plan: $(cat "$T/stderr")" grep -q "is of a delta.*--fit is for whole images" "$T/stderr"
+status 1 "$BIN/imageunzip" -q "$T/delta.ndz" "$T/two"
+check "and its base is not there: $(cat "$T/stderr")" grep -q "does not hold the base of this delta" "$T/stderr"
 
 echo "== -z, and a run that is cut off"
 rm "$T/two"; head -c 160M /dev/zero | tr '\0' 'x' > "$T/two"
@@ -122,4 +145,17 @@ for ((n = 1; n < 40; n++)); do
 	cmp "$T/cut" "$T/two" || fail "flush $n: another disk"
 done
 check "$n flushes; a state was no other plan's in $others" [ "$n" -gt 6 -a "$others" -ge 3 ]
+
+echo "== the state on the target, in free space of a partition that moved or grew"
+on() { "$BIN/imageunzip" -q --state=target --state-interval 0 --fit "$T/mbr.ndz" "$T/cut"; }
+resumed=0
+for n in 4 6 8; do
+	rm -f "$T/cut" "$T/fired"; truncate -s 160M "$T/cut"
+	( FAULT="fsync:$n:kill:$T/cut" FAULT_FIRED=$T/fired LD_PRELOAD=$shim on ) 2> "$T/quiet"
+	check "killed at flush $n" [ -e "$T/fired" ]
+	"$BIN/imageunzip" --state=target --fit "$T/mbr.ndz" "$T/cut" 2> "$T/said" || fail "flush $n: $(cat "$T/said")"
+	grep -q "chunks are on the target already" "$T/said" && resumed=$((resumed + 1))
+	check "the same disk" cmp "$T/cut" "$T/two"
+done
+check "gone on with: $resumed" [ "$resumed" -ge 2 ]
 finish

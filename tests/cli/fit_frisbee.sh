@@ -23,7 +23,12 @@ for p in "${pids[@]}"; do wait "$p" || fail "a node: $(cat "$T/one.said" "$T/two
 frisbee --fit "$T/small" 2> "$T/small.said"; rc=$?
 check "a disk that is too small is refused: $rc, $(cat "$T/small.said")" grep -q "do not fit.*--shrink" "$T/small.said"
 check "and left alone" [ "$(du -k "$T/small" | cut -f1)" = 0 ]
+truncate -s 200M "$T/dry"
+frisbee --dry-run --json --fit "$T/dry" > "$T/dry.json" 2> "$T/dry.said" || fail "--dry-run: $(cat "$T/dry.said")"
 served
+check "a rehearsal has the new places" json "$T/dry.json" \
+	"partitions[1].first_sector=$(sfdisk -J "$T/two" | json - 'partitiontable.partitions[1].start')"
+check "and writes nothing" [ "$(du -k "$T/dry" | cut -f1)" = 0 ]
 
 # A chain of two nodes of dolly does the same.
 truncate -s 80M "$T/three"; truncate -s 120M "$T/four"

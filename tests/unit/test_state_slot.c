@@ -16,7 +16,8 @@ chunk(uint64_t first, uint64_t last, struct range *regions, unsigned n)
 	return h;
 }
 
-static const struct state_slot_want want = { 16, { 2048, 98000 }, 0 };
+static const struct maps as_is = { .n = 1, .map = { { { 0, 1 << 20 }, 0 } } };
+static const struct state_slot_want want = { 16, { 2048, 98000 }, 0, &as_is };
 
 static int
 claim(struct state_slot *p, struct ndz_header h, const struct state_slot_want *w,
@@ -168,6 +169,38 @@ test_left_out(void)
 	state_slot_free(&p);
 }
 
+/* Where partitions move, the state lies in free space of the places that they have now. */
+static void
+test_moved(void)
+{
+	static const struct maps moved = { .n = 2,
+		.map = { { { 0, 4000 }, 0 }, { { 4000, 1000 }, 20000 } } };
+	struct range some[] = { { 3990, 20 }, { 4100, 900 } }, over[] = { { 4050, 8 } };
+	struct state_slot_want fit = want;
+	struct state_slot p;
+	uint64_t off;
+
+	fit.maps = &moved;
+	begin(&p, (struct range){ 20000, 5000 });
+	/* Of sectors 4010 to 4100. */
+	T_CHECK(claim(&p, chunk(3990, 5000, some, 2), &fit, &off) == 1);
+	T_CHECK(off == 20016);
+	T_CHECK(claim(&p, chunk(4010, 4050, over, 0), &fit, &off) == 0);
+	/* The place has sectors 4016 to 4032 of the image. */
+	over[0].off = 4030;
+	T_CHECK(claim(&p, chunk(4000, 4100, over, 1), &fit, &off) == -1);
+	over[0].off = 4032;
+	T_CHECK(claim(&p, chunk(4000, 4100, over, 1), &fit, &off) == 0);
+	/* Sectors of the image that have the same numbers are elsewhere. */
+	over[0].off = 20020;
+	T_CHECK(claim(&p, chunk(20000, 20100, over, 1), &fit, &off) == 0);
+	state_slot_free(&p);
+	/* What goes nowhere is free nowhere. */
+	begin(&p, (struct range){ 4000, 50000 });
+	T_CHECK(claim(&p, chunk(5000, 9000, over, 0), &fit, &off) == 0);
+	state_slot_free(&p);
+}
+
 int
 main(void)
 {
@@ -175,5 +208,6 @@ main(void)
 	test_overlap();
 	test_partitions();
 	test_left_out();
+	test_moved();
 	return t_done();
 }
