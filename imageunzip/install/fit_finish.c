@@ -2,11 +2,9 @@
  * table (fit.h).  finish.c calls this when all other threads are gone; fit.c tries the
  * table.
  *
- * Boot sectors of NTFS and FAT have the number of sectors in front of the partition
- * ("hidden sectors", at byte 28), as Microsoft documents them; the copy of NTFS is the
- * last sector of the filesystem, that of FAT32 where byte 50 says.  GRUB's boot.img, which
- * begins a BIOS boot partition when core.img lies there, is not changed: grub-install
- * writes it anew.  What is changed has its new value when this is done once more.
+ * Boot sectors are adapted by boot_place.c.  GRUB's boot.img, which begins a BIOS boot
+ * partition when core.img lies there, is not changed: grub-install writes it anew.  What is
+ * changed has its new value when this is done once more.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,14 +17,10 @@
 #include "common/image/format/reloc.h"
 #include "common/image/read/imgtable.h"
 #include "common/image/read/reaches.h"
+#include "common/layout/boot_place.h"
 #include "imageunzip/install/fit_impl.h"
 
 enum {
-	HIDDEN_AT = 28,
-	NTFS_SECTORS_AT = 40,
-	FAT32_COPY_AT = 50,
-	FAT32_FATS_AT = 22, /* 16 bits that are 0 in FAT32 */
-	BYTES_PER_SECTOR_AT = 11,
 	LILO_AT = 6,
 	LILO_STAGE_AT = 10,
 	MBR_OPENBSD = 0xa6,
@@ -43,45 +37,6 @@ warn(const struct target *t, unsigned number, const char *what)
 	    what);
 	if (t->cfg->warn != NULL)
 		t->cfg->warn(text);
-}
-
-/* Set the hidden sectors of a boot sector that has those of the old place. */
-static int
-set_hidden(struct disk *view, uint64_t sector, const struct fitplan_part *a, uint64_t unit,
-    struct err *e)
-{
-	uint8_t b[SECTOR_BYTES];
-
-	if (disk_read(view, b, sizeof b, sector * SECTOR_BYTES, e) != 0)
-		return -1;
-	if (get_le32(b + HIDDEN_AT) != a->was.off / unit)
-		return 0;
-	put_le32(b + HIDDEN_AT,
-	    a->is.off / unit <= UINT32_MAX ? (uint32_t)(a->is.off / unit) : 0);
-	return disk_write(view, b, sizeof b, sector * SECTOR_BYTES, e);
-}
-
-/* Find the copy of a boot sector, counted from the partition's first sector; 0: none. */
-static uint64_t
-copy_of(const struct fitplan_part *a, const uint8_t *b, uint64_t unit)
-{
-	if (strcmp(a->fs, "ntfs") == 0)
-		return get_le64(b + NTFS_SECTORS_AT) * unit;
-	return get_le16(b + FAT32_FATS_AT) == 0 ? get_le16(b + FAT32_COPY_AT) * unit : 0;
-}
-
-/* The copy is changed first: until both are, the first one is found by its old number. */
-static int
-adapt_boot(struct disk *view, const struct fitplan_part *a, const uint8_t *b, struct err *e)
-{
-	unsigned bytes = get_le16(b + BYTES_PER_SECTOR_AT);
-	uint64_t unit = bytes >= SECTOR_BYTES ? bytes / SECTOR_BYTES : 1;
-	uint64_t copy = copy_of(a, b, unit);
-
-	if (copy != 0 && copy < a->is.len &&
-	    set_hidden(view, a->is.off + copy, a, unit, e) != 0)
-		return -1;
-	return set_hidden(view, a->is.off, a, unit, e);
 }
 
 /* A disklabel in the second sector counts from the disk's beginning. */
@@ -129,11 +84,7 @@ adapt(const struct target *t, struct disk *view, const struct fitplan_part *a,
 	if (disk_read(view, b, sizeof b, a->is.off * SECTOR_BYTES, e) != 0)
 		return -1;
 	warn_loaders(t, a, b);
-	if (strcmp(a->fs, "exfat") == 0)
-		warn(t, a->number, "its exFAT still names the old sector, which only starting "
-				   "from it needs");
-	if ((strcmp(a->fs, "ntfs") == 0 || strcmp(a->fs, "fat") == 0) &&
-	    adapt_boot(view, a, b, e) != 0)
+	if (boot_place_adapt(view, a->was, a->is, e) != 0)
 		return -1;
 	return adapt_label(t, view, a, p, e);
 }

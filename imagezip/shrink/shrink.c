@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/field.h"
 #include "common/disk/ptable.h"
+#include "common/layout/boot_place.h"
 #include "imagezip/shrink/shown.h"
 #include "imagezip/shrink/shrink_fs.h"
 #include "imagezip/shrink/stays.h"
@@ -236,48 +236,12 @@ show(struct shrink *s, unsigned first, struct err *e)
 	return 0;
 }
 
-/* Let a sector of a partition say where the partition begins, if it is a boot sector that
- * says where it began: the "hidden sectors" of FAT, NTFS and of boot loaders that look like
- * them, at byte 28. */
 static int
-tell_place(struct shrink_part *p, struct disk *shown, uint64_t sector, unsigned unit,
-    struct err *e)
+tell_places(struct shrink *s, struct disk *shown, struct err *e)
 {
-	enum { HIDDEN = 28 };
-	uint8_t b[SECTOR_BYTES];
-
-	if (sector >= p->is.len)
-		return 0;
-	if (disk_read(shown, b, sizeof b, (p->is.off + sector) * SECTOR_BYTES, e) != 0)
-		return -1;
-	if ((b[0] != 0xeb && b[0] != 0xe9) || b[510] != 0x55 || b[511] != 0xaa ||
-	    get_le32(b + HIDDEN) != p->was.off / unit)
-		return 0;
-	put_le32(b + HIDDEN, (uint32_t)(p->is.off / unit));
-	return disk_write(shown, b, sizeof b, (p->is.off + sector) * SECTOR_BYTES, e);
-}
-
-/* The boot sector of a partition, and its copies: FAT32 has one in its sector 6, or where it
- * says, and NTFS one behind its last sector, which ends the partition. */
-static int
-tell_places(struct shrink *s, struct disk *shown, unsigned unit, struct err *e)
-{
-	enum { FAT_COPY = 50, NTFS_SECTORS = 40 };
-	uint8_t b[SECTOR_BYTES];
-
 	for (unsigned i = 0; i < s->result.nparts; i++) {
-		struct shrink_part *p = &s->result.parts[i];
-		if (p->is.off == p->was.off)
-			continue;
-		if (disk_read(shown, b, sizeof b, p->is.off * SECTOR_BYTES, e) != 0)
-			return -1;
-		bool ntfs = memcmp(b + 3, "NTFS", 4) == 0;
-		uint64_t copy = ntfs ? get_le64(b + NTFS_SECTORS) : get_le16(b + FAT_COPY);
-		if (copy > p->is.len || tell_place(p, shown, 0, unit, e) != 0)
-			copy = 0;
-		if ((copy != 0 && tell_place(p, shown, copy * unit, unit, e) != 0) ||
-		    (ntfs && copy * unit != p->is.len - unit &&
-			tell_place(p, shown, p->is.len - unit, unit, e) != 0))
+		const struct shrink_part *p = &s->result.parts[i];
+		if (p->is.off != p->was.off && boot_place_adapt(shown, p->was, p->is, e) != 0)
 			return -1;
 	}
 	return 0;
@@ -298,7 +262,7 @@ place(struct shrink *s, const struct ptable *t, struct disk *shown, struct err *
 	if (!changed)
 		return 0;
 	return ptable_place(shown, s->source, t, places, s->result.nparts, e) == 0
-	           ? tell_places(s, shown, t->sector_bytes / SECTOR_BYTES, e)
+	           ? tell_places(s, shown, e)
 	           : -1;
 }
 
