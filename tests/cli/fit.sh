@@ -2,6 +2,7 @@
 # --fit: partitions of an image go where a plan says on disks of other sizes.  What is in them is the same (--no-follow; how
 # filesystems grow is in fs/fit_follow), the table has the
 # plan, what names its place is adapted, and what cannot be done is refused before anything is written.
+# POINTS: the power fails so often (3).
 . "$(dirname "$0")/lib.sh"
 requires sfdisk sgdisk mkfs.ext4 mkfs.ntfs mkfs.vfat mkswap debugfs
 # make_fs TYPE SECTORS FILE: a filesystem that has a file
@@ -145,6 +146,23 @@ for ((n = 1; n < 40; n++)); do
 	cmp "$T/cut" "$T/two" || fail "flush $n: another disk"
 done
 check "$n flushes; a state was no other plan's in $others" [ "$n" -gt 6 -a "$others" -ge 3 ]
+
+echo "== the power fails: what looks whole is, and all else goes on"
+RANDOM=${POINTS_SEED:-7} calls=
+fails_at() {	# ACCESS SEED: of those that change the disk
+	rm -f "$T/cut" "$T/fired" "$T/kept" "$T/calls"; truncate -s 160M "$T/cut"
+	( FAULT="change:$1:power:$T/cut" FAULT_SEED=$2 FAULT_FIRED=$T/fired FAULT_CALLS=$T/calls LD_PRELOAD=$shim go_on --fit ) 2> "$T/quiet"
+}
+fails_at 1000000 1; calls=$(cat "$T/calls")
+for ((i = 1; i <= ${POINTS:-3}; i++)); do
+	n=$((1 + RANDOM % calls))
+	fails_at $n $i
+	[ -e "$T/fired" ] || fail "access $n of $calls did not come"
+	! cmp -s -n 512 "$T/cut" "$T/two" || cmp "$T/cut" "$T/two" || fail "access $n: looks whole"
+	go_on --fit 2> "$T/said" || fail "access $n: it does not go on: $(cat "$T/said")"
+	cmp "$T/cut" "$T/two" || fail "access $n, seed $i: another disk"
+done
+check "at ${POINTS:-3} of $calls accesses" [ "$i" -gt "${POINTS:-3}" ]
 
 echo "== the state on the target, in free space of a partition that moved or grew"
 on() { "$BIN/imageunzip" -q --state=target --state-interval 0 --fit "$T/mbr.ndz" "$T/cut"; }
