@@ -170,20 +170,35 @@ write_copy(const struct fitted *f, struct disk *d, bool backup, struct err *e)
 	return disk_sync(d, e);
 }
 
-/* Where the border at this LBA of the old table is now: that of a partition goes with
- * it. */
-static uint64_t
-border(const struct fitted *f, uint64_t lba)
+/* Find where the first LBA of a partition (ENTRY_FIRST), or the LBA behind its last one
+ * (ENTRY_LAST), is now. */
+static bool
+border_of(const struct fitted *f, uint64_t lba, size_t field, uint64_t *now)
 {
+	uint64_t more = field == ENTRY_LAST ? 1 : 0;
+
 	for (uint32_t i = 0; i < f->from->nentries; i++) {
 		size_t at = (size_t)i * f->from->entry_bytes;
 		const uint8_t *was = f->from->array + at, *is = f->array + at;
-		if (is_used(f, was) && get_le64(was + ENTRY_FIRST) == lba)
-			return get_le64(is + ENTRY_FIRST);
-		if (is_used(f, was) && get_le64(was + ENTRY_LAST) + 1 == lba)
-			return get_le64(is + ENTRY_LAST) + 1;
+		if (!is_used(f, was) || get_le64(was + field) + more != lba)
+			continue;
+		*now = get_le64(is + field) + more;
+		return true;
 	}
-	return lba * f->from_bytes / f->lba_bytes;
+	return false;
+}
+
+/* Where the border at this LBA of the old table is now: that of a partition goes with it.
+ * field: as what it is looked for first, since one partition may begin where another
+ * ends. */
+static uint64_t
+border(const struct fitted *f, uint64_t lba, size_t field)
+{
+	uint64_t now = lba * f->from_bytes / f->lba_bytes;
+
+	if (!border_of(f, lba, field, &now))
+		border_of(f, lba, field == ENTRY_FIRST ? ENTRY_LAST : ENTRY_FIRST, &now);
+	return now;
 }
 
 /* The first LBA from this one on that no partition has. */
@@ -208,11 +223,15 @@ keep_in_step(const struct fitted *f, uint8_t *entry)
 {
 	uint64_t first = get_le32(entry + MBR_FIRST),
 		 end = first + get_le32(entry + MBR_COUNT);
-	bool last = entry[MBR_TYPE] == PROTECTIVE && first > 1;
-	uint64_t now = last ? behind_partition(f, border(f, first)) : border(f, first);
-	uint64_t to = last && end > f->from->alternate ? f->disk_lbas : border(f, end);
+	bool table = entry[MBR_TYPE] == PROTECTIVE, last = table && first > 1;
+	uint64_t now = last ? behind_partition(f, border(f, first, ENTRY_LAST))
+	                    : border(f, first, ENTRY_FIRST);
+	/* The one in front of the partitions ends where the first of them begins. */
+	uint64_t to = last && end > f->from->alternate
+	                  ? f->disk_lbas
+	                  : border(f, end, table && !last ? ENTRY_FIRST : ENTRY_LAST);
 
-	if (entry[MBR_TYPE] == PROTECTIVE && first == 1)
+	if (table && first == 1)
 		now = 1;
 	if (now >= f->disk_lbas)
 		now = f->last_usable + 1;

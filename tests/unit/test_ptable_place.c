@@ -1,5 +1,6 @@
 /* A partition table that is written to another disk with all partitions elsewhere: nothing
  * else of it changes, and what cannot be written leaves the disk alone. */
+#include "common/base/field.h"
 #include "tests/unit/ptables.h"
 #include "tests/unit/ptables_sfdisk.h"
 
@@ -95,6 +96,53 @@ test_gpt(void)
 	free(from.b);
 }
 
+static void
+hybrid_entry(uint8_t *mbr, unsigned i, uint8_t type, uint32_t first, uint32_t count)
+{
+	uint8_t *entry = mbr + 446 + 16 * i;
+
+	memset(entry, 0, 16);
+	entry[4] = type;
+	put_le32(entry + 8, first);
+	put_le32(entry + 12, count);
+}
+
+static bool
+says(unsigned i, uint8_t type, uint32_t first, uint32_t count)
+{
+	const uint8_t *entry = to_bytes + 446 + 16 * i;
+
+	return entry[4] == type && get_le32(entry + 8) == first && get_le32(entry + 12) == count;
+}
+
+/* A hybrid MBR in which one partition begins where another ends: each entry goes with its own,
+ * and does not reach into the gap that is between them now. */
+static void
+test_hybrid(void)
+{
+	struct mem from = load("gpt");
+
+	begin(&from);
+	/* Make them neighbours, in a table that is written anew. */
+	set(was.parts[0].number, 2048, 1000), set(was.parts[1].number, 3048, 1000);
+	set(was.parts[2].number, 4048, 1000);
+	T_CHECK(nplaces >= 3 && put(&from) == 0);
+	free(from.b);
+	from = mem_of(malloc(sizeof to_bytes), sizeof to_bytes);
+	memcpy(from.b, to_bytes, sizeof to_bytes);
+	hybrid_entry(from.b, 0, 0xee, 1, 2047);
+	hybrid_entry(from.b, 1, 0x83, 2048, 1000);
+	hybrid_entry(from.b, 2, 0x83, 3048, 1000);
+	hybrid_entry(from.b, 3, 0xee, 4048, TO_SECTORS - 4048);
+	begin(&from);
+	set(was.parts[0].number, 2048, 1500), set(was.parts[1].number, 6144, 1200);
+	set(was.parts[2].number, 8192, 1000);
+	T_CHECK(put(&from) == 0);
+	T_CHECK(says(0, 0xee, 1, 2047) && says(1, 0x83, 2048, 1500) && says(2, 0x83, 6144, 1200));
+	T_CHECK(says(3, 0xee, 7344, TO_SECTORS - 7344));
+	free(from.b);
+}
+
 /* A GPT on a disk that is shorter than the one it was made for. */
 static void
 test_shorter(void)
@@ -141,6 +189,7 @@ main(void)
 		T_CHECK(make_mbr("mbr", '5') && make_gpt());
 		test_gpt();
 		test_shorter();
+		test_hybrid();
 		test_mbr();
 	}
 	ptable_free(&was);
