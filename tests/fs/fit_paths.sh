@@ -71,10 +71,11 @@ read -r first size < <(place 1); check "$size" [ "$size" = 16384 ]
 echo "== a suspended system"
 disk dos 82; printf S1SUSPEND | dd of="$T/swap" bs=1 seek=4086 conv=notrunc status=none; lay "$T/swap" "$T/disk" $((22528 * 512))
 refused "Linux" "--fit: a system is suspended in partition 2"
-status 1 "$BIN/imageunzip" --status "$T/new"
+check "that disk is no whole one" eval '! sfdisk -d "$T/new" > "$T/quiet" 2>&1'
 rm "$T/new"; truncate -s 40M "$T/new"
-status 1 "$BIN/imageunzip" -q --dry-run --fit "$T/img" "$T/new"
-check "a rehearsal refuses it, and writes nothing" [ "$(du -k "$T/new" | cut -f1)" = 0 ]
+"$BIN/imageunzip" -q --dry-run --fit "$T/img" "$T/new" 2> "$T/said"
+check "a rehearsal: exit $?: $(cat "$T/said")" grep -q "a system is suspended in partition 2" "$T/said"
+check "it writes nothing" [ "$(du -k "$T/new" | cut -f1)" = 0 ]
 check "--force: fits" fit -q --force
 hibernated "$T/ntfs" hibr; disk dos 7; lay "$T/ntfs" "$T/disk" $((22528 * 512))
 refused "Windows" "--fit: a system is suspended in partition 2"
