@@ -12,6 +12,7 @@ struct slot {
 	uint32_t length; /* bytes of the chunk */
 	uint32_t have;   /* bytes that have arrived */
 	uint32_t users; /* queues it is in, holds, and 1 while the chunk arrives */
+	uint32_t lax;   /* count_lax() */
 	bool arriving;
 	uint64_t used; /* `begun` when the chunk began: the oldest chunk is replaced first */
 };
@@ -205,29 +206,40 @@ spread_forget(struct spread *s, uint32_t slot)
 	t->chunk = SPREAD_NONE;
 }
 
-/* Takes the last chunk out of a leaf's queue, if this makes a slot free. */
-static bool
-rob(struct spread *s, struct spread_child *c)
+/* Counts for each slot in how many queues it is from which it may be taken: those of leaves
+ * and of children that are late.  A frame that was begun has to be completed. */
+static void
+count_lax(struct spread *s)
 {
-	for (uint32_t i = c->queued; i-- > 0;) {
-		uint32_t slot = c->queue[(c->head + i) % s->cfg.slots];
-		if (s->slots[slot].users != 1 || (i == 0 && spread_in_frame(c)))
-			continue;
-		unqueue(s, c, slot);
-		return true;
-	}
-	return false;
+	for (uint32_t i = 0; i < s->cfg.slots; i++)
+		s->slots[i].lax = 0;
+	for (const struct spread_child *c = s->children; c != NULL; c = c->next)
+		for (uint32_t i = spread_in_frame(c); i < c->queued && (c->leaf || c->late); i++)
+			s->slots[c->queue[(c->head + i) % s->cfg.slots]].lax++;
+}
+
+/* Takes the newest chunk for which nobody else waits out of all their queues. */
+static bool
+rob(struct spread *s)
+{
+	uint32_t best = SPREAD_NONE;
+
+	count_lax(s);
+	for (uint32_t i = 0; i < s->cfg.slots; i++)
+		if (s->slots[i].lax > 0 && s->slots[i].lax == s->slots[i].users &&
+		    (best == SPREAD_NONE || s->slots[i].used > s->slots[best].used))
+			best = i;
+	if (best == SPREAD_NONE)
+		return false;
+	for (struct spread_child *c = s->children; c != NULL; c = c->next)
+		unqueue(s, c, best);
+	return true;
 }
 
 bool
 spread_make_room(struct spread *s)
 {
-	if (spread_room(s))
-		return true;
-	for (struct spread_child *c = s->children; c != NULL; c = c->next)
-		if ((c->leaf || c->late) && rob(s, c))
-			return true;
-	return false;
+	return spread_room(s) || rob(s);
 }
 
 void
@@ -448,9 +460,9 @@ bytes_in(uint64_t us, uint64_t bytes_per_s)
 	return bytes_per_s / 1000000 * us + bytes_per_s % 1000000 * us / 1000000;
 }
 
-/* Who takes too little for this part of the deadline is late.  A part of the rate of
- * --slow is enough: those who are held up by a child that is late go on when it is. */
-enum { LATE_PART = 4, LATE_RATE = 4 };
+/* Who takes too little for this part of the deadline is late.  A tree waits for so long once
+ * on each of its levels: who is held up by a child takes little, too, until this one is late. */
+enum { LATE_PART = 8 };
 
 static bool
 is_too_little(uint64_t bytes, uint64_t us, uint64_t slow)
@@ -458,7 +470,7 @@ is_too_little(uint64_t bytes, uint64_t us, uint64_t slow)
 	return bytes == 0 || bytes < bytes_in(us, slow);
 }
 
-/* Looks in each quarter of the deadline whether a child that is busy is late. */
+/* Looks in each such part of the deadline whether a child that is busy is late. */
 static void
 look_if_late(struct spread_child *c, uint64_t now_us, uint64_t deadline_us, uint64_t slow)
 {
@@ -466,7 +478,7 @@ look_if_late(struct spread_child *c, uint64_t now_us, uint64_t deadline_us, uint
 
 	if (us < deadline_us / LATE_PART)
 		return;
-	c->late = is_too_little(c->bytes - c->late_bytes, us, slow / LATE_RATE);
+	c->late = is_too_little(c->bytes - c->late_bytes, us, slow);
 	c->late_us = now_us;
 	c->late_bytes = c->bytes;
 }

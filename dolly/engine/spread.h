@@ -105,16 +105,16 @@ bool spread_in_frame(const struct spread_child *);
  * for which the others wait. */
 uint32_t spread_next_wanted(const struct spread *, uint32_t from, bool leaves);
 /* Is there a slot for one more chunk?  If there is none, a chunk gives way that only
- * waits until a leaf, or a child that is late, takes it; this child wants it again. */
+ * waits until leaves, or children that are late, take it; they want it again. */
 bool spread_make_room(struct spread *);
 /* Nobody waits for this child any more. */
 void spread_set_leaf(struct spread_child *);
 /* How many chunks the child wants now, in memory or not. */
 uint32_t spread_wanted(const struct spread_child *);
 /* Measures how long each child has let this side wait; to be called several times in each
- * deadline, unless spread_stuck() is.  A child that has taken nothing, or fewer than a
- * quarter of `slow` bytes a second, for a quarter of the deadline is not waited for until
- * it takes more. */
+ * deadline, unless spread_stuck() is.  A child that has taken nothing, or fewer than
+ * `slow` bytes a second, for an eighth of the deadline is not waited for until it takes
+ * more. */
 void spread_look(struct spread *, uint64_t now_us, uint64_t deadline_us, uint64_t slow);
 /* Calls fn for each chunk that a child wants, which is no leaf, and that is not in
  * memory: once for each such child. */

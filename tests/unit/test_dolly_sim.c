@@ -1297,6 +1297,9 @@ main(int argc, char **argv)
 			foes(FOE_EVERY, 500, arity, f, seed);
 	/* Many enough that some have bad ones on both sides. */
 	foes(300, 400, 1, SPOILS, seed);
+	/* Who takes slowly anywhere in a tree holds up those beside it and before it. */
+	foes(300, 400, 3, TAKES_SLOWLY, seed);
+	foes(300, 400, 3, FOES, seed);
 	for (uint64_t s = seed; s < seed + 3; s++)
 		all_foes(60, 500, s, false);
 	return t_done();

@@ -1,5 +1,6 @@
 /* Which child holds up the others: one that takes less than --slow says, at any rate that may be
- * given.  And a chunk that is forgotten amid one of its frames: the child wants it again. */
+ * given.  And a chunk that is forgotten amid one of its frames: the child wants it again.  And
+ * which chunks give way for others: those for which only leaves and late children wait. */
 #include "dolly/engine/spread.h"
 
 #include "tests/t.h"
@@ -74,6 +75,67 @@ test_forgotten_in_a_frame(void)
 	spread_free(s);
 }
 
+/* The chunks 0 and 1, which both children want, fill the memory. */
+static struct spread *
+fill_for(struct spread_child **a, struct spread_child **b)
+{
+	struct spread *s = new_spread();
+
+	*a = spread_join(s, 7, NULL);
+	*b = spread_join(s, 8, NULL);
+	T_CHECK(*a != NULL && *b != NULL);
+	for (uint32_t chunk = 0; chunk < 2; chunk++) {
+		T_CHECK(!spread_want(s, *a, chunk) && !spread_want(s, *b, chunk));
+		T_CHECK(spread_arrived(s, spread_begin(s, chunk, CHUNK), CHUNK));
+	}
+	return s;
+}
+
+/* A chunk that two leaves want gives way for another one, and both want it again; unless
+ * one of them is in the middle of it. */
+static void
+test_room_of_two_leaves(void)
+{
+	struct spread_child *one, *two;
+	struct spread *s = fill_for(&one, &two);
+	const void *at;
+
+	spread_set_leaf(one);
+	T_CHECK(!spread_make_room(s));
+	spread_set_leaf(two);
+	T_CHECK(spread_output(s, two, &at) > TAKEN);
+	spread_sent(s, two, TAKEN);
+	T_CHECK(spread_make_room(s));
+	T_CHECK(spread_find(s, 0) != SPREAD_NONE && spread_next_wanted(s, 0, true) == 1);
+	T_CHECK(one->queued == 1 && two->queued == 1);
+	(void)spread_begin(s, 2, CHUNK);
+	T_CHECK(!spread_make_room(s));
+	spread_free(s);
+}
+
+/* Both children take so many bytes in the first eighth of a deadline of 8 s: does one of
+ * their chunks give way? */
+static bool
+makes_room(uint32_t bytes, uint64_t slow)
+{
+	struct spread_child *child[2];
+	struct spread *s = fill_for(&child[0], &child[1]);
+	const uint64_t deadline_us = 8000000;
+	const void *at;
+
+	spread_look(s, 1, deadline_us, slow);
+	spread_look(s, 2, deadline_us, slow);
+	for (int i = 0; i < 2; i++) {
+		T_CHECK(spread_output(s, child[i], &at) > bytes);
+		spread_sent(s, child[i], bytes);
+	}
+	T_CHECK(!spread_make_room(s));
+	spread_look(s, 1 + deadline_us / 8, deadline_us, slow);
+	bool room = spread_make_room(s);
+	spread_free(s);
+	return room;
+}
+
 int
 main(void)
 {
@@ -87,5 +149,10 @@ main(void)
 	/* The product of both is 2^64. */
 	T_CHECK(is_stuck(UINT64_C(1) << 24, UINT64_C(1) << 40));
 	test_forgotten_in_a_frame();
+	test_room_of_two_leaves();
+	T_CHECK(!makes_room(TAKEN, TAKEN));
+	T_CHECK(makes_room(TAKEN, TAKEN + 1));
+	T_CHECK(!makes_room(1, 0));
+	T_CHECK(makes_room(0, 0));
 	return t_done();
 }
