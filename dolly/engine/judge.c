@@ -93,18 +93,10 @@ percent_now(const struct member *m, const struct judge_end *x, const struct judg
 	return elapsed_us < r->window_us / 2 ? x->part_before : percent(x, elapsed_us);
 }
 
-static bool
-reports(const struct member *m)
-{
-	return m->version >= MSG_VERSION_REPORTS;
-}
-
 /* Does a child of this member hold it up, as it says? */
 static bool
 is_held_up(const struct member *m, const struct judge_rule *r)
 {
-	if (!reports(m))
-		return m->waits != 0;
 	if (m->judge.held_us != 0 && r->now_us - m->judge.held_us <= r->window_us)
 		return true;
 	for (const struct member *c = m->child; c != NULL; c = c->next)
@@ -114,29 +106,11 @@ is_held_up(const struct member *m, const struct judge_rule *r)
 	return false;
 }
 
-static bool
-is_quiet(const struct judge_end *x)
-{
-	return x->told && x->wanted_most > 0 && x->bytes == x->bytes_then;
-}
-
-/* Has this member got nothing from its own parent, as this one says, although it wants something? */
-static bool
-is_quiet_now(const struct member *m, const struct judge_rule *r)
-{
-	const struct judge *j = &m->judge;
-
-	return r->now_us - j->since_us < r->window_us / 2 ? j->down.quiet_before
-	                                                  : is_quiet(&j->down);
-}
-
 /* Does this parent have the excuse that it was offered nothing itself, or was held up?
  * Or does its own parent say that it takes too little?  Then that link is judged. */
 static bool
 is_excused(const struct member *p, const struct judge_rule *r)
 {
-	if (!reports(p))
-		return p->waits != 0 || is_quiet_now(p, r);
 	return percent_now(p, &p->judge.up, r) >= WAITS_OFTEN ||
 	       percent_now(p, &p->judge.down, r) >= WAITS_SOME || is_held_up(p, r);
 }
@@ -163,7 +137,7 @@ weigh_blame(
 
 	if (d->told && d->bytes_half - d->bytes_then > came + need)
 		return JUDGE_BAD; /* both cannot be right */
-	if (reports(m->parent) && (!d->told || d->wanted_most == 0))
+	if (!d->told || d->wanted_most == 0)
 		return JUDGE_BAD; /* the parent does not know of it */
 	return passes_by(m) || !is_excused(m->parent, r) ? JUDGE_DOUBT : JUDGE_FINE;
 }
@@ -186,11 +160,9 @@ weigh(const struct member *m, uint64_t elapsed_us, const struct judge_rule *r)
 
 	if (d->told && d->bytes - d->bytes_then < need &&
 	    percent(d, elapsed_us) >= WAITS_LONG) {
-		if (reports(m) && (!little || percent(u, elapsed_us) >= WAITS_OFTEN))
+		if (!little || percent(u, elapsed_us) >= WAITS_OFTEN)
 			return JUDGE_BAD;
-		if (is_held_up(m, r))
-			return JUDGE_FINE;
-		return reports(m) ? JUDGE_ADMITS : JUDGE_BAD;
+		return is_held_up(m, r) ? JUDGE_FINE : JUDGE_ADMITS;
 	}
 	if (m->parent == NULL || !little || u->wanted_least == 0 ||
 	    percent(u, elapsed_us) < WAITS_LONG)
@@ -217,7 +189,6 @@ static void
 begin_end(struct judge_end *x, uint64_t elapsed_us)
 {
 	x->part_before = percent(x, elapsed_us);
-	x->quiet_before = is_quiet(x);
 	x->bytes_then = x->bytes_half = x->bytes;
 	x->waited_then = x->waited_ms;
 	x->told = false;

@@ -27,7 +27,6 @@ struct judge_end {
 	uint64_t bytes, bytes_then, bytes_half; /* now; when it began; when half of it was over */
 	uint32_t waited_ms, waited_then;
 	uint32_t wanted_least, wanted_most;
-	bool quiet_before; /* in the time before: the child wanted something, and nothing passed */
 	unsigned part_before; /* percent of the time before, for which this end has waited */
 };
 

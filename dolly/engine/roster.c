@@ -362,7 +362,7 @@ roster_place_all(struct roster *r, struct err *e)
 	if (waiting == NULL)
 		return err_nomem(e, "the order of nodes");
 	for (size_t i = 0; i < r->n; i++)
-		if (r->members[i]->state == MEMBER_WAITS)
+		if (r->members[i]->state == MEMBER_WAITS && !r->members[i]->judge.suspect)
 			waiting[n++] = r->members[i];
 	qsort(waiting, n, sizeof(struct member *), by_order);
 	if (r->arity == ROSTER_MAX)

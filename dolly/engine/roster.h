@@ -9,7 +9,8 @@
  * rack, or else the first free place of all.  It keeps its own children.
  *
  * A suspect (judge.h) is a leaf: it has no children, and does not count as one of its
- * parent's. */
+ * parent's.  So is a node that measures nothing, since it speaks an older version: it counts
+ * as a suspect from the beginning. */
 #ifndef DOLLY_ENGINE_ROSTER_H
 #define DOLLY_ENGINE_ROSTER_H
 
@@ -50,7 +51,7 @@ struct member {
 	uint16_t port, version; /* version: of the protocol, that the node speaks */
 	uint8_t key[MSG_KEY_BYTES];
 	struct roster_spot spot;
-	uint32_t have, waits;
+	uint32_t have; /* chunks that it has installed */
 	struct judge judge;
 	uint64_t heard_us;
 	bool aside;         /* it is silent, and waits without a place until it is heard again */
@@ -97,8 +98,8 @@ bool roster_is_same(const struct member *, const struct roster_guest *);
 void roster_free(struct roster *);
 /* The member with this id, or NULL. */
 struct member *roster_find(const struct roster *, uint32_t id);
-/* Gives places to all members that wait, in their order.  It is called once, before any
- * member has a place.  ERR_NOMEM. */
+/* Gives places to all members that wait and are no suspects, in their order.  It is called
+ * once, before any member has a place.  ERR_NOMEM. */
 int roster_place_all(struct roster *, struct err *);
 /* Gives the member, which is no suspect, a place of which `avoid` is not the parent
  * (NULL: anyone may be).  False: there is no other place. */

@@ -159,8 +159,7 @@ say_leaf(struct dolly_server *s, const struct member *m)
 
 	if (m->parent == NULL && c != NULL)
 		spread_set_leaf(c);
-	else if (m->parent != NULL && m->parent->peer != NULL &&
-		 m->parent->version >= MSG_VERSION_REPORTS)
+	else if (m->parent != NULL && m->parent->peer != NULL)
 		peer_say(m->parent->peer, &leaf);
 }
 
@@ -520,9 +519,10 @@ settle(struct dolly_server *s, struct member *m)
 static bool
 waits_for_place(const struct member *m)
 {
-	return m->state == MEMBER_WAITS && !m->aside && !m->judge.suspect;
+	return m->state == MEMBER_WAITS && !m->aside;
 }
 
+/* Suspects, too. */
 static uint32_t
 waiting(const struct dolly_server *s)
 {
@@ -549,6 +549,7 @@ begin(struct dolly_server *s)
 		if (m->state == MEMBER_TAKES)
 			say_parent(s, m);
 	}
+	place_leaves(s);
 	read_more(s);
 }
 
@@ -560,6 +561,7 @@ place_late(struct dolly_server *s)
 	for (size_t i = 0; i < s->roster.n; i++)
 		if (waits_for_place(s->roster.members[i]))
 			(void)place(s, s->roster.members[i], NULL);
+	place_leaves(s);
 	read_more(s);
 }
 
@@ -604,6 +606,16 @@ welcome(struct dolly_server *s, struct member *m)
 	peer_say(m->peer, &w);
 }
 
+/* A node of an older version does not say what it measures, so nobody is to depend on it. */
+static void
+be_leaf(struct dolly_server *s, struct member *m)
+{
+	m->judge.suspect = m->judge.certain = true;
+	s->suspects++;
+	tell_event(s, m, "joined; it measures nothing, since it speaks an older version of "
+			 "the protocol: nobody gets chunks from it");
+}
+
 /* Handles JOIN.  1: the peer is gone. */
 static int
 on_join(struct dolly_server *s, struct peer *p, const struct msg *j)
@@ -639,7 +651,10 @@ on_join(struct dolly_server *s, struct peer *p, const struct msg *j)
 	p->kind = PEER_NODE;
 	p->id = m->id;
 	welcome(s, m);
-	tell_event(s, m, "joined");
+	if (m->version >= MSG_VERSION_REPORTS)
+		tell_event(s, m, "joined");
+	else
+		be_leaf(s, m);
 	check_begin(s);
 	return m->peer == NULL;
 }
@@ -697,18 +712,6 @@ on_lost(struct dolly_server *s, struct member *m, const struct msg *l)
 		part(s, before, m);
 }
 
-/* A node of an older version does not say what it measures: it names the child that takes
- * too little, unless this one is held up by a child itself. */
-static void
-on_stuck(struct dolly_server *s, struct member *m, uint32_t id)
-{
-	struct member *c = roster_find(&s->roster, id);
-
-	if (m->version < MSG_VERSION_REPORTS && c != NULL && c->parent == m &&
-	    c->state == MEMBER_TAKES && c->waits == 0)
-		part(s, m, c);
-}
-
 static int
 on_progress(struct dolly_server *s, struct member *m, const struct msg *p)
 {
@@ -717,9 +720,7 @@ on_progress(struct dolly_server *s, struct member *m, const struct msg *p)
 	if (have > m->have)
 		m->lost = 0; /* its parent was reached since */
 	m->have = have;
-	m->waits = p->waits;
-	on_stuck(s, m, p->stuck);
-	return m->peer == NULL;
+	return 0;
 }
 
 /* What a node says of its links: each is that of a child to its parent. */
@@ -885,7 +886,6 @@ dolly_server_tick(struct dolly_server *s, uint64_t now_us)
 	measure(s);
 	for (size_t i = 0; i < s->roster.n; i++)
 		judge(s, s->roster.members[i]);
-	place_leaves(s);
 	check_begin(s);
 	read_more(s);
 }

@@ -51,6 +51,7 @@ struct host {
 	struct node *node;
 	bool dead, hung;
 	bool walled; /* nobody reaches its port */
+	bool old;    /* it speaks version 3 of the protocol */
 	enum foe foe;
 	uint64_t us_a_kb; /* of what it sends */
 	uint64_t free_us; /* its link */
@@ -1197,6 +1198,55 @@ all_foes(uint32_t nodes, uint32_t chunks, uint64_t seed, bool both)
 				foes(nodes, chunks, arity, f, seed);
 }
 
+/* A node of version 3 of the protocol, as it is when it begins. */
+static void
+make_old(struct host *h)
+{
+	const size_t highest = MSG_FRAME_BYTES + 4 + 2; /* behind "doly" and the lowest version */
+
+	server_of(h)->out.base[highest] = 3;
+	h->old = true;
+}
+
+static unsigned
+children_of_old(void)
+{
+	const struct roster *r = dolly_server_roster(w.server);
+	unsigned n = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		if (w.hosts[r->members[i]->id].old)
+			n += r->members[i]->children;
+	return n;
+}
+
+/* Nodes that measure nothing, since they speak version 3: they are waited for at the
+ * beginning like all others, become whole, and nobody ever gets chunks from them. */
+static void
+old_ones(uint32_t nodes, uint32_t chunks, unsigned arity, uint32_t every)
+{
+	struct err e;
+	uint32_t whole, right = 0;
+	unsigned behind = 0;
+
+	w = (struct world){ .us_a_kb = US_A_KB };
+	start(nodes, chunks, arity);
+	for (uint32_t i = 1; i <= nodes; i += every)
+		make_old(&w.hosts[i]);
+	while (dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST) {
+		step();
+		behind += children_of_old();
+	}
+	uint64_t us = last_done(&whole);
+	for (uint32_t i = 1; i <= nodes; i++)
+		right += w.hosts[i].put == chunks;
+	printf("# %u nodes, arity %u, one of %u speaks version 3: %.3f s\n", nodes, arity, every,
+	    (double)us / 1e6);
+	T_CHECK(whole == nodes && right == nodes && count_out() == 0);
+	T_CHECK(behind == 0);
+	end_run();
+}
+
 /* A server for which no node comes, or whose only node goes before it begins: it ends
  * with its time. */
 static void
@@ -1292,6 +1342,9 @@ main(int argc, char **argv)
 	nobody_comes(false);
 	nobody_comes(true);
 	server_is_late(7000000);
+	old_ones(20, 200, 1, 7);
+	old_ones(20, 200, 3, 7);
+	old_ones(3, 200, 1, 1);
 	for (enum foe f = SENDS_SLOWLY; f < FOES; f++)
 		for (unsigned arity = 1; arity <= 3; arity += 2)
 			foes(FOE_EVERY, 500, arity, f, seed);
