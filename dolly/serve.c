@@ -71,7 +71,7 @@ on_random(void *arg, void *to, size_t n)
 	random_bytes(to, n);
 }
 
-static bool
+static const char *
 on_spot(void *arg, const uint8_t address[4], struct roster_spot *spot)
 {
 	struct serving *s = arg;

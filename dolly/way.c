@@ -3,6 +3,7 @@
 #include "dolly/way.h"
 
 #include "common/base/say.h"
+#include "common/net/netif.h"
 #include "dolly/order/shape.h"
 #include "dolly/plan/predict.h"
 
@@ -74,6 +75,7 @@ choose(struct way *w, const struct options *o, uint64_t image_bytes, struct err 
 int
 way_open(struct way *w, const struct options *o, uint64_t image_bytes, struct err *e)
 {
+	w->has_key = o->key != NULL;
 	w->arity = o->star ? ROSTER_MAX : o->tree > 0 ? (unsigned)o->tree : 1;
 	if (o->nodes != NULL && meant_read(&w->meant, o->nodes, e) != 0)
 		return -1;
@@ -96,18 +98,21 @@ way_free(struct way *w)
 	}
 }
 
-bool
+const char *
 way_spot(struct way *w, const uint8_t address[4], struct roster_spot *s)
 {
 	if (w->meant.names.n > 0) {
 		s->listed = meant_order(&w->meant, address);
 		if (s->listed == ROSTER_NOT_LISTED)
-			return false;
+			return "this node is not one of --nodes";
 		s->order = s->listed;
-	}
+	} else if (!w->has_key && !racks_has(&w->racks, address) &&
+		   !racks_has(&w->places, address) && !netif_is_near(address))
+		return "this node is in none of the server's networks: serve needs --nodes or "
+		       "--key then";
 	if (w->has_racks)
 		racks_find(&w->racks, address, s);
-	return true;
+	return NULL;
 }
 
 int

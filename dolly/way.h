@@ -17,6 +17,7 @@ struct way {
 	struct route route; /* of `net` */
 	bool has_net;       /* `net` and `route` are valid */
 	struct racks places; /* with --plan: where the hosts of `net` are */
+	bool has_key;       /* all who join have shown --key */
 	unsigned arity;     /* children of a node: 1 a chain, ROSTER_MAX a star */
 };
 
@@ -26,9 +27,11 @@ struct way {
 int way_open(struct way *, const struct options *, uint64_t image_bytes, struct err *);
 /* Releases what way_open() has read. */
 void way_free(struct way *);
-/* For the engine: the position of a node with this address.  False: the node is not to be
- * served. */
-bool way_spot(struct way *, const uint8_t address[4], struct roster_spot *);
+/* For the engine: the position of a node with this address, and NULL; or why the node is not
+ * to be served.  Its children dial its address.  So that nobody can make them dial any
+ * machine, it has to be one that the options name or in a network of this machine, unless
+ * who joins has shown a key. */
+const char *way_spot(struct way *, const uint8_t address[4], struct roster_spot *);
 
 /* What the model predicts for sending `bytes` bytes along the tree of this roster, whose run is
  * over; has_net must be true.  Nodes that the description does not name are added to it.

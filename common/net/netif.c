@@ -52,6 +52,37 @@ search(struct netif *n, const char *name, const uint8_t *addr, struct err *e)
 	return found;
 }
 
+/* Is the address in the network of this interface? */
+static bool
+has_near(const struct ifaddrs *i, const uint8_t addr[4])
+{
+	uint8_t own[4], mask[4], other[4];
+	bool near = true;
+
+	if (i->ifa_addr == NULL || i->ifa_addr->sa_family != AF_INET)
+		return false;
+	copy_addr(own, i->ifa_addr);
+	copy_addr(mask, i->ifa_netmask);
+	copy_addr(other, i->ifa_flags & IFF_POINTOPOINT ? i->ifa_dstaddr : i->ifa_addr);
+	for (int b = 0; b < 4; b++)
+		near = near && ((own[b] ^ addr[b]) & mask[b]) == 0;
+	return (near && i->ifa_netmask != NULL) || memcmp(other, addr, 4) == 0;
+}
+
+bool
+netif_is_near(const uint8_t addr[4])
+{
+	struct ifaddrs *list;
+	bool near = false;
+
+	if (getifaddrs(&list) != 0)
+		return false;
+	for (const struct ifaddrs *i = list; i != NULL && !near; i = i->ifa_next)
+		near = has_near(i, addr);
+	freeifaddrs(list);
+	return near;
+}
+
 int
 netif_find(struct netif *n, const char *spec, struct err *e)
 {

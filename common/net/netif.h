@@ -26,6 +26,10 @@ int netif_find(struct netif *, const char *spec, struct err *);
  * route, with a sentence that says what to do. */
 int netif_of_route(struct netif *, const uint8_t to[4], struct err *);
 
+/* Is the address in the network of one of this machine's interfaces, or at the other end of
+ * one?  Also false when the system cannot list them. */
+bool netif_is_near(const uint8_t addr[4]);
+
 /* Look up the interface again, by its name: its address, and its index if the interface was
  * removed and came back.  The address stays the same as long as the interface has it.  -1: there
  * is no such interface or it has no address, and nothing is changed. */

@@ -631,9 +631,11 @@ on_join(struct dolly_server *s, struct peer *p, const struct msg *j)
 		refuse(s, p, e.text);
 		return 1;
 	}
-	if (s->cfg.ops->spot != NULL &&
-	    !s->cfg.ops->spot(s->cfg.arg, p->address, &guest.spot)) {
-		refuse(s, p, "this node is not one of --nodes");
+	const char *why = s->cfg.ops->spot != NULL
+	    ? s->cfg.ops->spot(s->cfg.arg, p->address, &guest.spot)
+	    : NULL;
+	if (why != NULL) {
+		refuse(s, p, why);
 		return 1;
 	}
 	memcpy(guest.address, p->address, sizeof guest.address);

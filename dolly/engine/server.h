@@ -17,10 +17,10 @@ struct dolly_server_ops {
 	void (*close)(void *arg, struct peer *);
 	/* Fills n bytes that nobody can guess. */
 	void (*random)(void *arg, void *to, size_t n);
-	/* The position of a node with this address; false: the node is not served.  When
-	 * the callback is NULL, all nodes are served, in the order in which they join, as
-	 * nodes of one rack. */
-	bool (*spot)(void *arg, const uint8_t address[4], struct roster_spot *);
+	/* The position of a node with this address, and NULL; or why the node is not served.
+	 * When the callback is NULL, all nodes are served, in the order in which they join,
+	 * as nodes of one rack. */
+	const char *(*spot)(void *arg, const uint8_t address[4], struct roster_spot *);
 	/* Tells in words what has happened to a node.  The callback may be NULL. */
 	void (*event)(void *arg, const struct member *, const char *what);
 };

@@ -202,6 +202,12 @@ find(const struct racks *r, const uint8_t address[4])
 	                 : bsearch(&wanted, r->nodes, r->n, sizeof wanted, by_address);
 }
 
+bool
+racks_has(const struct racks *r, const uint8_t address[4])
+{
+	return find(r, address) != NULL;
+}
+
 uint32_t
 racks_point(const struct racks *r, const struct route *way, const uint8_t address[4])
 {

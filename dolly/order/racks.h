@@ -50,6 +50,8 @@ void racks_free(struct racks *);
  * network or the file does not name comes behind all others. */
 void racks_find(const struct racks *, const uint8_t address[4], struct roster_spot *);
 
+/* Does the network or the file name the node at this address? */
+bool racks_has(const struct racks *, const uint8_t address[4]);
 /* The point of the host at this address, where racks_of_network() has taken the hosts of this
  * route; NETWORK_NONE: the description has no such host. */
 uint32_t racks_point(

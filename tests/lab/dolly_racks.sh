@@ -67,6 +67,29 @@ check "what is chosen is said" grep -q "is the fastest way" "$T/serve.log"
 check "what was predicted is said" grep -q "^predicted .* MB/s  .*limited by" "$T/table"
 check "and what came of it" grep -qE "^actual  *[0-9.]+ s  *[0-9.]+ MB/s" "$T/table"
 
+echo "== a node in none of the server's networks has to be named, or to have the key"
+ip -n "${LAB}1" addr add 10.77.0.5/32 dev eth0
+ip -n "${LAB}1" route replace 10.9.0.1/32 dev eth0 src 10.77.0.5
+ip -n "${LAB}s" route add 10.77.0.5/32 dev eth0
+"$BIN/imagekey" --group-key "$T/group" || fail "the key"
+echo "rack far 10.77.0.5" > "$T/far"
+far() {	# STATUS KEY... -- OPTIONS...
+	local want=$1 key=(); shift
+	while [ "$1" != -- ]; do key+=("$1"); shift; done
+	shift; : > "$T/serve.log"
+	ip netns exec "${LAB}s" timeout 100 "$BIN/dolly" serve --linger 0 --start-after 4 "${key[@]}" "$@" "$T/disk.ndz" \
+	    > "$T/table" 2> "$T/serve.log" &
+	local server=$!; PIDS+=("$server")
+	begins "$server" grep -q serving "$T/serve.log"
+	status "$want" ip netns exec "${LAB}1" timeout 60 "$BIN/dolly" join -q --force --patience 2 "${key[@]}" 10.9.0.1 "$T/d1"
+	wait "$server"
+}
+far 1 -- --wait 1
+check "why is said" grep -q "in none of the server's networks" "$T/stderr"
+far 0 -- --nodes 10.77.0.5
+far 0 -- --wait 1 --rack-file "$T/far"
+far 0 --key "$T/group" -- --wait 1
+
 echo "== what is wrong with them is said"
 status 2 "$BIN/dolly" serve --wait 1 --rack-file "$T/lab.net" "$T/disk.ndz"
 check "with its line" grep -q "line 1" "$T/stderr"
