@@ -25,6 +25,7 @@ enum {
 	DEADLINE_US = 3000000,
 	FAIL_MOST = 100000000,
 	FOE_EVERY = 20,
+	COMEBACKS = 5, /* of one that dies and comes back */
 	FOE_SLOWER = 20, /* what is slow takes so many times as long */
 	DETECTION_US = 5000000,
 };
@@ -38,10 +39,11 @@ enum foe {
 	MUTE,         /* no chunk leaves it */
 	DEAF,         /* it hears who its children are, and not what they want */
 	LIES,         /* about all of its links */
+	COMES_BACK,   /* it dies, and comes back with nothing */
 	FOES,
 };
 
-enum kind { TICK, CONNECT, PACKET_IN, CLOSED, PUT, READ, FINISH, GO_ON };
+enum kind { TICK, CONNECT, PACKET_IN, CLOSED, PUT, READ, FINISH, GO_ON, DIE, COME };
 
 struct conn;
 struct end;
@@ -61,6 +63,7 @@ struct host {
 	uint32_t put;     /* chunks */
 	uint32_t unread;  /* packets that wait for room */
 	bool goes_on;     /* a GO_ON of it is due */
+	unsigned life;    /* times that it has died, and may have come back */
 	struct end *ends; /* of its connections, the newest one first */
 };
 
@@ -92,7 +95,7 @@ struct event {
 	int side; /* that it is for */
 	struct packet *packet;
 	uint32_t slot;
-	unsigned life; /* READ: of the server, which it is for */
+	unsigned life; /* of the host, which it is for */
 	bool damaged;  /* PUT: the chunk */
 };
 
@@ -105,8 +108,9 @@ static struct world {
 	uint64_t us_a_kb; /* of each link */
 	uint64_t slow; /* bytes a second; who takes fewer is cut out */
 	struct dolly_server *server;
-	unsigned life; /* 0: the first server, 1: the one that came back */
 	struct conn *conns;
+	bool listed; /* the server serves none but its nodes, as with --nodes */
+	unsigned dialled_strangers;
 } w;
 
 static void
@@ -117,6 +121,7 @@ push(struct event ev)
 	if (x == NULL)
 		abort();
 	*x = ev;
+	x->life = ev.host != NULL ? ev.host->life : 0;
 	heap_add(&w.heap, &x->turn, ev.turn.time);
 }
 
@@ -271,6 +276,7 @@ go_on(struct host *h)
 		pump(x->conn, x->side);
 }
 
+/* p: NULL: what comes to `from` is thrown away. */
 static struct conn *
 connect_to(struct host *from, struct peer *p, struct host *to)
 {
@@ -286,7 +292,8 @@ connect_to(struct host *from, struct peer *p, struct host *to)
 		c->host[i]->ends = &c->end[i];
 		c->unread_end[i] = &c->unread[i];
 	}
-	p->io = &c->end[0];
+	if (p != NULL)
+		p->io = &c->end[0];
 	c->all = w.conns;
 	w.conns = c;
 	return c;
@@ -302,6 +309,7 @@ on_dial(
 
 	(void)port;
 	(void)e;
+	w.dialled_strangers += id > w.nodes;
 	if (w.hosts[id].walled)
 		push((struct event){
 		    .turn.time = w.now_us + NO_ANSWER_US, .kind = CLOSED, .conn = c });
@@ -429,8 +437,7 @@ on_read(void *arg, uint32_t slot, uint32_t chunk, void *to)
 	(void)arg;
 	memset(to, (int)(chunk & 0xff), CHUNK);
 	push((struct event){
-	    .turn.time = w.now_us + 1, .kind = READ, .host = w.hosts, .slot = slot,
-	    .life = w.life });
+	    .turn.time = w.now_us + 1, .kind = READ, .host = w.hosts, .slot = slot });
 }
 
 static void
@@ -453,10 +460,22 @@ on_event(void *arg, const struct member *m, const char *what)
 		    w.hosts[m->id].foe, m->from, what);
 }
 
+static const char *
+on_spot(void *arg, const uint8_t address[4], struct roster_spot *spot)
+{
+	uint32_t id = (uint32_t)address[1] << 16 | (uint32_t)address[2] << 8 | address[3];
+
+	(void)arg;
+	(void)spot;
+	return w.listed && id > w.nodes ? "a stranger" : NULL;
+}
+
 static const struct dolly_server_ops dolly_server_ops = { on_read, on_close, on_random,
-	NULL, on_event };
+	on_spot, on_event };
 
 static struct peer *server_of(const struct host *);
+static void kill_node(struct host *);
+static void come_back(struct host *);
 
 /* What a node has just told the server about its links becomes lies: nothing has passed,
  * and it has waited all the time. */
@@ -497,7 +516,9 @@ do_host(const struct event *ev)
 	static const struct err damage = { .kind = ERR_FORMAT, .text = "damaged" };
 	struct host *h = ev->host;
 
-	if (is_gone(h))
+	if (ev->kind == COME)
+		come_back(h);
+	if (is_gone(h) || ev->life != h->life)
 		return;
 	switch (ev->kind) {
 	case TICK:
@@ -513,6 +534,13 @@ do_host(const struct event *ev)
 	case GO_ON:
 		h->goes_on = false;
 		break;
+	case DIE:
+		kill_node(h);
+		push((struct event){ .turn.time = w.now_us + 100000 + draw(1000000),
+		    .kind = COME, .host = h });
+		return;
+	case COME:
+		break;
 	case PUT:
 		node_put(h->node, ev->slot, ev->damaged ? NODE_PUT_DAMAGED : NODE_PUT_DONE,
 		    &damage);
@@ -522,9 +550,7 @@ do_host(const struct event *ev)
 		node_finished(h->node, NULL);
 		break;
 	default:
-		if (ev->life != w.life)
-			return;
-		dolly_server_read(w.server, ev->slot, CHUNK, NULL);
+			dolly_server_read(w.server, ev->slot, CHUNK, NULL);
 	}
 	go_on(h);
 }
@@ -586,30 +612,38 @@ start_server(uint32_t nodes, uint32_t chunks, unsigned arity, uint64_t start_us)
 		abort();
 }
 
+/* The process of a host begins, which ticks from then on. */
+static void
+begin_host(struct host *h, uint64_t tick_us)
+{
+	const struct node_config nc = { .name = "n",
+		.port = 1,
+		.patience_us = 60000000,
+		.spread = { 16, CHUNK, CHUNK, 0 },
+		.ops = &node_ops,
+		.arg = h };
+	struct err e;
+
+	if (h->id > 0 && node_new(&h->node, &nc, w.now_us, &e) != 0)
+		abort();
+	push((struct event){ .turn.time = tick_us, .kind = TICK, .host = h });
+}
+
 static void
 start(uint32_t nodes, uint32_t chunks, unsigned arity)
 {
-	struct err e;
-
 	w.nodes = nodes;
-	w.hosts = calloc(nodes + 1, sizeof *w.hosts);
+	w.hosts = calloc(nodes + 2, sizeof *w.hosts);
 	if (w.hosts == NULL)
 		abort();
+	w.hosts[nodes + 1] = (struct host){ .id = nodes + 1, .dead = true }; /* strangers */
 	start_server(nodes, chunks, arity, 0);
 	for (uint32_t i = 0; i <= nodes; i++) {
 		struct host *h = &w.hosts[i];
-		const struct node_config nc = { .name = "n",
-			.port = 1,
-			.patience_us = 60000000,
-			.spread = { 16, CHUNK, CHUNK, 0 },
-			.ops = &node_ops,
-			.arg = h };
 		h->id = i;
 		h->put_us = 1;
 		h->us_a_kb = w.us_a_kb;
-		if (i > 0 && node_new(&h->node, &nc, 0, &e) != 0)
-			abort();
-		push((struct event){ .turn.time = i, .kind = TICK, .host = h });
+		begin_host(h, i);
 	}
 }
 
@@ -626,6 +660,45 @@ lose_host(struct host *h, bool hangs)
 			    .kind = CLOSED,
 			    .conn = x->conn,
 			    .side = !x->side });
+}
+
+/* A process is killed: its connections end, and what it had is gone.  Its owner frees the
+ * engine. */
+static void
+kill_host(struct host *h)
+{
+	lose_host(h, false);
+	for (struct end *x = h->ends; x != NULL; x = x->next) {
+		struct peer **p = &x->conn->peer[x->side];
+		if (*p != NULL && (*p)->kind == PEER_NEW)
+			peer_free(*p);
+		*p = NULL;
+		x->conn->open = false;
+	}
+	h->life++;
+	h->unread = 0;
+	h->goes_on = false;
+}
+
+static void
+kill_node(struct host *h)
+{
+	kill_host(h);
+	node_free(h->node);
+	h->node = NULL;
+	h->put = 0;
+	h->done_us = 0;
+}
+
+/* It comes back with nothing, and dies again, five times in all. */
+static void
+come_back(struct host *h)
+{
+	h->dead = false;
+	begin_host(h, w.now_us);
+	if (h->life < COMEBACKS)
+		push((struct event){ .turn.time = w.now_us + 500000 + draw(3000000),
+		    .kind = DIE, .host = h });
 }
 
 static uint64_t
@@ -791,6 +864,9 @@ corrupt_some(const struct scene *s)
 			h->us_a_kb *= FOE_SLOWER;
 		if (h->foe == TAKES_SLOWLY)
 			h->put_us = CHUNK / 1024 * w.us_a_kb * FOE_SLOWER;
+		if (h->foe == COMES_BACK)
+			push((struct event){ .turn.time = 500000 + draw(3000000),
+			    .kind = DIE, .host = h });
 		k++;
 	}
 }
@@ -819,20 +895,11 @@ run(const struct scene *s)
 	return o;
 }
 
-/* The server is killed: its connections end, and what it had is gone. */
 static void
 kill_server(void)
 {
-	lose_host(w.hosts, false);
-	for (struct end *x = w.hosts->ends; x != NULL; x = x->next) {
-		struct peer **p = &x->conn->peer[x->side];
-		if (*p != NULL && (*p)->kind == PEER_NEW)
-			peer_free(*p);
-		*p = NULL;
-		x->conn->open = false;
-	}
+	kill_host(w.hosts);
 	dolly_server_free(w.server);
-	w.life++;
 }
 
 /* A server that dies when half is done, and comes back after three seconds. */
@@ -1165,7 +1232,8 @@ static void
 foes(uint32_t nodes, uint32_t chunks, unsigned arity, enum foe foe, uint64_t seed)
 {
 	static const char *const names[] = { "friends", "send slowly", "take slowly",
-		"spoil chunks", "are mute", "are deaf", "lie", "are any foes" };
+		"spoil chunks", "are mute", "are deaf", "lie", "die and come back",
+		"are any foes" };
 	struct scene s = { .nodes = nodes,
 		.chunks = chunks,
 		.arity = arity,
@@ -1184,7 +1252,7 @@ foes(uint32_t nodes, uint32_t chunks, unsigned arity, enum foe foe, uint64_t see
 	T_CHECK(o.whole_friends == o.friends);
 	T_CHECK(o.well == o.friends);
 	/* A single one that takes what comes is whole, too. */
-	if (nodes <= FOE_EVERY && foe != TAKES_SLOWLY && foe != LIES)
+	if (nodes <= FOE_EVERY && foe != TAKES_SLOWLY && foe != LIES && foe != COMES_BACK)
 		T_CHECK(o.out == 0 && o.whole == nodes);
 }
 
@@ -1244,6 +1312,93 @@ old_ones(uint32_t nodes, uint32_t chunks, unsigned arity, uint32_t every)
 	    (double)us / 1e6);
 	T_CHECK(whole == nodes && right == nodes && count_out() == 0);
 	T_CHECK(behind == 0);
+	end_run();
+}
+
+/* What a stranger says: that it joins, that it is a child, or nothing that has a meaning. */
+static void
+say_something(struct buf *b)
+{
+	struct msg m = { .type = draw(2) == 0 ? MSG_JOIN : MSG_HELLO,
+		.version_lo = MSG_VERSION_OLDEST,
+		.version_hi = MSG_VERSION,
+		.port = (uint16_t)draw(65536),
+		.id = (uint32_t)draw(w.nodes + 1) };
+
+	on_random(NULL, m.key, sizeof m.key);
+	msg_write(b, &m);
+	if (draw(3) == 0)
+		b->base[draw(b->len)] ^= 0xff;
+	if (draw(4) == 0)
+		b->len = draw(b->len);
+}
+
+/* A stranger connects to the server, or to a node, says something, and goes a little later. */
+static void
+visit(struct host *to)
+{
+	struct host *stranger = &w.hosts[w.nodes + 1];
+	const uint8_t address[4] = { 10, (uint8_t)(stranger->id >> 16),
+		(uint8_t)(stranger->id >> 8), (uint8_t)stranger->id };
+	struct conn *c = connect_to(stranger, NULL, to);
+	struct buf b = { 0 };
+
+	c->peer[1] = to->id == 0 ? dolly_server_accept(w.server, address)
+	                         : node_accept(to->node, address);
+	c->peer[1]->io = &c->end[1];
+	c->open = true;
+	say_something(&b);
+	if (to->id == 0)
+		dolly_server_bytes(w.server, c->peer[1], b.base, b.len);
+	else
+		node_bytes(to->node, c->peer[1], b.base, b.len);
+	buf_free(&b);
+	go_on(to);
+	push((struct event){ .turn.time = w.now_us + draw(200000),
+	    .kind = CLOSED, .conn = c, .side = 1 });
+}
+
+static struct outcome
+visited(uint32_t nodes, uint32_t chunks, unsigned arity, bool listed, uint64_t every_us)
+{
+	struct outcome o = { 0 };
+	struct err e;
+
+	draw_seed = nodes + arity;
+	w = (struct world){ .us_a_kb = US_A_KB, .listed = listed };
+	start(nodes, chunks, arity);
+	for (uint64_t next = 1000; dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST;) {
+		step();
+		if (every_us == 0 || w.now_us < next)
+			continue;
+		struct host *to = &w.hosts[draw(2) * draw(nodes + 1)];
+		if (to->id == 0 || node_over(to->node, &e) == 0)
+			visit(to);
+		next = w.now_us + every_us;
+	}
+	o.us = last_done(&o.whole);
+	for (uint32_t i = 1; i <= nodes; i++)
+		o.right += w.hosts[i].put == chunks;
+	return o;
+}
+
+/* Strangers come to the server and to nodes all the time: with --nodes they cost nothing,
+ * and nobody dials them.  Else they join and go, but all nodes are whole. */
+static void
+strangers(uint32_t nodes, uint32_t chunks, unsigned arity, bool listed)
+{
+	const struct outcome none = visited(nodes, chunks, arity, listed, 0);
+	end_run();
+	const struct outcome o = visited(nodes, chunks, arity, listed, 20000);
+	unsigned entries = (unsigned)dolly_server_roster(w.server)->n;
+
+	printf("# %u nodes, arity %u, strangers come%s: %.3f s for %.3f s, %u entries, "
+	       "dialled %u times\n",
+	    nodes, arity, listed ? " and are refused" : "", (double)o.us / 1e6,
+	    (double)none.us / 1e6, entries, w.dialled_strangers);
+	T_CHECK(none.whole == nodes && o.whole == nodes && o.right == nodes);
+	T_CHECK(entries <= nodes + (listed ? 0 : 66));
+	T_CHECK(!listed || (w.dialled_strangers == 0 && o.us < none.us * 102 / 100));
 	end_run();
 }
 
@@ -1342,6 +1497,8 @@ main(int argc, char **argv)
 	nobody_comes(false);
 	nobody_comes(true);
 	server_is_late(7000000);
+	strangers(20, 300, 1, true);
+	strangers(20, 300, 3, false);
 	old_ones(20, 200, 1, 7);
 	old_ones(20, 200, 3, 7);
 	old_ones(3, 200, 1, 1);
