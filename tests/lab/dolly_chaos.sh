@@ -28,14 +28,16 @@ join() {	# NODE: onto ${TARGET[NODE]}, in the background; the process itself, so
 }
 received() { on "$1" cat /sys/class/net/eth0/statistics/rx_bytes; }
 has_received() { [ $(($(received "$1") - before[$1])) -gt "$2" ]; }	# NODE BYTES
-# Until the node that watches has got so much of the image.
-until_percent() { begins "${LOADS[$WATCH]}" has_received "$WATCH" $((size * $1 / 100)) || fail "node $WATCH has ended"; }
-within() { echo $(($1 + RANDOM % ($2 - $1))); }	# FROM TO
+# Until the node that watches has got so many percent of the image.
+until_between() {	# FROM TO
+	begins "${LOADS[$WATCH]}" has_received "$WATCH" $((size * ($1 + RANDOM % ($2 - $1)) / 100)) ||
+		fail "node $WATCH has ended"
+}
 ends() {	# NODE STATUS WHAT...
 	local n=$1 want=$2 rc; shift 2
 	wait "${LOADS[$n]}" 2> /dev/null; rc=$?
 	[ "$rc" = "$want" ] || tail -n 3 "$T/join$n.log"
-	check "node $n, $*, ends with $rc, not $want" [ "$rc" = "$want" ]
+	check "node $n, $*, ends with $want" [ "$rc" = "$want" ]
 }
 # Who was whole before the server was killed does not come to the next one.
 knows_both() { grep -q "the server went away" "$T/join$1.log"; }	# NODE
@@ -45,10 +47,11 @@ state() {	# NODE: whole, or what the last of its entries says
 }
 
 chaos() {	# SEED WAY
-	local n healthy
-	RANDOM=$1
+	local n healthy order drawn=()
+	RANDOM=$1	# of this shell: those that it starts draw others
 	echo "== seed $1, $2"
-	mapfile -t order < <(for ((n = 1; n <= NODES_N; n++)); do echo "$RANDOM $n"; done | sort -n | sed 's/.* //')
+	for ((n = 1; n <= NODES_N; n++)); do drawn+=("$RANDOM $n"); done
+	mapfile -t order < <(printf '%s\n' "${drawn[@]}" | sort -n | sed 's/.* //')
 	local killed=${order[0]} again=${order[1]} stopped=${order[2]} paused=${order[3]} slow=${order[4]} full=${order[5]}
 	healthy=("${order[@]:6}") WATCH=${order[6]}
 	echo "killed $killed, again $again, stopped $stopped, paused $paused, slow $slow, full $full, healthy ${healthy[*]}"
@@ -62,13 +65,13 @@ chaos() {	# SEED WAY
 	TARGET[full]=$T/small/disk
 	server "$2"
 	for ((n = 1; n <= NODES_N; n++)); do join $n; done
-	until_percent "$(within 5 15)"; kill -STOP "${LOADS[$paused]}"
+	until_between 5 15; kill -STOP "${LOADS[$paused]}"
 	begins $SERVER grep -q "silent: the nodes behind it" "$T/serve.log"; kill -CONT "${LOADS[$paused]}"
-	until_percent "$(within 15 25)"; kill -KILL "${LOADS[$killed]}"; ends "$killed" 137 "which is killed"
-	until_percent "$(within 25 35)"; kill -STOP "${LOADS[$stopped]}"
-	until_percent "$(within 35 45)"; kill -KILL "${LOADS[$again]}"; ends "$again" 137 "which is killed once"
+	until_between 15 25; kill -KILL "${LOADS[$killed]}"; ends "$killed" 137 "which is killed"
+	until_between 25 35; kill -STOP "${LOADS[$stopped]}"
+	until_between 35 45; kill -KILL "${LOADS[$again]}"; ends "$again" 137 "which is killed once"
 	join "$again"
-	until_percent "$(within 50 65)"
+	until_between 50 65
 	# It is timeout's child that has the connections.
 	kill -KILL $(cat /proc/$SERVER/task/$SERVER/children) 2> /dev/null; wait $SERVER 2> /dev/null
 	server "$2" --start-after 12

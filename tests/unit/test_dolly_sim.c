@@ -113,6 +113,12 @@ static struct world {
 	unsigned dialled_strangers;
 } w;
 
+static uint32_t
+id_of(const uint8_t address[4])
+{
+	return (uint32_t)address[1] << 16 | (uint32_t)address[2] << 8 | address[3];
+}
+
 static void
 push(struct event ev)
 {
@@ -303,8 +309,7 @@ static int
 on_dial(
     void *arg, struct peer *p, const uint8_t address[4], uint16_t port, struct err *e)
 {
-	uint32_t id = (uint32_t)address[1] << 16 | (uint32_t)address[2] << 8 |
-	              address[3];
+	uint32_t id = id_of(address);
 	struct conn *c = connect_to(arg, p, &w.hosts[id]);
 
 	(void)port;
@@ -454,16 +459,18 @@ static const struct node_ops node_ops = { on_dial, on_close, on_begin, on_has, o
 static void
 on_event(void *arg, const struct member *m, const char *what)
 {
+	uint32_t id = id_of(m->address);
+
 	(void)arg;
 	if (w.show)
-		printf("# %.3f s: %u (%d), of %u: %s\n", (double)w.now_us / 1e6, m->id,
-		    w.hosts[m->id].foe, m->from, what);
+		printf("# %.3f s: %u (%d), of %u: %s\n", (double)w.now_us / 1e6, id,
+		    w.hosts[id].foe, m->from, what);
 }
 
 static const char *
 on_spot(void *arg, const uint8_t address[4], struct roster_spot *spot)
 {
-	uint32_t id = (uint32_t)address[1] << 16 | (uint32_t)address[2] << 8 | address[3];
+	uint32_t id = id_of(address);
 
 	(void)arg;
 	(void)spot;
