@@ -165,7 +165,7 @@ vm_ramdisk() {	# INIT PROGRAM... < MODULES
 	local root=$T/root p init=$1; shift
 	mkdir -p "$root"/{bin,sbin,dev,proc,sys,lib}
 	"$TOP/netboot/copy-modules" "$NETBOOT/kernel" "$root" || fail "modules"
-	for p in "$@" cmp busybox; do vm_program "$root" "$(command -v "$p")"; done
+	for p in "$@" cmp busybox; do vm_program "$root" "$(type -P "$p")"; done
 	install -m 755 "$init" "$root/init"
 	install -m 644 "$TOP/tests/vm/guest_lib" "$root/lib.sh"
 	(cd "$root" && find . -mindepth 1 | cpio --quiet -o -H newc -R 0:0) > "$T/initrd" || fail "cpio"

@@ -4,15 +4,14 @@
 # versions 1.0, 1.1 and 1.2.  Their disks are captured, while they run and when they are
 # stopped, and installed on other disks, on larger ones by --grow and growfs, and by
 # --shrink; then another machine starts the layouts from these, and has every file.
-. "$(dirname "$0")/lib.sh"
-MDADM=$TOP/build/deb-mdadm
 # Only unpacked: its rules would start the arrays of other tests here.
 vm_prepare() {
-	[ -x "$MDADM/sbin/mdadm" ] ||
-		"$TOP/scripts/deps" unpack-package mdadm "$MDADM" || true
+	[ -x "$TOP/build/deb-mdadm/sbin/mdadm" ] ||
+		"$TOP/scripts/deps" unpack-package mdadm "$TOP/build/deb-mdadm" || true
 }
-[ -z "${VM_INSIDE:-}" ] || [ -x "$MDADM/sbin/mdadm" ] ||
-	skip "the package mdadm cannot be fetched"
+. "$(dirname "$0")/lib.sh"
+MDADM=$TOP/build/deb-mdadm
+[ -x "$MDADM/sbin/mdadm" ] || skip "the package mdadm cannot be fetched"
 requires lvm thin_check cache_check e2fsck mke2fs sfdisk nbdkit nbdfuse setpriv unshare
 MIB=128
 DISKS=(a b c d e f g h i j k l m n)	# and o, for images
