@@ -189,7 +189,9 @@ place_with(const char *disk, struct range sectors, bool own, place_act_fn *act, 
 
 	if (find_bytes(disk, &p, &bytes, e) != 0)
 		return -1;
-	if (sectors.off == 0 && sectors.len == bytes / SECTOR_BYTES)
+	/* LVM takes no file for a device. */
+	bool as_it_is = S_ISBLK(p.st.st_mode) || geteuid() != 0;
+	if (as_it_is && sectors.off == 0 && sectors.len == bytes / SECTOR_BYTES)
 		return act(arg, disk, e);
 	if ((own || !find_kernels(&p)) && attach_loop(&p, e) != 0)
 		return -1;

@@ -339,13 +339,28 @@ look(const char *path, bool grow, struct resize *r, const struct kind **k,
 				   r->type);
 }
 
+/* Linux gives a mounted btrfs no length below 256 MiB, though a new one may be shorter. */
+static void
+leave_small(struct resize *r, uint64_t part_bytes)
+{
+	enum { LEAST_BYTES = 256 << 20 };
+
+	if (strcmp(r->type, "btrfs") == 0 && part_bytes < LEAST_BYTES &&
+	    resize_grown_bytes(r, part_bytes) > r->was_bytes)
+		snprintf(r->left_alone, sizeof r->left_alone,
+		    "the kernel makes no btrfs larger that is shorter than 256 MiB then");
+}
+
 int
 resize_look_in(const char *path, struct range part, struct resize *r, struct err *e)
 {
 	const struct kind *k;
 	struct super s;
 
-	return look(path, true, r, &k, &s, &part, e);
+	if (look(path, true, r, &k, &s, &part, e) != 0)
+		return -1;
+	leave_small(r, part.len);
+	return 0;
 }
 
 int

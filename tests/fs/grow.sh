@@ -56,6 +56,9 @@ mkfs.vfat "$T/fs" > /dev/null 2>&1 && alone vfat "no tool is known here that cha
 rm "$T/fs"; truncate -s 8M "$T/fs"; printf 'LUKS\272\276\0\001' | dd of="$T/fs" conv=notrunc status=none
 printf 'aes' | dd of="$T/fs" bs=1 seek=8 conv=notrunc status=none; printf '11111111-2222-3333-4444-555555555555' | dd of="$T/fs" bs=1 seek=168 conv=notrunc status=none
 alone LUKS "encrypted (LUKS)"
+rm "$T/fs" "$T/disk"; truncate -s 128M "$T/fs"; quietly mkfs.btrfs -q "$T/fs"
+truncate -s 200M "$T/disk"; table "$T/disk" gpt 132; put "$T/disk"
+left_alone "a small btrfs" "shorter than 256 MiB"
 rm "$T/fs"; truncate -s 8M "$T/fs"
 l=$(losetup --show -f "$T/fs"); CLEANUP+=("losetup -d $l 2> /dev/null")
 if command -v pvcreate > /dev/null && quietly pvcreate -qq --devices "$l" "$l" 2> /dev/null; then sync "$l"; losetup -d "$l"; cp "$T/fs" "$T/pv"
@@ -76,6 +79,9 @@ if [ -e "$T/pv" ]; then
 	check "LVM says so" [ "$(pvs --devices "$l" --noheadings --nosuffix --units m \
 	    -o pv_size "$l" 2> /dev/null | cut -d. -f1)" -ge 34 ]
 	losetup -d "$l"
+	mv "$T/pv" "$T/whole"; truncate -s 16M "$T/whole"
+	check "on a whole disk, which is a file" grep -q "LVM2_member grew from .*; it is in no group" \
+	    <("$BIN/growfs" "$T/whole" 2>&1)
 fi
 
 echo "== all partitions that have room"
