@@ -213,9 +213,9 @@ const struct fitplan *install_plan(const struct install *);
  * partitions.  ERR_REFUSED: a partition does not fit, or the image stores nothing of it; the
  * target would cut a partition or filesystem. */
 int install_choose(struct install *, bool **wanted, uint64_t *sectors, struct err *);
-/* --only, when each chunk of the image, of nchunks, can be asked for: after this,
- * install_learn() is called with each chunk that comes, before it is fed, and then
- * install_wants() until it is false.  ERR_NOMEM. */
+/* --only, and --fit until there is a plan, when each chunk of the image, of nchunks, can be
+ * asked for: after this, install_learn() is called with each chunk that comes, before it is
+ * fed, and then install_wants() until it is false.  ERR_NOMEM. */
 int install_search(struct install *, uint32_t nchunks, struct err *);
 /* Learn where the partitions are, or how far the image reaches, from a chunk that was proved
  * and decrypted.  Errors are those of install_choose(). */

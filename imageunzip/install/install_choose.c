@@ -1,7 +1,8 @@
 /* install_choose.c: looks into an image whose chunks can be read in any order, before any is
  * fed: where the partitions of --only are, and which chunks have something of them; or how
  * far the partitions reach of an image that does not say it. from.c calls this in the
- * thread that feeds chunks. It reads headers, chunk 0, and chunks with tables. */
+ * thread that feeds chunks. It reads headers, chunk 0, and chunks with tables. part_search.c
+ * asks here, too, what of the table is needed. */
 #include <stdlib.h>
 
 #include "common/image/read/imgtable.h"
@@ -17,9 +18,8 @@ learn(struct install *in, uint32_t number, void *buf, struct err *e)
 	return install_learn(in, number, buf, e) == 0 ? 0 : err_ctx(e, "%s", in->again.name);
 }
 
-/* Is a chunk with this sector needed? */
-static bool
-lacks(struct install *in, uint64_t *sector)
+bool
+install_lacks(struct install *in, uint64_t *sector)
 {
 	if (in->fit != NULL)
 		return fit_needs(in->fit, sector);
@@ -27,9 +27,8 @@ lacks(struct install *in, uint64_t *sector)
 	                           : in->guess != NULL && guess_lacks(in->guess, sector);
 }
 
-/* No chunk has this sector. */
-static int
-cannot(struct install *in, uint64_t sector, struct err *e)
+int
+install_cannot(struct install *in, uint64_t sector, struct err *e)
 {
 	if (in->fit != NULL)
 		return fit_cannot(in, sector, e);
@@ -50,7 +49,7 @@ learn_sector(struct install *in, uint64_t sector, void *buf, struct err *e)
 		if (sector >= h.firstsect && sector < h.lastsect)
 			return learn(in, i, buf, e);
 	}
-	return cannot(in, sector, e);
+	return install_cannot(in, sector, e);
 }
 
 static int
@@ -62,7 +61,7 @@ learn_all(struct install *in, struct err *e)
 	if (buf == NULL)
 		return err_nomem(e, "a chunk");
 	int rc = learn(in, 0, buf, e);
-	while (rc == 0 && lacks(in, &sector))
+	while (rc == 0 && install_lacks(in, &sector))
 		rc = learn_sector(in, sector, buf, e);
 	free(buf);
 	return rc;

@@ -153,6 +153,12 @@ int only_all_came(const struct place *, struct err *);
 /* Cut the list of lost sectors to the partitions. */
 int only_cut_lost(struct install *, struct err *);
 
+/* install_choose.c: */
+/* Is a chunk with this sector needed to know the table, or how far the image reaches? */
+bool install_lacks(struct install *, uint64_t *sector);
+/* No chunk has this sector.  Errors of install_choose(). */
+int install_cannot(struct install *, uint64_t sector, struct err *);
+
 /* part_search.c: */
 /* Learn from the header of a chunk that came, and add the chunks to ask for now to those of
  * install_wants(). ERR_FORMAT, ERR_REFUSED (what is stored does not fit), ERR_NOMEM. */

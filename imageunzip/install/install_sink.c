@@ -33,7 +33,8 @@ info(void *self, struct sink_info *i)
 
 	i->in_order = !s->early && install_in_order(s->install);
 	i->chunk0_first = s->early || s->chunk0_helps || install_waits(s->install);
-	i->has_some = s->early || s->only || install_resumes(s->install);
+	i->has_some =
+	    s->early || s->only || install_fits(s->install) || install_resumes(s->install);
 	i->writes_nothing = s->found != NULL;
 	i->takes_parts = s->takes_parts;
 	i->decodes = !s->early && install_decodes(s->install);
@@ -49,12 +50,28 @@ begin(void *self, uint32_t nchunks, const struct sink_giver *giver)
 	install_expect(s->install, nchunks);
 }
 
+/* Is a plan still to be made (--fit)? */
+static bool
+lacks_plan(const struct install_sink *s)
+{
+	return !s->early && s->install != NULL && install_fits(s->install) &&
+	       install_plan(s->install) == NULL;
+}
+
+/* Are the chunks asked for one by one from which a plan is made? */
+static bool
+plans(const struct install_sink *s)
+{
+	return s->giver.wants != NULL && lacks_plan(s);
+}
+
+/* A load asks this before begin(). */
 static bool
 has(void *self, uint32_t chunk)
 {
 	const struct install_sink *s = self;
 
-	if (s->only || s->early)
+	if (s->only || s->early || lacks_plan(s))
 		return chunk != 0;
 	return s->install != NULL && install_has(s->install, chunk);
 }
@@ -120,7 +137,7 @@ decode(void *self, struct proved *c, sink_decoded_fn *decoded, void *arg)
 {
 	struct install_sink *s = self;
 
-	if (proved_chunk(c)->number != 0 && install_waits(s->install))
+	if (proved_chunk(c)->number != 0 && install_waits(s->install) && !plans(s))
 		return false;
 	return install_decode(s->install, c, decoded, arg);
 }
@@ -157,10 +174,14 @@ put(void *self, struct proved *proved, struct err *e)
 		proved_free(proved);
 		return 0;
 	}
-	if ((s->only && s->giver.wants != NULL && learn(s, c, e) != 0) ||
+	if ((((s->only && s->giver.wants != NULL) || plans(s)) && learn(s, c, e) != 0) ||
 	    (s->early && rehearsal_early(s->install, c->bytes, e) != 0)) {
 		proved_free(proved);
 		return -1;
+	}
+	if (plans(s)) { /* it comes again when there is a plan */
+		proved_free(proved);
+		return 0;
 	}
 	if (c->number != 0 && install_waits(s->install))
 		return hold(s, proved, e);

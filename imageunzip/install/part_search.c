@@ -1,4 +1,4 @@
-/* part_search.c: chooses the chunks that frisbee asks the server for (--only): what a
+/* part_search.c: chooses the chunks that frisbee asks the server for (--only, --fit): what a
  * chunk holds is known only when the chunk has come. install_only.c calls this in the sink's
  * thread, with each chunk that came, before the chunk is fed.
  *
@@ -6,6 +6,8 @@
  * those with the tables of logical partitions; nothing is installed before all partitions
  * are known. Then each partition has its search (search.h), perhaps several searches, one
  * after the other (enum part_phase), so a chunk that came before can be needed once more.
+ * With --fit, chunk 0 and those with the table are asked for until there is a plan, and then
+ * all chunks.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -163,7 +165,7 @@ find_table(struct install *in, struct err *e)
 	uint64_t sector;
 	uint32_t chunk;
 
-	while (!in->known && imgtable_needs(in->table, &sector)) {
+	while (install_lacks(in, &sector)) {
 		if (!x->finding || x->sector != sector)
 			begin(x, &x->find, (struct range){ sector, 1 });
 		x->finding = true;
@@ -172,7 +174,7 @@ find_table(struct install *in, struct err *e)
 			return search_next(&x->find, &chunk)
 			           ? want(x, chunk, e)
 			           : want_probes(x, &x->find, e);
-		if (imgtable_cannot(in->table, sector, e) != 0 || only_settle(in, e) != 0)
+		if (install_cannot(in, sector, e) != 0)
 			return -1;
 	}
 	return 0;
@@ -286,6 +288,19 @@ use(struct part_search *x, struct part *p, uint32_t number, const struct ndz_hea
 	return 0;
 }
 
+/* The plan is made: ask for all chunks but this one, which is fed at once.  The last that is
+ * noted is given out first. */
+static int
+want_all(struct install *in, uint32_t but, struct err *e)
+{
+	struct part_search *x = in->search;
+
+	for (uint32_t i = x->nchunks; i-- > 0;)
+		if (i != but && (i == 0 || !install_has(in, i)) && want(x, i, e) != 0)
+			return -1;
+	return 0;
+}
+
 int
 part_search_learn(
     struct install *in, uint32_t number, const struct ndz_header *h, struct err *e)
@@ -297,12 +312,15 @@ part_search_learn(
 		    e, ERR_FORMAT, "chunk %u is behind the last one", number);
 	x->spans[number] = (struct range){ h->firstsect, h->lastsect - h->firstsect };
 	clear_bit(x->asked, number);
-	if (number == 0 && x->nchunks > 1 && want(x, x->nchunks - 1, e) != 0)
+	if (install_is_only(in) && number == 0 && x->nchunks > 1 &&
+	    want(x, x->nchunks - 1, e) != 0)
 		return -1;
 	if (x->finding)
 		search_note(&x->find, number, x->spans[number]);
 	if (find_table(in, e) != 0)
 		return -1;
+	if (install_fits(in) && install_plan(in) != NULL)
+		return want_all(in, number, e);
 	for (unsigned i = 0; in->known && i < in->n; i++) {
 		struct part *p = &x->part[i];
 		if (p->phase == PART_WAITS)

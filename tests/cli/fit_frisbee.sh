@@ -54,4 +54,25 @@ for d in one two three four; do
 	    [ "$(fs_sectors)" -gt $((size - 2048)) ]
 	rm "$T/part"
 done
+
+echo "== logical partitions, which chunks of the middle describe"
+mbr=$T/mbr first=$T/root
+truncate -s 60M "$mbr"
+printf 'label: dos\nstart=2048, size=81920, type=83\nstart=83968, type=5\nstart=86016, size=4096, type=82
+start=92160, size=20480, type=83\n' | sfdisk -q "$mbr"
+random_bytes 9000000 1 > "$T/files/b"; random_bytes 5000000 2 > "$T/more"
+rm "$first"; truncate -s 40M "$first"; mkfs.ext4 -q -F -d "$T/files" "$first"
+lay_at() { dd if="$1" of="$mbr" bs=512 seek="$2" conv=notrunc,sparse status=none; }
+lay_at "$first" 2048; rm "$T/swap"; truncate -s 2M "$T/swap"; mkswap -q "$T/swap"; lay_at "$T/swap" 86016
+mkdir "$T/last"; mv "$T/more" "$T/last"; truncate -s 10M "$T/home"; mkfs.ext4 -q -F -d "$T/last" "$T/home"
+lay_at "$T/home" 92160
+"$BIN/imagezip" -q "$mbr" "$mbr.ndz" 2> "$T/log" || fail "imagezip: $(cat "$T/log")"
+check "the image has several chunks" [ "$("$BIN/imagedump" --json "$mbr.ndz" | json - '[0].chunks')" -gt 8 ]
+truncate -s 90M "$T/by-file" "$T/by-net"
+"$BIN/imageunzip" -q --fit "$mbr.ndz" "$T/by-file" 2> "$T/log" || fail "imageunzip: $(cat "$T/log")"
+serve "$mbr.ndz"
+frisbee --fit "$T/by-net" 2> "$T/log" || fail "frisbee: $(cat "$T/log")"
+served
+check "frisbee makes the same of it as imageunzip" cmp "$T/by-file" "$T/by-net"
+check "swap moved" [ "$(sfdisk -J "$T/by-net" | json - 'partitiontable.partitions[2].start')" -gt 86016 ]
 finish
