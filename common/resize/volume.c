@@ -26,7 +26,7 @@ static const char begin_script[] = SCRIPT_LVM
     "group=$(list vgs -o vg_name,vg_missing_pv_count,vg_exported,vg_free_count,vg_tags)\n"
     "[ -n \"$group\" ] || say 'note it is in no group, so no volume is grown'\n"
     "IFS=: read -r vg missing exported free tags << END\n$group\nEND\n"
-    "[ \"$missing\" = 0 ] || say \"alone the group $vg has physical volumes elsewhere\"\n"
+    SIZE "[ \"$missing\" = 0 ] || say \"alone the group $vg has physical volumes elsewhere\"\n"
     "[ -z \"$exported\" ] || say \"alone the group $vg is exported\"\n"
     /* What is active has a folder of this name. */
     "[ ! -e \"/dev/$vg\" ] || say \"alone this machine has a group $vg already\"\n"
@@ -46,12 +46,14 @@ static const char begin_script[] = SCRIPT_LVM
     "}\n"
     "plain() { list lvs -o lv_name,lv_layout,lv_role \"$vg\" |"
     " sed -n 's/:linear:public$//p'; }\n"
-    /* A journal is not replayed for that. */
+    /* A journal is not replayed for that.  mount of busybox tries no filesystem whose module
+     * is not loaded, unless it is named. */
     "is_root() {\n"
     "	l lvchange -q -q -a y \"$vg/$1\" || return 1\n"
     "	found=1\n"
-    "	for o in noload norecovery,nouuid rescue=nologreplay; do\n"
-    "		mount -o \"ro,$o\" \"/dev/$vg/$1\" \"$dir\" 2> /dev/null || continue\n"
+    "	for o in ext4:noload xfs:norecovery,nouuid btrfs:rescue=nologreplay; do\n"
+    "		mount -t \"${o%:*}\" -o \"ro,${o#*:}\" \"/dev/$vg/$1\" \"$dir\""
+    " 2> /dev/null || continue\n"
     "		for r in \"$dir\" \"$dir/@\" \"$dir/root\"; do\n"
     "			[ ! -e \"$r/usr/lib/os-release\" ] || found=0\n"
     "			[ ! -e \"$r/etc/os-release\" ] || found=0\n"
@@ -82,7 +84,7 @@ static const char begin_script[] = SCRIPT_LVM
     "l lvchange -q -q -a y \"$vg/$1\"\n"
     "echo \"volume $vg/$1\"\n"
     "[ -z \"$keep\" ] || echo \"keep $keep\"\n"
-    "[ -n \"$keep\" ] || echo \"free $free\"\n" SIZE;
+    "[ -n \"$keep\" ] || echo \"free $free\"\n";
 
 /* $2: the volume; $3: the extents of the group that stay free. */
 static const char tag_script[] =
@@ -92,6 +94,7 @@ static const char extend_script[] = SCRIPT_LVM
     "[ $((free)) -le $3 ] || l lvextend -q -q -l +$((free - $3)) \"$2\"\n";
 static const char untag_script[] =
     SCRIPT_LVM "l vgchange -q -q --deltag \"growfs/${2#*/}/$3\" \"${2%%/*}\"\n";
+static const char size_script[] = SCRIPT_LVM SIZE;
 static const char end_script[] = SCRIPT_LVM SIZE "l vgchange -q -q -a n \"${2%%/*}\"\n";
 
 /* A volume that is grown. */
@@ -194,11 +197,12 @@ volume_grow(
 		return -1;
 	if (p->fs.left_alone[0] != '\0')
 		return 0;
-	if (p->volume[0] == '\0')
-		return resize_grow(path, &p->fs, e);
 	uint64_t was_bytes = v.pv_bytes;
-	int rc = grow_all(&v, e);
-	if (do_script(&v, end_script, &ending) != 0 && rc == 0) {
+	bool alone = p->volume[0] == '\0';
+	int rc = alone ? resize_grow(path, &p->fs, e) : grow_all(&v, e);
+	if (was_bytes == 0) /* in no group, the label has the length */
+		return rc;
+	if (do_script(&v, alone ? size_script : end_script, &ending) != 0 && rc == 0) {
 		*e = ending;
 		rc = -1;
 	}
