@@ -240,6 +240,9 @@ echo "== progress for a slow line"
 numbers='printf "%s\\n" "0 0" "0 0"; for i in 1 2 3; do echo "$((i * 100000000)) 1000000000"; done'
 says "a line now and then, with what is left" "say loading: 30 %, 300 MB, 10 MB/s, 1:10 left" \
     "uptime_s() { wc -l < $T/asked | awk '{ print \$1 * 10 }'; echo >> $T/asked; }; : > $T/asked; PROGRESS_S=20; { $numbers; } | show_progress loading"
+says "what has to come again is not counted" "say loading: 30 %, 300 MB, 10 MB/s, 1:10 left" \
+    "uptime_s() { wc -l < $T/asked | awk '{ print \$1 * 10 }'; echo >> $T/asked; }; : > $T/asked; PROGRESS_S=20
+    { echo 990000000 1000000000; for i in 1 2 3; do echo \$((i * 100000000)) 1000000000; done; } | show_progress loading"
 says "no words of others" "" 'printf "%s\n" x "1 y" "" | show_progress loading'
 says "without room for pipes, a load all the same" "done" 'RUN=/dev/null/full; with_progress loading echo done'
 
