@@ -238,11 +238,11 @@ iso: netboot
 	@scripts/deps iso
 	@netboot/iso $(WORDS)
 # The whole path in virtual machines, two tests at a time; needs root.  Console logs stay in build/vm/TEST/.
-WITH_UNITS = $(if $(MACHINES),$(filter units,$(MACHINES)),units)
+WITH_DEBIAN = $(if $(MACHINES),$(filter units fit fit_lvm,$(MACHINES)),units)
 check-vm:
 	@scripts/deps build netboot iso vm || echo "check-vm: going on with what is here" >&2
 	@$(MAKE) --no-print-directory all $(JSON) $(SAME) $(FILTERS)
-	@$(if $(WITH_UNITS),tests/vm/make-debian || echo "check-vm: going on without that Debian" >&2)
+	@$(if $(WITH_DEBIAN),tests/vm/make-debian || echo "check-vm: going on without that Debian" >&2)
 	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) LOG=$(abspath $(B))/log-vm SCRIPTS=vm LIMIT=3000 JOBS=2 tests/run $(or $(MACHINES:%=vm/%),vm/)
 # Stores in a bucket, with a real S3 server that is started for it on loopback.
 check-s3:
