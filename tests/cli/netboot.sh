@@ -60,7 +60,7 @@ names_in() {	# FILE
 }
 check "order knows the same words" [ "$(names_in "$TOP/netboot/node/words")" = "$(names_in "$TOP/netboot/server/order")" ]
 of_controller() {	# those that it writes itself, and those that it takes
-	printf '%s\n' action group group-key image order port report server source
+	printf '%s\n' action capture group group-key image order port report server source
 	sed -n '/^is_of_order/,/^}/p' "$TOP/controller/engine/swap.c" | grep -o '"[a-z-]*"' | tr -d '"'
 }
 check "the controller, too" [ "$(of_controller | sort)" = "$(names_in "$TOP/netboot/node/words" | tr -d '=*' | sort)" ]
@@ -402,6 +402,30 @@ says "it is taken" "$heading
 sda is captured: a.ndz, 1 MB" "$with nc() { [ \"\$(cat)\" != 'capture a.ndz
 data' ] || echo 'ok a.ndz, 1 MB'; }; capture; echo \$done_line"
 
+words=$(cat "$PROC/cmdline")
+cmdline "$words frisbee.order=s-1-1 frisbee.capture=new"
+proved="$with own_mac() { echo 52-54-00-00-00-01; }; uptime_s() { echo 7; };"
+says "with an order, its signature follows" "$heading
+sda is captured: a.ndz, 1 MB" "$proved imagezip() { echo data; printf proof > \"\${2#--signature=}\"; }; nc() { [ \"\$(cat)\" != 'capture a.ndz 52-54-00-00-00-01 s-1-1 new
+data
+proofsignature 000000000000005' ] || echo 'ok a.ndz, 1 MB'; }; capture; echo \$done_line"
+says "what the receiver takes no more of is its refusal" "$heading
+fail sda is not captured: the receiver said \"failed: no room\"" "$proved imagezip() { echo 'Broken pipe' > $RUN/said_last; return 1; }; nc() { cat > /dev/null; echo 'failed: no room'; }; capture"
+says "imagezip's own failure has its last words" "$heading
+fail sda is not captured: imagezip's exit status is 1: sector 7 is bad" "$proved imagezip() { return 1; }; with_progress() { shift; \"\$@\"; echo sector 7 is bad > $RUN/said_last; }; nc() { cat > /dev/null; echo 'failed: damaged'; }; capture"
+says "sectors that were lost are said" "$heading
+sda is captured: a.ndz, 1 MB; sectors that could not be read are zeros" "$proved imagezip() { return 4; }; nc() { cat > /dev/null; echo 'ok a.ndz, 1 MB'; }; capture; echo \$done_line"
+says "a signature has no place for a disk of 2 TiB and more, or for an encrypted image" "no
+no
+yes" "disk=sdbig; mkdir -p $SYS/block/sdbig; echo 4294967297 > $SYS/block/sdbig/size; try() { if has_signature; then echo yes; else echo no; fi; }
+try; disk=sda; (options() { echo; }; echo frisbee.options=--encrypt,k > $RUN/answers; try); rm -f $RUN/answers; try"
+rm -rf "$SYS/block/sdbig"
+says "how far it is" "10 % of sda is read, 0 kB/s, 0 s left
+30 % of sda is read, 2000 kB/s, 35 s left" "disk=sda; amount=0 then=0; uptime_s() { cat $T/now; }
+echo 0 > $T/now; echo 10000000 100000000 > $RUN/amount; read_so_far; echo 10 > $T/now; echo 30000000 100000000 > $RUN/amount; read_so_far"
+cmdline "frisbee.action=capture frisbee.capture=new frisbee.set=a@sda"
+says "of one disk only" "fail frisbee.capture=new has no effect on frisbee.action=capture" 'action=capture; check_words; echo on'
+cmdline "$words"
 says "a receiver that loses its power while it looks at the image is not waited for without end" "$heading
 fail sda is not captured: no answer from 10.9.0.1:51" "$with ANSWER_S=1; nc() { cat > /dev/null; exec sleep 100; }; capture"
 
@@ -431,6 +455,52 @@ receives "failed: a name is*" "capture ../b.ndz" "$T/disk.ndz"
 receives "failed: a name is*" "capture .b.ndz" "$T/disk.ndz"
 receives "failed: a name is*" "capture" "$T/disk.ndz"
 receives "failed: the first line is neither a capture nor a report" "GET / HTTP/1.1" "$T/disk.ndz"
+echo "== images that an order names"
+mkdir "$T/orders"
+ordered() {	# WORDS: the order of the machine
+	echo "set order frisbee.order=s-1-1 frisbee.action=capture $*" > "$T/orders/52-54-00-00-00-01.ipxe"
+}
+of_order() {	# WANTED LINE IMAGE...: the files one behind the other
+	local got
+	got=$({ printf 'capture %s\n' "$2"; cat "${@:3}"; } | "$TOP/netboot/receive" "$T/images" "$T/orders" 2> /dev/null)
+	case $got in $1) echo "ok: \"$2\": $got" ;; *) fail "\"$2\": $got, not $1" ;; esac
+}
+"$BIN/imagehash" -q -c -o "$T/disk.sig" "$T/disk.ndz" || fail "imagehash"
+printf 'signature %015d\n' "$(stat -c %s "$T/disk.sig")" > "$T/size"; printf 'signature %015d\n' 0 > "$T/none"
+whole=("$T/disk.ndz" "$T/disk.sig" "$T/size") m=52-54-00-00-00-01
+of_order "failed: there is no order to capture o.ndz*" "o.ndz $m s-1-1 new" "${whole[@]}"
+ordered frisbee.image=o.ndz frisbee.capture=new
+of_order "failed: there is no order to capture o.ndz*" "o.ndz $m s-1-2 new" "${whole[@]}"
+of_order "failed: there is no order to capture p.ndz*" "p.ndz $m s-1-1 new" "${whole[@]}"
+of_order "failed: there is no order to capture o.ndz*" "o.ndz $m s-1-1 replace" "${whole[@]}"
+of_order "failed: this is no order" "o.ndz ../$m s-1-1 new" "${whole[@]}"
+of_order "failed: this is no order" "o.ndz $m .* new" "${whole[@]}"
+of_order "failed: this is no order" "o.ndz $m s-1-1 anew" "${whole[@]}"
+receives "failed: there are no orders here" "capture o.ndz $m s-1-1 new" "$T/disk.ndz"
+of_order "failed: the image has not come to its end" "o.ndz $m s-1-1 new" "$T/disk.ndz"
+of_order "failed: the image has not come to its end" "o.ndz $m s-1-1 new" "$T/size"
+of_order "failed: the image has not come to its end" "o.ndz $m s-1-1 new" /dev/null
+of_order "failed: *" "o.ndz $m s-1-1 new" "$T/disk.ndz" "$T/size"
+of_order "failed: *" "o.ndz $m s-1-1 new" "$T/bad.ndz" "$T/disk.sig" "$T/size"
+cp "$T/disk.sig" "$T/wrong.sig"; spoil_byte "$T/wrong.sig" $(($(stat -c %s "$T/wrong.sig") - 9))
+of_order "failed: the image is not what was read from the disk*" "o.ndz $m s-1-1 new" "$T/disk.ndz" "$T/wrong.sig" "$T/size"
+check "nothing of them is left" [ "$(ls -A "$T/images")" = a.ndz ]
+of_order "ok o.ndz, * MB" "o.ndz $m s-1-1 new" "${whole[@]}"
+check "the image and its signature" eval 'cmp "$T/disk.ndz" "$T/images/o.ndz" && cmp "$T/disk.sig" "$T/images/o.ndz.sig"'
+of_order "failed: o.ndz is there already" "o.ndz $m s-1-1 new" "${whole[@]}"
+head -c 1024000 "$T/disk" > "$T/smaller"
+"$BIN/imagezip" -q -r "$T/smaller" "$T/smaller.ndz" || fail "imagezip"
+ordered frisbee.image=o.ndz frisbee.capture=replace
+of_order "ok o.ndz, * MB" "o.ndz $m s-1-1 replace" "$T/smaller.ndz" "$T/none"
+check "replaced, and no signature of the one before" eval 'cmp "$T/smaller.ndz" "$T/images/o.ndz" && [ ! -e "$T/images/o.ndz.sig" ]'
+rm "$T/images/o.ndz"; mkdir "$T/images/o.ndz"
+of_order "failed: o.ndz cannot be replaced" "o.ndz $m s-1-1 replace" "$T/smaller.ndz" "$T/none"
+check "a folder is replaced by nothing, and nothing is put into it" rmdir "$T/images/o.ndz"
+# The order is taken back when all has come, and while it comes.
+mkdir "$T/late"; printf '#!/bin/sh\nrm -f %q\nexec %q "$@"\n' "$T/orders/$m.ipxe" "$BIN/imagehash" > "$T/late/imagehash"; chmod 755 "$T/late/imagehash"
+ordered frisbee.image=o.ndz frisbee.capture=new
+PATH=$T/late:$PATH of_order "failed: the order was taken back" "o.ndz $m s-1-1 new" "${whole[@]}"
+check "no image has the name" [ "$(ls -A "$T/images")" = a.ndz ]
 # The machine's connection is never ended.  Each hour is a call of this sleep; in three of them something comes.
 mkdir "$T/hours"; mkfifo "$T/line"; exec 9<> "$T/line"
 cat > "$T/hours/sleep" << EOF
