@@ -17,8 +17,8 @@
  * would write to the disk all the time for nothing else. */
 enum { SAVE_EVERY_S = 10 };
 
-static const char *const phases[] = { "idle", "booting", "loading", "personalising",
-	"streaming", "usable", "rebooting", "done", "failed", "stopped" };
+static const char *const phases[] = { "idle", "booting", "loading", "personalising", "capturing",
+	"verifying", "streaming", "usable", "rebooting", "done", "failed", "stopped" };
 static const char *const states[] = { "running", "done", "failed", "stopped" };
 
 const char *
@@ -43,6 +43,12 @@ bool
 swap_receives(enum swap_phase p)
 {
 	return p == SWAP_LOADING || p == SWAP_STREAMING || p == SWAP_USABLE;
+}
+
+bool
+swap_shows_view(enum swap_phase p)
+{
+	return swap_receives(p) || p == SWAP_CAPTURING;
 }
 
 bool
@@ -202,9 +208,30 @@ names_no_key(const char *word, size_t n)
 	return is_one_of(word, names) && word[n - 1] == '=';
 }
 
-static int
-check_words(const char *words, bool stream, struct err *e)
+/* Is it a word for a program that loads, or for a disk that was loaded? */
+static bool
+is_not_for_captures(const char *word)
 {
+	static const char *const names[] = { "decrypt", "fit", "grow", "hostname", "network",
+		"personalise", "set", "stream", "verify-key", NULL };
+
+	return is_one_of(word, names);
+}
+
+/* Why the word counts for nothing in this session; NULL: it counts. */
+static const char *
+without_effect(const struct swap_wish *wish, const char *word)
+{
+	if (wish->stream && is_for_loads(word))
+		return "that streams";
+	return wish->capture && is_not_for_captures(word) ? "that is captured" : NULL;
+}
+
+static int
+check_words(const struct swap_wish *wish, struct err *e)
+{
+	const char *words = wish->words;
+
 	while (*words != '\0') {
 		size_t n = strcspn(words, " ");
 		if (n > 0 && (!is_word(words, n) || !is_of_order(words)))
@@ -214,16 +241,52 @@ check_words(const char *words, bool stream, struct err *e)
 			    (int)(n < 100 ? n : 100), words);
 		if (n > 0 && names_no_key(words, n))
 			return err_set(e, ERR_USAGE, "\"%.*s\" names no key", (int)n, words);
-		if (stream && is_for_loads(words))
-			return err_set(e, ERR_USAGE, "\"%.*s\" has no effect on a node that streams",
-			    (int)(n < 100 ? n : 100), words);
+		if (without_effect(wish, words) != NULL)
+			return err_set(e, ERR_USAGE, "\"%.*s\" has no effect on a node %s",
+			    (int)(n < 100 ? n : 100), words, without_effect(wish, words));
 		words += n + strspn(words + n, " ");
 	}
 	return 0;
 }
 
+/* Can an image that is captured have this name?  netboot/receive takes such ones, and those that end
+ * in .ndz are images (images.c). */
+static bool
+is_name_of_image(const char *name)
+{
+	size_t n = strlen(name);
+
+	for (size_t i = 0; i < n; i++)
+		if (!isalnum((unsigned char)name[i]) && strchr("._-", name[i]) == NULL)
+			return false;
+	return n > 4 && name[0] != '.' && name[0] != '-' && strcmp(name + n - 4, ".ndz") == 0;
+}
+
 static int
-check_wish(const struct swap_wish *wish, struct err *e)
+check_capture(const struct swap *w, const struct swap_wish *wish, struct err *e)
+{
+	if (wish->replace && !wish->capture)
+		return err_set(e, ERR_USAGE, "only what is captured replaces an image");
+	if (!wish->capture)
+		return 0;
+	if (wish->stream)
+		return err_set(e, ERR_USAGE, "a node that is captured does not stream");
+	if (!is_name_of_image(wish->image))
+		return err_set(e, ERR_USAGE,
+		    "\"%.100s\" cannot be the name of an image: letters, digits and ._-, and .ndz at "
+		    "the end",
+		    wish->image);
+	for (size_t i = 0; i < w->nsessions; i++) {
+		const struct swap_session *s = w->sessions[i];
+		if (s->state == SWAP_IS_RUNNING && s->capture && strcmp(s->image, wish->image) == 0)
+			return err_set(e, ERR_REFUSED, "session %u captures an image %s, and runs",
+			    s->id, s->image);
+	}
+	return 0;
+}
+
+static int
+check_wish(const struct swap *w, const struct swap_wish *wish, struct err *e)
 {
 	size_t n = strlen(wish->request);
 
@@ -240,7 +303,7 @@ check_wish(const struct swap_wish *wish, struct err *e)
 		    SWAP_TIMEOUT_MAX_S);
 	if (wish->tries < 1 || wish->tries > SWAP_TRIES_MAX)
 		return err_set(e, ERR_USAGE, "tries is from 1 to %d", SWAP_TRIES_MAX);
-	return check_words(wish->words, wish->stream, e);
+	return check_capture(w, wish, e) == 0 ? check_words(wish, e) : -1;
 }
 
 /* The node of this name, if it can be taken. */
@@ -314,6 +377,8 @@ begin(struct swap_session *s, struct swap_now now, const struct swap_wish *wish)
 	strcpy(s->words, wish->words);
 	snprintf(s->asked, sizeof s->asked, "%.1023s", wish->nodes);
 	s->stream = wish->stream;
+	s->capture = wish->capture;
+	s->replace = wish->replace;
 	s->timeout_s = wish->timeout_s;
 	s->tries = wish->tries;
 	s->began_s = s->seen_s = now.wall_s;
@@ -334,9 +399,13 @@ swap_start(struct swap *w, struct swap_now now, const struct swap_wish *wish, ui
 		*id = same->id;
 		return 0;
 	}
-	if (check_wish(wish, e) != 0 || free_slot(w, &slot, e) != 0 ||
+	if (check_wish(w, wish, e) != 0 || free_slot(w, &slot, e) != 0 ||
 	    find_nodes(w, wish->nodes, &numbers, &n, e) != 0)
 		return -1;
+	if (wish->capture && n != 1) {
+		free(numbers);
+		return err_set(e, ERR_USAGE, "an image is captured from one node, not from %u", n);
+	}
 	struct swap_session *s = swap_session_add(w, w->last_id + 1);
 	if (s == NULL) {
 		free(numbers);
@@ -380,12 +449,15 @@ swap_take_back(struct swap *w, struct swap_now now, uint32_t id)
 
 /* The phase that a node is in because of this report; SWAP_IDLE: the one that it was in. */
 static enum swap_phase
-phase_of_report(const struct swap *w, const struct swap_node *n, bool streams, const char *word)
+phase_of_report(const struct swap *w, const struct swap_node *n, const struct swap_session *s,
+    const char *word)
 {
+	bool streams = s != NULL && s->stream, captured = s != NULL && s->capture;
 	static const struct {
 		const char *name;
 		enum swap_phase phase;
 	} begins[] = { { "loading", SWAP_LOADING }, { "personalising", SWAP_PERSONALISING },
+		{ "capturing", SWAP_CAPTURING }, { "verifying", SWAP_VERIFYING },
 		{ "streaming", SWAP_STREAMING }, { "usable", SWAP_USABLE }, { "done", SWAP_DONE } };
 	enum swap_phase next = SWAP_IDLE;
 
@@ -395,6 +467,8 @@ phase_of_report(const struct swap *w, const struct swap_node *n, bool streams, c
 	/* A usable node is neither switched off nor tried again, so the word of a node is not
 	 * enough for that: its session must stream, too. */
 	if (!streams && (next == SWAP_STREAMING || next == SWAP_USABLE))
+		return SWAP_IDLE;
+	if (captured != (next == SWAP_CAPTURING || next == SWAP_VERIFYING) && next != SWAP_DONE)
 		return SWAP_IDLE;
 	if (!w->config.follow_up || n->phase == SWAP_USABLE)
 		return next;
@@ -414,6 +488,37 @@ filled_of(const char *text)
 	return percent / 100.0;
 }
 
+/* "41 % of sda is read, 85000 kB/s, 120 s left": what is known of a node that is captured. */
+static bool
+view_of(const char *text, struct swap_view *v)
+{
+	unsigned rate_kb, left_s;
+	const char *comma = strchr(text, ',');
+
+	*v = (struct swap_view){ .progress = filled_of(text) };
+	if (v->progress < 0 || comma == NULL ||
+	    sscanf(comma, ", %9u kB/s, %9u s left", &rate_kb, &left_s) != 2)
+		return false;
+	v->rate_bits_per_s = rate_kb * 8000.0;
+	v->seconds_left = left_s;
+	return true;
+}
+
+/* How far the node is, as it says itself. */
+static void
+take_progress(struct swap *w, struct swap_now now, struct swap_node *n, struct swap_session *s,
+    const char *text)
+{
+	if (n->phase == SWAP_USABLE)
+		n->filled = filled_of(text);
+	struct swap_view v;
+	if (n->phase != SWAP_CAPTURING || s == NULL || !view_of(text, &v))
+		return;
+	n->viewed = true;
+	n->view = v;
+	swap_captured(w, now, s, &v);
+}
+
 int
 swap_reported(struct swap *w, struct swap_now now, const struct swap_report *r,
     const uint8_t ip[4], struct err *e)
@@ -427,7 +532,7 @@ swap_reported(struct swap *w, struct swap_now now, const struct swap_report *r,
 	if (n->session == 0 || strcmp(order, r->order) != 0 || !swap_is_active(n->phase))
 		return 0;
 	struct swap_session *s = swap_find_session(w, n->session);
-	enum swap_phase next = phase_of_report(w, n, s != NULL && s->stream, r->phase);
+	enum swap_phase next = phase_of_report(w, n, s, r->phase);
 	bool failed = strcmp(r->phase, "failed") == 0;
 	if (memcmp(n->ip, ip, 4) != 0)
 		swap_index_address(w, n, ip);
@@ -442,8 +547,7 @@ swap_reported(struct swap *w, struct swap_now now, const struct swap_report *r,
 	} else {
 		swap_enter(w, now, n, next, r->text);
 	}
-	if (n->phase == SWAP_USABLE)
-		n->filled = filled_of(r->text);
+	take_progress(w, now, n, s, r->text);
 	if (s != NULL)
 		swap_settle(w, now, s);
 	return 0;

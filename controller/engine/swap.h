@@ -38,6 +38,8 @@ enum swap_phase {
 	SWAP_BOOTING,
 	SWAP_LOADING,
 	SWAP_PERSONALISING,
+	SWAP_CAPTURING, /* its disk is read and sent */
+	SWAP_VERIFYING, /* the receiver verifies what it has got */
 	SWAP_STREAMING, /* its system is being started, while its disk is filled */
 	SWAP_USABLE,    /* its system runs, while its disk is filled */
 	SWAP_REBOOTING,
@@ -56,7 +58,8 @@ struct swap_now {
 	double wall_s;
 };
 
-/* What frisbeed sees of a node that loads. */
+/* What frisbeed sees of a node that loads, or what a node that is captured says of itself: its progress,
+ * its rate and how long it will take. */
 struct swap_view {
 	double progress, rate_bits_per_s, share_lost, seconds_left, silence_s;
 	enum swap_slow slow;
@@ -110,6 +113,8 @@ struct swap_session {
 	char words[SWAP_WORDS_BYTES];
 	char asked[1024]; /* the list of nodes, as it was asked for; a long one is cut off */
 	bool stream;
+	bool capture; /* the image is made of its only node */
+	bool replace; /* ... and may take the place of another one of this name */
 	unsigned timeout_s, tries;
 	enum swap_state state;
 	unsigned slot; /* below SWAP_RUNNING_MAX; no other running session has it */
@@ -143,7 +148,7 @@ struct swap_wish {
 	char image[SWAP_NAME_BYTES];
 	char request[SWAP_REQUEST_BYTES]; /* empty: none */
 	char words[SWAP_WORDS_BYTES];
-	bool stream;
+	bool stream, capture, replace;
 	unsigned timeout_s, tries;
 };
 enum {
@@ -198,6 +203,8 @@ const char *swap_state_name(enum swap_state);
 bool swap_is_active(enum swap_phase);
 /* Does frisbeed see a node in this phase as a client? */
 bool swap_receives(enum swap_phase);
+/* Is swap_node.view of a node in this phase true? */
+bool swap_shows_view(enum swap_phase);
 /* Is swap_up() waited for? */
 bool swap_awaits_up(const struct swap_node *);
 
@@ -224,10 +231,11 @@ int swap_renew(struct swap *, const struct swap *table, struct err *);
  * and pointers to nodes are invalid.  To be called after their orders were removed. */
 bool swap_leave(struct swap *);
 
-/* Start a session.  The image is there: the caller has looked.  *id is the session's.  If a
- * session of the same request is known, nothing is done, and *again is true.  ERR_USAGE: the
- * list of nodes, the words or a number; ERR_ABSENT: a node is not known; ERR_REFUSED: a node
- * belongs to a session that runs, or too many run; ERR_NOMEM.  Nothing is changed then. */
+/* Start a session.  The caller has looked: the image is there, or the name of one that is captured
+ * is free.  *id is the session's.  If a session of the same request is known, nothing is done, and
+ * *again is true.  ERR_USAGE: the list of nodes, the words or a number; ERR_ABSENT: a node is not
+ * known; ERR_REFUSED: a node belongs to a session that runs, an image of this name is being
+ * captured, or too many run; ERR_NOMEM.  Nothing is changed then. */
 int swap_start(struct swap *, struct swap_now, const struct swap_wish *, uint32_t *id,
     bool *again, struct err *);
 /* Stop a session; one that has ended stays as it is.  ERR_ABSENT: it is not known. */

@@ -40,6 +40,8 @@ void swap_say(struct swap *, struct swap_session *, const char *fmt, ...)
 void swap_count(struct swap *, struct swap_session *, enum swap_phase from, enum swap_phase to);
 /* Median and worst of the times that its nodes took, if any has changed its phase since. */
 void swap_measure_all(const struct swap *, struct swap_session *);
+/* A node that is captured has said how far it is: that is the course of its session. */
+void swap_captured(struct swap *, struct swap_now, struct swap_session *, const struct swap_view *);
 /* Ends the session when nobody in it has anything left to do. */
 void swap_settle(struct swap *, struct swap_now, struct swap_session *);
 /* All nodes that still have something to do end like this. */

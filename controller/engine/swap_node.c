@@ -114,10 +114,12 @@ swap_node_progress(const struct swap_node *n)
 	switch (n->phase) {
 	case SWAP_LOADING:
 	case SWAP_STREAMING:
+	case SWAP_CAPTURING:
 		return n->viewed ? n->view.progress : 0;
 	case SWAP_USABLE:
 		return n->filled >= 0 ? n->filled : n->viewed ? n->view.progress : 0;
 	case SWAP_PERSONALISING:
+	case SWAP_VERIFYING:
 	case SWAP_REBOOTING:
 	case SWAP_DONE:
 		return 1;

@@ -206,7 +206,7 @@ swap_progress(const struct swap *w, const struct swap_session *s)
 bool
 swap_wants_server(const struct swap *w, const struct swap_session *s, uint64_t now_us)
 {
-	if (s->state != SWAP_IS_RUNNING || now_us < s->server_after_us)
+	if (s->state != SWAP_IS_RUNNING || s->capture || now_us < s->server_after_us)
 		return false;
 	for (unsigned i = 0; i < s->total; i++) {
 		enum swap_phase p = w->nodes[s->nodes[i]].phase;
@@ -293,6 +293,22 @@ add_sample(struct swap_session *s, const struct swap_sample *at)
 	s->samples[s->nsamples++] = *at;
 }
 
+/* Adds what is true at this moment, with this rate and loss. */
+static void
+sample(struct swap *w, struct swap_now now, struct swap_session *s, double rate, double lost)
+{
+	add_sample(s, &(struct swap_sample){ (float)swap_seconds(s, now), (float)rate, (float)lost,
+			  (float)swap_progress(w, s) });
+}
+
+void
+swap_captured(struct swap *w, struct swap_now now, struct swap_session *s, const struct swap_view *v)
+{
+	s->server.rate_bits_per_s = (uint64_t)v->rate_bits_per_s;
+	sample(w, now, s, v->rate_bits_per_s, 0);
+	s->changed = ++w->changed;
+}
+
 void
 swap_served(struct swap *w, struct swap_now now, struct swap_session *s,
     const struct swap_server *v)
@@ -302,8 +318,7 @@ swap_served(struct swap *w, struct swap_now now, struct swap_session *s,
 	s->server = *v;
 	s->server.known = true;
 	if (s->state == SWAP_IS_RUNNING)
-		add_sample(s, &(struct swap_sample){ (float)swap_seconds(s, now), (float)v->rate_bits_per_s,
-				  (float)v->share_lost, (float)swap_progress(w, s) });
+		sample(w, now, s, (double)v->rate_bits_per_s, v->share_lost);
 	else
 		s->course_unsaved = true; /* its last words */
 	s->changed = ++w->changed;

@@ -290,6 +290,20 @@ wrong_body(const struct request *r)
 	return NULL;
 }
 
+/* An image that is sent has to be there, and one that is captured must not, unless it may be replaced. */
+static int
+check_image(struct images *x, const struct swap_wish *wish, struct err *e)
+{
+	if (images_look(x, e) != 0)
+		return -1;
+	bool there = images_find(x, wish->image) != NULL;
+	if (!there && !wish->capture)
+		return err_set(e, ERR_ABSENT, "there is no image %s", wish->image);
+	return there && wish->capture && !wish->replace
+	           ? err_set(e, ERR_REFUSED, "there is an image %s already", wish->image)
+	           : 0;
+}
+
 /* Saves what a call has changed; if that fails, the call has failed, too, and nothing may come of it later. */
 static int
 start(struct making *m, struct request *r, uint32_t *id, bool *again, struct err *e)
@@ -303,9 +317,7 @@ start(struct making *m, struct request *r, uint32_t *id, bool *again, struct err
 	*id = rc == 0 ? swapdb_request(x->c.state, wish->request) : 0;
 	*again = *id != 0;
 	if (rc == 0 && !*again)
-		rc = images_look(x->c.images, e);
-	if (rc == 0 && !*again && images_find(x->c.images, wish->image) == NULL)
-		rc = err_set(e, ERR_ABSENT, "there is no image %s", wish->image);
+		rc = check_image(x->c.images, wish, e);
 	if (rc == 0 && !*again)
 		rc = swap_start(x->c.w, m->now, wish, id, again, e);
 	free(wish);

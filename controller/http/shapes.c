@@ -21,11 +21,13 @@ put_view(struct json *j, const struct swap_node *n)
 	const struct swap_view *v = &n->view;
 
 	json_double(j, "progress", swap_node_progress(n));
-	if (!n->viewed || !swap_receives(n->phase))
+	if (!n->viewed || !swap_shows_view(n->phase))
 		return;
 	json_double(j, "rate_bits_per_s", v->rate_bits_per_s);
-	json_double(j, "share_lost", v->share_lost);
 	json_double(j, "seconds_left", v->seconds_left);
+	if (!swap_receives(n->phase))
+		return;
+	json_double(j, "share_lost", v->share_lost);
 	json_double(j, "silence_s", v->silence_s);
 	if (v->slow != SWAP_NOT_SLOW)
 		json_string(j, "slow", v->slow == SWAP_SLOW_LINK ? "link" : "disk");
@@ -168,7 +170,7 @@ put_left(struct json *j, const struct swap *w, const struct swap_session *s)
 
 	for (unsigned i = 0; s->nodes != NULL && i < s->total; i++) {
 		const struct swap_node *n = &w->nodes[s->nodes[i]];
-		if (swap_receives(n->phase) && n->viewed && n->view.seconds_left > most)
+		if (swap_shows_view(n->phase) && n->viewed && n->view.seconds_left > most)
 			most = n->view.seconds_left;
 	}
 	if (most >= 0)
@@ -187,6 +189,9 @@ shapes_session(struct json *j, const char *key, const struct swap *w,
 	json_string(j, "nodes_text", s->asked);
 	json_string(j, "state", swap_state_name(s->state));
 	json_bool(j, "stream", s->stream);
+	json_bool(j, "capture", s->capture);
+	if (s->capture && runs)
+		json_uint(j, "rate_bits_per_s", s->server.rate_bits_per_s);
 	json_uint(j, "began", whole(s->began_s));
 	if (!runs)
 		json_uint(j, "ended", whole(s->ended_s));

@@ -23,6 +23,8 @@ static const struct member members[] = {
 	{ "request", JTREE_TEXT, AT(request), false },
 	{ "words", JTREE_TEXT, AT(words), false },
 	{ "stream", JTREE_BOOL, AT(stream), false },
+	{ "capture", JTREE_BOOL, AT(capture), false },
+	{ "replace", JTREE_BOOL, AT(replace), false },
 	{ "timeout_s", JTREE_NUMBER, NUMBER(timeout_s, SWAP_TIMEOUT_MAX_S), false },
 	{ "tries", JTREE_NUMBER, NUMBER(tries, SWAP_TRIES_MAX), false },
 };
@@ -83,7 +85,7 @@ take_all(const struct jtree *o, struct swap_wish *wish, struct err *e)
 	}
 	return known == jtree_count(o)
 	           ? 0
-	           : err_set(e, ERR_USAGE, "a member is not known (nodes, image, request, words, stream, timeout_s, tries)");
+	           : err_set(e, ERR_USAGE, "a member is not known (nodes, image, request, words, stream, capture, replace, timeout_s, tries)");
 }
 
 int
@@ -115,6 +117,8 @@ wish_write(struct json *j, const struct swap_wish *wish)
 	if (wish->words[0] != '\0')
 		json_string(j, "words", wish->words);
 	json_bool(j, "stream", wish->stream);
+	json_bool(j, "capture", wish->capture);
+	json_bool(j, "replace", wish->replace);
 	json_uint(j, "timeout_s", wish->timeout_s);
 	json_uint(j, "tries", wish->tries);
 	json_end(j);

@@ -33,26 +33,38 @@ orders_group(const struct orders_config *c, unsigned slot, char text[16], uint16
 	*port = (uint16_t)(c->port + slot);
 }
 
+/* The action of a session, and what it works with. */
+static void
+action_of(const struct orders_config *c, const struct swap_session *s, char *out, size_t cap)
+{
+	char group[16];
+	uint16_t port;
+
+	orders_group(c, s->slot, group, &port);
+	if (s->capture)
+		snprintf(out, cap, "capture frisbee.capture=%s frisbee.server=%s frisbee.port=%d",
+		    s->replace ? "replace" : "new", c->address, ORDERS_CAPTURE_PORT);
+	else if (s->stream)
+		snprintf(out, cap, "stream frisbee.source=frisbee://%s@%s:%u", c->address, group,
+		    port);
+	else
+		snprintf(out, cap, "load frisbee.group=%s frisbee.port=%u frisbee.server=%s", group,
+		    port, c->address);
+}
+
 /* What the node is told, on one line. */
 static int
 words_of(const struct orders_config *c, const struct swap *w, const struct swap_node *n,
     char *out, size_t cap)
 {
 	const struct swap_session *s = swap_find_session(w, n->session);
-	char order[SWAP_ORDER_BYTES], group[16], what[200], key[300] = "";
-	uint16_t port;
+	char order[SWAP_ORDER_BYTES], what[200], key[300] = "";
 
 	if (s == NULL)
 		return -1;
 	swap_order_name(w, n, order);
-	orders_group(c, s->slot, group, &port);
-	if (s->stream)
-		snprintf(what, sizeof what, "stream frisbee.source=frisbee://%s@%s:%u",
-		    c->address, group, port);
-	else
-		snprintf(what, sizeof what, "load frisbee.group=%s frisbee.port=%u frisbee.server=%s",
-		    group, port, c->address);
-	if (c->group_key != NULL)
+	action_of(c, s, what, sizeof what);
+	if (c->group_key != NULL && !s->capture)
 		snprintf(key, sizeof key, " frisbee.group-key=%.200s", c->group_key);
 	int len = snprintf(out, cap,
 	    "frisbee.order=%s frisbee.action=%s frisbee.image=%s frisbee.report=%s:%u "

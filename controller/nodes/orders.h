@@ -8,6 +8,9 @@
 #include "common/base/buf.h"
 #include "controller/engine/swap.h"
 
+/* Where netboot/receive takes images that are captured, as netboot/server/serve starts it. */
+enum { ORDERS_CAPTURE_PORT = 5100 };
+
 struct orders_config {
 	const char *folder;    /* of the orders */
 	const char *address;   /* of this host, on the network of the nodes */

@@ -87,7 +87,7 @@ function svg(tag, attributes) {
 }
 
 /* A state: a shape and a word in `element`. */
-const SHAPES = new Set(["idle", "booting", "loading", "personalising", "streaming", "usable", "rebooting", "done", "failed", "stopped", "running", "slow"]);
+const SHAPES = new Set(["idle", "booting", "loading", "personalising", "capturing", "verifying", "streaming", "usable", "rebooting", "done", "failed", "stopped", "running", "slow"]);
 function putState(element, shape, words) {
 	if (!element.use) {
 		const picture = svg("svg", { class: "shape", "aria-hidden": "true" });
@@ -157,8 +157,8 @@ function membersOf(session) {
 /* ---- Trouble ----------------------------------------------------------------------------------- */
 
 const SILENT_S = 15, BEHIND = 0.2;
-const AFTER_LOADING = new Set(["personalising", "rebooting"]), ARRIVING = new Set(["loading", "streaming", "usable"]);
-const BUSY = new Set(["booting", "loading", "personalising", "streaming", "usable", "rebooting"]);
+const AFTER_LOADING = new Set(["personalising", "verifying", "rebooting"]), ARRIVING = new Set(["loading", "capturing", "streaming", "usable"]);
+const BUSY = new Set(["booting", "loading", "personalising", "capturing", "verifying", "streaming", "usable", "rebooting"]);
 
 /* What is wrong with a node that is at work; "" if nothing is. */
 function troubleOf(node, median) {
@@ -174,7 +174,7 @@ function medianOfLoading(nodes) {
 	const p = nodes.filter((n) => n.phase === "loading" && known(n.progress)).map((n) => n.progress).sort((a, b) => a - b);
 	return p.length > 2 ? p[p.length >> 1] : 0;
 }
-const RANK = { failed: 0, loading: 2, booting: 3, personalising: 4, streaming: 4, rebooting: 4, usable: 5, stopped: 5, done: 6, idle: 7 };
+const RANK = { failed: 0, loading: 2, booting: 3, personalising: 4, capturing: 2, verifying: 4, streaming: 4, rebooting: 4, usable: 5, stopped: 5, done: 6, idle: 7 };
 /* Each node with its trouble and its rank: what needs somebody comes first. */
 function judged(nodes) {
 	const median = medianOfLoading(nodes);
@@ -306,9 +306,11 @@ function takeSession(s) {
 	} else if (!before)
 		news(`Session ${s.id} has begun: ${plain(s.image)} on ${counted(s.nodes.total, "node", "nodes")}.`);
 	const detail = state.detail.get(s.id);
-	if (detail?.samples && s.server?.running)
-		addSample(detail.samples, [s.seconds, s.server.rate_bits_per_s ?? 0, s.server.share_lost ?? 0, s.progress ?? 0]);
+	if (detail?.samples && (s.server?.running || s.nodes.capturing > 0))
+		addSample(detail.samples, [s.seconds, rateOf(s) ?? 0, s.server?.share_lost ?? 0, s.progress ?? 0]);
 }
+/* A session that captures has no frisbeed; its rate is that of its node. */
+const rateOf = (s) => s.server?.rate_bits_per_s ?? s.rate_bits_per_s;
 const SAMPLES_MAX = 1200;
 function addSample(samples, sample) {
 	if (samples.length > 0 && sample[0] <= samples[samples.length - 1][0])
@@ -619,9 +621,10 @@ $("loss").classList.add("warn");
 
 const SHARES = [
 	["done", "done", (n) => n.done, "done"],
-	["after", "personalising, streaming or rebooting", (n) => n.personalising + n.streaming + n.rebooting, "personalising"],
+	["after", "personalising, verifying, streaming or rebooting", (n) => n.personalising + n.verifying + n.streaming + n.rebooting, "personalising"],
 	["usable", "usable", (n) => n.usable, "usable"],
 	["loading", "loading", (n) => n.loading, "loading"],
+	["capturing", "capturing", (n) => n.capturing, "capturing"],
 	["booting", "booting", (n) => n.booting, "booting"],
 	["stopped", "stopped", (n) => n.stopped, "stopped"],
 	["failed", "failed", (n) => n.failed, "failed"],
@@ -644,7 +647,7 @@ function drawShares(nodes) {
 function drawStrip(s) {
 	const running = s.state === "running", server = s.server ?? {};
 	const facts = [
-		["lead", running ? "loaded" : "deployed", percent(running ? s.progress : s.share_deployed), ""],
+		["lead", s.capture ? "captured" : running ? "loaded" : "deployed", percent(running ? s.progress : s.share_deployed), ""],
 		["", "nodes done", String(s.nodes.done), ` of ${s.nodes.total}`],
 		...(s.stream ? [["", "nodes usable", String(s.nodes.usable + s.nodes.done), ` of ${s.nodes.total}`]] : []),
 		[s.nodes.failed > 0 ? "bad" : "", "failed", String(s.nodes.failed), ""],
@@ -652,8 +655,10 @@ function drawStrip(s) {
 	];
 	if (running)
 		facts.push(["", "running for", clock(sessionSeconds(s)), ""]);
+	if (server.running || (running && s.capture))
+		facts.push(["", "rate", rateText(rateOf(s)), ""]);
 	if (server.running)
-		facts.push(["", "rate", rateText(server.rate_bits_per_s), ""], ["", "lost", lossText(server.share_lost), ""]);
+		facts.push(["", "lost", lossText(server.share_lost), ""]);
 	putList($("strip"), facts, (f) => f[1], (f) => {
 		const div = make("div");
 		div.number = make("span");
@@ -689,7 +694,7 @@ function drawSession(s) {
 	loadDetail(s.id);
 	put($("ses-title"), plain(s.image));
 	putState($("ses-state"), s.state, plain(s.state));
-	put($("ses-sub"), `Session ${s.id}${s.stream ? ", streaming" : ""}, ${counted(s.nodes.total, "node", "nodes")}${s.nodes_text ? ` (${plain(s.nodes_text)})` : ""}, began ${dateText(s.began)}`
+	put($("ses-sub"), `Session ${s.id}${s.stream ? ", streaming" : ""}${s.capture ? ", capturing" : ""}, ${counted(s.nodes.total, "node", "nodes")}${s.nodes_text ? ` (${plain(s.nodes_text)})` : ""}, began ${dateText(s.began)}`
 		+ (s.server?.address ? `, sent to ${plain(s.server.address)}` : ""));
 	$("ses-stop").hidden = !running;
 	drawStrip(s);
@@ -697,7 +702,8 @@ function drawSession(s) {
 	putClass($("ses-words"), "words" + (s.nodes.failed > 0 ? " bad" : ""));
 	drawShares(s.nodes);
 	const samples = state.detail.get(s.id)?.samples ?? [];
-	$("fig-map").hidden = !running && !s.server?.chunk_map;
+	$("fig-map").hidden = s.capture || (!running && !s.server?.chunk_map);
+	$("fig-loss").hidden = s.capture === true;
 	if (!$("fig-map").hidden)
 		drawMap(s);
 	rateChart.show(samples, running);
@@ -774,6 +780,7 @@ function drawNode() {
 		putState($("node-state"), "idle", state.live ? "There is no such node." : "");
 		$("node-facts").replaceChildren();
 		$("node-facts").kept = null;
+		$("node-capture").hidden = true;
 		return;
 	}
 	const { trouble } = judged([...state.nodes.values()].filter((n) => n.session === node.session)).find((j) => j.node === node) ?? {};
@@ -781,7 +788,7 @@ function drawNode() {
 	const facts = [
 		["Last words", plain(node.last_words)],
 		["In this phase", known(node.since) ? `for ${clock(now() - node.since)}, since ${dateText(node.since)}` : ""],
-		["Loaded", progressOf(node) === undefined ? "" : percent(progressOf(node))],
+		[node.phase === "capturing" || node.phase === "verifying" ? "Captured" : "Loaded", progressOf(node) === undefined ? "" : percent(progressOf(node))],
 		["Rate", known(node.rate_bits_per_s) ? rateText(node.rate_bits_per_s) : ""],
 		["Lost", known(node.share_lost) ? lossText(node.share_lost) : ""],
 		["Time left", known(node.seconds_left) ? clock(node.seconds_left) : ""],
@@ -800,6 +807,7 @@ function drawNode() {
 		div.append(make("dt", "", f[0]), make("dd"));
 		return div;
 	}, (div, f) => put(div.lastElementChild, f[1]));
+	$("node-capture").hidden = BUSY.has(node.phase);
 	putAttribute($("node-back"), "href", known(node.session) ? `#/session/${node.session}` : "#/nodes");
 	put($("node-back"), known(node.session) ? `Session ${node.session}` : "All nodes");
 }
@@ -968,7 +976,23 @@ function refused(answer, dialog, what) {
 	return true;
 }
 
+/* The same request starts one session, however often it is sent. */
 let request = "";
+const newRequest = () => Array.from(crypto.getRandomValues(new Uint8Array(12)), (b) => b.toString(16).padStart(2, "0")).join("");
+/* Asks the controller for a session, and shows it. */
+async function begin(body, dialog, said) {
+	const answer = await call("POST", "sessions", body, token);
+	if (refused(answer, dialog, () => dialog.showModal()))
+		return;
+	if (!answer.ok) {
+		put(said, whyOf(answer));
+		return;
+	}
+	dialog.close();
+	takeSession(answer.body);
+	location.hash = `#/session/${answer.body.id}`;
+	changed();
+}
 const startDialog = dialogOf("d-start", async () => {
 	const body = { nodes: $("start-nodes").value.trim(), image: $("start-image").value, request,
 		timeout_s: Math.round(Number($("start-timeout").value) * 60), tries: Number($("start-tries").value) };
@@ -976,22 +1000,11 @@ const startDialog = dialogOf("d-start", async () => {
 		body.stream = true;
 	if ($("start-words").value.trim())
 		body.words = $("start-words").value.trim();
-	const answer = await call("POST", "sessions", body, token);
-	if (refused(answer, startDialog, () => startDialog.showModal()))
-		return;
-	if (!answer.ok) {
-		put($("start-said"), whyOf(answer));
-		return;
-	}
-	startDialog.close();
-	takeSession(answer.body);
-	location.hash = `#/session/${answer.body.id}`;
-	changed();
+	await begin(body, startDialog, $("start-said"));
 });
 function askStart(image) {
 	withToken(() => {
-		/* The same request starts one session, however often it is sent. */
-		request = Array.from(crypto.getRandomValues(new Uint8Array(12)), (b) => b.toString(16).padStart(2, "0")).join("");
+		request = newRequest();
 		const names = [...state.images.keys()].sort(byName);
 		$("start-image").replaceChildren(...names.map((name) => {
 			const option = make("option", "", plain(name));
@@ -1006,6 +1019,18 @@ function askStart(image) {
 	});
 }
 $("start").addEventListener("click", () => askStart());
+
+let captured = "";
+const captureDialog = dialogOf("d-capture", () => begin({ nodes: captured, image: $("capture-image").value.trim(), request,
+	capture: true, replace: $("capture-replace").checked }, captureDialog, $("capture-said")));
+$("node-capture").addEventListener("click", () => withToken(() => {
+	captured = state.of;
+	request = newRequest();
+	put($("capture-what"), `${plain(captured)} is started from the network, its disk is read, and it starts from its disk again. Nothing on it is changed.`);
+	put($("capture-said"), "");
+	captureDialog.showModal();
+	$("capture-image").focus();
+}));
 $("token").addEventListener("click", () => askToken(""));
 
 let stopping = null;
@@ -1027,7 +1052,8 @@ $("ses-stop").addEventListener("click", () => withToken(() => {
 		return;
 	stopping = s.id;
 	const left = s.nodes.total - s.nodes.done - s.nodes.failed - s.nodes.stopped, runs = s.nodes.usable + s.nodes.streaming;
-	put($("stop-what"), `Session ${s.id} with ${plain(s.image)}: ${counted(left, "node is", "nodes are")} not done. A disk that is not complete does not start; it has to be loaded again.`
+	put($("stop-what"), s.capture ? `No image ${plain(s.image)} appears. The disk of the node stays as it is.`
+		: `Session ${s.id} with ${plain(s.image)}: ${counted(left, "node is", "nodes are")} not done. A disk that is not complete does not start; it has to be loaded again.`
 		+ (runs > 0 ? ` On ${counted(runs, "node", "nodes")} a system runs already, and loses what has not arrived: it waits for that, and fails later.` : ""));
 	put($("stop-said"), "");
 	stopDialog.showModal();

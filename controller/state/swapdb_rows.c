@@ -7,7 +7,7 @@
 
 #define SESSION_COLUMNS                                                                          \
 	"id, image, request, words, stream, timeout_s, tries, state, slot, began_s, ended_s, last, " \
-	"pid, pid_start, server_failures, total, count, took, asked, spent_s, seen_s, away_s"
+	"pid, pid_start, server_failures, total, count, took, asked, spent_s, seen_s, away_s, capture"
 #define NODE_COLUMNS "session, name, mac, ip, phase, tries, power, since_s, took, words"
 
 const char swapdb_schema[] =
@@ -33,8 +33,12 @@ const char swapdb_upgrade[] =
     "samples BLOB NOT NULL);"
     "PRAGMA user_version = 2;"
     "COMMIT;";
+const char swapdb_captures[] = "BEGIN IMMEDIATE;"
+			       "ALTER TABLE session ADD COLUMN capture INTEGER NOT NULL DEFAULT 0;"
+			       "PRAGMA user_version = 3;"
+			       "COMMIT;";
 const char swapdb_put_session[] = "INSERT OR REPLACE INTO session (" SESSION_COLUMNS
-				 ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+				 ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 const char swapdb_put_node[] =
     "INSERT OR REPLACE INTO node (" NODE_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?)";
 const char swapdb_get_session[] = "SELECT " SESSION_COLUMNS " FROM session ";
@@ -42,14 +46,17 @@ const char swapdb_get_whole[] =
     "SELECT " SESSION_COLUMNS ", " SWAPDB_COURSE_COLUMNS " FROM session LEFT JOIN course ON course.session = id ";
 const char swapdb_get_node[] = "SELECT " NODE_COLUMNS " FROM node ";
 
-enum { LIST_BYTES = 8192, SESSION_COLUMNS_N = 22 };
+enum { LIST_BYTES = 8192, SESSION_COLUMNS_N = 23 };
+
+/* The column `capture`. */
+enum { NO_CAPTURE, CAPTURES_NEW, CAPTURES_AGAIN };
 
 /* The phases in the order of their numbers here, which never change: new ones come last.  A row of
  * an older controller has the first FIRST_PHASES of them alone. */
 static const enum swap_phase stored[SWAP_PHASES] = { SWAP_IDLE, SWAP_BOOTING, SWAP_LOADING,
 	SWAP_PERSONALISING, SWAP_STREAMING, SWAP_REBOOTING, SWAP_DONE, SWAP_FAILED, SWAP_STOPPED,
-	SWAP_USABLE };
-enum { FIRST_PHASES = 9 };
+	SWAP_USABLE, SWAP_CAPTURING, SWAP_VERIFYING };
+enum { FIRST_PHASES = 9, MEASURED_PHASES = 10 };
 
 static int
 number_of(enum swap_phase p)
@@ -84,16 +91,28 @@ put_measure(char *out, size_t cap, const struct swap_measure *m)
 	    m->worst[0] != '\0' ? m->worst : "-");
 }
 
-/* "N MEDIAN WORST NAME " for each phase, and for the times until nodes were usable and done. */
+/* The measure of entry i; NULL: there is none.  The times until nodes were usable and done have two
+ * places between the phases, since there were MEASURED_PHASES when they came. */
+static const struct swap_measure *
+measure_at(const struct swap_session *s, int i)
+{
+	if (i == MEASURED_PHASES)
+		return &s->usable_after;
+	if (i == MEASURED_PHASES + 1)
+		return &s->done_after;
+	int p = i < MEASURED_PHASES ? i : i - 2;
+	return p < SWAP_PHASES ? &s->took[stored[p]] : NULL;
+}
+
+/* "N MEDIAN WORST NAME " for each. */
 static void
 put_measures(char *out, const struct swap_session *s)
 {
+	const struct swap_measure *m;
 	size_t n = 0;
 
-	for (int p = 0; p < SWAP_PHASES; p++)
-		n += put_measure(out + n, LIST_BYTES - n, &s->took[stored[p]]);
-	n += put_measure(out + n, LIST_BYTES - n, &s->usable_after);
-	put_measure(out + n, LIST_BYTES - n, &s->done_after);
+	for (int i = 0; (m = measure_at(s, i)) != NULL; i++)
+		n += put_measure(out + n, LIST_BYTES - n, m);
 }
 
 static void
@@ -134,6 +153,7 @@ swapdb_bind_session(sqlite3_stmt *q, const struct swap_session *s)
 	sqlite3_bind_double(q, 20, s->spent_s);
 	sqlite3_bind_double(q, 21, s->seen_s);
 	sqlite3_bind_double(q, 22, s->away_s);
+	sqlite3_bind_int(q, 23, !s->capture ? NO_CAPTURE : s->replace ? CAPTURES_AGAIN : CAPTURES_NEW);
 }
 
 void
@@ -231,11 +251,12 @@ take_measure(const char **list, int i, struct swap_measure *m)
 static bool
 take_measures(const char *list, struct swap_session *s)
 {
-	for (int i = 0; i < SWAP_PHASES; i++)
-		if (!take_measure(&list, i, &s->took[stored[i]]))
+	const struct swap_measure *m;
+
+	for (int i = 0; (m = measure_at(s, i)) != NULL; i++)
+		if (!take_measure(&list, i, (struct swap_measure *)m))
 			return false;
-	return take_measure(&list, SWAP_PHASES, &s->usable_after) &&
-	       take_measure(&list, SWAP_PHASES + 1, &s->done_after);
+	return true;
 }
 
 static bool
@@ -268,7 +289,7 @@ int
 swapdb_read_session(sqlite3_stmt *q, struct swap_session *s, struct err *e)
 {
 	char counts[LIST_BYTES], took[LIST_BYTES];
-	uint64_t id, stream, timeout_s, tries, state, slot, failures, total, pid, start;
+	uint64_t id, stream, timeout_s, tries, state, slot, failures, total, pid, start, capture;
 
 	*s = (struct swap_session){ 0 };
 	bool ok = take_number(q, 0, UINT32_MAX - 1, &id) &&
@@ -287,12 +308,15 @@ swapdb_read_session(sqlite3_stmt *q, struct swap_session *s, struct err *e)
 	          take_text(q, 16, counts, sizeof counts) && take_counts(counts, s->count) &&
 	          take_text(q, 17, took, sizeof took) && take_measures(took, s) &&
 	          take_text(q, 18, s->asked, sizeof s->asked) && take_seconds(q, 19, &s->spent_s) &&
-	          take_seconds(q, 20, &s->seen_s) && take_seconds(q, 21, &s->away_s);
+	          take_seconds(q, 20, &s->seen_s) && take_seconds(q, 21, &s->away_s) &&
+	          take_number(q, 22, CAPTURES_AGAIN, &capture);
 	if (!ok)
 		return err_set(e, ERR_FORMAT, "the row of session %lld has a value that no session has",
 		    (long long)sqlite3_column_int64(q, 0));
 	s->id = (uint32_t)id;
 	s->stream = stream != 0;
+	s->capture = capture != NO_CAPTURE;
+	s->replace = capture == CAPTURES_AGAIN;
 	s->timeout_s = (unsigned)timeout_s;
 	s->tries = (unsigned)tries;
 	s->state = (enum swap_state)state;

@@ -472,6 +472,92 @@ test_stream_refused(void)
 	swap_free(&w);
 }
 
+/* What is asked of a controller with two nodes: a capture of n0 as a.ndz, and a word that counts there. */
+static const struct swap_wish wants_image = { .nodes = "n0", .image = "a.ndz", .capture = true, .timeout_s = 600,
+	.tries = 2, .words = "frisbee.options=-X frisbee.after=poweroff" };
+
+/* A disk becomes an image: its phases, what the node says of its progress, and that nothing is sent. */
+static void
+test_capture(void)
+{
+	struct swap w;
+	struct err e;
+	uint32_t id;
+	bool again;
+
+	swap_init(&w, &config);
+	add_nodes(&w, 2);
+	T_CHECK(swap_start(&w, start, &wants_image, &id, &again, &e) == 0);
+	struct swap_session *s = swap_find_session(&w, id);
+	struct swap_node *n = &w.nodes[0];
+	T_CHECK(s->capture && !s->replace && swap_wants_order(n) && !swap_wants_server(&w, s, start.us));
+	swap_powered(&w, start, n, NULL);
+	report(&w, later(start, 10), n, "loading", "");
+	report(&w, later(start, 10), n, "personalising", "");
+	T_CHECK(n->phase == SWAP_BOOTING);
+	report(&w, later(start, 20), n, "capturing", "sda as a.ndz");
+	T_CHECK(n->phase == SWAP_CAPTURING && swap_node_progress(n) == 0 && !n->viewed && s->nsamples == 0);
+	report(&w, later(start, 30), n, "capturing", "25 % of sda is read, 1000 kB/s, 90 s left");
+	T_CHECK(swap_progress(&w, s) == 0.25 && n->view.rate_bits_per_s == 8e6 && n->view.seconds_left == 90);
+	T_CHECK(s->nsamples == 1 && s->samples[0].progress == 0.25f && s->samples[0].rate_bits_per_s == 8e6f);
+	T_CHECK(s->server.rate_bits_per_s == 8000000 && !s->server.known);
+	report(&w, later(start, 40), n, "waiting", "nobody takes it");
+	T_CHECK(n->phase == SWAP_CAPTURING && strcmp(n->words, "nobody takes it") == 0 && swap_progress(&w, s) == 0.25);
+	report(&w, later(start, 40), n, "capturing", "101 % of sda is read, 1 kB/s, 1 s left");
+	report(&w, later(start, 40), n, "capturing", "99 %, -1 kB/s");
+	T_CHECK(swap_progress(&w, s) == 0.25);
+	report(&w, later(start, 90), n, "verifying", "");
+	T_CHECK(n->phase == SWAP_VERIFYING && n->took_s[SWAP_CAPTURING] == 70 && swap_progress(&w, s) == 1);
+	swap_tick(&w, later(start, 149));
+	T_CHECK(n->phase == SWAP_VERIFYING && swap_wants_order(n));
+	report(&w, later(start, 150), n, "done", "a.ndz, 12 MB");
+	T_CHECK(n->phase == SWAP_DONE && s->state == SWAP_IS_DONE && !swap_wants_order(n) && s->took[SWAP_VERIFYING].n == 1);
+	swap_free(&w);
+}
+
+/* What cannot be captured, and two who want one name. */
+static void
+test_capture_refused(void)
+{
+	static const char *const names[] = { "a", ".ndz", ".a.ndz", "-a.ndz", "a:b.ndz", "a=.ndz", "a.ndz.sig", NULL };
+	static const char *const words[] = { "frisbee.hostname=dhcp", "frisbee.set=a@sda", "frisbee.capture=replace",
+		"frisbee.verify-key=a", "frisbee.fit=yes", "frisbee.stream=rate=1", NULL };
+	struct swap w;
+	struct err e;
+	uint32_t id;
+	bool again;
+
+	swap_init(&w, &config);
+	add_nodes(&w, 2);
+	struct swap_wish wish = wants_image;
+	for (int i = 0; names[i] != NULL; i++) {
+		strcpy(wish.image, names[i]);
+		T_CHECK(swap_start(&w, start, &wish, &id, &again, &e) != 0 && e.kind == ERR_USAGE);
+	}
+	wish = wants_image;
+	for (int i = 0; words[i] != NULL; i++) {
+		strcpy(wish.words, words[i]);
+		T_CHECK(swap_start(&w, start, &wish, &id, &again, &e) != 0 && e.kind == ERR_USAGE);
+	}
+	wish = wants_image;
+	strcpy(wish.nodes, "n0,n1");
+	T_CHECK(swap_start(&w, start, &wish, &id, &again, &e) != 0 && e.kind == ERR_USAGE && w.nsessions == 0);
+	wish.stream = true;
+	T_CHECK(swap_start(&w, start, &wish, &id, &again, &e) != 0 && e.kind == ERR_USAGE);
+	wish = wants_image;
+	wish.capture = false;
+	wish.replace = true;
+	T_CHECK(swap_start(&w, start, &wish, &id, &again, &e) != 0 && e.kind == ERR_USAGE);
+	T_CHECK(swap_start(&w, start, &wants_image, &id, &again, &e) == 0);
+	wish = wants_image;
+	wish.replace = true;
+	strcpy(wish.nodes, "n1");
+	T_CHECK(swap_start(&w, start, &wish, &id, &again, &e) != 0 && e.kind == ERR_REFUSED);
+	T_CHECK(swap_stop(&w, start, 1, &e) == 0 && swap_start(&w, start, &wish, &id, &again, &e) == 0);
+	T_CHECK(swap_find_session(&w, id)->replace && w.nodes[1].phase == SWAP_BOOTING);
+	swap_free(&w);
+}
+
 /* A node that says what no node of its session can be is what it was. */
 static void
 test_no_stream(void)
@@ -1084,6 +1170,8 @@ main(void)
 	test_stream_fails();
 	test_stream_follow_up();
 	test_stream_refused();
+	test_capture();
+	test_capture_refused();
 	test_no_stream();
 	test_clock();
 	test_restart();

@@ -136,6 +136,58 @@ test_stream(void)
 	T_CHECK(run_sql(path, "DELETE FROM node WHERE session = 2; DELETE FROM session WHERE id = 2") == 0);
 }
 
+/* A capture comes back, and so do the times of its phases; a row that older controllers have written has none. */
+static void
+test_capture(void)
+{
+	static const char old[] = "UPDATE session SET took = '0 -1 -1 - 1 30.5 30.5 a 0 -1 -1 - 0 -1 -1 - 0 -1 -1 - "
+				  "0 -1 -1 - 0 -1 -1 - 0 -1 -1 - 0 -1 -1 - 0 -1 -1 - 1 8 8 a 2 7 9 b ' WHERE id = 2";
+	char path[300], salt[SWAP_SALT_BYTES];
+	struct swap_wish wish = { .nodes = "a", .image = "x.ndz", .capture = true, .replace = true,
+		.timeout_s = 600, .tries = 1 };
+	struct swap_report r = { .mac = { 2 }, .phase = "capturing" };
+	struct swapdb *db;
+	struct swap w;
+	struct err e;
+	uint32_t id;
+	bool same;
+
+	T_CHECK(swapdb_open(&db, folder, salt, &e) == 0);
+	fill(&w, salt);
+	T_CHECK(swapdb_load(db, &w, now, &e) == 0);
+	T_CHECK(swap_start(&w, now, &wish, &id, &same, &e) == 0);
+	swap_order_name(&w, &w.nodes[0], r.order);
+	swap_reported(&w, (struct swap_now){ now.us + 9000000, now.wall_s + 9 }, &r, (uint8_t[]){ 10, 9, 8, 7 }, &e);
+	strcpy(r.phase, "verifying");
+	swap_reported(&w, (struct swap_now){ now.us + 19000000, now.wall_s + 19 }, &r, (uint8_t[]){ 10, 9, 8, 7 }, &e);
+	T_CHECK(swapdb_save(db, &w, &e) == 0);
+	swap_free(&w);
+	swapdb_close(db);
+	for (int i = 0; i < 2; i++) {
+		T_CHECK(swapdb_open(&db, folder, salt, &e) == 0);
+		fill(&w, salt);
+		T_CHECK(swapdb_load(db, &w, now, &e) == 0);
+		struct swap_session *s = swap_find_session(&w, id);
+		T_CHECK(s != NULL && s->capture && s->replace && w.nodes[0].phase == SWAP_VERIFYING);
+T_CHECK(w.nodes[0].took_s[SWAP_CAPTURING] == 10 && s->count[SWAP_VERIFYING] == 1);
+		T_CHECK(swap_stop(&w, now, id, &e) == 0 && swapdb_save(db, &w, &e) == 0);
+		swap_free(&w);
+		swapdb_close(db);
+		snprintf(path, sizeof path, "%s/state.db", folder);
+		T_CHECK(i == 1 || run_sql(path, "UPDATE session SET state = 0 WHERE capture > 0; UPDATE node SET phase = 11 "
+						"WHERE session = (SELECT id FROM session WHERE capture > 0)") == 0);
+	}
+	T_CHECK(run_sql(path, old) == 0);
+	T_CHECK(swapdb_open(&db, folder, salt, &e) == 0);
+	fill(&w, salt);
+	T_CHECK(swapdb_load(db, &w, now, &e) == 0);
+	struct swap_session *s = swap_find_session(&w, id);
+	T_CHECK(s != NULL && s->done_after.n == 2 && s->usable_after.median_s == 8 && s->took[SWAP_CAPTURING].n == 0);
+	swap_free(&w);
+	swapdb_close(db);
+	T_CHECK(run_sql(path, "DELETE FROM node WHERE session = 2; DELETE FROM session WHERE id = 2") == 0);
+}
+
 /* What is too old is forgotten when the state is opened, but for a session that runs still, and its nodes. */
 static void
 test_oldest(void)
@@ -260,16 +312,16 @@ test_older(void)
 	unsigned sum = 0;
 
 	snprintf(path, sizeof path, "%s/state.db", folder);
-	T_CHECK(run_sql(path, "ALTER TABLE session DROP COLUMN seen_s; ALTER TABLE session DROP COLUMN away_s; DROP TABLE course; PRAGMA user_version = 1") == 0);
+	T_CHECK(run_sql(path, "ALTER TABLE session DROP COLUMN seen_s; ALTER TABLE session DROP COLUMN away_s; ALTER TABLE session DROP COLUMN capture; DROP TABLE course; PRAGMA user_version = 1") == 0);
 	T_CHECK(swapdb_open(&db, folder, salt, &e) == 0);
 	fill(&w, salt);
 	T_CHECK(swapdb_load(db, &w, now, &e) == 0 && w.nsessions == 1 && w.sessions[0]->away_s == 0);
 	T_CHECK(swapdb_history(db, 0, 10, count_one, &sum, &e) == 0 && sum == w.sessions[0]->id);
 	swap_free(&w);
 	swapdb_close(db);
-	T_CHECK(run_sql(path, "PRAGMA user_version = 3") == 0);
+	T_CHECK(run_sql(path, "PRAGMA user_version = 4") == 0);
 	T_CHECK(swapdb_open(&db, folder, salt, &e) != 0 && e.kind == ERR_FORMAT);
-	T_CHECK(run_sql(path, "PRAGMA user_version = 2") == 0);
+	T_CHECK(run_sql(path, "PRAGMA user_version = 3") == 0);
 }
 
 /* Each of the fields that can be impossible is made so. */
@@ -350,6 +402,7 @@ main(void)
 		return 1;
 	test_comes_back();
 	test_stream();
+	test_capture();
 	test_oldest();
 	test_course();
 	test_older();

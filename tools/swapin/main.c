@@ -23,7 +23,7 @@ enum { AWAY_S = 120, ASK_AGAIN_US = 1000000, SAY_AGAIN_US = 10000000, PATH_BYTES
 struct opts {
 	const char *server, *token_file, *words;
 	uint64_t timeout_s, tries, stop, follow;
-	bool stream, list, detach, json, quiet;
+	bool stream, capture, replace, list, detach, json, quiet;
 };
 
 #define AT(field) offsetof(struct opts, field)
@@ -35,6 +35,8 @@ static const struct cli_opt own_opts[] = {
 	{ 303, "tries", "N", "try each node N times at most (2)", CLI_UINT, AT(tries), 1, SWAP_TRIES_MAX, NULL },
 	{ 304, "words", "WORDS", "further words of the order, such as \"frisbee.hostname=dhcp\"", CLI_STR, AT(words), 0, 0, NULL },
 	{ 310, "stream", NULL, "start the systems at once, and fill the disks meanwhile", CLI_FLAG, AT(stream), 0, 0, NULL },
+	{ 311, "capture", NULL, "make the image IMAGE of the disk of one node", CLI_FLAG, AT(capture), 0, 0, NULL },
+	{ 312, "replace", NULL, "with --capture: an image of this name may be there, and is replaced", CLI_FLAG, AT(replace), 0, 0, NULL },
 	{ 305, "detach", NULL, "print the number of the session, and do not follow it", CLI_FLAG, AT(detach), 0, 0, NULL },
 	{ 306, "list", NULL, "list the running sessions, and the last 100 that have ended", CLI_FLAG, AT(list), 0, 0, NULL },
 	{ 307, "follow", "ID", "follow this session, which is running already", CLI_UINT, AT(follow), 1, UINT32_MAX, NULL },
@@ -49,10 +51,11 @@ static const struct cli_program prog = {
 	.synopsis = "[options] NODES IMAGE",
 	.about = "Load an image onto nodes: the controller (controllerd) tells them what to do, wakes them,\n"
 		 "and sends the image once for all of them.  It ends when each node is done or\n"
-		 "has failed.",
+		 "has failed.  With --capture, the disk of a node becomes an image.",
 	.examples = "  swapin 'node[01-32,40]' ubuntu24.ndz\n"
 		    "  swapin --words=\"frisbee.hostname=dhcp frisbee.personalise=machine-id,ssh-keys\" node07 a.ndz\n"
 		    "  swapin --stream 'node[01-32]' ubuntu24.ndz\n"
+		    "  swapin --capture node01 ubuntu24.ndz\n"
 		    "  swapin --list\n"
 		    "  swapin --stop=7\n",
 	.tables = { { own_opts, 0, NULL } },
@@ -194,6 +197,8 @@ fill(struct swap_wish *wish, const struct opts *o, char **operands, struct err *
 	wish->timeout_s = (unsigned)o->timeout_s;
 	wish->tries = (unsigned)o->tries;
 	wish->stream = o->stream;
+	wish->capture = o->capture;
+	wish->replace = o->replace;
 	random_bytes(&random, sizeof random);
 	snprintf(wish->request, sizeof wish->request, "swapin-%016llx", (unsigned long long)random);
 	if (copy(wish->nodes, sizeof wish->nodes, operands[0], "the list of nodes", e) != 0 ||
@@ -281,6 +286,10 @@ act(void *opts, char **operands, int n, struct err *e)
 
 	if (o->list + (o->stop != 0) + (o->follow != 0) > 1 || n != (no_operands ? 0 : 2))
 		return err_misuse(e, "nodes and an image are needed, or one of --list, --follow and --stop");
+	if (o->replace && !o->capture)
+		return err_misuse(e, "--replace is for --capture");
+	if (o->capture && (o->stream || no_operands))
+		return err_misuse(e, "--capture is for one node and the name of an image");
 	if (o->list)
 		return list(o, &a, e);
 	if (o->follow != 0)

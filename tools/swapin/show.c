@@ -14,7 +14,7 @@
 /* Nodes that do not boot are named after BOOT_S seconds, and each BOOT_AGAIN_S from then on. */
 enum { BOOT_S = 30, BOOT_AGAIN_S = 60, NAMES_MAX = 8 };
 
-static const char *const phases[] = { "booting", "loading", "personalising", "streaming", "usable", "rebooting", NULL };
+static const char *const phases[] = { "booting", "loading", "personalising", "capturing", "verifying", "streaming", "usable", "rebooting", NULL };
 
 static const char *
 text(const struct jtree *o, const char *key)
@@ -39,11 +39,34 @@ same_before(const struct jtree *members, size_t i, const struct jtree *node)
 	return was != NULL && strcmp(text(was, "name"), text(node, "name")) == 0 ? was : NULL;
 }
 
+/* Is the text something else than how far the node is, "41 % of sda is read"? */
 static bool
-has_moved(const struct jtree *node, const struct jtree *was)
+is_news(const char *words)
 {
+	return words[strspn(words, "0123456789")] != ' ';
+}
+
+/* Has the node begun a phase or a try?  One that is captured may have something to say meanwhile,
+ * such as that nobody takes its image. */
+static bool
+has_moved(const struct jtree *session, const struct jtree *node, const struct jtree *was)
+{
+	const char *words = text(node, "last_words");
+
 	return was == NULL || strcmp(text(node, "phase"), text(was, "phase")) != 0 ||
-	       number(node, "try") != number(was, "try");
+	       number(node, "try") != number(was, "try") ||
+	       (jtree_true(jtree_get(session, "capture")) && is_news(words) &&
+		   strcmp(words, text(was, "last_words")) != 0);
+}
+
+/* The line of progress of a capture. */
+static void
+show_capture(const struct jtree *s)
+{
+	const struct jtree *node = jtree_at(jtree_get(s, "members"), 0);
+
+	say(stderr, "\r%s: %s, %.0f %% captured, %.1f Mbit/s   ", text(node, "name"), text(node, "phase"),
+	    number(s, "progress") * 100, number(s, "rate_bits_per_s") / 1e6);
 }
 
 static void
@@ -65,14 +88,14 @@ show_news(const struct jtree *s, const struct jtree *before)
 
 	for (size_t i = 0; i < jtree_count(members); i++) {
 		const struct jtree *node = jtree_at(members, i);
-		if (!has_moved(node, same_before(old, i, node)))
+		if (!has_moved(s, node, same_before(old, i, node)))
 			continue;
 		const char *words = text(node, "last_words");
 		say(stderr, "%6.0f s  %s: %s%s%s\n", number(s, "seconds"), text(node, "name"), text(node, "phase"),
 		    words[0] != '\0' ? ": " : "", words);
 	}
 	if (isatty(STDERR_FILENO))
-		show_progress(s);
+		jtree_true(jtree_get(s, "capture")) ? show_capture(s) : show_progress(s);
 }
 
 void
@@ -153,8 +176,12 @@ show_end(const struct jtree *s)
 	if (isatty(STDERR_FILENO))
 		say(stderr, "\r%60s\r", "");
 	show_failures(s);
-	say(stdout, "session %.0f: %s: %.0f of %.0f nodes deployed (%.1f %%) in %.1f s\n", number(s, "id"), text(s, "state"),
-	    number(n, "done"), number(n, "total"), number(s, "share_deployed") * 100, number(s, "seconds"));
+	if (jtree_true(jtree_get(s, "capture")))
+		say(stdout, "session %.0f: %s: %s of the disk of %s in %.1f s\n", number(s, "id"), text(s, "state"),
+		    text(s, "image"), text(s, "nodes_text"), number(s, "seconds"));
+	else
+		say(stdout, "session %.0f: %s: %.0f of %.0f nodes deployed (%.1f %%) in %.1f s\n", number(s, "id"), text(s, "state"),
+		    number(n, "done"), number(n, "total"), number(s, "share_deployed") * 100, number(s, "seconds"));
 	for (int i = 0; phases[i] != NULL; i++)
 		show_measure(phases[i], jtree_get(p, phases[i]));
 	show_measure("usable after", jtree_get(s, "usable_after"));
