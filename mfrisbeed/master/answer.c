@@ -11,6 +11,7 @@
 #include "common/base/log.h"
 #include "common/wire/addr.h"
 #include "mfrisbeed/master/fetch.h"
+#include "mfrisbeed/master/names.h"
 
 static const uint8_t nobody[4];
 
@@ -255,16 +256,20 @@ look(const struct answerer *a, const struct master_put *m, struct master_put_rep
 }
 
 /* Where the upload is to be written.  An image of the folder `images` may be replaced only by
- * whom a rule allows that. */
+ * whom a rule allows that, and so may its signature.  of: the image that it is the signature of, or
+ * NULL. */
 static uint16_t
 find_path(const struct answerer *a, const struct asker *who, const struct master_put *m,
-    const struct request *q, struct master_signature *challenge, char **path)
+    const char *of, const struct request *q, struct master_signature *challenge, char **path)
 {
-	const struct settings_wish w = { .upload = true, .replace = true, .name = m->name };
+	const struct settings_wish w = { .upload = true,
+		.replace = true,
+		.name = of != NULL ? of : m->name };
 	bool replaces;
 	struct err e;
 
-	if (catalog_upload_path(path, &replaces, a->settings, m->name, &e) != 0) {
+	if ((of != NULL ? catalog_signature_path(path, &replaces, a->settings, of, &e)
+	                : catalog_upload_path(path, &replaces, a->settings, m->name, &e)) != 0) {
 		if (may_log(who))
 			log_warn("no upload: %s", e.text);
 		return e.kind == ERR_ABSENT ? MASTER_NOT_IMPLEMENTED : error_of(&e);
@@ -280,10 +285,11 @@ find_path(const struct answerer *a, const struct asker *who, const struct master
 
 static void
 await(const struct answerer *a, const struct asker *who, const struct master_put *m,
-    const struct request *req, struct master_signature *challenge,
+    const char *of, const struct request *req, struct master_signature *challenge,
     struct master_put_reply *r)
 {
 	struct upload_request q = { .name = m->name,
+		.signature = of != NULL,
 		.bytes = m->bytes,
 		.bytes_max = a->settings->upload_max,
 		.mtime = m->mtime,
@@ -293,7 +299,7 @@ await(const struct answerer *a, const struct asker *who, const struct master_put
 
 	memcpy(q.from, who->from, sizeof q.from);
 	memcpy(q.here, who->here, sizeof q.here);
-	r->error = find_path(a, who, m, req, challenge, &path);
+	r->error = find_path(a, who, m, of, req, challenge, &path);
 	q.path = path;
 	if (r->error != MASTER_OK) {
 		;
@@ -315,12 +321,14 @@ answer_put(const struct answerer *a, const struct asker *who, const void *reques
 	struct master_put_reply r = { .bytes_max = a->settings->upload_max };
 	struct master_signature challenge = { 0 };
 	struct master_put m = { 0 };
+	char image[MASTER_NAME_MAX + 1];
+	bool read = master_put_read(&m, request, bytes, e) == 0;
+	const char *of = read && names_of_signature(m.name, image) ? image : NULL;
+	struct settings_wish w = { .upload = true, .name = of != NULL ? of : m.name };
 
-	if (master_put_read(&m, request, bytes, e) != 0)
+	if (!read)
 		r.error = MASTER_INVALID;
-	else if ((r.error = check_access(a, who, m.host,
-		      (struct settings_wish){ .upload = true, .name = m.name }, &q,
-		      &challenge)) != MASTER_OK)
+	else if ((r.error = check_access(a, who, m.host, w, &q, &challenge)) != MASTER_OK)
 		;
 	else if (m.bytes > r.bytes_max)
 		r.error = MASTER_TOO_BIG;
@@ -334,7 +342,7 @@ answer_put(const struct answerer *a, const struct asker *who, const void *reques
 	} else {
 		look(a, &m, &r);
 		if (!m.status_only)
-			await(a, who, &m, &q, &challenge, &r);
+			await(a, who, &m, of, &q, &challenge, &r);
 	}
 	if (r.error != MASTER_OK) {
 		refuse(who, m.name, r.error, &challenge);

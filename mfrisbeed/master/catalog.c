@@ -201,3 +201,23 @@ catalog_upload_path(char **path, bool *replaces, const struct settings *s, const
 	*replaces = there == 1;
 	return there < 0 ? -1 : join(path, there ? s->folder : s->uploads, name, e);
 }
+
+int
+catalog_signature_path(char **path, bool *replaces, const struct settings *s,
+    const char *image, struct err *e)
+{
+	struct catalog_entry x;
+	char *beside = NULL;
+
+	if (catalog_upload_path(&beside, replaces, s, image, e) != 0)
+		return -1;
+	int rc = catalog_find(&x, s, image, e);
+	if (rc == 0)
+		catalog_entry_free(&x);
+	else if (e->kind == ERR_ABSENT)
+		err_set(e, ERR_USAGE, "%s: there is no such image, so no signature is taken", image);
+	if (rc == 0)
+		rc = asprintf(path, "%s.sig", beside) < 0 ? err_nomem(e, image) : 0;
+	free(beside);
+	return rc;
+}

@@ -29,6 +29,11 @@ void catalog_entry_free(struct catalog_entry *);
 /* Makes a copy with strings of its own.  ERR_NOMEM. */
 int catalog_entry_copy(
     struct catalog_entry *, const struct catalog_entry *, struct err *);
+/* Sets *path to the path of the signature of this image, beside the file of the image; the caller frees
+ * it.  *replaces and errors as of catalog_upload_path() for the image; ERR_USAGE: there is no such
+ * image. */
+int catalog_signature_path(char **path, bool *replaces, const struct settings *,
+    const char *image, struct err *);
 /* Sets *path to the path of an upload with this name; the caller frees it.  *replaces: it is that
  * of an image of the folder `images`, which would hide one among the uploads.  ERR_ABSENT: no
  * uploads are taken; ERR_USAGE: no file in a folder can have this name, or an `image` has it;

@@ -1,5 +1,6 @@
-/* names.c: encodes and decodes the names of images (names.h).  state.c calls it for the list of
- * sessions and fetch.c for files of the parent's images, in the master's first thread. */
+/* names.c: encodes and decodes the names of images, and knows those of signatures (names.h).  state.c
+ * calls it for the list of sessions, fetch.c for files of the parent's images, and answer.c for
+ * uploads, in the master's first thread. */
 #include "mfrisbeed/master/names.h"
 
 #include <ctype.h>
@@ -33,6 +34,22 @@ hex(char c)
 	       : isxdigit((unsigned char)c)
 	           ? tolower((unsigned char)c) - 'a' + 10
 	           : -1;
+}
+
+bool
+names_of_signature(char *name, char image[MASTER_NAME_MAX + 1])
+{
+	const char *const ends[] = { ".sig", ",sig" };
+	size_t n = strlen(name), of_end = strlen(ends[0]);
+
+	for (int i = 0; i < 2; i++) {
+		if (n <= of_end || strcmp(name + n - of_end, ends[i]) != 0)
+			continue;
+		snprintf(image, MASTER_NAME_MAX + 1, "%.*s", (int)(n - of_end), name);
+		memcpy(name + n - of_end, ends[0], of_end);
+		return true;
+	}
+	return false;
 }
 
 int

@@ -3,6 +3,8 @@
 #ifndef MFRISBEED_MASTER_NAMES_H
 #define MFRISBEED_MASTER_NAMES_H
 
+#include <stdbool.h>
+
 #include "common/base/err.h"
 #include "common/wire/master.h"
 
@@ -14,5 +16,9 @@ enum { NAMES_ENCODED_BYTES = 3 * MASTER_NAME_MAX + 1 };
 void names_encode(const char *name, char out[NAMES_ENCODED_BYTES]);
 /* Decodes a name in place.  ERR_USAGE: two digits do not follow a %. */
 int names_decode(char *, struct err *);
+
+/* Is it the name of the signature of an image, "IMAGE.sig" or, as Emulab says it, "IMAGE,sig"?  Then
+ * `image` is IMAGE, and the name becomes "IMAGE.sig", which has as many bytes. */
+bool names_of_signature(char *name, char image[MASTER_NAME_MAX + 1]);
 
 #endif /* MFRISBEED_MASTER_NAMES_H */

@@ -25,6 +25,7 @@
 #include "common/base/timed.h"
 #include "common/disk/output.h"
 #include "common/image/format/kind.h"
+#include "common/image/format/sig.h"
 #include "common/image/read/chunk.h"
 #include "common/image/read/image.h"
 #include "common/net/accepting.h"
@@ -149,9 +150,20 @@ verify_chunk(
 	return chunk_verify(c, bytes, arg, e);
 }
 
+static int
+parse_signature(const char *path, struct err *e)
+{
+	struct sig s;
+
+	if (sig_read(&s, path, e) != 0)
+		return -1;
+	sig_free(&s);
+	return 0;
+}
+
 /* Verifies every chunk of the file that was written. */
 static int
-verify(const char *path, struct err *e)
+verify_image(const char *path, struct err *e)
 {
 	struct decoder *d = decoder_new();
 	struct image *img;
@@ -188,7 +200,9 @@ take(struct upload *u, int fd, struct output *out, struct err *e)
 	u->bytes = out->at;
 	if (rc == 0)
 		rc = check_length(u, out, e);
-	return rc == 0 ? verify(out->partial, e) : rc;
+	if (rc != 0)
+		return rc;
+	return u->asked.signature ? parse_signature(out->partial, e) : verify_image(out->partial, e);
 }
 
 /* Emulab's frisupload looks whether the file has the time that it announced. */
@@ -208,7 +222,7 @@ take_into_place(struct upload *u, int fd, struct err *e)
 {
 	struct output out;
 
-	if (output_open(&out, u->path, &kind_image, true, e) != 0)
+	if (output_open(&out, u->path, u->asked.signature ? &kind_signature : &kind_image, true, e) != 0)
 		return -1;
 	if (take(u, fd, &out, e) != 0 || set_time(u, out.partial, e) != 0) {
 		output_abort(&out);

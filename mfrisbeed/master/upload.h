@@ -2,7 +2,7 @@
  * image and nothing else.
  *
  * An upload is written into a temporary file, checked as a whole when it has ended, and gets
- * its name only when it is an undamaged image of the announced length.  An upload that fails
+ * its name only when it is an undamaged image, or a signature, of the announced length.  An upload that fails
  * leaves no file.  When UPLOADS_MAX are awaited, who gives way is decided by guests.h: the oldest
  * of the host that has most of them, and first one of which nothing has come.  All functions are called in one thread; each upload has a thread of its
  * own. */
@@ -22,6 +22,7 @@ struct loop;
 struct upload_request {
 	const char *name;
 	const char *path;     /* where the image will be; it ends with the name */
+	bool signature;       /* it is no image, but the signature of one */
 	uint8_t from[4];      /* address of the only host that may send it */
 	uint8_t here[4];      /* address of this host at which it is awaited */
 	uint64_t bytes;       /* announced length; 0: not announced */

@@ -17,8 +17,10 @@ allow 10.9.0.11 upload token=$T/upload.token web*
 allow 10.9.0.13 upload
 allow 10.9.0.13 load
 allow 10.9.0.14 replace token=$T/upload.token open*
+allow 10.9.0.13 replace open-2*
 state $T/state
 interface eth0
+rate 8M
 CONF
 master
 
@@ -95,6 +97,18 @@ check "who may replace it does" newer 4 --token "$T/upload.token"
 check "and there is one of this name" [ ! -e "$T/uploads/open.ndz" ]
 check "which is served" get 2 open.ndz "$T/out.newer"; check "it is the newer one" cmp "$T/newer" "$T/out.newer"
 
+echo "== a load goes on with the image that it began with"
+disk_and_image 8000000 "$T/disk.old" "$T/images/open-2.ndz"
+cp "$T/disk.old" "$T/disk.new"; spoil_byte "$T/disk.new" 3900000
+rm -f "$T/old.out"
+FRISBEE_TEST_TIMES=statistics=0.2 get 2 open-2.ndz "$T/old.out" --stats "$T/stats2" & load=$!
+check "it loads" begins $load has_chunks 2
+check "another one takes its place" on 3 timeout 240 "$BIN/imagezip" -q -r --to=frisbee://10.9.0.1/open-2.ndz "$T/disk.new"
+check "while it loads" kill -0 $load
+get 1 open-2.ndz "$T/new.out" & other=$!
+check "it is loaded" wait $load; check "as it was" cmp "$T/disk.old" "$T/old.out"
+check "and by whoever comes later" wait $other; check "as it is" cmp "$T/disk.new" "$T/new.out"
+
 echo "== as Emulab's frisupload does it"
 disk_and_image 8000000 "$T/disk.up" "$T/up.ndz"
 cat > "$T/frisupload.py" << 'PY'
@@ -117,6 +131,24 @@ said=$(on 3 timeout 240 python3 "$T/frisupload.py" up.ndz "$T/up.ndz" 1234567890
 size=$(stat -c %s "$T/up.ndz")
 check "the status is that of what was sent, with its time: $said" [ "$said" = "1 $size 1234567890 $size" ]
 check "a time in the future" [ "$(on 3 python3 "$T/frisupload.py" up.ndz "$T/up.ndz" 4200000000)" = "error 9" ]
+
+echo "== signatures"
+"$BIN/imagehash" -q -c -o "$T/up.sig" "$T/up.ndz" || fail imagehash
+now=$(date +%s)
+sent() { on "$1" timeout 240 python3 "$T/frisupload.py" "$2" "$3" "$now"; }
+said=$(sent 3 up.ndz,sig "$T/up.sig")
+check "one is taken, and has its time: $said" [ "$said" = "1 $(stat -c %s "$T/up.sig") $now $(stat -c %s "$T/up.sig")" ]
+check "it is beside the image" "$BIN/imagehash" -q -S "$T/uploads/up.ndz"
+head -c 500 "$T/up.sig" > "$T/short.sig"
+sent 3 up.ndz.sig "$T/short.sig" > /dev/null
+check "what is none is not" settled "upload failed name=up.ndz.sig: "
+sent 3 up.ndz.sig "$T/up.ndz" > /dev/null
+check "nor is an image" [ "$(grep -c "upload failed name=up.ndz.sig" "$T/master.log")" = 2 ]
+check "and the one that is there stays" cmp "$T/up.sig" "$T/uploads/up.ndz.sig"
+check "not without an image" [ "$(sent 3 down.ndz,sig "$T/up.sig")" = "error 6" ]
+check "not beside an image that the host may not replace" [ "$(sent 3 secret.ndz.sig "$T/up.sig")" = "error 4" ]
+check "nor one that it may not upload" [ "$(sent 1 up.ndz.sig "$T/up.sig")" = "error 4" ]
+check "nothing else is there" [ "$(ls "$T/images" "$T/uploads" | grep -c sig)" = 1 ]
 
 echo "== a token that is withdrawn"
 status 1 get 2 secret.ndz "$T/out"
