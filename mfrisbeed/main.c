@@ -92,11 +92,20 @@ check_interface(const struct opts *o, const struct settings *s)
 		say(stderr, "mfrisbeed: warning: %s: sessions: %s\n", o->config, text);
 }
 
+/* Reads the settings, and finds the tokens that they name. */
+static int
+read_all(const struct opts *o, struct settings *s, struct err *e)
+{
+	if (settings_read(s, o->config, e) != 0)
+		return -1;
+	return settings_tokens(s, e) == 0 ? 0 : err_ctx(e, "%s", o->config);
+}
+
 static int
 check(const struct opts *o, struct err *e)
 {
 	struct settings s;
-	int rc = settings_read(&s, o->config, e);
+	int rc = read_all(o, &s, e);
 
 	if (rc == 0)
 		check_interface(o, &s);
@@ -148,7 +157,7 @@ static int
 prepare(const struct opts *o, struct err *e)
 {
 	struct settings s;
-	int rc = settings_read(&s, o->config, e);
+	int rc = read_all(o, &s, e);
 
 	if (rc == 0)
 		rc = give_up(o, &s, e);

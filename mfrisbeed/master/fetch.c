@@ -15,6 +15,7 @@
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
+#include "common/base/keyfile.h"
 #include "common/base/log.h"
 #include "common/base/rd.h"
 #include "common/base/replace.h"
@@ -37,6 +38,23 @@ enum {
 static const char arriving[] = "%arriving-";
 enum { NUMBER_DIGITS = 10 };
 
+/* Asks with the token that is in its file now.  Without one the parent is not asked: whoever needs a
+ * token must not be taken for somebody who has none. */
+static int
+ask_parent(const struct settings_parent *p, const struct master_get *m,
+    struct master_get_reply *r, struct err *e)
+{
+	uint8_t token[MASTER_TOKEN_BYTES];
+
+	if (p->token_file[0] == '\0')
+		return ask_get(p->host, m, NULL, r, e);
+	int rc = keyfile_read_secret(p->token_file, KEYFILE_TOKEN, token, e);
+	if (rc == 0)
+		rc = ask_get(p->host, m, token, r, e);
+	explicit_bzero(token, sizeof token);
+	return rc;
+}
+
 int
 fetch_ask(const struct settings_parent *p, const char *name, bool status_only,
     struct master_get_reply *r, struct err *e)
@@ -44,7 +62,7 @@ fetch_ask(const struct settings_parent *p, const char *name, bool status_only,
 	struct master_get m = { .methods = MASTER_MULTICAST, .status_only = status_only };
 
 	strcpy(m.name, name);
-	if (ask_get(p->host, &m, p->has_token ? p->token : NULL, r, e) != 0)
+	if (ask_parent(p, &m, r, e) != 0)
 		return -1;
 	if (r->error == MASTER_OK)
 		return 0;

@@ -190,7 +190,8 @@ say_later(const struct settings *old, const struct settings *new)
 }
 
 /* Reads the settings again, when master_reload() was called.  When they are wrong, the log
- * says so, and the old ones stay. */
+ * says so, and the old ones stay.  A token that is not there is no such fault: nobody has it, and the
+ * old settings would let those in whom the new ones do not. */
 static void
 reload(struct master *m)
 {
@@ -206,6 +207,8 @@ reload(struct master *m)
 		return;
 	}
 	m->settings = s;
+	if (settings_tokens(&m->settings, &e) != 0)
+		log_warn("nobody has this token: %s", e.text);
 	sessions_settings(m->sessions, &m->settings);
 	say_later(&old, &s);
 	settings_free(&old);

@@ -84,7 +84,6 @@ parents_free(struct parents *x)
 			pthread_join(x->each[i].thread, NULL);
 	mailbox_free(x->ended);
 	guests_free(x->guests);
-	explicit_bzero(x, sizeof *x); /* tokens */
 	free(x);
 }
 
@@ -205,7 +204,6 @@ parents_collect(struct parents *x)
 		q->state = QUESTION_ANSWERED;
 		guests_go(x->guests, &q->guest);
 		q->answered_us = clock_us();
-		explicit_bzero(q->parent.token, sizeof q->parent.token);
 		any = true;
 	}
 	return any;

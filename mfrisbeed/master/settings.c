@@ -200,7 +200,7 @@ take_parent(void *arg, const struct statement *l, struct err *e)
 		const char *iface = statement_value(l->words[i], "interface");
 		if (token == NULL && iface == NULL)
 			return statement_unknown(l, i, e);
-		if (token != NULL ? set_text(&s->parent_token_file, token, e) != 0
+		if (token != NULL ? set_short(p->token_file, sizeof p->token_file, token, e) != 0
 				  : set_short(p->iface, sizeof p->iface, iface, e) != 0)
 			return -1;
 	}
@@ -284,10 +284,10 @@ settings_parse(
 	return check_whole(s, name, e);
 }
 
-/* Is there a token in each file of the rules? */
-static int
-check_tokens(const struct settings *s, struct err *e)
+int
+settings_tokens(const struct settings *s, struct err *e)
 {
+	const char *of_parent = s->parent.token_file;
 	uint8_t token[MASTER_TOKEN_BYTES];
 	int rc = 0;
 
@@ -295,19 +295,10 @@ check_tokens(const struct settings *s, struct err *e)
 		if (s->rules[i].token_file != NULL)
 			rc = keyfile_read_secret(
 			    s->rules[i].token_file, KEYFILE_TOKEN, token, e);
+	if (rc == 0 && of_parent[0] != '\0')
+		rc = keyfile_read_secret(of_parent, KEYFILE_TOKEN, token, e);
 	OPENSSL_cleanse(token, sizeof token);
 	return rc;
-}
-
-static int
-read_tokens(struct settings *s, struct err *e)
-{
-	if (check_tokens(s, e) != 0)
-		return -1;
-	s->parent.has_token = s->parent_token_file != NULL;
-	return s->parent.has_token ? keyfile_read_secret(s->parent_token_file, KEYFILE_TOKEN,
-					 s->parent.token, e)
-				   : 0;
 }
 
 int
@@ -315,7 +306,7 @@ settings_read(struct settings *s, const char *path, struct err *e)
 {
 	if (begin(s, e) != 0 || statements_read(statements, s, path, e) != 0)
 		return -1;
-	return read_tokens(s, e) == 0 ? check_whole(s, path, e) : err_ctx(e, "%s", path);
+	return check_whole(s, path, e);
 }
 
 void
@@ -338,8 +329,6 @@ settings_free(struct settings *s)
 	free(s->uploads);
 	free(s->state);
 	free(s->parent_folder);
-	free(s->parent_token_file);
-	OPENSSL_cleanse(s->parent.token, sizeof s->parent.token);
 	*s = (struct settings){ 0 };
 }
 

@@ -37,14 +37,14 @@ struct settings_rule {
 	size_t nnames;
 };
 
-enum { SETTINGS_HOST_BYTES = 256, SETTINGS_IFACE_BYTES = 64 };
+enum { SETTINGS_HOST_BYTES = 256, SETTINGS_IFACE_BYTES = 64, SETTINGS_PATH_BYTES = 1024 };
 
 /* The master server that is asked for images that are not here. */
 struct settings_parent {
 	char host[SETTINGS_HOST_BYTES];   /* empty: there is no parent */
 	char iface[SETTINGS_IFACE_BYTES]; /* interface for its sessions; empty: by the route */
-	bool has_token;
-	uint8_t token[MASTER_TOKEN_BYTES];
+	/* Its token, which is read at each request; empty: none. */
+	char token_file[SETTINGS_PATH_BYTES];
 };
 
 struct settings {
@@ -54,7 +54,7 @@ struct settings {
 	char *folder, *store, *uploads, *state; /* NULL: not given */
 	char iface[SETTINGS_IFACE_BYTES]; /* empty: not given */
 	struct settings_parent parent;
-	char *parent_folder, *parent_token_file; /* NULL: none */
+	char *parent_folder; /* NULL: none */
 	uint64_t upload_max; /* bytes of one upload */
 	uint8_t group[4];    /* the first group; zeros: not given */
 	uint32_t groups;     /* number of groups */
@@ -63,15 +63,15 @@ struct settings {
 	uint64_t idle_s;     /* seconds without a request after which a session ends */
 };
 
-/* Reads a configuration file, the token of the parent, and, to find wrong ones, all others.  Also
- * after an error settings_free() is to be called.  ERR_IO; ERR_USAGE: what is wrong, in which
- * line; ERR_NOMEM; errors of keyfile.h. */
+/* Reads a configuration file.  Also after an error settings_free() is to be called.  ERR_IO;
+ * ERR_USAGE: what is wrong, in which line; ERR_NOMEM. */
 int settings_read(struct settings *, const char *path, struct err *);
-/* Parses the text of a configuration file as settings_read() does, but does not read
- * tokens.  `name` is for messages. */
+/* Is there a token in each file that the settings name?  Errors of keyfile.h. */
+int settings_tokens(const struct settings *, struct err *);
+/* Parses the text of a configuration file as settings_read() does.  `name` is for messages. */
 int settings_parse(
     struct settings *, const char *text, size_t bytes, const char *name, struct err *);
-/* Releases the settings, and wipes the tokens. */
+/* Releases the settings. */
 void settings_free(struct settings *);
 
 /* What a client wants to do. */

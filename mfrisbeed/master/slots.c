@@ -125,7 +125,6 @@ void
 slot_clear(struct slot *x)
 {
 	free(x->name);
-	explicit_bzero(x->parent.token, sizeof x->parent.token);
 	catalog_entry_free(&x->entry);
 	*x = (struct slot){ .of = x->of };
 }

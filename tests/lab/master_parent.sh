@@ -53,6 +53,20 @@ disk_and_image 600000 "$T/disk2" "$T/images/small.ndz"
 forget
 check "the new one comes" get 4 /proj/lab/web.ndz "$T/out"; check "its data" cmp "$T/disk2" "$T/out"
 
+echo "== the token for the parent is that of its file, at each request"
+rm "$T/token"; "$BIN/imagekey" -q --token "$T/token" || fail imagekey
+disk_and_image 600000 "$T/disk2" "$T/images/small.ndz"; touch -d @1234567890 "$T/images/small.ndz"
+forget
+check "another token" get 4 /proj/lab/web.ndz "$T/out"; check "the new image" cmp "$T/disk2" "$T/out"
+mv "$T/token" "$T/token.away"; touch "$T/images/small.ndz"
+forget
+asked=$(grep -c "name=/proj/lab/web.ndz" "$T/master.log")
+check "none: what was fetched before" get 4 /proj/lab/web.ndz "$T/out"; check "its data" cmp "$T/disk2" "$T/out"
+check "and why" settled "serving what was fetched before name=/proj/lab/web.ndz.*token" 1
+check "the parent was not asked without it" [ "$(grep -c "name=/proj/lab/web.ndz" "$T/master.log")" = "$asked" ]
+mv "$T/token.away" "$T/token"
+forget
+
 echo "== killed while the image comes, and started again"
 rm "$T/kept/big.ndz"; touch "$T/images/big.ndz"; forget
 rm "$T/stats2"
@@ -78,7 +92,7 @@ check "the log says so" grep -q "serving what was fetched before name=big.ndz" "
 status 1 get 4 other "$T/out"; check "nothing else is" grep -q "could not do it" "$T/stderr"
 
 echo "== a full disk"
-mkdir "$T/little"; mount -t tmpfs -o size=3M none "$T/little" || skip "cannot mount in a namespace"
+mkdir "$T/little"; mount -t tmpfs -o size=6M none "$T/little" || skip "cannot mount in a namespace"
 empty_little() { kill $SUB 2> /dev/null; wait $SUB 2> /dev/null; umount "$T/little"; }
 CLEANUP+=(empty_little)
 sed -i "s,^parent .*,parent 10.9.0.1 $T/little token=$T/token interface=eth0," "$T/conf1"

@@ -162,6 +162,11 @@ check "which counts" get 1 secret.ndz "$T/out" --token "$T/load.token"
 
 echo "== a token that is not there"
 rm "$T/upload.token"; kill -HUP $MASTER
-settled "are not changed: .*upload.token"; check "keeps the old settings" get 1 secret.ndz "$T/out" --token "$T/load.token"
+check "is named in the log" settled "nobody has this token: .*upload.token"
+check "the other tokens count" get 1 secret.ndz "$T/out" --token "$T/load.token"
+sed -i "/^allow 10.9.0.11 load /d" "$T/conf"; kill -HUP $MASTER
+soon eval '[ "$(grep -c "the settings were read again" "$T/master.log")" = 2 ]'
+status 1 get 1 secret.ndz "$T/out" --token "$T/load.token"
+check "and a rule that has gone does not" grep -q "does not allow it" "$T/stderr"
 status 1 "$BIN/mfrisbeed" --check -c "$T/conf"; check "--check says it" grep -q "upload.token" "$T/stderr"
 finish

@@ -174,7 +174,7 @@ test_parent(void)
 	T_CHECK(strcmp(s.parent.host, "boss:700") == 0);
 	T_CHECK(strcmp(s.parent.iface, "eth1") == 0);
 	T_CHECK(strcmp(s.parent_folder, "/kept") == 0);
-	T_CHECK(strcmp(s.parent_token_file, "/t") == 0);
+	T_CHECK(strcmp(s.parent.token_file, "/t") == 0);
 	settings_free(&s);
 }
 
@@ -190,11 +190,14 @@ test_token_files(void)
 	    in_scratch("token"));
 	T_CHECK(fputs(text, f) >= 0);
 	T_CHECK(fclose(f) == 0);
-	T_CHECK(settings_read(&s, in_scratch("conf"), &e) == 0);
-	settings_free(&s);
+	T_CHECK(settings_read(&s, in_scratch("conf"), &e) == 0 && settings_tokens(&s, &e) == 0);
 	T_CHECK(unlink(in_scratch("token")) == 0);
-	T_CHECK(settings_read(&s, in_scratch("conf"), &e) == -1);
-	T_CHECK(strstr(e.text, "token") != NULL);
+	T_CHECK(settings_tokens(&s, &e) == -1 && strstr(e.text, "token") != NULL);
+	free(s.rules[0].token_file);
+	s.rules[0].token_file = NULL;
+	T_CHECK(settings_tokens(&s, &e) == 0);
+	strcpy(s.parent.token_file, in_scratch("token"));
+	T_CHECK(settings_tokens(&s, &e) == -1 && strstr(e.text, "token") != NULL);
 	settings_free(&s);
 }
 
