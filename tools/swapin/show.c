@@ -94,8 +94,12 @@ show_news(const struct jtree *s, const struct jtree *before)
 		say(stderr, "%6.0f s  %s: %s%s%s\n", number(s, "seconds"), text(node, "name"), text(node, "phase"),
 		    words[0] != '\0' ? ": " : "", words);
 	}
-	if (isatty(STDERR_FILENO))
-		jtree_true(jtree_get(s, "capture")) ? show_capture(s) : show_progress(s);
+	if (!isatty(STDERR_FILENO))
+		return;
+	if (jtree_true(jtree_get(s, "capture")))
+		show_capture(s);
+	else
+		show_progress(s);
 }
 
 void
