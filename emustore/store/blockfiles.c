@@ -1,4 +1,4 @@
-/* blockfiles.c: the folder of blocks.  Called by blocks.c, in any thread. */
+/* blockfiles.c: the folder of blocks and other ranges.  Called by blocks.c, in any thread. */
 #include "emustore/store/blockfiles.h"
 
 #include <dirent.h>
@@ -17,7 +17,7 @@
 #include "emustore/objects/own.h"
 
 enum {
-	NAME_BYTES = 100,
+	NAME_BYTES = 120,
 	STALE_SECONDS = 3600,
 	/* How much longer the blocks of an image stay if it was loaded twice as often.  With a
 	 * day, what was loaded twice outlives for a day what was loaded once since. */
@@ -47,9 +47,9 @@ struct files {
 };
 
 static void
-file_name(const char *id, uint32_t block, char out[NAME_BYTES])
+file_name(const char *id, uint64_t at, size_t n, char out[NAME_BYTES])
 {
-	snprintf(out, NAME_BYTES, "%.64s.%" PRIu32, id, block);
+	snprintf(out, NAME_BYTES, "%.64s.%" PRIu64 "+%zu", id, at, n);
 }
 
 /* A file that a process left when it died is removed when it is old. */
@@ -68,7 +68,7 @@ add_file(struct files *f, const char *name, const struct stat *st)
 	if (grow(&f->v, &f->cap, f->n, sizeof *f->v, "a list of files", &ignored) != 0)
 		return;
 	struct file *x = &f->v[f->n++];
-	snprintf(x->name, sizeof x->name, "%.99s", name);
+	snprintf(x->name, sizeof x->name, "%.119s", name);
 	x->used = st->st_mtim;
 	x->bytes = (uint64_t)st->st_blocks * 512;
 	f->bytes += x->bytes;
@@ -189,11 +189,11 @@ note_use(struct blockfiles *b, int fd)
 
 bool
 blockfiles_get(
-    struct blockfiles *b, const char *id, uint32_t block, void *out, size_t n)
+    struct blockfiles *b, const char *id, uint64_t at, void *out, size_t n)
 {
 	char name[NAME_BYTES];
 
-	file_name(id, block, name);
+	file_name(id, at, n, name);
 	struct err ignored; /* then it is fetched */
 	int fd = own_open(b->dirfd, name, O_RDONLY, 0, name, &ignored);
 	if (fd < 0)
@@ -202,6 +202,15 @@ blockfiles_get(
 	note_use(b, fd);
 	close(fd);
 	return whole;
+}
+
+bool
+blockfiles_have(struct blockfiles *b, const char *id, uint64_t at, size_t n)
+{
+	char name[NAME_BYTES];
+
+	file_name(id, at, n, name);
+	return faccessat(b->dirfd, name, F_OK, 0) == 0;
 }
 
 /* Other processes count for themselves: so look again after an eighth of the limit. */
@@ -215,11 +224,11 @@ count(struct blockfiles *b, size_t n)
 	pthread_mutex_unlock(&b->lock);
 }
 
-/* common/base/replace does not do it: several processes put the same block at once, and the file
+/* common/base/replace does not do it: several processes put the same range at once, and the file
  * has the time of its use from the beginning on. */
 void
 blockfiles_put(
-    struct blockfiles *b, const char *id, uint32_t block, const void *bytes, size_t n)
+    struct blockfiles *b, const char *id, uint64_t at, const void *bytes, size_t n)
 {
 	char name[NAME_BYTES], temp[NAME_BYTES];
 
@@ -228,7 +237,7 @@ blockfiles_put(
 	pthread_mutex_lock(&b->lock);
 	snprintf(temp, sizeof temp, "new.%ld.%u", (long)getpid(), b->serial++);
 	pthread_mutex_unlock(&b->lock);
-	file_name(id, block, name);
+	file_name(id, at, n, name);
 	unlinkat(b->dirfd, temp, 0); /* of a process of the same number */
 	struct err ignored;          /* then it is fetched again */
 	int fd = own_open(b->dirfd, temp, O_WRONLY | O_CREAT | O_EXCL, 0600, temp,

@@ -1,5 +1,8 @@
 /* blocks.c: reads packs that are far away, in blocks that are kept in memory (stock.h).  Called
- * by packs.c, in any thread; the threads of ahead.c fetch blocks before they are read. */
+ * by packs.c, in any thread; the threads of ahead.c fetch blocks before they are read.
+ *
+ * Who reads here and there has no use for whole blocks, and gets the range that he asks for,
+ * until he has read nearly all of a block: then he reads in order, and gets blocks. */
 #include "emustore/store/blocks.h"
 
 #include <errno.h>
@@ -20,6 +23,8 @@ enum {
 	COMING = 16,           /* blocks that are on their way at once, */
 	THREADS = 8,           /* and how many threads fetch them */
 	NEXT = 4,              /* blocks behind the one that is read, in order */
+	SIXTY_FOURTH = TOC_BLOCK_BYTES / 64,
+	NEARLY_ALL = 56, /* sixty-fourths of a block; the others may be on their way */
 	TRIES = 3,
 };
 
@@ -28,6 +33,7 @@ struct pack {
 	char id[PACK_ID_CHARS + 1];
 	uint64_t bytes;
 	uint8_t *digests;
+	_Atomic uint64_t *seen; /* of each block: a bit for each sixty-fourth that was read */
 };
 
 struct blocks {
@@ -77,33 +83,41 @@ err_gone(struct objects *objects, const char *id, struct err *e)
 	return -1;
 }
 
+/* Fetch n bytes of a pack.  1: the answer is not what was asked for, which says nothing of
+ * the pack: ask again. */
+static int
+fetch(struct objects *objects, const char *id, uint64_t from, size_t n, void *out, struct err *e)
+{
+	char key[KEY_BYTES];
+
+	key_of_pack(id, key);
+	if (objects->ops->get(objects->ctx, key, from, n, out, e) == 0)
+		return 0;
+	if (e->os == ENOENT)
+		return err_gone(objects, id, e);
+	if (e->kind != ERR_FORMAT)
+		return -1;
+	e->kind = ERR_IO;
+	return 1;
+}
+
 int
 blocks_fetch(struct objects *objects, const char *id, uint64_t pack_bytes, const uint8_t *digests,
     uint32_t block, uint8_t *out, struct err *e)
 {
 	size_t n = block_bytes(pack_bytes, block);
-	char key[KEY_BYTES];
+	int rc = 1;
 
-	key_of_pack(id, key);
-	for (int tries = 0; tries < TRIES; tries++) {
-		if (objects->ops->get(objects->ctx, key,
-			(uint64_t)block * TOC_BLOCK_BYTES, n, out, e) != 0) {
-			if (e->os == ENOENT)
-				return err_gone(objects, id, e);
-			if (e->kind != ERR_FORMAT)
-				return -1;
-			/* The answer is not what was asked for, which says nothing of the
-			 * pack: ask again. */
-			e->kind = ERR_IO;
+	for (int tries = 0; tries < TRIES && rc > 0; tries++) {
+		rc = fetch(objects, id, (uint64_t)block * TOC_BLOCK_BYTES, n, out, e);
+		if (rc != 0 || is_right(digests, block, out, n))
 			continue;
-		}
-		if (is_right(digests, block, out, n))
-			return 0;
 		err_set(e, ERR_FORMAT,
 		    "%s: pack %.12s...: the SHA-256 of its block %u is wrong",
 		    objects->title, id, block);
+		rc = 1;
 	}
-	return -1;
+	return rc == 0 ? 0 : -1;
 }
 
 /* Load a block from the cache's folder, or from the bucket and then into that folder. */
@@ -113,13 +127,14 @@ load(const struct block *x, uint8_t *out, struct err *e)
 	struct blocks *b = x->b;
 	const struct pack *p = x->pack;
 	size_t n = block_bytes(p->bytes, x->number);
+	uint64_t at = (uint64_t)x->number * TOC_BLOCK_BYTES;
 
-	if (blockfiles_get(b->files, p->id, x->number, out, n) &&
+	if (blockfiles_get(b->files, p->id, at, out, n) &&
 	    is_right(p->digests, x->number, out, n))
 		return 0;
 	if (blocks_fetch(b->objects, p->id, p->bytes, p->digests, x->number, out, e) != 0)
 		return -1;
-	blockfiles_put(b->files, p->id, x->number, out, n);
+	blockfiles_put(b->files, p->id, at, out, n);
 	return 0;
 }
 
@@ -208,14 +223,27 @@ want(struct blocks *b, const struct pack *p, uint32_t block)
 		ahead_want(b->ahead, block_key(p, block));
 }
 
-/* After reads in order, have the following blocks fetched.  Who reads here and there needs none
- * of them. */
+/* Note that n bytes, at least one, from byte `at` of a pack are read. */
+static void
+note_read(const struct pack *p, uint64_t at, size_t n)
+{
+	for (uint64_t i = at / SIXTY_FOURTH; i <= (at + n - 1) / SIXTY_FOURTH; i++)
+		p->seen[i / 64] |= UINT64_C(1) << i % 64;
+}
+
+/* Was nearly all of this block read? */
+static bool
+was_read(const struct pack *p, uint32_t block)
+{
+	return __builtin_popcountll(p->seen[block]) >= NEARLY_ALL;
+}
+
+/* After reads in order, have as many of the following blocks fetched as were read before
+ * this one, NEXT at most.  Who reads here and there needs none of them. */
 static void
 guess(struct blocks *b, const struct pack *p, uint32_t block)
 {
-	bool in_order = block > 0 && is_kept(b, p, block - 1);
-
-	for (uint32_t k = 1; in_order && k <= NEXT; k++)
+	for (uint32_t k = 1; k <= NEXT && k <= block && was_read(p, block - k); k++)
 		want(b, p, block + k);
 }
 
@@ -228,6 +256,7 @@ read_part(struct blocks *b, const struct pack *p, uint32_t block, void *out, siz
 
 	if (i == NULL)
 		return -1;
+	note_read(p, (uint64_t)block * TOC_BLOCK_BYTES + at, n);
 	guess(b, p, block);
 	memcpy(out, (const uint8_t *)stock_thing(i) + at, n);
 	stock_put_back(b->kept, i);
@@ -254,6 +283,50 @@ blocks_read(
 		done += part;
 	}
 	return (ssize_t)n;
+}
+
+/* Is the block in memory or in the folder, or is it the next one in order? */
+static bool
+is_near(struct blocks *b, const struct pack *p, uint32_t block)
+{
+	return is_kept(b, p, block) ||
+	       blockfiles_have(b->files, p->id, (uint64_t)block * TOC_BLOCK_BYTES,
+		   block_bytes(p->bytes, block)) ||
+	       (block > 0 && was_read(p, block - 1));
+}
+
+static int
+fetch_range(struct blocks *b, const struct pack *p, void *buf, size_t n, uint64_t at,
+    struct err *e)
+{
+	int rc = 1;
+
+	for (int tries = 0; tries < TRIES && rc > 0; tries++)
+		rc = fetch(b->objects, p->id, at, n, buf, e);
+	if (rc != 0)
+		return -1;
+	blockfiles_put(b->files, p->id, at, buf, n);
+	return 0;
+}
+
+ssize_t
+blocks_read_range(
+    struct blocks *b, uint32_t number, void *buf, size_t n, uint64_t at, struct err *e)
+{
+	const struct pack *p = find_known(b, number);
+	uint64_t first = at / TOC_BLOCK_BYTES, last = (at + n - 1) / TOC_BLOCK_BYTES;
+	bool near = true;
+
+	if (n == 0 || at >= p->bytes || n > p->bytes - at)
+		return blocks_read(b, number, buf, n, at, e);
+	for (uint64_t i = first; near && i <= last; i++)
+		near = is_near(b, p, (uint32_t)i);
+	if (near)
+		return blocks_read(b, number, buf, n, at, e);
+	note_read(p, at, n);
+	if (blockfiles_get(b->files, p->id, at, buf, n) || fetch_range(b, p, buf, n, at, e) == 0)
+		return (ssize_t)n;
+	return -1;
 }
 
 void
@@ -294,10 +367,13 @@ int
 blocks_add_pack(struct blocks *b, uint32_t number, const char *id, uint64_t bytes,
     struct buf *digests, struct err *e)
 {
+	size_t n = (size_t)((bytes + TOC_BLOCK_BYTES - 1) / TOC_BLOCK_BYTES);
 	struct pack *p = calloc(1, sizeof *p);
+	_Atomic uint64_t *seen = calloc(n + 1, sizeof *seen);
 
-	if (digests->len != (bytes + TOC_BLOCK_BYTES - 1) / TOC_BLOCK_BYTES * SHA256_BYTES) {
+	if (digests->len != n * SHA256_BYTES) {
 		free(p);
+		free(seen);
 		return err_set(e, ERR_FORMAT,
 		    "the index of the cache is damaged (emustore repair --index)");
 	}
@@ -305,16 +381,18 @@ blocks_add_pack(struct blocks *b, uint32_t number, const char *id, uint64_t byte
 	struct pack **packs = realloc(b->packs, (b->npacks + 1) * sizeof *packs);
 	if (packs != NULL)
 		b->packs = packs;
-	bool ok = p != NULL && packs != NULL;
+	bool ok = p != NULL && seen != NULL && packs != NULL;
 	if (ok && find_pack(b, number) == NULL) {
-		*p = (struct pack){ number, "", bytes, digests->base };
+		*p = (struct pack){ number, "", bytes, digests->base, seen };
 		snprintf(p->id, sizeof p->id, "%s", id);
 		*digests = (struct buf){ 0 };
 		insert_pack(b, p);
 		p = NULL;
+		seen = NULL;
 	}
 	pthread_mutex_unlock(&b->lock);
 	free(p);
+	free(seen);
 	return ok ? 0 : err_nomem(e, "the list of packs");
 }
 
@@ -324,7 +402,7 @@ free_blocks(struct blocks *b)
 	ahead_free(b->ahead);
 	stock_free(b->kept);
 	for (size_t i = 0; i < b->npacks; i++)
-		free(b->packs[i]->digests), free(b->packs[i]);
+		free(b->packs[i]->digests), free(b->packs[i]->seen), free(b->packs[i]);
 	free(b->packs);
 	blockfiles_free(b->files);
 	pthread_mutex_destroy(&b->lock);

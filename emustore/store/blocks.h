@@ -29,6 +29,11 @@ bool blocks_has_pack(struct blocks *, uint32_t number);
  * only at the end of the pack; -1 on failure. */
 ssize_t blocks_read(
     struct blocks *, uint32_t number, void *buf, size_t n, uint64_t at, struct err *);
+/* Like blocks_read(), for who reads here and there, and checks what he gets: no more than these
+ * bytes are fetched, with one request, and kept in the folder of the cache, unless their blocks
+ * are at hand or are next in order.  Nobody has compared them with anything. */
+ssize_t blocks_read_range(
+    struct blocks *, uint32_t number, void *buf, size_t n, uint64_t at, struct err *);
 /* Announce that these bytes will be read: their blocks are fetched meanwhile, unless
  * enough blocks are on their way. */
 void blocks_want(struct blocks *, uint32_t number, uint64_t at, size_t n);

@@ -191,6 +191,38 @@ packs_readv(struct packs *p, uint32_t slot, const struct iovec *iov, int n, uint
 	return got;
 }
 
+/* Copy n bytes to where the vector has room for them. */
+static void
+scatter(const struct iovec *iov, const uint8_t *bytes, size_t n)
+{
+	for (; n > 0; iov++) {
+		size_t part = iov->iov_len < n ? iov->iov_len : n;
+		memcpy(iov->iov_base, bytes, part);
+		bytes += part;
+		n -= part;
+	}
+}
+
+ssize_t
+packs_read_range(struct packs *p, uint32_t slot, const struct iovec *iov, int n, uint64_t at,
+    struct err *e)
+{
+	size_t all = 0;
+
+	if (p->blocks == NULL)
+		return packs_readv(p, slot, iov, n, at, e);
+	for (int i = 0; i < n; i++)
+		all += iov[i].iov_len;
+	uint8_t *bytes = malloc(all + 1);
+	if (bytes == NULL)
+		return err_nomem(e, "a fragment");
+	ssize_t got =
+	    blocks_read_range(p->blocks, p->open[slot].number, bytes, all, at, e);
+	scatter(iov, bytes, got > 0 ? (size_t)got : 0);
+	free(bytes);
+	return got;
+}
+
 void
 packs_want(struct packs *p, uint32_t slot, uint64_t at, size_t n)
 {

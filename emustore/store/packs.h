@@ -33,6 +33,11 @@ int packs_slot(
  * fewer than asked for only at the end of the pack; -1 on failure. */
 ssize_t packs_readv(struct packs *, uint32_t slot, const struct iovec *, int n,
     uint64_t at, struct err *);
+/* Like packs_readv(), for some fragments alone: from a bucket, mostly no more than these
+ * bytes are fetched.  Nobody has compared them with anything, while all else that is read of
+ * a bucket was compared with a SHA-256. */
+ssize_t packs_read_range(struct packs *, uint32_t slot, const struct iovec *, int n,
+    uint64_t at, struct err *);
 /* Announce that these n bytes will be read soon: from a bucket they are fetched meanwhile.
  * Does nothing for files. */
 void packs_want(struct packs *, uint32_t slot, uint64_t at, size_t n);

@@ -49,13 +49,20 @@ int rebuild_chunk(struct rebuilder *, const struct recipe_chunk *, const struct 
 /* Do the pieces add up to the stream of the recipe?  ERR_FORMAT. */
 int rebuild_check_lengths(
     const struct recipe_chunk *, const struct place *, struct err *);
+/* What is known of the fragments of an image, besides their places. */
+struct rebuild_facts {
+	/* What the fragment table says of each piece of the chunk; NULL where no bytes behind
+	 * the header area are asked for. */
+	const struct fragment_raw *raws;
+	struct rd digests; /* as of rebuilder_prove(), or empty */
+};
+
 /* Put n bytes from byte `at` of the chunk into out.  Of the packs, only those bytes are read,
  * with one call for fragments that lie one behind the other.  A fragment of which all bytes
- * are asked for is compared with the checksum of its record.  raws: what the fragment table
- * says of each piece; NULL where the bytes are in the header area.  ERR_FORMAT: damaged, or
- * the stream is redeflated. */
+ * are asked for is compared with the checksum of its record, and with its SHA-256, if that is
+ * known.  ERR_FORMAT: damaged, or the stream is redeflated. */
 int rebuild_part(struct packs *, const struct recipe_chunk *, const struct place *,
-    const struct fragment_raw *raws, size_t at, size_t n, void *out, struct err *);
+    const struct rebuild_facts *, size_t at, size_t n, void *out, struct err *);
 /* How many chunks the zlib at hand did not make as they were put: each was replaced by an
  * equivalent chunk, which has the same data for the same sectors. */
 uint64_t rebuilder_equivalents(const struct rebuilder *);

@@ -33,7 +33,9 @@ struct stored {
 	struct index_walk walk; /* used while places are looked for */
 	size_t *first;   /* each chunk's first place; chunks + 1 of them */
 	uint32_t placed; /* chunks whose places are known */
-	uint32_t wanted; /* in a bucket: the bytes of the chunks before this one were asked for */
+	/* In a bucket: the bytes of the chunks before this one were asked for; and the chunk behind
+	 * the one that was read last. */
+	uint32_t wanted, next;
 	struct rebuilder *rebuilder;
 	/* The block that was used last, unpacked, and where its chunks begin in it. */
 	uint32_t block;
@@ -293,7 +295,11 @@ load(struct stored *d, const struct index_image *i, struct err *e)
 	for (uint32_t k = 0; k < d->nblocks && rc == 0; k++)
 		rc = load_block(d, k, find_places, e);
 	index_walk_end(&d->walk);
-	buf_free(&d->object);
+	/* Who reads parts compares what a bucket says of a fragment with its SHA-256. */
+	if (!d->s->parts || packs_are_files(d->packs)) {
+		buf_free(&d->object);
+		d->digests = (struct rd){ 0 };
+	}
 	return rc;
 }
 
@@ -449,29 +455,23 @@ want_chunk(struct stored *d, uint32_t i)
 	}
 }
 
-/* Announce the next AHEAD_CHUNKS chunks.  Chunks are mostly asked for in order, and an
- * answer of a bucket takes its time. */
-static void
+/* Announce the next AHEAD_CHUNKS chunks, of which several threads may each read some, if chunks are
+ * read in order: an answer of a bucket takes its time.  Returns whether they are. */
+static bool
 want_ahead(struct stored *d, uint32_t i)
 {
 	uint32_t left = d->about.chunks - i;
 	uint32_t end = i + (left < AHEAD_CHUNKS ? left : AHEAD_CHUNKS);
+	bool in_order = d->next > 0 && i >= d->next && i - d->next < AHEAD_CHUNKS;
 
+	d->next = i + 1;
+	if (!in_order)
+		return false;
 	if (d->wanted < i || d->wanted > end)
 		d->wanted = i;
 	while (d->wanted < end)
 		want_chunk(d, d->wanted++);
-}
-
-int
-stored_chunk(struct stored *d, uint32_t i, void *out, struct err *e)
-{
-	if (i < d->about.chunks && !packs_are_files(d->packs))
-		want_ahead(d, i);
-	if (get_recipe(d, i, e) != 0 ||
-	    rebuild_chunk(d->rebuilder, &d->c, d->places + d->first[i], out, e) != 0)
-		return err_ctx(e, "%s: chunk %u", stored_title(&d->about).text, i);
-	return 0;
+	return true;
 }
 
 uint64_t
@@ -484,9 +484,25 @@ int
 stored_part(
     struct stored *d, uint32_t i, size_t at, size_t n, void *out, struct err *e)
 {
+	const struct rebuild_facts facts = { d->raws != NULL ? d->raws + d->first[i] : NULL,
+		d->digests };
+
+	if (get_recipe(d, i, e) != 0 || rebuild_part(d->packs, &d->c, d->places + d->first[i],
+					    &facts, at, n, out, e) != 0)
+		return err_ctx(e, "%s: chunk %u", stored_title(&d->about).text, i);
+	return 0;
+}
+
+int
+stored_chunk(struct stored *d, uint32_t i, void *out, struct err *e)
+{
+	bool alone =
+	    i < d->about.chunks && !packs_are_files(d->packs) && !want_ahead(d, i);
+
+	if (alone && d->raws != NULL && !d->about.redeflated)
+		return stored_part(d, i, 0, NDZ_CHUNK_BYTES, out, e);
 	if (get_recipe(d, i, e) != 0 ||
-	    rebuild_part(d->packs, &d->c, d->places + d->first[i],
-		d->raws != NULL ? d->raws + d->first[i] : NULL, at, n, out, e) != 0)
+	    rebuild_chunk(d->rebuilder, &d->c, d->places + d->first[i], out, e) != 0)
 		return err_ctx(e, "%s: chunk %u", stored_title(&d->about).text, i);
 	return 0;
 }

@@ -2,7 +2,8 @@
 """An S3 server for tests that lies on demand: s3_hostile.py FOLDER [ADDRESS]
 Objects are files of FOLDER/objects, as request paths with %2F for slashes; FOLDER/port gets the port; FOLDER/fault
 has lines "FAULT PART [N]": requests whose path has PART suffer the FAULT, the first N of them (all without N; +N: all but the first N-1).
-FOLDER/requests, if it is there, gets a line for each request.  Signatures are not checked: that needs the real one."""
+FOLDER/requests, if it is there, gets a line for each request,
+and FOLDER/sent the length of each object or part that is sent.  Signatures are not checked: that needs the real one."""
 import hashlib, http.server, os, socket, socketserver, sys, threading, time, urllib.parse
 folder, address = sys.argv[1], (sys.argv + ["127.0.0.1"])[2]
 objects = os.path.join(folder, "objects")
@@ -101,6 +102,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             for _ in range(100000): self.wfile.write(part)
         except OSError: pass
 
+    def note_sent(self, data):
+        name = os.path.join(folder, "sent")
+        if os.path.exists(name):
+            with lock, open(name, "a") as f: f.write(f"{len(data)}\n")
+
     def do_GET(self):
         kind = fault(self.path)
         if kind == "late": time.sleep(0.05); kind = None        # a server that is far away
@@ -114,12 +120,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
             data[999::1000] = bytes(b ^ 1 for b in data[999::1000])
         r = self.headers.get("Range")
         if not r or kind == "norange":
+            self.note_sent(data)
             if kind == "short": return self.short(200, data, [])
             return self.answer(200, data)
         a, b = (int(x) for x in r.split("=")[1].split("-"))
         b = min(b, len(data) - 1)
         if kind == "far" and a >= 2 << 20: time.sleep(30); self.close_connection = True; return        # what is read ahead
         part = data[a:b + 1]
+        self.note_sent(part)
         says = f"bytes {a}-{b}/{len(data)}"
         if kind == "otherrange": says = f"bytes {a + 1}-{b + 1}/{len(data) + 1}"
         if kind == "badrange": says = "bytes here-there/some"

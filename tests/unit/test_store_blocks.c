@@ -97,7 +97,7 @@ main(void)
 	T_CHECK(read_anew(got) == 1);
 	T_CHECK(read_anew(got) == 0);
 	T_CHECK(memcmp(got, pack, sizeof pack) == 0);
-	T_CHECK(sh("printf x | dd of=blocks/%s.0 bs=1 seek=4000 conv=notrunc", id) == 0);
+	T_CHECK(sh("printf x | dd of=blocks/%s.0+5000 bs=1 seek=4000 conv=notrunc", id) == 0);
 	T_CHECK(read_anew(got) == 1);
 	T_CHECK(memcmp(got, pack, sizeof pack) == 0);
 	T_CHECK(read_anew(got) == 0);
