@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 own_network "$@"
 . "$(dirname "$0")/store_lib.sh"
-requires python3
+requires python3 mke2fs
 export EMUSTORE=$T/S
 related_images
 to() { "$BIN/imagezip" --to="store:$1" "${@:2}"; }
@@ -38,6 +38,20 @@ check "a third time nothing is" [ "$(to a -q --json -r "$T/b" | of new_bytes)" =
 check "a put of the file that comes out, neither" [ "$(es put --json again "$T/out.ndz" | field new_bytes)" = 0 ]
 to a -r "$T/b" 2> "$T/stderr" || fail "imagezip"
 check "people are told" grep -q "was in the store and was not compressed" "$T/stderr"
+
+echo "== files that were copied elsewhere, and a new one of 5 MB"
+# Sixty files of 6 to 320 KB, none of which ends with a block.
+mkdir "$T/before" "$T/after"
+for ((n = 1; n <= 60; n++)); do
+	random_bytes $((5300 * n + 777)) $n > "$T/before/$n"
+	cp "$T/before/$n" "$T/after/$(((n * 37) % 61))"
+done
+random_bytes 5000000 99 > "$T/after/new"
+for d in before after; do
+	truncate -s 40M "$T/$d.fs"; mke2fs -q -F -t ext4 -b 4096 -d "$T/$d" "$T/$d.fs" || fail mke2fs
+	new=$(to files -q --json "$T/$d.fs" | of new_bytes)
+done
+check "the new one is new, and little else: $new" [ "$new" -gt 5000000 -a "$new" -lt 7200000 ]
 
 echo "== another level takes what is there; another codec does not"
 check "-z 9" [ "$(to a -q --json -z 9 -r "$T/b" | of new_fragments)" = 0 ]

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/sha256.h"
+#include "common/base/zero.h"
 #include "common/image/read/walk.h"
 #include "tests/t.h"
 #include "tests/unit/sample.h"
@@ -54,6 +55,11 @@ fill_data(struct model *m, unsigned kinds)
 {
 	for (uint64_t s = 0; s < SECTORS; s += 100)
 		sample_fill(m->data + s * SECTOR_BYTES, 100 * SECTOR_BYTES, draw(kinds));
+	/* Files that end here, nearly fill their last block, or have zeros in front of it. */
+	for (uint64_t s = 0; s < SECTORS; s += 1 + draw(40)) {
+		size_t behind = draw(100), n = 1 + draw(100);
+		memset(m->data + (s + 1) * SECTOR_BYTES - behind - n, 0, n);
+	}
 }
 
 /* Runs of sectors that are stored, filler or free. */
@@ -218,7 +224,7 @@ read_rule(const struct model *m)
 	enum cut_kind *kinds = calloc(SECTORS, sizeof *kinds);
 	uint64_t zone = 0, last_block = UINT64_MAX, last_zone = 0;
 	unsigned blocks = 0;
-	bool any = false, begun = false;
+	bool any = false, begun = false, slack = false;
 	uint32_t hash = 0;
 
 	for (uint64_t s = 0; s < SECTORS; s++) {
@@ -234,7 +240,7 @@ read_rule(const struct model *m)
 		} else if (begun && block != last_block && any) {
 			blocks++;
 			any = false;
-			if ((blocks >= 4 && hash % 16 == 0) || blocks == 32) {
+			if ((blocks >= 4 && (slack || hash % 16 == 0)) || blocks == 32) {
 				kinds[s] = hash % 64 == 0 && hash != 0 ? CUT_LONG
 				                                       : CUT_WINDOW;
 				blocks = 0;
@@ -244,6 +250,7 @@ read_rule(const struct model *m)
 			hash = crc(
 			    any ? hash : 0, m->data + s * SECTOR_BYTES, SECTOR_BYTES);
 			any = true;
+			slack = is_zero(m->data + (s + 1) * SECTOR_BYTES - 64, 64);
 		}
 		begun = true;
 		last_zone = zone;

@@ -7,12 +7,16 @@
 
 #include "common/base/crc32c.h"
 #include "common/base/grow.h"
+#include "common/base/zero.h"
 
 enum {
-	/* With CUT_BLOCKS_MIN and CUT_BLOCKS_MAX, a window has 16 to 17 blocks on average. */
+	/* With CUT_BLOCKS_MIN and CUT_BLOCKS_MAX, a window of a large file has 16 to 17 blocks on
+	 * average. */
 	WINDOW_HASH = 16,
 	/* On average, one in four windows that end at such a hash also ends a long fragment. */
 	LONG_HASH = 64,
+	/* The last block of a file ends in so many zeros, unless it is nearly full: 98 in 100. */
+	SLACK_BYTES = 64,
 };
 
 static int
@@ -104,7 +108,8 @@ end_block(struct cut *c)
 		return CUT_NONE;
 	c->counted = false;
 	c->blocks++;
-	bool content = c->blocks >= CUT_BLOCKS_MIN && c->hash % WINDOW_HASH == 0;
+	bool content = c->blocks >= CUT_BLOCKS_MIN &&
+	               (c->slack || c->hash % WINDOW_HASH == 0);
 	if (!content && c->blocks < CUT_BLOCKS_MAX)
 		return CUT_NONE;
 	c->blocks = 0;
@@ -141,4 +146,6 @@ cut_add(struct cut *c, struct range piece, const void *data)
 	uint32_t before = c->counted ? c->hash : 0;
 	c->hash = ~crc32c_more(~before, data, piece.len * SECTOR_BYTES);
 	c->counted = true;
+	c->slack =
+	    is_zero((const uint8_t *)data + piece.len * SECTOR_BYTES - SLACK_BYTES, SLACK_BYTES);
 }

@@ -2,8 +2,10 @@
  *
  * Stored sectors, in ascending order, are seen in blocks of 4 KiB on a grid that begins
  * anew with every zone: a partition, or the space in front of, between or behind
- * partitions.  A window ends behind a block whose hash is 0 mod 16, but not before it
- * has 4 blocks; behind its 32nd block; and where a zone ends.  A long fragment, which
+ * partitions.  A window ends behind a block whose hash is 0 mod 16, or that ends in 64
+ * zeros, but not before it has 4 blocks; behind its 32nd block; and where a zone ends.
+ * The last block of a file mostly ends in zeros, so what is behind it is cut as before
+ * wherever the file was copied to.  A long fragment, which
  * has several windows, ends where that hash is 0 mod 64 and not 0, and where a zone
  * ends.  The hash is the remainder of the CRC-32C of the block's allocated sectors,
  * which is 0 for zeros.  Sectors that are free and are stored nevertheless (filler)
@@ -61,6 +63,7 @@ struct cut {
 	bool counts;                    /* the piece of cut_piece() is no filler */
 	bool counted;                   /* the block has sectors that are no filler */
 	uint32_t hash;                  /* of these sectors */
+	bool slack;                     /* they end in zeros */
 	unsigned blocks;                /* complete blocks that have such sectors */
 	size_t zone, filler_at;         /* indices where the last piece was found */
 	uint64_t zone_start, block_end; /* of the piece that was added last, in sectors */
