@@ -4,15 +4,18 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/number.h"
 #include "common/base/test_times.h"
 #include "common/cli/failure.h"
 #include "frisbeed/addresses.h"
+#include "frisbeed/relay/fetch.h"
 #include "frisbeed/report.h"
 #include "frisbeed/table.h"
 
@@ -43,11 +46,11 @@ say_failure(const struct whole *d, const struct shown *s)
 /* Opens all sessions.  A session that cannot be opened is shown, too.  -1: no session can be
  * served. */
 static int
-open_sessions(struct whole *d, const struct place *places, uint32_t *numbers,
-    struct err *e)
+open_sessions(struct whole *d, const struct place *places, struct source *image,
+    uint32_t *numbers, struct err *e)
 {
 	struct shown_all *all = &d->all;
-	int rc = serve_open(all->serve, places, all->n, numbers, e);
+	int rc = serve_open(all->serve, places, all->n, image, numbers, e);
 
 	if (numbers[0] == 0)
 		return -1;
@@ -63,16 +66,18 @@ open_sessions(struct whole *d, const struct place *places, uint32_t *numbers,
 }
 
 static int
-open_all(struct whole *d, const struct place *places, struct err *e)
+open_all(struct whole *d, const struct place *places, struct source *image, struct err *e)
 {
 	uint32_t *numbers = calloc(d->all.n, sizeof *numbers);
 	int rc;
 
 	d->all.session = calloc(d->all.n, sizeof *d->all.session);
-	if (numbers == NULL || d->all.session == NULL)
+	if (numbers == NULL || d->all.session == NULL) {
+		source_close(image);
 		rc = err_nomem(e, "the sessions");
-	else
-		rc = open_sessions(d, places, numbers, e);
+	} else {
+		rc = open_sessions(d, places, image, numbers, e);
+	}
 	free(numbers);
 	return rc;
 }
@@ -128,7 +133,9 @@ watch(struct whole *d)
 {
 	struct pollfd fd = { .fd = serve_fd(d->all.serve), .events = POLLIN };
 
-	d->table = isatty(STDERR_FILENO) && !d->opts->quiet && !d->opts->debug;
+	/* Sessions that share a rate share the terminal, too. */
+	d->table = isatty(STDERR_FILENO) && !d->opts->quiet && !d->opts->debug &&
+	           d->opts->share_file == NULL;
 	d->line_us = clock_us() + LINES_EVERY_US;
 	if (d->table)
 		table_begin();
@@ -239,24 +246,93 @@ serve_none(const struct whole *d, struct err *e)
 
 /* Serves the sessions that could be opened; fails only when there is none. */
 static int
-open_and_serve(struct whole *d, const struct place *places, struct err *e)
+open_and_serve(struct whole *d, const struct place *places, struct source *image,
+    struct err *e)
 {
 	bool any = false;
 
-	if (open_all(d, places, e) != 0)
+	if (open_all(d, places, image, e) != 0)
 		return -1;
 	for (unsigned i = 0; i < d->all.n; i++)
 		any |= d->all.session[i].stats.state == SESSION_OPEN;
 	return any ? serve_all(d, e) : serve_none(d, e);
 }
 
+/* Takes DEVICE:INODE of --only-file, which are those of a single image. */
+static int
+take_only_file(const struct opts *o, struct place *places, unsigned n, struct err *e)
+{
+	uint64_t device, inode;
+	char first[32];
+
+	if (o->only_file == NULL)
+		return 0;
+	size_t len = strcspn(o->only_file, ":");
+	if (n != 1 || len >= sizeof first || o->only_file[len] == '\0')
+		return err_set(e, ERR_USAGE,
+		    "--only-file takes DEVICE:INODE, and there can be one image only");
+	snprintf(first, sizeof first, "%.*s", (int)len, o->only_file);
+	if (number_uint(first, 0, UINT64_MAX, &device, e) != 0 ||
+	    number_uint(o->only_file + len + 1, 1, UINT64_MAX, &inode, e) != 0)
+		return err_ctx(e, "--only-file");
+	places->device = (dev_t)device;
+	places->inode = (ino_t)inode;
+	return 0;
+}
+
+/* Fills in the parent of the options.  1: there is one; 0: there is none. */
+static int
+parent_of(const struct opts *o, unsigned n, struct fetch_parent *p, struct err *e)
+{
+	if (o->parent == NULL) {
+		if (o->parent_name == NULL && o->parent_token == NULL && o->parent_iface == NULL)
+			return 0;
+		return err_set(e, ERR_USAGE, "--parent-name, --parent-token and "
+		                             "--parent-interface need --parent");
+	}
+	if (n != 1 || o->parent_name == NULL || strlen(o->parent_name) > MASTER_NAME_MAX)
+		return err_set(e, ERR_USAGE,
+		    "--parent needs --parent-name, of at most %d bytes, and one image",
+		    MASTER_NAME_MAX);
+	if (snprintf(p->host, sizeof p->host, "%s", o->parent) >= (int)sizeof p->host ||
+	    snprintf(p->iface, sizeof p->iface, "%s",
+	        o->parent_iface != NULL ? o->parent_iface : "") >= (int)sizeof p->iface ||
+	    snprintf(p->token_file, sizeof p->token_file, "%s",
+	        o->parent_token != NULL ? o->parent_token : "") >= (int)sizeof p->token_file)
+		return err_set(e, ERR_USAGE, "--parent: a name is too long");
+	return 1;
+}
+
+/* Begins to load the image that only a parent has; the source stays empty when there is no
+ * parent. */
+static int
+fetch(struct whole *d, const struct place *place, struct source *image, struct err *e)
+{
+	struct fetch_parent p = { 0 };
+	struct err ignored; /* the failure itself is told */
+	int rc = parent_of(d->opts, d->all.n, &p, e);
+
+	if (rc > 0) {
+		rc = fetch_begin(image, &p, d->opts->parent_name, place->image,
+		    &d->all.bytes, &d->all.mtime, e);
+		if (rc != 0) {
+			struct report_end end = { *e, daemon_exit_status(e) };
+			d->all.n = 0;
+			(void)save_stats(d, &end, &ignored);
+		}
+	}
+	return rc;
+}
+
 int
 daemon_run(const struct opts *o, char **images, unsigned n, struct err *e)
 {
-	struct serve_config c = {
-		.session = &o->session, .sessions_max = n, .force = o->force
-	};
+	struct serve_config c = { .session = &o->session,
+		.sessions_max = n,
+		.share = o->share_file,
+		.force = o->force };
 	struct whole d = { .opts = o, .all.n = n };
+	struct source image = { NULL, NULL };
 	struct place *places;
 
 	if (places_parse(&places, images, n, &o->session.net, e) != 0)
@@ -264,9 +340,13 @@ daemon_run(const struct opts *o, char **images, unsigned n, struct err *e)
 	uint64_t card_bits = places_card_bits(places, n);
 	int rc = opts_configure(o, card_bits, &c.engine, &c.rate, e);
 	if (rc == 0)
+		rc = take_only_file(o, places, n, e);
+	if (rc == 0)
 		rc = serve_new(&d.all.serve, &c, e);
 	if (rc == 0)
-		rc = open_and_serve(&d, places, e);
+		rc = fetch(&d, places, &image, e);
+	if (rc == 0)
+		rc = open_and_serve(&d, places, image.ops != NULL ? &image : NULL, e);
 	serve_free(d.all.serve);
 	free(d.all.session);
 	places_free(places, n);

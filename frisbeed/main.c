@@ -44,11 +44,13 @@ static const struct cli_program prog = {
 };
 
 /* Gives up the rights that serving does not need.  From now on the program can write only the
- * files of -A and --stats, and what a store needs. */
+ * files of -A, --stats and --share, the folder that keeps the image of a parent, and what a store
+ * needs.  `image` is the first operand. */
 static int
-give_up(const struct opts *o, struct err *e)
+give_up(const struct opts *o, const char *image, struct err *e)
 {
-	char addresses[PATH_MAX], stats[PATH_MAX], cache[STORE_CACHE_FOLDER_BYTES];
+	char addresses[PATH_MAX], stats[PATH_MAX], kept[PATH_MAX],
+	    cache[STORE_CACHE_FOLDER_BYTES];
 	struct rights rights = { .n = 0 };
 	const char *without;
 
@@ -60,6 +62,10 @@ give_up(const struct opts *o, struct err *e)
 	if (o->stats_file != NULL &&
 	    rights_may_replace(&rights, o->stats_file, stats, sizeof stats, e) != 0)
 		return -1;
+	if (o->parent != NULL &&
+	    rights_may_replace(&rights, image, kept, sizeof kept, e) != 0)
+		return -1;
+	rights_may_write(&rights, o->share_file);
 	if (o->session.store != NULL)
 		store_written(o->session.store, &rights, cache);
 	if (rights_give_up(&rights, &without, e) != 0)
@@ -83,7 +89,7 @@ act(void *opts, char **operands, int n, struct err *e)
 	openfiles_allow(UINT64_MAX);
 	int rc = net_options_read_key(&o->session.net, e);
 	if (rc == 0)
-		rc = give_up(o, e);
+		rc = give_up(o, operands[0], e);
 	if (rc == 0)
 		rc = daemon_run(o, operands, (unsigned)n, e);
 	net_options_wipe_key(&o->session.net);

@@ -11,6 +11,11 @@ struct opts {
 	const char *addr_file;  /* -A */
 	const char *stats_file; /* NULL: none */
 	const char *user;       /* --user; NULL: the user who has started it */
+	/* Of a session that mfrisbeed starts; NULL: not given. */
+	const char *share_file; /* with the rate that its sessions share */
+	const char *only_file;  /* DEVICE:INODE that the image must have */
+	/* The mfrisbeed that has the image, under which name; a file; an interface. */
+	const char *parent, *parent_name, *parent_token, *parent_iface;
 	bool debug, dynamic, quiet, json, trace, syslog, force;
 	int64_t idle_s;
 	uint64_t run_blocks; /* -R; 0: as the image is best read */

@@ -62,6 +62,22 @@ put_counts(struct json *j, const struct tally *t, double seconds)
 	json_uint(j, "limit_bits_per_s", t->limit);
 }
 
+/* The last load of a client that has ended; another one may run by now. */
+static void
+put_ending(struct json *j, const struct client_row *r)
+{
+	const struct client_ending *l = &r->last;
+
+	json_object(j, "last_load");
+	json_uint(j, "number", r->ending);
+	json_string(j, "outcome", client_doing_name(l->how));
+	json_uint(j, "began_us", l->began_us);
+	json_uint(j, "ended_us", l->ended_us);
+	json_uint(j, "seconds", l->seconds);
+	json_uint(j, "bytes_written", l->bytes_written);
+	json_end(j);
+}
+
 static void
 put_client(struct json *j, const struct client_row *r, uint64_t now_us, uint64_t sent)
 {
@@ -88,6 +104,10 @@ put_client(struct json *j, const struct client_row *r, uint64_t now_us, uint64_t
 		    j, "rate_bits_per_s", client_row_rate(r) * WIRE_BLOCK_BYTES * 8);
 		json_double(j, "seconds_left", client_row_seconds_left(r));
 	}
+	if (r->ending != 0)
+		put_ending(j, r);
+	json_uint(j, "began_us", r->began_us);
+	json_uint(j, "heard_us", r->heard_us);
 	if (r->told) {
 		json_uint(j, "seconds", r->seconds);
 		json_uint(j, "bytes_written", r->bytes_written);
@@ -184,6 +204,10 @@ make_json(const struct shown_all *all, const struct report_end *end)
 	}
 	json_object(j, NULL);
 	put_sums(j, all);
+	if (all->bytes != 0) {
+		json_uint(j, "image_bytes", all->bytes);
+		json_int(j, "image_time", all->mtime);
+	}
 	json_array(j, "sessions");
 	for (unsigned i = 0; i < all->n; i++)
 		put_session(j, all->serve, &all->session[i], rows);

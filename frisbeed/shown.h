@@ -16,6 +16,9 @@ struct shown_all {
 	struct serve *serve;
 	struct shown *session;
 	unsigned n;
+	/* Of an image that comes from a parent, as it says; bytes 0: there is no parent. */
+	uint64_t bytes;
+	int64_t mtime;
 };
 
 /* Copies the present statistics of all sessions. */

@@ -7,8 +7,10 @@
 
 #include "common/base/log.h"
 #include "common/base/openfiles.h"
+#include "common/base/path.h"
 #include "common/base/rights.h"
 #include "common/base/say.h"
+#include "common/base/starter.h"
 #include "common/cli/cli.h"
 #include "common/net/sock.h"
 #include "common/wire/master.h"
@@ -129,17 +131,21 @@ report(const struct opts *o, struct err *e)
 	return rc;
 }
 
-/* Gives up the rights that serving does not need.  From now on the program can write only to the
+/* Gives up the rights that serving does not need, when the starter of the sessions, which needs
+ * them, has begun.  From now on the program can write only to the
  * folders that the settings name. */
 static int
-give_up(const struct opts *o, const struct settings *s, struct err *e)
+give_up(const struct opts *o, const struct settings *s, struct starter **starter,
+    struct err *e)
 {
 	const char *paths[SETTINGS_WRITTEN_MAX], *without;
-	char cache[STORE_CACHE_FOLDER_BYTES];
+	char cache[STORE_CACHE_FOLDER_BYTES], lock[PATH_BYTES];
 	struct rights rights = { .n = 0 };
 
 	if (rights_give_folder(o->user, s->state, e) != 0 ||
-	    (o->user != NULL && rights_become(o->user, e) != 0))
+	    (o->user != NULL && rights_become(o->user, e) != 0) ||
+	    path_in(lock, s->state, "starter", e) != 0 ||
+	    starter_new(starter, "frisbeed", lock, e) != 0)
 		return -1;
 	settings_written(s, paths);
 	for (int i = 0; i < SETTINGS_WRITTEN_MAX; i++)
@@ -154,13 +160,13 @@ give_up(const struct opts *o, const struct settings *s, struct err *e)
 }
 
 static int
-prepare(const struct opts *o, struct err *e)
+prepare(const struct opts *o, struct starter **starter, struct err *e)
 {
 	struct settings s;
 	int rc = read_all(o, &s, e);
 
 	if (rc == 0)
-		rc = give_up(o, &s, e);
+		rc = give_up(o, &s, starter, e);
 	settings_free(&s);
 	return rc;
 }
@@ -168,19 +174,24 @@ prepare(const struct opts *o, struct err *e)
 static int
 serve(const struct opts *o, struct err *e)
 {
-	struct master_config c = { o->config, o->addr, (uint16_t)o->port };
+	struct master_config c = { .file = o->config,
+		.addr = o->addr,
+		.port = (uint16_t)o->port,
+		.debug = o->debug,
+		.quiet = o->quiet,
+		.syslog = o->syslog };
 	struct sigaction hangup = { .sa_handler = on_hangup };
 
 	openfiles_allow(UINT64_MAX);
-	if (prepare(o, e) != 0 || master_new(&running, &c, e) != 0)
+	if (prepare(o, &c.starter, e) != 0 || master_new(&running, &c, e) != 0)
 		return -1;
 	sigaction(SIGHUP, &hangup, NULL);
 	log_info("listens port=%u", master_port(running));
-	master_run(running);
+	int rc = master_run(running, e);
 	hangup.sa_handler = SIG_IGN;
 	sigaction(SIGHUP, &hangup, NULL);
 	master_free(running);
-	return 0;
+	return rc;
 }
 
 static int

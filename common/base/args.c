@@ -50,7 +50,7 @@ args_addf(struct args *a, const char *fmt, ...)
 	va_end(ap);
 }
 
-static void
+void
 args_free(struct args *a)
 {
 	for (size_t i = 0; i < a->nowned; i++)
@@ -60,8 +60,8 @@ args_free(struct args *a)
 	*a = (struct args){ 0 };
 }
 
-static int
-check(const struct args *a, struct err *e)
+int
+args_check(const struct args *a, struct err *e)
 {
 	return a->failed ? err_nomem(e, "a command line") : 0;
 }
@@ -70,7 +70,7 @@ int
 args_start(struct child **out, struct args *a, const char *pid_file, uint64_t most_us,
     struct err *e)
 {
-	int rc = check(a, e) == 0 ? child_start(out, a->v, 0, e) : -1;
+	int rc = args_check(a, e) == 0 ? child_start(out, a->v, 0, e) : -1;
 
 	args_free(a);
 	return rc == 0 ? child_ready(*out, pid_file, most_us, e) : -1;
@@ -79,7 +79,7 @@ args_start(struct child **out, struct args *a, const char *pid_file, uint64_t mo
 int
 args_run(struct args *a, struct err *e)
 {
-	int rc = check(a, e) == 0 ? child_run(a->v, e) : -1;
+	int rc = args_check(a, e) == 0 ? child_run(a->v, e) : -1;
 
 	args_free(a);
 	return rc;
@@ -88,7 +88,7 @@ args_run(struct args *a, struct err *e)
 int
 args_run_telling(struct args *a, child_line_fn tell, void *arg, struct err *e)
 {
-	int rc = check(a, e) == 0 ? child_run_telling(a->v, tell, arg, e) : -1;
+	int rc = args_check(a, e) == 0 ? child_run_telling(a->v, tell, arg, e) : -1;
 
 	args_free(a);
 	return rc;

@@ -23,6 +23,10 @@ void args_add(struct args *, const char *word);
 /* Append a word that printf(3) makes. */
 void args_addf(struct args *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+/* ERR_NOMEM: a word is missing. */
+int args_check(const struct args *, struct err *);
+/* Of words that are not run here. */
+void args_free(struct args *);
 /* child_start() without pipes, child_run() and child_run_telling() with these words;
  * *args is freed, also on failure.  ERR_NOMEM: a word is missing.  The first word must
  * have been given to args_add(): it is the name that the child's errors have.

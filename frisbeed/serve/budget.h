@@ -6,12 +6,18 @@
  * others have given back.  The exception is SHARE_LEAST_BITS, without which no member could
  * begin.  A member that asks every 50 ms has its share 0.1 s after it began to send.  Any
  * thread may call these functions.
+ *
+ * Members may be in several processes: the budget is then in a file that each of them maps.
+ * A process that is killed leaves its members behind, until another one says so.
  */
 #ifndef FRISBEED_SERVE_BUDGET_H
 #define FRISBEED_SERVE_BUDGET_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
+
+#include "common/base/err.h"
 
 struct budget;
 
@@ -20,7 +26,15 @@ enum { SHARE_LEAST_BITS = 20000 };
 
 /* Makes a budget of this rate for at most members_max members.  NULL: no memory. */
 struct budget *budget_new(uint64_t bits_per_s, unsigned members_max);
-/* Releases the budget.  NULL is allowed. */
+/* budget_new() in a file, which is made anew.  ERR_IO; ERR_NOMEM. */
+int budget_make(struct budget **, const char *file, uint64_t bits_per_s, unsigned members_max,
+    struct err *);
+/* Opens the budget that another process has made.  ERR_FORMAT: the file has none; ERR_IO;
+ * ERR_NOMEM. */
+int budget_open(struct budget **, const char *file, struct err *);
+/* Removes all members of a process that has ended. */
+void budget_forget(struct budget *, pid_t);
+/* Releases the budget; a file stays, for the others.  NULL is allowed. */
 void budget_free(struct budget *);
 /* Adds a member, and returns its number for the other calls; -1: there are members_max
  * already. */

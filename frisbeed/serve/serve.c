@@ -42,7 +42,9 @@ serve_new(struct serve **out, const struct serve_config *c, struct err *e)
 	s->cfg = *c;
 	pthread_mutex_init(&s->lock, NULL);
 	/* A stream that is alone keeps its own pace. */
-	if (c->rate != 0 && members > 1) {
+	if (c->share != NULL) {
+		rc = budget_open(&s->budget, c->share, e);
+	} else if (c->rate != 0 && members > 1) {
 		s->budget = budget_new(c->rate, members);
 		if (s->budget == NULL)
 			rc = err_nomem(e, "the sessions");
@@ -150,9 +152,9 @@ put_into_table(struct serve *s, struct session **sessions, unsigned n)
 
 /* Opens n sessions.  Other threads do not see them until they are in the table, and need not
  * wait. */
-static int
-open_sessions(struct serve *s, const struct place *places, unsigned n, uint32_t *numbers,
-    struct source *image, struct err *e)
+int
+serve_open(struct serve *s, const struct place *places, unsigned n, struct source *image,
+    uint32_t *numbers, struct err *e)
 {
 	struct session **sessions = calloc(n, sizeof *sessions);
 
@@ -171,13 +173,6 @@ open_sessions(struct serve *s, const struct place *places, unsigned n, uint32_t 
 	}
 	free(sessions);
 	return rc;
-}
-
-int
-serve_open(struct serve *s, const struct place *places, unsigned n, uint32_t *numbers,
-    struct err *e)
-{
-	return open_sessions(s, places, n, numbers, NULL, e);
 }
 
 static int
@@ -214,7 +209,7 @@ serve_add_source(struct serve *s, const struct place *place, struct source *imag
 {
 	struct err ignored;
 
-	if (open_sessions(s, place, 1, number, image, e) == 0 &&
+	if (serve_open(s, place, 1, image, number, e) == 0 &&
 	    serve_start(s, *number, e) == 0)
 		return 0;
 	if (*number != 0)

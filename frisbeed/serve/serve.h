@@ -28,6 +28,7 @@ struct serve_config {
 	 * than one stream, each stream keeps the pace that `engine` says. */
 	uint64_t rate;
 	unsigned sessions_max; /* sessions at once, ended ones included; > 0 */
+	const char *share;     /* the file of a rate that other processes share; NULL: none */
 	bool force;            /* serve even where another server answers */
 	/* Each place says by itself whether it is for unicast (place.net.unicast). */
 	bool unicast_too;
@@ -57,14 +58,15 @@ void serve_free(struct serve *);
 /* Open the images and the sockets of n sessions, which send nothing yet, and ask for a quarter
  * of a second whether other servers are there (neighbour.h).  The places are copied, but for
  * what places_one() leaves to the caller.  numbers[] has room for n numbers, and gets those of
- * the sessions.
+ * the sessions.  image: of serve_add_source(), for a single session; NULL: each place names its
+ * own.
  *
  * A session that cannot be opened has a number, too; its state is SESSION_FAILED.  -1 when
  * there is no room for n more (ERR_REFUSED) or no memory: then all numbers are 0.  Also -1
  * when the question could not be asked (ERR_IO, ERR_CANCELLED): then the sessions are there,
  * and the caller removes them or serves all the same. */
-int serve_open(struct serve *, const struct place *, unsigned n, uint32_t *numbers,
-    struct err *);
+int serve_open(struct serve *, const struct place *, unsigned n, struct source *image,
+    uint32_t *numbers, struct err *);
 /* Starts a session that is open.  -1 when the session is not open (with the reason why it has
  * failed) or there is no session of this number (ERR_ABSENT). */
 int serve_start(struct serve *, uint32_t number, struct err *);

@@ -10,7 +10,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/wire/addr.h"
-#include "mfrisbeed/master/fetch.h"
+#include "mfrisbeed/master/fetched.h"
 #include "mfrisbeed/master/names.h"
 
 static const uint8_t nobody[4];
@@ -147,7 +147,7 @@ get_session(const struct answerer *a, const struct asker *who, const struct mast
     const struct catalog_entry *x, struct master_get_reply *r)
 {
 	bool unicast = (m->methods & MASTER_MULTICAST) == 0;
-	bool arrives = unicast && x->at_parent && !fetch_is_whole(x);
+	bool arrives = unicast && x->at_parent && !fetched_is_whole(x);
 	/* An image that still arrives is served by multicast alone.  For a client that wants
 	 * unicast a multicast session is begun, which fetches the image, and the client is told
 	 * to ask again. */

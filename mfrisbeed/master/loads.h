@@ -4,9 +4,15 @@
 
 #include "mfrisbeed/master/slots.h"
 
-/* Notes the loads that have ended since the last call; when a client has ended two loads
- * since then, only the last one.  over: the session ends, and with it all loads that still
- * run. */
-void loads_note(struct slot *, bool over);
+/* One look at the clients of a session. */
+struct loads {
+	const struct slot *of;
+	bool over; /* the session ends, and with it all loads that still run */
+	uint32_t last; /* the last load that was noted */
+};
+
+/* Notes the last load of a client, when it has ended since the last look; when a client has ended
+ * two loads since then, only the last one.  arg: a struct loads. */
+void loads_note(void *arg, const struct said_client *);
 
 #endif /* MFRISBEED_MASTER_LOADS_H */

@@ -14,7 +14,7 @@
 #include "mfrisbeed/master/conns.h"
 #include "mfrisbeed/master/slots.h"
 
-enum { OWN_FDS = SESSIONS_FDS + 1 };
+enum { OWN_SESSIONS, OWN_PARENTS, OWN_FDS };
 
 struct master {
 	const struct master_config *config;
@@ -66,15 +66,15 @@ look_due(void *arg, uint64_t now_us)
 	(void)arg, (void)now_us;
 }
 
-/* Wakes the loop when sessions have started or ended, the parent has answered, or it
+/* Wakes the loop when sessions have begun or ended, the parent has answered, or it
  * is time to look at the sessions. */
 static int
 watch_own(struct master *m, struct err *e)
 {
-	int fds[OWN_FDS], rc = 0;
+	const int fds[OWN_FDS] = { [OWN_SESSIONS] = sessions_fd(m->sessions),
+		[OWN_PARENTS] = parents_fd(m->parents) };
+	int rc = 0;
 
-	sessions_fds(m->sessions, fds);
-	fds[SESSIONS_FDS] = parents_fd(m->parents);
 	for (int i = 0; rc == 0 && i < OWN_FDS; i++) {
 		m->own[i] = (struct watch){ fds[i], wake, NULL, 0 };
 		rc = loop_watch(&m->loop, &m->own[i], EPOLLIN, e);
@@ -118,7 +118,10 @@ master_new(struct master **out, const struct master_config *c, struct err *e)
 	if (rc == 0)
 		rc = parents_new(&m->parents, e);
 	if (rc == 0)
-		rc = sessions_new(&m->sessions, &m->settings, m->history, e);
+		rc = sessions_new(&m->sessions, &m->settings,
+		    &(struct sessions_config){ c->starter, m->history, c->debug, c->quiet,
+			c->syslog },
+		    e);
 	if (rc == 0)
 		rc = sessions_resume(m->sessions, e);
 	if (rc == 0)
@@ -226,13 +229,16 @@ turn(struct master *m)
 		conns_again(m->conns);
 }
 
-void
-master_run(struct master *m)
+int
+master_run(struct master *m, struct err *e)
 {
 	cancel_wakes(&m->loop);
-	while (cancel_signal() == 0) {
+	while (cancel_signal() == 0 && !sessions_lost(m->sessions)) {
 		reload(m);
 		turn(m);
 	}
 	cancel_wakes(NULL);
+	return cancel_signal() != 0 ? 0
+	                            : err_set(e, ERR_IO,
+					  "the process that starts the sessions has ended");
 }

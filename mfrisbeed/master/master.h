@@ -4,12 +4,15 @@
 
 #include <stdint.h>
 
+#include "common/base/starter.h"
 #include "mfrisbeed/master/settings.h"
 
 struct master_config {
 	const char *file; /* configuration (settings.h), which master_reload() reads again */
 	const char *addr; /* address at which it listens; NULL: all */
 	uint16_t port;    /* 0: any free one */
+	struct starter *starter; /* of the sessions; taken over by master_new() when it succeeds */
+	bool debug, quiet, syslog; /* what sessions log, and where */
 };
 
 struct master;
@@ -23,8 +26,9 @@ int master_new(struct master **, const struct master_config *, struct err *);
 void master_free(struct master *);
 /* The port at which it listens. */
 uint16_t master_port(const struct master *);
-/* Serves until a signal ends this thread's work (cancel.h). */
-void master_run(struct master *);
+/* Serves until a signal ends this thread's work (cancel.h).  ERR_IO: no session can be begun any
+ * more, because the starter has ended. */
+int master_run(struct master *, struct err *);
 /* Makes master_run() read the settings again, soon.  It may be called in any thread and in a
  * signal handler. */
 void master_reload(struct master *);

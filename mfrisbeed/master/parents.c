@@ -16,7 +16,7 @@
 #include "common/base/test_times.h"
 #include "common/net/ask.h"
 #include "common/net/guests.h"
-#include "mfrisbeed/master/fetch.h"
+#include "mfrisbeed/master/fetched.h"
 
 /* How long an answer is used (usual).  Clients that come together are answered with one
  * question. */
@@ -34,7 +34,7 @@ struct question {
 	struct guest guest; /* of the address that has asked first, in the state QUESTION_ASKED */
 	enum question_state state;
 	char name[MASTER_NAME_MAX + 1];
-	struct settings_parent parent; /* a copy */
+	struct fetch_parent parent; /* a copy */
 	pthread_t thread;
 	struct parents *of;
 	/* The outcome: */
@@ -157,8 +157,8 @@ judge(const struct question *q, const struct settings *s, struct catalog_entry *
     struct err *e)
 {
 	if (q->rc == 0)
-		return fetch_entry(x, s->parent_folder, q->name, &q->reply, e);
-	if (fetch_kept(x, s->parent_folder, q->name)) {
+		return fetched_entry(x, s->parent_folder, q->name, &q->reply, e);
+	if (fetched_find(x, s->parent_folder, q->name)) {
 		log_warn("serving what was fetched before name=%s: %s", q->name,
 		    q->err.text);
 		return 0;

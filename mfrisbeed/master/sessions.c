@@ -1,10 +1,7 @@
 /* sessions.c: the table of sessions (sessions.h).  master.c and answer.c call it, in the
- * master's first thread; each start of a session runs in a thread of its own (slots.c), and
- * each session in others (serve.h). */
+ * master's first thread. */
 #include "mfrisbeed/master/sessions.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,17 +11,16 @@
 #include "common/net/netif.h"
 #include "common/net/sock.h"
 #include "common/wire/addr.h"
-#include "mfrisbeed/master/fetch.h"
-#include "mfrisbeed/master/loads.h"
+#include "frisbeed/serve/place.h"
+#include "mfrisbeed/master/fetched.h"
 #include "mfrisbeed/master/slots.h"
 
 enum {
-	RUN_BLOCKS = 32,
-	READ_AHEAD_BYTES = 8 << 20,
-	SLOT_TRIES = 8,
-	UNICAST_CLIENTS = 16, /* unicast clients of one image at once; others ask again */
+	TRIES_MAX = 8,
+	STATUS_TAKEN = 98, /* of a frisbeed whose port is taken, or whose group has a server */
 	SECOND_US = 1000000,
-	STORE_CACHE_BYTES_EACH = 16 << 20,
+	SOON_US = 20000, /* a session that starts is looked at so often */
+	LASTED_US = 60000000, /* a process that ran for so long is begun again at once */
 };
 /* Bits a second, where neither the settings nor the card name a rate.  frisbeed has the same
  * default. */
@@ -44,47 +40,34 @@ rate_of(const struct settings *s)
 	return card != 0 ? card : RATE_DEFAULT;
 }
 
-static struct serve_config
-configure(const struct sessions *x)
+static int
+open_rate(struct sessions *x, struct err *e)
 {
-	struct serve_config c = { .session = &x->each,
-		.sessions_max = SLOTS_MAX,
-		.rate = rate_of(x->settings),
-		.unicast_too = true,
-		.engine = { .run_blocks = RUN_BLOCKS,
-		    .ahead = READ_AHEAD_BYTES / WIRE_BLOCK_BYTES / RUN_BLOCKS,
-		    .dynamic = x->settings->rate == 0,
-		    .idle_us = (int64_t)x->settings->idle_s * 1000000 } };
+	char path[PATH_BYTES];
 
-	if (c.engine.ahead > SERVER_AHEAD_MAX)
-		c.engine.ahead = SERVER_AHEAD_MAX;
-	c.engine.rate_bits = c.rate;
-	return c;
+	if (slots_rate_file(x, path, e) != 0)
+		return -1;
+	return budget_make(&x->budget, path, rate_of(x->settings),
+	    SLOTS_MAX * SESSIONS_UNICAST_CLIENTS, e);
 }
 
 int
-sessions_new(
-    struct sessions **out, const struct settings *s, struct history *history, struct err *e)
+sessions_new(struct sessions **out, const struct settings *s, const struct sessions_config *c,
+    struct err *e)
 {
 	struct sessions *x = calloc(1, sizeof *x);
 
 	if (x == NULL)
 		return err_nomem(e, "the sessions");
 	x->settings = s;
-	x->history = history;
-	x->cancel.whole = cancel_owner();
-	x->each = (struct session_config){ .store_cache = STORE_CACHE_BYTES_EACH,
-		.unicast_max = UNICAST_CLIENTS };
+	x->config = *c;
+	x->rate = s->rate;
+	x->idle_s = s->idle_s;
 	for (unsigned i = 0; i < SLOTS_MAX; i++)
-		x->slots[i].of = x;
-	struct serve_config c = configure(x);
-	x->rows = calloc(SESSION_CLIENT_ROWS, sizeof *x->rows);
-	int rc = x->rows != NULL ? mailbox_new(&x->started, SLOTS_MAX, e)
-				 : err_nomem(e, "the sessions");
-	if (rc == 0)
-		rc = serve_new(&x->serve, &c, e);
-	if (rc != 0) {
-		sessions_free(x);
+		x->slots[i] = (struct slot){ .of = x, .begin_us = UINT64_MAX };
+	slots_clean(x);
+	if (open_rate(x, e) != 0) {
+		free(x);
 		return -1;
 	}
 	*out = x;
@@ -102,15 +85,11 @@ sessions_free(struct sessions *x)
 {
 	if (x == NULL)
 		return;
-	atomic_store(&x->cancel.signal, SIGTERM);
-	for (unsigned i = 0; i < SLOTS_MAX; i++)
-		if (x->slots[i].name != NULL && x->slots[i].state == SESSIONS_STARTING)
-			pthread_join(x->slots[i].thread, NULL);
-	serve_free(x->serve);
+	starter_free(x->config.starter);
 	for (unsigned i = 0; i < SLOTS_MAX; i++)
 		slot_clear(&x->slots[i]);
-	mailbox_free(x->started);
-	free(x->rows);
+	slots_clean(x);
+	budget_free(x->budget);
 	free(x);
 }
 
@@ -240,9 +219,7 @@ begin(struct slot *at, const char *name, const struct catalog_entry *entry, stru
 {
 	const struct settings *s = at->of->settings;
 
-	at->state = SESSIONS_STARTING;
 	at->name = strdup(name);
-	at->parent = s->parent;
 	strcpy(at->iface, s->iface);
 	if (at->name == NULL || catalog_entry_copy(&at->entry, entry, e) != 0 ||
 	    slot_start(at, e) != 0) {
@@ -292,49 +269,51 @@ sessions_ask(struct sessions *x, const struct sessions_wish *w, struct sessions_
 	return 0;
 }
 
-void
-sessions_fds(const struct sessions *x, int fds[SESSIONS_FDS])
+int
+sessions_fd(const struct sessions *x)
 {
-	fds[0] = mailbox_fd(x->started);
-	fds[1] = serve_fd(x->serve);
+	return starter_fd(x->config.starter);
 }
 
-/* Tries the next group, when a start has failed because another server has the group, or another
- * program its port.  False: there is nothing to try. */
-static bool
-try_elsewhere(struct sessions *x, struct slot *at)
+bool
+sessions_lost(const struct sessions *x)
 {
-	struct err e = { 0 };
-	bool taken = (at->err.kind == ERR_REFUSED && at->err.os != ESTALE) ||
-	             at->err.os == EADDRINUSE;
-
-	if (at->state != SESSIONS_FAILED || !taken || at->unicast ||
-	    !choose_group(x, at->group_index + 1, &at->group_index, at->group))
-		return false;
-	at->state = SESSIONS_STARTING;
-	at->port = x->settings->port;
-	if (slot_start(at, &e) == 0)
-		return true;
-	at->state = SESSIONS_FAILED;
-	return false;
+	return x->lost;
 }
 
-/* Begins a session again, at its group and port, when its image did not arrive whole from
- * the parent; its clients go on.  False: it is not begun. */
+/* Starts a session once more.  False: that is not possible, and it has failed. */
 static bool
-begin_again(struct slot *at)
+start_again(struct slot *at)
 {
 	struct err e;
 
-	if (!at->entry.at_parent || at->tries >= SLOT_TRIES)
-		return false;
-	at->tries++;
-	at->state = SESSIONS_STARTING;
 	if (slot_start(at, &e) == 0)
 		return true;
 	at->state = SESSIONS_FAILED;
 	log_warn("%s", e.text);
 	return false;
+}
+
+/* Tries the next group, when a start has failed because another server has the group, or another
+ * program its port.  False: there is nothing to try. */
+static bool
+try_elsewhere(struct sessions *x, struct slot *at, const struct starter_news *n)
+{
+	if (n->killed || n->status != STATUS_TAKEN || at->unicast ||
+	    !choose_group(x, at->group_index + 1, &at->group_index, at->group))
+		return false;
+	at->port = x->settings->port;
+	return start_again(at);
+}
+
+/* Begins a session again, at its group and port; its clients go on.  False: it is not begun. */
+static bool
+begin_again(struct slot *at)
+{
+	if (at->tries >= TRIES_MAX)
+		return false;
+	at->tries++;
+	return start_again(at);
 }
 
 static void
@@ -347,100 +326,151 @@ note_failure(const struct slot *at, const struct err *why)
 	log_warn("session has failed name=%s: %s", at->name, why->text);
 	strcpy(v.image, at->name);
 	snprintf(v.why, sizeof v.why, "%.*s", HISTORY_WHY_BYTES - 1, why->text);
-	history_note(at->of->history, &v);
+	history_note(at->of->config.history, &v);
 }
 
-/* A session has ended by itself. */
+/* A session has ended.  One whose image did not arrive whole from the parent, and one that was
+ * killed, is begun again. */
 static void
-end(struct sessions *x, struct slot *at)
+end(struct slot *at, const struct starter_news *n, const struct said *s)
 {
-	struct serve_stats st = { .state = SESSION_ENDED };
-	struct err ignored;
+	bool failed = n->killed || n->status != 0;
 
-	(void)serve_stats(x->serve, at->number, &st, &ignored);
-	loads_note(at, st.state != SESSION_FAILED);
-	at->noted = 0;
-	serve_remove(x->serve, at->number, &ignored);
-	if (st.state == SESSION_FAILED)
-		note_failure(at, &st.err);
-	else
+	if (n->killed && clock_us() - at->began_us >= LASTED_US)
+		at->tries = 0;
+	if (!failed)
 		log_info("session has ended name=%s", at->name);
-	if (st.state != SESSION_FAILED || !begin_again(at))
+	else if (s->err.kind != ERR_NONE)
+		note_failure(at, &s->err);
+	else
+		note_failure(at, &at->err);
+	if (!failed || !(n->killed || at->entry.at_parent) || !begin_again(at))
 		slot_clear(at);
 }
 
-/* Has the session ended before it was known that it has started?  Then serve_take_ended() has
- * named it when no slot had its number. */
-static bool
-has_ended_early(const struct sessions *x, const struct slot *at)
+/* A session could not be begun. */
+static void
+fail(struct sessions *x, struct slot *at, const struct starter_news *n, const struct said *s)
 {
-	struct serve_stats st;
-	struct err ignored;
-
-	return at->state == SESSIONS_RUNNING &&
-	       serve_stats(x->serve, at->number, &st, &ignored) == 0 &&
-	       st.state != SESSION_SERVING;
+	if (s->err.kind != ERR_NONE)
+		at->err = s->err;
+	if (try_elsewhere(x, at, n))
+		return;
+	at->state = SESSIONS_FAILED;
+	note_failure(at, &at->err);
+	if (n->killed || at->tries > 0)
+		(void)begin_again(at);
 }
 
-static bool
-has_loads(const struct slot *at)
+/* The process of a session has ended. */
+static void
+on_end(struct sessions *x, struct slot *at, const struct starter_news *n)
 {
-	return at->name != NULL && at->state == SESSIONS_RUNNING;
+	bool again = n->killed || (n->status != 0 && at->entry.at_parent);
+	struct said said;
+
+	budget_forget(x->budget, n->pid);
+	fetched_forget(&at->entry, n->pid);
+	at->pid = 0;
+	err_set(&at->err, ERR_IO, "its frisbeed %s", n->why);
+	slot_look(at, !again, &said);
+	if (at->state == SESSIONS_STARTING && said.serves)
+		slot_started(at, &said);
+	if (at->state == SESSIONS_RUNNING)
+		end(at, n, &said);
+	else
+		fail(x, at, n, &said);
+}
+
+/* What the starter says.  True: the list of sessions has changed. */
+static bool
+take_news(struct sessions *x)
+{
+	struct starter_news n;
+	bool changed = false;
+	int rc;
+
+	while ((rc = starter_take(x->config.starter, &n)) == 1) {
+		struct slot *at = &x->slots[n.id];
+		if (at->name == NULL)
+			continue;
+		if (n.ended)
+			on_end(x, at, &n);
+		else
+			at->pid = n.pid;
+		changed = true;
+	}
+	x->lost = rc < 0;
+	return changed;
+}
+
+/* Begins the process of a session whose time has come. */
+static void
+begin_due(struct slot *at, uint64_t now_us)
+{
+	struct err e;
+
+	if (at->begin_us > now_us || slot_begin(at, &e) == 0)
+		return;
+	at->state = SESSIONS_FAILED;
+	at->err = e;
+	note_failure(at, &e);
+}
+
+/* Does its process run, and has it something to say? */
+static bool
+is_looked_at(const struct sessions *x, const struct slot *at)
+{
+	return at->name != NULL && at->pid != 0 &&
+	       (at->state == SESSIONS_STARTING ||
+	           (at->state == SESSIONS_RUNNING && x->config.history != NULL));
 }
 
 uint64_t
 sessions_deadline(const struct sessions *x)
 {
-	for (unsigned i = 0; x->history != NULL && i < SLOTS_MAX; i++)
-		if (has_loads(&x->slots[i]))
-			return x->look_us;
-	return UINT64_MAX;
+	uint64_t first = UINT64_MAX;
+
+	for (unsigned i = 0; i < SLOTS_MAX; i++) {
+		const struct slot *at = &x->slots[i];
+		if (is_looked_at(x, at) && at->look_us < first)
+			first = at->look_us;
+		if (at->name != NULL && at->begin_us < first)
+			first = at->begin_us;
+	}
+	return first;
 }
 
-/* Notes ended loads, once a second. */
-static void
-look_at_loads(struct sessions *x)
+/* Looks whether a session can be joined by now, often, and which loads have ended, once a
+ * second. */
+static bool
+look(struct slot *at, uint64_t now_us)
 {
-	uint64_t now = clock_us();
+	struct said said;
 
-	if (now < x->look_us || x->history == NULL)
-		return;
-	x->look_us = now + SECOND_US;
-	for (unsigned i = 0; i < SLOTS_MAX; i++)
-		if (has_loads(&x->slots[i]))
-			loads_note(&x->slots[i], false);
+	if (now_us < at->look_us)
+		return false;
+	slot_look(at, false, &said);
+	bool starts = at->state == SESSIONS_STARTING;
+	if (starts && said.serves)
+		slot_started(at, &said);
+	at->look_us = now_us + (at->state == SESSIONS_STARTING ? SOON_US : SECOND_US);
+	return starts && said.serves;
 }
 
 bool
 sessions_collect(struct sessions *x)
 {
-	struct event ev;
-	uint32_t number;
-	bool changed = false;
+	uint64_t now = clock_us();
+	bool changed = take_news(x);
 
-	while (mailbox_take(x->started, &ev)) {
-		struct slot *at = &x->slots[ev.n];
-		slot_started(at);
-		if (try_elsewhere(x, at))
-			continue;
-		if (at->state == SESSIONS_FAILED) {
-			note_failure(at, &at->err);
-			if (at->tries > 0 && begin_again(at))
-				continue;
-		}
-		if (has_ended_early(x, at))
-			end(x, at);
-		changed = true;
+	for (unsigned i = 0; i < SLOTS_MAX; i++) {
+		struct slot *at = &x->slots[i];
+		if (at->name != NULL)
+			begin_due(at, now);
+		if (is_looked_at(x, at))
+			changed |= look(at, now);
 	}
-	while (serve_take_ended(x->serve, &number))
-		for (unsigned i = 0; i < SLOTS_MAX; i++) {
-			struct slot *at = &x->slots[i];
-			if (!has_loads(at) || at->number != number)
-				continue;
-			end(x, at);
-			changed = true;
-		}
-	look_at_loads(x);
 	if (changed)
 		save(x);
 	return changed;
@@ -468,9 +498,9 @@ find_again(
 		return 0;
 	if (e->kind != ERR_ABSENT || s->parent_folder == NULL)
 		return -1;
-	return fetch_kept(x, s->parent_folder, name)
+	return fetched_find(x, s->parent_folder, name)
 	           ? 0
-	           : fetch_entry(x, s->parent_folder, name, &not_known, e);
+	           : fetched_entry(x, s->parent_folder, name, &not_known, e);
 }
 
 /* Begins the session of one line of the state. */
@@ -505,7 +535,7 @@ int
 sessions_resume(struct sessions *x, struct err *e)
 {
 	if (x->settings->parent_folder != NULL &&
-	    fetch_clean(x->settings->parent_folder, e) != 0)
+	    fetched_clean(x->settings->parent_folder, e) != 0)
 		return -1;
 	return state_read(x->settings, resume_one, x, e);
 }

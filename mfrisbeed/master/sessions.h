@@ -4,15 +4,17 @@
  *
  * A session is identified by the image's name and file: when another file has got the name,
  * the next client that asks gets another session, and the old one goes on for its clients.
- * All functions are called in one thread; sessions and their starts have threads of their
- * own. */
+ * Each session is a frisbeed of its own, which starter.h begins: one that is killed ends nobody
+ * else's load, and is begun again at its group and port.  All functions are called in one
+ * thread. */
 #ifndef MFRISBEED_MASTER_SESSIONS_H
 #define MFRISBEED_MASTER_SESSIONS_H
 
+#include "common/base/starter.h"
 #include "mfrisbeed/master/catalog.h"
 #include "mfrisbeed/master/history.h"
 
-enum { SESSIONS_FDS = 2 };
+enum { SESSIONS_UNICAST_CLIENTS = 16 }; /* of one image at once; others ask again */
 
 enum sessions_state { SESSIONS_STARTING, SESSIONS_RUNNING, SESSIONS_FAILED };
 
@@ -29,10 +31,18 @@ struct sessions_place {
 
 struct sessions;
 
+/* How sessions are begun; all is borrowed until sessions_free(), but the starter, which
+ * sessions_new() takes over when it succeeds. */
+struct sessions_config {
+	struct starter *starter;
+	struct history *history;   /* NULL: none is kept */
+	bool debug, quiet, syslog; /* what they log, and where */
+};
+
 /* Makes a table without sessions.  The settings are borrowed until sessions_settings() or
- * sessions_free(), and the history (NULL: none) until sessions_free().  ERR_NOMEM; ERR_IO. */
-int sessions_new(
-    struct sessions **, const struct settings *, struct history *, struct err *);
+ * sessions_free().  ERR_NOMEM; ERR_IO. */
+int sessions_new(struct sessions **, const struct settings *, const struct sessions_config *,
+    struct err *);
 /* Uses other settings from now on; sessions that run are not disturbed. */
 void sessions_settings(struct sessions *, const struct settings *);
 /* Ends all sessions.  The state folder keeps their list, and sessions_resume() begins them again.
@@ -57,16 +67,18 @@ bool sessions_find(struct sessions *, const struct sessions_wish *, struct sessi
 /* Finds the session of an image as sessions_find() does, and begins it where there is none.
  * A session that has failed is reported once, and forgotten; its group, and if need be its place in
  * the table, are used for others before that.  ERR_REFUSED: there are too many sessions, or no group
- * is left; ERR_IO: no thread; ERR_NOMEM. */
+ * is left; ERR_IO: the starter is gone; ERR_NOMEM. */
 int sessions_ask(struct sessions *, const struct sessions_wish *, struct sessions_place *,
     struct err *);
 
-/* Descriptors for poll(2): when one is readable, sessions_collect() has something to do. */
-void sessions_fds(const struct sessions *, int fds[SESSIONS_FDS]);
+/* A descriptor for poll(2): when it is readable, sessions_collect() has something to do. */
+int sessions_fd(const struct sessions *);
 /* When it has something to do although none is; UINT64_MAX: never. */
 uint64_t sessions_deadline(const struct sessions *);
 /* Takes over sessions that have started or ended.  True: there was one. */
 bool sessions_collect(struct sessions *);
+/* No session can be begun any more, because the starter has ended. */
+bool sessions_lost(const struct sessions *);
 /* The number of sessions, those that start or have failed included. */
 unsigned sessions_count(const struct sessions *);
 

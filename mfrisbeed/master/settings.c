@@ -193,7 +193,7 @@ static int
 take_parent(void *arg, const struct statement *l, struct err *e)
 {
 	struct settings *s = arg;
-	struct settings_parent *p = &s->parent;
+	struct fetch_parent *p = &s->parent;
 
 	for (size_t i = 3; i < l->n; i++) {
 		const char *token = statement_value(l->words[i], "token");

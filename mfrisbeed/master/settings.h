@@ -21,7 +21,7 @@
 
 #include "common/base/err.h"
 #include "common/net/allow.h"
-#include "common/wire/master_proof.h"
+#include "frisbeed/relay/fetch.h"
 
 struct settings_image {
 	char *name;
@@ -37,23 +37,13 @@ struct settings_rule {
 	size_t nnames;
 };
 
-enum { SETTINGS_HOST_BYTES = 256, SETTINGS_IFACE_BYTES = 64, SETTINGS_PATH_BYTES = 1024 };
-
-/* The master server that is asked for images that are not here. */
-struct settings_parent {
-	char host[SETTINGS_HOST_BYTES];   /* empty: there is no parent */
-	char iface[SETTINGS_IFACE_BYTES]; /* interface for its sessions; empty: by the route */
-	/* Its token, which is read at each request; empty: none. */
-	char token_file[SETTINGS_PATH_BYTES];
-};
-
 struct settings {
 	struct settings_image *images;
 	struct settings_rule *rules;
 	size_t nimages, nrules, image_cap, rule_cap;
 	char *folder, *store, *uploads, *state; /* NULL: not given */
-	char iface[SETTINGS_IFACE_BYTES]; /* empty: not given */
-	struct settings_parent parent;
+	char iface[FETCH_IFACE_BYTES]; /* empty: not given */
+	struct fetch_parent parent;
 	char *parent_folder; /* NULL: none */
 	uint64_t upload_max; /* bytes of one upload */
 	uint8_t group[4];    /* the first group; zeros: not given */

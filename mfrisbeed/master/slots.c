@@ -1,18 +1,23 @@
-/* slots.c: one session, from its start to its end (slots.h).  start() runs in a thread of
- * its own for each start, because opening an image, and asking whether another server has
- * its group, takes a quarter of a second and more.  sessions.c calls the rest, in the
- * master's first thread. */
+/* slots.c: one session, from the start of its frisbeed to its end (slots.h).  sessions.c calls
+ * this, in the master's first thread. */
 #include "mfrisbeed/master/slots.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "common/base/cancel.h"
+#include "common/base/args.h"
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/wire/addr.h"
-#include "mfrisbeed/master/fetch.h"
+#include "mfrisbeed/master/fetched.h"
+#include "mfrisbeed/master/loads.h"
+
+enum { SECOND_US = 1000000, PATIENT_TRIES = 1 };
 
 void
 slot_group(const struct settings *s, uint32_t index, uint8_t group[4])
@@ -24,107 +29,197 @@ slot_group(const struct settings *s, uint32_t index, uint8_t group[4])
 	memcpy(group, &first, sizeof first);
 }
 
-/* Begins to load an image that only the parent has; the source stays empty when the image is
- * here. */
-static int
-fetch(struct slot *x, struct source *source, struct err *e)
+int
+slots_rate_file(const struct sessions *x, char path[PATH_BYTES], struct err *e)
 {
-	x->bytes = x->entry.bytes;
-	x->mtime = x->entry.mtime;
-	if (!x->entry.at_parent || fetch_is_whole(&x->entry))
-		return 0;
-	if (x->tries > 0 && fetch_pause(x->tries, e) != 0)
-		return -1;
-	return fetch_begin(source, &x->parent, x->name, x->entry.place,
-	    (unsigned)(x - x->of->slots), &x->bytes, &x->mtime, e);
+	return path_in(path, x->settings->state, "rate", e);
 }
 
-static int
-serve_slot(struct slot *x, struct err *e)
+static uint32_t
+id_of(const struct slot *x)
 {
-	char addr[ADDR_TEXT_MAX], port[8];
-	struct net_options net = { .iface = x->iface[0] != '\0' && !x->unicast ? x->iface
-									       : NULL,
-		.unicast = x->unicast };
-	struct source source = { NULL, NULL };
-	struct serve_stats st;
-	struct place *p;
+	return (uint32_t)(x - x->of->slots);
+}
 
-	if (fetch(x, &source, e) != 0)
-		return -1;
-	addr_text(x->group, addr);
-	snprintf(port, sizeof port, "%u", x->port);
-	net.addr = addr;
-	net.port = port;
-	if (places_one(&p, x->entry.place, &net, e) != 0) {
-		source_close(&source);
-		return -1;
+/* The file of its process's statistics. */
+static int
+said_file(const struct slot *x, char path[PATH_BYTES], struct err *e)
+{
+	char name[32];
+
+	snprintf(name, sizeof name, "session-%u.json", id_of(x));
+	return path_in(path, x->of->settings->state, name, e);
+}
+
+void
+slots_clean(const struct sessions *x)
+{
+	DIR *d = opendir(x->settings->state);
+	const struct dirent *f;
+
+	while (d != NULL && (f = readdir(d)) != NULL)
+		if (strncmp(f->d_name, "session-", 8) == 0)
+			(void)unlinkat(dirfd(d), f->d_name, 0);
+	if (d != NULL)
+		closedir(d);
+}
+
+static bool
+is_fetched(const struct slot *x)
+{
+	return x->entry.at_parent && !fetched_is_whole(&x->entry);
+}
+
+static void
+add_parent(struct args *a, const struct slot *x)
+{
+	const struct settings *s = x->of->settings;
+
+	args_add(a, "--parent");
+	args_add(a, s->parent.host);
+	args_add(a, "--parent-name");
+	args_add(a, x->name);
+	if (s->parent.token_file[0] != '\0') {
+		args_add(a, "--parent-token");
+		args_add(a, s->parent.token_file);
 	}
-	p->store = x->entry.store;
-	p->device = x->entry.device;
-	p->inode = x->entry.inode;
-	int rc = serve_add_source(x->of->serve, p, source.ops != NULL ? &source : NULL,
-	    &x->number, e);
-	places_free(p, 1);
-	if (rc == 0)
-		rc = serve_stats(x->of->serve, x->number, &st, e);
-	const char *colon = rc == 0 ? strrchr(st.where, ':') : NULL;
-	if (colon != NULL)
-		x->port_got = (uint16_t)strtoul(colon + 1, NULL, 10);
-	return rc;
+	if (s->parent.iface[0] != '\0') {
+		args_add(a, "--parent-interface");
+		args_add(a, s->parent.iface);
+	}
 }
 
-static void *
-start(void *arg)
+static void
+add_log(struct args *a, const struct sessions_config *c)
 {
-	struct slot *x = arg;
+	if (c->debug)
+		args_add(a, "--debug");
+	if (c->quiet)
+		args_add(a, "--quiet");
+	if (c->syslog)
+		args_add(a, "--syslog");
+}
 
+/* What all sessions have alike. */
+static void
+add_common(struct args *a, const struct sessions *x, const char *said, const char *rate)
+{
+	args_add(a, "--stats");
+	args_add(a, said);
+	args_add(a, "--share");
+	args_add(a, rate);
+	args_addf(a, "--timeout=%" PRIu64, x->idle_s);
+	args_addf(a, "--unicast-clients=%d", SESSIONS_UNICAST_CLIENTS);
+	if (x->rate != 0)
+		args_addf(a, "--bandwidth=%" PRIu64, x->rate);
+	add_log(a, &x->config);
+}
+
+/* Where it is, and what it serves.  The place is part of the operand, so that no name of an image
+ * is taken for one. */
+static void
+add_place(struct args *a, const struct slot *x)
+{
+	char addr[ADDR_TEXT_MAX];
+
+	if (x->unicast)
+		args_add(a, "--unicast");
+	else if (x->iface[0] != '\0')
+		args_addf(a, "--interface=%s", x->iface);
+	if (x->entry.store != NULL)
+		args_addf(a, "--store=%s", x->entry.store);
+	if (x->entry.inode != 0)
+		args_addf(a, "--only-file=%ju:%ju", (uintmax_t)x->entry.device,
+		    (uintmax_t)x->entry.inode);
+	if (is_fetched(x))
+		add_parent(a, x);
+	args_add(a, "--");
+	args_addf(a, "%s@%s:%u", x->entry.place, addr_text(x->group, addr), x->port);
+}
+
+int
+slot_begin(struct slot *x, struct err *e)
+{
+	char said[PATH_BYTES], rate[PATH_BYTES];
+	struct args a = { 0 };
+
+	if (said_file(x, said, e) != 0 || slots_rate_file(x->of, rate, e) != 0)
+		return -1;
+	(void)unlink(said); /* what an earlier process has said */
+	x->begin_us = UINT64_MAX;
+	x->began_us = clock_us();
+	x->noted = 0;
+	x->look_us = 0;
 	x->err = (struct err){ 0 };
-	x->number = 0;
-	/* What failed and was tried again with success is no failure. */
-	if (serve_slot(x, &x->err) == 0)
-		x->err = (struct err){ 0 };
-	mailbox_put(x->of->started, SLOT_STARTED, (uint32_t)(x - x->of->slots));
-	return NULL;
+	add_common(&a, x->of, said, rate);
+	add_place(&a, x);
+	int rc = args_check(&a, e);
+	if (rc == 0)
+		rc = starter_begin(x->of->config.starter, id_of(x), a.v, e);
+	args_free(&a);
+	return rc == 0 ? 0 : err_ctx(e, "%s", x->name);
+}
+
+/* How long to wait, in seconds: a parent, or a disk, may need time until it can be asked again. */
+static unsigned
+pause_of(const struct slot *x)
+{
+	if (is_fetched(x))
+		return x->tries;
+	return x->tries > PATIENT_TRIES ? x->tries - PATIENT_TRIES : 0;
 }
 
 int
 slot_start(struct slot *x, struct err *e)
 {
-	struct cancel *mine = cancel_owner();
+	unsigned pause_s = pause_of(x);
 
-	cancel_work_for(&x->of->cancel);
-	int rc = thread_start(&x->thread, start, x);
-	cancel_work_for(mine);
-	if (rc == 0)
-		return 0;
-	e->os = rc;
-	return err_set(e, ERR_IO, "%s: cannot start a thread: %s", x->name, strerror(rc));
+	x->state = SESSIONS_STARTING;
+	if (pause_s == 0)
+		return slot_begin(x, e);
+	x->begin_us = clock_us() + pause_s * (uint64_t)SECOND_US;
+	return 0;
 }
 
 void
-slot_started(struct slot *x)
+slot_look(struct slot *x, bool over, struct said *out)
+{
+	struct loads l = { .of = x, .over = over, .last = x->noted };
+	char path[PATH_BYTES];
+	struct err e;
+
+	*out = (struct said){ .serves = false };
+	if (said_file(x, path, &e) == 0 && said_read(path, out, loads_note, &l, &e) != 0 &&
+	    e.kind != ERR_ABSENT)
+		log_warn("%s", e.text);
+	x->noted = l.last;
+}
+
+void
+slot_started(struct slot *x, const struct said *s)
 {
 	char addr[ADDR_TEXT_MAX];
 
-	pthread_join(x->thread, NULL);
-	if (x->err.kind != ERR_NONE) {
-		x->state = SESSIONS_FAILED;
-		return;
-	}
 	x->state = SESSIONS_RUNNING;
 	x->not_known = false;
-	x->entry.bytes = x->bytes;
-	x->entry.mtime = x->mtime;
-	x->port = x->port_got;
-	log_info("image is served name=%s group=%s port=%u", x->name,
-	    addr_text(x->group, addr), x->port);
+	x->port = s->port;
+	if (s->bytes != 0) {
+		x->entry.bytes = s->bytes;
+		x->entry.mtime = s->mtime;
+	}
+	log_info("image is served name=%s group=%s port=%u pid=%d", x->name,
+	    addr_text(x->group, addr), x->port, (int)x->pid);
 }
 
 void
 slot_clear(struct slot *x)
 {
+	char path[PATH_BYTES];
+	struct err ignored;
+
+	if (x->name != NULL && said_file(x, path, &ignored) == 0)
+		(void)unlink(path);
 	free(x->name);
 	catalog_entry_free(&x->entry);
-	*x = (struct slot){ .of = x->of };
+	*x = (struct slot){ .of = x->of, .begin_us = UINT64_MAX };
 }

@@ -2,18 +2,15 @@
 #ifndef MFRISBEED_MASTER_SLOTS_H
 #define MFRISBEED_MASTER_SLOTS_H
 
-#include <pthread.h>
-
-#include "common/base/cancel.h"
-#include "common/base/mailbox.h"
-#include "frisbeed/serve/serve.h"
+#include "common/base/path.h"
+#include "frisbeed/serve/budget.h"
 #include "mfrisbeed/master/history.h"
+#include "mfrisbeed/master/said.h"
 #include "mfrisbeed/master/sessions.h"
 
-enum { SLOTS_MAX = 256 }; /* as many as `group` has addresses by default */
+enum { SLOTS_MAX = STARTER_IDS }; /* as many as `group` has addresses by default */
 
-/* One session.  While it starts it belongs to its thread; the first thread reads only name,
- * entry and state, which the session's thread does not change. */
+/* One session. */
 struct slot {
 	char *name; /* NULL: the slot is free */
 	struct catalog_entry entry;
@@ -22,44 +19,46 @@ struct slot {
 	bool unicast;
 	uint8_t group[4]; /* unicast: the address of this host */
 	uint16_t port; /* before the start: the one to use, 0: the kernel chooses */
-	/* Copies of what the settings said when it began. */
-	char iface[SETTINGS_IFACE_BYTES]; /* empty: by the route */
-	struct settings_parent parent;
+	/* What the settings said when it began; empty: by the route. */
+	char iface[FETCH_IFACE_BYTES];
 	bool not_known; /* size and time of the parent's image are known after the start */
-	unsigned tries; /* how often it was begun again because the image did not arrive whole */
-	/* The outcome of the start: */
-	uint32_t number; /* of the session (serve.h) */
-	uint32_t noted;  /* client_row.ending of the last load that the history has */
-	uint16_t port_got;
-	uint64_t bytes;  /* size of the image; of a parent's image, as the parent says */
-	int64_t mtime;   /* its time, likewise */
-	struct err err;
-	pthread_t thread;
+	unsigned tries; /* how often it was begun again */
+	uint64_t begin_us; /* SESSIONS_STARTING: when its process is begun; UINT64_MAX: it was */
+	pid_t pid;         /* of its frisbeed; 0: it does not run */
+	uint64_t began_us; /* when that began */
+	uint64_t look_us;  /* when its statistics are read next */
+	uint32_t noted;    /* the last load of that process that the history has */
+	struct err err;    /* SESSIONS_FAILED: why */
 	struct sessions *of;
 };
 
 struct sessions {
 	const struct settings *settings;
-	struct cancel cancel; /* of the starts, and of the sessions that they start */
-	struct session_config each;
-	struct serve *serve;
-	struct history *history; /* NULL: none is kept */
-	struct client_row *rows; /* SESSION_CLIENT_ROWS, for loads.c */
-	uint64_t look_us;        /* when ended loads are noted next */
-	struct mailbox *started; /* SLOT_STARTED, n: the index of the slot */
+	struct sessions_config config;
+	uint64_t rate, idle_s; /* as the settings said at the start */
+	struct budget *budget; /* of all sessions; `rate` in the state folder */
+	bool lost;             /* the starter has ended */
 	struct slot slots[SLOTS_MAX];
 };
 
-enum { SLOT_STARTED };
-
-/* Begins to serve a slot's image, in a thread of its own.  ERR_IO: there is no thread. */
+/* Begins to serve a slot's image, after some seconds when it is begun again too often. */
 int slot_start(struct slot *, struct err *);
-/* Takes over what the thread of slot_start() did, after SLOT_STARTED. */
-void slot_started(struct slot *);
+/* Begins the process of a slot, which is due.  ERR_IO; ERR_NOMEM; ERR_USAGE. */
+int slot_begin(struct slot *, struct err *);
+/* Reads what its process says of itself, and notes loads.  over: it has ended, and with it all
+ * loads.  *out is all zeros when it has said nothing. */
+void slot_look(struct slot *, bool over, struct said *out);
+/* The session can be joined now. */
+void slot_started(struct slot *, const struct said *);
 /* Frees a slot whose session has ended. */
 void slot_clear(struct slot *);
 /* The group with this index, counted from the first group of the settings. */
 void slot_group(const struct settings *, uint32_t index, uint8_t group[4]);
+
+/* The file of the rate that all sessions share. */
+int slots_rate_file(const struct sessions *, char path[PATH_BYTES], struct err *);
+/* Removes what processes have said before. */
+void slots_clean(const struct sessions *);
 
 /* Writes the list of the sessions that run, or are begun at a known port, into the state folder.
  * ERR_IO names the file. */

@@ -155,6 +155,24 @@ check "the first load ends well" wait $a; check "and the second, of the base pro
 check "the data" cmp "$T/big" "$T/out1"; check "and this" cmp "$T/big" "$T/out2"
 check "it is served where it was: $before" grep -qx "$before" "$T/state/sessions"
 
+echo "== one of two sessions is killed in the middle of their loads"
+take random:30000000 disk=big2 disk.ndz=images/big2.ndz
+pid_of() { grep -o "is served name=$1 .*" "$T/master.log" | tail -n 1 | sed 's/.*pid=//'; }	# NAME
+served() { grep -c "is served name=$1 " "$T/master.log"; }
+rm -f "$T/stats1" "$T/stats2"
+get 1 big.ndz "$T/out1" --stats "$T/stats1" & a=$!; get 2 big2.ndz "$T/out2" --stats "$T/stats2" & b=$!
+begins $a has_chunks 1 && begins $b has_chunks 2 || fail "they do not begin"
+before=$(grep big.ndz "$T/state/sessions") pid=$(pid_of big.ndz) other=$(pid_of big2.ndz) times=$(served big2.ndz)
+check "each is a process of its own: $pid, $other" [ "$pid" != "$other" ]
+kill -9 "$pid"
+check "the log says so" settled "session has failed name=big.ndz: its frisbeed was ended by signal 9"
+check "the load of the other one ends well" wait $b; check "its data" cmp "$T/big2" "$T/out2"
+check "and the load of the one that was killed" wait $a; check "its data" cmp "$T/big" "$T/out1"
+check "it is served where it was: $before" grep -qx "$before" "$T/state/sessions"
+check "by another process" [ "$(pid_of big.ndz)" != "$pid" ]
+check "and the other one as before" [ "$(served big2.ndz)" = "$times" ]
+check "which runs" kill -0 "$other"
+
 echo "== settings are read again"
 sed -i "s,^image first.*,image other $T/images/image5.ndz," "$T/conf"; kill -HUP $MASTER
 settled "were read again"; check "a new name" get 3 other "$T/out"; check "its data" cmp "$T/disk5" "$T/out"
@@ -163,4 +181,5 @@ check "the log says what needs a restart" settled "another rate or idle takes ef
 echo "nonsense" >> "$T/conf"; kill -HUP $MASTER
 settled "are not changed"; check "wrong settings change nothing" get 3 other "$T/out"
 kill $MASTER; wait $MASTER; check "SIGTERM ends it with 0" [ $? = 0 ]
+check "and all of its sessions" [ ! -e /proc/"$(pid_of big.ndz)" ]
 finish

@@ -1,9 +1,13 @@
 /* One rate, shared: members that want all of it, little of it, or nothing. */
 #include "frisbeed/serve/budget.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "common/wire/wire.h"
 #include "frisbeed/server/server_pace.h"
-#include "tests/t.h"
+#include "tests/unit/scratch.h"
 
 enum { BLOCK_BITS = WIRE_BLOCK_COST_BITS };
 enum { TOTAL = 100000000, TICK_US = 100000, MEMBERS = 8 };
@@ -219,9 +223,50 @@ test_room(void)
 	budget_free(b);
 }
 
+/* A rate in a file, which another process has opened, too.  When that is killed, its part is there
+ * for the others as soon as somebody says so. */
+static void
+test_shared(void)
+{
+	struct budget *b = NULL, *none = NULL;
+	uint64_t now = 0;
+	struct sender s;
+	struct err e;
+	int ready[2];
+	char c;
+
+	T_CHECK(budget_make(&b, in_scratch("rate"), TOTAL, MEMBERS, &e) == 0);
+	T_CHECK(pipe(ready) == 0);
+	pid_t child = fork();
+	if (child == 0) {
+		struct budget *mine = NULL;
+		if (budget_open(&mine, in_scratch("rate"), &e) == 0)
+			enter(mine, &s, TOTAL, now);
+		_exit(mine == NULL || write(ready[1], "", 1) != 1 || pause() == 0);
+	}
+	T_CHECK(read(ready[0], &c, 1) == 1);
+	enter(b, &s, TOTAL, now);
+	run(b, &s, 1, &now, 10);
+	T_CHECK(s.rate <= TOTAL / 10); /* the other one has been granted all, and is silent */
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	budget_forget(b, child);
+	run(b, &s, 1, &now, 10);
+	T_CHECK(near(s.rate, TOTAL));
+	budget_free(b);
+	T_CHECK(budget_open(&none, in_scratch("absent"), &e) == -1 && e.kind == ERR_IO);
+	T_CHECK(sh("head -c 3000 /dev/zero > zeros; head -c 100 rate > cut; : > empty") == 0);
+	T_CHECK(budget_open(&none, in_scratch("zeros"), &e) == -1 && e.kind == ERR_FORMAT);
+	T_CHECK(budget_open(&none, in_scratch("cut"), &e) == -1 && e.kind == ERR_FORMAT);
+	T_CHECK(budget_open(&none, in_scratch("empty"), &e) == -1 && e.kind == ERR_FORMAT);
+	T_CHECK(none == NULL);
+}
+
 int
 main(void)
 {
+	scratch_init();
+	test_shared();
 	test_alone();
 	test_fair();
 	test_slow();

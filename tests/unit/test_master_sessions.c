@@ -1,51 +1,68 @@
 /* Sessions of mfrisbeed.  One is begun again at its group, because its clients wait there, while the
- * parent that has its image is away: it stays in the list for a restart, and where no thread can be
- * started it counts as failed.  Another one ends before it is known that it has started.  One that
- * has failed leaves its group to others; one whose port is taken keeps its group where no other
- * group is free.  One whose image was replaced since it was found serves neither file. */
+ * parent that has its image is away: it stays in the list for a restart, and where nothing can be
+ * started it counts as failed.  One that is killed is begun again where it was, and another one is
+ * not disturbed; one that is killed again and again is given up.  One that has failed leaves its
+ * group to others; one whose port is taken keeps its group where no other group is free.  One whose
+ * image was replaced since it was found serves neither file. */
 #include <arpa/inet.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
-#include "mfrisbeed/master/fetch.h"
+#include "mfrisbeed/master/fetched.h"
 #include "mfrisbeed/master/slots.h"
 #include "tests/unit/scratch.h"
 
-enum { LIMIT_MS = 60000, TURN_MS = 100, SLOW_US = 500000 };
+enum { LIMIT_US = 60000000, TURN_MS = 20 };
 
 static const char line[] = "session web.ndz 239.192.70.1 5555\n";
 static struct settings settings;
-static bool no_threads;
-/* Threads until one begins whose start takes long, and until one cannot be started; 0: none. */
-static atomic_int till_slow, till_none;
+static char program[512];
 static struct err e;
 
-/* The C library's function, slower where that is wanted, or the failure of a system that has no room
- * for another thread. */
-int
-pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
+static struct sessions *
+open_sessions(const struct settings *s)
 {
-	int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+	struct sessions_config c = { .quiet = true };
+	struct sessions *x = NULL;
 
-	void *found = dlsym(RTLD_NEXT, "pthread_create");
+	T_CHECK(starter_new(&c.starter, program, in_scratch("state/starter"), &e) == 0);
+	T_CHECK(sessions_new(&x, s, &c, &e) == 0);
+	return x;
+}
 
-	memcpy(&real, &found, sizeof real);
-	if (no_threads || (till_none > 0 && --till_none == 0))
-		return EAGAIN;
-	bool slow = till_slow > 0 && --till_slow == 0;
-	int rc = real(t, attr, run, arg);
-	if (slow)
-		usleep(SLOW_US);
-	return rc;
+/* One turn of the master's loop. */
+static void
+turn(struct sessions *x)
+{
+	struct pollfd p = { .fd = sessions_fd(x), .events = POLLIN };
+
+	poll(&p, 1, TURN_MS);
+	sessions_collect(x);
+}
+
+/* Turns until the session of this image is in that state, or in none of the table. */
+static bool
+becomes(struct sessions *x, const struct sessions_wish *w, enum sessions_state want)
+{
+	uint64_t until = clock_us() + LIMIT_US;
+	struct sessions_place p;
+
+	while (clock_us() < until) {
+		if (!sessions_find(x, w, &p))
+			return false;
+		if (p.state == want)
+			return true;
+		turn(x);
+	}
+	return false;
 }
 
 static void
@@ -87,65 +104,67 @@ state_of_it(struct sessions *x)
 }
 
 static void
-wait_for_start(struct sessions *x)
-{
-	int fds[SESSIONS_FDS];
-
-	sessions_fds(x, fds);
-	struct pollfd p = { .fd = fds[0], .events = POLLIN };
-	T_CHECK(poll(&p, 1, LIMIT_MS) == 1);
-}
-
-static void
 test_begun_again(void)
 {
-	struct sessions *x = NULL;
+	struct sessions *x = open_sessions(&settings);
+	uint64_t until = clock_us() + LIMIT_US;
 
-	T_CHECK(sessions_new(&x, &settings, NULL, &e) == 0);
 	T_CHECK(sessions_resume(x, &e) == 0);
 	T_CHECK(state_of_it(x) == SESSIONS_STARTING);
 	T_CHECK(state_save(x, &e) == 0);
 	T_CHECK(is_in_the_list());
-	wait_for_start(x);
-	sessions_collect(x); /* it has failed, and is begun again */
+	while (x->slots[0].tries < 2 && clock_us() < until)
+		turn(x); /* it fails, and is begun again */
+	T_CHECK(x->slots[0].tries == 2);
 	T_CHECK(state_of_it(x) == SESSIONS_STARTING);
-	wait_for_start(x);
-	no_threads = true;
-	sessions_collect(x);
-	no_threads = false;
+	starter_free(x->config.starter);
+	x->config.starter = NULL;
+	T_CHECK(starter_new(&x->config.starter, "/nonexistent", in_scratch("state/starter"), &e) ==
+	        0);
+	x->slots[0].tries = 8;
+	while (state_of_it(x) == SESSIONS_STARTING && clock_us() < until)
+		turn(x);
 	T_CHECK(state_of_it(x) == SESSIONS_FAILED);
 	sessions_free(x);
 }
 
-/* Its thread has no reader, because there is no room for another thread, and ends at once; the
- * thread that has started it is told so late. */
+/* Two sessions run, and one of them is killed. */
 static void
-test_ends_early(void)
+test_killed(void)
 {
-	struct sessions_place p;
-	struct catalog_entry entry = { 0 };
-	struct sessions *x = NULL;
-	bool there = true;
+	struct catalog_entry one = { 0 }, two = { 0 };
+	struct sessions_place was, other, is;
+	struct sessions *x;
 
-	T_CHECK(sh("head -c 5000 /dev/zero > images/one.ndz") == 0);
-	T_CHECK(catalog_find(&entry, &settings, "one.ndz", &e) == 0);
-	const struct sessions_wish w = { "one.ndz", &entry, NULL };
-	T_CHECK(sessions_new(&x, &settings, NULL, &e) == 0);
-	till_slow = 2;
-	till_none = 3;
-	T_CHECK(sessions_ask(x, &w, &p, &e) == 0);
-	for (int i = 0; i < LIMIT_MS / TURN_MS && there; i++) {
-		int fds[SESSIONS_FDS];
-		sessions_fds(x, fds);
-		struct pollfd fd[] = { { fds[0], POLLIN, 0 }, { fds[1], POLLIN, 0 } };
-		poll(fd, 2, TURN_MS);
-		sessions_collect(x);
-		there = sessions_find(x, &w, &p);
-	}
-	T_CHECK(till_none == 0);
-	T_CHECK(!there);
+	T_CHECK(sh("rm -f state/sessions") == 0);
+	T_CHECK(sh("head -c 5000 /dev/zero > images/one.ndz; cp images/one.ndz images/two.ndz") == 0);
+	T_CHECK(catalog_find(&one, &settings, "one.ndz", &e) == 0);
+	T_CHECK(catalog_find(&two, &settings, "two.ndz", &e) == 0);
+	const struct sessions_wish w1 = { "one.ndz", &one, NULL }, w2 = { "two.ndz", &two, NULL };
+	x = open_sessions(&settings);
+	T_CHECK(sessions_ask(x, &w1, &was, &e) == 0 && sessions_ask(x, &w2, &other, &e) == 0);
+	T_CHECK(becomes(x, &w1, SESSIONS_RUNNING) && becomes(x, &w2, SESSIONS_RUNNING));
+	T_CHECK(sessions_find(x, &w1, &was) && sessions_find(x, &w2, &other));
+	pid_t first = x->slots[0].pid, second = x->slots[1].pid;
+	T_CHECK(first > 0 && second > 0 && first != second);
+	T_CHECK(kill(first, SIGKILL) == 0);
+	T_CHECK(becomes(x, &w1, SESSIONS_STARTING));
+	T_CHECK(becomes(x, &w1, SESSIONS_RUNNING));
+	T_CHECK(x->slots[0].pid > 0 && x->slots[0].pid != first);
+	T_CHECK(sessions_find(x, &w1, &is) && is.port == was.port &&
+	        memcmp(is.addr, was.addr, sizeof is.addr) == 0);
+	T_CHECK(x->slots[1].pid == second);
+	T_CHECK(sessions_find(x, &w2, &is) && is.state == SESSIONS_RUNNING &&
+	        is.port == other.port);
+	x->slots[0].tries = 8;
+	T_CHECK(kill(x->slots[0].pid, SIGKILL) == 0);
+	T_CHECK(!becomes(x, &w1, SESSIONS_FAILED)); /* it is not in the table any more */
+	T_CHECK(sessions_find(x, &w2, &is) && is.state == SESSIONS_RUNNING);
 	sessions_free(x);
-	catalog_entry_free(&entry);
+	T_CHECK(kill(second, 0) == -1 && errno == ESRCH);
+	T_CHECK(sh("ls state/session-*") != 0);
+	catalog_entry_free(&one);
+	catalog_entry_free(&two);
 }
 
 /* Settings for this number of groups, beginning with the group of the saved session. */
@@ -181,8 +200,8 @@ test_failed_keeps_no_group(void)
 	struct catalog_entry empty = { 0 }, one = { 0 };
 	const struct sessions_wish bad = { "empty.ndz", &empty, NULL };
 	const struct sessions_wish good = { "one.ndz", &one, NULL };
-	struct sessions *x = NULL;
 	struct sessions_place p;
+	struct sessions *x;
 	struct settings s;
 
 	parse_groups(&s, 1);
@@ -190,17 +209,13 @@ test_failed_keeps_no_group(void)
 	T_CHECK(sh("head -c 5000 /dev/zero > images/one.ndz") == 0);
 	T_CHECK(catalog_find(&empty, &s, "empty.ndz", &e) == 0);
 	T_CHECK(catalog_find(&one, &s, "one.ndz", &e) == 0);
-	T_CHECK(sessions_new(&x, &s, NULL, &e) == 0);
+	x = open_sessions(&s);
 	T_CHECK(sessions_ask(x, &bad, &p, &e) == 0);
-	wait_for_start(x);
-	sessions_collect(x);
-	T_CHECK(sessions_find(x, &bad, &p) && p.state == SESSIONS_FAILED);
+	T_CHECK(becomes(x, &bad, SESSIONS_FAILED));
 	fill_with_failed(x);
 	T_CHECK(sessions_ask(x, &good, &p, &e) == 0);
 	T_CHECK(p.state == SESSIONS_STARTING);
-	wait_for_start(x);
-	sessions_collect(x);
-	T_CHECK(sessions_find(x, &good, &p) && p.state == SESSIONS_RUNNING);
+	T_CHECK(becomes(x, &good, SESSIONS_RUNNING) && sessions_find(x, &good, &p));
 	T_CHECK(memcmp(p.server, "\x7f\0\0\1", sizeof p.server) == 0);
 	sessions_free(x);
 	catalog_entry_free(&empty);
@@ -215,18 +230,16 @@ test_replaced(const char *how)
 {
 	struct catalog_entry found = { 0 };
 	const struct sessions_wish w = { "two.ndz", &found, NULL };
-	struct sessions *x = NULL;
 	struct sessions_place p;
+	struct sessions *x;
 
 	T_CHECK(sh("rm -f state/sessions images/two.ndz; head -c 5000 /dev/zero > images/two.ndz") == 0);
 	T_CHECK(sh("head -c 5000 /dev/zero > elsewhere") == 0);
 	T_CHECK(catalog_find(&found, &settings, "two.ndz", &e) == 0);
 	T_CHECK(sh("%s", how) == 0);
-	T_CHECK(sessions_new(&x, &settings, NULL, &e) == 0);
+	x = open_sessions(&settings);
 	T_CHECK(sessions_ask(x, &w, &p, &e) == 0 && p.state == SESSIONS_STARTING);
-	wait_for_start(x);
-	sessions_collect(x);
-	T_CHECK(sessions_find(x, &w, &p) && p.state == SESSIONS_FAILED);
+	T_CHECK(becomes(x, &w, SESSIONS_FAILED) && sessions_find(x, &w, &p));
 	T_CHECK(p.err.kind == ERR_REFUSED && strstr(p.err.text, "was replaced") != NULL);
 	sessions_free(x);
 	catalog_entry_free(&found);
@@ -264,7 +277,7 @@ test_keeps_its_group(void)
 {
 	static const uint8_t group[4] = { 239, 192, 70, 1 };
 	struct catalog_entry kept, one = { 0 };
-	struct sessions *x = NULL;
+	struct sessions *x;
 	struct sessions_place p;
 	struct settings s;
 	uint16_t port;
@@ -273,19 +286,17 @@ test_keeps_its_group(void)
 	int fd = take_port(&port);
 	save_session(port);
 	T_CHECK(sh("head -c 5000 /dev/zero > kept/web.ndz") == 0);
-	T_CHECK(fetch_kept(&kept, s.parent_folder, "web.ndz"));
+	T_CHECK(fetched_find(&kept, s.parent_folder, "web.ndz"));
 	T_CHECK(catalog_find(&one, &s, "one.ndz", &e) == 0);
 	const struct sessions_wish w = { "web.ndz", &kept, NULL },
 				   other = { "one.ndz", &one, NULL };
-	T_CHECK(sessions_new(&x, &s, NULL, &e) == 0);
+	x = open_sessions(&s);
+	uint64_t until = clock_us() + LIMIT_US;
 	T_CHECK(sessions_resume(x, &e) == 0);
 	T_CHECK(sessions_ask(x, &other, &p, &e) == 0);
 	T_CHECK(p.addr[3] == 2);
-	/* Both sessions start, and tell so in any order; the first one starts again. */
-	for (int i = 0; i < 10 && x->slots[0].tries < 2; i++) {
-		wait_for_start(x);
-		sessions_collect(x);
-	}
+	while (x->slots[0].tries < 2 && clock_us() < until)
+		turn(x);
 	T_CHECK(x->slots[0].tries == 2);
 	T_CHECK(sessions_find(x, &w, &p) && p.state == SESSIONS_STARTING);
 	T_CHECK(memcmp(p.addr, group, sizeof group) == 0);
@@ -303,18 +314,28 @@ has_openat2(void)
 	return syscall(SYS_openat2, -1, NULL, NULL, 0) == 0 || errno != ENOSYS;
 }
 
+/* Is the program that serves a session here? */
+static bool
+has_frisbeed(void)
+{
+	const char *bin = getenv("BIN");
+
+	snprintf(program, sizeof program, "%s/frisbeed", bin != NULL ? bin : "build/bin");
+	return access(program, X_OK) == 0;
+}
+
 int
 main(void)
 {
-	if (!has_openat2()) {
-		puts("there is no openat2(2) here");
+	if (!has_openat2() || !has_frisbeed()) {
+		puts("there is no openat2(2) or no frisbeed here");
 		return 77;
 	}
 	scratch_init();
 	log_open("test", true, LOG_LEVEL_ERR);
 	make_settings();
 	test_begun_again();
-	test_ends_early();
+	test_killed();
 	test_failed_keeps_no_group();
 	test_keeps_its_group();
 	test_replaced("ln -sf ../elsewhere images/two.ndz");

@@ -290,7 +290,7 @@ test_together(void)
 	struct place both[] = { *good_place, *bad_place };
 	uint32_t number[2];
 
-	T_CHECK(serve_open(s, both, 2, number, &e) == 0);
+	T_CHECK(serve_open(s, both, 2, NULL, number, &e) == 0);
 	T_CHECK(stats_of(s, number[0]).state == SESSION_OPEN);
 	T_CHECK(stats_of(s, number[0]).seconds == 0);
 	T_CHECK(stats_of(s, number[1]).state == SESSION_FAILED);
@@ -301,7 +301,7 @@ test_together(void)
 	T_CHECK(serve_start(s, number[0], &e) != 0);
 	T_CHECK(e.kind == ERR_REFUSED);
 	check_serving(s, number[0]);
-	T_CHECK(serve_open(s, both, 2, number, &e) != 0);
+	T_CHECK(serve_open(s, both, 2, NULL, number, &e) != 0);
 	T_CHECK(e.kind == ERR_REFUSED);
 	T_CHECK(number[0] == 0);
 	T_CHECK(number[1] == 0);

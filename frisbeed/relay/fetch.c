@@ -1,12 +1,10 @@
-/* fetch.c: fetches images of the parent master (fetch.h).  parents.c asks in threads of its own,
- * slots.c fetches in the thread that starts a session, and sessions.c calls the rest in the
- * master's first thread; keep() runs in the thread of the load. */
-#include "mfrisbeed/master/fetch.h"
+/* fetch.c: fetches images of a parent master (fetch.h).  frisbeed's daemon.c begins it in the
+ * program's first thread, and mfrisbeed asks in threads of its own; keep() runs in the thread of
+ * the load. */
+#include "frisbeed/relay/fetch.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,24 +22,20 @@
 #include "common/net/netopts.h"
 #include "common/wire/addr.h"
 #include "frisbee/load/load_source.h"
-#include "mfrisbeed/master/names.h"
 
 enum {
-	TRY_AGAIN_S = 2,  /* a parent that is restarted is there again after seconds */
+	TRY_AGAIN_US = 2000000, /* a parent that is restarted is there again after seconds */
 	/* After this silence a load ends, and the parent is asked again, since it may serve the
 	 * image elsewhere by now. */
 	SILENCE_S = 30,
 };
 /* How long a parent may tell us to try again: its own parent may just be sending the image. */
 #define PATIENCE_US UINT64_C(60000000)
-/* Part of the name of a file that still arrives.  No encoded name has it (names.h). */
-static const char arriving[] = "%arriving-";
-enum { NUMBER_DIGITS = 10 };
 
 /* Asks with the token that is in its file now.  Without one the parent is not asked: whoever needs a
  * token must not be taken for somebody who has none. */
 static int
-ask_parent(const struct settings_parent *p, const struct master_get *m,
+ask_parent(const struct fetch_parent *p, const struct master_get *m,
     struct master_get_reply *r, struct err *e)
 {
 	uint8_t token[MASTER_TOKEN_BYTES];
@@ -56,7 +50,7 @@ ask_parent(const struct settings_parent *p, const struct master_get *m,
 }
 
 int
-fetch_ask(const struct settings_parent *p, const char *name, bool status_only,
+fetch_ask(const struct fetch_parent *p, const char *name, bool status_only,
     struct master_get_reply *r, struct err *e)
 {
 	struct master_get m = { .methods = MASTER_MULTICAST, .status_only = status_only };
@@ -73,64 +67,12 @@ fetch_ask(const struct settings_parent *p, const char *name, bool status_only,
 	    "%s: the parent %s %s", name, p->host, master_error_text(r->error));
 }
 
-static int64_t
-mtime_of(const struct master_get_reply *r)
+int64_t
+fetch_mtime(const struct master_get_reply *r)
 {
 	struct rd at = rd_from(r->signature.bytes, sizeof r->signature.bytes);
 
 	return r->signature.type == MASTER_SIGNATURE_MTIME ? (int64_t)rd_be32(&at) : 0;
-}
-
-static int
-place_of(char **path, const char *folder, const char *name, struct err *e)
-{
-	char file[NAMES_ENCODED_BYTES];
-
-	names_encode(name, file);
-	if (strlen(file) + sizeof arriving + NUMBER_DIGITS > NAME_MAX)
-		return err_set(e, ERR_USAGE,
-		    "%s: the name is too long for a file that the parent's image is kept in",
-		    name);
-	return asprintf(path, "%s/%s", folder, file) < 0 ? err_nomem(e, name) : 0;
-}
-
-int
-fetch_entry(struct catalog_entry *x, const char *folder, const char *name,
-    const struct master_get_reply *r, struct err *e)
-{
-	*x = (struct catalog_entry){ .at_parent = true,
-		.bytes = r->bytes,
-		.mtime = mtime_of(r) };
-	return place_of(&x->place, folder, name, e);
-}
-
-bool
-fetch_kept(struct catalog_entry *x, const char *folder, const char *name)
-{
-	struct err ignored;
-	struct stat st;
-
-	*x = (struct catalog_entry){ .at_parent = true };
-	if (place_of(&x->place, folder, name, &ignored) != 0)
-		return false;
-	if (stat(x->place, &st) != 0 || !S_ISREG(st.st_mode)) {
-		catalog_entry_free(x);
-		return false;
-	}
-	x->bytes = (uint64_t)st.st_size;
-	x->mtime = st.st_mtim.tv_sec;
-	return true;
-}
-
-/* An image of which the time is not known, as an image of a store, may change without notice, and
- * never counts as whole. */
-bool
-fetch_is_whole(const struct catalog_entry *x)
-{
-	struct stat st;
-
-	return x->mtime != 0 && stat(x->place, &st) == 0 && S_ISREG(st.st_mode) &&
-	       (uint64_t)st.st_size == x->bytes && st.st_mtim.tv_sec == x->mtime;
 }
 
 /* What keep() needs to know when the load ends. */
@@ -151,7 +93,7 @@ free_fetched(struct fetched *f)
 }
 
 static struct fetched *
-new_fetched(const char *name, const char *place, unsigned number, int64_t mtime)
+new_fetched(const char *name, const char *place, int64_t mtime)
 {
 	struct fetched *f = calloc(1, sizeof *f);
 
@@ -160,7 +102,7 @@ new_fetched(const char *name, const char *place, unsigned number, int64_t mtime)
 	f->name = strdup(name);
 	f->place = strdup(place);
 	f->mtime = mtime;
-	if (asprintf(&f->arriving, "%s%s%u", place, arriving, number) < 0)
+	if (asprintf(&f->arriving, "%s%s%d", place, FETCH_ARRIVING, (int)getpid()) < 0)
 		f->arriving = NULL;
 	if (f->name != NULL && f->place != NULL && f->arriving != NULL)
 		return f;
@@ -189,17 +131,17 @@ keep(void *arg, int rc, const struct err *why)
 	free_fetched(f);
 }
 
-int
-fetch_pause(unsigned seconds, struct err *e)
+static int
+rest(struct err *e)
 {
-	timed_pause(clock_us() + seconds * UINT64_C(1000000));
+	timed_pause(clock_us() + TRY_AGAIN_US);
 	return cancel_check(e);
 }
 
 /* Asks the parent at which group and port it serves the image, repeatedly while the reply
  * is to try again. */
 static int
-locate(const struct settings_parent *p, const char *name, struct master_get_reply *r,
+locate(const struct fetch_parent *p, const char *name, struct master_get_reply *r,
     struct err *e)
 {
 	uint64_t until = clock_us() + PATIENCE_US;
@@ -209,7 +151,7 @@ locate(const struct settings_parent *p, const char *name, struct master_get_repl
 			e->kind = ERR_IO; /* it was asked often enough */
 		if (e->kind != ERR_REFUSED)
 			return -1;
-		if (fetch_pause(TRY_AGAIN_S, e) != 0)
+		if (rest(e) != 0)
 			return -1;
 	}
 	if (ask_check_place(r, MASTER_MULTICAST, e) != 0)
@@ -218,8 +160,8 @@ locate(const struct settings_parent *p, const char *name, struct master_get_repl
 }
 
 int
-fetch_begin(struct source *s, const struct settings_parent *p, const char *name,
-    const char *place, unsigned number, uint64_t *bytes, int64_t *mtime, struct err *e)
+fetch_begin(struct source *s, const struct fetch_parent *p, const char *name,
+    const char *place, uint64_t *bytes, int64_t *mtime, struct err *e)
 {
 	struct load_config c = { .has_server = true,
 		.silence_us = SILENCE_S * UINT64_C(1000000),
@@ -237,8 +179,8 @@ fetch_begin(struct source *s, const struct settings_parent *p, const char *name,
 	if (net_options_resolve(&net, &c.net, e) != 0)
 		return -1;
 	*bytes = r.bytes;
-	*mtime = mtime_of(&r);
-	struct fetched *f = new_fetched(name, place, number, *mtime);
+	*mtime = fetch_mtime(&r);
+	struct fetched *f = new_fetched(name, place, *mtime);
 	if (f == NULL)
 		return err_nomem(e, name);
 	c.arg = f;
@@ -248,19 +190,4 @@ fetch_begin(struct source *s, const struct settings_parent *p, const char *name,
 		free_fetched(f);
 	free(path);
 	return rc;
-}
-
-int
-fetch_clean(const char *folder, struct err *e)
-{
-	DIR *d = opendir(folder);
-	struct dirent *x;
-
-	if (d == NULL)
-		return err_os(e, "%s", folder);
-	while ((x = readdir(d)) != NULL)
-		if (strstr(x->d_name, arriving) != NULL)
-			(void)unlinkat(dirfd(d), x->d_name, 0);
-	closedir(d);
-	return 0;
 }

@@ -1,0 +1,129 @@
+/* said.c: reads what a session's frisbeed says of itself (said.h).  slots.c calls this, in the
+ * master's first thread. */
+#include "mfrisbeed/master/said.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/child.h"
+#include "common/base/jtree.h"
+#include "common/wire/addr.h"
+
+enum { STATS_BYTES_MAX = 16 << 20 };
+
+/* A number that is not negative, or 0. */
+static double
+number(const struct jtree *o, const char *key)
+{
+	double v = jtree_number(jtree_get(o, key), 0);
+
+	return v > 0 && v < 1e15 ? v : 0;
+}
+
+static bool
+is(const struct jtree *o, const char *key, const char *text)
+{
+	const char *has = jtree_text(jtree_get(o, key));
+
+	return has != NULL && strcmp(has, text) == 0;
+}
+
+static enum history_outcome
+outcome_of(const struct jtree *last)
+{
+	return is(last, "outcome", "done")     ? HISTORY_DONE
+	       : is(last, "outcome", "failed") ? HISTORY_FAILED
+	       : is(last, "outcome", "left")   ? HISTORY_LEFT
+	                                       : HISTORY_GONE;
+}
+
+/* False: it has no address. */
+static bool
+read_client(const struct jtree *c, struct said_client *out)
+{
+	const char *address = jtree_text(jtree_get(c, "address"));
+	const struct jtree *last = jtree_get(c, "last_load");
+	struct err ignored;
+
+	*out = (struct said_client){ .ending = (uint32_t)number(last, "number"),
+		.how = outcome_of(last),
+		.began_us = (uint64_t)number(last, "began_us"),
+		.ended_us = (uint64_t)number(last, "ended_us"),
+		.seconds = (uint32_t)number(last, "seconds"),
+		.bytes_written = (uint64_t)number(last, "bytes_written"),
+		.loading = number(c, "joins") > 0 && !jtree_true(jtree_get(c, "has_left")) &&
+		           !is(c, "state", "gone"),
+		.loading_since_us = (uint64_t)number(c, "began_us"),
+		.heard_us = (uint64_t)number(c, "heard_us") };
+	return address != NULL && addr_parse(address, out->ip, &ignored) == 0;
+}
+
+/* The kinds that make a difference to clients of the master. */
+static enum err_kind
+kind_of(const struct jtree *all)
+{
+	return is(all, "kind", "absent")    ? ERR_ABSENT
+	       : is(all, "kind", "usage")   ? ERR_USAGE
+	       : is(all, "kind", "refused") ? ERR_REFUSED
+	                                    : ERR_IO;
+}
+
+static void
+read_all(const struct jtree *all, struct said *out,
+    void (*client)(void *arg, const struct said_client *), void *arg)
+{
+	const struct jtree *s = jtree_at(jtree_get(all, "sessions"), 0);
+	const char *error = jtree_text(jtree_get(all, "error"));
+	const char *where = jtree_text(jtree_get(s, "address"));
+	const char *colon = where != NULL ? strrchr(where, ':') : NULL;
+	struct said_client c;
+
+	*out = (struct said){ .bytes = (uint64_t)number(all, "image_bytes"),
+		.mtime = (int64_t)number(all, "image_time") };
+	if (error != NULL)
+		err_set(&out->err, kind_of(all), "%s", error);
+	if (colon != NULL)
+		out->port = (uint16_t)strtoul(colon + 1, NULL, 10);
+	/* A session that has failed may have been opened; its counters tell then. */
+	out->serves = out->port != 0 && (is(s, "state", "open") || is(s, "state", "serving") ||
+	                                    is(s, "state", "ended") || number(s, "seconds") > 0);
+	const struct jtree *clients = jtree_get(s, "clients");
+	for (size_t i = 0; i < jtree_count(clients); i++)
+		if (read_client(jtree_at(clients, i), &c))
+			client(arg, &c);
+}
+
+static int
+read_text(const char *path, char **text, struct err *e)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd < 0 && errno == ENOENT)
+		return err_set(e, ERR_ABSENT, "%s: there is none", path);
+	if (fd < 0)
+		return err_os(e, "%s", path);
+	int rc = child_read_answer(fd, path, STATS_BYTES_MAX, text, e);
+	close(fd);
+	return rc;
+}
+
+int
+said_read(const char *path, struct said *out,
+    void (*client)(void *arg, const struct said_client *), void *arg, struct err *e)
+{
+	struct jtree *all;
+	char *text;
+
+	if (read_text(path, &text, e) != 0)
+		return -1;
+	int rc = jtree_read(&all, text, strlen(text), e);
+	free(text);
+	if (rc != 0)
+		return err_ctx(e, "%s", path);
+	read_all(all, out, client, arg);
+	jtree_free(all);
+	return 0;
+}

@@ -1,0 +1,33 @@
+/* said.h: what a session's frisbeed says of itself in its file of statistics (frisbeed(8), section
+ * STATISTICS). */
+#ifndef MFRISBEED_MASTER_SAID_H
+#define MFRISBEED_MASTER_SAID_H
+
+#include "mfrisbeed/master/history.h"
+
+struct said {
+	bool serves;   /* the session could be opened; it may have ended since */
+	uint16_t port; /* `serves` */
+	uint64_t bytes; /* of a parent's image, as the parent says; 0: it is not one */
+	int64_t mtime;  /* likewise */
+	struct err err; /* why it has failed; ERR_NONE: it has not */
+};
+
+/* One client, and its last load that has ended. */
+struct said_client {
+	uint8_t ip[4];
+	uint32_t ending; /* number of that load among those of the session; 0: none */
+	enum history_outcome how;
+	uint64_t began_us, ended_us; /* clock_us() */
+	uint32_t seconds;     /* as the client said; 0: it did not */
+	uint64_t bytes_written;
+	bool loading;           /* another load runs */
+	uint64_t loading_since_us, heard_us;
+};
+
+/* Reads the file, and calls client() for each client.  ERR_ABSENT: there is none yet; ERR_FORMAT;
+ * ERR_IO; ERR_NOMEM. */
+int said_read(const char *path, struct said *,
+    void (*client)(void *arg, const struct said_client *), void *arg, struct err *);
+
+#endif /* MFRISBEED_MASTER_SAID_H */
