@@ -285,7 +285,8 @@ static int
 parent_of(const struct opts *o, unsigned n, struct fetch_parent *p, struct err *e)
 {
 	if (o->parent == NULL) {
-		if (o->parent_name == NULL && o->parent_token == NULL && o->parent_iface == NULL)
+		if (o->parent_name == NULL && o->parent_token == NULL &&
+		    o->parent_iface == NULL)
 			return 0;
 		return err_set(e, ERR_USAGE, "--parent-name, --parent-token and "
 		                             "--parent-interface need --parent");
@@ -303,8 +304,8 @@ parent_of(const struct opts *o, unsigned n, struct fetch_parent *p, struct err *
 	return 1;
 }
 
-/* Begins to load the image that only a parent has; the source stays empty when there is no
- * parent. */
+/* Begins to load the image that only a parent has; the source stays empty when there is
+ * no parent. */
 static int
 fetch(struct whole *d, const struct place *place, struct source *image, struct err *e)
 {

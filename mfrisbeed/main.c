@@ -16,10 +16,11 @@
 #include "common/wire/master.h"
 #include "emustore/store/written.h"
 #include "mfrisbeed/master/history.h"
+#include "mfrisbeed/master/local.h"
 #include "mfrisbeed/master/master.h"
 
 struct opts {
-	const char *config, *addr, *user;
+	const char *config, *addr, *user, *local;
 	uint64_t port;
 	bool check, report, json, debug, quiet, syslog;
 };
@@ -35,6 +36,8 @@ static const struct cli_opt own_opts[] = {
 	    AT(addr), 0, 0, NULL },
 	{ 304, "user", "NAME", "become this user before anything is served", CLI_STR,
 	    AT(user), 0, 0, NULL },
+	{ 305, "local", "PATH", "let programs of this host say what to serve, by this socket",
+	    CLI_STR, AT(local), 0, 0, NULL },
 	{ 300, "check", NULL, "check the configuration, and exit", CLI_FLAG, AT(check),
 	    0, 0, NULL },
 	{ 302, "report", NULL,
@@ -135,7 +138,7 @@ report(const struct opts *o, struct err *e)
  * them, has begun.  From now on the program can write only to the
  * folders that the settings name. */
 static int
-give_up(const struct opts *o, const struct settings *s, struct starter **starter,
+give_up(const struct opts *o, const struct settings *s, struct master_config *c,
     struct err *e)
 {
 	const char *paths[SETTINGS_WRITTEN_MAX], *without;
@@ -145,7 +148,8 @@ give_up(const struct opts *o, const struct settings *s, struct starter **starter
 	if (rights_give_folder(o->user, s->state, e) != 0 ||
 	    (o->user != NULL && rights_become(o->user, e) != 0) ||
 	    path_in(lock, s->state, "starter", e) != 0 ||
-	    starter_new(starter, "frisbeed", lock, e) != 0)
+	    starter_new(&c->starter, "frisbeed", lock, e) != 0 ||
+	    (o->local != NULL && (c->local_fd = local_listen(o->local, e)) < 0))
 		return -1;
 	settings_written(s, paths);
 	for (int i = 0; i < SETTINGS_WRITTEN_MAX; i++)
@@ -160,13 +164,13 @@ give_up(const struct opts *o, const struct settings *s, struct starter **starter
 }
 
 static int
-prepare(const struct opts *o, struct starter **starter, struct err *e)
+prepare(const struct opts *o, struct master_config *c, struct err *e)
 {
 	struct settings s;
 	int rc = read_all(o, &s, e);
 
 	if (rc == 0)
-		rc = give_up(o, &s, starter, e);
+		rc = give_up(o, &s, c, e);
 	settings_free(&s);
 	return rc;
 }
@@ -177,13 +181,14 @@ serve(const struct opts *o, struct err *e)
 	struct master_config c = { .file = o->config,
 		.addr = o->addr,
 		.port = (uint16_t)o->port,
+		.local = o->local,
 		.debug = o->debug,
 		.quiet = o->quiet,
 		.syslog = o->syslog };
 	struct sigaction hangup = { .sa_handler = on_hangup };
 
 	openfiles_allow(UINT64_MAX);
-	if (prepare(o, &c.starter, e) != 0 || master_new(&running, &c, e) != 0)
+	if (prepare(o, &c, e) != 0 || master_new(&running, &c, e) != 0)
 		return -1;
 	sigaction(SIGHUP, &hangup, NULL);
 	log_info("listens port=%u", master_port(running));

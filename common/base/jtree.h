@@ -14,13 +14,15 @@ struct jtree; /* a value, with all that is in it */
 
 enum jtree_kind { JTREE_OTHER, JTREE_TEXT, JTREE_NUMBER, JTREE_BOOL, JTREE_ARRAY, JTREE_OBJECT };
 
-/* Read text[bytes], which is one value and nothing behind it, at most 32 deep.  The caller frees
- * it with jtree_free().  ERR_FORMAT says what is wrong with it; ERR_NOMEM. */
+/* Read text[bytes], which is one value and nothing behind it, at most 32 deep.  The
+ * caller frees it with jtree_free().  ERR_FORMAT says what is wrong with it;
+ * ERR_NOMEM. */
 int jtree_read(struct jtree **, const char *text, size_t bytes, struct err *);
 /* Only for what jtree_read() has made; NULL is allowed. */
 void jtree_free(struct jtree *);
 
-/* All of these take NULL for a value that is not there.  What they return belongs to the tree. */
+/* All of these take NULL for a value that is not there.  What they return belongs to
+ * the tree. */
 enum jtree_kind jtree_is(const struct jtree *);
 /* The number of elements of an array, or of members of an object; else 0. */
 size_t jtree_count(const struct jtree *);

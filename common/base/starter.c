@@ -1,6 +1,6 @@
-/* starter.c: starts a program for a server that may not (starter.h).  mfrisbeed's main.c and
- * sessions.c call this, in the program's first thread; serve() is the whole of the starter's
- * process, which has one thread. */
+/* starter.c: starts a program for a server that may not (starter.h).  mfrisbeed's
+ * main.c and sessions.c call this, in the program's first thread; serve() is the whole
+ * of the starter's process, which has one thread. */
 #include "common/base/starter.h"
 
 #include <errno.h>
@@ -122,7 +122,8 @@ begin(struct starting *x, struct one *o, char *words, size_t n)
 	} else {
 		news.ended = true;
 		news.status = 1;
-		snprintf(news.why, sizeof news.why, "%.*s", STARTER_WHY_BYTES - 1, e.text);
+		snprintf(news.why, sizeof news.why, "%.*s", STARTER_WHY_BYTES - 1,
+		    e.text);
 	}
 	tell(x, &news);
 }
@@ -196,7 +197,8 @@ take_lock(const char *path, struct err *e)
 	return fd < 0 ? err_os(e, "%s", path) : lock_wait(fd, e);
 }
 
-/* The signals of a terminal, or of whoever ends all processes of a service, are for the server. */
+/* The signals of a terminal, or of whoever ends all processes of a service, are for
+ * the server. */
 static void
 leave_signals(void)
 {
@@ -217,7 +219,9 @@ serve(struct starting *x, int sock, const char *program, const char *lock)
 	x->sock = (struct watch){ sock, on_question, x, 0 };
 	x->late = (struct deadline){ .when = when_late, .due = kill_late, .arg = x };
 	for (unsigned i = 0; i < STARTER_IDS; i++)
-		x->of_id[i] = (struct one){ .of = x, .watch.fd = -1, .kill_us = UINT64_MAX };
+		x->of_id[i] = (struct one){
+			.of = x, .watch.fd = -1, .kill_us = UINT64_MAX
+		};
 	if (take_lock(lock, &e) != 0 || loop_open(&x->loop, &e) != 0 ||
 	    loop_watch(&x->loop, &x->sock, EPOLLIN, &e) != 0)
 		return 1;

@@ -237,6 +237,10 @@ listen_there(struct border *b, struct err *e)
 {
 	const struct border_config *c = &b->config;
 
+	if (c->path != NULL && c->listener > 0) {
+		b->accepting.listener = c->listener;
+		return 0;
+	}
 	if (c->path != NULL)
 		return accepting_path(&b->accepting, c->path, e);
 	if (c->at != NULL)

@@ -29,6 +29,8 @@ struct border_config {
 	bool any;            /* if the port is taken, take another one */
 	const struct addrinfo *at; /* not NULL: there, in place of the three above */
 	const char *path;    /* not NULL: a Unix socket at this path, which is removed in the end */
+	/* With `path`: above 0, it listens there already, and is taken over. */
+	int listener;
 	struct guests_limits limits;
 	size_t caller_bytes; /* of the owner's struct; it is zero but for its beginning */
 	/* A connection has come (may be NULL); false: it is closed again. */

@@ -1,6 +1,6 @@
-/* fetch.c: fetches images of a parent master (fetch.h).  frisbeed's daemon.c begins it in the
- * program's first thread, and mfrisbeed asks in threads of its own; keep() runs in the thread of
- * the load. */
+/* fetch.c: fetches images of a parent master (fetch.h).  frisbeed's daemon.c begins it
+ * in the program's first thread, and mfrisbeed asks in threads of its own; keep() runs
+ * in the thread of the load. */
 #include "frisbeed/relay/fetch.h"
 
 #include <errno.h>
@@ -25,11 +25,12 @@
 
 enum {
 	TRY_AGAIN_US = 2000000, /* a parent that is restarted is there again after seconds */
-	/* After this silence a load ends, and the parent is asked again, since it may serve the
-	 * image elsewhere by now. */
+	/* After this silence a load ends, and the parent is asked again, since it may
+	 * serve the image elsewhere by now. */
 	SILENCE_S = 30,
 };
-/* How long a parent may tell us to try again: its own parent may just be sending the image. */
+/* How long a parent may tell us to try again: its own parent may just be sending the
+ * image. */
 #define PATIENCE_US UINT64_C(60000000)
 
 /* Asks with the token that is in its file now.  Without one the parent is not asked: whoever needs a

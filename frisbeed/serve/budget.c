@@ -1,6 +1,6 @@
-/* budget.c: the shares of one rate (budget.h).  serve.c and mfrisbeed make or open the budget;
- * streams ask for their shares in their own threads, and a lock keeps the sums consistent, also
- * between processes. */
+/* budget.c: the shares of one rate (budget.h).  serve.c and mfrisbeed make or open the
+ * budget; streams ask for their shares in their own threads, and a lock keeps the sums
+ * consistent, also between processes. */
 #include "frisbeed/serve/budget.h"
 
 #include <assert.h>
@@ -52,14 +52,17 @@ bytes_of(unsigned members_max)
 	return sizeof(struct table) + members_max * sizeof(struct member);
 }
 
-/* Maps n bytes of an open file, or memory of this process alone (fd -1).  NULL: errno says why. */
+/* Maps n bytes of an open file, or memory of this process alone (fd -1).  NULL: errno
+ * says why. */
 static struct budget *
 map(int fd, size_t n)
 {
 	struct budget *b = calloc(1, sizeof *b);
 	int flags = fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
-	void *at = b != NULL ? mmap(NULL, n, PROT_READ | PROT_WRITE, flags, fd, 0) : MAP_FAILED;
+	void *at = MAP_FAILED;
 
+	if (b != NULL)
+		at = mmap(NULL, n, PROT_READ | PROT_WRITE, flags, fd, 0);
 	if (at == MAP_FAILED) {
 		free(b);
 		return NULL;
@@ -157,8 +160,8 @@ budget_free(struct budget *b)
 	free(b);
 }
 
-/* Locks the table.  A process that was killed while it had the lock may have left a wrong number
- * of members. */
+/* Locks the table.  A process that was killed while it had the lock may have left a
+ * wrong number of members. */
 static struct table *
 hold(struct budget *b)
 {
@@ -189,8 +192,8 @@ reserve(const struct table *t)
 	return bits > SHARE_LEAST_BITS ? bits : SHARE_LEAST_BITS;
 }
 
-/* Share `left` among n members: those that want less than an equal part get what they want,
- * and the others share the rest in the same way. */
+/* Share `left` among n members: those that want less than an equal part get what they
+ * want, and the others share the rest in the same way. */
 static uint64_t
 fair_share(const struct table *t, uint64_t demand)
 {

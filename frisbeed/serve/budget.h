@@ -2,14 +2,13 @@
  *
  * Each member says now and then how much it has sent, and is told how fast it may go
  * from now on.  A member that does not use its share leaves it to the others.  The
- * shares in use never add up to more than the whole rate: a member gets more only of what
- * others have given back.  The exception is SHARE_LEAST_BITS, without which no member could
- * begin.  A member that asks every 50 ms has its share 0.1 s after it began to send.  Any
- * thread may call these functions.
+ * shares in use never add up to more than the whole rate: a member gets more only of
+ * what others have given back.  The exception is SHARE_LEAST_BITS, without which no
+ * member could begin.  A member that asks every 50 ms has its share 0.1 s after it
+ * began to send.  Any thread may call these functions.
  *
- * Members may be in several processes: the budget is then in a file that each of them maps.
- * A process that is killed leaves its members behind, until another one says so.
- */
+ * Members may be in several processes: the budget is then in a file that each of them
+ * maps. A process that is killed leaves its members behind, until another one says so. */
 #ifndef FRISBEED_SERVE_BUDGET_H
 #define FRISBEED_SERVE_BUDGET_H
 
@@ -41,11 +40,11 @@ void budget_free(struct budget *);
 int budget_enter(struct budget *, uint64_t now_us);
 /* Removes a member; its share is free for others. */
 void budget_leave(struct budget *, int member);
-/* The member has sent sent_bits bits since it entered.  Returns its rate from now on, in bits a
- * second. */
+/* The member has sent sent_bits bits since it entered.  Returns its rate from now on,
+ * in bits a second. */
 uint64_t budget_share(struct budget *, int member, uint64_t now_us, uint64_t sent_bits);
-/* An equal part of the rate at which all members have sent lately, in bits a second: a rate that
- * the network has carried. */
+/* An equal part of the rate at which all members have sent lately, in bits a second: a
+ * rate that the network has carried. */
 uint64_t budget_carried(struct budget *, int member);
 
 #endif /* FRISBEED_SERVE_BUDGET_H */

@@ -151,7 +151,9 @@ get_session(const struct answerer *a, const struct asker *who, const struct mast
 	/* An image that still arrives is served by multicast alone.  For a client that wants
 	 * unicast a multicast session is begun, which fetches the image, and the client is told
 	 * to ask again. */
-	const struct sessions_wish w = { m->name, x, unicast && !arrives ? who->here : NULL };
+	const struct sessions_wish w = { .name = m->name,
+		.entry = x,
+		.unicast_at = unicast && !arrives ? who->here : NULL };
 	struct sessions_place p;
 	struct err e;
 
@@ -196,7 +198,7 @@ get_image(const struct answerer *a, const struct asker *who, const struct master
 		return found < 0;
 	describe(r, &x);
 	if (m->status_only) {
-		const struct sessions_wish w = { m->name, &x, NULL };
+		const struct sessions_wish w = { .name = m->name, .entry = &x };
 		r->method = MASTER_MULTICAST | MASTER_UNICAST;
 		if (sessions_find(a->sessions, &w, &p) && p.state == SESSIONS_RUNNING)
 			running_at(r, &p, who);

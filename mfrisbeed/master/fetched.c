@@ -1,5 +1,5 @@
-/* fetched.c: where images of the parent are kept here (fetched.h).  parents.c, answer.c and sessions.c
- * call this, in the master's first thread. */
+/* fetched.c: where images of the parent are kept here (fetched.h).  parents.c,
+ * answer.c and sessions.c call this, in the master's first thread. */
 #include "mfrisbeed/master/fetched.h"
 
 #include <dirent.h>
@@ -55,8 +55,8 @@ fetched_find(struct catalog_entry *x, const char *folder, const char *name)
 	return true;
 }
 
-/* An image of which the time is not known, as an image of a store, may change without notice, and
- * never counts as whole. */
+/* An image of which the time is not known, as an image of a store, may change without
+ * notice, and never counts as whole. */
 bool
 fetched_is_whole(const struct catalog_entry *x)
 {

@@ -1,6 +1,6 @@
-/* fetched.h: images of the parent, and the files in which they are kept here.  A file gets its name
- * when its image has come whole (frisbeed/relay/fetch.h).  All functions are called in one
- * thread. */
+/* fetched.h: images of the parent, and the files in which they are kept here.  A file
+ * gets its name when its image has come whole (frisbeed/relay/fetch.h).  All functions
+ * are called in one thread. */
 #ifndef MFRISBEED_MASTER_FETCHED_H
 #define MFRISBEED_MASTER_FETCHED_H
 

@@ -1,12 +1,13 @@
-/* loads.c: finds the loads that have ended among what a session's clients do (loads.h).  slots.c
- * calls it once a second and when a session ends, in the master's first thread. */
+/* loads.c: finds the loads that have ended among what a session's clients do
+ * (loads.h).  slots.c calls it once a second and when a session ends, in the master's
+ * first thread. */
 #include "mfrisbeed/master/loads.h"
 
 #include <string.h>
 
-/* Notes one load.  A client that leaves says in whole seconds how long it took.  When that
- * is longer than its server has seen the client, the server was restarted, and the client's
- * number counts. */
+/* Notes one load.  A client that leaves says in whole seconds how long it took.  When
+ * that is longer than its server has seen the client, the server was restarted, and
+ * the client's number counts. */
 static void
 note(const struct loads *l, const struct said_client *c, enum history_outcome how,
     uint64_t began_us, uint64_t ended_us)

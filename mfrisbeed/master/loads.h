@@ -11,8 +11,8 @@ struct loads {
 	uint32_t last; /* the last load that was noted */
 };
 
-/* Notes the last load of a client, when it has ended since the last look; when a client has ended
- * two loads since then, only the last one.  arg: a struct loads. */
+/* Notes the last load of a client, when it has ended since the last look; when a
+ * client has ended two loads since then, only the last one.  arg: a struct loads. */
 void loads_note(void *arg, const struct said_client *);
 
 #endif /* MFRISBEED_MASTER_LOADS_H */

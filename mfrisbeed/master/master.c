@@ -12,6 +12,7 @@
 #include "common/base/log.h"
 #include "common/wire/addr.h"
 #include "mfrisbeed/master/conns.h"
+#include "mfrisbeed/master/local.h"
 #include "mfrisbeed/master/slots.h"
 
 enum { OWN_SESSIONS, OWN_PARENTS, OWN_FDS };
@@ -29,6 +30,7 @@ struct master {
 	struct deadline look; /* at the loads of the sessions */
 	struct answerer answerer;
 	struct conns *conns;
+	struct local *local; /* NULL: there is none */
 	int lock; /* of the state folder */
 	atomic_bool reload;
 };
@@ -124,6 +126,9 @@ master_new(struct master **out, const struct master_config *c, struct err *e)
 		    e);
 	if (rc == 0)
 		rc = sessions_resume(m->sessions, e);
+	if (rc == 0 && c->local != NULL)
+		rc = local_new(&m->local, &m->loop, c->local, c->local_fd, &m->settings,
+		    m->sessions, e);
 	if (rc == 0)
 		rc = watch_own(m, e);
 	if (rc != 0) {
@@ -142,6 +147,7 @@ master_free(struct master *m)
 	if (m == NULL)
 		return;
 	conns_free(m->conns);
+	local_free(m->local);
 	uploads_free(m->uploads);
 	parents_free(m->parents);
 	sessions_free(m->sessions);
@@ -227,6 +233,7 @@ turn(struct master *m)
 	again |= parents_collect(m->parents);
 	if (again)
 		conns_again(m->conns);
+	local_tell(m->local);
 }
 
 int

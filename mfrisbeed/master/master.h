@@ -12,6 +12,8 @@ struct master_config {
 	const char *addr; /* address at which it listens; NULL: all */
 	uint16_t port;    /* 0: any free one */
 	struct starter *starter; /* of the sessions; taken over by master_new() when it succeeds */
+	const char *local; /* the path of a socket for programs of this host (local.h); NULL: none */
+	int local_fd;      /* that listens there */
 	bool debug, quiet, syslog; /* what sessions log, and where */
 };
 

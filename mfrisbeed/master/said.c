@@ -1,5 +1,5 @@
-/* said.c: reads what a session's frisbeed says of itself (said.h).  slots.c calls this, in the
- * master's first thread. */
+/* said.c: reads what a session's frisbeed says of itself (said.h).  slots.c calls
+ * this, in the master's first thread. */
 #include "mfrisbeed/master/said.h"
 
 #include <errno.h>
@@ -83,6 +83,10 @@ read_all(const struct jtree *all, struct said *out,
 
 	*out = (struct said){ .bytes = (uint64_t)number(all, "image_bytes"),
 		.mtime = (int64_t)number(all, "image_time") };
+	out->clients_known = (uint32_t)number(s, "clients_known");
+	out->clients_done = (uint32_t)number(s, "clients_done");
+	out->blocks_sent = (uint64_t)number(s, "blocks_sent");
+	out->rate = number(s, "rate_bits_per_s");
 	if (error != NULL)
 		err_set(&out->err, kind_of(all), "%s", error);
 	if (colon != NULL)

@@ -1,5 +1,5 @@
-/* said.h: what a session's frisbeed says of itself in its file of statistics (frisbeed(8), section
- * STATISTICS). */
+/* said.h: what a session's frisbeed says of itself in its file of statistics
+ * (frisbeed(8), section STATISTICS). */
 #ifndef MFRISBEED_MASTER_SAID_H
 #define MFRISBEED_MASTER_SAID_H
 
@@ -10,6 +10,9 @@ struct said {
 	uint16_t port; /* `serves` */
 	uint64_t bytes; /* of a parent's image, as the parent says; 0: it is not one */
 	int64_t mtime;  /* likewise */
+	uint32_t clients_known, clients_done;
+	uint64_t blocks_sent;
+	double rate; /* bits a second */
 	struct err err; /* why it has failed; ERR_NONE: it has not */
 };
 
@@ -25,8 +28,8 @@ struct said_client {
 	uint64_t loading_since_us, heard_us;
 };
 
-/* Reads the file, and calls client() for each client.  ERR_ABSENT: there is none yet; ERR_FORMAT;
- * ERR_IO; ERR_NOMEM. */
+/* Reads the file, and calls client() for each client.  ERR_ABSENT: there is none yet;
+ * ERR_FORMAT; ERR_IO; ERR_NOMEM. */
 int said_read(const char *path, struct said *,
     void (*client)(void *arg, const struct said_client *), void *arg, struct err *);
 

@@ -107,9 +107,12 @@ is_of(const struct slot *x, const struct sessions_wish *w)
 {
 	const struct catalog_entry *entry = w->entry;
 
-	if (x->name == NULL || strcmp(x->name, w->name) != 0 ||
+	if (x->name == NULL || x->ends || strcmp(x->name, w->name) != 0 ||
 	    x->unicast != (w->unicast_at != NULL) ||
 	    (x->unicast && memcmp(x->group, w->unicast_at, sizeof x->group) != 0))
+		return false;
+	if (w->options == NULL ? x->options.group_key[0] != '\0'
+			       : strcmp(x->options.group_key, w->options->group_key) != 0)
 		return false;
 	if (x->not_known && entry->at_parent)
 		return true;
@@ -221,6 +224,7 @@ begin(struct slot *at, const char *name, const struct catalog_entry *entry, stru
 
 	at->name = strdup(name);
 	strcpy(at->iface, s->iface);
+	at->of->changes++;
 	if (at->name == NULL || catalog_entry_copy(&at->entry, entry, e) != 0 ||
 	    slot_start(at, e) != 0) {
 		slot_clear(at);
@@ -246,6 +250,24 @@ place_for(struct sessions *x, const struct sessions_wish *w)
 	return at;
 }
 
+/* Notes a holder, once.  False: there are too many. */
+static bool
+add_holder(struct slot *at, const char *holder)
+{
+	char(*free_one)[SESSIONS_HOLDER_BYTES] = NULL;
+
+	for (int i = SESSIONS_HOLDERS; i-- > 0;) {
+		if (strcmp(at->holder[i], holder) == 0)
+			return true;
+		if (at->holder[i][0] == '\0')
+			free_one = &at->holder[i];
+	}
+	if (free_one == NULL)
+		return false;
+	snprintf(*free_one, sizeof *free_one, "%s", holder);
+	return true;
+}
+
 int
 sessions_ask(struct sessions *x, const struct sessions_wish *w, struct sessions_place *p,
     struct err *e)
@@ -263,10 +285,147 @@ sessions_ask(struct sessions *x, const struct sessions_wish *w, struct sessions_
 	if (at == NULL)
 		return err_set(e, ERR_REFUSED, "%s: %u images are served, and no more can be",
 		    w->name, sessions_count(x));
+	if (w->options != NULL)
+		at->options = *w->options;
+	if (w->holder != NULL)
+		add_holder(at, w->holder);
 	if (begin(at, w->name, w->entry, e) != 0)
 		return -1;
 	say(at, p);
 	return 0;
+}
+
+static bool
+are_equal(const struct sessions_options *a, const struct sessions_options *b)
+{
+	return a->rate == b->rate && a->wait == b->wait && a->until == b->until &&
+	       strcmp(a->group_key, b->group_key) == 0 && strcmp(a->orders, b->orders) == 0;
+}
+
+/* Its process has other times after which it ends: another one takes its place. */
+static void
+renew(struct slot *at)
+{
+	if (at->begin_us != UINT64_MAX)
+		return; /* it is still to be begun */
+	at->renewed = true;
+	starter_end(at->of->config.starter, (uint32_t)(at - at->of->slots));
+}
+
+int
+sessions_hold(struct sessions *x, const struct sessions_wish *w, struct err *e)
+{
+	struct sessions_place ignored;
+	struct slot *at = find(x, w);
+
+	if (at != NULL && at->state == SESSIONS_FAILED) {
+		slot_clear(at);
+		at = NULL;
+	}
+	if (at == NULL)
+		return sessions_ask(x, w, &ignored, e);
+	if (!are_equal(&at->options, w->options))
+		return err_set(e, ERR_USAGE, "%s: is served with other options", w->name);
+	bool was_held = slot_is_held(at);
+	if (!add_holder(at, w->holder))
+		return err_set(e, ERR_REFUSED, "%s: is held by %d already", w->name,
+		    SESSIONS_HOLDERS);
+	if (!was_held)
+		renew(at);
+	x->changes++;
+	save(x);
+	return 0;
+}
+
+static bool
+drop_holder(struct slot *at, const char *holder)
+{
+	for (int i = 0; i < SESSIONS_HOLDERS; i++)
+		if (at->name != NULL && strcmp(at->holder[i], holder) == 0) {
+			at->holder[i][0] = '\0';
+			return true;
+		}
+	return false;
+}
+
+int
+sessions_release(struct sessions *x, const char *name, const char *holder, struct err *e)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < SLOTS_MAX; i++) {
+		struct slot *at = &x->slots[i];
+		if (at->name == NULL || strcmp(at->name, name) != 0 || !drop_holder(at, holder))
+			continue;
+		any = true;
+		if (at->state == SESSIONS_FAILED || slot_is_held(at))
+			continue;
+		at->ends = slot_has_options(&at->options);
+		if (at->ends && at->begin_us != UINT64_MAX)
+			slot_clear(at); /* it was not begun */
+		else
+			renew(at);
+	}
+	if (!any)
+		return err_set(e, ERR_ABSENT, "%s: %s holds no session of it", name, holder);
+	x->changes++;
+	save(x);
+	return 0;
+}
+
+bool
+sessions_is_holder(const char *text)
+{
+	size_t n = strlen(text);
+
+	return n > 0 && n < SESSIONS_HOLDER_BYTES &&
+	       strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") ==
+	           n;
+}
+
+static void
+put_one(const struct slot *at, struct json *j)
+{
+	static const char *const states[] = { "starting", "serving", "failed" };
+	char addr[ADDR_TEXT_MAX], path[PATH_BYTES];
+	struct err ignored;
+
+	json_object(j, NULL);
+	json_string(j, "name", at->name);
+	json_string(j, "state", states[at->state]);
+	json_string(j, "group", addr_text(at->group, addr));
+	json_uint(j, "port", at->port);
+	json_bool(j, "unicast", at->unicast);
+	if (at->state == SESSIONS_FAILED)
+		json_string(j, "error", at->err.text);
+	json_array(j, "holders");
+	for (int i = 0; i < SESSIONS_HOLDERS; i++)
+		if (at->holder[i][0] != '\0')
+			json_string(j, NULL, at->holder[i]);
+	json_end(j);
+	json_uint(j, "clients_known", at->said.clients_known);
+	json_uint(j, "clients_done", at->said.clients_done);
+	json_uint(j, "blocks_sent", at->said.blocks_sent);
+	json_double(j, "rate_bits_per_s", at->said.rate);
+	if (slot_said_file(at, path, &ignored) == 0)
+		json_string(j, "statistics", path);
+	json_end(j);
+}
+
+void
+sessions_put(const struct sessions *x, struct json *j)
+{
+	json_array(j, "sessions");
+	for (unsigned i = 0; i < SLOTS_MAX; i++)
+		if (x->slots[i].name != NULL)
+			put_one(&x->slots[i], j);
+	json_end(j);
+}
+
+uint64_t
+sessions_changes(const struct sessions *x)
+{
+	return x->changes;
 }
 
 int
@@ -323,6 +482,7 @@ note_failure(const struct slot *at, const struct err *why)
 		.outcome = HISTORY_FAILED,
 		.began_us = clock_us() };
 
+	at->of->changes++;
 	log_warn("session has failed name=%s: %s", at->name, why->text);
 	strcpy(v.image, at->name);
 	snprintf(v.why, sizeof v.why, "%.*s", HISTORY_WHY_BYTES - 1, why->text);
@@ -366,14 +526,22 @@ fail(struct sessions *x, struct slot *at, const struct starter_news *n, const st
 static void
 on_end(struct sessions *x, struct slot *at, const struct starter_news *n)
 {
-	bool again = n->killed || (n->status != 0 && at->entry.at_parent);
+	bool again = n->killed || (n->status != 0 && at->entry.at_parent) || at->renewed;
 	struct said said;
 
+	x->changes++;
 	budget_forget(x->budget, n->pid);
 	fetched_forget(&at->entry, n->pid);
 	at->pid = 0;
 	err_set(&at->err, ERR_IO, "its frisbeed %s", n->why);
 	slot_look(at, !again, &said);
+	if (at->ends || at->renewed) {
+		bool over = at->ends || !start_again(at);
+		log_info("session %s name=%s", over ? "has ended" : "is begun again", at->name);
+		if (over)
+			slot_clear(at);
+		return;
+	}
 	if (at->state == SESSIONS_STARTING && said.serves)
 		slot_started(at, &said);
 	if (at->state == SESSIONS_RUNNING)
@@ -419,11 +587,10 @@ begin_due(struct slot *at, uint64_t now_us)
 
 /* Does its process run, and has it something to say? */
 static bool
-is_looked_at(const struct sessions *x, const struct slot *at)
+is_looked_at(const struct slot *at)
 {
 	return at->name != NULL && at->pid != 0 &&
-	       (at->state == SESSIONS_STARTING ||
-	           (at->state == SESSIONS_RUNNING && x->config.history != NULL));
+	       (at->state == SESSIONS_STARTING || at->state == SESSIONS_RUNNING);
 }
 
 uint64_t
@@ -433,7 +600,7 @@ sessions_deadline(const struct sessions *x)
 
 	for (unsigned i = 0; i < SLOTS_MAX; i++) {
 		const struct slot *at = &x->slots[i];
-		if (is_looked_at(x, at) && at->look_us < first)
+		if (is_looked_at(at) && at->look_us < first)
 			first = at->look_us;
 		if (at->name != NULL && at->begin_us < first)
 			first = at->begin_us;
@@ -468,7 +635,7 @@ sessions_collect(struct sessions *x)
 		struct slot *at = &x->slots[i];
 		if (at->name != NULL)
 			begin_due(at, now);
-		if (is_looked_at(x, at))
+		if (is_looked_at(at))
 			changed |= look(at, now);
 	}
 	if (changed)
@@ -505,28 +672,29 @@ find_again(
 
 /* Begins the session of one line of the state. */
 static int
-resume_one(void *arg, const char *name, const uint8_t group[4], uint16_t port,
-    struct err *e)
+resume_one(void *arg, const struct state_session *was, struct err *e)
 {
 	struct sessions *x = arg;
 	struct catalog_entry entry;
 	struct err why;
 	struct slot *at = free_slot(x);
 
-	bool unicast = !netif_is_group(group);
+	bool unicast = !netif_is_group(was->group);
 
-	if (at == NULL || (!unicast && group_is_taken(x, group)))
+	if (at == NULL || (!unicast && group_is_taken(x, was->group)))
 		return 0;
-	if (find_again(&entry, x->settings, name, &why) != 0) {
-		log_warn("image is not served any more name=%s: %s", name, why.text);
+	if (find_again(&entry, x->settings, was->name, &why) != 0) {
+		log_warn("image is not served any more name=%s: %s", was->name, why.text);
 		return 0;
 	}
-	memcpy(at->group, group, sizeof at->group);
+	memcpy(at->group, was->group, sizeof at->group);
+	memcpy(at->holder, was->holder, sizeof at->holder);
+	at->options = was->options;
 	at->unicast = unicast;
-	at->port = port;
+	at->port = was->port;
 	at->not_known = entry.at_parent && entry.mtime == 0;
 	at->tries = entry.at_parent; /* > 0: it has clients, so a failed start is repeated */
-	int rc = begin(at, name, &entry, e);
+	int rc = begin(at, was->name, &entry, e);
 	catalog_entry_free(&entry);
 	return rc;
 }

@@ -10,6 +10,7 @@
 #ifndef MFRISBEED_MASTER_SESSIONS_H
 #define MFRISBEED_MASTER_SESSIONS_H
 
+#include "common/base/json.h"
 #include "common/base/starter.h"
 #include "mfrisbeed/master/catalog.h"
 #include "mfrisbeed/master/history.h"
@@ -54,12 +55,23 @@ void sessions_free(struct sessions *);
  * wrong. */
 int sessions_resume(struct sessions *, struct err *);
 
+/* What a session is told beside what the settings say.  All zeros: nothing. */
+struct sessions_options {
+	uint64_t rate;  /* bits a second, of this session alone; 0: it shares that of all */
+	uint32_t wait;  /* begins to send when this number of clients have joined */
+	uint32_t until; /* ends when this number of clients have installed the image */
+	char group_key[MASTER_NAME_MAX + 1]; /* a file; empty: none */
+	char orders[MASTER_NAME_MAX + 1];    /* a folder; empty: beside the image */
+};
+
 /* What a client asks for; all is borrowed. */
 struct sessions_wish {
 	const char *name;
 	const struct catalog_entry *entry;
 	const uint8_t *unicast_at; /* the address of this host to serve from (4 bytes), by
 	                              unicast; NULL: by multicast */
+	const struct sessions_options *options; /* NULL: whatever it is told; only without a key */
+	const char *holder; /* NULL: nobody holds it */
 };
 
 /* Finds the session of an image, which may be starting.  False: there is no session. */
@@ -70,6 +82,24 @@ bool sessions_find(struct sessions *, const struct sessions_wish *, struct sessi
  * is left; ERR_IO: the starter is gone; ERR_NOMEM. */
 int sessions_ask(struct sessions *, const struct sessions_wish *, struct sessions_place *,
     struct err *);
+
+/* Finds the session of an image with exactly these options, by multicast, or begins it, for the
+ * holder of the wish: it does not end before all its holders have released it, or until `until` says so.
+ * Errors of sessions_ask(); ERR_USAGE: it is served with other options; ERR_REFUSED: it has
+ * too many holders. */
+int sessions_hold(struct sessions *, const struct sessions_wish *, struct err *);
+/* The holder needs it no more.  When nobody holds it, a session without options goes on for clients
+ * that have asked for it by name, until it is idle; another one ends.  ERR_ABSENT: this holder
+ * holds no such session. */
+int sessions_release(struct sessions *, const char *name, const char *holder, struct err *);
+enum { SESSIONS_HOLDERS = 4, SESSIONS_HOLDER_BYTES = 64 };
+/* Can a holder be called so?  Letters, digits, ".", "-" and "_". */
+bool sessions_is_holder(const char *);
+/* Adds the array `sessions` to a document: all of them, as mfrisbeed(8) says. */
+void sessions_put(const struct sessions *, struct json *);
+
+/* Grows whenever sessions_put() says something else. */
+uint64_t sessions_changes(const struct sessions *);
 
 /* A descriptor for poll(2): when it is readable, sessions_collect() has something to do. */
 int sessions_fd(const struct sessions *);

@@ -1,5 +1,5 @@
-/* slots.c: one session, from the start of its frisbeed to its end (slots.h).  sessions.c calls
- * this, in the master's first thread. */
+/* slots.c: one session, from the start of its frisbeed to its end (slots.h).
+ * sessions.c calls this, in the master's first thread. */
 #include "mfrisbeed/master/slots.h"
 
 #include <arpa/inet.h>
@@ -41,9 +41,8 @@ id_of(const struct slot *x)
 	return (uint32_t)(x - x->of->slots);
 }
 
-/* The file of its process's statistics. */
-static int
-said_file(const struct slot *x, char path[PATH_BYTES], struct err *e)
+int
+slot_said_file(const struct slot *x, char path[PATH_BYTES], struct err *e)
 {
 	char name[32];
 
@@ -102,21 +101,41 @@ add_log(struct args *a, const struct sessions_config *c)
 
 /* What all sessions have alike. */
 static void
-add_common(struct args *a, const struct sessions *x, const char *said, const char *rate)
+add_common(struct args *a, const struct sessions *x, const char *said, const char *rate,
+    uint64_t own_rate)
 {
 	args_add(a, "--stats");
 	args_add(a, said);
+	args_addf(a, "--unicast-clients=%d", SESSIONS_UNICAST_CLIENTS);
+	add_log(a, &x->config);
+	if (own_rate != 0) {
+		args_addf(a, "--bandwidth=%" PRIu64, own_rate);
+		return;
+	}
 	args_add(a, "--share");
 	args_add(a, rate);
-	args_addf(a, "--timeout=%" PRIu64, x->idle_s);
-	args_addf(a, "--unicast-clients=%d", SESSIONS_UNICAST_CLIENTS);
 	if (x->rate != 0)
 		args_addf(a, "--bandwidth=%" PRIu64, x->rate);
-	add_log(a, &x->config);
 }
 
-/* Where it is, and what it serves.  The place is part of the operand, so that no name of an image
- * is taken for one. */
+static void
+add_options(struct args *a, const struct slot *x)
+{
+	const struct sessions_options *o = &x->options;
+
+	args_addf(a, "--timeout=%" PRIu64, slot_is_held(x) ? 0 : x->of->idle_s);
+	if (o->wait != 0)
+		args_addf(a, "--wait=%u", o->wait);
+	if (o->until != 0)
+		args_addf(a, "--until=%u", o->until);
+	if (o->group_key[0] != '\0')
+		args_addf(a, "--group-key=%s", o->group_key);
+	if (o->orders[0] != '\0')
+		args_addf(a, "--orders=%s", o->orders);
+}
+
+/* Where it is, and what it serves.  The place is part of the operand, so that no name
+ * of an image is taken for one. */
 static void
 add_place(struct args *a, const struct slot *x)
 {
@@ -143,7 +162,7 @@ slot_begin(struct slot *x, struct err *e)
 	char said[PATH_BYTES], rate[PATH_BYTES];
 	struct args a = { 0 };
 
-	if (said_file(x, said, e) != 0 || slots_rate_file(x->of, rate, e) != 0)
+	if (slot_said_file(x, said, e) != 0 || slots_rate_file(x->of, rate, e) != 0)
 		return -1;
 	(void)unlink(said); /* what an earlier process has said */
 	x->begin_us = UINT64_MAX;
@@ -151,7 +170,9 @@ slot_begin(struct slot *x, struct err *e)
 	x->noted = 0;
 	x->look_us = 0;
 	x->err = (struct err){ 0 };
-	add_common(&a, x->of, said, rate);
+	x->ends = x->renewed = false;
+	add_common(&a, x->of, said, rate, x->options.rate);
+	add_options(&a, x);
 	add_place(&a, x);
 	int rc = args_check(&a, e);
 	if (rc == 0)
@@ -160,7 +181,8 @@ slot_begin(struct slot *x, struct err *e)
 	return rc == 0 ? 0 : err_ctx(e, "%s", x->name);
 }
 
-/* How long to wait, in seconds: a parent, or a disk, may need time until it can be asked again. */
+/* How long to wait, in seconds: a parent, or a disk, may need time until it can be
+ * asked again. */
 static unsigned
 pause_of(const struct slot *x)
 {
@@ -189,10 +211,31 @@ slot_look(struct slot *x, bool over, struct said *out)
 	struct err e;
 
 	*out = (struct said){ .serves = false };
-	if (said_file(x, path, &e) == 0 && said_read(path, out, loads_note, &l, &e) != 0 &&
+	if (slot_said_file(x, path, &e) == 0 && said_read(path, out, loads_note, &l, &e) != 0 &&
 	    e.kind != ERR_ABSENT)
 		log_warn("%s", e.text);
 	x->noted = l.last;
+	if (out->clients_known != x->said.clients_known ||
+	    out->clients_done != x->said.clients_done ||
+	    out->blocks_sent != x->said.blocks_sent || out->rate != x->said.rate)
+		x->of->changes++;
+	x->said = *out;
+}
+
+bool
+slot_is_held(const struct slot *x)
+{
+	for (int i = 0; i < SESSIONS_HOLDERS; i++)
+		if (x->holder[i][0] != '\0')
+			return true;
+	return false;
+}
+
+bool
+slot_has_options(const struct sessions_options *o)
+{
+	return o->rate != 0 || o->wait != 0 || o->until != 0 || o->group_key[0] != '\0' ||
+	       o->orders[0] != '\0';
 }
 
 void
@@ -200,6 +243,7 @@ slot_started(struct slot *x, const struct said *s)
 {
 	char addr[ADDR_TEXT_MAX];
 
+	x->of->changes++;
 	x->state = SESSIONS_RUNNING;
 	x->not_known = false;
 	x->port = s->port;
@@ -217,8 +261,9 @@ slot_clear(struct slot *x)
 	char path[PATH_BYTES];
 	struct err ignored;
 
-	if (x->name != NULL && said_file(x, path, &ignored) == 0)
+	if (x->name != NULL && slot_said_file(x, path, &ignored) == 0)
 		(void)unlink(path);
+	x->of->changes++;
 	free(x->name);
 	catalog_entry_free(&x->entry);
 	*x = (struct slot){ .of = x->of, .begin_us = UINT64_MAX };

@@ -28,7 +28,13 @@ struct slot {
 	uint64_t began_us; /* when that began */
 	uint64_t look_us;  /* when its statistics are read next */
 	uint32_t noted;    /* the last load of that process that the history has */
+	struct said said;  /* what it has said last */
 	struct err err;    /* SESSIONS_FAILED: why */
+	struct sessions_options options;
+	char holder[SESSIONS_HOLDERS][SESSIONS_HOLDER_BYTES]; /* empty: nobody */
+	/* Nobody holds it any more: it ends, or its process gives way to one that ends
+	 * when it is idle. */
+	bool ends, renewed;
 	struct sessions *of;
 };
 
@@ -38,18 +44,25 @@ struct sessions {
 	uint64_t rate, idle_s; /* as the settings said at the start */
 	struct budget *budget; /* of all sessions; `rate` in the state folder */
 	bool lost;             /* the starter has ended */
+	uint64_t changes;      /* of what sessions_put() says */
 	struct slot slots[SLOTS_MAX];
 };
 
+/* The file of its process's statistics. */
+int slot_said_file(const struct slot *, char path[PATH_BYTES], struct err *);
 /* Begins to serve a slot's image, after some seconds when it is begun again too often. */
 int slot_start(struct slot *, struct err *);
 /* Begins the process of a slot, which is due.  ERR_IO; ERR_NOMEM; ERR_USAGE. */
 int slot_begin(struct slot *, struct err *);
-/* Reads what its process says of itself, and notes loads.  over: it has ended, and with it all
- * loads.  *out is all zeros when it has said nothing. */
+/* Reads what its process says of itself, and notes loads.  over: it has ended, and
+ * with it all loads.  *out is all zeros when it has said nothing. */
 void slot_look(struct slot *, bool over, struct said *out);
 /* The session can be joined now. */
 void slot_started(struct slot *, const struct said *);
+/* Is it held? */
+bool slot_is_held(const struct slot *);
+/* Has it any options? */
+bool slot_has_options(const struct sessions_options *);
 /* Frees a slot whose session has ended. */
 void slot_clear(struct slot *);
 /* The group with this index, counted from the first group of the settings. */
@@ -60,18 +73,27 @@ int slots_rate_file(const struct sessions *, char path[PATH_BYTES], struct err *
 /* Removes what processes have said before. */
 void slots_clean(const struct sessions *);
 
-/* Writes the list of the sessions that run, or are begun at a known port, into the state folder.
- * ERR_IO names the file. */
+/* Writes the list of the sessions that run, or are begun at a known port, into the
+ * state folder. ERR_IO names the file. */
 int state_save(const struct sessions *, struct err *);
-/* Locks the state folder, so that no other master uses it.  Returns a descriptor, which the
- * caller closes; -1: ERR_REFUSED: another master uses the folder; ERR_IO. */
+/* Locks the state folder, so that no other master uses it.  Returns a descriptor,
+ * which the caller closes; -1: ERR_REFUSED: another master uses the folder; ERR_IO. */
 int state_lock(const struct settings *, struct err *);
-/* Reads the list that state_save() has written, and calls `each` for every session; where
- * there is no list nothing is done.  ERR_USAGE: the file is no such list; ERR_IO; errors of
- * `each`. */
+/* A session as the list has it. */
+struct state_session {
+	const char *name;
+	uint8_t group[4];
+	uint16_t port;
+	struct sessions_options options;
+	char holder[SESSIONS_HOLDERS][SESSIONS_HOLDER_BYTES];
+};
+/* Reads the list that state_save() has written, and calls `each` for every session;
+ * where there is no list nothing is done.  ERR_USAGE: the file is no such list;
+ * ERR_IO; errors of `each`. */
 int state_read(const struct settings *,
-    int (*each)(void *arg, const char *name, const uint8_t group[4], uint16_t port,
-	struct err *),
-    void *arg, struct err *);
+    int (*each)(void *arg, const struct state_session *, struct err *), void *arg,
+    struct err *);
+/* Takes a word KEY=VALUE of an option.  1: it was one; 0: it is none; -1: ERR_USAGE. */
+int state_option(struct sessions_options *, char *word, struct err *);
 
 #endif /* MFRISBEED_MASTER_SLOTS_H */

@@ -2,6 +2,8 @@
  * "session NAME GROUP PORT" for each (slots.h).  The file is replaced as a
  * whole.  sessions.c and master.c call it, in the master's first thread. */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,13 +14,42 @@
 #include "common/base/statements.h"
 #include "common/wire/addr.h"
 #include "common/wire/master.h"
+#include "frisbeed/server/server.h"
 #include "mfrisbeed/master/names.h"
 #include "mfrisbeed/master/slots.h"
+
+enum { REST_BYTES = 3000 };
+
+/* The words of holders and options, each behind a blank. */
+static void
+write_options(const struct slot *x, char out[REST_BYTES])
+{
+	const struct sessions_options *o = &x->options;
+	char name[NAMES_ENCODED_BYTES];
+	int n = 0;
+
+	out[0] = '\0';
+	for (int i = 0; i < SESSIONS_HOLDERS; i++)
+		if (x->holder[i][0] != '\0')
+			n += sprintf(out + n, " holder=%s", x->holder[i]);
+	if (o->rate != 0)
+		n += sprintf(out + n, " rate=%" PRIu64, o->rate);
+	if (o->wait != 0)
+		n += sprintf(out + n, " wait=%u", o->wait);
+	if (o->until != 0)
+		n += sprintf(out + n, " until=%u", o->until);
+	names_encode(o->group_key, name);
+	if (o->group_key[0] != '\0')
+		n += sprintf(out + n, " group-key=%s", name);
+	names_encode(o->orders, name);
+	if (o->orders[0] != '\0')
+		sprintf(out + n, " orders=%s", name);
+}
 
 static int
 write_all(const struct sessions *x, struct buf *text, struct err *e)
 {
-	char group[ADDR_TEXT_MAX], name[NAMES_ENCODED_BYTES];
+	char group[ADDR_TEXT_MAX], name[NAMES_ENCODED_BYTES], rest[REST_BYTES];
 
 	for (unsigned i = 0; i < SLOTS_MAX; i++) {
 		const struct slot *at = &x->slots[i];
@@ -26,8 +57,9 @@ write_all(const struct sessions *x, struct buf *text, struct err *e)
 		if (at->name == NULL || at->state == SESSIONS_FAILED || at->port == 0)
 			continue;
 		names_encode(at->name, name);
-		if (statements_write(text, e, "session %s %s %u", name,
-			addr_text(at->group, group), at->port) != 0)
+		write_options(at, rest);
+		if (statements_write(text, e, "session %s %s %u%s", name,
+			addr_text(at->group, group), at->port, rest) != 0)
 			return -1;
 	}
 	return 0;
@@ -61,8 +93,7 @@ state_lock(const struct settings *s, struct err *e)
 }
 
 struct reading {
-	int (*each)(void *arg, const char *name, const uint8_t group[4], uint16_t port,
-	    struct err *);
+	int (*each)(void *arg, const struct state_session *, struct err *);
 	void *arg;
 };
 
@@ -78,28 +109,92 @@ check_name(const char *name, struct err *e)
 	return err_set(e, ERR_USAGE, "a name has 1 to %d bytes", MASTER_NAME_MAX);
 }
 
+/* Takes the name of a file or a folder, which is encoded. */
+static int
+take_path(char to[MASTER_NAME_MAX + 1], char *text, struct err *e)
+{
+	if (names_decode(text, e) != 0 || check_name(text, e) != 0)
+		return -1;
+	strcpy(to, text);
+	return 1;
+}
+
+static int
+take_count(uint32_t *to, const char *text, struct err *e)
+{
+	uint64_t n;
+
+	if (number_uint(text, 1, SERVER_CLIENTS_MAX, &n, e) != 0)
+		return -1;
+	*to = (uint32_t)n;
+	return 1;
+}
+
+int
+state_option(struct sessions_options *o, char *word, struct err *e)
+{
+	char *value = strchr(word, '=');
+
+	if (value == NULL)
+		return 0;
+	value++;
+	if (statement_value(word, "rate") != NULL)
+		return number_rate(value, 10000, UINT64_C(1000000000000), &o->rate, e) == 0 ? 1
+		                                                                             : -1;
+	if (statement_value(word, "wait") != NULL)
+		return take_count(&o->wait, value, e);
+	if (statement_value(word, "until") != NULL)
+		return take_count(&o->until, value, e);
+	if (statement_value(word, "group-key") != NULL)
+		return take_path(o->group_key, value, e);
+	if (statement_value(word, "orders") != NULL)
+		return take_path(o->orders, value, e);
+	return 0;
+}
+
+/* Takes a word behind the place of a session. */
+static int
+take_word(struct state_session *s, const struct statement *l, size_t i, unsigned *holders,
+    struct err *e)
+{
+	const char *holder = statement_value(l->words[i], "holder");
+	int rc = state_option(&s->options, l->words[i], e);
+
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
+	if (holder == NULL || *holders == SESSIONS_HOLDERS || !sessions_is_holder(holder))
+		return statement_unknown(l, i, e);
+	snprintf(s->holder[(*holders)++], SESSIONS_HOLDER_BYTES, "%s", holder);
+	return 0;
+}
+
 static int
 take_session(void *arg, const struct statement *l, struct err *e)
 {
 	const struct reading *r = arg;
-	uint8_t group[4];
+	struct state_session s = { .name = l->words[1] };
+	unsigned holders = 0;
 	uint64_t port;
 
 	if (names_decode(l->words[1], e) != 0 || check_name(l->words[1], e) != 0 ||
-	    addr_parse(l->words[2], group, e) != 0 ||
+	    addr_parse(l->words[2], s.group, e) != 0 ||
 	    number_uint(l->words[3], 1, UINT16_MAX, &port, e) != 0)
 		return -1;
-	return r->each(r->arg, l->words[1], group, (uint16_t)port, e);
+	s.port = (uint16_t)port;
+	for (size_t i = 4; i < l->n; i++)
+		if (take_word(&s, l, i, &holders, e) != 0)
+			return -1;
+	return r->each(r->arg, &s, e);
 }
 
 int
 state_read(const struct settings *s,
-    int (*each)(void *arg, const char *name, const uint8_t group[4], uint16_t port,
-	struct err *),
-    void *arg, struct err *e)
+    int (*each)(void *arg, const struct state_session *, struct err *), void *arg,
+    struct err *e)
 {
-	static const struct statement_kind kinds[] = { { "session", 4, 4, take_session },
-		{ 0 } };
+	static const struct statement_kind kinds[] = {
+		{ "session", 4, STATEMENT_WORDS_MAX, take_session }, { 0 }
+	};
 	struct reading r = { each, arg };
 	char path[PATH_BYTES];
 

@@ -95,7 +95,7 @@ check "the first one goes on" get 2 web.ndz "$T/out"
 echo "== a state that is none"
 kill $MASTER; wait $MASTER
 long=$(printf 'x%.0s' {1..257})
-for line in "session x" "session x 239.1.1.1 99999" "session %zz 239.1.1.1 5" "session $long 239.1.1.1 5" "nonsense"; do
+for line in "session x" "session x 239.1.1.1 99999" "session x 239.1.1.1 5 nonsense" "session x 239.1.1.1 5 holder=a/b" "session %zz 239.1.1.1 5" "session $long 239.1.1.1 5" "nonsense"; do
 	echo "$line" > "$T/state/sessions"
 	refused 2 -c "$T/conf"; check "it is said" grep -q "state/sessions: line 1" "$T/stderr"
 done

@@ -96,7 +96,7 @@ static enum sessions_state
 state_of_it(struct sessions *x)
 {
 	const struct catalog_entry entry = { .at_parent = true };
-	const struct sessions_wish w = { "web.ndz", &entry, NULL };
+	const struct sessions_wish w = { .name = "web.ndz", .entry = &entry };
 	struct sessions_place p = { .state = SESSIONS_RUNNING };
 
 	T_CHECK(sessions_find(x, &w, &p));
@@ -140,7 +140,8 @@ test_killed(void)
 	T_CHECK(sh("head -c 5000 /dev/zero > images/one.ndz; cp images/one.ndz images/two.ndz") == 0);
 	T_CHECK(catalog_find(&one, &settings, "one.ndz", &e) == 0);
 	T_CHECK(catalog_find(&two, &settings, "two.ndz", &e) == 0);
-	const struct sessions_wish w1 = { "one.ndz", &one, NULL }, w2 = { "two.ndz", &two, NULL };
+	const struct sessions_wish w1 = { .name = "one.ndz", .entry = &one },
+				   w2 = { .name = "two.ndz", .entry = &two };
 	x = open_sessions(&settings);
 	T_CHECK(sessions_ask(x, &w1, &was, &e) == 0 && sessions_ask(x, &w2, &other, &e) == 0);
 	T_CHECK(becomes(x, &w1, SESSIONS_RUNNING) && becomes(x, &w2, SESSIONS_RUNNING));
@@ -198,8 +199,8 @@ static void
 test_failed_keeps_no_group(void)
 {
 	struct catalog_entry empty = { 0 }, one = { 0 };
-	const struct sessions_wish bad = { "empty.ndz", &empty, NULL };
-	const struct sessions_wish good = { "one.ndz", &one, NULL };
+	const struct sessions_wish bad = { .name = "empty.ndz", .entry = &empty };
+	const struct sessions_wish good = { .name = "one.ndz", .entry = &one };
 	struct sessions_place p;
 	struct sessions *x;
 	struct settings s;
@@ -229,7 +230,7 @@ static void
 test_replaced(const char *how)
 {
 	struct catalog_entry found = { 0 };
-	const struct sessions_wish w = { "two.ndz", &found, NULL };
+	const struct sessions_wish w = { .name = "two.ndz", .entry = &found };
 	struct sessions_place p;
 	struct sessions *x;
 
@@ -288,8 +289,8 @@ test_keeps_its_group(void)
 	T_CHECK(sh("head -c 5000 /dev/zero > kept/web.ndz") == 0);
 	T_CHECK(fetched_find(&kept, s.parent_folder, "web.ndz"));
 	T_CHECK(catalog_find(&one, &s, "one.ndz", &e) == 0);
-	const struct sessions_wish w = { "web.ndz", &kept, NULL },
-				   other = { "one.ndz", &one, NULL };
+	const struct sessions_wish w = { .name = "web.ndz", .entry = &kept },
+				   other = { .name = "one.ndz", .entry = &one };
 	x = open_sessions(&s);
 	uint64_t until = clock_us() + LIMIT_US;
 	T_CHECK(sessions_resume(x, &e) == 0);

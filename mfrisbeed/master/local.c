@@ -1,0 +1,368 @@
+/* local.c: requests of programs of this host, and their answers (local.h).  master.c
+ * calls this, in the master's first thread; main.c listens before it. */
+#include "mfrisbeed/master/local.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/log.h"
+#include "common/base/number.h"
+#include "common/base/statements.h"
+#include "common/net/accepting.h"
+#include "common/net/border.h"
+#include "mfrisbeed/master/catalog.h"
+#include "mfrisbeed/master/names.h"
+#include "mfrisbeed/master/slots.h"
+
+enum { CALLERS_MAX = 32, FIRST_US = 10000000 };
+
+struct local_caller {
+	struct caller caller;
+	size_t have;
+	char in[STATEMENT_BYTES_MAX];
+	bool greeted, watches;
+	uint64_t told; /* sessions_changes() when it was told last */
+	struct buf out;
+	size_t sent;
+};
+
+struct local {
+	struct border *border;
+	const struct settings *settings;
+	struct sessions *sessions;
+};
+
+/* --- what is asked --- */
+
+static int
+take_version(void *arg, const struct statement *l, struct err *e)
+{
+	struct local_request *q = arg;
+
+	q->what = LOCAL_VERSION_IS;
+	return number_uint(l->words[1], 1, UINT32_MAX, &q->version, e);
+}
+
+/* Takes the name of an image. */
+static int
+take_name(struct local_request *q, char *word, struct err *e)
+{
+	size_t n;
+
+	if (names_decode(word, e) != 0)
+		return -1;
+	n = strlen(word);
+	if (n < 1 || n > MASTER_NAME_MAX)
+		return err_set(e, ERR_USAGE, "a name has 1 to %d bytes", MASTER_NAME_MAX);
+	memcpy(q->name, word, n + 1);
+	return 0;
+}
+
+/* Takes the words behind the name of an image. */
+static int
+take_words(struct local_request *q, const struct statement *l, bool options, struct err *e)
+{
+	for (size_t i = 2; i < l->n; i++) {
+		const char *holder = statement_value(l->words[i], "holder");
+		int rc = options ? state_option(&q->options, l->words[i], e) : 0;
+		if (rc < 0)
+			return -1;
+		if (rc > 0)
+			continue;
+		if (holder == NULL || !sessions_is_holder(holder))
+			return statement_unknown(l, i, e);
+		strcpy(q->holder, holder);
+	}
+	if (q->holder[0] == '\0')
+		return err_set(e, ERR_USAGE, "it says no holder=");
+	return 0;
+}
+
+static int
+take_begin(void *arg, const struct statement *l, struct err *e)
+{
+	struct local_request *q = arg;
+
+	q->what = LOCAL_BEGIN;
+	return take_name(q, l->words[1], e) == 0 ? take_words(q, l, true, e) : -1;
+}
+
+static int
+take_end(void *arg, const struct statement *l, struct err *e)
+{
+	struct local_request *q = arg;
+
+	q->what = LOCAL_END;
+	return take_name(q, l->words[1], e) == 0 ? take_words(q, l, false, e) : -1;
+}
+
+static int
+take_watch(void *arg, const struct statement *l, struct err *e)
+{
+	struct local_request *q = arg;
+	(void)l, (void)e;
+
+	q->what = LOCAL_WATCH;
+	return 0;
+}
+
+static const struct statement_kind kinds[] = { { "version", 2, 2, take_version },
+	{ "begin", 3, STATEMENT_WORDS_MAX, take_begin }, { "end", 3, 3, take_end },
+	{ "watch", 1, 1, take_watch }, { 0 } };
+
+int
+local_read(struct local_request *q, const char *text, size_t bytes, struct err *e)
+{
+	*q = (struct local_request){ .what = LOCAL_WATCH };
+	if (memchr(text, '\n', bytes) != NULL || strspn(text, " \t\r") == bytes || text[0] == '#')
+		return err_set(e, ERR_USAGE, "request: there is nothing in it");
+	return statements_parse(kinds, q, text, bytes, "request", e);
+}
+
+/* --- what is answered --- */
+
+static void
+write_some(struct local_caller *c)
+{
+	ssize_t n = 0;
+
+	if (c->out.len > c->sent)
+		n = send(c->caller.watch.fd, c->out.base + c->sent, c->out.len - c->sent,
+		    MSG_NOSIGNAL);
+	if (n < 0 && errno != EAGAIN && errno != EINTR) {
+		shutdown(c->caller.watch.fd, SHUT_RDWR); /* the loop hangs up then */
+		n = (ssize_t)(c->out.len - c->sent);
+	}
+	c->sent += n > 0 ? (size_t)n : 0;
+	if (c->sent == c->out.len) {
+		buf_free(&c->out);
+		c->sent = 0;
+	}
+	border_want(&c->caller, EPOLLIN | (c->out.len > 0 ? EPOLLOUT : 0));
+}
+
+/* Sends a document on one line, and frees it. */
+static void
+send_json(struct local_caller *c, struct json *j)
+{
+	struct err ignored;
+	char *text = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&text, &n);
+
+	if (f == NULL)
+		json_free(j);
+	else if (json_show_on(j, f, &ignored) == 0 && fclose(f) == 0)
+		buf_bytes(&c->out, text, n);
+	else
+		shutdown(c->caller.watch.fd, SHUT_RDWR);
+	free(text);
+	write_some(c);
+}
+
+static void
+answer(struct local_caller *c, const struct err *e)
+{
+	struct json *j = json_new();
+
+	json_one_line(j);
+	json_object(j, NULL);
+	json_bool(j, "ok", e == NULL);
+	if (e != NULL)
+		json_string(j, "error", e->text);
+	json_end(j);
+	send_json(c, j);
+}
+
+/* Tells a caller that watches what the sessions do, unless it has not taken yet what
+ * it was told before. */
+static void
+tell(struct local *x, struct local_caller *c)
+{
+	struct json *j;
+
+	if (!c->watches || c->out.len > 0 || c->told == sessions_changes(x->sessions))
+		return;
+	c->told = sessions_changes(x->sessions);
+	j = json_new();
+	json_one_line(j);
+	json_object(j, NULL);
+	sessions_put(x->sessions, j);
+	json_end(j);
+	send_json(c, j);
+}
+
+void
+local_tell(struct local *x)
+{
+	for (struct caller *a = x != NULL ? border_first(x->border) : NULL, *next; a != NULL;
+	     a = next) {
+		next = a->next;
+		tell(x, (struct local_caller *)a);
+	}
+}
+
+static int
+begin(struct local *x, const struct local_request *q, struct err *e)
+{
+	struct sessions_wish w = { .name = q->name, .options = &q->options, .holder = q->holder };
+	struct catalog_entry entry;
+
+	if (catalog_find(&entry, x->settings, q->name, e) != 0)
+		return -1;
+	w.entry = &entry;
+	int rc = sessions_hold(x->sessions, &w, e);
+	catalog_entry_free(&entry);
+	return rc;
+}
+
+static int
+greet(struct local_caller *c, uint64_t version, struct err *e)
+{
+	if (version != LOCAL_VERSION)
+		return err_set(e, ERR_UNSUPPORTED,
+		    "this mfrisbeed understands requests of version %d, not %llu", LOCAL_VERSION,
+		    (unsigned long long)version);
+	c->greeted = true;
+	border_known(&c->caller);
+	return 0;
+}
+
+static int
+act(struct local *x, struct local_caller *c, const struct local_request *q, struct err *e)
+{
+	if (q->what == LOCAL_VERSION_IS)
+		return greet(c, q->version, e);
+	if (!c->greeted)
+		return err_set(e, ERR_USAGE, "request: \"version %d\" comes first", LOCAL_VERSION);
+	if (q->what == LOCAL_BEGIN)
+		return begin(x, q, e);
+	if (q->what == LOCAL_END)
+		return sessions_release(x->sessions, q->name, q->holder, e);
+	c->watches = true;
+	c->told = UINT64_MAX;
+	return 0;
+}
+
+static void
+take_line(struct local *x, struct local_caller *c, const char *line, size_t n)
+{
+	struct local_request q;
+	struct err e;
+
+	if (local_read(&q, line, n, &e) == 0 && act(x, c, &q, &e) == 0)
+		answer(c, NULL);
+	else
+		answer(c, &e);
+	tell(x, c);
+}
+
+/* Takes the whole lines that have come.  False: a line is too long. */
+static bool
+take_lines(struct local *x, struct local_caller *c)
+{
+	char *newline;
+
+	while ((newline = memchr(c->in, '\n', c->have)) != NULL) {
+		size_t n = (size_t)(newline - c->in);
+		take_line(x, c, c->in, n);
+		c->have -= n + 1;
+		memmove(c->in, newline + 1, c->have);
+	}
+	return c->have < sizeof c->in;
+}
+
+static void
+ready(void *arg, struct caller *caller, uint32_t events)
+{
+	struct local_caller *c = (struct local_caller *)caller;
+	ssize_t n;
+
+	if ((events & EPOLLOUT) != 0) {
+		write_some(c);
+		tell(arg, c);
+	}
+	if ((events & ~(uint32_t)EPOLLOUT) == 0)
+		return;
+	n = recv(caller->watch.fd, c->in + c->have, sizeof c->in - c->have, 0);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n > 0)
+		c->have += (size_t)n;
+	if (n <= 0 || !take_lines(arg, c))
+		border_hang_up(caller);
+}
+
+/* --- who asks --- */
+
+static bool
+came(void *arg, struct caller *caller)
+{
+	struct ucred user;
+	socklen_t len = sizeof user;
+	(void)arg;
+
+	return getsockopt(caller->watch.fd, SOL_SOCKET, SO_PEERCRED, &user, &len) == 0 &&
+	       (user.uid == 0 || user.uid == geteuid());
+}
+
+static void
+gone(void *arg, struct caller *caller)
+{
+	(void)arg;
+	buf_free(&((struct local_caller *)caller)->out);
+}
+
+int
+local_listen(const char *path, struct err *e)
+{
+	struct accepting a;
+	mode_t was = umask(0077);
+	int rc = accepting_path(&a, path, e);
+
+	umask(was);
+	return rc == 0 ? a.listener : -1;
+}
+
+int
+local_new(struct local **out, struct loop *loop, const char *path, int listener,
+    const struct settings *settings, struct sessions *sessions, struct err *e)
+{
+	struct border_config border = { .what = "local requests",
+		.path = path,
+		.listener = listener,
+		.limits = { CALLERS_MAX, CALLERS_MAX, FIRST_US },
+		.caller_bytes = sizeof(struct local_caller),
+		.came = came,
+		.ready = ready,
+		.gone = gone };
+	struct local *x = calloc(1, sizeof *x);
+
+	*out = NULL;
+	if (x == NULL) {
+		close(listener);
+		return err_nomem(e, "the local requests");
+	}
+	*x = (struct local){ .settings = settings, .sessions = sessions };
+	border.arg = x;
+	if (border_open(&x->border, loop, &border, e) != 0) {
+		free(x);
+		return -1;
+	}
+	*out = x;
+	return 0;
+}
+
+void
+local_free(struct local *x)
+{
+	if (x == NULL)
+		return;
+	border_close(x->border);
+	free(x);
+}

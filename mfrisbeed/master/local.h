@@ -1,0 +1,47 @@
+/* local.h: programs of this host, such as a controller, tell the master by a Unix socket what to
+ * serve, and watch it.
+ *
+ * A request is a line; its words are those of statements.h, and names are encoded as names.h does.
+ * Each is answered by one line of JSON (mfrisbeed(8), section LOCAL REQUESTS):
+ *
+ *	version 1			the first one
+ *	begin NAME holder=LABEL [OPTIONS]	sessions_hold()
+ *	end NAME holder=LABEL		sessions_release()
+ *	watch				all sessions, now and after each change
+ */
+#ifndef MFRISBEED_MASTER_LOCAL_H
+#define MFRISBEED_MASTER_LOCAL_H
+
+#include "common/base/loop.h"
+#include "mfrisbeed/master/sessions.h"
+
+enum { LOCAL_VERSION = 1 };
+
+struct local;
+
+/* Listens at this path, before the right to make a socket is given up.  Returns the
+ * descriptor; -1: ERR_USAGE; ERR_IO. */
+int local_listen(const char *path, struct err *);
+/* Serves who calls there; the descriptor is taken over.  Only root and the user of
+ * this process are heard.  The settings and the sessions are the caller's, and
+ * *settings may change.  ERR_IO; ERR_NOMEM. */
+int local_new(struct local **, struct loop *, const char *path, int listener,
+    const struct settings *, struct sessions *, struct err *);
+/* Hangs up on all.  NULL is allowed. */
+void local_free(struct local *);
+/* Tells those who watch what has changed.  NULL is allowed. */
+void local_tell(struct local *);
+
+/* One request. */
+enum local_what { LOCAL_VERSION_IS, LOCAL_BEGIN, LOCAL_END, LOCAL_WATCH };
+struct local_request {
+	enum local_what what;
+	uint64_t version; /* LOCAL_VERSION_IS */
+	char name[MASTER_NAME_MAX + 1];
+	char holder[SESSIONS_HOLDER_BYTES];
+	struct sessions_options options;
+};
+/* Reads one line, without its newline.  ERR_USAGE: what is wrong with it. */
+int local_read(struct local_request *, const char *text, size_t bytes, struct err *);
+
+#endif /* MFRISBEED_MASTER_LOCAL_H */

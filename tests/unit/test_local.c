@@ -1,0 +1,84 @@
+/* Requests of programs of the master's host: what each says; a line that is cut anywhere says less, or
+ * is refused; what is wrong is refused with a sentence. */
+#include "mfrisbeed/master/local.h"
+
+#include <string.h>
+
+#include "tests/t.h"
+
+static const char whole[] =
+    "begin lab/%25win%20dows.ndz holder=controller-1 rate=900M wait=3 until=4 "
+    "group-key=%2fetc%2flab.group orders=%2fsrv%2forders";
+static struct err e;
+
+static int
+look(const char *text, size_t n, struct local_request *q)
+{
+	return local_read(q, text, n, &e);
+}
+
+static void
+test_whole(void)
+{
+	struct local_request q;
+
+	T_CHECK(look(whole, sizeof whole - 1, &q) == 0);
+	T_CHECK(q.what == LOCAL_BEGIN && strcmp(q.name, "lab/%win dows.ndz") == 0);
+	T_CHECK(strcmp(q.holder, "controller-1") == 0);
+	T_CHECK(q.options.rate == 900000000 && q.options.wait == 3 && q.options.until == 4);
+	T_CHECK(strcmp(q.options.group_key, "/etc/lab.group") == 0);
+	T_CHECK(strcmp(q.options.orders, "/srv/orders") == 0);
+	T_CHECK(look("end x holder=a", 14, &q) == 0 && q.what == LOCAL_END);
+	T_CHECK(strcmp(q.name, "x") == 0 && strcmp(q.holder, "a") == 0);
+	T_CHECK(look("watch", 5, &q) == 0 && q.what == LOCAL_WATCH);
+	T_CHECK(look("version 7", 9, &q) == 0 && q.what == LOCAL_VERSION_IS && q.version == 7);
+}
+
+/* Before the holder is there nothing is taken; behind it, each cut leaves out an option, or a part
+ * of it. */
+static void
+test_cut(void)
+{
+	const size_t held = (size_t)(strstr(whole, "holder=") - whole) + strlen("holder=");
+	unsigned early = 0, taken = 0;
+	struct local_request q;
+
+	for (size_t n = 0; n < sizeof whole - 1; n++) {
+		bool ok = look(whole, n, &q) == 0;
+		early += ok && n <= held;
+		taken += ok && n > held;
+		T_CHECK(!ok || (q.what == LOCAL_BEGIN && q.holder[0] == 'c'));
+	}
+	T_CHECK(early == 0 && taken > 0);
+}
+
+static void
+test_wrong(void)
+{
+	static const char *const lines[] = { "", " ", "# a remark", "version", "version x",
+		"version 0", "version 1 2", "watch it", "begin", "begin x", "begin x wait=3",
+		"begin x holder=",
+		"begin x holder=a/b", "begin x holder=a b", "begin x holder=a rate=1",
+		"begin x holder=a wait=0", "begin x holder=a until=x", "begin x holder=a color=red",
+		"begin x holder=a group-key=", "begin %zz holder=a", "end x", "end x holder=a rate=1M",
+		"end x holder=a holder=b", "watch\nwatch",
+		"begin x holder=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" };
+	struct local_request q;
+
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+		e = (struct err){ 0 };
+		bool refused = look(lines[i], strlen(lines[i]), &q) == -1;
+		T_CHECK(refused && e.text[0] != '\0');
+		if (!refused)
+			printf("# %s\n", lines[i]);
+	}
+}
+
+int
+main(void)
+{
+	test_whole();
+	test_cut();
+	test_wrong();
+	return t_done();
+}
