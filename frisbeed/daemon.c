@@ -29,6 +29,7 @@ enum {
 struct whole {
 	const struct opts *opts;
 	struct shown_all all;
+	struct fetch_parent parent; /* its interface is used as long as the image comes */
 	unsigned running;
 	uint64_t next_us, line_us; /* when the table, and a line of the log, are due */
 	bool table, stats_failed;
@@ -309,12 +310,12 @@ parent_of(const struct opts *o, unsigned n, struct fetch_parent *p, struct err *
 static int
 fetch(struct whole *d, const struct place *place, struct source *image, struct err *e)
 {
-	struct fetch_parent p = { 0 };
+	struct fetch_parent *p = &d->parent;
 	struct err ignored; /* the failure itself is told */
-	int rc = parent_of(d->opts, d->all.n, &p, e);
+	int rc = parent_of(d->opts, d->all.n, p, e);
 
 	if (rc > 0) {
-		rc = fetch_begin(image, &p, d->opts->parent_name, place->image,
+		rc = fetch_begin(image, p, d->opts->parent_name, place->image,
 		    &d->all.bytes, &d->all.mtime, e);
 		if (rc != 0) {
 			struct report_end end = { *e, daemon_exit_status(e) };

@@ -31,9 +31,9 @@ int64_t fetch_mtime(const struct master_get_reply *);
 
 /* Begins to load an image, as a source that grows, into a file beside `place`, whose
  * name is that with FETCH_ARRIVING and the number of this process.  It waits until the
- * parent has said where its session is, and may be called in any thread.  *bytes and
- * *mtime are the size and the time that the parent names.  Errors of fetch_ask() and
- * load_source.h. */
+ * parent has said where its session is, and may be called in any thread.  The parent
+ * must stay as long as the source.  *bytes and *mtime are the size and the time that it
+ * names.  Errors of fetch_ask() and load_source.h. */
 int fetch_begin(struct source *, const struct fetch_parent *, const char *name,
     const char *place, uint64_t *bytes, int64_t *mtime, struct err *);
 #define FETCH_ARRIVING "%arriving-"
