@@ -357,7 +357,7 @@ static int
 cut_windows(struct preparer *w, struct prepared *p, struct err *e)
 {
 	struct inflating in = { .in = decoder_inflater(w->decoder) };
-	struct cut cut = { .zones = &w->shared->zones };
+	struct cut cut = { .zones = &w->shared->zones, .files = true };
 	size_t have = 0;
 
 	p->adler = adler_of(NULL, 0);

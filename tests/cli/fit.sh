@@ -103,7 +103,7 @@ truncate -s 90M "$T/less"; status 1 "$BIN/imageunzip" -q --dry-run --fit "$T/mbr
 check "and refuses what is refused: $(cat "$T/stderr")" grep -q "do not fit" "$T/stderr"
 fit -q "$T/mbr.ndz" "$T/two"
 cp "$T/two" "$T/grown"; dd if="$T/part" of="$T/grown" bs=512 seek=2048 conv=notrunc,sparse status=none
-"$BIN/imageunzip" --json --skip-same --fit "$T/mbr.ndz" "$T/grown" > "$T/same.json" 2> "$T/said" || fail "--skip-same: $(cat "$T/said")"
+"$BIN/imageunzip" --json --skip-same --no-follow --fit "$T/mbr.ndz" "$T/grown" > "$T/same.json" 2> "$T/said" || fail "--skip-same: $(cat "$T/said")"
 check "what a grown filesystem has still is not written again" json "$T/same.json" 'bytes_same>5000000' 'bytes_written<2000000'
 dd if="$T/grown" of="$T/part" bs=512 skip=2048 count="$(length grown 0)" conv=sparse status=none
 check "and all is as in the image" quietly e2fsck -fn "$T/part"
@@ -165,13 +165,13 @@ done
 check "at ${POINTS:-3} of $calls accesses" [ "$i" -gt "${POINTS:-3}" ]
 
 echo "== the state on the target, in free space of a partition that moved or grew"
-on() { "$BIN/imageunzip" -q --state=target --state-interval 0 --fit "$T/mbr.ndz" "$T/cut"; }
+on() { "$BIN/imageunzip" -q --no-follow --state=target --state-interval 0 --fit "$T/mbr.ndz" "$T/cut"; }
 resumed=0
 for n in 4 6 8; do
 	rm -f "$T/cut" "$T/fired"; truncate -s 160M "$T/cut"
 	( FAULT="fsync:$n:kill:$T/cut" FAULT_FIRED=$T/fired LD_PRELOAD=$shim on ) 2> "$T/quiet"
 	check "killed at flush $n" [ -e "$T/fired" ]
-	"$BIN/imageunzip" --state=target --fit "$T/mbr.ndz" "$T/cut" 2> "$T/said" || fail "flush $n: $(cat "$T/said")"
+	"$BIN/imageunzip" --no-follow --state=target --fit "$T/mbr.ndz" "$T/cut" 2> "$T/said" || fail "flush $n: $(cat "$T/said")"
 	grep -q "chunks are on the target already" "$T/said" && resumed=$((resumed + 1))
 	check "the same disk" cmp "$T/cut" "$T/two"
 done

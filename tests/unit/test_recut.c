@@ -23,6 +23,7 @@ struct model {
 	bool stored[SECTORS], filler[SECTORS];
 	struct cut_zones zones;
 	struct rangeset store, fill;
+	bool files; /* windows end where files do, too */
 	struct ndz_reloc relocs[600];
 	size_t nrelocs, reloc;
 	uint64_t fresh_at; /* 0: nothing is fresh */
@@ -166,9 +167,11 @@ run(struct model *m)
 {
 	static uint8_t raw[CUT_WINDOW_BYTES_MAX];
 	struct cuts *c = calloc(1, sizeof *c);
-	const struct recut_config cfg = {
-		.next = next, .arg = m, .zones = &m->zones, .filler = &m->fill
-	};
+	const struct recut_config cfg = { .next = next,
+		.arg = m,
+		.zones = &m->zones,
+		.filler = &m->fill,
+		.files = m->files };
 	struct recut *r;
 	struct window w;
 	struct err e;
@@ -240,7 +243,7 @@ read_rule(const struct model *m)
 		} else if (begun && block != last_block && any) {
 			blocks++;
 			any = false;
-			if ((blocks >= 4 && (slack || hash % 16 == 0)) || blocks == 32) {
+			if ((blocks >= 4 && ((m->files && slack) || hash % 16 == 0)) || blocks == 32) {
 				kinds[s] = hash % 64 == 0 && hash != 0 ? CUT_LONG
 				                                       : CUT_WINDOW;
 				blocks = 0;
@@ -305,6 +308,8 @@ test_rule(void)
 		struct model *m = new_model();
 		fill_data(m, SAMPLE_KINDS);
 		choose_sectors(m, longest);
+		compare_with_rule(m);
+		m->files = true;
 		compare_with_rule(m);
 		add_zone(m, ODD_ZONE, 7001);
 		add_zone(m, 63, 5000);

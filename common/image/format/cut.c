@@ -109,7 +109,7 @@ end_block(struct cut *c)
 	c->counted = false;
 	c->blocks++;
 	bool content = c->blocks >= CUT_BLOCKS_MIN &&
-	               (c->slack || c->hash % WINDOW_HASH == 0);
+	               ((c->files && c->slack) || c->hash % WINDOW_HASH == 0);
 	if (!content && c->blocks < CUT_BLOCKS_MAX)
 		return CUT_NONE;
 	c->blocks = 0;

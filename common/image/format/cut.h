@@ -2,11 +2,11 @@
  *
  * Stored sectors, in ascending order, are seen in blocks of 4 KiB on a grid that begins
  * anew with every zone: a partition, or the space in front of, between or behind
- * partitions.  A window ends behind a block whose hash is 0 mod 16, or that ends in 64
- * zeros, but not before it has 4 blocks; behind its 32nd block; and where a zone ends.
- * The last block of a file mostly ends in zeros, so what is behind it is cut as before
- * wherever the file was copied to.  A long fragment, which
- * has several windows, ends where that hash is 0 mod 64 and not 0, and where a zone
+ * partitions.  A window ends behind a block whose hash is 0 mod 16, but not before it has 4
+ * blocks; behind its 32nd block; and where a zone ends.  For a store, it also ends behind a
+ * block that ends in 64 zeros, if it has 4 blocks: the last block of a file mostly does, so
+ * what is behind it is cut as before wherever the file was copied to.  A long fragment,
+ * which has several windows, ends where that hash is 0 mod 64 and not 0, and where a zone
  * ends.  The hash is the remainder of the CRC-32C of the block's allocated sectors,
  * which is 0 for zeros.  Sectors that are free and are stored nevertheless (filler)
  * belong to a window like others, but are no part of any block: what lies around
@@ -55,10 +55,11 @@ enum cut_kind {
 };
 
 /* The open window and its last block.  The caller fills a struct with zeros, except for
- * `zones` and `filler`, which are borrowed.  It belongs to one thread. */
+ * `zones` and `filler`, which are borrowed, and `files`.  It belongs to one thread. */
 struct cut {
 	const struct cut_zones *zones;  /* or NULL */
 	const struct rangeset *filler;  /* or NULL */
+	bool files;                     /* windows end where files do, too: for a store */
 	bool begun;                     /* the open window has a piece */
 	bool counts;                    /* the piece of cut_piece() is no filler */
 	bool counted;                   /* the block has sectors that are no filler */

@@ -293,7 +293,8 @@ open_recut(struct encode *c, struct err *e)
 	const struct recut_config cfg = { .next = c->cfg->next,
 		.arg = c->cfg->arg,
 		.zones = c->cfg->zones,
-		.filler = c->cfg->filler };
+		.filler = c->cfg->filler,
+		.files = c->cfg->single };
 
 	return c->cfg->content ? recut_new(&c->recut, &cfg, e) : 0;
 }

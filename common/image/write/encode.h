@@ -38,7 +38,9 @@ struct encode_config {
 	bool content;
 	const struct cut_zones *zones;
 	const struct rangeset *filler;
-	bool single; /* each fragment is one window, whatever the codec can do */
+	/* For a store: each fragment is one window, whatever the codec can do, and windows end
+	 * where files do, too (cut.h). */
+	bool single;
 	bool split;  /* a window may be split where a chunk ends; only with `content` */
 };
 

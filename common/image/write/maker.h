@@ -35,8 +35,8 @@ enum maker_windows {
 	/* Where the content says so (common/image/format/cut.h); the last window of a chunk is
 	 * split, so that the image is as small as it can be. */
 	MAKER_CONTENT,
-	/* The same, but no window is split, and each one is a fragment: a store keeps what is
-	 * the same in several images once. */
+	/* The same, but no window is split, windows end where files do, too, and each one is a
+	 * fragment: a store keeps what is the same in several images once. */
 	MAKER_STORE,
 	MAKER_ALIGNED, /* at multiples of 64 KiB of the disk */
 };

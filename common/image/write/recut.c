@@ -36,7 +36,7 @@ recut_new(struct recut **out, const struct recut_config *cfg, struct err *e)
 	if (r == NULL)
 		return err_nomem(e, "windows");
 	r->cfg = *cfg;
-	r->cut = (struct cut){ .zones = cfg->zones, .filler = cfg->filler };
+	r->cut = (struct cut){ .zones = cfg->zones, .filler = cfg->filler, .files = cfg->files };
 	r->apart = true;
 	*out = r;
 	return 0;

@@ -21,6 +21,7 @@ struct recut_config {
 	void *arg;
 	const struct cut_zones *zones; /* borrowed, or NULL: the disk is one zone */
 	const struct rangeset *filler; /* borrowed, or NULL: there is none */
+	bool files; /* windows end where files do, too (cut.h) */
 };
 
 /* ERR_NOMEM. */
