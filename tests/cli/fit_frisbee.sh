@@ -69,9 +69,9 @@ lay_at "$T/home" 92160
 "$BIN/imagezip" -q "$mbr" "$mbr.ndz" 2> "$T/log" || fail "imagezip: $(cat "$T/log")"
 check "the image has several chunks" [ "$("$BIN/imagedump" --json "$mbr.ndz" | json - '[0].chunks')" -gt 8 ]
 truncate -s 90M "$T/by-file" "$T/by-net"
-"$BIN/imageunzip" -q --fit "$mbr.ndz" "$T/by-file" 2> "$T/log" || fail "imageunzip: $(cat "$T/log")"
+"$BIN/imageunzip" -q --no-follow --fit "$mbr.ndz" "$T/by-file" 2> "$T/log" || fail "imageunzip: $(cat "$T/log")"
 serve "$mbr.ndz"
-frisbee --fit "$T/by-net" 2> "$T/log" || fail "frisbee: $(cat "$T/log")"
+frisbee --no-follow --fit "$T/by-net" 2> "$T/log" || fail "frisbee: $(cat "$T/log")"
 served
 check "frisbee makes the same of it as imageunzip" cmp "$T/by-file" "$T/by-net"
 check "swap moved" [ "$(sfdisk -J "$T/by-net" | json - 'partitiontable.partitions[2].start')" -gt 86016 ]

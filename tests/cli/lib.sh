@@ -118,6 +118,9 @@ begins() {
 		sleep 0.05
 	done
 }
+# no_loops PATH: no loop device has a file whose path begins so.  Whoever looks at all devices just then keeps
+# one for a moment.
+no_loops() { soon eval "! losetup -a | grep -qF '($1'"; }
 # nothing_for SECONDS WHY: nothing may happen in this time, or nothing shows that it has.
 # WHY names the time of ours that is waited for.
 nothing_for() { echo "for $1 s: $2"; sleep "$1"; }

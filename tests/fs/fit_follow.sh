@@ -22,7 +22,6 @@ followed() {	# DISK INDEX TYPE LEAST-MIB: it fills its partition, and the files 
 	    [ "$(mounted "$type" ro room_of)" -gt $(($4 << 20)) ]
 	check "$3: the files are the same" mounted "$type" ro same_files
 }
-no_loops() { ! losetup -a | grep -q "$T/"; }
 new_disk() { rm -f "$T/$1"; truncate -s "$2" "$T/$1"; }	# NAME SIZE
 layout() { sfdisk -q "$T/disk" || fail sfdisk; }
 capture() {	# IMAGE: of the disk
@@ -57,7 +56,7 @@ check "--plan warns of nothing" [ "$(grep -c warning "$T/quiet")" = 0 ]
 unzip --fit "$T/all.ndz" "$T/big" || fail "--fit: $(cat "$T/said")"
 check "it is said: $(cat "$T/said")" \
     [ "$(grep -c 'partition [0-9]: [a-z0-9]* grew' "$T/said")" = 3 ]
-check "no loop device is left" no_loops
+check "no loop device is left" no_loops "$T/"
 check "the table is sound" sh -c "sgdisk -v '$T/big' | grep -q 'No problems found'"
 part_of big 1; check "/boot stays as it is" cmp "$T/fs" "$T/ext4"
 followed big 2 btrfs 200; followed big 3 ntfs 100; followed big 4 xfs 550
@@ -137,7 +136,7 @@ status 1 go_on
 check "it is named: $(cat "$T/stderr")" \
     grep -q "partition 2: .*resize2fs: it will not; .*unfinished: --no-follow" "$T/stderr"
 status 1 "$BIN/imageunzip" --status "$T/big"
-check "no loop device is left" no_loops
+check "no loop device is left" no_loops "$T/"
 KILL_AT=; check "another run makes it whole: $(cat "$T/said")" go_on
 followed big 0 ntfs 80; followed big 1 ext4 60
 
@@ -154,7 +153,7 @@ begins $pid [ -e "$COUNT.slow" ] || fail "it is not resized: $(cat "$T/said")"
 kill -TERM "$(cat "$PID")"; wait $pid; rc=$?
 check "exit $rc: $(cat "$T/said")" [ $rc = 1 ]
 status 1 "$BIN/imageunzip" --status "$T/big"
-SOON=30; check "no loop device is left" soon no_loops; unset SOON
+SOON=30; check "no loop device is left" no_loops "$T/"; unset SOON
 mv "$T/bin/resize2fs.fast" "$T/bin/resize2fs"
 
 echo "== killed at each tool"
@@ -165,7 +164,7 @@ for at in before behind; do
 		KILL_AT=
 		[ "$(wc -l < "$COUNT")" -ge $n ] || break
 		status 1 "$BIN/imageunzip" --status "$T/big"
-		check "$at tool $n: no loop device is left" soon no_loops
+		check "$at tool $n: no loop device is left" no_loops "$T/"
 		go_on 2> "$T/said" || fail "$at tool $n: it does not go on: $(cat "$T/said")"
 		quietly "$BIN/imageunzip" --status "$T/big" || fail "$at tool $n: unfinished"
 		part_of big 0; quietly whole ntfs || fail "$at tool $n: NTFS"

@@ -22,7 +22,7 @@ grows() {	# TYPE gpt|mbr END-MIB: loaded onto a disk of twice that
 		    [ "$(json "$T/forecast" $what)" = "$(member $what)" ]
 	done
 	check "it says how much: $(member filesystem_was_bytes) to $(member filesystem_is_bytes)" [ "$(member filesystem_is_bytes)" -gt $(((2 * mib - 7) << 20)) ]
-	check "no loop device is left" eval '! losetup -a | grep -q "$T/big"'
+	check "no loop device is left" no_loops "$T/big"
 	taken "$T/big"
 	check "its own fsck finds nothing" quietly whole "$type"
 	check "it is larger when it is mounted" [ "$(mounted "$mount" ro room_of)" -gt $(((mib + mib / 4) << 20)) ]
@@ -132,7 +132,7 @@ status 1 "$BIN/growfs" "$T/disk"
 check "what is damaged: $(cat "$T/stderr")" grep -q "growfs: .*: " "$T/stderr"
 status 1 env TMPDIR="$T/nowhere" "$BIN/growfs" "$T/disk"
 check "TMPDIR is used: $(cat "$T/stderr")" grep -q "nowhere/resize-" "$T/stderr"
-check "no loop device is left" eval '! losetup -a | grep -q "$T/disk"'
+check "no loop device is left" no_loops "$T/disk"
 
 echo "== told to end while a loop device is being attached"
 mkdir "$T/bin"

@@ -6,7 +6,7 @@ requires nbdkit nbdfuse setpriv unshare ntfs-3g.probe ntfscluster
 [ -c /dev/fuse ] || skip "needs FUSE"
 requires mkfs.vfat mcopy
 sectors() { "$BIN/imagedump" --json "$1" | json - '[0].sectors'; }
-nothing_now() { ! ls -d "$TMP"/imagezip-?????? "$TMP"/resize-?????? 2> /dev/null | grep -vxF "$before_tmp" | grep -q . && ! losetup -a | grep -q "$T/"; }
+nothing_now() { ! ls -d "$TMP"/imagezip-?????? "$TMP"/resize-?????? 2> /dev/null | grep -vxF "$before_tmp" | grep -q . && no_loops "$T/"; }
 TMP=${TMPDIR:-/tmp}
 nothing_left() { soon nothing_now; }	# those of another program there go by themselves
 before_tmp=$(ls -d "$TMP"/imagezip-?????? "$TMP"/resize-?????? 2> /dev/null; echo none)
