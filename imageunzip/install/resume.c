@@ -360,11 +360,13 @@ resume_claim(
     struct resume *r, const struct ndz_header *h, uint32_t number, struct err *e)
 {
 	struct target *t = r->target;
+	/* The headers of --only have been cut to the partition, and count from its beginning. */
+	struct maps own = maps_one((struct range){ 0, INT64_MAX });
 	struct state_slot_want want = {
 		.sectors = state_bytes(r->expected) / SECTOR_BYTES,
 		.within = { EDGE_SECTORS, 0 },
 		.skew = t->slice.off,
-		.maps = t->maps,
+		.maps = t->only.len != 0 ? &own : t->maps,
 	};
 	struct range at;
 

@@ -9,17 +9,23 @@ vm_lan
 [ -e /usr/lib/ipxe/ipxe.efi ] || skip "needs the package ipxe"
 root=$T/root
 
-install_program() {	# PROGRAM: with those libraries that the system lacks; nothing of it is replaced, since its links may lead out of it
+install_libraries() {	# FILE...: what they need and the system lacks; nothing of it is replaced, since its links may lead out of it
 	local lib
-	cp "$1" "$root/usr/bin"; strip "$root/usr/bin/$(basename "$1")"
-	ldd "$1" | awk '$2 == "=>" { print $3 } $1 ~ /^\// { print $1 }' | while read -r lib; do
+	ldd "$@" | awk '$2 == "=>" { print $3 } $1 ~ /^\// { sub(/:$/, "", $1); print $1 }' | sort -u | while read -r lib; do
 		[ -L "$root$lib" ] || [ -e "$root$lib" ] || cp -L "$lib" "$root/usr$lib"
 	done
 }
+install_program() {	# PROGRAM
+	cp "$1" "$root/usr/bin"; strip "$root/usr/bin/$(basename "$1")"
+	install_libraries "$1"
+}
+# Programs load it when they need it.
+libcurl() { PATH=$PATH:/sbin ldconfig -p | awk '$1 == "libcurl.so.4" { print $NF; exit }'; }
 system_with_units() {
 	local p f
 	mkdir "$root"; tar -C "$root" -xf "$("$TOP/tests/vm/make-debian" name)"
 	for p in imagezip imageunzip frisbee frisbeed mfrisbeed controllerd swapin dsync dmextract dmmerge; do install_program "$BIN/$p"; done
+	cp -L "$(libcurl)" "$root/usr$(libcurl)"; install_libraries "$(libcurl)"
 	for f in "$TOP"/docs/examples/*.service "$TOP"/docs/examples/*.timer; do
 		sed 's,/usr/local/sbin/,/usr/bin/,' "$f" > "$root/usr/lib/systemd/system/${f##*/}"
 	done
@@ -48,7 +54,7 @@ server_of_netboot() {	# of netboot/setup, as on a host that has the packages
 	mount -t tmpfs none /srv
 	OUT=$T/made BIN=/usr/bin quietly "$TOP/netboot/setup" --own-network lan0 || fail "netboot/setup"
 	cp -a /srv/netboot "$root/srv"
-	install_program "$(command -v dnsmasq)"; install_program "$(command -v busybox)"; install_program "$BIN/imagedump"
+	install_program "$(command -v dnsmasq)"; install_program "$(command -v busybox)"; install_program "$BIN/imagedump"; install_program "$BIN/imagehash"
 	echo 'dnsmasq:x:990:990::/:/usr/sbin/nologin' >> "$root/etc/passwd"; echo 'dnsmasq:x:990:' >> "$root/etc/group"
 }
 ramdisk() {	# mounts the disk, and gives it to systemd
