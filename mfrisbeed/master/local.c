@@ -118,10 +118,14 @@ static const struct statement_kind kinds[] = { { "version", 2, 2, take_version }
 int
 local_read(struct local_request *q, const char *text, size_t bytes, struct err *e)
 {
-	*q = (struct local_request){ .what = LOCAL_WATCH };
-	if (memchr(text, '\n', bytes) != NULL || strspn(text, " \t\r") == bytes || text[0] == '#')
-		return err_set(e, ERR_USAGE, "request: there is nothing in it");
-	return statements_parse(kinds, q, text, bytes, "request", e);
+	*q = (struct local_request){ .what = LOCAL_NOTHING };
+	if (memchr(text, '\n', bytes) != NULL)
+		return err_set(e, ERR_USAGE, "request: it has several lines");
+	if (statements_parse(kinds, q, text, bytes, "request", e) != 0)
+		return -1;
+	return q->what != LOCAL_NOTHING
+	           ? 0
+	           : err_set(e, ERR_USAGE, "request: there is nothing in it");
 }
 
 /* --- what is answered --- */

@@ -33,7 +33,7 @@ void local_free(struct local *);
 void local_tell(struct local *);
 
 /* One request. */
-enum local_what { LOCAL_VERSION_IS, LOCAL_BEGIN, LOCAL_END, LOCAL_WATCH };
+enum local_what { LOCAL_NOTHING, LOCAL_VERSION_IS, LOCAL_BEGIN, LOCAL_END, LOCAL_WATCH };
 struct local_request {
 	enum local_what what;
 	uint64_t version; /* LOCAL_VERSION_IS */

@@ -18,6 +18,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 			abort();
 		return 0;
 	}
+	if (q.what == LOCAL_NOTHING)
+		abort();
 	if ((q.what == LOCAL_BEGIN || q.what == LOCAL_END) &&
 	    (q.name[0] == '\0' || strlen(q.name) > MASTER_NAME_MAX || !sessions_is_holder(q.holder)))
 		abort();

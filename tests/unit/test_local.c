@@ -55,7 +55,7 @@ test_cut(void)
 static void
 test_wrong(void)
 {
-	static const char *const lines[] = { "", " ", "# a remark", "version", "version x",
+	static const char *const lines[] = { "", " ", "# a remark", " # another", "version", "version x",
 		"version 0", "version 1 2", "watch it", "begin", "begin x", "begin x wait=3",
 		"begin x holder=",
 		"begin x holder=a/b", "begin x holder=a b", "begin x holder=a rate=1",
