@@ -109,9 +109,11 @@ spread_begin(struct spread *s, uint32_t chunk, uint32_t length)
 	s->slots[i].users = 1;
 	s->slots[i].arriving = true;
 	s->slots[i].used = ++s->begun;
-	for (struct spread_child *c = s->children; c != NULL; c = c->next)
+	for (struct spread_child *c = s->children; c != NULL; c = c->next) {
+		(void)chunkmap_take(&c->had, chunk); /* this is another copy */
 		if (chunkmap_take(&c->wants, chunk))
 			enqueue(s, c, i);
+	}
 	return i;
 }
 

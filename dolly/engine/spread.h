@@ -33,7 +33,8 @@ struct spread_child {
 	uint32_t id;
 	struct peer *owner;    /* its connection; borrowed */
 	struct chunkmap wants; /* chunks that it wants and that are not in memory */
-	struct chunkmap had;   /* chunks that were sent to it */
+	struct chunkmap had;   /* chunks that were sent to it, and have not begun to arrive
+	                          again since */
 	uint32_t *queue; /* a ring of slots, in the order in which they are sent */
 	uint32_t head, queued; /* first entry of the ring; number of entries */
 	uint32_t offset; /* bytes of the first queued chunk in frames that were sent */
@@ -91,8 +92,9 @@ struct spread_child *spread_join(struct spread *, uint32_t id, struct peer *owne
 /* Removes and releases the child. */
 void spread_leave(struct spread *, struct spread_child *);
 /* The child wants this chunk.  False: the chunk is not in memory, and has to be asked
- * for.  One that was sent to this child has come damaged, so it is not in memory any
- * more. */
+ * for.  If what is in memory was sent to this child, it has come damaged, so it is not in
+ * memory any more.  What has arrived again since is another copy: the child had the chunk
+ * before, and wants it for its own children. */
 bool spread_want(struct spread *, struct spread_child *, uint32_t chunk);
 /* The bytes to send to the child next are at *at.  Returns how many; 0: none now. */
 size_t spread_output(struct spread *, struct spread_child *, const void **at);

@@ -1,6 +1,7 @@
 /* Which child holds up the others: one that takes less than --slow says, at any rate that may be
  * given.  And a chunk that is forgotten amid one of its frames: the child wants it again.  And
- * which chunks give way for others: those for which only leaves and late children wait. */
+ * which chunks give way for others: those for which only leaves and late children wait.  And when a
+ * child that wants a chunk again has got it damaged. */
 #include "dolly/engine/spread.h"
 
 #include "tests/t.h"
@@ -136,6 +137,41 @@ makes_room(uint32_t bytes, uint64_t slow)
 	return room;
 }
 
+/* Sends all that waits for a child. */
+static void
+send_all(struct spread *s, struct spread_child *c)
+{
+	const void *at;
+
+	for (size_t n; (n = spread_output(s, c, &at)) > 0;)
+		spread_sent(s, c, n);
+}
+
+/* A child that wants a chunk again has got this copy of it damaged, so the copy is forgotten.
+ * Another copy, which another child has asked for, is as good for the first one, which lacks
+ * it for its own children; the other child gets it all the same. */
+static void
+test_wanted_again(void)
+{
+	struct spread_child *one, *other;
+	struct spread *s = fill_for(&one, &other);
+
+	send_all(s, one);
+	send_all(s, other);
+	T_CHECK(!spread_want(s, one, 0)); /* damaged */
+	T_CHECK(spread_find(s, 0) == SPREAD_NONE && spread_next_wanted(s, 0, true) == 0);
+	T_CHECK(spread_arrived(s, spread_begin(s, 0, CHUNK), CHUNK));
+	send_all(s, one);
+	for (uint32_t chunk = 2; chunk < 4; chunk++)
+		T_CHECK(spread_arrived(s, spread_begin(s, chunk, CHUNK), CHUNK));
+	T_CHECK(!spread_want(s, other, 0));
+	T_CHECK(spread_arrived(s, spread_begin(s, 0, CHUNK), CHUNK));
+	T_CHECK(spread_want(s, one, 0));
+	T_CHECK(one->queued == 1 && other->queued == 1);
+	T_CHECK(spread_next_wanted(s, 0, true) == SPREAD_NONE);
+	spread_free(s);
+}
+
 int
 main(void)
 {
@@ -150,6 +186,7 @@ main(void)
 	T_CHECK(is_stuck(UINT64_C(1) << 24, UINT64_C(1) << 40));
 	test_forgotten_in_a_frame();
 	test_room_of_two_leaves();
+	test_wanted_again();
 	T_CHECK(!makes_room(TAKEN, TAKEN));
 	T_CHECK(makes_room(TAKEN, TAKEN + 1));
 	T_CHECK(!makes_room(1, 0));
