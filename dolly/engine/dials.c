@@ -1,4 +1,4 @@
-/* dials.c: when a node may dial an address (dials.h).  node.c calls it, in the engine's
+/* dials.c: when a node may dial an address (dials.h).  node_parent.c calls it, in the engine's
  * thread. */
 #include "dolly/engine/dials.h"
 

@@ -1,5 +1,5 @@
 /* peer.c: splits the bytes of one connection into frames, and collects frames to send
- * (peer.h).  node.c and server.c call it, in the engine's thread. */
+ * (peer.h).  The parts of node and server call it, in the engine's thread. */
 #include "dolly/engine/peer.h"
 
 struct peer *

@@ -1,5 +1,5 @@
-/* spread.c: the slots of chunks, and the queues of children (spread.h).  node.c, server.c
- * and peer.c call it, in the engine's thread. */
+/* spread.c: the slots of chunks, and the queues of children (spread.h).  The parts of
+ * node and server, and peer.c, call it, in the engine's thread. */
 #include "dolly/engine/spread.h"
 
 #include <assert.h>

@@ -1,0 +1,220 @@
+/* node_putting.c: chunks that a node's target takes, and proves (node_impl.h).  Called by the
+ * other parts of the node, and by the owner of the engine through node.h, in its thread. */
+#include "dolly/engine/node_impl.h"
+
+enum { DAMAGED_MAX = 5 }; /* damaged chunks of the server itself; with one more the node fails */
+
+static bool offer(struct node *, uint32_t chunk);
+
+int
+node_open_target(struct node *n, const struct node_image *image, struct err *e)
+{
+	struct node_putting *t = &n->putting;
+
+	if (!chunkmap_make(&t->lacks, image->chunks))
+		return err_nomem(e, "the list of chunks");
+	if (n->cfg.ops->begin(n->cfg.arg, image, &t->target, e) != 0)
+		return -1;
+	memset(t->early, 0xff, sizeof t->early); /* SPREAD_NONE */
+	for (uint32_t c = 0; c < image->chunks; c++)
+		if (!n->cfg.ops->has(n->cfg.arg, c))
+			chunkmap_add(&t->lacks, c);
+	t->have = image->chunks - t->lacks.count;
+	node_ask_own(n);
+	node_check_whole(n);
+	return 0;
+}
+
+void
+node_free_putting(struct node *n)
+{
+	chunkmap_free(&n->putting.lacks);
+}
+
+static bool
+waits_for_0(const struct node *n)
+{
+	return n->putting.target.chunk0_first && chunkmap_has(&n->putting.lacks, 0);
+}
+
+void
+node_ask_own(struct node *n)
+{
+	const struct node_putting *t = &n->putting;
+	uint32_t end = n->server.image.chunks;
+
+	if (waits_for_0(n))
+		end = 1;
+	else if (t->target.in_order && end - t->next > NODE_WINDOW)
+		end = t->next + NODE_WINDOW;
+	for (uint32_t c = chunkmap_next(&t->lacks, 0); c < end;
+	     c = chunkmap_next(&t->lacks, c + 1)) {
+		uint32_t slot = spread_find(n->spread, c);
+		if (slot == SPREAD_NONE)
+			node_ask_for(n, c);
+		else if (spread_is_whole(n->spread, slot))
+			(void)offer(n, c);
+	}
+}
+
+void
+node_check_whole(struct node *n)
+{
+	struct node_putting *t = &n->putting;
+
+	if (t->lacks.count > 0 || t->now > 0 || t->finishing || n->failure.kind != ERR_NONE)
+		return;
+	t->finishing = true;
+	n->cfg.ops->finish(n->cfg.arg);
+}
+
+static void
+put(struct node *n, uint32_t slot, uint32_t chunk)
+{
+	struct node_putting *t = &n->putting;
+
+	chunkmap_take(&t->lacks, chunk);
+	spread_hold(n->spread, slot);
+	t->now++;
+	n->cfg.ops->put(n->cfg.arg, slot, chunk, spread_bytes(n->spread, slot),
+	    spread_length(n->spread, slot));
+}
+
+/* Keeps a chunk until it is its turn, and puts all chunks whose turn has come. */
+static bool
+put_in_order(struct node *n, uint32_t slot, uint32_t chunk)
+{
+	struct node_putting *t = &n->putting;
+
+	if (chunk - t->next >= NODE_WINDOW)
+		return false;
+	uint32_t *place = &t->early[chunk % NODE_WINDOW];
+	if (*place == SPREAD_NONE) {
+		*place = slot;
+		spread_hold(n->spread, slot);
+	}
+	while ((slot = t->early[t->next % NODE_WINDOW]) != SPREAD_NONE) {
+		t->early[t->next % NODE_WINDOW] = SPREAD_NONE;
+		put(n, slot, t->next++);
+		spread_let_go(n->spread, slot);
+	}
+	return true;
+}
+
+/* Puts a complete chunk into the target, if the target lacks it and can take it now.
+ * False: it does not, so nobody has proved the chunk. */
+static bool
+offer(struct node *n, uint32_t chunk)
+{
+	uint32_t slot = spread_find(n->spread, chunk);
+
+	if (!chunkmap_has(&n->putting.lacks, chunk) || n->failure.kind != ERR_NONE ||
+	    (waits_for_0(n) && chunk != 0))
+		return false;
+	if (n->putting.target.in_order)
+		return put_in_order(n, slot, chunk);
+	put(n, slot, chunk);
+	return true;
+}
+
+static void
+note_damage(struct node *n, uint32_t from)
+{
+	struct node_putting *t = &n->putting;
+
+	node_parent_damaged(n, from);
+	t->damaged++;
+}
+
+/* The server gives the node another parent when chunks of this one are damaged, and cuts
+ * out a node to which they come damaged from everywhere.  What the server itself sends,
+ * the node judges. */
+static bool
+is_too_much(struct node *n, uint32_t from)
+{
+	struct node_putting *t = &n->putting;
+
+	note_damage(n, from);
+	if (from == 0 || n->server.version < MSG_VERSION_REPORTS)
+		t->damaged_by_server++;
+	return t->damaged_by_server > DAMAGED_MAX || t->target.in_order;
+}
+
+static void
+put_again(struct node *n, uint32_t slot, uint32_t chunk, const struct err *why)
+{
+	if (is_too_much(n, n->arrival.from[slot])) {
+		node_fail(n, why);
+		return;
+	}
+	spread_forget(n->spread, slot);
+	chunkmap_add(&n->putting.lacks, chunk);
+	node_ask_later(n, chunk);
+}
+
+/* A chunk came for children alone, since the target has it, or cannot take it yet.  It is
+ * proved all the same, or the children would say that this node has damaged it. */
+static void
+prove(struct node *n, uint32_t slot, uint32_t chunk)
+{
+	if (n->cfg.ops->proves(n->cfg.arg, chunk, spread_bytes(n->spread, slot),
+		spread_length(n->spread, slot)))
+		return;
+	note_damage(n, n->arrival.from[slot]);
+	spread_forget(n->spread, slot);
+	node_ask_later(n, chunk);
+}
+
+void
+node_chunk_is_here(struct node *n, uint32_t slot, uint32_t chunk)
+{
+	bool more = n->putting.target.in_order || waits_for_0(n);
+
+	node_has_come(n, chunk);
+	if (!offer(n, chunk))
+		prove(n, slot, chunk);
+	if (more)
+		node_ask_own(n);
+}
+
+void
+node_put(struct node *n, uint32_t slot, enum node_put_rc rc, const struct err *why)
+{
+	struct node_putting *t = &n->putting;
+
+	t->now--;
+	if (rc == NODE_PUT_DONE)
+		t->have++;
+	else if (rc == NODE_PUT_FAILED)
+		node_fail(n, why);
+	else
+		put_again(n, slot, spread_chunk(n->spread, slot), why);
+	spread_let_go(n->spread, slot);
+	node_check_whole(n);
+}
+
+void
+node_needs(struct node *n, uint32_t chunk)
+{
+	struct node_putting *t = &n->putting;
+
+	if (chunk >= n->server.image.chunks || chunkmap_has(&t->lacks, chunk))
+		return;
+	chunkmap_add(&t->lacks, chunk);
+	t->have -= t->have > 0;
+	node_ask_own(n);
+	node_flush_asks(n);
+}
+
+void
+node_finished(struct node *n, const struct err *e)
+{
+	struct node_putting *t = &n->putting;
+
+	if (e != NULL) {
+		node_fail(n, e);
+		return;
+	}
+	t->whole = true;
+	node_tell_server(n, &(struct msg){ .type = MSG_WHOLE });
+}
