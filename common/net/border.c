@@ -159,13 +159,14 @@ let_in(struct border *b, int fd, const uint8_t from[4])
 		border_hang_up(c);
 }
 
-/* Who is on the other side: an address, or the number of a user. */
+/* Who is on the other side: an address, or the number of a user.  A user whom the kernel does not
+ * name is nobody, whose number no user has. */
 static void
 who_calls(int fd, const struct sockaddr_storage *a, uint8_t from[4])
 {
 	const struct sockaddr_in *v4 = (const struct sockaddr_in *)a;
 	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)a;
-	struct ucred user = { 0 };
+	struct ucred user = { .uid = (uid_t)-1 };
 	socklen_t len = sizeof user;
 
 	if (a->ss_family == AF_UNIX)
