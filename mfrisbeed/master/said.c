@@ -31,13 +31,24 @@ is(const struct jtree *o, const char *key, const char *text)
 	return has != NULL && strcmp(has, text) == 0;
 }
 
-static enum history_outcome
-outcome_of(const struct jtree *last)
+/* A word, and what it stands for; a table ends with NULL, which stands for any other word. */
+struct word {
+	const char *text;
+	int means;
+};
+
+static const struct word outcomes[] = { { "done", HISTORY_DONE }, { "failed", HISTORY_FAILED },
+	{ "left", HISTORY_LEFT }, { NULL, HISTORY_GONE } };
+/* The kinds that make a difference to clients of the master. */
+static const struct word kinds[] = { { "absent", ERR_ABSENT }, { "usage", ERR_USAGE },
+	{ "refused", ERR_REFUSED }, { NULL, ERR_IO } };
+
+static int
+meaning(const struct jtree *o, const char *key, const struct word *table)
 {
-	return is(last, "outcome", "done")     ? HISTORY_DONE
-	       : is(last, "outcome", "failed") ? HISTORY_FAILED
-	       : is(last, "outcome", "left")   ? HISTORY_LEFT
-	                                       : HISTORY_GONE;
+	while (table->text != NULL && !is(o, key, table->text))
+		table++;
+	return table->means;
 }
 
 /* False: it has no address. */
@@ -49,7 +60,7 @@ read_client(const struct jtree *c, struct said_client *out)
 	struct err ignored;
 
 	*out = (struct said_client){ .ending = (uint32_t)number(last, "number"),
-		.how = outcome_of(last),
+		.how = (enum history_outcome)meaning(last, "outcome", outcomes),
 		.began_us = (uint64_t)number(last, "began_us"),
 		.ended_us = (uint64_t)number(last, "ended_us"),
 		.seconds = (uint32_t)number(last, "seconds"),
@@ -59,16 +70,6 @@ read_client(const struct jtree *c, struct said_client *out)
 		.loading_since_us = (uint64_t)number(c, "began_us"),
 		.heard_us = (uint64_t)number(c, "heard_us") };
 	return address != NULL && addr_parse(address, out->ip, &ignored) == 0;
-}
-
-/* The kinds that make a difference to clients of the master. */
-static enum err_kind
-kind_of(const struct jtree *all)
-{
-	return is(all, "kind", "absent")    ? ERR_ABSENT
-	       : is(all, "kind", "usage")   ? ERR_USAGE
-	       : is(all, "kind", "refused") ? ERR_REFUSED
-	                                    : ERR_IO;
 }
 
 static void
@@ -88,7 +89,8 @@ read_all(const struct jtree *all, struct said *out,
 	out->blocks_sent = (uint64_t)number(s, "blocks_sent");
 	out->rate = number(s, "rate_bits_per_s");
 	if (error != NULL)
-		err_set(&out->err, kind_of(all), "%s", error);
+		err_set(&out->err, (enum err_kind)meaning(all, "kind", kinds), "%s",
+		    error);
 	if (colon != NULL)
 		out->port = (uint16_t)strtoul(colon + 1, NULL, 10);
 	/* A session that has failed may have been opened; its counters tell then. */
