@@ -24,6 +24,38 @@ fill(struct swap *w, const char *salt)
 		swap_add_node(w, (const char *[]){ "a", "b", "c" }[i], (uint8_t[]){ 2, 0, 0, 0, 0, i }, &e);
 }
 
+/* A controller begins: it opens the state, and has its three nodes. */
+static struct swapdb *
+begin(struct swap *w)
+{
+	char salt[SWAP_SALT_BYTES];
+	struct swapdb *db = NULL;
+	struct err e;
+
+	T_CHECK(swapdb_open(&db, folder, salt, &e) == 0);
+	fill(w, salt);
+	return db;
+}
+
+/* Another one comes after it, which has the sessions of the state. */
+static struct swapdb *
+come_back(struct swap *w)
+{
+	struct swapdb *db = begin(w);
+	struct err e;
+
+	T_CHECK(swapdb_load(db, w, now, &e) == 0);
+	return db;
+}
+
+/* It ends as a kill would end it: nothing is written. */
+static void
+end(struct swapdb *db, struct swap *w)
+{
+	swap_free(w);
+	swapdb_close(db);
+}
+
 static int
 run_sql(const char *path, const char *sql)
 {
@@ -71,8 +103,7 @@ test_comes_back(void)
 	swap_reported(&w, (struct swap_now){ now.us + 3000000, now.wall_s + 3 }, &r, (uint8_t[]){ 10, 9, 8, 7 }, &e);
 	swap_server_is(&w, now, w.sessions[0], 77, 123456789012, NULL);
 	T_CHECK(swapdb_save(db, &w, &e) == 0 && !w.nodes[0].unsaved && !w.sessions[0]->unsaved);
-	swap_free(&w);
-	swapdb_close(db); /* as a kill would: nothing is written at the end */
+	end(db, &w);
 
 	T_CHECK(swapdb_open(&db, folder, again, &e) == 0 && strcmp(salt, again) == 0);
 	fill(&w, again);
@@ -89,8 +120,7 @@ test_comes_back(void)
 	T_CHECK(swapdb_history(db, 0, 10, count_one, &sum, &e) == 0 && sum == id);
 	T_CHECK(swapdb_members(db, id, count_node, &members, &e) == 0 && members == 4);
 	T_CHECK(swapdb_session(db, 99, count_one, &sum, &e) != 0 && e.kind == ERR_ABSENT);
-	swap_free(&w);
-	swapdb_close(db);
+	end(db, &w);
 }
 
 /* A node that is usable, and times until it was, come back; a row of a controller that knew no such
@@ -101,7 +131,7 @@ test_stream(void)
 	static const char old[] = "UPDATE session SET count = '0 1 0 0 1 0 0 0 0 ', took = '0 -1 -1 - 1 30.5 30.5 a "
 				  "0 -1 -1 - 0 -1 -1 - 0 -1 -1 - 2 7 9 b 0 -1 -1 - 0 -1 -1 - 0 -1 -1 - ';"
 				  "UPDATE node SET took = '-1 30.5 -1 -1 4 -1 -1 -1 -1 ' WHERE name = 'a'";
-	char path[300], salt[SWAP_SALT_BYTES];
+	char path[300];
 	struct swap_wish wish = { .nodes = "a,b", .image = "x.ndz", .stream = true, .timeout_s = 600, .tries = 1 };
 	struct swap_report r = { .mac = { 2 }, .phase = "usable" };
 	struct swapdb *db;
@@ -110,26 +140,21 @@ test_stream(void)
 	uint32_t id;
 	bool same;
 
-	T_CHECK(swapdb_open(&db, folder, salt, &e) == 0);
-	fill(&w, salt);
+	db = begin(&w);
 	T_CHECK(swap_start(&w, now, &wish, &id, &same, &e) == 0);
 	swap_order_name(&w, &w.nodes[0], r.order);
 	swap_reported(&w, (struct swap_now){ now.us + 9000000, now.wall_s + 9 }, &r, (uint8_t[]){ 10, 9, 8, 7 }, &e);
 	T_CHECK(swapdb_save(db, &w, &e) == 0);
-	swap_free(&w);
-	swapdb_close(db);
+	end(db, &w);
 	for (int i = 0; i < 2; i++) {
-		T_CHECK(swapdb_open(&db, folder, salt, &e) == 0);
-		fill(&w, salt);
-		T_CHECK(swapdb_load(db, &w, now, &e) == 0);
+		db = come_back(&w);
 		struct swap_session *s = swap_find_session(&w, id);
 		T_CHECK(s != NULL && s->stream && s->count[SWAP_USABLE] == 1 && w.nodes[0].phase == SWAP_USABLE);
 		T_CHECK(swap_after_s(&w.nodes[0], SWAP_USABLE) == (i == 0 ? 9 : 34.5) && w.nodes[0].filled < 0);
 		T_CHECK(s->usable_after.n == 1 && s->usable_after.median_s == (i == 0 ? 9 : 34.5));
 		T_CHECK(i == 0 || (s->took[SWAP_STREAMING].n == 1 && w.nodes[0].took_s[SWAP_USABLE] < 0));
 		T_CHECK(i == 0 || (swap_stop(&w, now, id, &e) == 0 && swapdb_save(db, &w, &e) == 0));
-		swap_free(&w);
-		swapdb_close(db);
+		end(db, &w);
 		snprintf(path, sizeof path, "%s/state.db", folder);
 		T_CHECK(i == 1 || run_sql(path, old) == 0);
 	}
@@ -142,7 +167,7 @@ test_capture(void)
 {
 	static const char old[] = "UPDATE session SET took = '0 -1 -1 - 1 30.5 30.5 a 0 -1 -1 - 0 -1 -1 - 0 -1 -1 - "
 				  "0 -1 -1 - 0 -1 -1 - 0 -1 -1 - 0 -1 -1 - 0 -1 -1 - 1 8 8 a 2 7 9 b ' WHERE id = 2";
-	char path[300], salt[SWAP_SALT_BYTES];
+	char path[300];
 	struct swap_wish wish = { .nodes = "a", .image = "x.ndz", .capture = true, .replace = true,
 		.timeout_s = 600, .tries = 1 };
 	struct swap_report r = { .mac = { 2 }, .phase = "capturing" };
@@ -152,39 +177,30 @@ test_capture(void)
 	uint32_t id;
 	bool same;
 
-	T_CHECK(swapdb_open(&db, folder, salt, &e) == 0);
-	fill(&w, salt);
-	T_CHECK(swapdb_load(db, &w, now, &e) == 0);
+	db = come_back(&w);
 	T_CHECK(swap_start(&w, now, &wish, &id, &same, &e) == 0);
 	swap_order_name(&w, &w.nodes[0], r.order);
 	swap_reported(&w, (struct swap_now){ now.us + 9000000, now.wall_s + 9 }, &r, (uint8_t[]){ 10, 9, 8, 7 }, &e);
 	strcpy(r.phase, "verifying");
 	swap_reported(&w, (struct swap_now){ now.us + 19000000, now.wall_s + 19 }, &r, (uint8_t[]){ 10, 9, 8, 7 }, &e);
 	T_CHECK(swapdb_save(db, &w, &e) == 0);
-	swap_free(&w);
-	swapdb_close(db);
+	end(db, &w);
 	for (int i = 0; i < 2; i++) {
-		T_CHECK(swapdb_open(&db, folder, salt, &e) == 0);
-		fill(&w, salt);
-		T_CHECK(swapdb_load(db, &w, now, &e) == 0);
+		db = come_back(&w);
 		struct swap_session *s = swap_find_session(&w, id);
 		T_CHECK(s != NULL && s->capture && s->replace && w.nodes[0].phase == SWAP_VERIFYING);
-T_CHECK(w.nodes[0].took_s[SWAP_CAPTURING] == 10 && s->count[SWAP_VERIFYING] == 1);
+		T_CHECK(w.nodes[0].took_s[SWAP_CAPTURING] == 10 && s->count[SWAP_VERIFYING] == 1);
 		T_CHECK(swap_stop(&w, now, id, &e) == 0 && swapdb_save(db, &w, &e) == 0);
-		swap_free(&w);
-		swapdb_close(db);
+		end(db, &w);
 		snprintf(path, sizeof path, "%s/state.db", folder);
 		T_CHECK(i == 1 || run_sql(path, "UPDATE session SET state = 0 WHERE capture > 0; UPDATE node SET phase = 11 "
 						"WHERE session = (SELECT id FROM session WHERE capture > 0)") == 0);
 	}
 	T_CHECK(run_sql(path, old) == 0);
-	T_CHECK(swapdb_open(&db, folder, salt, &e) == 0);
-	fill(&w, salt);
-	T_CHECK(swapdb_load(db, &w, now, &e) == 0);
+	db = come_back(&w);
 	struct swap_session *s = swap_find_session(&w, id);
 	T_CHECK(s != NULL && s->done_after.n == 2 && s->usable_after.median_s == 8 && s->took[SWAP_CAPTURING].n == 0);
-	swap_free(&w);
-	swapdb_close(db);
+	end(db, &w);
 	T_CHECK(run_sql(path, "DELETE FROM node WHERE session = 2; DELETE FROM session WHERE id = 2") == 0);
 }
 
@@ -200,7 +216,7 @@ test_oldest(void)
 	    "INSERT OR REPLACE INTO node SELECT * FROM n; UPDATE n SET session = 2, name = 'c'; INSERT OR REPLACE INTO node SELECT * FROM n";
 	static const char back[] = "DELETE FROM session WHERE id > 1; DELETE FROM node WHERE session > 1; DELETE FROM course;"
 				   "UPDATE session SET state = 3; UPDATE node SET phase = 8; DROP TABLE s; DROP TABLE n";
-	char path[300], salt[SWAP_SALT_BYTES];
+	char path[300];
 	struct swapdb *db;
 	struct swap w;
 	struct err e;
@@ -208,14 +224,12 @@ test_oldest(void)
 
 	snprintf(path, sizeof path, "%s/state.db", folder);
 	T_CHECK(run_sql(path, copy) == 0);
-	T_CHECK(swapdb_open(&db, folder, salt, &e) == 0);
-	fill(&w, salt);
-	T_CHECK(swapdb_load(db, &w, now, &e) == 0 && w.nsessions == 2);
+	db = come_back(&w);
+	T_CHECK(w.nsessions == 2);
 	struct swap_session *s = swap_find_session(&w, 1);
 	T_CHECK(s != NULL && s->state == SWAP_IS_RUNNING && s->total == 2);
 	T_CHECK(swapdb_members(db, 2, count_node, &left, &e) == 0 && left == 0);
-	swap_free(&w);
-	swapdb_close(db);
+	end(db, &w);
 	T_CHECK(run_sql(path, back) == 0);
 }
 
@@ -223,18 +237,15 @@ test_oldest(void)
 static void
 course_of(const char *path, const char *sql, struct swap_session *s)
 {
-	char salt[SWAP_SALT_BYTES];
 	struct swapdb *db;
 	struct swap w;
 	struct err e = { 0 };
 
 	T_CHECK(sql == NULL || run_sql(path, sql) == 0);
-	T_CHECK(swapdb_open(&db, folder, salt, &e) == 0);
-	fill(&w, salt);
-	T_CHECK(swapdb_load(db, &w, now, &e) == 0 && w.nsessions == 1);
+	db = come_back(&w);
+	T_CHECK(w.nsessions == 1);
 	*s = *w.sessions[0];
-	swap_free(&w);
-	swapdb_close(db);
+	end(db, &w);
 }
 
 static int
@@ -252,16 +263,15 @@ test_course(void)
 	static const char *const wrong_samples[] = { "samples = x'00'", "samples = zeroblob(9616)", "samples = x'0000c07f'||zeroblob(12)",
 		"samples = x'0000803f000000000000000000000000'||zeroblob(16)", "samples = zeroblob(8)||x'00000040'||zeroblob(4)" };
 	struct swap_server seen = { .known = true, .chunks = 5, .blocks_sent = 12345678901, .blocks_resent = 4, .share_lost = 0.25, .chunk_map = "0f9" };
-	char path[300], salt[SWAP_SALT_BYTES], sql[300];
+	char path[300], sql[300];
 	struct swap_session *is = malloc(sizeof *is);
 	struct swapdb *db;
 	struct swap w;
 	struct err e;
 
 	snprintf(path, sizeof path, "%s/state.db", folder);
-	T_CHECK(swapdb_open(&db, folder, salt, &e) == 0);
-	fill(&w, salt);
-	T_CHECK(swapdb_load(db, &w, now, &e) == 0 && w.nsessions == 1 && !w.sessions[0]->server.known);
+	db = come_back(&w);
+	T_CHECK(w.nsessions == 1 && !w.sessions[0]->server.known);
 	struct swap_session *s = w.sessions[0];
 	for (int i = 0; i < 3; i++)
 		s->samples[i] = (struct swap_sample){ (float)i + 0.1f, 1e9f / 3, 0.3f, (float)i / 3 };
@@ -273,8 +283,7 @@ test_course(void)
 	unsigned n = 0;
 	T_CHECK(swapdb_session(db, s->id, known_one, &n, &e) == 0 && n == 3);
 	T_CHECK(swapdb_history(db, 0, 10, known_one, &n, &e) == 0 && n == 0); /* lists have no courses */
-	swap_free(&w);
-	swapdb_close(db);
+	end(db, &w);
 	course_of(path, NULL, is);
 	T_CHECK(is->server.known && memcmp(&is->server, &was->server, sizeof is->server) == 0);
 	T_CHECK(is->nsamples == 3 && memcmp(is->samples, was->samples, 3 * sizeof is->samples[0]) == 0);
@@ -313,12 +322,10 @@ test_older(void)
 
 	snprintf(path, sizeof path, "%s/state.db", folder);
 	T_CHECK(run_sql(path, "ALTER TABLE session DROP COLUMN seen_s; ALTER TABLE session DROP COLUMN away_s; ALTER TABLE session DROP COLUMN capture; DROP TABLE course; PRAGMA user_version = 1") == 0);
-	T_CHECK(swapdb_open(&db, folder, salt, &e) == 0);
-	fill(&w, salt);
-	T_CHECK(swapdb_load(db, &w, now, &e) == 0 && w.nsessions == 1 && w.sessions[0]->away_s == 0);
+	db = come_back(&w);
+	T_CHECK(w.nsessions == 1 && w.sessions[0]->away_s == 0);
 	T_CHECK(swapdb_history(db, 0, 10, count_one, &sum, &e) == 0 && sum == w.sessions[0]->id);
-	swap_free(&w);
-	swapdb_close(db);
+	end(db, &w);
 	T_CHECK(run_sql(path, "PRAGMA user_version = 4") == 0);
 	T_CHECK(swapdb_open(&db, folder, salt, &e) != 0 && e.kind == ERR_FORMAT);
 	T_CHECK(run_sql(path, "PRAGMA user_version = 3") == 0);
@@ -333,7 +340,7 @@ test_impossible(void)
 		"UPDATE node SET phase = 77", "UPDATE node SET mac = x'0102'", "UPDATE node SET took = 'a'",
 		"UPDATE node SET tries = -1", "UPDATE node SET since_s = 1e300", "UPDATE node SET took = replace(took, ' ', ' 1e300 ')",
 		"UPDATE session SET spent_s = -7", "UPDATE session SET took = replace(took, '-1', '1e300')", "UPDATE node SET phase = 2" /* its session has ended */ };
-	char path[300], salt[SWAP_SALT_BYTES];
+	char path[300];
 
 	snprintf(path, sizeof path, "%s/state.db", folder);
 	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -342,12 +349,10 @@ test_impossible(void)
 		struct err e = { 0 };
 		T_CHECK(run_sql(path, "CREATE TABLE s AS SELECT * FROM session; CREATE TABLE n AS SELECT * FROM node") == 0);
 		T_CHECK(run_sql(path, wrong[i]) == 0);
-		T_CHECK(swapdb_open(&db, folder, salt, &e) == 0);
-		fill(&w, salt);
+		db = begin(&w);
 		T_CHECK(swapdb_load(db, &w, now, &e) != 0 && e.kind == ERR_FORMAT);
 		T_CHECK(strstr(e.text, "/state.db: ") != NULL);
-		swap_free(&w);
-		swapdb_close(db);
+		end(db, &w);
 		T_CHECK(run_sql(path, "DELETE FROM session; INSERT INTO session SELECT * FROM s; DELETE FROM node;"
 		                        "INSERT INTO node SELECT * FROM n; DROP TABLE s; DROP TABLE n") == 0);
 	}
@@ -385,8 +390,7 @@ test_cut_off(void)
 		bad += swapdb_load(db, &w, now, &e) != 0
 		           ? e.text[0] != '\0'
 		           : w.nsessions == 1 && w.sessions[0]->state == SWAP_IS_STOPPED && w.nodes[1].phase == SWAP_STOPPED;
-		swap_free(&w);
-		swapdb_close(db);
+		end(db, &w);
 	}
 	T_CHECK(n > 8192 && cuts > 10 && bad == cuts);
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
