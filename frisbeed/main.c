@@ -1,10 +1,12 @@
 /* main.c: frisbeed serves images, each to any number of clients in a multicast
  * group.  main() runs in the first thread; each session has threads of its own. */
+#include <inttypes.h>
 #include <limits.h>
 #include <stddef.h>
 
 #include "common/base/log.h"
 #include "common/base/openfiles.h"
+#include "common/base/process.h"
 #include "common/base/rights.h"
 #include "common/cli/cli.h"
 #include "common/cli/net_opts.h"
@@ -86,6 +88,9 @@ act(void *opts, char **operands, int n, struct err *e)
 	    o->quiet   ? LOG_LEVEL_WARN
 	    : o->debug ? LOG_LEVEL_DEBUG
 		       : LOG_LEVEL_INFO);
+	if (o->ends_with != 0 && !process_ends_with((pid_t)o->ends_with))
+		return err_set(e, ERR_USAGE, "--ends-with: process %" PRIu64 " is not the parent",
+		    o->ends_with);
 	openfiles_allow(UINT64_MAX);
 	int rc = net_options_read_key(&o->session.net, e);
 	if (rc == 0)

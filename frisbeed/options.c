@@ -2,6 +2,7 @@
  * together.  daemon.c calls opts_configure(); all of it in the program's first thread. */
 #include "frisbeed/options.h"
 
+#include <limits.h>
 #include <stddef.h>
 
 #include "common/base/number.h"
@@ -37,6 +38,7 @@ enum {
 	OPT_USER,
 	OPT_SHARE,
 	OPT_ONLY_FILE,
+	OPT_ENDS_WITH,
 	OPT_PARENT,
 	OPT_PARENT_NAME,
 	OPT_PARENT_TOKEN,
@@ -119,6 +121,9 @@ const struct cli_opt own_opts[] = {
 	{ OPT_SHARE, "share", "FILE",
 	    "share the rate with all who have this file of mfrisbeed's", CLI_STR,
 	    AT(share_file), 0, 0, NULL },
+	{ OPT_ENDS_WITH, "ends-with", "PID",
+	    "end, at once, when this process ends, which has to be its parent", CLI_UINT,
+	    AT(ends_with), 1, INT_MAX, NULL },
 	{ OPT_ONLY_FILE, "only-file", "DEV:INODE", "serve the image only if it is this file",
 	    CLI_STR, AT(only_file), 0, 0, NULL },
 	{ OPT_PARENT, "parent", "HOST",

@@ -13,6 +13,7 @@ struct opts {
 	const char *user;       /* --user; NULL: the user who has started it */
 	/* Of a session that mfrisbeed starts; NULL: not given. */
 	const char *share_file; /* with the rate that its sessions share */
+	uint64_t ends_with;     /* a process; 0: none */
 	const char *only_file;  /* DEVICE:INODE that the image must have */
 	/* The mfrisbeed that has the image, under which name; a file; an interface. */
 	const char *parent, *parent_name, *parent_token, *parent_iface;

@@ -4,12 +4,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/base/confined_impl.h"
 #include "common/base/frame.h"
+#include "common/base/process.h"
 #include "common/base/whole.h"
 
 struct confined {
@@ -95,22 +95,14 @@ tell_failure(struct confined *c, const struct err *why)
 	return tell(c, CONFINED_FAILED, bytes, wr_len(&w), &e);
 }
 
-/* From now on the child dies with the parent's thread, which waits for it.  A parent that
- * has ended before cannot be waited for any more: the child's parent is another one. */
-static void
-end_with(pid_t parent)
-{
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() != parent)
-		_exit(EXIT_FAILURE);
-}
-
 _Noreturn void
 confined_child(const struct confined_job *j, pid_t parent, int pipe)
 {
 	struct confined c = { pipe };
 	struct err e;
 
-	end_with(parent);
+	if (!process_ends_with(parent))
+		_exit(EXIT_FAILURE);
 	set_limits(j);
 	int rc = tell_filter(&c, confined_filter(pipe, j->asks_fd), &e);
 	if (rc == 0 && (rc = j->run(j->arg, &c, &e)) == 0)

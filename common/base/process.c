@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -138,6 +139,12 @@ process_start(struct process *p, const char *const argv[], struct process_files 
 		return err_ctx(e, "%s", argv[0]);
 	p->own_group = own_group;
 	return 0;
+}
+
+bool
+process_ends_with(pid_t parent)
+{
+	return prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() == parent;
 }
 
 int64_t

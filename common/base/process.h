@@ -42,6 +42,9 @@ int process_start(struct process *, const char *const argv[], struct process_fil
 int process_watch(struct process *, pid_t, struct err *);
 /* When a process began, in the kernel's ticks since the boot; 0: it is not there. */
 int64_t process_began(pid_t);
+/* The calling process is killed when the thread of its parent that has started it ends.  False: that
+ * parent has ended before. */
+bool process_ends_with(pid_t parent);
 /* Find a process that another program has started, and that process_began() then.  Its
  * status will not be known.  Returns whether it is there. */
 bool process_find(struct process *, pid_t, int64_t began);

@@ -47,6 +47,7 @@ struct starting {
 	struct watch sock;
 	struct deadline late; /* those that do not end */
 	const char *program;
+	int lock;
 	bool over;
 	struct one of_id[STARTER_IDS];
 };
@@ -98,7 +99,8 @@ cut(char *words, size_t n, const char *argv[STARTER_WORDS_MAX + 2])
 static int
 start(struct starting *x, struct one *o, const char *const argv[], struct err *e)
 {
-	const struct process_files files = { -1, -1, STDERR_FILENO };
+	/* It shares the lock, so the next starter waits for its end even when this one is killed. */
+	const struct process_files files = { x->lock, -1, STDERR_FILENO };
 
 	if (process_start(&o->process, argv, files, true, e) != 0)
 		return -1;
@@ -188,13 +190,16 @@ kill_all(struct starting *x)
 			process_wait(&x->of_id[i].process, PROCESS_FOREVER);
 }
 
-/* Waits until the starter of an earlier server has ended. */
+/* Waits until the starter of an earlier server has ended, and all that it has started.  Returns the
+ * lock, or -1. */
 static int
 take_lock(const char *path, struct err *e)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
-	return fd < 0 ? err_os(e, "%s", path) : lock_wait(fd, e);
+	if (fd < 0)
+		return err_os(e, "%s", path);
+	return lock_wait(fd, e) == 0 ? fd : -1;
 }
 
 /* The signals of a terminal, or of whoever ends all processes of a service, are for
@@ -222,7 +227,7 @@ serve(struct starting *x, int sock, const char *program, const char *lock)
 		x->of_id[i] = (struct one){
 			.of = x, .watch.fd = -1, .kill_us = UINT64_MAX
 		};
-	if (take_lock(lock, &e) != 0 || loop_open(&x->loop, &e) != 0 ||
+	if ((x->lock = take_lock(lock, &e)) < 0 || loop_open(&x->loop, &e) != 0 ||
 	    loop_watch(&x->loop, &x->sock, EPOLLIN, &e) != 0)
 		return 1;
 	loop_expect(&x->loop, &x->late);
@@ -286,6 +291,12 @@ starter_free(struct starter *s)
 	process_wait(&s->process, PROCESS_FOREVER);
 	process_forget(&s->process);
 	free(s);
+}
+
+pid_t
+starter_pid(const struct starter *s)
+{
+	return s->process.pid;
 }
 
 int

@@ -4,7 +4,8 @@
  * The server begins it before, and asks it by a pair of sockets.  Whoever takes the
  * server over can start that program alone, by the starter's user.  When the server
  * ends, in whatever way, the starter kills what it has started, and ends; the starter
- * of the next server of the same lock waits until then. */
+ * of the next server of the same lock waits until then.  When the starter itself is
+ * killed, that ends which has called process_ends_with() (process.h). */
 #ifndef COMMON_BASE_STARTER_H
 #define COMMON_BASE_STARTER_H
 
@@ -23,6 +24,8 @@ struct starter;
 int starter_new(struct starter **, const char *program, const char *lock, struct err *);
 /* Kills all that it has started, and waits for its end.  NULL is allowed. */
 void starter_free(struct starter *);
+/* The number of its process, which is the parent of all that it starts. */
+pid_t starter_pid(const struct starter *);
 /* Readable when starter_take() has something. */
 int starter_fd(const struct starter *);
 /* Starts the program with these words, up to NULL, under a number below STARTER_IDS

@@ -106,6 +106,7 @@ add_common(struct args *a, const struct sessions *x, const char *said, const cha
 {
 	args_add(a, "--stats");
 	args_add(a, said);
+	args_addf(a, "--ends-with=%d", (int)starter_pid(x->config.starter));
 	args_addf(a, "--unicast-clients=%d", SESSIONS_UNICAST_CLIENTS);
 	add_log(a, &x->config);
 	if (own_rate != 0) {

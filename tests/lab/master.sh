@@ -173,6 +173,18 @@ check "by another process" [ "$(pid_of big.ndz)" != "$pid" ]
 check "and the other one as before" [ "$(served big2.ndz)" = "$times" ]
 check "which runs" kill -0 "$other"
 
+echo "== the process that starts sessions is killed in the middle of a load"
+rm -f "$T/stats1"; get 1 big.ndz "$T/out1" --stats "$T/stats1" & a=$!
+begins $a has_chunks 1 || fail "it does not begin"
+before=$(grep big.ndz "$T/state/sessions") pid=$(pid_of big.ndz)
+kill -9 "$(awk '{ print $4 }' "/proc/$pid/stat")"
+wait $MASTER; check "the master ends" [ $? = 1 ]
+check "and says why" grep -q "the process that starts the sessions has ended" "$T/master.log"
+check "no session goes on unseen" soon has_ended "$pid"
+master
+check "the load ends well" wait $a; check "its data" cmp "$T/big" "$T/out1"
+check "it is served where it was: $before" grep -qx "$before" "$T/state/sessions"
+
 echo "== settings are read again"
 sed -i "s,^image first.*,image other $T/images/image5.ndz," "$T/conf"; kill -HUP $MASTER
 settled "were read again"; check "a new name" get 3 other "$T/out"; check "its data" cmp "$T/disk5" "$T/out"

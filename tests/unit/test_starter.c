@@ -127,15 +127,20 @@ test_next_waits(void)
 	starter_free(second);
 }
 
-/* The starter itself is killed: the server learns it. */
+/* The starter itself is killed: the server learns it, and the next starter waits for the end of what it
+ * has left. */
 static void
 test_gone(void)
 {
-	static const char *const parent[] = { "-c", "kill -9 $PPID", NULL };
-	struct starter *s = make("/bin/sh");
+	static const char *const parent[] = { "-c", "kill -9 $PPID", NULL },
+				 *const waits[] = { "-c", "exec sleep 600", NULL },
+				 *const at_once[] = { "-c", "exit 0", NULL };
+	struct starter *s = make("/bin/sh"), *second;
 	struct starter_news n;
 	int rc = 1;
 
+	T_CHECK(starter_begin(s, 0, waits, &e) == 0);
+	pid_t left = next(s).pid;
 	T_CHECK(starter_begin(s, 1, parent, &e) == 0);
 	for (int i = 0; i < 3 && rc == 1; i++) {
 		struct pollfd p = { .fd = starter_fd(s), .events = POLLIN };
@@ -145,6 +150,14 @@ test_gone(void)
 	T_CHECK(rc == -1);
 	T_CHECK(starter_begin(s, 2, parent, &e) == -1 && e.kind == ERR_IO);
 	starter_free(s);
+	T_CHECK(runs(left));
+	second = make("/bin/sh");
+	T_CHECK(starter_begin(second, 1, at_once, &e) == 0);
+	struct pollfd p = { .fd = starter_fd(second), .events = POLLIN };
+	T_CHECK(poll(&p, 1, 100) == 0); /* it is no limit: a slow machine only finds less */
+	T_CHECK(kill(left, SIGKILL) == 0);
+	T_CHECK(next(second).pid > 0);
+	starter_free(second);
 }
 
 int
