@@ -17,6 +17,7 @@
 
 enum {
 	TRIES_MAX = 8,
+	ELSEWHERE_MAX = 64, /* each takes a third of a second */
 	STATUS_TAKEN = 98, /* of a frisbeed whose port is taken, or whose group has a server */
 	SECOND_US = 1000000,
 	SOON_US = 20000, /* a session that starts is looked at so often */
@@ -180,22 +181,36 @@ group_is_taken(const struct sessions *x, const uint8_t group[4])
 	return false;
 }
 
-/* Chooses the next free group from index `from` on.  False: there is none, and index and group stay
- * as they were. */
+/* Chooses the next group that no session has, from the index `group_from` on; behind the last one
+ * comes the first one.  False: there is none, and the group stays as it was. */
 static bool
-choose_group(const struct sessions *x, uint32_t from, uint32_t *index, uint8_t group[4])
+choose_group(const struct sessions *x, uint8_t group[4])
 {
+	const uint32_t n = x->settings->groups;
 	uint8_t next[4];
 
-	for (uint32_t i = from; i < x->settings->groups; i++) {
-		slot_group(x->settings, i, next);
+	for (uint32_t i = 0; i < n; i++) {
+		slot_group(x->settings, (x->group_from + i) % n, next);
 		if (group_is_taken(x, next))
 			continue;
-		*index = i;
 		memcpy(group, next, sizeof next);
 		return true;
 	}
 	return false;
+}
+
+/* The index of the group from which on the k-th try looks, each in the middle of the widest gap
+ * between those before it: another server's groups lie side by side, so few tries pass them. */
+static uint32_t
+index_of_try(uint32_t k, uint32_t groups)
+{
+	uint32_t index = 0;
+
+	for (uint32_t part = groups; k > 0; k /= 2) {
+		part = part / 2 + part % 2;
+		index += k % 2 * part;
+	}
+	return index;
 }
 
 /* A free slot, or that of a session that has failed: perhaps nobody asks for its image again.  NULL:
@@ -244,7 +259,7 @@ place_for(struct sessions *x, const struct sessions_wish *w)
 	at->unicast = w->unicast_at != NULL;
 	if (at->unicast)
 		memcpy(at->group, w->unicast_at, sizeof at->group);
-	else if (!choose_group(x, 0, &at->group_index, at->group))
+	else if (!choose_group(x, at->group))
 		return NULL;
 	at->port = at->unicast ? 0 : x->settings->port;
 	return at;
@@ -453,13 +468,18 @@ start_again(struct slot *at)
 	return false;
 }
 
-/* Tries the next group, when a start has failed because another server has the group, or another
+/* Tries another group, when a start has failed because another server has the group, or another
  * program its port.  False: there is nothing to try. */
 static bool
 try_elsewhere(struct sessions *x, struct slot *at, const struct starter_news *n)
 {
+	const uint32_t groups = x->settings->groups;
+
 	if (n->killed || n->status != STATUS_TAKEN || at->unicast ||
-	    !choose_group(x, at->group_index + 1, &at->group_index, at->group))
+	    at->elsewhere >= ELSEWHERE_MAX || at->elsewhere >= 2 * groups)
+		return false;
+	x->group_from = index_of_try(++at->elsewhere, groups);
+	if (!choose_group(x, at->group))
 		return false;
 	at->port = x->settings->port;
 	return start_again(at);

@@ -15,7 +15,7 @@ struct slot {
 	char *name; /* NULL: the slot is free */
 	struct catalog_entry entry;
 	enum sessions_state state;
-	uint32_t group_index; /* counted from the first group of the settings */
+	uint32_t elsewhere; /* how many other groups were tried, because they were taken */
 	bool unicast;
 	uint8_t group[4]; /* unicast: the address of this host */
 	uint16_t port; /* before the start: the one to use, 0: the kernel chooses */
@@ -45,6 +45,7 @@ struct sessions {
 	struct budget *budget; /* of all sessions; `rate` in the state folder */
 	bool lost;             /* the starter has ended */
 	uint64_t changes;      /* of what sessions_put() says */
+	uint32_t group_from;   /* index of the group from which on a free one is looked for */
 	struct slot slots[SLOTS_MAX];
 };
 

@@ -2,8 +2,8 @@
  * parent that has its image is away: it stays in the list for a restart, and where nothing can be
  * started it counts as failed.  One that is killed is begun again where it was, and another one is
  * not disturbed; one that is killed again and again is given up.  One that has failed leaves its
- * group to others; one whose port is taken keeps its group where no other group is free.  One whose
- * image was replaced since it was found serves neither file. */
+ * group to others; one whose port is taken keeps its group where no other group is free, and passes the
+ * groups of another server in a few tries.  One whose image was replaced since it was found serves neither file. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -308,6 +308,52 @@ test_keeps_its_group(void)
 	settings_free(&s);
 }
 
+/* Another server has the first 200 groups.  A session passes them in a few tries, and the next one begins
+ * beside it. */
+static void
+test_passes_others(void)
+{
+	enum { OTHERS = 200, FEW = 10 };
+	struct catalog_entry one = { 0 }, two = { 0 };
+	struct sessions *x;
+	struct settings s;
+	uint16_t port;
+	int fds[OTHERS];
+	char text[1024];
+
+	T_CHECK(sh("rm -f state/sessions; cp images/one.ndz images/two.ndz") == 0);
+	fds[0] = take_port(&port);
+	for (int i = 1; i < OTHERS; i++) {
+		struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(port),
+			.sin_addr.s_addr = htonl(UINT32_C(0xefc04601) + (uint32_t)i) };
+		fds[i] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		if (bind(fds[i], (struct sockaddr *)&at, sizeof at) != 0)
+			T_CHECK(!"bind");
+	}
+	int n = snprintf(text, sizeof text,
+	    "group 239.192.70.1 port=%u\nallow 127.0.0.0/8\nstate %s/state\ninterface lo\n"
+	    "images %s/images\n", port, scratch_dir, scratch_dir);
+	T_CHECK(settings_parse(&s, text, (size_t)n, "settings", &e) == 0);
+	T_CHECK(catalog_find(&one, &s, "one.ndz", &e) == 0);
+	T_CHECK(catalog_find(&two, &s, "two.ndz", &e) == 0);
+	const struct sessions_wish w1 = { .name = "one.ndz", .entry = &one },
+				   w2 = { .name = "two.ndz", .entry = &two };
+	struct sessions_place p1, p2;
+	x = open_sessions(&s);
+	T_CHECK(sessions_ask(x, &w1, &p1, &e) == 0 && becomes(x, &w1, SESSIONS_RUNNING));
+	T_CHECK(x->slots[0].elsewhere > 0 && x->slots[0].elsewhere < FEW);
+	T_CHECK(sessions_find(x, &w1, &p1) && p1.addr[3] > OTHERS && p1.port == port);
+	T_CHECK(sessions_ask(x, &w2, &p2, &e) == 0 && becomes(x, &w2, SESSIONS_RUNNING));
+	T_CHECK(sessions_find(x, &w2, &p2) && p2.addr[3] == p1.addr[3] + 1);
+	T_CHECK(x->slots[1].elsewhere == 0);
+	sessions_free(x);
+	for (int i = 0; i < OTHERS; i++)
+		close(fds[i]);
+	catalog_entry_free(&one);
+	catalog_entry_free(&two);
+	settings_free(&s);
+}
+
 /* The catalogue of images needs openat2(2), which Linux before 5.6 and QEMU's emulation before 9 lack. */
 static bool
 has_openat2(void)
@@ -339,6 +385,7 @@ main(void)
 	test_killed();
 	test_failed_keeps_no_group();
 	test_keeps_its_group();
+	test_passes_others();
 	test_replaced("ln -sf ../elsewhere images/two.ndz");
 	test_replaced("mv elsewhere images/two.ndz");
 	settings_free(&settings);
