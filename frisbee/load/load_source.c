@@ -14,6 +14,7 @@ struct loading {
 	struct load *load;
 	struct live *file;
 	char *path;
+	uint64_t room_bytes;
 	/* The callback `ended` of the caller's configuration, and its argument. */
 	void (*told)(void *arg, int rc, const struct err *);
 	void *told_arg;
@@ -101,6 +102,7 @@ open_sink(void *arg, struct sink *sink, struct err *e)
 	struct loading *x = arg;
 	const struct sink_file_config c = { .path = x->path,
 		.written = on_stored,
+		.room_bytes = x->room_bytes,
 		.arg = x };
 
 	return sink_to_file(sink, &c, e);
@@ -136,13 +138,14 @@ new_source(struct loading **out, struct source *s, const struct load_config *cfg
 
 int
 source_of_load(struct source *out, const struct load_config *cfg, const char *file,
-    struct err *e)
+    uint64_t bytes, struct err *e)
 {
 	struct load_config c = *cfg;
 	struct loading *x = NULL;
 
 	if (new_source(&x, out, cfg, file, e) != 0)
 		return -1;
+	x->room_bytes = bytes;
 	x->told = cfg->ended;
 	x->told_arg = cfg->arg;
 	c.any_file = false;

@@ -186,7 +186,7 @@ fetch_begin(struct source *s, const struct fetch_parent *p, const char *name,
 		return err_nomem(e, name);
 	c.arg = f;
 	char *path = strdup(f->arriving); /* the load may end, and free `f`, at any time */
-	int rc = path != NULL ? source_of_load(s, &c, path, e) : err_nomem(e, name);
+	int rc = path != NULL ? source_of_load(s, &c, path, r.bytes, e) : err_nomem(e, name);
 	if (rc != 0)
 		free_fetched(f);
 	free(path);

@@ -162,7 +162,7 @@ begin(struct source *out, struct load_config *c, const char *path, const char *g
 
 	c->key = net_options_key(&net);
 	if (rc == 0)
-		rc = source_of_load(out, c, path, e);
+		rc = source_of_load(out, c, path, 0, e);
 	net_options_wipe_key(&net);
 	return rc;
 }

@@ -26,7 +26,7 @@ open_source(struct source *s, const char *group, const char *port, const char *f
 	struct net_options net = { .addr = group, .port = port };
 	struct load_config c = { .keepalive_us = 0 };
 
-	return net_options_resolve(&net, &c.net, e) == 0 ? source_of_load(s, &c, file, e)
+	return net_options_resolve(&net, &c.net, e) == 0 ? source_of_load(s, &c, file, 0, e)
 	                                                     : -1;
 }
 

@@ -97,8 +97,9 @@ empty_little() { kill $SUB 2> /dev/null; wait $SUB 2> /dev/null; umount "$T/litt
 CLEANUP+=(empty_little)
 sed -i "s,^parent .*,parent 10.9.0.1 $T/little token=$T/token interface=eth0," "$T/conf1"
 master; BOSS=$MASTER; restart_sub
-ip netns exec "${LAB}4" "$BIN/frisbee" -q -S $FROM -F big.ndz "$T/out" 2> /dev/null & a=$!; PIDS+=($a)
-check "the log says why" settled "not fetched from the parent name=big.ndz: .*No space left" 1
-kill $a 2> /dev/null; wait $a 2> /dev/null
+status 1 get 4 big.ndz "$T/out"; check "who asks for what does not fit is told" grep -q "could not do it" "$T/stderr"
+check "the log says why" grep -q "session has failed name=big.ndz: .*little/big.ndz.*room for .* bytes: No space left" "$T/master1.log"
+check "and so do the statistics" grep -q "No space left" "$T/state1"/session-*.json
+check "nothing of it is left there" [ -z "$(find "$T/little" -name "big*")" ]
 check "what fits is fetched" get 4 small.ndz "$T/out"; check "its data" cmp "$T/disk2" "$T/out"
 finish

@@ -107,7 +107,7 @@ source_at(uint16_t port)
 		.buffers = 8 };
 	struct source s = { NULL, NULL };
 
-	T_CHECK(source_of_load(&s, &c, in_scratch("arriving"), &e) == 0);
+	T_CHECK(source_of_load(&s, &c, in_scratch("arriving"), 0, &e) == 0);
 	return s;
 }
 

@@ -147,6 +147,8 @@ void sink_part_free(struct sink_part *);
 struct sink_file_config {
 	const char *path; /* "-": standard output; kept for as long as the sink */
 	bool force;       /* also a disk that is in use */
+	/* Room for so many bytes is taken at once, where the filesystem can; 0: as they come. */
+	uint64_t room_bytes;
 	/* Called with the function that removes a new file, for a program that has to end at
 	 * once, and with NULL when there is nothing to remove any more.  Or NULL. */
 	void (*guard)(void (*tidy)(void *arg), void *arg);
@@ -157,7 +159,7 @@ struct sink_file_config {
 
 /* Makes the file, or empties it.  sink_end() flushes it and its folder; a file that did not
  * become whole is removed, and one that is whole stays, also when its folder could not be
- * flushed.  Errors as disk_open(), ERR_NOMEM. */
+ * flushed.  Errors as disk_open(); ERR_IO: there is no room; ERR_NOMEM. */
 int sink_to_file(struct sink *, const struct sink_file_config *, struct err *);
 
 #endif /* COMMON_IMAGE_READ_SINK_H */

@@ -1,6 +1,9 @@
 /* sink_file.c: writes chunks unchanged, each to its place in a file, or one after
  * the other to a pipe.  The owner of the sink calls this, and chunks are written in
  * that thread. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,6 +101,18 @@ close_sink(void *self, struct sink_sum *sum, struct err *why)
 	return false;
 }
 
+/* Takes the room for the whole file, so that a filesystem that is too full says so now, and not when
+ * others already use what is here. */
+static int
+take_room(struct file_sink *f, struct err *e)
+{
+	if (f->cfg.room_bytes == 0 || !f->removable ||
+	    fallocate(disk_fd(f->disk), FALLOC_FL_KEEP_SIZE, 0, (off_t)f->cfg.room_bytes) == 0 ||
+	    (errno != ENOSPC && errno != EDQUOT && errno != EFBIG))
+		return 0;
+	return err_os(e, "%s: room for %" PRIu64 " bytes", f->cfg.path, f->cfg.room_bytes);
+}
+
 int
 sink_to_file(struct sink *out, const struct sink_file_config *cfg, struct err *e)
 {
@@ -119,5 +134,9 @@ sink_to_file(struct sink *out, const struct sink_file_config *cfg, struct err *e
 	if (f->removable)
 		guard(f, tidy);
 	*out = (struct sink){ &ops, f };
-	return 0;
+	if (take_room(f, e) == 0)
+		return 0;
+	struct sink_sum none;
+	close_sink(f, &none, NULL);
+	return -1;
 }
