@@ -217,6 +217,23 @@ set_time(const struct upload *u, const char *path, struct err *e)
 	return err_os(e, "%s", path);
 }
 
+/* Removes the signature of the image that is about to be replaced, which describes other bytes. */
+static int
+remove_signature(const struct upload *u, struct err *e)
+{
+	char *path;
+
+	if (u->asked.signature)
+		return 0;
+	if (asprintf(&path, "%s.sig", u->path) < 0)
+		return err_nomem(e, u->path);
+	int rc = unlink(path) == 0 || errno == ENOENT || errno == EISDIR
+	             ? 0
+	             : err_os(e, "%s", path);
+	free(path);
+	return rc;
+}
+
 static int
 take_into_place(struct upload *u, int fd, struct err *e)
 {
@@ -224,7 +241,8 @@ take_into_place(struct upload *u, int fd, struct err *e)
 
 	if (output_open(&out, u->path, u->asked.signature ? &kind_signature : &kind_image, true, e) != 0)
 		return -1;
-	if (take(u, fd, &out, e) != 0 || set_time(u, out.partial, e) != 0) {
+	if (take(u, fd, &out, e) != 0 || set_time(u, out.partial, e) != 0 ||
+	    remove_signature(u, e) != 0) {
 		output_abort(&out);
 		return -1;
 	}
@@ -324,6 +342,26 @@ uploads_has(struct uploads *x, const char *name)
 	collect(x);
 	for (unsigned i = 0; i < SLOTS; i++)
 		if (x->each[i].name != NULL && strcmp(x->each[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* Is it the same image, or its signature, which would be put in place with no regard to each other? */
+static bool
+is_beside(const struct upload *u, const struct upload_request *r)
+{
+	size_t n = strlen(u->name) - (u->asked.signature ? strlen(".sig") : 0);
+
+	return n == strlen(r->name) - (r->signature ? strlen(".sig") : 0) &&
+	       memcmp(u->name, r->name, n) == 0;
+}
+
+static bool
+is_under_way(struct uploads *x, const struct upload_request *r)
+{
+	collect(x);
+	for (unsigned i = 0; i < SLOTS; i++)
+		if (x->each[i].name != NULL && is_beside(&x->each[i], r))
 			return true;
 	return false;
 }
@@ -431,8 +469,9 @@ int
 uploads_begin(
     struct uploads *x, const struct upload_request *r, uint16_t *port, struct err *e)
 {
-	if (uploads_has(x, r->name))
-		return err_set(e, ERR_REFUSED, "%s: is being uploaded", r->name);
+	if (is_under_way(x, r))
+		return err_set(e, ERR_REFUSED,
+		    "%s: it, its image or its signature is being uploaded", r->name);
 	struct upload *u = place_for_one(x, r->from);
 	if (u == NULL)
 		return err_set(e, ERR_REFUSED, "%d images are being uploaded", UPLOADS_MAX);

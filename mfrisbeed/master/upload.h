@@ -36,8 +36,9 @@ struct upload_request {
 int uploads_new(struct uploads **, struct history *, struct loop *, struct err *);
 /* Ends the uploads that run.  NULL is allowed. */
 void uploads_free(struct uploads *);
-/* Awaits an upload at *port; the request is copied.  ERR_REFUSED: too many uploads run, or
- * one with this name, and the client may try again later; ERR_USAGE: the name leads through
+/* Awaits an upload at *port; the request is copied.  The signature beside an image is removed just
+ * before an upload replaces the image.  ERR_REFUSED: too many uploads run, or one of this
+ * image or of its signature, and the client may try again later; ERR_USAGE: the name leads through
  * a link or a file; ERR_IO; ERR_NOMEM. */
 int uploads_begin(
     struct uploads *, const struct upload_request *, uint16_t *port, struct err *);

@@ -127,6 +127,15 @@ if error: print("error", error); sys.exit()
 s = socket.create_connection(("10.9.0.1", port), 60); s.sendall(data); s.close()
 print(*put(1)[2:], len(data))
 PY
+cat > "$T/slow.py" << 'PY'
+import socket, struct, sys, time
+name = sys.argv[1].encode()
+s = socket.create_connection(("10.9.0.1", 64494), 60); s.settimeout(100)
+s.sendall(b"V01\0" + struct.pack(">I4xBH", 3, 0, len(name)) + name.ljust(256, b"\0") + struct.pack(">QII", int(sys.argv[2]), 0, 60))
+error, port = struct.unpack(">8xH4xH", s.recv(291, socket.MSG_WAITALL)[:16])
+to = socket.create_connection(("10.9.0.1", port), 60); to.sendall(b".ndzsig")
+print("ready", error, flush=True); time.sleep(600)
+PY
 said=$(on 3 timeout 240 python3 "$T/frisupload.py" up.ndz "$T/up.ndz" 1234567890)
 size=$(stat -c %s "$T/up.ndz")
 check "the status is that of what was sent, with its time: $said" [ "$said" = "1 $size 1234567890 $size" ]
@@ -149,6 +158,16 @@ check "not without an image" [ "$(sent 3 down.ndz,sig "$T/up.sig")" = "error 6" 
 check "not beside an image that the host may not replace" [ "$(sent 3 secret.ndz.sig "$T/up.sig")" = "error 4" ]
 check "nor one that it may not upload" [ "$(sent 1 up.ndz.sig "$T/up.sig")" = "error 4" ]
 check "nothing else is there" [ "$(ls "$T/images" "$T/uploads" | grep -c sig)" = 1 ]
+
+head -c 100000 "$T/up.ndz" > "$T/up.cut"
+sent 3 up.ndz "$T/up.cut" > /dev/null; check "an image that is not taken" settled "upload failed name=up.ndz: "
+check "leaves the signature of the one that is there" cmp "$T/up.sig" "$T/uploads/up.ndz.sig"
+on 3 python3 "$T/slow.py" up.ndz.sig 500 > "$T/slow" & slow=$!
+check "while a signature comes" begins $slow grep -q "ready 0" "$T/slow"
+check "its image is not replaced" [ "$(sent 3 up.ndz "$T/up.ndz")" = "error 7" ]
+kill $slow; wait $slow 2> /dev/null; settled "upload failed name=up.ndz.sig: .*500 were announced"
+check "another image" on 3 timeout 240 "$BIN/imagezip" -q -r --to=frisbee://10.9.0.1/up.ndz "$T/disk.new"
+check "has no signature of the one before" [ ! -e "$T/uploads/up.ndz.sig" ]
 
 echo "== a token that is withdrawn"
 status 1 get 2 secret.ndz "$T/out"
