@@ -260,6 +260,12 @@ def withdrawn():
     check("taken out of the file, it counts no more", ask("GET", "/api/v1/token", **second)[0] == 401)
     check("nor for a change", ask("POST", "/api/v1/sessions/9/stop", {}, **second)[0] == 401)
     check("the other one does", ask("GET", "/api/v1/token", **token(0))[0] == 200)
+    first = token(0)
+    os.rename(TOKENS, TOKENS + ".away")
+    check("where the file is gone, nobody has one", ask("GET", "/api/v1/token", **first)[0] == 401)
+    check("for a change either", ask("POST", "/api/v1/sessions/9/stop", {}, **first)[0] == 401)
+    os.rename(TOKENS + ".away", TOKENS)
+    check("it counts when the file is there again", ask("GET", "/api/v1/token", **first)[0] == 200)
 
 
 def memory():
