@@ -5,21 +5,6 @@
 . "$(dirname "$0")/controller_lib.sh"
 controller_lab 2 1
 export CAPTURE_REPORT_S=0.2
-receiver_up() {	# VARIABLE=VALUE...
-	ip netns exec "${LAB}s" env PATH="$BIN:$PATH" "$@" busybox nc -ll -p 5100 -e "$TOP/netboot/receive" "$NET/images" "$NET/boot/orders" \
-	    "$T/reports" 2>> "$T/receiver.log" & RECEIVER=$!
-	PIDS+=($RECEIVER)
-	begins $RECEIVER eval 'on s ss -ltn | grep -q ":5100 "'
-}
-receiver_down() { kill $RECEIVER; wait $RECEIVER 2> /dev/null; }
-# The node's imagezip is this one: PROGRAM $m is the folder of the machine.
-imagezip_is() {	# NODE TEXT
-	mkdir -p "$T/machines/$1/capture_with"
-	printf '#!/bin/bash\nset -o pipefail\nm=%q\n%s\n' "$T/machines/$1" "$2" > "$T/machines/$1/capture_with/imagezip"
-	chmod 755 "$T/machines/$1/capture_with/imagezip"
-}
-# 400 kB a second at most of the image, until the file `go` is there.
-waits='"$BIN/imagezip" "$@" | { until [ -e "$m/go" ]; do head -c 40000 || exit; sleep 0.1; done; cat; }'
 node() { api GET "/api/v1/nodes/$1" > "$T/node.json"; json -1 "$T/node.json" "${@:2}"; }
 node_says() { node "$1" "last_words~$2" > /dev/null 2>&1; }
 phase_is() { [ "$(node "$1" phase)" = "$2" ]; }
@@ -64,12 +49,12 @@ api POST /api/v1/sessions '{"nodes": "node1", "image": "small.ndz", "replace": t
 check "a load replaces nothing" eval '[ "$(cat "$T/status")" = 400 ] && grep -q "only what is captured" "$T/out"'
 
 echo "== how far it is; the controller is killed meanwhile; others are refused"
-imagezip_is node1 "$waits"
+imagezip_is node1 "$(waits 40000)"
 swapin --capture node1 large.ndz > "$T/out" 2> "$T/err" &
 S=$!
 check "the order" soon grep -q "frisbee.action=capture frisbee.capture=new frisbee.server=10.9.0.1 frisbee.port=5100 frisbee.image=large.ndz " "$NET/boot/orders/52-54-00-00-00-01.ipxe"
 soon node_says node1 "^[1-9][0-9]* % of sda is read, [0-9]+ kB/s, [0-9]+ s left" || fail "no progress: $(cat "$T/node.json")"
-check "is its progress" json -1 "$T/node.json" phase=capturing 'progress>=0.01' 'progress<0.9' 'rate_bits_per_s>=0' 'seconds_left>=0'
+check "is its progress" json -1 "$T/node.json" phase=capturing 'progress>=0.01' 'progress<0.9' 'rate_bits_per_s>0' 'seconds_left>0'
 api GET /api/v1/sessions > "$T/sessions.json"
 check "and that of the session" json -1 "$T/sessions.json" 'sessions[0].progress>=0.01' 'sessions[0].capture=true' 'sessions[0].nodes.capturing=1' 'sessions[0].rate_bits_per_s>=0'
 on s curl -s "$URL/metrics" > "$T/metrics"

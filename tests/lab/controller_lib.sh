@@ -66,6 +66,22 @@ controller_end() {
 	# What the controller has started goes on without it.
 	for p in $(ip netns pids "${LAB}s" 2> /dev/null); do kill "$p" 2> /dev/null; done
 }
+# What takes the images that are captured.
+receiver_up() {	# VARIABLE=VALUE...
+	ip netns exec "${LAB}s" env PATH="$BIN:$PATH" "$@" busybox nc -ll -p 5100 -e "$TOP/netboot/receive" "$NET/images" "$NET/boot/orders" \
+	    "$T/reports" 2>> "$T/receiver.log" & RECEIVER=$!
+	PIDS+=($RECEIVER)
+	begins $RECEIVER eval 'on s ss -ltn | grep -q ":5100 "'
+}
+receiver_down() { kill $RECEIVER; wait $RECEIVER 2> /dev/null; }
+# The node's imagezip is this one: PROGRAM $m is the folder of the machine.
+imagezip_is() {	# NODE TEXT
+	mkdir -p "$T/machines/$1/capture_with"
+	printf '#!/bin/bash\nset -o pipefail\nm=%q\n%s\n' "$T/machines/$1" "$2" > "$T/machines/$1/capture_with/imagezip"
+	chmod 755 "$T/machines/$1/capture_with/imagezip"
+}
+# At most so many times ten bytes of the image a second, until the file `go` is there.
+waits() { echo "\"\$BIN/imagezip\" \"\$@\" | { until [ -e \"\$m/go\" ]; do head -c $1 || exit; sleep 0.1; done; cat; }"; }	# BYTES
 swapin() { on s "$BIN/swapin" --token-file="$STATE/token" "$@"; }
 no_orders() { [ -z "$(ls "$NET/boot/orders")" ]; }
 servers() { ip netns pids "${LAB}s" | while read -r p; do [ "$(cat "/proc/$p/comm" 2> /dev/null)" = frisbeed ] && echo "$p"; done; }
