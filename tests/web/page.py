@@ -143,6 +143,40 @@ def the_end(b):
     b.picture("history")
 
 
+def capture(b):
+    print("== the disk of a node becomes an image")
+    b.go("#/node/node1")
+    b.click("node-capture")
+    check("a token is asked for", b.run("return document.getElementById('d-token').open"))
+    b.type("token-text", TOKEN)
+    b.click("token-ok")
+    b.until("what is done is said", lambda: "node1 is started from the network" in b.text("capture-what"))
+    b.type("capture-image", "lab.ndz")
+    b.click("capture-ok")
+    b.until("a name that is taken is refused", lambda: "there is an image lab.ndz already" in b.text("capture-said"))
+    b.type("capture-image", "made.ndz")
+    b.click("capture-ok")
+    b.until("the session is shown", lambda: b.text("ses-title") == "made.ndz" and "capturing" in b.text("ses-sub"))
+    b.until("the node is captured", lambda: [r[1] for r in b.rows()] == ["capturing"])
+    b.size(1180, 860)
+    b.until("it comes to 40 %", lambda: percent(b) >= 40)
+    check("the rate is the node's", "bit/s" in b.text("rate-words"), b.text("rate-words"))
+    check("no map of what was sent", not b.run("return document.getElementById('fig-map').offsetParent"))
+    b.until("the node says how far it is", lambda: "% of sda is read" in b.rows()[0][3])
+    now = sessions()[0]
+    check("and what is left takes time", now.get("seconds_left", 0) > 0 and now["rate_bits_per_s"] > 0, now)
+    b.picture("capture")
+    b.size(390, 844)
+    check("no sideways scroll on a phone", b.wide() <= 0, b.wide())
+    b.size(1280, 900)
+    open(T + "/machines/node1/go", "w").close()
+    b.until("it has ended", lambda: "done" in b.text("ses-state"))
+    check("all of it is captured", percent(b) == 100, percent(b))
+    b.go("#/images")
+    b.until("the image is there", lambda: "made.ndz" in b.text("images"))
+    b.go("#/")
+
+
 def rude_words(b):
     print("== what nodes say is text")
     words = "<script>document.title=1</script><b>bold</b>\\x1b[2J"
@@ -193,6 +227,7 @@ def main():
         check("the console has no errors", b.complaints("401", "400", "404", "409") == [], b.complaints())
         again = killed_and_back(b)
         the_end(b)
+        capture(b)
         rude_words(b)
         by_keyboard(b)
     finally:
