@@ -114,19 +114,6 @@ describe(struct master_get_reply *r, const struct catalog_entry *x)
 		sign(&r->signature, x->mtime);
 }
 
-/* Finds the image here or at the parent.  1: it is in *x; 0: the parent is being asked; -1: with
- * the error, it was not found. */
-static int
-find_image(const struct answerer *a, const struct asker *who, const char *name,
-    struct catalog_entry *x, struct err *e)
-{
-	if (catalog_find(x, a->settings, name, e) == 0)
-		return 1;
-	if (e->kind != ERR_ABSENT || a->settings->parent_folder == NULL)
-		return -1;
-	return parents_find(a->parents, a->settings, name, who->from, x, e);
-}
-
 /* Clients take blocks only from the server that the reply names, so it names the address that the
  * session sends from, which may be another one than that at which the client has asked. */
 static void
@@ -187,7 +174,7 @@ get_image(const struct answerer *a, const struct asker *who, const struct master
 	struct sessions_place p;
 	struct err e;
 	bool now = true;
-	int found = find_image(a, who, m->name, &x, &e);
+	int found = parents_image(a->parents, a->settings, m->name, who->from, &x, &e);
 
 	if (found < 0) {
 		if (e.kind != ERR_ABSENT && may_log(who))

@@ -15,7 +15,6 @@
 #include "common/base/statements.h"
 #include "common/net/accepting.h"
 #include "common/net/border.h"
-#include "mfrisbeed/master/catalog.h"
 #include "mfrisbeed/master/names.h"
 #include "mfrisbeed/master/slots.h"
 
@@ -26,6 +25,8 @@ struct local_caller {
 	size_t have;
 	char in[STATEMENT_BYTES_MAX];
 	bool greeted, watches;
+	bool waits; /* until the parent has answered, to be told about `asked` */
+	struct local_request asked;
 	uint64_t told; /* sessions_changes() when it was told last */
 	struct buf out;
 	size_t sent;
@@ -35,6 +36,7 @@ struct local {
 	struct border *border;
 	const struct settings *settings;
 	struct sessions *sessions;
+	struct parents *parents;
 };
 
 /* --- what is asked --- */
@@ -211,18 +213,21 @@ local_tell(struct local *x)
 	}
 }
 
+/* 1: it begins; 0: the parent is being asked for the image; -1: the error says why not. */
 static int
 begin(struct local *x, const struct local_request *q, struct err *e)
 {
+	static const uint8_t here[4] = { 127, 0, 0, 1 };
 	struct sessions_wish w = { .name = q->name, .options = &q->options, .holder = q->holder };
 	struct catalog_entry entry;
 
-	if (catalog_find(&entry, x->settings, q->name, e) != 0)
-		return -1;
+	int rc = parents_image(x->parents, x->settings, q->name, here, &entry, e);
+	if (rc <= 0)
+		return rc;
 	w.entry = &entry;
-	int rc = sessions_hold(x->sessions, &w, e);
+	rc = sessions_hold(x->sessions, &w, e);
 	catalog_entry_free(&entry);
-	return rc;
+	return rc == 0 ? 1 : -1;
 }
 
 static int
@@ -234,9 +239,10 @@ greet(struct local_caller *c, uint64_t version, struct err *e)
 		    (unsigned long long)version);
 	c->greeted = true;
 	border_known(&c->caller);
-	return 0;
+	return 1;
 }
 
+/* 1: it is done; 0: it has to wait for the parent; -1: the error says why not. */
 static int
 act(struct local *x, struct local_caller *c, const struct local_request *q, struct err *e)
 {
@@ -247,38 +253,65 @@ act(struct local *x, struct local_caller *c, const struct local_request *q, stru
 	if (q->what == LOCAL_BEGIN)
 		return begin(x, q, e);
 	if (q->what == LOCAL_END)
-		return sessions_release(x->sessions, q->name, q->holder, e);
+		return sessions_release(x->sessions, q->name, q->holder, e) == 0 ? 1 : -1;
 	c->watches = true;
 	c->told = UINT64_MAX;
-	return 0;
+	return 1;
+}
+
+/* Does what is asked, and answers it, unless that has to wait. */
+static void
+obey(struct local *x, struct local_caller *c)
+{
+	struct err e;
+	int rc = act(x, c, &c->asked, &e);
+
+	c->waits = rc == 0;
+	if (!c->waits)
+		answer(c, rc < 0 ? &e : NULL);
+	tell(x, c);
 }
 
 static void
 take_line(struct local *x, struct local_caller *c, const char *line, size_t n)
 {
-	struct local_request q;
 	struct err e;
 
-	if (local_read(&q, line, n, &e) == 0 && act(x, c, &q, &e) == 0)
-		answer(c, NULL);
+	if (local_read(&c->asked, line, n, &e) == 0)
+		obey(x, c);
 	else
 		answer(c, &e);
-	tell(x, c);
 }
 
-/* Takes the whole lines that have come.  False: a line is too long. */
+/* Takes the whole lines that have come, each when the one before is answered.  False: a line is too
+ * long, or too many have come meanwhile. */
 static bool
 take_lines(struct local *x, struct local_caller *c)
 {
 	char *newline;
 
-	while ((newline = memchr(c->in, '\n', c->have)) != NULL) {
+	while (!c->waits && (newline = memchr(c->in, '\n', c->have)) != NULL) {
 		size_t n = (size_t)(newline - c->in);
 		take_line(x, c, c->in, n);
 		c->have -= n + 1;
 		memmove(c->in, newline + 1, c->have);
 	}
 	return c->have < sizeof c->in;
+}
+
+void
+local_again(struct local *x)
+{
+	for (struct caller *a = x != NULL ? border_first(x->border) : NULL, *next; a != NULL;
+	     a = next) {
+		struct local_caller *c = (struct local_caller *)a;
+		next = a->next;
+		if (!c->waits)
+			continue;
+		obey(x, c);
+		if (!take_lines(x, c))
+			border_hang_up(a);
+	}
 }
 
 static void
@@ -335,7 +368,8 @@ local_listen(const char *path, struct err *e)
 
 int
 local_new(struct local **out, struct loop *loop, const char *path, int listener,
-    const struct settings *settings, struct sessions *sessions, struct err *e)
+    const struct settings *settings, struct sessions *sessions, struct parents *parents,
+    struct err *e)
 {
 	struct border_config border = { .what = "local requests",
 		.path = path,
@@ -352,7 +386,7 @@ local_new(struct local **out, struct loop *loop, const char *path, int listener,
 		close(listener);
 		return err_nomem(e, "the local requests");
 	}
-	*x = (struct local){ .settings = settings, .sessions = sessions };
+	*x = (struct local){ .settings = settings, .sessions = sessions, .parents = parents };
 	border.arg = x;
 	if (border_open(&x->border, loop, &border, e) != 0) {
 		free(x);

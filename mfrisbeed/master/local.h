@@ -13,6 +13,7 @@
 #define MFRISBEED_MASTER_LOCAL_H
 
 #include "common/base/loop.h"
+#include "mfrisbeed/master/parents.h"
 #include "mfrisbeed/master/sessions.h"
 
 enum { LOCAL_VERSION = 1 };
@@ -23,12 +24,14 @@ struct local;
  * descriptor; -1: ERR_USAGE; ERR_IO. */
 int local_listen(const char *path, struct err *);
 /* Serves who calls there; the descriptor is taken over.  Only root and the user of
- * this process are heard.  The settings and the sessions are the caller's, and
- * *settings may change.  ERR_IO; ERR_NOMEM. */
+ * this process are heard.  The settings, the sessions and the parents are the caller's,
+ * and *settings may change.  ERR_IO; ERR_NOMEM. */
 int local_new(struct local **, struct loop *, const char *path, int listener,
-    const struct settings *, struct sessions *, struct err *);
+    const struct settings *, struct sessions *, struct parents *, struct err *);
 /* Hangs up on all.  NULL is allowed. */
 void local_free(struct local *);
+/* The parent has answered: those who wait for that are answered.  NULL is allowed. */
+void local_again(struct local *);
 /* Tells those who watch what has changed.  NULL is allowed. */
 void local_tell(struct local *);
 

@@ -128,7 +128,7 @@ master_new(struct master **out, const struct master_config *c, struct err *e)
 		rc = sessions_resume(m->sessions, e);
 	if (rc == 0 && c->local != NULL)
 		rc = local_new(&m->local, &m->loop, c->local, c->local_fd, &m->settings,
-		    m->sessions, e);
+		    m->sessions, m->parents, e);
 	if (rc == 0)
 		rc = watch_own(m, e);
 	if (rc != 0) {
@@ -231,8 +231,10 @@ turn(struct master *m)
 	bool again = uploads_collect(m->uploads);
 	again |= sessions_collect(m->sessions);
 	again |= parents_collect(m->parents);
-	if (again)
+	if (again) {
 		conns_again(m->conns);
+		local_again(m->local);
+	}
 	local_tell(m->local);
 }
 

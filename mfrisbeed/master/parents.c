@@ -1,5 +1,5 @@
 /* parents.c: questions to the parent master and their answers (parents.h).  Each question is
- * asked in a thread of its own (ask()); answer.c and master.c call the rest, in the master's
+ * asked in a thread of its own (ask()); answer.c, local.c and master.c call the rest, in the master's
  * first thread. */
 #include "mfrisbeed/master/parents.h"
 
@@ -184,6 +184,17 @@ parents_find(struct parents *x, const struct settings *s, const char *name,
 		    "%s: the parent is already asked for %d names", name,
 		    QUESTIONS_MAX);
 	return begin(x, q, s, name, from, e) == 0 ? 0 : -1;
+}
+
+int
+parents_image(struct parents *x, const struct settings *s, const char *name,
+    const uint8_t from[4], struct catalog_entry *entry, struct err *e)
+{
+	if (catalog_find(entry, s, name, e) == 0)
+		return 1;
+	if (e->kind != ERR_ABSENT || s->parent_folder == NULL)
+		return -1;
+	return parents_find(x, s, name, from, entry, e);
 }
 
 int

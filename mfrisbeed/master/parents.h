@@ -23,6 +23,11 @@ void parents_free(struct parents *);
 int parents_find(struct parents *, const struct settings *, const char *name,
     const uint8_t from[4], struct catalog_entry *, struct err *);
 
+/* Finds the image with this name here or, when it is not here and there is a parent, there: 1, 0 and -1
+ * as parents_find(), and errors of catalog_find(). */
+int parents_image(struct parents *, const struct settings *, const char *name,
+    const uint8_t from[4], struct catalog_entry *, struct err *);
+
 /* A descriptor for poll(2), readable when parents_collect() has something to do. */
 int parents_fd(const struct parents *);
 /* Takes the answers that have come.  True: there was one. */

@@ -32,7 +32,8 @@ for line in sys.argv[2:]:
     if not said: sys.exit("it has hung up")
     print(said, end="", flush=True)
 PY
-talk() { timeout 240 python3 "$T/talk.py" "$T/sock" "$@"; }
+SOCK=$T/sock
+talk() { timeout 240 python3 "$T/talk.py" "$SOCK" "$@"; }
 tell() { talk "version 1" "$@" | tail -n 1; }	# LINE: its answer alone
 see() { talk "version 1" watch "until $1" | tail -n 1; }	# WORDS|WORDS...: the first line of a watch that has them
 ok='{"ok": true}'
@@ -91,6 +92,24 @@ check "the end" [ "$(tell "end $name holder=a")" = "$ok" ]
 check "of one without options" [ "$(tell "end web.ndz holder=a")" = "$ok" ]
 check "lets clients go on until it is idle" quietly see '"web.ndz","state": "serving"|"holders": []'
 check "and then it is gone" quietly see '"sessions": []'
+
+echo "== an image that only the parent has"
+mkdir "$T/kept"
+cat > "$T/conf1" << CONF
+parent 10.9.0.1 $T/kept interface=eth0
+group 239.192.60.1
+allow 10.9.0.0/24
+state $T/state1
+interface eth0
+CONF
+BOSS=$MASTER; master_at 1 --local "$T/sock1"; SOCK=$T/sock1
+check "it begins, and is answered before what comes behind it" [ "$(tell $'begin web.ndz holder=a rate=60M\nbegin')" = "$ok" ]
+check "it is fetched and served" quietly see '"web.ndz","state": "serving"'
+FROM=10.9.0.11 check "for clients" get 2 web.ndz "$T/out2"; check "the data" cmp "$T/disk" "$T/out2"
+check "what the parent has not is an error" grep -q "none.ndz: the parent 10.9.0.1 has no such image" <(tell "begin none.ndz holder=a")
+kill $BOSS; wait $BOSS
+check "and so is a parent that is away" grep -q "master server 10.9.0.1: .*cannot connect" <(tell "begin other.ndz holder=a")
+SOCK=$T/sock; master --local "$T/sock"
 
 echo "== another user"
 if [ "$(stat -c %u /etc)" = 0 ] && [ "$(awk 'NR == 1 { print $3 }' /proc/self/uid_map)" != 1 ]; then
