@@ -15,9 +15,9 @@
 #include "common/base/zero.h"
 
 enum {
-	FIRST_BLOCKS = (64 << 20) / LEDGER_BLOCK_BYTES, /* one of them is kept */
-	FIRSTS = 16,
-	GIB_BLOCKS = FIRSTS * FIRST_BLOCKS,
+	FIRST_BLOCKS = (16 << 20) / LEDGER_BLOCK_BYTES, /* in a zone of the first GiB */
+	GIB_BLOCKS = (1 << 30) / LEDGER_BLOCK_BYTES,
+	FIRSTS = GIB_BLOCKS / FIRST_BLOCKS,
 	PAGE_BLOCKS = 1024,
 };
 
@@ -29,7 +29,7 @@ struct page {
 	} b[PAGE_BLOCKS];
 };
 
-/* A few places: one block, at random, of a zone, which is 64 MiB of the first GiB, or
+/* A few places: one block, at random, of a zone, which is 16 MiB of the first GiB, or
  * another GiB. */
 struct zone {
 	uint64_t number;
@@ -45,7 +45,6 @@ struct ledger {
 	pthread_mutex_t lock;
 	struct page **pages; /* in the order of their numbers */
 	size_t npages, pages_cap;
-	struct ledger_part first[FIRSTS];
 	struct zone *zones; /* in the order of their numbers */
 	size_t nzones, zones_cap;
 	uint64_t random;
@@ -286,32 +285,30 @@ is_used(const struct ledger_part *p)
 	return (p->has[0] | p->has[1]) != 0;
 }
 
-/* The parts of a block.  A few places: choose it, perhaps, if it is to be remembered. */
-static unsigned
-choose(struct ledger *l, const struct piece *p, struct ledger_part *to[2])
+/* Can it be seen that the piece is lost?  A place that was never written, or that the disk does
+ * not have, reads as zeros, too. */
+static bool
+is_telling(const struct piece *p)
 {
-	bool data = p->what == LEDGER_DATA && p->data != NULL;
-	uint64_t nth = p->block - l->base;
-	struct ledger_part *first =
-	    nth / FIRST_BLOCKS < FIRSTS ? &l->first[nth / FIRST_BLOCKS] : NULL;
-	struct zone *z = zone_of(l, zone_number(nth), data);
-	unsigned n = 0;
+	return p->what == LEDGER_DATA && p->data != NULL && !is_zero(p->data, p->bytes);
+}
 
-	if (first != NULL && !is_used(first) && data)
-		first->block = p->block;
-	if (first != NULL && first->block == p->block && (is_used(first) || data))
-		to[n++] = first;
+/* The part that the block is remembered in, which it may be from now on; NULL: it is not. */
+static struct ledger_part *
+choose(struct ledger *l, const struct piece *p)
+{
+	bool telling = is_telling(p);
+	struct zone *z = zone_of(l, zone_number(p->block - l->base), telling);
+
 	if (z == NULL)
-		return n;
+		return NULL;
+	if (is_used(&z->part) && z->part.block == p->block)
+		return &z->part;
 	/* The last block is taken with a chance of 1 in the number of blocks so far. */
-	bool same = is_used(&z->part) && z->part.block == p->block;
-	if (!same && data && draw(l, ++z->seen) == 0) {
-		z->part = (struct ledger_part){ .block = p->block };
-		same = true;
-	}
-	if (same)
-		to[n++] = &z->part;
-	return n;
+	if (!telling || draw(l, ++z->seen) != 0)
+		return NULL;
+	z->part = (struct ledger_part){ .block = p->block };
+	return &z->part;
 }
 
 /* Take away what stands now where the part will be written. */
@@ -353,17 +350,15 @@ merge(
 static int
 keep_few(struct ledger *l, const struct piece *p, struct err *e)
 {
-	struct ledger_part *to[2];
-	struct ledger_part part = { 0 };
 	int rc = 0;
 
 	pthread_mutex_lock(&l->lock);
-	unsigned n = choose(l, p, to);
-	if (n > 0)
-		part = sum_up(p);
+	struct ledger_part *to = choose(l, p);
 	note_end(l, p);
-	for (unsigned i = 0; rc == 0 && i < n; i++)
-		rc = merge(l, to[i], &part, e);
+	if (to != NULL) {
+		const struct ledger_part part = sum_up(p);
+		rc = merge(l, to, &part, e);
+	}
 	pthread_mutex_unlock(&l->lock);
 	return rc;
 }
@@ -483,22 +478,12 @@ ledger_take(struct ledger *l, const struct ledger_part *p, struct err *e)
 
 /* Reading. */
 
-/* Take the part if it is used, not before `from`, and before the best one so far. */
-static void
-better(struct ledger_part *best, const struct ledger_part *p, uint64_t from)
-{
-	if (is_used(p) && p->block >= from &&
-	    (!is_used(best) || p->block < best->block))
-		*best = *p;
-}
-
 static void
 next_of_few(const struct ledger *l, uint64_t from, struct ledger_part *best)
 {
-	for (unsigned i = 0; i < FIRSTS; i++)
-		better(best, &l->first[i], from);
-	for (size_t i = 0; i < l->nzones; i++)
-		better(best, &l->zones[i].part, from);
+	for (size_t i = 0; i < l->nzones && !is_used(best); i++)
+		if (l->zones[i].part.block >= from)
+			*best = l->zones[i].part;
 }
 
 static void
@@ -544,11 +529,9 @@ few_touch(const struct ledger *l, uint64_t from, uint64_t to)
 {
 	uint64_t zone = zone_number(from / LEDGER_BLOCK_SECTORS - l->base);
 	uint64_t last = zone_number((to - 1) / LEDGER_BLOCK_SECTORS - l->base);
+	size_t i = find_zone(l, zone);
 	bool touch = false;
 
-	for (unsigned k = 0; k < FIRSTS; k++)
-		touch |= has_any(&l->first[k], from, to);
-	size_t i = find_zone(l, zone);
 	for (; i < l->nzones && l->zones[i].number <= last; i++)
 		touch |= has_any(&l->zones[i].part, from, to);
 	return touch;

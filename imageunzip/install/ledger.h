@@ -7,8 +7,13 @@
  * taken away first.  A block takes 32 bytes of memory.  Digests are of XXH64: they find what
  * a disk does wrong, which does not look for contents of the same digest.
  *
- * A few places are: of each 64 MiB of the first GiB the block that was written first and
- * one at random, and of each GiB behind it a block at random; another one in each run.
+ * A few places are: a block at random of each 16 MiB of the first GiB, and of each GiB
+ * behind it; another one in each run.  So what is lost is found surely if it is all that was
+ * written to one of these zones, and else by chance.  Zones are short in front, because a
+ * disk that wraps round has its end there again, over what was written before, in whichever
+ * order threads write.  The block of a zone that is written first, or the lowest one, would
+ * not do: in the first zone it is what lies behind the partition table, and most images
+ * store nothing that comes to lie there.
  */
 #ifndef IMAGEUNZIP_INSTALL_LEDGER_H
 #define IMAGEUNZIP_INSTALL_LEDGER_H

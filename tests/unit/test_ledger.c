@@ -137,28 +137,53 @@ test_fill(void)
 	end(l);
 }
 
-/* Of what is written the first block and one at random are found to be wrong; the latter is
- * another one in another run. */
+/* Of what is written to a zone a block at random is found to be wrong, another one in another
+ * run, so all of it surely; never one of zeros, which lie in front here. */
 static void
 test_few(void)
 {
-	unsigned first = 0, others = 0, runs = 40;
+	unsigned all = 0, half = 0, runs = 40;
 
 	for (unsigned run = 0; run < runs; run++) {
 		struct ledger *l;
 		begin(&l, false);
-		for (unsigned i = 0; i < 64; i++)
+		memset(data, 0, sizeof data);
+		for (uint64_t i = 0; i < 32; i++)
+			T_CHECK(ledger_note(l, LEDGER_DATA, i * LEDGER_BLOCK_BYTES, data,
+				    SECTOR_BYTES, NULL, &e) == 0);
+		for (unsigned i = 32; i < 64; i++)
 			put(l, i * LEDGER_BLOCK_SECTORS, 100, false, NULL);
 		T_CHECK(bad(l) == 0);
-		memset(bytes + 16 * LEDGER_BLOCK_BYTES, 0, 48 * LEDGER_BLOCK_BYTES);
-		others += bad(l) > 0;
-		memset(bytes, 0, 16 * LEDGER_BLOCK_BYTES);
-		first += bad(l) > 0;
+		memset(bytes, 0, 48 * LEDGER_BLOCK_BYTES);
+		half += bad(l) > 0;
+		memset(bytes, 0, 64 * LEDGER_BLOCK_BYTES);
+		all += bad(l) > 0;
 		end(l);
 	}
-	T_CHECK(first == runs);
-	T_CHECK(others > runs / 4);
-	T_CHECK(others < runs);
+	T_CHECK(all == runs);
+	T_CHECK(half > runs / 4);
+	T_CHECK(half < runs);
+}
+
+/* Each zone of the first GiB has its block: what is lost of one is found. */
+static void
+test_zones(void)
+{
+	enum { ZONE_BYTES = 16 << 20, ZONES = 5 };
+	struct ledger *l;
+	struct ledger_part p;
+	unsigned n = 0;
+	uint64_t from = 0;
+
+	begin(&l, false);
+	for (unsigned i = 0; i < SECTOR_BYTES; i++)
+		data[i] = 1;
+	for (uint64_t at = 0; at < ZONES * (uint64_t)ZONE_BYTES; at += 1 << 20)
+		T_CHECK(ledger_note(l, LEDGER_DATA, at, data, SECTOR_BYTES, NULL, &e) == 0);
+	for (; ledger_next(l, from, &p); n++, from = p.block + 1)
+		T_CHECK(p.block * LEDGER_BLOCK_BYTES / ZONE_BYTES == n);
+	T_CHECK(n == ZONES);
+	end(l);
 }
 
 static void
@@ -228,11 +253,13 @@ main(void)
 {
 	draw_seed = 1;
 	test_all();
-	for (unsigned i = 0; i < 4; i++)
-		test_short_end((i & 1) != 0, (i & 2) != 0);
+	test_short_end(true, true);
+	test_short_end(true, false);
+	test_short_end(false, false);
 	test_moved();
 	test_fill();
 	test_few();
+	test_zones();
 	test_wrap();
 	test_log();
 	return t_done();
