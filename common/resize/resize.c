@@ -20,7 +20,8 @@
 /* Each script gets $1, the partition; $2, an empty folder to mount it on; $3, the bytes to
  * spare, or those that the filesystem is to have when it grows; $4, the bytes of the
  * filesystem; $5, those of a block.  It ends at the first failure, and what was printed to
- * standard error is the reason. */
+ * standard error is the reason.  It prints "alone" and why, if it has left the filesystem
+ * as it was. */
 #define MOUNTED(type, options, work) \
 	"options=" options "; [ -b \"$1\" ] || options=loop,$options\n" \
 	"mount -t " type " -o \"$options\" \"$1\" \"$2\"\n" \
@@ -34,21 +35,38 @@ static const char grow_btrfs[] =
     MOUNTED("btrfs", "rw", "btrfs filesystem resize max \"$2\"\n")
     "btrfs check --readonly \"$1\"\n";
 /* Without -f, a volume that is not clean is refused; -c does not refuse one that is
- * marked. */
-static const char grow_ntfs[] = "ntfsresize -n \"$1\"\n"
-				"ntfsresize -f \"$1\"\n"
-				"ntfsresize -c \"$1\"\n";
+ * marked.  ntfsresize puts the copy of the boot sector into the last sector of the partition,
+ * where it belongs, but both count whole clusters alone: then the copy is not where they say,
+ * which is behind all that they count. */
+static const char grow_ntfs[] =
+    "ntfsresize -n \"$1\"\n"
+    "ntfsresize -f \"$1\"\n"
+    "last=$(($3 / $5 - 1)) rest=$(($3 / $5 - 1)) number=\n"
+    "for i in 1 2 3 4 5 6 7 8; do\n"
+    "	number=$number$(printf '\\\\%03o' $((rest & 255))) rest=$((rest >> 8))\n"
+    "done\n"
+    "for sector in $last 0; do\n"
+    "	printf \"$number\" | dd bs=1 conv=notrunc seek=$((sector * $5 + 40)) of=\"$1\""
+    " 2> /dev/null\n"
+    "done\n"
+    "ntfsresize -c \"$1\"\n";
 /* fatresize leaves out the last MiB, and counts in millions of bytes.  It makes the boot
  * sector anew: what a boot loader, mkfs and the place have put there is put back, as long
- * as it is a FAT of the same kind, and FAT32 has a copy of the sector. */
+ * as it is a FAT of the same kind, and FAT32 has a copy of the sector.  It refuses FAT32 with
+ * clusters of less than 4 KiB, and much growth, before it writes anything. */
 static const char grow_fat[] =
     "part() { dd bs=1 conv=notrunc of=\"$1\" if=\"$2\" seek=$3 skip=$3 count=$4"
     " 2> /dev/null; }\n"
     "kind() { dd bs=1 skip=82 count=5 if=\"$1\" 2> /dev/null; }\n"
     "dd if=\"$1\" of=\"$2/said\" bs=512 count=1 2> /dev/null\n"
     "fatresize -f -q -n 1 -s $3 \"$1\" < /dev/null || {\n"
-    "	echo 'fatresize: it cannot make this FAT larger' >&2\n"
-    "	exit 1\n"
+    "	is=$(od -v -An -tx1 -N 512 \"$1\")\n"
+    "	[ \"$is\" = \"$(od -v -An -tx1 \"$2/said\")\" ] && fsck.fat -n \"$1\" || {\n"
+    "		echo 'fatresize: it has failed, and this FAT is not whole' >&2\n"
+    "		exit 1\n"
+    "	}\n"
+    "	echo 'alone fatresize cannot make this FAT larger'\n"
+    "	exit 0\n"
     "}\n"
     "part \"$1\" \"$2/said\" 28 4\n"
     "at=36; [ \"$(kind \"$1\")\" != FAT32 ] || at=64\n"
@@ -253,6 +271,12 @@ leave_alone(struct resize *r, const struct kind *k, const struct super *s, bool 
 	else if (strcmp(r->version, "FAT12") == 0)
 		snprintf(r->left_alone, sizeof r->left_alone,
 		    "no tool is known here that changes the size of %s", r->version);
+	/* fatresize damages it, and says that it did well. */
+	else if (strcmp(r->type, "vfat") == 0 && s->block_bytes > SECTOR_BYTES)
+		snprintf(r->left_alone, sizeof r->left_alone,
+		    "no tool is known here that changes the size of a FAT with sectors of "
+		    "%" PRIu32 " bytes",
+		    s->block_bytes);
 	else if (grow && find_absent(k, tool))
 		snprintf(r->left_alone, sizeof r->left_alone,
 		    "%s, which makes %s larger, is not installed", tool, r->type);
@@ -261,9 +285,20 @@ leave_alone(struct resize *r, const struct kind *k, const struct super *s, bool 
 		    "it is one of %" PRIu64 " partitions of a btrfs", s->devices);
 }
 
+static void
+hear(void *arg, const char *line)
+{
+	static const char alone[] = "alone ";
+	struct resize *r = arg;
+
+	if (strncmp(line, alone, sizeof alone - 1) == 0)
+		snprintf(r->left_alone, sizeof r->left_alone, "%.250s",
+		    line + sizeof alone - 1);
+}
+
 static int
 run_script(const char *script, const char *path, const char *folder, uint64_t spare_bytes,
-    const struct super *s, struct err *e)
+    const struct super *s, struct resize *r, struct err *e)
 {
 	struct args a = { 0 };
 
@@ -272,7 +307,7 @@ run_script(const char *script, const char *path, const char *folder, uint64_t sp
 	args_addf(&a, "%" PRIu64, spare_bytes);
 	args_addf(&a, "%" PRIu64, s->bytes);
 	args_addf(&a, "%" PRIu32, s->block_bytes);
-	return script_run(&a, path, NULL, NULL, e);
+	return script_run(&a, path, hear, r, e);
 }
 
 /* Remove the folder of a script, with the file that a script leaves there which ends early. */
@@ -297,7 +332,7 @@ apply(const char *script, const char *path, uint64_t spare_bytes, struct super *
 
 	if (tmpfolder_make(folder, "resize", e) != 0)
 		return -1;
-	int rc = run_script(script, path, folder, spare_bytes, s, e);
+	int rc = run_script(script, path, folder, spare_bytes, s, r, e);
 	remove_folder(folder);
 	if (read_super(path, &all, r, s, rc == 0 ? e : &why) != 0)
 		return -1;
@@ -313,8 +348,6 @@ unit_bytes(const struct super *s, const char *type)
 
 	if (strcmp(type, "vfat") == 0)
 		return FATRESIZE_BYTES;
-	if (s->cluster_bytes != 0)
-		return s->cluster_bytes;
 	bool pages = strncmp(type, "ext", 3) == 0 && s->block_bytes < PAGE_BYTES;
 	return pages ? PAGE_BYTES : s->block_bytes;
 }
@@ -373,23 +406,22 @@ uint64_t
 resize_grown_bytes(const struct resize *r, uint64_t part_bytes)
 {
 	enum { NOTHING_BYTES = 64 * 1024 }; /* less is no block for any of them */
-	/* The copy of NTFS's boot sector is in no cluster. */
-	uint64_t more = strcmp(r->type, "ntfs") == 0 ? SECTOR_BYTES : 0;
-	uint64_t less = strcmp(r->type, "vfat") == 0 ? 1 << 20 : more;
+	uint64_t less = strcmp(r->type, "vfat") == 0 ? 1 << 20 : 0;
 
 	if (r->left_alone[0] != '\0' || part_bytes < r->was_bytes + NOTHING_BYTES + less)
 		return r->was_bytes;
-	uint64_t bytes = (part_bytes - less) / r->unit_bytes * r->unit_bytes + more;
+	uint64_t bytes = (part_bytes - less) / r->unit_bytes * r->unit_bytes;
 	return bytes > r->was_bytes ? bytes : r->was_bytes;
 }
 
 /* Is the filesystem marked to be checked, when a tool has worked on it? */
 static bool
-is_to_be_checked(const struct kind *k, const char *path, const struct super *s)
+is_to_be_checked(
+    const struct kind *k, const char *path, const struct super *s, struct resize *r)
 {
 	struct err why;
 
-	return k->clean != NULL && run_script(k->clean, path, "", 0, s, &why) != 0;
+	return k->clean != NULL && run_script(k->clean, path, "", 0, s, r, &why) != 0;
 }
 
 static void
@@ -414,7 +446,7 @@ resize_grow(const char *path, struct resize *r, struct err *e)
 	if (bytes == r->was_bytes)
 		return 0;
 	int rc = apply(k->grow, path, bytes, &s, r, e);
-	r->to_be_checked = is_to_be_checked(k, path, &s);
+	r->to_be_checked = is_to_be_checked(k, path, &s, r);
 	if (rc != 0 && r->to_be_checked)
 		say_unchecked(k, e);
 	return rc;

@@ -129,14 +129,9 @@ get_ntfs(struct rd r, struct super *s)
 	rd_skip(&r, 3);
 	const void *magic = rd_bytes(&r, 8);
 	uint64_t sector_bytes = rd_le16(&r);
-	uint8_t per_cluster = rd_u8(&r); /* above 128: a power of two, negated */
-	rd_skip(&r, 0x28 - 14);
+	rd_skip(&r, 0x28 - 13);
 	uint64_t sectors = rd_le64(&r);
 
-	if (per_cluster > 128)
-		s->cluster_bytes = UINT32_C(1) << (256 - per_cluster) % 32;
-	else
-		s->cluster_bytes = (uint32_t)sector_bytes * per_cluster;
 	s->sector_bytes = (uint32_t)sector_bytes;
 	return magic != NULL && memcmp(magic, "NTFS    ", 8) == 0 && sectors < UINT64_MAX &&
 	       fill(s, &r, sectors + 1, sector_bytes);

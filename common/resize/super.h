@@ -12,7 +12,6 @@ enum { SUPER_BYTES = 68 * 1024 };
 struct super {
 	uint64_t bytes;       /* the length of the filesystem */
 	uint32_t block_bytes; /* of a block; NTFS: of a sector: the unit of its length */
-	uint32_t cluster_bytes; /* NTFS: of a cluster; its length is whole ones; else 0 */
 	uint64_t devices;     /* 1; btrfs: the partitions that the filesystem has */
 	/* A disk with larger sectors than this cannot hold the filesystem; 0: not
 	 * known. */

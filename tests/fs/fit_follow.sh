@@ -3,7 +3,7 @@
 # whole.  Killed at each tool it is known as unfinished, and the next run makes it whole; what
 # no tool can be run for is said before anything is written.
 . "$(dirname "$0")/resize_lib.sh"
-requires sgdisk mkfs.vfat
+requires sgdisk mkfs.vfat fatresize fsck.fat mcopy
 # DISK INDEX MEMBER
 number() { sfdisk -J "$T/$1" | json - "partitiontable.partitions[$2].$3"; }
 # of DISK INDEX: what is in that partition, as $T/fs
@@ -81,6 +81,51 @@ cp --sparse=always "$T/disk" "$T/big"; truncate -s 100M "$T/big"
 unzip -q --grow "$T/part.ndz" "$T/big" || fail "$(cat "$T/said")"
 part_of big 1
 check "what the image has left out is the disk's own" cmp -n $((40 << 20)) "$T/fs" "$T/ext4"
+
+echo "== FAT32, by a plan of the user's, and FAT that fatresize cannot make larger"
+# Its first 11 bytes and its boot code are those of mkfs, and it knows its place.
+new_fat() {	# BYTES OPTION...
+	rm -f "$T/fs"; truncate -s "$1" "$T/fs"
+	quietly mkfs.vfat "${@:2}" "$T/fs" && quietly mcopy -i "$T/fs" -s "$T/files"/* ::/ || fail "mkfs.vfat"
+	cp --sparse=always "$T/fs" "$T/fat"
+}
+# $T/fs has grown, and has its files and what its boot sector had; the copy says the same.
+fat_grew() {	# FIRST-SECTOR LEAST-MIB
+	local at
+	check "it is said: $(cat "$T/said")" grep -q "partition 2: vfat grew from 29. MB to" "$T/said"
+	part_of big 1; check "it is whole" quietly fsck.fat -n "$T/fs"
+	check "it is larger" [ "$(od -An -tu4 -j 32 -N 4 "$T/fs" | tr -d ' ')" -gt $(($2 * 2048)) ]
+	rm -rf "$T/out"; mkdir "$T/out"; quietly mcopy -i "$T/fs" -s ::/* "$T/out"
+	check "the files are the same" diff -r "$T/files" "$T/out"
+	for at in "0 11" "64 446"; do
+		check "the boot sector has what it had at $at" cmp -s -i ${at% *} -n ${at#* } "$T/fs" "$T/fat"
+	done
+	check "it says its place: $1" [ "$(od -An -tu4 -j 28 -N 4 "$T/fs" | tr -d ' ')" = "$1" ]
+	check "the copy says the same" cmp -s -n 512 -i "0:$((6 * 512))" "$T/fs" "$T/fs"
+}
+new_disk disk 290M
+printf 'label: dos\nstart=2048, size=16384, type=82\nstart=18432, size=573440, type=c\n' | layout
+new_fat 280M -F 32 -s 8 -h 18432 -n DATA; lay "$T/fs" "$T/disk" $((18432 * 512)); capture fat.ndz
+new_disk big 700M
+"$BIN/imageunzip" --plan --json "$T/fat.ndz" "$T/big" > "$T/plan" || fail "--plan"
+python3 - "$T/plan" << 'END'
+import json, sys
+plan = json.load(open(sys.argv[1]))
+swap, fat = plan["partitions"]
+swap["sectors"], fat["first_sector"], fat["sectors"] = 32768, 34816, 1390592
+json.dump(plan, open(sys.argv[1], "w"))
+END
+unzip --fit="$T/plan" "$T/fat.ndz" "$T/big" || fail "--fit=plan: $(cat "$T/said")"
+fat_grew 34816 600
+new_disk big 500M; unzip --grow "$T/fat.ndz" "$T/big" || fail "--grow: $(cat "$T/said")"
+fat_grew 18432 450
+for how in "-F 32 -s 1" "-F 16 -S 4096"; do
+	new_disk disk 80M; printf 'label: dos\nstart=2048, size=143360, type=c\n' | layout
+	new_fat 70M $how; lay "$T/fs" "$T/disk" $((2048 * 512)); capture fat.ndz
+	new_disk big 300M; unzip --grow "$T/fat.ndz" "$T/big" || fail "$how: $(cat "$T/said")"
+	check "$how: $(cat "$T/said")" grep -q "partition 1: left alone: .*FAT" "$T/said"
+	part_of big 0; check "$how: it is as it was" cmp -n $((70 << 20)) "$T/fs" "$T/fat"
+done
 
 echo "== what cannot follow is said before anything is written"
 mkdir "$T/few"

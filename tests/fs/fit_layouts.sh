@@ -108,11 +108,11 @@ check_part() {	# DISK FS:MIB FIRST SECTORS WHAT
 	case $fs in
 	fat) check "$5: says its place" [ "$(number "$1" $((at + 28)) 4) $(number "$1" $((at + 6 * 512 + 28)) 4)" = "$3 $3" ] ;;
 	fat4k) check "$5: says its place" [ "$(number "$1" $((at + 28)) 4)" = $(($3 / 8)) ] ;;
-	ntfs) check "$5: says its place" [ "$(number "$1" $((at + 28)) 4)" = "$3" ]
-		# The copy of one that was enlarged is written when Windows has checked it.
-		copy=$(number "$1" $((at + 40)) 8)
-		[ "$copy" != "$(number "$T/of.$fs.$own" 40 8)" ] ||
-		    check "$5: so does its copy" [ "$(number "$1" $((at + copy * 512 + 28)) 4)" = "$3" ] ;;
+	ntfs) copy=$(number "$1" $((at + 40)) 8)
+		check "$5: says its place" [ "$(number "$1" $((at + 28)) 4)" = "$3" ]
+		check "$5: its copy is where it says" cmp -n 512 -i "$at:$((at + copy * 512))" "$1" "$1"
+		check "$5: that is the last sector of its partition, or of what it was" \
+		    [ "$copy" = $(($4 - 1)) -o "$copy" = "$(number "$T/of.$fs.$own" 40 8)" ] ;;
 	esac
 }
 check_disk() {	# DISK UNIT WHAT [DEVICE]
