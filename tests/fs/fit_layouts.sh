@@ -15,12 +15,16 @@ fresh() { rm -f "$1"; truncate -s "$2" "$1"; }
 
 # Filesystems are made once each, as $T/of.TYPE.MIB.
 make() {	# TYPE MIB
-	local f=$T/of.$1.$2
+	local f=$T/of.$1.$2 l
 	[ ! -e "$f" ] || return 0
 	case $1 in
 	fat) fresh "$f" "$2M"; quietly mkfs.vfat -F 32 -s 1 "$f" && mcopy -i "$f" "$T/sums" :: || fail mkfs.vfat ;;
 	fat4k) fresh "$f" "$2M"; quietly mkfs.vfat -F 16 -S 4096 -s 1 "$f" && mcopy -i "$f" "$T/sums" :: || fail mkfs.vfat ;;
 	exfat) fresh "$f" "$2M"; quietly mkfs.exfat "$f" || fail mkfs.exfat ;;
+	exfat_4k) fresh "$f" "$2M"; l=$(losetup -f --show --sector-size 4096 "$f"); CLEANUP+=("losetup -d $l 2> /dev/null")
+		quietly mkfs.exfat "$l" || fail mkfs.exfat; sync "$l"; losetup -d "$l" ;;
+	ntfs_4k) fresh "$T/fs" "$2M"; quietly mkntfs -q -F -Q -s 4096 "$T/fs" && mounted ntfs-3g rw fill && mv "$T/fs" "$f" || fail mkntfs ;;
+	xfs_4k) fresh "$T/fs" "$2M"; mkfs.xfs -q -s size=4096 "$T/fs" && mounted xfs rw fill && mv "$T/fs" "$f" || fail mkfs.xfs ;;
 	swap) fresh "$f" "$2M"; mkswap -q "$f" 2> "$T/quiet" || fail mkswap ;;
 	ext4_4k) fresh "$f" "$2M"; quietly mke2fs -q -F -t ext4 -b 4096 -d "$T/files" "$f" || fail mke2fs ;;
 	lvm) make_lvm "$f" "$2" ;;
@@ -54,7 +58,7 @@ lay_out() {
 	FS=() START=() SIZE=()
 	for s; do
 		IFS=: read -r type mib fs own <<< "$s"
-		[ "${type#L}" = "$type" ] || { [ -n "$extended" ] || { extended=$at; lines+="start=$at, size=EXTENDED, type=5"$'\n'; }; at=$((at + MIB)); }
+		[ "${type#L}" = "$type" ] || { [ -n "$extended" ] || { extended=$at; lines+="start=$((at / UNIT)), size=EXTENDED, type=5"$'\n'; }; at=$((at + MIB)); }
 		START[i]=$at SIZE[i]=$((mib * MIB)) FS[i]=$fs:$own
 		lines+="start=$((at / UNIT)), size=$((mib * MIB / UNIT)), type=${type#L}"$'\n'
 		at=$((at + mib * MIB)) i=$((i + 1))
@@ -66,7 +70,7 @@ lay_out() {
 		SOURCE=$(losetup -f --show --sector-size 4096 "$T/disk") || fail losetup
 		CLEANUP+=("losetup -d $SOURCE 2> /dev/null")
 	fi
-	printf 'label: %s\n%s' "${label/mbr/dos}" "${lines/EXTENDED/$((at - ${extended:-0}))}" | sfdisk -q "$SOURCE" 2> "$T/quiet" || fail "sfdisk: $lines"
+	printf 'label: %s\n%s' "${label/mbr/dos}" "${lines/EXTENDED/$(((at - ${extended:-0}) / UNIT))}" | sfdisk -q "$SOURCE" 2> "$T/quiet" || fail "sfdisk: $lines"
 	sync "$SOURCE"
 	for i in "${!FS[@]}"; do
 		IFS=: read -r fs own <<< "${FS[i]}"
@@ -77,11 +81,28 @@ lay_out() {
 }
 # Let the boot sectors of a partition name its place, as Windows' formatter does.
 name_place() {	# DISK TYPE SECTOR
-	local at=$(($3 * 512))
+	local at=$(($3 * 512)) bytes
+	bytes=$(number "$1" $((at + 11)) 2)
 	case $2 in
 	fat) put_number "$1" $((at + 28)) "$3" 4; put_number "$1" $((at + 6 * 512 + 28)) "$3" 4 ;;
 	fat4k) put_number "$1" $((at + 28)) $(($3 / 8)) 4 ;;
-	ntfs) put_number "$1" $((at + 28)) "$3" 4; put_number "$1" $((at + $(number "$1" $((at + 40)) 8) * 512 + 28)) "$3" 4 ;;
+	ntfs | ntfs_4k) put_number "$1" $((at + 28)) $((at / bytes)) 4
+		put_number "$1" $((at + $(number "$1" $((at + 40)) 8) * bytes + 28)) $((at / bytes)) 4 ;;
+	exfat | exfat_4k) python3 - "$1" $at << 'END' ;;
+import struct, sys
+at, f = int(sys.argv[2]), open(sys.argv[1], "r+b")
+f.seek(at)
+bytes = 1 << f.read(512)[108]
+for region in at, at + 12 * bytes:
+    f.seek(region)
+    b, total = bytearray(f.read(11 * bytes)), 0
+    b[64:72] = struct.pack("<Q", at // bytes)
+    for i, v in enumerate(b):
+        if i not in (106, 107, 112):
+            total = ((total >> 1 | total << 31) + v) & 0xffffffff
+    f.seek(region)
+    f.write(b + struct.pack("<I", total) * (bytes // 4))
+END
 	esac
 }
 # The table of a disk, in sectors of 512 bytes, without the extended partition: START SIZE
@@ -89,30 +110,41 @@ entries() {	# DISK UNIT
 	sfdisk -d "$1" | sed -n 's/.*start= *\([0-9]*\), size= *\([0-9]*\), type=\([^,]*\).*/\1 \2 \3/p' |
 	    while read -r a b type; do [ "$type" = 5 ] || echo "$((a * $2)) $((b * $2))"; done
 }
+# The volumes that $T/fs has by LVM's own tools.
+volumes() {
+	local l rc
+	l=$(losetup --show -f "$T/fs"); CLEANUP+=("losetup -d $l 2> /dev/null")
+	lvm lvs --devices "$l" --noheadings --nosuffix --units m --separator : -o vg_name,lv_name,lv_size,seg_start_pe 2> "$T/quiet" | tr -d ' '
+	quietly lvm pvck --devices "$l" "$l"; rc=$?
+	losetup -d "$l"
+	return $rc
+}
 # Is all in a partition of the disk that was there?
 check_part() {	# DISK FS:MIB FIRST SECTORS WHAT
-	local fs own at=$(($3 * 512))
+	local fs own at=$(($3 * 512)) bytes copy
 	IFS=: read -r fs own <<< "$2"
 	rm -f "$T/fs"; truncate -s $(($4 * 512)) "$T/fs"; lay "$1" "$T/fs" 0 $at $(($4 * 512))
-	case $fs in
+	case ${fs%_4k} in
 	fat | fat4k) check "$5: the files" eval 'mcopy -i "$T/fs" ::sums - 2> "$T/quiet" | cmp - "$T/sums"' ;;
-	ntfs) check "$5: the files" mounted ntfs-3g ro same_files ;;
+	ntfs) check "$5: is whole" quietly whole ntfs; check "$5: the files" mounted ntfs-3g ro same_files ;;
 	swap) check "$5: the swap" cmp -n 4096 "$T/of.$fs.$own" "$T/fs" ;;
 	exfat) check "$5: is whole" quietly fsck.exfat -n "$T/fs" ;;
-	lvm) check "$5: its metadata" cmp -n $((1 << 20)) "$T/of.$fs.$own" "$T/fs"
+	lvm) check "$5: its volumes" [ "$(volumes | tr '\n' ' ')" = "fit$OWN_NUMBER:root:60.00:0 fit$OWN_NUMBER:swap:8.00:0 " ]
 		mv "$T/fs" "$T/pv"; truncate -s 60M "$T/fs"; lay "$T/pv" "$T/fs" 0 $((1 << 20)) $((60 << 20))
 		check "$5: the root in it" mounted ext4 ro same_files ;;
 	-) ;;
 	*) check "$5: is whole" quietly whole "${fs%_4k}"; check "$5: the files" mounted "${fs%_4k}" ro same_files ;;
 	esac
-	case $fs in
+	case ${fs%_4k} in
 	fat) check "$5: says its place" [ "$(number "$1" $((at + 28)) 4) $(number "$1" $((at + 6 * 512 + 28)) 4)" = "$3 $3" ] ;;
 	fat4k) check "$5: says its place" [ "$(number "$1" $((at + 28)) 4)" = $(($3 / 8)) ] ;;
-	ntfs) copy=$(number "$1" $((at + 40)) 8)
-		check "$5: says its place" [ "$(number "$1" $((at + 28)) 4)" = "$3" ]
-		check "$5: its copy is where it says" cmp -n 512 -i "$at:$((at + copy * 512))" "$1" "$1"
+	ntfs) bytes=$(number "$1" $((at + 11)) 2) copy=$(number "$1" $((at + 40)) 8)
+		check "$5: says its place" [ "$(number "$1" $((at + 28)) 4)" = $((at / bytes)) ]
+		check "$5: its copy is where it says" cmp -n 512 -i "$at:$((at + copy * bytes))" "$1" "$1"
 		check "$5: that is the last sector of its partition, or of what it was" \
-		    [ "$copy" = $(($4 - 1)) -o "$copy" = "$(number "$T/of.$fs.$own" 40 8)" ] ;;
+		    [ "$copy" = $(($4 * 512 / bytes - 1)) -o "$copy" = "$(number "$T/of.$fs.$own" 40 8)" ] ;;
+	exfat) bytes=$((1 << $(number "$1" $((at + 108)) 1)))
+		check "$5: says its place" [ "$(number "$1" $((at + 64)) 8) $(number "$1" $((at + 12 * bytes + 64)) 8)" = "$((at / bytes)) $((at / bytes))" ] ;;
 	esac
 }
 check_disk() {	# DISK UNIT WHAT [DEVICE]
@@ -221,11 +253,19 @@ else
 	layout "Windows 11" "$every" gpt U:36:fat:34 $MSR:16:-: $BASIC:120:ntfs:60 $RECOVERY:20:ntfs:20; on_4k --refused "Windows 11"
 	layout "Windows, MBR" "$every" mbr 7:20:ntfs:20 7:120:ntfs:60; on_4k --refused "Windows, MBR"
 	layout "Debian, GPT" "$every" gpt U:36:fat:34 linux:120:ext4:60 S:8:swap:8; on_4k --refused "Debian, GPT"
-	layout "Debian, MBR" "$every" mbr 83:120:ext4:60 L82:8:swap:8
-	layout "LVM" "$every" gpt U:36:fat:34 linux:16:ext4:16 $LVM:120:lvm:80
+	layout "Debian, MBR" "$every" mbr 83:120:ext4:60 L82:8:swap:8; on_4k --refused "Debian, MBR"
+	layout "Debian, MBR, blocks of 4 KiB" none mbr 83:90:ext4_4k:60 L82:8:swap:8; on_4k "Debian, MBR, blocks of 4 KiB"
+	layout "LVM" "$every" gpt U:36:fat:34 linux:16:ext4:16 $LVM:120:lvm:80; on_4k --refused "LVM"
 	layout "btrfs" "$every" gpt linux:400:btrfs:160 S:8:swap:8; on_4k "btrfs"
 	layout "XFS" "$every" gpt U:36:fat:34 linux:500:xfs:320 S:8:swap:8
+	layout "XFS alone" none gpt linux:500:xfs:320; on_4k --refused "XFS alone"
 	layout "exFAT" "$every" gpt linux:90:ext4:60 $BASIC:20:exfat:20
+	layout "exFAT alone" none gpt $BASIC:20:exfat:20; on_4k --refused "exFAT alone"
+	from_4k "Windows 11" gpt U:36:fat4k:36 $MSR:16:-: $BASIC:90:ntfs_4k:60 $RECOVERY:20:ntfs_4k:20
+	from_4k "Debian, MBR" mbr 83:90:ext4_4k:60 L82:8:swap:8
+	from_4k "LVM" gpt U:36:fat4k:36 linux:16:ext4_4k:16 $LVM:120:lvm:80
+	from_4k "XFS" gpt U:36:fat4k:36 linux:500:xfs_4k:320 S:8:swap:8
+	from_4k "exFAT" gpt linux:90:ext4_4k:60 $BASIC:20:exfat_4k:20
 	from_4k "ESP, ext4, swap" gpt U:36:fat4k:36 linux:90:ext4_4k:60 S:8:swap:8
 fi
 echo "== random layouts"
