@@ -182,8 +182,8 @@ static bool
 is_of_order(const char *word)
 {
 	static const char *const names[] = { "address", "after", "ask", "decrypt", "disk", "fit",
-		"grow", "hostname", "network", "nic", "onfail", "options", "personalise", "retry", "root",
-		"set", "stream", "syslog", "verify-key", NULL };
+		"fit-lv", "grow", "hostname", "network", "nic", "onfail", "options", "personalise", "retry",
+		"root", "set", "stream", "syslog", "verify-key", NULL };
 
 	return is_one_of(word, names);
 }
@@ -194,7 +194,7 @@ static bool
 is_for_loads(const char *word)
 {
 	static const char *const names[] = { "options", "hostname", "personalise", "network", "fit",
-		"grow", "set", NULL };
+		"fit-lv", "grow", "set", NULL };
 
 	return is_one_of(word, names);
 }
@@ -212,8 +212,8 @@ names_no_key(const char *word, size_t n)
 static bool
 is_not_for_captures(const char *word)
 {
-	static const char *const names[] = { "decrypt", "fit", "grow", "hostname", "network",
-		"personalise", "set", "stream", "verify-key", NULL };
+	static const char *const names[] = { "decrypt", "fit", "fit-lv", "grow", "hostname",
+		"network", "personalise", "set", "stream", "verify-key", NULL };
 
 	return is_one_of(word, names);
 }

@@ -68,6 +68,10 @@ for w in onfail=halt grow=true fit=1 after=halt ask=1; do
 	cmdline "frisbee.$w"
 	says "a value that there is not: $w" "fail frisbee.$w: ${w#*=} is none of$(sed -n "s/.*one_of ${w%=*} \([a-z ]*\).*/ \1/p" "$TOP/netboot/node/words")" 'check_words; echo on'
 done
+cmdline 'frisbee.fit=no frisbee.fit-lv=vg/root'
+says "a volume that nothing makes larger" "fail frisbee.fit-lv=vg/root has no effect without frisbee.fit=yes or frisbee.grow=yes" 'check_words; echo on'
+cmdline 'frisbee.fit=no frisbee.grow=yes frisbee.fit-lv=vg/root'
+says "one that grows" on 'check_words; echo on'
 cmdline 'frisbee.port=22 frisbee.image=*'
 says "what is needed is asked for" "fail frisbee.group= is needed to load" 'action=load; need port group'
 
@@ -155,6 +159,9 @@ say frisbee -S boss -F ubuntu -T 43200 --progress=3 -T 9 /dev/sda" "$with load"
 cmdline 'frisbee.server=boss frisbee.image=ubuntu frisbee.options=-T,9 frisbee.fit=yes'
 says "with partitions that fit the disk" "say loading ubuntu onto sda from boss
 say frisbee -S boss -F ubuntu -T 43200 --progress=3 --fit -T 9 /dev/sda" "$with growfs() { :; }; load"
+cmdline 'frisbee.server=boss frisbee.image=ubuntu frisbee.fit=yes frisbee.fit-lv=vg/root'
+says "and a volume that gets the room" "say loading ubuntu onto sda from boss
+say frisbee -S boss -F ubuntu -T 43200 --progress=3 --fit --fit-lv=vg/root /dev/sda" "$with growfs() { :; }; load"
 cmdline 'frisbee.group=239.1.2.3 frisbee.port=7 frisbee.group-key=other'
 says "nothing is loaded without the key that is wanted" "fail there is no key other in this ramdisk: netboot/build puts it there" "$with load"
 says "and nothing is streamed" "fail there is no key other in this ramdisk: netboot/build puts it there" \
@@ -211,6 +218,9 @@ cmdline 'frisbee.group=239.1.2.3 frisbee.fit=yes'
 says "the load lets filesystems follow partitions that fit the disk" "" "$with growfs() { echo grown; }; grow_disk"
 cmdline 'frisbee.group=239.1.2.3 frisbee.grow=yes'
 says "what growfs says" "say /dev/sda: partition 2: ext4 grew from 1 GB to 2 GB" "$with growfs() { echo \"\$1: partition 2: ext4 grew from 1 GB to 2 GB\"; }; grow_disk"
+cmdline 'frisbee.group=239.1.2.3 frisbee.grow=yes frisbee.fit-lv=vg/root'
+says "it gets the volume, too" "say --fit-lv=vg/root /dev/sda" "$with growfs() { echo \"\$@\"; }; grow_disk"
+cmdline 'frisbee.group=239.1.2.3 frisbee.grow=yes'
 says "left alone is no failure" "say left alone: swap
 0" "$with growfs() { echo 'left alone: swap'; return 4; }; grow_disk; echo \$?"
 fails="growfs() { echo 'growfs: /dev/sda2: no' >&2; return 1; }"

@@ -521,7 +521,7 @@ test_capture_refused(void)
 {
 	static const char *const names[] = { "a", ".ndz", ".a.ndz", "-a.ndz", "a:b.ndz", "a=.ndz", "a.ndz.sig", NULL };
 	static const char *const words[] = { "frisbee.hostname=dhcp", "frisbee.set=a@sda", "frisbee.capture=replace",
-		"frisbee.verify-key=a", "frisbee.fit=yes", "frisbee.stream=rate=1", NULL };
+		"frisbee.verify-key=a", "frisbee.fit=yes", "frisbee.fit-lv=a/b", "frisbee.stream=rate=1", NULL };
 	struct swap w;
 	struct err e;
 	uint32_t id;
