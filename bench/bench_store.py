@@ -2,8 +2,8 @@
 import json, os, random, shutil, statistics, subprocess
 
 from bench_files import allocated_bytes, report
-from measure import (BIN, RUNS, SIX, STUDY, TOP, answer, as_original, cpu_per_gb, folder_bytes, net, pairs, peak_memory,
-                     related, run, six, spend)
+from measure import (BIN, FAMILIES, RUNS, SIX, STUDY, TOP, answer, as_original, cpu_per_gb, families, folder_bytes, net, pairs,
+                     peak_memory, related, run, six, spend)
 
 MANY = int(os.environ.get("MANY", "10000"))
 
@@ -28,22 +28,41 @@ def bench_store(f):
     shutil.rmtree(store)
 
 
-def rivals(f):
-    """Programs that keep disks in a store: how one is made, a disk is put and got, and where it is.  Ours begins at the disk,
-    too; borg, restic and casync read the same file."""
-    home, es = f.dir, f"{BIN}/emustore -q --store {f.dir}/rs"
-    all_of_them = dict(
-        emustore=(f"{es} init", lambda d, n: f"{BIN}/imagezip -q --to=store:{n} --store {f.dir}/rs {d}",
-                  lambda d, n, out: f"{BIN}/imageunzip -q --store {f.dir}/rs {n} {out}", home + "/rs"),
-        borg=(f"borg init -e none {home}/rb", lambda d, n: f"borg create -C zstd,3 --noatime {home}/rb::{n} {d}",
-              lambda d, n, out: f"borg extract --stdout --sparse {home}/rb::{n} > {out}", home + "/rb"),
-        restic=(f"restic -q -r {home}/rr init --repository-version 2", lambda d, n: f"restic -q -r {home}/rr backup --compression auto --tag {n} {d}",
-                lambda d, n, out: f"restic -q -r {home}/rr dump --tag {n} latest {d} > {out}", home + "/rr"),
-        casync=(f"mkdir {home}/rc", lambda d, n: f"casync make --store={home}/rc {home}/{n}.caibx {d}",
-                lambda d, n, out: f"casync extract --store={home}/rc {home}/{n}.caibx {out}", home + "/rc"),
-        desync=(f"mkdir {home}/rd", lambda d, n: f"desync make -s {home}/rd {home}/{n}.d.caibx {d}",
-                lambda d, n, out: f"desync extract -s {home}/rd {home}/{n}.d.caibx {out}", home + "/rd"))
-    return {name: tool for name, tool in all_of_them.items() if name == "emustore" or shutil.which(name)}
+# Programs that keep disks in a store: how one is made, a disk is put and got, and where it is.  Ours begins at the disk, too;
+# borg, restic and casync read the same file.
+def ours(home, codec):
+    store = f"{home}/rs"
+    return (f"{BIN}/emustore -q --store {store} init", lambda d, n: f"{BIN}/imagezip -q --codec={codec} --to=store:{n} --store {store} {d}",
+            lambda d, n, out: f"{BIN}/imageunzip -q --store {store} {n} {out}", store)
+
+
+def borg(home, codec):
+    store = f"{home}/rb"
+    return (f"borg init -e none {store}", lambda d, n: f"borg create -C {codec} --noatime {store}::{n} {d}",
+            lambda d, n, out: f"borg extract --stdout --sparse {store}::{n} > {out}", store)
+
+
+def restic(home):
+    store = f"{home}/rr"
+    return (f"restic -q -r {store} init --repository-version 2", lambda d, n: f"restic -q -r {store} backup --compression auto --tag {n} {d}",
+            lambda d, n, out: f"restic -q -r {store} dump --tag {n} latest {d} > {out}", store)
+
+
+def casync(home, program="casync"):
+    store = f"{home}/{program}.store"
+    words = f"--store={store}" if program == "casync" else f"-s {store}"
+    return (f"mkdir {store}", lambda d, n: f"{program} make {words} {home}/{n}.caibx {d}",
+            lambda d, n, out: f"{program} extract {words} {home}/{n}.caibx {out}", store)
+
+
+def there(programs):
+    """Those that are installed."""
+    return {name: tool for name, tool in programs.items() if name.startswith("emustore") or shutil.which(name.split(",")[0])}
+
+
+# What the rivals need to ask nothing.
+def quiet_home(f):
+    return dict(HOME=f.dir, BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK="yes", RESTIC_PASSWORD="x")
 
 
 def one_percent(disk, out, seed=7):
@@ -76,15 +95,13 @@ def second_puts(put, disk, changed, env):
 def bench_store_rivals(f):
     """Six disks of a family, and one of them again with one per cent changed, into stores and out of them.  Ours is got as an image
     file, too, which is what is served; what a rival gives back is the disk."""
-    disks, changed = six(), f.dir + "/changed.ext4"
-    home = dict(HOME=f.dir, BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK="yes", RESTIC_PASSWORD="x")
-    spent, size, again, got, image = {}, {}, {}, {}, None
-    for name, (init, put, get, store) in rivals(f).items():
+    disks, changed, home = six(), f.dir + "/changed.ext4", quiet_home(f)
+    spent, again, got, image = {}, {}, {}, None
+    programs = there(dict(emustore=ours(f.dir, "deflate:6"), borg=borg(f.dir, "zstd,3"), restic=restic(f.dir), casync=casync(f.dir),
+                          desync=casync(f.dir, "desync")))
+    for name, (init, put, get, store) in programs.items():
         run(init, home)
-        spent[name], size[name] = [], []
-        for d, n in zip(disks, SIX):
-            spent[name].append(spend(put(d, n), home)[:2])
-            size[name].append(folder_bytes(store))
+        spent[name] = [sum(v) for v in zip(*(spend(put(d, n), home)[:2] for d, n in zip(disks, SIX)))]
         again[name] = second_puts(put, disks[1], changed, home)
         run(f"rm -f {f.out}")
         got[name] = medians(f"rm -f {f.out}; " + get(disks[3], "frag", f.out), home)
@@ -93,17 +110,49 @@ def bench_store_rivals(f):
         if name == "emustore":
             image = medians(f"rm -f {f.out}; {BIN}/emustore -q --store {store} get frag {f.out}", home)
         run(f"rm -rf {f.out} {store}")
-    for i, n in enumerate(SIX):
-        rival, whose = min((v[i], k) for k, v in size.items() if k != "emustore")
-        report(f"six disks, after {n}", size["emustore"][i] / 1e6, rival / 1e6, whose, "MB", False, 1)
-    for k in spent:
-        if k == "emustore":
-            continue
-        for what, ours, rival in (("six disks put", [sum(v) for v in zip(*spent["emustore"])], [sum(v) for v in zip(*spent[k])]),
-                                  ("one per cent changed", again["emustore"], again[k]),
+    for k in set(spent) - {"emustore"}:
+        for what, mine, rival in (("six disks put", spent["emustore"], spent[k]), ("one per cent changed", again["emustore"], again[k]),
                                   ("one of six as an image", image, got[k]), ("one of six onto a disk", got["emustore"], got[k])):
-            report(f"{what}, wall", ours[0], rival[0], k, "s", False, 1 if "put" in what else 3)
-            report(f"{what}, cpu", ours[1], rival[1], k, "s", False, 1 if "put" in what else 3)
+            for i, kind in enumerate(("wall", "cpu")):
+                report(f"{what}, {kind}", mine[i], rival[i], k, "s", False, 1 if "put" in what else 3)
+
+
+def shelves(home):
+    """The programs that store_sizes() compares.  Codecs are zlib or deflate at level 6, and zstd at 3, which restic calls auto and
+    casync has no name for."""
+    return there({"emustore, deflate 6": ours(home, "deflate:6"), "emustore, zstd 3": ours(home, "zstd:3"),
+                  "borg, zlib 6": borg(home, "zlib,6"), "borg, zstd 3": borg(home, "zstd,3"), "restic, zstd auto": restic(home),
+                  "casync, zstd": casync(home), "desync, zstd": casync(home, "desync")})
+
+
+def stored(tool, disks, names, env):
+    """Disks into a store, one after the other: MB of the store after each, and processor seconds of all."""
+    init, put, _, store = tool
+    run(init, env)
+    sizes, cpu = [], 0
+    for d, n in zip(disks, names):
+        cpu += spend(put(d, n), env)[1]
+        sizes.append(folder_bytes(store) / 1e6)
+    return sizes, cpu
+
+
+def report_sizes(title, names, found):
+    """Each program beside the first one, which is ours as it is by default.  found: of each program what stored() returns."""
+    usual_sizes, usual_cpu = next(iter(found.values()))
+    for program, (sizes, cpu) in found.items():
+        for n, usual, size in zip(names, usual_sizes, sizes):
+            report(f"{title}, after {n}", usual, size, program, "MB", False, 1)
+        report(f"{title} into a store, cpu", usual_cpu, cpu, program, "s", False, 1)
+
+
+def bench_store_sizes(f):
+    """The six disks, and twelve real ones, into stores."""
+    for title, disks, names in (("six disks", six(), SIX), ("twelve systems", families(), FAMILIES)):
+        found = {}
+        for program, tool in shelves(f.dir).items():
+            found[program] = stored(tool, disks, names, quiet_home(f))
+            run(f"rm -rf {tool[-1]}")
+        report_sizes(title, names, found)
 
 
 def bench_store_again(f):
@@ -225,4 +274,5 @@ def bench_store_memory(f):
 
 
 BENCHES = dict(store=bench_store, store_original=bench_store_original, store_serve=bench_store_serve, store_memory=bench_store_memory,
-               store_rivals=bench_store_rivals, store_again=bench_store_again, store_many=bench_store_many)
+               store_rivals=bench_store_rivals, store_sizes=bench_store_sizes,
+               store_again=bench_store_again, store_many=bench_store_many)

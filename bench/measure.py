@@ -8,6 +8,10 @@ RUNS = int(os.environ.get("RUNS", "5"))
 ROOTFS = os.environ.get("ROOTFS", os.path.join(TOP, "build/bench/rootfs.ext4"))
 RELATED = ("base", "packages", "upgrade", "sources")
 SIX = ("base", "upgrade", "moved", "frag", "rebuilt", "renamed")
+# Of the disks that bench/families makes, in the order in which a store gets them.
+FAMILIES = ("minimal-old", "minimal-next", "web-upgraded", "database-old", "web-old-anna", "development-old", "web-backports",
+            "web-upgraded-bert", "database-upgraded-bert", "development-next", "desktop-old", "desktop-old-anna")
+
 
 
 def spend(command, env=None):
@@ -84,6 +88,15 @@ def six():
     folder = os.path.join(TOP, "build/bench/six")
     subprocess.run([TOP + "/bench/six", folder], check=True)
     return [f"{folder}/{n}.ext4" for n in SIX]
+
+
+def families():
+    """Twelve real Debian systems, in FAMILIES=DIR or build/bench/families: their paths, in the order of FAMILIES."""
+    folder = os.environ.get("FAMILIES", os.path.join(TOP, "build/bench/families"))
+    paths = [f"{folder}/{n}.ext4" for n in FAMILIES]
+    if not all(map(os.path.exists, paths)):
+        subprocess.run([TOP + "/bench/families", folder, *FAMILIES], check=True)
+    return paths
 
 
 def as_original(disk, image, scratch):
