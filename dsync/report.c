@@ -42,6 +42,7 @@ sync_json(const struct options *o, const struct pair_report *r, struct err *e)
 	json_uint(j, "device_bytes", s->head.device_bytes);
 	json_uint(j, "changed_bytes", s->changed_bytes);
 	json_uint(j, "unused_bytes", s->unused_bytes);
+	json_uint(j, "differed_bytes", s->differed_bytes);
 	json_uint(j, "stream_bytes", s->written_bytes);
 	json_bool(j, "full", (s->head.flags & STREAM_FULL) != 0);
 	json_bool(j, "fuzzy", s->end.fuzzy);
@@ -58,12 +59,16 @@ int
 report_sync(const struct options *o, const struct pair_report *r, struct err *e)
 {
 	const struct extract_report *s = &r->sent;
-	char changed[32], size[32];
+	char changed[32], size[32], differed[32];
 
 	if (o->json)
 		return sync_json(o, r, e);
 	if (s->warning[0] != '\0')
 		say(stderr, "dsync: %s: %s\n", o->pair.from.device, s->warning);
+	if (!o->quiet && s->differed_bytes > 0)
+		say(stderr, "dsync: %s: %s are sent in which the copy had differed\n",
+		    o->pair.from.device,
+		    human_bytes(s->differed_bytes, differed, sizeof differed));
 	if (!o->quiet)
 		say(stderr, "dsync: %s: %s of %s sent in %.1f s; the copy is %s\n",
 		    o->pair.from.device,
@@ -129,6 +134,8 @@ report_verified(const struct options *o, const struct pair_difference *d, struct
 			  "counts, too",
 		    rangeset_count(&d->differs) == 0
 			? "no difference"
+		    : o->pair.from.since != NULL
+			? "the copy differs in these sectors, which the next sync sends"
 			: "the copy differs in these sectors");
 	return 0;
 }

@@ -227,6 +227,14 @@ bases_add(struct bases *b, const struct base *one,
 	b->all[b->n++] = *one;
 }
 
+void
+bases_drop_pending(
+    struct bases *b, void (*dropped)(void *arg, const struct base *), void *arg)
+{
+	while (b->n > b->confirmed)
+		drop(b, b->n - 1, dropped, arg);
+}
+
 int
 bases_confirm(struct bases *b, const struct stream_id *id,
     void (*dropped)(void *arg, const struct base *), void *arg, struct err *e)

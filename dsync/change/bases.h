@@ -63,6 +63,9 @@ int bases_next_time(struct bases *, uint64_t *made_at, struct err *);
  * removed, and dropped() is called with it; dropped may be NULL. */
 void bases_add(struct bases *, const struct base *,
     void (*dropped)(void *arg, const struct base *), void *arg);
+/* Forget the pending states; dropped(), which may be NULL, is called with each. */
+void bases_drop_pending(
+    struct bases *, void (*dropped)(void *arg, const struct base *), void *arg);
 /* Record that the target has this state (NULL: the state that was sent last).  It becomes the
  * base, and dropped(), which may be NULL, is called with each older state.  A state that is
  * the base already is no error.  ERR_ABSENT: the state is not remembered, or NULL was given and

@@ -11,6 +11,7 @@
 #include "common/image/format/marker.h"
 #include "dsync/change/change.h"
 #include "dsync/extract/consistent.h"
+#include "dsync/extract/noted.h"
 #include "dsync/extract/send.h"
 #include "dsync/extract/snapshot.h"
 #include "dsync/extract/used.h"
@@ -205,6 +206,31 @@ find_changes(struct work *w, struct extract_report *r, struct err *e)
 	return 0;
 }
 
+/* Add the ranges in which the copy was found to differ.  If that list cannot be read, everything has
+ * to be sent. */
+static int
+add_differing(struct work *w, struct extract_report *r, struct err *e)
+{
+	struct rangeset differs;
+	struct err why;
+
+	if (!w->kind->has_bases)
+		return 0;
+	rangeset_init(&differs);
+	int rc = noted_read(
+	    w->state_path, NOTED_DIFFERS, w->job.device_bytes, &differs, &why);
+	if (rc != 0 && r->warning[0] == '\0')
+		snprintf(r->warning, sizeof r->warning, "everything counts as changed: %.470s",
+		    why.text);
+	rc = rc == 0 ? 0 : rangeset_add(&differs, (struct range){ 0, w->job.device_bytes }, e);
+	rangeset_seal(&differs);
+	r->differed_bytes = rangeset_total(&differs);
+	if (rc == 0)
+		rc = rangeset_union(&w->changed, &differs, e);
+	rangeset_free(&differs);
+	return rc;
+}
+
 /* Whether everything is sent and the free blocks can be left out.  For that, the source must
  * know all writes, so that a block that is used later is sent then, and nobody may write while
  * the filesystems are read. */
@@ -244,7 +270,7 @@ replace_unsent(struct work *w, bool were_some, struct err *e)
 	forget_states(w);
 	if (bases_save(&w->bases, e) != 0)
 		return -1;
-	return used_write_unsent(w->state_path, &w->unused, e);
+	return noted_write(w->state_path, NOTED_UNSENT, &w->unused, e);
 }
 
 /* Remember what was never sent: after a full copy, what it leaves out; otherwise the part of
@@ -256,14 +282,15 @@ remember_unsent(struct work *w, struct err *e)
 	struct rangeset before;
 
 	rangeset_init(&before);
-	int rc = used_read_unsent(w->state_path, w->job.device_bytes, &before, e);
+	int rc = noted_read(
+	    w->state_path, NOTED_UNSENT, w->job.device_bytes, &before, e);
 	if (full) {
 		/* A list that cannot be read is replaced, too. */
 		rc = replace_unsent(w, rc != 0 || rangeset_count(&before) > 0, e);
 	} else if (rc == 0 && rangeset_count(&before) > 0) {
 		rc = rangeset_minus(&before, &w->changed, e);
 		if (rc == 0)
-			rc = used_write_unsent(w->state_path, &before, e);
+			rc = noted_write(w->state_path, NOTED_UNSENT, &before, e);
 	}
 	rangeset_free(&before);
 	return rc;
@@ -453,6 +480,8 @@ extract(const struct extract_config *cfg, struct disk *to, struct extract_report
 	if (rc == 0)
 		rc = find_changes(&w, r, e);
 	if (rc == 0)
+		rc = add_differing(&w, r, e);
+	if (rc == 0)
 		rc = check_whole(&w, e);
 	if (rc == 0)
 		rc = find_unused(&w, e);
@@ -517,12 +546,53 @@ int
 extract_done(const struct extract_config *cfg, const struct stream_id *id, struct err *e)
 {
 	struct work w;
+	const struct rangeset none = { 0 };
 	int rc = open_states(&w, cfg, e);
+	struct stream_id before = w.bases.confirmed ? w.bases.all[0].id : (struct stream_id){ 0 };
 
 	if (rc == 0)
 		rc = bases_confirm(&w.bases, id, tell_dropped, &w, e);
 	if (rc == 0)
 		rc = bases_save(&w.bases, e);
+	/* Each state that was pending was sent after the copy was found to differ. */
+	if (rc == 0 && !stream_id_same(&before, &w.bases.all[0].id))
+		rc = noted_write(w.state_path, NOTED_DIFFERS, &none, e);
+	work_end(&w);
+	return rc;
+}
+
+/* Add ranges to the list of those that differ.  One that is damaged stays: everything will be sent. */
+static int
+note_more(struct work *w, uint64_t device_bytes, const struct rangeset *differs, struct err *e)
+{
+	struct rangeset all;
+
+	rangeset_init(&all);
+	int rc = noted_read(w->state_path, NOTED_DIFFERS, device_bytes, &all, e);
+	bool damaged = rc != 0 && e->kind == ERR_FORMAT;
+	if (rc == 0)
+		rc = rangeset_union(&all, differs, e);
+	if (rc == 0)
+		rc = noted_write(w->state_path, NOTED_DIFFERS, &all, e);
+	rangeset_free(&all);
+	return damaged ? 0 : rc;
+}
+
+/* A stream of a pending state lacks what is noted now, so it must not count as arrived any more.
+ * The states are forgotten first, so that no crash leaves one of them beside the new list. */
+int
+extract_differs(const struct extract_config *cfg, uint64_t device_bytes,
+    const struct rangeset *differs, struct err *e)
+{
+	struct work w;
+	int rc = open_states(&w, cfg, e);
+
+	if (rc == 0) {
+		bases_drop_pending(&w.bases, tell_dropped, &w);
+		rc = bases_save(&w.bases, e);
+	}
+	if (rc == 0)
+		rc = note_more(&w, device_bytes, differs, e);
 	work_end(&w);
 	return rc;
 }
@@ -542,19 +612,19 @@ extract_bases(const struct extract_config *cfg, struct bases *out, struct err *e
 }
 
 int
-extract_unsent(const struct extract_config *cfg, uint64_t device_bytes,
-    struct rangeset *unsent, struct err *e)
+extract_noted(const struct extract_config *cfg, enum noted what, uint64_t device_bytes,
+    struct rangeset *noted, struct err *e)
 {
 	struct work w;
 	int rc = work_kind(&w, cfg, e);
 
 	if (rc == 0)
 		rc = work_state(&w, BASES_LOOK, e);
-	rangeset_init(unsent);
+	rangeset_init(noted);
 	if (rc == 0 && w.state_path != NULL)
-		rc = used_read_unsent(w.state_path, device_bytes, unsent, e);
+		rc = noted_read(w.state_path, what, device_bytes, noted, e);
 	work_end(&w);
 	if (rc != 0)
-		rangeset_free(unsent);
+		rangeset_free(noted);
 	return rc;
 }

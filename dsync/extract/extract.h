@@ -12,6 +12,7 @@
 
 #include "common/base/err.h"
 #include "common/disk/rangeset.h"
+#include "dsync/extract/noted.h"
 #include "dsync/stream/stream.h"
 
 struct extract_config {
@@ -39,6 +40,7 @@ struct extract_report {
 	struct stream_end end;
 	uint64_t changed_bytes, written_bytes;
 	uint64_t unused_bytes; /* of the changed ones: sent as zeros, since nobody uses them */
+	uint64_t differed_bytes; /* of the changed ones: in these a comparison had found a difference */
 	uint64_t frozen_us;    /* how long the device was frozen for a snapshot */
 	char why_fuzzy[512]; /* why the data is not consistent; "": it is */
 	char warning[512];   /* why everything counts as changed; or "" */
@@ -50,12 +52,12 @@ struct extract_report {
  * (marker.h); ERR_USAGE; errors of the source of change. */
 int extract(const struct extract_config *, struct disk *to, struct extract_report *,
     struct err *);
-/* Find what has changed, and remember nothing.  *changed is in bytes, sealed, and the caller's
+/* Find what has changed, without what extract_differs() has noted, and remember nothing.  *changed is in bytes, sealed, and the caller's
  * on success.  Errors as extract(). */
 int extract_list(const struct extract_config *, struct rangeset *changed,
     struct extract_report *, struct err *);
 /* Record that the target has this state (NULL: the state that was sent last): from now on it is
- * the base.  ERR_ABSENT: it is not remembered; ERR_USAGE: the kind remembers nothing. */
+ * the base, and what extract_differs() has noted before the state was sent is forgotten.  ERR_ABSENT: it is not remembered; ERR_USAGE: the kind remembers nothing. */
 int extract_done(
     const struct extract_config *, const struct stream_id *, struct err *);
 /* Will there be states to remember, as far as the names say?  Nothing is opened.  ERR_USAGE: there
@@ -65,10 +67,14 @@ int extract_check_states(const struct extract_config *, struct err *);
  * caller ends with bases_close().  ERR_USAGE: the kind remembers nothing; errors of bases_open(). */
 struct bases;
 int extract_bases(const struct extract_config *, struct bases *, struct err *);
-/* Find the bytes that were never sent, because no filesystem used them when the first copy was made,
- * and nobody has written them since.  They are zeros in the copy.  *unsent is sealed, and the
- * caller's.  ERR_IO, ERR_FORMAT, ERR_NOMEM. */
-int extract_unsent(const struct extract_config *, uint64_t device_bytes,
-    struct rangeset *unsent_bytes, struct err *);
+/* Note that the copy, which has the base, differs in these bytes: they are part of each stream from
+ * now on until one has arrived.  The ranges begin and end as those of noted_write().  What was sent
+ * and is not confirmed is forgotten, since it lacks them.  Errors of extract_bases(). */
+int extract_differs(const struct extract_config *, uint64_t device_bytes,
+    const struct rangeset *differs, struct err *);
+/* Read a list that lies beside the states.  *noted is in bytes, sealed, and the caller's.  ERR_IO,
+ * ERR_FORMAT, ERR_NOMEM. */
+int extract_noted(const struct extract_config *, enum noted, uint64_t device_bytes,
+    struct rangeset *noted, struct err *);
 
 #endif /* DSYNC_EXTRACT_EXTRACT_H */

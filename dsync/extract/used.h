@@ -11,14 +11,4 @@
  * whatever layout_make() refuses: the whole disk is used then. */
 int used_find(struct disk *, struct rangeset *used_bytes, struct err *);
 
-/* A file beside the state has the ranges that were never sent, because no filesystem used them;
- * in the copy they are zeros.  It has the form of a file of ranges (change/lines.h). */
-/* Read the file; the set, in bytes, is added to and sealed.  No file: no ranges.  ERR_IO,
- * ERR_FORMAT, ERR_NOMEM. */
-int used_read_unsent(
-    const char *state_path, uint64_t device_bytes, struct rangeset *unsent_bytes, struct err *);
-/* Replace the file; an empty set removes it.  The ranges must begin and end at multiples of 512
- * bytes, or at the end of the device.  ERR_IO, ERR_NOMEM. */
-int used_write_unsent(const char *state_path, const struct rangeset *unsent_bytes, struct err *);
-
 #endif /* DSYNC_EXTRACT_USED_H */

@@ -58,11 +58,27 @@ send_to(struct pair *p, struct pair_report *r, struct err *e)
 	return rc == 0 ? far_rc : rc;
 }
 
+/* Whether the copy does not hold what was merged into it, and a comparison has found where it differs:
+ * so the user knows of it.  More may have been written since, so all of the copy has to be replaced. */
+static int
+is_to_mend(struct pair *p, const struct far_status *s, bool *mend, struct err *e)
+{
+	struct rangeset differs = { 0 };
+
+	*mend = false;
+	if (strcmp(s->condition, "changed") != 0)
+		return 0;
+	int rc = extract_noted(&p->from, NOTED_DIFFERS, INT64_MAX, &differs, e);
+	*mend = rc != 0 || rangeset_count(&differs) > 0;
+	rangeset_free(&differs);
+	return rc == 0 || e->kind == ERR_FORMAT ? 0 : -1;
+}
+
 int
 pair_sync(struct pair *p, bool full, struct pair_report *r, struct err *e)
 {
 	uint64_t began = clock_us();
-	bool known;
+	bool known, mend;
 
 	memset(r, 0, sizeof *r);
 	p->from.full = full;
@@ -71,9 +87,10 @@ pair_sync(struct pair *p, bool full, struct pair_report *r, struct err *e)
 	if (strcmp(r->before.condition, "interrupted") == 0 &&
 	    (far_recover(&p->to, e) != 0 || far_status(&p->to, &r->before, e) != 0))
 		return -1;
-	if (settle(p, &r->before, &known, &r->confirmed_late, e) != 0)
+	if (settle(p, &r->before, &known, &r->confirmed_late, e) != 0 ||
+	    is_to_mend(p, &r->before, &mend, e) != 0)
 		return -1;
-	p->from.full = full || !known;
+	p->from.full = full || !known || mend;
 	p->from.incomplete = strcmp(r->before.condition, "incomplete") == 0;
 	if (send_to(p, r, e) != 0)
 		return -1;
@@ -86,6 +103,7 @@ struct verify {
 	struct past *past;
 	struct past_buf *buf;
 	uint64_t at;
+	uint64_t copy_bytes; /* of the copy, as it was merged; 0: not known */
 	const struct rangeset *changed;
 	struct rangeset unsent; /* bytes that are zeros in the copy; owned */
 	struct pair_difference *out;
@@ -135,8 +153,12 @@ compare(struct pair *p, struct verify *v, struct err *e)
 	if (v->buf == NULL)
 		return err_nomem(e, "comparing");
 	v->out->device_bytes = disk_size_bytes(v->disk);
+	if (v->copy_bytes != 0 && v->copy_bytes != v->out->device_bytes)
+		return err_set(e, ERR_REFUSED,
+		    "%s has %" PRIu64 " bytes now, and the copy is of %" PRIu64 "; sync it first",
+		    p->from.device, v->out->device_bytes, v->copy_bytes);
 	if (p->from.since != NULL &&
-	    extract_unsent(&p->from, v->out->device_bytes, &v->unsent, e) != 0)
+	    extract_noted(&p->from, NOTED_UNSENT, v->out->device_bytes, &v->unsent, e) != 0)
 		return -1;
 	if (far_digests(&p->to, PIECE_BYTES, compare_piece, v, e) != 0)
 		return -1;
@@ -146,18 +168,22 @@ compare(struct pair *p, struct verify *v, struct err *e)
 }
 
 static int
-check_known(struct pair *p, struct err *e)
+check_known(struct pair *p, uint64_t *copy_bytes, struct err *e)
 {
 	struct far_status s;
 	bool known, late;
 
 	if (far_status(&p->to, &s, e) != 0 || settle(p, &s, &known, &late, e) != 0)
 		return -1;
-	if (known)
-		return 0;
-	return err_set(e, ERR_REFUSED,
-	    "the copy is %s, and its state is not known here; sync it first",
-	    s.condition);
+	*copy_bytes = s.bytes;
+	if (!known)
+		return err_set(e, ERR_REFUSED,
+		    "the copy is %s, and its state is not known here; sync it first",
+		    s.condition);
+	if (strcmp(s.condition, "incomplete") == 0 || strcmp(s.condition, "interrupted") == 0)
+		return err_set(
+		    e, ERR_REFUSED, "a merge of the copy has not ended; sync it first");
+	return 0;
 }
 
 /* Remove what was written during the comparison from the differences. */
@@ -194,7 +220,7 @@ pair_verify(struct pair *p, struct pair_difference *d, struct err *e)
 	struct verify v = { .changed = &changed, .out = d };
 	p->from.full = p->from.incomplete = false; /* a sync may have set them */
 	bool since = p->from.since != NULL;
-	int rc = since ? check_known(p, e) : 0;
+	int rc = since ? check_known(p, &v.copy_bytes, e) : 0;
 	if (rc == 0 && since)
 		rc = extract_list(&p->from, &changed, &r, e);
 	if (rc == 0)
@@ -205,6 +231,8 @@ pair_verify(struct pair *p, struct pair_difference *d, struct err *e)
 		rc = extract_list(&p->from, &changed, &r, e);
 		if (rc == 0)
 			rc = leave_out(d, &changed, e);
+		if (rc == 0 && rangeset_count(&d->differs) > 0)
+			rc = extract_differs(&p->from, d->device_bytes, &d->differs, e);
 	}
 	rangeset_free(&v.unsent);
 	past_buf_free(v.buf);

@@ -33,8 +33,9 @@ struct pair_difference {
 	struct rangeset differs; /* in bytes, in pieces of a mebibyte; the caller's */
 };
 /* Compare the device and its copy by digests.  What has changed since the copy's state, as the
- * source of change reports it, is left out; without one (from.since is NULL) nothing is.
- * ERR_REFUSED: the copy has no state that is remembered here, or is shorter than the device; errors
+ * source of change reports it, is left out; without one (from.since is NULL) nothing is.  Differences
+ * are noted, so that the next sync sends these pieces.
+ * ERR_REFUSED: the copy has no state that is remembered here, or has another size; errors
  * of far.h and of extract_list(). */
 int pair_verify(struct pair *, struct pair_difference *, struct err *);
 

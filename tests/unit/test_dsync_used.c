@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dsync/extract/noted.h"
 #include "dsync/extract/send.h"
 #include "dsync/extract/used.h"
 #include "dsync/stream/stream.h"
@@ -103,9 +104,9 @@ test_copy(void)
 	free(was);
 }
 
-/* What was never sent is remembered. */
+/* What was never sent is remembered, and where the copy differs. */
 static void
-test_unsent(void)
+test_noted(enum noted what)
 {
 	struct rangeset set, again;
 	struct err e;
@@ -116,16 +117,16 @@ test_unsent(void)
 	T_CHECK(rangeset_add(&set, (struct range){ 512, 1024 }, &e) == 0);
 	T_CHECK(rangeset_add(&set, (struct range){ 8192, 4096 }, &e) == 0);
 	rangeset_seal(&set);
-	T_CHECK(used_read_unsent(state, BYTES, &again, &e) == 0 && rangeset_count(&again) == 0);
-	T_CHECK(used_write_unsent(state, &set, &e) == 0);
-	T_CHECK(used_read_unsent(state, BYTES, &again, &e) == 0 && rangeset_count(&again) == 2);
+	T_CHECK(noted_read(state, what, BYTES, &again, &e) == 0 && rangeset_count(&again) == 0);
+	T_CHECK(noted_write(state, what, &set, &e) == 0);
+	T_CHECK(noted_read(state, what, BYTES, &again, &e) == 0 && rangeset_count(&again) == 2);
 	T_CHECK(rangeset_total(&again) == 5120 && rangeset_get(&again, 0).off == 512);
 	rangeset_free(&again);
-	T_CHECK(used_read_unsent(state, 1000, &again, &e) != 0 && e.kind == ERR_FORMAT);
+	T_CHECK(noted_read(state, what, 1000, &again, &e) != 0 && e.kind == ERR_FORMAT);
 	rangeset_free(&again);
 	rangeset_free(&set);
-	T_CHECK(used_write_unsent(state, &set, &e) == 0);
-	T_CHECK(used_read_unsent(state, BYTES, &again, &e) == 0 && rangeset_count(&again) == 0);
+	T_CHECK(noted_write(state, what, &set, &e) == 0);
+	T_CHECK(noted_read(state, what, BYTES, &again, &e) == 0 && rangeset_count(&again) == 0);
 	rangeset_free(&again);
 }
 
@@ -134,7 +135,8 @@ main(void)
 {
 	scratch_init();
 	test_copy();
-	test_unsent();
+	test_noted(NOTED_UNSENT);
+	test_noted(NOTED_DIFFERS);
 	scratch_done();
 	return t_done();
 }
