@@ -10,6 +10,7 @@
 #include "common/base/sha256.h"
 #include "common/base/zero.h"
 #include "common/image/read/fragments.h"
+#include "emustore/store/writer.h"
 
 struct preparer {
 	struct prepare_shared *shared;
@@ -83,32 +84,58 @@ err_digest(const struct fragments *f, struct err *e)
 	return err_set(e, ERR_FORMAT, "the digest of fragment %zu is wrong", f->number);
 }
 
-/* Look up a fragment by its SHA-256.  1: the store has it, and *f is filled in; 0: it does
- * not; -1. */
+/* Are there other fragments with this data?  The same one may be in a pack that does not
+ * count. */
 static int
-look_up(struct preparer *w, const uint8_t digest[SHA256_BYTES], struct pack_fragment *f,
-    struct err *e)
+has_raw(struct store *s, void *arg, struct err *e)
 {
-	struct pack_fragment found;
+	const struct fragment_head *head = arg;
+	struct index_fragment same;
+	int rc = index_has_raw(s->index, head, e);
 
-	pthread_mutex_lock(&w->shared->lock);
-	int rc = store_find_fragment(w->shared->s, digest, &found, e);
-	pthread_mutex_unlock(&w->shared->lock);
-	if (rc == 1)
-		*f = found;
-	else
-		memcpy(f->head.sha256, digest, SHA256_BYTES);
+	if (rc == 1 && (rc = index_find_fragment(s->index, head->sha256, &same, e)) >= 0)
+		rc = !rc;
 	return rc;
 }
 
-/* Look up a fragment of f->bytes bytes at data. */
+/* Look up a fragment by the SHA-256 in x->f: if the store has it, x->f is filled in. */
 static int
-look_up_data(struct preparer *w, const void *data, struct pack_fragment *f, struct err *e)
+look_up_one(struct preparer *w, struct prepared_piece *x, struct err *e)
 {
-	uint8_t digest[SHA256_BYTES];
+	struct store *s = w->shared->s;
+	int rc = writer_find(s->putting, x->f.head.sha256, &x->f, e);
 
-	sha256(data, f->bytes, digest);
-	return look_up(w, digest, f, e);
+	x->known = rc == 1;
+	if (rc == 0 && !w->shared->exact && x->f.head.raw_bytes > 0) {
+		rc = store_try(s, has_raw, &x->f.head, e);
+		x->same_data = rc == 1;
+	}
+	return rc < 0 ? -1 : 0;
+}
+
+/* Look up the n fragments x, but those that are runs of zeros.  They are one transaction of
+ * the index: each by itself would lock its file, and look for its journal. */
+static int
+look_up(struct preparer *w, struct prepared_piece *x, size_t n, struct err *e)
+{
+	struct store *s = w->shared->s;
+
+	pthread_mutex_lock(&w->shared->lock);
+	int rc = index_begin(s->index, false, e);
+	for (size_t i = 0; i < n && rc == 0; i++)
+		if (!x[i].zero.zero)
+			rc = look_up_one(w, &x[i], e);
+	index_rollback(s->index); /* of another index, if that was healed: there is none */
+	pthread_mutex_unlock(&w->shared->lock);
+	return rc;
+}
+
+/* Look up a fragment of x->f.bytes bytes at data. */
+static int
+look_up_data(struct preparer *w, const void *data, struct prepared_piece *x, struct err *e)
+{
+	sha256(data, x->f.bytes, x->f.head.sha256);
+	return look_up(w, x, 1, e);
 }
 
 /* Compute the digests of the chunk's fragments whose data are not all zero, in their order. */
@@ -132,31 +159,21 @@ hash_fragments(struct preparer *w, const struct prepared *p, struct err *e)
 	return 0;
 }
 
-/* Prepare a fragment whose data are not all zero. */
+/* Prepare a fragment whose data are not all zero, and which was looked up.  The store has the
+ * same bytes or none, and the same bytes have the same data; the fragment table must say the
+ * same of them. */
 static int
-prepare_fragment(struct preparer *w, struct prepared *p, const struct fragments *f,
-    const uint8_t digest[SHA256_BYTES], struct prepared_piece *x, struct err *e)
+prepare_fragment(struct preparer *w, const struct prepared *p, const struct fragments *f,
+    struct prepared_piece *x, struct err *e)
 {
 	const struct ext_fragment *entry = f->entry;
 
-	x->data_at = NDZ_HEADER_BYTES + f->stream_at;
-	x->f.bytes = entry->bytes;
-	int known = look_up(w, digest, &x->f, e);
-	if (known < 0)
-		return -1;
-	/* The store has the same bytes, which have the same data; the fragment table must
-	 * say the same of them. */
-	if (known == 1 &&
-	    (x->f.head.raw_bytes != f->raw_bytes || x->f.bytes != entry->bytes ||
-		memcmp(x->f.head.raw_digest, entry->digest,
-		    sizeof x->f.head.raw_digest) != 0))
+	if (x->f.head.raw_bytes != f->raw_bytes || x->f.bytes != entry->bytes ||
+	    memcmp(x->f.head.raw_digest, entry->digest, RAW_DIGEST_BYTES) != 0)
 		return err_digest(f, e);
-	x->known = known == 1;
-	if (known == 0) {
+	if (!x->known) {
 		if (fragments_decode(f, p->bytes, w->decoder, w->raw, e) != 0)
 			return -1;
-		memcpy(x->f.head.raw_digest, entry->digest, RAW_DIGEST_BYTES);
-		x->f.head.raw_bytes = (uint32_t)f->raw_bytes;
 		x->f.head.adler = adler_of(w->raw, f->raw_bytes);
 	}
 	x->adler = x->f.head.adler;
@@ -174,9 +191,32 @@ prepare_zeros(const struct prepared *p, const struct fragments *f,
 	x->zero = (struct recipe_piece){
 		.zero = true, .windows = f->entry->windows, .raw_bytes = f->raw_bytes
 	};
-	x->f.bytes = f->entry->bytes;
 	x->adler = adler_zeros(f->raw_bytes);
 	return 0;
+}
+
+/* Make the pieces of a chunk, as its fragment table tells them, and look them up. */
+static int
+make_pieces(struct preparer *w, struct prepared *p, struct err *e)
+{
+	struct fragments f = fragments_of(&p->c);
+	size_t n = 0;
+
+	if (hash_fragments(w, p, e) != 0)
+		return -1;
+	while (fragments_next(&f)) {
+		struct prepared_piece *x = add_piece(p, e);
+		if (x == NULL)
+			return -1;
+		x->zero.zero = f.entry->zero;
+		x->data_at = NDZ_HEADER_BYTES + f.stream_at;
+		x->f.bytes = f.entry->bytes;
+		x->f.head.raw_bytes = (uint32_t)f.raw_bytes;
+		memcpy(x->f.head.raw_digest, f.entry->digest, RAW_DIGEST_BYTES);
+		if (!f.entry->zero)
+			memcpy(x->f.head.sha256, w->messages[n++].digest, SHA256_BYTES);
+	}
+	return look_up(w, p->pieces, p->npieces, e);
 }
 
 static int
@@ -185,18 +225,14 @@ prepare_fragments(struct preparer *w, struct prepared *p, struct err *e)
 	const struct chunk *c = &p->c;
 	uint8_t tail[CODEC_ENDS_BYTES];
 	struct fragments f = fragments_of(c);
-	size_t n = 0;
 
 	p->kind = PREPARED_FRAGMENTS;
 	p->adler = adler_of(NULL, 0);
-	if (hash_fragments(w, p, e) != 0)
+	if (make_pieces(w, p, e) != 0)
 		return -1;
-	while (fragments_next(&f)) {
-		struct prepared_piece *x = add_piece(p, e);
-		if (x == NULL ||
-		    (f.entry->zero ? prepare_zeros(p, &f, x, e)
-				   : prepare_fragment(
-					 w, p, &f, w->messages[n++].digest, x, e)) != 0)
+	for (struct prepared_piece *x = p->pieces; fragments_next(&f); x++) {
+		if ((f.entry->zero ? prepare_zeros(p, &f, x, e)
+				   : prepare_fragment(w, p, &f, x, e)) != 0)
 			return -1;
 		p->adler = adler_combine(p->adler, x->adler, f.raw_bytes);
 	}
@@ -218,9 +254,7 @@ prepare_whole(struct preparer *w, struct prepared *p, uint32_t bytes, struct err
 	p->stream_bytes = bytes;
 	x->data_at = NDZ_HEADER_BYTES;
 	x->f.bytes = bytes;
-	int known = look_up_data(w, p->bytes + x->data_at, &x->f, e);
-	x->known = known == 1;
-	return known < 0 ? -1 : 0;
+	return look_up_data(w, p->bytes + x->data_at, x, e);
 }
 
 /* Check a fragment that was compressed here: its bytes must decompress to the data again,
@@ -260,9 +294,7 @@ compress_window(struct preparer *w, struct prepared *p, struct prepared_piece *x
 	own->end(out, x->f.bytes);
 	p->spare.len = x->data_at + x->f.bytes;
 	out = p->spare.base + x->data_at;
-	int known = look_up_data(w, out, &x->f, e);
-	x->known = known == 1;
-	return known < 0 ? -1 : check_window(w, &x->f, out, n, e);
+	return look_up_data(w, out, x, e) != 0 ? -1 : check_window(w, &x->f, out, n, e);
 }
 
 /* Make a piece of the n bytes of a window in w->raw.  Windows of zeros in a row become one

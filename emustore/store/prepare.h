@@ -23,6 +23,7 @@ struct prepared_piece {
 	struct recipe_piece zero; /* .zero: a run of zeros; else the fragment f */
 	struct pack_fragment f;        /* all except where it is */
 	bool known;               /* the store has the fragment */
+	bool same_data; /* it does not, but others with the same data */
 	size_t data_at; /* byte offset in the chunk; PREPARED_REDEFLATED: in spare */
 	uint32_t adler;
 };

@@ -17,39 +17,15 @@ add_piece(struct put *p, const struct recipe_piece *piece, const struct place *p
 	return recipe_add_piece(&p->c, piece, e);
 }
 
-/* Are there other fragments with this data?  The same one may be in a pack that does not
- * count. */
 static int
-has_raw(struct store *s, void *arg, struct err *e)
+keep_fragment(
+    struct put *p, const struct prepared_piece *piece, const void *data, struct err *e)
 {
-	const struct fragment_head *head = arg;
-	struct index_fragment same;
-	int rc = index_has_raw(s->index, head, e);
-
-	if (rc == 1 && (rc = index_find_fragment(s->index, head->sha256, &same, e)) >= 0)
-		rc = !rc;
-	return rc;
-}
-
-/* Count f if the store has its data already, compressed by another codec or at another
- * level. */
-static int
-count_same_data(struct put *p, const struct pack_fragment *f, struct err *e)
-{
-	struct fragment_head head = f->head;
-	int rc = p->cfg.exact || head.raw_bytes == 0 ? 0 : store_try(p->s, has_raw, &head, e);
-
-	p->stats.same_data_fragments += rc == 1;
-	return rc < 0 ? -1 : 0;
-}
-
-static int
-keep_fragment(struct put *p, const struct pack_fragment *f, const void *data, struct err *e)
-{
-	if (count_same_data(p, f, e) != 0 || writer_add(p->s->putting, f, data, e) != 0)
+	if (writer_add(p->s->putting, &piece->f, data, e) != 0)
 		return -1;
+	p->stats.same_data_fragments += piece->same_data;
 	p->stats.new_fragments++;
-	p->stats.new_bytes += f->bytes;
+	p->stats.new_bytes += piece->f.bytes;
 	return 0;
 }
 
@@ -71,20 +47,19 @@ use_digest(struct put *p, const struct pack_fragment *f, size_t at, struct err *
 }
 
 /* Use a fragment.  A fragment that the store had when the chunk was prepared is still
- * there; another one may have come with an earlier chunk in the meantime. */
+ * there; another one may have come with an earlier chunk of this image in the meantime. */
 static int
 use_fragment(struct put *p, const struct prepared *x, struct prepared_piece *piece,
     struct err *e)
 {
 	const uint8_t *from = x->kind == PREPARED_REDEFLATED ? x->spare.base : x->bytes;
-	struct pack_fragment there;
 	int rc = 1;
 
 	p->stats.fragments++;
 	if (!piece->known)
-		rc = store_find_fragment(p->s, piece->f.head.sha256, &there, e);
+		rc = writer_added(p->s->putting, piece->f.head.sha256, e);
 	if (rc == 0)
-		rc = keep_fragment(p, &piece->f, from + piece->data_at, e);
+		rc = keep_fragment(p, piece, from + piece->data_at, e);
 	return rc < 0 ? -1 : use_digest(p, &piece->f, piece->data_at, e);
 }
 

@@ -138,13 +138,6 @@ store_commit(struct store *s, struct err *e)
 }
 
 int
-store_find_fragment(struct store *s, const uint8_t sha256[SHA256_BYTES],
-    struct pack_fragment *f, struct err *e)
-{
-	return writer_find(s->putting, sha256, f, e);
-}
-
-int
 store_err_missing(struct err *e)
 {
 	struct err why = *e;

@@ -151,10 +151,6 @@ struct packs *store_packs(struct store *);
  * undoes in a folder what no image refers to. */
 int store_begin(struct store *, struct err *);
 int store_commit(struct store *, struct err *);
-/* In a transaction: is a fragment with this SHA-256 in the store, or on its way, so that a
- * new image may count on it?  1, and *f is filled in; 0; -1. */
-int store_find_fragment(struct store *, const uint8_t sha256[SHA256_BYTES],
-    struct pack_fragment *, struct err *);
 /* Remove the object of an image, given by name and version.  ERR_ABSENT: there is no such
  * image; the index loses it when the store is closed. */
 int store_remove_image(struct store *, const struct store_name *, struct err *);
