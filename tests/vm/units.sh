@@ -75,7 +75,8 @@ ramdisk() {	# mounts the disk, and gives it to systemd
 }
 system_with_units
 server_of_netboot
-truncate -s 900M "$T/a"; mke2fs -q -F -t ext4 -d "$root" "$T/a" || fail "mke2fs"
+# An image that leaves less than 1000 MB on the disk is refused (netboot/receive); nearly all of it are holes.
+truncate -s 2G "$T/a"; mke2fs -q -F -t ext4 -d "$root" "$T/a" || fail "mke2fs"
 rm -rf "$root"
 ramdisk
 truncate -s 24M "$T/b"; truncate -s 8M "$T/c"
