@@ -49,6 +49,16 @@ make_lvm() {	# FILE MIB
 	sync "$l"; losetup -d "$l"
 	lay "$T/of.ext4.60" "$1" $((1 << 20))
 }
+# The group on $T/pv has both volumes as they were, and what an extent can have of so many MiB.
+group_fills() {	# MIB
+	local l volumes size
+	l=$(losetup --show -f "$T/pv"); CLEANUP+=("losetup -d $l 2> /dev/null")
+	volumes=$(lvm lvs --devices "$l" --noheadings --nosuffix --units b -o lv_name,lv_size 2> "$T/quiet" | xargs)
+	size=$(lvm pvs --devices "$l" --noheadings --nosuffix --units b -o pv_size 2> "$T/quiet" | xargs)
+	losetup -d "$l"
+	echo "volumes: $volumes; $size bytes"
+	[ "$volumes" = "root $((60 << 20)) swap $((8 << 20))" ] && [ "$size" -gt $((($1 - 6) << 20)) ]
+}
 
 # lay_out gpt|mbr TYPE:MIB:FS:FS-MIB...: $T/disk; a type L... is that of a logical partition
 UNIT=1	# sectors of 512 bytes in one of the disk
@@ -130,7 +140,9 @@ check_part() {	# DISK FS:MIB FIRST SECTORS WHAT
 	swap) check "$5: the swap" cmp -n 4096 "$T/of.$fs.$own" "$T/fs" ;;
 	exfat) check "$5: is whole" quietly fsck.exfat -n "$T/fs" ;;
 	lvm) check "$5: its volumes" [ "$(volumes | tr '\n' ' ')" = "fit$OWN_NUMBER:root:60.00:0 fit$OWN_NUMBER:swap:8.00:0 " ]
-		mv "$T/fs" "$T/pv"; truncate -s 60M "$T/fs"; lay "$T/pv" "$T/fs" 0 $((1 << 20)) $((60 << 20))
+		mv "$T/fs" "$T/pv"
+		[ "$4" -le "${SIZE[i]}" ] || check "$5: its volumes, and all of its room" group_fills $(($4 / MIB))
+		truncate -s 60M "$T/fs"; lay "$T/pv" "$T/fs" 0 $((1 << 20)) $((60 << 20))
 		check "$5: the root in it" mounted ext4 ro same_files ;;
 	-) ;;
 	*) check "$5: is whole" quietly whole "${fs%_4k}"; check "$5: the files" mounted "${fs%_4k}" ro same_files ;;
