@@ -181,9 +181,9 @@ is_one_of(const char *word, const char *const *names)
 static bool
 is_of_order(const char *word)
 {
-	static const char *const names[] = { "address", "after", "ask", "decrypt", "disk", "fit",
-		"fit-lv", "grow", "hostname", "network", "nic", "onfail", "options", "personalise", "retry",
-		"root", "set", "stream", "syslog", "verify-key", NULL };
+	static const char *const names[] = { "address", "after", "ask", "bootentry", "decrypt",
+		"disk", "fit", "fit-lv", "grow", "hostname", "network", "nic", "onfail", "options",
+		"personalise", "retry", "root", "set", "stream", "syslog", "verify-key", NULL };
 
 	return is_one_of(word, names);
 }
@@ -193,8 +193,8 @@ is_of_order(const char *word)
 static bool
 is_for_loads(const char *word)
 {
-	static const char *const names[] = { "options", "hostname", "personalise", "network", "fit",
-		"fit-lv", "grow", "set", NULL };
+	static const char *const names[] = { "bootentry", "options", "hostname", "personalise",
+		"network", "fit", "fit-lv", "grow", "set", NULL };
 
 	return is_one_of(word, names);
 }
@@ -212,8 +212,8 @@ names_no_key(const char *word, size_t n)
 static bool
 is_not_for_captures(const char *word)
 {
-	static const char *const names[] = { "decrypt", "fit", "fit-lv", "grow", "hostname",
-		"network", "personalise", "set", "stream", "verify-key", NULL };
+	static const char *const names[] = { "bootentry", "decrypt", "fit", "fit-lv", "grow",
+		"hostname", "network", "personalise", "set", "stream", "verify-key", NULL };
 
 	return is_one_of(word, names);
 }
