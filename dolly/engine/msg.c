@@ -95,10 +95,6 @@ read_data(struct msg *m, struct rd *r)
 	m->chunk = rd_le32(r);
 	m->offset = rd_le32(r);
 	m->length = rd_le32(r);
-	m->piece_bytes = (uint32_t)rd_left(r);
-	if (m->piece_bytes == 0 || m->piece_bytes > MSG_PIECE_MAX)
-		r->failed = true;
-	m->piece = rd_bytes(r, m->piece_bytes);
 }
 
 static void

@@ -90,16 +90,15 @@ struct msg {
 	                 * none */
 	uint32_t chunk, offset; /* DATA: number of the chunk; first byte of the piece */
 	uint32_t length; /* DATA: bytes of the whole chunk, as it is sent */
-	const void *piece; /* DATA: the bytes, borrowed from the frame */
-	uint32_t piece_bytes;
+	uint32_t piece_bytes; /* DATA: of the piece, which follows (peer.h) */
 	unsigned nranges, nlinks;
 	struct msg_range ranges[MSG_RANGES_MAX];
 	struct msg_link links[MSG_LINKS_MAX];
 	char text[MSG_TEXT_MAX + 1];
 };
 
-/* Parses the body of a message of this type.  The message borrows the piece of DATA from
- * the body.  ERR_FORMAT: the body does not fit the type, or bytes are left over. */
+/* Parses the body of a message of this type; of DATA, what is in front of the piece.
+ * ERR_FORMAT: the body does not fit the type, or bytes are left over. */
 int msg_read(struct msg *, uint8_t type, struct rd body, struct err *);
 /* Appends the frame of a message of any type except DATA.  buf_ok() tells afterwards
  * whether there was memory. */

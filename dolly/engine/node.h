@@ -93,6 +93,9 @@ void node_free(struct node *);
 /* A connection from this IPv4 address was accepted: returns its peer, which is the
  * engine's.  NULL: no memory. */
 struct peer *node_accept(struct node *, const uint8_t address[4]);
+/* At most how many bytes to receive from the peer now, and at *at where they are wanted, until
+ * the next call for this node; NULL: anywhere. */
+size_t node_room(struct node *, struct peer *, void **at);
 /* These bytes were received from the peer.  The engine may close and free the peer
  * meanwhile. */
 void node_bytes(struct node *, struct peer *, const void *, size_t);

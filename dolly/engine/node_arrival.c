@@ -59,10 +59,8 @@ node_hear_data(struct node *n, const struct msg *m, struct err *e)
 
 	if (m->offset == 0 && begin_chunk(n, m->chunk, m->length, e) != 0)
 		return -1;
-	if (a->ignored == m->chunk) {
-		node_parent_sent(n, m->piece_bytes);
+	if (a->ignored == m->chunk)
 		return 0;
-	}
 	uint32_t slot = a->slot;
 	if (slot == SPREAD_NONE || spread_chunk(n->spread, slot) != m->chunk ||
 	    m->offset != spread_have(n->spread, slot) ||
@@ -71,14 +69,36 @@ node_hear_data(struct node *n, const struct msg *m, struct err *e)
 		return err_set(e, ERR_FORMAT,
 		    "chunk %u: the part at byte %u is outside the chunk", m->chunk,
 		    m->offset);
-	memcpy(spread_bytes(n->spread, slot) + m->offset, m->piece, m->piece_bytes);
-	a->bytes += m->piece_bytes;
-	node_parent_sent(n, m->piece_bytes);
 	a->from[slot] = n->parent.peer->id;
-	if (spread_arrived(n->spread, slot, m->piece_bytes)) {
+	return 0;
+}
+
+uint8_t *
+node_place(const struct node *n)
+{
+	uint32_t slot = n->arrival.slot;
+
+	return slot == SPREAD_NONE
+	           ? NULL
+	           : spread_bytes(n->spread, slot) + spread_have(n->spread, slot);
+}
+
+void
+node_hear_piece(struct node *n, const void *bytes, uint32_t len)
+{
+	struct node_arrival *a = &n->arrival;
+	uint8_t *place = node_place(n);
+	uint32_t slot = a->slot;
+
+	node_parent_sent(n, len);
+	if (place == NULL) /* the chunk is ignored */
+		return;
+	if (bytes != place)
+		memcpy(place, bytes, len);
+	a->bytes += len;
+	if (spread_arrived(n->spread, slot, len)) {
 		a->slot = SPREAD_NONE;
 		node_parent_is_good(n);
-		node_chunk_is_here(n, slot, m->chunk);
+		node_chunk_is_here(n, slot, spread_chunk(n->spread, slot));
 	}
-	return 0;
 }

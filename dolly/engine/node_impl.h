@@ -158,8 +158,12 @@ void node_ask_anew(struct node *);
 /* --- node_arrival.c --- */
 
 bool node_make_arrival(struct node *, uint32_t slots);
-/* Handles DATA. */
+/* Handles the fields of DATA. */
 int node_hear_data(struct node *, const struct msg *, struct err *);
+/* Where the next byte of the chunk that arrives belongs; NULL: the chunk is ignored. */
+uint8_t *node_place(const struct node *);
+/* More bytes of a piece have come, perhaps to their place. */
+void node_hear_piece(struct node *, const void *bytes, uint32_t len);
 /* What was arriving will not come. */
 void node_forget_arrival(struct node *);
 

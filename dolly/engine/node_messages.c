@@ -9,9 +9,6 @@ on_message(struct node *n, struct peer *p, const struct msg *m, struct err *e)
 	case PEER_SERVER:
 		return node_hear_server(n, m, e);
 	case PEER_PARENT:
-		if (m->type != MSG_DATA)
-			return err_set(
-			    e, ERR_FORMAT, "a parent sent a message that is not data");
 		return node_hear_data(n, m, e);
 	case PEER_CHILD:
 		return node_hear_child(n, p, m, e);
@@ -39,6 +36,17 @@ end_peer(struct node *n, struct peer *p, const struct err *e)
 	node_hang_up(n, p);
 }
 
+/* The bytes of a piece that lie in the peer's buffer. */
+static void
+take_piece(struct node *n, struct peer *p)
+{
+	const void *bytes;
+	uint32_t len = peer_piece(p, &bytes);
+
+	if (len > 0)
+		node_hear_piece(n, bytes, len);
+}
+
 static void
 take_messages(struct node *n, struct peer *p)
 {
@@ -46,10 +54,12 @@ take_messages(struct node *n, struct peer *p)
 	struct err e;
 	int rc = 0;
 
+	take_piece(n, p);
 	while (!node_must_wait(n, p) && (rc = peer_next(p, &m, &e)) == 1) {
 		rc = on_message(n, p, &m, &e);
 		if (rc != 0)
 			break;
+		take_piece(n, p);
 	}
 	if (rc < 0)
 		end_peer(n, p, &e);
@@ -57,12 +67,22 @@ take_messages(struct node *n, struct peer *p)
 	node_note_hunger(n);
 }
 
+size_t
+node_room(struct node *n, struct peer *p, void **at)
+{
+	*at = p->piece_left > 0 ? node_place(n) : NULL;
+	return peer_room(p);
+}
+
 void
 node_bytes(struct node *n, struct peer *p, const void *bytes, size_t len)
 {
+	uint32_t direct = peer_direct(p, len);
 	struct err e;
 
-	if (peer_put(p, bytes, len, &e) != 0)
+	if (direct > 0)
+		node_hear_piece(n, bytes, direct);
+	if (peer_put(p, (const uint8_t *)bytes + direct, len - direct, &e) != 0)
 		end_peer(n, p, &e);
 	else
 		take_messages(n, p);

@@ -24,6 +24,7 @@ struct peer {
 	struct spread_child *child; /* PEER_CHILD: its queue of chunks; else NULL */
 	struct buf in, out;         /* received bytes; messages to send */
 	size_t in_at, out_at;       /* bytes of `in` that were parsed, of `out` that were sent */
+	uint32_t piece_left; /* PEER_PARENT: bytes that its piece of a chunk still lacks */
 };
 
 /* Makes a peer, which peer_free() releases.  NULL: no memory. */
@@ -36,9 +37,18 @@ int peer_put(struct peer *, const void *bytes, size_t n, struct err *);
 /* Does the peer hold at least one longest message that was not parsed?  Its socket should
  * not be read meanwhile. */
 bool peer_full(const struct peer *);
-/* Parses the next message.  What the message borrows stays valid until peer_put() or
- * peer_free().  1: there is a message; 0: none is complete; -1: ERR_FORMAT. */
+/* How many bytes to receive at most, so that nothing of a piece is received by peer_put() that
+ * could have been received where it belongs. */
+size_t peer_room(const struct peer *);
+/* Parses the next message.  Of DATA, which only a parent may send, these are the fields; the
+ * piece follows, and peer_piece() is called until piece_left is 0.  1: there is a message; 0: none
+ * is complete; -1: ERR_FORMAT. */
 int peer_next(struct peer *, struct msg *, struct err *);
+/* The received bytes of the piece that were not taken yet are at *at, until the next peer_put().
+ * Returns how many, and takes them. */
+uint32_t peer_piece(struct peer *, const void **at);
+/* How many of n bytes that were received are of the piece, and need no peer_put(); takes them. */
+uint32_t peer_direct(struct peer *, size_t n);
 
 /* Queues a message for sending. */
 void peer_say(struct peer *, const struct msg *);

@@ -76,6 +76,14 @@ dolly_server_accept(struct dolly_server *s, const uint8_t address[4])
 	return peer_new(PEER_NEW, address);
 }
 
+size_t
+dolly_server_room(struct dolly_server *s, struct peer *p, void **at)
+{
+	(void)s;
+	*at = NULL;
+	return peer_room(p);
+}
+
 bool
 dolly_server_reads(const struct dolly_server *s, const struct peer *p)
 {

@@ -53,8 +53,9 @@ void dolly_server_free(struct dolly_server *);
 /* A connection from this IPv4 address was accepted: returns its peer, which is the
  * engine's.  NULL: no memory. */
 struct peer *dolly_server_accept(struct dolly_server *, const uint8_t address[4]);
-/* These five do what the functions node_bytes(), node_reads(), node_closed(), node_output()
- * and node_sent() do for a node (node.h). */
+/* These six do what the functions node_room(), node_bytes(), node_reads(), node_closed(),
+ * node_output() and node_sent() do for a node (node.h). */
+size_t dolly_server_room(struct dolly_server *, struct peer *, void **at);
 void dolly_server_bytes(struct dolly_server *, struct peer *, const void *, size_t);
 bool dolly_server_reads(const struct dolly_server *, const struct peer *);
 void dolly_server_closed(struct dolly_server *, struct peer *, const char *why);

@@ -250,6 +250,12 @@ e_accept(void *engine, const uint8_t address[4])
 	return node_accept(engine, address);
 }
 
+static size_t
+e_room(void *engine, struct peer *p, void **at)
+{
+	return node_room(engine, p, at);
+}
+
 static void
 e_bytes(void *engine, struct peer *p, const void *bytes, size_t n)
 {
@@ -280,7 +286,7 @@ e_sent(void *engine, struct peer *p, size_t n)
 	node_sent(engine, p, n);
 }
 
-static const struct wires_engine engine = { e_accept, e_bytes, e_reads, e_closed,
+static const struct wires_engine engine = { e_accept, e_room, e_bytes, e_reads, e_closed,
 	e_output, e_sent };
 
 /* --- running --- */

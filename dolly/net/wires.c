@@ -24,7 +24,9 @@ enum {
 	 * If the deadline and this time together are longer, they count for it, so that the
 	 * engine decides before. */
 	AFTER_DEADLINE_MS = 2000,
-	SENDS_MAX = 32, /* sends to one peer before the others have a turn */
+	/* Sends to one peer, and receives from it, before the others have a turn. */
+	SENDS_MAX = 32,
+	RECEIVES_MAX = 4,
 };
 
 struct wire {
@@ -177,25 +179,48 @@ wires_hang_up(struct wires *w, struct peer *p)
 }
 
 static void
-receive(struct wires *w, struct wire *x)
+ended(struct wires *w, struct wire *x)
 {
-	ssize_t n = x->tls != NULL ? tls_wire_recv(x->tls, w->buf, sizeof w->buf)
-	                           : recv(x->caller.watch.fd, w->buf, sizeof w->buf, 0);
+	lose(w, x,
+	    x->heard || !x->dialled || x->tls != NULL
+	        ? "the connection was closed"
+	        : "the connection was closed without an answer; perhaps the "
+		  "other side has a --key");
+}
 
+/* Receives what one call of recv(2) gives.  True: there may be more. */
+static bool
+receive_one(struct wires *w, struct wire *x)
+{
+	void *at;
+	size_t room = w->ops->room(w->engine, x->peer, &at);
+
+	if (at == NULL)
+		at = w->buf;
+	if (at == w->buf && room > sizeof w->buf)
+		room = sizeof w->buf;
+	ssize_t n = x->tls != NULL ? tls_wire_recv(x->tls, at, room)
+	                           : recv(x->caller.watch.fd, at, room, 0);
 	x->heard = x->heard || n > 0;
 	if (n > 0) {
-		w->ops->bytes(w->engine, x->peer, w->buf, (size_t)n);
+		w->ops->bytes(w->engine, x->peer, at, (size_t)n);
 		/* One that has said what it is, is no stranger any more. */
 		if (x->peer != NULL && x->peer->kind != PEER_NEW)
 			border_known(&x->caller);
 	} else if (n == 0 || errno == ECONNRESET)
-		lose(w, x,
-		    x->heard || !x->dialled || x->tls != NULL
-		        ? "the connection was closed"
-		        : "the connection was closed without an answer; perhaps the "
-			  "other side has a --key");
+		ended(w, x);
 	else if (errno != EAGAIN && errno != EINTR)
 		lose(w, x, strerror(errno));
+	return n > 0;
+}
+
+static void
+receive(struct wires *w, struct wire *x)
+{
+	for (int i = 0; i < RECEIVES_MAX; i++)
+		if (!receive_one(w, x) || x->peer == NULL ||
+		    !w->ops->reads(w->engine, x->peer))
+			return;
 }
 
 static void

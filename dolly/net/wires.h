@@ -11,6 +11,7 @@
 /* The functions of the engine, as node.h and server.h describe them. */
 struct wires_engine {
 	struct peer *(*accept)(void *engine, const uint8_t address[4]);
+	size_t (*room)(void *engine, struct peer *, void **at);
 	void (*bytes)(void *engine, struct peer *, const void *, size_t);
 	bool (*reads)(void *engine, const struct peer *);
 	void (*closed)(void *engine, struct peer *, const char *why);

@@ -1,6 +1,7 @@
 /* Messages of dolly: each comes back as it was, none is read from less than all of it,
  * and what is too large is not believed. */
 #include "dolly/engine/msg.h"
+#include "dolly/engine/peer.h"
 
 #include "tests/t.h"
 #include "tests/unit/frozen.h"
@@ -66,27 +67,70 @@ round_trip(enum msg_type type, struct frozen *z)
 	buf_free(&back);
 }
 
+static struct peer *
+parent_with(const uint8_t *frame, size_t n)
+{
+	static const uint8_t address[4] = { 10, 0, 0, 1 };
+	struct peer *p = peer_new(PEER_PARENT, address);
+	struct err e;
+
+	T_CHECK(p != NULL && peer_put(p, frame, n, &e) == 0);
+	return p;
+}
+
+/* The fields come before the piece, and the piece in whatever parts it arrives. */
 static void
 data(void)
 {
-	uint8_t frame[MSG_FRAME_BYTES + MSG_DATA_BYTES + 3] = { 0 };
+	enum { HEAD = MSG_FRAME_BYTES + MSG_DATA_BYTES };
+	uint8_t frame[HEAD + 3] = { 0 };
+	const void *at;
 	struct msg m;
 	struct err e;
 
 	msg_data_header(frame, 9, 65536, 70000, 3);
-	memcpy(frame + MSG_FRAME_BYTES + MSG_DATA_BYTES, "abc", 3);
+	memcpy(frame + HEAD, "abc", 3);
 	T_CHECK(frame[0] == MSG_DATA_BYTES + 3 && frame[4] == MSG_DATA);
-	T_CHECK(msg_read(&m, MSG_DATA,
-		    rd_from(frame + MSG_FRAME_BYTES, MSG_DATA_BYTES + 3), &e) == 0);
-	T_CHECK(m.chunk == 9);
-	T_CHECK(m.offset == 65536 && m.length == 70000);
-	T_CHECK(m.piece_bytes == 3 && memcmp(m.piece, "abc", 3) == 0);
-	bool refused = true;
-	for (size_t n = 0; n <= MSG_DATA_BYTES;
-	     n++) /* with no byte of the piece, too */
-		refused = refused && msg_read(&m, MSG_DATA,
-					 rd_from(frame + MSG_FRAME_BYTES, n), &e) != 0;
-	T_CHECK(refused);
+	for (size_t n = 0; n <= sizeof frame; n++) {
+		struct peer *p = parent_with(frame, n);
+		T_CHECK(peer_full(p) == (n >= HEAD));
+		T_CHECK(n > HEAD || peer_room(p) == HEAD - n);
+		T_CHECK(peer_next(p, &m, &e) == (n >= HEAD));
+		if (n < HEAD) {
+			peer_free(p);
+			continue;
+		}
+		T_CHECK(m.chunk == 9 && m.offset == 65536 && m.length == 70000);
+		T_CHECK(m.piece_bytes == 3);
+		T_CHECK(peer_piece(p, &at) == n - HEAD);
+		T_CHECK(memcmp(at, "abc", n - HEAD) == 0);
+		T_CHECK(peer_room(p) == (n < sizeof frame ? sizeof frame - n : HEAD));
+		T_CHECK(peer_direct(p, 10) == sizeof frame - n && p->piece_left == 0);
+		peer_free(p);
+	}
+}
+
+static bool
+piece_refused(uint8_t type, uint32_t piece)
+{
+	uint8_t frame[MSG_FRAME_BYTES + MSG_DATA_BYTES];
+	struct msg m;
+	struct err e;
+
+	msg_data_header(frame, 0, 0, 1, piece);
+	frame[4] = type;
+	struct peer *p = parent_with(frame, sizeof frame);
+	bool refused = peer_next(p, &m, &e) < 0;
+	peer_free(p);
+	return refused;
+}
+
+static void
+pieces(void)
+{
+	T_CHECK(!piece_refused(MSG_DATA, 1) && !piece_refused(MSG_DATA, MSG_PIECE_MAX));
+	T_CHECK(piece_refused(MSG_DATA, 0) && piece_refused(MSG_DATA, MSG_PIECE_MAX + 1));
+	T_CHECK(piece_refused(MSG_WANT, 1));
 }
 
 static bool
@@ -135,6 +179,7 @@ main(void)
 	round_trip(MSG_LEAF, &z);
 	T_CHECK(frozen_close(&z));
 	data();
+	pieces();
 	nonsense();
 	return t_done();
 }

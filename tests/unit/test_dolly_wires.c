@@ -30,6 +30,15 @@ on_accept(void *engine, const uint8_t address[4])
 	return p;
 }
 
+static size_t
+on_room(void *engine, struct peer *p, void **at)
+{
+	(void)engine;
+	(void)p;
+	*at = NULL;
+	return SIZE_MAX;
+}
+
 static void
 on_bytes(void *engine, struct peer *p, const void *bytes, size_t n)
 {
@@ -80,7 +89,7 @@ on_sent(void *engine, struct peer *p, size_t n)
 	(void)n;
 }
 
-static const struct wires_engine engine = { on_accept, on_bytes, on_reads, on_closed,
+static const struct wires_engine engine = { on_accept, on_room, on_bytes, on_reads, on_closed,
 	on_output, on_sent };
 
 static void
