@@ -26,7 +26,7 @@ vm_tap tapa
 cp "${OVMF/CODE/VARS}" "$T/vars"
 loads() {	# NAME
 	vm_start "$1" -machine q35 -cpu max -no-reboot $(firmware "$OVMF" "$T/vars") $(card) $(disk a) $(disk b) -kernel "$NETBOOT/vmlinuz" -initrd "$NETBOOT/initrd.img" \
-	    -append "$KERNEL_WORDS console=ttyS0,115200 quiet frisbee.action=load frisbee.address=10.9.0.10/24,10.9.0.1 frisbee.group=$GROUP frisbee.port=$PORT frisbee.bootentry=yes frisbee.after=shell"
+	    -append "$KERNEL_WORDS console=ttyS0,115200 quiet frisbee.action=load frisbee.address=10.9.0.10/24,10.9.0.1 frisbee.group=$GROUP frisbee.port=$PORT frisbee.disk=vda frisbee.bootentry=yes frisbee.after=shell"
 }
 begins_and_ends() {	# NAME
 	vm_sees "$1" 600 'node login:'
