@@ -22,7 +22,6 @@
 
 enum {
 	SLOTS = 32,
-	TICK_US = 100000,
 	CHUNK_BYTES = 1 << 20,
 	/* Lines about nodes, which strangers can play: so many in this time. */
 	LINES_MAX = 200,
@@ -39,7 +38,6 @@ struct serving {
 	struct way way;
 	struct progress progress;
 	struct limiter lines; /* about nodes */
-	uint64_t ticked_us;
 	uint64_t began_us, whole_us; /* when the first chunk was read; when the last node was
 	                                whole; 0: not yet */
 };
@@ -47,36 +45,24 @@ struct serving {
 /* --- for the engine --- */
 
 static void
-on_read(void *arg, uint32_t slot, uint32_t chunk, void *to)
+read_chunk(struct serving *s, const struct wish *w)
 {
-	struct serving *s = arg;
-
 	if (s->began_us == 0)
 		s->began_us = clock_us();
-	chunk_reader_ask(s->reader, slot, chunk, to);
+	chunk_reader_ask(s->reader, w->slot, w->chunk, w->bytes);
 }
 
 static void
-on_close(void *arg, struct peer *p)
+admit(struct serving *s, const struct peer *p)
 {
-	struct serving *s = arg;
+	struct dolly_server_guest g = {
+		.spot = { dolly_server_roster(s->server)->joined, ROSTER_NO_RACK,
+		    ROSTER_NOT_LISTED }
+	};
 
-	wires_hang_up(s->wires, p);
-}
-
-static void
-on_random(void *arg, void *to, size_t n)
-{
-	(void)arg;
-	random_bytes(to, n);
-}
-
-static const char *
-on_spot(void *arg, const uint8_t address[4], struct roster_spot *spot)
-{
-	struct serving *s = arg;
-
-	return way_spot(&s->way, address, spot);
+	g.refused = way_spot(&s->way, p->address, &g.spot);
+	random_bytes(g.key, sizeof g.key);
+	dolly_server_admit(s->server, &g);
 }
 
 /* May one more line about a node be written?  A stranger who joins again and again must not fill
@@ -95,9 +81,9 @@ may_tell(struct serving *s)
 }
 
 static void
-on_event(void *arg, const struct member *m, const char *what)
+tell(struct serving *s, const struct wish *w)
 {
-	struct serving *s = arg;
+	const struct member *m = roster_find(dolly_server_roster(s->server), w->id);
 	char address[ADDR_TEXT_MAX];
 
 	if (m->state == MEMBER_LEFT)
@@ -105,52 +91,91 @@ on_event(void *arg, const struct member *m, const char *what)
 	if (s->o->quiet || !may_tell(s))
 		return;
 	say(stderr, "dolly: %.200s (%s, port %u): %s\n", m->name,
-	    addr_text(m->address, address), m->port, what);
+	    addr_text(m->address, address), m->port, w->text);
 }
 
-static const struct dolly_server_ops ops = { on_read, on_close, on_random, on_spot,
-	on_event };
+/* Does what the engine wants.  To be called after each call of the engine. */
+static void
+grant(struct serving *s)
+{
+	struct wish w;
+
+	while (dolly_server_take_wish(s->server, &w))
+		switch (w.kind) {
+		case WISH_CLOSE:
+			wires_hang_up(s->wires, w.peer);
+			peer_free(w.peer);
+			break;
+		case WISH_ADMIT:
+			admit(s, w.peer);
+			break;
+		case WISH_READ:
+			read_chunk(s, &w);
+			break;
+		case WISH_TELL:
+			tell(s, &w);
+			break;
+		default: /* a node's */
+			break;
+		}
+}
 
 static struct peer *
-e_accept(void *engine, const uint8_t address[4])
+e_accept(void *arg, const uint8_t address[4])
 {
-	return dolly_server_accept(engine, address);
+	struct serving *s = arg;
+
+	return dolly_server_accept(s->server, address);
 }
 
 static size_t
-e_room(void *engine, struct peer *p, void **at)
+e_room(void *arg, struct peer *p, void **at)
 {
-	return dolly_server_room(engine, p, at);
+	struct serving *s = arg;
+
+	return dolly_server_room(s->server, p, at);
 }
 
 static void
-e_bytes(void *engine, struct peer *p, const void *bytes, size_t n)
+e_bytes(void *arg, struct peer *p, const void *bytes, size_t n)
 {
-	dolly_server_bytes(engine, p, bytes, n);
+	struct serving *s = arg;
+
+	dolly_server_input(s->server, p, bytes, n);
+	grant(s);
 }
 
 static bool
-e_reads(void *engine, const struct peer *p)
+e_reads(void *arg, const struct peer *p)
 {
-	return dolly_server_reads(engine, p);
+	struct serving *s = arg;
+
+	return dolly_server_reads(s->server, p);
 }
 
 static void
-e_closed(void *engine, struct peer *p, const char *why)
+e_closed(void *arg, struct peer *p, const char *why)
 {
-	dolly_server_closed(engine, p, why);
+	struct serving *s = arg;
+
+	dolly_server_closed(s->server, p, why);
+	grant(s);
 }
 
 static size_t
-e_output(void *engine, struct peer *p, const void **at)
+e_output(void *arg, struct peer *p, const void **at)
 {
-	return dolly_server_output(engine, p, at);
+	struct serving *s = arg;
+
+	return dolly_server_output(s->server, p, at);
 }
 
 static void
-e_sent(void *engine, struct peer *p, size_t n)
+e_sent(void *arg, struct peer *p, size_t n)
 {
-	dolly_server_sent(engine, p, n);
+	struct serving *s = arg;
+
+	dolly_server_sent(s->server, p, n);
 }
 
 static const struct wires_engine engine = { e_accept, e_room, e_bytes, e_reads, e_closed,
@@ -169,6 +194,7 @@ take_events(struct serving *s)
 			chunk_reader_why(s->reader, &e);
 		dolly_server_read(s->server, ev.n, chunk_reader_length(s->reader, ev.n),
 		    ev.what == CHUNK_READER_FAILED ? &e : NULL);
+		grant(s);
 	}
 }
 
@@ -196,9 +222,9 @@ living(const struct serving *s)
 }
 
 static int
-until_tick_ms(const struct serving *s)
+until_deadline_ms(const struct serving *s)
 {
-	uint64_t now = clock_us(), at = s->ticked_us + TICK_US;
+	uint64_t now = clock_us(), at = dolly_server_deadline(s->server);
 
 	return at > now ? (int)((at - now) / 1000 + 1) : 0;
 }
@@ -209,18 +235,20 @@ run(struct serving *s, struct err *e)
 	int rc;
 
 	while ((rc = dolly_server_over(s->server, e)) == 0) {
-		wires_step(s->wires, chunk_reader_fd(s->reader), until_tick_ms(s));
+		wires_step(s->wires, chunk_reader_fd(s->reader), until_deadline_ms(s));
 		take_events(s);
 		dolly_server_resume(s->server);
-		if (clock_us() - s->ticked_us >= TICK_US) {
-			s->ticked_us = clock_us();
-			dolly_server_tick(s->server, s->ticked_us);
+		grant(s);
+		if (clock_us() >= dolly_server_deadline(s->server)) {
+			dolly_server_act(s->server, clock_us());
+			grant(s);
 			progress_total(&s->progress,
 			    living(s) * s->origin.chunks * CHUNK_BYTES);
 			progress_at(&s->progress, installed(s));
 		}
 		if (cancel_check(e) != 0) {
 			dolly_server_stop(s->server, "the server was told to end");
+			grant(s);
 			return -1;
 		}
 	}
@@ -246,17 +274,16 @@ open_server(struct serving *s, struct err *e)
 		.deadline_us = o->deadline_s * 1000000,
 		.slow = o->slow,
 		.linger_us = o->linger_s * 1000000,
-		.ops = &ops,
-		.arg = s,
 	};
 
+	random_bytes(c.key, sizeof c.key);
 	memcpy(c.identity, s->origin.identity, sizeof c.identity);
 	if ((o->key != NULL && tls_new(&s->key, o->key, "dolly", e) != 0) ||
 	    wires_open(&s->wires, &engine, s->key, (uint16_t)o->port, false, e) != 0 ||
 	    chunk_reader_start(&s->reader, origin_read, &s->origin, SLOTS, e) != 0 ||
 	    dolly_server_new(&s->server, &c, clock_us(), e) != 0)
 		return -1;
-	wires_serve(s->wires, s->server);
+	wires_serve(s->wires, s);
 	wires_deadline(s->wires, c.deadline_us);
 	if (!o->quiet)
 		say(stderr, "dolly: serving %s, port %u\n", s->origin.name,

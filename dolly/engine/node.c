@@ -4,6 +4,23 @@
 
 #include <stdio.h>
 
+enum { ACT_US = 100000 }; /* a node tells its server ten times a second how far it is */
+
+void
+node_wish(struct node *n, const struct wish *w)
+{
+	struct err e;
+
+	if (wishes_add(&n->wishes, w, &e) != 0)
+		node_fail(n, &e);
+}
+
+bool
+node_take_wish(struct node *n, struct wish *w)
+{
+	return wishes_take(&n->wishes, w);
+}
+
 void
 node_hang_up(struct node *n, struct peer *p)
 {
@@ -13,10 +30,9 @@ node_hang_up(struct node *n, struct peer *p)
 		spread_leave(n->spread, p->child);
 	p->child = NULL;
 	p->open = false;
-	n->cfg.ops->close(n->cfg.arg, p);
 	node_server_forget(n, p);
 	node_parent_forget(n, p);
-	peer_free(p);
+	node_wish(n, &(struct wish){ .kind = WISH_CLOSE, .peer = p });
 }
 
 void
@@ -46,7 +62,7 @@ node_new(
 	if (n == NULL)
 		return err_nomem(e, "a node");
 	n->cfg = *cfg;
-	n->now_us = now_us;
+	n->now_us = n->act_us = now_us;
 	if (node_dial_server(n, e) != 0) {
 		node_free(n);
 		return -1;
@@ -63,6 +79,7 @@ node_free(struct node *n)
 	struct spread_child *c = n->spread != NULL ? spread_children(n->spread) : NULL;
 	for (; c != NULL; c = c->next)
 		peer_free(c->owner);
+	wishes_free(&n->wishes);
 	peer_free(n->server.peer);
 	peer_free(n->parent.peer);
 	spread_free(n->spread);
@@ -105,10 +122,18 @@ node_output(struct node *n, struct peer *p, const void **at)
 	return peer_output(p, n->spread, at);
 }
 
+uint64_t
+node_deadline(const struct node *n)
+{
+	return n->act_us;
+}
+
 void
-node_tick(struct node *n, uint64_t now_us)
+node_act(struct node *n, uint64_t now_us)
 {
 	struct err e;
+
+	n->act_us = now_us + ACT_US;
 
 	node_measure(n, now_us);
 	n->now_us = now_us;

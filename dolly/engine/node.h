@@ -1,7 +1,11 @@
 /* node.h: the engine of a node.  The node joins a server, gets chunks from its parent, has
  * them installed, and sends them to its children.  The engine has no sockets, clock or
- * disk: their owner calls the engine, and the engine calls the owner through struct
- * node_ops, all in one thread.
+ * disk.  Their owner calls it, all in one thread:
+ *
+ *	node_input()		bytes have come over a connection
+ *	node_output()		the bytes to send next
+ *	node_deadline()		when to call node_act()
+ *	node_take_wish()	after each other call: what the engine wants of its owner
  *
  * When the connection to the server ends, the node keeps its chunks, goes on with its
  * parent and its children, and dials the server until it answers.  If the server still
@@ -12,7 +16,7 @@
 #ifndef DOLLY_ENGINE_NODE_H
 #define DOLLY_ENGINE_NODE_H
 
-#include "dolly/engine/peer.h"
+#include "dolly/engine/wishes.h"
 
 /* The image, and how it is sent, as the server describes it. */
 struct node_image {
@@ -29,40 +33,11 @@ struct node_target {
 	bool chunk0_first; /* chunk 0 before all others, which may follow in any order */
 };
 
-struct node_ops {
-	/* Begins to connect the peer.  Once it is connected, node_output() gives the bytes
-	 * to send.  Returns -1 with the error, or calls node_closed() later, when the
-	 * connection fails.  An address of zeros with port 0 stands for the server. */
-	int (*dial)(void *arg, struct peer *, const uint8_t address[4], uint16_t port,
-	    struct err *);
-	/* Makes one attempt to send the peer's waiting bytes, and forgets the peer.  The
-	 * engine frees it afterwards. */
-	void (*close)(void *arg, struct peer *);
-	/* Opens the target for this image, and fills in its order.  -1 with the error:
-	 * the image is impossible, or the target cannot be opened. */
-	int (*begin)(
-	    void *arg, const struct node_image *, struct node_target *, struct err *);
-	/* Does the target have this chunk already, so that it need not be put? */
-	bool (*has)(void *arg, uint32_t chunk);
-	/* Checks and installs a chunk of `length` bytes.  The bytes stay valid until the
-	 * owner calls node_put() for the slot.  Up to spread.chunk_bytes, the owner may
-	 * write behind them, but it must not change them, since children get them too. */
-	void (*put)(
-	    void *arg, uint32_t slot, uint32_t chunk, uint8_t *bytes, uint32_t length);
-	/* Is this chunk, which the target does not take now, what it should be, as far as its
-	 * digest says?  The bytes are as those of put(). */
-	bool (*proves)(void *arg, uint32_t chunk, uint8_t *bytes, uint32_t length);
-	/* All chunks were put: the owner completes the target, and calls node_finished(). */
-	void (*finish)(void *arg);
-};
-
 struct node_config {
 	const char *name;            /* for the server's table */
 	uint16_t port;               /* to which children connect */
 	uint64_t patience_us; /* time to wait for a server that went away; 0: none */
 	struct spread_config spread; /* the engine sets its member `chunks` */
-	const struct node_ops *ops;
-	void *arg;
 };
 
 enum node_put_rc {
@@ -84,11 +59,14 @@ struct node_stats {
 
 struct node;
 
-/* Makes a node, which dials the server.  node_free() releases it.  ERR_NOMEM; or the error
- * of node_ops.dial(). */
+/* Makes a node, which dials the server.  node_free() releases it.  ERR_NOMEM. */
 int node_new(struct node **, const struct node_config *, uint64_t now_us, struct err *);
-/* Releases the node and its peers, without a call of close().  NULL is allowed. */
+/* Releases the node and its peers.  NULL is allowed. */
 void node_free(struct node *);
+
+/* Takes the next thing that the engine wants of its owner (wishes.h: those of a node), who
+ * does it at once.  False: there is none. */
+bool node_take_wish(struct node *, struct wish *);
 
 /* A connection from this IPv4 address was accepted: returns its peer, which is the
  * engine's.  NULL: no memory. */
@@ -96,26 +74,34 @@ struct peer *node_accept(struct node *, const uint8_t address[4]);
 /* At most how many bytes to receive from the peer now, and at *at where they are wanted, until
  * the next call for this node; NULL: anywhere. */
 size_t node_room(struct node *, struct peer *, void **at);
-/* These bytes were received from the peer.  The engine may close and free the peer
- * meanwhile. */
-void node_bytes(struct node *, struct peer *, const void *, size_t);
+/* These bytes were received from the peer. */
+void node_input(struct node *, struct peer *, const void *, size_t);
 /* Is the peer's socket to be read now? */
 bool node_reads(const struct node *, const struct peer *);
-/* The connection has ended for the reason `why`; the engine frees the peer. */
+/* The connection has ended for the reason `why`; WISH_CLOSE of it follows. */
 void node_closed(struct node *, struct peer *, const char *why);
 /* The bytes to send to the peer next are at *at; returns how many, 0: none now. */
 size_t node_output(struct node *, struct peer *, const void **at);
 /* The first n bytes of the last node_output() were sent to the peer. */
 void node_sent(struct node *, struct peer *, size_t n);
-/* The answer to node_ops.put(): the target is done with the chunk in this slot.  The error
- * says why it was not installed. */
+/* The answer to WISH_OPEN: the target is open, and has the chunks that were named by node_has()
+ * before, which need not be put.  Or it cannot be opened, or the image is impossible: the
+ * node has failed. */
+void node_has(struct node *, uint32_t chunk);
+void node_opened(struct node *, const struct node_target *);
+void node_failed(struct node *, const struct err *);
+/* The answer to WISH_PROVE. */
+void node_proved(struct node *, uint32_t slot, bool right);
+/* The answer to WISH_PUT: the target is done with the chunk in this slot.  The error says why
+ * it was not installed. */
 void node_put(struct node *, uint32_t slot, enum node_put_rc, const struct err *);
 /* The target needs this chunk, although it had it before. */
 void node_needs(struct node *, uint32_t chunk);
-/* The answer to node_ops.finish(): the target is complete (NULL), or has failed. */
+/* The answer to WISH_FINISH: the target is complete (NULL), or has failed. */
 void node_finished(struct node *, const struct err *);
-/* Tells the time.  The owner calls it several times in each deadline: about every 100 ms. */
-void node_tick(struct node *, uint64_t now_us);
+/* The time at which node_act() is to be called, and the time that it is then. */
+uint64_t node_deadline(const struct node *);
+void node_act(struct node *, uint64_t now_us);
 /* Handles the parent's messages that wait for a free slot.  The owner calls it after
  * node_sent() and node_put(), when it has sent all that can be sent. */
 void node_resume(struct node *);

@@ -31,7 +31,7 @@ struct node_parent {
 	struct dials dials;
 	struct msg_link link; /* what was measured of it; waited_ms is made from this: */
 	uint64_t waited_us;
-	bool hungry;          /* since the last tick it could have sent something */
+	bool hungry;          /* since the node has acted last it could have sent something */
 	unsigned parents;     /* connections to parents, one after another */
 };
 
@@ -39,7 +39,7 @@ struct node_parent {
 struct node_asking {
 	struct chunkmap ask;   /* chunks to ask the parent for */
 	struct chunkmap asked; /* chunks that the parent was asked for, and has not sent */
-	struct chunkmap again; /* chunks to ask for again at the next tick */
+	struct chunkmap again; /* chunks to ask for again when the node acts next */
 };
 
 /* node_arrival.c */
@@ -59,6 +59,9 @@ struct node_putting {
 	                                chunk % NODE_WINDOW */
 	uint32_t now, have;    /* chunks given to the target; installed */
 	uint32_t damaged, damaged_by_server; /* chunks that came damaged: all; of the server */
+	bool opening; /* the owner opens the target: what the server says later waits */
+	bool proving; /* the owner proves a chunk: what the parent sends later waits */
+	bool more;    /* ... after which the target may take other chunks */
 	bool finishing, whole;
 };
 
@@ -73,8 +76,10 @@ struct node_children {
 struct node {
 	struct node_config cfg;
 	struct spread *spread; /* NULL: the server has not sent WELCOME yet */
-	uint64_t now_us;
+	uint64_t now_us; /* when the node has acted last */
+	uint64_t act_us; /* when it does so again */
 	bool ended;
+	struct wishes wishes;
 	struct err failure; /* kind ERR_NONE: the node has not failed */
 	struct node_server server;
 	struct node_parent parent;
@@ -90,13 +95,16 @@ struct node {
 void node_fail(struct node *, const struct err *);
 /* The node ends: the server has let it go, or nobody tells it any more. */
 void node_end(struct node *);
-/* Ends a connection (NULL: none), and frees its peer. */
+/* Wants this of the owner. */
+void node_wish(struct node *, const struct wish *);
+/* Ends a connection (NULL: none). */
 void node_hang_up(struct node *, struct peer *);
 /* The server has described the image: makes what depends on the number of its chunks. */
 int node_prepare(struct node *, const struct node_image *, struct err *);
 
 /* --- node_server.c --- */
 
+/* ERR_NOMEM. */
 int node_dial_server(struct node *, struct err *);
 /* Handles a message of the server. */
 int node_hear_server(struct node *, const struct msg *, struct err *);
@@ -169,7 +177,7 @@ void node_forget_arrival(struct node *);
 
 /* --- node_putting.c --- */
 
-/* Opens the target for the image. */
+/* Opens the target for the image, which stays where it is.  ERR_NOMEM. */
 int node_open_target(struct node *, const struct node_image *, struct err *);
 void node_free_putting(struct node *);
 /* Puts the chunks that the target can take now and that are in memory, and asks for the
@@ -199,5 +207,7 @@ void node_ask_for_late(struct node *);
 
 /* Without a free slot the parent's messages have to wait. */
 bool node_must_wait(const struct node *, const struct peer *);
+/* Handles the messages of a peer (NULL: none) that have come. */
+void node_take_messages(struct node *, struct peer *);
 
 #endif /* DOLLY_ENGINE_NODE_IMPL_H */

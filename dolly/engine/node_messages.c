@@ -24,6 +24,14 @@ node_must_wait(const struct node *n, const struct peer *p)
 	       !spread_make_room(n->spread);
 }
 
+/* Has the owner to answer before anything else of this peer is handled? */
+static bool
+is_unanswered(const struct node *n, const struct peer *p)
+{
+	return (p->kind == PEER_SERVER && n->putting.opening) ||
+	       (p->kind == PEER_PARENT && n->putting.proving);
+}
+
 static void
 end_peer(struct node *n, struct peer *p, const struct err *e)
 {
@@ -47,20 +55,25 @@ take_piece(struct node *n, struct peer *p)
 		node_hear_piece(n, bytes, len);
 }
 
-static void
-take_messages(struct node *n, struct peer *p)
+void
+node_take_messages(struct node *n, struct peer *p)
 {
 	struct msg m;
 	struct err e;
 	int rc = 0;
 
+	if (p == NULL)
+		return;
 	take_piece(n, p);
-	while (!node_must_wait(n, p) && (rc = peer_next(p, &m, &e)) == 1) {
+	while (!is_unanswered(n, p) && !node_must_wait(n, p) &&
+	       (rc = peer_next(p, &m, &e)) == 1) {
 		rc = on_message(n, p, &m, &e);
 		if (rc != 0)
 			break;
 		take_piece(n, p);
 	}
+	if (rc >= 0 && is_unanswered(n, p))
+		return; /* node_opened() or node_proved() goes on here */
 	if (rc < 0)
 		end_peer(n, p, &e);
 	node_flush_asks(n);
@@ -75,7 +88,14 @@ node_room(struct node *n, struct peer *p, void **at)
 }
 
 void
-node_bytes(struct node *n, struct peer *p, const void *bytes, size_t len)
+node_failed(struct node *n, const struct err *e)
+{
+	node_fail(n, e);
+	node_hang_up(n, n->server.peer);
+}
+
+void
+node_input(struct node *n, struct peer *p, const void *bytes, size_t len)
 {
 	uint32_t direct = peer_direct(p, len);
 	struct err e;
@@ -85,14 +105,14 @@ node_bytes(struct node *n, struct peer *p, const void *bytes, size_t len)
 	if (peer_put(p, (const uint8_t *)bytes + direct, len - direct, &e) != 0)
 		end_peer(n, p, &e);
 	else
-		take_messages(n, p);
+		node_take_messages(n, p);
 }
 
 void
 node_resume(struct node *n)
 {
 	if (n->parent.peer != NULL && !node_must_wait(n, n->parent.peer))
-		take_messages(n, n->parent.peer);
+		node_take_messages(n, n->parent.peer);
 }
 
 void

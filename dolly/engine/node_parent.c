@@ -45,7 +45,7 @@ node_dial_parent(struct node *n, struct err *e)
 	struct node_parent *up = &n->parent;
 	struct msg hello = { .type = MSG_HELLO, .id = n->server.id };
 	const struct msg *m = &up->to_dial;
-	struct err why;
+	struct wish dial = { .kind = WISH_DIAL, .port = m->port };
 
 	if (m->type != MSG_PARENT ||
 	    dials_when(&up->dials, m->address, m->port, n->now_us) > n->now_us)
@@ -63,8 +63,9 @@ node_dial_parent(struct node *n, struct err *e)
 	memcpy(hello.key, m->key, sizeof hello.key);
 	peer_say(up->peer, &hello);
 	node_flush_asks(n);
-	if (n->cfg.ops->dial(n->cfg.arg, up->peer, m->address, m->port, &why) != 0)
-		node_parent_lost(n, why.text);
+	dial.peer = up->peer;
+	memcpy(dial.address, m->address, sizeof dial.address);
+	node_wish(n, &dial);
 	return 0;
 }
 

@@ -13,16 +13,33 @@ node_open_target(struct node *n, const struct node_image *image, struct err *e)
 
 	if (!chunkmap_make(&t->lacks, image->chunks))
 		return err_nomem(e, "the list of chunks");
-	if (n->cfg.ops->begin(n->cfg.arg, image, &t->target, e) != 0)
-		return -1;
-	memset(t->early, 0xff, sizeof t->early); /* SPREAD_NONE */
 	for (uint32_t c = 0; c < image->chunks; c++)
-		if (!n->cfg.ops->has(n->cfg.arg, c))
-			chunkmap_add(&t->lacks, c);
-	t->have = image->chunks - t->lacks.count;
+		chunkmap_add(&t->lacks, c);
+	memset(t->early, 0xff, sizeof t->early); /* SPREAD_NONE */
+	t->opening = true;
+	node_wish(n, &(struct wish){ .kind = WISH_OPEN, .image = image });
+	return 0;
+}
+
+void
+node_has(struct node *n, uint32_t chunk)
+{
+	struct node_putting *t = &n->putting;
+
+	chunkmap_take(&t->lacks, chunk);
+}
+
+void
+node_opened(struct node *n, const struct node_target *target)
+{
+	struct node_putting *t = &n->putting;
+
+	t->target = *target;
+	t->opening = false;
+	t->have = n->server.image.chunks - t->lacks.count;
 	node_ask_own(n);
 	node_check_whole(n);
-	return 0;
+	node_take_messages(n, n->server.peer);
 }
 
 void
@@ -65,7 +82,19 @@ node_check_whole(struct node *n)
 	if (t->lacks.count > 0 || t->now > 0 || t->finishing || n->failure.kind != ERR_NONE)
 		return;
 	t->finishing = true;
-	n->cfg.ops->finish(n->cfg.arg);
+	node_wish(n, &(struct wish){ .kind = WISH_FINISH });
+}
+
+/* Wants something of the owner that is done with a chunk. */
+static void
+wish_for(struct node *n, enum wish_kind kind, uint32_t slot, uint32_t chunk)
+{
+	node_wish(n,
+	    &(struct wish){ .kind = kind,
+		.slot = slot,
+		.chunk = chunk,
+		.bytes = spread_bytes(n->spread, slot),
+		.length = spread_length(n->spread, slot) });
 }
 
 static void
@@ -76,8 +105,7 @@ put(struct node *n, uint32_t slot, uint32_t chunk)
 	chunkmap_take(&t->lacks, chunk);
 	spread_hold(n->spread, slot);
 	t->now++;
-	n->cfg.ops->put(n->cfg.arg, slot, chunk, spread_bytes(n->spread, slot),
-	    spread_length(n->spread, slot));
+	wish_for(n, WISH_PUT, slot, chunk);
 }
 
 /* Keeps a chunk until it is its turn, and puts all chunks whose turn has come. */
@@ -157,23 +185,41 @@ put_again(struct node *n, uint32_t slot, uint32_t chunk, const struct err *why)
 static void
 prove(struct node *n, uint32_t slot, uint32_t chunk)
 {
-	if (n->cfg.ops->proves(n->cfg.arg, chunk, spread_bytes(n->spread, slot),
-		spread_length(n->spread, slot)))
-		return;
-	note_damage(n, n->arrival.from[slot]);
-	spread_forget(n->spread, slot);
-	node_ask_later(n, chunk);
+	struct node_putting *t = &n->putting;
+
+	t->proving = true;
+	spread_hold(n->spread, slot);
+	wish_for(n, WISH_PROVE, slot, chunk);
+}
+
+void
+node_proved(struct node *n, uint32_t slot, bool right)
+{
+	struct node_putting *t = &n->putting;
+	uint32_t chunk = spread_chunk(n->spread, slot);
+
+	t->proving = false;
+	spread_let_go(n->spread, slot);
+	if (!right) {
+		note_damage(n, n->arrival.from[slot]);
+		spread_forget(n->spread, slot);
+		node_ask_later(n, chunk);
+	}
+	if (t->more)
+		node_ask_own(n);
+	node_take_messages(n, n->parent.peer);
 }
 
 void
 node_chunk_is_here(struct node *n, uint32_t slot, uint32_t chunk)
 {
-	bool more = n->putting.target.in_order || waits_for_0(n);
+	struct node_putting *t = &n->putting;
 
+	t->more = t->target.in_order || waits_for_0(n);
 	node_has_come(n, chunk);
 	if (!offer(n, chunk))
 		prove(n, slot, chunk);
-	if (more)
+	else if (t->more)
 		node_ask_own(n);
 }
 

@@ -34,7 +34,8 @@ node_dial_server(struct node *n, struct err *e)
 		return err_nomem(e, "a connection");
 	snprintf(m.text, sizeof m.text, "%s", n->cfg.name);
 	peer_say(s->peer, &m);
-	return n->cfg.ops->dial(n->cfg.arg, s->peer, m.address, 0, e);
+	node_wish(n, &(struct wish){ .kind = WISH_DIAL, .peer = s->peer });
+	return 0;
 }
 
 /* A server that was away has welcomed the node again, or another server in its place.  It
@@ -172,8 +173,7 @@ node_seek_server(struct node *n)
 	else if (s->peer == NULL && n->now_us >= s->redial_us) {
 		s->redial_wait_us = dials_longer(s->redial_wait_us);
 		s->redial_us = n->now_us + s->redial_wait_us;
-		if (node_dial_server(n, &e) != 0 && s->peer != NULL)
-			node_hang_up(n, s->peer);
+		(void)node_dial_server(n, &e);
 	}
 }
 

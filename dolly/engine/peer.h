@@ -18,7 +18,7 @@ struct peer {
 	enum peer_kind kind;
 	void *io;  /* for the owner of the socket; the engine does not use it */
 	bool reached; /* set by the owner of the socket: the peer that was dialled is there */
-	bool open; /* false: the engine has closed the peer, and frees it soon */
+	bool open; /* false: the engine has closed the peer, and the owner releases it soon */
 	uint8_t address[4];
 	uint32_t id;                /* of the parent, child or node; 0: the server */
 	struct spread_child *child; /* PEER_CHILD: its queue of chunks; else NULL */

@@ -2,7 +2,11 @@
  * server_impl.h.  Called by the thread of dolly/net, and by the simulator. */
 #include "dolly/engine/server_impl.h"
 
+#include <stdio.h>
+
 enum {
+	ACT_US = 100000, /* a node speaks ten times a second, so the server looks as often */
+
 	/* A node is set aside when it has been silent for a part of the deadline.  It speaks ten
 	 * times a second, so that a second without a word is more than a late message. */
 	ASIDE_PART = 5,
@@ -12,10 +16,27 @@ enum {
 };
 
 void
+server_wish(struct dolly_server *s, const struct wish *w)
+{
+	struct err e;
+
+	if (wishes_add(&s->wishes, w, &e) != 0)
+		s->failure = e;
+}
+
+bool
+dolly_server_take_wish(struct dolly_server *s, struct wish *w)
+{
+	return wishes_take(&s->wishes, w);
+}
+
+void
 server_tell(struct dolly_server *s, const struct member *m, const char *what)
 {
-	if (s->cfg.ops->event != NULL)
-		s->cfg.ops->event(s->cfg.arg, m, what);
+	struct wish w = { .kind = WISH_TELL, .id = m->id };
+
+	snprintf(w.text, sizeof w.text, "%s", what);
+	server_wish(s, &w);
 }
 
 void
@@ -27,10 +48,9 @@ server_hang_up(struct dolly_server *s, struct peer *p)
 		spread_leave(s->spread, p->child);
 	p->child = NULL;
 	p->open = false;
-	s->cfg.ops->close(s->cfg.arg, p);
 	if (m != NULL)
 		m->peer = NULL;
-	peer_free(p);
+	server_wish(s, &(struct wish){ .kind = WISH_CLOSE, .peer = p });
 }
 
 int
@@ -44,8 +64,7 @@ dolly_server_new(struct dolly_server **out, const struct dolly_server_config *cf
 	s->cfg = *cfg;
 	s->roster.arity = cfg->arity;
 	s->roster.rack = cfg->rack;
-	s->now_us = s->made_us = s->busy_us = now_us;
-	cfg->ops->random(cfg->arg, s->key, sizeof s->key);
+	s->now_us = s->made_us = s->busy_us = s->act_us = now_us;
 	if (spread_new(&s->spread, &cfg->spread, e) != 0) {
 		free(s);
 		return -1;
@@ -64,6 +83,7 @@ dolly_server_free(struct dolly_server *s)
 	for (struct spread_child *c = spread_children(s->spread); c != NULL;
 	     c = c->next)
 		peer_free(c->owner);
+	wishes_free(&s->wishes);
 	roster_free(&s->roster);
 	spread_free(s->spread);
 	free(s);
@@ -154,10 +174,17 @@ measure(struct dolly_server *s)
 	}
 }
 
+uint64_t
+dolly_server_deadline(const struct dolly_server *s)
+{
+	return s->act_us;
+}
+
 void
-dolly_server_tick(struct dolly_server *s, uint64_t now_us)
+dolly_server_act(struct dolly_server *s, uint64_t now_us)
 {
 	s->now_us = now_us;
+	s->act_us = now_us + ACT_US;
 	s->busy = false;
 	for (size_t i = 0; i < s->roster.n; i++)
 		look_at(s, s->roster.members[i]);

@@ -1,29 +1,18 @@
 /* server.h: the engine of the server.  Nodes join the server; it gives each a parent, sends
  * chunks of the image to the nodes that are its own children, and cuts out nodes that die,
- * hang or fall behind.  The engine has no sockets, clock or file: their owner calls the
- * engine, and the engine calls the owner through struct dolly_server_ops, all in one
- * thread. */
+ * hang or fall behind.  The engine has no sockets, clock or file.  Their owner calls it,
+ * all in one thread:
+ *
+ *	dolly_server_input()		bytes have come over a connection
+ *	dolly_server_output()		the bytes to send next
+ *	dolly_server_deadline()		when to call dolly_server_act()
+ *	dolly_server_take_wish()	after each other call: what the engine wants of its owner
+ */
 #ifndef DOLLY_ENGINE_SERVER_H
 #define DOLLY_ENGINE_SERVER_H
 
 #include "dolly/engine/roster.h"
-
-struct dolly_server_ops {
-	/* Begins to read a chunk into `to`, which has room for spread.chunk_bytes.  The
-	 * owner calls dolly_server_read() when the chunk is there. */
-	void (*read)(void *arg, uint32_t slot, uint32_t chunk, void *to);
-	/* Makes one attempt to send the peer's waiting bytes, and forgets the peer.  The
-	 * engine frees it afterwards. */
-	void (*close)(void *arg, struct peer *);
-	/* Fills n bytes that nobody can guess. */
-	void (*random)(void *arg, void *to, size_t n);
-	/* The position of a node with this address, and NULL; or why the node is not served.
-	 * When the callback is NULL, all nodes are served, in the order in which they join,
-	 * as nodes of one rack. */
-	const char *(*spot)(void *arg, const uint8_t address[4], struct roster_spot *);
-	/* Tells in words what has happened to a node.  The callback may be NULL. */
-	void (*event)(void *arg, const struct member *, const char *what);
-};
+#include "dolly/engine/wishes.h"
 
 struct dolly_server_config {
 	struct spread_config spread;
@@ -38,8 +27,14 @@ struct dolly_server_config {
 	                         nothing */
 	uint64_t slow;        /* bytes a second that a child must take at least; 0: any rate */
 	uint64_t linger_us;   /* the server ends when no node was busy for this time */
-	const struct dolly_server_ops *ops;
-	void *arg;
+	uint8_t key[MSG_KEY_BYTES]; /* random; of the server, as a parent */
+};
+
+/* Who has joined, as the owner says. */
+struct dolly_server_guest {
+	const char *refused; /* why it is not served; NULL: it is */
+	struct roster_spot spot;
+	uint8_t key[MSG_KEY_BYTES]; /* random; of the node, as a parent */
 };
 
 struct dolly_server;
@@ -47,26 +42,33 @@ struct dolly_server;
 /* Makes a server without nodes, which dolly_server_free() releases.  ERR_NOMEM. */
 int dolly_server_new(struct dolly_server **, const struct dolly_server_config *,
     uint64_t now_us, struct err *);
-/* Releases the server and its peers, without a call of close().  NULL is allowed. */
+/* Releases the server and its peers.  NULL is allowed. */
 void dolly_server_free(struct dolly_server *);
+
+/* Takes the next thing that the engine wants of its owner (wishes.h: those of a server), who
+ * does it at once.  False: there is none. */
+bool dolly_server_take_wish(struct dolly_server *, struct wish *);
 
 /* A connection from this IPv4 address was accepted: returns its peer, which is the
  * engine's.  NULL: no memory. */
 struct peer *dolly_server_accept(struct dolly_server *, const uint8_t address[4]);
-/* These six do what the functions node_room(), node_bytes(), node_reads(), node_closed(),
+/* These six do what the functions node_room(), node_input(), node_reads(), node_closed(),
  * node_output() and node_sent() do for a node (node.h). */
 size_t dolly_server_room(struct dolly_server *, struct peer *, void **at);
-void dolly_server_bytes(struct dolly_server *, struct peer *, const void *, size_t);
+void dolly_server_input(struct dolly_server *, struct peer *, const void *, size_t);
 bool dolly_server_reads(const struct dolly_server *, const struct peer *);
 void dolly_server_closed(struct dolly_server *, struct peer *, const char *why);
 size_t dolly_server_output(struct dolly_server *, struct peer *, const void **at);
 void dolly_server_sent(struct dolly_server *, struct peer *, size_t n);
-/* The answer to dolly_server_ops.read(): the chunk is in its slot, and `length` bytes of it
+/* The answer to WISH_ADMIT. */
+void dolly_server_admit(struct dolly_server *, const struct dolly_server_guest *);
+/* The answer to WISH_READ: the chunk is in its slot, and `length` bytes of it
  * are sent.  With an error instead the chunk could not be read, and the server ends. */
 void dolly_server_read(
     struct dolly_server *, uint32_t slot, uint32_t length, const struct err *);
-/* Tells the time.  The owner calls it several times in each deadline. */
-void dolly_server_tick(struct dolly_server *, uint64_t now_us);
+/* The time at which dolly_server_act() is to be called, and the time that it is then. */
+uint64_t dolly_server_deadline(const struct dolly_server *);
+void dolly_server_act(struct dolly_server *, uint64_t now_us);
 /* Reads more chunks when slots have become free.  The owner calls it after
  * dolly_server_sent(). */
 void dolly_server_resume(struct dolly_server *);

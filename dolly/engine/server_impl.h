@@ -21,26 +21,37 @@ struct server_suspects {
 	unsigned n; /* that there have been */
 };
 
+/* server_messages.c */
+struct server_joining {
+	struct peer *peer; /* over which a node has joined of which the owner says who it is */
+	uint16_t port, version;
+	char name[MSG_TEXT_MAX + 1];
+};
+
 /* server.c */
 struct dolly_server {
 	struct dolly_server_config cfg;
 	struct roster roster;
 	struct spread *spread;
-	uint8_t key[MSG_KEY_BYTES];
+	struct wishes wishes;
 	uint64_t now_us, made_us, busy_us; /* busy_us: when a node last waited or took chunks */
+	uint64_t act_us;                   /* when the server acts again */
 	bool busy;                         /* a node waits or takes chunks now */
 	uint64_t sent;                     /* bytes, to all peers */
 	struct err failure;
 	struct server_reading reading;
 	struct server_beginning beginning;
 	struct server_suspects suspects;
+	struct server_joining joining;
 };
 
 /* --- server.c --- */
 
+/* Wants this of the owner. */
+void server_wish(struct dolly_server *, const struct wish *);
 /* Tells the owner what has happened to a node. */
 void server_tell(struct dolly_server *, const struct member *, const char *what);
-/* Ends a connection, and frees its peer. */
+/* Ends a connection. */
 void server_hang_up(struct dolly_server *, struct peer *);
 /* The server has failed, and ends. */
 void server_fail(struct dolly_server *, const struct err *);

@@ -11,6 +11,8 @@ enum {
 	RETRY_US = 300000,   /* after LOST, until the node is told its parent again */
 };
 
+static void take_messages(struct dolly_server *, struct peer *);
+
 static void
 refuse(struct dolly_server *s, struct peer *p, const char *why)
 {
@@ -38,40 +40,63 @@ welcome(struct dolly_server *s, struct member *m)
 	peer_say(m->peer, &w);
 }
 
-/* Handles JOIN.  1: the peer is gone. */
+/* Handles JOIN.  1: the peer is gone, or the owner says first whether it is served. */
 static int
-on_join(struct dolly_server *s, struct peer *p, const struct msg *j)
+on_join(struct dolly_server *s, struct peer *p, const struct msg *m)
 {
-	struct roster_guest guest = { .port = j->port,
-		.spot = { s->roster.joined, ROSTER_NO_RACK, ROSTER_NOT_LISTED } };
+	struct server_joining *j = &s->joining;
 	struct err e;
 
-	if (j->version_lo > MSG_VERSION || j->version_hi < MSG_VERSION_OLDEST) {
+	if (m->version_lo > MSG_VERSION || m->version_hi < MSG_VERSION_OLDEST) {
 		(void)err_set(&e, ERR_UNSUPPORTED,
 		    "this server speaks versions %d to %d of the protocol",
 		    MSG_VERSION_OLDEST, MSG_VERSION);
 		refuse(s, p, e.text);
 		return 1;
 	}
-	const char *why = s->cfg.ops->spot != NULL
-	    ? s->cfg.ops->spot(s->cfg.arg, p->address, &guest.spot)
-	    : NULL;
-	if (why != NULL) {
-		refuse(s, p, why);
-		return 1;
-	}
-	memcpy(guest.address, p->address, sizeof guest.address);
-	struct member *m = roster_add(&s->roster, &guest, &e);
-	if (m == NULL) {
-		refuse(s, p, e.text);
-		return 1;
-	}
-	m->version = j->version_hi < MSG_VERSION ? j->version_hi : MSG_VERSION;
+	j->peer = p;
+	j->port = m->port;
+	j->version = m->version_hi < MSG_VERSION ? m->version_hi : MSG_VERSION;
+	memcpy(j->name, m->text, sizeof j->name);
+	server_wish(s, &(struct wish){ .kind = WISH_ADMIT, .peer = p });
+	return 1;
+}
+
+/* The node gets its entry.  NULL with the error: there is none. */
+static struct member *
+enter(struct dolly_server *s, const struct dolly_server_guest *g, struct err *e)
+{
+	const struct server_joining *j = &s->joining;
+	struct roster_guest guest = { .port = j->port, .spot = g->spot };
+
+	memcpy(guest.address, j->peer->address, sizeof guest.address);
+	struct member *m = roster_add(&s->roster, &guest, e);
+	if (m == NULL)
+		return NULL;
+	m->version = j->version;
 	m->heard_us = s->now_us;
 	server_note_busy(s);
-	m->peer = p;
-	memcpy(m->name, j->text, sizeof m->name);
-	s->cfg.ops->random(s->cfg.arg, m->key, sizeof m->key);
+	m->peer = j->peer;
+	memcpy(m->name, j->name, sizeof m->name);
+	memcpy(m->key, g->key, sizeof m->key);
+	return m;
+}
+
+void
+dolly_server_admit(struct dolly_server *s, const struct dolly_server_guest *g)
+{
+	struct peer *p = s->joining.peer;
+	struct err e;
+
+	if (g->refused != NULL) {
+		refuse(s, p, g->refused);
+		return;
+	}
+	struct member *m = enter(s, g, &e);
+	if (m == NULL) {
+		refuse(s, p, e.text);
+		return;
+	}
 	p->kind = PEER_NODE;
 	p->id = m->id;
 	welcome(s, m);
@@ -80,7 +105,8 @@ on_join(struct dolly_server *s, struct peer *p, const struct msg *j)
 	else
 		server_be_leaf(s, m);
 	server_check_begin(s);
-	return m->peer == NULL;
+	if (m->peer != NULL)
+		take_messages(s, p);
 }
 
 static int
@@ -89,7 +115,7 @@ on_hello(struct dolly_server *s, struct peer *p, const struct msg *h)
 	const struct member *m = roster_find(&s->roster, h->id);
 
 	if (m == NULL || m->state != MEMBER_TAKES || m->parent != NULL ||
-	    memcmp(h->key, s->key, sizeof s->key) != 0) {
+	    memcmp(h->key, s->cfg.key, sizeof h->key) != 0) {
 		server_hang_up(s, p);
 		return 1;
 	}
@@ -194,7 +220,7 @@ on_node(struct dolly_server *s, struct peer *p, const struct msg *m)
 	}
 }
 
-/* Handles any message.  1: the peer is gone. */
+/* Handles any message.  1: no other one is handled now: on_join(), or the peer is gone. */
 static int
 on_message(struct dolly_server *s, struct peer *p, const struct msg *m)
 {
@@ -210,19 +236,30 @@ on_message(struct dolly_server *s, struct peer *p, const struct msg *m)
 	return 1;
 }
 
-void
-dolly_server_bytes(struct dolly_server *s, struct peer *p, const void *bytes, size_t n)
+/* Handles the messages of a peer that have come. */
+static void
+take_messages(struct dolly_server *s, struct peer *p)
 {
 	struct msg m;
 	struct err e;
-	int rc = peer_put(p, bytes, n, &e);
+	int rc;
 
-	if (rc == 0)
-		while ((rc = peer_next(p, &m, &e)) == 1)
-			if (on_message(s, p, &m) != 0)
-				return;
+	while ((rc = peer_next(p, &m, &e)) == 1)
+		if (on_message(s, p, &m) != 0)
+			return;
 	if (rc < 0)
 		dolly_server_closed(s, p, e.text);
+}
+
+void
+dolly_server_input(struct dolly_server *s, struct peer *p, const void *bytes, size_t n)
+{
+	struct err e;
+
+	if (peer_put(p, bytes, n, &e) != 0)
+		dolly_server_closed(s, p, e.text);
+	else
+		take_messages(s, p);
 }
 
 void

@@ -33,7 +33,7 @@ server_say_parent(struct dolly_server *s, struct member *m)
 	if (m->leaf)
 		say_leaf(s, m);
 	if (m->parent == NULL) {
-		memcpy(p.key, s->key, sizeof p.key);
+		memcpy(p.key, s->cfg.key, sizeof p.key);
 	} else {
 		p.id = m->parent->id;
 		p.port = m->parent->port;

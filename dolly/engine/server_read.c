@@ -28,7 +28,11 @@ server_read_more(struct dolly_server *s)
 		uint32_t slot = spread_begin(s->spread, c, s->cfg.spread.chunk_bytes);
 		r->cursor = c > 0 ? c + 1 : r->cursor;
 		r->now++;
-		s->cfg.ops->read(s->cfg.arg, slot, c, spread_bytes(s->spread, slot));
+		server_wish(s,
+		    &(struct wish){ .kind = WISH_READ,
+			.slot = slot,
+			.chunk = c,
+			.bytes = spread_bytes(s->spread, slot) });
 	}
 }
 

@@ -22,8 +22,7 @@
 
 enum {
 	SLOTS = 16,
-	TICK_US = 100000,
-	STEP_MS = 50,
+	STEP_MS = 50, /* the longest time until the load is cancelled */
 	CHUNK_BYTES = 1 << 20,
 	RELAY_ENDS_US = 10000000, /* a relay's session ends by itself sooner than this */
 };
@@ -44,29 +43,20 @@ struct node_load {
 	struct err relay_failed; /* kind ERR_NONE: it has not */
 	/* By slot: the feeder has the chunk; and wants it once more, when it comes back. */
 	bool fed[SLOTS], again[SLOTS];
-	bool away; /* the server was away at the last tick */
-	uint64_t ticked_us;
+	bool away; /* the server was away when the node has acted last */
 };
 
 /* --- for the engine --- */
 
-static int
-on_dial(
-    void *arg, struct peer *p, const uint8_t address[4], uint16_t port, struct err *e)
-{
-	struct node_load *l = arg;
-
-	if (port == 0 && is_zero(address, 4))
-		return wires_dial(l->wires, p, l->server, l->port, e);
-	return wires_dial(l->wires, p, address, port, e);
-}
-
 static void
-on_close(void *arg, struct peer *p)
+dial(struct node_load *l, const struct wish *w)
 {
-	struct node_load *l = arg;
+	bool server = w->port == 0 && is_zero(w->address, 4);
+	struct err why;
 
-	wires_hang_up(l->wires, p);
+	if (wires_dial(l->wires, w->peer, server ? l->server : w->address,
+		server ? l->port : w->port, &why) != 0)
+		node_closed(l->node, w->peer, why.text);
 }
 
 /* Raw data is written unchanged, to a disk or file. */
@@ -139,27 +129,29 @@ begin_relay(struct node_load *l, const struct node_image *image, struct err *e)
 }
 
 static int
-on_begin(
-    void *arg, const struct node_image *image, struct node_target *t, struct err *e)
+open_target(struct node_load *l, const struct node_image *image, struct err *e)
 {
-	struct node_load *l = arg;
-
 	wires_deadline(l->wires, image->deadline_us);
 	if (check_size(image, e) != 0 || open_feeder(l, image, e) != 0)
 		return -1;
-	const struct sink_info *info = feeder_info(l->feeder);
-	t->in_order = info->in_order;
-	t->chunk0_first = info->chunk0_first;
 	l->bytes = image->bytes;
 	return l->cfg->relay != NULL ? begin_relay(l, image, e) : 0;
 }
 
-static bool
-on_has(void *arg, uint32_t chunk)
+static void
+begin(struct node_load *l, const struct node_image *image)
 {
-	struct node_load *l = arg;
+	struct err e;
 
-	return feeder_has(l->feeder, chunk);
+	if (open_target(l, image, &e) != 0) {
+		node_failed(l->node, &e);
+		return;
+	}
+	const struct sink_info *info = feeder_info(l->feeder);
+	for (uint32_t c = 0; c < image->chunks; c++)
+		if (feeder_has(l->feeder, c))
+			node_has(l->node, c);
+	node_opened(l->node, &(struct node_target){ info->in_order, info->chunk0_first });
 }
 
 /* Puts back the zeros at the end of a chunk of an image, which are not sent.  Returns the
@@ -183,14 +175,12 @@ feed(struct node_load *l, uint32_t slot, const struct feeder_chunk *c)
 }
 
 static void
-on_put(void *arg, uint32_t slot, uint32_t chunk, uint8_t *bytes, uint32_t length)
+put(struct node_load *l, const struct wish *w)
 {
-	struct node_load *l = arg;
-
-	if (l->raw == NULL)
-		length = put_padding_back(bytes, length);
-	feed(l, slot,
-	    &(struct feeder_chunk){ .number = chunk, .length = length, .lent = bytes });
+	feed(l, w->slot,
+	    &(struct feeder_chunk){ .number = w->chunk,
+		.length = l->raw == NULL ? put_padding_back(w->bytes, w->length) : w->length,
+		.lent = w->bytes });
 }
 
 /* A relay that fails is given up; this node and the nodes behind it go on. */
@@ -215,16 +205,15 @@ relay_slot(struct node_load *l, uint32_t slot)
 }
 
 static bool
-on_proves(void *arg, uint32_t chunk, uint8_t *bytes, uint32_t length)
+is_right(const struct node_load *l, const struct wish *w)
 {
-	struct node_load *l = arg;
-	struct sink_chunk c = { .number = chunk, .length = length, .bytes = bytes };
+	struct sink_chunk c = { .number = w->chunk, .bytes = w->bytes };
 	struct proved *p;
 	struct err e;
 
 	if (l->raw != NULL)
-		return raw_is_right(chunk, bytes, length);
-	c.length = put_padding_back(bytes, length);
+		return raw_is_right(w->chunk, w->bytes, w->length);
+	c.length = put_padding_back(w->bytes, w->length);
 	if (prove_read(&c, 1, true, &p, &e) != 0)
 		return true; /* no memory: it is passed on as one that has no digest */
 	if (p == NULL)
@@ -233,57 +222,94 @@ on_proves(void *arg, uint32_t chunk, uint8_t *bytes, uint32_t length)
 	return true;
 }
 
+/* Does what the engine wants.  To be called after each call of the engine. */
 static void
-on_finish(void *arg)
+grant(struct node_load *l)
+{
+	struct wish w;
+
+	while (node_take_wish(l->node, &w))
+		switch (w.kind) {
+		case WISH_DIAL:
+			dial(l, &w);
+			break;
+		case WISH_CLOSE:
+			wires_hang_up(l->wires, w.peer);
+			peer_free(w.peer);
+			break;
+		case WISH_OPEN:
+			begin(l, w.image);
+			break;
+		case WISH_PUT:
+			put(l, &w);
+			break;
+		case WISH_PROVE:
+			node_proved(l->node, w.slot, is_right(l, &w));
+			break;
+		case WISH_FINISH:
+			feeder_end(l->feeder);
+			break;
+		default: /* a server's */
+			break;
+		}
+}
+
+static struct peer *
+e_accept(void *arg, const uint8_t address[4])
 {
 	struct node_load *l = arg;
 
-	feeder_end(l->feeder);
-}
-
-static const struct node_ops ops = { on_dial, on_close, on_begin, on_has, on_put,
-	on_proves, on_finish };
-
-static struct peer *
-e_accept(void *engine, const uint8_t address[4])
-{
-	return node_accept(engine, address);
+	return node_accept(l->node, address);
 }
 
 static size_t
-e_room(void *engine, struct peer *p, void **at)
+e_room(void *arg, struct peer *p, void **at)
 {
-	return node_room(engine, p, at);
+	struct node_load *l = arg;
+
+	return node_room(l->node, p, at);
 }
 
 static void
-e_bytes(void *engine, struct peer *p, const void *bytes, size_t n)
+e_bytes(void *arg, struct peer *p, const void *bytes, size_t n)
 {
-	node_bytes(engine, p, bytes, n);
+	struct node_load *l = arg;
+
+	node_input(l->node, p, bytes, n);
+	grant(l);
 }
 
 static bool
-e_reads(void *engine, const struct peer *p)
+e_reads(void *arg, const struct peer *p)
 {
-	return node_reads(engine, p);
+	struct node_load *l = arg;
+
+	return node_reads(l->node, p);
 }
 
 static void
-e_closed(void *engine, struct peer *p, const char *why)
+e_closed(void *arg, struct peer *p, const char *why)
 {
-	node_closed(engine, p, why);
+	struct node_load *l = arg;
+
+	node_closed(l->node, p, why);
+	grant(l);
 }
 
 static size_t
-e_output(void *engine, struct peer *p, const void **at)
+e_output(void *arg, struct peer *p, const void **at)
 {
-	return node_output(engine, p, at);
+	struct node_load *l = arg;
+
+	return node_output(l->node, p, at);
 }
 
 static void
-e_sent(void *engine, struct peer *p, size_t n)
+e_sent(void *arg, struct peer *p, size_t n)
 {
-	node_sent(engine, p, n);
+	struct node_load *l = arg;
+
+	node_sent(l->node, p, n);
 }
 
 static const struct wires_engine engine = { e_accept, e_room, e_bytes, e_reads, e_closed,
@@ -359,8 +385,10 @@ take_events(struct node_load *l)
 	struct event ev;
 
 	while (mailbox_take(l->box, &ev))
-		if (l->feeder != NULL)
+		if (l->feeder != NULL) {
 			on_event(l, &ev);
+			grant(l);
+		}
 }
 
 static void
@@ -380,12 +408,12 @@ watch_server(struct node_load *l)
 }
 
 static void
-tick(struct node_load *l)
+act(struct node_load *l)
 {
 	struct node_stats s;
 
-	l->ticked_us = clock_us();
-	node_tick(l->node, l->ticked_us);
+	node_act(l->node, clock_us());
+	grant(l);
 	node_stats(l->node, &s);
 	l->cfg->progress(l->cfg->arg, (uint64_t)s.have * CHUNK_BYTES, l->bytes);
 	watch_server(l);
@@ -400,8 +428,9 @@ run(struct node_load *l, struct err *e)
 		wires_step(l->wires, mailbox_fd(l->box), STEP_MS);
 		take_events(l);
 		node_resume(l->node);
-		if (clock_us() - l->ticked_us >= TICK_US)
-			tick(l);
+		grant(l);
+		if (clock_us() >= node_deadline(l->node))
+			act(l);
 		if (cancel_check(e) != 0)
 			return -1;
 	}
@@ -474,9 +503,7 @@ start(struct node_load *l, struct err *e)
 		.patience_us = l->cfg->patience_us,
 		.spread = { .slots = SLOTS,
 		    .chunk_bytes = RAW_SENT_MAX,
-		    .piece_bytes = MSG_PIECE_MAX },
-		.ops = &ops,
-		.arg = l };
+		    .piece_bytes = MSG_PIECE_MAX } };
 
 	if (meant_resolve_port(l->cfg->server, l->cfg->port, l->server, &l->port, e) !=
 	        0 ||
@@ -489,7 +516,8 @@ start(struct node_load *l, struct err *e)
 	c.port = wires_port(l->wires);
 	if (node_new(&l->node, &c, clock_us(), e) != 0)
 		return -1;
-	wires_serve(l->wires, l->node);
+	wires_serve(l->wires, l);
+	grant(l);
 	return 0;
 }
 

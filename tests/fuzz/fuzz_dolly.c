@@ -36,86 +36,73 @@ try_message(const uint8_t *data, size_t bytes)
 	buf_free(&again);
 }
 
-static int
-on_dial(
-    void *arg, struct peer *p, const uint8_t address[4], uint16_t port, struct err *e)
+/* The owner looks at all bytes that it is given. */
+static uint8_t
+sum(const struct wish *w)
 {
-	(void)arg;
-	(void)address;
-	(void)port;
-	if (p->kind == PEER_SERVER) {
-		to_server = p;
-		return 0;
-	}
-	return err_set(e, ERR_IO, "nobody is there");
-}
+	uint8_t x = 0;
 
-static void
-on_close(void *arg, struct peer *p)
-{
-	(void)arg;
-	gone = gone || p == watched;
-}
-
-static int
-on_begin(void *arg, const struct node_image *i, struct node_target *t, struct err *e)
-{
-	(void)arg;
-	t->in_order = i->bytes % 2 != 0;
-	return i->chunks <= CHUNKS ? 0 : err_set(e, ERR_IO, "too large");
-}
-
-static bool
-on_has(void *arg, uint32_t chunk)
-{
-	(void)arg;
-	return chunk == 1;
-}
-
-static void
-on_put(void *arg, uint32_t slot, uint32_t chunk, uint8_t *bytes, uint32_t length)
-{
-	(void)arg;
-	(void)slot;
-	(void)chunk;
-	(void)bytes;
-	if (length > CHUNK)
+	if (w->length > CHUNK)
 		abort();
-}
-
-static bool
-on_proves(void *arg, uint32_t chunk, uint8_t *bytes, uint32_t length)
-{
-	on_put(arg, 0, chunk, bytes, length);
-	return chunk % 2 == 0;
+	for (uint32_t i = 0; i < w->length; i++)
+		x ^= w->bytes[i];
+	return x;
 }
 
 static void
-on_finish(void *arg)
+hang_up(struct peer *p)
 {
-	(void)arg;
+	gone = gone || p == watched;
+	peer_free(p);
 }
 
 static void
-on_read(void *arg, uint32_t slot, uint32_t chunk, void *to)
+begin(struct node *n, const struct node_image *i)
 {
-	(void)arg;
-	(void)slot;
-	(void)chunk;
-	memset(to, 0, CHUNK);
+	const struct err large = { .kind = ERR_IO, .text = "too large" };
+
+	if (i->chunks > CHUNKS) {
+		node_failed(n, &large);
+		return;
+	}
+	node_has(n, 1);
+	node_opened(n, &(struct node_target){ .in_order = i->bytes % 2 != 0 });
 }
 
 static void
-on_random(void *arg, void *to, size_t n)
+grant_node(struct node *n)
 {
-	(void)arg;
-	memset(to, 0, n); /* so that keys can be guessed */
+	struct wish w;
+
+	while (node_take_wish(n, &w))
+		if (w.kind == WISH_DIAL && w.peer->kind == PEER_SERVER)
+			to_server = w.peer;
+		else if (w.kind == WISH_DIAL)
+			node_closed(n, w.peer, "nobody is there");
+		else if (w.kind == WISH_CLOSE)
+			hang_up(w.peer);
+		else if (w.kind == WISH_OPEN)
+			begin(n, w.image);
+		else if (w.kind == WISH_PROVE)
+			node_proved(n, w.slot, sum(&w) % 2 == 0);
+		else if (w.kind == WISH_PUT)
+			(void)sum(&w);
 }
 
-static const struct node_ops node_ops = { on_dial, on_close, on_begin, on_has, on_put,
-	on_proves, on_finish };
-static const struct dolly_server_ops dolly_server_ops = { on_read, on_close, on_random,
-	NULL, NULL };
+static void
+grant_server(struct dolly_server *s)
+{
+	struct wish w;
+
+	while (dolly_server_take_wish(s, &w))
+		if (w.kind == WISH_CLOSE)
+			hang_up(w.peer);
+		else if (w.kind == WISH_ADMIT) /* with a key that can be guessed */
+			dolly_server_admit(s, &(struct dolly_server_guest){ 0 });
+		else if (w.kind == WISH_READ)
+			memset(w.bytes, 0, CHUNK);
+}
+
 static const uint8_t somewhere[4] = { 10, 9, 0, 1 };
 
 /* In pieces, so that messages come in two halves, too. */
@@ -124,24 +111,27 @@ try_node(const uint8_t *data, size_t bytes)
 {
 	const struct node_config c = { .name = "n",
 		.port = 1,
-		.spread = { 2, CHUNK, 64, 0 },
-		.ops = &node_ops };
+		.spread = { 2, CHUNK, 64, 0 } };
 	struct node *n;
 	struct err e;
 
 	if (bytes > 1 << 16 || node_new(&n, &c, 0, &e) != 0)
 		return;
+	grant_node(n);
 	watched = to_server;
 	gone = false;
 	for (size_t at = 0, part; at < bytes && !gone; at += part) {
 		part = bytes - at < 100 ? bytes - at : 100;
-		node_bytes(n, to_server, data + at, part);
+		node_input(n, to_server, data + at, part);
+		grant_node(n);
 	}
-	node_tick(n, 1000000);
+	node_act(n, 1000000);
+	grant_node(n);
 	struct peer *child = node_accept(n, somewhere);
 	watched = child;
 	gone = false;
-	node_bytes(n, child, data, bytes);
+	node_input(n, child, data, bytes);
+	grant_node(n);
 	if (!gone && child->kind != PEER_CHILD)
 		peer_free(child);
 	else if (!gone)
@@ -159,7 +149,6 @@ try_server(const uint8_t *data, size_t bytes)
 		.rack = ROSTER_NO_RACK,
 		.nodes = 1,
 		.deadline_us = 4000000,
-		.ops = &dolly_server_ops,
 	};
 	struct dolly_server *s;
 	struct err e;
@@ -170,13 +159,16 @@ try_server(const uint8_t *data, size_t bytes)
 		struct peer *p = dolly_server_accept(s, somewhere);
 		watched = p;
 		gone = false;
-		dolly_server_bytes(s, p, data, bytes);
+		dolly_server_input(s, p, data, bytes);
+		grant_server(s);
 		if (!gone && p->kind == PEER_NEW)
 			peer_free(p);
 	}
-	dolly_server_tick(s, 100);
-	dolly_server_tick(s, 2000000); /* who is silent is set aside, */
-	dolly_server_tick(s, 9000000); /* and cut out */
+	/* Who is silent is set aside, and cut out. */
+	for (uint64_t now_us = 100; now_us < 10000000; now_us += 1000000) {
+		dolly_server_act(s, now_us);
+		grant_server(s);
+	}
 	dolly_server_free(s);
 }
 

@@ -20,7 +20,7 @@ enum {
 	DELAY_US = 100,
 	US_A_KB = 1250, /* of a link */
 	US_A_KB_SLOW = 10 * US_A_KB,
-	TICK_US = 100000,
+	ACT_US = 100000, /* an engine acts so often */
 	NO_ANSWER_US = 5000000, /* until who connects to a walled host gives up */
 	DEADLINE_US = 3000000,
 	FAIL_MOST = 100000000,
@@ -43,7 +43,7 @@ enum foe {
 	FOES,
 };
 
-enum kind { TICK, CONNECT, PACKET_IN, CLOSED, PUT, READ, FINISH, GO_ON, DIE, COME };
+enum kind { ACT, CONNECT, PACKET_IN, CLOSED, PUT, READ, FINISH, GO_ON, DIE, COME };
 
 struct conn;
 struct end;
@@ -145,6 +145,8 @@ is_gone(const struct host *h)
 {
 	return h->dead || h->hung;
 }
+
+static void grant(struct host *);
 
 static struct packet *
 packet_new(void)
@@ -257,9 +259,10 @@ take_unread(struct conn *c, int side)
 		c->under_way[!side] -= k->n;
 		h->unread--;
 		if (h->id == 0)
-			dolly_server_bytes(w.server, p, k->bytes, k->n);
+			dolly_server_input(w.server, p, k->bytes, k->n);
 		else if (heard(h, p, k) > 0)
-			node_bytes(h->node, p, k->bytes, heard(h, p, k));
+			node_input(h->node, p, k->bytes, heard(h, p, k));
+		grant(h);
 		free(k);
 		pump(c, !side);
 		go_on_soon(c->host[!side]);
@@ -274,6 +277,7 @@ go_on(struct host *h)
 		dolly_server_resume(w.server);
 	else
 		node_resume(h->node);
+	grant(h);
 	for (struct end *x = h->ends, *next; x != NULL; x = next) {
 		next = x->next;
 		take_unread(x->conn, x->side);
@@ -305,15 +309,12 @@ connect_to(struct host *from, struct peer *p, struct host *to)
 	return c;
 }
 
-static int
-on_dial(
-    void *arg, struct peer *p, const uint8_t address[4], uint16_t port, struct err *e)
+static void
+dial(struct host *h, const struct wish *wish)
 {
-	uint32_t id = id_of(address);
-	struct conn *c = connect_to(arg, p, &w.hosts[id]);
+	uint32_t id = id_of(wish->address);
+	struct conn *c = connect_to(h, wish->peer, &w.hosts[id]);
 
-	(void)port;
-	(void)e;
 	w.dialled_strangers += id > w.nodes;
 	if (w.hosts[id].walled)
 		push((struct event){
@@ -322,18 +323,17 @@ on_dial(
 		push((struct event){ .turn.time = w.now_us + DELAY_US,
 		    .kind = w.hosts[id].dead ? CLOSED : CONNECT,
 		    .conn = c });
-	return 0;
 }
 
 static void
-on_close(void *arg, struct peer *p)
+hang_up(struct host *h, struct peer *p)
 {
-	struct host *h = arg;
 	const struct end *end = p->io;
 	struct conn *c = end->conn;
 
 	pump(c, end->side);
 	c->peer[end->side] = NULL;
+	peer_free(p);
 	push((struct event){
 	    .turn.time = (h->free_us > w.now_us ? h->free_us : w.now_us) + DELAY_US,
 	    .kind = CLOSED,
@@ -373,7 +373,7 @@ do_closed(struct conn *c, int side)
 	p = c->peer[side];
 	if (p != NULL && h->hung) /* it hears of it when it goes on, if it does */
 		push((struct event){
-		    .turn.time = w.now_us + TICK_US,
+		    .turn.time = w.now_us + ACT_US,
 		    .kind = CLOSED,
 		    .conn = c,
 		    .side = side });
@@ -383,102 +383,112 @@ do_closed(struct conn *c, int side)
 		dolly_server_closed(w.server, p, "closed");
 	else
 		node_closed(h->node, p, "closed");
+	grant(h);
 }
 
-/* --- what the engines ask for --- */
-
-static int
-on_begin(void *arg, const struct node_image *i, struct node_target *t, struct err *e)
-{
-	(void)arg;
-	(void)i;
-	(void)e;
-	t->chunk0_first = true;
-	return 0;
-}
+/* --- what the engines want --- */
 
 static bool
-on_has(void *arg, uint32_t chunk)
+is_right(const struct wish *wish)
 {
-	(void)arg;
-	(void)chunk;
-	return false;
+	return wish->bytes[0] == (uint8_t)wish->chunk;
 }
 
 static void
-on_put(void *arg, uint32_t slot, uint32_t chunk, uint8_t *bytes, uint32_t length)
+put(struct host *h, const struct wish *wish)
 {
-	struct host *h = arg;
+	bool right = is_right(wish);
 
-	(void)length;
-	bool right = bytes[0] == (uint8_t)chunk;
 	h->put += right;
 	h->disk_us = (h->disk_us > w.now_us ? h->disk_us : w.now_us) + h->put_us;
 	push((struct event){
 	    .turn.time = h->disk_us,
 	    .kind = PUT,
 	    .host = h,
-	    .slot = slot,
+	    .slot = wish->slot,
 	    .damaged = !right });
 }
 
-static bool
-on_proves(void *arg, uint32_t chunk, uint8_t *bytes, uint32_t length)
-{
-	(void)arg;
-	(void)length;
-	return bytes[0] == (uint8_t)chunk;
-}
-
 static void
-on_finish(void *arg)
+read_chunk(const struct wish *wish)
 {
-	push((struct event){ .turn.time = w.now_us + 1, .kind = FINISH, .host = arg });
-}
-
-static void
-on_read(void *arg, uint32_t slot, uint32_t chunk, void *to)
-{
-	(void)arg;
-	memset(to, (int)(chunk & 0xff), CHUNK);
+	memset(wish->bytes, (int)(wish->chunk & 0xff), CHUNK);
 	push((struct event){
-	    .turn.time = w.now_us + 1, .kind = READ, .host = w.hosts, .slot = slot });
+	    .turn.time = w.now_us + 1, .kind = READ, .host = w.hosts, .slot = wish->slot });
 }
 
 static void
-on_random(void *arg, void *to, size_t n)
+draw_key(uint8_t *to, size_t n)
 {
-	(void)arg;
 	for (size_t i = 0; i < n; i++)
-		((uint8_t *)to)[i] = (uint8_t)draw(256);
+		to[i] = (uint8_t)draw(256);
 }
 
-static const struct node_ops node_ops = { on_dial, on_close, on_begin, on_has, on_put,
-	on_proves, on_finish };
+static void
+admit(const struct peer *p)
+{
+	struct dolly_server_guest g = {
+		.spot = { dolly_server_roster(w.server)->joined, ROSTER_NO_RACK,
+		    ROSTER_NOT_LISTED }
+	};
+
+	if (w.listed && id_of(p->address) > w.nodes)
+		g.refused = "a stranger";
+	else
+		draw_key(g.key, sizeof g.key);
+	dolly_server_admit(w.server, &g);
+}
+
 /* With SHOW in the environment, what the server says of its nodes. */
 static void
-on_event(void *arg, const struct member *m, const char *what)
+tell(const struct wish *wish)
 {
+	const struct member *m = roster_find(dolly_server_roster(w.server), wish->id);
 	uint32_t id = id_of(m->address);
 
-	(void)arg;
 	if (w.show)
 		printf("# %.3f s: %u (%d), of %u: %s\n", (double)w.now_us / 1e6, id,
-		    w.hosts[id].foe, m->from, what);
+		    w.hosts[id].foe, m->from, wish->text);
 }
 
-static const char *
-on_spot(void *arg, const uint8_t address[4], struct roster_spot *spot)
+/* Does what the engine of a host wants, as its owner does after each call. */
+static void
+grant(struct host *h)
 {
-	uint32_t id = id_of(address);
+	struct wish wish;
 
-	(void)arg;
-	(void)spot;
-	return w.listed && id > w.nodes ? "a stranger" : NULL;
+	while (h->id == 0 ? dolly_server_take_wish(w.server, &wish)
+	                  : node_take_wish(h->node, &wish))
+		switch (wish.kind) {
+		case WISH_DIAL:
+			dial(h, &wish);
+			break;
+		case WISH_CLOSE:
+			hang_up(h, wish.peer);
+			break;
+		case WISH_OPEN:
+			node_opened(h->node, &(struct node_target){ .chunk0_first = true });
+			break;
+		case WISH_PUT:
+			put(h, &wish);
+			break;
+		case WISH_PROVE:
+			node_proved(h->node, wish.slot, is_right(&wish));
+			break;
+		case WISH_FINISH:
+			push((struct event){
+			    .turn.time = w.now_us + 1, .kind = FINISH, .host = h });
+			break;
+		case WISH_ADMIT:
+			admit(wish.peer);
+			break;
+		case WISH_READ:
+			read_chunk(&wish);
+			break;
+		case WISH_TELL:
+			tell(&wish);
+		}
 }
-
-static const struct dolly_server_ops dolly_server_ops = { on_read, on_close, on_random,
-	on_spot, on_event };
 
 static struct peer *server_of(const struct host *);
 static void kill_node(struct host *);
@@ -518,6 +528,15 @@ lie(struct host *h)
 }
 
 static void
+act_later(struct host *h)
+{
+	push((struct event){ .turn.time = h->id == 0 ? dolly_server_deadline(w.server)
+	                                             : node_deadline(h->node),
+	    .kind = ACT,
+	    .host = h });
+}
+
+static void
 do_host(const struct event *ev)
 {
 	static const struct err damage = { .kind = ERR_FORMAT, .text = "damaged" };
@@ -528,15 +547,15 @@ do_host(const struct event *ev)
 	if (is_gone(h) || ev->life != h->life)
 		return;
 	switch (ev->kind) {
-	case TICK:
+	case ACT:
 		if (h->id == 0)
-			dolly_server_tick(w.server, w.now_us);
+			dolly_server_act(w.server, w.now_us);
 		else
-			node_tick(h->node, w.now_us);
+			node_act(h->node, w.now_us);
+		grant(h);
 		if (h->foe == LIES)
 			lie(h);
-		push((struct event){
-		    .turn.time = w.now_us + TICK_US, .kind = TICK, .host = h });
+		act_later(h);
 		break;
 	case GO_ON:
 		h->goes_on = false;
@@ -551,13 +570,15 @@ do_host(const struct event *ev)
 	case PUT:
 		node_put(h->node, ev->slot, ev->damaged ? NODE_PUT_DAMAGED : NODE_PUT_DONE,
 		    &damage);
+		grant(h);
 		break;
 	case FINISH:
 		h->done_us = w.now_us;
 		node_finished(h->node, NULL);
 		break;
 	default:
-			dolly_server_read(w.server, ev->slot, CHUNK, NULL);
+		dolly_server_read(w.server, ev->slot, CHUNK, NULL);
+		grant(h);
 	}
 	go_on(h);
 }
@@ -588,10 +609,11 @@ step(void)
 	}
 	if (is_gone(c->host[ev.side]))
 		return;
-	/* The server has a connection with each node: its ticks look at them all. */
+	/* The server has a connection with each node: it looks at them all when it acts. */
 	if (ev.kind == PACKET_IN && c->host[ev.side]->id == 0) {
 		take_unread(c, ev.side);
 		dolly_server_resume(w.server);
+		grant(w.hosts);
 		pump(c, ev.side);
 	} else
 		go_on(c->host[ev.side]);
@@ -602,7 +624,7 @@ step(void)
 static void
 start_server(uint32_t nodes, uint32_t chunks, unsigned arity, uint64_t start_us)
 {
-	const struct dolly_server_config sc = { .spread = { 16, CHUNK, CHUNK, chunks },
+	struct dolly_server_config sc = { .spread = { 16, CHUNK, CHUNK, chunks },
 		.bytes = (uint64_t)chunks * CHUNK,
 		.arity = arity,
 		.rack = ROSTER_NO_RACK,
@@ -610,30 +632,28 @@ start_server(uint32_t nodes, uint32_t chunks, unsigned arity, uint64_t start_us)
 		.start_us = start_us,
 		.deadline_us = DEADLINE_US,
 		.slow = w.slow,
-		.linger_us = 1000000,
-		.ops = &dolly_server_ops,
-		.arg = w.hosts };
+		.linger_us = 1000000 };
 	struct err e;
 
+	draw_key(sc.key, sizeof sc.key);
 	if (dolly_server_new(&w.server, &sc, w.now_us, &e) != 0)
 		abort();
 }
 
-/* The process of a host begins, which ticks from then on. */
+/* The process of a host begins, which acts for the first time then. */
 static void
-begin_host(struct host *h, uint64_t tick_us)
+begin_host(struct host *h, uint64_t act_us)
 {
 	const struct node_config nc = { .name = "n",
 		.port = 1,
 		.patience_us = 60000000,
-		.spread = { 16, CHUNK, CHUNK, 0 },
-		.ops = &node_ops,
-		.arg = h };
+		.spread = { 16, CHUNK, CHUNK, 0 } };
 	struct err e;
 
 	if (h->id > 0 && node_new(&h->node, &nc, w.now_us, &e) != 0)
 		abort();
-	push((struct event){ .turn.time = tick_us, .kind = TICK, .host = h });
+	grant(h);
+	push((struct event){ .turn.time = act_us, .kind = ACT, .host = h });
 }
 
 static void
@@ -928,7 +948,7 @@ server_dies(uint32_t nodes, uint32_t chunks, unsigned arity)
 		step();
 	w.hosts->dead = false;
 	start_server(nodes, chunks, arity, 2000000);
-	push((struct event){ .turn.time = w.now_us, .kind = TICK, .host = w.hosts });
+	push((struct event){ .turn.time = w.now_us, .kind = ACT, .host = w.hosts });
 	while (dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST)
 		step();
 	uint64_t sent = dolly_server_bytes_sent(w.server);
@@ -966,7 +986,7 @@ wakes_up(uint32_t nodes, uint32_t chunks)
 		step();
 	T_CHECK(w.hosts[second].put > then);
 	h->hung = false;
-	push((struct event){ .turn.time = w.now_us, .kind = TICK, .host = h });
+	push((struct event){ .turn.time = w.now_us, .kind = ACT, .host = h });
 	go_on(h);
 	while (dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST)
 		step();
@@ -1009,7 +1029,7 @@ hangs_when_whole(uint32_t chunks)
 	w.hosts[2].put_us = 2 * DEADLINE_US / chunks;
 	while (w.hosts[1].done_us == 0 && w.now_us < FAIL_MOST)
 		step();
-	for (uint64_t told_us = w.now_us + TICK_US; w.now_us < told_us;)
+	for (uint64_t told_us = w.now_us + ACT_US; w.now_us < told_us;)
 		step();
 	T_CHECK(w.hosts[2].done_us == 0);
 	w.hosts[1].hung = true;
@@ -1083,7 +1103,8 @@ say_parent_of(struct host *h, uint32_t parent)
 	memcpy(p.address, m->address, sizeof p.address);
 	memcpy(p.key, m->key, sizeof p.key);
 	msg_write(&b, &p);
-	node_bytes(h->node, server_of(h), b.base, b.len);
+	node_input(h->node, server_of(h), b.base, b.len);
+	grant(h);
 	buf_free(&b);
 }
 
@@ -1108,14 +1129,14 @@ ring(uint32_t nodes, uint32_t chunks)
 		step();
 	printf("# %u nodes in a circle: %llu events a second\n", nodes,
 	    (unsigned long long)steps);
-	/* A tick, its PROGRESS, and what answers it, ten times a second each. */
+	/* A node acts, its PROGRESS, and what answers it, ten times a second each. */
 	T_CHECK(steps < 60 * (uint64_t)(nodes + 1));
 	kill_server();
 	while (w.now_us < begin_us + 4000000)
 		step();
 	w.hosts->dead = false;
 	start_server(nodes, chunks, 1, 2000000);
-	push((struct event){ .turn.time = w.now_us, .kind = TICK, .host = w.hosts });
+	push((struct event){ .turn.time = w.now_us, .kind = ACT, .host = w.hosts });
 	while (dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST)
 		step();
 	(void)last_done(&whole);
@@ -1332,7 +1353,7 @@ say_something(struct buf *b)
 		.port = (uint16_t)draw(65536),
 		.id = (uint32_t)draw(w.nodes + 1) };
 
-	on_random(NULL, m.key, sizeof m.key);
+	draw_key(m.key, sizeof m.key);
 	msg_write(b, &m);
 	if (draw(3) == 0)
 		b->base[draw(b->len)] ^= 0xff;
@@ -1356,9 +1377,10 @@ visit(struct host *to)
 	c->open = true;
 	say_something(&b);
 	if (to->id == 0)
-		dolly_server_bytes(w.server, c->peer[1], b.base, b.len);
+		dolly_server_input(w.server, c->peer[1], b.base, b.len);
 	else
-		node_bytes(to->node, c->peer[1], b.base, b.len);
+		node_input(to->node, c->peer[1], b.base, b.len);
+	grant(to);
 	buf_free(&b);
 	go_on(to);
 	push((struct event){ .turn.time = w.now_us + draw(200000),
@@ -1445,7 +1467,7 @@ server_is_late(uint64_t late_us)
 	while (w.now_us < late_us)
 		step();
 	w.hosts->dead = false;
-	push((struct event){ .turn.time = w.now_us, .kind = TICK, .host = w.hosts });
+	push((struct event){ .turn.time = w.now_us, .kind = ACT, .host = w.hosts });
 	while (dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST)
 		step();
 	uint64_t us = last_done(&whole);
