@@ -107,6 +107,20 @@ test_file(void)
 	sink_close(&s, NULL, NULL);
 }
 
+/* No filesystem has room for so much; nothing is left of the file. */
+static void
+test_file_has_no_room(void)
+{
+	const struct sink_file_config c = { .path = in_scratch("image"),
+		.guard = note_tidy,
+		.room_bytes = UINT64_C(1) << 60 };
+	struct sink s = { NULL, NULL };
+
+	T_CHECK(sink_to_file(&s, &c, &e) == -1 && e.kind == ERR_IO);
+	T_CHECK(strstr(e.text, "room for 1152921504606846976 bytes") != NULL);
+	T_CHECK(is_absent("image"));
+}
+
 static struct sink
 install_sink(const char *name, struct install_stats *stats)
 {
@@ -332,6 +346,7 @@ main(void)
 	scratch_init();
 	make_plain(&none, 1);
 	test_file();
+	test_file_has_no_room();
 	test_install();
 	test_install_not_complete();
 	test_install_fails();
