@@ -119,12 +119,12 @@ unzip --fit="$T/plan" "$T/fat.ndz" "$T/big" || fail "--fit=plan: $(cat "$T/said"
 fat_grew 34816 600
 new_disk big 500M; unzip --grow "$T/fat.ndz" "$T/big" || fail "--grow: $(cat "$T/said")"
 fat_grew 18432 450
-for how in "-F 32 -s 1" "-F 16 -S 4096"; do
-	new_disk disk 80M; printf 'label: dos\nstart=2048, size=143360, type=c\n' | layout
-	new_fat 70M $how; lay "$T/fs" "$T/disk" $((2048 * 512)); capture fat.ndz
-	new_disk big 300M; unzip --grow "$T/fat.ndz" "$T/big" || fail "$how: $(cat "$T/said")"
+for how in "-F 32 -s 1" "-F 32 -S 4096 -s 1"; do
+	new_disk disk 292M; printf 'label: dos\nstart=2048, size=593920, type=c\n' | layout
+	new_fat 290M $how; lay "$T/fs" "$T/disk" $((2048 * 512)); capture fat.ndz
+	new_disk big 600M; unzip --grow "$T/fat.ndz" "$T/big" || fail "$how: $(cat "$T/said")"
 	check "$how: $(cat "$T/said")" grep -q "partition 1: left alone: .*FAT" "$T/said"
-	part_of big 0; check "$how: it is as it was" cmp -n $((70 << 20)) "$T/fs" "$T/fat"
+	part_of big 0; check "$how: it is as it was" cmp -n $((290 << 20)) "$T/fs" "$T/fat"
 done
 
 echo "== what cannot follow is said before anything is written"
