@@ -285,6 +285,7 @@ leave_alone(struct resize *r, const struct kind *k, const struct super *s, bool 
 		    "it is one of %" PRIu64 " partitions of a btrfs", s->devices);
 }
 
+/* What a script says that has left the filesystem as it was. */
 static void
 hear(void *arg, const char *line)
 {
