@@ -12,7 +12,8 @@ poison "$T/a" $(((160 + MORE + 32) << 20))
 controller_up -W 8M
 node_is() { curl -s http://127.0.0.1:8484/api/v1/nodes/node | grep -q "\"phase\": \"$1\""; }
 
-"$BIN/swapin" --stream --json --tries=1 node lab.ndz > "$T/out" 2> "$T/err" &
+# What the machine reads comes at once, and the rest within an hour, until it reads that, too.
+"$BIN/swapin" --stream --json --tries=1 --words=frisbee.stream=rate=200k node lab.ndz > "$T/out" 2> "$T/err" &
 SWAPIN=$!
 wait_until 30 "the machine is not switched on" powered 1
 vm_start node -machine pc,graphics=off -cpu max -m 1024 -no-reboot -netdev tap,id=n,ifname=tap1,script=no,downscript=no \
@@ -28,6 +29,7 @@ check "the order is there, for a machine that is reset" [ -n "$(/srv/netboot/ord
 vm_types node root; vm_sees node 120 '# '
 vm_types node 'echo written while it streams > /made-here; sync; echo synced'
 vm_sees node 120 'synced'
+vm_types node 'dd if=/dev/mapper/frisbee of=/dev/null bs=1M 2> /dev/null'
 vm_sees node 900 'frisbee: DONE: vda is whole, and the system uses it directly'
 wait "$SWAPIN"; rc=$?
 echo "== the end, at $SECONDS s"; cat "$T/err"
