@@ -1,9 +1,12 @@
 # stream_lib.sh: what the tests of machines whose disk streams share: a web server with the image
 # $T/disk.ndz, and a machine with the disk $T/a.
+# Most of a slow machine's disk is to be absent, too, when somebody logs in: with SLOWLY what it reads
+# comes at once, and the rest within an hour.  READ_ALL, typed into it, lets it read the rest.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 requires nbdkit nbd-client python3
 vm_accel
-PORT=8080
+PORT=8080 SLOWLY=rate=200k
+READ_ALL='dd if=/dev/mapper/frisbee of=/dev/null bs=1M 2> /dev/null'
 FIRMWARE=()	# options of QEMU; none: BIOS
 ip link set lo up
 serve() {	# BYTES in a second, until $T/rate says another number

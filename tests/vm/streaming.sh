@@ -6,9 +6,9 @@
 OFFSET=$((2048 * 512)) MORE=96
 STREAMS=$MORE "$TOP/tests/vm/make-disk" "$NETBOOT/kernel" $PAYLOAD "$T/disk" "$T/files" || { fail make-disk; finish; }
 "$BIN/imagezip" -q "$T/disk" "$T/disk.ndz" || { fail imagezip; finish; }
-serve 1500000	# until somebody is logged in
+serve 1000000000
 poison "$T/a" $(((160 + MORE + 32) << 20))
-streams stream
+streams stream frisbee.stream=$SLOWLY
 vm_sees stream 300 'vda is going to be filled from http://'
 vm_sees stream 300 'starting the kernel of the image'
 vm_sees stream 300 'vda is being filled; starting the system on /dev/mapper/frisbee1'
@@ -17,14 +17,14 @@ share=$(present)
 check "most is absent: $share % are there" [ "$share" -lt 60 ]
 check "the disk does not look whole" [ "$("$BIN/imageunzip" --status "$T/a" > /dev/null 2>&1; echo $?)" = 1 ]
 vm_types stream root; vm_sees stream 60 '# '
-vm_types stream 'grep " / " /proc/mounts; cat /proc/partitions | grep vda; echo written while it streams > /made-here; sync; echo synced'
+vm_types stream 'grep " / " /proc/mounts; cat /proc/partitions | grep vda; head -c 40000000 /srv/more > /dev/null; echo written while it streams > /made-here; sync; echo synced'
 vm_sees stream 60 '/dev/mapper/frisbee1 / ext4'
-vm_sees stream 60 'synced'
+vm_sees stream 300 'synced'
 
 echo "== a power cut"
 kill -9 "${VM_PID[stream]}"; wait "${VM_PID[stream]}" 2> /dev/null
 before=$(present)
-streams stream
+streams stream frisbee.stream=$SLOWLY
 vm_sees stream 300 'starting the kernel of the image'
 vm_sees stream 300 'node login:'
 share=$(present)
@@ -32,7 +32,7 @@ check "what was there is there: $before %, then $share %" [ "$share" -ge "$befor
 vm_types stream root; vm_sees stream 60 '# '
 vm_types stream 'cat /made-here'
 vm_sees stream 60 'written while it streams'
-echo 1000000000 > "$T/rate"
+vm_types stream "$READ_ALL"
 vm_sees stream 600 'frisbee: DONE: vda is whole, and the system uses it directly'
 check "all is there" [ "$(present)" -gt 95 ]
 check "nothing says that it is not whole" quietly "$BIN/imageunzip" --status "$T/a"

@@ -10,9 +10,9 @@ EFI=$EFI STREAMS=$MORE "$TOP/tests/vm/make-disk" "$NETBOOT/kernel" $PAYLOAD "$T/
 "$BIN/imagezip" -q "$T/disk" "$T/disk.ndz" || { fail imagezip; finish; }
 cp "${OVMF/CODE/VARS}" "$T/vars"
 CHIPS=q35 FIRMWARE=(-drive "if=pflash,format=raw,readonly=on,file=$OVMF" -drive "if=pflash,format=raw,file=$T/vars")
-serve 1500000	# until somebody is logged in
+serve 1000000000
 truncate -s "$(stat -c %s "$T/disk")" "$T/a"
-streams uefi frisbee.stream=record=/run/record
+streams uefi "frisbee.stream=record=/run/record,$SLOWLY"
 vm_sees uefi 600 'starting the kernel of the image'
 vm_sees uefi 600 'vda is being filled; starting the system on /dev/mapper/frisbee2'
 vm_sees uefi 600 'node login:'
@@ -24,7 +24,7 @@ vm_types uefi 'ls -d /sys/firmware/efi; echo written while it streams > /made-he
 vm_sees uefi 200 '^/sys/firmware/efi'
 vm_types uefi 'cp /proc/$(pidof @nbdkit)/root/run/record /srv/record; sync; echo the record has $(head -c 8 /srv/record)'
 vm_sees uefi 200 'the record has NDZORDER'
-echo 1000000000 > "$T/rate"
+vm_types uefi "$READ_ALL"
 vm_sees uefi 600 'frisbee: DONE: vda is whole, and the system uses it directly'
 check "nothing says that it is not whole" quietly "$BIN/imageunzip" --status "$T/a"
 vm_types uefi 'md5sum < /srv/more; sync; reboot'
