@@ -2,7 +2,8 @@
 #
 # First begins what took longest in the last run, so that no processor is idle at the end.  The times of the last run are
 # in $B/times, a line for each test: seconds, seconds of processor, name.  For what has not run yet, those in
-# tests/times/VARIANT are taken, which are a copy of such a file from a quiet machine with two processors.
+# tests/times/VARIANT are taken, which are a copy of such a file from a quiet machine with two processors (a busy one for
+# vm/fit, vm/fit_lvm, vm/mapper and vm/capture).
 
 ORDER=() WAIT=() WORK=()
 # Tests that mostly wait: they have places of their own (places.sh).
