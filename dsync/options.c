@@ -14,7 +14,7 @@
 enum {
 	OPT_SINCE = 300, OPT_EVERY, OPT_VERIFY_EVERY, OPT_ZSTD, OPT_CONSISTENT, OPT_SNAPSHOT,
 	OPT_STATE, OPT_STATE_DIR, OPT_BWLIMIT, OPT_RSH, OPT_DMMERGE, OPT_FAR, OPT_METRICS,
-	OPT_FORCE, OPT_JSON, OPT_METADATA, OPT_BLOCK, OPT_WHOLE,
+	OPT_FORCE, OPT_JSON, OPT_METADATA, OPT_BLOCK, OPT_WHOLE, OPT_FINE,
 };
 
 enum { MOST_S = 1 << 30 }; /* of a time: 34 years, whose microseconds fit into 64 bits */
@@ -55,6 +55,8 @@ static const struct cli_opt opts[] = {
 	    "name the target, if DEV has several; each has a base of its own", CLI_STR,
 	    AT(pair.from.target), 0, 0, NULL },
 	FLAG(OPT_WHOLE, "whole", "send also what no filesystem uses", whole),
+	FLAG(OPT_FINE, "fine",
+	    "send only the 4 KiB that differ, by digests beside the states", pair.from.fine),
 	FLAG(OPT_ZSTD, "zstd", "compress the data", pair.from.zstd),
 	FLAG(OPT_CONSISTENT, "require-consistent",
 	    "fail if the blocks could be of different points in time",

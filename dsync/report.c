@@ -40,6 +40,7 @@ sync_json(const struct options *o, const struct pair_report *r, struct err *e)
 	json_string(j, "id", stream_id_text(&s->head.id, id));
 	json_uint(j, "made_at", s->head.made_at);
 	json_uint(j, "device_bytes", s->head.device_bytes);
+	json_uint(j, "named_bytes", s->named_bytes);
 	json_uint(j, "changed_bytes", s->changed_bytes);
 	json_uint(j, "unused_bytes", s->unused_bytes);
 	json_uint(j, "differed_bytes", s->differed_bytes);

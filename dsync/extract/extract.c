@@ -11,7 +11,7 @@
 #include "common/image/format/marker.h"
 #include "dsync/change/change.h"
 #include "dsync/extract/consistent.h"
-#include "dsync/extract/noted.h"
+#include "dsync/extract/fine.h"
 #include "dsync/extract/send.h"
 #include "dsync/extract/snapshot.h"
 #include "dsync/extract/used.h"
@@ -32,10 +32,23 @@ struct work {
 	struct rangeset unused; /* of everything: what no filesystem uses; bytes */
 	struct snapshot snapshot;
 	struct disk *from; /* what data is read from; the job's disk, or the snapshot */
+	struct fine fine; /* with cfg->fine */
+	bool narrowed;    /* of what the source of change names, only what differs is sent */
 	struct consistency consistency;
 	struct base lost; /* a state that the kind has kept, and that could not be remembered */
 	bool is_lost;     /* there is such a state */
 };
+
+/* A state is not needed any more. */
+static void
+tell_dropped(void *arg, const struct base *base)
+{
+	struct work *w = arg;
+
+	if (w->kind->dropped != NULL)
+		w->kind->dropped(&w->job, base);
+	hashes_drop(w->state_path, &base->id);
+}
 
 static void
 work_end(struct work *w)
@@ -47,8 +60,9 @@ work_end(struct work *w)
 	snapshot_drop(&w->snapshot);
 	if (w->self != NULL)
 		w->kind->close(w->self);
-	if (w->is_lost && w->kind->dropped != NULL)
-		w->kind->dropped(&w->job, &w->lost);
+	if (w->is_lost)
+		tell_dropped(w, &w->lost);
+	fine_end(&w->fine);
 	rangeset_free(&w->changed);
 	rangeset_free(&w->unused);
 	bases_close(&w->bases);
@@ -119,8 +133,8 @@ forget_states(struct work *w)
 	struct stream_id lineage = b->lineage;
 	uint64_t bytes = b->device_bytes;
 
-	for (unsigned i = 0; i < b->n && w->kind->dropped != NULL && !w->look_only; i++)
-		w->kind->dropped(&w->job, &b->all[i]);
+	for (unsigned i = 0; i < b->n && !w->look_only; i++)
+		tell_dropped(w, &b->all[i]);
 	bases_forget(b);
 	if (stream_id_set(&lineage))
 		b->lineage = lineage;
@@ -162,6 +176,42 @@ work_begin(struct work *w, const struct extract_config *cfg, bool look_only,
 		    "%s: is neither a device nor a file with a size", cfg->device);
 	check_size(w, r);
 	return w->kind->open(&w->self, &w->job, &w->about, e);
+}
+
+/* Whether the source of change can be refined: it remembers states, and names whole pages. */
+static int
+check_fine(const struct work *w, struct err *e)
+{
+	const char *why = !w->kind->has_bases ? "remembers no states"
+	                  : w->about.compares ? "compares contents itself"
+	                  : w->about.block_bytes % HASHES_BLOCK_MIN != 0
+	                      ? "does not note changes in multiples of 4 KiB"
+	                      : NULL;
+
+	if (why == NULL)
+		return 0;
+	return err_set(e, ERR_USAGE, "--fine is not for the source of change \"%s\", which %s",
+	    w->kind->name, why);
+}
+
+/* Of what the source of change names, keep what differs from what the target holds.  That is known
+ * only of the base: a target that may have a state which was sent later, or a part of one, must get
+ * all that was written since. */
+static int
+narrow(struct work *w, struct extract_report *r, struct err *e)
+{
+	const struct bases *b = &w->bases;
+	bool at_base = bases_known(b) && b->n == 1 && !w->cfg->full && !w->cfg->incomplete;
+
+	r->named_bytes = rangeset_total(&w->changed);
+	if (!w->cfg->fine)
+		return 0;
+	if (check_fine(w, e) != 0 || fine_begin(&w->fine, w->state_path, w->job.device_bytes,
+					 bases_known(b) ? &b->all[0].id : NULL, e) != 0)
+		return -1;
+	int rc = at_base ? fine_narrow(&w->fine, w->from, &w->changed, e) : 0;
+	w->narrowed = rc == 1;
+	return rc < 0 ? -1 : 0;
 }
 
 /* Whether the source of change notes each write, also one that wrote back what had been there. */
@@ -333,9 +383,9 @@ make_head(struct work *w, struct stream_head *h, struct err *e)
 
 	memset(h, 0, sizeof *h);
 	h->device_bytes = w->job.device_bytes;
-	h->block_bytes = w->about.block_bytes;
+	h->block_bytes = w->narrowed ? HASHES_BLOCK_MIN : w->about.block_bytes;
 	h->flags = (full ? STREAM_FULL : 0u) |
-	           (notes_each_write(w) ? STREAM_CUMULATIVE : 0u);
+	           (notes_each_write(w) && !w->narrowed ? STREAM_CUMULATIVE : 0u);
 	h->made_at = made_at();
 	snprintf(h->kind, sizeof h->kind, "%s", w->kind->name);
 	if (w->kind->has_bases) {
@@ -356,16 +406,9 @@ tell_sent(void *arg, struct range bytes, const void *data, struct err *e)
 {
 	struct work *w = arg;
 
+	if (w->cfg->fine && hashes_sent(&w->fine.next, bytes, data, e) != 0)
+		return -1;
 	return w->kind->sent != NULL ? w->kind->sent(w->self, bytes, data, e) : 0;
-}
-
-static void
-tell_dropped(void *arg, const struct base *base)
-{
-	struct work *w = arg;
-
-	if (w->kind->dropped != NULL)
-		w->kind->dropped(&w->job, base);
 }
 
 /* Judge whether what was sent is consistent.  A kind that sees every write decides it. */
@@ -400,7 +443,10 @@ remember(struct work *w, const struct stream_id *id, struct err *e)
 		return 0;
 	if (w->kind->keep(w->self, id, base.token, e) != 0)
 		return -1;
-	int rc = remember_unsent(w, e);
+	bool full = rangeset_total(&w->changed) == w->job.device_bytes;
+	int rc = w->cfg->fine ? fine_keep(&w->fine, id, full, e) : 0;
+	if (rc == 0)
+		rc = remember_unsent(w, e);
 	if (rc == 0) {
 		bases_add(&w->bases, &base, tell_dropped, w);
 		rc = bases_save(&w->bases, e);
@@ -480,6 +526,8 @@ extract(const struct extract_config *cfg, struct disk *to, struct extract_report
 	if (rc == 0)
 		rc = find_changes(&w, r, e);
 	if (rc == 0)
+		rc = narrow(&w, r, e);
+	if (rc == 0)
 		rc = add_differing(&w, r, e);
 	if (rc == 0)
 		rc = check_whole(&w, e);
@@ -501,8 +549,10 @@ extract_list(const struct extract_config *cfg, struct rangeset *changed,
 	w.from = w.job.disk;
 	if (rc == 0)
 		rc = find_changes(&w, r, e);
+	if (rc == 0)
+		rc = narrow(&w, r, e);
 	if (rc == 0) {
-		r->head.block_bytes = w.about.block_bytes;
+		r->head.block_bytes = w.narrowed ? HASHES_BLOCK_MIN : w.about.block_bytes;
 		r->head.device_bytes = w.job.device_bytes;
 		r->changed_bytes = rangeset_total(&w.changed);
 		*changed = w.changed;

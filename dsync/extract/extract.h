@@ -30,6 +30,8 @@ struct extract_config {
 	bool any_source; /* send everything also of a disk whose installation is not complete */
 	bool incomplete; /* the target holds a part of a stream: everything counts as changed, unless
 	                  * the source of change notes each write */
+	bool fine; /* of what the source of change names, send what differs from the base; pages of 4 KiB
+	            * are compared by digests, which are kept beside the states */
 	bool used; /* of everything, send as zeros what no filesystem uses, if that is known */
 	uint64_t jobs;           /* threads that read; 0: chosen by the kind of disk */
 	uint64_t bytes_per_second; /* of the stream, at most; 0: no limit */
@@ -38,6 +40,7 @@ struct extract_config {
 struct extract_report {
 	struct stream_head head;
 	struct stream_end end;
+	uint64_t named_bytes; /* by the source of change, before `fine` has narrowed it */
 	uint64_t changed_bytes, written_bytes;
 	uint64_t unused_bytes; /* of the changed ones: sent as zeros, since nobody uses them */
 	uint64_t differed_bytes; /* of the changed ones: in these a comparison had found a difference */

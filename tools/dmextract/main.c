@@ -35,6 +35,7 @@ show_json(const struct extract_report *r, double seconds, struct err *e)
 	json_string(j, "id", stream_id_text(&r->head.id, id));
 	json_string(j, "since", r->head.kind);
 	json_uint(j, "device_bytes", r->head.device_bytes);
+	json_uint(j, "named_bytes", r->named_bytes);
 	json_uint(j, "changed_bytes", r->changed_bytes);
 	json_uint(j, "unused_bytes", r->unused_bytes);
 	json_uint(j, "data_bytes", r->end.totals.data_bytes);

@@ -11,7 +11,7 @@
 enum {
 	OPT_SINCE = 300, OPT_DONE, OPT_ZSTD, OPT_CONSISTENT, OPT_FROM, OPT_SNAPSHOT, OPT_FULL,
 	OPT_STATE, OPT_STATE_DIR, OPT_BWLIMIT, OPT_JSON, OPT_STATUS, OPT_USED,
-	OPT_FORCE,
+	OPT_FORCE, OPT_FINE,
 };
 
 static const struct cli_opt opts[] = {
@@ -33,6 +33,8 @@ static const struct cli_opt opts[] = {
 	FLAG(OPT_USED, "used",
 	    "when everything is sent, send the space that no filesystem uses as zeros",
 	    how.used),
+	FLAG(OPT_FINE, "fine",
+	    "send only the 4 KiB that differ, by digests beside the states", how.fine),
 	FLAG(OPT_ZSTD, "zstd", "compress the data", how.zstd),
 	FLAG(OPT_CONSISTENT, "require-consistent",
 	    "fail if the blocks could be of different points in time", how.require_consistent),

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# dsync --fine: of the blocks of 64 KiB that a dirty bitmap of QEMU names, only the pages that differ are sent.
+[ -w /dev/shm ] && [ "$(df --output=avail /dev/shm | tail -n 1)" -gt 200000 ] && export TMPDIR=/dev/shm
+. "$(dirname "$0")/lib.sh"
+requires qemu-img qemu-io qemu-nbd
+export PATH="$BIN:$PATH"
+URI="nbd+unix:///?socket=$T/s"
+d() { dsync --state="$T/state" --since=nbd:first "$@" "$URI" "$T/copy"; }
+serve_no_more() {
+	local pid=
+	[ ! -s "$T/pid" ] || { read -r pid < "$T/pid"; kill "$pid"; soon has_ended "$pid"; rm -f "$T/pid"; }
+}
+CLEANUP+=("serve_no_more 2> /dev/null")
+qemu-img create -q -f qcow2 "$T/disk" 8M && quietly qemu-img bitmap --add -g 64k "$T/disk" first || fail "qemu-img"
+quietly qemu-nbd --fork --pid-file="$T/pid" -t -e 8 -k "$T/s" -f qcow2 -B first "$T/disk" || fail "qemu-nbd"
+write() { quietly qemu-io -f raw -c "write -q -P $1 $2 $3" -c flush "$URI" || fail "qemu-io"; }
+equal() { check "equal" eval 'qemu-img convert -f raw -O raw "$URI" "$T/raw" && cmp "$T/raw" "$T/copy"'; }
+sent() { d once --fine --json > "$T/json" 2> "$T/stderr" || fail "once: $(cat "$T/stderr")"; check "sent: $*" json "$T/json" "$@"; }
+
+write 1 1M 2M
+d once --fine --json > "$T/json" || fail "the first copy"
+check "the first copy" json "$T/json" full=true
+equal
+write 2 1100k 4k
+# The bitmap was not made anew, so it names all that was written since it was made.
+sent named_bytes=2097152 changed_bytes=4096 full=false
+equal
+write 3 1200k 8k; write 1 1300k 4k
+sent named_bytes=2097152 changed_bytes=8192
+equal
+sent changed_bytes=0
+check "verify" quietly d verify
+
+echo "== what differs in the copy is sent, though the source has not changed"
+spoil_byte "$T/copy" 1300000
+check "verify does not compare what is named" quietly d verify
+d verify --fine > "$T/found" 2> "$T/quiet"; check "with --fine it does" [ "$(cat "$T/found")" = "2048 2048" ]
+sent changed_bytes=1048576 differed_bytes=1048576
+equal
+d once --json > "$T/json" || fail "without --fine"
+check "without --fine all that is named is sent" json "$T/json" changed_bytes=2097152
+sent changed_bytes=2097152
+sent changed_bytes=0
+spoil_byte "$T/copy" 5000000
+d verify > "$T/found" 2> "$T/quiet"; check "verify" [ "$(cat "$T/found")" = "8192 2048" ]
+sent named_bytes=2097152 changed_bytes=1048576 differed_bytes=1048576
+equal
+sent changed_bytes=0
+
+echo "== a stream that does not arrive, and one that arrives and is not heard of"
+write 4 1400k 4k
+status 1 d once --fine --dmmerge=false
+d once --fine --dmmerge-options=--nonsense > "$T/quiet" 2>&1 && fail "nonsense"
+dmextract -q --fine --state="$T/state" --since=nbd:first "$URI" > "$T/lost" || fail "dmextract"
+write 1 1400k 4k
+sent changed_bytes=2097152
+equal
+write 4 1400k 4k
+dmextract -q --fine --state="$T/state" --since=nbd:first "$URI" | dmmerge -q "$T/copy" || fail "by hand"
+write 1 1400k 4k
+sent changed_bytes=4096
+equal
+
+echo "== in place, a stream that is cut: what was written to the copy is not known, and all that is named is sent"
+cat > "$T/cut" << CUT
+#!/bin/sh
+case "\$*" in *--status*|*--recover*) exec "$BIN/dmmerge" "\$@";; esac
+head -c 1500000 | "$BIN/dmmerge" "\$@"
+CUT
+chmod 755 "$T/cut"
+write 5 1M 2M
+status 1 d once --fine --dmmerge="$T/cut" --dmmerge-options=--in-place
+d status > "$T/stdout"; check "incomplete" grep -q "^condition incomplete" "$T/stdout"
+write 1 1M 2M
+sent changed_bytes=2097152 full=false
+equal
+write 6 1500k 4k
+sent changed_bytes=4096
+equal
+
+echo "== what it is not for"
+head -c 1000000 /dev/urandom > "$T/file"
+status 2 dsync --since=scan:"$T/scan" --fine init "$T/file" "$T/filecopy"
+check "scan" grep -q 'not for the source of change "scan", which compares contents itself' "$T/stderr"
+printf '0 8\n' > "$T/list"
+status 2 dmextract --since=ranges:"$T/list" --fine "$T/file"
+check "ranges" grep -q 'not for the source of change "ranges", which remembers no states' "$T/stderr"
+finish
