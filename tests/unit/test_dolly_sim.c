@@ -7,6 +7,7 @@
  *	test_dolly_sim paper		long chains: what bench/paper_dolly prints */
 #include <stdlib.h>
 
+#include "common/base/zero.h"
 #include "dolly/engine/node.h"
 #include "dolly/engine/server.h"
 #include "tests/random.h"
@@ -51,6 +52,9 @@ struct end;
 struct host {
 	uint32_t id; /* 0: the server */
 	struct node *node;
+	struct dolly_server *server; /* NULL: it is none */
+	uint32_t home;               /* the host where this one finds its server */
+	uint8_t image;               /* that it serves, or gets */
 	bool dead, hung;
 	bool walled; /* nobody reaches its port */
 	bool old;    /* it speaks version 3 of the protocol */
@@ -109,6 +113,7 @@ static struct world {
 	uint64_t slow; /* bytes a second; who takes fewer is cut out */
 	struct dolly_server *server;
 	struct conn *conns;
+	bool two;    /* there is a second server, behind the strangers */
 	bool listed; /* the server serves none but its nodes, as with --nodes */
 	unsigned dialled_strangers;
 } w;
@@ -136,8 +141,8 @@ push(struct event ev)
 static size_t
 output(struct host *h, struct peer *p, const void **at)
 {
-	return h->id == 0 ? dolly_server_output(w.server, p, at)
-	                  : node_output(h->node, p, at);
+	return h->server != NULL ? dolly_server_output(h->server, p, at)
+	                         : node_output(h->node, p, at);
 }
 
 static bool
@@ -188,8 +193,8 @@ gather(struct conn *c, int side)
 		memcpy(k->bytes + k->n, at, n);
 		spoil(h, p, k->bytes + k->n);
 		k->n += n;
-		if (h->id == 0)
-			dolly_server_sent(w.server, p, n);
+		if (h->server != NULL)
+			dolly_server_sent(h->server, p, n);
 		else
 			node_sent(h->node, p, n);
 	}
@@ -250,16 +255,16 @@ take_unread(struct conn *c, int side)
 
 	while ((k = c->unread[side]) != NULL && c->peer[side] != NULL && !is_gone(h)) {
 		struct peer *p = c->peer[side];
-		if (!(h->id == 0 ? dolly_server_reads(w.server, p)
-				 : node_reads(h->node, p)))
+		if (!(h->server != NULL ? dolly_server_reads(h->server, p)
+					: node_reads(h->node, p)))
 			return;
 		c->unread[side] = k->next;
 		if (k->next == NULL)
 			c->unread_end[side] = &c->unread[side];
 		c->under_way[!side] -= k->n;
 		h->unread--;
-		if (h->id == 0)
-			dolly_server_input(w.server, p, k->bytes, k->n);
+		if (h->server != NULL)
+			dolly_server_input(h->server, p, k->bytes, k->n);
 		else if (heard(h, p, k) > 0)
 			node_input(h->node, p, k->bytes, heard(h, p, k));
 		grant(h);
@@ -273,8 +278,8 @@ take_unread(struct conn *c, int side)
 static void
 go_on(struct host *h)
 {
-	if (h->id == 0)
-		dolly_server_resume(w.server);
+	if (h->server != NULL)
+		dolly_server_resume(h->server);
 	else
 		node_resume(h->node);
 	grant(h);
@@ -312,10 +317,11 @@ connect_to(struct host *from, struct peer *p, struct host *to)
 static void
 dial(struct host *h, const struct wish *wish)
 {
-	uint32_t id = id_of(wish->address);
+	bool server = is_zero(wish->address, sizeof wish->address);
+	uint32_t id = server ? h->home : id_of(wish->address);
 	struct conn *c = connect_to(h, wish->peer, &w.hosts[id]);
 
-	w.dialled_strangers += id > w.nodes;
+	w.dialled_strangers += id > w.nodes && !server;
 	if (w.hosts[id].walled)
 		push((struct event){
 		    .turn.time = w.now_us + NO_ANSWER_US, .kind = CLOSED, .conn = c });
@@ -352,8 +358,8 @@ do_connect(struct conn *c)
 	if (to->hung || c->peer[0] == NULL)
 		return;
 	if (!to->dead)
-		c->peer[1] = to->id == 0 ? dolly_server_accept(w.server, address)
-		                         : node_accept(to->node, address);
+		c->peer[1] = to->server != NULL ? dolly_server_accept(to->server, address)
+		                                : node_accept(to->node, address);
 	if (c->peer[1] == NULL) {
 		push((struct event){ .turn.time = w.now_us, .kind = CLOSED, .conn = c });
 		return;
@@ -379,8 +385,8 @@ do_closed(struct conn *c, int side)
 		    .side = side });
 	if (p == NULL || is_gone(h))
 		return;
-	if (h->id == 0)
-		dolly_server_closed(w.server, p, "closed");
+	if (h->server != NULL)
+		dolly_server_closed(h->server, p, "closed");
 	else
 		node_closed(h->node, p, "closed");
 	grant(h);
@@ -389,15 +395,15 @@ do_closed(struct conn *c, int side)
 /* --- what the engines want --- */
 
 static bool
-is_right(const struct wish *wish)
+is_right(const struct host *h, const struct wish *wish)
 {
-	return wish->bytes[0] == (uint8_t)wish->chunk;
+	return wish->bytes[0] == (uint8_t)(wish->chunk + h->image);
 }
 
 static void
 put(struct host *h, const struct wish *wish)
 {
-	bool right = is_right(wish);
+	bool right = is_right(h, wish);
 
 	h->put += right;
 	h->disk_us = (h->disk_us > w.now_us ? h->disk_us : w.now_us) + h->put_us;
@@ -410,11 +416,11 @@ put(struct host *h, const struct wish *wish)
 }
 
 static void
-read_chunk(const struct wish *wish)
+read_chunk(struct host *h, const struct wish *wish)
 {
-	memset(wish->bytes, (int)(wish->chunk & 0xff), CHUNK);
+	memset(wish->bytes, (uint8_t)(wish->chunk + h->image), CHUNK);
 	push((struct event){
-	    .turn.time = w.now_us + 1, .kind = READ, .host = w.hosts, .slot = wish->slot });
+	    .turn.time = w.now_us + 1, .kind = READ, .host = h, .slot = wish->slot });
 }
 
 static void
@@ -425,10 +431,10 @@ draw_key(uint8_t *to, size_t n)
 }
 
 static void
-admit(const struct peer *p)
+admit(struct host *h, const struct peer *p)
 {
 	struct dolly_server_guest g = {
-		.spot = { dolly_server_roster(w.server)->joined, ROSTER_NO_RACK,
+		.spot = { dolly_server_roster(h->server)->joined, ROSTER_NO_RACK,
 		    ROSTER_NOT_LISTED }
 	};
 
@@ -436,14 +442,14 @@ admit(const struct peer *p)
 		g.refused = "a stranger";
 	else
 		draw_key(g.key, sizeof g.key);
-	dolly_server_admit(w.server, &g);
+	dolly_server_admit(h->server, &g);
 }
 
 /* With SHOW in the environment, what the server says of its nodes. */
 static void
-tell(const struct wish *wish)
+tell(const struct host *h, const struct wish *wish)
 {
-	const struct member *m = roster_find(dolly_server_roster(w.server), wish->id);
+	const struct member *m = roster_find(dolly_server_roster(h->server), wish->id);
 	uint32_t id = id_of(m->address);
 
 	if (w.show)
@@ -457,8 +463,8 @@ grant(struct host *h)
 {
 	struct wish wish;
 
-	while (h->id == 0 ? dolly_server_take_wish(w.server, &wish)
-	                  : node_take_wish(h->node, &wish))
+	while (h->server != NULL ? dolly_server_take_wish(h->server, &wish)
+	                         : node_take_wish(h->node, &wish))
 		switch (wish.kind) {
 		case WISH_DIAL:
 			dial(h, &wish);
@@ -467,26 +473,27 @@ grant(struct host *h)
 			hang_up(h, wish.peer);
 			break;
 		case WISH_OPEN:
+			h->image = wish.image->identity[0];
 			node_opened(h->node, &(struct node_target){ .chunk0_first = true });
 			break;
 		case WISH_PUT:
 			put(h, &wish);
 			break;
 		case WISH_PROVE:
-			node_proved(h->node, wish.slot, is_right(&wish));
+			node_proved(h->node, wish.slot, is_right(h, &wish));
 			break;
 		case WISH_FINISH:
 			push((struct event){
 			    .turn.time = w.now_us + 1, .kind = FINISH, .host = h });
 			break;
 		case WISH_ADMIT:
-			admit(wish.peer);
+			admit(h, wish.peer);
 			break;
 		case WISH_READ:
-			read_chunk(&wish);
+			read_chunk(h, &wish);
 			break;
 		case WISH_TELL:
-			tell(&wish);
+			tell(h, &wish);
 		}
 }
 
@@ -530,8 +537,9 @@ lie(struct host *h)
 static void
 act_later(struct host *h)
 {
-	push((struct event){ .turn.time = h->id == 0 ? dolly_server_deadline(w.server)
-	                                             : node_deadline(h->node),
+	push((struct event){ .turn.time = h->server != NULL
+	        ? dolly_server_deadline(h->server)
+	        : node_deadline(h->node),
 	    .kind = ACT,
 	    .host = h });
 }
@@ -548,8 +556,8 @@ do_host(const struct event *ev)
 		return;
 	switch (ev->kind) {
 	case ACT:
-		if (h->id == 0)
-			dolly_server_act(w.server, w.now_us);
+		if (h->server != NULL)
+			dolly_server_act(h->server, w.now_us);
 		else
 			node_act(h->node, w.now_us);
 		grant(h);
@@ -577,7 +585,7 @@ do_host(const struct event *ev)
 		node_finished(h->node, NULL);
 		break;
 	default:
-		dolly_server_read(w.server, ev->slot, CHUNK, NULL);
+		dolly_server_read(h->server, ev->slot, CHUNK, NULL);
 		grant(h);
 	}
 	go_on(h);
@@ -610,10 +618,11 @@ step(void)
 	if (is_gone(c->host[ev.side]))
 		return;
 	/* The server has a connection with each node: it looks at them all when it acts. */
-	if (ev.kind == PACKET_IN && c->host[ev.side]->id == 0) {
+	struct host *h = c->host[ev.side];
+	if (ev.kind == PACKET_IN && h->server != NULL) {
 		take_unread(c, ev.side);
-		dolly_server_resume(w.server);
-		grant(w.hosts);
+		dolly_server_resume(h->server);
+		grant(h);
 		pump(c, ev.side);
 	} else
 		go_on(c->host[ev.side]);
@@ -622,7 +631,8 @@ step(void)
 /* --- runs --- */
 
 static void
-start_server(uint32_t nodes, uint32_t chunks, unsigned arity, uint64_t start_us)
+make_server(
+    struct host *h, uint32_t nodes, uint32_t chunks, unsigned arity, uint64_t start_us)
 {
 	struct dolly_server_config sc = { .spread = { 16, CHUNK, CHUNK, chunks },
 		.bytes = (uint64_t)chunks * CHUNK,
@@ -635,9 +645,17 @@ start_server(uint32_t nodes, uint32_t chunks, unsigned arity, uint64_t start_us)
 		.linger_us = 1000000 };
 	struct err e;
 
+	sc.identity[0] = h->image;
 	draw_key(sc.key, sizeof sc.key);
-	if (dolly_server_new(&w.server, &sc, w.now_us, &e) != 0)
+	if (dolly_server_new(&h->server, &sc, w.now_us, &e) != 0)
 		abort();
+}
+
+static void
+start_server(uint32_t nodes, uint32_t chunks, unsigned arity, uint64_t start_us)
+{
+	make_server(w.hosts, nodes, chunks, arity, start_us);
+	w.server = w.hosts->server;
 }
 
 /* The process of a host begins, which acts for the first time then. */
@@ -650,7 +668,7 @@ begin_host(struct host *h, uint64_t act_us)
 		.spread = { 16, CHUNK, CHUNK, 0 } };
 	struct err e;
 
-	if (h->id > 0 && node_new(&h->node, &nc, w.now_us, &e) != 0)
+	if (h->server == NULL && node_new(&h->node, &nc, w.now_us, &e) != 0)
 		abort();
 	grant(h);
 	push((struct event){ .turn.time = act_us, .kind = ACT, .host = h });
@@ -660,7 +678,7 @@ static void
 start(uint32_t nodes, uint32_t chunks, unsigned arity)
 {
 	w.nodes = nodes;
-	w.hosts = calloc(nodes + 2, sizeof *w.hosts);
+	w.hosts = calloc(nodes + 3, sizeof *w.hosts);
 	if (w.hosts == NULL)
 		abort();
 	w.hosts[nodes + 1] = (struct host){ .id = nodes + 1, .dead = true }; /* strangers */
@@ -670,6 +688,7 @@ start(uint32_t nodes, uint32_t chunks, unsigned arity)
 		h->id = i;
 		h->put_us = 1;
 		h->us_a_kb = w.us_a_kb;
+		h->home = w.two && i % 2 == 1 ? nodes + 2 : 0;
 		begin_host(h, i);
 	}
 }
@@ -768,6 +787,7 @@ end_run(void)
 {
 	forget_packets();
 	dolly_server_free(w.server);
+	dolly_server_free(w.hosts[w.nodes + 2].server);
 	for (uint32_t i = 1; i <= w.nodes; i++)
 		node_free(w.hosts[i].node);
 	free(w.hosts);
@@ -927,6 +947,7 @@ kill_server(void)
 {
 	kill_host(w.hosts);
 	dolly_server_free(w.server);
+	w.server = w.hosts->server = NULL;
 }
 
 /* A server that dies when half is done, and comes back after three seconds. */
@@ -1084,7 +1105,7 @@ static struct peer *
 server_of(const struct host *h)
 {
 	for (const struct end *x = h->ends; x != NULL; x = x->next)
-		if (x->conn->host[!x->side]->id == 0 && x->conn->peer[x->side] != NULL &&
+		if (x->conn->peer[x->side] != NULL &&
 		    x->conn->peer[x->side]->kind == PEER_SERVER)
 			return x->conn->peer[x->side];
 	return NULL;
@@ -1143,6 +1164,55 @@ ring(uint32_t nodes, uint32_t chunks)
 	for (uint32_t i = 1; i <= nodes; i++)
 		right += w.hosts[i].put == chunks;
 	T_CHECK(whole == nodes && right == nodes);
+	end_run();
+}
+
+/* Has a node what it should have after two_servers()? */
+static bool
+is_well(const struct host *h, uint32_t chunks, bool may_follow)
+{
+	struct err e;
+
+	if (may_follow)
+		return h->done_us > 0 && h->put == chunks;
+	return h->done_us == 0 && node_over(h->node, &e) == -1 && e.kind == ERR_REFUSED;
+}
+
+/* Two servers of one name, of which each node finds one, and the second has another plan,
+ * or another image, too.  With `dies` the first one dies, and its nodes come to the second:
+ * they go on with the same image, and take nothing of another one.  Nobody else is
+ * disturbed, and no chunk is put twice. */
+static void
+two_servers(uint32_t nodes, uint32_t chunks, bool dies, bool same)
+{
+	uint64_t death_us = 500000 + (uint64_t)chunks * CHUNK / 1024 * US_A_KB / 2;
+	struct host *second;
+	struct err e;
+	uint32_t well = 0;
+
+	w = (struct world){ .us_a_kb = US_A_KB, .two = true };
+	start(nodes, chunks, 1);
+	dolly_server_free(w.server);
+	start_server(nodes, chunks, 1, 500000);
+	second = &w.hosts[nodes + 2];
+	*second = (struct host){ .id = nodes + 2, .us_a_kb = w.us_a_kb, .image = !same };
+	make_server(second, nodes, chunks, 3, 500000);
+	begin_host(second, 1);
+	while (w.now_us < death_us)
+		step();
+	if (dies)
+		kill_server();
+	for (uint32_t i = 1; i <= nodes && dies; i++)
+		w.hosts[i].home = nodes + 2;
+	while ((dolly_server_over(second->server, &e) == 0 ||
+		       (!dies && dolly_server_over(w.server, &e) == 0)) &&
+	       w.now_us < FAIL_MOST)
+		step();
+	for (uint32_t i = 1; i <= nodes; i++)
+		well += is_well(&w.hosts[i], chunks, !dies || same || i % 2 == 1);
+	printf("# two servers of %s%s: %u of %u nodes well\n", same ? "one image" : "two images",
+	    dies ? ", one dies" : "", well, nodes);
+	T_CHECK(well == nodes && w.now_us < FAIL_MOST);
 	end_run();
 }
 
@@ -1371,13 +1441,13 @@ visit(struct host *to)
 	struct conn *c = connect_to(stranger, NULL, to);
 	struct buf b = { 0 };
 
-	c->peer[1] = to->id == 0 ? dolly_server_accept(w.server, address)
-	                         : node_accept(to->node, address);
+	c->peer[1] = to->server != NULL ? dolly_server_accept(to->server, address)
+	                                : node_accept(to->node, address);
 	c->peer[1]->io = &c->end[1];
 	c->open = true;
 	say_something(&b);
-	if (to->id == 0)
-		dolly_server_input(w.server, c->peer[1], b.base, b.len);
+	if (to->server != NULL)
+		dolly_server_input(to->server, c->peer[1], b.base, b.len);
 	else
 		node_input(to->node, c->peer[1], b.base, b.len);
 	grant(to);
@@ -1523,6 +1593,8 @@ main(int argc, char **argv)
 	failures(30, 30, 3, seed + 2);
 	server_dies(8, 200, 1);
 	server_dies(40, 200, 3);
+	for (int i = 0; i < 4; i++)
+		two_servers(20, 200, i % 2 == 1, i < 2);
 	nobody_comes(false);
 	nobody_comes(true);
 	server_is_late(7000000);
