@@ -10,7 +10,8 @@ RELATED = ("base", "packages", "upgrade", "sources")
 SIX = ("base", "upgrade", "moved", "frag", "rebuilt", "renamed")
 # Of the disks that bench/families makes, in the order in which a store gets them.
 FAMILIES = ("minimal-old", "minimal-next", "web-upgraded", "database-old", "web-old-anna", "development-old", "web-backports",
-            "web-upgraded-bert", "database-upgraded-bert", "development-next", "desktop-old", "desktop-old-anna")
+            "web-upgraded-bert", "database-upgraded-bert", "development-old-anna", "desktop-old", "desktop-old-anna")
+
 
 
 

@@ -37,6 +37,34 @@ done
 head -c 1500000 "$T/a.ndz" > "$T/short.ndz"
 "$study/dedup" 4096 "$T/short.ndz" > /dev/null 2>&1 && fail "dedup takes half an image"
 
+echo "== similar finds what is alike, and no more"
+python3 - "$T" << 'PY'
+import random, sys
+r = random.Random(8)
+disk = bytearray(r.choices(range(64), k=4 << 20))
+open(sys.argv[1] + "/whole", "wb").write(disk)
+for at in range(30000, 4 << 20, 60000): disk[at] ^= 255
+open(sys.argv[1] + "/alike", "wb").write(disk)
+open(sys.argv[1] + "/other", "wb").write(bytes(r.choices(range(64), k=4 << 20)))
+PY
+for d in whole alike other; do "$BIN/imagezip" -q -r --windows=store "$T/$d" "$T/$d.ndz" || fail "imagezip $d"; done
+"$study/similar" 65536 odess 3 "$T/a.ndz" -- "$T/b.ndz" > "$T/json" || fail "similar, blocks"
+"$study/dedup" 65536 "$T/a.ndz" "$T/b.ndz" > "$T/want"
+check "different blocks are those of dedup" [ \
+    "$(field second.fragments < "$T/json") $(field second.packed_bytes < "$T/json")" = \
+    "$(($(field all.unique_blocks < "$T/want") - $(field first.fragments < "$T/json"))) $(($(field all.packed_bytes < "$T/want") - $(field first.packed_bytes < "$T/json")))" ]
+for of_ten in finesse=6 odess=7 palantir=9; do
+	features=${of_ten%=*}
+	"$study/similar" 0 $features 3 "$T/whole.ndz" "$T/other.ndz" -- "$T/alike.ndz" > "$T/json" || fail "similar $features"
+	n=$(field second.fragments < "$T/json") alike=$(field second.differences < "$T/json")
+	check "$features: nothing is alike by chance" [ "$(field first.differences < "$T/json")" = 0 ]
+	check "$features: $alike of $n fragments are alike" [ $((10 * alike)) -ge $((${of_ten#*=} * n)) -a "$n" -gt 40 ]
+	packed=$(field second.packed_bytes < "$T/json") kept=$(field second.kept_bytes < "$T/json")
+	check "$features: differences are small" [ $((10 * n * (packed - kept))) -gt $((9 * alike * packed)) ]
+	check "$features: they were made whole again" [ "$(field again_raw_bytes < "$T/json")" -gt 0 ]
+done
+"$study/similar" 0 simhash 3 "$T/whole.ndz" 2> /dev/null; check "features have a name" [ $? = 2 ]
+
 echo "== as the original programs write it"
 "$BIN/imagezip" -q -r -z 1 --windows=aligned "$T/a" "$T/a1.ndz"
 check as_original "$study/as_original" "$T/a1.ndz" "$T/o.ndz"
