@@ -188,6 +188,16 @@ stock_find(struct stock *s, uint64_t key)
 	return i;
 }
 
+bool
+stock_has(struct stock *s, uint64_t key)
+{
+	pthread_mutex_lock(&s->lock);
+	const struct stock_item *i = find(s, key);
+	bool has = i != NULL && i->state == READY;
+	pthread_mutex_unlock(&s->lock);
+	return has;
+}
+
 /* Makes the thing of a new item.  The caller holds the lock, which is released meanwhile. */
 static void
 make_item(struct stock *s, struct stock_item *i,

@@ -38,6 +38,8 @@ void stock_free(struct stock *);
 
 /* The thing with this key, in use until stock_put_back(); NULL: it is not there now. */
 struct stock_item *stock_find(struct stock *, uint64_t key);
+/* Is it there now? */
+bool stock_has(struct stock *, uint64_t key);
 /* Like stock_find(), but a thing that is not there is made by make(arg).  *made: this thread
  * made it, or tried.  NULL with the error of make(), also in the threads that waited for it;
  * but when that is ERR_FORMAT, each of these makes the thing itself, since it may make it of

@@ -1,5 +1,5 @@
 /* blocks.c: reads packs that are far away, in blocks that are kept in memory (stock.h).  Called
- * by packs.c, in any thread; the threads of ahead.c fetch blocks before they are read.
+ * by packs.c, in any thread; the threads of stock_ahead.c fetch blocks before they are read.
  *
  * Who reads here and there has no use for whole blocks, and gets the range that he asks for,
  * until he has read nearly all of a block: then he reads in order, and gets blocks. */
@@ -13,8 +13,7 @@
 #include <string.h>
 
 #include "common/base/sha256.h"
-#include "common/base/stock.h"
-#include "emustore/store/ahead.h"
+#include "common/base/stock_ahead.h"
 #include "emustore/store/blockfiles.h"
 #include "emustore/store/keys.h"
 
@@ -40,7 +39,7 @@ struct blocks {
 	struct objects *objects;
 	struct blockfiles *files;
 	struct stock *kept; /* by block_key() */
-	struct ahead *ahead;
+	struct stock_ahead *ahead;
 	pthread_mutex_t lock; /* of the members below */
 	unsigned refs;
 	struct pack **packs; /* ascending; each stays where it is */
@@ -159,15 +158,6 @@ block_key(const struct pack *p, uint32_t block)
 	return (uint64_t)p->number << 32 | block;
 }
 
-static struct stock_item *
-get_block(struct blocks *b, const struct pack *p, uint32_t block, struct err *e)
-{
-	struct block x = { b, p, block };
-	bool made;
-
-	return stock_get(b->kept, block_key(p, block), make_block, &x, &made, e);
-}
-
 static struct pack *
 find_pack(struct blocks *b, uint32_t number)
 {
@@ -192,35 +182,22 @@ find_known(struct blocks *b, uint32_t number)
 	return p;
 }
 
-/* Called by the threads of ahead.c.  Whoever reads a block that could not be fetched
- * learns why. */
-static void
-get_ahead(void *arg, uint64_t key)
+/* The block with this key; the threads of stock_ahead.c call this, too. */
+static struct stock_item *
+get_block(void *arg, uint64_t key, struct err *e)
 {
 	struct blocks *b = arg;
-	struct err ignored;
-	struct stock_item *i = get_block(
-	    b, find_known(b, (uint32_t)(key >> 32)), (uint32_t)key, &ignored);
+	struct block x = { b, find_known(b, (uint32_t)(key >> 32)), (uint32_t)key };
+	bool made;
 
-	if (i != NULL)
-		stock_put_back(b->kept, i);
-}
-
-static bool
-is_kept(struct blocks *b, const struct pack *p, uint32_t block)
-{
-	struct stock_item *i = stock_find(b->kept, block_key(p, block));
-
-	if (i != NULL)
-		stock_put_back(b->kept, i);
-	return i != NULL;
+	return stock_get(b->kept, key, make_block, &x, &made, e);
 }
 
 static void
 want(struct blocks *b, const struct pack *p, uint32_t block)
 {
-	if (!is_kept(b, p, block) && block_bytes(p->bytes, block) > 0)
-		ahead_want(b->ahead, block_key(p, block));
+	if (block_bytes(p->bytes, block) > 0)
+		stock_ahead_want(b->ahead, block_key(p, block));
 }
 
 /* Note that n bytes, at least one, from byte `at` of a pack are read. */
@@ -252,7 +229,7 @@ static int
 read_part(struct blocks *b, const struct pack *p, uint32_t block, void *out, size_t n,
     size_t at, struct err *e)
 {
-	struct stock_item *i = get_block(b, p, block, e);
+	struct stock_item *i = get_block(b, block_key(p, block), e);
 
 	if (i == NULL)
 		return -1;
@@ -289,7 +266,7 @@ blocks_read(
 static bool
 is_near(struct blocks *b, const struct pack *p, uint32_t block)
 {
-	return is_kept(b, p, block) ||
+	return stock_has(b->kept, block_key(p, block)) ||
 	       blockfiles_have(b->files, p->id, (uint64_t)block * TOC_BLOCK_BYTES,
 		   block_bytes(p->bytes, block)) ||
 	       (block > 0 && was_read(p, block - 1));
@@ -399,7 +376,7 @@ blocks_add_pack(struct blocks *b, uint32_t number, const char *id, uint64_t byte
 static void
 free_blocks(struct blocks *b)
 {
-	ahead_free(b->ahead);
+	stock_ahead_free(b->ahead);
 	stock_free(b->kept);
 	for (size_t i = 0; i < b->npacks; i++)
 		free(b->packs[i]->digests), free(b->packs[i]->seen), free(b->packs[i]);
@@ -423,7 +400,8 @@ blocks_new(struct blocks **out, struct objects *objects, const char *dir, uint64
 	int rc = blockfiles_new(&b->files, dir, max_bytes, e);
 	if (rc == 0)
 		rc = stock_new(&b->kept, KEPT_BYTES, e);
-	if (rc == 0 && (b->ahead = ahead_new(THREADS, COMING, get_ahead, b)) == NULL)
+	if (rc == 0 &&
+	    (b->ahead = stock_ahead_new(b->kept, THREADS, COMING, get_block, b)) == NULL)
 		rc = err_nomem(e, "blocks");
 	if (rc != 0) {
 		free_blocks(b);

@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "common/base/pipeline.h"
-#include "common/base/stock.h"
-#include "emustore/store/ahead.h"
+#include "common/base/stock_ahead.h"
 #include "emustore/store/reopened.h"
 
 enum { MAKERS_MAX = 4 }; /* threads that redeflate chunks, and the openings that they need */
@@ -21,7 +20,7 @@ struct store_disk {
 	uint8_t sha256[SHA256_BYTES];
 	struct store_cache *cache, own; /* the caller's, or its own */
 	struct stock *stock; /* chunks that were put together, by their numbers */
-	struct ahead *ahead; /* only where chunks are redeflated; else NULL */
+	struct stock_ahead *ahead; /* only where chunks are redeflated; else NULL */
 	unsigned makers;
 	pthread_mutex_t lock; /* of the members below */
 	pthread_cond_t given;
@@ -113,28 +112,20 @@ get_kept(struct store_disk *d, uint32_t chunk, bool *made, struct err *e)
 	return i;
 }
 
-/* Called by the threads of ahead.c.  Whoever reads a chunk that cannot be made learns why. */
-static void
-get_ahead(void *arg, uint64_t chunk)
+static struct stock_item *
+get_ahead(void *d, uint64_t chunk, struct err *e)
 {
-	struct store_disk *d = arg;
-	struct err ignored;
 	bool made;
-	struct stock_item *i = get_kept(d, (uint32_t)chunk, &made, &ignored);
 
-	if (i != NULL)
-		stock_put_back(d->stock, i);
+	return get_kept(d, (uint32_t)chunk, &made, e);
 }
 
+/* Have the chunks from `chunk` to the one before `end` made, as far as there are such. */
 static void
-want(struct store_disk *d, uint64_t chunk)
+want(struct store_disk *d, uint64_t chunk, uint64_t end)
 {
-	struct stock_item *i = chunk < d->chunks ? stock_find(d->stock, chunk) : NULL;
-
-	if (i != NULL)
-		stock_put_back(d->stock, i);
-	else if (chunk < d->chunks)
-		ahead_want(d->ahead, chunk);
+	for (; d->ahead != NULL && chunk < d->chunks && chunk < end; chunk++)
+		stock_ahead_want(d->ahead, chunk);
 }
 
 /* After two reads in order, have the following chunks made. */
@@ -145,8 +136,8 @@ guess(struct store_disk *d, uint32_t chunk)
 	bool in_order = chunk == d->last + 1;
 	d->last = chunk;
 	pthread_mutex_unlock(&d->lock);
-	for (unsigned k = 1; in_order && d->ahead != NULL && k <= d->makers; k++)
-		want(d, (uint64_t)chunk + k);
+	if (in_order)
+		want(d, chunk + 1ull, chunk + 1ull + d->makers);
 }
 
 /* Are these bytes read past the stock?  Nobody needs the chunk there: surveys read only
@@ -196,11 +187,8 @@ read_chunks(void *ctx, void *buf, size_t len, uint64_t off, struct err *e)
 static void
 want_chunks(void *ctx, uint64_t off, uint64_t len)
 {
-	struct store_disk *d = ctx;
-
-	for (uint64_t c = off / NDZ_CHUNK_BYTES;
-	     d->ahead != NULL && c < d->chunks && c * NDZ_CHUNK_BYTES < off + len; c++)
-		want(d, c);
+	want(ctx, off / NDZ_CHUNK_BYTES,
+	    (off + len + NDZ_CHUNK_BYTES - 1) / NDZ_CHUNK_BYTES);
 }
 
 static const uint8_t *
@@ -216,12 +204,12 @@ close_image(void *ctx)
 {
 	struct store_disk *d = ctx;
 
-	ahead_end(d->ahead);
+	stock_ahead_end(d->ahead);
 	stock_free(d->stock);
 	/* Some were opened by the threads of d->ahead, and have threads of their own. */
 	for (unsigned i = 0; i < d->nidle; i++)
 		reopened_free(d->idle[i]);
-	ahead_free(d->ahead);
+	stock_ahead_free(d->ahead);
 	free(d->store);
 	free(d->name);
 	pthread_cond_destroy(&d->given);
@@ -254,13 +242,15 @@ open_image(struct store_disk *d, struct err *e)
 		d->makers = d->most = cpus < MAKERS_MAX ? (unsigned)cpus : MAKERS_MAX;
 		least = (2 * d->makers + 1) * (uint64_t)NDZ_CHUNK_BYTES;
 		bytes = bytes > least ? bytes : least;
-		/* What is wanted fills half of the room, so that chunks that were read stay. */
-		d->ahead = ahead_new(
-		    d->makers, (unsigned)(bytes / 2 / NDZ_CHUNK_BYTES), get_ahead, d);
-		if (d->ahead == NULL)
-			return err_nomem(e, d->name);
 	}
-	return stock_new(&d->stock, bytes, e);
+	if (stock_new(&d->stock, bytes, e) != 0)
+		return -1;
+	/* What is wanted fills half of the room, so that chunks that were read stay. */
+	if (a->redeflated &&
+	    (d->ahead = stock_ahead_new(d->stock, d->makers,
+		 (unsigned)(bytes / 2 / NDZ_CHUNK_BYTES), get_ahead, d)) == NULL)
+		return err_nomem(e, d->name);
+	return 0;
 }
 
 int

@@ -1,6 +1,6 @@
-/* Things that are made once: what is kept, what gives way, what several threads get, and what
- * becomes of a making that fails. */
-#include "common/base/stock.h"
+/* Things that are made once: what is kept, what gives way, what several threads get, what
+ * becomes of a making that fails, and what is made ahead. */
+#include "common/base/stock_ahead.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -267,6 +267,46 @@ test_damage_of_another(void)
 	T_CHECK(alive == 0);
 }
 
+static _Atomic unsigned gets;
+
+static struct stock_item *
+get_counted(void *s, uint64_t key, struct err *e)
+{
+	int k = (int)key;
+	bool made;
+
+	gets++;
+	return stock_get(s, key, make_int, &k, &made, e);
+}
+
+/* Have it got ahead, and wait for that. */
+static void
+want_and_wait(struct stock *s, struct stock_ahead *a, uint64_t key)
+{
+	stock_ahead_want(a, key);
+	while (!stock_has(s, key))
+		usleep(1000);
+}
+
+/* What is there is not got again. */
+static void
+test_ahead(void)
+{
+	struct stock *s = new_stock(ROOM);
+	struct stock_ahead *a = stock_ahead_new(s, 1, 2, get_counted, s);
+
+	T_CHECK(a != NULL && !stock_has(s, 1));
+	want_and_wait(s, a, 1);
+	want_and_wait(s, a, 2);
+	stock_ahead_want(a, 1);
+	want_and_wait(s, a, 3);
+	stock_ahead_free(a);
+	T_CHECK(gets == 3);
+	T_CHECK(!made_now(s, 1) && !made_now(s, 3));
+	stock_free(s);
+	T_CHECK(alive == 0);
+}
+
 int
 main(void)
 {
@@ -277,5 +317,6 @@ main(void)
 	test_threads();
 	test_failure();
 	test_damage_of_another();
+	test_ahead();
 	return t_done();
 }
