@@ -4,7 +4,7 @@
  *	as_original IN.ndz OUT.ndz [LEVEL]
  * The chunks hold what those of IN hold, so IN should be compressed a little less than
  * the original does it (imagezip -z 1 --windows=aligned).  A chunk that does not fit 1 MiB at
- * LEVEL (4) is compressed at the best level. */
+ * LEVEL (4) is compressed at the best level, and becomes two chunks where that is too much. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +20,7 @@ struct work {
 	struct redeflater *redeflater;
 	struct redeflate_how how;
 	FILE *out;
+	int32_t written; /* chunks */
 };
 
 /* The stream of the chunk's data, at this level, into `chunk`; its length into the header, 0
@@ -39,30 +40,88 @@ deflate_again(struct work *w, struct chunk *c, const uint8_t *raw, uint8_t level
 	return 0;
 }
 
+/* The stream of the chunk's data, at the level of the images or, when that does not fit, at the
+ * best. */
+static int
+deflate_to_fit(struct work *w, struct chunk *c, const uint8_t *raw, uint8_t *chunk,
+    struct err *e)
+{
+	int rc = deflate_again(w, c, raw, w->how.level, chunk, e);
+
+	if (rc == 0 && c->h.size == 0)
+		rc = deflate_again(w, c, raw, BEST_LEVEL, chunk, e);
+	return rc;
+}
+
+static int
+write_chunk(struct work *w, struct ndz_header *h, uint8_t *chunk, struct err *e)
+{
+	size_t used = NDZ_HEADER_BYTES + h->size;
+
+	h->index = w->written++;
+	if (ndz_header_put(h, chunk, e) != 0)
+		return -1;
+	/* What a stream that did not fit left behind is not kept. */
+	memset(chunk + used, 0, NDZ_CHUNK_BYTES - used);
+	return fwrite(chunk, NDZ_CHUNK_BYTES, 1, w->out) == 1
+	           ? 0
+	           : err_os(e, "writing the image");
+}
+
+/* Make *c the first half of its data, and *rest the other one. */
+static void
+halve(struct chunk *c, struct chunk *rest)
+{
+	uint64_t left = c->raw_bytes / SECTOR_BYTES / 2;
+	unsigned n = 0;
+
+	*rest = *c;
+	while (c->h.regions[n].len <= left)
+		left -= c->h.regions[n++].len;
+	rest->h.nregions = c->h.nregions - n;
+	memmove(rest->h.regions, c->h.regions + n,
+	    rest->h.nregions * sizeof *rest->h.regions);
+	rest->h.regions[0].off += left;
+	rest->h.regions[0].len -= left;
+	c->h.regions[n].len = left;
+	c->h.nregions = n + (left > 0);
+	c->h.lastsect = rest->h.firstsect = rest->h.regions[0].off;
+	rest->h.nrelocs = 0;
+	c->raw_bytes = ndz_header_raw_bytes(&c->h);
+	rest->raw_bytes = ndz_header_raw_bytes(&rest->h);
+}
+
+/* Write the chunk's data as one chunk, or as two where they do not fit. */
+static int
+write_data(struct work *w, struct chunk *c, const uint8_t *raw, struct err *e)
+{
+	static uint8_t chunk[NDZ_CHUNK_BYTES];
+	struct chunk *rest;
+
+	if (deflate_to_fit(w, c, raw, chunk, e) != 0)
+		return -1;
+	if (c->h.size != 0)
+		return write_chunk(w, &c->h, chunk, e);
+	if ((rest = malloc(sizeof *rest)) == NULL)
+		return err_nomem(e, "a chunk");
+	halve(c, rest);
+	int rc = write_data(w, c, raw, e);
+	if (rc == 0)
+		rc = write_data(w, rest, raw + c->raw_bytes, e);
+	free(rest);
+	return rc;
+}
+
 static int
 write_again(void *arg, struct chunk *c, uint32_t i, const void *bytes, struct err *e)
 {
 	struct work *w = arg;
-	static uint8_t chunk[NDZ_CHUNK_BYTES];
 	uint8_t *raw = malloc((size_t)c->raw_bytes);
 	int rc = raw == NULL ? err_nomem(e, "a chunk")
 	                     : chunk_decode(c, bytes, w->decoder, raw, e);
 
-	memset(chunk, 0, sizeof chunk);
 	if (rc == 0)
-		rc = deflate_again(w, c, raw, w->how.level, chunk, e);
-	if (rc == 0 && c->h.size == 0)
-		rc = deflate_again(w, c, raw, BEST_LEVEL, chunk, e);
-	if (rc == 0)
-		rc = c->h.size == 0 ? err_set(e, ERR_FORMAT, "it does not fit 1 MiB")
-		                    : ndz_header_put(&c->h, chunk, e);
-	/* What a stream that did not fit left behind is not kept. */
-	if (rc == 0) {
-		size_t used = NDZ_HEADER_BYTES + c->h.size;
-		memset(chunk + used, 0, sizeof chunk - used);
-		if (fwrite(chunk, sizeof chunk, 1, w->out) != 1)
-			rc = err_os(e, "writing the image");
-	}
+		rc = write_data(w, c, raw, e);
 	free(raw);
 	return rc == 0 ? 0 : err_ctx(e, "chunk %u", i);
 }
