@@ -8,6 +8,23 @@
 #include "common/base/sha256.h"
 #include "emustore/store/put_impl.h"
 
+/* How many bytes of a chunk there are up to the last one that is not zero. */
+static size_t
+chunk_used_bytes(const uint8_t *chunk)
+{
+	size_t n = NDZ_CHUNK_BYTES;
+	uint64_t word;
+
+	for (; n >= 8; n -= 8) {
+		memcpy(&word, chunk + n - 8, 8);
+		if (word != 0)
+			break;
+	}
+	while (n > 0 && chunk[n - 1] == 0)
+		n--;
+	return n;
+}
+
 /* Find the entries of the fragment table in the n bytes behind the stream: *at is the
  * offset where they are exactly what the fragments give.  false: they are nowhere. */
 static bool

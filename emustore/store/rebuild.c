@@ -1,8 +1,12 @@
-/* rebuild.c: puts chunks together from their recipes.  Called by stored.c, in the thread
- * that reads an image, and by put_describe.c to try a recipe, in the put's writer thread. */
+/* rebuild.c: puts chunks, and parts of them, together from their recipes.  Called by stored.c,
+ * in the thread that reads an image, and by put_describe.c to try a recipe, in the put's writer
+ * thread.
+ *
+ * A chunk is a row of runs of bytes: the header area, the ends of the stream with the pieces
+ * between them, and what is behind the stream.  Of each run only the bytes are copied that
+ * the part has, and of each fragment only those are read. */
 #include "emustore/store/rebuild.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -10,16 +14,30 @@
 
 #include "common/base/crc32c.h"
 #include "common/base/sha256.h"
-#include "common/base/wr.h"
 #include "emustore/store/redeflated.h"
 
 enum {
-	/* The padding of the record before, and the two heads of this record. */
-	GAP_MAX = RECORD_ALIGN - 1 + FRAGMENT_DATA_AT,
-	GAP_STRIDE = 96,
 	IOV_MOST = IOV_MAX < 1024 ? IOV_MAX : 1024,
-	RAW_DIGEST_AT = RECORD_HEAD_BYTES + SHA256_BYTES,
-	RAW_BYTES_AT = RAW_DIGEST_AT + RAW_DIGEST_BYTES,
+	RUN_MOST = IOV_MOST / 2, /* fragments that are read with one call */
+	/* The padding of the record before, and the two heads of a record. */
+	GAP_MOST = RECORD_ALIGN - 1 + FRAGMENT_DATA_AT,
+};
+
+/* Which of the next bytes of a chunk are in a part. */
+struct slice {
+	size_t skip, n;
+	uint8_t *to;
+};
+
+/* Fragments that lie one behind the other in a pack, as they are read with one call. */
+struct run {
+	unsigned n;
+	const struct place *places;
+	struct slice of[RUN_MOST];
+	uint8_t gap[RUN_MOST][GAP_MOST]; /* what is read in front of each; heads are last */
+	int niov;
+	struct iovec iov[IOV_MOST];
+	uint64_t at, end; /* bytes of the pack */
 };
 
 struct rebuilder {
@@ -27,14 +45,25 @@ struct rebuilder {
 	const uint8_t *given;
 	const struct ext_fragment *table;
 	struct rd digests; /* empty: fragments are not compared with their SHA-256 */
-	struct sha256_message *messages; /* `cap` of them */
 	struct redeflated *redeflated; /* allocated when it is first needed */
 	uint64_t equivalents;
+	/* Of the fragments of a whole chunk, `cap` of each. */
 	size_t cap;
-	/* What is read in front of each fragment's data: the last FRAGMENT_DATA_AT bytes
-	 * of its slot are the head of its record and its own head. */
-	uint8_t (*gap)[GAP_STRIDE];
-	struct iovec iov[IOV_MOST];
+	struct sha256_message *messages;
+	struct fragment_raw *raws; /* what their heads say */
+	struct run run;
+};
+
+/* The part that is wanted, and the byte of the chunk that is next. */
+struct part {
+	size_t from, end, at;
+	uint8_t *out;
+	struct rebuilder *r;
+	const struct recipe_chunk *c;
+	const struct place *places; /* of the pieces of c */
+	/* NULL: the whole chunk, which has a checksum, is wanted.  Else each fragment of which
+	 * all bytes are read is compared with the checksum of its record. */
+	const struct rebuild_facts *facts;
 };
 
 struct rebuilder *
@@ -67,7 +96,7 @@ rebuilder_free(struct rebuilder *r)
 	if (r == NULL)
 		return;
 	redeflated_free(r->redeflated);
-	free(r->gap);
+	free(r->raws);
 	free(r->messages);
 	free(r);
 }
@@ -102,16 +131,12 @@ make_room(struct rebuilder *r, size_t n, struct err *e)
 {
 	if (n <= r->cap)
 		return 0;
-	void *gap = realloc(r->gap, n * sizeof *r->gap);
-	if (gap == NULL)
-		return err_nomem(e, "a chunk's fragments");
-	r->gap = gap;
-	void *messages = realloc(r->messages, n * sizeof *r->messages);
-	if (messages == NULL)
-		return err_nomem(e, "a chunk's fragments");
-	r->messages = messages;
-	r->cap = n;
-	return 0;
+	free(r->raws);
+	free(r->messages);
+	r->raws = calloc(n, sizeof *r->raws);
+	r->messages = calloc(n, sizeof *r->messages);
+	r->cap = r->raws != NULL && r->messages != NULL ? n : 0;
+	return r->cap == n ? 0 : err_nomem(e, "a chunk's fragments");
 }
 
 static bool
@@ -132,91 +157,315 @@ data_end(const struct place *p)
 	return p->at + FRAGMENT_DATA_AT + p->bytes;
 }
 
-bool
+/* Does the record of the second fragment follow that of the first in a pack, with nothing but
+ * padding between them? */
+static bool
 place_follows(const struct place *a, const struct place *b)
 {
 	return !is_zeros(b) && !is_given(b) && a->slot == b->slot &&
 	       b->at - data_end(a) < RECORD_ALIGN && b->at >= data_end(a);
 }
 
-static int
-read_vector(
-    struct rebuilder *r, const struct place *p, int n, uint64_t want, struct err *e)
+static struct slice
+cut(const struct part *p, size_t n)
 {
-	ssize_t got = packs_readv(r->packs, p->slot, r->iov, n, p->at, e);
+	size_t from = p->at > p->from ? p->at : p->from;
+	size_t end = p->at + n < p->end ? p->at + n : p->end;
 
-	if (got < 0)
-		return -1;
-	if ((uint64_t)got != want)
-		return err_set(e, ERR_FORMAT,
-		    "%s: ends before its fragment at byte %" PRIu64 " does",
-		    packs_name(r->packs, p->slot).text, p->at);
-	return 0;
-}
-
-/* Read fragments that lie one behind the other in a pack, with one call.  Returns how many
- * fragments were read, or -1. */
-static ssize_t
-read_run(struct rebuilder *r, const struct place *places, size_t i, size_t n,
-    uint8_t *out, struct err *e)
-{
-	uint64_t from = places[i].at, end = from;
-	size_t count = 0;
-	int v = 0;
-
-	do {
-		const struct place *p = &places[i + count];
-		size_t gap = (size_t)(p->at + FRAGMENT_DATA_AT - end);
-		r->iov[v++] = (struct iovec){ r->gap[i + count] + GAP_STRIDE - gap,
-			gap };
-		r->iov[v++] = (struct iovec){ out, p->bytes };
-		out += p->bytes;
-		end = data_end(p);
-		count++;
-	} while (i + count < n && v + 2 <= IOV_MOST &&
-		 place_follows(&places[i + count - 1], &places[i + count]));
-	return read_vector(r, &places[i], v, end - from, e) == 0 ? (ssize_t)count : -1;
-}
-
-/* Byte `at` of the record of fragment i, within its two heads. */
-static uint8_t *
-head_of(const struct rebuilder *r, size_t i, size_t at)
-{
-	return r->gap[i] + GAP_STRIDE - FRAGMENT_DATA_AT + at;
+	if (end <= from)
+		return (struct slice){ 0 };
+	return (struct slice){ from - p->at, end - from, p->out + (from - p->from) };
 }
 
 static void
-take_given(struct rebuilder *r, size_t i, const struct place *p, uint8_t *out)
+put(struct part *p, const void *bytes, size_t n)
 {
-	memcpy(out, r->given + p->at, p->bytes);
-	if (r->table == NULL)
-		return;
-	struct wr w = wr_to(head_of(r, i, RAW_DIGEST_AT), RAW_DIGEST_BYTES + 4);
-	wr_bytes(&w, r->table[i].digest, RAW_DIGEST_BYTES);
-	wr_le32(&w, (uint32_t)(r->table[i].sectors * SECTOR_BYTES));
+	struct slice s = cut(p, n);
+
+	if (s.n > 0)
+		memcpy(s.to, (const uint8_t *)bytes + s.skip, s.n);
+	p->at += n;
+}
+
+/* The bytes up to byte `end` of the chunk are zeros. */
+static void
+clear(struct part *p, size_t end)
+{
+	struct slice s = cut(p, end > p->at ? end - p->at : 0);
+
+	if (s.n > 0)
+		memset(s.to, 0, s.n);
+	p->at = end;
 }
 
 static int
-fill_pieces(struct rebuilder *r, const struct recipe_chunk *c,
-    const struct place *places, uint8_t *out, struct err *e)
+put_zeros(struct part *p, const struct place *x, struct err *e)
 {
-	for (size_t i = 0; i < c->npieces;) {
-		if (is_zeros(&places[i])) {
-			c->codec->zeros(places[i].at, out);
-			out += places[i++].bytes;
-			continue;
-		}
-		if (is_given(&places[i])) {
-			take_given(r, i, &places[i], out);
-			out += places[i++].bytes;
-			continue;
-		}
-		ssize_t n = read_run(r, places, i, c->npieces, out, e);
+	bool whole = cut(p, x->bytes).n == x->bytes;
+	uint8_t *bytes = whole ? cut(p, x->bytes).to : malloc(x->bytes + 1u);
+
+	if (bytes == NULL)
+		return err_nomem(e, "a chunk's zeros");
+	p->c->codec->zeros(x->at, bytes);
+	if (whole) {
+		p->at += x->bytes;
+		return 0;
+	}
+	put(p, bytes, x->bytes);
+	free(bytes);
+	return 0;
+}
+
+static void
+put_given(struct part *p, size_t i)
+{
+	struct rebuilder *r = p->r;
+
+	put(p, r->given + p->places[i].at, p->places[i].bytes);
+	if (r->table == NULL)
+		return;
+	r->raws[i].bytes = (uint32_t)(r->table[i].sectors * SECTOR_BYTES);
+	memcpy(r->raws[i].digest, r->table[i].digest, RAW_DIGEST_BYTES);
+}
+
+static bool
+is_whole(const struct slice *s, const struct place *x)
+{
+	return s->n == x->bytes;
+}
+
+/* Add the next fragment, whose place is r->places[r->n], to the run, which ends in front of
+ * its record, or is empty. */
+static void
+add(struct run *r, struct part *p)
+{
+	const struct place *x = &r->places[r->n];
+	struct slice s = r->of[r->n] = cut(p, x->bytes);
+	uint64_t data_at = x->at + FRAGMENT_DATA_AT + s.skip;
+
+	if (r->n == 0)
+		r->at = r->end = is_whole(&s, x) ? x->at : data_at;
+	size_t gap = (size_t)(data_at - r->end);
+	if (gap > 0)
+		r->iov[r->niov++] =
+		    (struct iovec){ r->gap[r->n] + GAP_MOST - gap, gap };
+	r->iov[r->niov++] = (struct iovec){ s.to, s.n };
+	r->end = data_at + s.n;
+	r->n++;
+	p->at += x->bytes;
+}
+
+static int
+err_damaged(struct packs *packs, const struct place *x, struct err *e)
+{
+	return err_set(e, ERR_FORMAT, "%s: the record at byte %" PRIu64 " is damaged",
+	    packs_name(packs, x->slot).text, x->at);
+}
+
+/* Has the fragment the SHA-256 that its image says?  True where nobody has looked that up. */
+static bool
+is_own(const struct part *p, const uint8_t *data, const struct place *x)
+{
+	uint64_t number = p->c->pieces[x - p->places].number;
+	uint8_t digest[SHA256_BYTES];
+
+	if (number >= p->facts->digests.len / SHA256_BYTES)
+		return true;
+	sha256(data, x->bytes, digest);
+	return memcmp(digest, p->facts->digests.base + number * SHA256_BYTES, sizeof digest) == 0;
+}
+
+/* The two heads of fragment i of a run, which was read whole. */
+static const uint8_t *
+heads_of(const struct run *r, unsigned i)
+{
+	return r->gap[i] + GAP_MOST - FRAGMENT_DATA_AT;
+}
+
+/* Compare a fragment that was read whole with the checksum of its record. */
+static bool
+is_right(const struct part *p, const struct run *r, unsigned i)
+{
+	const uint8_t *head = heads_of(r, i);
+	const struct place *x = &r->places[i];
+	struct record_head h;
+
+	if (!record_get_head(&h, head, RECORD_HEAD_BYTES) || h.type != RECORD_FRAGMENT ||
+	    h.body_bytes != FRAGMENT_HEAD_BYTES + x->bytes)
+		return false;
+	uint32_t crc = crc32c(head + RECORD_HEAD_BYTES, FRAGMENT_HEAD_BYTES);
+	return crc32c_more(crc, r->of[i].to, x->bytes) == h.body_crc &&
+	       is_own(p, r->of[i].to, x);
+}
+
+/* Note what the head of fragment i of a run says of its data. */
+static void
+note_raw(struct part *p, const struct run *r, unsigned i)
+{
+	struct fragment_raw *raw = &p->r->raws[&r->places[i] - p->places];
+	struct rd head = rd_from(heads_of(r, i) + RECORD_HEAD_BYTES, FRAGMENT_HEAD_BYTES);
+
+	rd_skip(&head, SHA256_BYTES);
+	memcpy(raw->digest, rd_bytes(&head, RAW_DIGEST_BYTES), RAW_DIGEST_BYTES);
+	raw->bytes = rd_le32(&head);
+}
+
+typedef ssize_t read_fn(struct packs *, uint32_t slot, const struct iovec *, int n, uint64_t at,
+    struct err *);
+
+static int
+read_run(struct part *p, const struct run *r, read_fn *fn, struct err *e)
+{
+	struct packs *packs = p->r->packs;
+	const struct place *x = r->places;
+	ssize_t got = fn(packs, x->slot, r->iov, r->niov, r->at, e);
+
+	if (got < 0)
+		return -1;
+	if ((uint64_t)got != r->end - r->at)
+		return err_set(e, ERR_FORMAT,
+		    "%s: ends before its fragment at byte %" PRIu64 " does",
+		    packs_name(packs, x->slot).text, x->at);
+	for (unsigned i = 0; i < r->n; i++) {
+		if (p->facts == NULL)
+			note_raw(p, r, i);
+		else if (is_whole(&r->of[i], &x[i]) && !is_right(p, r, i))
+			return err_damaged(packs, &x[i], e);
+	}
+	return 0;
+}
+
+/* Read the next fragments, at most n of them, that lie one behind the other.  Returns how
+ * many, or -1.  What a server or the cache said of a part may be wrong where the pack is
+ * right. */
+static ssize_t
+put_fragments(struct part *p, const struct place *x, size_t n, struct err *e)
+{
+	struct run *r = &p->r->run;
+
+	r->n = 0;
+	r->niov = 0;
+	r->places = x;
+	do
+		add(r, p);
+	while (r->n < n && r->n < RUN_MOST && p->at < p->end &&
+	       place_follows(&x[r->n - 1], &x[r->n]));
+	int rc = read_run(p, r, p->facts != NULL ? packs_read_range : packs_readv, e);
+	if (rc != 0 && e->kind == ERR_FORMAT && p->facts != NULL &&
+	    !packs_are_files(p->r->packs))
+		rc = read_run(p, r, packs_readv, e);
+	return rc == 0 ? (ssize_t)r->n : -1;
+}
+
+static int
+put_pieces(struct part *p, struct err *e)
+{
+	const struct place *x = p->places;
+
+	for (size_t i = 0; i < p->c->npieces && p->at < p->end;) {
+		ssize_t n = 1;
+		if (p->at + x[i].bytes <= p->from)
+			p->at += x[i].bytes;
+		else if (is_zeros(&x[i]))
+			n = put_zeros(p, &x[i], e) == 0 ? 1 : -1;
+		else if (is_given(&x[i]))
+			put_given(p, i);
+		else
+			n = put_fragments(p, &x[i], p->c->npieces - i, e);
 		if (n < 0)
 			return -1;
-		for (; n > 0; n--)
-			out += places[i++].bytes;
+		i += (size_t)n;
 	}
+	return 0;
+}
+
+/* Do the pieces add up to the stream of the recipe? */
+static int
+check_lengths(const struct recipe_chunk *c, const struct place *places, struct err *e)
+{
+	uint64_t bytes = c->codec != NULL ? c->codec->head_bytes + c->codec->tail_bytes
+	                                  : 0;
+
+	for (size_t i = 0; i < c->npieces; i++)
+		bytes += places[i].bytes;
+	if (bytes == c->stream_bytes)
+		return 0;
+	return err_set(
+	    e, ERR_FORMAT, "the fragments of the recipe do not add up to its stream");
+}
+
+struct ext_fragment
+rebuild_entry(const struct recipe_piece *p, uint32_t bytes, uint32_t raw_bytes,
+    const uint8_t *raw_digest)
+{
+	struct ext_fragment f = { .bytes = bytes,
+		.zero = p->zero,
+		.windows = p->zero ? p->windows : 1,
+		.sectors = (p->zero ? p->raw_bytes : raw_bytes) / SECTOR_BYTES };
+
+	if (!p->zero)
+		memcpy(f.digest, raw_digest, sizeof f.digest);
+	return f;
+}
+
+/* Put what is behind the stream, and the fragment table in it. */
+static void
+put_rest(struct part *p, const struct fragment_raw *raws)
+{
+	const struct recipe_chunk *c = p->c;
+	size_t first = c->table != EXT_TABLE_NONE ? c->table_at : c->rest_bytes;
+	uint8_t entry[EXT_ENTRY_BYTES];
+
+	put(p, c->rest, first);
+	for (size_t i = 0; c->table != EXT_TABLE_NONE && i < c->npieces; i++) {
+		const struct ext_fragment f = rebuild_entry(
+		    &c->pieces[i], p->places[i].bytes, raws[i].bytes, raws[i].digest);
+		ext_put_entry(c->table, &f, entry);
+		put(p, entry, sizeof entry);
+	}
+	put(p, c->rest + first, c->rest_bytes - first);
+}
+
+/* Put what the part has of the chunk. */
+static int
+fill(struct part *p, struct err *e)
+{
+	const struct recipe_chunk *c = p->c;
+	size_t tail = c->codec != NULL ? c->codec->tail_bytes : 0;
+
+	put(p, c->header, c->header_bytes);
+	clear(p, NDZ_HEADER_BYTES);
+	if (p->end <= NDZ_HEADER_BYTES)
+		return 0;
+	if (c->redeflated)
+		return err_set(e, ERR_FORMAT, "its stream is redeflated, and nothing says so");
+	if (check_lengths(c, p->places, e) != 0)
+		return -1;
+	if (c->codec != NULL)
+		put(p, c->stream_head, c->codec->head_bytes);
+	if (put_pieces(p, e) != 0)
+		return -1;
+	p->at = NDZ_HEADER_BYTES + c->stream_bytes - tail;
+	put(p, c->stream_tail, tail);
+	put_rest(p, p->facts != NULL ? p->facts->raws : p->r->raws);
+	return 0;
+}
+
+int
+rebuild_part(struct rebuilder *r, const struct recipe_chunk *c, const struct place *x,
+    const struct rebuild_facts *facts, size_t at, size_t n, void *out, struct err *e)
+{
+	struct part p = { .from = at,
+		.end = at + n,
+		.out = out,
+		.r = r,
+		.c = c,
+		.places = x,
+		.facts = facts };
+
+	if (fill(&p, e) != 0)
+		return -1;
+	clear(&p, p.at < p.end ? p.end : p.at);
 	return 0;
 }
 
@@ -253,63 +502,6 @@ prove_pieces(struct rebuilder *r, const struct recipe_chunk *c, const struct pla
 	return 0;
 }
 
-int
-rebuild_check_lengths(const struct recipe_chunk *c, const struct place *places, struct err *e)
-{
-	uint64_t bytes = c->codec != NULL ? c->codec->head_bytes + c->codec->tail_bytes
-	                                  : 0;
-
-	for (size_t i = 0; i < c->npieces; i++)
-		bytes += places[i].bytes;
-	if (bytes == c->stream_bytes)
-		return 0;
-	return err_set(
-	    e, ERR_FORMAT, "the fragments of the recipe do not add up to its stream");
-}
-
-struct ext_fragment
-rebuild_entry(const struct recipe_piece *p, uint32_t bytes, uint32_t raw_bytes,
-    const uint8_t *raw_digest)
-{
-	struct ext_fragment f = { .bytes = bytes,
-		.zero = p->zero,
-		.windows = p->zero ? p->windows : 1,
-		.sectors = (p->zero ? p->raw_bytes : raw_bytes) / SECTOR_BYTES };
-
-	if (!p->zero)
-		memcpy(f.digest, raw_digest, sizeof f.digest);
-	return f;
-}
-
-/* Write the entry of the fragment table for piece i, whose fragment was read. */
-static void
-put_entry(const struct rebuilder *r, const struct recipe_chunk *c, size_t i,
-    const struct place *place, uint8_t *out)
-{
-	struct rd head = rd_from(head_of(r, i, RAW_BYTES_AT), 4);
-	const struct ext_fragment f = rebuild_entry(&c->pieces[i], place->bytes,
-	    rd_le32(&head), head_of(r, i, RAW_DIGEST_AT));
-
-	ext_put_entry(c->table, &f, out);
-}
-
-/* Write what is behind the stream, and the entries of the fragment table at their place in
- * it.  Returns the end. */
-static uint8_t *
-fill_rest(const struct rebuilder *r, const struct recipe_chunk *c,
-    const struct place *places, uint8_t *out)
-{
-	bool table = c->table != EXT_TABLE_NONE;
-	size_t first = table ? c->table_at : c->rest_bytes;
-
-	memcpy(out, c->rest, first);
-	out += first;
-	for (size_t i = 0; table && i < c->npieces; i++, out += EXT_ENTRY_BYTES)
-		put_entry(r, c, i, &places[i], out);
-	memcpy(out, c->rest + first, c->rest_bytes - first);
-	return out + (c->rest_bytes - first);
-}
-
 /* The chunk has a wrong checksum: find the fragment that is damaged, and report it. */
 static int
 blame(struct rebuilder *r, const struct recipe_chunk *c, const struct place *places,
@@ -335,47 +527,20 @@ blame(struct rebuilder *r, const struct recipe_chunk *c, const struct place *pla
 	return rc != 0 ? rc : err_set(e, ERR_FORMAT, "the chunk is not what was put");
 }
 
-size_t
-chunk_used_bytes(const uint8_t *chunk)
-{
-	size_t n = NDZ_CHUNK_BYTES;
-	uint64_t word;
-
-	for (; n >= 8; n -= 8) {
-		memcpy(&word, chunk + n - 8, 8);
-		if (word != 0)
-			break;
-	}
-	while (n > 0 && chunk[n - 1] == 0)
-		n--;
-	return n;
-}
-
 int
 rebuild_chunk(struct rebuilder *r, const struct recipe_chunk *c,
     const struct place *places, uint8_t *out, struct err *e)
 {
-	uint8_t *stream = out + NDZ_HEADER_BYTES, *end = stream + c->stream_bytes;
+	struct part p = { .end = NDZ_CHUNK_BYTES, .out = out, .r = r, .c = c, .places = places };
+	size_t head = NDZ_HEADER_BYTES + (c->codec != NULL ? c->codec->head_bytes : 0);
 
 	if (c->redeflated)
 		return rebuild_redeflated(r, c, places, out, e);
-	if (rebuild_check_lengths(c, places, e) != 0 || make_room(r, c->npieces, e) != 0)
+	if (make_room(r, c->npieces, e) != 0 || fill(&p, e) != 0)
 		return -1;
-	memcpy(out, c->header, c->header_bytes);
-	memset(out + c->header_bytes, 0, NDZ_HEADER_BYTES - c->header_bytes);
-	if (c->codec != NULL) {
-		memcpy(stream, c->stream_head, c->codec->head_bytes);
-		stream += c->codec->head_bytes;
-		memcpy(
-		    end - c->codec->tail_bytes, c->stream_tail, c->codec->tail_bytes);
-	}
-	if (fill_pieces(r, c, places, stream, e) != 0)
+	if (r->digests.len > 0 && prove_pieces(r, c, places, out + head, e) != 0)
 		return -1;
-	if (r->digests.len > 0 && prove_pieces(r, c, places, stream, e) != 0)
-		return -1;
-	end = fill_rest(r, c, places, end);
-	memset(end, 0, (size_t)(out + NDZ_CHUNK_BYTES - end));
-	if (crc32c(out, (size_t)(end - out)) != c->crc)
-		return blame(r, c, places, e);
-	return 0;
+	size_t end = p.at;
+	clear(&p, p.end);
+	return crc32c(out, end) == c->crc ? 0 : blame(r, c, places, e);
 }

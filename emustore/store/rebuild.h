@@ -17,10 +17,6 @@ struct place {
 	uint32_t bytes; /* compressed bytes */
 };
 
-/* Does the record of the second fragment follow that of the first in a pack, with nothing but
- * padding between them? */
-bool place_follows(const struct place *, const struct place *);
-
 /* PLACE_GIVEN: the data are at byte `at` of the bytes that rebuilder_give() was given. */
 enum { PLACE_ZEROS = (int)UINT32_MAX, PLACE_GIVEN = (int)(UINT32_MAX - 1) };
 
@@ -46,9 +42,6 @@ void rebuilder_prove(struct rebuilder *, struct rd digests);
  * rebuilder_equivalents() counts them. */
 int rebuild_chunk(struct rebuilder *, const struct recipe_chunk *, const struct place *,
     uint8_t *out, struct err *);
-/* Do the pieces add up to the stream of the recipe?  ERR_FORMAT. */
-int rebuild_check_lengths(
-    const struct recipe_chunk *, const struct place *, struct err *);
 /* What is known of the fragments of an image, besides their places. */
 struct rebuild_facts {
 	/* What the fragment table says of each piece of the chunk; NULL where no bytes behind
@@ -61,14 +54,11 @@ struct rebuild_facts {
  * with one call for fragments that lie one behind the other.  A fragment of which all bytes
  * are asked for is compared with the checksum of its record, and with its SHA-256, if that is
  * known.  ERR_FORMAT: damaged, or the stream is redeflated. */
-int rebuild_part(struct packs *, const struct recipe_chunk *, const struct place *,
+int rebuild_part(struct rebuilder *, const struct recipe_chunk *, const struct place *,
     const struct rebuild_facts *, size_t at, size_t n, void *out, struct err *);
 /* How many chunks the zlib at hand did not make as they were put: each was replaced by an
  * equivalent chunk, which has the same data for the same sectors. */
 uint64_t rebuilder_equivalents(const struct rebuilder *);
-/* How many bytes of a chunk of NDZ_CHUNK_BYTES there are up to the last one that is not
- * zero. */
-size_t chunk_used_bytes(const uint8_t *chunk);
 /* The entry of the fragment table for a piece, for ext_put_entry().  bytes: compressed;
  * raw_bytes and raw_digest (of RAW_DIGEST_BYTES) are used only for a fragment.  In tables
  * that count windows, a fragment has one window. */

@@ -487,8 +487,8 @@ stored_part(
 	const struct rebuild_facts facts = { d->raws != NULL ? d->raws + d->first[i] : NULL,
 		d->digests };
 
-	if (get_recipe(d, i, e) != 0 || rebuild_part(d->packs, &d->c, d->places + d->first[i],
-					    &facts, at, n, out, e) != 0)
+	if (get_recipe(d, i, e) != 0 ||
+	    rebuild_part(d->rebuilder, &d->c, d->places + d->first[i], &facts, at, n, out, e) != 0)
 		return err_ctx(e, "%s: chunk %u", stored_title(&d->about).text, i);
 	return 0;
 }
