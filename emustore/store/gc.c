@@ -79,6 +79,13 @@ compare_number(const void *key, const void *x)
 	return (a > b) - (a < b);
 }
 
+static struct pack_use *
+use_of(struct collecting *g, uint32_t pack)
+{
+	return g->n == 0 ? NULL
+	                 : bsearch(&pack, g->v, g->n, sizeof *g->v, compare_number);
+}
+
 /* Each fragment counts once, however often images need it. */
 static int
 mark_fragment(void *arg, const struct index_place *p, struct err *e)
@@ -86,9 +93,7 @@ mark_fragment(void *arg, const struct index_place *p, struct err *e)
 	struct collecting *g = arg;
 	uint8_t *bits = &g->used[p->number / 8];
 	uint8_t bit = (uint8_t)(1u << p->number % 8);
-	struct pack_use *u = g->n == 0 ? NULL
-	                               : bsearch(&p->pack, g->v, g->n, sizeof *g->v,
-					     compare_number);
+	struct pack_use *u = use_of(g, p->pack);
 
 	if (u == NULL)
 		return err_set(e, ERR_FORMAT, "a fragment is in no pack");
@@ -455,10 +460,7 @@ check_packs(struct collecting *g, struct err *e)
 static int
 note_count(void *arg, uint32_t pack, uint64_t fragments, struct err *e)
 {
-	struct collecting *g = arg;
-	struct pack_use *u = g->n == 0 ? NULL
-	                               : bsearch(&pack, g->v, g->n, sizeof *g->v,
-					     compare_number);
+	struct pack_use *u = use_of(arg, pack);
 
 	(void)e;
 	if (u != NULL)

@@ -51,12 +51,6 @@ redeflater_free(struct redeflater *r)
 	free(r);
 }
 
-void
-redeflate_version(char out[REDEFLATE_VERSION_MAX + 1])
-{
-	snprintf(out, REDEFLATE_VERSION_MAX + 1, "%s", zlibVersion());
-}
-
 static int
 begin_zlib(struct redeflater *r, const struct redeflate_how *how)
 {
@@ -217,7 +211,7 @@ redeflate_find(struct redeflater *r, struct inflater *in, const struct ndz_heade
 
 	if (rc != 0 || h->size < 2)
 		return rc;
-	redeflate_version(t.zlib);
+	snprintf(t.zlib, sizeof t.zlib, "%s", zlibVersion());
 	for (t.rule = 1; t.rule <= REDEFLATE_RULE_MAX; t.rule++)
 		for (size_t m = 0; m < sizeof memories; m++)
 			for (const char *l = levels_of(stream[1]); *l != '\0'; l++) {

@@ -36,8 +36,6 @@ struct redeflater;
 struct redeflater *redeflater_new(void); /* NULL: out of memory */
 /* Free it.  NULL is allowed. */
 void redeflater_free(struct redeflater *);
-/* Write the version of the zlib at hand. */
-void redeflate_version(char out[REDEFLATE_VERSION_MAX + 1]);
 
 /* Begin the stream of the chunk whose header is h, in out[NDZ_STREAM_MAX]; h and out are
  * borrowed until redeflate_end().  ERR_NOMEM. */
