@@ -1,10 +1,10 @@
-/* Each sink of chunks without a command line: a file, an installation, a rehearsal, an image of
- * a store; and the loop that puts an image into one. */
+/* Each sink of chunks without a command line: a file, an installation, a rehearsal; and the loop
+ * that puts an image of a store into one. */
 #include <stdlib.h>
 
 #include "common/image/read/copy.h"
 #include "common/image/read/prove.h"
-#include "emustore/store/put_sink.h"
+#include "emustore/store/put.h"
 #include "emustore/store/store_disk.h"
 #include "imageunzip/install/install_sink.h"
 #include "tests/unit/scratch.h"
@@ -218,71 +218,26 @@ test_rehearsal(void)
 	T_CHECK(is_absent("dry"));
 }
 
-static struct sink
-store_sink(struct store *st, struct recipe_image *about, struct put_stats *stats)
-{
-	struct sink s = { NULL, NULL };
-	const struct put_sink_config c = {
-		.store = st, .about = about, .jobs = 1, .stats = stats
-	};
-
-	*about = (struct recipe_image){ .put_at = 1700000000 };
-	snprintf(about->name.name, sizeof about->name.name, "lab/image");
-	T_CHECK(sink_to_store(&s, &c, &e) == 0);
-	sink_begin(&s, CHUNKS, NULL);
-	return s;
-}
-
+/* For test_copy(). */
 static void
-test_store(void)
+put_into_store(void)
 {
-	static struct recipe_image about;
+	static struct recipe_image about = { .put_at = 1700000000 };
+	const struct put_config cfg = { .jobs = 1 };
 	struct put_stats stats;
 	struct store st;
-	struct sink_info info;
+	struct put *p;
 
+	snprintf(about.name.name, sizeof about.name.name, "lab/image");
 	T_CHECK(store_init(in_scratch("store"), STORE_PACK_BYTES, 0, &e, &e) == 0);
 	T_CHECK(store_open(&st, in_scratch("store"), STORE_WRITE, &e) == 0);
 	T_CHECK(store_begin(&st, &e) == 0);
-	struct sink s = store_sink(&st, &about, &stats);
-	sink_info(&s, &info);
-	T_CHECK(info.in_order);
+	T_CHECK(put_begin(&p, &st, &about, &cfg, &e) == 0);
 	for (uint32_t i = 0; i < CHUNKS; i++)
-		T_CHECK(put(&s, i) == 0);
-	check_released();
-	T_CHECK(sink_end(&s, NULL, &e) == 0);
-	sink_close(&s, NULL, NULL);
-	T_CHECK(about.chunks == CHUNKS && stats.chunks == CHUNKS);
+		T_CHECK(put_copy(p, plain[i], &e) == 0);
+	T_CHECK(put_end(p, &about, &stats, &e) == 0);
+	put_free(p);
 	T_CHECK(store_commit(&st, &e) == 0);
-	store_close(&st);
-}
-
-/* Out of order; not an image; given up.  The store has none of it. */
-static void
-test_store_refuses(void)
-{
-	static struct recipe_image about;
-	struct index_image found;
-	struct put_stats stats;
-	struct store st;
-
-	T_CHECK(store_open(&st, in_scratch("store"), STORE_WRITE, &e) == 0);
-	T_CHECK(store_begin(&st, &e) == 0);
-	struct sink s = store_sink(&st, &about, &stats);
-	T_CHECK(put(&s, 1) == -1);
-	T_CHECK(released[1] == 1 && strstr(e.text, "was expected") != NULL);
-	sink_close(&s, NULL, NULL);
-	s = store_sink(&st, &about, &stats);
-	plain[0][0] ^= 0x55;
-	T_CHECK(put(&s, 0) == 0);
-	T_CHECK(sink_end(&s, NULL, &e) == -1);
-	T_CHECK(strstr(e.text, "chunk 0") != NULL);
-	plain[0][0] ^= 0x55;
-	sink_close(&s, NULL, NULL);
-	store_close(&st);
-	T_CHECK(store_open(&st, in_scratch("store"), STORE_READ, &e) == 0);
-	const struct store_name second = { .name = "lab/image", .version = 2 };
-	T_CHECK(index_find_image(st.index, &second, &found, &e) == 0);
 	store_close(&st);
 }
 
@@ -351,8 +306,7 @@ main(void)
 	test_install_not_complete();
 	test_install_fails();
 	test_rehearsal();
-	test_store();
-	test_store_refuses();
+	put_into_store();
 	test_copy();
 	return t_done();
 }
