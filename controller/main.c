@@ -8,7 +8,6 @@
 
 struct opts {
 	struct control_config control;
-	bool debug, quiet, syslog;
 };
 
 #define AT(field) offsetof(struct opts, field)
@@ -47,11 +46,11 @@ static const struct cli_opt own_opts[] = {
 	    CLI_UINT, AT(control.patience_boot_s), 1, 86400, NULL },
 	{ 304, "up", "PORT", "a node is done when its system accepts a connection on this TCP port",
 	    CLI_UINT, AT(control.up_port), 1, UINT16_MAX, NULL },
-	{ 305, "frisbeed", "PROGRAM", "send with this frisbeed", CLI_STR, AT(control.frisbeed), 0, 0,
-	    NULL },
-	{ 'd', "debug", NULL, "log more", CLI_FLAG, AT(debug), 0, 0, NULL },
-	{ 'q', "quiet", NULL, "log only what went wrong", CLI_FLAG, AT(quiet), 0, 0, NULL },
-	{ 306, "syslog", NULL, "log to syslog instead of stderr", CLI_FLAG, AT(syslog), 0, 0, NULL },
+	{ 305, "master", "SOCKET", "let the mfrisbeed send that listens there (--local); by default one is started",
+	    CLI_STR, AT(control.master), 0, 0, NULL },
+	{ 'd', "debug", NULL, "log more", CLI_FLAG, AT(control.debug), 0, 0, NULL },
+	{ 'q', "quiet", NULL, "log only what went wrong", CLI_FLAG, AT(control.quiet), 0, 0, NULL },
+	{ 306, "syslog", NULL, "log to syslog instead of stderr", CLI_FLAG, AT(control.syslog), 0, 0, NULL },
 	{ 0 },
 };
 
@@ -104,9 +103,9 @@ act(void *opts, char **operands, int n, struct err *e)
 	if (n != 1)
 		return err_misuse(e, "one folder is needed, the one that netboot/setup has made");
 	o->control.netboot = operands[0];
-	log_open("controllerd", !o->syslog,
-	    o->quiet   ? LOG_LEVEL_WARN
-	    : o->debug ? LOG_LEVEL_DEBUG
+	log_open("controllerd", !o->control.syslog,
+	    o->control.quiet   ? LOG_LEVEL_WARN
+	    : o->control.debug ? LOG_LEVEL_DEBUG
 		       : LOG_LEVEL_INFO);
 	return serve(&o->control, e);
 }
@@ -115,8 +114,6 @@ int
 main(int argc, char **argv)
 {
 	struct opts o = { .control = { .listen = "127.0.0.1",
-			      .group = "239.192.77.1",
-			      .port = CONTROL_GROUP_PORT,
 			      .report_port = CONTROL_REPORT_PORT,
 			      .patience_s = 600,
 			      .patience_boot_s = 600 } };

@@ -147,48 +147,14 @@ process_ends_with(pid_t parent)
 	return prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() == parent;
 }
 
-int64_t
-process_began(pid_t pid)
-{
-	char path[64], text[1024];
-	long long began = 0;
-
-	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
-	if (fd >= 0)
-		close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	const char *at = strrchr(text, ')'); /* the name before it may have anything */
-	if (at == NULL ||
-	    sscanf(at + 1,
-	        " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d"
-	        " %*d %lld",
-	        &began) != 1)
-		return 0;
-	return began;
-}
-
-bool
-process_find(struct process *p, pid_t pid, int64_t began)
-{
-	*p = (struct process){ .pid = pid, .fd = pidfd_open(pid, 0), .found = true };
-	/* The descriptor is there before the beginning is compared, so the number cannot
-	 * become another's in between. */
-	if (p->fd >= 0 && process_began(pid) == began)
-		return true;
-	process_forget(p);
-	return false;
-}
-
 /* Its end has been seen.  waitpid() fails when this program ignores its children's ends
- * (SIGCHLD).  The number of a process that was found may be that of a child already. */
+ * (SIGCHLD). */
 static void
 reap(struct process *p)
 {
 	pid_t pid = -1;
 
-	while (!p->found && (pid = waitpid(p->pid, &p->status, 0)) < 0 && errno == EINTR)
+	while ((pid = waitpid(p->pid, &p->status, 0)) < 0 && errno == EINTR)
 		;
 	if (pid < 0)
 		p->status = -1;
@@ -218,10 +184,7 @@ process_signal(const struct process *p, int sig)
 {
 	if (p->pid == 0 || p->ended)
 		return;
-	if (p->found)
-		pidfd_send_signal(p->fd, sig, NULL, 0);
-	else
-		kill(p->own_group && sig == SIGKILL ? -p->pid : p->pid, sig);
+	kill(p->own_group && sig == SIGKILL ? -p->pid : p->pid, sig);
 }
 
 void

@@ -22,7 +22,6 @@ struct process {
 	pid_t pid;
 	int fd;         /* becomes readable at its end; process_forget() closes it */
 	bool own_group; /* SIGKILL reaches all that the program has started, too */
-	bool found;     /* it is no child of this program */
 	bool ended;     /* process_wait() has seen its end; its number is free */
 	int status;     /* as waitpid(2) has it, when `ended`; -1: it is not known */
 };
@@ -40,14 +39,9 @@ int process_start(struct process *, const char *const argv[], struct process_fil
 /* Watch a child that fork(2) has made.  ERR_IO: it cannot be waited for, and was
  * killed. */
 int process_watch(struct process *, pid_t, struct err *);
-/* When a process began, in the kernel's ticks since the boot; 0: it is not there. */
-int64_t process_began(pid_t);
 /* The calling process is killed when the thread of its parent that has started it ends.  False: that
  * parent has ended before. */
 bool process_ends_with(pid_t parent);
-/* Find a process that another program has started, and that process_began() then.  Its
- * status will not be known.  Returns whether it is there. */
-bool process_find(struct process *, pid_t, int64_t began);
 /* Wait for its end, for most_us microseconds at most (0: just look).  Returns whether it
  * has ended; `status` is there then. */
 bool process_wait(struct process *, uint64_t most_us);

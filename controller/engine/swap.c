@@ -357,16 +357,14 @@ find_nodes(const struct swap *w, const char *text, uint32_t **numbers, unsigned 
 	return rc;
 }
 
-/* A machine that found its order just before its session was stopped waits for hours at the
- * group of that session: it would load what the next session sends there. */
 static int
-free_slot(const struct swap *w, unsigned *slot, struct err *e)
+check_running(const struct swap *w, struct err *e)
 {
-	unsigned newest = w->nsessions > 0 ? w->sessions[w->nsessions - 1]->slot : SWAP_RUNNING_MAX - 1;
+	unsigned n = 0;
 
-	if (swap_next_slot(w, newest, slot))
-		return 0;
-	return err_set(e, ERR_REFUSED, "%d sessions run already", SWAP_RUNNING_MAX);
+	for (size_t i = 0; i < w->nsessions; i++)
+		n += w->sessions[i]->state == SWAP_IS_RUNNING;
+	return n < SWAP_RUNNING_MAX ? 0 : err_set(e, ERR_REFUSED, "%d sessions run already", SWAP_RUNNING_MAX);
 }
 
 static void
@@ -392,14 +390,14 @@ swap_start(struct swap *w, struct swap_now now, const struct swap_wish *wish, ui
 {
 	const struct swap_session *same = swap_find_request(w, wish->request);
 	uint32_t *numbers = NULL;
-	unsigned n = 0, slot = 0;
+	unsigned n = 0;
 
 	*again = same != NULL;
 	if (same != NULL) {
 		*id = same->id;
 		return 0;
 	}
-	if (check_wish(w, wish, e) != 0 || free_slot(w, &slot, e) != 0 ||
+	if (check_wish(w, wish, e) != 0 || check_running(w, e) != 0 ||
 	    find_nodes(w, wish->nodes, &numbers, &n, e) != 0)
 		return -1;
 	if (wish->capture && n != 1) {
@@ -412,7 +410,6 @@ swap_start(struct swap *w, struct swap_now now, const struct swap_wish *wish, ui
 		return err_nomem(e, "a session");
 	}
 	begin(s, now, wish);
-	s->slot = slot;
 	s->nodes = numbers;
 	s->total = n;
 	for (unsigned i = 0; i < n; i++)

@@ -2,8 +2,8 @@
  * should be so because of that.
  *
  * It has no socket, clock, thread or file.  Its caller tells it what has happened (a call came, a
- * report, an end of a process, time has passed), and then makes true what it wants: which nodes
- * have orders (swap_wants_order()), for which sessions frisbeed runs (swap_wants_server()), which
+ * report, an image is sent, time has passed), and then makes true what it wants: which nodes
+ * have orders (swap_wants_order()), which sessions mfrisbeed serves (swap_wants_server()), which
  * nodes are to be switched off and on (swap_node.power).  Because these are states and not
  * commands, a caller that was killed restores sessions and nodes and goes on, and nothing is
  * lost or done twice.
@@ -20,7 +20,7 @@
 
 enum {
 	SWAP_NODES_MAX = 20000,
-	SWAP_RUNNING_MAX = 64,  /* sessions at once: each has a group and a port */
+	SWAP_RUNNING_MAX = 64,  /* sessions at once */
 	SWAP_RECENT_MAX = 100,  /* sessions that have ended and are kept in memory */
 	SWAP_NAME_BYTES = 254,  /* of a node or an image, with the NUL */
 	SWAP_TEXT_BYTES = 256,  /* last words, with the NUL */
@@ -98,7 +98,7 @@ struct swap_measure {
 	char worst[SWAP_NAME_BYTES];
 };
 
-/* What the caller knows of the frisbeed of a session. */
+/* What the caller knows of the frisbeed that sends a session's image. */
 struct swap_server {
 	bool known;
 	uint64_t chunks, blocks_sent, blocks_resent, rate_bits_per_s;
@@ -117,15 +117,15 @@ struct swap_session {
 	bool replace; /* ... and may take the place of another one of this name */
 	unsigned timeout_s, tries;
 	enum swap_state state;
-	unsigned slot; /* below SWAP_RUNNING_MAX; no other running session has it */
+	/* Where its image is sent; port 0: that is not known yet. */
+	uint8_t group[4];
+	uint16_t port;
 	double began_s, ended_s; /* wall clock */
 	double spent_s; /* since it began, without away_s */
 	double away_s;  /* time when no controller ran, as far as the wall clock can be right */
 	double seen_s;  /* wall clock: when spent_s was last set */
 	char last[SWAP_TEXT_BYTES];
-	int64_t pid, pid_start; /* of frisbeed; 0: none */
 	unsigned server_failures;
-	unsigned moves; /* how often it took another slot; not kept through a restart */
 	unsigned total, count[SWAP_PHASES]; /* its nodes; set as long as it is running, and at its end */
 	/* Measured once a second, and at its end: */
 	struct swap_measure took[SWAP_PHASES];
@@ -135,6 +135,7 @@ struct swap_session {
 	struct swap_sample samples[SWAP_SAMPLES_MAX];
 	unsigned nsamples; /* at most SWAP_SAMPLES_KEPT when it has ended */
 	/* Not kept through a restart: */
+	bool serves, holds; /* its image is sent; mfrisbeed has been asked for it, and keeps it */
 	uint32_t *nodes; /* their numbers; NULL when it has ended */
 	uint64_t began_us, deadline_us, server_after_us;
 	double sample_every_s;
@@ -259,14 +260,16 @@ void swap_viewed(struct swap *, struct swap_now, struct swap_session *, const ui
     const struct swap_view *);
 /* What frisbeed says of itself, once a second. */
 void swap_served(struct swap *, struct swap_now, struct swap_session *, const struct swap_server *);
-/* frisbeed was started, with this number of process and its start time; pid 0: it has ended, or
- * cannot be started, for this reason. */
-void swap_server_is(struct swap *, struct swap_now, struct swap_session *, int64_t pid,
-    int64_t pid_start, const char *why);
-/* frisbeed has ended, because another program has the port, or serves the group: the session
- * takes the next slot, unless a node listens at this one, or all were tried.  Returns whether it
- * did; the orders of its nodes are others then. */
-bool swap_port_taken(struct swap *, struct swap_session *);
+/* Its image is sent at this group and port.  If that is another one than before, the orders of its
+ * nodes are others, too. */
+void swap_serves(struct swap *, struct swap_session *, const uint8_t group[4], uint16_t port);
+/* Its image is not sent any more, or cannot be, for this reason.  It is asked for again after a while,
+ * some times. */
+void swap_server_failed(struct swap *, struct swap_now, struct swap_session *, const char *why);
+/* Nobody knows for this reason whether its image is sent; that is waited for. */
+void swap_server_away(struct swap *, struct swap_session *, const char *why);
+/* mfrisbeed keeps its image for it, or has let it go. */
+void swap_holds(struct swap *, struct swap_session *, bool);
 /* The node was switched off and on; why: NULL, or what went wrong. */
 void swap_powered(struct swap *, struct swap_now, struct swap_node *, const char *why);
 /* The node's system answers.  A node that does not wait for this stays as it is. */
@@ -274,10 +277,13 @@ void swap_up(struct swap *, struct swap_now, struct swap_node *);
 /* Time has passed: to be called at least once a second. */
 void swap_tick(struct swap *, struct swap_now);
 
-/* Is there to be an order for this node?  swap_order_name() is its name. */
+/* Is there to be an order for this node, as soon as it is known where its image is sent?
+ * swap_order_name() is its name. */
 bool swap_wants_order(const struct swap_node *);
+/* Is that known, or does the session send nothing? */
+bool swap_has_place(const struct swap_session *);
 void swap_order_name(const struct swap *, const struct swap_node *, char name[SWAP_ORDER_BYTES]);
-/* Is frisbeed to run for the session, now? */
+/* Is its image to be sent, now? */
 bool swap_wants_server(const struct swap *, const struct swap_session *, uint64_t now_us);
 /* How long it has run, or ran. */
 double swap_seconds(const struct swap_session *, struct swap_now);

@@ -47,8 +47,6 @@ void swap_settle(struct swap *, struct swap_now, struct swap_session *);
 /* All nodes that still have something to do end like this. */
 void swap_end_all(struct swap *, struct swap_now, struct swap_session *, enum swap_phase,
     const char *why);
-/* The first slot behind this one that no running session has.  false: there is none. */
-bool swap_next_slot(const struct swap *, unsigned after, unsigned *slot);
 /* Frees a session. */
 void swap_session_free(struct swap_session *);
 /* Adds an empty session with this number, in its place.  NULL: no memory. */

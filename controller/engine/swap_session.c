@@ -1,5 +1,5 @@
 /* swap_session.c: a session as a whole: its place in the table, the count of its nodes, its
- * frisbeed, and its end; and sessions as they were before a restart.  swap.c and swap_node.c call
+ * server, and its end; and sessions as they were before a restart.  swap.c and swap_node.c call
  * this, and the controller's loop, in the program's first thread. */
 #include <stdarg.h>
 #include <stdio.h>
@@ -216,21 +216,43 @@ swap_wants_server(const struct swap *w, const struct swap_session *s, uint64_t n
 	return false;
 }
 
+static const char waits[] = "waits for mfrisbeed";
+
+bool
+swap_has_place(const struct swap_session *s)
+{
+	return s->capture || s->port != 0;
+}
+
 void
-swap_server_is(struct swap *w, struct swap_now now, struct swap_session *s, int64_t pid,
-    int64_t pid_start, const char *why)
+swap_serves(struct swap *w, struct swap_session *s, const uint8_t group[4], uint16_t port)
+{
+	bool same = s->port == port && memcmp(s->group, group, sizeof s->group) == 0;
+
+	if (s->serves && same)
+		return;
+	s->serves = true;
+	s->server.blocks_sent = 0; /* another process counts from 0 */
+	s->port = port;
+	memcpy(s->group, group, sizeof s->group);
+	swap_touch_session(w, s);
+	if (strncmp(s->last, waits, sizeof waits - 1) == 0)
+		swap_say(w, s, "mfrisbeed answers");
+	for (unsigned i = 0; s->nodes != NULL && !same && i < s->total; i++)
+		swap_show_node(w, &w->nodes[s->nodes[i]]); /* its order names the place */
+}
+
+void
+swap_server_failed(struct swap *w, struct swap_now now, struct swap_session *s, const char *why)
 {
 	bool wanted = swap_wants_server(w, s, now.us);
 
-	s->pid = pid;
-	s->pid_start = pid_start;
+	s->serves = false;
 	swap_touch_session(w, s);
-	if (pid != 0)
-		s->server.blocks_sent = 0; /* the new process counts from 0 */
-	if (pid != 0 || !wanted)
+	if (!wanted)
 		return;
 	s->server.known = false;
-	swap_say(w, s, "frisbeed has ended: %.200s", why != NULL ? why : "nobody knows why");
+	swap_say(w, s, "its image is not sent: %.200s", why);
 	if (++s->server_failures >= SWAP_SERVER_FAILURES_MAX) {
 		char text[SWAP_TEXT_BYTES];
 		snprintf(text, sizeof text, "%s", s->last);
@@ -240,46 +262,23 @@ swap_server_is(struct swap *w, struct swap_now now, struct swap_session *s, int6
 	s->server_after_us = now.us + (UINT64_C(1) << s->server_failures) * SECOND_US / 2;
 }
 
-bool
-swap_next_slot(const struct swap *w, unsigned after, unsigned *slot)
+void
+swap_server_away(struct swap *w, struct swap_session *s, const char *why)
 {
-	uint64_t used = 0;
+	char text[SWAP_TEXT_BYTES];
 
-	for (size_t i = 0; i < w->nsessions; i++)
-		if (w->sessions[i]->state == SWAP_IS_RUNNING)
-			used |= UINT64_C(1) << w->sessions[i]->slot;
-	for (unsigned i = 1; i <= SWAP_RUNNING_MAX; i++) {
-		*slot = (after + i) % SWAP_RUNNING_MAX;
-		if ((used >> *slot & 1) == 0)
-			return true;
-	}
-	return false;
+	snprintf(text, sizeof text, "%s: %.200s", waits, why);
+	s->serves = false;
+	if (s->state == SWAP_IS_RUNNING && !s->capture && strcmp(s->last, text) != 0)
+		swap_say(w, s, "%s", text);
 }
 
-static bool
-has_receivers(const struct swap *w, const struct swap_session *s)
+void
+swap_holds(struct swap *w, struct swap_session *s, bool holds)
 {
-	for (unsigned i = 0; i < s->total; i++)
-		if (swap_receives(w->nodes[s->nodes[i]].phase))
-			return true;
-	return false;
-}
-
-bool
-swap_port_taken(struct swap *w, struct swap_session *s)
-{
-	unsigned slot;
-
-	if (s->state != SWAP_IS_RUNNING || s->moves == SWAP_RUNNING_MAX || has_receivers(w, s) ||
-	    !swap_next_slot(w, s->slot, &slot))
-		return false;
-	s->moves++;
-	s->slot = slot;
-	s->pid = s->pid_start = 0;
-	for (unsigned i = 0; i < s->total; i++)
-		swap_show_node(w, &w->nodes[s->nodes[i]]); /* its order names the port */
-	swap_say(w, s, "its port or its group is taken by another program: it goes on with the next one");
-	return true;
+	s->holds = holds;
+	s->serves &= holds;
+	s->changed = ++w->changed;
 }
 
 static void
@@ -346,15 +345,14 @@ int
 swap_restore_session(struct swap *w, struct swap_now now, const struct swap_session *was,
     struct err *e)
 {
-	if (was->id == 0 || swap_find_session(w, was->id) != NULL ||
-	    was->slot >= SWAP_RUNNING_MAX || was->state >= SWAP_STATES)
+	if (was->id == 0 || swap_find_session(w, was->id) != NULL || was->state >= SWAP_STATES)
 		return err_set(e, ERR_FORMAT, "session %u has values that no session has", was->id);
 	struct swap_session *s = swap_session_add(w, was->id);
 	if (s == NULL)
 		return err_nomem(e, "a session");
 	*s = *was;
 	s->nodes = NULL;
-	s->unmeasured = s->unsaved = s->course_unsaved = false;
+	s->unmeasured = s->unsaved = s->course_unsaved = s->serves = s->holds = false;
 	s->changed = ++w->changed;
 	s->server_after_us = 0;
 	if (s->state != SWAP_IS_RUNNING)
@@ -460,7 +458,7 @@ swap_forget(struct swap *w)
 	for (size_t i = 0; i < w->nsessions; i++) {
 		struct swap_session *s = w->sessions[i];
 		if (s->state != SWAP_IS_RUNNING && ended > SWAP_RECENT_MAX && !s->unsaved &&
-		    !s->course_unsaved && s->pid == 0) {
+		    !s->course_unsaved && !s->holds) {
 			ended--;
 			swap_session_free(s);
 		} else {

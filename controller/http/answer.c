@@ -124,7 +124,7 @@ add_session(void *arg, const struct swap_session *s, struct err *e)
 	struct making *m = arg;
 	(void)e;
 
-	shapes_session(m->j, NULL, m->x->c.w, s, m->now, m->x->c.orders);
+	shapes_session(m->j, NULL, m->x->c.w, s, m->now);
 	json_end(m->j);
 	return 0;
 }
@@ -156,7 +156,7 @@ add_whole(void *arg, const struct swap_session *s, struct err *e)
 	struct making *m = arg;
 	int rc = 0;
 
-	shapes_session(m->j, NULL, m->x->c.w, s, m->now, m->x->c.orders);
+	shapes_session(m->j, NULL, m->x->c.w, s, m->now);
 	json_array(m->j, "members");
 	if (s->nodes == NULL)
 		rc = swapdb_members(m->x->c.state, s->id, add_member, m, e);

@@ -258,7 +258,7 @@ put_sessions(struct stream *s, FILE *f, struct swap_now now)
 	for (size_t i = 0; i < w->nsessions; i++)
 		if (w->sessions[i]->changed > s->told) {
 			struct json *j = line();
-			shapes_session(j, NULL, w, w->sessions[i], now, s->of->x->c.orders);
+			shapes_session(j, NULL, w, w->sessions[i], now);
 			json_end(j);
 			put(s, f, "session", j);
 		}

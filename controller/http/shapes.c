@@ -133,20 +133,18 @@ put_phases(struct json *j, const struct swap_session *s)
 }
 
 static void
-put_server(struct json *j, const struct swap_session *s, const struct orders_config *c)
+put_server(struct json *j, const struct swap_session *s)
 {
 	const struct swap_server *v = &s->server;
-	bool runs = s->pid != 0;
-	char group[16], address[32];
-	uint16_t port;
+	char group[ADDR_TEXT_MAX], address[32];
+	bool runs = s->serves;
 
 	if (!runs && !v->known)
 		return;
 	json_object(j, "server");
 	json_bool(j, "running", runs);
 	if (runs) {
-		orders_group(c, s->slot, group, &port);
-		snprintf(address, sizeof address, "%s:%u", group, port);
+		snprintf(address, sizeof address, "%s:%u", addr_text(s->group, group), s->port);
 		json_string(j, "address", address);
 	}
 	if (v->known) {
@@ -179,7 +177,7 @@ put_left(struct json *j, const struct swap *w, const struct swap_session *s)
 
 void
 shapes_session(struct json *j, const char *key, const struct swap *w,
-    const struct swap_session *s, struct swap_now now, const struct orders_config *c)
+    const struct swap_session *s, struct swap_now now)
 {
 	bool runs = s->state == SWAP_IS_RUNNING;
 
@@ -201,7 +199,7 @@ shapes_session(struct json *j, const char *key, const struct swap *w,
 	put_counts(j, s);
 	json_double(j, "progress", swap_progress(w, s));
 	put_left(j, w, s);
-	put_server(j, s, c);
+	put_server(j, s);
 	put_phases(j, s);
 	json_string(j, "last_words", s->last);
 }

@@ -3,16 +3,15 @@
 #define CONTROLLER_HTTP_SHAPES_H
 
 #include "common/base/json.h"
-#include "controller/engine/swap.h"
 #include "controller/http/images.h"
-#include "controller/nodes/orders.h"
+#include "controller/engine/swap.h"
 
 /* Each of them adds one object; key: as of json_object(). */
 void shapes_node(struct json *, const char *key, const struct swap *, const struct swap_node *);
 void shapes_image(struct json *, const char *key, const struct image_file *);
 /* The caller may add further members, and ends the object. */
 void shapes_session(struct json *, const char *key, const struct swap *,
-    const struct swap_session *, struct swap_now, const struct orders_config *);
+    const struct swap_session *, struct swap_now);
 /* The member "samples". */
 void shapes_samples(struct json *, const struct swap_session *);
 /* The document in memory, which the caller frees with free(); frees the document.  NULL: no

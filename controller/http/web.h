@@ -6,7 +6,6 @@
 #include "controller/engine/swap.h"
 #include "controller/http/images.h"
 #include "common/base/loop.h"
-#include "controller/nodes/orders.h"
 #include "controller/state/swapdb.h"
 
 struct web;
@@ -18,7 +17,6 @@ struct web_config {
 	struct swap *w;
 	struct swapdb *state;
 	struct images *images;
-	const struct orders_config *orders;
 	/* Save the engine, after something was changed by a call. */
 	int (*save)(void *arg, struct err *);
 	struct swap_now (*now)(void *arg);

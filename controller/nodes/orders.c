@@ -12,6 +12,7 @@
 #include "common/base/lock.h"
 #include "common/base/path.h"
 #include "common/base/replace.h"
+#include "common/wire/addr.h"
 
 enum {
 	ORDER_TEXT_BYTES = 2048,
@@ -21,35 +22,22 @@ enum {
 	EACH_BYTES = 64 * 24,
 };
 
-void
-orders_group(const struct orders_config *c, unsigned slot, char text[16], uint16_t *port)
-{
-	uint32_t group = (uint32_t)c->group[0] << 24 | (uint32_t)c->group[1] << 16 |
-	                 (uint32_t)c->group[2] << 8 | c->group[3];
-
-	group += slot;
-	snprintf(text, 16, "%u.%u.%u.%u", group >> 24, group >> 16 & 255, group >> 8 & 255,
-	    group & 255);
-	*port = (uint16_t)(c->port + slot);
-}
-
 /* The action of a session, and what it works with. */
 static void
 action_of(const struct orders_config *c, const struct swap_session *s, char *out, size_t cap)
 {
-	char group[16];
-	uint16_t port;
+	char group[ADDR_TEXT_MAX];
 
-	orders_group(c, s->slot, group, &port);
+	addr_text(s->group, group);
 	if (s->capture)
 		snprintf(out, cap, "capture frisbee.capture=%s frisbee.server=%s frisbee.port=%d",
 		    s->replace ? "replace" : "new", c->address, ORDERS_CAPTURE_PORT);
 	else if (s->stream)
 		snprintf(out, cap, "stream frisbee.source=frisbee://%s@%s:%u", c->address, group,
-		    port);
+		    s->port);
 	else
 		snprintf(out, cap, "load frisbee.group=%s frisbee.port=%u frisbee.server=%s", group,
-		    port, c->address);
+		    s->port, c->address);
 }
 
 /* What the node is told, on one line. */
@@ -143,7 +131,8 @@ orders_settle(const struct orders_config *c, const struct swap *w, const struct 
 {
 	char words[ORDER_TEXT_BYTES], ipxe[ORDER_TEXT_BYTES + 100], grub[ORDER_TEXT_BYTES + 100];
 	char ipxe_name[NAME_BYTES], grub_name[NAME_BYTES];
-	bool wanted = swap_wants_order(n);
+	const struct swap_session *s = swap_find_session(w, n->session);
+	bool wanted = swap_wants_order(n) && (s == NULL || swap_has_place(s));
 
 	if (wanted && words_of(c, w, n, words, sizeof words) != 0)
 		return err_set(e, ERR_USAGE, "%s: its order is too long", n->name);

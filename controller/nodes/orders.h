@@ -16,18 +16,15 @@ struct orders_config {
 	const char *address;   /* of this host, on the network of the nodes */
 	uint16_t report_port;
 	const char *group_key; /* the name of the key in the ramdisk, or NULL */
-	uint8_t group[4];      /* of slot 0; each slot has the next one */
-	uint16_t port;         /* of slot 0; each slot has the next one */
 	/* Gets the name, with its NUL, of each file that is written or removed, for orders_sync();
 	 * or NULL. */
 	struct buf *changed;
 };
 
-/* The group of a slot as text, and its port. */
-void orders_group(const struct orders_config *, unsigned slot, char text[16], uint16_t *port);
 /* Make the files of this node as they are to be: with its order, or, if it is to have none,
  * without one of this controller.  What somebody else has ordered for a node without an order
- * stays.  Files that are right already are not written.  ERR_IO. */
+ * stays.  An order waits until it is known where the image is sent.  Files that are right already are
+ * not written.  ERR_IO. */
 int orders_settle(const struct orders_config *, const struct swap *, const struct swap_node *,
     struct err *);
 /* Remove the orders of this controller for machines that are no nodes: the file of nodes may have

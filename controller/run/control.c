@@ -1,7 +1,7 @@
 /* control.c: the controller's parts and its loop (control.h), in the program's first thread.
  *
  * Whatever happens changes the engine; the change is saved; only then it is made true (orders,
- * frisbeed, power) and answered.  So a controller that is killed at any point finds in its state
+ * mfrisbeed, power) and answered.  So a controller that is killed at any point finds in its state
  * all that anybody was told of, and makes true what is lacking.
  *
  * A thousand nodes report many times a second, and saving costs more than all else.  So what
@@ -123,14 +123,15 @@ on_up(void *arg, struct swap_node *n)
 }
 
 /* A node that is switched on without its order starts from its disk, and has lost a try.  settle_orders() logs
- * why it has none. */
+ * why it has none, unless it is not known yet where its image is sent. */
 static bool
 has_order(void *arg, const struct swap_node *n)
 {
 	const struct control *c = arg;
+	const struct swap_session *s = swap_find_session(&c->w, n->session);
 	struct err ignored;
 
-	return orders_settle(&c->at.orders, &c->w, n, &ignored) == 0;
+	return s != NULL && swap_has_place(s) && orders_settle(&c->at.orders, &c->w, n, &ignored) == 0;
 }
 
 /* Writes and removes the orders of nodes that have changed.  If that fails for one, all of them
@@ -194,7 +195,7 @@ settle(struct control *c)
 
 	sweep_orders(c);
 	sync_orders(c);
-	servers_settle(c->servers, now);
+	servers_settle(c->servers);
 	power_settle(c->power, &c->w, now.us);
 	return gone;
 }
@@ -272,7 +273,7 @@ tick(struct control *c)
 	if (now.us < c->next_us)
 		return;
 	c->next_us = now.us + TICK_US;
-	servers_look(c->servers, now);
+	servers_look(c->servers);
 	swap_tick(&c->w, now);
 	if (c->probe != NULL)
 		probe_tick(c->probe, &c->w, now.us);
@@ -339,15 +340,18 @@ open_nodes(struct control *c, const struct control_config *config, struct err *e
 static int
 open_servers(struct control *c, const struct control_config *config, struct err *e)
 {
-	struct servers_config s = { .frisbeed = c->at.frisbeed,
+	struct servers_config s = { .master = config->master,
 		.images = c->at.images,
 		.state = c->at.state,
 		.address = c->at.address,
+		.group = c->at.group,
+		.port = c->at.port,
 		.rate = config->rate,
 		.group_key = config->group_key,
-		.orders = &c->at.orders,
-		.save = save,
-		.arg = c };
+		.debug = config->debug,
+		.quiet = config->quiet,
+		.syslog = config->syslog,
+		.now = now_is };
 
 	return servers_open(&c->servers, &c->loop, &c->w, &s, e);
 }
@@ -360,7 +364,6 @@ open_web(struct control *c, struct err *e)
 		.w = &c->w,
 		.state = c->state,
 		.images = &c->images,
-		.orders = &c->at.orders,
 		.save = save_call,
 		.now = now_is,
 		.reports = count_reports,

@@ -16,11 +16,12 @@ struct control_config {
 	const char *listen;     /* ADDR:PORT of the web server */
 	const char *token_file; /* or NULL: "token" in the state folder, which is made */
 	const char *address;    /* of this host on the nodes' network, or NULL: as netboot/setup has it */
-	const char *group;      /* multicast group of the first session */
-	const char *rate;       /* of each frisbeed, or NULL */
+	const char *master;     /* socket of an mfrisbeed, or NULL: one is started for this controller */
+	const char *group;      /* multicast group of its first session, or NULL: the usual one */
+	const char *rate;       /* of each session, or NULL */
 	const char *group_key;  /* a file, or NULL */
 	const char *power;      /* a program, or NULL: wake-on-LAN */
-	const char *frisbeed;   /* a program, or NULL: the one beside this program, else in PATH */
+	bool debug, quiet, syslog; /* how an mfrisbeed that is started logs */
 	uint64_t port, report_port, up_port, patience_s, patience_boot_s;
 };
 
@@ -33,7 +34,7 @@ int control_open(struct control **, const struct control_config *, struct err *)
 /* The ports that it listens on. */
 uint16_t control_web_port(const struct control *);
 uint16_t control_report_port(const struct control *);
-/* Work until a signal comes (cancel.h).  What runs then goes on: frisbeed, and the nodes'
+/* Work until a signal comes (cancel.h).  What runs then goes on: what mfrisbeed sends, and the nodes'
  * orders.  -1: what happened last cannot be saved. */
 int control_run(struct control *, struct err *);
 /* Read the file of nodes again, soon; a file with an error changes nothing, and the log says so.

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/base/beside.h"
 #include "common/base/hostport.h"
 #include "common/wire/addr.h"
 #include "controller/http/token.h"
@@ -91,19 +90,6 @@ find_web(struct places *p, const struct control_config *c, struct err *e)
 	return 0;
 }
 
-/* The frisbeed that was built or installed with this program. */
-static int
-find_frisbeed(struct places *p, const struct control_config *c)
-{
-	if (c->frisbeed != NULL) {
-		snprintf(p->frisbeed, sizeof p->frisbeed, "%s", c->frisbeed);
-		return 0;
-	}
-	if (!beside(p->frisbeed, sizeof p->frisbeed, "frisbeed"))
-		strcpy(p->frisbeed, "frisbeed");
-	return 0;
-}
-
 /* The name is a word of each order, of which a blank would make two. */
 static int
 check_key_name(const char *name, struct err *e)
@@ -115,16 +101,29 @@ check_key_name(const char *name, struct err *e)
 	return strlen(name) <= KEY_NAME_MAX ? 0 : err_set(e, ERR_USAGE, "--group-key: \"%.40s...\": the name is too long for an order", name);
 }
 
+/* Where an mfrisbeed of this controller's own sends. */
+static int
+find_groups(struct places *p, const struct control_config *c, struct err *e)
+{
+	uint8_t g[4];
+
+	if (c->master != NULL && (c->group != NULL || c->port != 0))
+		return err_set(e, ERR_USAGE, "with --master, the configuration of that mfrisbeed has group and port");
+	p->group = c->group != NULL ? c->group : "239.192.77.1";
+	p->port = (uint16_t)(c->port != 0 ? c->port : CONTROL_GROUP_PORT);
+	if (addr_parse(p->group, g, e) != 0)
+		return err_ctx(e, "--group");
+	if (g[0] < 224 || g[0] > 239 || g[3] > 255 - SWAP_RUNNING_MAX)
+		return err_set(e, ERR_USAGE, "--group: \"%.40s\" is no multicast group with %d more behind it", p->group, SWAP_RUNNING_MAX);
+	return 0;
+}
+
 static int
 find_orders(struct places *p, const struct control_config *c, struct err *e)
 {
 	struct orders_config *o = &p->orders;
 
-	*o = (struct orders_config){ .folder = p->folder_of_orders, .address = p->address, .port = (uint16_t)c->port };
-	if (addr_parse(c->group, o->group, e) != 0)
-		return err_ctx(e, "--group");
-	if (o->group[0] < 224 || o->group[0] > 239 || o->group[3] > 255 - SWAP_RUNNING_MAX)
-		return err_set(e, ERR_USAGE, "--group: \"%.40s\" is no multicast group with %d more behind it", c->group, SWAP_RUNNING_MAX);
+	*o = (struct orders_config){ .folder = p->folder_of_orders, .address = p->address };
 	if (c->group_key == NULL)
 		return 0;
 	const char *slash = strrchr(c->group_key, '/');
@@ -152,9 +151,7 @@ places_find(struct places *p, const struct control_config *c, struct err *e)
 		return -1;
 	if (addr_parse(p->address, p->address_bytes, e) != 0)
 		return err_ctx(e, "--address");
-	if (find_web(p, c, e) != 0 || find_orders(p, c, e) != 0)
-		return -1;
-	return find_frisbeed(p, c);
+	return find_web(p, c, e) == 0 && find_groups(p, c, e) == 0 ? find_orders(p, c, e) : -1;
 }
 
 int

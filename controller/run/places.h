@@ -10,7 +10,9 @@ enum { PLACES_PATH_BYTES = 2048 };
 struct places {
 	char state[PLACES_PATH_BYTES], nodes[PLACES_PATH_BYTES], images[PLACES_PATH_BYTES],
 	    folder_of_orders[PLACES_PATH_BYTES], token[PLACES_PATH_BYTES],
-	    frisbeed[PLACES_PATH_BYTES], group_key[PLACES_PATH_BYTES];
+	    group_key[PLACES_PATH_BYTES];
+	const char *group; /* of an own mfrisbeed's first session, and its port */
+	uint16_t port;
 	char address[16]; /* of this host on the nodes' network */
 	uint8_t address_bytes[4];
 	uint8_t web_address[4];

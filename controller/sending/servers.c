@@ -1,48 +1,386 @@
-/* servers.c: one frisbeed process for each session that has something to send (servers.h).  The
- * controller's loop calls this, in the program's first thread.
+/* servers.c: what mfrisbeed sends for the sessions (servers.h).  The controller's loop calls this, in
+ * the program's first thread.
  *
- * A process that was started waits until its number is saved: a shell reads one line from a pipe
- * and becomes frisbeed then.  When the controller is killed before, the pipe ends, and so does
- * the shell.  A controller that starts finds the process by its number and its start time. */
+ * mfrisbeed's list says for whom it holds each image: a session's label has the salt of this
+ * controller's state and the session's number.  A session that wants a server and is in no line of
+ * the list is asked for; one that is there and is not wanted is ended.  So it does not matter which
+ * of the two programs was killed, and when. */
 #include "controller/sending/servers.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/base/args.h"
+#include "common/base/beside.h"
 #include "common/base/log.h"
-#include "common/base/process.h"
+#include "common/base/number.h"
+#include "common/base/path.h"
+#include "common/base/replace.h"
+#include "common/base/statements.h"
+#include "common/wire/addr.h"
+#include "controller/sending/link.h"
 #include "controller/sending/stats.h"
+#include "mfrisbeed/master/local.h"
+#include "mfrisbeed/master/names.h"
 
-/* PATIENCE_US: frisbeed ends within 3 s of a signal, unless its disk hangs. */
-/* STATUS_TAKEN: of a frisbeed whose port is taken, or whose group has another server. */
-enum { PATH_BYTES = 4096, PATIENCE_US = 10000000, ARGS_MAX = 32, STATUS_TAKEN = 98 };
+/* LAST_US: statistics are written once a second; those behind the end of the last load are waited for. */
+enum { HELD_MAX = 4 * SWAP_RUNNING_MAX, LAST_US = 3000000 };
 
-struct sender {
+/* What mfrisbeed holds for a session. */
+struct held {
 	struct servers *of;
-	struct watch watch; /* of the process, closes its descriptor; fd -1: there is none */
-	struct process process;
-	uint32_t session;
-	uint64_t end_us; /* when it was told to end; 0: it was not */
-	struct timespec stats_at;
+	uint32_t session; /* 0: this place is free */
+	bool listed;      /* in the list that has come last */
+	bool serves, failed;
+	char name[SWAP_NAME_BYTES], statistics[PATH_BYTES];
+	struct timespec stats_at;       /* of those that were read last */
+	struct swap_now unwanted;       /* since when; zeros: it is wanted */
 };
 
 struct servers {
-	struct loop *loop;
 	struct swap *w;
 	struct servers_config c;
-	struct sender of_slot[SWAP_RUNNING_MAX];
-	struct swap_now now;
-	bool settled;  /* false: look for old files, after the start or the end of a process */
-	uint64_t over; /* how many sessions had ended when their files were removed last */
+	struct link *link;
+	struct args start; /* the command line of an own mfrisbeed */
+	char own[PATH_BYTES], socket[PATH_BYTES], config[PATH_BYTES], program[PATH_BYTES],
+	    key[NAMES_ENCODED_BYTES];
+	struct held held[HELD_MAX];
+	uint32_t asked;  /* the session of the request that is not answered */
+	bool asked_end; /* that was to end it */
 };
+
+static struct swap_now
+now_is(const struct servers *x)
+{
+	return x->c.now(x->c.arg);
+}
+
+static struct held *
+find(struct servers *x, uint32_t session)
+{
+	for (int i = 0; i < HELD_MAX; i++)
+		if (x->held[i].session == session)
+			return &x->held[i];
+	return NULL;
+}
+
+/* --- what mfrisbeed says --- */
+
+/* The session whose label this is; 0: it is somebody else's. */
+static uint32_t
+session_of(const struct servers *x, const char *label)
+{
+	size_t n = strlen(x->w->config.salt);
+	struct err ignored;
+	uint64_t id;
+
+	if (label == NULL || strncmp(label, x->w->config.salt, n) != 0 || label[n] != '-' ||
+	    number_uint(label + n + 1, 1, UINT32_MAX, &id, &ignored) != 0)
+		return 0;
+	return (uint32_t)id;
+}
+
+static void
+copy(char *to, size_t cap, const char *text)
+{
+	snprintf(to, cap, "%s", text != NULL ? text : "");
+}
+
+/* Takes a line of the list, for one of its holders. */
+static void
+take(struct servers *x, const struct jtree *line, uint32_t session)
+{
+	struct swap_session *s = swap_find_session(x->w, session);
+	const char *state = jtree_text(jtree_get(line, "state"));
+	const char *group = jtree_text(jtree_get(line, "group"));
+	const char *why = jtree_text(jtree_get(line, "error"));
+	struct held *h = find(x, session);
+	struct err ignored;
+	uint64_t port = 0;
+	uint8_t addr[4];
+
+	if (h == NULL && (h = find(x, 0)) == NULL)
+		return;
+	h->of = x;
+	h->session = session;
+	h->listed = true;
+	h->serves = state != NULL && strcmp(state, "serving") == 0;
+	bool failed = state != NULL && strcmp(state, "failed") == 0, anew = failed && !h->failed;
+	h->failed = failed;
+	copy(h->name, sizeof h->name, jtree_text(jtree_get(line, "name")));
+	copy(h->statistics, sizeof h->statistics, jtree_text(jtree_get(line, "statistics")));
+	if (s == NULL)
+		return;
+	if (!s->holds)
+		swap_holds(x->w, s, true);
+	if (anew)
+		swap_server_failed(x->w, now_is(x), s, why != NULL ? why : "nobody knows why");
+	if (h->serves && group != NULL && addr_parse(group, addr, &ignored) == 0 &&
+	    jtree_whole(jtree_get(line, "port"), &port) && port > 0 && port <= UINT16_MAX)
+		swap_serves(x->w, s, addr, (uint16_t)port);
+}
+
+/* mfrisbeed does not hold it any more. */
+static void
+let_go(struct servers *x, struct held *h)
+{
+	struct swap_session *s = swap_find_session(x->w, h->session);
+
+	if (s != NULL && h->unwanted.us == 0 && !h->failed)
+		swap_server_failed(x->w, now_is(x), s, "mfrisbeed has ended it");
+	if (s != NULL)
+		swap_holds(x->w, s, false);
+	*h = (struct held){ 0 };
+}
+
+static void
+listed(void *arg, const struct jtree *sessions)
+{
+	struct servers *x = arg;
+
+	for (int i = 0; i < HELD_MAX; i++)
+		x->held[i].listed = false;
+	for (size_t i = 0; i < jtree_count(sessions); i++) {
+		const struct jtree *line = jtree_at(sessions, i), *who = jtree_get(line, "holders");
+		for (size_t k = 0; k < jtree_count(who); k++) {
+			uint32_t session = session_of(x, jtree_text(jtree_at(who, k)));
+			if (session != 0)
+				take(x, line, session);
+		}
+	}
+	for (int i = 0; i < HELD_MAX; i++)
+		if (x->held[i].session != 0 && !x->held[i].listed)
+			let_go(x, &x->held[i]);
+	servers_settle(x);
+}
+
+static void
+answered(void *arg, const char *why)
+{
+	struct servers *x = arg;
+	struct swap_session *s = swap_find_session(x->w, x->asked);
+	struct held *h = find(x, x->asked);
+
+	if (why != NULL)
+		log_warn("mfrisbeed: session=%u: %s", x->asked, why);
+	if (why != NULL && x->asked_end && h != NULL)
+		*h = (struct held){ 0 }; /* the next list says what is so */
+	else if (why != NULL && !x->asked_end && s != NULL)
+		swap_server_failed(x->w, now_is(x), s, why);
+	servers_settle(x);
+}
+
+static void
+lost(void *arg, const char *why)
+{
+	struct servers *x = arg;
+
+	for (size_t i = 0; i < x->w->nsessions; i++)
+		if (x->w->sessions[i]->state == SWAP_IS_RUNNING)
+			swap_server_away(x->w, x->w->sessions[i], why);
+}
+
+/* --- what it is asked --- */
+
+static void
+begin(struct servers *x, const struct swap_session *s)
+{
+	char line[STATEMENT_BYTES_MAX], name[NAMES_ENCODED_BYTES];
+	const char *rate = x->c.rate, *key = x->c.group_key;
+
+	names_encode(s->image, name);
+	snprintf(line, sizeof line, "begin %s holder=%s-%u%s%s%s%s", name, x->w->config.salt, s->id,
+	    rate != NULL ? " rate=" : "", rate != NULL ? rate : "", key != NULL ? " group-key=" : "",
+	    key != NULL ? x->key : "");
+	x->asked = s->id;
+	x->asked_end = false;
+	log_info("mfrisbeed is asked for session=%u image=%s", s->id, s->image);
+	link_ask(x->link, line);
+}
+
+static void
+end(struct servers *x, const struct held *h)
+{
+	char line[STATEMENT_BYTES_MAX], name[NAMES_ENCODED_BYTES];
+
+	names_encode(h->name, name);
+	snprintf(line, sizeof line, "end %s holder=%s-%u", name, x->w->config.salt, h->session);
+	x->asked = h->session;
+	x->asked_end = true;
+	link_ask(x->link, line);
+}
+
+/* A session that is over is held until its last statistics were read. */
+static bool
+is_over(const struct servers *x, struct held *h, struct swap_now now)
+{
+	const struct swap_session *s = swap_find_session(x->w, h->session);
+	double read_s = (double)h->stats_at.tv_sec + (double)h->stats_at.tv_nsec / 1e9;
+
+	if (s != NULL && swap_wants_server(x->w, s, now.us)) {
+		h->unwanted = (struct swap_now){ 0 };
+		return false;
+	}
+	/* One that has failed is asked for again after a pause, and is no other one meanwhile. */
+	if (s != NULL && h->failed && s->state == SWAP_IS_RUNNING)
+		return false;
+	if (h->unwanted.us == 0)
+		h->unwanted = now;
+	return s == NULL || !h->serves || now.us > h->unwanted.us + LAST_US ||
+	       read_s >= h->unwanted.wall_s;
+}
+
+/* Asks for one thing that is to be.  Returns whether there was one. */
+static bool
+ask(struct servers *x, struct swap_now now)
+{
+	for (size_t i = 0; i < x->w->nsessions; i++) {
+		const struct swap_session *s = x->w->sessions[i];
+		const struct held *h = find(x, s->id);
+		if ((h == NULL || h->failed) && swap_wants_server(x->w, s, now.us)) {
+			begin(x, s);
+			return true;
+		}
+	}
+	for (int i = 0; i < HELD_MAX; i++)
+		if (x->held[i].session != 0 && is_over(x, &x->held[i], now)) {
+			end(x, &x->held[i]);
+			return true;
+		}
+	return false;
+}
+
+void
+servers_settle(struct servers *x)
+{
+	struct swap_now now = now_is(x);
+	bool wanted = false;
+
+	for (size_t i = 0; i < x->w->nsessions; i++)
+		wanted |= swap_wants_server(x->w, x->w->sessions[i], now.us);
+	link_need(x->link, wanted);
+	if (link_is_idle(x->link))
+		(void)ask(x, now);
+}
+
+/* --- statistics --- */
+
+static void
+view(void *arg, const uint8_t ip[4], const struct swap_view *v)
+{
+	struct held *h = arg;
+	struct servers *x = h->of;
+
+	swap_viewed(x->w, now_is(x), swap_find_session(x->w, h->session), ip, v);
+}
+
+static void
+look(struct servers *x, struct held *h, struct swap_session *s)
+{
+	struct swap_server seen;
+	struct stat st;
+	struct err e;
+
+	int fd = open(h->statistics, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= STATS_BYTES_MAX &&
+	    memcmp(&st.st_mtim, &h->stats_at, sizeof h->stats_at) != 0) {
+		char *text = malloc((size_t)st.st_size + 1);
+		ssize_t n = text != NULL ? read(fd, text, (size_t)st.st_size) : -1;
+		h->stats_at = st.st_mtim;
+		if (n > 0 && stats_read(text, (size_t)n, &seen, view, h, &e) == 0)
+			swap_served(x->w, now_is(x), s, &seen);
+		else
+			log_warn("%s cannot be read", h->statistics);
+		free(text);
+	}
+	close(fd);
+}
+
+void
+servers_look(struct servers *x)
+{
+	for (int i = 0; i < HELD_MAX; i++) {
+		struct held *h = &x->held[i];
+		struct swap_session *s =
+		    h->session != 0 && h->serves ? swap_find_session(x->w, h->session) : NULL;
+		if (s != NULL)
+			look(x, h, s);
+	}
+}
+
+/* --- an mfrisbeed of its own --- */
+
+static int
+write_config(struct servers *x, struct err *e)
+{
+	struct buf text = { 0 };
+	int rc = 0;
+
+	if (statements_write(&text, e, "images %s", x->c.images) != 0 ||
+	    statements_write(&text, e, "group %s count=%d port=%u+", x->c.group, SWAP_RUNNING_MAX,
+		x->c.port) != 0 ||
+	    statements_write(&text, e, "interface %s", x->c.address) != 0 ||
+	    statements_write(&text, e, "state %s", x->own) != 0 ||
+	    /* Nobody else asks: it listens to this host alone, at a port that nobody knows. */
+	    statements_write(&text, e, "allow 127.0.0.1") != 0 ||
+	    replace_file(x->config, text.base, text.len, 0644, 0, e) != 0)
+		rc = err_ctx(e, "the configuration of mfrisbeed");
+	buf_free(&text);
+	return rc;
+}
+
+static int
+make_own(struct servers *x, struct err *e)
+{
+	if (path_in(x->own, x->c.state, "mfrisbeed", e) != 0 ||
+	    path_in(x->config, x->c.state, "mfrisbeed.conf", e) != 0 ||
+	    path_in(x->socket, x->c.state, "mfrisbeed.sock", e) != 0 || write_config(x, e) != 0)
+		return -1;
+	if (!beside(x->program, sizeof x->program, "mfrisbeed"))
+		strcpy(x->program, "mfrisbeed");
+	args_add(&x->start, x->program);
+	args_add(&x->start, "-c");
+	args_add(&x->start, x->config);
+	args_addf(&x->start, "--local=%s", x->socket);
+	args_add(&x->start, "--port=0");
+	args_add(&x->start, "--address=127.0.0.1");
+	if (x->c.debug)
+		args_add(&x->start, "--debug");
+	if (x->c.quiet)
+		args_add(&x->start, "--quiet");
+	if (x->c.syslog)
+		args_add(&x->start, "--syslog");
+	return args_check(&x->start, e);
+}
+
+static int
+prepare(struct servers *x, struct loop *loop, struct err *e)
+{
+	char key[PATH_MAX];
+
+	if (x->c.group_key != NULL && realpath(x->c.group_key, key) == NULL)
+		return err_os(e, "%s", x->c.group_key);
+	if (x->c.group_key != NULL && strlen(key) > MASTER_NAME_MAX)
+		return err_set(e, ERR_USAGE, "%.200s...: the path is too long for a key", key);
+	if (x->c.group_key != NULL)
+		names_encode(key, x->key);
+	if (x->c.master == NULL && make_own(x, e) != 0)
+		return -1;
+	const struct link_config link = { .socket = x->c.master != NULL ? x->c.master : x->socket,
+		.start = x->c.master == NULL ? x->start.v : NULL,
+		.listed = listed,
+		.answered = answered,
+		.lost = lost,
+		.arg = x };
+	return link_open(&x->link, loop, &link, e);
+}
 
 int
 servers_open(struct servers **out, struct loop *loop, struct swap *w,
@@ -53,306 +391,21 @@ servers_open(struct servers **out, struct loop *loop, struct swap *w,
 	*out = x;
 	if (x == NULL)
 		return err_nomem(e, "the servers");
-	x->loop = loop;
 	x->w = w;
 	x->c = *c;
-	for (int i = 0; i < SWAP_RUNNING_MAX; i++)
-		x->of_slot[i] = (struct sender){ .of = x, .watch = { .fd = -1 } };
-	return 0;
+	return prepare(x, loop, e);
 }
 
 void
 servers_close(struct servers *x)
 {
+	bool any = false;
+
 	if (x == NULL)
 		return;
-	for (int i = 0; i < SWAP_RUNNING_MAX; i++)
-		loop_forget(x->loop, &x->of_slot[i].watch);
+	for (int i = 0; i < HELD_MAX; i++)
+		any |= x->held[i].session != 0 && x->held[i].unwanted.us == 0;
+	link_close(x->link, !any);
+	args_free(&x->start);
 	free(x);
-}
-
-static void
-path_of(const struct servers *x, uint32_t session, const char *end, char path[PATH_BYTES])
-{
-	snprintf(path, PATH_BYTES, "%s/session-%u.%s", x->c.state, session, end);
-}
-
-/* The last line of frisbeed's log. */
-static void
-last_line(const struct servers *x, uint32_t session, char *out, size_t cap)
-{
-	char path[PATH_BYTES], text[2048];
-
-	path_of(x, session, "log", path);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	off_t size = fd >= 0 ? lseek(fd, 0, SEEK_END) : 0;
-	off_t from = size > (off_t)sizeof text - 1 ? size - (off_t)sizeof text + 1 : 0;
-	ssize_t n = fd >= 0 ? pread(fd, text, sizeof text - 1, from) : 0;
-	if (fd >= 0)
-		close(fd);
-	while (n > 0 && text[n - 1] == '\n')
-		n--;
-	text[n > 0 ? n : 0] = '\0';
-	const char *line = strrchr(text, '\n');
-	snprintf(out, cap, "%.*s", (int)cap - 1, line != NULL ? line + 1 : text);
-}
-
-static void
-view(void *arg, const uint8_t ip[4], const struct swap_view *v)
-{
-	struct sender *p = arg;
-	struct swap_session *s = swap_find_session(p->of->w, p->session);
-
-	swap_viewed(p->of->w, p->of->now, s, ip, v);
-}
-
-static void
-look(struct servers *x, struct sender *p, struct swap_session *s)
-{
-	char path[PATH_BYTES];
-	struct swap_server seen;
-	struct stat st;
-	struct err e;
-
-	path_of(x, s->id, "json", path);
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0)
-		return;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= STATS_BYTES_MAX &&
-	    memcmp(&st.st_mtim, &p->stats_at, sizeof p->stats_at) != 0) {
-		char *text = malloc((size_t)st.st_size + 1);
-		ssize_t n = text != NULL ? read(fd, text, (size_t)st.st_size) : -1;
-		p->stats_at = st.st_mtim;
-		if (n > 0 && stats_read(text, (size_t)n, &seen, view, p, &e) == 0)
-			swap_served(x->w, x->now, s, &seen);
-		else
-			log_warn("%s cannot be read", path);
-		free(text);
-	}
-	close(fd);
-}
-
-static void
-on_end(void *arg, uint32_t events)
-{
-	struct sender *p = arg;
-	struct servers *x = p->of;
-	struct swap_session *s = swap_find_session(x->w, p->session);
-	char why[200];
-	(void)events;
-
-	process_wait(&p->process, PROCESS_FOREVER);
-	loop_forget(x->loop, &p->watch);
-	if (s != NULL)
-		look(x, p, s); /* what was sent in its last second */
-	last_line(x, p->session, why, sizeof why);
-	log_info("frisbeed ended session=%u: %s", p->session, why);
-	bool taken = WIFEXITED(p->process.status) && WEXITSTATUS(p->process.status) == STATUS_TAKEN;
-	if (s != NULL && !(taken && swap_port_taken(x->w, s)))
-		swap_server_is(x->w, x->now, s, 0, 0, why);
-	x->settled = false; /* it may leave files */
-}
-
-/* Wait for the end of the process of a session. */
-static int
-watch(struct servers *x, struct swap_session *s, const struct process *process, struct err *e)
-{
-	struct sender *p = &x->of_slot[s->slot];
-
-	*p = (struct sender){ x, { process->fd, on_end, p, 0 }, *process, .session = s->id };
-	return loop_watch(x->loop, &p->watch, EPOLLIN, e);
-}
-
-/* The arguments: a shell that waits for its line, and becomes frisbeed. */
-static void
-arguments(const struct servers *x, const struct swap_session *s, char *image, char *stats,
-    char *group, char *port, const char *argv[ARGS_MAX])
-{
-	uint16_t number;
-	int n = 0;
-
-	snprintf(image, PATH_BYTES, "%s/%s", x->c.images, s->image);
-	path_of(x, s->id, "json", stats);
-	orders_group(x->c.orders, s->slot, group, &number);
-	snprintf(port, 8, "%u", number);
-	const char *const first[] = { "/bin/sh", "-c", "read -r go && exec \"$@\"", "sh",
-		x->c.frisbeed, "-i", x->c.address, "-m", group, "-p", port, "-D", "--stats", stats };
-	for (; n < (int)(sizeof first / sizeof first[0]); n++)
-		argv[n] = first[n];
-	if (x->c.rate != NULL)
-		argv[n++] = "-W", argv[n++] = x->c.rate;
-	if (x->c.group_key != NULL)
-		argv[n++] = "--group-key", argv[n++] = x->c.group_key;
-	argv[n++] = "--";
-	argv[n++] = image;
-	argv[n] = NULL;
-}
-
-static int
-spawn(struct servers *x, const struct swap_session *s, int in, struct process *p, struct err *e)
-{
-	char image[PATH_BYTES], stats[PATH_BYTES], path[PATH_BYTES], group[16], port[8];
-	const char *argv[ARGS_MAX];
-
-	path_of(x, s->id, "json", path);
-	unlink(path); /* statistics of an earlier process are not those of this one */
-	path_of(x, s->id, "log", path);
-	int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (log < 0)
-		return err_os(e, "%s", path);
-	arguments(x, s, image, stats, group, port, argv);
-	int rc = process_start(p, argv, (struct process_files){ in, log, log }, true, e);
-	close(log);
-	return rc;
-}
-
-/* Saves which process it is, and lets it begin. */
-static int
-let_begin(struct servers *x, struct swap_session *s, pid_t pid, int out, struct err *e)
-{
-	swap_server_is(x->w, x->now, s, pid, process_began(pid), NULL);
-	if (x->c.save(x->c.arg, e) != 0)
-		return -1;
-	if (write(out, "\n", 1) != 1)
-		return err_os(e, "frisbeed's pipe");
-	log_info("frisbeed started session=%u pid=%d image=%s", s->id, (int)pid, s->image);
-	return 0;
-}
-
-static int
-start(struct servers *x, struct swap_session *s, struct err *e)
-{
-	struct process process;
-	int ends[2];
-
-	if (pipe2(ends, O_CLOEXEC) != 0)
-		return err_os(e, "a pipe");
-	int rc = spawn(x, s, ends[0], &process, e);
-	close(ends[0]);
-	if (rc == 0) {
-		rc = watch(x, s, &process, e);
-		if (rc == 0)
-			rc = let_begin(x, s, process.pid, ends[1], e);
-		if (rc != 0) {
-			process_end(&process, 0);
-			loop_forget(x->loop, &x->of_slot[s->slot].watch);
-		}
-	}
-	close(ends[1]);
-	return rc;
-}
-
-/* Finds the process of a session that was saved before the controller was started anew. */
-static void
-find_again(struct servers *x, struct swap_session *s)
-{
-	struct process process;
-	struct err e;
-
-	if (process_find(&process, (pid_t)s->pid, s->pid_start)) {
-		if (watch(x, s, &process, &e) == 0) {
-			log_info("frisbeed found session=%u pid=%d", s->id, (int)s->pid);
-			return;
-		}
-		loop_forget(x->loop, &x->of_slot[s->slot].watch);
-	}
-	swap_server_is(x->w, x->now, s, 0, 0, "it was not there when the controller started");
-}
-
-/* Is this a file of a session that needs none any more?  A frisbeed that was killed leaves the one that it wrote,
- * beside the one that this was going to replace ("json.aB3dE9"). */
-static bool
-is_over(const struct servers *x, const char *name)
-{
-	unsigned id;
-	int n = 0;
-
-	if (sscanf(name, "session-%u.%n", &id, &n) != 1 || n == 0 ||
-	    (strncmp(name + n, "json", 4) != 0 && strcmp(name + n, "log") != 0))
-		return false;
-	const struct swap_session *s = swap_find_session(x->w, id);
-	return s == NULL || (s->state != SWAP_IS_RUNNING && s->pid == 0);
-}
-
-/* The files of sessions that have ended without a process, and what a controller left that was killed before
- * it could remove it. */
-static void
-remove_old_files(const struct servers *x)
-{
-	DIR *d = opendir(x->c.state);
-	const struct dirent *f;
-
-	while (d != NULL && (f = readdir(d)) != NULL)
-		if (is_over(x, f->d_name))
-			unlinkat(dirfd(d), f->d_name, 0);
-	if (d != NULL)
-		closedir(d);
-}
-
-/* A session whose nodes need nothing any more may end long after its process. */
-static void
-remove_files_when_due(struct servers *x)
-{
-	uint64_t over = 0;
-
-	for (int i = 0; i < SWAP_STATES; i++)
-		over += x->w->ended[i];
-	if (!x->settled || x->over != over)
-		remove_old_files(x);
-	x->settled = true;
-	x->over = over;
-}
-
-static void
-end(struct sender *p, struct swap_now now)
-{
-	if (p->end_us == 0) {
-		process_signal(&p->process, SIGTERM);
-		p->end_us = now.us;
-	} else if (now.us > p->end_us + PATIENCE_US) {
-		process_signal(&p->process, SIGKILL);
-	}
-}
-
-static void
-settle(struct servers *x, struct swap_session *s)
-{
-	struct sender *p = &x->of_slot[s->slot];
-	bool wanted = swap_wants_server(x->w, s, x->now.us);
-	bool runs = p->watch.fd >= 0 && p->session == s->id;
-	struct err e;
-
-	if (s->pid != 0 && !runs && p->watch.fd < 0) {
-		find_again(x, s);
-		runs = p->watch.fd >= 0;
-	}
-	if (runs && !wanted && s->pid != 0)
-		end(p, x->now);
-	else if (wanted && p->watch.fd < 0 && s->pid == 0 && start(x, s, &e) != 0)
-		swap_server_is(x->w, x->now, s, 0, 0, e.text);
-}
-
-void
-servers_settle(struct servers *x, struct swap_now now)
-{
-	x->now = now;
-	for (size_t i = 0; i < x->w->nsessions; i++) {
-		struct swap_session *s = x->w->sessions[i];
-		if (s->state == SWAP_IS_RUNNING || s->pid != 0)
-			settle(x, s);
-	}
-	remove_files_when_due(x);
-}
-
-void
-servers_look(struct servers *x, struct swap_now now)
-{
-	x->now = now;
-	for (int i = 0; i < SWAP_RUNNING_MAX; i++) {
-		struct sender *p = &x->of_slot[i];
-		struct swap_session *s =
-		    p->watch.fd >= 0 ? swap_find_session(x->w, p->session) : NULL;
-		if (s != NULL && s->state == SWAP_IS_RUNNING)
-			look(x, p, s);
-	}
 }

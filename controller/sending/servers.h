@@ -1,34 +1,37 @@
-/* servers.h: the frisbeed processes of sessions: started, found again, watched and ended. */
+/* servers.h: the images of sessions are sent by mfrisbeed, which is asked for each, and let go of it:
+ * the controller's part of what mfrisbeed holds. */
 #ifndef CONTROLLER_SENDING_SERVERS_H
 #define CONTROLLER_SENDING_SERVERS_H
 
-#include "controller/engine/swap.h"
 #include "common/base/loop.h"
-#include "controller/nodes/orders.h"
+#include "controller/engine/swap.h"
 
+struct json;
 struct servers;
 
 struct servers_config {
-	const char *frisbeed;      /* the program */
-	const char *images, *state; /* folders */
+	const char *master;        /* its socket; NULL: one is started that serves this controller alone */
+	const char *state, *images; /* folders, for that one */
 	const char *address;       /* of this host, that it sends from */
-	const char *rate;          /* -W, or NULL */
+	const char *group;         /* the first one of that one's sessions */
+	uint16_t port;             /* of that group; each next one has the next port */
+	const char *rate;          /* bits a second, or NULL */
 	const char *group_key;     /* a file, or NULL */
-	const struct orders_config *orders; /* has groups and ports */
-	/* Save the engine now.  A process begins to work only after its number was saved. */
-	int (*save)(void *arg, struct err *);
+	bool debug, quiet, syslog; /* how that one logs */
+	struct swap_now (*now)(void *arg);
 	void *arg;
 };
 
-/* The config is copied; what it points to must stay.  ERR_NOMEM. */
+/* The config is copied; what it points to must stay.  ERR_USAGE: a path or a value is none that
+ * mfrisbeed understands; ERR_IO; ERR_NOMEM. */
 int servers_open(struct servers **, struct loop *, struct swap *, const struct servers_config *,
     struct err *);
-/* Processes that run go on.  NULL is allowed. */
+/* What is sent goes on; when nothing is, the mfrisbeed that was started ends.  NULL is allowed. */
 void servers_close(struct servers *);
-/* Start and end processes as the engine wants it.  To be called after the state was saved, and
- * once a second.  now: of this call. */
-void servers_settle(struct servers *, struct swap_now);
-/* Read what the processes say of themselves.  To be called once a second. */
-void servers_look(struct servers *, struct swap_now);
+/* Ask mfrisbeed for what the engine wants.  To be called after the state was saved, and once a
+ * second. */
+void servers_settle(struct servers *);
+/* Read the statistics of what is sent.  To be called once a second. */
+void servers_look(struct servers *);
 
 #endif /* CONTROLLER_SENDING_SERVERS_H */

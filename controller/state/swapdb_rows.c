@@ -3,11 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/number.h"
+#include "common/wire/addr.h"
 #include "controller/state/swapdb_impl.h"
 
 #define SESSION_COLUMNS                                                                          \
-	"id, image, request, words, stream, timeout_s, tries, state, slot, began_s, ended_s, last, " \
-	"pid, pid_start, server_failures, total, count, took, asked, spent_s, seen_s, away_s, capture"
+	"id, image, request, words, stream, timeout_s, tries, state, place, began_s, ended_s, last, " \
+	"server_failures, total, count, took, asked, spent_s, seen_s, away_s, capture"
 #define NODE_COLUMNS "session, name, mac, ip, phase, tries, power, since_s, took, words"
 
 const char swapdb_schema[] =
@@ -37,8 +39,15 @@ const char swapdb_captures[] = "BEGIN IMMEDIATE;"
 			       "ALTER TABLE session ADD COLUMN capture INTEGER NOT NULL DEFAULT 0;"
 			       "PRAGMA user_version = 3;"
 			       "COMMIT;";
+const char swapdb_places[] = "BEGIN IMMEDIATE;"
+			     "ALTER TABLE session DROP COLUMN slot;"
+			     "ALTER TABLE session DROP COLUMN pid;"
+			     "ALTER TABLE session DROP COLUMN pid_start;"
+			     "ALTER TABLE session ADD COLUMN place TEXT NOT NULL DEFAULT '0.0.0.0:0';"
+			     "PRAGMA user_version = 4;"
+			     "COMMIT;";
 const char swapdb_put_session[] = "INSERT OR REPLACE INTO session (" SESSION_COLUMNS
-				 ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+				 ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 const char swapdb_put_node[] =
     "INSERT OR REPLACE INTO node (" NODE_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?)";
 const char swapdb_get_session[] = "SELECT " SESSION_COLUMNS " FROM session ";
@@ -46,7 +55,7 @@ const char swapdb_get_whole[] =
     "SELECT " SESSION_COLUMNS ", " SWAPDB_COURSE_COLUMNS " FROM session LEFT JOIN course ON course.session = id ";
 const char swapdb_get_node[] = "SELECT " NODE_COLUMNS " FROM node ";
 
-enum { LIST_BYTES = 8192, SESSION_COLUMNS_N = 23 };
+enum { PLACE_BYTES = 32, LIST_BYTES = 8192, SESSION_COLUMNS_N = 21 };
 
 /* The column `capture`. */
 enum { NO_CAPTURE, CAPTURES_NEW, CAPTURES_AGAIN };
@@ -124,6 +133,14 @@ put_times(char *out, const double *took_s)
 		n += (size_t)snprintf(out + n, LIST_BYTES - n, "%.6f ", took_s[stored[p]]);
 }
 
+static void
+put_place(char *out, const struct swap_session *s)
+{
+	char group[ADDR_TEXT_MAX];
+
+	snprintf(out, PLACE_BYTES, "%s:%u", addr_text(s->group, group), s->port);
+}
+
 void
 swapdb_bind_session(sqlite3_stmt *q, const struct swap_session *s)
 {
@@ -137,23 +154,22 @@ swapdb_bind_session(sqlite3_stmt *q, const struct swap_session *s)
 	sqlite3_bind_int64(q, 6, s->timeout_s);
 	sqlite3_bind_int64(q, 7, s->tries);
 	sqlite3_bind_int(q, 8, (int)s->state);
-	sqlite3_bind_int64(q, 9, s->slot);
+	put_place(list, s);
+	text(q, 9, list);
 	sqlite3_bind_double(q, 10, s->began_s);
 	sqlite3_bind_double(q, 11, s->ended_s);
 	text(q, 12, s->last);
-	sqlite3_bind_int64(q, 13, s->pid);
-	sqlite3_bind_int64(q, 14, s->pid_start);
-	sqlite3_bind_int64(q, 15, s->server_failures);
-	sqlite3_bind_int64(q, 16, s->total);
+	sqlite3_bind_int64(q, 13, s->server_failures);
+	sqlite3_bind_int64(q, 14, s->total);
 	put_counts(list, s->count);
-	text(q, 17, list);
+	text(q, 15, list);
 	put_measures(list, s);
-	text(q, 18, list);
-	text(q, 19, s->asked);
-	sqlite3_bind_double(q, 20, s->spent_s);
-	sqlite3_bind_double(q, 21, s->seen_s);
-	sqlite3_bind_double(q, 22, s->away_s);
-	sqlite3_bind_int(q, 23, !s->capture ? NO_CAPTURE : s->replace ? CAPTURES_AGAIN : CAPTURES_NEW);
+	text(q, 16, list);
+	text(q, 17, s->asked);
+	sqlite3_bind_double(q, 18, s->spent_s);
+	sqlite3_bind_double(q, 19, s->seen_s);
+	sqlite3_bind_double(q, 20, s->away_s);
+	sqlite3_bind_int(q, 21, !s->capture ? NO_CAPTURE : s->replace ? CAPTURES_AGAIN : CAPTURES_NEW);
 }
 
 void
@@ -285,11 +301,28 @@ take_times(const char *list, double *took_s)
 	return true;
 }
 
+static bool
+take_place(char *text, struct swap_session *s)
+{
+	char *port = strchr(text, ':');
+	struct err ignored;
+	uint64_t n;
+
+	if (port == NULL)
+		return false;
+	*port = '\0';
+	if (addr_parse(text, s->group, &ignored) != 0 ||
+	    number_uint(port + 1, 0, UINT16_MAX, &n, &ignored) != 0)
+		return false;
+	s->port = (uint16_t)n;
+	return true;
+}
+
 int
 swapdb_read_session(sqlite3_stmt *q, struct swap_session *s, struct err *e)
 {
-	char counts[LIST_BYTES], took[LIST_BYTES];
-	uint64_t id, stream, timeout_s, tries, state, slot, failures, total, pid, start, capture;
+	char counts[LIST_BYTES], took[LIST_BYTES], place[PLACE_BYTES];
+	uint64_t id, stream, timeout_s, tries, state, failures, total, capture;
 
 	*s = (struct swap_session){ 0 };
 	bool ok = take_number(q, 0, UINT32_MAX - 1, &id) &&
@@ -299,17 +332,16 @@ swapdb_read_session(sqlite3_stmt *q, struct swap_session *s, struct err *e)
 	          take_number(q, 5, SWAP_TIMEOUT_MAX_S, &timeout_s) &&
 	          take_number(q, 6, SWAP_TRIES_MAX, &tries) &&
 	          take_number(q, 7, SWAP_STATES - 1, &state) &&
-	          take_number(q, 8, SWAP_RUNNING_MAX - 1, &slot) &&
+	          take_text(q, 8, place, sizeof place) && take_place(place, s) &&
 	          take_seconds(q, 9, &s->began_s) && take_seconds(q, 10, &s->ended_s) &&
 	          take_text(q, 11, s->last, sizeof s->last) &&
-	          take_number(q, 12, INT32_MAX, &pid) && take_number(q, 13, INT64_MAX, &start) &&
-	          take_number(q, 14, UINT32_MAX, &failures) &&
-	          take_number(q, 15, SWAP_NODES_MAX, &total) &&
-	          take_text(q, 16, counts, sizeof counts) && take_counts(counts, s->count) &&
-	          take_text(q, 17, took, sizeof took) && take_measures(took, s) &&
-	          take_text(q, 18, s->asked, sizeof s->asked) && take_seconds(q, 19, &s->spent_s) &&
-	          take_seconds(q, 20, &s->seen_s) && take_seconds(q, 21, &s->away_s) &&
-	          take_number(q, 22, CAPTURES_AGAIN, &capture);
+	          take_number(q, 12, UINT32_MAX, &failures) &&
+	          take_number(q, 13, SWAP_NODES_MAX, &total) &&
+	          take_text(q, 14, counts, sizeof counts) && take_counts(counts, s->count) &&
+	          take_text(q, 15, took, sizeof took) && take_measures(took, s) &&
+	          take_text(q, 16, s->asked, sizeof s->asked) && take_seconds(q, 17, &s->spent_s) &&
+	          take_seconds(q, 18, &s->seen_s) && take_seconds(q, 19, &s->away_s) &&
+	          take_number(q, 20, CAPTURES_AGAIN, &capture);
 	if (!ok)
 		return err_set(e, ERR_FORMAT, "the row of session %lld has a value that no session has",
 		    (long long)sqlite3_column_int64(q, 0));
@@ -320,9 +352,6 @@ swapdb_read_session(sqlite3_stmt *q, struct swap_session *s, struct err *e)
 	s->timeout_s = (unsigned)timeout_s;
 	s->tries = (unsigned)tries;
 	s->state = (enum swap_state)state;
-	s->slot = (unsigned)slot;
-	s->pid = (int64_t)pid;
-	s->pid_start = (int64_t)start;
 	s->server_failures = (unsigned)failures;
 	s->total = (unsigned)total;
 	if (sqlite3_column_count(q) > SESSION_COLUMNS_N)

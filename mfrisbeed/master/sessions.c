@@ -104,6 +104,13 @@ save(const struct sessions *x)
 }
 
 static bool
+are_equal(const struct sessions_options *a, const struct sessions_options *b)
+{
+	return a->rate == b->rate && a->wait == b->wait && a->until == b->until &&
+	       strcmp(a->group_key, b->group_key) == 0 && strcmp(a->orders, b->orders) == 0;
+}
+
+static bool
 is_of(const struct slot *x, const struct sessions_wish *w)
 {
 	const struct catalog_entry *entry = w->entry;
@@ -113,7 +120,7 @@ is_of(const struct slot *x, const struct sessions_wish *w)
 	    (x->unicast && memcmp(x->group, w->unicast_at, sizeof x->group) != 0))
 		return false;
 	if (w->options == NULL ? x->options.group_key[0] != '\0'
-			       : strcmp(x->options.group_key, w->options->group_key) != 0)
+			       : !are_equal(&x->options, w->options))
 		return false;
 	if (x->not_known && entry->at_parent)
 		return true;
@@ -181,19 +188,22 @@ group_is_taken(const struct sessions *x, const uint8_t group[4])
 	return false;
 }
 
-/* Chooses the next group that no session has, from the index `group_from` on; behind the last one
- * comes the first one.  False: there is none, and the group stays as it was. */
+/* Chooses the next free group from index `from` on, and behind the last one from the first, and its
+ * port.  False: there is none, and the slot stays as it was. */
 static bool
-choose_group(const struct sessions *x, uint8_t group[4])
+choose_group(struct slot *at, uint32_t from)
 {
-	const uint32_t n = x->settings->groups;
+	const struct settings *s = at->of->settings;
 	uint8_t next[4];
 
-	for (uint32_t i = 0; i < n; i++) {
-		slot_group(x->settings, (x->group_from + i) % n, next);
-		if (group_is_taken(x, next))
+	for (uint32_t i = 0; i < s->groups; i++) {
+		uint32_t index = (from + i) % s->groups;
+		slot_group(s, index, next);
+		if (group_is_taken(at->of, next))
 			continue;
-		memcpy(group, next, sizeof next);
+		at->group_index = index;
+		memcpy(at->group, next, sizeof next);
+		at->port = slot_port(s, index);
 		return true;
 	}
 	return false;
@@ -257,11 +267,16 @@ place_for(struct sessions *x, const struct sessions_wish *w)
 	if (at == NULL)
 		return NULL;
 	at->unicast = w->unicast_at != NULL;
-	if (at->unicast)
+	if (at->unicast) {
 		memcpy(at->group, w->unicast_at, sizeof at->group);
-	else if (!choose_group(x, at->group))
+		return at;
+	}
+	/* A machine that was sent to a session which was ended may wait there for hours: it
+	 * would load what the next one sends. */
+	if (!choose_group(at, w->holder != NULL ? x->next_group : x->group_from))
 		return NULL;
-	at->port = at->unicast ? 0 : x->settings->port;
+	if (w->holder != NULL)
+		x->next_group = at->group_index + 1;
 	return at;
 }
 
@@ -291,6 +306,7 @@ sessions_ask(struct sessions *x, const struct sessions_wish *w, struct sessions_
 
 	*e = (struct err){ 0 };
 	if (at != NULL) {
+		at->asked = true;
 		say(at, p);
 		if (at->state == SESSIONS_FAILED)
 			slot_clear(at); /* the next request begins it anew */
@@ -302,19 +318,13 @@ sessions_ask(struct sessions *x, const struct sessions_wish *w, struct sessions_
 		    w->name, sessions_count(x));
 	if (w->options != NULL)
 		at->options = *w->options;
+	at->asked = w->holder == NULL;
 	if (w->holder != NULL)
 		add_holder(at, w->holder);
 	if (begin(at, w->name, w->entry, e) != 0)
 		return -1;
 	say(at, p);
 	return 0;
-}
-
-static bool
-are_equal(const struct sessions_options *a, const struct sessions_options *b)
-{
-	return a->rate == b->rate && a->wait == b->wait && a->until == b->until &&
-	       strcmp(a->group_key, b->group_key) == 0 && strcmp(a->orders, b->orders) == 0;
 }
 
 /* Its process has other times after which it ends: another one takes its place. */
@@ -327,12 +337,29 @@ renew(struct slot *at)
 	starter_end(at->of->config.starter, (uint32_t)(at - at->of->slots));
 }
 
+/* The session that this holder has by this name. */
+static struct slot *
+find_held(struct sessions *x, const char *name, const char *holder)
+{
+	for (unsigned i = 0; i < SLOTS_MAX; i++) {
+		struct slot *at = &x->slots[i];
+		if (at->name == NULL || at->ends || strcmp(at->name, name) != 0)
+			continue;
+		for (int k = 0; k < SESSIONS_HOLDERS; k++)
+			if (strcmp(at->holder[k], holder) == 0)
+				return at;
+	}
+	return NULL;
+}
+
 int
 sessions_hold(struct sessions *x, const struct sessions_wish *w, struct err *e)
 {
 	struct sessions_place ignored;
-	struct slot *at = find(x, w);
+	struct slot *at = find_held(x, w->name, w->holder);
 
+	if (at == NULL)
+		at = find(x, w);
 	if (at != NULL && at->state == SESSIONS_FAILED) {
 		slot_clear(at);
 		at = NULL;
@@ -340,7 +367,8 @@ sessions_hold(struct sessions *x, const struct sessions_wish *w, struct err *e)
 	if (at == NULL)
 		return sessions_ask(x, w, &ignored, e);
 	if (!are_equal(&at->options, w->options))
-		return err_set(e, ERR_USAGE, "%s: is served with other options", w->name);
+		return err_set(e, ERR_USAGE, "%s: %s has it with other options", w->name,
+		    w->holder);
 	bool was_held = slot_is_held(at);
 	if (!add_holder(at, w->holder))
 		return err_set(e, ERR_REFUSED, "%s: is held by %d already", w->name,
@@ -373,9 +401,14 @@ sessions_release(struct sessions *x, const char *name, const char *holder, struc
 		if (at->name == NULL || strcmp(at->name, name) != 0 || !drop_holder(at, holder))
 			continue;
 		any = true;
-		if (at->state == SESSIONS_FAILED || slot_is_held(at))
+		if (slot_is_held(at))
 			continue;
-		at->ends = slot_has_options(&at->options);
+		if (at->state == SESSIONS_FAILED) {
+			if (!at->asked)
+				slot_clear(at);
+			continue;
+		}
+		at->ends = !at->asked || slot_has_options(&at->options);
 		if (at->ends && at->begin_us != UINT64_MAX)
 			slot_clear(at); /* it was not begun */
 		else
@@ -479,9 +512,10 @@ try_elsewhere(struct sessions *x, struct slot *at, const struct starter_news *n)
 	    at->elsewhere >= ELSEWHERE_MAX || at->elsewhere >= 2 * groups)
 		return false;
 	x->group_from = index_of_try(++at->elsewhere, groups);
-	if (!choose_group(x, at->group))
+	if (!choose_group(at, x->group_from))
 		return false;
-	at->port = x->settings->port;
+	if (slot_is_held(at))
+		x->next_group = at->group_index + 1;
 	return start_again(at);
 }
 
@@ -524,8 +558,15 @@ end(struct slot *at, const struct starter_news *n, const struct said *s)
 		note_failure(at, &s->err);
 	else
 		note_failure(at, &at->err);
-	if (!failed || !(n->killed || at->entry.at_parent) || !begin_again(at))
+	if (failed && (n->killed || at->entry.at_parent) && begin_again(at))
+		return;
+	if (!failed || !slot_is_held(at)) {
 		slot_clear(at);
+		return;
+	}
+	if (s->err.kind != ERR_NONE)
+		at->err = s->err;
+	at->state = SESSIONS_FAILED; /* until its holder has seen that */
 }
 
 /* A session could not be begun. */
@@ -709,6 +750,7 @@ resume_one(void *arg, const struct state_session *was, struct err *e)
 	}
 	memcpy(at->group, was->group, sizeof at->group);
 	memcpy(at->holder, was->holder, sizeof at->holder);
+	at->asked = was->asked;
 	at->options = was->options;
 	at->unicast = unicast;
 	at->port = was->port;

@@ -85,14 +85,15 @@ int sessions_ask(struct sessions *, const struct sessions_wish *, struct session
 
 /* Finds the session of an image with exactly these options, by multicast, or begins it, for the
  * holder of the wish: it does not end before all its holders have released it, or until `until` says so.
- * Errors of sessions_ask(); ERR_USAGE: it is served with other options; ERR_REFUSED: it has
- * too many holders. */
+ * What the holder has by this name already stays, also when the image was replaced.  One that fails
+ * stays in the list as failed, and is begun anew by the next call.  Errors of sessions_ask();
+ * ERR_USAGE: this holder has it with other options; ERR_REFUSED: it has too many holders. */
 int sessions_hold(struct sessions *, const struct sessions_wish *, struct err *);
-/* The holder needs it no more.  When nobody holds it, a session without options goes on for clients
- * that have asked for it by name, until it is idle; another one ends.  ERR_ABSENT: this holder
- * holds no such session. */
+/* The holder needs it no more.  When nobody holds it, a session without options that clients have
+ * asked for by name goes on until it is idle; another one ends.  ERR_ABSENT: this holder holds no
+ * such session. */
 int sessions_release(struct sessions *, const char *name, const char *holder, struct err *);
-enum { SESSIONS_HOLDERS = 4, SESSIONS_HOLDER_BYTES = 64 };
+enum { SESSIONS_HOLDERS = 64, SESSIONS_HOLDER_BYTES = 24 };
 /* Can a holder be called so?  Letters, digits, ".", "-" and "_". */
 bool sessions_is_holder(const char *);
 /* Adds the array `sessions` to a document: all of them, as mfrisbeed(8) says. */

@@ -5,6 +5,7 @@
 
 #include <fnmatch.h>
 #include <openssl/crypto.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,11 +89,28 @@ set_groups(struct settings *s, uint64_t n, bool chosen, const char *first, struc
 	return 0;
 }
 
+/* Takes "7701", or "7701+", the port of the first of the groups. */
+static int
+set_port(struct settings *s, const char *text, struct err *e)
+{
+	size_t n = strlen(text);
+	char number[8];
+	uint64_t port;
+
+	s->port_each = n > 0 && text[n - 1] == '+';
+	n -= s->port_each;
+	snprintf(number, sizeof number, "%.*s", (int)(n < sizeof number ? n : sizeof number), text);
+	if (number_uint(number, s->port_each, UINT16_MAX, &port, e) != 0)
+		return -1;
+	s->port = (uint16_t)port;
+	return 0;
+}
+
 static int
 take_group(void *arg, const struct statement *l, struct err *e)
 {
 	struct settings *s = arg;
-	uint64_t n = GROUPS_DEFAULT, port = s->port;
+	uint64_t n = GROUPS_DEFAULT;
 	bool chosen = false;
 
 	if (addr_parse(l->words[1], s->group, e) != 0)
@@ -106,12 +124,15 @@ take_group(void *arg, const struct statement *l, struct err *e)
 		if (count == NULL && at == NULL)
 			return statement_unknown(l, i, e);
 		if (count != NULL ? number_uint(count, 1, GROUPS_MAX, &n, e) != 0
-				  : number_uint(at, 0, UINT16_MAX, &port, e) != 0)
+				  : set_port(s, at, e) != 0)
 			return -1;
 		chosen |= count != NULL;
 	}
-	s->port = (uint16_t)port;
-	return set_groups(s, n, chosen, l->words[1], e);
+	if (set_groups(s, n, chosen, l->words[1], e) != 0)
+		return -1;
+	if (s->port_each && s->port + s->groups - 1 > UINT16_MAX)
+		return err_set(e, ERR_USAGE, "from %u on there are no %u ports", s->port, s->groups);
+	return 0;
 }
 
 static int

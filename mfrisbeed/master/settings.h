@@ -3,7 +3,7 @@
  *	image NAME PATH|store:NAME[:VERSION]	an image that clients ask for by NAME
  *	images FOLDER				every file below it, by its path there
  *	store DIR				where images of `store:` are
- *	group ADDRESS [count=N] [port=N]	sessions are at this group and the next ones
+ *	group ADDRESS [count=N] [port=N|N+]	sessions are at this group and the next ones
  *	interface NAME				the interface that sessions use
  *	allow NET [load|upload|replace|all] [token=FILE] [NAMES...]	who may do what with which images
  *	parent HOST[:PORT] FOLDER [token=FILE] [interface=NAME]	whom to ask for what is not here
@@ -49,6 +49,7 @@ struct settings {
 	uint8_t group[4];    /* the first group; zeros: not given */
 	uint32_t groups;     /* number of groups */
 	uint16_t port;       /* of sessions; 0: the kernel chooses */
+	bool port_each;      /* it is that of the first group; each next group has the next port */
 	uint64_t rate;       /* bits a second; 0: as the card allows */
 	uint64_t idle_s;     /* seconds without a request after which a session ends */
 };

@@ -29,6 +29,12 @@ slot_group(const struct settings *s, uint32_t index, uint8_t group[4])
 	memcpy(group, &first, sizeof first);
 }
 
+uint16_t
+slot_port(const struct settings *s, uint32_t index)
+{
+	return (uint16_t)(s->port_each ? s->port + index : s->port);
+}
+
 int
 slots_rate_file(const struct sessions *x, char path[PATH_BYTES], struct err *e)
 {
@@ -111,6 +117,7 @@ add_common(struct args *a, const struct sessions *x, const char *said, const cha
 	add_log(a, &x->config);
 	if (own_rate != 0) {
 		args_addf(a, "--bandwidth=%" PRIu64, own_rate);
+		args_add(a, "--dynamic");
 		return;
 	}
 	args_add(a, "--share");

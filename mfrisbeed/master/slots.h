@@ -15,6 +15,7 @@ struct slot {
 	char *name; /* NULL: the slot is free */
 	struct catalog_entry entry;
 	enum sessions_state state;
+	uint32_t group_index; /* counted from the first group of the settings */
 	uint32_t elsewhere; /* how many other groups were tried, because they were taken */
 	bool unicast;
 	uint8_t group[4]; /* unicast: the address of this host */
@@ -32,6 +33,7 @@ struct slot {
 	struct err err;    /* SESSIONS_FAILED: why */
 	struct sessions_options options;
 	char holder[SESSIONS_HOLDERS][SESSIONS_HOLDER_BYTES]; /* empty: nobody */
+	bool asked;     /* clients have asked for it by name */
 	/* Nobody holds it any more: it ends, or its process gives way to one that ends
 	 * when it is idle. */
 	bool ends, renewed;
@@ -46,6 +48,7 @@ struct sessions {
 	bool lost;             /* the starter has ended */
 	uint64_t changes;      /* of what sessions_put() says */
 	uint32_t group_from;   /* index of the group from which on a free one is looked for */
+	uint32_t next_group;   /* index of the one that the next held session tries first */
 	struct slot slots[SLOTS_MAX];
 };
 
@@ -68,6 +71,8 @@ bool slot_has_options(const struct sessions_options *);
 void slot_clear(struct slot *);
 /* The group with this index, counted from the first group of the settings. */
 void slot_group(const struct settings *, uint32_t index, uint8_t group[4]);
+/* The port to use there; 0: the kernel chooses. */
+uint16_t slot_port(const struct settings *, uint32_t index);
 
 /* The file of the rate that all sessions share. */
 int slots_rate_file(const struct sessions *, char path[PATH_BYTES], struct err *);
@@ -87,6 +92,7 @@ struct state_session {
 	uint16_t port;
 	struct sessions_options options;
 	char holder[SESSIONS_HOLDERS][SESSIONS_HOLDER_BYTES];
+	bool asked;
 };
 /* Reads the list that state_save() has written, and calls `each` for every session;
  * where there is no list nothing is done.  ERR_USAGE: the file is no such list;

@@ -18,7 +18,7 @@
 #include "mfrisbeed/master/names.h"
 #include "mfrisbeed/master/slots.h"
 
-enum { REST_BYTES = 3000 };
+enum { REST_BYTES = 3600 };
 
 /* The words of holders and options, each behind a blank. */
 static void
@@ -31,7 +31,9 @@ write_options(const struct slot *x, char out[REST_BYTES])
 	out[0] = '\0';
 	for (int i = 0; i < SESSIONS_HOLDERS; i++)
 		if (x->holder[i][0] != '\0')
-			n += sprintf(out + n, " holder=%s", x->holder[i]);
+			n += sprintf(out + n, "%s%s", n == 0 ? " holders=" : ",", x->holder[i]);
+	if (x->asked)
+		n += sprintf(out + n, " asked");
 	if (o->rate != 0)
 		n += sprintf(out + n, " rate=%" PRIu64, o->rate);
 	if (o->wait != 0)
@@ -152,19 +154,38 @@ state_option(struct sessions_options *o, char *word, struct err *e)
 	return 0;
 }
 
+/* Takes the labels of holders, with commas between them.  False: one is none, or there are too
+ * many. */
+static bool
+take_holders(struct state_session *s, char *list)
+{
+	char *rest = list, *one;
+	unsigned n = 0;
+
+	while ((one = strsep(&rest, ",")) != NULL) {
+		if (n == SESSIONS_HOLDERS || !sessions_is_holder(one))
+			return false;
+		strcpy(s->holder[n++], one);
+	}
+	return true;
+}
+
 /* Takes a word behind the place of a session. */
 static int
-take_word(struct state_session *s, const struct statement *l, size_t i, unsigned *holders,
-    struct err *e)
+take_word(struct state_session *s, const struct statement *l, size_t i, struct err *e)
 {
-	const char *holder = statement_value(l->words[i], "holder");
+	static const char holders[] = "holders=";
 	int rc = state_option(&s->options, l->words[i], e);
 
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
-	if (holder == NULL || *holders == SESSIONS_HOLDERS || !sessions_is_holder(holder))
+	if (strcmp(l->words[i], "asked") == 0) {
+		s->asked = true;
+		return 0;
+	}
+	if (strncmp(l->words[i], holders, sizeof holders - 1) != 0 ||
+	    !take_holders(s, l->words[i] + sizeof holders - 1))
 		return statement_unknown(l, i, e);
-	snprintf(s->holder[(*holders)++], SESSIONS_HOLDER_BYTES, "%s", holder);
 	return 0;
 }
 
@@ -173,7 +194,6 @@ take_session(void *arg, const struct statement *l, struct err *e)
 {
 	const struct reading *r = arg;
 	struct state_session s = { .name = l->words[1] };
-	unsigned holders = 0;
 	uint64_t port;
 
 	if (names_decode(l->words[1], e) != 0 || check_name(l->words[1], e) != 0 ||
@@ -182,7 +202,7 @@ take_session(void *arg, const struct statement *l, struct err *e)
 		return -1;
 	s.port = (uint16_t)port;
 	for (size_t i = 4; i < l->n; i++)
-		if (take_word(&s, l, i, &holders, e) != 0)
+		if (take_word(&s, l, i, e) != 0)
 			return -1;
 	return r->each(r->arg, &s, e);
 }

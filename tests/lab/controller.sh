@@ -38,7 +38,6 @@ rm -f "$T"/machines/*/disk
 swapin 'node[1-4]' lab.ndz > "$T/out" 2> "$T/err" &
 S=$!
 soon eval '[ -s "$T/machines/node4/disk" ]' || fail "node4 does not begin"
-touch "$STATE/session-77."{log,json.aB3dE9}	# of a controller that was killed as it removed its files
 before=$(servers)
 controller_again
 check "frisbeed went on, and no second one was started" [ -n "$before" -a "$(servers)" = "$before" ]
@@ -47,7 +46,7 @@ check "all is done" [ $rc = 0 ]
 for n in 1 2 3 4; do check "node$n" eval "disk_is_loaded node$n && [ \"\$(api GET /api/v1/nodes/node$n | field try)\" = 1 ]"; done
 check "no order is left" no_orders
 check "frisbeed has ended" soon eval '[ -z "$(servers)" ]'
-check "what was served is not kept" eval '! ls "$STATE"/session-* 2> /dev/null'
+check "what was served is not kept" soon eval '! ls "$STATE"/mfrisbeed/session-* 2> /dev/null'
 
 echo "== what is refused, and what a second request of the same name does"
 touch "$T/machines/node1/unplugged"
@@ -63,7 +62,6 @@ check "201" [ "$(cat "$T/status")" = 201 ]
 id=$(field id < "$T/first")
 api POST /api/v1/sessions '{"nodes": "node1", "image": "lab.ndz", "request": "one"}' > "$T/second"
 check "the same session" eval '[ "$(cat "$T/status")" = 200 ] && [ "$(field id < "$T/second")" = "$id" ]'
-check "its order is there" grep -q "frisbee.action=load.*frisbee.group=239.192.77.[45] frisbee.port=770[45] " "$NET/boot/orders/52-54-00-00-00-01.ipxe"
 check "another program has its port: the next one is in the order" soon grep -q "frisbee.group=239.192.77.5 frisbee.port=7705 " "$NET/boot/orders/52-54-00-00-00-01.ipxe"
 check "and served" soon has_port 7705
 swapin node1 lab.ndz > "$T/out" 2> "$T/err"

@@ -61,7 +61,7 @@ mount -t tmpfs -o size=1m none "$STATE" || fail "cannot mount in a namespace"
 CLEANUP+=('umount -l "$STATE" 2> /dev/null')
 FRISBEE_TEST_TIMES=save=0.02 controller_start
 api POST /api/v1/sessions '{"nodes": "node1", "image": "lab.ndz"}' > "$T/first"; id=$(field id < "$T/first")
-soon [ -e "$STATE/session-$id.json" ] || fail "nothing is served"
+soon eval 'ls "$STATE"/mfrisbeed/session-*.json > /dev/null 2>&1' || fail "nothing is served"
 ! dd if=/dev/zero of="$STATE/fill" bs=4k 2> /dev/null || fail "it is not full"
 api POST /api/v1/sessions '{"nodes": "node2", "image": "lab.ndz"}' > "$T/out"
 check "500, and a sentence" eval '[ "$(cat "$T/status")" = 500 ] && grep -q "full" "$T/out"'

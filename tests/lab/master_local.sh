@@ -54,8 +54,12 @@ see '"state": "serving"' > "$T/seen"
 check "who watches sees it" grep -q '"name": "web.ndz".*"holders": \["a"\]' "$T/seen"
 pid=$(grep -o "is served name=web.ndz .*" "$T/master.log" | sed 's/.*pid=//')
 has_word() { tr '\0' '\n' < "/proc/$pid/cmdline" | grep -qx -e "$1"; }
-for word in --bandwidth=60000000 --wait=2 --timeout=0; do check "its frisbeed is told $word" has_word "$word"; done
-check "with other options it is refused" grep -q "served with other options" <(tell "begin web.ndz holder=b rate=50M wait=2")
+for word in --bandwidth=60000000 --dynamic --wait=2 --timeout=0; do check "its frisbeed is told $word" has_word "$word"; done
+check "with other options it is refused to its holder" grep -q "a has it with other options" <(tell "begin web.ndz holder=a rate=50M wait=2")
+check "another one gets a session of its own" [ "$(tell "begin web.ndz holder=c rate=50M wait=2")" = "$ok" ]
+check "beside it" grep -q '"holders": \["a"\].*"holders": \["c"\]' <(see '"c"')
+check "which ends alone" [ "$(tell "end web.ndz holder=c")" = "$ok" ]
+quietly see '"sessions": [{"name": "web.ndz","state": "serving"'
 check "another one may hold it, too" [ "$(tell "begin web.ndz holder=b rate=60M wait=2")" = "$ok" ]
 check "both are seen" grep -q '"holders": \["a","b"\]' <(see '"a","b"')
 get 1 web.ndz "$T/out1" & a=$!; get 2 web.ndz "$T/out2" & b=$!
@@ -84,6 +88,7 @@ check "both are there" grep -q '"holders": \["a"\].*"holders": \[\]' <(see sessi
 echo "== a restart keeps what is held"
 check "one without options" [ "$(tell "begin web.ndz holder=a")" = "$ok" ]
 quietly see '"web.ndz","state": "serving"'
+check "a client asks for it by its name" get 2 web.ndz "$T/out2"
 kill -9 $MASTER; wait $MASTER 2> /dev/null; master --local "$T/sock"
 see '"web.ndz","state": "serving"|"other name.ndz","state": "serving"' > "$T/seen"
 check "where it was, with its key: $group $port" grep -q "\"group\": \"$group\",\"port\": $port,.*\"holders\": \[\"a\"\]" "$T/seen"

@@ -8,9 +8,9 @@ controller is killed by SIGKILL and started anew.  When the session has ended:
 
   * each node that is said to be done has the disk of the image, as it was at some moment of the session
   * a node that nothing happened to is done; only a node whose disk fails may have failed
-  * no order and no file of the session is left
+  * no order of the session is left
 
-After each 50 sessions none runs for a moment.  Then no frisbeed and no process of a machine is left, and
+After each 50 sessions none runs for a moment.  Then no frisbeed, no file of one and no process of a machine is left, and
 the controller has the descriptors and the memory that it had at its beginning.
 """
 import hashlib, json, os, random, signal, subprocess, sys, time, urllib.error, urllib.request
@@ -171,7 +171,7 @@ class Session:
                 return False
             self.judge()
             self.over = time.monotonic()
-        left = [f for f in os.listdir(STATE) if f.startswith(f"session-{self.id}.")] + [o for o in map(order_of, self.chosen) if os.path.exists(o)]
+        left = [o for o in map(order_of, self.chosen) if os.path.exists(o)]
         if left and time.monotonic() < self.over + 15:
             return False
         if left:
@@ -221,22 +221,30 @@ def processes():
 
 
 def others():
-    """The names of processes in the lab's networks that are neither the controller nor this program's own."""
+    """The names of processes in the lab's networks that are neither the controller, its mfrisbeed nor this program's own."""
     found = []
     for pid in processes():
         try:
             name = open(f"/proc/{pid}/comm").read().strip()
         except OSError:
             continue
-        if name not in ("controllerd", "ip", "bash") and int(pid) != os.getpid():
+        if name not in ("controllerd", "mfrisbeed", "starter", "ip", "bash") and int(pid) != os.getpid():
             found.append(name)
     return found
+
+
+def served():
+    """The files of its mfrisbeed."""
+    try:
+        return os.listdir(STATE + "/mfrisbeed")
+    except OSError:
+        return []
 
 
 def quiet(controller):
     """Nothing runs: is anything left?"""
     for _ in range(100):
-        left = os.listdir(NET + "/boot/orders") + [f for f in os.listdir(STATE) if f.startswith("session-")] + others()
+        left = os.listdir(NET + "/boot/orders") + [f for f in served() if f.startswith("session-")] + others()
         if not left:
             break
         time.sleep(0.1)

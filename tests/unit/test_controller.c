@@ -301,27 +301,26 @@ test_host(void)
 static void
 test_orders(void)
 {
-	struct orders_config c = { .folder = folder, .address = "10.9.0.1", .report_port = 5101, .group = { 239, 192, 77, 1 }, .port = 7701 };
+	struct orders_config c = { .folder = folder, .address = "10.9.0.1", .report_port = 5101 };
 	struct swap_wish wish = { .nodes = "n1", .image = "a.ndz", .words = "frisbee.disk=sda", .timeout_s = 600, .tries = 1 };
-	char ipxe[300], grub[300], order[400], group[16];
+	char ipxe[300], grub[300], order[400];
 	struct swap w;
 	struct err e;
 	uint32_t id;
-	uint16_t port;
 	struct buf changed = { 0 };
 	bool again;
 
 	c.changed = &changed;
 	snprintf(ipxe, sizeof ipxe, "%s/02-00-00-00-00-0a.ipxe", folder);
 	snprintf(grub, sizeof grub, "%s/02:00:00:00:00:0a.cfg", folder);
-	orders_group(&c, 63, group, &port);
-	T_CHECK(strcmp(group, "239.192.77.64") == 0 && port == 7764);
 	swap_init(&w, &(struct swap_config){ .salt = "cafe" });
 	swap_add_node(&w, "n1", (uint8_t[]){ 2, 0, 0, 0, 0, 10 }, &e);
 	put(ipxe, "#!ipxe\nset order frisbee.order=17-4 frisbee.action=capture\n"); /* somebody else's */
 	T_CHECK(orders_settle(&c, &w, &w.nodes[0], &e) == 0 && has(ipxe, "frisbee.order=17-4"));
 	T_CHECK(changed.len == 0);
 	swap_start(&w, (struct swap_now){ 1, 1 }, &wish, &id, &again, &e);
+	T_CHECK(orders_settle(&c, &w, &w.nodes[0], &e) == 0 && changed.len == 0); /* nobody knows where it is sent */
+	swap_serves(&w, w.sessions[0], (uint8_t[]){ 239, 192, 77, 1 }, 7701);
 	T_CHECK(orders_settle(&c, &w, &w.nodes[0], &e) == 0);
 	T_CHECK(has(ipxe, "set order frisbee.order=cafe-1-1 frisbee.action=load frisbee.group=239.192.77.1 frisbee.port=7701 frisbee.server=10.9.0.1 "
 			  "frisbee.image=a.ndz frisbee.report=10.9.0.1:5101 frisbee.onfail=reboot frisbee.disk=sda\nchain /environment.ipxe\n"));
@@ -359,7 +358,7 @@ test_orders(void)
 static void
 test_orders_unread(void)
 {
-	struct orders_config c = { .folder = folder, .address = "10.9.0.1", .group = { 239, 192, 77, 1 }, .port = 7701 };
+	struct orders_config c = { .folder = folder, .address = "10.9.0.1" };
 	struct rlimit before, none;
 	char ipxe[300];
 	struct swap w;
@@ -385,7 +384,7 @@ test_orders_unread(void)
 static void
 test_old_orders(void)
 {
-	struct orders_config c = { .folder = folder, .address = "10.9.0.1", .group = { 239, 192, 77, 1 }, .port = 7701 };
+	struct orders_config c = { .folder = folder, .address = "10.9.0.1" };
 	static const char own[] = "#!ipxe\nset order frisbee.order=cafe-1-1 frisbee.action=load\n";
 	static const char *const names[] = { "02-00-00-00-00-0a.ipxe", "02-00-00-00-00-0b.ipxe", "02:00:00:00:00:0b.cfg",
 		"02-00-00-00-00-0c.ipxe", "default.ipxe", "02-00-00-00-00-0b.ipxe~" };

@@ -3,7 +3,8 @@
  * started it counts as failed.  One that is killed is begun again where it was, and another one is
  * not disturbed; one that is killed again and again is given up.  One that has failed leaves its
  * group to others; one whose port is taken keeps its group where no other group is free, and passes the
- * groups of another server in a few tries.  One whose image was replaced since it was found serves neither file. */
+ * groups of another server in a few tries.  One whose image was replaced since it was found serves neither
+ * file.  Each holder ends only what it holds. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -354,6 +355,106 @@ test_passes_others(void)
 	settings_free(&s);
 }
 
+/* How many sessions does this holder have? */
+static unsigned
+held_by(const struct sessions *x, const char *holder)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < SLOTS_MAX; i++)
+		for (int k = 0; k < SESSIONS_HOLDERS; k++)
+			n += x->slots[i].name != NULL && !x->slots[i].ends &&
+			     strcmp(x->slots[i].holder[k], holder) == 0;
+	return n;
+}
+
+/* Turns until there are so many sessions. */
+static bool
+remains(struct sessions *x, unsigned n)
+{
+	uint64_t until = clock_us() + LIMIT_US;
+
+	while (sessions_count(x) != n && clock_us() < until)
+		turn(x);
+	return sessions_count(x) == n;
+}
+
+/* Two hold one image, and each lets go of it; a third one has other options; a holder keeps what it has
+ * when the image is replaced, and a new one gets the new one.  The next session has another group. */
+static void
+test_held(void)
+{
+	const struct sessions_options none = { 0 }, slow = { .rate = 1000000 };
+	struct catalog_entry old = { 0 }, new = { 0 };
+	struct sessions_wish w = { .name = "one.ndz", .entry = &old, .options = &none, .holder = "a-1" };
+	struct sessions *x;
+
+	T_CHECK(sh("rm -f state/sessions; head -c 5000 /dev/zero > images/one.ndz") == 0);
+	T_CHECK(catalog_find(&old, &settings, "one.ndz", &e) == 0);
+	x = open_sessions(&settings);
+	T_CHECK(sessions_hold(x, &w, &e) == 0 && becomes(x, &w, SESSIONS_RUNNING));
+	uint8_t first = x->slots[0].group[3];
+	w.holder = "b-1";
+	T_CHECK(sessions_hold(x, &w, &e) == 0 && sessions_count(x) == 1);
+	w.options = &slow;
+	T_CHECK(sessions_hold(x, &w, &e) != 0 && e.kind == ERR_USAGE); /* it has it with others */
+	w.holder = "c-1";
+	T_CHECK(sessions_hold(x, &w, &e) == 0 && sessions_count(x) == 2);
+	w.options = &none;
+	T_CHECK(sh("head -c 6000 /dev/zero > new; mv new images/one.ndz") == 0);
+	T_CHECK(catalog_find(&new, &settings, "one.ndz", &e) == 0);
+	w.entry = &new;
+	w.holder = "a-1";
+	T_CHECK(sessions_hold(x, &w, &e) == 0 && sessions_count(x) == 2 && held_by(x, "a-1") == 1);
+	w.holder = "a-2";
+	T_CHECK(sessions_hold(x, &w, &e) == 0 && sessions_count(x) == 3);
+	T_CHECK(sessions_release(x, "one.ndz", "a-1", &e) == 0 && held_by(x, "a-1") == 0);
+	T_CHECK(held_by(x, "b-1") == 1 && sessions_count(x) == 3);
+	T_CHECK(sessions_release(x, "one.ndz", "a-1", &e) != 0 && e.kind == ERR_ABSENT);
+	T_CHECK(sessions_release(x, "one.ndz", "b-1", &e) == 0 && remains(x, 2));
+	T_CHECK(sessions_release(x, "one.ndz", "c-1", &e) == 0);
+	T_CHECK(sessions_release(x, "one.ndz", "a-2", &e) == 0 && remains(x, 0));
+	w.holder = "a-3";
+	T_CHECK(sessions_hold(x, &w, &e) == 0 && x->slots[0].group[3] == first + 3);
+	sessions_free(x);
+	catalog_entry_free(&old);
+	catalog_entry_free(&new);
+}
+
+/* As many as can hold one session do, and all of them are there after a restart. */
+static void
+test_many_holders(void)
+{
+	struct sessions_options key = { .rate = 1000000 };
+	struct catalog_entry one = { 0 };
+	struct sessions_wish w = { .name = "one.ndz", .entry = &one, .options = &key };
+	char label[SESSIONS_HOLDER_BYTES];
+	struct sessions *x;
+
+	memset(key.group_key, '%', MASTER_NAME_MAX); /* takes three bytes for each */
+	T_CHECK(catalog_find(&one, &settings, "one.ndz", &e) == 0);
+	x = open_sessions(&settings);
+	w.holder = label;
+	for (unsigned i = 0; i <= SESSIONS_HOLDERS; i++) {
+		snprintf(label, sizeof label, "0123456789abcdef-%06u", i);
+		T_CHECK(sessions_hold(x, &w, &e) == (i < SESSIONS_HOLDERS ? 0 : -1));
+	}
+	T_CHECK(e.kind == ERR_REFUSED);
+	x->slots[0].port = 5555;
+	T_CHECK(state_save(x, &e) == 0);
+	sessions_free(x);
+	x = open_sessions(&settings);
+	T_CHECK(sessions_resume(x, &e) == 0 && sessions_count(x) == 1);
+	for (unsigned i = 0; i < SESSIONS_HOLDERS; i++) {
+		snprintf(label, sizeof label, "0123456789abcdef-%06u", i);
+		T_CHECK(held_by(x, label) == 1);
+	}
+	T_CHECK(strlen(x->slots[0].options.group_key) == MASTER_NAME_MAX && !x->slots[0].asked);
+	sessions_free(x);
+	T_CHECK(sh("rm -f state/sessions") == 0);
+	catalog_entry_free(&one);
+}
+
 /* The catalogue of images needs openat2(2), which Linux before 5.6 and QEMU's emulation before 9 lack. */
 static bool
 has_openat2(void)
@@ -384,6 +485,8 @@ main(void)
 	test_begun_again();
 	test_killed();
 	test_failed_keeps_no_group();
+	test_held();
+	test_many_holders();
 	test_keeps_its_group();
 	test_passes_others();
 	test_replaced("ln -sf ../elsewhere images/two.ndz");

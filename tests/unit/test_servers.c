@@ -1,59 +1,211 @@
-/* Processes of sessions that were saved before the controller was started anew: one that only
- * has the number of a frisbeed which is gone is not taken for it, and goes on. */
+/* What the controller asks mfrisbeed for, before one that this test plays: each session that wants a
+ * server is asked for once, also after a restart of either; what no session wants is ended; what others
+ * hold is left alone; and what is refused, of another version, or no answer, is told to the session. */
 #include "controller/sending/servers.h"
 
-#include <sys/wait.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/net/accepting.h"
 #include "tests/unit/scratch.h"
 
-static struct err e;
+enum { LIMIT_US = 60000000 };
 
-static int
-save(void *arg, struct err *why)
+static struct err e;
+static struct loop loop;
+static struct swap w;
+static struct servers *x;
+static struct accepting at;
+static int master = -1; /* its side of the connection */
+
+static struct swap_now
+now_is(void *arg)
 {
-	(void)arg, (void)why;
-	return 0;
+	(void)arg;
+	return (struct swap_now){ clock_us(), (double)clock_us() / 1e6 };
 }
 
-static pid_t
-stranger(void)
+static uint32_t
+start(const char *node)
 {
-	pid_t pid = fork();
+	struct swap_wish wish = { .image = "a.ndz", .timeout_s = 600, .tries = 1 };
+	uint32_t id;
+	bool again;
 
-	if (pid == 0) {
-		alarm(100); /* where this test is killed */
-		for (;;)
-			pause();
+	strcpy(wish.nodes, node);
+	T_CHECK(swap_start(&w, now_is(NULL), &wish, &id, &again, &e) == 0);
+	return id;
+}
+
+/* Takes the next line of the controller, turning its loop meanwhile.  Returns whether it is this one. */
+static bool
+hears(const char *want)
+{
+	uint64_t until = clock_us() + LIMIT_US;
+	char line[300] = "";
+	size_t n = 0;
+
+	while (clock_us() < until && (n == 0 || line[n - 1] != '\n')) {
+		loop_once(&loop, 10);
+		if (master < 0)
+			master = accepting_next(&at, NULL, NULL);
+		else if (recv(master, line + n, 1, MSG_DONTWAIT) == 1)
+			n++;
 	}
-	return pid;
+	line[n > 0 ? n - 1 : 0] = '\0';
+	if (strcmp(line, want) != 0)
+		printf("# %s\n", line);
+	return strcmp(line, want) == 0;
+}
+
+static void
+says(const char *text)
+{
+	T_CHECK(send(master, text, strlen(text), MSG_NOSIGNAL) == (ssize_t)strlen(text));
+	for (int i = 0; i < 5; i++)
+		loop_once(&loop, 10);
+}
+
+/* Nothing is asked although the loop turns. */
+static bool
+is_silent(void)
+{
+	char byte;
+
+	servers_settle(x);
+	for (int i = 0; i < 5; i++)
+		loop_once(&loop, 10);
+	return recv(master, &byte, 1, MSG_DONTWAIT) < 0;
+}
+
+static void
+hang_up(void)
+{
+	close(master);
+	master = -1;
+}
+
+static bool
+greets(void)
+{
+	if (!hears("version 1"))
+		return false;
+	says("{\"ok\": true}\n");
+	if (!hears("watch"))
+		return false;
+	says("{\"ok\": true}\n");
+	return true;
+}
+
+static const char ok[] = "{\"ok\": true}\n";
+static const char others[] = "{\"name\": \"a.ndz\",\"state\": \"serving\",\"group\": \"239.1.1.1\",\"port\": 1,"
+			     "\"holders\": [\"x\",\"cafe-\",\"cafe-0\",\"cafe-1x\",\"cafes-1\",\"bead-1\"]}";
+
+static void
+list(const char *state, const char *holders)
+{
+	char text[1000];
+
+	snprintf(text, sizeof text,
+	    "{\"sessions\": [%s,{\"name\": \"a.ndz\",\"state\": \"%s\",\"group\": \"239.7.7.7\",\"port\": 7777,"
+	    "\"error\": \"no disk\",\"holders\": [%s],\"statistics\": \"/nonexistent\"}]}\n",
+	    others, state, holders);
+	says(text);
+}
+
+static void
+test_asks(void)
+{
+	uint32_t id = start("n1");
+	struct swap_session *s = swap_find_session(&w, id);
+
+	servers_settle(x);
+	T_CHECK(id == 1 && greets());
+	says("{\"sessions\": []}\n");
+	T_CHECK(hears("begin a.ndz holder=cafe-1 rate=60M"));
+	T_CHECK(is_silent()); /* before it is answered */
+	says(ok);
+	list("starting", "\"cafe-1\"");
+	T_CHECK(is_silent() && s->holds && !s->serves && !swap_has_place(s));
+	list("serving", "\"cafe-1\"");
+	T_CHECK(s->serves && s->port == 7777 && s->group[0] == 239 && s->group[3] == 7 && is_silent());
+	hang_up(); /* it was killed */
+	T_CHECK(greets());
+	T_CHECK(!s->serves && s->port == 7777 && strstr(s->last, "waits for mfrisbeed") != NULL);
+	list("serving", "\"cafe-1\"");
+	T_CHECK(s->serves && is_silent()); /* it has kept it */
+	T_CHECK(swap_stop(&w, now_is(NULL), id, &e) == 0);
+	list("failed", "\"cafe-1\"");
+	T_CHECK(hears("end a.ndz holder=cafe-1"));
+	says(ok);
+	list("serving", "\"bead-2\"");
+	T_CHECK(is_silent() && !s->holds && s->state == SWAP_IS_STOPPED);
+}
+
+/* What an earlier controller of this state has left. */
+static void
+test_ends_what_is_left(void)
+{
+	list("serving", "\"bead-1\",\"cafe-77\"");
+	T_CHECK(hears("end a.ndz holder=cafe-77"));
+	says("{\"ok\": false,\"error\": \"it is gone\"}\n");
+	list("serving", "\"bead-1\"");
+	T_CHECK(is_silent());
+}
+
+static void
+test_refused(void)
+{
+	struct swap_session *s = swap_find_session(&w, start("n2"));
+
+	servers_settle(x);
+	T_CHECK(hears("begin a.ndz holder=cafe-2 rate=60M"));
+	says("{\"ok\": false,\"error\": \"there is no such image\"}\n");
+	T_CHECK(s->server_failures == 1 && strcmp(s->last, "its image is not sent: there is no such image") == 0);
+	T_CHECK(is_silent()); /* it is asked again, but not at once */
+	s->server_after_us = 0;
+	servers_settle(x);
+	T_CHECK(hears("begin a.ndz holder=cafe-2 rate=60M"));
+	says(ok);
+	list("failed", "\"cafe-2\"");
+	list("failed", "\"cafe-2\"");
+	T_CHECK(s->server_failures == 2 && strcmp(s->last, "its image is not sent: no disk") == 0);
+	hang_up();
+	T_CHECK(hears("version 1"));
+	says("{\"ok\": false,\"error\": \"this mfrisbeed understands requests of version 2, not 1\"}\n");
+	T_CHECK(strstr(s->last, "version 2, not 1") != NULL && s->server_failures == 2 && s->state == SWAP_IS_RUNNING);
+	hang_up();
+	T_CHECK(greets());
+	says("no JSON\n");
+	T_CHECK(strstr(s->last, "waits for mfrisbeed: ") != NULL && strstr(s->last, "version") == NULL);
+	hang_up();
+	T_CHECK(swap_stop(&w, now_is(NULL), s->id, &e) == 0);
 }
 
 int
 main(void)
 {
-	struct orders_config orders = { 0 };
-	struct servers_config c = {
-		.frisbeed = "/bin/false", .orders = &orders, .save = save
-	};
-	struct swap_session s = { .id = 7, .state = SWAP_IS_STOPPED, .pid_start = 1 };
-	struct swap_session *all = &s;
-	struct swap w = { .sessions = &all, .nsessions = 1 };
-	struct servers *x = NULL;
-	struct loop l;
+	struct servers_config c = { .rate = "60M", .now = now_is };
+	uint8_t mac[6] = { 2 };
 
 	scratch_init();
-	c.images = c.state = scratch_dir;
-	pid_t pid = stranger();
-	s.pid = pid;
-	T_CHECK(loop_open(&l, &e) == 0);
-	T_CHECK(servers_open(&x, &l, &w, &c, &e) == 0);
-	servers_settle(x, (struct swap_now){ .us = 1000000 });
-	T_CHECK(s.pid == 0);
-	T_CHECK(waitpid(pid, NULL, WNOHANG) == 0);
+	log_open("test", true, LOG_LEVEL_ERR);
+	c.master = in_scratch("sock");
+	T_CHECK(accepting_path(&at, c.master, &e) == 0);
+	swap_init(&w, &(struct swap_config){ .salt = "cafe", .patience_s = 600, .patience_boot_s = 600 });
+	for (mac[5] = 1; mac[5] <= 2; mac[5]++)
+		swap_add_node(&w, mac[5] == 1 ? "n1" : "n2", mac, &e);
+	T_CHECK(loop_open(&loop, &e) == 0 && servers_open(&x, &loop, &w, &c, &e) == 0);
+	test_asks();
+	test_ends_what_is_left();
+	test_refused();
 	servers_close(x);
-	loop_close(&l);
-	kill(pid, SIGKILL);
-	T_CHECK(waitpid(pid, NULL, 0) == pid);
-	scratch_done();
+	swap_free(&w);
+	loop_close(&loop);
+	close(at.listener);
 	return t_done();
 }

@@ -205,25 +205,6 @@ test_stop_and_time(void)
 	swap_free(&w);
 }
 
-/* A machine that waits for a session that was stopped must not find the next one where it waits. */
-static void
-test_groups(void)
-{
-	struct swap w;
-	struct err e;
-	uint32_t id;
-	struct swap_session *first = set_up(&w, &config, 2, "n0", 1);
-
-	T_CHECK(first->slot == 0);
-	for (unsigned i = 1; i < SWAP_RUNNING_MAX + 2; i++) {
-		T_CHECK(begin(&w, start, "n1", 1, &id, &e) == 0);
-		/* The first one runs still, and nobody else gets its group. */
-		T_CHECK(swap_find_session(&w, id)->slot == (i < SWAP_RUNNING_MAX ? i : i - SWAP_RUNNING_MAX + 1));
-		T_CHECK(swap_stop(&w, start, id, &e) == 0);
-	}
-	swap_free(&w);
-}
-
 /* A session that could not be saved does nothing, and can be asked for again. */
 static void
 test_take_back(void)
@@ -248,6 +229,8 @@ test_take_back(void)
 	swap_free(&w);
 }
 
+static const uint8_t group[4] = { 239, 192, 77, 1 };
+
 static void
 test_server(void)
 {
@@ -257,38 +240,56 @@ test_server(void)
 	struct swap_session *s = set_up(&w, &config, 1, "n0", 1);
 	for (unsigned i = 1; i < SWAP_SERVER_FAILURES_MAX; i++) {
 		T_CHECK(swap_wants_server(&w, s, now.us));
-		swap_server_is(&w, now, s, 7, 7, NULL);
-		swap_server_is(&w, now, s, 0, 0, "no such card");
+		swap_serves(&w, s, group, 7701);
+		swap_server_failed(&w, now, s, "no such card");
 		T_CHECK(!swap_wants_server(&w, s, now.us)); /* not at once */
 		now = later(now, 40);
 		report(&w, now, &w.nodes[0], "waiting", "");
 	}
-	swap_server_is(&w, now, s, 0, 0, "no such card");
+	swap_server_failed(&w, now, s, "no such card");
 	T_CHECK(s->state == SWAP_IS_FAILED && strstr(w.nodes[0].words, "no such card") != NULL);
 	swap_free(&w);
 }
 
+/* Nodes are told where the image is sent: at first, when it is known, and when it is another place. */
 static void
-test_port_taken(void)
+test_place(void)
 {
 	struct swap w;
 	struct swap_session *s = set_up(&w, &config, 2, "n[0-1]", 1);
 	uint64_t before = w.changed;
-	unsigned first = s->slot;
 
-	swap_server_is(&w, start, s, 7, 7, NULL);
-	T_CHECK(swap_port_taken(&w, s) && s->slot != first && s->pid == 0);
-	T_CHECK(s->unsaved && s->server_failures == 0 && swap_wants_server(&w, s, start.us)); /* at once */
-	T_CHECK(w.nodes[0].changed > before && w.nodes[1].changed > before); /* new orders */
-	for (unsigned i = 1; i < SWAP_RUNNING_MAX; i++)
-		T_CHECK(swap_port_taken(&w, s));
-	T_CHECK(s->slot == first && !swap_port_taken(&w, s)); /* all were tried */
+	T_CHECK(!swap_has_place(s) && swap_wants_order(&w.nodes[0]));
+	swap_serves(&w, s, group, 7701);
+	T_CHECK(swap_has_place(s) && s->serves && s->unsaved);
+	T_CHECK(w.nodes[0].changed > before && w.nodes[1].changed > before);
+	before = w.changed;
+	swap_serves(&w, s, group, 7701);
+	T_CHECK(w.changed == before); /* it is known */
+	swap_server_failed(&w, start, s, "killed");
+	T_CHECK(!s->serves && swap_has_place(s)); /* its nodes keep their orders */
+	before = w.changed;
+	swap_serves(&w, s, group, 7701);
+	T_CHECK(s->serves && w.nodes[0].changed < before);
+	swap_serves(&w, s, group, 7702);
+	T_CHECK(w.nodes[0].changed > before && w.nodes[1].changed > before && s->port == 7702);
 	swap_free(&w);
+}
 
-	s = set_up(&w, &config, 2, "n[0-1]", 1);
-	report(&w, start, &w.nodes[1], "loading", "");
-	first = s->slot;
-	T_CHECK(!swap_port_taken(&w, s) && s->slot == first); /* a node listens there */
+/* Without mfrisbeed a session waits, and says so; that is no failure. */
+static void
+test_server_away(void)
+{
+	struct swap w;
+	struct swap_session *s = set_up(&w, &config, 1, "n0", 1);
+
+	swap_serves(&w, s, group, 7701);
+	for (unsigned i = 0; i < 3 * SWAP_SERVER_FAILURES_MAX; i++)
+		swap_server_away(&w, s, "it has hung up");
+	T_CHECK(s->state == SWAP_IS_RUNNING && !s->serves && s->port == 7701 && s->server_failures == 0);
+	T_CHECK(strcmp(s->last, "waits for mfrisbeed: it has hung up") == 0 && swap_wants_server(&w, s, start.us));
+	swap_serves(&w, s, group, 7701);
+	T_CHECK(strcmp(s->last, "mfrisbeed answers") == 0);
 	swap_free(&w);
 }
 
@@ -301,9 +302,9 @@ test_server_killed(void)
 
 	struct swap_session *s = set_up(&w, &config, 1, "n0", 1);
 	for (unsigned i = 0; i < 3 * SWAP_SERVER_FAILURES_MAX; i++) {
-		swap_server_is(&w, now, s, 7, 7, NULL);
+		swap_serves(&w, s, group, 7701);
 		swap_served(&w, now, s, &(struct swap_server){ .known = true, .blocks_sent = 1000 - i });
-		swap_server_is(&w, now, s, 0, 0, "killed");
+		swap_server_failed(&w, now, s, "killed");
 		now = later(now, 40);
 		report(&w, now, &w.nodes[0], "waiting", "");
 	}
@@ -1160,10 +1161,10 @@ main(void)
 	test_one_session();
 	test_retry();
 	test_stop_and_time();
-	test_groups();
 	test_take_back();
 	test_server();
-	test_port_taken();
+	test_place();
+	test_server_away();
 	test_server_killed();
 	test_follow_up();
 	test_stream();

@@ -101,7 +101,7 @@ test_comes_back(void)
 	struct swap_report r = { .mac = { 2 }, .phase = "loading", .text = "<b>\"it's\"" };
 	swap_order_name(&w, &w.nodes[0], r.order);
 	swap_reported(&w, (struct swap_now){ now.us + 3000000, now.wall_s + 3 }, &r, (uint8_t[]){ 10, 9, 8, 7 }, &e);
-	swap_server_is(&w, now, w.sessions[0], 77, 123456789012, NULL);
+	swap_serves(&w, w.sessions[0], (uint8_t[]){ 239, 1, 2, 3 }, 7707);
 	T_CHECK(swapdb_save(db, &w, &e) == 0 && !w.nodes[0].unsaved && !w.sessions[0]->unsaved);
 	end(db, &w);
 
@@ -110,7 +110,7 @@ test_comes_back(void)
 	T_CHECK(swapdb_load(db, &w, now, &e) == 0);
 	struct swap_session *s = swap_find_session(&w, id);
 	T_CHECK(s != NULL && s->state == SWAP_IS_RUNNING && s->total == 2 && s->tries == 3 && s->timeout_s == 600);
-	T_CHECK(strcmp(s->image, "x.ndz") == 0 && strcmp(s->words, "frisbee.disk=sda") == 0 && s->pid == 77 && s->pid_start == 123456789012);
+	T_CHECK(strcmp(s->image, "x.ndz") == 0 && strcmp(s->words, "frisbee.disk=sda") == 0 && s->group[3] == 3 && s->port == 7707 && !s->serves);
 	T_CHECK(w.nodes[0].phase == SWAP_LOADING && !w.nodes[0].power && w.nodes[0].took_s[SWAP_BOOTING] == 3);
 	T_CHECK(w.nodes[0].ip[0] == 10 && w.nodes[0].ip[3] == 7 && strcmp(w.nodes[0].words, "<b>\"it's\"") == 0);
 	T_CHECK(w.nodes[1].phase == SWAP_BOOTING && w.nodes[1].power && w.nodes[2].phase == SWAP_IDLE);
@@ -321,21 +321,24 @@ test_older(void)
 	unsigned sum = 0;
 
 	snprintf(path, sizeof path, "%s/state.db", folder);
-	T_CHECK(run_sql(path, "ALTER TABLE session DROP COLUMN seen_s; ALTER TABLE session DROP COLUMN away_s; ALTER TABLE session DROP COLUMN capture; DROP TABLE course; PRAGMA user_version = 1") == 0);
+	T_CHECK(run_sql(path, "ALTER TABLE session DROP COLUMN seen_s; ALTER TABLE session DROP COLUMN away_s; ALTER TABLE session DROP COLUMN capture; DROP TABLE course;"
+			      "ALTER TABLE session DROP COLUMN place; ALTER TABLE session ADD COLUMN slot INTEGER NOT NULL DEFAULT 7;"
+			      "ALTER TABLE session ADD COLUMN pid INTEGER NOT NULL DEFAULT 7; ALTER TABLE session ADD COLUMN pid_start INTEGER NOT NULL DEFAULT 7;"
+			      "PRAGMA user_version = 1") == 0);
 	db = come_back(&w);
-	T_CHECK(w.nsessions == 1 && w.sessions[0]->away_s == 0);
+	T_CHECK(w.nsessions == 1 && w.sessions[0]->away_s == 0 && w.sessions[0]->port == 0);
 	T_CHECK(swapdb_history(db, 0, 10, count_one, &sum, &e) == 0 && sum == w.sessions[0]->id);
 	end(db, &w);
-	T_CHECK(run_sql(path, "PRAGMA user_version = 4") == 0);
+	T_CHECK(run_sql(path, "PRAGMA user_version = 5") == 0);
 	T_CHECK(swapdb_open(&db, folder, salt, &e) != 0 && e.kind == ERR_FORMAT);
-	T_CHECK(run_sql(path, "PRAGMA user_version = 3") == 0);
+	T_CHECK(run_sql(path, "PRAGMA user_version = 4") == 0);
 }
 
 /* Each of the fields that can be impossible is made so. */
 static void
 test_impossible(void)
 {
-	static const char *const wrong[] = { "UPDATE session SET state = 9", "UPDATE session SET slot = 64",
+	static const char *const wrong[] = { "UPDATE session SET state = 9", "UPDATE session SET place = '239.1.2.3:65536'", "UPDATE session SET place = '239.1.2:7'", "UPDATE session SET place = '239.1.2.3'",
 		"UPDATE session SET image = printf('%.*c', 400, 'x')", "UPDATE session SET count = '1 2'",
 		"UPDATE node SET phase = 77", "UPDATE node SET mac = x'0102'", "UPDATE node SET took = 'a'",
 		"UPDATE node SET tries = -1", "UPDATE node SET since_s = 1e300", "UPDATE node SET took = replace(took, ' ', ' 1e300 ')",

@@ -1,0 +1,42 @@
+/* link.h: the connection to mfrisbeed, which serves the images of sessions: requests and answers on
+ * its socket for programs of this host (mfrisbeed(8), section LOCAL REQUESTS).
+ *
+ * A connection that breaks is made anew, after pauses that grow to some seconds.  One request is asked
+ * at a time; the list of all sessions comes whenever it changes. */
+#ifndef CONTROLLER_SENDING_LINK_H
+#define CONTROLLER_SENDING_LINK_H
+
+#include <stdbool.h>
+
+#include "common/base/jtree.h"
+#include "common/base/loop.h"
+
+struct link;
+
+struct link_config {
+	const char *socket;
+	/* The command line of the mfrisbeed that is started when nobody listens there; NULL: none. */
+	const char *const *start;
+	/* The list of mfrisbeed's sessions. */
+	void (*listed)(void *arg, const struct jtree *sessions);
+	/* The request is answered; why: NULL, or why it was refused. */
+	void (*answered)(void *arg, const char *why);
+	/* It does not answer, or is of another version. */
+	void (*lost)(void *arg, const char *why);
+	void *arg;
+};
+
+/* The config is copied; what it points to must stay.  ERR_USAGE: the path is too long for a socket;
+ * ERR_NOMEM. */
+int link_open(struct link **, struct loop *, const struct link_config *, struct err *);
+/* end_it: the mfrisbeed that was started here, or by an earlier controller, ends; otherwise it goes
+ * on, and the next controller finds it.  NULL is allowed. */
+void link_close(struct link *, bool end_it);
+/* Does somebody wait for mfrisbeed?  It is started only then. */
+void link_need(struct link *, bool needed);
+/* Has the list come, and is the last request answered, and shown in the list? */
+bool link_is_idle(const struct link *);
+/* Asks for something, when link_is_idle(); the words are a line without its newline. */
+void link_ask(struct link *, const char *words);
+
+#endif /* CONTROLLER_SENDING_LINK_H */

@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# What sends a controller's images is mfrisbeed: one that the controller starts, or one that others use, too.  Each
+# process of the chain is killed while nodes load; another version, and what mfrisbeed refuses; two controllers at one.
+. "$(dirname "$0")/controller_lib.sh"
+controller_lab 3 24
+disk_is_loaded() { cmp -s "$T/disk" "$T/machines/$1/disk"; }
+master_pid() { ip netns pids "${LAB}s" | while read -r p; do [ "$(cat "/proc/$p/comm" 2> /dev/null)" = mfrisbeed ] && echo "$p"; done; }
+place() { grep -oh 'frisbee.group=[0-9.]* frisbee.port=[0-9]*' "$NET"/boot/orders/*.ipxe; }
+begin() {	# NODES: a session, whose number is in $id; returns when the last of them has loaded a part
+	rm -f "$T"/machines/*/disk
+	api POST /api/v1/sessions "{\"nodes\": \"$1\", \"image\": \"lab.ndz\"}" > "$T/first"; id=$(field id < "$T/first")
+	soon [ -s "$T/machines/node2/disk" ] || fail "node2 does not begin"
+}
+ends() { soon eval '[ "$(api GET "/api/v1/sessions/$id" | field state)" = done ]'; }
+tries() { api GET "/api/v1/nodes/$1" | field try; }
+all_went_on() { ends && disk_is_loaded node1 && disk_is_loaded node2 && [ "$(tries node1)$(tries node2)" = 11 ]; }
+
+echo "== a process that sends is killed"
+controller_up -i 10.9.0.1 -W 20M --patience=60
+begin 'node[1-2]'; at=$(place)
+check "group and port are those of the first session: $at" grep -q "frisbee.group=239.192.77.1 frisbee.port=7701" <<< "$at"
+before=$(servers)
+check "frisbeed" kill -9 "$before"
+check "another one takes its place" soon eval '[ -n "$(servers)" -a "$(servers)" != "$before" ]'
+check "and the nodes go on" all_went_on
+check "it ends then" soon eval '[ -z "$(servers)" ]'
+
+echo "== mfrisbeed is killed"
+begin 'node[1-2]'; at=$(place); before=$(master_pid)
+check "one runs, and goes on to" [ "$(wc -w <<< "$before")" = 1 ]
+kill -9 "$before"
+check "the log says so" soon grep -q "mfrisbeed at .*: it has hung up" "$T/controller.log"
+check "another one is started" soon eval '[ -n "$(master_pid)" -a "$(master_pid)" != "$before" ]'
+check "it sends where the nodes wait" [ "$(place)" = "$at" ]
+check "and they go on" all_went_on
+check "no order is left" soon no_orders
+
+echo "== all of it is killed"
+begin 'node[1-2]'
+kill -9 "$(master_pid)"; controller_again
+check "the nodes go on" all_went_on
+kill "$CONTROLLER"; wait "$CONTROLLER"; check "a signal ends it with 0" [ $? = 0 ]
+check "and its mfrisbeed, which has nothing to send, with all that it has started" soon eval '[ -z "$(master_pid)$(servers)" ]'
+
+echo "== an mfrisbeed that is not there, and one of another version"
+rm -rf "$T"/machines/*/disk
+controller_up -i 10.9.0.1 --master="$T/sock" --patience=60
+check "the log says so" soon grep -q "mfrisbeed at $T/sock: No such file or directory; it is asked again" "$T/controller.log"
+api POST /api/v1/sessions '{"nodes": "node1", "image": "lab.ndz"}' > "$T/first"; id=$(field id < "$T/first")
+last() { api GET "/api/v1/sessions/$id" | field last_words; }
+check "and so does the session" soon eval 'last | grep -q "waits for mfrisbeed: No such file"'
+check "no node is sent anywhere" no_orders
+"$PYTHON" -E -S - "$T/sock" << 'PY' &
+import socket, sys
+s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen()
+while True:
+    c = s.accept()[0]; c.makefile().readline(); c.sendall(b'{"ok": false,"error": "this mfrisbeed understands requests of version 2, not 1"}\n'); c.close()
+PY
+OTHER=$!
+check "another version" soon eval 'last | grep -q "understands requests of version 2, not 1"'
+kill $OTHER; wait $OTHER 2> /dev/null
+cat > "$T/conf" << CONF
+images $NET/images
+group 239.192.88.1
+allow 10.9.0.0/24
+state $T/master
+interface 10.9.0.1
+CONF
+ip netns exec "${LAB}s" "$BIN/mfrisbeed" -c "$T/conf" --local="$T/sock" >> "$T/controller.log" 2>&1 < /dev/null &
+MASTER=$!; PIDS+=($MASTER)
+check "the right one is asked" soon grep -q "frisbee.group=239.192.88.1 " "$NET/boot/orders/52-54-00-00-00-01.ipxe"
+check "and the node loads" eval 'ends && disk_is_loaded node1'
+check "status 2 with --group, which that one's configuration has" eval '"$BIN/controllerd" -i 10.9.0.1 --master="$T/sock" --group=239.1.1.1 "$NET" 2>&1 | grep -q "with --master, the configuration"'
+
+echo "== two controllers at one mfrisbeed"
+SECOND=$T/second
+mkdir -p "$SECOND/boot/orders"; ln -s "$NET/images" "$SECOND/images"; echo "node node3 $(mac_of 3)" > "$SECOND/nodes"
+touch "$T"/machines/node{1,3}/unplugged
+ip netns exec "${LAB}s" "$BIN/controllerd" -i 10.9.0.1 --power="$T/power" --listen=127.0.0.1:8485 --reports=5102 --master="$T/sock" "$SECOND" >> "$T/controller.log" 2>&1 < /dev/null &
+PIDS+=($!)
+second() { STATE=$SECOND/controller URL=http://127.0.0.1:8485 api "$@"; }
+soon eval 'second GET /api/v1/sessions > /dev/null; [ "$(cat "$T/status")" = 200 ]' || fail "the second one does not start"
+api POST /api/v1/sessions '{"nodes": "node1", "image": "lab.ndz"}' > "$T/first"; id=$(field id < "$T/first")
+second POST /api/v1/sessions '{"nodes": "node3", "image": "lab.ndz"}' > "$T/other"; other=$(field id < "$T/other")
+soon grep -q frisbee.port= "$SECOND/boot/orders/52-54-00-00-00-03.ipxe" || fail "the second one has no order"
+soon eval '[ -n "$(place)" ]' || fail "the first one has no order"
+check "both have one session of the image" [ "$(place)" = "$(NET=$SECOND place)" ]
+before=$(servers)
+api POST "/api/v1/sessions/$id/stop" > /dev/null
+nothing_for 4 "statistics behind the end are waited for up to 3 s"
+check "the other one has it" [ "$(servers)" = "$before" ]
+check "and its server runs" [ "$(second GET "/api/v1/sessions/$other" | field server.running)" = true ]
+second POST "/api/v1/sessions/$other/stop" > /dev/null
+check "nobody has it" soon eval '[ -z "$(servers)" ]'
+check "mfrisbeed goes on" kill -0 "$MASTER"
+[ "$bad" = 0 ] || cat "$T/controller.log" "$T"/machines/*/console
+finish
