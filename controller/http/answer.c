@@ -234,6 +234,21 @@ give_nodes(struct making *m, struct request *r)
 }
 
 static enum MHD_Result
+give_sent(struct making *m, struct request *r)
+{
+	size_t n;
+	const struct sent *all = m->x->c.sent(m->x->c.arg, &n);
+
+	json_object(m->j, NULL);
+	json_array(m->j, "sent");
+	for (size_t i = 0; i < n; i++)
+		shapes_sent(m->j, &all[i]);
+	json_end(m->j);
+	json_end(m->j);
+	return answer_json(r->conn, MHD_HTTP_OK, m->j);
+}
+
+static enum MHD_Result
 give_node(struct making *m, struct request *r)
 {
 	const struct swap_node *n = swap_find_node(m->x->c.w, r->route.name);
@@ -405,6 +420,8 @@ answer(struct web *x, struct request *r)
 		return give_node(&m, r);
 	case ROUTE_IMAGES:
 		return give_images(&m, r);
+	case ROUTE_SENT:
+		return give_sent(&m, r);
 	case ROUTE_HISTORY:
 		return give_history(&m, r);
 	case ROUTE_TOKEN:

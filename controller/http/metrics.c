@@ -72,6 +72,47 @@ resent(const struct swap *w, const struct swap_session *s)
 	return (double)s->server.blocks_resent;
 }
 
+/* The name of an image that somebody else has asked for may have any character. */
+static void
+put_label(FILE *f, const char *text)
+{
+	for (; *text != '\0'; text++)
+		fprintf(f, "%s%c", *text == '"' || *text == '\\' ? "\\" : "", *text == '\n' ? ' ' : *text);
+}
+
+static void
+put_sent(FILE *f, struct web *x, const char *name, const char *type, const char *help,
+    double (*value)(const struct sent *))
+{
+	size_t n;
+	const struct sent *all = x->c.sent(x->c.arg, &n);
+
+	put_head(f, name, type, help);
+	for (size_t i = 0; i < n; i++) {
+		fprintf(f, "frisbee_%s{image=\"", name);
+		put_label(f, all[i].name);
+		fprintf(f, "\",address=\"%s\"} %.17g\n", all[i].address, value(&all[i]));
+	}
+}
+
+static double
+clients_of(const struct sent *t)
+{
+	return (double)t->clients_known;
+}
+
+static double
+rate_of(const struct sent *t)
+{
+	return t->rate_bits_per_s;
+}
+
+static double
+blocks_of(const struct sent *t)
+{
+	return (double)t->blocks_sent;
+}
+
 static void
 put_one(FILE *f, const char *name, const char *type, const char *help, uint64_t value)
 {
@@ -92,6 +133,9 @@ put_all(FILE *f, struct web *x)
 	put_each(f, w, "session_rate_bits_per_second", "gauge", "The rate at which a session sends.", rate);
 	put_each(f, w, "session_blocks_sent_total", "counter", "Blocks that a session has sent.", sent);
 	put_each(f, w, "session_blocks_resent_total", "counter", "Blocks that a session has sent again.", resent);
+	put_sent(f, x, "sent_clients", "gauge", "Clients of an image that mfrisbeed sends, for whomever.", clients_of);
+	put_sent(f, x, "sent_rate_bits_per_second", "gauge", "The rate at which it is sent.", rate_of);
+	put_sent(f, x, "sent_blocks_total", "counter", "Blocks of it that were sent.", blocks_of);
 	put_one(f, "reports_total", "counter", "Reports that were taken.", taken);
 	put_one(f, "reports_refused_total", "counter", "Reports that were refused.", refused);
 	put_one(f, "node_retries_total", "counter", "Nodes that were tried again.", w->retries);

@@ -10,7 +10,7 @@ static const struct {
 	const char *path;
 	enum route_call call;
 } fixed[] = { { "/api/v1/sessions", ROUTE_SESSIONS }, { "/api/v1/nodes", ROUTE_NODES },
-	{ "/api/v1/images", ROUTE_IMAGES }, { "/api/v1/history", ROUTE_HISTORY },
+	{ "/api/v1/images", ROUTE_IMAGES }, { "/api/v1/sent", ROUTE_SENT }, { "/api/v1/history", ROUTE_HISTORY },
 	{ "/api/v1/token", ROUTE_TOKEN }, { "/api/v1/events", ROUTE_EVENTS },
 	{ "/metrics", ROUTE_METRICS } };
 

@@ -237,3 +237,18 @@ shapes_text(struct json *j, size_t *bytes)
 	free(text);
 	return NULL;
 }
+
+void
+shapes_sent(struct json *j, const struct sent *t)
+{
+	json_object(j, NULL);
+	json_string(j, "name", t->name);
+	json_string(j, "state", t->state);
+	json_string(j, "address", t->address);
+	json_uint(j, "holders", t->holders);
+	json_uint(j, "clients_known", t->clients_known);
+	json_uint(j, "clients_done", t->clients_done);
+	json_uint(j, "blocks_sent", t->blocks_sent);
+	json_double(j, "rate_bits_per_s", t->rate_bits_per_s);
+	json_end(j);
+}

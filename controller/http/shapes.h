@@ -4,12 +4,13 @@
 
 #include "common/base/json.h"
 #include "controller/http/images.h"
-#include "controller/engine/swap.h"
+#include "controller/sending/sent.h"
 
 /* Each of them adds one object; key: as of json_object(). */
 void shapes_node(struct json *, const char *key, const struct swap *, const struct swap_node *);
 void shapes_image(struct json *, const char *key, const struct image_file *);
 /* The caller may add further members, and ends the object. */
+void shapes_sent(struct json *, const struct sent *);
 void shapes_session(struct json *, const char *key, const struct swap *,
     const struct swap_session *, struct swap_now);
 /* The member "samples". */

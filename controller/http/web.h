@@ -6,6 +6,7 @@
 #include "controller/engine/swap.h"
 #include "controller/http/images.h"
 #include "common/base/loop.h"
+#include "controller/sending/sent.h"
 #include "controller/state/swapdb.h"
 
 struct web;
@@ -22,6 +23,8 @@ struct web_config {
 	struct swap_now (*now)(void *arg);
 	/* The numbers of reports that were taken and refused. */
 	void (*reports)(void *arg, uint64_t *taken, uint64_t *refused);
+	/* All that mfrisbeed sends. */
+	const struct sent *(*sent)(void *arg, size_t *n);
 	void *arg;
 };
 

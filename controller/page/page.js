@@ -134,6 +134,7 @@ const state = {
 	sessions: new Map(),	/* by id */
 	nodes: new Map(),	/* by name, in the order of the controller */
 	images: new Map(),	/* by name */
+	sent: [],	/* what mfrisbeed sends, for whomever */
 	history: new Map(),	/* by id, newest first */
 	more: false,		/* there may be older ones than those of `history` */
 	detail: new Map(),	/* by session id: { samples, members } as they were asked for */
@@ -832,6 +833,26 @@ function drawImages() {
 		tr.cells[4].append(button);
 		return tr;
 	}, (tr, i) => [plain(i.name), bytesText(i.bytes), plain(i.version), dateText(i.modified)].forEach((text, c) => put(tr.cells[c], text)));
+	drawSent();
+}
+
+/* There is no event for it, so it is asked for while somebody looks. */
+async function loadSent() {
+	if (state.view !== "images" || !state.live || document.hidden)
+		return;
+	const answer = await call("GET", "sent");
+	if (answer.ok)
+		state.sent = answer.body.sent;
+	changed();
+}
+function drawSent() {
+	$("sent-part").hidden = state.sent.length === 0;
+	putList($("sent").tBodies[0], state.sent, (s) => `${s.name} ${s.address}`, () => {
+		const tr = cellsRow(6);
+		tr.cells[2].className = tr.cells[3].className = tr.cells[4].className = "num";
+		return tr;
+	}, (tr, s) => [plain(s.name), plain(s.state), String(s.clients_known), String(s.clients_done), rateText(s.rate_bits_per_s), plain(s.address)]
+		.forEach((text, c) => put(tr.cells[c], text)));
 }
 
 function drawHistory() {
@@ -911,6 +932,7 @@ function go() {
 		putAttribute(a, "aria-current", a.dataset.view === current ? "page" : null);
 	if (state.view === "history")
 		loadHistory();
+	loadSent();
 	if (moved) {
 		scrollTo(0, 0);
 		$("main").focus({ preventScroll: true });
@@ -1105,6 +1127,7 @@ for (const what of ["scroll", "resize"])
 	}, { passive: true });
 document.addEventListener("visibilitychange", changed);
 setInterval(changed, 1000);
+setInterval(loadSent, 2000);
 
 const theme = localStorage.getItem(THEME_KEY);
 setTheme(THEMES.includes(theme) ? theme : "auto");

@@ -104,6 +104,14 @@ count_reports(void *arg, uint64_t *taken, uint64_t *refused)
 	*refused = reports_refused(c->reports);
 }
 
+static const struct sent *
+all_sent(void *arg, size_t *n)
+{
+	const struct control *c = arg;
+
+	return servers_sent(c->servers, n);
+}
+
 static void
 on_power(void *arg, struct swap_node *n, const char *why)
 {
@@ -367,6 +375,7 @@ open_web(struct control *c, struct err *e)
 		.save = save_call,
 		.now = now_is,
 		.reports = count_reports,
+		.sent = all_sent,
 		.arg = c };
 
 	memcpy(web.addr, c->at.web_address, 4);

@@ -4,9 +4,8 @@
 #define CONTROLLER_SENDING_SERVERS_H
 
 #include "common/base/loop.h"
-#include "controller/engine/swap.h"
+#include "controller/sending/sent.h"
 
-struct json;
 struct servers;
 
 struct servers_config {
@@ -31,6 +30,8 @@ void servers_close(struct servers *);
 /* Ask mfrisbeed for what the engine wants.  To be called after the state was saved, and once a
  * second. */
 void servers_settle(struct servers *);
+/* All that mfrisbeed sends, as it has said last; *n: how many they are. */
+const struct sent *servers_sent(const struct servers *, size_t *n);
 /* Read the statistics of what is sent.  To be called once a second. */
 void servers_look(struct servers *);
 

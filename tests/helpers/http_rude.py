@@ -102,7 +102,7 @@ def until(question, seconds=100):
 def headers_of_all():
     print("== headers")
     wanted = {"content-security-policy": "default-src 'none'", "x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "cache-control": "no-cache"}
-    for path, status in (("/", 200), ("/page.css", 200), ("/page.js", 200), ("/api/v1/sessions", 200), ("/api/v1/images", 200),
+    for path, status in (("/", 200), ("/page.css", 200), ("/page.js", 200), ("/api/v1/sessions", 200), ("/api/v1/images", 200), ("/api/v1/sent", 200),
                          ("/metrics", 200), ("/api/v1/token", 401), ("/nothing", 404), ("/api/v1/sessions/77", 404)):
         got, headers, _ = ask("GET", path)
         lacking = [k for k, v in wanted.items() if not headers.get(k, "").startswith(v)]

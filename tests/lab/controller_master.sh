@@ -89,6 +89,7 @@ before=$(servers)
 api POST "/api/v1/sessions/$id/stop" > /dev/null
 nothing_for 4 "statistics behind the end are waited for up to 3 s"
 check "the other one has it" [ "$(servers)" = "$before" ]
+check "an image that a client asks for by name is seen, too" eval 'on 2 timeout 240 "$BIN/frisbee" -q -S 10.9.0.1 -F lab.ndz "$T/out" && api GET /api/v1/sent | json - "sent[0].name=lab.ndz" && api GET /metrics | grep -q "^frisbee_sent_clients{image=\"lab.ndz\",address=\"239.192.88."'
 check "and its server runs" [ "$(second GET "/api/v1/sessions/$other" | field server.running)" = true ]
 second POST "/api/v1/sessions/$other/stop" > /dev/null
 check "nobody has it" soon eval '[ -z "$(servers)" ]'
