@@ -239,7 +239,6 @@ course_of(const char *path, const char *sql, struct swap_session *s)
 {
 	struct swapdb *db;
 	struct swap w;
-	struct err e = { 0 };
 
 	T_CHECK(sql == NULL || run_sql(path, sql) == 0);
 	db = come_back(&w);
