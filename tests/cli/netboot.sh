@@ -430,9 +430,11 @@ no
 yes" "disk=sdbig; mkdir -p $SYS/block/sdbig; echo 4294967297 > $SYS/block/sdbig/size; try() { if has_signature; then echo yes; else echo no; fi; }
 try; disk=sda; (options() { echo; }; echo frisbee.options=--encrypt,k > $RUN/answers; try); rm -f $RUN/answers; try"
 rm -rf "$SYS/block/sdbig"
-says "how far it is" "10 % of sda is read, 0 kB/s, 0 s left
-30 % of sda is read, 2000 kB/s, 35 s left" "disk=sda; amount=0 then=0; uptime_s() { cat $T/now; }
-echo 0 > $T/now; echo 10000000 100000000 > $RUN/amount; read_so_far; echo 10 > $T/now; echo 30000000 100000000 > $RUN/amount; read_so_far"
+says "how far it is" "0 % of sda is read
+30 % of sda is read, 3000 kB/s, 23 s left
+30 % of sda is read, 1500 kB/s, 46 s left" "disk=sda; began=5; uptime_s() { cat $T/now; }
+echo 5 > $T/now; echo 10000000 100000000 > $RUN/amount; read_so_far; echo 15 > $T/now; echo 30000000 100000000 > $RUN/amount; read_so_far
+echo 25 > $T/now; read_so_far"
 cmdline "frisbee.action=capture frisbee.capture=new frisbee.set=a@sda"
 says "of one disk only" "fail frisbee.capture=new has no effect on frisbee.action=capture" 'action=capture; check_words; echo on'
 cmdline "$words"
@@ -551,7 +553,7 @@ endless() {	# FOLDER WHY: with the programs of this folder, an image that does n
 	exec 9>&-
 }
 # There is room when the image begins, and none any more later.
-mkdir "$T/full" "$T/day"
+mkdir -p "$T/full" "$T/day"
 printf '#!/bin/sh\n[ -e %s ] && echo 999 || echo 1000\ntouch %s\n' "$T/full/looked" "$T/full/looked" > "$T/full/df"
 printf '#!/bin/sh\n[ "$1" = 86400 ] || exec %s "$1"\n' "$(command -v sleep)" > "$T/day/sleep"
 # Nobody waits for what is sent after that.

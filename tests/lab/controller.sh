@@ -50,7 +50,7 @@ check "what was served is not kept" soon eval '! ls "$STATE"/mfrisbeed/session-*
 
 echo "== what is refused, and what a second request of the same name does"
 touch "$T/machines/node1/unplugged"
-last=$(sed -n "s/.*image is served .* port=\([0-9]*\) .*/\1/p" "$T/controller.log" | tail -n 1) next=$((last + 1)) behind=$((last + 2))
+last=$(sed -n "s/.*image is served .* port=\([0-9]*\) .*/\1/p" "$T/controller.log" | tail -n 1) next=$((last + 1))
 ip netns exec "${LAB}s" "$PYTHON" -c 'import signal, socket, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.bind(("", int(sys.argv[1])))
@@ -63,8 +63,11 @@ check "201" [ "$(cat "$T/status")" = 201 ]
 id=$(field id < "$T/first")
 api POST /api/v1/sessions '{"nodes": "node1", "image": "lab.ndz", "request": "one"}' > "$T/second"
 check "the same session" eval '[ "$(cat "$T/status")" = 200 ] && [ "$(field id < "$T/second")" = "$id" ]'
-check "another program has its port: the next one is in the order" soon grep -q "frisbee.group=239.192.77.$((behind - 7700)) frisbee.port=$behind " "$NET/boot/orders/52-54-00-00-00-01.ipxe"
-check "and served" soon has_port $behind
+ordered() { sed -n 's/.* frisbee.group=239.192.77.\([0-9]*\) frisbee.port=77\([0-9]*\) .*/\1 \2/p' "$NET/boot/orders/52-54-00-00-00-01.ipxe" 2> /dev/null; }
+soon eval '[ -n "$(ordered)" ]' || fail "there is no order"
+read -r group port < <(ordered)
+check "another program has its port: a free group with its port is in the order" [ "$((10#$group))" = "$((10#$port))" -a "77$port" != "$next" ]
+check "and served" soon has_port "77$port"
 swapin node1 lab.ndz > "$T/out" 2> "$T/err"
 check "a node belongs to one session" grep -q "node1 belongs to session $id" "$T/err"
 FRISBEE_TEST_TIMES=absent=1 swapin --follow="$id" > "$T/followed" 2>&1 &

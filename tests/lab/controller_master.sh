@@ -65,6 +65,7 @@ group 239.192.88.1
 allow 10.9.0.0/24
 state $T/master
 interface 10.9.0.1
+idle 5
 CONF
 ip netns exec "${LAB}s" "$BIN/mfrisbeed" -c "$T/conf" --local="$T/sock" >> "$T/controller.log" 2>&1 < /dev/null &
 MASTER=$!; PIDS+=($MASTER)
