@@ -11,6 +11,7 @@
 #include "common/image/format/reloc.h"
 #include "common/image/write/sigimage.h"
 #include "tools/imagehash/compare.h"
+#include "tools/imagehash/fitted.h"
 #include "tools/imagehash/options.h"
 #include "tools/imagehash/report.h"
 
@@ -208,12 +209,15 @@ static int
 compare(const struct options *o, struct err *e)
 {
 	struct difference d = { 0 };
+	struct fitted *fitted = NULL;
 	struct target t;
 	struct sig s = { 0 };
 
 	if (compare_open(&t, o->disk, o->slice, o->any_length, e) != 0)
 		return -1;
-	int rc = get_signature(&s, o, &t, e);
+	int rc = o->fit ? fitted_open(&fitted, &t, o->image, e) : 0;
+	if (rc == 0)
+		rc = get_signature(&s, o, &t, e);
 	/* Some programs write signatures without a record. */
 	if (rc == 0 && s.n == 0)
 		rc = err_set(e, ERR_REFUSED,
@@ -226,6 +230,7 @@ compare(const struct options *o, struct err *e)
 		rc = EXIT_DIFFERS;
 	difference_free(&d);
 	sig_free(&s);
+	fitted_close(fitted, &t);
 	compare_close(&t);
 	return rc;
 }

@@ -36,6 +36,9 @@ static const struct cli_opt opts[] = {
 	    NULL },
 	{ 's', "slice", "N", "compare partition N of the disk", CLI_UINT, AT(slice), 1,
 	    128, NULL },
+	FLAG(302, "fit",
+	    "the image was installed with --fit: partitions are where the disk has them",
+	    fit),
 	FLAG('r', "regular", "the disk is a file of any length", any_length),
 	FLAG('X', "merge", "report neighbouring blocks as one", merge),
 	FLAG(301, "force", "with -c, replace even a file that is not a signature",
@@ -54,6 +57,8 @@ const struct cli_program imagehash_program = {
 	    "  imagehash disk.ndz /dev/sdb            exit status 0 if they are equal, "
 	    "4 if not\n"
 	    "  imagehash -s 2 root.sig /dev/sdb       a partition with a signature\n"
+	    "  imagehash --fit disk.ndz /dev/sdb      what imageunzip --fit --no-follow has "
+	    "installed\n"
 	    "  imagehash -c disk.ndz                  write disk.ndz.sig, for imagezip "
 	    "-H\n"
 	    "  imagehash -S disk.ndz                  check that disk.ndz.sig is its "
@@ -69,9 +74,11 @@ check(const struct options *o, struct err *e)
 	if (o->create + o->report + o->sanity > 1)
 		return err_set(e, ERR_USAGE,
 		    "only one of -c, -R and -S can be given");
-	if (!compare && (o->slice != 0 || o->any_length))
-		return err_set(
-		    e, ERR_USAGE, "-s and -r can only be used to compare with a disk");
+	if (!compare && (o->slice != 0 || o->any_length || o->fit))
+		return err_set(e, ERR_USAGE,
+		    "-s, -r and --fit can only be used to compare with a disk");
+	if (o->fit && (o->slice != 0 || o->any_length))
+		return err_set(e, ERR_USAGE, "--fit cannot be used with -s or -r");
 	if (o->sig != NULL && !o->create && !o->sanity)
 		return err_set(e, ERR_USAGE, "-o can only be used with -c or -S");
 	if (o->force && !o->create)

@@ -17,6 +17,7 @@ struct options {
 	const char *sig;      /* -o; NULL: the image's name with .sig */
 	uint64_t slice;       /* -s, a partition's number; 0: the whole disk */
 	bool any_length;      /* -r */
+	bool fit;             /* --fit */
 	bool merge;           /* -X */
 	bool force, quiet, json;
 };
