@@ -162,10 +162,11 @@ check "nothing else is there" [ "$(ls "$T/images" "$T/uploads" | grep -c sig)" =
 head -c 100000 "$T/up.ndz" > "$T/up.cut"
 sent 3 up.ndz "$T/up.cut" > /dev/null; check "an image that is not taken" settled "upload failed name=up.ndz: "
 check "leaves the signature of the one that is there" cmp "$T/up.sig" "$T/uploads/up.ndz.sig"
-on 3 python3 "$T/slow.py" up.ndz.sig 500 > "$T/slow" & slow=$!
+ip netns exec "${LAB}3" python3 "$T/slow.py" up.ndz.sig 500 > "$T/slow" & slow=$!
 check "while a signature comes" begins $slow grep -q "ready 0" "$T/slow"
 check "its image is not replaced" [ "$(sent 3 up.ndz "$T/up.ndz")" = "error 7" ]
-kill $slow; wait $slow 2> /dev/null; settled "upload failed name=up.ndz.sig: .*500 were announced"
+kill $slow; wait $slow 2> /dev/null
+check "which ends with who sends it" settled "upload failed name=up.ndz.sig: .*500 were announced"
 check "another image" on 3 timeout 240 "$BIN/imagezip" -q -r --to=frisbee://10.9.0.1/up.ndz "$T/disk.new"
 check "has no signature of the one before" [ ! -e "$T/uploads/up.ndz.sig" ]
 
