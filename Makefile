@@ -193,7 +193,7 @@ help:
 	@echo "make sim           the protocol in virtual time, with SEEDS=100 from FIRST=1 on, or only cases NAMED=ports"
 	@echo "make fuzz          each fuzz target guided by coverage, SECONDS=60 each; fuzz-long: an hour in all, or MINUTES each; TARGETS=ext,chunk"
 	@echo "make bench         against other programs, on a machine that does nothing else"
-	@echo "make plots         the pictures of docs/compared.md, from docs/measured/compared.json"
+	@echo "make plots         tables and pictures of the comparison with other programs, from docs/measured/compared.json"
 	@echo "make simulated     the simulator's tables in docs/, written anew; bench/simulated NAME prints one of them"
 	@echo "make paper         the tables of the Frisbee paper; paper-store, paper-dolly, paper-dsync, paper-stream: those of EmuStore, Dolly, dsync and OS streaming"
 	@echo "make demo          a network of four nodes on this machine, loaded"
@@ -272,9 +272,10 @@ bench:
 	@scripts/deps build bench
 	@$(MAKE) --no-print-directory all $(STUDIES) $(JSON) $(SAME)
 	@bench/run
-# The pictures of docs/compared.md, from the figures that are committed; bench/plots build/bench.json DIR: those of a run.
+# Tables and pictures of the comparison with other programs, from the figures that are committed; bench/compared
+# build/bench.json: from those of a run.
 plots:
-	@bench/plots
+	@bench/compared
 # The figures of the EmuStore thesis with ours beside them, into build/paper-store.
 paper-store:
 	@scripts/deps build bench

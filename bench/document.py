@@ -1,5 +1,13 @@
 """Tables that programs write into documents, between <!-- bench/PROGRAM NAME --> and
 <!-- end -->."""
+import os, platform
+
+
+def machine():
+    """What the figures were measured on."""
+    with open("/proc/cpuinfo") as info:
+        model = next((l.split(":", 1)[1].strip() for l in info if l.startswith("model name")), platform.machine())
+    return f"{os.cpu_count()} processors ({model})"
 
 
 def text(v):

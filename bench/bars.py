@@ -1,17 +1,10 @@
-#!/usr/bin/env python3
-"""Draw the measured comparisons as SVG: one bar for each program, and how many times our best one is faster.
-
-    bench/plots                         docs/measured/compared.json, beside which the pictures are put
-    bench/plots build/bench.json [DIR]  what bench/run has measured here, into DIR (build/plots)
+"""Comparisons as SVG: one bar for each program, and how many times ours is faster than the best other one.  bench/compared draws them.
 
 The pictures have no background and take the colours of a dark or a light page, as the reader's system says.
-tests/cli/plots.sh compares the committed figures with docs/compared.md, and the pictures with these figures.
 """
-import json, os, sys
+import os
 from html import escape
 
-TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
-MEASURED = os.path.join(TOP, "docs/measured/compared.json")
 WIDTH, NAMES, VALUES, BAR, STEP, TOP_SPACE, BOTTOM = 760, 250, 200, 18, 28, 44, 40
 STYLE = """<style>
 text { font: 13px sans-serif; fill: #1f2328 } .title { font-size: 16px; font-weight: bold } .small { font-size: 11px; fill: #59636e }
@@ -61,26 +54,3 @@ def draw(measured, folder):
         with open(path, "w") as out:
             out.writelines(l + "\n" for l in picture(plot, plot.get("unit", measured.get("unit", "")), below))
         print(os.path.relpath(path))
-
-
-def of_run(path):
-    """The results of bench/run, one object a line: each is a picture of two bars, the better one longer."""
-    plots = []
-    for line in open(path):
-        r = json.loads(line)
-        if (r["ours"] > r["rival"]) != (r["ratio"] > 1):
-            print(f'{r["name"]}: less is better, so there is no picture', file=sys.stderr)
-            continue
-        plots.append({"file": f'{len(plots):02}-{r["name"].replace(" ", "_").replace("/", "_")}.svg', "title": r["name"], "unit": r["unit"],
-                      "rows": [{"name": "this suite", "rate": r["ours"], "ours": True}, {"name": r["rival_name"], "rate": r["rival"]}]})
-    return {"plots": plots, "machine": "this machine", "command": "bench/run"}
-
-
-def main():
-    if len(sys.argv) > 1:
-        draw(of_run(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else os.path.join(TOP, "build/plots"))
-    else:
-        draw(json.load(open(MEASURED)), os.path.dirname(MEASURED))
-
-
-main()
