@@ -59,12 +59,17 @@ Boot0000* UiApp	FvVol(7cb8bdc9-f8eb-4f34-aaea-3ee4af6516a1)/FvFile(462caa21-7614
 Boot0001* UEFI HTTPv4	PciRoot(0x0)/Pci(0x3,0x0)/MAC(525400000001,1)/IPv4(0.0.0.00.0.0.0,0,0)/Uri()N.....YM....R,Y.
 Boot0004* other	HD(1,GPT,11111111-f8eb-4f34-aaea-3ee4af6516a1,0x800,0xc000)/File(\EFI\other\shimx64.efi)
 Boot0005* UEFI PXEv4	PciRoot(0x0)/Pci(0x3,0x0)/MAC(525400000001,1)/IPv4(0.0.0.00.0.0.0,0,0)N.....YM....R,Y.
+Boot000A* other	HD(1,MBR,0x12abcd,0x800,0xc000)/File(\EFI\debian\grubx64.efi)
 Boot0009  debian	HD(1,GPT,22222222-f8eb-4f34-aaea-3ee4af6516a1,0x800,0xc000)/\EFI\debian\shimx64.efi
 E
 order() { [ "$(init "order_with $1")" = "$2" ]; }
 check "behind the last network" order 0007 0004,0005,0001,0007,0000,0009
 check "one that is there already" order 0009 0004,0005,0001,0009,0000
-check "entries of a partition" [ "$(init 'entry_numbers "HD\([0-9]+,GPT,22222222-f8eb-4f34-aaea-3ee4af6516a1,.*\\\\EFI\\\\debian\\\\shimx64.efi"')" = 0009 ]
+of() { [ "$(init "entry_numbers \"\$(named $1).*\\\\\\\\EFI\"" | tr '\n' ' ')" = "$2" ]; }
+check "entries of a partition" of 22222222-f8eb-4f34-aaea-3ee4af6516a1 "0009 "
+check "of none" of 33333333-f8eb-4f34-aaea-3ee4af6516a1 ""
+check "of an MBR" of 0012abcd-01 "000A "
+check "and of another one of it" of 0012abcd-02 ""
 sed -i '/PXEv4\|HTTPv4/d; s/0005,0001,//' "$RUN/entries"
 check "without a network it is the first" order 0007 0007,0004,0000,0009
 finish
