@@ -1,6 +1,6 @@
 """Tables that programs write into documents, between <!-- bench/PROGRAM NAME --> and
 <!-- end -->."""
-import os, platform
+import json, os, platform, subprocess, time
 
 
 def machine():
@@ -8,6 +8,15 @@ def machine():
     with open("/proc/cpuinfo") as info:
         model = next((l.split(":", 1)[1].strip() for l in info if l.startswith("model name")), platform.machine())
     return f"{os.cpu_count()} processors ({model})"
+
+
+def keep(path, command, results, **more):
+    """The file in which what bench/run has measured just now stays, with what there is to say of it."""
+    commit = subprocess.run(["git", "-C", os.path.dirname(path), "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+    about = dict(**more, date=time.strftime("%-d %B %Y"), commit=commit, command=command, machine=machine())
+    with open(path, "w") as f:
+        f.write("".join(f"{'{' if i == 0 else ' '}{json.dumps(k)}: {json.dumps(v)},\n" for i, (k, v) in enumerate(about.items())))
+        f.write(' "results": [\n  ' + ",\n  ".join(json.dumps(r) for r in results) + "\n]}\n")
 
 
 def text(v):
