@@ -262,14 +262,14 @@ def bench_store_serve(f):
 
 
 def bench_store_memory(f):
-    """The server with an image of 100 GB, whose recipe is a small one's many times over."""
+    """The server with an image of 1 TB, whose recipe is a small one's many times over."""
     f.need()
     store, where = f.dir + "/large", f.dir + "/where"
     es = f"{BIN}/emustore -q --store {store}"
-    run(f"{es} init && {es} put small {f.ndz} && {STUDY}/fill_large {store} small large {100 * 1000 ** 3 >> 20}")
+    run(f"{es} init && {es} put small {f.ndz} && {STUDY}/fill_large {store} small large {1000 ** 4 >> 20}")
     server = [f"{BIN}/frisbeed", "-q", "--store", store, "--unicast", "-m", "127.0.0.1", "-p", "0", "-A", where, "large"]
     client = f"timeout 5 {BIN}/frisbee -q --unicast -m 127.0.0.1 -p $(grep -o '[0-9]*$' {where}) /dev/null || true"
-    report("server memory, 100 GB", peak_memory(server, where, client) / 1e6, 200, "the limit set", "MB", False, 1)
+    report("server memory, 1 TB", peak_memory(server, where, client) / 1e6, 200, "the limit set", "MB", False, 1)
     shutil.rmtree(store)
 
 

@@ -4,10 +4,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/base/tmpfolder.h"
 #include "dolly/calibrate/measure_cpu.h"
 
 enum {
@@ -43,32 +43,11 @@ write_some(void *arg, double *bytes, struct err *e)
 	return 0;
 }
 
-/* Opens a file without a name.  A filesystem without such files (O_TMPFILE) gets one
- * that is removed at once. */
-static int
-open_scratch(const char *folder, int flags)
-{
-	char path[4096];
-	int fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC | flags, 0600);
-
-	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
-		return fd;
-	if ((size_t)snprintf(path, sizeof path, "%s/.calibrate.XXXXXX", folder) >=
-	    sizeof path) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	fd = mkostemp(path, O_CLOEXEC | flags);
-	if (fd >= 0)
-		(void)unlink(path);
-	return fd;
-}
-
 /* O_DIRECT can be refused when the file is opened, and when it is written. */
 static int
 open_direct(struct scratch *s)
 {
-	s->fd = open_scratch(s->folder, O_DIRECT);
+	s->fd = tmpfile_open(s->folder, O_WRONLY | O_DIRECT);
 	if (s->fd < 0)
 		return -1;
 	if (pwrite(s->fd, s->bytes, ALIGN_BYTES, 0) == ALIGN_BYTES)
@@ -91,7 +70,7 @@ measure_disk(
 	fill_with_noise(s.bytes, WRITE_BYTES);
 	*direct = open_direct(&s) == 0;
 	if (!*direct && errno == EINVAL)
-		s.fd = open_scratch(folder, O_DSYNC);
+		s.fd = tmpfile_open(folder, O_WRONLY | O_DSYNC);
 	int rc = s.fd < 0 ? err_os(e, "%s: a scratch file", folder)
 	                  : measure(m, seconds, write_some, &s, e);
 	if (rc == 0 && m->bytes <= 0)

@@ -301,7 +301,7 @@ check_image(struct checking *k, const struct index_image *i, struct err *e)
 	if (stored_each_fragment(k->s, i, need_good, k, e) != 0 ||
 	    stored_open_image(&d, k->s, i, e) != 0)
 		return -1;
-	struct reopened *r = reopened_of(k->s, d);
+	struct reopened *r = reopened_of(d);
 	if (r == NULL) {
 		stored_free(d);
 		return err_nomem(e, "an image");

@@ -10,6 +10,7 @@
 
 #include "common/base/sha256.h"
 #include "emustore/store/headcheck.h"
+#include "emustore/store/image_object.h"
 #include "emustore/store/stored.h"
 #include "emustore/store/writer.h"
 
@@ -106,33 +107,50 @@ copy_fragment(struct copying *c, const uint8_t *digest, struct err *e)
 	return 0;
 }
 
+/* Copy what the image needs; *digests: of what it was. */
+static int
+copy_fragments(struct copying *c, const struct image_object *o, struct spill_view *v,
+    struct buf *digests, struct err *e)
+{
+	for (uint64_t n = 0; n < o->ndigests; n++) {
+		const uint8_t *digest = image_object_digest(o, v, n, e);
+		if (digest == NULL || copy_fragment(c, digest, e) != 0)
+			return -1;
+		buf_bytes(digests, digest, SHA256_BYTES);
+	}
+	return 0;
+}
+
 /* Copy what the image needs, and then the image itself. */
 static int
 copy_object(struct copying *c, const struct index_image *i, struct err *e)
 {
 	struct recipe_image *about = malloc(sizeof *about);
-	struct buf object = { 0 }, blocks = { 0 }, digests = { 0 };
-	struct rd recipe, names;
-	int rc = about == NULL ? err_nomem(e, "an image")
-	                       : stored_load(c->from, i, &object, &recipe, &names, e);
+	struct buf blocks = { 0 }, digests = { 0 };
+	struct spill_view v = { 0 };
+	struct image_object o = { 0 };
+	int rc = about == NULL ? err_nomem(e, "an image") : image_object_load(&o, c->from, i, e);
 
 	if (rc == 0)
-		rc = recipe_get_image(about, &recipe, e);
-	if (rc == 0) {
-		buf_bytes(&blocks, recipe.base + recipe.off, rd_left(&recipe));
-		buf_bytes(&digests, names.base, names.len);
-		rc = buf_ok(&blocks) && buf_ok(&digests) ? 0 : err_nomem(e, "a recipe");
-	}
-	while (rc == 0 && rd_left(&names) > 0)
-		rc = copy_fragment(c, rd_bytes(&names, SHA256_BYTES), e);
+		rc = image_object_about(&o, about, e);
 	if (rc == 0)
-		rc = writer_put_image(c->to->putting, about, &blocks, &digests,
-		    &c->stats->recipe_bytes, e);
-	buf_free(&object);
+		rc = copy_fragments(c, &o, &v, &digests, e);
+	const void *bytes = rc == 0 ? spill_at(&o.bytes, &v, o.blocks_at,
+					  (size_t)(o.blocks_end - o.blocks_at), e)
+	                            : NULL;
+	if (bytes != NULL) {
+		buf_bytes(&blocks, bytes, (size_t)(o.blocks_end - o.blocks_at));
+		rc = buf_ok(&blocks) && buf_ok(&digests)
+		         ? writer_put_image(c->to->putting, about, &blocks, &digests,
+		               &c->stats->recipe_bytes, e)
+		         : err_nomem(e, "a recipe");
+	}
+	spill_view_free(&v);
+	image_object_free(&o);
 	buf_free(&blocks);
 	buf_free(&digests);
 	free(about);
-	return rc;
+	return bytes != NULL ? rc : -1;
 }
 
 static int

@@ -4,6 +4,7 @@
 #include "emustore/store/packs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,27 @@ packs_new(struct objects *o, struct blocks *b)
 		return NULL;
 	p->objects = objects_hold(o);
 	p->blocks = b != NULL ? blocks_hold(b) : NULL;
+	return p;
+}
+
+struct packs *
+packs_more(const struct packs *first)
+{
+	struct packs *p = packs_new(first->objects, first->blocks);
+
+	if (p == NULL || first->n == 0)
+		return p;
+	p->open = malloc(first->n * sizeof *p->open);
+	if (p->open == NULL) {
+		packs_free(p);
+		return NULL;
+	}
+	for (; p->n < first->n; p->n++) {
+		p->open[p->n] = first->open[p->n];
+		/* Where there are no more descriptors, the file is opened when it is read. */
+		if (p->open[p->n].fd >= 0)
+			p->open[p->n].fd = fcntl(first->open[p->n].fd, F_DUPFD_CLOEXEC, 0);
+	}
 	return p;
 }
 

@@ -23,6 +23,9 @@ struct packs;
 /* blocks: through which the packs of a bucket are read; NULL: packs are files.  Both
  * arguments are held until packs_free().  Returns NULL when out of memory. */
 struct packs *packs_new(struct objects *, struct blocks *);
+/* The same packs, with the same slots, for one more reader, who frees them.  NULL: out of
+ * memory.  The first reader may not be at work meanwhile. */
+struct packs *packs_more(const struct packs *);
 /* Close all packs, and release what packs_new() holds.  NULL is allowed. */
 void packs_free(struct packs *);
 /* Find the pack that has this number in the index; *slot becomes its number among the

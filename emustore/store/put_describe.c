@@ -100,7 +100,8 @@ compare(struct put *p, size_t recipe_at, const struct prepared *x, struct err *e
 	if (p->decoded.redeflated)
 		return 0;
 	rebuilder_give(p->rebuilder, x->bytes, x->c.ext.nfragments > 0 ? table : NULL);
-	if (rebuild_chunk(p->rebuilder, &p->decoded, p->places, p->again, e) != 0)
+	const struct rebuild_facts facts = { .places = p->places };
+	if (rebuild_chunk(p->rebuilder, &p->decoded, &facts, p->again, e) != 0)
 		return -1;
 	if (memcmp(p->again, x->bytes, NDZ_CHUNK_BYTES) != 0)
 		return err_set(

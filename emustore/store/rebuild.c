@@ -44,7 +44,6 @@ struct rebuilder {
 	struct packs *packs;
 	const uint8_t *given;
 	const struct ext_fragment *table;
-	struct rd digests; /* empty: fragments are not compared with their SHA-256 */
 	struct redeflated *redeflated; /* allocated when it is first needed */
 	uint64_t equivalents;
 	/* Of the fragments of a whole chunk, `cap` of each. */
@@ -60,10 +59,10 @@ struct part {
 	uint8_t *out;
 	struct rebuilder *r;
 	const struct recipe_chunk *c;
-	const struct place *places; /* of the pieces of c */
-	/* NULL: the whole chunk, which has a checksum, is wanted.  Else each fragment of which
-	 * all bytes are read is compared with the checksum of its record. */
-	const struct rebuild_facts *facts;
+	const struct rebuild_facts *facts; /* of the pieces of c */
+	/* The whole chunk, which has a checksum, is wanted.  Else each fragment of which all bytes
+	 * are read is compared with the checksum of its record. */
+	bool whole;
 };
 
 struct rebuilder *
@@ -82,12 +81,6 @@ rebuilder_give(
 {
 	r->given = bytes;
 	r->table = table;
-}
-
-void
-rebuilder_prove(struct rebuilder *r, struct rd digests)
-{
-	r->digests = digests;
 }
 
 void
@@ -221,7 +214,7 @@ put_given(struct part *p, size_t i)
 {
 	struct rebuilder *r = p->r;
 
-	put(p, r->given + p->places[i].at, p->places[i].bytes);
+	put(p, r->given + p->facts->places[i].at, p->facts->places[i].bytes);
 	if (r->table == NULL)
 		return;
 	r->raws[i].bytes = (uint32_t)(r->table[i].sectors * SECTOR_BYTES);
@@ -266,13 +259,13 @@ err_damaged(struct packs *packs, const struct place *x, struct err *e)
 static bool
 is_own(const struct part *p, const uint8_t *data, const struct place *x)
 {
-	uint64_t number = p->c->pieces[x - p->places].number;
+	const struct rebuild_facts *f = p->facts;
 	uint8_t digest[SHA256_BYTES];
 
-	if (number >= p->facts->digests.len / SHA256_BYTES)
+	if (f->digests == NULL)
 		return true;
 	sha256(data, x->bytes, digest);
-	return memcmp(digest, p->facts->digests.base + number * SHA256_BYTES, sizeof digest) == 0;
+	return memcmp(digest, f->digests + (x - f->places) * SHA256_BYTES, sizeof digest) == 0;
 }
 
 /* The two heads of fragment i of a run, which was read whole. */
@@ -302,7 +295,7 @@ is_right(const struct part *p, const struct run *r, unsigned i)
 static void
 note_raw(struct part *p, const struct run *r, unsigned i)
 {
-	struct fragment_raw *raw = &p->r->raws[&r->places[i] - p->places];
+	struct fragment_raw *raw = &p->r->raws[&r->places[i] - p->facts->places];
 	struct rd head = rd_from(heads_of(r, i) + RECORD_HEAD_BYTES, FRAGMENT_HEAD_BYTES);
 
 	rd_skip(&head, SHA256_BYTES);
@@ -327,7 +320,7 @@ read_run(struct part *p, const struct run *r, read_fn *fn, struct err *e)
 		    "%s: ends before its fragment at byte %" PRIu64 " does",
 		    packs_name(packs, x->slot).text, x->at);
 	for (unsigned i = 0; i < r->n; i++) {
-		if (p->facts == NULL)
+		if (p->whole)
 			note_raw(p, r, i);
 		else if (is_whole(&r->of[i], &x[i]) && !is_right(p, r, i))
 			return err_damaged(packs, &x[i], e);
@@ -350,8 +343,8 @@ put_fragments(struct part *p, const struct place *x, size_t n, struct err *e)
 		add(r, p);
 	while (r->n < n && r->n < RUN_MOST && p->at < p->end &&
 	       place_follows(&x[r->n - 1], &x[r->n]));
-	int rc = read_run(p, r, p->facts != NULL ? packs_read_range : packs_readv, e);
-	if (rc != 0 && e->kind == ERR_FORMAT && p->facts != NULL &&
+	int rc = read_run(p, r, p->whole ? packs_readv : packs_read_range, e);
+	if (rc != 0 && e->kind == ERR_FORMAT && !p->whole &&
 	    !packs_are_files(p->r->packs))
 		rc = read_run(p, r, packs_readv, e);
 	return rc == 0 ? (ssize_t)r->n : -1;
@@ -360,7 +353,7 @@ put_fragments(struct part *p, const struct place *x, size_t n, struct err *e)
 static int
 put_pieces(struct part *p, struct err *e)
 {
-	const struct place *x = p->places;
+	const struct place *x = p->facts->places;
 
 	for (size_t i = 0; i < p->c->npieces && p->at < p->end;) {
 		ssize_t n = 1;
@@ -419,7 +412,7 @@ put_rest(struct part *p, const struct fragment_raw *raws)
 	put(p, c->rest, first);
 	for (size_t i = 0; c->table != EXT_TABLE_NONE && i < c->npieces; i++) {
 		const struct ext_fragment f = rebuild_entry(
-		    &c->pieces[i], p->places[i].bytes, raws[i].bytes, raws[i].digest);
+		    &c->pieces[i], p->facts->places[i].bytes, raws[i].bytes, raws[i].digest);
 		ext_put_entry(c->table, &f, entry);
 		put(p, entry, sizeof entry);
 	}
@@ -439,7 +432,7 @@ fill(struct part *p, struct err *e)
 		return 0;
 	if (c->redeflated)
 		return err_set(e, ERR_FORMAT, "its stream is redeflated, and nothing says so");
-	if (check_lengths(c, p->places, e) != 0)
+	if (check_lengths(c, p->facts->places, e) != 0)
 		return -1;
 	if (c->codec != NULL)
 		put(p, c->stream_head, c->codec->head_bytes);
@@ -447,21 +440,17 @@ fill(struct part *p, struct err *e)
 		return -1;
 	p->at = NDZ_HEADER_BYTES + c->stream_bytes - tail;
 	put(p, c->stream_tail, tail);
-	put_rest(p, p->facts != NULL ? p->facts->raws : p->r->raws);
+	put_rest(p, p->whole ? p->r->raws : p->facts->raws);
 	return 0;
 }
 
 int
-rebuild_part(struct rebuilder *r, const struct recipe_chunk *c, const struct place *x,
-    const struct rebuild_facts *facts, size_t at, size_t n, void *out, struct err *e)
+rebuild_part(struct rebuilder *r, const struct recipe_chunk *c, const struct rebuild_facts *f,
+    size_t at, size_t n, void *out, struct err *e)
 {
-	struct part p = { .from = at,
-		.end = at + n,
-		.out = out,
-		.r = r,
-		.c = c,
-		.places = x,
-		.facts = facts };
+	struct part p = {
+		.from = at, .end = at + n, .out = out, .r = r, .c = c, .facts = f
+	};
 
 	if (fill(&p, e) != 0)
 		return -1;
@@ -480,25 +469,20 @@ err_digest(const struct rebuilder *r, const struct recipe_piece *piece, const st
 
 /* Compare each fragment with its own SHA-256; `data` is where the first one is. */
 static int
-prove_pieces(struct rebuilder *r, const struct recipe_chunk *c, const struct place *places,
+prove_pieces(struct rebuilder *r, const struct recipe_chunk *c, const struct rebuild_facts *f,
     const uint8_t *data, struct err *e)
 {
 	struct sha256_message *v = r->messages;
 	size_t n = 0;
 
-	for (size_t i = 0; i < c->npieces; data += places[i++].bytes)
-		if (!is_zeros(&places[i]))
-			v[n++] = (struct sha256_message){ .data = data, .bytes = places[i].bytes };
+	for (size_t i = 0; i < c->npieces; data += f->places[i++].bytes)
+		if (!is_zeros(&f->places[i]))
+			v[n++] = (struct sha256_message){ .data = data, .bytes = f->places[i].bytes };
 	sha256_many(v, n);
-	for (size_t i = 0; i < c->npieces; i++) {
-		uint64_t number = c->pieces[i].number;
-		if (is_zeros(&places[i]))
-			continue;
-		if (number >= r->digests.len / SHA256_BYTES ||
-		    memcmp(v++->digest, r->digests.base + number * SHA256_BYTES,
-			SHA256_BYTES) != 0)
-			return err_digest(r, &c->pieces[i], &places[i], e);
-	}
+	for (size_t i = 0; i < c->npieces; i++)
+		if (!is_zeros(&f->places[i]) &&
+		    memcmp(v++->digest, f->digests + i * SHA256_BYTES, SHA256_BYTES) != 0)
+			return err_digest(r, &c->pieces[i], &f->places[i], e);
 	return 0;
 }
 
@@ -528,19 +512,21 @@ blame(struct rebuilder *r, const struct recipe_chunk *c, const struct place *pla
 }
 
 int
-rebuild_chunk(struct rebuilder *r, const struct recipe_chunk *c,
-    const struct place *places, uint8_t *out, struct err *e)
+rebuild_chunk(struct rebuilder *r, const struct recipe_chunk *c, const struct rebuild_facts *f,
+    uint8_t *out, struct err *e)
 {
-	struct part p = { .end = NDZ_CHUNK_BYTES, .out = out, .r = r, .c = c, .places = places };
+	struct part p = {
+		.end = NDZ_CHUNK_BYTES, .out = out, .r = r, .c = c, .facts = f, .whole = true
+	};
 	size_t head = NDZ_HEADER_BYTES + (c->codec != NULL ? c->codec->head_bytes : 0);
 
 	if (c->redeflated)
-		return rebuild_redeflated(r, c, places, out, e);
+		return rebuild_redeflated(r, c, f->places, out, e);
 	if (make_room(r, c->npieces, e) != 0 || fill(&p, e) != 0)
 		return -1;
-	if (r->digests.len > 0 && prove_pieces(r, c, places, out + head, e) != 0)
+	if (f->digests != NULL && prove_pieces(r, c, f, out + head, e) != 0)
 		return -1;
 	size_t end = p.at;
 	clear(&p, p.end);
-	return crc32c(out, end) == c->crc ? 0 : blame(r, c, places, e);
+	return crc32c(out, end) == c->crc ? 0 : blame(r, c, f->places, e);
 }

@@ -5,7 +5,6 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
-#include "common/base/rd.h"
 #include "emustore/store/packs.h"
 #include "emustore/store/recipe.h"
 
@@ -32,30 +31,28 @@ void rebuilder_free(struct rebuilder *);
  * (NULL: there is none).  Both stay the caller's. */
 void rebuilder_give(
     struct rebuilder *, const uint8_t *bytes, const struct ext_fragment *table);
-/* Compare each fragment with its SHA-256 from now on.  digests: the SHA-256 of all
- * fragments of the recipe, in which the number of a piece says which one is its own.  The
- * bytes stay the caller's. */
-void rebuilder_prove(struct rebuilder *, struct rd digests);
-/* Put the chunk together in out[NDZ_CHUNK_BYTES]; there is one place for each of its
- * pieces.  The result has the checksum of the recipe, else ERR_FORMAT, and the sentence
- * says which fragment is damaged.  A stream that is redeflated may be an equivalent:
- * rebuilder_equivalents() counts them. */
-int rebuild_chunk(struct rebuilder *, const struct recipe_chunk *, const struct place *,
-    uint8_t *out, struct err *);
-/* What is known of the fragments of an image, besides their places. */
+/* What is known of the pieces of a chunk: one of each for each piece. */
 struct rebuild_facts {
-	/* What the fragment table says of each piece of the chunk; NULL where no bytes behind
-	 * the header area are asked for. */
+	const struct place *places;
+	/* What the fragment table says of them; NULL where no part behind the header area is
+	 * asked for. */
 	const struct fragment_raw *raws;
-	struct rd digests; /* as of rebuilder_prove(), or empty */
+	/* SHA256_BYTES of each: fragments that are read whole are compared with them; NULL: they
+	 * are not. */
+	const uint8_t *digests;
 };
 
+/* Put the chunk together in out[NDZ_CHUNK_BYTES].  The result has the checksum of the recipe,
+ * else ERR_FORMAT, and the sentence says which fragment is damaged.  A stream that is
+ * redeflated may be an equivalent: rebuilder_equivalents() counts them. */
+int rebuild_chunk(struct rebuilder *, const struct recipe_chunk *,
+    const struct rebuild_facts *, uint8_t *out, struct err *);
 /* Put n bytes from byte `at` of the chunk into out.  Of the packs, only those bytes are read,
  * with one call for fragments that lie one behind the other.  A fragment of which all bytes
- * are asked for is compared with the checksum of its record, and with its SHA-256, if that is
- * known.  ERR_FORMAT: damaged, or the stream is redeflated. */
-int rebuild_part(struct rebuilder *, const struct recipe_chunk *, const struct place *,
-    const struct rebuild_facts *, size_t at, size_t n, void *out, struct err *);
+ * are asked for is compared with the checksum of its record, too.  ERR_FORMAT: damaged, or the
+ * stream is redeflated. */
+int rebuild_part(struct rebuilder *, const struct recipe_chunk *, const struct rebuild_facts *,
+    size_t at, size_t n, void *out, struct err *);
 /* How many chunks the zlib at hand did not make as they were put: each was replaced by an
  * equivalent chunk, which has the same data for the same sectors. */
 uint64_t rebuilder_equivalents(const struct rebuilder *);

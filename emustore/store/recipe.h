@@ -22,7 +22,7 @@
 
 enum {
 	RECIPE_BLOCK_CHUNKS = 64, /* chunks whose recipes are compressed together */
-	RECIPE_BYTES_MAX = 1 << 30, /* of an image's object, which is in memory while it is used */
+	RECIPE_BYTES_MAX = 1 << 30, /* of an image's object, which is in memory while it is put */
 	RECIPE_LABELS_MAX = 64,
 	RECIPE_TEXT_MAX = 255,
 };

@@ -10,7 +10,7 @@
 struct reopened {
 	struct store_place place;
 	const char *name;
-	struct store *own; /* of reopened_of(): the store that is open; else NULL */
+	bool given; /* by reopened_of(): it is not opened again */
 	unsigned how;
 	struct stored *image;
 	struct recipe_image about; /* of the image that was opened first */
@@ -35,7 +35,7 @@ open_image(struct stored **out, const struct reopened *r, const char *name,
 	if (rc == 0 && load)
 		stored_note_load(*out, &s);
 	if (rc == 0 && (r->how & REOPENED_PROVE) != 0)
-		rc = stored_prove(*out, &s, e);
+		stored_prove(*out);
 	store_close(&s);
 	if (rc == 0)
 		return 0;
@@ -51,8 +51,6 @@ open_same(
 {
 	const struct recipe_image *a = &r->about;
 
-	if (r->own != NULL)
-		return stored_open(out, r->own, &a->name, e);
 	if (open_image(out, r, stored_title(a).text, access, false, e) != 0)
 		return -1;
 	const struct recipe_image *b = stored_about(*out);
@@ -65,29 +63,21 @@ open_same(
 	    stored_title(a).text);
 }
 
-static int
-open_as(struct reopened *r, bool same, unsigned access, struct err *e)
-{
-	return same ? open_same(&r->image, r, access, e)
-	            : open_image(&r->image, r, r->name, access, true, e);
-}
-
-/* Open an image.  What looks like damage may be an error of the index that this machine
- * keeps; then an index is made anew for this. */
-static int
-open_new(struct reopened **out, const struct reopened *like, bool same, struct err *e)
+/* What looks like damage may be an error of the index that this machine keeps; then an index
+ * is made anew for this. */
+int
+reopened_open(struct reopened **out, const struct store_place *p, const char *name,
+    unsigned how, struct err *e)
 {
 	struct reopened *r = malloc(sizeof *r);
 
 	if (r == NULL)
 		return err_nomem(e, "an image");
-	*r = *like;
-	r->equivalents = 0;
-	r->anew = false;
-	int rc = open_as(r, same, STORE_READ, e);
-	if (rc != 0 && e->kind == ERR_FORMAT && r->own == NULL) {
+	*r = (struct reopened){ .place = *p, .name = name, .how = how };
+	int rc = open_image(&r->image, r, name, STORE_READ, true, e);
+	if (rc != 0 && e->kind == ERR_FORMAT) {
 		r->anew = true;
-		rc = open_as(r, same, STORE_ANEW, e);
+		rc = open_image(&r->image, r, name, STORE_ANEW, true, e);
 	}
 	if (rc != 0) {
 		free(r);
@@ -99,27 +89,28 @@ open_new(struct reopened **out, const struct reopened *like, bool same, struct e
 }
 
 int
-reopened_open(struct reopened **out, const struct store_place *p, const char *name,
-    unsigned how, struct err *e)
-{
-	return open_new(out,
-	    &(struct reopened){ .place = *p, .name = name, .how = how }, false, e);
-}
-
-int
 reopened_more(struct reopened **out, const struct reopened *first, struct err *e)
 {
-	return open_new(out, first, true, e);
+	struct reopened *r = malloc(sizeof *r);
+
+	if (r == NULL)
+		return err_nomem(e, "an image");
+	*r = *first;
+	r->equivalents = 0;
+	if (stored_more(&r->image, first->image, e) == 0)
+		return *out = r, 0;
+	free(r);
+	return -1;
 }
 
 struct reopened *
-reopened_of(struct store *s, struct stored *image)
+reopened_of(struct stored *image)
 {
 	struct reopened *r = malloc(sizeof *r);
 
 	if (r != NULL)
 		*r = (struct reopened){
-			.own = s, .image = image, .about = *stored_about(image)
+			.given = true, .image = image, .about = *stored_about(image)
 		};
 	return r;
 }
@@ -164,7 +155,7 @@ reopened_part(
 	int rc = get(r->image, i, at, n, out, e);
 	bool damaged = rc != 0 && e->kind == ERR_FORMAT && !r->anew;
 
-	if (rc == 0 || r->own != NULL || (e->os != ENOENT && !damaged))
+	if (rc == 0 || r->given || (e->os != ENOENT && !damaged))
 		return rc;
 	r->anew = r->anew || damaged;
 	if (open_same(&again, r, damaged ? STORE_ANEW : STORE_READ, &why) != 0) {

@@ -16,13 +16,10 @@ enum { REOPENED_PROVE = 1, REOPENED_PARTS = 2 };
  * and stored_open(). */
 int reopened_open(struct reopened **, const struct store_place *, const char *name,
     unsigned how, struct err *);
-/* Take over an image that was opened from this store, which stays open until
- * reopened_free().  It is never opened again.  NULL: out of memory, and the image is still
+/* Take over an image, which is never opened again.  NULL: out of memory, and the image is still
  * the caller's. */
-struct reopened *reopened_of(struct store *, struct stored *);
-/* Open the same image once more, for another thread; the first one is needed until the
- * second one is freed.  ERR_FORMAT: another image has its name now; also the errors of
- * reopened_open(). */
+struct reopened *reopened_of(struct stored *);
+/* The same image for another thread, as stored_more(). */
 int reopened_more(struct reopened **, const struct reopened *first, struct err *);
 /* Close the image.  NULL is allowed. */
 void reopened_free(struct reopened *);

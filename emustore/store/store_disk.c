@@ -9,11 +9,10 @@
 #include "common/base/stock_ahead.h"
 #include "emustore/store/reopened.h"
 
-enum { MAKERS_MAX = 4 }; /* threads that redeflate chunks, and the openings that they need */
+enum { MAKERS_MAX = 4 }; /* threads that redeflate chunks, and the readers that they need */
 
 struct store_disk {
 	char *store, *name;
-	struct reopened *image; /* the first of its openings */
 	uint32_t chunks;
 	bool redeflated; /* its chunks are redeflated, which takes long */
 	bool parts;      /* what is read is made, and not the whole chunk */
@@ -24,38 +23,25 @@ struct store_disk {
 	unsigned makers;
 	pthread_mutex_t lock; /* of the members below */
 	pthread_cond_t given;
-	/* Openings of the image, each for one thread at a time, since each has its own copy of
-	 * the places of all fragments: how many there are and may be, and those not in use. */
-	unsigned nopen, most, nidle;
+	/* Readers of the image that no thread has now. */
+	unsigned nidle;
 	struct reopened *idle[MAKERS_MAX];
 	uint32_t last; /* chunk that was read last */
 };
 
-/* Take an opening of the image; NULL: there is none, and another one cannot be opened. */
 static struct reopened *
-take_opening(struct store_disk *d, struct err *e)
+take_reader(struct store_disk *d)
 {
-	struct reopened *r = NULL;
-
 	pthread_mutex_lock(&d->lock);
-	while (d->nidle == 0 && d->nopen == d->most)
+	while (d->nidle == 0)
 		pthread_cond_wait(&d->given, &d->lock);
-	if (d->nidle > 0)
-		r = d->idle[--d->nidle];
-	else
-		d->nopen++;
+	struct reopened *r = d->idle[--d->nidle];
 	pthread_mutex_unlock(&d->lock);
-	if (r != NULL || reopened_more(&r, d->image, e) == 0)
-		return r;
-	pthread_mutex_lock(&d->lock);
-	d->nopen--;
-	pthread_cond_signal(&d->given);
-	pthread_mutex_unlock(&d->lock);
-	return NULL;
+	return r;
 }
 
 static void
-give_opening(struct store_disk *d, struct reopened *r)
+give_reader(struct store_disk *d, struct reopened *r)
 {
 	pthread_mutex_lock(&d->lock);
 	d->idle[d->nidle++] = r;
@@ -67,12 +53,10 @@ give_opening(struct store_disk *d, struct reopened *r)
 static int
 make(struct store_disk *d, uint32_t chunk, size_t at, size_t n, void *out, struct err *e)
 {
-	struct reopened *r = take_opening(d, e);
-
-	if (r == NULL)
-		return -1;
+	struct reopened *r = take_reader(d);
 	int rc = reopened_part(r, chunk, at, n, out, e);
-	give_opening(d, r);
+
+	give_reader(d, r);
 	return rc;
 }
 
@@ -206,7 +190,7 @@ close_image(void *ctx)
 
 	stock_ahead_end(d->ahead);
 	stock_free(d->stock);
-	/* Some were opened by the threads of d->ahead, and have threads of their own. */
+	/* Some were opened again by the threads of d->ahead, and have threads of their own. */
 	for (unsigned i = 0; i < d->nidle; i++)
 		reopened_free(d->idle[i]);
 	stock_ahead_free(d->ahead);
@@ -219,7 +203,7 @@ close_image(void *ctx)
 }
 
 /* Open the image, and make what its chunks are kept in.  Only chunks that are redeflated are
- * worth threads, and several openings. */
+ * worth threads, and several readers. */
 static int
 open_image(struct store_disk *d, struct err *e)
 {
@@ -227,11 +211,10 @@ open_image(struct store_disk *d, struct err *e)
 
 	const struct store_place place = { .url = d->store };
 	unsigned how = d->cache == &d->own ? REOPENED_PARTS : 0;
-	if (reopened_open(&d->image, &place, d->name, how, e) != 0)
+	if (reopened_open(&d->idle[0], &place, d->name, how, e) != 0)
 		return -1;
-	const struct recipe_image *a = reopened_about(d->image);
-	d->idle[d->nidle++] = d->image;
-	d->nopen = d->most = 1;
+	const struct recipe_image *a = reopened_about(d->idle[0]);
+	d->nidle = 1;
 	d->chunks = a->chunks;
 	d->last = UINT32_MAX;
 	d->parts = how != 0 && !a->redeflated;
@@ -239,10 +222,13 @@ open_image(struct store_disk *d, struct err *e)
 	uint64_t bytes = d->cache->max_bytes, least;
 	if (a->redeflated) {
 		d->redeflated = true;
-		d->makers = d->most = cpus < MAKERS_MAX ? (unsigned)cpus : MAKERS_MAX;
+		d->makers = cpus < MAKERS_MAX ? (unsigned)cpus : MAKERS_MAX;
 		least = (2 * d->makers + 1) * (uint64_t)NDZ_CHUNK_BYTES;
 		bytes = bytes > least ? bytes : least;
 	}
+	for (; d->nidle < d->makers; d->nidle++)
+		if (reopened_more(&d->idle[d->nidle], d->idle[0], e) != 0)
+			return -1;
 	if (stock_new(&d->stock, bytes, e) != 0)
 		return -1;
 	/* What is wanted fills half of the room, so that chunks that were read stay. */
@@ -274,7 +260,7 @@ store_disk_open(struct disk **out, const char *store, const char *name,
 	int rc = d->store == NULL || d->name == NULL ? err_nomem(e, name)
 	                                             : open_image(d, e);
 	if (rc == 0)
-		rc = disk_open_ops(out, stored_title(reopened_about(d->image)).text, DISK_FILE,
+		rc = disk_open_ops(out, stored_title(reopened_about(d->idle[0])).text, DISK_FILE,
 		    (uint64_t)d->chunks * NDZ_CHUNK_BYTES, &ops, d, e);
 	if (rc != 0)
 		close_image(d);

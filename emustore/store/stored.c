@@ -9,57 +9,38 @@
 #include <string.h>
 #include <time.h>
 
-#include "emustore/store/rebuild.h"
+#include "emustore/store/placed.h"
 #include "emustore/store/store_impl.h"
 
-enum { NO_BLOCK = (int)UINT32_MAX, AHEAD_CHUNKS = 16, LOOKS = 5 };
+enum { AHEAD_CHUNKS = 16, LOOKS = 5 };
 
 struct stored {
-	struct store *s;
-	struct packs *packs; /* of this image alone, so that its files stay open */
-	struct recipe_image about;
-	struct buf record;  /* the recipe: its blocks are compressed */
-	/* The image's object, while places are looked for, or fragments are compared with
-	 * their SHA-256; digests: those of all fragments, by the numbers of pieces. */
-	struct buf object;
-	struct rd digests;
-	uint64_t nfragments;
-	uint64_t recipe_bytes;
-	struct recipe_block *blocks;
-	uint32_t nblocks;
-	struct place *places; /* of all pieces of all chunks */
-	struct fragment_raw *raws; /* of the same pieces; NULL: no parts are made */
-	size_t nplaces, cap;
-	struct index_walk walk; /* used while places are looked for */
-	size_t *first;   /* each chunk's first place; chunks + 1 of them */
-	uint32_t placed; /* chunks whose places are known */
+	struct packs *packs; /* of this reader alone, so that its files stay open */
+	struct placed *image;
+	struct placed_reader reader;
+	struct rebuilder *rebuilder;
+	bool prove; /* fragments are compared with their SHA-256 */
 	/* In a bucket: the bytes of the chunks before this one were asked for; and the chunk behind
 	 * the one that was read last. */
 	uint32_t wanted, next;
-	struct rebuilder *rebuilder;
-	/* The block that was used last, unpacked, and where its chunks begin in it. */
-	uint32_t block;
-	struct buf plain;
-	size_t chunk_at[RECIPE_BLOCK_CHUNKS];
-	struct recipe_chunk c;
 };
 
 const struct recipe_image *
 stored_about(const struct stored *d)
 {
-	return &d->about;
+	return placed_about(d->image);
 }
 
 uint64_t
 stored_recipe_bytes(const struct stored *d)
 {
-	return d->recipe_bytes;
+	return placed_object_bytes(d->image);
 }
 
 uint64_t
 stored_fragments(const struct stored *d)
 {
-	return d->nfragments;
+	return placed_fragments(d->image);
 }
 
 struct stored_title
@@ -78,48 +59,9 @@ stored_free(struct stored *d)
 		return;
 	rebuilder_free(d->rebuilder);
 	packs_free(d->packs);
-	recipe_chunk_free(&d->c);
-	buf_free(&d->record);
-	buf_free(&d->object);
-	buf_free(&d->plain);
-	free(d->blocks);
-	free(d->places);
-	free(d->raws);
-	free(d->first);
+	placed_reader_free(&d->reader);
+	placed_release(d->image);
 	free(d);
-}
-
-int
-stored_load(struct store *s, const struct index_image *i, struct buf *object,
-    struct rd *recipe, struct rd *digests, struct err *e)
-{
-	struct objects *o = s->objects;
-	struct record_head a, m, d;
-	struct rd about;
-
-	object->len = 0;
-	/* The size comes from a list, which may be wrong, and a server may send that much. */
-	if (i->bytes > RECIPE_BYTES_MAX)
-		return err_set(e, ERR_FORMAT, "its recipe cannot have %" PRIu64 " bytes",
-		    i->bytes);
-	if (o->ops->load(o->ctx, i->key, (size_t)i->bytes, object, e) != 0)
-		return -1;
-	struct rd r = rd_from(object->base, object->len);
-	if (record_next(&r, &a, &about) && a.type == RECORD_ABOUT &&
-	    record_next(&r, &m, recipe) && m.type == RECORD_IMAGE &&
-	    record_next(&r, &d, digests) && d.type == RECORD_DIGESTS && rd_done(&r) &&
-	    digests->len % SHA256_BYTES == 0)
-		return 0;
-	return err_set(e, ERR_FORMAT, "its recipe is damaged");
-}
-
-static int
-err_lost(uint64_t number, struct err *e)
-{
-	return err_set(e, ERR_FORMAT,
-	    "fragment %" PRIu64 " of its recipe is not in the store (put an image that "
-	    "has it to repair this)",
-	    number);
 }
 
 int
@@ -128,199 +70,67 @@ stored_each_fragment(struct store *s, const struct index_image *i,
     struct err *e)
 {
 	struct index_walk walk = index_walk_of(s->index);
-	struct buf object = { 0 };
+	struct spill_view view = { 0 };
+	struct image_object object;
 	struct index_place p;
-	struct rd recipe, digests;
-	int rc = stored_load(s, i, &object, &recipe, &digests, e);
+	int rc = image_object_load(&object, s, i, e);
 
-	for (uint64_t n = 0; rc == 0 && rd_left(&digests) > 0; n++) {
-		rc = index_walk_to(&walk, rd_bytes(&digests, SHA256_BYTES), &p, e);
-		if (rc >= 0)
-			rc = rc == 1 ? fn(arg, &p, e) : err_lost(n, e);
+	for (uint64_t n = 0; rc == 0 && n < object.ndigests; n++) {
+		const uint8_t *digest = image_object_digest(&object, &view, n, e);
+		rc = digest == NULL ? -1 : placed_find(&walk, digest, n, &p, e);
+		if (rc == 0)
+			rc = fn(arg, &p, e);
 	}
 	index_walk_end(&walk);
-	buf_free(&object);
+	spill_view_free(&view);
+	image_object_free(&object);
 	return rc == 0 ? 0 : err_ctx(e, "%s", stored_title(&i->about).text);
 }
 
-/* Read the recipe, and check that it is the one that the index means. */
-static int
-read_recipe(
-    struct stored *d, const struct index_image *i, struct rd *rest, struct err *e)
+static struct stored *
+new_reader(struct packs *packs)
 {
-	const struct recipe_image *a = &d->about, *b = &i->about;
+	struct stored *d = calloc(1, sizeof *d);
 
-	if (stored_load(d->s, i, &d->object, rest, &d->digests, e) != 0)
-		return -1;
-	d->recipe_bytes = d->object.len;
-	d->nfragments = d->digests.len / SHA256_BYTES;
-	buf_bytes(&d->record, rest->base, rest->len);
-	if (!buf_ok(&d->record))
-		return err_nomem(e, "a recipe");
-	*rest = rd_from(d->record.base, d->record.len);
-	if (recipe_get_image(&d->about, rest, e) != 0)
-		return -1;
-	if (a->chunks == b->chunks && a->name.version == b->name.version &&
-	    strcmp(a->name.name, b->name.name) == 0 &&
-	    memcmp(a->sha256, b->sha256, sizeof a->sha256) == 0)
-		return 0;
-	return err_set(e, ERR_FORMAT, "the index and its recipe do not agree");
-}
-
-static int
-read_blocks(struct stored *d, struct rd r, struct err *e)
-{
-	uint64_t n = (d->about.chunks + RECIPE_BLOCK_CHUNKS - 1ull) /
-	             RECIPE_BLOCK_CHUNKS;
-	uint64_t chunks = 0;
-	int rc;
-
-	if (!rd_can_hold(&r, n, 12))
-		return err_set(e, ERR_FORMAT, "its recipe ends too early");
-	d->blocks = calloc(n, sizeof *d->blocks);
-	if (d->blocks == NULL)
-		return err_nomem(e, "a recipe");
-	for (uint64_t i = 0; i < n; i++) {
-		if ((rc = recipe_get_block(&d->blocks[i], &r, e)) < 0)
-			return -1;
-		if (rc == 0 ||
-		    (i + 1 < n && d->blocks[i].chunks != RECIPE_BLOCK_CHUNKS))
-			return err_set(e, ERR_FORMAT, "its recipe lacks chunks");
-		chunks += d->blocks[i].chunks;
+	if (d != NULL) {
+		d->packs = packs;
+		d->rebuilder = packs != NULL ? rebuilder_new(packs) : NULL;
 	}
-	d->nblocks = (uint32_t)n;
-	if (!rd_done(&r) || chunks != d->about.chunks)
-		return err_set(e, ERR_FORMAT,
-		    "its recipe does not have %" PRIu32 " chunks", d->about.chunks);
-	return 0;
-}
-
-/* Decompress block k, and find each of its chunks; fn (if not NULL) is called for each
- * chunk, which is in d->c. */
-static int
-load_block(struct stored *d, uint32_t k, int (*fn)(struct stored *, struct err *),
-    struct err *e)
-{
-	d->block = (uint32_t)NO_BLOCK;
-	if (recipe_unpack(&d->blocks[k], &d->plain, e) != 0)
-		return -1;
-	struct rd r = rd_from(d->plain.base, d->plain.len);
-	for (uint32_t i = 0; i < d->blocks[k].chunks; i++) {
-		d->chunk_at[i] = r.off;
-		if (recipe_get_chunk(&d->c, &r, e) != 0 ||
-		    (fn != NULL && fn(d, e) != 0))
-			return err_ctx(e, "chunk %u", k * RECIPE_BLOCK_CHUNKS + i);
-	}
-	if (!rd_done(&r))
-		return err_set(e, ERR_FORMAT, "a block of the recipe is too long");
-	d->block = k;
-	return 0;
-}
-
-static int
-place_of(struct stored *d, const struct recipe_piece *p, struct err *e)
-{
-	struct place *place = &d->places[d->nplaces++];
-	struct index_place f = { 0 };
-
-	if (d->raws != NULL)
-		d->raws[place - d->places] = f.raw;
-	if (p->zero) {
-		*place = (struct place){ .at = p->raw_bytes,
-			.slot = (uint32_t)PLACE_ZEROS,
-			.bytes = (uint32_t)d->c.codec->zeros_bytes(p->raw_bytes) };
-		return 0;
-	}
-	if (p->number >= d->digests.len / SHA256_BYTES)
-		return err_set(e, ERR_FORMAT,
-		    "its recipe has no digest of fragment %" PRIu64, p->number);
-	int rc =
-	    index_walk_to(&d->walk, d->digests.base + p->number * SHA256_BYTES, &f, e);
-	if (rc < 0)
-		return -1;
-	if (rc == 0)
-		return err_lost(p->number, e);
-	place->at = f.at;
-	place->bytes = f.bytes;
-	if (d->raws != NULL)
-		d->raws[place - d->places] = f.raw;
-	return packs_slot(d->packs, d->s->index, f.pack, &place->slot, e);
-}
-
-/* Make room for the places of n more pieces. */
-static int
-make_room(struct stored *d, size_t n, struct err *e)
-{
-	size_t cap = d->nplaces + n + (d->nplaces + n) / 2;
-
-	if (d->nplaces + n <= d->cap)
-		return 0;
-	void *places = realloc(d->places, cap * sizeof *d->places);
-	if (places == NULL)
-		return err_nomem(e, "a recipe");
-	d->places = places;
-	void *raws = d->s->parts ? realloc(d->raws, cap * sizeof *d->raws) : NULL;
-	if (raws == NULL && d->s->parts)
-		return err_nomem(e, "a recipe");
-	d->raws = raws;
-	d->cap = cap;
-	return 0;
-}
-
-static int
-find_places(struct stored *d, struct err *e)
-{
-	int rc = make_room(d, d->c.npieces, e);
-
-	if (rc != 0)
-		return -1;
-	for (size_t i = 0; i < d->c.npieces && rc == 0; i++)
-		rc = place_of(d, &d->c.pieces[i], e);
-	d->first[++d->placed] = d->nplaces;
-	return rc;
-}
-
-static int
-load(struct stored *d, const struct index_image *i, struct err *e)
-{
-	struct rd rest;
-
-	if (read_recipe(d, i, &rest, e) != 0 || read_blocks(d, rest, e) != 0)
-		return -1;
-	d->first = calloc(d->about.chunks + 1ull, sizeof *d->first);
-	if (d->first == NULL)
-		return err_nomem(e, "a recipe");
-	d->walk = index_walk_of(d->s->index);
-	int rc = 0;
-	for (uint32_t k = 0; k < d->nblocks && rc == 0; k++)
-		rc = load_block(d, k, find_places, e);
-	index_walk_end(&d->walk);
-	/* Who reads parts compares what a bucket says of a fragment with its SHA-256. */
-	if (!d->s->parts || packs_are_files(d->packs)) {
-		buf_free(&d->object);
-		d->digests = (struct rd){ 0 };
-	}
-	return rc;
+	if (d != NULL && d->rebuilder != NULL)
+		return d;
+	packs_free(packs);
+	free(d);
+	return NULL;
 }
 
 int
 stored_open_image(
     struct stored **out, struct store *s, const struct index_image *i, struct err *e)
 {
-	struct stored *d = calloc(1, sizeof *d);
+	struct stored *d = new_reader(store_packs(s));
+	int rc = d == NULL ? err_nomem(e, "an image")
+	                   : placed_new(&d->image, s, d->packs, i, e);
 
-	if (d == NULL)
-		return err_nomem(e, "an image");
-	d->s = s;
-	d->block = (uint32_t)NO_BLOCK;
-	d->packs = store_packs(s);
-	d->rebuilder = d->packs != NULL ? rebuilder_new(d->packs) : NULL;
-	int rc = d->rebuilder == NULL ? err_nomem(e, "an image") : load(d, i, e);
 	if (rc != 0) {
 		err_ctx(e, "%s", stored_title(&i->about).text);
 		stored_free(d);
 		return -1;
 	}
+	d->reader.of = d->image;
+	*out = d;
+	return 0;
+}
+
+int
+stored_more(struct stored **out, const struct stored *first, struct err *e)
+{
+	struct stored *d = new_reader(packs_more(first->packs));
+
+	if (d == NULL)
+		return err_nomem(e, "an image");
+	d->image = placed_hold(first->image);
+	d->reader.of = d->image;
+	d->prove = first->prove;
 	*out = d;
 	return 0;
 }
@@ -404,55 +214,27 @@ stored_note_load(const struct stored *d, struct store *s)
 
 	if (s->cache == NULL || !cache_is_current(s))
 		return;
-	index_note_load(s->index, &d->about.name, (uint64_t)time(NULL), &loads);
+	index_note_load(s->index, &stored_about(d)->name, (uint64_t)time(NULL), &loads);
 	if (s->blocks != NULL)
 		blocks_note_loads(s->blocks, loads);
 }
 
-int
-stored_prove(struct stored *d, struct store *s, struct err *e)
+void
+stored_prove(struct stored *d)
 {
-	struct index_image *i = malloc(sizeof *i);
-	struct rd recipe;
-	int rc = i == NULL ? err_nomem(e, "an image")
-	                   : index_find_image(s->index, &d->about.name, i, e);
-
-	if (rc == 0)
-		rc = err_absent(&d->about.name, e);
-	else if (rc == 1)
-		rc = stored_load(s, i, &d->object, &recipe, &d->digests, e);
-	if (rc == 0 && (memcmp(i->about.sha256, d->about.sha256, SHA256_BYTES) != 0 ||
-			   d->digests.len != d->nfragments * SHA256_BYTES))
-		rc = err_set(
-		    e, ERR_FORMAT, "was replaced by another image while it was read");
-	if (rc == 0)
-		rebuilder_prove(d->rebuilder, d->digests);
-	free(i);
-	return rc == 0 ? 0 : err_ctx(e, "%s", stored_title(&d->about).text);
-}
-
-/* Read the recipe of chunk i into d->c. */
-static int
-get_recipe(struct stored *d, uint32_t i, struct err *e)
-{
-	uint32_t k = i / RECIPE_BLOCK_CHUNKS;
-
-	if (k != d->block && load_block(d, k, NULL, e) != 0)
-		return -1;
-	struct rd r = rd_from(d->plain.base, d->plain.len);
-	rd_skip(&r, d->chunk_at[i % RECIPE_BLOCK_CHUNKS]);
-	return recipe_get_chunk(&d->c, &r, e);
+	d->prove = true;
 }
 
 static void
 want_chunk(struct stored *d, uint32_t i)
 {
-	for (size_t k = d->first[i]; k < d->first[i + 1]; k++) {
-		const struct place *p = &d->places[k];
-		if (p->slot != (uint32_t)PLACE_ZEROS)
-			packs_want(
-			    d->packs, p->slot, p->at + FRAGMENT_DATA_AT, p->bytes);
-	}
+	struct err ignored; /* who reads the chunk learns it */
+	size_t n;
+	const struct place *p = placed_places(&d->reader, i, &n, &ignored);
+
+	for (size_t k = 0; p != NULL && k < n; k++)
+		if (p[k].slot != (uint32_t)PLACE_ZEROS)
+			packs_want(d->packs, p[k].slot, p[k].at + FRAGMENT_DATA_AT, p[k].bytes);
 }
 
 /* Announce the next AHEAD_CHUNKS chunks, of which several threads may each read some, if chunks are
@@ -460,7 +242,7 @@ want_chunk(struct stored *d, uint32_t i)
 static bool
 want_ahead(struct stored *d, uint32_t i)
 {
-	uint32_t left = d->about.chunks - i;
+	uint32_t left = stored_about(d)->chunks - i;
 	uint32_t end = i + (left < AHEAD_CHUNKS ? left : AHEAD_CHUNKS);
 	bool in_order = d->next > 0 && i >= d->next && i - d->next < AHEAD_CHUNKS;
 
@@ -484,25 +266,27 @@ int
 stored_part(
     struct stored *d, uint32_t i, size_t at, size_t n, void *out, struct err *e)
 {
-	const struct rebuild_facts facts = { d->raws != NULL ? d->raws + d->first[i] : NULL,
-		d->digests };
+	/* What a bucket says of a part of a pack is compared with nothing else. */
+	bool digests = d->prove || (placed_has_raws(d->image) && !packs_are_files(d->packs));
+	struct rebuild_facts facts;
 
-	if (get_recipe(d, i, e) != 0 ||
-	    rebuild_part(d->rebuilder, &d->c, d->places + d->first[i], &facts, at, n, out, e) != 0)
-		return err_ctx(e, "%s: chunk %u", stored_title(&d->about).text, i);
+	if (placed_chunk(&d->reader, i, digests, &facts, e) != 0 ||
+	    rebuild_part(d->rebuilder, &d->reader.c, &facts, at, n, out, e) != 0)
+		return err_ctx(e, "%s: chunk %u", stored_title(stored_about(d)).text, i);
 	return 0;
 }
 
 int
 stored_chunk(struct stored *d, uint32_t i, void *out, struct err *e)
 {
-	bool alone =
-	    i < d->about.chunks && !packs_are_files(d->packs) && !want_ahead(d, i);
+	const struct recipe_image *a = stored_about(d);
+	bool alone = i < a->chunks && !packs_are_files(d->packs) && !want_ahead(d, i);
+	struct rebuild_facts facts;
 
-	if (alone && d->raws != NULL && !d->about.redeflated)
+	if (alone && placed_has_raws(d->image) && !a->redeflated)
 		return stored_part(d, i, 0, NDZ_CHUNK_BYTES, out, e);
-	if (get_recipe(d, i, e) != 0 ||
-	    rebuild_chunk(d->rebuilder, &d->c, d->places + d->first[i], out, e) != 0)
-		return err_ctx(e, "%s: chunk %u", stored_title(&d->about).text, i);
+	if (placed_chunk(&d->reader, i, d->prove, &facts, e) != 0 ||
+	    rebuild_chunk(d->rebuilder, &d->reader.c, &facts, out, e) != 0)
+		return err_ctx(e, "%s: chunk %u", stored_title(a).text, i);
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* stored.h: an image in a store, opened for reading: any chunk, in any order.
  *
- * All that is needed of the index is read when the image is opened.  A pack that gc
+ * All that is needed of the index is read when the image is opened.  Of a large image it is kept
+ * in a file without a name (spill.h), and of that each reader has little in memory.  A pack that gc
  * removes meanwhile can still be read when it is an open file; otherwise reading fails
  * with ENOENT, and the image has to be opened again (reopened.h).  A struct stored belongs
  * to one thread at a time.
@@ -8,7 +9,6 @@
 #ifndef EMUSTORE_STORE_STORED_H
 #define EMUSTORE_STORE_STORED_H
 
-#include "common/base/rd.h"
 #include "common/image/format/format.h"
 #include "emustore/store/store.h"
 
@@ -24,6 +24,9 @@ int stored_open(
  * a pack, is gone. */
 int stored_open_image(
     struct stored **, struct store *, const struct index_image *, struct err *);
+/* The same image for another thread, which needs hardly more memory, and frees it; the first one
+ * may be freed before.  No thread may use the first one meanwhile.  ERR_NOMEM. */
+int stored_more(struct stored **, const struct stored *first, struct err *);
 /* Close the image.  NULL is allowed. */
 void stored_free(struct stored *);
 /* The description of the image; valid until stored_free(). */
@@ -32,14 +35,11 @@ const struct recipe_image *stored_about(const struct stored *);
  * was opened.  The cache of a bucket keeps the blocks of an image the longer, the more
  * often the image was loaded. */
 void stored_note_load(const struct stored *, struct store *);
-/* The bytes of the image's recipe, compressed. */
+/* The bytes of the image's recipe, compressed, with its digests. */
 uint64_t stored_recipe_bytes(const struct stored *);
 /* From now on compare each fragment with its SHA-256 before its chunk is returned, and not
- * only the chunk with its CRC-32C; the rest of a chunk is in the recipe.  This takes 32
- * bytes of memory for each fragment.  The store is the one from which the image was
- * opened, still open.  ERR_FORMAT: the recipe is damaged, or the store has another image
- * of this name now. */
-int stored_prove(struct stored *, struct store *, struct err *);
+ * only the chunk with its CRC-32C; the rest of a chunk is in the recipe. */
+void stored_prove(struct stored *);
 /* Put chunk i < chunks into out[NDZ_CHUNK_BYTES], with the bytes that were put, or an
  * equivalent (stored_equivalents()).  ERR_FORMAT: a part of it is damaged; ENOENT: gc has
  * removed a pack.  The content of out is undefined after a failure. */
@@ -56,11 +56,6 @@ int stored_part(
 /* How many fragments the recipe refers to.  A fragment that occurs several times is
  * counted each time. */
 uint64_t stored_fragments(const struct stored *);
-/* Load the object of an image of the index: its recipe, and the SHA-256 digests of its
- * fragments.  Both borrow from *object, which the caller frees.  ERR_FORMAT: the object is
- * damaged. */
-int stored_load(struct store *, const struct index_image *, struct buf *object,
-    struct rd *recipe, struct rd *digests, struct err *);
 /* Call fn for the place of each fragment of an image of the index, without opening the
  * image; fn returns 0, or another value to stop.  ERR_FORMAT: the recipe is damaged, or a
  * fragment is not in the store. */

@@ -63,6 +63,15 @@ within "with a state on the target" 16 "$BIN/imageunzip" -q -W 16 --state=target
 peak "$BIN/imageunzip" -q -W 160 -j8 --in-place "$T/img.ndz" "$T/disk"
 check "more is taken when it may be: $(cat "$T/peak") MB" [ "$(cat "$T/peak")" -gt 60 ]
 
+echo "== an image of 500 GB in a store"
+python3 -c 'import random, sys; sys.stdout.buffer.write(random.Random(4).randbytes(70 << 20))' > "$T/random"
+es() { "$BIN/emustore" -q --store "$T/store" "$@"; }
+"$BIN/imagezip" -q -r "$T/random" "$T/random.ndz" && es init && es put small "$T/random.ndz" || fail "a store"
+check fill_large "${B:-$TOP/build/plain}/bench/fill_large" "$T/store" small large 500000
+within "its description" 60 "$BIN/emustore" -q --store "$T/store" info large
+within "a chunk of it" 60 "$BIN/emustore" -q --store "$T/store" get large "$T/chunk" --chunk 400003
+check "is right" cmp <(tail -c +$((3 * 1048576 + 1)) "$T/random.ndz" | head -c 1048576) "$T/chunk"
+
 if ! command -v ip > /dev/null; then echo "no ip: frisbee is left out"; finish; fi
 echo "== frisbee"
 port=$((20000 + OWN_NUMBER % 12000))

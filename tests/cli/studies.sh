@@ -91,7 +91,7 @@ check "which are those of the small one" bash -c '"$1" -q --store "$2" get large
 status 2 "$study/fill_large" "$T/S" a large 1000
 
 echo "== figures come into their document"
-printf '{"name": "server memory, 100 GB", "ours": 109.58, "rival": 200, "rival_name": "the limit set", "unit": "MB", "ratio": 1.825, "runs": 1}\n' > "$T/bench.json"
+printf '{"name": "server memory, 1 TB", "ours": 109.58, "rival": 200, "rival_name": "the limit set", "unit": "MB", "ratio": 1.825, "runs": 1}\n' > "$T/bench.json"
 echo '{"5.5": {"title": "Metadata", "columns": ["KiB", "all"], "rows": [["4", 99.6], ["8", null]], "note": "thesis: up to 4"}}' > "$T/results.json"
 # What four programs have after each of six disks.
 for n in base upgrade moved frag rebuilt renamed; do
@@ -102,7 +102,7 @@ done > "$T/six.json"
 sed -n 's/six disks, after base/six disks into a store, cpu/p' "$T/six.json" | cat "$T/six.json" - >> "$T/bench.json"
 cp "$TOP/docs/store-measured.md" "$T/doc.md"; cp "$T/doc.md" "$T/before.md"
 check "bench/measured" "$PYTHON" "$TOP/bench/measured" "$T/bench.json" "$T/results.json" "$T/doc.md"
-check "a row of the benchmarks" grep -qF '| server memory, 100 GB | 109.6 | 200 | the limit set | MB | 1.825 |' "$T/doc.md"
+check "a row of the benchmarks" grep -qF '| server memory, 1 TB | 109.6 | 200 | the limit set | MB | 1.825 |' "$T/doc.md"
 check "a table of the study" grep -qF '| 4 | 99.6 |' "$T/doc.md"
 check "programs beside each other" grep -qF '| moved | 100 | 110 | 125 | 121 | 0.826 | 0.909 |' "$T/doc.md"
 check "and what they took" grep -qF '| processor, s | 100 | 110 | 125 | 121 | 0.826 | 0.909 |' "$T/doc.md"
