@@ -182,6 +182,7 @@ look_at_sources(void)
 static int
 open_sources(struct patience *patience, struct err *e)
 {
+	sources.holes_are_contents = streaming_wanted();
 	int rc = sources_open(&export, &sources, &config, warn, e);
 
 	while (rc != 0 && streaming_wanted() && patience_again(patience, e))

@@ -4,6 +4,7 @@
 #include "common/disk/ahead.h"
 #include "common/disk/disk_nbd.h"
 #include "common/disk/output.h"
+#include "common/disk/ptable.h"
 #include "common/image/format/format.h"
 #include "common/image/format/kind.h"
 #include "common/image/read/source.h"
@@ -281,6 +282,45 @@ find_deltas(struct source images[], const struct source *base,
 	return 0;
 }
 
+/* The sectors of a disk in which zeros are contents: all up to the end of its last partition, and
+ * those of the partition table; all sectors, if the table cannot be read. */
+static int
+find_contents(struct rangeset *contents, struct disk *d, struct err *e)
+{
+	struct ptable p;
+	struct err ignored;
+	uint64_t bytes = disk_size_bytes(d), end = 0;
+	int rc = 0;
+
+	if (ptable_read(&p, d, &ignored) == 0) {
+		for (unsigned i = 0; i < p.nparts; i++)
+			if (range_end(p.parts[i].sectors) > end)
+				end = range_end(p.parts[i].sectors);
+		rc = rangeset_union(contents, &p.own, e);
+		ptable_free(&p);
+	}
+	if (end == 0)
+		end = bytes / SECTOR_BYTES + (bytes % SECTOR_BYTES != 0);
+	return rc == 0 ? rangeset_add(contents, (struct range){ 0, end }, e) : -1;
+}
+
+/* Add to what is stored those holes of a disk that are contents. */
+static int
+add_holes(struct rangeset *stored, struct disk *d, struct err *e)
+{
+	struct rangeset contents;
+
+	rangeset_init(&contents);
+	int rc = find_contents(&contents, d, e);
+	rangeset_seal(&contents);
+	if (rc == 0)
+		rc = rangeset_union(stored, &contents, e);
+	if (rc != 0)
+		rangeset_free(stored);
+	rangeset_free(&contents);
+	return rc;
+}
+
 static int
 export_disk(struct export **out, struct disk *d, const struct sources_config *cfg,
     const struct export_config *how, struct err *e)
@@ -292,6 +332,8 @@ export_disk(struct export **out, struct disk *d, const struct sources_config *cf
 	             ? disk_nbd_stored(d, &stored, e)
 	             : err_set(e, ERR_USAGE, "%s: is a disk, not an image, and has no deltas",
 	                   cfg->places[0]);
+	if (rc == 0 && cfg->holes_are_contents)
+		rc = add_holes(&stored, d, e);
 	if (rc == 0)
 		return export_open_disk(out, d, &stored, how, e);
 	disk_close(d, &ignored);

@@ -19,6 +19,9 @@ struct sources_config {
 	size_t ndeltas;
 	const char *store; /* store of store:NAME: a folder or s3://...; NULL: none */
 	const char *group_key; /* file of the key of the sessions among them; NULL: none */
+	/* A disk that is no image stores its holes, too, but for those behind its last partition: what
+	 * the export is written to may hold something else there. */
+	bool holes_are_contents;
 	const char *work;  /* folder for what sessions send; NULL: as in session.h */
 };
 

@@ -44,7 +44,7 @@ stream() {	# DISK OPTION...: in the background, until both sockets are there
 	CLEANUP+=("kill $sd 2> /dev/null")
 	begins $sd [ -S "$T/sock" -a -S "$T/status" ] || fail "not attached: $(cat "$T/said")"
 }
-truncate -s 70M "$T/new"
+poison "$T/new" $((70 << 20))	# an old disk: what is zeros in the copy is not what it holds
 stream "$T/new" --rate=8M
 check "a file is written while the disk arrives" quietly qemu-io -f raw -c "write -P 7 50M 4k" -c flush "$SHOWN"
 streamdisk status "$T/status" > "$T/json"; check "which has not all arrived" json "$T/json" complete=false
@@ -61,7 +61,7 @@ kill $server; wait $server
 mke2fs -q -F -t ext4 "$T/bare" 20M || fail "mke2fs"
 mv "$T/copy" "$T/copy.kept"; cp "$T/bare" "$T/copy"
 check "served" serve
-truncate -s 20M "$T/new2"
+poison "$T/new2" $((20 << 20))
 status 1 streamdisk --socket="$T/sock" "$SERVED" "$T/new2"; check "it says what is missing" grep -q "no place for the sector table.*in memory" "$T/stderr"
 stream "$T/new2" --table=memory
 check "in memory" python3 "$U" wait "$T/status" 300
