@@ -1,8 +1,8 @@
 /* disk_nbd.h: the export of an NBD server as a disk that is only read.
  *
  * The URI is one of libnbd: nbd://HOST[:PORT]/EXPORT, nbd+unix:///EXPORT?socket=PATH, and with
- * TLS nbds:// and nbds+unix://.  libnbd is loaded when it is first needed, so that programs
- * run without it where nobody asks for NBD.
+ * TLS nbds:// and nbds+unix://, which may name a file with a key (tls-psk-file).  libnbd is
+ * loaded when it is first needed, so that programs run without it where nobody asks for NBD.
  *
  * The server is asked once, when the disk is opened, which ranges are holes.  Holes read as
  * zeros without a request.  Several threads may read: each has a connection of its own

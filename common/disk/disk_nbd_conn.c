@@ -99,7 +99,7 @@ nbd_conn_open(
 	if (c == NULL)
 		return err_nomem(e, uri);
 	*c = (struct nbd_conn){ .lib = lib, .uri = uri, .patience_us = patience_us };
-	c->handle = lib->create();
+	c->handle = nbd_handle_for(lib, uri);
 	if (c->handle == NULL) {
 		free(c);
 		return err_nomem(e, uri);

@@ -20,7 +20,7 @@
 	X(can_meta_context) X(can_multi_conn) X(get_size) X(get_block_size) X(poll)       \
 	X(aio_connect_uri) X(aio_pread) X(aio_block_status) X(aio_command_completed)      \
 	X(aio_is_connecting) X(aio_is_negotiating) X(aio_is_ready) X(aio_is_processing) \
-	X(connect_uri) X(block_status) X(can_flush) X(aio_flush)
+	X(connect_uri) X(block_status) X(can_flush) X(aio_flush) X(set_uri_allow_local_file)
 
 struct nbd_lib {
 #define X(name) __typeof__(&nbd_##name) name;
@@ -31,6 +31,9 @@ struct nbd_lib {
 /* The functions of libnbd, which is loaded at the first call and stays loaded; for any thread.
  * NULL: ERR_ABSENT. */
 const struct nbd_lib *nbd_lib(struct err *);
+/* A new handle, to be connected to this URI; the caller's.  A URI of TLS may name a file with its
+ * key: who says which server is trusted says with which key, too.  NULL: get_error() says why. */
+struct nbd_handle *nbd_handle_for(const struct nbd_lib *, const char *uri);
 
 /* A connection, which one thread uses at a time. */
 struct nbd_conn {

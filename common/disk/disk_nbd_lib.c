@@ -2,6 +2,7 @@
  * brings along libraries of more than 40 MB, which a machine that only installs images does
  * not have. */
 #include <pthread.h>
+#include <strings.h>
 
 #include "common/base/late.h"
 #include "common/disk/disk_nbd_impl.h"
@@ -31,4 +32,14 @@ nbd_lib(struct err *e)
 	    "%s: this library is not installed, and sources of NBD need it (libnbd)",
 	    missing);
 	return NULL;
+}
+
+struct nbd_handle *
+nbd_handle_for(const struct nbd_lib *lib, const char *uri)
+{
+	struct nbd_handle *h = lib->create();
+
+	if (h != NULL && strncasecmp(uri, "nbds", 4) == 0)
+		lib->set_uri_allow_local_file(h, true);
+	return h;
 }

@@ -41,7 +41,7 @@ static int
 connect_for(struct nbd_handle **out, const struct nbd_source *s, const char *bitmap,
     char context[NAME_BYTES + 40], struct err *e)
 {
-	struct nbd_handle *h = s->lib->create();
+	struct nbd_handle *h = nbd_handle_for(s->lib, s->job->device);
 
 	*out = h;
 	if (h == NULL)
