@@ -272,10 +272,11 @@ bench:
 	@scripts/deps build bench
 	@$(MAKE) --no-print-directory all $(STUDIES) $(JSON) $(SAME)
 	@bench/run
-# Tables and pictures of the comparison with other programs, from the figures that are committed; bench/compared
+# Tables and pictures of the comparison with other programs and of dsync, from the figures that are committed; bench/compared
 # build/bench.json: from those of a run.
 plots:
 	@bench/compared
+	@python3 -B bench/dsync_tables.py
 # The figures of the EmuStore thesis with ours beside them, into build/paper-store.
 paper-store:
 	@scripts/deps build bench
@@ -291,6 +292,10 @@ paper-dsync:
 	@scripts/deps build bench
 	@$(MAKE) --no-print-directory all
 	@BIN=$(abspath $(BIN)) bench/paper_dsync
+# What each block size of a tracker makes a sync send, by counts, into build/dsync-grain; KEEP=yes: into docs/, too.
+paper-dsync-grain:
+	@scripts/deps build bench
+	@bench/dsync_grain
 # The evaluation of the paper on OS streaming with ours beside it, into build/paper-stream; FULL=1 takes an hour and a half.
 # PARTS="table2 table3 figures" is what starts no machine, and takes about five minutes when its system was made.
 paper-stream:
@@ -409,6 +414,6 @@ format:
 clean:
 	rm -rf build
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
-.PHONY: all help list-installed list-programs deb check-deb check-readme house sim simulated paper paper-store paper-dolly paper-dsync paper-stream tests deps check mutants check-long fuzz fuzz-long fuzz-run check-vm check-s3 check-web soak check-arch demo netboot iso bench plots install uninstall hdr-check format clean FORCE
+.PHONY: all help list-installed list-programs deb check-deb check-readme house sim simulated paper paper-store paper-dolly paper-dsync paper-dsync-grain paper-stream tests deps check mutants check-long fuzz fuzz-long fuzz-run check-vm check-s3 check-web soak check-arch demo netboot iso bench plots install uninstall hdr-check format clean FORCE
 .SECONDARY:
 -include $(shell find build \( -path 'build/*/root' -o -path build/chroot -o -path build/mutants -o -path 'build/deb*' \) -prune -o -name '*.d' -print 2>/dev/null)
